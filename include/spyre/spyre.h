@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* All of libspyre. */
+#ifndef SPYRE_SPYRE_H
+#define SPYRE_SPYRE_H
+
+#include <spyre/device.h>
+#include <spyre/kernel.h>
+#include <spyre/layout.h>
+#include <spyre/memory.h>
+#include <spyre/sdsc.h>
+#include <spyre/stream.h>
+#include <spyre/telemetry.h>
+#include <spyre/types.h>
+
+#endif /* SPYRE_SPYRE_H */

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Basic types of libspyre: status codes, data formats, handles.
+ *
+ * Every call is thread safe, returns a spyre_status and, when that is not
+ * SPYRE_SUCCESS, leaves a text for the calling thread in spyre_last_error().
+ * The library never aborts, exits or prints (but see SPYRE_LOG).
+ */
+#ifndef SPYRE_TYPES_H
+#define SPYRE_TYPES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SPYRE_API __attribute__((visibility("default")))
+#else
+#define SPYRE_API
+#endif
+
+/** Version of these headers; spyre_version() gives that of the library. */
+#define SPYRE_VERSION_MAJOR 0
+#define SPYRE_VERSION_MINOR 1
+#define SPYRE_VERSION_PATCH 0
+
+/** Bytes of a stick: unit of transfer and alignment of device addresses. */
+#define SPYRE_STICK 128
+/** Most dimensions of a host tensor and of a device layout. */
+#define SPYRE_MAX_RANK 7
+#define SPYRE_MAX_DEVICE_RANK 8
+
+/** Result of a call (append only). Since 0.1. */
+typedef enum spyre_status {
+	SPYRE_SUCCESS = 0,
+	/** Asynchronous work is not finished (query calls only). */
+	SPYRE_NOT_READY = 1,
+	SPYRE_ERROR_INVALID_ARGUMENT = 2,
+	/** No such card, or it is hidden by SPYRE_DEVICES. */
+	SPYRE_ERROR_NO_DEVICE = 3,
+	/** The drm backend was asked for and there is no spyre_vdev node. */
+	SPYRE_ERROR_NO_DRIVER = 4,
+	SPYRE_ERROR_NO_PERMISSION = 5,
+	SPYRE_ERROR_OUT_OF_DEVICE_MEMORY = 6,
+	SPYRE_ERROR_OUT_OF_HOST_MEMORY = 7,
+	/** A device address that this context did not allocate. */
+	SPYRE_ERROR_INVALID_ADDRESS = 8,
+	/** A layout that does not fit its buffer or host tensor. */
+	SPYRE_ERROR_LAYOUT = 9,
+	/** Host and device formats with no conversion, or wrong for an operand. */
+	SPYRE_ERROR_FORMAT = 10,
+	/** Argument count, shape or role differs from what a kernel takes. */
+	SPYRE_ERROR_ARGUMENT_MISMATCH = 11,
+	/** A file of a bundle is missing or unreadable. */
+	SPYRE_ERROR_FILE = 12,
+	/** A file of a bundle is not what it should be. */
+	SPYRE_ERROR_PARSE = 13,
+	/** Well formed, but no rule of the card covers it (docs/unsupported.md). */
+	SPYRE_ERROR_UNSUPPORTED = 14,
+	/** A per-core span of a tensor above 256 MiB. */
+	SPYRE_ERROR_SPAN_LIMIT = 15,
+	/** The LX scratchpad is too small for the plan. */
+	SPYRE_ERROR_LX_OVERFLOW = 16,
+	/** The card's verifier refused a program. */
+	SPYRE_ERROR_VERIFY = 17,
+	/** Work ran past its time limit and was killed; the stream is in error. */
+	SPYRE_ERROR_TIMEOUT = 18,
+	/** Work was cancelled since its stream or context had failed. */
+	SPYRE_ERROR_CANCELLED = 19,
+	/** The card is gone (unplugged). */
+	SPYRE_ERROR_DEVICE_LOST = 20,
+	/** Used in a child of the process that created the object. */
+	SPYRE_ERROR_FORKED = 21,
+	/** The object is still in use. */
+	SPYRE_ERROR_BUSY = 22,
+	/** Kernel module and library do not fit together. */
+	SPYRE_ERROR_ABI_MISMATCH = 23,
+	/** A system call failed in a way that no other code names. */
+	SPYRE_ERROR_SYSTEM = 24,
+	/** An environment variable holds something unusable. */
+	SPYRE_ERROR_CONFIGURATION = 25,
+	/** An event without timing was asked for a time. */
+	SPYRE_ERROR_NO_TIMING = 26,
+	SPYRE_STATUS_COUNT
+} spyre_status;
+
+/** Data formats (append only; the numbers are this project's own). Since 0.1. */
+typedef enum spyre_format {
+	SPYRE_FORMAT_INVALID = 0,
+	/** DL16: 1 sign, 6 exponent, 9 fraction bits. Device. */
+	SPYRE_FORMAT_SEN169_FP16 = 1,
+	SPYRE_FORMAT_IEEE_FP32 = 2,
+	SPYRE_FORMAT_SEN143_FP8 = 3,
+	SPYRE_FORMAT_SEN152_FP8 = 4,
+	SPYRE_FORMAT_SEN153_FP9 = 5,
+	SPYRE_FORMAT_SEN18F_FP24 = 6,
+	SPYRE_FORMAT_SENINT2 = 7,
+	SPYRE_FORMAT_SENINT4 = 8,
+	SPYRE_FORMAT_SENINT8 = 9,
+	SPYRE_FORMAT_SENINT16 = 10,
+	SPYRE_FORMAT_SENINT24 = 11,
+	SPYRE_FORMAT_SENUINT2 = 12,
+	SPYRE_FORMAT_SENUINT32 = 13,
+	SPYRE_FORMAT_IEEE_INT32 = 14,
+	SPYRE_FORMAT_IEEE_INT64 = 15,
+	SPYRE_FORMAT_IEEE_FP16 = 16,
+	SPYRE_FORMAT_BFLOAT16 = 17,
+	/** One byte, 0 or 1. Host; on the device a bool is DL16 0.0 or 1.0. */
+	SPYRE_FORMAT_BOOL = 18,
+	SPYRE_FORMAT_UINT8 = 19,
+	SPYRE_FORMAT_FP64 = 20,
+	SPYRE_FORMAT_COUNT
+} spyre_format;
+
+/** A device address: segment << 34 | offset. 0 is no address. */
+typedef uint64_t spyre_devptr;
+
+/** An open card: address space, memory, streams of one user. */
+typedef struct spyre_context spyre_context;
+typedef struct spyre_stream spyre_stream;
+typedef struct spyre_event spyre_event;
+/** A loaded bundle. */
+typedef struct spyre_kernel spyre_kernel;
+
+/** Name of a code, "SPYRE_ERROR_LAYOUT"; never NULL. Since 0.1. */
+SPYRE_API const char *spyre_status_name(spyre_status status);
+/** One sentence on what a code means; never NULL. Since 0.1. */
+SPYRE_API const char *spyre_status_text(spyre_status status);
+/**
+ * Text of the calling thread's last failed call: what, where, the numbers and
+ * what to do. Valid until the thread's next failing call; "" if none. Since 0.1.
+ */
+SPYRE_API const char *spyre_last_error(void);
+
+/** Public name of a format, "SEN169_FP16"; NULL if unknown. Since 0.1. */
+SPYRE_API const char *spyre_format_name(spyre_format format);
+/**
+ * Format by public name (SEN169_FP16, IEEE_FP32, …) or short name (dl16 fp16
+ * fp32 bf16 fp64 int8 int16 int32 int64 uint8 bool); INVALID if unknown. Since 0.1.
+ */
+SPYRE_API spyre_format spyre_format_from_name(const char *name);
+/** Bytes of one element, 0 if it has no whole number of bytes. Since 0.1. */
+SPYRE_API size_t spyre_format_bytes(spyre_format format);
+
+/** Version of the library as major << 16 | minor << 8 | patch. Since 0.1. */
+SPYRE_API uint32_t spyre_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SPYRE_TYPES_H */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The seam between the runtime and the card: one small struct of functions.
+ * Nothing above it knows which backend runs. backend_drm.c speaks to
+ * spyre_vdev.ko, backend_embedded.c runs the card model on threads of this
+ * process.
+ *
+ * Errors: every function leaves its text with spyre_error() and returns the
+ * status. Functions are thread safe except where one queue is named: the
+ * runtime serialises submissions of one queue.
+ */
+#ifndef SPYRE_BACKEND_H
+#define SPYRE_BACKEND_H
+
+#include <spyre/device.h>
+#include <spyre/telemetry.h>
+#include <spyre/types.h>
+
+#include "model/dma.h"
+#include "model/program.h"
+
+#define SPYRE_VA_PAGE 4096ull
+#define SPYRE_SEGMENT_SHIFT 34
+/* Segments 0..6 hold data, 7 is reserved for programs. */
+#define SPYRE_DATA_SEGMENTS 7
+
+struct spyre_backend_ops;
+
+/* Backends embed these as their first member. */
+struct spyre_card {
+	const struct spyre_backend_ops *ops;
+	spyre_device_properties properties;
+};
+
+struct spyre_program_handle {
+	struct spyre_card *card;
+	struct spyre_counters cost;
+};
+
+enum spyre_command_type {
+	SPYRE_COMMAND_EXEC = 1,
+	SPYRE_COMMAND_DMA,
+	SPYRE_COMMAND_COPY,
+	SPYRE_COMMAND_FILL,
+	SPYRE_COMMAND_TIMESTAMP,
+};
+
+/* A control block. Everything it points to is copied by submit(), except the
+ * host span of a DMA, which must live until the command is done. */
+struct spyre_command {
+	enum spyre_command_type type;
+	union {
+		struct {
+			struct spyre_program_handle *program;
+			const uint64_t *args;	/* one device address per operand */
+			uint32_t num_args;
+		} exec;
+		struct {
+			const struct spyre_dma_desc *desc;
+			uint64_t device;
+			void *host;		/* start of the host span */
+			uint64_t host_bytes;
+		} dma;
+		struct {
+			uint64_t dst, src, bytes;
+		} copy;
+		struct {
+			uint64_t dst, bytes;
+			uint8_t pattern[16];
+			uint32_t pattern_bytes;
+		} fill;
+	};
+};
+
+/* Layout of struct drm_spyre_cb_result: the kernel writes these directly. */
+struct spyre_command_result {
+	uint32_t state;		/* 0 pending, 1 done; written last (release) */
+	int32_t status;		/* 0 or negative errno: -ETIME, -ECANCELED, -ENODEV */
+	uint64_t cycles;
+	uint64_t bytes_read;
+	uint64_t bytes_written;
+	uint64_t macs;
+	uint64_t start_ns;	/* CLOCK_MONOTONIC */
+	uint64_t end_ns;
+	uint64_t reserved;
+};
+
+#define SPYRE_QUEUE_RESULTS 1024u
+
+struct spyre_queue {
+	struct spyre_card *card;
+	/* Ring of SPYRE_QUEUE_RESULTS results; the runtime hands out slots. */
+	struct spyre_command_result *results;
+};
+
+struct spyre_wait {
+	struct spyre_queue *queue;
+	uint64_t point;		/* already submitted on that queue */
+};
+
+struct spyre_submission {
+	const struct spyre_command *commands;
+	uint32_t num_commands;
+	uint32_t first_result;	/* command i reports to results[first_result + i] */
+	const struct spyre_wait *waits;
+	uint32_t num_waits;
+	/* The queue's timeline reaches this point when all commands are done,
+	 * well or not. Points of one queue ascend. */
+	uint64_t point;
+};
+
+struct spyre_backend_ops {
+	spyre_backend id;
+	/* Number of cards; opens nothing. */
+	spyre_status (*count)(int *count);
+	/* Fills properties of physical card @index (name … unit); opens nothing. */
+	spyre_status (*properties)(int index, spyre_device_properties *properties);
+	spyre_status (*open)(int index, struct spyre_card **card);
+	/* All queues are destroyed, all memory unmapped before. */
+	void (*close)(struct spyre_card *card);
+
+	spyre_status (*mem_info)(struct spyre_card *card, uint64_t *total, uint64_t *used);
+	/*
+	 * Backs [va, va + bytes) with zeroed LPDDR5; both multiples of
+	 * SPYRE_VA_PAGE, the range is free and within one segment.
+	 */
+	spyre_status (*mem_map)(struct spyre_card *card, uint64_t va, uint64_t bytes);
+	/* The same range as a mem_map() before; no queued work uses it. */
+	void (*mem_unmap)(struct spyre_card *card, uint64_t va, uint64_t bytes);
+	spyre_status (*host_alloc)(struct spyre_card *card, size_t bytes, void **address);
+	void (*host_free)(struct spyre_card *card, void *address, size_t bytes);
+
+	/* Copies the image. A refusal is SPYRE_ERROR_VERIFY and fills @why. */
+	spyre_status (*program_create)(struct spyre_card *card, const void *image,
+				       size_t bytes, struct spyre_program_handle **program,
+				       struct spyre_verify_error *why);
+	/* Queued launches keep what they need. */
+	void (*program_destroy)(struct spyre_program_handle *program);
+
+	/* @priority: 0 low, -1 high. */
+	spyre_status (*queue_create)(struct spyre_card *card, int priority,
+				     struct spyre_queue **queue);
+	/* Cancels what has not started, waits for what has. */
+	void (*queue_destroy)(struct spyre_queue *queue);
+	/*
+	 * All commands are checked before any is queued; on error nothing was.
+	 * Once a command of a queue fails, the rest of its submission and all
+	 * later ones complete with -ECANCELED.
+	 */
+	spyre_status (*submit)(struct spyre_queue *queue, const struct spyre_submission *submission);
+	/* Waits until the timeline reaches @point; deadline is CLOCK_MONOTONIC ns,
+	 * INT64_MAX = for ever. NOT_READY when the deadline passes. */
+	spyre_status (*wait)(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
+	/* Highest point reached; never blocks. */
+	uint64_t (*completed)(struct spyre_queue *queue);
+};
+
+extern const struct spyre_backend_ops spyre_backend_drm;
+extern const struct spyre_backend_ops spyre_backend_embedded;
+
+#endif /* SPYRE_BACKEND_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * DMA engine: moves tensors between host memory and LPDDR5 with stick tiling
+ * and format conversion.
+ *
+ * The device side is dense: coordinate c (num_dims entries, the last one
+ * within the stick) lives at row-major position of count[].  The host side
+ * is strided: host_offset + sum c[i] * dim[i].host_stride bytes.  Bounds are
+ * linear: a coordinate is real where sum c[i] * coef[i] < limit holds for
+ * every bound, else it is padding: H2D fills padding with zeros, D2H skips it.
+ * The engine adds one bound of its own: no access leaves the host span.
+ */
+#ifndef SPYRE_MODEL_DMA_H
+#define SPYRE_MODEL_DMA_H
+
+#include "program.h"
+
+#define SPYRE_DMA_MAX_DIMS 8u
+#define SPYRE_DMA_MAX_BOUNDS 8u
+
+enum spyre_dma_dir {
+	SPYRE_DMA_H2D = 0,
+	SPYRE_DMA_D2H = 1,
+};
+
+struct spyre_dma_dim {
+	u32 count;		/* 1..2^31, last dim: 1..256 lanes */
+	u32 reserved;
+	u64 host_stride;	/* bytes; 0 repeats the host element */
+};
+
+struct spyre_dma_bound {
+	u64 limit;
+	u64 coef[SPYRE_DMA_MAX_DIMS];
+};
+
+struct spyre_dma_desc {
+	u8 direction;		/* enum spyre_dma_dir */
+	u8 host_format;		/* enum spyre_fmt */
+	u8 device_format;
+	u8 num_dims;		/* 1..8 */
+	u8 num_bounds;		/* 0..8 */
+	u8 reserved[3];
+	u64 host_offset;	/* bytes from the start of the host span */
+	struct spyre_dma_dim dim[SPYRE_DMA_MAX_DIMS];
+	struct spyre_dma_bound bound[SPYRE_DMA_MAX_BOUNDS];
+};
+
+static_assert(sizeof(struct spyre_dma_desc) == 16 + 8 * 16 + 8 * 72,
+	      "DMA descriptor is 720 bytes");
+
+/*
+ * Checks a descriptor and returns its device bytes in @device_bytes and its
+ * cost in @cost (may be NULL).  D2H with a zero host stride writes one host
+ * element several times and is refused unless that dim's coordinate is
+ * bounded to 0.  Returns SPYRE_STOP_NONE or the reason.
+ */
+enum spyre_stop spyre_dma_check(const struct spyre_dma_desc *desc,
+				u64 *device_bytes, struct spyre_counters *cost);
+
+#endif /* SPYRE_MODEL_DMA_H */

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Data formats of the card and of host tensors, and their exact conversions.
+ *
+ * The numbers below are this project's own (IBM's are not public); they are
+ * part of the program encoding and of the kernel ABI, so they are append only.
+ * <spyre/types.h> and <drm/spyre_accel.h> repeat them, and static assertions
+ * in both hosts keep the three in step.
+ */
+#ifndef SPYRE_MODEL_FORMAT_H
+#define SPYRE_MODEL_FORMAT_H
+
+#include "types.h"
+
+#define SPYRE_STICK_BYTES 128u
+
+enum spyre_fmt {
+	SPYRE_FMT_INVALID = 0,
+	/* device formats */
+	SPYRE_FMT_SEN169_FP16 = 1,	/* DL16: 1-6-9, bias 31 */
+	SPYRE_FMT_IEEE_FP32 = 2,
+	SPYRE_FMT_SEN143_FP8 = 3,
+	SPYRE_FMT_SEN152_FP8 = 4,
+	SPYRE_FMT_SEN153_FP9 = 5,
+	SPYRE_FMT_SEN18F_FP24 = 6,
+	SPYRE_FMT_SENINT2 = 7,
+	SPYRE_FMT_SENINT4 = 8,
+	SPYRE_FMT_SENINT8 = 9,
+	SPYRE_FMT_SENINT16 = 10,
+	SPYRE_FMT_SENINT24 = 11,
+	SPYRE_FMT_SENUINT2 = 12,
+	SPYRE_FMT_SENUINT32 = 13,
+	SPYRE_FMT_IEEE_INT32 = 14,
+	SPYRE_FMT_IEEE_INT64 = 15,
+	SPYRE_FMT_IEEE_FP16 = 16,
+	SPYRE_FMT_BFLOAT16 = 17,
+	SPYRE_FMT_BOOL = 18,		/* one byte, 0 or 1 */
+	/* host-only formats */
+	SPYRE_FMT_UINT8 = 19,
+	SPYRE_FMT_FP64 = 20,
+	SPYRE_FMT_COUNT
+};
+
+/* Bytes of one element, 0 for a format without whole-byte elements. */
+u32 spyre_fmt_bytes(enum spyre_fmt fmt);
+
+/*
+ * True when the DMA engine can move elements between @host and @device
+ * format; raw moves (same format, same width) are always possible.
+ */
+bool spyre_fmt_convertible(enum spyre_fmt host, enum spyre_fmt device);
+
+/* Reference codecs on raw bits; the vector units must give the same bits. */
+u16 spyre_fp32_to_dl16(u32 f32);
+u32 spyre_dl16_to_fp32(u16 dl16);
+u16 spyre_fp32_to_fp16(u32 f32);
+u32 spyre_fp16_to_fp32(u16 fp16);
+u16 spyre_fp32_to_bf16(u32 f32);
+u32 spyre_bf16_to_fp32(u16 bf16);
+
+#endif /* SPYRE_MODEL_FORMAT_H */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Program encoding of the virtual card: what libspyre's SDSC compiler emits,
+ * what the verifier proves and what the cores execute.  docs/isa.md is the
+ * reference; IBM's device encoding is closed and this one is our own.
+ *
+ * An image is little endian, 8-byte aligned and laid out in this order:
+ *
+ *	header | operands[] | steps[] | streams[] | instructions
+ *
+ * A step is one barrier-to-barrier phase of all cores (one SDSC), or a loop
+ * bracket around steps.  A phase owns a range of streams; a stream is the
+ * straight-line instruction list of one core in that phase.  An instruction
+ * is a fixed head followed by its views.  A view addresses one operand: an
+ * entry of the operand table (LPDDR5, base address given at launch), the
+ * core's own LX scratchpad, or a peer's LX over the ring.
+ *
+ * Compute instructions name LPDDR5 operands directly: the load/store unit
+ * streams the sticks through the reserved fifth of LX, as SDSC's memOrg_
+ * (hbm and lx both present) says; timing.c charges that traffic.
+ */
+#ifndef SPYRE_MODEL_PROGRAM_H
+#define SPYRE_MODEL_PROGRAM_H
+
+#include "format.h"
+#include "types.h"
+
+#define SPYRE_PROG_MAGIC 0x47505953u	/* "SYPG" */
+#define SPYRE_PROG_VERSION 1
+
+#define SPYRE_MAX_CORES 32u
+#define SPYRE_LX_BYTES (2u << 20)
+#define SPYRE_MAX_OPERANDS 64u
+#define SPYRE_MAX_STEPS 65536u
+#define SPYRE_MAX_DIMS 6u
+#define SPYRE_MAX_VIEWS 6u
+#define SPYRE_MAX_LOOPS 4u
+#define SPYRE_MAX_COUNT 65535u		/* loop and dimension counts */
+#define SPYRE_MAX_EXTENT (1ull << 34)	/* one segment: 16 GiB */
+
+struct spyre_prog_header {
+	u32 magic;
+	u16 version;
+	u16 num_cores;		/* 1..32: cores the program needs */
+	u64 size;		/* bytes of the whole image */
+	u32 num_operands;
+	u32 num_steps;
+	u32 num_streams;
+	u32 lx_bytes;		/* LX bytes used per core, multiple of 128 */
+	u32 instr_bytes;	/* bytes of the instruction section */
+	u32 reserved[7];	/* must be zero */
+};
+
+#define SPYRE_OPERAND_READ 1u
+#define SPYRE_OPERAND_WRITE 2u
+
+struct spyre_prog_operand {
+	u64 extent;	/* bytes from the base address; verified to be exact */
+	u32 flags;	/* SPYRE_OPERAND_*; verified to be exact */
+	u32 reserved;
+};
+
+enum spyre_step_kind {
+	SPYRE_STEP_PHASE = 1,
+	SPYRE_STEP_LOOP = 2,
+	SPYRE_STEP_END = 3,
+};
+
+struct spyre_prog_step {
+	u32 kind;
+	u32 count;		/* LOOP: iterations, 1..65535 */
+	u32 first_stream;	/* PHASE */
+	u32 num_streams;	/* PHASE: at least 1, cores strictly ascending */
+};
+
+struct spyre_prog_stream {
+	u32 core;
+	u32 num_instrs;
+	u32 offset;	/* of its first instruction in the instruction section */
+	u32 reserved;
+};
+
+#define SPYRE_VIEW_LX 0xffffu		/* the executing core's scratchpad */
+#define SPYRE_VIEW_RING 0x8000u		/* | core: a peer's scratchpad, read only */
+
+#define SPYRE_LANES_ALL 0u		/* lane i holds element i */
+#define SPYRE_LANES_SPLAT 1u		/* lane 0 holds the value of all lanes */
+
+struct spyre_view {
+	u16 operand;		/* operand index, SPYRE_VIEW_LX or _RING | core */
+	u8 format;		/* enum spyre_fmt */
+	u8 lanes;		/* SPYRE_LANES_* */
+	u32 reserved;
+	u64 offset;		/* bytes from the operand's base */
+	u64 stride[SPYRE_MAX_DIMS];		/* bytes per step of dim d */
+	u64 loop_stride[SPYRE_MAX_LOOPS];	/* bytes per turn, outermost first */
+};
+
+enum spyre_opcode {
+	SPYRE_OP_MOVE = 1,	/* load/store: view0 = view1, same format */
+	SPYRE_OP_SFU = 2,	/* pointwise: view0 = func(view1, ...) */
+	SPYRE_OP_REDUCE = 3,	/* view0 = reduce(view1) */
+	SPYRE_OP_PT = 4,	/* view0 = view1 x view2 */
+	SPYRE_OP_RESTICK = 5,	/* 64x64 tile transpose */
+};
+
+enum spyre_func {
+	SPYRE_FUNC_NONE = 0,
+	/* SFU, unary */
+	SPYRE_FUNC_IDENTITY = 1,	/* with format conversion */
+	SPYRE_FUNC_RELU = 2,
+	SPYRE_FUNC_NEG = 3,
+	SPYRE_FUNC_ABS = 4,
+	/* SFU, binary */
+	SPYRE_FUNC_ADD = 16,
+	SPYRE_FUNC_SUB = 17,
+	SPYRE_FUNC_MUL = 18,
+	SPYRE_FUNC_MAX = 19,
+	SPYRE_FUNC_MIN = 20,
+	SPYRE_FUNC_EQ = 21,
+	SPYRE_FUNC_NE = 22,
+	SPYRE_FUNC_GT = 23,
+	SPYRE_FUNC_LT = 24,
+	SPYRE_FUNC_GE = 25,
+	SPYRE_FUNC_LE = 26,
+	/* SFU, ternary */
+	SPYRE_FUNC_WHERE = 48,
+	/* REDUCE */
+	SPYRE_FUNC_SUM = 64,
+	SPYRE_FUNC_MEAN = 65,	/* sum, then times imm[0] (fp32 bits), once */
+	SPYRE_FUNC_AMAX = 66,
+	SPYRE_FUNC_AMIN = 67,
+	SPYRE_FUNC_ABSMAX = 68,
+};
+
+/*
+ * Dimensions.  MOVE, SFU and REDUCE walk count[0..num_dims-1], dim 0
+ * outermost; each point is @lanes consecutive elements of every view.
+ * REDUCE: dims set in reduce_mask are reduced (view0 has stride 0 there),
+ * taken in ascending index order; REDUCE_LANES also reduces across the lanes
+ * and fills every lane of the output point with the value.  With
+ * REDUCE_LANES, @valid counts the elements that take part along the reduced
+ * dims, lanes fastest (the rest is padding); 0 means all.
+ *
+ * PT has fixed roles: dims 0..2 batch, 3 rows (M), 4 sticks of columns
+ * (N / 64), 5 elements of K (a multiple of 64).  view1 (A) has K in its
+ * lanes: stride[5] is the distance of K sticks (64 elements); view2 (B) has
+ * N in its lanes: stride[5] is the distance of K rows, stride[4] of N
+ * sticks.  Sums run in fp32 with fused multiply-add, k ascending.
+ *
+ * RESTICK: dims 0..3 loops, 4 rows of the input tile (64), 5 rows of the
+ * output tile (64): out[j][i] = in[i][j], view1.stride[4] and
+ * view0.stride[5] being the row distances.
+ */
+#define SPYRE_INSTR_REDUCE_LANES 1u
+
+struct spyre_instr {
+	u16 opcode;
+	u16 func;
+	u8 num_dims;
+	u8 num_views;
+	u8 flags;
+	u8 reduce_mask;
+	u32 count[SPYRE_MAX_DIMS];
+	u32 lanes;		/* 1..128 */
+	u32 reserved;
+	u64 valid;
+	u32 imm[4];
+	/* struct spyre_view view[num_views] follows */
+};
+
+static_assert(sizeof(struct spyre_prog_header) == 64, "header is 64 bytes");
+static_assert(sizeof(struct spyre_prog_operand) == 16, "operand is 16 bytes");
+static_assert(sizeof(struct spyre_prog_step) == 16, "step is 16 bytes");
+static_assert(sizeof(struct spyre_prog_stream) == 16, "stream is 16 bytes");
+static_assert(sizeof(struct spyre_view) == 96, "view is 96 bytes");
+static_assert(sizeof(struct spyre_instr) == 64, "instruction head is 64 bytes");
+
+static inline const struct spyre_view *spyre_instr_views(const struct spyre_instr *in)
+{
+	return (const struct spyre_view *)(in + 1);
+}
+
+static inline const struct spyre_instr *spyre_instr_next(const struct spyre_instr *in)
+{
+	return (const struct spyre_instr *)(spyre_instr_views(in) + in->num_views);
+}
+
+/* Why the card refuses or stops something; docs/unsupported.md and isa.md list them. */
+enum spyre_stop {
+	SPYRE_STOP_NONE = 0,
+	SPYRE_STOP_TRUNCATED,		/* image shorter than it says */
+	SPYRE_STOP_BAD_MAGIC,
+	SPYRE_STOP_BAD_VERSION,
+	SPYRE_STOP_BAD_HEADER,		/* counts, sizes, reserved fields */
+	SPYRE_STOP_BAD_STEP,		/* unknown kind, unbalanced loops, count */
+	SPYRE_STOP_BAD_STREAM,		/* core order, range, overlap */
+	SPYRE_STOP_BAD_OPCODE,
+	SPYRE_STOP_BAD_FUNC,		/* unknown, or wrong for the opcode */
+	SPYRE_STOP_BAD_SHAPE,		/* dims, counts, lanes, number of views */
+	SPYRE_STOP_BAD_FORMAT,		/* the unit has no rule for this format */
+	SPYRE_STOP_BAD_VIEW,		/* operand index, lanes mode, alignment */
+	SPYRE_STOP_LX_OVERFLOW,		/* view leaves lx_bytes */
+	SPYRE_STOP_EXTENT,		/* operand extent differs from what is used */
+	SPYRE_STOP_ACCESS,		/* operand flags differ from what is used */
+	SPYRE_STOP_TOO_LONG,		/* the work bound is exceeded */
+	SPYRE_STOP_TOO_MANY_CORES,
+	SPYRE_STOP_DMA_SHAPE,		/* DMA descriptor dims or bounds */
+	SPYRE_STOP_DMA_FORMAT,
+	SPYRE_STOP_DMA_RANGE,		/* descriptor needs more device bytes */
+	SPYRE_STOP_CANCELLED,
+	SPYRE_STOP_COUNT
+};
+
+const char *spyre_stop_name(enum spyre_stop stop);
+
+/* Modelled cost, deterministic; see timing.c. */
+struct spyre_counters {
+	u64 cycles;		/* of the 1.5 GHz card clock */
+	u64 bytes_read;		/* LPDDR5 -> card */
+	u64 bytes_written;	/* card -> LPDDR5 */
+	u64 macs;		/* PT multiply-adds */
+	u64 elements;		/* SFU elements */
+};
+
+/*
+ * A verified program: the image (borrowed, must not change or move away while
+ * this is in use) and what the verifier derived from it.
+ */
+struct spyre_program {
+	const struct spyre_prog_header *header;
+	const struct spyre_prog_operand *operands;
+	const struct spyre_prog_step *steps;
+	const struct spyre_prog_stream *streams;
+	const u8 *instrs;
+	struct spyre_counters cost;
+};
+
+struct spyre_verify_error {
+	enum spyre_stop stop;
+	u32 step;		/* index of the step, or 0 */
+	u32 core;
+	u32 instr;		/* index within the stream */
+	u32 view;
+	u64 value;		/* the offending number */
+	u64 limit;		/* what it was held against */
+};
+
+/*
+ * Proves that executing @image stays within the operands' extents and the LX,
+ * ends, and costs what @prog->cost says.  Called once, when a program is
+ * loaded; a launch then only compares operand sizes with the extents.
+ * @cores: cores of the card.  Returns 0, or -EINVAL with @err filled.
+ */
+int spyre_program_verify(const void *image, u64 size, u32 cores,
+			 struct spyre_program *prog,
+			 struct spyre_verify_error *err);
+
+#endif /* SPYRE_MODEL_PROGRAM_H */

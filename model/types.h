@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Integer types of the card model.  The model is compiled into the kernel
+ * module and into libspyre from the same files; this is the only header that
+ * knows which of the two it is in.
+ */
+#ifndef SPYRE_MODEL_TYPES_H
+#define SPYRE_MODEL_TYPES_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#else
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int8_t s8;
+typedef int16_t s16;
+typedef int32_t s32;
+typedef int64_t s64;
+#ifndef static_assert
+#define static_assert _Static_assert
+#endif
+#endif
+
+#endif /* SPYRE_MODEL_TYPES_H */
