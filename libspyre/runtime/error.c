@@ -40,8 +40,12 @@ spyre_status spyre_error_prefix(spyre_status status, const char *format, ...)
 	va_end(args);
 	if (len < 0)
 		return status;
-	if ((size_t)len < sizeof(text))
-		snprintf(text + len, sizeof(text) - len, ": %s", error_text);
+	/* A text that does not fit loses its end. */
+	for (const char *c = ": "; *c && (size_t)len < sizeof(text) - 1; c++)
+		text[len++] = *c;
+	for (const char *c = error_text; *c && (size_t)len < sizeof(text) - 1; c++)
+		text[len++] = *c;
+	text[(size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1] = '\0';
 	memcpy(error_text, text, sizeof(text));
 	return status;
 }

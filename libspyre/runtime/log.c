@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The log: SPYRE_LOG=error|warn|info|debug|trace, to stderr or SPYRE_LOG_FILE. */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
