@@ -6,4 +6,3 @@ spyreinclude_HEADERS = \
 	include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
 pkgconfig_DATA = libspyre/libspyre.pc
 EXTRA_DIST += libspyre/libspyre.map
-include libspyre/backend/drm.mk
