@@ -15,6 +15,7 @@
 #include "model/card.h"
 
 #define MS UINT64_C(1000000)
+#define SECOND (1000 * MS)
 /* Readings closer than this are not kept; with KEPT of them 1.2 s are covered. */
 #define SPACING (200 * MS)
 #define KEPT 7
@@ -87,17 +88,20 @@ bool spyre_telemetry_compare(struct spyre_reading *reading)
 	struct sample now = sample_of(&reading->card);
 	const struct sample *best = NULL;
 	const struct history *history;
-	uint64_t age;
+	uint64_t age, off, best_off = UINT64_MAX;
 	int i;
 
 	if (reading->card.busy_ns == UINT64_MAX)
 		return true;	/* nothing that waiting would bring */
 	pthread_mutex_lock(&past.lock);
 	history = find(&reading->key);
-	for (i = 0; history && !best && i < history->count; i++) {
+	for (i = 0; history && i < history->count; i++) {
 		age = now.timestamp_ns - history->sample[i].timestamp_ns;
-		if (age >= MIN_WINDOW && age <= MAX_WINDOW)
+		off = age < SECOND ? SECOND - age : age - SECOND;
+		if (age >= MIN_WINDOW && age <= MAX_WINDOW && off < best_off) {
 			best = &history->sample[i];
+			best_off = off;
+		}
 	}
 	/* Counters that fell belong to another load of the module. */
 	if (best && best->busy_ns <= now.busy_ns && best->macs <= now.macs &&
