@@ -61,7 +61,7 @@ typedef struct spyre_telemetry_process {
  */
 SPYRE_API spyre_status spyre_telemetry_cards(spyre_telemetry_card *cards, size_t stride,
 					     int capacity, int *count);
-/** The same for processes. Since 0.1. */
+/** Reads all processes that use a card, in the same way. Since 0.1. */
 SPYRE_API spyre_status spyre_telemetry_processes(spyre_telemetry_process *processes,
 						 size_t stride, int capacity, int *count);
 
