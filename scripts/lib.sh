@@ -74,3 +74,20 @@ show_log_and_die() {
 	tail -n 40 "$(log_file "$1")" >&2
 	die "$1 failed; the whole output is in build/log/$1.log"
 }
+
+# quietly STEP COMMAND...: its output goes to the log; shown only if it fails.
+quietly() {
+	local step=$1
+	shift
+	"$@" >"$(log_file "$step")" 2>&1 || show_log_and_die "$step"
+}
+
+# Builds spyre_vdev.ko for the kernel that the VM boots; sets $module.
+build_module() {
+	local version
+	version=$(kernel_version) || die "no Debian 6.12 kernel with headers; run scripts/deps vm"
+	say "building spyre_vdev.ko for $version"
+	quietly module make -C "$build" module KERNEL="$version"
+	module=$build/build/kernel/spyre_vdev.ko
+	[ -e "$module" ] || die "'make module' left no $module"
+}
