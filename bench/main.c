@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 		switch (option) {
 		case 'j': json = optarg; break;
 		case 'i': ok = bench_read_json(&report, optarg) && ok; break;
-		case 's': options.samples = number(optarg, 5, BENCH_MAX_SAMPLES, "--samples"); break;
+		case 's': options.samples = number(optarg, 5, 99, "--samples"); break;
 		case 't': options.threads = number(optarg, 1, 1024, "--threads"); break;
 		case 'v': options.vm = true; break;
 		case 'n': options.node = optarg; break;

@@ -41,25 +41,32 @@ kernel_version() {
 	[ -n "$best" ] && echo "$best"
 }
 
+# complain MESSAGE...: says it and is false, for 'complain … || return'.
+complain() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	return 1
+}
+
 # build_tree NAME [configure flags]: configures build/NAME outside the source
-# tree (again only if the flags changed) and sets $build.
+# tree (again only if the flags changed) and sets $build. False after saying
+# why if that fails.
 build_tree() {
 	local name=$1
 	shift
 	build=$top/build/$name
 	if [ -e "$top/config.status" ]; then
-		die "$top is configured in place, which rules out build folders;" \
+		complain "$top is configured in place, which rules out build folders;" \
 			"run 'make distclean' there, or use a fresh clone"
+		return 1
 	fi
 	if [ ! -x "$top/configure" ] || [ "$top/configure.ac" -nt "$top/configure" ]; then
 		say "autogen: making configure"
-		(cd "$top" && ./autogen.sh) >"$(log_file autogen)" 2>&1 || show_log_and_die autogen
+		quietly autogen "$top/autogen.sh" || return 1
 	fi
 	mkdir -p "$build"
 	if [ ! -e "$build/config.status" ] || [ "$(cat "$build/.flags" 2>/dev/null)" != "$*" ]; then
 		say "configure $* in build/$name"
-		(cd "$build" && ../../configure "$@") >"$(log_file "$name-configure")" 2>&1 ||
-			show_log_and_die "$name-configure"
+		quietly "$name-configure" env -C "$build" ../../configure "$@" || return 1
 		printf '%s' "$*" >"$build/.flags"
 	fi
 }
@@ -70,24 +77,22 @@ log_file() {
 	echo "$top/build/log/$1.log"
 }
 
-show_log_and_die() {
-	tail -n 40 "$(log_file "$1")" >&2
-	die "$1 failed; the whole output is in build/log/$1.log"
-}
-
 # quietly STEP COMMAND...: its output goes to the log; shown only if it fails.
 quietly() {
 	local step=$1
 	shift
-	"$@" >"$(log_file "$step")" 2>&1 || show_log_and_die "$step"
+	"$@" >"$(log_file "$step")" 2>&1 && return 0
+	tail -n 40 "$(log_file "$step")" >&2
+	complain "$step failed; the whole output is in build/log/$step.log"
 }
 
 # Builds spyre_vdev.ko for the kernel that the VM boots; sets $module.
 build_module() {
 	local version
-	version=$(kernel_version) || die "no Debian 6.12 kernel with headers; run scripts/deps vm"
+	version=$(kernel_version) ||
+		complain "no Debian 6.12 kernel with headers; run scripts/deps vm" || return 1
 	say "building spyre_vdev.ko for $version"
-	quietly module make -C "$build" module KERNEL="$version"
+	quietly module make -C "$build" module KERNEL="$version" || return 1
 	module=$build/build/kernel/spyre_vdev.ko
-	[ -e "$module" ] || die "'make module' left no $module"
+	[ -e "$module" ] || complain "'make module' left no $module"
 }

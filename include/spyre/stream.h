@@ -31,7 +31,8 @@ SPYRE_API spyre_status spyre_stream_create(spyre_context *context, int priority,
 					   spyre_stream **stream);
 /** Waits for the stream's work, then frees it. Pool streams: INVALID_ARGUMENT. Since 0.1. */
 SPYRE_API spyre_status spyre_stream_destroy(spyre_stream *stream);
-/** The range of priorities: @least is the lowest priority (0), @greatest the highest (-1). Since 0.1. */
+/** The range of priorities: @least is the lowest (0), @greatest the highest
+ * (-1). Since 0.1. */
 SPYRE_API spyre_status spyre_stream_priority_range(int *least, int *greatest);
 
 /** A stream's id, priority (0 or -1) and context. Since 0.1. */
