@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tools: the public headers and the public library only.
+include tools/smi/smi.mk
 
 # What unit tests link, too: everything of `spyre` but main() and the card.
 noinst_LTLIBRARIES += tools/spyre/libcommand.la
@@ -41,4 +42,4 @@ tools_spyre_spyre_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSO
 
 bashcompletiondir = $(bashcompdir)
 dist_bashcompletion_DATA = tools/completions/spyre
-dist_man_MANS = docs/man/spyre.1 docs/man/spyre-launch.1
+dist_man_MANS += docs/man/spyre.1 docs/man/spyre-launch.1
