@@ -294,7 +294,8 @@ static int check_size(const char *path, struct npy *npy, size_t offset, uint64_t
 	shape_format(npy->rank, npy->size, shape, sizeof(shape));
 	npy->elements = shape_elements(npy->rank, npy->size);
 	if (npy->elements < 0)
-		return explain(why, "%s: a shape of %s is more than any card holds", path, shape);
+		return explain(why, "%s: offset %zu: a shape of %s is more than any card holds", path,
+			       offset, shape);
 	npy->bytes = (size_t)npy->elements * npy->item;
 	if (file_bytes - offset != npy->bytes)
 		return explain(why,
