@@ -23,10 +23,10 @@ struct images {
 /* IEEE half precision, row-major. */
 struct weights {
 	uint32_t hidden;
-	const uint16_t *w1;	/* [PIXELS][hidden] */
-	const uint16_t *b1;	/* [hidden] */
-	const uint16_t *w2;	/* [hidden][CLASSES] */
-	const uint16_t *b2;	/* [CLASSES] */
+	const uint16_t *w1; /* [PIXELS][hidden] */
+	const uint16_t *b1; /* [hidden] */
+	const uint16_t *w2; /* [hidden][CLASSES] */
+	const uint16_t *b2; /* [CLASSES] */
 	void *storage;
 };
 

@@ -83,24 +83,21 @@ static void usage(FILE *to)
 	      "  --bundles DIR  keep the five SDSC bundles in DIR\n"
 	      "  --verbose      show the images that were classified wrongly\n\n"
 	      "Exit status: 0; 1 when accuracy is below 0.95, agreement with the host below\n"
-	      "0.99, or an error; 2 for bad usage.\n", to);
+	      "0.99, or an error; 2 for bad usage.\n",
+	      to);
 }
 
 static void parse_options(struct settings *settings, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "batch", required_argument, NULL, 'b' },
-		{ "repeat", required_argument, NULL, 'r' },
-		{ "data", required_argument, NULL, 'D' },
-		{ "bundles", required_argument, NULL, 'B' },
-		{ "verbose", no_argument, NULL, 'v' },
-		{ "help", no_argument, NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
+		{"device", required_argument, NULL, 'd'},  {"batch", required_argument, NULL, 'b'},
+		{"repeat", required_argument, NULL, 'r'},  {"data", required_argument, NULL, 'D'},
+		{"bundles", required_argument, NULL, 'B'}, {"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},	   {NULL, 0, NULL, 0},
 	};
 	int option;
 
-	*settings = (struct settings){ .batch = 64, .repeat = 1 };
+	*settings = (struct settings){.batch = 64, .repeat = 1};
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 'd':
@@ -235,8 +232,10 @@ static int run(struct job *job)
 		sum = checksum(job->logits, count);
 		if (pass && sum != job->checksum) {
 			progress_end();
-			fprintf(stderr, "digits: pass %u: checksum %016" PRIx64
-				", but %016" PRIx64 " before\n", pass + 1, sum, job->checksum);
+			fprintf(stderr,
+				"digits: pass %u: checksum %016" PRIx64 ", but %016" PRIx64
+				" before\n",
+				pass + 1, sum, job->checksum);
 			return -1;
 		}
 		job->checksum = sum;
@@ -268,7 +267,7 @@ static void show_image(const struct job *job, uint32_t i, int guess, int referen
 
 static struct score judge(const struct job *job)
 {
-	struct score score = { 0 };
+	struct score score = {0};
 
 	for (uint32_t i = 0; i < job->images.count; i++) {
 		float device[CLASSES], host[CLASSES];
@@ -277,8 +276,8 @@ static struct score judge(const struct job *job)
 		reference_logits(&job->weights, job->images.pixels + (size_t)i * PIXELS, host);
 		for (int j = 0; j < CLASSES; j++) {
 			device[j] = half_to_float(job->logits[(size_t)i * CLASSES + j]);
-			score.largest_difference = fmaxf(score.largest_difference,
-							 fabsf(device[j] - host[j]));
+			score.largest_difference =
+				fmaxf(score.largest_difference, fabsf(device[j] - host[j]));
 		}
 		guess = largest(device);
 		reference = largest(host);
@@ -316,11 +315,12 @@ static int report(struct job *job)
 	printf("accuracy          %.4f (%u of %u)\n", accuracy, score.right, job->images.count);
 	printf("agreement         %.4f with fp32 on the host, logits within %.4f\n", agreement,
 	       score.largest_difference);
-	printf("launches          %" PRIu64 " of kernels, %" PRIu64 " of copies\n",
-	       totals.launches, totals.copies);
+	printf("launches          %" PRIu64 " of kernels, %" PRIu64 " of copies\n", totals.launches,
+	       totals.copies);
 	printf("bytes moved       %" PRIu64 " to the card, %" PRIu64 " back; in the card %" PRIu64
-	       " read, %" PRIu64 " written\n", job->network.bytes_to_card,
-	       job->network.bytes_from_card, totals.bytes_read, totals.bytes_written);
+	       " read, %" PRIu64 " written\n",
+	       job->network.bytes_to_card, job->network.bytes_from_card, totals.bytes_read,
+	       totals.bytes_written);
 	printf("modelled time     %.3f ms (%" PRIu64 " cycles, %.1f million multiply-adds)\n",
 	       (double)totals.cycles / job->network.device.clock_khz, totals.cycles,
 	       totals.macs / 1e6);
@@ -329,8 +329,10 @@ static int report(struct job *job)
 	printf("output checksum   %016" PRIx64 "\n", job->checksum);
 	if (accuracy >= ACCURACY_FLOOR && agreement >= AGREEMENT_FLOOR)
 		return 0;
-	fprintf(stderr, "digits: accuracy %.4f and agreement %.4f; at least %.2f and %.2f are "
-		"expected\n", accuracy, agreement, ACCURACY_FLOOR, AGREEMENT_FLOOR);
+	fprintf(stderr,
+		"digits: accuracy %.4f and agreement %.4f; at least %.2f and %.2f are "
+		"expected\n",
+		accuracy, agreement, ACCURACY_FLOOR, AGREEMENT_FLOOR);
 	return -1;
 }
 

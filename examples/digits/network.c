@@ -11,8 +11,8 @@ static const struct {
 	const char *name;
 	bool parameter;
 } layers[NUM_LAYERS] = {
-	{ "matmul", "0_matmul", true }, { "add", "1_bias", true },  { "relu", "2_relu", false },
-	{ "matmul", "3_matmul", true }, { "add", "4_bias", true },
+	{"matmul", "0_matmul", true}, {"add", "1_bias", true}, {"relu", "2_relu", false},
+	{"matmul", "3_matmul", true}, {"add", "4_bias", true},
 };
 
 static int check(spyre_status status, const char *what, const char *which)
@@ -40,15 +40,14 @@ static int place(struct network *network, struct placed *t, const char *name, ui
 	t->size[1] = columns;
 	status = spyre_layout_init(&t->layout, rank, t->size, SPYRE_FORMAT_IEEE_FP16);
 	if (!status)
-		status = spyre_mem_alloc(network->context,
-					 spyre_layout_alloc_bytes(&t->layout, rank, t->size,
-								  SPYRE_FORMAT_IEEE_FP16),
-					 &t->address);
+		status = spyre_mem_alloc(
+			network->context,
+			spyre_layout_alloc_bytes(&t->layout, rank, t->size, SPYRE_FORMAT_IEEE_FP16),
+			&t->address);
 	return check(status, "placing", name);
 }
 
-static spyre_status host_tensor(spyre_host_tensor *host, const struct placed *t,
-				const void *data)
+static spyre_status host_tensor(spyre_host_tensor *host, const struct placed *t, const void *data)
 {
 	return spyre_host_tensor_dense(host, (void *)(uintptr_t)data, SPYRE_FORMAT_IEEE_FP16,
 				       t->rank, t->size);
@@ -72,12 +71,12 @@ static int place_parameter(struct network *network, int layer, uint32_t rank, in
 
 static int place_lane(struct network *network, struct lane *lane, int index, int64_t hidden)
 {
-	spyre_status status = spyre_stream_get(network->context, SPYRE_STREAM_LOW_FIRST + index,
-					       &lane->stream);
+	spyre_status status =
+		spyre_stream_get(network->context, SPYRE_STREAM_LOW_FIRST + index, &lane->stream);
 
 	for (int i = 0; i < STREAM_DEPTH && !status; i++)
-		status = spyre_event_create(network->context, SPYRE_EVENT_NO_TIMING,
-					    &lane->ends[i]);
+		status =
+			spyre_event_create(network->context, SPYRE_EVENT_NO_TIMING, &lane->ends[i]);
 	if (check(status, "making", "a stream and its events") ||
 	    place(network, &lane->images, "images", 2, network->batch, PIXELS))
 		return -1;
@@ -100,7 +99,7 @@ static void operand_of(spyre_sdsc_operand *operand, const struct placed *t)
 static int build_layer(struct network *network, int layer, const char *directory)
 {
 	const struct lane *lane = &network->lanes[0];
-	spyre_kernel_info info = { .struct_size = sizeof(info) };
+	spyre_kernel_info info = {.struct_size = sizeof(info)};
 	spyre_sdsc_operand operands[3];
 	uint32_t count = 0;
 	spyre_status status;
@@ -153,8 +152,7 @@ int network_open(struct network *network, int device, const char *directory,
 	return 0;
 }
 
-int network_host_memory(struct network *network, uint32_t rows, uint32_t columns,
-			uint16_t **memory)
+int network_host_memory(struct network *network, uint32_t rows, uint32_t columns, uint16_t **memory)
 {
 	size_t bytes = (size_t)rows * columns * sizeof(**memory);
 	void *address;
@@ -175,10 +173,10 @@ static spyre_status launch_layer(struct network *network, struct lane *lane, int
 	spyre_arg args[3];
 	uint32_t count = 0;
 
-	args[count++] = (spyre_arg){ input->address, &input->layout };
+	args[count++] = (spyre_arg){input->address, &input->layout};
 	if (layers[layer].parameter)
-		args[count++] = (spyre_arg){ parameter->address, &parameter->layout };
-	args[count++] = (spyre_arg){ output->address, &output->layout };
+		args[count++] = (spyre_arg){parameter->address, &parameter->layout};
+	args[count++] = (spyre_arg){output->address, &output->layout};
 	return spyre_launch(lane->stream, network->kernels[layer], args, count);
 }
 
@@ -208,8 +206,8 @@ static int queue_batch(struct network *network, struct lane *lane, const uint16_
 	return check(status, "queueing", "a batch");
 }
 
-int network_run(struct network *network, const uint16_t *images, uint16_t *logits,
-		uint32_t batches, void (*done)(void *data), void *data)
+int network_run(struct network *network, const uint16_t *images, uint16_t *logits, uint32_t batches,
+		void (*done)(void *data), void *data)
 {
 	uint32_t in_flight = NUM_STREAMS * STREAM_DEPTH;
 	spyre_status status = SPYRE_SUCCESS;
@@ -242,7 +240,7 @@ int network_get_totals(struct network *network, struct network_totals *totals)
 {
 	memset(totals, 0, sizeof(*totals));
 	for (int i = 0; i < NUM_STREAMS; i++) {
-		spyre_stream_stats stats = { .struct_size = sizeof(stats) };
+		spyre_stream_stats stats = {.struct_size = sizeof(stats)};
 
 		if (check(spyre_stream_get_stats(network->lanes[i].stream, &stats), "reading",
 			  "the totals of a stream"))

@@ -77,8 +77,8 @@ int network_host_memory(struct network *network, uint32_t rows, uint32_t columns
  * on the streams, so that one batch comes in while another computes; @done is
  * called as batches end.
  */
-int network_run(struct network *network, const uint16_t *images, uint16_t *logits,
-		uint32_t batches, void (*done)(void *data), void *data);
+int network_run(struct network *network, const uint16_t *images, uint16_t *logits, uint32_t batches,
+		void (*done)(void *data), void *data);
 
 int network_get_totals(struct network *network, struct network_totals *totals);
 void network_close(struct network *network);

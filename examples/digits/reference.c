@@ -3,8 +3,7 @@
 #include "half.h"
 #include "reference.h"
 
-void reference_logits(const struct weights *weights, const uint8_t *pixels,
-		      float logits[CLASSES])
+void reference_logits(const struct weights *weights, const uint8_t *pixels, float logits[CLASSES])
 {
 	uint32_t n = weights->hidden;
 	float hidden[MAX_HIDDEN];

@@ -6,8 +6,7 @@
 #include "dataset.h"
 
 /* Logits of one image. */
-void reference_logits(const struct weights *weights, const uint8_t *pixels,
-		      float logits[CLASSES]);
+void reference_logits(const struct weights *weights, const uint8_t *pixels, float logits[CLASSES]);
 
 /* Index of the largest; the first of equals. */
 int largest(const float logits[CLASSES]);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* The text must name @part: the file, the offset, what was found. */
-#define ck_mentions(why, part)                                                                     \
+#define ck_mentions(why, part) \
 	ck_assert_msg(strstr((why).s, part), "'%s' does not mention '%s'", (why).s, part)
 
 static char folder[64];

@@ -56,12 +56,12 @@ static void check_refused(const char *part)
 static const struct {
 	char kind;
 	uint8_t item;
-} types[] = { { 'f', 2 }, { 'f', 4 }, { 'f', 8 }, { 'i', 1 }, { 'i', 2 },
-	      { 'i', 4 }, { 'i', 8 }, { 'u', 1 }, { 'u', 2 }, { 'b', 1 } };
+} types[] = {{'f', 2}, {'f', 4}, {'f', 8}, {'i', 1}, {'i', 2},
+	     {'i', 4}, {'i', 8}, {'u', 1}, {'u', 2}, {'b', 1}};
 
 START_TEST(round_trip)
 {
-	const int64_t size[SPYRE_MAX_RANK] = { 2, 3, 1, 2, 1, 1, 2 };
+	const int64_t size[SPYRE_MAX_RANK] = {2, 3, 1, 2, 1, 1, 2};
 	uint8_t data[24 * 8];
 	struct text why;
 	struct npy npy;
@@ -73,8 +73,8 @@ START_TEST(round_trip)
 
 		for (uint32_t d = 0; d < rank; d++)
 			elements *= size[d];
-		ck_assert_int_eq(npy_write(path, types[_i].kind, types[_i].item, rank, size, data,
-					   &why), 0);
+		ck_assert_int_eq(
+			npy_write(path, types[_i].kind, types[_i].item, rank, size, data, &why), 0);
 		ck_assert_msg(!npy_read(path, &npy, &why), "%s", why.s);
 		ck_assert_int_eq(npy.kind, types[_i].kind);
 		ck_assert_uint_eq(npy.item, types[_i].item);
@@ -90,8 +90,8 @@ END_TEST
 
 START_TEST(aligned_header)
 {
-	const int64_t size[1] = { 3 };
-	const float data[3] = { 1, 2, 3 };
+	const int64_t size[1] = {3};
+	const float data[3] = {1, 2, 3};
 	uint8_t head[128];
 	struct text why;
 	FILE *file;
@@ -107,7 +107,7 @@ END_TEST
 
 START_TEST(fortran_order)
 {
-	const uint8_t data[6] = { 0 };
+	const uint8_t data[6] = {0};
 	struct text why;
 	struct npy npy;
 
@@ -152,7 +152,7 @@ START_TEST(no_elements)
 }
 END_TEST
 
-#define HEAD(descr, order, shape)                                                                  \
+#define HEAD(descr, order, shape) \
 	"{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }"
 
 static const struct {
@@ -160,32 +160,32 @@ static const struct {
 	size_t bytes;
 	const char *part;
 } bad[] = {
-	{ HEAD("'<f4'", "False", "(2, 3)"), 23, "take 24 bytes, found 23" },
-	{ HEAD("'<f4'", "False", "(2, 3)"), 25, "take 24 bytes, found 25" },
-	{ HEAD("'>f4'", "False", "(2,)"), 8, "little-endian" },
-	{ HEAD("'<c8'", "False", "(2,)"), 16, "one of the dtypes" },
-	{ HEAD("'f4'", "False", "(2,)"), 8, "one of the dtypes" },
-	{ HEAD("''", "False", "(2,)"), 8, "one of the dtypes" },
-	{ HEAD("'|O'", "False", "(2,)"), 16, "one of the dtypes" },
-	{ HEAD("[('a', '<f4')]", "False", "(2,)"), 8, "structured" },
-	{ HEAD("4", "False", "(2,)"), 8, "a string, found '4" },
-	{ HEAD("'<f4", "False", "(2,)"), 8, "expected" },
-	{ HEAD("'<f4'", "false", "(2,)"), 8, "True or False" },
-	{ HEAD("'<f4'", "False", "(2)"), 8, "a tuple" },
-	{ HEAD("'<f4'", "False", "2"), 8, "a tuple" },
-	{ HEAD("'<f4'", "False", "(-2,)"), 8, "a size, found '-2" },
-	{ HEAD("'<f4'", "False", "(2 3)"), 24, "',' or ')'" },
-	{ HEAD("'<f4'", "False", "(1,1,1,1,1,1,1,1)"), 4, "at most 7" },
-	{ HEAD("'<f4'", "False", "(99999999999999999999,)"), 4, "below 2^63" },
-	{ HEAD("'<f4'", "False", "(4611686018427387904, 4)"), 4, "more than any card" },
-	{ HEAD("'<f8'", "False", "(2305843009213693953,)"), 8, "more than any card" },
-	{ "{'descr': '<f4', 'shape': (1,)}", 4, "lacks 'fortran_order'" },
-	{ "{'descr': '<f4', 'descr': '<f4', 'shape': (1,)}", 4, "one each of" },
-	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4, "one each of" },
-	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 7", 4, "nothing after" },
-	{ "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)", 4, "found the end" },
-	{ "", 4, "expected '{'" },
-	{ "__import__('os')", 4, "expected '{'" },
+	{HEAD("'<f4'", "False", "(2, 3)"), 23, "take 24 bytes, found 23"},
+	{HEAD("'<f4'", "False", "(2, 3)"), 25, "take 24 bytes, found 25"},
+	{HEAD("'>f4'", "False", "(2,)"), 8, "little-endian"},
+	{HEAD("'<c8'", "False", "(2,)"), 16, "one of the dtypes"},
+	{HEAD("'f4'", "False", "(2,)"), 8, "one of the dtypes"},
+	{HEAD("''", "False", "(2,)"), 8, "one of the dtypes"},
+	{HEAD("'|O'", "False", "(2,)"), 16, "one of the dtypes"},
+	{HEAD("[('a', '<f4')]", "False", "(2,)"), 8, "structured"},
+	{HEAD("4", "False", "(2,)"), 8, "a string, found '4"},
+	{HEAD("'<f4", "False", "(2,)"), 8, "expected"},
+	{HEAD("'<f4'", "false", "(2,)"), 8, "True or False"},
+	{HEAD("'<f4'", "False", "(2)"), 8, "a tuple"},
+	{HEAD("'<f4'", "False", "2"), 8, "a tuple"},
+	{HEAD("'<f4'", "False", "(-2,)"), 8, "a size, found '-2"},
+	{HEAD("'<f4'", "False", "(2 3)"), 24, "',' or ')'"},
+	{HEAD("'<f4'", "False", "(1,1,1,1,1,1,1,1)"), 4, "at most 7"},
+	{HEAD("'<f4'", "False", "(99999999999999999999,)"), 4, "below 2^63"},
+	{HEAD("'<f4'", "False", "(4611686018427387904, 4)"), 4, "more than any card"},
+	{HEAD("'<f8'", "False", "(2305843009213693953,)"), 8, "more than any card"},
+	{"{'descr': '<f4', 'shape': (1,)}", 4, "lacks 'fortran_order'"},
+	{"{'descr': '<f4', 'descr': '<f4', 'shape': (1,)}", 4, "one each of"},
+	{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4, "one each of"},
+	{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 7", 4, "nothing after"},
+	{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)", 4, "found the end"},
+	{"", 4, "expected '{'"},
+	{"__import__('os')", 4, "expected '{'"},
 };
 
 START_TEST(bad_header)
@@ -198,8 +198,8 @@ END_TEST
 
 START_TEST(truncated)
 {
-	const int64_t size[2] = { 3, 2 };
-	const uint16_t data[6] = { 1, 2, 3, 4, 5, 6 };
+	const int64_t size[2] = {3, 2};
+	const uint16_t data[6] = {1, 2, 3, 4, 5, 6};
 	uint8_t whole[256];
 	struct text why;
 	size_t bytes;
@@ -219,8 +219,8 @@ END_TEST
 
 START_TEST(damaged)
 {
-	const int64_t size[2] = { 3, 2 };
-	const uint16_t data[6] = { 1, 2, 3, 4, 5, 6 };
+	const int64_t size[2] = {3, 2};
+	const uint16_t data[6] = {1, 2, 3, 4, 5, 6};
 	uint8_t whole[256];
 	struct text why;
 	struct npy npy;
@@ -271,8 +271,8 @@ END_TEST
 
 START_TEST(unwritable)
 {
-	const int64_t size[1] = { 1 };
-	const uint8_t data[1] = { 1 };
+	const int64_t size[1] = {1};
+	const uint8_t data[1] = {1};
 	struct text why;
 
 	ck_assert_int_eq(npy_write("/dev/full", 'u', 1, 1, size, data, &why), -1);

@@ -80,11 +80,11 @@ START_TEST(layouts)
 		uint32_t rank;
 		int64_t size[5], stride[5];
 	} vectors[] = {
-		{ "512x240@fp16", 3, { 4, 512, 64 }, { 64, 240, 1 } },
-		{ "512x256@fp16:1,0", 3, { 8, 256, 64 }, { 16384, 1, 256 } },
-		{ "512x256@fp16:sparse", 4, { 256, 1, 512, 64 }, { 1, -1, 256, -1 } },
-		{ "512@fp16:sparse", 3, { 1, 512, 64 }, { -1, 1, -1 } },
-		{ "scalar@fp16", 2, { 1, 64 }, { -1, -1 } },
+		{"512x240@fp16", 3, {4, 512, 64}, {64, 240, 1}},
+		{"512x256@fp16:1,0", 3, {8, 256, 64}, {16384, 1, 256}},
+		{"512x256@fp16:sparse", 4, {256, 1, 512, 64}, {1, -1, 256, -1}},
+		{"512@fp16:sparse", 3, {1, 512, 64}, {-1, 1, -1}},
+		{"scalar@fp16", 2, {1, 64}, {-1, -1}},
 	};
 	const size_t n = sizeof(vectors) / sizeof(vectors[0]);
 	struct shape_spec spec;
@@ -104,27 +104,27 @@ END_TEST
 static const struct {
 	const char *word, *part;
 } bad[] = {
-	{ "", "no format" },
-	{ "512x1024", "no format; write" },
-	{ "@fp16", "expected a number at character 1" },
-	{ "512x@fp16", "expected a number at character 5, found '@'" },
-	{ "x4@fp16", "expected a number at character 1, found 'x'" },
-	{ "4xx4@fp16", "expected a number at character 3, found 'x'" },
-	{ "4*4@fp16", "expected 'x' or '@' at character 2, found '*'" },
-	{ "-4@fp16", "expected a number at character 1, found '-'" },
-	{ " 4@fp16", "expected a number" },
-	{ "4@", "no format ''" },
-	{ "4@fp17", "no format 'fp17'" },
-	{ "4@fp16@fp16", "no format 'fp16@fp16'" },
-	{ "1x1x1x1x1x1x1x1@fp16", "more than 7 dimensions" },
-	{ "99999999999999999999@fp16", "a dimension above" },
-	{ "4398046511104x4398046511104@fp16", "elements" },
-	{ "4x4@fp16:", "expected a dimension" },
-	{ "4x4@fp16:0,", "expected a dimension or 'sparse' at its end" },
-	{ "4x4@fp16:0;1", "expected ','" },
-	{ "4x4@fp16:0,7", "no dimension 7" },
-	{ "4x4@fp16:-2", "no dimension -2" },
-	{ "4x4@fp16:0,1,2,3,4,5,6,0,1", "an order of more than" },
+	{"", "no format"},
+	{"512x1024", "no format; write"},
+	{"@fp16", "expected a number at character 1"},
+	{"512x@fp16", "expected a number at character 5, found '@'"},
+	{"x4@fp16", "expected a number at character 1, found 'x'"},
+	{"4xx4@fp16", "expected a number at character 3, found 'x'"},
+	{"4*4@fp16", "expected 'x' or '@' at character 2, found '*'"},
+	{"-4@fp16", "expected a number at character 1, found '-'"},
+	{" 4@fp16", "expected a number"},
+	{"4@", "no format ''"},
+	{"4@fp17", "no format 'fp17'"},
+	{"4@fp16@fp16", "no format 'fp16@fp16'"},
+	{"1x1x1x1x1x1x1x1@fp16", "more than 7 dimensions"},
+	{"99999999999999999999@fp16", "a dimension above"},
+	{"4398046511104x4398046511104@fp16", "elements"},
+	{"4x4@fp16:", "expected a dimension"},
+	{"4x4@fp16:0,", "expected a dimension or 'sparse' at its end"},
+	{"4x4@fp16:0;1", "expected ','"},
+	{"4x4@fp16:0,7", "no dimension 7"},
+	{"4x4@fp16:-2", "no dimension -2"},
+	{"4x4@fp16:0,1,2,3,4,5,6,0,1", "an order of more than"},
 };
 
 START_TEST(bad_words)

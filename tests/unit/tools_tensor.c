@@ -26,7 +26,7 @@ static void teardown(void)
 /* Every 16-bit pattern survives the way through double. */
 START_TEST(all_halves)
 {
-	const spyre_format formats[] = { SPYRE_FORMAT_IEEE_FP16, SPYRE_FORMAT_BFLOAT16 };
+	const spyre_format formats[] = {SPYRE_FORMAT_IEEE_FP16, SPYRE_FORMAT_BFLOAT16};
 
 	for (int f = 0; f < 2; f++) {
 		for (uint32_t bits = 0; bits < 65536; bits++) {
@@ -89,9 +89,9 @@ END_TEST
 START_TEST(splitmix64)
 {
 	/* The published sequence from state 0 begins with these. */
-	const uint64_t want[] = { 0xe220a8397b1dcdafull, 0x6e789e6aa1b965f4ull,
-				  0x06c45d188009454full };
-	struct random_stream stream = { .state = 0 };
+	const uint64_t want[] = {0xe220a8397b1dcdafull, 0x6e789e6aa1b965f4ull,
+				 0x06c45d188009454full};
+	struct random_stream stream = {.state = 0};
 
 	for (int i = 0; i < 3; i++)
 		ck_assert(random_uniform(&stream) == (want[i] >> 11) * 0x1p-53);
@@ -124,9 +124,9 @@ END_TEST
 
 static double first_of(enum tensor_init init, uint64_t seed, uint32_t position)
 {
-	const int64_t size[1] = { 64 };
-	struct tensor tensor = { .init = init, .position = position };
-	int64_t index[1] = { 0 };
+	const int64_t size[1] = {64};
+	struct tensor tensor = {.init = init, .position = position};
+	int64_t index[1] = {0};
 	struct text why;
 	double value;
 
@@ -164,10 +164,10 @@ END_TEST
 
 START_TEST(conversions)
 {
-	const float values[4] = { 1.0f, -2.5f, 65504.0f, 3.14159274f };
-	const int64_t size[2] = { 2, 2 };
-	const int64_t last[2] = { 1, 1 };
-	struct tensor tensor = { 0 };
+	const float values[4] = {1.0f, -2.5f, 65504.0f, 3.14159274f};
+	const int64_t size[2] = {2, 2};
+	const int64_t last[2] = {1, 1};
+	struct tensor tensor = {0};
 	struct text why;
 
 	ck_assert_int_eq(npy_write(path, 'f', 4, 2, size, values, &why), 0);
@@ -185,9 +185,9 @@ END_TEST
 
 START_TEST(bf16_files)
 {
-	const uint16_t bits[3] = { 0x3f80, 0xc000, 0x7f80 };
-	const int64_t size[1] = { 3 }, first[1] = { 1 };
-	struct tensor tensor = { 0 };
+	const uint16_t bits[3] = {0x3f80, 0xc000, 0x7f80};
+	const int64_t size[1] = {3}, first[1] = {1};
+	struct tensor tensor = {0};
 	struct text why;
 	struct npy npy;
 
@@ -211,8 +211,8 @@ START_TEST(fortran_files)
 {
 	const char header[] = "\x93NUMPY\x01\x00\x38\x00{'descr': '<i2', 'fortran_order': True, "
 			      "'shape': (2, 3)}";
-	const int16_t data[6] = { 11, 21, 12, 22, 13, 23 };
-	const spyre_format formats[] = { SPYRE_FORMAT_SENINT16, SPYRE_FORMAT_IEEE_FP32 };
+	const int16_t data[6] = {11, 21, 12, 22, 13, 23};
+	const spyre_format formats[] = {SPYRE_FORMAT_SENINT16, SPYRE_FORMAT_IEEE_FP32};
 	struct text why;
 	FILE *file = fopen(path, "wb");
 
@@ -221,13 +221,13 @@ START_TEST(fortran_files)
 	fwrite(data, 1, sizeof(data), file);
 	fclose(file);
 	for (int f = 0; f < 2; f++) {
-		struct tensor tensor = { 0 };
+		struct tensor tensor = {0};
 
 		ck_assert_msg(!tensor_load(&tensor, path, formats[f], &why), "%s", why.s);
 		ck_assert_int_eq(tensor.host.stride[0], f ? 3 : 1);
 		ck_assert_int_eq(tensor.host.stride[1], f ? 1 : 2);
 		for (int64_t i = 0; i < 6; i++) {
-			const int64_t index[2] = { i / 3, i % 3 };
+			const int64_t index[2] = {i / 3, i % 3};
 
 			ck_assert(tensor_value(&tensor, index) == 10 * (i / 3 + 1) + i % 3 + 1);
 		}
@@ -239,7 +239,7 @@ END_TEST
 
 START_TEST(inputs_first)
 {
-	struct tensor_list list = { 0 };
+	struct tensor_list list = {0};
 	struct text why;
 
 	ck_assert_ptr_nonnull(tensor_add(&list, true, &why));
