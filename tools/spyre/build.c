@@ -23,10 +23,10 @@ struct build {
 };
 
 static const struct option options[] = {
-	{ "input", required_argument, NULL, 'i' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "cores", required_argument, NULL, 'c' },
-	{ NULL, 0, NULL, 0 },
+	{"input", required_argument, NULL, 'i'},
+	{"output", required_argument, NULL, 'o'},
+	{"cores", required_argument, NULL, 'c'},
+	{NULL, 0, NULL, 0},
 };
 
 static void list_operations(char *buffer, size_t bytes)
@@ -109,7 +109,7 @@ static int parse_options(struct build *build, int argc, char **argv)
 
 static int run_build(int argc, char **argv)
 {
-	struct build build = { 0 };
+	struct build build = {0};
 	spyre_status status;
 	char names[256];
 	int code;
@@ -140,7 +140,8 @@ const struct command command_build = {
 		"matmul) to DIR, which is made if it is missing.\n\n"
 		"  -i, --input SHAPE@FORMAT[:ORDER]   an input; in order\n"
 		"  -o, --output SHAPE@FORMAT[:ORDER]  the output\n"
-		"      --cores N  divide the work over at most N cores (default: SENCORES or 32)\n\n"
+		"      --cores N  divide the work over at most N cores (default: SENCORES or "
+		"32)\n\n"
 		"ORDER is the layout's dimension order, as 1,0, or 'sparse' for one element per\n"
 		"stick, which is the default for the output of sum.\n",
 	.run = run_build,

@@ -37,10 +37,10 @@ void write_text(struct text *why, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
 /* Writes @why and is -1, also to the compiler: "return explain(why, …)". */
-#define explain(why, ...)                                                                          \
-	({                                                                                         \
-		write_text(why, __VA_ARGS__);                                                      \
-		-1;                                                                                \
+#define explain(why, ...)                     \
+	({                                    \
+		write_text(why, __VA_ARGS__); \
+		-1;                           \
 	})
 
 /* The subcommand that runs, for messages; "" before it is known. */
