@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: MIT
+include tests/build/build.mk
 include tests/unit/telemetry.mk

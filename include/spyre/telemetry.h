@@ -73,7 +73,7 @@ typedef struct spyre_telemetry_process {
 SPYRE_API spyre_status spyre_telemetry_cards(spyre_telemetry_card *cards, size_t stride,
 					     int capacity, int *count);
 /**
- * The same for processes that hold a card open, as far as /proc shows them to
+ * Reads all processes that hold a card open, as far as /proc shows them to
  * this user; a card shared with a forked child counts for the parent. Since 0.1.
  */
 SPYRE_API spyre_status spyre_telemetry_processes(spyre_telemetry_process *processes,
