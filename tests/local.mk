@@ -1,1 +1,3 @@
 # SPDX-License-Identifier: MIT
+include tests/build/build.mk
+include tests/unit/tools.mk
