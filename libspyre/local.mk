@@ -75,6 +75,8 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/visible.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/work.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/zeroing.c
+include libspyre/layout/local.mk
+include libspyre/sdsc/local.mk
 
 lib_LTLIBRARIES += libspyre/libspyre.la
 libspyre_libspyre_la_SOURCES =

@@ -3,3 +3,4 @@ include tests/build/build.mk
 include tests/unit/tools.mk
 include tests/fuzz/fuzz.mk
 include tests/unit/telemetry.mk
+include tests/unit/sdsc.mk
