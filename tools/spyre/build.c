@@ -47,6 +47,25 @@ static bool is_operation(const char *op)
 	return false;
 }
 
+/*
+ * The second operand of a matmul has its inner dimension padded to whole sticks:
+ * the rows that meet the zeros at the end of the first operand's rows.
+ */
+static spyre_status pad_inner(spyre_sdsc_operand *operand)
+{
+	const spyre_layout dense = operand->layout;
+	int64_t lanes = dense.device_size[dense.device_rank - 1];
+	int64_t size[SPYRE_MAX_DEVICE_RANK];
+
+	memcpy(size, dense.device_size, sizeof(size));
+	for (uint32_t k = 0; k + 1 < dense.device_rank; k++)
+		if (dense.dim_map[k] == (int)operand->rank - 2)
+			size[k] = (size[k] + lanes - 1) / lanes * lanes;
+	return spyre_layout_init_explicit(&operand->layout, dense.device_rank, size,
+					  dense.stride_map, dense.device_format,
+					  dense.arrangement);
+}
+
 static int add_operand(struct build *build, bool output, const char *word)
 {
 	spyre_sdsc_operand *operand = output ? &build->output : &build->inputs[build->num_inputs];
@@ -70,6 +89,9 @@ static int add_operand(struct build *build, bool output, const char *word)
 	if (output && spec.order == SHAPE_ORDER_AUTO && !strcmp(build->op, "sum"))
 		spec.order = SHAPE_ORDER_SPARSE;
 	status = shape_layout(&spec, &operand->layout);
+	if (!status && !output && build->num_inputs == 1 && operand->rank > 1 &&
+	    spec.order == SHAPE_ORDER_AUTO && !strcmp(build->op, "matmul"))
+		status = pad_inner(operand);
 	shape_fini(&spec);
 	if (status)
 		return complain_usage("'%s': %s", word, spyre_last_error());
