@@ -110,7 +110,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	snprintf(threads, sizeof(threads), "%d", options.threads);
-	setenv("SPYRE_THREADS", threads, 1);
+	setenv("SPYRE_EMBEDDED_THREADS", threads, 1);
 
 	bench_print_machine(&options);
 	for (size_t i = 0; i < SUITE_SIZE; i++) {

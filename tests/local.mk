@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: MIT
 include tests/build/build.mk
 include tests/unit/tools.mk
+include tests/fuzz/fuzz.mk
+include tests/unit/telemetry.mk
