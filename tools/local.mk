@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tools: the public headers and the public library only.
+include tools/smi/smi.mk
 
 # What unit tests link, too: everything of `spyre` but main() and the card.
 noinst_LTLIBRARIES += tools/spyre/libcommand.la
