@@ -24,7 +24,7 @@
 #define SPYRE_SAMPLE_NS NSEC_PER_SEC
 
 /* A parallel section; lives on its owner's stack. */
-struct spyre_section {
+struct spyre_parallel {
 	struct list_head node;
 	spyre_work_fn fn;
 	void *arg;
@@ -42,7 +42,7 @@ static struct spyre_engine *to_engine(struct spyre_host *host)
 }
 
 /* Hands out an index, or closes the section for good. */
-static bool spyre_section_next(struct spyre_engine *engine, struct spyre_section *section,
+static bool spyre_parallel_next(struct spyre_engine *engine, struct spyre_parallel *section,
 			       u32 *index)
 {
 	lockdep_assert_held(&engine->lock);
@@ -57,16 +57,16 @@ static bool spyre_section_next(struct spyre_engine *engine, struct spyre_section
 /* Works on the oldest open section, if there is one; drops and retakes the lock. */
 static bool spyre_engine_help(struct spyre_engine *engine, struct spyre_engine_worker *worker)
 {
-	struct spyre_section *section;
+	struct spyre_parallel *section;
 	u32 index;
 
 	lockdep_assert_held(&engine->lock);
-	section = list_first_entry_or_null(&engine->sections, struct spyre_section, node);
+	section = list_first_entry_or_null(&engine->sections, struct spyre_parallel, node);
 	if (!section)
 		return false;
 
 	section->helpers++;
-	while (spyre_section_next(engine, section, &index)) {
+	while (spyre_parallel_next(engine, section, &index)) {
 		spin_unlock_irq(&engine->lock);
 		section->fn(section->arg, index, &worker->base);
 		cond_resched();
@@ -81,7 +81,7 @@ static void spyre_host_parallel(struct spyre_host *host, struct spyre_worker *se
 				spyre_work_fn fn, void *arg)
 {
 	struct spyre_engine *engine = to_engine(host);
-	struct spyre_section section = { .fn = fn, .arg = arg, .count = count };
+	struct spyre_parallel section = { .fn = fn, .arg = arg, .count = count };
 	DECLARE_COMPLETION_ONSTACK(done);
 	u32 index;
 
@@ -94,7 +94,7 @@ static void spyre_host_parallel(struct spyre_host *host, struct spyre_worker *se
 	spin_lock_irq(&engine->lock);
 	list_add_tail(&section.node, &engine->sections);
 	wake_up_nr(&engine->work, min(count - 1, engine->num_workers - 1));
-	while (spyre_section_next(engine, &section, &index)) {
+	while (spyre_parallel_next(engine, &section, &index)) {
 		spin_unlock_irq(&engine->lock);
 		fn(arg, index, self);
 		cond_resched();
@@ -204,21 +204,32 @@ int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job)
 {
 	struct spyre_queue *queue = job->queue;
 
-	guard(spinlock_irqsave)(&engine->lock);
-	if (engine->gone)
-		return -ENODEV;
-	list_add_tail(&job->node, &queue->jobs);
-	if (!queue->running && list_empty(&queue->ready)) {
-		list_add_tail(&queue->ready, &engine->ready[queue->priority]);
-		wake_up(&engine->work);
+	bool start = false;
+	int ret = 0;
+
+	spin_lock_irq(&engine->lock);
+	if (engine->gone) {
+		ret = -ENODEV;
+	} else {
+		list_add_tail(&job->node, &queue->jobs);
+		start = !queue->running && list_empty(&queue->ready);
+		if (start)
+			list_add_tail(&queue->ready, &engine->ready[queue->priority]);
 	}
-	return 0;
+	spin_unlock_irq(&engine->lock);
+	if (start)
+		wake_up(&engine->work);
+	return ret;
 }
 
 static bool spyre_queue_is_dry(struct spyre_engine *engine, struct spyre_queue *queue)
 {
-	guard(spinlock_irq)(&engine->lock);
-	return !queue->running && list_empty(&queue->jobs);
+	bool dry;
+
+	spin_lock_irq(&engine->lock);
+	dry = !queue->running && list_empty(&queue->jobs);
+	spin_unlock_irq(&engine->lock);
+	return dry;
 }
 
 void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue)
@@ -295,8 +306,10 @@ void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counte
 			  bool failed)
 {
 	struct spyre_engine_stats *stats = &engine->stats;
+	unsigned long irq;
 
-	guard(spinlock_irqsave)(&engine->lock);
+	/* Also called from fence callbacks. */
+	spin_lock_irqsave(&engine->lock, irq);
 	stats->jobs++;
 	stats->errors += failed;
 	stats->cost.cycles += cost->cycles;
@@ -304,6 +317,7 @@ void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counte
 	stats->cost.bytes_written += cost->bytes_written;
 	stats->cost.macs += cost->macs;
 	stats->cost.elements += cost->elements;
+	spin_unlock_irqrestore(&engine->lock, irq);
 }
 
 static void spyre_engine_stats_locked(struct spyre_engine *engine,
@@ -317,23 +331,24 @@ static void spyre_engine_stats_locked(struct spyre_engine *engine,
 
 void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_engine_stats *stats)
 {
-	guard(spinlock_irqsave)(&engine->lock);
+	spin_lock_irq(&engine->lock);
 	spyre_engine_stats_locked(engine, stats, ktime_get_ns());
+	spin_unlock_irq(&engine->lock);
 }
 
 void spyre_engine_read_power(struct spyre_engine *engine, u32 *milliwatt, u32 *millicelsius)
 {
 	struct spyre_engine_sample now, since;
 
-	scoped_guard(spinlock_irqsave, &engine->lock) {
-		now.ns = ktime_get_ns();
-		spyre_engine_stats_locked(engine, &now.stats, now.ns);
-		if (now.ns - engine->sample[0].ns > SPYRE_SAMPLE_NS) {
-			engine->sample[1] = engine->sample[0];
-			engine->sample[0] = now;
-		}
-		since = engine->sample[1];
+	spin_lock_irq(&engine->lock);
+	now.ns = ktime_get_ns();
+	spyre_engine_stats_locked(engine, &now.stats, now.ns);
+	if (now.ns - engine->sample[0].ns > SPYRE_SAMPLE_NS) {
+		engine->sample[1] = engine->sample[0];
+		engine->sample[0] = now;
 	}
+	since = engine->sample[1];
+	spin_unlock_irq(&engine->lock);
 	spyre_power_model(now.stats.busy_ns - since.stats.busy_ns, max(now.ns - since.ns, 1ull),
 			  now.stats.cost.macs - since.stats.cost.macs,
 			  now.stats.cost.bytes_read - since.stats.cost.bytes_read +
@@ -394,17 +409,22 @@ int spyre_engine_start(struct spyre_engine *engine, u32 card)
 
 static bool spyre_engine_is_dry(struct spyre_engine *engine)
 {
-	guard(spinlock_irq)(&engine->lock);
-	return !engine->running && list_empty(&engine->ready[DRM_SPYRE_PRIORITY_LOW]) &&
-	       list_empty(&engine->ready[DRM_SPYRE_PRIORITY_HIGH]);
+	bool dry;
+
+	spin_lock_irq(&engine->lock);
+	dry = !engine->running && list_empty(&engine->ready[DRM_SPYRE_PRIORITY_LOW]) &&
+	      list_empty(&engine->ready[DRM_SPYRE_PRIORITY_HIGH]);
+	spin_unlock_irq(&engine->lock);
+	return dry;
 }
 
 void spyre_engine_stop(struct spyre_engine *engine)
 {
 	u32 i;
 
-	scoped_guard(spinlock_irq, &engine->lock)
-		engine->gone = true;
+	spin_lock_irq(&engine->lock);
+	engine->gone = true;
+	spin_unlock_irq(&engine->lock);
 	spyre_engine_kick(engine);
 	wait_event(engine->idle, spyre_engine_is_dry(engine));
 	for (i = 0; i < engine->num_workers; i++) {

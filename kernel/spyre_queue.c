@@ -178,7 +178,7 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 	if (ret)
 		goto free;
 	sched = &queue->sched;
-	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_NORMAL, &sched, 1, NULL);
+	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
 	if (ret)
 		goto fini;
 
