@@ -4,3 +4,4 @@ include tests/unit/tools.mk
 include tests/fuzz/fuzz.mk
 include tests/unit/telemetry.mk
 include tests/unit/sdsc.mk
+include tests/unit/model.mk
