@@ -6,3 +6,82 @@ spyreinclude_HEADERS = \
 	include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
 pkgconfig_DATA = libspyre/libspyre.pc
 EXTRA_DIST += libspyre/libspyre.map
+
+# Everything, with its internal symbols: what unit tests of internals link.
+noinst_LTLIBRARIES += libspyre/libcore.la
+libspyre_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(LIBDRM_CFLAGS)
+libspyre_libcore_la_CFLAGS = $(AM_CFLAGS) -pthread
+libspyre_libcore_la_LIBADD = model/libmodel.la $(YYJSON_LIBS) $(LIBDRM_LIBS) $(LIBM) -lpthread
+
+# One source per line, so that branches merge.
+libspyre_libcore_la_SOURCES =
+libspyre_libcore_la_SOURCES += libspyre/backend/backend.h
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded.h
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_card.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_check.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_device.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_memory.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_queue.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_worker.c
+libspyre_libcore_la_SOURCES += libspyre/backend/futex.h
+libspyre_libcore_la_SOURCES += libspyre/layout/layout.c
+libspyre_libcore_la_SOURCES += libspyre/layout/stick.h
+libspyre_libcore_la_SOURCES += libspyre/layout/transfer.c
+libspyre_libcore_la_SOURCES += libspyre/layout/transfer.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/bundle.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/bundle.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/encode.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/encode.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/ir.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/json.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/json.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_matmul.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_pointwise.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_reduce.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_restickify.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/mlir.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/nest.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/partial.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/sdsc_parse.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/block.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/block.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/chunk.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/chunk.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/context.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/context.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/copy.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/copy.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/deferred.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/device.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/error.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/error.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/event.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/format.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/host_memory.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/linear.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/log.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/memory.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/memory.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/status.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/stream.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/stream.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/telemetry_page.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/va.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/va.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/visible.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/visible.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/work.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/zeroing.c
+
+lib_LTLIBRARIES += libspyre/libspyre.la
+libspyre_libspyre_la_SOURCES =
+libspyre_libspyre_la_LIBADD = libspyre/libcore.la
+libspyre_libspyre_la_LDFLAGS = $(AM_LDFLAGS) -version-info $(LT_VERSION) \
+	-Wl,--version-script=$(top_srcdir)/libspyre/libspyre.map
+if !SANITIZED
+libspyre_libspyre_la_LDFLAGS += -Wl,-z,defs
+endif
+EXTRA_libspyre_libspyre_la_DEPENDENCIES = libspyre/libspyre.map

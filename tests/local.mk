@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: MIT
 include tests/abi/local.mk
+include tests/build/build.mk
+include tests/unit/tools.mk
+include tests/fuzz/fuzz.mk
+include tests/unit/telemetry.mk

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The embedded backend: the card model on threads of this process.
+ *
+ * A device is a physical card: threads, LX, capacity, telemetry. It exists
+ * while at least one context has it open. A card (struct embedded_card) is one
+ * context's view of it: an address space and queues.
+ *
+ * Locks: embedded_device.lock covers scheduling (queues, jobs, sections);
+ * embedded_card.maps_lock covers the table of mapped ranges. Neither is taken
+ * inside the other.
+ */
+#ifndef SPYRE_EMBEDDED_H
+#define SPYRE_EMBEDDED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "libspyre/backend/backend.h"
+#include "libspyre/runtime/error.h"
+#include "libspyre/runtime/telemetry_page.h"
+#include "model/card.h"
+
+#define EMBEDDED_MAX_CARDS 8
+#define EMBEDDED_MAX_THREADS 64
+
+struct embedded_device;
+struct embedded_queue;
+struct embedded_job;
+
+/* What the environment says about embedded cards. */
+struct embedded_config {
+	int cards;
+	uint32_t cores;
+	uint32_t threads;
+	uint64_t lpddr_bytes;
+	const struct spyre_unit *unit;
+};
+
+/* One call of spyre_host.parallel(); lives on the caller's stack. */
+struct embedded_section {
+	TAILQ_ENTRY(embedded_section) link;
+	bool listed;
+	spyre_work_fn fn;
+	void *arg;
+	uint32_t n;
+	_Atomic uint32_t next;
+	/* Threads inside besides the caller | EMBEDDED_SECTION_WAITED. */
+	_Atomic uint32_t helpers;
+};
+
+#define EMBEDDED_SECTION_WAITED 0x80000000u
+
+struct embedded_worker {
+	struct spyre_worker base;
+	struct embedded_device *device;
+	pthread_t thread;
+	uint32_t index;
+};
+
+struct embedded_host {
+	struct spyre_host base;
+	struct embedded_device *device;
+};
+
+TAILQ_HEAD(embedded_queue_list, embedded_queue);
+TAILQ_HEAD(embedded_job_list, embedded_job);
+TAILQ_HEAD(embedded_section_list, embedded_section);
+
+struct embedded_device {
+	int index;
+	int refs;
+	struct embedded_config config;
+	struct embedded_host host;
+	struct spyre_telemetry_page *page;
+	_Atomic uint64_t memory_used;
+
+	pthread_mutex_t lock;
+	/* Queues whose first job may start: [0] high priority, [1] low. */
+	struct embedded_queue_list runnable[2];
+	struct embedded_section_list sections;
+	pthread_cond_t queue_idle;
+	uint32_t running;
+	uint64_t busy_since_ns;
+	/* The scratchpads serve one execution at a time. */
+	bool lx_busy;
+	uint8_t *lx_map;
+	uint8_t *lx[SPYRE_MAX_CORES];
+
+	/*
+	 * Idle workers watch @signal, which every arrival of work bumps: they
+	 * spin on it for a moment and then sleep on it.
+	 */
+	_Atomic uint32_t signal;
+	_Atomic uint32_t spinners;
+	_Atomic uint32_t sleepers;
+	_Atomic uint32_t started;
+	bool stop;
+	struct embedded_worker workers[EMBEDDED_MAX_THREADS];
+};
+
+struct embedded_map {
+	uint64_t va;
+	uint64_t bytes;
+};
+
+struct embedded_card {
+	struct spyre_card base;
+	struct embedded_device *device;
+	pthread_rwlock_t maps_lock;
+	/* Host address of each segment's start, reserved on first use. */
+	uint8_t *segment[SPYRE_DATA_SEGMENTS];
+	/* Mapped ranges by address. */
+	struct embedded_map *maps;
+	uint32_t num_maps;
+	uint32_t max_maps;
+};
+
+struct embedded_program {
+	struct spyre_program_handle base;
+	_Atomic uint32_t refs;
+	struct spyre_program program;
+	void *image;
+	uint64_t charged;
+};
+
+/* A command with its addresses resolved to host pointers. */
+struct embedded_command {
+	enum spyre_command_type type;
+	struct spyre_counters cost;
+	union {
+		struct {
+			struct embedded_program *program;
+			uint8_t **operand;
+		} exec;
+		struct {
+			struct spyre_dma_desc *desc;
+			uint8_t *device;
+			uint8_t *host;
+			uint64_t host_bytes;
+		} dma;
+		struct {
+			uint8_t *dst;
+			const uint8_t *src;
+			uint64_t bytes;
+		} copy;
+		struct {
+			uint8_t *dst;
+			uint64_t bytes;
+			uint8_t pattern[16];
+			uint32_t pattern_bytes;
+		} fill;
+	};
+};
+
+/* A job's wait for another queue's point, listed on that queue. */
+struct embedded_wait {
+	TAILQ_ENTRY(embedded_wait) link;
+	struct embedded_job *job;
+	struct embedded_queue *on;
+	uint64_t point;
+};
+
+/* A submission; one piece of memory with all that it needs. */
+struct embedded_job {
+	TAILQ_ENTRY(embedded_job) link;
+	struct embedded_queue *queue;
+	uint64_t point;
+	uint32_t first_result;
+	uint32_t num_commands;
+	uint32_t num_waits;
+	/* Entries of @waits still listed somewhere. */
+	uint32_t pending_waits;
+	bool needs_lx;
+	/* Set when the time limit passes; polled by the model between tiles. */
+	_Atomic bool cancel;
+	int64_t deadline_ns;
+	struct embedded_wait *waits;
+	struct embedded_command commands[];
+};
+
+enum embedded_queue_state {
+	EMBEDDED_QUEUE_IDLE,		/* no job, or the first one waits */
+	EMBEDDED_QUEUE_RUNNABLE,	/* in a list of the device */
+	EMBEDDED_QUEUE_RUNNING,		/* its first job is on a worker */
+};
+
+struct embedded_queue {
+	struct spyre_queue base;
+	struct embedded_device *device;
+	TAILQ_ENTRY(embedded_queue) link;
+	struct embedded_job_list jobs;
+	TAILQ_HEAD(, embedded_wait) dependents;
+	enum embedded_queue_state state;
+	int class;		/* index into runnable[] */
+	bool failed;
+	uint64_t timeout_ns;
+	_Atomic uint64_t completed;
+	/* Threads in embedded_wait_point(), and the word they sleep on. */
+	_Atomic uint32_t waiters;
+	_Atomic uint32_t wake;
+};
+
+/* embedded_device.c */
+spyre_status embedded_count(int *count);
+spyre_status embedded_properties(int index, spyre_device_properties *properties);
+spyre_status embedded_device_get(int index, struct embedded_device **device);
+void embedded_device_put(struct embedded_device *device);
+spyre_status embedded_env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t max,
+			      uint64_t *value);
+bool embedded_charge(struct embedded_device *device, uint64_t bytes);
+void embedded_uncharge(struct embedded_device *device, uint64_t bytes);
+
+/* embedded_memory.c */
+void embedded_memory_fini(struct embedded_card *card);
+spyre_status embedded_mem_info(struct spyre_card *card, uint64_t *total, uint64_t *used);
+spyre_status embedded_mem_map(struct spyre_card *card, uint64_t va, uint64_t bytes);
+void embedded_mem_unmap(struct spyre_card *card, uint64_t va, uint64_t bytes);
+spyre_status embedded_host_alloc(struct spyre_card *card, size_t bytes, void **address);
+void embedded_host_free(struct spyre_card *card, void *address, size_t bytes);
+/* Host pointer of device bytes, NULL unless one mapped range holds them all.
+ * Caller holds maps_lock. */
+uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes);
+
+/* embedded_check.c */
+spyre_status embedded_job_create(struct embedded_queue *queue,
+				 const struct spyre_submission *submission,
+				 struct embedded_job **job);
+void embedded_job_free(struct embedded_job *job);
+void embedded_program_put(struct embedded_program *program);
+
+/* embedded_queue.c */
+spyre_status embedded_queue_create(struct spyre_card *card, int priority,
+				   struct spyre_queue **queue);
+void embedded_queue_destroy(struct spyre_queue *queue);
+spyre_status embedded_submit(struct spyre_queue *queue, const struct spyre_submission *submission);
+spyre_status embedded_wait_point(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
+uint64_t embedded_completed(struct spyre_queue *queue);
+/* Publishes @queue's progress to @point and wakes who waits for it. */
+void embedded_queue_advance(struct embedded_queue *queue, uint64_t point);
+/* Takes the finished first job off; caller holds the device's lock. */
+void embedded_queue_retire(struct embedded_queue *queue);
+
+/* embedded_worker.c */
+/* Makes sure that there is a thread at all. */
+spyre_status embedded_workers_start(struct embedded_device *device);
+/* Work has arrived: makes a thread look. Called without the device's lock. */
+void embedded_kick(struct embedded_device *device);
+void embedded_workers_stop(struct embedded_device *device);
+void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n,
+		       spyre_work_fn fn, void *arg);
+bool embedded_should_stop(struct spyre_host *host, void *job);
+
+#endif /* SPYRE_EMBEDDED_H */

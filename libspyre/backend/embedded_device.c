@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Embedded cards: what the environment asks for, and the devices in use. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "libspyre/backend/embedded.h"
+
+#define MIB (1ull << 20)
+#define DEFAULT_LPDDR_MIB 16384
+#define MAX_LPDDR_MIB (112ull * 1024)	/* seven data segments of 16 GiB */
+
+static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct embedded_device *devices[EMBEDDED_MAX_CARDS];
+
+spyre_status embedded_env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t max,
+			      uint64_t *value)
+{
+	const char *text = getenv(name);
+	unsigned long long number;
+	char *end;
+
+	*value = fallback;
+	if (!text || !*text)
+		return SPYRE_SUCCESS;
+	errno = 0;
+	number = strtoull(text, &end, 10);
+	if (errno || end == text || *end || text[0] == '-' || number < min || number > max)
+		return spyre_error(SPYRE_ERROR_CONFIGURATION,
+				   "%s=\"%s\": expected a number from %" PRIu64 " to %" PRIu64
+				   "; correct or unset it", name, text, min, max);
+	*value = number;
+	return SPYRE_SUCCESS;
+}
+
+static bool cpu_runs(const char *unit)
+{
+	if (!strcmp(unit, "scalar"))
+		return true;
+#if defined(__x86_64__)
+	__builtin_cpu_init();
+	if (!strcmp(unit, "avx512"))
+		return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+	if (!strcmp(unit, "avx2"))
+		return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+		       __builtin_cpu_supports("f16c");
+#endif
+	return false;
+}
+
+static spyre_status config_unit(const struct spyre_unit **unit)
+{
+	static const char *const names[] = { "avx512", "avx2", "scalar" };
+	const char *forced = getenv("SPYRE_UNIT");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (forced && *forced && strcmp(forced, names[i]))
+			continue;
+		*unit = cpu_runs(names[i]) ? spyre_unit_find(names[i]) : NULL;
+		if (*unit)
+			return SPYRE_SUCCESS;
+		if (forced && *forced)
+			return spyre_error(SPYRE_ERROR_CONFIGURATION,
+					   "SPYRE_UNIT=%s: this processor or build does not have it; "
+					   "unset it to take the best one", forced);
+	}
+	return spyre_error(SPYRE_ERROR_CONFIGURATION,
+			   "SPYRE_UNIT=\"%s\": expected scalar, avx2 or avx512", forced);
+}
+
+static uint32_t online_cpus(void)
+{
+	cpu_set_t set;
+	int n = 0;
+
+	/* What this process may use, which a container may have narrowed. */
+	if (!sched_getaffinity(0, sizeof(set), &set))
+		n = CPU_COUNT(&set);
+	if (n < 1)
+		n = sysconf(_SC_NPROCESSORS_ONLN);
+	if (n < 1)
+		n = 1;
+	return n < EMBEDDED_MAX_THREADS ? n : EMBEDDED_MAX_THREADS;
+}
+
+static spyre_status config_read(struct embedded_config *config)
+{
+	uint64_t cards, cores, threads, mib;
+	spyre_status status;
+
+	status = embedded_env_u64("SPYRE_EMBEDDED_CARDS", 1, 0, EMBEDDED_MAX_CARDS, &cards);
+	if (status)
+		return status;
+	status = embedded_env_u64("SPYRE_EMBEDDED_CORES", SPYRE_MAX_CORES, 1, SPYRE_MAX_CORES,
+				  &cores);
+	if (status)
+		return status;
+	status = embedded_env_u64("SPYRE_EMBEDDED_THREADS", online_cpus(), 1,
+				  EMBEDDED_MAX_THREADS, &threads);
+	if (status)
+		return status;
+	status = embedded_env_u64("SPYRE_EMBEDDED_LPDDR_MIB", DEFAULT_LPDDR_MIB, 1, MAX_LPDDR_MIB,
+				  &mib);
+	if (status)
+		return status;
+	config->cards = cards;
+	config->cores = cores;
+	config->threads = threads;
+	config->lpddr_bytes = mib * MIB;
+	return config_unit(&config->unit);
+}
+
+spyre_status embedded_count(int *count)
+{
+	uint64_t cards;
+	spyre_status status;
+
+	status = embedded_env_u64("SPYRE_EMBEDDED_CARDS", 1, 0, EMBEDDED_MAX_CARDS, &cards);
+	if (!status)
+		*count = cards;
+	return status;
+}
+
+static void config_properties(const struct embedded_config *config, int index,
+			      spyre_device_properties *p)
+{
+	snprintf(p->name, sizeof(p->name), "Virtual Spyre");
+	/* A UUID of version 8 (own scheme): "Spyre", then the index. */
+	snprintf(p->uuid, sizeof(p->uuid), "53707972-6500-8000-8000-%012x", index);
+	snprintf(p->bus_id, sizeof(p->bus_id), "embedded.%d", index);
+	p->node[0] = '\0';
+	p->backend = SPYRE_BACKEND_EMBEDDED;
+	p->physical_index = index;
+	p->num_cores = config->cores;
+	p->lx_bytes = SPYRE_LX_BYTES;
+	p->stick_bytes = SPYRE_STICK_BYTES;
+	p->clock_khz = SPYRE_CLOCK_HZ / 1000;
+	p->memory_bytes = config->lpddr_bytes;
+	snprintf(p->unit, sizeof(p->unit), "%s", spyre_unit_name(config->unit));
+}
+
+static spyre_status config_for(int index, struct embedded_config *config)
+{
+	spyre_status status = config_read(config);
+
+	if (status)
+		return status;
+	if (index < 0 || index >= config->cards)
+		return spyre_error(SPYRE_ERROR_NO_DEVICE,
+				   "embedded card %d: there are %d (SPYRE_EMBEDDED_CARDS)", index,
+				   config->cards);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status embedded_properties(int index, spyre_device_properties *properties)
+{
+	struct embedded_config config;
+	spyre_status status = config_for(index, &config);
+
+	if (!status)
+		config_properties(&config, index, properties);
+	return status;
+}
+
+/* LX of all cores: reserved address space, populated by the pages touched. */
+static bool device_map_lx(struct embedded_device *device)
+{
+	size_t bytes = (size_t)SPYRE_MAX_CORES * SPYRE_LX_BYTES;
+
+	device->lx_map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (device->lx_map == MAP_FAILED)
+		return false;
+	madvise(device->lx_map, bytes, MADV_DONTFORK);
+	for (uint32_t c = 0; c < SPYRE_MAX_CORES; c++)
+		device->lx[c] = device->lx_map + (size_t)c * SPYRE_LX_BYTES;
+	return true;
+}
+
+static struct embedded_device *device_new(int index, const struct embedded_config *config)
+{
+	struct embedded_device *device = calloc(1, sizeof(*device));
+	spyre_device_properties properties = { .struct_size = sizeof(properties) };
+
+	if (!device)
+		return NULL;
+	device->index = index;
+	device->config = *config;
+	if (!device_map_lx(device)) {
+		free(device);
+		return NULL;
+	}
+	pthread_mutex_init(&device->lock, NULL);
+	pthread_cond_init(&device->queue_idle, NULL);
+	TAILQ_INIT(&device->runnable[0]);
+	TAILQ_INIT(&device->runnable[1]);
+	TAILQ_INIT(&device->sections);
+	device->host.device = device;
+	device->host.base.unit = config->unit;
+	device->host.base.parallel = embedded_parallel;
+	device->host.base.should_stop = embedded_should_stop;
+
+	config_properties(config, index, &properties);
+	properties.index = index;
+	device->page = spyre_telemetry_publish(&properties);
+	if (device->page)
+		device->page->memory_total = config->lpddr_bytes;
+	return device;
+}
+
+spyre_status embedded_device_get(int index, struct embedded_device **device)
+{
+	struct embedded_config config;
+	spyre_status status = config_for(index, &config);
+
+	if (status)
+		return status;
+	pthread_mutex_lock(&devices_lock);
+	if (!devices[index])
+		devices[index] = device_new(index, &config);
+	*device = devices[index];
+	if (*device)
+		(*device)->refs++;
+	pthread_mutex_unlock(&devices_lock);
+	if (!*device)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "embedded card %d: no memory for its %u LX scratchpads", index,
+				   SPYRE_MAX_CORES);
+	return SPYRE_SUCCESS;
+}
+
+void embedded_device_put(struct embedded_device *device)
+{
+	bool last;
+
+	pthread_mutex_lock(&devices_lock);
+	last = --device->refs == 0;
+	if (last)
+		devices[device->index] = NULL;
+	pthread_mutex_unlock(&devices_lock);
+	if (!last)
+		return;
+	embedded_workers_stop(device);
+	spyre_telemetry_unpublish(device->page);
+	munmap(device->lx_map, (size_t)SPYRE_MAX_CORES * SPYRE_LX_BYTES);
+	pthread_cond_destroy(&device->queue_idle);
+	pthread_mutex_destroy(&device->lock);
+	free(device);
+}
+
+static void publish_memory(struct embedded_device *device, uint64_t used)
+{
+	if (device->page)
+		atomic_store_explicit(&device->page->memory_used, used, memory_order_relaxed);
+}
+
+bool embedded_charge(struct embedded_device *device, uint64_t bytes)
+{
+	uint64_t used = atomic_load_explicit(&device->memory_used, memory_order_relaxed);
+
+	do {
+		if (bytes > device->config.lpddr_bytes - used)
+			return false;
+	} while (!atomic_compare_exchange_weak(&device->memory_used, &used, used + bytes));
+	publish_memory(device, used + bytes);
+	return true;
+}
+
+void embedded_uncharge(struct embedded_device *device, uint64_t bytes)
+{
+	publish_memory(device, atomic_fetch_sub(&device->memory_used, bytes) - bytes);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * LPDDR5 of an embedded card. Each segment of a context's address space is
+ * one reservation of host addresses, so that segment | offset is a host
+ * pointer after one addition; mapping a range makes its pages accessible.
+ */
+#define _GNU_SOURCE
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "libspyre/backend/embedded.h"
+
+#define SEGMENT_BYTES (1ull << SPYRE_SEGMENT_SHIFT)
+
+static spyre_status segment_reserve(struct embedded_card *card, unsigned int segment)
+{
+	uint8_t *base;
+
+	if (card->segment[segment])
+		return SPYRE_SUCCESS;
+	base = mmap(NULL, SEGMENT_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		    -1, 0);
+	if (base == MAP_FAILED)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no room for 16 GiB of addresses of segment %u: %s; check ulimit -v",
+				   segment, strerror(errno));
+	madvise(base, SEGMENT_BYTES, MADV_DONTFORK);
+	madvise(base, SEGMENT_BYTES, MADV_HUGEPAGE);
+	card->segment[segment] = base;
+	return SPYRE_SUCCESS;
+}
+
+/* First entry that ends above @va. */
+static uint32_t map_find(const struct embedded_card *card, uint64_t va)
+{
+	uint32_t low = 0, high = card->num_maps;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (card->maps[mid].va + card->maps[mid].bytes > va)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes)
+{
+	uint32_t i = map_find(card, va);
+	const struct embedded_map *map = &card->maps[i];
+
+	if (i == card->num_maps || va < map->va || bytes > map->bytes ||
+	    va - map->va > map->bytes - bytes)
+		return NULL;
+	return card->segment[va >> SPYRE_SEGMENT_SHIFT] + (va & (SEGMENT_BYTES - 1));
+}
+
+static bool map_reserve_entry(struct embedded_card *card)
+{
+	uint32_t max = card->max_maps ? card->max_maps * 2 : 64;
+	struct embedded_map *maps;
+
+	if (card->num_maps < card->max_maps)
+		return true;
+	maps = realloc(card->maps, max * sizeof(*maps));
+	if (!maps)
+		return false;
+	card->maps = maps;
+	card->max_maps = max;
+	return true;
+}
+
+static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t bytes)
+{
+	unsigned int segment = va >> SPYRE_SEGMENT_SHIFT;
+	uint64_t offset = va & (SEGMENT_BYTES - 1);
+	uint32_t at = map_find(card, va);
+	spyre_status status;
+
+	if (!bytes || ((va | bytes) & (SPYRE_VA_PAGE - 1)) || segment >= SPYRE_DATA_SEGMENTS ||
+	    bytes > SEGMENT_BYTES - offset ||
+	    (at < card->num_maps && card->maps[at].va < va + bytes))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "device range 0x%" PRIx64 " + 0x%" PRIx64
+				   " is unaligned, outside the data segments or in use", va, bytes);
+	status = segment_reserve(card, segment);
+	if (status)
+		return status;
+	if (!map_reserve_entry(card) ||
+	    mprotect(card->segment[segment] + offset, bytes, PROT_READ | PROT_WRITE))
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no host memory to back %" PRIu64 " bytes of LPDDR5: %s", bytes,
+				   strerror(errno));
+	memmove(&card->maps[at + 1], &card->maps[at],
+		(card->num_maps - at) * sizeof(card->maps[0]));
+	card->maps[at] = (struct embedded_map){ .va = va, .bytes = bytes };
+	card->num_maps++;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status embedded_mem_map(struct spyre_card *base, uint64_t va, uint64_t bytes)
+{
+	struct embedded_card *card = (struct embedded_card *)base;
+	uint64_t total = card->device->config.lpddr_bytes;
+	spyre_status status;
+
+	if (!embedded_charge(card->device, bytes))
+		return spyre_error(SPYRE_ERROR_OUT_OF_DEVICE_MEMORY,
+				   "embedded card %d: %" PRIu64 " bytes wanted, %" PRIu64 " of %"
+				   PRIu64 " free", card->device->index, bytes,
+				   total - atomic_load(&card->device->memory_used), total);
+	pthread_rwlock_wrlock(&card->maps_lock);
+	status = map_locked(card, va, bytes);
+	pthread_rwlock_unlock(&card->maps_lock);
+	if (status)
+		embedded_uncharge(card->device, bytes);
+	return status;
+}
+
+void embedded_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
+{
+	struct embedded_card *card = (struct embedded_card *)base;
+	uint8_t *host;
+	uint32_t at;
+
+	pthread_rwlock_wrlock(&card->maps_lock);
+	at = map_find(card, va);
+	if (at == card->num_maps || card->maps[at].va != va || card->maps[at].bytes != bytes) {
+		pthread_rwlock_unlock(&card->maps_lock);
+		return;
+	}
+	host = card->segment[va >> SPYRE_SEGMENT_SHIFT] + (va & (SEGMENT_BYTES - 1));
+	/* The pages go now and read as zero when the range is mapped again. */
+	madvise(host, bytes, MADV_DONTNEED);
+	mprotect(host, bytes, PROT_NONE);
+	card->num_maps--;
+	memmove(&card->maps[at], &card->maps[at + 1],
+		(card->num_maps - at) * sizeof(card->maps[0]));
+	pthread_rwlock_unlock(&card->maps_lock);
+	embedded_uncharge(card->device, bytes);
+}
+
+void embedded_memory_fini(struct embedded_card *card)
+{
+	for (unsigned int i = 0; i < SPYRE_DATA_SEGMENTS; i++)
+		if (card->segment[i])
+			munmap(card->segment[i], SEGMENT_BYTES);
+	for (uint32_t i = 0; i < card->num_maps; i++)
+		embedded_uncharge(card->device, card->maps[i].bytes);
+	free(card->maps);
+}
+
+spyre_status embedded_mem_info(struct spyre_card *base, uint64_t *total, uint64_t *used)
+{
+	struct embedded_card *card = (struct embedded_card *)base;
+
+	*total = card->device->config.lpddr_bytes;
+	*used = atomic_load(&card->device->memory_used);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status embedded_host_alloc(struct spyre_card *card, size_t bytes, void **address)
+{
+	void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "%zu bytes of pinned host memory: %s", bytes, strerror(errno));
+	*address = map;
+	return SPYRE_SUCCESS;
+}
+
+void embedded_host_free(struct spyre_card *card, void *address, size_t bytes)
+{
+	munmap(address, bytes);
+}

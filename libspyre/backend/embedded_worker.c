@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Worker threads of an embedded card: each takes a queue's first job and runs
+ * its commands in order, or helps in a parallel section of another worker.
+ * They start when work arrives that no idle thread can take.
+ */
+#define _GNU_SOURCE
+#include <fenv.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include "libspyre/backend/embedded.h"
+#include "libspyre/backend/futex.h"
+
+/* How long an idle worker spins before it sleeps. */
+#define IDLE_SPIN_NS 4000
+
+bool embedded_should_stop(struct spyre_host *host, void *arg)
+{
+	struct embedded_job *job = arg;
+	struct timespec now;
+
+	if (atomic_load_explicit(&job->cancel, memory_order_relaxed))
+		return true;
+	if (job->deadline_ns == INT64_MAX)
+		return false;
+	/* Coarse: polled between tiles, and milliseconds will do. */
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	if (now.tv_sec * 1000000000ll + now.tv_nsec < job->deadline_ns)
+		return false;
+	atomic_store(&job->cancel, true);
+	return true;
+}
+
+static void section_run(struct embedded_section *section, struct spyre_worker *self)
+{
+	uint32_t i;
+
+	while ((i = atomic_fetch_add_explicit(&section->next, 1, memory_order_relaxed)) <
+	       section->n)
+		section->fn(section->arg, i, self);
+}
+
+static void section_wait(struct embedded_section *section)
+{
+	uint64_t spin_end = spyre_now_ns() + IDLE_SPIN_NS;
+	uint32_t helpers;
+
+	while (atomic_load(&section->helpers)) {
+		spyre_cpu_relax();
+		if (spyre_now_ns() >= spin_end)
+			break;
+	}
+	if (!atomic_load(&section->helpers))
+		return;
+	helpers = atomic_fetch_or(&section->helpers, EMBEDDED_SECTION_WAITED) |
+		  EMBEDDED_SECTION_WAITED;
+	while (helpers != EMBEDDED_SECTION_WAITED) {
+		spyre_futex_wait(&section->helpers, helpers, INT64_MAX);
+		helpers = atomic_load(&section->helpers);
+	}
+}
+
+void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n,
+		       spyre_work_fn fn, void *arg)
+{
+	struct embedded_device *device = ((struct embedded_host *)host)->device;
+	struct embedded_section section = { .fn = fn, .arg = arg, .n = n, .listed = true };
+
+	if (n < 2 || device->config.threads < 2) {
+		for (u32 i = 0; i < n; i++)
+			fn(arg, i, self);
+		return;
+	}
+	pthread_mutex_lock(&device->lock);
+	TAILQ_INSERT_TAIL(&device->sections, &section, link);
+	pthread_mutex_unlock(&device->lock);
+	embedded_kick(device);
+
+	section_run(&section, self);
+
+	pthread_mutex_lock(&device->lock);
+	if (section.listed)
+		TAILQ_REMOVE(&device->sections, &section, link);
+	pthread_mutex_unlock(&device->lock);
+	section_wait(&section);
+}
+
+/* Joins a section that has work left; caller holds the lock. */
+static struct embedded_section *take_section(struct embedded_device *device)
+{
+	struct embedded_section *section;
+
+	while ((section = TAILQ_FIRST(&device->sections))) {
+		if (atomic_load_explicit(&section->next, memory_order_relaxed) < section->n) {
+			atomic_fetch_add(&section->helpers, 1);
+			return section;
+		}
+		TAILQ_REMOVE(&device->sections, section, link);
+		section->listed = false;
+	}
+	return NULL;
+}
+
+static void help(struct embedded_worker *worker, struct embedded_section *section)
+{
+	section_run(section, &worker->base);
+	/* The section's memory is its caller's again after this. */
+	if (atomic_fetch_sub(&section->helpers, 1) == (EMBEDDED_SECTION_WAITED | 1))
+		spyre_futex_wake(&section->helpers, 1);
+}
+
+static struct embedded_queue *take_queue(struct embedded_device *device, int class)
+{
+	struct embedded_queue *queue;
+
+	TAILQ_FOREACH(queue, &device->runnable[class], link) {
+		struct embedded_job *job = TAILQ_FIRST(&queue->jobs);
+
+		if (job->needs_lx && device->lx_busy)
+			continue;
+		TAILQ_REMOVE(&device->runnable[class], queue, link);
+		queue->state = EMBEDDED_QUEUE_RUNNING;
+		device->lx_busy |= job->needs_lx;
+		return queue;
+	}
+	return NULL;
+}
+
+static enum spyre_stop command_run(struct embedded_worker *worker, struct embedded_job *job,
+				   struct embedded_command *c)
+{
+	struct embedded_device *device = worker->device;
+	struct spyre_host *host = &device->host.base;
+	struct spyre_exec exec;
+
+	switch (c->type) {
+	case SPYRE_COMMAND_EXEC:
+		exec = (struct spyre_exec){
+			.host = host,
+			.job = job,
+			.prog = &c->exec.program->program,
+			.operand = c->exec.operand,
+			.lx = job->needs_lx ? device->lx : NULL,
+		};
+		return spyre_card_exec(&exec, &worker->base);
+	case SPYRE_COMMAND_DMA:
+		return spyre_card_dma(host, job, &worker->base, c->dma.desc, c->dma.device,
+				      c->dma.host, c->dma.host_bytes);
+	case SPYRE_COMMAND_COPY:
+		return spyre_card_copy(host, job, &worker->base, c->copy.dst, c->copy.src,
+				       c->copy.bytes);
+	case SPYRE_COMMAND_FILL:
+		return spyre_card_fill(host, job, &worker->base, c->fill.dst, c->fill.bytes,
+				       c->fill.pattern, c->fill.pattern_bytes);
+	case SPYRE_COMMAND_TIMESTAMP:
+		break;
+	}
+	return SPYRE_STOP_NONE;
+}
+
+static void command_report(struct embedded_queue *queue, uint32_t slot, int status,
+			   const struct spyre_counters *cost, uint64_t start, uint64_t end)
+{
+	static const struct spyre_counters none;
+	struct spyre_command_result *result = &queue->base.results[slot];
+	struct spyre_telemetry_page *page = queue->device->page;
+
+	if (status)
+		cost = &none;
+	result->status = status;
+	result->cycles = cost->cycles;
+	result->bytes_read = cost->bytes_read;
+	result->bytes_written = cost->bytes_written;
+	result->macs = cost->macs;
+	result->start_ns = start;
+	result->end_ns = end;
+	result->reserved = 0;
+	__atomic_store_n(&result->state, 1, __ATOMIC_RELEASE);
+	if (!page)
+		return;
+	atomic_fetch_add_explicit(status ? &page->errors : &page->jobs, 1, memory_order_relaxed);
+	if (!cost->cycles)
+		return;
+	atomic_fetch_add_explicit(&page->cycles, cost->cycles, memory_order_relaxed);
+	atomic_fetch_add_explicit(&page->macs, cost->macs, memory_order_relaxed);
+	atomic_fetch_add_explicit(&page->bytes_read, cost->bytes_read, memory_order_relaxed);
+	atomic_fetch_add_explicit(&page->bytes_written, cost->bytes_written,
+				  memory_order_relaxed);
+}
+
+/* Returns when it ended. Only its worker touches queue->failed meanwhile,
+ * or queue_destroy(), which has taken the jobs behind this one away. */
+static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job, uint64_t now,
+			bool *failed)
+{
+	struct embedded_queue *queue = job->queue;
+
+	job->deadline_ns = queue->timeout_ns ? (int64_t)(now + queue->timeout_ns) : INT64_MAX;
+	for (uint32_t i = 0; i < job->num_commands; i++) {
+		struct embedded_command *command = &job->commands[i];
+		uint64_t start = now;
+		int status = 0;
+
+		if (*failed)
+			status = -ECANCELED;
+		else if (command_run(worker, job, command) != SPYRE_STOP_NONE)
+			status = -ETIME;
+		*failed |= status != 0;
+		now = spyre_now_ns();
+		command_report(queue, job->first_result + i, status, &command->cost, start, now);
+	}
+	return now;
+}
+
+static void busy_begin(struct embedded_device *device, uint64_t now)
+{
+	if (device->running++)
+		return;
+	device->busy_since_ns = now;
+	if (device->page)
+		atomic_store_explicit(&device->page->busy_since_ns, now, memory_order_relaxed);
+}
+
+static void busy_end(struct embedded_device *device, uint64_t now)
+{
+	if (--device->running || !device->page)
+		return;
+	atomic_store_explicit(&device->page->busy_since_ns, 0, memory_order_relaxed);
+	atomic_fetch_add_explicit(&device->page->busy_ns, now - device->busy_since_ns,
+				  memory_order_relaxed);
+}
+
+static bool work_left(const struct embedded_device *device)
+{
+	return !TAILQ_EMPTY(&device->runnable[0]) || !TAILQ_EMPTY(&device->runnable[1]) ||
+	       !TAILQ_EMPTY(&device->sections);
+}
+
+/* Takes and does one piece of work; called and returns with the lock held. */
+static bool work_once(struct embedded_worker *worker)
+{
+	struct embedded_device *device = worker->device;
+	struct embedded_section *section = NULL;
+	struct embedded_queue *queue;
+	struct embedded_job *job;
+	bool more, failed;
+	uint64_t now;
+
+	queue = take_queue(device, 0);
+	if (!queue)
+		section = take_section(device);
+	if (!queue && !section)
+		queue = take_queue(device, 1);
+	if (!queue && !section)
+		return false;
+	more = work_left(device);
+	if (section) {
+		pthread_mutex_unlock(&device->lock);
+		if (more)
+			embedded_kick(device);
+		help(worker, section);
+		pthread_mutex_lock(&device->lock);
+		return true;
+	}
+
+	job = TAILQ_FIRST(&queue->jobs);
+	failed = queue->failed;
+	now = spyre_now_ns();
+	busy_begin(device, now);
+	pthread_mutex_unlock(&device->lock);
+	if (more)
+		embedded_kick(device);
+
+	now = job_run(worker, job, now, &failed);
+	embedded_queue_advance(queue, job->point);
+
+	pthread_mutex_lock(&device->lock);
+	busy_end(device, now);
+	if (job->needs_lx)
+		device->lx_busy = false;
+	queue->failed |= failed;
+	embedded_queue_retire(queue);
+	embedded_job_free(job);
+	return true;
+}
+
+/* Waits for work; called and returns with the lock held. */
+static void idle(struct embedded_device *device)
+{
+	uint32_t seen = atomic_load(&device->signal);
+	uint64_t spin_end;
+
+	pthread_mutex_unlock(&device->lock);
+	atomic_fetch_add(&device->spinners, 1);
+	spin_end = spyre_now_ns() + IDLE_SPIN_NS;
+	while (atomic_load(&device->signal) == seen && spyre_now_ns() < spin_end)
+		for (int i = 0; i < 8; i++)
+			spyre_cpu_relax();
+	atomic_fetch_sub(&device->spinners, 1);
+	if (atomic_load(&device->signal) == seen) {
+		atomic_fetch_add(&device->sleepers, 1);
+		spyre_futex_wait(&device->signal, seen, INT64_MAX);
+		atomic_fetch_sub(&device->sleepers, 1);
+	}
+	pthread_mutex_lock(&device->lock);
+}
+
+static void *worker_main(void *arg)
+{
+	struct embedded_worker *worker = arg;
+	struct embedded_device *device = worker->device;
+	char name[16];
+
+	snprintf(name, sizeof(name), "spyre%d.%u", device->index, worker->index);
+	pthread_setname_np(pthread_self(), name);
+	/* The card's arithmetic knows denormals, whatever the starter chose. */
+#if defined(__x86_64__)
+	_mm_setcsr(0x1f80);
+#else
+	fesetenv(FE_DFL_ENV);
+#endif
+	pthread_mutex_lock(&device->lock);
+	while (!device->stop)
+		if (!work_once(worker))
+			idle(device);
+	pthread_mutex_unlock(&device->lock);
+	return NULL;
+}
+
+/* Starts one more worker; caller holds the lock. */
+static bool worker_start(struct embedded_device *device)
+{
+	uint32_t index = atomic_load(&device->started);
+	struct embedded_worker *worker = &device->workers[index];
+	sigset_t all, old;
+	void *scratch;
+	int err;
+
+	scratch = mmap(NULL, SPYRE_SCRATCH_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (scratch == MAP_FAILED)
+		return false;
+	worker->base.scratch = scratch;
+	worker->device = device;
+	worker->index = index;
+	/* Signals are the application's: its threads get them, not ours. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&worker->thread, NULL, worker_main, worker);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err) {
+		munmap(scratch, SPYRE_SCRATCH_BYTES);
+		errno = err;
+		return false;
+	}
+	atomic_store(&device->started, index + 1);
+	return true;
+}
+
+spyre_status embedded_workers_start(struct embedded_device *device)
+{
+	bool ok = true;
+
+	if (atomic_load_explicit(&device->started, memory_order_relaxed))
+		return SPYRE_SUCCESS;
+	pthread_mutex_lock(&device->lock);
+	if (!atomic_load(&device->started))
+		ok = worker_start(device);
+	pthread_mutex_unlock(&device->lock);
+	if (ok)
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_SYSTEM,
+			   "embedded card %d cannot start a thread: %s; check ulimit -u",
+			   device->index, strerror(errno));
+}
+
+void embedded_kick(struct embedded_device *device)
+{
+	atomic_fetch_add(&device->signal, 1);
+	/* A spinner will look by itself, and kicks again if it leaves work. */
+	if (atomic_load(&device->spinners))
+		return;
+	if (atomic_load(&device->sleepers)) {
+		spyre_futex_wake(&device->signal, 1);
+		return;
+	}
+	if (atomic_load(&device->started) >= device->config.threads)
+		return;
+	pthread_mutex_lock(&device->lock);
+	if (atomic_load(&device->started) < device->config.threads && !device->stop)
+		worker_start(device);
+	pthread_mutex_unlock(&device->lock);
+}
+
+void embedded_workers_stop(struct embedded_device *device)
+{
+	uint32_t started;
+
+	pthread_mutex_lock(&device->lock);
+	device->stop = true;
+	started = atomic_load(&device->started);
+	pthread_mutex_unlock(&device->lock);
+	atomic_fetch_add(&device->signal, 1);
+	spyre_futex_wake(&device->signal, INT_MAX);
+	for (uint32_t i = 0; i < started; i++) {
+		pthread_join(device->workers[i].thread, NULL);
+		munmap(device->workers[i].base.scratch, SPYRE_SCRATCH_BYTES);
+	}
+}

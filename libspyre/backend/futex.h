@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* Sleep on a word and wake its sleepers; the word is checked by the kernel. */
+#ifndef SPYRE_FUTEX_H
+#define SPYRE_FUTEX_H
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline uint64_t spyre_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
+}
+
+/*
+ * Sleeps while *@word is @value, until CLOCK_MONOTONIC @deadline_ns (INT64_MAX:
+ * for ever). Returns false when the deadline passed; wakes may be spurious.
+ */
+static inline bool spyre_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t deadline_ns)
+{
+	struct timespec ts = { deadline_ns / 1000000000, deadline_ns % 1000000000 };
+	long ret = syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, value,
+			   deadline_ns == INT64_MAX ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+
+	return !(ret < 0 && errno == ETIMEDOUT);
+}
+
+static inline void spyre_futex_wake(_Atomic uint32_t *word, int count)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
+}
+
+static inline void spyre_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+#endif /* SPYRE_FUTEX_H */
