@@ -2,6 +2,7 @@
 /* Every field of every driver ioctl wrong once, and the errno that it gives. */
 #include "ioctl.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The node, raw ioctls and buffers. */
+#include "config.h"
+
 #include "abi.h"
 
 #include <dirent.h>
