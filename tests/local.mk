@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+include tests/abi/local.mk
 include tests/build/build.mk
 include tests/unit/tools.mk
 include tests/fuzz/fuzz.mk
