@@ -59,8 +59,8 @@ static struct spyre_dma_desc rows(enum spyre_dma_dir direction, uint32_t count)
 {
 	return (struct spyre_dma_desc){
 		.direction = direction,
-		.host_format = SPYRE_FMT_UINT8,
-		.device_format = SPYRE_FMT_UINT8,
+		.host_format = SPYRE_FMT_SENINT8,
+		.device_format = SPYRE_FMT_SENINT8,
 		.num_dims = 2,
 		.dim = { { .count = count, .host_stride = 128 }, { .count = 128, .host_stride = 1 } },
 	};
@@ -336,6 +336,20 @@ START_TEST(host_memory_that_is_not_there)
 }
 END_TEST
 
+START_TEST(formats_without_a_conversion)
+{
+	struct spyre_dma_desc in = rows(SPYRE_DMA_H2D, 1);
+	static uint8_t source[128];
+	struct spyre_command command = dma(&in, VA, source);
+
+	in.host_format = SPYRE_FMT_IEEE_FP32;
+	ok(ops->mem_map(card, VA, 4096));
+	ck_assert_int_eq(submit(queue, &command, 1, 0, 1), SPYRE_ERROR_FORMAT);
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "DMA H2D"));
+	ops->mem_unmap(card, VA, 4096);
+}
+END_TEST
+
 START_TEST(program_that_does_not_verify)
 {
 	static const char junk[256] = "not a program";
@@ -407,6 +421,7 @@ int main(void)
 	tcase_add_test(tcase, as_many_commands_as_go);
 	tcase_add_test(tcase, bad_command_is_named_and_nothing_runs);
 	tcase_add_test(tcase, host_memory_that_is_not_there);
+	tcase_add_test(tcase, formats_without_a_conversion);
 	tcase_add_test(tcase, program_that_does_not_verify);
 	tcase_add_test(tcase, queue_with_work_can_go);
 	suite_add_tcase(suite, tcase);
