@@ -1,3 +1,6 @@
 # SPDX-License-Identifier: MIT
 include tests/build/build.mk
+include tests/unit/tools.mk
 include tests/fuzz/fuzz.mk
+include tests/unit/telemetry.mk
+include tests/unit/sdsc.mk
