@@ -40,6 +40,7 @@ void card_read_case(const char *directory, struct card_case *c)
 {
 	yyjson_doc *doc;
 	yyjson_val *root, *v;
+	const char *reference;
 	char path[512];
 	size_t i, n;
 
@@ -52,8 +53,9 @@ void card_read_case(const char *directory, struct card_case *c)
 		read_tensor(v, false, c);
 	yyjson_arr_foreach(yyjson_obj_get(root, "outputs"), i, n, v)
 		read_tensor(v, true, c);
-	snprintf(c->reference, sizeof(c->reference), "%s",
-		 yyjson_get_str(yyjson_obj_get(root, "reference")));
+	reference = yyjson_get_str(yyjson_obj_get(root, "reference"));
+	ck_assert_msg(reference, "%s: no reference", path);
+	snprintf(c->reference, sizeof(c->reference), "%s", reference);
 	c->rtol = yyjson_get_num(yyjson_obj_get(root, "rtol"));
 	c->atol = yyjson_get_num(yyjson_obj_get(root, "atol"));
 	yyjson_doc_free(doc);
