@@ -57,5 +57,7 @@ u16 spyre_fp32_to_fp16(u32 f32);
 u32 spyre_fp16_to_fp32(u16 fp16);
 u16 spyre_fp32_to_bf16(u32 f32);
 u32 spyre_bf16_to_fp32(u16 bf16);
+u32 spyre_fp64_to_fp32(u64 f64);
+u64 spyre_fp32_to_fp64(u32 f32);
 
 #endif /* SPYRE_MODEL_FORMAT_H */

@@ -1,1 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
+# The arithmetic units are built with their own flags, each in a library of
+# its own, so that no other code gets vector instructions.
+model_unit_cflags = $(AM_CFLAGS) -O3
+model_unit_sources = \
+	model/simd/convert.h model/simd/pt.h model/simd/sfu.h model/simd/transpose.h \
+	model/simd/unit.h model/simd/vec.h
+
+noinst_LTLIBRARIES += model/libmodel.la model/libmodel_scalar.la
+model_libmodel_la_SOURCES = \
+	model/card.c model/card.h model/core.c model/core.h model/dma.c model/dma.h \
+	model/dma_check.c model/format.c model/format.h model/lpddr.c model/move.c \
+	model/program.c model/program.h model/pt.c model/sfu.c model/simd/unit.c \
+	model/timing.c model/types.h model/verify.c model/verify.h model/verify_instr.c
+model_libmodel_la_CPPFLAGS = $(AM_CPPFLAGS)
+model_libmodel_la_LIBADD = model/libmodel_scalar.la
+
+model_libmodel_scalar_la_SOURCES = model/simd/scalar.c $(model_unit_sources)
+model_libmodel_scalar_la_CFLAGS = $(model_unit_cflags)
+
+if X86_UNITS
+model_libmodel_la_CPPFLAGS += -DSPYRE_HAVE_AVX2 -DSPYRE_HAVE_AVX512
+noinst_LTLIBRARIES += model/libmodel_avx2.la model/libmodel_avx512.la
+model_libmodel_la_LIBADD += model/libmodel_avx2.la model/libmodel_avx512.la
+model_libmodel_avx2_la_SOURCES = model/simd/avx2.c $(model_unit_sources)
+model_libmodel_avx2_la_CFLAGS = $(model_unit_cflags) -mavx2 -mfma -mf16c
+model_libmodel_avx512_la_SOURCES = model/simd/avx512.c $(model_unit_sources)
+model_libmodel_avx512_la_CFLAGS = $(model_unit_cflags) -mavx512f -mavx512bw -mavx512vl \
+	-mavx512dq -mprefer-vector-width=512
+endif

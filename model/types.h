@@ -11,11 +11,13 @@
 #include <linux/types.h>
 #include <linux/build_bug.h>
 #include <linux/errno.h>
+#include <linux/string.h>
 #else
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;

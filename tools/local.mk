@@ -1,1 +1,45 @@
 # SPDX-License-Identifier: MIT
+# Tools: the public headers and the public library only.
+include tools/smi/smi.mk
+
+# What unit tests link, too: everything of `spyre` but main() and the card.
+noinst_LTLIBRARIES += tools/spyre/libcommand.la
+tools_spyre_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
+tools_spyre_libcommand_la_SOURCES =
+tools_spyre_libcommand_la_SOURCES += tools/spyre/case.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/case.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/message.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/npy.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/npy.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/random.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/random.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/shape.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/shape.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/spyre.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/tensor.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/tensor.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/value.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/value.h
+tools_spyre_libcommand_la_LIBADD = libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
+
+bin_PROGRAMS += tools/spyre/spyre
+tools_spyre_spyre_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
+tools_spyre_spyre_SOURCES =
+tools_spyre_spyre_SOURCES += tools/spyre/build.c
+tools_spyre_spyre_SOURCES += tools/spyre/doctor.c
+tools_spyre_spyre_SOURCES += tools/spyre/finding.c
+tools_spyre_spyre_SOURCES += tools/spyre/finding.h
+tools_spyre_spyre_SOURCES += tools/spyre/host.c
+tools_spyre_spyre_SOURCES += tools/spyre/host.h
+tools_spyre_spyre_SOURCES += tools/spyre/info.c
+tools_spyre_spyre_SOURCES += tools/spyre/launch.c
+tools_spyre_spyre_SOURCES += tools/spyre/report.c
+tools_spyre_spyre_SOURCES += tools/spyre/report.h
+tools_spyre_spyre_SOURCES += tools/spyre/run.c
+tools_spyre_spyre_SOURCES += tools/spyre/run.h
+tools_spyre_spyre_SOURCES += tools/spyre/spyre.c
+tools_spyre_spyre_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
+
+bashcompletiondir = $(bashcompdir)
+dist_bashcompletion_DATA = tools/completions/spyre
+dist_man_MANS += docs/man/spyre.1 docs/man/spyre-launch.1

@@ -56,9 +56,11 @@ typedef struct spyre_kernel_info {
  */
 SPYRE_API spyre_status spyre_kernel_load(spyre_context *context, const char *directory,
 					 spyre_kernel **kernel);
-/** Launches in flight keep what they need. NULL is fine. Since 0.1. */
+/** Unloads a kernel; launches in flight keep what they need. NULL is fine. Since 0.1. */
 SPYRE_API spyre_status spyre_kernel_unload(spyre_kernel *kernel);
+/** What a kernel is and costs. Set struct_size before the call. Since 0.1. */
 SPYRE_API spyre_status spyre_kernel_get_info(spyre_kernel *kernel, spyre_kernel_info *info);
+/** What a kernel wants of argument @index, 0..num_args - 1. Since 0.1. */
 SPYRE_API spyre_status spyre_kernel_get_arg(spyre_kernel *kernel, int index,
 					    spyre_arg_info *info);
 

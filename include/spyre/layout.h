@@ -104,8 +104,8 @@ SPYRE_API uint64_t spyre_layout_alloc_bytes(const spyre_layout *layout, uint32_t
 					    const int64_t *size, spyre_format host_format);
 
 /**
- * Writes "SpyreTensorLayout(device_size=[…], stride_map =[…], …)", always NUL
- * terminated; returns the length it needs, like snprintf(). Since 0.1.
+ * Writes a layout as text, "SpyreTensorLayout(device_size=[…], stride_map =[…], …)",
+ * always NUL terminated; returns the length it needs, like snprintf(). Since 0.1.
  */
 SPYRE_API int spyre_layout_format_string(const spyre_layout *layout, char *buffer, size_t size);
 

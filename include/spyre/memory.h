@@ -70,6 +70,7 @@ SPYRE_API spyre_status spyre_host_pointer_query(spyre_context *context, const vo
 /** Allocates page-aligned pinned host memory that the DMA engine reaches without
  * pinning per copy. Free with spyre_host_free(). Since 0.1. */
 SPYRE_API spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, void **address);
+/** Frees pinned host memory once queued copies that use it have finished. Since 0.1. */
 SPYRE_API spyre_status spyre_host_free(spyre_context *context, void *address);
 
 /**
@@ -119,7 +120,8 @@ SPYRE_API spyre_status spyre_memcpy_d2h_async(spyre_stream *stream, void *target
 					      spyre_devptr source, uint64_t bytes);
 SPYRE_API spyre_status spyre_memcpy_d2d_async(spyre_stream *stream, spyre_devptr target,
 					      spyre_devptr source, uint64_t bytes);
-/** @pattern_bytes: 1, 2, 4, 8 or 16; @bytes a multiple of it. */
+/** Fills device memory. @pattern_bytes: 1, 2, 4, 8 or 16; @bytes a multiple of
+ * it. Since 0.1. */
 SPYRE_API spyre_status spyre_memset_async(spyre_stream *stream, spyre_devptr target,
 					  const void *pattern, size_t pattern_bytes,
 					  uint64_t bytes);

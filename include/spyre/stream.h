@@ -31,9 +31,11 @@ SPYRE_API spyre_status spyre_stream_create(spyre_context *context, int priority,
 					   spyre_stream **stream);
 /** Waits for the stream's work, then frees it. Pool streams: INVALID_ARGUMENT. Since 0.1. */
 SPYRE_API spyre_status spyre_stream_destroy(spyre_stream *stream);
-/** @least is the lowest priority (0), @greatest the highest (-1). Since 0.1. */
+/** The range of priorities: @least is the lowest (0), @greatest the highest
+ * (-1). Since 0.1. */
 SPYRE_API spyre_status spyre_stream_priority_range(int *least, int *greatest);
 
+/** A stream's id, priority (0 or -1) and context. Since 0.1. */
 SPYRE_API int spyre_stream_id(const spyre_stream *stream);
 SPYRE_API int spyre_stream_priority(const spyre_stream *stream);
 SPYRE_API spyre_context *spyre_stream_context(const spyre_stream *stream);
@@ -69,14 +71,16 @@ SPYRE_API spyre_status spyre_stream_get_stats(spyre_stream *stream, spyre_stream
 /** Event keeps no times: cheaper, elapsed() refuses it. */
 #define SPYRE_EVENT_NO_TIMING 1u
 
+/** An event, not recorded yet. @flags: 0 or SPYRE_EVENT_NO_TIMING. Since 0.1. */
 SPYRE_API spyre_status spyre_event_create(spyre_context *context, uint32_t flags,
 					  spyre_event **event);
-/** Legal while recorded work is pending. NULL is fine. Since 0.1. */
+/** Destroys an event; legal while recorded work is pending. NULL is fine. Since 0.1. */
 SPYRE_API spyre_status spyre_event_destroy(spyre_event *event);
 /** Marks the point after all that @stream holds now; re-recording moves it. Since 0.1. */
 SPYRE_API spyre_status spyre_event_record(spyre_event *event, spyre_stream *stream);
 /** SUCCESS if reached or never recorded, else NOT_READY. Since 0.1. */
 SPYRE_API spyre_status spyre_event_query(spyre_event *event);
+/** Waits until the event is reached; at once if it was never recorded. Since 0.1. */
 SPYRE_API spyre_status spyre_event_synchronize(spyre_event *event);
 /** Work queued on @stream from now on waits for @event. Same card only. Since 0.1. */
 SPYRE_API spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event *event);

@@ -33,12 +33,19 @@ typedef struct spyre_telemetry_card {
 	uint64_t macs;
 	uint64_t bytes_read;
 	uint64_t bytes_written;
-	/** Share of the last second that the card was busy, percent. */
+	/**
+	 * Share of the last second that the card was busy, percent: between two
+	 * readings of this process that lie 0.1 to 2 seconds apart.
+	 */
 	uint32_t utilization;
 	/** Modelled. */
 	uint32_t power_mw;
 	uint32_t power_limit_mw;
 	uint32_t temperature_mc;
+	/** Resets since the module was loaded; not available of embedded cards. */
+	uint64_t generation;
+	/** Version of the kernel module, "" if unknown and for embedded cards. */
+	char driver_version[32];
 } spyre_telemetry_card;
 
 /** A process that uses a card. Since 0.1. */
@@ -57,11 +64,18 @@ typedef struct spyre_telemetry_process {
 /**
  * Reads all cards: kernel cards in order, then embedded cards of running
  * processes of this user (all users' for root) by process id. Writes at most
- * @capacity entries of @stride bytes and the full number to @count. Since 0.1.
+ * @capacity entries of @stride bytes (sizeof(spyre_telemetry_card)) and the full
+ * number to @count; @cards may be NULL if @capacity is 0. Takes 0.1 s longer when
+ * no reading of the last 2 seconds is there to compare with; with @capacity 0
+ * never. Since 0.1.
+ * Errors: INVALID_ARGUMENT, NO_PERMISSION (sysfs), OUT_OF_HOST_MEMORY, SYSTEM.
  */
 SPYRE_API spyre_status spyre_telemetry_cards(spyre_telemetry_card *cards, size_t stride,
 					     int capacity, int *count);
-/** The same for processes. Since 0.1. */
+/**
+ * Reads all processes that hold a card open, as far as /proc shows them to
+ * this user; a card shared with a forked child counts for the parent. Since 0.1.
+ */
 SPYRE_API spyre_status spyre_telemetry_processes(spyre_telemetry_process *processes,
 						 size_t stride, int capacity, int *count);
 

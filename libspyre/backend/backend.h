@@ -147,7 +147,8 @@ struct spyre_backend_ops {
 	 * Once a command of a queue fails, the rest of its submission and all
 	 * later ones complete with -ECANCELED.
 	 */
-	spyre_status (*submit)(struct spyre_queue *queue, const struct spyre_submission *submission);
+	spyre_status (*submit)(struct spyre_queue *queue,
+			       const struct spyre_submission *submission);
 	/* Waits until the timeline reaches @point; deadline is CLOCK_MONOTONIC ns,
 	 * INT64_MAX = for ever. NOT_READY when the deadline passes. */
 	spyre_status (*wait)(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page that a process with an embedded card publishes for spyre-smi.
- * One file per open card, in a folder that only the user can read. Internal.
+ * The page that a process with an embedded card publishes for spyre-smi. One
+ * file per open card, ${SPYRE_TELEMETRY_DIR:-/tmp}/spyre-<uid>/<pid>.<card>.<n>,
+ * in a folder that only the user can read. Internal.
  */
 #ifndef SPYRE_TELEMETRY_PAGE_H
 #define SPYRE_TELEMETRY_PAGE_H
@@ -20,7 +21,7 @@ struct spyre_telemetry_page {
 	int32_t pid;
 	uint64_t start_time;	/* field 22 of /proc/pid/stat: tells pid reuse */
 	uint32_t uid;
-	uint32_t reserved;
+	uint32_t sequence;	/* last part of the file's name */
 	char process[64];
 	spyre_device_properties properties;
 	uint64_t memory_total;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "bench/device.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+bool bench_device_open(struct bench_device *device)
+{
+	*device = (struct bench_device){ 0 };
+	return !bench_failed(spyre_context_create(0, 0, &device->context), "opening card 0") &&
+	       !bench_failed(spyre_stream_from_pool(device->context, 0, &device->stream),
+			     "getting a stream");
+}
+
+void bench_device_close(struct bench_device *device)
+{
+	bench_failed(spyre_context_destroy(device->context), "closing the card");
+}
+
+bool bench_tensor_create(struct bench_device *device, struct bench_tensor *tensor, void *data,
+			 uint32_t rank, const int64_t *size)
+{
+	return !bench_failed(spyre_host_tensor_dense(&tensor->host, data, SPYRE_FORMAT_IEEE_FP16,
+						     rank, size), "describing a tensor") &&
+	       !bench_failed(spyre_layout_init(&tensor->layout, rank, size,
+					       SPYRE_FORMAT_IEEE_FP16), "laying out a tensor") &&
+	       !bench_failed(spyre_mem_alloc(device->context,
+					     spyre_layout_alloc_bytes(&tensor->layout, rank, size,
+								      SPYRE_FORMAT_IEEE_FP16),
+					     &tensor->address), "allocating a tensor");
+}
+
+static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+	return remove(path);
+}
+
+bool bench_kernel_build(struct bench_device *device, const char *op,
+			const struct bench_tensor *tensors, uint32_t count, uint32_t cores,
+			spyre_kernel **kernel)
+{
+	char directory[] = "/tmp/spyre-bench-XXXXXX";
+	spyre_sdsc_operand operand[4] = { 0 };
+	bool ok;
+
+	if (count > 4 || !mkdtemp(directory)) {
+		fprintf(stderr, "spyre-bench: cannot make a folder %s\n", directory);
+		return false;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		operand[i].rank = tensors[i].host.rank;
+		for (uint32_t d = 0; d < tensors[i].host.rank; d++)
+			operand[i].size[d] = tensors[i].host.size[d];
+		operand[i].layout = tensors[i].layout;
+	}
+	ok = !bench_failed(spyre_sdsc_build(op, operand, count, cores, directory),
+			   "building a bundle") &&
+	     !bench_failed(spyre_kernel_load(device->context, directory, kernel),
+			   "loading a bundle");
+	nftw(directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
+	return ok;
+}

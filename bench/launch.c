@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What it costs to ask the card for next to nothing and wait for it, against
+ * two threads that wake each other through a futex: the least that any such
+ * hand-over can cost.
+ */
+#include "bench/device.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ROUNDS 2000
+
+struct launch {
+	struct bench_device device;
+	struct bench_tensor tensor[3];
+	spyre_arg args[3];
+	spyre_kernel *kernel;
+	spyre_event *event;
+	int rounds;
+	/* The ball of the ping-pong: whose turn it is. */
+	_Atomic uint32_t turn;
+};
+
+static void wait_for(_Atomic uint32_t *turn, uint32_t mine)
+{
+	uint32_t now;
+
+	while ((now = atomic_load_explicit(turn, memory_order_acquire)) != mine)
+		syscall(SYS_futex, turn, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+}
+
+static void pass(_Atomic uint32_t *turn, uint32_t to)
+{
+	atomic_store_explicit(turn, to, memory_order_release);
+	syscall(SYS_futex, turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void *pong(void *state)
+{
+	struct launch *l = state;
+
+	for (int i = 0; i < l->rounds; i++) {
+		wait_for(&l->turn, 1);
+		pass(&l->turn, 0);
+	}
+	return NULL;
+}
+
+static double run_ping_pong(void *state)
+{
+	struct launch *l = state;
+	pthread_t other;
+	double start;
+
+	atomic_store(&l->turn, 0);
+	if (pthread_create(&other, NULL, pong, l)) {
+		fprintf(stderr, "spyre-bench: cannot start a thread\n");
+		return -1;
+	}
+	start = bench_now();
+	for (int i = 0; i < l->rounds; i++) {
+		pass(&l->turn, 1);
+		wait_for(&l->turn, 0);
+	}
+	start = bench_now() - start;
+	pthread_join(other, NULL);
+	return start / l->rounds;
+}
+
+static double run_launch(void *state)
+{
+	struct launch *l = state;
+	const double start = bench_now();
+
+	for (int i = 0; i < l->rounds; i++) {
+		if (bench_failed(spyre_launch(l->device.stream, l->kernel, l->args, 3),
+				 "launching") ||
+		    bench_failed(spyre_stream_synchronize(l->device.stream), "waiting"))
+			return -1;
+	}
+	return (bench_now() - start) / l->rounds;
+}
+
+static double run_event(void *state)
+{
+	struct launch *l = state;
+	const double start = bench_now();
+
+	for (int i = 0; i < l->rounds; i++) {
+		if (bench_failed(spyre_event_record(l->event, l->device.stream), "recording") ||
+		    bench_failed(spyre_event_synchronize(l->event), "waiting"))
+			return -1;
+	}
+	return (bench_now() - start) / l->rounds;
+}
+
+static bool prepare(struct launch *l)
+{
+	const int64_t size[2] = { 1, 64 };
+
+	for (int i = 0; i < 3; i++) {
+		if (!bench_tensor_create(&l->device, &l->tensor[i], NULL, 2, size))
+			return false;
+		l->args[i] = (spyre_arg){ l->tensor[i].address, &l->tensor[i].layout };
+	}
+	return bench_kernel_build(&l->device, "add", l->tensor, 3, 1, &l->kernel) &&
+	       !bench_failed(spyre_event_create(l->device.context, 0, &l->event),
+			     "creating an event");
+}
+
+bool bench_launch(struct bench_report *report, const struct bench_options *options)
+{
+	static const struct {
+		const char *name;
+		double (*run)(void *state);
+	} kind[] = {
+		{ "launch + synchronize, 1 stick", run_launch },
+		{ "record + synchronize an event", run_event },
+	};
+	struct launch l = { .rounds = options->vm ? ROUNDS / 10 : ROUNDS };
+	bool ok = bench_device_open(&l.device) && prepare(&l);
+
+	for (int i = 0; ok && i < 2; i++) {
+		const struct bench_pair pair = { kind[i].run, run_ping_pong, &l, 20 };
+		struct bench_result result = { .unit = "us", .peer = "futex ping-pong, 2 threads",
+					       .aim = options->vm ? 0 : 1.5 };
+
+		snprintf(result.name, sizeof(result.name), "%s%s", options->vm ? "VM: " : "",
+			 kind[i].name);
+		ok = bench_interleave(&pair, options->samples, &result);
+		if (ok)
+			bench_add_time(report, &result, 1e6);
+	}
+	spyre_event_destroy(l.event);
+	spyre_kernel_unload(l.kernel);
+	bench_device_close(&l.device);
+	return ok;
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* The drm backend: cards of spyre_vdev.ko, opened by their accel node. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xf86drm.h>
+
+#include "libspyre/backend/drm.h"
+#include "libspyre/backend/drm_sysfs.h"
+#include "libspyre/runtime/error.h"
+
+/* DRM driver version that this file speaks; the minor only ever adds. */
+#define DRIVER_MAJOR 1
+
+static spyre_status drm_count(int *count)
+{
+	struct spyre_sysfs_cards cards;
+	spyre_status status;
+
+	status = spyre_sysfs_scan(&cards);
+	*count = status == SPYRE_SUCCESS ? cards.count : 0;
+	spyre_sysfs_fini(&cards);
+	return status;
+}
+
+static spyre_status drm_properties(int index, spyre_device_properties *properties)
+{
+	struct spyre_sysfs_cards cards;
+	spyre_status status;
+
+	status = spyre_sysfs_scan(&cards);
+	if (status == SPYRE_SUCCESS && (index < 0 || index >= cards.count))
+		status = spyre_error(SPYRE_ERROR_NO_DEVICE,
+				     "no card %d: %d card(s) of " SPYRE_DRM_DRIVER
+				     " under /sys/class/accel", index, cards.count);
+	if (status == SPYRE_SUCCESS)
+		spyre_sysfs_properties(&cards.card[index], index, properties);
+	spyre_sysfs_fini(&cards);
+	return status;
+}
+
+static const char *group_name(gid_t gid, char *buffer, size_t size)
+{
+	struct group entry, *found;
+
+	if (!getgrgid_r(gid, &entry, buffer, size, &found) && found)
+		return entry.gr_name;
+	snprintf(buffer, size, "%u", (unsigned int)gid);
+	return buffer;
+}
+
+static spyre_status permission_error(const char *node, int error)
+{
+	char buffer[1024];
+	const char *group;
+	struct stat st;
+
+	if (stat(node, &st))
+		return spyre_error(SPYRE_ERROR_NO_PERMISSION,
+				   "cannot open %s: %s (errno %d); a folder above it is closed to this user",
+				   node, strerror(error), error);
+	group = group_name(st.st_gid, buffer, sizeof(buffer));
+	if ((st.st_mode & 0060) == 0060 && st.st_gid)
+		return spyre_error(SPYRE_ERROR_NO_PERMISSION,
+				   "cannot open %s: %s (mode %04o, group %s); join the group with \"sudo usermod -aG %s $USER\" and log in again",
+				   node, strerror(error), (unsigned int)st.st_mode & 07777, group,
+				   group);
+	return spyre_error(SPYRE_ERROR_NO_PERMISSION,
+			   "cannot open %s: %s (mode %04o, group %s); udev's rules give it group render and mode 0660: \"sudo chgrp render %s; sudo chmod 0660 %s\", and the user must be in group render",
+			   node, strerror(error), (unsigned int)st.st_mode & 07777, group, node,
+			   node);
+}
+
+static spyre_status open_error(const char *node, int error)
+{
+	switch (error) {
+	case EACCES:
+	case EPERM:
+		return permission_error(node, error);
+	case ENOENT:
+		return spyre_error(SPYRE_ERROR_NO_DEVICE,
+				   "%s does not exist though the card does; is udev (or devtmpfs) running here, and is the node passed into this container?",
+				   node);
+	case ENODEV:
+	case ENXIO:
+		return spyre_error(SPYRE_ERROR_NO_DEVICE, "%s: the card was unplugged", node);
+	case ENOMEM:
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "cannot open %s: the host or the memory cgroup is full", node);
+	default:
+		return spyre_error(SPYRE_ERROR_SYSTEM, "cannot open %s: %s (errno %d)%s", node,
+				   strerror(error), error,
+				   error == EMFILE ? "; raise the limit (ulimit -n)" : "");
+	}
+}
+
+static spyre_status check_version(const char *node, int fd)
+{
+	drmVersionPtr version = drmGetVersion(fd);
+	spyre_status status = SPYRE_SUCCESS;
+
+	if (!version)
+		return spyre_error(SPYRE_ERROR_ABI_MISMATCH,
+				   "%s: DRM_IOCTL_VERSION: %s (errno %d); this is not a card of " SPYRE_DRM_DRIVER,
+				   node, strerror(errno), errno);
+	if (strcmp(version->name, SPYRE_DRM_DRIVER))
+		status = spyre_error(SPYRE_ERROR_ABI_MISMATCH,
+				     "%s belongs to driver %s, not to " SPYRE_DRM_DRIVER, node,
+				     version->name);
+	else if (version->version_major != DRIVER_MAJOR)
+		status = spyre_error(SPYRE_ERROR_ABI_MISMATCH,
+				     "%s: the loaded " SPYRE_DRM_DRIVER " speaks version %d.%d, libspyre speaks %d.x; load the module that was built with this library (modprobe -r " SPYRE_DRM_DRIVER "; modprobe " SPYRE_DRM_DRIVER ")",
+				     node, version->version_major, version->version_minor,
+				     DRIVER_MAJOR);
+	drmFreeVersion(version);
+	return status;
+}
+
+/* What the open card says of itself goes before what sysfs said. */
+static spyre_status query_card(struct spyre_drm_card *card)
+{
+	spyre_device_properties *p = &card->base.properties;
+	struct drm_spyre_card_info info = { 0 };
+	struct drm_spyre_dev_query args = {
+		.type = DRM_SPYRE_DEV_QUERY_CARD,
+		.size = sizeof(info),
+		.pointer = (uintptr_t)&info,
+	};
+
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_DEV_QUERY, &args))
+		return spyre_drm_error(card, errno, "DRM_IOCTL_SPYRE_DEV_QUERY of the card");
+	if (info.stick_bytes != DRM_SPYRE_STICK_BYTES || info.program_version < SPYRE_PROG_VERSION ||
+	    !info.num_cores || info.num_cores > SPYRE_MAX_CORES)
+		return spyre_error(SPYRE_ERROR_ABI_MISMATCH,
+				   "%s: the card has %u cores, sticks of %u bytes and runs programs of version %u; libspyre needs 1 to %u cores, sticks of %u bytes and makes version %u: load the module that was built with this library",
+				   p->node, info.num_cores, info.stick_bytes, info.program_version,
+				   SPYRE_MAX_CORES, DRM_SPYRE_STICK_BYTES, SPYRE_PROG_VERSION);
+	p->num_cores = info.num_cores;
+	p->lx_bytes = info.lx_bytes;
+	p->stick_bytes = info.stick_bytes;
+	p->clock_khz = info.clock_khz;
+	p->memory_bytes = info.lpddr_bytes;
+	snprintf(p->unit, sizeof(p->unit), "%.*s", (int)sizeof(info.unit), (char *)info.unit);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status init_card(struct spyre_drm_card *card)
+{
+	const char *node = card->base.properties.node;
+	spyre_status status;
+
+	card->fd = open(node, O_RDWR | O_CLOEXEC);
+	if (card->fd < 0)
+		return open_error(node, errno);
+	status = check_version(node, card->fd);
+	if (status == SPYRE_SUCCESS)
+		status = query_card(card);
+	if (status != SPYRE_SUCCESS) {
+		close(card->fd);
+		return status;
+	}
+	pthread_mutex_init(&card->device_lock, NULL);
+	pthread_rwlock_init(&card->host_lock, NULL);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status drm_open(int index, struct spyre_card **opened)
+{
+	struct spyre_drm_card *card;
+	spyre_status status;
+
+	card = calloc(1, sizeof(*card));
+	if (!card)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no host memory for a card");
+	card->base.ops = &spyre_backend_drm;
+	card->base.properties.struct_size = sizeof(card->base.properties);
+	status = drm_properties(index, &card->base.properties);
+	if (status == SPYRE_SUCCESS)
+		status = init_card(card);
+	if (status != SPYRE_SUCCESS) {
+		free(card);
+		return status;
+	}
+	*opened = &card->base;
+	return SPYRE_SUCCESS;
+}
+
+static void drm_close(struct spyre_card *base)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+
+	close(card->fd);
+	spyre_drm_ranges_fini(&card->device);
+	spyre_drm_ranges_fini(&card->host);
+	pthread_mutex_destroy(&card->device_lock);
+	pthread_rwlock_destroy(&card->host_lock);
+	free(card);
+}
+
+static spyre_status drm_mem_info(struct spyre_card *base, uint64_t *total, uint64_t *used)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+	struct drm_spyre_memory_info info = { 0 };
+	struct drm_spyre_dev_query args = {
+		.type = DRM_SPYRE_DEV_QUERY_MEMORY,
+		.size = sizeof(info),
+		.pointer = (uintptr_t)&info,
+	};
+
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_DEV_QUERY, &args))
+		return spyre_drm_error(card, errno, "DRM_IOCTL_SPYRE_DEV_QUERY of the memory");
+	*total = info.total;
+	*used = info.used;
+	return SPYRE_SUCCESS;
+}
+
+const struct spyre_backend_ops spyre_backend_drm = {
+	.id = SPYRE_BACKEND_DRM,
+	.count = drm_count,
+	.properties = drm_properties,
+	.open = drm_open,
+	.close = drm_close,
+	.mem_info = drm_mem_info,
+	.mem_map = spyre_drm_mem_map,
+	.mem_unmap = spyre_drm_mem_unmap,
+	.host_alloc = spyre_drm_host_alloc,
+	.host_free = spyre_drm_host_free,
+	.program_create = spyre_drm_program_create,
+	.program_destroy = spyre_drm_program_destroy,
+	.queue_create = spyre_drm_queue_create,
+	.queue_destroy = spyre_drm_queue_destroy,
+	.submit = spyre_drm_submit,
+	.wait = spyre_drm_wait,
+	.completed = spyre_drm_completed,
+};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Device ranges (a BO mapped at an address of the context) and pinned host memory. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xf86drm.h>
+
+#include "libspyre/backend/drm.h"
+#include "libspyre/runtime/error.h"
+
+void spyre_drm_gem_close(struct spyre_drm_card *card, uint32_t handle)
+{
+	struct drm_gem_close args = { .handle = handle };
+
+	if (drmIoctl(card->fd, DRM_IOCTL_GEM_CLOSE, &args))
+		spyre_log(SPYRE_LOG_DEBUG, "%s: GEM_CLOSE of handle %u: %s",
+			  card->base.properties.node, handle, strerror(errno));
+}
+
+/* ENOSPC is the one error whose numbers the kernel can still be asked for. */
+static spyre_status create_error(struct spyre_drm_card *card, int error, uint64_t bytes,
+				 const char *kind)
+{
+	uint64_t total, used;
+
+	if (error == ENOSPC &&
+	    card->base.ops->mem_info(&card->base, &total, &used) == SPYRE_SUCCESS)
+		return spyre_drm_error(card, error,
+				       "DRM_IOCTL_SPYRE_BO_CREATE of %" PRIu64 " bytes of %s memory (%"
+				       PRIu64 " of %" PRIu64 " bytes are free)", bytes, kind,
+				       total - used, total);
+	return spyre_drm_error(card, error,
+			       "DRM_IOCTL_SPYRE_BO_CREATE of %" PRIu64 " bytes of %s memory", bytes,
+			       kind);
+}
+
+static spyre_status vm_bind(struct spyre_drm_card *card, struct drm_spyre_vm_bind_op *op)
+{
+	struct drm_spyre_vm_bind args = {
+		.ops = { .stride = sizeof(*op), .count = 1, .array = (uintptr_t)op },
+	};
+
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_VM_BIND, &args))
+		return spyre_drm_error(card, errno, "DRM_IOCTL_SPYRE_VM_BIND: %s [0x%" PRIx64
+				       ", +0x%" PRIx64 ")",
+				       op->op == DRM_SPYRE_VM_MAP ? "map" : "unmap",
+				       (uint64_t)op->va, (uint64_t)op->range);
+	return SPYRE_SUCCESS;
+}
+
+static bool device_insert(struct spyre_drm_card *card, struct spyre_drm_range range)
+{
+	bool room;
+
+	pthread_mutex_lock(&card->device_lock);
+	room = spyre_drm_ranges_reserve(&card->device);
+	if (room)
+		spyre_drm_ranges_insert(&card->device, range);
+	pthread_mutex_unlock(&card->device_lock);
+	return room;
+}
+
+static bool device_remove(struct spyre_drm_card *card, uint64_t va, struct spyre_drm_range *range)
+{
+	bool found;
+
+	pthread_mutex_lock(&card->device_lock);
+	found = spyre_drm_ranges_remove(&card->device, va, range);
+	pthread_mutex_unlock(&card->device_lock);
+	return found;
+}
+
+spyre_status spyre_drm_mem_map(struct spyre_card *base, uint64_t va, uint64_t bytes)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+	struct drm_spyre_bo_create create = { .size = bytes, .flags = DRM_SPYRE_BO_DEVICE };
+	struct drm_spyre_vm_bind_op op = { .op = DRM_SPYRE_VM_MAP, .va = va, .range = bytes };
+	struct spyre_drm_range range = { .start = va, .bytes = bytes };
+	spyre_status status;
+
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_BO_CREATE, &create))
+		return create_error(card, errno, bytes, "device");
+	range.handle = create.handle;
+	op.handle = create.handle;
+	if (!device_insert(card, range)) {
+		spyre_drm_gem_close(card, create.handle);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no host memory to note %" PRIu64 " bytes of device memory", bytes);
+	}
+	status = vm_bind(card, &op);
+	if (status != SPYRE_SUCCESS) {
+		device_remove(card, va, &range);
+		spyre_drm_gem_close(card, create.handle);
+	}
+	return status;
+}
+
+void spyre_drm_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+	struct drm_spyre_vm_bind_op op = { .op = DRM_SPYRE_VM_UNMAP, .va = va, .range = bytes };
+	struct spyre_drm_range range;
+
+	if (!device_remove(card, va, &range)) {
+		spyre_log(SPYRE_LOG_WARN, "%s: nothing is mapped at 0x%" PRIx64,
+			  base->properties.node, va);
+		return;
+	}
+	/* A failure (the card was unplugged) leaves nothing to undo. */
+	(void)vm_bind(card, &op);
+	spyre_drm_gem_close(card, range.handle);
+}
+
+static spyre_status map_host_bo(struct spyre_drm_card *card, uint32_t handle, size_t bytes,
+				void **address)
+{
+	struct drm_spyre_bo_mmap_offset args = { .handle = handle };
+
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_BO_MMAP_OFFSET, &args))
+		return spyre_drm_error(card, errno, "DRM_IOCTL_SPYRE_BO_MMAP_OFFSET of handle %u",
+				       handle);
+	*address = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, card->fd,
+			(off_t)args.offset);
+	if (*address == MAP_FAILED)
+		return spyre_drm_error(card, errno, "mmap of %zu bytes of pinned host memory", bytes);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_drm_host_bo(struct spyre_drm_card *card, size_t bytes, void **address,
+			       uint32_t *handle)
+{
+	struct drm_spyre_bo_create create = { .size = bytes, .flags = DRM_SPYRE_BO_HOST };
+	spyre_status status;
+
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_BO_CREATE, &create))
+		return create_error(card, errno, bytes, "pinned host");
+	status = map_host_bo(card, create.handle, bytes, address);
+	if (status != SPYRE_SUCCESS)
+		spyre_drm_gem_close(card, create.handle);
+	else
+		*handle = create.handle;
+	return status;
+}
+
+static bool host_insert(struct spyre_drm_card *card, struct spyre_drm_range range)
+{
+	bool room;
+
+	pthread_rwlock_wrlock(&card->host_lock);
+	room = spyre_drm_ranges_reserve(&card->host);
+	if (room) {
+		spyre_drm_ranges_insert(&card->host, range);
+		atomic_store(&card->host_count, card->host.count);
+	}
+	pthread_rwlock_unlock(&card->host_lock);
+	return room;
+}
+
+spyre_status spyre_drm_host_alloc(struct spyre_card *base, size_t bytes, void **address)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct spyre_drm_range range;
+	spyre_status status;
+	void *start;
+
+	if (bytes > SIZE_MAX - page)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "%zu bytes of pinned host memory are more than can exist", bytes);
+	bytes = (bytes + page - 1) / page * page;
+	status = spyre_drm_host_bo(card, bytes, &start, &range.handle);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	range.start = (uintptr_t)start;
+	range.bytes = bytes;
+	if (!host_insert(card, range)) {
+		munmap(start, bytes);
+		spyre_drm_gem_close(card, range.handle);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no host memory to note %zu bytes of pinned memory", bytes);
+	}
+	*address = start;
+	return SPYRE_SUCCESS;
+}
+
+void spyre_drm_host_free(struct spyre_card *base, void *address, size_t bytes)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+	struct spyre_drm_range range;
+	bool found;
+
+	pthread_rwlock_wrlock(&card->host_lock);
+	found = spyre_drm_ranges_remove(&card->host, (uintptr_t)address, &range);
+	atomic_store(&card->host_count, card->host.count);
+	pthread_rwlock_unlock(&card->host_lock);
+	if (!found) {
+		spyre_log(SPYRE_LOG_WARN, "%s: no pinned host memory starts at %p",
+			  base->properties.node, address);
+		return;
+	}
+	munmap(address, range.bytes);
+	spyre_drm_gem_close(card, range.handle);
+}
+
+bool spyre_drm_host_lookup(struct spyre_drm_card *card, const void *address, uint64_t bytes,
+			   uint32_t *handle, uint64_t *offset)
+{
+	const struct spyre_drm_range *range;
+	bool inside = false;
+
+	/* Most programs pin nothing; they pay one load here. */
+	if (!atomic_load_explicit(&card->host_count, memory_order_acquire))
+		return false;
+	pthread_rwlock_rdlock(&card->host_lock);
+	range = spyre_drm_ranges_find(&card->host, (uintptr_t)address);
+	if (range) {
+		*offset = (uintptr_t)address - range->start;
+		inside = bytes <= range->bytes - *offset;
+		*handle = range->handle;
+	}
+	pthread_rwlock_unlock(&card->host_lock);
+	return inside;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* Queues: an id of the kernel's, a timeline syncobj, a ring of results. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <xf86drm.h>
+
+#include "libspyre/backend/drm.h"
+#include "libspyre/runtime/error.h"
+
+#define SAME_FIELD(field) \
+	static_assert(offsetof(struct spyre_command_result, field) == \
+		      offsetof(struct drm_spyre_cb_result, field), #field)
+static_assert(sizeof(struct spyre_command_result) == sizeof(struct drm_spyre_cb_result), "size");
+SAME_FIELD(state);
+SAME_FIELD(status);
+SAME_FIELD(cycles);
+SAME_FIELD(bytes_read);
+SAME_FIELD(bytes_written);
+SAME_FIELD(macs);
+SAME_FIELD(start_ns);
+SAME_FIELD(end_ns);
+
+#define RESULT_BYTES (SPYRE_QUEUE_RESULTS * sizeof(struct spyre_command_result))
+
+/* Looks at a result this often before sleeping: some microseconds, the time of
+ * a short job, against the tens that sleeping and waking cost. */
+#define SPIN_ROUNDS 200
+
+/* Longest that a started job lasts (DRM_IOCTL_SPYRE_QUEUE_CREATE), and some. */
+#define DESTROY_WAIT_NS (70 * INT64_C(1000000000))
+
+static spyre_status create_queue(struct spyre_drm_card *card, int priority,
+				 struct spyre_drm_queue *queue)
+{
+	struct drm_spyre_queue_create args = {
+		.priority = priority < 0 ? DRM_SPYRE_PRIORITY_HIGH : DRM_SPYRE_PRIORITY_LOW,
+	};
+
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args)) {
+		if (errno == ENOSPC)
+			return spyre_error(SPYRE_ERROR_SYSTEM,
+					   "%s: this context has as many queues as a card gives it; destroy streams that are not used",
+					   card->base.properties.node);
+		return spyre_drm_error(card, errno,
+				       "DRM_IOCTL_SPYRE_QUEUE_CREATE of priority %d", priority);
+	}
+	queue->id = args.queue_id;
+	return SPYRE_SUCCESS;
+}
+
+static void destroy_queue(struct spyre_drm_card *card, uint32_t id)
+{
+	struct drm_spyre_queue_destroy args = { .queue_id = id };
+
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_DESTROY, &args))
+		spyre_log(SPYRE_LOG_DEBUG, "%s: QUEUE_DESTROY of %u: %s",
+			  card->base.properties.node, id, strerror(errno));
+}
+
+spyre_status spyre_drm_queue_create(struct spyre_card *base, int priority,
+				    struct spyre_queue **made)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+	struct spyre_drm_queue *queue;
+	spyre_status status;
+	void *results;
+
+	queue = calloc(1, sizeof(*queue));
+	if (!queue)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no host memory for a queue of %zu bytes", sizeof(*queue));
+	queue->base.card = base;
+	status = spyre_drm_host_bo(card, RESULT_BYTES, &results, &queue->result_handle);
+	if (status != SPYRE_SUCCESS)
+		goto free_queue;
+	queue->base.results = results;
+	if (drmSyncobjCreate(card->fd, 0, &queue->syncobj)) {
+		status = spyre_drm_error(card, errno, "DRM_IOCTL_SYNCOBJ_CREATE");
+		goto free_results;
+	}
+	status = create_queue(card, priority, queue);
+	if (status != SPYRE_SUCCESS)
+		goto free_syncobj;
+	*made = &queue->base;
+	return SPYRE_SUCCESS;
+
+free_syncobj:
+	drmSyncobjDestroy(card->fd, queue->syncobj);
+free_results:
+	munmap(results, RESULT_BYTES);
+	spyre_drm_gem_close(card, queue->result_handle);
+free_queue:
+	free(queue);
+	return status;
+}
+
+void spyre_drm_queue_destroy(struct spyre_queue *base)
+{
+	struct spyre_drm_queue *queue = spyre_drm_queue(base);
+	struct spyre_drm_card *card = spyre_drm_card(base->card);
+	struct timespec now;
+
+	destroy_queue(card, queue->id);
+	/* Started work may still read and write host spans of the caller. */
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (queue->submitted)
+		(void)spyre_drm_wait(base, queue->submitted, now.tv_sec * INT64_C(1000000000) +
+				     now.tv_nsec + DESTROY_WAIT_NS);
+	drmSyncobjDestroy(card->fd, queue->syncobj);
+	munmap(base->results, RESULT_BYTES);
+	spyre_drm_gem_close(card, queue->result_handle);
+	free(queue);
+}
+
+static void raise_completed(struct spyre_drm_queue *queue, uint64_t point)
+{
+	uint64_t seen = atomic_load_explicit(&queue->completed, memory_order_relaxed);
+
+	while (seen < point &&
+	       !atomic_compare_exchange_weak_explicit(&queue->completed, &seen, point,
+						      memory_order_release, memory_order_relaxed))
+		;
+}
+
+/* True if the last result of @point is in; false also when its place is not known. */
+static bool result_done(struct spyre_drm_queue *queue, uint64_t point)
+{
+	uint64_t note = atomic_load_explicit(&queue->last_result[point % SPYRE_QUEUE_RESULTS],
+					     memory_order_acquire);
+
+	return note / SPYRE_QUEUE_RESULTS == point &&
+	       __atomic_load_n(&queue->base.results[note % SPYRE_QUEUE_RESULTS].state,
+			       __ATOMIC_ACQUIRE) == DRM_SPYRE_CB_DONE;
+}
+
+static bool known_done(struct spyre_drm_queue *queue, uint64_t point)
+{
+	if (atomic_load_explicit(&queue->completed, memory_order_acquire) >= point)
+		return true;
+	if (!result_done(queue, point))
+		return false;
+	raise_completed(queue, point);
+	return true;
+}
+
+/*
+ * After an unplug nobody writes the results that are still pending. Whoever
+ * reads one must not take it for success.
+ */
+static void lose_results(struct spyre_drm_queue *queue)
+{
+	uint32_t i;
+
+	for (i = 0; i < SPYRE_QUEUE_RESULTS; i++) {
+		struct spyre_command_result *result = &queue->base.results[i];
+
+		if (__atomic_load_n(&result->state, __ATOMIC_ACQUIRE) == DRM_SPYRE_CB_DONE)
+			continue;
+		result->status = -ENODEV;
+		__atomic_store_n(&result->state, DRM_SPYRE_CB_DONE, __ATOMIC_RELEASE);
+	}
+	raise_completed(queue, atomic_load_explicit(&queue->submitted, memory_order_acquire));
+}
+
+spyre_status spyre_drm_wait(struct spyre_queue *base, uint64_t point, int64_t deadline_ns)
+{
+	struct spyre_drm_queue *queue = spyre_drm_queue(base);
+	struct spyre_drm_card *card = spyre_drm_card(base->card);
+	spyre_status status;
+	int i, error;
+
+	for (i = 0; i < SPIN_ROUNDS; i++) {
+		if (known_done(queue, point))
+			return SPYRE_SUCCESS;
+#if defined(__x86_64__) || defined(__i386__)
+		__builtin_ia32_pause();
+#endif
+	}
+	if (!drmSyncobjTimelineWait(card->fd, &queue->syncobj, &point, 1, deadline_ns, 0, NULL)) {
+		raise_completed(queue, point);
+		return SPYRE_SUCCESS;
+	}
+	error = errno;
+	if (error == ETIME)
+		return SPYRE_NOT_READY;
+	status = spyre_drm_error(card, error,
+				 "DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT for point %" PRIu64
+				 " of queue %u (submitted: %" PRIu64 ")", point, queue->id,
+				 atomic_load(&queue->submitted));
+	if (status == SPYRE_ERROR_DEVICE_LOST)
+		lose_results(queue);
+	return status;
+}
+
+uint64_t spyre_drm_completed(struct spyre_queue *base)
+{
+	struct spyre_drm_queue *queue = spyre_drm_queue(base);
+	struct spyre_drm_card *card = spyre_drm_card(base->card);
+	uint64_t submitted, done, point = 0;
+
+	submitted = atomic_load_explicit(&queue->submitted, memory_order_acquire);
+	done = atomic_load_explicit(&queue->completed, memory_order_acquire);
+	while (done < submitted && result_done(queue, done + 1))
+		done++;
+	raise_completed(queue, done);
+	if (done < submitted) {
+		if (!drmSyncobjQuery(card->fd, &queue->syncobj, &point, 1))
+			raise_completed(queue, point);
+		else if (errno == ENODEV)
+			lose_results(queue);
+	}
+	return atomic_load_explicit(&queue->completed, memory_order_acquire);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Submission by DRM_IOCTL_SPYRE_SUBMIT; no allocation on the way. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include <xf86drm.h>
+
+#include "libspyre/backend/drm.h"
+#include "libspyre/runtime/error.h"
+
+/* The seam to whatever carries a submission to the kernel: the ioctl here. */
+static int carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args)
+{
+	return drmIoctl(spyre_drm_card(queue->base.card)->fd, DRM_IOCTL_SPYRE_SUBMIT, args) ?
+	       errno : 0;
+}
+
+static void init_args(struct spyre_drm_queue *queue, uint32_t num_cbs, uint32_t num_syncs,
+		      struct drm_spyre_submit *args)
+{
+	*args = (struct drm_spyre_submit){
+		.queue_id = queue->id,
+		.error_cb = UINT32_MAX,
+		.cbs = {
+			.stride = sizeof(queue->cbs[0]),
+			.count = num_cbs,
+			.array = (uintptr_t)queue->cbs,
+		},
+		.syncs = {
+			.stride = sizeof(queue->syncs[0]),
+			.count = num_syncs,
+			.array = (uintptr_t)queue->syncs,
+		},
+	};
+}
+
+static void add_timestamp(struct spyre_drm_queue *queue)
+{
+	memset(&queue->cbs[0], 0, sizeof(queue->cbs[0]));
+	queue->cbs[0].type = DRM_SPYRE_CB_TIMESTAMP;
+}
+
+/*
+ * Fills queue->syncs with the waits that are still of use and returns their
+ * number: reached points and the queue's own (it is in order) are left out.
+ * More than @room go into submissions of their own that only wait: what comes
+ * after them on this queue waits as well.
+ */
+static spyre_status encode_waits(struct spyre_drm_queue *queue,
+				 const struct spyre_submission *submission, uint32_t room,
+				 uint32_t *count)
+{
+	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
+	struct drm_spyre_submit args;
+	uint32_t i, used = 0;
+	int error;
+
+	for (i = 0; i < submission->num_waits; i++) {
+		const struct spyre_wait *wait = &submission->waits[i];
+		struct spyre_drm_queue *other = spyre_drm_queue(wait->queue);
+
+		if (other == queue || !wait->point ||
+		    atomic_load_explicit(&other->completed, memory_order_acquire) >= wait->point)
+			continue;
+		if (used == room) {
+			add_timestamp(queue);
+			init_args(queue, 1, used, &args);
+			error = carry(queue, &args);
+			if (error)
+				return spyre_drm_error(card, error,
+						       "DRM_IOCTL_SPYRE_SUBMIT on queue %u of %u waits",
+						       queue->id, used);
+			used = 0;
+		}
+		queue->syncs[used++] = (struct drm_spyre_sync){
+			.handle = other->syncobj,
+			.point = wait->point,
+		};
+	}
+	*count = used;
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status encode_commands(struct spyre_drm_queue *queue,
+				    const struct spyre_submission *submission)
+{
+	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
+	spyre_status status = SPYRE_SUCCESS;
+	uint32_t i;
+
+	for (i = 0; i < submission->num_commands && status == SPYRE_SUCCESS; i++)
+		status = spyre_drm_encode(card, &submission->commands[i], i, &queue->cbs[i]);
+	if (!submission->num_commands)
+		add_timestamp(queue);
+	return status;
+}
+
+/* Results become pending before the kernel can know of them. */
+static void reset_results(struct spyre_drm_queue *queue, const struct spyre_submission *submission)
+{
+	struct spyre_command_result *results = queue->base.results + submission->first_result;
+	uint64_t note = 0;
+	uint32_t i;
+
+	for (i = 0; i < submission->num_commands; i++)
+		__atomic_store_n(&results[i].state, DRM_SPYRE_CB_PENDING, __ATOMIC_RELAXED);
+	if (submission->num_commands)
+		note = submission->point * SPYRE_QUEUE_RESULTS + submission->first_result +
+		       submission->num_commands - 1;
+	atomic_store_explicit(&queue->last_result[submission->point % SPYRE_QUEUE_RESULTS], note,
+			      memory_order_release);
+}
+
+/* The kernel named a command that it does not take. */
+static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint32_t index,
+				  const struct spyre_submission *submission)
+{
+	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
+	const char *name = spyre_drm_command_name(&submission->commands[index]);
+	const struct drm_spyre_cb *cb = &queue->cbs[index];
+	enum spyre_stop stop = SPYRE_STOP_NONE;
+	uint64_t bytes;
+
+	if (error == EFAULT)
+		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
+				   "%s: DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes, host %p) reaches device or host memory that is not mapped or may not be written; allocate it, and keep it until the stream got past the command",
+				   card->base.properties.node, queue->id, index,
+				   submission->num_commands, name, (unsigned long long)cb->dst,
+				   (unsigned long long)cb->src, (unsigned long long)cb->size,
+				   (void *)(uintptr_t)cb->host_addr);
+	/* The kernel's check of descriptors is this one. */
+	if (error == EINVAL && cb->type == DRM_SPYRE_CB_DMA)
+		stop = spyre_dma_check(submission->commands[index].dma.desc, &bytes, NULL);
+	if (stop != SPYRE_STOP_NONE)
+		return spyre_error(stop == SPYRE_STOP_DMA_FORMAT ? SPYRE_ERROR_FORMAT
+								 : SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s): the DMA engine does not take the descriptor: %s",
+				   card->base.properties.node, queue->id, index,
+				   submission->num_commands, name, spyre_stop_name(stop));
+	return spyre_drm_error(card, error,
+			       "DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes)",
+			       queue->id, index, submission->num_commands, name,
+			       (unsigned long long)cb->dst, (unsigned long long)cb->src,
+			       (unsigned long long)cb->size);
+}
+
+static spyre_status submit_error(struct spyre_drm_queue *queue, int error,
+				 const struct spyre_submission *submission,
+				 const struct drm_spyre_submit *args)
+{
+	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
+	struct drm_spyre_queue_query query = { .queue_id = queue->id };
+
+	if (args->error_cb < submission->num_commands)
+		return command_error(queue, error, args->error_cb, submission);
+	if (error == ECANCELED && !drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_QUERY, &query))
+		return spyre_drm_error(card, error,
+				       "DRM_IOCTL_SPYRE_SUBMIT on queue %u, which failed after %llu of %llu jobs with %s (errno %d)",
+				       queue->id, (unsigned long long)query.completed,
+				       (unsigned long long)query.submitted, strerror(-query.error),
+				       -query.error);
+	return spyre_drm_error(card, error,
+			       "DRM_IOCTL_SPYRE_SUBMIT on queue %u of %u commands and %u waits",
+			       queue->id, submission->num_commands, submission->num_waits);
+}
+
+static spyre_status check_counts(struct spyre_drm_queue *queue,
+				 const struct spyre_submission *submission)
+{
+	if (submission->num_commands > SPYRE_DRM_MAX_CBS ||
+	    submission->first_result > SPYRE_QUEUE_RESULTS ||
+	    submission->num_commands > SPYRE_QUEUE_RESULTS - submission->first_result)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: %u commands with results at %u do not fit: a submission takes %u, a queue has %u results",
+				   queue->base.card->properties.node, submission->num_commands,
+				   submission->first_result, SPYRE_DRM_MAX_CBS,
+				   SPYRE_QUEUE_RESULTS);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_drm_submit(struct spyre_queue *base, const struct spyre_submission *submission)
+{
+	struct spyre_drm_queue *queue = spyre_drm_queue(base);
+	struct drm_spyre_submit args;
+	spyre_status status;
+	uint32_t syncs = 0;
+	int error;
+
+	status = check_counts(queue, submission);
+	if (status == SPYRE_SUCCESS)
+		status = encode_waits(queue, submission, SPYRE_DRM_MAX_SYNCS - 1, &syncs);
+	if (status == SPYRE_SUCCESS)
+		status = encode_commands(queue, submission);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	reset_results(queue, submission);
+	queue->syncs[syncs++] = (struct drm_spyre_sync){
+		.handle = queue->syncobj,
+		.flags = DRM_SPYRE_SYNC_SIGNAL,
+		.point = submission->point,
+	};
+	init_args(queue, submission->num_commands ? submission->num_commands : 1, syncs, &args);
+	if (submission->num_commands) {
+		args.result_handle = queue->result_handle;
+		args.result_offset = submission->first_result *
+				     sizeof(struct spyre_command_result);
+	}
+	error = carry(queue, &args);
+	if (error)
+		return submit_error(queue, error, submission, &args);
+	atomic_store_explicit(&queue->submitted, submission->point, memory_order_release);
+	return SPYRE_SUCCESS;
+}

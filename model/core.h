@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the parts of the executor share: a core at work on one stream, and the
+ * sections in which it may use the arithmetic unit.
+ */
+#ifndef SPYRE_MODEL_CORE_H
+#define SPYRE_MODEL_CORE_H
+
+#include "card.h"
+#include "simd/unit.h"
+
+/*
+ * Arithmetic is bracketed by fpu_begin/fpu_end; a section ends when its
+ * budget is used up, and only between sections is the host asked whether to
+ * stop.  stop is shared by all threads of a job.
+ */
+struct spyre_section {
+	struct spyre_host *host;
+	void *job;
+	u32 *stop;
+	u64 used;
+	bool open;
+};
+
+/* Accounts @cost (unit->budget) before work; false: stop. */
+bool spyre_section_enter(struct spyre_section *s, u64 cost);
+void spyre_section_leave(struct spyre_section *s);
+bool spyre_stopped(const u32 *stop);
+
+struct spyre_core {
+	const struct spyre_exec *x;
+	struct spyre_worker *worker;
+	const struct spyre_unit *unit;
+	u32 index;
+	const u32 *turn;	/* turn[level] of the open loops */
+	struct spyre_section section;
+};
+
+/* Address of a view's first point in this turn of the loops. */
+u8 *spyre_core_base(const struct spyre_core *core, const struct spyre_view *view);
+
+/*
+ * A walk over points, outermost dim first.  Dims of one point vanish and dims
+ * that continue each other in every view are made one.
+ */
+struct spyre_walk {
+	u32 num_views;
+	u32 num_dims;
+	u32 count[SPYRE_MAX_DIMS];
+	u32 at[SPYRE_MAX_DIMS];
+	u64 stride[SPYRE_MAX_DIMS][4];
+	u8 *p[4];
+};
+
+void spyre_walk_start(struct spyre_walk *w, const struct spyre_core *core,
+		      const struct spyre_instr *in);
+void spyre_walk_add(struct spyre_walk *w, const struct spyre_instr *in, u32 d);
+/* Takes the innermost dim out of the walk; count 1 if there is none. */
+u32 spyre_walk_take_inner(struct spyre_walk *w, u64 stride[4]);
+/* Steps to the next point; false after the last (and back at the first). */
+bool spyre_walk_next(struct spyre_walk *w);
+
+/* Executors of the opcodes; false: stopped. */
+bool spyre_core_move(struct spyre_core *core, const struct spyre_instr *in);
+bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in);
+bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in);
+bool spyre_core_pt(struct spyre_core *core, const struct spyre_instr *in);
+bool spyre_core_restick(struct spyre_core *core, const struct spyre_instr *in);
+/* One stream from its first to its last instruction. */
+bool spyre_core_run(struct spyre_core *core, const struct spyre_prog_stream *stream);
+
+static inline u64 spyre_min(u64 a, u64 b)
+{
+	return a < b ? a : b;
+}
+
+#endif /* SPYRE_MODEL_CORE_H */

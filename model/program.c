@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Names of what the card says no to.
+ */
+#include "program.h"
+
+static const char *const stop_names[SPYRE_STOP_COUNT] = {
+	[SPYRE_STOP_NONE] = "NONE",
+	[SPYRE_STOP_TRUNCATED] = "TRUNCATED",
+	[SPYRE_STOP_BAD_MAGIC] = "BAD_MAGIC",
+	[SPYRE_STOP_BAD_VERSION] = "BAD_VERSION",
+	[SPYRE_STOP_BAD_HEADER] = "BAD_HEADER",
+	[SPYRE_STOP_BAD_STEP] = "BAD_STEP",
+	[SPYRE_STOP_BAD_STREAM] = "BAD_STREAM",
+	[SPYRE_STOP_BAD_OPCODE] = "BAD_OPCODE",
+	[SPYRE_STOP_BAD_FUNC] = "BAD_FUNC",
+	[SPYRE_STOP_BAD_SHAPE] = "BAD_SHAPE",
+	[SPYRE_STOP_BAD_FORMAT] = "BAD_FORMAT",
+	[SPYRE_STOP_BAD_VIEW] = "BAD_VIEW",
+	[SPYRE_STOP_LX_OVERFLOW] = "LX_OVERFLOW",
+	[SPYRE_STOP_EXTENT] = "EXTENT",
+	[SPYRE_STOP_ACCESS] = "ACCESS",
+	[SPYRE_STOP_TOO_LONG] = "TOO_LONG",
+	[SPYRE_STOP_TOO_MANY_CORES] = "TOO_MANY_CORES",
+	[SPYRE_STOP_DMA_SHAPE] = "DMA_SHAPE",
+	[SPYRE_STOP_DMA_FORMAT] = "DMA_FORMAT",
+	[SPYRE_STOP_DMA_RANGE] = "DMA_RANGE",
+	[SPYRE_STOP_CANCELLED] = "CANCELLED",
+};
+
+const char *spyre_stop_name(enum spyre_stop stop)
+{
+	if ((u32)stop >= SPYRE_STOP_COUNT)
+		return "UNKNOWN";
+	return stop_names[stop];
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The SFU: pointwise functions and reductions.  This file cuts instructions
+ * into runs; the unit does the arithmetic.
+ */
+#include "core.h"
+
+#define COST_PER_ELEMENT 16u
+
+/* True if the inner dim only continues the lanes of every view. */
+static bool lanes_continue(const struct spyre_sfu_run *run, u32 views, u32 lanes)
+{
+	u32 i;
+
+	for (i = 0; i < views; i++) {
+		u64 next = run->v[i].splat ? 0 : (u64)lanes * spyre_fmt_bytes(run->v[i].format);
+
+		if (run->v[i].stride != next)
+			return false;
+	}
+	return true;
+}
+
+/* One row of @count points from the walk's position, in budgeted runs. */
+static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
+		    struct spyre_sfu_run *run, u32 lanes, u32 count, bool flat)
+{
+	u64 total = flat ? (u64)lanes * count : count;
+	u64 unit = flat ? 1 : lanes;
+	u64 chunk = core->unit->budget / COST_PER_ELEMENT / 2 / unit;
+	u64 done, n;
+	u32 i;
+
+	chunk = chunk < 128 / unit ? 128 / unit : chunk;
+	chunk = flat ? chunk & ~63ull : chunk;
+	for (done = 0; done < total; done += n) {
+		n = spyre_min(chunk, total - done);
+		for (i = 0; i < walk->num_views; i++) {
+			u64 step = run->v[i].stride;
+
+			if (flat)
+				step = run->v[i].splat ? 0 : spyre_fmt_bytes(run->v[i].format);
+			run->v[i].p = walk->p[i] + done * step;
+		}
+		run->lanes = flat ? n : lanes;
+		run->points = flat ? 1 : n;
+		if (!spyre_section_enter(&core->section, n * unit * COST_PER_ELEMENT))
+			return false;
+		core->unit->sfu(run);
+	}
+	return true;
+}
+
+bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	struct spyre_sfu_run run = { .func = in->func };
+	struct spyre_walk walk;
+	u64 stride[4];
+	u32 i, count;
+	bool flat;
+
+	spyre_walk_start(&walk, core, in);
+	for (i = 0; i < in->num_dims; i++)
+		spyre_walk_add(&walk, in, i);
+	count = spyre_walk_take_inner(&walk, stride);
+	for (i = 0; i < in->num_views; i++) {
+		run.v[i].stride = stride[i];
+		run.v[i].format = view[i].format;
+		run.v[i].splat = view[i].lanes == SPYRE_LANES_SPLAT;
+	}
+	flat = count > 1 && lanes_continue(&run, in->num_views, in->lanes);
+	do {
+		if (!sfu_row(core, &walk, &run, in->lanes, count, flat))
+			return false;
+	} while (spyre_walk_next(&walk));
+	return true;
+}
+
+/* Adds @count points of the input to the accumulators, @left elements at most. */
+static bool reduce_row(struct spyre_core *core, struct spyre_reduce_run *run, u8 *p,
+		       u32 lanes, u64 count, u64 *left)
+{
+	u64 chunk = core->unit->budget / COST_PER_ELEMENT / 2 / lanes;
+	u64 done, n;
+
+	chunk = chunk ? chunk : 1;
+	for (done = 0; done < count && *left; done += n) {
+		n = spyre_min(chunk, count - done);
+		run->lanes = lanes;
+		if (*left < lanes) {
+			n = 1;
+			run->lanes = *left;
+		} else {
+			n = spyre_min(n, *left / lanes);
+		}
+		run->points = n;
+		run->in.p = p + done * run->in.stride;
+		*left -= n * run->lanes;
+		if (!spyre_section_enter(&core->section, n * lanes * COST_PER_ELEMENT))
+			return false;
+		core->unit->reduce(run);
+	}
+	return true;
+}
+
+/* All that is reduced into one point of the output. */
+static bool reduce_point(struct spyre_core *core, const struct spyre_instr *in,
+			 struct spyre_walk *inner, struct spyre_reduce_run *run, u32 count)
+{
+	u64 left = in->valid ? in->valid : ~0ull;
+
+	if (!spyre_section_enter(&core->section, 2 * SPYRE_ACC_LANES * COST_PER_ELEMENT))
+		return false;
+	core->unit->reduce_begin(in->func, run->acc);
+	do {
+		if (!reduce_row(core, run, inner->p[1], in->lanes, count, &left))
+			return false;
+	} while (spyre_walk_next(inner));
+	return true;
+}
+
+bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	struct spyre_reduce_run run = {
+		.func = in->func,
+		.in.format = view[1].format,
+		.in.splat = view[1].lanes == SPYRE_LANES_SPLAT,
+		.acc = core->worker->scratch,
+	};
+	struct spyre_reduce_end end = {
+		.func = in->func,
+		.lanes = in->lanes,
+		.imm = in->imm[0],
+		.across = in->flags & SPYRE_INSTR_REDUCE_LANES,
+		.format = view[0].format,
+		.acc = core->worker->scratch,
+	};
+	struct spyre_walk outer, inner;
+	u64 stride[4];
+	u32 d, count;
+
+	spyre_walk_start(&outer, core, in);
+	inner = outer;
+	for (d = 0; d < in->num_dims; d++)
+		spyre_walk_add(in->reduce_mask & (1u << d) ? &inner : &outer, in, d);
+	count = spyre_walk_take_inner(&inner, stride);
+	run.in.stride = stride[1];
+	do {
+		inner.p[1] = outer.p[1];
+		if (!reduce_point(core, in, &inner, &run, count))
+			return false;
+		end.out = outer.p[0];
+		core->unit->reduce_end(&end);
+	} while (spyre_walk_next(&outer));
+	return true;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * AVX2 with FMA: eight lanes.
+ */
+#define VL 8
+#define PT_ROWS 6
+#define PT_VECS 2
+#if defined(__clang__)
+#define VF_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
+#define VI_MIN(a, b) __builtin_elementwise_min(a, b)
+#define VI_MAX(a, b) __builtin_elementwise_max(a, b)
+#else
+#define VF_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#define VI_MIN(a, b) ((vi)__builtin_ia32_pminsd256((v8si)(a), (v8si)(b)))
+#define VI_MAX(a, b) ((vi)__builtin_ia32_pmaxsd256((v8si)(a), (v8si)(b)))
+#endif
+
+typedef int v8si __attribute__((vector_size(32)));
+
+#include "convert.h"
+#include "pt.h"
+#include "sfu.h"
+#include "transpose.h"
+
+const struct spyre_unit spyre_unit_avx2 = {
+	.name = "avx2",
+	.budget = 512u << 10,
+	.inexact_factor = 1,
+	.pt_rows = PT_ROWS,
+	.sfu = unit_sfu,
+	.reduce_begin = unit_reduce_begin,
+	.reduce = unit_reduce,
+	.reduce_end = unit_reduce_end,
+	.convert = unit_convert,
+	.pt = pt_fused,
+	.transpose = unit_transpose,
+};

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * AVX-512 (F, BW, VL, DQ): sixteen lanes.
+ */
+#define VL 16
+#define PT_ROWS 6
+#define PT_VECS 4
+#if defined(__clang__)
+#define VF_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
+#define VI_MIN(a, b) __builtin_elementwise_min(a, b)
+#define VI_MAX(a, b) __builtin_elementwise_max(a, b)
+#else
+/* All lanes, rounding as MXCSR says. */
+#define VF_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4)
+#define VI_MIN(a, b)						\
+	((vi)__builtin_ia32_pminsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (unsigned short)-1))
+#define VI_MAX(a, b)						\
+	((vi)__builtin_ia32_pmaxsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (unsigned short)-1))
+#endif
+
+typedef int v16si __attribute__((vector_size(64)));
+
+#include "convert.h"
+#include "pt.h"
+#include "sfu.h"
+#include "transpose.h"
+
+const struct spyre_unit spyre_unit_avx512 = {
+	.name = "avx512",
+	.budget = 1024u << 10,
+	.inexact_factor = 1,
+	.pt_rows = PT_ROWS,
+	.sfu = unit_sfu,
+	.reduce_begin = unit_reduce_begin,
+	.reduce = unit_reduce,
+	.reduce_end = unit_reduce_end,
+	.convert = unit_convert,
+	.pt = pt_fused,
+	.transpose = unit_transpose,
+};

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Format conversion for the DMA engine and for packing PT tiles.  Floating
+ * formats go through fp32, which holds all of them but fp64; integers go
+ * through 64 bits.  Included once by each unit.
+ */
+#ifndef SPYRE_MODEL_SIMD_CONVERT_H
+#define SPYRE_MODEL_SIMD_CONVERT_H
+
+#include "vec.h"
+
+static ALWAYS_INLINE bool is_vector_format(u32 format)
+{
+	return format == SPYRE_FMT_SEN169_FP16 || format == SPYRE_FMT_IEEE_FP32 ||
+	       format == SPYRE_FMT_IEEE_FP16 || format == SPYRE_FMT_BFLOAT16;
+}
+
+/* Integer element i, as a C cast would widen it. */
+static s64 integer_load(u32 format, const u8 *p, long i)
+{
+	switch (format) {
+	case SPYRE_FMT_BOOL:
+		return p[i] != 0;
+	case SPYRE_FMT_UINT8:
+		return p[i];
+	case SPYRE_FMT_SENINT8:
+		return (s8)p[i];
+	case SPYRE_FMT_SENINT16:
+		return (s16)((const u16_mem *)p)[i];
+	case SPYRE_FMT_IEEE_INT32:
+		return (s32)((const u32_mem *)p)[i];
+	case SPYRE_FMT_SENUINT32:
+		return ((const u32_mem *)p)[i];
+	default:
+		return ((const u64_mem *)p)[i];
+	}
+}
+
+/* As a C cast would narrow it. */
+static void integer_store(u32 format, u8 *p, long i, s64 x)
+{
+	switch (format) {
+	case SPYRE_FMT_BOOL:
+		p[i] = x != 0;
+		break;
+	case SPYRE_FMT_UINT8:
+	case SPYRE_FMT_SENINT8:
+		p[i] = x;
+		break;
+	case SPYRE_FMT_SENINT16:
+		((u16_mem *)p)[i] = x;
+		break;
+	case SPYRE_FMT_IEEE_INT32:
+	case SPYRE_FMT_SENUINT32:
+		((u32_mem *)p)[i] = x;
+		break;
+	default:
+		((u64_mem *)p)[i] = x;
+	}
+}
+
+/* Towards zero, saturating, NaN to 0. */
+static s64 integer_of_float(u32 format, float x)
+{
+	float lo = -0x1p63f, above = 0x1p63f;
+	s64 min = -0x7fffffffffffffffll - 1, max = 0x7fffffffffffffffll;
+
+	if (format == SPYRE_FMT_BOOL)
+		return x != 0;
+	if (format == SPYRE_FMT_UINT8 || format == SPYRE_FMT_SENUINT32) {
+		above = format == SPYRE_FMT_UINT8 ? 0x1p8f : 0x1p32f;
+		max = format == SPYRE_FMT_UINT8 ? 0xff : 0xffffffffll;
+		lo = 0;
+		min = 0;
+	} else if (format != SPYRE_FMT_IEEE_INT64) {
+		above = format == SPYRE_FMT_SENINT8 ? 0x1p7f :
+			format == SPYRE_FMT_SENINT16 ? 0x1p15f : 0x1p31f;
+		lo = -above;
+		min = (s64)lo;
+		max = -min - 1;
+	}
+	if (x != x)
+		return 0;
+	if (x >= above)
+		return max;
+	return x <= lo ? min : (s64)x;
+}
+
+static ALWAYS_INLINE vf any_load(u32 format, const u8 *p, long n)
+{
+	float x[VL] = { 0 };
+	vf v;
+	long i;
+
+	if (is_vector_format(format))
+		return n < VL ? vf_load_part(format, p, n) : vf_load(format, p);
+	if (format == SPYRE_FMT_FP64) {
+		for (i = 0; i < n; i++)
+			x[i] = (float)((const f64_mem *)p)[i];
+	} else {
+		for (i = 0; i < n; i++)
+			x[i] = (float)integer_load(format, p, i);
+	}
+	__builtin_memcpy(&v, x, sizeof(v));
+	return v;
+}
+
+static ALWAYS_INLINE void any_store(u32 format, u8 *p, vf v, long n)
+{
+	float x[VL];
+	long i;
+
+	if (is_vector_format(format)) {
+		if (n < VL)
+			vf_store_part(format, p, v, n);
+		else
+			vf_store(format, p, v);
+		return;
+	}
+	__builtin_memcpy(x, &v, sizeof(v));
+	if (format == SPYRE_FMT_FP64) {
+		for (i = 0; i < n; i++) {
+			if (x[i] != x[i])
+				((u64_mem *)p)[i] = 0x7ff8ull << 48;
+			else
+				((f64_mem *)p)[i] = x[i];
+		}
+	} else {
+		for (i = 0; i < n; i++)
+			integer_store(format, p, i, integer_of_float(format, x[i]));
+	}
+}
+
+static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 to, u32 from,
+				       u32 to_bytes, u32 from_bytes)
+{
+	long lanes = run->lanes;
+	long row, i;
+
+	for (row = 0; row < run->rows; row++) {
+		u8 *dst = run->dst + row * run->dst_stride;
+		const u8 *src = run->src + row * run->src_stride;
+
+		for (i = 0; i + VL <= lanes; i += VL)
+			any_store(to, dst + i * to_bytes, any_load(from, src + i * from_bytes, VL),
+				  VL);
+		if (i < lanes)
+			any_store(to, dst + i * to_bytes,
+				  any_load(from, src + i * from_bytes, lanes - i), lanes - i);
+	}
+}
+
+#define CONVERT_INSTANCE(name, to, from, to_bytes, from_bytes)				\
+	static __attribute__((__noinline__)) void name(const struct spyre_convert_run *run)	\
+	{										\
+		convert_rows(run, to, from, to_bytes, from_bytes);			\
+	}
+
+CONVERT_INSTANCE(convert_dl16_fp16, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP16, 2, 2)
+CONVERT_INSTANCE(convert_dl16_fp32, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, 2, 4)
+CONVERT_INSTANCE(convert_fp16_dl16, SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN169_FP16, 2, 2)
+CONVERT_INSTANCE(convert_fp32_dl16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SEN169_FP16, 4, 2)
+CONVERT_INSTANCE(convert_fp32_fp32, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP32, 4, 4)
+
+static __attribute__((__noinline__)) void convert_float(const struct spyre_convert_run *run)
+{
+	convert_rows(run, run->dst_format, run->src_format, spyre_fmt_bytes(run->dst_format),
+		     spyre_fmt_bytes(run->src_format));
+}
+
+static __attribute__((__noinline__)) void convert_integer(const struct spyre_convert_run *run)
+{
+	u32 row;
+	long i;
+
+	for (row = 0; row < run->rows; row++) {
+		u8 *dst = run->dst + row * run->dst_stride;
+		const u8 *src = run->src + row * run->src_stride;
+
+		for (i = 0; i < run->lanes; i++)
+			integer_store(run->dst_format, dst, i,
+				      integer_load(run->src_format, src, i));
+	}
+}
+
+static ALWAYS_INLINE bool is_float_format(u32 format)
+{
+	return is_vector_format(format) || format == SPYRE_FMT_FP64;
+}
+
+static void unit_convert(const struct spyre_convert_run *run)
+{
+	u32 to = run->dst_format, from = run->src_format;
+
+	if (to == SPYRE_FMT_SEN169_FP16 && from == SPYRE_FMT_IEEE_FP16)
+		convert_dl16_fp16(run);
+	else if (to == SPYRE_FMT_SEN169_FP16 && from == SPYRE_FMT_IEEE_FP32)
+		convert_dl16_fp32(run);
+	else if (to == SPYRE_FMT_IEEE_FP16 && from == SPYRE_FMT_SEN169_FP16)
+		convert_fp16_dl16(run);
+	else if (to == SPYRE_FMT_IEEE_FP32 && from == SPYRE_FMT_SEN169_FP16)
+		convert_fp32_dl16(run);
+	else if (to == SPYRE_FMT_IEEE_FP32 && from == SPYRE_FMT_IEEE_FP32)
+		convert_fp32_fp32(run);
+	else if (is_float_format(to) || is_float_format(from))
+		convert_float(run);
+	else
+		convert_integer(run);
+}
+
+#endif /* SPYRE_MODEL_SIMD_CONVERT_H */

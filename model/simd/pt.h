@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * PT arithmetic: a block of rows times a stick of 64 columns, fp32, one fused
+ * multiply-add per k in ascending order, accumulators in registers.  PT_ROWS
+ * and PT_VECS (rows and vectors of columns held in registers) come from the
+ * unit.  Included once by each unit.
+ */
+#ifndef SPYRE_MODEL_SIMD_PT_H
+#define SPYRE_MODEL_SIMD_PT_H
+
+#include "vec.h"
+
+/* @rows is a constant in every instance. */
+static ALWAYS_INLINE void pt_rows(float *c, const u8 *a, u64 a_stride, const float *b, long k_end,
+				  long rows)
+{
+	long column, k, r, v;
+
+	for (column = 0; column < 64; column += PT_VECS * VL) {
+		vf acc[PT_ROWS][PT_VECS];
+
+#pragma GCC unroll 8
+		for (r = 0; r < rows; r++)
+#pragma GCC unroll 8
+			for (v = 0; v < PT_VECS; v++)
+				acc[r][v] = *(const vf_mem *)(c + r * 64 + column + v * VL);
+		for (k = 0; k < k_end; k++) {
+			vf line[PT_VECS];
+
+#pragma GCC unroll 8
+			for (v = 0; v < PT_VECS; v++)
+				line[v] = *(const vf_mem *)(b + k * 64 + column + v * VL);
+#pragma GCC unroll 8
+			for (r = 0; r < rows; r++) {
+				vf x = vf_splat(((const float *)(a + r * a_stride))[k]);
+
+#pragma GCC unroll 8
+				for (v = 0; v < PT_VECS; v++)
+					acc[r][v] = VF_FMA(x, line[v], acc[r][v]);
+			}
+		}
+#pragma GCC unroll 8
+		for (r = 0; r < rows; r++)
+#pragma GCC unroll 8
+			for (v = 0; v < PT_VECS; v++)
+				*(vf_mem *)(c + r * 64 + column + v * VL) = acc[r][v];
+	}
+}
+
+static void pt_fused(const struct spyre_pt_run *run)
+{
+	const u8 *a = run->a;
+	float *c = run->c;
+	long r = 0;
+
+	for (; r + PT_ROWS <= run->rows; r += PT_ROWS)
+		pt_rows(c + r * 64, a + r * run->a_stride, run->a_stride, run->b, run->k, PT_ROWS);
+	for (; r < run->rows; r++)
+		pt_rows(c + r * 64, a + r * run->a_stride, run->a_stride, run->b, run->k, 1);
+}
+
+#endif /* SPYRE_MODEL_SIMD_PT_H */

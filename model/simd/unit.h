@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The arithmetic units: the only code of the card that touches floating
+ * point.  Functions take pointers and integers only, so callers may be built
+ * without FPU registers; the caller brackets calls with fpu_begin/fpu_end.
+ *
+ * All units give the same bits for the same calls.
+ */
+#ifndef SPYRE_MODEL_UNIT_H
+#define SPYRE_MODEL_UNIT_H
+
+#include "../format.h"
+#include "../program.h"
+
+/* A run of points of one operand: point i is at p + i * stride. */
+struct spyre_span {
+	u8 *p;
+	u64 stride;
+	u32 format;
+	bool splat;
+};
+
+struct spyre_sfu_run {
+	u32 func;
+	u32 lanes;		/* consecutive elements of each point */
+	u32 points;
+	struct spyre_span v[4];	/* v[0] is the output */
+};
+
+/* Lane accumulators of a reduction: fp32 each, part of the worker's scratch. */
+#define SPYRE_ACC_LANES 128u
+#define SPYRE_ACC_BYTES (4 * SPYRE_ACC_LANES)
+
+struct spyre_reduce_run {
+	u32 func;
+	u32 lanes;		/* lanes that take part, <= 128 */
+	u32 points;
+	struct spyre_span in;
+	void *acc;
+};
+
+struct spyre_reduce_end {
+	u32 func;
+	u32 lanes;		/* lanes of the output point */
+	u32 imm;		/* MEAN: factor, fp32 bits */
+	bool across;		/* reduce across the lanes, fill all of them */
+	u8 *out;
+	u32 format;
+	void *acc;
+};
+
+/* rows x lanes elements from one format to another. */
+struct spyre_convert_run {
+	u8 *dst;
+	const u8 *src;
+	u64 dst_stride;
+	u64 src_stride;
+	u32 rows;
+	u32 lanes;
+	u32 dst_format;
+	u32 src_format;
+};
+
+/* c[rows][64] += a[rows][k] x b[k][64], all fp32. */
+struct spyre_pt_run {
+	void *c;
+	const void *a;
+	const void *b;
+	u32 rows;
+	u32 k;
+	u32 a_stride;		/* bytes from row to row of a */
+	bool exact;		/* products of elements are exact in fp32 */
+};
+
+struct spyre_unit {
+	const char *name;
+	/* Multiply-adds in about 20 us; pointwise work counts 16 per element. */
+	u32 budget;
+	/* Extra cost of a multiply-add whose product is not exact in fp32. */
+	u32 inexact_factor;
+	u32 pt_rows;		/* rows that the PT kernel likes best */
+	void (*sfu)(const struct spyre_sfu_run *run);
+	void (*reduce_begin)(u32 func, void *acc);
+	void (*reduce)(const struct spyre_reduce_run *run);
+	void (*reduce_end)(const struct spyre_reduce_end *end);
+	void (*convert)(const struct spyre_convert_run *run);
+	void (*pt)(const struct spyre_pt_run *run);
+	/* 64 x 64 tile of 16-bit elements: out[j][i] = in[i][j] */
+	void (*transpose)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride);
+};
+
+extern const struct spyre_unit spyre_unit_scalar;
+extern const struct spyre_unit spyre_unit_avx2;
+extern const struct spyre_unit spyre_unit_avx512;
+
+#endif /* SPYRE_MODEL_UNIT_H */

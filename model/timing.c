@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Modelled time, power and temperature.  Integer arithmetic only; the figures
+ * are in docs/isa.md.  Modelled time never makes anyone wait.
+ */
+#include "card.h"
+#include "verify.h"
+
+#define PT_MACS_PER_CYCLE 1024ull	/* 16-bit operands; a quarter for fp32 */
+#define LX_BYTES_PER_CYCLE 128ull	/* also the ring, per direction */
+#define ISSUE_CYCLES 16ull		/* to decode and start an instruction */
+#define BARRIER_CYCLES 64ull		/* plus one ring hop per core */
+#define PCIE_BYTES_PER_S 63000000000ull
+
+static u64 div_up(u64 a, u64 b)
+{
+	return a / b + (a % b != 0);
+}
+
+/* Sticks that a view moves per execution: points that repeat cost once. */
+static u64 view_sticks(const struct spyre_instr *in, const struct spyre_view *view)
+{
+	u64 sticks = div_up((u64)in->lanes * spyre_fmt_bytes(view->format), SPYRE_STICK_BYTES);
+	u32 d;
+
+	if (view->lanes == SPYRE_LANES_SPLAT)
+		sticks = 1;
+	for (d = 0; d < in->num_dims; d++) {
+		u32 count = in->count[d];
+
+		if (in->opcode == SPYRE_OP_PT && d == 5 && view == spyre_instr_views(in) + 1)
+			count /= 64;
+		if (view->stride[d])
+			sticks *= count;
+	}
+	return sticks;
+}
+
+/* Cycles that the executing unit itself needs. */
+static u64 unit_cycles(const struct spyre_instr *in, u64 points, bool wide)
+{
+	u64 beats = div_up(in->lanes, wide ? 32 : 64);
+
+	switch (in->opcode) {
+	case SPYRE_OP_PT:
+		return div_up(points * 64, wide ? PT_MACS_PER_CYCLE / 4 : PT_MACS_PER_CYCLE);
+	case SPYRE_OP_RESTICK:
+		/* A tile is read by rows and written by rows. */
+		return points / 64 * 2;
+	case SPYRE_OP_MOVE:
+		return 0;
+	default:
+		return points * beats;
+	}
+}
+
+void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cost)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	u64 points = 1, local = 0;
+	bool wide = false;
+	u32 i;
+
+	memset(cost, 0, sizeof(*cost));
+	for (i = 0; i < in->num_dims; i++)
+		points *= in->count[i];
+	for (i = 0; i < in->num_views; i++) {
+		u64 bytes = view_sticks(in, &view[i]) * SPYRE_STICK_BYTES;
+
+		wide |= i && spyre_fmt_bytes(view[i].format) == 4;
+		if (view[i].operand >= SPYRE_MAX_OPERANDS)
+			local += bytes;
+		else if (i)
+			cost->bytes_read += bytes;
+		else
+			cost->bytes_written += bytes;
+	}
+	if (in->opcode == SPYRE_OP_PT)
+		cost->macs = points * 64;
+	else if (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_REDUCE)
+		cost->elements = points * in->lanes;
+	/* Load, compute and store overlap; the slowest decides. */
+	cost->cycles = unit_cycles(in, points, wide);
+	local += cost->bytes_read + cost->bytes_written;
+	if (local / LX_BYTES_PER_CYCLE > cost->cycles)
+		cost->cycles = local / LX_BYTES_PER_CYCLE;
+	cost->cycles += ISSUE_CYCLES;
+}
+
+u64 spyre_cost_lpddr_cycles(u64 bytes)
+{
+	/* 1.5 GHz over 204.8 GB/s is 15 cycles for 2048 bytes. */
+	return div_up(bytes * 15, 2048);
+}
+
+u64 spyre_cost_barrier_cycles(u32 streams)
+{
+	return BARRIER_CYCLES + streams;
+}
+
+void spyre_cost_linear(u64 bytes_read, u64 bytes_written,
+		       struct spyre_counters *cost)
+{
+	memset(cost, 0, sizeof(*cost));
+	cost->bytes_read = bytes_read;
+	cost->bytes_written = bytes_written;
+	cost->cycles = spyre_cost_lpddr_cycles(bytes_read + bytes_written) + ISSUE_CYCLES;
+}
+
+void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
+		    struct spyre_counters *cost)
+{
+	/* 1.5 GHz over 63 GB/s is 1 cycle for 42 bytes. */
+	u64 link = div_up(host_bytes, PCIE_BYTES_PER_S / SPYRE_CLOCK_HZ);
+
+	spyre_cost_linear(to_device ? 0 : device_bytes, to_device ? device_bytes : 0, cost);
+	if (link > cost->cycles)
+		cost->cycles = link;
+}
+
+#define IDLE_MW 20000ull
+#define CAP_MW 75000ull
+#define IDLE_MC 35000ull
+#define CAP_MC 85000ull
+#define PJ_PER_MAC_X1000 560ull		/* 98.3 TFLOP/s sustained: 27.5 W */
+#define PJ_PER_BYTE_X1000 90000ull	/* 204.8 GB/s sustained: 18.4 W */
+#define BUSY_MW 9000ull			/* clocks and ring while anything runs */
+
+/* a * b / c for values whose product may pass 64 bits. */
+static u64 mul_div(u64 a, u64 b, u64 c)
+{
+	u64 whole = a / c, rest = a % c;
+
+	while (rest && b > ~0ull / rest) {
+		rest >>= 1;
+		c >>= 1;
+	}
+	if (!c || (whole && b > ~0ull / whole))
+		return ~0ull;
+	return whole * b + rest * b / c;
+}
+
+void spyre_power_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes,
+		       u32 *milliwatt, u32 *millicelsius)
+{
+	u64 mw = IDLE_MW;
+	u64 part;
+
+	if (window_ns) {
+		if (busy_ns > window_ns)
+			busy_ns = window_ns;
+		mw += mul_div(busy_ns, BUSY_MW, window_ns);
+		/* pJ per ns is mW. */
+		part = mul_div(macs, PJ_PER_MAC_X1000, 1000);
+		part = part / window_ns;
+		mw += part < CAP_MW ? part : CAP_MW;
+		part = mul_div(bytes, PJ_PER_BYTE_X1000, 1000) / window_ns;
+		mw += part < CAP_MW ? part : CAP_MW;
+	}
+	if (mw > CAP_MW)
+		mw = CAP_MW;
+	*milliwatt = mw;
+	*millicelsius = IDLE_MC + (mw - IDLE_MW) * (CAP_MC - IDLE_MC) / (CAP_MW - IDLE_MW);
+}

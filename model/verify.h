@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the parts of the verifier share.
+ */
+#ifndef SPYRE_MODEL_VERIFY_H
+#define SPYRE_MODEL_VERIFY_H
+
+#include "program.h"
+
+/*
+ * The work bound of a program in steps: a step is one point (up to 128 lanes
+ * of every view), 64 x 64 multiply-adds of a PT, one row of a tile, a stream
+ * or a loop turn.  2^36 steps are 2.8e14 multiply-adds or 8.8 TB of sticks.
+ */
+#define SPYRE_MAX_WORK (1ull << 36)
+
+struct spyre_verify {
+	struct spyre_program *prog;
+	struct spyre_verify_error *err;
+	u64 extent[SPYRE_MAX_OPERANDS];
+	u8 flags[SPYRE_MAX_OPERANDS];
+	u32 depth;			/* open loops */
+	u32 turns[SPYRE_MAX_LOOPS];	/* their counts */
+	u64 trips;			/* product of the counts */
+	u64 work;			/* steps so far */
+};
+
+/* What one instruction costs its core and the memory, per turn. */
+struct spyre_instr_cost {
+	u64 cycles;
+	u64 bytes_read;
+	u64 bytes_written;
+	u64 macs;
+	u64 elements;
+};
+
+int spyre_verify_fail(struct spyre_verify *v, enum spyre_stop stop, u64 value, u64 limit);
+int spyre_verify_instr(struct spyre_verify *v, const struct spyre_instr *in);
+/* Adds steps that run once per turn of the open loops. */
+int spyre_verify_work(struct spyre_verify *v, u64 steps);
+
+/* timing.c; the instruction has been verified, so nothing overflows. */
+void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cost);
+u64 spyre_cost_lpddr_cycles(u64 bytes);
+u64 spyre_cost_barrier_cycles(u32 streams);
+void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
+		    struct spyre_counters *cost);
+
+/* Elements of one view that an instruction touches per point. */
+static inline u32 spyre_view_lanes(const struct spyre_instr *in, const struct spyre_view *view)
+{
+	return view->lanes == SPYRE_LANES_SPLAT ? 1 : in->lanes;
+}
+
+#endif /* SPYRE_MODEL_VERIFY_H */

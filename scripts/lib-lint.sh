@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+# The lint part of scripts/test: what a reader would complain about first.
+
+part_lint() {
+	cd "$top" || return 1
+	if ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
+		skip "lint" "this is not a git checkout"
+		return 0
+	fi
+	say "house rules, shell, Python, sparse, checkpatch"
+	step "shell scripts parse" lint-shell lint_shell
+	step "Python files compile" lint-python lint_python
+	step "every source file names its licence (SPDX)" lint-spdx lint_spdx
+	step "no source file is over 1,000 lines" lint-length lint_length
+	step "no line of C is over 100 columns, no space at line ends" lint-columns lint_columns
+	step "no left-over marker, no archive address" lint-markers lint_markers
+	if command -v sparse >/dev/null; then
+		step "sparse on model/" lint-sparse lint_sparse
+	else
+		skip "sparse on model/" "sparse is not installed"
+	fi
+	lint_checkpatch
+}
+
+sources() { git ls-files -- "$@"; }
+
+scripts_of() {
+	git grep -lE "^#!.*\b($1)\b" -- . | while read -r file; do
+		sed -n 1p "$file" | grep -qE "^#!.*\b($1)\b" && echo "$file"
+	done
+}
+
+lint_shell() {
+	local file bad=0
+	for file in $(scripts_of bash) scripts/lib*.sh; do
+		bash -n "$file" || bad=1
+	done
+	for file in $(scripts_of sh); do
+		sh -n "$file" || bad=1
+	done
+	return $bad
+}
+
+lint_python() {
+	local file bad=0
+	for file in $(sources '*.py') $(scripts_of python3); do
+		python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read(), sys.argv[1])' \
+			"$file" || bad=1
+	done
+	return $bad
+}
+
+lint_spdx() {
+	local file bad=0
+	for file in $(sources '*.c' '*.h' '*.py' '*.sh' '*.mk' 'Makefile.am' 'configure.ac') \
+		$(scripts_of 'bash|sh|python3'); do
+		head -n 5 "$file" | grep -q SPDX-License-Identifier || { echo "$file"; bad=1; }
+	done
+	return $bad
+}
+
+lint_length() {
+	! sources '*.c' '*.h' '*.py' '*.sh' 'scripts/*' | xargs wc -l |
+		awk '$2 != "total" && $1 > 1000' | grep .
+}
+
+# Tabs are eight columns wide.
+lint_columns() {
+	local bad=0
+	sources '*.c' '*.h' | while read -r file; do
+		expand "$file" | awk -v f="$file" 'length($0) > 100 { print f ":" NR ": " length($0) " columns" }'
+	done | grep . && bad=1
+	git grep -nIE '[[:space:]]+$' -- '*.c' '*.h' '*.py' '*.sh' '*.mk' scripts && bad=1
+	return $bad
+}
+
+lint_markers() {
+	! git grep -nIE '\b(TODO|FIXME|XXX)\b|https?://[a-z.-]*(debian|pypi|pythonhosted)[a-z.-]*/' \
+		-- '*.c' '*.h' '*.py' '*.sh' '*.mk' scripts .ci ':!scripts/lib-lint.sh'
+}
+
+# The model is freestanding C; sparse reads it as the kernel's build would.
+lint_sparse() {
+	local file bad=0
+	for file in $(sources 'model/*.c'); do
+		sparse -std=gnu11 -I. -Iinclude -Wno-decl "$file" || bad=1
+	done 2>&1 | grep . && bad=1
+	return $bad
+}
+
+lint_checkpatch() {
+	local checkpatch=${CHECKPATCH:-}
+	if [ -z "$checkpatch" ]; then
+		checkpatch=$(ls /usr/src/linux*/scripts/checkpatch.pl \
+			/lib/modules/*/build/scripts/checkpatch.pl 2>/dev/null | head -n 1)
+	fi
+	if [ -z "$checkpatch" ]; then
+		skip "checkpatch --strict on kernel/" \
+			"no checkpatch.pl here; Debian has it in linux-source-6.12, or set CHECKPATCH"
+		return 0
+	fi
+	step "checkpatch --strict on kernel/" lint-checkpatch "$checkpatch" --no-tree --strict \
+		--terse --show-types --max-line-length=100 -f $(sources 'kernel/*.c' 'kernel/*.h')
+}

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: MIT
+# Shared by the scripts of this folder: messages, build folders, counts.
+# Sourced by bash; sets $top (the source tree), $jobs and $python.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+jobs=${JOBS:-$(nproc)}
+
+say() { printf '==> %s\n' "$*"; }
+note() { printf '    %s\n' "$*"; }
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# A python3 that has numpy: the first in PATH may be someone's own without it.
+find_python() {
+	local p
+	for p in "${PYTHON:-python3}" /usr/bin/python3; do
+		if "$p" -c 'import numpy' 2>/dev/null; then
+			python=$(command -v "$p")
+			return 0
+		fi
+	done
+	python=
+	return 1
+}
+
+# Version of the newest Debian 6.12 kernel whose headers and modules are here;
+# nothing and false if there is none. KERNEL_VERSION overrides.
+kernel_version() {
+	local v best=
+	if [ -n "${KERNEL_VERSION:-}" ]; then
+		echo "$KERNEL_VERSION"
+		return 0
+	fi
+	for v in $(ls /lib/modules 2>/dev/null | grep -E '^6\.12\..*-amd64$' | grep -v cloud | sort -V); do
+		if [ -e "/lib/modules/$v/build/Makefile" ] && [ -d "/lib/modules/$v/kernel" ]; then
+			best=$v
+		fi
+	done
+	[ -n "$best" ] && echo "$best"
+}
+
+# complain MESSAGE...: says it and is false, for 'complain … || return'.
+complain() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	return 1
+}
+
+# build_tree NAME [configure flags]: configures build/NAME outside the source
+# tree (again only if the flags changed) and sets $build. False after saying
+# why if that fails.
+build_tree() {
+	local name=$1
+	shift
+	build=$top/build/$name
+	if [ -e "$top/config.status" ]; then
+		complain "$top is configured in place, which rules out build folders;" \
+			"run 'make distclean' there, or use a fresh clone"
+		return 1
+	fi
+	if [ ! -x "$top/configure" ] || [ "$top/configure.ac" -nt "$top/configure" ]; then
+		say "autogen: making configure"
+		quietly autogen "$top/autogen.sh" || return 1
+	fi
+	mkdir -p "$build"
+	if [ ! -e "$build/config.status" ] || [ "$(cat "$build/.flags" 2>/dev/null)" != "$*" ]; then
+		say "configure $* in build/$name"
+		quietly "$name-configure" env -C "$build" ../../configure "$@" || return 1
+		printf '%s' "$*" >"$build/.flags"
+	fi
+}
+
+# The full output of every quiet step is kept in build/log/STEP.log.
+log_file() {
+	mkdir -p "$top/build/log"
+	echo "$top/build/log/$1.log"
+}
+
+# quietly STEP COMMAND...: its output goes to the log; shown only if it fails.
+quietly() {
+	local step=$1
+	shift
+	"$@" >"$(log_file "$step")" 2>&1 && return 0
+	tail -n 40 "$(log_file "$step")" >&2
+	complain "$step failed; the whole output is in build/log/$step.log"
+}
+
+# build_module [C=1]: builds spyre_vdev.ko for the kernel that the VM boots; sets
+# $module. C=1 has sparse read it, too.
+build_module() {
+	local version
+	version=$(kernel_version) ||
+		complain "no Debian 6.12 kernel with headers; run scripts/deps vm" || return 1
+	say "building spyre_vdev.ko for $version"
+	quietly module make -C "$build" module KDIR="/lib/modules/$version/build" W=1 "$@" ||
+		return 1
+	module=$build/build/kernel/spyre_vdev.ko
+	[ -e "$module" ] || complain "'make module' left no $module"
+}

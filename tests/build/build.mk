@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# Tests of the build's products: exports, headers, manual pages, installed tree.
+build_tests = tests/build/headers.sh tests/build/manpages.sh tests/build/symbols.sh
+TESTS += $(build_tests)
+EXTRA_DIST += $(build_tests) tests/build/consumer.c tests/build/installed.sh
+
+installcheck-local:
+	@CC='$(CC)' SPYRE_SRCDIR='$(abs_top_srcdir)' SPYRE_BUILDDIR='$(abs_top_builddir)' \
+	PKG_CONFIG='$(PKG_CONFIG)' SPYRE_ROOT='$(DESTDIR)' SPYRE_SAN_CFLAGS='$(SAN_CFLAGS)' \
+	$(SHELL) $(srcdir)/tests/build/installed.sh \
+		'$(DESTDIR)$(pkgconfigdir)' '$(DESTDIR)$(mandir)'

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Each public header stands alone: strict C11, C17 and C++, as the first and
+# only include, with no warning.
+set -u
+src=${SPYRE_SRCDIR:?}
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+CC=${CC:-cc} CXX=${CXX:-c++}
+flags="-pedantic -Wall -Wextra -Wundef -Werror -fsyntax-only -I$src/include"
+drm=$(${PKG_CONFIG:-pkg-config} --cflags libdrm 2>/dev/null)
+number=0
+
+try() {
+	number=$((number + 1))
+	what=$1
+	shift
+	if "$@" >"$work/out" 2>&1; then
+		echo "ok $number - $what"
+	else
+		echo "not ok $number - $what"
+		sed 's/^/# /' "$work/out" | head -n 20
+	fi
+}
+
+set -- "$src"/include/spyre/*.h "$src"/include/uapi/drm/*.h
+echo "1..$(($# * 3))"
+for header; do
+	name=${header#"$src"/include/}
+	# The kernel's own headers use what ISO C++ has not; they are not ours.
+	quiet=
+	case $name in uapi/*) quiet="-I$src/include/uapi $drm" ;; esac
+	printf '#include <%s>\nint spyre_unit_not_empty;\n' "$name" >"$work/a.c"
+	cp "$work/a.c" "$work/a.cc"
+	try "$name in C11" $CC -std=c11 $flags $quiet "$work/a.c"
+	try "$name in C17" $CC -std=c17 $flags $quiet "$work/a.c"
+	if command -v "$CXX" >/dev/null; then
+		try "$name in C++" $CXX -std=c++11 $flags $quiet "$work/a.cc"
+	else
+		number=$((number + 1))
+		echo "ok $number - $name in C++ # SKIP no C++ compiler"
+	fi
+done

@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# make installcheck: the installed tree is enough to build and run a program,
+# in C and in C++, found through pkg-config alone. Arguments: pkgconfigdir
+# mandir bindir, each with DESTDIR in front.
+set -u
+src=${SPYRE_SRCDIR:?} root=${SPYRE_ROOT-}
+pkgconfigdir=$1 mandir=$2
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+CC=${CC:-cc} CXX=${CXX:-c++}
+export PKG_CONFIG_PATH="$pkgconfigdir" PKG_CONFIG_SYSROOT_DIR="$root"
+pc=${PKG_CONFIG:-pkg-config}
+failed=0
+
+try() {
+	name=$1
+	shift
+	if "$@" >"$work/out" 2>&1; then
+		echo "ok - $name"
+	else
+		echo "not ok - $name"
+		sed 's/^/# /' "$work/out" | head -n 20
+		failed=1
+	fi
+}
+
+cflags=$($pc --cflags spyre) libs=$($pc --libs spyre) || exit 1
+libdir=$root$($pc --variable=libdir spyre)
+case $($pc --variable=libdir spyre) in "$root"/*) libdir=$($pc --variable=libdir spyre) ;; esac
+cp "$src/tests/build/consumer.c" "$work/consumer.c"
+cp "$src/tests/build/consumer.c" "$work/consumer.cc"
+san=${SPYRE_SAN_CFLAGS-}
+try "a C program builds through pkg-config" \
+	$CC -std=c11 -pedantic -Wall -Werror $san $cflags "$work/consumer.c" -o "$work/c" $libs
+try "and runs" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/c"
+if command -v "$CXX" >/dev/null; then
+	try "a C++ program builds through pkg-config" \
+		$CXX -Wall -Werror $san $cflags "$work/consumer.cc" -o "$work/cc" $libs
+	try "and runs" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/cc"
+else
+	echo "ok - a C++ program builds # SKIP no C++ compiler"
+fi
+if [ -e "${SPYRE_BUILDDIR:-.}/docs/man3/stamp" ]; then
+	try "the manual page of spyre_launch is installed" test -s "$mandir/man3/spyre_launch.3"
+fi
+exit $failed

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# One list of public functions: what libspyre.map exports, what the built
+# library exports, what the headers declare and what has a manual page.
+set -u
+src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?}
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+map=$src/libspyre/libspyre.map
+lib=$build/libspyre/.libs/libspyre.so
+[ -e "$lib" ] || lib=$build/.libs/libspyre.so
+number=0
+
+# same NAME A B: the two lists are equal; says what is only in one of them.
+same() {
+	number=$((number + 1))
+	diff=$(comm -3 "$2" "$3" | tr '\t\n' '> ')
+	if [ -s "$2" ] && [ -z "$diff" ]; then
+		echo "ok $number - $1"
+	else
+		echo "not ok $number - $1"
+		echo "# only in one of the two ('>': the second): $diff"
+	fi
+}
+
+skip() {
+	number=$((number + 1))
+	echo "ok $number - $1 # SKIP $2"
+}
+
+echo 1..4
+sed -n 's/^[[:space:]]*\(spyre_[a-z0-9_]*\);$/\1/p' "$map" | LC_ALL=C sort >"$work/map"
+export LC_ALL=C
+
+# The map itself: only functions, sorted, nothing twice.
+sed -n 's/^[[:space:]]*\(spyre_[a-z0-9_]*\);$/\1/p' "$map" | LC_ALL=C sort -u >"$work/map-unique"
+same "libspyre.map names nothing twice" "$work/map" "$work/map-unique"
+
+if command -v nm >/dev/null && [ -e "$lib" ]; then
+	# Version nodes and what a sanitizer adds are not functions of ours.
+	nm -D --defined-only "$lib" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
+		grep -vE '^(__asan_|__ubsan_|__tsan_|__odr_asan|_init$|_fini$)' | sort >"$work/lib"
+	same "the library exports libspyre.map and nothing else" "$work/map" "$work/lib"
+else
+	skip "the library exports libspyre.map and nothing else" "no nm, or no shared library"
+fi
+
+# A declaration may run over lines: SPYRE_API … name(.
+cat "$src"/include/spyre/*.h | grep -v '^#' | tr '\n\t' '  ' | grep -o 'SPYRE_API [^(]*(' |
+	sed 's/.*[ *]\([a-z0-9_]*\)($/\1/' | sort >"$work/headers"
+same "the headers declare libspyre.map and nothing else" "$work/map" "$work/headers"
+
+if [ -e "$build/docs/man3/stamp" ]; then
+	ls "$build/docs/man3" | sed -n 's/^\(spyre_.*\)\.3$/\1/p' | sort >"$work/man"
+	same "each function has a manual page" "$work/map" "$work/man"
+else
+	skip "each function has a manual page" "no python3 to make them with"
+fi

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* What --query-compute-apps can show of a process. */
+#include "config.h"
+
+#include <pwd.h>
+#include <string.h>
+
+#include "tools/smi/smi.h"
+
+#define GETTER(name) \
+	static void get_##name(const struct smi_subject *subject, struct smi_value *value)
+
+GETTER(pid) { smi_set_number(value, subject->process->pid); }
+GETTER(name) { smi_set_string(value, subject->process->name); }
+GETTER(memory) { smi_set_number(value, subject->process->memory_used); }
+GETTER(busy) { smi_set_number(value, subject->process->busy_ns); }
+
+GETTER(uid)
+{
+	uint32_t uid = subject->process->uid;
+
+	smi_set_number(value, uid == UINT32_MAX ? UINT64_MAX : uid);
+}
+
+GETTER(user)
+{
+	struct passwd entry, *found;
+	char buffer[1024];
+
+	if (!getpwuid_r(subject->process->uid, &entry, buffer, sizeof(buffer), &found) && found)
+		smi_set_string(value, entry.pw_name);
+}
+
+GETTER(device_index) { smi_set_number(value, subject->index); }
+GETTER(device_name) { smi_set_string(value, subject->card->properties.name); }
+GETTER(device_uuid) { smi_set_string(value, subject->card->properties.uuid); }
+GETTER(device_bus_id) { smi_set_string(value, subject->card->properties.bus_id); }
+
+const struct smi_field smi_app_fields[] = {
+	{ "pid", NULL, "pid", "Process ID", SMI_SECTION_PROCESSES, NULL, 1, 0, 1, get_pid,
+	  "Process id." },
+	{ "process_name", "name", "process_name", "Name", SMI_SECTION_PROCESSES, NULL, 1, 0, 1,
+	  get_name, "Name of the process." },
+	{ "used_memory", "used_gpu_memory", "used_memory_bytes", "Used Memory", SMI_SECTION_PROCESSES, "MiB",
+	  1024.0 * 1024.0, 0, 1, get_memory, "Device memory that the process holds." },
+	{ "busy.time", NULL, "busy_seconds_total", "Busy Time", SMI_SECTION_PROCESSES, "ms", 1e6, 3, 1e9,
+	  get_busy, "Host time during which jobs of the process ran." },
+	{ "uid", NULL, "uid", "User ID", SMI_SECTION_PROCESSES, NULL, 1, 0, 1, get_uid, "User id." },
+	{ "user", NULL, "user", "User Name", SMI_SECTION_PROCESSES, NULL, 1, 0, 1, get_user, "User name." },
+	{ "device_index", "gpu_index", "device_index", NULL, SMI_SECTION_PROCESSES, NULL, 1, 0, 1,
+	  get_device_index, "Index of the card." },
+	{ "device_name", "gpu_name", "device_name", NULL, SMI_SECTION_PROCESSES, NULL, 1, 0, 1,
+	  get_device_name, "Product name of the card." },
+	{ "device_uuid", "gpu_uuid", "device_uuid", NULL, SMI_SECTION_PROCESSES, NULL, 1, 0, 1,
+	  get_device_uuid, "Identifier of the card." },
+	{ "device_bus_id", "gpu_bus_id", "device_bus_id", NULL, SMI_SECTION_PROCESSES, NULL, 1, 0, 1,
+	  get_device_bus_id, "Device name of the card." },
+	{ NULL },
+};

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* spyre-smi: one snapshot, or a loop of them. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "tools/smi/smi.h"
+
+static int show(const struct smi_snapshot *snapshot, const struct smi_options *options)
+{
+	if (options->format == SMI_JSON) {
+		if (smi_json(snapshot, options))
+			return SMI_OK;
+		fputs("spyre-smi: out of memory\n", stderr);
+		return SMI_OTHER;
+	}
+	switch (options->mode) {
+	case SMI_SCREEN:
+		smi_screen(snapshot);
+		break;
+	case SMI_LIST:
+		smi_list(snapshot);
+		break;
+	case SMI_REPORT:
+		smi_report(snapshot, options->sections);
+		break;
+	case SMI_QUERY_DEVICE:
+	case SMI_QUERY_APPS:
+		smi_csv(snapshot, options);
+		break;
+	}
+	return SMI_OK;
+}
+
+static int no_cards(void)
+{
+	fputs("spyre-smi: no Spyre card: there is no accel node of spyre_vdev, and no process of "
+	      "this user has an embedded card.\n"
+	      "Load the module (sudo modprobe spyre_vdev), or start a program with "
+	      "SPYRE_BACKEND=embedded.\n", stderr);
+	return SMI_NO_DRIVER;
+}
+
+/* One round. Without a card, machine formats still give an (empty) document. */
+static int show_once(const struct smi_options *options)
+{
+	bool looping = options->interval > 0;
+	struct smi_snapshot snapshot;
+	int status;
+
+	status = smi_take_snapshot(&snapshot);
+	if (status == SMI_OK && snapshot.num_cards)
+		status = smi_choose(&snapshot, options->ids);
+	if (status == SMI_OK && (snapshot.num_cards || looping || options->format == SMI_JSON))
+		status = show(&snapshot, options);
+	if (status == SMI_OK && !snapshot.num_cards)
+		status = looping ? SMI_NO_DRIVER : no_cards();
+	smi_free_snapshot(&snapshot);
+	if (fflush(stdout) || ferror(stdout)) {
+		fprintf(stderr, "spyre-smi: cannot write: %s\n", strerror(errno));
+		status = SMI_OTHER;
+	}
+	return status;
+}
+
+static void advance(struct timespec *time, double seconds)
+{
+	time->tv_sec += (time_t)seconds;
+	time->tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+	if (time->tv_nsec >= 1000000000) {
+		time->tv_nsec -= 1000000000;
+		time->tv_sec++;
+	}
+}
+
+/* Cards that come and go do not end a loop; it tells if there ever was one. */
+static int loop(const struct smi_options *options)
+{
+	int status, result = SMI_NO_DRIVER;
+	unsigned long round;
+	struct timespec next;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (round = 1;; round++) {
+		status = show_once(options);
+		if (status != SMI_OK && status != SMI_NO_DRIVER)
+			return status;
+		if (status == SMI_OK)
+			result = SMI_OK;
+		if (options->count && round >= options->count)
+			return result == SMI_OK ? SMI_OK : no_cards();
+		advance(&next, options->interval);
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) == EINTR)
+			;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct smi_options options;
+	int status;
+
+	if (!smi_parse_options(argc, argv, &options, &status)) {
+		if (fflush(stdout))
+			status = SMI_OTHER;
+		return status;
+	}
+	if (options.format == SMI_CSV && !options.no_header)
+		smi_csv_header(&options);
+	return options.interval > 0 ? loop(&options) : show_once(&options);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT */
+/* Command line. */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/smi/smi.h"
+
+const char *const smi_section_names[SMI_NUM_SECTIONS] = {
+	"DEVICE", "MEMORY", "UTILIZATION", "TEMPERATURE", "POWER", "CLOCK", "COUNTERS", "PROCESSES",
+};
+
+enum {
+	OPTION_QUERY_DEVICE = 256,
+	OPTION_QUERY_APPS,
+	OPTION_HELP_DEVICE,
+	OPTION_HELP_APPS,
+	OPTION_FORMAT,
+	OPTION_LOOP_MS,
+	OPTION_VERSION,
+};
+
+static const struct option long_options[] = {
+	{ "list-devices", no_argument, NULL, 'L' },
+	{ "list-gpus", no_argument, NULL, 'L' },
+	{ "query", no_argument, NULL, 'q' },
+	{ "display", required_argument, NULL, 'd' },
+	{ "query-device", required_argument, NULL, OPTION_QUERY_DEVICE },
+	{ "query-gpu", required_argument, NULL, OPTION_QUERY_DEVICE },
+	{ "query-compute-apps", required_argument, NULL, OPTION_QUERY_APPS },
+	{ "help-query-device", no_argument, NULL, OPTION_HELP_DEVICE },
+	{ "help-query-gpu", no_argument, NULL, OPTION_HELP_DEVICE },
+	{ "help-query-compute-apps", no_argument, NULL, OPTION_HELP_APPS },
+	{ "format", required_argument, NULL, OPTION_FORMAT },
+	{ "id", required_argument, NULL, 'i' },
+	{ "loop", required_argument, NULL, 'l' },
+	{ "loop-ms", required_argument, NULL, OPTION_LOOP_MS },
+	{ "count", required_argument, NULL, 'c' },
+	{ "version", no_argument, NULL, OPTION_VERSION },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const char help[] =
+"Usage: spyre-smi [OPTION]...\n"
+"Shows Spyre cards and the processes that use them. Opens no card.\n"
+"\n"
+"  (no option)                  a screen of all cards and processes\n"
+"  -L, --list-devices           one line per card\n"
+"  -q, --query                  everything about each card\n"
+"  -d, --display=SECTION,...    with -q: only DEVICE, MEMORY, UTILIZATION,\n"
+"                               TEMPERATURE, POWER, CLOCK, COUNTERS, PROCESSES\n"
+"      --query-device=FIELD,... chosen fields of each card (or --query-gpu)\n"
+"      --query-compute-apps=FIELD,...\n"
+"                               chosen fields of each process that uses a card\n"
+"      --help-query-device      the fields of --query-device\n"
+"      --help-query-compute-apps\n"
+"                               the fields of --query-compute-apps\n"
+"      --format=FORMAT          csv[,noheader][,nounits] or json, for queries;\n"
+"                               json also for -L and -q\n"
+"  -i, --id=ID,...              only these cards: index, UUID or bus id\n"
+"  -l, --loop=SECONDS           again every SECONDS, until interrupted\n"
+"      --loop-ms=MILLISECONDS   again every MILLISECONDS\n"
+"  -c, --count=COUNT            with -l: stop after COUNT times\n"
+"      --version                versions of this tool and of libspyre\n"
+"  -h, --help                   this text\n"
+"\n"
+"Exit status: 0 fine, 2 bad argument, 4 no permission, 6 no such card,\n"
+"9 no driver and no card, 255 anything else. See spyre-smi(1).\n";
+
+static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void complain(const char *format, ...)
+{
+	va_list args;
+
+	fputs("spyre-smi: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("\nTry \"spyre-smi --help\".\n", stderr);
+}
+
+static bool parse_fields(struct smi_options *options, const struct smi_field *table,
+			 const char *text, const char *where)
+{
+	const struct smi_field *field;
+	size_t length;
+
+	for (;; text += length + 1) {
+		length = strcspn(text, ",");
+		field = smi_find_field(table, text, length);
+		if (!field) {
+			complain("\"%.*s\" is no field of --%s; --help-%s lists them", (int)length,
+				 text, where, where);
+			return false;
+		}
+		if (options->num_fields == SMI_MAX_FIELDS) {
+			complain("--%s takes at most %d fields", where, SMI_MAX_FIELDS);
+			return false;
+		}
+		options->fields[options->num_fields++] = field;
+		if (!text[length])
+			return true;
+	}
+}
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+	return strlen(word) == length && !strncmp(text, word, length);
+}
+
+static bool parse_format(struct smi_options *options, const char *text)
+{
+	size_t length;
+
+	for (;; text += length + 1) {
+		length = strcspn(text, ",");
+		if (is_word(text, length, "csv") && options->format != SMI_JSON)
+			options->format = SMI_CSV;
+		else if (is_word(text, length, "json") && options->format != SMI_CSV)
+			options->format = SMI_JSON;
+		else if (is_word(text, length, "noheader"))
+			options->no_header = true;
+		else if (is_word(text, length, "nounits"))
+			options->no_units = true;
+		else
+			break;
+		if (!text[length]) {
+			if (options->format == SMI_CSV ||
+			    (options->format == SMI_JSON && !options->no_header &&
+			     !options->no_units))
+				return true;
+			break;
+		}
+	}
+	complain("--format takes csv, csv,noheader, csv,nounits, csv,noheader,nounits or json");
+	return false;
+}
+
+static bool parse_sections(struct smi_options *options, const char *text)
+{
+	size_t length;
+	int i;
+
+	for (;; text += length + 1) {
+		length = strcspn(text, ",");
+		for (i = 0; i < SMI_NUM_SECTIONS; i++)
+			if (is_word(text, length, smi_section_names[i]))
+				break;
+		if (i == SMI_NUM_SECTIONS) {
+			complain("\"%.*s\" is no section of -d", (int)length, text);
+			return false;
+		}
+		options->sections |= 1u << i;
+		if (!text[length])
+			return true;
+	}
+}
+
+/* A positive number of at most a day, times @scale seconds. */
+static bool parse_interval(struct smi_options *options, const char *text, double scale)
+{
+	double value;
+	char *end;
+
+	errno = 0;
+	value = strtod(text, &end) * scale;
+	if (errno || end == text || *end || !isfinite(value) || value < 0.001 || value > 86400) {
+		complain("\"%s\" is no time between a millisecond and a day", text);
+		return false;
+	}
+	options->interval = value;
+	return true;
+}
+
+static bool parse_count(struct smi_options *options, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	options->count = strtoul(text, &end, 10);
+	if (errno || text[0] < '0' || text[0] > '9' || *end || !options->count) {
+		complain("-c takes a positive number, not \"%s\"", text);
+		return false;
+	}
+	return true;
+}
+
+static bool set_mode(struct smi_options *options, enum smi_mode mode)
+{
+	if (options->mode != SMI_SCREEN && options->mode != mode) {
+		complain("only one of -L, -q, --query-device and --query-compute-apps at a time");
+		return false;
+	}
+	options->mode = mode;
+	return true;
+}
+
+static bool parse_option(struct smi_options *options, int option)
+{
+	switch (option) {
+	case 'L':
+		return set_mode(options, SMI_LIST);
+	case 'q':
+		return set_mode(options, SMI_REPORT);
+	case 'd':
+		return parse_sections(options, optarg);
+	case OPTION_QUERY_DEVICE:
+		return set_mode(options, SMI_QUERY_DEVICE) &&
+		       parse_fields(options, smi_device_fields, optarg, "query-device");
+	case OPTION_QUERY_APPS:
+		return set_mode(options, SMI_QUERY_APPS) &&
+		       parse_fields(options, smi_app_fields, optarg, "query-compute-apps");
+	case OPTION_FORMAT:
+		return parse_format(options, optarg);
+	case 'i':
+		options->ids = optarg;
+		return true;
+	case 'l':
+		return parse_interval(options, optarg, 1);
+	case OPTION_LOOP_MS:
+		return parse_interval(options, optarg, 0.001);
+	case 'c':
+		return parse_count(options, optarg);
+	}
+	/* getopt_long() has said what was wrong. */
+	fputs("Try \"spyre-smi --help\".\n", stderr);
+	return false;
+}
+
+static bool check(const struct smi_options *options)
+{
+	bool query = options->mode == SMI_QUERY_DEVICE || options->mode == SMI_QUERY_APPS;
+
+	if (options->sections && options->mode != SMI_REPORT)
+		complain("-d goes with -q");
+	else if (options->count && !options->interval)
+		complain("-c goes with -l");
+	else if (options->format == SMI_CSV && !query)
+		complain("--format=csv goes with --query-device or --query-compute-apps");
+	else if (options->format == SMI_JSON && options->mode == SMI_SCREEN)
+		complain("--format=json goes with -L, -q, --query-device or --query-compute-apps");
+	else
+		return true;
+	return false;
+}
+
+static void print_version(void)
+{
+	uint32_t version = spyre_version();
+
+	printf("spyre-smi %s (libspyre %u.%u.%u)\n", VERSION, version >> 16, version >> 8 & 0xff,
+	       version & 0xff);
+}
+
+/* What -L and -q show as JSON: the same objects as --query-device. */
+static void default_fields(struct smi_options *options)
+{
+	const struct smi_field *field;
+
+	if (options->mode == SMI_LIST)
+		(void)parse_fields(options, smi_device_fields,
+				   "index,name,uuid,backend,bus_id,node,host_pid", "list-devices");
+	for (field = smi_device_fields; options->mode == SMI_REPORT && field->name; field++)
+		if (!options->sections || (field->section >= 0 &&
+					   (options->sections & 1u << field->section)))
+			options->fields[options->num_fields++] = field;
+}
+
+bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *exit_status)
+{
+	int option;
+
+	*options = (struct smi_options){ .mode = SMI_SCREEN };
+	*exit_status = SMI_BAD_ARGUMENT;
+	while ((option = getopt_long(argc, argv, "Lqd:i:l:c:h", long_options, NULL)) != -1) {
+		switch (option) {
+		case 'h':
+			fputs(help, stdout);
+			break;
+		case OPTION_VERSION:
+			print_version();
+			break;
+		case OPTION_HELP_DEVICE:
+			smi_print_fields(smi_device_fields);
+			break;
+		case OPTION_HELP_APPS:
+			smi_print_fields(smi_app_fields);
+			break;
+		default:
+			if (!parse_option(options, option))
+				return false;
+			continue;
+		}
+		*exit_status = SMI_OK;
+		return false;
+	}
+	if (optind < argc) {
+		complain("unexpected argument \"%s\"", argv[optind]);
+		return false;
+	}
+	if (!check(options))
+		return false;
+	if (options->format == SMI_TEXT &&
+	    (options->mode == SMI_QUERY_DEVICE || options->mode == SMI_QUERY_APPS))
+		options->format = SMI_CSV;
+	if (options->format == SMI_JSON)
+		default_fields(options);
+	return true;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spyre-smi: shows cards and who uses them. Public headers of libspyre only;
+ * never opens a card.
+ */
+#ifndef SMI_H
+#define SMI_H
+
+#include <stdio.h>
+#include <time.h>
+
+#include <spyre/spyre.h>
+
+#define SMI_SCHEMA_VERSION 1
+
+/* Exit statuses, those of nvidia-smi where it has one. */
+enum smi_exit {
+	SMI_OK = 0,
+	SMI_BAD_ARGUMENT = 2,
+	SMI_NO_PERMISSION = 4,
+	SMI_NOT_FOUND = 6,
+	SMI_NO_DRIVER = 9,
+	SMI_OTHER = 255,
+};
+
+/* Everything that one screen or query shows. */
+struct smi_snapshot {
+	struct timespec time;		/* CLOCK_REALTIME */
+	spyre_telemetry_card *cards;
+	int *visible;			/* index under SPYRE_DEVICES, -1: hidden */
+	int num_cards;
+	spyre_telemetry_process *processes;
+	int num_processes;
+	bool *chosen;			/* by -i */
+	int num_chosen;
+};
+
+enum smi_mode {
+	SMI_SCREEN,
+	SMI_LIST,
+	SMI_REPORT,
+	SMI_QUERY_DEVICE,
+	SMI_QUERY_APPS,
+};
+
+enum smi_format {
+	SMI_TEXT,
+	SMI_CSV,
+	SMI_JSON,
+};
+
+#define SMI_MAX_FIELDS 64
+
+struct smi_options {
+	enum smi_mode mode;
+	enum smi_format format;
+	bool no_header;
+	bool no_units;
+	const struct smi_field *fields[SMI_MAX_FIELDS];
+	int num_fields;
+	unsigned int sections;		/* of -q, bits */
+	const char *ids;		/* -i, NULL: all */
+	double interval;		/* seconds, 0: once */
+	unsigned long count;		/* 0: for ever */
+};
+
+/* A value of a field. NUMBER is in the field's own integer unit. */
+struct smi_value {
+	enum { SMI_NONE, SMI_STRING, SMI_NUMBER } kind;
+	char text[96];
+	uint64_t number;
+};
+
+/* What a field is asked of: a card, or a process (and its card). */
+struct smi_subject {
+	const struct smi_snapshot *snapshot;
+	const spyre_telemetry_card *card;
+	int index;			/* of the card */
+	const spyre_telemetry_process *process;
+};
+
+enum smi_section {
+	SMI_SECTION_NONE = -1,
+	SMI_SECTION_DEVICE,
+	SMI_SECTION_MEMORY,
+	SMI_SECTION_UTILIZATION,
+	SMI_SECTION_TEMPERATURE,
+	SMI_SECTION_POWER,
+	SMI_SECTION_CLOCK,
+	SMI_SECTION_COUNTERS,
+	SMI_SECTION_PROCESSES,
+	SMI_NUM_SECTIONS,
+};
+
+struct smi_field {
+	const char *name;		/* as --query-device takes it */
+	const char *aliases;		/* comma separated, or NULL */
+	const char *json;		/* key, unit at its end */
+	const char *label;		/* in -q */
+	enum smi_section section;
+	const char *unit;		/* of CSV and text, NULL: none */
+	double divisor;			/* from the integer unit to the text's unit */
+	int decimals;
+	double json_divisor;		/* to the base unit; 1: stays an integer */
+	void (*get)(const struct smi_subject *subject, struct smi_value *value);
+	const char *help;
+};
+
+/* fields.c, app_fields.c: tables end with an entry without a name. */
+extern const struct smi_field smi_device_fields[];
+extern const struct smi_field smi_app_fields[];
+const struct smi_field *smi_find_field(const struct smi_field *table, const char *name,
+				       size_t length);
+void smi_print_fields(const struct smi_field *table);
+/* Text of a field, "[N/A]" if it is not available. */
+void smi_field_text(const struct smi_field *field, const struct smi_subject *subject,
+		    bool units, const char *missing, char *text, size_t size);
+void smi_set_string(struct smi_value *value, const char *text);
+/* NONE for @number == UINT64_MAX, what telemetry calls "not available". */
+void smi_set_number(struct smi_value *value, uint64_t number);
+
+/* options.c: false if the program is to exit with *exit_status now. */
+bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *exit_status);
+extern const char *const smi_section_names[SMI_NUM_SECTIONS];
+
+/* snapshot.c */
+int smi_take_snapshot(struct smi_snapshot *snapshot);
+/* Marks the cards of @ids ("0,2", UUIDs, bus ids; NULL: all); SMI_NOT_FOUND if one is not there. */
+int smi_choose(struct smi_snapshot *snapshot, const char *ids);
+void smi_free_snapshot(struct smi_snapshot *snapshot);
+
+/* Output, to stdout. */
+void smi_screen(const struct smi_snapshot *snapshot);
+void smi_list(const struct smi_snapshot *snapshot);
+void smi_report(const struct smi_snapshot *snapshot, unsigned int sections);
+void smi_csv_header(const struct smi_options *options);
+void smi_csv(const struct smi_snapshot *snapshot, const struct smi_options *options);
+/* false without memory */
+bool smi_json(const struct smi_snapshot *snapshot, const struct smi_options *options);
+
+#endif /* SMI_H */

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+bin_PROGRAMS += tools/spyre-smi
+tools_spyre_smi_SOURCES = \
+	tools/smi/app_fields.c \
+	tools/smi/field_text.c \
+	tools/smi/fields.c \
+	tools/smi/main.c \
+	tools/smi/options.c \
+	tools/smi/query.c \
+	tools/smi/report.c \
+	tools/smi/screen.c \
+	tools/smi/smi.h \
+	tools/smi/snapshot.c
+tools_spyre_smi_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
+tools_spyre_smi_LDADD = libspyre/libspyre.la $(YYJSON_LIBS)
+
+dist_man_MANS += docs/man/spyre-smi.1
+smicompdir = $(bashcompdir)
+dist_smicomp_DATA = tools/completions/spyre-smi

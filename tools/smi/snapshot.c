@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* One reading of all cards and processes. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tools/smi/smi.h"
+
+/* Lists can grow between asking for their length and reading them. */
+#define SLACK 8
+#define MAX_TRIES 8
+
+static int fail(spyre_status status)
+{
+	fprintf(stderr, "spyre-smi: %s: %s\n", spyre_status_name(status), spyre_last_error());
+	switch (status) {
+	case SPYRE_ERROR_INVALID_ARGUMENT:
+		return SMI_BAD_ARGUMENT;
+	case SPYRE_ERROR_NO_PERMISSION:
+		return SMI_NO_PERMISSION;
+	case SPYRE_ERROR_NO_DRIVER:
+	case SPYRE_ERROR_NO_DEVICE:
+		return SMI_NO_DRIVER;
+	default:
+		return SMI_OTHER;
+	}
+}
+
+static int no_memory(void)
+{
+	fprintf(stderr, "spyre-smi: out of memory\n");
+	return SMI_OTHER;
+}
+
+static int read_cards(struct smi_snapshot *snapshot)
+{
+	spyre_telemetry_card *grown;
+	spyre_status status;
+	int capacity, tries;
+
+	status = spyre_telemetry_cards(NULL, 0, 0, &capacity);
+	for (tries = 0; status == SPYRE_SUCCESS && tries < MAX_TRIES; tries++) {
+		capacity += SLACK;
+		grown = realloc(snapshot->cards, capacity * sizeof(*grown));
+		if (!grown)
+			return no_memory();
+		snapshot->cards = grown;
+		status = spyre_telemetry_cards(grown, sizeof(*grown), capacity,
+					       &snapshot->num_cards);
+		if (status == SPYRE_SUCCESS && snapshot->num_cards <= capacity)
+			return SMI_OK;
+		capacity = snapshot->num_cards;
+	}
+	return fail(status);
+}
+
+static int read_processes(struct smi_snapshot *snapshot)
+{
+	spyre_telemetry_process *grown;
+	spyre_status status;
+	int capacity, tries;
+
+	status = spyre_telemetry_processes(NULL, 0, 0, &capacity);
+	for (tries = 0; status == SPYRE_SUCCESS && tries < MAX_TRIES; tries++) {
+		capacity += SLACK;
+		grown = realloc(snapshot->processes, capacity * sizeof(*grown));
+		if (!grown)
+			return no_memory();
+		snapshot->processes = grown;
+		status = spyre_telemetry_processes(grown, sizeof(*grown), capacity,
+						   &snapshot->num_processes);
+		if (status == SPYRE_SUCCESS && snapshot->num_processes <= capacity)
+			return SMI_OK;
+		capacity = snapshot->num_processes;
+	}
+	return fail(status);
+}
+
+/*
+ * Cards and processes were read one after the other. An embedded card comes
+ * and goes with its process: one that is not where its process says is gone.
+ */
+static void drop_strays(struct smi_snapshot *snapshot)
+{
+	int i, kept = 0;
+
+	for (i = 0; i < snapshot->num_processes; i++) {
+		const spyre_telemetry_process *process = &snapshot->processes[i];
+		const spyre_telemetry_card *card;
+
+		if (process->card < 0 || process->card >= snapshot->num_cards)
+			continue;
+		card = &snapshot->cards[process->card];
+		if (card->host_pid && card->host_pid != process->pid)
+			continue;
+		snapshot->processes[kept++] = *process;
+	}
+	snapshot->num_processes = kept;
+}
+
+/* Which index programs use for each kernel card; an unusable SPYRE_DEVICES hides all. */
+static void find_visible(struct smi_snapshot *snapshot)
+{
+	int count = 0, card, i;
+
+	for (card = 0; card < snapshot->num_cards; card++)
+		snapshot->visible[card] = -1;
+	if (spyre_device_count(&count) != SPYRE_SUCCESS)
+		return;
+	for (i = 0; i < count; i++) {
+		spyre_device_properties p = { .struct_size = sizeof(p) };
+
+		if (spyre_device_get_properties(i, &p) != SPYRE_SUCCESS ||
+		    p.backend != SPYRE_BACKEND_DRM)
+			continue;
+		for (card = 0; card < snapshot->num_cards; card++)
+			if (!snapshot->cards[card].host_pid &&
+			    !strcmp(snapshot->cards[card].properties.bus_id, p.bus_id))
+				snapshot->visible[card] = i;
+	}
+}
+
+int smi_take_snapshot(struct smi_snapshot *snapshot)
+{
+	int error;
+
+	memset(snapshot, 0, sizeof(*snapshot));
+	error = read_cards(snapshot);
+	if (!error)
+		error = read_processes(snapshot);
+	if (error)
+		return error;
+	clock_gettime(CLOCK_REALTIME, &snapshot->time);
+	drop_strays(snapshot);
+	snapshot->visible = calloc(snapshot->num_cards + 1, sizeof(*snapshot->visible));
+	snapshot->chosen = calloc(snapshot->num_cards + 1, sizeof(*snapshot->chosen));
+	if (!snapshot->visible || !snapshot->chosen)
+		return no_memory();
+	find_visible(snapshot);
+	return SMI_OK;
+}
+
+static bool matches(const struct smi_snapshot *snapshot, int card, const char *id, size_t length)
+{
+	const spyre_device_properties *p = &snapshot->cards[card].properties;
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", card);
+	return (strlen(number) == length && !strncmp(number, id, length)) ||
+	       (strlen(p->uuid) == length && !strncasecmp(p->uuid, id, length)) ||
+	       (strlen(p->bus_id) == length && !strncmp(p->bus_id, id, length));
+}
+
+static bool choose_one(struct smi_snapshot *snapshot, const char *id, size_t length)
+{
+	bool found = false;
+	int card;
+
+	for (card = 0; card < snapshot->num_cards; card++) {
+		if (!length || !matches(snapshot, card, id, length))
+			continue;
+		snapshot->num_chosen += !snapshot->chosen[card];
+		snapshot->chosen[card] = true;
+		found = true;
+	}
+	return found;
+}
+
+int smi_choose(struct smi_snapshot *snapshot, const char *ids)
+{
+	size_t length;
+	int card;
+
+	for (card = 0; !ids && card < snapshot->num_cards; card++)
+		snapshot->chosen[card] = true;
+	if (!ids) {
+		snapshot->num_chosen = snapshot->num_cards;
+		return SMI_OK;
+	}
+	for (;; ids += length + 1) {
+		length = strcspn(ids, ",");
+		if (!choose_one(snapshot, ids, length)) {
+			fprintf(stderr,
+				"spyre-smi: no card \"%.*s\": %d found; \"spyre-smi -L\" lists them\n",
+				(int)length, ids, snapshot->num_cards);
+			return SMI_NOT_FOUND;
+		}
+		if (!ids[length])
+			return SMI_OK;
+	}
+}
+
+void smi_free_snapshot(struct smi_snapshot *snapshot)
+{
+	free(snapshot->cards);
+	free(snapshot->visible);
+	free(snapshot->processes);
+	free(snapshot->chosen);
+	memset(snapshot, 0, sizeof(*snapshot));
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What `spyre doctor` finds. */
+#ifndef SPYRE_TOOL_FINDING_H
+#define SPYRE_TOOL_FINDING_H
+
+#include "spyre.h"
+
+enum finding_level {
+	FINDING_OK,
+	/* Works, but slower or without the kernel's card. */
+	FINDING_WARN,
+	/* Cards cannot be used. */
+	FINDING_FAIL,
+};
+
+struct finding {
+	/* "io_uring": a fixed set, for scripts. */
+	const char *check;
+	enum finding_level level;
+	char text[512];
+	/* What to do; "" when all is well. */
+	char fix[512];
+};
+
+#define FINDING_MAX 64
+
+struct findings {
+	uint32_t count;
+	struct finding at[FINDING_MAX];
+};
+
+/* Adds a finding with its text; the fix follows by finding_fix(). */
+void finding_add(struct findings *findings, const char *check, enum finding_level level,
+		 const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* The remedy of the finding that was added last. */
+void finding_fix(struct findings *findings, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* The checks of the machine, in the order of their output. */
+void finding_module(struct findings *findings);
+void finding_nodes(struct findings *findings);
+void finding_memlock(struct findings *findings);
+void finding_io_uring(struct findings *findings);
+void finding_hugepages(struct findings *findings);
+void finding_vector_units(struct findings *findings);
+
+#endif /* SPYRE_TOOL_FINDING_H */

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/* Facts of the machine. Nothing here opens a card. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "host.h"
+
+/* Minors of accel nodes: the kernel hands out 0..255. */
+#define MAX_MINOR 256
+
+bool host_read_line(const char *path, char *buffer, size_t bytes)
+{
+	FILE *file = fopen(path, "re");
+	bool good = file && fgets(buffer, (int)bytes, file);
+
+	if (file)
+		fclose(file);
+	if (!good)
+		*buffer = '\0';
+	buffer[strcspn(buffer, "\n")] = '\0';
+	return good;
+}
+
+bool host_module_loaded(void)
+{
+	return !access("/sys/module/" HOST_MODULE, F_OK);
+}
+
+void host_module_version(char *buffer, size_t bytes)
+{
+	host_read_line("/sys/module/" HOST_MODULE "/version", buffer, bytes);
+}
+
+void host_kernel_release(char *buffer, size_t bytes)
+{
+	struct utsname name;
+
+	snprintf(buffer, bytes, "%s", uname(&name) ? "unknown" : name.release);
+}
+
+bool host_module_installed(void)
+{
+	char release[128], path[256];
+	char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *file;
+
+	host_kernel_release(release, sizeof(release));
+	snprintf(path, sizeof(path), "/lib/modules/%s/modules.dep", release);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	while (!found && getline(&line, &size, file) > 0) {
+		char *colon = strchr(line, ':');
+
+		if (colon)
+			*colon = '\0';
+		found = strstr(line, "/" HOST_MODULE ".ko") != NULL;
+	}
+	free(line);
+	fclose(file);
+	return found;
+}
+
+int host_next_node(int minor, char *path, size_t bytes)
+{
+	for (; minor < MAX_MINOR; minor++) {
+		char link[128], target[PATH_MAX];
+		ssize_t length;
+		char *base;
+
+		snprintf(link, sizeof(link), "/sys/class/accel/accel%d/device/driver", minor);
+		length = readlink(link, target, sizeof(target) - 1);
+		if (length < 0)
+			continue;
+		target[length] = '\0';
+		base = strrchr(target, '/');
+		if (strcmp(base ? base + 1 : target, HOST_MODULE))
+			continue;
+		snprintf(path, bytes, "/dev/accel/accel%d", minor);
+		return minor;
+	}
+	return -1;
+}
+
+const char *host_vector_unit(char *features, size_t bytes)
+{
+#if defined(__x86_64__)
+	static const char *const names[] = {"avx2",	"fma",	    "f16c",    "avx512f",
+					    "avx512bw", "avx512vl", "avx512dq"};
+	bool has[7];
+	size_t used = 0;
+
+	__builtin_cpu_init();
+	has[0] = __builtin_cpu_supports("avx2");
+	has[1] = __builtin_cpu_supports("fma");
+	has[2] = __builtin_cpu_supports("f16c");
+	has[3] = __builtin_cpu_supports("avx512f");
+	has[4] = __builtin_cpu_supports("avx512bw");
+	has[5] = __builtin_cpu_supports("avx512vl");
+	has[6] = __builtin_cpu_supports("avx512dq");
+	*features = '\0';
+	for (int i = 0; i < 7; i++)
+		if (has[i] && used < bytes)
+			used += snprintf(features + used, bytes - used, "%s%s", used ? " " : "",
+					 names[i]);
+	if (has[3] && has[4] && has[5] && has[6])
+		return "avx512";
+	return has[0] && has[1] ? "avx2" : "scalar";
+#else
+	snprintf(features, bytes, "none that the card model knows");
+	return "scalar";
+#endif
+}

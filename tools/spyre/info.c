@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+/* spyre info: versions, cards, environment. Opens nothing. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <yyjson.h>
+
+#include "host.h"
+#include "spyre.h"
+
+struct info {
+	char library[32];
+	char kernel[128];
+	char module[64]; /* "not loaded", "loaded" or a version */
+	spyre_device_properties *cards;
+	int count;
+};
+
+static int collect(struct info *info)
+{
+	uint32_t version = spyre_version();
+	spyre_status status;
+
+	snprintf(info->library, sizeof(info->library), "%u.%u.%u", version >> 16,
+		 version >> 8 & 0xff, version & 0xff);
+	host_kernel_release(info->kernel, sizeof(info->kernel));
+	host_module_version(info->module, sizeof(info->module));
+	if (!*info->module)
+		snprintf(info->module, sizeof(info->module), "%s",
+			 host_module_loaded() ? "loaded" : "not loaded");
+	status = spyre_device_count(&info->count);
+	if (status)
+		return complain_status(status, "counting the cards");
+	info->cards = calloc(info->count ? info->count : 1, sizeof(*info->cards));
+	if (!info->cards)
+		return complain(EXIT_DEVICE, "no memory for %d cards", info->count);
+	for (int i = 0; i < info->count; i++) {
+		info->cards[i].struct_size = sizeof(info->cards[i]);
+		status = spyre_device_get_properties(i, &info->cards[i]);
+		if (status)
+			return complain_status(status, "card %d", i);
+	}
+	return EXIT_OK;
+}
+
+/* The variables that the library reads. */
+static bool is_ours(const char *variable)
+{
+	return !strncmp(variable, "SPYRE_", 6) || !strncmp(variable, "FLEX_DEVICE=", 12) ||
+	       !strncmp(variable, "AIU_WORLD_SIZE=", 15) || !strncmp(variable, "SENCORES=", 9);
+}
+
+static const char *backend_name(spyre_backend backend)
+{
+	return backend == SPYRE_BACKEND_DRM ? "drm" : "embedded";
+}
+
+static void print_card(const spyre_device_properties *p)
+{
+	printf("card %d    %s\n", p->index, p->name);
+	printf("  uuid            %s\n", p->uuid);
+	printf("  bus id          %s (physical index %d)\n", p->bus_id, p->physical_index);
+	printf("  backend         %s%s%s\n", backend_name(p->backend), *p->node ? ", " : "",
+	       p->node);
+	printf("  cores           %u at %u MHz, %u KiB LX each\n", p->num_cores,
+	       p->clock_khz / 1000, p->lx_bytes >> 10);
+	printf("  memory          %llu MiB, sticks of %u bytes\n",
+	       (unsigned long long)p->memory_bytes >> 20, p->stick_bytes);
+	printf("  arithmetic      %s\n", *p->unit ? p->unit : "unknown");
+}
+
+static void print_text(const struct info *info)
+{
+	bool any = false;
+
+	printf("spyre     %s\nlibspyre  %s\nkernel    %s, " HOST_MODULE " %s\n", PACKAGE_VERSION,
+	       info->library, info->kernel, info->module);
+	printf("cards     %d\n", info->count);
+	for (int i = 0; i < info->count; i++)
+		print_card(&info->cards[i]);
+	puts("environment");
+	for (char **variable = environ; *variable; variable++) {
+		if (!is_ours(*variable))
+			continue;
+		printf("  %s\n", *variable);
+		any = true;
+	}
+	if (!any)
+		puts("  nothing set");
+}
+
+static void add_card(yyjson_mut_doc *doc, yyjson_mut_val *array, const spyre_device_properties *p)
+{
+	yyjson_mut_val *card = yyjson_mut_arr_add_obj(doc, array);
+
+	yyjson_mut_obj_add_sint(doc, card, "index", p->index);
+	yyjson_mut_obj_add_sint(doc, card, "physical_index", p->physical_index);
+	yyjson_mut_obj_add_str(doc, card, "name", p->name);
+	yyjson_mut_obj_add_str(doc, card, "uuid", p->uuid);
+	yyjson_mut_obj_add_str(doc, card, "bus_id", p->bus_id);
+	yyjson_mut_obj_add_str(doc, card, "backend", backend_name(p->backend));
+	if (*p->node)
+		yyjson_mut_obj_add_str(doc, card, "node", p->node);
+	else
+		yyjson_mut_obj_add_null(doc, card, "node");
+	yyjson_mut_obj_add_uint(doc, card, "cores", p->num_cores);
+	yyjson_mut_obj_add_uint(doc, card, "lx_bytes", p->lx_bytes);
+	yyjson_mut_obj_add_uint(doc, card, "stick_bytes", p->stick_bytes);
+	yyjson_mut_obj_add_uint(doc, card, "clock_hz", p->clock_khz * 1000ull);
+	yyjson_mut_obj_add_uint(doc, card, "memory_bytes", p->memory_bytes);
+	yyjson_mut_obj_add_str(doc, card, "unit", p->unit);
+}
+
+static int print_json(const struct info *info)
+{
+	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+	yyjson_mut_val *root = yyjson_mut_obj(doc), *cards, *environment;
+	char *text;
+
+	yyjson_mut_doc_set_root(doc, root);
+	yyjson_mut_obj_add_uint(doc, root, "schema_version", 1);
+	yyjson_mut_obj_add_str(doc, root, "spyre", PACKAGE_VERSION);
+	yyjson_mut_obj_add_str(doc, root, "libspyre", info->library);
+	yyjson_mut_obj_add_str(doc, root, "kernel", info->kernel);
+	yyjson_mut_obj_add_str(doc, root, "module", info->module);
+	cards = yyjson_mut_obj_add_arr(doc, root, "cards");
+	for (int i = 0; i < info->count; i++)
+		add_card(doc, cards, &info->cards[i]);
+	environment = yyjson_mut_obj_add_arr(doc, root, "environment");
+	for (char **variable = environ; *variable; variable++)
+		if (is_ours(*variable))
+			yyjson_mut_arr_add_str(doc, environment, *variable);
+	/* The environment may hold bytes that are no UTF-8. */
+	text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
+	yyjson_mut_doc_free(doc);
+	if (!text)
+		return complain(EXIT_DEVICE, "no memory for the report");
+	puts(text);
+	free(text);
+	return EXIT_OK;
+}
+
+static int run_info(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{NULL, 0, NULL, 0},
+	};
+	struct info info = {0};
+	bool json = false;
+	int option, code;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option != 'j')
+			return complain_usage("no option '%s'", argv[optind - 1]);
+		json = true;
+	}
+	if (optind < argc)
+		return complain_usage("'%s': info takes no arguments", argv[optind]);
+	code = collect(&info);
+	if (!code && json)
+		code = print_json(&info);
+	else if (!code)
+		print_text(&info);
+	free(info.cards);
+	return finish_output(code);
+}
+
+const struct command command_info = {
+	.name = "info",
+	.summary = "print versions, cards and environment",
+	.help = "[--json]\n"
+		"Prints the versions of command, library, kernel and module, the visible cards "
+		"and\n"
+		"the environment variables that the library reads. Opens no card.\n",
+	.run = run_info,
+};

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* NumPy .npy files, versions 1 and 2, of little-endian numbers. */
+#ifndef SPYRE_TOOL_NPY_H
+#define SPYRE_TOOL_NPY_H
+
+#include "spyre.h"
+
+struct npy {
+	/* As in descr: 'f', 'i', 'u' or 'b', and bytes of one element. */
+	char kind;
+	uint8_t item;
+	bool fortran;
+	uint32_t rank;
+	int64_t size[SPYRE_MAX_RANK];
+	/* In elements. */
+	int64_t stride[SPYRE_MAX_RANK];
+	int64_t elements;
+	size_t bytes;
+	/* Owned; NULL when there are no elements. */
+	void *data;
+};
+
+/*
+ * Reads a whole file. 0, or -1 and a text with the file, the offset and what
+ * was found there.
+ */
+int npy_read(const char *path, struct npy *npy, struct text *why);
+void npy_fini(struct npy *npy);
+
+/* Writes a dense row-major array; a file that could not be finished is removed. */
+int npy_write(const char *path, char kind, uint8_t item, uint32_t rank, const int64_t *size,
+	      const void *data, struct text *why);
+
+#endif /* SPYRE_TOOL_NPY_H */

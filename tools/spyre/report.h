@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* What `spyre launch` prints. */
+#ifndef SPYRE_TOOL_REPORT_H
+#define SPYRE_TOOL_REPORT_H
+
+#include "run.h"
+
+void report_text(const struct run *run, const struct tensor_list *list, bool stats);
+/* One object on one line; schema in spyre-launch(1). 0, or -1 if out of memory. */
+int report_json(const struct run *run, const struct run_options *options,
+		const struct tensor_list *list);
+
+#endif /* SPYRE_TOOL_REPORT_H */

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/* The part of a launch that happens on the card. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "run.h"
+
+/* What outputs hold before the launch, so that what a kernel leaves unwritten
+ * shows: 23224 in DL16, 1.5e16 in fp32. */
+static const uint8_t unwritten[2] = {0x5a, 0x5a};
+
+static int open_card(struct run *run, const struct run_options *options)
+{
+	spyre_status status = spyre_context_create(options->device, 0, &run->context);
+
+	if (status)
+		return complain_status(status, "opening card %d", options->device);
+	run->device.struct_size = sizeof(run->device);
+	status = spyre_context_get_properties(run->context, &run->device);
+	if (!status)
+		status = spyre_stream_get(run->context, options->stream, &run->stream);
+	if (status)
+		return complain_status(status, "card %d, stream %d", options->device,
+				       options->stream);
+	status = spyre_kernel_load(run->context, options->directory, &run->kernel);
+	if (status)
+		return complain_status(status, "loading %s", options->directory);
+	run->kernel_info.struct_size = sizeof(run->kernel_info);
+	status = spyre_kernel_get_info(run->kernel, &run->kernel_info);
+	return status ? complain_status(status, "kernel of %s", options->directory) : EXIT_OK;
+}
+
+/* Sizes of a device tensor without the dimensions of 1 that bundles drop. */
+static uint32_t essential_sizes(uint32_t rank, const int64_t *size, int64_t *essential)
+{
+	uint32_t count = 0;
+
+	for (uint32_t k = 0; k < rank; k++)
+		if (size[k] != 1)
+			essential[count++] = size[k];
+	return count;
+}
+
+static bool layout_fits(const spyre_layout *layout, const spyre_arg_info *arg)
+{
+	int64_t a[SPYRE_MAX_DEVICE_RANK], b[SPYRE_MAX_DEVICE_RANK];
+	uint32_t n = essential_sizes(layout->device_rank, layout->device_size, a);
+
+	return n == essential_sizes(arg->device_rank, arg->device_size, b) &&
+	       !memcmp(a, b, n * sizeof(a[0]));
+}
+
+/* The dense layout with a dimension outside the stick padded to whole sticks, as
+ * a matmul's K or both dimensions of a transposition. */
+static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg,
+			  spyre_layout *padded)
+{
+	uint32_t rank = dense->device_rank;
+	int64_t lanes = dense->device_size[rank - 1];
+
+	if (arg->device_rank != rank || arg->device_size[rank - 1] != lanes)
+		return false;
+	for (uint32_t k = 0; k + 1 < rank; k++) {
+		int64_t own = dense->device_size[k], want = arg->device_size[k];
+		bool tiles = dense->dim_map[k] == dense->dim_map[rank - 1];
+
+		if (want != own && (tiles || want != (own + lanes - 1) / lanes * lanes))
+			return false;
+	}
+	return !spyre_layout_init_explicit(padded, rank, arg->device_size, dense->stride_map,
+					   dense->device_format, SPYRE_EA_STANDARD);
+}
+
+/*
+ * A shape does not say how it lies in sticks. The dense layout is the rule;
+ * where the kernel wants one element per stick (a reduction's result) or more
+ * padding, that is taken. What fits nothing stays dense, and the launch says
+ * what is wrong with it.
+ */
+static spyre_status choose_layout(struct run *run, struct tensor *tensor)
+{
+	const spyre_host_tensor *host = &tensor->host;
+	struct shape_spec spec = {.rank = host->rank, .format = host->format};
+	spyre_arg_info arg;
+	spyre_layout other;
+	spyre_status status;
+
+	memcpy(spec.size, host->size, sizeof(spec.size));
+	status = shape_layout(&spec, &tensor->layout);
+	if (status || spyre_kernel_get_arg(run->kernel, tensor->arg_index, &arg) ||
+	    layout_fits(&tensor->layout, &arg))
+		return status;
+	spec.order = SHAPE_ORDER_SPARSE;
+	if (!shape_layout(&spec, &other) && layout_fits(&other, &arg))
+		tensor->layout = other;
+	else if (layout_padded(&tensor->layout, &arg, &other))
+		tensor->layout = other;
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status place(struct run *run, struct tensor *tensor)
+{
+	const spyre_host_tensor *host = &tensor->host;
+	spyre_status status = SPYRE_SUCCESS;
+	uint64_t bytes;
+
+	if (!tensor->layout_given)
+		status = choose_layout(run, tensor);
+	if (status)
+		return status;
+	bytes = spyre_layout_alloc_bytes(&tensor->layout, host->rank, host->size, host->format);
+	status = spyre_mem_alloc(run->context, bytes, &tensor->address);
+	if (status || !bytes)
+		return status;
+	if (tensor->output)
+		return spyre_memset_async(run->stream, tensor->address, unwritten,
+					  sizeof(unwritten), (bytes + 127) / 128 * 128);
+	return spyre_copy_h2d_async(run->stream, tensor->address, &tensor->layout, host);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + t.tv_nsec;
+}
+
+static spyre_status launch_once(struct run *run, const spyre_arg *args, uint32_t count,
+				struct run_sample *sample)
+{
+	spyre_stream_stats before = {.struct_size = sizeof(before)}, after = before;
+	spyre_status status = spyre_stream_get_stats(run->stream, &before);
+	uint64_t start = now_ns();
+
+	if (!status)
+		status = spyre_launch(run->stream, run->kernel, args, count);
+	if (!status)
+		status = spyre_stream_synchronize(run->stream);
+	sample->wall_ns = now_ns() - start;
+	if (!status)
+		status = spyre_stream_get_stats(run->stream, &after);
+	sample->host_ns = after.host_ns - before.host_ns;
+	sample->cycles = after.cycles - before.cycles;
+	return status;
+}
+
+static int launch_all(struct run *run, const struct run_options *options,
+		      const struct tensor_list *list)
+{
+	spyre_arg args[TENSOR_MAX];
+
+	for (uint32_t i = 0; i < list->count; i++) {
+		spyre_arg *arg = &args[list->at[i].arg_index];
+
+		arg->address = list->at[i].address;
+		arg->layout = &list->at[i].layout;
+	}
+	run->samples = calloc(options->repeat, sizeof(*run->samples));
+	if (!run->samples)
+		return complain(EXIT_DEVICE, "no memory for %u samples", options->repeat);
+	while (run->launches < options->repeat) {
+		spyre_status status =
+			launch_once(run, args, list->count, &run->samples[run->launches]);
+
+		if (status)
+			return complain_status(status, "launch %u of %u", run->launches + 1,
+					       options->repeat);
+		run->launches++;
+	}
+	return EXIT_OK;
+}
+
+int run_bundle(struct run *run, const struct run_options *options, struct tensor_list *list)
+{
+	spyre_status status = SPYRE_SUCCESS;
+	int code;
+
+	memset(run, 0, sizeof(*run));
+	code = open_card(run, options);
+	if (code)
+		return code;
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct tensor *tensor = &list->at[i];
+
+		status = place(run, tensor);
+		if (status)
+			return complain_status(status, "%s %u to the card",
+					       tensor->output ? "output" : "input",
+					       tensor->position);
+	}
+	/* Copies done: they are no part of the first launch's time. */
+	status = spyre_stream_synchronize(run->stream);
+	if (status)
+		return complain_status(status, "copying the inputs to the card");
+	code = launch_all(run, options, list);
+	if (code)
+		return code;
+	for (uint32_t i = list->inputs; i < list->count && !status; i++)
+		status = spyre_copy_d2h_async(run->stream, &list->at[i].host, list->at[i].address,
+					      &list->at[i].layout);
+	if (!status)
+		status = spyre_stream_synchronize(run->stream);
+	return status ? complain_status(status, "copying the outputs from the card") : EXIT_OK;
+}
+
+void run_close(struct run *run)
+{
+	spyre_kernel_unload(run->kernel);
+	/* Frees the device memory, too. */
+	spyre_context_destroy(run->context);
+	free(run->samples);
+	memset(run, 0, sizeof(*run));
+}
