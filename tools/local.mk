@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: MIT
 # Tools: the public headers and the public library only.
+include tools/smi/smi.mk
 
 # What unit tests link, too: everything of `spyre` but main() and the card.
-noinst_LTLIBRARIES += tools/spyre/libtool.la
-tools_spyre_libtool_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
-tools_spyre_libtool_la_SOURCES =
-tools_spyre_libtool_la_SOURCES += tools/spyre/case.c
-tools_spyre_libtool_la_SOURCES += tools/spyre/case.h
-tools_spyre_libtool_la_SOURCES += tools/spyre/message.c
-tools_spyre_libtool_la_SOURCES += tools/spyre/npy.c
-tools_spyre_libtool_la_SOURCES += tools/spyre/npy.h
-tools_spyre_libtool_la_SOURCES += tools/spyre/random.c
-tools_spyre_libtool_la_SOURCES += tools/spyre/random.h
-tools_spyre_libtool_la_SOURCES += tools/spyre/shape.c
-tools_spyre_libtool_la_SOURCES += tools/spyre/shape.h
-tools_spyre_libtool_la_SOURCES += tools/spyre/spyre.h
-tools_spyre_libtool_la_SOURCES += tools/spyre/tensor.c
-tools_spyre_libtool_la_SOURCES += tools/spyre/tensor.h
-tools_spyre_libtool_la_SOURCES += tools/spyre/value.c
-tools_spyre_libtool_la_SOURCES += tools/spyre/value.h
-tools_spyre_libtool_la_LIBADD = libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
+noinst_LTLIBRARIES += tools/spyre/libcommand.la
+tools_spyre_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
+tools_spyre_libcommand_la_SOURCES =
+tools_spyre_libcommand_la_SOURCES += tools/spyre/case.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/case.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/message.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/npy.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/npy.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/random.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/random.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/shape.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/shape.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/spyre.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/tensor.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/tensor.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/value.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/value.h
+tools_spyre_libcommand_la_LIBADD = libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
 
 bin_PROGRAMS += tools/spyre/spyre
 tools_spyre_spyre_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
@@ -37,8 +38,8 @@ tools_spyre_spyre_SOURCES += tools/spyre/report.h
 tools_spyre_spyre_SOURCES += tools/spyre/run.c
 tools_spyre_spyre_SOURCES += tools/spyre/run.h
 tools_spyre_spyre_SOURCES += tools/spyre/spyre.c
-tools_spyre_spyre_LDADD = tools/spyre/libtool.la libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
+tools_spyre_spyre_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
 
 bashcompletiondir = $(bashcompdir)
 dist_bashcompletion_DATA = tools/completions/spyre
-dist_man_MANS = docs/man/spyre.1 docs/man/spyre-launch.1
+dist_man_MANS += docs/man/spyre.1 docs/man/spyre-launch.1

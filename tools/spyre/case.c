@@ -19,8 +19,8 @@
 #define MAX_CASE_BYTES (1 << 20)
 
 struct field {
-	const char *path;	/* the file */
-	const char *list;	/* "inputs" or "outputs" */
+	const char *path; /* the file */
+	const char *list; /* "inputs" or "outputs" */
 	uint32_t position;
 	struct text *why;
 };
@@ -40,14 +40,17 @@ static int read_sizes(const struct field *f, yyjson_val *object, const char *nam
 	if (!yyjson_is_arr(array))
 		return bad_field(f, name, "an array of integers");
 	if (yyjson_arr_size(array) > max_count)
-		return bad_field(f, name, max_count == SPYRE_MAX_RANK ? "at most 7 sizes" :
-									"at most 8 sizes");
-	yyjson_arr_foreach(array, i, n, value) {
+		return bad_field(f, name,
+				 max_count == SPYRE_MAX_RANK ? "at most 7 sizes"
+							     : "at most 8 sizes");
+	yyjson_arr_foreach(array, i, n, value)
+	{
 		bool huge = yyjson_is_uint(value) && yyjson_get_uint(value) > INT64_MAX;
 
 		if (!yyjson_is_int(value) || huge || yyjson_get_sint(value) < min)
-			return bad_field(f, name, min ? "integers of at least -1" :
-							"integers of at least 0");
+			return bad_field(f, name,
+					 min ? "integers of at least -1"
+					     : "integers of at least 0");
 		size[i] = yyjson_get_sint(value);
 	}
 	*count = n;
@@ -117,16 +120,17 @@ static int read_operand(const struct field *f, yyjson_val *object, struct tensor
 	return 0;
 }
 
-static int read_operands(const char *path, yyjson_val *root, bool output,
-			 struct tensor_list *list, struct text *why)
+static int read_operands(const char *path, yyjson_val *root, bool output, struct tensor_list *list,
+			 struct text *why)
 {
-	struct field f = { .path = path, .list = output ? "outputs" : "inputs", .why = why };
+	struct field f = {.path = path, .list = output ? "outputs" : "inputs", .why = why};
 	yyjson_val *array = yyjson_obj_get(root, f.list), *object;
 	size_t i, n;
 
 	if (!yyjson_is_arr(array))
 		return explain(why, "%s: %s: expected an array", path, f.list);
-	yyjson_arr_foreach(array, i, n, object) {
+	yyjson_arr_foreach(array, i, n, object)
+	{
 		struct tensor *tensor = tensor_add(list, output, why);
 
 		f.position = i;
@@ -139,7 +143,7 @@ static int read_operands(const char *path, yyjson_val *root, bool output,
 /* Argument positions are 0 … n-1, each once. */
 static int check_arguments(const char *path, const struct tensor_list *list, struct text *why)
 {
-	bool seen[TENSOR_MAX] = { false };
+	bool seen[TENSOR_MAX] = {false};
 
 	for (uint32_t i = 0; i < list->count; i++) {
 		int index = list->at[i].arg_index;

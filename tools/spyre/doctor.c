@@ -11,13 +11,13 @@
 
 #include "finding.h"
 
-static const char *const level_names[] = { "ok", "warn", "fail" };
+static const char *const level_names[] = {"ok", "warn", "fail"};
 
 static void check_versions(struct findings *findings)
 {
 	uint32_t library = spyre_version();
-	uint32_t headers = SPYRE_VERSION_MAJOR << 16 | SPYRE_VERSION_MINOR << 8 |
-			   SPYRE_VERSION_PATCH;
+	uint32_t headers =
+		SPYRE_VERSION_MAJOR << 16 | SPYRE_VERSION_MINOR << 8 | SPYRE_VERSION_PATCH;
 
 	if (library == headers) {
 		finding_add(findings, "library", FINDING_OK, "libspyre %u.%u.%u", library >> 16,
@@ -33,10 +33,10 @@ static void fix_status(struct findings *findings, spyre_status status)
 {
 	if (status == SPYRE_ERROR_NO_DRIVER)
 		finding_fix(findings, "modprobe spyre_vdev, or unset SPYRE_BACKEND for an "
-			    "embedded card");
+				      "embedded card");
 	else if (status == SPYRE_ERROR_CONFIGURATION)
 		finding_fix(findings, "unset or correct the variable; 'spyre info' lists what is "
-			    "set");
+				      "set");
 	else if (status == SPYRE_ERROR_NO_PERMISSION)
 		finding_fix(findings, "see the finding on the node above");
 	else if (status == SPYRE_ERROR_ABI_MISMATCH)
@@ -48,7 +48,7 @@ static void fix_status(struct findings *findings, spyre_status status)
 /* Opens the card and asks it for a page: what a first program would do. */
 static void check_card(struct findings *findings, int index)
 {
-	spyre_device_properties p = { .struct_size = sizeof(p) };
+	spyre_device_properties p = {.struct_size = sizeof(p)};
 	spyre_context *context = NULL;
 	spyre_devptr address;
 	spyre_status status = spyre_device_get_properties(index, &p);
@@ -86,7 +86,7 @@ static void check_cards(struct findings *findings)
 	} else if (!count) {
 		finding_add(findings, "card", FINDING_FAIL, "no card is visible");
 		finding_fix(findings, "unset SPYRE_DEVICES and AIU_WORLD_SIZE, which limit what is "
-			    "visible");
+				      "visible");
 	}
 	for (int i = 0; !status && i < count; i++)
 		check_card(findings, i);
@@ -138,10 +138,10 @@ static void print_text(const struct findings *findings, bool usable)
 static int run_doctor(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ NULL, 0, NULL, 0 },
+		{"json", no_argument, NULL, 'j'},
+		{NULL, 0, NULL, 0},
 	};
-	struct findings findings = { 0 };
+	struct findings findings = {0};
 	bool json = false, usable = true;
 	int option, code = EXIT_OK;
 
@@ -176,7 +176,8 @@ const struct command command_doctor = {
 	.name = "doctor",
 	.summary = "check that cards can be used, and say what would help",
 	.help = "[--json]\n"
-		"Looks at the kernel module, the nodes and their group, the cards (each is opened),\n"
+		"Looks at the kernel module, the nodes and their group, the cards (each is "
+		"opened),\n"
 		"RLIMIT_MEMLOCK, io_uring, huge pages and the CPU. Each finding is ok, warn or\n"
 		"fail, with its fix. Exit status 0 if nothing failed, else 1.\n",
 	.run = run_doctor,

@@ -16,8 +16,8 @@
 #include "finding.h"
 #include "host.h"
 
-/* The least RLIMIT_MEMLOCK that does not get in the way: Debian 12's default is
- * an eighth of the memory, older systems have 64 KiB. */
+/* The least RLIMIT_MEMLOCK that does not get in the way; systemd's default of
+ * 8 MiB is less than one layer's weights. */
 #define GOOD_MEMLOCK (64ull << 20)
 
 void finding_add(struct findings *findings, const char *check, enum finding_level level,
@@ -59,13 +59,16 @@ void finding_module(struct findings *findings)
 	} else if (host_module_installed()) {
 		finding_add(findings, "module", FINDING_WARN,
 			    HOST_MODULE " is installed for kernel %s but not loaded; cards are "
-			    "embedded ones", release);
+					"embedded ones",
+			    release);
 		finding_fix(findings, "modprobe " HOST_MODULE);
 	} else {
 		finding_add(findings, "module", FINDING_WARN,
 			    "no " HOST_MODULE " for kernel %s; cards are embedded ones", release);
-		finding_fix(findings, "for /dev/accel nodes: apt install linux-headers-%s, then "
-			    "make -C kernel install; embedded cards need nothing", release);
+		finding_fix(findings,
+			    "for /dev/accel nodes: apt install linux-headers-%s, then "
+			    "make -C kernel install; embedded cards need nothing",
+			    release);
 	}
 }
 
@@ -98,11 +101,15 @@ static void fix_group(struct findings *findings, const char *path, const struct 
 	const struct group *group = getgrgid(st->st_gid);
 
 	if (!group || st->st_gid == 0 || (st->st_mode & 0060) != 0060)
-		finding_fix(findings, "chgrp render %s && chmod 0660 %s (udev's stock rules do "
-			    "this)", path, path);
+		finding_fix(findings,
+			    "chgrp render %s && chmod 0660 %s (udev's stock rules do "
+			    "this)",
+			    path, path);
 	else if (listed_in_group(group, name))
-		finding_fix(findings, "log in again, or newgrp %s: %s is in the group but this "
-			    "session is older", group->gr_name, name);
+		finding_fix(findings,
+			    "log in again, or newgrp %s: %s is in the group but this "
+			    "session is older",
+			    group->gr_name, name);
 	else
 		finding_fix(findings, "usermod -aG %s %s, then log in again", group->gr_name, name);
 }
@@ -115,7 +122,8 @@ static void check_node(struct findings *findings, const char *path)
 	if (stat(path, &st)) {
 		finding_add(findings, "node", FINDING_FAIL, "%s: %s, but the card is there", path,
 			    strerror(errno));
-		finding_fix(findings, "udevadm trigger -s accel; in a container, pass the device in");
+		finding_fix(findings,
+			    "udevadm trigger -s accel; in a container, pass the device in");
 		return;
 	}
 	group = getgrgid(st.st_gid);
@@ -126,8 +134,7 @@ static void check_node(struct findings *findings, const char *path)
 		return;
 	}
 	finding_add(findings, "node", FINDING_FAIL, "%s: mode %04o, group %s: %s", path,
-		    st.st_mode & 07777, group ? group->gr_name : "without a name",
-		    strerror(errno));
+		    st.st_mode & 07777, group ? group->gr_name : "without a name", strerror(errno));
 	fix_group(findings, path, &st);
 }
 
@@ -149,16 +156,16 @@ void finding_nodes(struct findings *findings)
 	else if (geteuid() == 0)
 		state = "root needs no group";
 	else
-		state = in_group(render->gr_gid) ? "this user is in group render" :
-						   "this user is not in group render";
+		state = in_group(render->gr_gid) ? "this user is in group render"
+						 : "this user is not in group render";
 	if (host_module_loaded()) {
 		finding_add(findings, "node", FINDING_WARN,
 			    HOST_MODULE " is loaded but made no /dev/accel node; %s", state);
-		finding_fix(findings, "see dmesg; modprobe -r " HOST_MODULE " && modprobe "
-			    HOST_MODULE " cards=1");
+		finding_fix(findings, "see dmesg; modprobe -r " HOST_MODULE
+				      " && modprobe " HOST_MODULE " cards=1");
 	} else {
-		finding_add(findings, "node", FINDING_OK, "no /dev/accel node of " HOST_MODULE
-			    ", none expected; %s", state);
+		finding_add(findings, "node", FINDING_OK,
+			    "no /dev/accel node of " HOST_MODULE ", none expected; %s", state);
 	}
 }
 
@@ -177,8 +184,10 @@ void finding_memlock(struct findings *findings)
 	} else {
 		finding_add(findings, "memlock", FINDING_WARN,
 			    "RLIMIT_MEMLOCK is %llu KiB: little host memory can be registered for "
-			    "io_uring", (unsigned long long)limit.rlim_cur >> 10);
-		finding_fix(findings, "add '@render - memlock unlimited' to "
+			    "io_uring",
+			    (unsigned long long)limit.rlim_cur >> 10);
+		finding_fix(findings,
+			    "add '@render - memlock unlimited' to "
 			    "/etc/security/limits.d/spyre.conf and log in again, or LimitMEMLOCK= "
 			    "in a unit");
 	}
@@ -188,15 +197,14 @@ void finding_io_uring(struct findings *findings)
 {
 	char line[64];
 	bool known = host_read_line("/proc/sys/kernel/io_uring_disabled", line, sizeof(line));
-	struct io_uring_params params = { 0 };
+	struct io_uring_params params = {0};
 	long fd = syscall(SYS_io_uring_setup, 1, &params);
 	int error = errno;
 
 	if (fd >= 0) {
 		close((int)fd);
-		finding_add(findings, "io_uring", FINDING_OK,
-			    "io_uring works%s%s", known ? ", kernel.io_uring_disabled=" : "",
-			    known ? line : "");
+		finding_add(findings, "io_uring", FINDING_OK, "io_uring works%s%s",
+			    known ? ", kernel.io_uring_disabled=" : "", known ? line : "");
 		return;
 	}
 	finding_add(findings, "io_uring", FINDING_WARN,
@@ -242,6 +250,6 @@ void finding_vector_units(struct findings *findings)
 		finding_add(findings, "cpu", FINDING_WARN,
 			    "no AVX2 with FMA (%s): the same results, slower", features);
 		finding_fix(findings, "in a virtual machine, pass the host's CPU through "
-			    "(-cpu host or -cpu max)");
+				      "(-cpu host or -cpu max)");
 	}
 }

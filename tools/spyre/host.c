@@ -91,8 +91,8 @@ int host_next_node(int minor, char *path, size_t bytes)
 const char *host_vector_unit(char *features, size_t bytes)
 {
 #if defined(__x86_64__)
-	static const char *const names[] = { "avx2", "fma", "f16c", "avx512f", "avx512bw",
-					     "avx512vl", "avx512dq" };
+	static const char *const names[] = {"avx2",	"fma",	    "f16c",    "avx512f",
+					    "avx512bw", "avx512vl", "avx512dq"};
 	bool has[7];
 	size_t used = 0;
 

@@ -16,7 +16,7 @@
 struct info {
 	char library[32];
 	char kernel[128];
-	char module[64];	/* "not loaded", "loaded" or a version */
+	char module[64]; /* "not loaded", "loaded" or a version */
 	spyre_device_properties *cards;
 	int count;
 };
@@ -65,7 +65,8 @@ static void print_card(const spyre_device_properties *p)
 	printf("card %d    %s\n", p->index, p->name);
 	printf("  uuid            %s\n", p->uuid);
 	printf("  bus id          %s (physical index %d)\n", p->bus_id, p->physical_index);
-	printf("  backend         %s%s%s\n", backend_name(p->backend), *p->node ? ", " : "", p->node);
+	printf("  backend         %s%s%s\n", backend_name(p->backend), *p->node ? ", " : "",
+	       p->node);
 	printf("  cores           %u at %u MHz, %u KiB LX each\n", p->num_cores,
 	       p->clock_khz / 1000, p->lx_bytes >> 10);
 	printf("  memory          %llu MiB, sticks of %u bytes\n",
@@ -147,10 +148,10 @@ static int print_json(const struct info *info)
 static int run_info(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ NULL, 0, NULL, 0 },
+		{"json", no_argument, NULL, 'j'},
+		{NULL, 0, NULL, 0},
 	};
-	struct info info = { 0 };
+	struct info info = {0};
 	bool json = false;
 	int option, code;
 
@@ -175,7 +176,8 @@ const struct command command_info = {
 	.name = "info",
 	.summary = "print versions, cards and environment",
 	.help = "[--json]\n"
-		"Prints the versions of command, library, kernel and module, the visible cards and\n"
+		"Prints the versions of command, library, kernel and module, the visible cards "
+		"and\n"
 		"the environment variables that the library reads. Opens no card.\n",
 	.run = run_info,
 };

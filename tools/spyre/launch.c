@@ -27,22 +27,31 @@ struct launch {
 	bool json;
 };
 
-enum { OPTION_CASE = 256, OPTION_INPUTS, OPTION_OUTPUTS, OPTION_SEED, OPTION_REPEAT,
-       OPTION_STATS, OPTION_DEVICE, OPTION_STREAM, OPTION_JSON };
+enum {
+	OPTION_CASE = 256,
+	OPTION_INPUTS,
+	OPTION_OUTPUTS,
+	OPTION_SEED,
+	OPTION_REPEAT,
+	OPTION_STATS,
+	OPTION_DEVICE,
+	OPTION_STREAM,
+	OPTION_JSON
+};
 
 static const struct option options[] = {
-	{ "input", required_argument, NULL, 'i' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "case", required_argument, NULL, OPTION_CASE },
-	{ "inputs", required_argument, NULL, OPTION_INPUTS },
-	{ "outputs", required_argument, NULL, OPTION_OUTPUTS },
-	{ "seed", required_argument, NULL, OPTION_SEED },
-	{ "repeat", required_argument, NULL, OPTION_REPEAT },
-	{ "stats", no_argument, NULL, OPTION_STATS },
-	{ "device", required_argument, NULL, OPTION_DEVICE },
-	{ "stream", required_argument, NULL, OPTION_STREAM },
-	{ "json", no_argument, NULL, OPTION_JSON },
-	{ NULL, 0, NULL, 0 },
+	{"input", required_argument, NULL, 'i'},
+	{"output", required_argument, NULL, 'o'},
+	{"case", required_argument, NULL, OPTION_CASE},
+	{"inputs", required_argument, NULL, OPTION_INPUTS},
+	{"outputs", required_argument, NULL, OPTION_OUTPUTS},
+	{"seed", required_argument, NULL, OPTION_SEED},
+	{"repeat", required_argument, NULL, OPTION_REPEAT},
+	{"stats", no_argument, NULL, OPTION_STATS},
+	{"device", required_argument, NULL, OPTION_DEVICE},
+	{"stream", required_argument, NULL, OPTION_STREAM},
+	{"json", no_argument, NULL, OPTION_JSON},
+	{NULL, 0, NULL, 0},
 };
 
 /* -i and -o: the tensor, its layout if the word has one, its memory. */
@@ -53,8 +62,7 @@ static int add_operand(struct launch *launch, bool output, const char *word)
 	struct text why;
 	int err;
 
-	err = output ? shape_parse_output(word, &spec, &why) :
-		       shape_parse_input(word, &spec, &why);
+	err = output ? shape_parse_output(word, &spec, &why) : shape_parse_input(word, &spec, &why);
 	if (err)
 		return complain_usage("%s", why.s);
 	tensor = tensor_add(&launch->list, output, &why);
@@ -262,7 +270,7 @@ static int launch_and_report(struct launch *launch)
 
 static int run_launch(int argc, char **argv)
 {
-	struct launch launch = { .run.repeat = 1 };
+	struct launch launch = {.run.repeat = 1};
 	struct text why;
 	int code = parse_options(&launch, argc, argv);
 
@@ -281,7 +289,8 @@ const struct command command_launch = {
 	.name = "launch",
 	.summary = "run an SDSC bundle with given, read or random inputs",
 	.help = "[OPTION]… -i INPUT… -o OUTPUT… DIR\n"
-		"       spyre launch [OPTION]… --case case.json [--inputs DIR] [--outputs DIR] [DIR]\n"
+		"       spyre launch [OPTION]… --case case.json [--inputs DIR] [--outputs DIR] "
+		"[DIR]\n"
 		"Runs the bundle in DIR and prints the corner of each output.\n\n"
 		"  -i, --input SHAPE@FORMAT[:ORDER]      an input of ones, as in 512x1024@fp16\n"
 		"  -i, --input FILE.npy[@FORMAT[:ORDER]] an input from a file\n"
@@ -289,7 +298,8 @@ const struct command command_launch = {
 		"                     an output, and where to write it\n"
 		"      --case FILE    operands and their device layouts from a case.json\n"
 		"      --inputs DIR   with --case: read in0.npy, in1.npy, …\n"
-		"      --outputs DIR  with --case: write out0.npy, …, and random inputs in0.npy, …\n"
+		"      --outputs DIR  with --case: write out0.npy, …, and random inputs in0.npy, "
+		"…\n"
 		"      --seed N       random inputs instead of ones; seed of --case (default 0)\n"
 		"      --repeat N     launch N times\n"
 		"      --stats        print modelled cycles and host time per launch\n"

@@ -24,9 +24,9 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are taken as
 
 struct cursor {
 	const char *path;
-	const char *text;	/* the header, NUL terminated */
+	const char *text; /* the header, NUL terminated */
 	const char *at;
-	size_t offset;		/* of the header in the file */
+	size_t offset; /* of the header in the file */
 	struct text *why;
 };
 
@@ -76,8 +76,8 @@ static int take_string(struct cursor *c, char *buffer, size_t bytes)
 
 static int parse_descr(struct cursor *c, struct npy *npy)
 {
-	static const char *const known[] = { "f2", "f4", "f8", "i1", "i2", "i4",
-					     "i8", "u1", "u2", "b1" };
+	static const char *const known[] = {"f2", "f4", "f8", "i1", "i2",
+					    "i4", "i8", "u1", "u2", "b1"};
 	const char *start;
 	char descr[16];
 
@@ -99,8 +99,9 @@ static int parse_descr(struct cursor *c, struct npy *npy)
 		return 0;
 	}
 	c->at = start;
-	return unexpected(c, *descr == '>' ? "a little-endian dtype ('<')" :
-			     "one of the dtypes <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 |b1");
+	return unexpected(c, *descr == '>'
+				     ? "a little-endian dtype ('<')"
+				     : "one of the dtypes <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 |b1");
 }
 
 static int parse_bool(struct cursor *c, bool *value)
@@ -204,7 +205,9 @@ static int parse_header(struct cursor *c, struct npy *npy)
 		return unexpected(c, "nothing after the dict");
 	if (!descr || !order || !shape)
 		return explain(c->why, "%s: offset %zu: the header lacks '%s'", c->path, c->offset,
-			       !descr ? "descr" : !order ? "fortran_order" : "shape");
+			       !descr	? "descr"
+			       : !order ? "fortran_order"
+					: "shape");
 	return 0;
 }
 
@@ -246,8 +249,8 @@ static int read_prelude(FILE *file, const char *path, size_t *length, size_t *of
 	if (memcmp(head, MAGIC, MAGIC_BYTES))
 		return explain(why,
 			       "%s: offset 0: expected 93 'NUMPY', found %02x %02x %02x %02x %02x "
-			       "%02x; not a .npy file", path, head[0], head[1], head[2], head[3],
-			       head[4], head[5]);
+			       "%02x; not a .npy file",
+			       path, head[0], head[1], head[2], head[3], head[4], head[5]);
 	if (head[6] != 1 && head[6] != 2)
 		return explain(why, "%s: offset 6: version %u.%u; versions 1 and 2 are known", path,
 			       head[6], head[7]);
@@ -268,7 +271,7 @@ static int read_header(FILE *file, const char *path, struct npy *npy, size_t *da
 		       struct text *why)
 {
 	char header[MAX_HEADER + 1];
-	struct cursor c = { .path = path, .text = header, .at = header, .why = why };
+	struct cursor c = {.path = path, .text = header, .at = header, .why = why};
 	size_t length;
 
 	if (read_prelude(file, path, &length, &c.offset, why))
@@ -294,7 +297,8 @@ static int check_size(const char *path, struct npy *npy, size_t offset, uint64_t
 	shape_format(npy->rank, npy->size, shape, sizeof(shape));
 	npy->elements = shape_elements(npy->rank, npy->size);
 	if (npy->elements < 0)
-		return explain(why, "%s: a shape of %s is more than any card holds", path, shape);
+		return explain(why, "%s: offset %zu: a shape of %s is more than any card holds",
+			       path, offset, shape);
 	npy->bytes = (size_t)npy->elements * npy->item;
 	if (file_bytes - offset != npy->bytes)
 		return explain(why,
@@ -382,7 +386,9 @@ int npy_write(const char *path, char kind, uint8_t item, uint32_t rank, const in
 	if (!file)
 		return explain(why, "%s: %s", path, strerror(errno));
 	err = fwrite(header, 1, length, file) != length ||
-	      (bytes && fwrite(data, 1, bytes, file) != bytes) ? errno : 0;
+			      (bytes && fwrite(data, 1, bytes, file) != bytes)
+		      ? errno
+		      : 0;
 	if (fclose(file) && !err)
 		err = errno;
 	if (!err)

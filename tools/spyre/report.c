@@ -13,13 +13,13 @@
 
 /* The leading sub-matrix; outer dimensions at 0. */
 struct corner {
-	int64_t rows, columns;	/* of the tensor */
+	int64_t rows, columns; /* of the tensor */
 	int64_t shown_rows, shown_columns;
 };
 
 static struct corner corner_of(const spyre_host_tensor *host)
 {
-	struct corner c = { 1, 1, 1, 1 };
+	struct corner c = {1, 1, 1, 1};
 	bool empty = !shape_elements(host->rank, host->size);
 
 	if (host->rank > 0)
@@ -33,7 +33,7 @@ static struct corner corner_of(const spyre_host_tensor *host)
 
 static double corner_value(const struct tensor *tensor, int64_t row, int64_t column)
 {
-	int64_t index[SPYRE_MAX_RANK] = { 0 };
+	int64_t index[SPYRE_MAX_RANK] = {0};
 	uint32_t rank = tensor->host.rank;
 
 	if (rank > 0)
@@ -90,7 +90,7 @@ struct spread {
 static struct spread spread_of(const struct run *run, size_t offset)
 {
 	uint64_t *values = calloc(run->launches, sizeof(*values));
-	struct spread s = { 0, 0 };
+	struct spread s = {0, 0};
 
 	if (!values)
 		return s;
@@ -135,8 +135,7 @@ void report_text(const struct run *run, const struct tensor_list *list, bool sta
 		print_stats(run);
 }
 
-static void add_spread(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *name,
-		       struct spread s)
+static void add_spread(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *name, struct spread s)
 {
 	yyjson_mut_val *object = yyjson_mut_obj_add_obj(doc, root, name);
 

@@ -9,7 +9,7 @@
 
 /* What outputs hold before the launch, so that what a kernel leaves unwritten
  * shows: 23224 in DL16, 1.5e16 in fp32. */
-static const uint8_t unwritten[2] = { 0x5a, 0x5a };
+static const uint8_t unwritten[2] = {0x5a, 0x5a};
 
 static int open_card(struct run *run, const struct run_options *options)
 {
@@ -52,17 +52,23 @@ static bool layout_fits(const spyre_layout *layout, const spyre_arg_info *arg)
 	       !memcmp(a, b, n * sizeof(a[0]));
 }
 
-/* The dense layout with the kernel's larger extents: a K padded to whole sticks. */
+/* The dense layout with a dimension outside the stick padded to whole sticks, as
+ * a matmul's K or both dimensions of a transposition. */
 static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg,
 			  spyre_layout *padded)
 {
 	uint32_t rank = dense->device_rank;
+	int64_t lanes = dense->device_size[rank - 1];
 
-	if (arg->device_rank != rank || arg->device_size[rank - 1] != dense->device_size[rank - 1])
+	if (arg->device_rank != rank || arg->device_size[rank - 1] != lanes)
 		return false;
-	for (uint32_t k = 0; k < rank; k++)
-		if (arg->device_size[k] < dense->device_size[k])
+	for (uint32_t k = 0; k + 1 < rank; k++) {
+		int64_t own = dense->device_size[k], want = arg->device_size[k];
+		bool tiles = dense->dim_map[k] == dense->dim_map[rank - 1];
+
+		if (want != own && (tiles || want != (own + lanes - 1) / lanes * lanes))
 			return false;
+	}
 	return !spyre_layout_init_explicit(padded, rank, arg->device_size, dense->stride_map,
 					   dense->device_format, SPYRE_EA_STANDARD);
 }
@@ -76,7 +82,7 @@ static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg,
 static spyre_status choose_layout(struct run *run, struct tensor *tensor)
 {
 	const spyre_host_tensor *host = &tensor->host;
-	struct shape_spec spec = { .rank = host->rank, .format = host->format };
+	struct shape_spec spec = {.rank = host->rank, .format = host->format};
 	spyre_arg_info arg;
 	spyre_layout other;
 	spyre_status status;
@@ -125,7 +131,7 @@ static uint64_t now_ns(void)
 static spyre_status launch_once(struct run *run, const spyre_arg *args, uint32_t count,
 				struct run_sample *sample)
 {
-	spyre_stream_stats before = { .struct_size = sizeof(before) }, after = before;
+	spyre_stream_stats before = {.struct_size = sizeof(before)}, after = before;
 	spyre_status status = spyre_stream_get_stats(run->stream, &before);
 	uint64_t start = now_ns();
 
@@ -156,8 +162,8 @@ static int launch_all(struct run *run, const struct run_options *options,
 	if (!run->samples)
 		return complain(EXIT_DEVICE, "no memory for %u samples", options->repeat);
 	while (run->launches < options->repeat) {
-		spyre_status status = launch_once(run, args, list->count,
-						  &run->samples[run->launches]);
+		spyre_status status =
+			launch_once(run, args, list->count, &run->samples[run->launches]);
 
 		if (status)
 			return complain_status(status, "launch %u of %u", run->launches + 1,
@@ -193,8 +199,8 @@ int run_bundle(struct run *run, const struct run_options *options, struct tensor
 	if (code)
 		return code;
 	for (uint32_t i = list->inputs; i < list->count && !status; i++)
-		status = spyre_copy_d2h_async(run->stream, &list->at[i].host,
-					      list->at[i].address, &list->at[i].layout);
+		status = spyre_copy_d2h_async(run->stream, &list->at[i].host, list->at[i].address,
+					      &list->at[i].layout);
 	if (!status)
 		status = spyre_stream_synchronize(run->stream);
 	return status ? complain_status(status, "copying the outputs from the card") : EXIT_OK;

@@ -20,8 +20,7 @@ int64_t shape_elements(uint32_t rank, const int64_t *size)
 			return 0;
 	}
 	for (uint32_t d = 0; d < rank; d++)
-		if (__builtin_mul_overflow(elements, size[d], &elements) ||
-		    elements > MAX_ELEMENTS)
+		if (__builtin_mul_overflow(elements, size[d], &elements) || elements > MAX_ELEMENTS)
 			return -1;
 	return elements;
 }
@@ -38,8 +37,8 @@ void shape_format(uint32_t rank, const int64_t *size, char *buffer, size_t bytes
 
 const char *shape_format_name(spyre_format format)
 {
-	static const char *const names[] = { "dl16", "fp16", "fp32", "bf16", "fp64", "int8",
-					     "int16", "int32", "int64", "uint8", "bool" };
+	static const char *const names[] = {"dl16",  "fp16",  "fp32",  "bf16",	"fp64", "int8",
+					    "int16", "int32", "int64", "uint8", "bool"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (spyre_format_from_name(names[i]) == format)
@@ -56,8 +55,7 @@ static int expected(struct text *why, const char *word, const char *at, const ch
 }
 
 /* "512x1024" or "scalar" up to @end. */
-static int parse_shape(const char *word, const char *end, struct shape_spec *spec,
-		       struct text *why)
+static int parse_shape(const char *word, const char *end, struct shape_spec *spec, struct text *why)
 {
 	const char *at = word;
 
@@ -134,7 +132,8 @@ static int parse_format(const char *word, const char *text, struct shape_spec *s
 	if (spec->format == SPYRE_FORMAT_INVALID)
 		return explain(why,
 			       "'%s': no format '%s'; formats are fp16, bf16, fp32, bool, int8, "
-			       "int16, int32, int64, uint8", word, name);
+			       "int16, int32, int64, uint8",
+			       word, name);
 	return colon ? parse_order(word, colon + 1, spec, why) : 0;
 }
 

@@ -18,6 +18,8 @@ struct command {
 	const char *summary;
 	/* After the synopsis line; ends with a newline. */
 	const char *help;
+	/* Prints what the help cannot know beforehand; may be NULL. */
+	void (*help_more)(void);
 	/* argv[0] is the subcommand's name. Returns an exit_code. */
 	int (*run)(int argc, char **argv);
 };
@@ -37,10 +39,10 @@ void write_text(struct text *why, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
 /* Writes @why and is -1, also to the compiler: "return explain(why, …)". */
-#define explain(why, ...)                                                                          \
-	({                                                                                         \
-		write_text(why, __VA_ARGS__);                                                      \
-		-1;                                                                                \
+#define explain(why, ...)                     \
+	({                                    \
+		write_text(why, __VA_ARGS__); \
+		-1;                           \
 	})
 
 /* The subcommand that runs, for messages; "" before it is known. */

@@ -22,11 +22,11 @@ static const struct {
 	uint8_t item;
 	spyre_format format;
 } npy_formats[] = {
-	{ 'f', 2, SPYRE_FORMAT_IEEE_FP16 },  { 'f', 4, SPYRE_FORMAT_IEEE_FP32 },
-	{ 'f', 8, SPYRE_FORMAT_FP64 },	     { 'i', 1, SPYRE_FORMAT_SENINT8 },
-	{ 'i', 2, SPYRE_FORMAT_SENINT16 },   { 'i', 4, SPYRE_FORMAT_IEEE_INT32 },
-	{ 'i', 8, SPYRE_FORMAT_IEEE_INT64 }, { 'u', 1, SPYRE_FORMAT_UINT8 },
-	{ 'b', 1, SPYRE_FORMAT_BOOL },	     { 'u', 2, SPYRE_FORMAT_BFLOAT16 },
+	{'f', 2, SPYRE_FORMAT_IEEE_FP16},  {'f', 4, SPYRE_FORMAT_IEEE_FP32},
+	{'f', 8, SPYRE_FORMAT_FP64},	   {'i', 1, SPYRE_FORMAT_SENINT8},
+	{'i', 2, SPYRE_FORMAT_SENINT16},   {'i', 4, SPYRE_FORMAT_IEEE_INT32},
+	{'i', 8, SPYRE_FORMAT_IEEE_INT64}, {'u', 1, SPYRE_FORMAT_UINT8},
+	{'b', 1, SPYRE_FORMAT_BOOL},	   {'u', 2, SPYRE_FORMAT_BFLOAT16},
 };
 
 #define NUM_NPY_FORMATS (sizeof(npy_formats) / sizeof(npy_formats[0]))
@@ -140,9 +140,9 @@ void tensor_fill(struct tensor *tensor, uint64_t seed)
 {
 	int64_t elements = shape_elements(tensor->host.rank, tensor->host.size);
 	size_t item = spyre_format_bytes(tensor->host.format);
-	spyre_format device = tensor->layout_given ?
-				      tensor->layout.device_format :
-				      spyre_layout_device_format(tensor->host.format);
+	spyre_format device = tensor->layout_given
+				      ? tensor->layout.device_format
+				      : spyre_layout_device_format(tensor->host.format);
 	struct random_stream random;
 
 	random_init(&random, seed, tensor->position);
@@ -179,7 +179,7 @@ static int64_t offset_of(uint32_t rank, const int64_t *stride, const int64_t *in
 static int convert(struct tensor *tensor, const char *path, const struct npy *npy,
 		   spyre_format from, spyre_format format, struct text *why)
 {
-	int64_t index[SPYRE_MAX_RANK] = { 0 }, n = 0;
+	int64_t index[SPYRE_MAX_RANK] = {0}, n = 0;
 	size_t item = spyre_format_bytes(format);
 
 	if (tensor_alloc(tensor, npy->rank, npy->size, format, why))
@@ -264,8 +264,8 @@ int tensor_save(const struct tensor *tensor, const char *path, struct text *why)
 
 	for (size_t i = 0; i < NUM_NPY_FORMATS; i++)
 		if (npy_formats[i].format == host->format)
-			return npy_write(path, npy_formats[i].kind, npy_formats[i].item,
-					 host->rank, host->size, tensor->data, why);
+			return npy_write(path, npy_formats[i].kind, npy_formats[i].item, host->rank,
+					 host->size, tensor->data, why);
 	return explain(why, "%s: no .npy type for %s", path, shape_format_name(host->format));
 }
 
@@ -274,8 +274,8 @@ double tensor_value(const struct tensor *tensor, const int64_t *index)
 	const spyre_host_tensor *host = &tensor->host;
 	int64_t offset = host->storage_offset + offset_of(host->rank, host->stride, index);
 
-	return value_get(host->format, (const uint8_t *)host->data +
-					       offset * spyre_format_bytes(host->format));
+	return value_get(host->format,
+			 (const uint8_t *)host->data + offset * spyre_format_bytes(host->format));
 }
 
 uint64_t tensor_checksum(const struct tensor *tensor)

@@ -10,10 +10,10 @@
 enum tensor_init {
 	TENSOR_ONES,
 	TENSOR_RANDN,
-	TENSOR_SMALL,		/* randn / 10 */
-	TENSOR_POSITIVE,	/* |randn| + 0.5 */
-	TENSOR_BOOL,		/* 0 or 1 */
-	TENSOR_INTS,		/* 0, 1, 2 or 3 */
+	TENSOR_SMALL,	 /* randn / 10 */
+	TENSOR_POSITIVE, /* |randn| + 0.5 */
+	TENSOR_BOOL,	 /* 0 or 1 */
+	TENSOR_INTS,	 /* 0, 1, 2 or 3 */
 	TENSOR_ZERO,
 	TENSOR_INIT_COUNT
 };

@@ -65,11 +65,11 @@ bool value_known(spyre_format format)
 	}
 }
 
-#define GET(type)                                                                                  \
-	({                                                                                         \
-		type get_value;                                                                    \
-		memcpy(&get_value, at, sizeof(get_value));                                         \
-		get_value;                                                                         \
+#define GET(type)                                          \
+	({                                                 \
+		type get_value;                            \
+		memcpy(&get_value, at, sizeof(get_value)); \
+		get_value;                                 \
 	})
 
 double value_get(spyre_format format, const void *at)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* Contexts: opening a card and giving everything back. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "libspyre/runtime/stream.h"
+
+static _Atomic uint32_t fork_generation = 1;
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void in_child(void)
+{
+	atomic_fetch_add(&fork_generation, 1);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+uint32_t spyre_fork_generation(void)
+{
+	return atomic_load_explicit(&fork_generation, memory_order_relaxed);
+}
+
+spyre_status spyre_context_error(const spyre_context *context)
+{
+	if (!context)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the context is NULL");
+	return spyre_error(SPYRE_ERROR_FORKED,
+			   "card %d was opened before fork(); process %d is a child and cannot use it: "
+			   "create a context here, or start workers with exec (\"spawn\")",
+			   context->index, getpid());
+}
+
+spyre_status spyre_null_argument(const char *function, const char *argument)
+{
+	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: %s is NULL", function, argument);
+}
+
+static struct spyre_context *context_new(int index, const struct spyre_backend_ops *ops)
+{
+	struct spyre_context *context = calloc(1, sizeof(*context));
+
+	if (!context)
+		return NULL;
+	context->ops = ops;
+	context->index = index;
+	context->fork_generation = spyre_fork_generation();
+	context->next_own = SPYRE_STREAM_HIGH_LAST + 1;
+	pthread_mutex_init(&context->streams_lock, NULL);
+	TAILQ_INIT(&context->streams);
+	TAILQ_INIT(&context->events);
+	TAILQ_INIT(&context->kernels);
+	return context;
+}
+
+static void context_delete(struct spyre_context *context)
+{
+	pthread_mutex_destroy(&context->streams_lock);
+	free(context);
+}
+
+spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out)
+{
+	const struct spyre_backend_ops *ops;
+	struct spyre_context *context;
+	spyre_status status;
+	int physical;
+
+	if (!out)
+		return spyre_null_argument("spyre_context_create", "context");
+	*out = NULL;
+	if (flags)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_context_create: flags 0x%x: this version knows none", flags);
+	pthread_once(&fork_once, watch_forks);
+	status = spyre_device_resolve(index, &ops, &physical);
+	if (status)
+		return status;
+	context = context_new(index, ops);
+	if (!context)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a context of card %d", index);
+	status = ops->open(physical, &context->card);
+	if (status)
+		goto err_delete;
+	status = spyre_memory_init(context);
+	if (status)
+		goto err_close;
+	spyre_host_memory_init(context);
+	context->card->properties.index = index;
+	context->card->properties.physical_index = physical;
+	spyre_log(SPYRE_LOG_INFO, "card %d (%s) open, %u cores, unit %s", index,
+		  context->card->properties.bus_id, context->card->properties.num_cores,
+		  context->card->properties.unit);
+	*out = context;
+	return SPYRE_SUCCESS;
+
+err_close:
+	ops->close(context->card);
+err_delete:
+	context_delete(context);
+	return status;
+}
+
+/* All streams with a reference each; *count is 0 when there is no memory. */
+static struct spyre_stream **streams_now(struct spyre_context *context, uint32_t *count)
+{
+	struct spyre_stream **streams;
+	struct spyre_stream *stream;
+	uint32_t n = 0;
+
+	pthread_mutex_lock(&context->streams_lock);
+	TAILQ_FOREACH(stream, &context->streams, link)
+		n++;
+	streams = malloc((n ? n : 1) * sizeof(*streams));
+	*count = 0;
+	TAILQ_FOREACH(stream, &context->streams, link)
+		if (streams)
+			streams[(*count)++] = spyre_stream_ref(stream);
+	pthread_mutex_unlock(&context->streams_lock);
+	return streams;
+}
+
+spyre_status spyre_context_synchronize(spyre_context *context)
+{
+	spyre_status status = spyre_context_check(context), one;
+	struct spyre_stream **streams;
+	uint32_t n, failed = 0;
+
+	if (status)
+		return status;
+	streams = streams_now(context, &n);
+	if (!streams)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_synchronize");
+	for (uint32_t i = 0; i < n; i++) {
+		one = spyre_stream_synchronize(streams[i]);
+		if (one && !status) {
+			status = one;
+			failed = i;
+		}
+	}
+	/* Its text may have been overwritten by a later one's. */
+	if (status && status != SPYRE_ERROR_BUSY)
+		status = spyre_stream_synchronize(streams[failed]);
+	for (uint32_t i = 0; i < n; i++)
+		spyre_stream_unref(streams[i]);
+	free(streams);
+	spyre_memory_reclaim(context);
+	return status;
+}
+
+spyre_status spyre_context_destroy(spyre_context *context)
+{
+	struct spyre_stream *stream;
+	struct spyre_event *event;
+	struct spyre_kernel *kernel;
+	spyre_status status;
+
+	if (!context)
+		return SPYRE_SUCCESS;
+	status = spyre_context_check(context);
+	if (status)
+		return status;
+	TAILQ_FOREACH(stream, &context->streams, link)
+		if (spyre_in_stream_thread(stream))
+			return spyre_error(SPYRE_ERROR_BUSY,
+					   "spyre_context_destroy: called in a host function of stream %d "
+					   "of this context", stream->id);
+	TAILQ_FOREACH(stream, &context->streams, link)
+		spyre_stream_drain(stream);
+	while ((event = spyre_event_pop(context)))
+		spyre_event_free(event);
+	while ((kernel = spyre_kernel_pop(context)))
+		spyre_kernel_unref(kernel);
+	while ((stream = TAILQ_FIRST(&context->streams))) {
+		TAILQ_REMOVE(&context->streams, stream, link);
+		spyre_stream_close(stream);
+	}
+	spyre_memory_fini(context);
+	spyre_host_memory_fini(context);
+	context->ops->close(context->card);
+	context_delete(context);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_context_get_properties(spyre_context *context, spyre_device_properties *out)
+{
+	spyre_status status = spyre_context_check(context);
+
+	if (status)
+		return status;
+	if (!out)
+		return spyre_null_argument("spyre_context_get_properties", "properties");
+	if (out->struct_size < sizeof(out->struct_size))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_context_get_properties: set properties->struct_size to "
+				   "sizeof(spyre_device_properties)");
+	spyre_struct_write(out, out->struct_size, &context->card->properties,
+			   sizeof(context->card->properties));
+	return SPYRE_SUCCESS;
+}

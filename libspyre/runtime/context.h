@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A context: an open card, its address space, streams and what they own. Internal.
+ *
+ * Lock order: stream.lock, then context.streams_lock or memory.lock (leaves;
+ * neither inside the other). Nothing calls the application with a lock held.
+ */
+#ifndef SPYRE_CONTEXT_H
+#define SPYRE_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include <spyre/spyre.h>
+
+#include "libspyre/backend/backend.h"
+#include "libspyre/runtime/error.h"
+#include "libspyre/runtime/memory.h"
+
+#define SPYRE_POOL_STREAMS (SPYRE_STREAM_HIGH_LAST + 1)
+
+TAILQ_HEAD(spyre_stream_list, spyre_stream);
+TAILQ_HEAD(spyre_event_list, spyre_event);
+TAILQ_HEAD(spyre_kernel_list, spyre_kernel);
+
+struct spyre_context {
+	const struct spyre_backend_ops *ops;
+	struct spyre_card *card;
+	int index;
+	uint32_t fork_generation;
+
+	struct spyre_memory memory;
+	struct spyre_host_memory host;
+
+	/* Covers the lists; objects in them have locks of their own. */
+	pthread_mutex_t streams_lock;
+	struct spyre_stream *pool[SPYRE_POOL_STREAMS];
+	struct spyre_stream_list streams;	/* all, those of the pool too */
+	struct spyre_event_list events;
+	struct spyre_kernel_list kernels;
+	unsigned int next_low;
+	unsigned int next_high;
+	int next_own;
+};
+
+/* Counts forks; objects of another generation belong to a parent. */
+uint32_t spyre_fork_generation(void);
+
+spyre_status spyre_context_error(const spyre_context *context);
+
+/* SUCCESS if @context may be used here, else an error with its text. */
+static inline spyre_status spyre_context_check(const spyre_context *context)
+{
+	if (__builtin_expect(context && context->fork_generation == spyre_fork_generation(), 1))
+		return SPYRE_SUCCESS;
+	return spyre_context_error(context);
+}
+
+spyre_status spyre_null_argument(const char *function, const char *argument);
+
+/* Writes as much of a size-tagged struct as its reader knows. */
+static inline void spyre_struct_write(void *out, size_t out_size, const void *in, size_t in_size)
+{
+	memcpy(out, in, out_size < in_size ? out_size : in_size);
+	*(size_t *)out = out_size;
+}
+
+/* device.c */
+spyre_status spyre_backend_choose(const struct spyre_backend_ops **ops, int *total);
+spyre_status spyre_device_resolve(int index, const struct spyre_backend_ops **ops, int *physical);
+
+#endif /* SPYRE_CONTEXT_H */

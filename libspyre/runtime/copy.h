@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Shared by tiled and plain copies. Internal. */
+#ifndef SPYRE_COPY_H
+#define SPYRE_COPY_H
+
+#include "libspyre/runtime/stream.h"
+
+/* 128-byte aligned, and @bytes within one allocation. */
+spyre_status spyre_copy_check_device(struct spyre_context *context, const char *what,
+				     spyre_devptr device, uint64_t bytes);
+
+#endif /* SPYRE_COPY_H */

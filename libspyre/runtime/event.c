@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* Events: points in streams. */
+#include <stdlib.h>
+
+#include "libspyre/runtime/stream.h"
+
+struct spyre_event {
+	TAILQ_ENTRY(spyre_event) link;
+	struct spyre_context *context;
+	bool timing;
+	/* Covers @mark, which is replaced by each recording. */
+	pthread_mutex_t lock;
+	struct spyre_mark *mark;
+};
+
+void spyre_mark_unref(struct spyre_mark *mark)
+{
+	if (!mark || atomic_fetch_sub(&mark->refs, 1) != 1)
+		return;
+	spyre_stream_unref(mark->stream);
+	free(mark);
+}
+
+static spyre_status event_check(const struct spyre_event *event)
+{
+	if (!event)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the event is NULL");
+	return spyre_context_check(event->context);
+}
+
+static struct spyre_mark *event_mark(struct spyre_event *event)
+{
+	struct spyre_mark *mark;
+
+	pthread_mutex_lock(&event->lock);
+	mark = event->mark;
+	if (mark)
+		atomic_fetch_add(&mark->refs, 1);
+	pthread_mutex_unlock(&event->lock);
+	return mark;
+}
+
+spyre_status spyre_event_create(spyre_context *context, uint32_t flags, spyre_event **out)
+{
+	spyre_status status = spyre_context_check(context);
+	struct spyre_event *event;
+
+	if (status)
+		return status;
+	if (!out)
+		return spyre_null_argument("spyre_event_create", "event");
+	if (flags & ~SPYRE_EVENT_NO_TIMING)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_event_create: unknown flags 0x%x",
+				   flags & ~SPYRE_EVENT_NO_TIMING);
+	event = calloc(1, sizeof(*event));
+	if (!event)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "an event");
+	event->context = context;
+	event->timing = !(flags & SPYRE_EVENT_NO_TIMING);
+	pthread_mutex_init(&event->lock, NULL);
+	pthread_mutex_lock(&context->streams_lock);
+	TAILQ_INSERT_TAIL(&context->events, event, link);
+	pthread_mutex_unlock(&context->streams_lock);
+	*out = event;
+	return SPYRE_SUCCESS;
+}
+
+struct spyre_event *spyre_event_pop(struct spyre_context *context)
+{
+	struct spyre_event *event;
+
+	pthread_mutex_lock(&context->streams_lock);
+	event = TAILQ_FIRST(&context->events);
+	if (event)
+		TAILQ_REMOVE(&context->events, event, link);
+	pthread_mutex_unlock(&context->streams_lock);
+	return event;
+}
+
+/* Off the context's list already. */
+void spyre_event_free(struct spyre_event *event)
+{
+	spyre_mark_unref(event->mark);
+	pthread_mutex_destroy(&event->lock);
+	free(event);
+}
+
+spyre_status spyre_event_destroy(spyre_event *event)
+{
+	spyre_status status;
+
+	if (!event)
+		return SPYRE_SUCCESS;
+	status = event_check(event);
+	if (status)
+		return status;
+	pthread_mutex_lock(&event->context->streams_lock);
+	TAILQ_REMOVE(&event->context->events, event, link);
+	pthread_mutex_unlock(&event->context->streams_lock);
+	spyre_event_free(event);
+	return SPYRE_SUCCESS;
+}
+
+/*
+ * Without timing, a mark is bookkeeping: it rides behind the last record and
+ * costs no control block. False: it needs one all the same.
+ */
+static bool mark_quietly(struct spyre_stream *stream, struct spyre_mark *mark)
+{
+	bool quiet;
+
+	pthread_mutex_lock(&stream->lock);
+	spyre_stream_retire(stream, 0);
+	quiet = !stream->error && !stream->items && !stream->num_waits;
+	if (quiet && stream->num_records) {
+		quiet = spyre_stream_push_mark(stream, mark);
+	} else if (quiet) {
+		mark->seq = atomic_load(&stream->tail);
+		atomic_store(&mark->done, true);
+	}
+	pthread_mutex_unlock(&stream->lock);
+	return quiet;
+}
+
+static spyre_status mark_by_command(struct spyre_stream *stream, struct spyre_mark *mark)
+{
+	struct spyre_command command = { .type = SPYRE_COMMAND_TIMESTAMP };
+	struct spyre_work work = {
+		.what = "event", .commands = &command, .num_commands = 1, .mark = mark,
+	};
+
+	return spyre_stream_enqueue(stream, &work, NULL);
+}
+
+spyre_status spyre_event_record(spyre_event *event, spyre_stream *stream)
+{
+	spyre_status status = event_check(event);
+	struct spyre_mark *mark, *old;
+
+	if (!status)
+		status = spyre_stream_check(stream);
+	if (status)
+		return status;
+	if (stream->context != event->context)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_event_record: event and stream belong to two contexts");
+	mark = calloc(1, sizeof(*mark));
+	if (!mark)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "recording an event");
+	atomic_init(&mark->refs, 1);
+	mark->stream = spyre_stream_ref(stream);
+	mark->timing = event->timing;
+	if (event->timing || !mark_quietly(stream, mark))
+		status = mark_by_command(stream, mark);
+	if (status) {
+		spyre_mark_unref(mark);
+		return status;
+	}
+	pthread_mutex_lock(&event->lock);
+	old = event->mark;
+	event->mark = mark;
+	pthread_mutex_unlock(&event->lock);
+	spyre_mark_unref(old);
+	return SPYRE_SUCCESS;
+}
+
+/* Brings @mark up to date without waiting. */
+static bool mark_poll(struct spyre_mark *mark)
+{
+	struct spyre_stream *stream = mark->stream;
+
+	if (atomic_load_explicit(&mark->done, memory_order_acquire))
+		return true;
+	pthread_mutex_lock(&stream->lock);
+	spyre_stream_retire(stream, spyre_stream_reached(stream, mark->seq) ? mark->seq : 0);
+	pthread_mutex_unlock(&stream->lock);
+	return atomic_load_explicit(&mark->done, memory_order_acquire);
+}
+
+static spyre_status mark_result(struct spyre_mark *mark)
+{
+	spyre_status status = SPYRE_SUCCESS;
+
+	if (!mark->failed)
+		return SPYRE_SUCCESS;
+	pthread_mutex_lock(&mark->stream->lock);
+	status = spyre_stream_error(mark->stream);
+	pthread_mutex_unlock(&mark->stream->lock);
+	return status;
+}
+
+spyre_status spyre_event_query(spyre_event *event)
+{
+	spyre_status status = event_check(event);
+	struct spyre_mark *mark;
+
+	if (status)
+		return status;
+	mark = event_mark(event);
+	if (mark)
+		status = mark_poll(mark) ? mark_result(mark) : SPYRE_NOT_READY;
+	spyre_mark_unref(mark);
+	return status;
+}
+
+spyre_status spyre_event_synchronize(spyre_event *event)
+{
+	spyre_status status = event_check(event);
+	struct spyre_mark *mark;
+
+	if (status)
+		return status;
+	mark = event_mark(event);
+	if (mark && !mark_poll(mark)) {
+		status = spyre_stream_wait_seq(mark->stream, mark->seq);
+		if (!status)
+			mark_poll(mark);
+	}
+	if (mark && !status)
+		status = mark_result(mark);
+	spyre_mark_unref(mark);
+	return status;
+}
+
+static spyre_status wait_for_mark(struct spyre_stream *stream, struct spyre_mark *mark)
+{
+	struct spyre_stream *other = mark->stream;
+	spyre_status status;
+
+	if (other == stream || spyre_stream_reached(other, mark->seq))
+		return SPYRE_SUCCESS;
+	pthread_mutex_lock(&stream->lock);
+	spyre_stream_retire(stream, 0);
+	status = spyre_stream_error(stream);
+	if (status)
+		;
+	else if (stream->items || atomic_load(&other->submitted) < mark->seq)
+		status = spyre_stream_defer_wait(stream, other, mark->seq);
+	else
+		status = spyre_stream_add_wait(stream, other, mark->seq);
+	pthread_mutex_unlock(&stream->lock);
+	return status;
+}
+
+spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event *event)
+{
+	spyre_status status = event_check(event);
+	struct spyre_mark *mark;
+
+	if (!status)
+		status = spyre_stream_check(stream);
+	if (status)
+		return status;
+	if (stream->context != event->context)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_stream_wait_event: event and stream belong to two contexts; "
+				   "use spyre_event_synchronize()");
+	mark = event_mark(event);
+	if (mark)
+		status = wait_for_mark(stream, mark);
+	spyre_mark_unref(mark);
+	return status;
+}
+
+static spyre_status check_elapsed(const char *function, struct spyre_event *start,
+				  struct spyre_event *end, struct spyre_mark *from,
+				  struct spyre_mark *to)
+{
+	if (start->context != end->context)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: the events belong to two contexts", function);
+	if (!start->timing || !end->timing)
+		return spyre_error(SPYRE_ERROR_NO_TIMING,
+				   "%s: the %s event was created with SPYRE_EVENT_NO_TIMING", function,
+				   start->timing ? "end" : "start");
+	if (!from || !to)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: the %s event was never recorded", function,
+				   from ? "end" : "start");
+	if (!mark_poll(from) || !mark_poll(to))
+		return SPYRE_NOT_READY;
+	return mark_result(from) ?: mark_result(to);
+}
+
+spyre_status spyre_event_elapsed(spyre_event *start, spyre_event *end, double *milliseconds)
+{
+	spyre_status status = event_check(start) ?: event_check(end);
+	struct spyre_mark *from, *to;
+
+	if (status)
+		return status;
+	if (!milliseconds)
+		return spyre_null_argument("spyre_event_elapsed", "milliseconds");
+	from = event_mark(start);
+	to = event_mark(end);
+	status = check_elapsed("spyre_event_elapsed", start, end, from, to);
+	if (!status)
+		*milliseconds = ((double)to->time_ns - (double)from->time_ns) / 1e6;
+	spyre_mark_unref(from);
+	spyre_mark_unref(to);
+	return status;
+}
+
+spyre_status spyre_event_elapsed_cycles(spyre_event *start, spyre_event *end, uint64_t *cycles)
+{
+	spyre_status status = event_check(start) ?: event_check(end);
+	struct spyre_mark *from, *to;
+
+	if (status)
+		return status;
+	if (!cycles)
+		return spyre_null_argument("spyre_event_elapsed_cycles", "cycles");
+	from = event_mark(start);
+	to = event_mark(end);
+	status = check_elapsed("spyre_event_elapsed_cycles", start, end, from, to);
+	if (!status && from->stream != to->stream)
+		status = spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				     "spyre_event_elapsed_cycles: the events were recorded on streams %d "
+				     "and %d; cycles count per stream", from->stream->id,
+				     to->stream->id);
+	else if (!status && to->cycles < from->cycles)
+		status = spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				     "spyre_event_elapsed_cycles: end was recorded before start");
+	else if (!status)
+		*cycles = to->cycles - from->cycles;
+	spyre_mark_unref(from);
+	spyre_mark_unref(to);
+	return status;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+/* Pinned host memory, and whose a host address is. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "libspyre/runtime/context.h"
+
+spyre_status spyre_host_memory_init(struct spyre_context *context)
+{
+	pthread_rwlock_init(&context->host.lock, NULL);
+	return SPYRE_SUCCESS;
+}
+
+void spyre_host_memory_fini(struct spyre_context *context)
+{
+	struct spyre_host_memory *host = &context->host;
+
+	for (uint32_t i = 0; i < host->num_blocks; i++)
+		context->ops->host_free(context->card, (void *)host->blocks[i].address,
+					host->blocks[i].mapped);
+	free(host->blocks);
+	pthread_rwlock_destroy(&host->lock);
+}
+
+/* Index of the first block that ends above @address. */
+static uint32_t host_index(const struct spyre_host_memory *host, uintptr_t address)
+{
+	uint32_t low = 0, high = host->num_blocks;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (host->blocks[mid].address + host->blocks[mid].bytes > address)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low;
+}
+
+static bool host_insert(struct spyre_host_memory *host, const struct spyre_host_block *block)
+{
+	uint32_t at;
+
+	if (host->num_blocks == host->max_blocks) {
+		uint32_t max = host->max_blocks ? host->max_blocks * 2 : 16;
+		struct spyre_host_block *grown = realloc(host->blocks, max * sizeof(*grown));
+
+		if (!grown)
+			return false;
+		host->blocks = grown;
+		host->max_blocks = max;
+	}
+	at = host_index(host, block->address);
+	memmove(&host->blocks[at + 1], &host->blocks[at],
+		(host->num_blocks - at) * sizeof(host->blocks[0]));
+	host->blocks[at] = *block;
+	host->num_blocks++;
+	return true;
+}
+
+spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, void **address)
+{
+	spyre_status status = spyre_context_check(context);
+	struct spyre_host_block block;
+	void *memory;
+	bool ok;
+
+	if (status)
+		return status;
+	if (!address)
+		return spyre_null_argument("spyre_host_alloc", "address");
+	*address = NULL;
+	if (!bytes)
+		return SPYRE_SUCCESS;
+	if (bytes > SIZE_MAX - SPYRE_VA_PAGE)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "spyre_host_alloc: %zu bytes of pinned memory", bytes);
+	block.bytes = bytes;
+	block.mapped = (bytes + SPYRE_VA_PAGE - 1) & ~(size_t)(SPYRE_VA_PAGE - 1);
+	status = context->ops->host_alloc(context->card, block.mapped, &memory);
+	if (status)
+		return status;
+	block.address = (uintptr_t)memory;
+	pthread_rwlock_wrlock(&context->host.lock);
+	ok = host_insert(&context->host, &block);
+	pthread_rwlock_unlock(&context->host.lock);
+	if (!ok) {
+		context->ops->host_free(context->card, memory, block.mapped);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "spyre_host_alloc: bookkeeping of %zu bytes", bytes);
+	}
+	*address = memory;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_host_free(spyre_context *context, void *address)
+{
+	spyre_status status = spyre_context_check(context);
+	struct spyre_host_memory *host;
+	struct spyre_host_block block = { 0 };
+	bool found;
+	uint32_t at;
+
+	if (status)
+		return status;
+	if (!address)
+		return SPYRE_SUCCESS;
+	host = &context->host;
+	pthread_rwlock_wrlock(&host->lock);
+	at = host_index(host, (uintptr_t)address);
+	found = at < host->num_blocks && host->blocks[at].address == (uintptr_t)address;
+	if (found) {
+		block = host->blocks[at];
+		host->num_blocks--;
+		memmove(&host->blocks[at], &host->blocks[at + 1],
+			(host->num_blocks - at) * sizeof(host->blocks[0]));
+	}
+	pthread_rwlock_unlock(&host->lock);
+	if (!found)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_host_free: %p is not from spyre_host_alloc() of this context",
+				   address);
+	context->ops->host_free(context->card, address, block.mapped);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_host_pointer_query(spyre_context *context, const void *address,
+				      spyre_pointer_info *out)
+{
+	spyre_pointer_info info = { .kind = SPYRE_MEMORY_UNKNOWN };
+	spyre_status status = spyre_context_check(context);
+	struct spyre_host_memory *host;
+	uint32_t at;
+
+	if (status)
+		return status;
+	if (!out)
+		return spyre_null_argument("spyre_host_pointer_query", "info");
+	host = &context->host;
+	pthread_rwlock_rdlock(&host->lock);
+	at = host_index(host, (uintptr_t)address);
+	if (at < host->num_blocks && host->blocks[at].address <= (uintptr_t)address) {
+		info.kind = SPYRE_MEMORY_PINNED_HOST;
+		info.base = host->blocks[at].address;
+		info.size = host->blocks[at].bytes;
+		info.offset = (uintptr_t)address - info.base;
+	}
+	pthread_rwlock_unlock(&host->lock);
+	spyre_struct_write(out, out->struct_size, &info, sizeof(info));
+	return SPYRE_SUCCESS;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/* From an operation to the card, and back: submission, results, errors. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libspyre/runtime/stream.h"
+
+bool spyre_stream_reached(struct spyre_stream *stream, uint64_t seq)
+{
+	if (atomic_load_explicit(&stream->host_done, memory_order_acquire) >= seq)
+		return true;
+	return stream->context->ops->completed(stream->queue) >= seq;
+}
+
+spyre_status spyre_stream_error(const struct spyre_stream *stream)
+{
+	if (!stream->error)
+		return SPYRE_SUCCESS;
+	return spyre_error(stream->error, "%s", stream->error_text ? stream->error_text :
+			   spyre_status_text(stream->error));
+}
+
+void spyre_stream_fail(struct spyre_stream *stream, spyre_status status, const char *what,
+		       uint64_t seq)
+{
+	char text[1024];
+
+	if (stream->error)
+		return;
+	snprintf(text, sizeof(text),
+		 "stream %d: %s (operation %" PRIu64 ") failed: %s; the stream takes no more work, other "
+		 "streams go on; %s", stream->id, what, seq, spyre_last_error(),
+		 stream->id > SPYRE_STREAM_HIGH_LAST ?
+		 "destroy it and create another" :
+		 "create a stream of your own in its place, or a new context");
+	stream->error = status;
+	stream->error_text = strdup(text);
+}
+
+static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record *record, int err)
+{
+	char what[256];
+	spyre_status status;
+
+	if (stream->error)
+		return;
+	switch (-err) {
+	case ETIME:
+	case ETIMEDOUT:
+		status = spyre_error(SPYRE_ERROR_TIMEOUT,
+				     "it ran past its time limit (-ETIME) and was stopped; raise "
+				     "SPYRE_TIMEOUT_MS if work may take that long");
+		break;
+	case ENODEV:
+		status = spyre_error(SPYRE_ERROR_DEVICE_LOST,
+				     "the card is gone (-ENODEV)");
+		break;
+	case ECANCELED:
+		status = spyre_error(SPYRE_ERROR_CANCELLED,
+				     "the card cancelled it (-ECANCELED), since its queue had failed");
+		break;
+	default:
+		status = spyre_error(SPYRE_ERROR_SYSTEM, "the card reports %s (%d)", strerror(-err),
+				     err);
+	}
+	if (record->kernel)
+		snprintf(what, sizeof(what), "%s of kernel \"%s\"", record->what,
+			 spyre_kernel_name(record->kernel));
+	else
+		snprintf(what, sizeof(what), "%s", record->what);
+	spyre_stream_fail(stream, status, what, record->seq);
+}
+
+static void mark_finish(struct spyre_stream *stream, struct spyre_mark *mark, uint64_t time_ns)
+{
+	mark->failed = stream->error != SPYRE_SUCCESS;
+	mark->time_ns = time_ns;
+	mark->cycles = stream->stats.cycles;
+	atomic_store_explicit(&mark->done, true, memory_order_release);
+	spyre_mark_unref(mark);
+}
+
+static void record_retire(struct spyre_stream *stream, struct spyre_record *record)
+{
+	uint64_t end_ns = 0;
+
+	for (uint32_t i = 0; i < record->num_results; i++) {
+		const struct spyre_command_result *result =
+			&stream->queue->results[record->first_result + i];
+
+		if (!__atomic_load_n(&result->state, __ATOMIC_ACQUIRE)) {
+			fail_by_errno(stream, record, -ECANCELED);
+			continue;
+		}
+		if (result->status) {
+			fail_by_errno(stream, record, result->status);
+			continue;
+		}
+		stream->stats.cycles += result->cycles;
+		stream->stats.bytes_read += result->bytes_read;
+		stream->stats.bytes_written += result->bytes_written;
+		stream->stats.macs += result->macs;
+		stream->stats.host_ns += result->end_ns - result->start_ns;
+		end_ns = result->end_ns;
+	}
+	if (record->kernel)
+		stream->stats.launches++;
+	else if (!record->mark && record->num_results)
+		stream->stats.copies++;
+	stream->used_slots -= record->num_slots;
+	if (record->staging)
+		stream->context->ops->host_free(stream->context->card, record->staging,
+						record->staging_bytes);
+	if (record->kernel)
+		spyre_kernel_unref(record->kernel);
+	if (record->mark)
+		mark_finish(stream, record->mark, end_ns);
+}
+
+/* The results are written in order, so the last one tells. */
+static bool record_done(const struct spyre_stream *stream, const struct spyre_record *record)
+{
+	if (!record->num_results)
+		return true;
+	return __atomic_load_n(&stream->queue->results[record->first_result +
+						       record->num_results - 1].state,
+			       __ATOMIC_ACQUIRE);
+}
+
+void spyre_stream_retire(struct spyre_stream *stream, uint64_t upto)
+{
+	while (stream->num_records) {
+		struct spyre_record record = stream->records[stream->first_record];
+
+		if (record.seq > upto && !record_done(stream, &record))
+			break;
+		stream->first_record = (stream->first_record + 1) & (stream->max_records - 1);
+		stream->num_records--;
+		record_retire(stream, &record);
+	}
+}
+
+static bool record_room(struct spyre_stream *stream)
+{
+	uint32_t max = stream->max_records ? stream->max_records * 2 : 64;
+	struct spyre_record *grown;
+
+	if (stream->num_records < stream->max_records)
+		return true;
+	grown = calloc(max, sizeof(*grown));
+	if (!grown)
+		return false;
+	for (uint32_t i = 0; i < stream->num_records; i++)
+		grown[i] = stream->records[(stream->first_record + i) & (stream->max_records - 1)];
+	free(stream->records);
+	stream->records = grown;
+	stream->first_record = 0;
+	stream->max_records = max;
+	return true;
+}
+
+static struct spyre_record *record_push(struct spyre_stream *stream)
+{
+	struct spyre_record *record = &stream->records[(stream->first_record +
+							stream->num_records++) &
+						       (stream->max_records - 1)];
+
+	memset(record, 0, sizeof(*record));
+	return record;
+}
+
+bool spyre_stream_push_mark(struct spyre_stream *stream, struct spyre_mark *mark)
+{
+	struct spyre_record *record;
+
+	if (!record_room(stream))
+		return false;
+	record = record_push(stream);
+	record->seq = mark->seq = atomic_load(&stream->tail);
+	record->what = "event";
+	record->mark = mark;
+	atomic_fetch_add(&mark->refs, 1);
+	return true;
+}
+
+/*
+ * Room for @n results in one piece. When the ring is full this waits for the
+ * oldest work: the card needs nothing of this thread to finish it.
+ */
+static spyre_status slots_take(struct spyre_stream *stream, uint32_t n, uint32_t *first,
+			       uint32_t *slots)
+{
+	uint32_t skip = stream->next_slot + n > SPYRE_QUEUE_RESULTS ?
+			SPYRE_QUEUE_RESULTS - stream->next_slot : 0;
+
+	*slots = n + skip;
+	while (stream->used_slots + *slots > SPYRE_QUEUE_RESULTS) {
+		uint64_t seq = stream->records[stream->first_record].seq;
+		spyre_status status = stream->context->ops->wait(stream->queue, seq, INT64_MAX);
+
+		if (status)
+			return status;
+		spyre_stream_retire(stream, seq);
+	}
+	*first = skip ? 0 : stream->next_slot;
+	for (uint32_t i = 0; i < n; i++)
+		__atomic_store_n(&stream->queue->results[*first + i].state, 0, __ATOMIC_RELAXED);
+	return SPYRE_SUCCESS;
+}
+
+static uint32_t waits_collect(struct spyre_stream *stream, struct spyre_wait *waits)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < stream->num_waits; i++) {
+		struct spyre_pending_wait *wait = &stream->waits[i];
+
+		if (spyre_stream_reached(wait->stream, wait->seq))
+			continue;
+		waits[n].queue = wait->stream->queue;
+		waits[n++].point = wait->seq;
+	}
+	return n;
+}
+
+static void waits_drop(struct spyre_stream *stream)
+{
+	while (stream->num_waits)
+		spyre_stream_unref(stream->waits[--stream->num_waits].stream);
+}
+
+spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_work *work,
+			       uint64_t seq)
+{
+	struct spyre_wait waits[SPYRE_MAX_PENDING_WAITS];
+	struct spyre_submission submission = {
+		.commands = work->commands,
+		.num_commands = work->num_commands,
+		.waits = waits,
+		.point = seq,
+	};
+	struct spyre_record *record;
+	spyre_status status;
+	uint32_t slots;
+
+	if (!record_room(stream))
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: %s", stream->id,
+				   work->what);
+	status = slots_take(stream, work->num_commands, &submission.first_result, &slots);
+	if (status)
+		return status;
+	submission.num_waits = stream->num_waits ? waits_collect(stream, waits) : 0;
+	status = stream->context->ops->submit(stream->queue, &submission);
+	if (status)
+		return status;
+	if (stream->num_waits)
+		waits_drop(stream);
+	atomic_store_explicit(&stream->submitted, seq, memory_order_release);
+	stream->next_slot = (submission.first_result + work->num_commands) % SPYRE_QUEUE_RESULTS;
+	stream->used_slots += slots;
+	record = record_push(stream);
+	record->seq = seq;
+	record->first_result = submission.first_result;
+	record->num_results = work->num_commands;
+	record->num_slots = slots;
+	record->what = work->what;
+	record->staging = work->staging;
+	record->staging_bytes = work->staging_bytes;
+	record->kernel = work->kernel ? spyre_kernel_ref(work->kernel) : NULL;
+	record->mark = work->mark;
+	if (record->mark)
+		atomic_fetch_add(&record->mark->refs, 1);
+	return SPYRE_SUCCESS;
+}
+
+/* A failed submission may be news of a failed queue: say what failed first. */
+static spyre_status submit_failed(struct spyre_stream *stream, spyre_status status)
+{
+	if (status != SPYRE_ERROR_CANCELLED && status != SPYRE_ERROR_DEVICE_LOST)
+		return status;
+	spyre_stream_retire(stream, stream->context->ops->completed(stream->queue));
+	if (!stream->error)
+		spyre_stream_fail(stream, status, "submission", atomic_load(&stream->tail) + 1);
+	return spyre_stream_error(stream);
+}
+
+spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyre_work *work,
+				  uint64_t *out)
+{
+	spyre_status status;
+	uint64_t seq;
+
+	pthread_mutex_lock(&stream->lock);
+	/* Reads results of what is finished, which costs no call. */
+	spyre_stream_retire(stream, 0);
+	if (stream->error) {
+		status = spyre_stream_error(stream);
+	} else if (stream->items) {
+		status = spyre_stream_defer_work(stream, work, &seq);
+	} else {
+		seq = atomic_load_explicit(&stream->tail, memory_order_relaxed) + 1;
+		status = spyre_work_submit(stream, work, seq);
+		if (!status)
+			atomic_store_explicit(&stream->tail, seq, memory_order_release);
+		else
+			status = submit_failed(stream, status);
+	}
+	if (!status && work->mark)
+		work->mark->seq = seq;
+	pthread_mutex_unlock(&stream->lock);
+	if (!status && out)
+		*out = seq;
+	return status;
+}
+
+spyre_status spyre_stream_flush_waits(struct spyre_stream *stream)
+{
+	struct spyre_command command = { .type = SPYRE_COMMAND_TIMESTAMP };
+	struct spyre_work work = { .what = "wait", .commands = &command, .num_commands = 1 };
+	spyre_status status;
+	uint64_t seq;
+
+	if (!stream->num_waits || stream->error)
+		return SPYRE_SUCCESS;
+	seq = atomic_load(&stream->tail) + 1;
+	status = spyre_work_submit(stream, &work, seq);
+	if (!status)
+		atomic_store(&stream->tail, seq);
+	return status;
+}
+
+spyre_status spyre_stream_add_wait(struct spyre_stream *stream, struct spyre_stream *other,
+				   uint64_t seq)
+{
+	spyre_status status;
+
+	for (uint32_t i = 0; i < stream->num_waits; i++) {
+		if (stream->waits[i].stream != other)
+			continue;
+		if (stream->waits[i].seq < seq)
+			stream->waits[i].seq = seq;
+		return SPYRE_SUCCESS;
+	}
+	if (stream->num_waits == SPYRE_MAX_PENDING_WAITS) {
+		status = spyre_stream_flush_waits(stream);
+		if (status)
+			return status;
+	}
+	stream->waits[stream->num_waits].stream = spyre_stream_ref(other);
+	stream->waits[stream->num_waits++].seq = seq;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_stream_wait_seq(struct spyre_stream *stream, uint64_t seq)
+{
+	if (spyre_stream_reached(stream, seq))
+		return SPYRE_SUCCESS;
+	if (spyre_in_stream_thread(stream))
+		return spyre_error(SPYRE_ERROR_BUSY,
+				   "a host function of stream %d would wait for itself; wait elsewhere, "
+				   "or for an event recorded before it", stream->id);
+	if (atomic_load_explicit(&stream->submitted, memory_order_acquire) < seq) {
+		/* Its thread has it: wait until the card does, or it is done. */
+		pthread_mutex_lock(&stream->lock);
+		while (atomic_load(&stream->submitted) < seq && !spyre_stream_reached(stream, seq))
+			pthread_cond_wait(&stream->progress, &stream->lock);
+		pthread_mutex_unlock(&stream->lock);
+		if (spyre_stream_reached(stream, seq))
+			return SPYRE_SUCCESS;
+	}
+	return stream->context->ops->wait(stream->queue, seq, INT64_MAX);
+}
+
+spyre_status spyre_stream_finish(struct spyre_stream *stream, uint64_t seq)
+{
+	spyre_status status = spyre_stream_wait_seq(stream, seq);
+
+	if (status)
+		return status;
+	pthread_mutex_lock(&stream->lock);
+	spyre_stream_retire(stream, seq);
+	status = spyre_stream_error(stream);
+	pthread_mutex_unlock(&stream->lock);
+	return status;
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/* Program images: see encode.h and docs/isa.md. */
+#include "libspyre/sdsc/encode.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libspyre/runtime/error.h"
+
+#define MAX_INSTR_BYTES (64u << 20)
+
+void encoder_fini(struct encoder *e)
+{
+	free(e->steps);
+	free(e->streams);
+	free(e->instrs);
+	memset(e, 0, sizeof(*e));
+}
+
+/* Room for @more elements beyond @used; doubles. */
+static spyre_status grow(void *array, size_t *room, size_t used, size_t more, size_t size)
+{
+	void **list = array;
+	void *bigger;
+	size_t want = *room ? *room : 64;
+
+	if (used + more <= *room)
+		return SPYRE_SUCCESS;
+	while (want < used + more)
+		want *= 2;
+	bigger = realloc(*list, want * size);
+	if (!bigger)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a program of %zu bytes", want * size);
+	*list = bigger;
+	*room = want;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, uint32_t arg,
+			     uint16_t *index)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->num_operands; i++)
+		if (e->kind[i].kind == kind && e->kind[i].arg == arg)
+			break;
+	if (i == SPYRE_MAX_OPERANDS)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "more than %u arguments (docs/unsupported.md)",
+				   SPYRE_MAX_OPERANDS);
+	if (i == e->num_operands)
+		e->kind[e->num_operands++] = (struct spyre_bundle_operand){ kind, arg };
+	*index = (uint16_t)i;
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status add_step(struct encoder *e, const struct spyre_prog_step *step)
+{
+	spyre_status status;
+
+	if (e->num_steps == SPYRE_MAX_STEPS)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "more than %u steps (docs/unsupported.md)", SPYRE_MAX_STEPS);
+	status = grow(&e->steps, &e->room_steps, e->num_steps, 1, sizeof(*e->steps));
+	if (status == SPYRE_SUCCESS)
+		e->steps[e->num_steps++] = *step;
+	return status;
+}
+
+spyre_status encoder_loop(struct encoder *e, uint32_t count)
+{
+	struct spyre_prog_step step = { .kind = SPYRE_STEP_LOOP, .count = count };
+
+	e->turns[e->depth++] = count;
+	return add_step(e, &step);
+}
+
+spyre_status encoder_end(struct encoder *e)
+{
+	struct spyre_prog_step step = { .kind = SPYRE_STEP_END };
+
+	e->depth--;
+	return add_step(e, &step);
+}
+
+spyre_status encoder_phase(struct encoder *e)
+{
+	struct spyre_prog_step step = { .kind = SPYRE_STEP_PHASE,
+					.first_stream = (uint32_t)e->num_streams };
+
+	return add_step(e, &step);
+}
+
+spyre_status encoder_stream(struct encoder *e, uint32_t core)
+{
+	spyre_status status;
+
+	status = grow(&e->streams, &e->room_streams, e->num_streams, 1, sizeof(*e->streams));
+	if (status != SPYRE_SUCCESS)
+		return status;
+	e->streams[e->num_streams++] = (struct spyre_prog_stream){
+		.core = core, .offset = (uint32_t)e->instr_bytes,
+	};
+	e->steps[e->num_steps - 1].num_streams++;
+	if (core >= e->num_cores)
+		e->num_cores = core + 1;
+	return SPYRE_SUCCESS;
+}
+
+/* *end += (count - 1) * stride, false when that overflows. */
+static bool reach(uint64_t *end, uint64_t count, uint64_t stride)
+{
+	uint64_t part;
+
+	return count < 2 || (!__builtin_mul_overflow(count - 1, stride, &part) &&
+			     !__builtin_add_overflow(*end, part, end));
+}
+
+static bool view_end(const struct encoder *e, const struct spyre_instr *in, uint32_t index,
+		     const struct spyre_view *view, uint64_t *end)
+{
+	uint64_t bytes = spyre_fmt_bytes(view->format);
+
+	*end = view->offset;
+	for (uint32_t d = 0; d < in->num_dims; d++) {
+		uint64_t count = in->count[d];
+
+		/* PT walks A in sticks of K. */
+		if (in->opcode == SPYRE_OP_PT && index == 1 && d == 5)
+			count /= 64;
+		if (!reach(end, count, view->stride[d]))
+			return false;
+	}
+	for (uint32_t d = 0; d < e->depth; d++)
+		if (!reach(end, e->turns[d], view->loop_stride[d]))
+			return false;
+	return !__builtin_add_overflow(*end, view->lanes == SPYRE_LANES_SPLAT ? bytes :
+				       bytes * in->lanes, end);
+}
+
+static spyre_status account(struct encoder *e, const struct spyre_instr *in, uint32_t index,
+			    const struct spyre_view *view)
+{
+	struct spyre_prog_operand *op;
+	uint64_t end;
+
+	if (!view_end(e, in, index, view, &end) || end > SPYRE_MAX_EXTENT)
+		return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
+				   "an operand is reached from offset %" PRIu64 " to beyond a segment of %llu bytes",
+				   view->offset, SPYRE_MAX_EXTENT);
+	if (view->operand >= SPYRE_MAX_OPERANDS) {
+		if (end > SPYRE_LX_BYTES)
+			return spyre_error(SPYRE_ERROR_LX_OVERFLOW,
+					   "LX is used up to byte %" PRIu64 ", a core has %u", end,
+					   SPYRE_LX_BYTES);
+		if (end > e->lx_bytes)
+			e->lx_bytes = (uint32_t)(end + SPYRE_STICK_BYTES - 1) &
+				      ~(SPYRE_STICK_BYTES - 1);
+		return SPYRE_SUCCESS;
+	}
+	op = &e->operand[view->operand];
+	if (end > op->extent)
+		op->extent = end;
+	op->flags |= index ? SPYRE_OPERAND_READ : SPYRE_OPERAND_WRITE;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *in,
+			   const struct spyre_view *views)
+{
+	size_t bytes = sizeof(*in) + in->num_views * sizeof(*views);
+	spyre_status status;
+
+	for (uint32_t i = 0; i < in->num_views; i++) {
+		status = account(e, in, i, &views[i]);
+		if (status != SPYRE_SUCCESS)
+			return status;
+	}
+	if (e->instr_bytes + bytes > MAX_INSTR_BYTES)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "more than %u bytes of instructions (docs/unsupported.md)",
+				   MAX_INSTR_BYTES);
+	status = grow(&e->instrs, &e->room_instrs, e->instr_bytes, bytes, 1);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	memcpy(e->instrs + e->instr_bytes, in, sizeof(*in));
+	memcpy(e->instrs + e->instr_bytes + sizeof(*in), views, in->num_views * sizeof(*views));
+	e->instr_bytes += bytes;
+	e->streams[e->num_streams - 1].num_instrs++;
+	return SPYRE_SUCCESS;
+}
+
+static uint8_t *append(uint8_t *at, const void *data, size_t bytes)
+{
+	if (bytes)
+		memcpy(at, data, bytes);
+	return at + bytes;
+}
+
+spyre_status encoder_finish(struct encoder *e, void **image, size_t *bytes)
+{
+	struct spyre_prog_header h = {
+		.magic = SPYRE_PROG_MAGIC,
+		.version = SPYRE_PROG_VERSION,
+		.num_cores = (uint16_t)e->num_cores,
+		.num_operands = e->num_operands,
+		.num_steps = (uint32_t)e->num_steps,
+		.num_streams = (uint32_t)e->num_streams,
+		.lx_bytes = e->lx_bytes,
+		.instr_bytes = (uint32_t)e->instr_bytes,
+	};
+	uint8_t *at;
+
+	h.size = sizeof(h) + e->num_operands * sizeof(e->operand[0]) +
+		 e->num_steps * sizeof(e->steps[0]) + e->num_streams * sizeof(e->streams[0]) +
+		 e->instr_bytes;
+	at = malloc(h.size);
+	if (!at)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a program of %" PRIu64 " bytes", h.size);
+	*image = at;
+	*bytes = h.size;
+	at = append(at, &h, sizeof(h));
+	at = append(at, e->operand, e->num_operands * sizeof(e->operand[0]));
+	at = append(at, e->steps, e->num_steps * sizeof(e->steps[0]));
+	at = append(at, e->streams, e->num_streams * sizeof(e->streams[0]));
+	append(at, e->instrs, e->instr_bytes);
+	return SPYRE_SUCCESS;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the parsers make of a bundle: the statements of bundle.mlir and the
+ * contents of each SDSC file, checked and with names replaced by indices.
+ * Internal.
+ */
+#ifndef SPYRE_SDSC_IR_H
+#define SPYRE_SDSC_IR_H
+
+#include <spyre/types.h>
+
+#include "model/program.h"
+
+#define IR_MAX_DIMS 8u
+#define IR_MAX_TENSORS 8u
+#define IR_MAX_MASKS 8u
+#define IR_MAX_CONSTANTS 8u
+#define IR_NAME_BYTES 64u
+#define IR_MAX_FILE_BYTES (64u << 20)
+#define IR_SEGMENT_SHIFT 34
+
+/* A value of bundle.mlir: base + constant + sum of turn[level] * loop turn. */
+enum ir_base {
+	IR_BASE_NONE,
+	IR_BASE_ARG,
+	IR_BASE_POOL,
+};
+
+struct ir_value {
+	enum ir_base base;
+	uint32_t arg;
+	int64_t constant;
+	int64_t turn[SPYRE_MAX_LOOPS];	/* outermost loop first */
+};
+
+struct ir_symbol {
+	int64_t id;
+	struct ir_value value;
+};
+
+enum ir_stmt_kind {
+	IR_STMT_EXECUTE,
+	IR_STMT_LOOP,
+	IR_STMT_END,
+};
+
+struct ir_stmt {
+	enum ir_stmt_kind kind;
+	uint32_t line;
+	uint32_t count;			/* LOOP */
+	char *file;			/* EXECUTE, owned */
+	struct ir_symbol *symbols;	/* EXECUTE, owned, ascending ids */
+	uint32_t num_symbols;
+};
+
+struct ir_bundle {
+	struct ir_stmt *stmts;
+	uint32_t num_stmts;
+	uint32_t num_args;		/* arguments named by the function */
+	bool has_pool;
+};
+
+/* What bundle.mlir says. Errors name the line. */
+spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
+			   struct ir_bundle *bundle);
+void ir_bundle_fini(struct ir_bundle *bundle);
+
+/* An operand: a labeledDs_ entry with its scheduleTree_ node. */
+struct ir_tensor {
+	enum spyre_fmt format;
+	uint32_t word;			/* bytes of an element */
+	uint32_t lanes;			/* elements of a stick */
+	bool lx;
+	/*
+	 * The same along a dim: 1 varies, -1 does not, -2 does not and is the
+	 * stick dim, 0 the tensor lacks the dim.
+	 */
+	int8_t scale[IR_MAX_DIMS];
+	uint32_t stick;			/* the stick dim */
+	uint32_t num_order;
+	uint32_t order[IR_MAX_DIMS];	/* memory order, inner to outer */
+	int64_t gap[IR_MAX_DIMS];	/* elements beyond the extent */
+	/* Per core: a symbol id if negative, else a byte address. */
+	int64_t start[SPYRE_MAX_CORES];
+	/* Derived: bytes per step of a dim, per stick for the stick dim; 0 if scale < 1. */
+	uint64_t stride[IR_MAX_DIMS];
+	uint64_t extent[IR_MAX_DIMS];	/* steps in memory, sticks for the stick dim */
+};
+
+struct ir_mask {
+	uint32_t dim;
+	int64_t start, length;
+};
+
+struct ir_constant {
+	char name[IR_NAME_BYTES];
+	enum spyre_fmt format;
+	uint32_t bits;
+};
+
+/* One SDSC file. */
+struct ir_sdsc {
+	char file[IR_NAME_BYTES];
+	char root[IR_NAME_BYTES];
+	char op[IR_NAME_BYTES];		/* opFuncName */
+	uint32_t num_cores;
+	uint32_t core[SPYRE_MAX_CORES];	/* ascending */
+	uint32_t num_dims;
+	char dim[IR_MAX_DIMS][IR_NAME_BYTES];
+	int64_t size[IR_MAX_DIMS];	/* N_ */
+	int64_t slices[IR_MAX_DIMS];
+	int64_t el[IR_MAX_DIMS];	/* size of one core's share */
+	uint32_t slice[SPYRE_MAX_CORES][IR_MAX_DIMS];	/* by index into core[] */
+	uint32_t num_tensors;
+	struct ir_tensor tensor[IR_MAX_TENSORS];
+	uint32_t num_inputs;
+	uint32_t input[IR_MAX_TENSORS];
+	uint32_t output;
+	uint32_t num_masks;
+	struct ir_mask mask[IR_MAX_MASKS];
+	uint32_t num_constants;
+	struct ir_constant constant[IR_MAX_CONSTANTS];
+};
+
+/*
+ * Derives strides and extents of a tensor from its order, from the inside out,
+ * starting at one stick. False if they do not fit in 63 bits.
+ */
+bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
+
+/* What an SDSC file says. Errors name the file and the JSON path. */
+spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc);
+
+#endif /* SPYRE_SDSC_IR_H */

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From an SDSC to phases: what all operations share. Addresses are resolved
+ * per core; inside a core's share, coordinates start at 0.
+ */
+#include "libspyre/sdsc/lower.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libspyre/runtime/error.h"
+
+static const struct {
+	const char *name;
+	spyre_status (*lower)(struct lower *l, enum spyre_func func);
+	enum spyre_func func;
+	uint32_t inputs;
+} operations[] = {
+	{ "identity", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
+	{ "dl16tofp32", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
+	{ "fp32todl16", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
+	{ "relufwd", lower_pointwise, SPYRE_FUNC_RELU, 1 },
+	{ "neg", lower_pointwise, SPYRE_FUNC_NEG, 1 },
+	{ "abs", lower_pointwise, SPYRE_FUNC_ABS, 1 },
+	{ "add", lower_pointwise, SPYRE_FUNC_ADD, 2 },
+	{ "sub", lower_pointwise, SPYRE_FUNC_SUB, 2 },
+	{ "mul", lower_pointwise, SPYRE_FUNC_MUL, 2 },
+	{ "maximum", lower_pointwise, SPYRE_FUNC_MAX, 2 },
+	{ "minimum", lower_pointwise, SPYRE_FUNC_MIN, 2 },
+	{ "equal", lower_pointwise, SPYRE_FUNC_EQ, 2 },
+	{ "notequal", lower_pointwise, SPYRE_FUNC_NE, 2 },
+	{ "greaterthan", lower_pointwise, SPYRE_FUNC_GT, 2 },
+	{ "lesserthan", lower_pointwise, SPYRE_FUNC_LT, 2 },
+	{ "greaterequal", lower_pointwise, SPYRE_FUNC_GE, 2 },
+	{ "lesserequal", lower_pointwise, SPYRE_FUNC_LE, 2 },
+	{ "where3", lower_pointwise, SPYRE_FUNC_WHERE, 3 },
+	{ "sum", lower_reduce, SPYRE_FUNC_SUM, 1 },
+	{ "mean", lower_reduce, SPYRE_FUNC_MEAN, 1 },
+	{ "max", lower_reduce, SPYRE_FUNC_AMAX, 1 },
+	{ "min", lower_reduce, SPYRE_FUNC_AMIN, 1 },
+	{ "absmax", lower_reduce, SPYRE_FUNC_ABSMAX, 1 },
+	{ "sumnonstick", lower_reduce, SPYRE_FUNC_SUM, 1 },
+	{ "meannonstick", lower_reduce, SPYRE_FUNC_MEAN, 1 },
+	{ "maxnonstick", lower_reduce, SPYRE_FUNC_AMAX, 1 },
+	{ "minnonstick", lower_reduce, SPYRE_FUNC_AMIN, 1 },
+	{ "absmaxnonstick", lower_reduce, SPYRE_FUNC_ABSMAX, 1 },
+	{ "batchmatmul", lower_matmul, SPYRE_FUNC_NONE, 2 },
+	{ "ReStickifyOpHBM", lower_restickify, SPYRE_FUNC_NONE, 1 },
+};
+
+spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
+{
+	char what[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return spyre_error(SPYRE_ERROR_UNSUPPORTED, "%s: %s: %s (docs/unsupported.md)",
+			   l->sdsc->file, l->sdsc->op, what);
+}
+
+bool lower_varies(const struct ir_tensor *t, uint32_t dim)
+{
+	return t->scale[dim] > 0;
+}
+
+void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct address *at)
+{
+	memset(view, 0, sizeof(*view));
+	view->operand = at->operand;
+	view->format = (uint8_t)t->format;
+	view->offset = at->offset;
+	memcpy(view->loop_stride, at->turn, sizeof(view->loop_stride));
+}
+
+uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t)
+{
+	uint64_t bytes = (uint64_t)t->word * t->lanes;
+
+	for (uint32_t d = 0; d < s->num_dims; d++) {
+		uint64_t steps = (uint64_t)s->el[d], part;
+
+		if (!lower_varies(t, d))
+			continue;
+		if (d == t->stick)
+			steps = (steps + t->lanes - 1) / t->lanes;
+		if (__builtin_mul_overflow(steps - 1, t->stride[d], &part) ||
+		    __builtin_add_overflow(bytes, part, &bytes))
+			return UINT64_MAX;
+	}
+	return bytes;
+}
+
+static int by_id(const void *key, const void *element)
+{
+	int64_t id = *(const int64_t *)key;
+	const struct ir_symbol *symbol = element;
+
+	return id < symbol->id ? -1 : id > symbol->id;
+}
+
+/* A number from the file: a byte address, or a symbol that bundle.mlir binds. */
+static spyre_status resolve(struct lower *l, int64_t start, struct ir_value *value)
+{
+	const struct ir_symbol *symbol = NULL;
+
+	memset(value, 0, sizeof(*value));
+	if (start < 0) {
+		if (l->stmt->num_symbols)
+			symbol = bsearch(&start, l->stmt->symbols, l->stmt->num_symbols,
+					 sizeof(*symbol), by_id);
+		if (!symbol)
+			return spyre_error(SPYRE_ERROR_PARSE,
+					   "bundle.mlir:%u: %s uses symbol %" PRId64 ", which is not among its %u symbol_ids",
+					   l->stmt->line, l->sdsc->file, start,
+					   l->stmt->num_symbols);
+		*value = symbol->value;
+		start = 0;
+	}
+	/* A plain number is an address in the segment of its argument. */
+	if (value->base == IR_BASE_NONE) {
+		int64_t address;
+		uint32_t segment;
+
+		if (__builtin_add_overflow(value->constant, start, &address) || address < 0)
+			address = INT64_MAX;
+		segment = (uint32_t)(address >> IR_SEGMENT_SHIFT);
+		if (address >> IR_SEGMENT_SHIFT >= 7)
+			return spyre_error(SPYRE_ERROR_PARSE,
+					   "%s: address %" PRId64 " is in none of the segments 0 to 6",
+					   l->sdsc->file, address);
+		value->constant = address & ((INT64_C(1) << IR_SEGMENT_SHIFT) - 1);
+		value->base = IR_BASE_ARG;
+		value->arg = segment - l->baked_pool;
+		if (l->baked_pool && !segment)
+			value->base = IR_BASE_POOL;
+	}
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status resolve_hbm(struct lower *l, uint32_t tensor, uint32_t core,
+				struct address *at)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	struct ir_value value;
+	spyre_status status;
+
+	status = resolve(l, s->tensor[tensor].start[core], &value);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	if (value.constant < 0 || value.constant % SPYRE_STICK_BYTES)
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "%s: Tensor%u of core %u starts at byte %" PRId64 " of its argument; offsets are multiples of %u from 0 on",
+				   s->file, tensor, s->core[core], value.constant,
+				   SPYRE_STICK_BYTES);
+	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++) {
+		if (value.turn[i] < 0 || value.turn[i] % SPYRE_STICK_BYTES)
+			return lower_unsupported(l, "Tensor%u moves %" PRId64 " bytes per loop turn; only multiples of %u from 0 on",
+						 tensor, value.turn[i], SPYRE_STICK_BYTES);
+		at->turn[i] = (uint64_t)value.turn[i];
+	}
+	at->offset = (uint64_t)value.constant;
+	return encoder_operand(l->encoder, value.base == IR_BASE_POOL ? SPYRE_OPERAND_POOL :
+			       SPYRE_OPERAND_ARG, value.base == IR_BASE_POOL ? 0 : value.arg,
+			       &at->operand);
+}
+
+static spyre_status resolve_tensor(struct lower *l, uint32_t tensor)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const struct ir_tensor *t = &s->tensor[tensor];
+	uint64_t box = lower_box_bytes(s, t);
+	spyre_status status = SPYRE_SUCCESS;
+
+	if (!t->lx && box > SPAN_LIMIT)
+		return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
+				   "%s: Tensor%u: one core reaches over %" PRIu64 " bytes, the limit is %llu; divide the work over more cores or tile the tensor",
+				   s->file, tensor, box, SPAN_LIMIT);
+	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++) {
+		struct address *at = &l->address[tensor][c];
+
+		memset(at, 0, sizeof(*at));
+		if (!t->lx) {
+			status = resolve_hbm(l, tensor, c, at);
+			continue;
+		}
+		at->operand = SPYRE_VIEW_LX;
+		at->offset = (uint64_t)t->start[c];
+		if (box > SPYRE_LX_BYTES || at->offset > SPYRE_LX_BYTES - box)
+			return spyre_error(SPYRE_ERROR_LX_OVERFLOW,
+					   "%s: Tensor%u takes LX bytes %" PRIu64 " to %" PRIu64 ", a core has %u; plan smaller tiles",
+					   s->file, tensor, at->offset, at->offset + box,
+					   SPYRE_LX_BYTES);
+	}
+	return status;
+}
+
+/* Bytes of one step of @unit elements along a dim. */
+static uint64_t step_bytes(const struct ir_tensor *t, uint32_t dim, uint64_t unit)
+{
+	if (!lower_varies(t, dim))
+		return 0;
+	if (dim != t->stick)
+		return unit * t->stride[dim];
+	return unit < t->lanes ? unit * t->word : unit / t->lanes * t->stride[dim];
+}
+
+/* The units that a dim is walked in: sticks of the tensors, then @last; descending. */
+static uint32_t units_of(const struct ir_tensor *const *tensor, uint32_t num_tensors,
+			 uint32_t dim, uint64_t el, uint64_t last, uint64_t *unit)
+{
+	uint32_t n = 0;
+
+	for (uint64_t u = 256; u > last; u /= 2)
+		for (uint32_t i = 0; i < num_tensors; i++)
+			if (lower_varies(tensor[i], dim) && tensor[i]->stick == dim &&
+			    tensor[i]->lanes == u && u < el) {
+				unit[n++] = u;
+				break;
+			}
+	unit[n++] = last;
+	return n;
+}
+
+spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tensor *const *tensor,
+			uint32_t num_tensors, uint32_t lane_dim, const int64_t *el, uint32_t skip,
+			uint32_t reduce)
+{
+	for (uint32_t d = 0; d < l->sdsc->num_dims; d++) {
+		uint64_t unit[10], left = (uint64_t)el[d];
+		uint32_t n;
+
+		if (skip >> d & 1)
+			continue;
+		n = units_of(tensor, num_tensors, d, left, d == lane_dim ? nest->in.lanes : 1,
+			     unit);
+		for (uint32_t i = 0; i < n; i++) {
+			struct nest_dim *dim = &nest->dim[nest->num_dims++];
+
+			if (left % unit[i])
+				return lower_unsupported(l, "a core's share of %s is %" PRIu64 " elements, which is no multiple of %" PRIu64,
+							 l->sdsc->dim[d], left, unit[i]);
+			*dim = (struct nest_dim){ .count = left / unit[i],
+						  .reduce = reduce >> d & 1 };
+			for (uint32_t t = 0; t < num_tensors; t++)
+				dim->stride[t] = step_bytes(tensor[t], d, unit[i]);
+			left = unit[i];
+		}
+	}
+	return SPYRE_SUCCESS;
+}
+
+spyre_status lower_sdsc(struct lower *l)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	spyre_status status;
+	size_t i;
+
+	for (i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (!strcmp(operations[i].name, s->op))
+			break;
+	if (i == sizeof(operations) / sizeof(operations[0]))
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: opFuncName \"%s\": the card has no rule for this operation (docs/unsupported.md lists what it has)",
+				   s->file, s->op);
+	if (s->num_inputs < operations[i].inputs)
+		return spyre_error(SPYRE_ERROR_PARSE, "%s: %s takes %u inputs, inputLabeledDs has %u",
+				   s->file, s->op, operations[i].inputs, s->num_inputs);
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		status = resolve_tensor(l, t);
+		if (status != SPYRE_SUCCESS)
+			return status;
+	}
+	status = encoder_phase(l->encoder);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	return operations[i].lower(l, operations[i].func);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowering: one SDSC to the phases of a program. Internal. */
+#ifndef SPYRE_SDSC_LOWER_H
+#define SPYRE_SDSC_LOWER_H
+
+#include "libspyre/sdsc/encode.h"
+#include "libspyre/sdsc/ir.h"
+
+#define SPAN_LIMIT (256ull << 20)	/* bytes of a tensor that one core reaches */
+
+/* Where a tensor starts for one core. */
+struct address {
+	uint16_t operand;
+	uint64_t offset;
+	uint64_t turn[SPYRE_MAX_LOOPS];
+};
+
+struct lower {
+	struct encoder *encoder;
+	const struct ir_bundle *bundle;
+	const struct ir_stmt *stmt;
+	const struct ir_sdsc *sdsc;
+	bool baked_pool;		/* segment 0 of baked addresses is the pool */
+	uint32_t scratch;		/* first LX byte that no tensor of the bundle uses */
+	/* by tensor and index into sdsc->core[] */
+	struct address address[IR_MAX_TENSORS][SPYRE_MAX_CORES];
+};
+
+/*
+ * A loop nest of an instruction before it is fitted to the machine's limits:
+ * any number of dims up to NEST_MAX_DIMS, any counts, any order.
+ */
+#define NEST_MAX_DIMS 20u
+
+struct nest_dim {
+	uint64_t count;
+	bool reduce;
+	uint64_t stride[SPYRE_MAX_VIEWS];
+};
+
+struct nest {
+	struct spyre_instr in;		/* counts and masks are filled by nest_emit() */
+	struct spyre_view view[SPYRE_MAX_VIEWS];	/* strides likewise */
+	uint32_t num_dims;
+	struct nest_dim dim[NEST_MAX_DIMS];
+};
+
+/* Orders, merges and splits the dims and adds the instructions that result. */
+spyre_status nest_emit(struct lower *l, struct nest *nest);
+
+/* lower.c */
+spyre_status lower_sdsc(struct lower *l);
+spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct address *at);
+/* Last byte (exclusive) of one core's box, from its start. */
+uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
+bool lower_varies(const struct ir_tensor *t, uint32_t dim);
+
+/*
+ * Adds the iteration dims to a nest whose views are those of @tensor[]; the
+ * lanes are along dim @lane_dim, @nest->in.lanes elements of it. Dims with a
+ * bit in @skip are left out, those in @reduce are reduced. @el: the core's box.
+ */
+spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tensor *const *tensor,
+			uint32_t num_tensors, uint32_t lane_dim, const int64_t *el, uint32_t skip,
+			uint32_t reduce);
+
+/* One per kind of operation. */
+spyre_status lower_pointwise(struct lower *l, enum spyre_func func);
+spyre_status lower_reduce(struct lower *l, enum spyre_func func);
+spyre_status lower_matmul(struct lower *l, enum spyre_func func);
+spyre_status lower_restickify(struct lower *l, enum spyre_func func);
+
+/*
+ * Partial results: cores whose output address is the same each compute into
+ * an fp32 tile in LX; in a second phase the first of them adds up all tiles in
+ * core order over the ring and stores the result once.
+ */
+struct partial {
+	bool active;
+	/* The first core (index) with the same output, for each core index. */
+	uint32_t leader[SPYRE_MAX_CORES];
+	uint32_t absent;		/* cores (index mask) that have nothing to add */
+	struct ir_tensor tile;
+	struct address tile_address;
+};
+
+spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p);
+/* Whether this core computes into the tile. */
+bool partial_core(const struct partial *p, const struct ir_sdsc *s, uint32_t core);
+spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyre_func func,
+			     uint32_t scale_bits);
+
+#endif /* SPYRE_SDSC_LOWER_H */

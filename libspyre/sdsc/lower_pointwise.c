@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/* Pointwise operations: SFU instructions, or plain moves. */
+#include <string.h>
+
+#include "libspyre/sdsc/lower.h"
+
+static bool arithmetic(enum spyre_fmt format)
+{
+	return format == SPYRE_FMT_SEN169_FP16 || format == SPYRE_FMT_IEEE_FP32 ||
+	       format == SPYRE_FMT_IEEE_FP16 || format == SPYRE_FMT_BFLOAT16;
+}
+
+/* Lanes run along the output's stick; what does not vary there is one value for all. */
+static spyre_status check_tensor(struct lower *l, const struct ir_tensor *t, uint32_t lane_dim,
+				 uint32_t index)
+{
+	if (lower_varies(t, lane_dim) && t->stick != lane_dim)
+		return lower_unsupported(l, "Tensor%u has its sticks along %s, the output along %s; restickify it first",
+					 index, l->sdsc->dim[t->stick], l->sdsc->dim[lane_dim]);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status check_output(struct lower *l, const struct ir_tensor *out)
+{
+	for (uint32_t d = 0; d < l->sdsc->num_dims; d++)
+		if (l->sdsc->el[d] > 1 && !lower_varies(out, d))
+			return lower_unsupported(l, "the output does not vary along %s",
+						 l->sdsc->dim[d]);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status emit_core(struct lower *l, const struct nest *model,
+			      const struct ir_tensor *const *tensor, const uint32_t *index,
+			      uint32_t core)
+{
+	struct nest nest = *model;
+	spyre_status status;
+
+	status = encoder_stream(l->encoder, l->sdsc->core[core]);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	for (uint32_t i = 0; i < nest.in.num_views; i++) {
+		lower_view(&nest.view[i], tensor[i], &l->address[index[i]][core]);
+		if (!lower_varies(tensor[i], tensor[0]->stick))
+			nest.view[i].lanes = SPYRE_LANES_SPLAT;
+	}
+	return nest_emit(l, &nest);
+}
+
+spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const struct ir_tensor *tensor[SPYRE_MAX_VIEWS];
+	uint32_t index[SPYRE_MAX_VIEWS], lane_dim = s->tensor[s->output].stick;
+	uint32_t views = func >= SPYRE_FUNC_WHERE ? 4 : func >= SPYRE_FUNC_ADD ? 3 : 2;
+	struct nest nest = { .in = { .opcode = SPYRE_OP_SFU, .func = (uint16_t)func,
+				     .num_views = (uint8_t)views } };
+	bool splat = false, raw = true;
+	spyre_status status;
+
+	for (uint32_t i = 0; i < views; i++) {
+		index[i] = i ? s->input[i - 1] : s->output;
+		tensor[i] = &s->tensor[index[i]];
+		status = check_tensor(l, tensor[i], lane_dim, index[i]);
+		if (status != SPYRE_SUCCESS)
+			return status;
+		if (!lower_varies(tensor[i], lane_dim))
+			splat = true;
+		else if (!nest.in.lanes || tensor[i]->lanes < nest.in.lanes)
+			nest.in.lanes = tensor[i]->lanes;
+		raw = raw && tensor[i]->format == tensor[0]->format;
+	}
+	status = check_output(l, tensor[0]);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	if (!nest.in.lanes)	/* one element in all: the first lane of a stick */
+		nest.in.lanes = 1;
+	if (func == SPYRE_FUNC_IDENTITY && raw && !splat) {
+		nest.in.opcode = SPYRE_OP_MOVE;
+		nest.in.func = SPYRE_FUNC_NONE;
+	}
+	for (uint32_t i = 0; i < views && nest.in.opcode == SPYRE_OP_SFU; i++)
+		if (!arithmetic(tensor[i]->format))
+			return lower_unsupported(l, "Tensor%u is %s, the SFU computes on SEN169_FP16, IEEE_FP32, IEEE_FP16 and BFLOAT16",
+						 index[i],
+						 spyre_format_name((spyre_format)tensor[i]->format));
+	status = lower_dims(l, &nest, tensor, views, lane_dim, s->el, 0, 0);
+	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++)
+		status = emit_core(l, &nest, tensor, index, c);
+	return status;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of the spyre command share. */
+#ifndef TOOLS_CHECK_H
+#define TOOLS_CHECK_H
+
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The text must name @part: the file, the offset, what was found. */
+#define ck_mentions(why, part) \
+	ck_assert_msg(strstr((why).s, part), "'%s' does not mention '%s'", (why).s, part)
+
+static char folder[64];
+
+static inline void make_folder(void)
+{
+	strcpy(folder, "/tmp/spyre-tools-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static inline void remove_folder(void)
+{
+	ck_assert_int_eq(rmdir(folder), 0);
+}
+
+static inline int run_case(const char *name, TCase *tests)
+{
+	Suite *suite = suite_create(name);
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif /* TOOLS_CHECK_H */

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Bundles written and run by the spyre command.
+set -u
+spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+number=0
+
+report() { # STATUS NAME [FILE]
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		[ $# -lt 3 ] || sed 's/^/# /' "$3"
+	fi
+}
+
+# NAME EXPECTED OP OPERAND...: builds and launches on ones; all of the first
+# printed row is EXPECTED.
+computes() {
+	name=$1 expected=$2 op=$3
+	shift 3
+	{ "$spyre" build "$op" "$@" "$work/$name" && "$spyre" launch "$@" "$work/$name"; } \
+		>"$work/out" 2>&1 &&
+		awk -v want="$expected" '
+			found && !rows++ { for (i = 1; i <= NF; i++) if ($i != "…") {
+				n++; if ($i != want) bad++ } }
+			/^output/ { found = 1 }
+			END { exit !(n && !bad) }' "$work/out"
+	report $? "$name of ones is $expected" "$work/out"
+}
+
+computes add 2 add -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16
+computes add_fp32 2 add -i 64x128@fp32 -i 64x128@fp32 -o 64x128@fp32
+computes add_bias 2 add -i 64x128@fp16 -i 128@fp16 -o 64x128@fp16
+computes mul 1 mul -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16
+computes relu 1 relu -i 100x150@fp16 -o 100x150@fp16
+computes sum 256 sum -i 64x256@fp16 -o 64@fp16
+computes matmul 1024 matmul -i 512x1024@fp16 -i 1024x256@fp16 -o 512x256@fp16
+computes matmul_narrow 64 matmul -i 32x64@fp16 -i 64x10@fp16 -o 32x10@fp16
+
+computes matmul_padded 150 matmul -i 100x150@fp16 -i 150x70@fp16 -o 100x70@fp16
+computes bmm 256 matmul -i 8x128x256@fp16 -i 8x256x128@fp16 -o 8x128x128@fp16
+
+# A file in, a file out, and in again: 1 + 1 = 2, 2 + 2 = 4.
+"$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16="$work/two.npy" "$work/add" \
+	>"$work/out" 2>&1 &&
+	"$spyre" launch -i "$work/two.npy" -i "$work/two.npy@fp16" -o 96x320@fp16 "$work/add" \
+		>"$work/out" 2>&1 && grep -q '^ *4 *4 *4 ' "$work/out"
+report $? "files in and out" "$work/out"
+
+# A shape in a file that is not what the kernel takes.
+"$spyre" launch -i "$work/two.npy" -i 96x64@fp16 -o 96x320@fp16 "$work/add" \
+	>"$work/out" 2>"$work/err"
+[ $? = 1 ] && grep -q SPYRE_ERROR_ARGUMENT_MISMATCH "$work/err"
+report $? "a wrong shape is refused" "$work/err"
+"$spyre" launch -i "$work/two.npy" -o 96x320@fp16 "$work/add" >"$work/out" 2>"$work/err"
+[ $? = 1 ] && grep -q SPYRE_ERROR_ARGUMENT_MISMATCH "$work/err"
+report $? "a missing argument is refused" "$work/err"
+"$spyre" launch -i 96x320@fp16 -o 96x320@fp16 "$work/none" >"$work/out" 2>"$work/err"
+[ $? = 1 ] && grep -q SPYRE_ERROR_FILE "$work/err"
+report $? "a missing bundle is refused" "$work/err"
+"$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16=/dev/full "$work/add" \
+	>"$work/out" 2>"$work/err"
+[ $? = 1 ] && grep -q "/dev/full" "$work/err"
+report $? "an output that cannot be written is an error" "$work/err"
+"$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" >/dev/full \
+	2>"$work/err"
+[ $? = 1 ] && grep -q "standard output" "$work/err"
+report $? "lost text is an error" "$work/err"
+
+# Seeds: the same one gives the same bytes, on any stream; another one does not.
+sum() {
+	"$spyre" launch "$@" -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" |
+		sed -n 's/.*checksum \([0-9a-f]*\).*/\1/p'
+}
+one=$(sum --seed 1) again=$(sum --seed 1 --stream 40 --repeat 3 --stats) two=$(sum --seed 2)
+echo "$one $again $two" >"$work/out"
+[ -n "$one" ] && [ "$one" = "$again" ] && [ "$one" != "$two" ]
+report $? "seeds" "$work/out"
+
+# Statistics: modelled cycles are there and JSON has the same.
+"$spyre" launch --repeat 5 --stats -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" \
+	>"$work/out" 2>&1
+cycles=$(awk '/^modelled cycles/ { print $3 }' "$work/out")
+"$spyre" launch --repeat 5 --json -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" \
+	>"$work/json" 2>&1
+[ "${cycles:-0}" -gt 0 ] && grep -q '^launches  *5$' "$work/out" &&
+	grep -q "\"cycles\":{\"min\":$cycles,\"median\":$cycles}" "$work/json"
+report $? "statistics" "$work/out"
+
+# A case: random inputs are saved, and read again give the same output.
+cat >"$work/add/case.json" <<END
+{ "inputs": [
+  { "arg_index": 0, "shape": [96, 320], "dtype": "fp16", "device_dtype": "SEN169_FP16",
+    "device_size": [5, 96, 64], "stride_map": [64, 320, 1], "pad": "poison", "init": "randn" },
+  { "arg_index": 1, "shape": [96, 320], "dtype": "bf16", "device_dtype": "SEN169_FP16",
+    "device_size": [5, 96, 64], "stride_map": [64, 320, 1], "init": "ints" } ],
+  "outputs": [
+  { "arg_index": 2, "shape": [96, 320], "dtype": "fp32", "device_dtype": "SEN169_FP16",
+    "device_size": [5, 96, 64], "stride_map": [64, 320, 1], "device_bytes": 61440 } ],
+  "reference": "in0+in1", "symbolic": true }
+END
+"$spyre" launch --case "$work/add/case.json" --seed 5 --outputs "$work/a" >"$work/out" 2>&1 &&
+	[ -s "$work/a/in0.npy" ] && [ -s "$work/a/in1.npy" ] &&
+	"$spyre" launch --case "$work/add/case.json" --inputs "$work/a" --outputs "$work/b" \
+		"$work/add" >>"$work/out" 2>&1 && cmp "$work/a/out0.npy" "$work/b/out0.npy" &&
+	[ ! -e "$work/b/in0.npy" ]
+report $? "a case, with made and with read inputs" "$work/out"
+"$spyre" launch --case "$work/add/case.json" --inputs "$work" >"$work/out" 2>"$work/err"
+[ $? = 2 ] && grep -q "$work/in0.npy: No such file" "$work/err"
+report $? "a case without its inputs" "$work/err"
+cp "$work/two.npy" "$work/in0.npy"
+"$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" >/dev/null
+cp "$work/b/out0.npy" "$work/in1.npy"
+"$spyre" launch --case "$work/add/case.json" --inputs "$work" >"$work/out" 2>&1
+report $? "fp32 files for a bf16 input are converted" "$work/out"
+echo "1..$number"

@@ -1,0 +1,124 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# The spyre command without a bundle: help, bad usage, what completion offers.
+set -u
+spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
+src=${SPYRE_SRCDIR:?}
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+number=0
+
+report() { # STATUS NAME [FILE]
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		[ $# -lt 3 ] || sed 's/^/# /' "$3"
+	fi
+}
+
+# STATUS TEXT ARGUMENT...: exits so and says that on stderr, nothing on stdout.
+refused() {
+	want=$1 text=$2
+	shift 2
+	"$spyre" "$@" >"$work/out" 2>"$work/err"
+	got=$?
+	good=1
+	[ $got = "$want" ] && [ ! -s "$work/out" ] && grep -qF -e "$text" "$work/err" && good=0
+	echo "exit status $got" >>"$work/err"
+	report $good "spyre $*" "$work/err"
+}
+
+# ARGUMENT...: exits 0 with something on stdout and nothing on stderr.
+accepted() {
+	"$spyre" "$@" >"$work/out" 2>"$work/err" && [ -s "$work/out" ] && [ ! -s "$work/err" ]
+	report $? "spyre $*" "$work/err"
+}
+
+accepted --help
+accepted help
+accepted version
+accepted --version
+for command in launch build info doctor; do
+	accepted help $command
+	accepted $command --help
+done
+accepted info
+accepted info --json
+
+refused 2 "no command given"
+refused 2 "no command 'lunch'" lunch
+refused 2 "no command 'lunch'" help lunch
+refused 2 "no option '--nope'" launch --nope
+refused 2 "option '--seed' needs a value" launch --seed
+refused 2 "no bundle directory" launch -i 4x4@fp16 -o 4x4@fp16
+refused 2 "no output given" launch -i 4x4@fp16 "$work"
+refused 2 "'4y4@fp16': expected 'x' or '@' at character 2" launch -i 4y4@fp16 -o 4@fp16 "$work"
+refused 2 "no format 'fp17'" launch -i 4@fp17 -o 4@fp16 "$work"
+refused 2 "a second one" launch -o 4@fp16 "$work" "$work"
+refused 2 "--repeat takes a number" launch --repeat 0 -o 4@fp16 "$work"
+refused 2 "--device takes a number" launch --device x -o 4@fp16 "$work"
+refused 2 "--stream takes a number from 0 to 64" launch --stream 65 -o 4@fp16 "$work"
+refused 2 "go with --case" launch --inputs "$work" -o 4@fp16 "$work"
+refused 2 "do not go with it" launch --case x.json -o 4@fp16 "$work"
+refused 2 "x.json: No such file" launch --case x.json
+refused 2 "$work/no.npy: No such file" launch -i "$work/no.npy" -o 4@fp16 "$work"
+refused 2 "no operation given" build
+refused 2 "no operation 'madd'; there are add, " build madd -o 4@fp16 "$work"
+refused 2 "needs -i for each input" build add -o 4x64@fp16 "$work/b"
+refused 2 "an operation has one output" build add -o 4@fp16 -o 4@fp16 "$work/b"
+refused 2 "not from files" build add -i a.npy -o 4@fp16 "$work/b"
+refused 2 "--cores takes a number from 1 to 32" build add --cores 33 "$work/b"
+refused 2 "info takes no arguments" info x
+refused 2 "no option '--nope'" doctor --nope
+refused 1 "SPYRE_ERROR_NO_DEVICE" launch --device 900 -i 4x64@fp16 -o 4x64@fp16 "$work"
+
+# Files of a case that are not what they should be.
+bad_case() { # TEXT CONTENT
+	printf '%s' "$2" >"$work/case.json"
+	refused 2 "$1" launch --case "$work/case.json"
+}
+bad_case "inputs: expected an array" '{}'
+bad_case "inputs: expected an array" '[1]'
+bad_case "offset" '{"inputs": ['
+bad_case "inputs[0]: expected an object" '{"inputs": [3], "outputs": []}'
+bad_case "inputs[0].arg_index" '{"inputs": [{"arg_index": -1}], "outputs": []}'
+bad_case "inputs[0].init" '{"inputs": [{"arg_index": 0, "init": "x"}], "outputs": []}'
+bad_case "inputs[0].shape" '{"inputs": [{"arg_index": 0, "shape": "4"}], "outputs": []}'
+bad_case "inputs[0].shape" '{"inputs": [{"arg_index": 0, "shape": [4.5]}], "outputs": []}'
+bad_case "inputs[0].shape" \
+	'{"inputs": [{"arg_index": 0, "shape": [18446744073709551615]}], "outputs": []}'
+bad_case "inputs[0].dtype" '{"inputs": [{"arg_index": 0, "shape": [4]}], "outputs": []}'
+operand='"shape": [64], "dtype": "fp16", "device_dtype": "SEN169_FP16", "device_size": [1, 64]'
+bad_case "inputs[0].stride_map" \
+	"{\"inputs\": [{\"arg_index\": 0, $operand, \"stride_map\": [1]}], \"outputs\": []}"
+bad_case "inputs[0].device_bytes: 7, but device_size takes 128" \
+	"{\"inputs\": [{\"arg_index\": 0, $operand, \"stride_map\": [64, 1],
+	\"device_bytes\": 7}], \"outputs\": []}"
+bad_case "arg_index 0 appears twice" \
+	"{\"inputs\": [{\"arg_index\": 0, $operand, \"stride_map\": [64, 1]}],
+	\"outputs\": [{\"arg_index\": 0, $operand, \"stride_map\": [64, 1]}]}"
+bad_case "arg_index 9 of 1 operands" \
+	"{\"inputs\": [{\"arg_index\": 9, $operand, \"stride_map\": [64, 1]}], \"outputs\": []}"
+awk 'BEGIN { for (i = 0; i < 200000; i++) printf "["; }' >"$work/deep"
+bad_case "offset" "$(cat "$work/deep")"
+
+# Every operation of the builder is completed.
+"$spyre" help build | sed -n '/^OP is one of/,$p' | tr -d ',.' | tr '\n' ' ' |
+	sed 's/^OP is one of //; s/ *$/\n/' >"$work/help"
+sed -n "s/.*words='\(add [^-']*\)'.*/\1/p" "$src/tools/completions/spyre" >"$work/completion"
+[ -s "$work/help" ] && diff "$work/help" "$work/completion" >"$work/diff"
+report $? "completion of operations" "$work/diff"
+
+# Every long option of the help is known to the completion, and the reverse.
+for command in launch build info doctor; do
+	"$spyre" help $command | grep -o -e '--[a-z]\+' | sort -u >"$work/help"
+	sed -n "/^	$command)/,/;;/p; /^	[a-z]* | $command)/,/;;/p; /^	$command | [a-z]*)/,/;;/p" \
+		"$src/tools/completions/spyre" | grep -o -e '--[a-z]\+' |
+		grep -vx -e --help | sort -u >"$work/completion"
+	grep -vx -e --help "$work/help" | diff - "$work/completion" >"$work/diff"
+	report $? "completion of $command" "$work/diff"
+done
+echo "1..$number"
