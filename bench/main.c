@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* spyre-bench: every figure the README quotes. scripts/bench runs it. */
+#define _GNU_SOURCE
 #include "bench/bench.h"
 
 #include <getopt.h>
@@ -110,7 +111,7 @@ int main(int argc, char **argv)
 			return 2;
 	}
 	snprintf(threads, sizeof(threads), "%d", options.threads);
-	setenv("SPYRE_THREADS", threads, 1);
+	setenv("SPYRE_EMBEDDED_THREADS", threads, 1);
 
 	bench_print_machine(&options);
 	for (size_t i = 0; i < SUITE_SIZE; i++) {

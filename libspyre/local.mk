@@ -24,7 +24,6 @@ libspyre_libcore_la_SOURCES += libspyre/backend/embedded_memory.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_queue.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_worker.c
 libspyre_libcore_la_SOURCES += libspyre/backend/futex.h
-libspyre_libcore_la_SOURCES += libspyre/layout/transfer.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/chunk.c
@@ -55,7 +54,6 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/visible.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/work.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/zeroing.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/bundle.h
 include libspyre/layout/local.mk
 include libspyre/sdsc/local.mk
 

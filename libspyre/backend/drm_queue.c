@@ -43,9 +43,14 @@ static spyre_status create_queue(struct spyre_drm_card *card, int priority,
 		.priority = priority < 0 ? DRM_SPYRE_PRIORITY_HIGH : DRM_SPYRE_PRIORITY_LOW,
 	};
 
-	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args))
+	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args)) {
+		if (errno == ENOSPC)
+			return spyre_error(SPYRE_ERROR_SYSTEM,
+					   "%s: this context has as many queues as a card gives it; destroy streams that are not used",
+					   card->base.properties.node);
 		return spyre_drm_error(card, errno,
 				       "DRM_IOCTL_SPYRE_QUEUE_CREATE of priority %d", priority);
+	}
 	queue->id = args.queue_id;
 	return SPYRE_SUCCESS;
 }

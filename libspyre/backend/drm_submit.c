@@ -23,6 +23,7 @@ static void init_args(struct spyre_drm_queue *queue, uint32_t num_cbs, uint32_t 
 {
 	*args = (struct drm_spyre_submit){
 		.queue_id = queue->id,
+		.error_cb = UINT32_MAX,
 		.cbs = {
 			.stride = sizeof(queue->cbs[0]),
 			.count = num_cbs,
@@ -113,6 +114,39 @@ static void reset_results(struct spyre_drm_queue *queue, const struct spyre_subm
 			      memory_order_release);
 }
 
+/* The kernel named a command that it does not take. */
+static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint32_t index,
+				  const struct spyre_submission *submission)
+{
+	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
+	const char *name = spyre_drm_command_name(&submission->commands[index]);
+	const struct drm_spyre_cb *cb = &queue->cbs[index];
+	enum spyre_stop stop = SPYRE_STOP_NONE;
+	uint64_t bytes;
+
+	if (error == EFAULT)
+		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
+				   "%s: DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes, host %p) reaches device or host memory that is not mapped or may not be written; allocate it, and keep it until the stream got past the command",
+				   card->base.properties.node, queue->id, index,
+				   submission->num_commands, name, (unsigned long long)cb->dst,
+				   (unsigned long long)cb->src, (unsigned long long)cb->size,
+				   (void *)(uintptr_t)cb->host_addr);
+	/* The kernel's check of descriptors is this one. */
+	if (error == EINVAL && cb->type == DRM_SPYRE_CB_DMA)
+		stop = spyre_dma_check(submission->commands[index].dma.desc, &bytes, NULL);
+	if (stop != SPYRE_STOP_NONE)
+		return spyre_error(stop == SPYRE_STOP_DMA_FORMAT ? SPYRE_ERROR_FORMAT
+								 : SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s): the DMA engine does not take the descriptor: %s",
+				   card->base.properties.node, queue->id, index,
+				   submission->num_commands, name, spyre_stop_name(stop));
+	return spyre_drm_error(card, error,
+			       "DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes)",
+			       queue->id, index, submission->num_commands, name,
+			       (unsigned long long)cb->dst, (unsigned long long)cb->src,
+			       (unsigned long long)cb->size);
+}
+
 static spyre_status submit_error(struct spyre_drm_queue *queue, int error,
 				 const struct spyre_submission *submission,
 				 const struct drm_spyre_submit *args)
@@ -120,18 +154,14 @@ static spyre_status submit_error(struct spyre_drm_queue *queue, int error,
 	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
 	struct drm_spyre_queue_query query = { .queue_id = queue->id };
 
+	if (args->error_cb < submission->num_commands)
+		return command_error(queue, error, args->error_cb, submission);
 	if (error == ECANCELED && !drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_QUERY, &query))
 		return spyre_drm_error(card, error,
 				       "DRM_IOCTL_SPYRE_SUBMIT on queue %u, which failed after %llu of %llu jobs with %s (errno %d)",
 				       queue->id, (unsigned long long)query.completed,
 				       (unsigned long long)query.submitted, strerror(-query.error),
 				       -query.error);
-	if (args->error_cb < submission->num_commands && (error == EINVAL || error == ENOENT ||
-							  error == EFAULT || error == ERANGE))
-		return spyre_drm_error(card, error,
-				       "DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s)",
-				       queue->id, args->error_cb, submission->num_commands,
-				       spyre_drm_command_name(&submission->commands[args->error_cb]));
 	return spyre_drm_error(card, error,
 			       "DRM_IOCTL_SPYRE_SUBMIT on queue %u of %u commands and %u waits",
 			       queue->id, submission->num_commands, submission->num_waits);

@@ -26,10 +26,10 @@ tests_unit_sdsc_compile_CFLAGS = $(sdsc_test_cflags)
 tests_unit_sdsc_compile_LDADD = $(sdsc_test_libs) $(LIBM)
 TESTS += tests/unit/sdsc_compile
 
-check_PROGRAMS += tests/fuzz/bundle
-tests_fuzz_bundle_CFLAGS = $(sdsc_test_cflags)
-tests_fuzz_bundle_LDADD = $(sdsc_test_libs)
-TESTS += tests/fuzz/bundle
+check_PROGRAMS += tests/unit/sdsc_fuzz
+tests_unit_sdsc_fuzz_CFLAGS = $(sdsc_test_cflags)
+tests_unit_sdsc_fuzz_LDADD = $(sdsc_test_libs)
+TESTS += tests/unit/sdsc_fuzz
 endif
 EXTRA_DIST += tests/conformance/run.py tests/conformance/ORIGIN.md
 EXTRA_DIST += tests/conformance/bundles

@@ -61,7 +61,7 @@ static void print_head(const struct smi_snapshot *snapshot)
 	snprintf(library, sizeof(library), "%u.%u.%u", version >> 16, version >> 8 & 0xff,
 		 version & 0xff);
 	printf("%s\n%s\n", date, line);
-	printf("| SPYRE-SMI %-11.11s  Driver Version: %-12.12s  Library Version: %-8.8s|\n", VERSION,
+	printf("| SPYRE-SMI %-11.11s  Driver Version: %-11.11s  Library Version: %-8.8s|\n", VERSION,
 	       driver_version(snapshot), library);
 	puts("|----------------------------------+-------------------------+-----------------|");
 	puts("| Card  Name              Backend  | Bus-Id             Host |     Jobs  Fails |");
@@ -109,7 +109,7 @@ static void print_process(const spyre_telemetry_process *process)
 	else
 		snprintf(user, sizeof(user), "%" PRIu32, process->uid);
 	print_mib(memory, sizeof(memory), process->memory_used);
-	printf("| %4d %10" PRId32 "  %-12.12s  %-31.31s %14.14s |\n", process->card, process->pid,
+	printf("| %4d %10" PRId32 "  %-12.12s  %-30.30s %14.14s |\n", process->card, process->pid,
 	       user, process->name, memory);
 }
 

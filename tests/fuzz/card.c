@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "tests/fuzz/card.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATIENCE 64u
+
+static void parallel(struct spyre_host *host, struct spyre_worker *self, u32 n, spyre_work_fn fn,
+		     void *arg)
+{
+	for (u32 i = 0; i < n; i++)
+		fn(arg, i, self);
+}
+
+static bool should_stop(struct spyre_host *host, void *job)
+{
+	struct fuzz_card *card = job;
+
+	if (!card->patience)
+		return true;
+	card->patience--;
+	return false;
+}
+
+static void add_unit(struct fuzz_card *card, const char *name, bool can_run)
+{
+	const struct spyre_unit *unit = can_run ? spyre_unit_find(name) : NULL;
+
+	if (unit)
+		card->unit[card->num_units++] = unit;
+}
+
+static void make_card(struct fuzz_card *card)
+{
+	bool avx2 = false, avx512 = false;
+
+#ifdef __x86_64__
+	__builtin_cpu_init();
+	avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		 __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+#endif
+	card->host.parallel = parallel;
+	card->host.should_stop = should_stop;
+	card->worker.scratch = aligned_alloc(64, SPYRE_SCRATCH_BYTES);
+	add_unit(card, "scalar", true);
+	add_unit(card, "avx2", avx2);
+	add_unit(card, "avx512", avx512);
+	if (!card->worker.scratch || !card->num_units)
+		fuzz_fail("no memory, or no arithmetic unit");
+}
+
+struct fuzz_card *fuzz_card(void)
+{
+	static struct fuzz_card card;
+
+	if (!card.num_units)
+		make_card(&card);
+	card.patience = PATIENCE;
+	return &card;
+}
+
+uint8_t *fuzz_card_memory(uint64_t bytes)
+{
+	void *memory = NULL;
+
+	if (posix_memalign(&memory, 128, bytes ? bytes : 1))
+		fuzz_fail("no memory for %llu bytes", (unsigned long long)bytes);
+	memset(memory, 0x3c, bytes);
+	return memory;
+}

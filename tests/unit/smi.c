@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/* spyre-smi as its users run it: arguments, exit statuses, CSV and JSON that parse. */
+#include "config.h"
+
+#include <check.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <yyjson.h>
+
+#include "tests/unit/fake_cards.h"
+
+static char output[1 << 16];
+
+/* Runs spyre-smi, standard output to output[], and returns its exit status. */
+static int smi(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static int smi(const char *format, ...)
+{
+	const char *build = getenv("SPYRE_BUILDDIR");
+	char command[4096];
+	va_list args;
+	size_t used;
+	FILE *pipe;
+	int status;
+
+	used = snprintf(command, sizeof(command), "'%s/tools/spyre-smi' ", build ? build : ".");
+	va_start(args, format);
+	used += vsnprintf(command + used, sizeof(command) - used, format, args);
+	va_end(args);
+	ck_assert_uint_lt(used + 16, sizeof(command));
+	strcat(command, " 2>/dev/null");
+	pipe = popen(command, "r");
+	ck_assert_ptr_nonnull(pipe);
+	used = fread(output, 1, sizeof(output) - 1, pipe);
+	output[used] = '\0';
+	status = pclose(pipe);
+	ck_assert(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void setup(void)
+{
+	char pages[128];
+
+	fake_begin();
+	snprintf(pages, sizeof(pages), "%s/pages", fake_root());
+	setenv("SPYRE_TELEMETRY_DIR", pages, 1);
+	unsetenv("SPYRE_DEVICES");
+	fake_file("/proc/uptime", "1\n");
+}
+
+static void two_cards(void)
+{
+	fake_card(0, 0, "/dev/null");
+	fake_card(1, 1, "/dev/zero");
+	fake_open_node(4242, "a,\"b", 5, "/dev/zero", 7, 437 << 10);
+}
+
+static int num_lines(void)
+{
+	int lines = 0;
+	char *at;
+
+	for (at = output; (at = strchr(at, '\n')); at++)
+		lines++;
+	return lines;
+}
+
+/* Cells of a CSV line, ", " between them, quotes taken off; -1 if it is malformed. */
+static int split(const char *line, char cells[][128], int capacity)
+{
+	int count = 0;
+	size_t used;
+
+	for (;;) {
+		bool quoted = *line == '"';
+
+		ck_assert_int_lt(count, capacity);
+		line += quoted;
+		for (used = 0; *line && *line != '\n'; line++) {
+			if (quoted ? *line == '"' && line[1] != '"' : *line == ',')
+				break;
+			if (*line == '"' && (!quoted || *++line != '"'))
+				return -1;
+			ck_assert_uint_lt(used, 127);
+			cells[count][used++] = *line;
+		}
+		cells[count++][used] = '\0';
+		if (quoted && *line++ != '"')
+			return -1;
+		if (*line == '\n' || !*line)
+			return count;
+		if (strncmp(line, ", ", 2))
+			return -1;
+		line += 2;
+	}
+}
+
+/* All names that --help-query-<what> lists; the strings live in @buffer. */
+static int list_fields(const char *what, char names[][64], char json[][64], int capacity)
+{
+	char *line, *end, *key;
+	int count = 0;
+
+	ck_assert_int_eq(smi("--help-query-%s", what), 0);
+	for (line = output; *line; line = strchr(line, '\n') + 1) {
+		if (*line != '"')
+			continue;
+		end = strchr(line + 1, '"');
+		ck_assert_int_lt(count, capacity);
+		snprintf(names[count], 64, "%.*s", (int)(end - line - 1), line + 1);
+		key = strstr(line, "JSON: ") + 6;
+		snprintf(json[count++], 64, "%.*s", (int)strcspn(key, "."), key);
+	}
+	return count;
+}
+
+START_TEST(no_cards)
+{
+	ck_assert_int_eq(smi(" "), 9);
+	ck_assert_str_eq(output, "");
+	ck_assert_int_eq(smi("-L"), 9);
+	ck_assert_int_eq(smi("--query-device=name --format=csv,noheader"), 9);
+	ck_assert_str_eq(output, "");
+	ck_assert_int_eq(smi("-l 0.01 -c 2"), 9);
+}
+END_TEST
+
+START_TEST(no_cards_is_still_json)
+{
+	yyjson_doc *doc;
+
+	ck_assert_int_eq(smi("--query-device=name --format=json"), 9);
+	doc = yyjson_read(output, strlen(output), 0);
+	ck_assert_ptr_nonnull(doc);
+	ck_assert(yyjson_is_arr(yyjson_obj_get(yyjson_doc_get_root(doc), "devices")));
+	yyjson_doc_free(doc);
+}
+END_TEST
+
+static const char *const bad_arguments[] = {
+	"--no-such-option", "-x", "extra", "-L -q", "-L --query-device=name",
+	"--query-device=", "--query-device=no.such", "--query-device=name,,uuid",
+	"--query-device=name,", "--query-device", "--query-compute-apps=memory.used",
+	"--query-device=name --format=xml", "--query-device=name --format=csv,json",
+	"--query-device=name --format=noheader", "--query-device=name --format=",
+	"--query-device=name --format=json,nounits", "--format=json", "--format=csv", "-L --format=csv",
+	"-q --format=csv", "-q -d NOISE", "-q -d", "-d MEMORY", "-l", "-l 0", "-l -1", "-l x",
+	"-l nan", "-l 1e9", "-l 1s", "-c 3", "-l 1 -c 0", "-l 1 -c -1", "-l 1 -c x", "--loop-ms=0",
+	"-i",
+};
+
+START_TEST(bad_argument)
+{
+	two_cards();
+	ck_assert_msg(smi("%s", bad_arguments[_i]) == 2, "%s", bad_arguments[_i]);
+	ck_assert_str_eq(output, "");
+}
+END_TEST
+
+START_TEST(card_that_is_not_there)
+{
+	two_cards();
+	ck_assert_int_eq(smi("-i 2"), 6);
+	ck_assert_int_eq(smi("-i 0,7 -L"), 6);
+	ck_assert_int_eq(smi("-i '' -L"), 6);
+	ck_assert_int_eq(smi("-i -1"), 6);
+}
+END_TEST
+
+START_TEST(chosen_cards)
+{
+	two_cards();
+	ck_assert_int_eq(smi("-L"), 0);
+	ck_assert_int_eq(num_lines(), 2);
+	ck_assert_int_eq(smi("-L -i 1"), 0);
+	ck_assert_int_eq(num_lines(), 1);
+	ck_assert_ptr_nonnull(strstr(output, "Card 1: Virtual Spyre (UUID: 0b5a9c3e-"));
+	ck_assert_int_eq(smi("-i 0B5A9C3E-0000-4000-8000-000000000000 -L"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "Card 0:"));
+	ck_assert_int_eq(smi("--id=spyre_vdev.1,1 -L"), 0);
+	ck_assert_int_eq(num_lines(), 1);
+	ck_assert_int_eq(smi("-i 0 --query-compute-apps=pid --format=csv,noheader"), 0);
+	ck_assert_str_eq(output, "");
+	ck_assert_int_eq(smi("-i 1 --query-compute-apps=pid --format=csv,noheader"), 0);
+	ck_assert_str_eq(output, "4242\n");
+}
+END_TEST
+
+START_TEST(screen_has_80_columns)
+{
+	const char *line;
+	size_t length;
+
+	two_cards();
+	fake_open_node(5, "with a name as long as the kernel can keep it, and longer", 5, "/dev/null",
+		       9, 99999999);
+	ck_assert_int_eq(smi(" "), 0);
+	ck_assert_ptr_nonnull(strstr(output, "3072MiB / 16384MiB"));
+	ck_assert_ptr_nonnull(strstr(output, "31W / 75W"));
+	ck_assert_ptr_nonnull(strstr(output, "4242"));
+	for (line = output; *line; line += length + 1) {
+		length = strcspn(line, "\n");
+		if (*line == '|' || *line == '+')
+			ck_assert_msg(length == 80, "%zu columns: %.*s", length, (int)length, line);
+		ck_assert_uint_le(length, 80);
+	}
+}
+END_TEST
+
+START_TEST(report)
+{
+	two_cards();
+	ck_assert_int_eq(smi("-q"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "Used                        : 3072 MiB"));
+	ck_assert_ptr_nonnull(strstr(output, "Name                    : a,\"b"));
+	ck_assert_int_eq(smi("-q -d MEMORY,CLOCK -i 0"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "1500 MHz"));
+	ck_assert_ptr_null(strstr(output, "UUID"));
+	ck_assert_ptr_null(strstr(output, "Card 1"));
+	ck_assert_int_eq(smi("-q --format=json"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "\"memory_used_bytes\":3221225472"));
+}
+END_TEST
+
+START_TEST(each_field_alone_as_csv)
+{
+	static char names[64][64], json[64][64], cells[4][128];
+	int count, i;
+
+	two_cards();
+	count = list_fields("device", names, json, 64);
+	ck_assert_int_gt(count, 25);
+	for (i = 0; i < count; i++) {
+		ck_assert_msg(smi("--query-device=%s --format=csv", names[i]) == 0, "%s", names[i]);
+		ck_assert_int_eq(num_lines(), 3);
+		ck_assert_int_eq(split(output, cells, 4), 1);
+		ck_assert_msg(!strncmp(cells[0], names[i], strlen(names[i])), "%s", cells[0]);
+	}
+	count = list_fields("compute-apps", names, json, 64);
+	ck_assert_int_gt(count, 5);
+	for (i = 0; i < count; i++) {
+		ck_assert_int_eq(smi("--query-compute-apps=%s --format=csv", names[i]), 0);
+		ck_assert_int_eq(num_lines(), 2);
+	}
+}
+END_TEST
+
+/* All fields of a table, joined. */
+static int all_fields(const char *what, char *joined, char json[][64])
+{
+	static char names[64][64];
+	int count = list_fields(what, names, json, 64), i;
+
+	joined[0] = '\0';
+	for (i = 0; i < count; i++)
+		sprintf(joined + strlen(joined), "%s%s", i ? "," : "", names[i]);
+	return count;
+}
+
+START_TEST(all_fields_as_csv)
+{
+	static char joined[4096], json[64][64], cells[64][128];
+	int count;
+	char *row;
+
+	two_cards();
+	fake_remove("/sys/devices/platform/spyre_vdev.0/power_mw");
+	count = all_fields("device", joined, json);
+	ck_assert_int_eq(smi("--query-device=%s --format=csv", joined), 0);
+	ck_assert_int_eq(num_lines(), 3);
+	ck_assert_int_eq(split(output, cells, 64), count);
+	row = strchr(output, '\n') + 1;
+	ck_assert_int_eq(split(row, cells, 64), count);
+	/* power.draw is gone; all the rest is still there. */
+	ck_assert_ptr_nonnull(strstr(row, ", [N/A], 75.00 W, 1500 MHz, 77, 2, 5.000 ms"));
+	ck_assert_ptr_nonnull(strstr(row, "18446744073709551614"));
+	count = all_fields("compute-apps", joined, json);
+	ck_assert_int_eq(smi("--query-compute-apps=%s --format=csv,noheader,nounits", joined), 0);
+	ck_assert_int_eq(num_lines(), 1);
+	ck_assert_int_eq(split(output, cells, 64), count);
+	ck_assert_str_eq(cells[0], "4242");
+	ck_assert_str_eq(cells[1], "a,\"b");
+	ck_assert_str_eq(cells[2], "437");
+}
+END_TEST
+
+START_TEST(csv_switches)
+{
+	two_cards();
+	ck_assert_int_eq(smi("-i 0 --query-gpu=memory.used,utilization.gpu,power.draw --format=csv"), 0);
+	ck_assert_str_eq(output, "memory.used [MiB], utilization.device [%], power.draw [W]\n"
+				 "3072 MiB, 0 %, 31.25 W\n");
+	ck_assert_int_eq(smi("-i 0 --query-gpu=memory.used,index --format=csv,nounits"), 0);
+	ck_assert_str_eq(output, "memory.used [MiB], index\n3072, 0\n");
+	ck_assert_int_eq(smi("-i 1 --query-gpu=index --format=csv,noheader"), 0);
+	ck_assert_str_eq(output, "1\n");
+}
+END_TEST
+
+/* Keys that hold names; everything else is a number or null. */
+static bool is_text(const char *key)
+{
+	static const char *const texts[] = {
+		"timestamp", "name", "uuid", "bus_id", "node", "backend", "driver_version",
+		"arithmetic", "process_name", "user", "device_name", "device_uuid", "device_bus_id",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		if (!strcmp(key, texts[i]))
+			return true;
+	return false;
+}
+
+static void check_json(const char *text, size_t length, const char *list, int entries,
+		       char json[][64], int count)
+{
+	yyjson_doc *doc = yyjson_read(text, length, 0);
+	yyjson_val *root, *array, *value;
+	int entry, i;
+
+	ck_assert_msg(doc != NULL, "%.*s", (int)length, text);
+	root = yyjson_doc_get_root(doc);
+	ck_assert_int_eq(yyjson_get_int(yyjson_obj_get(root, "schema_version")), 1);
+	ck_assert(yyjson_is_real(yyjson_obj_get(root, "timestamp_unix_seconds")));
+	array = yyjson_obj_get(root, list);
+	ck_assert_uint_eq(yyjson_arr_size(array), entries);
+	for (entry = 0; entry < entries; entry++) {
+		ck_assert_uint_eq(yyjson_obj_size(yyjson_arr_get(array, entry)), count);
+		for (i = 0; i < count; i++) {
+			value = yyjson_obj_get(yyjson_arr_get(array, entry), json[i]);
+			ck_assert_msg(value != NULL, "no key %s", json[i]);
+			ck_assert_msg(yyjson_is_null(value) ||
+				      (is_text(json[i]) ? yyjson_is_str(value) : yyjson_is_num(value)),
+				      "type of %s", json[i]);
+		}
+	}
+	yyjson_doc_free(doc);
+}
+
+START_TEST(all_fields_as_json)
+{
+	static char joined[4096], json[64][64];
+	int count;
+
+	two_cards();
+	fake_remove("/sys/devices/platform/spyre_vdev.0/power_mw");
+	fake_remove("/sys/devices/platform/spyre_vdev.0/uuid");
+	count = all_fields("device", joined, json);
+	/* Each key once, however often it was asked for. */
+	ck_assert_int_eq(smi("--query-device=%s,name --format=json", joined), 0);
+	ck_assert_int_eq(num_lines(), 1);
+	check_json(output, strlen(output), "devices", 2, json, count);
+	ck_assert_ptr_nonnull(strstr(output, "\"power_draw_watts\":null"));
+	ck_assert_ptr_nonnull(strstr(output, "\"power_draw_watts\":31.25"));
+	ck_assert_ptr_nonnull(strstr(output, "\"macs_total\":18446744073709551614"));
+	count = all_fields("compute-apps", joined, json);
+	ck_assert_int_eq(smi("--query-compute-apps=%s --format=json", joined), 0);
+	check_json(output, strlen(output), "processes", 1, json, count);
+}
+END_TEST
+
+START_TEST(loop_gives_one_object_per_line)
+{
+	char json[2][64] = { "index", "utilization_percent" };
+	char *line, *end;
+	int lines = 0;
+
+	two_cards();
+	ck_assert_int_eq(smi("--query-device=index,utilization.device --format=json -l 0.02 -c 3"), 0);
+	for (line = output; *line; line = end + 1, lines++) {
+		end = strchr(line, '\n');
+		ck_assert_ptr_nonnull(end);
+		check_json(line, end - line, "devices", 2, json, 2);
+	}
+	ck_assert_int_eq(lines, 3);
+	ck_assert_int_eq(smi("--query-device=index --format=csv --loop-ms=20 --count=3"), 0);
+	ck_assert_int_eq(num_lines(), 7);
+}
+END_TEST
+
+START_TEST(version_and_help)
+{
+	ck_assert_int_eq(smi("--version"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "spyre-smi " VERSION " (libspyre "));
+	ck_assert_int_eq(smi("--help"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "--query-compute-apps"));
+	ck_assert_int_eq(smi("--help > /dev/full"), 255);
+}
+END_TEST
+
+START_TEST(full_disk_is_an_error)
+{
+	two_cards();
+	ck_assert_int_eq(smi("-L > /dev/full"), 255);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("smi");
+	TCase *tcase = tcase_create("smi");
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_checked_fixture(tcase, setup, fake_end);
+	tcase_add_test(tcase, no_cards);
+	tcase_add_test(tcase, no_cards_is_still_json);
+	tcase_add_loop_test(tcase, bad_argument, 0,
+			    sizeof(bad_arguments) / sizeof(bad_arguments[0]));
+	tcase_add_test(tcase, card_that_is_not_there);
+	tcase_add_test(tcase, chosen_cards);
+	tcase_add_test(tcase, screen_has_80_columns);
+	tcase_add_test(tcase, report);
+	tcase_add_test(tcase, each_field_alone_as_csv);
+	tcase_add_test(tcase, all_fields_as_csv);
+	tcase_add_test(tcase, csv_switches);
+	tcase_add_test(tcase, all_fields_as_json);
+	tcase_add_test(tcase, loop_gives_one_object_per_line);
+	tcase_add_test(tcase, version_and_help);
+	tcase_add_test(tcase, full_disk_is_an_error);
+	suite_add_tcase(suite, tcase);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
