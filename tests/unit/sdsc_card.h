@@ -8,7 +8,7 @@
 
 #include <spyre/spyre.h>
 
-#define CARD_MAX_RANK 4
+#define CARD_MAX_RANK 7
 #define CARD_MAX_TENSORS 5
 
 struct card_tensor {
