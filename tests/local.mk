@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
+include tests/abi/local.mk
 include tests/build/build.mk
 include tests/unit/tools.mk
 include tests/fuzz/fuzz.mk
 include tests/unit/telemetry.mk
 include tests/unit/sdsc.mk
+include tests/unit/model.mk

@@ -51,7 +51,8 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 		const char *name = yyjson_get_str(key);
 		size_t len = strlen(name);
 
-		if (!strcmp(name, "name_") || !yyjson_is_int(yyjson_obj_iter_get_val(key)))
+		/* Later generators put empty objects next to the sizes. */
+		if (!strcmp(name, "name_") || yyjson_is_ctn(yyjson_obj_iter_get_val(key)))
 			continue;
 		json_find(&n, name, &at);
 		if (len < 2 || len > IR_NAME_BYTES || name[len - 1] != '_')

@@ -454,9 +454,9 @@ START_TEST(bad_arguments)
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, &zero, &t), SPYRE_ERROR_LAYOUT);
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, NULL, &t),
 			 SPYRE_ERROR_INVALID_ARGUMENT);
-	t.format = SPYRE_FORMAT_SENINT8;
+	t.format = SPYRE_FORMAT_SEN143_FP8;
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, &l, &t), SPYRE_ERROR_FORMAT);
-	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "SENINT8"));
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "SEN143_FP8"));
 	t.format = DL16;
 	l.arrangement = SPYRE_EA_DL16_TO_FP32;
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, &l, &t), SPYRE_ERROR_UNSUPPORTED);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* A program that runs too long costs its own queue and nobody else. */
+#include "abi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xf86drm.h>
+
+#include "prog.h"
+
+#define VA (64 * MIB)
+#define STICKS 1024u
+#define BYTES ((uint64_t)STICKS * STICK)
+
+/* A file with a queue and a program whose result is known. */
+struct worker {
+	int fd;
+	struct abi_queue queue;
+	struct abi_buf mem;	/* out, a, b */
+	uint32_t program;
+	uint64_t args[3];
+};
+
+static struct worker worker_init(int fd)
+{
+	struct abi_prog prog = abi_prog_add(1, STICKS);
+	struct worker w = { .fd = fd };
+	uint16_t *in;
+	uint32_t i;
+
+	w.queue = abi_queue(fd, 10000);
+	w.mem = abi_buf(fd, 3 * BYTES, DRM_SPYRE_BO_DEVICE, VA);
+	w.program = abi_prog_create(fd, &prog);
+	in = w.mem.map;
+	for (i = 0; i < 3; i++)
+		w.args[i] = VA + i * BYTES;
+	for (i = 0; i < BYTES; i++)	/* a and b, two bytes each */
+		in[BYTES / 2 + i] = abi_dl16((int)(i * 7 % 509) - 254);
+	return w;
+}
+
+static void worker_free(struct worker *w)
+{
+	abi_prog_destroy(w->fd, w->program);
+	abi_buf_free(w->fd, &w->mem);
+	abi_queue_free(&w->queue);
+}
+
+/* Runs the sum; the bytes must be those of @want, which the first run sets. */
+static void worker_check(struct worker *w, uint8_t *want, bool first, const char *when)
+{
+	struct drm_spyre_cb cb = abi_cb_exec(w->program, w->args, 3);
+
+	memset(w->mem.map, 0xee, BYTES);
+	tap_ret(abi_run(&w->queue, &cb, 1), 0, "%s: runs", when);
+	if (first)
+		memcpy(want, w->mem.map, BYTES);
+	else
+		tap_ok(!memcmp(want, w->mem.map, BYTES), "%s: the same bytes", when);
+}
+
+struct victim {
+	int fd;
+	struct abi_queue queue;
+	struct abi_buf mem;
+	uint32_t program;
+	uint64_t args[3];
+};
+
+static struct victim victim_init(int fd, uint32_t timeout_ms)
+{
+	struct abi_prog prog = abi_prog_long();
+	struct victim v = { .fd = fd };
+	int i;
+
+	v.queue = abi_queue(fd, timeout_ms);
+	v.mem = abi_buf(fd, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, 512 * MIB);
+	v.program = abi_prog_create(fd, &prog);
+	for (i = 0; i < 3; i++)
+		v.args[i] = v.mem.va + i * ABI_LONG_BYTES;
+	return v;
+}
+
+static void test_queue_dies(struct victim *v)
+{
+	struct drm_spyre_cb cbs[3] = {
+		abi_cb_timestamp(), abi_cb_exec(v->program, v->args, 3), abi_cb_timestamp(),
+	};
+	struct drm_spyre_cb_result *r = abi_results(&v->queue);
+	struct drm_spyre_queue_query query;
+	uint64_t start = abi_now_ns(), behind;
+	struct drm_spyre_submit args = {
+		.queue_id = v->queue.id,
+		.cbs = { .stride = sizeof(cbs[0]), .count = 1, .array = PTR(&cbs[0]) },
+		.result_handle = v->queue.results.handle,
+		.result_offset = 8 * sizeof(*r),
+	};
+
+	memset(r, 0, 16 * sizeof(*r));
+	tap_ret(abi_submit(&v->queue, cbs, 3, NULL), 0, "timeout: the long program is taken");
+	/* One more behind it, which will never start. */
+	tap_ret(abi_ioctl(v->fd, DRM_IOCTL_SPYRE_SUBMIT, &args), 0, "timeout: and one behind it");
+	tap_ret(abi_wait(&v->queue, 30000), 0, "timeout: its fence signals");
+	behind = (abi_now_ns() - start) / 1000000;
+	tap_ok(behind >= 90 && behind < 10000, "timeout: after %llu ms (limit 100)",
+	       (unsigned long long)behind);
+	tap_ret(r[0].status, 0, "timeout: the block before it is well");
+	tap_eq(r[1].state, DRM_SPYRE_CB_DONE, "timeout: its result is done");
+	tap_ret(r[1].status, -ETIME, "timeout: its status");
+	tap_eq(r[2].state, DRM_SPYRE_CB_DONE, "timeout: the block behind it is done");
+	tap_ret(r[2].status, -ECANCELED, "timeout: as cancelled");
+	for (start = abi_now_ns(); abi_now_ns() - start < 5000000000ull;)
+		if (__atomic_load_n(&r[8].state, __ATOMIC_ACQUIRE) == DRM_SPYRE_CB_DONE)
+			break;
+	tap_eq(r[8].state, DRM_SPYRE_CB_DONE, "timeout: the submission behind is done");
+	tap_ret(r[8].status, -ECANCELED, "timeout: as cancelled");
+	query = abi_queue_query(v->fd, v->queue.id);
+	tap_eq(query.state, DRM_SPYRE_QUEUE_KILLED, "timeout: the queue is killed");
+	tap_ret(query.error, -ETIME, "timeout: the queue's first error");
+	tap_eq(query.submitted, 2, "timeout: jobs taken");
+	tap_eq(query.completed, 2, "timeout: jobs finished");
+	tap_ret(abi_submit(&v->queue, cbs, 1, NULL), -ECANCELED, "timeout: it takes no more work");
+}
+
+int main(void)
+{
+	int fd = abi_open(), other = abi_open();
+	uint64_t used = abi_memory(fd).used;
+	uint8_t *want = malloc(BYTES);
+	struct worker same = worker_init(fd), apart = worker_init(other);
+	struct victim v = victim_init(fd, 100);
+	struct drm_spyre_card_info card = { 0 };
+	struct drm_spyre_counters counters = { 0 };
+	struct drm_spyre_dev_query query = { .size = sizeof(card), .pointer = PTR(&card) };
+	uint64_t errors;
+
+	worker_check(&same, want, true, "before, same file");
+	worker_check(&apart, want, false, "before, other file");
+	query = (struct drm_spyre_dev_query){ .type = DRM_SPYRE_DEV_QUERY_COUNTERS,
+					      .size = sizeof(counters), .pointer = PTR(&counters) };
+	abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
+	errors = counters.errors;
+	test_queue_dies(&v);
+	abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
+	tap_eq(counters.errors - errors, 2, "the card counted two failed jobs");
+	worker_check(&same, want, false, "after, same file, other queue");
+	worker_check(&apart, want, false, "after, other file");
+	abi_queue_free(&v.queue);
+	v.queue = abi_queue(fd, 100);
+	test_queue_dies(&v);
+	worker_check(&apart, want, false, "after the second, other file");
+	worker_free(&same);
+	worker_free(&apart);
+	abi_queue_free(&v.queue);
+	abi_prog_destroy(fd, v.program);
+	abi_buf_free(fd, &v.mem);
+	tap_ok(abi_memory_settles(fd, used), "all memory is back");
+	free(want);
+	return tap_done();
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The card is pulled out (sysfs unbind) while a program runs and memory is
+ * mapped. Run this last: the node is a new one afterwards.
+ */
+#include "abi.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xf86drm.h>
+
+#include "prog.h"
+
+#define DRIVER "/sys/bus/platform/drivers/spyre_vdev/"
+
+static int write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static sigjmp_buf out;
+
+static void on_bus_error(int signal)
+{
+	siglongjmp(out, signal);
+}
+
+/* Reads and writes all of a mapping: data, zeros or SIGBUS, never an oops. */
+static void touch(const char *what, struct abi_buf *buf)
+{
+	struct sigaction act = { .sa_handler = on_bus_error }, old;
+	volatile uint8_t *p = buf->map;
+	volatile uint64_t i = 0;
+
+	sigaction(SIGBUS, &act, &old);
+	if (!sigsetjmp(out, 1))
+		for (; i < buf->size; i += PAGE)
+			p[i] = (uint8_t)(p[i] + 1);
+	sigaction(SIGBUS, &old, NULL);
+	tap_ok(true, "unplugged: %s: %s", what,
+	       i < buf->size ? "SIGBUS" : "still readable and writable");
+}
+
+static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
+{
+	struct drm_spyre_cb cb = abi_cb_timestamp();
+	struct drm_spyre_dev_query query = { .type = DRM_SPYRE_DEV_QUERY_CARD };
+	struct drm_spyre_queue_query state = { .queue_id = q->id };
+	uint32_t handle;
+
+	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query), -ENODEV, "unplugged: DEV_QUERY");
+	tap_ret(abi_bo(fd, PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENODEV, "unplugged: BO_CREATE");
+	tap_ret(abi_bind(fd, 1, 0, MIB, PAGE, 0), -ENODEV, "unplugged: VM_BIND");
+	tap_ret(abi_submit(q, &cb, 1, NULL), -ENODEV, "unplugged: SUBMIT");
+	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_QUEUE_QUERY, &state), -ENODEV,
+		"unplugged: QUEUE_QUERY");
+	tap_ret(abi_queue_destroy(fd, q->id), -ENODEV, "unplugged: QUEUE_DESTROY");
+	tap_ret(abi_prog_destroy(fd, program), -ENODEV, "unplugged: PROGRAM_DESTROY");
+}
+
+static void test_unplug(const char *device)
+{
+	int fd = abi_open(), idle = abi_open(), export = -1, ret;
+	struct abi_prog prog = abi_prog_long();
+	struct abi_buf dev = abi_buf(fd, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, 64 * MIB);
+	struct abi_buf host = abi_buf(fd, MIB, DRM_SPYRE_BO_HOST, 0);
+	struct abi_buf untouched = abi_buf(idle, MIB, DRM_SPYRE_BO_HOST, 0);
+	uint32_t program = abi_prog_create(fd, &prog);
+	uint64_t args[3] = { dev.va, dev.va + ABI_LONG_BYTES, dev.va + 2 * ABI_LONG_BYTES };
+	struct abi_queue q = abi_queue(fd, 60000);
+	struct drm_spyre_cb cb = abi_cb_exec(program, args, 3);
+	struct drm_spyre_cb_result *r = abi_results(&q);
+	uint64_t start;
+
+	memset(r, 0, PAGE);
+	memset(host.map, 3, MIB);
+	/* A sync_file outlives the device's file: its fence must still end. */
+	tap_ret(abi_submit(&q, &cb, 1, NULL), 0, "a long program runs");
+	abi_submit(&q, &cb, 1, NULL);
+	drmPrimeHandleToFD(fd, host.handle, DRM_CLOEXEC | DRM_RDWR, &export);
+	abi_sleep_ms(100);
+	start = abi_now_ns();
+	tap_ret(write_file(DRIVER "unbind", device), 0, "unbind of %s", device);
+	tap_ok(abi_now_ns() - start < 10000000000ull, "unbind takes %llu ms",
+	       (unsigned long long)(abi_now_ns() - start) / 1000000);
+	ret = abi_wait(&q, 10000);
+	tap_ret2(ret, 0, -ENODEV, "unplugged: waiting ends");
+	abi_sleep_ms(100);
+	tap_eq(r[0].state, DRM_SPYRE_CB_DONE, "unplugged: the running block's result");
+	tap_ret2(r[0].status, -ENODEV, -ECANCELED, "unplugged: its status");
+	tap_eq(r[1].state, 0, "unplugged: results that were not asked for are untouched");
+	test_calls_fail(fd, &q, program);
+	test_calls_fail(idle, &q, program);
+	touch("device memory", &dev);
+	touch("host memory", &host);
+	touch("memory never touched before", &untouched);
+	close(export);
+	munmap(dev.map, dev.size);
+	munmap(q.results.map, q.results.size);
+	close(fd);
+	close(idle);
+	touch("host memory after close", &host);
+	munmap(host.map, host.size);
+	munmap(untouched.map, untouched.size);
+	tap_ret(write_file(DRIVER "bind", device), 0, "bind of %s", device);
+}
+
+static void test_works_again(void)
+{
+	char node[PATH_MAX], device[NAME_MAX];
+	struct drm_spyre_cb cb = abi_cb_fill32(MIB, PAGE, 0x600d);
+	struct abi_queue q;
+	struct abi_buf mem;
+	int fd, i;
+
+	/* udev or devtmpfs makes the node a moment later. */
+	for (i = 0; i < 100; i++) {
+		if (abi_find(node, sizeof(node), device, sizeof(device)) && !access(node, R_OK))
+			break;
+		abi_sleep_ms(50);
+	}
+	fd = abi_open();
+	q = abi_queue(fd, 0);
+	mem = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, MIB);
+	tap_ret(abi_run(&q, &cb, 1), 0, "bound again: work runs");
+	tap_eq(*(uint32_t *)mem.map, 0x600d, "bound again: and is right");
+	abi_buf_free(fd, &mem);
+	abi_queue_free(&q);
+	tap_ok(abi_memory_settles(fd, 0), "bound again: nothing is used");
+	close(fd);
+}
+
+int main(void)
+{
+	char node[PATH_MAX], device[NAME_MAX];
+	int i;
+
+	if (!abi_find(node, sizeof(node), device, sizeof(device)))
+		tap_skip_all("no accel node of spyre_vdev");
+	if (getuid())
+		tap_skip_all("unbinding needs root");
+	for (i = 0; i < 3; i++) {
+		test_unplug(device);
+		test_works_again();
+	}
+	return tap_done();
+}

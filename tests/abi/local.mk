@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# Programs that hold spyre_vdev.ko to its header. They need the module, so
+# tests/vm runs them, not make check; each skips itself where there is no node.
+check_LTLIBRARIES += tests/abi/libabi.la
+ABI_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS)
+tests_abi_libabi_la_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_libabi_la_LIBADD = $(LIBDRM_LIBS)
+tests_abi_libabi_la_SOURCES = \
+	tests/abi/abi.c tests/abi/abi.h tests/abi/queue.c tests/abi/prog.c tests/abi/prog.h \
+	tests/abi/tap.c tests/abi/tap.h
+
+check_PROGRAMS += \
+	tests/abi/abi-ioctl tests/abi/abi-core tests/abi/abi-memory tests/abi/abi-submit \
+	tests/abi/abi-timeout tests/abi/abi-lifetime tests/abi/abi-unplug tests/abi/abi-bench
+
+tests_abi_abi_ioctl_SOURCES = tests/abi/abi-ioctl.c \
+	tests/abi/ioctl.h tests/abi/ioctl-memory.c tests/abi/ioctl-queue.c \
+	tests/abi/ioctl-submit.c tests/abi/ioctl-cb.c
+tests_abi_abi_ioctl_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_ioctl_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_core_SOURCES = tests/abi/abi-core.c
+tests_abi_abi_core_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_core_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_memory_SOURCES = tests/abi/abi-memory.c
+tests_abi_abi_memory_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_memory_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_submit_SOURCES = tests/abi/abi-submit.c \
+	tests/abi/submit.h tests/abi/submit-dma.c tests/abi/submit-exec.c tests/abi/submit-sync.c
+tests_abi_abi_submit_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_submit_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_timeout_SOURCES = tests/abi/abi-timeout.c
+tests_abi_abi_timeout_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_timeout_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_lifetime_SOURCES = tests/abi/abi-lifetime.c
+tests_abi_abi_lifetime_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_lifetime_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_unplug_SOURCES = tests/abi/abi-unplug.c
+tests_abi_abi_unplug_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_unplug_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_bench_SOURCES = tests/abi/abi-bench.c
+tests_abi_abi_bench_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_bench_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+TESTS += tests/abi/abi-header.sh
+EXTRA_DIST += tests/abi/abi-header.sh

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of abi-submit. */
+#ifndef ABI_SUBMIT_H
+#define ABI_SUBMIT_H
+
+#include "abi.h"
+
+/* Each may write all over @dev, 4 MiB of mapped device memory. */
+void test_dma(int fd, struct abi_buf *dev);
+void test_exec(int fd, struct abi_buf *dev);
+void test_sync(int fd, struct abi_buf *dev);
+
+#endif /* ABI_SUBMIT_H */
