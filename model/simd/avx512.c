@@ -17,8 +17,13 @@
 	((vi)__builtin_ia32_pminsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (unsigned short)-1))
 #define VI_MAX(a, b)						\
 	((vi)__builtin_ia32_pmaxsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (unsigned short)-1))
+#define VU_WIDEN(x)						\
+	((vu)__builtin_ia32_pmovzxwd512_mask((v16hi)(x), (v16si){ 0 }, (unsigned short)-1))
+#define VH_NARROW(x)						\
+	((vh)__builtin_ia32_pmovdw512_mask((v16si)(x), (v16hi){ 0 }, (unsigned short)-1))
 #endif
 
+typedef short v16hi __attribute__((vector_size(32)));
 typedef int v16si __attribute__((vector_size(64)));
 
 #include "convert.h"
