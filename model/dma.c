@@ -141,6 +141,26 @@ static void stage(const struct dma *dma, u8 *host, u8 *dense, u32 rows, u32 lane
 		copy_strided(host, host_row, host_lane, dense, dense_row, eb, rows, lanes, eb);
 }
 
+/* As stage(); whole tiles of 16-bit elements go through the unit's transpose. */
+static bool stage_tile(struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 lanes, bool gather)
+{
+	const struct dma *dma = t->dma;
+	u64 host_lane = dma->host_stride[dma->lane];
+
+	if (rows != 64 || lanes != 64 || dma->host_bytes != 2 ||
+	    stride_of(dma->host_stride, dma, dma->row) != 2) {
+		stage(dma, host, dense, rows, lanes, gather);
+		return true;
+	}
+	if (!spyre_section_enter(&t->section, 64 * 64 * 4))
+		return false;
+	if (gather)
+		dma->host->unit->transpose(dense, 128, host, host_lane);
+	else
+		dma->host->unit->transpose(host, host_lane, dense, 128);
+	return true;
+}
+
 /* Converts or copies rows x lanes whose lanes are dense on both sides. */
 static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 dst_bytes,
 		     u32 src_bytes)
@@ -182,7 +202,8 @@ static bool to_device(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 
 	u32 row;
 
 	if (dma->host_stride[dma->lane] != dma->host_bytes && lanes > 1) {
-		stage(dma, host, t->worker->scratch, rows, lanes, true);
+		if (!stage_tile(t, host, t->worker->scratch, rows, lanes, true))
+			return false;
 		run.src = t->worker->scratch;
 		run.src_stride = (u64)lanes * dma->host_bytes;
 	}
@@ -216,7 +237,7 @@ static bool to_host(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 la
 	if (!transfer(t, &run, dma->host_bytes, dma->device_bytes))
 		return false;
 	if (strided)
-		stage(dma, host, t->worker->scratch, rows, lanes, false);
+		return stage_tile(t, host, t->worker->scratch, rows, lanes, false);
 	return true;
 }
 
