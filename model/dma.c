@@ -11,6 +11,7 @@
 #define TASK_ROWS 64u
 #define TASK_STEPS 32u
 #define MAX_ITEMS 1024u
+#define STREAM_BYTES (4u << 20)
 #define INLINE_BYTES 65536u	/* below, threads are not worth waking */
 
 struct dma_bound {
@@ -35,6 +36,7 @@ struct dma {
 	u64 task_count[SPYRE_DMA_MAX_DIMS + 1];	/* tasks along each dim */
 	u64 tasks;
 	u32 items;
+	bool stream;			/* too much for the caches */
 	u32 num_bounds;
 	struct dma_bound bound[SPYRE_DMA_MAX_BOUNDS + 1];
 };
@@ -175,12 +177,19 @@ static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 ds
 	if (!spyre_section_enter(&t->section, (u64)run->rows * run->lanes * 4))
 		return false;
 	if (run->dst_format != run->src_format) {
+		run->stream = t->dma->stream && run->dst != t->worker->scratch &&
+			      !((unsigned long)run->dst % 64) && !(run->dst_stride % 64);
 		t->dma->host->unit->convert(run);
 		return true;
 	}
-	for (row = 0; row < run->rows; row++)
-		memcpy(run->dst + row * run->dst_stride, run->src + row * run->src_stride,
-		       (u64)run->lanes * dst_bytes);
+	for (row = 0; row < run->rows; row++) {
+		const u8 *src = run->src + row * run->src_stride;
+
+		/* Rows may lie pages apart, where hardware does not look ahead. */
+		__builtin_prefetch(src + 12 * run->src_stride, 0, 2);
+		__builtin_prefetch(src + 12 * run->src_stride + 64, 0, 2);
+		memcpy(run->dst + row * run->dst_stride, src, (u64)run->lanes * dst_bytes);
+	}
 	return true;
 }
 
@@ -387,6 +396,7 @@ static void plan(struct dma *dma, u64 host_bytes)
 		stride *= dma->count[d];
 	}
 	bytes = stride;
+	dma->stream = bytes >= STREAM_BYTES;
 	choose_dims(dma);
 	add_bounds(dma, host_bytes);
 	dma->tasks = 1;

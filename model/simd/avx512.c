@@ -26,6 +26,13 @@
 typedef short v16hi __attribute__((vector_size(32)));
 typedef int v16si __attribute__((vector_size(64)));
 
+#if !defined(__clang__)
+#define V_STREAM(p, x) __builtin_ia32_movntdq512((v8di *)(p), (v8di)(x))
+#define V_FENCE() __builtin_ia32_sfence()
+
+typedef long long v8di __attribute__((vector_size(64), may_alias));
+#endif
+
 #include "convert.h"
 #include "pt.h"
 #include "sfu.h"

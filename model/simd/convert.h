@@ -172,6 +172,10 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
  */
 #define HL (2 * VL)
 
+#ifndef V_FENCE
+#define V_FENCE() do { } while (0)
+#endif
+
 typedef u16 hl __attribute__((vector_size(4 * VL)));
 typedef s16 hls __attribute__((vector_size(4 * VL)));
 typedef u16 hl_mem __attribute__((vector_size(4 * VL), aligned(1), may_alias));
@@ -192,8 +196,19 @@ static ALWAYS_INLINE bool hl_any(hls mask)
 	return all;
 }
 
-/* Masks are signed comparisons: codes without their sign bit are positive. */
-static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src)
+/* Past the caches, which a large transfer would only empty. */
+static ALWAYS_INLINE void hl_store(u8 *dst, hl x, bool stream)
+{
+#ifdef V_STREAM
+	if (stream) {
+		V_STREAM(dst, x);
+		return;
+	}
+#endif
+	*(hl_mem *)dst = x;
+}
+
+static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src, bool stream)
 {
 	hl x = *(const hl_mem *)src;
 	hl mag = x & 0x7fff;
@@ -206,11 +221,11 @@ static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src)
 	/* Half away from zero, then bias 15 becomes 31. */
 	code = ((mag + 1) >> 1) + (16 << 9);
 	code = hl_select((hls)mag >= 0x7c00, (hl){ 0 } + 0x7fff, code) & ~(hl)zero;
-	*(hl_mem *)dst = code | (x & 0x8000 & ~(hl)nan);
+	hl_store(dst, code | (x & 0x8000 & ~(hl)nan), stream);
 	return true;
 }
 
-static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src)
+static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src, bool stream)
 {
 	hl x = *(const hl_mem *)src;
 	hl mag = x & 0x7fff;
@@ -223,11 +238,12 @@ static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src)
 	code = (mag - (16 << 9)) << 1;
 	code = hl_select((hls)mag >= 47 << 9, (hl){ 0 } + 0x7c00, code) & ~(hl)zero;
 	code = hl_select(nan, (hl){ 0 } + 0x7e00, code | (x & 0x8000));
-	*(hl_mem *)dst = code;
+	hl_store(dst, code, stream);
 	return true;
 }
 
-static ALWAYS_INLINE void convert_halves(const struct spyre_convert_run *run, u32 to, u32 from)
+static ALWAYS_INLINE void convert_halves(const struct spyre_convert_run *run, u32 to, u32 from,
+					 bool stream)
 {
 	long lanes = run->lanes;
 	long row, i, j, n;
@@ -239,8 +255,8 @@ static ALWAYS_INLINE void convert_halves(const struct spyre_convert_run *run, u3
 		prefetch_row(run, src);
 		for (i = 0; i < lanes; i += HL) {
 			if (i + HL <= lanes && (to == SPYRE_FMT_SEN169_FP16 ?
-						dl16_of_fp16(dst + 2 * i, src + 2 * i) :
-						fp16_of_dl16(dst + 2 * i, src + 2 * i)))
+						dl16_of_fp16(dst + 2 * i, src + 2 * i, stream) :
+						fp16_of_dl16(dst + 2 * i, src + 2 * i, stream)))
 				continue;
 			for (j = i; j < lanes && j < i + HL; j += VL) {
 				n = lanes - j < VL ? lanes - j : VL;
@@ -262,12 +278,22 @@ CONVERT_INSTANCE(convert_fp32_fp32, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP32, 4,
 
 static NOINLINE void convert_dl16_fp16(const struct spyre_convert_run *run)
 {
-	convert_halves(run, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP16);
+	if (run->stream) {
+		convert_halves(run, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP16, true);
+		V_FENCE();
+	} else {
+		convert_halves(run, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP16, false);
+	}
 }
 
 static NOINLINE void convert_fp16_dl16(const struct spyre_convert_run *run)
 {
-	convert_halves(run, SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN169_FP16);
+	if (run->stream) {
+		convert_halves(run, SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN169_FP16, true);
+		V_FENCE();
+	} else {
+		convert_halves(run, SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN169_FP16, false);
+	}
 }
 
 static NOINLINE void convert_float(const struct spyre_convert_run *run)
