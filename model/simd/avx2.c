@@ -18,6 +18,13 @@
 
 typedef int v8si __attribute__((vector_size(32)));
 
+#if !defined(__clang__)
+#define V_STREAM(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
+#define V_FENCE() __builtin_ia32_sfence()
+
+typedef long long v4di __attribute__((vector_size(32), may_alias));
+#endif
+
 #include "convert.h"
 #include "pt.h"
 #include "sfu.h"

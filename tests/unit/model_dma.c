@@ -136,6 +136,15 @@ START_TEST(test_shapes)
 }
 END_TEST
 
+/* Large enough that stores go past the caches. */
+START_TEST(test_large)
+{
+	struct spyre_dma_desc desc = tiled(2100, 1100, FP16, DL16, false);
+
+	check_both(&desc, 2100ull * 1100 * 2);
+}
+END_TEST
+
 /* Random dims, strides and bounds: what the bounds leave is what moves. */
 START_TEST(test_random)
 {
@@ -285,6 +294,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, test_formats);
 	tcase_add_loop_test(tc, test_shapes, 0, 4);
+	tcase_add_test(tc, test_large);
 	tcase_add_test(tc, test_random);
 	tcase_add_test(tc, test_replicate);
 	tcase_add_test(tc, test_refusals);

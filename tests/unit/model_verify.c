@@ -273,6 +273,7 @@ START_TEST(test_views)
 	BAD(view[1][1].stride[0], 3, BAD_VIEW);
 	BAD(view[1][1].stride[1], ~1ull, EXTENT);
 	BAD(view[1][1].stride[2], 2, BAD_VIEW);
+	BAD(view[3][0].stride[0], 1ull << 35, EXTENT);
 	BAD(view[0][1].loop_stride[0], 1, BAD_VIEW);
 	BAD(view[0][1].loop_stride[0], 1ull << 40, EXTENT);
 	BAD(view[0][1].loop_stride[1], 128, BAD_VIEW);
