@@ -281,7 +281,7 @@ static void spyre_device_free(struct drm_device *drm, void *data)
 
 static u64 spyre_lpddr_default(void)
 {
-	const u64 half = (u64)totalram_pages() * PAGE_SIZE / 2;
+	const u64 half = round_down((u64)totalram_pages() * PAGE_SIZE / 2, 1u << 20);
 
 	return clamp(half, (u64)SPYRE_LPDDR_MIN_MIB << 20, (u64)SPYRE_LPDDR_MAX_MIB << 20);
 }

@@ -65,19 +65,21 @@ static void test_timeout(void)
 	struct drm_spyre_cb cbs[2], stamp = { .type = DRM_SPYRE_CB_TIMESTAMP };
 	struct drm_spyre_queue_query q;
 	uint32_t bad, good, behind;
-	uint64_t start = now_ns();
+	uint64_t start = now_ns(), took;
+	int ret;
 
 	context_open(&c);
-	bad = queue_create(c.fd, 0, 1);
+	bad = queue_create(c.fd, 0, 300);
 	good = queue_create(c.fd, 0, 0);
 	cbs[0] = long_cb(&c);
 	cbs[1] = stamp;
 	memset(c.results, 0, PAGE);
-	ok(!submit(c.fd, bad, cbs, 2, c.result_bo, c.syncobj, 1), "a long job, limit 1 ms");
+	ok(!submit(c.fd, bad, cbs, 2, c.result_bo, c.syncobj, 1), "a long job, limit 300 ms");
 	behind = syncobj_create(c.fd);
 	ok(!submit(c.fd, bad, &stamp, 1, 0, behind, 1), "a job behind it");
-	ok(!timeline_wait(c.fd, c.syncobj, 1, 20000), "it ends, after %llu ms",
-	   (unsigned long long)(now_ns() - start) / 1000000);
+	ret = timeline_wait(c.fd, c.syncobj, 1, 20000);
+	took = (now_ns() - start) / 1000000;
+	ok(!ret && took >= 300, "it ends, after %llu ms", (unsigned long long)took);
 	ok(c.results[0].state == DRM_SPYRE_CB_DONE && c.results[0].status == -ETIME,
 	   "its result is ETIME (%d)", c.results[0].status);
 	ok(c.results[1].state == DRM_SPYRE_CB_DONE && c.results[1].status == -ECANCELED,
@@ -91,6 +93,26 @@ static void test_timeout(void)
 	ok(!submit_wait(c.fd, good, &stamp, 1, 0, c.syncobj, 2), "another queue still works");
 	q = query(c.fd, good);
 	ok(q.state == DRM_SPYRE_QUEUE_OK && !q.error && q.completed == 1, "and is fine");
+	close(c.fd);
+}
+
+/* The shortest limit. */
+static void test_short_timeout(void)
+{
+	struct context c;
+	struct drm_spyre_cb cb;
+	uint32_t queue;
+	uint64_t start = now_ns(), took;
+	int ret;
+
+	context_open(&c);
+	cb = long_cb(&c);
+	queue = queue_create(c.fd, 0, 1);
+	memset(c.results, 0, PAGE);
+	ret = submit_wait(c.fd, queue, &cb, 1, c.result_bo, c.syncobj, 1);
+	took = (now_ns() - start) / 1000000;
+	ok(!ret && c.results[0].status == -ETIME && query(c.fd, queue).error == -ETIME,
+	   "a limit of 1 ms ends a long job after %llu ms", (unsigned long long)took);
 	close(c.fd);
 }
 
@@ -298,6 +320,7 @@ static void test_exported_fence(void)
 int main(void)
 {
 	test_timeout();
+	test_short_timeout();
 	test_patience();
 	test_priority();
 	test_destroy();

@@ -5,6 +5,8 @@
  *
  *	unplug [DEVICE]		default: spyre_vdev.0
  */
+#include <dirent.h>
+
 #include "tests/abi/abi.h"
 
 #define VA PAGE
@@ -23,14 +25,31 @@ static void driver_write(const char *name, const char *device)
 	close(fd);
 }
 
-static int wait_node(void)
+/* The node of @device; its number is a new one while the old is still open. */
+static int wait_node(const char *device)
 {
+	char path[300];
+	struct dirent *entry;
 	int i, fd;
+	DIR *dir;
 
-	for (i = 0; i < 100; i++) {
-		fd = open(node_path, O_RDWR | O_CLOEXEC);
-		if (fd >= 0)
-			return fd;
+	snprintf(path, sizeof(path), "/sys/bus/platform/devices/%s/accel", device);
+	for (i = 0; i < 250; i++) {
+		dir = opendir(path);
+		while (dir && (entry = readdir(dir))) {
+			char node[300];
+
+			if (strncmp(entry->d_name, "accel", 5))
+				continue;
+			snprintf(node, sizeof(node), "/dev/accel/%s", entry->d_name);
+			fd = open(node, O_RDWR | O_CLOEXEC);
+			if (fd >= 0) {
+				closedir(dir);
+				return fd;
+			}
+		}
+		if (dir)
+			closedir(dir);
 		usleep(20000);
 	}
 	return -1;
@@ -46,10 +65,12 @@ int main(int argc, char **argv)
 	uint32_t bo, result_bo, syncobj, queues[3], i;
 	struct drm_spyre_cb_result *results;
 	struct image image;
+	char path[100];
 	uint8_t *map;
 	uint64_t start;
-	int fd = node_open();
+	int fd = wait_node(device), back;
 
+	need(fd >= 0, device);
 	bo = bo_create(fd, 3 * BYTES, DRM_SPYRE_BO_DEVICE);
 	map = bo_map(fd, bo, BYTES);
 	need(!vm_bind(fd, DRM_SPYRE_VM_MAP, 0, bo, 0, VA, 3 * BYTES), "VM_BIND");
@@ -80,14 +101,16 @@ int main(int argc, char **argv)
 	ok(submit(fd, queues[0], &stamp, 1, 0, 0, 0) == -ENODEV, "SUBMIT to an unplugged card");
 	map[5] = 1;
 	ok(map[5] == 1, "mapped memory stays");
-	ok(open(node_path, O_RDWR) < 0, "the node is gone (%s)", strerror(errno));
+	snprintf(path, sizeof(path), "/sys/bus/platform/devices/%s/accel", device);
+	ok(access(path, F_OK) < 0, "the node is gone (%s)", strerror(errno));
 
 	driver_write("bind", device);
-	i = wait_node();
-	ok((int)i >= 0, "the card can come back while the old file is open");
-	syncobj = syncobj_create(i);
-	ok(!submit_wait(i, queue_create(i, 0, 0), &stamp, 1, 0, syncobj, 1), "and works");
-	close(i);
+	back = wait_node(device);
+	need(back >= 0, "the node of the card that came back");
+	ok(true, "the card can come back while the old file is open");
+	syncobj = syncobj_create(back);
+	ok(!submit_wait(back, queue_create(back, 0, 0), &stamp, 1, 0, syncobj, 1), "and works");
+	close(back);
 	munmap(map, BYTES);
 	munmap(results, PAGE);
 	close(fd);
