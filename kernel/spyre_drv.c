@@ -303,7 +303,8 @@ static int spyre_probe(struct platform_device *pdev)
 	ret = drmm_add_action_or_reset(&spyre->drm, spyre_device_free, spyre);
 	if (ret)
 		return ret;
-	spyre->sched_wq = alloc_workqueue("spyre-sched", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	/* Not unbound: the submitter's own CPU goes on with the job, no other is woken. */
+	spyre->sched_wq = alloc_workqueue("spyre-sched", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;
