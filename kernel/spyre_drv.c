@@ -281,7 +281,7 @@ static void spyre_device_free(struct drm_device *drm, void *data)
 
 static u64 spyre_lpddr_default(void)
 {
-	const u64 half = (u64)totalram_pages() * PAGE_SIZE / 2;
+	const u64 half = round_down((u64)totalram_pages() * PAGE_SIZE / 2, 1u << 20);
 
 	return clamp(half, (u64)SPYRE_LPDDR_MIN_MIB << 20, (u64)SPYRE_LPDDR_MAX_MIB << 20);
 }
@@ -303,7 +303,8 @@ static int spyre_probe(struct platform_device *pdev)
 	ret = drmm_add_action_or_reset(&spyre->drm, spyre_device_free, spyre);
 	if (ret)
 		return ret;
-	spyre->sched_wq = alloc_workqueue("spyre-sched", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	/* Not unbound: the submitter's own CPU goes on with the job, no other is woken. */
+	spyre->sched_wq = alloc_workqueue("spyre-sched", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;

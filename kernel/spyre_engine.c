@@ -4,7 +4,8 @@
  * sections in which they share one job's work.
  *
  * A worker prefers to start a job of the high class, then one of the low
- * class, then to help a running job.  A section's owner takes part in it and
+ * class, then to help a running job.  A light job of an idle queue runs at
+ * once, on the thread that brings it.  A section's owner takes part in it and
  * waits only for indices that others have already begun, so sections end
  * whatever the other workers do.
  */
@@ -127,7 +128,17 @@ static bool spyre_host_should_stop(struct spyre_host *host, void *job)
 	return spyre_job_stop_reason(job);
 }
 
-/* The next queue to serve, taken off the ready list and marked running. */
+/* From here to spyre_engine_serve() the queue is the caller's. */
+static void spyre_engine_begin(struct spyre_engine *engine, struct spyre_queue *queue)
+{
+	lockdep_assert_held(&engine->lock);
+	queue->running = true;
+	kref_get(&queue->ref);
+	if (!engine->running++)
+		engine->busy_since = ktime_get_ns();
+}
+
+/* The next queue to serve, taken off the ready list. */
 static struct spyre_queue *spyre_engine_take(struct spyre_engine *engine)
 {
 	struct spyre_queue *queue;
@@ -139,10 +150,7 @@ static struct spyre_queue *spyre_engine_take(struct spyre_engine *engine)
 		if (!queue)
 			continue;
 		list_del_init(&queue->ready);
-		queue->running = true;
-		kref_get(&queue->ref);
-		if (!engine->running++)
-			engine->busy_since = ktime_get_ns();
+		spyre_engine_begin(engine, queue);
 		return queue;
 	}
 	return NULL;
@@ -153,6 +161,7 @@ static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *
 			       struct spyre_engine_worker *worker)
 {
 	struct spyre_job *job = list_first_entry(&queue->jobs, struct spyre_job, node);
+	bool more;
 
 	lockdep_assert_held(&engine->lock);
 	list_del_init(&job->node);
@@ -163,10 +172,13 @@ static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *
 	if (!--engine->running)
 		engine->stats.busy_ns += ktime_get_ns() - engine->busy_since;
 	queue->running = false;
-	if (!list_empty(&queue->jobs))
+	more = !list_empty(&queue->jobs);
+	if (more)
 		list_add_tail(&queue->ready, &engine->ready[queue->priority]);
-	wake_up_all(&engine->idle);
 	spin_unlock_irq(&engine->lock);
+	if (more && !worker->task)
+		wake_up(&engine->work);
+	wake_up_all(&engine->idle);
 	spyre_queue_put(queue);
 	spin_lock_irq(&engine->lock);
 }
@@ -202,24 +214,31 @@ static int spyre_engine_thread(void *data)
 
 int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job)
 {
+	struct spyre_engine_worker *guest = &engine->guest;
 	struct spyre_queue *queue = job->queue;
-
-	bool start = false;
-	int ret = 0;
+	bool first;
 
 	spin_lock_irq(&engine->lock);
 	if (engine->gone) {
-		ret = -ENODEV;
-	} else {
-		list_add_tail(&job->node, &queue->jobs);
-		start = !queue->running && list_empty(&queue->ready);
-		if (start)
-			list_add_tail(&queue->ready, &engine->ready[queue->priority]);
+		spin_unlock_irq(&engine->lock);
+		return -ENODEV;
+	}
+	first = !queue->running && list_empty(&queue->jobs);
+	list_add_tail(&job->node, &queue->jobs);
+	if (first && job->light && !engine->guest_busy) {
+		/* Waking a worker would cost more than the work itself. */
+		engine->guest_busy = true;
+		spyre_engine_begin(engine, queue);
+		spyre_engine_serve(engine, queue, guest);
+		engine->guest_busy = false;
+		first = false;
+	} else if (first) {
+		list_add_tail(&queue->ready, &engine->ready[queue->priority]);
 	}
 	spin_unlock_irq(&engine->lock);
-	if (start)
+	if (first)
 		wake_up(&engine->work);
-	return ret;
+	return 0;
 }
 
 static bool spyre_queue_is_dry(struct spyre_engine *engine, struct spyre_queue *queue)
@@ -389,6 +408,10 @@ int spyre_engine_start(struct spyre_engine *engine, u32 card)
 		.should_stop = spyre_host_should_stop,
 	};
 
+	engine->guest.engine = engine;
+	engine->guest.base.scratch = vzalloc(SPYRE_SCRATCH_BYTES);
+	if (!engine->guest.base.scratch)
+		return -ENOMEM;
 	while (engine->num_workers < wanted) {
 		worker = &engine->workers[engine->num_workers];
 		worker->engine = engine;
@@ -440,5 +463,6 @@ void spyre_engine_free(struct spyre_engine *engine)
 
 	for (i = 0; i < engine->num_workers; i++)
 		vfree(engine->workers[i].base.scratch);
+	vfree(engine->guest.base.scratch);
 	vfree(engine->lx_memory);
 }

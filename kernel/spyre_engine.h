@@ -27,7 +27,7 @@ struct spyre_engine_worker {
 	struct spyre_worker base;
 	/** @engine: its engine. */
 	struct spyre_engine *engine;
-	/** @task: its thread. */
+	/** @task: its thread, NULL for the guest. */
 	struct task_struct *task;
 };
 
@@ -95,6 +95,10 @@ struct spyre_engine {
 	/** @lx_dirty: bytes per core that it may have written. */
 	u32 lx_dirty;
 
+	/** @guest: stands for the thread that brings a light job. */
+	struct spyre_engine_worker guest;
+	/** @guest_busy: @guest runs a job. */
+	bool guest_busy;
 	/** @num_workers: threads. */
 	u32 num_workers;
 	/** @workers: the threads. */
@@ -115,7 +119,7 @@ bool spyre_engine_lx_acquire(struct spyre_engine *engine, struct spyre_engine_wo
 			     struct spyre_job *job, u32 lx_bytes);
 void spyre_engine_lx_release(struct spyre_engine *engine);
 
-/* Takes over @job; -ENODEV once the card is gone. */
+/* Takes over @job, runs it if it is light; -ENODEV once the card is gone. */
 int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job);
 /* Waits until no job of @queue is in the engine. */
 void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue);

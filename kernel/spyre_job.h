@@ -68,6 +68,8 @@ struct spyre_job {
 	struct drm_spyre_cb_result *results;
 	/** @stop: errno with which to stop, 0 = go on. */
 	int stop;
+	/** @light: a matter of microseconds that waits for nothing. */
+	bool light;
 	/** @start_ns: when the engine started it, 0 = not yet. */
 	u64 start_ns;
 	/** @bos: referenced BOs. */

@@ -23,6 +23,8 @@
 
 #define SPYRE_MAX_CBS 256
 #define SPYRE_MAX_SYNCS 64
+/* Modelled cycles that any host gets through in some ten microseconds. */
+#define SPYRE_LIGHT_CYCLES 1024
 /* index of an error that is not a control block's */
 #define SPYRE_NO_CB U32_MAX
 
@@ -353,6 +355,22 @@ static int spyre_submission_syncs(struct spyre_submission *s)
 	return 0;
 }
 
+/* Light jobs run without a change of thread. */
+static bool spyre_job_is_light(const struct spyre_job *job)
+{
+	u64 cycles = 0;
+	u32 i;
+
+	for (i = 0; i < job->num_cbs; i++) {
+		const struct spyre_cb *cb = &job->cbs[i];
+
+		cycles += cb->cost.cycles;
+		if (cb->type == DRM_SPYRE_CB_EXEC && cb->exec.program->base.header->lx_bytes)
+			return false;
+	}
+	return cycles <= SPYRE_LIGHT_CYCLES;
+}
+
 /* Everything that can fail. */
 static int spyre_submission_prepare(struct spyre_submission *s)
 {
@@ -383,6 +401,7 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 			return ret;
 		}
 	}
+	job->light = spyre_job_is_light(job);
 	return spyre_submission_syncs(s);
 }
 
