@@ -95,10 +95,15 @@ static void usage(FILE *to)
 static void parse_options(struct settings *settings, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"device", required_argument, NULL, 'd'},  {"batch", required_argument, NULL, 'b'},
-		{"repeat", required_argument, NULL, 'r'},  {"data", required_argument, NULL, 'D'},
-		{"bundles", required_argument, NULL, 'B'}, {"verbose", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},	   {NULL, 0, NULL, 0},
+		{"device", required_argument, NULL, 'd'},
+		{"batch", required_argument, NULL, 'b'},
+		{"repeat", required_argument, NULL, 'r'},
+		{"data", required_argument, NULL, 'D'},
+		{"seconds", required_argument, NULL, 's'},
+		{"bundles", required_argument, NULL, 'B'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	int option;
 
@@ -251,8 +256,8 @@ static int run(struct job *job)
 	int err = 0;
 
 	job->start = now();
-	while (!err && (job->passes < job->settings.repeat ||
-			now() - job->start < job->settings.seconds))
+	while (!err &&
+	       (job->passes < job->settings.repeat || now() - job->start < job->settings.seconds))
 		err = run_pass(job);
 	job->end = now();
 	progress_end();

@@ -151,7 +151,7 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
 }
 
 #define CONVERT_INSTANCE(name, to, from, to_bytes, from_bytes)				\
-	static __attribute__((__noinline__)) void name(const struct spyre_convert_run *run)	\
+	static NOINLINE void name(const struct spyre_convert_run *run)	\
 	{										\
 		convert_rows(run, to, from, to_bytes, from_bytes);			\
 	}
@@ -162,13 +162,13 @@ CONVERT_INSTANCE(convert_fp16_dl16, SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN169_FP16, 
 CONVERT_INSTANCE(convert_fp32_dl16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SEN169_FP16, 4, 2)
 CONVERT_INSTANCE(convert_fp32_fp32, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP32, 4, 4)
 
-static __attribute__((__noinline__)) void convert_float(const struct spyre_convert_run *run)
+static NOINLINE void convert_float(const struct spyre_convert_run *run)
 {
 	convert_rows(run, run->dst_format, run->src_format, spyre_fmt_bytes(run->dst_format),
 		     spyre_fmt_bytes(run->src_format));
 }
 
-static __attribute__((__noinline__)) void convert_integer(const struct spyre_convert_run *run)
+static NOINLINE void convert_integer(const struct spyre_convert_run *run)
 {
 	u32 row;
 	long i;

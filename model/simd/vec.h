@@ -11,7 +11,8 @@
 
 #include "unit.h"
 
-#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define ALWAYS_INLINE inline __attribute__((__always_inline__))
+#define NOINLINE __attribute__((__noinline__))
 
 typedef float vf __attribute__((vector_size(4 * VL)));
 typedef s32 vi __attribute__((vector_size(4 * VL)));

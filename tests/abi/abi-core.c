@@ -3,7 +3,7 @@
  * Core DRM ioctls on the node. On accel nodes some of them dereference what
  * only a primary node has, so all but a few are refused: every number, both
  * entries (native and 32 bit), also under another ioctl type, of which the
- * DRM core takes no notice.
+ * core's 32-bit entry takes no notice.
  */
 #include "abi.h"
 
@@ -127,7 +127,7 @@ static void test_allowed(int fd, const char *entry, int (*call)(int fd, unsigned
 	tap_ret(call(fd, DRM_IOCTL_GEM_CLOSE), -EINVAL, "%s: GEM_CLOSE of handle 0", entry);
 }
 
-/* drm_ioctl() looks at the number only, so another type must not reach it. */
+/* drm_compat_ioctl() looks at the number only, so another type must not reach it. */
 static void test_other_types(int fd, const char *entry, int (*call)(int fd, unsigned long request))
 {
 	static const char types[] = { 'x', 'D', 'e', 0, (char)0xff, 'f' };

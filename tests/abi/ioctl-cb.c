@@ -239,6 +239,15 @@ static void test_dma_desc(int fd)
 	DESC_WITH(-EFAULT, "more device bytes than are mapped", d.dim[0].count = 4096);
 	DESC_WITH(-EINVAL, "device bytes past 64 bits", d.num_dims = 8;
 		  for (int i = 0; i < 7; i++) d.dim[i].count = 1u << 31; d.dim[7].count = 32);
+	/* Products that are small again modulo 2^64: 2^64 itself, and 2^64 + 4. */
+	DESC_WITH(-EINVAL, "device bytes that wrap to 0", d.num_dims = 4;
+		  for (int i = 0; i < 4; i++) d.dim[i].host_stride = 0;
+		  d.dim[0].count = 1u << 31; d.dim[1].count = 8; d.dim[2].count = 1u << 30;
+		  d.dim[3].count = 1);
+	DESC_WITH(-EINVAL, "device bytes that wrap to 16", d.num_dims = 4;
+		  for (int i = 0; i < 4; i++) d.dim[i].host_stride = 0;
+		  d.dim[0].count = 1718039348; d.dim[1].count = 5; d.dim[2].count = 2147418113;
+		  d.dim[3].count = 1);
 }
 
 void test_submit_cb(int fd)

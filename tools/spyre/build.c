@@ -30,7 +30,7 @@ static const struct option options[] = {
 };
 
 /* Operations that leave one value per stick. */
-static const char *const reductions[] = { "sum", "mean", "amax", "amin", NULL };
+static const char *const reductions[] = {"sum", "mean", "amax", "amin", NULL};
 
 static bool is_listed(const char *const *names, const char *op)
 {
@@ -76,8 +76,7 @@ static spyre_status pad_inner(spyre_sdsc_operand *operand)
 		if (dense.dim_map[k] == (int)operand->rank - 2)
 			size[k] = (size[k] + lanes - 1) / lanes * lanes;
 	return spyre_layout_init_explicit(&operand->layout, dense.device_rank, size,
-					  dense.stride_map, dense.device_format,
-					  dense.arrangement);
+					  dense.stride_map, dense.device_format, dense.arrangement);
 }
 
 static int add_operand(struct build *build, bool output, const char *word)
@@ -171,7 +170,8 @@ const struct command command_build = {
 	.name = "build",
 	.summary = "write an SDSC bundle for one operation",
 	.help = "OP -i SHAPE@FORMAT[:ORDER]… -o SHAPE@FORMAT[:ORDER] [--cores N] DIR\n"
-		"Writes bundle.mlir and sdsc_0.json for the operation OP to DIR, which is made if it\n"
+		"Writes bundle.mlir and sdsc_0.json for the operation OP to DIR, which is made if "
+		"it\n"
 		"is missing.\n\n"
 		"  -i, --input SHAPE@FORMAT[:ORDER]   an input; in order\n"
 		"  -o, --output SHAPE@FORMAT[:ORDER]  the output\n"
