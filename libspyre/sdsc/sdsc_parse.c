@@ -71,13 +71,17 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 				const struct json *dsc)
 {
-	struct json slices, stage, zero, el;
+	struct json slices, stage, zero, el, symbolic;
 	int64_t product = 1;
 
 	TRY(json_member(root, "numWkSlicesPerDim_", JSON_OBJECT, &slices));
 	TRY(json_member(dsc, "dataStageParam_", JSON_OBJECT, &stage));
 	TRY(json_member(&stage, "0", JSON_OBJECT, &zero));
 	TRY(json_member(&zero, "el_", JSON_OBJECT, &el));
+	if (json_find(&el, "symbolicDimInfo_", &symbolic) && json_length(&symbolic))
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: symbolic dimensions (symbolicDimInfo_) are not supported; compile the bundle for fixed shapes (docs/unsupported.md)",
+				   s->file);
 	for (uint32_t d = 0; d < s->num_dims; d++) {
 		char key[IR_NAME_BYTES + 1];
 		struct json at;
@@ -450,6 +454,10 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	TRY(json_expect(doc, JSON_OBJECT));
 	TRY(only_member(doc, &root));
 	snprintf(s->root, sizeof(s->root), "%s", root.key);
+	if (!json_find(&root, "dscs_", &list) && json_find(&root, "dataOpdscs_", &list))
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: %s: data movement descriptors (dataOpdscs_) are not supported (docs/unsupported.md)",
+				   s->file, s->root);
 	TRY(json_member(&root, "dscs_", JSON_ARRAY, &list));
 	if (json_length(&list) != 1)
 		return json_wrong(&list, "one compute descriptor");
