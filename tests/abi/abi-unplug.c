@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,6 +57,20 @@ static void touch(const char *what, struct abi_buf *buf)
 	       i < buf->size ? "SIGBUS" : "still readable and writable");
 }
 
+struct waiter {
+	struct abi_queue *queue;
+	int ret;
+};
+
+/* Waits from before the unplug until after it. */
+static void *wait_long(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->ret = abi_wait_point(w->queue->fd, w->queue->syncobj, w->queue->point, 60000);
+	return NULL;
+}
+
 static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
 {
 	struct drm_spyre_cb cb = abi_cb_timestamp();
@@ -71,11 +86,12 @@ static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
 		"unplugged: QUEUE_QUERY");
 	tap_ret(abi_queue_destroy(fd, q->id), -ENODEV, "unplugged: QUEUE_DESTROY");
 	tap_ret(abi_prog_destroy(fd, program), -ENODEV, "unplugged: PROGRAM_DESTROY");
+	tap_ret(abi_wait(q, 0), -ENODEV, "unplugged: SYNCOBJ_TIMELINE_WAIT");
 }
 
 static void test_unplug(const char *device)
 {
-	int fd = abi_open(), idle = abi_open(), export = -1, ret;
+	int fd = abi_open(), idle = abi_open(), export = -1;
 	struct abi_prog prog = abi_prog_long();
 	struct abi_buf dev = abi_buf(fd, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, 64 * MIB);
 	struct abi_buf host = abi_buf(fd, MIB, DRM_SPYRE_BO_HOST, 0);
@@ -85,6 +101,8 @@ static void test_unplug(const char *device)
 	struct abi_queue q = abi_queue(fd, 60000);
 	struct drm_spyre_cb cb = abi_cb_exec(program, args, 3);
 	struct drm_spyre_cb_result *r = abi_results(&q);
+	struct waiter waiter = { .queue = &q, .ret = 1 };
+	pthread_t thread;
 	uint64_t start;
 
 	memset(r, 0, PAGE);
@@ -93,14 +111,16 @@ static void test_unplug(const char *device)
 	tap_ret(abi_submit(&q, &cb, 1, NULL), 0, "a long program runs");
 	abi_submit(&q, &cb, 1, NULL);
 	drmPrimeHandleToFD(fd, host.handle, DRM_CLOEXEC | DRM_RDWR, &export);
+	if (pthread_create(&thread, NULL, wait_long, &waiter))
+		tap_bail("pthread_create");
 	abi_sleep_ms(100);
 	start = abi_now_ns();
 	tap_ret(write_file(DRIVER "unbind", device), 0, "unbind of %s", device);
 	tap_ok(abi_now_ns() - start < 10000000000ull, "unbind takes %llu ms",
 	       (unsigned long long)(abi_now_ns() - start) / 1000000);
-	ret = abi_wait(&q, 10000);
-	tap_ret2(ret, 0, -ENODEV, "unplugged: waiting ends");
-	abi_sleep_ms(100);
+	pthread_join(thread, NULL);
+	tap_ret(waiter.ret, 0, "unplugged: a wait from before ends, the fence has signalled");
+	tap_ok(abi_now_ns() - start < 15000000000ull, "unplugged: it ends at once");
 	tap_eq(r[0].state, DRM_SPYRE_CB_DONE, "unplugged: the running block's result");
 	tap_ret2(r[0].status, -ENODEV, -ECANCELED, "unplugged: its status");
 	tap_eq(r[1].state, 0, "unplugged: results that were not asked for are untouched");

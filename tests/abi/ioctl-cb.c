@@ -161,6 +161,8 @@ static void test_fill(int fd)
 	REFUSE(-EINVAL, "FILL, pattern_size ~0", c.pattern_size = ~0u);
 	REFUSE(0, "FILL, pattern_size 16", c.pattern_size = 16);
 	REFUSE(-EINVAL, "FILL, size 0", c.size = 0);
+	REFUSE(-EINVAL, "FILL, size not of whole patterns", c.size = PAGE + 2);
+	REFUSE(-EINVAL, "FILL, more pattern than pattern_size", c.pattern[1] = 1);
 	REFUSE(-EFAULT, "FILL, size past the mapping", c.size = BYTES + 4);
 	REFUSE(-EFAULT, "FILL, size wraps", c.size = 0 - VA);
 	REFUSE(-EFAULT, "FILL, dst not mapped", c.dst = VA + BYTES);
@@ -194,6 +196,12 @@ static void test_dma(int fd, uint8_t direction)
 	REFUSE(-EFAULT, "DMA, no host memory", c.host_handle = 0);
 	REFUSE(-EFAULT, "DMA, host memory unmapped", c.host_handle = 0;
 	       c.host_addr = PTR(abi_hole()));
+	REFUSE(-EFAULT, "DMA, host span of 2^39 bytes, one page of it mapped", c.host_handle = 0;
+	       c.host_addr = PTR(edge) & ~(PAGE - 1); c.size = 1ull << 39);
+	REFUSE(-EFAULT, "DMA, host span past user space", c.host_handle = 0;
+	       c.host_addr = PTR(edge) & ~(PAGE - 1); c.size = 1ull << 62);
+	REFUSE(-EFAULT, "DMA, host memory of the kernel", c.host_handle = 0;
+	       c.host_addr = 0xffff888000000000ull);
 	REFUSE(-EFAULT, "DMA, host span wraps", c.host_handle = 0; c.host_addr = 0 - PAGE;
 	       c.size = 2 * PAGE);
 #define DEVICE(c) (*(h2d ? &(c).dst : &(c).src))

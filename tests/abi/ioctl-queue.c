@@ -144,7 +144,7 @@ void test_program(int fd)
 static void test_queue_create(int fd)
 {
 	struct drm_spyre_queue_create args = { .queue_id = 0xa5a5a5a5 };
-	uint32_t ids[65], i, made;
+	uint32_t ids[257], i, made;
 
 	test_pointer(fd, "QUEUE_CREATE", DRM_IOCTL_SPYRE_QUEUE_CREATE, &args, 0);
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args), 0, "QUEUE_CREATE: defaults");
@@ -156,10 +156,11 @@ static void test_queue_create(int fd)
 	tap_ret(abi_queue_create(fd, ~0u, 0, ids), -EINVAL, "QUEUE_CREATE: priority ~0");
 	tap_ret(abi_queue_create(fd, 0, 60001, ids), -EINVAL, "QUEUE_CREATE: timeout of 60001 ms");
 	tap_ret(abi_queue_create(fd, 0, ~0u, ids), -EINVAL, "QUEUE_CREATE: timeout ~0");
-	for (made = 0; made < 65; made++)
+	for (made = 0; made < 256; made++)
 		if (abi_queue_create(fd, made & 1, made & 2 ? 60000 : 1, &ids[made]))
 			break;
-	tap_eq(made, 65, "QUEUE_CREATE: 65 queues of both priorities");
+	tap_eq(made, 256, "QUEUE_CREATE: 256 queues of both priorities");
+	tap_ret(abi_queue_create(fd, 0, 0, &ids[256]), -ENOSPC, "QUEUE_CREATE: the 257th");
 	for (i = 0; i < made; i++)
 		abi_queue_destroy(fd, ids[i]);
 }

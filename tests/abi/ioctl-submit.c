@@ -38,6 +38,7 @@ static void test_submit_fields(int fd)
 	SUBMIT(-ENOENT, "queue 0", s.queue_id = 0);
 	SUBMIT(-ENOENT, "unknown queue", s.queue_id = NEVER);
 	SUBMIT(0, "no result BO", s.result_handle = 0);
+	SUBMIT(-EINVAL, "result offset without a BO", s.result_handle = 0; s.result_offset = 64);
 	SUBMIT(-ENOENT, "unknown result BO", s.result_handle = NEVER);
 	SUBMIT(-EINVAL, "device BO for results", s.result_handle = device_bo);
 	SUBMIT(-EINVAL, "results not at 64 bytes", s.result_offset = 32);

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* Who runs when, who waits for whom, and what must not pass between them. */
+#include "abi.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <linux/sync_file.h>
+#include <xf86drm.h>
+
+#include "prog.h"
+
+#define VA (64 * MIB)
+#define WORK ABI_LONG_BYTES
+
+/* A file with memory for sums, and a program that runs for some time. */
+struct ctx {
+	int fd;
+	struct abi_buf mem;
+	uint32_t program;
+	uint64_t args[3];
+	struct drm_spyre_cb cb;
+};
+
+static uint32_t turns_per_100ms;
+
+static struct ctx ctx_init(uint32_t turns)
+{
+	struct abi_prog p = abi_prog_add(1, WORK / STICK);
+	struct ctx c = { .fd = abi_open() };
+	int i;
+
+	p.num_loops = 1;
+	p.loops[0] = turns < 1 ? 1 : turns > 65535 ? 65535 : turns;
+	c.mem = abi_buf(c.fd, 3 * WORK, DRM_SPYRE_BO_DEVICE, VA);
+	c.program = abi_prog_create(c.fd, &p);
+	for (i = 0; i < 3; i++)
+		c.args[i] = VA + i * WORK;
+	return c;
+}
+
+static struct drm_spyre_cb work(struct ctx *c)
+{
+	return abi_cb_exec(c->program, c->args, 3);
+}
+
+static void ctx_free(struct ctx *c)
+{
+	munmap(c->mem.map, c->mem.size);
+	close(c->fd);
+}
+
+static void calibrate(void)
+{
+	struct ctx c = ctx_init(16);
+	struct abi_queue q = abi_queue(c.fd, 0);
+	struct drm_spyre_cb cb = work(&c);
+	uint64_t ns;
+
+	if (abi_run(&q, &cb, 1) || abi_run(&q, &cb, 1))
+		tap_bail("the program does not run");
+	ns = abi_results(&q)->end_ns - abi_results(&q)->start_ns;
+	turns_per_100ms = (uint32_t)(16 * 100000000ull / (ns ? ns : 1)) + 1;
+	tap_note("%u turns in 100 ms", turns_per_100ms);
+	munmap(q.results.map, q.results.size);
+	ctx_free(&c);
+}
+
+/* Twelve low jobs keep every worker busy; a high one goes before the last. */
+static void test_priority(void)
+{
+	struct ctx c = ctx_init(turns_per_100ms);
+	struct abi_queue low[12], high = abi_queue(c.fd, 0);
+	struct drm_spyre_cb cb = work(&c), stamp = abi_cb_timestamp();
+	uint64_t last = 0;
+	int i, bad = 0;
+
+	abi_queue_destroy(c.fd, high.id);
+	abi_queue_create(c.fd, DRM_SPYRE_PRIORITY_HIGH, 0, &high.id);
+	for (i = 0; i < 12; i++) {
+		low[i] = abi_queue(c.fd, 60000);
+		bad += abi_submit(&low[i], &cb, 1, NULL) != 0;
+	}
+	bad += abi_submit(&high, &stamp, 1, NULL) != 0;
+	for (i = 0; i < 12; i++) {
+		bad += abi_wait(&low[i], 60000) != 0 || abi_results(&low[i])->status;
+		if (abi_results(&low[i])->start_ns > last)
+			last = abi_results(&low[i])->start_ns;
+		munmap(low[i].results.map, low[i].results.size);
+	}
+	bad += abi_wait(&high, 60000) != 0;
+	tap_eq(bad, 0, "priority: all run");
+	tap_ok(abi_results(&high)->start_ns < last, "priority: high before the last of the low");
+	munmap(high.results.map, high.results.size);
+	ctx_free(&c);
+}
+
+/* Jobs that wait for a busy card have not begun, so their time has not either. */
+static void test_patience(void)
+{
+	struct ctx c = ctx_init(turns_per_100ms * 3);
+	struct abi_queue q[9];
+	struct drm_spyre_cb cb = work(&c), stamp = abi_cb_timestamp();
+	int i, bad = 0;
+
+	for (i = 0; i < 8; i++) {
+		q[i] = abi_queue(c.fd, 60000);
+		bad += abi_submit(&q[i], &cb, 1, NULL) != 0;
+	}
+	q[8] = abi_queue(c.fd, 50);
+	bad += abi_submit(&q[8], &stamp, 1, NULL) != 0;
+	for (i = 0; i < 9; i++) {
+		bad += abi_wait(&q[i], 60000) != 0 || abi_results(&q[i])->status;
+		munmap(q[i].results.map, q[i].results.size);
+	}
+	tap_eq(bad, 0, "patience: a queue of 50 ms behind eight jobs of 300 ms is not killed");
+	ctx_free(&c);
+}
+
+/* The limit may fall on the very end of a job: either way it ends once, and well. */
+static void test_timeout_race(void)
+{
+	struct ctx c = ctx_init(turns_per_100ms / 20 + 1);
+	struct drm_spyre_cb cb = work(&c);
+	struct drm_spyre_queue_query query;
+	struct abi_queue q;
+	int i, done = 0, late = 0, bad = 0;
+
+	for (i = 0; i < 150; i++) {
+		q = abi_queue(c.fd, 2 + i % 8);
+		memset(abi_results(&q), 0, 64);
+		bad += abi_submit(&q, &cb, 1, NULL) || abi_wait(&q, 20000);
+		query = abi_queue_query(c.fd, q.id);
+		if (!abi_results(&q)->status)
+			done++;
+		else if (abi_results(&q)->status == -ETIME && query.error == -ETIME)
+			late++;
+		else
+			bad++;
+		bad += query.completed != 1 || abi_results(&q)->state != DRM_SPYRE_CB_DONE;
+		abi_queue_free(&q);
+	}
+	tap_eq(bad, 0, "timeout race: 150 jobs of 5 ms, limits of 2 to 9 ms (%d done, %d late)",
+	       done, late);
+	ctx_free(&c);
+}
+
+/* A long job of one file must not stop another file's from running. */
+static void test_beside_long_work(void)
+{
+	struct ctx slow = ctx_init(turns_per_100ms * 20), quick = ctx_init(1);
+	struct abi_queue a = abi_queue(slow.fd, 1000), b = abi_queue(quick.fd, 0);
+	struct drm_spyre_cb cb = work(&slow), other = work(&quick);
+
+	tap_ret(abi_submit(&a, &cb, 1, NULL), 0, "beside: 2 s of work, limit 1 s");
+	abi_sleep_ms(20);
+	tap_ret(abi_run(&b, &other, 1), 0, "beside: another file's work runs");
+	tap_ret(abi_wait(&a, 30000), 0, "beside: the first ends");
+	tap_ret(abi_results(&a)->status, -ETIME, "beside: by its limit");
+	tap_ret(abi_run(&b, &other, 1), 0, "beside: the other goes on");
+	munmap(a.results.map, a.results.size);
+	munmap(b.results.map, b.results.size);
+	ctx_free(&slow);
+	ctx_free(&quick);
+}
+
+/* Shares @syncobj of one file with another, as two processes would. */
+static uint32_t share(int from, uint32_t syncobj, int to)
+{
+	uint32_t handle = 0;
+	int fd;
+
+	if (drmSyncobjHandleToFD(from, syncobj, &fd) || drmSyncobjFDToHandle(to, fd, &handle))
+		tap_bail("sharing a syncobj: %s", strerror(errno));
+	close(fd);
+	return handle;
+}
+
+/* b's job waits for a's; b goes away first, then a with b's job behind it. */
+static void test_waiting_for_another_file(void)
+{
+	struct ctx a = ctx_init(turns_per_100ms * 10), b = ctx_init(1);
+	struct abi_queue qa = abi_queue(a.fd, 60000), qb = abi_queue(b.fd, 0);
+	struct drm_spyre_cb cb = work(&a), stamp = abi_cb_timestamp();
+	struct drm_spyre_sync wait = { .point = 1 };
+	uint64_t start, one = 1;
+	int ret;
+
+	tap_ret(abi_submit(&qa, &cb, 1, NULL), 0, "across files: a works for a second");
+	wait.handle = share(a.fd, qa.syncobj, b.fd);
+	memset(abi_results(&qb), 0, 64);
+	tap_ret(abi_submit_sync(&qb, &stamp, 1, wait, (struct drm_spyre_sync){ 0 }), 0,
+		"across files: b waits for it");
+	start = abi_now_ns();
+	tap_ret(abi_queue_destroy(b.fd, qb.id), 0, "across files: b's queue is destroyed");
+	tap_ok(abi_now_ns() - start < 800000000ull, "across files: in %llu ms, not when a ends",
+	       (unsigned long long)(abi_now_ns() - start) / 1000000);
+	ret = abi_wait(&qb, 20000);
+	tap_ret(ret, 0, "across files: the fence of b's job signals");
+	tap_ret(abi_results(&qb)->status, -ECANCELED, "across files: b's job was cancelled");
+	abi_queue_create(b.fd, 0, 0, &qb.id);
+	tap_ret(abi_submit_sync(&qb, &stamp, 1, wait, (struct drm_spyre_sync){ 0 }), 0,
+		"across files: b waits for a again");
+	munmap(qa.results.map, qa.results.size);
+	ctx_free(&a);
+	tap_ret(abi_wait(&qb, 20000), 0, "across files: a is closed, so b's wait is over");
+	tap_ret(abi_results(&qb)->status, 0, "across files: and b's job ran");
+	drmSyncobjQuery(b.fd, &wait.handle, &one, 1);
+	tap_eq(one, 1, "across files: a's point is reached");
+	munmap(qb.results.map, qb.results.size);
+	ctx_free(&b);
+}
+
+/* When QUEUE_DESTROY is back, nothing of the queue's work is still to come. */
+static void test_destroy_is_done(void)
+{
+	struct ctx c = ctx_init(turns_per_100ms * 10);
+	struct drm_spyre_cb cbs[2] = { work(&c), abi_cb_timestamp() };
+	struct drm_spyre_cb_result *r;
+	struct abi_queue q;
+	int i, n, fences = 0, results = 0;
+
+	for (i = 0; i < 10; i++) {
+		q = abi_queue(c.fd, 0);
+		r = abi_results(&q);
+		memset(r, 0, PAGE);
+		for (n = 0; n < 8; n++)
+			abi_submit(&q, cbs, 2, NULL);
+		abi_sleep_ms(i);
+		abi_queue_destroy(c.fd, q.id);
+		results += r[0].state == DRM_SPYRE_CB_DONE && r[1].state == DRM_SPYRE_CB_DONE;
+		fences += !abi_wait(&q, 0);
+		abi_wait(&q, 10000);
+		drmSyncobjDestroy(c.fd, q.syncobj);
+		abi_buf_free(c.fd, &q.results);
+	}
+	tap_eq(results, 10, "destroy: results are there when it returns");
+	tap_eq(fences, 10, "destroy: all fences have signalled when it returns");
+	ctx_free(&c);
+}
+
+static void test_sync_file_status(void)
+{
+	struct ctx c = ctx_init(turns_per_100ms * 10);
+	struct abi_queue q = abi_queue(c.fd, 50);
+	struct drm_spyre_cb cb = work(&c);
+	struct sync_file_info info = { 0 };
+	uint32_t binary = abi_syncobj(c.fd);
+	struct drm_spyre_sync signal = { .handle = binary, .flags = DRM_SPYRE_SYNC_SIGNAL };
+	int file = -1;
+
+	abi_submit_sync(&q, &cb, 1, signal, (struct drm_spyre_sync){ 0 });
+	drmSyncobjExportSyncFile(c.fd, binary, &file);
+	abi_wait(&q, 20000);
+	munmap(q.results.map, q.results.size);
+	ctx_free(&c);
+	tap_ok(!ioctl(file, SYNC_IOC_FILE_INFO, &info), "sync_file: outlives its file");
+	tap_ret(info.status, -ETIME, "sync_file: says how the job ended");
+	close(file);
+}
+
+/* --- scratchpads --- */
+#define LX (256u * 1024)
+
+static uint32_t lx_program(int fd, bool store)
+{
+	struct spyre_view lx = { .operand = SPYRE_VIEW_LX, .format = SPYRE_FMT_SEN169_FP16,
+				 .stride = { STICK } };
+	struct spyre_view mem = { .operand = 0, .format = SPYRE_FMT_SEN169_FP16,
+				  .stride = { STICK } };
+	struct abi_prog p = {
+		.cores = 1,
+		.lx_bytes = LX,
+		.num_operands = 1,
+		.operands = { { .extent = LX,
+				.flags = store ? SPYRE_OPERAND_WRITE : SPYRE_OPERAND_READ } },
+		.instr = { .opcode = SPYRE_OP_MOVE, .num_dims = 1, .num_views = 2,
+			   .count = { LX / STICK }, .lanes = 64 },
+		.views = { store ? mem : lx, store ? lx : mem },
+	};
+
+	return abi_prog_create(fd, &p);
+}
+
+static void test_scratchpad(void)
+{
+	int victim = abi_open(), spy = abi_open(), round;
+	struct abi_buf secret = abi_buf(victim, LX, DRM_SPYRE_BO_DEVICE, VA);
+	struct abi_buf seen = abi_buf(spy, LX, DRM_SPYRE_BO_DEVICE, VA);
+	struct abi_queue qv = abi_queue(victim, 0), qs = abi_queue(spy, 0);
+	uint64_t arg = VA;
+	struct drm_spyre_cb load = abi_cb_exec(lx_program(victim, false), &arg, 1);
+	struct drm_spyre_cb store = abi_cb_exec(lx_program(spy, true), &arg, 1);
+	uint32_t i, leaked = 0, bad = 0;
+
+	memset(secret.map, 0x5e, LX);
+	for (round = 0; round < 4; round++) {
+		memset(seen.map, 0xff, LX);
+		bad += abi_run(&qv, &load, 1) != 0;
+		bad += abi_run(&qs, &store, 1) != 0;
+		for (i = 0; i < LX; i++)
+			leaked += ((uint8_t *)seen.map)[i] == 0x5e;
+		bad += ((uint8_t *)seen.map)[LX - 1] == 0xff;
+	}
+	tap_eq(bad, 0, "scratchpad: filled in one file, dumped in another");
+	tap_eq(leaked, 0, "scratchpad: nothing of the one is seen in the other");
+	munmap(secret.map, LX);
+	munmap(seen.map, LX);
+	munmap(qv.results.map, qv.results.size);
+	munmap(qs.results.map, qs.results.size);
+	close(victim);
+	close(spy);
+}
+
+static void test_fdinfo(void)
+{
+	struct ctx c = ctx_init(1);
+	char path[64], text[4096] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", c.fd);
+	f = fopen(path, "r");
+	tap_ok(f && fread(text, 1, sizeof(text) - 1, f) > 0, "fdinfo: can be read");
+	if (f)
+		fclose(f);
+	tap_ok(strstr(text, "drm-driver:\tspyre_vdev") && strstr(text, "drm-client-id:") &&
+	       strstr(text, "drm-engine-spyre:") && strstr(text, "drm-cycles-spyre:"),
+	       "fdinfo: driver, client, engine time and cycles");
+	tap_ok(strstr(text, "drm-total-lpddr5:\t3 MiB"), "fdinfo: device memory");
+	ctx_free(&c);
+}
+
+int main(void)
+{
+	int watch = abi_open();
+	uint64_t used = abi_memory(watch).used;
+
+	calibrate();
+	test_priority();
+	test_patience();
+	test_timeout_race();
+	test_beside_long_work();
+	test_waiting_for_another_file();
+	test_destroy_is_done();
+	test_sync_file_status();
+	test_scratchpad();
+	test_fdinfo();
+	tap_ok(abi_memory_settles(watch, used), "all memory is back");
+	return tap_done();
+}
