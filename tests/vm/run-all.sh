@@ -58,7 +58,7 @@ api_tests() {
 # Programs of tests/abi; the one that unplugs the card goes last.
 abi_tests() {
 	local name
-	for name in ioctl core memory submit timeout lifetime; do
+	for name in ioctl core memory submit sched race timeout lifetime; do
 		echo "$build/tests/abi/abi-$name"
 	done
 }
@@ -82,12 +82,29 @@ verdict $? "no device memory is in use once all programs have ended (${used:-?} 
 
 run root abi-unplug "$build/tests/abi/abi-unplug"
 
+# A file that stays open keeps the module.
+exec 7<>"$node"
+! rmmod spyre_vdev 2>/dev/null
+verdict $? "no unloading while a node is open"
+exec 7<&-
+setpriv --reuid=1001 --regid=1001 --clear-groups -- cat "$node" >/dev/null 2>/tmp/output
+grep -q 'Permission denied' /tmp/output
+verdict $? "the node is closed to users outside group render"
+
 rmmod spyre_vdev
 verdict $? "the module unloads"
 [ ! -e "$node" ]
 verdict $? "and takes its node with it"
-insmod "$module" cards=3 cores=4 lpddr_mib=64 &&
-	[ "$("$build/tools/spyre-smi" -L | grep -c spyre_vdev)" = 3 ]
-verdict $? "it loads again, with three cards"
+
+insmod "$module" cards=8 cores=1 lpddr_mib=16 &&
+	[ "$("$build/tools/spyre-smi" -L | grep -c spyre_vdev)" = 8 ] &&
+	[ "$(cat /sys/class/accel/accel3/device/num_cores)" = 1 ] &&
+	[ "$(cat /sys/class/accel/accel3/device/lpddr_total)" = 16777216 ]
+verdict $? "it loads again, with eight small cards"
+SPYRE_DEVICES=7 run root "launch on the eighth card" "$src/tests/unit/tools_launch.sh"
 rmmod spyre_vdev
 verdict $? "and unloads again"
+for bad in cards=0 cards=9 cores=0 cores=33 lpddr_mib=1 lpddr_mib=x; do
+	! insmod "$module" $bad 2>/dev/null
+	verdict $? "$bad is refused"
+done
