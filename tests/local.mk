@@ -6,3 +6,4 @@ include tests/fuzz/fuzz.mk
 include tests/unit/telemetry.mk
 include tests/unit/sdsc.mk
 include tests/unit/model.mk
+include tests/unit/runtime.mk

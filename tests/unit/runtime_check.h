@@ -78,6 +78,18 @@ static inline void random_bytes(void *buffer, size_t bytes, uint64_t seed)
 	}
 }
 
+/*
+ * True when all @n words are @value. Asserting each would be slow: Check
+ * writes a mark to its runner for every assertion.
+ */
+static inline bool all_words(const uint32_t *words, size_t n, uint32_t value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (words[i] != value)
+			return false;
+	return true;
+}
+
 static inline bool is_embedded(spyre_context *context)
 {
 	spyre_device_properties properties = { .struct_size = sizeof(properties) };

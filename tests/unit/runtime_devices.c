@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Enumeration: the rules of SPYRE_DEVICES and friends, and properties. */
+#include <stdio.h>
+
 #include "runtime_check.h"
 
 #include "libspyre/runtime/error.h"

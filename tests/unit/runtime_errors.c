@@ -62,8 +62,7 @@ START_TEST(timeout_is_local)
 
 	ck_ok(spyre_stream_synchronize(good));
 	ck_ok(spyre_memcpy_d2h(context, host, fine, MIB));
-	for (uint32_t i = 0; i < MIB / 4; i++)
-		ck_assert_uint_eq(host[i], 49);
+	ck_assert(all_words(host, MIB / 4, 49));
 	/* What could not run did not: the fill behind the killed copy. */
 	ck_ok(spyre_memcpy_d2h(context, host, big, 4096));
 	ck_assert_uint_eq(host[0], 0);

@@ -71,13 +71,20 @@ static void alloc_args(spyre_arg *args)
 	}
 }
 
+static bool is_sum(void)
+{
+	for (int i = 0; i < ELEMENTS; i++)
+		if (host[2][i] != host[0][i] + host[1][i])
+			return false;
+	return true;
+}
+
 static void check_sum(spyre_devptr address)
 {
 	spyre_host_tensor target = tensor(2);
 
 	ck_ok(spyre_copy_d2h(context, &target, address, &layout));
-	for (int i = 0; i < ELEMENTS; i++)
-		ck_assert(host[2][i] == host[0][i] + host[1][i]);
+	ck_assert(is_sum());
 }
 
 START_TEST(launches)
@@ -115,7 +122,8 @@ END_TEST
 START_TEST(checks)
 {
 	const int64_t other_shape[] = { ROWS + 1, COLUMNS };
-	const int64_t wide_shape[] = { 1, ROWS, 1, COLUMNS };
+	const int64_t wide_size[] = { COLUMNS / 64, 1, ROWS, 1, 64 };
+	const int64_t wide_map[] = { 64, -1, COLUMNS, -1, 1 };
 	spyre_stream *stream = get_stream(context, 0);
 	spyre_layout fp32, other, wide;
 	spyre_context *foreign;
@@ -124,7 +132,8 @@ START_TEST(checks)
 	alloc_args(args);
 	ck_ok(spyre_layout_init(&fp32, 2, shape, SPYRE_FORMAT_IEEE_FP32));
 	ck_ok(spyre_layout_init(&other, 2, other_shape, SPYRE_FORMAT_IEEE_FP16));
-	ck_ok(spyre_layout_init(&wide, 4, wide_shape, SPYRE_FORMAT_IEEE_FP16));
+	ck_ok(spyre_layout_init_explicit(&wide, 5, wide_size, wide_map,
+					 SPYRE_FORMAT_SEN169_FP16, SPYRE_EA_STANDARD));
 	ck_status(spyre_launch(stream, kernel, args, 2), SPYRE_ERROR_ARGUMENT_MISMATCH);
 	ck_mentions("takes 3 arguments, the launch gives 2");
 	ck_status(spyre_launch(stream, kernel, NULL, 3), SPYRE_ERROR_INVALID_ARGUMENT);
@@ -189,8 +198,7 @@ START_TEST(unload_in_flight)
 	for (int i = 0; i < 3; i++)
 		ck_ok(spyre_mem_free(context, args[i].address));
 	ck_ok(spyre_stream_synchronize(stream));
-	for (int i = 0; i < ELEMENTS; i++)
-		ck_assert(host[2][i] == host[0][i] + host[1][i]);
+	ck_assert(is_sum());
 	ck_ok(spyre_kernel_unload(NULL));
 }
 END_TEST

@@ -45,8 +45,7 @@ static void *mixed_traffic(void *arg)
 		ck_ok(spyre_mem_free(context, b));
 		ck_ok(spyre_event_record(event, other));
 		ck_ok(spyre_event_synchronize(event));
-		for (uint64_t i = 0; i < bytes / 4; i++)
-			ck_assert_uint_eq(host[i], value);
+		ck_assert(all_words(host, bytes / 4, value));
 		ck_ok(spyre_event_destroy(event));
 	}
 	free(host);
@@ -82,8 +81,7 @@ static void *same_stream(void *arg)
 		ck_ok(spyre_memset_async(stream, address, &value, 4, 65536));
 		ck_ok(spyre_memcpy_d2h_async(stream, host, address, 65536));
 		ck_ok(spyre_stream_synchronize(stream));
-		for (int i = 0; i < 16384; i++)
-			ck_assert_uint_eq(host[i], value);
+		ck_assert(all_words(host, 16384, value));
 	}
 	ck_ok(spyre_mem_free(context, address));
 	free(host);

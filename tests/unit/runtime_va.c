@@ -80,9 +80,10 @@ START_TEST(random_ranges)
 		ck_assert_uint_ne(live[slot].start, 0);
 		ck_assert_uint_eq(live[slot].start % align, 0);
 		for (uint32_t i = 0; i < LIVE; i++)
-			ck_assert(i == slot || !live[i].bytes ||
-				  live[i].start + live[i].bytes <= live[slot].start ||
-				  live[slot].start + live[slot].bytes <= live[i].start);
+			if (i != slot && live[i].bytes &&
+			    live[i].start + live[i].bytes > live[slot].start &&
+			    live[slot].start + live[slot].bytes > live[i].start)
+				ck_abort_msg("ranges %u and %u overlap", i, slot);
 	}
 	for (uint32_t i = 0; i < LIVE; i++)
 		if (live[i].bytes)
@@ -131,19 +132,18 @@ START_TEST(random_units)
 			continue;
 		}
 		for (uint32_t u = 0; u < live[slot].units; u++) {
-			ck_assert_uint_eq(owner[live[slot].first + u], 0);
-			ck_assert(!dirty[live[slot].first + u]);
+			if (owner[live[slot].first + u] || dirty[live[slot].first + u])
+				ck_abort_msg("unit %u is not clean", live[slot].first + u);
 			owner[live[slot].first + u] = slot + 1;
 		}
 	}
 	for (uint32_t u = 0; u < SPYRE_CHUNK_UNITS; u++) {
 		bool found = spyre_chunk_find(chunk, u, &first, &units);
 
-		ck_assert(found == (owner[u] != 0));
-		if (found) {
-			ck_assert_int_eq(first, live[owner[u] - 1].first);
-			ck_assert_uint_eq(units, live[owner[u] - 1].units);
-		}
+		if (found != (owner[u] != 0) ||
+		    (found && (first != live[owner[u] - 1].first ||
+			       units != live[owner[u] - 1].units)))
+			ck_abort_msg("unit %u: owner %u, found %d at %u", u, owner[u], found, first);
 	}
 	free(chunk);
 }
