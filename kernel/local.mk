@@ -9,6 +9,9 @@ EXTRA_DIST += kernel/Kbuild kernel/Makefile kernel/dkms.conf kernel/stage \
 	kernel/spyre_queue.h kernel/spyre_submit.c kernel/spyre_submit.h \
 	kernel/spyre_telemetry.c kernel/spyre_vm.c kernel/spyre_vm.h
 
+EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
+dist_noinst_DATA = udev/60-spyre.rules
+
 module_dir = $(abs_top_builddir)/build/kernel
 
 .PHONY: module module-stage module-clean
