@@ -76,7 +76,9 @@ static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
 	struct drm_spyre_cb cb = abi_cb_timestamp();
 	struct drm_spyre_dev_query query = { .type = DRM_SPYRE_DEV_QUERY_CARD };
 	struct drm_spyre_queue_query state = { .queue_id = q->id };
+	struct drm_gem_close gem = { .handle = 1 };
 	uint32_t handle;
+	int file;
 
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query), -ENODEV, "unplugged: DEV_QUERY");
 	tap_ret(abi_bo(fd, PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENODEV, "unplugged: BO_CREATE");
@@ -87,6 +89,8 @@ static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
 	tap_ret(abi_queue_destroy(fd, q->id), -ENODEV, "unplugged: QUEUE_DESTROY");
 	tap_ret(abi_prog_destroy(fd, program), -ENODEV, "unplugged: PROGRAM_DESTROY");
 	tap_ret(abi_wait(q, 0), -ENODEV, "unplugged: SYNCOBJ_TIMELINE_WAIT");
+	tap_ret(abi_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem), -ENODEV, "unplugged: GEM_CLOSE");
+	tap_ok(drmPrimeHandleToFD(fd, 1, DRM_CLOEXEC, &file) && errno == ENODEV, "unplugged: PRIME");
 }
 
 static void test_unplug(const char *device)

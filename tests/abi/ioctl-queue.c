@@ -156,6 +156,9 @@ static void test_queue_create(int fd)
 	tap_ret(abi_queue_create(fd, ~0u, 0, ids), -EINVAL, "QUEUE_CREATE: priority ~0");
 	tap_ret(abi_queue_create(fd, 0, 60001, ids), -EINVAL, "QUEUE_CREATE: timeout of 60001 ms");
 	tap_ret(abi_queue_create(fd, 0, ~0u, ids), -EINVAL, "QUEUE_CREATE: timeout ~0");
+	/* test_pointer() left one behind. */
+	for (i = 1; i < 16; i++)
+		abi_queue_destroy(fd, i);
 	for (made = 0; made < 256; made++)
 		if (abi_queue_create(fd, made & 1, made & 2 ? 60000 : 1, &ids[made]))
 			break;
