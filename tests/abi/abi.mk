@@ -2,7 +2,8 @@
 # The ABI tests need a node, so they are built here and run in the VM by
 # tests/vm/run-abi.sh; only the header's layout is checked by make check.
 abi_programs = tests/abi/core-ioctls tests/abi/fields tests/abi/submit tests/abi/memory \
-	tests/abi/execute tests/abi/kill tests/abi/unplug tests/abi/bench
+	tests/abi/execute tests/abi/kill tests/abi/unplug tests/abi/stress \
+	tests/abi/bench
 abi_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS)
 abi_libs = tests/abi/libabi.la
 
@@ -32,6 +33,9 @@ tests_abi_kill_LDADD = $(abi_libs)
 tests_abi_unplug_SOURCES = tests/abi/unplug.c
 tests_abi_unplug_CPPFLAGS = $(abi_cppflags)
 tests_abi_unplug_LDADD = $(abi_libs)
+tests_abi_stress_SOURCES = tests/abi/stress.c
+tests_abi_stress_CPPFLAGS = $(abi_cppflags)
+tests_abi_stress_LDADD = $(abi_libs)
 tests_abi_bench_SOURCES = tests/abi/bench.c
 tests_abi_bench_CPPFLAGS = $(abi_cppflags)
 tests_abi_bench_LDADD = $(abi_libs)
