@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* spyre-bench: every figure the README quotes. scripts/bench runs it. */
+#define _GNU_SOURCE
 #include "bench/bench.h"
 
 #include <getopt.h>

@@ -1,1 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only
+# The module is built by the kernel's own rules in a folder of its own:
+#	make module [KDIR=/lib/modules/…/build] [W=1] [C=2]
+EXTRA_DIST += kernel/Kbuild kernel/Makefile kernel/dkms.conf kernel/stage \
+	kernel/spyre_array.h kernel/spyre_bo.c kernel/spyre_bo.h kernel/spyre_compat.h \
+	kernel/spyre_device.h kernel/spyre_dma.c kernel/spyre_dma.h kernel/spyre_drv.c \
+	kernel/spyre_engine.c kernel/spyre_engine.h kernel/spyre_job.c kernel/spyre_job.h \
+	kernel/spyre_program.c kernel/spyre_program.h kernel/spyre_queue.c \
+	kernel/spyre_queue.h kernel/spyre_submit.c kernel/spyre_submit.h \
+	kernel/spyre_telemetry.c kernel/spyre_vm.c kernel/spyre_vm.h
+
+EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
+dist_noinst_DATA = udev/60-spyre.rules
+
+module_dir = $(abs_top_builddir)/build/kernel
+
+.PHONY: module module-stage module-clean
+module-stage:
+	$(AM_V_at)$(SHELL) $(srcdir)/kernel/stage $(srcdir) $(module_dir) $(PACKAGE_VERSION)
+module: module-stage
+	$(AM_V_GEN)kdir='$(KDIR)'; \
+	if test -z "$$kdir"; then \
+	  kdir=`ls -d /lib/modules/6.12*-amd64/build 2>/dev/null | grep -v cloud | sort -V | tail -n1`; \
+	fi; \
+	test -n "$$kdir" || { echo "no 6.12 kernel headers: install linux-headers-amd64 (bookworm-backports) or set KDIR" >&2; exit 1; }; \
+	$(MAKE) -C "$$kdir" M=$(module_dir) $(if $(W),W=$(W)) $(if $(C),C=$(C)) modules
+module-clean:
+	rm -rf $(module_dir)
+clean-local: module-clean

@@ -24,27 +24,6 @@ libspyre_libcore_la_SOURCES += libspyre/backend/embedded_memory.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_queue.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_worker.c
 libspyre_libcore_la_SOURCES += libspyre/backend/futex.h
-libspyre_libcore_la_SOURCES += libspyre/layout/layout.c
-libspyre_libcore_la_SOURCES += libspyre/layout/stick.h
-libspyre_libcore_la_SOURCES += libspyre/layout/transfer.c
-libspyre_libcore_la_SOURCES += libspyre/layout/transfer.h
-libspyre_libcore_la_SOURCES += libspyre/sdsc/bundle.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/bundle.h
-libspyre_libcore_la_SOURCES += libspyre/sdsc/encode.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/encode.h
-libspyre_libcore_la_SOURCES += libspyre/sdsc/ir.h
-libspyre_libcore_la_SOURCES += libspyre/sdsc/json.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/json.h
-libspyre_libcore_la_SOURCES += libspyre/sdsc/lower.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/lower.h
-libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_matmul.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_pointwise.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_reduce.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_restickify.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/mlir.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/nest.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/partial.c
-libspyre_libcore_la_SOURCES += libspyre/sdsc/sdsc_parse.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/chunk.c
@@ -75,6 +54,8 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/visible.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/work.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/zeroing.c
+include libspyre/layout/local.mk
+include libspyre/sdsc/local.mk
 
 lib_LTLIBRARIES += libspyre/libspyre.la
 libspyre_libspyre_la_SOURCES =

@@ -11,6 +11,7 @@
 #define TASK_ROWS 64u
 #define TASK_STEPS 32u
 #define MAX_ITEMS 1024u
+#define STREAM_BYTES (4u << 20)
 #define INLINE_BYTES 65536u	/* below, threads are not worth waking */
 
 struct dma_bound {
@@ -35,6 +36,7 @@ struct dma {
 	u64 task_count[SPYRE_DMA_MAX_DIMS + 1];	/* tasks along each dim */
 	u64 tasks;
 	u32 items;
+	bool stream;			/* too much for the caches */
 	u32 num_bounds;
 	struct dma_bound bound[SPYRE_DMA_MAX_BOUNDS + 1];
 };
@@ -141,6 +143,26 @@ static void stage(const struct dma *dma, u8 *host, u8 *dense, u32 rows, u32 lane
 		copy_strided(host, host_row, host_lane, dense, dense_row, eb, rows, lanes, eb);
 }
 
+/* As stage(); whole tiles of 16-bit elements go through the unit's transpose. */
+static bool stage_tile(struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 lanes, bool gather)
+{
+	const struct dma *dma = t->dma;
+	u64 host_lane = dma->host_stride[dma->lane];
+
+	if (rows != 64 || lanes != 64 || dma->host_bytes != 2 ||
+	    stride_of(dma->host_stride, dma, dma->row) != 2) {
+		stage(dma, host, dense, rows, lanes, gather);
+		return true;
+	}
+	if (!spyre_section_enter(&t->section, 64 * 64 * 4))
+		return false;
+	if (gather)
+		dma->host->unit->transpose(dense, 128, host, host_lane);
+	else
+		dma->host->unit->transpose(host, host_lane, dense, 128);
+	return true;
+}
+
 /* Converts or copies rows x lanes whose lanes are dense on both sides. */
 static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 dst_bytes,
 		     u32 src_bytes)
@@ -155,12 +177,19 @@ static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 ds
 	if (!spyre_section_enter(&t->section, (u64)run->rows * run->lanes * 4))
 		return false;
 	if (run->dst_format != run->src_format) {
+		run->stream = t->dma->stream && run->dst != t->worker->scratch &&
+			      !((unsigned long)run->dst % 64) && !(run->dst_stride % 64);
 		t->dma->host->unit->convert(run);
 		return true;
 	}
-	for (row = 0; row < run->rows; row++)
-		memcpy(run->dst + row * run->dst_stride, run->src + row * run->src_stride,
-		       (u64)run->lanes * dst_bytes);
+	for (row = 0; row < run->rows; row++) {
+		const u8 *src = run->src + row * run->src_stride;
+
+		/* Rows may lie pages apart, where hardware does not look ahead. */
+		__builtin_prefetch(src + 12 * run->src_stride, 0, 2);
+		__builtin_prefetch(src + 12 * run->src_stride + 64, 0, 2);
+		memcpy(run->dst + row * run->dst_stride, src, (u64)run->lanes * dst_bytes);
+	}
 	return true;
 }
 
@@ -182,7 +211,8 @@ static bool to_device(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 
 	u32 row;
 
 	if (dma->host_stride[dma->lane] != dma->host_bytes && lanes > 1) {
-		stage(dma, host, t->worker->scratch, rows, lanes, true);
+		if (!stage_tile(t, host, t->worker->scratch, rows, lanes, true))
+			return false;
 		run.src = t->worker->scratch;
 		run.src_stride = (u64)lanes * dma->host_bytes;
 	}
@@ -216,7 +246,7 @@ static bool to_host(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 la
 	if (!transfer(t, &run, dma->host_bytes, dma->device_bytes))
 		return false;
 	if (strided)
-		stage(dma, host, t->worker->scratch, rows, lanes, false);
+		return stage_tile(t, host, t->worker->scratch, rows, lanes, false);
 	return true;
 }
 
@@ -366,6 +396,7 @@ static void plan(struct dma *dma, u64 host_bytes)
 		stride *= dma->count[d];
 	}
 	bytes = stride;
+	dma->stream = bytes >= STREAM_BYTES;
 	choose_dims(dma);
 	add_bounds(dma, host_bytes);
 	dma->tasks = 1;

@@ -163,10 +163,11 @@ static int verify_formats(struct spyre_verify *v, const struct spyre_instr *in)
 /* Adds (count - 1) * stride to *end; false if that passes the largest extent. */
 static bool reach(u64 *end, u32 count, u64 stride)
 {
-	if (count <= 1 || !stride)
-		return true;
+	/* Also for one point: engines may form the address after the last. */
 	if (stride > SPYRE_MAX_EXTENT)
 		return false;
+	if (count <= 1 || !stride)
+		return true;
 	*end += (u64)(count - 1) * stride;
 	return *end <= SPYRE_MAX_EXTENT;
 }

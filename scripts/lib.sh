@@ -86,13 +86,15 @@ quietly() {
 	complain "$step failed; the whole output is in build/log/$step.log"
 }
 
-# Builds spyre_vdev.ko for the kernel that the VM boots; sets $module.
+# build_module [C=1]: builds spyre_vdev.ko for the kernel that the VM boots; sets
+# $module. C=1 has sparse read it, too.
 build_module() {
 	local version
 	version=$(kernel_version) ||
 		complain "no Debian 6.12 kernel with headers; run scripts/deps vm" || return 1
 	say "building spyre_vdev.ko for $version"
-	quietly module make -C "$build" module KERNEL="$version" || return 1
+	quietly module make -C "$build" module KDIR="/lib/modules/$version/build" W=1 "$@" ||
+		return 1
 	module=$build/build/kernel/spyre_vdev.ko
 	[ -e "$module" ] || complain "'make module' left no $module"
 }

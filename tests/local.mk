@@ -4,3 +4,6 @@ include tests/build/build.mk
 include tests/unit/tools.mk
 include tests/fuzz/fuzz.mk
 include tests/unit/telemetry.mk
+include tests/unit/sdsc.mk
+include tests/unit/model.mk
+include tests/unit/runtime.mk

@@ -30,13 +30,15 @@
 struct settings {
 	int device;
 	uint32_t batch;
+	/* Passes over the images, and at least this long. */
 	uint32_t repeat;
+	uint32_t seconds;
 	bool verbose;
 	const char *data;
 	const char *bundles;
 };
 
-/* The bundles' folder when none is given; removed at the end. */
+/* The bundles' folder when none is given; removed once they are loaded. */
 static char temporary[4096];
 
 struct job {
@@ -49,8 +51,10 @@ struct job {
 	uint16_t *inputs;
 	uint16_t *logits;
 	uint64_t batches_done;
+	uint32_t passes;
 	uint64_t checksum;
-	double seconds;
+	double start;
+	double end;
 };
 
 struct score {
@@ -59,17 +63,17 @@ struct score {
 	float largest_difference;
 };
 
-static int64_t number_or_die(const char *name, int64_t max)
+static uint32_t number_or_die(const char *name, uint32_t min, uint32_t max)
 {
 	char *end;
 	long long number = strtoll(optarg, &end, 10);
 
-	if (end == optarg || *end || number < (strcmp(name, "device") ? 1 : 0) || number > max) {
-		fprintf(stderr, "digits: --%s takes a number up to %" PRId64 ", not '%s'\n", name,
+	if (end == optarg || *end || number < min || number > max) {
+		fprintf(stderr, "digits: --%s takes a number from %u to %u, not '%s'\n", name, min,
 			max, optarg);
 		exit(2);
 	}
-	return number;
+	return (uint32_t)number;
 }
 
 static void usage(FILE *to)
@@ -79,6 +83,7 @@ static void usage(FILE *to)
 	      "  --device N     card (default 0)\n"
 	      "  --batch N      images per launch (default 64)\n"
 	      "  --repeat N     run N times (default 1)\n"
+	      "  --seconds N    run again until N seconds have passed\n"
 	      "  --data DIR     folder of digits.u8 and weights.f16\n"
 	      "  --bundles DIR  keep the five SDSC bundles in DIR\n"
 	      "  --verbose      show the images that were classified wrongly\n\n"
@@ -90,10 +95,15 @@ static void usage(FILE *to)
 static void parse_options(struct settings *settings, int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"device", required_argument, NULL, 'd'},  {"batch", required_argument, NULL, 'b'},
-		{"repeat", required_argument, NULL, 'r'},  {"data", required_argument, NULL, 'D'},
-		{"bundles", required_argument, NULL, 'B'}, {"verbose", no_argument, NULL, 'v'},
-		{"help", no_argument, NULL, 'h'},	   {NULL, 0, NULL, 0},
+		{"device", required_argument, NULL, 'd'},
+		{"batch", required_argument, NULL, 'b'},
+		{"repeat", required_argument, NULL, 'r'},
+		{"data", required_argument, NULL, 'D'},
+		{"seconds", required_argument, NULL, 's'},
+		{"bundles", required_argument, NULL, 'B'},
+		{"verbose", no_argument, NULL, 'v'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	int option;
 
@@ -101,13 +111,16 @@ static void parse_options(struct settings *settings, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
 		case 'd':
-			settings->device = (int)number_or_die("device", 1023);
+			settings->device = (int)number_or_die("device", 0, 1023);
 			break;
 		case 'b':
-			settings->batch = (uint32_t)number_or_die("batch", 4096);
+			settings->batch = number_or_die("batch", 1, 4096);
 			break;
 		case 'r':
-			settings->repeat = (uint32_t)number_or_die("repeat", 1000000);
+			settings->repeat = number_or_die("repeat", 1, 1000000);
+			break;
+		case 's':
+			settings->seconds = number_or_die("seconds", 1, 86400);
 			break;
 		case 'D':
 			settings->data = optarg;
@@ -187,15 +200,6 @@ static int prepare(struct job *job)
 	return 0;
 }
 
-static void batch_done(void *data)
-{
-	struct job *job = data;
-	uint64_t total = (uint64_t)job->settings.repeat * job->images.count;
-	uint64_t done = ++job->batches_done * job->settings.batch;
-
-	progress_show(done < total ? done : total, total);
-}
-
 /* FNV-1a, 64 bits, of the logits of all images. */
 static uint64_t checksum(const uint16_t *logits, size_t count)
 {
@@ -215,36 +219,49 @@ static double now(void)
 	return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-static int run(struct job *job)
+static void batch_done(void *data)
+{
+	struct job *job = data;
+	const struct settings *s = &job->settings;
+	uint64_t batches = (uint64_t)s->repeat * job->batches;
+	double part = (double)++job->batches_done / (double)batches;
+	double time = s->seconds ? (now() - job->start) / s->seconds : 1;
+
+	progress_show(part < time ? part : time, job->batches_done * s->batch);
+}
+
+/* One pass over the images. The logits must be those of the pass before. */
+static int run_pass(struct job *job)
 {
 	size_t count = (size_t)job->images.count * CLASSES;
+	uint64_t sum;
 
-	for (uint32_t pass = 0; pass < job->settings.repeat; pass++) {
-		double start = now();
-		uint64_t sum;
-
-		if (network_run(&job->network, job->inputs, job->logits, job->batches, batch_done,
-				job)) {
-			progress_end();
-			return -1;
-		}
-		job->seconds += now() - start;
-		sum = checksum(job->logits, count);
-		if (pass && sum != job->checksum) {
-			progress_end();
-			fprintf(stderr,
-				"digits: pass %u: checksum %016" PRIx64 ", but %016" PRIx64
-				" before\n",
-				pass + 1, sum, job->checksum);
-			return -1;
-		}
+	/* A pass that writes nothing must not look like the one before. */
+	memset(job->logits, 0, count * sizeof(*job->logits));
+	if (network_run(&job->network, job->inputs, job->logits, job->batches, batch_done, job))
+		return -1;
+	sum = checksum(job->logits, count);
+	if (!job->passes++)
 		job->checksum = sum;
-		/* A pass that writes nothing must not look like the one before. */
-		if (pass + 1 < job->settings.repeat)
-			memset(job->logits, 0, count * sizeof(*job->logits));
-	}
+	if (sum == job->checksum)
+		return 0;
 	progress_end();
-	return 0;
+	fprintf(stderr, "digits: pass %u: checksum %016" PRIx64 ", but %016" PRIx64 " before\n",
+		job->passes, sum, job->checksum);
+	return -1;
+}
+
+static int run(struct job *job)
+{
+	int err = 0;
+
+	job->start = now();
+	while (!err &&
+	       (job->passes < job->settings.repeat || now() - job->start < job->settings.seconds))
+		err = run_pass(job);
+	job->end = now();
+	progress_end();
+	return err;
 }
 
 static void show_image(const struct job *job, uint32_t i, int guess, int reference)
@@ -307,7 +324,8 @@ static int report(struct job *job)
 	struct score score = judge(job);
 	double accuracy = (double)score.right / job->images.count;
 	double agreement = (double)score.agreeing / job->images.count;
-	uint64_t images = (uint64_t)job->images.count * job->settings.repeat;
+	double images = (double)job->images.count * job->passes;
+	double seconds = job->end - job->start;
 	struct network_totals totals;
 
 	if (network_get_totals(&job->network, &totals))
@@ -324,8 +342,8 @@ static int report(struct job *job)
 	printf("modelled time     %.3f ms (%" PRIu64 " cycles, %.1f million multiply-adds)\n",
 	       (double)totals.cycles / job->network.device.clock_khz, totals.cycles,
 	       totals.macs / 1e6);
-	printf("host time         %.3f ms (%.0f images/s)\n", job->seconds * 1e3,
-	       images / job->seconds);
+	printf("host time         %.3f ms (%u passes, %.0f images/s)\n", seconds * 1e3, job->passes,
+	       images / seconds);
 	printf("output checksum   %016" PRIx64 "\n", job->checksum);
 	if (accuracy >= ACCURACY_FLOOR && agreement >= AGREEMENT_FLOOR)
 		return 0;
@@ -343,6 +361,8 @@ int main(int argc, char **argv)
 
 	parse_options(&job.settings, argc, argv);
 	err = prepare(&job);
+	/* What is loaded needs its files no more. */
+	remove_bundle_directory();
 	if (!err) {
 		print_card(&job);
 		fflush(stdout);
@@ -353,7 +373,6 @@ int main(int argc, char **argv)
 	network_close(&job.network);
 	weights_free(&job.weights);
 	images_free(&job.images);
-	remove_bundle_directory();
 	if (fflush(stdout) || ferror(stdout)) {
 		perror("digits: standard output");
 		err = -1;

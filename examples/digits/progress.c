@@ -12,7 +12,7 @@
 static int on_terminal = -1;
 static uint64_t next_draw;
 
-void progress_show(uint64_t done, uint64_t total)
+void progress_show(double fraction, uint64_t images)
 {
 	char bar[WIDTH + 1];
 	struct timespec t;
@@ -20,18 +20,19 @@ void progress_show(uint64_t done, uint64_t total)
 
 	if (on_terminal < 0)
 		on_terminal = isatty(STDOUT_FILENO);
-	if (!on_terminal || !total)
+	if (!on_terminal)
 		return;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	now = (uint64_t)t.tv_sec * 1000000000u + t.tv_nsec;
-	if (now < next_draw && done < total)
+	if (now < next_draw && fraction < 1)
 		return;
 	next_draw = now + REDRAW_NS;
+	fraction = fraction < 1 ? fraction : 1;
 	for (int i = 0; i < WIDTH; i++)
-		bar[i] = i < (int)(done * WIDTH / total) ? '#' : '.';
+		bar[i] = i < (int)(fraction * WIDTH) ? '#' : '.';
 	bar[WIDTH] = '\0';
-	printf("\r[%s] %3d %%  %llu of %llu images", bar, (int)(done * 100 / total),
-	       (unsigned long long)done, (unsigned long long)total);
+	printf("\r[%s] %3d %%  %llu images", bar, (int)(fraction * 100),
+	       (unsigned long long)images);
 	fflush(stdout);
 }
 

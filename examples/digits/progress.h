@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-void progress_show(uint64_t done, uint64_t total);
+/* @fraction of the work is done, 0..1, and @images of images. */
+void progress_show(double fraction, uint64_t images);
 /* Takes the bar away. */
 void progress_end(void);
 

@@ -121,6 +121,8 @@ static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint
 	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
 	const char *name = spyre_drm_command_name(&submission->commands[index]);
 	const struct drm_spyre_cb *cb = &queue->cbs[index];
+	enum spyre_stop stop = SPYRE_STOP_NONE;
+	uint64_t bytes;
 
 	if (error == EFAULT)
 		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
@@ -129,6 +131,15 @@ static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint
 				   submission->num_commands, name, (unsigned long long)cb->dst,
 				   (unsigned long long)cb->src, (unsigned long long)cb->size,
 				   (void *)(uintptr_t)cb->host_addr);
+	/* The kernel's check of descriptors is this one. */
+	if (error == EINVAL && cb->type == DRM_SPYRE_CB_DMA)
+		stop = spyre_dma_check(submission->commands[index].dma.desc, &bytes, NULL);
+	if (stop != SPYRE_STOP_NONE)
+		return spyre_error(stop == SPYRE_STOP_DMA_FORMAT ? SPYRE_ERROR_FORMAT
+								 : SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s): the DMA engine does not take the descriptor: %s",
+				   card->base.properties.node, queue->id, index,
+				   submission->num_commands, name, spyre_stop_name(stop));
 	return spyre_drm_error(card, error,
 			       "DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes)",
 			       queue->id, index, submission->num_commands, name,

@@ -18,6 +18,7 @@
 #include <sys/queue.h>
 
 #include "libspyre/backend/backend.h"
+#include "libspyre/backend/futex.h"
 #include "libspyre/runtime/error.h"
 #include "libspyre/runtime/telemetry_page.h"
 #include "model/card.h"
@@ -80,6 +81,7 @@ struct embedded_device {
 	/* Queues whose first job may start: [0] high priority, [1] low. */
 	struct embedded_queue_list runnable[2];
 	struct embedded_section_list sections;
+	struct spyre_spin section_spin;
 	pthread_cond_t queue_idle;
 	uint32_t running;
 	uint64_t busy_since_ns;
@@ -93,6 +95,7 @@ struct embedded_device {
 	 * spin on it for a moment and then sleep on it.
 	 */
 	_Atomic uint32_t signal;
+	struct spyre_spin spin;
 	_Atomic uint32_t spinners;
 	_Atomic uint32_t sleepers;
 	_Atomic uint32_t started;
@@ -198,6 +201,7 @@ struct embedded_queue {
 	uint64_t timeout_ns;
 	_Atomic uint64_t completed;
 	/* Threads in embedded_wait_point(), and the word they sleep on. */
+	struct spyre_spin spin;
 	_Atomic uint32_t waiters;
 	_Atomic uint32_t wake;
 };

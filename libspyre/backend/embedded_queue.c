@@ -4,9 +4,8 @@
 #include <stdlib.h>
 
 #include "libspyre/backend/embedded.h"
-#include "libspyre/backend/futex.h"
 
-/* How long a waiter spins before it sleeps; sleeping costs about as much. */
+/* How long a waiter spins at most; sleeping costs about as much. */
 #define WAIT_SPIN_NS 4000
 
 /* Puts the queue in line if its first job may start; caller holds the lock. */
@@ -191,23 +190,31 @@ static bool reached(struct embedded_queue *queue, uint64_t point)
 	return atomic_load(&queue->completed) >= point;
 }
 
+static bool spin_reached(struct embedded_queue *queue, uint64_t point)
+{
+	uint64_t spin_end;
+	bool good = false;
+
+	if (!spyre_spin_begin(&queue->spin))
+		return false;
+	spin_end = spyre_now_ns() + WAIT_SPIN_NS;
+	do {
+		for (int i = 0; i < 16 && !good; i++) {
+			spyre_cpu_relax();
+			good = reached(queue, point);
+		}
+	} while (!good && spyre_now_ns() < spin_end);
+	spyre_spin_end(&queue->spin, good);
+	return good;
+}
+
 spyre_status embedded_wait_point(struct spyre_queue *base, uint64_t point, int64_t deadline_ns)
 {
 	struct embedded_queue *queue = (struct embedded_queue *)base;
 	bool in_time = true;
-	uint64_t spin_end;
 
-	if (reached(queue, point))
+	if (reached(queue, point) || spin_reached(queue, point))
 		return SPYRE_SUCCESS;
-	spin_end = spyre_now_ns() + WAIT_SPIN_NS;
-	do {
-		for (int i = 0; i < 16; i++) {
-			if (reached(queue, point))
-				return SPYRE_SUCCESS;
-			spyre_cpu_relax();
-		}
-	} while (spyre_now_ns() < spin_end);
-
 	atomic_fetch_add(&queue->waiters, 1);
 	while (in_time) {
 		uint32_t wake = atomic_load(&queue->wake);

@@ -15,7 +15,6 @@
 #endif
 
 #include "libspyre/backend/embedded.h"
-#include "libspyre/backend/futex.h"
 
 /* How long an idle worker spins before it sleeps. */
 #define IDLE_SPIN_NS 4000
@@ -46,18 +45,24 @@ static void section_run(struct embedded_section *section, struct spyre_worker *s
 		section->fn(section->arg, i, self);
 }
 
-static void section_wait(struct embedded_section *section)
+static void section_wait(struct embedded_section *section, struct spyre_spin *spin)
 {
-	uint64_t spin_end = spyre_now_ns() + IDLE_SPIN_NS;
+	uint64_t spin_end;
 	uint32_t helpers;
+	bool good;
 
-	while (atomic_load(&section->helpers)) {
-		spyre_cpu_relax();
-		if (spyre_now_ns() >= spin_end)
-			break;
-	}
 	if (!atomic_load(&section->helpers))
 		return;
+	if (spyre_spin_begin(spin)) {
+		spin_end = spyre_now_ns() + IDLE_SPIN_NS;
+		do {
+			spyre_cpu_relax();
+			good = !atomic_load(&section->helpers);
+		} while (!good && spyre_now_ns() < spin_end);
+		spyre_spin_end(spin, good);
+		if (good)
+			return;
+	}
 	helpers = atomic_fetch_or(&section->helpers, EMBEDDED_SECTION_WAITED) |
 		  EMBEDDED_SECTION_WAITED;
 	while (helpers != EMBEDDED_SECTION_WAITED) {
@@ -88,7 +93,7 @@ void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n
 	if (section.listed)
 		TAILQ_REMOVE(&device->sections, &section, link);
 	pthread_mutex_unlock(&device->lock);
-	section_wait(&section);
+	section_wait(&section, &device->section_spin);
 }
 
 /* Joins a section that has work left; caller holds the lock. */
@@ -290,20 +295,33 @@ static bool work_once(struct embedded_worker *worker)
 	return true;
 }
 
+static bool spin_idle(struct embedded_device *device, uint32_t seen)
+{
+	uint64_t spin_end;
+	bool good = false;
+
+	if (!spyre_spin_begin(&device->spin))
+		return false;
+	atomic_fetch_add(&device->spinners, 1);
+	spin_end = spyre_now_ns() + IDLE_SPIN_NS;
+	do {
+		for (int i = 0; i < 16 && !good; i++) {
+			spyre_cpu_relax();
+			good = atomic_load(&device->signal) != seen;
+		}
+	} while (!good && spyre_now_ns() < spin_end);
+	atomic_fetch_sub(&device->spinners, 1);
+	spyre_spin_end(&device->spin, good);
+	return good;
+}
+
 /* Waits for work; called and returns with the lock held. */
 static void idle(struct embedded_device *device)
 {
 	uint32_t seen = atomic_load(&device->signal);
-	uint64_t spin_end;
 
 	pthread_mutex_unlock(&device->lock);
-	atomic_fetch_add(&device->spinners, 1);
-	spin_end = spyre_now_ns() + IDLE_SPIN_NS;
-	while (atomic_load(&device->signal) == seen && spyre_now_ns() < spin_end)
-		for (int i = 0; i < 8; i++)
-			spyre_cpu_relax();
-	atomic_fetch_sub(&device->spinners, 1);
-	if (atomic_load(&device->signal) == seen) {
+	if (!spin_idle(device, seen)) {
 		atomic_fetch_add(&device->sleepers, 1);
 		spyre_futex_wait(&device->signal, seen, INT64_MAX);
 		atomic_fetch_sub(&device->sleepers, 1);

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -45,6 +46,39 @@ static inline void spyre_cpu_relax(void)
 #elif defined(__aarch64__)
 	__asm__ volatile("yield" ::: "memory");
 #endif
+}
+
+/*
+ * Whether to spin before sleeping. Spinning pays only while another processor
+ * does the work that is waited for; where spins fail (long work, busy machine)
+ * one in 32 waits tries again and the others sleep at once.
+ */
+struct spyre_spin {
+	_Atomic int credit;
+};
+
+#define SPYRE_SPIN_CREDIT 4
+#define SPYRE_SPIN_RETRY 32
+
+static inline bool spyre_spin_begin(struct spyre_spin *spin)
+{
+	int credit = atomic_load_explicit(&spin->credit, memory_order_relaxed);
+
+	if (credit >= 0)
+		return true;
+	atomic_store_explicit(&spin->credit, credit + 1, memory_order_relaxed);
+	return false;
+}
+
+static inline void spyre_spin_end(struct spyre_spin *spin, bool good)
+{
+	int credit = atomic_load_explicit(&spin->credit, memory_order_relaxed);
+
+	if (good)
+		credit = SPYRE_SPIN_CREDIT;
+	else
+		credit = credit > 0 ? credit - 1 : -SPYRE_SPIN_RETRY;
+	atomic_store_explicit(&spin->credit, credit, memory_order_relaxed);
 }
 
 #endif /* SPYRE_FUTEX_H */

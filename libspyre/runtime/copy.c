@@ -139,6 +139,9 @@ static spyre_format through_format(spyre_format from, spyre_format to)
 		return convertible(SPYRE_FORMAT_IEEE_FP32, from) &&
 		       convertible(SPYRE_FORMAT_IEEE_FP32, to) ? SPYRE_FORMAT_IEEE_FP32 :
 								 SPYRE_FORMAT_INVALID;
+	/* Rounding between integers and floats is for a program to decide. */
+	if (is_float(from) != is_float(to))
+		return SPYRE_FORMAT_INVALID;
 	if (from == to && convertible(from, to) && spyre_format_bytes(from))
 		return from;
 	for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
@@ -257,7 +260,8 @@ static spyre_status check_shape(const spyre_layout *layout, uint32_t rank, const
 	/* A format that never leaves the card: nothing to hold the shape against. */
 	if (!format)
 		return SPYRE_SUCCESS;
-	status = spyre_host_tensor_dense(&tensor, NULL, format, rank, size);
+	/* An address to build a descriptor with, which is then not used. */
+	status = spyre_host_tensor_dense(&tensor, &tensor, format, rank, size);
 	if (!status)
 		status = spyre_transfer_init(&transfer, SPYRE_DMA_D2H, layout, &tensor);
 	if (status)

@@ -3,19 +3,20 @@
  * Plain byte copies and fills. They ask nothing of the addresses. The DMA
  * engine starts at whole sticks only, so what lies before the first whole
  * stick goes through a scratch stick of the stream and a device copy, which
- * takes any address; the rest is moved in rows of 256 bytes and one short row.
+ * takes any address; the rest is moved as rows of 256 int64, rows of 256
+ * bytes and one short row, none of which converts anything.
  */
 #include <inttypes.h>
 
 #include "libspyre/runtime/copy.h"
 
-#define ROW_BYTES 256u
+#define ROW_LANES 256u
 #define SCRATCH_BYTES 128u
 
 /* The commands of one plain copy and what they point to. */
 struct linear {
-	struct spyre_command commands[4];
-	struct spyre_dma_desc descs[3];
+	struct spyre_command commands[5];
+	struct spyre_dma_desc descs[4];
 	uint32_t num_commands;
 	uint32_t num_descs;
 	enum spyre_dma_dir direction;
@@ -39,24 +40,29 @@ static spyre_status scratch_get(struct spyre_stream *stream, uint64_t *address)
 	return SPYRE_SUCCESS;
 }
 
-/* A DMA of @rows rows of @row bytes each, dense on both sides. */
-static void add_dma(struct linear *l, uint64_t device, void *host, uint64_t rows, uint32_t row)
+/* A DMA of @rows rows of @lanes elements, dense on both sides. */
+static void add_dma(struct linear *l, uint64_t device, void *host, enum spyre_fmt format,
+		    uint64_t rows, uint32_t lanes)
 {
 	struct spyre_dma_desc *desc = &l->descs[l->num_descs++];
 	struct spyre_command *command = &l->commands[l->num_commands++];
+	uint32_t bytes = spyre_fmt_bytes(format);
 
 	*desc = (struct spyre_dma_desc){
 		.direction = l->direction,
-		.host_format = SPYRE_FMT_UINT8,
-		.device_format = SPYRE_FMT_UINT8,
+		.host_format = format,
+		.device_format = format,
 		.num_dims = 2,
-		.dim = { { .count = rows, .host_stride = row }, { .count = row, .host_stride = 1 } },
+		.dim = {
+			{ .count = rows, .host_stride = (uint64_t)lanes * bytes },
+			{ .count = lanes, .host_stride = bytes },
+		},
 	};
 	*command = (struct spyre_command){ .type = SPYRE_COMMAND_DMA };
 	command->dma.desc = desc;
 	command->dma.device = device;
 	command->dma.host = host;
-	command->dma.host_bytes = rows * row;
+	command->dma.host_bytes = rows * lanes * bytes;
 }
 
 static void add_copy(struct linear *l, uint64_t dst, uint64_t src, uint64_t bytes)
@@ -71,9 +77,28 @@ static void add_head(struct linear *l, uint64_t scratch, uint64_t device, void *
 {
 	if (l->direction == SPYRE_DMA_D2H)
 		add_copy(l, scratch, device, bytes);
-	add_dma(l, scratch, host, 1, bytes);
+	add_dma(l, scratch, host, SPYRE_FMT_SENINT8, 1, bytes);
 	if (l->direction == SPYRE_DMA_H2D)
 		add_copy(l, device, scratch, bytes);
+}
+
+static void add_body(struct linear *l, uint64_t device, char *host, uint64_t bytes)
+{
+	static const enum spyre_fmt formats[] = { SPYRE_FMT_IEEE_INT64, SPYRE_FMT_SENINT8 };
+
+	for (int i = 0; i < 2; i++) {
+		uint64_t row = ROW_LANES * spyre_fmt_bytes(formats[i]);
+		uint64_t rows = bytes / row;
+
+		if (!rows)
+			continue;
+		add_dma(l, device, host, formats[i], rows, ROW_LANES);
+		device += rows * row;
+		host += rows * row;
+		bytes -= rows * row;
+	}
+	if (bytes)
+		add_dma(l, device, host, SPYRE_FMT_SENINT8, 1, bytes);
 }
 
 static spyre_status linear_queue(struct spyre_stream *stream, enum spyre_dma_dir direction,
@@ -105,20 +130,8 @@ static spyre_status linear_queue(struct spyre_stream *stream, enum spyre_dma_dir
 		if (status)
 			return status;
 		add_head(&l, scratch, device, host, head);
-		device += head;
-		host = (char *)host + head;
-		bytes -= head;
 	}
-	if (bytes / ROW_BYTES) {
-		uint64_t whole = bytes / ROW_BYTES * ROW_BYTES;
-
-		add_dma(&l, device, host, bytes / ROW_BYTES, ROW_BYTES);
-		device += whole;
-		host = (char *)host + whole;
-		bytes -= whole;
-	}
-	if (bytes)
-		add_dma(&l, device, host, 1, bytes);
+	add_body(&l, device + head, (char *)host + head, bytes - head);
 	work.commands = l.commands;
 	work.num_commands = l.num_commands;
 	return spyre_stream_enqueue(stream, &work, seq);

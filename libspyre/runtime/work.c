@@ -258,7 +258,7 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	if (stream->num_waits)
 		waits_drop(stream);
 	atomic_store_explicit(&stream->submitted, seq, memory_order_release);
-	stream->next_slot = submission.first_result + work->num_commands;
+	stream->next_slot = (submission.first_result + work->num_commands) % SPYRE_QUEUE_RESULTS;
 	stream->used_slots += slots;
 	record = record_push(stream);
 	record->seq = seq;

@@ -122,6 +122,12 @@ struct ir_sdsc {
 	struct ir_constant constant[IR_MAX_CONSTANTS];
 };
 
+/*
+ * Derives strides and extents of a tensor from its order, from the inside out,
+ * starting at one stick. False if they do not fit in 63 bits.
+ */
+bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
+
 /* What an SDSC file says. Errors name the file and the JSON path. */
 spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc);
 

@@ -51,7 +51,8 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 		const char *name = yyjson_get_str(key);
 		size_t len = strlen(name);
 
-		if (!strcmp(name, "name_") || !yyjson_is_int(yyjson_obj_iter_get_val(key)))
+		/* Later generators put empty objects next to the sizes. */
+		if (!strcmp(name, "name_") || yyjson_is_ctn(yyjson_obj_iter_get_val(key)))
 			continue;
 		json_find(&n, name, &at);
 		if (len < 2 || len > IR_NAME_BYTES || name[len - 1] != '_')
@@ -70,13 +71,17 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 				const struct json *dsc)
 {
-	struct json slices, stage, zero, el;
+	struct json slices, stage, zero, el, symbolic;
 	int64_t product = 1;
 
 	TRY(json_member(root, "numWkSlicesPerDim_", JSON_OBJECT, &slices));
 	TRY(json_member(dsc, "dataStageParam_", JSON_OBJECT, &stage));
 	TRY(json_member(&stage, "0", JSON_OBJECT, &zero));
 	TRY(json_member(&zero, "el_", JSON_OBJECT, &el));
+	if (json_find(&el, "symbolicDimInfo_", &symbolic) && json_length(&symbolic))
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: symbolic dimensions (symbolicDimInfo_) are not supported; compile the bundle for fixed shapes (docs/unsupported.md)",
+				   s->file);
 	for (uint32_t d = 0; d < s->num_dims; d++) {
 		char key[IR_NAME_BYTES + 1];
 		struct json at;
@@ -325,28 +330,6 @@ static spyre_status parse_order(struct ir_sdsc *s, struct ir_tensor *t, const st
 	return SPYRE_SUCCESS;
 }
 
-/* Strides from the inside out, starting at one stick. */
-static spyre_status place(const struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
-{
-	uint64_t step = SPYRE_STICK_BYTES;
-
-	for (uint32_t k = 0; k < t->num_order; k++) {
-		uint32_t d = t->order[k];
-		uint64_t n = 1, unit = d == t->stick ? t->lanes : 1;
-
-		if (t->scale[d] > 0) {
-			n = (uint64_t)(t->lx ? s->el[d] : s->size[d]);
-			n = (n + unit - 1) / unit;
-			t->stride[d] = step;
-		}
-		n += (uint64_t)t->gap[d] / unit;
-		t->extent[d] = n;
-		if (__builtin_mul_overflow(step, n, &step) || step > INT64_MAX)
-			return json_wrong(node, "a tensor of less than 2^63 bytes");
-	}
-	return SPYRE_SUCCESS;
-}
-
 static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	char text[IR_NAME_BYTES];
@@ -365,7 +348,7 @@ static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const str
 	TRY(parse_order(s, t, node));
 	TRY(parse_starts(s, t, node));
 	TRY(parse_gaps(s, t, node));
-	return place(s, t, node);
+	return ir_place(s, t) ? SPYRE_SUCCESS : json_wrong(node, "a tensor of less than 2^63 bytes");
 }
 
 static spyre_status parse_tensor(struct ir_sdsc *s, uint32_t index, const struct json *dsc,
@@ -471,6 +454,10 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	TRY(json_expect(doc, JSON_OBJECT));
 	TRY(only_member(doc, &root));
 	snprintf(s->root, sizeof(s->root), "%s", root.key);
+	if (!json_find(&root, "dscs_", &list) && json_find(&root, "dataOpdscs_", &list))
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: %s: data movement descriptors (dataOpdscs_) are not supported (docs/unsupported.md)",
+				   s->file, s->root);
 	TRY(json_member(&root, "dscs_", JSON_ARRAY, &list));
 	if (json_length(&list) != 1)
 		return json_wrong(&list, "one compute descriptor");

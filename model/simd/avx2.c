@@ -2,6 +2,7 @@
 /*
  * AVX2 with FMA: eight lanes.
  */
+#ifndef __CHECKER__	/* sparse knows no vector types */
 #define VL 8
 #define PT_ROWS 6
 #define PT_VECS 2
@@ -16,6 +17,13 @@
 #endif
 
 typedef int v8si __attribute__((vector_size(32)));
+
+#if !defined(__clang__)
+#define V_STREAM(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
+#define V_FENCE() __builtin_ia32_sfence()
+
+typedef long long v4di __attribute__((vector_size(32), may_alias));
+#endif
 
 #include "convert.h"
 #include "pt.h"
@@ -35,3 +43,5 @@ const struct spyre_unit spyre_unit_avx2 = {
 	.pt = pt_fused,
 	.transpose = unit_transpose,
 };
+
+#endif /* __CHECKER__ */

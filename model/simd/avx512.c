@@ -2,6 +2,7 @@
 /*
  * AVX-512 (F, BW, VL, DQ): sixteen lanes.
  */
+#ifndef __CHECKER__	/* sparse knows no vector types */
 #define VL 16
 #define PT_ROWS 6
 #define PT_VECS 4
@@ -16,9 +17,21 @@
 	((vi)__builtin_ia32_pminsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (unsigned short)-1))
 #define VI_MAX(a, b)						\
 	((vi)__builtin_ia32_pmaxsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (unsigned short)-1))
+#define VU_WIDEN(x)						\
+	((vu)__builtin_ia32_pmovzxwd512_mask((v16hi)(x), (v16si){ 0 }, (unsigned short)-1))
+#define VH_NARROW(x)						\
+	((vh)__builtin_ia32_pmovdw512_mask((v16si)(x), (v16hi){ 0 }, (unsigned short)-1))
 #endif
 
+typedef short v16hi __attribute__((vector_size(32)));
 typedef int v16si __attribute__((vector_size(64)));
+
+#if !defined(__clang__)
+#define V_STREAM(p, x) __builtin_ia32_movntdq512((v8di *)(p), (v8di)(x))
+#define V_FENCE() __builtin_ia32_sfence()
+
+typedef long long v8di __attribute__((vector_size(64), may_alias));
+#endif
 
 #include "convert.h"
 #include "pt.h"
@@ -38,3 +51,5 @@ const struct spyre_unit spyre_unit_avx512 = {
 	.pt = pt_fused,
 	.transpose = unit_transpose,
 };
+
+#endif /* __CHECKER__ */

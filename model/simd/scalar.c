@@ -3,6 +3,7 @@
  * The unit for any CPU: four lanes, which is SSE2 on x86-64.  It has no fused
  * multiply-add instruction and may not call libc's, so it makes its own.
  */
+#ifndef __CHECKER__	/* sparse knows no vector types */
 #define VL 4
 #define PT_ROWS 2
 #define PT_VECS 4
@@ -90,3 +91,5 @@ const struct spyre_unit spyre_unit_scalar = {
 	.pt = unit_pt,
 	.transpose = unit_transpose,
 };
+
+#endif /* __CHECKER__ */

@@ -112,7 +112,7 @@ static long sfu_inputs(u32 func)
 	return func >= SPYRE_FUNC_ADD ? 2 : 1;
 }
 
-static __attribute__((noinline)) void sfu_mixed(const struct spyre_sfu_run *run)
+static NOINLINE void sfu_mixed(const struct spyre_sfu_run *run)
 {
 	sfu_points(run, run->func, 0, sfu_inputs(run->func));
 }
@@ -137,12 +137,12 @@ static ALWAYS_INLINE void sfu_uniform(const struct spyre_sfu_run *run, u32 forma
 	}
 }
 
-static __attribute__((noinline)) void sfu_dl16(const struct spyre_sfu_run *run)
+static NOINLINE void sfu_dl16(const struct spyre_sfu_run *run)
 {
 	sfu_uniform(run, SPYRE_FMT_SEN169_FP16);
 }
 
-static __attribute__((noinline)) void sfu_fp32(const struct spyre_sfu_run *run)
+static NOINLINE void sfu_fp32(const struct spyre_sfu_run *run)
 {
 	sfu_uniform(run, SPYRE_FMT_IEEE_FP32);
 }

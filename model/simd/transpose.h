@@ -42,6 +42,11 @@ static void unit_transpose(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
 {
 	long i, j;
 
+	/* Tiles of a row follow each other; their lines are far apart. */
+	for (i = 0; i < 64; i++) {
+		__builtin_prefetch(in + i * in_stride + 128, 0, 2);
+		__builtin_prefetch(in + i * in_stride + 192, 0, 2);
+	}
 	for (j = 0; j < 64; j += 8)
 		for (i = 0; i < 64; i += 8)
 			transpose8(out + j * out_stride + i * 2, out_stride,

@@ -59,6 +59,7 @@ struct spyre_convert_run {
 	u32 lanes;
 	u32 dst_format;
 	u32 src_format;
+	bool stream;		/* dst is 64-byte aligned and not needed soon */
 };
 
 /* c[rows][64] += a[rows][k] x b[k][64], all fp32. */

@@ -11,7 +11,8 @@
 
 #include "unit.h"
 
-#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define ALWAYS_INLINE inline __attribute__((__always_inline__))
+#define NOINLINE __attribute__((__noinline__))
 
 typedef float vf __attribute__((vector_size(4 * VL)));
 typedef s32 vi __attribute__((vector_size(4 * VL)));
@@ -54,6 +55,26 @@ static ALWAYS_INLINE vf vf_select(vi mask, vf yes, vf no)
 	return (vf)vu_select(mask, (vu)yes, (vu)no);
 }
 
+/* Units may know a better instruction than GCC finds. */
+static ALWAYS_INLINE vu vu_widen(vh x)
+{
+#ifdef VU_WIDEN
+	return VU_WIDEN(x);
+#else
+	return __builtin_convertvector(x, vu);
+#endif
+}
+
+/* Values are below 2^16. */
+static ALWAYS_INLINE vh vh_narrow(vu x)
+{
+#ifdef VH_NARROW
+	return VH_NARROW(x);
+#else
+	return __builtin_convertvector(x, vh);
+#endif
+}
+
 static ALWAYS_INLINE vf vf_nan(void)
 {
 	return (vf)vu_splat(NAN_BITS);
@@ -61,7 +82,7 @@ static ALWAYS_INLINE vf vf_nan(void)
 
 static ALWAYS_INLINE vf dl16_decode(vh code)
 {
-	vu x = __builtin_convertvector(code, vu);
+	vu x = vu_widen(code);
 	vu mag = x & 0x7fff;
 	vu sign = (x & 0x8000) << 16;
 	vu r = ((mag << 14) + (96u << 23)) & (vu)(mag != 0);
@@ -69,21 +90,23 @@ static ALWAYS_INLINE vf dl16_decode(vh code)
 	return (vf)vu_select(mag == 0x7fff, vu_splat(NAN_BITS), r | sign);
 }
 
+/*
+ * Half an ulp and the change of bias in one addition; an arithmetic shift
+ * keeps what underflows negative.
+ */
 static ALWAYS_INLINE vh dl16_encode(vf x)
 {
-	vu mag = (vu)x & 0x7fffffff;
-	vi nan = (vi)mag > 0x7f800000;
-	vu sign = ((vu)x >> 16) & 0x8000 & ~(vu)nan;
-	vi code = (vi)((mag + 0x2000) >> 14);
+	vi mag = (vi)x & 0x7fffffff;
+	vi code = (mag + (0x2000 - (96 << 23))) >> 14;
+	vu sign = ((vu)x >> 16) & 0x8000 & (vu)(x == x);
 
-	code = VI_MAX(code, vi_splat(96 << 9)) - (96 << 9);
-	code = VI_MIN(code, vi_splat(0x7fff));
-	return __builtin_convertvector((vu)code | sign, vh);
+	code = VI_MIN(VI_MAX(code, (vi){ 0 }), vi_splat(0x7fff));
+	return vh_narrow((vu)code | sign);
 }
 
 static ALWAYS_INLINE vf bf16_decode(vh code)
 {
-	vu x = __builtin_convertvector(code, vu) << 16;
+	vu x = vu_widen(code) << 16;
 
 	return (vf)vu_select((vi)(x & 0x7fffffff) > 0x7f800000, vu_splat(NAN_BITS), x);
 }
@@ -94,13 +117,13 @@ static ALWAYS_INLINE vh bf16_encode(vf v)
 	vu code = (x + 0x7fff + ((x >> 16) & 1)) >> 16;
 
 	code = vu_select((vi)(x & 0x7fffffff) > 0x7f800000, vu_splat(0x7fc0), code);
-	return __builtin_convertvector(code, vh);
+	return vh_narrow(code);
 }
 
 /* Scaling by a power of two handles normal and subnormal numbers alike. */
 static ALWAYS_INLINE vf fp16_decode(vh code)
 {
-	vu x = __builtin_convertvector(code, vu);
+	vu x = vu_widen(code);
 	vu mag = x & 0x7fff;
 	vu sign = (x & 0x8000) << 16;
 	vu r = (vu)((vf)(mag << 13) * 0x1p112f);
@@ -122,7 +145,7 @@ static ALWAYS_INLINE vh fp16_encode(vf v)
 	code = VI_MIN(code, vi_splat(0x7c00));
 	code = (vi)vu_select((vi)mag < 0x38800000, low, (vu)code);
 	code = (vi)vu_select((vi)mag > 0x7f800000, vu_splat(0x7e00), (vu)code | sign);
-	return __builtin_convertvector((vu)code, vh);
+	return vh_narrow((vu)code);
 }
 
 static ALWAYS_INLINE vf vf_load(u32 format, const u8 *p)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
 #include "tests/fuzz/bundles.h"
 
 #include <ftw.h>

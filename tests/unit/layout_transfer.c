@@ -84,6 +84,7 @@ static uint8_t *round_trip(const spyre_layout *l, spyre_host_tensor *t, size_t s
 	uint16_t *from = malloc(storage * 2), *to = malloc(storage * 2);
 	struct spyre_transfer x;
 	bool *mine = calloc(storage, 1);
+	uint64_t device_bytes;
 	uint8_t *device;
 
 	for (size_t i = 0; i < storage; i++) {
@@ -94,11 +95,14 @@ static uint8_t *round_trip(const spyre_layout *l, spyre_host_tensor *t, size_t s
 	ck_assert_msg(spyre_transfer_init(&x, SPYRE_DMA_H2D, l, t) == SPYRE_SUCCESS, "%s",
 		      spyre_last_error());
 	ck_assert_uint_eq(x.device_bytes, spyre_layout_bytes(l));
+	ck_assert_int_eq(spyre_dma_check(&x.desc, &device_bytes, NULL), SPYRE_STOP_NONE);
+	ck_assert_uint_eq(device_bytes, x.device_bytes);
 	device = malloc(x.device_bytes + 1);
 	run_dma(&x, device);
 	t->data = to;
 	ck_assert_msg(spyre_transfer_init(&x, SPYRE_DMA_D2H, l, t) == SPYRE_SUCCESS, "%s",
 		      spyre_last_error());
+	ck_assert_int_eq(spyre_dma_check(&x.desc, &device_bytes, NULL), SPYRE_STOP_NONE);
 	run_dma(&x, device);
 	for (uint64_t n = 0; n < numel(t); n++) {
 		uint64_t at = element(t, n);
@@ -454,9 +458,9 @@ START_TEST(bad_arguments)
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, &zero, &t), SPYRE_ERROR_LAYOUT);
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, NULL, &t),
 			 SPYRE_ERROR_INVALID_ARGUMENT);
-	t.format = SPYRE_FORMAT_SENINT8;
+	t.format = SPYRE_FORMAT_SEN143_FP8;
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, &l, &t), SPYRE_ERROR_FORMAT);
-	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "SENINT8"));
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "SEN143_FP8"));
 	t.format = DL16;
 	l.arrangement = SPYRE_EA_DL16_TO_FP32;
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, &l, &t), SPYRE_ERROR_UNSUPPORTED);

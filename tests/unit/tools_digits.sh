@@ -46,6 +46,13 @@ report $? "the same checksum in every pass" "$work/out"
 [ -s "$work/bundles/0_matmul/bundle.mlir" ] && [ -s "$work/bundles/4_bias/sdsc_0.json" ]
 report $? "bundles are kept where asked"
 
+"$digits" --batch 1 >"$work/out" 2>&1 && [ "$(checksum)" = "$first" ] &&
+	[ "$(value launches)" = 2995 ]
+report $? "one image a batch gives the same bytes" "$work/out"
+SPYRE_UNIT=scalar "$digits" --batch 128 --seconds 1 >"$work/out" 2>&1 &&
+	[ "$(checksum)" = "$first" ] && [ "$(value 'host time')" != 0 ]
+report $? "the scalar unit gives the same bytes, for a second" "$work/out"
+
 mkdir "$work/data"
 cp "$data/digits.u8" "$work/data"
 "$digits" --data "$work/data" >"$work/out" 2>&1

@@ -42,6 +42,9 @@ computes sum 256 sum -i 64x256@fp16 -o 64@fp16
 computes matmul 1024 matmul -i 512x1024@fp16 -i 1024x256@fp16 -o 512x256@fp16
 computes matmul_narrow 64 matmul -i 32x64@fp16 -i 64x10@fp16 -o 32x10@fp16
 
+computes matmul_padded 150 matmul -i 100x150@fp16 -i 150x70@fp16 -o 100x70@fp16
+computes bmm 256 matmul -i 8x128x256@fp16 -i 8x256x128@fp16 -o 8x128x128@fp16
+
 # A file in, a file out, and in again: 1 + 1 = 2, 2 + 2 = 4.
 "$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16="$work/two.npy" "$work/add" \
 	>"$work/out" 2>&1 &&

@@ -66,7 +66,7 @@ refused 2 "do not go with it" launch --case x.json -o 4@fp16 "$work"
 refused 2 "x.json: No such file" launch --case x.json
 refused 2 "$work/no.npy: No such file" launch -i "$work/no.npy" -o 4@fp16 "$work"
 refused 2 "no operation given" build
-refused 2 "no operation 'madd'; there are add, mul, relu" build madd -o 4@fp16 "$work"
+refused 2 "no operation 'madd'; there are add, " build madd -o 4@fp16 "$work"
 refused 2 "needs -i for each input" build add -o 4x64@fp16 "$work/b"
 refused 2 "an operation has one output" build add -o 4@fp16 -o 4@fp16 "$work/b"
 refused 2 "not from files" build add -i a.npy -o 4@fp16 "$work/b"
@@ -104,6 +104,13 @@ bad_case "arg_index 9 of 1 operands" \
 	"{\"inputs\": [{\"arg_index\": 9, $operand, \"stride_map\": [64, 1]}], \"outputs\": []}"
 awk 'BEGIN { for (i = 0; i < 200000; i++) printf "["; }' >"$work/deep"
 bad_case "offset" "$(cat "$work/deep")"
+
+# Every operation of the builder is completed.
+"$spyre" help build | sed -n '/^OP is one of/,$p' | tr -d ',.' | tr '\n' ' ' |
+	sed 's/^OP is one of //; s/ *$/\n/' >"$work/help"
+sed -n "s/.*words='\(add [^-']*\)'.*/\1/p" "$src/tools/completions/spyre" >"$work/completion"
+[ -s "$work/help" ] && diff "$work/help" "$work/completion" >"$work/diff"
+report $? "completion of operations" "$work/diff"
 
 # Every long option of the help is known to the completion, and the reverse.
 for command in launch build info doctor; do

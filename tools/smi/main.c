@@ -64,14 +64,21 @@ static int show_once(const struct smi_options *options)
 	return status;
 }
 
+/* The next round; those that were missed are not made up for. */
 static void advance(struct timespec *time, double seconds)
 {
+	struct timespec now;
+
 	time->tv_sec += (time_t)seconds;
 	time->tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
 	if (time->tv_nsec >= 1000000000) {
 		time->tv_nsec -= 1000000000;
 		time->tv_sec++;
 	}
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (time->tv_sec < now.tv_sec ||
+	    (time->tv_sec == now.tv_sec && time->tv_nsec < now.tv_nsec))
+		*time = now;
 }
 
 /* Cards that come and go do not end a loop; it tells if there ever was one. */

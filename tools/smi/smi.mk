@@ -14,6 +14,6 @@ tools_spyre_smi_SOURCES = \
 tools_spyre_smi_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
 tools_spyre_smi_LDADD = libspyre/libspyre.la $(YYJSON_LIBS)
 
-dist_man_MANS = docs/man/spyre-smi.1
+dist_man_MANS += docs/man/spyre-smi.1
 smicompdir = $(bashcompdir)
 dist_smicomp_DATA = tools/completions/spyre-smi

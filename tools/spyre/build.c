@@ -29,6 +29,17 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
+/* Operations that leave one value per stick. */
+static const char *const reductions[] = {"sum", "mean", "amax", "amin", NULL};
+
+static bool is_listed(const char *const *names, const char *op)
+{
+	for (; *names; names++)
+		if (!strcmp(*names, op))
+			return true;
+	return false;
+}
+
 static void list_operations(char *buffer, size_t bytes)
 {
 	const char *const *names = spyre_sdsc_operations();
@@ -39,12 +50,33 @@ static void list_operations(char *buffer, size_t bytes)
 		used += snprintf(buffer + used, bytes - used, "%s%s", used ? ", " : "", *names);
 }
 
-static bool is_operation(const char *op)
+static void print_operations(void)
 {
-	for (const char *const *names = spyre_sdsc_operations(); *names; names++)
-		if (!strcmp(*names, op))
-			return true;
-	return false;
+	int column = 0;
+
+	fputs("\nOP is one of", stdout);
+	for (const char *const *name = spyre_sdsc_operations(); *name; name++) {
+		column = column > 60 ? 0 : column + (int)strlen(*name) + 2;
+		printf("%s%s%s", column ? " " : "\n", *name, name[1] ? "," : ".\n");
+	}
+}
+
+/*
+ * The second operand of a matmul has its inner dimension padded to whole sticks:
+ * the rows that meet the zeros at the end of the first operand's rows.
+ */
+static spyre_status pad_inner(spyre_sdsc_operand *operand)
+{
+	const spyre_layout dense = operand->layout;
+	int64_t lanes = dense.device_size[dense.device_rank - 1];
+	int64_t size[SPYRE_MAX_DEVICE_RANK];
+
+	memcpy(size, dense.device_size, sizeof(size));
+	for (uint32_t k = 0; k + 1 < dense.device_rank; k++)
+		if (dense.dim_map[k] == (int)operand->rank - 2)
+			size[k] = (size[k] + lanes - 1) / lanes * lanes;
+	return spyre_layout_init_explicit(&operand->layout, dense.device_rank, size,
+					  dense.stride_map, dense.device_format, dense.arrangement);
 }
 
 static int add_operand(struct build *build, bool output, const char *word)
@@ -66,10 +98,12 @@ static int add_operand(struct build *build, bool output, const char *word)
 	}
 	operand->rank = spec.rank;
 	memcpy(operand->size, spec.size, sizeof(operand->size));
-	/* A sum leaves one value per stick. */
-	if (output && spec.order == SHAPE_ORDER_AUTO && !strcmp(build->op, "sum"))
+	if (output && spec.order == SHAPE_ORDER_AUTO && is_listed(reductions, build->op))
 		spec.order = SHAPE_ORDER_SPARSE;
 	status = shape_layout(&spec, &operand->layout);
+	if (!status && !output && build->num_inputs == 1 && operand->rank > 1 &&
+	    spec.order == SHAPE_ORDER_AUTO && !strcmp(build->op, "matmul"))
+		status = pad_inner(operand);
 	shape_fini(&spec);
 	if (status)
 		return complain_usage("'%s': %s", word, spyre_last_error());
@@ -111,14 +145,14 @@ static int run_build(int argc, char **argv)
 {
 	struct build build = {0};
 	spyre_status status;
-	char names[256];
+	char names[512];
 	int code;
 
 	list_operations(names, sizeof(names));
 	if (argc < 2 || argv[1][0] == '-')
 		return complain_usage("no operation given; there are %s", names);
 	build.op = argv[1];
-	if (!is_operation(build.op))
+	if (!is_listed(spyre_sdsc_operations(), build.op))
 		return complain_usage("no operation '%s'; there are %s", build.op, names);
 	code = parse_options(&build, argc - 1, argv + 1);
 	if (code)
@@ -136,13 +170,16 @@ const struct command command_build = {
 	.name = "build",
 	.summary = "write an SDSC bundle for one operation",
 	.help = "OP -i SHAPE@FORMAT[:ORDER]… -o SHAPE@FORMAT[:ORDER] [--cores N] DIR\n"
-		"Writes bundle.mlir and sdsc_0.json for the operation OP (add, mul, relu, sum,\n"
-		"matmul) to DIR, which is made if it is missing.\n\n"
+		"Writes bundle.mlir and sdsc_0.json for the operation OP to DIR, which is made if "
+		"it\n"
+		"is missing.\n\n"
 		"  -i, --input SHAPE@FORMAT[:ORDER]   an input; in order\n"
 		"  -o, --output SHAPE@FORMAT[:ORDER]  the output\n"
 		"      --cores N  divide the work over at most N cores (default: SENCORES or "
 		"32)\n\n"
 		"ORDER is the layout's dimension order, as 1,0, or 'sparse' for one element per\n"
-		"stick, which is the default for the output of sum.\n",
+		"stick, which is the default for the output of reductions. The second input of\n"
+		"matmul is padded to whole sticks along its inner dimension.\n",
+	.help_more = print_operations,
 	.run = run_build,
 };

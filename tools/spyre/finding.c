@@ -16,8 +16,8 @@
 #include "finding.h"
 #include "host.h"
 
-/* The least RLIMIT_MEMLOCK that does not get in the way: Debian 12's default is
- * an eighth of the memory, older systems have 64 KiB. */
+/* The least RLIMIT_MEMLOCK that does not get in the way; systemd's default of
+ * 8 MiB is less than one layer's weights. */
 #define GOOD_MEMLOCK (64ull << 20)
 
 void finding_add(struct findings *findings, const char *check, enum finding_level level,

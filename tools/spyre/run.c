@@ -52,17 +52,23 @@ static bool layout_fits(const spyre_layout *layout, const spyre_arg_info *arg)
 	       !memcmp(a, b, n * sizeof(a[0]));
 }
 
-/* The dense layout with the kernel's larger extents: a K padded to whole sticks. */
+/* The dense layout with a dimension outside the stick padded to whole sticks, as
+ * a matmul's K or both dimensions of a transposition. */
 static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg,
 			  spyre_layout *padded)
 {
 	uint32_t rank = dense->device_rank;
+	int64_t lanes = dense->device_size[rank - 1];
 
-	if (arg->device_rank != rank || arg->device_size[rank - 1] != dense->device_size[rank - 1])
+	if (arg->device_rank != rank || arg->device_size[rank - 1] != lanes)
 		return false;
-	for (uint32_t k = 0; k < rank; k++)
-		if (arg->device_size[k] < dense->device_size[k])
+	for (uint32_t k = 0; k + 1 < rank; k++) {
+		int64_t own = dense->device_size[k], want = arg->device_size[k];
+		bool tiles = dense->dim_map[k] == dense->dim_map[rank - 1];
+
+		if (want != own && (tiles || want != (own + lanes - 1) / lanes * lanes))
 			return false;
+	}
 	return !spyre_layout_init_explicit(padded, rank, arg->device_size, dense->stride_map,
 					   dense->device_format, SPYRE_EA_STANDARD);
 }

@@ -49,6 +49,8 @@ static int print_version(void)
 static int print_command_help(const struct command *command)
 {
 	printf("Usage: spyre %s %s", command->name, command->help);
+	if (command->help_more)
+		command->help_more();
 	return finish_output(EXIT_OK);
 }
 

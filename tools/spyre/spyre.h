@@ -18,6 +18,8 @@ struct command {
 	const char *summary;
 	/* After the synopsis line; ends with a newline. */
 	const char *help;
+	/* Prints what the help cannot know beforehand; may be NULL. */
+	void (*help_more)(void);
 	/* argv[0] is the subcommand's name. Returns an exit_code. */
 	int (*run)(int argc, char **argv);
 };

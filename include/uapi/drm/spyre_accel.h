@@ -320,7 +320,7 @@ struct drm_spyre_queue_create {
 	__u32 priority;
 	/** @timeout_ms: limit of one submission, 0 = default (10000), at most 60000. */
 	__u32 timeout_ms;
-	/** @queue_id: out: id of the queue. */
+	/** @queue_id: out: id of the queue; a file has at most 256 (-ENOSPC). */
 	__u32 queue_id;
 };
 
@@ -534,7 +534,7 @@ struct drm_spyre_submit {
 	struct drm_spyre_array syncs;
 	/** @result_handle: host BO for results, or 0. */
 	__u32 result_handle;
-	/** @error_cb: out: see above. */
+	/** @error_cb: out: see above; 0xffffffff if no control block is at fault. */
 	__u32 error_cb;
 	/** @result_offset: where results[count] start in the BO, 64-byte aligned. */
 	__u64 result_offset;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Late 6.12 stable kernels took newer scheduler signatures.  Kbuild looks at
+ * the headers, not at the version, and says which ones there are.
+ */
+#ifndef SPYRE_COMPAT_H
+#define SPYRE_COMPAT_H
+
+#include <drm/gpu_scheduler.h>
+
+#ifndef SPYRE_HAVE_SCHED_INIT_ARGS
+struct drm_sched_init_args {
+	const struct drm_sched_backend_ops *ops;
+	struct workqueue_struct *submit_wq;
+	struct workqueue_struct *timeout_wq;
+	u32 num_rqs;
+	u32 credit_limit;
+	unsigned int hang_limit;
+	long timeout;
+	atomic_t *score;
+	const char *name;
+	struct device *dev;
+};
+
+static inline int spyre_sched_init(struct drm_gpu_scheduler *sched,
+				   const struct drm_sched_init_args *args)
+{
+	return drm_sched_init(sched, args->ops, args->submit_wq, args->num_rqs,
+			      args->credit_limit, args->hang_limit, args->timeout,
+			      args->timeout_wq, args->score, args->name, args->dev);
+}
+#else
+#define spyre_sched_init drm_sched_init
+#endif
+
+#ifndef SPYRE_HAVE_SCHED_CLIENT_ID
+#define spyre_sched_job_init(job, entity, credits, owner, client) \
+	drm_sched_job_init(job, entity, credits, owner)
+#else
+#define spyre_sched_job_init drm_sched_job_init
+#endif
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The objects of the driver and who owns whom.
+ *
+ *	card (spyre_device)	one platform device, one accel node
+ *	  engine		the card's worker threads and scratchpads
+ *	file (spyre_file)	one open of the node: VM, programs, queues
+ *	  BO, program		count against the card's memory, on the file's bill
+ *	  queue			a drm_gpu_scheduler with one entity
+ *	    job			one SUBMIT; owns all it needs to run
+ *
+ * A file is referenced by its BOs, programs and queues, a queue by its jobs:
+ * work in flight never points at something that close() freed.
+ */
+#ifndef SPYRE_DEVICE_H
+#define SPYRE_DEVICE_H
+
+#include <drm/drm_device.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gpuvm.h>
+#include <linux/kref.h>
+#include <linux/platform_device.h>
+#include <linux/uuid.h>
+#include <linux/xarray.h>
+
+#include <drm/spyre_accel.h>
+
+#include "spyre_engine.h"
+
+struct spyre_job;
+
+/**
+ * struct spyre_device - a card
+ */
+struct spyre_device {
+	/** @drm: base. */
+	struct drm_device drm;
+	/** @index: index of the card. */
+	u32 index;
+	/** @num_cores: cores. */
+	u32 num_cores;
+	/** @lpddr_bytes: capacity. */
+	u64 lpddr_bytes;
+	/** @lpddr_used: bytes of device BOs and programs. */
+	atomic64_t lpddr_used;
+	/** @generation: counts resets. */
+	u64 generation;
+	/** @uuid: names the card while it is loaded. */
+	uuid_t uuid;
+	/** @sched_wq: runs the schedulers of all queues. */
+	struct workqueue_struct *sched_wq;
+	/** @timeout_wq: runs timeout handlers, one at a time. */
+	struct workqueue_struct *timeout_wq;
+	/** @engine: what executes jobs. */
+	struct spyre_engine engine;
+};
+
+static inline struct spyre_device *to_spyre_device(struct drm_device *drm)
+{
+	return container_of(drm, struct spyre_device, drm);
+}
+
+/**
+ * struct spyre_file - an open node
+ */
+struct spyre_file {
+	/** @ref: held by the drm_file and by BOs, programs and queues. */
+	struct kref ref;
+	/** @spyre: the card. */
+	struct spyre_device *spyre;
+	/** @id: never reused; tells whose data is in the scratchpads. */
+	u64 id;
+	/** @vm: address space. */
+	struct spyre_vm *vm;
+	/** @programs: struct spyre_program_object by handle. */
+	struct xarray programs;
+	/** @queues: struct spyre_queue by id. */
+	struct xarray queues;
+	/** @used: device memory on this file's bill. */
+	atomic64_t used;
+	/** @busy_ns: time its jobs ran. */
+	atomic64_t busy_ns;
+	/** @cycles: modelled cycles of its jobs. */
+	atomic64_t cycles;
+};
+
+static inline struct spyre_file *to_spyre_file(struct drm_file *file)
+{
+	return file->driver_priv;
+}
+
+struct spyre_file *spyre_file_get(struct spyre_file *sfile);
+void spyre_file_put(struct spyre_file *sfile);
+
+/* Takes device memory for @sfile or gives -ENOSPC; and gives it back. */
+int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes);
+void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes);
+
+extern const struct attribute_group *spyre_groups[];
+void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file);
+int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file);
+
+#endif

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * spyre_vdev: virtual IBM Spyre cards behind the kernel's accel interface.
+ *
+ * Each card is a platform device with one /dev/accel node.  This file makes
+ * the devices, opens and closes the node and says which ioctls there are.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/platform_device.h>
+#include <linux/slab.h>
+
+#include <drm/drm_accel.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
+#include <drm/drm_managed.h>
+
+#include "spyre_bo.h"
+#include "spyre_device.h"
+#include "spyre_program.h"
+#include "spyre_queue.h"
+#include "spyre_submit.h"
+#include "spyre_vm.h"
+
+#define SPYRE_DRIVER "spyre_vdev"
+#define SPYRE_LPDDR_MIN_MIB 16u
+#define SPYRE_LPDDR_MAX_MIB (128u << 10)
+
+static unsigned int cards = 1;
+static unsigned int cores = SPYRE_MAX_CORES;
+static unsigned int lpddr_mib;
+
+static int spyre_param_cards(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, DRM_SPYRE_MAX_CARDS);
+}
+
+static int spyre_param_cores(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 1, SPYRE_MAX_CORES);
+}
+
+static int spyre_param_lpddr(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, SPYRE_LPDDR_MIN_MIB, SPYRE_LPDDR_MAX_MIB);
+}
+
+static const struct kernel_param_ops spyre_cards_ops = {
+	.set = spyre_param_cards, .get = param_get_uint,
+};
+
+static const struct kernel_param_ops spyre_cores_ops = {
+	.set = spyre_param_cores, .get = param_get_uint,
+};
+
+static const struct kernel_param_ops spyre_lpddr_ops = {
+	.set = spyre_param_lpddr, .get = param_get_uint,
+};
+
+module_param_cb(cards, &spyre_cards_ops, &cards, 0444);
+MODULE_PARM_DESC(cards, "number of cards, 1 to 8 (1)");
+module_param_cb(cores, &spyre_cores_ops, &cores, 0444);
+MODULE_PARM_DESC(cores, "cores of a card, 1 to 32 (32)");
+module_param_cb(lpddr_mib, &spyre_lpddr_ops, &lpddr_mib, 0444);
+MODULE_PARM_DESC(lpddr_mib, "LPDDR5 of a card in MiB, 16 to 131072 (half of the host's memory)");
+
+static struct platform_device *spyre_cards[DRM_SPYRE_MAX_CARDS];
+
+int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
+{
+	struct spyre_device *spyre = sfile->spyre;
+	s64 used = atomic64_read(&spyre->lpddr_used);
+
+	do {
+		if (bytes > spyre->lpddr_bytes - used)
+			return -ENOSPC;
+	} while (!atomic64_try_cmpxchg(&spyre->lpddr_used, &used, used + bytes));
+	atomic64_add(bytes, &sfile->used);
+	return 0;
+}
+
+void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes)
+{
+	atomic64_sub(bytes, &sfile->used);
+	atomic64_sub(bytes, &sfile->spyre->lpddr_used);
+}
+
+static void spyre_file_release(struct kref *ref)
+{
+	struct spyre_file *sfile = container_of(ref, struct spyre_file, ref);
+
+	drm_dev_put(&sfile->spyre->drm);
+	kfree(sfile);
+}
+
+struct spyre_file *spyre_file_get(struct spyre_file *sfile)
+{
+	kref_get(&sfile->ref);
+	return sfile;
+}
+
+void spyre_file_put(struct spyre_file *sfile)
+{
+	kref_put(&sfile->ref, spyre_file_release);
+}
+
+static int spyre_open(struct drm_device *drm, struct drm_file *file)
+{
+	static atomic64_t last_id;
+	struct spyre_device *spyre = to_spyre_device(drm);
+	struct spyre_file *sfile;
+	int ret;
+
+	sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
+	if (!sfile)
+		return -ENOMEM;
+	sfile->vm = spyre_vm_create(spyre);
+	if (IS_ERR(sfile->vm)) {
+		ret = PTR_ERR(sfile->vm);
+		kfree(sfile);
+		return ret;
+	}
+	kref_init(&sfile->ref);
+	sfile->spyre = spyre;
+	drm_dev_get(drm);
+	sfile->id = atomic64_inc_return(&last_id);
+	xa_init_flags(&sfile->programs, XA_FLAGS_ALLOC1);
+	xa_init_flags(&sfile->queues, XA_FLAGS_ALLOC1);
+	file->driver_priv = sfile;
+	return 0;
+}
+
+static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
+{
+	struct spyre_file *sfile = to_spyre_file(file);
+	struct spyre_program_object *program;
+	struct spyre_queue *queue;
+	unsigned long id;
+
+	/* Stop all before waiting for each. */
+	xa_for_each(&sfile->queues, id, queue)
+		spyre_queue_kill(queue, -ECANCELED);
+	xa_for_each(&sfile->queues, id, queue)
+		spyre_queue_close(queue);
+	xa_destroy(&sfile->queues);
+	xa_for_each(&sfile->programs, id, program)
+		spyre_program_put(program);
+	xa_destroy(&sfile->programs);
+	spyre_vm_destroy(sfile->vm);
+	spyre_file_put(sfile);
+}
+
+static const struct drm_ioctl_desc spyre_ioctls[] = {
+	DRM_IOCTL_DEF_DRV(SPYRE_DEV_QUERY, spyre_ioctl_dev_query, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_CREATE, spyre_ioctl_bo_create, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_MMAP_OFFSET, spyre_ioctl_bo_mmap_offset, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_VM_BIND, spyre_ioctl_vm_bind, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_PROGRAM_CREATE, spyre_ioctl_program_create, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_PROGRAM_DESTROY, spyre_ioctl_program_destroy, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_CREATE, spyre_ioctl_queue_create, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_DESTROY, spyre_ioctl_queue_destroy, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_QUERY, spyre_ioctl_queue_query, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_SUBMIT, spyre_ioctl_submit, 0),
+};
+
+/*
+ * The core's ioctls that make sense on this node.  Some of the others
+ * dereference the DRM master, which an accel file does not have.
+ */
+static bool spyre_core_ioctl_allowed(unsigned int nr)
+{
+	switch (nr) {
+	case DRM_IOCTL_NR(DRM_IOCTL_VERSION):
+	case DRM_IOCTL_NR(DRM_IOCTL_GET_CAP):
+	case DRM_IOCTL_NR(DRM_IOCTL_GEM_CLOSE):
+	case DRM_IOCTL_NR(DRM_IOCTL_PRIME_HANDLE_TO_FD):
+	case DRM_IOCTL_NR(DRM_IOCTL_PRIME_FD_TO_HANDLE):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_CREATE):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_DESTROY):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_TRANSFER):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_WAIT):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_EVENTFD):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_RESET):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_SIGNAL):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL):
+	case DRM_IOCTL_NR(DRM_IOCTL_SYNCOBJ_QUERY):
+		return true;
+	default:
+		return false;
+	}
+}
+
+typedef long (*spyre_ioctl_fn)(struct file *filp, unsigned int cmd, unsigned long arg);
+
+static long spyre_do_ioctl(struct file *filp, unsigned int cmd, unsigned long arg,
+			   spyre_ioctl_fn fn)
+{
+	struct drm_file *file = filp->private_data;
+	struct drm_device *drm = file->minor->dev;
+	const unsigned int nr = DRM_IOCTL_NR(cmd);
+	long ret;
+	int idx;
+
+	if (nr < DRM_COMMAND_BASE || nr >= DRM_COMMAND_END) {
+		if (!spyre_core_ioctl_allowed(nr))
+			return -EOPNOTSUPP;
+		/* May wait for a fence as long as it likes: no lock around it. */
+		return fn(filp, cmd, arg);
+	}
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = fn(filp, cmd, arg);
+	drm_dev_exit(idx);
+	return ret;
+}
+
+static long spyre_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	return spyre_do_ioctl(filp, cmd, arg, drm_ioctl);
+}
+
+#ifdef CONFIG_COMPAT
+static long spyre_compat_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	return spyre_do_ioctl(filp, cmd, arg, drm_compat_ioctl);
+}
+#else
+#define spyre_compat_ioctl NULL
+#endif
+
+static const struct file_operations spyre_fops = {
+	.owner = THIS_MODULE,
+	.open = accel_open,
+	.release = drm_release,
+	.unlocked_ioctl = spyre_ioctl,
+	.compat_ioctl = spyre_compat_ioctl,
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.mmap = drm_gem_mmap,
+	.fop_flags = FOP_UNSIGNED_OFFSET,
+	.show_fdinfo = drm_show_fdinfo,
+};
+
+/*
+ * Without gem_prime_import_sg_table a dma-buf goes between files of one card only.
+ *
+ * Versions of the interface:
+ * 1.0	initial
+ */
+static const struct drm_driver spyre_driver = {
+	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_GEM_GPUVA |
+			   DRIVER_SYNCOBJ | DRIVER_SYNCOBJ_TIMELINE,
+	.name = SPYRE_DRIVER,
+	.desc = "virtual IBM Spyre card",
+	.major = 1,
+	.minor = 0,
+	.fops = &spyre_fops,
+	.open = spyre_open,
+	.postclose = spyre_postclose,
+	.ioctls = spyre_ioctls,
+	.num_ioctls = ARRAY_SIZE(spyre_ioctls),
+	.gem_create_object = spyre_gem_create_object,
+	.show_fdinfo = spyre_show_fdinfo,
+};
+
+static void spyre_device_free(struct drm_device *drm, void *data)
+{
+	struct spyre_device *spyre = data;
+
+	if (spyre->sched_wq)
+		destroy_workqueue(spyre->sched_wq);
+	if (spyre->timeout_wq)
+		destroy_workqueue(spyre->timeout_wq);
+	spyre_engine_free(&spyre->engine);
+}
+
+static u64 spyre_lpddr_default(void)
+{
+	const u64 half = round_down((u64)totalram_pages() * PAGE_SIZE / 2, 1u << 20);
+
+	return clamp(half, (u64)SPYRE_LPDDR_MIN_MIB << 20, (u64)SPYRE_LPDDR_MAX_MIB << 20);
+}
+
+static int spyre_probe(struct platform_device *pdev)
+{
+	struct spyre_device *spyre;
+	int ret;
+
+	spyre = devm_drm_dev_alloc(&pdev->dev, &spyre_driver, struct spyre_device, drm);
+	if (IS_ERR(spyre))
+		return PTR_ERR(spyre);
+	platform_set_drvdata(pdev, spyre);
+	spyre->index = pdev->id;
+	spyre->num_cores = cores;
+	spyre->lpddr_bytes = lpddr_mib ? (u64)lpddr_mib << 20 : spyre_lpddr_default();
+	uuid_gen(&spyre->uuid);
+
+	ret = drmm_add_action_or_reset(&spyre->drm, spyre_device_free, spyre);
+	if (ret)
+		return ret;
+	/* Not unbound: the submitter's own CPU goes on with the job, no other is woken. */
+	spyre->sched_wq = alloc_workqueue("spyre-sched", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
+	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
+	if (!spyre->sched_wq || !spyre->timeout_wq)
+		return -ENOMEM;
+	ret = spyre_engine_start(&spyre->engine, spyre->index);
+	if (!ret)
+		ret = drm_dev_register(&spyre->drm, 0);
+	if (ret)
+		spyre_engine_stop(&spyre->engine);
+	return ret;
+}
+
+/* Open files stay open; what they ask for gives -ENODEV from here on. */
+static void spyre_remove(struct platform_device *pdev)
+{
+	struct spyre_device *spyre = platform_get_drvdata(pdev);
+
+	drm_dev_unplug(&spyre->drm);
+	spyre_engine_stop(&spyre->engine);
+}
+
+static struct platform_driver spyre_platform_driver = {
+	.probe = spyre_probe,
+	.remove_new = spyre_remove,
+	.driver = {
+		.name = SPYRE_DRIVER,
+		.dev_groups = spyre_groups,
+	},
+};
+
+static void spyre_remove_cards(void)
+{
+	u32 i;
+
+	for (i = 0; i < DRM_SPYRE_MAX_CARDS; i++)
+		platform_device_unregister(spyre_cards[i]);
+}
+
+static int __init spyre_init(void)
+{
+	u32 i;
+	int ret;
+
+	ret = spyre_queue_init();
+	if (ret)
+		return ret;
+	ret = platform_driver_register(&spyre_platform_driver);
+	if (ret)
+		goto fail;
+	for (i = 0; i < cards; i++) {
+		struct platform_device *pdev =
+			platform_device_register_simple(SPYRE_DRIVER, i, NULL, 0);
+
+		if (IS_ERR(pdev)) {
+			ret = PTR_ERR(pdev);
+			spyre_remove_cards();
+			platform_driver_unregister(&spyre_platform_driver);
+			goto fail;
+		}
+		spyre_cards[i] = pdev;
+	}
+	return 0;
+
+fail:
+	spyre_queue_exit();
+	return ret;
+}
+
+static void __exit spyre_exit(void)
+{
+	spyre_remove_cards();
+	platform_driver_unregister(&spyre_platform_driver);
+	spyre_queue_exit();
+	/* The last fences are on their way out. */
+	rcu_barrier();
+}
+
+module_init(spyre_init);
+module_exit(spyre_exit);
+
+MODULE_DESCRIPTION("virtual IBM Spyre accelerator cards");
+MODULE_LICENSE("GPL");

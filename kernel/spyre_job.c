@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Execution of a job, its results and its fence.
+ */
+#include <linux/dma-fence.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "spyre_bo.h"
+#include "spyre_device.h"
+#include "spyre_job.h"
+#include "spyre_program.h"
+#include "spyre_queue.h"
+
+/*
+ * Fences may be held by anyone for as long as they like: they carry their own
+ * lock, point at nothing of the driver but this code, and keep the module.
+ */
+struct spyre_fence {
+	struct dma_fence base;
+	/* of base */
+	spinlock_t lock;
+};
+
+static const char *spyre_fence_driver_name(struct dma_fence *fence)
+{
+	return "spyre_vdev";
+}
+
+static const char *spyre_fence_timeline_name(struct dma_fence *fence)
+{
+	return "queue";
+}
+
+static void spyre_fence_free(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct spyre_fence, base.rcu));
+	/* The module's exit waits for this callback with rcu_barrier(). */
+	module_put(THIS_MODULE);
+}
+
+static void spyre_fence_release(struct dma_fence *fence)
+{
+	call_rcu(&fence->rcu, spyre_fence_free);
+}
+
+static const struct dma_fence_ops spyre_fence_ops = {
+	.get_driver_name = spyre_fence_driver_name,
+	.get_timeline_name = spyre_fence_timeline_name,
+	.release = spyre_fence_release,
+};
+
+struct dma_fence *spyre_fence_alloc(void)
+{
+	struct spyre_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
+
+	return fence ? &fence->base : NULL;
+}
+
+void spyre_fence_init(struct dma_fence *base, u64 context, u64 seqno)
+{
+	struct spyre_fence *fence = container_of(base, struct spyre_fence, base);
+
+	__module_get(THIS_MODULE);
+	spin_lock_init(&fence->lock);
+	dma_fence_init(base, &spyre_fence_ops, &fence->lock, context, seqno);
+}
+
+void spyre_fence_discard(struct dma_fence *base)
+{
+	kfree(container_of(base, struct spyre_fence, base));
+}
+
+int spyre_job_stop_reason(struct spyre_job *job)
+{
+	int stop = READ_ONCE(job->stop);
+
+	if (stop)
+		return stop;
+	if (READ_ONCE(job->queue->spyre->engine.gone))
+		return -ENODEV;
+	return READ_ONCE(job->queue->error) ? -ECANCELED : 0;
+}
+
+/* User space polls @state: it is written last. */
+static void spyre_job_report(struct spyre_job *job, u32 index, int status,
+			     const struct spyre_counters *cost, u64 start_ns, u64 end_ns)
+{
+	struct drm_spyre_cb_result *result;
+
+	if (!job->results)
+		return;
+	result = &job->results[index];
+	result->status = status;
+	result->cycles = cost->cycles;
+	result->bytes_read = cost->bytes_read;
+	result->bytes_written = cost->bytes_written;
+	result->macs = cost->macs;
+	result->start_ns = start_ns;
+	result->end_ns = end_ns;
+	result->reserved = 0;
+	smp_store_release(&result->state, DRM_SPYRE_CB_DONE);
+}
+
+static void spyre_job_complete(struct spyre_job *job, int error)
+{
+	atomic64_inc(&job->queue->completed);
+	if (error)
+		dma_fence_set_error(job->done, error);
+	dma_fence_signal(job->done);
+}
+
+void spyre_job_skip(struct spyre_job *job, int status)
+{
+	const struct spyre_counters none = {};
+	u32 i;
+
+	if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->done->flags))
+		return;
+	for (i = 0; i < job->num_cbs; i++)
+		spyre_job_report(job, i, status, &none, 0, 0);
+	spyre_engine_account(&job->queue->spyre->engine, &none, true);
+	spyre_job_complete(job, status);
+}
+
+static enum spyre_stop spyre_job_exec(struct spyre_job *job, struct spyre_cb *cb,
+				      struct spyre_engine_worker *worker)
+{
+	struct spyre_engine *engine = worker->engine;
+	const struct spyre_program *prog = &cb->exec.program->base;
+	const u32 lx_bytes = prog->header->lx_bytes;
+	struct spyre_exec exec = {
+		.host = &engine->host,
+		.job = job,
+		.prog = prog,
+		.operand = cb->exec.operand,
+		.lx = engine->lx,
+	};
+	enum spyre_stop stop;
+
+	if (!lx_bytes)
+		return spyre_card_exec(&exec, &worker->base);
+
+	if (!spyre_engine_lx_acquire(engine, worker, job, lx_bytes))
+		return SPYRE_STOP_CANCELLED;
+	stop = spyre_card_exec(&exec, &worker->base);
+	spyre_engine_lx_release(engine);
+	return stop;
+}
+
+static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *cb,
+					struct spyre_engine_worker *worker)
+{
+	struct spyre_host *host = &worker->engine->host;
+	struct spyre_worker *self = &worker->base;
+
+	switch (cb->type) {
+	case DRM_SPYRE_CB_EXEC:
+		return spyre_job_exec(job, cb, worker);
+	case DRM_SPYRE_CB_DMA:
+		return spyre_card_dma(host, job, self, cb->dma.desc, cb->dma.device,
+				      cb->dma.host.vaddr, cb->dma.host.bytes);
+	case DRM_SPYRE_CB_COPY:
+		return spyre_card_copy(host, job, self, cb->linear.dst, cb->linear.src,
+				       cb->linear.bytes);
+	case DRM_SPYRE_CB_FILL:
+		return spyre_card_fill(host, job, self, cb->linear.dst, cb->linear.bytes,
+				       cb->linear.pattern, cb->linear.pattern_bytes);
+	default:	/* TIMESTAMP */
+		return SPYRE_STOP_NONE;
+	}
+}
+
+static void spyre_counters_add(struct spyre_counters *sum, const struct spyre_counters *more)
+{
+	sum->cycles += more->cycles;
+	sum->bytes_read += more->bytes_read;
+	sum->bytes_written += more->bytes_written;
+	sum->macs += more->macs;
+	sum->elements += more->elements;
+}
+
+void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
+{
+	const struct spyre_counters none = {};
+	struct spyre_file *sfile = job->queue->sfile;
+	bool cookie = dma_fence_begin_signalling();
+	struct spyre_counters sum = {};
+	u64 now = ktime_get_ns(), start;
+	int error = 0, status;
+	u32 i;
+
+	WRITE_ONCE(job->start_ns, now);
+	for (i = 0; i < job->num_cbs; i++) {
+		start = now;
+		status = error ? (error == -ENODEV ? -ENODEV : -ECANCELED) :
+				 spyre_job_stop_reason(job);
+		if (!status && spyre_job_run_cb(job, &job->cbs[i], worker) != SPYRE_STOP_NONE)
+			status = spyre_job_stop_reason(job) ?: -ECANCELED;
+		now = ktime_get_ns();
+		if (!status)
+			spyre_counters_add(&sum, &job->cbs[i].cost);
+		spyre_job_report(job, i, status, status ? &none : &job->cbs[i].cost, start, now);
+		error = error ?: status;
+	}
+
+	if (error)
+		spyre_queue_kill(job->queue, error);
+	atomic64_add(now - job->start_ns, &sfile->busy_ns);
+	atomic64_add(sum.cycles, &sfile->cycles);
+	spyre_engine_account(worker->engine, &sum, error);
+	spyre_job_complete(job, error);
+	dma_fence_end_signalling(cookie);
+}
+
+static void spyre_cb_release(struct spyre_cb *cb)
+{
+	switch (cb->type) {
+	case DRM_SPYRE_CB_EXEC:
+		if (cb->exec.program)
+			spyre_program_put(cb->exec.program);
+		break;
+	case DRM_SPYRE_CB_DMA:
+		spyre_host_span_release(&cb->dma.host);
+		kfree(cb->dma.desc);
+		break;
+	}
+}
+
+void spyre_job_free(struct spyre_job *job)
+{
+	struct drm_sched_fence *s_fence = job->base.s_fence;
+	u32 i;
+
+	if (s_fence) {
+		/*
+		 * The scheduler may be here as soon as its fence has signalled and
+		 * before it has called back: this waits for the callback.
+		 */
+		if (job->queue && job->finished.func)
+			dma_fence_remove_callback(&s_fence->finished, &job->finished);
+		drm_sched_job_cleanup(&job->base);
+	}
+	for (i = 0; i < job->num_cbs; i++)
+		spyre_cb_release(&job->cbs[i]);
+	for (i = 0; i < job->num_bos; i++)
+		spyre_bo_put(job->bos[i]);
+	if (job->finished.func)
+		dma_fence_put(job->done);
+	else if (job->done)
+		spyre_fence_discard(job->done);
+	if (job->queue)
+		spyre_queue_put(job->queue);
+	kvfree(job);
+}

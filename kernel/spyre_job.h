@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A job: the control blocks of one SUBMIT with everything they need, resolved
+ * and checked.  From the moment its fence is visible until it signals, nothing
+ * is allocated, looked up or copied from user space any more.
+ */
+#ifndef SPYRE_JOB_H
+#define SPYRE_JOB_H
+
+#include <drm/gpu_scheduler.h>
+#include <drm/spyre_accel.h>
+#include <linux/dma-fence.h>
+
+#include "model/card.h"
+#include "spyre_dma.h"
+
+struct spyre_bo;
+struct spyre_engine_worker;
+struct spyre_program_object;
+struct spyre_queue;
+
+/**
+ * struct spyre_cb - a control block, ready to run
+ */
+struct spyre_cb {
+	/** @type: enum drm_spyre_cb_type. */
+	u32 type;
+	/** @cost: what it will have cost. */
+	struct spyre_counters cost;
+	union {
+		/** @exec: EXEC. */
+		struct {
+			struct spyre_program_object *program;
+			u8 **operand;
+		} exec;
+		/** @dma: DMA. */
+		struct {
+			struct spyre_dma_desc *desc;
+			u8 *device;
+			struct spyre_host_span host;
+		} dma;
+		/** @linear: COPY and FILL. */
+		struct {
+			u8 *dst;
+			const u8 *src;
+			u64 bytes;
+			u64 pattern[2];
+			u32 pattern_bytes;
+		} linear;
+	};
+};
+
+/**
+ * struct spyre_job - a submission
+ */
+struct spyre_job {
+	/** @base: what the scheduler sees of it. */
+	struct drm_sched_job base;
+	/** @queue: referenced. */
+	struct spyre_queue *queue;
+	/** @node: in the queue's list while in the engine. */
+	struct list_head node;
+	/** @done: what user space waits for; signals last. */
+	struct dma_fence *done;
+	/** @finished: on the scheduler's fence, for jobs that never ran. */
+	struct dma_fence_cb finished;
+	/** @results: where to report, or NULL. */
+	struct drm_spyre_cb_result *results;
+	/** @stop: errno with which to stop, 0 = go on. */
+	int stop;
+	/** @light: a matter of microseconds that waits for nothing. */
+	bool light;
+	/** @start_ns: when the engine started it, 0 = not yet. */
+	u64 start_ns;
+	/** @bos: referenced BOs. */
+	struct spyre_bo **bos;
+	/** @num_bos: how many. */
+	u32 num_bos;
+	/** @num_cbs: control blocks. */
+	u32 num_cbs;
+	/** @cbs: control blocks. */
+	struct spyre_cb cbs[] __counted_by(num_cbs);
+};
+
+static inline struct spyre_job *to_spyre_job(struct drm_sched_job *job)
+{
+	return container_of(job, struct spyre_job, base);
+}
+
+/* Executes @job on @worker and signals its fence. */
+void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker);
+/* Reports @status for a job that never ran, unless it did, and signals. */
+void spyre_job_skip(struct spyre_job *job, int status);
+/* Drops everything; may sleep. */
+void spyre_job_free(struct spyre_job *job);
+/* errno with which @job must stop, or 0. */
+int spyre_job_stop_reason(struct spyre_job *job);
+
+/* The fence of a job; keeps the module. */
+struct dma_fence *spyre_fence_alloc(void);
+void spyre_fence_init(struct dma_fence *fence, u64 context, u64 seqno);
+/* For a fence that was never initialised. */
+void spyre_fence_discard(struct dma_fence *fence);
+
+#endif

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queues: each is a drm_gpu_scheduler with one entity, so that its jobs start
+ * in order, behind their waits, and are watched over while they run.
+ *
+ * A queue dies of its first failure.  Its later jobs complete with -ECANCELED,
+ * other queues do not notice.
+ */
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+#include <drm/drm_drv.h>
+
+#include "spyre_compat.h"
+#include "spyre_device.h"
+#include "spyre_job.h"
+#include "spyre_queue.h"
+
+#define SPYRE_QUEUES_PER_FILE 256
+#define SPYRE_TIMEOUT_MS 10000
+#define SPYRE_TIMEOUT_MAX_MS 60000
+/*
+ * Jobs of a queue in the engine: enough to hide the scheduler's latency, few
+ * because each one that comes in starts the hang timer anew.
+ */
+#define SPYRE_QUEUE_CREDITS 4
+
+/* Releases queues where the schedulers' own workqueue cannot. */
+static struct workqueue_struct *spyre_release_wq;
+
+int spyre_queue_init(void)
+{
+	spyre_release_wq = alloc_workqueue("spyre-release", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
+	return spyre_release_wq ? 0 : -ENOMEM;
+}
+
+void spyre_queue_exit(void)
+{
+	destroy_workqueue(spyre_release_wq);
+}
+
+static struct dma_fence *spyre_queue_run_job(struct drm_sched_job *sched_job)
+{
+	struct spyre_job *job = to_spyre_job(sched_job);
+	/* The engine may finish it, and the scheduler's reference comes first. */
+	struct dma_fence *done = dma_fence_get(job->done);
+	int ret = spyre_job_stop_reason(job);
+
+	if (!ret)
+		ret = spyre_engine_push(&job->queue->spyre->engine, job);
+	if (ret) {
+		dma_fence_put(done);
+		return ERR_PTR(ret);
+	}
+	return done;
+}
+
+static bool spyre_job_overran(struct spyre_job *job)
+{
+	u64 start = READ_ONCE(job->start_ns);
+
+	return start && ktime_get_ns() - start >= job->queue->timeout_ns;
+}
+
+/*
+ * The timer runs from when a job was handed to the engine; the limit counts
+ * from when the engine began with it.  A job that is still within its limit
+ * gets the timer once more.
+ */
+static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sched_job)
+{
+	struct spyre_job *job = to_spyre_job(sched_job);
+	struct spyre_queue *queue = job->queue;
+	struct spyre_engine *engine = &queue->spyre->engine;
+	bool cookie;
+
+	drm_sched_stop(&queue->sched, sched_job);
+	cookie = dma_fence_begin_signalling();
+	if (!dma_fence_is_signaled(job->done) && spyre_job_overran(job)) {
+		WRITE_ONCE(job->stop, -ETIME);
+		spyre_queue_kill(queue, -ETIME);
+		spyre_engine_drain(engine, queue);
+	}
+	/* drm_sched_stop() forgot the fences of the jobs that are still there. */
+	list_for_each_entry(sched_job, &queue->sched.pending_list, list) {
+		job = to_spyre_job(sched_job);
+		sched_job->s_fence->parent = dma_fence_get(job->done);
+	}
+	drm_sched_start(&queue->sched);
+
+	dma_fence_end_signalling(cookie);
+	return DRM_GPU_SCHED_STAT_NOMINAL;
+}
+
+static void spyre_queue_free_job(struct drm_sched_job *sched_job)
+{
+	spyre_job_free(to_spyre_job(sched_job));
+}
+
+static const struct drm_sched_backend_ops spyre_queue_ops = {
+	.run_job = spyre_queue_run_job,
+	.timedout_job = spyre_queue_timedout_job,
+	.free_job = spyre_queue_free_job,
+};
+
+static void spyre_queue_release_work(struct work_struct *work)
+{
+	struct spyre_queue *queue = container_of(work, struct spyre_queue, release);
+
+	drm_sched_fini(&queue->sched);
+	mutex_destroy(&queue->lock);
+	spyre_file_put(queue->sfile);
+	drm_dev_put(&queue->spyre->drm);
+	kfree(queue);
+}
+
+static void spyre_queue_release(struct kref *ref)
+{
+	struct spyre_queue *queue = container_of(ref, struct spyre_queue, ref);
+
+	queue_work(spyre_release_wq, &queue->release);
+}
+
+void spyre_queue_put(struct spyre_queue *queue)
+{
+	kref_put(&queue->ref, spyre_queue_release);
+}
+
+struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id)
+{
+	struct spyre_queue *queue;
+
+	xa_lock(&sfile->queues);
+	queue = xa_load(&sfile->queues, id);
+	if (queue)
+		kref_get(&queue->ref);
+	xa_unlock(&sfile->queues);
+	return queue;
+}
+
+void spyre_queue_kill(struct spyre_queue *queue, int error)
+{
+	cmpxchg(&queue->error, 0, error);
+	spyre_engine_kick(&queue->spyre->engine);
+}
+
+void spyre_queue_close(struct spyre_queue *queue)
+{
+	scoped_guard(mutex, &queue->lock)
+		queue->closed = true;
+	spyre_queue_kill(queue, -ECANCELED);
+	drm_sched_entity_fini(&queue->entity);
+	spyre_engine_drain(&queue->spyre->engine, queue);
+	spyre_queue_put(queue);
+}
+
+static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
+					     const struct drm_spyre_queue_create *args)
+{
+	const u32 timeout_ms = args->timeout_ms ?: SPYRE_TIMEOUT_MS;
+	struct spyre_device *spyre = sfile->spyre;
+	struct spyre_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	struct drm_gpu_scheduler *sched;
+	int ret;
+
+	if (!queue)
+		return ERR_PTR(-ENOMEM);
+	ret = spyre_sched_init(&queue->sched, &(struct drm_sched_init_args) {
+		.ops = &spyre_queue_ops,
+		.submit_wq = spyre->sched_wq,
+		.timeout_wq = spyre->timeout_wq,
+		.num_rqs = 1,
+		.credit_limit = SPYRE_QUEUE_CREDITS,
+		.timeout = msecs_to_jiffies(timeout_ms),
+		.name = "spyre",
+		.dev = spyre->drm.dev,
+	});
+	if (ret)
+		goto free;
+	sched = &queue->sched;
+	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
+	if (ret)
+		goto fini;
+
+	kref_init(&queue->ref);
+	mutex_init(&queue->lock);
+	INIT_LIST_HEAD(&queue->ready);
+	INIT_LIST_HEAD(&queue->jobs);
+	INIT_WORK(&queue->release, spyre_queue_release_work);
+	queue->priority = args->priority;
+	queue->timeout_ns = (u64)timeout_ms * NSEC_PER_MSEC;
+	queue->fence_context = dma_fence_context_alloc(1);
+	queue->sfile = spyre_file_get(sfile);
+	queue->spyre = spyre;
+	drm_dev_get(&spyre->drm);
+	return queue;
+
+fini:
+	drm_sched_fini(&queue->sched);
+free:
+	kfree(queue);
+	return ERR_PTR(ret);
+}
+
+int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct spyre_file *sfile = to_spyre_file(file);
+	struct drm_spyre_queue_create *args = data;
+	struct spyre_queue *queue;
+	int ret;
+
+	args->queue_id = 0;
+	if (args->flags || args->priority > DRM_SPYRE_PRIORITY_HIGH ||
+	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS)
+		return -EINVAL;
+
+	queue = spyre_queue_alloc(sfile, args);
+	if (IS_ERR(queue))
+		return PTR_ERR(queue);
+	ret = xa_alloc(&sfile->queues, &args->queue_id, queue,
+		       XA_LIMIT(1, SPYRE_QUEUES_PER_FILE), GFP_KERNEL_ACCOUNT);
+	if (ret) {
+		spyre_queue_close(queue);
+		args->queue_id = 0;
+		return ret == -EBUSY ? -ENOSPC : ret;
+	}
+	return 0;
+}
+
+int spyre_ioctl_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_spyre_queue_destroy *args = data;
+	struct spyre_queue *queue;
+
+	if (args->pad)
+		return -EINVAL;
+	queue = xa_erase(&to_spyre_file(file)->queues, args->queue_id);
+	if (!queue)
+		return -ENOENT;
+	spyre_queue_close(queue);
+	return 0;
+}
+
+int spyre_ioctl_queue_query(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct spyre_queue *queue __free(spyre_queue_put) = NULL;
+	struct drm_spyre_queue_query *args = data;
+	const u32 pad = args->pad;
+
+	*args = (struct drm_spyre_queue_query) { .queue_id = args->queue_id };
+	if (pad)
+		return -EINVAL;
+	queue = spyre_queue_lookup(to_spyre_file(file), args->queue_id);
+	if (!queue)
+		return -ENOENT;
+
+	args->error = READ_ONCE(queue->error);
+	args->state = args->error ? DRM_SPYRE_QUEUE_KILLED : DRM_SPYRE_QUEUE_OK;
+	args->completed = atomic64_read(&queue->completed);
+	args->submitted = READ_ONCE(queue->submitted);
+	return 0;
+}

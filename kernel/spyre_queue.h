@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_QUEUE_H
+#define SPYRE_QUEUE_H
+
+#include <drm/gpu_scheduler.h>
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/workqueue.h>
+
+struct drm_device;
+struct drm_file;
+struct spyre_device;
+struct spyre_file;
+
+/**
+ * struct spyre_queue - an in-order queue of jobs
+ */
+struct spyre_queue {
+	/** @ref: held by the id, by jobs and by the worker that runs one. */
+	struct kref ref;
+	/** @spyre: the card, referenced. */
+	struct spyre_device *spyre;
+	/** @sfile: the file, referenced. */
+	struct spyre_file *sfile;
+	/** @sched: orders jobs behind their waits. */
+	struct drm_gpu_scheduler sched;
+	/** @entity: the only one of @sched. */
+	struct drm_sched_entity entity;
+	/** @lock: one submission at a time becomes visible. */
+	struct mutex lock;
+	/** @closed: takes no more work; protected by @lock. */
+	bool closed;
+	/** @error: errno of the first failure; set once, kills the queue. */
+	int error;
+	/** @priority: DRM_SPYRE_PRIORITY_*. */
+	u32 priority;
+	/** @timeout_ns: limit of one job. */
+	u64 timeout_ns;
+	/** @fence_context: of the jobs' fences. */
+	u64 fence_context;
+	/** @submitted: jobs taken, the last fence's seqno; written under @lock. */
+	u64 submitted;
+	/** @completed: jobs finished. */
+	atomic64_t completed;
+
+	/** @ready: in the engine's list while a job can start; engine lock. */
+	struct list_head ready;
+	/** @jobs: in the engine and not started; engine lock. */
+	struct list_head jobs;
+	/** @running: the engine executes a job of it; engine lock. */
+	bool running;
+
+	/** @release: what the last reference leaves to do. */
+	struct work_struct release;
+};
+
+int spyre_queue_init(void);
+void spyre_queue_exit(void);
+
+struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id);
+void spyre_queue_put(struct spyre_queue *queue);
+/* Ends the queue: what has not started is cancelled, what has is stopped. */
+void spyre_queue_close(struct spyre_queue *queue);
+/* Kills the queue for its first failure; later ones change nothing. */
+void spyre_queue_kill(struct spyre_queue *queue, int error);
+
+DEFINE_FREE(spyre_queue_put, struct spyre_queue *, if (_T) spyre_queue_put(_T))
+
+int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file);
+int spyre_ioctl_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file);
+int spyre_ioctl_queue_query(struct drm_device *drm, void *data, struct drm_file *file);
+
+#endif

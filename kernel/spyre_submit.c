@@ -1,0 +1,487 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * SUBMIT, top-down: decode everything, check everything, resolve every
+ * address to memory, take every reference and allocate all that the fences
+ * need; then, when nothing can fail any more, publish the fences and queue
+ * the job.
+ */
+#include <linux/dma-fence-chain.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_syncobj.h>
+
+#include "spyre_array.h"
+#include "spyre_bo.h"
+#include "spyre_compat.h"
+#include "spyre_device.h"
+#include "spyre_job.h"
+#include "spyre_program.h"
+#include "spyre_queue.h"
+#include "spyre_submit.h"
+#include "spyre_vm.h"
+
+#define SPYRE_MAX_CBS 256
+#define SPYRE_MAX_SYNCS 64
+/* Modelled cycles that any host gets through in some ten microseconds. */
+#define SPYRE_LIGHT_CYCLES 1024
+/* index of an error that is not a control block's */
+#define SPYRE_NO_CB U32_MAX
+
+static_assert(sizeof(struct drm_spyre_dma) == sizeof(struct spyre_dma_desc));
+static_assert(offsetof(struct drm_spyre_dma, dim) == offsetof(struct spyre_dma_desc, dim));
+static_assert(offsetof(struct drm_spyre_dma, bound) == offsetof(struct spyre_dma_desc, bound));
+static_assert((int)DRM_SPYRE_DMA_H2D == (int)SPYRE_DMA_H2D);
+static_assert((int)DRM_SPYRE_DMA_D2H == (int)SPYRE_DMA_D2H);
+static_assert((int)DRM_SPYRE_FORMAT_FP64 == (int)SPYRE_FMT_FP64);
+static_assert((int)DRM_SPYRE_FORMAT_FP64 + 1 == (int)SPYRE_FMT_COUNT);
+
+/* A fence to be put into a syncobj. */
+struct spyre_signal {
+	struct drm_syncobj *syncobj;
+	struct dma_fence_chain *chain;
+	u64 point;
+};
+
+/* What a submission is made of while it is being checked. */
+struct spyre_submission {
+	struct drm_file *file;
+	struct spyre_file *sfile;
+	struct drm_spyre_submit *args;
+	struct spyre_queue *queue;
+	struct drm_spyre_cb *cbs;
+	struct drm_spyre_sync *syncs;
+	struct spyre_signal *signals;
+	u32 num_signals;
+	/* operand pointers not yet given to a control block */
+	u8 **operands;
+	struct spyre_job *job;
+};
+
+static bool spyre_any(const void *bytes, size_t size)
+{
+	return memchr_inv(bytes, 0, size);
+}
+
+/* A device range as a kernel address; the job keeps the BO. */
+static int spyre_resolve(struct spyre_submission *s, u64 va, u64 size, bool write, u8 **vaddr)
+{
+	struct spyre_job *job = s->job;
+	struct spyre_bo *bo;
+	u64 offset;
+	u8 *base;
+
+	bo = spyre_vm_find(s->sfile->vm, va, size, write, &offset);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	job->bos[job->num_bos++] = bo;
+	base = spyre_bo_map(bo);
+	if (IS_ERR(base))
+		return PTR_ERR(base);
+	*vaddr = base + offset;
+	return 0;
+}
+
+static int spyre_decode_exec(struct spyre_submission *s, const struct drm_spyre_cb *in,
+			     struct spyre_cb *cb)
+{
+	const struct spyre_program *prog;
+	u64 args[SPYRE_MAX_OPERANDS];
+	u32 i;
+	int ret;
+
+	if (in->desc || in->dst || in->src || in->size || in->host_addr || in->host_handle ||
+	    in->pattern_size || in->host_offset || spyre_any(in->pattern, sizeof(in->pattern)))
+		return -EINVAL;
+	cb->exec.program = spyre_program_lookup(s->sfile, in->program);
+	if (!cb->exec.program)
+		return -ENOENT;
+	prog = &cb->exec.program->base;
+	if (in->num_args != prog->header->num_operands)
+		return -EINVAL;
+	if (copy_from_user(args, u64_to_user_ptr(in->args), in->num_args * sizeof(args[0])))
+		return -EFAULT;
+
+	cb->cost = prog->cost;
+	cb->exec.operand = s->operands;
+	s->operands += in->num_args;
+	for (i = 0; i < in->num_args; i++) {
+		const struct spyre_prog_operand *op = &prog->operands[i];
+
+		if (!IS_ALIGNED(args[i], DRM_SPYRE_STICK_BYTES))
+			return -EINVAL;
+		if (!op->extent)
+			continue;
+		ret = spyre_resolve(s, args[i], op->extent, op->flags & SPYRE_OPERAND_WRITE,
+				    &cb->exec.operand[i]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre_cb *in,
+			      bool write, struct spyre_host_span *span)
+{
+	struct spyre_job *job = s->job;
+	struct spyre_bo *bo;
+	u8 *base;
+
+	if (!in->size)
+		return -EINVAL;
+	if (!in->host_handle) {
+		if (in->host_offset)
+			return -EINVAL;
+		return spyre_host_span_pin(span, in->host_addr, in->size, write);
+	}
+
+	if (in->host_addr)
+		return -EINVAL;
+	bo = spyre_bo_lookup(s->file, in->host_handle, DRM_SPYRE_BO_HOST);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	job->bos[job->num_bos++] = bo;
+	if (in->host_offset > bo->base.base.size ||
+	    in->size > bo->base.base.size - in->host_offset)
+		return -EINVAL;
+	base = spyre_bo_map(bo);
+	if (IS_ERR(base))
+		return PTR_ERR(base);
+	span->vaddr = base + in->host_offset;
+	span->bytes = in->size;
+	return 0;
+}
+
+static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_cb *in,
+			    struct spyre_cb *cb)
+{
+	struct spyre_dma_desc *desc;
+	u64 va, device_bytes;
+	bool h2d;
+	int ret;
+
+	if (in->program || in->num_args || in->args || in->pattern_size ||
+	    spyre_any(in->pattern, sizeof(in->pattern)))
+		return -EINVAL;
+	desc = memdup_user(u64_to_user_ptr(in->desc), sizeof(*desc));
+	if (IS_ERR(desc))
+		return PTR_ERR(desc);
+	cb->dma.desc = desc;
+	if (spyre_any(desc->reserved, sizeof(desc->reserved)) ||
+	    spyre_dma_check(desc, &device_bytes, &cb->cost) != SPYRE_STOP_NONE)
+		return -EINVAL;
+
+	h2d = desc->direction == SPYRE_DMA_H2D;
+	va = h2d ? in->dst : in->src;
+	if ((h2d ? in->src : in->dst) || !IS_ALIGNED(va, DRM_SPYRE_STICK_BYTES))
+		return -EINVAL;
+	ret = spyre_resolve(s, va, device_bytes, h2d, &cb->dma.device);
+	if (ret)
+		return ret;
+	return spyre_resolve_host(s, in, !h2d, &cb->dma.host);
+}
+
+static int spyre_decode_copy(struct spyre_submission *s, const struct drm_spyre_cb *in,
+			     struct spyre_cb *cb)
+{
+	u8 *src;
+	int ret;
+
+	if (in->program || in->num_args || in->args || in->desc || in->host_addr ||
+	    in->host_handle || in->pattern_size || in->host_offset ||
+	    spyre_any(in->pattern, sizeof(in->pattern)) || !in->size)
+		return -EINVAL;
+	ret = spyre_resolve(s, in->dst, in->size, true, &cb->linear.dst);
+	if (!ret)
+		ret = spyre_resolve(s, in->src, in->size, false, &src);
+	if (ret)
+		return ret;
+	cb->linear.src = src;
+	cb->linear.bytes = in->size;
+	spyre_cost_linear(in->size, in->size, &cb->cost);
+	return 0;
+}
+
+static int spyre_decode_fill(struct spyre_submission *s, const struct drm_spyre_cb *in,
+			     struct spyre_cb *cb)
+{
+	const u32 pattern = in->pattern_size;
+
+	if (in->program || in->num_args || in->args || in->desc || in->src || in->host_addr ||
+	    in->host_handle || in->host_offset || !in->size)
+		return -EINVAL;
+	if (!is_power_of_2(pattern) || pattern > sizeof(in->pattern) || in->size % pattern)
+		return -EINVAL;
+	if (spyre_any((const u8 *)in->pattern + pattern, sizeof(in->pattern) - pattern))
+		return -EINVAL;
+	cb->linear.bytes = in->size;
+	cb->linear.pattern_bytes = pattern;
+	memcpy(cb->linear.pattern, in->pattern, sizeof(in->pattern));
+	spyre_cost_linear(0, in->size, &cb->cost);
+	return spyre_resolve(s, in->dst, in->size, true, &cb->linear.dst);
+}
+
+static int spyre_decode_cb(struct spyre_submission *s, const struct drm_spyre_cb *in,
+			   struct spyre_cb *cb)
+{
+	if (in->flags || spyre_any(in->reserved, sizeof(in->reserved)))
+		return -EINVAL;
+	cb->type = in->type;
+	switch (in->type) {
+	case DRM_SPYRE_CB_EXEC:
+		return spyre_decode_exec(s, in, cb);
+	case DRM_SPYRE_CB_DMA:
+		return spyre_decode_dma(s, in, cb);
+	case DRM_SPYRE_CB_COPY:
+		return spyre_decode_copy(s, in, cb);
+	case DRM_SPYRE_CB_FILL:
+		return spyre_decode_fill(s, in, cb);
+	case DRM_SPYRE_CB_TIMESTAMP:
+		return spyre_any(&in->program, sizeof(*in) - offsetof(typeof(*in), program)) ?
+			-EINVAL : 0;
+	default:
+		cb->type = 0;
+		return -EINVAL;
+	}
+}
+
+/* One allocation for the job, its control blocks, BO references and operands. */
+static int spyre_submission_alloc_job(struct spyre_submission *s)
+{
+	const u32 num = s->args->cbs.count;
+	u32 operands = 0, bos = 1, i;	/* 1: the results */
+	struct spyre_job *job;
+
+	for (i = 0; i < num; i++) {
+		if (s->cbs[i].num_args > SPYRE_MAX_OPERANDS) {
+			s->args->error_cb = i;
+			return -EINVAL;
+		}
+		operands += s->cbs[i].num_args;
+		bos += s->cbs[i].num_args + 2;
+	}
+	job = kvzalloc(struct_size(job, cbs, num) + bos * sizeof(*job->bos) +
+		       operands * sizeof(*s->operands), GFP_KERNEL_ACCOUNT);
+	if (!job)
+		return -ENOMEM;
+	job->num_cbs = num;
+	job->bos = (struct spyre_bo **)&job->cbs[num];
+	s->operands = (u8 **)(job->bos + bos);
+	s->job = job;
+
+	job->done = spyre_fence_alloc();
+	return job->done ? 0 : -ENOMEM;
+}
+
+static int spyre_submission_results(struct spyre_submission *s)
+{
+	const struct drm_spyre_submit *args = s->args;
+	const u64 bytes = args->cbs.count * sizeof(struct drm_spyre_cb_result);
+	struct spyre_job *job = s->job;
+	struct spyre_bo *bo;
+	u8 *base;
+
+	if (!args->result_handle)
+		return args->result_offset ? -EINVAL : 0;
+	bo = spyre_bo_lookup(s->file, args->result_handle, DRM_SPYRE_BO_HOST);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	job->bos[job->num_bos++] = bo;
+	if (!IS_ALIGNED(args->result_offset, sizeof(struct drm_spyre_cb_result)) ||
+	    args->result_offset > bo->base.base.size ||
+	    bytes > bo->base.base.size - args->result_offset)
+		return -EINVAL;
+	base = spyre_bo_map(bo);
+	if (IS_ERR(base))
+		return PTR_ERR(base);
+	job->results = (struct drm_spyre_cb_result *)(base + args->result_offset);
+	return 0;
+}
+
+static int spyre_submission_wait(struct spyre_submission *s, const struct drm_spyre_sync *sync)
+{
+	struct dma_fence *fence;
+	int ret;
+
+	ret = drm_syncobj_find_fence(s->file, sync->handle, sync->point, 0, &fence);
+	if (ret)
+		return ret;
+	/* The queue is in order anyway, and what has happened needs no wait. */
+	if (fence->context == s->queue->fence_context || dma_fence_is_signaled(fence)) {
+		dma_fence_put(fence);
+		return 0;
+	}
+	return drm_sched_job_add_dependency(&s->job->base, fence);
+}
+
+static int spyre_submission_signal(struct spyre_submission *s, const struct drm_spyre_sync *sync)
+{
+	struct spyre_signal *signal = &s->signals[s->num_signals];
+
+	signal->syncobj = drm_syncobj_find(s->file, sync->handle);
+	if (!signal->syncobj)
+		return -ENOENT;
+	s->num_signals++;
+	signal->point = sync->point;
+	if (!sync->point)
+		return 0;
+	signal->chain = dma_fence_chain_alloc();
+	return signal->chain ? 0 : -ENOMEM;
+}
+
+static int spyre_submission_syncs(struct spyre_submission *s)
+{
+	const u32 num = s->args->syncs.count;
+	u32 i;
+	int ret;
+
+	if (!num)
+		return 0;
+	s->signals = kcalloc(num, sizeof(*s->signals), GFP_KERNEL_ACCOUNT);
+	if (!s->signals)
+		return -ENOMEM;
+	for (i = 0; i < num; i++) {
+		const struct drm_spyre_sync *sync = &s->syncs[i];
+
+		if (sync->flags & ~DRM_SPYRE_SYNC_SIGNAL)
+			return -EINVAL;
+		if (sync->flags & DRM_SPYRE_SYNC_SIGNAL)
+			ret = spyre_submission_signal(s, sync);
+		else
+			ret = spyre_submission_wait(s, sync);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* Light jobs run without a change of thread. */
+static bool spyre_job_is_light(const struct spyre_job *job)
+{
+	u64 cycles = 0;
+	u32 i;
+
+	for (i = 0; i < job->num_cbs; i++) {
+		const struct spyre_cb *cb = &job->cbs[i];
+
+		cycles += cb->cost.cycles;
+		if (cb->type == DRM_SPYRE_CB_EXEC && cb->exec.program->base.header->lx_bytes)
+			return false;
+	}
+	return cycles <= SPYRE_LIGHT_CYCLES;
+}
+
+/* Everything that can fail. */
+static int spyre_submission_prepare(struct spyre_submission *s)
+{
+	struct spyre_queue *queue = s->queue;
+	struct spyre_job *job;
+	u32 i;
+	int ret;
+
+	if (READ_ONCE(queue->error))
+		return -ECANCELED;
+	ret = spyre_submission_alloc_job(s);
+	if (ret)
+		return ret;
+	job = s->job;
+	ret = spyre_sched_job_init(&job->base, &queue->entity, 1, queue, s->file->client_id);
+	if (ret)
+		return ret;
+	kref_get(&queue->ref);
+	job->queue = queue;
+
+	ret = spyre_submission_results(s);
+	if (ret)
+		return ret;
+	for (i = 0; i < job->num_cbs; i++) {
+		ret = spyre_decode_cb(s, &s->cbs[i], &job->cbs[i]);
+		if (ret) {
+			s->args->error_cb = i;
+			return ret;
+		}
+	}
+	job->light = spyre_job_is_light(job);
+	return spyre_submission_syncs(s);
+}
+
+static void spyre_job_finished(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct spyre_job *job = container_of(cb, struct spyre_job, finished);
+
+	spyre_job_skip(job, spyre_job_stop_reason(job) ?: -ECANCELED);
+}
+
+/* Nothing here allocates or fails but for a queue that has died meanwhile. */
+static int spyre_submission_commit(struct spyre_submission *s)
+{
+	struct spyre_queue *queue = s->queue;
+	struct spyre_job *job = s->job;
+	struct spyre_signal *signal;
+
+	guard(mutex)(&queue->lock);
+	if (queue->closed || READ_ONCE(queue->error))
+		return -ECANCELED;
+
+	drm_sched_job_arm(&job->base);
+	spyre_fence_init(job->done, queue->fence_context, ++queue->submitted);
+	dma_fence_add_callback(&job->base.s_fence->finished, &job->finished, spyre_job_finished);
+
+	for (signal = s->signals; signal < s->signals + s->num_signals; signal++) {
+		if (signal->point)
+			drm_syncobj_add_point(signal->syncobj, no_free_ptr(signal->chain),
+					      job->done, signal->point);
+		else
+			drm_syncobj_replace_fence(signal->syncobj, job->done);
+	}
+	s->job = NULL;
+	drm_sched_entity_push_job(&job->base);
+	return 0;
+}
+
+static void spyre_submission_cleanup(struct spyre_submission *s)
+{
+	u32 i;
+
+	for (i = 0; i < s->num_signals; i++) {
+		dma_fence_chain_free(s->signals[i].chain);
+		drm_syncobj_put(s->signals[i].syncobj);
+	}
+	kfree(s->signals);
+	if (s->job)
+		spyre_job_free(s->job);
+}
+
+int spyre_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_spyre_submit *args = data;
+	struct drm_spyre_cb *cbs __free(kvfree) = NULL;
+	struct drm_spyre_sync *syncs __free(kvfree) = NULL;
+	struct spyre_queue *queue __free(spyre_queue_put) = NULL;
+	struct spyre_submission s = {
+		.file = file, .sfile = to_spyre_file(file), .args = args,
+	};
+	int ret;
+
+	args->error_cb = SPYRE_NO_CB;
+	if (args->flags)
+		return -EINVAL;
+	queue = spyre_queue_lookup(s.sfile, args->queue_id);
+	if (!queue)
+		return -ENOENT;
+	cbs = spyre_array_get(&args->cbs, sizeof(*cbs), 1, SPYRE_MAX_CBS);
+	if (IS_ERR(cbs))
+		return PTR_ERR(cbs);
+	syncs = spyre_array_get(&args->syncs, sizeof(*syncs), 0, SPYRE_MAX_SYNCS);
+	if (IS_ERR(syncs))
+		return PTR_ERR(syncs);
+
+	s.queue = queue;
+	s.cbs = cbs;
+	s.syncs = syncs;
+	ret = spyre_submission_prepare(&s);
+	if (!ret)
+		ret = spyre_submission_commit(&s);
+	spyre_submission_cleanup(&s);
+	return ret;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the card tells about itself: DEV_QUERY, sysfs attributes of the
+ * platform device and fdinfo of an open node.
+ */
+#include <linux/device.h>
+#include <linux/ktime.h>
+#include <linux/sysfs.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_print.h>
+
+#include "spyre_bo.h"
+#include "spyre_device.h"
+
+static u64 spyre_lpddr_used(struct spyre_device *spyre)
+{
+	return atomic64_read(&spyre->lpddr_used);
+}
+
+static void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info)
+{
+	info->index = spyre->index;
+	info->num_cores = spyre->num_cores;
+	info->lx_bytes = SPYRE_LX_BYTES;
+	info->stick_bytes = SPYRE_STICK_BYTES;
+	info->clock_khz = SPYRE_CLOCK_HZ / 1000;
+	info->program_version = SPYRE_PROG_VERSION;
+	info->lpddr_bytes = spyre->lpddr_bytes;
+	info->generation = spyre->generation;
+	strscpy((char *)info->unit, spyre_unit_name(spyre->engine.host.unit), sizeof(info->unit));
+	export_uuid(info->uuid, &spyre->uuid);
+}
+
+static void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info)
+{
+	info->total = sfile->spyre->lpddr_bytes;
+	info->used = spyre_lpddr_used(sfile->spyre);
+	info->free = info->total - info->used;
+	info->context_used = atomic64_read(&sfile->used);
+}
+
+static void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info)
+{
+	struct spyre_engine_stats stats;
+
+	spyre_engine_read_stats(&spyre->engine, &stats);
+	info->timestamp_ns = ktime_get_ns();
+	info->busy_ns = stats.busy_ns;
+	info->jobs = stats.jobs;
+	info->errors = stats.errors;
+	info->cycles = stats.cost.cycles;
+	info->macs = stats.cost.macs;
+	info->bytes_read = stats.cost.bytes_read;
+	info->bytes_written = stats.cost.bytes_written;
+	spyre_engine_read_power(&spyre->engine, &info->power_mw, &info->temperature_mc);
+}
+
+int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct spyre_device *spyre = to_spyre_device(drm);
+	struct drm_spyre_dev_query *args = data;
+	const u32 size = args->size;
+	union {
+		struct drm_spyre_card_info card;
+		struct drm_spyre_memory_info memory;
+		struct drm_spyre_counters counters;
+	} info = {};
+
+	switch (args->type) {
+	case DRM_SPYRE_DEV_QUERY_CARD:
+		args->size = sizeof(info.card);
+		break;
+	case DRM_SPYRE_DEV_QUERY_MEMORY:
+		args->size = sizeof(info.memory);
+		break;
+	case DRM_SPYRE_DEV_QUERY_COUNTERS:
+		args->size = sizeof(info.counters);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (!args->pointer)
+		return 0;
+
+	if (args->type == DRM_SPYRE_DEV_QUERY_CARD)
+		spyre_query_card(spyre, &info.card);
+	else if (args->type == DRM_SPYRE_DEV_QUERY_MEMORY)
+		spyre_query_memory(to_spyre_file(file), &info.memory);
+	else
+		spyre_query_counters(spyre, &info.counters);
+
+	if (copy_to_user(u64_to_user_ptr(args->pointer), &info, min(size, args->size)))
+		return -EFAULT;
+	return 0;
+}
+
+void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file)
+{
+	struct spyre_file *sfile = to_spyre_file(file);
+	struct drm_memory_stats stats = {};
+	struct drm_gem_object *obj;
+	int id;
+
+	drm_printf(p, "drm-engine-spyre:\t%llu ns\n", (u64)atomic64_read(&sfile->busy_ns));
+	drm_printf(p, "drm-cycles-spyre:\t%llu\n", (u64)atomic64_read(&sfile->cycles));
+
+	spin_lock(&file->table_lock);
+	idr_for_each_entry(&file->object_idr, obj, id) {
+		if (to_spyre_bo(obj)->flags != DRM_SPYRE_BO_DEVICE)
+			continue;
+		if (drm_gem_object_is_shared_for_memory_stats(obj))
+			stats.shared += obj->size;
+		else
+			stats.private += obj->size;
+		if (obj->funcs->status(obj) & DRM_GEM_OBJECT_RESIDENT)
+			stats.resident += obj->size;
+	}
+	spin_unlock(&file->table_lock);
+	drm_print_memory_stats(p, &stats, DRM_GEM_OBJECT_RESIDENT, "lpddr5");
+}
+
+/* One decimal number per file; docs/uapi.md lists them. */
+#define SPYRE_ATTR(name, value)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *buf)\
+{											\
+	struct spyre_device *spyre = dev_get_drvdata(dev);				\
+											\
+	return sysfs_emit(buf, "%llu\n", (u64)(value));					\
+}											\
+static DEVICE_ATTR_RO(name)
+
+static struct spyre_engine_stats spyre_stats(struct spyre_device *spyre)
+{
+	struct spyre_engine_stats stats;
+
+	spyre_engine_read_stats(&spyre->engine, &stats);
+	return stats;
+}
+
+static u32 spyre_power(struct spyre_device *spyre)
+{
+	u32 power, temperature;
+
+	spyre_engine_read_power(&spyre->engine, &power, &temperature);
+	return power;
+}
+
+static u32 spyre_temperature(struct spyre_device *spyre)
+{
+	u32 power, temperature;
+
+	spyre_engine_read_power(&spyre->engine, &power, &temperature);
+	return temperature;
+}
+
+SPYRE_ATTR(card_index, spyre->index);
+SPYRE_ATTR(num_cores, spyre->num_cores);
+SPYRE_ATTR(lx_bytes, spyre ? SPYRE_LX_BYTES : 0);
+SPYRE_ATTR(stick_bytes, spyre ? SPYRE_STICK_BYTES : 0);
+SPYRE_ATTR(clock_khz, spyre ? SPYRE_CLOCK_HZ / 1000 : 0);
+SPYRE_ATTR(lpddr_total, spyre->lpddr_bytes);
+SPYRE_ATTR(lpddr_used, spyre_lpddr_used(spyre));
+SPYRE_ATTR(generation, spyre->generation);
+SPYRE_ATTR(busy_ns, spyre_stats(spyre).busy_ns);
+SPYRE_ATTR(jobs, spyre_stats(spyre).jobs);
+SPYRE_ATTR(errors, spyre_stats(spyre).errors);
+SPYRE_ATTR(cycles, spyre_stats(spyre).cost.cycles);
+SPYRE_ATTR(macs, spyre_stats(spyre).cost.macs);
+SPYRE_ATTR(bytes_read, spyre_stats(spyre).cost.bytes_read);
+SPYRE_ATTR(bytes_written, spyre_stats(spyre).cost.bytes_written);
+SPYRE_ATTR(power_mw, spyre_power(spyre));
+SPYRE_ATTR(temperature_mc, spyre_temperature(spyre));
+
+static ssize_t uuid_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct spyre_device *spyre = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%pUb\n", &spyre->uuid);
+}
+static DEVICE_ATTR_RO(uuid);
+
+static ssize_t unit_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct spyre_device *spyre = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", spyre_unit_name(spyre->engine.host.unit));
+}
+static DEVICE_ATTR_RO(unit);
+
+static struct attribute *spyre_attrs[] = {
+	&dev_attr_card_index.attr,
+	&dev_attr_num_cores.attr,
+	&dev_attr_lx_bytes.attr,
+	&dev_attr_stick_bytes.attr,
+	&dev_attr_clock_khz.attr,
+	&dev_attr_lpddr_total.attr,
+	&dev_attr_lpddr_used.attr,
+	&dev_attr_generation.attr,
+	&dev_attr_busy_ns.attr,
+	&dev_attr_jobs.attr,
+	&dev_attr_errors.attr,
+	&dev_attr_cycles.attr,
+	&dev_attr_macs.attr,
+	&dev_attr_bytes_read.attr,
+	&dev_attr_bytes_written.attr,
+	&dev_attr_power_mw.attr,
+	&dev_attr_temperature_mc.attr,
+	&dev_attr_uuid.attr,
+	&dev_attr_unit.attr,
+	NULL
+};
+
+static const struct attribute_group spyre_group = {
+	.attrs = spyre_attrs,
+};
+
+const struct attribute_group *spyre_groups[] = { &spyre_group, NULL };

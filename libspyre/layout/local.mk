@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/layout/layout.c
+libspyre_libcore_la_SOURCES += libspyre/layout/stick.h
+libspyre_libcore_la_SOURCES += libspyre/layout/transfer.c

@@ -1,0 +1,541 @@
+// SPDX-License-Identifier: MIT
+/* Every operation, on every unit and thread count, against the naive reference. */
+#include "model_util.h"
+#include "model_reference.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define DL16 SPYRE_FMT_SEN169_FP16
+#define FP32 SPYRE_FMT_IEEE_FP32
+#define FP16 SPYRE_FMT_IEEE_FP16
+#define BF16 SPYRE_FMT_BFLOAT16
+
+#define MAX_CORES 8
+#define OUT 4			/* operands 0..3 are inputs */
+
+static struct builder b;
+
+struct memory {
+	struct guarded op[SPYRE_MAX_OPERANDS];
+	struct guarded lx[MAX_CORES];
+	uint8_t *operand[SPYRE_MAX_OPERANDS];
+	uint8_t *lx_of[MAX_CORES];
+};
+
+/* Inputs are random in @format, outputs start out as 0x11. */
+static void memory_init(struct memory *m, const struct spyre_program *prog, uint32_t format)
+{
+	uint64_t seed = 1234;
+	uint32_t i;
+
+	for (i = 0; i < prog->header->num_operands; i++) {
+		guarded_alloc(&m->op[i], prog->operands[i].extent);
+		m->operand[i] = m->op[i].p;
+		if (i < OUT)
+			rng_fill(&seed, m->op[i].p, m->op[i].bytes, format);
+		else
+			memset(m->op[i].p, 0x11, m->op[i].bytes);
+	}
+	for (i = 0; i < prog->header->num_cores; i++) {
+		guarded_alloc(&m->lx[i], prog->header->lx_bytes);
+		m->lx_of[i] = m->lx[i].p;
+		rng_fill(&seed, m->lx[i].p, m->lx[i].bytes, format);
+	}
+}
+
+static void memory_done(struct memory *m, const struct spyre_program *prog)
+{
+	uint32_t i;
+
+	for (i = 0; i < prog->header->num_operands; i++)
+		guarded_free(&m->op[i]);
+	for (i = 0; i < prog->header->num_cores; i++)
+		guarded_free(&m->lx[i]);
+}
+
+static void compare(const struct memory *want, const struct memory *got,
+		    const struct spyre_program *prog, const char *unit, int threads)
+{
+	uint32_t i;
+	size_t k;
+
+	for (i = 0; i < prog->header->num_operands; i++) {
+		ck_assert_msg(guarded_intact(&got->op[i]), "%s: guard of operand %u", unit, i);
+		for (k = 0; k < want->op[i].bytes; k++)
+			expect(want->op[i].p[k] == got->op[i].p[k],
+			       "%s x %d: operand %u byte %zu: %02x, want %02x", unit, threads,
+			       i, k, got->op[i].p[k], want->op[i].p[k]);
+	}
+	for (i = 0; i < prog->header->num_cores; i++) {
+		ck_assert_msg(guarded_intact(&got->lx[i]), "%s: guard of LX %u", unit, i);
+		ck_assert(!memcmp(want->lx[i].p, got->lx[i].p, want->lx[i].bytes));
+	}
+}
+
+/* Runs what is in the builder everywhere. */
+static void check(uint32_t format)
+{
+	const struct spyre_unit *const *unit;
+	struct spyre_program prog;
+	struct memory want, got;
+	struct test_host host;
+	size_t size;
+	void *image = build_image(&b, &size);
+	int threads;
+
+	build_seal(image, size, 32, &prog);
+	memory_init(&want, &prog, format);
+	reference_exec(&prog, want.operand, want.lx_of);
+	for (unit = test_units(); *unit; unit++) {
+		for (threads = 1; threads <= 3; threads += 2) {
+			struct spyre_exec x = { .host = &host.host, .prog = &prog };
+
+			test_host_init(&host, *unit, threads);
+			memory_init(&got, &prog, format);
+			x.operand = got.operand;
+			x.lx = got.lx_of;
+			ck_assert_int_eq(spyre_card_exec(&x, &host.self), SPYRE_STOP_NONE);
+			compare(&want, &got, &prog, spyre_unit_name(*unit), threads);
+			memory_done(&got, &prog);
+			test_host_done(&host);
+		}
+	}
+	memory_done(&want, &prog);
+	free(image);
+}
+
+static void start(void)
+{
+	build_start(&b, 1, 0, 8);
+	build_phase(&b);
+	build_stream(&b, 0);
+}
+
+static const uint32_t functions[] = {
+	SPYRE_FUNC_IDENTITY, SPYRE_FUNC_RELU, SPYRE_FUNC_NEG, SPYRE_FUNC_ABS, SPYRE_FUNC_ADD,
+	SPYRE_FUNC_SUB, SPYRE_FUNC_MUL, SPYRE_FUNC_MAX, SPYRE_FUNC_MIN, SPYRE_FUNC_EQ,
+	SPYRE_FUNC_NE, SPYRE_FUNC_GT, SPYRE_FUNC_LT, SPYRE_FUNC_GE, SPYRE_FUNC_LE,
+	SPYRE_FUNC_WHERE,
+};
+
+#define NUM_FUNCTIONS ((int)(sizeof(functions) / sizeof(functions[0])))
+
+/* Sticks on end, in every format. */
+START_TEST(test_sfu_dense)
+{
+	static const uint32_t formats[] = { DL16, FP32, FP16, BF16 };
+	uint32_t f, v;
+
+	for (f = 0; f < 4; f++) {
+		uint32_t bytes = spyre_fmt_bytes(formats[f]), lanes = 128 / bytes;
+		struct spyre_instr *in;
+
+		start();
+		in = build_instr(&b, SPYRE_OP_SFU, functions[_i], 2, lanes);
+		in->count[0] = 5;
+		in->count[1] = 37;
+		for (v = 0; v < in->num_views; v++) {
+			struct spyre_view *view = build_view(in, v, v ? v - 1 : OUT, 0);
+
+			view->format = formats[f];
+			view->stride[1] = 128;
+			view->stride[0] = 37 * 128;
+		}
+		check(formats[f]);
+	}
+}
+END_TEST
+
+/* Mixed formats, odd lanes, gaps, broadcast rows and splats. */
+START_TEST(test_sfu_strided)
+{
+	static const uint32_t formats[] = { DL16, FP32, FP16, BF16 };
+	static const uint32_t lane_counts[] = { 1, 3, 31, 64, 77, 128 };
+	uint32_t n, v;
+
+	for (n = 0; n < 24; n++) {
+		uint32_t lanes = lane_counts[n % 6];
+		struct spyre_instr *in;
+
+		start();
+		in = build_instr(&b, SPYRE_OP_SFU, functions[_i], 3, lanes);
+		in->count[0] = 3;
+		in->count[1] = 4;
+		in->count[2] = 5;
+		for (v = 0; v < in->num_views; v++) {
+			struct spyre_view *view = build_view(in, v, v ? v - 1 : OUT, 16 * n);
+			uint32_t format = formats[(n + v * (n / 6)) % 4];
+			uint32_t bytes = spyre_fmt_bytes(format);
+
+			view->format = format;
+			view->stride[2] = lanes * bytes + (n % 3) * bytes;
+			view->stride[1] = 5 * view->stride[2];
+			view->stride[0] = 4 * view->stride[1] + (n % 2) * bytes;
+			if (v && (n + v) % 4 == 1)
+				view->lanes = SPYRE_LANES_SPLAT;
+			if (v && (n + v) % 5 == 2)
+				view->stride[2] = 0;
+			if (v && (n + v) % 7 == 3)
+				view->stride[0] = 0;
+		}
+		check(formats[n % 4]);
+	}
+}
+END_TEST
+
+/* The output may be an input, element by element. */
+START_TEST(test_sfu_in_place)
+{
+	struct spyre_instr *in;
+	int v;
+
+	start();
+	in = build_instr(&b, SPYRE_OP_SFU, SPYRE_FUNC_ADD, 1, 64);
+	in->count[0] = 100;
+	for (v = 0; v < 3; v++)
+		build_view(in, v, v == 2 ? 1 : 0, 0)->stride[0] = 128;
+	check(DL16);
+	start();
+	in = build_instr(&b, SPYRE_OP_SFU, SPYRE_FUNC_MUL, 1, 64);
+	in->count[0] = 100;
+	for (v = 0; v < 3; v++)
+		build_view(in, v, 0, 0)->stride[0] = 128;
+	build_view(in, 2, 0, 0)->lanes = SPYRE_LANES_SPLAT;
+	check(DL16);
+}
+END_TEST
+
+static const uint32_t reductions[] = {
+	SPYRE_FUNC_SUM, SPYRE_FUNC_MEAN, SPYRE_FUNC_AMAX, SPYRE_FUNC_AMIN, SPYRE_FUNC_ABSMAX,
+};
+
+/* Random data would drown in NaN: one group is finite only. */
+START_TEST(test_reduce)
+{
+	static const uint32_t formats[] = { DL16, FP32, FP16, BF16 };
+	uint32_t n;
+
+	for (n = 0; n < 48; n++) {
+		uint32_t format = formats[n % 4], lanes = n % 3 ? 128 / spyre_fmt_bytes(format) : 45;
+		uint32_t bytes = spyre_fmt_bytes(format);
+		struct spyre_view *out, *src;
+		struct spyre_instr *in;
+
+		start();
+		in = build_instr(&b, SPYRE_OP_REDUCE, reductions[_i], 4, lanes);
+		in->count[0] = 3;
+		in->count[1] = 1 + n % 7;
+		in->count[2] = 2;
+		in->count[3] = n < 40 ? 5 : 700;
+		in->reduce_mask = n % 5 ? 1 + n % 15 : 0;
+		in->flags = n % 2 || !in->reduce_mask ? SPYRE_INSTR_REDUCE_LANES : 0;
+		if (reductions[_i] == SPYRE_FUNC_MEAN)
+			in->imm[0] = 0x3d4ccccd;
+		if (in->flags && n % 4 == 1)
+			in->valid = 1 + n % lanes;
+		if (in->flags && n % 4 == 3)
+			in->valid = lanes;
+		out = build_view(in, 0, OUT, 0);
+		src = build_view(in, 1, 0, 2 * bytes);
+		out->format = n % 6 ? format : FP32;
+		src->format = format;
+		src->stride[3] = lanes * bytes;
+		src->stride[2] = in->count[3] * src->stride[3];
+		src->stride[1] = 2 * src->stride[2];
+		src->stride[0] = in->count[1] * src->stride[1];
+		out->stride[3] = lanes * spyre_fmt_bytes(out->format);
+		out->stride[2] = in->count[3] * out->stride[3];
+		out->stride[1] = 2 * out->stride[2];
+		out->stride[0] = in->count[1] * out->stride[1];
+		out->stride[0] = in->reduce_mask & 1 ? 0 : out->stride[0];
+		out->stride[1] = in->reduce_mask & 2 ? 0 : out->stride[1];
+		out->stride[2] = in->reduce_mask & 4 ? 0 : out->stride[2];
+		out->stride[3] = in->reduce_mask & 8 ? 0 : out->stride[3];
+		if (n % 11 == 10)
+			src->lanes = SPYRE_LANES_SPLAT;
+		/* INT16 patterns read as any format are mostly finite. */
+		check(n % 2 ? format : FP16);
+	}
+}
+END_TEST
+
+static void add_pt(uint32_t batch, uint32_t m, uint32_t n, uint32_t k, const uint32_t *formats)
+{
+	struct spyre_instr *in = build_instr(&b, SPYRE_OP_PT, SPYRE_FUNC_NONE, 6, 64);
+	struct spyre_view *view;
+	uint64_t s[3];
+	int v;
+
+	for (v = 0; v < 3; v++)
+		s[v] = 64 * spyre_fmt_bytes(formats[v]);
+	in->count[1] = batch;
+	in->count[3] = m;
+	in->count[4] = n / 64;
+	in->count[5] = k;
+	view = build_view(in, 0, OUT, 0);
+	view->format = formats[0];
+	view->stride[1] = s[0] * m * (n / 64);
+	view->stride[4] = s[0] * m;
+	view->stride[3] = s[0];
+	view = build_view(in, 1, 0, 0);
+	view->format = formats[1];
+	view->stride[1] = s[1] * m * (k / 64);
+	view->stride[5] = s[1] * m;
+	view->stride[3] = s[1];
+	view = build_view(in, 2, 1, 0);
+	view->format = formats[2];
+	view->stride[4] = s[2] * k;
+	view->stride[5] = s[2];
+}
+
+START_TEST(test_pt)
+{
+	static const uint32_t all[][3] = {
+		{ DL16, DL16, DL16 }, { FP32, DL16, DL16 }, { DL16, BF16, DL16 },
+		{ FP32, FP32, FP32 }, { FP16, FP16, FP16 }, { BF16, BF16, BF16 },
+	};
+	const uint32_t *f = all[_i];
+
+	start();
+	add_pt(1, 1, 64, 64, f);
+	check(f[1]);
+	start();
+	add_pt(2, 7, 128, 128, f);
+	check(f[1]);
+	start();
+	add_pt(1, 13, 64, 320, f);
+	check(f[1]);
+	start();
+	/* More than one block of rows, of sticks and of depth. */
+	add_pt(1, 269, 64, 320, f);
+	check(FP16);
+	start();
+	add_pt(1, 7, 576, 320, f);
+	check(FP16);
+}
+END_TEST
+
+START_TEST(test_move_and_restick)
+{
+	static const uint32_t formats[] = { DL16, FP32, SPYRE_FMT_SENINT8, SPYRE_FMT_IEEE_INT64 };
+	struct spyre_instr *in;
+	uint32_t n;
+
+	for (n = 0; n < 16; n++) {
+		uint32_t bytes = spyre_fmt_bytes(formats[n % 4]);
+		uint32_t lanes = n < 8 ? 128 / bytes : 11;
+		uint32_t v;
+
+		start();
+		in = build_instr(&b, SPYRE_OP_MOVE, SPYRE_FUNC_NONE, 2, lanes);
+		in->count[0] = 9;
+		in->count[1] = 70;
+		for (v = 0; v < 2; v++) {
+			struct spyre_view *view = build_view(in, v, v ? 0 : OUT, 0);
+
+			view->format = formats[n % 4];
+			view->stride[1] = lanes * bytes + (n & 1 && v ? bytes : 0);
+			view->stride[0] = 70 * view->stride[1];
+		}
+		check(DL16);
+	}
+	start();
+	in = build_instr(&b, SPYRE_OP_RESTICK, SPYRE_FUNC_NONE, 6, 64);
+	in->count[0] = 3;
+	in->count[3] = 2;
+	in->count[4] = 64;
+	in->count[5] = 64;
+	build_view(in, 0, OUT, 0)->stride[0] = 2 * 8192;
+	build_view(in, 0, OUT, 0)->stride[3] = 8192;
+	build_view(in, 0, OUT, 0)->stride[5] = 128;
+	build_view(in, 1, 0, 0)->stride[0] = 2 * 64 * 130;
+	build_view(in, 1, 0, 0)->stride[3] = 64 * 130;
+	build_view(in, 1, 0, 0)->stride[4] = 130;
+	check(DL16);
+}
+END_TEST
+
+/* Load to LX, compute there, exchange over the ring, store; in two loops. */
+START_TEST(test_phases)
+{
+	struct spyre_instr *in;
+	struct spyre_view *view;
+	uint32_t core;
+
+	build_start(&b, 6, 4096, 8);
+	build_loop(&b, 3);
+	build_loop(&b, 4);
+	build_phase(&b);
+	for (core = 0; core < 6; core++) {
+		build_stream(&b, core);
+		in = build_instr(&b, SPYRE_OP_MOVE, SPYRE_FUNC_NONE, 1, 64);
+		in->count[0] = 4;
+		view = build_view(in, 0, SPYRE_VIEW_LX, 128);
+		view->stride[0] = 128;
+		view = build_view(in, 1, 0, core * 512);
+		view->stride[0] = 128;
+		view->loop_stride[0] = 6 * 512 * 4;
+		view->loop_stride[1] = 6 * 512;
+		/* Sums over the turns: LX lives as long as the program. */
+		in = build_instr(&b, SPYRE_OP_SFU, SPYRE_FUNC_ADD, 1, 64);
+		in->count[0] = 4;
+		build_view(in, 0, SPYRE_VIEW_LX, 1024)->stride[0] = 128;
+		build_view(in, 1, SPYRE_VIEW_LX, 1024)->stride[0] = 128;
+		build_view(in, 2, SPYRE_VIEW_LX, 128)->stride[0] = 128;
+	}
+	build_phase(&b);
+	for (core = 0; core < 6; core++) {
+		build_stream(&b, core);
+		in = build_instr(&b, SPYRE_OP_SFU, SPYRE_FUNC_SUB, 1, 64);
+		in->count[0] = 4;
+		view = build_view(in, 0, OUT, core * 512);
+		view->stride[0] = 128;
+		view->loop_stride[0] = 6 * 512 * 4;
+		view->loop_stride[1] = 6 * 512;
+		build_view(in, 1, SPYRE_VIEW_RING | (core + 1) % 6, 128)->stride[0] = 128;
+		build_view(in, 2, SPYRE_VIEW_LX, 1024)->stride[0] = 128;
+	}
+	build_end(&b);
+	build_end(&b);
+	check(DL16);
+}
+END_TEST
+
+/* A stop ends the program soon, and says so. */
+START_TEST(test_cancel)
+{
+	struct spyre_program prog;
+	struct spyre_exec x;
+	struct memory m;
+	struct test_host host;
+	struct spyre_instr *in;
+	size_t size;
+	void *image;
+	int v;
+
+	build_start(&b, 1, 0, 8);
+	build_loop(&b, 60000);
+	build_phase(&b);
+	build_stream(&b, 0);
+	in = build_instr(&b, SPYRE_OP_SFU, SPYRE_FUNC_ADD, 1, 64);
+	in->count[0] = 1000;
+	for (v = 0; v < 3; v++)
+		build_view(in, v, v ? v - 1 : OUT, 0)->stride[0] = 128;
+	build_end(&b);
+	image = build_image(&b, &size);
+	build_seal(image, size, 32, &prog);
+	memory_init(&m, &prog, DL16);
+	test_host_init(&host, test_units()[0], 1);
+	host.polls_left = 20;
+	x = (struct spyre_exec){ .host = &host.host, .prog = &prog, .operand = m.operand };
+	ck_assert_int_eq(spyre_card_exec(&x, &host.self), SPYRE_STOP_CANCELLED);
+	ck_assert_int_ge(host.polls_left, -3);
+	test_host_done(&host);
+	memory_done(&m, &prog);
+	free(image);
+}
+END_TEST
+
+/* 0.1 and 0.2 in the card's own hand, so that not all rests on one reference. */
+START_TEST(test_known_results)
+{
+	struct spyre_program prog;
+	struct test_host host;
+	struct spyre_instr *in;
+	uint16_t a[64], c[64], out[64];
+	uint8_t *operand[8] = { (uint8_t *)a, (uint8_t *)c, NULL, NULL, (uint8_t *)out };
+	struct spyre_exec x = { .host = &host.host, .prog = &prog, .operand = operand };
+	size_t size;
+	void *image;
+	int i;
+
+	start();
+	in = build_instr(&b, SPYRE_OP_SFU, SPYRE_FUNC_ADD, 0, 64);
+	for (i = 0; i < 3; i++)
+		build_view(in, i, i ? i - 1 : OUT, 0);
+	image = build_image(&b, &size);
+	build_seal(image, size, 32, &prog);
+	for (i = 0; i < 64; i++) {
+		a[i] = 31 << 9;			/* 1.0 */
+		c[i] = 21 << 9;			/* 2^-10: half an ulp of 1.0 */
+	}
+	c[1] = 20 << 9;
+	c[2] = 0x8000 | 31 << 9;
+	c[3] = 0x7fff;
+	test_host_init(&host, test_units()[_i], 1);
+	ck_assert_int_eq(spyre_card_exec(&x, &host.self), SPYRE_STOP_NONE);
+	ck_assert_uint_eq(out[0], 31 << 9 | 1);	/* ties go away from zero */
+	ck_assert_uint_eq(out[1], 31 << 9);
+	ck_assert_uint_eq(out[2], 0);
+	ck_assert_uint_eq(out[3], 0x7fff);
+	test_host_done(&host);
+	free(image);
+}
+END_TEST
+
+START_TEST(test_linear)
+{
+	static const uint8_t pattern[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+	static const size_t sizes[] = { 0, 1, 15, 16, 4097, 1 << 20, (3 << 20) + 5 };
+	struct test_host host;
+	struct guarded g, from;
+	uint64_t seed = 5;
+	uint32_t n, i;
+	size_t k;
+
+	test_host_init(&host, test_units()[0], 2);
+	for (n = 0; n < 7; n++) {
+		guarded_alloc(&g, sizes[n]);
+		guarded_alloc(&from, sizes[n]);
+		for (i = 1; i <= 16; i *= 2) {
+			ck_assert_int_eq(spyre_card_fill(&host.host, NULL, &host.self, g.p, sizes[n],
+							 pattern, i), SPYRE_STOP_NONE);
+			for (k = 0; k < sizes[n]; k++)
+				expect(g.p[k] == pattern[k % i], "byte %zu of %u", k, i);
+		}
+		rng_fill(&seed, from.p, sizes[n], DL16);
+		spyre_card_copy(&host.host, NULL, &host.self, g.p, from.p, sizes[n]);
+		ck_assert(!memcmp(g.p, from.p, sizes[n]));
+		if (sizes[n] > 100) {
+			spyre_card_copy(&host.host, NULL, &host.self, g.p + 37, g.p, sizes[n] - 37);
+			ck_assert(!memcmp(g.p + 37, from.p, sizes[n] - 37));
+			spyre_card_copy(&host.host, NULL, &host.self, g.p, g.p + 37, sizes[n] - 37);
+			ck_assert(!memcmp(g.p, from.p, sizes[n] - 37));
+		}
+		ck_assert(guarded_intact(&g) && guarded_intact(&from));
+		guarded_free(&g);
+		guarded_free(&from);
+	}
+	test_host_done(&host);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("model_exec");
+	TCase *tc = tcase_create("exec");
+	SRunner *runner;
+	int failed, units = 0;
+
+	while (test_units()[units])
+		units++;
+	test_units_report();
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, test_sfu_dense, 0, NUM_FUNCTIONS);
+	tcase_add_loop_test(tc, test_sfu_strided, 0, NUM_FUNCTIONS);
+	tcase_add_test(tc, test_sfu_in_place);
+	tcase_add_loop_test(tc, test_reduce, 0, 5);
+	tcase_add_loop_test(tc, test_pt, 0, 6);
+	tcase_add_test(tc, test_move_and_restick);
+	tcase_add_test(tc, test_phases);
+	tcase_add_test(tc, test_cancel);
+	tcase_add_loop_test(tc, test_known_results, 0, units);
+	tcase_add_test(tc, test_linear);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/* Codecs against formulas in double, the units' converters against the codecs. */
+#include "model_util.h"
+#include "model/simd/unit.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static float from_bits(uint32_t bits)
+{
+	float x;
+
+	memcpy(&x, &bits, 4);
+	return x;
+}
+
+static uint32_t to_bits(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, 4);
+	return bits;
+}
+
+/* Value of a 16-bit code from its definition; NaN for NaN and, in DL16, Inf. */
+static double dl16_value(uint32_t code)
+{
+	uint32_t e = code >> 9 & 63, f = code & 511;
+	double v = ldexp(1 + f / 512.0, (int)e - 31);
+
+	if (!e && !f)
+		v = 0;
+	if (e == 63 && f == 511)
+		return NAN;
+	return code & 0x8000 ? -v : v;
+}
+
+static double ieee_value(uint32_t code, int ebits, int fbits)
+{
+	int bias = (1 << (ebits - 1)) - 1, top = (1 << ebits) - 1;
+	int e = code >> fbits & top, f = code & ((1 << fbits) - 1);
+	double v = e ? ldexp(1 + ldexp(f, -fbits), e - bias) : ldexp(f, 1 - bias - fbits);
+
+	if (e == top)
+		v = f ? NAN : INFINITY;
+	return code & 0x8000 ? -v : v;
+}
+
+static bool same(double a, float b)
+{
+	if (isnan(a))
+		return to_bits(b) == 0x7fc00000;
+	return a == b && !!signbit(a) == !!signbit(b);
+}
+
+START_TEST(test_decode_all)
+{
+	uint32_t code;
+
+	for (code = 0; code < 65536; code++) {
+		expect(same(dl16_value(code), from_bits(spyre_dl16_to_fp32(code))),
+			      "dl16 %04x", code);
+		expect(same(ieee_value(code, 5, 10), from_bits(spyre_fp16_to_fp32(code))),
+			      "fp16 %04x", code);
+		expect(same(ieee_value(code, 8, 7), from_bits(spyre_bf16_to_fp32(code))),
+			      "bf16 %04x", code);
+	}
+}
+END_TEST
+
+/* Nearest representable by the definition: half away from zero. */
+static uint32_t dl16_nearest(float x)
+{
+	uint32_t sign = signbit(x) ? 0x8000 : 0;
+	double mag = fabs(x), scaled;
+	int e;
+
+	if (isnan(x))
+		return 0x7fff;
+	if (isinf(x))
+		return sign | 0x7fff;
+	if (mag == 0)
+		return sign;
+	frexp(mag, &e);
+	e--;
+	scaled = floor(ldexp(mag, 9 - e) + 0.5);	/* 512 .. 1024 */
+	if (scaled == 1024) {
+		scaled = 512;
+		e++;
+	}
+	if (e < -31 || (e == -31 && scaled == 512))
+		return sign;
+	if (e > 32 || (e == 32 && scaled == 1023))
+		return sign | 0x7fff;
+	return sign | (e + 31) << 9 | ((uint32_t)scaled - 512);
+}
+
+/* Nearest, ties to even, with subnormals; rint() is to nearest even. */
+static uint32_t ieee_nearest(double x, int ebits, int fbits, uint32_t nan)
+{
+	uint32_t sign = signbit(x) ? 0x8000 : 0;
+	int bias = (1 << (ebits - 1)) - 1, top = (1 << ebits) - 1, e;
+	double mag = fabs(x);
+
+	if (isnan(x))
+		return nan;
+	if (isinf(x))
+		return sign | top << fbits;
+	frexp(mag, &e);
+	e = mag == 0 || e - 1 < 1 - bias ? 1 - bias : e - 1;
+	/* Counting from the code of the exponent, carries come out right. */
+	mag = rint(ldexp(mag, fbits - e)) + ldexp(e + bias - 1, fbits);
+	if (mag >= ldexp(top, fbits))
+		return sign | top << fbits;
+	return sign | (uint32_t)mag;
+}
+
+START_TEST(test_encode_stride)
+{
+	uint64_t i;
+
+	/* An odd stride visits all exponents and many roundings. */
+	for (i = 0; i < 1ull << 32; i += 10007) {
+		uint32_t bits = i;
+		float x = from_bits(bits);
+
+		expect(spyre_fp32_to_dl16(bits) == dl16_nearest(x), "dl16 %08x", bits);
+		expect(spyre_fp32_to_fp16(bits) == ieee_nearest(x, 5, 10, 0x7e00),
+			      "fp16 %08x", bits);
+		expect(spyre_fp32_to_bf16(bits) == ieee_nearest(x, 8, 7, 0x7fc0),
+			      "bf16 %08x", bits);
+	}
+}
+END_TEST
+
+/* Exactly at, just below and just above the middle between two codes. */
+START_TEST(test_encode_ties)
+{
+	uint32_t code;
+	int d;
+
+	for (code = 0; code < 0x7fff; code++) {
+		uint32_t mid[3] = {
+			to_bits((dl16_value(code) + dl16_value(code + 1)) / 2),
+			to_bits((ieee_value(code, 5, 10) + ieee_value(code + 1, 5, 10)) / 2),
+			(code << 16) + 0x8000,
+		};
+
+		for (d = -1; d <= 1; d++) {
+			float x = from_bits(mid[0] + d);
+
+			expect(spyre_fp32_to_dl16(mid[0] + d) ==
+			       dl16_nearest(x), "%08x", code);
+			x = from_bits(mid[1] + d);
+			expect(spyre_fp32_to_fp16(mid[1] + d) ==
+			       ieee_nearest(x, 5, 10, 0x7e00), "%08x", code);
+			x = from_bits(mid[2] + d);
+			expect(spyre_fp32_to_bf16(mid[2] + d) ==
+			       ieee_nearest(x, 8, 7, 0x7fc0), "%08x", code);
+		}
+	}
+}
+END_TEST
+
+START_TEST(test_known_values)
+{
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(0x1p-10f)), 0x2a00);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(18.09375f)), 35 << 9 | 67);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(8573157376.0f)), 0x7ffe);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(-0x1p-31f)), 0x8000);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(0xff800000), 0xffff);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(0xffc00001), 0x7fff);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(FLT_MAX)), 0x7fff);
+	ck_assert_uint_eq(spyre_dl16_to_fp32(0xffff), 0x7fc00000);
+}
+END_TEST
+
+START_TEST(test_fp64)
+{
+	uint64_t seed = 7;
+	int i;
+
+	for (i = 0; i < 2000000; i++) {
+		uint64_t bits = rng_next(&seed), back;
+		uint32_t want;
+		double d;
+
+		/* Half of them near the range of fp32, a quarter near its ties. */
+		if (i & 1)
+			bits = (bits & ~(0x7ffull << 52)) |
+			       (uint64_t)(865 + rng_below(&seed, 300)) << 52;
+		if ((i & 3) == 3)
+			bits = (bits & ~0x1fffffffull) | 0x10000000 | (i >> 2 & 1);
+		memcpy(&d, &bits, 8);
+		want = isnan(d) ? 0x7fc00000 : to_bits((float)d);
+		expect(spyre_fp64_to_fp32(bits) == want, "%a", d);
+		d = from_bits((uint32_t)bits);
+		memcpy(&back, &d, 8);
+		if (isnan(d))
+			back = 0x7ff8ull << 48;
+		expect(spyre_fp32_to_fp64((uint32_t)bits) == back, "%a", d);
+	}
+}
+END_TEST
+
+static void run_convert(const struct spyre_unit *unit, uint32_t to, void *dst, uint32_t from,
+			const void *src, uint32_t lanes)
+{
+	struct spyre_convert_run run = {
+		.dst = dst, .src = src, .rows = 1, .lanes = lanes,
+		.dst_format = to, .src_format = from,
+	};
+
+	unit->convert(&run);
+}
+
+/* The units' vector converters give the bits of the reference codecs. */
+START_TEST(test_units_decode)
+{
+	const struct spyre_unit *unit = test_units()[_i];
+	uint16_t *codes = malloc(65536 * 2), *half = malloc(65536 * 2);
+	uint32_t *got = malloc(65536 * 4);
+	uint32_t i;
+
+	for (i = 0; i < 65536; i++)
+		codes[i] = i;
+	run_convert(unit, SPYRE_FMT_IEEE_FP32, got, SPYRE_FMT_SEN169_FP16, codes, 65536);
+	for (i = 0; i < 65536; i++)
+		expect(got[i] ==
+			       spyre_dl16_to_fp32(i), "%08x", (unsigned int)i);
+	run_convert(unit, SPYRE_FMT_IEEE_FP32, got, SPYRE_FMT_IEEE_FP16, codes, 65536);
+	for (i = 0; i < 65536; i++)
+		expect(got[i] ==
+			       spyre_fp16_to_fp32(i), "%08x", (unsigned int)i);
+	run_convert(unit, SPYRE_FMT_IEEE_FP32, got, SPYRE_FMT_BFLOAT16, codes, 65536);
+	for (i = 0; i < 65536; i++)
+		expect(got[i] ==
+			       spyre_bf16_to_fp32(i), "%08x", (unsigned int)i);
+	run_convert(unit, SPYRE_FMT_SEN169_FP16, half, SPYRE_FMT_IEEE_FP16, codes, 65535);
+	for (i = 0; i < 65535; i++)
+		expect(half[i] ==
+			       spyre_fp32_to_dl16(spyre_fp16_to_fp32(i)), "%08x", (unsigned int)i);
+	run_convert(unit, SPYRE_FMT_IEEE_FP16, half, SPYRE_FMT_SEN169_FP16, codes, 65535);
+	for (i = 0; i < 65535; i++)
+		expect(half[i] ==
+			       spyre_fp32_to_fp16(spyre_dl16_to_fp32(i)), "%08x", (unsigned int)i);
+	free(codes);
+	free(half);
+	free(got);
+}
+END_TEST
+
+START_TEST(test_units_encode)
+{
+	const struct spyre_unit *unit = test_units()[_i];
+	uint32_t words[1000];
+	uint16_t got[1000];
+	uint64_t i;
+	int j;
+
+	for (i = 0; i < 1ull << 32; i += 3001 * 1000) {
+		for (j = 0; j < 1000; j++)
+			words[j] = i + 3001 * j;
+		run_convert(unit, SPYRE_FMT_SEN169_FP16, got, SPYRE_FMT_IEEE_FP32, words, 1000);
+		for (j = 0; j < 1000; j++)
+			expect(got[j] ==
+			       spyre_fp32_to_dl16(words[j]), "%08x", (unsigned int)i);
+		run_convert(unit, SPYRE_FMT_IEEE_FP16, got, SPYRE_FMT_IEEE_FP32, words, 1000);
+		for (j = 0; j < 1000; j++)
+			expect(got[j] ==
+			       spyre_fp32_to_fp16(words[j]), "%08x", (unsigned int)i);
+		run_convert(unit, SPYRE_FMT_BFLOAT16, got, SPYRE_FMT_IEEE_FP32, words, 1000);
+		for (j = 0; j < 1000; j++)
+			expect(got[j] ==
+			       spyre_fp32_to_bf16(words[j]), "%08x", (unsigned int)i);
+	}
+}
+END_TEST
+
+START_TEST(test_sizes_and_pairs)
+{
+	ck_assert_uint_eq(spyre_fmt_bytes(SPYRE_FMT_INVALID), 0);
+	ck_assert_uint_eq(spyre_fmt_bytes(SPYRE_FMT_SENINT4), 0);
+	ck_assert_uint_eq(spyre_fmt_bytes(SPYRE_FMT_SEN169_FP16), 2);
+	ck_assert_uint_eq(spyre_fmt_bytes(SPYRE_FMT_SENUINT32), 4);
+	ck_assert_uint_eq(spyre_fmt_bytes(SPYRE_FMT_FP64), 8);
+	ck_assert_uint_eq(spyre_fmt_bytes((enum spyre_fmt)255), 0);
+	ck_assert(spyre_fmt_convertible(SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN169_FP16));
+	ck_assert(spyre_fmt_convertible(SPYRE_FMT_BOOL, SPYRE_FMT_SEN169_FP16));
+	ck_assert(spyre_fmt_convertible(SPYRE_FMT_IEEE_INT64, SPYRE_FMT_IEEE_INT32));
+	ck_assert(spyre_fmt_convertible(SPYRE_FMT_SEN143_FP8, SPYRE_FMT_SEN143_FP8));
+	ck_assert(!spyre_fmt_convertible(SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN143_FP8));
+	ck_assert(!spyre_fmt_convertible(SPYRE_FMT_FP64, SPYRE_FMT_FP64));
+	ck_assert(!spyre_fmt_convertible(SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_INT32));
+	ck_assert(!spyre_fmt_convertible(SPYRE_FMT_SENINT4, SPYRE_FMT_SENINT4));
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("model_format");
+	TCase *tc = tcase_create("codecs");
+	SRunner *runner;
+	int failed, units = 0;
+
+	while (test_units()[units])
+		units++;
+	test_units_report();
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, test_decode_all);
+	tcase_add_test(tc, test_encode_stride);
+	tcase_add_test(tc, test_encode_ties);
+	tcase_add_test(tc, test_known_values);
+	tcase_add_test(tc, test_fp64);
+	tcase_add_test(tc, test_sizes_and_pairs);
+	tcase_add_loop_test(tc, test_units_decode, 0, units);
+	tcase_add_loop_test(tc, test_units_encode, 0, units);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

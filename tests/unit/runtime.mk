@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+# Tests of the runtime, on the backend that SPYRE_BACKEND names.
+if HAVE_CHECK
+runtime_tests = tests/unit/runtime_copy tests/unit/runtime_devices tests/unit/runtime_errors \
+	tests/unit/runtime_kernel tests/unit/runtime_memory tests/unit/runtime_streams \
+	tests/unit/runtime_threads tests/unit/runtime_va
+check_PROGRAMS += $(runtime_tests)
+TESTS += $(runtime_tests)
+runtime_test_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+
+tests_unit_runtime_copy_SOURCES = tests/unit/runtime_copy.c tests/unit/runtime_check.h
+tests_unit_runtime_copy_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_copy_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_devices_SOURCES = tests/unit/runtime_devices.c tests/unit/runtime_check.h
+tests_unit_runtime_devices_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_devices_LDADD = libspyre/libcore.la $(CHECK_LIBS)
+tests_unit_runtime_errors_SOURCES = tests/unit/runtime_errors.c tests/unit/runtime_check.h
+tests_unit_runtime_errors_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_errors_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_kernel_SOURCES = tests/unit/runtime_kernel.c tests/unit/runtime_check.h
+tests_unit_runtime_kernel_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_kernel_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_memory_SOURCES = tests/unit/runtime_memory.c tests/unit/runtime_check.h
+tests_unit_runtime_memory_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_memory_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_streams_SOURCES = tests/unit/runtime_streams.c tests/unit/runtime_check.h
+tests_unit_runtime_streams_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_streams_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_threads_SOURCES = tests/unit/runtime_threads.c tests/unit/runtime_check.h
+tests_unit_runtime_threads_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_threads_LDADD = libspyre/libspyre.la $(CHECK_LIBS) -lpthread
+tests_unit_runtime_va_SOURCES = tests/unit/runtime_va.c tests/unit/runtime_check.h
+tests_unit_runtime_va_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_va_LDADD = libspyre/libcore.la $(CHECK_LIBS)
+endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests of the runtime share. They use the public interface, so that
+ * the same programs run on either backend (SPYRE_BACKEND=embedded or drm).
+ */
+#ifndef RUNTIME_CHECK_H
+#define RUNTIME_CHECK_H
+
+#include <check.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <spyre/spyre.h>
+
+#define ck_ok(call) \
+	do { \
+		spyre_status ck_status = (call); \
+		ck_assert_msg(ck_status == SPYRE_SUCCESS, "%s: %s: %s", #call, \
+			      spyre_status_name(ck_status), spyre_last_error()); \
+	} while (0)
+
+#define ck_status(call, want) \
+	do { \
+		spyre_status ck_got = (call); \
+		ck_assert_msg(ck_got == (want), "%s: %s instead of %s: %s", #call, \
+			      spyre_status_name(ck_got), spyre_status_name(want), \
+			      spyre_last_error()); \
+	} while (0)
+
+/* The thread's error text must name @part. */
+#define ck_mentions(part) \
+	ck_assert_msg(strstr(spyre_last_error(), (part)), "\"%s\" does not mention \"%s\"", \
+		      spyre_last_error(), (part))
+
+static inline spyre_context *open_card(void)
+{
+	spyre_context *context;
+
+	ck_ok(spyre_context_create(0, 0, &context));
+	return context;
+}
+
+static inline spyre_stream *get_stream(spyre_context *context, int id)
+{
+	spyre_stream *stream;
+
+	ck_ok(spyre_stream_get(context, id, &stream));
+	return stream;
+}
+
+static inline spyre_memory_info memory_info(spyre_context *context)
+{
+	spyre_memory_info info = { .struct_size = sizeof(info) };
+
+	ck_ok(spyre_mem_info(context, &info));
+	ck_assert_uint_eq(info.free + info.used, info.total);
+	return info;
+}
+
+/* xorshift64*: the same numbers on every machine. */
+static inline uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * 0x2545f4914f6cdd1dull;
+}
+
+static inline void random_bytes(void *buffer, size_t bytes, uint64_t seed)
+{
+	uint64_t state = seed * 2 + 1, value = 0;
+
+	for (size_t i = 0; i < bytes; i++) {
+		if (i % 8 == 0)
+			value = random_next(&state);
+		((uint8_t *)buffer)[i] = value >> i % 8 * 8;
+	}
+}
+
+/*
+ * True when all @n words are @value. Asserting each would be slow: Check
+ * writes a mark to its runner for every assertion.
+ */
+static inline bool all_words(const uint32_t *words, size_t n, uint32_t value)
+{
+	for (size_t i = 0; i < n; i++)
+		if (words[i] != value)
+			return false;
+	return true;
+}
+
+static inline bool is_embedded(spyre_context *context)
+{
+	spyre_device_properties properties = { .struct_size = sizeof(properties) };
+
+	ck_ok(spyre_context_get_properties(context, &properties));
+	return properties.backend == SPYRE_BACKEND_EMBEDDED;
+}
+
+static inline int run_suite(const char *name, TCase *tests)
+{
+	Suite *suite = suite_create(name);
+	SRunner *runner = srunner_create(suite);
+	int failed;
+
+	/* Generous: under an emulator or sanitizer everything is slow. */
+	tcase_set_timeout(tests, 300);
+	suite_add_tcase(suite, tests);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+#endif /* RUNTIME_CHECK_H */

@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Runs in the virtual machine as root, with spyre_vdev.ko loaded, on behalf of
+# 'scripts/test vm': every test that takes a card, as root and as a plain user
+# in group render, then unload and a second load. Prints TAP.
+#
+# SPYRE_BASELINE: hashes of the embedded card's conformance results.
+set -u
+src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?} python=${PYTHON:-/usr/bin/python3}
+module=$build/build/kernel/spyre_vdev.ko
+export CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent CK_DEFAULT_TIMEOUT=120 HOME=/tmp
+export SPYRE_BACKEND=drm PATH=$PATH:/sbin:/usr/sbin
+cd /tmp || exit 99
+
+node=/dev/accel/accel0
+if [ ! -c "$node" ]; then
+	echo "Bail out! no $node"
+	exit 99
+fi
+root=()
+user=(setpriv --reuid=1000 --regid=1000 --groups="$(stat -c %g "$node")" --)
+
+verdict() {
+	if [ "$1" = 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
+}
+
+# run WHO NAME COMMAND...: its results, each named for program and user. A
+# program that dies, or that has no result, is a failure of its own.
+run() {
+	local -n prefix=$1
+	local name="$2 as $1" status start=$SECONDS
+	shift 2
+	timeout -k 5 "${SPYRE_TEST_TIMEOUT:-240}" "${prefix[@]}" "$@" >/tmp/output 2>&1
+	status=$?
+	sed -nE -e "s|^1\.\.0 *# *(SKIP.*)|ok - $name # \1|Ip" -e '/^#/p' \
+		-e "s|^Bail out!|not ok - $name:|p" \
+		-e "s|^(not )?ok\b *[0-9]* *-? *|\1ok - $name: |p" /tmp/output
+	if ! grep -qE '^(not ok|ok|1\.\.0|Bail out!)' /tmp/output; then
+		echo "not ok - $name: no result, exit status $status"
+		tail -n 20 /tmp/output | sed 's/^/# /'
+	elif [ "$status" != 0 ] && ! grep -qE '^(not ok|Bail out!)' /tmp/output; then
+		echo "not ok - $name: exit status $status"
+		tail -n 20 /tmp/output | sed 's/^/# /'
+	fi
+	echo "# $name: $((SECONDS - start)) s"
+}
+
+# Programs of tests/unit that take the card that SPYRE_BACKEND names.
+api_tests() {
+	local program
+	for program in "$build"/tests/unit/runtime_* "$build"/tests/unit/drm_*; do
+		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
+	done
+	ls "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.sh 2>/dev/null
+}
+
+# Programs of tests/abi; the one that unplugs the card goes last.
+abi_tests() {
+	local name
+	for name in ioctl core memory submit sched race timeout lifetime; do
+		echo "$build/tests/abi/abi-$name"
+	done
+}
+
+for who in root user; do
+	for program in $(abi_tests) $(api_tests); do
+		run $who "${program##*/}" "$program"
+	done
+	for program in "$src"/tests/abi/*.py; do
+		[ ! -e "$program" ] || run $who "${program##*/}" "$python" "$program"
+	done
+done
+
+conformance=("$python" "$src/tests/conformance/run.py" --spyre "$build/tools/spyre/spyre")
+[ -z "${SPYRE_BASELINE-}" ] || conformance+=(--compare "$SPYRE_BASELINE")
+run user conformance "${conformance[@]}"
+
+used=$("$build/tools/spyre-smi" --query-device=memory.used --format=csv,noheader,nounits)
+[ "$used" = 0 ]
+verdict $? "no device memory is in use once all programs have ended (${used:-?} MiB)"
+
+run root abi-unplug "$build/tests/abi/abi-unplug"
+
+# A file that stays open keeps the module.
+exec 7<>"$node"
+! rmmod spyre_vdev 2>/dev/null
+verdict $? "no unloading while a node is open"
+exec 7<&-
+setpriv --reuid=1001 --regid=1001 --clear-groups -- cat "$node" >/dev/null 2>/tmp/output
+grep -q 'Permission denied' /tmp/output
+verdict $? "the node is closed to users outside group render"
+
+rmmod spyre_vdev
+verdict $? "the module unloads"
+[ ! -e "$node" ]
+verdict $? "and takes its node with it"
+
+insmod "$module" cards=8 cores=1 lpddr_mib=16 &&
+	[ "$("$build/tools/spyre-smi" -L | grep -c spyre_vdev)" = 8 ] &&
+	[ "$(cat /sys/class/accel/accel3/device/num_cores)" = 1 ] &&
+	[ "$(cat /sys/class/accel/accel3/device/lpddr_total)" = 16777216 ]
+verdict $? "it loads again, with eight small cards"
+SPYRE_DEVICES=7 run root "launch on the eighth card" "$src/tests/unit/tools_launch.sh"
+rmmod spyre_vdev
+verdict $? "and unloads again"
+for bad in cards=0 cards=9 cores=0 cores=33 lpddr_mib=1 lpddr_mib=x; do
+	! insmod "$module" $bad 2>/dev/null
+	verdict $? "$bad is refused"
+done
