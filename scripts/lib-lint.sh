@@ -2,10 +2,10 @@
 # The lint part of scripts/test: what a reader would complain about first.
 
 part_lint() {
-	cd "$top" || return 1
+	cd "$top" || return
 	if ! git rev-parse --is-inside-work-tree >/dev/null 2>&1; then
 		skip "lint" "this is not a git checkout"
-		return 0
+		return
 	fi
 	say "house rules, shell, Python, sparse, checkpatch"
 	step "shell scripts parse" lint-shell lint_shell
