@@ -147,6 +147,7 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 		spyre_stream_unref(streams[i]);
 	free(streams);
 	spyre_memory_reclaim(context);
+	spyre_host_memory_reclaim(context);
 	return status;
 }
 
