@@ -151,23 +151,64 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 	return status;
 }
 
+/* The id of the stream of @context whose host function calls, -1 if none does. */
+static int calling_stream(struct spyre_context *context)
+{
+	struct spyre_stream *stream;
+	int id = -1;
+
+	pthread_mutex_lock(&context->streams_lock);
+	TAILQ_FOREACH(stream, &context->streams, link)
+		if (spyre_in_stream_thread(stream))
+			id = stream->id;
+	pthread_mutex_unlock(&context->streams_lock);
+	return id;
+}
+
+/*
+ * Waits until no stream has work. Host functions may queue more, on any stream
+ * or a new one, so this goes round until a round finds nothing.
+ */
+static void streams_settle(struct spyre_context *context)
+{
+	bool again = true;
+
+	while (again) {
+		uint32_t n;
+		struct spyre_stream **streams = streams_now(context, &n);
+
+		again = false;
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t tail = atomic_load(&streams[i]->tail);
+
+			/* A lost card's streams get no further: not worth a round. */
+			if (!spyre_stream_reached(streams[i], tail))
+				again |= !spyre_stream_wait_seq(streams[i], tail);
+			spyre_stream_unref(streams[i]);
+		}
+		free(streams);
+	}
+}
+
 spyre_status spyre_context_destroy(spyre_context *context)
 {
 	struct spyre_stream *stream;
 	struct spyre_event *event;
 	struct spyre_kernel *kernel;
 	spyre_status status;
+	int caller;
 
 	if (!context)
 		return SPYRE_SUCCESS;
 	status = spyre_context_check(context);
 	if (status)
 		return status;
-	TAILQ_FOREACH(stream, &context->streams, link)
-		if (spyre_in_stream_thread(stream))
-			return spyre_error(SPYRE_ERROR_BUSY,
-					   "spyre_context_destroy: called in a host function of stream %d "
-					   "of this context", stream->id);
+	caller = calling_stream(context);
+	if (caller >= 0)
+		return spyre_error(SPYRE_ERROR_BUSY,
+				   "spyre_context_destroy: called in a host function of stream %d "
+				   "of this context", caller);
+	streams_settle(context);
 	TAILQ_FOREACH(stream, &context->streams, link)
 		spyre_stream_drain(stream);
 	while ((event = spyre_event_pop(context)))
