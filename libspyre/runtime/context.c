@@ -38,6 +38,18 @@ spyre_status spyre_null_argument(const char *function, const char *argument)
 	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: %s is NULL", function, argument);
 }
 
+spyre_status spyre_struct_check(const char *function, const char *type, const void *out)
+{
+	if (!out)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: the spyre_%s is NULL",
+				   function, type);
+	if (*(const size_t *)out < sizeof(size_t))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: struct_size is %zu; set it to sizeof(spyre_%s) before the call",
+				   function, *(const size_t *)out, type);
+	return SPYRE_SUCCESS;
+}
+
 static struct spyre_context *context_new(int index, const struct spyre_backend_ops *ops)
 {
 	struct spyre_context *context = calloc(1, sizeof(*context));
@@ -232,12 +244,9 @@ spyre_status spyre_context_get_properties(spyre_context *context, spyre_device_p
 
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_context_get_properties", "properties");
-	if (out->struct_size < sizeof(out->struct_size))
-		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_context_get_properties: set properties->struct_size to "
-				   "sizeof(spyre_device_properties)");
+	status = spyre_struct_check("spyre_context_get_properties", "device_properties", out);
+	if (status)
+		return status;
 	spyre_struct_write(out, out->struct_size, &context->card->properties,
 			   sizeof(context->card->properties));
 	return SPYRE_SUCCESS;

@@ -170,10 +170,10 @@ spyre_status spyre_host_pointer_query(spyre_context *context, const void *addres
 	struct spyre_host_memory *host;
 	uint32_t at;
 
+	if (!status)
+		status = spyre_struct_check("spyre_host_pointer_query", "pointer_info", out);
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_host_pointer_query", "info");
 	host = &context->host;
 	pthread_rwlock_rdlock(&host->lock);
 	at = host_index(host, (uintptr_t)address);

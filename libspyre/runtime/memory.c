@@ -343,10 +343,10 @@ spyre_status spyre_mem_info(spyre_context *context, spyre_memory_info *out)
 	spyre_memory_info info = { 0 };
 	struct spyre_memory *memory;
 
+	if (!status)
+		status = spyre_struct_check("spyre_mem_info", "memory_info", out);
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_mem_info", "info");
 	memory = &context->memory;
 	pthread_rwlock_wrlock(&memory->lock);
 	reclaim_locked(context);
@@ -370,10 +370,10 @@ spyre_status spyre_pointer_query(spyre_context *context, spyre_devptr address,
 	spyre_pointer_info info = { .kind = SPYRE_MEMORY_UNKNOWN };
 	spyre_status status = spyre_context_check(context);
 
+	if (!status)
+		status = spyre_struct_check("spyre_pointer_query", "pointer_info", out);
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_pointer_query", "info");
 	pthread_rwlock_rdlock(&context->memory.lock);
 	if (spyre_block_lookup(&context->memory, address, &info.base, &info.size)) {
 		info.kind = SPYRE_MEMORY_DEVICE;
