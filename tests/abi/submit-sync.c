@@ -63,15 +63,15 @@ static void test_points(int fd, struct abi_queue *q)
 /* Queue b may not start before queue a's long work is over. */
 static void test_between_queues(int fd, struct abi_buf *dev)
 {
-	struct abi_prog p = abi_prog_add(1, MIB / STICK);
+	struct abi_prog p = abi_prog_add(1, 512);
 	uint64_t args[3] = { dev->va, dev->va + MIB, dev->va + 2 * MIB };
-	struct abi_queue a = abi_queue(fd, 0), b = abi_queue(fd, 0);
+	struct abi_queue a = abi_queue(fd, 60000), b = abi_queue(fd, 0);
 	struct drm_spyre_cb slow, quick = abi_cb_timestamp();
 	struct drm_spyre_cb_result *ra = abi_results(&a), *rb = abi_results(&b);
 	uint32_t program, t = abi_syncobj(fd);
 
 	p.num_loops = 1;
-	p.loops[0] = 100;
+	p.loops[0] = 1000;
 	program = abi_prog_create(fd, &p);
 	slow = abi_cb_exec(program, args, 3);
 	memset(rb, 0, sizeof(*rb));
