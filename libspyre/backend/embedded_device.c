@@ -42,30 +42,6 @@ static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-static void before_fork(void)
-{
-	pthread_mutex_lock(&devices_lock);
-}
-
-static void after_fork(void)
-{
-	pthread_mutex_unlock(&devices_lock);
-}
-
-/* A child has none of the threads: the devices are its parent's. */
-static void after_fork_in_child(void)
-{
-	memset(devices, 0, sizeof(devices));
-	pthread_mutex_unlock(&devices_lock);
-}
-
-static void watch_forks(void)
-{
-	pthread_atfork(before_fork, after_fork, after_fork_in_child);
-}
-
 spyre_status embedded_env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t max,
 			      uint64_t *value)
 {
