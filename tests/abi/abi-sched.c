@@ -222,7 +222,7 @@ static void test_waiting_for_another_file(void)
 	tap_ret(abi_wait(&stays, 50), -ETIME, "across files: the other one still waits");
 	munmap(qa.results.map, qa.results.size);
 	ctx_free(&a);
-	tap_ret(abi_wait(&gone, 20000), 0, "across files: a is closed: the dead job's fence signals");
+	tap_ret(abi_wait(&gone, 20000), 0, "across files: a closed: the dead job's fence signals");
 	tap_ret(abi_results(&gone)->status, -ECANCELED, "across files: it was cancelled");
 	tap_ret(abi_wait(&stays, 20000), 0, "across files: the other job's fence signals");
 	tap_ret(abi_results(&stays)->status, 0, "across files: it ran");
