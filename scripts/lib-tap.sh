@@ -60,17 +60,18 @@ tally_trs() {
 	add_counts "$2" "$p" "$f" "$s"
 }
 
-# tally_tap FILE STATUS: a TAP stream with plan lines or without. A non-zero
-# status, or fewer results than a single plan says, is a failure of its own.
+# tally_tap STATUS STEP: the TAP stream in a step's log, with plan lines or
+# without. A non-zero status, or fewer results than a single plan says, is a
+# failure of its own.
 tally_tap() {
-	local name p f s planned
-	name=$(basename "$1" .log)
-	s=$(grep -ciE '^ok\b.*# *skip' "$1")
-	p=$(($(grep -cE '^ok\b' "$1") - s))
-	f=$(grep -cE '^(not ok\b|Bail out!)' "$1")
-	grep -E -A6 '^(not ok\b|Bail out!)' "$1" | head -n 60 | sed 's/^/    /'
-	grep -iE '^ok\b.*# *skip' "$1" | sed 's/^/    /' | head -n 20
-	planned=$(grep -E '^1\.\.[0-9]+' "$1")
+	local status=$1 name=$2 log p f s planned
+	log=$(log_file "$name")
+	s=$(grep -ciE '^ok\b.*# *skip' "$log")
+	p=$(($(grep -cE '^ok\b' "$log") - s))
+	f=$(grep -cE '^(not ok\b|Bail out!)' "$log")
+	grep -E -A6 '^(not ok\b|Bail out!)' "$log" | head -n 60 | sed 's/^/    /'
+	grep -iE '^ok\b.*# *skip' "$log" | sed 's/^/    /' | head -n 20
+	planned=$(grep -E '^1\.\.[0-9]+' "$log")
 	if [ "$(grep -c . <<<"$planned")" = 1 ]; then
 		planned=${planned#1..}
 		planned=${planned%%[!0-9]*}
@@ -79,10 +80,10 @@ tally_tap() {
 			note "the log ends early: $planned results were planned"
 		fi
 	fi
-	if [ "$2" != 0 ] && [ "$f" = 0 ]; then
+	if [ "$status" != 0 ] && [ "$f" = 0 ]; then
 		f=1
-		note "exit status $2; the end of build/log/$name.log:"
-		tail -n 15 "$1" | sed 's/^/    | /'
+		note "exit status $status; the end of build/log/$name.log:"
+		tail -n 15 "$log" | sed 's/^/    | /'
 	fi
 	add_counts "$name" "$p" "$f" "$s"
 }

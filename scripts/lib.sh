@@ -47,6 +47,13 @@ complain() {
 	return 1
 }
 
+# What autogen.sh makes is missing, or older than what it is made from.
+autogen_is_due() {
+	[ -x "$top/configure" ] && [ -e "$top/Makefile.in" ] || return 0
+	[ -n "$(find "$top" -path "$top/build" -prune -o \( -name '*.mk' -o -name Makefile.am \
+		-o -name configure.ac -o -name VERSION \) -newer "$top/Makefile.in" -print -quit)" ]
+}
+
 # build_tree NAME [configure flags]: configures build/NAME outside the source
 # tree (again only if the flags changed) and sets $build. False after saying
 # why if that fails.
@@ -59,7 +66,7 @@ build_tree() {
 			"run 'make distclean' there, or use a fresh clone"
 		return 1
 	fi
-	if [ ! -x "$top/configure" ] || [ "$top/configure.ac" -nt "$top/configure" ]; then
+	if autogen_is_due; then
 		say "autogen: making configure"
 		quietly autogen "$top/autogen.sh" || return 1
 	fi

@@ -18,6 +18,29 @@
 
 static pthread_mutex_t devices_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct embedded_device *devices[EMBEDDED_MAX_CARDS];
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&devices_lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&devices_lock);
+}
+
+/* The devices' threads are the parent's alone: a child starts its own devices. */
+static void in_child(void)
+{
+	memset(devices, 0, sizeof(devices));
+	pthread_mutex_unlock(&devices_lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+}
 
 spyre_status embedded_env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t max,
 			      uint64_t *value)
@@ -222,6 +245,7 @@ spyre_status embedded_device_get(int index, struct embedded_device **device)
 
 	if (status)
 		return status;
+	pthread_once(&fork_once, watch_forks);
 	pthread_mutex_lock(&devices_lock);
 	if (!devices[index])
 		devices[index] = device_new(index, &config);

@@ -26,9 +26,9 @@ try() {
 	fi
 }
 
-cflags=$($pc --cflags spyre) libs=$($pc --libs spyre) || exit 1
-libdir=$root$($pc --variable=libdir spyre)
-case $($pc --variable=libdir spyre) in "$root"/*) libdir=$($pc --variable=libdir spyre) ;; esac
+cflags=$($pc --cflags libspyre) libs=$($pc --libs libspyre) || exit 1
+libdir=$root$($pc --variable=libdir libspyre)
+case $($pc --variable=libdir libspyre) in "$root"/*) libdir=$($pc --variable=libdir libspyre) ;; esac
 cp "$src/tests/build/consumer.c" "$work/consumer.c"
 cp "$src/tests/build/consumer.c" "$work/consumer.cc"
 san=${SPYRE_SAN_CFLAGS-}
