@@ -23,8 +23,9 @@
 
 #define SPYRE_MAX_CBS 256
 #define SPYRE_MAX_SYNCS 64
-/* Modelled cycles that any host gets through in some ten microseconds. */
+/* Modelled cycles and steps that any host gets through in some ten microseconds. */
 #define SPYRE_LIGHT_CYCLES 1024
+#define SPYRE_LIGHT_WORK 1024
 /* index of an error that is not a control block's */
 #define SPYRE_NO_CB U32_MAX
 
@@ -355,20 +356,26 @@ static int spyre_submission_syncs(struct spyre_submission *s)
 	return 0;
 }
 
-/* Light jobs run without a change of thread. */
+/*
+ * Light jobs run without a change of thread.  Modelled cycles alone do not
+ * tell: a loop turn costs none, and points that repeat cost as much as one.
+ */
 static bool spyre_job_is_light(const struct spyre_job *job)
 {
-	u64 cycles = 0;
+	u64 cycles = 0, work = 0;
 	u32 i;
 
 	for (i = 0; i < job->num_cbs; i++) {
 		const struct spyre_cb *cb = &job->cbs[i];
 
 		cycles += cb->cost.cycles;
-		if (cb->type == DRM_SPYRE_CB_EXEC && cb->exec.program->base.header->lx_bytes)
+		if (cb->type != DRM_SPYRE_CB_EXEC)
+			continue;
+		work += cb->exec.program->base.work;
+		if (cb->exec.program->base.header->lx_bytes)
 			return false;
 	}
-	return cycles <= SPYRE_LIGHT_CYCLES;
+	return cycles <= SPYRE_LIGHT_CYCLES && work <= SPYRE_LIGHT_WORK;
 }
 
 /* Everything that can fail. */
