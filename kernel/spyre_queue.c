@@ -49,6 +49,7 @@ static struct dma_fence *spyre_queue_run_job(struct drm_sched_job *sched_job)
 	if (!ret)
 		ret = spyre_engine_push(&job->queue->spyre->engine, job);
 	if (ret) {
+		spyre_job_skip(job, ret);
 		dma_fence_put(done);
 		return ERR_PTR(ret);
 	}

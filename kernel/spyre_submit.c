@@ -412,13 +412,6 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	return spyre_submission_syncs(s);
 }
 
-static void spyre_job_finished(struct dma_fence *fence, struct dma_fence_cb *cb)
-{
-	struct spyre_job *job = container_of(cb, struct spyre_job, finished);
-
-	spyre_job_skip(job, spyre_job_stop_reason(job) ?: -ECANCELED);
-}
-
 /* Nothing here allocates or fails but for a queue that has died meanwhile. */
 static int spyre_submission_commit(struct spyre_submission *s)
 {
@@ -432,7 +425,6 @@ static int spyre_submission_commit(struct spyre_submission *s)
 
 	drm_sched_job_arm(&job->base);
 	spyre_fence_init(job->done, queue->fence_context, ++queue->submitted);
-	dma_fence_add_callback(&job->base.s_fence->finished, &job->finished, spyre_job_finished);
 
 	for (signal = s->signals; signal < s->signals + s->num_signals; signal++) {
 		if (signal->point)
