@@ -242,8 +242,9 @@ static spyre_status bound_run(struct plan *p, const struct run *run)
 					   "device dimension %u of size %" PRId64 " with stride_map %" PRId64 " reaches beyond 2^63 elements",
 					   run->dim[i], l->device_size[run->dim[i]], stride);
 	}
-	/* The run is in memory, so this does not overflow. */
-	total = run->stride * run->size;
+	/* (size - 1) * stride is in memory, one more stride need not be. */
+	if (__builtin_mul_overflow(run->stride, run->size, &total))
+		total = INT64_MAX;
 	for (uint32_t i = 0; i < run->num_dims; i++)
 		add_digit_bound(p, run, i, i ? l->stride_map[run->dim[i - 1]] : total, reach[i]);
 	return SPYRE_SUCCESS;

@@ -38,6 +38,18 @@ spyre_status spyre_null_argument(const char *function, const char *argument)
 	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: %s is NULL", function, argument);
 }
 
+spyre_status spyre_struct_check(const char *function, const char *type, const void *out)
+{
+	if (!out)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: the spyre_%s is NULL",
+				   function, type);
+	if (*(const size_t *)out < sizeof(size_t))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: struct_size is %zu; set it to sizeof(spyre_%s) before the call",
+				   function, *(const size_t *)out, type);
+	return SPYRE_SUCCESS;
+}
+
 static struct spyre_context *context_new(int index, const struct spyre_backend_ops *ops)
 {
 	struct spyre_context *context = calloc(1, sizeof(*context));
@@ -147,7 +159,47 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 		spyre_stream_unref(streams[i]);
 	free(streams);
 	spyre_memory_reclaim(context);
+	spyre_host_memory_reclaim(context);
 	return status;
+}
+
+/* The id of the stream of @context whose host function calls, -1 if none does. */
+static int calling_stream(struct spyre_context *context)
+{
+	struct spyre_stream *stream;
+	int id = -1;
+
+	pthread_mutex_lock(&context->streams_lock);
+	TAILQ_FOREACH(stream, &context->streams, link)
+		if (spyre_in_stream_thread(stream))
+			id = stream->id;
+	pthread_mutex_unlock(&context->streams_lock);
+	return id;
+}
+
+/*
+ * Waits until no stream has work. Host functions may queue more, on any stream
+ * or a new one, so this goes round until a round finds nothing.
+ */
+static void streams_settle(struct spyre_context *context)
+{
+	bool again = true;
+
+	while (again) {
+		uint32_t n;
+		struct spyre_stream **streams = streams_now(context, &n);
+
+		again = false;
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t tail = atomic_load(&streams[i]->tail);
+
+			/* A lost card's streams get no further: not worth a round. */
+			if (!spyre_stream_reached(streams[i], tail))
+				again |= !spyre_stream_wait_seq(streams[i], tail);
+			spyre_stream_unref(streams[i]);
+		}
+		free(streams);
+	}
 }
 
 spyre_status spyre_context_destroy(spyre_context *context)
@@ -156,17 +208,19 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	struct spyre_event *event;
 	struct spyre_kernel *kernel;
 	spyre_status status;
+	int caller;
 
 	if (!context)
 		return SPYRE_SUCCESS;
 	status = spyre_context_check(context);
 	if (status)
 		return status;
-	TAILQ_FOREACH(stream, &context->streams, link)
-		if (spyre_in_stream_thread(stream))
-			return spyre_error(SPYRE_ERROR_BUSY,
-					   "spyre_context_destroy: called in a host function of stream %d "
-					   "of this context", stream->id);
+	caller = calling_stream(context);
+	if (caller >= 0)
+		return spyre_error(SPYRE_ERROR_BUSY,
+				   "spyre_context_destroy: called in a host function of stream %d "
+				   "of this context", caller);
+	streams_settle(context);
 	TAILQ_FOREACH(stream, &context->streams, link)
 		spyre_stream_drain(stream);
 	while ((event = spyre_event_pop(context)))
@@ -190,12 +244,9 @@ spyre_status spyre_context_get_properties(spyre_context *context, spyre_device_p
 
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_context_get_properties", "properties");
-	if (out->struct_size < sizeof(out->struct_size))
-		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_context_get_properties: set properties->struct_size to "
-				   "sizeof(spyre_device_properties)");
+	status = spyre_struct_check("spyre_context_get_properties", "device_properties", out);
+	if (status)
+		return status;
 	spyre_struct_write(out, out->struct_size, &context->card->properties,
 			   sizeof(context->card->properties));
 	return SPYRE_SUCCESS;

@@ -59,6 +59,8 @@ static inline spyre_status spyre_context_check(const spyre_context *context)
 }
 
 spyre_status spyre_null_argument(const char *function, const char *argument);
+/* SUCCESS if @out, a size-tagged struct of type spyre_@type, can be written. */
+spyre_status spyre_struct_check(const char *function, const char *type, const void *out);
 
 /* Writes as much of a size-tagged struct as its reader knows. */
 static inline void spyre_struct_write(void *out, size_t out_size, const void *in, size_t in_size)

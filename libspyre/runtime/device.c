@@ -133,13 +133,9 @@ spyre_status spyre_device_get_properties(int index, spyre_device_properties *out
 	spyre_status status;
 	int physical;
 
-	if (!out)
-		return spyre_null_argument("spyre_device_get_properties", "properties");
-	if (out->struct_size < sizeof(out->struct_size))
-		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_device_get_properties: set properties->struct_size to "
-				   "sizeof(spyre_device_properties)");
-	status = spyre_device_resolve(index, &ops, &physical);
+	status = spyre_struct_check("spyre_device_get_properties", "device_properties", out);
+	if (!status)
+		status = spyre_device_resolve(index, &ops, &physical);
 	if (!status)
 		status = ops->properties(physical, &properties);
 	if (status)

@@ -11,13 +11,43 @@ spyre_status spyre_host_memory_init(struct spyre_context *context)
 	return SPYRE_SUCCESS;
 }
 
+/* Unmaps a block; lock held. */
+static void host_remove(struct spyre_context *context, uint32_t at)
+{
+	struct spyre_host_memory *host = &context->host;
+	struct spyre_host_block block = host->blocks[at];
+
+	host->num_blocks--;
+	host->num_freed -= block.freed;
+	memmove(&host->blocks[at], &host->blocks[at + 1],
+		(host->num_blocks - at) * sizeof(host->blocks[0]));
+	if (block.points)
+		spyre_points_free(block.points);
+	context->ops->host_free(context->card, (void *)block.address, block.mapped);
+}
+
+static void reclaim_locked(struct spyre_context *context)
+{
+	struct spyre_host_memory *host = &context->host;
+
+	for (uint32_t i = host->num_blocks; host->num_freed && i-- > 0;)
+		if (host->blocks[i].points && spyre_points_reached(host->blocks[i].points))
+			host_remove(context, i);
+}
+
+void spyre_host_memory_reclaim(struct spyre_context *context)
+{
+	pthread_rwlock_wrlock(&context->host.lock);
+	reclaim_locked(context);
+	pthread_rwlock_unlock(&context->host.lock);
+}
+
 void spyre_host_memory_fini(struct spyre_context *context)
 {
 	struct spyre_host_memory *host = &context->host;
 
-	for (uint32_t i = 0; i < host->num_blocks; i++)
-		context->ops->host_free(context->card, (void *)host->blocks[i].address,
-					host->blocks[i].mapped);
+	while (host->num_blocks)
+		host_remove(context, host->num_blocks - 1);
 	free(host->blocks);
 	pthread_rwlock_destroy(&host->lock);
 }
@@ -62,7 +92,7 @@ static bool host_insert(struct spyre_host_memory *host, const struct spyre_host_
 spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, void **address)
 {
 	spyre_status status = spyre_context_check(context);
-	struct spyre_host_block block;
+	struct spyre_host_block block = { 0 };
 	void *memory;
 	bool ok;
 
@@ -83,6 +113,7 @@ spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, void **addre
 		return status;
 	block.address = (uintptr_t)memory;
 	pthread_rwlock_wrlock(&context->host.lock);
+	reclaim_locked(context);
 	ok = host_insert(&context->host, &block);
 	pthread_rwlock_unlock(&context->host.lock);
 	if (!ok) {
@@ -97,9 +128,9 @@ spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, void **addre
 spyre_status spyre_host_free(spyre_context *context, void *address)
 {
 	spyre_status status = spyre_context_check(context);
+	struct spyre_deferred_free *points;
 	struct spyre_host_memory *host;
-	struct spyre_host_block block = { 0 };
-	bool found;
+	bool found, busy;
 	uint32_t at;
 
 	if (status)
@@ -107,21 +138,27 @@ spyre_status spyre_host_free(spyre_context *context, void *address)
 	if (!address)
 		return SPYRE_SUCCESS;
 	host = &context->host;
+	points = spyre_points_now(context, &busy);
 	pthread_rwlock_wrlock(&host->lock);
+	reclaim_locked(context);
 	at = host_index(host, (uintptr_t)address);
-	found = at < host->num_blocks && host->blocks[at].address == (uintptr_t)address;
-	if (found) {
-		block = host->blocks[at];
-		host->num_blocks--;
-		memmove(&host->blocks[at], &host->blocks[at + 1],
-			(host->num_blocks - at) * sizeof(host->blocks[0]));
+	found = at < host->num_blocks && host->blocks[at].address == (uintptr_t)address &&
+		!host->blocks[at].freed;
+	if (found && busy) {
+		host->blocks[at].freed = true;
+		host->blocks[at].points = points;
+		host->num_freed++;
+		points = NULL;
+	} else if (found) {
+		host_remove(context, at);
 	}
 	pthread_rwlock_unlock(&host->lock);
+	if (points)
+		spyre_points_free(points);
 	if (!found)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_host_free: %p is not from spyre_host_alloc() of this context",
+				   "spyre_host_free: %p is not from spyre_host_alloc() of this context, or was freed before",
 				   address);
-	context->ops->host_free(context->card, address, block.mapped);
 	return SPYRE_SUCCESS;
 }
 
@@ -133,14 +170,15 @@ spyre_status spyre_host_pointer_query(spyre_context *context, const void *addres
 	struct spyre_host_memory *host;
 	uint32_t at;
 
+	if (!status)
+		status = spyre_struct_check("spyre_host_pointer_query", "pointer_info", out);
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_host_pointer_query", "info");
 	host = &context->host;
 	pthread_rwlock_rdlock(&host->lock);
 	at = host_index(host, (uintptr_t)address);
-	if (at < host->num_blocks && host->blocks[at].address <= (uintptr_t)address) {
+	if (at < host->num_blocks && host->blocks[at].address <= (uintptr_t)address &&
+	    !host->blocks[at].freed) {
 		info.kind = SPYRE_MEMORY_PINNED_HOST;
 		info.base = host->blocks[at].address;
 		info.size = host->blocks[at].bytes;

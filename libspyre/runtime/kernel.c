@@ -142,10 +142,10 @@ spyre_status spyre_kernel_get_info(spyre_kernel *kernel, spyre_kernel_info *out)
 	spyre_kernel_info info = { 0 };
 	const struct spyre_bundle *bundle;
 
+	if (!status)
+		status = spyre_struct_check("spyre_kernel_get_info", "kernel_info", out);
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_kernel_get_info", "info");
 	bundle = &kernel->bundle;
 	snprintf(info.name, sizeof(info.name), "%s", bundle->name);
 	info.num_args = bundle->num_args;

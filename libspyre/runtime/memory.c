@@ -26,14 +26,14 @@ spyre_status spyre_memory_init(struct spyre_context *context)
 	return SPYRE_SUCCESS;
 }
 
-static void deferred_free(struct spyre_deferred_free *entry)
+void spyre_points_free(struct spyre_deferred_free *entry)
 {
 	for (uint32_t i = 0; i < entry->num_points; i++)
 		spyre_stream_unref(entry->points[i].stream);
 	free(entry);
 }
 
-static bool deferred_ready(const struct spyre_deferred_free *entry)
+bool spyre_points_reached(const struct spyre_deferred_free *entry)
 {
 	for (uint32_t i = 0; i < entry->num_points; i++)
 		if (!spyre_stream_reached(entry->points[i].stream, entry->points[i].seq))
@@ -46,12 +46,12 @@ static void reclaim_locked(struct spyre_context *context)
 	struct spyre_memory *memory = &context->memory;
 	struct spyre_deferred_free *entry;
 
-	while ((entry = memory->deferred) && deferred_ready(entry)) {
+	while ((entry = memory->deferred) && spyre_points_reached(entry)) {
 		memory->deferred = entry->next;
 		if (!memory->deferred)
 			memory->deferred_tail = &memory->deferred;
 		spyre_block_release(context, entry->block, entry->first, entry->units);
-		deferred_free(entry);
+		spyre_points_free(entry);
 	}
 }
 
@@ -71,7 +71,7 @@ void spyre_memory_fini(struct spyre_context *context)
 	spyre_zeroing_fini(context);
 	while ((entry = memory->deferred)) {
 		memory->deferred = entry->next;
-		deferred_free(entry);
+		spyre_points_free(entry);
 	}
 	while (memory->num_blocks)
 		spyre_block_unmap(context, memory->blocks[memory->num_blocks - 1]);
@@ -142,7 +142,7 @@ static bool wait_for_oldest(struct spyre_context *context)
 	for (uint32_t i = 0; i < copy->num_points && ok; i++)
 		ok = !spyre_stream_wait_seq(copy->points[i].stream, copy->points[i].seq);
 	pthread_rwlock_wrlock(&memory->lock);
-	deferred_free(copy);
+	spyre_points_free(copy);
 	return ok;
 }
 
@@ -237,8 +237,7 @@ spyre_status spyre_mem_alloc(spyre_context *context, uint64_t bytes, spyre_devpt
 	return status;
 }
 
-/* What is queued now, on any stream; NULL with *busy false if nothing is. */
-static struct spyre_deferred_free *points_now(struct spyre_context *context, bool *busy)
+struct spyre_deferred_free *spyre_points_now(struct spyre_context *context, bool *busy)
 {
 	struct spyre_deferred_free *entry = NULL;
 	struct spyre_stream *stream;
@@ -313,7 +312,7 @@ spyre_status spyre_mem_free(spyre_context *context, spyre_devptr address)
 	if (!address)
 		return SPYRE_SUCCESS;
 	memory = &context->memory;
-	entry = points_now(context, &busy);
+	entry = spyre_points_now(context, &busy);
 	pthread_rwlock_wrlock(&memory->lock);
 	reclaim_locked(context);
 	found = end_allocation(memory, address, &block, &first, &units);
@@ -330,7 +329,7 @@ spyre_status spyre_mem_free(spyre_context *context, spyre_devptr address)
 	/* Else: no host memory to remember it; the context's end frees it. */
 	pthread_rwlock_unlock(&memory->lock);
 	if (entry)
-		deferred_free(entry);
+		spyre_points_free(entry);
 	if (!found)
 		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
 				   "spyre_mem_free: 0x%" PRIx64 " is not the start of a live "
@@ -344,10 +343,10 @@ spyre_status spyre_mem_info(spyre_context *context, spyre_memory_info *out)
 	spyre_memory_info info = { 0 };
 	struct spyre_memory *memory;
 
+	if (!status)
+		status = spyre_struct_check("spyre_mem_info", "memory_info", out);
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_mem_info", "info");
 	memory = &context->memory;
 	pthread_rwlock_wrlock(&memory->lock);
 	reclaim_locked(context);
@@ -371,10 +370,10 @@ spyre_status spyre_pointer_query(spyre_context *context, spyre_devptr address,
 	spyre_pointer_info info = { .kind = SPYRE_MEMORY_UNKNOWN };
 	spyre_status status = spyre_context_check(context);
 
+	if (!status)
+		status = spyre_struct_check("spyre_pointer_query", "pointer_info", out);
 	if (status)
 		return status;
-	if (!out)
-		return spyre_null_argument("spyre_pointer_query", "info");
 	pthread_rwlock_rdlock(&context->memory.lock);
 	if (spyre_block_lookup(&context->memory, address, &info.base, &info.size)) {
 		info.kind = SPYRE_MEMORY_DEVICE;

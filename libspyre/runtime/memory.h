@@ -69,6 +69,9 @@ struct spyre_host_block {
 	uintptr_t address;
 	size_t bytes;			/* asked for */
 	size_t mapped;
+	/* Freed while work was queued: goes after @points, or with the context. */
+	bool freed;
+	struct spyre_deferred_free *points;
 };
 
 struct spyre_host_memory {
@@ -76,6 +79,7 @@ struct spyre_host_memory {
 	struct spyre_host_block *blocks;	/* by address */
 	uint32_t num_blocks;
 	uint32_t max_blocks;
+	uint32_t num_freed;
 };
 
 spyre_status spyre_memory_init(struct spyre_context *context);
@@ -84,6 +88,14 @@ void spyre_memory_fini(struct spyre_context *context);
 
 /* Releases freed memory whose work has finished; never blocks on work. */
 void spyre_memory_reclaim(struct spyre_context *context);
+
+/*
+ * What is queued now, on any stream, which memory that is freed now has to
+ * outlive. NULL: nothing is; but if *busy, there was no memory to note it.
+ */
+struct spyre_deferred_free *spyre_points_now(struct spyre_context *context, bool *busy);
+bool spyre_points_reached(const struct spyre_deferred_free *entry);
+void spyre_points_free(struct spyre_deferred_free *entry);
 
 /* A range that a copy or kernel is going to use, and what to call it in errors. */
 struct spyre_span {
@@ -99,5 +111,7 @@ spyre_status spyre_memory_check(struct spyre_context *context, const struct spyr
 
 spyre_status spyre_host_memory_init(struct spyre_context *context);
 void spyre_host_memory_fini(struct spyre_context *context);
+/* Unmaps freed memory whose copies have finished; never blocks on work. */
+void spyre_host_memory_reclaim(struct spyre_context *context);
 
 #endif /* SPYRE_RUNTIME_MEMORY_H */

@@ -262,10 +262,10 @@ spyre_status spyre_stream_get_stats(spyre_stream *stream, spyre_stream_stats *st
 {
 	spyre_status status = spyre_stream_check(stream);
 
+	if (!status)
+		status = spyre_struct_check("spyre_stream_get_stats", "stream_stats", stats);
 	if (status)
 		return status;
-	if (!stats)
-		return spyre_null_argument("spyre_stream_get_stats", "stats");
 	pthread_mutex_lock(&stream->lock);
 	spyre_stream_retire(stream, 0);
 	spyre_struct_write(stats, stats->struct_size, &stream->stats, sizeof(stream->stats));

@@ -297,6 +297,10 @@ static spyre_status fill_args(struct compiler *c)
 
 	if (c->bundle.num_args > c->num_args)
 		c->num_args = c->bundle.num_args;
+	/* A tensor that its operation does not name has an address all the same. */
+	for (uint32_t i = 0; i < e->num_operands; i++)
+		if (e->kind[i].kind == SPYRE_OPERAND_ARG && e->kind[i].arg >= c->num_args)
+			c->num_args = e->kind[i].arg + 1;
 	out->num_args = c->num_args;
 	out->num_operands = e->num_operands;
 	memcpy(out->operands, e->kind, sizeof(out->operands));

@@ -5,8 +5,10 @@
  * out is the list of executes and loops with their addresses as "argument +
  * constant + stride * loop turn".
  */
+#define _GNU_SOURCE	/* tdestroy() */
 #include <ctype.h>
 #include <inttypes.h>
+#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,19 +24,21 @@
 #define MAX_STMTS SPYRE_MAX_STEPS
 #define ARG_TYPE "!sdscbundle.input_arg<index>"
 
-struct named {
-	const char *name;	/* in the text, @len bytes */
+/* In the text. Names are the file's choice: a hash of them could be made to collide. */
+struct name {
+	const char *text;
 	uint32_t len;
+};
+
+struct named {
+	struct name name;
 	uint32_t depth;		/* visible within this many loops */
-	uint32_t next;		/* chain of its bucket, index + 1 */
+	struct named *older;
 	struct ir_value value;
 };
 
-#define BUCKETS 4096u
-
 struct map {
-	const char *name;
-	uint32_t len;
+	struct name name;
 	uint32_t num_dims;
 	uint32_t num_symbols;
 	int64_t constant;
@@ -53,11 +57,10 @@ struct parser {
 	uint32_t line;
 	struct ir_bundle *bundle;
 	size_t room_stmts;
-	struct named *values;
-	size_t num_values, room_values;
-	uint32_t bucket[BUCKETS];	/* latest value of each hash, index + 1 */
-	struct map *maps;
-	size_t num_maps, room_maps;
+	void *values, *maps;		/* trees of struct named and struct map, by name */
+	struct named *newest;
+	uint32_t num_values;
+	uint32_t num_symbols;		/* of all statements */
 	struct loop loop[SPYRE_MAX_LOOPS];
 	uint32_t depth;
 	bool in_module, in_func, done_func, done;
@@ -141,16 +144,16 @@ static spyre_status number(struct parser *p, int64_t *out)
 }
 
 /* A name after its sigil ('%' or '#'). */
-static spyre_status name(struct parser *p, char sigil, const char **out, uint32_t *len)
+static spyre_status name(struct parser *p, char sigil, struct name *out)
 {
 	blanks(p);
 	if (p->at >= p->end || *p->at != sigil)
 		return fail(p, "expected a name that starts with '%c'", sigil);
-	*out = ++p->at;
+	out->text = ++p->at;
 	while (p->at < p->end && (isalnum((unsigned char)*p->at) || *p->at == '_'))
 		p->at++;
-	*len = (uint32_t)(p->at - *out);
-	return *len && *len <= 128 ? SPYRE_SUCCESS : fail(p, "bad name");
+	out->len = (uint32_t)(p->at - out->text);
+	return out->len && p->at - out->text <= 128 ? SPYRE_SUCCESS : fail(p, "bad name");
 }
 
 /* The end of a line of its own. */
@@ -162,49 +165,59 @@ static spyre_status line_end(struct parser *p)
 	return SPYRE_SUCCESS;
 }
 
-static uint32_t *bucket_of(struct parser *p, const char *text, uint32_t len)
+/* Both kinds of entries begin with their name. */
+static int by_name(const void *a, const void *b)
 {
-	uint32_t hash = 2166136261u;
+	const struct name *x = a, *y = b;
 
-	for (uint32_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 16777619u;
-	return &p->bucket[(hash ^ hash >> 16) % BUCKETS];
+	if (x->len != y->len)
+		return x->len < y->len ? -1 : 1;
+	return memcmp(x->text, y->text, x->len);
 }
 
-static struct named *find(struct parser *p, const char *text, uint32_t len)
+/* Puts a malloc'ed @entry into a tree, or frees it. */
+static spyre_status enter(struct parser *p, void **tree, void *entry, char sigil)
 {
-	for (uint32_t i = *bucket_of(p, text, len); i; i = p->values[i - 1].next)
-		if (p->values[i - 1].len == len && !memcmp(p->values[i - 1].name, text, len))
-			return &p->values[i - 1];
-	return NULL;
+	struct name *own = entry, *const *found;
+
+	found = own ? tsearch(own, tree, by_name) : NULL;
+	if (found && *found == own)
+		return SPYRE_SUCCESS;
+	if (found) {
+		free(own);
+		return fail(p, "%c%.*s is defined twice", sigil, (int)(*found)->len,
+			    (*found)->text);
+	}
+	free(own);
+	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for a name", p->file,
+			   p->line);
 }
 
 static spyre_status use(struct parser *p, struct ir_value *out)
 {
-	const char *text;
-	struct named *v;
-	uint32_t len;
+	struct named *const *v;
+	struct name key;
 
-	TRY(name(p, '%', &text, &len));
-	v = find(p, text, len);
+	TRY(name(p, '%', &key));
+	v = tfind(&key, &p->values, by_name);
 	if (!v)
-		return fail(p, "%%%.*s is not defined here", (int)len, text);
-	*out = v->value;
+		return fail(p, "%%%.*s is not defined here", (int)key.len, key.text);
+	*out = (*v)->value;
 	return SPYRE_SUCCESS;
 }
 
-static spyre_status define(struct parser *p, const char *text, uint32_t len,
-			   const struct ir_value *value)
+static spyre_status define(struct parser *p, const struct name *key, const struct ir_value *value)
 {
-	uint32_t *bucket = bucket_of(p, text, len);
+	struct named *own;
 
-	if (find(p, text, len))
-		return fail(p, "%%%.*s is defined twice", (int)len, text);
-	TRY(grow(p, &p->values, &p->room_values, p->num_values, sizeof(*p->values)));
 	if (p->num_values == MAX_VALUES)
 		return fail(p, "more than %u values", MAX_VALUES);
-	p->values[p->num_values++] = (struct named){ text, len, p->depth, *bucket, *value };
-	*bucket = (uint32_t)p->num_values;
+	own = malloc(sizeof(*own));
+	if (own)
+		*own = (struct named){ *key, p->depth, p->newest, *value };
+	TRY(enter(p, &p->values, own, '%'));
+	p->newest = own;
+	p->num_values++;
 	return SPYRE_SUCCESS;
 }
 
@@ -282,9 +295,9 @@ static spyre_status map_term(struct parser *p, struct map *map)
 /* #map_0 = affine_map<(d0)[s0] -> (s0 + 128*d0)> */
 static spyre_status parse_map(struct parser *p)
 {
-	struct map map = { 0 };
+	struct map map = { 0 }, *own;
 
-	TRY(name(p, '#', &map.name, &map.len));
+	TRY(name(p, '#', &map.name));
 	TRY(need(p, "="));
 	TRY(need(p, "affine_map<("));
 	TRY(map_names(p, 'd', ")", &map.num_dims));
@@ -296,8 +309,10 @@ static spyre_status parse_map(struct parser *p)
 		TRY(map_term(p, &map));
 	while (take(p, "+"));
 	TRY(need(p, ")>"));
-	TRY(grow(p, &p->maps, &p->room_maps, p->num_maps, sizeof(*p->maps)));
-	p->maps[p->num_maps++] = map;
+	own = malloc(sizeof(*own));
+	if (own)
+		*own = map;
+	TRY(enter(p, &p->maps, own, '#'));
 	return line_end(p);
 }
 
@@ -318,16 +333,14 @@ static spyre_status apply_list(struct parser *p, const int64_t *factor, uint32_t
 
 static spyre_status parse_apply(struct parser *p, struct ir_value *out)
 {
-	const struct map *map = NULL;
-	const char *text;
-	uint32_t len;
+	const struct map *map, *const *found;
+	struct name key;
 
-	TRY(name(p, '#', &text, &len));
-	for (size_t i = 0; i < p->num_maps; i++)
-		if (p->maps[i].len == len && !memcmp(p->maps[i].name, text, len))
-			map = &p->maps[i];
-	if (!map)
-		return fail(p, "#%.*s is not defined", (int)len, text);
+	TRY(name(p, '#', &key));
+	found = tfind(&key, &p->maps, by_name);
+	if (!found)
+		return fail(p, "#%.*s is not defined", (int)key.len, key.text);
+	map = *found;
 	out->constant = map->constant;
 	TRY(need(p, "("));
 	TRY(apply_list(p, map->dim, map->num_dims, ")", out));
@@ -339,10 +352,11 @@ static spyre_status parse_apply(struct parser *p, struct ir_value *out)
 }
 
 /* The base that a parameter stands for, by its name and not its position. */
-static spyre_status param_value(struct parser *p, const char *text, uint32_t len,
-				struct ir_value *out)
+static spyre_status param_value(struct parser *p, const struct name *key, struct ir_value *out)
 {
 	static const char tail[] = "_base_addr";
+	const char *text = key->text;
+	uint32_t len = key->len;
 	uint32_t n = 0, digits = 0;
 
 	if (len <= sizeof(tail) - 1 ||
@@ -374,14 +388,13 @@ static spyre_status parse_params(struct parser *p)
 
 	for (bool first = true; !take(p, ")"); first = false) {
 		struct ir_value value = { 0 };
-		const char *text;
-		uint32_t len;
+		struct name key;
 
 		if (!first)
 			TRY(need(p, ","));
-		TRY(name(p, '%', &text, &len));
-		TRY(param_value(p, text, len, &value));
-		TRY(define(p, text, len, &value));
+		TRY(name(p, '%', &key));
+		TRY(param_value(p, &key, &value));
+		TRY(define(p, &key, &value));
 		if (value.base == IR_BASE_ARG) {
 			seen[value.arg] = true;
 			count++;
@@ -422,10 +435,9 @@ static spyre_status add_stmt(struct parser *p, const struct ir_stmt *stmt)
 static spyre_status parse_assign(struct parser *p)
 {
 	struct ir_value value = { 0 }, other;
-	const char *text;
-	uint32_t len;
+	struct name key;
 
-	TRY(name(p, '%', &text, &len));
+	TRY(name(p, '%', &key));
 	TRY(need(p, "="));
 	if (take(p, "sdscbundle.input_arg_extract value from")) {
 		TRY(use(p, &value));
@@ -451,7 +463,7 @@ static spyre_status parse_assign(struct parser *p)
 	} else {
 		return fail(p, "unknown operation");
 	}
-	TRY(define(p, text, len, &value));
+	TRY(define(p, &key, &value));
 	return line_end(p);
 }
 
@@ -474,10 +486,9 @@ static spyre_status parse_for(struct parser *p)
 	struct ir_stmt stmt = { .kind = IR_STMT_LOOP, .line = p->line };
 	struct ir_value value = { 0 };
 	int64_t from, to, step, turns;
-	const char *text;
-	uint32_t len;
+	struct name key;
 
-	TRY(name(p, '%', &text, &len));
+	TRY(name(p, '%', &key));
 	TRY(need(p, "="));
 	TRY(bound(p, &from));
 	TRY(need(p, "to"));
@@ -502,7 +513,7 @@ static spyre_status parse_for(struct parser *p)
 	value.constant = from;
 	value.turn[p->depth] = step;
 	p->depth++;
-	TRY(define(p, text, len, &value));
+	TRY(define(p, &key, &value));
 	TRY(add_stmt(p, &stmt));
 	return line_end(p);
 }
@@ -521,10 +532,13 @@ static spyre_status close_for(struct parser *p)
 	struct ir_stmt stmt = { .kind = IR_STMT_END, .line = p->line };
 	struct loop *loop = &p->loop[--p->depth];
 
-	while (p->num_values && p->values[p->num_values - 1].depth > p->depth) {
-		struct named *v = &p->values[--p->num_values];
+	while (p->newest && p->newest->depth > p->depth) {
+		struct named *v = p->newest;
 
-		*bucket_of(p, v->name, v->len) = v->next;
+		p->newest = v->older;
+		p->num_values--;
+		tdelete(v, &p->values, by_name);
+		free(v);
 	}
 	/* A loop without turns or without executes does nothing. */
 	if (loop->empty || p->bundle->num_stmts == loop->stmt + 1) {
@@ -578,6 +592,8 @@ static spyre_status parse_operands(struct parser *p, struct ir_stmt *stmt)
 	while (!take(p, ")")) {
 		if (stmt->num_symbols)
 			TRY(need(p, ","));
+		if (p->num_symbols++ == MAX_VALUES)
+			return fail(p, "more than %u operands in all", MAX_VALUES);
 		TRY(grow(p, &stmt->symbols, &room, stmt->num_symbols, sizeof(*stmt->symbols)));
 		TRY(use(p, &stmt->symbols[stmt->num_symbols].value));
 		stmt->num_symbols++;
@@ -706,8 +722,8 @@ spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 		status = fail(&p, "the file ends within the module");
 	if (status == SPYRE_SUCCESS && !bundle->num_stmts)
 		status = fail(&p, "there is no sdsc_execute to run");
-	free(p.values);
-	free(p.maps);
+	tdestroy(p.values, free);
+	tdestroy(p.maps, free);
 	if (status != SPYRE_SUCCESS)
 		ir_bundle_fini(bundle);
 	return status;

@@ -63,10 +63,16 @@ static void sort_dims(struct nest *n)
 static bool mergeable(const struct nest *n, const struct nest_dim *outer,
 		      const struct nest_dim *inner)
 {
-	if (outer->reduce != inner->reduce || outer->count * inner->count > SPYRE_MAX_COUNT)
+	uint64_t points, step;
+
+	/* Nothing bounds the counts of dims that no view moves along. */
+	if (outer->reduce != inner->reduce ||
+	    __builtin_mul_overflow(outer->count, inner->count, &points) ||
+	    points > SPYRE_MAX_COUNT)
 		return false;
 	for (uint32_t v = 0; v < n->in.num_views; v++)
-		if (outer->stride[v] != inner->stride[v] * inner->count)
+		if (__builtin_mul_overflow(inner->stride[v], inner->count, &step) ||
+		    outer->stride[v] != step)
 			return false;
 	return true;
 }

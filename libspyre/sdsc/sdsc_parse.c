@@ -16,6 +16,7 @@
 #define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
 
 #define MAX_SIZE (INT64_C(1) << 40)
+#define MAX_NODES 1024		/* of scheduleTree_, searched once per tensor */
 
 static int find_dim(const struct ir_sdsc *s, const char *name)
 {
@@ -292,7 +293,10 @@ static spyre_status parse_gaps(struct ir_sdsc *s, struct ir_tensor *t, const str
 		TRY(json_expect(&entry, JSON_OBJECT));
 		yyjson_obj_iter_init(entry.val, &it);
 		while ((key = yyjson_obj_iter_next(&it))) {
-			json_find(&entry, yyjson_get_str(key), &at);
+			/* Not by name: looking each of n up takes n^2 steps. */
+			at = (struct json){ .file = entry.file, .up = &entry,
+					    .key = yyjson_get_str(key),
+					    .val = yyjson_obj_iter_get_val(key) };
 			TRY(json_decimal(&at, 0, MAX_SIZE, &gap));
 			if (!first && gap != t->gap[d])
 				return json_wrong(&at, "the same gap for all cores (%" PRId64 ")",
@@ -369,6 +373,8 @@ static spyre_status parse_tensor(struct ir_sdsc *s, uint32_t index, const struct
 				  t->word);
 	TRY(parse_scale(s, t, dsc, lds));
 	TRY(json_member(dsc, "scheduleTree_", JSON_ARRAY, &tree));
+	if (json_length(&tree) > MAX_NODES)
+		return json_wrong(&tree, "at most %d nodes", MAX_NODES);
 	for (size_t i = 0; i < json_length(&tree); i++) {
 		TRY(json_element(&tree, i, JSON_OBJECT, &node));
 		TRY(json_member_integer(&node, "ldsIdx_", 0, IR_MAX_TENSORS - 1, &value));
