@@ -205,6 +205,9 @@ static long spyre_do_ioctl(struct file *filp, unsigned int cmd, unsigned long ar
 	long ret;
 	int idx;
 
+	/* The core's compat path does not look. */
+	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE)
+		return -ENOTTY;
 	if (nr < DRM_COMMAND_BASE || nr >= DRM_COMMAND_END) {
 		if (!spyre_core_ioctl_allowed(nr))
 			return -EOPNOTSUPP;

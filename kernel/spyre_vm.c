@@ -125,7 +125,7 @@ struct spyre_bo *spyre_vm_find(struct spyre_vm *vm, u64 va, u64 size, bool write
 {
 	struct drm_gpuva *found;
 
-	if (va >= 1ull << SPYRE_VA_BITS || size > (1ull << SPYRE_VA_BITS) - va)
+	if (!size || va >= 1ull << SPYRE_VA_BITS || size > (1ull << SPYRE_VA_BITS) - va)
 		return ERR_PTR(-EFAULT);
 
 	guard(mutex)(&vm->lock);
