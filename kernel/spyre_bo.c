@@ -55,6 +55,8 @@ struct drm_gem_object *spyre_gem_create_object(struct drm_device *drm, size_t si
 	if (!bo)
 		return ERR_PTR(-ENOMEM);
 	bo->base.base.funcs = &spyre_bo_funcs;
+	/* They are written through mappings that leave no trace in the pages. */
+	bo->base.pages_mark_dirty_on_put = true;
 	return &bo->base.base;
 }
 

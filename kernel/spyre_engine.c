@@ -8,6 +8,9 @@
  * once, on the thread that brings it.  A section's owner takes part in it and
  * waits only for indices that others have already begun, so sections end
  * whatever the other workers do.
+ *
+ * The scratchpads belong to one job at a time, from its start to its end.  Jobs
+ * that need them do not start before: a job that runs waits for no other.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -138,20 +141,49 @@ static void spyre_engine_begin(struct spyre_engine *engine, struct spyre_queue *
 		engine->busy_since = ktime_get_ns();
 }
 
+/* Gives the oldest job of @queue the scratchpads if it needs them; false if it must wait. */
+static bool spyre_engine_may_start(struct spyre_engine *engine, struct spyre_queue *queue)
+{
+	struct spyre_job *job = list_first_entry(&queue->jobs, struct spyre_job, node);
+
+	lockdep_assert_held(&engine->lock);
+	/* What is to stop does not start to run programs any more. */
+	if (!job->lx_bytes || spyre_job_stop_reason(job))
+		return true;
+	if (engine->lx_busy)
+		return false;
+	engine->lx_busy = true;
+	job->has_lx = true;
+	return true;
+}
+
+/* Lets those that wait for the scratchpads try again, before all that came later. */
+static void spyre_engine_retry(struct spyre_engine *engine)
+{
+	lockdep_assert_held(&engine->lock);
+	list_splice_init(&engine->lx_wait[DRM_SPYRE_PRIORITY_LOW],
+			 &engine->ready[DRM_SPYRE_PRIORITY_LOW]);
+	list_splice_init(&engine->lx_wait[DRM_SPYRE_PRIORITY_HIGH],
+			 &engine->ready[DRM_SPYRE_PRIORITY_HIGH]);
+}
+
 /* The next queue to serve, taken off the ready list. */
 static struct spyre_queue *spyre_engine_take(struct spyre_engine *engine)
 {
-	struct spyre_queue *queue;
+	struct spyre_queue *queue, *next;
 	int class;
 
 	lockdep_assert_held(&engine->lock);
 	for (class = DRM_SPYRE_PRIORITY_HIGH; class >= DRM_SPYRE_PRIORITY_LOW; class--) {
-		queue = list_first_entry_or_null(&engine->ready[class], struct spyre_queue, ready);
-		if (!queue)
-			continue;
-		list_del_init(&queue->ready);
-		spyre_engine_begin(engine, queue);
-		return queue;
+		list_for_each_entry_safe(queue, next, &engine->ready[class], ready) {
+			if (!spyre_engine_may_start(engine, queue)) {
+				list_move_tail(&queue->ready, &engine->lx_wait[class]);
+				continue;
+			}
+			list_del_init(&queue->ready);
+			spyre_engine_begin(engine, queue);
+			return queue;
+		}
 	}
 	return NULL;
 }
@@ -161,6 +193,7 @@ static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *
 			       struct spyre_engine_worker *worker)
 {
 	struct spyre_job *job = list_first_entry(&queue->jobs, struct spyre_job, node);
+	const bool has_lx = job->has_lx;
 	bool more;
 
 	lockdep_assert_held(&engine->lock);
@@ -171,12 +204,17 @@ static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *
 
 	if (!--engine->running)
 		engine->stats.busy_ns += ktime_get_ns() - engine->busy_since;
+	if (has_lx) {
+		engine->lx_busy = false;
+		spyre_engine_retry(engine);
+	}
 	queue->running = false;
 	more = !list_empty(&queue->jobs);
 	if (more)
 		list_add_tail(&queue->ready, &engine->ready[queue->priority]);
 	spin_unlock_irq(&engine->lock);
-	if (more && !worker->task)
+	/* This worker goes on with one queue; there may be two. */
+	if (has_lx || (more && !worker->task))
 		wake_up(&engine->work);
 	wake_up_all(&engine->idle);
 	spyre_queue_put(queue);
@@ -258,50 +296,27 @@ void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue)
 
 void spyre_engine_kick(struct spyre_engine *engine)
 {
+	spin_lock_irq(&engine->lock);
+	spyre_engine_retry(engine);
+	spin_unlock_irq(&engine->lock);
 	wake_up_all(&engine->work);
 }
 
-bool spyre_engine_lx_acquire(struct spyre_engine *engine, struct spyre_engine_worker *worker,
-			     struct spyre_job *job, u32 lx_bytes)
+void spyre_engine_lx_clean(struct spyre_engine *engine, u64 owner, u32 lx_bytes)
 {
-	const u64 owner = job->queue->sfile->id;
 	u32 dirty = 0, core;
 
-	spin_lock_irq(&engine->lock);
-	while (engine->lx_busy) {
-		if (spyre_job_stop_reason(job)) {
-			spin_unlock_irq(&engine->lock);
-			return false;
-		}
-		if (spyre_engine_help(engine, worker))
-			continue;
-		spin_unlock_irq(&engine->lock);
-		wait_event_idle(engine->work, !READ_ONCE(engine->lx_busy) ||
-				!list_empty(&engine->sections) || spyre_job_stop_reason(job));
-		spin_lock_irq(&engine->lock);
-	}
-	engine->lx_busy = true;
 	if (engine->lx_owner != owner) {
 		dirty = engine->lx_dirty;
 		engine->lx_dirty = 0;
 		engine->lx_owner = owner;
 	}
 	engine->lx_dirty = max(engine->lx_dirty, lx_bytes);
-	spin_unlock_irq(&engine->lock);
 
 	for (core = 0; dirty && core < SPYRE_MAX_CORES && engine->lx[core]; core++) {
 		memset(engine->lx[core], 0, dirty);
 		cond_resched();
 	}
-	return true;
-}
-
-void spyre_engine_lx_release(struct spyre_engine *engine)
-{
-	spin_lock_irq(&engine->lock);
-	engine->lx_busy = false;
-	spin_unlock_irq(&engine->lock);
-	wake_up_all(&engine->work);
 }
 
 int spyre_engine_need_lx(struct spyre_engine *engine, u32 cores)
@@ -394,6 +409,8 @@ int spyre_engine_start(struct spyre_engine *engine, u32 card)
 	init_waitqueue_head(&engine->idle);
 	INIT_LIST_HEAD(&engine->ready[DRM_SPYRE_PRIORITY_LOW]);
 	INIT_LIST_HEAD(&engine->ready[DRM_SPYRE_PRIORITY_HIGH]);
+	INIT_LIST_HEAD(&engine->lx_wait[DRM_SPYRE_PRIORITY_LOW]);
+	INIT_LIST_HEAD(&engine->lx_wait[DRM_SPYRE_PRIORITY_HIGH]);
 	INIT_LIST_HEAD(&engine->sections);
 	engine->sample[0].ns = ktime_get_ns();
 	engine->sample[1].ns = engine->sample[0].ns;
@@ -434,7 +451,9 @@ static bool spyre_engine_is_dry(struct spyre_engine *engine)
 
 	spin_lock_irq(&engine->lock);
 	dry = !engine->running && list_empty(&engine->ready[DRM_SPYRE_PRIORITY_LOW]) &&
-	      list_empty(&engine->ready[DRM_SPYRE_PRIORITY_HIGH]);
+	      list_empty(&engine->ready[DRM_SPYRE_PRIORITY_HIGH]) &&
+	      list_empty(&engine->lx_wait[DRM_SPYRE_PRIORITY_LOW]) &&
+	      list_empty(&engine->lx_wait[DRM_SPYRE_PRIORITY_HIGH]);
 	spin_unlock_irq(&engine->lock);
 	return dry;
 }

@@ -69,6 +69,8 @@ struct spyre_engine {
 	wait_queue_head_t idle;
 	/** @ready: queues with a job to start, by priority class. */
 	struct list_head ready[2];
+	/** @lx_wait: queues whose next job needs the scratchpads that another job has. */
+	struct list_head lx_wait[2];
 	/** @sections: parallel sections that still have indices to hand out. */
 	struct list_head sections;
 	/** @running: jobs being executed. */
@@ -88,11 +90,11 @@ struct spyre_engine {
 	u8 *lx_memory;
 	/** @lx: scratchpad of each core. */
 	u8 *lx[SPYRE_MAX_CORES];
-	/** @lx_busy: an execution owns the scratchpads. */
+	/** @lx_busy: a job has the scratchpads; engine lock. */
 	bool lx_busy;
-	/** @lx_owner: id of the file whose data is in them. */
+	/** @lx_owner: id of the file whose data is in them; who has them may change it. */
 	u64 lx_owner;
-	/** @lx_dirty: bytes per core that it may have written. */
+	/** @lx_dirty: bytes per core that it may have written; likewise. */
 	u32 lx_dirty;
 
 	/** @guest: stands for the thread that brings a light job. */
@@ -111,13 +113,8 @@ void spyre_engine_stop(struct spyre_engine *engine);
 void spyre_engine_free(struct spyre_engine *engine);
 /* Provides scratchpads for @cores cores; may sleep and fail. */
 int spyre_engine_need_lx(struct spyre_engine *engine, u32 cores);
-/*
- * Makes the scratchpads the job's own, cleared of other files' data; helps other
- * jobs while it waits.  False if the job must stop.
- */
-bool spyre_engine_lx_acquire(struct spyre_engine *engine, struct spyre_engine_worker *worker,
-			     struct spyre_job *job, u32 lx_bytes);
-void spyre_engine_lx_release(struct spyre_engine *engine);
+/* Clears the scratchpads, which a job of file @owner has got, of other files' data. */
+void spyre_engine_lx_clean(struct spyre_engine *engine, u64 owner, u32 lx_bytes);
 
 /* Takes over @job, runs it if it is light; -ENODEV once the card is gone. */
 int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job);

@@ -132,7 +132,6 @@ static enum spyre_stop spyre_job_exec(struct spyre_job *job, struct spyre_cb *cb
 {
 	struct spyre_engine *engine = worker->engine;
 	const struct spyre_program *prog = &cb->exec.program->base;
-	const u32 lx_bytes = prog->header->lx_bytes;
 	struct spyre_exec exec = {
 		.host = &engine->host,
 		.job = job,
@@ -140,16 +139,10 @@ static enum spyre_stop spyre_job_exec(struct spyre_job *job, struct spyre_cb *cb
 		.operand = cb->exec.operand,
 		.lx = engine->lx,
 	};
-	enum spyre_stop stop;
 
-	if (!lx_bytes)
-		return spyre_card_exec(&exec, &worker->base);
-
-	if (!spyre_engine_lx_acquire(engine, worker, job, lx_bytes))
+	if (prog->header->lx_bytes && !job->has_lx)
 		return SPYRE_STOP_CANCELLED;
-	stop = spyre_card_exec(&exec, &worker->base);
-	spyre_engine_lx_release(engine);
-	return stop;
+	return spyre_card_exec(&exec, &worker->base);
 }
 
 static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *cb,
@@ -195,6 +188,8 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 	u32 i;
 
 	WRITE_ONCE(job->start_ns, now);
+	if (job->has_lx)
+		spyre_engine_lx_clean(worker->engine, sfile->id, job->lx_bytes);
 	for (i = 0; i < job->num_cbs; i++) {
 		start = now;
 		status = error ? (error == -ENODEV ? -ENODEV : -ECANCELED) :

@@ -66,6 +66,10 @@ struct spyre_job {
 	struct drm_spyre_cb_result *results;
 	/** @stop: errno with which to stop, 0 = go on. */
 	int stop;
+	/** @lx_bytes: scratchpad per core that its programs need. */
+	u32 lx_bytes;
+	/** @has_lx: the scratchpads are its own; set by the engine before it starts. */
+	bool has_lx;
 	/** @light: a matter of microseconds that waits for nothing. */
 	bool light;
 	/** @start_ns: when the engine started it, 0 = not yet. */

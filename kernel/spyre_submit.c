@@ -104,6 +104,7 @@ static int spyre_decode_exec(struct spyre_submission *s, const struct drm_spyre_
 		return -EFAULT;
 
 	cb->cost = prog->cost;
+	s->job->lx_bytes = max(s->job->lx_bytes, prog->header->lx_bytes);
 	cb->exec.operand = s->operands;
 	s->operands += in->num_args;
 	for (i = 0; i < in->num_args; i++) {
@@ -369,13 +370,10 @@ static bool spyre_job_is_light(const struct spyre_job *job)
 		const struct spyre_cb *cb = &job->cbs[i];
 
 		cycles += cb->cost.cycles;
-		if (cb->type != DRM_SPYRE_CB_EXEC)
-			continue;
-		work += cb->exec.program->base.work;
-		if (cb->exec.program->base.header->lx_bytes)
-			return false;
+		if (cb->type == DRM_SPYRE_CB_EXEC)
+			work += cb->exec.program->base.work;
 	}
-	return cycles <= SPYRE_LIGHT_CYCLES && work <= SPYRE_LIGHT_WORK;
+	return !job->lx_bytes && cycles <= SPYRE_LIGHT_CYCLES && work <= SPYRE_LIGHT_WORK;
 }
 
 /* Everything that can fail. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <xf86drm.h>
@@ -125,6 +126,73 @@ static void test_queue_dies(struct victim *v)
 	tap_ret(abi_submit(&v->queue, cbs, 1, NULL), -ECANCELED, "timeout: it takes no more work");
 }
 
+/* Modelled cycles are not host time: a program that costs next to none is stopped too. */
+static void test_cheap(void)
+{
+	struct abi_prog prog = abi_prog_cheap();
+	struct victim v = { .fd = abi_open() };
+	struct drm_spyre_cb cb;
+
+	v.queue = abi_queue(v.fd, 100);
+	v.mem = abi_buf(v.fd, MIB, DRM_SPYRE_BO_DEVICE, VA);
+	v.program = abi_prog_create(v.fd, &prog);
+	v.args[0] = VA;
+	v.args[1] = VA + STICK;
+	cb = abi_cb_exec(v.program, v.args, 2);
+	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "cheap: the program is taken");
+	tap_ret(abi_wait(&v.queue, 10000), 0, "cheap: its fence signals");
+	tap_ret(abi_results(&v.queue)->status, -ETIME, "cheap: it was stopped");
+	abi_queue_free(&v.queue);
+	abi_buf_free(v.fd, &v.mem);
+	close(v.fd);
+}
+
+/* Who waits for the scratchpads of another file's job is not late. */
+static void test_lx(void)
+{
+	struct abi_prog slow = abi_prog_long(), quick = abi_prog_add(1, STICKS);
+	struct victim v = { .fd = abi_open() }, w = { .fd = abi_open() };
+	struct drm_spyre_cb cb, stamp = abi_cb_timestamp();
+	struct abi_queue third;
+	uint64_t start;
+	int i;
+
+	slow.lx_bytes = quick.lx_bytes = 2 * MIB;
+	v.queue = abi_queue(v.fd, 1500);
+	w.queue = abi_queue(w.fd, 100);
+	third = abi_queue(w.fd, 100);
+	v.mem = abi_buf(v.fd, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, VA);
+	w.mem = abi_buf(w.fd, 3 * BYTES, DRM_SPYRE_BO_DEVICE, VA);
+	v.program = abi_prog_create(v.fd, &slow);
+	w.program = abi_prog_create(w.fd, &quick);
+	for (i = 0; i < 3; i++) {
+		v.args[i] = VA + i * ABI_LONG_BYTES;
+		w.args[i] = VA + i * BYTES;
+	}
+	cb = abi_cb_exec(v.program, v.args, 3);
+	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "lx: a long program has the scratchpads");
+	abi_sleep_ms(50);
+	cb = abi_cb_exec(w.program, w.args, 3);
+	tap_ret(abi_submit(&third, &cb, 1, NULL), 0, "lx: one more waits");
+	start = abi_now_ns();
+	abi_queue_destroy(w.fd, third.id);
+	tap_ok(abi_now_ns() - start < 1000000000ull, "lx: it can be given up meanwhile");
+	tap_ret(abi_submit(&w.queue, &cb, 1, NULL), 0, "lx: another file's job waits for them");
+	tap_ret(abi_wait(&w.queue, 20000), 0, "lx: its fence signals");
+	tap_ret(abi_results(&w.queue)->status, 0, "lx: it is well, and was not called late");
+	tap_ret(abi_run(&w.queue, &stamp, 1), 0, "lx: its queue goes on");
+	tap_ret(abi_wait(&v.queue, 20000), 0, "lx: the long one has ended");
+	tap_ret(abi_results(&v.queue)->status, -ETIME, "lx: by its own limit");
+	/* A mapping left behind would keep its file open. */
+	munmap(third.results.map, third.results.size);
+	abi_queue_free(&w.queue);
+	abi_queue_free(&v.queue);
+	abi_buf_free(w.fd, &w.mem);
+	abi_buf_free(v.fd, &v.mem);
+	close(w.fd);
+	close(v.fd);
+}
+
 int main(void)
 {
 	int fd = abi_open(), other = abi_open();
@@ -152,6 +220,9 @@ int main(void)
 	v.queue = abi_queue(fd, 100);
 	test_queue_dies(&v);
 	worker_check(&apart, want, false, "after the second, other file");
+	test_cheap();
+	test_lx();
+	worker_check(&apart, want, false, "after the third, other file");
 	worker_free(&same);
 	worker_free(&apart);
 	abi_queue_free(&v.queue);

@@ -50,6 +50,23 @@ struct abi_prog abi_prog_long(void)
 	return p;
 }
 
+struct abi_prog abi_prog_cheap(void)
+{
+	struct abi_prog p = abi_prog_add(1, 1);
+
+	p.num_operands = 2;
+	p.instr = (struct spyre_instr){
+		.opcode = SPYRE_OP_MOVE,
+		.num_dims = 3,
+		.num_views = 2,
+		.count = { 65535, 65535, 8 },
+		.lanes = 64,
+	};
+	p.views[0].stride[0] = 0;
+	p.views[1].stride[0] = 0;
+	return p;
+}
+
 static uint8_t *append(uint8_t *at, const void *data, size_t bytes)
 {
 	memcpy(at, data, bytes);
