@@ -326,10 +326,8 @@ void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counte
 			  bool failed)
 {
 	struct spyre_engine_stats *stats = &engine->stats;
-	unsigned long irq;
 
-	/* Also called from fence callbacks. */
-	spin_lock_irqsave(&engine->lock, irq);
+	spin_lock_irq(&engine->lock);
 	stats->jobs++;
 	stats->errors += failed;
 	stats->cost.cycles += cost->cycles;
@@ -337,7 +335,7 @@ void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counte
 	stats->cost.bytes_written += cost->bytes_written;
 	stats->cost.macs += cost->macs;
 	stats->cost.elements += cost->elements;
-	spin_unlock_irqrestore(&engine->lock, irq);
+	spin_unlock_irq(&engine->lock);
 }
 
 static void spyre_engine_stats_locked(struct spyre_engine *engine,

@@ -67,9 +67,14 @@ void spyre_fence_init(struct dma_fence *base, u64 context, u64 seqno)
 	dma_fence_init(base, &spyre_fence_ops, &fence->lock, context, seqno);
 }
 
-void spyre_fence_discard(struct dma_fence *base)
+static void spyre_fence_drop(struct dma_fence *base)
 {
-	kfree(container_of(base, struct spyre_fence, base));
+	if (!base)
+		return;
+	if (spyre_fence_is_public(base))
+		dma_fence_put(base);
+	else
+		kfree(container_of(base, struct spyre_fence, base));
 }
 
 int spyre_job_stop_reason(struct spyre_job *job)
@@ -116,8 +121,6 @@ void spyre_job_skip(struct spyre_job *job, int status)
 	const struct spyre_counters none = {};
 	u32 i;
 
-	if (test_bit(DMA_FENCE_FLAG_SIGNALED_BIT, &job->done->flags))
-		return;
 	for (i = 0; i < job->num_cbs; i++)
 		spyre_job_report(job, i, status, &none, 0, 0);
 	spyre_engine_account(&job->queue->spyre->engine, &none, true);
@@ -230,27 +233,21 @@ static void spyre_cb_release(struct spyre_cb *cb)
 
 void spyre_job_free(struct spyre_job *job)
 {
-	struct drm_sched_fence *s_fence = job->base.s_fence;
+	struct dma_fence *done = job->done;
 	u32 i;
 
-	if (s_fence) {
-		/*
-		 * The scheduler may be here as soon as its fence has signalled and
-		 * before it has called back: this waits for the callback.
-		 */
-		if (job->queue && job->finished.func)
-			dma_fence_remove_callback(&s_fence->finished, &job->finished);
+	/* The scheduler frees the jobs of a closed queue without running them. */
+	if (done && spyre_fence_is_public(done) && !dma_fence_is_signaled(done))
+		spyre_job_skip(job, spyre_job_stop_reason(job) ?: -ECANCELED);
+	if (job->base.s_fence)
 		drm_sched_job_cleanup(&job->base);
-	}
 	for (i = 0; i < job->num_cbs; i++)
 		spyre_cb_release(&job->cbs[i]);
 	for (i = 0; i < job->num_bos; i++)
 		spyre_bo_put(job->bos[i]);
-	if (job->finished.func)
-		dma_fence_put(job->done);
-	else if (job->done)
-		spyre_fence_discard(job->done);
 	if (job->queue)
 		spyre_queue_put(job->queue);
 	kvfree(job);
+	/* Last: it may be all that keeps the module. */
+	spyre_fence_drop(done);
 }

@@ -62,8 +62,6 @@ struct spyre_job {
 	struct list_head node;
 	/** @done: what user space waits for; signals last. */
 	struct dma_fence *done;
-	/** @finished: on the scheduler's fence, for jobs that never ran. */
-	struct dma_fence_cb finished;
 	/** @results: where to report, or NULL. */
 	struct drm_spyre_cb_result *results;
 	/** @stop: errno with which to stop, 0 = go on. */
@@ -89,9 +87,9 @@ static inline struct spyre_job *to_spyre_job(struct drm_sched_job *job)
 
 /* Executes @job on @worker and signals its fence. */
 void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker);
-/* Reports @status for a job that never ran, unless it did, and signals. */
+/* Reports @status for a job that will not run, and signals. */
 void spyre_job_skip(struct spyre_job *job, int status);
-/* Drops everything; may sleep. */
+/* Drops everything, skips a published job that never ran; may sleep. */
 void spyre_job_free(struct spyre_job *job);
 /* errno with which @job must stop, or 0. */
 int spyre_job_stop_reason(struct spyre_job *job);
@@ -99,7 +97,10 @@ int spyre_job_stop_reason(struct spyre_job *job);
 /* The fence of a job; keeps the module. */
 struct dma_fence *spyre_fence_alloc(void);
 void spyre_fence_init(struct dma_fence *fence, u64 context, u64 seqno);
-/* For a fence that was never initialised. */
-void spyre_fence_discard(struct dma_fence *fence);
+/* Whether it was initialised, so that others may hold it. */
+static inline bool spyre_fence_is_public(const struct dma_fence *fence)
+{
+	return fence->ops;
+}
 
 #endif

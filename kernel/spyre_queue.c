@@ -49,6 +49,7 @@ static struct dma_fence *spyre_queue_run_job(struct drm_sched_job *sched_job)
 	if (!ret)
 		ret = spyre_engine_push(&job->queue->spyre->engine, job);
 	if (ret) {
+		spyre_job_skip(job, ret);
 		dma_fence_put(done);
 		return ERR_PTR(ret);
 	}
@@ -74,13 +75,15 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 	struct spyre_engine *engine = &queue->spyre->engine;
 	bool cookie;
 
-	drm_sched_stop(&queue->sched, sched_job);
-	cookie = dma_fence_begin_signalling();
+	/* Before drm_sched_stop(), which waits for a job that runs in run_job(). */
 	if (!dma_fence_is_signaled(job->done) && spyre_job_overran(job)) {
 		WRITE_ONCE(job->stop, -ETIME);
 		spyre_queue_kill(queue, -ETIME);
-		spyre_engine_drain(engine, queue);
 	}
+	drm_sched_stop(&queue->sched, sched_job);
+	cookie = dma_fence_begin_signalling();
+	if (job->stop)
+		spyre_engine_drain(engine, queue);
 	/* drm_sched_stop() forgot the fences of the jobs that are still there. */
 	list_for_each_entry(sched_job, &queue->sched.pending_list, list) {
 		job = to_spyre_job(sched_job);

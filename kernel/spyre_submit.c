@@ -23,8 +23,9 @@
 
 #define SPYRE_MAX_CBS 256
 #define SPYRE_MAX_SYNCS 64
-/* Modelled cycles that any host gets through in some ten microseconds. */
+/* Modelled cycles and steps that any host gets through in some ten microseconds. */
 #define SPYRE_LIGHT_CYCLES 1024
+#define SPYRE_LIGHT_WORK 1024
 /* index of an error that is not a control block's */
 #define SPYRE_NO_CB U32_MAX
 
@@ -355,20 +356,26 @@ static int spyre_submission_syncs(struct spyre_submission *s)
 	return 0;
 }
 
-/* Light jobs run without a change of thread. */
+/*
+ * Light jobs run without a change of thread.  Modelled cycles alone do not
+ * tell: a loop turn costs none, and points that repeat cost as much as one.
+ */
 static bool spyre_job_is_light(const struct spyre_job *job)
 {
-	u64 cycles = 0;
+	u64 cycles = 0, work = 0;
 	u32 i;
 
 	for (i = 0; i < job->num_cbs; i++) {
 		const struct spyre_cb *cb = &job->cbs[i];
 
 		cycles += cb->cost.cycles;
-		if (cb->type == DRM_SPYRE_CB_EXEC && cb->exec.program->base.header->lx_bytes)
+		if (cb->type != DRM_SPYRE_CB_EXEC)
+			continue;
+		work += cb->exec.program->base.work;
+		if (cb->exec.program->base.header->lx_bytes)
 			return false;
 	}
-	return cycles <= SPYRE_LIGHT_CYCLES;
+	return cycles <= SPYRE_LIGHT_CYCLES && work <= SPYRE_LIGHT_WORK;
 }
 
 /* Everything that can fail. */
@@ -405,13 +412,6 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	return spyre_submission_syncs(s);
 }
 
-static void spyre_job_finished(struct dma_fence *fence, struct dma_fence_cb *cb)
-{
-	struct spyre_job *job = container_of(cb, struct spyre_job, finished);
-
-	spyre_job_skip(job, spyre_job_stop_reason(job) ?: -ECANCELED);
-}
-
 /* Nothing here allocates or fails but for a queue that has died meanwhile. */
 static int spyre_submission_commit(struct spyre_submission *s)
 {
@@ -425,7 +425,6 @@ static int spyre_submission_commit(struct spyre_submission *s)
 
 	drm_sched_job_arm(&job->base);
 	spyre_fence_init(job->done, queue->fence_context, ++queue->submitted);
-	dma_fence_add_callback(&job->base.s_fence->finished, &job->finished, spyre_job_finished);
 
 	for (signal = s->signals; signal < s->signals + s->num_signals; signal++) {
 		if (signal->point)

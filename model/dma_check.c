@@ -98,7 +98,7 @@ enum spyre_stop spyre_dma_check(const struct spyre_dma_desc *desc,
 	if (!spyre_fmt_convertible(desc->host_format, desc->device_format))
 		return SPYRE_STOP_DMA_FORMAT;
 	for (i = 0; i < desc->num_dims; i++) {
-		/* Before the product, which may pass 64 bits. */
+		/* Divide: the product may pass 64 bits and look small again. */
 		if (desc->dim[i].count > SPYRE_MAX_EXTENT / elements)
 			return SPYRE_STOP_DMA_RANGE;
 		elements *= desc->dim[i].count;

@@ -234,6 +234,7 @@ struct spyre_program {
 	const struct spyre_prog_stream *streams;
 	const u8 *instrs;
 	struct spyre_counters cost;
+	u64 work;		/* steps of one launch, bounds its host time; see verify.h */
 };
 
 struct spyre_verify_error {

@@ -270,5 +270,6 @@ int spyre_program_verify(const void *image, u64 size, u32 cores,
 		memset(prog, 0, sizeof(*prog));
 		return -EINVAL;
 	}
+	prog->work = v.work;
 	return 0;
 }

@@ -211,8 +211,6 @@ spyre_status embedded_count(int *count);
 spyre_status embedded_properties(int index, spyre_device_properties *properties);
 spyre_status embedded_device_get(int index, struct embedded_device **device);
 void embedded_device_put(struct embedded_device *device);
-spyre_status embedded_env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t max,
-			      uint64_t *value);
 bool embedded_charge(struct embedded_device *device, uint64_t bytes);
 void embedded_uncharge(struct embedded_device *device, uint64_t bytes);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Embedded cards: what the environment asks for, and the devices in use. */
 #define _GNU_SOURCE
-#include <errno.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +9,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/embedded.h"
+#include "libspyre/runtime/environment.h"
 
 #define MIB (1ull << 20)
 #define DEFAULT_LPDDR_MIB 16384
@@ -40,26 +39,6 @@ static void in_child(void)
 static void watch_forks(void)
 {
 	pthread_atfork(before_fork, in_parent, in_child);
-}
-
-spyre_status embedded_env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t max,
-			      uint64_t *value)
-{
-	const char *text = getenv(name);
-	unsigned long long number;
-	char *end;
-
-	*value = fallback;
-	if (!text || !*text)
-		return SPYRE_SUCCESS;
-	errno = 0;
-	number = strtoull(text, &end, 10);
-	if (errno || end == text || *end || text[0] == '-' || number < min || number > max)
-		return spyre_error(SPYRE_ERROR_CONFIGURATION,
-				   "%s=\"%s\": expected a number from %" PRIu64 " to %" PRIu64
-				   "; correct or unset it", name, text, min, max);
-	*value = number;
-	return SPYRE_SUCCESS;
 }
 
 static bool cpu_runs(const char *unit)
@@ -118,19 +97,19 @@ static spyre_status config_read(struct embedded_config *config)
 	uint64_t cards, cores, threads, mib;
 	spyre_status status;
 
-	status = embedded_env_u64("SPYRE_EMBEDDED_CARDS", 1, 0, EMBEDDED_MAX_CARDS, &cards);
+	status = spyre_env_u64("SPYRE_EMBEDDED_CARDS", 1, 0, EMBEDDED_MAX_CARDS, &cards);
 	if (status)
 		return status;
-	status = embedded_env_u64("SPYRE_EMBEDDED_CORES", SPYRE_MAX_CORES, 1, SPYRE_MAX_CORES,
-				  &cores);
+	status = spyre_env_u64("SPYRE_EMBEDDED_CORES", SPYRE_MAX_CORES, 1, SPYRE_MAX_CORES,
+			       &cores);
 	if (status)
 		return status;
-	status = embedded_env_u64("SPYRE_EMBEDDED_THREADS", online_cpus(), 1,
-				  EMBEDDED_MAX_THREADS, &threads);
+	status = spyre_env_u64("SPYRE_EMBEDDED_THREADS", online_cpus(), 1,
+			       EMBEDDED_MAX_THREADS, &threads);
 	if (status)
 		return status;
-	status = embedded_env_u64("SPYRE_EMBEDDED_LPDDR_MIB", DEFAULT_LPDDR_MIB, 1, MAX_LPDDR_MIB,
-				  &mib);
+	status = spyre_env_u64("SPYRE_EMBEDDED_LPDDR_MIB", DEFAULT_LPDDR_MIB, 1, MAX_LPDDR_MIB,
+			       &mib);
 	if (status)
 		return status;
 	config->cards = cards;
@@ -145,7 +124,7 @@ spyre_status embedded_count(int *count)
 	uint64_t cards;
 	spyre_status status;
 
-	status = embedded_env_u64("SPYRE_EMBEDDED_CARDS", 1, 0, EMBEDDED_MAX_CARDS, &cards);
+	status = spyre_env_u64("SPYRE_EMBEDDED_CARDS", 1, 0, EMBEDDED_MAX_CARDS, &cards);
 	if (!status)
 		*count = cards;
 	return status;

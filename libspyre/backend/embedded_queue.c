@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "libspyre/backend/embedded.h"
+#include "libspyre/runtime/environment.h"
 
 /* How long a waiter spins at most; sleeping costs about as much. */
 #define WAIT_SPIN_NS 4000
@@ -59,10 +60,10 @@ spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 				   struct spyre_queue **out)
 {
 	struct embedded_queue *queue;
-	uint64_t timeout_ms;
+	uint32_t timeout_ms;
 	spyre_status status;
 
-	status = embedded_env_u64("SPYRE_TIMEOUT_MS", 10000, 0, UINT32_MAX, &timeout_ms);
+	status = spyre_env_timeout_ms(&timeout_ms);
 	if (status)
 		return status;
 	queue = calloc(1, sizeof(*queue));
@@ -78,7 +79,7 @@ spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 	queue->base.card = card;
 	queue->device = ((struct embedded_card *)card)->device;
 	queue->class = priority < 0 ? 0 : 1;
-	queue->timeout_ns = timeout_ms * 1000000;
+	queue->timeout_ns = timeout_ms * 1000000ull;
 	TAILQ_INIT(&queue->jobs);
 	TAILQ_INIT(&queue->dependents);
 	*out = &queue->base;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The log: SPYRE_LOG=error|warn|info|debug|trace, to stderr or SPYRE_LOG_FILE. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -29,24 +30,37 @@ static pthread_once_t log_once = PTHREAD_ONCE_INIT;
 static int log_level;
 static int log_fd = STDERR_FILENO;
 
+static int level_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
+		if (!strcasecmp(name, level_names[i]))
+			return i;
+	return -1;
+}
+
 static void log_start(void)
 {
 	const char *level = secure_getenv("SPYRE_LOG");
 	const char *file = secure_getenv("SPYRE_LOG_FILE");
-	int fd;
+	int found, fd = -1;
 
 	if (!level || !*level)
 		return;
-	/* SPYRE_LOG is set, so the user wants to read something. */
-	log_level = SPYRE_LOG_WARN;
-	for (size_t i = 0; i < sizeof(level_names) / sizeof(level_names[0]); i++)
-		if (!strcasecmp(level, level_names[i]))
-			log_level = i;
-	if (!log_level || !file || !*file)
+	found = level_find(level);
+	/* Set to something, so the user wants to read something. */
+	log_level = found < 0 ? SPYRE_LOG_WARN : found;
+	if (!log_level)
 		return;
-	fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (file && *file)
+		fd = open(file, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 	if (fd >= 0)
 		log_fd = fd;
+	if (found < 0)
+		dprintf(log_fd, "spyre warn: SPYRE_LOG=\"%s\" is none of off, error, warn, info, "
+			"debug, trace; taking warn\n", level);
+	if (fd < 0 && file && *file)
+		dprintf(log_fd, "spyre warn: SPYRE_LOG_FILE=\"%s\": %s; logging to stderr\n", file,
+			strerror(errno));
 }
 
 bool spyre_log_enabled(enum spyre_log_level level)

@@ -255,6 +255,9 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	status = stream->context->ops->submit(stream->queue, &submission);
 	if (status)
 		return status;
+	spyre_log(SPYRE_LOG_TRACE, "stream %d: operation %" PRIu64 ": %s%s%s, %u commands", stream->id,
+		  seq, work->what, work->kernel ? " of " : "",
+		  work->kernel ? spyre_kernel_name(work->kernel) : "", work->num_commands);
 	if (stream->num_waits)
 		waits_drop(stream);
 	atomic_store_explicit(&stream->submitted, seq, memory_order_release);

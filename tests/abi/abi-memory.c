@@ -81,7 +81,7 @@ static void test_accounting(int fd)
 	    abi_bo(fd, MIB, DRM_SPYRE_BO_HOST, &host))
 		tap_bail("BO_CREATE");
 	now = abi_memory(fd);
-	tap_eq(now.used - start.used, 5 * PAGE, "accounting: a device BO counts, a host BO does not");
+	tap_eq(now.used - start.used, 5 * PAGE, "accounting: device BOs count, host BOs do not");
 	tap_eq(now.context_used - start.context_used, 5 * PAGE, "accounting: on the file's bill");
 	tap_eq(now.used + now.free, now.total, "accounting: free + used = total");
 	program = abi_prog_create(fd, &prog);

@@ -196,38 +196,40 @@ static uint32_t share(int from, uint32_t syncobj, int to)
 	return handle;
 }
 
-/* b's job waits for a's; b goes away first, then a with b's job behind it. */
+/*
+ * b's jobs wait for a's. One of b's queues goes away before a does: that takes no
+ * waiting, though its fence keeps its place behind a's.
+ */
 static void test_waiting_for_another_file(void)
 {
 	struct ctx a = ctx_long(), b = ctx_init(1);
-	struct abi_queue qa = abi_queue(a.fd, 60000), qb = abi_queue(b.fd, 0);
+	struct abi_queue qa = abi_queue(a.fd, 60000), gone = abi_queue(b.fd, 0);
+	struct abi_queue stays = abi_queue(b.fd, 0);
 	struct drm_spyre_cb cb = work(&a), stamp = abi_cb_timestamp();
-	struct drm_spyre_sync wait = { .point = 1 };
-	uint64_t start, one = 1;
-	int ret;
+	struct drm_spyre_sync wait = { .point = 1 }, none = { 0 };
+	uint64_t start, point = 0;
 
 	tap_ret(abi_submit(&qa, &cb, 1, NULL), 0, "across files: a works for long");
 	wait.handle = share(a.fd, qa.syncobj, b.fd);
-	memset(abi_results(&qb), 0, 64);
-	tap_ret(abi_submit_sync(&qb, &stamp, 1, wait, (struct drm_spyre_sync){ 0 }), 0,
-		"across files: b waits for it");
+	memset(abi_results(&gone), 0, 64);
+	memset(abi_results(&stays), 0, 64);
+	tap_ret(abi_submit_sync(&gone, &stamp, 1, wait, none), 0, "across files: b waits for it");
+	tap_ret(abi_submit_sync(&stays, &stamp, 1, wait, none), 0, "across files: in two queues");
 	start = abi_now_ns();
-	tap_ret(abi_queue_destroy(b.fd, qb.id), 0, "across files: b's queue is destroyed");
+	tap_ret(abi_queue_destroy(b.fd, gone.id), 0, "across files: one of them is destroyed");
 	tap_ok(abi_now_ns() - start < 10000000000ull, "across files: in %llu ms, not when a ends",
 	       (unsigned long long)(abi_now_ns() - start) / 1000000);
-	ret = abi_wait(&qb, 20000);
-	tap_ret(ret, 0, "across files: the fence of b's job signals");
-	tap_ret(abi_results(&qb)->status, -ECANCELED, "across files: b's job was cancelled");
-	abi_queue_create(b.fd, 0, 0, &qb.id);
-	tap_ret(abi_submit_sync(&qb, &stamp, 1, wait, (struct drm_spyre_sync){ 0 }), 0,
-		"across files: b waits for a again");
+	tap_ret(abi_wait(&stays, 50), -ETIME, "across files: the other one still waits");
 	munmap(qa.results.map, qa.results.size);
 	ctx_free(&a);
-	tap_ret(abi_wait(&qb, 20000), 0, "across files: a is closed, so b's wait is over");
-	tap_ret(abi_results(&qb)->status, 0, "across files: and b's job ran");
-	drmSyncobjQuery(b.fd, &wait.handle, &one, 1);
-	tap_eq(one, 1, "across files: a's point is reached");
-	munmap(qb.results.map, qb.results.size);
+	tap_ret(abi_wait(&gone, 20000), 0, "across files: a closed: the dead job's fence signals");
+	tap_ret(abi_results(&gone)->status, -ECANCELED, "across files: it was cancelled");
+	tap_ret(abi_wait(&stays, 20000), 0, "across files: the other job's fence signals");
+	tap_ret(abi_results(&stays)->status, 0, "across files: it ran");
+	drmSyncobjQuery(b.fd, &wait.handle, &point, 1);
+	tap_eq(point, 1, "across files: a's point is reached");
+	munmap(gone.results.map, gone.results.size);
+	munmap(stays.results.map, stays.results.size);
 	ctx_free(&b);
 }
 

@@ -90,7 +90,8 @@ static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
 	tap_ret(abi_prog_destroy(fd, program), -ENODEV, "unplugged: PROGRAM_DESTROY");
 	tap_ret(abi_wait(q, 0), -ENODEV, "unplugged: SYNCOBJ_TIMELINE_WAIT");
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_GEM_CLOSE, &gem), -ENODEV, "unplugged: GEM_CLOSE");
-	tap_ok(drmPrimeHandleToFD(fd, 1, DRM_CLOEXEC, &file) && errno == ENODEV, "unplugged: PRIME");
+	tap_ok(drmPrimeHandleToFD(fd, 1, DRM_CLOEXEC, &file) && errno == ENODEV,
+	       "unplugged: PRIME");
 }
 
 static void test_unplug(const char *device)

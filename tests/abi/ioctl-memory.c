@@ -224,7 +224,7 @@ static void test_vm_bind_map(int fd, struct drm_spyre_vm_bind_op good, uint32_t 
 	refuse_op(fd, "va + range wraps", MAP_WITH(op_.va = 0 - size), -EINVAL);
 	refuse_op(fd, "over a segment's end", MAP_WITH(op_.va = segment - PAGE), -EINVAL);
 	refuse_op(fd, "behind the last segment", MAP_WITH(op_.va = 8 * segment), -EINVAL);
-	refuse_op(fd, "over the last segment's end", MAP_WITH(op_.va = 8 * segment - PAGE), -EINVAL);
+	refuse_op(fd, "over the last one's end", MAP_WITH(op_.va = 8 * segment - PAGE), -EINVAL);
 	refuse_op(fd, "va 2^63", MAP_WITH(op_.va = 1ull << 63), -EINVAL);
 }
 
@@ -237,7 +237,8 @@ static void test_vm_bind_unmap(int fd)
 
 	refuse_op(fd, "UNMAP with a handle", MAP_WITH(op_.handle = 1), -EINVAL);
 	refuse_op(fd, "UNMAP with an offset", MAP_WITH(op_.bo_offset = PAGE), -EINVAL);
-	refuse_op(fd, "UNMAP with a flag", MAP_WITH(op_.flags = DRM_SPYRE_VM_MAP_READONLY), -EINVAL);
+	refuse_op(fd, "UNMAP with a flag", MAP_WITH(op_.flags = DRM_SPYRE_VM_MAP_READONLY),
+		  -EINVAL);
 	refuse_op(fd, "UNMAP with pad", MAP_WITH(op_.pad = 1), -EINVAL);
 	refuse_op(fd, "UNMAP of range 0", MAP_WITH(op_.range = 0), -EINVAL);
 	refuse_op(fd, "UNMAP, va not of pages", MAP_WITH(op_.va += 1), -EINVAL);

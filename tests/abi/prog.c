@@ -139,7 +139,7 @@ uint32_t abi_prog_create(int fd, const struct abi_prog *p)
 
 	free(image);
 	if (ret)
-		tap_bail("PROGRAM_CREATE: %s; stop %u, step %u, core %u, instruction %u, view %u: %llu, limit %llu",
+		tap_bail("PROGRAM_CREATE: %s; stop %u at %u.%u.%u.%u: %llu, limit %llu",
 			 strerror(-ret), args.stop, args.stop_step, args.stop_core,
 			 args.stop_instr, args.stop_view, (unsigned long long)args.stop_value,
 			 (unsigned long long)args.stop_limit);

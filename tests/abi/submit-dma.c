@@ -95,8 +95,8 @@ static void matrix(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo,
 	cb = bo ? abi_cb_dma_bo(&up, dev->va, bo->handle, 0, span) :
 		  abi_cb_dma(&up, dev->va, host, span);
 	tap_ret(abi_run(q, &cb, 1), 0, "H2D (%u,%u) pitch %u from %s", rows, cols, pitch, kind);
-	tap_eq(wrong_on_device(dev->map, rows, cols), 0, "H2D (%u,%u): every element, zeros in the padding",
-	       rows, cols);
+	tap_eq(wrong_on_device(dev->map, rows, cols), 0,
+	       "H2D (%u,%u): every element, zeros in the padding", rows, cols);
 	tap_ok(((uint8_t *)dev->map)[(uint64_t)(cols + 63) / 64 * rows * STICK] == 0x77,
 	       "H2D (%u,%u): no byte behind the tensor", rows, cols);
 	down = up;
@@ -141,7 +141,8 @@ static void test_user_memory(struct abi_queue *q, struct abi_buf *dev)
 {
 	struct drm_spyre_dma up = abi_dma_raw(DRM_SPYRE_DMA_H2D, 4 * PAGE);
 	struct drm_spyre_dma down = abi_dma_raw(DRM_SPYRE_DMA_D2H, 4 * PAGE);
-	uint8_t *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
 	struct drm_spyre_cb cb = abi_cb_dma(&up, dev->va, p, 4 * PAGE);
 
 	memset(dev->map, 0x77, 4 * PAGE);

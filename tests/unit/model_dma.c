@@ -267,6 +267,26 @@ START_TEST(test_refusals)
 }
 END_TEST
 
+/* Products of counts that pass 64 bits and come out small. */
+START_TEST(test_wrapping_sizes)
+{
+	static const uint32_t counts[][4] = {
+		{ 0x80000000, 8, 0x40000000, 1 },
+		{ 1718039348, 5, 2147418113, 1 },
+		{ 0x80000000, 0x80000000, 4, 64 },
+	};
+	struct spyre_dma_desc desc = { .direction = SPYRE_DMA_H2D, .host_format = FP16,
+				       .device_format = DL16, .num_dims = 4 };
+	size_t i, d;
+
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		for (d = 0; d < 4; d++)
+			desc.dim[d].count = counts[i][d];
+		refused(&desc, SPYRE_STOP_DMA_RANGE);
+	}
+}
+END_TEST
+
 START_TEST(test_cancel)
 {
 	struct spyre_dma_desc desc = tiled(1024, 1024, FP16, DL16, false);
@@ -298,6 +318,7 @@ int main(void)
 	tcase_add_test(tc, test_random);
 	tcase_add_test(tc, test_replicate);
 	tcase_add_test(tc, test_refusals);
+	tcase_add_test(tc, test_wrapping_sizes);
 	tcase_add_test(tc, test_cancel);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
