@@ -12,7 +12,7 @@
 #include "spyre_device.h"
 
 /* More than any card holds; keeps size arithmetic far from overflow. */
-#define SPYRE_BO_MAX_BYTES (1ull << 37)
+#define SPYRE_BO_MAX_BYTES BIT_ULL(37)
 
 static void spyre_bo_free(struct drm_gem_object *obj)
 {

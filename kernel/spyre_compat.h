@@ -34,8 +34,12 @@ static inline int spyre_sched_init(struct drm_gpu_scheduler *sched,
 #endif
 
 #ifndef SPYRE_HAVE_SCHED_CLIENT_ID
-#define spyre_sched_job_init(job, entity, credits, owner, client) \
-	drm_sched_job_init(job, entity, credits, owner)
+static inline int spyre_sched_job_init(struct drm_sched_job *job,
+				       struct drm_sched_entity *entity, u32 credits,
+				       void *owner, u64 client)
+{
+	return drm_sched_job_init(job, entity, credits, owner);
+}
 #else
 #define spyre_sched_job_init drm_sched_job_init
 #endif

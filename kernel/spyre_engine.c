@@ -47,7 +47,7 @@ static struct spyre_engine *to_engine(struct spyre_host *host)
 
 /* Hands out an index, or closes the section for good. */
 static bool spyre_parallel_next(struct spyre_engine *engine, struct spyre_parallel *section,
-			       u32 *index)
+				u32 *index)
 {
 	lockdep_assert_held(&engine->lock);
 	if (section->next == section->count)

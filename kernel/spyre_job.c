@@ -105,6 +105,7 @@ static void spyre_job_report(struct spyre_job *job, u32 index, int status,
 	result->start_ns = start_ns;
 	result->end_ns = end_ns;
 	result->reserved = 0;
+	/* Pairs with the reader's acquire of @state: the rest is there. */
 	smp_store_release(&result->state, DRM_SPYRE_CB_DONE);
 }
 

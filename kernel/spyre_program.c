@@ -23,11 +23,12 @@ static void spyre_program_release(struct kref *ref)
 
 void spyre_program_put(struct spyre_program_object *program)
 {
+	if (IS_ERR_OR_NULL(program))
+		return;
 	kref_put(&program->ref, spyre_program_release);
 }
 
-DEFINE_FREE(spyre_program_put, struct spyre_program_object *,
-	    if (!IS_ERR_OR_NULL(_T)) spyre_program_put(_T))
+DEFINE_FREE(spyre_program_put, struct spyre_program_object *, spyre_program_put(_T))
 
 struct spyre_program_object *spyre_program_lookup(struct spyre_file *sfile, u32 handle)
 {

@@ -126,6 +126,8 @@ static void spyre_queue_release(struct kref *ref)
 
 void spyre_queue_put(struct spyre_queue *queue)
 {
+	if (!queue)
+		return;
 	kref_put(&queue->ref, spyre_queue_release);
 }
 

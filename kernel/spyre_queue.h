@@ -64,7 +64,7 @@ void spyre_queue_close(struct spyre_queue *queue);
 /* Kills the queue for its first failure; later ones change nothing. */
 void spyre_queue_kill(struct spyre_queue *queue, int error);
 
-DEFINE_FREE(spyre_queue_put, struct spyre_queue *, if (_T) spyre_queue_put(_T))
+DEFINE_FREE(spyre_queue_put, struct spyre_queue *, spyre_queue_put(_T))
 
 int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file);
 int spyre_ioctl_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file);
