@@ -3,7 +3,7 @@
 EXTRA_DIST += docs/architecture.md docs/testing.md docs/isa.md docs/numerics.md \
 	docs/unsupported.md .ci/run scripts/bench scripts/demo scripts/demo-run scripts/deps \
 	scripts/lib-lint.sh scripts/lib-tap.sh scripts/lib.sh scripts/mkman scripts/test scripts/vm \
-	LICENSES/GPL-2.0-only.txt LICENSES/MIT.txt
+	tests/vm/run-all.sh LICENSES/GPL-2.0-only.txt LICENSES/MIT.txt
 
 man3dir = $(mandir)/man3
 man3_stamp = docs/man3/stamp

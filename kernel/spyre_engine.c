@@ -191,6 +191,7 @@ static struct spyre_queue *spyre_engine_take(struct spyre_engine *engine)
 /* Runs the oldest job of @queue; drops and retakes the lock. */
 static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *queue,
 			       struct spyre_engine_worker *worker)
+	__must_hold(&engine->lock)
 {
 	struct spyre_job *job = list_first_entry(&queue->jobs, struct spyre_job, node);
 	const bool has_lx = job->has_lx;

@@ -7,3 +7,4 @@ include tests/unit/telemetry.mk
 include tests/unit/sdsc.mk
 include tests/unit/model.mk
 include tests/unit/runtime.mk
+include tests/unit/property.mk

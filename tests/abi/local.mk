@@ -12,7 +12,7 @@ tests_abi_libabi_la_SOURCES = \
 check_PROGRAMS += \
 	tests/abi/abi-ioctl tests/abi/abi-core tests/abi/abi-memory tests/abi/abi-submit \
 	tests/abi/abi-timeout tests/abi/abi-sched tests/abi/abi-lifetime tests/abi/abi-race \
-	tests/abi/abi-unplug tests/abi/abi-bench
+	tests/abi/abi-unplug tests/abi/abi-stress tests/abi/abi-bench
 
 tests_abi_abi_ioctl_SOURCES = tests/abi/abi-ioctl.c \
 	tests/abi/ioctl.h tests/abi/ioctl-memory.c tests/abi/ioctl-queue.c \
@@ -56,6 +56,10 @@ tests_abi_abi_sched_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 tests_abi_abi_race_SOURCES = tests/abi/abi-race.c
 tests_abi_abi_race_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_race_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread
+
+tests_abi_abi_stress_SOURCES = tests/abi/abi-stress.c
+tests_abi_abi_stress_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_stress_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh

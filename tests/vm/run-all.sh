@@ -92,6 +92,7 @@ verdict $? "the module stays while a node is open"
 exec 7<&-
 
 run root abi-unplug "$build/tests/abi/abi-unplug"
+run root abi-stress "$build/tests/abi/abi-stress"
 
 rmmod spyre_vdev
 verdict $? "the module unloads"

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+# Random tests of the public interface.
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/copy_property
+tests_unit_copy_property_SOURCES = tests/unit/copy_property.c tests/unit/runtime_check.h
+tests_unit_copy_property_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_copy_property_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+TESTS += tests/unit/copy_property
+endif
