@@ -12,6 +12,7 @@
 #define TASK_STEPS 32u
 #define MAX_ITEMS 1024u
 #define STREAM_BYTES (4u << 20)
+#define STEP_COST 256u		/* of finding rows, in units of unit->budget */
 #define INLINE_BYTES 65536u	/* below, threads are not worth waking */
 
 struct dma_bound {
@@ -260,6 +261,9 @@ static bool run_rows(struct dma_thread *t, const struct dma_task *task, u64 host
 	u64 row_bytes = (u64)dma->count[dma->lane] * dma->device_bytes;
 	u32 row, n, lanes;
 
+	/* Also for rows that are all padding: someone must see whether to stop. */
+	if (!spyre_section_enter(&t->section, STEP_COST))
+		return false;
 	for (row = 0; row < task->rows; row += n) {
 		u8 *dev = dma->device + device + row * device_row;
 
@@ -271,7 +275,11 @@ static bool run_rows(struct dma_thread *t, const struct dma_task *task, u64 host
 			  !to_host(t, dma->host_mem + host + row * host_row, dev, n, lanes))
 			return false;
 	}
-	for (; h2d && row < task->rows; row++)
+	if (!h2d || row == task->rows)
+		return true;
+	if (!spyre_section_enter(&t->section, (task->rows - row) * row_bytes))
+		return false;
+	for (; row < task->rows; row++)
 		memset(dma->device + device + row * device_row, 0, row_bytes);
 	return true;
 }

@@ -147,6 +147,33 @@ static void test_cheap(void)
 	close(v.fd);
 }
 
+/* So is a transfer of which no element is within the bounds. */
+static void test_padding(void)
+{
+	struct drm_spyre_dma dma = {
+		.direction = DRM_SPYRE_DMA_D2H,
+		.host_format = DRM_SPYRE_FORMAT_SENINT8,
+		.device_format = DRM_SPYRE_FORMAT_SENINT8,
+		.num_dims = 3,
+		.num_bounds = 1,	/* limit 0 */
+		.dim = { { .count = 512 * MIB, .host_stride = 2 }, { .count = 1 }, { .count = 1 } },
+	};
+	struct victim v = { .fd = abi_open() };
+	struct drm_spyre_cb cb;
+	uint64_t start;
+
+	v.queue = abi_queue(v.fd, 100);
+	v.mem = abi_buf(v.fd, 512 * MIB, DRM_SPYRE_BO_DEVICE, VA);
+	cb = abi_cb_dma_bo(&dma, VA, v.queue.results.handle, 0, PAGE);
+	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "padding: the transfer is taken");
+	start = abi_now_ns();
+	tap_ret(abi_wait(&v.queue, 60000), 0, "padding: its fence signals");
+	tap_ok(abi_now_ns() - start < 5000000000ull, "padding: soon");
+	abi_queue_free(&v.queue);
+	abi_buf_free(v.fd, &v.mem);
+	close(v.fd);
+}
+
 /* Who waits for the scratchpads of another file's job is not late. */
 static void test_lx(void)
 {
@@ -221,6 +248,7 @@ int main(void)
 	test_queue_dies(&v);
 	worker_check(&apart, want, false, "after the second, other file");
 	test_cheap();
+	test_padding();
 	test_lx();
 	worker_check(&apart, want, false, "after the third, other file");
 	worker_free(&same);
