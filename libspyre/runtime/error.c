@@ -24,6 +24,10 @@ spyre_status spyre_error(spyre_status status, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	/* Names from files are part of it: nothing that steers a terminal. */
+	for (char *c = text; *c; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 	memcpy(error_text, text, sizeof(text));
 	spyre_log(SPYRE_LOG_ERROR, "%s: %s", spyre_status_name(status), error_text);
 	return status;

@@ -48,8 +48,8 @@ spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, ui
 			break;
 	if (i == SPYRE_MAX_OPERANDS)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "more than %u arguments (docs/unsupported.md)",
-				   SPYRE_MAX_OPERANDS);
+				   "%s: more than %u arguments in all (docs/unsupported.md)",
+				   e->file, SPYRE_MAX_OPERANDS);
 	if (i == e->num_operands)
 		e->kind[e->num_operands++] = (struct spyre_bundle_operand){ kind, arg };
 	*index = (uint16_t)i;
@@ -148,13 +148,14 @@ static spyre_status account(struct encoder *e, const struct spyre_instr *in, uin
 
 	if (!view_end(e, in, index, view, &end) || end > SPYRE_MAX_EXTENT)
 		return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
-				   "an operand is reached from offset %" PRIu64 " to beyond a segment of %llu bytes",
+				   "%s: %s %u is reached from offset %" PRIu64 " to beyond a segment of %llu bytes",
+				   e->file, index ? "input" : "output", index ? index - 1 : 0,
 				   view->offset, SPYRE_MAX_EXTENT);
 	if (view->operand >= SPYRE_MAX_OPERANDS) {
 		if (end > SPYRE_LX_BYTES)
 			return spyre_error(SPYRE_ERROR_LX_OVERFLOW,
-					   "LX is used up to byte %" PRIu64 ", a core has %u", end,
-					   SPYRE_LX_BYTES);
+					   "%s: LX is used up to byte %" PRIu64 ", a core has %u",
+					   e->file, end, SPYRE_LX_BYTES);
 		if (end > e->lx_bytes)
 			e->lx_bytes = (uint32_t)(end + SPYRE_STICK_BYTES - 1) &
 				      ~(SPYRE_STICK_BYTES - 1);
@@ -180,8 +181,8 @@ spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *in,
 	}
 	if (e->instr_bytes + bytes > MAX_INSTR_BYTES)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "more than %u bytes of instructions (docs/unsupported.md)",
-				   MAX_INSTR_BYTES);
+				   "%s: more than %u bytes of instructions in all (docs/unsupported.md)",
+				   e->file, MAX_INSTR_BYTES);
 	status = grow(&e->instrs, &e->room_instrs, e->instr_bytes, bytes, 1);
 	if (status != SPYRE_SUCCESS)
 		return status;

@@ -9,6 +9,7 @@
 #include "libspyre/sdsc/bundle.h"
 
 struct encoder {
+	const char *file;		/* of the SDSC at hand, for errors */
 	uint32_t num_operands;
 	struct spyre_prog_operand operand[SPYRE_MAX_OPERANDS];
 	struct spyre_bundle_operand kind[SPYRE_MAX_OPERANDS];

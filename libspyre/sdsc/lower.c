@@ -260,6 +260,7 @@ spyre_status lower_sdsc(struct lower *l)
 	spyre_status status;
 	size_t i;
 
+	l->encoder->file = s->file;
 	for (i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
 		if (!strcmp(operations[i].name, s->op))
 			break;

@@ -30,6 +30,11 @@ check_PROGRAMS += tests/unit/sdsc_fuzz
 tests_unit_sdsc_fuzz_CFLAGS = $(sdsc_test_cflags)
 tests_unit_sdsc_fuzz_LDADD = $(sdsc_test_libs)
 TESTS += tests/unit/sdsc_fuzz
+
+check_PROGRAMS += tests/unit/sdsc_limits
+tests_unit_sdsc_limits_CFLAGS = $(sdsc_test_cflags)
+tests_unit_sdsc_limits_LDADD = $(sdsc_test_libs)
+TESTS += tests/unit/sdsc_limits
 endif
 EXTRA_DIST += tests/conformance/run.py tests/conformance/ORIGIN.md
 EXTRA_DIST += tests/conformance/bundles
