@@ -14,9 +14,9 @@
 /* All lanes, rounding as MXCSR says. */
 #define VF_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4)
 #define VI_MIN(a, b)						\
-	((vi)__builtin_ia32_pminsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (unsigned short)-1))
+	((vi)__builtin_ia32_pminsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (u16)-1))
 #define VI_MAX(a, b)						\
-	((vi)__builtin_ia32_pmaxsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (unsigned short)-1))
+	((vi)__builtin_ia32_pmaxsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (u16)-1))
 #define VU_WIDEN(x)						\
 	((vu)__builtin_ia32_pmovzxwd512_mask((v16hi)(x), (v16si){ 0 }, (unsigned short)-1))
 #define VH_NARROW(x)						\

@@ -62,7 +62,8 @@ static struct spyre_dma_desc rows(enum spyre_dma_dir direction, uint32_t count)
 		.host_format = SPYRE_FMT_SENINT8,
 		.device_format = SPYRE_FMT_SENINT8,
 		.num_dims = 2,
-		.dim = { { .count = count, .host_stride = 128 }, { .count = 128, .host_stride = 1 } },
+		.dim = { { .count = count, .host_stride = 128 },
+			 { .count = 128, .host_stride = 1 } },
 	};
 }
 

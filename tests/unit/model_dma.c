@@ -111,7 +111,8 @@ START_TEST(test_shapes)
 		{ SPYRE_FMT_SENINT8, SPYRE_FMT_SENINT8 },
 	};
 	static const uint32_t sizes[][2] = {
-		{ 1, 1 }, { 1, 64 }, { 63, 65 }, { 128, 256 }, { 200, 150 }, { 2, 4100 }, { 300, 31 },
+		{ 1, 1 }, { 1, 64 }, { 63, 65 }, { 128, 256 }, { 200, 150 }, { 2, 4100 },
+		{ 300, 31 },
 	};
 	uint32_t i, t;
 

@@ -217,7 +217,8 @@ START_TEST(test_reduce)
 	uint32_t n;
 
 	for (n = 0; n < 48; n++) {
-		uint32_t format = formats[n % 4], lanes = n % 3 ? 128 / spyre_fmt_bytes(format) : 45;
+		uint32_t format = formats[n % 4];
+		uint32_t lanes = n % 3 ? 128 / spyre_fmt_bytes(format) : 45;
 		uint32_t bytes = spyre_fmt_bytes(format);
 		struct spyre_view *out, *src;
 		struct spyre_instr *in;
@@ -476,7 +477,8 @@ END_TEST
 
 START_TEST(test_linear)
 {
-	static const uint8_t pattern[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
+	static const uint8_t pattern[16] = { 1, 2, 3, 4, 5, 6, 7, 8,
+					     9, 10, 11, 12, 13, 14, 15, 16 };
 	static const size_t sizes[] = { 0, 1, 15, 16, 4097, 1 << 20, (3 << 20) + 5 };
 	struct test_host host;
 	struct guarded g, from;
@@ -489,7 +491,8 @@ START_TEST(test_linear)
 		guarded_alloc(&g, sizes[n]);
 		guarded_alloc(&from, sizes[n]);
 		for (i = 1; i <= 16; i *= 2) {
-			ck_assert_int_eq(spyre_card_fill(&host.host, NULL, &host.self, g.p, sizes[n],
+			ck_assert_int_eq(spyre_card_fill(&host.host, NULL, &host.self, g.p,
+							 sizes[n],
 							 pattern, i), SPYRE_STOP_NONE);
 			for (k = 0; k < sizes[n]; k++)
 				expect(g.p[k] == pattern[k % i], "byte %zu of %u", k, i);

@@ -244,7 +244,8 @@ START_TEST(refused)
 						 { { 100, 70, END }, DENSE } };
 	static const struct shape huge[] = { { { 1 << 20, 4096, END }, DENSE },
 					     { { 1 << 20, 4096, END }, DENSE } };
-	static const struct shape empty[] = { { { 0, 64, END }, DENSE }, { { 0, 64, END }, DENSE } };
+	static const struct shape empty[] = { { { 0, 64, END }, DENSE },
+					      { { 0, 64, END }, DENSE } };
 	spyre_sdsc_operand operands[3];
 
 	ck_assert_int_eq(build("gelu", full, 2), SPYRE_ERROR_UNSUPPORTED);

@@ -376,7 +376,8 @@ void card_run_case(const char *directory, struct card_case *c, uint32_t cores)
 
 	ck_assert_msg(spyre_bundle_compile(directory, cores, &bundle) == SPYRE_SUCCESS, "%s",
 		      spyre_last_error());
-	ck_assert_msg(!spyre_program_verify(bundle.image, bundle.image_bytes, cores, &program, &err),
+	ck_assert_msg(!spyre_program_verify(bundle.image, bundle.image_bytes, cores, &program,
+					    &err),
 		      "%s: %s: step %u core %u instruction %u view %u: %llu against %llu", directory,
 		      spyre_stop_name(err.stop), err.step, err.core, err.instr, err.view,
 		      (unsigned long long)err.value, (unsigned long long)err.limit);

@@ -338,7 +338,8 @@ static void check_json(const char *text, size_t length, const char *list, int en
 			value = yyjson_obj_get(yyjson_arr_get(array, entry), json[i]);
 			ck_assert_msg(value != NULL, "no key %s", json[i]);
 			ck_assert_msg(yyjson_is_null(value) ||
-				      (is_text(json[i]) ? yyjson_is_str(value) : yyjson_is_num(value)),
+				      (is_text(json[i]) ? yyjson_is_str(value) :
+							  yyjson_is_num(value)),
 				      "type of %s", json[i]);
 		}
 	}
