@@ -137,8 +137,9 @@ static spyre_status query_card(struct spyre_drm_card *card)
 
 	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_DEV_QUERY, &args))
 		return spyre_drm_error(card, errno, "DRM_IOCTL_SPYRE_DEV_QUERY of the card");
-	if (info.stick_bytes != DRM_SPYRE_STICK_BYTES || info.program_version < SPYRE_PROG_VERSION ||
-	    !info.num_cores || info.num_cores > SPYRE_MAX_CORES)
+	if (info.stick_bytes != DRM_SPYRE_STICK_BYTES ||
+	    info.program_version < SPYRE_PROG_VERSION || !info.num_cores ||
+	    info.num_cores > SPYRE_MAX_CORES)
 		return spyre_error(SPYRE_ERROR_ABI_MISMATCH,
 				   "%s: the card has %u cores, sticks of %u bytes and runs programs of version %u; libspyre needs 1 to %u cores, sticks of %u bytes and makes version %u: load the module that was built with this library",
 				   p->node, info.num_cores, info.stick_bytes, info.program_version,

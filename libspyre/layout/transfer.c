@@ -182,7 +182,8 @@ static spyre_status assign_dims(struct plan *p, struct run *run, uint32_t num_ru
 		if (stride <= 0)
 			continue;
 		for (uint32_t r = 0; r < num_runs; r++)
-			if (stride % run[r].stride == 0 && (!owner || run[r].stride > owner->stride))
+			if (stride % run[r].stride == 0 &&
+			    (!owner || run[r].stride > owner->stride))
 				owner = &run[r];
 		if (!owner && num_runs)
 			return spyre_error(SPYRE_ERROR_LAYOUT,

@@ -74,8 +74,8 @@ static spyre_status create_program(struct spyre_kernel *kernel, const char *dire
 				   "step %u, core %u, instruction %u, view %u (value %" PRIu64
 				   ", limit %" PRIu64 "); this is a fault of the compiler, please report "
 				   "it with the bundle", directory, kernel->bundle.name,
-				   spyre_stop_name(why.stop), why.step, why.core, why.instr, why.view,
-				   why.value, why.limit);
+				   spyre_stop_name(why.stop), why.step, why.core, why.instr,
+				   why.view, why.value, why.limit);
 	if (status)
 		return spyre_error_prefix(status, "%s", directory);
 	kernel->image_bytes = kernel->bundle.image_bytes;

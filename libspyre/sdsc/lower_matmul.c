@@ -69,7 +69,8 @@ static spyre_status find_roles(struct lower *l, struct matmul *m)
 		if (m->tensor[i]->lanes != STICK || m->tensor[i]->format == SPYRE_FMT_SENINT16)
 			return lower_unsupported(l, "Tensor%u is %s, the PT works on SEN169_FP16, IEEE_FP16 and BFLOAT16",
 						 m->index[i],
-						 spyre_format_name((spyre_format)m->tensor[i]->format));
+					 spyre_format_name(
+						 (spyre_format)m->tensor[i]->format));
 	return SPYRE_SUCCESS;
 }
 

@@ -83,7 +83,8 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
 		if (!arithmetic(tensor[i]->format))
 			return lower_unsupported(l, "Tensor%u is %s, the SFU computes on SEN169_FP16, IEEE_FP32, IEEE_FP16 and BFLOAT16",
 						 index[i],
-						 spyre_format_name((spyre_format)tensor[i]->format));
+					 spyre_format_name(
+						 (spyre_format)tensor[i]->format));
 	status = lower_dims(l, &nest, tensor, views, lane_dim, s->el, 0, 0);
 	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++)
 		status = emit_core(l, &nest, tensor, index, c);
