@@ -12,6 +12,7 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
+#include "libspyre/runtime/environment.h"
 #include "libspyre/runtime/error.h"
 
 #define SAME_FIELD(field) \
@@ -26,6 +27,9 @@ SAME_FIELD(bytes_written);
 SAME_FIELD(macs);
 SAME_FIELD(start_ns);
 SAME_FIELD(end_ns);
+
+/* The longest that DRM_IOCTL_SPYRE_QUEUE_CREATE takes. */
+#define MAX_TIMEOUT_MS 60000u
 
 #define RESULT_BYTES (SPYRE_QUEUE_RESULTS * sizeof(struct spyre_command_result))
 
@@ -42,7 +46,13 @@ static spyre_status create_queue(struct spyre_drm_card *card, int priority,
 	struct drm_spyre_queue_create args = {
 		.priority = priority < 0 ? DRM_SPYRE_PRIORITY_HIGH : DRM_SPYRE_PRIORITY_LOW,
 	};
+	spyre_status status = spyre_env_timeout_ms(&args.timeout_ms);
 
+	if (status != SPYRE_SUCCESS)
+		return status;
+	/* The kernel knows no "none": its longest patience is the nearest. */
+	if (!args.timeout_ms || args.timeout_ms > MAX_TIMEOUT_MS)
+		args.timeout_ms = MAX_TIMEOUT_MS;
 	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args)) {
 		if (errno == ENOSPC)
 			return spyre_error(SPYRE_ERROR_SYSTEM,
