@@ -6,15 +6,18 @@
 #ifndef SPYRE_MODEL_SIMD_SFU_H
 #define SPYRE_MODEL_SIMD_SFU_H
 
-#include "vec.h"
+#include "math.h"
 
 static ALWAYS_INLINE vf one_where(vi mask)
 {
 	return (vf)((vu)mask & 0x3f800000);
 }
 
-static ALWAYS_INLINE vf sfu_apply(u32 func, vf a, vf b, vf c)
+/* x: the inputs, k: the immediates. */
+static ALWAYS_INLINE vf sfu_short(u32 func, const vf *x, const vf *k)
 {
+	vf a = x[0], b = x[1];
+
 	switch (func) {
 	case SPYRE_FUNC_RELU:
 		/* a > 0 fails for -0 and NaN; NaN goes on as it is. */
@@ -46,9 +49,53 @@ static ALWAYS_INLINE vf sfu_apply(u32 func, vf a, vf b, vf c)
 	case SPYRE_FUNC_LE:
 		return one_where(a <= b);
 	case SPYRE_FUNC_WHERE:
-		return vf_select(a != 0, b, c);
+		return vf_select(a != 0, b, x[2]);
+	case SPYRE_FUNC_REVSUB:
+		return b - a;
+	case SPYRE_FUNC_FLOOR:
+		return vf_floor(a);
+	case SPYRE_FUNC_CLIP:
+		return vf_clip(a, k[0], k[1]);
 	default:
 		return a;
+	}
+}
+
+/* Those that are too much code for one loop over all functions. */
+static ALWAYS_INLINE vf sfu_long(u32 func, const vf *x, const vf *k)
+{
+	vf a = x[0], b = x[1];
+
+	switch (func) {
+	case SPYRE_FUNC_EXP:
+		return vf_exp(a);
+	case SPYRE_FUNC_LOG:
+		return vf_log(a);
+	case SPYRE_FUNC_SQRT:
+		return VF_SQRT(a);
+	case SPYRE_FUNC_RSQRT:
+		return vf_rsqrt(a);
+	case SPYRE_FUNC_RECIPROCAL:
+		return 1.0f / a;
+	case SPYRE_FUNC_TANH:
+		return vf_tanh(a);
+	case SPYRE_FUNC_SIGMOID:
+		return vf_sigmoid(a);
+	case SPYRE_FUNC_SILU:
+		return vf_silu(a);
+	case SPYRE_FUNC_GELU:
+		return vf_gelu(a);
+	case SPYRE_FUNC_SOFTPLUS:
+		return vf_softplus(a, k[0], k[1]);
+	case SPYRE_FUNC_MISH:
+		return vf_mish(a);
+	case SPYRE_FUNC_REALDIV:
+		return a / b;
+	case SPYRE_FUNC_LAYERNORMSCALE:
+		b = VF_FUSED(-a, a, b);
+		return vf_rsqrt(vf_select((b > 0) | (b != b), b, (vf){ 0 }) + k[0]);
+	default:	/* LAYERNORMNORM */
+		return (a - b) * x[2] * x[3] + x[4];
 	}
 }
 
@@ -73,16 +120,17 @@ static ALWAYS_INLINE vf sfu_input(const struct spyre_span *v, u32 format, long i
 
 /* @func, @format and @inputs are constants in the fast instances; format 0: per view. */
 static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, u32 format,
-				     long inputs)
+				     long inputs, bool is_long)
 {
 	const struct spyre_span *v = &run->v[1];
 	u32 fo = format ? format : run->v[0].format;
+	const vf k[2] = { (vf)vu_splat(run->imm[0]), (vf)vu_splat(run->imm[1]) };
 	long lanes = run->lanes;
 	long point, lane, i;
 
 	for (point = 0; point < run->points; point++) {
 		u8 *out = run->v[0].p + point * run->v[0].stride;
-		struct sfu_input in[3] = { 0 };
+		struct sfu_input in[5] = { 0 };
 
 		for (i = 0; i < inputs; i++) {
 			in[i].p = v[i].p + point * v[i].stride;
@@ -92,11 +140,13 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 		}
 		for (lane = 0; lane < lanes; lane += VL) {
 			long n = lanes - lane < VL ? lanes - lane : VL;
-			vf a = sfu_input(v, format ? format : v[0].format, inputs, 0, in, lane, n);
-			vf b = sfu_input(v, format ? format : v[1].format, inputs, 1, in, lane, n);
-			vf c = sfu_input(v, format ? format : v[2].format, inputs, 2, in, lane, n);
-			vf r = sfu_apply(func, a, b, c);
+			vf x[5], r;
 
+#pragma GCC unroll 5
+			for (i = 0; i < 5; i++)
+				x[i] = sfu_input(v, format ? format : v[i].format, inputs, i, in,
+						 lane, n);
+			r = is_long ? sfu_long(func, x, k) : sfu_short(func, x, k);
 			if (n < VL)
 				vf_store_part(fo, out + lane * vf_bytes(fo), r, n);
 			else
@@ -105,21 +155,69 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 	}
 }
 
-static long sfu_inputs(u32 func)
+/* One instance per long function; only uniform DL16 and fp32 have loops of their own. */
+#define SFU_LONG(f, n)								\
+static NOINLINE void sfu_##f(const struct spyre_sfu_run *run, u32 format)	\
+{										\
+	if (format == SPYRE_FMT_SEN169_FP16)					\
+		sfu_points(run, SPYRE_FUNC_##f, SPYRE_FMT_SEN169_FP16, n, true); \
+	else if (format == SPYRE_FMT_IEEE_FP32)					\
+		sfu_points(run, SPYRE_FUNC_##f, SPYRE_FMT_IEEE_FP32, n, true);	\
+	else									\
+		sfu_points(run, SPYRE_FUNC_##f, 0, n, true);			\
+}
+
+SFU_LONG(EXP, 1)
+SFU_LONG(LOG, 1)
+SFU_LONG(SQRT, 1)
+SFU_LONG(RSQRT, 1)
+SFU_LONG(RECIPROCAL, 1)
+SFU_LONG(TANH, 1)
+SFU_LONG(SIGMOID, 1)
+SFU_LONG(SILU, 1)
+SFU_LONG(GELU, 1)
+SFU_LONG(SOFTPLUS, 1)
+SFU_LONG(MISH, 1)
+SFU_LONG(REALDIV, 2)
+SFU_LONG(LAYERNORMSCALE, 2)
+SFU_LONG(LAYERNORMNORM, 5)
+
+#define SFU_LONG_CASE(f)		\
+	case SPYRE_FUNC_##f:		\
+		sfu_##f(run, format);	\
+		return true
+
+/* @format: of all views, 0 if they differ.  False: no long function. */
+static bool sfu_run_long(const struct spyre_sfu_run *run, u32 format)
 {
-	if (func == SPYRE_FUNC_WHERE)
-		return 3;
-	return func >= SPYRE_FUNC_ADD ? 2 : 1;
+	switch (run->func) {
+	SFU_LONG_CASE(EXP);
+	SFU_LONG_CASE(LOG);
+	SFU_LONG_CASE(SQRT);
+	SFU_LONG_CASE(RSQRT);
+	SFU_LONG_CASE(RECIPROCAL);
+	SFU_LONG_CASE(TANH);
+	SFU_LONG_CASE(SIGMOID);
+	SFU_LONG_CASE(SILU);
+	SFU_LONG_CASE(GELU);
+	SFU_LONG_CASE(SOFTPLUS);
+	SFU_LONG_CASE(MISH);
+	SFU_LONG_CASE(REALDIV);
+	SFU_LONG_CASE(LAYERNORMSCALE);
+	SFU_LONG_CASE(LAYERNORMNORM);
+	default:
+		return false;
+	}
 }
 
 static NOINLINE void sfu_mixed(const struct spyre_sfu_run *run)
 {
-	sfu_points(run, run->func, 0, sfu_inputs(run->func));
+	sfu_points(run, run->func, 0, spyre_func_inputs(run->func), false);
 }
 
 #define SFU_INSTANCE(f, n)						\
 	case SPYRE_FUNC_##f:						\
-		sfu_points(run, SPYRE_FUNC_##f, format, n);		\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, false);	\
 		break
 
 static ALWAYS_INLINE void sfu_uniform(const struct spyre_sfu_run *run, u32 format)
@@ -149,17 +247,17 @@ static NOINLINE void sfu_fp32(const struct spyre_sfu_run *run)
 
 static void unit_sfu(const struct spyre_sfu_run *run)
 {
-	long inputs = sfu_inputs(run->func);
-	long i;
+	u32 format = run->v[0].format;
+	u32 i;
 
-	for (i = 1; i <= inputs; i++)
+	for (i = 1; i <= spyre_func_inputs(run->func); i++)
 		if (run->v[i].format != run->v[0].format)
-			break;
-	if (i <= inputs)
-		sfu_mixed(run);
-	else if (run->v[0].format == SPYRE_FMT_SEN169_FP16)
+			format = 0;
+	if (sfu_run_long(run, format))
+		return;
+	if (format == SPYRE_FMT_SEN169_FP16)
 		sfu_dl16(run);
-	else if (run->v[0].format == SPYRE_FMT_IEEE_FP32)
+	else if (format == SPYRE_FMT_IEEE_FP32)
 		sfu_fp32(run);
 	else
 		sfu_mixed(run);
@@ -174,6 +272,8 @@ static ALWAYS_INLINE vf reduce_apply(u32 func, vf acc, vf x)
 		return vf_min(acc, x);
 	case SPYRE_FUNC_ABSMAX:
 		return vf_max(acc, vf_abs(x));
+	case SPYRE_FUNC_EXX2:	/* of its second accumulators */
+		return acc + x * x;
 	default:
 		return acc + x;
 	}
@@ -189,14 +289,15 @@ static void unit_reduce_begin(u32 func, void *acc)
 		first = (vf)vu_splat(0xff800000);
 	else if (func == SPYRE_FUNC_AMIN)
 		first = (vf)vu_splat(0x7f800000);
-	for (i = 0; i < (long)SPYRE_ACC_LANES / VL; i++)
+	for (i = 0; i < (long)SPYRE_ACC_BYTES / 4 / VL; i++)
 		a[i] = first;
 }
 
-static ALWAYS_INLINE void reduce_points(const struct spyre_reduce_run *run, u32 func, u32 format)
+static ALWAYS_INLINE void reduce_points(const struct spyre_reduce_run *run, u32 func, u32 format,
+					void *into)
 {
 	long lanes = run->lanes;
-	vf *acc = run->acc;
+	vf *acc = into;
 	long point, lane;
 
 	for (point = 0; point < run->points; point++) {
@@ -220,13 +321,13 @@ static ALWAYS_INLINE void reduce_points(const struct spyre_reduce_run *run, u32 
 }
 
 /* 64 lanes of DL16, the common stick: accumulators stay in registers. */
-static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, u32 func)
+static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, u32 func, void *into)
 {
 	vf acc[64 / VL];
 	long point, i;
 
 	for (i = 0; i < 64 / VL; i++)
-		acc[i] = ((vf *)run->acc)[i];
+		acc[i] = ((vf *)into)[i];
 	for (point = 0; point < run->points; point++) {
 		const u8 *p = run->in.p + point * run->in.stride;
 
@@ -235,20 +336,37 @@ static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, u32 
 			acc[i] = reduce_apply(func, acc[i], dl16_decode(((const vh_mem *)p)[i]));
 	}
 	for (i = 0; i < 64 / VL; i++)
-		((vf *)run->acc)[i] = acc[i];
+		((vf *)into)[i] = acc[i];
+}
+
+/* The points are read twice; a run of them stays in the L2 cache. */
+static NOINLINE void reduce_exx2(const struct spyre_reduce_run *run)
+{
+	void *squares = (float *)run->acc + SPYRE_ACC_LANES;
+
+	if (run->in.format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 && !run->in.splat) {
+		reduce_sticks(run, SPYRE_FUNC_SUM, run->acc);
+		reduce_sticks(run, SPYRE_FUNC_EXX2, squares);
+	} else {
+		reduce_points(run, SPYRE_FUNC_SUM, run->in.format, run->acc);
+		reduce_points(run, SPYRE_FUNC_EXX2, run->in.format, squares);
+	}
 }
 
 static void unit_reduce(const struct spyre_reduce_run *run)
 {
 	bool sum = run->func == SPYRE_FUNC_SUM || run->func == SPYRE_FUNC_MEAN;
 
-	if (run->in.format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 && !run->in.splat) {
+	if (run->func == SPYRE_FUNC_EXX2) {
+		reduce_exx2(run);
+	} else if (run->in.format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 &&
+		   !run->in.splat) {
 		if (sum)
-			reduce_sticks(run, SPYRE_FUNC_SUM);
+			reduce_sticks(run, SPYRE_FUNC_SUM, run->acc);
 		else
-			reduce_sticks(run, run->func);
+			reduce_sticks(run, run->func, run->acc);
 	} else {
-		reduce_points(run, run->func, run->in.format);
+		reduce_points(run, run->func, run->in.format, run->acc);
 	}
 }
 
@@ -269,21 +387,38 @@ static void reduce_tree(u32 func, float *acc)
 	}
 }
 
+/* Both sums to the first two lanes, +0.0 to the others. */
+static void exx2_end(float *acc)
+{
+	float *squares = acc + SPYRE_ACC_LANES;
+	float both[2];
+
+	reduce_tree(SPYRE_FUNC_SUM, acc);
+	reduce_tree(SPYRE_FUNC_SUM, squares);
+	both[0] = acc[0];
+	both[1] = squares[0];
+	__builtin_memset(acc, 0, 4 * SPYRE_ACC_LANES);
+	__builtin_memcpy(acc, both, sizeof(both));
+}
+
 static void unit_reduce_end(const struct spyre_reduce_end *end)
 {
 	vf factor = (vf)vu_splat(end->imm);
+	bool splat = end->across && end->func != SPYRE_FUNC_EXX2;
 	vf *acc = end->acc;
 	long lane, n;
 
-	if (end->across) {
+	if (end->func == SPYRE_FUNC_EXX2) {
+		exx2_end(end->acc);
+	} else if (end->across) {
 		reduce_tree(end->func, end->acc);
 		acc[0] = vf_splat(acc[0][0]);
 	}
 	for (lane = 0; lane < end->lanes; lane += VL) {
-		vf x = acc[end->across ? 0 : lane / VL];
+		vf x = acc[splat ? 0 : lane / VL];
 		u8 *p = end->out + lane * vf_bytes(end->format);
 
-		if (end->func == SPYRE_FUNC_MEAN)
+		if (end->func == SPYRE_FUNC_MEAN || end->func == SPYRE_FUNC_EXX2)
 			x *= factor;
 		n = end->lanes - lane;
 		if (n < VL)
