@@ -52,50 +52,19 @@ static ALWAYS_INLINE vf sfu_short(u32 func, const vf *x, const vf *k)
 		return vf_select(a != 0, b, x[2]);
 	case SPYRE_FUNC_REVSUB:
 		return b - a;
+	case SPYRE_FUNC_REALDIV:
+		return a / b;
+	case SPYRE_FUNC_LAYERNORMSCALE:
+		b = VF_FUSED(-a, a, b);
+		return vf_rsqrt(vf_select((b > 0) | (b != b), b, (vf){ 0 }) + k[0]);
+	case SPYRE_FUNC_LAYERNORMNORM:
+		return (a - b) * x[2] * x[3] + x[4];
 	case SPYRE_FUNC_FLOOR:
 		return vf_floor(a);
 	case SPYRE_FUNC_CLIP:
 		return vf_clip(a, k[0], k[1]);
 	default:
 		return a;
-	}
-}
-
-/* Those that are too much code for one loop over all functions. */
-static ALWAYS_INLINE vf sfu_long(u32 func, const vf *x, const vf *k)
-{
-	vf a = x[0], b = x[1];
-
-	switch (func) {
-	case SPYRE_FUNC_EXP:
-		return vf_exp(a);
-	case SPYRE_FUNC_LOG:
-		return vf_log(a);
-	case SPYRE_FUNC_SQRT:
-		return VF_SQRT(a);
-	case SPYRE_FUNC_RSQRT:
-		return vf_rsqrt(a);
-	case SPYRE_FUNC_RECIPROCAL:
-		return 1.0f / a;
-	case SPYRE_FUNC_TANH:
-		return vf_tanh(a);
-	case SPYRE_FUNC_SIGMOID:
-		return vf_sigmoid(a);
-	case SPYRE_FUNC_SILU:
-		return vf_silu(a);
-	case SPYRE_FUNC_GELU:
-		return vf_gelu(a);
-	case SPYRE_FUNC_SOFTPLUS:
-		return vf_softplus(a, k[0], k[1]);
-	case SPYRE_FUNC_MISH:
-		return vf_mish(a);
-	case SPYRE_FUNC_REALDIV:
-		return a / b;
-	case SPYRE_FUNC_LAYERNORMSCALE:
-		b = VF_FUSED(-a, a, b);
-		return vf_rsqrt(vf_select((b > 0) | (b != b), b, (vf){ 0 }) + k[0]);
-	default:	/* LAYERNORMNORM */
-		return (a - b) * x[2] * x[3] + x[4];
 	}
 }
 
@@ -120,7 +89,7 @@ static ALWAYS_INLINE vf sfu_input(const struct spyre_span *v, u32 format, long i
 
 /* @func, @format and @inputs are constants in the fast instances; format 0: per view. */
 static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, u32 format,
-				     long inputs, bool is_long)
+				     long inputs)
 {
 	const struct spyre_span *v = &run->v[1];
 	u32 fo = format ? format : run->v[0].format;
@@ -146,7 +115,7 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 			for (i = 0; i < 5; i++)
 				x[i] = sfu_input(v, format ? format : v[i].format, inputs, i, in,
 						 lane, n);
-			r = is_long ? sfu_long(func, x, k) : sfu_short(func, x, k);
+			r = sfu_short(func, x, k);
 			if (n < VL)
 				vf_store_part(fo, out + lane * vf_bytes(fo), r, n);
 			else
@@ -155,69 +124,14 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 	}
 }
 
-/* One instance per long function; only uniform DL16 and fp32 have loops of their own. */
-#define SFU_LONG(f, n)								\
-static NOINLINE void sfu_##f(const struct spyre_sfu_run *run, u32 format)	\
-{										\
-	if (format == SPYRE_FMT_SEN169_FP16)					\
-		sfu_points(run, SPYRE_FUNC_##f, SPYRE_FMT_SEN169_FP16, n, true); \
-	else if (format == SPYRE_FMT_IEEE_FP32)					\
-		sfu_points(run, SPYRE_FUNC_##f, SPYRE_FMT_IEEE_FP32, n, true);	\
-	else									\
-		sfu_points(run, SPYRE_FUNC_##f, 0, n, true);			\
-}
-
-SFU_LONG(EXP, 1)
-SFU_LONG(LOG, 1)
-SFU_LONG(SQRT, 1)
-SFU_LONG(RSQRT, 1)
-SFU_LONG(RECIPROCAL, 1)
-SFU_LONG(TANH, 1)
-SFU_LONG(SIGMOID, 1)
-SFU_LONG(SILU, 1)
-SFU_LONG(GELU, 1)
-SFU_LONG(SOFTPLUS, 1)
-SFU_LONG(MISH, 1)
-SFU_LONG(REALDIV, 2)
-SFU_LONG(LAYERNORMSCALE, 2)
-SFU_LONG(LAYERNORMNORM, 5)
-
-#define SFU_LONG_CASE(f)		\
-	case SPYRE_FUNC_##f:		\
-		sfu_##f(run, format);	\
-		return true
-
-/* @format: of all views, 0 if they differ.  False: no long function. */
-static bool sfu_run_long(const struct spyre_sfu_run *run, u32 format)
-{
-	switch (run->func) {
-	SFU_LONG_CASE(EXP);
-	SFU_LONG_CASE(LOG);
-	SFU_LONG_CASE(SQRT);
-	SFU_LONG_CASE(RSQRT);
-	SFU_LONG_CASE(RECIPROCAL);
-	SFU_LONG_CASE(TANH);
-	SFU_LONG_CASE(SIGMOID);
-	SFU_LONG_CASE(SILU);
-	SFU_LONG_CASE(GELU);
-	SFU_LONG_CASE(SOFTPLUS);
-	SFU_LONG_CASE(MISH);
-	SFU_LONG_CASE(REALDIV);
-	SFU_LONG_CASE(LAYERNORMSCALE);
-	SFU_LONG_CASE(LAYERNORMNORM);
-	default:
-		return false;
-	}
-}
-
 static NOINLINE void sfu_mixed(const struct spyre_sfu_run *run)
 {
-	sfu_points(run, run->func, 0, spyre_func_inputs(run->func), false);
+	sfu_points(run, run->func, 0, spyre_func_inputs(run->func));
 }
 
 #define SFU_INSTANCE(f, n)						\
 	case SPYRE_FUNC_##f:						\
-		sfu_points(run, SPYRE_FUNC_##f, format, n, false);	\
+		sfu_points(run, SPYRE_FUNC_##f, format, n);		\
 		break
 
 static ALWAYS_INLINE void sfu_uniform(const struct spyre_sfu_run *run, u32 format)
@@ -229,7 +143,9 @@ static ALWAYS_INLINE void sfu_uniform(const struct spyre_sfu_run *run, u32 forma
 	SFU_INSTANCE(MUL, 2);
 	SFU_INSTANCE(MAX, 2);
 	SFU_INSTANCE(MIN, 2);
+	SFU_INSTANCE(REALDIV, 2);
 	SFU_INSTANCE(WHERE, 3);
+	SFU_INSTANCE(LAYERNORMNORM, 5);
 	default:
 		sfu_mixed(run);
 	}
@@ -245,6 +161,110 @@ static NOINLINE void sfu_fp32(const struct spyre_sfu_run *run)
 	sfu_uniform(run, SPYRE_FMT_IEEE_FP32);
 }
 
+/*
+ * Functions that are much code have one loop each, over a tile of fp32; the
+ * formats are dealt with around it.
+ */
+#define TILE 64
+
+#define TILE_CASE(f, value)					\
+	case SPYRE_FUNC_##f:					\
+		for (i = 0; i < TILE / VL; i++) {		\
+			vf x = tile[i];				\
+								\
+			tile[i] = value;			\
+		}						\
+		break
+
+static NOINLINE void sfu_tile(u32 func, vf *tile, const u32 *imm)
+{
+	vf k0 = (vf)vu_splat(imm[0]), k1 = (vf)vu_splat(imm[1]);
+	long i;
+
+	switch (func) {
+	TILE_CASE(EXP, vf_exp(x));
+	TILE_CASE(LOG, vf_log(x));
+	TILE_CASE(SQRT, VF_SQRT(x));
+	TILE_CASE(RSQRT, vf_rsqrt(x));
+	TILE_CASE(RECIPROCAL, 1.0f / x);
+	TILE_CASE(TANH, vf_tanh(x));
+	TILE_CASE(SIGMOID, vf_sigmoid(x));
+	TILE_CASE(SILU, vf_silu(x));
+	TILE_CASE(GELU, vf_gelu(x));
+	TILE_CASE(SOFTPLUS, vf_softplus(x, k0, k1));
+	TILE_CASE(MISH, vf_mish(x));
+	default:
+		break;
+	}
+}
+
+/* Lanes beyond @n become +0.0. */
+static ALWAYS_INLINE void tile_load(vf *tile, u32 format, const u8 *p, long n)
+{
+	long i;
+
+	for (i = 0; i < TILE / VL; i++, n -= VL, p += VL * vf_bytes(format))
+		tile[i] = n >= VL ? vf_load(format, p) :
+			  n > 0 ? vf_load_part(format, p, n) : (vf){ 0 };
+}
+
+static ALWAYS_INLINE void tile_store(const vf *tile, u32 format, u8 *p, long n)
+{
+	long i;
+
+	for (i = 0; n > 0; i++, n -= VL, p += VL * vf_bytes(format)) {
+		if (n >= VL)
+			vf_store(format, p, tile[i]);
+		else
+			vf_store_part(format, p, tile[i], n);
+	}
+}
+
+/* Whole tiles of DL16 are what counts. */
+static NOINLINE void tile_load_any(vf *tile, u32 format, const u8 *p, long n, bool splat)
+{
+	long i;
+
+	if (splat) {
+		tile[0] = vf_load_splat(format, p);
+		for (i = 1; i < TILE / VL; i++)
+			tile[i] = tile[0];
+	} else if (n >= TILE && format == SPYRE_FMT_SEN169_FP16) {
+		tile_load(tile, SPYRE_FMT_SEN169_FP16, p, TILE);
+	} else {
+		tile_load(tile, format, p, n);
+	}
+}
+
+static NOINLINE void tile_store_any(const vf *tile, u32 format, u8 *p, long n)
+{
+	if (n >= TILE && format == SPYRE_FMT_SEN169_FP16)
+		tile_store(tile, SPYRE_FMT_SEN169_FP16, p, TILE);
+	else
+		tile_store(tile, format, p, n < TILE ? n : TILE);
+}
+
+static void sfu_tiles(const struct spyre_sfu_run *run)
+{
+	const struct spyre_span *in = &run->v[1], *out = &run->v[0];
+	u32 in_bytes = in->splat ? 0 : vf_bytes(in->format);
+	long point, lane;
+	vf tile[TILE / VL];
+
+	for (point = 0; point < run->points; point++) {
+		const u8 *p = in->p + point * in->stride;
+		u8 *q = out->p + point * out->stride;
+
+		for (lane = 0; lane < run->lanes; lane += TILE) {
+			long n = run->lanes - lane;
+
+			tile_load_any(tile, in->format, p + lane * in_bytes, n, in->splat);
+			sfu_tile(run->func, tile, run->imm);
+			tile_store_any(tile, out->format, q + lane * vf_bytes(out->format), n);
+		}
+	}
+}
+
 static void unit_sfu(const struct spyre_sfu_run *run)
 {
 	u32 format = run->v[0].format;
@@ -253,9 +273,9 @@ static void unit_sfu(const struct spyre_sfu_run *run)
 	for (i = 1; i <= spyre_func_inputs(run->func); i++)
 		if (run->v[i].format != run->v[0].format)
 			format = 0;
-	if (sfu_run_long(run, format))
-		return;
-	if (format == SPYRE_FMT_SEN169_FP16)
+	if (spyre_func_inputs(run->func) == 1 && spyre_func_long(run->func))
+		sfu_tiles(run);
+	else if (format == SPYRE_FMT_SEN169_FP16)
 		sfu_dl16(run);
 	else if (format == SPYRE_FMT_IEEE_FP32)
 		sfu_fp32(run);
