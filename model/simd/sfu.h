@@ -87,9 +87,12 @@ static ALWAYS_INLINE vf sfu_input(const struct spyre_span *v, u32 format, long i
 	return n < VL ? vf_load_part(format, p, n) : vf_load(format, p);
 }
 
-/* @func, @format and @inputs are constants in the fast instances; format 0: per view. */
+/*
+ * @func, @format and @inputs are constants in the fast instances; format 0: per
+ * view.  @most is a constant not below @inputs.
+ */
 static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, u32 format,
-				     long inputs)
+				     long inputs, long most)
 {
 	const struct spyre_span *v = &run->v[1];
 	u32 fo = format ? format : run->v[0].format;
@@ -101,7 +104,10 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 		u8 *out = run->v[0].p + point * run->v[0].stride;
 		struct sfu_input in[5] = { 0 };
 
-		for (i = 0; i < inputs; i++) {
+#pragma GCC unroll 5
+		for (i = 0; i < most; i++) {
+			if (i >= inputs)
+				break;
 			in[i].p = v[i].p + point * v[i].stride;
 			if (v[i].splat)
 				in[i].splat = vf_load_splat(format ? format : v[i].format,
@@ -109,10 +115,10 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 		}
 		for (lane = 0; lane < lanes; lane += VL) {
 			long n = lanes - lane < VL ? lanes - lane : VL;
-			vf x[5], r;
+			vf x[5] = { 0 }, r;
 
 #pragma GCC unroll 5
-			for (i = 0; i < 5; i++)
+			for (i = 0; i < most; i++)
 				x[i] = sfu_input(v, format ? format : v[i].format, inputs, i, in,
 						 lane, n);
 			r = sfu_short(func, x, k);
@@ -126,12 +132,17 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 
 static NOINLINE void sfu_mixed(const struct spyre_sfu_run *run)
 {
-	sfu_points(run, run->func, 0, spyre_func_inputs(run->func));
+	sfu_points(run, run->func, 0, spyre_func_inputs(run->func), 3);
+}
+
+static NOINLINE void sfu_mixed_norm(const struct spyre_sfu_run *run)
+{
+	sfu_points(run, SPYRE_FUNC_LAYERNORMNORM, 0, 5, 5);
 }
 
 #define SFU_INSTANCE(f, n)						\
 	case SPYRE_FUNC_##f:						\
-		sfu_points(run, SPYRE_FUNC_##f, format, n);		\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, n);	\
 		break
 
 static ALWAYS_INLINE void sfu_uniform(const struct spyre_sfu_run *run, u32 format)
@@ -167,34 +178,59 @@ static NOINLINE void sfu_fp32(const struct spyre_sfu_run *run)
  */
 #define TILE 64
 
-#define TILE_CASE(f, value)					\
-	case SPYRE_FUNC_##f:					\
-		for (i = 0; i < TILE / VL; i++) {		\
-			vf x = tile[i];				\
-								\
-			tile[i] = value;			\
-		}						\
-		break
+/* Not one function with a switch: the stack of all together would be too large. */
+#define TILE_FUNCTION(name, value)					\
+static NOINLINE void tile_##name(vf *tile, const u32 *imm)		\
+{									\
+	vf k0 = (vf)vu_splat(imm[0]), k1 = (vf)vu_splat(imm[1]);	\
+	long i;								\
+									\
+	(void)k0;							\
+	(void)k1;							\
+	for (i = 0; i < TILE / VL; i++) {				\
+		vf x = tile[i];						\
+									\
+		tile[i] = value;					\
+	}								\
+}
 
-static NOINLINE void sfu_tile(u32 func, vf *tile, const u32 *imm)
+TILE_FUNCTION(exp, vf_exp(x))
+TILE_FUNCTION(log, vf_log(x))
+TILE_FUNCTION(sqrt, VF_SQRT(x))
+TILE_FUNCTION(rsqrt, vf_rsqrt(x))
+TILE_FUNCTION(reciprocal, 1.0f / x)
+TILE_FUNCTION(tanh, vf_tanh(x))
+TILE_FUNCTION(sigmoid, vf_sigmoid(x))
+TILE_FUNCTION(silu, vf_silu(x))
+TILE_FUNCTION(gelu, vf_gelu(x))
+TILE_FUNCTION(softplus, vf_softplus(x, k0, k1))
+TILE_FUNCTION(mish, vf_mish(x))
+
+static void sfu_tile(u32 func, vf *tile, const u32 *imm)
 {
-	vf k0 = (vf)vu_splat(imm[0]), k1 = (vf)vu_splat(imm[1]);
-	long i;
-
 	switch (func) {
-	TILE_CASE(EXP, vf_exp(x));
-	TILE_CASE(LOG, vf_log(x));
-	TILE_CASE(SQRT, VF_SQRT(x));
-	TILE_CASE(RSQRT, vf_rsqrt(x));
-	TILE_CASE(RECIPROCAL, 1.0f / x);
-	TILE_CASE(TANH, vf_tanh(x));
-	TILE_CASE(SIGMOID, vf_sigmoid(x));
-	TILE_CASE(SILU, vf_silu(x));
-	TILE_CASE(GELU, vf_gelu(x));
-	TILE_CASE(SOFTPLUS, vf_softplus(x, k0, k1));
-	TILE_CASE(MISH, vf_mish(x));
-	default:
-		break;
+	case SPYRE_FUNC_EXP:
+		return tile_exp(tile, imm);
+	case SPYRE_FUNC_LOG:
+		return tile_log(tile, imm);
+	case SPYRE_FUNC_SQRT:
+		return tile_sqrt(tile, imm);
+	case SPYRE_FUNC_RSQRT:
+		return tile_rsqrt(tile, imm);
+	case SPYRE_FUNC_RECIPROCAL:
+		return tile_reciprocal(tile, imm);
+	case SPYRE_FUNC_TANH:
+		return tile_tanh(tile, imm);
+	case SPYRE_FUNC_SIGMOID:
+		return tile_sigmoid(tile, imm);
+	case SPYRE_FUNC_SILU:
+		return tile_silu(tile, imm);
+	case SPYRE_FUNC_GELU:
+		return tile_gelu(tile, imm);
+	case SPYRE_FUNC_SOFTPLUS:
+		return tile_softplus(tile, imm);
+	default:	/* MISH */
+		return tile_mish(tile, imm);
 	}
 }
 
@@ -279,6 +315,8 @@ static void unit_sfu(const struct spyre_sfu_run *run)
 		sfu_dl16(run);
 	else if (format == SPYRE_FMT_IEEE_FP32)
 		sfu_fp32(run);
+	else if (run->func == SPYRE_FUNC_LAYERNORMNORM)
+		sfu_mixed_norm(run);
 	else
 		sfu_mixed(run);
 }
