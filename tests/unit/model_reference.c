@@ -197,11 +197,12 @@ static void do_reduce_point(struct at *at, float *acc, bool square)
 	for (lane = 0; lane < 128; lane++)
 		acc[lane] = first;
 	do {
-		for (lane = 0; lane < in->lanes; lane++, seen++)
+		for (lane = 0; lane < in->lanes; lane++, seen++) {
+			float x = input(at, 1, lane);
+
 			if (!in->valid || seen < in->valid)
-				acc[lane] = combine(in->func, acc[lane],
-						    square ? input(at, 1, lane) * input(at, 1, lane) :
-							     input(at, 1, lane));
+				acc[lane] = combine(in->func, acc[lane], square ? x * x : x);
+		}
 	} while (next(at, in->reduce_mask));
 	if (in->flags & SPYRE_INSTR_REDUCE_LANES) {
 		for (half = 64; half; half /= 2)
