@@ -88,13 +88,13 @@ void spyre_walk_add(struct spyre_walk *w, const struct spyre_instr *in, u32 d)
 	w->num_dims = n + 1;
 }
 
-u32 spyre_walk_take_inner(struct spyre_walk *w, u64 stride[4])
+u32 spyre_walk_take_inner(struct spyre_walk *w, u64 stride[SPYRE_MAX_VIEWS])
 {
-	memset(stride, 0, 4 * sizeof(*stride));
+	memset(stride, 0, SPYRE_MAX_VIEWS * sizeof(*stride));
 	if (!w->num_dims)
 		return 1;
 	w->num_dims--;
-	memcpy(stride, w->stride[w->num_dims], 4 * sizeof(*stride));
+	memcpy(stride, w->stride[w->num_dims], SPYRE_MAX_VIEWS * sizeof(*stride));
 	return w->count[w->num_dims];
 }
 

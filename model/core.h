@@ -48,15 +48,15 @@ struct spyre_walk {
 	u32 num_dims;
 	u32 count[SPYRE_MAX_DIMS];
 	u32 at[SPYRE_MAX_DIMS];
-	u64 stride[SPYRE_MAX_DIMS][4];
-	u8 *p[4];
+	u64 stride[SPYRE_MAX_DIMS][SPYRE_MAX_VIEWS];
+	u8 *p[SPYRE_MAX_VIEWS];
 };
 
 void spyre_walk_start(struct spyre_walk *w, const struct spyre_core *core,
 		      const struct spyre_instr *in);
 void spyre_walk_add(struct spyre_walk *w, const struct spyre_instr *in, u32 d);
 /* Takes the innermost dim out of the walk; count 1 if there is none. */
-u32 spyre_walk_take_inner(struct spyre_walk *w, u64 stride[4]);
+u32 spyre_walk_take_inner(struct spyre_walk *w, u64 stride[SPYRE_MAX_VIEWS]);
 /* Steps to the next point; false after the last (and back at the first). */
 bool spyre_walk_next(struct spyre_walk *w);
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 # The arithmetic units are built with their own flags, each in a library of
 # its own, so that no other code gets vector instructions.
-model_unit_cflags = $(AM_CFLAGS) -O3
+model_unit_cflags = $(AM_CFLAGS) -O3 -fno-math-errno
 model_unit_sources = \
-	model/simd/convert.h model/simd/pt.h model/simd/sfu.h model/simd/transpose.h \
+	model/simd/convert.h model/simd/math.h model/simd/pt.h model/simd/sfu.h model/simd/transpose.h \
 	model/simd/unit.h model/simd/vec.h
 
 noinst_LTLIBRARIES += model/libmodel.la model/libmodel_scalar.la

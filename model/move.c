@@ -11,7 +11,7 @@
 bool spyre_core_move(struct spyre_core *core, const struct spyre_instr *in)
 {
 	u64 bytes = (u64)in->lanes * spyre_fmt_bytes(spyre_instr_views(in)->format);
-	u64 stride[4], cost = core->unit->budget;
+	u64 stride[SPYRE_MAX_VIEWS], cost = core->unit->budget;
 	struct spyre_walk walk;
 	u64 i, n, count, done = 0;
 

@@ -111,6 +111,17 @@ enum spyre_func {
 	SPYRE_FUNC_RELU = 2,
 	SPYRE_FUNC_NEG = 3,
 	SPYRE_FUNC_ABS = 4,
+	SPYRE_FUNC_EXP = 5,
+	SPYRE_FUNC_LOG = 6,
+	SPYRE_FUNC_SQRT = 7,
+	SPYRE_FUNC_RSQRT = 8,
+	SPYRE_FUNC_RECIPROCAL = 9,
+	SPYRE_FUNC_TANH = 10,
+	SPYRE_FUNC_SIGMOID = 11,
+	SPYRE_FUNC_SILU = 12,
+	SPYRE_FUNC_GELU = 13,		/* exact form, x Phi(x) */
+	SPYRE_FUNC_FLOOR = 14,
+	SPYRE_FUNC_CLIP = 15,		/* imm[0] lower, imm[1] upper bound (fp32 bits) */
 	/* SFU, binary */
 	SPYRE_FUNC_ADD = 16,
 	SPYRE_FUNC_SUB = 17,
@@ -123,14 +134,28 @@ enum spyre_func {
 	SPYRE_FUNC_LT = 24,
 	SPYRE_FUNC_GE = 25,
 	SPYRE_FUNC_LE = 26,
+	SPYRE_FUNC_REVSUB = 27,		/* view2 - view1 */
+	SPYRE_FUNC_REALDIV = 28,
+	/*
+	 * 1 / sqrt(max(view2 - view1^2, 0) + imm[0]): view1 the mean, view2 the
+	 * mean of the squares, as EXX2 leaves them in lanes 0 and 1.
+	 */
+	SPYRE_FUNC_LAYERNORMSCALE = 29,
+	/* SFU, unary again */
+	SPYRE_FUNC_SOFTPLUS = 32,	/* imm[0] beta, imm[1] threshold (fp32 bits) */
+	SPYRE_FUNC_MISH = 33,
 	/* SFU, ternary */
 	SPYRE_FUNC_WHERE = 48,
+	/* SFU, of five: (view1 - view2) * view3 * view4 + view5 */
+	SPYRE_FUNC_LAYERNORMNORM = 56,
 	/* REDUCE */
 	SPYRE_FUNC_SUM = 64,
 	SPYRE_FUNC_MEAN = 65,	/* sum, then times imm[0] (fp32 bits), once */
 	SPYRE_FUNC_AMAX = 66,
 	SPYRE_FUNC_AMIN = 67,
 	SPYRE_FUNC_ABSMAX = 68,
+	/* REDUCE_LANES only: lane 0 the sum, lane 1 that of squares, times imm[0]; others 0 */
+	SPYRE_FUNC_EXX2 = 69,
 };
 
 /*
@@ -184,6 +209,44 @@ static inline const struct spyre_view *spyre_instr_views(const struct spyre_inst
 static inline const struct spyre_instr *spyre_instr_next(const struct spyre_instr *in)
 {
 	return (const struct spyre_instr *)(spyre_instr_views(in) + in->num_views);
+}
+
+/* Inputs of an SFU function, 0 if there is no such function. */
+static inline u32 spyre_func_inputs(u32 func)
+{
+	if (func >= SPYRE_FUNC_IDENTITY && func <= SPYRE_FUNC_CLIP)
+		return 1;
+	if (func >= SPYRE_FUNC_ADD && func <= SPYRE_FUNC_LAYERNORMSCALE)
+		return 2;
+	if (func == SPYRE_FUNC_SOFTPLUS || func == SPYRE_FUNC_MISH)
+		return 1;
+	if (func == SPYRE_FUNC_WHERE)
+		return 3;
+	return func == SPYRE_FUNC_LAYERNORMNORM ? 5 : 0;
+}
+
+/* Words of imm[] that a function uses; the others must be zero. */
+static inline u32 spyre_func_imms(u32 func)
+{
+	switch (func) {
+	case SPYRE_FUNC_CLIP:
+	case SPYRE_FUNC_SOFTPLUS:
+		return 2;
+	case SPYRE_FUNC_LAYERNORMSCALE:
+	case SPYRE_FUNC_MEAN:
+	case SPYRE_FUNC_EXX2:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Whether the SFU takes several passes for a function. */
+static inline bool spyre_func_long(u32 func)
+{
+	return (func >= SPYRE_FUNC_EXP && func <= SPYRE_FUNC_GELU) ||
+	       (func >= SPYRE_FUNC_REALDIV && func <= SPYRE_FUNC_MISH) ||
+	       func == SPYRE_FUNC_LAYERNORMNORM;
 }
 
 /* Why the card refuses or stops something; docs/unsupported.md and isa.md list them. */

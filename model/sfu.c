@@ -7,6 +7,13 @@
 
 #define COST_PER_ELEMENT 16u
 
+/* Cost of an element of a pointwise function, in the unit's budget. */
+static u64 element_cost(const struct spyre_core *core, u32 func)
+{
+	return spyre_func_long(func) ? COST_PER_ELEMENT * core->unit->long_factor :
+				       COST_PER_ELEMENT;
+}
+
 /* True if the inner dim only continues the lanes of every view. */
 static bool lanes_continue(const struct spyre_sfu_run *run, u32 views, u32 lanes)
 {
@@ -27,7 +34,8 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 {
 	u64 total = flat ? (u64)lanes * count : count;
 	u64 unit = flat ? 1 : lanes;
-	u64 chunk = core->unit->budget / COST_PER_ELEMENT / 2 / unit;
+	u64 cost = element_cost(core, run->func);
+	u64 chunk = core->unit->budget / cost / 2 / unit;
 	u64 done, n;
 	u32 i;
 
@@ -44,7 +52,7 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 		}
 		run->lanes = flat ? n : lanes;
 		run->points = flat ? 1 : n;
-		if (!spyre_section_enter(&core->section, n * unit * COST_PER_ELEMENT))
+		if (!spyre_section_enter(&core->section, n * unit * cost))
 			return false;
 		core->unit->sfu(run);
 	}
@@ -54,9 +62,9 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	struct spyre_sfu_run run = { .func = in->func };
+	struct spyre_sfu_run run = { .func = in->func, .imm = { in->imm[0], in->imm[1] } };
 	struct spyre_walk walk;
-	u64 stride[4];
+	u64 stride[SPYRE_MAX_VIEWS];
 	u32 i, count;
 	bool flat;
 
@@ -138,7 +146,7 @@ bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in)
 		.acc = core->worker->scratch,
 	};
 	struct spyre_walk outer, inner;
-	u64 stride[4];
+	u64 stride[SPYRE_MAX_VIEWS];
 	u32 d, count;
 
 	spyre_walk_start(&outer, core, in);

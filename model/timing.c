@@ -7,6 +7,7 @@
 #include "verify.h"
 
 #define PT_MACS_PER_CYCLE 1024ull	/* 16-bit operands; a quarter for fp32 */
+#define LONG_BEATS 4ull			/* of the SFU's functions that take passes */
 #define LX_BYTES_PER_CYCLE 128ull	/* also the ring, per direction */
 #define ISSUE_CYCLES 16ull		/* to decode and start an instruction */
 #define BARRIER_CYCLES 64ull		/* plus one ring hop per core */
@@ -50,7 +51,7 @@ static u64 unit_cycles(const struct spyre_instr *in, u64 points, bool wide)
 	case SPYRE_OP_MOVE:
 		return 0;
 	default:
-		return points * beats;
+		return points * beats * (spyre_func_long(in->func) ? LONG_BEATS : 1);
 	}
 }
 

@@ -21,13 +21,9 @@ static u32 views_of(u32 opcode, u32 func)
 	case SPYRE_OP_PT:
 		return func == SPYRE_FUNC_NONE ? 3 : 0;
 	case SPYRE_OP_SFU:
-		if (func >= SPYRE_FUNC_IDENTITY && func <= SPYRE_FUNC_ABS)
-			return 2;
-		if (func >= SPYRE_FUNC_ADD && func <= SPYRE_FUNC_LE)
-			return 3;
-		return func == SPYRE_FUNC_WHERE ? 4 : 0;
+		return spyre_func_inputs(func) ? 1 + spyre_func_inputs(func) : 0;
 	case SPYRE_OP_REDUCE:
-		return func >= SPYRE_FUNC_SUM && func <= SPYRE_FUNC_ABSMAX ? 2 : 0;
+		return func >= SPYRE_FUNC_SUM && func <= SPYRE_FUNC_EXX2 ? 2 : 0;
 	default:
 		return 0;
 	}
@@ -56,10 +52,9 @@ static int verify_counts(struct spyre_verify *v, const struct spyre_instr *in)
 /* Fields that only one opcode uses. */
 static int verify_extras(struct spyre_verify *v, const struct spyre_instr *in)
 {
-	u32 first = in->func == SPYRE_FUNC_MEAN ? 1 : 0;
 	u32 i;
 
-	for (i = first; i < 4; i++)
+	for (i = spyre_func_imms(in->func); i < 4; i++)
 		if (in->imm[i])
 			return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->imm[i], 0);
 	if (in->opcode == SPYRE_OP_REDUCE)
@@ -81,6 +76,11 @@ static int verify_reduce(struct spyre_verify *v, const struct spyre_instr *in)
 	if (in->flags & ~SPYRE_INSTR_REDUCE_LANES)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->flags,
 					 SPYRE_INSTR_REDUCE_LANES);
+	if (in->func == SPYRE_FUNC_EXX2 && !(in->flags & SPYRE_INSTR_REDUCE_LANES))
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->flags,
+					 SPYRE_INSTR_REDUCE_LANES);
+	if (in->func == SPYRE_FUNC_EXX2 && in->lanes < 2)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->lanes, 2);
 	if (in->reduce_mask >> in->num_dims || (!in->reduce_mask && !in->flags))
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->reduce_mask, in->num_dims);
 	for (d = 0; d < in->num_dims; d++) {

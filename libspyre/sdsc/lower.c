@@ -25,8 +25,27 @@ static const struct {
 	{ "relufwd", lower_pointwise, SPYRE_FUNC_RELU, 1 },
 	{ "neg", lower_pointwise, SPYRE_FUNC_NEG, 1 },
 	{ "abs", lower_pointwise, SPYRE_FUNC_ABS, 1 },
+	{ "exp", lower_pointwise, SPYRE_FUNC_EXP, 1 },
+	{ "fastexp", lower_pointwise, SPYRE_FUNC_EXP, 1 },
+	{ "log", lower_pointwise, SPYRE_FUNC_LOG, 1 },
+	{ "sqrt", lower_pointwise, SPYRE_FUNC_SQRT, 1 },
+	{ "rsqrt", lower_pointwise, SPYRE_FUNC_RSQRT, 1 },
+	{ "reciprocal", lower_pointwise, SPYRE_FUNC_RECIPROCAL, 1 },
+	{ "tanh", lower_pointwise, SPYRE_FUNC_TANH, 1 },
+	{ "sigmoid", lower_pointwise, SPYRE_FUNC_SIGMOID, 1 },
+	{ "fastsigmoid", lower_pointwise, SPYRE_FUNC_SIGMOID, 1 },
+	{ "silu", lower_pointwise, SPYRE_FUNC_SILU, 1 },
+	{ "gelufwd", lower_pointwise, SPYRE_FUNC_GELU, 1 },
+	{ "mish", lower_pointwise, SPYRE_FUNC_MISH, 1 },
+	{ "softplus", lower_pointwise, SPYRE_FUNC_SOFTPLUS, 1 },
+	{ "floor", lower_pointwise, SPYRE_FUNC_FLOOR, 1 },
+	{ "clip", lower_pointwise, SPYRE_FUNC_CLIP, 1 },
+	{ "relu6fwd", lower_pointwise, SPYRE_FUNC_CLIP, 1 },
+	{ "layernormscale", lower_pointwise, SPYRE_FUNC_LAYERNORMSCALE, 1 },
 	{ "add", lower_pointwise, SPYRE_FUNC_ADD, 2 },
 	{ "sub", lower_pointwise, SPYRE_FUNC_SUB, 2 },
+	{ "revsub", lower_pointwise, SPYRE_FUNC_REVSUB, 2 },
+	{ "realdiv", lower_pointwise, SPYRE_FUNC_REALDIV, 2 },
 	{ "mul", lower_pointwise, SPYRE_FUNC_MUL, 2 },
 	{ "maximum", lower_pointwise, SPYRE_FUNC_MAX, 2 },
 	{ "minimum", lower_pointwise, SPYRE_FUNC_MIN, 2 },
@@ -37,11 +56,13 @@ static const struct {
 	{ "greaterequal", lower_pointwise, SPYRE_FUNC_GE, 2 },
 	{ "lesserequal", lower_pointwise, SPYRE_FUNC_LE, 2 },
 	{ "where3", lower_pointwise, SPYRE_FUNC_WHERE, 3 },
+	{ "layernormnorm", lower_pointwise, SPYRE_FUNC_LAYERNORMNORM, 5 },
 	{ "sum", lower_reduce, SPYRE_FUNC_SUM, 1 },
 	{ "mean", lower_reduce, SPYRE_FUNC_MEAN, 1 },
 	{ "max", lower_reduce, SPYRE_FUNC_AMAX, 1 },
 	{ "min", lower_reduce, SPYRE_FUNC_AMIN, 1 },
 	{ "absmax", lower_reduce, SPYRE_FUNC_ABSMAX, 1 },
+	{ "exx2", lower_reduce, SPYRE_FUNC_EXX2, 1 },
 	{ "sumnonstick", lower_reduce, SPYRE_FUNC_SUM, 1 },
 	{ "meannonstick", lower_reduce, SPYRE_FUNC_MEAN, 1 },
 	{ "maxnonstick", lower_reduce, SPYRE_FUNC_AMAX, 1 },
@@ -61,6 +82,35 @@ spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
 	va_end(args);
 	return spyre_error(SPYRE_ERROR_UNSUPPORTED, "%s: %s: %s (docs/unsupported.md)",
 			   l->sdsc->file, l->sdsc->op, what);
+}
+
+bool lower_has_constant(const struct lower *l, const char *name)
+{
+	for (uint32_t i = 0; i < l->sdsc->num_constants; i++)
+		if (!strcmp(l->sdsc->constant[i].name, name))
+			return true;
+	return false;
+}
+
+spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	for (uint32_t i = 0; i < s->num_constants; i++) {
+		const struct ir_constant *c = &s->constant[i];
+
+		if (strcmp(c->name, name))
+			continue;
+		if (c->format == SPYRE_FMT_SEN169_FP16)
+			*bits = spyre_dl16_to_fp32((uint16_t)c->bits);
+		else if (c->format == SPYRE_FMT_IEEE_FP32)
+			*bits = c->bits;
+		else
+			return lower_unsupported(l, "constant %s is %s", name,
+						 spyre_format_name((spyre_format)c->format));
+		return SPYRE_SUCCESS;
+	}
+	return lower_unsupported(l, "constantInfo_ lacks %s", name);
 }
 
 bool lower_varies(const struct ir_tensor *t, uint32_t dim)

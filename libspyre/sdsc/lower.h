@@ -56,6 +56,9 @@ void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct
 /* Last byte (exclusive) of one core's box, from its start. */
 uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
 bool lower_varies(const struct ir_tensor *t, uint32_t dim);
+/* A constant of constantInfo_ as fp32 bits. */
+bool lower_has_constant(const struct lower *l, const char *name);
+spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits);
 
 /*
  * Adds the iteration dims to a nest whose views are those of @tensor[]; the

@@ -43,8 +43,35 @@ static spyre_status emit_core(struct lower *l, const struct nest *model,
 		lower_view(&nest.view[i], tensor[i], &l->address[index[i]][core]);
 		if (!lower_varies(tensor[i], tensor[0]->stick))
 			nest.view[i].lanes = SPYRE_LANES_SPLAT;
+		/* exx2 leaves the mean in lane 0 and that of the squares in lane 1. */
+		if (nest.in.func == SPYRE_FUNC_LAYERNORMSCALE && i == 2)
+			nest.view[i].offset += tensor[i]->word;
 	}
 	return nest_emit(l, &nest);
+}
+
+/* The immediates of a function, from constantInfo_. */
+static spyre_status set_imms(struct lower *l, struct spyre_instr *in)
+{
+	static const struct {
+		uint32_t func;
+		const char *name[2];
+	} names[] = {
+		{ SPYRE_FUNC_CLIP, { "clipMin", "clipMax" } },
+		{ SPYRE_FUNC_SOFTPLUS, { "softplusBeta", "softplusThresh" } },
+		{ SPYRE_FUNC_LAYERNORMSCALE, { "eps" } },
+	};
+	spyre_status status = SPYRE_SUCCESS;
+
+	if (!strcmp(l->sdsc->op, "relu6fwd")) {
+		in->imm[1] = 0x40c00000;	/* 6.0 */
+		return SPYRE_SUCCESS;
+	}
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		for (uint32_t k = 0; k < 2 && names[i].name[k] && status == SPYRE_SUCCESS; k++)
+			if (names[i].func == in->func)
+				status = lower_constant(l, names[i].name[k], &in->imm[k]);
+	return status;
 }
 
 spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
@@ -52,7 +79,7 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
 	const struct ir_sdsc *s = l->sdsc;
 	const struct ir_tensor *tensor[SPYRE_MAX_VIEWS];
 	uint32_t index[SPYRE_MAX_VIEWS], lane_dim = s->tensor[s->output].stick;
-	uint32_t views = func >= SPYRE_FUNC_WHERE ? 4 : func >= SPYRE_FUNC_ADD ? 3 : 2;
+	uint32_t views = 1 + spyre_func_inputs(func);
 	struct nest nest = { .in = { .opcode = SPYRE_OP_SFU, .func = (uint16_t)func,
 				     .num_views = (uint8_t)views } };
 	bool splat = false, raw = true;
@@ -60,17 +87,24 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
 
 	for (uint32_t i = 0; i < views; i++) {
 		index[i] = i ? s->input[i - 1] : s->output;
+		if (func == SPYRE_FUNC_LAYERNORMSCALE && i)
+			index[i] = s->input[0];
 		tensor[i] = &s->tensor[index[i]];
 		status = check_tensor(l, tensor[i], lane_dim, index[i]);
 		if (status != SPYRE_SUCCESS)
 			return status;
+		if (func == SPYRE_FUNC_LAYERNORMSCALE && i && lower_varies(tensor[i], lane_dim))
+			return lower_unsupported(l, "Tensor%u varies along %s; it has to be a result of exx2",
+						 index[i], s->dim[lane_dim]);
 		if (!lower_varies(tensor[i], lane_dim))
 			splat = true;
 		else if (!nest.in.lanes || tensor[i]->lanes < nest.in.lanes)
 			nest.in.lanes = tensor[i]->lanes;
 		raw = raw && tensor[i]->format == tensor[0]->format;
 	}
-	status = check_output(l, tensor[0]);
+	status = set_imms(l, &nest.in);
+	if (status == SPYRE_SUCCESS)
+		status = check_output(l, tensor[0]);
 	if (status != SPYRE_SUCCESS)
 		return status;
 	if (!nest.in.lanes)	/* one element in all: the first lane of a stick */

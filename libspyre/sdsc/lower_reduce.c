@@ -1,40 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* Reductions over stick and other dimensions, with masks and partial results. */
-#include <string.h>
-
 #include "libspyre/sdsc/lower.h"
+
+#define FP32_ONE 0x3f800000u
 
 struct reduction {
 	const struct ir_tensor *out, *in;
 	uint32_t out_index, in_index;
 	uint32_t dims;		/* bit per reduced dim */
 	bool lanes;		/* the stick dim is among them */
-	uint32_t scale_bits;	/* of a mean, fp32 */
+	uint32_t scale_bits;	/* of a mean or exx2, fp32 */
 	/* Valid elements along each dim, per core index; the rest is masked. */
 	int64_t valid[SPYRE_MAX_CORES][IR_MAX_DIMS];
 	uint32_t absent;	/* cores whose whole share is masked */
 };
-
-static spyre_status constant_fp32(struct lower *l, const char *name, uint32_t *bits)
-{
-	const struct ir_sdsc *s = l->sdsc;
-
-	for (uint32_t i = 0; i < s->num_constants; i++) {
-		const struct ir_constant *c = &s->constant[i];
-
-		if (strcmp(c->name, name))
-			continue;
-		if (c->format == SPYRE_FMT_SEN169_FP16)
-			*bits = spyre_dl16_to_fp32((uint16_t)c->bits);
-		else if (c->format == SPYRE_FMT_IEEE_FP32)
-			*bits = c->bits;
-		else
-			return lower_unsupported(l, "constant %s is %s", name,
-						 spyre_format_name((spyre_format)c->format));
-		return SPYRE_SUCCESS;
-	}
-	return lower_unsupported(l, "constantInfo_ lacks %s", name);
-}
 
 /* A mask hides the end of a dim; @valid becomes what is left of a core's share. */
 static spyre_status apply_mask(struct lower *l, struct reduction *r, const struct ir_mask *m)
@@ -111,7 +90,9 @@ static spyre_status emit_core(struct lower *l, const struct reduction *r,
 		nest.in.flags = SPYRE_INSTR_REDUCE_LANES;
 	if (func == SPYRE_FUNC_MEAN && tile)
 		nest.in.func = SPYRE_FUNC_SUM;
-	else if (func == SPYRE_FUNC_MEAN)
+	else if (func == SPYRE_FUNC_EXX2 && tile)
+		nest.in.imm[0] = FP32_ONE;	/* scaled once, when combined */
+	else if (func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_EXX2)
 		nest.in.imm[0] = r->scale_bits;
 	status = set_valid(l, r, &nest, core, el);
 	if (status == SPYRE_SUCCESS)
@@ -124,6 +105,28 @@ static spyre_status emit_core(struct lower *l, const struct reduction *r,
 		   tile ? &p->tile_address : &l->address[r->out_index][core]);
 	lower_view(&nest.view[1], r->in, &l->address[r->in_index][core]);
 	return nest_emit(l, &nest);
+}
+
+static spyre_status set_scale(struct lower *l, struct reduction *r, enum spyre_func func)
+{
+	uint32_t zero_mean;
+
+	if (func == SPYRE_FUNC_MEAN)
+		return lower_constant(l, "scaling_factor", &r->scale_bits);
+	if (func != SPYRE_FUNC_EXX2)
+		return SPYRE_SUCCESS;
+	if (!r->lanes)
+		return lower_unsupported(l, "the stick dimension %s is not reduced",
+					 l->sdsc->dim[r->in->stick]);
+	if (lower_has_constant(l, "useZeroMean")) {
+		spyre_status status = lower_constant(l, "useZeroMean", &zero_mean);
+
+		if (status != SPYRE_SUCCESS)
+			return status;
+		if (zero_mean << 1)
+			return lower_unsupported(l, "useZeroMean is not 0");
+	}
+	return lower_constant(l, "exx2scale", &r->scale_bits);
 }
 
 spyre_status lower_reduce(struct lower *l, enum spyre_func func)
@@ -142,8 +145,8 @@ spyre_status lower_reduce(struct lower *l, enum spyre_func func)
 	}
 	r.lanes = r.dims >> r.in->stick & 1;
 	status = check_shapes(l, &r);
-	if (status == SPYRE_SUCCESS && func == SPYRE_FUNC_MEAN)
-		status = constant_fp32(l, "scaling_factor", &r.scale_bits);
+	if (status == SPYRE_SUCCESS)
+		status = set_scale(l, &r, func);
 	for (uint32_t i = 0; i < s->num_masks && status == SPYRE_SUCCESS; i++)
 		status = apply_mask(l, &r, &s->mask[i]);
 	if (status == SPYRE_SUCCESS && r.absent == (uint32_t)((1ull << s->num_cores) - 1))
@@ -157,5 +160,7 @@ spyre_status lower_reduce(struct lower *l, enum spyre_func func)
 		return status;
 	if (func == SPYRE_FUNC_ABSMAX)
 		func = SPYRE_FUNC_AMAX;
+	if (func == SPYRE_FUNC_EXX2)	/* sums in two lanes */
+		func = SPYRE_FUNC_MEAN;
 	return partial_combine(l, &partial, func, r.scale_bits);
 }

@@ -8,10 +8,12 @@
 #define PT_VECS 2
 #if defined(__clang__)
 #define VF_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
+#define VF_SQRT(a) __builtin_elementwise_sqrt(a)
 #define VI_MIN(a, b) __builtin_elementwise_min(a, b)
 #define VI_MAX(a, b) __builtin_elementwise_max(a, b)
 #else
 #define VF_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
+#define VF_SQRT(a) __builtin_ia32_sqrtps256(a)
 #define VI_MIN(a, b) ((vi)__builtin_ia32_pminsd256((v8si)(a), (v8si)(b)))
 #define VI_MAX(a, b) ((vi)__builtin_ia32_pmaxsd256((v8si)(a), (v8si)(b)))
 #endif
@@ -26,6 +28,7 @@ typedef long long v4di __attribute__((vector_size(32), may_alias));
 #endif
 
 #include "convert.h"
+#include "math.h"
 #include "pt.h"
 #include "sfu.h"
 #include "transpose.h"
@@ -34,6 +37,7 @@ const struct spyre_unit spyre_unit_avx2 = {
 	.name = "avx2",
 	.budget = 512u << 10,
 	.inexact_factor = 1,
+	.long_factor = 4,
 	.pt_rows = PT_ROWS,
 	.sfu = unit_sfu,
 	.reduce_begin = unit_reduce_begin,

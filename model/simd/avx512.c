@@ -8,11 +8,14 @@
 #define PT_VECS 4
 #if defined(__clang__)
 #define VF_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
+#define VF_SQRT(a) __builtin_elementwise_sqrt(a)
 #define VI_MIN(a, b) __builtin_elementwise_min(a, b)
 #define VI_MAX(a, b) __builtin_elementwise_max(a, b)
 #else
 /* All lanes, rounding as MXCSR says. */
 #define VF_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4)
+#define VF_SQRT(a)						\
+	__builtin_ia32_sqrtps512_mask(a, (vf){ 0 }, (unsigned short)-1, 4)
 #define VI_MIN(a, b)						\
 	((vi)__builtin_ia32_pminsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (u16)-1))
 #define VI_MAX(a, b)						\
@@ -34,6 +37,7 @@ typedef long long v8di __attribute__((vector_size(64), may_alias));
 #endif
 
 #include "convert.h"
+#include "math.h"
 #include "pt.h"
 #include "sfu.h"
 #include "transpose.h"
@@ -42,6 +46,7 @@ const struct spyre_unit spyre_unit_avx512 = {
 	.name = "avx512",
 	.budget = 1024u << 10,
 	.inexact_factor = 1,
+	.long_factor = 4,
 	.pt_rows = PT_ROWS,
 	.sfu = unit_sfu,
 	.reduce_begin = unit_reduce_begin,

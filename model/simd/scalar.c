@@ -9,6 +9,8 @@
 #define PT_VECS 4
 /* Only for products that are exact in fp32: then one rounding is all there is. */
 #define VF_FMA(a, b, c) ((a) * (b) + (c))
+#define VF_FUSED(a, b, c) vf_fused(a, b, c)
+#define VF_SQRT(a) vf_sqrt(a)
 #define VI_MIN(a, b) vi_pick((a) < (b), a, b)
 #define VI_MAX(a, b) vi_pick((a) > (b), a, b)
 
@@ -21,52 +23,64 @@ static inline vi_ vi_pick(vi_ mask, vi_ yes, vi_ no)
 	return (mask & yes) | (~mask & no);
 }
 
-#include "convert.h"
-#include "pt.h"
-#include "sfu.h"
-#include "transpose.h"
+typedef float vf_ __attribute__((vector_size(16)));
+typedef double vd_ __attribute__((vector_size(32)));
+typedef s64 vl_ __attribute__((vector_size(32)));
 
 /*
  * a * b + c rounded once.  The product of two floats is exact in double; the
  * sum is rounded to odd there, so that rounding it again to float gives what
- * one rounding would have given.
+ * one rounding would have given.  The error of a sum that is not finite is
+ * NaN, which compares false and corrects nothing.
  */
-static float fused(float a, float b, float c)
+static inline __attribute__((__always_inline__)) vf_ vf_fused(vf_ a, vf_ b, vf_ c)
 {
-	union {
-		double d;
-		u64 u;
-	} sum;
-	double p = (double)a * b, z = c;
-	double t, err;
+	vd_ p = __builtin_convertvector(a, vd_) * __builtin_convertvector(b, vd_);
+	vd_ z = __builtin_convertvector(c, vd_);
+	vd_ sum = p + z;
+	vd_ t = sum - p;
+	vd_ err = (p - (sum - t)) + (z - t);
+	vl_ even = ((vl_)sum & 1) - 1;
+	/* Away from zero if the error has the sign of the sum. */
+	vl_ step = ((err > 0) ^ (sum > 0)) | 1;
 
-	sum.d = p + z;
-	if ((sum.u >> 52 & 0x7ff) == 0x7ff)
-		return (float)sum.d;
-	t = sum.d - p;
-	err = (p - (sum.d - t)) + (z - t);
-	if (err != 0 && !(sum.u & 1)) {
-		/* Away from zero if the error has the sign of the sum. */
-		if ((err > 0) == (sum.d > 0))
-			sum.u++;
-		else
-			sum.u--;
-	}
-	return (float)sum.d;
+	sum = (vd_)((vl_)sum + (step & even & ((err > 0) | (err < 0))));
+	return __builtin_convertvector(sum, vf_);
 }
+
+static inline __attribute__((__always_inline__)) vf_ vf_sqrt(vf_ x)
+{
+#ifdef __SSE2__
+	return __builtin_ia32_sqrtps(x);
+#else
+	vf_ r;
+	long i;
+
+	for (i = 0; i < VL; i++)
+		r[i] = __builtin_sqrtf(x[i]);
+	return r;
+#endif
+}
+
+#include "convert.h"
+#include "math.h"
+#include "pt.h"
+#include "sfu.h"
+#include "transpose.h"
 
 static void pt_inexact(const struct spyre_pt_run *run)
 {
-	const float *b = run->b;
-	float *c = run->c;
+	const vf_mem *b = run->b;
+	vf_mem *c;
 	long r, k, n;
 
 	for (r = 0; r < run->rows; r++) {
 		const float *a = (const float *)((const u8 *)run->a + r * run->a_stride);
 
+		c = (vf_mem *)run->c + r * (64 / VL);
 		for (k = 0; k < run->k; k++)
-			for (n = 0; n < 64; n++)
-				c[r * 64 + n] = fused(a[k], b[k * 64 + n], c[r * 64 + n]);
+			for (n = 0; n < 64 / VL; n++)
+				c[n] = vf_fused(vf_splat(a[k]), b[k * 64 / VL + n], c[n]);
 	}
 }
 
@@ -82,6 +96,7 @@ const struct spyre_unit spyre_unit_scalar = {
 	.name = "scalar",
 	.budget = 128u << 10,
 	.inexact_factor = 16,
+	.long_factor = 16,
 	.pt_rows = PT_ROWS,
 	.sfu = unit_sfu,
 	.reduce_begin = unit_reduce_begin,

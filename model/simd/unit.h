@@ -24,12 +24,14 @@ struct spyre_sfu_run {
 	u32 func;
 	u32 lanes;		/* consecutive elements of each point */
 	u32 points;
-	struct spyre_span v[4];	/* v[0] is the output */
+	u32 imm[2];
+	struct spyre_span v[SPYRE_MAX_VIEWS];	/* v[0] is the output */
 };
 
 /* Lane accumulators of a reduction: fp32 each, part of the worker's scratch. */
 #define SPYRE_ACC_LANES 128u
-#define SPYRE_ACC_BYTES (4 * SPYRE_ACC_LANES)
+/* EXX2 has a second set of them, of the squares, behind the first. */
+#define SPYRE_ACC_BYTES (2 * 4 * SPYRE_ACC_LANES)
 
 struct spyre_reduce_run {
 	u32 func;
@@ -42,7 +44,7 @@ struct spyre_reduce_run {
 struct spyre_reduce_end {
 	u32 func;
 	u32 lanes;		/* lanes of the output point */
-	u32 imm;		/* MEAN: factor, fp32 bits */
+	u32 imm;		/* MEAN, EXX2: factor, fp32 bits */
 	bool across;		/* reduce across the lanes, fill all of them */
 	u8 *out;
 	u32 format;
@@ -79,6 +81,8 @@ struct spyre_unit {
 	u32 budget;
 	/* Extra cost of a multiply-add whose product is not exact in fp32. */
 	u32 inexact_factor;
+	/* Cost of an element of a long function, of others 1. */
+	u32 long_factor;
 	u32 pt_rows;		/* rows that the PT kernel likes best */
 	void (*sfu)(const struct spyre_sfu_run *run);
 	void (*reduce_begin)(u32 func, void *acc);

@@ -2,8 +2,8 @@
 /*
  * Vectors of VL fp32 lanes and the formats that load into and store from
  * them, in GCC vector extensions (the kernel has no <immintrin.h>).  VL and
- * the macros VF_FMA(a, b, c), VI_MIN(a, b), VI_MAX(a, b) come from the unit
- * that includes this.  Indices are long: with int and -fwrapv GCC gives up on
+ * the macros VF_FMA(a, b, c), VF_SQRT(a), VI_MIN(a, b), VI_MAX(a, b) come from
+ * the unit that includes this.  Indices are long: with int and -fwrapv GCC gives up on
  * vectorising.
  */
 #ifndef SPYRE_MODEL_VEC_H
@@ -27,6 +27,11 @@ typedef double f64_mem __attribute__((aligned(1), may_alias));
 typedef u32 u32_mem __attribute__((aligned(1), may_alias));
 typedef u64 u64_mem __attribute__((aligned(1), may_alias));
 typedef u16 u16_mem __attribute__((aligned(1), may_alias));
+
+/* For any operands; VF_FMA may be right only where products are exact. */
+#ifndef VF_FUSED
+#define VF_FUSED VF_FMA
+#endif
 
 #define NAN_BITS 0x7fc00000
 

@@ -13,6 +13,7 @@ against each other bit by bit.
 import argparse
 import hashlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def draw(tensor, rng):
 def check(case, inputs, outputs):
     """The first difference as text, or None."""
     names = {"in%d" % t["arg_index"]: v for t, v in zip(case["inputs"], inputs)}
-    want = eval(case["reference"], {"np": np}, names)
+    want = eval(case["reference"], {"np": np, "math": math, "erf": np.vectorize(math.erf)}, names)
     want = want if isinstance(want, tuple) else (want,)
     for tensor, w, got in zip(case["outputs"], want, outputs):
         shape = tuple(tensor["shape"])

@@ -116,8 +116,19 @@ static const uint32_t functions[] = {
 	SPYRE_FUNC_IDENTITY, SPYRE_FUNC_RELU, SPYRE_FUNC_NEG, SPYRE_FUNC_ABS, SPYRE_FUNC_ADD,
 	SPYRE_FUNC_SUB, SPYRE_FUNC_MUL, SPYRE_FUNC_MAX, SPYRE_FUNC_MIN, SPYRE_FUNC_EQ,
 	SPYRE_FUNC_NE, SPYRE_FUNC_GT, SPYRE_FUNC_LT, SPYRE_FUNC_GE, SPYRE_FUNC_LE,
-	SPYRE_FUNC_WHERE,
+	SPYRE_FUNC_WHERE, SPYRE_FUNC_REVSUB, SPYRE_FUNC_REALDIV, SPYRE_FUNC_RECIPROCAL,
+	SPYRE_FUNC_SQRT, SPYRE_FUNC_RSQRT, SPYRE_FUNC_FLOOR, SPYRE_FUNC_CLIP,
+	SPYRE_FUNC_LAYERNORMSCALE, SPYRE_FUNC_LAYERNORMNORM,
 };
+
+static void set_imms(struct spyre_instr *in)
+{
+	static const uint32_t imm[] = { 0xbfc00000, 0x40c00000 };	/* -1.5, 6 */
+
+	memcpy(in->imm, imm, 4 * spyre_func_imms(in->func));
+	if (in->func == SPYRE_FUNC_LAYERNORMSCALE)
+		in->imm[0] = 0x3727c5ac;	/* 1e-5 */
+}
 
 #define NUM_FUNCTIONS ((int)(sizeof(functions) / sizeof(functions[0])))
 
@@ -133,10 +144,11 @@ START_TEST(test_sfu_dense)
 
 		start();
 		in = build_instr(&b, SPYRE_OP_SFU, functions[_i], 2, lanes);
+		set_imms(in);
 		in->count[0] = 5;
 		in->count[1] = 37;
 		for (v = 0; v < in->num_views; v++) {
-			struct spyre_view *view = build_view(in, v, v ? v - 1 : OUT, 0);
+			struct spyre_view *view = build_view(in, v, v ? (v - 1) % OUT : OUT, 0);
 
 			view->format = formats[f];
 			view->stride[1] = 128;
@@ -160,11 +172,13 @@ START_TEST(test_sfu_strided)
 
 		start();
 		in = build_instr(&b, SPYRE_OP_SFU, functions[_i], 3, lanes);
+		set_imms(in);
 		in->count[0] = 3;
 		in->count[1] = 4;
 		in->count[2] = 5;
 		for (v = 0; v < in->num_views; v++) {
-			struct spyre_view *view = build_view(in, v, v ? v - 1 : OUT, 16 * n);
+			struct spyre_view *view = build_view(in, v, v ? (v - 1) % OUT : OUT,
+							     16 * n);
 			uint32_t format = formats[(n + v * (n / 6)) % 4];
 			uint32_t bytes = spyre_fmt_bytes(format);
 
@@ -208,6 +222,7 @@ END_TEST
 
 static const uint32_t reductions[] = {
 	SPYRE_FUNC_SUM, SPYRE_FUNC_MEAN, SPYRE_FUNC_AMAX, SPYRE_FUNC_AMIN, SPYRE_FUNC_ABSMAX,
+	SPYRE_FUNC_EXX2,
 };
 
 /* Random data would drown in NaN: one group is finite only. */
@@ -230,8 +245,9 @@ START_TEST(test_reduce)
 		in->count[2] = 2;
 		in->count[3] = n < 40 ? 5 : 700;
 		in->reduce_mask = n % 5 ? 1 + n % 15 : 0;
-		in->flags = n % 2 || !in->reduce_mask ? SPYRE_INSTR_REDUCE_LANES : 0;
-		if (reductions[_i] == SPYRE_FUNC_MEAN)
+		in->flags = n % 2 || !in->reduce_mask || reductions[_i] == SPYRE_FUNC_EXX2 ?
+			    SPYRE_INSTR_REDUCE_LANES : 0;
+		if (spyre_func_imms(reductions[_i]))
 			in->imm[0] = 0x3d4ccccd;
 		if (in->flags && n % 4 == 1)
 			in->valid = 1 + n % lanes;
@@ -528,7 +544,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_sfu_dense, 0, NUM_FUNCTIONS);
 	tcase_add_loop_test(tc, test_sfu_strided, 0, NUM_FUNCTIONS);
 	tcase_add_test(tc, test_sfu_in_place);
-	tcase_add_loop_test(tc, test_reduce, 0, 5);
+	tcase_add_loop_test(tc, test_reduce, 0, 6);
 	tcase_add_loop_test(tc, test_pt, 0, 6);
 	tcase_add_test(tc, test_move_and_restick);
 	tcase_add_test(tc, test_phases);

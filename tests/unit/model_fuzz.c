@@ -48,7 +48,10 @@ static void random_roles(struct spyre_instr *in)
 
 	if (in->opcode == SPYRE_OP_REDUCE) {
 		in->reduce_mask = rng_below(&seed, 1u << in->num_dims);
-		in->flags = !in->reduce_mask || rng_below(&seed, 2);
+		in->flags = !in->reduce_mask || in->func == SPYRE_FUNC_EXX2 ||
+			    rng_below(&seed, 2);
+		if (in->func == SPYRE_FUNC_EXX2 && in->lanes < 2)
+			in->lanes = 2;
 		if (in->flags && rng_below(&seed, 2))
 			in->valid = 1 + rng_below(&seed, in->lanes);
 		for (d = 0; d < in->num_dims; d++)
@@ -74,10 +77,11 @@ static void random_instr(void)
 		{ SPYRE_OP_MOVE, 0 }, { SPYRE_OP_SFU, SPYRE_FUNC_ADD },
 		{ SPYRE_OP_SFU, SPYRE_FUNC_WHERE }, { SPYRE_OP_SFU, SPYRE_FUNC_RELU },
 		{ SPYRE_OP_REDUCE, SPYRE_FUNC_SUM }, { SPYRE_OP_REDUCE, SPYRE_FUNC_AMAX },
-		{ SPYRE_OP_PT, 0 }, { SPYRE_OP_RESTICK, 0 },
+		{ SPYRE_OP_SFU, SPYRE_FUNC_LAYERNORMNORM }, { SPYRE_OP_SFU, SPYRE_FUNC_REALDIV },
+		{ SPYRE_OP_REDUCE, SPYRE_FUNC_EXX2 }, { SPYRE_OP_PT, 0 }, { SPYRE_OP_RESTICK, 0 },
 	};
-	uint32_t pick = rng_below(&seed, 8), i;
-	bool fixed = pick >= 6;
+	uint32_t pick = rng_below(&seed, 11), i;
+	bool fixed = pick >= 9;
 	struct spyre_instr *in = build_instr(&b, opcodes[pick][0], opcodes[pick][1],
 					     fixed ? 6 : rng_below(&seed, 7),
 					     fixed ? 64 : 1 + rng_below(&seed, 128));

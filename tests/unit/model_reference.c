@@ -75,9 +75,19 @@ static float smaller(float a, float b)
 	return -larger(-a, -b);
 }
 
-static float apply(uint32_t func, float a, float b, float c)
+static float norm_scale(float mean, float squares, float eps)
 {
-	switch (func) {
+	float variance = fmaf(-mean, mean, squares);
+
+	return 1 / sqrtf((variance < 0 ? 0 : variance) + eps);
+}
+
+/* Functions of IEEE operations only; model_functions.c has the others. */
+static float apply(const struct spyre_instr *in, const float *x)
+{
+	float a = x[0], b = x[1], low = from_bits(in->imm[0]), high = from_bits(in->imm[1]);
+
+	switch (in->func) {
 	case SPYRE_FUNC_IDENTITY: return a;
 	case SPYRE_FUNC_RELU: return isnan(a) ? NAN : a > 0 ? a : 0;
 	case SPYRE_FUNC_NEG: return -a;
@@ -93,7 +103,16 @@ static float apply(uint32_t func, float a, float b, float c)
 	case SPYRE_FUNC_LT: return a < b;
 	case SPYRE_FUNC_GE: return a >= b;
 	case SPYRE_FUNC_LE: return a <= b;
-	default: return a != 0 ? b : c;
+	case SPYRE_FUNC_REVSUB: return b - a;
+	case SPYRE_FUNC_REALDIV: return a / b;
+	case SPYRE_FUNC_RECIPROCAL: return 1 / a;
+	case SPYRE_FUNC_SQRT: return sqrtf(a);
+	case SPYRE_FUNC_RSQRT: return 1 / sqrtf(a);
+	case SPYRE_FUNC_FLOOR: return floorf(a);
+	case SPYRE_FUNC_CLIP: a = a < low ? low : a; return a > high ? high : a;
+	case SPYRE_FUNC_LAYERNORMSCALE: return norm_scale(a, b, low);
+	case SPYRE_FUNC_LAYERNORMNORM: return (a - b) * x[2] * x[3] + x[4];
+	default: return a != 0 ? b : x[2];
 	}
 }
 
@@ -142,13 +161,16 @@ static void do_sfu(struct at *at)
 {
 	uint32_t format = at->view[0].format, views = at->in->num_views;
 	float r[128];
-	uint32_t lane;
+	uint32_t lane, v;
 
 	do {
-		for (lane = 0; lane < at->in->lanes; lane++)
-			r[lane] = apply(at->in->func, input(at, 1, lane),
-					views > 2 ? input(at, 2, lane) : 0,
-					views > 3 ? input(at, 3, lane) : 0);
+		for (lane = 0; lane < at->in->lanes; lane++) {
+			float x[SPYRE_MAX_VIEWS - 1] = { 0 };
+
+			for (v = 1; v < views; v++)
+				x[v - 1] = input(at, v, lane);
+			r[lane] = apply(at->in, x);
+		}
 		for (lane = 0; lane < at->in->lanes; lane++)
 			store(format, point(at, 0) + lane * spyre_fmt_bytes(format), r[lane]);
 	} while (next(at, ~0u));
@@ -164,7 +186,7 @@ static float combine(uint32_t func, float acc, float x)
 	}
 }
 
-static void do_reduce_point(struct at *at, float *acc)
+static void do_reduce_point(struct at *at, float *acc, bool square)
 {
 	const struct spyre_instr *in = at->in;
 	float first = in->func == SPYRE_FUNC_AMAX ? -INFINITY :
@@ -175,9 +197,12 @@ static void do_reduce_point(struct at *at, float *acc)
 	for (lane = 0; lane < 128; lane++)
 		acc[lane] = first;
 	do {
-		for (lane = 0; lane < in->lanes; lane++, seen++)
+		for (lane = 0; lane < in->lanes; lane++, seen++) {
+			float x = input(at, 1, lane);
+
 			if (!in->valid || seen < in->valid)
-				acc[lane] = combine(in->func, acc[lane], input(at, 1, lane));
+				acc[lane] = combine(in->func, acc[lane], square ? x * x : x);
+		}
 	} while (next(at, in->reduce_mask));
 	if (in->flags & SPYRE_INSTR_REDUCE_LANES) {
 		for (half = 64; half; half /= 2)
@@ -194,9 +219,18 @@ static void do_reduce(struct at *at)
 	float acc[128];
 
 	do {
-		do_reduce_point(at, acc);
+		struct at start = *at;
+
+		do_reduce_point(at, acc, false);
+		if (at->in->func == SPYRE_FUNC_EXX2) {
+			float squares[128];
+
+			do_reduce_point(&start, squares, true);
+			memset(acc + 1, 0, sizeof(acc) - 4);
+			acc[1] = squares[0];
+		}
 		for (lane = 0; lane < at->in->lanes; lane++) {
-			if (at->in->func == SPYRE_FUNC_MEAN)
+			if (spyre_func_imms(at->in->func))
 				acc[lane] *= from_bits(at->in->imm[0]);
 			store(format, point(at, 0) + lane * spyre_fmt_bytes(format), acc[lane]);
 		}

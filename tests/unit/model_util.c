@@ -291,7 +291,7 @@ static uint32_t views_of(uint32_t opcode, uint32_t func)
 		return 3;
 	if (opcode != SPYRE_OP_SFU)
 		return 2;
-	return func == SPYRE_FUNC_WHERE ? 4 : func >= SPYRE_FUNC_ADD ? 3 : 2;
+	return 1 + spyre_func_inputs(func);
 }
 
 struct spyre_instr *build_instr(struct builder *b, uint32_t opcode, uint32_t func,

@@ -219,6 +219,12 @@ START_TEST(test_instructions)
 	BAD(in[1]->func, 999, BAD_FUNC);
 	BAD(in[2]->func, SPYRE_FUNC_ADD, BAD_FUNC);
 	BAD(in[1]->func, SPYRE_FUNC_RELU, BAD_SHAPE);
+	BAD(in[1]->func, SPYRE_FUNC_LAYERNORMNORM, BAD_SHAPE);
+	BAD(in[1]->func, 30, BAD_FUNC);
+	BAD(in[1]->func, 34, BAD_FUNC);
+	BAD(in[1]->func, 57, BAD_FUNC);
+	BAD(in[2]->func, 70, BAD_FUNC);
+	BAD(in[2]->func, SPYRE_FUNC_SUM, BAD_SHAPE);
 	BAD(in[1]->num_views, 7, BAD_SHAPE);
 	BAD(in[1]->num_dims, 7, BAD_SHAPE);
 	BAD(in[1]->num_dims, 1, BAD_SHAPE);

@@ -248,6 +248,18 @@ static double pointwise(const char *rule, const double *x)
 		return x[0] != 0 ? x[1] : x[2];
 	if (!strcmp(rule, "in0"))
 		return x[0];
+	if (!strcmp(rule, "in0/in1"))
+		return x[0] / x[1];
+	if (!strcmp(rule, "np.exp(in0)"))
+		return exp(x[0]);
+	if (!strcmp(rule, "0.5*in0*(1+erf(in0/math.sqrt(2)))"))
+		return x[0] * erfc(-x[0] * sqrt(0.5)) / 2;
+	if (!strcmp(rule, "1/(1+np.exp(-in0))"))
+		return 1 / (1 + exp(-x[0]));
+	if (!strcmp(rule, "in0/(1+np.exp(-in0))"))
+		return x[0] / (1 + exp(-x[0]));
+	if (!strcmp(rule, "in0/(1+np.exp(-in0))*in1"))
+		return x[0] / (1 + exp(-x[0])) * x[1];
 	ck_abort_msg("no rule for the reference %s", rule);
 	return 0;
 }
@@ -282,11 +294,50 @@ static double reduced(const struct card_tensor *in, size_t n, const char *rule)
 	return mean ? result / (double)count : result;
 }
 
+/* softmax, layer norm and RMS norm along the last of two dims. */
+static bool normalised(const struct card_case *c, const struct card_tensor *out, size_t n,
+		       double *value)
+{
+	const struct card_tensor *in = c->tensor;
+	size_t columns = (size_t)out->shape[out->rank - 1];
+	const double *row = in[0].value + n / columns * columns;
+	static double most, exps, sum, squares;	/* of the row, made at its first element */
+	double mean;
+
+	if (strncmp(c->reference, "np.exp(in0-in0.max", 18) &&
+	    strncmp(c->reference, "(in0-in0.mean", 13) &&
+	    strncmp(c->reference, "in0/np.sqrt((in0*in0).mean", 26))
+		return false;
+	if (n % columns == 0) {
+		most = -INFINITY;
+		exps = sum = squares = 0;
+		for (size_t i = 0; i < columns; i++)
+			most = fmax(most, row[i]);
+		for (size_t i = 0; i < columns; i++) {
+			exps += exp(row[i] - most);
+			sum += row[i];
+			squares += row[i] * row[i] / (double)columns;
+		}
+	}
+	mean = sum / (double)columns;
+	if (!strncmp(c->reference, "np.exp", 6))
+		*value = exp(row[n % columns] - most) / exps;
+	else if (!strncmp(c->reference, "(in0-", 5))
+		*value = (row[n % columns] - mean) / sqrt(squares - mean * mean + 1e-5) *
+			 pick(&in[1], out, n) + pick(&in[2], out, n);
+	else
+		*value = row[n % columns] / sqrt(squares + pick(&in[2], out, n)) *
+			 pick(&in[1], out, n);
+	return true;
+}
+
 static double expected(const struct card_case *c, const struct card_tensor *out, size_t n)
 {
 	const struct card_tensor *in = c->tensor;
 	double x[CARD_MAX_TENSORS];
 
+	if (normalised(c, out, n, &x[0]))
+		return x[0];
 	if (strchr(c->reference, '@'))
 		return product(&in[0], &in[1], out, n);
 	if (!strcmp(c->reference, "in0[:,128:384]"))

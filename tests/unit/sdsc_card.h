@@ -27,7 +27,7 @@ struct card_tensor {
 struct card_case {
 	uint32_t count;
 	struct card_tensor tensor[CARD_MAX_TENSORS];	/* by argument number */
-	char reference[64];
+	char reference[192];
 	double rtol, atol;
 };
 

@@ -167,8 +167,8 @@ static const struct bad bads[] = {
 	  { "el_.mb_", "1024 / 2" } },
 	{ "add", "sdsc_0.json", "\"mb_\": 512", "\"mb_\": 1e300", SPYRE_ERROR_PARSE,
 	  { "N_.mb_", "the fraction 1e+300" } },
-	{ "add", "sdsc_0.json", "\"opFuncName\": \"add\"", "\"opFuncName\": \"gelufwd\"",
-	  SPYRE_ERROR_UNSUPPORTED, { "sdsc_0.json", "gelufwd", "docs/unsupported.md" } },
+	{ "add", "sdsc_0.json", "\"opFuncName\": \"add\"", "\"opFuncName\": \"leakyrelufwd\"",
+	  SPYRE_ERROR_UNSUPPORTED, { "sdsc_0.json", "leakyrelufwd", "docs/unsupported.md" } },
 	{ "add", "sdsc_0.json", "\"wordLength\": 2", "\"wordLength\": 4", SPYRE_ERROR_PARSE,
 	  { "labeledDs_[0].dataFormat_", "wordLength = 4" } },
 	{ "add", "sdsc_0.json", "\"dataFormat_\": \"SEN169_FP16\"", "\"dataFormat_\": \"FP17\"",
@@ -194,6 +194,16 @@ static const struct bad bads[] = {
 	  { "coordinateMasking_", "42", "140" } },
 	{ "mean_keepdim", "sdsc_0.json", "scaling_factor", "scale", SPYRE_ERROR_UNSUPPORTED,
 	  { "lacks scaling_factor" } },
+	{ "layernorm", "sdsc_0.json", "exx2scale", "scale", SPYRE_ERROR_UNSUPPORTED,
+	  { "exx2", "lacks exx2scale" } },
+	{ "layernorm", "sdsc_1.json", "\"eps\"", "\"epsilon\"", SPYRE_ERROR_UNSUPPORTED,
+	  { "layernormscale", "lacks eps" } },
+	{ "exp", "sdsc_0.json", "\"opFuncName\": \"exp\"", "\"opFuncName\": \"clip\"",
+	  SPYRE_ERROR_UNSUPPORTED, { "clip", "lacks clipMin" } },
+	{ "exp", "sdsc_0.json", "\"opFuncName\": \"exp\"", "\"opFuncName\": \"softplus\"",
+	  SPYRE_ERROR_UNSUPPORTED, { "softplus", "lacks softplusBeta" } },
+	{ "exp", "sdsc_0.json", "\"opFuncName\": \"exp\"", "\"opFuncName\": \"layernormscale\"",
+	  SPYRE_ERROR_UNSUPPORTED, { "layernormscale", "result of exx2" } },
 	{ "fma", "sdsc_0.json", "\"[3, 0, 0]\": \"0\"", "\"[3, 0, 0]\": \"2096001\"",
 	  SPYRE_ERROR_PARSE, { "multiple of 128" } },
 	{ "fma", "sdsc_0.json", "\"[3, 0, 0]\": \"0\"", "\"[3, 0, 0]\": \"2097024\"",
@@ -232,10 +242,11 @@ static void write_text(const char *directory, const char *file, const char *text
 
 static void remove_bundle(const char *directory)
 {
-	static const char *const files[] = { "bundle.mlir", "sdsc_0.json", "sdsc_1.json" };
+	static const char *const files[] = { "bundle.mlir", "sdsc_0.json", "sdsc_1.json",
+					     "sdsc_2.json" };
 	char path[600];
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
 		unlink(path);
 	}
@@ -245,9 +256,10 @@ static void remove_bundle(const char *directory)
 /* Copies a bundle, with one change in one file. */
 static void copy_changed(const struct bad *b, const char *directory)
 {
-	static const char *const files[] = { "bundle.mlir", "sdsc_0.json", "sdsc_1.json" };
+	static const char *const files[] = { "bundle.mlir", "sdsc_0.json", "sdsc_1.json",
+					     "sdsc_2.json" };
 
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 4; i++) {
 		char path[1024], *text, *at;
 		size_t size;
 
