@@ -401,13 +401,15 @@ static bool have_card(void)
 
 int main(void)
 {
-	Suite *suite = suite_create("drm_device");
-	TCase *tcase = tcase_create("card");
 	SRunner *runner;
+	Suite *suite;
+	TCase *tcase;
 	int failed;
 
 	if (!have_card())
 		return 0;
+	suite = suite_create("drm_device");
+	tcase = tcase_create("card");
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, properties_agree_with_the_card);
