@@ -86,7 +86,7 @@ static ALWAYS_INLINE vf vf_log(vf x)
 {
 	vi small = x < 0x1p-126f;
 	vf y = vf_select(small, x * 0x1p25f, x);
-	vi bits = (vi)y - 0x3f3504f3;		/* sqrt(1/2) */
+	vi bits = (vi)((vu)y - 0x3f3504f3);	/* sqrt(1/2); wraps for x <= 0 */
 	vi k = (bits >> 23) - (small & 25);
 	vf m = (vf)((bits & 0x7fffff) + 0x3f3504f3);
 	vf r = vf_log_core(m - 1.0f, __builtin_convertvector(k, vf));
