@@ -151,7 +151,7 @@ static int child(spyre_context *context, spyre_stream *stream, spyre_event *even
 	    spyre_context_synchronize(context) != SPYRE_ERROR_FORKED ||
 	    spyre_context_destroy(context) != SPYRE_ERROR_FORKED)
 		return 2;
-#if defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 	/* The thread sanitizer allows no new threads after such a fork. */
 	return 0;
 #endif

@@ -7,8 +7,12 @@
 
 #define MIB (1u << 20)
 
-/* It allows no new threads in a child of a threaded process. */
-#ifdef __SANITIZE_THREAD__
+/*
+ * The thread sanitizer allows no new threads in a child of a threaded process;
+ * the address sanitizer's allocator may be locked there for good, if a thread
+ * of the parent was in it at the fork. libc's is safe.
+ */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define THREADS_AFTER_FORK false
 #else
 #define THREADS_AFTER_FORK true
