@@ -2,3 +2,4 @@
 libspyre_libcore_la_SOURCES += libspyre/layout/layout.c
 libspyre_libcore_la_SOURCES += libspyre/layout/stick.h
 libspyre_libcore_la_SOURCES += libspyre/layout/transfer.c
+libspyre_libcore_la_SOURCES += libspyre/layout/transfer.h

@@ -6,6 +6,7 @@ libspyre_libcore_la_SOURCES += libspyre/sdsc/build_json.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_mlir.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_shapes.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/bundle.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/bundle.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/encode.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/encode.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/ir.h
