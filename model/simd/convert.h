@@ -17,7 +17,9 @@
 
 static ALWAYS_INLINE void prefetch_row(const struct spyre_convert_run *run, const u8 *src)
 {
-	const u8 *ahead = src + PREFETCH_ROWS * run->src_stride;
+	/* A number, not a pointer: it may lie outside the span, or wrap. */
+	const unsigned long at = (unsigned long)src + PREFETCH_ROWS * run->src_stride;
+	const u8 *ahead = (const u8 *)at;
 
 	__builtin_prefetch(ahead, 0, 2);
 	__builtin_prefetch(ahead + 64, 0, 2);
