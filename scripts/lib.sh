@@ -15,7 +15,8 @@ die() {
 # A python3 that has numpy: the first in PATH may be someone's own without it.
 find_python() {
 	local p
-	for p in "${PYTHON:-python3}" /usr/bin/python3; do
+	# The system's comes first: one in a home folder is closed to the plain user of the VM.
+	for p in ${PYTHON:-/usr/bin/python3 python3}; do
 		if "$p" -c 'import numpy' 2>/dev/null; then
 			python=$(command -v "$p")
 			return 0
