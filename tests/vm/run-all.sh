@@ -82,7 +82,7 @@ done
 
 conformance=("$python" "$src/tests/conformance/run.py" --spyre "$build/tools/spyre/spyre")
 [ -z "${SPYRE_BASELINE-}" ] || conformance+=(--compare "$SPYRE_BASELINE")
-run ${users##* } conformance "${conformance[@]}"
+SPYRE_TEST_TIMEOUT=1200 run ${users##* } conformance "${conformance[@]}"
 
 used=$("$build/tools/spyre-smi" --query-device=memory.used --format=csv,noheader,nounits)
 [ "$used" = 0 ]
