@@ -26,7 +26,7 @@
 #include "types.h"
 
 #define SPYRE_PROG_MAGIC 0x47505953u	/* "SYPG" */
-#define SPYRE_PROG_VERSION 1
+#define SPYRE_PROG_VERSION 2
 
 #define SPYRE_MAX_CORES 32u
 #define SPYRE_LX_BYTES (2u << 20)
@@ -101,7 +101,8 @@ enum spyre_opcode {
 	SPYRE_OP_SFU = 2,	/* pointwise: view0 = func(view1, ...) */
 	SPYRE_OP_REDUCE = 3,	/* view0 = reduce(view1) */
 	SPYRE_OP_PT = 4,	/* view0 = view1 x view2 */
-	SPYRE_OP_RESTICK = 5,	/* 64x64 tile transpose */
+	SPYRE_OP_RESTICK = 5,	/* transpose of a tile of one stick by one stick */
+	SPYRE_OP_TOPK = 6,	/* view0 = the largest or smallest of view1, in order */
 };
 
 enum spyre_func {
@@ -144,8 +145,20 @@ enum spyre_func {
 	/* SFU, unary again */
 	SPYRE_FUNC_SOFTPLUS = 32,	/* imm[0] beta, imm[1] threshold (fp32 bits) */
 	SPYRE_FUNC_MISH = 33,
+	SPYRE_FUNC_LEAKYRELU = 34,	/* x > 0 ? x : x * imm[0] (fp32 bits) */
+	SPYRE_FUNC_ROUND = 35,		/* to an integer, ties to even */
+	SPYRE_FUNC_TRUNC = 36,		/* to an integer, towards zero */
+	/* SFU, binary again */
+	/*
+	 * coordinate < view2 ? view1 : imm[0] (fp32 bits).  The coordinate of
+	 * a lane is imm[1] + lanes * (place in the dims of reduce_mask, the
+	 * last of them fastest) + the lane.
+	 */
+	SPYRE_FUNC_MASKBYINDEX = 40,
 	/* SFU, ternary */
 	SPYRE_FUNC_WHERE = 48,
+	SPYRE_FUNC_MULADD = 49,		/* fma(view1, view2, view3) */
+	SPYRE_FUNC_FNMS = 50,		/* fma(-view1, view2, view3) */
 	/* SFU, of five: (view1 - view2) * view3 * view4 + view5 */
 	SPYRE_FUNC_LAYERNORMNORM = 56,
 	/* REDUCE */
@@ -156,6 +169,12 @@ enum spyre_func {
 	SPYRE_FUNC_ABSMAX = 68,
 	/* REDUCE_LANES only: lane 0 the sum, lane 1 that of squares, times imm[0]; others 0 */
 	SPYRE_FUNC_EXX2 = 69,
+	SPYRE_FUNC_EXX2_ZEROMEAN = 70,	/* as EXX2, but lane 0 is 0: the mean is taken as 0 */
+	SPYRE_FUNC_QUANTSCALE = 71,	/* ABSMAX, then times imm[0] (fp32 bits), once */
+	SPYRE_FUNC_MULSUM = 72,		/* two inputs: acc = fma(view1, view2, acc) */
+	/* TOPK */
+	SPYRE_FUNC_TOPK_VALUE = 80,
+	SPYRE_FUNC_TOPK_INDEX = 81,
 };
 
 /*
@@ -167,17 +186,40 @@ enum spyre_func {
  * REDUCE_LANES, @valid counts the elements that take part along the reduced
  * dims, lanes fastest (the rest is padding); 0 means all.
  *
- * PT has fixed roles: dims 0..2 batch, 3 rows (M), 4 sticks of columns
- * (N / 64), 5 elements of K (a multiple of 64).  view1 (A) has K in its
- * lanes: stride[5] is the distance of K sticks (64 elements); view2 (B) has
- * N in its lanes: stride[5] is the distance of K rows, stride[4] of N
- * sticks.  Sums run in fp32 with fused multiply-add, k ascending.
+ * PT has fixed roles: dims 0..2 batch, 3 rows (M), 4 sticks of columns, 5
+ * elements of K.  @lanes is the columns of such a stick, 64 or 32.  A stick of
+ * A (view1) holds E = 128 / bytes elements of K of one row: 32 of fp32, 64 of
+ * the 16-bit, 128 of the 8-bit formats; stride[5] is the distance of these
+ * sticks and count[5] a multiple of E.  B (view2) has columns in its lanes and
+ * interleaves p rows of K, 2 of 8-bit, 4 of 4-bit elements, else 1: column n of
+ * row k is element n * p + k % p of group k / p; stride[5] is the distance of
+ * the groups, stride[4] that of sticks of columns.  SENINT4 puts the lower
+ * address in the low half of a byte; a stick of A is [K 16, rows 2, K 8] inner
+ * to outer, 128 of K of two rows: count[3] is even, stride[3] that of row pairs.
  *
- * RESTICK: dims 0..3 loops, 4 rows of the input tile (64), 5 rows of the
- * output tile (64): out[j][i] = in[i][j], view1.stride[4] and
- * view0.stride[5] being the row distances.
+ * Floating-point products (DL16, fp32, fp16, bf16, both fp8, in any mix) sum
+ * in fp32 with fused multiply-add, k ascending.  Integer products (SENINT8,
+ * SENINT4, in any mix) sum in 32-bit integers; view0 is IEEE_INT32, or a float
+ * format that the sum is rounded to by way of fp32.  With ACCUMULATE the sums
+ * start at view0, which is fp32, or IEEE_INT32 for integers.
+ *
+ * RESTICK: E x E tiles, E = 128 / bytes = @lanes; dims 0..3 loops, 4 rows of
+ * the input tile (E), 5 rows of the output tile (E): out[j][i] = in[i][j],
+ * view1.stride[4] and view0.stride[5] being the row distances.
+ *
+ * TOPK searches the dims in reduce_mask and the lanes, as REDUCE with
+ * REDUCE_LANES counts them, @valid too.  Lane i < imm[1] of the output gets the
+ * element of rank imm[0] + i in descending order (SMALLEST: ascending), its
+ * value or its place plus imm[2]; other lanes, and ranks that do not exist, get
+ * 0.  NaN counts as the largest number, equal elements keep their order.
+ *
+ * SFU and REDUCE compute on DL16, fp32, fp16, bf16, the fp8 formats, SENINT4
+ * (an even number of lanes, at even places), SENINT8, SENINT16, IEEE_INT32 and
+ * SENUINT32, all by way of fp32.  docs/numerics.md has the rounding rules.
  */
-#define SPYRE_INSTR_REDUCE_LANES 1u
+#define SPYRE_INSTR_REDUCE_LANES 1u	/* REDUCE */
+#define SPYRE_INSTR_ACCUMULATE 2u	/* PT */
+#define SPYRE_INSTR_SMALLEST 4u		/* TOPK */
 
 struct spyre_instr {
 	u16 opcode;
@@ -218,9 +260,11 @@ static inline u32 spyre_func_inputs(u32 func)
 		return 1;
 	if (func >= SPYRE_FUNC_ADD && func <= SPYRE_FUNC_LAYERNORMSCALE)
 		return 2;
-	if (func == SPYRE_FUNC_SOFTPLUS || func == SPYRE_FUNC_MISH)
+	if (func >= SPYRE_FUNC_SOFTPLUS && func <= SPYRE_FUNC_TRUNC)
 		return 1;
-	if (func == SPYRE_FUNC_WHERE)
+	if (func == SPYRE_FUNC_MASKBYINDEX)
+		return 2;
+	if (func >= SPYRE_FUNC_WHERE && func <= SPYRE_FUNC_FNMS)
 		return 3;
 	return func == SPYRE_FUNC_LAYERNORMNORM ? 5 : 0;
 }
@@ -229,12 +273,19 @@ static inline u32 spyre_func_inputs(u32 func)
 static inline u32 spyre_func_imms(u32 func)
 {
 	switch (func) {
+	case SPYRE_FUNC_TOPK_VALUE:
+	case SPYRE_FUNC_TOPK_INDEX:
+		return 3;
 	case SPYRE_FUNC_CLIP:
 	case SPYRE_FUNC_SOFTPLUS:
+	case SPYRE_FUNC_MASKBYINDEX:
 		return 2;
 	case SPYRE_FUNC_LAYERNORMSCALE:
+	case SPYRE_FUNC_LEAKYRELU:
 	case SPYRE_FUNC_MEAN:
 	case SPYRE_FUNC_EXX2:
+	case SPYRE_FUNC_EXX2_ZEROMEAN:
+	case SPYRE_FUNC_QUANTSCALE:
 		return 1;
 	default:
 		return 0;

@@ -25,6 +25,8 @@ struct spyre_sfu_run {
 	u32 lanes;		/* consecutive elements of each point */
 	u32 points;
 	u32 imm[2];
+	u32 coord;		/* MASKBYINDEX: that of the first lane of the first point */
+	u32 coord_step;		/* and its step from point to point */
 	struct spyre_span v[SPYRE_MAX_VIEWS];	/* v[0] is the output */
 };
 
@@ -38,13 +40,14 @@ struct spyre_reduce_run {
 	u32 lanes;		/* lanes that take part, <= 128 */
 	u32 points;
 	struct spyre_span in;
+	struct spyre_span in2;	/* MULSUM */
 	void *acc;
 };
 
 struct spyre_reduce_end {
 	u32 func;
 	u32 lanes;		/* lanes of the output point */
-	u32 imm;		/* MEAN, EXX2: factor, fp32 bits */
+	u32 imm;		/* MEAN, EXX2, EXX2_ZEROMEAN, QUANTSCALE: factor, fp32 bits */
 	bool across;		/* reduce across the lanes, fill all of them */
 	u8 *out;
 	u32 format;
