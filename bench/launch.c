@@ -23,6 +23,7 @@ struct launch {
 	spyre_kernel *kernel;
 	spyre_event *event;
 	int rounds;
+	int queued;		/* launches before each synchronize */
 	/* The ball of the ping-pong: whose turn it is. */
 	_Atomic uint32_t turn;
 };
@@ -78,10 +79,13 @@ static double run_launch(void *state)
 	struct launch *l = state;
 	const double start = bench_now();
 
-	for (int i = 0; i < l->rounds; i++) {
-		if (bench_failed(spyre_launch(l->device.stream, l->kernel, l->args, 3),
-				 "launching") ||
-		    bench_failed(spyre_stream_synchronize(l->device.stream), "waiting"))
+	for (int i = 0; i < l->rounds; i += l->queued) {
+		for (int j = 0; j < l->queued; j++) {
+			if (bench_failed(spyre_launch(l->device.stream, l->kernel, l->args, 3),
+					 "launching"))
+				return -1;
+		}
+		if (bench_failed(spyre_stream_synchronize(l->device.stream), "waiting"))
 			return -1;
 	}
 	return (bench_now() - start) / l->rounds;
@@ -105,7 +109,8 @@ static bool prepare(struct launch *l)
 	const int64_t size[2] = { 1, 64 };
 
 	for (int i = 0; i < 3; i++) {
-		if (!bench_tensor_create(&l->device, &l->tensor[i], NULL, 2, size))
+		if (!bench_tensor_create(&l->device, &l->tensor[i], NULL,
+					 SPYRE_FORMAT_IEEE_FP16, 2, size))
 			return false;
 		l->args[i] = (spyre_arg){ l->tensor[i].address, &l->tensor[i].layout };
 	}
@@ -119,18 +124,26 @@ bool bench_launch(struct bench_report *report, const struct bench_options *optio
 	static const struct {
 		const char *name;
 		double (*run)(void *state);
+		int queued;
+		double aim;
 	} kind[] = {
-		{ "launch + synchronize, 1 stick", run_launch },
-		{ "record + synchronize an event", run_event },
+		{ "launch + synchronize, 1 stick", run_launch, 1, 1.3 },
+		{ "a launch of 8 queued", run_launch, 8, 0 },
+		{ "a launch of 64 queued", run_launch, 64, 0.25 },
+		{ "a launch of 1000 queued", run_launch, 1000, 0 },
+		{ "record + synchronize an event", run_event, 1, 1.3 },
 	};
 	struct launch l = { .rounds = options->vm ? ROUNDS / 10 : ROUNDS };
 	bool ok = bench_device_open(&l.device) && prepare(&l);
 
-	for (int i = 0; ok && i < 2; i++) {
+	for (size_t i = 0; ok && i < sizeof(kind) / sizeof(kind[0]); i++) {
 		const struct bench_pair pair = { kind[i].run, run_ping_pong, &l, 20 };
 		struct bench_result result = { .unit = "us", .peer = "futex ping-pong, 2 threads",
-					       .aim = options->vm ? 0 : 1.5 };
+					       .aim = options->vm ? 0 : kind[i].aim };
 
+		l.queued = kind[i].queued;
+		l.rounds = (options->vm ? ROUNDS / 10 : ROUNDS) / l.queued * l.queued;
+		l.rounds = l.rounds ? l.rounds : l.queued;
 		snprintf(result.name, sizeof(result.name), "%s%s", options->vm ? "VM: " : "",
 			 kind[i].name);
 		ok = bench_interleave(&pair, options->samples, &result);

@@ -67,6 +67,9 @@ bool bench_interleave(const struct bench_pair *pair, int samples, struct bench_r
 	result->samples = samples;
 	result->value = median(ours, samples, &result->spread);
 	result->peer_value = median(peer, samples, &result->peer_spread);
+	/* median() has sorted them. */
+	result->best = ours[0];
+	result->peer_best = peer[0];
 	return true;
 }
 
@@ -83,6 +86,8 @@ void bench_add_rate(struct bench_report *report, struct bench_result *result, do
 {
 	result->value = work / result->value;
 	result->peer_value = work / result->peer_value;
+	result->best = work / result->best;
+	result->peer_best = work / result->peer_best;
 	result->higher_is_better = true;
 	append(report, result);
 }
@@ -91,6 +96,8 @@ void bench_add_time(struct bench_report *report, struct bench_result *result, do
 {
 	result->value *= scale;
 	result->peer_value *= scale;
+	result->best *= scale;
+	result->peer_best *= scale;
 	result->higher_is_better = false;
 	append(report, result);
 }
