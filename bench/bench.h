@@ -17,6 +17,7 @@ struct bench_options {
 	int samples;		/* per figure, at least 5 */
 	int threads;		/* of the host: the card's workers and OpenBLAS */
 	const char *node;	/* accel node of the submit benchmark */
+	const char *match;	/* only rows whose name has this in it, or NULL */
 	const char *bundles;	/* folder that bench/chains.py filled, or NULL */
 	bool vm;		/* the figures that only make sense in the VM */
 };
@@ -56,6 +57,7 @@ struct bench_pair {
 };
 
 double bench_now(void);
+bool bench_wanted(const struct bench_options *options, const char *name);
 
 /* Warms both up, then takes turns; fills value, peer_value (medians of
  * seconds) and spreads. False if one of the functions failed. */

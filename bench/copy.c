@@ -151,7 +151,11 @@ static bool measure(struct bench_report *report, const struct bench_options *opt
 		double (*run)(void *state);
 	} direction[] = { { "H2D", run_h2d }, { "D2H", run_d2h } };
 	struct copy c = { 0 };
-	bool ok = bench_device_open(&c.device) && prepare(&c, shape);
+	bool ok;
+
+	if (!bench_wanted(options, shape->name))
+		return true;
+	ok = bench_device_open(&c.device) && prepare(&c, shape);
 
 	for (int i = 0; ok && i < 2; i++) {
 		const struct bench_pair pair = { direction[i].run, run_memcpy, &c, 20 };

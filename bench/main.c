@@ -31,6 +31,7 @@ static void usage(FILE *out)
 	      "  --include FILE  begin with the results in FILE (of another run)\n"
 	      "  --samples N     samples per figure, 5 to 99 (9)\n"
 	      "  --threads N     host threads of card and peer (all CPUs)\n"
+	      "  --match TEXT    only rows with TEXT in their name\n"
 	      "  --bundles DIR   what bench/chains.py wrote: gelu, softmax, layernorm\n"
 	      "  --vm            the figures of the kernel module: launch and submit\n"
 	      "  --node PATH     accel node of submit (/dev/accel/accel0)\n",
@@ -83,6 +84,7 @@ int main(int argc, char **argv)
 		{ "include", required_argument, NULL, 'i' },
 		{ "samples", required_argument, NULL, 's' },
 		{ "threads", required_argument, NULL, 't' },
+		{ "match", required_argument, NULL, 'm' },
 		{ "bundles", required_argument, NULL, 'b' },
 		{ "vm", no_argument, NULL, 'v' },
 		{ "node", required_argument, NULL, 'n' },
@@ -104,6 +106,7 @@ int main(int argc, char **argv)
 		case 'i': ok = bench_read_json(&report, optarg) && ok; break;
 		case 's': options.samples = number(optarg, 5, 99, "--samples"); break;
 		case 't': options.threads = number(optarg, 1, 1024, "--threads"); break;
+		case 'm': options.match = optarg; break;
 		case 'b': options.bundles = optarg; break;
 		case 'v': options.vm = true; break;
 		case 'n': options.node = optarg; break;

@@ -171,6 +171,8 @@ static bool measure(struct bench_report *report, const struct bench_options *opt
 	bool ok;
 
 	snprintf(result.name, sizeof(result.name), "matmul %s DL16", shape->name);
+	if (!bench_wanted(options, result.name))
+		return true;
 	snprintf(result.peer, sizeof(result.peer), "OpenBLAS %s, %d threads",
 		 shape->m == 1 ? "sgemv" : "sgemm", options->threads);
 	ok = bench_device_open(&m.device) && prepare(&m) &&

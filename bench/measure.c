@@ -15,6 +15,11 @@ double bench_now(void)
 	return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
+bool bench_wanted(const struct bench_options *options, const char *name)
+{
+	return !options->match || strstr(name, options->match);
+}
+
 static void settle(unsigned int ms)
 {
 	struct timespec pause = { ms / 1000, ms % 1000 * 1000000l };

@@ -181,6 +181,8 @@ static bool measure(struct bench_report *report, const struct bench_options *opt
 	bool ok;
 
 	snprintf(result.name, sizeof(result.name), "%s 4096x4096 DL16", op->name);
+	if (!bench_wanted(options, result.name))
+		return true;
 	ok = bench_device_open(&p.device) && prepare(&p, options) &&
 	     bench_interleave(&pair, options->samples, &result) && check(&p);
 	if (ok)
