@@ -3,7 +3,8 @@
 # its own, so that no other code gets vector instructions.
 model_unit_cflags = $(AM_CFLAGS) -O3 -fno-math-errno
 model_unit_sources = \
-	model/simd/convert.h model/simd/math.h model/simd/pt.h model/simd/sfu.h model/simd/transpose.h \
+	model/simd/codec.h model/simd/convert.h model/simd/math.h model/simd/pt.h \
+	model/simd/reduce.h model/simd/sfu.h model/simd/tile.h model/simd/transpose.h \
 	model/simd/unit.h model/simd/vec.h
 
 noinst_LTLIBRARIES += model/libmodel.la model/libmodel_scalar.la
