@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
 model_test_ldadd = tests/unit/libmodeltest.la model/libmodel.la $(CHECK_LIBS) $(LIBM) -lpthread
-EXTRA_DIST += tests/unit/model_util.h tests/unit/model_reference.h
+EXTRA_DIST += tests/unit/model_util.h tests/unit/model_reference.h tests/unit/model_checked.h
 
 if HAVE_CHECK
 check_LTLIBRARIES += tests/unit/libmodeltest.la
 tests_unit_libmodeltest_la_SOURCES = \
 	tests/unit/model_util.c tests/unit/model_util.h \
-	tests/unit/model_reference.c tests/unit/model_reference.h
+	tests/unit/model_reference.c tests/unit/model_reference.h \
+	tests/unit/model_checked.c tests/unit/model_checked.h
 tests_unit_libmodeltest_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 model_tests = tests/unit/model_format tests/unit/model_verify tests/unit/model_exec \
