@@ -111,11 +111,15 @@ bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
 	return true;
 }
 
-/* Adds @count points of the inputs to the accumulators, @left elements at most. */
-static bool reduce_row(struct spyre_core *core, struct spyre_reduce_run *run,
-		       const struct spyre_walk *at, u32 lanes, u64 count, u64 *left)
+#define REDUCE_ROWS 8u		/* outputs at once, neighbours in their walk */
+
+static_assert(REDUCE_ROWS * SPYRE_ACC_BYTES <= SPYRE_SCRATCH_BYTES, "accumulators fit");
+
+/* Adds @count points of each row to its accumulators, @left elements at most. */
+static bool reduce_points(struct spyre_core *core, struct spyre_reduce_run *run,
+			  const struct spyre_walk *at, u32 lanes, u64 count, u64 *left)
 {
-	u64 chunk = core->unit->budget / COST_PER_ELEMENT / 2 / lanes;
+	u64 chunk = core->unit->budget / COST_PER_ELEMENT / 2 / lanes / run->rows;
 	u64 done, n;
 
 	chunk = chunk ? chunk : 1;
@@ -132,30 +136,67 @@ static bool reduce_row(struct spyre_core *core, struct spyre_reduce_run *run,
 		run->in.p = at->p[1] + done * run->in.stride;
 		run->in2.p = at->p[2] + done * run->in2.stride;
 		*left -= n * run->lanes;
-		if (!spyre_section_enter(&core->section, n * lanes * COST_PER_ELEMENT +
-					 spyre_cost_ns(core, SPYRE_CALL_NS)))
+		if (!spyre_section_enter(&core->section,
+					 run->rows * (n * lanes * COST_PER_ELEMENT +
+						      spyre_cost_ns(core, SPYRE_CALL_NS))))
 			return false;
 		core->unit->reduce(run);
 	}
 	return true;
 }
 
-/* All that is reduced into one point of the output. */
-static bool reduce_point(struct spyre_core *core, const struct spyre_instr *in,
-			 struct spyre_walk *inner, struct spyre_reduce_run *run, u32 count)
+/* All that is reduced into run->rows points of the output. */
+static bool reduce_rows(struct spyre_core *core, const struct spyre_instr *in,
+			struct spyre_walk *inner, struct spyre_reduce_run *run, u32 count)
 {
 	u64 left = in->valid ? in->valid : ~0ull;
+	u32 row;
 
 	/* Also for the end. */
-	if (!spyre_section_enter(&core->section, 2 * SPYRE_ACC_LANES * COST_PER_ELEMENT +
-				 2 * spyre_cost_ns(core, SPYRE_CALL_NS)))
+	if (!spyre_section_enter(&core->section,
+				 run->rows * (2 * SPYRE_ACC_LANES * COST_PER_ELEMENT +
+					      2 * spyre_cost_ns(core, SPYRE_CALL_NS))))
 		return false;
-	core->unit->reduce_begin(in->func, run->acc);
+	for (row = 0; row < run->rows; row++)
+		core->unit->reduce_begin(in->func, (u8 *)run->acc + row * SPYRE_ACC_BYTES);
 	do {
-		if (!reduce_row(core, run, inner, in->lanes, count, &left))
+		if (!reduce_points(core, run, inner, in->lanes, count, &left))
 			return false;
 	} while (left && spyre_walk_next(inner));
 	memset(inner->at, 0, sizeof(inner->at));
+	return true;
+}
+
+struct reduce_outputs {
+	u32 count;		/* from the outer walk's position on */
+	u64 stride[SPYRE_MAX_VIEWS];
+};
+
+static bool reduce_row_of_outputs(struct spyre_core *core, const struct spyre_instr *in,
+				  const struct reduce_outputs *outputs, const struct spyre_walk *outer,
+				  struct spyre_walk *inner, struct spyre_reduce_run *run, u32 points)
+{
+	struct spyre_reduce_end end = {
+		.func = in->func,
+		.lanes = in->lanes,
+		.imm = in->imm[0],
+		.across = in->flags & SPYRE_INSTR_REDUCE_LANES,
+		.format = spyre_instr_views(in)->format,
+	};
+	u32 done, row, i;
+
+	for (done = 0; done < outputs->count; done += run->rows) {
+		run->rows = spyre_min(REDUCE_ROWS, outputs->count - done);
+		for (i = 0; i < in->num_views; i++)
+			inner->p[i] = outer->p[i] + done * outputs->stride[i];
+		if (!reduce_rows(core, in, inner, run, points))
+			return false;
+		for (row = 0; row < run->rows; row++) {
+			end.out = outer->p[0] + (done + row) * outputs->stride[0];
+			end.acc = (u8 *)run->acc + row * SPYRE_ACC_BYTES;
+			core->unit->reduce_end(&end);
+		}
+	}
 	return true;
 }
 
@@ -171,31 +212,24 @@ bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in)
 		.in2.splat = pair && view[2].lanes == SPYRE_LANES_SPLAT,
 		.acc = core->worker->scratch,
 	};
-	struct spyre_reduce_end end = {
-		.func = in->func,
-		.lanes = in->lanes,
-		.imm = in->imm[0],
-		.across = in->flags & SPYRE_INSTR_REDUCE_LANES,
-		.format = view[0].format,
-		.acc = core->worker->scratch,
-	};
+	struct reduce_outputs outputs;
 	struct spyre_walk outer, inner;
 	u64 stride[SPYRE_MAX_VIEWS];
-	u32 d, count;
+	u32 d, points;
 
 	spyre_walk_start(&outer, core, in);
 	inner = outer;
 	for (d = 0; d < in->num_dims; d++)
 		spyre_walk_add(in->reduce_mask & (1u << d) ? &inner : &outer, in, d);
-	count = spyre_walk_take_inner(&inner, stride);
+	points = spyre_walk_take_inner(&inner, stride);
 	run.in.stride = stride[1];
 	run.in2.stride = stride[2];
+	outputs.count = spyre_walk_take_inner(&outer, outputs.stride);
+	run.row_stride = outputs.stride[1];
+	run.row_stride2 = outputs.stride[2];
 	do {
-		memcpy(inner.p, outer.p, sizeof(inner.p));
-		if (!reduce_point(core, in, &inner, &run, count))
+		if (!reduce_row_of_outputs(core, in, &outputs, &outer, &inner, &run, points))
 			return false;
-		end.out = outer.p[0];
-		core->unit->reduce_end(&end);
 	} while (spyre_walk_next(&outer));
 	return true;
 }

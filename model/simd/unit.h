@@ -38,6 +38,9 @@ struct spyre_sfu_run {
 
 struct spyre_reduce_run {
 	u32 func;
+	u32 rows;		/* outputs: input row_stride on, accumulators ACC_BYTES on */
+	u64 row_stride;
+	u64 row_stride2;
 	u32 lanes;		/* lanes that take part, <= 128 */
 	u32 points;
 	struct spyre_span in;
