@@ -49,6 +49,8 @@ const struct spyre_unit spyre_unit_avx2 = {
 	.convert = unit_convert,
 	.pt = pt_fused,
 	.transpose = unit_transpose,
+	.transpose32 = unit_transpose32,
+	.copy = unit_copy,
 };
 
 #endif /* __CHECKER__ */

@@ -106,6 +106,8 @@ const struct spyre_unit spyre_unit_scalar = {
 	.convert = unit_convert,
 	.pt = unit_pt,
 	.transpose = unit_transpose,
+	.transpose32 = unit_transpose32,
+	.copy = unit_copy,
 };
 
 #endif /* __CHECKER__ */

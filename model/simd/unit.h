@@ -76,6 +76,17 @@ struct spyre_convert_run {
 	bool stream;		/* dst is 64-byte aligned and not needed soon */
 };
 
+/* Rows of raw bytes. */
+struct spyre_copy_run {
+	u8 *dst;
+	const u8 *src;
+	u64 dst_stride;
+	u64 src_stride;
+	u32 rows;
+	u32 bytes;
+	bool stream;		/* dst is 64-byte aligned and not needed soon */
+};
+
 /* c[rows][64] += a[rows][k] x b[k][64], all fp32. */
 struct spyre_pt_run {
 	void *c;
@@ -104,6 +115,10 @@ struct spyre_unit {
 	void (*pt)(const struct spyre_pt_run *run);
 	/* 64 x 64 tile of 16-bit elements: out[j][i] = in[i][j] */
 	void (*transpose)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride);
+	/* The same of rows x columns of 32-bit elements, multiples of 4 and of 16. */
+	void (*transpose32)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride, u32 rows,
+			    u32 columns);
+	void (*copy)(const struct spyre_copy_run *run);
 };
 
 extern const struct spyre_unit spyre_unit_scalar;
