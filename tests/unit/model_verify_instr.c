@@ -5,6 +5,8 @@
  */
 #include "model_util.h"
 
+#include "model/verify.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -260,37 +262,48 @@ START_TEST(test_masks_and_pairs)
 }
 END_TEST
 
-/* What the packed formats cost: two and four times the rate, and a quarter. */
+/*
+ * What the packed formats cost: two and four times the rate, and a quarter. Four
+ * rows use sqrt(4 / 64) of the array. Enough turns hide the other costs.
+ */
 START_TEST(test_costs)
 {
-	struct spyre_program prog;
-	uint32_t kind;
-	size_t size;
 	static const struct { int kind; uint64_t macs, cycles; } want[] = {
-		{ PRODUCT4, 8 * 256 * 64, 8 * 256 * 64 / 4096 },
-		{ PRODUCT8, 8 * 256 * 64, 8 * 256 * 64 / 2048 },
-		{ PRODUCT_FP32, 8 * 96 * 32, 8 * 96 * 32 / 256 },
-		/* 6 points of one beat, 7 levels of 64 ranks. */
-		{ TOPK, 0, 6 * 7 },
-		{ MASK, 0, 6 },
+		{ PRODUCT4, 8 * 256 * 64, 4 * 8 * 256 * 64 / 4096 },
+		{ PRODUCT8, 8 * 256 * 64, 4 * 8 * 256 * 64 / 2048 },
+		{ PRODUCT_FP32, 8 * 96 * 32, 4 * 8 * 96 * 32 / 256 },
 	};
+	struct spyre_instr_cost cost;
+	uint32_t i;
+	size_t size;
 
-	for (kind = 0; kind < sizeof(want) / sizeof(want[0]); kind++) {
-		struct spyre_verify_error err;
-		void *image = good(want[kind].kind, &size);
-		uint64_t local, cycles = want[kind].cycles;
+	for (i = 0; i < 3; i++) {
+		char *image = good(want[i].kind, &size);
+		struct spyre_instr *in = (void *)(image + 64 + 3 * 16 + 16 + 16);
+		struct spyre_view *view = (void *)(in + 1);
 
-		ck_assert_int_eq(spyre_program_verify(image, size, 1, &prog, &err), 0);
-		ck_assert_uint_eq(prog.cost.macs, want[kind].macs);
-		/* The load/store unit or LPDDR5 may be slower than the PT or the SFU. */
-		local = (prog.cost.bytes_read + prog.cost.bytes_written) / 128;
-		cycles = (cycles > local ? cycles : local) + 16;
-		local = ((prog.cost.bytes_read + prog.cost.bytes_written) * 15 + 2047) / 2048;
-		cycles = (cycles > local ? cycles : local) + 65;
-		ck_assert_msg(prog.cost.cycles == cycles, "kind %u: %llu, want %llu", kind,
-			      (unsigned long long)prog.cost.cycles, (unsigned long long)cycles);
+		/* In the LX, where memory is no slower than the PT. */
+		view[0].operand = view[1].operand = view[2].operand = SPYRE_VIEW_LX;
+		memset(view[2].stride, 0, sizeof(view[2].stride));
+		spyre_cost_instr(in, &cost);
+		ck_assert_uint_eq(cost.macs, want[i].macs);
+		ck_assert_uint_eq(cost.cycles, want[i].cycles + 16);
 		free(image);
 	}
+}
+END_TEST
+
+/* 6 points of one stick, 7 levels of 64 ranks, two sticks in a cycle. */
+START_TEST(test_search_cost)
+{
+	struct spyre_instr_cost cost;
+	size_t size;
+	char *image = good(TOPK, &size);
+
+	spyre_cost_instr((void *)(image + 64 + 3 * 16 + 16 + 16), &cost);
+	ck_assert_uint_eq(cost.elements, 6 * 64);
+	ck_assert_uint_eq(cost.cycles, 6 * 7 / 2 + 16);
+	free(image);
 }
 END_TEST
 
@@ -306,6 +319,7 @@ int main(void)
 	tcase_add_test(tc, test_searches);
 	tcase_add_test(tc, test_masks_and_pairs);
 	tcase_add_test(tc, test_costs);
+	tcase_add_test(tc, test_search_cost);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
