@@ -52,7 +52,8 @@ static void open_span(struct span *span, uint64_t bytes)
 	if (bytes > span->open)
 		__asan_unpoison_memory_region(span->p, bytes);
 	else
-		__asan_poison_memory_region(span->p + bytes, (span->open + 127) / 128 * 128 - bytes);
+		__asan_poison_memory_region(span->p + bytes,
+					    (span->open + 127) / 128 * 128 - bytes);
 	span->open = bytes;
 }
 
