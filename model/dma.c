@@ -11,7 +11,7 @@
 #define TASK_ROWS 64u
 #define TASK_STEPS 32u
 #define MAX_ITEMS 1024u
-#define STREAM_BYTES (4u << 20)
+#define STREAM_BYTES (16u << 20)
 #define STEP_COST 256u		/* of finding rows, in units of unit->budget */
 #define INLINE_BYTES 65536u	/* below, threads are not worth waking */
 #define STAGE_BYTES (TASK_ROWS * 256u * 8u)	/* rows, lanes and bytes of a task at most */

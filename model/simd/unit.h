@@ -98,6 +98,15 @@ struct spyre_pt_run {
 	bool exact;		/* products of elements are exact in fp32 */
 };
 
+/* c[64] += a[k] x b[k][64]; lines of b are DL16, products with a exact in fp32. */
+struct spyre_pt_row_run {
+	void *c;
+	const void *a;
+	const u8 *b;
+	u64 b_stride;
+	u32 k;
+};
+
 struct spyre_unit {
 	const char *name;
 	/* Multiply-adds in about 20 us; pointwise work counts 16 per element. */
@@ -113,6 +122,7 @@ struct spyre_unit {
 	void (*reduce_end)(const struct spyre_reduce_end *end);
 	void (*convert)(const struct spyre_convert_run *run);
 	void (*pt)(const struct spyre_pt_run *run);
+	void (*pt_row)(const struct spyre_pt_row_run *run);
 	/* 64 x 64 tile of 16-bit elements: out[j][i] = in[i][j] */
 	void (*transpose)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride);
 	/* The same of rows x columns of 32-bit elements, multiples of 4 and of 16. */
