@@ -172,9 +172,9 @@ struct reduce_outputs {
 	u64 stride[SPYRE_MAX_VIEWS];
 };
 
-static bool reduce_row_of_outputs(struct spyre_core *core, const struct spyre_instr *in,
-				  const struct reduce_outputs *outputs, const struct spyre_walk *outer,
-				  struct spyre_walk *inner, struct spyre_reduce_run *run, u32 points)
+static bool reduce_outputs(struct spyre_core *core, const struct spyre_instr *in,
+			   const struct reduce_outputs *outputs, const struct spyre_walk *outer,
+			   struct spyre_walk *inner, struct spyre_reduce_run *run, u32 points)
 {
 	struct spyre_reduce_end end = {
 		.func = in->func,
@@ -228,7 +228,7 @@ bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in)
 	run.row_stride = outputs.stride[1];
 	run.row_stride2 = outputs.stride[2];
 	do {
-		if (!reduce_row_of_outputs(core, in, &outputs, &outer, &inner, &run, points))
+		if (!reduce_outputs(core, in, &outputs, &outer, &inner, &run, points))
 			return false;
 	} while (spyre_walk_next(&outer));
 	return true;
