@@ -20,45 +20,73 @@ static uint32_t to_bits(float x)
 	return bits;
 }
 
-static float load(uint32_t format, const uint8_t *p)
+float reference_load(uint32_t format, const uint8_t *p, uint32_t lane)
 {
-	uint32_t w;
-	uint16_t h;
+	uint32_t bits = spyre_fmt_bits(format);
+	uint64_t w = 0;
 
-	memcpy(&h, p, 2);
+	memcpy(&w, p + lane * bits / 8, (bits + 7) / 8);
 	switch (format) {
 	case SPYRE_FMT_SEN169_FP16:
-		return from_bits(spyre_dl16_to_fp32(h));
+		return from_bits(spyre_dl16_to_fp32(w));
 	case SPYRE_FMT_IEEE_FP16:
-		return from_bits(spyre_fp16_to_fp32(h));
+		return from_bits(spyre_fp16_to_fp32(w));
 	case SPYRE_FMT_BFLOAT16:
-		return from_bits(spyre_bf16_to_fp32(h));
+		return from_bits(spyre_bf16_to_fp32(w));
+	case SPYRE_FMT_SEN143_FP8:
+		return from_bits(spyre_fp8_143_to_fp32(w));
+	case SPYRE_FMT_SEN152_FP8:
+		return from_bits(spyre_fp8_152_to_fp32(w));
+	case SPYRE_FMT_SENINT4:
+		w = lane % 2 ? w >> 4 : w & 15;
+		return from_bits(spyre_int_to_fp32(w < 8 ? (int64_t)w : (int64_t)w - 16));
+	case SPYRE_FMT_SENINT8:
+		return from_bits(spyre_int_to_fp32((int8_t)w));
+	case SPYRE_FMT_SENINT16:
+		return from_bits(spyre_int_to_fp32((int16_t)w));
+	case SPYRE_FMT_IEEE_INT32:
+		return from_bits(spyre_int_to_fp32((int32_t)w));
+	case SPYRE_FMT_SENUINT32:
+		return from_bits(spyre_int_to_fp32((uint32_t)w));
 	default:
-		memcpy(&w, p, 4);
 		return from_bits(w);
 	}
 }
 
-static void store(uint32_t format, uint8_t *p, float x)
+void reference_store(uint32_t format, uint8_t *p, uint32_t lane, float x)
 {
 	uint32_t w = isnan(x) ? 0x7fc00000 : to_bits(x);
-	uint16_t h;
+	uint32_t bits = spyre_fmt_bits(format);
 
+	p += lane * bits / 8;
 	switch (format) {
 	case SPYRE_FMT_SEN169_FP16:
-		h = spyre_fp32_to_dl16(w);
+		w = spyre_fp32_to_dl16(w);
 		break;
 	case SPYRE_FMT_IEEE_FP16:
-		h = spyre_fp32_to_fp16(w);
+		w = spyre_fp32_to_fp16(w);
 		break;
 	case SPYRE_FMT_BFLOAT16:
-		h = spyre_fp32_to_bf16(w);
+		w = spyre_fp32_to_bf16(w);
 		break;
-	default:
-		memcpy(p, &w, 4);
-		return;
+	case SPYRE_FMT_SEN143_FP8:
+		w = spyre_fp32_to_fp8_143(w);
+		break;
+	case SPYRE_FMT_SEN152_FP8:
+		w = spyre_fp32_to_fp8_152(w);
+		break;
+	case SPYRE_FMT_SENINT4:
+		w = spyre_fp32_to_int(format, w) & 15;
+		w = lane % 2 ? (*p & 15) | w << 4 : (*p & 0xf0) | w;
+		break;
+	case SPYRE_FMT_SENINT8:
+	case SPYRE_FMT_SENINT16:
+	case SPYRE_FMT_IEEE_INT32:
+	case SPYRE_FMT_SENUINT32:
+		w = spyre_fp32_to_int(format, w);
+		break;
 	}
-	memcpy(p, &h, 2);
+	memcpy(p, &w, (bits + 7) / 8);
 }
 
 static float larger(float a, float b)
@@ -82,14 +110,18 @@ static float norm_scale(float mean, float squares, float eps)
 	return 1 / sqrtf((variance < 0 ? 0 : variance) + eps);
 }
 
-/* Functions of IEEE operations only; model_functions.c has the others. */
-static float apply(const struct spyre_instr *in, const float *x)
+/*
+ * Functions of IEEE operations only; model_functions.c has the others.
+ * @coord is the place of the lane, for MASKBYINDEX.
+ */
+float reference_apply(uint32_t func, const uint32_t *imm, uint32_t coord, const float *x)
 {
-	float a = x[0], b = x[1], low = from_bits(in->imm[0]), high = from_bits(in->imm[1]);
+	float a = x[0], b = x[1], low = from_bits(imm[0]), high = from_bits(imm[1]);
 
-	switch (in->func) {
+	switch (func) {
 	case SPYRE_FUNC_IDENTITY: return a;
 	case SPYRE_FUNC_RELU: return isnan(a) ? NAN : a > 0 ? a : 0;
+	case SPYRE_FUNC_LEAKYRELU: return a > 0 ? a : a * low;
 	case SPYRE_FUNC_NEG: return -a;
 	case SPYRE_FUNC_ABS: return fabsf(a);
 	case SPYRE_FUNC_ADD: return a + b;
@@ -109,241 +141,74 @@ static float apply(const struct spyre_instr *in, const float *x)
 	case SPYRE_FUNC_SQRT: return sqrtf(a);
 	case SPYRE_FUNC_RSQRT: return 1 / sqrtf(a);
 	case SPYRE_FUNC_FLOOR: return floorf(a);
+	case SPYRE_FUNC_ROUND: return rintf(a);
+	case SPYRE_FUNC_TRUNC: return truncf(a);
 	case SPYRE_FUNC_CLIP: a = a < low ? low : a; return a > high ? high : a;
 	case SPYRE_FUNC_LAYERNORMSCALE: return norm_scale(a, b, low);
 	case SPYRE_FUNC_LAYERNORMNORM: return (a - b) * x[2] * x[3] + x[4];
+	case SPYRE_FUNC_MULADD: return fmaf(a, b, x[2]);
+	case SPYRE_FUNC_FNMS: return fmaf(-a, b, x[2]);
+	/* Any place and any index is exact in double. */
+	case SPYRE_FUNC_MASKBYINDEX: return (double)coord < b ? a : low;
 	default: return a != 0 ? b : x[2];
 	}
 }
 
-struct at {
-	const struct spyre_instr *in;
-	const struct spyre_view *view;
-	uint8_t *base[SPYRE_MAX_VIEWS];
-	uint32_t c[SPYRE_MAX_DIMS];
-};
-
-static uint8_t *point(const struct at *at, int v)
+float reference_first(uint32_t func)
 {
-	uint64_t offset = 0;
-	uint32_t d;
-
-	for (d = 0; d < at->in->num_dims; d++)
-		offset += at->c[d] * at->view[v].stride[d];
-	return at->base[v] + offset;
+	return func == SPYRE_FUNC_AMAX ? -INFINITY : func == SPYRE_FUNC_AMIN ? INFINITY : 0;
 }
 
-static float input(const struct at *at, int v, uint32_t lane)
-{
-	uint32_t format = at->view[v].format;
-
-	if (at->view[v].lanes == SPYRE_LANES_SPLAT)
-		lane = 0;
-	return load(format, point(at, v) + lane * spyre_fmt_bytes(format));
-}
-
-/* Counts c[] up over the dims of @mask; false after the last point. */
-static bool next(struct at *at, uint32_t mask)
-{
-	int d;
-
-	for (d = (int)at->in->num_dims - 1; d >= 0; d--) {
-		if (!(mask & 1u << d))
-			continue;
-		if (++at->c[d] < at->in->count[d])
-			return true;
-		at->c[d] = 0;
-	}
-	return false;
-}
-
-static void do_sfu(struct at *at)
-{
-	uint32_t format = at->view[0].format, views = at->in->num_views;
-	float r[128];
-	uint32_t lane, v;
-
-	do {
-		for (lane = 0; lane < at->in->lanes; lane++) {
-			float x[SPYRE_MAX_VIEWS - 1] = { 0 };
-
-			for (v = 1; v < views; v++)
-				x[v - 1] = input(at, v, lane);
-			r[lane] = apply(at->in, x);
-		}
-		for (lane = 0; lane < at->in->lanes; lane++)
-			store(format, point(at, 0) + lane * spyre_fmt_bytes(format), r[lane]);
-	} while (next(at, ~0u));
-}
-
+/* Two accumulators, or one and an element. */
 static float combine(uint32_t func, float acc, float x)
 {
 	switch (func) {
 	case SPYRE_FUNC_AMAX: return larger(acc, x);
 	case SPYRE_FUNC_AMIN: return smaller(acc, x);
-	case SPYRE_FUNC_ABSMAX: return larger(acc, fabsf(x));
+	case SPYRE_FUNC_ABSMAX:
+	case SPYRE_FUNC_QUANTSCALE: return larger(acc, fabsf(x));
 	default: return acc + x;
 	}
 }
 
-static void do_reduce_point(struct at *at, float *acc, bool square)
+float reference_combine(uint32_t func, float acc, float x, float y, bool square)
 {
-	const struct spyre_instr *in = at->in;
-	float first = in->func == SPYRE_FUNC_AMAX ? -INFINITY :
-		      in->func == SPYRE_FUNC_AMIN ? INFINITY : 0;
-	uint64_t seen = 0;
+	if (func == SPYRE_FUNC_MULSUM)
+		return fmaf(x, y, acc);
+	return combine(func, acc, square ? x * x : x);
+}
+
+void reference_across(uint32_t func, float *acc)
+{
 	uint32_t lane, half;
 
-	for (lane = 0; lane < 128; lane++)
-		acc[lane] = first;
-	do {
-		for (lane = 0; lane < in->lanes; lane++, seen++) {
-			float x = input(at, 1, lane);
+	for (half = 64; half; half /= 2)
+		for (lane = 0; lane < half; lane++)
+			acc[lane] = combine(func, acc[lane], acc[lane + half]);
+	for (lane = 1; lane < 128; lane++)
+		acc[lane] = acc[0];
+}
 
-			if (!in->valid || seen < in->valid)
-				acc[lane] = combine(in->func, acc[lane], square ? x * x : x);
-		}
-	} while (next(at, in->reduce_mask));
-	if (in->flags & SPYRE_INSTR_REDUCE_LANES) {
-		for (half = 64; half; half /= 2)
-			for (lane = 0; lane < half; lane++)
-				acc[lane] = combine(in->func, acc[lane], acc[lane + half]);
-		for (lane = 1; lane < 128; lane++)
-			acc[lane] = acc[0];
+/* What is stored of the accumulators, which @squares has in the EXX2 functions. */
+void reference_finish(uint32_t func, float factor, float *acc, const float *squares)
+{
+	uint32_t lane;
+
+	if (func == SPYRE_FUNC_EXX2 || func == SPYRE_FUNC_EXX2_ZEROMEAN) {
+		memset(acc + 1, 0, 127 * sizeof(*acc));
+		acc[0] = func == SPYRE_FUNC_EXX2 ? acc[0] * factor : 0;
+		acc[1] = squares[0] * factor;
+	} else if (spyre_func_imms(func)) {
+		for (lane = 0; lane < 128; lane++)
+			acc[lane] *= factor;
 	}
-}
-
-static void do_reduce(struct at *at)
-{
-	uint32_t format = at->view[0].format, lane;
-	float acc[128];
-
-	do {
-		struct at start = *at;
-
-		do_reduce_point(at, acc, false);
-		if (at->in->func == SPYRE_FUNC_EXX2) {
-			float squares[128];
-
-			do_reduce_point(&start, squares, true);
-			memset(acc + 1, 0, sizeof(acc) - 4);
-			acc[1] = squares[0];
-		}
-		for (lane = 0; lane < at->in->lanes; lane++) {
-			if (spyre_func_imms(at->in->func))
-				acc[lane] *= from_bits(at->in->imm[0]);
-			store(format, point(at, 0) + lane * spyre_fmt_bytes(format), acc[lane]);
-		}
-	} while (next(at, ~(uint32_t)at->in->reduce_mask));
-}
-
-static void do_pt(struct at *at)
-{
-	const struct spyre_view *a = &at->view[1], *b = &at->view[2], *c = &at->view[0];
-	uint32_t k, n;
-
-	do {
-		for (n = 0; n < 64; n++) {
-			float acc = 0;
-
-			for (k = 0; k < at->in->count[5]; k++)
-				acc = fmaf(load(a->format, point(at, 1) + k / 64 * a->stride[5] +
-						k % 64 * spyre_fmt_bytes(a->format)),
-					   load(b->format, point(at, 2) + k * b->stride[5] +
-						n * spyre_fmt_bytes(b->format)), acc);
-			store(c->format, point(at, 0) + n * spyre_fmt_bytes(c->format), acc);
-		}
-	} while (next(at, 0x1f));
-}
-
-static void do_move(struct at *at)
-{
-	do {
-		memmove(point(at, 0), point(at, 1),
-			at->in->lanes * spyre_fmt_bytes(at->view[0].format));
-	} while (next(at, ~0u));
-}
-
-static void do_restick(struct at *at)
-{
-	uint32_t i, j;
-
-	do {
-		for (i = 0; i < 64; i++)
-			for (j = 0; j < 64; j++)
-				memcpy(point(at, 0) + j * at->view[0].stride[5] + i * 2,
-				       point(at, 1) + i * at->view[1].stride[4] + j * 2, 2);
-	} while (next(at, 0xf));
-}
-
-static void do_instr(const struct spyre_instr *in, uint32_t core, const uint32_t *turn,
-		     uint8_t *const *operand, uint8_t *const *lx)
-{
-	struct at at = { .in = in, .view = spyre_instr_views(in) };
-	uint32_t v, l;
-
-	for (v = 0; v < in->num_views; v++) {
-		uint32_t op = at.view[v].operand;
-
-		at.base[v] = op < 64 ? operand[op] : lx[op == SPYRE_VIEW_LX ? core : op & 31];
-		at.base[v] += at.view[v].offset;
-		for (l = 0; l < SPYRE_MAX_LOOPS; l++)
-			at.base[v] += turn[l] * at.view[v].loop_stride[l];
-	}
-	switch (in->opcode) {
-	case SPYRE_OP_MOVE: do_move(&at); break;
-	case SPYRE_OP_SFU: do_sfu(&at); break;
-	case SPYRE_OP_REDUCE: do_reduce(&at); break;
-	case SPYRE_OP_PT: do_pt(&at); break;
-	default: do_restick(&at);
-	}
-}
-
-static uint32_t do_steps(const struct spyre_program *prog, uint32_t i, uint32_t level,
-			 uint32_t *turn, uint8_t *const *operand, uint8_t *const *lx)
-{
-	uint32_t s, n, end = i;
-
-	for (; i < prog->header->num_steps; i++) {
-		const struct spyre_prog_step *step = &prog->steps[i];
-
-		if (step->kind == SPYRE_STEP_END)
-			return i;
-		if (step->kind == SPYRE_STEP_LOOP) {
-			for (turn[level] = 0; turn[level] < step->count; turn[level]++)
-				end = do_steps(prog, i + 1, level + 1, turn, operand, lx);
-			turn[level] = 0;
-			i = end;
-			continue;
-		}
-		for (s = 0; s < step->num_streams; s++) {
-			const struct spyre_prog_stream *st =
-				&prog->streams[step->first_stream + s];
-			const struct spyre_instr *in =
-				(const void *)(prog->instrs + st->offset);
-
-			for (n = 0; n < st->num_instrs; n++, in = spyre_instr_next(in))
-				do_instr(in, st->core, turn, operand, lx);
-		}
-	}
-	return i;
-}
-
-void reference_exec(const struct spyre_program *prog, uint8_t *const *operand,
-		    uint8_t *const *lx)
-{
-	uint32_t turn[SPYRE_MAX_LOOPS] = { 0 };
-	uint32_t c;
-
-	for (c = 0; lx && c < prog->header->num_cores; c++)
-		memset(lx[c], 0, prog->header->lx_bytes);
-	do_steps(prog, 0, 0, turn, operand, lx);
 }
 
 static bool is_float(uint32_t f)
 {
 	return f == SPYRE_FMT_SEN169_FP16 || f == SPYRE_FMT_IEEE_FP32 ||
-	       f == SPYRE_FMT_IEEE_FP16 || f == SPYRE_FMT_BFLOAT16 || f == SPYRE_FMT_FP64;
+	       f == SPYRE_FMT_IEEE_FP16 || f == SPYRE_FMT_BFLOAT16 || f == SPYRE_FMT_FP64 ||
+	       f == SPYRE_FMT_SEN143_FP8 || f == SPYRE_FMT_SEN152_FP8;
 }
 
 static int64_t load_int(uint32_t format, const uint8_t *p)
@@ -402,10 +267,7 @@ static void convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src
 		memcpy(&d, src, 8);
 		x = (float)d;
 	} else if (is_float(from)) {
-		uint8_t buf[4] = { 0 };
-
-		memcpy(buf, src, spyre_fmt_bytes(from));
-		x = load(from, buf);
+		x = reference_load(from, src, 0);
 	} else {
 		x = (float)load_int(from, src);
 	}
@@ -415,7 +277,7 @@ static void convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src
 		d = x;
 		memcpy(dst, isnan(x) ? (void *)&bits : (void *)&d, 8);
 	} else if (is_float(to)) {
-		store(to, dst, x);
+		reference_store(to, dst, 0, x);
 	} else {
 		i = float_to_int(to, x);
 		memcpy(dst, &i, spyre_fmt_bytes(to));
