@@ -8,3 +8,7 @@ EXTRA_DIST += tests/conformance/gen/frame.py
 EXTRA_DIST += tests/conformance/gen/pointwise.py
 EXTRA_DIST += tests/conformance/gen/sdsc.py
 EXTRA_DIST += tests/conformance/gen/tensors.py
+EXTRA_DIST += tests/conformance/gen/matmul.py
+EXTRA_DIST += tests/conformance/gen/move.py
+EXTRA_DIST += tests/conformance/gen/reduce.py
+EXTRA_DIST += tests/conformance/card.py

@@ -33,7 +33,7 @@ class Frame:
     def __init__(self, rng, *dtypes, rank=None, shape=None, stick=None, budget=BUDGET,
                  names=None):
         lanes = [FORMATS[HOSTS[d].device].lanes for d in dtypes] or [64]
-        self.wide = max(lanes)
+        self.wide, self.narrow = max(lanes), min(lanes)
         if shape is None:
             rank = rank or int(rng.choice([1, 2, 2, 2, 3, 3, 4, 5, 6]))
             stick = rank - 1 if chance(rng, 0.7) else int(rng.integers(rank))
@@ -51,6 +51,8 @@ class Frame:
         while True:
             shape = [int(pick(rng, ROWS if rank < 4 else ROWS[:8])) for _ in range(rank)]
             shape[stick] = int(pick(rng, STICKS))
+            if self.narrow < self.wide and shape[stick] <= self.narrow:
+                continue                # padding could not be told from the next row
             n = -(-shape[stick] // self.wide) * self.wide
             for axis, size in enumerate(shape):
                 n *= size if axis != stick else 1
@@ -84,9 +86,11 @@ class Frame:
         sparse = self.stick in broadcast
         start, shape, padded, text = {}, list(own), {}, "%s"
         lanes = FORMATS[fmt or HOSTS[dtype].device].lanes
-        if slices and chance(rng, 0.25):
+        if slices and self.narrow == self.wide and chance(rng, 0.25):
             start, shape, text = self._slice(rng, axes, own, broadcast, lanes)
         stick = None if sparse else self.stick - lead
+        if not sparse:
+            self._pad_stick(padded, stick, shape, start, lanes)
         argument = Argument(shape, dtype, fmt, self.order(rng, axes), stick, padded, init)
         return self._use(argument, axes, broadcast, start, text)
 
@@ -107,6 +111,12 @@ class Frame:
             shape.append(front + n + back)
             parts.append("%d:%d" % (front, front + n))
         return start, shape, "%%s[%s]" % ", ".join(parts or ["..."])
+
+    def _pad_stick(self, padded, axis, shape, start, lanes):
+        """Narrow sticks need to be as long as the widest ones of the operation."""
+        need = start.get(axis, 0) + self.size(self.stick)
+        if -(-shape[axis] // lanes) * lanes < need:
+            padded[axis] = need
 
     def _use(self, argument, axes, broadcast, start, text):
         dims = [self.dim[a] if a not in broadcast else None for a in axes]
@@ -129,6 +139,8 @@ class Frame:
             axis = int(rng.integers(self.rank))
             if axis != self.stick and self.shape[axis] > 1:
                 extra[axis] = self.shape[axis] + int(rng.integers(1, 5))
+        lanes = FORMATS[fmt or HOSTS[dtype].device].lanes
+        self._pad_stick(extra, self.stick, self.shape, {}, lanes)
         argument = Argument(self.shape, dtype, fmt, self.order(rng, axes), self.stick, extra)
         return self._use(argument, axes, [], {}, "%s")
 
