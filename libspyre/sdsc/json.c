@@ -68,6 +68,21 @@ spyre_status json_wrong(const struct json *at, const char *expected, ...)
 			   found, want);
 }
 
+spyre_status json_open(struct json *root, const char *text, size_t size, yyjson_doc **doc)
+{
+	yyjson_read_err err;
+
+	*doc = yyjson_read_opts((char *)(uintptr_t)text, size, 0, NULL, &err);
+	if (!*doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory to read %zu bytes",
+				   root->file, size);
+	if (!*doc)
+		return spyre_error(SPYRE_ERROR_PARSE, "%s: not JSON: %s at byte %zu of %zu",
+				   root->file, err.msg, err.pos, size);
+	root->val = yyjson_doc_get_root(*doc);
+	return SPYRE_SUCCESS;
+}
+
 bool json_find(const struct json *up, const char *key, struct json *out)
 {
 	*out = (struct json){ .file = up->file, .up = up, .key = key,

@@ -25,6 +25,12 @@ struct json {
 	yyjson_val *val;
 };
 
+/*
+ * Parses a file's text; @root gets the value, @doc is to be freed. The text
+ * need not be kept.
+ */
+spyre_status json_open(struct json *root, const char *text, size_t size, yyjson_doc **doc);
+
 /* PARSE error "file: path: found …, expected @expected". */
 spyre_status json_wrong(const struct json *at, const char *expected, ...)
 	__attribute__((format(printf, 2, 3)));

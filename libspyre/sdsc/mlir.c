@@ -15,11 +15,11 @@
 #include <string.h>
 
 #include "libspyre/runtime/error.h"
+#include "libspyre/sdsc/affine.h"
 #include "libspyre/sdsc/ir.h"
 
 #define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
 
-#define MAX_MAP_DIMS 8
 #define MAX_VALUES (1u << 20)
 #define MAX_STMTS SPYRE_MAX_STEPS
 #define ARG_TYPE "!sdscbundle.input_arg<index>"
@@ -39,11 +39,7 @@ struct named {
 
 struct map {
 	struct name name;
-	uint32_t num_dims;
-	uint32_t num_symbols;
-	int64_t constant;
-	int64_t dim[MAX_MAP_DIMS];
-	int64_t symbol[MAX_MAP_DIMS];
+	struct affine affine;
 };
 
 struct loop {
@@ -225,22 +221,9 @@ static spyre_status define(struct parser *p, const struct name *key, const struc
 static spyre_status accumulate(struct parser *p, struct ir_value *sum, int64_t scale,
 			       const struct ir_value *value)
 {
-	int64_t part;
+	const char *why;
 
-	if (value->base != IR_BASE_NONE && scale) {
-		if (sum->base != IR_BASE_NONE || scale != 1)
-			return fail(p, "an address may be added once, and not multiplied");
-		sum->base = value->base;
-		sum->arg = value->arg;
-	}
-	if (__builtin_mul_overflow(scale, value->constant, &part) ||
-	    __builtin_add_overflow(sum->constant, part, &sum->constant))
-		return fail(p, "number beyond 63 bits");
-	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
-		if (__builtin_mul_overflow(scale, value->turn[i], &part) ||
-		    __builtin_add_overflow(sum->turn[i], part, &sum->turn[i]))
-			return fail(p, "number beyond 63 bits");
-	return SPYRE_SUCCESS;
+	return affine_add(sum, scale, value, &why) ? SPYRE_SUCCESS : fail(p, "%s", why);
 }
 
 /* "d0, d1" or "s0": consecutive names from 0 on, up to the closing bracket. */
@@ -252,63 +235,60 @@ static spyre_status map_names(struct parser *p, char letter, const char *close, 
 	while (!take(p, close)) {
 		if (*count && !take(p, ","))
 			return fail(p, "expected ',' or '%s'", close);
-		if (*count == MAX_MAP_DIMS)
-			return fail(p, "more than %d of %c0, %c1, …", MAX_MAP_DIMS, letter, letter);
+		if (*count == AFFINE_MAX_PARAMETERS)
+			return fail(p, "more than %u of %c0, %c1, …", AFFINE_MAX_PARAMETERS,
+				    letter, letter);
 		snprintf(want, sizeof(want), "%c%u", letter, (*count)++);
 		TRY(need(p, want));
 	}
 	return SPYRE_SUCCESS;
 }
 
-/* One term of an affine expression: 5, s0, d0, 128*d0, d0*128. */
-static spyre_status map_term(struct parser *p, struct map *map)
+static spyre_status map_value(struct parser *p, const struct affine *map,
+			      const struct ir_value *dims, const struct ir_value *symbols,
+			      struct ir_value *out, const char **stop)
 {
-	int64_t factor = 1, after = 1, index;
-	int64_t *slot;
-	bool is_dim;
+	struct affine_error error;
 
-	blanks(p);
-	if (p->at < p->end && (isdigit((unsigned char)*p->at) || *p->at == '-')) {
-		TRY(number(p, &factor));
-		if (!take(p, "*")) {
-			if (__builtin_add_overflow(map->constant, factor, &map->constant))
-				return fail(p, "number beyond 63 bits");
-			return SPYRE_SUCCESS;
-		}
-	}
-	is_dim = take(p, "d");
-	if (!is_dim)
-		TRY(need(p, "s"));
-	TRY(number(p, &index));
-	if (index < 0 || index >= (is_dim ? map->num_dims : map->num_symbols))
-		return fail(p, "%c%" PRId64 " is not a parameter of the map", is_dim ? 'd' : 's',
-			    index);
-	if (take(p, "*"))
-		TRY(number(p, &after));
-	slot = is_dim ? &map->dim[index] : &map->symbol[index];
-	if (__builtin_mul_overflow(factor, after, &factor) ||
-	    __builtin_add_overflow(*slot, factor, slot))
-		return fail(p, "number beyond 63 bits");
-	return SPYRE_SUCCESS;
+	if (affine_eval(map, dims, symbols, out, stop, &error))
+		return SPYRE_SUCCESS;
+	if (error.status == SPYRE_ERROR_UNSUPPORTED)
+		return spyre_error(error.status, "%s:%u: %s (docs/unsupported.md)", p->file,
+				   p->line, error.what);
+	/* Of an apply, the place is the apply's. */
+	if (error.at >= p->at && error.at <= p->end)
+		p->at = error.at;
+	return fail(p, "%s", error.what);
 }
 
-/* #map_0 = affine_map<(d0)[s0] -> (s0 + 128*d0)> */
+/* affine_map<(d0)[s0] -> (s0 + 128*d0)>, whose parameters are tried out as 0 */
+static spyre_status map_body(struct parser *p, struct affine *map)
+{
+	static const struct ir_value zeros[AFFINE_MAX_PARAMETERS];
+	struct ir_value value;
+
+	TRY(need(p, "affine_map<("));
+	TRY(map_names(p, 'd', ")", &map->num_dims));
+	if (take(p, "["))
+		TRY(map_names(p, 's', "]", &map->num_symbols));
+	TRY(need(p, "->"));
+	TRY(need(p, "("));
+	map->text = p->at;
+	map->end = memchr(p->at, '\n', (size_t)(p->end - p->at));
+	if (!map->end)
+		map->end = p->end;
+	TRY(map_value(p, map, zeros, zeros, &value, &p->at));
+	return need(p, ")>");
+}
+
+/* #map_0 = affine_map<…> */
 static spyre_status parse_map(struct parser *p)
 {
 	struct map map = { 0 }, *own;
 
 	TRY(name(p, '#', &map.name));
 	TRY(need(p, "="));
-	TRY(need(p, "affine_map<("));
-	TRY(map_names(p, 'd', ")", &map.num_dims));
-	if (take(p, "["))
-		TRY(map_names(p, 's', "]", &map.num_symbols));
-	TRY(need(p, "->"));
-	TRY(need(p, "("));
-	do
-		TRY(map_term(p, &map));
-	while (take(p, "+"));
-	TRY(need(p, ")>"));
+	TRY(map_body(p, &map.affine));
 	own = malloc(sizeof(*own));
 	if (own)
 		*own = map;
@@ -317,38 +297,86 @@ static spyre_status parse_map(struct parser *p)
 }
 
 /* Operands of an affine.apply, up to the closing bracket. */
-static spyre_status apply_list(struct parser *p, const int64_t *factor, uint32_t count,
-			       const char *close, struct ir_value *sum)
+static spyre_status apply_list(struct parser *p, uint32_t count, const char *close,
+			       struct ir_value *values)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		struct ir_value v;
-
 		if (i)
 			TRY(need(p, ","));
-		TRY(use(p, &v));
-		TRY(accumulate(p, sum, factor[i], &v));
+		TRY(use(p, &values[i]));
 	}
 	return need(p, close);
 }
 
 static spyre_status parse_apply(struct parser *p, struct ir_value *out)
 {
-	const struct map *map, *const *found;
+	struct ir_value dims[AFFINE_MAX_PARAMETERS], symbols[AFFINE_MAX_PARAMETERS];
+	struct map *const *found;
+	struct affine map = { 0 };
+	const char *stop;
 	struct name key;
 
-	TRY(name(p, '#', &key));
-	found = tfind(&key, &p->maps, by_name);
-	if (!found)
-		return fail(p, "#%.*s is not defined", (int)key.len, key.text);
-	map = *found;
-	out->constant = map->constant;
-	TRY(need(p, "("));
-	TRY(apply_list(p, map->dim, map->num_dims, ")", out));
-	if (map->num_symbols) {
-		TRY(need(p, "["));
-		TRY(apply_list(p, map->symbol, map->num_symbols, "]", out));
+	blanks(p);
+	if (p->at < p->end && *p->at == 'a') {
+		TRY(map_body(p, &map));
+	} else {
+		TRY(name(p, '#', &key));
+		found = tfind(&key, &p->maps, by_name);
+		if (!found)
+			return fail(p, "#%.*s is not defined", (int)key.len, key.text);
+		map = (*found)->affine;
 	}
-	return SPYRE_SUCCESS;
+	TRY(need(p, "("));
+	TRY(apply_list(p, map.num_dims, ")", dims));
+	if (map.num_symbols) {
+		TRY(need(p, "["));
+		TRY(apply_list(p, map.num_symbols, "]", symbols));
+	}
+	return map_value(p, &map, dims, symbols, out, &stop);
+}
+
+/*
+ * sdscbundle.device_mem_allocate: memory for intermediates, the same for
+ * every turn of a loop. Its form is not public; taken are a number of bytes, a
+ * constant, both also in brackets, and an attribute {size = …}.
+ */
+static spyre_status parse_allocate(struct parser *p, struct ir_value *out)
+{
+	struct ir_bundle *bundle = p->bundle;
+	bool brackets = take(p, "("), braces = !brackets && take(p, "{");
+	struct ir_value size = { 0 };
+
+	if (braces) {
+		TRY(need(p, "size"));
+		TRY(need(p, "="));
+	}
+	blanks(p);
+	if (p->at < p->end && *p->at == '%')
+		TRY(use(p, &size));
+	else
+		TRY(number(p, &size.constant));
+	if (braces && take(p, ":"))
+		TRY(take(p, "index") ? SPYRE_SUCCESS : need(p, "i64"));
+	if (brackets || braces)
+		TRY(need(p, brackets ? ")" : "}"));
+	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
+		if (size.turn[i] || size.base != IR_BASE_NONE)
+			return fail(p, "the size of an allocation must be a constant");
+	if (size.constant < 1 || (uint64_t)size.constant > SPYRE_MAX_EXTENT)
+		return fail(p, "allocation of %" PRId64 " bytes, from 1 to %llu are possible",
+			    size.constant, SPYRE_MAX_EXTENT);
+	if (bundle->num_mem == IR_MAX_MEM)
+		return fail(p, "more than %u allocations", IR_MAX_MEM);
+	out->base = IR_BASE_MEM;
+	out->arg = bundle->num_mem;
+	bundle->mem[bundle->num_mem++] =
+		(struct ir_mem){ (uint64_t)size.constant, p->line };
+	TRY(need(p, ":"));
+	if (take(p, "index"))
+		return take(p, "->") ? need(p, "index") : SPYRE_SUCCESS;
+	TRY(need(p, "()"));
+	TRY(need(p, "->"));
+	return need(p, "index");
 }
 
 /* The base that a parameter stands for, by its name and not its position. */
@@ -460,6 +488,8 @@ static spyre_status parse_assign(struct parser *p)
 		TRY(parse_apply(p, &value));
 		if (take(p, ":"))
 			TRY(need(p, "index"));
+	} else if (take(p, "sdscbundle.device_mem_allocate")) {
+		TRY(parse_allocate(p, &value));
 	} else {
 		return fail(p, "unknown operation");
 	}
@@ -500,10 +530,10 @@ static spyre_status parse_for(struct parser *p)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s:%u: more than %u loops in one another (docs/unsupported.md)",
 				   p->file, p->line, SPYRE_MAX_LOOPS);
-	if (from < 0 || to < 0 || step < 1)
-		return fail(p, "loop from %" PRId64 " to %" PRId64 " by %" PRId64 "; bounds start at 0, steps at 1",
+	if (step < 1 || __builtin_sub_overflow(to, from, &turns))
+		return fail(p, "loop from %" PRId64 " to %" PRId64 " by %" PRId64 "; steps start at 1",
 			    from, to, step);
-	turns = to > from ? (to - from - 1) / step + 1 : 0;
+	turns = turns > 0 ? (turns - 1) / step + 1 : 0;
 	if (turns > SPYRE_MAX_COUNT)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s:%u: loop of %" PRId64 " turns, the card's counters end at %u (docs/unsupported.md)",

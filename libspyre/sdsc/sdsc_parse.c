@@ -12,6 +12,7 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/json.h"
+#include "libspyre/sdsc/symbolic.h"
 
 #define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
 
@@ -72,17 +73,13 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 				const struct json *dsc)
 {
-	struct json slices, stage, zero, el, symbolic;
+	struct json slices, stage, zero, el;
 	int64_t product = 1;
 
 	TRY(json_member(root, "numWkSlicesPerDim_", JSON_OBJECT, &slices));
 	TRY(json_member(dsc, "dataStageParam_", JSON_OBJECT, &stage));
 	TRY(json_member(&stage, "0", JSON_OBJECT, &zero));
 	TRY(json_member(&zero, "el_", JSON_OBJECT, &el));
-	if (json_find(&el, "symbolicDimInfo_", &symbolic) && json_length(&symbolic))
-		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s: symbolic dimensions (symbolicDimInfo_) are not supported; compile the bundle for fixed shapes (docs/unsupported.md)",
-				   s->file);
 	for (uint32_t d = 0; d < s->num_dims; d++) {
 		char key[IR_NAME_BYTES + 1];
 		struct json at;
@@ -99,7 +96,7 @@ static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 	if (product != (int64_t)s->num_cores)
 		return json_wrong(&slices, "slices that multiply to numCoresUsed_ %u",
 				  s->num_cores);
-	return SPYRE_SUCCESS;
+	return ir_parse_symbolic(s, &el);
 }
 
 static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,
@@ -482,20 +479,14 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc)
 {
 	struct json root = { .file = file };
-	yyjson_read_err err;
 	yyjson_doc *doc;
 	spyre_status status;
 
 	memset(sdsc, 0, sizeof(*sdsc));
 	snprintf(sdsc->file, sizeof(sdsc->file), "%s", file);
-	doc = yyjson_read_opts((char *)(uintptr_t)text, size, 0, NULL, &err);
-	if (!doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory to read %zu bytes",
-				   file, size);
-	if (!doc)
-		return spyre_error(SPYRE_ERROR_PARSE, "%s: not JSON: %s at byte %zu of %zu", file,
-				   err.msg, err.pos, size);
-	root.val = yyjson_doc_get_root(doc);
+	status = json_open(&root, text, size, &doc);
+	if (status != SPYRE_SUCCESS)
+		return status;
 	status = parse_root(sdsc, &root);
 	yyjson_doc_free(doc);
 	return status;
