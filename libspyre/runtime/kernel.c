@@ -259,7 +259,7 @@ static spyre_status compile(const char *directory, const char *output, uint32_t 
 	    (int)sizeof(path))
 		return spyre_error(SPYRE_ERROR_FILE, "%.64s…: path longer than %zu bytes",
 				   directory, sizeof(path));
-	status = bundle_source_open(directory, &source);
+	status = bundle_source_open(directory, true, &source);
 	if (status)
 		return status;
 	status = spyre_bundle_lower(&source, NULL, cores, bundle);

@@ -299,7 +299,7 @@ spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
 	spyre_status status;
 
 	memset(bundle, 0, sizeof(*bundle));
-	status = bundle_source_open(directory, &source);
+	status = bundle_source_open(directory, false, &source);
 	if (status != SPYRE_SUCCESS)
 		return status;
 	status = spyre_bundle_lower(&source, NULL, max_cores, bundle);

@@ -13,9 +13,6 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/ir.h"
 
-/* Room behind the text, which lets yyjson read in place. */
-#define PADDING 8
-
 static spyre_status file_error(const char *path, const char *what)
 {
 	return spyre_error(SPYRE_ERROR_FILE, "%s: cannot %s: %s", path, what, strerror(errno));
@@ -68,7 +65,7 @@ spyre_status bundle_file_load(const char *directory, const char *file, bool opti
 				     (long long)st.st_size, IR_MAX_FILE_BYTES);
 	} else {
 		*size = (size_t)st.st_size;
-		*text = malloc(*size + PADDING);
+		*text = malloc(*size + BUNDLE_FILE_PADDING);
 		status = *text ? read_all(fd, path, *text, *size) :
 				 spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 					     "%s: no memory for %zu bytes", path, *size);
@@ -79,6 +76,6 @@ spyre_status bundle_file_load(const char *directory, const char *file, bool opti
 		*text = NULL;
 		return status;
 	}
-	memset(*text + *size, 0, PADDING);
+	memset(*text + *size, 0, BUNDLE_FILE_PADDING);
 	return SPYRE_SUCCESS;
 }

@@ -5,9 +5,12 @@
 
 #include <spyre/types.h>
 
+/* Zeros behind a file's text, for yyjson to read in place. */
+#define BUNDLE_FILE_PADDING 8u
+
 /*
- * A whole file of the bundle, to be freed; it ends with a NUL that @size does
- * not count. @text is NULL, without an error, if the file is @optional and
+ * A whole file of the bundle, to be freed; zeros follow that @size does not
+ * count. @text is NULL, without an error, if the file is @optional and
  * missing.
  */
 spyre_status bundle_file_load(const char *directory, const char *file, bool optional, char **text,

@@ -295,7 +295,7 @@ spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum c
 	source = malloc(sizeof(*source));
 	if (!source)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
-	status = bundle_source_open(directory, source);
+	status = bundle_source_open(directory, cache != CODE_CACHE_OFF, source);
 	if (status == SPYRE_SUCCESS) {
 		status = spyre_bundle_lower(source, NULL, max_cores, bundle);
 		if (status != SPYRE_SUCCESS)

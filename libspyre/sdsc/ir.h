@@ -142,7 +142,10 @@ struct ir_sdsc {
  */
 bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
 
-/* What an SDSC file says. Errors name the file and the JSON path. */
-spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc);
+/*
+ * What an SDSC file says; the text is parsed in place (see json_open()). Errors
+ * name the file and the JSON path.
+ */
+spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
 
 #endif /* SPYRE_SDSC_IR_H */

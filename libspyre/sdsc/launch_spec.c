@@ -213,7 +213,7 @@ static spyre_status read_root(struct launch_spec *spec, struct symbol_kinds *kin
 	return find(root, "symbol_kinds", &at) ? symbol_kinds_read(&at, kinds) : SPYRE_SUCCESS;
 }
 
-spyre_status launch_spec_parse(const char *text, size_t size, struct launch_spec *spec,
+spyre_status launch_spec_parse(char *text, size_t size, struct launch_spec *spec,
 			       struct symbol_kinds *kinds)
 {
 	struct json root = { .file = FILE_NAME };

@@ -32,7 +32,7 @@ struct launch_spec {
 	struct bundle_symbol symbols[BUNDLE_MAX_SYMBOLS];
 };
 
-spyre_status launch_spec_parse(const char *text, size_t size, struct launch_spec *spec,
+spyre_status launch_spec_parse(char *text, size_t size, struct launch_spec *spec,
 			       struct symbol_kinds *kinds);
 /* The layout of an argument: an object, or the text form of a SpyreTensorLayout. */
 spyre_status launch_spec_layout(const struct json *at, struct launch_spec_arg *arg);

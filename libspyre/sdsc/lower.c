@@ -160,7 +160,13 @@ static spyre_status resolve(struct lower *l, int64_t start, struct ir_value *val
 
 	memset(value, 0, sizeof(*value));
 	if (start < 0) {
-		if (l->stmt->num_symbols)
+		/* Ids without a gap, as they mostly are, are places. */
+		if (l->stmt->num_symbols && start >= l->stmt->symbols[0].id &&
+		    start - l->stmt->symbols[0].id < l->stmt->num_symbols)
+			symbol = &l->stmt->symbols[start - l->stmt->symbols[0].id];
+		if (symbol && symbol->id != start)
+			symbol = NULL;
+		if (!symbol && l->stmt->num_symbols)
 			symbol = bsearch(&start, l->stmt->symbols, l->stmt->num_symbols,
 					 sizeof(*symbol), by_id);
 		if (!symbol)

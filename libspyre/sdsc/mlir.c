@@ -5,10 +5,8 @@
  * out is the list of executes and loops with their addresses as "argument +
  * constant + stride * loop turn".
  */
-#define _GNU_SOURCE	/* tdestroy() */
 #include <ctype.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +15,7 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/affine.h"
 #include "libspyre/sdsc/ir.h"
+#include "libspyre/sdsc/name_table.h"
 
 #define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
 
@@ -24,16 +23,9 @@
 #define MAX_STMTS SPYRE_MAX_STEPS
 #define ARG_TYPE "!sdscbundle.input_arg<index>"
 
-/* In the text. Names are the file's choice: a hash of them could be made to collide. */
-struct name {
-	const char *text;
-	uint32_t len;
-};
-
 struct named {
 	struct name name;
 	uint32_t depth;		/* visible within this many loops */
-	struct named *older;
 	struct ir_value value;
 };
 
@@ -53,9 +45,10 @@ struct parser {
 	uint32_t line;
 	struct ir_bundle *bundle;
 	size_t room_stmts;
-	void *values, *maps;		/* trees of struct named and struct map, by name */
-	struct named *newest;
-	uint32_t num_values;
+	struct name_table value_names, map_names;
+	struct named *values;
+	struct map *maps;
+	size_t room_values, room_maps;
 	uint32_t num_symbols;		/* of all statements */
 	struct loop loop[SPYRE_MAX_LOOPS];
 	uint32_t depth;
@@ -106,21 +99,26 @@ static void blanks(struct parser *p)
 		p->at++;
 }
 
-/* Takes @token if it comes next. */
-static bool take(struct parser *p, const char *token)
+/* Takes @token if it comes next. Inline: of most, the compiler knows the length. */
+static inline __attribute__((always_inline)) bool take(struct parser *p, const char *token)
 {
 	size_t len = strlen(token);
 
 	blanks(p);
-	if ((size_t)(p->end - p->at) < len || memcmp(p->at, token, len))
+	if ((size_t)(p->end - p->at) < len || *p->at != *token || memcmp(p->at, token, len))
 		return false;
 	p->at += len;
 	return true;
 }
 
-static spyre_status need(struct parser *p, const char *token)
+static spyre_status missing(struct parser *p, const char *token)
 {
-	return take(p, token) ? SPYRE_SUCCESS : fail(p, "expected '%s'", token);
+	return fail(p, "expected '%s'", token);
+}
+
+static inline __attribute__((always_inline)) spyre_status need(struct parser *p, const char *token)
+{
+	return take(p, token) ? SPYRE_SUCCESS : missing(p, token);
 }
 
 static spyre_status number(struct parser *p, int64_t *out)
@@ -129,15 +127,19 @@ static spyre_status number(struct parser *p, int64_t *out)
 	uint64_t n = 0;
 
 	blanks(p);
-	if (p->at >= p->end || !isdigit((unsigned char)*p->at))
+	if (p->at >= p->end || *p->at < '0' || *p->at > '9')
 		return fail(p, "expected a number");
-	for (; p->at < p->end && isdigit((unsigned char)*p->at); p->at++)
+	for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
 		if (__builtin_mul_overflow(n, 10, &n) ||
 		    __builtin_add_overflow(n, (uint64_t)(*p->at - '0'), &n) || n > INT64_MAX)
 			return fail(p, "number beyond 63 bits");
 	*out = minus ? -(int64_t)n : (int64_t)n;
 	return SPYRE_SUCCESS;
 }
+
+static const bool name_byte[256] = {
+	['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['_'] = true,
+};
 
 /* A name after its sigil ('%' or '#'). */
 static spyre_status name(struct parser *p, char sigil, struct name *out)
@@ -146,7 +148,7 @@ static spyre_status name(struct parser *p, char sigil, struct name *out)
 	if (p->at >= p->end || *p->at != sigil)
 		return fail(p, "expected a name that starts with '%c'", sigil);
 	out->text = ++p->at;
-	while (p->at < p->end && (isalnum((unsigned char)*p->at) || *p->at == '_'))
+	while (p->at < p->end && name_byte[(unsigned char)*p->at])
 		p->at++;
 	out->len = (uint32_t)(p->at - out->text);
 	return out->len && p->at - out->text <= 128 ? SPYRE_SUCCESS : fail(p, "bad name");
@@ -161,59 +163,42 @@ static spyre_status line_end(struct parser *p)
 	return SPYRE_SUCCESS;
 }
 
-/* Both kinds of entries begin with their name. */
-static int by_name(const void *a, const void *b)
+/* Adds a name to a table. */
+static spyre_status enter(struct parser *p, struct name_table *table, const void *entries,
+			  size_t entry_bytes, const struct name *key, char sigil)
 {
-	const struct name *x = a, *y = b;
+	enum name_result result = name_add(table, entries, entry_bytes, key);
 
-	if (x->len != y->len)
-		return x->len < y->len ? -1 : 1;
-	return memcmp(x->text, y->text, x->len);
-}
-
-/* Puts a malloc'ed @entry into a tree, or frees it. */
-static spyre_status enter(struct parser *p, void **tree, void *entry, char sigil)
-{
-	struct name *own = entry, *const *found;
-
-	found = own ? tsearch(own, tree, by_name) : NULL;
-	if (found && *found == own)
-		return SPYRE_SUCCESS;
-	if (found) {
-		free(own);
-		return fail(p, "%c%.*s is defined twice", sigil, (int)(*found)->len,
-			    (*found)->text);
-	}
-	free(own);
-	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for a name", p->file,
-			   p->line);
+	if (result == NAME_EXISTS)
+		return fail(p, "%c%.*s is defined twice", sigil, (int)key->len, key->text);
+	if (result == NAME_NO_MEMORY)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for a name",
+				   p->file, p->line);
+	return SPYRE_SUCCESS;
 }
 
 static spyre_status use(struct parser *p, struct ir_value *out)
 {
-	struct named *const *v;
 	struct name key;
+	uint32_t at;
 
 	TRY(name(p, '%', &key));
-	v = tfind(&key, &p->values, by_name);
-	if (!v)
+	at = name_find(&p->value_names, p->values, sizeof(*p->values), &key);
+	if (at == NAME_NONE)
 		return fail(p, "%%%.*s is not defined here", (int)key.len, key.text);
-	*out = (*v)->value;
+	*out = p->values[at].value;
 	return SPYRE_SUCCESS;
 }
 
 static spyre_status define(struct parser *p, const struct name *key, const struct ir_value *value)
 {
-	struct named *own;
+	uint32_t n = p->value_names.num;
 
-	if (p->num_values == MAX_VALUES)
+	if (n == MAX_VALUES)
 		return fail(p, "more than %u values", MAX_VALUES);
-	own = malloc(sizeof(*own));
-	if (own)
-		*own = (struct named){ *key, p->depth, p->newest, *value };
-	TRY(enter(p, &p->values, own, '%'));
-	p->newest = own;
-	p->num_values++;
+	TRY(grow(p, &p->values, &p->room_values, n, sizeof(*p->values)));
+	TRY(enter(p, &p->value_names, p->values, sizeof(*p->values), key, '%'));
+	p->values[n] = (struct named){ *key, p->depth, *value };
 	return SPYRE_SUCCESS;
 }
 
@@ -284,15 +269,17 @@ static spyre_status map_body(struct parser *p, struct affine *map)
 /* #map_0 = affine_map<…> */
 static spyre_status parse_map(struct parser *p)
 {
-	struct map map = { 0 }, *own;
+	struct map map = { 0 };
+	uint32_t n = p->map_names.num;
 
 	TRY(name(p, '#', &map.name));
 	TRY(need(p, "="));
 	TRY(map_body(p, &map.affine));
-	own = malloc(sizeof(*own));
-	if (own)
-		*own = map;
-	TRY(enter(p, &p->maps, own, '#'));
+	if (n == MAX_VALUES)
+		return fail(p, "more than %u maps", MAX_VALUES);
+	TRY(grow(p, &p->maps, &p->room_maps, n, sizeof(*p->maps)));
+	TRY(enter(p, &p->map_names, p->maps, sizeof(*p->maps), &map.name, '#'));
+	p->maps[n] = map;
 	return line_end(p);
 }
 
@@ -311,20 +298,20 @@ static spyre_status apply_list(struct parser *p, uint32_t count, const char *clo
 static spyre_status parse_apply(struct parser *p, struct ir_value *out)
 {
 	struct ir_value dims[AFFINE_MAX_PARAMETERS], symbols[AFFINE_MAX_PARAMETERS];
-	struct map *const *found;
 	struct affine map = { 0 };
 	const char *stop;
 	struct name key;
+	uint32_t at;
 
 	blanks(p);
 	if (p->at < p->end && *p->at == 'a') {
 		TRY(map_body(p, &map));
 	} else {
 		TRY(name(p, '#', &key));
-		found = tfind(&key, &p->maps, by_name);
-		if (!found)
+		at = name_find(&p->map_names, p->maps, sizeof(*p->maps), &key);
+		if (at == NAME_NONE)
 			return fail(p, "#%.*s is not defined", (int)key.len, key.text);
-		map = (*found)->affine;
+		map = p->maps[at].affine;
 	}
 	TRY(need(p, "("));
 	TRY(apply_list(p, map.num_dims, ")", dims));
@@ -562,14 +549,8 @@ static spyre_status close_for(struct parser *p)
 	struct ir_stmt stmt = { .kind = IR_STMT_END, .line = p->line };
 	struct loop *loop = &p->loop[--p->depth];
 
-	while (p->newest && p->newest->depth > p->depth) {
-		struct named *v = p->newest;
-
-		p->newest = v->older;
-		p->num_values--;
-		tdelete(v, &p->values, by_name);
-		free(v);
-	}
+	while (p->value_names.num && p->values[p->value_names.num - 1].depth > p->depth)
+		name_remove_last(&p->value_names, &p->values[p->value_names.num - 1].name);
 	/* A loop without turns or without executes does nothing. */
 	if (loop->empty || p->bundle->num_stmts == loop->stmt + 1) {
 		drop_stmts(p->bundle, loop->stmt);
@@ -638,6 +619,25 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Ids mostly come as -1, -2, …: the other way round. */
+static void sort_symbols(struct ir_stmt *stmt)
+{
+	uint32_t n = stmt->num_symbols, i = 1;
+
+	while (i < n && stmt->symbols[i].id < stmt->symbols[i - 1].id)
+		i++;
+	if (i < n) {
+		qsort(stmt->symbols, n, sizeof(*stmt->symbols), by_id);
+		return;
+	}
+	for (i = 0; i < n / 2; i++) {
+		struct ir_symbol swap = stmt->symbols[i];
+
+		stmt->symbols[i] = stmt->symbols[n - 1 - i];
+		stmt->symbols[n - 1 - i] = swap;
+	}
+}
+
 static spyre_status parse_ids(struct parser *p, struct ir_stmt *stmt)
 {
 	uint32_t n = 0;
@@ -658,8 +658,7 @@ static spyre_status parse_ids(struct parser *p, struct ir_stmt *stmt)
 	}
 	if (n != stmt->num_symbols)
 		return fail(p, "%u symbol_ids for %u operands", n, stmt->num_symbols);
-	if (n)
-		qsort(stmt->symbols, n, sizeof(*stmt->symbols), by_id);
+	sort_symbols(stmt);
 	for (uint32_t i = 1; i < n; i++)
 		if (stmt->symbols[i].id == stmt->symbols[i - 1].id)
 			return fail(p, "symbol id %" PRId64 " twice", stmt->symbols[i].id);
@@ -752,8 +751,10 @@ spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 		status = fail(&p, "the file ends within the module");
 	if (status == SPYRE_SUCCESS && !bundle->num_stmts)
 		status = fail(&p, "there is no sdsc_execute to run");
-	tdestroy(p.values, free);
-	tdestroy(p.maps, free);
+	name_fini(&p.value_names);
+	name_fini(&p.map_names);
+	free(p.values);
+	free(p.maps);
 	if (status != SPYRE_SUCCESS)
 		ir_bundle_fini(bundle);
 	return status;

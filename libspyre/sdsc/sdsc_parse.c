@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE	/* stpcpy() */
 /*
  * SDSC files, of the generators of June and September 2026: unknown keys are
  * ignored, what is used is checked.
@@ -118,17 +119,30 @@ static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,
 	return SPYRE_SUCCESS;
 }
 
+/* A core's number, below 100, between other text; the length. */
+static size_t core_key(char *key, const char *before, uint32_t core, const char *after)
+{
+	char *at = stpcpy(key, before);
+
+	if (core >= 10)
+		*at++ = (char)('0' + core / 10);
+	*at++ = (char)('0' + core % 10);
+	return (size_t)(stpcpy(at, after) - key);
+}
+
 static spyre_status parse_slices(struct ir_sdsc *s, const struct json *root)
 {
 	struct json table, entry;
+	struct json_walk walk;
 	int64_t slice;
 
 	TRY(json_member(root, "coreIdToWkSlice_", JSON_OBJECT, &table));
+	json_walk(&table, &walk);
 	for (uint32_t i = 0; i < s->num_cores; i++) {
 		char core[16];
 
-		snprintf(core, sizeof(core), "%u", s->core[i]);
-		TRY(json_member(&table, core, JSON_OBJECT, &entry));
+		json_walk_find(&walk, core, core_key(core, "", s->core[i], ""), &entry);
+		TRY(json_expect(&entry, JSON_OBJECT));
 		for (uint32_t d = 0; d < s->num_dims; d++) {
 			TRY(json_member_integer(&entry, s->dim[d], 0, s->slices[d] - 1, &slice));
 			s->slice[i][d] = (uint32_t)slice;
@@ -254,14 +268,16 @@ static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const st
 static spyre_status parse_starts(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	struct json start, data, at;
+	struct json_walk walk;
 
 	TRY(json_member(node, "startAddressCoreCorelet_", JSON_OBJECT, &start));
 	TRY(json_member(&start, "data_", JSON_OBJECT, &data));
+	json_walk(&data, &walk);
 	for (uint32_t i = 0; i < s->num_cores; i++) {
 		char key[32];
 
-		snprintf(key, sizeof(key), "[%u, 0, 0]", s->core[i]);
-		TRY(json_member(&data, key, JSON_STRING, &at));
+		json_walk_find(&walk, key, core_key(key, "[", s->core[i], ", 0, 0]"), &at);
+		TRY(json_expect(&at, JSON_STRING));
 		TRY(json_decimal(&at, t->lx ? 0 : -(INT64_C(1) << 31), INT64_C(1) << 37,
 				 &t->start[i]));
 		if (t->start[i] % SPYRE_STICK_BYTES && t->start[i] > 0)
@@ -476,7 +492,7 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	return parse_compute(s, &dsc);
 }
 
-spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc)
+spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc)
 {
 	struct json root = { .file = file };
 	yyjson_doc *doc;

@@ -31,6 +31,12 @@ static spyre_status no_memory(void)
 	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to read a bundle");
 }
 
+static void note_key(struct reader *r, const char *file, const char *text, size_t size)
+{
+	if (r->out->keyed)
+		code_key_add(&r->out->key, file, text, size);
+}
+
 static spyre_status parse_unit(struct reader *r, uint32_t stmt)
 {
 	struct bundle_source *out = r->out;
@@ -48,7 +54,7 @@ static spyre_status parse_unit(struct reader *r, uint32_t stmt)
 		return SPYRE_SUCCESS;
 	out->num_units++;
 	TRY(bundle_file_load(r->directory, unit->file, false, &text, &size));
-	code_key_add(&out->key, unit->file, text, size);
+	note_key(r, unit->file, text, size);
 	status = ir_parse_sdsc(unit->file, text, size, &unit->sdsc);
 	free(text);
 	return status;
@@ -79,7 +85,7 @@ static spyre_status read_mlir(struct reader *r)
 	size_t size;
 
 	TRY(bundle_file_load(r->directory, "bundle.mlir", false, &text, &size));
-	code_key_add(&r->out->key, "bundle.mlir", text, size);
+	note_key(r, "bundle.mlir", text, size);
 	status = ir_parse_mlir("bundle.mlir", text, size, &r->out->bundle);
 	free(text);
 	return status;
@@ -94,7 +100,7 @@ static spyre_status read_optional(struct reader *r)
 	size_t size;
 
 	TRY(bundle_file_load(r->directory, "launch_spec.json", true, &text, &size));
-	code_key_add(&r->out->key, "launch_spec.json", text, size);
+	note_key(r, "launch_spec.json", text, size);
 	status = text ? launch_spec_parse(text, size, &r->out->spec, &of_spec) : SPYRE_SUCCESS;
 	free(text);
 	if (status == SPYRE_SUCCESS)
@@ -103,7 +109,7 @@ static spyre_status read_optional(struct reader *r)
 		symbol_kinds_fini(&of_spec);
 		return status;
 	}
-	code_key_add(&r->out->key, "symbol_kinds.json", text, size);
+	note_key(r, "symbol_kinds.json", text, size);
 	if (!text) {
 		r->kinds = of_spec;
 		return SPYRE_SUCCESS;
@@ -142,7 +148,7 @@ static void keep(void *unused)
 {
 }
 
-spyre_status bundle_source_open(const char *directory, struct bundle_source *source)
+spyre_status bundle_source_open(const char *directory, bool keyed, struct bundle_source *source)
 {
 	struct reader r = { .directory = directory, .out = source };
 	spyre_status status;
@@ -150,7 +156,9 @@ spyre_status bundle_source_open(const char *directory, struct bundle_source *sou
 	memset(source, 0, sizeof(*source));
 	if (!directory)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the bundle's directory is NULL");
-	code_key_begin(&source->key);
+	source->keyed = keyed;
+	if (keyed)
+		code_key_begin(&source->key);
 	status = read_mlir(&r);
 	if (status == SPYRE_SUCCESS)
 		status = read_optional(&r);

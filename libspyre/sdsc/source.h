@@ -26,12 +26,13 @@ struct bundle_source {
 	bool symbolic_args;	/* addresses are symbols, not baked */
 	struct launch_spec spec;
 	struct symbols symbols;
-	/* What the bytes of all these files were. */
+	/* What the bytes of all these files were, if it was asked for. */
+	bool keyed;
 	struct code_key_state key;
 };
 
-/* Reads and parses all files of a bundle. Errors as spyre_kernel_load(). */
-spyre_status bundle_source_open(const char *directory, struct bundle_source *source);
+/* Reads and parses all files of a bundle; @keyed: with its key. Errors as spyre_kernel_load(). */
+spyre_status bundle_source_open(const char *directory, bool keyed, struct bundle_source *source);
 void bundle_source_close(struct bundle_source *source);
 
 /* The SDSC that statement @stmt executes. */

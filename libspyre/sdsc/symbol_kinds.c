@@ -110,7 +110,7 @@ spyre_status symbol_kinds_read(const struct json *at, struct symbol_kinds *kinds
 	return SPYRE_SUCCESS;
 }
 
-spyre_status symbol_kinds_parse(const char *text, size_t size, struct symbol_kinds *kinds)
+spyre_status symbol_kinds_parse(char *text, size_t size, struct symbol_kinds *kinds)
 {
 	struct json root = { .file = "symbol_kinds.json" }, list;
 	yyjson_doc *doc;

@@ -26,7 +26,7 @@ struct symbol_kinds {
 };
 
 /* symbol_kinds.json */
-spyre_status symbol_kinds_parse(const char *text, size_t size, struct symbol_kinds *kinds);
+spyre_status symbol_kinds_parse(char *text, size_t size, struct symbol_kinds *kinds);
 /* A list of them in another file. */
 spyre_status symbol_kinds_read(const struct json *at, struct symbol_kinds *kinds);
 void symbol_kinds_fini(struct symbol_kinds *kinds);
