@@ -76,6 +76,7 @@ void bench_print_machine(const struct bench_options *options);
 bool bench_matmul(struct bench_report *report, const struct bench_options *options);
 bool bench_copy(struct bench_report *report, const struct bench_options *options);
 bool bench_launch(struct bench_report *report, const struct bench_options *options);
+bool bench_load(struct bench_report *report, const struct bench_options *options);
 bool bench_submit(struct bench_report *report, const struct bench_options *options);
 
 #endif /* SPYRE_BENCH_H */

@@ -2,7 +2,7 @@
 # Not built by default; 'make bench/spyre-bench' or scripts/bench.
 EXTRA_PROGRAMS += bench/spyre-bench
 bench_spyre_bench_SOURCES = bench/bench.h bench/copy.c bench/device.c bench/device.h \
-	bench/launch.c bench/main.c bench/matmul.c bench/measure.c bench/report.c bench/submit.c
+	bench/launch.c bench/load.c bench/main.c bench/matmul.c bench/measure.c bench/report.c bench/submit.c
 bench_spyre_bench_CFLAGS = $(AM_CFLAGS) $(LIBDRM_CFLAGS) $(YYJSON_CFLAGS) -pthread
 bench_spyre_bench_LDADD = libspyre/libspyre.la $(LIBDRM_LIBS) $(YYJSON_LIBS) $(LIBM) -ldl
 CLEANFILES += bench/spyre-bench$(EXEEXT)

@@ -17,6 +17,7 @@ static const struct {
 	{ "matmul", bench_matmul, false, true },
 	{ "copy", bench_copy, false, true },
 	{ "launch", bench_launch, true, true },
+	{ "load", bench_load, false, true },
 	{ "submit", bench_submit, true, false },
 };
 
@@ -24,7 +25,7 @@ static const struct {
 
 static void usage(FILE *out)
 {
-	fputs("usage: spyre-bench [options] [matmul|copy|launch|submit]...\n"
+	fputs("usage: spyre-bench [options] [matmul|copy|launch|load|submit]...\n"
 	      "  --json FILE     also write the results to FILE\n"
 	      "  --include FILE  begin with the results in FILE (of another run)\n"
 	      "  --samples N     samples per figure, 5 to 99 (9)\n"

@@ -51,7 +51,7 @@ spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, ui
 				   "%s: more than %u arguments in all (docs/unsupported.md)",
 				   e->file, SPYRE_MAX_OPERANDS);
 	if (i == e->num_operands)
-		e->kind[e->num_operands++] = (struct spyre_bundle_operand){ kind, arg };
+		e->kind[e->num_operands++] = (struct spyre_bundle_operand){ kind, arg, 0 };
 	*index = (uint16_t)i;
 	return SPYRE_SUCCESS;
 }

@@ -18,12 +18,15 @@
 #define IR_NAME_BYTES 64u
 #define IR_MAX_FILE_BYTES (64u << 20)
 #define IR_SEGMENT_SHIFT 34
+#define IR_MAX_MEM (SPYRE_MAX_OPERANDS - 1)
+#define IR_SYMBOL_BYTES 32u
 
 /* A value of bundle.mlir: base + constant + sum of turn[level] * loop turn. */
 enum ir_base {
 	IR_BASE_NONE,
 	IR_BASE_ARG,
 	IR_BASE_POOL,
+	IR_BASE_MEM,	/* allocation number `arg` of device_mem_allocate */
 };
 
 struct ir_value {
@@ -53,11 +56,19 @@ struct ir_stmt {
 	uint32_t num_symbols;
 };
 
+/* A device_mem_allocate. */
+struct ir_mem {
+	uint64_t bytes;
+	uint32_t line;
+};
+
 struct ir_bundle {
 	struct ir_stmt *stmts;
 	uint32_t num_stmts;
 	uint32_t num_args;		/* arguments named by the function */
 	bool has_pool;
+	uint32_t num_mem;
+	struct ir_mem mem[IR_MAX_MEM];
 };
 
 /* What bundle.mlir says. Errors name the line. */
@@ -111,6 +122,9 @@ struct ir_sdsc {
 	int64_t slices[IR_MAX_DIMS];
 	int64_t el[IR_MAX_DIMS];	/* size of one core's share */
 	uint32_t slice[SPYRE_MAX_CORES][IR_MAX_DIMS];	/* by index into core[] */
+	/* Symbolic dims: sizes are those of the maximum. */
+	bool symbolic;
+	char symbol[IR_MAX_DIMS][IR_SYMBOL_BYTES];	/* "": a fixed dim */
 	uint32_t num_tensors;
 	struct ir_tensor tensor[IR_MAX_TENSORS];
 	uint32_t num_inputs;
@@ -128,7 +142,10 @@ struct ir_sdsc {
  */
 bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
 
-/* What an SDSC file says. Errors name the file and the JSON path. */
-spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc);
+/*
+ * What an SDSC file says; the text is parsed in place (see json_open()). Errors
+ * name the file and the JSON path.
+ */
+spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
 
 #endif /* SPYRE_SDSC_IR_H */

@@ -160,7 +160,13 @@ static spyre_status resolve(struct lower *l, int64_t start, struct ir_value *val
 
 	memset(value, 0, sizeof(*value));
 	if (start < 0) {
-		if (l->stmt->num_symbols)
+		/* Ids without a gap, as they mostly are, are places. */
+		if (l->stmt->num_symbols && start >= l->stmt->symbols[0].id &&
+		    start - l->stmt->symbols[0].id < l->stmt->num_symbols)
+			symbol = &l->stmt->symbols[start - l->stmt->symbols[0].id];
+		if (symbol && symbol->id != start)
+			symbol = NULL;
+		if (!symbol && l->stmt->num_symbols)
 			symbol = bsearch(&start, l->stmt->symbols, l->stmt->num_symbols,
 					 sizeof(*symbol), by_id);
 		if (!symbol)
@@ -214,9 +220,10 @@ static spyre_status resolve_hbm(struct lower *l, uint32_t tensor, uint32_t core,
 		at->turn[i] = (uint64_t)value.turn[i];
 	}
 	at->offset = (uint64_t)value.constant;
-	return encoder_operand(l->encoder, value.base == IR_BASE_POOL ? SPYRE_OPERAND_POOL :
-			       SPYRE_OPERAND_ARG, value.base == IR_BASE_POOL ? 0 : value.arg,
-			       &at->operand);
+	if (value.base == IR_BASE_ARG)
+		return encoder_operand(l->encoder, SPYRE_OPERAND_ARG, value.arg, &at->operand);
+	return encoder_operand(l->encoder, SPYRE_OPERAND_POOL,
+			       value.base == IR_BASE_MEM ? 1 + value.arg : 0, &at->operand);
 }
 
 static spyre_status resolve_tensor(struct lower *l, uint32_t tensor)
@@ -302,6 +309,14 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 		}
 	}
 	return SPYRE_SUCCESS;
+}
+
+lower_rule_fn *lower_rule(const char *op)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (!strcmp(operations[i].name, op))
+			return operations[i].lower;
+	return NULL;
 }
 
 spyre_status lower_sdsc(struct lower *l)

@@ -50,6 +50,9 @@ spyre_status nest_emit(struct lower *l, struct nest *nest);
 
 /* lower.c */
 spyre_status lower_sdsc(struct lower *l);
+typedef spyre_status lower_rule_fn(struct lower *l, enum spyre_func func);
+/* What lowers an operation, NULL if nothing does. */
+lower_rule_fn *lower_rule(const char *op);
 spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct address *at);

@@ -92,7 +92,7 @@ static spyre_status write_instr(struct lower *l, const struct nest *n)
 	struct spyre_view view[SPYRE_MAX_VIEWS];
 	struct spyre_instr in = n->in;
 
-	memcpy(view, n->view, sizeof(view));
+	memcpy(view, n->view, in.num_views * sizeof(view[0]));
 	in.num_dims = (uint8_t)n->num_dims;
 	for (uint32_t d = 0; d < n->num_dims; d++) {
 		in.count[d] = (uint32_t)n->dim[d].count;
@@ -110,19 +110,15 @@ static void advance(struct nest *n, const struct nest_dim *dim, uint64_t steps)
 		n->view[v].offset += steps * dim->stride[v];
 }
 
+static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget);
+
 /* One instruction per point of the outermost dim. */
-static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget)
+static spyre_status unroll_first(struct lower *l, const struct nest *n, uint32_t *budget)
 {
 	struct nest part = *n;
 	struct nest_dim first = n->dim[0];
 	spyre_status status = SPYRE_SUCCESS;
 
-	if (n->num_dims <= SPYRE_MAX_DIMS) {
-		if (!(*budget)--)
-			return lower_unsupported(l, "the loops need more than %u instructions",
-						 MAX_UNROLL);
-		return write_instr(l, n);
-	}
 	if (first.reduce)
 		return lower_unsupported(l, "the reduction needs more than %u loops",
 					 SPYRE_MAX_DIMS);
@@ -132,6 +128,16 @@ static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budg
 		advance(&part, &first, 1);
 	}
 	return status;
+}
+
+/* Apart from the above: a nest is large, and most fit as they are. */
+static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget)
+{
+	if (n->num_dims > SPYRE_MAX_DIMS)
+		return unroll_first(l, n, budget);
+	if (!(*budget)--)
+		return lower_unsupported(l, "the loops need more than %u instructions", MAX_UNROLL);
+	return write_instr(l, n);
 }
 
 /* The largest factor of @count that fits a counter and leaves one that fits. */

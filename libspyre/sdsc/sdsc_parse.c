@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE	/* stpcpy() */
 /*
  * SDSC files, of the generators of June and September 2026: unknown keys are
  * ignored, what is used is checked.
@@ -12,6 +13,7 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/json.h"
+#include "libspyre/sdsc/symbolic.h"
 
 #define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
 
@@ -72,17 +74,13 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 				const struct json *dsc)
 {
-	struct json slices, stage, zero, el, symbolic;
+	struct json slices, stage, zero, el;
 	int64_t product = 1;
 
 	TRY(json_member(root, "numWkSlicesPerDim_", JSON_OBJECT, &slices));
 	TRY(json_member(dsc, "dataStageParam_", JSON_OBJECT, &stage));
 	TRY(json_member(&stage, "0", JSON_OBJECT, &zero));
 	TRY(json_member(&zero, "el_", JSON_OBJECT, &el));
-	if (json_find(&el, "symbolicDimInfo_", &symbolic) && json_length(&symbolic))
-		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s: symbolic dimensions (symbolicDimInfo_) are not supported; compile the bundle for fixed shapes (docs/unsupported.md)",
-				   s->file);
 	for (uint32_t d = 0; d < s->num_dims; d++) {
 		char key[IR_NAME_BYTES + 1];
 		struct json at;
@@ -99,7 +97,7 @@ static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 	if (product != (int64_t)s->num_cores)
 		return json_wrong(&slices, "slices that multiply to numCoresUsed_ %u",
 				  s->num_cores);
-	return SPYRE_SUCCESS;
+	return ir_parse_symbolic(s, &el);
 }
 
 static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,
@@ -121,17 +119,30 @@ static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,
 	return SPYRE_SUCCESS;
 }
 
+/* A core's number, below 100, between other text; the length. */
+static size_t core_key(char *key, const char *before, uint32_t core, const char *after)
+{
+	char *at = stpcpy(key, before);
+
+	if (core >= 10)
+		*at++ = (char)('0' + core / 10);
+	*at++ = (char)('0' + core % 10);
+	return (size_t)(stpcpy(at, after) - key);
+}
+
 static spyre_status parse_slices(struct ir_sdsc *s, const struct json *root)
 {
 	struct json table, entry;
+	struct json_walk walk;
 	int64_t slice;
 
 	TRY(json_member(root, "coreIdToWkSlice_", JSON_OBJECT, &table));
+	json_walk(&table, &walk);
 	for (uint32_t i = 0; i < s->num_cores; i++) {
 		char core[16];
 
-		snprintf(core, sizeof(core), "%u", s->core[i]);
-		TRY(json_member(&table, core, JSON_OBJECT, &entry));
+		json_walk_find(&walk, core, core_key(core, "", s->core[i], ""), &entry);
+		TRY(json_expect(&entry, JSON_OBJECT));
 		for (uint32_t d = 0; d < s->num_dims; d++) {
 			TRY(json_member_integer(&entry, s->dim[d], 0, s->slices[d] - 1, &slice));
 			s->slice[i][d] = (uint32_t)slice;
@@ -257,14 +268,16 @@ static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const st
 static spyre_status parse_starts(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	struct json start, data, at;
+	struct json_walk walk;
 
 	TRY(json_member(node, "startAddressCoreCorelet_", JSON_OBJECT, &start));
 	TRY(json_member(&start, "data_", JSON_OBJECT, &data));
+	json_walk(&data, &walk);
 	for (uint32_t i = 0; i < s->num_cores; i++) {
 		char key[32];
 
-		snprintf(key, sizeof(key), "[%u, 0, 0]", s->core[i]);
-		TRY(json_member(&data, key, JSON_STRING, &at));
+		json_walk_find(&walk, key, core_key(key, "[", s->core[i], ", 0, 0]"), &at);
+		TRY(json_expect(&at, JSON_STRING));
 		TRY(json_decimal(&at, t->lx ? 0 : -(INT64_C(1) << 31), INT64_C(1) << 37,
 				 &t->start[i]));
 		if (t->start[i] % SPYRE_STICK_BYTES && t->start[i] > 0)
@@ -479,23 +492,17 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	return parse_compute(s, &dsc);
 }
 
-spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc)
+spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc)
 {
 	struct json root = { .file = file };
-	yyjson_read_err err;
 	yyjson_doc *doc;
 	spyre_status status;
 
 	memset(sdsc, 0, sizeof(*sdsc));
 	snprintf(sdsc->file, sizeof(sdsc->file), "%s", file);
-	doc = yyjson_read_opts((char *)(uintptr_t)text, size, 0, NULL, &err);
-	if (!doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory to read %zu bytes",
-				   file, size);
-	if (!doc)
-		return spyre_error(SPYRE_ERROR_PARSE, "%s: not JSON: %s at byte %zu of %zu", file,
-				   err.msg, err.pos, size);
-	root.val = yyjson_doc_get_root(doc);
+	status = json_open(&root, text, size, &doc);
+	if (status != SPYRE_SUCCESS)
+		return status;
 	status = parse_root(sdsc, &root);
 	yyjson_doc_free(doc);
 	return status;

@@ -114,6 +114,8 @@ def run(spyre, directory, seed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    # Compiled bundles would be kept beside their sources.
+    os.environ.setdefault("SPYRE_KERNEL_CACHE", "0")
     build = os.environ.get("SPYRE_BUILDDIR", os.path.join(HERE, "..", ".."))
     parser.add_argument("--spyre", default=os.path.join(build, "tools", "spyre", "spyre"))
     parser.add_argument("--seed", type=int, default=0)

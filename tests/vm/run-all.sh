@@ -10,7 +10,7 @@ set -u
 src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?} python=${PYTHON:-/usr/bin/python3}
 module=$build/build/kernel/spyre_vdev.ko
 export CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent CK_DEFAULT_TIMEOUT=120 HOME=/tmp
-export SPYRE_BACKEND=drm PATH=$PATH:/sbin:/usr/sbin
+export SPYRE_BACKEND=drm SPYRE_KERNEL_CACHE=0 PATH=$PATH:/sbin:/usr/sbin
 cd /tmp || exit 99
 
 node=/dev/accel/accel0
