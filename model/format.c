@@ -44,6 +44,11 @@ u32 spyre_fmt_bytes(enum spyre_fmt fmt)
 	}
 }
 
+u32 spyre_fmt_bits(enum spyre_fmt fmt)
+{
+	return fmt == SPYRE_FMT_SENINT4 ? 4 : 8 * spyre_fmt_bytes(fmt);
+}
+
 static bool is_float(enum spyre_fmt fmt)
 {
 	return fmt == SPYRE_FMT_SEN169_FP16 || fmt == SPYRE_FMT_IEEE_FP32 ||

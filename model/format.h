@@ -43,6 +43,8 @@ enum spyre_fmt {
 
 /* Bytes of one element, 0 for a format without whole-byte elements. */
 u32 spyre_fmt_bytes(enum spyre_fmt fmt);
+/* Bits of one element: as above, and 4 for SENINT4. */
+u32 spyre_fmt_bits(enum spyre_fmt fmt);
 
 /*
  * True when the DMA engine can move elements between @host and @device

@@ -74,6 +74,8 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func);
 spyre_status lower_reduce(struct lower *l, enum spyre_func func);
 spyre_status lower_matmul(struct lower *l, enum spyre_func func);
 spyre_status lower_restickify(struct lower *l, enum spyre_func func);
+spyre_status lower_convert(struct lower *l, enum spyre_func func);
+spyre_status lower_quant(struct lower *l, enum spyre_func func);
 
 /*
  * Partial results: cores whose output address is the same each compute into

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Reductions over stick and other dimensions, with masks and partial results. */
+#include <string.h>
+
 #include "libspyre/sdsc/lower.h"
 
 #define FP32_ONE 0x3f800000u
+#define FP32_127TH 0x3c010204u	/* of the largest SENINT8 */
+#define FP32_448TH 0x3b124925u	/* of the largest SEN143_FP8 */
 
 struct reduction {
 	const struct ir_tensor *out, *in;
@@ -90,9 +94,12 @@ static spyre_status emit_core(struct lower *l, const struct reduction *r,
 		nest.in.flags = SPYRE_INSTR_REDUCE_LANES;
 	if (func == SPYRE_FUNC_MEAN && tile)
 		nest.in.func = SPYRE_FUNC_SUM;
+	else if (func == SPYRE_FUNC_QUANTSCALE && tile)
+		nest.in.func = SPYRE_FUNC_ABSMAX;
 	else if (func == SPYRE_FUNC_EXX2 && tile)
 		nest.in.imm[0] = FP32_ONE;	/* scaled once, when combined */
-	else if (func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_EXX2)
+	else if (func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_EXX2 ||
+		 func == SPYRE_FUNC_QUANTSCALE)
 		nest.in.imm[0] = r->scale_bits;
 	status = set_valid(l, r, &nest, core, el);
 	if (status == SPYRE_SUCCESS)
@@ -113,6 +120,10 @@ static spyre_status set_scale(struct lower *l, struct reduction *r, enum spyre_f
 
 	if (func == SPYRE_FUNC_MEAN)
 		return lower_constant(l, "scaling_factor", &r->scale_bits);
+	if (func == SPYRE_FUNC_QUANTSCALE && lower_has_constant(l, "mulConst"))
+		return lower_constant(l, "mulConst", &r->scale_bits);
+	if (func == SPYRE_FUNC_QUANTSCALE)
+		r->scale_bits = strstr(l->sdsc->op, "fp8") ? FP32_448TH : FP32_127TH;
 	if (func != SPYRE_FUNC_EXX2)
 		return SPYRE_SUCCESS;
 	if (!r->lanes)

@@ -94,7 +94,8 @@ static spyre_status combine_one(struct lower *l, const struct partial *p, uint32
 		nest.in.imm[0] = scale_bits;
 		nest.dim[nest.num_dims++] = (struct nest_dim){ .count = 1, .reduce = true };
 	} else {
-		nest.in.func = func == SPYRE_FUNC_AMAX ? SPYRE_FUNC_MAX :
+		nest.in.func = func == SPYRE_FUNC_AMAX || func == SPYRE_FUNC_QUANTSCALE ?
+			       SPYRE_FUNC_MAX :
 			       func == SPYRE_FUNC_AMIN ? SPYRE_FUNC_MIN : SPYRE_FUNC_ADD;
 		lower_view(&nest.view[2], &p->tile, &p->tile_address);
 		nest.view[2].operand = (uint16_t)(SPYRE_VIEW_RING | s->core[peer]);
@@ -108,6 +109,7 @@ spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyr
 			     uint32_t scale_bits)
 {
 	const struct ir_sdsc *s = l->sdsc;
+	bool scaled = func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_QUANTSCALE;
 	spyre_status status = encoder_phase(l->encoder);
 
 	for (uint32_t core = 0; core < s->num_cores && status == SPYRE_SUCCESS; core++) {
@@ -123,9 +125,9 @@ spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyr
 				continue;
 			left--;
 			status = combine_one(l, p, core, (int)c,
-					     !left && func != SPYRE_FUNC_MEAN, func, 0);
+					     !left && !scaled, func, 0);
 		}
-		if (status == SPYRE_SUCCESS && func == SPYRE_FUNC_MEAN)
+		if (status == SPYRE_SUCCESS && scaled)
 			status = combine_one(l, p, core, -1, true, func, scale_bits);
 	}
 	return status;
