@@ -91,6 +91,8 @@ struct partial {
 	struct address tile_address;
 };
 
+/* The first core (index) with the same output, for each; whether any is another's. */
+bool partial_leaders(const struct lower *l, uint32_t absent, uint32_t *leader);
 spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p);
 /* Whether this core computes into the tile. */
 bool partial_core(const struct partial *p, const struct ir_sdsc *s, uint32_t core);

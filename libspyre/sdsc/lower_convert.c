@@ -68,12 +68,13 @@ static spyre_status check_shapes(struct lower *l, const struct ir_tensor *in,
 	return SPYRE_SUCCESS;
 }
 
-/* The SFU holds a number in fp32: repeating one keeps the bits of narrower floats only. */
+/* Moves take whole bytes and repeat nothing within a stick; the SFU holds a number in fp32. */
 static bool by_sfu(const struct ir_tensor *in, const struct ir_tensor *out, bool raw)
 {
 	bool splat = !lower_varies(in, out->part[0].dim);
 
-	return !raw || (splat && in_set(FLOAT16 | FLOAT32, in));
+	return !raw || in->format == SPYRE_FMT_SENINT4 ||
+	       (splat && in_set(FLOAT16 | FLOAT32 | BIT(SENINT8) | BIT(SENINT16), in));
 }
 
 spyre_status lower_convert(struct lower *l, enum spyre_func func)

@@ -29,25 +29,34 @@ static void make_tile(const struct ir_sdsc *s, struct ir_tensor *tile)
 	}
 }
 
-spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p)
+bool partial_leaders(const struct lower *l, uint32_t absent, uint32_t *leader)
 {
 	const struct ir_sdsc *s = l->sdsc;
 	const struct address *at = l->address[s->output];
-	uint64_t bytes;
+	bool shared = false;
 
-	memset(p, 0, sizeof(*p));
-	p->absent = absent;
 	for (uint32_t c = 0; c < s->num_cores; c++) {
-		p->leader[c] = c;
+		leader[c] = c;
 		if (s->tensor[s->output].lx || absent >> c & 1)
 			continue;
 		for (uint32_t i = 0; i < c; i++)
 			if (!(absent >> i & 1) && !memcmp(&at[i], &at[c], sizeof(*at))) {
-				p->leader[c] = i;
-				p->active = true;
+				leader[c] = i;
+				shared = true;
 				break;
 			}
 	}
+	return shared;
+}
+
+spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	uint64_t bytes;
+
+	memset(p, 0, sizeof(*p));
+	p->absent = absent;
+	p->active = partial_leaders(l, absent, p->leader);
 	if (!p->active)
 		return SPYRE_SUCCESS;
 	make_tile(s, &p->tile);

@@ -156,7 +156,12 @@ static spyre_status emit(struct lower *l, const struct stage *stage, const struc
 
 spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct box *box)
 {
-	return emit(l, stage, box, box);
+	struct box part = *box;
+
+	for (uint32_t d = 0; d < l->sdsc->num_dims; d++)
+		if (!lower_varies(stage->operand[0].tensor, d))
+			part.len[d] = 1;
+	return emit(l, stage, &part, box);
 }
 
 spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct box *box)
