@@ -18,6 +18,7 @@ static const struct {
 	uint32_t from, to;
 } rules[] = {
 	{ "identity", FLOAT16 | FLOAT32, FLOAT16 | FLOAT32 },
+	{ "ReStickifyOpHBM", FLOAT16 | FLOAT32, FLOAT16 | FLOAT32 },
 	{ "dl16tofp32", FLOAT16, FLOAT32 },
 	{ "fp32todl16", FLOAT32, FLOAT16 },
 	{ "fp8todl16", FLOAT8, FLOAT16 | FLOAT32 },
@@ -33,7 +34,7 @@ static bool in_set(uint32_t set, const struct ir_tensor *t)
 /* Same bits on both sides: numbers of one format, and 32-bit words of either sign. */
 static bool is_raw(const struct lower *l, const struct ir_tensor *in, const struct ir_tensor *out)
 {
-	if (strcmp(l->sdsc->op, "identity"))
+	if (strcmp(l->sdsc->op, "identity") && strcmp(l->sdsc->op, "ReStickifyOpHBM"))
 		return false;
 	return in->format == out->format || (in_set(WORDS32, in) && in_set(WORDS32, out));
 }
@@ -52,15 +53,24 @@ static spyre_status check_formats(struct lower *l, const struct ir_tensor *in,
 				 spyre_format_name((spyre_format)out->format));
 }
 
-static spyre_status check_shapes(struct lower *l, const struct ir_tensor *in,
+spyre_status convert_check(struct lower *l, const struct ir_tensor *in,
+			   const struct ir_tensor *out)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	spyre_status status = check_formats(l, in, out);
+
+	for (uint32_t d = 0; d < s->num_dims && status == SPYRE_SUCCESS; d++)
+		if (s->el[d] > 1 && !lower_varies(out, d))
+			status = lower_unsupported(l, "the output does not vary along %s",
+						   s->dim[d]);
+	return status;
+}
+
+static spyre_status check_sticks(struct lower *l, const struct ir_tensor *in,
 				 const struct ir_tensor *out)
 {
 	const struct ir_sdsc *s = l->sdsc;
 
-	for (uint32_t d = 0; d < s->num_dims; d++)
-		if (s->el[d] > 1 && !lower_varies(out, d))
-			return lower_unsupported(l, "the output does not vary along %s",
-						 s->dim[d]);
 	if (in->num_parts == 1 && out->num_parts == 1 && in->stick != out->stick &&
 	    lower_varies(in, out->stick))
 		return lower_unsupported(l, "Tensor%u has its sticks along %s, the output along %s; restickify it first",
@@ -84,11 +94,11 @@ spyre_status lower_convert(struct lower *l, enum spyre_func func)
 	bool raw = is_raw(l, in, out);
 	struct ir_tensor as = *in;
 	struct stage stage = { .in = { .opcode = SPYRE_OP_MOVE, .num_views = 2 } };
-	spyre_status status = check_formats(l, in, out);
+	spyre_status status = convert_check(l, in, out);
 	struct box box;
 
 	if (status == SPYRE_SUCCESS)
-		status = check_shapes(l, in, out);
+		status = check_sticks(l, in, out);
 	if (by_sfu(in, out, raw)) {
 		stage.in.opcode = SPYRE_OP_SFU;
 		stage.in.func = (uint16_t)func;

@@ -54,4 +54,8 @@ struct blocks {
 
 spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct box *box);
 
+/* lower_convert.c: whether the operation has a rule from one format to the other. */
+spyre_status convert_check(struct lower *l, const struct ir_tensor *in,
+			   const struct ir_tensor *out);
+
 #endif /* SPYRE_SDSC_STAGE_H */
