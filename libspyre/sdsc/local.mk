@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/sdsc/box.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/box.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_divide.c

@@ -190,8 +190,6 @@ static const struct bad bads[] = {
 	{ "add", "sdsc_0.json", "\"labeledDs_\"", NULL, SPYRE_ERROR_PARSE, { "not JSON" } },
 	{ "add", "sdsc_0.json", "no_indirection", "index_tensor", SPYRE_ERROR_UNSUPPORTED,
 	  { "indirect" } },
-	{ "max_last_pad", "sdsc_0.json", "150,", "140,", SPYRE_ERROR_UNSUPPORTED,
-	  { "coordinateMasking_", "42", "140" } },
 	{ "mean_keepdim", "sdsc_0.json", "scaling_factor", "scale", SPYRE_ERROR_UNSUPPORTED,
 	  { "lacks scaling_factor" } },
 	{ "layernorm", "sdsc_0.json", "exx2scale", "scale", SPYRE_ERROR_UNSUPPORTED,
