@@ -77,6 +77,8 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func);
 spyre_status lower_reduce(struct lower *l, enum spyre_func func);
 spyre_status lower_matmul(struct lower *l, enum spyre_func func);
 spyre_status lower_restickify(struct lower *l, enum spyre_func func);
+spyre_status lower_convert(struct lower *l, enum spyre_func func);
+spyre_status lower_quant(struct lower *l, enum spyre_func func);
 
 /*
  * Partial results: cores whose output address is the same each compute into
@@ -95,6 +97,8 @@ struct partial {
 	uint32_t lanes;
 };
 
+/* The first core (index) with the same output, for each; whether any is another's. */
+bool partial_leaders(const struct lower *l, uint32_t absent, uint32_t *leader);
 /* A dense fp32 tile for @size elements of the output, @lanes to a stick; its bytes. */
 uint64_t partial_tile(const struct ir_sdsc *s, uint32_t lanes, const int64_t *size,
 		      struct ir_tensor *tile);

@@ -15,12 +15,19 @@
 #include "libspyre/sdsc/box.h"
 
 #define FP32_ONE 0x3f800000u
+#define FP32_127TH 0x3c010204u	/* of the largest SENINT8 */
+#define FP32_448TH 0x3b124925u	/* of the largest SEN143_FP8 */
 #define FP32_INF 0x7f800000u
 #define FP32_MINUS_INF 0xff800000u
 
 static bool exx2(enum spyre_func func)
 {
 	return func == SPYRE_FUNC_EXX2 || func == SPYRE_FUNC_EXX2_ZEROMEAN;
+}
+
+static bool scaled(enum spyre_func func)
+{
+	return func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_QUANTSCALE || exx2(func);
 }
 
 struct reduction {
@@ -124,7 +131,9 @@ static spyre_status emit_box(struct lower *l, const struct reduction *r, const s
 		nest.in.flags = SPYRE_INSTR_REDUCE_LANES;
 	if (r->func == SPYRE_FUNC_MEAN && !last)
 		nest.in.func = SPYRE_FUNC_SUM;
-	else if (r->func == SPYRE_FUNC_MEAN || exx2(r->func))
+	else if (r->func == SPYRE_FUNC_QUANTSCALE && !last)
+		nest.in.func = SPYRE_FUNC_ABSMAX;
+	else if (scaled(r->func))
 		nest.in.imm[0] = last ? r->scale_bits : FP32_ONE;
 	if (exx2(r->func) && nest.in.lanes == 1) {
 		spyre_status status = widen(l, r, &nest.in);
@@ -141,6 +150,7 @@ static enum spyre_func combining(enum spyre_func func)
 	switch (func) {
 	case SPYRE_FUNC_AMAX:
 	case SPYRE_FUNC_ABSMAX:
+	case SPYRE_FUNC_QUANTSCALE:
 		return SPYRE_FUNC_MAX;
 	case SPYRE_FUNC_AMIN:
 		return SPYRE_FUNC_MIN;
@@ -174,16 +184,15 @@ static spyre_status finish(struct lower *l, const struct reduction *r, const str
 			   const struct place *tile)
 {
 	struct place place[2] = { *out, *tile };
-	bool scaled = r->func == SPYRE_FUNC_MEAN || exx2(r->func);
 	struct nest nest = { .in = { .opcode = SPYRE_OP_REDUCE, .func = SPYRE_FUNC_MEAN,
 				     .num_views = 2, .lanes = result_lanes(r) } };
 
-	nest.in.imm[0] = scaled ? r->scale_bits : FP32_ONE;
+	nest.in.imm[0] = scaled(r->func) ? r->scale_bits : FP32_ONE;
 	if (r->spread) {
 		nest.in.flags = SPYRE_INSTR_REDUCE_LANES;
 		nest.in.lanes = r->out->lanes;
 		nest.in.valid = 1;
-	} else if (!scaled) {
+	} else if (!scaled(r->func)) {
 		nest.in.opcode = SPYRE_OP_SFU;
 		nest.in.func = SPYRE_FUNC_IDENTITY;
 		nest.in.imm[0] = 0;
@@ -355,6 +364,10 @@ static spyre_status set_scale(struct lower *l, struct reduction *r)
 {
 	if (r->func == SPYRE_FUNC_MEAN)
 		return lower_constant(l, "scaling_factor", &r->scale_bits);
+	if (r->func == SPYRE_FUNC_QUANTSCALE && lower_has_constant(l, "mulConst"))
+		return lower_constant(l, "mulConst", &r->scale_bits);
+	if (r->func == SPYRE_FUNC_QUANTSCALE)
+		r->scale_bits = strstr(l->sdsc->op, "fp8") ? FP32_448TH : FP32_127TH;
 	if (!exx2(r->func))
 		return SPYRE_SUCCESS;
 	if (!r->lanes || !r->spread)

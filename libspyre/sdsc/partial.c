@@ -17,6 +17,8 @@ uint64_t partial_tile(const struct ir_sdsc *s, uint32_t lanes, const int64_t *si
 	tile->format = SPYRE_FMT_IEEE_FP32;
 	tile->word = 4;
 	tile->lanes = lanes;
+	tile->num_parts = 1;
+	tile->part[0] = (struct ir_part){ tile->stick, lanes };
 	tile->lx = true;
 	memset(tile->gap, 0, sizeof(tile->gap));
 	memset(tile->stride, 0, sizeof(tile->stride));
@@ -36,6 +38,26 @@ uint64_t partial_tile(const struct ir_sdsc *s, uint32_t lanes, const int64_t *si
 	return step;
 }
 
+bool partial_leaders(const struct lower *l, uint32_t absent, uint32_t *leader)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const struct address *at = l->address[s->output];
+	bool shared = false;
+
+	for (uint32_t c = 0; c < s->num_cores; c++) {
+		leader[c] = c;
+		if (s->tensor[s->output].lx || absent >> c & 1)
+			continue;
+		for (uint32_t i = 0; i < c; i++)
+			if (!(absent >> i & 1) && !memcmp(&at[i], &at[c], sizeof(*at))) {
+				leader[c] = i;
+				shared = true;
+				break;
+			}
+	}
+	return shared;
+}
+
 spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p)
 {
 	return partial_plan_lanes(l, absent, 0, p);
@@ -45,22 +67,11 @@ spyre_status partial_plan_lanes(struct lower *l, uint32_t absent, uint32_t lanes
 				struct partial *p)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	const struct address *at = l->address[s->output];
 	uint64_t bytes;
 
 	memset(p, 0, sizeof(*p));
 	p->absent = absent;
-	for (uint32_t c = 0; c < s->num_cores; c++) {
-		p->leader[c] = c;
-		if (s->tensor[s->output].lx || absent >> c & 1)
-			continue;
-		for (uint32_t i = 0; i < c; i++)
-			if (!(absent >> i & 1) && !memcmp(&at[i], &at[c], sizeof(*at))) {
-				p->leader[c] = i;
-				p->active = true;
-				break;
-			}
-	}
+	p->active = partial_leaders(l, absent, p->leader);
 	if (!p->active)
 		return SPYRE_SUCCESS;
 	if (lanes < s->tensor[s->output].lanes)
@@ -100,7 +111,8 @@ static spyre_status combine_one(struct lower *l, const struct partial *p, uint32
 
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		skip |= lower_varies(out, d) ? 0 : 1u << d;
-	nest.in.func = func == SPYRE_FUNC_AMAX ? SPYRE_FUNC_MAX :
+	nest.in.func = func == SPYRE_FUNC_AMAX || func == SPYRE_FUNC_QUANTSCALE ?
+		       SPYRE_FUNC_MAX :
 		       func == SPYRE_FUNC_AMIN ? SPYRE_FUNC_MIN : SPYRE_FUNC_ADD;
 	lower_view(&nest.view[0], tensor[0],
 		   store ? &l->address[s->output][core] : &p->tile_address);
@@ -144,7 +156,8 @@ spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyr
 	const struct ir_sdsc *s = l->sdsc;
 	spyre_status status = encoder_phase(l->encoder);
 	/* What is neither scaled nor spread is stored with the last tile. */
-	bool scaled = func == SPYRE_FUNC_MEAN, apart = scaled || p->lanes;
+	bool scaled = func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_QUANTSCALE;
+	bool apart = scaled || p->lanes;
 
 	for (uint32_t core = 0; core < s->num_cores && status == SPYRE_SUCCESS; core++) {
 		uint32_t left = 0;

@@ -207,7 +207,7 @@ static const struct bad bads[] = {
 	{ "fma", "sdsc_0.json", "\"[3, 0, 0]\": \"0\"", "\"[3, 0, 0]\": \"2097024\"",
 	  SPYRE_ERROR_LX_OVERFLOW, { "Tensor2", "2129792", "2097152" } },
 	{ "restickify", "sdsc_0.json", "SEN169_FP16", "SENINT16", SPYRE_ERROR_UNSUPPORTED,
-	  { "16-bit formats, the same" } },
+	  { "no rule from SENINT16 to SEN169_FP16" } },
 	{ "add_baked", "sdsc_0.json", "34359738368", "120259084288", SPYRE_ERROR_PARSE,
 	  { "120259084288", "segments 0 to 6" } },
 	{ "clone_slice", "sdsc_0.json", "\"768\"", "\"700\"", SPYRE_ERROR_PARSE,
