@@ -129,7 +129,7 @@ static bool view_end(const struct encoder *e, const struct spyre_instr *in, uint
 
 		/* PT walks A in sticks of K. */
 		if (in->opcode == SPYRE_OP_PT && index == 1 && d == 5)
-			count /= 64;
+			count /= SPYRE_STICK_BYTES / bytes;
 		if (!reach(end, count, view->stride[d]))
 			return false;
 	}

@@ -4,6 +4,11 @@
 
 #define FP32_ONE 0x3f800000u
 
+static bool exx2(enum spyre_func func)
+{
+	return func == SPYRE_FUNC_EXX2 || func == SPYRE_FUNC_EXX2_ZEROMEAN;
+}
+
 struct reduction {
 	const struct ir_tensor *out, *in;
 	uint32_t out_index, in_index;
@@ -90,9 +95,9 @@ static spyre_status emit_core(struct lower *l, const struct reduction *r,
 		nest.in.flags = SPYRE_INSTR_REDUCE_LANES;
 	if (func == SPYRE_FUNC_MEAN && tile)
 		nest.in.func = SPYRE_FUNC_SUM;
-	else if (func == SPYRE_FUNC_EXX2 && tile)
+	else if (exx2(func) && tile)
 		nest.in.imm[0] = FP32_ONE;	/* scaled once, when combined */
-	else if (func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_EXX2)
+	else if (func == SPYRE_FUNC_MEAN || exx2(func))
 		nest.in.imm[0] = r->scale_bits;
 	status = set_valid(l, r, &nest, core, el);
 	if (status == SPYRE_SUCCESS)
@@ -107,25 +112,29 @@ static spyre_status emit_core(struct lower *l, const struct reduction *r,
 	return nest_emit(l, &nest);
 }
 
+/* exx2 with useZeroMean takes the mean as 0, as exx2_zeromean does. */
+static spyre_status set_zero_mean(struct lower *l, enum spyre_func *func)
+{
+	uint32_t bits = 0;
+	spyre_status status;
+
+	if (*func != SPYRE_FUNC_EXX2 || !lower_has_constant(l, "useZeroMean"))
+		return SPYRE_SUCCESS;
+	status = lower_constant(l, "useZeroMean", &bits);
+	if (bits << 1)
+		*func = SPYRE_FUNC_EXX2_ZEROMEAN;
+	return status;
+}
+
 static spyre_status set_scale(struct lower *l, struct reduction *r, enum spyre_func func)
 {
-	uint32_t zero_mean;
-
 	if (func == SPYRE_FUNC_MEAN)
 		return lower_constant(l, "scaling_factor", &r->scale_bits);
-	if (func != SPYRE_FUNC_EXX2)
+	if (!exx2(func))
 		return SPYRE_SUCCESS;
 	if (!r->lanes)
 		return lower_unsupported(l, "the stick dimension %s is not reduced",
 					 l->sdsc->dim[r->in->stick]);
-	if (lower_has_constant(l, "useZeroMean")) {
-		spyre_status status = lower_constant(l, "useZeroMean", &zero_mean);
-
-		if (status != SPYRE_SUCCESS)
-			return status;
-		if (zero_mean << 1)
-			return lower_unsupported(l, "useZeroMean is not 0");
-	}
 	return lower_constant(l, "exx2scale", &r->scale_bits);
 }
 
@@ -146,6 +155,8 @@ spyre_status lower_reduce(struct lower *l, enum spyre_func func)
 	r.lanes = r.dims >> r.in->stick & 1;
 	status = check_shapes(l, &r);
 	if (status == SPYRE_SUCCESS)
+		status = set_zero_mean(l, &func);
+	if (status == SPYRE_SUCCESS)
 		status = set_scale(l, &r, func);
 	for (uint32_t i = 0; i < s->num_masks && status == SPYRE_SUCCESS; i++)
 		status = apply_mask(l, &r, &s->mask[i]);
@@ -160,7 +171,7 @@ spyre_status lower_reduce(struct lower *l, enum spyre_func func)
 		return status;
 	if (func == SPYRE_FUNC_ABSMAX)
 		func = SPYRE_FUNC_AMAX;
-	if (func == SPYRE_FUNC_EXX2)	/* sums in two lanes */
+	if (exx2(func))	/* sums in two lanes */
 		func = SPYRE_FUNC_MEAN;
 	return partial_combine(l, &partial, func, r.scale_bits);
 }
