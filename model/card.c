@@ -5,14 +5,29 @@
  */
 #include "core.h"
 
+#define LX_CHUNK (128u << 10)	/* of LX, cleared between two polls */
+#define QUIET_STEPS 64u		/* between two polls; streams poll for themselves */
+
 struct run {
 	const struct spyre_exec *x;
 	u32 turn[SPYRE_MAX_LOOPS];
 	u32 begin[SPYRE_MAX_LOOPS];	/* step index of each open loop */
 	u32 depth;
 	u32 first_stream;		/* of the phase that is running */
+	u32 quiet;			/* steps since the last poll */
 	u32 stop;
 };
+
+/* Between sections: lets others run, and asks whether to stop. */
+static void poll(struct run *run)
+{
+	struct spyre_host *host = run->x->host;
+
+	if (host->relax)
+		host->relax(host);
+	if (host->should_stop && host->should_stop(host, run->x->job))
+		__atomic_store_n(&run->stop, 1, __ATOMIC_RELAXED);
+}
 
 static void run_stream(void *arg, u32 index, struct spyre_worker *worker)
 {
@@ -36,8 +51,14 @@ static void run_stream(void *arg, u32 index, struct spyre_worker *worker)
 static void clear_lx(void *arg, u32 index, struct spyre_worker *worker)
 {
 	struct run *run = arg;
+	u32 bytes = run->x->prog->header->lx_bytes;
+	u32 i, n;
 
-	memset(run->x->lx[index], 0, run->x->prog->header->lx_bytes);
+	for (i = 0; i < bytes && !spyre_stopped(&run->stop); i += n) {
+		n = spyre_min(bytes - i, LX_CHUNK);
+		memset(run->x->lx[index] + i, 0, n);
+		poll(run);
+	}
 }
 
 static void run_phase(struct run *run, const struct spyre_prog_step *step,
@@ -51,7 +72,7 @@ static void run_phase(struct run *run, const struct spyre_prog_step *step,
 	else
 		host->parallel(host, self, step->num_streams, run_stream, run);
 	if (host->should_stop && host->should_stop(host, run->x->job))
-		run->stop = 1;
+		__atomic_store_n(&run->stop, 1, __ATOMIC_RELAXED);
 }
 
 /* Returns the index of the next step. */
@@ -71,11 +92,11 @@ enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self)
 {
 	const struct spyre_prog_header *h = x->prog->header;
 	struct run run = { .x = x };
-	u32 i = 0, quiet = 0;
+	u32 i = 0;
 
 	if (h->lx_bytes)
 		x->host->parallel(x->host, self, h->num_cores, clear_lx, &run);
-	while (i < h->num_steps && !run.stop) {
+	while (i < h->num_steps && !spyre_stopped(&run.stop)) {
 		const struct spyre_prog_step *step = &x->prog->steps[i];
 
 		switch (step->kind) {
@@ -89,12 +110,12 @@ enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self)
 			break;
 		default:
 			i = end_loop(&run, i);
-			/* Empty loops turn too. */
-			if (!(++quiet & 0xfff) && x->host->should_stop)
-				run.stop = x->host->should_stop(x->host, x->job);
-			if (!(quiet & 0xfff) && x->host->relax)
-				x->host->relax(x->host);
+		}
+		/* Loops around nothing, and phases of nothing, turn too. */
+		if (++run.quiet == QUIET_STEPS) {
+			run.quiet = 0;
+			poll(&run);
 		}
 	}
-	return run.stop ? SPYRE_STOP_CANCELLED : SPYRE_STOP_NONE;
+	return spyre_stopped(&run.stop) ? SPYRE_STOP_CANCELLED : SPYRE_STOP_NONE;
 }

@@ -16,7 +16,7 @@ static void section_close(struct spyre_section *s)
 	s->open = false;
 }
 
-bool spyre_section_enter(struct spyre_section *s, u64 cost)
+bool spyre_section_count(struct spyre_section *s, u64 cost)
 {
 	if (s->used + cost > s->host->unit->budget) {
 		section_close(s);
@@ -29,6 +29,13 @@ bool spyre_section_enter(struct spyre_section *s, u64 cost)
 			return false;
 	}
 	s->used += cost;
+	return true;
+}
+
+bool spyre_section_enter(struct spyre_section *s, u64 cost)
+{
+	if (!spyre_section_count(s, cost))
+		return false;
 	if (!s->open && s->host->fpu_begin)
 		s->host->fpu_begin(s->host);
 	s->open = true;
@@ -64,18 +71,22 @@ void spyre_walk_start(struct spyre_walk *w, const struct spyre_core *core,
 	w->num_views = in->num_views;
 	for (i = 0; i < w->num_views; i++)
 		w->p[i] = spyre_core_base(core, &view[i]);
+	if (in->func == SPYRE_FUNC_MASKBYINDEX)
+		w->coord = in->imm[1];
 }
 
 void spyre_walk_add(struct spyre_walk *w, const struct spyre_instr *in, u32 d)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
+	u64 coord = spyre_coord_stride(in, d);
 	u32 count = in->count[d];
 	u32 n = w->num_dims;
-	bool merge = n > 0;
+	bool merge;
 	u32 i;
 
 	if (count == 1)
 		return;
+	merge = n && w->coord_stride[n - 1] == coord * count;
 	for (i = 0; merge && i < w->num_views; i++)
 		merge = w->stride[n - 1][i] == view[i].stride[d] * count;
 	if (merge && (u64)w->count[n - 1] * count <= 0x7fffffff) {
@@ -85,6 +96,7 @@ void spyre_walk_add(struct spyre_walk *w, const struct spyre_instr *in, u32 d)
 	w->count[n] = count;
 	for (i = 0; i < w->num_views; i++)
 		w->stride[n][i] = view[i].stride[d];
+	w->coord_stride[n] = coord;
 	w->num_dims = n + 1;
 }
 
@@ -107,11 +119,13 @@ bool spyre_walk_next(struct spyre_walk *w)
 		if (++w->at[d] < w->count[d]) {
 			for (i = 0; i < w->num_views; i++)
 				w->p[i] += w->stride[d][i];
+			w->coord += w->coord_stride[d];
 			return true;
 		}
 		w->at[d] = 0;
 		for (i = 0; i < w->num_views; i++)
 			w->p[i] -= w->stride[d][i] * (w->count[d] - 1);
+		w->coord -= w->coord_stride[d] * (w->count[d] - 1);
 	}
 	return false;
 }
@@ -127,6 +141,8 @@ static bool run_instr(struct spyre_core *core, const struct spyre_instr *in)
 		return spyre_core_reduce(core, in);
 	case SPYRE_OP_PT:
 		return spyre_core_pt(core, in);
+	case SPYRE_OP_TOPK:
+		return spyre_core_topk(core, in);
 	default:
 		return spyre_core_restick(core, in);
 	}
@@ -139,7 +155,8 @@ bool spyre_core_run(struct spyre_core *core, const struct spyre_prog_stream *str
 	u32 i;
 
 	for (i = 0; go && i < stream->num_instrs; i++) {
-		go = run_instr(core, in);
+		go = spyre_section_count(&core->section, spyre_cost_ns(core, SPYRE_CALL_NS)) &&
+		     run_instr(core, in);
 		in = spyre_instr_next(in);
 	}
 	spyre_section_leave(&core->section);

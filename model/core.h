@@ -22,8 +22,10 @@ struct spyre_section {
 	bool open;
 };
 
-/* Accounts @cost (unit->budget) before work; false: stop. */
+/* Accounts @cost (unit->budget) before arithmetic of the unit; false: stop. */
 bool spyre_section_enter(struct spyre_section *s, u64 cost);
+/* The same before work that needs no unit. */
+bool spyre_section_count(struct spyre_section *s, u64 cost);
 void spyre_section_leave(struct spyre_section *s);
 bool spyre_stopped(const u32 *stop);
 
@@ -36,12 +38,22 @@ struct spyre_core {
 	struct spyre_section section;
 };
 
+/* Cost of so many nanoseconds of any CPU: a budget is about 20 us. */
+static inline u64 spyre_cost_ns(const struct spyre_core *core, u64 ns)
+{
+	return core->unit->budget * ns / 20000;
+}
+
+/* Calls of the unit and steps of a walk are not free, however little they do. */
+#define SPYRE_CALL_NS 80u
+
 /* Address of a view's first point in this turn of the loops. */
 u8 *spyre_core_base(const struct spyre_core *core, const struct spyre_view *view);
 
 /*
  * A walk over points, outermost dim first.  Dims of one point vanish and dims
- * that continue each other in every view are made one.
+ * that continue each other in every view (and in MASKBYINDEX's coordinate) are
+ * made one.
  */
 struct spyre_walk {
 	u32 num_views;
@@ -49,7 +61,9 @@ struct spyre_walk {
 	u32 count[SPYRE_MAX_DIMS];
 	u32 at[SPYRE_MAX_DIMS];
 	u64 stride[SPYRE_MAX_DIMS][SPYRE_MAX_VIEWS];
+	u64 coord_stride[SPYRE_MAX_DIMS];
 	u8 *p[SPYRE_MAX_VIEWS];
+	u64 coord;
 };
 
 void spyre_walk_start(struct spyre_walk *w, const struct spyre_core *core,
@@ -57,6 +71,11 @@ void spyre_walk_start(struct spyre_walk *w, const struct spyre_core *core,
 void spyre_walk_add(struct spyre_walk *w, const struct spyre_instr *in, u32 d);
 /* Takes the innermost dim out of the walk; count 1 if there is none. */
 u32 spyre_walk_take_inner(struct spyre_walk *w, u64 stride[SPYRE_MAX_VIEWS]);
+/* How far the coordinate went along the dim that was taken out. */
+static inline u64 spyre_walk_inner_coord(const struct spyre_walk *w)
+{
+	return w->num_dims < SPYRE_MAX_DIMS ? w->coord_stride[w->num_dims] : 0;
+}
 /* Steps to the next point; false after the last (and back at the first). */
 bool spyre_walk_next(struct spyre_walk *w);
 
@@ -66,6 +85,7 @@ bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in);
 bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in);
 bool spyre_core_pt(struct spyre_core *core, const struct spyre_instr *in);
 bool spyre_core_restick(struct spyre_core *core, const struct spyre_instr *in);
+bool spyre_core_topk(struct spyre_core *core, const struct spyre_instr *in);
 /* One stream from its first to its last instruction. */
 bool spyre_core_run(struct spyre_core *core, const struct spyre_prog_stream *stream);
 

@@ -207,6 +207,7 @@ static bool to_device(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 
 		.lanes = lanes,
 		.dst_format = dma->desc->device_format,
 		.src_format = dma->desc->host_format,
+		.cast = true,
 	};
 	u64 pad = row_bytes - (u64)lanes * dma->device_bytes;
 	u32 row;
@@ -238,6 +239,7 @@ static bool to_host(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 la
 		.lanes = lanes,
 		.dst_format = dma->desc->host_format,
 		.src_format = dma->desc->device_format,
+		.cast = true,
 	};
 
 	if (strided) {

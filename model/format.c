@@ -44,10 +44,16 @@ u32 spyre_fmt_bytes(enum spyre_fmt fmt)
 	}
 }
 
+u32 spyre_fmt_bits(enum spyre_fmt fmt)
+{
+	return fmt == SPYRE_FMT_SENINT4 ? 4 : 8 * spyre_fmt_bytes(fmt);
+}
+
 static bool is_float(enum spyre_fmt fmt)
 {
 	return fmt == SPYRE_FMT_SEN169_FP16 || fmt == SPYRE_FMT_IEEE_FP32 ||
 	       fmt == SPYRE_FMT_IEEE_FP16 || fmt == SPYRE_FMT_BFLOAT16 ||
+	       fmt == SPYRE_FMT_SEN143_FP8 || fmt == SPYRE_FMT_SEN152_FP8 ||
 	       fmt == SPYRE_FMT_FP64;
 }
 
@@ -213,4 +219,117 @@ u64 spyre_fp32_to_fp64(u32 f32)
 		exp--;
 	}
 	return sign | exp << 52 | (mag & 0x7fffff) << 29;
+}
+
+/* Formats of eight bits: the fraction's, and what the exponent's bias lacks of 127. */
+#define FP8_143_FRACTION 3
+#define FP8_143_GAP 120u
+#define FP8_143_NAN 0x7fu
+#define FP8_143_MAX 0x7eu
+#define FP8_152_FRACTION 2
+#define FP8_152_GAP 111u
+#define FP8_152_NAN 0x80u
+#define FP8_152_MAX 0x7fu
+
+static u32 fp8_encode(u32 mag, u32 fraction, u32 gap, u32 max)
+{
+	u32 exp = mag >> 23;
+	u64 code;
+
+	if (exp > gap)
+		code = shift_rne(mag - (gap << 23), 23 - fraction);
+	else	/* Subnormal: with its hidden bit, in units of the smallest code. */
+		code = shift_rne((mag & 0x7fffff) | 0x800000, 24 - fraction + gap - exp);
+	return code > max ? max : code;
+}
+
+static u32 fp8_decode(u32 code, u32 fraction, u32 gap)
+{
+	u32 exp = gap + 1;
+
+	if (code >> fraction)
+		return (code << (23 - fraction)) + (gap << 23);
+	if (!code)
+		return 0;
+	while (!(code >> fraction)) {
+		code <<= 1;
+		exp--;
+	}
+	return exp << 23 | (code << (23 - fraction) & 0x7fffff);
+}
+
+u8 spyre_fp32_to_fp8_143(u32 f32)
+{
+	u32 mag = f32 & FP32_MAG;
+
+	if (mag > FP32_INF)
+		return FP8_143_NAN;
+	return (f32 & FP32_SIGN) >> 24 |
+	       fp8_encode(mag, FP8_143_FRACTION, FP8_143_GAP, FP8_143_MAX);
+}
+
+u32 spyre_fp8_143_to_fp32(u8 fp8)
+{
+	if ((fp8 & 0x7f) == FP8_143_NAN)
+		return FP32_NAN;
+	return (u32)(fp8 & 0x80) << 24 | fp8_decode(fp8 & 0x7f, FP8_143_FRACTION, FP8_143_GAP);
+}
+
+u8 spyre_fp32_to_fp8_152(u32 f32)
+{
+	u32 mag = f32 & FP32_MAG;
+	u32 code;
+
+	if (mag > FP32_INF)
+		return FP8_152_NAN;
+	code = fp8_encode(mag, FP8_152_FRACTION, FP8_152_GAP, FP8_152_MAX);
+	/* There is no -0: its code is the NaN's. */
+	return code ? (f32 & FP32_SIGN) >> 24 | code : 0;
+}
+
+u32 spyre_fp8_152_to_fp32(u8 fp8)
+{
+	if (fp8 == FP8_152_NAN)
+		return FP32_NAN;
+	return (u32)(fp8 & 0x80) << 24 | fp8_decode(fp8 & 0x7f, FP8_152_FRACTION, FP8_152_GAP);
+}
+
+u32 spyre_int_to_fp32(s64 value)
+{
+	u64 mag = value < 0 ? -(u64)value : (u64)value;
+	u32 sign = value < 0 ? FP32_SIGN : 0;
+	u32 exp = 127 + 63;
+
+	if (!mag)
+		return 0;
+	while (!(mag >> 63)) {
+		mag <<= 1;
+		exp--;
+	}
+	/* The hidden bit and what rounding carries count the exponent up. */
+	return sign + ((exp - 1) << 23) + (u32)shift_rne(mag, 40);
+}
+
+/* Largest number of an integer format of the SFU; the least is -@max - 1 or 0. */
+static s64 int_max(enum spyre_fmt fmt)
+{
+	return fmt == SPYRE_FMT_SENUINT32 ? 0xffffffffll :
+	       (1ll << (spyre_fmt_bits(fmt) - 1)) - 1;
+}
+
+s64 spyre_fp32_to_int(enum spyre_fmt fmt, u32 f32)
+{
+	s64 max = int_max(fmt), min = fmt == SPYRE_FMT_SENUINT32 ? 0 : -max - 1;
+	u32 mag = f32 & FP32_MAG;
+	u32 exp = mag >> 23;
+	u64 digits = (mag & 0x7fffff) | 0x800000;
+	s64 r;
+
+	if (mag > FP32_INF)
+		return 0;
+	if (exp > 127 + 32)
+		return f32 & FP32_SIGN ? min : max;
+	digits = exp >= 150 ? digits << (exp - 150) : shift_rne(digits, 150 - exp);
+	r = f32 & FP32_SIGN ? -(s64)digits : (s64)digits;
+	return r < min ? min : r > max ? max : r;
 }

@@ -19,12 +19,12 @@ enum spyre_fmt {
 	/* device formats */
 	SPYRE_FMT_SEN169_FP16 = 1,	/* DL16: 1-6-9, bias 31 */
 	SPYRE_FMT_IEEE_FP32 = 2,
-	SPYRE_FMT_SEN143_FP8 = 3,
-	SPYRE_FMT_SEN152_FP8 = 4,
+	SPYRE_FMT_SEN143_FP8 = 3,	/* float8_e4m3fn: 1-4-3, bias 7 */
+	SPYRE_FMT_SEN152_FP8 = 4,	/* float8_e5m2fnuz: 1-5-2, bias 16 */
 	SPYRE_FMT_SEN153_FP9 = 5,
 	SPYRE_FMT_SEN18F_FP24 = 6,
 	SPYRE_FMT_SENINT2 = 7,
-	SPYRE_FMT_SENINT4 = 8,
+	SPYRE_FMT_SENINT4 = 8,		/* two in a byte, the first in the low half */
 	SPYRE_FMT_SENINT8 = 9,
 	SPYRE_FMT_SENINT16 = 10,
 	SPYRE_FMT_SENINT24 = 11,
@@ -43,6 +43,8 @@ enum spyre_fmt {
 
 /* Bytes of one element, 0 for a format without whole-byte elements. */
 u32 spyre_fmt_bytes(enum spyre_fmt fmt);
+/* Bits of one element, 0 for a format whose place in a stick is not known. */
+u32 spyre_fmt_bits(enum spyre_fmt fmt);
 
 /*
  * True when the DMA engine can move elements between @host and @device
@@ -59,5 +61,12 @@ u16 spyre_fp32_to_bf16(u32 f32);
 u32 spyre_bf16_to_fp32(u16 bf16);
 u32 spyre_fp64_to_fp32(u64 f64);
 u64 spyre_fp32_to_fp64(u32 f32);
+u8 spyre_fp32_to_fp8_143(u32 f32);
+u32 spyre_fp8_143_to_fp32(u8 fp8);
+u8 spyre_fp32_to_fp8_152(u32 f32);
+u32 spyre_fp8_152_to_fp32(u8 fp8);
+/* SENINT4, SENINT8, SENINT16, IEEE_INT32 and SENUINT32 as the SFU loads and stores them. */
+u32 spyre_int_to_fp32(s64 value);
+s64 spyre_fp32_to_int(enum spyre_fmt fmt, u32 f32);
 
 #endif /* SPYRE_MODEL_FORMAT_H */

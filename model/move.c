@@ -5,46 +5,120 @@
  */
 #include "core.h"
 
-/* Bytes moved between two looks at should_stop. */
-#define MOVE_CHUNK (1u << 20)
+/* Bytes of one piece of a move, some microseconds. */
+#define MOVE_CHUNK (64u << 10)
+
+/* What a point and a byte of a move take at most. */
+static u64 move_ns(u64 points, u64 bytes)
+{
+	return points * 8 + bytes / 4 + SPYRE_CALL_NS;
+}
+
+/* @bytes on end. */
+static bool move_flat(struct spyre_core *core, u8 *to, const u8 *from, u64 bytes)
+{
+	u64 i, n;
+
+	for (i = 0; i < bytes; i += n) {
+		n = spyre_min(MOVE_CHUNK, bytes - i);
+		if (!spyre_section_count(&core->section, spyre_cost_ns(core, move_ns(1, n))))
+			return false;
+		memmove(to + i, from + i, n);
+	}
+	return true;
+}
+
+/* @count points of @bytes. */
+static bool move_row(struct spyre_core *core, const struct spyre_walk *walk, const u64 *stride,
+		     u64 bytes, u64 count)
+{
+	u64 chunk = MOVE_CHUNK / (bytes + 32);
+	u64 i, n, end;
+
+	for (i = 0; i < count; i = end) {
+		end = spyre_min(count, i + chunk);
+		if (!spyre_section_count(&core->section,
+					 spyre_cost_ns(core, move_ns(end - i, (end - i) * bytes))))
+			return false;
+		for (n = i; n < end; n++)
+			memmove(walk->p[0] + n * stride[0], walk->p[1] + n * stride[1], bytes);
+	}
+	return true;
+}
 
 bool spyre_core_move(struct spyre_core *core, const struct spyre_instr *in)
 {
-	u64 bytes = (u64)in->lanes * spyre_fmt_bytes(spyre_instr_views(in)->format);
-	u64 stride[SPYRE_MAX_VIEWS], cost = core->unit->budget;
+	u64 bytes = spyre_view_bytes(in, spyre_instr_views(in), 0);
+	u64 stride[SPYRE_MAX_VIEWS];
 	struct spyre_walk walk;
-	u64 i, n, count, done = 0;
+	u64 count;
+	u32 i;
+	bool go;
 
 	spyre_walk_start(&walk, core, in);
 	for (i = 0; i < in->num_dims; i++)
 		spyre_walk_add(&walk, in, i);
 	count = spyre_walk_take_inner(&walk, stride);
-	if (stride[0] == bytes && stride[1] == bytes && bytes * count <= MOVE_CHUNK) {
-		bytes *= count;
-		count = 1;
-	}
 	do {
-		for (i = 0; i < count; i += n) {
-			u64 end = spyre_min(count, i + 4096);
+		if (stride[0] == bytes && stride[1] == bytes)
+			go = move_flat(core, walk.p[0], walk.p[1], bytes * count);
+		else
+			go = move_row(core, &walk, stride, bytes, count);
+	} while (go && spyre_walk_next(&walk));
+	return go;
+}
 
-			for (n = 0; i + n < end; n++)
-				memmove(walk.p[0] + (i + n) * stride[0],
-					walk.p[1] + (i + n) * stride[1], bytes);
-			done += n * bytes;
-			if (done < MOVE_CHUNK)
-				continue;
-			done = 0;
-			if (!spyre_section_enter(&core->section, cost))
+/* Tiles of 1 and 4 bytes, one element at a time; 16 bits are the unit's. */
+static void transpose_bytes(u8 *out, u64 out_stride, const u8 *in, u64 in_stride, u32 rows)
+{
+	u32 i, j;
+
+	for (i = 0; i < 128; i++)
+		for (j = 0; j < rows; j++)
+			out[j * out_stride + i] = in[i * in_stride + j];
+}
+
+static void transpose_words(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
+{
+	u32 i, j;
+
+	for (i = 0; i < 32; i++)
+		for (j = 0; j < 32; j++)
+			memcpy(out + j * out_stride + i * 4, in + i * in_stride + j * 4, 4);
+}
+
+static bool transpose_tile(struct spyre_core *core, u32 bytes, const struct spyre_walk *walk,
+			   u64 out_stride, u64 in_stride)
+{
+	u32 j;
+
+	switch (bytes) {
+	case 1:
+		/* In strips, which are some microseconds. */
+		for (j = 0; j < 128; j += 32) {
+			if (!spyre_section_count(&core->section, spyre_cost_ns(core, 8000)))
 				return false;
-			spyre_section_leave(&core->section);
+			transpose_bytes(walk->p[0] + j * out_stride, out_stride, walk->p[1] + j,
+					in_stride, 32);
 		}
-	} while (spyre_walk_next(&walk));
-	return true;
+		return true;
+	case 2:
+		if (!spyre_section_enter(&core->section, 64 * 64 * 4))
+			return false;
+		core->unit->transpose(walk->p[0], out_stride, walk->p[1], in_stride);
+		return true;
+	default:
+		if (!spyre_section_count(&core->section, spyre_cost_ns(core, 2000)))
+			return false;
+		transpose_words(walk->p[0], out_stride, walk->p[1], in_stride);
+		return true;
+	}
 }
 
 bool spyre_core_restick(struct spyre_core *core, const struct spyre_instr *in)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
+	u32 bytes = spyre_fmt_bytes(view->format);
 	struct spyre_walk walk;
 	u32 d;
 
@@ -52,9 +126,8 @@ bool spyre_core_restick(struct spyre_core *core, const struct spyre_instr *in)
 	for (d = 0; d < 4; d++)
 		spyre_walk_add(&walk, in, d);
 	do {
-		if (!spyre_section_enter(&core->section, 64 * 64 * 4))
+		if (!transpose_tile(core, bytes, &walk, view[0].stride[5], view[1].stride[4]))
 			return false;
-		core->unit->transpose(walk.p[0], view[0].stride[5], walk.p[1], view[1].stride[4]);
 	} while (spyre_walk_next(&walk));
 	return true;
 }

@@ -35,8 +35,11 @@
 #define SPYRE_MAX_DIMS 6u
 #define SPYRE_MAX_VIEWS 6u
 #define SPYRE_MAX_LOOPS 4u
+#define SPYRE_MAX_LANES 128u
 #define SPYRE_MAX_COUNT 65535u		/* loop and dimension counts */
 #define SPYRE_MAX_EXTENT (1ull << 34)	/* one segment: 16 GiB */
+#define SPYRE_MAX_PLACE (1u << 24)	/* coordinates and places: exact in fp32 */
+#define SPYRE_MAX_RANKS 65536u		/* TOPK */
 
 struct spyre_prog_header {
 	u32 magic;
@@ -152,7 +155,7 @@ enum spyre_func {
 	/*
 	 * coordinate < view2 ? view1 : imm[0] (fp32 bits).  The coordinate of
 	 * a lane is imm[1] + lanes * (place in the dims of reduce_mask, the
-	 * last of them fastest) + the lane.
+	 * last of them fastest) + the lane, at most SPYRE_MAX_PLACE.
 	 */
 	SPYRE_FUNC_MASKBYINDEX = 40,
 	/* SFU, ternary */
@@ -196,26 +199,33 @@ enum spyre_func {
  * the groups, stride[4] that of sticks of columns.  SENINT4 puts the lower
  * address in the low half of a byte; a stick of A is [K 16, rows 2, K 8] inner
  * to outer, 128 of K of two rows: count[3] is even, stride[3] that of row pairs.
+ * A does not step by stride[4], B not by [3], view0 not by [5]: they are 0.
  *
  * Floating-point products (DL16, fp32, fp16, bf16, both fp8, in any mix) sum
- * in fp32 with fused multiply-add, k ascending.  Integer products (SENINT8,
- * SENINT4, in any mix) sum in 32-bit integers; view0 is IEEE_INT32, or a float
- * format that the sum is rounded to by way of fp32.  With ACCUMULATE the sums
- * start at view0, which is fp32, or IEEE_INT32 for integers.
+ * in fp32 with fused multiply-add, k ascending, and view0 is any of these.
+ * Integer products (SENINT8, SENINT4, in any mix) sum in 32-bit integers, which
+ * K <= 65535 keeps in range; view0 is IEEE_INT32, or one of the floats that the
+ * sum is rounded to by way of fp32.  With ACCUMULATE the sums start at view0,
+ * which is read and written, and is fp32, or IEEE_INT32 (modulo 2^32) for
+ * integers.
  *
- * RESTICK: E x E tiles, E = 128 / bytes = @lanes; dims 0..3 loops, 4 rows of
- * the input tile (E), 5 rows of the output tile (E): out[j][i] = in[i][j],
- * view1.stride[4] and view0.stride[5] being the row distances.
+ * RESTICK: E x E tiles, E = 128 / bytes = @lanes, of 1, 2 or 4 bytes; dims 0..3
+ * loops, 4 rows of the input tile (E), 5 rows of the output tile (E): out[j][i] =
+ * in[i][j], view1.stride[4] and view0.stride[5] being the row distances.
  *
  * TOPK searches the dims in reduce_mask and the lanes, as REDUCE with
- * REDUCE_LANES counts them, @valid too.  Lane i < imm[1] of the output gets the
- * element of rank imm[0] + i in descending order (SMALLEST: ascending), its
- * value or its place plus imm[2]; other lanes, and ranks that do not exist, get
- * 0.  NaN counts as the largest number, equal elements keep their order.
+ * REDUCE_LANES counts them, @valid too; at most SPYRE_MAX_PLACE elements.  Lane
+ * i < imm[1] of the output gets the element of rank imm[0] + i in descending
+ * order (SMALLEST: ascending), its value or its place plus imm[2]; other lanes,
+ * and ranks that do not exist, get 0.  Elements compare as fp32, -0 equal to +0;
+ * NaN counts as the largest number, equal elements keep their order.  imm[1] is
+ * 1..@lanes, imm[0] + imm[1] at most SPYRE_MAX_RANKS.  View0 has stride 0 in the
+ * searched dims.
  *
- * SFU and REDUCE compute on DL16, fp32, fp16, bf16, the fp8 formats, SENINT4
- * (an even number of lanes, at even places), SENINT8, SENINT16, IEEE_INT32 and
- * SENUINT32, all by way of fp32.  docs/numerics.md has the rounding rules.
+ * SFU, REDUCE and TOPK compute on DL16, fp32, fp16, bf16, the fp8 formats,
+ * SENINT4, SENINT8, SENINT16, IEEE_INT32 and SENUINT32, all by way of fp32.
+ * SENINT4 lies two to the byte: @lanes is even if any view has it, a SPLAT of it
+ * is the low half of a byte.  docs/numerics.md has the rounding rules.
  */
 #define SPYRE_INSTR_REDUCE_LANES 1u	/* REDUCE */
 #define SPYRE_INSTR_ACCUMULATE 2u	/* PT */
@@ -251,6 +261,81 @@ static inline const struct spyre_view *spyre_instr_views(const struct spyre_inst
 static inline const struct spyre_instr *spyre_instr_next(const struct spyre_instr *in)
 {
 	return (const struct spyre_instr *)(spyre_instr_views(in) + in->num_views);
+}
+
+/* Bytes of @n elements; 4-bit elements come in pairs. */
+static inline u32 spyre_fmt_span(u32 fmt, u32 n)
+{
+	return fmt == SPYRE_FMT_SENINT4 ? (n + 1) / 2 : n * spyre_fmt_bytes(fmt);
+}
+
+/* PT: elements of K in a stick of A. */
+static inline u32 spyre_pt_depth(u32 fmt)
+{
+	u32 bytes = spyre_fmt_bytes(fmt);
+
+	return bytes ? SPYRE_STICK_BYTES / bytes : SPYRE_STICK_BYTES;
+}
+
+/* PT: rows of K that B interleaves. */
+static inline u32 spyre_pt_interleave(u32 fmt)
+{
+	if (fmt == SPYRE_FMT_SENINT4)
+		return 4;
+	return spyre_fmt_bytes(fmt) == 1 ? 2 : 1;
+}
+
+/* Steps that view @index takes along a dim: PT's operands are packed. */
+static inline u32 spyre_view_count(const struct spyre_instr *in, const struct spyre_view *view,
+				   u32 index, u32 d)
+{
+	if (in->opcode != SPYRE_OP_PT)
+		return in->count[d];
+	if (index == 1 && d == 5)
+		return in->count[d] / spyre_pt_depth(view->format);
+	if (index == 1 && d == 3 && view->format == SPYRE_FMT_SENINT4)
+		return in->count[d] / 2;
+	if (index == 2 && d == 5)
+		return in->count[d] / spyre_pt_interleave(view->format);
+	return in->count[d];
+}
+
+/* Contiguous bytes of a view at each of these steps. */
+static inline u32 spyre_view_bytes(const struct spyre_instr *in, const struct spyre_view *view,
+				   u32 index)
+{
+	if (view->lanes == SPYRE_LANES_SPLAT)
+		return spyre_fmt_span(view->format, 1);
+	if (in->opcode == SPYRE_OP_PT && index == 1)
+		return SPYRE_STICK_BYTES;
+	if (in->opcode == SPYRE_OP_PT && index == 2)
+		return spyre_fmt_span(view->format,
+				      in->lanes * spyre_pt_interleave(view->format));
+	return spyre_fmt_span(view->format, in->lanes);
+}
+
+/* SPYRE_OPERAND_* of a view: only the output is written. */
+static inline u32 spyre_view_access(const struct spyre_instr *in, u32 index)
+{
+	if (index)
+		return SPYRE_OPERAND_READ;
+	if (in->opcode == SPYRE_OP_PT && in->flags & SPYRE_INSTR_ACCUMULATE)
+		return SPYRE_OPERAND_READ | SPYRE_OPERAND_WRITE;
+	return SPYRE_OPERAND_WRITE;
+}
+
+/* MASKBYINDEX: how far the coordinate goes along a dim. */
+static inline u64 spyre_coord_stride(const struct spyre_instr *in, u32 d)
+{
+	u64 stride = in->lanes;
+	u32 i;
+
+	if (in->func != SPYRE_FUNC_MASKBYINDEX || !(in->reduce_mask & 1u << d))
+		return 0;
+	for (i = d + 1; i < in->num_dims; i++)
+		if (in->reduce_mask & 1u << i)
+			stride *= in->count[i];
+	return stride;
 }
 
 /* Inputs of an SFU function, 0 if there is no such function. */

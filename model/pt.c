@@ -2,132 +2,23 @@
 /*
  * The PT: matrix products.  Tiles are widened to fp32 once and multiplied
  * from the worker's scratch; accumulators are kept there in fp32 between
- * blocks of K, which does not change a bit of the result.
+ * blocks of K, which does not change a bit of the result.  Integer products
+ * are exact in fp32 over some depth of K, after which they join 32-bit sums.
  */
-#include "core.h"
-
-#define ROWS 264u		/* rows of A in a block */
-#define STICKS 8u		/* sticks of columns in a block */
-#define DEPTH 256u		/* elements of K in a block */
-#define A_STRIDE (4 * DEPTH)	/* bytes */
-#define LINE 256u		/* bytes of 64 columns of fp32 */
-
-struct scratch {
-	u8 a[ROWS * A_STRIDE];
-	u8 b[DEPTH * LINE];
-	u8 c[STICKS][ROWS * LINE];
-};
-
-static_assert(sizeof(struct scratch) <= SPYRE_SCRATCH_BYTES, "PT tiles fit the scratch");
-
-struct block {
-	u8 *out;		/* first row and stick of the block, view by view */
-	const u8 *a;
-	const u8 *b;
-	u32 rows;
-	u32 sticks;
-};
-
-static bool convert(struct spyre_core *core, struct spyre_convert_run *run)
-{
-	u32 rows = run->rows;
-	u32 chunk = core->unit->budget / (64 * 8) / 2;
-	u32 n;
-
-	while (rows) {
-		n = spyre_min(rows, chunk);
-		run->rows = n;
-		if (!spyre_section_enter(&core->section, n * 64 * 8))
-			return false;
-		core->unit->convert(run);
-		run->dst += n * run->dst_stride;
-		run->src += n * run->src_stride;
-		rows -= n;
-	}
-	return true;
-}
-
-static bool load_a(struct spyre_core *core, const struct spyre_instr *in,
-		   const struct block *block, u32 k, u32 depth)
-{
-	const struct spyre_view *a = spyre_instr_views(in) + 1;
-	struct scratch *s = core->worker->scratch;
-	u32 i;
-
-	for (i = 0; i < depth / 64; i++) {
-		struct spyre_convert_run run = {
-			.dst = s->a + i * LINE,
-			.src = block->a + (k / 64 + i) * a->stride[5],
-			.dst_stride = A_STRIDE,
-			.src_stride = a->stride[3],
-			.rows = block->rows,
-			.lanes = 64,
-			.dst_format = SPYRE_FMT_IEEE_FP32,
-			.src_format = a->format,
-		};
-
-		if (!convert(core, &run))
-			return false;
-	}
-	return true;
-}
-
-static bool load_b(struct spyre_core *core, const struct spyre_instr *in,
-		   const struct block *block, u32 stick, u32 k, u32 depth)
-{
-	const struct spyre_view *b = spyre_instr_views(in) + 2;
-	struct scratch *s = core->worker->scratch;
-	struct spyre_convert_run run = {
-		.dst = s->b,
-		.src = block->b + stick * b->stride[4] + k * b->stride[5],
-		.dst_stride = LINE,
-		.src_stride = b->stride[5],
-		.rows = depth,
-		.lanes = 64,
-		.dst_format = SPYRE_FMT_IEEE_FP32,
-		.src_format = b->format,
-	};
-
-	return convert(core, &run);
-}
-
-static bool store_c(struct spyre_core *core, const struct spyre_instr *in,
-		    const struct block *block)
-{
-	const struct spyre_view *c = spyre_instr_views(in);
-	struct scratch *s = core->worker->scratch;
-	u32 i;
-
-	for (i = 0; i < block->sticks; i++) {
-		struct spyre_convert_run run = {
-			.dst = block->out + i * c->stride[4],
-			.src = s->c[i],
-			.dst_stride = c->stride[3],
-			.src_stride = LINE,
-			.rows = block->rows,
-			.lanes = 64,
-			.dst_format = c->format,
-			.src_format = SPYRE_FMT_IEEE_FP32,
-		};
-
-		if (!convert(core, &run))
-			return false;
-	}
-	return true;
-}
+#include "pt.h"
 
 static bool exact_product(u32 fmt)
 {
-	return fmt == SPYRE_FMT_SEN169_FP16 || fmt == SPYRE_FMT_IEEE_FP16;
+	return fmt != SPYRE_FMT_IEEE_FP32 && fmt != SPYRE_FMT_BFLOAT16;
 }
 
 static bool multiply(struct spyre_core *core, const struct spyre_instr *in,
-		     const struct block *block, u32 stick, u32 depth)
+		     const struct spyre_pt_block *block, u32 panel, u32 depth)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	struct scratch *s = core->worker->scratch;
+	struct spyre_pt_scratch *s = core->worker->scratch;
 	struct spyre_pt_run run = {
-		.a_stride = A_STRIDE,
+		.a_stride = SPYRE_PT_A_STRIDE,
 		.exact = exact_product(view[1].format) && exact_product(view[2].format),
 	};
 	u32 factor = run.exact ? 1 : core->unit->inexact_factor;
@@ -141,9 +32,9 @@ static bool multiply(struct spyre_core *core, const struct spyre_instr *in,
 		run.k = spyre_min(run.k, depth - k);
 		for (row = 0; row < block->rows; row += run.rows) {
 			run.rows = spyre_min(rows, block->rows - row);
-			run.a = s->a + row * A_STRIDE + k * 4;
-			run.b = s->b + k * LINE;
-			run.c = s->c[stick] + row * LINE;
+			run.a = s->a + row * SPYRE_PT_A_STRIDE + k * 4;
+			run.b = s->b + k * SPYRE_PT_LINE;
+			run.c = s->c[panel] + row * SPYRE_PT_LINE;
 			if (!spyre_section_enter(&core->section,
 						 (u64)run.rows * run.k * 64 * factor))
 				return false;
@@ -153,44 +44,130 @@ static bool multiply(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
-		      const struct block *block)
+/* Moves the sums of a panel to view0, or (@load) from there. */
+static bool move_sums(struct spyre_core *core, const struct spyre_instr *in,
+		      const struct spyre_pt_block *block, u32 panel, bool load)
 {
-	struct scratch *s = core->worker->scratch;
-	u32 k, depth, i;
+	const struct spyre_view *view = spyre_instr_views(in);
+	struct spyre_pt_scratch *s = core->worker->scratch;
+	bool integer = spyre_pt_integer(in);
+	u8 *sums = integer ? s->sum[panel] : s->c[panel];
+	u32 format = integer ? SPYRE_FMT_IEEE_INT32 : SPYRE_FMT_IEEE_FP32;
+	u32 stick = panel * 64 / in->lanes;
+	u32 column;
 
-	for (i = 0; i < block->sticks; i++)
-		memset(s->c[i], 0, block->rows * LINE);
-	for (k = 0; k < in->count[5]; k += depth) {
-		depth = spyre_min(DEPTH, in->count[5] - k);
-		if (!load_a(core, in, block, k, depth))
+	for (column = 0; column < 64 && stick < block->sticks; column += in->lanes, stick++) {
+		u8 *out = block->out + stick * view->stride[4];
+		struct spyre_convert_run run = {
+			.dst = load ? sums + column * 4 : out,
+			.src = load ? out : sums + column * 4,
+			.dst_stride = load ? SPYRE_PT_LINE : view->stride[3],
+			.src_stride = load ? view->stride[3] : SPYRE_PT_LINE,
+			.rows = block->rows,
+			.lanes = in->lanes,
+			.dst_format = load ? format : view->format,
+			.src_format = load ? view->format : format,
+		};
+
+		if (!spyre_pt_convert(core, &run))
 			return false;
-		for (i = 0; i < block->sticks; i++)
-			if (!load_b(core, in, block, i, k, depth) ||
-			    !multiply(core, in, block, i, depth))
+	}
+	return true;
+}
+
+static bool begin(struct spyre_core *core, const struct spyre_instr *in,
+		  const struct spyre_pt_block *block, u32 panels)
+{
+	struct spyre_pt_scratch *s = core->worker->scratch;
+	u32 bytes = block->rows * SPYRE_PT_LINE;
+	u32 i;
+
+	for (i = 0; i < panels; i++) {
+		if (!spyre_section_count(&core->section, spyre_cost_ns(core, bytes / 4)))
+			return false;
+		memset(s->c[i], 0, bytes);
+		if (spyre_pt_integer(in))
+			memset(s->sum[i], 0, bytes);
+		if (in->flags & SPYRE_INSTR_ACCUMULATE && !move_sums(core, in, block, i, true))
+			return false;
+	}
+	return true;
+}
+
+/* What a panel has of exact partial sums in fp32 joins the 32-bit sums. */
+static bool gather(struct spyre_core *core, const struct spyre_pt_block *block, u32 panel)
+{
+	struct spyre_pt_scratch *s = core->worker->scratch;
+	u32 bytes = block->rows * SPYRE_PT_LINE;
+	struct spyre_convert_run run = {
+		.dst = s->part,
+		.src = s->c[panel],
+		.dst_stride = SPYRE_PT_LINE,
+		.src_stride = SPYRE_PT_LINE,
+		.rows = block->rows,
+		.lanes = 64,
+		.dst_format = SPYRE_FMT_IEEE_INT32,
+		.src_format = SPYRE_FMT_IEEE_FP32,
+	};
+	const u32 *part = (const u32 *)s->part;
+	u32 *sum = (u32 *)s->sum[panel];
+	u32 i;
+
+	if (!spyre_pt_convert(core, &run) ||
+	    !spyre_section_count(&core->section, spyre_cost_ns(core, bytes / 4)))
+		return false;
+	for (i = 0; i < bytes / 4; i++)
+		sum[i] += part[i];
+	memset(s->c[panel], 0, bytes);
+	return true;
+}
+
+static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
+		      const struct spyre_pt_block *block)
+{
+	u32 panels = (block->sticks * in->lanes + 63) / 64;
+	u32 k, depth, i, end = in->count[5];
+	bool integer = spyre_pt_integer(in), full;
+
+	if (!begin(core, in, block, panels))
+		return false;
+	for (k = 0; k < end; k += depth) {
+		depth = spyre_min(SPYRE_PT_DEPTH, end - k);
+		full = !((k + depth) % SPYRE_PT_EXACT_DEPTH) || k + depth == end;
+		if (!spyre_pt_load_a(core, in, block, k, depth))
+			return false;
+		for (i = 0; i < panels; i++)
+			if (!spyre_pt_load_b(core, in, block, i, k, depth) ||
+			    !multiply(core, in, block, i, depth) ||
+			    (integer && full && !gather(core, block, i)))
 				return false;
 	}
-	return store_c(core, in, block);
+	for (i = 0; i < panels; i++)
+		if (!move_sums(core, in, block, i, false))
+			return false;
+	return true;
 }
 
 bool spyre_core_pt(struct spyre_core *core, const struct spyre_instr *in)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
+	u32 a_rows = view[1].format == SPYRE_FMT_SENINT4 ? 2 : 1;	/* of a stick of A */
+	u32 sticks = SPYRE_PT_PANELS * 64 / in->lanes;
+	struct spyre_pt_block block;
 	struct spyre_walk walk;
-	struct block block;
 	u32 d, row, stick;
 
 	spyre_walk_start(&walk, core, in);
 	for (d = 0; d < 3; d++)
 		spyre_walk_add(&walk, in, d);
 	do {
-		for (stick = 0; stick < in->count[4]; stick += STICKS) {
-			for (row = 0; row < in->count[3]; row += ROWS) {
-				block.rows = spyre_min(ROWS, in->count[3] - row);
-				block.sticks = spyre_min(STICKS, in->count[4] - stick);
+		for (stick = 0; stick < in->count[4]; stick += sticks) {
+			for (row = 0; row < in->count[3]; row += SPYRE_PT_ROWS) {
+				block.rows = spyre_min(SPYRE_PT_ROWS, in->count[3] - row);
+				block.sticks = spyre_min(sticks, in->count[4] - stick);
 				block.out = walk.p[0] + row * view[0].stride[3] +
 					    stick * view[0].stride[4];
-				block.a = walk.p[1] + row * view[1].stride[3];
+				block.a = walk.p[1] + row / a_rows * view[1].stride[3];
 				block.b = walk.p[2] + stick * view[2].stride[4];
 				if (!run_block(core, in, &block))
 					return false;

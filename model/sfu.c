@@ -20,12 +20,20 @@ static bool lanes_continue(const struct spyre_sfu_run *run, u32 views, u32 lanes
 	u32 i;
 
 	for (i = 0; i < views; i++) {
-		u64 next = run->v[i].splat ? 0 : (u64)lanes * spyre_fmt_bytes(run->v[i].format);
+		u64 next = run->v[i].splat ? 0 : spyre_fmt_span(run->v[i].format, lanes);
 
 		if (run->v[i].stride != next)
 			return false;
 	}
-	return true;
+	return run->func != SPYRE_FUNC_MASKBYINDEX || run->coord_step == lanes;
+}
+
+/* Bytes from one run to the next, @n points (flat: elements) further on. */
+static u64 span_step(const struct spyre_span *span, u64 n, bool flat)
+{
+	if (!flat)
+		return n * span->stride;
+	return span->splat ? 0 : spyre_fmt_span(span->format, n);
 }
 
 /* One row of @count points from the walk's position, in budgeted runs. */
@@ -40,19 +48,17 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 	u32 i;
 
 	chunk = chunk < 128 / unit ? 128 / unit : chunk;
+	/* Runs of a chunk are shorter than 2^31 elements, and start at even ones. */
 	chunk = flat ? chunk & ~63ull : chunk;
 	for (done = 0; done < total; done += n) {
 		n = spyre_min(chunk, total - done);
-		for (i = 0; i < walk->num_views; i++) {
-			u64 step = run->v[i].stride;
-
-			if (flat)
-				step = run->v[i].splat ? 0 : spyre_fmt_bytes(run->v[i].format);
-			run->v[i].p = walk->p[i] + done * step;
-		}
+		for (i = 0; i < walk->num_views; i++)
+			run->v[i].p = walk->p[i] + span_step(&run->v[i], done, flat);
 		run->lanes = flat ? n : lanes;
 		run->points = flat ? 1 : n;
-		if (!spyre_section_enter(&core->section, n * unit * cost))
+		run->coord = walk->coord + done * (flat ? 1 : run->coord_step);
+		if (!spyre_section_enter(&core->section, n * unit * cost +
+					 spyre_cost_ns(core, SPYRE_CALL_NS)))
 			return false;
 		core->unit->sfu(run);
 	}
@@ -72,6 +78,7 @@ bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
 	for (i = 0; i < in->num_dims; i++)
 		spyre_walk_add(&walk, in, i);
 	count = spyre_walk_take_inner(&walk, stride);
+	run.coord_step = spyre_walk_inner_coord(&walk);
 	for (i = 0; i < in->num_views; i++) {
 		run.v[i].stride = stride[i];
 		run.v[i].format = view[i].format;
@@ -85,9 +92,9 @@ bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
 	return true;
 }
 
-/* Adds @count points of the input to the accumulators, @left elements at most. */
-static bool reduce_row(struct spyre_core *core, struct spyre_reduce_run *run, u8 *p,
-		       u32 lanes, u64 count, u64 *left)
+/* Adds @count points of the inputs to the accumulators, @left elements at most. */
+static bool reduce_row(struct spyre_core *core, struct spyre_reduce_run *run,
+		       const struct spyre_walk *at, u32 lanes, u64 count, u64 *left)
 {
 	u64 chunk = core->unit->budget / COST_PER_ELEMENT / 2 / lanes;
 	u64 done, n;
@@ -103,9 +110,11 @@ static bool reduce_row(struct spyre_core *core, struct spyre_reduce_run *run, u8
 			n = spyre_min(n, *left / lanes);
 		}
 		run->points = n;
-		run->in.p = p + done * run->in.stride;
+		run->in.p = at->p[1] + done * run->in.stride;
+		run->in2.p = at->p[2] + done * run->in2.stride;
 		*left -= n * run->lanes;
-		if (!spyre_section_enter(&core->section, n * lanes * COST_PER_ELEMENT))
+		if (!spyre_section_enter(&core->section, n * lanes * COST_PER_ELEMENT +
+					 spyre_cost_ns(core, SPYRE_CALL_NS)))
 			return false;
 		core->unit->reduce(run);
 	}
@@ -118,23 +127,29 @@ static bool reduce_point(struct spyre_core *core, const struct spyre_instr *in,
 {
 	u64 left = in->valid ? in->valid : ~0ull;
 
-	if (!spyre_section_enter(&core->section, 2 * SPYRE_ACC_LANES * COST_PER_ELEMENT))
+	/* Also for the end. */
+	if (!spyre_section_enter(&core->section, 2 * SPYRE_ACC_LANES * COST_PER_ELEMENT +
+				 2 * spyre_cost_ns(core, SPYRE_CALL_NS)))
 		return false;
 	core->unit->reduce_begin(in->func, run->acc);
 	do {
-		if (!reduce_row(core, run, inner->p[1], in->lanes, count, &left))
+		if (!reduce_row(core, run, inner, in->lanes, count, &left))
 			return false;
-	} while (spyre_walk_next(inner));
+	} while (left && spyre_walk_next(inner));
+	memset(inner->at, 0, sizeof(inner->at));
 	return true;
 }
 
 bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
+	bool pair = in->func == SPYRE_FUNC_MULSUM;
 	struct spyre_reduce_run run = {
 		.func = in->func,
 		.in.format = view[1].format,
 		.in.splat = view[1].lanes == SPYRE_LANES_SPLAT,
+		.in2.format = pair ? view[2].format : 0,
+		.in2.splat = pair && view[2].lanes == SPYRE_LANES_SPLAT,
 		.acc = core->worker->scratch,
 	};
 	struct spyre_reduce_end end = {
@@ -155,8 +170,9 @@ bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in)
 		spyre_walk_add(in->reduce_mask & (1u << d) ? &inner : &outer, in, d);
 	count = spyre_walk_take_inner(&inner, stride);
 	run.in.stride = stride[1];
+	run.in2.stride = stride[2];
 	do {
-		inner.p[1] = outer.p[1];
+		memcpy(inner.p, outer.p, sizeof(inner.p));
 		if (!reduce_point(core, in, &inner, &run, count))
 			return false;
 		end.out = outer.p[0];

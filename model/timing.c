@@ -6,7 +6,7 @@
 #include "card.h"
 #include "verify.h"
 
-#define PT_MACS_PER_CYCLE 1024ull	/* 16-bit operands; a quarter for fp32 */
+#define PT_MACS_PER_CYCLE 1024ull	/* 16-bit operands; see pt_rate() */
 #define LONG_BEATS 4ull			/* of the SFU's functions that take passes */
 #define LX_BYTES_PER_CYCLE 128ull	/* also the ring, per direction */
 #define ISSUE_CYCLES 16ull		/* to decode and start an instruction */
@@ -18,40 +18,65 @@ static u64 div_up(u64 a, u64 b)
 	return a / b + (a % b != 0);
 }
 
-/* Sticks that a view moves per execution: points that repeat cost once. */
-static u64 view_sticks(const struct spyre_instr *in, const struct spyre_view *view)
+/* Bytes that a view moves per execution, in sticks: points that repeat cost once. */
+static u64 view_traffic(const struct spyre_instr *in, u32 index)
 {
-	u64 sticks = div_up((u64)in->lanes * spyre_fmt_bytes(view->format), SPYRE_STICK_BYTES);
+	const struct spyre_view *view = spyre_instr_views(in) + index;
+	u64 sticks = div_up(spyre_view_bytes(in, view, index), SPYRE_STICK_BYTES);
 	u32 d;
 
-	if (view->lanes == SPYRE_LANES_SPLAT)
-		sticks = 1;
-	for (d = 0; d < in->num_dims; d++) {
-		u32 count = in->count[d];
-
-		if (in->opcode == SPYRE_OP_PT && d == 5 && view == spyre_instr_views(in) + 1)
-			count /= 64;
+	for (d = 0; d < in->num_dims; d++)
 		if (view->stride[d])
-			sticks *= count;
+			sticks *= spyre_view_count(in, view, index, d);
+	return sticks * SPYRE_STICK_BYTES;
+}
+
+/* Multiply-adds per cycle: the wider of the two inputs decides. */
+static u64 pt_rate(const struct spyre_instr *in)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	u32 a = spyre_fmt_bytes(view[1].format), b = spyre_fmt_bytes(view[2].format);
+
+	switch (a > b ? a : b) {
+	case 0:			/* two of 4 bits */
+		return PT_MACS_PER_CYCLE * 4;
+	case 1:
+		return PT_MACS_PER_CYCLE * 2;
+	case 2:
+		return PT_MACS_PER_CYCLE;
+	default:
+		return PT_MACS_PER_CYCLE / 4;
 	}
-	return sticks;
+}
+
+/* Lanes that the SFU takes per cycle. */
+static u32 sfu_lanes(const struct spyre_instr *in)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	u32 i;
+
+	for (i = 1; i < in->num_views; i++)
+		if (spyre_fmt_bytes(view[i].format) == 4)
+			return 32;
+	return 64;
 }
 
 /* Cycles that the executing unit itself needs. */
-static u64 unit_cycles(const struct spyre_instr *in, u64 points, bool wide)
+static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 {
-	u64 beats = div_up(in->lanes, wide ? 32 : 64);
-
 	switch (in->opcode) {
 	case SPYRE_OP_PT:
-		return div_up(points * 64, wide ? PT_MACS_PER_CYCLE / 4 : PT_MACS_PER_CYCLE);
+		return div_up(points * in->lanes, pt_rate(in));
 	case SPYRE_OP_RESTICK:
 		/* A tile is read by rows and written by rows. */
-		return points / 64 * 2;
+		return points / in->lanes * 2;
 	case SPYRE_OP_MOVE:
 		return 0;
+	case SPYRE_OP_TOPK:
+		return points * div_up(in->lanes, sfu_lanes(in)) * spyre_topk_passes(in);
 	default:
-		return points * beats * (spyre_func_long(in->func) ? LONG_BEATS : 1);
+		return points * div_up(in->lanes, sfu_lanes(in)) *
+		       (spyre_func_long(in->func) ? LONG_BEATS : 1);
 	}
 }
 
@@ -59,29 +84,30 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 {
 	const struct spyre_view *view = spyre_instr_views(in);
 	u64 points = 1, local = 0;
-	bool wide = false;
 	u32 i;
 
 	memset(cost, 0, sizeof(*cost));
 	for (i = 0; i < in->num_dims; i++)
 		points *= in->count[i];
 	for (i = 0; i < in->num_views; i++) {
-		u64 bytes = view_sticks(in, &view[i]) * SPYRE_STICK_BYTES;
+		u64 bytes = view_traffic(in, i);
+		u32 access = spyre_view_access(in, i);
+		u64 read = access & SPYRE_OPERAND_READ ? bytes : 0;
+		u64 written = access & SPYRE_OPERAND_WRITE ? bytes : 0;
 
-		wide |= i && spyre_fmt_bytes(view[i].format) == 4;
-		if (view[i].operand >= SPYRE_MAX_OPERANDS)
-			local += bytes;
-		else if (i)
-			cost->bytes_read += bytes;
-		else
-			cost->bytes_written += bytes;
+		if (view[i].operand >= SPYRE_MAX_OPERANDS) {
+			local += read + written;
+		} else {
+			cost->bytes_read += read;
+			cost->bytes_written += written;
+		}
 	}
 	if (in->opcode == SPYRE_OP_PT)
-		cost->macs = points * 64;
-	else if (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_REDUCE)
+		cost->macs = points * in->lanes;
+	else if (in->opcode != SPYRE_OP_MOVE && in->opcode != SPYRE_OP_RESTICK)
 		cost->elements = points * in->lanes;
 	/* Load, compute and store overlap; the slowest decides. */
-	cost->cycles = unit_cycles(in, points, wide);
+	cost->cycles = unit_cycles(in, points);
 	local += cost->bytes_read + cost->bytes_written;
 	if (local / LX_BYTES_PER_CYCLE > cost->cycles)
 		cost->cycles = local / LX_BYTES_PER_CYCLE;

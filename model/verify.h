@@ -10,7 +10,7 @@
 /*
  * The work bound of a program in steps: a step is one point (up to 128 lanes
  * of every view), 64 x 64 multiply-adds of a PT, one row of a tile, a stream
- * or a loop turn.  2^36 steps are 2.8e14 multiply-adds or 8.8 TB of sticks.
+ * or a loop turn; a point of TOPK is as many steps as it may take passes.  2^36 steps are 2.8e14 multiply-adds or 8.8 TB of sticks.
  */
 #define SPYRE_MAX_WORK (1ull << 36)
 
@@ -36,6 +36,8 @@ struct spyre_instr_cost {
 
 int spyre_verify_fail(struct spyre_verify *v, enum spyre_stop stop, u64 value, u64 limit);
 int spyre_verify_instr(struct spyre_verify *v, const struct spyre_instr *in);
+int spyre_verify_shape(struct spyre_verify *v, const struct spyre_instr *in);
+int spyre_verify_view(struct spyre_verify *v, const struct spyre_instr *in, u32 index);
 /* Adds steps that run once per turn of the open loops. */
 int spyre_verify_work(struct spyre_verify *v, u64 steps);
 
@@ -46,10 +48,15 @@ u64 spyre_cost_barrier_cycles(u32 streams);
 void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
 		    struct spyre_counters *cost);
 
-/* Elements of one view that an instruction touches per point. */
-static inline u32 spyre_view_lanes(const struct spyre_instr *in, const struct spyre_view *view)
+/* TOPK: levels of the tree that an element may sink through, 1..17. */
+static inline u32 spyre_topk_passes(const struct spyre_instr *in)
 {
-	return view->lanes == SPYRE_LANES_SPLAT ? 1 : in->lanes;
+	u32 ranks = in->imm[0] + in->imm[1];
+	u32 passes = 1;
+
+	while (ranks >>= 1)
+		passes++;
+	return passes;
 }
 
 #endif /* SPYRE_MODEL_VERIFY_H */

@@ -118,26 +118,18 @@ static bool reach(uint64_t *end, uint64_t count, uint64_t stride)
 			     !__builtin_add_overflow(*end, part, end));
 }
 
+/* What the card's verifier will prove of the view. */
 static bool view_end(const struct encoder *e, const struct spyre_instr *in, uint32_t index,
 		     const struct spyre_view *view, uint64_t *end)
 {
-	uint64_t bytes = spyre_fmt_bytes(view->format);
-
 	*end = view->offset;
-	for (uint32_t d = 0; d < in->num_dims; d++) {
-		uint64_t count = in->count[d];
-
-		/* PT walks A in sticks of K. */
-		if (in->opcode == SPYRE_OP_PT && index == 1 && d == 5)
-			count /= SPYRE_STICK_BYTES / bytes;
-		if (!reach(end, count, view->stride[d]))
+	for (uint32_t d = 0; d < in->num_dims; d++)
+		if (!reach(end, spyre_view_count(in, view, index, d), view->stride[d]))
 			return false;
-	}
 	for (uint32_t d = 0; d < e->depth; d++)
 		if (!reach(end, e->turns[d], view->loop_stride[d]))
 			return false;
-	return !__builtin_add_overflow(*end, view->lanes == SPYRE_LANES_SPLAT ? bytes :
-				       bytes * in->lanes, end);
+	return !__builtin_add_overflow(*end, spyre_view_bytes(in, view, index), end);
 }
 
 static spyre_status account(struct encoder *e, const struct spyre_instr *in, uint32_t index,
@@ -164,7 +156,7 @@ static spyre_status account(struct encoder *e, const struct spyre_instr *in, uin
 	op = &e->operand[view->operand];
 	if (end > op->extent)
 		op->extent = end;
-	op->flags |= index ? SPYRE_OPERAND_READ : SPYRE_OPERAND_WRITE;
+	op->flags |= spyre_view_access(in, index);
 	return SPYRE_SUCCESS;
 }
 

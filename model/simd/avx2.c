@@ -30,6 +30,7 @@ typedef long long v4di __attribute__((vector_size(32), may_alias));
 #include "convert.h"
 #include "math.h"
 #include "pt.h"
+#include "reduce.h"
 #include "sfu.h"
 #include "transpose.h"
 

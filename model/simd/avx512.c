@@ -24,8 +24,11 @@
 	((vu)__builtin_ia32_pmovzxwd512_mask((v16hi)(x), (v16si){ 0 }, (unsigned short)-1))
 #define VH_NARROW(x)						\
 	((vh)__builtin_ia32_pmovdw512_mask((v16si)(x), (v16hi){ 0 }, (unsigned short)-1))
+#define VB_NARROW(x)						\
+	((vb)__builtin_ia32_pmovdb512_mask((v16si)(x), (v16qi){ 0 }, (unsigned short)-1))
 #endif
 
+typedef char v16qi __attribute__((vector_size(16)));
 typedef short v16hi __attribute__((vector_size(32)));
 typedef int v16si __attribute__((vector_size(64)));
 
@@ -39,6 +42,7 @@ typedef long long v8di __attribute__((vector_size(64), may_alias));
 #include "convert.h"
 #include "math.h"
 #include "pt.h"
+#include "reduce.h"
 #include "sfu.h"
 #include "transpose.h"
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Format conversion for the DMA engine and for packing PT tiles.  Floating
- * formats go through fp32, which holds all of them but fp64; integers go
- * through 64 bits.  Included once by each unit.
+ * formats go through fp32, which holds all of them but fp64.  Integers go to
+ * and from floats through fp32 too, among themselves through 64 bits if the
+ * run is a cast.  Included once by each unit.
  */
 #ifndef SPYRE_MODEL_SIMD_CONVERT_H
 #define SPYRE_MODEL_SIMD_CONVERT_H
 
-#include "vec.h"
+#include "tile.h"
 
 /*
  * Rows of a tile lie pages apart on the host, where no hardware prefetcher
@@ -23,12 +24,6 @@ static ALWAYS_INLINE void prefetch_row(const struct spyre_convert_run *run, cons
 
 	__builtin_prefetch(ahead, 0, 2);
 	__builtin_prefetch(ahead + 64, 0, 2);
-}
-
-static ALWAYS_INLINE bool is_vector_format(u32 format)
-{
-	return format == SPYRE_FMT_SEN169_FP16 || format == SPYRE_FMT_IEEE_FP32 ||
-	       format == SPYRE_FMT_IEEE_FP16 || format == SPYRE_FMT_BFLOAT16;
 }
 
 /* Integer element i, as a C cast would widen it. */
@@ -102,14 +97,26 @@ static s64 integer_of_float(u32 format, float x)
 	return x <= lo ? min : (s64)x;
 }
 
-static ALWAYS_INLINE vf any_load(u32 format, const u8 *p, long n)
+static ALWAYS_INLINE bool is_sfu_integer(u32 format)
 {
-	float x[VL] = { 0 };
-	vf v;
+	return format == SPYRE_FMT_SENINT4 || format == SPYRE_FMT_SENINT8 ||
+	       format == SPYRE_FMT_SENINT16 || format == SPYRE_FMT_IEEE_INT32 ||
+	       format == SPYRE_FMT_SENUINT32;
+}
+
+static ALWAYS_INLINE bool is_sfu_float(u32 format)
+{
+	return format == SPYRE_FMT_SEN169_FP16 || format == SPYRE_FMT_IEEE_FP32 ||
+	       format == SPYRE_FMT_IEEE_FP16 || format == SPYRE_FMT_BFLOAT16 ||
+	       format == SPYRE_FMT_SEN143_FP8 || format == SPYRE_FMT_SEN152_FP8;
+}
+
+/* Formats that only hosts have: element by element. */
+static NOINLINE void host_load(vf *tile, u32 format, const u8 *p, long n)
+{
+	float x[TILE];
 	long i;
 
-	if (is_vector_format(format))
-		return n < VL ? vf_load_part(format, p, n) : vf_load(format, p);
 	if (format == SPYRE_FMT_FP64) {
 		for (i = 0; i < n; i++)
 			x[i] = (float)((const f64_mem *)p)[i];
@@ -117,38 +124,38 @@ static ALWAYS_INLINE vf any_load(u32 format, const u8 *p, long n)
 		for (i = 0; i < n; i++)
 			x[i] = (float)integer_load(format, p, i);
 	}
-	__builtin_memcpy(&v, x, sizeof(v));
-	return v;
+	__builtin_memcpy(tile, x, 4 * n);
 }
 
-static ALWAYS_INLINE void any_store(u32 format, u8 *p, vf v, long n)
+static NOINLINE void host_store(const vf *tile, u32 format, u8 *p, long n)
 {
-	float x[VL];
+	float x[TILE];
 	long i;
 
-	if (is_vector_format(format)) {
-		if (n < VL)
-			vf_store_part(format, p, v, n);
-		else
-			vf_store(format, p, v);
-		return;
-	}
-	__builtin_memcpy(x, &v, sizeof(v));
-	if (format == SPYRE_FMT_FP64) {
-		for (i = 0; i < n; i++) {
-			if (x[i] != x[i])
-				((u64_mem *)p)[i] = 0x7ff8ull << 48;
-			else
-				((f64_mem *)p)[i] = x[i];
-		}
-	} else {
+	__builtin_memcpy(x, tile, 4 * n);
+	if (format != SPYRE_FMT_FP64) {
 		for (i = 0; i < n; i++)
 			integer_store(format, p, i, integer_of_float(format, x[i]));
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		if (x[i] != x[i])
+			((u64_mem *)p)[i] = 0x7ff8ull << 48;
+		else
+			((f64_mem *)p)[i] = x[i];
 	}
 }
 
-static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 to, u32 from,
-				       u32 to_bytes, u32 from_bytes)
+/* Formats are constants, of whole bytes. */
+static ALWAYS_INLINE void convert_part(u8 *dst, u32 to, const u8 *src, u32 from, long n)
+{
+	if (n < VL)
+		vf_store_part(to, dst, vf_load_part(from, src, n), n);
+	else
+		vf_store(to, dst, vf_load(from, src));
+}
+
+static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 to, u32 from)
 {
 	long lanes = run->lanes;
 	long row, i;
@@ -159,11 +166,10 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
 
 		prefetch_row(run, src);
 		for (i = 0; i + VL <= lanes; i += VL)
-			any_store(to, dst + i * to_bytes, any_load(from, src + i * from_bytes, VL),
-				  VL);
+			convert_part(dst + vf_bytes(to, i), to, src + vf_bytes(from, i), from, VL);
 		if (i < lanes)
-			any_store(to, dst + i * to_bytes,
-				  any_load(from, src + i * from_bytes, lanes - i), lanes - i);
+			convert_part(dst + vf_bytes(to, i), to, src + vf_bytes(from, i), from,
+				     lanes - i);
 	}
 }
 
@@ -262,21 +268,23 @@ static ALWAYS_INLINE void convert_halves(const struct spyre_convert_run *run, u3
 				continue;
 			for (j = i; j < lanes && j < i + HL; j += VL) {
 				n = lanes - j < VL ? lanes - j : VL;
-				any_store(to, dst + 2 * j, any_load(from, src + 2 * j, n), n);
+				convert_part(dst + 2 * j, to, src + 2 * j, from, n);
 			}
 		}
 	}
 }
 
-#define CONVERT_INSTANCE(name, to, from, to_bytes, from_bytes)				\
-	static NOINLINE void name(const struct spyre_convert_run *run)	\
-	{										\
-		convert_rows(run, to, from, to_bytes, from_bytes);			\
-	}
+#define CONVERT_INSTANCE(name, to, from)				\
+static NOINLINE void name(const struct spyre_convert_run *run)		\
+{									\
+	convert_rows(run, to, from);					\
+}
 
-CONVERT_INSTANCE(convert_dl16_fp32, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, 2, 4)
-CONVERT_INSTANCE(convert_fp32_dl16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SEN169_FP16, 4, 2)
-CONVERT_INSTANCE(convert_fp32_fp32, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP32, 4, 4)
+CONVERT_INSTANCE(convert_dl16_fp32, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32)
+CONVERT_INSTANCE(convert_fp32_dl16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SEN169_FP16)
+CONVERT_INSTANCE(convert_fp32_fp32, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP32)
+CONVERT_INSTANCE(convert_dl16_bf16, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_BFLOAT16)
+CONVERT_INSTANCE(convert_bf16_dl16, SPYRE_FMT_BFLOAT16, SPYRE_FMT_SEN169_FP16)
 
 static NOINLINE void convert_dl16_fp16(const struct spyre_convert_run *run)
 {
@@ -298,10 +306,35 @@ static NOINLINE void convert_fp16_dl16(const struct spyre_convert_run *run)
 	}
 }
 
-static NOINLINE void convert_float(const struct spyre_convert_run *run)
+static NOINLINE void convert_tiles(const struct spyre_convert_run *run)
 {
-	convert_rows(run, run->dst_format, run->src_format, spyre_fmt_bytes(run->dst_format),
-		     spyre_fmt_bytes(run->src_format));
+	u32 to = run->dst_format, from = run->src_format;
+	bool sfu_to = is_sfu_float(to) || (is_sfu_integer(to) && !run->cast);
+	bool sfu_from = is_sfu_float(from) || is_sfu_integer(from);
+	u32 to_bits = spyre_fmt_bits(to), from_bits = spyre_fmt_bits(from);
+	vf tile[TILE_VECS];
+	long row, lane, n;
+
+	for (row = 0; row < run->rows; row++) {
+		u8 *dst = run->dst + row * run->dst_stride;
+		const u8 *src = run->src + row * run->src_stride;
+
+		prefetch_row(run, src);
+		for (lane = 0; lane < run->lanes; lane += TILE) {
+			u8 *q = dst + lane * to_bits / 8;
+			const u8 *p = src + lane * from_bits / 8;
+
+			n = run->lanes - lane < TILE ? run->lanes - lane : TILE;
+			if (sfu_from)
+				tile_load(tile, from, p, n);
+			else
+				host_load(tile, from, p, n);
+			if (sfu_to)
+				tile_store(tile, to, q, n);
+			else
+				host_store(tile, to, q, n);
+		}
+	}
 }
 
 static NOINLINE void convert_integer(const struct spyre_convert_run *run)
@@ -321,27 +354,35 @@ static NOINLINE void convert_integer(const struct spyre_convert_run *run)
 
 static ALWAYS_INLINE bool is_float_format(u32 format)
 {
-	return is_vector_format(format) || format == SPYRE_FMT_FP64;
+	return is_sfu_float(format) || format == SPYRE_FMT_FP64;
 }
+
+#define PAIR(to, from) ((to) << 8 | (from))
 
 static void unit_convert(const struct spyre_convert_run *run)
 {
 	u32 to = run->dst_format, from = run->src_format;
 
-	if (to == SPYRE_FMT_SEN169_FP16 && from == SPYRE_FMT_IEEE_FP16)
-		convert_dl16_fp16(run);
-	else if (to == SPYRE_FMT_SEN169_FP16 && from == SPYRE_FMT_IEEE_FP32)
-		convert_dl16_fp32(run);
-	else if (to == SPYRE_FMT_IEEE_FP16 && from == SPYRE_FMT_SEN169_FP16)
-		convert_fp16_dl16(run);
-	else if (to == SPYRE_FMT_IEEE_FP32 && from == SPYRE_FMT_SEN169_FP16)
-		convert_fp32_dl16(run);
-	else if (to == SPYRE_FMT_IEEE_FP32 && from == SPYRE_FMT_IEEE_FP32)
-		convert_fp32_fp32(run);
-	else if (is_float_format(to) || is_float_format(from))
-		convert_float(run);
-	else
+	switch (PAIR(to, from)) {
+	case PAIR(SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP16):
+		return convert_dl16_fp16(run);
+	case PAIR(SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32):
+		return convert_dl16_fp32(run);
+	case PAIR(SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN169_FP16):
+		return convert_fp16_dl16(run);
+	case PAIR(SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SEN169_FP16):
+		return convert_fp32_dl16(run);
+	case PAIR(SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP32):
+		return convert_fp32_fp32(run);
+	case PAIR(SPYRE_FMT_SEN169_FP16, SPYRE_FMT_BFLOAT16):
+		return convert_dl16_bf16(run);
+	case PAIR(SPYRE_FMT_BFLOAT16, SPYRE_FMT_SEN169_FP16):
+		return convert_bf16_dl16(run);
+	}
+	if (run->cast && !is_float_format(to) && !is_float_format(from))
 		convert_integer(run);
+	else
+		convert_tiles(run);
 }
 
 #endif /* SPYRE_MODEL_SIMD_CONVERT_H */

@@ -96,11 +96,6 @@ static ALWAYS_INLINE vf vf_log(vf x)
 	return vf_select((x < 0) | (x != x), vf_nan(), r);
 }
 
-static ALWAYS_INLINE vf vf_copysign(vf x, vf sign)
-{
-	return (vf)(((vu)x & 0x7fffffff) | ((vu)sign & 0x80000000));
-}
-
 static ALWAYS_INLINE vf vf_tanh(vf x)
 {
 	vf t = vf_abs(x), s = t * t;
@@ -207,6 +202,31 @@ static ALWAYS_INLINE vf vf_floor(vf x)
 
 	r = r - (vf)((vu)(r > x) & 0x3f800000);
 	return vf_select(t < 0x1p23f, vf_copysign(r, x), x);
+}
+
+/* To an integer, towards zero. */
+static ALWAYS_INLINE vf vf_trunc(vf x)
+{
+	vf t = vf_abs(x);
+	vf r = (t + 0x1p23f) - 0x1p23f;
+
+	r = r - (vf)((vu)(r > t) & 0x3f800000);
+	return vf_select(t < 0x1p23f, vf_copysign(r, x), x);
+}
+
+/* Whether integers are below @x, exactly; nothing is below NaN. */
+static ALWAYS_INLINE vi vu_below(vu n, vf x)
+{
+	vi high = x >= 0x1p31f;
+	vf rest = x - (vf)((vu)high & 0x4f000000);
+	vf low = vf_select((rest > 0) & (rest < 0x1p31f), rest, (vf){ 0 });
+	vi whole = __builtin_convertvector(low, vi);
+	vu above;
+
+	/* n < x is n < the next integer from x up. */
+	whole -= __builtin_convertvector(whole, vf) < low;
+	above = (vu)whole | ((vu)high & 0x80000000);
+	return ((vi)(n ^ 0x80000000) < (vi)(above ^ 0x80000000)) | (x >= 0x1p32f);
 }
 
 /* A bound of NaN bounds nothing; the upper one is applied last. */

@@ -65,6 +65,7 @@ static inline __attribute__((__always_inline__)) vf_ vf_sqrt(vf_ x)
 #include "convert.h"
 #include "math.h"
 #include "pt.h"
+#include "reduce.h"
 #include "sfu.h"
 #include "transpose.h"
 

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * SFU arithmetic: pointwise functions and reductions.  Included once by each
- * unit, after vec.h.
+ * SFU arithmetic: pointwise functions.  What models do most on DL16 and fp32
+ * has loops of its own; all else goes through tiles.  Included once by each
+ * unit.
  */
 #ifndef SPYRE_MODEL_SIMD_SFU_H
 #define SPYRE_MODEL_SIMD_SFU_H
 
 #include "math.h"
+#include "tile.h"
 
 static ALWAYS_INLINE vf one_where(vi mask)
 {
 	return (vf)((vu)mask & 0x3f800000);
 }
 
-/* x: the inputs, k: the immediates. */
-static ALWAYS_INLINE vf sfu_short(u32 func, const vf *x, const vf *k)
+/* x: the inputs, k: the immediates; @exact: products of inputs are exact in fp32. */
+static ALWAYS_INLINE vf sfu_short(u32 func, const vf *x, const vf *k, bool exact)
 {
 	vf a = x[0], b = x[1];
 
@@ -63,6 +65,16 @@ static ALWAYS_INLINE vf sfu_short(u32 func, const vf *x, const vf *k)
 		return vf_floor(a);
 	case SPYRE_FUNC_CLIP:
 		return vf_clip(a, k[0], k[1]);
+	case SPYRE_FUNC_LEAKYRELU:
+		return vf_select(a > 0, a, a * k[0]);
+	case SPYRE_FUNC_ROUND:
+		return vf_round(a);
+	case SPYRE_FUNC_TRUNC:
+		return vf_trunc(a);
+	case SPYRE_FUNC_MULADD:
+		return exact ? VF_FMA(a, b, x[2]) : VF_FUSED(a, b, x[2]);
+	case SPYRE_FUNC_FNMS:
+		return exact ? VF_FMA(-a, b, x[2]) : VF_FUSED(-a, b, x[2]);
 	default:
 		return a;
 	}
@@ -83,20 +95,17 @@ static ALWAYS_INLINE vf sfu_input(const struct spyre_span *v, u32 format, long i
 		return (vf){ 0 };
 	if (v[index].splat)
 		return in[index].splat;
-	p = in[index].p + lane * vf_bytes(format);
+	p = in[index].p + vf_bytes(format, lane);
 	return n < VL ? vf_load_part(format, p, n) : vf_load(format, p);
 }
 
-/*
- * @func, @format and @inputs are constants in the fast instances; format 0: per
- * view.  @most is a constant not below @inputs.
- */
+/* @func, @format and @inputs are constants. */
 static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, u32 format,
-				     long inputs, long most)
+				     long inputs)
 {
 	const struct spyre_span *v = &run->v[1];
-	u32 fo = format ? format : run->v[0].format;
 	const vf k[2] = { (vf)vu_splat(run->imm[0]), (vf)vu_splat(run->imm[1]) };
+	bool exact = format == SPYRE_FMT_SEN169_FP16;
 	long lanes = run->lanes;
 	long point, lane, i;
 
@@ -105,47 +114,34 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 		struct sfu_input in[5] = { 0 };
 
 #pragma GCC unroll 5
-		for (i = 0; i < most; i++) {
-			if (i >= inputs)
-				break;
+		for (i = 0; i < inputs; i++) {
 			in[i].p = v[i].p + point * v[i].stride;
 			if (v[i].splat)
-				in[i].splat = vf_load_splat(format ? format : v[i].format,
-							    in[i].p);
+				in[i].splat = vf_load_splat(format, in[i].p);
 		}
 		for (lane = 0; lane < lanes; lane += VL) {
 			long n = lanes - lane < VL ? lanes - lane : VL;
 			vf x[5] = { 0 }, r;
 
 #pragma GCC unroll 5
-			for (i = 0; i < most; i++)
-				x[i] = sfu_input(v, format ? format : v[i].format, inputs, i, in,
-						 lane, n);
-			r = sfu_short(func, x, k);
+			for (i = 0; i < inputs; i++)
+				x[i] = sfu_input(v, format, inputs, i, in, lane, n);
+			r = sfu_short(func, x, k, exact);
 			if (n < VL)
-				vf_store_part(fo, out + lane * vf_bytes(fo), r, n);
+				vf_store_part(format, out + vf_bytes(format, lane), r, n);
 			else
-				vf_store(fo, out + lane * vf_bytes(fo), r);
+				vf_store(format, out + vf_bytes(format, lane), r);
 		}
 	}
 }
 
-static NOINLINE void sfu_mixed(const struct spyre_sfu_run *run)
-{
-	sfu_points(run, run->func, 0, spyre_func_inputs(run->func), 3);
-}
-
-static NOINLINE void sfu_mixed_norm(const struct spyre_sfu_run *run)
-{
-	sfu_points(run, SPYRE_FUNC_LAYERNORMNORM, 0, 5, 5);
-}
-
 #define SFU_INSTANCE(f, n)						\
 	case SPYRE_FUNC_##f:						\
-		sfu_points(run, SPYRE_FUNC_##f, format, n, n);	\
-		break
+		sfu_points(run, SPYRE_FUNC_##f, format, n);		\
+		return true
 
-static ALWAYS_INLINE void sfu_uniform(const struct spyre_sfu_run *run, u32 format)
+/* False: there is no loop of its own for this function. */
+static ALWAYS_INLINE bool sfu_uniform(const struct spyre_sfu_run *run, u32 format)
 {
 	switch (run->func) {
 	SFU_INSTANCE(RELU, 1);
@@ -156,42 +152,44 @@ static ALWAYS_INLINE void sfu_uniform(const struct spyre_sfu_run *run, u32 forma
 	SFU_INSTANCE(MIN, 2);
 	SFU_INSTANCE(REALDIV, 2);
 	SFU_INSTANCE(WHERE, 3);
+	SFU_INSTANCE(MULADD, 3);
+	SFU_INSTANCE(FNMS, 3);
 	SFU_INSTANCE(LAYERNORMNORM, 5);
 	default:
-		sfu_mixed(run);
+		return false;
 	}
 }
 
-static NOINLINE void sfu_dl16(const struct spyre_sfu_run *run)
+static NOINLINE bool sfu_dl16(const struct spyre_sfu_run *run)
 {
-	sfu_uniform(run, SPYRE_FMT_SEN169_FP16);
+	return sfu_uniform(run, SPYRE_FMT_SEN169_FP16);
 }
 
-static NOINLINE void sfu_fp32(const struct spyre_sfu_run *run)
+static NOINLINE bool sfu_fp32(const struct spyre_sfu_run *run)
 {
-	sfu_uniform(run, SPYRE_FMT_IEEE_FP32);
+	return sfu_uniform(run, SPYRE_FMT_IEEE_FP32);
 }
 
-/*
- * Functions that are much code have one loop each, over a tile of fp32; the
- * formats are dealt with around it.
- */
-#define TILE 64
+/* A tile of each input, and of the result. */
+struct sfu_tiles {
+	vf out[TILE_VECS];
+	vf in[5][TILE_VECS];
+};
 
-/* Not one function with a switch: the stack of all together would be too large. */
-#define TILE_FUNCTION(name, value)					\
-static NOINLINE void tile_##name(vf *tile, const u32 *imm)		\
-{									\
-	vf k0 = (vf)vu_splat(imm[0]), k1 = (vf)vu_splat(imm[1]);	\
-	long i;								\
-									\
-	(void)k0;							\
-	(void)k1;							\
-	for (i = 0; i < TILE / VL; i++) {				\
-		vf x = tile[i];						\
-									\
-		tile[i] = value;					\
-	}								\
+/* Functions that are much code: one each, or the stack of all together would be too large. */
+#define TILE_FUNCTION(name, value)						\
+static NOINLINE void tile_##name(struct sfu_tiles *t, const u32 *imm)		\
+{										\
+	vf k0 = (vf)vu_splat(imm[0]), k1 = (vf)vu_splat(imm[1]);		\
+	long i;									\
+										\
+	(void)k0;								\
+	(void)k1;								\
+	for (i = 0; i < TILE_VECS; i++) {					\
+		vf x = t->in[0][i];						\
+										\
+		t->out[i] = value;						\
+	}									\
 }
 
 TILE_FUNCTION(exp, vf_exp(x))
@@ -206,284 +204,151 @@ TILE_FUNCTION(gelu, vf_gelu(x))
 TILE_FUNCTION(softplus, vf_softplus(x, k0, k1))
 TILE_FUNCTION(mish, vf_mish(x))
 
-static void sfu_tile(u32 func, vf *tile, const u32 *imm)
+/* @func and @inputs are constants. */
+static ALWAYS_INLINE void tile_short(struct sfu_tiles *t, const u32 *imm, u32 func, long inputs)
+{
+	const vf k[2] = { (vf)vu_splat(imm[0]), (vf)vu_splat(imm[1]) };
+	long i, j;
+
+#pragma GCC unroll 1
+	for (i = 0; i < TILE_VECS; i++) {
+		vf x[5] = { 0 };
+
+#pragma GCC unroll 5
+		for (j = 0; j < inputs; j++)
+			x[j] = t->in[j][i];
+		t->out[i] = sfu_short(func, x, k, false);
+	}
+}
+
+/* coordinate < index ? value : imm[0]; both are integers, compared exactly. */
+static NOINLINE void tile_mask(struct sfu_tiles *t, const u32 *imm, u32 coord)
+{
+	vi lane;
+	long i;
+
+	for (i = 0; i < VL; i++)
+		lane[i] = i;
+	for (i = 0; i < TILE_VECS; i++) {
+		vu place = (vu)lane + (coord + (u32)i * VL);
+
+		t->out[i] = vf_select(vu_below(place, t->in[1][i]), t->in[0][i],
+				      (vf)vu_splat(imm[0]));
+	}
+}
+
+#define SHORT_FUNCTION(f, n)						\
+	case SPYRE_FUNC_##f:						\
+		return tile_short(t, imm, SPYRE_FUNC_##f, n)
+
+static NOINLINE void tile_short_function(u32 func, struct sfu_tiles *t, const u32 *imm)
+{
+	switch (func) {
+	SHORT_FUNCTION(IDENTITY, 1);
+	SHORT_FUNCTION(RELU, 1);
+	SHORT_FUNCTION(NEG, 1);
+	SHORT_FUNCTION(ABS, 1);
+	SHORT_FUNCTION(FLOOR, 1);
+	SHORT_FUNCTION(CLIP, 1);
+	SHORT_FUNCTION(LEAKYRELU, 1);
+	SHORT_FUNCTION(ROUND, 1);
+	SHORT_FUNCTION(TRUNC, 1);
+	SHORT_FUNCTION(ADD, 2);
+	SHORT_FUNCTION(SUB, 2);
+	SHORT_FUNCTION(MUL, 2);
+	SHORT_FUNCTION(MAX, 2);
+	SHORT_FUNCTION(MIN, 2);
+	SHORT_FUNCTION(EQ, 2);
+	SHORT_FUNCTION(NE, 2);
+	SHORT_FUNCTION(GT, 2);
+	SHORT_FUNCTION(LT, 2);
+	SHORT_FUNCTION(GE, 2);
+	SHORT_FUNCTION(LE, 2);
+	SHORT_FUNCTION(REVSUB, 2);
+	SHORT_FUNCTION(REALDIV, 2);
+	SHORT_FUNCTION(LAYERNORMSCALE, 2);
+	SHORT_FUNCTION(WHERE, 3);
+	SHORT_FUNCTION(MULADD, 3);
+	SHORT_FUNCTION(FNMS, 3);
+	SHORT_FUNCTION(LAYERNORMNORM, 5);
+	}
+}
+
+static void tile_function(u32 func, struct sfu_tiles *t, const u32 *imm, u32 coord)
 {
 	switch (func) {
 	case SPYRE_FUNC_EXP:
-		return tile_exp(tile, imm);
+		return tile_exp(t, imm);
 	case SPYRE_FUNC_LOG:
-		return tile_log(tile, imm);
+		return tile_log(t, imm);
 	case SPYRE_FUNC_SQRT:
-		return tile_sqrt(tile, imm);
+		return tile_sqrt(t, imm);
 	case SPYRE_FUNC_RSQRT:
-		return tile_rsqrt(tile, imm);
+		return tile_rsqrt(t, imm);
 	case SPYRE_FUNC_RECIPROCAL:
-		return tile_reciprocal(tile, imm);
+		return tile_reciprocal(t, imm);
 	case SPYRE_FUNC_TANH:
-		return tile_tanh(tile, imm);
+		return tile_tanh(t, imm);
 	case SPYRE_FUNC_SIGMOID:
-		return tile_sigmoid(tile, imm);
+		return tile_sigmoid(t, imm);
 	case SPYRE_FUNC_SILU:
-		return tile_silu(tile, imm);
+		return tile_silu(t, imm);
 	case SPYRE_FUNC_GELU:
-		return tile_gelu(tile, imm);
+		return tile_gelu(t, imm);
 	case SPYRE_FUNC_SOFTPLUS:
-		return tile_softplus(tile, imm);
-	default:	/* MISH */
-		return tile_mish(tile, imm);
+		return tile_softplus(t, imm);
+	case SPYRE_FUNC_MISH:
+		return tile_mish(t, imm);
+	case SPYRE_FUNC_MASKBYINDEX:
+		return tile_mask(t, imm, coord);
+	default:
+		return tile_short_function(func, t, imm);
 	}
 }
 
-/* Lanes beyond @n become +0.0. */
-static ALWAYS_INLINE void tile_load(vf *tile, u32 format, const u8 *p, long n)
+/* Splats are read before any lane of the point is written. */
+static NOINLINE void sfu_tiles(const struct spyre_sfu_run *run, u32 inputs)
 {
-	long i;
-
-	for (i = 0; i < TILE / VL; i++, n -= VL, p += VL * vf_bytes(format))
-		tile[i] = n >= VL ? vf_load(format, p) :
-			  n > 0 ? vf_load_part(format, p, n) : (vf){ 0 };
-}
-
-static ALWAYS_INLINE void tile_store(const vf *tile, u32 format, u8 *p, long n)
-{
-	long i;
-
-	for (i = 0; n > 0; i++, n -= VL, p += VL * vf_bytes(format)) {
-		if (n >= VL)
-			vf_store(format, p, tile[i]);
-		else
-			vf_store_part(format, p, tile[i], n);
-	}
-}
-
-/* Whole tiles of DL16 are what counts. */
-static NOINLINE void tile_load_any(vf *tile, u32 format, const u8 *p, long n, bool splat)
-{
-	long i;
-
-	if (splat) {
-		tile[0] = vf_load_splat(format, p);
-		for (i = 1; i < TILE / VL; i++)
-			tile[i] = tile[0];
-	} else if (n >= TILE && format == SPYRE_FMT_SEN169_FP16) {
-		tile_load(tile, SPYRE_FMT_SEN169_FP16, p, TILE);
-	} else {
-		tile_load(tile, format, p, n);
-	}
-}
-
-static NOINLINE void tile_store_any(const vf *tile, u32 format, u8 *p, long n)
-{
-	if (n >= TILE && format == SPYRE_FMT_SEN169_FP16)
-		tile_store(tile, SPYRE_FMT_SEN169_FP16, p, TILE);
-	else
-		tile_store(tile, format, p, n < TILE ? n : TILE);
-}
-
-static void sfu_tiles(const struct spyre_sfu_run *run)
-{
-	const struct spyre_span *in = &run->v[1], *out = &run->v[0];
-	u32 in_bytes = in->splat ? 0 : vf_bytes(in->format);
+	const struct spyre_span *v = &run->v[1], *out = &run->v[0];
+	u32 coord = run->coord;
+	struct sfu_tiles t;
 	long point, lane;
-	vf tile[TILE / VL];
+	u32 i;
 
-	for (point = 0; point < run->points; point++) {
-		const u8 *p = in->p + point * in->stride;
+	for (point = 0; point < run->points; point++, coord += run->coord_step) {
 		u8 *q = out->p + point * out->stride;
 
+		for (i = 0; i < inputs; i++)
+			if (v[i].splat)
+				tile_splat(t.in[i], v[i].format, v[i].p + point * v[i].stride);
 		for (lane = 0; lane < run->lanes; lane += TILE) {
 			long n = run->lanes - lane;
 
-			tile_load_any(tile, in->format, p + lane * in_bytes, n, in->splat);
-			sfu_tile(run->func, tile, run->imm);
-			tile_store_any(tile, out->format, q + lane * vf_bytes(out->format), n);
+			for (i = 0; i < inputs; i++)
+				if (!v[i].splat)
+					tile_load(t.in[i], v[i].format,
+						  v[i].p + point * v[i].stride +
+						  vf_bytes(v[i].format, lane), n);
+			tile_function(run->func, &t, run->imm, coord + lane);
+			tile_store(t.out, out->format, q + vf_bytes(out->format, lane), n);
 		}
 	}
 }
 
 static void unit_sfu(const struct spyre_sfu_run *run)
 {
+	u32 inputs = spyre_func_inputs(run->func);
 	u32 format = run->v[0].format;
 	u32 i;
 
-	for (i = 1; i <= spyre_func_inputs(run->func); i++)
+	for (i = 1; i <= inputs; i++)
 		if (run->v[i].format != run->v[0].format)
 			format = 0;
-	if (spyre_func_inputs(run->func) == 1 && spyre_func_long(run->func))
-		sfu_tiles(run);
-	else if (format == SPYRE_FMT_SEN169_FP16)
-		sfu_dl16(run);
-	else if (format == SPYRE_FMT_IEEE_FP32)
-		sfu_fp32(run);
-	else if (run->func == SPYRE_FUNC_LAYERNORMNORM)
-		sfu_mixed_norm(run);
-	else
-		sfu_mixed(run);
-}
-
-static ALWAYS_INLINE vf reduce_apply(u32 func, vf acc, vf x)
-{
-	switch (func) {
-	case SPYRE_FUNC_AMAX:
-		return vf_max(acc, x);
-	case SPYRE_FUNC_AMIN:
-		return vf_min(acc, x);
-	case SPYRE_FUNC_ABSMAX:
-		return vf_max(acc, vf_abs(x));
-	case SPYRE_FUNC_EXX2:	/* of its second accumulators */
-		return acc + x * x;
-	default:
-		return acc + x;
-	}
-}
-
-static void unit_reduce_begin(u32 func, void *acc)
-{
-	vf *a = acc;
-	vf first = { 0 };
-	long i;
-
-	if (func == SPYRE_FUNC_AMAX)
-		first = (vf)vu_splat(0xff800000);
-	else if (func == SPYRE_FUNC_AMIN)
-		first = (vf)vu_splat(0x7f800000);
-	for (i = 0; i < (long)SPYRE_ACC_BYTES / 4 / VL; i++)
-		a[i] = first;
-}
-
-static ALWAYS_INLINE void reduce_points(const struct spyre_reduce_run *run, u32 func, u32 format,
-					void *into)
-{
-	long lanes = run->lanes;
-	vf *acc = into;
-	long point, lane;
-
-	for (point = 0; point < run->points; point++) {
-		const u8 *p = run->in.p + point * run->in.stride;
-
-		for (lane = 0; lane + VL <= lanes; lane += VL) {
-			vf x = run->in.splat ? vf_load_splat(format, p) :
-					       vf_load(format, p + lane * vf_bytes(format));
-
-			acc[lane / VL] = reduce_apply(func, acc[lane / VL], x);
-		}
-		if (lane < lanes) {
-			vf old = acc[lane / VL];
-			vf x = run->in.splat ? vf_load_splat(format, p) :
-			       vf_load_part(format, p + lane * vf_bytes(format), lanes - lane);
-			vf new = reduce_apply(func, old, x);
-
-			__builtin_memcpy(&acc[lane / VL], &new, 4 * (lanes - lane));
-		}
-	}
-}
-
-/* 64 lanes of DL16, the common stick: accumulators stay in registers. */
-static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, u32 func, void *into)
-{
-	vf acc[64 / VL];
-	long point, i;
-
-	for (i = 0; i < 64 / VL; i++)
-		acc[i] = ((vf *)into)[i];
-	for (point = 0; point < run->points; point++) {
-		const u8 *p = run->in.p + point * run->in.stride;
-
-#pragma GCC unroll 16
-		for (i = 0; i < 64 / VL; i++)
-			acc[i] = reduce_apply(func, acc[i], dl16_decode(((const vh_mem *)p)[i]));
-	}
-	for (i = 0; i < 64 / VL; i++)
-		((vf *)into)[i] = acc[i];
-}
-
-/* The points are read twice; a run of them stays in the L2 cache. */
-static NOINLINE void reduce_exx2(const struct spyre_reduce_run *run)
-{
-	void *squares = (float *)run->acc + SPYRE_ACC_LANES;
-
-	if (run->in.format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 && !run->in.splat) {
-		reduce_sticks(run, SPYRE_FUNC_SUM, run->acc);
-		reduce_sticks(run, SPYRE_FUNC_EXX2, squares);
-	} else {
-		reduce_points(run, SPYRE_FUNC_SUM, run->in.format, run->acc);
-		reduce_points(run, SPYRE_FUNC_EXX2, run->in.format, squares);
-	}
-}
-
-static void unit_reduce(const struct spyre_reduce_run *run)
-{
-	bool sum = run->func == SPYRE_FUNC_SUM || run->func == SPYRE_FUNC_MEAN;
-
-	if (run->func == SPYRE_FUNC_EXX2) {
-		reduce_exx2(run);
-	} else if (run->in.format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 &&
-		   !run->in.splat) {
-		if (sum)
-			reduce_sticks(run, SPYRE_FUNC_SUM, run->acc);
-		else
-			reduce_sticks(run, run->func, run->acc);
-	} else {
-		reduce_points(run, run->func, run->in.format, run->acc);
-	}
-}
-
-/* The tree: lane i += lane i + 64, then 32, 16, 8, 4, 2, 1. */
-static void reduce_tree(u32 func, float *acc)
-{
-	long half, i;
-
-	for (half = SPYRE_ACC_LANES / 2; half; half /= 2) {
-		for (i = 0; i + VL <= half; i += VL) {
-			vf *lo = (vf *)(acc + i);
-			const vf *hi = (const vf *)(acc + half + i);
-
-			*lo = reduce_apply(func, *lo, *hi);
-		}
-		for (; i < half; i++)
-			acc[i] = reduce_apply(func, vf_splat(acc[i]), vf_splat(acc[half + i]))[0];
-	}
-}
-
-/* Both sums to the first two lanes, +0.0 to the others. */
-static void exx2_end(float *acc)
-{
-	float *squares = acc + SPYRE_ACC_LANES;
-	float both[2];
-
-	reduce_tree(SPYRE_FUNC_SUM, acc);
-	reduce_tree(SPYRE_FUNC_SUM, squares);
-	both[0] = acc[0];
-	both[1] = squares[0];
-	__builtin_memset(acc, 0, 4 * SPYRE_ACC_LANES);
-	__builtin_memcpy(acc, both, sizeof(both));
-}
-
-static void unit_reduce_end(const struct spyre_reduce_end *end)
-{
-	vf factor = (vf)vu_splat(end->imm);
-	bool splat = end->across && end->func != SPYRE_FUNC_EXX2;
-	vf *acc = end->acc;
-	long lane, n;
-
-	if (end->func == SPYRE_FUNC_EXX2) {
-		exx2_end(end->acc);
-	} else if (end->across) {
-		reduce_tree(end->func, end->acc);
-		acc[0] = vf_splat(acc[0][0]);
-	}
-	for (lane = 0; lane < end->lanes; lane += VL) {
-		vf x = acc[splat ? 0 : lane / VL];
-		u8 *p = end->out + lane * vf_bytes(end->format);
-
-		if (end->func == SPYRE_FUNC_MEAN || end->func == SPYRE_FUNC_EXX2)
-			x *= factor;
-		n = end->lanes - lane;
-		if (n < VL)
-			vf_store_part(end->format, p, x, n);
-		else
-			vf_store(end->format, p, x);
-	}
+	if (format == SPYRE_FMT_SEN169_FP16 && sfu_dl16(run))
+		return;
+	if (format == SPYRE_FMT_IEEE_FP32 && sfu_fp32(run))
+		return;
+	sfu_tiles(run, inputs);
 }
 
 #endif /* SPYRE_MODEL_SIMD_SFU_H */

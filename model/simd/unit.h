@@ -54,7 +54,11 @@ struct spyre_reduce_end {
 	void *acc;
 };
 
-/* rows x lanes elements from one format to another. */
+/*
+ * rows x lanes elements from one format to another; rows of SENINT4 have an
+ * even number of lanes.  Integers are stored as the SFU does, nearest and
+ * saturating, or as C casts do.
+ */
 struct spyre_convert_run {
 	u8 *dst;
 	const u8 *src;
@@ -64,6 +68,7 @@ struct spyre_convert_run {
 	u32 lanes;
 	u32 dst_format;
 	u32 src_format;
+	bool cast;		/* floats towards zero, integers modulo: the DMA engine */
 	bool stream;		/* dst is 64-byte aligned and not needed soon */
 };
 

@@ -291,7 +291,11 @@ START_TEST(test_sizes_and_pairs)
 	ck_assert(spyre_fmt_convertible(SPYRE_FMT_BOOL, SPYRE_FMT_SEN169_FP16));
 	ck_assert(spyre_fmt_convertible(SPYRE_FMT_IEEE_INT64, SPYRE_FMT_IEEE_INT32));
 	ck_assert(spyre_fmt_convertible(SPYRE_FMT_SEN143_FP8, SPYRE_FMT_SEN143_FP8));
-	ck_assert(!spyre_fmt_convertible(SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN143_FP8));
+	ck_assert(spyre_fmt_convertible(SPYRE_FMT_IEEE_FP16, SPYRE_FMT_SEN143_FP8));
+	ck_assert(spyre_fmt_convertible(SPYRE_FMT_FP64, SPYRE_FMT_SEN152_FP8));
+	ck_assert_uint_eq(spyre_fmt_bits(SPYRE_FMT_SENINT4), 4);
+	ck_assert_uint_eq(spyre_fmt_bits(SPYRE_FMT_SEN143_FP8), 8);
+	ck_assert_uint_eq(spyre_fmt_bits(SPYRE_FMT_SEN153_FP9), 0);
 	ck_assert(!spyre_fmt_convertible(SPYRE_FMT_FP64, SPYRE_FMT_FP64));
 	ck_assert(!spyre_fmt_convertible(SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_INT32));
 	ck_assert(!spyre_fmt_convertible(SPYRE_FMT_SENINT4, SPYRE_FMT_SENINT4));

@@ -20,45 +20,73 @@ static uint32_t to_bits(float x)
 	return bits;
 }
 
-static float load(uint32_t format, const uint8_t *p)
+float reference_load(uint32_t format, const uint8_t *p, uint32_t lane)
 {
-	uint32_t w;
-	uint16_t h;
+	uint32_t bits = spyre_fmt_bits(format);
+	uint64_t w = 0;
 
-	memcpy(&h, p, 2);
+	memcpy(&w, p + lane * bits / 8, (bits + 7) / 8);
 	switch (format) {
 	case SPYRE_FMT_SEN169_FP16:
-		return from_bits(spyre_dl16_to_fp32(h));
+		return from_bits(spyre_dl16_to_fp32(w));
 	case SPYRE_FMT_IEEE_FP16:
-		return from_bits(spyre_fp16_to_fp32(h));
+		return from_bits(spyre_fp16_to_fp32(w));
 	case SPYRE_FMT_BFLOAT16:
-		return from_bits(spyre_bf16_to_fp32(h));
+		return from_bits(spyre_bf16_to_fp32(w));
+	case SPYRE_FMT_SEN143_FP8:
+		return from_bits(spyre_fp8_143_to_fp32(w));
+	case SPYRE_FMT_SEN152_FP8:
+		return from_bits(spyre_fp8_152_to_fp32(w));
+	case SPYRE_FMT_SENINT4:
+		w = lane % 2 ? w >> 4 : w & 15;
+		return from_bits(spyre_int_to_fp32(w < 8 ? (int64_t)w : (int64_t)w - 16));
+	case SPYRE_FMT_SENINT8:
+		return from_bits(spyre_int_to_fp32((int8_t)w));
+	case SPYRE_FMT_SENINT16:
+		return from_bits(spyre_int_to_fp32((int16_t)w));
+	case SPYRE_FMT_IEEE_INT32:
+		return from_bits(spyre_int_to_fp32((int32_t)w));
+	case SPYRE_FMT_SENUINT32:
+		return from_bits(spyre_int_to_fp32((uint32_t)w));
 	default:
-		memcpy(&w, p, 4);
 		return from_bits(w);
 	}
 }
 
-static void store(uint32_t format, uint8_t *p, float x)
+void reference_store(uint32_t format, uint8_t *p, uint32_t lane, float x)
 {
 	uint32_t w = isnan(x) ? 0x7fc00000 : to_bits(x);
-	uint16_t h;
+	uint32_t bits = spyre_fmt_bits(format);
 
+	p += lane * bits / 8;
 	switch (format) {
 	case SPYRE_FMT_SEN169_FP16:
-		h = spyre_fp32_to_dl16(w);
+		w = spyre_fp32_to_dl16(w);
 		break;
 	case SPYRE_FMT_IEEE_FP16:
-		h = spyre_fp32_to_fp16(w);
+		w = spyre_fp32_to_fp16(w);
 		break;
 	case SPYRE_FMT_BFLOAT16:
-		h = spyre_fp32_to_bf16(w);
+		w = spyre_fp32_to_bf16(w);
 		break;
-	default:
-		memcpy(p, &w, 4);
-		return;
+	case SPYRE_FMT_SEN143_FP8:
+		w = spyre_fp32_to_fp8_143(w);
+		break;
+	case SPYRE_FMT_SEN152_FP8:
+		w = spyre_fp32_to_fp8_152(w);
+		break;
+	case SPYRE_FMT_SENINT4:
+		w = spyre_fp32_to_int(format, w) & 15;
+		w = lane % 2 ? (*p & 15) | w << 4 : (*p & 0xf0) | w;
+		break;
+	case SPYRE_FMT_SENINT8:
+	case SPYRE_FMT_SENINT16:
+	case SPYRE_FMT_IEEE_INT32:
+	case SPYRE_FMT_SENUINT32:
+		w = spyre_fp32_to_int(format, w);
+		break;
 	}
-	memcpy(p, &h, 2);
+	memcpy(p, &w, (bits + 7) / 8);
 }
 
 static float larger(float a, float b)
@@ -82,14 +110,18 @@ static float norm_scale(float mean, float squares, float eps)
 	return 1 / sqrtf((variance < 0 ? 0 : variance) + eps);
 }
 
-/* Functions of IEEE operations only; model_functions.c has the others. */
-static float apply(const struct spyre_instr *in, const float *x)
+/*
+ * Functions of IEEE operations only; model_functions.c has the others.
+ * @coord is the place of the lane, for MASKBYINDEX.
+ */
+float reference_apply(uint32_t func, const uint32_t *imm, uint32_t coord, const float *x)
 {
-	float a = x[0], b = x[1], low = from_bits(in->imm[0]), high = from_bits(in->imm[1]);
+	float a = x[0], b = x[1], low = from_bits(imm[0]), high = from_bits(imm[1]);
 
-	switch (in->func) {
+	switch (func) {
 	case SPYRE_FUNC_IDENTITY: return a;
 	case SPYRE_FUNC_RELU: return isnan(a) ? NAN : a > 0 ? a : 0;
+	case SPYRE_FUNC_LEAKYRELU: return a > 0 ? a : a * low;
 	case SPYRE_FUNC_NEG: return -a;
 	case SPYRE_FUNC_ABS: return fabsf(a);
 	case SPYRE_FUNC_ADD: return a + b;
@@ -109,9 +141,15 @@ static float apply(const struct spyre_instr *in, const float *x)
 	case SPYRE_FUNC_SQRT: return sqrtf(a);
 	case SPYRE_FUNC_RSQRT: return 1 / sqrtf(a);
 	case SPYRE_FUNC_FLOOR: return floorf(a);
+	case SPYRE_FUNC_ROUND: return rintf(a);
+	case SPYRE_FUNC_TRUNC: return truncf(a);
 	case SPYRE_FUNC_CLIP: a = a < low ? low : a; return a > high ? high : a;
 	case SPYRE_FUNC_LAYERNORMSCALE: return norm_scale(a, b, low);
 	case SPYRE_FUNC_LAYERNORMNORM: return (a - b) * x[2] * x[3] + x[4];
+	case SPYRE_FUNC_MULADD: return fmaf(a, b, x[2]);
+	case SPYRE_FUNC_FNMS: return fmaf(-a, b, x[2]);
+	/* Any place and any index is exact in double. */
+	case SPYRE_FUNC_MASKBYINDEX: return (double)coord < b ? a : low;
 	default: return a != 0 ? b : x[2];
 	}
 }
@@ -135,11 +173,19 @@ static uint8_t *point(const struct at *at, int v)
 
 static float input(const struct at *at, int v, uint32_t lane)
 {
-	uint32_t format = at->view[v].format;
+	return reference_load(at->view[v].format, point(at, v),
+			      at->view[v].lanes == SPYRE_LANES_SPLAT ? 0 : lane);
+}
 
-	if (at->view[v].lanes == SPYRE_LANES_SPLAT)
-		lane = 0;
-	return load(format, point(at, v) + lane * spyre_fmt_bytes(format));
+/* MASKBYINDEX: of the point's first lane. */
+static uint32_t coordinate(const struct at *at)
+{
+	uint32_t place = 0, d;
+
+	for (d = 0; d < at->in->num_dims; d++)
+		if (at->in->reduce_mask & 1u << d)
+			place = place * at->in->count[d] + at->c[d];
+	return at->in->imm[1] + place * at->in->lanes;
 }
 
 /* Counts c[] up over the dims of @mask; false after the last point. */
@@ -169,71 +215,98 @@ static void do_sfu(struct at *at)
 
 			for (v = 1; v < views; v++)
 				x[v - 1] = input(at, v, lane);
-			r[lane] = apply(at->in, x);
+			r[lane] = reference_apply(at->in->func, at->in->imm,
+						  coordinate(at) + lane, x);
 		}
 		for (lane = 0; lane < at->in->lanes; lane++)
-			store(format, point(at, 0) + lane * spyre_fmt_bytes(format), r[lane]);
+			reference_store(format, point(at, 0), lane, r[lane]);
 	} while (next(at, ~0u));
 }
 
+float reference_first(uint32_t func)
+{
+	return func == SPYRE_FUNC_AMAX ? -INFINITY : func == SPYRE_FUNC_AMIN ? INFINITY : 0;
+}
+
+/* Two accumulators, or one and an element. */
 static float combine(uint32_t func, float acc, float x)
 {
 	switch (func) {
 	case SPYRE_FUNC_AMAX: return larger(acc, x);
 	case SPYRE_FUNC_AMIN: return smaller(acc, x);
-	case SPYRE_FUNC_ABSMAX: return larger(acc, fabsf(x));
+	case SPYRE_FUNC_ABSMAX:
+	case SPYRE_FUNC_QUANTSCALE: return larger(acc, fabsf(x));
 	default: return acc + x;
+	}
+}
+
+float reference_combine(uint32_t func, float acc, float x, float y, bool square)
+{
+	if (func == SPYRE_FUNC_MULSUM)
+		return fmaf(x, y, acc);
+	return combine(func, acc, square ? x * x : x);
+}
+
+void reference_across(uint32_t func, float *acc)
+{
+	uint32_t lane, half;
+
+	for (half = 64; half; half /= 2)
+		for (lane = 0; lane < half; lane++)
+			acc[lane] = combine(func, acc[lane], acc[lane + half]);
+	for (lane = 1; lane < 128; lane++)
+		acc[lane] = acc[0];
+}
+
+/* What is stored of the accumulators, which @squares has in the EXX2 functions. */
+void reference_finish(uint32_t func, float factor, float *acc, const float *squares)
+{
+	uint32_t lane;
+
+	if (func == SPYRE_FUNC_EXX2 || func == SPYRE_FUNC_EXX2_ZEROMEAN) {
+		memset(acc + 1, 0, 127 * sizeof(*acc));
+		acc[0] = func == SPYRE_FUNC_EXX2 ? acc[0] * factor : 0;
+		acc[1] = squares[0] * factor;
+	} else if (spyre_func_imms(func)) {
+		for (lane = 0; lane < 128; lane++)
+			acc[lane] *= factor;
 	}
 }
 
 static void do_reduce_point(struct at *at, float *acc, bool square)
 {
 	const struct spyre_instr *in = at->in;
-	float first = in->func == SPYRE_FUNC_AMAX ? -INFINITY :
-		      in->func == SPYRE_FUNC_AMIN ? INFINITY : 0;
 	uint64_t seen = 0;
-	uint32_t lane, half;
+	uint32_t lane;
 
 	for (lane = 0; lane < 128; lane++)
-		acc[lane] = first;
+		acc[lane] = reference_first(in->func);
 	do {
 		for (lane = 0; lane < in->lanes; lane++, seen++) {
 			float x = input(at, 1, lane);
+			float y = in->num_views > 2 ? input(at, 2, lane) : 0;
 
 			if (!in->valid || seen < in->valid)
-				acc[lane] = combine(in->func, acc[lane], square ? x * x : x);
+				acc[lane] = reference_combine(in->func, acc[lane], x, y, square);
 		}
 	} while (next(at, in->reduce_mask));
-	if (in->flags & SPYRE_INSTR_REDUCE_LANES) {
-		for (half = 64; half; half /= 2)
-			for (lane = 0; lane < half; lane++)
-				acc[lane] = combine(in->func, acc[lane], acc[lane + half]);
-		for (lane = 1; lane < 128; lane++)
-			acc[lane] = acc[0];
-	}
+	if (in->flags & SPYRE_INSTR_REDUCE_LANES)
+		reference_across(in->func, acc);
 }
 
 static void do_reduce(struct at *at)
 {
 	uint32_t format = at->view[0].format, lane;
-	float acc[128];
+	float acc[128], squares[128];
 
 	do {
 		struct at start = *at;
 
 		do_reduce_point(at, acc, false);
-		if (at->in->func == SPYRE_FUNC_EXX2) {
-			float squares[128];
-
-			do_reduce_point(&start, squares, true);
-			memset(acc + 1, 0, sizeof(acc) - 4);
-			acc[1] = squares[0];
-		}
-		for (lane = 0; lane < at->in->lanes; lane++) {
-			if (spyre_func_imms(at->in->func))
-				acc[lane] *= from_bits(at->in->imm[0]);
-			store(format, point(at, 0) + lane * spyre_fmt_bytes(format), acc[lane]);
-		}
+		do_reduce_point(&start, squares, true);
+		reference_finish(at->in->func, from_bits(at->in->imm[0]), acc, squares);
+		for (lane = 0; lane < at->in->lanes; lane++)
+			reference_store(format, point(at, 0), lane, acc[lane]);
 	} while (next(at, ~(uint32_t)at->in->reduce_mask));
 }
 
@@ -247,11 +320,11 @@ static void do_pt(struct at *at)
 			float acc = 0;
 
 			for (k = 0; k < at->in->count[5]; k++)
-				acc = fmaf(load(a->format, point(at, 1) + k / 64 * a->stride[5] +
-						k % 64 * spyre_fmt_bytes(a->format)),
-					   load(b->format, point(at, 2) + k * b->stride[5] +
-						n * spyre_fmt_bytes(b->format)), acc);
-			store(c->format, point(at, 0) + n * spyre_fmt_bytes(c->format), acc);
+				acc = fmaf(reference_load(a->format, point(at, 1) +
+							  k / 64 * a->stride[5], k % 64),
+					   reference_load(b->format, point(at, 2) +
+							  k * b->stride[5], n), acc);
+			reference_store(c->format, point(at, 0), n, acc);
 		}
 	} while (next(at, 0x1f));
 }
@@ -343,7 +416,8 @@ void reference_exec(const struct spyre_program *prog, uint8_t *const *operand,
 static bool is_float(uint32_t f)
 {
 	return f == SPYRE_FMT_SEN169_FP16 || f == SPYRE_FMT_IEEE_FP32 ||
-	       f == SPYRE_FMT_IEEE_FP16 || f == SPYRE_FMT_BFLOAT16 || f == SPYRE_FMT_FP64;
+	       f == SPYRE_FMT_IEEE_FP16 || f == SPYRE_FMT_BFLOAT16 || f == SPYRE_FMT_FP64 ||
+	       f == SPYRE_FMT_SEN143_FP8 || f == SPYRE_FMT_SEN152_FP8;
 }
 
 static int64_t load_int(uint32_t format, const uint8_t *p)
@@ -402,10 +476,7 @@ static void convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src
 		memcpy(&d, src, 8);
 		x = (float)d;
 	} else if (is_float(from)) {
-		uint8_t buf[4] = { 0 };
-
-		memcpy(buf, src, spyre_fmt_bytes(from));
-		x = load(from, buf);
+		x = reference_load(from, src, 0);
 	} else {
 		x = (float)load_int(from, src);
 	}
@@ -415,7 +486,7 @@ static void convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src
 		d = x;
 		memcpy(dst, isnan(x) ? (void *)&bits : (void *)&d, 8);
 	} else if (is_float(to)) {
-		store(to, dst, x);
+		reference_store(to, dst, 0, x);
 	} else {
 		i = float_to_int(to, x);
 		memcpy(dst, &i, spyre_fmt_bytes(to));

@@ -10,4 +10,15 @@ void reference_exec(const struct spyre_program *prog, uint8_t *const *operand,
 void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host,
 		   uint64_t host_bytes);
 
+/* Element @lane of a row; the float is what the SFU computes with. */
+float reference_load(uint32_t format, const uint8_t *p, uint32_t lane);
+void reference_store(uint32_t format, uint8_t *p, uint32_t lane, float x);
+/* Pointwise functions that are IEEE operations. */
+float reference_apply(uint32_t func, const uint32_t *imm, uint32_t coord, const float *x);
+/* Reductions: before, each element, the tree over 128 accumulators, after. */
+float reference_first(uint32_t func);
+float reference_combine(uint32_t func, float acc, float x, float y, bool square);
+void reference_across(uint32_t func, float *acc);
+void reference_finish(uint32_t func, float factor, float *acc, const float *squares);
+
 #endif /* MODEL_REFERENCE_H */

@@ -155,7 +155,8 @@ START_TEST(test_header)
 	free(moved);
 	free(image);
 	BAD(h->magic, 1, BAD_MAGIC);
-	BAD(h->version, 2, BAD_VERSION);
+	BAD(h->version, 1, BAD_VERSION);
+	BAD(h->version, 3, BAD_VERSION);
 	BAD(h->num_cores, 0, BAD_HEADER);
 	BAD(h->num_cores, 33, BAD_HEADER);
 	BAD(h->size, 64, BAD_HEADER);
@@ -213,7 +214,7 @@ END_TEST
 START_TEST(test_instructions)
 {
 	BAD(in[0]->opcode, 0, BAD_OPCODE);
-	BAD(in[0]->opcode, 6, BAD_OPCODE);
+	BAD(in[0]->opcode, 7, BAD_OPCODE);
 	BAD(in[0]->func, SPYRE_FUNC_ADD, BAD_FUNC);
 	BAD(in[1]->func, SPYRE_FUNC_SUM, BAD_FUNC);
 	BAD(in[1]->func, 999, BAD_FUNC);
@@ -221,9 +222,9 @@ START_TEST(test_instructions)
 	BAD(in[1]->func, SPYRE_FUNC_RELU, BAD_SHAPE);
 	BAD(in[1]->func, SPYRE_FUNC_LAYERNORMNORM, BAD_SHAPE);
 	BAD(in[1]->func, 30, BAD_FUNC);
-	BAD(in[1]->func, 34, BAD_FUNC);
+	BAD(in[1]->func, 37, BAD_FUNC);
 	BAD(in[1]->func, 57, BAD_FUNC);
-	BAD(in[2]->func, 70, BAD_FUNC);
+	BAD(in[2]->func, 73, BAD_FUNC);
 	BAD(in[2]->func, SPYRE_FUNC_SUM, BAD_SHAPE);
 	BAD(in[1]->num_views, 7, BAD_SHAPE);
 	BAD(in[1]->num_dims, 7, BAD_SHAPE);
@@ -245,7 +246,7 @@ START_TEST(test_instructions)
 	BAD(in[2]->reduce_mask, 4, BAD_SHAPE);
 	BAD(in[2]->reduce_mask, 1, BAD_VIEW);
 	BAD(in[3]->num_dims, 5, BAD_SHAPE);
-	BAD(in[3]->lanes, 32, BAD_SHAPE);
+	BAD(in[3]->lanes, 63, BAD_SHAPE);
 	BAD(in[3]->count[5], 100, BAD_SHAPE);
 	BAD(in[3]->count[5], 192, EXTENT);
 	BAD(in[4]->count[4], 32, BAD_SHAPE);
@@ -263,7 +264,7 @@ START_TEST(test_views)
 	BAD(view[1][0].operand, SPYRE_VIEW_LX, LX_OVERFLOW);
 	BAD(view[1][0].operand, 2, EXTENT);
 	BAD(view[1][0].format, 0, BAD_FORMAT);
-	BAD(view[1][0].format, SPYRE_FMT_SENINT8, BAD_FORMAT);
+	BAD(view[1][0].format, SPYRE_FMT_BOOL, BAD_FORMAT);
 	BAD(view[1][0].format, 255, BAD_FORMAT);
 	BAD(view[0][0].format, SPYRE_FMT_IEEE_FP16, BAD_FORMAT);
 	BAD(view[0][1].format, SPYRE_FMT_SENINT4, BAD_FORMAT);

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The formats of the SFU as vectors of fp32: decoders, encoders, loads and
+ * stores.  docs/numerics.md has the rules; model/format.c has the same codecs
+ * one number at a time.  Included once by each unit.
+ */
+#ifndef SPYRE_MODEL_SIMD_CODEC_H
+#define SPYRE_MODEL_SIMD_CODEC_H
+
+#include "vec.h"
+
+static ALWAYS_INLINE vf dl16_decode(vh code)
+{
+	vu x = vu_widen(code);
+	vu mag = x & 0x7fff;
+	vu sign = (x & 0x8000) << 16;
+	vu r = ((mag << 14) + (96u << 23)) & (vu)(mag != 0);
+
+	return (vf)vu_select(mag == 0x7fff, vu_splat(NAN_BITS), r | sign);
+}
+
+/*
+ * Half an ulp and the change of bias in one addition; an arithmetic shift
+ * keeps what underflows negative.
+ */
+static ALWAYS_INLINE vh dl16_encode(vf x)
+{
+	vi mag = (vi)x & 0x7fffffff;
+	vi code = (mag + (0x2000 - (96 << 23))) >> 14;
+	vu sign = ((vu)x >> 16) & 0x8000 & (vu)(x == x);
+
+	code = VI_MIN(VI_MAX(code, (vi){ 0 }), vi_splat(0x7fff));
+	return vh_narrow((vu)code | sign);
+}
+
+static ALWAYS_INLINE vf bf16_decode(vh code)
+{
+	vu x = vu_widen(code) << 16;
+
+	return (vf)vu_select((vi)(x & 0x7fffffff) > 0x7f800000, vu_splat(NAN_BITS), x);
+}
+
+static ALWAYS_INLINE vh bf16_encode(vf v)
+{
+	vu x = (vu)v;
+	vu code = (x + 0x7fff + ((x >> 16) & 1)) >> 16;
+
+	code = vu_select((vi)(x & 0x7fffffff) > 0x7f800000, vu_splat(0x7fc0), code);
+	return vh_narrow(code);
+}
+
+/* Scaling by a power of two handles normal and subnormal numbers alike. */
+static ALWAYS_INLINE vf fp16_decode(vh code)
+{
+	vu x = vu_widen(code);
+	vu mag = x & 0x7fff;
+	vu sign = (x & 0x8000) << 16;
+	vu r = (vu)((vf)(mag << 13) * 0x1p112f);
+
+	r = vu_select((vi)mag >= 0x7c00, vu_splat(0x7f800000), r) | sign;
+	return (vf)vu_select((vi)mag > 0x7c00, vu_splat(NAN_BITS), r);
+}
+
+static ALWAYS_INLINE vh fp16_encode(vf v)
+{
+	vu x = (vu)v;
+	vu mag = x & 0x7fffffff;
+	vu sign = (x >> 16) & 0x8000;
+	vu even = (mag >> 13) & 1;
+	vi code = (vi)(((mag + 0xfff + even) >> 13) - (112u << 10));
+	/* Adding 0.5 lines a number below 2^-14 up with units of 2^-24. */
+	vu low = (vu)((vf)mag + 0.5f) - 0x3f000000;
+
+	code = VI_MIN(code, vi_splat(0x7c00));
+	code = (vi)vu_select((vi)mag < 0x38800000, low, (vu)code);
+	code = (vi)vu_select((vi)mag > 0x7f800000, vu_splat(0x7e00), (vu)code | sign);
+	return vh_narrow((vu)code);
+}
+
+/* As fp16: a power of two makes up for the bias, subnormals included. */
+static ALWAYS_INLINE vf fp8_143_decode(vb code)
+{
+	vu x = __builtin_convertvector(code, vu);
+	vu mag = x & 0x7f;
+	vu r = (vu)((vf)(mag << 20) * 0x1p120f) | (x & 0x80) << 24;
+
+	return (vf)vu_select(mag == 0x7f, vu_splat(NAN_BITS), r);
+}
+
+static ALWAYS_INLINE vf fp8_152_decode(vb code)
+{
+	vu x = __builtin_convertvector(code, vu);
+	vu r = (vu)((vf)((x & 0x7f) << 21) * 0x1p111f) | (x & 0x80) << 24;
+
+	return (vf)vu_select(x == 0x80, vu_splat(NAN_BITS), r);
+}
+
+static ALWAYS_INLINE vb fp8_143_encode(vf v)
+{
+	vu x = (vu)v;
+	vu mag = x & 0x7fffffff;
+	vi code = (vi)(((mag + 0x7ffff + ((mag >> 20) & 1)) >> 20) - (120u << 3));
+	/* Lines a number below 2^-6 up with units of 2^-9. */
+	vu low = (vu)((vf)mag + 0x1p14f) - 0x46800000;
+
+	code = VI_MIN(code, vi_splat(0x7e));
+	code = (vi)vu_select((vi)mag < 0x3c800000, low, (vu)code);
+	code |= (vi)(x >> 24 & 0x80);
+	return vb_narrow(vu_select((vi)mag > 0x7f800000, vu_splat(0x7f), (vu)code));
+}
+
+static ALWAYS_INLINE vb fp8_152_encode(vf v)
+{
+	vu x = (vu)v;
+	vu mag = x & 0x7fffffff;
+	vi code = (vi)(((mag + 0xfffff + ((mag >> 21) & 1)) >> 21) - (111u << 2));
+	/* Lines a number below 2^-15 up with units of 2^-17. */
+	vu low = (vu)((vf)mag + 0x1p6f) - 0x42800000;
+
+	code = VI_MIN(code, vi_splat(0x7f));
+	code = (vi)vu_select((vi)mag < 0x38000000, low, (vu)code);
+	code |= (vi)(x >> 24 & 0x80) & (code != 0);	/* there is no -0 */
+	return vb_narrow(vu_select((vi)mag > 0x7f800000, vu_splat(0x80), (vu)code));
+}
+
+/* Signed integers of @bits <= 16: nearest, ties to even, saturating, NaN to 0. */
+static ALWAYS_INLINE vu vi_small_encode(vf x, u32 bits)
+{
+	const float max = (1 << (bits - 1)) - 1, min = -max - 1;
+
+	x = vf_select(x > max, vf_splat(max), x);
+	x = vf_select(x < min, vf_splat(min), x);
+	/* The low bits of the sum are those of the integer. */
+	x = vf_select(x == x, x + 0x1.8p23f, (vf){ 0 });
+	return (vu)x & ((1u << bits) - 1);
+}
+
+static ALWAYS_INLINE vu vi_int32_encode(vf x)
+{
+	vf r = vf_round(x);
+	vi inside = vf_abs(r) < 0x1p31f;
+	vu whole = (vu)__builtin_convertvector(vf_select(inside, r, (vf){ 0 }), vi);
+
+	whole = vu_select(x >= 0x1p31f, vu_splat(0x7fffffff), whole);
+	return vu_select(x <= -0x1p31f, vu_splat(0x80000000), whole);
+}
+
+static ALWAYS_INLINE vu vi_uint32_encode(vf x)
+{
+	vf r = vf_round(x);
+	vi inside = (r > 0) & (r < 0x1p32f), high = r >= 0x1p31f;
+	/* The upper half less 2^31, exactly, and that bit put back. */
+	vf rest = r - (vf)((vu)high & 0x4f000000);
+	vu whole = (vu)__builtin_convertvector(vf_select(inside, rest, (vf){ 0 }), vi);
+
+	whole |= (vu)high & 0x80000000;
+	return vu_select(x >= 0x1p32f, vu_splat(0xffffffff), whole);
+}
+
+static ALWAYS_INLINE vf uint32_decode(vu x)
+{
+	/* Halves are exact, their sum is rounded once. */
+	vf high = __builtin_convertvector((vi)(x >> 16), vf) * 0x1p16f;
+
+	return high + __builtin_convertvector((vi)(x & 0xffff), vf);
+}
+
+/* Pairs of lanes, for two elements in a byte. */
+typedef u64 vp __attribute__((vector_size(4 * VL)));
+typedef u8 vp_bytes __attribute__((vector_size(VL / 2)));
+
+static ALWAYS_INLINE vf int4_decode(const u8 *p)
+{
+	vp_bytes bytes;
+	vp x;
+	vi low, sign = vi_splat(8);
+
+	__builtin_memcpy(&bytes, p, sizeof(bytes));
+	x = __builtin_convertvector(bytes, vp);
+	low = (vi)((x | x << 28) & 0xf0000000full);
+	return __builtin_convertvector((low ^ sign) - sign, vf);
+}
+
+static ALWAYS_INLINE void int4_encode(u8 *p, vf v)
+{
+	vp x = (vp)vi_small_encode(v, 4);
+	vp_bytes bytes = __builtin_convertvector((x | x >> 28) & 0xff, vp_bytes);
+
+	__builtin_memcpy(p, &bytes, sizeof(bytes));
+}
+
+static ALWAYS_INLINE vb vb_load(const u8 *p)
+{
+	vb x;
+
+	__builtin_memcpy(&x, p, sizeof(x));
+	return x;
+}
+
+static ALWAYS_INLINE void vb_store(u8 *p, vb x)
+{
+	__builtin_memcpy(p, &x, sizeof(x));
+}
+
+typedef s8 vb_signed __attribute__((vector_size(VL)));
+typedef s16 vh_signed __attribute__((vector_size(2 * VL)));
+
+/* @format is a constant wherever speed counts. */
+static ALWAYS_INLINE vf vf_load(u32 format, const u8 *p)
+{
+	switch (format) {
+	case SPYRE_FMT_IEEE_FP32:
+		return *(const vf_mem *)p;
+	case SPYRE_FMT_SEN169_FP16:
+		return dl16_decode(*(const vh_mem *)p);
+	case SPYRE_FMT_IEEE_FP16:
+		return fp16_decode(*(const vh_mem *)p);
+	case SPYRE_FMT_BFLOAT16:
+		return bf16_decode(*(const vh_mem *)p);
+	case SPYRE_FMT_SEN143_FP8:
+		return fp8_143_decode(vb_load(p));
+	case SPYRE_FMT_SEN152_FP8:
+		return fp8_152_decode(vb_load(p));
+	case SPYRE_FMT_SENINT4:
+		return int4_decode(p);
+	case SPYRE_FMT_SENINT8:
+		return __builtin_convertvector(
+			__builtin_convertvector((vb_signed)vb_load(p), vi), vf);
+	case SPYRE_FMT_SENINT16:
+		return __builtin_convertvector(
+			__builtin_convertvector((vh_signed)*(const vh_mem *)p, vi), vf);
+	case SPYRE_FMT_IEEE_INT32:
+		return __builtin_convertvector((vi)*(const vf_mem *)p, vf);
+	default:	/* SENUINT32 */
+		return uint32_decode((vu)*(const vf_mem *)p);
+	}
+}
+
+static ALWAYS_INLINE void vf_store(u32 format, u8 *p, vf x)
+{
+	switch (format) {
+	case SPYRE_FMT_IEEE_FP32:
+		*(vf_mem *)p = vf_select(x != x, vf_nan(), x);
+		break;
+	case SPYRE_FMT_SEN169_FP16:
+		*(vh_mem *)p = dl16_encode(x);
+		break;
+	case SPYRE_FMT_IEEE_FP16:
+		*(vh_mem *)p = fp16_encode(x);
+		break;
+	case SPYRE_FMT_BFLOAT16:
+		*(vh_mem *)p = bf16_encode(x);
+		break;
+	case SPYRE_FMT_SEN143_FP8:
+		vb_store(p, fp8_143_encode(x));
+		break;
+	case SPYRE_FMT_SEN152_FP8:
+		vb_store(p, fp8_152_encode(x));
+		break;
+	case SPYRE_FMT_SENINT4:
+		int4_encode(p, x);
+		break;
+	case SPYRE_FMT_SENINT8:
+		vb_store(p, vb_narrow(vi_small_encode(x, 8)));
+		break;
+	case SPYRE_FMT_SENINT16:
+		*(vh_mem *)p = vh_narrow(vi_small_encode(x, 16));
+		break;
+	case SPYRE_FMT_IEEE_INT32:
+		*(vf_mem *)p = (vf)vi_int32_encode(x);
+		break;
+	default:
+		*(vf_mem *)p = (vf)vi_uint32_encode(x);
+	}
+}
+
+/* Of @lanes elements of a format of the SFU. */
+static ALWAYS_INLINE long vf_bytes(u32 format, long lanes)
+{
+	switch (format) {
+	case SPYRE_FMT_SEN143_FP8:
+	case SPYRE_FMT_SEN152_FP8:
+	case SPYRE_FMT_SENINT8:
+		return lanes;
+	case SPYRE_FMT_SENINT4:
+		return (lanes + 1) / 2;
+	case SPYRE_FMT_IEEE_FP32:
+	case SPYRE_FMT_IEEE_INT32:
+	case SPYRE_FMT_SENUINT32:
+		return lanes * 4;
+	default:
+		return lanes * 2;
+	}
+}
+
+/* n < VL lanes; the others read as +0.0. */
+static ALWAYS_INLINE vf vf_load_part(u32 format, const u8 *p, long n)
+{
+	u8 buf[4 * VL] = { 0 };
+
+	__builtin_memcpy(buf, p, vf_bytes(format, n));
+	return vf_load(format, buf);
+}
+
+static ALWAYS_INLINE void vf_store_part(u32 format, u8 *p, vf x, long n)
+{
+	u8 buf[4 * VL];
+
+	vf_store(format, buf, x);
+	__builtin_memcpy(p, buf, vf_bytes(format, n));
+}
+
+/* Lane 0 in all lanes. */
+static ALWAYS_INLINE vf vf_load_splat(u32 format, const u8 *p)
+{
+	return vf_splat(vf_load_part(format, p, 1)[0]);
+}
+
+#endif /* SPYRE_MODEL_SIMD_CODEC_H */

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Proofs about views: which bytes one can reach, over all points and all
+ * turns of the enclosing loops.
+ */
+#include "verify.h"
+
+/* Adds (count - 1) * stride to *end; false if that passes the largest extent. */
+static bool reach(u64 *end, u32 count, u64 stride)
+{
+	/* Also for one point: engines may form the address after the last. */
+	if (stride > SPYRE_MAX_EXTENT)
+		return false;
+	if (count <= 1 || !stride)
+		return true;
+	*end += (u64)(count - 1) * stride;
+	return *end <= SPYRE_MAX_EXTENT;
+}
+
+/* Where the view's last byte ends, over all points and turns. */
+static int view_end(struct spyre_verify *v, const struct spyre_instr *in, u32 index, u64 *end)
+{
+	const struct spyre_view *view = spyre_instr_views(in) + index;
+	u64 align = spyre_fmt_span(view->format, 1);
+	u32 d, count;
+
+	if (view->offset % align)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->offset, align);
+	if (view->offset > SPYRE_MAX_EXTENT)
+		return spyre_verify_fail(v, SPYRE_STOP_EXTENT, view->offset, SPYRE_MAX_EXTENT);
+	*end = view->offset;
+	for (d = 0; d < SPYRE_MAX_DIMS; d++) {
+		if (view->stride[d] % align || (d >= in->num_dims && view->stride[d]))
+			return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->stride[d], align);
+		if (!reach(end, spyre_view_count(in, view, index, d), view->stride[d]))
+			return spyre_verify_fail(v, SPYRE_STOP_EXTENT, view->stride[d],
+						 SPYRE_MAX_EXTENT);
+	}
+	for (d = 0; d < SPYRE_MAX_LOOPS; d++) {
+		if (view->loop_stride[d] % align || (d >= v->depth && view->loop_stride[d]))
+			return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->loop_stride[d],
+						 align);
+		count = d < v->depth ? v->turns[d] : 1;
+		if (!reach(end, count, view->loop_stride[d]))
+			return spyre_verify_fail(v, SPYRE_STOP_EXTENT, view->loop_stride[d],
+						 SPYRE_MAX_EXTENT);
+	}
+	*end += spyre_view_bytes(in, view, index);
+	return 0;
+}
+
+static int verify_operand(struct spyre_verify *v, const struct spyre_instr *in, u32 index, u64 end)
+{
+	u32 operand = spyre_instr_views(in)[index].operand;
+	u32 operands = v->prog->header->num_operands;
+
+	if (operand >= operands)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, operand, operands);
+	if (end > SPYRE_MAX_EXTENT)
+		return spyre_verify_fail(v, SPYRE_STOP_EXTENT, end, SPYRE_MAX_EXTENT);
+	if (end > v->extent[operand])
+		v->extent[operand] = end;
+	v->flags[operand] |= spyre_view_access(in, index);
+	return 0;
+}
+
+int spyre_verify_view(struct spyre_verify *v, const struct spyre_instr *in, u32 index)
+{
+	const struct spyre_view *view = spyre_instr_views(in) + index;
+	const struct spyre_prog_header *h = v->prog->header;
+	bool splat_ok = index && (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_REDUCE);
+	u64 end = 0;
+
+	v->err->view = index;
+	if (view->lanes > (splat_ok ? SPYRE_LANES_SPLAT : SPYRE_LANES_ALL))
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->lanes, splat_ok);
+	if (view->reserved)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->reserved, 0);
+	if (view_end(v, in, index, &end))
+		return -EINVAL;
+	if (view->operand < SPYRE_MAX_OPERANDS)
+		return verify_operand(v, in, index, end);
+	if (view->operand != SPYRE_VIEW_LX) {
+		u32 peer = view->operand ^ SPYRE_VIEW_RING;
+
+		/* The ring is read only. */
+		if (peer >= h->num_cores || !index)
+			return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->operand,
+						 h->num_cores);
+	}
+	if (end > h->lx_bytes)
+		return spyre_verify_fail(v, SPYRE_STOP_LX_OVERFLOW, end, h->lx_bytes);
+	return 0;
+}

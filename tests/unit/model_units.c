@@ -1,0 +1,429 @@
+// SPDX-License-Identifier: MIT
+/* Every function and reduction of each unit, in every format, against the reference. */
+#include "model_reference.h"
+#include "model_util.h"
+#include "model/simd/unit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint32_t formats[] = {
+	SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP16, SPYRE_FMT_BFLOAT16,
+	SPYRE_FMT_SEN143_FP8, SPYRE_FMT_SEN152_FP8, SPYRE_FMT_SENINT4, SPYRE_FMT_SENINT8,
+	SPYRE_FMT_SENINT16, SPYRE_FMT_IEEE_INT32, SPYRE_FMT_SENUINT32,
+};
+
+#define FORMATS 11
+
+static const uint32_t functions[] = {
+	SPYRE_FUNC_IDENTITY, SPYRE_FUNC_RELU, SPYRE_FUNC_NEG, SPYRE_FUNC_ABS, SPYRE_FUNC_ADD,
+	SPYRE_FUNC_SUB, SPYRE_FUNC_MUL, SPYRE_FUNC_MAX, SPYRE_FUNC_MIN, SPYRE_FUNC_EQ,
+	SPYRE_FUNC_NE, SPYRE_FUNC_GT, SPYRE_FUNC_LT, SPYRE_FUNC_GE, SPYRE_FUNC_LE,
+	SPYRE_FUNC_WHERE, SPYRE_FUNC_REVSUB, SPYRE_FUNC_REALDIV, SPYRE_FUNC_RECIPROCAL,
+	SPYRE_FUNC_SQRT, SPYRE_FUNC_RSQRT, SPYRE_FUNC_FLOOR, SPYRE_FUNC_CLIP,
+	SPYRE_FUNC_LAYERNORMSCALE, SPYRE_FUNC_LAYERNORMNORM, SPYRE_FUNC_LEAKYRELU,
+	SPYRE_FUNC_ROUND, SPYRE_FUNC_TRUNC, SPYRE_FUNC_MASKBYINDEX, SPYRE_FUNC_MULADD,
+	SPYRE_FUNC_FNMS,
+	/* No IEEE operations: against the scalar unit on fp32. */
+	SPYRE_FUNC_EXP, SPYRE_FUNC_LOG, SPYRE_FUNC_TANH, SPYRE_FUNC_SIGMOID, SPYRE_FUNC_SILU,
+	SPYRE_FUNC_GELU, SPYRE_FUNC_SOFTPLUS, SPYRE_FUNC_MISH,
+};
+
+#define FUNCTIONS ((int)(sizeof(functions) / sizeof(functions[0])))
+
+static const uint32_t reductions[] = {
+	SPYRE_FUNC_SUM, SPYRE_FUNC_MEAN, SPYRE_FUNC_AMAX, SPYRE_FUNC_AMIN, SPYRE_FUNC_ABSMAX,
+	SPYRE_FUNC_EXX2, SPYRE_FUNC_EXX2_ZEROMEAN, SPYRE_FUNC_QUANTSCALE, SPYRE_FUNC_MULSUM,
+};
+
+#define REDUCTIONS ((int)(sizeof(reductions) / sizeof(reductions[0])))
+
+/* Even, for SENINT4. */
+static const uint32_t lane_counts[] = { 2, 6, 30, 32, 64, 78, 128, 130, 192 };
+
+#define LANE_COUNTS 9
+#define MAX_LANES 192
+#define POINTS 4
+#define ROW 1024			/* bytes of a point, with room behind it */
+#define BYTES (POINTS * ROW)
+#define GUARD 0x5a
+
+static uint32_t float_bits(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, 4);
+	return bits;
+}
+
+static bool is_long(uint32_t func)
+{
+	return func == SPYRE_FUNC_EXP || func == SPYRE_FUNC_LOG || func == SPYRE_FUNC_TANH ||
+	       func == SPYRE_FUNC_SIGMOID || func == SPYRE_FUNC_SILU || func == SPYRE_FUNC_GELU ||
+	       func == SPYRE_FUNC_SOFTPLUS || func == SPYRE_FUNC_MISH;
+}
+
+static float apply(const struct spyre_sfu_run *run, uint32_t coord, const float *x)
+{
+	float r = 0;
+	struct spyre_sfu_run one = {
+		.func = run->func, .lanes = 1, .points = 1, .imm = { run->imm[0], run->imm[1] },
+		.v[0] = { .p = (uint8_t *)&r, .format = SPYRE_FMT_IEEE_FP32 },
+		.v[1] = { .p = (uint8_t *)x, .format = SPYRE_FMT_IEEE_FP32 },
+	};
+
+	if (!is_long(run->func))
+		return reference_apply(run->func, run->imm, coord, x);
+	spyre_unit_scalar.sfu(&one);
+	return r;
+}
+
+static void reference_sfu(const struct spyre_sfu_run *run)
+{
+	uint32_t inputs = spyre_func_inputs(run->func);
+	uint32_t point, lane, i;
+
+	for (point = 0; point < run->points; point++) {
+		float r[MAX_LANES];
+
+		for (lane = 0; lane < run->lanes; lane++) {
+			float x[SPYRE_MAX_VIEWS - 1] = { 0 };
+
+			for (i = 0; i < inputs; i++)
+				x[i] = reference_load(run->v[i + 1].format, run->v[i + 1].p +
+						      point * run->v[i + 1].stride,
+						      run->v[i + 1].splat ? 0 : lane);
+			r[lane] = apply(run, run->coord + point * run->coord_step + lane, x);
+		}
+		for (lane = 0; lane < run->lanes; lane++)
+			reference_store(run->v[0].format, run->v[0].p + point * run->v[0].stride,
+					lane, r[lane]);
+	}
+}
+
+/* Where a mask ends lies among the lanes; in fp32 it is a fraction or huge now and then. */
+static void fill_index(uint64_t *seed, uint8_t *p, uint32_t format)
+{
+	uint32_t row, lane;
+
+	for (row = 0; row < POINTS; row++) {
+		for (lane = 0; lane < MAX_LANES; lane++) {
+			float x = rng_below(seed, 2 * MAX_LANES);
+
+			if (rng_below(seed, 8) == 0)
+				x = ldexpf((float)rng_next(seed), -31 - rng_below(seed, 20));
+			reference_store(format, p + row * ROW, lane, x);
+		}
+	}
+}
+
+static void set_imms(struct spyre_sfu_run *run, uint64_t *seed)
+{
+	switch (run->func) {
+	case SPYRE_FUNC_CLIP:
+		run->imm[0] = float_bits(-1.5f);
+		run->imm[1] = float_bits(6);
+		break;
+	case SPYRE_FUNC_LAYERNORMSCALE:
+		run->imm[0] = float_bits(1e-5f);
+		break;
+	case SPYRE_FUNC_SOFTPLUS:
+		run->imm[0] = float_bits(1.5f);
+		run->imm[1] = float_bits(20);
+		break;
+	case SPYRE_FUNC_LEAKYRELU:
+		run->imm[0] = float_bits(0.01f);
+		break;
+	case SPYRE_FUNC_MASKBYINDEX:
+		run->imm[0] = float_bits(-65504);
+		run->coord = rng_below(seed, 3) ? rng_below(seed, 300) :
+			     (uint32_t)rng_next(seed);
+		run->coord_step = rng_below(seed, 200);
+		break;
+	}
+}
+
+static void compare(const struct spyre_unit *unit, const struct spyre_sfu_run *run,
+		    const uint8_t *got, const uint8_t *want)
+{
+	uint32_t i;
+
+	for (i = 0; i < BYTES; i++)
+		expect(got[i] == want[i],
+		       "%s: function %u of %u lanes, formats %u %u %u: byte %u is %02x, want %02x",
+		       spyre_unit_name(unit), run->func, run->lanes, run->v[0].format,
+		       run->v[1].format, run->v[2].format, i, got[i], want[i]);
+}
+
+static void check_sfu(struct spyre_sfu_run *run, uint64_t *seed)
+{
+	static uint8_t memory[SPYRE_MAX_VIEWS][BYTES], want[BYTES];
+	const struct spyre_unit *const *unit;
+	uint32_t i;
+
+	for (i = 0; i <= spyre_func_inputs(run->func); i++) {
+		run->v[i].p = memory[i];
+		run->v[i].stride = ROW;
+		rng_fill(seed, memory[i], BYTES, run->v[i].format);
+		if (run->func == SPYRE_FUNC_MASKBYINDEX && i == 2)
+			fill_index(seed, memory[i], run->v[i].format);
+	}
+	set_imms(run, seed);
+	memset(want, GUARD, BYTES);
+	run->v[0].p = want;
+	reference_sfu(run);
+	for (unit = test_units(); *unit; unit++) {
+		run->v[0].p = memory[0];
+		memset(memory[0], GUARD, BYTES);
+		(*unit)->sfu(run);
+		compare(*unit, run, memory[0], want);
+	}
+}
+
+START_TEST(test_functions)
+{
+	uint32_t func = functions[_i], out, in, n, i;
+	uint64_t seed = 1 + func;
+
+	for (out = 0; out < FORMATS; out++) {
+		for (in = 0; in < FORMATS; in++) {
+			for (n = (out + in) % 3; n < LANE_COUNTS; n += 3) {
+				struct spyre_sfu_run run = {
+					.func = func, .lanes = lane_counts[n], .points = POINTS,
+				};
+
+				run.v[0].format = formats[out];
+				for (i = 1; i <= spyre_func_inputs(func); i++) {
+					run.v[i].format = formats[i % 2 ? in : out];
+					run.v[i].splat = (n + i + in) % 4 == 0;
+				}
+				/* One format for all is a way of its own. */
+				if (out == in && n != 4)
+					for (i = 1; i <= spyre_func_inputs(func); i++)
+						run.v[i].splat = false;
+				check_sfu(&run, &seed);
+			}
+		}
+	}
+}
+END_TEST
+
+/* Odd numbers of lanes, of whole bytes. */
+START_TEST(test_odd_lanes)
+{
+	uint32_t func = functions[_i], n, i;
+	uint64_t seed = 1000 + func;
+
+	for (n = 0; n < 100; n++) {
+		struct spyre_sfu_run run = {
+			.func = func, .lanes = 1 + 2 * rng_below(&seed, MAX_LANES / 2),
+			.points = POINTS,
+		};
+
+		for (i = 0; i <= spyre_func_inputs(func); i++) {
+			do
+				run.v[i].format = formats[rng_below(&seed, n % 2 ? 2 : FORMATS)];
+			while (run.v[i].format == SPYRE_FMT_SENINT4);
+			run.v[i].splat = i && rng_below(&seed, 4) == 0;
+		}
+		check_sfu(&run, &seed);
+	}
+}
+END_TEST
+
+static void reference_reduce(const struct spyre_reduce_run *run, float *acc, float *squares)
+{
+	uint32_t point, lane;
+
+	for (point = 0; point < run->points; point++) {
+		const uint8_t *p = run->in.p + point * run->in.stride;
+		const uint8_t *q = run->in2.p + point * run->in2.stride;
+
+		for (lane = 0; lane < run->lanes; lane++) {
+			float x = reference_load(run->in.format, p, run->in.splat ? 0 : lane);
+			float y = 0;
+
+			if (run->func == SPYRE_FUNC_MULSUM)
+				y = reference_load(run->in2.format, q, run->in2.splat ? 0 : lane);
+			acc[lane] = reference_combine(run->func, acc[lane], x, y, false);
+			squares[lane] = reference_combine(run->func, squares[lane], x, y, true);
+		}
+	}
+}
+
+static void check_reduce(const struct spyre_reduce_run *run, uint32_t to, bool across)
+{
+	static float acc[SPYRE_ACC_BYTES / 4] __attribute__((aligned(64)));
+	float want_acc[128], want_squares[128];
+	uint8_t want[512], got[512];
+	const float factor = 0.037f;
+	const struct spyre_unit *const *unit;
+	uint32_t lane;
+
+	for (lane = 0; lane < 128; lane++)
+		want_acc[lane] = want_squares[lane] = reference_first(run->func);
+	reference_reduce(run, want_acc, want_squares);
+	reference_reduce(run, want_acc, want_squares);
+	if (across) {
+		reference_across(run->func, want_acc);
+		reference_across(run->func, want_squares);
+	}
+	reference_finish(run->func, factor, want_acc, want_squares);
+	memset(want, GUARD, sizeof(want));
+	for (lane = 0; lane < run->lanes; lane++)
+		reference_store(to, want, lane, want_acc[lane]);
+	for (unit = test_units(); *unit; unit++) {
+		struct spyre_reduce_run part = *run;
+		struct spyre_reduce_end end = {
+			.func = run->func, .lanes = run->lanes, .imm = float_bits(factor),
+			.across = across, .out = got, .format = to, .acc = acc,
+		};
+
+		memset(got, GUARD, sizeof(got));
+		part.acc = acc;
+		(*unit)->reduce_begin(run->func, acc);
+		(*unit)->reduce(&part);
+		(*unit)->reduce(&part);
+		(*unit)->reduce_end(&end);
+		for (lane = 0; lane < sizeof(got); lane++)
+			expect(got[lane] == want[lane],
+			       "%s: reduction %u of %u lanes%s, formats %u %u to %u: byte %u is %02x, want %02x",
+			       spyre_unit_name(*unit), run->func, run->lanes,
+			       across ? " across" : "", run->in.format, run->in2.format, to, lane,
+			       got[lane], want[lane]);
+	}
+}
+
+START_TEST(test_reductions)
+{
+	static uint8_t in[BYTES], in2[BYTES];
+	uint32_t func = reductions[_i], n, to, from;
+	bool squares = func == SPYRE_FUNC_EXX2 || func == SPYRE_FUNC_EXX2_ZEROMEAN;
+	uint64_t seed = 2000 + func;
+
+	for (from = 0; from < FORMATS; from++) {
+		for (to = 0; to < FORMATS; to++) {
+			/* Up to 128 lanes. */
+			for (n = (from + to) % 3; n < 7; n += 3) {
+				struct spyre_reduce_run run = {
+					.func = func, .lanes = lane_counts[n], .points = POINTS,
+					.in = { .p = in, .stride = ROW, .format = formats[from],
+						.splat = (n + to) % 5 == 1 },
+					.in2 = { .p = in2, .stride = ROW,
+						 .format = formats[n % 2 ? from : to],
+						 .splat = (n + to) % 5 == 2 },
+				};
+
+				rng_fill(&seed, in, BYTES, formats[from]);
+				rng_fill(&seed, in2, BYTES, run.in2.format);
+				/* NaN would drown all: integers below 2^15 read as small floats. */
+				if ((from + to) % 2 && spyre_fmt_bits(formats[from]) > 8)
+					for (uint32_t i = 1; i < BYTES; i += 2)
+						in[i] &= 0xbf;
+				check_reduce(&run, formats[to], squares || (n + to) % 2);
+			}
+		}
+	}
+}
+END_TEST
+
+/* What a store rounds, saturates and drops, not through the DMA's rules. */
+START_TEST(test_convert)
+{
+	const struct spyre_unit *unit = test_units()[_i];
+	static uint8_t in[BYTES], want[BYTES], got[BYTES];
+	uint64_t seed = 3000;
+	uint32_t to, from, n, row, lane;
+
+	for (to = 0; to < FORMATS; to++) {
+		for (from = 0; from < FORMATS; from++) {
+			for (n = 0; n < LANE_COUNTS; n++) {
+				struct spyre_convert_run run = {
+					.dst = got, .src = in, .dst_stride = ROW, .src_stride = ROW,
+					.rows = POINTS, .lanes = lane_counts[n],
+					.dst_format = formats[to], .src_format = formats[from],
+				};
+
+				rng_fill(&seed, in, BYTES, formats[from]);
+				memset(want, GUARD, BYTES);
+				memset(got, GUARD, BYTES);
+				for (row = 0; row < POINTS; row++)
+					for (lane = 0; lane < run.lanes; lane++)
+						reference_store(formats[to], want + row * ROW, lane,
+								reference_load(formats[from],
+									       in + row * ROW,
+									       lane));
+				unit->convert(&run);
+				for (lane = 0; lane < BYTES; lane++)
+					expect(got[lane] == want[lane],
+					       "%s: format %u to %u: byte %u is %02x, want %02x",
+					       spyre_unit_name(unit), formats[from], formats[to],
+					       lane, got[lane], want[lane]);
+			}
+		}
+	}
+}
+END_TEST
+
+static float mask(const struct spyre_unit *unit, uint32_t coord, float index)
+{
+	float value = 7, out = 0;
+	struct spyre_sfu_run run = {
+		.func = SPYRE_FUNC_MASKBYINDEX, .lanes = 1, .points = 1,
+		.imm = { float_bits(3) }, .coord = coord,
+		.v[0] = { .p = (uint8_t *)&out, .format = SPYRE_FMT_IEEE_FP32 },
+		.v[1] = { .p = (uint8_t *)&value, .format = SPYRE_FMT_IEEE_FP32 },
+		.v[2] = { .p = (uint8_t *)&index, .format = SPYRE_FMT_IEEE_FP32 },
+	};
+
+	unit->sfu(&run);
+	return out;
+}
+
+/* By hand, so that not all rests on the reference. */
+START_TEST(test_known)
+{
+	const struct spyre_unit *unit = test_units()[_i];
+
+	ck_assert(mask(unit, 4, 5) == 7);
+	ck_assert(mask(unit, 5, 5) == 3);
+	ck_assert(mask(unit, 5, 5.25f) == 7);
+	ck_assert(mask(unit, 0, NAN) == 3);
+	ck_assert(mask(unit, 0, -1) == 3);
+	ck_assert(mask(unit, 0, 0) == 3);
+	ck_assert(mask(unit, 0, 0x1p-149f) == 7);
+	ck_assert(mask(unit, 16777216, 16777216) == 3);
+	ck_assert(mask(unit, 16777217, 16777218) == 7);
+	ck_assert(mask(unit, 0x7fffffff, 0x1p31f) == 7);
+	ck_assert(mask(unit, 0x80000000, 0x1p31f) == 3);
+	ck_assert(mask(unit, 0xffffff00, 0xffffff00) == 3);
+	ck_assert(mask(unit, 0xfffffeff, 0xffffff00) == 7);
+	ck_assert(mask(unit, 0xffffffff, 0x1p32f) == 7);
+	ck_assert(mask(unit, 0xffffffff, INFINITY) == 7);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("model_units");
+	TCase *tc = tcase_create("units");
+	SRunner *runner;
+	int failed, units = 0;
+
+	while (test_units()[units])
+		units++;
+	test_units_report();
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, test_functions, 0, FUNCTIONS);
+	tcase_add_loop_test(tc, test_odd_lanes, 0, FUNCTIONS);
+	tcase_add_loop_test(tc, test_reductions, 0, REDUCTIONS);
+	tcase_add_loop_test(tc, test_convert, 0, units);
+	tcase_add_loop_test(tc, test_known, 0, units);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
