@@ -21,6 +21,7 @@
 #define IR_SEGMENT_SHIFT 34
 #define IR_MAX_MEM (SPYRE_MAX_OPERANDS - 1)
 #define IR_SYMBOL_BYTES 32u
+#define IR_NO_DIM UINT32_MAX
 
 /* A value of bundle.mlir: base + constant + sum of turn[level] * loop turn. */
 enum ir_base {
@@ -95,6 +96,7 @@ struct ir_tensor {
 	uint32_t num_parts;
 	struct ir_part part[IR_MAX_PARTS];
 	bool lx;
+	bool windowed;			/* walked by the axes of the SDSC */
 	/*
 	 * The same along a dim: 1 varies, -1 does not, -2 does not and is the
 	 * stick dim, 0 the tensor lacks the dim.
@@ -122,6 +124,18 @@ struct ir_constant {
 	uint32_t bits;
 };
 
+/*
+ * An axis of the window that convolutions and pooling move over their first
+ * input: output i takes input i * stride + tap * dilation - before.
+ */
+struct ir_axis {
+	uint32_t dim;			/* i or j, IR_NO_DIM if the file has none */
+	uint32_t tap;			/* ki or kj, IR_NO_DIM: one tap */
+	int64_t stride, dilation;
+	int64_t before, after;		/* padding */
+	int64_t size;			/* of the input, without padding */
+};
+
 /* One SDSC file. */
 struct ir_sdsc {
 	char file[IR_NAME_BYTES];
@@ -147,6 +161,8 @@ struct ir_sdsc {
 	struct ir_mask mask[IR_MAX_MASKS];
 	uint32_t num_constants;
 	struct ir_constant constant[IR_MAX_CONSTANTS];
+	bool has_window;
+	struct ir_axis axis[2];
 };
 
 /*
@@ -168,5 +184,14 @@ uint64_t ir_bits(const struct ir_tensor *t, uint32_t dim, uint64_t x);
 /* Whether coordinates of @dim turn into another part or stick at multiples of @x. */
 bool ir_breaks(const struct ir_tensor *t, uint32_t dim, uint64_t x);
 
+/* Elements along a dim that one core reaches in a tensor that varies along it. */
+int64_t ir_share(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim);
+
+/*
+ * The window of a convolution or of pooling, from the descriptor @dsc; places the
+ * first input again, whose rows and columns are not those of N_. docs/sdsc.md
+ */
+struct json;
+spyre_status ir_parse_window(struct ir_sdsc *s, const struct json *dsc);
 
 #endif /* SPYRE_SDSC_IR_H */

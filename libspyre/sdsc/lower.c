@@ -65,6 +65,20 @@ static const struct {
 	{ "maxnonstick", lower_reduce, SPYRE_FUNC_AMAX, 1 },
 	{ "minnonstick", lower_reduce, SPYRE_FUNC_AMIN, 1 },
 	{ "absmaxnonstick", lower_reduce, SPYRE_FUNC_ABSMAX, 1 },
+	/* convolutions, windows, places */
+	{ "biasadd", lower_pointwise, SPYRE_FUNC_ADD, 2 },
+	{ "batchnormfwd", lower_pointwise, SPYRE_FUNC_MULADD, 3 },
+	{ "fnms", lower_pointwise, SPYRE_FUNC_FNMS, 3 },
+	{ "leakyrelufwd", lower_pointwise, SPYRE_FUNC_LEAKYRELU, 1 },
+	{ "exx2_zeromean", lower_reduce, SPYRE_FUNC_EXX2_ZEROMEAN, 1 },
+	{ "conv2d", lower_conv, SPYRE_FUNC_NONE, 2 },
+	{ "depthwiseconv2dnative", lower_window, SPYRE_FUNC_MULSUM, 2 },
+	{ "avgpoolfwd", lower_window, SPYRE_FUNC_MEAN, 1 },
+	{ "avgpoolnmapfwd", lower_window, SPYRE_FUNC_MULSUM, 2 },
+	{ "maxpoolfwd", lower_window, SPYRE_FUNC_AMAX, 1 },
+	{ "topkvalue", lower_topk, SPYRE_FUNC_TOPK_VALUE, 1 },
+	{ "topkindex", lower_topk, SPYRE_FUNC_TOPK_INDEX, 1 },
+	{ "maskbyindex", lower_mask_by_index, SPYRE_FUNC_MASKBYINDEX, 2 },
 	/* products, formats, packs */
 	{ "batchmatmul", lower_matmul, SPYRE_FUNC_NONE, 2 },
 	{ "batchmatmulfp8", lower_matmul, SPYRE_FUNC_NONE, 2 },
@@ -109,6 +123,35 @@ bool lower_has_constant(const struct lower *l, const char *name)
 	return false;
 }
 
+static bool constant_bits(const struct ir_constant *c, uint32_t *bits)
+{
+	float number = (float)c->bits;
+
+	switch (c->format) {
+	case SPYRE_FMT_SEN169_FP16:
+		*bits = spyre_dl16_to_fp32((uint16_t)c->bits);
+		return true;
+	case SPYRE_FMT_IEEE_FP16:
+		*bits = spyre_fp16_to_fp32((uint16_t)c->bits);
+		return true;
+	case SPYRE_FMT_BFLOAT16:
+		*bits = spyre_bf16_to_fp32((uint16_t)c->bits);
+		return true;
+	case SPYRE_FMT_IEEE_FP32:
+		*bits = c->bits;
+		return true;
+	case SPYRE_FMT_IEEE_INT32:
+		number = (float)(int32_t)c->bits;
+		break;
+	case SPYRE_FMT_SENUINT32:
+		break;
+	default:
+		return false;
+	}
+	memcpy(bits, &number, sizeof(*bits));
+	return true;
+}
+
 spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -118,14 +161,10 @@ spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits)
 
 		if (strcmp(c->name, name))
 			continue;
-		if (c->format == SPYRE_FMT_SEN169_FP16)
-			*bits = spyre_dl16_to_fp32((uint16_t)c->bits);
-		else if (c->format == SPYRE_FMT_IEEE_FP32)
-			*bits = c->bits;
-		else
-			return lower_unsupported(l, "constant %s is %s", name,
-						 spyre_format_name((spyre_format)c->format));
-		return SPYRE_SUCCESS;
+		if (constant_bits(c, bits))
+			return SPYRE_SUCCESS;
+		return lower_unsupported(l, "constant %s is %s", name,
+					 spyre_format_name((spyre_format)c->format));
 	}
 	return lower_unsupported(l, "constantInfo_ lacks %s", name);
 }
@@ -149,10 +188,11 @@ uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t)
 	uint64_t bytes = SPYRE_STICK_BYTES;
 
 	for (uint32_t d = 0; d < s->num_dims; d++) {
-		uint64_t steps = (uint64_t)s->el[d], part;
+		uint64_t steps, part;
 
 		if (!lower_varies(t, d))
 			continue;
+		steps = (uint64_t)ir_share(s, t, d);
 		steps = (steps + ir_unit(t, d) - 1) / ir_unit(t, d);
 		if (__builtin_mul_overflow(steps - 1, t->stride[d], &part) ||
 		    __builtin_add_overflow(bytes, part, &bytes))

@@ -41,6 +41,7 @@ struct nest_dim {
 struct nest {
 	struct spyre_instr in;		/* counts and masks are filled by nest_emit() */
 	struct spyre_view view[SPYRE_MAX_VIEWS];	/* strides likewise */
+	bool ordered;		/* reduced dims keep their order: it counts */
 	uint32_t num_dims;
 	struct nest_dim dim[NEST_MAX_DIMS];
 };
@@ -72,10 +73,33 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 			uint32_t num_tensors, uint32_t lane_dim, const int64_t *el, uint32_t skip,
 			uint32_t reduce);
 
+/*
+ * Outputs @first on of an axis, in the core's share, whose taps @tap to @tap +
+ * @taps lie in the input and no others; @at is where the first of them lies,
+ * counted from the core's start address.
+ */
+struct window_run {
+	int64_t first, count, tap, taps, at;
+};
+
+/* The longest such run from @first on; taps is 0 where all taps are padding. */
+void window_run(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core, int64_t first,
+		struct window_run *run);
+/* Outputs for which tap @tap lies in the input; count may be 0. */
+void window_tap(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core, int64_t tap,
+		struct window_run *run);
+/* Sizes of a core's share along an axis. */
+int64_t window_outputs(const struct ir_sdsc *s, const struct ir_axis *a);
+int64_t window_taps(const struct ir_sdsc *s, const struct ir_axis *a);
+
 /* One per kind of operation. */
 spyre_status lower_pointwise(struct lower *l, enum spyre_func func);
 spyre_status lower_reduce(struct lower *l, enum spyre_func func);
 spyre_status lower_matmul(struct lower *l, enum spyre_func func);
+spyre_status lower_conv(struct lower *l, enum spyre_func func);
+spyre_status lower_window(struct lower *l, enum spyre_func func);
+spyre_status lower_topk(struct lower *l, enum spyre_func func);
+spyre_status lower_mask_by_index(struct lower *l, enum spyre_func func);
 spyre_status lower_restickify(struct lower *l, enum spyre_func func);
 spyre_status lower_convert(struct lower *l, enum spyre_func func);
 spyre_status lower_quant(struct lower *l, enum spyre_func func);

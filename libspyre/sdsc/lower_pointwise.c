@@ -50,6 +50,16 @@ static spyre_status emit_core(struct lower *l, const struct nest *model,
 	return nest_emit(l, &nest);
 }
 
+/* leakyrelufwd: negativeSlope, or what its one constant is called. */
+static spyre_status lower_slope(struct lower *l, uint32_t *bits)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	if (s->num_constants != 1 || lower_has_constant(l, "negativeSlope"))
+		return lower_constant(l, "negativeSlope", bits);
+	return lower_constant(l, s->constant[0].name, bits);
+}
+
 /* The immediates of a function, from constantInfo_. */
 static spyre_status set_imms(struct lower *l, struct spyre_instr *in)
 {
@@ -67,6 +77,8 @@ static spyre_status set_imms(struct lower *l, struct spyre_instr *in)
 		in->imm[1] = 0x40c00000;	/* 6.0 */
 		return SPYRE_SUCCESS;
 	}
+	if (in->func == SPYRE_FUNC_LEAKYRELU)
+		return lower_slope(l, &in->imm[0]);
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (uint32_t k = 0; k < 2 && names[i].name[k] && status == SPYRE_SUCCESS; k++)
 			if (names[i].func == in->func)
@@ -102,6 +114,9 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
 			nest.in.lanes = tensor[i]->lanes;
 		raw = raw && tensor[i]->format == tensor[0]->format;
 	}
+	if (s->num_inputs > views && !strcmp(s->op, "batchnormfwd"))
+		return lower_unsupported(l, "%u inputs; it takes x, scale and bias, into which mean and variance are folded",
+					 s->num_inputs);
 	status = set_imms(l, &nest.in);
 	if (status == SPYRE_SUCCESS)
 		status = check_output(l, tensor[0]);

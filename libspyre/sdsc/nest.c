@@ -36,12 +36,14 @@ static void drop_ones(struct nest *n)
 }
 
 /* Kept dims outside by their place in the result, reduced ones inside by the source's. */
-static bool outside(const struct nest_dim *a, const struct nest_dim *b)
+static bool outside(const struct nest *n, const struct nest_dim *a, const struct nest_dim *b)
 {
 	uint32_t first = a->reduce;
 
 	if (a->reduce != b->reduce)
 		return !a->reduce;
+	if (a->reduce && n->ordered)
+		return false;
 	if (a->stride[first] != b->stride[first])
 		return a->stride[first] > b->stride[first];
 	return a->stride[!first] > b->stride[!first];
@@ -53,7 +55,7 @@ static void sort_dims(struct nest *n)
 		struct nest_dim dim = n->dim[i];
 		uint32_t k = i;
 
-		for (; k > 0 && outside(&dim, &n->dim[k - 1]); k--)
+		for (; k > 0 && outside(n, &dim, &n->dim[k - 1]); k--)
 			n->dim[k] = n->dim[k - 1];
 		n->dim[k] = dim;
 	}

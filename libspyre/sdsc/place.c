@@ -44,6 +44,34 @@ bool ir_breaks(const struct ir_tensor *t, uint32_t dim, uint64_t x)
 	return false;
 }
 
+static const struct ir_axis *axis_of(const struct ir_sdsc *s, const struct ir_tensor *t,
+				     uint32_t dim)
+{
+	for (uint32_t k = 0; k < 2 && t->windowed; k++)
+		if (s->axis[k].dim == dim)
+			return &s->axis[k];
+	return NULL;
+}
+
+int64_t ir_share(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim)
+{
+	const struct ir_axis *a = axis_of(s, t, dim);
+	int64_t taps, reach;
+
+	if (!a)
+		return s->el[dim];
+	taps = a->tap == IR_NO_DIM ? 1 : s->el[a->tap];
+	reach = (s->el[dim] - 1) * a->stride + (taps - 1) * a->dilation + 1;
+	return reach < a->size ? reach : a->size;
+}
+
+static int64_t whole(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim)
+{
+	const struct ir_axis *a = axis_of(s, t, dim);
+
+	return a ? a->size : s->size[dim];
+}
+
 bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t)
 {
 	uint64_t step = SPYRE_STICK_BYTES;
@@ -59,7 +87,7 @@ bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t)
 		t->stride[d] = 0;
 		if (t->scale[d] > 0) {
 			/* A core's LX holds its own share only. */
-			n = (uint64_t)(t->lx ? s->el[d] : s->size[d]);
+			n = (uint64_t)(t->lx ? ir_share(s, t, d) : whole(s, t, d));
 			n = (n + unit - 1) / unit;
 			t->stride[d] = step;
 		}

@@ -380,6 +380,13 @@ static spyre_status parse_order(struct ir_sdsc *s, struct ir_tensor *t, const st
 	return SPYRE_SUCCESS;
 }
 
+static spyre_status no_indirection(const struct ir_sdsc *s, const char *field)
+{
+	return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+			   "%s: indirect access (%s) is not supported; gather the rows on the host (docs/unsupported.md)",
+			   s->file, field);
+}
+
 static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	char text[IR_NAME_BYTES];
@@ -392,9 +399,10 @@ static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const str
 		return json_wrong(&at, "\"hbm\" or \"lx\"");
 	if (json_find(node, "indirectAllocType_", &at) &&
 	    !yyjson_equals_str(at.val, "no_indirection"))
-		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s: indirect access (indirectAllocType_) is not supported; see docs/unsupported.md",
-				   s->file);
+		return no_indirection(s, "indirectAllocType_");
+	if (json_find(node, "relatedIndirectAccessAlloc_", &at) &&
+	    (json_length(&at) || yyjson_get_len(at.val)))
+		return no_indirection(s, "relatedIndirectAccessAlloc_");
 	TRY(parse_order(s, t, node));
 	TRY(parse_starts(s, t, node));
 	TRY(parse_gaps(s, t, node));
@@ -503,7 +511,10 @@ static spyre_status parse_compute(struct ir_sdsc *s, const struct json *dsc)
 	if (json_length(&list) != 1)
 		return json_wrong(&list, "one output");
 	TRY(json_element(&list, 0, JSON_STRING, &at));
-	return tensor_index(s, &at, &s->output);
+	TRY(tensor_index(s, &at, &s->output));
+	if (json_find(&op, "indirectAccessIndexLabeledDs", &at) && json_length(&at))
+		return no_indirection(s, "indirectAccessIndexLabeledDs");
+	return SPYRE_SUCCESS;
 }
 
 /* The first member of an object: files have one root, one operation. */
@@ -540,7 +551,8 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	TRY(parse_masks(s, &dsc));
 	TRY(parse_constants(s, &dsc));
 	TRY(parse_tensors(s, &dsc));
-	return parse_compute(s, &dsc);
+	TRY(parse_compute(s, &dsc));
+	return ir_parse_window(s, &dsc);
 }
 
 spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc)
