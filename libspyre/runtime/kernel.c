@@ -6,6 +6,7 @@
 
 #include "libspyre/runtime/stream.h"
 #include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/plan.h"
 
 struct spyre_kernel {
 	TAILQ_ENTRY(spyre_kernel) link;
@@ -82,32 +83,25 @@ static spyre_status create_program(struct spyre_kernel *kernel, const char *dire
 	return SPYRE_SUCCESS;
 }
 
-spyre_status spyre_kernel_load(spyre_context *context, const char *directory, spyre_kernel **out)
+/* The bundle's image goes to the card; the kernel takes the rest. */
+static spyre_status create_kernel(struct spyre_context *context, struct spyre_bundle *bundle,
+				  const char *name, struct spyre_kernel **out)
 {
-	spyre_status status = spyre_context_check(context);
-	struct spyre_kernel *kernel;
+	struct spyre_kernel *kernel = calloc(1, sizeof(*kernel));
+	spyre_status status;
 
-	if (status)
-		return status;
-	if (!out || !directory)
-		return spyre_null_argument("spyre_kernel_load", out ? "directory" : "kernel");
-	*out = NULL;
-	kernel = calloc(1, sizeof(*kernel));
-	if (!kernel)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "kernel %s", directory);
-	kernel->context = context;
-	atomic_init(&kernel->refs, 1);
-	status = spyre_bundle_compile(directory, context->card->properties.num_cores,
-				      &kernel->bundle);
-	if (status) {
-		free(kernel);
-		return status;
+	if (!kernel) {
+		spyre_bundle_fini(bundle);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "kernel %s", name);
 	}
-	status = create_program(kernel, directory);
+	kernel->context = context;
+	kernel->bundle = *bundle;
+	atomic_init(&kernel->refs, 1);
+	status = create_program(kernel, name);
 	if (!status && kernel->bundle.pool_bytes) {
 		status = spyre_mem_alloc(context, kernel->bundle.pool_bytes, &kernel->pool);
 		if (status)
-			spyre_error_prefix(status, "%s: memory for intermediates", directory);
+			spyre_error_prefix(status, "%s: memory for intermediates", name);
 	}
 	if (status) {
 		spyre_kernel_unref(kernel);
@@ -118,6 +112,39 @@ spyre_status spyre_kernel_load(spyre_context *context, const char *directory, sp
 	pthread_mutex_unlock(&context->streams_lock);
 	*out = kernel;
 	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_kernel_load(spyre_context *context, const char *directory, spyre_kernel **out)
+{
+	spyre_status status = spyre_context_check(context);
+	struct spyre_bundle bundle;
+
+	if (status)
+		return status;
+	if (!out || !directory)
+		return spyre_null_argument("spyre_kernel_load", out ? "directory" : "kernel");
+	*out = NULL;
+	status = spyre_bundle_compile(directory, context->card->properties.num_cores, &bundle);
+	return status ? status : create_kernel(context, &bundle, directory, out);
+}
+
+spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_graph *graph,
+				   uint32_t cores, spyre_kernel **out)
+{
+	spyre_status status = spyre_context_check(context);
+	uint32_t most;
+	struct spyre_bundle bundle;
+
+	if (status)
+		return status;
+	if (!out || !graph)
+		return spyre_null_argument("spyre_sdsc_graph_load", out ? "graph" : "kernel");
+	*out = NULL;
+	most = context->card->properties.num_cores;
+	status = build_cores(&cores);
+	if (!status)
+		status = plan_compile(graph, cores < most ? cores : most, most, &bundle);
+	return status ? status : create_kernel(context, &bundle, bundle.name, out);
 }
 
 spyre_status spyre_kernel_unload(spyre_kernel *kernel)

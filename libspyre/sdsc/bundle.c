@@ -330,7 +330,7 @@ static spyre_status fill_args(struct compiler *c)
 
 static spyre_status compile(struct compiler *c)
 {
-	spyre_status status = parse_all(c);
+	spyre_status status = c->directory ? parse_all(c) : SPYRE_SUCCESS;
 
 	c->baked_pool = c->bundle.has_pool;
 	for (uint32_t i = 0; i < c->bundle.num_stmts && status == SPYRE_SUCCESS; i++)
@@ -375,6 +375,42 @@ spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
 		return spyre_error_prefix(status, "bundle %s", directory);
 	}
 	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_bundle_compile_parsed(struct ir_bundle *parsed, const struct ir_sdsc *const *sdscs,
+					 uint32_t max_cores, struct spyre_bundle *bundle)
+{
+	struct compiler *c = calloc(1, sizeof(*c));
+	uint32_t n = parsed->num_stmts;
+	spyre_status status;
+
+	memset(bundle, 0, sizeof(*bundle));
+	if (c) {
+		c->units = calloc(n, sizeof(*c->units));
+		c->unit_of = calloc(n, sizeof(*c->unit_of));
+	}
+	if (!c || !c->units || !c->unit_of) {
+		status = spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
+	} else {
+		c->max_cores = max_cores;
+		c->out = bundle;
+		c->bundle = *parsed;
+		c->num_units = n;
+		for (uint32_t i = 0; i < n; i++) {
+			c->units[i] = (struct unit){ parsed->stmts[i].file, *sdscs[i] };
+			c->unit_of[i] = i;
+		}
+		status = compile(c);
+		encoder_fini(&c->encoder);
+	}
+	if (c) {
+		free(c->units);
+		free(c->unit_of);
+	}
+	free(c);
+	if (status != SPYRE_SUCCESS)
+		spyre_bundle_fini(bundle);
+	return status;
 }
 
 void spyre_bundle_fini(struct spyre_bundle *bundle)

@@ -37,6 +37,12 @@ struct spyre_bundle {
 /* @max_cores: cores of the card. Errors as spyre_kernel_load(). */
 spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
 				  struct spyre_bundle *bundle);
+struct ir_bundle;
+struct ir_sdsc;
+/* The same without files: statement i of @parsed executes @sdscs[i]. */
+spyre_status spyre_bundle_compile_parsed(struct ir_bundle *parsed,
+					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct spyre_bundle *bundle);
 void spyre_bundle_fini(struct spyre_bundle *bundle);
 
 #endif /* SPYRE_BUNDLE_H */
