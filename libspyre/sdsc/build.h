@@ -135,6 +135,8 @@ void build_swap_dims(spyre_sdsc_operand *o, uint32_t a, uint32_t b);
  */
 spyre_status build_place_tensor(struct ir_sdsc *s, const char *op, const spyre_sdsc_operand *o,
 				const int *dim, uint32_t stick, bool varies);
+/* Dims of one point that came up with a tensor are dims of all. */
+void build_share_singles(struct ir_sdsc *s);
 
 /* build_infer.c: the view of an output that the caller left open */
 spyre_status build_infer(const struct build_call *call, const struct build_use *uses,

@@ -227,7 +227,8 @@ static void put_labels(struct writer *w, val *dsc)
 		put_order(w, info, t);
 		yyjson_mut_arr_add_str(w->doc, put_arr(w, info, "stickDimOrder_"),
 				       w->s->dim[t->stick]);
-		yyjson_mut_arr_add_int(w->doc, put_arr(w, info, "stickSize_"), t->lanes);
+		yyjson_mut_arr_add_int(w->doc, put_arr(w, info, "stickSize_"),
+				       w->s->tensor[i].lanes);
 	}
 }
 

@@ -179,6 +179,29 @@ static bool is_tile(const struct ir_tensor *t, const spyre_sdsc_operand *o, cons
 	       host == l->dim_map[l->device_rank - 1] || dim[host] == (int)t->stick;
 }
 
+/* A dim of one point in which a tensor has room for more. */
+static int add_single(struct ir_sdsc *s)
+{
+	if (s->num_dims == IR_MAX_DIMS)
+		return -1;
+	snprintf(s->dim[s->num_dims], sizeof(s->dim[0]), "one%u", s->num_dims);
+	s->size[s->num_dims] = 1;
+	return (int)s->num_dims++;
+}
+
+void build_share_singles(struct ir_sdsc *s)
+{
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		for (uint32_t i = 0; i < s->num_tensors && s->size[d] == 1; i++) {
+			struct ir_tensor *t = &s->tensor[i];
+
+			if (t->scale[d])
+				continue;
+			t->scale[d] = 1;
+			t->order[t->num_order++] = d;
+		}
+}
+
 spyre_status build_place_tensor(struct ir_sdsc *s, const char *op, const spyre_sdsc_operand *o,
 				const int *dim, uint32_t stick, bool varies)
 {
@@ -200,6 +223,8 @@ spyre_status build_place_tensor(struct ir_sdsc *s, const char *op, const spyre_s
 		/* Dims of one point say nothing. */
 		if (room == 1 && (d < 0 || (seen >> d & 1) || (!tile && s->size[d] > 1)))
 			continue;
+		if (d < 0 && l->dim_map[j] >= 0)
+			d = add_single(s);
 		if (d < 0 || (seen >> d & 1))
 			return refuse(s, op, t, o, dim);
 		if (!tile)

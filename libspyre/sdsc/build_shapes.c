@@ -241,6 +241,7 @@ static spyre_status pointwise_shapes(struct shaper *b)
 		BUILD_TRY(pointwise_input(b, i, dim, lane));
 	BUILD_TRY(build_place_tensor(s, b->op, &b->uses[b->inputs].view, dim, (uint32_t)lane,
 				     true));
+	build_share_singles(s);
 	for (uint32_t i = 0; i < b->inputs; i++) {
 		struct ir_tensor *t = &s->tensor[i];
 
@@ -333,6 +334,7 @@ static spyre_status reduce_shapes(struct shaper *b)
 	if (!lanes && build_stick_dim(out) != stick)
 		return wrong_sticks(b, 1, build_stick_dim(out), stick);
 	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)lane, !lanes));
+	build_share_singles(b->s);
 	add_broadcast(b->s, &b->s->tensor[1]);
 	snprintf(func, sizeof(func), "%s%s", b->call->op->func, lanes ? "" : "nonstick");
 	finish(b, func);
@@ -401,6 +403,7 @@ static spyre_status matmul_shapes(struct shaper *b)
 	BUILD_TRY(matmul_place(b, 0, batch, m, k, k));
 	BUILD_TRY(matmul_place(b, 1, batch, k, n, n));
 	BUILD_TRY(matmul_place(b, 2, batch, m, n, n));
+	build_share_singles(b->s);
 	finish(b, b->call->op->func);
 	return SPYRE_SUCCESS;
 }
@@ -422,6 +425,7 @@ static spyre_status restick_shapes(struct shaper *b)
 	b->s->size[dim[from]] = whole_sticks(b->s->size[dim[from]], most_lanes(b));
 	BUILD_TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)dim[from], true));
 	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)dim[to], true));
+	build_share_singles(b->s);
 	finish(b, b->call->op->func);
 	return SPYRE_SUCCESS;
 }

@@ -215,10 +215,9 @@ static void make_copy(struct plan *p, uint32_t tensor, uint32_t copy, uint32_t r
 }
 
 /* Puts the copies in front of their first readers; readers turn to them. */
-static void insert_copies(struct lx *lx, const uint32_t *copy)
+static void insert_copies(struct lx *lx, const uint32_t *copy, uint32_t tensors)
 {
 	struct plan *p = lx->plan;
-	uint32_t tensors = p->num_tensors;
 
 	for (uint32_t t = 0; t < tensors; t++) {
 		uint32_t at = lx->copy_at[t];
@@ -259,7 +258,7 @@ static void settle(struct lx *lx, uint32_t *copy)
 		t->at = b->at;
 		t->bytes = b->bytes;
 	}
-	insert_copies(lx, copy);
+	insert_copies(lx, copy, tensors);
 }
 
 spyre_status plan_lx(struct plan *p)
