@@ -7,6 +7,7 @@
 
 #include "libspyre/runtime/kernel.h"
 #include "libspyre/sdsc/code_dir.h"
+#include "libspyre/sdsc/plan.h"
 
 struct spyre_kernel *spyre_kernel_ref(struct spyre_kernel *kernel)
 {
@@ -102,18 +103,49 @@ static spyre_status load_program(struct spyre_kernel *kernel, const char *direct
 	return status ? spyre_error_prefix(status, "%s", directory) : status;
 }
 
-static spyre_status load(struct spyre_kernel *kernel, const char *directory)
+/* What the program needs besides itself; then the kernel can be used. */
+static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *name)
 {
-	spyre_status status = load_program(kernel, directory);
+	struct spyre_context *context = kernel->context;
+	spyre_status status;
 
-	if (status)
-		return status;
 	kernel->image_bytes = kernel->bundle.image_bytes;
-	if (!kernel->bundle.pool_bytes)
-		return SPYRE_SUCCESS;
-	status = spyre_mem_alloc(kernel->context, kernel->bundle.pool_bytes, &kernel->pool);
-	return status ? spyre_error_prefix(status, "%s: memory for intermediates", directory) :
-			SPYRE_SUCCESS;
+	if (kernel->bundle.pool_bytes) {
+		status = spyre_mem_alloc(context, kernel->bundle.pool_bytes, &kernel->pool);
+		if (status)
+			return spyre_error_prefix(status, "%s: memory for intermediates", name);
+	}
+	pthread_mutex_lock(&context->streams_lock);
+	TAILQ_INSERT_TAIL(&context->kernels, kernel, link);
+	pthread_mutex_unlock(&context->streams_lock);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status alloc_kernel(struct spyre_context *context, struct spyre_kernel **out)
+{
+	struct spyre_kernel *kernel = calloc(1, sizeof(*kernel));
+
+	if (!kernel)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a kernel");
+	kernel->context = context;
+	pthread_mutex_init(&kernel->variants_lock, NULL);
+	TAILQ_INIT(&kernel->variants);
+	atomic_init(&kernel->refs, 1);
+	*out = kernel;
+	return SPYRE_SUCCESS;
+}
+
+/* Gives the kernel to the caller, or drops it. */
+static spyre_status finish_kernel(struct spyre_kernel *kernel, spyre_status status,
+				  const char *name, struct spyre_kernel **out)
+{
+	if (!status)
+		status = complete_kernel(kernel, name);
+	if (status)
+		spyre_kernel_unref(kernel);
+	else
+		*out = kernel;
+	return status;
 }
 
 spyre_status spyre_kernel_load(spyre_context *context, const char *directory, spyre_kernel **out)
@@ -126,26 +158,34 @@ spyre_status spyre_kernel_load(spyre_context *context, const char *directory, sp
 	if (!out || !directory)
 		return spyre_null_argument("spyre_kernel_load", out ? "directory" : "kernel");
 	*out = NULL;
-	kernel = calloc(1, sizeof(*kernel));
-	if (!kernel)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "kernel %s", directory);
-	kernel->context = context;
-	pthread_mutex_init(&kernel->variants_lock, NULL);
-	TAILQ_INIT(&kernel->variants);
-	atomic_init(&kernel->refs, 1);
-	status = load(kernel, directory);
-	if (status) {
-		spyre_kernel_unref(kernel);
+	status = alloc_kernel(context, &kernel);
+	if (status)
 		return status;
-	}
-	/* The card has its own copy. */
-	free(kernel->bundle.image);
-	kernel->bundle.image = NULL;
-	pthread_mutex_lock(&context->streams_lock);
-	TAILQ_INSERT_TAIL(&context->kernels, kernel, link);
-	pthread_mutex_unlock(&context->streams_lock);
-	*out = kernel;
-	return SPYRE_SUCCESS;
+	return finish_kernel(kernel, load_program(kernel, directory), directory, out);
+}
+
+spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_graph *graph,
+				   uint32_t cores, spyre_kernel **out)
+{
+	spyre_status status = spyre_context_check(context);
+	struct spyre_kernel *kernel;
+	uint32_t most;
+
+	if (status)
+		return status;
+	if (!out || !graph)
+		return spyre_null_argument("spyre_sdsc_graph_load", out ? "graph" : "kernel");
+	*out = NULL;
+	most = context->card->properties.num_cores;
+	status = build_cores(&cores);
+	if (!status)
+		status = alloc_kernel(context, &kernel);
+	if (status)
+		return status;
+	status = plan_compile(graph, cores < most ? cores : most, most, &kernel->bundle);
+	if (!status)
+		status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+	return finish_kernel(kernel, status, kernel->bundle.name, out);
 }
 
 spyre_status spyre_kernel_unload(spyre_kernel *kernel)

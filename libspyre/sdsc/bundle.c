@@ -309,6 +309,32 @@ spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
 	return SPYRE_SUCCESS;
 }
 
+spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
+					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct spyre_bundle *bundle)
+{
+	struct bundle_source source = { .bundle = *parsed, .symbolic_args = true,
+					.num_units = parsed->num_stmts };
+	spyre_status status;
+
+	memset(bundle, 0, sizeof(*bundle));
+	source.units = calloc(parsed->num_stmts, sizeof(*source.units));
+	source.unit_of = calloc(parsed->num_stmts, sizeof(*source.unit_of));
+	if (source.units && source.unit_of) {
+		for (uint32_t i = 0; i < parsed->num_stmts; i++) {
+			source.units[i] = (struct bundle_unit){ parsed->stmts[i].file, *sdscs[i] };
+			source.unit_of[i] = i;
+		}
+		status = spyre_bundle_lower(&source, NULL, max_cores, bundle);
+	} else {
+		status = spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				     "no memory to compile a bundle");
+	}
+	free(source.units);
+	free(source.unit_of);
+	return status;
+}
+
 void spyre_bundle_fini(struct spyre_bundle *bundle)
 {
 	free(bundle->image);

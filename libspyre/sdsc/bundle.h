@@ -67,6 +67,12 @@ spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
 /* The program for given values of the symbols, in their order; NULL: the maxima. */
 spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
 				uint32_t max_cores, struct spyre_bundle *bundle);
+struct ir_bundle;
+struct ir_sdsc;
+/* Without files: statement i of @parsed executes @sdscs[i]. Both stay the caller's. */
+spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
+					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct spyre_bundle *bundle);
 void spyre_bundle_fini(struct spyre_bundle *bundle);
 
 #endif /* SPYRE_BUNDLE_H */
