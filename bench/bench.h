@@ -17,17 +17,21 @@ struct bench_options {
 	int samples;		/* per figure, at least 5 */
 	int threads;		/* of the host: the card's workers and OpenBLAS */
 	const char *node;	/* accel node of the submit benchmark */
+	const char *match;	/* only rows whose name has this in it, or NULL */
+	const char *bundles;	/* folder that bench/chains.py filled, or NULL */
 	bool vm;		/* the figures that only make sense in the VM */
 };
 
 /* One figure. For rates the ratio is ours / peer, for times also: the reader
  * is told which way is good. */
 struct bench_result {
-	char name[48];
+	char name[64];
 	char unit[16];
 	char peer[48];
-	double value;
+	double value;		/* medians */
 	double peer_value;
+	double best;		/* what other load disturbed least */
+	double peer_best;
 	/* Half the distance between the quartiles, in percent of the median. */
 	double spread;
 	double peer_spread;
@@ -37,7 +41,7 @@ struct bench_result {
 };
 
 struct bench_report {
-	struct bench_result result[64];
+	struct bench_result result[128];
 	int count;
 };
 
@@ -53,6 +57,7 @@ struct bench_pair {
 };
 
 double bench_now(void);
+bool bench_wanted(const struct bench_options *options, const char *name);
 
 /* Warms both up, then takes turns; fills value, peer_value (medians of
  * seconds) and spreads. False if one of the functions failed. */
@@ -74,6 +79,8 @@ void bench_print_machine(const struct bench_options *options);
 
 /* The benchmarks. Each returns false after printing why if it could not run. */
 bool bench_matmul(struct bench_report *report, const struct bench_options *options);
+bool bench_pointwise(struct bench_report *report, const struct bench_options *options);
+bool bench_scaling(struct bench_report *report, const struct bench_options *options);
 bool bench_copy(struct bench_report *report, const struct bench_options *options);
 bool bench_launch(struct bench_report *report, const struct bench_options *options);
 bool bench_load(struct bench_report *report, const struct bench_options *options);

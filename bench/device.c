@@ -8,8 +8,13 @@
 
 bool bench_device_open(struct bench_device *device)
 {
+	return bench_device_open_card(device, 0);
+}
+
+bool bench_device_open_card(struct bench_device *device, int card)
+{
 	*device = (struct bench_device){ 0 };
-	return !bench_failed(spyre_context_create(0, 0, &device->context), "opening card 0") &&
+	return !bench_failed(spyre_context_create(card, 0, &device->context), "opening a card") &&
 	       !bench_failed(spyre_stream_from_pool(device->context, 0, &device->stream),
 			     "getting a stream");
 }
@@ -20,15 +25,13 @@ void bench_device_close(struct bench_device *device)
 }
 
 bool bench_tensor_create(struct bench_device *device, struct bench_tensor *tensor, void *data,
-			 uint32_t rank, const int64_t *size)
+			 spyre_format format, uint32_t rank, const int64_t *size)
 {
-	return !bench_failed(spyre_host_tensor_dense(&tensor->host, data, SPYRE_FORMAT_IEEE_FP16,
-						     rank, size), "describing a tensor") &&
-	       !bench_failed(spyre_layout_init(&tensor->layout, rank, size,
-					       SPYRE_FORMAT_IEEE_FP16), "laying out a tensor") &&
+	return !bench_failed(spyre_host_tensor_dense(&tensor->host, data, format, rank, size), "describing a tensor") &&
+	       !bench_failed(spyre_layout_init(&tensor->layout, rank, size, format), "laying out a tensor") &&
 	       !bench_failed(spyre_mem_alloc(device->context,
 					     spyre_layout_alloc_bytes(&tensor->layout, rank, size,
-								      SPYRE_FORMAT_IEEE_FP16),
+								      format),
 					     &tensor->address), "allocating a tensor");
 }
 
@@ -61,4 +64,14 @@ bool bench_kernel_build(struct bench_device *device, const char *op,
 			   "loading a bundle");
 	nftw(directory, remove_entry, 8, FTW_DEPTH | FTW_PHYS);
 	return ok;
+}
+
+bool bench_kernel_load(struct bench_device *device, const char *directory, const char *name,
+		       spyre_kernel **kernel)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return !bench_failed(spyre_kernel_load(device->context, path, kernel),
+			     "loading a bundle");
 }

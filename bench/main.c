@@ -15,21 +15,25 @@ static const struct {
 	bool in_vm, outside;
 } suite[] = {
 	{ "matmul", bench_matmul, false, true },
+	{ "pointwise", bench_pointwise, false, true },
 	{ "copy", bench_copy, false, true },
 	{ "launch", bench_launch, true, true },
 	{ "load", bench_load, false, true },
 	{ "submit", bench_submit, true, false },
+	{ "scaling", bench_scaling, false, true },
 };
 
 #define SUITE_SIZE (sizeof(suite) / sizeof(suite[0]))
 
 static void usage(FILE *out)
 {
-	fputs("usage: spyre-bench [options] [matmul|copy|launch|load|submit]...\n"
+	fputs("usage: spyre-bench [options] [matmul|pointwise|copy|launch|load|submit|scaling]...\n"
 	      "  --json FILE     also write the results to FILE\n"
 	      "  --include FILE  begin with the results in FILE (of another run)\n"
 	      "  --samples N     samples per figure, 5 to 99 (9)\n"
 	      "  --threads N     host threads of card and peer (all CPUs)\n"
+	      "  --match TEXT    only rows with TEXT in their name\n"
+	      "  --bundles DIR   what bench/chains.py wrote: gelu, softmax, layernorm\n"
 	      "  --vm            the figures of the kernel module: launch and submit\n"
 	      "  --node PATH     accel node of submit (/dev/accel/accel0)\n",
 	      out);
@@ -81,6 +85,8 @@ int main(int argc, char **argv)
 		{ "include", required_argument, NULL, 'i' },
 		{ "samples", required_argument, NULL, 's' },
 		{ "threads", required_argument, NULL, 't' },
+		{ "match", required_argument, NULL, 'm' },
+		{ "bundles", required_argument, NULL, 'b' },
 		{ "vm", no_argument, NULL, 'v' },
 		{ "node", required_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
@@ -101,6 +107,8 @@ int main(int argc, char **argv)
 		case 'i': ok = bench_read_json(&report, optarg) && ok; break;
 		case 's': options.samples = number(optarg, 5, 99, "--samples"); break;
 		case 't': options.threads = number(optarg, 1, 1024, "--threads"); break;
+		case 'm': options.match = optarg; break;
+		case 'b': options.bundles = optarg; break;
 		case 'v': options.vm = true; break;
 		case 'n': options.node = optarg; break;
 		case 'h': usage(stdout); return 0;

@@ -15,6 +15,11 @@ double bench_now(void)
 	return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
+bool bench_wanted(const struct bench_options *options, const char *name)
+{
+	return !options->match || strstr(name, options->match);
+}
+
 static void settle(unsigned int ms)
 {
 	struct timespec pause = { ms / 1000, ms % 1000 * 1000000l };
@@ -67,6 +72,9 @@ bool bench_interleave(const struct bench_pair *pair, int samples, struct bench_r
 	result->samples = samples;
 	result->value = median(ours, samples, &result->spread);
 	result->peer_value = median(peer, samples, &result->peer_spread);
+	/* median() has sorted them. */
+	result->best = ours[0];
+	result->peer_best = peer[0];
 	return true;
 }
 
@@ -83,6 +91,8 @@ void bench_add_rate(struct bench_report *report, struct bench_result *result, do
 {
 	result->value = work / result->value;
 	result->peer_value = work / result->peer_value;
+	result->best = work / result->best;
+	result->peer_best = work / result->peer_best;
 	result->higher_is_better = true;
 	append(report, result);
 }
@@ -91,6 +101,8 @@ void bench_add_time(struct bench_report *report, struct bench_result *result, do
 {
 	result->value *= scale;
 	result->peer_value *= scale;
+	result->best *= scale;
+	result->peer_best *= scale;
 	result->higher_is_better = false;
 	append(report, result);
 }

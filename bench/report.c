@@ -68,17 +68,17 @@ void bench_print_machine(const struct bench_options *options)
 
 void bench_print(const struct bench_report *report)
 {
-	printf("%-34s %12s %12s  %-10s %6s  %-8s %s\n", "benchmark", "spyre", "peer", "unit",
-	       "ratio", "aim", "peer is");
+	printf("%-40s %9s %9s  %-7s %6s %8s  %-9s %s\n", "benchmark", "spyre", "peer", "unit",
+	       "ratio", "at best", "aim", "peer is");
 	for (int i = 0; i < report->count; i++) {
 		const struct bench_result *r = &report->result[i];
 		char aim[24] = "";
 
 		if (r->aim > 0)
-			snprintf(aim, sizeof(aim), "%s %.1f%s", r->higher_is_better ? ">=" : "<=",
+			snprintf(aim, sizeof(aim), "%s %.2g%s", r->higher_is_better ? ">=" : "<=",
 				 r->aim, aim_met(r) ? "" : " !");
-		printf("%-34s %12.2f %12.2f  %-10s %6.2f  %-8s %s\n", r->name, r->value,
-		       r->peer_value, r->unit, ratio(r), aim, r->peer);
+		printf("%-40s %9.2f %9.2f  %-7s %6.2f %8.2f  %-9s %s\n", r->name, r->value,
+		       r->peer_value, r->unit, ratio(r), r->best / r->peer_best, aim, r->peer);
 	}
 }
 
@@ -94,6 +94,8 @@ static void write_result(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct
 	yyjson_mut_obj_add_strcpy(doc, entry, "peer", r->peer);
 	yyjson_mut_obj_add_real(doc, entry, "peer_value", r->peer_value);
 	yyjson_mut_obj_add_real(doc, entry, "peer_spread_percent", r->peer_spread);
+	yyjson_mut_obj_add_real(doc, entry, "best", r->best);
+	yyjson_mut_obj_add_real(doc, entry, "peer_best", r->peer_best);
 	yyjson_mut_obj_add_real(doc, entry, "ratio", ratio(r));
 	if (r->aim > 0)
 		yyjson_mut_obj_add_real(doc, entry, "aim", r->aim);
@@ -163,6 +165,8 @@ bool bench_read_json(struct bench_report *report, const char *path)
 		r.higher_is_better = !strcmp(better, "higher");
 		r.value = yyjson_get_num(yyjson_obj_get(entry, "value"));
 		r.peer_value = yyjson_get_num(yyjson_obj_get(entry, "peer_value"));
+		r.best = yyjson_get_num(yyjson_obj_get(entry, "best"));
+		r.peer_best = yyjson_get_num(yyjson_obj_get(entry, "peer_best"));
 		r.spread = yyjson_get_num(yyjson_obj_get(entry, "spread_percent"));
 		r.peer_spread = yyjson_get_num(yyjson_obj_get(entry, "peer_spread_percent"));
 		r.aim = yyjson_get_num(yyjson_obj_get(entry, "aim"));

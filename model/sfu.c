@@ -6,6 +6,7 @@
 #include "core.h"
 
 #define COST_PER_ELEMENT 16u
+#define STREAM_BYTES (16u << 20)	/* results of operands as large go past the caches */
 
 /* Cost of an element of a pointwise function, in the unit's budget. */
 static u64 element_cost(const struct spyre_core *core, u32 func)
@@ -26,6 +27,23 @@ static bool lanes_continue(const struct spyre_sfu_run *run, u32 views, u32 lanes
 			return false;
 	}
 	return run->func != SPYRE_FUNC_MASKBYINDEX || run->coord_step == lanes;
+}
+
+/* Whether the output is whole, aligned lines that caches would not keep. */
+static bool streams(const struct spyre_core *core, const struct spyre_instr *in,
+		    const struct spyre_walk *walk, const struct spyre_span *out)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	u32 d;
+
+	if (view->operand >= SPYRE_MAX_OPERANDS || view->format != SPYRE_FMT_SEN169_FP16 ||
+	    core->x->prog->operands[view->operand].extent < STREAM_BYTES ||
+	    (unsigned long)walk->p[0] % 64 || in->lanes % 32 || out->stride % 64)
+		return false;
+	for (d = 0; d < walk->num_dims; d++)
+		if (walk->stride[d][0] % 64)
+			return false;
+	return true;
 }
 
 /* Bytes from one run to the next, @n points (flat: elements) further on. */
@@ -85,6 +103,7 @@ bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
 		run.v[i].splat = view[i].lanes == SPYRE_LANES_SPLAT;
 	}
 	flat = count > 1 && lanes_continue(&run, in->num_views, in->lanes);
+	run.stream = streams(core, in, &walk, &run.v[0]);
 	do {
 		if (!sfu_row(core, &walk, &run, in->lanes, count, flat))
 			return false;

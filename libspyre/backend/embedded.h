@@ -26,6 +26,13 @@
 #define EMBEDDED_MAX_CARDS 8
 #define EMBEDDED_MAX_THREADS 64
 
+/*
+ * A light job of an idle queue runs at once, on the thread that brings it: a
+ * few microseconds of work, less than a change of thread costs.
+ */
+#define EMBEDDED_LIGHT_WORK 256		/* of programs, see model/verify.h */
+#define EMBEDDED_LIGHT_BYTES 65536	/* of LPDDR5, read and written by the rest */
+
 struct embedded_device;
 struct embedded_queue;
 struct embedded_job;
@@ -101,6 +108,9 @@ struct embedded_device {
 	_Atomic uint32_t started;
 	bool stop;
 	struct embedded_worker workers[EMBEDDED_MAX_THREADS];
+	/* Stands for the thread that brings a light job, one at a time. */
+	struct embedded_worker guest;
+	bool guest_busy;
 };
 
 struct embedded_map {
@@ -176,6 +186,7 @@ struct embedded_job {
 	/* Entries of @waits still listed somewhere. */
 	uint32_t pending_waits;
 	bool needs_lx;
+	bool light;
 	/* Set when the time limit passes; polled by the model between tiles. */
 	_Atomic bool cancel;
 	int64_t deadline_ns;
@@ -249,6 +260,11 @@ void embedded_queue_retire(struct embedded_queue *queue);
 spyre_status embedded_workers_start(struct embedded_device *device);
 /* Work has arrived: makes a thread look. Called without the device's lock. */
 void embedded_kick(struct embedded_device *device);
+/* Whether there is something to take; caller holds the device's lock. */
+bool embedded_work_left(const struct embedded_device *device);
+/* Runs the only job of a queue that is idle, if it is light and this thread may.
+ * Called and returns with the device's lock held. */
+bool embedded_guest_serve(struct embedded_queue *queue);
 void embedded_workers_stop(struct embedded_device *device);
 void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n,
 		       spyre_work_fn fn, void *arg);

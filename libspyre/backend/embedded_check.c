@@ -165,6 +165,24 @@ static spyre_status check_commands(struct embedded_card *card, const struct spyr
 	return status;
 }
 
+/* Whether it is a matter of microseconds. */
+static bool job_is_light(const struct embedded_job *job)
+{
+	uint64_t work = 0, bytes = 0;
+
+	for (uint32_t i = 0; i < job->num_commands; i++) {
+		const struct embedded_command *c = &job->commands[i];
+
+		if (c->type == SPYRE_COMMAND_EXEC)
+			work += c->exec.program->program.work;
+		else
+			bytes += c->cost.bytes_read + c->cost.bytes_written;
+		if (work > EMBEDDED_LIGHT_WORK || bytes > EMBEDDED_LIGHT_BYTES)
+			return false;
+	}
+	return !job->needs_lx && job->num_commands <= EMBEDDED_LIGHT_WORK;
+}
+
 spyre_status embedded_job_create(struct embedded_queue *queue, const struct spyre_submission *s,
 				 struct embedded_job **out)
 {
@@ -208,6 +226,7 @@ spyre_status embedded_job_create(struct embedded_queue *queue, const struct spyr
 		if (command->exec.program->program.header->lx_bytes)
 			job->needs_lx = true;
 	}
+	job->light = job_is_light(job);
 	*out = job;
 	return SPYRE_SUCCESS;
 }

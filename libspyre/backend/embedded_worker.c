@@ -77,7 +77,8 @@ void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n
 	struct embedded_device *device = ((struct embedded_host *)host)->device;
 	struct embedded_section section = { .fn = fn, .arg = arg, .n = n, .listed = true };
 
-	if (n < 2 || device->config.threads < 2) {
+	/* What a guest runs is not worth waking anyone. */
+	if (n < 2 || device->config.threads < 2 || self == &device->guest.base) {
 		for (u32 i = 0; i < n; i++)
 			fn(arg, i, self);
 		return;
@@ -241,42 +242,21 @@ static void busy_end(struct embedded_device *device, uint64_t now)
 				  memory_order_relaxed);
 }
 
-static bool work_left(const struct embedded_device *device)
+bool embedded_work_left(const struct embedded_device *device)
 {
 	return !TAILQ_EMPTY(&device->runnable[0]) || !TAILQ_EMPTY(&device->runnable[1]) ||
 	       !TAILQ_EMPTY(&device->sections);
 }
 
-/* Takes and does one piece of work; called and returns with the lock held. */
-static bool work_once(struct embedded_worker *worker)
+/* Runs the first job of @queue, which is in state RUNNING; the lock is held
+ * before and after. @more: there is other work to look at. */
+static void serve(struct embedded_worker *worker, struct embedded_queue *queue, bool more)
 {
-	struct embedded_device *device = worker->device;
-	struct embedded_section *section = NULL;
-	struct embedded_queue *queue;
-	struct embedded_job *job;
-	bool more, failed;
-	uint64_t now;
+	struct embedded_device *device = queue->device;
+	struct embedded_job *job = TAILQ_FIRST(&queue->jobs);
+	bool failed = queue->failed;
+	uint64_t now = spyre_now_ns();
 
-	queue = take_queue(device, 0);
-	if (!queue)
-		section = take_section(device);
-	if (!queue && !section)
-		queue = take_queue(device, 1);
-	if (!queue && !section)
-		return false;
-	more = work_left(device);
-	if (section) {
-		pthread_mutex_unlock(&device->lock);
-		if (more)
-			embedded_kick(device);
-		help(worker, section);
-		pthread_mutex_lock(&device->lock);
-		return true;
-	}
-
-	job = TAILQ_FIRST(&queue->jobs);
-	failed = queue->failed;
-	now = spyre_now_ns();
 	busy_begin(device, now);
 	pthread_mutex_unlock(&device->lock);
 	if (more)
@@ -292,6 +272,34 @@ static bool work_once(struct embedded_worker *worker)
 	queue->failed |= failed;
 	embedded_queue_retire(queue);
 	embedded_job_free(job);
+}
+
+/* Takes and does one piece of work; called and returns with the lock held. */
+static bool work_once(struct embedded_worker *worker)
+{
+	struct embedded_device *device = worker->device;
+	struct embedded_section *section = NULL;
+	struct embedded_queue *queue;
+	bool more;
+
+	queue = take_queue(device, 0);
+	if (!queue)
+		section = take_section(device);
+	if (!queue && !section)
+		queue = take_queue(device, 1);
+	if (!queue && !section)
+		return false;
+	more = embedded_work_left(device);
+	if (section) {
+		pthread_mutex_unlock(&device->lock);
+		if (more)
+			embedded_kick(device);
+		help(worker, section);
+		pthread_mutex_lock(&device->lock);
+		return true;
+	}
+
+	serve(worker, queue, more);
 	return true;
 }
 
@@ -329,6 +337,69 @@ static void idle(struct embedded_device *device)
 	pthread_mutex_lock(&device->lock);
 }
 
+/* The card's arithmetic knows denormals, whatever the application chose. */
+struct arithmetic {
+#if defined(__x86_64__)
+	unsigned int csr;
+#else
+	fenv_t env;
+#endif
+};
+
+static struct arithmetic arithmetic_enter(void)
+{
+	struct arithmetic old;
+
+#if defined(__x86_64__)
+	old.csr = _mm_getcsr();
+	_mm_setcsr(0x1f80);
+#else
+	fegetenv(&old.env);
+	fesetenv(FE_DFL_ENV);
+#endif
+	return old;
+}
+
+static void arithmetic_leave(const struct arithmetic *old)
+{
+#if defined(__x86_64__)
+	_mm_setcsr(old->csr);
+#else
+	fesetenv(&old->env);
+#endif
+}
+
+static void *scratch_new(void)
+{
+	void *scratch = mmap(NULL, SPYRE_SCRATCH_BYTES, PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return scratch == MAP_FAILED ? NULL : scratch;
+}
+
+bool embedded_guest_serve(struct embedded_queue *queue)
+{
+	struct embedded_device *device = queue->device;
+	struct embedded_job *job = TAILQ_FIRST(&queue->jobs);
+	struct arithmetic old;
+
+	if (queue->state != EMBEDDED_QUEUE_IDLE || TAILQ_NEXT(job, link) || !job->light ||
+	    job->pending_waits || device->guest_busy)
+		return false;
+	if (!device->guest.base.scratch)
+		device->guest.base.scratch = scratch_new();
+	if (!device->guest.base.scratch)
+		return false;
+	device->guest_busy = true;
+	device->guest.device = device;
+	queue->state = EMBEDDED_QUEUE_RUNNING;
+	old = arithmetic_enter();
+	serve(&device->guest, queue, false);
+	arithmetic_leave(&old);
+	device->guest_busy = false;
+	return true;
+}
+
 static void *worker_main(void *arg)
 {
 	struct embedded_worker *worker = arg;
@@ -337,12 +408,7 @@ static void *worker_main(void *arg)
 
 	snprintf(name, sizeof(name), "spyre%d.%u", device->index, worker->index);
 	pthread_setname_np(pthread_self(), name);
-	/* The card's arithmetic knows denormals, whatever the starter chose. */
-#if defined(__x86_64__)
-	_mm_setcsr(0x1f80);
-#else
-	fesetenv(FE_DFL_ENV);
-#endif
+	arithmetic_enter();
 	pthread_mutex_lock(&device->lock);
 	while (!device->stop)
 		if (!work_once(worker))
@@ -360,9 +426,8 @@ static bool worker_start(struct embedded_device *device)
 	void *scratch;
 	int err;
 
-	scratch = mmap(NULL, SPYRE_SCRATCH_BYTES, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (scratch == MAP_FAILED)
+	scratch = scratch_new();
+	if (!scratch)
 		return false;
 	worker->base.scratch = scratch;
 	worker->device = device;
@@ -430,4 +495,6 @@ void embedded_workers_stop(struct embedded_device *device)
 		pthread_join(device->workers[i].thread, NULL);
 		munmap(device->workers[i].base.scratch, SPYRE_SCRATCH_BYTES);
 	}
+	if (device->guest.base.scratch)
+		munmap(device->guest.base.scratch, SPYRE_SCRATCH_BYTES);
 }

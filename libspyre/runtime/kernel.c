@@ -110,6 +110,9 @@ static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *nam
 	spyre_status status;
 
 	kernel->image_bytes = kernel->bundle.image_bytes;
+	/* The card has its own copy. */
+	free(kernel->bundle.image);
+	kernel->bundle.image = NULL;
 	if (kernel->bundle.pool_bytes) {
 		status = spyre_mem_alloc(context, kernel->bundle.pool_bytes, &kernel->pool);
 		if (status)

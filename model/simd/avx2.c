@@ -22,9 +22,11 @@ typedef int v8si __attribute__((vector_size(32)));
 
 #if !defined(__clang__)
 #define V_STREAM(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
+#define V_STREAM_HALF(p, x) __builtin_ia32_movntdq((v2di *)(p), (v2di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
 
 typedef long long v4di __attribute__((vector_size(32), may_alias));
+typedef long long v2di __attribute__((vector_size(16), may_alias));
 #endif
 
 #include "convert.h"

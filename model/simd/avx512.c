@@ -34,9 +34,14 @@ typedef int v16si __attribute__((vector_size(64)));
 
 #if !defined(__clang__)
 #define V_STREAM(p, x) __builtin_ia32_movntdq512((v8di *)(p), (v8di)(x))
+#define V_STREAM_HALF(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
 
 typedef long long v8di __attribute__((vector_size(64), may_alias));
+typedef long long v4di __attribute__((vector_size(32), may_alias));
+
+#include "../types.h"
+#include "avx512_dl16.h"
 #endif
 
 #include "convert.h"

@@ -11,12 +11,16 @@
 
 static ALWAYS_INLINE vf dl16_decode(vh code)
 {
+#ifdef DL16_DECODE
+	return DL16_DECODE(code);
+#else
 	vu x = vu_widen(code);
 	vu mag = x & 0x7fff;
 	vu sign = (x & 0x8000) << 16;
 	vu r = ((mag << 14) + (96u << 23)) & (vu)(mag != 0);
 
 	return (vf)vu_select(mag == 0x7fff, vu_splat(NAN_BITS), r | sign);
+#endif
 }
 
 /*
@@ -25,12 +29,16 @@ static ALWAYS_INLINE vf dl16_decode(vh code)
  */
 static ALWAYS_INLINE vh dl16_encode(vf x)
 {
+#ifdef DL16_ENCODE
+	return DL16_ENCODE(x);
+#else
 	vi mag = (vi)x & 0x7fffffff;
 	vi code = (mag + (0x2000 - (96 << 23))) >> 14;
 	vu sign = ((vu)x >> 16) & 0x8000 & (vu)(x == x);
 
 	code = VI_MIN(VI_MAX(code, (vi){ 0 }), vi_splat(0x7fff));
 	return vh_narrow((vu)code | sign);
+#endif
 }
 
 static ALWAYS_INLINE vf bf16_decode(vh code)
@@ -313,6 +321,10 @@ static ALWAYS_INLINE void vf_store_part(u32 format, u8 *p, vf x, long n)
 /* Lane 0 in all lanes. */
 static ALWAYS_INLINE vf vf_load_splat(u32 format, const u8 *p)
 {
+	if (format == SPYRE_FMT_SEN169_FP16)
+		return dl16_decode(*(const u16_mem *)p - (vh){ 0 });
+	if (format == SPYRE_FMT_IEEE_FP32)
+		return vf_splat(*(const f32_mem *)p);
 	return vf_splat(vf_load_part(format, p, 1)[0]);
 }
 

@@ -180,10 +180,6 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
  */
 #define HL (2 * VL)
 
-#ifndef V_FENCE
-#define V_FENCE() do { } while (0)
-#endif
-
 typedef u16 hl __attribute__((vector_size(4 * VL)));
 typedef s16 hls __attribute__((vector_size(4 * VL)));
 typedef u16 hl_mem __attribute__((vector_size(4 * VL), aligned(1), may_alias));

@@ -86,22 +86,32 @@ struct sfu_input {
 	vf splat;
 };
 
-static ALWAYS_INLINE vf sfu_input(const struct spyre_span *v, u32 format, long inputs,
+static ALWAYS_INLINE vf sfu_input(const struct spyre_span *v, u32 format, bool splats,
 				  long index, const struct sfu_input *in, long lane, long n)
 {
 	const u8 *p;
 
-	if (index >= inputs)
-		return (vf){ 0 };
-	if (v[index].splat)
+	if (splats && v[index].splat)
 		return in[index].splat;
 	p = in[index].p + vf_bytes(format, lane);
 	return n < VL ? vf_load_part(format, p, n) : vf_load(format, p);
 }
 
-/* @func, @format and @inputs are constants. */
+/* Past the caches, which a large result would only empty; @p is aligned to the vector. */
+static ALWAYS_INLINE void sfu_store(u32 format, u8 *p, vf x, bool stream)
+{
+#ifdef V_STREAM_HALF
+	if (stream && format == SPYRE_FMT_SEN169_FP16) {
+		V_STREAM_HALF(p, dl16_encode(x));
+		return;
+	}
+#endif
+	vf_store(format, p, x);
+}
+
+/* @splats: there may be some among the inputs; constants but for @run and @stream. */
 static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, u32 format,
-				     long inputs)
+				     long inputs, bool splats, bool stream)
 {
 	const struct spyre_span *v = &run->v[1];
 	const vf k[2] = { (vf)vu_splat(run->imm[0]), (vf)vu_splat(run->imm[1]) };
@@ -116,7 +126,7 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 #pragma GCC unroll 5
 		for (i = 0; i < inputs; i++) {
 			in[i].p = v[i].p + point * v[i].stride;
-			if (v[i].splat)
+			if (splats && v[i].splat)
 				in[i].splat = vf_load_splat(format, in[i].p);
 		}
 		for (lane = 0; lane < lanes; lane += VL) {
@@ -125,49 +135,137 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 
 #pragma GCC unroll 5
 			for (i = 0; i < inputs; i++)
-				x[i] = sfu_input(v, format, inputs, i, in, lane, n);
+				x[i] = sfu_input(v, format, splats, i, in, lane, n);
 			r = sfu_short(func, x, k, exact);
 			if (n < VL)
 				vf_store_part(format, out + vf_bytes(format, lane), r, n);
 			else
-				vf_store(format, out + vf_bytes(format, lane), r);
+				sfu_store(format, out + vf_bytes(format, lane), r, stream);
 		}
 	}
 }
 
-#define SFU_INSTANCE(f, n)						\
-	case SPYRE_FUNC_##f:						\
-		sfu_points(run, SPYRE_FUNC_##f, format, n);		\
-		return true
+/* A loop of its own for each function and format, and for each kind of inputs. */
+#define SFU_LOOPS(name, f, format, n)						\
+static NOINLINE void sfu_##name(const struct spyre_sfu_run *run, bool splats)	\
+{										\
+	if (splats)								\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, true, run->stream);	\
+	else if (run->stream)							\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, false, true);	\
+	else									\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, false, false);	\
+}
+
+#define SFU_FORMATS(name, f, n)							\
+	SFU_LOOPS(dl16_##name, f, SPYRE_FMT_SEN169_FP16, n)			\
+	SFU_LOOPS(fp32_##name, f, SPYRE_FMT_IEEE_FP32, n)
+
+SFU_FORMATS(identity, IDENTITY, 1)
+SFU_FORMATS(relu, RELU, 1)
+SFU_FORMATS(neg, NEG, 1)
+SFU_FORMATS(add, ADD, 2)
+SFU_FORMATS(sub, SUB, 2)
+SFU_FORMATS(mul, MUL, 2)
+SFU_FORMATS(max, MAX, 2)
+SFU_FORMATS(min, MIN, 2)
+SFU_FORMATS(realdiv, REALDIV, 2)
+SFU_FORMATS(where, WHERE, 3)
+SFU_FORMATS(muladd, MULADD, 3)
+SFU_FORMATS(fnms, FNMS, 3)
+SFU_FORMATS(layernormnorm, LAYERNORMNORM, 5)
+
+/* Much code each; of one input, which is no splat. */
+#define SFU_LONG(name, value)							\
+static NOINLINE void sfu_dl16_##name(const struct spyre_sfu_run *run)		\
+{										\
+	const struct spyre_span *in = &run->v[1], *out = &run->v[0];		\
+	long point, lane;							\
+										\
+	for (point = 0; point < run->points; point++) {				\
+		const u8 *p = in->p + point * in->stride;			\
+		u8 *q = out->p + point * out->stride;				\
+										\
+		for (lane = 0; lane < run->lanes; lane += VL) {			\
+			long n = run->lanes - lane;				\
+			vf x = n < VL ?						\
+			       vf_load_part(SPYRE_FMT_SEN169_FP16, p + 2 * lane, n) :	\
+			       vf_load(SPYRE_FMT_SEN169_FP16, p + 2 * lane);	\
+			vf r = value;						\
+										\
+			if (n < VL)						\
+				vf_store_part(SPYRE_FMT_SEN169_FP16, q + 2 * lane, r, n);	\
+			else							\
+				sfu_store(SPYRE_FMT_SEN169_FP16, q + 2 * lane, r, run->stream);	\
+		}								\
+	}									\
+}
+
+SFU_LONG(exp, vf_exp(x))
+SFU_LONG(rsqrt, vf_rsqrt(x))
+SFU_LONG(reciprocal, 1.0f / x)
+SFU_LONG(tanh, vf_tanh(x))
+SFU_LONG(sigmoid, vf_sigmoid(x))
+SFU_LONG(silu, vf_silu(x))
+SFU_LONG(gelu, vf_gelu(x))
 
 /* False: there is no loop of its own for this function. */
-static ALWAYS_INLINE bool sfu_uniform(const struct spyre_sfu_run *run, u32 format)
+static bool sfu_dl16_long(const struct spyre_sfu_run *run)
 {
 	switch (run->func) {
-	SFU_INSTANCE(RELU, 1);
-	SFU_INSTANCE(ADD, 2);
-	SFU_INSTANCE(SUB, 2);
-	SFU_INSTANCE(MUL, 2);
-	SFU_INSTANCE(MAX, 2);
-	SFU_INSTANCE(MIN, 2);
-	SFU_INSTANCE(REALDIV, 2);
-	SFU_INSTANCE(WHERE, 3);
-	SFU_INSTANCE(MULADD, 3);
-	SFU_INSTANCE(FNMS, 3);
-	SFU_INSTANCE(LAYERNORMNORM, 5);
+	case SPYRE_FUNC_EXP:
+		sfu_dl16_exp(run);
+		return true;
+	case SPYRE_FUNC_RSQRT:
+		sfu_dl16_rsqrt(run);
+		return true;
+	case SPYRE_FUNC_RECIPROCAL:
+		sfu_dl16_reciprocal(run);
+		return true;
+	case SPYRE_FUNC_TANH:
+		sfu_dl16_tanh(run);
+		return true;
+	case SPYRE_FUNC_SIGMOID:
+		sfu_dl16_sigmoid(run);
+		return true;
+	case SPYRE_FUNC_SILU:
+		sfu_dl16_silu(run);
+		return true;
+	case SPYRE_FUNC_GELU:
+		sfu_dl16_gelu(run);
+		return true;
 	default:
 		return false;
 	}
 }
 
-static NOINLINE bool sfu_dl16(const struct spyre_sfu_run *run)
-{
-	return sfu_uniform(run, SPYRE_FMT_SEN169_FP16);
-}
+#define SFU_CASE(f, name)					\
+	case SPYRE_FUNC_##f:					\
+		if (format == SPYRE_FMT_SEN169_FP16)		\
+			sfu_dl16_##name(run, splats);		\
+		else						\
+			sfu_fp32_##name(run, splats);		\
+		return true
 
-static NOINLINE bool sfu_fp32(const struct spyre_sfu_run *run)
+static bool sfu_uniform(const struct spyre_sfu_run *run, u32 format, bool splats)
 {
-	return sfu_uniform(run, SPYRE_FMT_IEEE_FP32);
+	switch (run->func) {
+	SFU_CASE(IDENTITY, identity);
+	SFU_CASE(RELU, relu);
+	SFU_CASE(NEG, neg);
+	SFU_CASE(ADD, add);
+	SFU_CASE(SUB, sub);
+	SFU_CASE(MUL, mul);
+	SFU_CASE(MAX, max);
+	SFU_CASE(MIN, min);
+	SFU_CASE(REALDIV, realdiv);
+	SFU_CASE(WHERE, where);
+	SFU_CASE(MULADD, muladd);
+	SFU_CASE(FNMS, fnms);
+	SFU_CASE(LAYERNORMNORM, layernormnorm);
+	default:
+		return !splats && format == SPYRE_FMT_SEN169_FP16 && sfu_dl16_long(run);
+	}
 }
 
 /* A tile of each input, and of the result. */
@@ -339,16 +437,19 @@ static void unit_sfu(const struct spyre_sfu_run *run)
 {
 	u32 inputs = spyre_func_inputs(run->func);
 	u32 format = run->v[0].format;
+	bool splats = false;
 	u32 i;
 
-	for (i = 1; i <= inputs; i++)
+	for (i = 1; i <= inputs; i++) {
 		if (run->v[i].format != run->v[0].format)
 			format = 0;
-	if (format == SPYRE_FMT_SEN169_FP16 && sfu_dl16(run))
-		return;
-	if (format == SPYRE_FMT_IEEE_FP32 && sfu_fp32(run))
-		return;
-	sfu_tiles(run, inputs);
+		splats |= run->v[i].splat;
+	}
+	if ((format != SPYRE_FMT_SEN169_FP16 && format != SPYRE_FMT_IEEE_FP32) ||
+	    !sfu_uniform(run, format, splats))
+		sfu_tiles(run, inputs);
+	if (run->stream)
+		V_FENCE();
 }
 
 #endif /* SPYRE_MODEL_SIMD_SFU_H */

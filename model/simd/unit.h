@@ -27,6 +27,7 @@ struct spyre_sfu_run {
 	u32 imm[2];
 	u32 coord;		/* MASKBYINDEX: that of the first lane of the first point */
 	u32 coord_step;		/* and its step from point to point */
+	bool stream;		/* the output is 64-byte aligned and not needed soon */
 	struct spyre_span v[SPYRE_MAX_VIEWS];	/* v[0] is the output */
 };
 

@@ -34,6 +34,11 @@ typedef u16 u16_mem __attribute__((aligned(1), may_alias));
 #define VF_FUSED VF_FMA
 #endif
 
+/* Orders streamed stores before what the thread does next. */
+#ifndef V_FENCE
+#define V_FENCE() do { } while (0)
+#endif
+
 #define NAN_BITS 0x7fc00000
 
 static ALWAYS_INLINE vf vf_splat(float x)
