@@ -51,6 +51,10 @@ struct spyre_device {
 	struct workqueue_struct *sched_wq;
 	/** @timeout_wq: runs timeout handlers, one at a time. */
 	struct workqueue_struct *timeout_wq;
+	/** @since_ns: CLOCK_MONOTONIC of its start. */
+	u64 since_ns;
+	/** @hwmon: its sensors, or NULL. */
+	struct device *hwmon;
 	/** @engine: what executes jobs. */
 	struct spyre_engine engine;
 };

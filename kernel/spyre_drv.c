@@ -18,6 +18,7 @@
 
 #include "spyre_bo.h"
 #include "spyre_device.h"
+#include "spyre_hwmon.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
@@ -313,9 +314,13 @@ static int spyre_probe(struct platform_device *pdev)
 		return -ENOMEM;
 	ret = spyre_engine_start(&spyre->engine, spyre->index);
 	if (!ret)
+		ret = spyre_hwmon_start(spyre);
+	if (!ret)
 		ret = drm_dev_register(&spyre->drm, 0);
-	if (ret)
+	if (ret) {
+		spyre_hwmon_stop(spyre);
 		spyre_engine_stop(&spyre->engine);
+	}
 	return ret;
 }
 
@@ -325,6 +330,7 @@ static void spyre_remove(struct platform_device *pdev)
 	struct spyre_device *spyre = platform_get_drvdata(pdev);
 
 	drm_dev_unplug(&spyre->drm);
+	spyre_hwmon_stop(spyre);
 	spyre_engine_stop(&spyre->engine);
 }
 

@@ -15,6 +15,7 @@
 #include "spyre_device.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
+#include "spyre_trace.h"
 
 #define SPYRE_QUEUES_PER_FILE 256
 #define SPYRE_TIMEOUT_MS 10000
@@ -145,7 +146,8 @@ struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id)
 
 void spyre_queue_kill(struct spyre_queue *queue, int error)
 {
-	cmpxchg(&queue->error, 0, error);
+	if (!cmpxchg(&queue->error, 0, error))
+		trace_spyre_queue_dead(queue, error);
 	spyre_engine_kick(&queue->spyre->engine);
 }
 

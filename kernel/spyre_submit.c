@@ -19,6 +19,7 @@
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
+#include "spyre_trace.h"
 #include "spyre_vm.h"
 
 #define SPYRE_MAX_CBS 256
@@ -432,6 +433,7 @@ static int spyre_submission_commit(struct spyre_submission *s)
 			drm_syncobj_replace_fence(signal->syncobj, job->done);
 	}
 	s->job = NULL;
+	trace_spyre_submit(job);
 	drm_sched_entity_push_job(&job->base);
 	return 0;
 }
