@@ -22,6 +22,7 @@
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
+#include "spyre_uring.h"
 #include "spyre_vm.h"
 
 #define SPYRE_DRIVER "spyre_vdev"
@@ -246,6 +247,7 @@ static const struct file_operations spyre_fops = {
 	.read = drm_read,
 	.llseek = noop_llseek,
 	.mmap = drm_gem_mmap,
+	.uring_cmd = spyre_uring_cmd,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 	.show_fdinfo = drm_show_fdinfo,
 };

@@ -61,5 +61,12 @@ tests_abi_abi_stress_SOURCES = tests/abi/abi-stress.c
 tests_abi_abi_stress_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_stress_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
+if HAVE_LIBURING
+check_PROGRAMS += tests/abi/abi-uring
+tests_abi_abi_uring_SOURCES = tests/abi/abi-uring.c
+tests_abi_abi_uring_CPPFLAGS = $(ABI_CPPFLAGS) $(LIBURING_CFLAGS)
+tests_abi_abi_uring_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) $(LIBURING_LIBS)
+endif
+
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh
