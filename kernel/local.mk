@@ -7,7 +7,7 @@ EXTRA_DIST += kernel/Kbuild kernel/Makefile kernel/dkms.conf kernel/stage \
 	kernel/spyre_engine.c kernel/spyre_engine.h kernel/spyre_hwmon.c kernel/spyre_hwmon.h \
 	kernel/spyre_job.c kernel/spyre_job.h \
 	kernel/spyre_program.c kernel/spyre_program.h kernel/spyre_queue.c \
-	kernel/spyre_queue.h kernel/spyre_submit.c kernel/spyre_submit.h \
+	kernel/spyre_queue.h kernel/spyre_reset.c kernel/spyre_reset.h kernel/spyre_submit.c kernel/spyre_submit.h \
 	kernel/spyre_telemetry.c kernel/spyre_trace.c kernel/spyre_trace.h \
 	kernel/spyre_uring.c kernel/spyre_uring.h kernel/spyre_vm.c kernel/spyre_vm.h
 

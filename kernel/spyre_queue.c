@@ -220,6 +220,8 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 	if (args->flags || args->priority > DRM_SPYRE_PRIORITY_HIGH ||
 	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS)
 		return -EINVAL;
+	if (spyre_file_is_stale(sfile))
+		return -EIO;
 
 	queue = spyre_queue_alloc(sfile, args);
 	if (IS_ERR(queue))
@@ -231,6 +233,10 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 		args->queue_id = 0;
 		return ret == -EBUSY ? -ENOSPC : ret;
 	}
+	/* A reset either finds it or is found; pairs with spyre_ioctl_reset(). */
+	smp_mb();
+	if (spyre_file_is_stale(sfile))
+		spyre_queue_kill(queue, -EIO);
 	return 0;
 }
 

@@ -485,6 +485,8 @@ int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
 	args->error_cb = SPYRE_NO_CB;
 	if (args->flags)
 		return -EINVAL;
+	if (spyre_file_is_stale(s.sfile))
+		return -EIO;
 	queue = spyre_queue_lookup(s.sfile, args->queue_id);
 	if (!queue)
 		return -ENOENT;

@@ -97,6 +97,24 @@ TRACE_EVENT(spyre_queue_dead,
 		  __entry->card, __entry->client, __entry->queue, __entry->error)
 );
 
+/* The card was reset; files of earlier generations are stale. */
+TRACE_EVENT(spyre_reset,
+	TP_PROTO(const struct spyre_device *spyre, int error),
+	TP_ARGS(spyre, error),
+	TP_STRUCT__entry(
+		__field(u32, card)
+		__field(u64, generation)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->card = spyre->index;
+		__entry->generation = spyre->generation;
+		__entry->error = error;
+	),
+	TP_printk("card=%u generation=%llu error=%d", __entry->card, __entry->generation,
+		  __entry->error)
+);
+
 #endif
 
 #undef TRACE_INCLUDE_PATH

@@ -57,7 +57,7 @@ api_tests() {
 # Programs of tests/abi; the one that unplugs the card goes last.
 abi_tests() {
 	local name
-	for name in ioctl core memory submit uring sched race timeout lifetime; do
+	for name in ioctl core memory submit uring sched race timeout lifetime reset; do
 		echo "$build/tests/abi/abi-$name"
 	done
 }

@@ -47,6 +47,8 @@ enum drm_spyre_ioctl_id {
 	DRM_SPYRE_QUEUE_QUERY,
 	/** @DRM_SPYRE_SUBMIT: queue control blocks. */
 	DRM_SPYRE_SUBMIT,
+	/** @DRM_SPYRE_RESET: reset the card (CAP_SYS_ADMIN). Since 1.1. */
+	DRM_SPYRE_RESET,
 };
 
 /**
@@ -541,6 +543,24 @@ struct drm_spyre_submit {
 };
 
 /**
+ * struct drm_spyre_reset - argument of DRM_IOCTL_SPYRE_RESET
+ *
+ * Kills all queues of the card (their error becomes -EIO), stops what runs,
+ * clears the scratchpads and returns when the card is seen to answer, -EIO if
+ * it does not.  Other files that are open are stale from then on: what would
+ * create or queue something gives -EIO, all else works, so that they can look
+ * and close.  The calling file goes on, with new queues.
+ */
+struct drm_spyre_reset {
+	/** @flags: MBZ. */
+	__u32 flags;
+	/** @pad: MBZ. */
+	__u32 pad;
+	/** @generation: out: that of the card, one more than before. */
+	__u64 generation;
+};
+
+/**
  * DRM_SPYRE_URING_SUBMIT: cmd_op of an IORING_OP_URING_CMD on the node
  *
  * The ring has 128-byte SQEs (IORING_SETUP_SQE128); the command area holds a
@@ -574,6 +594,8 @@ struct drm_spyre_submit {
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_QUEUE_QUERY, struct drm_spyre_queue_query)
 #define DRM_IOCTL_SPYRE_SUBMIT \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_SUBMIT, struct drm_spyre_submit)
+#define DRM_IOCTL_SPYRE_RESET \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_RESET, struct drm_spyre_reset)
 
 #if defined(__cplusplus)
 }
