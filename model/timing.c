@@ -255,3 +255,11 @@ void spyre_power_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes,
 	*milliwatt = mw;
 	*millicelsius = IDLE_MC + (mw - IDLE_MW) * (CAP_MC - IDLE_MC) / (CAP_MW - IDLE_MW);
 }
+
+u64 spyre_energy_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes)
+{
+	/* mW times ns is pJ. */
+	return mul_div(window_ns, IDLE_MW, 1000000) + mul_div(busy_ns, BUSY_MW, 1000000) +
+	       mul_div(macs, PJ_PER_MAC_X1000, 1000000000) +
+	       mul_div(bytes, PJ_PER_BYTE_X1000, 1000000000);
+}
