@@ -56,9 +56,9 @@ static u64 view_traffic(const struct spyre_instr *in, u32 index)
 static u64 pt_rate(const struct spyre_instr *in)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	u32 a = spyre_fmt_bytes(view[1].format), b = spyre_fmt_bytes(view[2].format);
+	u64 widest = larger(spyre_fmt_bytes(view[1].format), spyre_fmt_bytes(view[2].format));
 
-	switch (a > b ? a : b) {
+	switch (widest) {
 	case 0:			/* two of 4 bits */
 		return PT_MACS_PER_CYCLE * 4;
 	case 1:
@@ -70,16 +70,16 @@ static u64 pt_rate(const struct spyre_instr *in)
 	}
 }
 
-/* Lanes that the SFU takes per cycle. */
-static u32 sfu_lanes(const struct spyre_instr *in)
+/* Beats of the SFU for so many points. */
+static u64 sfu_beats(const struct spyre_instr *in, u64 points)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	u32 i;
+	u32 lanes = 64, i;
 
 	for (i = 1; i < in->num_views; i++)
 		if (spyre_fmt_bytes(view[i].format) == 4)
-			return 32;
-	return 64;
+			lanes = 32;
+	return points * div_up(in->lanes, lanes);
 }
 
 /* sqrt(x), rounded down. */
@@ -107,7 +107,7 @@ static u64 pt_cycles(const struct spyre_instr *in, u64 macs)
 /* Cycles that the executing unit itself needs. */
 static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 {
-	u64 beats;
+	u64 beats = sfu_beats(in, points);
 
 	switch (in->opcode) {
 	case SPYRE_OP_PT:
@@ -118,10 +118,9 @@ static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 	case SPYRE_OP_MOVE:
 		return 0;
 	case SPYRE_OP_TOPK:
-		return points * div_up(in->lanes, sfu_lanes(in)) * spyre_topk_passes(in);
+		return div_up(beats * spyre_topk_passes(in), SFU_STICKS_PER_CYCLE);
 	default:
-		beats = points * div_up(in->lanes, sfu_lanes(in)) *
-			(spyre_func_long(in->func) ? LONG_BEATS : 1);
+		beats *= spyre_func_long(in->func) ? LONG_BEATS : 1;
 		return div_up(beats, SFU_STICKS_PER_CYCLE);
 	}
 }

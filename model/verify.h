@@ -10,7 +10,8 @@
 /*
  * The work bound of a program in steps: a step is one point (up to 128 lanes
  * of every view), 64 x 64 multiply-adds of a PT, one row of a tile, a stream
- * or a loop turn; a point of TOPK is as many steps as it may take passes.  2^36 steps are 2.8e14 multiply-adds or 8.8 TB of sticks.
+ * or a loop turn; a point of TOPK is as many steps as it may take passes.
+ * 2^36 steps are 2.8e14 multiply-adds or 8.8 TB of sticks.
  */
 #define SPYRE_MAX_WORK (1ull << 36)
 

@@ -14,6 +14,8 @@
 #else
 #define VF_FMA(a, b, c) __builtin_ia32_vfmaddps256(a, b, c)
 #define VF_SQRT(a) __builtin_ia32_sqrtps256(a)
+#define VF_LEAST(a, b) __builtin_ia32_minps256(a, b)
+#define VF_MOST(a, b) __builtin_ia32_maxps256(a, b)
 #define VI_MIN(a, b) ((vi)__builtin_ia32_pminsd256((v8si)(a), (v8si)(b)))
 #define VI_MAX(a, b) ((vi)__builtin_ia32_pmaxsd256((v8si)(a), (v8si)(b)))
 #endif

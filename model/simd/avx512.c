@@ -16,6 +16,10 @@
 #define VF_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4)
 #define VF_SQRT(a)						\
 	__builtin_ia32_sqrtps512_mask(a, (vf){ 0 }, (unsigned short)-1, 4)
+#define VF_LEAST(a, b)						\
+	__builtin_ia32_minps512_mask(a, b, (vf){ 0 }, (unsigned short)-1, 4)
+#define VF_MOST(a, b)						\
+	__builtin_ia32_maxps512_mask(a, b, (vf){ 0 }, (unsigned short)-1, 4)
 #define VI_MIN(a, b)						\
 	((vi)__builtin_ia32_pminsd512_mask((v16si)(a), (v16si)(b), (v16si){ 0 }, (u16)-1))
 #define VI_MAX(a, b)						\

@@ -112,67 +112,190 @@ static ALWAYS_INLINE vf vf_tanh(vf x)
 	return vf_copysign(vf_select(t < 0.6f, p, big), x);
 }
 
-/* w / (1 + w) or 1 / (1 + w) with w = e^-|x|: neither overflows nor cancels. */
+/*
+ * Sigmoid, silu, gelu and mish are, of x < 0, a product that must be exact to
+ * the last places where it is tiny.  It is computed from t = |x| in pairs of
+ * floats, h + l, the second the error of the first.  Of x > 0 the function is
+ * 1 or x less a number that is at most half as large, of the same form.
+ */
+struct vf_pair {
+	vf h, l;
+};
+
+/* a * b; @b is a pair. */
+static ALWAYS_INLINE struct vf_pair vf_times(vf a, struct vf_pair b)
+{
+	vf h = a * b.h;
+
+	return (struct vf_pair){ h, VF_FUSED(a, b.l, VF_REST(a, b.h, -h)) };
+}
+
+static ALWAYS_INLINE struct vf_pair vf_pair_times(struct vf_pair a, struct vf_pair b)
+{
+	struct vf_pair r = vf_times(a.h, b);
+
+	r.l = VF_FUSED(a.l, b.h, r.l);
+	return r;
+}
+
+/* a + b for |a| >= |b| or of one exponent. */
+static ALWAYS_INLINE struct vf_pair vf_sum(vf a, vf b)
+{
+	vf h = a + b;
+
+	return (struct vf_pair){ h, b - (h - a) };
+}
+
+/* n / d, rounded. */
+static ALWAYS_INLINE vf vf_ratio(struct vf_pair n, struct vf_pair d)
+{
+	vf inverse = 1.0f / d.h;
+	vf q = n.h * inverse;
+	vf rest = VF_REST(-q, d.h, n.h) + VF_FUSED(-q, d.l, n.l);
+
+	return VF_FUSED(rest, inverse, q);
+}
+
+/* e^-t = p * lo * hi. */
+struct vf_decay {
+	struct vf_pair p;
+	vf lo, hi;
+};
+
+#define DECAY_MAX 120.0f	/* 0 in fp32, also times all that functions multiply it with */
+
+/* e^-t for t.h within [0, DECAY_MAX]; @exact: t.l is 0. */
+static ALWAYS_INLINE struct vf_decay vf_decay(struct vf_pair t, bool exact)
+{
+	struct vf_decay e;
+	vf magic = VF_FUSED(t.h, vf_splat(-LOG2_E), vf_splat(ROUND_MAGIC));
+	vf n = magic - ROUND_MAGIC;
+	/* Exact, then in two floats. */
+	vf r0 = VF_REST(n, vf_splat(-LN2_SHORT), -t.h);
+	vf r1 = exact ? r0 : r0 - t.l;
+	vf r = VF_REST(n, vf_splat(-LN2_SHORT_REST), r1);
+	vf rest = VF_REST(n, vf_splat(-LN2_SHORT_REST), r1 - r);
+	vf p = vf_splat(0x1.6a229ap-10f);
+	vi k = (vi)magic - (vi)vf_splat(ROUND_MAGIC);
+	vi half = k >> 1;
+
+	if (!exact)
+		rest += (r0 - r1) - t.l;
+	p = VF_FUSED(p, r, vf_splat(0x1.123b02p-7f));
+	p = VF_FUSED(p, r, vf_splat(0x1.5558f8p-5f));
+	p = VF_FUSED(p, r, vf_splat(0x1.555490p-3f));
+	p = VF_FUSED(p, r, vf_splat(0x1.fffffcp-2f));
+	rest = VF_FUSED(p, r * r, rest);
+	e.p = vf_sum(vf_splat(1.0f), r);
+	/* The rest may reach 0.06: it belongs into the first float. */
+	e.p = vf_sum(e.p.h, e.p.l + rest);
+	e.lo = (vf)((vu)(half + 127) << 23);
+	e.hi = (vf)((vu)(k - half + 127) << 23);
+	return e;
+}
+
+/* The same as one float, precise enough beside 1. */
+static ALWAYS_INLINE vf vf_decay_value(struct vf_decay e)
+{
+	return e.p.h * e.lo * e.hi;
+}
+
+/* |x|, small enough for vf_decay(). */
+static ALWAYS_INLINE vf vf_decay_range(vf x)
+{
+	return vf_least(vf_splat(DECAY_MAX), vf_abs(x));
+}
+
+/* x > 0 ? x - v : -v, with the sign of x also where that is 0. */
+static ALWAYS_INLINE vf vf_gate(vf x, vf v)
+{
+	vf r = vf_most((vf){ 0 }, x) - v;
+
+	return (vf)((vu)r | ((vu)x & 0x80000000));
+}
+
+/* v = w / (1 + w) with w = e^-|x|, or 1 - v. */
 static ALWAYS_INLINE vf vf_sigmoid(vf x)
 {
-	vf w = vf_exp(-vf_abs(x));
+	struct vf_decay e = vf_decay((struct vf_pair){ .h = vf_decay_range(x) }, true);
+	vf v = vf_ratio(e.p, vf_sum(vf_splat(1.0f), vf_decay_value(e)));
 
-	return vf_select(x < 0, w, vf_splat(1.0f)) / (1.0f + w);
+	v = v * e.lo * e.hi;
+	return vf_abs((vf)((vu)(x >= 0) & 0x3f800000) - v);
 }
 
-/* The tail is scaled last, so that it is rounded once where it is subnormal. */
 static ALWAYS_INLINE vf vf_silu(vf x)
 {
-	vf y = vf_select(x < EXP_MIN - 1, vf_splat(EXP_MIN - 1), x);
-	struct vf_exp e = vf_exp_parts(-vf_abs(y), (vf){ 0 });
-	vf r = vf_select(y < 0, y * e.p, y) / (1.0f + e.p * e.lo * e.hi);
+	vf t = vf_decay_range(x);
+	struct vf_decay e = vf_decay((struct vf_pair){ .h = t }, true);
+	vf v = vf_ratio(vf_times(t, e.p), vf_sum(vf_splat(1.0f), vf_decay_value(e)));
 
-	return vf_select(y < 0, r * e.lo * e.hi, r);
+	return vf_gate(x, v * e.lo * e.hi);
 }
 
-/* x * tanh(log(1 + e^x)), as a ratio of polynomials in w = e^-|x|. */
+/*
+ * x * tanh(log(1 + e^x)).  With w = e^-t, of x < 0
+ *	-t w (2 + w) / (2 + w (2 + w)), of x > 0
+ *	t - t w 2w / (1 + 2w (1 + w)).
+ */
 static ALWAYS_INLINE vf vf_mish(vf x)
 {
-	vf y = vf_select(x < EXP_MIN - 1, vf_splat(EXP_MIN - 1), x);
-	struct vf_exp e = vf_exp_parts(-vf_abs(y), (vf){ 0 });
-	vf w = e.p * e.lo * e.hi;
-	vf right = VF_FUSED(vf_splat(2.0f), w, vf_splat(1.0f));
-	vf left = w + 2.0f;
-	vf top = vf_select(y < 0, y * e.p * left, y * right);
-	vf r = top / vf_select(y < 0, VF_FUSED(w, left, vf_splat(2.0f)),
-			       VF_FUSED(w + w, w, right));
+	vi below = x < 0;
+	vf one = vf_splat(1.0f), two = vf_splat(2.0f);
+	vf t = vf_decay_range(x), rest;
+	struct vf_decay e = vf_decay((struct vf_pair){ .h = t }, true);
+	vf w = vf_decay_value(e), twice = w + w;
+	vf first = vf_select(below, two, one), base = vf_select(below, w, twice);
+	struct vf_pair sum = vf_sum(first, w), line = vf_times(base, sum), factor;
 
-	return vf_select(y < 0, r * e.lo * e.hi, r);
+	factor.h = vf_select(below, sum.h, twice);
+	factor.l = (vf)((vu)sum.l & (vu)below);
+	rest = line.l;
+	line = vf_sum(first, line.h);
+	line.l += rest;
+	return vf_gate(x, vf_ratio(vf_pair_times(vf_times(t, e.p), factor), line) * e.lo * e.hi);
 }
 
 /*
  * x * Phi(x) = x * (1 + erf(x / sqrt 2)) / 2.  Phi(-t) = e^(-t^2 / 2) * G(t);
- * G(t) * (t + 3) is a polynomial in (t - 3) / (t + 3) for t up to 15, where
- * Phi(-t) is 0 in fp32.
+ * g = G(t) * (t + c) is a polynomial in u = (t - c) / (t + c) for t up to 15,
+ * where Phi(-t) is 0 in fp32.  It stays near its first coefficient.
  */
+#define GELU_C 3.125f
+
 static ALWAYS_INLINE vf vf_gelu(vf x)
 {
-	vf y = vf_select(x < -15.0f, vf_splat(-15.0f), x);
-	vf t = vf_select(vf_abs(y) > 15.0f, vf_splat(15.0f), vf_abs(y));
-	vf square = t * t;
-	vf rest = VF_FUSED(t, t, -square);
-	struct vf_exp e = vf_exp_parts(square * -0.5f, rest * -0.5f);
-	vf inverse = 1.0f / (t + 3.0f);
-	vf u = VF_FUSED(vf_splat(-6.0f), inverse, vf_splat(1.0f));
-	vf g = vf_splat(0x1.c91666p-15f);
+	vf t = vf_least(vf_splat(15.0f), vf_abs(x));
+	struct vf_decay e = vf_decay(vf_times(t * 0.5f, (struct vf_pair){ .h = t }), false);
+	struct vf_pair top = { .h = t - GELU_C }, line = { .h = t + GELU_C };
+	vf inverse = 1.0f / line.h;
+	vf u = top.h * inverse, rest;
+	vf c0 = vf_splat(0x1.77873cp-1f), c1 = vf_splat(-0x1.0cc7f4p-1f);
+	vf q = vf_splat(0x1.46c5cep-15f);
+	struct vf_pair g;
+	vf v;
 
-	g = VF_FUSED(g, u, vf_splat(0x1.136b60p-13f));
-	g = VF_FUSED(g, u, vf_splat(-0x1.009e3ap-12f));
-	g = VF_FUSED(g, u, vf_splat(-0x1.0eaed8p-10f));
-	g = VF_FUSED(g, u, vf_splat(0x1.0ca214p-10f));
-	g = VF_FUSED(g, u, vf_splat(0x1.c8bda4p-8f));
-	g = VF_FUSED(g, u, vf_splat(-0x1.56d5ecp-7f));
-	g = VF_FUSED(g, u, vf_splat(-0x1.832d0ap-5f));
-	g = VF_FUSED(g, u, vf_splat(0x1.d71386p-3f));
-	g = VF_FUSED(g, u, vf_splat(-0x1.04c72ap-1f));
-	g = VF_FUSED(g, u, vf_splat(0x1.754a76p-1f));
-	g = g * inverse * e.p;
-	return vf_select(y < 0, y * g * e.lo * e.hi, y * (1.0f - g * e.lo * e.hi));
+	/* Exact, as the sums are multiples of their last places. */
+	top.l = t - (top.h + GELU_C);
+	line.l = t - (line.h - GELU_C);
+	rest = VF_REST(-u, line.h, top.h) + VF_FUSED(-u, line.l, top.l);
+	q = VF_FUSED(q, u, vf_splat(0x1.57eaf2p-13f));
+	q = VF_FUSED(q, u, vf_splat(-0x1.b330a0p-15f));
+	q = VF_FUSED(q, u, vf_splat(-0x1.2d3b1ep-10f));
+	q = VF_FUSED(q, u, vf_splat(-0x1.6d2a5cp-15f));
+	q = VF_FUSED(q, u, vf_splat(0x1.063e18p-7f));
+	q = VF_FUSED(q, u, vf_splat(-0x1.5d5bd2p-8f));
+	q = VF_FUSED(q, u, vf_splat(-0x1.056f3ap-4f));
+	q = VF_FUSED(q, u, vf_splat(0x1.02b9c0p-2f));
+	q = VF_FUSED(q, u, c1);
+	g.h = VF_FUSED(q, u, c0);
+	/* The error of this, and of u times about the slope. */
+	g.l = VF_FUSED(q, u, c0 - g.h);
+	g.l = VF_FUSED(rest * inverse, VF_FUSED(vf_splat(2.0f), q, -c1), g.l);
+	g = vf_pair_times(vf_times(t, e.p), g);
+	v = g.h * inverse;
+	rest = VF_REST(-v, line.h, g.h) + VF_FUSED(-v, line.l, g.l);
+	return vf_gate(x, VF_FUSED(rest, inverse, v) * e.lo * e.hi);
 }
 
 /* x beta > threshold ? x : log(1 + e^(x beta)) / beta */

@@ -10,7 +10,12 @@
 /* Only for products that are exact in fp32: then one rounding is all there is. */
 #define VF_FMA(a, b, c) ((a) * (b) + (c))
 #define VF_FUSED(a, b, c) vf_fused(a, b, c)
+#define VF_REST(a, b, c) vf_rest(a, b, c)
 #define VF_SQRT(a) vf_sqrt(a)
+#ifdef __SSE2__
+#define VF_LEAST(a, b) __builtin_ia32_minps(a, b)
+#define VF_MOST(a, b) __builtin_ia32_maxps(a, b)
+#endif
 #define VI_MIN(a, b) vi_pick((a) < (b), a, b)
 #define VI_MAX(a, b) vi_pick((a) > (b), a, b)
 
@@ -46,6 +51,14 @@ static inline __attribute__((__always_inline__)) vf_ vf_fused(vf_ a, vf_ b, vf_ 
 
 	sum = (vd_)((vl_)sum + (step & even & ((err > 0) | (err < 0))));
 	return __builtin_convertvector(sum, vf_);
+}
+
+/* The same where the sum is exact in double. */
+static inline __attribute__((__always_inline__)) vf_ vf_rest(vf_ a, vf_ b, vf_ c)
+{
+	return __builtin_convertvector(__builtin_convertvector(a, vd_) *
+				       __builtin_convertvector(b, vd_) +
+				       __builtin_convertvector(c, vd_), vf_);
 }
 
 static inline __attribute__((__always_inline__)) vf_ vf_sqrt(vf_ x)

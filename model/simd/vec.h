@@ -33,6 +33,10 @@ typedef u16 u16_mem __attribute__((aligned(1), may_alias));
 #ifndef VF_FUSED
 #define VF_FUSED VF_FMA
 #endif
+/* For operands whose exact result double can hold, such as the error of a product. */
+#ifndef VF_REST
+#define VF_REST VF_FUSED
+#endif
 
 /* Orders streamed stores before what the thread does next. */
 #ifndef V_FENCE
@@ -116,6 +120,25 @@ static ALWAYS_INLINE vf vf_min(vf a, vf b)
 
 	r = vf_select(a == b, (vf)((vu)a | (vu)b), r);
 	return vf_select((a != a) | (b != b), vf_nan(), r);
+}
+
+/* a < b ? a : b and a > b ? a : b: @b if one is NaN, one instruction on x86. */
+static ALWAYS_INLINE vf vf_least(vf a, vf b)
+{
+#ifdef VF_LEAST
+	return VF_LEAST(a, b);
+#else
+	return vf_select(a < b, a, b);
+#endif
+}
+
+static ALWAYS_INLINE vf vf_most(vf a, vf b)
+{
+#ifdef VF_MOST
+	return VF_MOST(a, b);
+#else
+	return vf_select(a > b, a, b);
+#endif
 }
 
 static ALWAYS_INLINE vf vf_abs(vf a)

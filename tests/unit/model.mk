@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 model_test_ldadd = tests/unit/libmodeltest.la model/libmodel.la $(CHECK_LIBS) $(LIBM) -lpthread
-EXTRA_DIST += tests/unit/model_util.h tests/unit/model_build.h tests/unit/model_generate.h tests/unit/model_reference.h tests/unit/model_checked.h
+EXTRA_DIST += tests/unit/model_util.h tests/unit/model_build.h \
+	tests/unit/model_generate.h tests/unit/model_reference.h tests/unit/model_checked.h
 
 if HAVE_CHECK
 check_LTLIBRARIES += tests/unit/libmodeltest.la
@@ -14,7 +15,8 @@ tests_unit_libmodeltest_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 model_tests = tests/unit/model_format tests/unit/model_verify tests/unit/model_exec \
 	tests/unit/model_dma tests/unit/model_fuzz tests/unit/model_functions \
-	tests/unit/model_timing tests/unit/model_units tests/unit/model_programs
+	tests/unit/model_units tests/unit/model_programs tests/unit/model_verify_instr \
+	tests/unit/model_timing tests/unit/model_codecs
 check_PROGRAMS += $(model_tests)
 TESTS += $(model_tests)
 tests_unit_model_format_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -29,10 +31,14 @@ tests_unit_model_fuzz_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_fuzz_LDADD = $(model_test_ldadd)
 tests_unit_model_functions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_functions_LDADD = $(model_test_ldadd)
-tests_unit_model_timing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
-tests_unit_model_timing_LDADD = $(model_test_ldadd)
 tests_unit_model_programs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_programs_LDADD = $(model_test_ldadd)
+tests_unit_model_verify_instr_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_verify_instr_LDADD = $(model_test_ldadd)
 tests_unit_model_units_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_units_LDADD = $(model_test_ldadd)
+tests_unit_model_timing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_timing_LDADD = $(model_test_ldadd)
+tests_unit_model_codecs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_codecs_LDADD = $(model_test_ldadd)
 endif

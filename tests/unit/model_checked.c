@@ -30,7 +30,7 @@ static void *not_allowed(struct machine *m, uint32_t v, uint64_t offset, uint32_
 {
 	if (!m->failed)
 		snprintf(m->fault, m->fault_bytes,
-			 "%s: core %u, opcode %u func %u, view %u, operand %x: %u bytes at %llu of %llu",
+			 "%s: core %u opcode %u func %u view %u operand %x: %u bytes at %llu of %llu",
 			 why, m->core, m->in->opcode, m->in->func, v, m->view[v].operand, bytes,
 			 (unsigned long long)offset, (unsigned long long)limit);
 	m->failed = true;

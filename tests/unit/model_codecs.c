@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Codecs of every format against their definition: a list of numbers and a
+ * rule for what lies between two of them.  The reference codecs and each unit
+ * must follow it, over fp32 inputs a stride apart, or all 2^32 of them with
+ * SPYRE_NUMERICS=full in the environment (scripts/numerics).
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "model/simd/unit.h"
+#include "model_reference.h"
+#include "model_util.h"
+
+#define BLOCK 4096u
+#define INF 0x7f800000u
+#define STRIDE 251u		/* of a run that is not full */
+
+/* Largest magnitude that has a code of its own, Inf too; bits of the exponent and fraction. */
+static const struct format {
+	const char *name;
+	uint32_t format;
+	int ebits, fbits, bias;
+	uint32_t top, nan;
+	bool away;		/* ties, from zero; else to even */
+	bool minus_zero;
+} floats[] = {
+	{ "DL16", SPYRE_FMT_SEN169_FP16, 6, 9, 31, 0x7fff, 0x7fff, true, true },
+	{ "fp16", SPYRE_FMT_IEEE_FP16, 5, 10, 15, 0x7c00, 0x7e00, false, true },
+	{ "bf16", SPYRE_FMT_BFLOAT16, 8, 7, 127, 0x7f80, 0x7fc0, false, true },
+	{ "SEN143_FP8", SPYRE_FMT_SEN143_FP8, 4, 3, 7, 0x7e, 0x7f, false, true },
+	{ "SEN152_FP8", SPYRE_FMT_SEN152_FP8, 5, 2, 16, 0x7f, 0x80, false, false },
+};
+
+static const struct integer {
+	const char *name;
+	uint32_t format;
+	double min, max;
+} integers[] = {
+	{ "SENINT4", SPYRE_FMT_SENINT4, -8, 7 },
+	{ "SENINT8", SPYRE_FMT_SENINT8, -128, 127 },
+	{ "SENINT16", SPYRE_FMT_SENINT16, -32768, 32767 },
+	{ "IEEE_INT32", SPYRE_FMT_IEEE_INT32, -0x1p31, 0x1p31 - 1 },
+	{ "SENUINT32", SPYRE_FMT_SENUINT32, 0, 0x1p32 - 1 },
+};
+
+static bool is_full(void)
+{
+	const char *s = getenv("SPYRE_NUMERICS");
+
+	return s && !strcmp(s, "full");
+}
+
+static float from_bits(uint32_t bits)
+{
+	float x;
+
+	memcpy(&x, &bits, 4);
+	return x;
+}
+
+/*
+ * The number of a code without its sign.  DL16 has no subnormals: its code 0
+ * stands where 2^-31 would be, and 0x7fff where Inf begins.
+ */
+static double magnitude(const struct format *f, uint32_t code)
+{
+	int e = code >> f->fbits, fraction = code & ((1 << f->fbits) - 1);
+	double one = ldexp(1, -f->fbits);
+
+	if (e || f->format == SPYRE_FMT_SEN169_FP16)
+		return ldexp(1 + fraction * one, e - f->bias);
+	return ldexp(fraction * one, 1 - f->bias);
+}
+
+/* The code of a magnitude that is not below those asked for before; *at goes up. */
+static uint32_t nearest(const struct format *f, double x, uint32_t *at, double *middle)
+{
+	while (*at < f->top) {
+		if (*middle < 0)
+			*middle = (magnitude(f, *at) + magnitude(f, *at + 1)) / 2;
+		if (x < *middle || (x == *middle && !f->away && !(*at & 1)))
+			break;
+		++*at;
+		*middle = -1;
+	}
+	return *at;
+}
+
+static uint32_t reference_encode(uint32_t format, uint32_t bits)
+{
+	switch (format) {
+	case SPYRE_FMT_SEN169_FP16:
+		return spyre_fp32_to_dl16(bits);
+	case SPYRE_FMT_IEEE_FP16:
+		return spyre_fp32_to_fp16(bits);
+	case SPYRE_FMT_BFLOAT16:
+		return spyre_fp32_to_bf16(bits);
+	case SPYRE_FMT_SEN143_FP8:
+		return spyre_fp32_to_fp8_143(bits);
+	case SPYRE_FMT_SEN152_FP8:
+		return spyre_fp32_to_fp8_152(bits);
+	default:
+		return (uint32_t)spyre_fp32_to_int(format, bits);
+	}
+}
+
+static void pack(uint32_t format, uint8_t *p, uint32_t i, uint32_t code)
+{
+	if (format == SPYRE_FMT_SENINT4)
+		p[i / 2] = i & 1 ? p[i / 2] | code << 4 : code & 15;
+	else
+		memcpy(p + i * spyre_fmt_bytes(format), &code, spyre_fmt_bytes(format));
+}
+
+/* A block of inputs through all units; @want is what they must store. */
+static void check_units(uint32_t format, const uint32_t *in, const uint8_t *want)
+{
+	static uint8_t got[BLOCK * 4];
+	const struct spyre_unit *const *unit;
+
+	for (unit = test_units(); *unit; unit++) {
+		struct spyre_convert_run run = {
+			.dst = got, .src = (const uint8_t *)in, .rows = 1, .lanes = BLOCK,
+			.dst_format = format, .src_format = SPYRE_FMT_IEEE_FP32,
+		};
+
+		(*unit)->convert(&run);
+		expect(!memcmp(got, want, BLOCK * spyre_fmt_bits(format) / 8),
+		       "%s: format %u: a code of the block at %08x is wrong",
+		       spyre_unit_name(*unit), format, in[0]);
+	}
+}
+
+/* All that is one sign's, in ascending magnitude, then the NaN. */
+static uint64_t sweep_float(const struct format *f, uint32_t sign, uint32_t stride)
+{
+	static uint32_t in[BLOCK];
+	static uint8_t want[BLOCK * 4];
+	uint32_t at = 0, i;
+	double middle = -1;
+	uint64_t mag = 0, count = 0;
+
+	while (mag < 0x80000000) {
+		for (i = 0; i < BLOCK; i++, mag += stride) {
+			uint32_t m = mag < 0x80000000 ? mag : 0x7fffffff, code = f->nan;
+
+			if (m <= INF) {
+				code = nearest(f, from_bits(m), &at, &middle);
+				if (sign && (code || f->minus_zero))
+					code |= 1u << (f->ebits + f->fbits);
+			}
+			in[i] = m | sign;
+			expect(reference_encode(f->format, in[i]) == code,
+			       "%s of %08x is %x, expected %x", f->name, in[i],
+			       reference_encode(f->format, in[i]), code);
+			pack(f->format, want, i, code);
+		}
+		check_units(f->format, in, want);
+		count += BLOCK;
+	}
+	return count;
+}
+
+START_TEST(test_encode_floats)
+{
+	const struct format *f = &floats[_i];
+	uint32_t stride = is_full() ? 1 : STRIDE;
+	uint64_t count = sweep_float(f, 0, stride) + sweep_float(f, 0x80000000, stride);
+
+	printf("# %-10s encode: %llu fp32 inputs, all as defined\n", f->name,
+	       (unsigned long long)count);
+}
+END_TEST
+
+/* The definition: rint() rounds to nearest, ties to even. */
+START_TEST(test_encode_integers)
+{
+	const struct integer *f = &integers[_i];
+	static uint32_t in[BLOCK];
+	static uint8_t want[BLOCK * 4];
+	uint32_t stride = is_full() ? 1 : STRIDE, i;
+	uint64_t bits = 0, count = 0;
+
+	for (; bits < 1ull << 32; count += BLOCK) {
+		for (i = 0; i < BLOCK; i++, bits += stride) {
+			double x, r;
+
+			in[i] = bits;
+			x = from_bits(in[i]);
+			r = isnan(x) ? 0 : rint(x);
+			r = r < f->min ? f->min : r > f->max ? f->max : r;
+			expect(reference_encode(f->format, in[i]) == (uint32_t)(int64_t)r,
+			       "%s of %08x is %x", f->name, in[i],
+			       reference_encode(f->format, in[i]));
+			pack(f->format, want, i, (uint32_t)(int64_t)r);
+		}
+		check_units(f->format, in, want);
+	}
+	printf("# %-10s encode: %llu fp32 inputs, all as defined\n", f->name,
+	       (unsigned long long)count);
+}
+END_TEST
+
+/* The number of a code by the definition, NaN also for what has none. */
+static double value(const struct format *f, uint32_t code)
+{
+	uint32_t sign = 1u << (f->ebits + f->fbits), mag = code & (sign - 1);
+	double x = magnitude(f, mag);
+
+	if (f->format == SPYRE_FMT_SEN169_FP16)
+		x = mag == 0x7fff ? (double)NAN : mag ? x : 0;
+	else if (f->format == SPYRE_FMT_SEN152_FP8)
+		x = code == f->nan ? (double)NAN : x;
+	else if (f->format == SPYRE_FMT_SEN143_FP8)
+		x = mag > f->top ? (double)NAN : x;
+	else
+		x = mag > f->top ? (double)NAN : mag == f->top ? (double)INFINITY : x;
+	return code & sign ? -x : x;
+}
+
+static bool same(double want, float got)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &got, 4);
+	if (isnan(want))
+		return bits == 0x7fc00000;
+	return want == got && !signbit(want) == !signbit(got);
+}
+
+static void check_decode(const char *name, uint32_t format, const void *codes, uint32_t n,
+			 const double *want)
+{
+	const struct spyre_unit *const *unit;
+	static float got[65536];
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		expect(same(want[i], reference_load(format, codes, i)), "%s %x is %a, not %a",
+		       name, i, reference_load(format, codes, i), want[i]);
+	for (unit = test_units(); *unit; unit++) {
+		struct spyre_convert_run run = {
+			.dst = (uint8_t *)got, .src = codes, .rows = 1, .lanes = n,
+			.dst_format = SPYRE_FMT_IEEE_FP32, .src_format = format,
+		};
+
+		(*unit)->convert(&run);
+		for (i = 0; i < n; i++)
+			expect(same(want[i], got[i]), "%s: %s %x is %a, not %a",
+			       spyre_unit_name(*unit), name, i, got[i], want[i]);
+	}
+	printf("# %-10s decode: %u codes, all as defined\n", name, n);
+}
+
+START_TEST(test_decode_floats)
+{
+	const struct format *f = &floats[_i];
+	uint32_t n = 2u << (f->ebits + f->fbits), code;
+	static uint8_t codes[65536 * 2];
+	static double want[65536];
+
+	for (code = 0; code < n; code++) {
+		pack(f->format, codes, code, code);
+		want[code] = value(f, code);
+	}
+	check_decode(f->name, f->format, codes, n, want);
+}
+END_TEST
+
+/* 32-bit integers: each power of two, its neighbours, ties at 24 bits, and many others. */
+static uint32_t some_integer(uint32_t i, uint64_t *seed)
+{
+	if (i < 32 * 64)
+		return (1u << i / 64) - 32 + i % 64;
+	if (i < 32 * 64 * 2)
+		return (uint32_t)(rng_next(seed) >> 40) << (i & 7) | 1u << ((i & 7) ? (i & 7) - 1 : 0);
+	return (uint32_t)(rng_next(seed) >> 32) >> (i & 15);
+}
+
+START_TEST(test_decode_integers)
+{
+	const struct integer *f = &integers[_i];
+	uint32_t bits = spyre_fmt_bits(f->format);
+	uint32_t n = bits < 16 ? 1u << bits : 65536, i;
+	static uint8_t codes[65536 * 4];
+	static double want[65536];
+	uint64_t seed = 11;
+
+	for (i = 0; i < n; i++) {
+		uint32_t code = bits == 32 ? some_integer(i, &seed) : i;
+		int64_t x = f->min < 0 ? (int64_t)((uint64_t)code << (64 - bits)) >> (64 - bits) :
+				       (int64_t)code;
+
+		pack(f->format, codes, i, code);
+		want[i] = (double)(float)x;
+	}
+	check_decode(f->name, f->format, codes, n, want);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("model_codecs");
+	TCase *tc = tcase_create("codecs");
+	SRunner *runner;
+	int failed;
+
+	test_units_report();
+	tcase_set_timeout(tc, is_full() ? 7200 : 120);
+	tcase_add_loop_test(tc, test_decode_floats, 0, 5);
+	tcase_add_loop_test(tc, test_decode_integers, 0, 5);
+	tcase_add_loop_test(tc, test_encode_floats, 0, 5);
+	tcase_add_loop_test(tc, test_encode_integers, 0, 5);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
