@@ -147,7 +147,7 @@ class Writer:
         self.files[file] = sdsc.file(number, addresses, self.bundle.september)
         names = ", ".join("%" + name for _, name in symbols.values())
         ids = ", ".join(str(i) for i, _ in symbols.values())
-        tail = ', "symbol_ids"=[%s]' % ids if symbols else ""
+        tail = ', "symbol_ids"=[%s]' % ids if self.bundle.symbolic else ""
         lines.append('sdscbundle.sdsc_execute (%s) {sdsc_filename="%s"%s}' % (names, file, tail))
         self.body += ["\t" * depth + line for line in lines]
 
