@@ -12,3 +12,7 @@ EXTRA_DIST += tests/conformance/gen/matmul.py
 EXTRA_DIST += tests/conformance/gen/move.py
 EXTRA_DIST += tests/conformance/gen/reduce.py
 EXTRA_DIST += tests/conformance/card.py
+EXTRA_DIST += tests/conformance/gen/chain.py
+EXTRA_DIST += tests/conformance/gen/edge.py
+EXTRA_DIST += tests/conformance/gen/loops.py
+EXTRA_DIST += tests/conformance/form.py
