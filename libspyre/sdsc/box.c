@@ -95,6 +95,24 @@ bool box_cut(const struct ir_sdsc *s, uint32_t core, const struct ir_tensor *con
 	return true;
 }
 
+bool box_limit(struct cuts *cuts, uint32_t dim, int64_t max)
+{
+	struct piece whole[BOX_MAX_PIECES];
+	uint32_t n = cuts->num[dim];
+
+	memcpy(whole, cuts->piece[dim], n * sizeof(whole[0]));
+	cuts->num[dim] = 0;
+	for (uint32_t i = 0; i < n; i++)
+		for (int64_t at = 0; at < whole[i].size; at += max) {
+			int64_t left = whole[i].size - at;
+
+			if (!add(cuts, dim, whole[i].start + at, left < max ? left : max,
+				 whole[i].masked))
+				return false;
+		}
+	return true;
+}
+
 bool box_masked(const struct cuts *cuts, uint32_t dims)
 {
 	for (uint32_t d = 0; d < IR_MAX_DIMS; d++)

@@ -14,6 +14,7 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/box.h"
 
+#define MAX_POINTS 65280	/* of a dim in one instruction: whole sticks, at most 65535 */
 #define FP32_ONE 0x3f800000u
 #define FP32_127TH 0x3c010204u	/* of the largest SENINT8 */
 #define FP32_448TH 0x3b124925u	/* of the largest SEN143_FP8 */
@@ -338,6 +339,11 @@ static spyre_status emit_core(struct lower *l, struct reduction *r, const struct
 		return lower_unsupported(l, "coordinateMasking_ cuts a dimension into more than %u parts",
 					 BOX_MAX_PIECES);
 	join_stick(l, r);
+	for (uint32_t d = 0; d < l->sdsc->num_dims; d++)
+		if ((r->dims >> d & 1) && !(r->valid && d == r->in->stick) &&
+		    !box_limit(&r->cuts, d, MAX_POINTS * (d == r->in->stick ? r->width : 1)))
+			return lower_unsupported(l, "a reduction over %" PRId64 " elements of %s",
+						 l->sdsc->el[d], l->sdsc->dim[d]);
 	status = encoder_stream(l->encoder, l->sdsc->core[r->core]);
 	do {
 		if (status == SPYRE_SUCCESS)

@@ -12,3 +12,6 @@ EXTRA_DIST += tests/conformance/gen/matmul.py
 EXTRA_DIST += tests/conformance/gen/move.py
 EXTRA_DIST += tests/conformance/gen/reduce.py
 EXTRA_DIST += tests/conformance/card.py
+EXTRA_DIST += tests/conformance/gen/chain.py
+EXTRA_DIST += tests/conformance/gen/edge.py
+EXTRA_DIST += tests/conformance/gen/loops.py

@@ -137,7 +137,7 @@ static const struct bad bads[] = {
 	  { "sdsc_9.json", "No such file" } },
 	{ "add", "bundle.mlir", "%arg_2_base_addr: !sdscbundle.input_arg<index>) {",
 	  "%arg_3_base_addr: !sdscbundle.input_arg<index>) {", SPYRE_ERROR_PARSE,
-	  { "none is %arg_2_base_addr" } },
+	  { "%arg_2_base_addr is not defined" } },
 	{ "add", "bundle.mlir", "constant 65536", "constant 65537", SPYRE_ERROR_PARSE,
 	  { "core 2", "byte 65537", "multiples of 128" } },
 	{ "add", "bundle.mlir", "constant 65536", "constant 9999999999999999999", SPYRE_ERROR_PARSE,

@@ -32,11 +32,11 @@ device), with np, math, erf, and stored(x, format): x as a tensor of that device
 holds it. It says what the operation means, independently of how the bundle says it.
 Tolerances are those of one rounding at the store unless a family says why not.
 
-    python3 -m gen --out DIR [--seed N] [--count N | --fixed] [--family NAME]
+    python3 -m gen --out DIR [--seed N] [--count N | --fixed [--smallest]] [--family NAME]
 """
 import importlib
 
-MODULES = ["pointwise", "reduce", "matmul", "move"]
+MODULES = ["pointwise", "reduce", "matmul", "move", "chain", "loops", "edge"]
 FAMILIES = {}
 
 

@@ -12,15 +12,21 @@ def names(families, only):
     return [name for name in families if not only or name in only]
 
 
-def fixed(families, only, limit=None):
-    """(directory name, Bundle) of the fixed set."""
+def size(bundle):
+    return sum(argument.bytes() for argument in bundle.inputs + bundle.outputs)
+
+
+def fixed(families, only, smallest):
+    """(directory name, Bundle) of the fixed set, or the smallest one of each variant."""
     for name in names(families, only):
         make, variants, _, count = families[name]
         for v, variant in enumerate(variants):
-            for k in range(min(count, limit or count)):
-                rng = np.random.default_rng([len(name)] + [ord(c) for c in name] + [v, k])
-                yield "%s-%s-%d" % (name, "-".join(str(x) for x in variant), k), \
-                    make(rng, variant)
+            made = []
+            for k in range(count):
+                rng = np.random.default_rng([ord(c) for c in name] + [v, k])
+                made.append(("%s-%s-%d" % (name, "-".join(str(x) for x in variant), k),
+                             make(rng, variant)))
+            yield from [min(made, key=lambda m: size(m[1]))] if smallest else made
 
 
 def random(families, only, seed, count):
@@ -41,11 +47,12 @@ def main():
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--fixed", action="store_true", help="the fixed set instead")
-    parser.add_argument("--limit", type=int, help="of the fixed set, at most so many per variant")
+    parser.add_argument("--smallest", action="store_true",
+                        help="of the fixed set, the smallest bundle of each variant")
     parser.add_argument("--family", action="append", help="only this one (may be repeated)")
     args = parser.parse_args()
     families = load()
-    made = fixed(families, args.family, args.limit) if args.fixed else \
+    made = fixed(families, args.family, args.smallest) if args.fixed else \
         random(families, args.family, args.seed, args.count)
     for name, bundle in made:
         bundle.name = name
