@@ -304,7 +304,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, all_halves);
-	tcase_add_test(t, eighths);
+	tcase_add_test(tests, eighths);
 #ifdef __FLT16_MAX__
 	tcase_add_test(tests, halves_round_to_even);
 #endif
