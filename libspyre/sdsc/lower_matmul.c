@@ -112,6 +112,20 @@ static spyre_status find_inputs(struct lower *l, struct matmul *m)
 	return SPYRE_SUCCESS;
 }
 
+static spyre_status check_sums(struct lower *l, const struct matmul *m)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	if (s->slices[m->k] > 1 && m->tensor[C]->lx)
+		return lower_unsupported(l, "%s is split over %d cores and the output is in LX, which is private to a core",
+					 s->dim[m->k], (int)s->slices[m->k]);
+	for (uint32_t i = 0; i < s->num_masks; i++)
+		if (s->mask[i].dim == m->k && s->mask[i].length)
+			return lower_unsupported(l, "coordinateMasking_ of %s; the padding of a product is zero",
+						 s->dim[m->k]);
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status check_shares(struct lower *l, const struct matmul *m)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -146,7 +160,9 @@ spyre_status matmul_roles(struct lower *l, struct matmul *m)
 		status = find_inputs(l, m);
 	if (status == SPYRE_SUCCESS)
 		status = check_formats(l, m);
-	return status == SPYRE_SUCCESS ? check_shares(l, m) : status;
+	if (status == SPYRE_SUCCESS)
+		status = check_shares(l, m);
+	return status == SPYRE_SUCCESS ? check_sums(l, m) : status;
 }
 
 uint64_t matmul_tile(const struct lower *l, const struct matmul *m, const struct box *box,
