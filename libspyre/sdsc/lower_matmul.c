@@ -70,12 +70,15 @@ static spyre_status check_formats(struct lower *l, struct matmul *m)
 
 	while (strcmp(f->op, l->sdsc->op))
 		f++;
-	for (uint32_t i = 0; i < 3; i++)
-		if (!((i == C ? f->to : f->from) >> m->tensor[i]->format & 1))
+	for (uint32_t i = 0; i < 3; i++) {
+		enum spyre_fmt format = m->tensor[i]->format;
+
+		if (!((i == C ? f->to : f->from) >> format & 1))
 			return lower_unsupported(l, "Tensor%u is %s, for which the PT has no rule as %s of this operation",
 						 m->index[i],
-						 spyre_format_name((spyre_format)m->tensor[i]->format),
+						 spyre_format_name((spyre_format)format),
 						 i == C ? "result" : "input");
+	}
 	status = check_stick(l, m, A, &f->a);
 	if (status == SPYRE_SUCCESS)
 		status = check_stick(l, m, B, &f->b);
