@@ -11,9 +11,9 @@
 
 #include "model/program.h"
 
-#define IR_MAX_DIMS 8u
+#define IR_MAX_DIMS 12u
 #define IR_MAX_TENSORS 8u
-#define IR_MAX_MASKS 8u
+#define IR_MAX_MASKS 32u
 #define IR_MAX_CONSTANTS 8u
 #define IR_MAX_PARTS 4u		/* of a stick */
 #define IR_NAME_BYTES 64u

@@ -30,7 +30,7 @@ struct lower {
  * A loop nest of an instruction before it is fitted to the machine's limits:
  * any number of dims up to NEST_MAX_DIMS, any counts, any order.
  */
-#define NEST_MAX_DIMS 20u
+#define NEST_MAX_DIMS 48u	/* dims, and parts of sticks of every view */
 
 struct nest_dim {
 	uint64_t count;

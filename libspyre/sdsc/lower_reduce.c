@@ -15,6 +15,7 @@
 #include "libspyre/sdsc/box.h"
 
 #define MAX_POINTS 65280	/* of a dim in one instruction: whole sticks, at most 65535 */
+#define MAX_BOXES 4096u	/* of a core's share */
 #define FP32_ONE 0x3f800000u
 #define FP32_127TH 0x3c010204u	/* of the largest SENINT8 */
 #define FP32_448TH 0x3b124925u	/* of the largest SEN143_FP8 */
@@ -288,7 +289,7 @@ static spyre_status emit_result(struct lower *l, struct reduction *r, const stru
 		if (status == SPYRE_SUCCESS && !first)
 			status = add_tile(l, r, &sum, &part);
 		first = false;
-	} while (box_next(&r->cuts, r->dims));
+	} while (box_next(&r->cuts, r->dims));	/* to the end: the first is at hand again */
 	if (status != SPYRE_SUCCESS || tile || direct)
 		return status;
 	return finish(l, r, &out, &sum);
@@ -328,6 +329,19 @@ static bool covered(const struct lower *l, const struct reduction *r, uint32_t c
 	return false;
 }
 
+/* Instructions are in proportion to the boxes, which a few masks make many of. */
+static spyre_status check_boxes(struct lower *l, const struct reduction *r)
+{
+	uint64_t boxes = 1;
+
+	for (uint32_t d = 0; d < l->sdsc->num_dims && boxes <= MAX_BOXES; d++)
+		boxes *= r->cuts.num[d];
+	if (boxes > MAX_BOXES)
+		return lower_unsupported(l, "coordinateMasking_ cuts a core's share into more than %u boxes",
+					 MAX_BOXES);
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status emit_core(struct lower *l, struct reduction *r, const struct partial *p)
 {
 	const struct ir_tensor *tensor[2] = { r->in, r->out };
@@ -344,11 +358,14 @@ static spyre_status emit_core(struct lower *l, struct reduction *r, const struct
 		    !box_limit(&r->cuts, d, MAX_POINTS * (d == r->in->stick ? r->width : 1)))
 			return lower_unsupported(l, "a reduction over %" PRId64 " elements of %s",
 						 l->sdsc->el[d], l->sdsc->dim[d]);
-	status = encoder_stream(l->encoder, l->sdsc->core[r->core]);
-	do {
-		if (status == SPYRE_SUCCESS)
-			status = emit_result(l, r, p);
-	} while (box_next(&r->cuts, r->kept));
+	status = check_boxes(l, r);
+	if (status == SPYRE_SUCCESS)
+		status = encoder_stream(l->encoder, l->sdsc->core[r->core]);
+	while (status == SPYRE_SUCCESS) {
+		status = emit_result(l, r, p);
+		if (!box_next(&r->cuts, r->kept))
+			break;
+	}
 	return status;
 }
 

@@ -16,3 +16,4 @@ EXTRA_DIST += tests/conformance/gen/chain.py
 EXTRA_DIST += tests/conformance/gen/edge.py
 EXTRA_DIST += tests/conformance/gen/loops.py
 EXTRA_DIST += tests/conformance/gen/quant.py tests/conformance/gen/packed.py
+EXTRA_DIST += tests/conformance/form.py

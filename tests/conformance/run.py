@@ -8,9 +8,10 @@ usage: run.py [--spyre PATH] [--seed N] [--hashes FILE] [--compare FILE]
 CASE: names or directories of bundles, default all in bundles/; each is run by
 "spyre launch". --generated adds the directories in DIR, which 'python3 -m gen'
 made: all of them on one card, through the library. The card is that of the
-environment: SPYRE_BACKEND, SPYRE_UNIT, SPYRE_EMBEDDED_THREADS. Output is TAP. --hashes writes a sha256 of every case's outputs as JSON; --compare fails
-where they differ from such a file, so that two configurations can be held
-against each other bit by bit.
+environment: SPYRE_BACKEND, SPYRE_UNIT, SPYRE_EMBEDDED_THREADS. Output is TAP.
+--hashes writes a sha256 of every case's outputs as JSON; --compare fails where
+they differ from such a file, so that two configurations can be held against
+each other bit by bit.
 """
 import argparse
 import hashlib

@@ -80,7 +80,9 @@ for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.
 	run user "${program##*/}" "$program"
 done
 
+export PYTHONDONTWRITEBYTECODE=1
 conformance=("$python" "$src/tests/conformance/run.py" --spyre "$build/tools/spyre/spyre")
+[ ! -d "$build/generated-small" ] || conformance+=(--generated "$build/generated-small")
 [ -z "${SPYRE_BASELINE-}" ] || conformance+=(--compare "$SPYRE_BASELINE")
 SPYRE_TEST_TIMEOUT=1200 run ${users##* } conformance "${conformance[@]}"
 

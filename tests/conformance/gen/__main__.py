@@ -54,9 +54,10 @@ def main():
     families = load()
     made = fixed(families, args.family, args.smallest) if args.fixed else \
         random(families, args.family, args.seed, args.count)
-    for name, bundle in made:
+    for number, (name, bundle) in enumerate(made):
         bundle.name = name
-        bundle.write(os.path.join(args.out, name))
+        strange = np.random.default_rng(number) if number % 5 == 4 else None
+        bundle.write(os.path.join(args.out, name), strange)
 
 
 if __name__ == "__main__":

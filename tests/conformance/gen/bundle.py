@@ -60,9 +60,13 @@ class Bundle:
         out.update(self.extra)
         return out
 
-    def write(self, directory):
+    def write(self, directory, strange=None):
+        """Writes the directory; @strange: a random generator, for keys that nobody knows."""
         os.makedirs(directory, exist_ok=True)
         writer = Writer(self)
+        if strange is not None:
+            for contents in writer.files.values():
+                estrange(contents, strange)
         with open(os.path.join(directory, "bundle.mlir"), "w") as f:
             f.write(writer.text())
         for name, contents in writer.files.items():
@@ -70,6 +74,25 @@ class Bundle:
                 json.dump(contents, f, indent=2)
         with open(os.path.join(directory, "case.json"), "w") as f:
             json.dump(self.case(), f, indent=1)
+
+
+def estrange(node, rng):
+    """Adds unknown keys to the objects that have fields, and puts their keys in any order."""
+    if isinstance(node, list):
+        for entry in node:
+            estrange(entry, rng)
+    if not isinstance(node, dict):
+        return
+    for value in node.values():
+        estrange(value, rng)
+    fields = "dscs_" in node or "computeOp_" in node or "ldsIdx_" in node or \
+        "opFuncName" in node or "stickSize_" in node
+    if not fields:
+        return
+    node["newer_%d_" % rng.integers(9)] = [None, {}, [], "text", -1, 2.5][int(rng.integers(6))]
+    keys = list(node)
+    for i in rng.permutation(len(keys)):
+        node[keys[i]] = node.pop(keys[i])
 
 
 class Writer:
@@ -147,7 +170,7 @@ class Writer:
         self.files[file] = sdsc.file(number, addresses, self.bundle.september)
         names = ", ".join("%" + name for _, name in symbols.values())
         ids = ", ".join(str(i) for i, _ in symbols.values())
-        tail = ', "symbol_ids"=[%s]' % ids if symbols else ""
+        tail = ', "symbol_ids"=[%s]' % ids if self.bundle.symbolic else ""
         lines.append('sdscbundle.sdsc_execute (%s) {sdsc_filename="%s"%s}' % (names, file, tail))
         self.body += ["\t" * depth + line for line in lines]
 

@@ -219,3 +219,56 @@ def constant(rng, variant):
     text = "np.clip({0}, %s, %r)" % ("-np.inf" if low == float("-inf") else repr(low), high)
     return frame.bundle(rng, op, [x], frame.output(rng, "fp16"), text,
                         constants=[("clipMin", fmt, low), ("clipMax", fmt, high)])
+
+
+@family("outputs", [("two", "fp16"), ("two", "fp32"), ("rewritten", "fp16")])
+def outputs(rng, variant):
+    """Two outputs; an output that is read again and written in place."""
+    kind, dtype = variant
+    frame = Frame(rng, dtype, budget=12000)
+    x, y = (frame.input(rng, dtype, broadcast=[] if not i else None) for i in range(2))
+    a, b = frame.output(rng, dtype), frame.output(rng, dtype)
+    slices = divide.random(rng, frame.space, divide.sticks([a.operand]))
+    first = Sdsc("add", frame.space, slices, [x.operand, y.operand, a.operand])
+    sum_text = "stored((%s)+(%s), %r)" % (x.text % "in0", y.text % "in1", HOSTS[dtype].device)
+    rtol, atol = (0.003, 2e-3) if dtype == "fp16" else (4e-6, 4e-6)
+    args = [x.argument, y.argument]
+    again = divide.random(rng, frame.space, divide.sticks([a.operand]))
+    if kind == "two":
+        steps = [first, Sdsc("neg", frame.space, again, [a.operand, b.operand])]
+        return Bundle("outputs", args, [a.argument, b.argument], steps,
+                      "(%s, -%s)" % (sum_text, sum_text), rtol, atol, symbolic=chance(rng, 0.6))
+    steps = [first, Sdsc("abs", frame.space, again, [a.operand, a.operand])]
+    return Bundle("outputs", args, [a.argument], steps, "np.abs(%s)" % sum_text, rtol, atol,
+                  symbolic=chance(rng, 0.6))
+
+
+@family("dims", [("add", "fp16"), ("sum", "fp16")])
+def dims(rng, variant):
+    """More dims than a layout has: rows walked as nine or ten dims of two."""
+    op, dtype = variant
+    n = int(rng.integers(9, 11))
+    names = ["d%d" % i for i in range(n)]
+    order = [names[int(i)] for i in rng.permutation(n)]
+    space = {d: 2 for d in names}
+    space["out"] = 64
+    a = Argument((1 << n, 64), dtype)
+    # Rows in the order of the dims, the last one outermost.
+    operand = Operand(a, a.fmt, names + ["out"], "out")
+    out = Argument((1 << n, 64), dtype)
+    to = Operand(out, out.fmt, order + ["out"], "out")
+    slices = divide.random(rng, space, {"out": 64})
+    axes = [n - 1 - names.index(d) for d in reversed(order)]
+    text = "in0.reshape(%r).transpose(%r).reshape(%r)" % (
+        [2] * n + [64], axes + [n], [1 << n, 64])
+    if op == "add":
+        step = Sdsc("add", space, slices, [operand, operand, to])
+        return Bundle("dims", [a], [out], [step], "(%s)*2" % text, 0.0025, 1e-6,
+                      symbolic=chance(rng, 0.6))
+    gone = order[:3]
+    out = Argument((1 << n - 3, 64), dtype)
+    scale = {d: -1 if d in gone else 1 for d in order + ["out"]}
+    to = Operand(out, out.fmt, order[3:] + ["out"] + gone, "out", scale)
+    step = Sdsc("sumnonstick", space, slices, [operand, to], accumulate=True)
+    text = "(%s).reshape(%d, 8, 64).sum(1)" % (text, 1 << n - 3)
+    return Bundle("dims", [a], [out], [step], text, 0.0025, 1e-4, symbolic=chance(rng, 0.6))

@@ -34,12 +34,13 @@ def dl16_bits(value):
 
 def to_bf16_bits(values):
     """Round to nearest even, as host frameworks do."""
-    bits = np.asarray(values, np.float32).view(np.uint32).astype(np.uint64)
+    bits = np.asarray(values, np.float32).view(np.uint32).astype(np.int64)
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
 
 
 def from_bf16_bits(bits):
-    return (np.asarray(bits, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    wide = np.left_shift(np.asarray(bits, np.uint16).astype(np.uint32), np.uint32(16))
+    return wide.view(np.float32)
 
 
 def fp8_values(fraction, bias, nan):

@@ -75,9 +75,9 @@ class Sdsc:
         return {"dim_prop_func": [{"Affine": {"alpha_": a, "beta_": 0}} for a in alphas],
                 "dim_prop_attr": [{"factor_": f, "label_": n} for f, n in zip(factors, names)]}
 
-    def _coordinates(self, operand):
+    def _coordinates(self, operand, order):
         info = {}
-        for dim in operand.order:
+        for dim in order:
             varies = operand.scale[dim] > 0
             share = self.space[dim] // self.slices[dim] if varies else 1
             cores = self.slices[dim] if varies else 1
@@ -95,7 +95,7 @@ class Sdsc:
                          "padding": "nopad", "folds": self._folds(alphas, factors, names)}
         return {"coordInfo": info, "coreIdToWkSlice_": {}}
 
-    def _node(self, index, operand, addresses):
+    def _node(self, index, operand, addresses, order):
         place = "lx" if operand.lx else "hbm"
         node = {"nodeType_": "allocate", "name_": "allocate-Tensor%d_%s" % (index, place),
                 "prev_": "", "ldsIdx_": index, "component_": place}
@@ -114,7 +114,7 @@ class Sdsc:
             node["backGapCore_"] = {
                 dim: {str(c): str(gap) for c in (self.cores if operand.lx else [-1])}
                 for dim, gap in operand.gap.items()}
-        node["coordinates_"] = self._coordinates(operand)
+        node["coordinates_"] = self._coordinates(operand, order)
         return node
 
     def _constants(self):
@@ -172,7 +172,8 @@ class Sdsc:
                 "dataStageParam_": {"0": {"ss_": self._share(september),
                                           "el_": self._share(september)}},
                 "primaryDsInfo_": infos,
-                "scheduleTree_": [self._node(i, operand, addresses[i])
+                "scheduleTree_": [self._node(i, operand, addresses[i],
+                                             infos[labels[i]]["layoutDimOrder_"])
                                   for i, operand in enumerate(self.operands)],
                 "labeledDs_": lds, "constantInfo_": self._constants(),
                 "computeOp_": self._compute()}
