@@ -300,8 +300,11 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 		n = units_of(tensor, num_tensors, d, left, d == lane_dim ? nest->in.lanes : 1,
 			     unit);
 		for (uint32_t i = 0; i < n; i++) {
-			struct nest_dim *dim = &nest->dim[nest->num_dims++];
+			struct nest_dim *dim = &nest->dim[nest->num_dims];
 
+			if (nest->num_dims++ == NEST_MAX_DIMS)
+				return lower_unsupported(l, "dimensions and sticks that make more than %u loops",
+							 NEST_MAX_DIMS);
 			if (left % unit[i])
 				return lower_unsupported(l, "a core's share of %s is %" PRIu64 " elements, which is no multiple of %" PRIu64,
 							 l->sdsc->dim[d], left, unit[i]);
