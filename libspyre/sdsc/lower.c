@@ -328,6 +328,12 @@ static uint32_t units_of(const struct ir_tensor *const *tensor, uint32_t num_ten
 	return n;
 }
 
+static spyre_status single_elements(struct lower *l, const struct ir_tensor *t, uint32_t dim)
+{
+	return lower_unsupported(l, "single elements of %s along %s; views hold whole bytes",
+				 spyre_format_name((spyre_format)t->format), l->sdsc->dim[dim]);
+}
+
 spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tensor *const *tensor,
 			uint32_t num_tensors, uint32_t lane_dim, const int64_t *el, uint32_t skip,
 			uint32_t reduce)
@@ -341,8 +347,11 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 		n = units_of(tensor, num_tensors, d, left, d == lane_dim ? nest->in.lanes : 1,
 			     unit);
 		for (uint32_t i = 0; i < n; i++) {
-			struct nest_dim *dim = &nest->dim[nest->num_dims++];
+			struct nest_dim *dim = &nest->dim[nest->num_dims];
 
+			if (nest->num_dims++ == NEST_MAX_DIMS)
+				return lower_unsupported(l, "dimensions and sticks that make more than %u loops",
+							 NEST_MAX_DIMS);
 			if (left % unit[i])
 				return lower_unsupported(l, "a core's share of %s is %" PRIu64 " elements, which is no multiple of %" PRIu64,
 							 l->sdsc->dim[d], left, unit[i]);
@@ -352,9 +361,7 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 				uint64_t bits = ir_bits(tensor[t], d, unit[i]);
 
 				if (bits % 8)
-					return lower_unsupported(l, "single elements of %s along %s",
-								 spyre_format_name((spyre_format)tensor[t]->format),
-								 l->sdsc->dim[d]);
+					return single_elements(l, tensor[t], d);
 				dim->stride[t] = bits / 8;
 			}
 			left = unit[i];

@@ -66,16 +66,12 @@ spyre_status convert_check(struct lower *l, const struct ir_tensor *in,
 	return status;
 }
 
-static spyre_status check_sticks(struct lower *l, const struct ir_tensor *in,
-				 const struct ir_tensor *out)
+/* Sticks along other dims: tiles are turned, where both tensors fill them. */
+static bool turns(const struct ir_tensor *in, const struct ir_tensor *out)
 {
-	const struct ir_sdsc *s = l->sdsc;
-
-	if (in->num_parts == 1 && out->num_parts == 1 && in->stick != out->stick &&
-	    lower_varies(in, out->stick))
-		return lower_unsupported(l, "Tensor%u has its sticks along %s, the output along %s; restickify it first",
-					 s->input[0], s->dim[in->stick], s->dim[out->stick]);
-	return SPYRE_SUCCESS;
+	return in->num_parts == 1 && out->num_parts == 1 && in->stick != out->stick &&
+	       lower_varies(in, out->stick) && lower_varies(in, in->stick) && out->word &&
+	       out->word <= 4;
 }
 
 /* Moves take whole bytes and repeat nothing within a stick; the SFU holds a number in fp32. */
@@ -97,8 +93,8 @@ spyre_status lower_convert(struct lower *l, enum spyre_func func)
 	spyre_status status = convert_check(l, in, out);
 	struct box box;
 
-	if (status == SPYRE_SUCCESS)
-		status = check_sticks(l, in, out);
+	if (status == SPYRE_SUCCESS && turns(in, out))
+		return lower_restickify(l, func);
 	if (by_sfu(in, out, raw)) {
 		stage.in.opcode = SPYRE_OP_SFU;
 		stage.in.func = (uint16_t)func;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * ReStickifyOpHBM: the same tensor with sticks along another dimension. Whole
+ * ReStickifyOpHBM, and conversions to sticks along another dimension. Whole
  * tiles of one format go directly; the rest is padded to tiles in LX.
  */
 #include <string.h>
@@ -18,6 +18,7 @@ struct loop {
 struct restick {
 	uint32_t lane, row;		/* stick dims of input and output */
 	uint32_t edge;			/* of a tile, elements */
+	enum spyre_func func;		/* on the way to another format */
 	uint32_t core;
 	struct ir_tensor tile[2];	/* input and output of the transposition, in LX */
 	struct box padded;
@@ -127,7 +128,7 @@ static uint64_t need(struct lower *l, void *arg, const struct box *box)
 	return is_direct(l, arg, box) ? 0 : make_tiles(l, arg, box, &second);
 }
 
-static spyre_status copy(struct lower *l, const struct stage_operand *to,
+static spyre_status copy(struct lower *l, enum spyre_func func, const struct stage_operand *to,
 			 const struct stage_operand *from, const struct box *box)
 {
 	struct stage stage = { .in = { .opcode = SPYRE_OP_MOVE, .num_views = 2 },
@@ -135,7 +136,7 @@ static spyre_status copy(struct lower *l, const struct stage_operand *to,
 
 	if (to->tensor->format != from->tensor->format) {
 		stage.in.opcode = SPYRE_OP_SFU;
-		stage.in.func = SPYRE_FUNC_IDENTITY;
+		stage.in.func = (uint16_t)func;
 	}
 	return stage_emit(l, &stage, box);
 }
@@ -154,10 +155,10 @@ static spyre_status emit_block(struct lower *l, void *arg, const struct box *box
 	make_tiles(l, r, box, &second);
 	first = tile_operand(l, &r->tile[0], 0);
 	last = tile_operand(l, &r->tile[1], second);
-	status = copy(l, &first, &in, box);
+	status = copy(l, r->func, &first, &in, box);
 	if (status == SPYRE_SUCCESS)
 		status = transpose(l, r, &last, &first, &r->padded);
-	return status == SPYRE_SUCCESS ? copy(l, &out, &last, box) : status;
+	return status == SPYRE_SUCCESS ? copy(l, r->func, &out, &last, box) : status;
 }
 
 /* Whole tiles first, then what is left of either dim. */
@@ -187,15 +188,16 @@ spyre_status lower_restickify(struct lower *l, enum spyre_func func)
 {
 	const struct ir_sdsc *s = l->sdsc;
 	const struct ir_tensor *out = &s->tensor[s->output], *in = &s->tensor[s->input[0]];
-	struct restick r = { .lane = in->stick, .row = out->stick, .edge = out->lanes };
+	struct restick r = { .lane = in->stick, .row = out->stick, .edge = out->lanes,
+			     .func = func ? func : SPYRE_FUNC_IDENTITY };
 	struct blocks blocks = { .need = need, .emit = emit_block, .arg = &r };
 	spyre_status status = convert_check(l, in, out);
 	struct box box;
 
 	if (status != SPYRE_SUCCESS)
 		return status;
-	if (r.lane == r.row || !lower_varies(in, r.lane))
-		return lower_convert(l, SPYRE_FUNC_IDENTITY);
+	if (r.lane == r.row || !lower_varies(in, r.lane) || !lower_varies(in, r.row))
+		return lower_convert(l, r.func);
 	if (out->word < 1 || out->word > 4)
 		return lower_unsupported(l, "no rule for %s; elements take 1, 2 or 4 bytes",
 					 spyre_format_name((spyre_format)out->format));

@@ -15,4 +15,5 @@ EXTRA_DIST += tests/conformance/card.py
 EXTRA_DIST += tests/conformance/gen/chain.py
 EXTRA_DIST += tests/conformance/gen/edge.py
 EXTRA_DIST += tests/conformance/gen/loops.py
+EXTRA_DIST += tests/conformance/gen/quant.py tests/conformance/gen/packed.py
 EXTRA_DIST += tests/conformance/form.py

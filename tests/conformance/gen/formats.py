@@ -43,6 +43,33 @@ def from_bf16_bits(bits):
     return wide.view(np.float32)
 
 
+def fp8_values(fraction, bias, nan):
+    """What the 256 codes of an 8-bit float stand for; @nan: its codes."""
+    code = np.arange(256)
+    exponent, mantissa = (code & 0x7F) >> fraction, code & ((1 << fraction) - 1)
+    value = np.where(exponent > 0, (mantissa + (1 << fraction)) * 2.0 ** (exponent - 1), mantissa)
+    value = value * 2.0 ** (1 - bias - fraction) * np.where(code & 0x80, -1, 1)
+    value[nan] = np.nan
+    return value
+
+
+FP8 = {"SEN143_FP8": fp8_values(3, 7, [0x7F, 0xFF]), "SEN152_FP8": fp8_values(2, 16, [0x80])}
+
+
+def to_fp8_bits(values, name):
+    """The nearest code, ties to even, saturating."""
+    table = FP8[name]
+    most = int(np.nanargmax(table))
+    x = np.asarray(values, np.float64)
+    low = np.clip(np.searchsorted(table[:most + 1], np.abs(x), "right") - 1, 0, most)
+    high = np.minimum(low + 1, most)
+    down, up = np.abs(x) - table[low], table[high] - np.abs(x)
+    code = np.where((up < down) | ((up == down) & (low % 2 == 1)), high, low)
+    code = np.where(np.abs(x) >= table[most], most, code)
+    minus = np.signbit(x) & ((code > 0) | (name == "SEN143_FP8"))
+    return np.where(minus, code | 0x80, code).astype(np.uint8)
+
+
 class Format:
     """A device format: bytes per element, rounding of values, code of one value."""
 
@@ -60,7 +87,7 @@ def _fp32(values):
 
 def _integer(bits):
     low, high = -(1 << bits - 1), (1 << bits - 1) - 1
-    return Format(bits // 8, lambda v: np.clip(np.rint(v), low, high),
+    return Format(max(bits // 8, 1), lambda v: np.clip(np.rint(v), low, high),
                   lambda v: int(v) & ((1 << bits) - 1))
 
 
@@ -75,6 +102,11 @@ FORMATS = {
     "SENINT16": _integer(16),
     "IEEE_INT32": _integer(32),
 }
+for _name in FP8:
+    FORMATS[_name] = Format(1, lambda v, n=_name: FP8[n][to_fp8_bits(v, n)],
+                            lambda v, n=_name: int(to_fp8_bits(v, n)))
+FORMATS["SENINT4"] = _integer(4)
+FORMATS["SENINT4"].lanes = 256
 
 
 class Host:
@@ -98,6 +130,10 @@ HOSTS = {
     "int16": Host(np.int16, "SENINT16"),
     "int32": Host(np.int32, "IEEE_INT32"),
     "int64": Host(np.int64, "IEEE_INT32"),
+    "fp8_e4m3": Host(np.uint8, "SEN143_FP8", lambda v: to_fp8_bits(v, "SEN143_FP8"),
+                     lambda a: FP8["SEN143_FP8"][a]),
+    "fp8_e5m2": Host(np.uint8, "SEN152_FP8", lambda v: to_fp8_bits(v, "SEN152_FP8"),
+                     lambda a: FP8["SEN152_FP8"][a]),
 }
 
 

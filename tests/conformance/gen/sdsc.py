@@ -60,14 +60,14 @@ class Sdsc:
         """Layout label of each operand; tensors with the same dims and stick share one."""
         seen, labels, infos = {}, [], {}
         for operand in self.operands:
-            key = (frozenset(operand.order), operand.stick, operand.lanes)
+            key = (frozenset(operand.order), tuple(operand.parts))
             if self.unit == "pt":
                 key = len(labels)
             if key not in seen:
                 seen[key] = self.label_order[len(seen)]
                 infos[seen[key]] = {"layoutDimOrder_": list(operand.order),
-                                    "stickDimOrder_": [operand.stick],
-                                    "stickSize_": [operand.lanes]}
+                                    "stickDimOrder_": [dim for dim, _ in operand.parts],
+                                    "stickSize_": [size for _, size in operand.parts]}
             labels.append(seen[key])
         return labels, infos
 

@@ -111,6 +111,16 @@ class Argument:
         return Operand(at or self, self.fmt, order, stick, scale, gap, offset * self.word, turn)
 
 
+class Image(Argument):
+    """An argument whose host tensor is the device's own image: sticks in their order."""
+
+    def __init__(self, shape, dtype, init="randn"):
+        super().__init__(shape, dtype, None, None, -1, None, init)
+
+    def device(self):
+        return list(self.shape), [self.host_stride(axis) for axis in range(len(self.shape))]
+
+
 class Pool:
     """Device memory for intermediates, at a byte offset in the pool."""
 
@@ -132,13 +142,23 @@ class Operand:
     order   dims outside the stick, inner to outer; scale {dim: 1, -1, -2}
     gap     {dim: elements of memory beyond the iteration's extent}
     offset  bytes before the first element; turn {loop: bytes per turn}
+    parts   [(dim, elements)] of a stick from the inside out, where it has several dims
     """
 
-    def __init__(self, where, fmt, order, stick, scale=None, gap=None, offset=0, turn=None):
+    def __init__(self, where, fmt, order, stick, scale=None, gap=None, offset=0, turn=None,
+                 parts=None):
         self.where, self.fmt, self.order, self.stick = where, fmt, list(order), stick
         self.scale = scale or {dim: 1 for dim in order}
         self.gap, self.offset, self.turn = dict(gap or {}), offset, dict(turn or {})
         self.word, self.lanes = FORMATS[fmt].word, FORMATS[fmt].lanes
+        self.parts = list(parts or [(stick, self.lanes)])
+
+    def unit(self, dim):
+        """Elements of a dim in one stick."""
+        n = 1
+        for part, size in self.parts:
+            n *= size if part == dim else 1
+        return n
 
     @property
     def lx(self):
@@ -146,13 +166,14 @@ class Operand:
 
     def moved(self, where, offset=0):
         """The same tensor, dense, in another place."""
-        return Operand(where, self.fmt, self.order, self.stick, self.scale, None, offset)
+        return Operand(where, self.fmt, self.order, self.stick, self.scale, None, offset,
+                       parts=self.parts)
 
     def extents(self, space, slices):
         """{dim: steps in memory}, tiles for the stick dim."""
         out = {}
         for dim in self.order:
-            unit = self.lanes if dim == self.stick else 1
+            unit = self.unit(dim)
             n = 1
             if self.scale[dim] > 0:
                 n = space[dim] // (slices[dim] if self.lx else 1)
@@ -182,8 +203,6 @@ class Operand:
         for dim in self.order:
             if self.scale[dim] > 0:
                 share = space[dim] // slices[dim]
-                at += place[dim] * (share // self.lanes if dim == self.stick else share) * \
-                    strides[dim]
-        if isinstance(self.where, Pool):
-            at += self.where.offset // self.word
-        return at * self.word + self.offset
+                at += place[dim] * (share // self.unit(dim)) * strides[dim]
+        at = at * 128 // self.lanes + self.offset
+        return at + (self.where.offset if isinstance(self.where, Pool) else 0)
