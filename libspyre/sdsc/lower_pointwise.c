@@ -41,7 +41,7 @@ static spyre_status emit_core(struct lower *l, const struct nest *model,
 		return status;
 	for (uint32_t i = 0; i < nest.in.num_views; i++) {
 		lower_view(&nest.view[i], tensor[i], &l->address[index[i]][core]);
-		if (!lower_varies(tensor[i], tensor[0]->stick))
+		if (i && !lower_varies(tensor[i], tensor[0]->stick))
 			nest.view[i].lanes = SPYRE_LANES_SPLAT;
 		/* exx2 leaves the mean in lane 0 and that of the squares in lane 1. */
 		if (nest.in.func == SPYRE_FUNC_LAYERNORMSCALE && i == 2)
