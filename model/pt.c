@@ -67,6 +67,8 @@ static bool move_sums(struct spyre_core *core, const struct spyre_instr *in,
 			.lanes = in->lanes,
 			.dst_format = load ? format : view->format,
 			.src_format = load ? view->format : format,
+			/* Not by way of fp32, if both are integers. */
+			.cast = view->format == SPYRE_FMT_IEEE_INT32,
 		};
 
 		if (!spyre_pt_convert(core, &run))

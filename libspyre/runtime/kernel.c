@@ -190,21 +190,47 @@ static const char *sizes_text(char *text, size_t bytes, const int64_t *size, uin
 	return text;
 }
 
-/* Equal but for dimensions of size 1, which a bundle may leave out or add. */
+/*
+ * The same but for dimensions of size 1, which a bundle may leave out or add, and for
+ * neighbours that one side walks as a single dimension: [4, 8, 64] and [32, 64].
+ */
 static bool same_sizes(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_rank)
 {
 	uint32_t i = 0, j = 0;
 
 	for (;;) {
+		int64_t left, right;
+
 		while (i < a_rank && a[i] == 1)
 			i++;
 		while (j < b_rank && b[j] == 1)
 			j++;
 		if (i == a_rank || j == b_rank)
 			return i == a_rank && j == b_rank;
-		if (a[i++] != b[j++])
+		left = a[i++];
+		right = b[j++];
+		if (left <= 0 || right <= 0)
+			return false;
+		if (left > right) {
+			while (right < left && j < b_rank && b[j] > 0 && b[j] <= left / right)
+				right *= b[j++];
+		} else {
+			while (left < right && i < a_rank && a[i] > 0 && a[i] <= right / left)
+				left *= a[i++];
+		}
+		if (left != right)
 			return false;
 	}
+}
+
+/* Front-ends move 32-bit integers as if they were numbers, and call indices unsigned. */
+static bool same_format(spyre_format want, spyre_format has)
+{
+	if (want == has)
+		return true;
+	return (has == SPYRE_FORMAT_IEEE_INT32 || has == SPYRE_FORMAT_SENUINT32) &&
+	       (want == SPYRE_FORMAT_IEEE_INT32 || want == SPYRE_FORMAT_SENUINT32 ||
+		want == SPYRE_FORMAT_IEEE_FP32);
 }
 
 static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t index,
@@ -213,14 +239,18 @@ static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t ind
 	const spyre_arg_info *want = &kernel->bundle.args[index];
 	char wants[160], has[160];
 
-	if (layout->device_format != want->format)
+	if (!want->device_rank)		/* no SDSC touches it, or they see it in parts */
+		return SPYRE_SUCCESS;
+	if (!same_format(want->format, layout->device_format))
 		return spyre_error(SPYRE_ERROR_FORMAT,
 				   "kernel \"%s\", argument %u: it takes %s, the layout is %s",
 				   kernel->bundle.name, index, spyre_format_name(want->format),
 				   spyre_format_name(layout->device_format));
-	if (layout->device_rank > SPYRE_MAX_DEVICE_RANK ||
-	    !same_sizes(want->device_size, want->device_rank, layout->device_size,
-			layout->device_rank))
+	if (layout->device_rank > SPYRE_MAX_DEVICE_RANK || !layout->device_rank ||
+	    layout->device_size[layout->device_rank - 1] !=
+		    want->device_size[want->device_rank - 1] ||
+	    !same_sizes(want->device_size, want->device_rank - 1, layout->device_size,
+			layout->device_rank - 1))
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "kernel \"%s\", argument %u: it takes device size %s, the layout has %s",
 				   kernel->bundle.name, index,

@@ -30,6 +30,7 @@ struct compiler {
 	uint32_t *unit_of;	/* by statement */
 	struct encoder encoder;
 	bool baked_pool;
+	bool baked;		/* some address is a plain number */
 	bool wrote_first, read_first;	/* baked segment 0 */
 	uint32_t scratch;
 	uint32_t num_args;	/* highest argument number used, + 1 */
@@ -162,7 +163,7 @@ static bool is_input(const struct ir_sdsc *s, uint32_t tensor)
  * What has to be known of all SDSCs before the first is lowered: where the
  * tensors in LX end, and whether baked addresses keep a pool in segment 0.
  * Nothing but the order of use tells the latter: a pool is written before it
- * is read.
+ * is read, and argument 0 is the first to be used.
  */
 static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 {
@@ -182,6 +183,7 @@ static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 				c->scratch = (uint32_t)(start + end + SPYRE_STICK_BYTES - 1) &
 					     ~(SPYRE_STICK_BYTES - 1);
 		}
+		c->baked = c->baked || (!tensor->lx && tensor->start[0] >= 0);
 		if (tensor->lx || tensor->start[0] < 0 || tensor->start[0] >> IR_SEGMENT_SHIFT)
 			continue;
 		if (is_input(s, t) && !c->wrote_first)
@@ -216,6 +218,8 @@ static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *
 			continue;
 		if (n < SPYRE_MAX_DEVICE_RANK - 1)
 			info->device_size[n++] = (int64_t)t->extent[d];
+		else	/* walked with its neighbour as one */
+			info->device_size[n - 1] *= (int64_t)t->extent[d];
 		*elements *= t->extent[d];
 	}
 	info->device_size[n++] = t->lanes;
@@ -289,8 +293,8 @@ static spyre_status lower_all(struct compiler *c)
 	return status;
 }
 
-/* Arguments are numbered from 0 on without a gap, whether named or baked. */
-static spyre_status fill_args(struct compiler *c)
+/* Arguments are numbered from 0 on, whether named or baked; some may be used by no SDSC. */
+static void fill_args(struct compiler *c)
 {
 	struct spyre_bundle *out = c->out;
 	const struct encoder *e = &c->encoder;
@@ -317,15 +321,10 @@ static spyre_status fill_args(struct compiler *c)
 			     SPYRE_ARG_INPUT;
 	}
 	for (uint32_t i = 0; i < c->num_args; i++) {
-		if (!out->args[i].role && i >= c->bundle.num_args)
-			return spyre_error(SPYRE_ERROR_PARSE,
-					   "the bundle uses argument %u but not %u; its addresses must number the arguments without a gap",
-					   c->num_args - 1, i);
 		out->args[i].index = (int)i;
-		if (!out->args[i].role)	/* named, but no SDSC touches it */
+		if (!out->args[i].role)
 			out->args[i].role = SPYRE_ARG_INPUT;
 	}
-	return SPYRE_SUCCESS;
 }
 
 static spyre_status compile(struct compiler *c)
@@ -336,10 +335,12 @@ static spyre_status compile(struct compiler *c)
 	for (uint32_t i = 0; i < c->bundle.num_stmts && status == SPYRE_SUCCESS; i++)
 		if (c->bundle.stmts[i].kind == IR_STMT_EXECUTE)
 			status = survey(c, &c->units[c->unit_of[i]].sdsc);
+	if (c->baked && !c->read_first && !c->wrote_first)
+		c->baked_pool = true;
 	if (status == SPYRE_SUCCESS)
 		status = lower_all(c);
 	if (status == SPYRE_SUCCESS)
-		status = fill_args(c);
+		fill_args(c);
 	if (status == SPYRE_SUCCESS)
 		status = encoder_finish(&c->encoder, &c->out->image, &c->out->image_bytes);
 	c->out->num_cores = c->encoder.num_cores;

@@ -24,7 +24,7 @@ struct spyre_bundle {
 	/* operand i of the program's operand table */
 	uint32_t num_operands;
 	struct spyre_bundle_operand operands[SPYRE_MAX_OPERANDS];
-	/* kernel arguments, by index; a gap in the numbering is an error */
+	/* kernel arguments, by index */
 	uint32_t num_args;
 	spyre_arg_info args[SPYRE_MAX_OPERANDS];
 	uint64_t pool_bytes;

@@ -15,6 +15,7 @@
 #define IR_MAX_TENSORS 8u
 #define IR_MAX_MASKS 8u
 #define IR_MAX_CONSTANTS 8u
+#define IR_MAX_PARTS 4u		/* of a stick */
 #define IR_NAME_BYTES 64u
 #define IR_MAX_FILE_BYTES (64u << 20)
 #define IR_SEGMENT_SHIFT 34
@@ -66,11 +67,23 @@ spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 			   struct ir_bundle *bundle);
 void ir_bundle_fini(struct ir_bundle *bundle);
 
+/* A run of elements along a dim within a stick. */
+struct ir_part {
+	uint32_t dim, size;
+};
+
 /* An operand: a labeledDs_ entry with its scheduleTree_ node. */
 struct ir_tensor {
 	enum spyre_fmt format;
-	uint32_t word;			/* bytes of an element */
+	uint32_t word;			/* bytes of an element, 0 below one */
 	uint32_t lanes;			/* elements of a stick */
+	/*
+	 * The stick from the inside out. Most have one part; more make a pack,
+	 * no two neighbours along the same dim, sizes powers of two. None yet
+	 * is one part, lanes along the stick dim; ir_place() puts it there.
+	 */
+	uint32_t num_parts;
+	struct ir_part part[IR_MAX_PARTS];
 	bool lx;
 	bool windowed;			/* walked by the axes of the SDSC */
 	/*
@@ -78,15 +91,15 @@ struct ir_tensor {
 	 * stick dim, 0 the tensor lacks the dim.
 	 */
 	int8_t scale[IR_MAX_DIMS];
-	uint32_t stick;			/* the stick dim */
+	uint32_t stick;			/* the stick dim; that of most elements of a pack */
 	uint32_t num_order;
 	uint32_t order[IR_MAX_DIMS];	/* memory order, inner to outer */
 	int64_t gap[IR_MAX_DIMS];	/* elements beyond the extent */
 	/* Per core: a symbol id if negative, else a byte address. */
 	int64_t start[SPYRE_MAX_CORES];
-	/* Derived: bytes per step of a dim, per stick for the stick dim; 0 if scale < 1. */
+	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */
 	uint64_t stride[IR_MAX_DIMS];
-	uint64_t extent[IR_MAX_DIMS];	/* steps in memory, sticks for the stick dim */
+	uint64_t extent[IR_MAX_DIMS];	/* steps in memory */
 };
 
 struct ir_mask {
@@ -153,6 +166,12 @@ int64_t ir_share(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t di
  */
 struct json;
 spyre_status ir_parse_window(struct ir_sdsc *s, const struct json *dsc);
+/* Elements of a dim that one stick holds, 1 if the stick does not run along it. */
+uint64_t ir_unit(const struct ir_tensor *t, uint32_t dim);
+/* Bits from coordinate 0 to @x of a dim, 0 if the tensor does not vary along it. */
+uint64_t ir_bits(const struct ir_tensor *t, uint32_t dim, uint64_t x);
+/* Whether coordinates of @dim turn into another part or stick at multiples of @x. */
+bool ir_breaks(const struct ir_tensor *t, uint32_t dim, uint64_t x);
 
 /* What an SDSC file says. Errors name the file and the JSON path. */
 spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc);

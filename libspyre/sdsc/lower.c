@@ -19,9 +19,6 @@ static const struct {
 	enum spyre_func func;
 	uint32_t inputs;
 } operations[] = {
-	{ "identity", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
-	{ "dl16tofp32", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
-	{ "fp32todl16", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
 	{ "relufwd", lower_pointwise, SPYRE_FUNC_RELU, 1 },
 	{ "neg", lower_pointwise, SPYRE_FUNC_NEG, 1 },
 	{ "abs", lower_pointwise, SPYRE_FUNC_ABS, 1 },
@@ -82,8 +79,28 @@ static const struct {
 	{ "topkvalue", lower_topk, SPYRE_FUNC_TOPK_VALUE, 1 },
 	{ "topkindex", lower_topk, SPYRE_FUNC_TOPK_INDEX, 1 },
 	{ "maskbyindex", lower_mask_by_index, SPYRE_FUNC_MASKBYINDEX, 2 },
+	/* products, formats, packs */
 	{ "batchmatmul", lower_matmul, SPYRE_FUNC_NONE, 2 },
+	{ "batchmatmulfp8", lower_matmul, SPYRE_FUNC_NONE, 2 },
+	{ "batchmatmulint8", lower_matmul, SPYRE_FUNC_NONE, 2 },
+	{ "batchmatmulint4", lower_matmul, SPYRE_FUNC_NONE, 2 },
 	{ "ReStickifyOpHBM", lower_restickify, SPYRE_FUNC_NONE, 1 },
+	{ "identity", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "dl16tofp32", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "fp32todl16", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "fp8todl16", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "int32tofp32", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "fp32toint32", lower_convert, SPYRE_FUNC_TRUNC, 1 },
+	{ "qfp8ch", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "qfp8mb", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "qfp8wt", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint8ch", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint8mb", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint8wt", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint4", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint4wt", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "quantscalepertoken", lower_reduce, SPYRE_FUNC_QUANTSCALE, 1 },
+	{ "quantscalepertokenfp8", lower_reduce, SPYRE_FUNC_QUANTSCALE, 1 },
 };
 
 spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
@@ -168,7 +185,7 @@ void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct
 
 uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t)
 {
-	uint64_t bytes = (uint64_t)t->word * t->lanes;
+	uint64_t bytes = SPYRE_STICK_BYTES;
 
 	for (uint32_t d = 0; d < s->num_dims; d++) {
 		uint64_t steps, part;
@@ -176,8 +193,7 @@ uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t)
 		if (!lower_varies(t, d))
 			continue;
 		steps = (uint64_t)ir_share(s, t, d);
-		if (d == t->stick)
-			steps = (steps + t->lanes - 1) / t->lanes;
+		steps = (steps + ir_unit(t, d) - 1) / ir_unit(t, d);
 		if (__builtin_mul_overflow(steps - 1, t->stride[d], &part) ||
 		    __builtin_add_overflow(bytes, part, &bytes))
 			return UINT64_MAX;
@@ -289,17 +305,7 @@ static spyre_status resolve_tensor(struct lower *l, uint32_t tensor)
 	return status;
 }
 
-/* Bytes of one step of @unit elements along a dim. */
-static uint64_t step_bytes(const struct ir_tensor *t, uint32_t dim, uint64_t unit)
-{
-	if (!lower_varies(t, dim))
-		return 0;
-	if (dim != t->stick)
-		return unit * t->stride[dim];
-	return unit < t->lanes ? unit * t->word : unit / t->lanes * t->stride[dim];
-}
-
-/* The units that a dim is walked in: sticks of the tensors, then @last; descending. */
+/* The units that a dim is walked in: sticks and parts of the tensors, then @last; descending. */
 static uint32_t units_of(const struct ir_tensor *const *tensor, uint32_t num_tensors,
 			 uint32_t dim, uint64_t el, uint64_t last, uint64_t *unit)
 {
@@ -307,8 +313,7 @@ static uint32_t units_of(const struct ir_tensor *const *tensor, uint32_t num_ten
 
 	for (uint64_t u = 256; u > last; u /= 2)
 		for (uint32_t i = 0; i < num_tensors; i++)
-			if (lower_varies(tensor[i], dim) && tensor[i]->stick == dim &&
-			    tensor[i]->lanes == u && u < el) {
+			if (u < el && ir_breaks(tensor[i], dim, u)) {
 				unit[n++] = u;
 				break;
 			}
@@ -336,12 +341,27 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 							 l->sdsc->dim[d], left, unit[i]);
 			*dim = (struct nest_dim){ .count = left / unit[i],
 						  .reduce = reduce >> d & 1 };
-			for (uint32_t t = 0; t < num_tensors; t++)
-				dim->stride[t] = step_bytes(tensor[t], d, unit[i]);
+			for (uint32_t t = 0; t < num_tensors; t++) {
+				uint64_t bits = ir_bits(tensor[t], d, unit[i]);
+
+				if (bits % 8)
+					return lower_unsupported(l, "single elements of %s along %s",
+								 spyre_format_name((spyre_format)tensor[t]->format),
+								 l->sdsc->dim[d]);
+				dim->stride[t] = bits / 8;
+			}
 			left = unit[i];
 		}
 	}
 	return SPYRE_SUCCESS;
+}
+
+/* Sticks with elements of several dims. */
+static bool takes_packs(size_t operation)
+{
+	return operations[operation].lower == lower_matmul ||
+	       operations[operation].lower == lower_convert ||
+	       operations[operation].lower == lower_quant;
 }
 
 spyre_status lower_sdsc(struct lower *l)
@@ -362,6 +382,10 @@ spyre_status lower_sdsc(struct lower *l)
 		return spyre_error(SPYRE_ERROR_PARSE, "%s: %s takes %u inputs, inputLabeledDs has %u",
 				   s->file, s->op, operations[i].inputs, s->num_inputs);
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		if (s->tensor[t].num_parts > 1 && !takes_packs(i))
+			return lower_unsupported(l, "Tensor%u is %s with elements of several dimensions in a stick",
+						 t, spyre_format_name(
+							 (spyre_format)s->tensor[t].format));
 		status = resolve_tensor(l, t);
 		if (status != SPYRE_SUCCESS)
 			return status;

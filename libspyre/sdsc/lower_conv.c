@@ -174,6 +174,8 @@ static void make_tile(const struct ir_sdsc *s, struct conv *c, const struct bloc
 	t->lanes = c->tensor[W]->lanes;
 	t->lx = true;
 	t->stick = c->out;
+	t->num_parts = 1;
+	t->part[0] = (struct ir_part){ c->out, t->lanes };
 	step = (uint64_t)t->word * t->lanes;
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		t->scale[d] = c->skip >> d & 1 ? -1 : 1;

@@ -383,7 +383,6 @@ static spyre_status param_value(struct parser *p, const struct name *key, struct
 
 static spyre_status parse_params(struct parser *p)
 {
-	bool seen[SPYRE_MAX_OPERANDS] = { false };
 	uint32_t count = 0;
 
 	for (bool first = true; !take(p, ")"); first = false) {
@@ -395,16 +394,12 @@ static spyre_status parse_params(struct parser *p)
 		TRY(name(p, '%', &key));
 		TRY(param_value(p, &key, &value));
 		TRY(define(p, &key, &value));
-		if (value.base == IR_BASE_ARG) {
-			seen[value.arg] = true;
-			count++;
-		}
+		/* Arguments that no SDSC uses may not be listed. */
+		if (value.base == IR_BASE_ARG && value.arg >= count)
+			count = value.arg + 1;
 		TRY(need(p, ":"));
 		TRY(need(p, ARG_TYPE));
 	}
-	for (uint32_t i = 0; i < count; i++)
-		if (!seen[i])
-			return fail(p, "%u arguments, but none is %%arg_%u_base_addr", count, i);
 	p->bundle->num_args = count;
 	return SPYRE_SUCCESS;
 }

@@ -9,6 +9,7 @@
 #include "libspyre/sdsc/lower.h"
 
 #define MAX_UNROLL 4096u	/* instructions for dims beyond the sixth */
+#define MAX_TRIES 256u		/* divisions in search of a factor */
 
 static void drop_dim(struct nest *n, uint32_t i)
 {
@@ -136,12 +137,17 @@ static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budg
 	return status;
 }
 
-/* The largest factor of @count that fits a counter and leaves one that fits. */
+/*
+ * The largest factor of @count that fits a counter and leaves one that fits:
+ * the one with the smallest other factor, which is at least count / 65535.
+ */
 static uint64_t factor_of(uint64_t count)
 {
-	for (uint64_t f = SPYRE_MAX_COUNT; f > 64; f--)
-		if (count % f == 0 && count / f <= SPYRE_MAX_COUNT)
-			return f;
+	uint64_t other = (count + SPYRE_MAX_COUNT - 1) / SPYRE_MAX_COUNT;
+
+	for (uint32_t tries = 0; tries < MAX_TRIES && other <= SPYRE_MAX_COUNT; tries++, other++)
+		if (count % other == 0)
+			return count / other > 64 ? count / other : 0;
 	return 0;
 }
 

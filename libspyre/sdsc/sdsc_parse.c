@@ -213,11 +213,49 @@ static spyre_status parse_constants(struct ir_sdsc *s, const struct json *dsc)
 	return SPYRE_SUCCESS;
 }
 
+/* stickDimOrder_ and stickSize_, from the inside out; what fills a stick is its pack. */
+static spyre_status parse_stick(struct ir_sdsc *s, struct ir_tensor *t, const struct json *info)
+{
+	struct json sticks, sizes, at;
+	uint32_t dim, product = 1;
+	int64_t size;
+
+	TRY(json_member(info, "stickDimOrder_", JSON_ARRAY, &sticks));
+	TRY(json_member(info, "stickSize_", JSON_ARRAY, &sizes));
+	if (!json_length(&sticks) || json_length(&sticks) > IR_MAX_PARTS)
+		return json_wrong(&sticks, "1 to %u stick dimensions", IR_MAX_PARTS);
+	if (json_length(&sizes) != json_length(&sticks))
+		return json_wrong(&sizes, "one size per stick dimension");
+	for (size_t i = 0; i < json_length(&sticks); i++) {
+		struct ir_part *last = t->num_parts ? &t->part[t->num_parts - 1] : NULL;
+
+		TRY(json_element(&sticks, i, JSON_STRING, &at));
+		TRY(get_dim(s, &at, &dim));
+		TRY(json_element(&sizes, i, JSON_INTEGER, &at));
+		TRY(json_integer(&at, 1, t->lanes, &size));
+		if (size & (size - 1))
+			return json_wrong(&at, "a power of two");
+		product *= (uint32_t)size;
+		if (last && last->dim == dim)
+			last->size *= (uint32_t)size;
+		else if (size > 1 || json_length(&sticks) == 1)
+			t->part[t->num_parts++] = (struct ir_part){ dim, (uint32_t)size };
+	}
+	if (product != t->lanes)
+		return json_wrong(&sizes, "sizes that multiply to the %u elements of %s in a stick",
+				  t->lanes, spyre_format_name((spyre_format)t->format));
+	t->stick = t->part[0].dim;
+	for (uint32_t i = 1; i < t->num_parts; i++)
+		if (ir_unit(t, t->part[i].dim) > ir_unit(t, t->stick))
+			t->stick = t->part[i].dim;
+	return SPYRE_SUCCESS;
+}
+
 /* scale_ follows the order of the layout label, not that of the tensor. */
 static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const struct json *dsc,
 				const struct json *lds)
 {
-	struct json infos, info, order, sticks, sizes, scale, at;
+	struct json infos, info, order, scale, at;
 	char label[IR_NAME_BYTES];
 	int64_t value;
 	uint32_t dim;
@@ -226,15 +264,8 @@ static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const st
 	TRY(json_member(dsc, "primaryDsInfo_", JSON_OBJECT, &infos));
 	TRY(json_member(&infos, label, JSON_OBJECT, &info));
 	TRY(json_member(&info, "layoutDimOrder_", JSON_ARRAY, &order));
-	TRY(json_member(&info, "stickDimOrder_", JSON_ARRAY, &sticks));
-	TRY(json_member(&info, "stickSize_", JSON_ARRAY, &sizes));
 	TRY(json_member(lds, "scale_", JSON_ARRAY, &scale));
-	if (json_length(&sticks) != 1)
-		return json_wrong(&sticks, "one stick dimension");
-	TRY(json_element(&sticks, 0, JSON_STRING, &at));
-	TRY(get_dim(s, &at, &t->stick));
-	TRY(json_element(&sizes, 0, JSON_INTEGER, &at));
-	TRY(json_integer(&at, t->lanes, t->lanes, &value));
+	TRY(parse_stick(s, t, &info));
 	if (json_length(&scale) != json_length(&order))
 		return json_wrong(&scale, "one entry per layoutDimOrder_ of %s, that is %zu", label,
 				  json_length(&order));
@@ -245,12 +276,14 @@ static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const st
 			return json_wrong(&order, "each dimension once");
 		TRY(json_element(&scale, i, JSON_INTEGER, &at));
 		TRY(json_integer(&at, -2, 1, &value));
-		if (!value || (value == -2 && dim != t->stick))
+		if (!value || (value == -2 && ir_unit(t, dim) == 1))
 			return json_wrong(&at, "1, -1, or -2 for the stick dimension");
 		t->scale[dim] = (int8_t)value;
 	}
-	if (!t->scale[t->stick])
-		return json_wrong(&sticks, "a dimension of layoutDimOrder_");
+	for (uint32_t i = 0; i < t->num_parts; i++)
+		if (!t->scale[t->part[i].dim])
+			return json_wrong(&order, "all stick dimensions; %s is missing",
+					  s->dim[t->part[i].dim]);
 	return SPYRE_SUCCESS;
 }
 
@@ -301,9 +334,9 @@ static spyre_status parse_gaps(struct ir_sdsc *s, struct ir_tensor *t, const str
 			if (!first && gap != t->gap[d])
 				return json_wrong(&at, "the same gap for all cores (%" PRId64 ")",
 						  t->gap[d]);
-			if (d == t->stick && gap % t->lanes)
+			if (gap % (int64_t)ir_unit(t, d))
 				return json_wrong(&at, "a gap of whole sticks of %u elements",
-						  t->lanes);
+						  (unsigned int)ir_unit(t, d));
 			t->gap[d] = gap;
 			first = false;
 		}
@@ -363,6 +396,29 @@ static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const str
 	return ir_place(s, t) ? SPYRE_SUCCESS : json_wrong(node, "a tensor of less than 2^63 bytes");
 }
 
+/* wordLength has no number for half a byte: 0, 0.5 and 1 all stand for it. */
+static spyre_status parse_word(struct ir_tensor *t, const struct json *lds,
+			       const struct json *format)
+{
+	struct json at;
+	int64_t value;
+
+	t->lanes = (uint32_t)spyre_stick_elements((spyre_format)t->format);
+	if (t->format == SPYRE_FMT_SENINT4) {
+		if (!json_find(lds, "wordLength", &at) || !yyjson_is_num(at.val) ||
+		    yyjson_get_num(at.val) < 0 || yyjson_get_num(at.val) > 1)
+			return json_wrong(&at, "0 to 1 for elements of 4 bits");
+		return SPYRE_SUCCESS;
+	}
+	TRY(json_member_integer(lds, "wordLength", 1, 8, &value));
+	t->word = (uint32_t)value;
+	if (!t->lanes || t->lanes * t->word != SPYRE_STICK_BYTES ||
+	    t->lanes * spyre_fmt_bits(t->format) != 8 * SPYRE_STICK_BYTES)
+		return json_wrong(format, "a device format with elements of wordLength = %u bytes",
+				  t->word);
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status parse_tensor(struct ir_sdsc *s, uint32_t index, const struct json *dsc,
 				 const struct json *lds)
 {
@@ -371,14 +427,9 @@ static spyre_status parse_tensor(struct ir_sdsc *s, uint32_t index, const struct
 	int64_t value;
 
 	TRY(json_member_integer(lds, "ldsIdx_", index, index, &value));
-	TRY(json_member_integer(lds, "wordLength", 1, 8, &value));
-	t->word = (uint32_t)value;
 	json_find(lds, "dataFormat_", &at);
 	TRY(parse_format(&at, &t->format));
-	t->lanes = (uint32_t)spyre_stick_elements((spyre_format)t->format);
-	if (!t->lanes || t->lanes * t->word != SPYRE_STICK_BYTES)
-		return json_wrong(&at, "a device format with elements of wordLength = %u bytes",
-				  t->word);
+	TRY(parse_word(t, lds, &at));
 	TRY(parse_scale(s, t, dsc, lds));
 	TRY(json_member(dsc, "scheduleTree_", JSON_ARRAY, &tree));
 	if (json_length(&tree) > MAX_NODES)

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: MIT
 model_test_ldadd = tests/unit/libmodeltest.la model/libmodel.la $(CHECK_LIBS) $(LIBM) -lpthread
-EXTRA_DIST += tests/unit/model_util.h tests/unit/model_reference.h
+EXTRA_DIST += tests/unit/model_util.h tests/unit/model_build.h tests/unit/model_generate.h tests/unit/model_reference.h tests/unit/model_checked.h
 
 if HAVE_CHECK
 check_LTLIBRARIES += tests/unit/libmodeltest.la
 tests_unit_libmodeltest_la_SOURCES = \
 	tests/unit/model_util.c tests/unit/model_util.h \
-	tests/unit/model_reference.c tests/unit/model_reference.h
+	tests/unit/model_build.c tests/unit/model_build.h \
+	tests/unit/model_generate.c tests/unit/model_generate.h \
+	tests/unit/model_reference.c tests/unit/model_reference.h \
+	tests/unit/model_checked.c tests/unit/model_checked.h
 tests_unit_libmodeltest_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 model_tests = tests/unit/model_format tests/unit/model_verify tests/unit/model_exec \
 	tests/unit/model_dma tests/unit/model_fuzz tests/unit/model_functions \
-	tests/unit/model_units
+	tests/unit/model_units tests/unit/model_programs
 check_PROGRAMS += $(model_tests)
 TESTS += $(model_tests)
 tests_unit_model_format_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -26,6 +29,8 @@ tests_unit_model_fuzz_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_fuzz_LDADD = $(model_test_ldadd)
 tests_unit_model_functions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_functions_LDADD = $(model_test_ldadd)
+tests_unit_model_programs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_programs_LDADD = $(model_test_ldadd)
 tests_unit_model_units_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_units_LDADD = $(model_test_ldadd)
 endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Every operation, on every unit and thread count, against the naive reference. */
 #include "model_util.h"
-#include "model_reference.h"
+#include "model_checked.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,11 @@
 #define FP32 SPYRE_FMT_IEEE_FP32
 #define FP16 SPYRE_FMT_IEEE_FP16
 #define BF16 SPYRE_FMT_BFLOAT16
+#define E4M3 SPYRE_FMT_SEN143_FP8
+#define E5M2 SPYRE_FMT_SEN152_FP8
+#define INT4 SPYRE_FMT_SENINT4
+#define INT8 SPYRE_FMT_SENINT8
+#define INT32 SPYRE_FMT_IEEE_INT32
 
 #define MAX_CORES 8
 #define OUT 4			/* operands 0..3 are inputs */
@@ -82,11 +87,13 @@ static void check(uint32_t format)
 	struct test_host host;
 	size_t size;
 	void *image = build_image(&b, &size);
+	char fault[200] = "";
 	int threads;
 
 	build_seal(image, size, 32, &prog);
 	memory_init(&want, &prog, format);
-	reference_exec(&prog, want.operand, want.lx_of);
+	ck_assert_msg(checked_exec(&prog, want.operand, want.lx_of, fault, sizeof(fault)), "%s",
+		      fault);
 	for (unit = test_units(); *unit; unit++) {
 		for (threads = 1; threads <= 3; threads += 2) {
 			struct spyre_exec x = { .host = &host.host, .prog = &prog };
@@ -277,59 +284,122 @@ START_TEST(test_reduce)
 }
 END_TEST
 
-static void add_pt(uint32_t batch, uint32_t m, uint32_t n, uint32_t k, const uint32_t *formats)
+/* Formats of C, A, B; @lanes columns in a stick. */
+static struct spyre_instr *add_pt(uint32_t batch, uint32_t m, uint32_t n, uint32_t k,
+				  uint32_t lanes, const uint32_t *formats)
 {
-	struct spyre_instr *in = build_instr(&b, SPYRE_OP_PT, SPYRE_FUNC_NONE, 6, 64);
+	struct spyre_instr *in = build_instr(&b, SPYRE_OP_PT, SPYRE_FUNC_NONE, 6, lanes);
+	uint32_t bits = spyre_fmt_bits(formats[2]), p = bits == 4 ? 4 : bits == 8 ? 2 : 1;
+	uint32_t depth = 1024 / spyre_fmt_bits(formats[1]);
+	uint32_t rows = formats[1] == SPYRE_FMT_SENINT4 ? m / 2 : m;
+	uint64_t c = lanes * spyre_fmt_bytes(formats[0]), group = lanes * p * bits / 8;
 	struct spyre_view *view;
-	uint64_t s[3];
-	int v;
 
-	for (v = 0; v < 3; v++)
-		s[v] = 64 * spyre_fmt_bytes(formats[v]);
 	in->count[1] = batch;
 	in->count[3] = m;
-	in->count[4] = n / 64;
+	in->count[4] = n / lanes;
 	in->count[5] = k;
 	view = build_view(in, 0, OUT, 0);
 	view->format = formats[0];
-	view->stride[1] = s[0] * m * (n / 64);
-	view->stride[4] = s[0] * m;
-	view->stride[3] = s[0];
+	view->stride[1] = c * m * (n / lanes);
+	view->stride[4] = c * m;
+	view->stride[3] = c;
 	view = build_view(in, 1, 0, 0);
 	view->format = formats[1];
-	view->stride[1] = s[1] * m * (k / 64);
-	view->stride[5] = s[1] * m;
-	view->stride[3] = s[1];
+	view->stride[1] = 128 * rows * (k / depth);
+	view->stride[5] = 128 * rows;
+	view->stride[3] = 128;
 	view = build_view(in, 2, 1, 0);
 	view->format = formats[2];
-	view->stride[4] = s[2] * k;
-	view->stride[5] = s[2];
+	view->stride[4] = group * (k / p);
+	view->stride[5] = group;
+	return in;
 }
+
+static const uint32_t products[][3] = {
+	{ DL16, DL16, DL16 }, { FP32, DL16, DL16 }, { DL16, BF16, DL16 },
+	{ FP32, FP32, FP32 }, { FP16, FP16, FP16 }, { BF16, BF16, BF16 },
+	{ DL16, E4M3, E4M3 }, { FP32, E5M2, E4M3 }, { E4M3, DL16, E4M3 }, { E5M2, FP32, E5M2 },
+	{ INT32, INT8, INT8 }, { DL16, INT8, INT8 }, { INT32, INT4, INT4 },
+	{ FP32, INT8, INT4 }, { BF16, INT4, INT8 },
+};
+
+#define NUM_PRODUCTS ((int)(sizeof(products) / sizeof(products[0])))
 
 START_TEST(test_pt)
 {
-	static const uint32_t all[][3] = {
-		{ DL16, DL16, DL16 }, { FP32, DL16, DL16 }, { DL16, BF16, DL16 },
-		{ FP32, FP32, FP32 }, { FP16, FP16, FP16 }, { BF16, BF16, BF16 },
-	};
-	const uint32_t *f = all[_i];
+	const uint32_t *f = products[_i];
+	uint32_t lanes;
 
-	start();
-	add_pt(1, 1, 64, 64, f);
-	check(f[1]);
-	start();
-	add_pt(2, 7, 128, 128, f);
-	check(f[1]);
-	start();
-	add_pt(1, 13, 64, 320, f);
-	check(f[1]);
+	for (lanes = 32; lanes <= 64; lanes += 32) {
+		start();
+		add_pt(1, 2, 64, 128, lanes, f);
+		check(f[1]);
+		start();
+		add_pt(2, 8, 192, 256, lanes, f);
+		check(f[1]);
+		start();
+		add_pt(1, 14, lanes, 384, lanes, f);
+		check(f[1]);
+	}
 	start();
 	/* More than one block of rows, of sticks and of depth. */
-	add_pt(1, 269, 64, 320, f);
+	add_pt(1, 270, 64, 384, 64, f);
 	check(FP16);
 	start();
-	add_pt(1, 7, 576, 320, f);
+	add_pt(1, 6, 576, 384, 64, f);
 	check(FP16);
+}
+END_TEST
+
+/* Onto what is there: the second product starts where the first ended. */
+START_TEST(test_pt_accumulate)
+{
+	static const uint32_t sums[][3] = {
+		{ FP32, DL16, DL16 }, { FP32, BF16, FP32 }, { FP32, E4M3, E5M2 },
+		{ INT32, INT8, INT8 }, { INT32, INT4, INT4 }, { INT32, INT4, INT8 },
+	};
+	uint32_t i;
+
+	start();
+	for (i = 0; i < 2; i++)
+		add_pt(2, 4, 64, 2176, 32, sums[_i])->flags = SPYRE_INSTR_ACCUMULATE;
+	check(sums[_i][1]);
+}
+END_TEST
+
+/* -128 * -128 over the longest K that fits: 2^14 * 65,408 does not pass 2^31. */
+START_TEST(test_pt_largest_sum)
+{
+	static const uint32_t f[3] = { INT32, INT8, INT8 };
+	const struct spyre_unit *const *unit;
+	struct spyre_program prog;
+	struct memory m;
+	struct test_host host;
+	size_t size;
+	void *image;
+	int32_t sum;
+
+	start();
+	add_pt(1, 1, 32, 65408, 32, f);
+	image = build_image(&b, &size);
+	build_seal(image, size, 1, &prog);
+	for (unit = test_units(); *unit; unit++) {
+		struct spyre_exec x = { .host = &host.host, .prog = &prog };
+
+		test_host_init(&host, *unit, 1);
+		memory_init(&m, &prog, INT8);
+		memset(m.operand[0], 0x80, m.op[0].bytes);
+		memset(m.operand[1], 0x80, m.op[1].bytes);
+		x.operand = m.operand;
+		x.lx = m.lx_of;
+		ck_assert_int_eq(spyre_card_exec(&x, &host.self), SPYRE_STOP_NONE);
+		memcpy(&sum, m.operand[OUT], 4);
+		ck_assert_int_eq(sum, 65408 * 16384);
+		memory_done(&m, &prog);
+		test_host_done(&host);
+	}
+	free(image);
 }
 END_TEST
 
@@ -545,7 +615,9 @@ int main(void)
 	tcase_add_loop_test(tc, test_sfu_strided, 0, NUM_FUNCTIONS);
 	tcase_add_test(tc, test_sfu_in_place);
 	tcase_add_loop_test(tc, test_reduce, 0, 6);
-	tcase_add_loop_test(tc, test_pt, 0, 6);
+	tcase_add_loop_test(tc, test_pt, 0, NUM_PRODUCTS);
+	tcase_add_loop_test(tc, test_pt_accumulate, 0, 6);
+	tcase_add_test(tc, test_pt_largest_sum);
 	tcase_add_test(tc, test_move_and_restick);
 	tcase_add_test(tc, test_phases);
 	tcase_add_test(tc, test_cancel);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* conv2d and depthwiseconv2dnative against loops over every tap. */
 #include <check.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -121,11 +122,25 @@ static double over_window(const struct make *m, const struct make_case *c, int64
 
 static const struct make_case *current;
 
+/* Long sums are worked out for every eighth output, another one in each row. */
+static bool left_out(const struct make *m, const int64_t *out)
+{
+	int64_t terms = make_size(m, "ki") * make_size(m, "kj") * make_size(m, "in"), sum = 0;
+
+	for (int d = 0; d < 4; d++) {
+		terms *= make_size(m, d == 0 ? "out" : d == 1 ? "i" : d == 2 ? "j" : "mb");
+		sum = sum * 3 + out[d];
+	}
+	return terms > 2000000 && sum % 8;
+}
+
 static double convolved(const struct make *m, const int64_t *out)
 {
 	int64_t at[MAKE_DIMS];
 	double sum = 0;
 
+	if (left_out(m, out))
+		return NAN;
 	memcpy(at, out, sizeof(at));
 	for (int64_t in = 0; in < make_size(m, "in"); in++) {
 		at[make_dim(m, "in")] = in;

@@ -57,7 +57,7 @@ static double bounded(const struct make *m, const int64_t *at)
 	return fmin(fmax(make_get(m, 0, at), -0.5), 1);
 }
 
-/* Lanes 0 and 1 hold 0 and the mean of the squares. */
+/* Lanes 0 and 1 hold 0 and the mean of the squares; nothing reads the others. */
 static double squares(const struct make *m, const int64_t *at)
 {
 	int lane = make_dim(m, "out");
@@ -67,7 +67,7 @@ static double squares(const struct make *m, const int64_t *at)
 	memcpy(x, at, sizeof(x));
 	for (x[lane] = 0; x[lane] < make_size(m, "out"); x[lane]++)
 		sum += make_get(m, 0, x) * make_get(m, 0, x);
-	return at[lane] == 1 ? sum * constant(0) : 0;
+	return at[lane] > 1 ? NAN : at[lane] ? sum * constant(0) : 0;
 }
 
 static double normalised(const struct make *m, const int64_t *at)

@@ -306,7 +306,8 @@ const struct command command_launch = {
 		"      --device N     card (default 0)\n"
 		"      --stream N     stream 0..64 (default 0)\n"
 		"      --json         print one JSON object\n\n"
-		"FORMAT is fp16, bf16, fp32, bool, int8, int16, int32, int64 or uint8. ORDER is\n"
-		"the layout's dimension order, as 1,0, or 'sparse' for one element per stick.\n",
+		"FORMAT is fp16, bf16, fp32, bool, int8, int16, int32, int64, uint8, fp8_e4m3 or\n"
+		"fp8_e5m2. ORDER is the layout's dimension order, as 1,0, or 'sparse' for one\n"
+		"element per stick.\n",
 	.run = run_launch,
 };

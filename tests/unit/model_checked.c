@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+#include "model_checked.h"
+#include "model_reference.h"
+
+#include "model/simd/unit.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct machine {
+	const struct spyre_program *prog;
+	uint8_t *const *operand;
+	uint8_t *const *lx;
+	uint32_t turn[SPYRE_MAX_LOOPS];
+	char *fault;
+	size_t fault_bytes;
+	bool failed;
+	uint64_t nowhere[16];	/* accesses that are not allowed go here */
+	/* the instruction at work */
+	const struct spyre_instr *in;
+	const struct spyre_view *view;
+	uint32_t core;
+	uint32_t c[SPYRE_MAX_DIMS];
+};
+
+static void *not_allowed(struct machine *m, uint32_t v, uint64_t offset, uint32_t bytes,
+			 uint64_t limit, const char *why)
+{
+	if (!m->failed)
+		snprintf(m->fault, m->fault_bytes,
+			 "%s: core %u, opcode %u func %u, view %u, operand %x: %u bytes at %llu of %llu",
+			 why, m->core, m->in->opcode, m->in->func, v, m->view[v].operand, bytes,
+			 (unsigned long long)offset, (unsigned long long)limit);
+	m->failed = true;
+	return m->nowhere;
+}
+
+/* The only way to memory: @bytes at @offset of what a view names. */
+static void *reach(struct machine *m, uint32_t v, uint64_t offset, uint32_t bytes, bool write)
+{
+	const struct spyre_prog_header *h = m->prog->header;
+	uint32_t operand = m->view[v].operand;
+	uint64_t limit = h->lx_bytes;
+	uint8_t *base;
+
+	if (operand < h->num_operands) {
+		const struct spyre_prog_operand *op = &m->prog->operands[operand];
+
+		if (!(op->flags & (write ? SPYRE_OPERAND_WRITE : SPYRE_OPERAND_READ)))
+			return not_allowed(m, v, offset, bytes, op->flags, "access");
+		limit = op->extent;
+		base = m->operand[operand];
+	} else if (operand == SPYRE_VIEW_LX) {
+		base = m->lx[m->core];
+	} else {
+		if (write || (operand & ~31u) != SPYRE_VIEW_RING || (operand & 31) >= h->num_cores)
+			return not_allowed(m, v, offset, bytes, h->num_cores, "ring");
+		base = m->lx[operand & 31];
+	}
+	if (offset > limit || limit - offset < bytes)
+		return not_allowed(m, v, offset, bytes, limit, "range");
+	return base + offset;
+}
+
+/* Offset of a view in this turn; of its dims those of @dims. */
+static uint64_t place(const struct machine *m, uint32_t v, uint32_t dims)
+{
+	uint64_t offset = m->view[v].offset;
+	uint32_t d;
+
+	for (d = 0; d < SPYRE_MAX_LOOPS; d++)
+		offset += m->turn[d] * m->view[v].loop_stride[d];
+	for (d = 0; d < m->in->num_dims; d++)
+		if (dims & 1u << d)
+			offset += m->c[d] * m->view[v].stride[d];
+	return offset;
+}
+
+/* Element @i of those that lie at @offset. */
+static float get(struct machine *m, uint32_t v, uint64_t offset, uint32_t i)
+{
+	uint32_t bits = spyre_fmt_bits(m->view[v].format);
+
+	offset += (uint64_t)i * bits / 8;
+	return reference_load(m->view[v].format, reach(m, v, offset, (bits + 7) / 8, false),
+			      bits == 4 ? i % 2 : 0);
+}
+
+static void put(struct machine *m, uint64_t offset, uint32_t i, float x)
+{
+	uint32_t bits = spyre_fmt_bits(m->view->format);
+
+	offset += (uint64_t)i * bits / 8;
+	reference_store(m->view->format, reach(m, 0, offset, (bits + 7) / 8, true),
+			bits == 4 ? i % 2 : 0, x);
+}
+
+static float lane_of(struct machine *m, uint32_t v, uint32_t lane)
+{
+	return get(m, v, place(m, v, ~0u), m->view[v].lanes == SPYRE_LANES_SPLAT ? 0 : lane);
+}
+
+/* Counts c[] up over the dims of @dims; false after the last point. */
+static bool next(struct machine *m, uint32_t dims)
+{
+	int d;
+
+	for (d = (int)m->in->num_dims - 1; d >= 0; d--) {
+		if (!(dims & 1u << d))
+			continue;
+		if (++m->c[d] < m->in->count[d])
+			return true;
+		m->c[d] = 0;
+	}
+	return false;
+}
+
+/* Functions that are no IEEE operation: one element of the scalar unit. */
+static float polynomial(const struct spyre_instr *in, float x)
+{
+	float r;
+	struct spyre_sfu_run run = {
+		.func = in->func, .lanes = 1, .points = 1, .imm = { in->imm[0], in->imm[1] },
+		.v = {
+			{ .p = (uint8_t *)&r, .format = SPYRE_FMT_IEEE_FP32 },
+			{ .p = (uint8_t *)&x, .format = SPYRE_FMT_IEEE_FP32 },
+		},
+	};
+
+	spyre_unit_find("scalar")->sfu(&run);
+	return r;
+}
+
+static bool is_polynomial(uint32_t func)
+{
+	return func == SPYRE_FUNC_EXP || func == SPYRE_FUNC_LOG ||
+	       (func >= SPYRE_FUNC_TANH && func <= SPYRE_FUNC_GELU) ||
+	       func == SPYRE_FUNC_SOFTPLUS || func == SPYRE_FUNC_MISH;
+}
+
+static uint32_t coordinate(const struct machine *m)
+{
+	uint32_t at = 0, d;
+
+	for (d = 0; d < m->in->num_dims; d++)
+		if (m->in->reduce_mask & 1u << d)
+			at = at * m->in->count[d] + m->c[d];
+	return m->in->imm[1] + at * m->in->lanes;
+}
+
+static void do_sfu(struct machine *m)
+{
+	float r[SPYRE_MAX_LANES];
+	uint32_t lane, v;
+
+	do {
+		for (lane = 0; lane < m->in->lanes; lane++) {
+			float x[SPYRE_MAX_VIEWS - 1] = { 0 };
+
+			for (v = 1; v < m->in->num_views; v++)
+				x[v - 1] = lane_of(m, v, lane);
+			r[lane] = is_polynomial(m->in->func) ? polynomial(m->in, x[0]) :
+				  reference_apply(m->in->func, m->in->imm, coordinate(m) + lane, x);
+		}
+		for (lane = 0; lane < m->in->lanes; lane++)
+			put(m, place(m, 0, ~0u), lane, r[lane]);
+	} while (next(m, ~0u));
+}
+
+static void reduce_point(struct machine *m, float *acc, bool square)
+{
+	const struct spyre_instr *in = m->in;
+	uint64_t seen = 0;
+	uint32_t lane;
+
+	for (lane = 0; lane < SPYRE_MAX_LANES; lane++)
+		acc[lane] = reference_first(in->func);
+	do {
+		for (lane = 0; lane < in->lanes; lane++, seen++) {
+			float x = lane_of(m, 1, lane);
+			float y = in->num_views > 2 ? lane_of(m, 2, lane) : 0;
+
+			if (!in->valid || seen < in->valid)
+				acc[lane] = reference_combine(in->func, acc[lane], x, y, square);
+		}
+	} while (next(m, in->reduce_mask));
+	if (in->flags & SPYRE_INSTR_REDUCE_LANES)
+		reference_across(in->func, acc);
+}
+
+static void do_reduce(struct machine *m)
+{
+	float acc[SPYRE_MAX_LANES], squares[SPYRE_MAX_LANES], factor;
+	uint32_t lane;
+
+	memcpy(&factor, m->in->imm, 4);
+	do {
+		reduce_point(m, acc, false);
+		reduce_point(m, squares, true);
+		reference_finish(m->in->func, factor, acc, squares);
+		for (lane = 0; lane < m->in->lanes; lane++)
+			put(m, place(m, 0, ~0u), lane, acc[lane]);
+	} while (next(m, ~(uint32_t)m->in->reduce_mask));
+}
+
+struct found {
+	float x;
+	uint32_t at;
+};
+
+/* Ascending, NaN last, equal numbers by place. */
+static int ascending(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+
+	if (isnan(x->x) != isnan(y->x))
+		return isnan(x->x) ? 1 : -1;
+	if (!isnan(x->x) && x->x != y->x)
+		return x->x < y->x ? -1 : 1;
+	return x->at < y->at ? -1 : 1;
+}
+
+/* The other way round, but equal numbers still by place. */
+static int descending(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	bool equal = isnan(x->x) ? isnan(y->x) : x->x == y->x;
+
+	return equal ? ascending(a, b) : ascending(b, a);
+}
+
+static void do_topk(struct machine *m)
+{
+	const struct spyre_instr *in = m->in;
+	struct found *found;
+	uint64_t size = in->lanes, n;
+	uint32_t d, lane;
+
+	for (d = 0; d < in->num_dims; d++)
+		size *= in->reduce_mask & 1u << d ? in->count[d] : 1;
+	found = calloc(size, sizeof(*found));
+	do {
+		n = 0;
+		do {
+			for (lane = 0; lane < in->lanes; lane++, n++)
+				found[n] = (struct found){ lane_of(m, 1, lane), n };
+		} while (next(m, in->reduce_mask));
+		n = in->valid ? in->valid : n;
+		qsort(found, n, sizeof(*found),
+		      in->flags & SPYRE_INSTR_SMALLEST ? ascending : descending);
+		for (lane = 0; lane < in->lanes; lane++) {
+			uint64_t rank = (uint64_t)in->imm[0] + lane;
+			float x = 0;
+
+			if (lane < in->imm[1] && rank < n)
+				x = in->func == SPYRE_FUNC_TOPK_VALUE ? found[rank].x :
+				    (float)(found[rank].at + in->imm[2]);
+			put(m, place(m, 0, ~0u), lane, x);
+		}
+	} while (next(m, ~(uint32_t)in->reduce_mask));
+	free(found);
+}
+
+#define BATCH 7u
+
+/* A: sticks of K; a 4-bit one is [K 16, rows 2, K 8] of two rows. */
+static float element_a(struct machine *m, uint32_t k)
+{
+	const struct spyre_view *a = &m->view[1];
+	uint32_t depth = 1024 / spyre_fmt_bits(a->format), row = m->c[3], i;
+
+	if (a->format != SPYRE_FMT_SENINT4)
+		return get(m, 1, place(m, 1, BATCH | 8) + k / depth * a->stride[5], k % depth);
+	i = k % 128 / 16 * 32 + row % 2 * 16 + k % 16;
+	return get(m, 1, place(m, 1, BATCH) + row / 2 * a->stride[3] + k / 128 * a->stride[5], i);
+}
+
+/* B: groups of interleaved rows of K. */
+static float element_b(struct machine *m, uint32_t k, uint32_t column)
+{
+	const struct spyre_view *b = &m->view[2];
+	uint32_t bits = spyre_fmt_bits(b->format);
+	uint32_t p = bits == 4 ? 4 : bits == 8 ? 2 : 1;
+
+	return get(m, 2, place(m, 2, BATCH | 16) + k / p * b->stride[5], column * p + k % p);
+}
+
+static void integer_product(struct machine *m, uint32_t column)
+{
+	uint64_t out = place(m, 0, ~0u);
+	uint32_t k, sum = 0;
+
+	if (m->in->flags & SPYRE_INSTR_ACCUMULATE)
+		memcpy(&sum, reach(m, 0, out + column * 4, 4, false), 4);
+	for (k = 0; k < m->in->count[5]; k++)
+		sum += (uint32_t)((int)element_a(m, k) * (int)element_b(m, k, column));
+	if (m->view->format == SPYRE_FMT_IEEE_INT32)
+		memcpy(reach(m, 0, out + column * 4, 4, true), &sum, 4);
+	else
+		put(m, out, column, (float)(int32_t)sum);
+}
+
+static void do_pt(struct machine *m)
+{
+	bool integer = m->view[1].format == SPYRE_FMT_SENINT4 ||
+		       m->view[1].format == SPYRE_FMT_SENINT8;
+	uint32_t column, k;
+
+	do {
+		for (column = 0; column < m->in->lanes; column++) {
+			float sum = 0;
+
+			if (integer) {
+				integer_product(m, column);
+				continue;
+			}
+			if (m->in->flags & SPYRE_INSTR_ACCUMULATE)
+				sum = get(m, 0, place(m, 0, ~0u), column);
+			for (k = 0; k < m->in->count[5]; k++)
+				sum = fmaf(element_a(m, k), element_b(m, k, column), sum);
+			put(m, place(m, 0, ~0u), column, sum);
+		}
+	} while (next(m, 0x1f));
+}
+
+static void do_move(struct machine *m)
+{
+	uint32_t bytes = spyre_fmt_bytes(m->view->format), lane;
+
+	do {
+		for (lane = 0; lane < m->in->lanes; lane++)
+			memmove(reach(m, 0, place(m, 0, ~0u) + lane * bytes, bytes, true),
+				reach(m, 1, place(m, 1, ~0u) + lane * bytes, bytes, false), bytes);
+	} while (next(m, ~0u));
+}
+
+static void do_restick(struct machine *m)
+{
+	uint32_t bytes = spyre_fmt_bytes(m->view->format), i, j;
+
+	do {
+		uint64_t out = place(m, 0, 15), from = place(m, 1, 15);
+
+		for (i = 0; i < m->in->count[4]; i++)
+			for (j = 0; j < m->in->count[5]; j++)
+				memcpy(reach(m, 0, out + j * m->view[0].stride[5] + i * bytes,
+					     bytes, true),
+				       reach(m, 1, from + i * m->view[1].stride[4] + j * bytes,
+					     bytes, false), bytes);
+	} while (next(m, 15));
+}
+
+static void do_instr(struct machine *m, const struct spyre_instr *in, uint32_t core)
+{
+	m->in = in;
+	m->view = spyre_instr_views(in);
+	m->core = core;
+	memset(m->c, 0, sizeof(m->c));
+	switch (in->opcode) {
+	case SPYRE_OP_MOVE: do_move(m); break;
+	case SPYRE_OP_SFU: do_sfu(m); break;
+	case SPYRE_OP_REDUCE: do_reduce(m); break;
+	case SPYRE_OP_PT: do_pt(m); break;
+	case SPYRE_OP_TOPK: do_topk(m); break;
+	default: do_restick(m);
+	}
+}
+
+static void do_phase(struct machine *m, const struct spyre_prog_step *step)
+{
+	uint32_t s, n;
+
+	for (s = 0; s < step->num_streams; s++) {
+		const struct spyre_prog_stream *stream =
+			&m->prog->streams[step->first_stream + s];
+		const struct spyre_instr *in = (const void *)(m->prog->instrs + stream->offset);
+
+		for (n = 0; n < stream->num_instrs && !m->failed; n++, in = spyre_instr_next(in))
+			do_instr(m, in, stream->core);
+	}
+}
+
+/* Steps from @i to the end of their loop; returns where that is. */
+static uint32_t do_steps(struct machine *m, uint32_t i, uint32_t level)
+{
+	uint32_t end = i;
+
+	for (; i < m->prog->header->num_steps; i++) {
+		const struct spyre_prog_step *step = &m->prog->steps[i];
+
+		if (step->kind == SPYRE_STEP_END)
+			return i;
+		if (step->kind == SPYRE_STEP_PHASE) {
+			do_phase(m, step);
+			continue;
+		}
+		for (m->turn[level] = 0; m->turn[level] < step->count; m->turn[level]++)
+			end = do_steps(m, i + 1, level + 1);
+		m->turn[level] = 0;
+		i = end;
+	}
+	return i;
+}
+
+bool checked_exec(const struct spyre_program *prog, uint8_t *const *operand, uint8_t *const *lx,
+		  char *fault, size_t fault_bytes)
+{
+	struct machine m = {
+		.prog = prog, .operand = operand, .lx = lx,
+		.fault = fault, .fault_bytes = fault_bytes,
+	};
+	uint32_t c;
+
+	for (c = 0; prog->header->lx_bytes && c < prog->header->num_cores; c++)
+		memset(lx[c], 0, prog->header->lx_bytes);
+	do_steps(&m, 0, 0);
+	return !m.failed;
+}

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs are made so that the verifier must accept them and so that their
+ * values are defined: every instruction writes a region of its own, or reads
+ * exactly what it writes, and reads only inputs, what its own stream wrote
+ * before, and what any core wrote in a phase before.
+ */
+#include "model_generate.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LX_BYTES 16384u
+#define MAX_REGIONS 256u
+
+struct region {
+	uint32_t operand;	/* of the table, or SPYRE_VIEW_LX */
+	uint32_t core;		/* that wrote it */
+	uint32_t phase;
+	uint64_t start, bytes;
+};
+
+struct generator {
+	struct builder b;
+	uint64_t rng;
+	bool small;
+	uint32_t core, phase;
+	uint32_t depth, turns[SPYRE_MAX_LOOPS];
+	uint64_t used[GENERATE_OPERANDS];
+	uint64_t lx_used[GENERATE_CORES];
+	struct region region[MAX_REGIONS];
+	uint32_t regions;
+};
+
+static uint32_t below(struct generator *g, uint32_t n)
+{
+	return rng_below(&g->rng, n);
+}
+
+static bool one_in(struct generator *g, uint32_t n)
+{
+	return !below(g, n);
+}
+
+static const uint32_t formats[] = {
+	SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP16, SPYRE_FMT_BFLOAT16,
+	SPYRE_FMT_SEN143_FP8, SPYRE_FMT_SEN152_FP8, SPYRE_FMT_SENINT8, SPYRE_FMT_SENINT4,
+	SPYRE_FMT_SENINT16, SPYRE_FMT_IEEE_INT32, SPYRE_FMT_SENUINT32,
+};
+
+#define FLOATS 6u
+
+static const uint32_t functions[] = {
+	SPYRE_FUNC_IDENTITY, SPYRE_FUNC_RELU, SPYRE_FUNC_NEG, SPYRE_FUNC_ABS, SPYRE_FUNC_EXP,
+	SPYRE_FUNC_LOG, SPYRE_FUNC_SQRT, SPYRE_FUNC_RSQRT, SPYRE_FUNC_RECIPROCAL, SPYRE_FUNC_TANH,
+	SPYRE_FUNC_SIGMOID, SPYRE_FUNC_SILU, SPYRE_FUNC_GELU, SPYRE_FUNC_FLOOR, SPYRE_FUNC_CLIP,
+	SPYRE_FUNC_ADD, SPYRE_FUNC_SUB, SPYRE_FUNC_MUL, SPYRE_FUNC_MAX, SPYRE_FUNC_MIN,
+	SPYRE_FUNC_EQ, SPYRE_FUNC_NE, SPYRE_FUNC_GT, SPYRE_FUNC_LT, SPYRE_FUNC_GE, SPYRE_FUNC_LE,
+	SPYRE_FUNC_REVSUB, SPYRE_FUNC_REALDIV, SPYRE_FUNC_LAYERNORMSCALE, SPYRE_FUNC_SOFTPLUS,
+	SPYRE_FUNC_MISH, SPYRE_FUNC_LEAKYRELU, SPYRE_FUNC_ROUND, SPYRE_FUNC_TRUNC,
+	SPYRE_FUNC_MASKBYINDEX, SPYRE_FUNC_WHERE, SPYRE_FUNC_MULADD, SPYRE_FUNC_FNMS,
+	SPYRE_FUNC_LAYERNORMNORM, SPYRE_FUNC_MASKBYINDEX,
+};
+
+static uint32_t align_of(const struct spyre_view *view)
+{
+	return spyre_fmt_span(view->format, 1);
+}
+
+/* Loops around the instruction; a region of its own for each turn, or one for all. */
+static uint64_t loop_strides(struct generator *g, struct spyre_view *view, uint64_t bytes)
+{
+	uint32_t d;
+
+	for (d = 0; d < g->depth; d++) {
+		if (one_in(g, 2))
+			continue;
+		view->loop_stride[d] = bytes;
+		bytes *= g->turns[d];
+	}
+	return bytes;
+}
+
+static void add_region(struct generator *g, uint32_t operand, uint64_t start, uint64_t bytes)
+{
+	if (g->regions < MAX_REGIONS)
+		g->region[g->regions++] = (struct region){
+			operand, g->core, g->phase, start, bytes,
+		};
+}
+
+/* Dims in any order, one inside the other, with a gap here and there. */
+static uint64_t nest_strides(struct generator *g, const struct spyre_instr *in, uint32_t index,
+			     uint32_t skip, struct spyre_view *view)
+{
+	uint64_t step = spyre_view_bytes(in, view, index);
+	uint32_t order[SPYRE_MAX_DIMS], d, i;
+
+	/* As often as not the order of the dims, which executors merge. */
+	for (d = 0; d < in->num_dims; d++)
+		order[d] = in->num_dims - 1 - d;
+	if (one_in(g, 2)) {
+		for (d = 0; d < in->num_dims; d++) {
+			i = below(g, d + 1);
+			order[d] = order[i];
+			order[i] = d;
+		}
+	}
+	for (i = 0; i < in->num_dims; i++) {
+		d = order[i];
+		if (skip & 1u << d)
+			continue;
+		if (one_in(g, 4))
+			step += align_of(view) * (1 + below(g, 4));
+		view->stride[d] = step;
+		step *= spyre_view_count(in, view, index, d);
+	}
+	return step;
+}
+
+/* Where view0 goes: an operand or the core's LX. */
+static void place_output(struct generator *g, struct spyre_instr *in, uint32_t skip)
+{
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+	uint64_t bytes = nest_strides(g, in, 0, skip, view);
+	uint64_t *used;
+
+	bytes = loop_strides(g, view, (bytes + 127) / 128 * 128);
+	view->operand = GENERATE_INPUTS + below(g, GENERATE_OPERANDS - GENERATE_INPUTS);
+	used = &g->used[view->operand];
+	if (one_in(g, 3) && g->lx_used[g->core] + bytes <= LX_BYTES) {
+		view->operand = SPYRE_VIEW_LX;
+		used = &g->lx_used[g->core];
+	}
+	view->offset = *used;
+	*used += bytes;
+}
+
+static void output_is_readable(struct generator *g, const struct spyre_instr *in)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	uint64_t end = view->operand == SPYRE_VIEW_LX ? g->lx_used[g->core] :
+							g->used[view->operand];
+
+	add_region(g, view->operand, view->offset, end - view->offset);
+}
+
+/* A region that may be read and has room for @bytes; false: none was found. */
+static bool read_region(struct generator *g, struct spyre_view *view, uint64_t bytes)
+{
+	const struct region *r;
+	uint32_t try;
+
+	for (try = 0; try < 6 && g->regions; try++) {
+		r = &g->region[below(g, g->regions)];
+		if (r->bytes < bytes || (r->phase == g->phase && r->core != g->core))
+			continue;
+		view->operand = r->operand;
+		if (r->operand == SPYRE_VIEW_LX && r->core != g->core)
+			view->operand = SPYRE_VIEW_RING | r->core;
+		view->offset = r->start + below(g, (r->bytes - bytes) / align_of(view) + 1) *
+					  align_of(view);
+		return true;
+	}
+	return false;
+}
+
+static void place_input(struct generator *g, struct spyre_instr *in, uint32_t index, uint32_t skip)
+{
+	struct spyre_view *view = (struct spyre_view *)(in + 1) + index;
+	bool splat = in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_REDUCE;
+	uint64_t bytes;
+	uint32_t d;
+
+	if (splat && one_in(g, 5))
+		view->lanes = SPYRE_LANES_SPLAT;
+	bytes = nest_strides(g, in, index, skip, view);
+	/* Broadcast dims. */
+	for (d = 0; d < in->num_dims; d++)
+		if (one_in(g, 6))
+			view->stride[d] = 0;
+	if (one_in(g, 2) && read_region(g, view, bytes))
+		return;
+	view->operand = below(g, GENERATE_INPUTS);
+	view->offset = align_of(view) * below(g, 64);
+	loop_strides(g, view, align_of(view) * below(g, 40));
+}
+
+/* View0 over again: defined where an element depends on its own place only. */
+static void place_same(struct spyre_instr *in)
+{
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+
+	view[1] = view[0];
+}
+
+static void small_counts(struct generator *g, struct spyre_instr *in, uint32_t dims)
+{
+	uint32_t d;
+
+	for (d = 0; d < dims; d++)
+		in->count[d] = one_in(g, 2) ? 1 : 1 + below(g, g->small ? 2 : 4);
+	/* Now and then many points of few elements. */
+	if (dims && !g->small && one_in(g, 6)) {
+		for (d = 0; d < dims; d++)
+			in->count[d] = 1 + one_in(g, 3);
+		in->count[below(g, dims)] = 50 + below(g, 300);
+		if (in->opcode != SPYRE_OP_PT && in->opcode != SPYRE_OP_RESTICK)
+			in->lanes = 2 * (1 + below(g, 4));
+	}
+}
+
+static uint32_t some_lanes(struct generator *g)
+{
+	static const uint32_t lanes[] = { 1, 2, 3, 8, 16, 31, 32, 33, 64, 65, 100, 127, 128 };
+
+	return g->small ? lanes[below(g, 6)] : lanes[below(g, 13)];
+}
+
+static uint32_t some_float(struct generator *g)
+{
+	static const uint32_t bits[] = {
+		0x3f800000, 0x3f000000, 0xbfc00000, 0x40c00000, 0x3727c5ac, 0, 0x7f800000,
+		0x7fc00000, 0x42000000, 0x80000000,
+	};
+
+	return bits[below(g, 10)];
+}
+
+/* One format for all views, or one for each; SENINT4 wants even lanes. */
+static void arithmetic_formats(struct generator *g, struct spyre_instr *in)
+{
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+	uint32_t i, format = formats[below(g, one_in(g, 2) ? 2 : 11)];
+	bool mixed = one_in(g, 2);
+
+	for (i = 0; i < in->num_views; i++) {
+		view[i].format = mixed ? formats[below(g, 11)] : format;
+		if (view[i].format == SPYRE_FMT_SENINT4 && in->lanes % 2)
+			in->lanes++;
+	}
+}
+
+static struct spyre_instr *new_instr(struct generator *g, uint32_t opcode, uint32_t func,
+				     uint32_t dims)
+{
+	return build_instr(&g->b, opcode, func, dims, some_lanes(g));
+}
+
+static void generate_move(struct generator *g)
+{
+	static const uint32_t raw[] = {
+		SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SENINT8,
+		SPYRE_FMT_BOOL, SPYRE_FMT_IEEE_INT64,
+	};
+	struct spyre_instr *in = new_instr(g, SPYRE_OP_MOVE, SPYRE_FUNC_NONE, below(g, 7));
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+
+	small_counts(g, in, in->num_dims);
+	view[0].format = raw[below(g, 5)];
+	view[1].format = view[0].format;
+	place_output(g, in, 0);
+	if (one_in(g, 10))
+		place_same(in);
+	else
+		place_input(g, in, 1, 0);
+	output_is_readable(g, in);
+}
+
+/* Coordinates are compared with small numbers, which input 2 has. */
+static void mask_coordinates(struct generator *g, struct spyre_instr *in)
+{
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+
+	in->reduce_mask = below(g, 1u << in->num_dims);
+	in->imm[1] = one_in(g, 4) ? below(g, 1u << 20) : below(g, 40);
+	view[2].operand = 2;
+	view[2].offset = 2 * below(g, 64);
+	memset(view[2].loop_stride, 0, sizeof(view[2].loop_stride));
+}
+
+static void generate_sfu(struct generator *g)
+{
+	uint32_t func = functions[below(g, sizeof(functions) / sizeof(functions[0]))];
+	struct spyre_instr *in = new_instr(g, SPYRE_OP_SFU, func, below(g, 7));
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+	uint32_t i, first = 1;
+
+	small_counts(g, in, in->num_dims);
+	for (i = 0; i < spyre_func_imms(func); i++)
+		in->imm[i] = some_float(g);
+	arithmetic_formats(g, in);
+	if (func == SPYRE_FUNC_MASKBYINDEX)
+		view[2].format = SPYRE_FMT_SEN169_FP16;
+	place_output(g, in, 0);
+	if (view[0].format == view[1].format && one_in(g, 6)) {
+		place_same(in);
+		first = 2;
+	}
+	for (i = first; i < in->num_views; i++)
+		place_input(g, in, i, 0);
+	if (func == SPYRE_FUNC_MASKBYINDEX)
+		mask_coordinates(g, in);
+	output_is_readable(g, in);
+}
+
+/* Elements of a search or of a reduction across the lanes. */
+static uint64_t searched(const struct spyre_instr *in)
+{
+	uint64_t n = in->lanes;
+	uint32_t d;
+
+	for (d = 0; d < in->num_dims; d++)
+		n *= in->reduce_mask & 1u << d ? in->count[d] : 1;
+	return n;
+}
+
+static void generate_reduce(struct generator *g)
+{
+	uint32_t func = SPYRE_FUNC_SUM + below(g, 9), i;
+	bool pair = func == SPYRE_FUNC_EXX2 || func == SPYRE_FUNC_EXX2_ZEROMEAN;
+	struct spyre_instr *in = new_instr(g, SPYRE_OP_REDUCE, func, below(g, 7));
+
+	small_counts(g, in, in->num_dims);
+	if (pair && in->lanes < 2)
+		in->lanes = 2;
+	arithmetic_formats(g, in);
+	in->reduce_mask = below(g, 1u << in->num_dims);
+	in->flags = pair || !in->reduce_mask || one_in(g, 2) ? SPYRE_INSTR_REDUCE_LANES : 0;
+	if (in->flags && one_in(g, 2))
+		in->valid = 1 + below(g, searched(in));
+	if (spyre_func_imms(func))
+		in->imm[0] = some_float(g);
+	place_output(g, in, in->reduce_mask);
+	for (i = 1; i < in->num_views; i++)
+		place_input(g, in, i, 0);
+	output_is_readable(g, in);
+}
+
+static void generate_topk(struct generator *g)
+{
+	struct spyre_instr *in = new_instr(g, SPYRE_OP_TOPK, one_in(g, 2) ? SPYRE_FUNC_TOPK_VALUE :
+					   SPYRE_FUNC_TOPK_INDEX, below(g, 7));
+
+	small_counts(g, in, in->num_dims);
+	arithmetic_formats(g, in);
+	in->reduce_mask = below(g, 1u << in->num_dims);
+	in->flags = one_in(g, 2) ? SPYRE_INSTR_SMALLEST : 0;
+	if (one_in(g, 2))
+		in->valid = 1 + below(g, searched(in));
+	in->imm[1] = 1 + below(g, in->lanes);
+	in->imm[0] = one_in(g, 2) ? below(g, searched(in) + 2) : 0;
+	if (in->func == SPYRE_FUNC_TOPK_INDEX)
+		in->imm[2] = below(g, 1000);
+	place_output(g, in, in->reduce_mask);
+	place_input(g, in, 1, 0);
+	output_is_readable(g, in);
+}
+
+static void product_formats(struct generator *g, struct spyre_instr *in)
+{
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+	bool integer = one_in(g, 2);
+	uint32_t i;
+
+	in->flags = one_in(g, 3) ? SPYRE_INSTR_ACCUMULATE : 0;
+	for (i = 1; i < 3; i++)
+		view[i].format = integer ? formats[FLOATS + below(g, 2)] :
+					   formats[below(g, FLOATS)];
+	view->format = formats[below(g, FLOATS)];
+	if (in->flags)
+		view->format = integer ? SPYRE_FMT_IEEE_INT32 : SPYRE_FMT_IEEE_FP32;
+	else if (integer && one_in(g, 2))
+		view->format = SPYRE_FMT_IEEE_INT32;
+}
+
+static void generate_pt(struct generator *g)
+{
+	struct spyre_instr *in = new_instr(g, SPYRE_OP_PT, SPYRE_FUNC_NONE, 6);
+	uint32_t depth;
+
+	in->lanes = one_in(g, 2) ? 64 : 32;
+	product_formats(g, in);
+	depth = spyre_pt_depth(spyre_instr_views(in)[1].format);
+	small_counts(g, in, 3);
+	in->count[3] = 1 + below(g, g->small ? 2 : 6);
+	if (spyre_instr_views(in)[1].format == SPYRE_FMT_SENINT4)
+		in->count[3] += in->count[3] % 2;
+	in->count[4] = 1 + below(g, g->small ? 1 : 3);
+	in->count[5] = depth * (1 + below(g, g->small ? 1 : 2));
+	/* Deeper than integer sums stay exact in fp32, or than a block of K. */
+	if (!g->small && one_in(g, 8)) {
+		in->count[3] = 2;
+		in->count[4] = 1;
+		in->count[5] = depth * (1280 / depth);
+		memcpy(in->count, (uint32_t[]){ 1, 1, 1 }, 12);
+	}
+	/* Or more rows than a block has. */
+	if (!g->small && one_in(g, 16)) {
+		in->count[3] = 300;
+		in->count[4] = 1;
+		in->count[5] = depth;
+		memcpy(in->count, (uint32_t[]){ 1, 1, 1 }, 12);
+	}
+	place_output(g, in, 1u << 5);
+	place_input(g, in, 1, 1u << 4);
+	place_input(g, in, 2, 1u << 3);
+	output_is_readable(g, in);
+}
+
+static void generate_restick(struct generator *g)
+{
+	static const uint32_t raw[] = {
+		SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SENINT8, SPYRE_FMT_SENINT16,
+	};
+	struct spyre_instr *in = new_instr(g, SPYRE_OP_RESTICK, SPYRE_FUNC_NONE, 6);
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+
+	view[0].format = raw[below(g, 4)];
+	view[1].format = view[0].format;
+	in->lanes = 128 / spyre_fmt_bytes(view->format);
+	small_counts(g, in, 3);
+	in->count[4] = in->lanes;
+	in->count[5] = in->lanes;
+	place_output(g, in, 1u << 4);
+	place_input(g, in, 1, 1u << 5);
+	output_is_readable(g, in);
+}
+
+static void generate_instr(struct generator *g)
+{
+	/* A tile is large; seeds of fuzzers should not be. */
+	switch (below(g, g->small && !one_in(g, 8) ? 9 : 10)) {
+	case 0: return generate_move(g);
+	case 1: case 2: case 3: return generate_sfu(g);
+	case 4: case 5: return generate_reduce(g);
+	case 6: return generate_topk(g);
+	case 7: case 8: return generate_pt(g);
+	default: return generate_restick(g);
+	}
+}
+
+static void generate_phase(struct generator *g, uint32_t cores)
+{
+	bool any = false;
+	uint32_t n;
+
+	build_phase(&g->b);
+	for (g->core = 0; g->core < cores; g->core++) {
+		if (g->core + 1 < cores ? one_in(g, 3) : any && one_in(g, 2))
+			continue;
+		any = true;
+		build_stream(&g->b, g->core);
+		for (n = g->small ? 1 : below(g, 4); n; n--)
+			generate_instr(g);
+	}
+	g->phase++;
+}
+
+static void open_loop(struct generator *g)
+{
+	g->turns[g->depth] = 1 + below(g, 3);
+	build_loop(&g->b, g->turns[g->depth++]);
+}
+
+static void close_loop(struct generator *g)
+{
+	g->depth--;
+	build_end(&g->b);
+}
+
+void *generate_program(uint64_t seed, bool small, size_t *size, struct spyre_program *prog,
+		       struct spyre_verify_error *err)
+{
+	struct generator *g = calloc(1, sizeof(*g));
+	uint32_t phases, cores;
+	void *image;
+
+	g->rng = seed * 0x9e3779b97f4a7c15ull + 1;
+	g->small = small;
+	cores = 1 + below(g, small ? 2 : GENERATE_CORES);
+	build_start(&g->b, cores, LX_BYTES, GENERATE_OPERANDS);
+	for (phases = 1 + below(g, small ? 2 : 4); phases; phases--) {
+		if (g->depth < SPYRE_MAX_LOOPS && one_in(g, small ? 6 : 3))
+			open_loop(g);
+		generate_phase(g, cores);
+		if (g->depth && one_in(g, 2))
+			close_loop(g);
+	}
+	while (g->depth)
+		close_loop(g);
+	g->b.header.lx_bytes = 0;
+	for (g->core = 0; g->core < cores; g->core++)
+		if (g->lx_used[g->core] > g->b.header.lx_bytes)
+			g->b.header.lx_bytes = g->lx_used[g->core];
+	image = build_image(&g->b, size);
+	free(g);
+	if (build_settle(image, *size, SPYRE_MAX_CORES, prog, err))
+		return image;
+	free(image);
+	return NULL;
+}
+
+void generate_operand(uint64_t seed, uint32_t operand, void *p, size_t bytes)
+{
+	static const uint32_t fill[GENERATE_OPERANDS] = {
+		SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, 0, SPYRE_FMT_SEN169_FP16,
+		SPYRE_FMT_IEEE_FP32,
+	};
+	uint64_t rng = (seed + operand) * 0xbf58476d1ce4e5b9ull + 1;
+	uint16_t *small = p;
+	size_t i;
+
+	if (fill[operand]) {
+		rng_fill(&rng, p, bytes, fill[operand]);
+		return;
+	}
+	/* DL16 numbers from 0 to 511, against which coordinates are compared. */
+	memset(p, 0, bytes);
+	for (i = 0; i < bytes / 2; i++) {
+		float x = rng_below(&rng, 512);
+		uint32_t bits;
+
+		memcpy(&bits, &x, 4);
+		small[i] = spyre_fp32_to_dl16(bits);
+	}
+}
