@@ -64,6 +64,25 @@ static const struct make_case convolutions[] = {
 	  .tensor = { "IEEE_FP16 in* j i mb", "BFLOAT16 out* in kj ki", "BFLOAT16 out* j i mb" },
 	  .window = true, .axis = { { 1, 1, 1, 1 }, { 1, 1, 1, 1 } }, .low = -0.25, .high = 0.25,
 	  .tolerance = 8e-3 },
+	/* eight bits: weights in pairs of rows of K */
+#define BYTES(name, x, w, y, sizes, most, ...) { .op = name, .dims = sizes, \
+	.tensor = { x " in* j i mb", w " out* in% kj ki", y " out* j i mb" }, .window = true, \
+	.axis = { __VA_ARGS__ }, .low = -2, .high = 2, .tolerance = most }
+	BYTES("conv2dfp8", "SEN143_FP8", "SEN143_FP8", "SEN169_FP16",
+	      "mb:2 out:64 i:4 j:5 ki:3 kj:3 in:128", 4e-3, { 1, 1, 1, 1 }, { 1, 1, 1, 1 }),
+	BYTES("conv2dfp8", "SEN152_FP8", "SEN143_FP8", "IEEE_FP32",
+	      "mb:1 out:128/2 i:4/2 j:5 ki:2 kj:3 in:256", 1e-4, { 2, 1, 1, 0 }, { 1, 2, 1, 1 }),
+	BYTES("conv2dfp8", "SEN143_FP8", "SEN152_FP8", "SEN169_FP16",
+	      "mb:1 out:64 i:4 j:5 ki:1 kj:1 in:256/2", 4e-3, { 1, 1, 0, 0 }, { 1, 1, 0, 0 }),
+#undef BYTES
+#define BYTES(y, sizes, most, ...) { .op = "conv2dint8", .dims = sizes, \
+	.tensor = { "SENINT8 in* j i mb", "SENINT8 out* in% kj ki", y " out* j i mb" }, \
+	.window = true, .axis = { __VA_ARGS__ }, .low = -128, .high = 127, .tolerance = most }
+	BYTES("IEEE_INT32", "mb:2 out:64 i:4 j:5 ki:3 kj:3 in:128", 0, { 1, 1, 1, 1 }, { 1, 1, 1, 1 }),
+	BYTES("IEEE_FP32", "mb:1 out:128/2 i:4/2 j:5 ki:2 kj:3 in:256", 1e-7, { 2, 1, 1, 0 },
+	      { 1, 2, 1, 1 }),
+	BYTES("SEN169_FP16", "mb:2/2 out:64 i:4 j:5 ki:1 kj:1 in:128", 4e-3, { 3, 1, 0, 0 },
+	      { 1, 1, 0, 0 }),
 };
 
 #define DX "SEN169_FP16 mb out* i j"
@@ -193,10 +212,16 @@ START_TEST(refusals)
 		{ .op = "conv2d", .dims = "mb:1 out:64 i:4 j:4 ki:3 kj:3 in:64", .window = true,
 		  .tensor = { "SEN169_FP16 in* j i", "IEEE_INT32 out* in kj ki", Y },
 		  .axis = { PLAIN, PLAIN } },
+		{ .op = "conv2dfp8", .dims = "mb:1 out:128 i:4 j:4 ki:3 kj:3 in:128", .window = true,
+		  .tensor = { "SEN143_FP8 in* j i", "SEN143_FP8 out* in kj ki", Y },
+		  .axis = { PLAIN, PLAIN } },
+		{ .op = "conv2dint8", .dims = "out:64 i:4 j:4 in:256/2", .window = true,
+		  .tensor = { "SENINT8 in* j i", "SENINT8 out* in%", "SEN169_FP16 out* j i" },
+		  .axis = { PLAIN, PLAIN } },
 	};
 	static const char *const texts[] = {
 		"more than 65536 products", "sticks along j", "along the channels in",
-		"varies along ki", "IEEE_INT32",
+		"varies along ki", "IEEE_INT32", "in sticks of", "share sums of integers",
 	};
 	static const struct make_case wrong[] = {
 		CONV("mb:1 out:64 i:4 j:4 ki:3 kj:3 in:64", { 1, 1, 3, 0 }, PLAIN),

@@ -24,6 +24,7 @@ struct tensor {
 	spyre_format format;
 	uint32_t word, lanes;
 	int num_order, order[MAKE_DIMS], stick;
+	int pairs;		/* dim of which the stick holds two, -1: none */
 	int scale[MAKE_DIMS];
 	int64_t gap[MAKE_DIMS], extent[MAKE_DIMS];
 	uint64_t stride[MAKE_DIMS];	/* bytes, per stick along the stick dim */
@@ -88,6 +89,14 @@ static void parse_dims(struct make *m)
 	}
 }
 
+/* Elements along a dim that one stick holds. */
+static int unit_of(const struct tensor *t, int d)
+{
+	if (d == t->stick)
+		return (int)t->lanes / (t->pairs < 0 ? 1 : 2);
+	return d == t->pairs ? 2 : 1;
+}
+
 static void parse_tensor(struct make *m, int index)
 {
 	struct tensor *t = &m->tensor[index];
@@ -100,8 +109,9 @@ static void parse_tensor(struct make *m, int index)
 	t->lanes = (uint32_t)spyre_stick_elements(t->format);
 	ck_assert_uint_gt(t->lanes, 0);
 	t->word = 128 / t->lanes;
+	t->pairs = -1;
 	while ((word = strtok_r(NULL, " ", &save))) {
-		size_t n = strcspn(word, "*-=+");
+		size_t n = strcspn(word, "*-=+%");
 		const char *marks = word + n;
 		char name[16];
 		int d, axis;
@@ -113,13 +123,15 @@ static void parse_tensor(struct make *m, int index)
 		t->scale[d] = strchr(marks, '-') ? -1 : strchr(marks, '=') ? -2 : 1;
 		if (strchr(marks, '*') || t->scale[d] == -2)
 			t->stick = d;
+		if (strchr(marks, '%'))
+			t->pairs = d;
 		if (strchr(marks, '+'))
 			t->gap[d] = atoll(strchr(marks, '+') + 1);
 		t->extent[d] = t->scale[d] < 0 ? 1 :
 			       axis < 0 ? m->dim[d].size : make_input_size(m, axis);
 	}
 	for (int k = 0; k < t->num_order; k++) {
-		int d = t->order[k], unit = d == t->stick ? (int)t->lanes : 1;
+		int d = t->order[k], unit = unit_of(t, d);
 
 		t->stride[d] = step;
 		step *= (uint64_t)((t->extent[d] + unit - 1) / unit + t->gap[d] / unit);
@@ -140,11 +152,12 @@ static uint64_t place(const struct tensor *t, const int64_t *at, bool lanes)
 
 		if (t->scale[d] == -1 || (t->scale[d] == -2 && !lanes))
 			continue;
-		if (d != t->stick)
-			byte += (uint64_t)at[d] * t->stride[d];
-		else
-			byte += (uint64_t)at[d] / t->lanes * t->stride[d] +
-				(uint64_t)at[d] % t->lanes * t->word;
+		byte += (uint64_t)(at[d] / unit_of(t, d)) * t->stride[d];
+		if (d == t->stick)	/* the second of a pair is next to the first */
+			byte += (uint64_t)(at[d] % unit_of(t, d)) * t->word *
+				(t->pairs < 0 ? 1 : 2);
+		else if (d == t->pairs)
+			byte += (uint64_t)(at[d] % 2) * t->word;
 	}
 	expect(byte < t->bytes, "coordinates beyond the tensor");
 	return byte;
@@ -162,6 +175,14 @@ double make_get(const struct make *m, int tensor, const int64_t *at)
 		return bits;
 	case SPYRE_FORMAT_IEEE_INT32:
 		return (int32_t)bits;
+	case SPYRE_FORMAT_SENINT8:
+		return (int8_t)bits;
+	case SPYRE_FORMAT_SEN143_FP8:
+		bits = spyre_fp8_143_to_fp32((uint8_t)bits);
+		break;
+	case SPYRE_FORMAT_SEN152_FP8:
+		bits = spyre_fp8_152_to_fp32((uint8_t)bits);
+		break;
 	case SPYRE_FORMAT_SEN169_FP16:
 		bits = spyre_dl16_to_fp32((uint16_t)bits);
 		break;
@@ -188,7 +209,14 @@ void make_set_lane(struct make *m, int tensor, const int64_t *at, uint32_t lane,
 	switch (t->format) {
 	case SPYRE_FORMAT_SENUINT32:
 	case SPYRE_FORMAT_IEEE_INT32:
+	case SPYRE_FORMAT_SENINT8:
 		bits = (uint32_t)(int64_t)value;
+		break;
+	case SPYRE_FORMAT_SEN143_FP8:
+		bits = spyre_fp32_to_fp8_143(bits);
+		break;
+	case SPYRE_FORMAT_SEN152_FP8:
+		bits = spyre_fp32_to_fp8_152(bits);
 		break;
 	case SPYRE_FORMAT_SEN169_FP16:
 		bits = spyre_fp32_to_dl16(bits);
@@ -320,7 +348,7 @@ static uint64_t start(const struct make *m, int index, int core)
 					      m->dim[i].slices * a->dilation;
 			at = at < 0 ? 0 : at < t->extent[d] ? at : t->extent[d] - 1;
 		}
-		byte += (uint64_t)(d == t->stick ? at / t->lanes : at) * t->stride[d];
+		byte += (uint64_t)(at / unit_of(t, d)) * t->stride[d];
 	}
 	return byte;
 }
@@ -398,10 +426,16 @@ static void put_tensors(struct make *m)
 {
 	put(m, "\"primaryDsInfo_\":{");
 	for (int i = 0; i < m->num_tensors; i++) {
+		const struct tensor *t = &m->tensor[i];
+
 		put(m, "%s\"L%d\":{", i ? "," : "", i);
-		put_order(m, &m->tensor[i]);
-		put(m, ",\"stickDimOrder_\":[\"%s\"],\"stickSize_\":[%u]}",
-		    m->dim[m->tensor[i].stick].name, m->tensor[i].lanes);
+		put_order(m, t);
+		if (t->pairs >= 0)
+			put(m, ",\"stickDimOrder_\":[\"%s\",\"%s\"],\"stickSize_\":[2,%d]}",
+			    m->dim[t->pairs].name, m->dim[t->stick].name, unit_of(t, t->stick));
+		else
+			put(m, ",\"stickDimOrder_\":[\"%s\"],\"stickSize_\":[%u]}",
+			    m->dim[t->stick].name, t->lanes);
 	}
 	put(m, "},\"scheduleTree_\":[");
 	for (int i = 0; i < m->num_tensors; i++)

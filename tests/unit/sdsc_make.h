@@ -30,7 +30,7 @@ struct make_case {
 	/*
 	 * The last is the output: "SEN169_FP16 out* j i mb", in memory order from
 	 * inside out; "*" marks the stick dim, "-" scale -1, "=" scale -2, "+n" a
-	 * gap of n behind a dim.
+	 * gap of n behind a dim, "%" that the stick holds pairs along a dim.
 	 */
 	const char *tensor[MAKE_TENSORS];
 	struct make_axis axis[2];
