@@ -178,7 +178,9 @@ static const struct make_case masks[] = {
 
 static double masked(const struct make *m, const int64_t *at)
 {
-	static const double value[] = { -65472, 0, -10000, -3.4028234663852886e38, -65472, -1, -2, -2, 7 };
+	static const double value[] = {
+		-65472, 0, -10000, -3.4028234663852886e38, -65472, -1, -2, -2, 7,
+	};
 
 	return (double)at[make_dim(m, "s")] < make_get(m, 1, at) ? make_get(m, 0, at) :
 	       value[current - masks];
