@@ -205,7 +205,7 @@ static bool store(struct search *s, const struct spyre_instr *in, u8 *out)
 static bool search_point(struct search *s, const struct spyre_instr *in,
 			 struct spyre_walk *inner, struct spyre_sfu_run *run, u32 count, u8 *out)
 {
-	u64 left = in->valid ? in->valid : SPYRE_MAX_PLACE;	/* all that there are */
+	u64 left = in->valid ? in->valid : SPYRE_MAX_PLACE;
 
 	s->size = 0;
 	s->place = 0;

@@ -323,6 +323,12 @@ static uint32_t units_of(const struct ir_tensor *const *tensor, uint32_t num_ten
 	return n;
 }
 
+static spyre_status single_elements(struct lower *l, const struct ir_tensor *t, uint32_t dim)
+{
+	return lower_unsupported(l, "single elements of %s along %s; views hold whole bytes",
+				 spyre_format_name((spyre_format)t->format), l->sdsc->dim[dim]);
+}
+
 spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tensor *const *tensor,
 			uint32_t num_tensors, uint32_t lane_dim, const int64_t *el, uint32_t skip,
 			uint32_t reduce)
@@ -347,9 +353,7 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 				uint64_t bits = ir_bits(tensor[t], d, unit[i]);
 
 				if (bits % 8)
-					return lower_unsupported(l, "single elements of %s along %s",
-								 spyre_format_name((spyre_format)tensor[t]->format),
-								 l->sdsc->dim[d]);
+					return single_elements(l, tensor[t], d);
 				dim->stride[t] = bits / 8;
 			}
 			left = unit[i];

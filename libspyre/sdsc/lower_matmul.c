@@ -70,12 +70,15 @@ static spyre_status check_formats(struct lower *l, struct matmul *m)
 
 	while (strcmp(f->op, l->sdsc->op))
 		f++;
-	for (uint32_t i = 0; i < 3; i++)
-		if (!((i == C ? f->to : f->from) >> m->tensor[i]->format & 1))
+	for (uint32_t i = 0; i < 3; i++) {
+		enum spyre_fmt format = m->tensor[i]->format;
+
+		if (!((i == C ? f->to : f->from) >> format & 1))
 			return lower_unsupported(l, "Tensor%u is %s, for which the PT has no rule as %s of this operation",
 						 m->index[i],
-						 spyre_format_name((spyre_format)m->tensor[i]->format),
+						 spyre_format_name((spyre_format)format),
 						 i == C ? "result" : "input");
+	}
 	status = check_stick(l, m, A, &f->a);
 	if (status == SPYRE_SUCCESS)
 		status = check_stick(l, m, B, &f->b);
@@ -109,6 +112,20 @@ static spyre_status find_inputs(struct lower *l, struct matmul *m)
 	for (uint32_t i = 2; i < s->num_inputs; i++)
 		if (s->input[i] != s->output)
 			return lower_unsupported(l, "%u inputs; a product has two", s->num_inputs);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status check_sums(struct lower *l, const struct matmul *m)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	if (s->slices[m->k] > 1 && m->tensor[C]->lx)
+		return lower_unsupported(l, "%s is split over %d cores and the output is in LX, which is private to a core",
+					 s->dim[m->k], (int)s->slices[m->k]);
+	for (uint32_t i = 0; i < s->num_masks; i++)
+		if (s->mask[i].dim == m->k && s->mask[i].length)
+			return lower_unsupported(l, "coordinateMasking_ of %s; the padding of a product is zero",
+						 s->dim[m->k]);
 	return SPYRE_SUCCESS;
 }
 
@@ -146,7 +163,9 @@ spyre_status matmul_roles(struct lower *l, struct matmul *m)
 		status = find_inputs(l, m);
 	if (status == SPYRE_SUCCESS)
 		status = check_formats(l, m);
-	return status == SPYRE_SUCCESS ? check_shares(l, m) : status;
+	if (status == SPYRE_SUCCESS)
+		status = check_shares(l, m);
+	return status == SPYRE_SUCCESS ? check_sums(l, m) : status;
 }
 
 uint64_t matmul_tile(const struct lower *l, const struct matmul *m, const struct box *box,

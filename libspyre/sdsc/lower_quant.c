@@ -105,6 +105,7 @@ static spyre_status quantise(struct lower *l, void *arg, uint32_t core,
 	struct stage stage = { .in = { .opcode = SPYRE_OP_SFU, .func = SPYRE_FUNC_IDENTITY,
 				       .num_views = 2 } };
 	struct ir_tensor scaled;
+	uint32_t lane_dim = to->tensor->part[0].dim;
 	spyre_status status = SPYRE_SUCCESS;
 
 	stage.operand[0] = *to;
@@ -115,8 +116,7 @@ static spyre_status quantise(struct lower *l, void *arg, uint32_t core,
 		stage.in.imm[0] = q->factor;
 	}
 	if (q->has_factor && q->has_scale) {
-		tile_make(l->sdsc, box, to->tensor, SPYRE_FMT_IEEE_FP32, stage.operand[1].tensor->part[0].dim,
-			  32, &scaled);
+		tile_make(l->sdsc, box, to->tensor, SPYRE_FMT_IEEE_FP32, lane_dim, 32, &scaled);
 		stage.operand[0] = tile_operand(l, &scaled, tile);
 		status = stage_emit(l, &stage, box);
 		stage.operand[1] = stage.operand[0];
@@ -139,7 +139,7 @@ static uint64_t need(struct lower *l, void *arg, const struct box *box)
 	if (!q->has_factor || !q->has_scale)
 		return 0;
 	return tile_make(s, box, &s->tensor[s->output], SPYRE_FMT_IEEE_FP32,
-			 s->tensor[q->x].part[0].dim, 32, &tile);
+			 s->tensor[s->output].part[0].dim, 32, &tile);
 }
 
 static spyre_status emit_block(struct lower *l, void *arg, const struct box *box)

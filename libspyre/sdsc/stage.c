@@ -45,13 +45,12 @@ uint64_t tile_make(const struct ir_sdsc *s, const struct box *box, const struct 
 	memset(tile->stride, 0, sizeof(tile->stride));
 	for (uint32_t k = 0; k < tile->num_order; k++) {
 		uint32_t d = tile->order[k];
-		uint64_t unit = ir_unit(tile, d);
+		uint64_t unit = ir_unit(tile, d), n = ((uint64_t)box->len[d] + unit - 1) / unit;
 
 		if (!lower_varies(tile, d))
 			continue;
 		tile->stride[d] = step;
-		if (__builtin_mul_overflow(step, ((uint64_t)box->len[d] + unit - 1) / unit, &step) ||
-		    step > 1ull << 40)
+		if (__builtin_mul_overflow(step, n, &step) || step > 1ull << 40)
 			return 1ull << 40;
 	}
 	return (step + SPYRE_STICK_BYTES - 1) & ~(uint64_t)(SPYRE_STICK_BYTES - 1);

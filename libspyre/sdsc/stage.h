@@ -28,7 +28,8 @@ struct stage {
 
 /*
  * Adds the instructions of a stage over @box, whose dims start at whole units of
- * all tensors; dims that the output lacks count once. REDUCE is taken over one point: that makes MEAN a multiplication.
+ * all tensors; dims that the output lacks count once. REDUCE is taken over one
+ * point: that makes MEAN a multiplication.
  */
 spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct box *box);
 

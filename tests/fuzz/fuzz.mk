@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Fuzzers: 'make fuzzers', or scripts/test fuzz, which runs them.
-fuzzer_programs = tests/fuzz/fuzz-bundle tests/fuzz/fuzz-dma tests/fuzz/fuzz-program
+fuzzer_programs = tests/fuzz/fuzz-bundle tests/fuzz/fuzz-dma \
+	tests/fuzz/fuzz-generated tests/fuzz/fuzz-isa tests/fuzz/fuzz-program
 EXTRA_PROGRAMS += $(fuzzer_programs)
 fuzz_common = tests/fuzz/fuzz.h tests/fuzz/main.c
 tests_fuzz_fuzz_bundle_SOURCES = $(fuzz_common) tests/fuzz/bundle.c tests/fuzz/bundles.c \
@@ -8,6 +9,15 @@ tests_fuzz_fuzz_bundle_SOURCES = $(fuzz_common) tests/fuzz/bundle.c tests/fuzz/b
 tests_fuzz_fuzz_bundle_LDADD = libspyre/libcore.la
 tests_fuzz_fuzz_dma_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h tests/fuzz/dma.c
 tests_fuzz_fuzz_dma_LDADD = libspyre/libcore.la
+tests_fuzz_fuzz_generated_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \
+	tests/fuzz/generated.c tests/unit/model_build.c tests/unit/model_build.h \
+	tests/unit/model_checked.c tests/unit/model_checked.h tests/unit/model_generate.c \
+	tests/unit/model_generate.h tests/unit/model_reference.c tests/unit/model_reference.h
+tests_fuzz_fuzz_generated_LDADD = model/libmodel.la $(LIBM)
+tests_fuzz_fuzz_isa_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \
+	tests/fuzz/isa.c tests/unit/model_build.c tests/unit/model_build.h \
+	tests/unit/model_generate.c tests/unit/model_generate.h
+tests_fuzz_fuzz_isa_LDADD = model/libmodel.la
 tests_fuzz_fuzz_program_SOURCES = $(fuzz_common) tests/fuzz/bundles.c tests/fuzz/bundles.h \
 	tests/fuzz/card.c tests/fuzz/card.h tests/fuzz/program.c
 tests_fuzz_fuzz_program_LDADD = libspyre/libcore.la

@@ -173,12 +173,16 @@ bool build_settle(void *image, size_t size, uint32_t cores, struct spyre_program
 
 	while (spyre_program_verify(image, size, cores, prog, err)) {
 		/* Errors of the table come last, and name no instruction. */
-		if (!rounds-- || err->instr || err->core || err->view >= h->num_operands)
+		if (!rounds-- || err->instr || err->core)
 			return false;
-		if (err->stop == SPYRE_STOP_EXTENT && op[err->view].extent == err->value)
-			op[err->view].extent = err->limit;
-		else if (err->stop == SPYRE_STOP_ACCESS)
+		if (err->stop != SPYRE_STOP_EXTENT && err->stop != SPYRE_STOP_ACCESS)
+			return false;
+		if (err->view >= h->num_operands)
+			return false;
+		if (err->stop == SPYRE_STOP_ACCESS)
 			op[err->view].flags = err->limit;
+		else if (op[err->view].extent == err->value)
+			op[err->view].extent = err->limit;
 		else
 			return false;
 	}

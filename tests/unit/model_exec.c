@@ -344,10 +344,10 @@ START_TEST(test_pt)
 	}
 	start();
 	/* More than one block of rows, of sticks and of depth. */
-	add_pt(1, 270, 64, 384, 64, f);
+	add_pt(1, 270, 64, 128, 64, f);
 	check(FP16);
 	start();
-	add_pt(1, 6, 576, 384, 64, f);
+	add_pt(1, 2, 576, 384, 64, f);
 	check(FP16);
 }
 END_TEST
@@ -490,6 +490,83 @@ START_TEST(test_phases)
 END_TEST
 
 /* A stop ends the program soon, and says so. */
+/* What a program of one instruction costs in polls, when it may have so many. */
+static enum spyre_stop run_for(long polls, long *left)
+{
+	struct spyre_program prog;
+	struct test_host host;
+	struct memory m;
+	struct spyre_exec x = { .host = &host.host, .prog = &prog };
+	enum spyre_stop stop;
+	size_t size;
+	void *image = build_image(&b, &size);
+
+	build_seal(image, size, 32, &prog);
+	memory_init(&m, &prog, DL16);
+	test_host_init(&host, test_units()[0], 1);
+	host.polls_left = polls;
+	x.operand = m.operand;
+	x.lx = m.lx_of;
+	stop = spyre_card_exec(&x, &host.self);
+	*left = host.polls_left;
+	test_host_done(&host);
+	memory_done(&m, &prog);
+	free(image);
+	return stop;
+}
+
+/* Work that moves little data for long still asks whether to stop. */
+START_TEST(test_polls)
+{
+	static const uint32_t kinds[][2] = {
+		{ SPYRE_OP_MOVE, 0 }, { SPYRE_OP_SFU, SPYRE_FUNC_NEG },
+		{ SPYRE_OP_REDUCE, SPYRE_FUNC_SUM }, { SPYRE_OP_TOPK, SPYRE_FUNC_TOPK_VALUE },
+		{ SPYRE_OP_REDUCE, SPYRE_FUNC_MULSUM },
+	};
+	struct spyre_instr *in;
+	long left;
+	int d;
+
+	start();
+	in = build_instr(&b, kinds[_i][0], kinds[_i][1], 6, 2);
+	for (d = 0; d < 6; d++)
+		in->count[d] = 40;
+	build_view(in, 0, OUT, 0);
+	/* Points that cannot be merged, and of a search a million each. */
+	build_view(in, 1, 0, 0)->stride[1] = 2;
+	build_view(in, 1, 0, 0)->stride[3] = 2;
+	if (kinds[_i][0] == SPYRE_OP_REDUCE)
+		in->reduce_mask = 0x15;
+	if (kinds[_i][0] == SPYRE_OP_TOPK) {
+		in->reduce_mask = 0x15;
+		in->imm[1] = 2;
+	}
+	ck_assert_int_eq(run_for(50, &left), SPYRE_STOP_CANCELLED);
+	/* It stops at the poll that says so. */
+	ck_assert_int_ge(left, -3);
+}
+END_TEST
+
+/* Of a reduction of 2^31 elements only the first is valid: the rest is not walked. */
+START_TEST(test_valid_ends_walk)
+{
+	struct spyre_instr *in;
+	long left;
+	int d;
+
+	start();
+	in = build_instr(&b, SPYRE_OP_REDUCE, SPYRE_FUNC_SUM, 5, 64);
+	for (d = 0; d < 5; d++)
+		in->count[d] = 32;
+	in->reduce_mask = 0x1f;
+	in->flags = SPYRE_INSTR_REDUCE_LANES;
+	in->valid = 1;
+	build_view(in, 0, OUT, 0);
+	build_view(in, 1, 0, 0)->stride[2] = 2;
+	ck_assert_int_eq(run_for(20, &left), SPYRE_STOP_NONE);
+}
+END_TEST
+
 START_TEST(test_cancel)
 {
 	struct spyre_program prog;
@@ -621,6 +698,8 @@ int main(void)
 	tcase_add_test(tc, test_move_and_restick);
 	tcase_add_test(tc, test_phases);
 	tcase_add_test(tc, test_cancel);
+	tcase_add_loop_test(tc, test_polls, 0, 5);
+	tcase_add_test(tc, test_valid_ends_walk);
 	tcase_add_loop_test(tc, test_known_results, 0, units);
 	tcase_add_test(tc, test_linear);
 	suite_add_tcase(suite, tc);

@@ -196,17 +196,17 @@ static void place_same(struct spyre_instr *in)
 
 static void small_counts(struct generator *g, struct spyre_instr *in, uint32_t dims)
 {
+	bool tiles = in->opcode == SPYRE_OP_PT || in->opcode == SPYRE_OP_RESTICK;
 	uint32_t d;
 
 	for (d = 0; d < dims; d++)
-		in->count[d] = one_in(g, 2) ? 1 : 1 + below(g, g->small ? 2 : 4);
+		in->count[d] = one_in(g, 2) ? 1 : 1 + below(g, g->small || tiles ? 2 : 4);
 	/* Now and then many points of few elements. */
-	if (dims && !g->small && one_in(g, 6)) {
+	if (dims && !tiles && !g->small && one_in(g, 6)) {
 		for (d = 0; d < dims; d++)
 			in->count[d] = 1 + one_in(g, 3);
 		in->count[below(g, dims)] = 50 + below(g, 300);
-		if (in->opcode != SPYRE_OP_PT && in->opcode != SPYRE_OP_RESTICK)
-			in->lanes = 2 * (1 + below(g, 4));
+		in->lanes = 2 * (1 + below(g, 4));
 	}
 }
 
@@ -383,10 +383,10 @@ static void generate_pt(struct generator *g)
 	product_formats(g, in);
 	depth = spyre_pt_depth(spyre_instr_views(in)[1].format);
 	small_counts(g, in, 3);
-	in->count[3] = 1 + below(g, g->small ? 2 : 6);
+	in->count[3] = 1 + below(g, g->small ? 2 : 4);
 	if (spyre_instr_views(in)[1].format == SPYRE_FMT_SENINT4)
 		in->count[3] += in->count[3] % 2;
-	in->count[4] = 1 + below(g, g->small ? 1 : 3);
+	in->count[4] = 1 + below(g, g->small ? 1 : 2);
 	in->count[5] = depth * (1 + below(g, g->small ? 1 : 2));
 	/* Deeper than integer sums stay exact in fp32, or than a block of K. */
 	if (!g->small && one_in(g, 8)) {
@@ -397,7 +397,8 @@ static void generate_pt(struct generator *g)
 	}
 	/* Or more rows than a block has. */
 	if (!g->small && one_in(g, 16)) {
-		in->count[3] = 300;
+		in->count[3] = 268;
+		in->lanes = 32;
 		in->count[4] = 1;
 		in->count[5] = depth;
 		memcpy(in->count, (uint32_t[]){ 1, 1, 1 }, 12);
@@ -459,7 +460,7 @@ static void generate_phase(struct generator *g, uint32_t cores)
 
 static void open_loop(struct generator *g)
 {
-	g->turns[g->depth] = 1 + below(g, 3);
+	g->turns[g->depth] = 1 + below(g, g->depth ? 2 : 3);
 	build_loop(&g->b, g->turns[g->depth++]);
 }
 
