@@ -5,6 +5,7 @@ include tests/unit/tools.mk
 include tests/fuzz/fuzz.mk
 include tests/unit/telemetry.mk
 include tests/unit/sdsc.mk
+include tests/unit/nn.mk
 include tests/unit/sdsc_formats.mk
 include tests/unit/build.mk
 include tests/unit/model.mk

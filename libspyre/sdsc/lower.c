@@ -72,6 +72,8 @@ static const struct {
 	{ "leakyrelufwd", lower_pointwise, SPYRE_FUNC_LEAKYRELU, 1 },
 	{ "exx2_zeromean", lower_reduce, SPYRE_FUNC_EXX2_ZEROMEAN, 1 },
 	{ "conv2d", lower_conv, SPYRE_FUNC_NONE, 2 },
+	{ "conv2dfp8", lower_conv, SPYRE_FUNC_NONE, 2 },
+	{ "conv2dint8", lower_conv, SPYRE_FUNC_NONE, 2 },
 	{ "depthwiseconv2dnative", lower_window, SPYRE_FUNC_MULSUM, 2 },
 	{ "avgpoolfwd", lower_window, SPYRE_FUNC_MEAN, 1 },
 	{ "avgpoolnmapfwd", lower_window, SPYRE_FUNC_MULSUM, 2 },
@@ -383,6 +385,7 @@ static bool takes_packs(size_t operation)
 {
 	return operations[operation].lower == lower_matmul ||
 	       operations[operation].lower == lower_convert ||
+	       operations[operation].lower == lower_conv ||
 	       operations[operation].lower == lower_quant;
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * conv2d: one PT instruction per tap of the window adds its product to an fp32
- * tile in LX, taps in the order of ki, then kj; the SFU converts the tile to the
+ * conv2d: one PT instruction per tap of the window adds its product to a tile of
+ * fp32 or 32-bit integers in LX, taps in the order of ki, then kj; the SFU converts the tile to the
  * output. A tap's instruction covers the outputs that it finds input for.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "libspyre/runtime/error.h"
-#include "libspyre/sdsc/lower.h"
+#include "libspyre/sdsc/pack.h"
 
 #define TILE_BYTES (512u << 10)		/* enough rows to keep the PT busy */
 #define MAX_BLOCKS 65536u		/* PT instructions of one core */
@@ -21,6 +21,8 @@ struct conv {
 	const struct ir_tensor *tensor[3];
 	uint32_t index[3];
 	uint32_t in, out;		/* channels */
+	uint32_t columns;		/* channels out in a stick of the weights */
+	enum spyre_fmt sum;		/* IEEE_FP32, or IEEE_INT32 for integers */
 	uint32_t num_loops, loop[IR_MAX_DIMS];	/* batch, then rows and columns of the output */
 	uint32_t skip;			/* dims that the output lacks */
 	bool direct;			/* one tap: no tile between */
@@ -99,28 +101,64 @@ static spyre_status find_loops(struct lower *l, struct conv *c)
 	return SPYRE_SUCCESS;
 }
 
+#define BIT(format) (1u << SPYRE_FMT_##format)
+#define FLOATS (BIT(SEN169_FP16) | BIT(IEEE_FP16) | BIT(BFLOAT16) | BIT(IEEE_FP32))
+
+/* What the PT takes: the same formats and packs as for batchmatmul. */
+static const struct family {
+	const char *op;
+	uint32_t from, to;
+	struct pack_rule w;
+} families[] = {
+	{ "conv2d", FLOATS, FLOATS, { { 0 }, { 0 } } },
+	{ "conv2dfp8", BIT(SEN143_FP8) | BIT(SEN152_FP8), FLOATS, { { 2, 64 }, { 0, 1 } } },
+	{ "conv2dint8", BIT(SENINT8), FLOATS | BIT(IEEE_INT32), { { 2, 64 }, { 0, 1 } } },
+};
+
+static spyre_status check_formats(struct lower *l, struct conv *c)
+{
+	const struct family *f = families;
+
+	while (strcmp(f->op, l->sdsc->op))
+		f++;
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct ir_tensor *t = c->tensor[i];
+		char text[256];
+
+		if (!((i == Y ? f->to : f->from) >> t->format & 1))
+			return lower_unsupported(l, "Tensor%u is %s, for which the PT has no rule as %s of this operation",
+						 c->index[i],
+						 spyre_format_name((spyre_format)t->format),
+						 i == Y ? "result" : "input");
+		if (i == W && f->w.size[0] ? !pack_matches(t, &f->w) : t->num_parts != 1)
+			return lower_unsupported(l, "Tensor%u is %s in sticks of %s, for which the PT has no rule (docs/sdsc.md has those it has)",
+						 c->index[i],
+						 spyre_format_name((spyre_format)t->format),
+						 pack_text(l->sdsc, t, text, sizeof(text)));
+	}
+	c->sum = c->tensor[X]->format == SPYRE_FMT_SENINT8 ? SPYRE_FMT_IEEE_INT32 :
+		 SPYRE_FMT_IEEE_FP32;
+	c->columns = (uint32_t)ir_unit(c->tensor[W], c->out);
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status check_channels(struct lower *l, const struct conv *c)
 {
 	const struct ir_sdsc *s = l->sdsc;
 
-	for (uint32_t i = X; i <= W; i++)
-		switch (c->tensor[i]->format) {
-		case SPYRE_FMT_SEN169_FP16:
-		case SPYRE_FMT_IEEE_FP16:
-		case SPYRE_FMT_BFLOAT16:
-		case SPYRE_FMT_IEEE_FP32:
-			break;
-		default:
-			return lower_unsupported(l, "Tensor%u is %s, conv2d works on SEN169_FP16, IEEE_FP16, BFLOAT16 and IEEE_FP32",
-						 c->index[i],
-						 spyre_format_name((spyre_format)
-								   c->tensor[i]->format));
-		}
-	if (s->el[c->in] % c->tensor[X]->lanes || s->el[c->out] % c->tensor[W]->lanes ||
+	if (s->el[c->in] % c->tensor[X]->lanes || s->el[c->out] % c->columns ||
 	    s->el[c->out] % c->tensor[Y]->lanes || s->el[c->in] > SPYRE_MAX_COUNT)
 		return lower_unsupported(l, "a core's share is %s %" PRId64 " and %s %" PRId64 "; both must be whole sticks, and %s at most %u",
 					 s->dim[c->in], s->el[c->in], s->dim[c->out],
 					 s->el[c->out], s->dim[c->in], SPYRE_MAX_COUNT);
+	if (!c->partial.active)
+		return SPYRE_SUCCESS;
+	if (c->tensor[Y]->lanes != c->columns)
+		return lower_unsupported(l, "cores share outputs in sticks of %u, the weights' are of %u",
+					 c->tensor[Y]->lanes, c->columns);
+	if (c->sum != SPYRE_FMT_IEEE_FP32)
+		return lower_unsupported(l, "cores share sums of integers; divide other dimensions than %s and the window",
+					 s->dim[c->in]);
 	return SPYRE_SUCCESS;
 }
 
@@ -129,7 +167,7 @@ static bool is_direct(const struct ir_sdsc *s, const struct conv *c)
 {
 	struct window_run run;
 
-	if (c->tensor[Y]->lanes != c->tensor[W]->lanes)
+	if (c->tensor[Y]->lanes != c->columns)
 		return false;
 	for (uint32_t k = 0; k < 2; k++)
 		for (uint32_t core = 0; core < s->num_cores; core++) {
@@ -145,7 +183,7 @@ static bool is_direct(const struct ir_sdsc *s, const struct conv *c)
 static void cut_block(const struct ir_sdsc *s, const struct conv *c, uint64_t bytes,
 		      struct block *b)
 {
-	uint64_t room = bytes / (4 * c->tensor[W]->lanes);
+	uint64_t room = bytes / (4 * c->columns);
 	uint32_t order[IR_MAX_DIMS], n = 0;
 
 	for (uint32_t i = 0; i < c->num_loops; i++)
@@ -153,7 +191,7 @@ static void cut_block(const struct ir_sdsc *s, const struct conv *c, uint64_t by
 	order[n++] = c->out;
 	/* From the inside out, each dim gets what the ones within it leave. */
 	for (uint32_t i = n; i-- > 0;) {
-		uint32_t d = order[i], unit = d == c->out ? c->tensor[W]->lanes : 1;
+		uint32_t d = order[i], unit = d == c->out ? c->columns : 1;
 		int64_t most = room > MAX_BLOCK_COUNT ? MAX_BLOCK_COUNT : (int64_t)room;
 
 		most = most < 1 ? unit : most * unit;
@@ -162,18 +200,20 @@ static void cut_block(const struct ir_sdsc *s, const struct conv *c, uint64_t by
 	}
 }
 
-/* The fp32 tile of a block: columns innermost, channels outermost. */
+/* The tile of sums of a block: columns innermost, channels outermost. */
 static void make_tile(const struct ir_sdsc *s, struct conv *c, const struct block *b)
 {
 	struct ir_tensor *t = &c->tile;
 	uint64_t step;
 
 	memset(t, 0, sizeof(*t));
-	t->format = SPYRE_FMT_IEEE_FP32;
+	t->format = c->sum;
 	t->word = 4;
-	t->lanes = c->tensor[W]->lanes;
+	t->lanes = c->columns;
 	t->lx = true;
 	t->stick = c->out;
+	t->num_parts = 1;
+	t->part[0] = (struct ir_part){ c->out, t->lanes };
 	step = (uint64_t)t->word * t->lanes;
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		t->scale[d] = c->skip >> d & 1 ? -1 : 1;
@@ -187,7 +227,7 @@ static void make_tile(const struct ir_sdsc *s, struct conv *c, const struct bloc
 static spyre_status plan_tile(struct lower *l, struct conv *c, struct block *b)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	uint32_t left = SPYRE_LX_BYTES - l->scratch, row = 4 * c->tensor[W]->lanes;
+	uint32_t left = SPYRE_LX_BYTES - l->scratch, row = 4 * c->columns;
 
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		b->count[d] = 1;
@@ -242,6 +282,10 @@ static spyre_status emit_pointwise(struct lower *l, const struct conv *c, uint32
 		tensor[0] = out;
 		if (out->lanes < nest.in.lanes)
 			nest.in.lanes = out->lanes;
+		if (out->format == c->sum) {	/* integers above 2^24 are no fp32 */
+			nest.in.opcode = SPYRE_OP_MOVE;
+			nest.in.func = SPYRE_FUNC_NONE;
+		}
 		lower_view(&nest.view[0], out, &l->address[c->index[Y]][core]);
 		for (uint32_t d = 0; d < s->num_dims; d++)
 			if (lower_varies(out, d))
@@ -312,14 +356,14 @@ static spyre_status emit_tap(struct lower *l, const struct conv *c, uint32_t cor
 	const struct ir_sdsc *s = l->sdsc;
 	const struct ir_tensor *x = c->tensor[X], *w = c->tensor[W], *sum;
 	struct pt pt = { .in = { .opcode = SPYRE_OP_PT, .num_dims = 6, .num_views = 3,
-				 .lanes = w->lanes, .count = { 1, 1, 1, 1, 1, 1 } } };
+				 .lanes = c->columns, .count = { 1, 1, 1, 1, 1, 1 } } };
 	struct window_run run[2];
 
 	pt.in.flags = accumulate ? SPYRE_INSTR_ACCUMULATE : 0;
 	sum = sums(l, c, core, b, &pt.view[Y]);
 	lower_view(&pt.view[X], x, &l->address[c->index[X]][core]);
 	lower_view(&pt.view[W], w, &l->address[c->index[W]][core]);
-	pt.view[W].offset += (uint64_t)b->from[c->out] / w->lanes * w->stride[c->out];
+	pt.view[W].offset += (uint64_t)b->from[c->out] / c->columns * w->stride[c->out];
 	for (uint32_t k = 0; k < 2; k++) {
 		window_tap(s, &s->axis[k], core, tap[k], &run[k]);
 		if (s->axis[k].tap != IR_NO_DIM && lower_varies(w, s->axis[k].tap))
@@ -329,7 +373,7 @@ static spyre_status emit_tap(struct lower *l, const struct conv *c, uint32_t cor
 		if (!set_loop(s, c, sum, b, c->loop[i], &run[c->loop[i] == s->axis[1].dim],
 			      MAX_LOOPS - c->num_loops + i, &pt))
 			return SPYRE_SUCCESS;
-	pt.in.count[4] = (uint32_t)(b->count[c->out] / w->lanes);
+	pt.in.count[4] = (uint32_t)(b->count[c->out] / c->columns);
 	pt.in.count[5] = (uint32_t)s->el[c->in];
 	pt.view[Y].stride[4] = sum->stride[c->out];
 	pt.view[W].stride[4] = w->stride[c->out];
@@ -410,13 +454,11 @@ spyre_status lower_conv(struct lower *l, enum spyre_func func)
 	if (status == SPYRE_SUCCESS)
 		status = find_loops(l, &c);
 	if (status == SPYRE_SUCCESS)
-		status = check_channels(l, &c);
+		status = check_formats(l, &c);
 	if (status == SPYRE_SUCCESS)
 		status = partial_plan(l, 0, &c.partial);
-	if (status == SPYRE_SUCCESS && c.partial.active &&
-	    c.tensor[Y]->lanes != c.tensor[W]->lanes)
-		status = lower_unsupported(l, "cores share outputs in sticks of %u, the weights' are of %u",
-					   c.tensor[Y]->lanes, c.tensor[W]->lanes);
+	if (status == SPYRE_SUCCESS)
+		status = check_channels(l, &c);
 	if (status == SPYRE_SUCCESS)
 		status = plan_tile(l, &c, &size);
 	for (uint32_t core = 0; core < s->num_cores && status == SPYRE_SUCCESS; core++)

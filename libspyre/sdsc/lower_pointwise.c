@@ -161,10 +161,10 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
 	struct nest nest = { .num_dims = 0 };
 	spyre_status status;
 
-	if (s->num_inputs > p.views && !strcmp(s->op, "batchnormfwd"))
+	p.in.num_views = (uint8_t)p.views;
+	if (s->num_inputs >= p.views && !strcmp(s->op, "batchnormfwd"))
 		return lower_unsupported(l, "%u inputs; it takes x, scale and bias, into which mean and variance are folded",
 					 s->num_inputs);
-	p.in.num_views = (uint8_t)p.views;
 	status = find_tensors(l, &p);
 	if (status == SPYRE_SUCCESS)
 		status = set_imms(l, &p.in);

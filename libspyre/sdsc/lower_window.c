@@ -54,7 +54,7 @@ static spyre_status check_tensors(struct lower *l, const struct pool *p)
 static spyre_status set_factor(struct lower *l, struct pool *p)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	int64_t taps = 1;
+	double taps = 1;	/* sizes from a file: no integer holds every product */
 	float factor;
 
 	if (p->func != SPYRE_FUNC_MEAN)
@@ -64,8 +64,8 @@ static spyre_status set_factor(struct lower *l, struct pool *p)
 	if (lower_has_constant(l, "scaling_factor"))
 		return lower_constant(l, "scaling_factor", &p->imm);
 	for (uint32_t k = 0; k < 2; k++)
-		taps *= window_taps(s, &s->axis[k]);
-	factor = 1.0f / (float)taps;
+		taps *= (double)window_taps(s, &s->axis[k]);
+	factor = (float)(1 / taps);
 	memcpy(&p->imm, &factor, sizeof(factor));
 	return SPYRE_SUCCESS;
 }

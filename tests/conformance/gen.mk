@@ -11,6 +11,7 @@ EXTRA_DIST += tests/conformance/gen/tensors.py
 EXTRA_DIST += tests/conformance/gen/matmul.py
 EXTRA_DIST += tests/conformance/gen/move.py
 EXTRA_DIST += tests/conformance/gen/reduce.py
+EXTRA_DIST += tests/conformance/gen/window.py tests/conformance/gen/places.py
 EXTRA_DIST += tests/conformance/card.py
 EXTRA_DIST += tests/conformance/gen/chain.py
 EXTRA_DIST += tests/conformance/gen/edge.py
