@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Bundles: whatever the files hold, the compiler gives a program or a named
- * status with a text. An input is one of the two files, mutated; the other
- * one stays as it is.
+ * status with a text, also for other values of its symbols. An input is all
+ * files of a bundle of one SDSC, mutated.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/bundles.h"
@@ -14,8 +14,15 @@
 #include <unistd.h>
 
 #include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/source.h"
 
-/* An input: "mlir" and "json" of one bundle, joined by a zero byte. */
+/* The files of an input, joined by zero bytes; the last two may be missing. */
+static const char *const files[] = {
+	"bundle.mlir", "sdsc_0.json", "launch_spec.json", "symbol_kinds.json",
+};
+
+#define FILES (sizeof(files) / sizeof(files[0]))
+
 static char work[64];
 static unsigned int texts;
 
@@ -29,6 +36,56 @@ static bool write_file(const char *name, const void *data, size_t size)
 	file = fopen(path, "wb");
 	ok = file && fwrite(data, 1, size, file) == size;
 	return file ? !fclose(file) && ok : false;
+}
+
+static size_t join(uint8_t *at, size_t used, const void *text, size_t size)
+{
+	if (used)
+		at[used++] = 0;
+	if (used + size > FUZZ_MAX_INPUT)
+		return used;
+	memcpy(at + used, text, size);
+	return used + size;
+}
+
+/* The same with its first dim symbolic, and with what a front-end knows beside it. */
+static void add_symbolic(const uint8_t *mlir, size_t mlir_size, const char *json)
+{
+	static const char spec[] =
+		"{\"version\": 1, \"kernel_name\": \"k\", \"pool_size\": 0, "
+		"\"bundle_symbolic_args\": true, \"args\": [{\"arg_index\": 0, \"role\": \"input\", "
+		"\"shape\": [\"s0\", 64], \"dtype\": \"float16\", \"layout\": \"SpyreTensorLayout("
+		"device_size=[1, 4, 64], stride_map =[64, 64, 1], "
+		"device_dtype=DataFormats.SEN169_FP16)\"}], "
+		"\"symbols\": {\"s0\": {\"min\": 1, \"max\": 64}}}";
+	static const char few[] = "{\"symbols\": {\"s0\": {\"min\": 2, \"max\": 60}}}";
+	static const char kinds[] =
+		"[{\"kind\": \"kernel\", \"arg_index\": 0}, {\"kind\": \"kernel_slice\", "
+		"\"base_sym_idx\": 0, \"offset\": 128}, {\"kind\": \"pool\"}]";
+	static const char info[] = "\"el_\": {\"symbolicDimInfo_\": {\"mb\": \"s0\"}, ";
+	const char *el = strstr(json, "\"el_\": {");
+	uint8_t *all = malloc(FUZZ_MAX_INPUT + 16);
+	size_t used, head;
+
+	if (all && el) {
+		head = (size_t)(el - json);
+		used = join(all, 0, mlir, mlir_size);
+		used = join(all, used, json, head);
+		if (used + sizeof(info) + strlen(el) < FUZZ_MAX_INPUT) {
+			memcpy(all + used, info, sizeof(info) - 1);
+			used += sizeof(info) - 1;
+			memcpy(all + used, el + 8, strlen(el + 8));
+			used += strlen(el + 8);
+			used = join(all, used, few, sizeof(few) - 1);
+			fuzz_seed(all, used);
+		}
+		used = join(all, 0, mlir, mlir_size);
+		used = join(all, used, json, strlen(json));
+		used = join(all, used, spec, sizeof(spec) - 1);
+		used = join(all, used, kinds, sizeof(kinds) - 1);
+		fuzz_seed(all, used);
+	}
+	free(all);
 }
 
 static void add_bundle(const char *directory)
@@ -46,12 +103,12 @@ static void add_bundle(const char *directory)
 		mlir = fuzz_read_file(path, &mlir_size);
 		snprintf(path, sizeof(path), "%s/sdsc_0.json", directory);
 		json = fuzz_read_file(path, &json_size);
-		joined = mlir && json ? malloc(mlir_size + 1 + json_size) : NULL;
+		joined = mlir && json ? calloc(1, mlir_size + json_size + 2) : NULL;
 		if (joined) {
 			memcpy(joined, mlir, mlir_size);
-			joined[mlir_size] = 0;
 			memcpy(joined + mlir_size + 1, json, json_size);
 			fuzz_seed(joined, mlir_size + 1 + json_size);
+			add_symbolic(mlir, mlir_size, (char *)joined + mlir_size + 1);
 		}
 		free(joined);
 		free(mlir);
@@ -62,11 +119,10 @@ static void add_bundle(const char *directory)
 
 static void remove_work(void)
 {
-	static const char *const name[] = { "bundle.mlir", "sdsc_0.json" };
 	char path[128];
 
-	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", work, name[i]);
+	for (size_t i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "%s/%s", work, files[i]);
 		unlink(path);
 	}
 	rmdir(work);
@@ -93,23 +149,86 @@ static void check_refusal(spyre_status status)
 	texts += strlen(text) > 0;
 }
 
-static bool run(const uint8_t *data, size_t size)
+/* Only the amount of work is left for the verifier to refuse. */
+static void check_program(const struct spyre_bundle *bundle)
 {
-	const uint8_t *end = memchr(data, 0, size);
-	const size_t mlir = end ? (size_t)(end - data) : size;
+	struct spyre_verify_error err = { 0 };
+	struct spyre_program program;
+
+	if (spyre_program_verify(bundle->image, bundle->image_bytes, SPYRE_MAX_CORES, &program,
+				 &err) && err.stop != SPYRE_STOP_TOO_LONG)
+		fuzz_fail("the verifier refuses what was compiled: %s",
+			  spyre_stop_name(err.stop));
+}
+
+/* What verifies for the maxima verifies for other values, or is refused by name. */
+static void lower_again(const struct bundle_source *source)
+{
+	int64_t values[BUNDLE_MAX_SYMBOLS];
 	struct spyre_bundle bundle;
 	spyre_status status;
 
-	if (!write_file("bundle.mlir", data, mlir) ||
-	    !write_file("sdsc_0.json", end ? end + 1 : data, end ? size - mlir - 1 : 0))
+	for (uint32_t i = 0; i < source->symbols.num; i++) {
+		const struct bundle_symbol *s = &source->symbols.symbol[i];
+		int64_t range = s->max - s->min;
+
+		values[i] = s->min + fuzz_random(range < 1 << 20 ? (uint32_t)range + 1 : 1 << 20);
+	}
+	status = spyre_bundle_lower(source, values, SPYRE_MAX_CORES, &bundle);
+	if (status) {
+		check_refusal(status);
+		return;
+	}
+	check_program(&bundle);
+	spyre_bundle_fini(&bundle);
+}
+
+static bool write_files(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = data + size;
+	char path[128];
+	bool ok = true;
+
+	for (size_t i = 0; i < FILES && ok; i++) {
+		const uint8_t *stop = data < end ? memchr(data, 0, (size_t)(end - data)) : NULL;
+
+		if (data >= end && i >= 2) {
+			snprintf(path, sizeof(path), "%s/%s", work, files[i]);
+			unlink(path);
+			continue;
+		}
+		if (!stop || i == FILES - 1)
+			stop = end;
+		ok = write_file(files[i], data, data < end ? (size_t)(stop - data) : 0);
+		data = stop < end ? stop + 1 : end;
+	}
+	return ok;
+}
+
+static bool run(const uint8_t *data, size_t size)
+{
+	struct bundle_source source;
+	struct spyre_bundle bundle;
+	spyre_status status;
+
+	if (!write_files(data, size))
 		fuzz_fail("cannot write to %s", work);
-	status = spyre_bundle_compile(work, SPYRE_MAX_CORES, &bundle);
+	status = bundle_source_open(work, false, &source);
 	if (status) {
 		check_refusal(status);
 		return false;
 	}
-	spyre_bundle_fini(&bundle);
-	return true;
+	status = spyre_bundle_lower(&source, NULL, SPYRE_MAX_CORES, &bundle);
+	if (status) {
+		check_refusal(status);
+	} else {
+		check_program(&bundle);
+		spyre_bundle_fini(&bundle);
+		if (source.symbols.num)
+			lower_again(&source);
+	}
+	bundle_source_close(&source);
+	return !status;
 }
 
 static const char *const words[] = {
@@ -118,7 +237,9 @@ static const char *const words[] = {
 	"null", "true", "[]", "{}", "\"\"", "\"x\"", "[", "]", "{", "}", ",", ":", "\"", "\\u0000",
 	"[[[[[[[[[[[[[[[[", "{\"a\":{\"a\":{\"a\":", "%", "scf.for", "arith.constant", "value", "=",
 	"sdscbundle.sdsc_execute", "\"symbol_ids\"=[-1]", "sdsc_0.json", "../", "mb_", "out_",
-	"ReLU", "batchmatmul", "\xff", NULL
+	"ReLU", "batchmatmul", "\"symbolicDimInfo_\": {\"mb\": \"s0\"},", "\"s0\"",
+	"sdscbundle.device_mem_allocate 4096 : index", "floordiv", "ceildiv", "mod", "affine_map<",
+	"\"kernel_slice\"", "\"base_sym_idx\"", "\"pool\"", "\"args\"", "\"symbols\"", "\xff", NULL
 };
 
 const struct fuzz_target fuzz_target = { "fuzz-bundle", seeds, run, words };
