@@ -38,54 +38,74 @@ static bool write_file(const char *name, const void *data, size_t size)
 	return file ? !fclose(file) && ok : false;
 }
 
-static size_t join(uint8_t *at, size_t used, const void *text, size_t size)
+static bool run(const uint8_t *data, size_t size);
+
+/* launch_spec.json as a front-end would write it for the bundle. */
+static void put_spec(FILE *f, const struct spyre_bundle *bundle, const struct bundle_source *source)
 {
-	if (used)
-		at[used++] = 0;
-	if (used + size > FUZZ_MAX_INPUT)
-		return used;
-	memcpy(at + used, text, size);
-	return used + size;
+	static const char *const roles[] = { "", "input", "output", "input_output" };
+	const struct ir_stmt *stmt = &source->bundle.stmts[0];
+
+	fprintf(f, "{\"version\": 1, \"kernel_name\": \"k\", \"emitter\": \"x\", \"symbols\": "
+		"{\"s0\": {\"min\": 1, \"max\": 3}}, \"args\": [");
+	for (uint32_t i = 0; i < bundle->num_args; i++) {
+		const spyre_arg_info *arg = &bundle->args[i];
+
+		fprintf(f, "%s{\"arg_index\": %u, \"role\": \"%s\", \"shape\": [\"s0\", 64], "
+			"\"dtype\": \"float16\", \"layout\": \"SpyreTensorLayout(device_size=[",
+			i ? ", " : "", i, roles[arg->role]);
+		for (uint32_t d = 0; d < arg->device_rank; d++)
+			fprintf(f, "%s%lld", d ? ", " : "", (long long)arg->device_size[d]);
+		fprintf(f, "], stride_map =[64, 1], device_dtype=DataFormats.%s)\"}",
+			spyre_format_name(arg->format));
+	}
+	fprintf(f, "], \"symbol_kinds\": [");
+	for (uint32_t i = stmt->num_symbols; i-- > 0;) {
+		const struct ir_value *v = &stmt->symbols[i].value;
+
+		fprintf(f, "%s{\"kind\": \"%s\", \"arg_index\": %u, \"offset\": %lld}",
+			i + 1 < stmt->num_symbols ? ", " : "",
+			v->base == IR_BASE_POOL ? "pool" : "kernel_derived", v->arg,
+			(long long)v->constant);
+	}
+	fprintf(f, "]}");
 }
 
-/* The same with its first dim symbolic, and with what a front-end knows beside it. */
-static void add_symbolic(const uint8_t *mlir, size_t mlir_size, const char *json)
+/* Only what is right is an input to start from. */
+static void add_if_right(const void *data, size_t size)
 {
-	static const char spec[] =
-		"{\"version\": 1, \"kernel_name\": \"k\", \"pool_size\": 0, "
-		"\"bundle_symbolic_args\": true, \"args\": [{\"arg_index\": 0, \"role\": \"input\", "
-		"\"shape\": [\"s0\", 64], \"dtype\": \"float16\", \"layout\": \"SpyreTensorLayout("
-		"device_size=[1, 4, 64], stride_map =[64, 64, 1], "
-		"device_dtype=DataFormats.SEN169_FP16)\"}], "
-		"\"symbols\": {\"s0\": {\"min\": 1, \"max\": 64}}}";
-	static const char few[] = "{\"symbols\": {\"s0\": {\"min\": 2, \"max\": 60}}}";
-	static const char kinds[] =
-		"[{\"kind\": \"kernel\", \"arg_index\": 0}, {\"kind\": \"kernel_slice\", "
-		"\"base_sym_idx\": 0, \"offset\": 128}, {\"kind\": \"pool\"}]";
-	static const char info[] = "\"el_\": {\"symbolicDimInfo_\": {\"mb\": \"s0\"}, ";
-	const char *el = strstr(json, "\"el_\": {");
-	uint8_t *all = malloc(FUZZ_MAX_INPUT + 16);
-	size_t used, head;
+	if (size < FUZZ_MAX_INPUT && run(data, size))
+		fuzz_seed(data, size);
+}
 
-	if (all && el) {
-		head = (size_t)(el - json);
-		used = join(all, 0, mlir, mlir_size);
-		used = join(all, used, json, head);
-		if (used + sizeof(info) + strlen(el) < FUZZ_MAX_INPUT) {
-			memcpy(all + used, info, sizeof(info) - 1);
-			used += sizeof(info) - 1;
-			memcpy(all + used, el + 8, strlen(el + 8));
-			used += strlen(el + 8);
-			used = join(all, used, few, sizeof(few) - 1);
-			fuzz_seed(all, used);
-		}
-		used = join(all, 0, mlir, mlir_size);
-		used = join(all, used, json, strlen(json));
-		used = join(all, used, spec, sizeof(spec) - 1);
-		used = join(all, used, kinds, sizeof(kinds) - 1);
-		fuzz_seed(all, used);
-	}
-	free(all);
+/* With its rows symbolic, and with a launch spec. */
+static void add_more(const uint8_t *mlir, size_t mlir_size, const char *json,
+		     const char *directory, const struct spyre_bundle *bundle)
+{
+	const char *el = strstr(json, "\"el_\": {");
+	struct bundle_source source;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f || bundle_source_open(directory, false, &source))
+		return;
+	fwrite(mlir, 1, mlir_size + 1, f);
+	fwrite(json, 1, strlen(json) + 1, f);
+	put_spec(f, bundle, &source);
+	fclose(f);
+	add_if_right(text, size);
+	free(text);
+	bundle_source_close(&source);
+	f = el ? open_memstream(&text, &size) : NULL;
+	if (!f)
+		return;
+	fwrite(mlir, 1, mlir_size + 1, f);
+	fwrite(json, 1, (size_t)(el - json), f);
+	fprintf(f, "\"el_\": {\"symbolicDimInfo_\": {\"mb\": \"s0\"}, %s", el + 8);
+	fclose(f);
+	add_if_right(text, size);
+	free(text);
 }
 
 static void add_bundle(const char *directory)
@@ -108,7 +128,8 @@ static void add_bundle(const char *directory)
 			memcpy(joined, mlir, mlir_size);
 			memcpy(joined + mlir_size + 1, json, json_size);
 			fuzz_seed(joined, mlir_size + 1 + json_size);
-			add_symbolic(mlir, mlir_size, (char *)joined + mlir_size + 1);
+			add_more(joined, mlir_size, (char *)joined + mlir_size + 1, directory,
+				 &bundle);
 		}
 		free(joined);
 		free(mlir);
