@@ -294,7 +294,7 @@ END_TEST
 /* What cannot be written, or is not what it should be, is no error. */
 START_TEST(unwritable)
 {
-	char path[128], target[128];
+	char path[128], target[128], *text;
 
 	snprintf(path, sizeof(path), "%s/spyreCodeDir", folder);
 	files_write(folder, "spyreCodeDir", "in the way");
@@ -317,7 +317,9 @@ START_TEST(unwritable)
 	/* Replaced, not written through. */
 	ck_assert(load());
 	ck_assert_int_eq(unlink(path), 0);
-	ck_assert_str_eq(files_read(folder, "precious"), "text");
+	text = files_read(folder, "precious");
+	ck_assert_str_eq(text, "text");
+	free(text);
 	ck_assert_int_eq(mkdir(path, 0777), 0);
 	ck_assert(!load());
 	ck_assert_str_eq(spyre_last_error(), "");
