@@ -7,15 +7,36 @@
 #include "verify.h"
 
 #define PT_MACS_PER_CYCLE 1024ull	/* 16-bit operands; a quarter for fp32 */
-#define LONG_BEATS 4ull			/* of the SFU's functions that take passes */
-#define LX_BYTES_PER_CYCLE 128ull	/* also the ring, per direction */
+#define PT_FULL_ROWS 64u		/* eight passes of eight rows; fewer waste the array */
+#define SFU_STICKS_PER_CYCLE 2ull	/* one per corelet */
+#define LONG_BEATS 2ull			/* of the SFU's functions that take passes */
+#define RING_BYTES_PER_CYCLE 128ull	/* per direction; LPDDR5 is reached over it */
+#define LX_BYTES_PER_CYCLE 256ull	/* per direction, both corelets */
 #define ISSUE_CYCLES 16ull		/* to decode and start an instruction */
 #define BARRIER_CYCLES 64ull		/* plus one ring hop per core */
 #define PCIE_BYTES_PER_S 63000000000ull
 
+/*
+ * LPDDR5, in bytes per cycle of 1.5 GHz: 100 one way (150 GB/s), 70 where
+ * reads and writes alternate (105 GB/s), so each byte of the smaller direction
+ * costs 6/700 of a cycle more.  Some kinds of work have a public rate of their
+ * own; their bytes are weighed so that the sum comes out at it.
+ */
+#define LPDDR_ONE_WAY 150u		/* GB/s */
+#define LPDDR_MIXED 105u
+#define LPDDR_OUTER_REDUCE 113u
+#define LPDDR_BROADCAST 118u
+#define LPDDR_RESTICKIFY 116u
+#define LPDDR_CYCLES(read, written, less) ((7 * ((read) + (written)) + 6 * (less)) / 700)
+
 static u64 div_up(u64 a, u64 b)
 {
 	return a / b + (a % b != 0);
+}
+
+static u64 larger(u64 a, u64 b)
+{
+	return a > b ? a : b;
 }
 
 /* Sticks that a view moves per execution: points that repeat cost once. */
@@ -37,6 +58,28 @@ static u64 view_sticks(const struct spyre_instr *in, const struct spyre_view *vi
 	return sticks;
 }
 
+/* sqrt(x), rounded down. */
+static u64 root(u64 x)
+{
+	u64 r = 0, bit;
+
+	for (bit = 1ull << 31; bit; bit >>= 1)
+		if ((r | bit) * (r | bit) <= x)
+			r |= bit;
+	return r;
+}
+
+/* The array is filled row by row: a few rows use sqrt(rows / 64) of it. */
+static u64 pt_cycles(const struct spyre_instr *in, u64 macs, bool wide)
+{
+	u64 cycles = div_up(macs, wide ? PT_MACS_PER_CYCLE / 4 : PT_MACS_PER_CYCLE);
+	u64 rows = in->count[3];
+
+	if (rows < PT_FULL_ROWS)
+		cycles = cycles * 1024 / root(rows * (1024 * 1024 / PT_FULL_ROWS));
+	return cycles;
+}
+
 /* Cycles that the executing unit itself needs. */
 static u64 unit_cycles(const struct spyre_instr *in, u64 points, bool wide)
 {
@@ -44,21 +87,39 @@ static u64 unit_cycles(const struct spyre_instr *in, u64 points, bool wide)
 
 	switch (in->opcode) {
 	case SPYRE_OP_PT:
-		return div_up(points * 64, wide ? PT_MACS_PER_CYCLE / 4 : PT_MACS_PER_CYCLE);
+		return pt_cycles(in, points * 64, wide);
 	case SPYRE_OP_RESTICK:
 		/* A tile is read by rows and written by rows. */
 		return points / 64 * 2;
 	case SPYRE_OP_MOVE:
 		return 0;
 	default:
-		return points * beats * (spyre_func_long(in->func) ? LONG_BEATS : 1);
+		beats *= points * (spyre_func_long(in->func) ? LONG_BEATS : 1);
+		return div_up(beats, SFU_STICKS_PER_CYCLE);
+	}
+}
+
+/* What a byte of this instruction takes of LPDDR5's one-way rate, as a fraction. */
+static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u64 *num, u64 *den)
+{
+	*num = LPDDR_ONE_WAY;
+	*den = LPDDR_ONE_WAY;
+	if (in->opcode == SPYRE_OP_RESTICK) {
+		*num = LPDDR_MIXED;
+		*den = LPDDR_RESTICKIFY;
+	} else if (in->opcode == SPYRE_OP_REDUCE && !(in->flags & SPYRE_INSTR_REDUCE_LANES)) {
+		*den = LPDDR_OUTER_REDUCE;
+	} else if (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_MOVE) {
+		/* The output is mostly copies of the input. */
+		if (read && read < written / 4)
+			*den = LPDDR_BROADCAST;
 	}
 }
 
 void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cost)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	u64 points = 1, local = 0;
+	u64 points = 1, local_read = 0, local_written = 0, num, den;
 	bool wide = false;
 	u32 i;
 
@@ -70,7 +131,7 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 
 		wide |= i && spyre_fmt_bytes(view[i].format) == 4;
 		if (view[i].operand >= SPYRE_MAX_OPERANDS)
-			local += bytes;
+			*(i ? &local_read : &local_written) += bytes;
 		else if (i)
 			cost->bytes_read += bytes;
 		else
@@ -80,18 +141,20 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 		cost->macs = points * 64;
 	else if (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_REDUCE)
 		cost->elements = points * in->lanes;
+	lpddr_weight(in, cost->bytes_read, cost->bytes_written, &num, &den);
+	cost->lpddr_read = cost->bytes_read * num / den;
+	cost->lpddr_written = cost->bytes_written * num / den;
 	/* Load, compute and store overlap; the slowest decides. */
-	cost->cycles = unit_cycles(in, points, wide);
-	local += cost->bytes_read + cost->bytes_written;
-	if (local / LX_BYTES_PER_CYCLE > cost->cycles)
-		cost->cycles = local / LX_BYTES_PER_CYCLE;
+	cost->cycles = larger(unit_cycles(in, points, wide),
+				 larger(local_read, local_written) / LX_BYTES_PER_CYCLE);
+	cost->cycles = larger(cost->cycles, larger(cost->bytes_read, cost->bytes_written) /
+				 RING_BYTES_PER_CYCLE);
 	cost->cycles += ISSUE_CYCLES;
 }
 
-u64 spyre_cost_lpddr_cycles(u64 bytes)
+u64 spyre_cost_lpddr_cycles(u64 read, u64 written)
 {
-	/* 1.5 GHz over 204.8 GB/s is 15 cycles for 2048 bytes. */
-	return div_up(bytes * 15, 2048);
+	return LPDDR_CYCLES(read, written, read < written ? read : written);
 }
 
 u64 spyre_cost_barrier_cycles(u32 streams)
@@ -105,7 +168,7 @@ void spyre_cost_linear(u64 bytes_read, u64 bytes_written,
 	memset(cost, 0, sizeof(*cost));
 	cost->bytes_read = bytes_read;
 	cost->bytes_written = bytes_written;
-	cost->cycles = spyre_cost_lpddr_cycles(bytes_read + bytes_written) + ISSUE_CYCLES;
+	cost->cycles = spyre_cost_lpddr_cycles(bytes_read, bytes_written) + ISSUE_CYCLES;
 }
 
 void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,

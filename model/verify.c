@@ -104,6 +104,8 @@ static int verify_stream(struct spyre_verify *v, const struct spyre_prog_stream 
 		sum->cycles += cost.cycles;
 		sum->bytes_read += cost.bytes_read;
 		sum->bytes_written += cost.bytes_written;
+		sum->lpddr_read += cost.lpddr_read;
+		sum->lpddr_written += cost.lpddr_written;
 		sum->macs += cost.macs;
 		sum->elements += cost.elements;
 		*pos += bytes;
@@ -117,7 +119,7 @@ static void add_phase_cost(struct spyre_verify *v, u64 compute, u32 streams,
 			   const struct spyre_instr_cost *sum)
 {
 	struct spyre_counters *total = &v->prog->cost;
-	u64 memory = spyre_cost_lpddr_cycles(sum->bytes_read + sum->bytes_written);
+	u64 memory = spyre_cost_lpddr_cycles(sum->lpddr_read, sum->lpddr_written);
 	u64 cycles = compute > memory ? compute : memory;
 
 	total->cycles += (cycles + spyre_cost_barrier_cycles(streams)) * v->trips;

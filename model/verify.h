@@ -30,6 +30,8 @@ struct spyre_instr_cost {
 	u64 cycles;
 	u64 bytes_read;
 	u64 bytes_written;
+	u64 lpddr_read;		/* the same bytes, weighed by LPDDR5's rate for them */
+	u64 lpddr_written;
 	u64 macs;
 	u64 elements;
 };
@@ -41,7 +43,8 @@ int spyre_verify_work(struct spyre_verify *v, u64 steps);
 
 /* timing.c; the instruction has been verified, so nothing overflows. */
 void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cost);
-u64 spyre_cost_lpddr_cycles(u64 bytes);
+/* LPDDR5 moves so many bytes one way and so many the other. */
+u64 spyre_cost_lpddr_cycles(u64 read, u64 written);
 u64 spyre_cost_barrier_cycles(u32 streams);
 void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
 		    struct spyre_counters *cost);

@@ -10,7 +10,8 @@ tests_unit_libmodeltest_la_SOURCES = \
 tests_unit_libmodeltest_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
 model_tests = tests/unit/model_format tests/unit/model_verify tests/unit/model_exec \
-	tests/unit/model_dma tests/unit/model_fuzz tests/unit/model_functions
+	tests/unit/model_dma tests/unit/model_fuzz tests/unit/model_functions \
+	tests/unit/model_timing
 check_PROGRAMS += $(model_tests)
 TESTS += $(model_tests)
 tests_unit_model_format_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -25,4 +26,6 @@ tests_unit_model_fuzz_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_fuzz_LDADD = $(model_test_ldadd)
 tests_unit_model_functions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_functions_LDADD = $(model_test_ldadd)
+tests_unit_model_timing_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_timing_LDADD = $(model_test_ldadd)
 endif
