@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libspyre/runtime/kernel.h"
+#include "libspyre/sdsc/sizes.h"
 #include "libspyre/sdsc/symbols.h"
 
 /* Writes "[4, 2, 64]". */
@@ -19,23 +20,6 @@ static const char *sizes_text(char *text, size_t bytes, const int64_t *size, uin
 	return text;
 }
 
-/* Equal but for dimensions of size 1, which a bundle may leave out or add. */
-static bool same_sizes(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_rank)
-{
-	uint32_t i = 0, j = 0;
-
-	for (;;) {
-		while (i < a_rank && a[i] == 1)
-			i++;
-		while (j < b_rank && b[j] == 1)
-			j++;
-		if (i == a_rank || j == b_rank)
-			return i == a_rank && j == b_rank;
-		if (a[i++] != b[j++])
-			return false;
-	}
-}
-
 static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t index,
 				 const spyre_layout *layout)
 {
@@ -43,13 +27,15 @@ static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t ind
 	const struct bundle_arg_spec *spec = &kernel->bundle.specs[index];
 	char wants[160], has[160];
 
+	if (!want->device_rank)		/* no SDSC touches it */
+		return SPYRE_SUCCESS;
 	if (layout->device_format != want->format)
 		return spyre_error(SPYRE_ERROR_FORMAT,
 				   "kernel \"%s\", argument %u: it takes %s, the layout is %s",
 				   kernel->bundle.name, index, spyre_format_name(want->format),
 				   spyre_format_name(layout->device_format));
 	if (layout->device_rank > SPYRE_MAX_DEVICE_RANK ||
-	    !same_sizes(want->device_size, want->device_rank, layout->device_size,
+	    !bundle_same_sizes(want->device_size, want->device_rank, layout->device_size,
 			layout->device_rank))
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "kernel \"%s\", argument %u: it takes device size %s, the layout has %s",
