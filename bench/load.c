@@ -2,8 +2,8 @@
 /*
  * Loading and compiling bundles, files and all, against yyjson reading SDSC
  * texts of as many bytes as the bundles have, which lie one behind the other in
- * memory: bundle.mlir, which is no JSON, counts as such text. The cache of compiled bundles is off, but for the
- * rows that say so.
+ * memory: bundle.mlir, which is no JSON, counts as such text. The cache of
+ * compiled bundles is off, but for the rows that say so.
  */
 #define _GNU_SOURCE
 #include "bench/device.h"

@@ -49,7 +49,8 @@ static uint8_t *put(uint8_t *at, const void *data, size_t bytes)
 	return at + bytes;
 }
 
-static uint8_t *put_tables(uint8_t *at, const struct spyre_bundle *b, const struct code_files *files)
+static uint8_t *put_tables(uint8_t *at, const struct spyre_bundle *b,
+			   const struct code_files *files)
 {
 	at = put(at, b->name, sizeof(b->name));
 	for (uint32_t i = 0; i < b->num_args; i++) {
