@@ -197,12 +197,13 @@ static spyre_status check_call(spyre_stream *stream, spyre_kernel *kernel, const
 }
 
 static spyre_status enqueue(spyre_stream *stream, spyre_kernel *kernel,
-			    const struct kernel_variant *variant, const spyre_launch_arg *args)
+			    struct kernel_variant *variant, const spyre_launch_arg *args)
 {
 	uint64_t addresses[SPYRE_MAX_OPERANDS];
 	struct spyre_command command = { .type = SPYRE_COMMAND_EXEC };
 	struct spyre_work work = {
-		.what = "launch", .kernel = kernel, .commands = &command, .num_commands = 1,
+		.what = "launch", .kernel = kernel, .variant = variant, .commands = &command,
+		.num_commands = 1,
 	};
 	const struct spyre_bundle_operand *operands = kernel->bundle.operands;
 	uint32_t num_operands = kernel->bundle.num_operands;

@@ -2,6 +2,7 @@
 /* Symbolic dimensions on the card, and what a launch checks. */
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "bundle_files.h"
 #include "runtime_check.h"
@@ -295,12 +296,18 @@ START_TEST(bindings)
 }
 END_TEST
 
-/* More values in flight than programs are kept. */
+static void hold(void *data)
+{
+	usleep(200000);
+}
+
+/* More values in flight than programs are kept, and none at the card yet. */
 START_TEST(many_values)
 {
 	int64_t size[3][2] = { { 64, 64 }, { 64, 64 }, { 64, 64 } };
 
 	load("add", size, 3, NULL, "\"mb\": \"s0\"");
+	ck_ok(spyre_stream_host_fn(stream, hold, NULL));
 	for (int round = 0; round < 2; round++)
 		for (int64_t value = 1; value <= 64; value++) {
 			const spyre_binding s0 = { "s0", value };
