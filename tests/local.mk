@@ -8,6 +8,7 @@ include tests/unit/sdsc.mk
 include tests/unit/nn.mk
 include tests/unit/sdsc_formats.mk
 include tests/unit/build.mk
+include tests/unit/bundle.mk
 include tests/unit/model.mk
 include tests/unit/runtime.mk
 include tests/unit/property.mk

@@ -43,7 +43,6 @@ spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spy
  */
 spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *values,
 				struct kernel_variant **out);
-void kernel_variant_put(struct spyre_kernel *kernel, struct kernel_variant *variant);
 void kernel_variants_drop(struct spyre_kernel *kernel);
 
 #endif /* SPYRE_RUNTIME_KERNEL_H */

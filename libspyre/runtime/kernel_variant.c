@@ -110,6 +110,15 @@ spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *valu
 	return SPYRE_SUCCESS;
 }
 
+void kernel_variant_ref(struct spyre_kernel *kernel, struct kernel_variant *variant)
+{
+	if (!variant)
+		return;
+	pthread_mutex_lock(&kernel->variants_lock);
+	variant->refs++;
+	pthread_mutex_unlock(&kernel->variants_lock);
+}
+
 void kernel_variant_put(struct spyre_kernel *kernel, struct kernel_variant *variant)
 {
 	if (!variant)

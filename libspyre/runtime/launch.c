@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libspyre/runtime/kernel.h"
+#include "libspyre/sdsc/sizes.h"
 #include "libspyre/sdsc/symbols.h"
 
 /* Writes "[4, 2, 64]". */
@@ -17,39 +18,6 @@ static const char *sizes_text(char *text, size_t bytes, const int64_t *size, uin
 	if (at < bytes)
 		snprintf(text + at, bytes - at, "]");
 	return text;
-}
-
-/*
- * The same but for dimensions of size 1, which a bundle may leave out or add, and for
- * neighbours that one side walks as a single dimension: [4, 8, 64] and [32, 64].
- */
-static bool same_sizes(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_rank)
-{
-	uint32_t i = 0, j = 0;
-
-	for (;;) {
-		int64_t left, right;
-
-		while (i < a_rank && a[i] == 1)
-			i++;
-		while (j < b_rank && b[j] == 1)
-			j++;
-		if (i == a_rank || j == b_rank)
-			return i == a_rank && j == b_rank;
-		left = a[i++];
-		right = b[j++];
-		if (left <= 0 || right <= 0)
-			return false;
-		if (left > right) {
-			while (right < left && j < b_rank && b[j] > 0 && b[j] <= left / right)
-				right *= b[j++];
-		} else {
-			while (left < right && i < a_rank && a[i] > 0 && a[i] <= right / left)
-				left *= a[i++];
-		}
-		if (left != right)
-			return false;
-	}
 }
 
 /* Front-ends move 32-bit integers as if they were numbers, and call indices unsigned. */
@@ -79,8 +47,8 @@ static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t ind
 	if (layout->device_rank > SPYRE_MAX_DEVICE_RANK || !layout->device_rank ||
 	    layout->device_size[layout->device_rank - 1] !=
 		    want->device_size[want->device_rank - 1] ||
-	    !same_sizes(want->device_size, want->device_rank - 1, layout->device_size,
-			layout->device_rank - 1))
+	    !bundle_same_sizes(want->device_size, want->device_rank - 1,
+			       layout->device_size, layout->device_rank - 1))
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "kernel \"%s\", argument %u: it takes device size %s, the layout has %s",
 				   kernel->bundle.name, index,
@@ -241,12 +209,13 @@ static spyre_status check_call(spyre_stream *stream, spyre_kernel *kernel, const
 }
 
 static spyre_status enqueue(spyre_stream *stream, spyre_kernel *kernel,
-			    const struct kernel_variant *variant, const spyre_launch_arg *args)
+			    struct kernel_variant *variant, const spyre_launch_arg *args)
 {
 	uint64_t addresses[SPYRE_MAX_OPERANDS];
 	struct spyre_command command = { .type = SPYRE_COMMAND_EXEC };
 	struct spyre_work work = {
-		.what = "launch", .kernel = kernel, .commands = &command, .num_commands = 1,
+		.what = "launch", .kernel = kernel, .variant = variant, .commands = &command,
+		.num_commands = 1,
 	};
 	const struct spyre_bundle_operand *operands = kernel->bundle.operands;
 	uint32_t num_operands = kernel->bundle.num_operands;

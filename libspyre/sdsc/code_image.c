@@ -28,6 +28,20 @@ static size_t tables_bytes(const struct code_image_header *h)
 	       (size_t)h->num_files * sizeof(struct code_image_file);
 }
 
+struct code_key code_image_sum(const void *data, size_t size)
+{
+	struct {
+		struct code_image_header header;
+		struct code_key rest;
+	} all;
+
+	memcpy(&all.header, data, sizeof(all.header));
+	memset(&all.header.sum, 0, sizeof(all.header.sum));
+	all.rest = code_hash((const uint8_t *)data + sizeof(all.header),
+			     size - sizeof(all.header));
+	return code_hash(&all, sizeof(all));
+}
+
 static uint8_t *put(uint8_t *at, const void *data, size_t bytes)
 {
 	if (bytes)
@@ -35,7 +49,8 @@ static uint8_t *put(uint8_t *at, const void *data, size_t bytes)
 	return at + bytes;
 }
 
-static uint8_t *put_tables(uint8_t *at, const struct spyre_bundle *b, const struct code_files *files)
+static uint8_t *put_tables(uint8_t *at, const struct spyre_bundle *b,
+			   const struct code_files *files)
 {
 	at = put(at, b->name, sizeof(b->name));
 	for (uint32_t i = 0; i < b->num_args; i++) {
@@ -76,7 +91,8 @@ void *code_image_encode(const struct spyre_bundle *b, struct code_key key,
 		return NULL;
 	put_tables(out + sizeof(h), b, files);
 	memcpy(out + h.image_offset, b->image, b->image_bytes);
-	h.payload = code_hash(out + sizeof(h), h.size - sizeof(h));
+	memcpy(out, &h, sizeof(h));
+	h.sum = code_image_sum(out, h.size);
 	memcpy(out, &h, sizeof(h));
 	*size = h.size;
 	return out;
@@ -103,7 +119,7 @@ static const char *check_header(const struct code_image_header *h, const uint8_t
 	    h->image_bytes > size - h->image_offset ||
 	    h->image_bytes < sizeof(struct spyre_prog_header))
 		return "has tables that do not fit";
-	if (!code_key_equal(h->payload, code_hash(data + sizeof(*h), size - sizeof(*h))))
+	if (!code_key_equal(h->sum, code_image_sum(data, size)))
 		return "is damaged";
 	return NULL;
 }

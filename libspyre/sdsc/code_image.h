@@ -21,7 +21,7 @@ struct code_image_header {
 	uint32_t magic, version;
 	uint64_t size;			/* of the file, a multiple of 128 */
 	struct code_key key;		/* compiler and sources */
-	struct code_key payload;	/* hash of all that follows the header */
+	struct code_key sum;		/* code_image_sum() */
 	uint32_t program_version;
 	uint32_t num_cores, lx_bytes, num_sdscs;
 	uint32_t num_args, num_operands, num_files, flags;
@@ -50,6 +50,9 @@ struct code_files {
 	struct code_image_file *list;
 	uint32_t num;
 };
+
+/* Hash of the header with sum 0, and of all that follows. @size: at least a header. */
+struct code_key code_image_sum(const void *data, size_t size);
 
 /* To be freed; NULL without memory. */
 void *code_image_encode(const struct spyre_bundle *bundle, struct code_key key,

@@ -172,8 +172,8 @@ struct ir_sdsc {
 bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
 
 /*
- * What an SDSC file says; the text is parsed in place (see json_open()). Errors
- * name the file and the JSON path.
+ * What an SDSC file says; @sdsc is zero before. The text is parsed in place (see
+ * json_open()). Errors name the file and the JSON path.
  */
 spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
 

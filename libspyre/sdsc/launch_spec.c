@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libspyre/runtime/error.h"
+#include "libspyre/sdsc/sizes.h"
 #include "libspyre/sdsc/symbol_kinds.h"
 #include "libspyre/sdsc/symbolic.h"
 #include "libspyre/sdsc/symbols.h"
@@ -233,23 +234,6 @@ static const char *role_name(spyre_arg_role role)
 	       "input_output";
 }
 
-/* Equal but for dimensions of size 1. */
-static bool same_sizes(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_rank)
-{
-	uint32_t i = 0, j = 0;
-
-	for (;; i++, j++) {
-		while (i < a_rank && a[i] == 1)
-			i++;
-		while (j < b_rank && b[j] == 1)
-			j++;
-		if (i == a_rank || j == b_rank)
-			return i == a_rank && j == b_rank;
-		if (a[i] != b[j])
-			return false;
-	}
-}
-
 /*
  * An output may be read again by the bundle that wrote it, so only what
  * contradicts the role is wrong.
@@ -264,14 +248,14 @@ static spyre_status check_arg(const struct launch_spec_arg *want, const spyre_ar
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   FILE_NAME ": argument %u is \"%s\", the SDSCs use it as \"%s\"",
 				   index, role_name(want->role), role_name(info->role));
-	if (untouched || !want->spec.has_layout)
+	if (untouched || !want->spec.has_layout || !info->device_rank)
 		return SPYRE_SUCCESS;
 	if (want->device_format != info->format)
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   FILE_NAME ": argument %u has a layout of %s, the SDSCs use %s",
 				   index, spyre_format_name(want->device_format),
 				   spyre_format_name(info->format));
-	if (!same_sizes(want->device_size, want->device_rank, info->device_size,
+	if (!bundle_same_sizes(want->device_size, want->device_rank, info->device_size,
 			info->device_rank))
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   FILE_NAME ": argument %u has a layout of other device sizes than the SDSCs imply",

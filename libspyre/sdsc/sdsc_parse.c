@@ -561,7 +561,6 @@ spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_
 	yyjson_doc *doc;
 	spyre_status status;
 
-	memset(sdsc, 0, sizeof(*sdsc));
 	snprintf(sdsc->file, sizeof(sdsc->file), "%s", file);
 	status = json_open(&root, text, size, &doc);
 	if (status != SPYRE_SUCCESS)

@@ -66,8 +66,9 @@ static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg, 
 	for (uint32_t k = 0; k + 1 < rank; k++) {
 		int64_t own = dense->device_size[k], want = arg->device_size[k];
 		bool tiles = dense->dim_map[k] == dense->dim_map[rank - 1];
+		bool whole = !tiles && want == (own + lanes - 1) / lanes * lanes;
 
-		if (symbols ? want < own : want != own && (tiles || want != (own + lanes - 1) / lanes * lanes))
+		if (symbols ? want < own : want != own && !whole)
 			return false;
 	}
 	return !spyre_layout_init_explicit(padded, rank, arg->device_size, dense->stride_map,
