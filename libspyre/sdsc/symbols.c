@@ -234,7 +234,8 @@ spyre_status symbols_lower(struct lower *l, const struct symbols *symbols, const
 	/* These have a rule for a share of less than a core's whole. */
 	rule = lower_rule(s->op);
 	if ((rule != lower_pointwise && rule != lower_reduce && rule != lower_matmul &&
-	     rule != lower_restickify) || !strcmp(s->op, "maskbyindex"))
+	     rule != lower_convert && rule != lower_restickify) ||
+	    !strcmp(s->op, "maskbyindex"))
 		return lower_unsupported(l, "symbolic dimensions");
 	cut.part = *s;
 	for (uint32_t d = 0; d < s->num_dims; d++) {
