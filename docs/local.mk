@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Manual pages of the public functions, made from the headers' comments.
 EXTRA_DIST += docs/architecture.md docs/testing.md docs/isa.md docs/numerics.md \
-	docs/unsupported.md .ci/run scripts/bench scripts/demo scripts/demo-run scripts/deps \
+	docs/unsupported.md docs/planning.md .ci/run scripts/bench scripts/demo scripts/demo-run scripts/deps \
 	scripts/lib-lint.sh scripts/lib-tap.sh scripts/lib.sh scripts/mkman scripts/test scripts/vm \
 	tests/vm/run-all.sh LICENSES/GPL-2.0-only.txt LICENSES/MIT.txt
 

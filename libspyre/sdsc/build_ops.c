@@ -108,6 +108,23 @@ const struct build_op *build_op_find(const char *name)
 	return NULL;
 }
 
+spyre_status spyre_sdsc_operation_inputs(const char *name, uint32_t *least, uint32_t *most)
+{
+	const struct build_op *op;
+
+	if (!name || !least || !most)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_operation_inputs: op, least or most is NULL");
+	op = build_op_find(name);
+	if (!op)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
+				   name);
+	*least = op->inputs;
+	*most = op->most_inputs;
+	return SPYRE_SUCCESS;
+}
+
 bool build_has_attr(const struct build_call *call, const char *name)
 {
 	for (uint32_t i = 0; i < call->num_attrs; i++)
