@@ -9,3 +9,5 @@ tests_unit_sdsc_graph_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM)
 tests_unit_sdsc_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_plan_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 endif
+TESTS += tests/unit/tools_build.sh
+EXTRA_DIST += tests/unit/tools_build.sh

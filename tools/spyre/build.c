@@ -196,6 +196,13 @@ static int spread_shape(struct build *build)
 	return least ? EXIT_OK : add_operand(build, true, word);
 }
 
+static bool takes_none(const char *op)
+{
+	uint32_t least, most;
+
+	return !spyre_sdsc_operation_inputs(op, &least, &most) && !least;
+}
+
 static int parse_options(struct build *build, int argc, char **argv)
 {
 	int option, code;
@@ -215,8 +222,8 @@ static int parse_options(struct build *build, int argc, char **argv)
 	code = spread_shape(build);
 	if (code)
 		return code;
-	if (!build->num_inputs && !build->has_output)
-		return complain_usage("an operation needs -i for each input and one -o, or --shape");
+	if (!build->num_inputs && !(build->has_output && takes_none(build->op)))
+		return complain_usage("an operation needs -i for each input, or --shape");
 	return EXIT_OK;
 }
 
