@@ -240,6 +240,8 @@ static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t ind
 	const spyre_arg_info *want = &kernel->bundle.args[index];
 	char wants[160], has[160];
 
+	if (!want->device_rank)		/* nothing in the bundle touches it */
+		return SPYRE_SUCCESS;
 	if (layout->device_format != want->format)
 		return spyre_error(SPYRE_ERROR_FORMAT,
 				   "kernel \"%s\", argument %u: it takes %s, the layout is %s",
