@@ -152,6 +152,7 @@ bool build_has_room(const spyre_sdsc_operand *o, uint32_t dim, int64_t size);
 spyre_status build_zero(spyre_sdsc_graph *graph, spyre_format format, uint32_t *tensor);
 spyre_status build_constant(spyre_sdsc_graph *graph, spyre_format format, double value,
 			    uint32_t *tensor);
+spyre_status build_align(const struct build_call *call, struct build_use *uses);
 spyre_status build_matmul(const struct build_call *call);
 spyre_status build_transpose(const struct build_call *call);
 spyre_status build_cast(const struct build_call *call);

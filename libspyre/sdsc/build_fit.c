@@ -154,6 +154,30 @@ static spyre_status restick_new(spyre_sdsc_graph *g, struct build_use *use, int 
 	return SPYRE_SUCCESS;
 }
 
+/* Inputs of pointwise operations that have their sticks along another dim than the output. */
+spyre_status build_align(const struct build_call *call, struct build_use *uses)
+{
+	struct build_use *out = &uses[call->num_inputs];
+	spyre_sdsc_operand shape = out->view;
+	int stick;
+
+	for (uint32_t i = 0; i < call->num_inputs; i++)
+		BUILD_TRY(build_normalize(call->op->name, i, &uses[i].view));
+	if (out->tensor == SPYRE_SDSC_NEW)
+		BUILD_TRY(build_infer(call, uses, &shape));
+	stick = build_stick_dim(&shape);
+	for (uint32_t i = 0; i < call->num_inputs && stick >= 0; i++) {
+		const spyre_sdsc_operand *in = &uses[i].view;
+		int own = build_stick_dim(in), want = stick - (int)(shape.rank - in->rank);
+
+		if (in->rank > shape.rank || own < 0 || want < 0 || own == want ||
+		    in->size[want] == 1)
+			continue;
+		BUILD_TRY(restick_new(call->graph, &uses[i], want));
+	}
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status attr_dim(const struct build_call *call, const char *name, double value,
 			     uint32_t rank, uint32_t *dim)
 {
@@ -198,45 +222,78 @@ spyre_status build_transpose(const struct build_call *call)
 	return restick(call->graph, in, build_stick_dim(&out.view), &out);
 }
 
+static bool is_float(spyre_format format)
+{
+	return format == SPYRE_FORMAT_SEN169_FP16 || format == SPYRE_FORMAT_IEEE_FP32 ||
+	       format == SPYRE_FORMAT_IEEE_FP16 || format == SPYRE_FORMAT_BFLOAT16;
+}
+
+/* The operation between two formats; NULL if there is none. */
+static const char *cast_name(spyre_format from, spyre_format to)
+{
+	if (from == to)
+		return "identity";
+	if (from == SPYRE_FORMAT_SEN169_FP16 && to == SPYRE_FORMAT_IEEE_FP32)
+		return "dl16tofp32";
+	if (from == SPYRE_FORMAT_IEEE_FP32 && to == SPYRE_FORMAT_SEN169_FP16)
+		return "fp32todl16";
+	return is_float(from) && is_float(to) ? "cast" : NULL;
+}
+
+/* Given by the output, by its name or by an attribute. */
+static spyre_status cast_output(const struct build_call *call, struct build_use *use)
+{
+	double format = build_attr(call, "format");
+
+	if (use[1].tensor != SPYRE_SDSC_NEW)
+		return SPYRE_SUCCESS;
+	BUILD_TRY(build_infer(call, use, &use[1].view));
+	if (!strcmp(call->op->name, "cast")) {
+		if (!(format >= 0 && format < 256) ||
+		    spyre_stick_elements((spyre_format)format) < 1)
+			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+					   "cast needs an output or the attribute \"format\"");
+		build_layout(&use[1].view, (spyre_format)format, build_stick_dim(&use[1].view), 0);
+	}
+	BUILD_TRY(build_new_tensor(call->graph, &use[1].view, &use[1].tensor));
+	*call->out = use[1].tensor;
+	return SPYRE_SUCCESS;
+}
+
 /* fp32 sticks come in pairs; a tensor may have an odd number of them. */
 spyre_status build_cast(const struct build_call *call)
 {
 	struct build_use use[2] = { use_of(call->graph, call->in[0]),
 				    use_of(call->graph, *call->out) }, copy;
-	bool widens = !strcmp(call->op->name, "dl16tofp32");
 	const spyre_sdsc_operand *shape = &use[0].view;
+	spyre_format from = shape->layout.device_format, to;
 	int stick = build_stick_dim(shape);
 	spyre_sdsc_operand *wide;
+	const char *name;
 
-	if (shape->layout.device_format != (widens ? SPYRE_FORMAT_SEN169_FP16 :
-					    SPYRE_FORMAT_IEEE_FP32))
-		return spyre_error(SPYRE_ERROR_FORMAT, "%s: the input is %s", call->op->name,
-				   spyre_format_name(shape->layout.device_format));
-	if (use[1].tensor == SPYRE_SDSC_NEW) {
-		BUILD_TRY(build_infer(call, use, &use[1].view));
-		BUILD_TRY(build_new_tensor(call->graph, &use[1].view, &use[1].tensor));
-		*call->out = use[1].tensor;
-	}
-	if (use[1].view.layout.device_format != (widens ? SPYRE_FORMAT_IEEE_FP32 :
-						 SPYRE_FORMAT_SEN169_FP16))
-		return spyre_error(SPYRE_ERROR_FORMAT, "%s: the output is %s", call->op->name,
-				   spyre_format_name(use[1].view.layout.device_format));
-	wide = &use[widens].view;
-	if (stick < 0 || build_stick_dim(wide) != stick ||
+	BUILD_TRY(cast_output(call, use));
+	to = use[1].view.layout.device_format;
+	name = cast_name(from, to);
+	if (!name || (strcmp(call->op->name, "cast") && strcmp(call->op->name, name)))
+		return spyre_error(SPYRE_ERROR_FORMAT, "%s does not make %s of %s",
+				   call->op->name, spyre_format_name(to), spyre_format_name(from));
+	wide = &use[to == SPYRE_FORMAT_IEEE_FP32].view;
+	if (lanes_of(shape) == lanes_of(&use[1].view) || stick < 0 ||
+	    build_stick_dim(wide) != stick ||
 	    build_has_room(wide, (uint32_t)stick, whole_sticks(shape->size[stick], 64)))
-		return build_add_step(call, use);
+		return step(call->graph, name, use, 1, &use[1]);
 	copy.view = *shape;
 	build_layout(&copy.view, SPYRE_FORMAT_IEEE_FP32, stick, 0);
 	for (uint32_t j = 0; j + 1 < copy.view.layout.device_rank; j++)
 		if (copy.view.layout.dim_map[j] == stick)
 			copy.view.layout.device_size[j] = whole_sticks(shape->size[stick], 64) / 32;
 	BUILD_TRY(build_new_tensor(call->graph, &copy.view, &copy.tensor));
-	if (widens) {
-		BUILD_TRY(step(call->graph, "dl16tofp32", &use[0], 1, &copy));
+	if (to == SPYRE_FORMAT_IEEE_FP32) {
+		BUILD_TRY(step(call->graph, name, &use[0], 1, &copy));
 		return step(call->graph, "identity", &copy, 1, &use[1]);
 	}
 	BUILD_TRY(step(call->graph, "identity", &use[0], 1, &copy));
-	return step(call->graph, "fp32todl16", &copy, 1, &use[1]);
+	return step(call->graph, name, &copy, 1, &use[1]);
 }
 
 spyre_status build_fill(const struct build_call *call)
@@ -244,15 +301,17 @@ spyre_status build_fill(const struct build_call *call)
 	double value = build_attr(call, "value");
 	uint32_t in = call->in[0];
 
-	if (*call->out == SPYRE_SDSC_NEW)
+	if (*call->out == SPYRE_SDSC_NEW && call->num_inputs)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "fill needs an output whose shape is known");
+				   "fill from a tensor needs an output whose shape is known");
 	if (call->num_inputs && build_has_attr(call, "value"))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "fill takes a value as an input or as an attribute, not both");
 	if (!call->num_inputs && !isfinite(value))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "fill: value %g is not finite",
 				   value);
+	if (*call->out == SPYRE_SDSC_NEW)
+		return build_constant(call->graph, SPYRE_FORMAT_SEN169_FP16, value, call->out);
 	if (!call->num_inputs)
 		BUILD_TRY(build_constant(call->graph,
 					 build_operand(call->graph, *call->out)->layout.device_format,

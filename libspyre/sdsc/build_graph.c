@@ -147,6 +147,7 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 	uses[num_inputs].tensor = *out;
 	if (*out != SPYRE_SDSC_NEW)
 		uses[num_inputs].view = *build_operand(graph, *out);
+	BUILD_TRY(build_align(&call, uses));
 	return build_add_step(&call, uses);
 }
 

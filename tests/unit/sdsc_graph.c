@@ -85,12 +85,13 @@ static double apply(const char *name, double a, double b, double c)
 {
 	static const char *const unary[] = { "relu", "neg", "abs", "exp", "log", "sqrt", "rsqrt",
 		"reciprocal", "tanh", "sigmoid", "silu", "gelu", "mish", "floor", "identity",
-		"relu6", "fastexp", "fastsigmoid", "dl16tofp32", "fp32todl16", "fill" };
+		"relu6", "fastexp", "fastsigmoid", "dl16tofp32", "fp32todl16", "fill",
+		"cast" };
 	double sigmoid = 1 / (1 + exp(-a));
 	double v[] = { fmax(a, 0), -a, fabs(a), exp(a), log(a), sqrt(a), 1 / sqrt(a), 1 / a,
 		tanh(a), sigmoid, a * sigmoid, a * 0.5 * (1 + erf(a / sqrt(2))),
 		a * tanh(log1p(exp(a))), floor(a), a, fmin(fmax(a, 0), 6), exp(a), sigmoid, a, a,
-		a };
+		a, a };
 	static const char *const binary[] = { "add", "sub", "revsub", "mul", "div", "maximum",
 		"minimum", "eq", "ne", "gt", "lt", "ge", "le", "swiglu" };
 	double w[] = { a + b, a - b, b - a, a * b, a / b, fmax(a, b), fmin(a, b), a == b, a != b,
@@ -554,6 +555,7 @@ static void run(const struct operation *op)
 #define T(...) { { __VA_ARGS__, END }, TURNED, 0 }
 #define F32(...) { { __VA_ARGS__, END }, DENSE, FP32 }
 #define F16(...) { { __VA_ARGS__, END }, DENSE, DL16 }
+#define BF16(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_BFLOAT16 }
 #define SCALAR { { END }, DENSE, 0 }
 #define UNARY(name, tol) { name, pointwise, tol, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 1 }, \
 	{ name, pointwise, tol, FP32, { D(3, 33), D(3, 33) }, { { 0 } }, 1 }
@@ -578,6 +580,15 @@ static const struct operation operations[] = {
 	{ "add", pointwise, E16, DL16, { D(1), D(1), D(1) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { T(40, 96), T(40, 96), T(40, 96) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { D(2, 3, 4, 5, 6), D(4, 1, 6), D(2, 3, 4, 5, 6) }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, DL16, { T(40, 96), D(40, 96), D(40, 96) }, { { 0 } }, 0 },
+	{ "mul", pointwise, E16, DL16, { D(3, 40, 70), T(40, 70), T(3, 40, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 0, DL16, { D(10, 70), F32(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, E16, FP32, { D(10, 70), F16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 8e-3, FP32, { D(10, 70), BF16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 8e-3, DL16, { D(10, 70), BF16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 0, DL16, { D(33), D(33) }, { { 0 } }, 0 },
+	{ "cast", pointwise, E16, SPYRE_FORMAT_BFLOAT16, { D(3, 33), F16(3, 33) }, { { 0 } }, 0 },
+	{ "mul", pointwise, 8e-3, SPYRE_FORMAT_BFLOAT16, { D(100, 150), D(150), D(100, 150) }, { { 0 } }, 0 },
 	{ "where", pointwise, 0, DL16, { D(100, 150), D(100, 150), SCALAR, D(100, 150) }, { { 0 } }, 0 },
 	{ "clip", clip, 0, DL16, { D(100, 150), D(100, 150) }, { { "min", -0.5 }, { "max", 1 } }, 0 },
 	{ "clip", clip, 0, DL16, { D(33), D(33) }, { { "max", 0.5 } }, 0 },
