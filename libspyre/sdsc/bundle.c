@@ -377,8 +377,9 @@ spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
 	return SPYRE_SUCCESS;
 }
 
-spyre_status spyre_bundle_compile_parsed(struct ir_bundle *parsed, const struct ir_sdsc *const *sdscs,
-					 uint32_t max_cores, struct spyre_bundle *bundle)
+spyre_status spyre_bundle_compile_parsed(struct ir_bundle *parsed,
+					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct spyre_bundle *bundle)
 {
 	struct compiler *c = calloc(1, sizeof(*c));
 	uint32_t n = parsed->num_stmts;

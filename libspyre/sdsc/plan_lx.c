@@ -32,8 +32,8 @@ static bool stays(const struct plan *p, uint32_t tensor, uint32_t *step, uint32_
 
 	*operand = from->sdsc.output;
 	*step = t->first;
-	if (t->place != SPYRE_SDSC_POOL || t->first >= t->last || from->tensor[*operand] != tensor ||
-	    !(from->op->flags & BUILD_LX))
+	if (t->place != SPYRE_SDSC_POOL || t->first >= t->last ||
+	    from->tensor[*operand] != tensor || !(from->op->flags & BUILD_LX))
 		return false;
 	for (uint32_t i = t->first; i <= t->last; i++)
 		for (uint32_t k = 0; k < p->step[i].sdsc.num_tensors; k++) {

@@ -171,11 +171,9 @@ static void reduce(const struct operation *op)
 {
 	double *sum = calloc(out.elements, sizeof(*sum));
 	uint32_t mask = reduced(op);
-	char kind = op->name[0] == 's' ? 's' : op->name[0] == 'm' ? 'm' : op->name[2];
 
 	for (size_t i = 0; i < out.elements; i++)
-		sum[i] = kind == 's' || kind == 'm' || kind == 's' ? 0 :
-			 !strcmp(op->name, "amax") ? -INFINITY :
+		sum[i] = !strcmp(op->name, "amax") ? -INFINITY :
 			 !strcmp(op->name, "amin") ? INFINITY : 0;
 	for (size_t i = 0; i < in[0].elements; i++) {
 		double *s = &sum[fold(&in[0], mask, i)], x = in[0].data[i];
@@ -245,7 +243,8 @@ static void norm(const struct operation *op)
 		for (size_t i = 0; i < n; i++)
 			want[r * n + i] = (float)((x[i] - mean) /
 				sqrt(square - mean * mean + attribute(op, "eps", 1e-5)) *
-				(inputs > 1 ? in[1].data[i] : 1) + (inputs > 2 ? in[2].data[i] : 0));
+				(inputs > 1 ? in[1].data[i] : 1) +
+				(inputs > 2 ? in[2].data[i] : 0));
 	}
 }
 
@@ -557,7 +556,8 @@ static void run(const struct operation *op)
 #define F16(...) { { __VA_ARGS__, END }, DENSE, DL16 }
 #define BF16(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_BFLOAT16 }
 #define SCALAR { { END }, DENSE, 0 }
-#define UNARY(name, tol) { name, pointwise, tol, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 1 }, \
+#define UNARY(name, tol) \
+	{ name, pointwise, tol, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 1 }, \
 	{ name, pointwise, tol, FP32, { D(3, 33), D(3, 33) }, { { 0 } }, 1 }
 #define BINARY(name, tol) \
 	{ name, pointwise, tol, DL16, { D(100, 150), D(100, 150), D(100, 150) }, { { 0 } }, 0 }, \
