@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Builder: operands of products brought into form. */
+#include <inttypes.h>
 
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
@@ -22,23 +23,37 @@ static spyre_status clean_lanes(spyre_sdsc_graph *g, struct build_use *a)
 	return SPYRE_SUCCESS;
 }
 
+static spyre_status mismatch(const struct build_call *call, uint32_t index, uint32_t dim,
+			     const struct build_use *use, int64_t want)
+{
+	return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+			   "%s: operand %u has size[%u] = %" PRId64 ", expected %" PRId64,
+			   call->op->name, index, dim, use[index].view.size[dim], want);
+}
+
 /* Products with one element to sum over, or with a vector, are plain ones. */
 static spyre_status small_matmul(const struct build_call *call, struct build_use *use, bool *done)
 {
-	const spyre_sdsc_operand *b = &use[1].view;
+	const spyre_sdsc_operand *a = &use[0].view, *b = &use[1].view, *c = &use[2].view;
+	bool given = use[2].tensor != SPYRE_SDSC_NEW;
 
 	*done = true;
 	if (b->rank == 1) {
 		spyre_sdsc_attribute last = { "dim", -1 };
 		uint32_t product = SPYRE_SDSC_NEW;
 
+		if (a->size[a->rank - 1] != b->size[0])
+			return mismatch(call, 1, 0, use, a->size[a->rank - 1]);
 		BUILD_TRY(build_add(call->graph, "mul", NULL, 0, call->in, 2, &product));
 		return build_add(call->graph, "sum", &last, 1, &product, 1, call->out);
 	}
-	if (use[0].view.rank >= 2 && b->rank >= 2 && b->size[b->rank - 2] == 1 &&
-	    use[0].view.size[use[0].view.rank - 1] == 1) {
+	if (a->rank >= 2 && b->size[b->rank - 2] == 1 && a->size[a->rank - 1] == 1) {
 		struct build_call mul = *call;
 
+		if (given && c->rank >= 2 && c->size[c->rank - 2] != a->size[a->rank - 2])
+			return mismatch(call, 2, c->rank - 2, use, a->size[a->rank - 2]);
+		if (given && c->rank >= 2 && c->size[c->rank - 1] != b->size[b->rank - 1])
+			return mismatch(call, 2, c->rank - 1, use, b->size[b->rank - 1]);
 		mul.op = build_op_find("mul");
 		return build_add_step(&mul, use);
 	}
@@ -69,10 +84,12 @@ spyre_status build_matmul(const struct build_call *call)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "%s: a vector times a matrix needs an output that is given",
 					   call->op->name);
-		build_unsqueeze(&use[2].view, use[2].view.rank ? use[2].view.rank - 1 : 0);
+		if (use[2].view.rank != b->rank - 1)
+			return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+					   "%s: the output has rank %u, expected %u",
+					   call->op->name, use[2].view.rank, b->rank - 1);
+		build_unsqueeze(&use[2].view, use[2].view.rank - 1);
 	}
-	if (a->rank < 2)
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH, "%s: no matrix", call->op->name);
 	if (a->size[a->rank - 1] != b->size[b->rank - 2])
 		return build_add_step(call, use);	/* says what is wrong */
 	if (build_stick_dim(a) == (int)a->rank - 2)

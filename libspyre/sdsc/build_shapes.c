@@ -41,8 +41,10 @@ static int add_lanes(struct shaper *b, int64_t lanes)
 	static const char *const free_names[] = { "x", "y", "i", "j", "ki", "kj", "mb" };
 	uint32_t n = 0;
 
+	if (b->s->num_dims == IR_MAX_DIMS)
+		return -1;
 	for (uint32_t d = 0; d < b->s->num_dims; d++)
-		if (!strcmp(b->s->dim[d], free_names[n])) {
+		if (n < 6 && !strcmp(b->s->dim[d], free_names[n])) {
 			n++;
 			d = UINT32_MAX;
 		}
