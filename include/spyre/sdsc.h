@@ -32,6 +32,10 @@ typedef struct spyre_sdsc_graph spyre_sdsc_graph;
 /** Names of the operations that the builder knows, NULL-terminated. Since 0.1. */
 SPYRE_API const char *const *spyre_sdsc_operations(void);
 
+/** How many inputs an operation takes. Since 0.1. Errors: UNSUPPORTED. */
+SPYRE_API spyre_status spyre_sdsc_operation_inputs(const char *op, uint32_t *least,
+						   uint32_t *most);
+
 /**
  * Writes bundle.mlir and the sdsc_*.json of one operation to @directory (made
  * if it is missing). @op is a name of spyre_sdsc_operations(). @operands are
@@ -128,8 +132,9 @@ typedef struct spyre_sdsc_plan_step {
 	/** Index into the plan's tensors; the last is the output. */
 	uint32_t num_tensors;
 	uint32_t tensor[SPYRE_SDSC_MAX_TENSORS];
-	/** Bytes that one core reaches of each. */
+	/** Bytes of one core's share of each, and from its first to its last. */
 	uint64_t core_bytes[SPYRE_SDSC_MAX_TENSORS];
+	uint64_t core_span[SPYRE_SDSC_MAX_TENSORS];
 } spyre_sdsc_plan_step;
 
 /** What the planners make of a graph. */

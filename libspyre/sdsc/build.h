@@ -146,12 +146,38 @@ spyre_status build_infer(const struct build_call *call, const struct build_use *
 spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
 			  struct build_step *step);
 
-/* build_fit.c: room for whole sticks where an operation needs it */
+/* build_fit.c: operands brought into form */
+int64_t build_whole_sticks(int64_t size, int64_t lanes);
+/* Elements of a stick. */
+int64_t build_lanes(const spyre_sdsc_operand *o);
 bool build_has_room(const spyre_sdsc_operand *o, uint32_t dim, int64_t size);
-/* One value that is 0 whatever memory holds. */
+/* A tensor as it is; SPYRE_SDSC_NEW has no view yet. */
+struct build_use build_use_of(const spyre_sdsc_graph *graph, uint32_t tensor);
+/* One step of a plain operation on given views. */
+spyre_status build_emit(spyre_sdsc_graph *graph, const char *op, const struct build_use *in,
+			uint32_t num_inputs, struct build_use *out);
+/*
+ * A copy that has room for whole sticks along the dims in @pad (bits). With
+ * @clean, the room holds zeros.
+ */
+spyre_status build_pad_copy(spyre_sdsc_graph *graph, struct build_use *use, uint32_t pad,
+			    bool clean);
+/* Brings @from into sticks along @stick; @to may be left open. */
+spyre_status build_restick(spyre_sdsc_graph *graph, struct build_use from, int stick,
+			   struct build_use *to);
+spyre_status build_restick_new(spyre_sdsc_graph *graph, struct build_use *use, int stick);
+/* Inputs of pointwise operations that have their sticks along another dim than the output. */
+spyre_status build_align(const struct build_call *call, struct build_use *uses);
+/* An attribute that names a dim; negative ones count from the end. */
+spyre_status build_attr_dim(const struct build_call *call, const char *name, double value,
+			    uint32_t rank, uint32_t *dim);
+
+/* One value that is 0 whatever memory holds; any value made of it. */
 spyre_status build_zero(spyre_sdsc_graph *graph, spyre_format format, uint32_t *tensor);
 spyre_status build_constant(spyre_sdsc_graph *graph, spyre_format format, double value,
 			    uint32_t *tensor);
+
+/* One file each. */
 spyre_status build_matmul(const struct build_call *call);
 spyre_status build_transpose(const struct build_call *call);
 spyre_status build_cast(const struct build_call *call);

@@ -100,10 +100,9 @@ spyre_status build_add_step(const struct build_call *call, struct build_use *use
 	return SPYRE_SUCCESS;
 }
 
-static spyre_status check_call(const struct build_call *call)
+static spyre_status check_count(const struct build_call *call)
 {
 	const struct build_op *op = call->op;
-	const spyre_sdsc_graph *g = call->graph;
 
 	if (call->num_inputs < op->inputs || call->num_inputs > op->most_inputs) {
 		if (op->inputs == op->most_inputs)
@@ -114,6 +113,14 @@ static spyre_status check_call(const struct build_call *call)
 				   "%s takes %u to %u inputs and one output, got %u inputs",
 				   op->name, op->inputs, op->most_inputs, call->num_inputs);
 	}
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status check_call(const struct build_call *call)
+{
+	const struct build_op *op = call->op;
+	const spyre_sdsc_graph *g = call->graph;
+
 	for (uint32_t i = 0; i < call->num_inputs; i++)
 		if (call->in[i] >= g->num_tensors)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
@@ -137,8 +144,9 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
-	memcpy(call.in, in, (num_inputs < BUILD_MAX_INPUTS ? num_inputs : BUILD_MAX_INPUTS) *
-	       sizeof(*in));
+	BUILD_TRY(check_count(&call));
+	for (uint32_t i = 0; i < num_inputs; i++)
+		call.in[i] = in[i];
 	BUILD_TRY(check_call(&call));
 	if (call.op->recipe)
 		return call.op->recipe(&call);
@@ -147,6 +155,7 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 	uses[num_inputs].tensor = *out;
 	if (*out != SPYRE_SDSC_NEW)
 		uses[num_inputs].view = *build_operand(graph, *out);
+	BUILD_TRY(build_align(&call, uses));
 	return build_add_step(&call, uses);
 }
 

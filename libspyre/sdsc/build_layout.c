@@ -97,9 +97,11 @@ void build_layout(spyre_sdsc_operand *o, spyre_format format, int stick, uint32_
 	l->device_format = format;
 	l->mapped = true;
 	for (uint32_t d = 0; d < o->rank; d++)
-		if ((int)d != stick)
+		if ((int)d != stick && (stick >= 0 || o->size[d] > 1))
 			order[n++] = (int)d;
 	order[n++] = stick;
+	if (n >= SPYRE_MAX_DEVICE_RANK)
+		return;		/* no layout has that many; build_normalize() says so */
 	for (uint32_t i = 1; i < n; i++)
 		l->dim_map[r++] = (int8_t)order[i];
 	l->dim_map[r++] = (int8_t)order[0];

@@ -55,6 +55,8 @@ static const struct build_op operations[] = {
 	  { { 0 } } },
 	{ "fp32todl16", "fp32todl16", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
 	  { { 0 } } },
+	{ "cast", "identity", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
+	  { { "format", NULL, NAN } } },
 	{ "layernormscale", "layernormscale", BUILD_POINTWISE, 1, 1, BUILD_SPLAT, NULL,
 	  { { "eps", "eps", 1e-5 } } },
 	{ "layernormnorm", "layernormnorm", BUILD_POINTWISE, 5, 5, 0, NULL, { { 0 } } },
@@ -89,7 +91,7 @@ const char *const *spyre_sdsc_operations(void)
 		"add", "sub", "revsub", "mul", "div", "maximum", "minimum", "eq", "ne", "gt", "lt",
 		"ge", "le", "relu", "relu6", "neg", "abs", "exp", "fastexp", "log", "sqrt", "rsqrt",
 		"reciprocal", "tanh", "sigmoid", "fastsigmoid", "silu", "gelu", "mish", "floor",
-		"identity", "clip", "softplus", "where", "dl16tofp32", "fp32todl16",
+		"identity", "clip", "softplus", "where", "dl16tofp32", "fp32todl16", "cast",
 		"layernormscale", "layernormnorm", "sum", "mean", "amax", "amin", "absmax", "exx2",
 		"matmul", "restickify", "transpose", "fill", "softmax", "log_softmax", "layer_norm",
 		"rms_norm", "swiglu", "linear", "addmm", "attention", NULL,
@@ -106,6 +108,23 @@ const struct build_op *build_op_find(const char *name)
 		if (!strcmp(operations[i].name, name))
 			return &operations[i];
 	return NULL;
+}
+
+spyre_status spyre_sdsc_operation_inputs(const char *name, uint32_t *least, uint32_t *most)
+{
+	const struct build_op *op;
+
+	if (!name || !least || !most)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_operation_inputs: op, least or most is NULL");
+	op = build_op_find(name);
+	if (!op)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
+				   name);
+	*least = op->inputs;
+	*most = op->most_inputs;
+	return SPYRE_SUCCESS;
 }
 
 bool build_has_attr(const struct build_call *call, const char *name)

@@ -41,17 +41,14 @@ static int add_lanes(struct shaper *b, int64_t lanes)
 	static const char *const free_names[] = { "x", "y", "i", "j", "ki", "kj", "mb" };
 	uint32_t n = 0;
 
+	if (b->s->num_dims == IR_MAX_DIMS)
+		return -1;
 	for (uint32_t d = 0; d < b->s->num_dims; d++)
-		if (!strcmp(b->s->dim[d], free_names[n])) {
+		if (n < 6 && !strcmp(b->s->dim[d], free_names[n])) {
 			n++;
 			d = UINT32_MAX;
 		}
 	return add_dim(b, b->s->num_dims ? free_names[n] : "out", lanes, BUILD_NO_KEY);
-}
-
-static int64_t whole_sticks(int64_t size, int64_t lanes)
-{
-	return (size + lanes - 1) / lanes * lanes;
 }
 
 static int64_t most_lanes(const struct shaper *b)
@@ -181,7 +178,7 @@ static int box_dims(struct shaper *b, const spyre_sdsc_operand *out, int *dim)
 		if (size == 1)
 			continue;
 		if ((int)d == stick)
-			size = whole_sticks(size, most_lanes(b));
+			size = build_whole_sticks(size, most_lanes(b));
 		dim[d] = add_dim(b, (int)d == last ? "out" : names[d], size,
 				 (int)(out->rank - 1 - d));
 		if (dim[d] < 0)
@@ -291,8 +288,10 @@ static int reduce_dims(struct shaper *b, uint32_t reduced, int stick, int *dim)
 	for (uint32_t i = 0; i < in->rank; i++) {
 		/* the reduced one comes last */
 		uint32_t d = i + 1 == in->rank ? reduced : i + (i >= reduced);
-		int64_t size = (int)d == stick ? whole_sticks(in->size[d], lanes) : in->size[d];
+		int64_t size = in->size[d];
 
+		if ((int)d == stick)
+			size = build_whole_sticks(size, lanes);
 		dim[d] = -1;
 		if (size > 1) {
 			dim[d] = add_dim(b, d == reduced ? "out" : names[n], size,
@@ -398,8 +397,8 @@ static spyre_status matmul_shapes(struct shaper *b)
 						    (int)(rank - 1 - d)) : -1;
 	if (c->size[rank - 2] > 1)
 		m = add_dim(b, "mb", c->size[rank - 2], 1);
-	n = add_dim(b, "out", whole_sticks(c->size[rank - 1], 64), 0);
-	k = add_dim(b, "in", whole_sticks(a->size[a->rank - 1], 64), BUILD_NO_KEY);
+	n = add_dim(b, "out", build_whole_sticks(c->size[rank - 1], 64), 0);
+	k = add_dim(b, "in", build_whole_sticks(a->size[a->rank - 1], 64), BUILD_NO_KEY);
 	BUILD_TRY(matmul_place(b, 0, batch, m, k, k));
 	BUILD_TRY(matmul_place(b, 1, batch, k, n, n));
 	BUILD_TRY(matmul_place(b, 2, batch, m, n, n));
@@ -422,7 +421,7 @@ static spyre_status restick_shapes(struct shaper *b)
 	lane = box_dims(b, out, dim);
 	if (lane < 0)
 		return too_many(b);
-	b->s->size[dim[from]] = whole_sticks(b->s->size[dim[from]], most_lanes(b));
+	b->s->size[dim[from]] = build_whole_sticks(b->s->size[dim[from]], most_lanes(b));
 	BUILD_TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)dim[from], true));
 	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)dim[to], true));
 	build_share_singles(b->s);

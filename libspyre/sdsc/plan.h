@@ -85,6 +85,8 @@ struct plan_block {
 	uint32_t tensor;
 	bool placed;
 };
+/* Bytes of one core's share of an operand. */
+uint64_t plan_share(const struct build_step *step, uint32_t tensor);
 /* Places what fits below @limit; returns the bytes in use. */
 uint64_t plan_memory(struct plan_block *block, uint32_t count, uint64_t limit, bool smallest_first);
 spyre_status plan_pool(struct plan *plan);

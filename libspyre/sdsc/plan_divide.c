@@ -7,6 +7,7 @@
 #include "libspyre/sdsc/plan.h"
 
 #define HBM_BYTES_PER_US 204.8e3
+#define RING_BYTES_PER_US (128 * 1500.0)	/* of one core */
 #define LANES_PER_US (64 * 1500.0)	/* of one core's SFU */
 #define PARTIAL_BYTES (1u << 20)	/* of LX, for partial sums */
 
@@ -45,13 +46,14 @@ void plan_each(const struct ir_sdsc *s, uint32_t whole, const int64_t *least, ui
 }
 
 /*
- * What all cores read and write at the card's bandwidth, or the points of one
- * core at its SFU's rate: whichever takes longer. Partial results are read again.
+ * What all cores move to and from device memory at the card's bandwidth, what
+ * one core moves at its ring's, or its points at its SFU's rate: whichever
+ * takes longest. Partial results count as often as they are written.
  */
 static double plain_cost(const struct build_step *step, const int64_t *slices)
 {
 	const struct ir_sdsc *s = &step->sdsc;
-	double points = 1, cores = 1, bytes = 0;
+	double points = 1, cores = 1, memory = 0, all = 0;
 
 	for (uint32_t d = 0; d < s->num_dims; d++) {
 		points *= (double)s->size[d] / (double)slices[d];
@@ -66,9 +68,11 @@ static double plain_cost(const struct build_step *step, const int64_t *slices)
 				own *= (double)s->size[d] / (double)slices[d];
 			else if (d == t->stick)
 				own *= t->lanes;
-		bytes += own * cores;
+		all += own;
+		memory += t->lx ? 0 : own * cores;
 	}
-	return fmax(bytes / HBM_BYTES_PER_US, points / LANES_PER_US);
+	return fmax(fmax(memory / HBM_BYTES_PER_US, all / RING_BYTES_PER_US),
+		    points / LANES_PER_US);
 }
 
 double plan_cost(const struct build_step *step, const int64_t *slices)
@@ -83,6 +87,23 @@ struct ranking {
 	uint32_t count, room;
 };
 
+static int64_t cores_of(const int64_t *slices, uint32_t num_dims)
+{
+	int64_t cores = 1;
+
+	for (uint32_t d = 0; d < num_dims; d++)
+		cores *= slices[d];
+	return cores;
+}
+
+/* The cheaper comes first; at the same cost the one that keeps more cores busy. */
+static bool beats(const struct plan_choice *a, const struct plan_choice *b, uint32_t num_dims)
+{
+	if (a->cost != b->cost)
+		return a->cost < b->cost;
+	return cores_of(a->slices, num_dims) > cores_of(b->slices, num_dims);
+}
+
 static void rank(void *arg, const int64_t *slices)
 {
 	struct ranking *r = arg;
@@ -92,7 +113,7 @@ static void rank(void *arg, const int64_t *slices)
 	if (!memcmp(slices, r->step->sdsc.slices, n * sizeof(*slices)))
 		return;
 	memcpy(c.slices, slices, n * sizeof(*slices));
-	while (at && r->choice[at - 1].cost > c.cost)
+	while (at && beats(&c, &r->choice[at - 1], n))
 		at--;
 	if (at >= r->room)
 		return;

@@ -65,7 +65,8 @@ static void explain_step(const struct plan *plan, uint32_t index, spyre_sdsc_pla
 	out->num_tensors = s->num_tensors;
 	for (uint32_t k = 0; k < s->num_tensors; k++) {
 		out->tensor[k] = step->tensor[k];
-		out->core_bytes[k] = lower_box_bytes(s, &s->tensor[k]);
+		out->core_bytes[k] = plan_share(step, k);
+		out->core_span[k] = lower_box_bytes(s, &s->tensor[k]);
 	}
 }
 

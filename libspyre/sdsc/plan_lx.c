@@ -24,22 +24,6 @@ static uint32_t time_of(uint32_t step)
 	return 2 * step + 1;
 }
 
-/* Bytes of one core's share. */
-static uint64_t share(const struct build_step *step, uint32_t tensor)
-{
-	const struct ir_sdsc *s = &step->sdsc;
-	const struct ir_tensor *t = &s->tensor[tensor];
-	uint64_t bytes = SPYRE_STICK_BYTES;
-
-	for (uint32_t d = 0; d < s->num_dims; d++) {
-		uint64_t el = (uint64_t)(s->size[d] / s->slices[d]);
-
-		if (t->scale[d] > 0)
-			bytes *= d == t->stick ? (el + t->lanes - 1) / t->lanes : el;
-	}
-	return bytes;
-}
-
 /* A result of one step that only steps of its group use, all in the same way. */
 static bool stays(const struct plan *p, uint32_t tensor, uint32_t *step, uint32_t *operand)
 {
@@ -48,8 +32,8 @@ static bool stays(const struct plan *p, uint32_t tensor, uint32_t *step, uint32_
 
 	*operand = from->sdsc.output;
 	*step = t->first;
-	if (t->place != SPYRE_SDSC_POOL || t->first >= t->last || from->tensor[*operand] != tensor ||
-	    !(from->op->flags & BUILD_LX))
+	if (t->place != SPYRE_SDSC_POOL || t->first >= t->last ||
+	    from->tensor[*operand] != tensor || !(from->op->flags & BUILD_LX))
 		return false;
 	for (uint32_t i = t->first; i <= t->last; i++)
 		for (uint32_t k = 0; k < p->step[i].sdsc.num_tensors; k++) {
@@ -119,7 +103,7 @@ static void collect(struct lx *lx)
 		if (!copy && !stays(p, i, &step, &operand))
 			continue;
 		lx->block[lx->count++] = (struct plan_block){
-			.bytes = share(&p->step[step], operand), .tensor = i,
+			.bytes = plan_share(&p->step[step], operand), .tensor = i,
 			.first = time_of(step) - copy, .last = time_of(p->tensor[i].last) };
 	}
 }

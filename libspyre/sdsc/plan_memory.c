@@ -5,6 +5,21 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/plan.h"
 
+uint64_t plan_share(const struct build_step *step, uint32_t tensor)
+{
+	const struct ir_sdsc *s = &step->sdsc;
+	const struct ir_tensor *t = &s->tensor[tensor];
+	uint64_t bytes = SPYRE_STICK_BYTES;
+
+	for (uint32_t d = 0; d < s->num_dims; d++) {
+		uint64_t el = (uint64_t)(s->size[d] / s->slices[d]);
+
+		if (t->scale[d] > 0)
+			bytes *= d == t->stick ? (el + t->lanes - 1) / t->lanes : el;
+	}
+	return bytes;
+}
+
 static int compare(const struct plan_block *a, const struct plan_block *b, bool smallest_first)
 {
 	if (a->bytes != b->bytes)

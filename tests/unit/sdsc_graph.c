@@ -85,12 +85,13 @@ static double apply(const char *name, double a, double b, double c)
 {
 	static const char *const unary[] = { "relu", "neg", "abs", "exp", "log", "sqrt", "rsqrt",
 		"reciprocal", "tanh", "sigmoid", "silu", "gelu", "mish", "floor", "identity",
-		"relu6", "fastexp", "fastsigmoid", "dl16tofp32", "fp32todl16", "fill" };
+		"relu6", "fastexp", "fastsigmoid", "dl16tofp32", "fp32todl16", "fill",
+		"cast" };
 	double sigmoid = 1 / (1 + exp(-a));
 	double v[] = { fmax(a, 0), -a, fabs(a), exp(a), log(a), sqrt(a), 1 / sqrt(a), 1 / a,
 		tanh(a), sigmoid, a * sigmoid, a * 0.5 * (1 + erf(a / sqrt(2))),
 		a * tanh(log1p(exp(a))), floor(a), a, fmin(fmax(a, 0), 6), exp(a), sigmoid, a, a,
-		a };
+		a, a };
 	static const char *const binary[] = { "add", "sub", "revsub", "mul", "div", "maximum",
 		"minimum", "eq", "ne", "gt", "lt", "ge", "le", "swiglu" };
 	double w[] = { a + b, a - b, b - a, a * b, a / b, fmax(a, b), fmin(a, b), a == b, a != b,
@@ -170,11 +171,9 @@ static void reduce(const struct operation *op)
 {
 	double *sum = calloc(out.elements, sizeof(*sum));
 	uint32_t mask = reduced(op);
-	char kind = op->name[0] == 's' ? 's' : op->name[0] == 'm' ? 'm' : op->name[2];
 
 	for (size_t i = 0; i < out.elements; i++)
-		sum[i] = kind == 's' || kind == 'm' || kind == 's' ? 0 :
-			 !strcmp(op->name, "amax") ? -INFINITY :
+		sum[i] = !strcmp(op->name, "amax") ? -INFINITY :
 			 !strcmp(op->name, "amin") ? INFINITY : 0;
 	for (size_t i = 0; i < in[0].elements; i++) {
 		double *s = &sum[fold(&in[0], mask, i)], x = in[0].data[i];
@@ -244,7 +243,8 @@ static void norm(const struct operation *op)
 		for (size_t i = 0; i < n; i++)
 			want[r * n + i] = (float)((x[i] - mean) /
 				sqrt(square - mean * mean + attribute(op, "eps", 1e-5)) *
-				(inputs > 1 ? in[1].data[i] : 1) + (inputs > 2 ? in[2].data[i] : 0));
+				(inputs > 1 ? in[1].data[i] : 1) +
+				(inputs > 2 ? in[2].data[i] : 0));
 	}
 }
 
@@ -554,8 +554,10 @@ static void run(const struct operation *op)
 #define T(...) { { __VA_ARGS__, END }, TURNED, 0 }
 #define F32(...) { { __VA_ARGS__, END }, DENSE, FP32 }
 #define F16(...) { { __VA_ARGS__, END }, DENSE, DL16 }
+#define BF16(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_BFLOAT16 }
 #define SCALAR { { END }, DENSE, 0 }
-#define UNARY(name, tol) { name, pointwise, tol, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 1 }, \
+#define UNARY(name, tol) \
+	{ name, pointwise, tol, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 1 }, \
 	{ name, pointwise, tol, FP32, { D(3, 33), D(3, 33) }, { { 0 } }, 1 }
 #define BINARY(name, tol) \
 	{ name, pointwise, tol, DL16, { D(100, 150), D(100, 150), D(100, 150) }, { { 0 } }, 0 }, \
@@ -578,6 +580,15 @@ static const struct operation operations[] = {
 	{ "add", pointwise, E16, DL16, { D(1), D(1), D(1) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { T(40, 96), T(40, 96), T(40, 96) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { D(2, 3, 4, 5, 6), D(4, 1, 6), D(2, 3, 4, 5, 6) }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, DL16, { T(40, 96), D(40, 96), D(40, 96) }, { { 0 } }, 0 },
+	{ "mul", pointwise, E16, DL16, { D(3, 40, 70), T(40, 70), T(3, 40, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 0, DL16, { D(10, 70), F32(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, E16, FP32, { D(10, 70), F16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 8e-3, FP32, { D(10, 70), BF16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 8e-3, DL16, { D(10, 70), BF16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 0, DL16, { D(33), D(33) }, { { 0 } }, 0 },
+	{ "cast", pointwise, E16, SPYRE_FORMAT_BFLOAT16, { D(3, 33), F16(3, 33) }, { { 0 } }, 0 },
+	{ "mul", pointwise, 8e-3, SPYRE_FORMAT_BFLOAT16, { D(100, 150), D(150), D(100, 150) }, { { 0 } }, 0 },
 	{ "where", pointwise, 0, DL16, { D(100, 150), D(100, 150), SCALAR, D(100, 150) }, { { 0 } }, 0 },
 	{ "clip", clip, 0, DL16, { D(100, 150), D(100, 150) }, { { "min", -0.5 }, { "max", 1 } }, 0 },
 	{ "clip", clip, 0, DL16, { D(33), D(33) }, { { "max", 0.5 } }, 0 },

@@ -19,8 +19,8 @@
 static spyre_sdsc_operand operand(const int64_t *size, spyre_format format, bool sparse)
 {
 	spyre_sdsc_operand o = { 0 };
-	int64_t stride[6], step = 1;
-	int32_t order[7];
+	int64_t stride[8], step = 1;
+	int32_t order[9];
 
 	for (; size[o.rank] != END; o.rank++) {
 		o.size[o.rank] = size[o.rank];
@@ -36,7 +36,7 @@ static spyre_sdsc_operand operand(const int64_t *size, spyre_format format, bool
 
 struct operation {
 	const char *name;
-	int64_t size[4][6];	/* inputs, output */
+	int64_t size[4][8];	/* inputs, output */
 	spyre_format format;
 	bool sparse;		/* the output */
 	spyre_sdsc_attribute attr;
@@ -336,7 +336,7 @@ START_TEST(refused)
 {
 	spyre_sdsc_operand a = operand((int64_t[]){ 64, 64, END }, DL16, false);
 	spyre_sdsc_attribute attr = { "dim", 7 };
-	uint32_t x, y, bad = 99, new = SPYRE_SDSC_NEW;
+	uint32_t x, y, column, row, deep, bad = 99, new = SPYRE_SDSC_NEW;
 	spyre_sdsc_graph *g;
 	spyre_sdsc_plan *plan;
 
@@ -367,6 +367,21 @@ START_TEST(refused)
 	ck_assert_uint_eq(g->num_tensors, 2);
 	ck_assert_int_eq(spyre_sdsc_graph_plan(g, 0, &plan), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "no operations"));
+	a = operand((int64_t[]){ 64, 1, END }, DL16, false);
+	ck_ok(spyre_sdsc_graph_add_argument(g, &a, &column));
+	a = operand((int64_t[]){ 64, END }, DL16, false);
+	ck_ok(spyre_sdsc_graph_add_argument(g, &a, &row));
+	ck_assert_int_eq(spyre_sdsc_graph_add_op(g, "matmul", NULL, 0,
+						 (uint32_t[]){ column, row }, 2, &new),
+			 SPYRE_ERROR_ARGUMENT_MISMATCH);
+	a = operand((int64_t[]){ 2, 2, 2, 2, 2, 2, 64, END }, DL16, false);
+	ck_ok(spyre_sdsc_graph_add_argument(g, &a, &deep));
+	ck_assert_int_eq(spyre_sdsc_graph_add_op(g, "matmul", NULL, 0, (uint32_t[]){ row, x }, 2,
+						 &deep),
+			 SPYRE_ERROR_ARGUMENT_MISMATCH);
+	ck_assert_int_eq(spyre_sdsc_graph_add_op(g, "matmul", NULL, 0, (uint32_t[]){ deep, x }, 2,
+						 &new),
+			 SPYRE_ERROR_ARGUMENT_MISMATCH);
 	ck_ok(spyre_sdsc_graph_add_op(g, "relu", NULL, 0, &x, 1, &y));
 	ck_assert_int_eq(spyre_sdsc_graph_plan(g, 33, &plan), SPYRE_ERROR_INVALID_ARGUMENT);
 	setenv("LX_PLANNING", "maybe", 1);
@@ -375,6 +390,9 @@ START_TEST(refused)
 	setenv("DXP_LX_FRAC_AVAIL", "1.5", 1);
 	ck_assert_int_eq(spyre_sdsc_graph_plan(g, 0, &plan), SPYRE_ERROR_CONFIGURATION);
 	unsetenv("DXP_LX_FRAC_AVAIL");
+	ck_ok(spyre_sdsc_graph_add_op(g, "softmax", NULL, 0, &deep, 1, &deep));
+	ck_ok(spyre_sdsc_graph_plan(g, 0, &plan));
+	spyre_sdsc_plan_free(plan);
 	a.layout.device_size[0] = 0;
 	ck_assert_int_eq(spyre_sdsc_graph_add_argument(g, &a, &x), SPYRE_ERROR_LAYOUT);
 	spyre_sdsc_graph_destroy(g);
