@@ -83,6 +83,7 @@ bool bench_pointwise(struct bench_report *report, const struct bench_options *op
 bool bench_scaling(struct bench_report *report, const struct bench_options *options);
 bool bench_copy(struct bench_report *report, const struct bench_options *options);
 bool bench_launch(struct bench_report *report, const struct bench_options *options);
+bool bench_load(struct bench_report *report, const struct bench_options *options);
 bool bench_submit(struct bench_report *report, const struct bench_options *options);
 
 #endif /* SPYRE_BENCH_H */

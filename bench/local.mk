@@ -2,8 +2,8 @@
 # Not built by default; 'make bench/spyre-bench' or scripts/bench.
 EXTRA_PROGRAMS += bench/spyre-bench
 bench_spyre_bench_SOURCES = bench/bench.h bench/copy.c bench/device.c bench/device.h \
-	bench/half.h bench/launch.c bench/main.c bench/matmul.c bench/measure.c bench/pointwise.c \
-	bench/report.c bench/scaling.c bench/submit.c
+	bench/half.h bench/launch.c bench/load.c bench/main.c bench/matmul.c bench/measure.c \
+	bench/pointwise.c bench/report.c bench/scaling.c bench/submit.c
 bench_spyre_bench_CFLAGS = $(AM_CFLAGS) $(LIBDRM_CFLAGS) $(YYJSON_CFLAGS) -pthread
 bench_spyre_bench_LDADD = libspyre/libspyre.la $(LIBDRM_LIBS) $(YYJSON_LIBS) $(LIBM) -ldl
 EXTRA_DIST += bench/chains.py

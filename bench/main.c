@@ -18,6 +18,7 @@ static const struct {
 	{ "pointwise", bench_pointwise, false, true },
 	{ "copy", bench_copy, false, true },
 	{ "launch", bench_launch, true, true },
+	{ "load", bench_load, false, true },
 	{ "submit", bench_submit, true, false },
 	{ "scaling", bench_scaling, false, true },
 };
@@ -26,7 +27,7 @@ static const struct {
 
 static void usage(FILE *out)
 {
-	fputs("usage: spyre-bench [options] [matmul|pointwise|copy|launch|submit|scaling]...\n"
+	fputs("usage: spyre-bench [options] [matmul|pointwise|copy|launch|load|submit|scaling]...\n"
 	      "  --json FILE     also write the results to FILE\n"
 	      "  --include FILE  begin with the results in FILE (of another run)\n"
 	      "  --samples N     samples per figure, 5 to 99 (9)\n"

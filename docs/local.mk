@@ -1,9 +1,31 @@
 # SPDX-License-Identifier: MIT
 # Manual pages of the public functions, made from the headers' comments.
-EXTRA_DIST += docs/architecture.md docs/testing.md docs/isa.md docs/numerics.md docs/performance.md \
-	docs/unsupported.md .ci/run scripts/bench scripts/demo scripts/demo-run scripts/deps scripts/numerics \
-	scripts/lib-lint.sh scripts/lib-tap.sh scripts/lib.sh scripts/mkman scripts/test scripts/vm \
-	tests/vm/run-all.sh LICENSES/GPL-2.0-only.txt LICENSES/MIT.txt
+EXTRA_DIST += docs/architecture.md
+EXTRA_DIST += docs/bundles.md
+EXTRA_DIST += docs/isa.md
+EXTRA_DIST += docs/numerics.md
+EXTRA_DIST += docs/performance.md
+EXTRA_DIST += docs/planning.md
+EXTRA_DIST += docs/sdsc.md
+EXTRA_DIST += docs/testing.md
+EXTRA_DIST += docs/timing.md
+EXTRA_DIST += docs/unsupported.md
+EXTRA_DIST += .ci/run
+EXTRA_DIST += scripts/bench
+EXTRA_DIST += scripts/debug-kernel
+EXTRA_DIST += scripts/demo
+EXTRA_DIST += scripts/demo-run
+EXTRA_DIST += scripts/deps
+EXTRA_DIST += scripts/lib-lint.sh
+EXTRA_DIST += scripts/lib-tap.sh
+EXTRA_DIST += scripts/lib.sh
+EXTRA_DIST += scripts/mkman
+EXTRA_DIST += scripts/numerics
+EXTRA_DIST += scripts/test
+EXTRA_DIST += scripts/vm
+EXTRA_DIST += tests/vm/run-all.sh
+EXTRA_DIST += LICENSES/GPL-2.0-only.txt
+EXTRA_DIST += LICENSES/MIT.txt
 
 man3dir = $(mandir)/man3
 man3_stamp = docs/man3/stamp

@@ -107,6 +107,8 @@ int spyre_ioctl_bo_create(struct drm_device *drm, void *data, struct drm_file *f
 		return -EINVAL;
 	if (!args->size || args->size > SPYRE_BO_MAX_BYTES)
 		return -EINVAL;
+	if (spyre_file_is_stale(sfile))
+		return -EIO;
 	args->size = PAGE_ALIGN(args->size);
 
 	if (args->flags == DRM_SPYRE_BO_DEVICE) {

@@ -19,6 +19,8 @@
 #include <drm/drm_file.h>
 #include <drm/drm_gpuvm.h>
 #include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/platform_device.h>
 #include <linux/uuid.h>
 #include <linux/xarray.h>
@@ -43,14 +45,22 @@ struct spyre_device {
 	u64 lpddr_bytes;
 	/** @lpddr_used: bytes of device BOs and programs. */
 	atomic64_t lpddr_used;
-	/** @generation: counts resets. */
+	/** @generation: counts resets; written under @files_lock. */
 	u64 generation;
+	/** @files_lock: protects @files, held throughout a reset. */
+	struct mutex files_lock;
+	/** @files: open files. */
+	struct list_head files;
 	/** @uuid: names the card while it is loaded. */
 	uuid_t uuid;
 	/** @sched_wq: runs the schedulers of all queues. */
 	struct workqueue_struct *sched_wq;
 	/** @timeout_wq: runs timeout handlers, one at a time. */
 	struct workqueue_struct *timeout_wq;
+	/** @since_ns: CLOCK_MONOTONIC of its start. */
+	u64 since_ns;
+	/** @hwmon: its sensors, or NULL. */
+	struct device *hwmon;
 	/** @engine: what executes jobs. */
 	struct spyre_engine engine;
 };
@@ -68,7 +78,11 @@ struct spyre_file {
 	struct kref ref;
 	/** @spyre: the card. */
 	struct spyre_device *spyre;
-	/** @id: never reused; tells whose data is in the scratchpads. */
+	/** @node: in the card's list. */
+	struct list_head node;
+	/** @generation: of the card when it was opened. */
+	u64 generation;
+	/** @id: fdinfo's drm-client-id, never reused; tells whose data is in the scratchpads. */
 	u64 id;
 	/** @vm: address space. */
 	struct spyre_vm *vm;
@@ -95,6 +109,12 @@ void spyre_file_put(struct spyre_file *sfile);
 /* Takes device memory for @sfile or gives -ENOSPC; and gives it back. */
 int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes);
 void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes);
+
+/* Whether the card was reset since: the file can only be closed. */
+static inline bool spyre_file_is_stale(const struct spyre_file *sfile)
+{
+	return READ_ONCE(sfile->spyre->generation) != sfile->generation;
+}
 
 extern const struct attribute_group *spyre_groups[];
 void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file);

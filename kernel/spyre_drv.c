@@ -18,9 +18,12 @@
 
 #include "spyre_bo.h"
 #include "spyre_device.h"
+#include "spyre_hwmon.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
+#include "spyre_reset.h"
 #include "spyre_submit.h"
+#include "spyre_uring.h"
 #include "spyre_vm.h"
 
 #define SPYRE_DRIVER "spyre_vdev"
@@ -107,7 +110,6 @@ void spyre_file_put(struct spyre_file *sfile)
 
 static int spyre_open(struct drm_device *drm, struct drm_file *file)
 {
-	static atomic64_t last_id;
 	struct spyre_device *spyre = to_spyre_device(drm);
 	struct spyre_file *sfile;
 	int ret;
@@ -124,10 +126,11 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	kref_init(&sfile->ref);
 	sfile->spyre = spyre;
 	drm_dev_get(drm);
-	sfile->id = atomic64_inc_return(&last_id);
+	sfile->id = file->client_id;
 	xa_init_flags(&sfile->programs, XA_FLAGS_ALLOC1);
 	xa_init_flags(&sfile->queues, XA_FLAGS_ALLOC1);
 	file->driver_priv = sfile;
+	spyre_reset_add_file(sfile);
 	return 0;
 }
 
@@ -138,6 +141,7 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	struct spyre_queue *queue;
 	unsigned long id;
 
+	spyre_reset_remove_file(sfile);
 	/* Stop all before waiting for each. */
 	xa_for_each(&sfile->queues, id, queue)
 		spyre_queue_kill(queue, -ECANCELED);
@@ -162,6 +166,7 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_DESTROY, spyre_ioctl_queue_destroy, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_QUERY, spyre_ioctl_queue_query, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_SUBMIT, spyre_ioctl_submit, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_RESET, spyre_ioctl_reset, DRM_ROOT_ONLY),
 };
 
 /*
@@ -245,6 +250,7 @@ static const struct file_operations spyre_fops = {
 	.read = drm_read,
 	.llseek = noop_llseek,
 	.mmap = drm_gem_mmap,
+	.uring_cmd = spyre_uring_cmd,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 	.show_fdinfo = drm_show_fdinfo,
 };
@@ -254,6 +260,7 @@ static const struct file_operations spyre_fops = {
  *
  * Versions of the interface:
  * 1.0	initial
+ * 1.1	RESET, io_uring
  */
 static const struct drm_driver spyre_driver = {
 	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_GEM_GPUVA |
@@ -261,7 +268,7 @@ static const struct drm_driver spyre_driver = {
 	.name = SPYRE_DRIVER,
 	.desc = "virtual IBM Spyre card",
 	.major = 1,
-	.minor = 0,
+	.minor = 1,
 	.fops = &spyre_fops,
 	.open = spyre_open,
 	.postclose = spyre_postclose,
@@ -303,6 +310,7 @@ static int spyre_probe(struct platform_device *pdev)
 	spyre->lpddr_bytes = lpddr_mib ? (u64)lpddr_mib << 20 : spyre_lpddr_default();
 	uuid_gen(&spyre->uuid);
 
+	spyre_reset_init(spyre);
 	ret = drmm_add_action_or_reset(&spyre->drm, spyre_device_free, spyre);
 	if (ret)
 		return ret;
@@ -313,9 +321,13 @@ static int spyre_probe(struct platform_device *pdev)
 		return -ENOMEM;
 	ret = spyre_engine_start(&spyre->engine, spyre->index);
 	if (!ret)
+		ret = spyre_hwmon_start(spyre);
+	if (!ret)
 		ret = drm_dev_register(&spyre->drm, 0);
-	if (ret)
+	if (ret) {
+		spyre_hwmon_stop(spyre);
 		spyre_engine_stop(&spyre->engine);
+	}
 	return ret;
 }
 
@@ -325,6 +337,7 @@ static void spyre_remove(struct platform_device *pdev)
 	struct spyre_device *spyre = platform_get_drvdata(pdev);
 
 	drm_dev_unplug(&spyre->drm);
+	spyre_hwmon_stop(spyre);
 	spyre_engine_stop(&spyre->engine);
 }
 

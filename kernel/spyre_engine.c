@@ -26,6 +26,8 @@
 
 /* Load is reported over the last one to two of these. */
 #define SPYRE_SAMPLE_NS NSEC_PER_SEC
+/* Far above what stopping any work takes. */
+#define SPYRE_PROBE_JIFFIES (10 * HZ)
 
 /* A parallel section; lives on its owner's stack. */
 struct spyre_parallel {
@@ -457,6 +459,40 @@ static bool spyre_engine_is_dry(struct spyre_engine *engine)
 	      list_empty(&engine->lx_wait[DRM_SPYRE_PRIORITY_HIGH]);
 	spin_unlock_irq(&engine->lock);
 	return dry;
+}
+
+static void spyre_probe_index(void *arg, u32 index, struct spyre_worker *worker)
+{
+	set_bit(index, arg);
+}
+
+static bool spyre_engine_claim(struct spyre_engine *engine)
+{
+	bool claimed;
+
+	if (!spyre_engine_is_dry(engine))
+		return false;
+	spin_lock_irq(&engine->lock);
+	claimed = !engine->running && !engine->lx_busy;
+	engine->lx_busy |= claimed;
+	spin_unlock_irq(&engine->lock);
+	return claimed;
+}
+
+int spyre_engine_probe(struct spyre_engine *engine)
+{
+	unsigned long seen = 0;
+
+	/* Files that are being closed may still be stopping their work. */
+	if (!wait_event_timeout(engine->idle, spyre_engine_claim(engine), SPYRE_PROBE_JIFFIES))
+		return -EIO;
+	spyre_engine_lx_clean(engine, 0, 0);
+	spyre_host_parallel(&engine->host, NULL, BITS_PER_LONG, spyre_probe_index, &seen);
+	spin_lock_irq(&engine->lock);
+	engine->lx_busy = false;
+	spin_unlock_irq(&engine->lock);
+	spyre_engine_kick(engine);
+	return seen == ~0ul ? 0 : -EIO;
 }
 
 void spyre_engine_stop(struct spyre_engine *engine)

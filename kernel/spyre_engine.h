@@ -120,6 +120,8 @@ void spyre_engine_lx_clean(struct spyre_engine *engine, u64 owner, u32 lx_bytes)
 int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job);
 /* Waits until no job of @queue is in the engine. */
 void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue);
+/* Clears the scratchpads and sees that the workers answer; -EIO if one does not. */
+int spyre_engine_probe(struct spyre_engine *engine);
 /* Makes the engine look at stop requests again. */
 void spyre_engine_kick(struct spyre_engine *engine);
 

@@ -12,6 +12,7 @@
 #include "spyre_job.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
+#include "spyre_trace.h"
 
 /*
  * Fences may be held by anyone for as long as they like: they carry their own
@@ -109,8 +110,9 @@ static void spyre_job_report(struct spyre_job *job, u32 index, int status,
 	smp_store_release(&result->state, DRM_SPYRE_CB_DONE);
 }
 
-static void spyre_job_complete(struct spyre_job *job, int error)
+static void spyre_job_complete(struct spyre_job *job, int error, u64 cycles)
 {
+	trace_spyre_done(job, error, cycles);
 	atomic64_inc(&job->queue->completed);
 	if (error)
 		dma_fence_set_error(job->done, error);
@@ -125,7 +127,7 @@ void spyre_job_skip(struct spyre_job *job, int status)
 	for (i = 0; i < job->num_cbs; i++)
 		spyre_job_report(job, i, status, &none, 0, 0);
 	spyre_engine_account(&job->queue->spyre->engine, &none, true);
-	spyre_job_complete(job, status);
+	spyre_job_complete(job, status, 0);
 }
 
 static enum spyre_stop spyre_job_exec(struct spyre_job *job, struct spyre_cb *cb,
@@ -188,6 +190,7 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 	int error = 0, status;
 	u32 i;
 
+	trace_spyre_run(job);
 	WRITE_ONCE(job->start_ns, now);
 	if (job->has_lx)
 		spyre_engine_lx_clean(worker->engine, sfile->id, job->lx_bytes);
@@ -209,7 +212,7 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 	atomic64_add(now - job->start_ns, &sfile->busy_ns);
 	atomic64_add(sum.cycles, &sfile->cycles);
 	spyre_engine_account(worker->engine, &sum, error);
-	spyre_job_complete(job, error);
+	spyre_job_complete(job, error, sum.cycles);
 	dma_fence_end_signalling(cookie);
 }
 

@@ -106,6 +106,8 @@ int spyre_ioctl_program_create(struct drm_device *drm, void *data, struct drm_fi
 	args->size = size;
 	if (unknown || !size || size > SPYRE_PROGRAM_MAX_BYTES)
 		return -EINVAL;
+	if (spyre_file_is_stale(sfile))
+		return -EIO;
 
 	program = spyre_program_alloc(sfile, size);
 	if (IS_ERR(program))

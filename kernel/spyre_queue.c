@@ -15,6 +15,7 @@
 #include "spyre_device.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
+#include "spyre_trace.h"
 
 #define SPYRE_QUEUES_PER_FILE 256
 #define SPYRE_TIMEOUT_MS 10000
@@ -145,7 +146,8 @@ struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id)
 
 void spyre_queue_kill(struct spyre_queue *queue, int error)
 {
-	cmpxchg(&queue->error, 0, error);
+	if (!cmpxchg(&queue->error, 0, error))
+		trace_spyre_queue_dead(queue, error);
 	spyre_engine_kick(&queue->spyre->engine);
 }
 
@@ -218,6 +220,8 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 	if (args->flags || args->priority > DRM_SPYRE_PRIORITY_HIGH ||
 	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS)
 		return -EINVAL;
+	if (spyre_file_is_stale(sfile))
+		return -EIO;
 
 	queue = spyre_queue_alloc(sfile, args);
 	if (IS_ERR(queue))
@@ -229,6 +233,10 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 		args->queue_id = 0;
 		return ret == -EBUSY ? -ENOSPC : ret;
 	}
+	/* A reset either finds it or is found; pairs with spyre_ioctl_reset(). */
+	smp_mb();
+	if (spyre_file_is_stale(sfile))
+		spyre_queue_kill(queue, -EIO);
 	return 0;
 }
 

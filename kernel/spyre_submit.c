@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SUBMIT, top-down: decode everything, check everything, resolve every
+ * Submission, top-down: decode everything, check everything, resolve every
  * address to memory, take every reference and allocate all that the fences
  * need; then, when nothing can fail any more, publish the fences and queue
- * the job.
+ * the job.  The SUBMIT ioctl and io_uring (spyre_uring.c) both come here.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
@@ -19,6 +19,7 @@
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
+#include "spyre_trace.h"
 #include "spyre_vm.h"
 
 #define SPYRE_MAX_CBS 256
@@ -50,6 +51,8 @@ struct spyre_submission {
 	struct spyre_file *sfile;
 	struct drm_spyre_submit *args;
 	struct spyre_queue *queue;
+	/* registered buffer that the host spans lie in, or NULL */
+	struct io_uring_cmd *fixed;
 	struct drm_spyre_cb *cbs;
 	struct drm_spyre_sync *syncs;
 	struct spyre_signal *signals;
@@ -57,6 +60,8 @@ struct spyre_submission {
 	/* operand pointers not yet given to a control block */
 	u8 **operands;
 	struct spyre_job *job;
+	/* filled if not NULL once the job is on its way */
+	struct spyre_submitted *submitted;
 };
 
 static bool spyre_any(const void *bytes, size_t size)
@@ -134,6 +139,9 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 	if (!in->host_handle) {
 		if (in->host_offset)
 			return -EINVAL;
+		if (s->fixed)
+			return spyre_host_span_fixed(span, s->fixed, in->host_addr, in->size,
+						     write);
 		return spyre_host_span_pin(span, in->host_addr, in->size, write);
 	}
 
@@ -357,23 +365,30 @@ static int spyre_submission_syncs(struct spyre_submission *s)
 	return 0;
 }
 
+static u64 spyre_job_cycles(const struct spyre_job *job)
+{
+	u64 cycles = 0;
+	u32 i;
+
+	for (i = 0; i < job->num_cbs; i++)
+		cycles += job->cbs[i].cost.cycles;
+	return cycles;
+}
+
 /*
  * Light jobs run without a change of thread.  Modelled cycles alone do not
  * tell: a loop turn costs none, and points that repeat cost as much as one.
  */
 static bool spyre_job_is_light(const struct spyre_job *job)
 {
-	u64 cycles = 0, work = 0;
+	u64 work = 0;
 	u32 i;
 
-	for (i = 0; i < job->num_cbs; i++) {
-		const struct spyre_cb *cb = &job->cbs[i];
-
-		cycles += cb->cost.cycles;
-		if (cb->type == DRM_SPYRE_CB_EXEC)
-			work += cb->exec.program->base.work;
-	}
-	return !job->lx_bytes && cycles <= SPYRE_LIGHT_CYCLES && work <= SPYRE_LIGHT_WORK;
+	for (i = 0; i < job->num_cbs; i++)
+		if (job->cbs[i].type == DRM_SPYRE_CB_EXEC)
+			work += job->cbs[i].exec.program->base.work;
+	return !job->lx_bytes && work <= SPYRE_LIGHT_WORK &&
+	       spyre_job_cycles(job) <= SPYRE_LIGHT_CYCLES;
 }
 
 /* Everything that can fail. */
@@ -431,7 +446,14 @@ static int spyre_submission_commit(struct spyre_submission *s)
 		else
 			drm_syncobj_replace_fence(signal->syncobj, job->done);
 	}
+	if (s->submitted) {
+		s->submitted->done = dma_fence_get(job->done);
+		s->submitted->queue = queue;
+		kref_get(&queue->ref);
+		s->submitted->cycles = spyre_job_cycles(job);
+	}
 	s->job = NULL;
+	trace_spyre_submit(job);
 	drm_sched_entity_push_job(&job->base);
 	return 0;
 }
@@ -449,20 +471,22 @@ static void spyre_submission_cleanup(struct spyre_submission *s)
 		spyre_job_free(s->job);
 }
 
-int spyre_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file)
+int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
+		 struct io_uring_cmd *fixed, struct spyre_submitted *submitted)
 {
-	struct drm_spyre_submit *args = data;
 	struct drm_spyre_cb *cbs __free(kvfree) = NULL;
 	struct drm_spyre_sync *syncs __free(kvfree) = NULL;
 	struct spyre_queue *queue __free(spyre_queue_put) = NULL;
 	struct spyre_submission s = {
-		.file = file, .sfile = to_spyre_file(file), .args = args,
+		.file = file, .sfile = to_spyre_file(file), .args = args, .fixed = fixed,
 	};
 	int ret;
 
 	args->error_cb = SPYRE_NO_CB;
 	if (args->flags)
 		return -EINVAL;
+	if (spyre_file_is_stale(s.sfile))
+		return -EIO;
 	queue = spyre_queue_lookup(s.sfile, args->queue_id);
 	if (!queue)
 		return -ENOENT;
@@ -476,9 +500,15 @@ int spyre_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file
 	s.queue = queue;
 	s.cbs = cbs;
 	s.syncs = syncs;
+	s.submitted = submitted;
 	ret = spyre_submission_prepare(&s);
 	if (!ret)
 		ret = spyre_submission_commit(&s);
 	spyre_submission_cleanup(&s);
 	return ret;
+}
+
+int spyre_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	return spyre_submit(file, data, NULL, NULL);
 }

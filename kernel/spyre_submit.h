@@ -2,9 +2,33 @@
 #ifndef SPYRE_SUBMIT_H
 #define SPYRE_SUBMIT_H
 
+#include <linux/types.h>
+
+struct dma_fence;
 struct drm_device;
 struct drm_file;
+struct drm_spyre_submit;
+struct io_uring_cmd;
+struct spyre_queue;
 
+/**
+ * struct spyre_submitted - a job on its way, for who waits without a syncobj
+ */
+struct spyre_submitted {
+	/** @done: its fence, referenced. */
+	struct dma_fence *done;
+	/** @queue: its queue, referenced. */
+	struct spyre_queue *queue;
+	/** @cycles: modelled cycles of all its control blocks. */
+	u64 cycles;
+};
+
+/*
+ * Queues the control blocks of @args or nothing.  Host spans without a handle
+ * are user memory, or lie in the registered buffer of @fixed if that is given.
+ */
+int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
+		 struct io_uring_cmd *fixed, struct spyre_submitted *submitted);
 int spyre_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

@@ -226,6 +226,8 @@ int spyre_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *fil
 	args->done = 0;
 	if (args->flags)
 		return -EINVAL;
+	if (spyre_file_is_stale(to_spyre_file(file)))
+		return -EIO;
 	ops = spyre_array_get(&args->ops, sizeof(*ops), 1, SPYRE_VM_MAX_OPS);
 	if (IS_ERR(ops))
 		return PTR_ERR(ops);

@@ -9,9 +9,11 @@ EXTRA_DIST += libspyre/libspyre.map include/uapi/drm/spyre_accel.h
 
 # Everything, with its internal symbols: what unit tests of internals link.
 noinst_LTLIBRARIES += libspyre/libcore.la
-libspyre_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(LIBDRM_CFLAGS)
+libspyre_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(XXHASH_CFLAGS) \
+	$(LIBDRM_CFLAGS)
 libspyre_libcore_la_CFLAGS = $(AM_CFLAGS) -pthread
-libspyre_libcore_la_LIBADD = model/libmodel.la $(YYJSON_LIBS) $(LIBDRM_LIBS) $(LIBM) -lpthread
+libspyre_libcore_la_LIBADD = model/libmodel.la $(YYJSON_LIBS) $(XXHASH_LIBS) \
+	$(LIBDRM_LIBS) $(LIBM) -lpthread
 
 # One source per line, so that branches merge.
 libspyre_libcore_la_SOURCES =
@@ -42,6 +44,9 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/event.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/format.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/host_memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/kernel_variant.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/launch.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/linear.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/log.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.c

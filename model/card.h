@@ -91,4 +91,7 @@ void spyre_cost_linear(u64 bytes_read, u64 bytes_written,
 void spyre_power_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes,
 		       u32 *milliwatt, u32 *millicelsius);
 
+/* Microjoules that a card took which was on for @window_ns and did all that in it. */
+u64 spyre_energy_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes);
+
 #endif /* SPYRE_MODEL_CARD_H */

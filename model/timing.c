@@ -174,9 +174,9 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 	cost->lpddr_written = cost->bytes_written * num / den;
 	/* Load, compute and store overlap; the slowest decides. */
 	cost->cycles = larger(unit_cycles(in, points),
-				 larger(local_read, local_written) / LX_BYTES_PER_CYCLE);
+			      larger(local_read, local_written) / LX_BYTES_PER_CYCLE);
 	cost->cycles = larger(cost->cycles, larger(cost->bytes_read, cost->bytes_written) /
-				 RING_BYTES_PER_CYCLE);
+			      RING_BYTES_PER_CYCLE);
 	cost->cycles += ISSUE_CYCLES;
 }
 
@@ -253,4 +253,12 @@ void spyre_power_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes,
 		mw = CAP_MW;
 	*milliwatt = mw;
 	*millicelsius = IDLE_MC + (mw - IDLE_MW) * (CAP_MC - IDLE_MC) / (CAP_MW - IDLE_MW);
+}
+
+u64 spyre_energy_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes)
+{
+	/* mW times ns is pJ. */
+	return mul_div(window_ns, IDLE_MW, 1000000) + mul_div(busy_ns, BUSY_MW, 1000000) +
+	       mul_div(macs, PJ_PER_MAC_X1000, 1000000000) +
+	       mul_div(bytes, PJ_PER_BYTE_X1000, 1000000000);
 }

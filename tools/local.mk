@@ -26,7 +26,10 @@ bin_PROGRAMS += tools/spyre/spyre
 tools_spyre_spyre_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
 tools_spyre_spyre_SOURCES =
 tools_spyre_spyre_SOURCES += tools/spyre/build.c
+tools_spyre_spyre_SOURCES += tools/spyre/compile.c
 tools_spyre_spyre_SOURCES += tools/spyre/doctor.c
+tools_spyre_spyre_SOURCES += tools/spyre/explain.c
+tools_spyre_spyre_SOURCES += tools/spyre/explain.h
 tools_spyre_spyre_SOURCES += tools/spyre/finding.c
 tools_spyre_spyre_SOURCES += tools/spyre/finding.h
 tools_spyre_spyre_SOURCES += tools/spyre/host.c
@@ -43,3 +46,11 @@ tools_spyre_spyre_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSO
 bashcompletiondir = $(bashcompdir)
 dist_bashcompletion_DATA = tools/completions/spyre
 dist_man_MANS += docs/man/spyre.1 docs/man/spyre-launch.1
+dist_man_MANS += docs/man/dxp_standalone.1
+
+# The public name of the bundle compiler.
+install-exec-hook:
+	cd '$(DESTDIR)$(bindir)' && rm -f dxp_standalone && $(LN_S) spyre$(EXEEXT) dxp_standalone
+
+uninstall-hook:
+	-rm -f '$(DESTDIR)$(bindir)/dxp_standalone'

@@ -46,16 +46,37 @@ typedef struct spyre_kernel_info {
 	uint64_t bytes_read;
 	uint64_t bytes_written;
 	uint64_t macs;
+	/** Symbols that a launch has to bind; the figures above are for their maxima. */
+	uint32_t num_symbols;
 } spyre_kernel_info;
+
+/** A symbolic dimension of a kernel. Since 0.1. */
+typedef struct spyre_symbol_info {
+	char name[32];
+	/** A launch binds a value of this range. */
+	int64_t min, max;
+} spyre_symbol_info;
 
 /**
  * Loads a bundle directory (bundle.mlir and its sdsc_*.json), compiles it and
- * has the card verify it. Since 0.1.
+ * has the card verify it. The compiled form is kept in spyreCodeDir/ in the
+ * directory, where it can be written, and taken from there the next time if
+ * nothing has changed (SPYRE_KERNEL_CACHE=0: neither). Since 0.1.
  * Errors: FILE, PARSE, UNSUPPORTED, SPAN_LIMIT, LX_OVERFLOW, VERIFY: each
  * text names the file and the field or operand.
  */
 SPYRE_API spyre_status spyre_kernel_load(spyre_context *context, const char *directory,
 					 spyre_kernel **kernel);
+/**
+ * Compiles a bundle directory ahead of time, without a card: writes
+ * spyrecode.json and init_binary.bin to @output, or to spyreCodeDir in
+ * @directory if that is NULL, where spyre_kernel_load() finds them. @cores: of
+ * the card that it is for, 1..32, or 0 for 32. @info: NULL, or filled as by
+ * spyre_kernel_get_info(). Since 0.1.
+ * Errors: as spyre_kernel_load().
+ */
+SPYRE_API spyre_status spyre_kernel_compile(const char *directory, const char *output,
+					    uint32_t cores, spyre_kernel_info *info);
 /** Unloads a kernel; launches in flight keep what they need. NULL is fine. Since 0.1. */
 SPYRE_API spyre_status spyre_kernel_unload(spyre_kernel *kernel);
 /** What a kernel is and costs. Set struct_size before the call. Since 0.1. */
@@ -63,6 +84,10 @@ SPYRE_API spyre_status spyre_kernel_get_info(spyre_kernel *kernel, spyre_kernel_
 /** What a kernel wants of argument @index, 0..num_args - 1. Since 0.1. */
 SPYRE_API spyre_status spyre_kernel_get_arg(spyre_kernel *kernel, int index,
 					    spyre_arg_info *info);
+
+/** Symbol @index of a kernel, 0..num_symbols - 1. Since 0.1. */
+SPYRE_API spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index,
+					       spyre_symbol_info *info);
 
 /** One argument of a launch. */
 typedef struct spyre_arg {
@@ -79,6 +104,47 @@ typedef struct spyre_arg {
  */
 SPYRE_API spyre_status spyre_launch(spyre_stream *stream, spyre_kernel *kernel,
 				    const spyre_arg *args, uint32_t num_args);
+
+/** The value of a symbol in one launch. */
+typedef struct spyre_binding {
+	const char *symbol;
+	int64_t value;
+} spyre_binding;
+
+/** One argument of spyre_launch_ex(). */
+typedef struct spyre_launch_arg {
+	spyre_devptr address;
+	/** If not NULL: checked against the kernel (format, device_size, arrangement). */
+	const spyre_layout *layout;
+	/**
+	 * If not NULL: shape and format are checked against what launch_spec.json
+	 * says, where there is one. Data and strides are not looked at.
+	 */
+	const spyre_host_tensor *host;
+} spyre_launch_arg;
+
+typedef struct spyre_launch_params {
+	/** in: sizeof(struct spyre_launch_params). */
+	size_t struct_size;
+	const spyre_launch_arg *args;
+	uint32_t num_args;
+	uint32_t num_bindings;
+	/** One per symbol of the kernel, in any order. */
+	const spyre_binding *bindings;
+} spyre_launch_params;
+
+/**
+ * spyre_launch() with values for the kernel's symbols, and with more to check.
+ * Tensors lie in memory as for the symbols' maxima; the values limit what the
+ * kernel works on. Each launch has its own: launches of one kernel with
+ * different values may be in flight together. The first launch with new values
+ * compiles the kernel for them. Since 0.1.
+ * Errors: those of spyre_launch(); ARGUMENT_MISMATCH for a symbol that is
+ * unknown, bound twice, not bound or out of range; UNSUPPORTED for a value that
+ * an operation cannot be cut to.
+ */
+SPYRE_API spyre_status spyre_launch_ex(spyre_stream *stream, spyre_kernel *kernel,
+				       const spyre_launch_params *params);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* SDSC builder: writes bundle directories in the public form. */
+/* SDSC builder: bundles and kernels from operations by name, planned for the card. */
 #ifndef SPYRE_SDSC_H
 #define SPYRE_SDSC_H
 
@@ -17,21 +17,144 @@ typedef struct spyre_sdsc_operand {
 	spyre_layout layout;
 } spyre_sdsc_operand;
 
+/** A named number that an operation takes: {"dim", -1}, {"eps", 1e-5}. */
+typedef struct spyre_sdsc_attribute {
+	const char *name;
+	double value;
+} spyre_sdsc_attribute;
+
+/** A chain of operations that becomes one bundle or kernel. Not thread safe. */
+typedef struct spyre_sdsc_graph spyre_sdsc_graph;
+
+/** As the output of an operation: the graph makes an intermediate. */
+#define SPYRE_SDSC_NEW UINT32_MAX
+
 /** Names of the operations that the builder knows, NULL-terminated. Since 0.1. */
 SPYRE_API const char *const *spyre_sdsc_operations(void);
 
+/** How many inputs an operation takes. Since 0.1. Errors: UNSUPPORTED. */
+SPYRE_API spyre_status spyre_sdsc_operation_inputs(const char *op, uint32_t *least,
+						   uint32_t *most);
+
 /**
- * Writes bundle.mlir and sdsc_0.json for one operation to @directory (made if
- * it is missing). @op is an operation name ("add", "mul", "relu", "sum",
- * "matmul"): "sum" reduces the last dimension. @operands are the inputs in
- * order, then the output. @cores: 1..32, or 0 for SENCORES (default 32); fewer
- * are used where the shape does not divide. Since 0.1.
+ * Writes bundle.mlir and the sdsc_*.json of one operation to @directory (made
+ * if it is missing). @op is a name of spyre_sdsc_operations(). @operands are
+ * the inputs in order, then the output. @cores: 1..32, or 0 for SENCORES
+ * (default 32); fewer are used where the shape does not divide. Attributes
+ * have their defaults: reductions are along the last dimension. Since 0.1.
  * Errors: UNSUPPORTED (operation), ARGUMENT_MISMATCH (shapes), LAYOUT (sticks),
  * FORMAT, SPAN_LIMIT, FILE.
  */
 SPYRE_API spyre_status spyre_sdsc_build(const char *op, const spyre_sdsc_operand *operands,
 					uint32_t num_operands, uint32_t cores,
 					const char *directory);
+
+/** Makes an empty graph, to be ended with spyre_sdsc_graph_destroy(). Since 0.1. */
+SPYRE_API spyre_status spyre_sdsc_graph_create(spyre_sdsc_graph **graph);
+/** Frees a graph; kernels loaded from it live on. NULL is fine. Since 0.1. */
+SPYRE_API void spyre_sdsc_graph_destroy(spyre_sdsc_graph *graph);
+
+/**
+ * Adds an argument of the kernel; they are numbered in the order of these
+ * calls. @tensor becomes its name in the graph. What it is, input or output,
+ * follows from its use. Since 0.1.
+ * Errors: INVALID_ARGUMENT, ARGUMENT_MISMATCH, LAYOUT.
+ */
+SPYRE_API spyre_status spyre_sdsc_graph_add_argument(spyre_sdsc_graph *graph,
+						     const spyre_sdsc_operand *operand,
+						     uint32_t *tensor);
+
+/**
+ * Adds an operation; they run in the order of these calls. @tensor names its
+ * output: an argument, or SPYRE_SDSC_NEW for an intermediate, and then becomes
+ * the intermediate's name. Since 0.1.
+ * Errors: UNSUPPORTED (operation), INVALID_ARGUMENT (attributes),
+ * ARGUMENT_MISMATCH (shapes), LAYOUT (sticks), FORMAT.
+ */
+SPYRE_API spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
+					       const spyre_sdsc_attribute *attributes,
+					       uint32_t num_attributes, const uint32_t *inputs,
+					       uint32_t num_inputs, uint32_t *tensor);
+
+/** What a tensor of a graph looks like, intermediates too. Since 0.1. */
+SPYRE_API spyre_status spyre_sdsc_graph_get_tensor(const spyre_sdsc_graph *graph, uint32_t tensor,
+						   spyre_sdsc_operand *operand);
+
+/** Plans the graph for @cores (0: SENCORES) and writes it as a bundle. Since 0.1.
+ * Errors: SPAN_LIMIT, FILE, CONFIGURATION. */
+SPYRE_API spyre_status spyre_sdsc_graph_write(const spyre_sdsc_graph *graph, uint32_t cores,
+					      const char *directory);
+
+/** Plans and compiles the graph for the card of @context, without files. Since 0.1.
+ * Errors: as spyre_sdsc_graph_write() and spyre_kernel_load(). */
+SPYRE_API spyre_status spyre_sdsc_graph_load(spyre_context *context,
+					     const spyre_sdsc_graph *graph, uint32_t cores,
+					     spyre_kernel **kernel);
+
+#define SPYRE_SDSC_MAX_DIMS 8
+#define SPYRE_SDSC_MAX_TENSORS 8
+#define SPYRE_SDSC_MAX_CHOICES 4
+
+/** Where a plan keeps a tensor. */
+typedef enum spyre_sdsc_place {
+	SPYRE_SDSC_ARGUMENT,	/**< device memory of the caller */
+	SPYRE_SDSC_POOL,	/**< device memory of the kernel */
+	SPYRE_SDSC_LX,		/**< each core's scratchpad */
+} spyre_sdsc_place;
+
+/** A tensor of a plan. */
+typedef struct spyre_sdsc_plan_tensor {
+	spyre_sdsc_place place;
+	/** Argument number; byte offset within the pool or LX. */
+	uint64_t at;
+	/** Bytes in all; for LX, of one core. */
+	uint64_t bytes;
+	/** Steps between which it holds something. */
+	uint32_t first, last;
+} spyre_sdsc_plan_tensor;
+
+/** A division of a step over the cores, and what it is modelled to cost. */
+typedef struct spyre_sdsc_plan_choice {
+	int64_t slices[SPYRE_SDSC_MAX_DIMS];
+	double microseconds;
+} spyre_sdsc_plan_choice;
+
+/** One SDSC of a plan. */
+typedef struct spyre_sdsc_plan_step {
+	char op[32];
+	uint32_t num_dims;
+	char dim[SPYRE_SDSC_MAX_DIMS][16];
+	int64_t size[SPYRE_SDSC_MAX_DIMS];
+	uint32_t num_cores;
+	/** The chosen division first, then the cheapest others. */
+	uint32_t num_choices;
+	spyre_sdsc_plan_choice choice[SPYRE_SDSC_MAX_CHOICES];
+	/** Index into the plan's tensors; the last is the output. */
+	uint32_t num_tensors;
+	uint32_t tensor[SPYRE_SDSC_MAX_TENSORS];
+	/** Bytes of one core's share of each, and from its first to its last. */
+	uint64_t core_bytes[SPYRE_SDSC_MAX_TENSORS];
+	uint64_t core_span[SPYRE_SDSC_MAX_TENSORS];
+} spyre_sdsc_plan_step;
+
+/** What the planners make of a graph. */
+typedef struct spyre_sdsc_plan {
+	uint32_t num_steps;
+	uint32_t num_tensors;
+	spyre_sdsc_plan_step *step;
+	spyre_sdsc_plan_tensor *tensor;
+	/** LX that the planner may use, and does, per core. */
+	uint64_t lx_capacity, lx_bytes;
+	uint64_t pool_bytes;
+	/** Modelled cost of one launch of the compiled program. */
+	uint64_t cycles, bytes_read, bytes_written, macs;
+} spyre_sdsc_plan;
+
+/** Plans a graph as spyre_sdsc_graph_write() would. Since 0.1. */
+SPYRE_API spyre_status spyre_sdsc_graph_plan(const spyre_sdsc_graph *graph, uint32_t cores,
+					     spyre_sdsc_plan **plan);
+/** Frees a plan. NULL is fine. Since 0.1. */
+SPYRE_API void spyre_sdsc_plan_free(spyre_sdsc_plan *plan);
 
 #ifdef __cplusplus
 }

@@ -80,8 +80,10 @@ static struct spyre_stream_item *item_copy_work(const struct spyre_work *work)
 		}
 		payload += n;
 	}
-	if (work->kernel)
+	if (work->kernel) {
 		spyre_kernel_ref(work->kernel);
+		kernel_variant_ref(work->kernel, work->variant);
+	}
 	if (work->mark)
 		atomic_fetch_add(&work->mark->refs, 1);
 	return item;
@@ -102,8 +104,10 @@ static void item_free_work(struct spyre_stream *stream, struct spyre_stream_item
 	}
 	if (work->mark)
 		spyre_mark_unref(work->mark);
-	if (work->kernel)
+	if (work->kernel) {
+		kernel_variant_put(work->kernel, work->variant);
 		spyre_kernel_unref(work->kernel);
+	}
 }
 
 /* Waits for all before @seq, which has been submitted or is done; no lock held. */

@@ -6,9 +6,10 @@
 
 #include "libspyre/runtime/error.h"
 
-#define ERROR_TEXT_BYTES 1024
+#define ERROR_TEXT_BYTES SPYRE_ERROR_BYTES
 
 static _Thread_local char error_text[ERROR_TEXT_BYTES];
+static _Thread_local unsigned int expected;	/* depth of spyre_error_save() */
 
 const char *spyre_last_error(void)
 {
@@ -29,7 +30,7 @@ spyre_status spyre_error(spyre_status status, const char *format, ...)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
 	memcpy(error_text, text, sizeof(text));
-	spyre_log(SPYRE_LOG_ERROR, "%s: %s", spyre_status_name(status), error_text);
+	spyre_log(expected ? SPYRE_LOG_DEBUG : SPYRE_LOG_ERROR, "%s: %s", spyre_status_name(status), error_text);
 	return status;
 }
 
@@ -52,4 +53,21 @@ spyre_status spyre_error_prefix(spyre_status status, const char *format, ...)
 	text[(size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1] = '\0';
 	memcpy(error_text, text, sizeof(text));
 	return status;
+}
+
+void spyre_error_save(struct spyre_error_state *state)
+{
+	memcpy(state->text, error_text, sizeof(error_text));
+	expected++;
+}
+
+void spyre_error_end(void)
+{
+	expected--;
+}
+
+void spyre_error_restore(const struct spyre_error_state *state)
+{
+	expected--;
+	memcpy(error_text, state->text, sizeof(error_text));
 }

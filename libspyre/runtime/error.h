@@ -17,6 +17,20 @@ spyre_status spyre_error(spyre_status status, const char *format, ...)
 spyre_status spyre_error_prefix(spyre_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
+/*
+ * Between the two, errors of the calling thread are no failure of its call:
+ * they are not logged as such, and the text before stays the last one.
+ */
+#define SPYRE_ERROR_BYTES 1024
+struct spyre_error_state {
+	char text[SPYRE_ERROR_BYTES];
+};
+
+void spyre_error_save(struct spyre_error_state *state);
+void spyre_error_restore(const struct spyre_error_state *state);
+/* Ends this without a return to the text before. */
+void spyre_error_end(void);
+
 enum spyre_log_level {
 	SPYRE_LOG_ERROR = 1,
 	SPYRE_LOG_WARN,

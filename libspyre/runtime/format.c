@@ -46,7 +46,11 @@ static const struct {
 	{ "fp64", SPYRE_FORMAT_FP64 },		{ "int8", SPYRE_FORMAT_SENINT8 },
 	{ "int16", SPYRE_FORMAT_SENINT16 },	{ "int32", SPYRE_FORMAT_IEEE_INT32 },
 	{ "int64", SPYRE_FORMAT_IEEE_INT64 },	{ "uint8", SPYRE_FORMAT_UINT8 },
-	{ "bool", SPYRE_FORMAT_BOOL },
+	{ "bool", SPYRE_FORMAT_BOOL },		{ "int4", SPYRE_FORMAT_SENINT4 },
+	{ "fp8_e4m3", SPYRE_FORMAT_SEN143_FP8 },
+	{ "float8_e4m3fn", SPYRE_FORMAT_SEN143_FP8 },
+	{ "fp8_e5m2", SPYRE_FORMAT_SEN152_FP8 },
+	{ "float8_e5m2fnuz", SPYRE_FORMAT_SEN152_FP8 },
 };
 
 const char *spyre_format_name(spyre_format format)

@@ -3,20 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "libspyre/runtime/stream.h"
-#include "libspyre/sdsc/bundle.h"
-
-struct spyre_kernel {
-	TAILQ_ENTRY(spyre_kernel) link;
-	struct spyre_context *context;
-	_Atomic uint32_t refs;
-	/* Its image is gone once the card has it. */
-	struct spyre_bundle bundle;
-	size_t image_bytes;
-	struct spyre_program_handle *program;
-	spyre_devptr pool;
-};
+#include "libspyre/runtime/kernel.h"
+#include "libspyre/sdsc/code_dir.h"
+#include "libspyre/sdsc/plan.h"
 
 struct spyre_kernel *spyre_kernel_ref(struct spyre_kernel *kernel)
 {
@@ -28,11 +19,16 @@ void spyre_kernel_unref(struct spyre_kernel *kernel)
 {
 	if (atomic_fetch_sub(&kernel->refs, 1) != 1)
 		return;
+	kernel_variants_drop(kernel);
 	if (kernel->program)
 		kernel->context->ops->program_destroy(kernel->program);
 	if (kernel->pool)
 		spyre_mem_free(kernel->context, kernel->pool);
+	if (kernel->source)
+		bundle_source_close(kernel->source);
+	free(kernel->source);
 	spyre_bundle_fini(&kernel->bundle);
+	pthread_mutex_destroy(&kernel->variants_lock);
 	free(kernel);
 }
 
@@ -53,33 +49,106 @@ struct spyre_kernel *spyre_kernel_pop(struct spyre_context *context)
 	return kernel;
 }
 
-static spyre_status kernel_check(const struct spyre_kernel *kernel)
+spyre_status kernel_check(const struct spyre_kernel *kernel)
 {
 	if (!kernel)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the kernel is NULL");
 	return spyre_context_check(kernel->context);
 }
 
-static spyre_status create_program(struct spyre_kernel *kernel, const char *directory)
+spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spyre_bundle *bundle,
+				   struct spyre_program_handle **program)
 {
 	struct spyre_context *context = kernel->context;
 	struct spyre_verify_error why = { 0 };
 	spyre_status status;
 
-	status = context->ops->program_create(context->card, kernel->bundle.image,
-					      kernel->bundle.image_bytes, &kernel->program, &why);
-	if (status == SPYRE_ERROR_VERIFY)
-		return spyre_error(status,
-				   "%s: the card's verifier refused the program of kernel \"%s\": %s at "
-				   "step %u, core %u, instruction %u, view %u (value %" PRIu64
-				   ", limit %" PRIu64 "); this is a fault of the compiler, please report "
-				   "it with the bundle", directory, kernel->bundle.name,
-				   spyre_stop_name(why.stop), why.step, why.core, why.instr,
-				   why.view, why.value, why.limit);
+	status = context->ops->program_create(context->card, bundle->image, bundle->image_bytes,
+					      program, &why);
+	if (status != SPYRE_ERROR_VERIFY)
+		return status;
+	return spyre_error(status,
+			   "the card's verifier refused the program of kernel \"%s\": %s at "
+			   "step %u, core %u, instruction %u, view %u (value %" PRIu64
+			   ", limit %" PRIu64 "); this is a fault of the compiler, please report "
+			   "it with the bundle", bundle->name, spyre_stop_name(why.stop), why.step,
+			   why.core, why.instr, why.view, why.value, why.limit);
+}
+
+/* A compiled bundle from the cache may be anything: it is compiled anew if it does not verify. */
+static spyre_status load_program(struct spyre_kernel *kernel, const char *directory)
+{
+	const uint32_t cores = kernel->context->card->properties.num_cores;
+	struct spyre_error_state saved;
+	enum code_cache cache;
+	spyre_status status = code_cache_mode(&cache);
+
+	if (!status)
+		status = spyre_bundle_load(directory, cores, cache, &kernel->bundle,
+					   &kernel->source);
 	if (status)
-		return spyre_error_prefix(status, "%s", directory);
+		return status;
+	spyre_error_save(&saved);
+	status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+	if (status == SPYRE_ERROR_VERIFY && kernel->bundle.cached) {
+		spyre_error_restore(&saved);
+		spyre_bundle_fini(&kernel->bundle);
+		status = spyre_bundle_load(directory, cores, CODE_CACHE_REBUILD, &kernel->bundle,
+					   &kernel->source);
+		if (status)
+			return status;
+		return kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+	}
+	spyre_error_end();
+	return status ? spyre_error_prefix(status, "%s", directory) : status;
+}
+
+/* What the program needs besides itself; then the kernel can be used. */
+static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *name)
+{
+	struct spyre_context *context = kernel->context;
+	spyre_status status;
+
 	kernel->image_bytes = kernel->bundle.image_bytes;
+	/* The card has its own copy. */
+	free(kernel->bundle.image);
+	kernel->bundle.image = NULL;
+	if (kernel->bundle.pool_bytes) {
+		status = spyre_mem_alloc(context, kernel->bundle.pool_bytes, &kernel->pool);
+		if (status)
+			return spyre_error_prefix(status, "%s: memory for intermediates", name);
+	}
+	pthread_mutex_lock(&context->streams_lock);
+	TAILQ_INSERT_TAIL(&context->kernels, kernel, link);
+	pthread_mutex_unlock(&context->streams_lock);
 	return SPYRE_SUCCESS;
+}
+
+static spyre_status alloc_kernel(struct spyre_context *context, struct spyre_kernel **out)
+{
+	struct spyre_kernel *kernel = calloc(1, sizeof(*kernel));
+
+	if (!kernel)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a kernel");
+	kernel->context = context;
+	pthread_mutex_init(&kernel->variants_lock, NULL);
+	TAILQ_INIT(&kernel->variants);
+	atomic_init(&kernel->refs, 1);
+	*out = kernel;
+	return SPYRE_SUCCESS;
+}
+
+/* Gives the kernel to the caller, or drops it. */
+static spyre_status finish_kernel(struct spyre_kernel *kernel, spyre_status status,
+				  const char *name, struct spyre_kernel **out)
+{
+	if (!status)
+		status = complete_kernel(kernel, name);
+	if (status)
+		spyre_kernel_unref(kernel);
+	else
+		*out = kernel;
+	return status;
 }
 
 spyre_status spyre_kernel_load(spyre_context *context, const char *directory, spyre_kernel **out)
@@ -92,32 +161,34 @@ spyre_status spyre_kernel_load(spyre_context *context, const char *directory, sp
 	if (!out || !directory)
 		return spyre_null_argument("spyre_kernel_load", out ? "directory" : "kernel");
 	*out = NULL;
-	kernel = calloc(1, sizeof(*kernel));
-	if (!kernel)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "kernel %s", directory);
-	kernel->context = context;
-	atomic_init(&kernel->refs, 1);
-	status = spyre_bundle_compile(directory, context->card->properties.num_cores,
-				      &kernel->bundle);
-	if (status) {
-		free(kernel);
+	status = alloc_kernel(context, &kernel);
+	if (status)
 		return status;
-	}
-	status = create_program(kernel, directory);
-	if (!status && kernel->bundle.pool_bytes) {
-		status = spyre_mem_alloc(context, kernel->bundle.pool_bytes, &kernel->pool);
-		if (status)
-			spyre_error_prefix(status, "%s: memory for intermediates", directory);
-	}
-	if (status) {
-		spyre_kernel_unref(kernel);
+	return finish_kernel(kernel, load_program(kernel, directory), directory, out);
+}
+
+spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_graph *graph,
+				   uint32_t cores, spyre_kernel **out)
+{
+	spyre_status status = spyre_context_check(context);
+	struct spyre_kernel *kernel;
+	uint32_t most;
+
+	if (status)
 		return status;
-	}
-	pthread_mutex_lock(&context->streams_lock);
-	TAILQ_INSERT_TAIL(&context->kernels, kernel, link);
-	pthread_mutex_unlock(&context->streams_lock);
-	*out = kernel;
-	return SPYRE_SUCCESS;
+	if (!out || !graph)
+		return spyre_null_argument("spyre_sdsc_graph_load", out ? "graph" : "kernel");
+	*out = NULL;
+	most = context->card->properties.num_cores;
+	status = build_cores(&cores);
+	if (!status)
+		status = alloc_kernel(context, &kernel);
+	if (status)
+		return status;
+	status = plan_compile(graph, cores < most ? cores : most, most, &kernel->bundle);
+	if (!status)
+		status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+	return finish_kernel(kernel, status, kernel->bundle.name, out);
 }
 
 spyre_status spyre_kernel_unload(spyre_kernel *kernel)
@@ -136,28 +207,33 @@ spyre_status spyre_kernel_unload(spyre_kernel *kernel)
 	return SPYRE_SUCCESS;
 }
 
+static void fill_info(spyre_kernel_info *info, const struct spyre_bundle *bundle,
+		      size_t image_bytes, const struct spyre_counters *cost)
+{
+	snprintf(info->name, sizeof(info->name), "%s", bundle->name);
+	info->num_args = bundle->num_args;
+	info->num_sdscs = bundle->num_sdscs;
+	info->num_cores = bundle->num_cores;
+	info->lx_bytes = bundle->lx_bytes;
+	info->pool_bytes = bundle->pool_bytes;
+	info->program_bytes = image_bytes;
+	info->cycles = cost->cycles;
+	info->bytes_read = cost->bytes_read;
+	info->bytes_written = cost->bytes_written;
+	info->macs = cost->macs;
+	info->num_symbols = bundle->num_symbols;
+}
+
 spyre_status spyre_kernel_get_info(spyre_kernel *kernel, spyre_kernel_info *out)
 {
 	spyre_status status = kernel_check(kernel);
 	spyre_kernel_info info = { 0 };
-	const struct spyre_bundle *bundle;
 
 	if (!status)
 		status = spyre_struct_check("spyre_kernel_get_info", "kernel_info", out);
 	if (status)
 		return status;
-	bundle = &kernel->bundle;
-	snprintf(info.name, sizeof(info.name), "%s", bundle->name);
-	info.num_args = bundle->num_args;
-	info.num_sdscs = bundle->num_sdscs;
-	info.num_cores = bundle->num_cores;
-	info.lx_bytes = bundle->lx_bytes;
-	info.pool_bytes = bundle->pool_bytes;
-	info.program_bytes = kernel->image_bytes;
-	info.cycles = kernel->program->cost.cycles;
-	info.bytes_read = kernel->program->cost.bytes_read;
-	info.bytes_written = kernel->program->cost.bytes_written;
-	info.macs = kernel->program->cost.macs;
+	fill_info(&info, &kernel->bundle, kernel->image_bytes, &kernel->program->cost);
 	spyre_struct_write(out, out->struct_size, &info, sizeof(info));
 	return SPYRE_SUCCESS;
 }
@@ -178,125 +254,95 @@ spyre_status spyre_kernel_get_arg(spyre_kernel *kernel, int index, spyre_arg_inf
 	return SPYRE_SUCCESS;
 }
 
-/* Writes "[4, 2, 64]". */
-static const char *sizes_text(char *text, size_t bytes, const int64_t *size, uint32_t rank)
+spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index, spyre_symbol_info *info)
 {
-	size_t at = snprintf(text, bytes, "[");
+	spyre_status status = kernel_check(kernel);
 
-	for (uint32_t i = 0; i < rank && at < bytes; i++)
-		at += snprintf(text + at, bytes - at, "%s%" PRId64, i ? ", " : "", size[i]);
-	if (at < bytes)
-		snprintf(text + at, bytes - at, "]");
-	return text;
-}
-
-/* Equal but for dimensions of size 1, which a bundle may leave out or add. */
-static bool same_sizes(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_rank)
-{
-	uint32_t i = 0, j = 0;
-
-	for (;;) {
-		while (i < a_rank && a[i] == 1)
-			i++;
-		while (j < b_rank && b[j] == 1)
-			j++;
-		if (i == a_rank || j == b_rank)
-			return i == a_rank && j == b_rank;
-		if (a[i++] != b[j++])
-			return false;
-	}
-}
-
-static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t index,
-				 const spyre_layout *layout)
-{
-	const spyre_arg_info *want = &kernel->bundle.args[index];
-	char wants[160], has[160];
-
-	if (layout->device_format != want->format)
-		return spyre_error(SPYRE_ERROR_FORMAT,
-				   "kernel \"%s\", argument %u: it takes %s, the layout is %s",
-				   kernel->bundle.name, index, spyre_format_name(want->format),
-				   spyre_format_name(layout->device_format));
-	if (layout->device_rank > SPYRE_MAX_DEVICE_RANK ||
-	    !same_sizes(want->device_size, want->device_rank, layout->device_size,
-			layout->device_rank))
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "kernel \"%s\", argument %u: it takes device size %s, the layout has %s",
-				   kernel->bundle.name, index,
-				   sizes_text(wants, sizeof(wants), want->device_size,
-					      want->device_rank),
-				   sizes_text(has, sizeof(has), layout->device_size,
-					      layout->device_rank > SPYRE_MAX_DEVICE_RANK ? 0 :
-					      layout->device_rank));
+	if (status)
+		return status;
+	if (!info)
+		return spyre_null_argument("spyre_kernel_get_symbol", "info");
+	if (index < 0 || (uint32_t)index >= kernel->bundle.num_symbols)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "kernel \"%s\" has %u symbols, there is none of index %d",
+				   kernel->bundle.name, kernel->bundle.num_symbols, index);
+	memset(info, 0, sizeof(*info));
+	memcpy(info->name, kernel->bundle.symbols[index].name, sizeof(info->name));
+	info->min = kernel->bundle.symbols[index].min;
+	info->max = kernel->bundle.symbols[index].max;
 	return SPYRE_SUCCESS;
 }
 
-static spyre_status check_args(struct spyre_kernel *kernel, const spyre_arg *args,
-			       uint32_t num_args)
+/* What a verified program says of itself. */
+static spyre_status verify(const struct spyre_bundle *bundle, uint32_t cores,
+			   struct spyre_counters *cost)
 {
-	struct spyre_span spans[SPYRE_MAX_OPERANDS];
+	struct spyre_verify_error why = { 0 };
+	struct spyre_program program;
+
+	if (spyre_program_verify(bundle->image, bundle->image_bytes, cores, &program, &why))
+		return spyre_error(SPYRE_ERROR_VERIFY,
+				   "the program of kernel \"%s\" does not verify: %s at step %u, "
+				   "core %u, instruction %u (value %" PRIu64 ", limit %" PRIu64
+				   "); this is a fault of the compiler, please report it with the bundle",
+				   bundle->name, spyre_stop_name(why.stop), why.step, why.core,
+				   why.instr, why.value, why.limit);
+	*cost = program.cost;
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status compile(const char *directory, const char *output, uint32_t cores,
+			    struct spyre_bundle *bundle, struct spyre_counters *cost)
+{
+	struct bundle_source source;
+	char path[4096];
 	spyre_status status;
 
-	if (num_args != kernel->bundle.num_args)
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "kernel \"%s\" takes %u arguments, the launch gives %u",
-				   kernel->bundle.name, kernel->bundle.num_args, num_args);
-	if (num_args && !args)
-		return spyre_null_argument("spyre_launch", "args");
-	for (uint32_t i = 0; i < num_args; i++) {
-		if (args[i].layout) {
-			status = check_layout(kernel, i, args[i].layout);
-			if (status)
-				return status;
-		}
-		if (args[i].address % SPYRE_STICK)
-			return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
-					   "kernel \"%s\", argument %u: 0x%" PRIx64
-					   " is not 128-byte aligned", kernel->bundle.name, i,
-					   args[i].address);
-		spans[i] = (struct spyre_span){
-			.address = args[i].address,
-			.bytes = kernel->bundle.args[i].bytes,
-			.what = "argument",
-			.index = i,
-		};
-	}
-	status = spyre_memory_check(kernel->context, spans, num_args);
+	if (!output && snprintf(path, sizeof(path), "%s/spyreCodeDir", directory) >=
+	    (int)sizeof(path))
+		return spyre_error(SPYRE_ERROR_FILE, "%.64s…: path longer than %zu bytes",
+				   directory, sizeof(path));
+	status = bundle_source_open(directory, true, &source);
 	if (status)
-		return spyre_error_prefix(status, "kernel \"%s\"", kernel->bundle.name);
-	return SPYRE_SUCCESS;
+		return status;
+	status = spyre_bundle_lower(&source, NULL, cores, bundle);
+	if (!status)
+		status = verify(bundle, cores, cost);
+	if (status)
+		spyre_error_prefix(status, "bundle %s", directory);
+	else
+		status = code_dir_write(output ? output : path, &source, bundle);
+	bundle_source_close(&source);
+	return status;
 }
 
-spyre_status spyre_launch(spyre_stream *stream, spyre_kernel *kernel, const spyre_arg *args,
-			  uint32_t num_args)
+spyre_status spyre_kernel_compile(const char *directory, const char *output, uint32_t cores,
+				  spyre_kernel_info *info)
 {
-	uint64_t addresses[SPYRE_MAX_OPERANDS];
-	struct spyre_command command = { .type = SPYRE_COMMAND_EXEC };
-	struct spyre_work work = {
-		.what = "launch", .kernel = kernel, .commands = &command, .num_commands = 1,
-	};
-	spyre_status status = spyre_stream_check(stream);
+	struct spyre_counters cost = { 0 };
+	struct spyre_bundle *bundle;
+	spyre_kernel_info own = { 0 };
+	spyre_status status;
 
-	if (!status)
-		status = kernel_check(kernel);
-	if (status)
-		return status;
-	if (stream->context != kernel->context)
+	if (!directory)
+		return spyre_null_argument("spyre_kernel_compile", "directory");
+	if (cores > SPYRE_MAX_CORES)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_launch: kernel \"%s\" and the stream belong to two contexts",
-				   kernel->bundle.name);
-	status = check_args(kernel, args, num_args);
+				   "spyre_kernel_compile: %u cores, a card has at most %u", cores,
+				   SPYRE_MAX_CORES);
+	status = info ? spyre_struct_check("spyre_kernel_compile", "kernel_info", info) :
+			SPYRE_SUCCESS;
 	if (status)
 		return status;
-	for (uint32_t i = 0; i < kernel->bundle.num_operands; i++) {
-		const struct spyre_bundle_operand *operand = &kernel->bundle.operands[i];
-
-		addresses[i] = operand->kind == SPYRE_OPERAND_POOL ? kernel->pool :
-								     args[operand->arg].address;
+	bundle = calloc(1, sizeof(*bundle));
+	if (!bundle)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "bundle %s", directory);
+	status = compile(directory, output, cores ? cores : SPYRE_MAX_CORES, bundle, &cost);
+	if (!status && info) {
+		fill_info(&own, bundle, bundle->image_bytes, &cost);
+		spyre_struct_write(info, info->struct_size, &own, sizeof(own));
 	}
-	command.exec.program = kernel->program;
-	command.exec.args = addresses;
-	command.exec.num_args = kernel->bundle.num_operands;
-	return spyre_stream_enqueue(stream, &work, NULL);
+	spyre_bundle_fini(bundle);
+	free(bundle);
+	return status;
 }

@@ -28,10 +28,13 @@ struct spyre_mark {
 	uint64_t cycles;
 };
 
+struct kernel_variant;
+
 /* Something to queue; what it points to is copied where need be. */
 struct spyre_work {
 	const char *what;		/* "launch", "copy to the device"; static */
 	struct spyre_kernel *kernel;	/* launches; the work takes a reference */
+	struct kernel_variant *variant;	/* that they run, or NULL; likewise until submitted */
 	const struct spyre_command *commands;
 	uint32_t num_commands;
 	/* Pinned memory to free when done; taken over on success. */
@@ -161,5 +164,8 @@ struct spyre_kernel *spyre_kernel_ref(struct spyre_kernel *kernel);
 void spyre_kernel_unref(struct spyre_kernel *kernel);
 struct spyre_kernel *spyre_kernel_pop(struct spyre_context *context);
 const char *spyre_kernel_name(const struct spyre_kernel *kernel);
+/* kernel_variant.c: both take NULL */
+void kernel_variant_ref(struct spyre_kernel *kernel, struct kernel_variant *variant);
+void kernel_variant_put(struct spyre_kernel *kernel, struct kernel_variant *variant);
 
 #endif /* SPYRE_RUNTIME_STREAM_H */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builder: one operation to a bundle directory. The operation is first put
- * into the same form that the parser makes of a file, then written out.
+ * Builder: operations by name to SDSCs. An operation is first put into the
+ * form that the parser makes of a file; the planners (plan.h) divide the work
+ * and place what lies between operations; then it is written or compiled.
  * Internal.
  */
 #ifndef SPYRE_SDSC_BUILD_H
@@ -11,36 +12,195 @@
 
 #include "libspyre/sdsc/ir.h"
 
+#define BUILD_TRY(call) do { \
+	spyre_status s_ = (call); \
+	if (s_ != SPYRE_SUCCESS) \
+		return s_; \
+} while (0)
+
+#define BUILD_MAX_INPUTS 6u
+#define BUILD_MAX_TENSORS 4096u
+#define BUILD_MAX_STEPS 1024u
+
 enum build_kind {
 	BUILD_POINTWISE,
 	BUILD_REDUCE,
 	BUILD_MATMUL,
+	BUILD_RESTICK,
+	BUILD_RECIPE,		/* made of others */
 };
+
+enum {
+	BUILD_LX = 1,		/* the result may stay in LX */
+	BUILD_IN_PLACE = 2,	/* may overwrite an input that nobody needs any more */
+	BUILD_CONVERTS = 4,	/* input and output differ in format */
+	BUILD_SPLAT = 8,	/* reads single lanes even where all operands are sparse */
+};
+
+struct build_call;
 
 struct build_op {
 	const char *name;	/* what callers say */
 	const char *func;	/* opFuncName */
 	enum build_kind kind;
-	uint32_t inputs;
+	uint32_t inputs, most_inputs;
+	uint32_t flags;
+	spyre_status (*recipe)(const struct build_call *call);
+	/* Attributes, and for pointwise operations the constants they become. */
+	struct {
+		const char *name;
+		const char *constant;
+		double fallback;	/* NAN: has to be given */
+	} attr[3];
 };
 
-/* Dims, sizes and tensors of an operation; the work is not divided yet. */
-spyre_status build_shapes(const struct build_op *op, const spyre_sdsc_operand *operands,
-			  uint32_t num_operands, struct ir_sdsc *sdsc);
-/* Divides the work: fills slices of each dim, at most @cores in all. */
-void build_divide(const struct build_op *op, uint32_t cores, struct ir_sdsc *sdsc);
-/* Follows the division: shares, slices of cores, strides and symbols. */
-spyre_status build_place(struct ir_sdsc *sdsc);
+struct build_tensor {
+	spyre_sdsc_operand operand;
+	bool argument;
+	uint32_t arg;
+};
 
-/* Writes the two files. */
-spyre_status build_write_json(const struct ir_sdsc *sdsc, enum build_kind kind,
-			      const char *directory);
-spyre_status build_write_mlir(const struct ir_sdsc *sdsc, const char *directory);
+/* One SDSC to be. */
+struct build_step {
+	struct ir_sdsc sdsc;
+	const struct build_op *op;
+	uint32_t tensor[IR_MAX_TENSORS];	/* of the graph, by operand */
+	/* Host dim that a dim walks, counted from the right; BUILD_NO_KEY: none. */
+	int8_t key[IR_MAX_DIMS];
+	uint32_t whole;		/* dims (bits) that are never divided */
+	uint32_t reduced;	/* dims that are reduced, but not along sticks */
+	/* Filled by the planner. */
+	uint32_t group;
+	struct ir_symbol *symbols;
+	uint32_t num_symbols;
+};
+
+#define BUILD_NO_KEY 127
+
+struct spyre_sdsc_graph {
+	struct build_tensor *tensor;
+	struct build_step *step;
+	uint32_t num_tensors, num_steps, num_args;
+	uint32_t room_tensors, room_steps;
+};
+
+/* An operand as an operation sees it: often the tensor itself. */
+struct build_use {
+	uint32_t tensor;
+	spyre_sdsc_operand view;
+};
+
+/* What a recipe works on; @in[] and @out are tensors, @out may be SPYRE_SDSC_NEW. */
+struct build_call {
+	spyre_sdsc_graph *graph;
+	const struct build_op *op;
+	const spyre_sdsc_attribute *attr;
+	uint32_t num_attrs;
+	uint32_t num_inputs;
+	uint32_t in[BUILD_MAX_INPUTS];
+	uint32_t *out;
+};
+
+/* build_ops.c */
+const struct build_op *build_op_find(const char *name);
+bool build_has_attr(const struct build_call *call, const char *name);
+double build_attr(const struct build_call *call, const char *name);
+spyre_status build_check_attrs(const struct build_call *call);
+
+/* build_graph.c: tensors and steps */
+spyre_status build_new_tensor(spyre_sdsc_graph *graph, const spyre_sdsc_operand *operand,
+			      uint32_t *tensor);
+spyre_status build_add_step(const struct build_call *call, struct build_use *uses);
+const spyre_sdsc_operand *build_operand(const spyre_sdsc_graph *graph, uint32_t tensor);
+/* Adds an operation by its name, to an intermediate if *@out is SPYRE_SDSC_NEW. */
+spyre_status build_add(spyre_sdsc_graph *graph, const char *op, const spyre_sdsc_attribute *attr,
+		       uint32_t num_attrs, const uint32_t *in, uint32_t num_inputs, uint32_t *out);
+
+/* build_layout.c */
+/* Finds the host dim of each device dim; dense row-major strides are assumed. */
+spyre_status build_normalize(const char *op, uint32_t index, spyre_sdsc_operand *o);
+/* The host dim along sticks, -1 if each element has a stick of its own. */
+int build_stick_dim(const spyre_sdsc_operand *o);
+/*
+ * A row-major layout with sticks along @stick (-1: an element per stick); dims
+ * with a bit in @pad have whole sticks' worth of room.
+ */
+void build_layout(spyre_sdsc_operand *o, spyre_format format, int stick, uint32_t pad);
+/* Adds dim @dim of size 1. */
+void build_unsqueeze(spyre_sdsc_operand *o, uint32_t dim);
+void build_swap_dims(spyre_sdsc_operand *o, uint32_t a, uint32_t b);
+/*
+ * Adds a tensor to @s: @dim[] is the iteration dim of each host dim, -1 for
+ * none; @stick the one along sticks, which the tensor varies along if @varies.
+ */
+spyre_status build_place_tensor(struct ir_sdsc *s, const char *op, const spyre_sdsc_operand *o,
+				const int *dim, uint32_t stick, bool varies);
+/* Dims of one point that came up with a tensor are dims of all. */
+void build_share_singles(struct ir_sdsc *s);
+
+/* build_infer.c: the view of an output that the caller left open */
+spyre_status build_infer(const struct build_call *call, const struct build_use *uses,
+			 spyre_sdsc_operand *out);
+
+/* build_shapes.c: dims and tensors of a step; the work is not divided yet. */
+spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
+			  struct build_step *step);
+
+/* build_fit.c: operands brought into form */
+int64_t build_whole_sticks(int64_t size, int64_t lanes);
+/* Elements of a stick. */
+int64_t build_lanes(const spyre_sdsc_operand *o);
+bool build_has_room(const spyre_sdsc_operand *o, uint32_t dim, int64_t size);
+/* A tensor as it is; SPYRE_SDSC_NEW has no view yet. */
+struct build_use build_use_of(const spyre_sdsc_graph *graph, uint32_t tensor);
+/* One step of a plain operation on given views. */
+spyre_status build_emit(spyre_sdsc_graph *graph, const char *op, const struct build_use *in,
+			uint32_t num_inputs, struct build_use *out);
+/*
+ * A copy that has room for whole sticks along the dims in @pad (bits). With
+ * @clean, the room holds zeros.
+ */
+spyre_status build_pad_copy(spyre_sdsc_graph *graph, struct build_use *use, uint32_t pad,
+			    bool clean);
+/* Brings @from into sticks along @stick; @to may be left open. */
+spyre_status build_restick(spyre_sdsc_graph *graph, struct build_use from, int stick,
+			   struct build_use *to);
+spyre_status build_restick_new(spyre_sdsc_graph *graph, struct build_use *use, int stick);
+/* Inputs of pointwise operations that have their sticks along another dim than the output. */
+spyre_status build_align(const struct build_call *call, struct build_use *uses);
+/* An attribute that names a dim; negative ones count from the end. */
+spyre_status build_attr_dim(const struct build_call *call, const char *name, double value,
+			    uint32_t rank, uint32_t *dim);
+
+/* One value that is 0 whatever memory holds; any value made of it. */
+spyre_status build_zero(spyre_sdsc_graph *graph, spyre_format format, uint32_t *tensor);
+spyre_status build_constant(spyre_sdsc_graph *graph, spyre_format format, double value,
+			    uint32_t *tensor);
+
+/* One file each. */
+spyre_status build_matmul(const struct build_call *call);
+spyre_status build_transpose(const struct build_call *call);
+spyre_status build_cast(const struct build_call *call);
+spyre_status build_fill(const struct build_call *call);
+spyre_status build_reduce(const struct build_call *call);
+
+/* build_recipes.c */
+spyre_status build_softmax(const struct build_call *call);
+spyre_status build_log_softmax(const struct build_call *call);
+spyre_status build_layer_norm(const struct build_call *call);
+spyre_status build_rms_norm(const struct build_call *call);
+spyre_status build_swiglu(const struct build_call *call);
+spyre_status build_linear(const struct build_call *call);
+spyre_status build_addmm(const struct build_call *call);
+spyre_status build_attention(const struct build_call *call);
+
+/* The number of cores to plan for: @cores, or SENCORES if it is 0. */
+spyre_status build_cores(uint32_t *cores);
+
+/* Writes the files. */
+spyre_status build_write_json(const struct build_step *step, const char *directory);
 spyre_status build_write_file(const char *directory, const char *file, const char *text,
 			      size_t size);
-
-/* Byte offset of a core's share within a tensor. */
-uint64_t build_offset(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t core);
 
 /*
  * spyre_sdsc_build() with a division of the caller's choice: slices of the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: sdsc_0.json, with the keys and their order as the public front-end has them. */
+/* Builder: sdsc_<i>.json, with the keys and their order as the public front-end has them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,6 @@ struct writer {
 	yyjson_mut_doc *doc;
 	const struct ir_sdsc *s;
 	enum build_kind kind;
-	int64_t next_symbol;
 };
 
 static val *new_obj(struct writer *w)
@@ -228,29 +227,42 @@ static void put_labels(struct writer *w, val *dsc)
 		put_order(w, info, t);
 		yyjson_mut_arr_add_str(w->doc, put_arr(w, info, "stickDimOrder_"),
 				       w->s->dim[t->stick]);
-		yyjson_mut_arr_add_int(w->doc, put_arr(w, info, "stickSize_"), t->lanes);
+		yyjson_mut_arr_add_int(w->doc, put_arr(w, info, "stickSize_"),
+				       w->s->tensor[i].lanes);
 	}
 }
 
-/* One symbol per distinct address of a tensor. */
+/* Where each core's share starts: an address, or the symbol of one. */
 static void put_starts(struct writer *w, val *node, const struct ir_tensor *t)
 {
-	const struct ir_sdsc *s = w->s;
 	val *start = put_obj(w, node, "startAddressCoreCorelet_"), *data;
-	int64_t symbol[SPYRE_MAX_CORES];
 
 	put_kinds(w, start, "Map", "Const", "Const");
 	data = put_obj(w, start, "data_");
-	for (uint32_t c = 0; c < s->num_cores; c++) {
+	for (uint32_t c = 0; c < w->s->num_cores; c++) {
 		char key[32], text[32];
-		uint32_t i = 0;
 
-		while (build_offset(s, t, i) != build_offset(s, t, c))
-			i++;
-		symbol[c] = i < c ? symbol[i] : w->next_symbol--;
 		snprintf(key, sizeof(key), "[%u, 0, 0]", c);
-		snprintf(text, sizeof(text), "%" PRId64, symbol[c]);
+		snprintf(text, sizeof(text), "%" PRId64, t->start[c]);
 		put_new(w, data, key, yyjson_mut_strcpy(w->doc, text));
+	}
+}
+
+/* Room that a tensor has beyond the iteration space; LX has none. */
+static void put_gaps(struct writer *w, val *node, const struct ir_tensor *t)
+{
+	val *gaps = NULL;
+
+	for (uint32_t k = 0; k < t->num_order; k++) {
+		uint32_t d = t->order[k];
+		char text[32];
+
+		if (!t->gap[d])
+			continue;
+		if (!gaps)
+			gaps = put_obj(w, node, "backGapCore_");
+		snprintf(text, sizeof(text), "%" PRId64, t->gap[d]);
+		yyjson_mut_obj_add_strcpy(w->doc, put_obj(w, gaps, w->s->dim[d]), "-1", text);
 	}
 }
 
@@ -290,19 +302,21 @@ static void put_node(struct writer *w, val *tree, uint32_t index)
 	val *node = yyjson_mut_arr_add_obj(w->doc, tree), *sizes, *coordinates, *info;
 	char name[64];
 
-	snprintf(name, sizeof(name), "allocate-Tensor%u_hbm", index);
+	snprintf(name, sizeof(name), "allocate-Tensor%u_%s", index, t->lx ? "lx" : "hbm");
 	put_str(w, node, "nodeType_", "allocate");
 	yyjson_mut_obj_add_strcpy(w->doc, node, "name_", name);
 	put_str(w, node, "prev_", "");
 	put_int(w, node, "ldsIdx_", index);
-	put_str(w, node, "component_", "hbm");
-	put_int(w, node, "isStartAddrSymbolic_", 1);
+	put_str(w, node, "component_", t->lx ? "lx" : "hbm");
+	if (!t->lx)
+		put_int(w, node, "isStartAddrSymbolic_", 1);
 	put_order(w, node, t);
 	sizes = put_arr(w, node, "maxDimSizes_");
 	for (uint32_t k = 0; k < t->num_order; k++)
 		yyjson_mut_arr_add_int(w->doc, sizes, -1);
 	put_str(w, node, "indirectAllocType_", "no_indirection");
 	put_starts(w, node, t);
+	put_gaps(w, node, t);
 	coordinates = put_obj(w, node, "coordinates_");
 	info = put_obj(w, coordinates, "coordInfo");
 	for (uint32_t k = 0; k < order->num_order; k++)
@@ -326,7 +340,8 @@ static void put_tensor(struct writer *w, val *list, uint32_t index)
 	put_int(w, v, "wordLength", t->word);
 	put_str(w, v, "dataFormat_", spyre_format_name((spyre_format)t->format));
 	org = put_obj(w, v, "memOrg_");
-	put_int(w, put_obj(w, org, "hbm"), "isPresent", 1);
+	if (!t->lx)
+		put_int(w, put_obj(w, org, "hbm"), "isPresent", 1);
 	put_int(w, put_obj(w, org, "lx"), "isPresent", 1);
 }
 
@@ -411,10 +426,10 @@ static void put_all(struct writer *w)
 	put_compute(w, dsc);
 }
 
-spyre_status build_write_json(const struct ir_sdsc *sdsc, enum build_kind kind,
-			      const char *directory)
+spyre_status build_write_json(const struct build_step *step, const char *directory)
 {
-	struct writer w = { .s = sdsc, .kind = kind, .next_symbol = -1 };
+	const struct ir_sdsc *sdsc = &step->sdsc;
+	struct writer w = { .s = sdsc, .kind = step->op->kind };
 	spyre_status status;
 	char *text = NULL;
 	size_t size = 0;

@@ -4,6 +4,7 @@
  * front-end names them; those of size 1 are left out, but for stick dims.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,84 +12,82 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
+struct shaper {
+	const struct build_call *call;
+	const char *op;
+	struct build_use *uses;		/* inputs, then the output */
+	uint32_t inputs;
+	struct build_step *step;
+	struct ir_sdsc *s;
+};
 
 static const char *const names[] = { "mb", "x", "y", "i", "j", "ki", "kj" };
 
-static int add_dim(struct ir_sdsc *s, const char *name, int64_t size)
+static int add_dim(struct shaper *b, const char *name, int64_t size, int key)
 {
+	struct ir_sdsc *s = b->s;
+
+	if (s->num_dims == IR_MAX_DIMS)
+		return -1;
 	snprintf(s->dim[s->num_dims], sizeof(s->dim[0]), "%s", name);
 	s->size[s->num_dims] = size;
+	b->step->key[s->num_dims] = (int8_t)key;
 	return (int)s->num_dims++;
 }
 
-static int64_t whole_sticks(int64_t size, int64_t lanes)
+/* A dim of lanes for tensors that have one value per stick. */
+static int add_lanes(struct shaper *b, int64_t lanes)
 {
-	return (size + lanes - 1) / lanes * lanes;
+	static const char *const free_names[] = { "x", "y", "i", "j", "ki", "kj", "mb" };
+	uint32_t n = 0;
+
+	if (b->s->num_dims == IR_MAX_DIMS)
+		return -1;
+	for (uint32_t d = 0; d < b->s->num_dims; d++)
+		if (n < 6 && !strcmp(b->s->dim[d], free_names[n])) {
+			n++;
+			d = UINT32_MAX;
+		}
+	return add_dim(b, b->s->num_dims ? free_names[n] : "out", lanes, BUILD_NO_KEY);
 }
 
-static spyre_status check_operands(const struct build_op *op, const spyre_sdsc_operand *o,
-				   uint32_t num_operands)
+static int64_t most_lanes(const struct shaper *b)
 {
-	if (num_operands != op->inputs + 1)
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "%s takes %u inputs and one output, got %u operands", op->name,
-				   op->inputs, num_operands);
-	for (uint32_t i = 0; i < num_operands; i++) {
-		spyre_format format = o[i].layout.device_format;
+	int64_t most = 1;
 
-		if (o[i].rank > SPYRE_MAX_RANK)
-			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					   "%s: operand %u has rank %u, the limit is %d", op->name,
-					   i, o[i].rank, SPYRE_MAX_RANK);
-		for (uint32_t d = 0; d < o[i].rank; d++)
-			if (o[i].size[d] < 1 || o[i].size[d] > INT64_C(1) << 40)
-				return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-						   "%s: operand %u has size[%u] = %" PRId64 "; there is nothing to compute on empty tensors, and 2^40 is the limit",
-						   op->name, i, d, o[i].size[d]);
-		if (o[i].layout.device_rank < 1 ||
-		    o[i].layout.device_rank > SPYRE_MAX_DEVICE_RANK)
-			return spyre_error(SPYRE_ERROR_LAYOUT,
-					   "%s: operand %u has no valid layout; use a spyre_layout_init function",
-					   op->name, i);
-		if (format != o[0].layout.device_format)
+	for (uint32_t i = 0; i <= b->inputs; i++) {
+		int64_t lanes = spyre_stick_elements(b->uses[i].view.layout.device_format);
+
+		most = lanes > most ? lanes : most;
+	}
+	return most;
+}
+
+static spyre_status check_formats(const struct shaper *b)
+{
+	for (uint32_t i = 0; i <= b->inputs; i++) {
+		spyre_format format = b->uses[i].view.layout.device_format;
+
+		if (!(b->call->op->flags & BUILD_CONVERTS) &&
+		    format != b->uses[0].view.layout.device_format)
 			return spyre_error(SPYRE_ERROR_FORMAT,
 					   "%s: operand %u is %s on the device, operand 0 is %s; they must be the same",
-					   op->name, i, spyre_format_name(format),
-					   spyre_format_name(o[0].layout.device_format));
+					   b->op, i, spyre_format_name(format),
+					   spyre_format_name(b->uses[0].view.layout.device_format));
 		if (format != SPYRE_FORMAT_SEN169_FP16 && format != SPYRE_FORMAT_BFLOAT16 &&
 		    format != SPYRE_FORMAT_IEEE_FP16 &&
-		    (format != SPYRE_FORMAT_IEEE_FP32 || op->kind == BUILD_MATMUL))
-			return spyre_error(SPYRE_ERROR_FORMAT, "%s does not compute on %s",
-					   op->name, spyre_format_name(format));
+		    (format != SPYRE_FORMAT_IEEE_FP32 || b->call->op->kind == BUILD_MATMUL))
+			return spyre_error(SPYRE_ERROR_FORMAT, "%s does not compute on %s", b->op,
+					   spyre_format_name(format));
 	}
 	return SPYRE_SUCCESS;
 }
 
-/* A tensor of the dims in @dim[] (row-major, the last is the stick, -1 left out). */
-static struct ir_tensor *add_tensor(struct ir_sdsc *s, spyre_format format, const int *dim,
-				    uint32_t rank)
+static spyre_status mismatch(const struct shaper *b, uint32_t index, uint32_t dim, int64_t want)
 {
-	struct ir_tensor *t = &s->tensor[s->num_tensors++];
-	int kept[SPYRE_MAX_RANK + 1];
-	uint32_t n = 0, first = rank > 1 && dim[0] >= 0;
-
-	memset(t, 0, sizeof(*t));
-	t->format = (enum spyre_fmt)format;
-	t->lanes = (uint32_t)spyre_stick_elements(format);
-	t->word = SPYRE_STICK_BYTES / t->lanes;
-	for (uint32_t i = 0; i < rank; i++)
-		if (dim[i] >= 0)
-			kept[n++] = dim[i];
-	t->stick = (uint32_t)kept[n - 1];
-	/* Inside to outside: the first dim, the tile index, then the others backwards. */
-	if (first)
-		t->order[t->num_order++] = (uint32_t)kept[0];
-	for (uint32_t i = n; i-- > first;)
-		t->order[t->num_order++] = (uint32_t)kept[i];
-	for (uint32_t i = 0; i < n; i++)
-		t->scale[kept[i]] = 1;
-	return t;
+	return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+			   "%s: operand %u has size[%u] = %" PRId64 ", expected %" PRId64, b->op,
+			   index, dim, b->uses[index].view.size[dim], want);
 }
 
 /* Dims that a tensor lacks and is repeated along come outside all others. */
@@ -101,261 +100,357 @@ static void add_broadcast(struct ir_sdsc *s, struct ir_tensor *t)
 		}
 }
 
-/* Compares with the layout's device dims; those of one point say nothing. */
-static spyre_status check_layout(const struct ir_sdsc *s, uint32_t index,
-				 const spyre_sdsc_operand *o)
+static void finish(struct shaper *b, const char *func)
 {
-	const struct ir_tensor *t = &s->tensor[index];
-	const spyre_layout *l = &o->layout;
-	bool same = l->device_size[l->device_rank - 1] == t->lanes &&
-		    l->arrangement == SPYRE_EA_STANDARD;
-	char want[160], got[256];
-	size_t used = 0;
-	uint32_t j = 0;
+	struct ir_sdsc *s = b->s;
 
-	for (uint32_t k = t->num_order; k-- > 0;) {
-		uint32_t d = t->order[k];
-		int64_t size = t->scale[d] < 1 ? 1 : d == t->stick ? s->size[d] / t->lanes :
-			       s->size[d];
+	snprintf(s->op, sizeof(s->op), "%s", func);
+	for (uint32_t i = 0; i < b->inputs; i++)
+		s->input[s->num_inputs++] = i;
+	s->output = b->inputs;
+	for (uint32_t i = 0; i <= b->inputs; i++)
+		b->step->tensor[i] = b->uses[i].tensor;
+}
+
+static uint32_t largest_finite(spyre_format format)
+{
+	return format == SPYRE_FORMAT_SEN169_FP16 ? 0x4fff8000u :
+	       format == SPYRE_FORMAT_IEEE_FP16 ? 0x477fe000u : 0x7f7fffffu;
+}
+
+/* Constants are stored in DL16 or fp32. */
+static void add_constant(struct ir_sdsc *s, const char *name, float value)
+{
+	struct ir_constant *c = &s->constant[s->num_constants++];
+	bool dl16 = s->tensor[0].format == SPYRE_FMT_SEN169_FP16;
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	c->format = dl16 ? SPYRE_FMT_SEN169_FP16 : SPYRE_FMT_IEEE_FP32;
+	c->bits = dl16 ? spyre_fp32_to_dl16(bits) : bits;
+}
+
+static spyre_status add_attributes(struct shaper *b)
+{
+	const struct build_op *op = b->call->op;
+
+	for (uint32_t i = 0; i < 3 && op->attr[i].constant; i++) {
+		float value = (float)build_attr(b->call, op->attr[i].name);
+
+		if (isnan(value))
+			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+					   "%s needs the attribute \"%s\"", op->name,
+					   op->attr[i].name);
+		if (isinf(value)) {
+			uint32_t bits = largest_finite(b->uses[0].view.layout.device_format) |
+					(value < 0 ? 1u << 31 : 0);
+
+			memcpy(&value, &bits, sizeof(value));
+		}
+		add_constant(b->s, op->attr[i].constant, value);
+	}
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status wrong_sticks(const struct shaper *b, uint32_t index, int stick, int want)
+{
+	return spyre_error(SPYRE_ERROR_LAYOUT,
+			   "%s: operand %u has its sticks along dimension %d, dimension %d is needed here; restickify it first",
+			   b->op, index, stick, want);
+}
+
+/* Dims of a box that an output fills. Returns the one along lanes, -1 for too many. */
+static int box_dims(struct shaper *b, const spyre_sdsc_operand *out, int *dim)
+{
+	int stick = build_stick_dim(out), last = -1, lane = -1;
+
+	for (uint32_t d = 0; d < out->rank; d++) {
+		dim[d] = -1;
+		if (out->size[d] > 1)
+			last = (int)d;
+	}
+	if (stick >= 0)
+		last = (int)out->rank - 1;
+	for (uint32_t d = 0; d < out->rank; d++) {
+		int64_t size = out->size[d];
 
 		if (size == 1)
 			continue;
-		while (j + 1 < l->device_rank && l->device_size[j] == 1)
-			j++;
-		same = same && j + 1 < l->device_rank && l->device_size[j] == size;
-		j++;
-		used += (size_t)snprintf(want + used, sizeof(want) - used, "%" PRId64 ", ", size);
+		if ((int)d == stick)
+			size = build_whole_sticks(size, most_lanes(b));
+		dim[d] = add_dim(b, (int)d == last ? "out" : names[d], size,
+				 (int)(out->rank - 1 - d));
+		if (dim[d] < 0)
+			return -1;
+		if ((int)d == stick)
+			lane = dim[d];
 	}
-	while (j + 1 < l->device_rank && l->device_size[j] == 1)
-		j++;
-	if (same && j + 1 >= l->device_rank)
-		return SPYRE_SUCCESS;
-	snprintf(want + used, sizeof(want) - used, "%u", t->lanes);
-	spyre_layout_format_string(l, got, sizeof(got));
-	return spyre_error(SPYRE_ERROR_LAYOUT,
-			   "%s: operand %u needs device_size [%s] but for dimensions of 1, its layout is %s",
-			   s->op, index, want, got);
+	if (stick < 0)
+		lane = add_lanes(b, most_lanes(b));
+	return lane;
 }
 
-static spyre_status mismatch(const struct build_op *op, uint32_t index, uint32_t dim,
-			     int64_t got, int64_t want)
+static spyre_status too_many(const struct shaper *b)
 {
-	return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-			   "%s: operand %u has size[%u] = %" PRId64 ", expected %" PRId64, op->name,
-			   index, dim, got, want);
-}
-
-/* Names the dims of a row-major shape; @dim[] gets their indices. */
-static void name_dims(struct ir_sdsc *s, const spyre_sdsc_operand *o, int64_t lanes, int *dim)
-{
-	for (uint32_t d = 0; d + 1 < o->rank; d++)
-		dim[d] = o->size[d] > 1 ? add_dim(s, names[d], o->size[d]) : -1;
-	dim[o->rank ? o->rank - 1 : 0] =
-		add_dim(s, "out", whole_sticks(o->rank ? o->size[o->rank - 1] : 1, lanes));
+	return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH, "%s: more than %u dimensions", b->op,
+			   IR_MAX_DIMS);
 }
 
 /* Inputs broadcast to the output from the right. */
-static spyre_status pointwise_input(const struct build_op *op, struct ir_sdsc *s, uint32_t index,
-				    const spyre_sdsc_operand *in, const spyre_sdsc_operand *out,
-				    const int *dim)
+static spyre_status pointwise_input(struct shaper *b, uint32_t index, const int *dim, int lane)
 {
-	int own[SPYRE_MAX_RANK + 1];
-	struct ir_tensor *t;
-	uint32_t n = 0, lead = out->rank - in->rank;
+	const spyre_sdsc_operand *in = &b->uses[index].view, *out = &b->uses[b->inputs].view;
+	uint32_t lead = out->rank - in->rank;
+	int own[SPYRE_MAX_RANK], stick = build_stick_dim(in);
+	bool sparse = build_stick_dim(out) < 0;
 
 	if (in->rank > out->rank)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "%s: operand %u has rank %u, the output %u", op->name, index,
+				   "%s: operand %u has rank %u, the output %u", b->op, index,
 				   in->rank, out->rank);
 	for (uint32_t d = 0; d < in->rank; d++) {
 		if (in->size[d] != 1 && in->size[d] != out->size[lead + d])
-			return mismatch(op, index, d, in->size[d], out->size[lead + d]);
-		if (d + 1 < in->rank)
-			own[n++] = in->size[d] == out->size[lead + d] ? dim[lead + d] : -1;
+			return mismatch(b, index, d, out->size[lead + d]);
+		own[d] = in->size[d] == 1 ? -1 : dim[lead + d];
+		if (own[d] == lane && (int)d != stick)
+			return wrong_sticks(b, index, stick, (int)d);
 	}
-	own[n++] = dim[out->rank ? out->rank - 1 : 0];
-	t = add_tensor(s, in->layout.device_format, own, n);
-	/* One value for all columns sits in the first lane of a stick. */
-	if (out->rank && out->size[out->rank - 1] > 1 &&
-	    (!in->rank || in->size[in->rank - 1] == 1))
-		t->scale[t->stick] = -2;
-	return SPYRE_SUCCESS;
+	if (stick >= 0 && own[stick] != lane)
+		return wrong_sticks(b, index, stick, sparse ? -1 : build_stick_dim(out));
+	sparse = sparse && !(b->call->op->flags & BUILD_SPLAT);
+	return build_place_tensor(b->s, b->op, in, own, (uint32_t)lane, stick >= 0 || sparse);
 }
 
 /*
  * Tensors of the same dims and stick are described in one order, that of the
- * first: a scalar or column is a tensor of all dims, not one that lacks some.
+ * output: a scalar or column is a tensor of all dims, not one that lacks some.
  */
-static spyre_status pointwise_shapes(const struct build_op *op, const spyre_sdsc_operand *o,
-				     struct ir_sdsc *s)
+static spyre_status pointwise_shapes(struct shaper *b)
 {
-	const spyre_sdsc_operand *out = &o[op->inputs];
-	int dim[SPYRE_MAX_RANK + 1];
+	int dim[SPYRE_MAX_RANK], lane;
+	struct ir_sdsc *s = b->s;
 
-	name_dims(s, out, spyre_stick_elements(out->layout.device_format), dim);
-	for (uint32_t i = 0; i < op->inputs; i++)
-		TRY(pointwise_input(op, s, i, &o[i], out, dim));
-	add_tensor(s, out->layout.device_format, dim, out->rank ? out->rank : 1);
-	for (uint32_t i = 0; i < op->inputs; i++) {
+	lane = box_dims(b, &b->uses[b->inputs].view, dim);
+	if (lane < 0)
+		return too_many(b);
+	for (uint32_t i = 0; i < b->inputs; i++)
+		BUILD_TRY(pointwise_input(b, i, dim, lane));
+	BUILD_TRY(build_place_tensor(s, b->op, &b->uses[b->inputs].view, dim, (uint32_t)lane,
+				     true));
+	build_share_singles(s);
+	for (uint32_t i = 0; i < b->inputs; i++) {
 		struct ir_tensor *t = &s->tensor[i];
 
 		if (t->scale[t->stick] == -2 && t->num_order == 1) {
 			/* No own order: take that of the output. */
-			memcpy(t->order, s->tensor[op->inputs].order, sizeof(t->order));
+			memcpy(t->order, s->tensor[b->inputs].order, sizeof(t->order));
 			t->num_order = s->num_dims;
 			for (uint32_t d = 0; d < s->num_dims; d++)
 				t->scale[d] = d == t->stick ? -2 : -1;
 		} else {
 			add_broadcast(s, t);
 		}
-		s->input[s->num_inputs++] = i;
 	}
-	s->output = op->inputs;
-	return SPYRE_SUCCESS;
-}
-
-static void add_constant(struct ir_sdsc *s, const char *name, uint32_t bits)
-{
-	struct ir_constant *c = &s->constant[s->num_constants++];
-
-	snprintf(c->name, sizeof(c->name), "%s", name);
-	c->format = s->tensor[0].format;
-	c->bits = bits;
-}
-
-static uint32_t encode(enum spyre_fmt format, float value)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &value, sizeof(bits));
-	switch (format) {
-	case SPYRE_FMT_SEN169_FP16:
-		return spyre_fp32_to_dl16(bits);
-	case SPYRE_FMT_IEEE_FP16:
-		return spyre_fp32_to_fp16(bits);
-	case SPYRE_FMT_BFLOAT16:
-		return spyre_fp32_to_bf16(bits);
-	default:
-		return bits;
-	}
+	finish(b, b->call->op->func);
+	return add_attributes(b);
 }
 
 /* Masks hide the padding of a partial last stick. */
 static void add_mask(struct ir_sdsc *s, uint32_t stick, int64_t size)
 {
-	float identity = !strcmp(s->op, "max") ? -__builtin_inff() :
-			 !strcmp(s->op, "min") ? __builtin_inff() : 0;
+	float identity = !strcmp(s->op, "max") ? -INFINITY : !strcmp(s->op, "min") ? INFINITY : 0;
 
 	if (size == s->size[stick])
 		return;
 	s->mask[s->num_masks++] = (struct ir_mask){ stick, size, s->size[stick] - size };
-	add_constant(s, "samv-maskvalue", encode(s->tensor[0].format, identity));
+	add_constant(s, "samv-maskvalue", identity);
 }
 
-/* The last dimension goes; the output may keep it with size 1. */
-static spyre_status reduce_shapes(const struct build_op *op, const spyre_sdsc_operand *o,
-				  struct ir_sdsc *s)
+static void reduce_constants(struct ir_sdsc *s, const char *func, int64_t size)
 {
-	uint32_t rank = o[0].rank;
-	int dim[SPYRE_MAX_RANK + 1];
-	struct ir_tensor *t;
+	if (!strcmp(func, "mean"))
+		add_constant(s, "scaling_factor", 1.0f / (float)size);
+	if (strcmp(func, "exx2"))
+		return;
+	add_constant(s, "exx2scale", 1.0f / (float)size);
+	add_constant(s, "useZeroMean", 0);
+}
 
-	if (!rank)
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "%s: operand 0 has rank 0, there is no last dimension to reduce",
-				   op->name);
-	if (o[1].rank != rank - 1 && o[1].rank != rank)
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "%s: the output has rank %u, expected %u, or %u with a last size of 1",
-				   op->name, o[1].rank, rank - 1, rank);
-	for (uint32_t d = 0; d < o[1].rank; d++) {
-		int64_t want = d + 1 < rank ? o[0].size[d] : 1;
+/* Kept dims first, then the reduced one; the output has it with size 1. */
+static int reduce_dims(struct shaper *b, uint32_t reduced, int stick, int *dim)
+{
+	const spyre_sdsc_operand *in = &b->uses[0].view;
+	int64_t lanes = most_lanes(b);
+	int lane = -1;
+	uint32_t n = 0;
 
-		if (o[1].size[d] != want)
-			return mismatch(op, 1, d, o[1].size[d], want);
+	for (uint32_t i = 0; i < in->rank; i++) {
+		/* the reduced one comes last */
+		uint32_t d = i + 1 == in->rank ? reduced : i + (i >= reduced);
+		int64_t size = in->size[d];
+
+		if ((int)d == stick)
+			size = build_whole_sticks(size, lanes);
+		dim[d] = -1;
+		if (size > 1) {
+			dim[d] = add_dim(b, d == reduced ? "out" : names[n], size,
+					 (int)(in->rank - 1 - d));
+			if (dim[d] < 0)
+				return -1;
+		}
+		if ((int)d == stick)
+			lane = dim[d];
+		n++;
 	}
-	name_dims(s, &o[0], spyre_stick_elements(o[0].layout.device_format), dim);
-	add_tensor(s, o[0].layout.device_format, dim, rank);
-	t = add_tensor(s, o[0].layout.device_format, dim, rank);
-	t->scale[t->stick] = -2;
-	if (!strcmp(s->op, "mean"))
-		add_constant(s, "scaling_factor",
-			     encode(t->format, 1.0f / (float)o[0].size[rank - 1]));
-	add_mask(s, t->stick, o[0].size[rank - 1]);
-	s->input[s->num_inputs++] = 0;
-	s->input[s->num_inputs++] = 1;
-	s->output = 1;
+	return lane >= 0 ? lane : add_lanes(b, lanes);
+}
+
+static spyre_status reduce_shapes(struct shaper *b)
+{
+	const spyre_sdsc_operand *in = &b->uses[0].view, *out = &b->uses[1].view;
+	uint32_t reduced = (uint32_t)build_attr(b->call, "dim");
+	int raw = in->layout.dim_map[in->layout.device_rank - 1];
+	int stick = raw == (int)reduced ? raw : build_stick_dim(in), lane;
+	bool lanes = stick == (int)reduced;
+	int dim[SPYRE_MAX_RANK];
+	char func[IR_NAME_BYTES];
+
+	for (uint32_t d = 0; d < in->rank; d++)
+		if (out->size[d] != (d == reduced ? 1 : in->size[d]))
+			return mismatch(b, 1, d, d == reduced ? 1 : in->size[d]);
+	if (!lanes && !strcmp(b->op, "exx2"))
+		return wrong_sticks(b, 0, stick, (int)reduced);
+	lane = reduce_dims(b, reduced, stick, dim);
+	if (lane < 0)
+		return too_many(b);
+	BUILD_TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)lane, true));
+	if (!lanes)
+		b->step->reduced = 1u << dim[reduced];
+	else
+		b->step->whole = 1u << lane;
+	dim[reduced] = -1;
+	if (!lanes && build_stick_dim(out) != stick)
+		return wrong_sticks(b, 1, build_stick_dim(out), stick);
+	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)lane, !lanes));
+	build_share_singles(b->s);
+	add_broadcast(b->s, &b->s->tensor[1]);
+	snprintf(func, sizeof(func), "%s%s", b->call->op->func, lanes ? "" : "nonstick");
+	finish(b, func);
+	b->s->input[b->s->num_inputs++] = 1;
+	reduce_constants(b->s, b->call->op->func, in->size[reduced]);
+	if (lanes)
+		add_mask(b->s, (uint32_t)lane, in->size[reduced]);
 	return SPYRE_SUCCESS;
 }
 
-/* [.., M, K] x [.., K, N] -> [.., M, N]; B may lack the batch. */
-static spyre_status matmul_check(const struct build_op *op, const spyre_sdsc_operand *o)
+/* [.., M, K] x [.., K, N] -> [.., M, N]; batches broadcast from the right. */
+static spyre_status matmul_check(const struct shaper *b)
 {
-	uint32_t rank = o[0].rank;
+	const spyre_sdsc_operand *o[3] = { &b->uses[0].view, &b->uses[1].view, &b->uses[2].view };
+	uint32_t rank = o[2]->rank, most = o[0]->rank > o[1]->rank ? o[0]->rank : o[1]->rank;
 
-	if (rank < 2 || rank > 5 || o[2].rank != rank || (o[1].rank != rank && o[1].rank != 2))
+	if (o[0]->rank < 2 || o[1]->rank < 2 || rank != most || rank > 5)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "%s: ranks %u x %u -> %u; expected [.., M, K] x [.., K, N] -> [.., M, N] of rank 2 to 5, or a second one without batch",
-				   op->name, o[0].rank, o[1].rank, o[2].rank);
-	for (uint32_t d = 0; d + 2 < rank; d++) {
-		if (o[2].size[d] != o[0].size[d])
-			return mismatch(op, 2, d, o[2].size[d], o[0].size[d]);
-		if (o[1].rank == rank && o[1].size[d] != o[0].size[d])
-			return mismatch(op, 1, d, o[1].size[d], o[0].size[d]);
-	}
-	if (o[1].size[o[1].rank - 2] != o[0].size[rank - 1])
-		return mismatch(op, 1, o[1].rank - 2, o[1].size[o[1].rank - 2],
-				o[0].size[rank - 1]);
-	if (o[2].size[rank - 2] != o[0].size[rank - 2])
-		return mismatch(op, 2, rank - 2, o[2].size[rank - 2], o[0].size[rank - 2]);
-	if (o[2].size[rank - 1] != o[1].size[o[1].rank - 1])
-		return mismatch(op, 2, rank - 1, o[2].size[rank - 1], o[1].size[o[1].rank - 1]);
+				   "%s: ranks %u x %u -> %u; expected [.., M, K] x [.., K, N] -> [.., M, N] of rank 2 to 5",
+				   b->op, o[0]->rank, o[1]->rank, rank);
+	for (uint32_t i = 0; i < 2; i++)
+		for (uint32_t d = 0; d + 2 < o[i]->rank; d++)
+			if (o[i]->size[d] != 1 &&
+			    o[i]->size[d] != o[2]->size[rank - o[i]->rank + d])
+				return mismatch(b, i, d, o[2]->size[rank - o[i]->rank + d]);
+	if (o[1]->size[o[1]->rank - 2] != o[0]->size[o[0]->rank - 1])
+		return mismatch(b, 1, o[1]->rank - 2, o[0]->size[o[0]->rank - 1]);
+	if (o[2]->size[rank - 2] != o[0]->size[o[0]->rank - 2])
+		return mismatch(b, 2, rank - 2, o[0]->size[o[0]->rank - 2]);
+	if (o[2]->size[rank - 1] != o[1]->size[o[1]->rank - 1])
+		return mismatch(b, 2, rank - 1, o[1]->size[o[1]->rank - 1]);
 	return SPYRE_SUCCESS;
 }
 
-static spyre_status matmul_shapes(const struct build_op *op, const spyre_sdsc_operand *o,
-				  struct ir_sdsc *s)
+static spyre_status matmul_place(struct shaper *b, uint32_t index, const int *batch, int rows,
+				 int columns, int lane)
+{
+	const spyre_sdsc_operand *o = &b->uses[index].view;
+	uint32_t lead = b->uses[2].view.rank - o->rank;
+	int dim[SPYRE_MAX_RANK], stick = o->layout.dim_map[o->layout.device_rank - 1];
+
+	for (uint32_t d = 0; d + 2 < o->rank; d++)
+		dim[d] = o->size[d] > 1 ? batch[lead + d] : -1;
+	dim[o->rank - 2] = rows;
+	dim[o->rank - 1] = columns;
+	if (stick != (int)o->rank - 1 && o->size[o->rank - 1] > 1)
+		return wrong_sticks(b, index, stick, (int)o->rank - 1);
+	return build_place_tensor(b->s, b->op, o, dim, (uint32_t)lane, true);
+}
+
+static spyre_status matmul_shapes(struct shaper *b)
 {
 	static const char *const batch_names[] = { "x", "y", "i" };
-	spyre_format format = o[0].layout.device_format;
-	int a[SPYRE_MAX_RANK], b[SPYRE_MAX_RANK], c[SPYRE_MAX_RANK];
-	uint32_t rank = o[0].rank;
+	const spyre_sdsc_operand *a = &b->uses[0].view, *c = &b->uses[2].view;
+	int batch[SPYRE_MAX_RANK], m = -1, n, k;
+	uint32_t rank = c->rank;
 
-	TRY(matmul_check(op, o));
-	for (uint32_t d = 0; d + 2 < rank; d++) {
-		a[d] = o[0].size[d] > 1 ? add_dim(s, batch_names[d], o[0].size[d]) : -1;
-		b[d] = a[d];
-		c[d] = a[d];
-	}
-	a[rank - 2] = o[0].size[rank - 2] > 1 ? add_dim(s, "mb", o[0].size[rank - 2]) : -1;
-	c[rank - 2] = a[rank - 2];
-	c[rank - 1] = add_dim(s, "out", whole_sticks(o[2].size[rank - 1], 64));
-	a[rank - 1] = add_dim(s, "in", whole_sticks(o[0].size[rank - 1], 64));
-	b[rank - 2] = a[rank - 1];
-	b[rank - 1] = c[rank - 1];
-	add_tensor(s, format, a, rank);
-	add_tensor(s, format, b + (rank - o[1].rank), o[1].rank);
-	add_tensor(s, format, c, rank);
-	s->input[s->num_inputs++] = 0;
-	s->input[s->num_inputs++] = 1;
-	s->output = 2;
+	BUILD_TRY(matmul_check(b));
+	for (uint32_t d = 0; d + 2 < rank; d++)
+		batch[d] = c->size[d] > 1 ? add_dim(b, batch_names[d], c->size[d],
+						    (int)(rank - 1 - d)) : -1;
+	if (c->size[rank - 2] > 1)
+		m = add_dim(b, "mb", c->size[rank - 2], 1);
+	n = add_dim(b, "out", build_whole_sticks(c->size[rank - 1], 64), 0);
+	k = add_dim(b, "in", build_whole_sticks(a->size[a->rank - 1], 64), BUILD_NO_KEY);
+	BUILD_TRY(matmul_place(b, 0, batch, m, k, k));
+	BUILD_TRY(matmul_place(b, 1, batch, k, n, n));
+	BUILD_TRY(matmul_place(b, 2, batch, m, n, n));
+	build_share_singles(b->s);
+	finish(b, b->call->op->func);
 	return SPYRE_SUCCESS;
 }
 
-spyre_status build_shapes(const struct build_op *op, const spyre_sdsc_operand *operands,
-			  uint32_t num_operands, struct ir_sdsc *s)
+/* The same tensor with other sticks: both stick dims have whole sticks of room. */
+static spyre_status restick_shapes(struct shaper *b)
 {
-	TRY(check_operands(op, operands, num_operands));
-	snprintf(s->op, sizeof(s->op), "%s", op->func);
-	snprintf(s->root, sizeof(s->root), "0_%s", op->func);
-	snprintf(s->file, sizeof(s->file), "sdsc_0.json");
-	if (op->kind == BUILD_POINTWISE)
-		TRY(pointwise_shapes(op, operands, s));
-	else if (op->kind == BUILD_REDUCE)
-		TRY(reduce_shapes(op, operands, s));
-	else
-		TRY(matmul_shapes(op, operands, s));
-	for (uint32_t i = 0; i < num_operands; i++)
-		TRY(check_layout(s, i, &operands[i]));
+	const spyre_sdsc_operand *in = &b->uses[0].view, *out = &b->uses[1].view;
+	int from = build_stick_dim(in), to = build_stick_dim(out), dim[SPYRE_MAX_RANK], lane;
+
+	for (uint32_t d = 0; d < out->rank; d++)
+		if (in->rank != out->rank || in->size[d] != out->size[d])
+			return mismatch(b, 0, d, out->size[d]);
+	if (from < 0 || to < 0)
+		return wrong_sticks(b, from < 0 ? 0 : 1, -1, from < 0 ? to : from);
+	lane = box_dims(b, out, dim);
+	if (lane < 0)
+		return too_many(b);
+	b->s->size[dim[from]] = build_whole_sticks(b->s->size[dim[from]], most_lanes(b));
+	BUILD_TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)dim[from], true));
+	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)dim[to], true));
+	build_share_singles(b->s);
+	finish(b, b->call->op->func);
 	return SPYRE_SUCCESS;
+}
+
+spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
+			  struct build_step *step)
+{
+	struct shaper b = { .call = call, .op = call->op->name, .uses = uses,
+			    .inputs = call->num_inputs, .step = step, .s = &step->sdsc };
+
+	memset(step, 0, sizeof(*step));
+	step->op = call->op;
+	memset(step->key, BUILD_NO_KEY, sizeof(step->key));
+	for (uint32_t d = 0; d < IR_MAX_DIMS; d++)
+		step->sdsc.slices[d] = 1;
+	for (uint32_t i = 0; i <= b.inputs; i++)
+		BUILD_TRY(build_normalize(b.op, i, &uses[i].view));
+	BUILD_TRY(check_formats(&b));
+	switch (call->op->kind) {
+	case BUILD_REDUCE:
+		return reduce_shapes(&b);
+	case BUILD_MATMUL:
+		return matmul_shapes(&b);
+	case BUILD_RESTICK:
+		return restick_shapes(&b);
+	default:
+		return pointwise_shapes(&b);
+	}
 }

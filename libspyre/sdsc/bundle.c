@@ -1,148 +1,29 @@
 // SPDX-License-Identifier: MIT
-/* The compiler: reads a bundle directory, drives parsing and lowering. */
+/* The compiler: from the parsed bundle to a program and its arguments. */
 #include "libspyre/sdsc/bundle.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/lower.h"
-
-/* Executes of one file share one parse. */
-struct unit {
-	const char *file;	/* of the first statement that names it */
-	struct ir_sdsc sdsc;
-};
+#include "libspyre/sdsc/source.h"
+#include "libspyre/sdsc/symbols.h"
 
 struct compiler {
-	const char *directory;
 	uint32_t max_cores;
 	struct spyre_bundle *out;
-	struct ir_bundle bundle;
-	struct unit *units;
-	uint32_t num_units;
-	uint32_t *unit_of;	/* by statement */
+	const struct bundle_source *source;
+	const int64_t *values;		/* of the symbols; NULL: the maxima */
 	struct encoder encoder;
 	bool baked_pool;
+	bool baked;		/* some address is a plain number */
 	bool wrote_first, read_first;	/* baked segment 0 */
 	uint32_t scratch;
 	uint32_t num_args;	/* highest argument number used, + 1 */
 };
-
-static spyre_status file_error(const char *path, const char *what)
-{
-	return spyre_error(SPYRE_ERROR_FILE, "%s: cannot %s: %s", path, what, strerror(errno));
-}
-
-static spyre_status read_all(int fd, const char *path, char *text, size_t size)
-{
-	size_t got = 0;
-
-	while (got < size) {
-		ssize_t n = read(fd, text + got, size - got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return file_error(path, "read it");
-		if (!n)
-			return spyre_error(SPYRE_ERROR_FILE,
-					   "%s: ends after %zu of %zu bytes; is it being written?",
-					   path, got, size);
-		got += (size_t)n;
-	}
-	return SPYRE_SUCCESS;
-}
-
-/* A whole file of the bundle, to be freed. */
-static spyre_status load(const char *directory, const char *file, char **text, size_t *size)
-{
-	char path[4096];
-	spyre_status status;
-	struct stat st;
-	int fd;
-
-	*text = NULL;
-	if (snprintf(path, sizeof(path), "%s/%s", directory, file) >= (int)sizeof(path))
-		return spyre_error(SPYRE_ERROR_FILE, "%s: path longer than %zu bytes", file,
-				   sizeof(path));
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		return file_error(path, "open it");
-	if (fstat(fd, &st)) {
-		status = file_error(path, "stat it");
-	} else if (!S_ISREG(st.st_mode)) {
-		status = spyre_error(SPYRE_ERROR_FILE, "%s: not a regular file", path);
-	} else if (st.st_size > IR_MAX_FILE_BYTES) {
-		status = spyre_error(SPYRE_ERROR_FILE, "%s: %lld bytes, the limit is %u", path,
-				     (long long)st.st_size, IR_MAX_FILE_BYTES);
-	} else {
-		*size = (size_t)st.st_size;
-		*text = malloc(*size + 1);
-		status = *text ? read_all(fd, path, *text, *size) :
-				 spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-					     "%s: no memory for %zu bytes", path, *size);
-	}
-	close(fd);
-	return status;
-}
-
-static spyre_status parse_unit(struct compiler *c, uint32_t stmt)
-{
-	const char *file = c->bundle.stmts[stmt].file;
-	struct unit *unit;
-	spyre_status status;
-	char *text;
-	size_t size;
-
-	for (uint32_t i = 0; i < c->num_units; i++)
-		if (!strcmp(c->units[i].file, file)) {
-			c->unit_of[stmt] = i;
-			return SPYRE_SUCCESS;
-		}
-	unit = &c->units[c->num_units];
-	status = load(c->directory, file, &text, &size);
-	if (status == SPYRE_SUCCESS)
-		status = ir_parse_sdsc(file, text, size, &unit->sdsc);
-	free(text);
-	if (status != SPYRE_SUCCESS)
-		return status;
-	unit->file = file;
-	c->unit_of[stmt] = c->num_units++;
-	return SPYRE_SUCCESS;
-}
-
-static spyre_status parse_all(struct compiler *c)
-{
-	spyre_status status;
-	uint32_t executes = 0;
-	char *text;
-	size_t size;
-
-	status = load(c->directory, "bundle.mlir", &text, &size);
-	if (status == SPYRE_SUCCESS)
-		status = ir_parse_mlir("bundle.mlir", text, size, &c->bundle);
-	free(text);
-	if (status != SPYRE_SUCCESS)
-		return status;
-	for (uint32_t i = 0; i < c->bundle.num_stmts; i++)
-		executes += c->bundle.stmts[i].kind == IR_STMT_EXECUTE;
-	c->units = calloc(executes, sizeof(*c->units));
-	c->unit_of = calloc(c->bundle.num_stmts, sizeof(*c->unit_of));
-	if (!c->units || !c->unit_of)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "no memory for a bundle of %u SDSCs", executes);
-	for (uint32_t i = 0; i < c->bundle.num_stmts && status == SPYRE_SUCCESS; i++)
-		if (c->bundle.stmts[i].kind == IR_STMT_EXECUTE)
-			status = parse_unit(c, i);
-	return status;
-}
 
 static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
 {
@@ -162,7 +43,7 @@ static bool is_input(const struct ir_sdsc *s, uint32_t tensor)
  * What has to be known of all SDSCs before the first is lowered: where the
  * tensors in LX end, and whether baked addresses keep a pool in segment 0.
  * Nothing but the order of use tells the latter: a pool is written before it
- * is read.
+ * is read, and argument 0 is the first to be used.
  */
 static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 {
@@ -182,6 +63,7 @@ static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 				c->scratch = (uint32_t)(start + end + SPYRE_STICK_BYTES - 1) &
 					     ~(SPYRE_STICK_BYTES - 1);
 		}
+		c->baked = c->baked || (!tensor->lx && tensor->start[0] >= 0);
 		if (tensor->lx || tensor->start[0] < 0 || tensor->start[0] >> IR_SEGMENT_SHIFT)
 			continue;
 		if (is_input(s, t) && !c->wrote_first)
@@ -216,6 +98,8 @@ static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *
 			continue;
 		if (n < SPYRE_MAX_DEVICE_RANK - 1)
 			info->device_size[n++] = (int64_t)t->extent[d];
+		else	/* walked with its neighbour as one */
+			info->device_size[n - 1] *= (int64_t)t->extent[d];
 		*elements *= t->extent[d];
 	}
 	info->device_size[n++] = t->lanes;
@@ -261,13 +145,14 @@ static void note_name(struct compiler *c, const char *root)
 
 static spyre_status lower_all(struct compiler *c)
 {
-	struct lower l = { .encoder = &c->encoder, .bundle = &c->bundle,
+	const struct ir_bundle *bundle = &c->source->bundle;
+	struct lower l = { .encoder = &c->encoder, .bundle = bundle,
 			   .baked_pool = c->baked_pool, .scratch = c->scratch };
 	uint64_t elements[SPYRE_MAX_OPERANDS] = { 0 };
 	spyre_status status = SPYRE_SUCCESS;
 
-	for (uint32_t i = 0; i < c->bundle.num_stmts && status == SPYRE_SUCCESS; i++) {
-		const struct ir_stmt *stmt = &c->bundle.stmts[i];
+	for (uint32_t i = 0; i < bundle->num_stmts && status == SPYRE_SUCCESS; i++) {
+		const struct ir_stmt *stmt = &bundle->stmts[i];
 
 		if (stmt->kind == IR_STMT_LOOP) {
 			status = encoder_loop(&c->encoder, stmt->count);
@@ -278,8 +163,8 @@ static spyre_status lower_all(struct compiler *c)
 			continue;
 		}
 		l.stmt = stmt;
-		l.sdsc = &c->units[c->unit_of[i]].sdsc;
-		status = lower_sdsc(&l);
+		l.sdsc = bundle_source_sdsc(c->source, i);
+		status = symbols_lower(&l, &c->source->symbols, c->values);
 		if (status != SPYRE_SUCCESS)
 			break;
 		note_args(c, &l, elements);
@@ -289,57 +174,94 @@ static spyre_status lower_all(struct compiler *c)
 	return status;
 }
 
-/* Arguments are numbered from 0 on without a gap, whether named or baked. */
-static spyre_status fill_args(struct compiler *c)
+/*
+ * Intermediates lie one after the other: the pool that the bundle divides up
+ * itself, then each allocation.
+ */
+static spyre_status place_pool(struct compiler *c)
+{
+	struct spyre_bundle *out = c->out;
+
+	out->pool_bytes = c->source->spec.pool_size;
+	for (uint32_t pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < out->num_operands; i++) {
+			struct spyre_bundle_operand *o = &out->operands[i];
+			uint64_t extent = c->encoder.operand[i].extent;
+
+			if (o->kind != SPYRE_OPERAND_POOL || (o->arg != 0) != pass)
+				continue;
+			if (!pass && extent <= c->source->spec.pool_size)
+				continue;
+			if (!pass && c->source->spec.has_pool_size)
+				return spyre_error(SPYRE_ERROR_PARSE,
+						   "launch_spec.json: pool_size is %" PRIu64 ", the SDSCs use %" PRIu64 " bytes of the pool",
+						   c->source->spec.pool_size, extent);
+			if (pass && extent > c->source->bundle.mem[o->arg - 1].bytes)
+				return spyre_error(SPYRE_ERROR_PARSE,
+						   "bundle.mlir:%u: device_mem_allocate of %" PRIu64 " bytes, the SDSCs use %" PRIu64,
+						   c->source->bundle.mem[o->arg - 1].line,
+						   c->source->bundle.mem[o->arg - 1].bytes, extent);
+			o->offset = pass ? out->pool_bytes : 0;
+			out->pool_bytes = (o->offset + extent + SPYRE_STICK_BYTES - 1) &
+					  ~(uint64_t)(SPYRE_STICK_BYTES - 1);
+		}
+	return SPYRE_SUCCESS;
+}
+
+/* Arguments are numbered from 0 on, whether named or baked; some may be used by no SDSC. */
+static void fill_args(struct compiler *c)
 {
 	struct spyre_bundle *out = c->out;
 	const struct encoder *e = &c->encoder;
+	uint32_t named = c->source->bundle.num_args;
 
-	if (c->bundle.num_args > c->num_args)
-		c->num_args = c->bundle.num_args;
+	if (named > c->num_args)
+		c->num_args = named;
 	/* A tensor that its operation does not name has an address all the same. */
 	for (uint32_t i = 0; i < e->num_operands; i++)
 		if (e->kind[i].kind == SPYRE_OPERAND_ARG && e->kind[i].arg >= c->num_args)
 			c->num_args = e->kind[i].arg + 1;
 	out->num_args = c->num_args;
+	out->named_args = c->source->symbolic_args;
 	out->num_operands = e->num_operands;
 	memcpy(out->operands, e->kind, sizeof(out->operands));
 	for (uint32_t i = 0; i < e->num_operands; i++) {
 		spyre_arg_info *info = &out->args[e->kind[i].arg];
 
-		if (e->kind[i].kind == SPYRE_OPERAND_POOL) {
-			out->pool_bytes = e->operand[i].extent;
+		if (e->kind[i].kind == SPYRE_OPERAND_POOL)
 			continue;
-		}
 		info->bytes = e->operand[i].extent;
 		info->role = e->operand[i].flags == SPYRE_OPERAND_WRITE ? SPYRE_ARG_OUTPUT :
 			     e->operand[i].flags & SPYRE_OPERAND_WRITE ? SPYRE_ARG_INPUT_OUTPUT :
 			     SPYRE_ARG_INPUT;
 	}
 	for (uint32_t i = 0; i < c->num_args; i++) {
-		if (!out->args[i].role && i >= c->bundle.num_args)
-			return spyre_error(SPYRE_ERROR_PARSE,
-					   "the bundle uses argument %u but not %u; its addresses must number the arguments without a gap",
-					   c->num_args - 1, i);
 		out->args[i].index = (int)i;
-		if (!out->args[i].role)	/* named, but no SDSC touches it */
+		if (!out->args[i].role)
 			out->args[i].role = SPYRE_ARG_INPUT;
 	}
-	return SPYRE_SUCCESS;
 }
 
 static spyre_status compile(struct compiler *c)
 {
-	spyre_status status = parse_all(c);
+	const struct ir_bundle *bundle = &c->source->bundle;
+	const struct launch_spec *spec = &c->source->spec;
+	spyre_status status = SPYRE_SUCCESS;
 
-	c->baked_pool = c->bundle.has_pool;
-	for (uint32_t i = 0; i < c->bundle.num_stmts && status == SPYRE_SUCCESS; i++)
-		if (c->bundle.stmts[i].kind == IR_STMT_EXECUTE)
-			status = survey(c, &c->units[c->unit_of[i]].sdsc);
+	for (uint32_t i = 0; i < bundle->num_stmts && status == SPYRE_SUCCESS; i++)
+		if (bundle->stmts[i].kind == IR_STMT_EXECUTE)
+			status = survey(c, bundle_source_sdsc(c->source, i));
+	c->baked_pool |= c->baked && !c->read_first && !c->wrote_first;
+	/* Who says how large the pool is says whether there is one. */
+	if (spec->has_pool_size)
+		c->baked_pool = spec->pool_size;
+	c->baked_pool |= bundle->has_pool;
 	if (status == SPYRE_SUCCESS)
 		status = lower_all(c);
 	if (status == SPYRE_SUCCESS)
-		status = fill_args(c);
+		fill_args(c);
+	if (status == SPYRE_SUCCESS)
+		status = place_pool(c);
 	if (status == SPYRE_SUCCESS)
 		status = encoder_finish(&c->encoder, &c->out->image, &c->out->image_bytes);
 	c->out->num_cores = c->encoder.num_cores;
@@ -347,34 +269,70 @@ static spyre_status compile(struct compiler *c)
 	return status;
 }
 
-spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
-				  struct spyre_bundle *bundle)
+spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
+				uint32_t max_cores, struct spyre_bundle *bundle)
 {
 	struct compiler *c = calloc(1, sizeof(*c));
 	spyre_status status;
 
 	memset(bundle, 0, sizeof(*bundle));
-	if (!directory || !c) {
-		free(c);
-		return directory ? spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-					       "no memory to compile a bundle") :
-				   spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					       "the bundle's directory is NULL");
-	}
-	c->directory = directory;
+	if (!c)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
+	c->source = source;
+	c->values = values;
 	c->max_cores = max_cores;
 	c->out = bundle;
 	status = compile(c);
+	if (status == SPYRE_SUCCESS)
+		status = launch_spec_apply(&source->spec, &source->symbols, bundle);
 	encoder_fini(&c->encoder);
-	ir_bundle_fini(&c->bundle);
-	free(c->units);
-	free(c->unit_of);
 	free(c);
-	if (status != SPYRE_SUCCESS) {
+	if (status != SPYRE_SUCCESS)
 		spyre_bundle_fini(bundle);
+	return status;
+}
+
+spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
+				  struct spyre_bundle *bundle)
+{
+	struct bundle_source source;
+	spyre_status status;
+
+	memset(bundle, 0, sizeof(*bundle));
+	status = bundle_source_open(directory, false, &source);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	status = spyre_bundle_lower(&source, NULL, max_cores, bundle);
+	bundle_source_close(&source);
+	if (status != SPYRE_SUCCESS)
 		return spyre_error_prefix(status, "bundle %s", directory);
-	}
 	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
+					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct spyre_bundle *bundle)
+{
+	struct bundle_source source = { .bundle = *parsed, .symbolic_args = true,
+					.num_units = parsed->num_stmts };
+	spyre_status status;
+
+	memset(bundle, 0, sizeof(*bundle));
+	source.units = calloc(parsed->num_stmts, sizeof(*source.units));
+	source.unit_of = calloc(parsed->num_stmts, sizeof(*source.unit_of));
+	if (source.units && source.unit_of) {
+		for (uint32_t i = 0; i < parsed->num_stmts; i++) {
+			source.units[i] = (struct bundle_unit){ parsed->stmts[i].file, *sdscs[i] };
+			source.unit_of[i] = i;
+		}
+		status = spyre_bundle_lower(&source, NULL, max_cores, bundle);
+	} else {
+		status = spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				     "no memory to compile a bundle");
+	}
+	free(source.units);
+	free(source.unit_of);
+	return status;
 }
 
 void spyre_bundle_fini(struct spyre_bundle *bundle)

@@ -9,13 +9,35 @@
 
 enum spyre_operand_kind {
 	SPYRE_OPERAND_ARG,	/* kernel argument number `arg` */
-	SPYRE_OPERAND_POOL,	/* intermediates, allocated with the kernel */
+	SPYRE_OPERAND_POOL,	/* intermediates, allocated with the kernel: 0 the pool,
+				 * 1 + n allocation n of bundle.mlir */
 };
 
 struct spyre_bundle_operand {
 	enum spyre_operand_kind kind;
 	uint32_t arg;
+	uint64_t offset;	/* POOL: within the kernel's pool_bytes */
 };
+
+#define BUNDLE_MAX_SYMBOLS 8u
+#define BUNDLE_SYMBOL_BYTES 32u
+
+/* A symbol that a launch binds. */
+struct bundle_symbol {
+	char name[BUNDLE_SYMBOL_BYTES];
+	int64_t min, max;
+};
+
+/* What launch_spec.json says of an argument beyond what the SDSCs imply. */
+struct bundle_arg_spec {
+	bool has_shape, has_layout;
+	spyre_format dtype;	/* INVALID: not said */
+	uint32_t rank;
+	int64_t shape[SPYRE_MAX_RANK];	/* -1 - n: symbol n */
+	spyre_element_arrangement arrangement;
+};
+
+struct bundle_source;
 
 /* A compiled bundle; owns what it points to. */
 struct spyre_bundle {
@@ -24,19 +46,33 @@ struct spyre_bundle {
 	/* operand i of the program's operand table */
 	uint32_t num_operands;
 	struct spyre_bundle_operand operands[SPYRE_MAX_OPERANDS];
-	/* kernel arguments, by index; a gap in the numbering is an error */
+	/* kernel arguments, by index */
 	uint32_t num_args;
 	spyre_arg_info args[SPYRE_MAX_OPERANDS];
+	struct bundle_arg_spec specs[SPYRE_MAX_OPERANDS];
+	bool named_args;	/* addresses are symbols, not baked */
+	uint32_t num_symbols;
+	struct bundle_symbol symbols[BUNDLE_MAX_SYMBOLS];
 	uint64_t pool_bytes;
 	uint32_t num_sdscs;
 	uint32_t num_cores;
 	uint32_t lx_bytes;
 	char name[128];
+	bool cached;		/* from spyreCodeDir: the verifier may refuse it */
 };
 
 /* @max_cores: cores of the card. Errors as spyre_kernel_load(). */
 spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
 				  struct spyre_bundle *bundle);
+/* The program for given values of the symbols, in their order; NULL: the maxima. */
+spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
+				uint32_t max_cores, struct spyre_bundle *bundle);
+struct ir_bundle;
+struct ir_sdsc;
+/* Without files: statement i of @parsed executes @sdscs[i]. Both stay the caller's. */
+spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
+					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct spyre_bundle *bundle);
 void spyre_bundle_fini(struct spyre_bundle *bundle);
 
 #endif /* SPYRE_BUNDLE_H */

@@ -51,7 +51,7 @@ spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, ui
 				   "%s: more than %u arguments in all (docs/unsupported.md)",
 				   e->file, SPYRE_MAX_OPERANDS);
 	if (i == e->num_operands)
-		e->kind[e->num_operands++] = (struct spyre_bundle_operand){ kind, arg };
+		e->kind[e->num_operands++] = (struct spyre_bundle_operand){ kind, arg, 0 };
 	*index = (uint16_t)i;
 	return SPYRE_SUCCESS;
 }
@@ -204,21 +204,24 @@ spyre_status encoder_finish(struct encoder *e, void **image, size_t *bytes)
 		.lx_bytes = e->lx_bytes,
 		.instr_bytes = (uint32_t)e->instr_bytes,
 	};
+	size_t before = sizeof(h) + e->num_operands * sizeof(e->operand[0]) +
+			e->num_steps * sizeof(e->steps[0]) +
+			e->num_streams * sizeof(e->streams[0]);
 	uint8_t *at;
 
-	h.size = sizeof(h) + e->num_operands * sizeof(e->operand[0]) +
-		 e->num_steps * sizeof(e->steps[0]) + e->num_streams * sizeof(e->streams[0]) +
-		 e->instr_bytes;
-	at = malloc(h.size);
+	/* In place: the instructions are most of the image. */
+	h.size = before + e->instr_bytes;
+	at = realloc(e->instrs, h.size);
 	if (!at)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no memory for a program of %" PRIu64 " bytes", h.size);
+	e->instrs = NULL;
+	memmove(at + before, at, e->instr_bytes);
 	*image = at;
 	*bytes = h.size;
 	at = append(at, &h, sizeof(h));
 	at = append(at, e->operand, e->num_operands * sizeof(e->operand[0]));
 	at = append(at, e->steps, e->num_steps * sizeof(e->steps[0]));
-	at = append(at, e->streams, e->num_streams * sizeof(e->streams[0]));
-	append(at, e->instrs, e->instr_bytes);
+	append(at, e->streams, e->num_streams * sizeof(e->streams[0]));
 	return SPYRE_SUCCESS;
 }

@@ -11,19 +11,24 @@
 
 #include "model/program.h"
 
-#define IR_MAX_DIMS 8u
+#define IR_MAX_DIMS 12u
 #define IR_MAX_TENSORS 8u
-#define IR_MAX_MASKS 8u
+#define IR_MAX_MASKS 32u
 #define IR_MAX_CONSTANTS 8u
+#define IR_MAX_PARTS 4u		/* of a stick */
 #define IR_NAME_BYTES 64u
 #define IR_MAX_FILE_BYTES (64u << 20)
 #define IR_SEGMENT_SHIFT 34
+#define IR_MAX_MEM (SPYRE_MAX_OPERANDS - 1)
+#define IR_SYMBOL_BYTES 32u
+#define IR_NO_DIM UINT32_MAX
 
 /* A value of bundle.mlir: base + constant + sum of turn[level] * loop turn. */
 enum ir_base {
 	IR_BASE_NONE,
 	IR_BASE_ARG,
 	IR_BASE_POOL,
+	IR_BASE_MEM,	/* allocation number `arg` of device_mem_allocate */
 };
 
 struct ir_value {
@@ -53,11 +58,19 @@ struct ir_stmt {
 	uint32_t num_symbols;
 };
 
+/* A device_mem_allocate. */
+struct ir_mem {
+	uint64_t bytes;
+	uint32_t line;
+};
+
 struct ir_bundle {
 	struct ir_stmt *stmts;
 	uint32_t num_stmts;
 	uint32_t num_args;		/* arguments named by the function */
 	bool has_pool;
+	uint32_t num_mem;
+	struct ir_mem mem[IR_MAX_MEM];
 };
 
 /* What bundle.mlir says. Errors name the line. */
@@ -65,26 +78,39 @@ spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 			   struct ir_bundle *bundle);
 void ir_bundle_fini(struct ir_bundle *bundle);
 
+/* A run of elements along a dim within a stick. */
+struct ir_part {
+	uint32_t dim, size;
+};
+
 /* An operand: a labeledDs_ entry with its scheduleTree_ node. */
 struct ir_tensor {
 	enum spyre_fmt format;
-	uint32_t word;			/* bytes of an element */
+	uint32_t word;			/* bytes of an element, 0 below one */
 	uint32_t lanes;			/* elements of a stick */
+	/*
+	 * The stick from the inside out. Most have one part; more make a pack,
+	 * no two neighbours along the same dim, sizes powers of two. None yet
+	 * is one part, lanes along the stick dim; ir_place() puts it there.
+	 */
+	uint32_t num_parts;
+	struct ir_part part[IR_MAX_PARTS];
 	bool lx;
+	bool windowed;			/* walked by the axes of the SDSC */
 	/*
 	 * The same along a dim: 1 varies, -1 does not, -2 does not and is the
 	 * stick dim, 0 the tensor lacks the dim.
 	 */
 	int8_t scale[IR_MAX_DIMS];
-	uint32_t stick;			/* the stick dim */
+	uint32_t stick;			/* the stick dim; that of most elements of a pack */
 	uint32_t num_order;
 	uint32_t order[IR_MAX_DIMS];	/* memory order, inner to outer */
 	int64_t gap[IR_MAX_DIMS];	/* elements beyond the extent */
 	/* Per core: a symbol id if negative, else a byte address. */
 	int64_t start[SPYRE_MAX_CORES];
-	/* Derived: bytes per step of a dim, per stick for the stick dim; 0 if scale < 1. */
+	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */
 	uint64_t stride[IR_MAX_DIMS];
-	uint64_t extent[IR_MAX_DIMS];	/* steps in memory, sticks for the stick dim */
+	uint64_t extent[IR_MAX_DIMS];	/* steps in memory */
 };
 
 struct ir_mask {
@@ -96,6 +122,18 @@ struct ir_constant {
 	char name[IR_NAME_BYTES];
 	enum spyre_fmt format;
 	uint32_t bits;
+};
+
+/*
+ * An axis of the window that convolutions and pooling move over their first
+ * input: output i takes input i * stride + tap * dilation - before.
+ */
+struct ir_axis {
+	uint32_t dim;			/* i or j, IR_NO_DIM if the file has none */
+	uint32_t tap;			/* ki or kj, IR_NO_DIM: one tap */
+	int64_t stride, dilation;
+	int64_t before, after;		/* padding */
+	int64_t size;			/* of the input, without padding */
 };
 
 /* One SDSC file. */
@@ -111,6 +149,9 @@ struct ir_sdsc {
 	int64_t slices[IR_MAX_DIMS];
 	int64_t el[IR_MAX_DIMS];	/* size of one core's share */
 	uint32_t slice[SPYRE_MAX_CORES][IR_MAX_DIMS];	/* by index into core[] */
+	/* Symbolic dims: sizes are those of the maximum. */
+	bool symbolic;
+	char symbol[IR_MAX_DIMS][IR_SYMBOL_BYTES];	/* "": a fixed dim */
 	uint32_t num_tensors;
 	struct ir_tensor tensor[IR_MAX_TENSORS];
 	uint32_t num_inputs;
@@ -120,6 +161,8 @@ struct ir_sdsc {
 	struct ir_mask mask[IR_MAX_MASKS];
 	uint32_t num_constants;
 	struct ir_constant constant[IR_MAX_CONSTANTS];
+	bool has_window;
+	struct ir_axis axis[2];
 };
 
 /*
@@ -128,7 +171,27 @@ struct ir_sdsc {
  */
 bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
 
-/* What an SDSC file says. Errors name the file and the JSON path. */
-spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc);
+/*
+ * What an SDSC file says; @sdsc is zero before. The text is parsed in place (see
+ * json_open()). Errors name the file and the JSON path.
+ */
+spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
+
+/* Elements of a dim that one stick holds, 1 if the stick does not run along it. */
+uint64_t ir_unit(const struct ir_tensor *t, uint32_t dim);
+/* Bits from coordinate 0 to @x of a dim, 0 if the tensor does not vary along it. */
+uint64_t ir_bits(const struct ir_tensor *t, uint32_t dim, uint64_t x);
+/* Whether coordinates of @dim turn into another part or stick at multiples of @x. */
+bool ir_breaks(const struct ir_tensor *t, uint32_t dim, uint64_t x);
+
+/* Elements along a dim that one core reaches in a tensor that varies along it. */
+int64_t ir_share(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim);
+
+/*
+ * The window of a convolution or of pooling, from the descriptor @dsc; places the
+ * first input again, whose rows and columns are not those of N_. docs/sdsc.md
+ */
+struct json;
+spyre_status ir_parse_window(struct ir_sdsc *s, const struct json *dsc);
 
 #endif /* SPYRE_SDSC_IR_H */

@@ -2,7 +2,6 @@
 /* JSON cursor: see json.h. */
 #include "libspyre/sdsc/json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -66,6 +65,21 @@ spyre_status json_wrong(const struct json *at, const char *expected, ...)
 	found_of(at->val, found, sizeof(found));
 	return spyre_error(SPYRE_ERROR_PARSE, "%s: %s: found %s, expected %s", at->file, path,
 			   found, want);
+}
+
+spyre_status json_open(struct json *root, char *text, size_t size, yyjson_doc **doc)
+{
+	yyjson_read_err err;
+
+	*doc = yyjson_read_opts(text, size, YYJSON_READ_INSITU, NULL, &err);
+	if (!*doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory to read %zu bytes",
+				   root->file, size);
+	if (!*doc)
+		return spyre_error(SPYRE_ERROR_PARSE, "%s: not JSON: %s at byte %zu of %zu",
+				   root->file, err.msg, err.pos, size);
+	root->val = yyjson_doc_get_root(*doc);
+	return SPYRE_SUCCESS;
 }
 
 bool json_find(const struct json *up, const char *key, struct json *out)
@@ -145,20 +159,44 @@ spyre_status json_member_integer(const struct json *up, const char *key, int64_t
 	return json_integer(&at, min, max, out);
 }
 
+static bool decimal(const char *text, size_t len, int64_t *out)
+{
+	bool minus = len && *text == '-';
+	uint64_t n = 0;
+
+	if (len == (size_t)minus)
+		return false;
+	for (size_t i = minus; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(text[i] - '0'), &n))
+			return false;
+	}
+	*out = minus ? -(int64_t)n : (int64_t)n;
+	return n <= INT64_MAX;
+}
+
 spyre_status json_decimal(const struct json *at, int64_t min, int64_t max, int64_t *out)
 {
 	const char *text = yyjson_get_str(at->val);
-	char *end;
 
-	if (!text || !yyjson_get_len(at->val) || strspn(text, "-0123456789") !=
-	    yyjson_get_len(at->val))
-		return json_wrong(at, "a decimal number in a string");
-	errno = 0;
-	*out = strtoll(text, &end, 10);
-	if (errno || *end || *out < min || *out > max)
+	if (!text || !decimal(text, yyjson_get_len(at->val), out) || *out < min || *out > max)
 		return json_wrong(at, "a decimal number from %" PRId64 " to %" PRId64
 				  " in a string", min, max);
 	return SPYRE_SUCCESS;
+}
+
+void json_walk(const struct json *up, struct json_walk *walk)
+{
+	walk->up = up;
+	if (!yyjson_obj_iter_init(up->val, &walk->it))
+		memset(&walk->it, 0, sizeof(walk->it));
+}
+
+bool json_walk_find(struct json_walk *walk, const char *key, size_t len, struct json *out)
+{
+	*out = (struct json){ .file = walk->up->file, .up = walk->up, .key = key,
+			      .val = yyjson_obj_iter_getn(&walk->it, key, len) };
+	return out->val;
 }
 
 spyre_status json_text(const struct json *at, char *out, size_t size)

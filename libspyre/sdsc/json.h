@@ -25,6 +25,12 @@ struct json {
 	yyjson_val *val;
 };
 
+/*
+ * Parses a file's text in place: it is changed, needs BUNDLE_FILE_PADDING zero
+ * bytes behind it and stays until @doc is freed. @root gets the value.
+ */
+spyre_status json_open(struct json *root, char *text, size_t size, yyjson_doc **doc);
+
 /* PARSE error "file: path: found …, expected @expected". */
 spyre_status json_wrong(const struct json *at, const char *expected, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -34,6 +40,18 @@ spyre_status json_member(const struct json *up, const char *key, enum json_type 
 			 struct json *out);
 /* False if the member is missing; then @out is at the place where it would be. */
 bool json_find(const struct json *up, const char *key, struct json *out);
+/*
+ * Members that are looked for in about the order in which they are there: each
+ * search goes on where the last one ended.
+ */
+struct json_walk {
+	const struct json *up;
+	yyjson_obj_iter it;
+};
+
+void json_walk(const struct json *up, struct json_walk *walk);
+bool json_walk_find(struct json_walk *walk, const char *key, size_t len, struct json *out);
+
 spyre_status json_element(const struct json *up, size_t index, enum json_type type,
 			  struct json *out);
 spyre_status json_expect(const struct json *at, enum json_type type);

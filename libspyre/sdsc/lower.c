@@ -19,9 +19,6 @@ static const struct {
 	enum spyre_func func;
 	uint32_t inputs;
 } operations[] = {
-	{ "identity", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
-	{ "dl16tofp32", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
-	{ "fp32todl16", lower_pointwise, SPYRE_FUNC_IDENTITY, 1 },
 	{ "relufwd", lower_pointwise, SPYRE_FUNC_RELU, 1 },
 	{ "neg", lower_pointwise, SPYRE_FUNC_NEG, 1 },
 	{ "abs", lower_pointwise, SPYRE_FUNC_ABS, 1 },
@@ -68,8 +65,44 @@ static const struct {
 	{ "maxnonstick", lower_reduce, SPYRE_FUNC_AMAX, 1 },
 	{ "minnonstick", lower_reduce, SPYRE_FUNC_AMIN, 1 },
 	{ "absmaxnonstick", lower_reduce, SPYRE_FUNC_ABSMAX, 1 },
+	/* convolutions, windows, places */
+	{ "biasadd", lower_pointwise, SPYRE_FUNC_ADD, 2 },
+	{ "batchnormfwd", lower_pointwise, SPYRE_FUNC_MULADD, 3 },
+	{ "fnms", lower_pointwise, SPYRE_FUNC_FNMS, 3 },
+	{ "leakyrelufwd", lower_pointwise, SPYRE_FUNC_LEAKYRELU, 1 },
+	{ "exx2_zeromean", lower_reduce, SPYRE_FUNC_EXX2_ZEROMEAN, 1 },
+	{ "conv2d", lower_conv, SPYRE_FUNC_NONE, 2 },
+	{ "conv2dfp8", lower_conv, SPYRE_FUNC_NONE, 2 },
+	{ "conv2dint8", lower_conv, SPYRE_FUNC_NONE, 2 },
+	{ "depthwiseconv2dnative", lower_window, SPYRE_FUNC_MULSUM, 2 },
+	{ "avgpoolfwd", lower_window, SPYRE_FUNC_MEAN, 1 },
+	{ "avgpoolnmapfwd", lower_window, SPYRE_FUNC_MULSUM, 2 },
+	{ "maxpoolfwd", lower_window, SPYRE_FUNC_AMAX, 1 },
+	{ "topkvalue", lower_topk, SPYRE_FUNC_TOPK_VALUE, 1 },
+	{ "topkindex", lower_topk, SPYRE_FUNC_TOPK_INDEX, 1 },
+	{ "maskbyindex", lower_mask_by_index, SPYRE_FUNC_MASKBYINDEX, 2 },
+	/* products, formats, packs */
 	{ "batchmatmul", lower_matmul, SPYRE_FUNC_NONE, 2 },
+	{ "batchmatmulfp8", lower_matmul, SPYRE_FUNC_NONE, 2 },
+	{ "batchmatmulint8", lower_matmul, SPYRE_FUNC_NONE, 2 },
+	{ "batchmatmulint4", lower_matmul, SPYRE_FUNC_NONE, 2 },
 	{ "ReStickifyOpHBM", lower_restickify, SPYRE_FUNC_NONE, 1 },
+	{ "identity", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "dl16tofp32", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "fp32todl16", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "fp8todl16", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "int32tofp32", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
+	{ "fp32toint32", lower_convert, SPYRE_FUNC_TRUNC, 1 },
+	{ "qfp8ch", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "qfp8mb", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "qfp8wt", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint8ch", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint8mb", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint8wt", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint4", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "csqint4wt", lower_quant, SPYRE_FUNC_NONE, 1 },
+	{ "quantscalepertoken", lower_reduce, SPYRE_FUNC_QUANTSCALE, 1 },
+	{ "quantscalepertokenfp8", lower_reduce, SPYRE_FUNC_QUANTSCALE, 1 },
 };
 
 spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
@@ -92,6 +125,35 @@ bool lower_has_constant(const struct lower *l, const char *name)
 	return false;
 }
 
+static bool constant_bits(const struct ir_constant *c, uint32_t *bits)
+{
+	float number = (float)c->bits;
+
+	switch (c->format) {
+	case SPYRE_FMT_SEN169_FP16:
+		*bits = spyre_dl16_to_fp32((uint16_t)c->bits);
+		return true;
+	case SPYRE_FMT_IEEE_FP16:
+		*bits = spyre_fp16_to_fp32((uint16_t)c->bits);
+		return true;
+	case SPYRE_FMT_BFLOAT16:
+		*bits = spyre_bf16_to_fp32((uint16_t)c->bits);
+		return true;
+	case SPYRE_FMT_IEEE_FP32:
+		*bits = c->bits;
+		return true;
+	case SPYRE_FMT_IEEE_INT32:
+		number = (float)(int32_t)c->bits;
+		break;
+	case SPYRE_FMT_SENUINT32:
+		break;
+	default:
+		return false;
+	}
+	memcpy(bits, &number, sizeof(*bits));
+	return true;
+}
+
 spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -101,14 +163,10 @@ spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits)
 
 		if (strcmp(c->name, name))
 			continue;
-		if (c->format == SPYRE_FMT_SEN169_FP16)
-			*bits = spyre_dl16_to_fp32((uint16_t)c->bits);
-		else if (c->format == SPYRE_FMT_IEEE_FP32)
-			*bits = c->bits;
-		else
-			return lower_unsupported(l, "constant %s is %s", name,
-						 spyre_format_name((spyre_format)c->format));
-		return SPYRE_SUCCESS;
+		if (constant_bits(c, bits))
+			return SPYRE_SUCCESS;
+		return lower_unsupported(l, "constant %s is %s", name,
+					 spyre_format_name((spyre_format)c->format));
 	}
 	return lower_unsupported(l, "constantInfo_ lacks %s", name);
 }
@@ -129,15 +187,15 @@ void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct
 
 uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t)
 {
-	uint64_t bytes = (uint64_t)t->word * t->lanes;
+	uint64_t bytes = SPYRE_STICK_BYTES;
 
 	for (uint32_t d = 0; d < s->num_dims; d++) {
-		uint64_t steps = (uint64_t)s->el[d], part;
+		uint64_t steps, part;
 
 		if (!lower_varies(t, d))
 			continue;
-		if (d == t->stick)
-			steps = (steps + t->lanes - 1) / t->lanes;
+		steps = (uint64_t)ir_share(s, t, d);
+		steps = (steps + ir_unit(t, d) - 1) / ir_unit(t, d);
 		if (__builtin_mul_overflow(steps - 1, t->stride[d], &part) ||
 		    __builtin_add_overflow(bytes, part, &bytes))
 			return UINT64_MAX;
@@ -160,7 +218,13 @@ static spyre_status resolve(struct lower *l, int64_t start, struct ir_value *val
 
 	memset(value, 0, sizeof(*value));
 	if (start < 0) {
-		if (l->stmt->num_symbols)
+		/* Ids without a gap, as they mostly are, are places. */
+		if (l->stmt->num_symbols && start >= l->stmt->symbols[0].id &&
+		    start - l->stmt->symbols[0].id < l->stmt->num_symbols)
+			symbol = &l->stmt->symbols[start - l->stmt->symbols[0].id];
+		if (symbol && symbol->id != start)
+			symbol = NULL;
+		if (!symbol && l->stmt->num_symbols)
 			symbol = bsearch(&start, l->stmt->symbols, l->stmt->num_symbols,
 					 sizeof(*symbol), by_id);
 		if (!symbol)
@@ -214,9 +278,10 @@ static spyre_status resolve_hbm(struct lower *l, uint32_t tensor, uint32_t core,
 		at->turn[i] = (uint64_t)value.turn[i];
 	}
 	at->offset = (uint64_t)value.constant;
-	return encoder_operand(l->encoder, value.base == IR_BASE_POOL ? SPYRE_OPERAND_POOL :
-			       SPYRE_OPERAND_ARG, value.base == IR_BASE_POOL ? 0 : value.arg,
-			       &at->operand);
+	if (value.base == IR_BASE_ARG)
+		return encoder_operand(l->encoder, SPYRE_OPERAND_ARG, value.arg, &at->operand);
+	return encoder_operand(l->encoder, SPYRE_OPERAND_POOL,
+			       value.base == IR_BASE_MEM ? 1 + value.arg : 0, &at->operand);
 }
 
 static spyre_status resolve_tensor(struct lower *l, uint32_t tensor)
@@ -249,17 +314,7 @@ static spyre_status resolve_tensor(struct lower *l, uint32_t tensor)
 	return status;
 }
 
-/* Bytes of one step of @unit elements along a dim. */
-static uint64_t step_bytes(const struct ir_tensor *t, uint32_t dim, uint64_t unit)
-{
-	if (!lower_varies(t, dim))
-		return 0;
-	if (dim != t->stick)
-		return unit * t->stride[dim];
-	return unit < t->lanes ? unit * t->word : unit / t->lanes * t->stride[dim];
-}
-
-/* The units that a dim is walked in: sticks of the tensors, then @last; descending. */
+/* The units that a dim is walked in: sticks and parts of the tensors, then @last; descending. */
 static uint32_t units_of(const struct ir_tensor *const *tensor, uint32_t num_tensors,
 			 uint32_t dim, uint64_t el, uint64_t last, uint64_t *unit)
 {
@@ -267,13 +322,18 @@ static uint32_t units_of(const struct ir_tensor *const *tensor, uint32_t num_ten
 
 	for (uint64_t u = 256; u > last; u /= 2)
 		for (uint32_t i = 0; i < num_tensors; i++)
-			if (lower_varies(tensor[i], dim) && tensor[i]->stick == dim &&
-			    tensor[i]->lanes == u && u < el) {
+			if (u < el && ir_breaks(tensor[i], dim, u)) {
 				unit[n++] = u;
 				break;
 			}
 	unit[n++] = last;
 	return n;
+}
+
+static spyre_status single_elements(struct lower *l, const struct ir_tensor *t, uint32_t dim)
+{
+	return lower_unsupported(l, "single elements of %s along %s; views hold whole bytes",
+				 spyre_format_name((spyre_format)t->format), l->sdsc->dim[dim]);
 }
 
 spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tensor *const *tensor,
@@ -289,19 +349,44 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 		n = units_of(tensor, num_tensors, d, left, d == lane_dim ? nest->in.lanes : 1,
 			     unit);
 		for (uint32_t i = 0; i < n; i++) {
-			struct nest_dim *dim = &nest->dim[nest->num_dims++];
+			struct nest_dim *dim = &nest->dim[nest->num_dims];
 
+			if (nest->num_dims++ == NEST_MAX_DIMS)
+				return lower_unsupported(l, "dimensions and sticks that make more than %u loops",
+							 NEST_MAX_DIMS);
 			if (left % unit[i])
 				return lower_unsupported(l, "a core's share of %s is %" PRIu64 " elements, which is no multiple of %" PRIu64,
 							 l->sdsc->dim[d], left, unit[i]);
 			*dim = (struct nest_dim){ .count = left / unit[i],
 						  .reduce = reduce >> d & 1 };
-			for (uint32_t t = 0; t < num_tensors; t++)
-				dim->stride[t] = step_bytes(tensor[t], d, unit[i]);
+			for (uint32_t t = 0; t < num_tensors; t++) {
+				uint64_t bits = ir_bits(tensor[t], d, unit[i]);
+
+				if (bits % 8)
+					return single_elements(l, tensor[t], d);
+				dim->stride[t] = bits / 8;
+			}
 			left = unit[i];
 		}
 	}
 	return SPYRE_SUCCESS;
+}
+
+lower_rule_fn *lower_rule(const char *op)
+{
+	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
+		if (!strcmp(operations[i].name, op))
+			return operations[i].lower;
+	return NULL;
+}
+
+/* Sticks with elements of several dims. */
+static bool takes_packs(size_t operation)
+{
+	return operations[operation].lower == lower_matmul ||
+	       operations[operation].lower == lower_convert ||
+	       operations[operation].lower == lower_conv ||
+	       operations[operation].lower == lower_quant;
 }
 
 spyre_status lower_sdsc(struct lower *l)
@@ -322,6 +407,10 @@ spyre_status lower_sdsc(struct lower *l)
 		return spyre_error(SPYRE_ERROR_PARSE, "%s: %s takes %u inputs, inputLabeledDs has %u",
 				   s->file, s->op, operations[i].inputs, s->num_inputs);
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		if (s->tensor[t].num_parts > 1 && !takes_packs(i))
+			return lower_unsupported(l, "Tensor%u is %s with elements of several dimensions in a stick",
+						 t, spyre_format_name(
+							 (spyre_format)s->tensor[t].format));
 		status = resolve_tensor(l, t);
 		if (status != SPYRE_SUCCESS)
 			return status;

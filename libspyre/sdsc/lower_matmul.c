@@ -1,39 +1,46 @@
 // SPDX-License-Identifier: MIT
 /*
- * batchmatmul: PT instructions. A has K in its lanes, B and C have N; every
- * other dim is rows (B does not vary along it) or batch.
+ * batchmatmul in all formats. A has K in its lanes, B and C have N; every other
+ * dim is rows (B does not vary along it) or batch.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "libspyre/sdsc/lower.h"
+#include "libspyre/sdsc/matmul.h"
+#include "libspyre/sdsc/pack.h"
 
-#define STICK 64u		/* elements; the PT works on 16-bit formats */
-#define MAX_BATCH 3u
-#define MAX_UNROLL 4096u
+#define C MATMUL_C
+#define A MATMUL_A
+#define B MATMUL_B
 
-enum { C, A, B };
+#define BIT(format) (1u << SPYRE_FMT_##format)
+#define FLOATS (BIT(SEN169_FP16) | BIT(IEEE_FP16) | BIT(BFLOAT16) | BIT(IEEE_FP32))
+#define FLOAT8 (BIT(SEN143_FP8) | BIT(SEN152_FP8))
 
-struct dim {
-	uint64_t count;
-	uint64_t stride[3];
+static const struct family {
+	const char *op;
+	uint32_t from, to;
+	struct pack_rule a, b;
+} families[] = {
+	{ "batchmatmul", FLOATS, FLOATS, { { 0 }, { 0 } }, { { 0 }, { 0 } } },
+	{ "batchmatmulfp8", FLOAT8, FLOATS, { { 128 }, { 0 } }, { { 2, 64 }, { 0, 1 } } },
+	{ "batchmatmulint8", BIT(SENINT8), FLOATS | BIT(IEEE_INT32),
+	  { { 128 }, { 0 } }, { { 2, 64 }, { 0, 1 } } },
+	{ "batchmatmulint4", BIT(SENINT4), FLOATS | BIT(IEEE_INT32),
+	  { { 16, 2, 8 }, { 0, 1, 0 } }, { { 4, 64 }, { 0, 1 } } },
 };
 
-struct matmul {
-	const struct ir_tensor *tensor[3];
-	uint32_t index[3];
-	uint32_t k, n;		/* dims */
-	struct dim rows;
-	uint32_t num_batch;
-	struct dim batch[IR_MAX_DIMS];
-};
-
+/* The dim that the output lacks; dims of one point say nothing unless all are. */
 static spyre_status find_k(struct lower *l, struct matmul *m)
 {
-	uint32_t found = 0;
+	const struct ir_sdsc *s = l->sdsc;
+	uint32_t found = 0, longer = 0;
 
-	for (uint32_t d = 0; d < l->sdsc->num_dims; d++)
-		if (!lower_varies(m->tensor[C], d)) {
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		longer += !lower_varies(m->tensor[C], d) && s->size[d] > 1;
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if (!lower_varies(m->tensor[C], d) && (s->size[d] > 1 || !longer)) {
 			m->k = d;
 			found++;
 		}
@@ -43,202 +50,204 @@ static spyre_status find_k(struct lower *l, struct matmul *m)
 	return SPYRE_SUCCESS;
 }
 
-static spyre_status find_roles(struct lower *l, struct matmul *m)
+static spyre_status check_stick(struct lower *l, const struct matmul *m, uint32_t role,
+				const struct pack_rule *rule)
 {
-	const struct ir_sdsc *s = l->sdsc;
+	const struct ir_tensor *t = m->tensor[role];
+	char text[256];
+
+	if (rule->size[0] ? pack_matches(t, rule) : t->num_parts == 1)
+		return SPYRE_SUCCESS;
+	return lower_unsupported(l, "Tensor%u is %s in sticks of %s, for which the PT has no rule (docs/sdsc.md has those it has)",
+				 m->index[role], spyre_format_name((spyre_format)t->format),
+				 pack_text(l->sdsc, t, text, sizeof(text)));
+}
+
+static spyre_status check_formats(struct lower *l, struct matmul *m)
+{
+	const struct family *f = families;
 	spyre_status status;
 
-	m->index[C] = s->output;
-	m->tensor[C] = &s->tensor[s->output];
-	m->n = m->tensor[C]->stick;
-	status = find_k(l, m);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	while (strcmp(f->op, l->sdsc->op))
+		f++;
+	for (uint32_t i = 0; i < 3; i++) {
+		enum spyre_fmt format = m->tensor[i]->format;
+
+		if (!((i == C ? f->to : f->from) >> format & 1))
+			return lower_unsupported(l, "Tensor%u is %s, for which the PT has no rule as %s of this operation",
+						 m->index[i],
+						 spyre_format_name((spyre_format)format),
+						 i == C ? "result" : "input");
+	}
+	status = check_stick(l, m, A, &f->a);
+	if (status == SPYRE_SUCCESS)
+		status = check_stick(l, m, B, &f->b);
+	if (status == SPYRE_SUCCESS)
+		status = check_stick(l, m, C, &families[0].b);
+	m->sum = FLOATS >> m->tensor[A]->format & 1 || FLOAT8 >> m->tensor[A]->format & 1 ?
+		 SPYRE_FMT_IEEE_FP32 : SPYRE_FMT_IEEE_INT32;
+	m->paired = m->tensor[A]->num_parts == 3;
+	m->rows = m->paired ? m->tensor[A]->part[1].dim : 0;
+	return status;
+}
+
+/* Which input is which follows from the sticks. */
+static spyre_status find_inputs(struct lower *l, struct matmul *m)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const struct ir_tensor *a, *b;
+
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t role = s->tensor[s->input[i]].stick == m->k ? A : B;
 
 		m->index[role] = s->input[i];
 		m->tensor[role] = &s->tensor[s->input[i]];
 	}
-	if (!m->tensor[A] || !m->tensor[B] || m->tensor[B]->stick != m->n ||
-	    !lower_varies(m->tensor[A], m->k) || !lower_varies(m->tensor[B], m->k) ||
-	    !lower_varies(m->tensor[B], m->n) || lower_varies(m->tensor[A], m->n))
+	a = m->tensor[A];
+	b = m->tensor[B];
+	if (!a || !b || b->stick != m->n || !lower_varies(a, m->k) || !lower_varies(b, m->k) ||
+	    !lower_varies(b, m->n) || lower_varies(a, m->n))
 		return lower_unsupported(l, "one input must have its sticks along %s, the other and the output along %s",
 					 s->dim[m->k], s->dim[m->n]);
-	for (uint32_t i = 0; i < 3; i++)
-		if (m->tensor[i]->lanes != STICK || m->tensor[i]->format == SPYRE_FMT_SENINT16)
-			return lower_unsupported(l, "Tensor%u is %s, the PT works on SEN169_FP16, IEEE_FP16 and BFLOAT16",
-						 m->index[i],
-					 spyre_format_name(
-						 (spyre_format)m->tensor[i]->format));
+	for (uint32_t i = 2; i < s->num_inputs; i++)
+		if (s->input[i] != s->output)
+			return lower_unsupported(l, "%u inputs; a product has two", s->num_inputs);
 	return SPYRE_SUCCESS;
 }
 
-/* Joins dims that all operands walk as one. */
-static void join(struct dim *dim, uint32_t *num)
-{
-	for (uint32_t i = 0; i < *num; i++)
-		for (uint32_t k = 0; k < *num; k++) {
-			const struct dim *inner = &dim[k];
-			bool same = i != k;
-
-			for (uint32_t v = 0; v < 3; v++)
-				same = same && dim[i].stride[v] == inner->stride[v] * inner->count;
-			if (!same)
-				continue;
-			dim[k].count *= dim[i].count;
-			memmove(&dim[i], &dim[i + 1], (--*num - i) * sizeof(*dim));
-			i = k = 0;
-		}
-}
-
-/* Largest first: it becomes the rows. */
-static void largest_first(struct dim *dim, uint32_t num)
-{
-	for (uint32_t i = 1; i < num; i++)
-		if (dim[i].count > dim[0].count) {
-			struct dim swap = dim[0];
-
-			dim[0] = dim[i];
-			dim[i] = swap;
-		}
-}
-
-/* @out: the result's tensor, the output or an fp32 tile. */
-static void collect(const struct ir_sdsc *s, struct matmul *m, const struct ir_tensor *out)
-{
-	const struct ir_tensor *tensor[3] = { out, m->tensor[A], m->tensor[B] };
-	struct dim rows[IR_MAX_DIMS];
-	uint32_t num_rows = 0;
-
-	m->num_batch = 0;
-	m->rows = (struct dim){ .count = 1 };
-	for (uint32_t d = 0; d < s->num_dims; d++) {
-		struct dim dim = { .count = (uint64_t)s->el[d] };
-
-		if (d == m->k || d == m->n || dim.count == 1)
-			continue;
-		for (uint32_t i = 0; i < 3; i++)
-			dim.stride[i] = tensor[i]->stride[d];
-		if (lower_varies(m->tensor[B], d))
-			m->batch[m->num_batch++] = dim;
-		else
-			rows[num_rows++] = dim;
-	}
-	join(rows, &num_rows);
-	largest_first(rows, num_rows);
-	if (num_rows)
-		m->rows = rows[0];
-	for (uint32_t i = 1; i < num_rows; i++)
-		m->batch[m->num_batch++] = rows[i];
-	join(m->batch, &m->num_batch);
-}
-
-struct pt {
-	struct spyre_instr in;
-	struct spyre_view view[3];
-	uint32_t budget;
-};
-
-static void advance(struct pt *pt, const struct dim *dim, uint64_t steps)
-{
-	for (uint32_t i = 0; i < 3; i++)
-		pt->view[i].offset += steps * dim->stride[i];
-}
-
-static spyre_status write_rows(struct lower *l, const struct matmul *m, struct pt *pt)
-{
-	uint64_t left = m->rows.count;
-	spyre_status status = SPYRE_SUCCESS;
-	struct pt part = *pt;
-
-	for (uint32_t i = 0; i < 3; i++)
-		part.view[i].stride[3] = left > 1 ? m->rows.stride[i] : 0;
-	while (left && status == SPYRE_SUCCESS) {
-		uint64_t count = left > SPYRE_MAX_COUNT ? 65472 : left;
-
-		if (!pt->budget--)
-			return lower_unsupported(l, "the loops need more than %u instructions",
-						 MAX_UNROLL);
-		part.in.count[3] = (uint32_t)count;
-		status = encoder_instr(l->encoder, &part.in, part.view);
-		advance(&part, &m->rows, count);
-		left -= count;
-	}
-	return status;
-}
-
-/* Batch dims beyond the third are one instruction per point. */
-static spyre_status write_batch(struct lower *l, const struct matmul *m, struct pt *pt,
-				uint32_t next)
-{
-	spyre_status status = SPYRE_SUCCESS;
-	struct pt part = *pt;
-
-	if (m->num_batch - next <= MAX_BATCH) {
-		for (uint32_t i = next; i < m->num_batch; i++) {
-			if (m->batch[i].count > SPYRE_MAX_COUNT)
-				return lower_unsupported(l, "a batch of %" PRIu64,
-							 m->batch[i].count);
-			part.in.count[i - next] = (uint32_t)m->batch[i].count;
-			for (uint32_t v = 0; v < 3; v++)
-				part.view[v].stride[i - next] = m->batch[i].stride[v];
-		}
-		status = write_rows(l, m, &part);
-		pt->budget = part.budget;
-		return status;
-	}
-	for (uint64_t i = 0; i < m->batch[next].count && status == SPYRE_SUCCESS; i++) {
-		status = write_batch(l, m, &part, next + 1);
-		advance(&part, &m->batch[next], 1);
-	}
-	pt->budget = part.budget;
-	return status;
-}
-
-static spyre_status emit_core(struct lower *l, struct matmul *m, const struct partial *p,
-			      uint32_t core)
+static spyre_status check_sums(struct lower *l, const struct matmul *m)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	bool tile = partial_core(p, s, core);
-	const struct ir_tensor *out = tile ? &p->tile : m->tensor[C];
-	struct pt pt = { .in = { .opcode = SPYRE_OP_PT, .num_dims = 6, .num_views = 3,
-				 .lanes = STICK, .count = { 1, 1, 1, 1, 1, 1 } },
-			 .budget = MAX_UNROLL };
+
+	if (s->slices[m->k] > 1 && m->tensor[C]->lx)
+		return lower_unsupported(l, "%s is split over %d cores and the output is in LX, which is private to a core",
+					 s->dim[m->k], (int)s->slices[m->k]);
+	for (uint32_t i = 0; i < s->num_masks; i++)
+		if (s->mask[i].dim == m->k && s->mask[i].length)
+			return lower_unsupported(l, "coordinateMasking_ of %s; the padding of a product is zero",
+						 s->dim[m->k]);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status check_shares(struct lower *l, const struct matmul *m)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	int64_t depth = spyre_pt_depth(m->tensor[A]->format), columns = 64;
+
+	for (uint32_t i = 0; i < 3; i += 2)
+		if ((int64_t)ir_unit(m->tensor[i], m->n) < columns)
+			columns = (int64_t)ir_unit(m->tensor[i], m->n);
+	if (s->el[m->k] % depth || s->el[m->n] % columns)
+		return lower_unsupported(l, "a core's share is %s %" PRId64 " and %s %" PRId64 "; they must be multiples of %" PRId64 " and %" PRId64,
+					 s->dim[m->k], s->el[m->k], s->dim[m->n], s->el[m->n],
+					 depth, columns);
+	if (m->paired && (m->rows == m->n || lower_varies(m->tensor[B], m->rows) ||
+			  !lower_varies(m->tensor[A], m->rows)))
+		return lower_unsupported(l, "%s pairs of %s, along which the second input varies or the first does not",
+					 spyre_format_name((spyre_format)m->tensor[A]->format),
+					 s->dim[m->rows]);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status matmul_roles(struct lower *l, struct matmul *m)
+{
+	const struct ir_sdsc *s = l->sdsc;
 	spyre_status status;
 
-	collect(s, m, out);
-	pt.in.count[4] = (uint32_t)(s->el[m->n] / STICK);
-	pt.in.count[5] = (uint32_t)s->el[m->k];
-	lower_view(&pt.view[C], out, tile ? &p->tile_address : &l->address[m->index[C]][core]);
-	lower_view(&pt.view[A], m->tensor[A], &l->address[m->index[A]][core]);
-	lower_view(&pt.view[B], m->tensor[B], &l->address[m->index[B]][core]);
-	pt.view[C].stride[4] = out->stride[m->n];
-	pt.view[A].stride[5] = m->tensor[A]->stride[m->k];
-	pt.view[B].stride[4] = m->tensor[B]->stride[m->n];
-	pt.view[B].stride[5] = m->tensor[B]->stride[m->k];
-	status = encoder_stream(l->encoder, s->core[core]);
-	return status == SPYRE_SUCCESS ? write_batch(l, m, &pt, 0) : status;
+	memset(m, 0, sizeof(*m));
+	m->index[C] = s->output;
+	m->tensor[C] = &s->tensor[s->output];
+	m->n = m->tensor[C]->stick;
+	status = find_k(l, m);
+	if (status == SPYRE_SUCCESS)
+		status = find_inputs(l, m);
+	if (status == SPYRE_SUCCESS)
+		status = check_formats(l, m);
+	if (status == SPYRE_SUCCESS)
+		status = check_shares(l, m);
+	return status == SPYRE_SUCCESS ? check_sums(l, m) : status;
+}
+
+uint64_t matmul_tile(const struct lower *l, const struct matmul *m, const struct box *box,
+		     struct ir_tensor *tile)
+{
+	uint32_t lanes = (uint32_t)ir_unit(m->tensor[B], m->n);
+	struct box even = *box;
+
+	if (m->paired)
+		even.len[m->rows] += even.len[m->rows] & 1;
+	return tile_make(l->sdsc, &even, m->tensor[C], m->sum, m->n, lanes, tile);
+}
+
+spyre_status matmul_store(struct lower *l, const struct matmul *m, const struct box *box,
+			  const struct stage_operand *tile)
+{
+	struct stage stage = { .in = { .opcode = SPYRE_OP_SFU, .func = SPYRE_FUNC_IDENTITY,
+				       .num_views = 2 } };
+
+	stage.operand[0] = tensor_operand(l, m->index[C], m->core);
+	stage.operand[1] = *tile;
+	if (m->tensor[C]->format == m->sum) {
+		stage.in.opcode = SPYRE_OP_MOVE;
+		stage.in.func = SPYRE_FUNC_NONE;
+	}
+	return stage_emit(l, &stage, box);
+}
+
+/* Whether the PT writes the result itself, without a tile of sums. */
+static bool is_direct(const struct matmul *m, const struct box *box)
+{
+	if (m->paired && box->len[m->rows] % 2)
+		return false;
+	return m->tensor[C]->format == m->sum || box->len[m->k] <= matmul_max_k(m);
+}
+
+spyre_status matmul_alone(struct lower *l, const struct matmul *m, const struct box *box)
+{
+	struct stage_operand to = tensor_operand(l, m->index[C], m->core);
+	struct ir_tensor tile;
+	spyre_status status;
+
+	if (is_direct(m, box))
+		return matmul_emit(l, m, box, &to, false);
+	matmul_tile(l, m, box, &tile);
+	to = tile_operand(l, &tile, 0);
+	status = matmul_emit(l, m, box, &to, false);
+	return status == SPYRE_SUCCESS ? matmul_store(l, m, box, &to) : status;
+}
+
+static uint64_t need(struct lower *l, void *arg, const struct box *box)
+{
+	struct ir_tensor tile;
+
+	return is_direct(arg, box) ? 0 : matmul_tile(l, arg, box, &tile);
+}
+
+static spyre_status emit_block(struct lower *l, void *arg, const struct box *box)
+{
+	return matmul_alone(l, arg, box);
 }
 
 spyre_status lower_matmul(struct lower *l, enum spyre_func func)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	struct matmul m = { 0 };
-	struct partial partial;
-	spyre_status status;
+	struct matmul m;
+	struct blocks blocks = { .need = need, .emit = emit_block, .arg = &m };
+	spyre_status status = matmul_roles(l, &m);
+	struct box box;
 
-	status = find_roles(l, &m);
 	if (status != SPYRE_SUCCESS)
 		return status;
-	if (s->el[m.k] % STICK || s->el[m.n] % STICK || s->el[m.k] > SPYRE_MAX_COUNT ||
-	    s->el[m.n] / STICK > SPYRE_MAX_COUNT)
-		return lower_unsupported(l, "a core's share is %s %" PRId64 " and %s %" PRId64 "; both must be multiples of %u, K at most 65472",
-					 s->dim[m.k], s->el[m.k], s->dim[m.n], s->el[m.n], STICK);
-	status = partial_plan(l, 0, &partial);
-	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++)
-		status = emit_core(l, &m, &partial, c);
-	if (status != SPYRE_SUCCESS || !partial.active)
-		return status;
-	return partial_combine(l, &partial, SPYRE_FUNC_SUM, 0);
+	m.split = partial_leaders(l, 0, m.leader);
+	if (m.split)
+		return matmul_split(l, &m);
+	box_share(s, &box);
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		blocks.align[d] = d == m.k ? 0 : d == m.n ? 64 : m.paired && d == m.rows ? 2 : 1;
+	for (m.core = 0; m.core < s->num_cores && status == SPYRE_SUCCESS; m.core++) {
+		status = encoder_stream(l->encoder, s->core[m.core]);
+		if (status == SPYRE_SUCCESS)
+			status = box_blocks(l, &blocks, &box);
+	}
+	return status;
 }

@@ -5,45 +5,33 @@
  * out is the list of executes and loops with their addresses as "argument +
  * constant + stride * loop turn".
  */
-#define _GNU_SOURCE	/* tdestroy() */
 #include <ctype.h>
 #include <inttypes.h>
-#include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libspyre/runtime/error.h"
+#include "libspyre/sdsc/affine.h"
 #include "libspyre/sdsc/ir.h"
+#include "libspyre/sdsc/name_table.h"
 
 #define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
 
-#define MAX_MAP_DIMS 8
 #define MAX_VALUES (1u << 20)
 #define MAX_STMTS SPYRE_MAX_STEPS
 #define ARG_TYPE "!sdscbundle.input_arg<index>"
 
-/* In the text. Names are the file's choice: a hash of them could be made to collide. */
-struct name {
-	const char *text;
-	uint32_t len;
-};
-
 struct named {
 	struct name name;
 	uint32_t depth;		/* visible within this many loops */
-	struct named *older;
 	struct ir_value value;
 };
 
 struct map {
 	struct name name;
-	uint32_t num_dims;
-	uint32_t num_symbols;
-	int64_t constant;
-	int64_t dim[MAX_MAP_DIMS];
-	int64_t symbol[MAX_MAP_DIMS];
+	struct affine affine;
 };
 
 struct loop {
@@ -57,9 +45,10 @@ struct parser {
 	uint32_t line;
 	struct ir_bundle *bundle;
 	size_t room_stmts;
-	void *values, *maps;		/* trees of struct named and struct map, by name */
-	struct named *newest;
-	uint32_t num_values;
+	struct name_table value_names, map_names;
+	struct named *values;
+	struct map *maps;
+	size_t room_values, room_maps;
 	uint32_t num_symbols;		/* of all statements */
 	struct loop loop[SPYRE_MAX_LOOPS];
 	uint32_t depth;
@@ -110,21 +99,26 @@ static void blanks(struct parser *p)
 		p->at++;
 }
 
-/* Takes @token if it comes next. */
-static bool take(struct parser *p, const char *token)
+/* Takes @token if it comes next. Inline: of most, the compiler knows the length. */
+static inline __attribute__((always_inline)) bool take(struct parser *p, const char *token)
 {
 	size_t len = strlen(token);
 
 	blanks(p);
-	if ((size_t)(p->end - p->at) < len || memcmp(p->at, token, len))
+	if ((size_t)(p->end - p->at) < len || *p->at != *token || memcmp(p->at, token, len))
 		return false;
 	p->at += len;
 	return true;
 }
 
-static spyre_status need(struct parser *p, const char *token)
+static spyre_status missing(struct parser *p, const char *token)
 {
-	return take(p, token) ? SPYRE_SUCCESS : fail(p, "expected '%s'", token);
+	return fail(p, "expected '%s'", token);
+}
+
+static inline __attribute__((always_inline)) spyre_status need(struct parser *p, const char *token)
+{
+	return take(p, token) ? SPYRE_SUCCESS : missing(p, token);
 }
 
 static spyre_status number(struct parser *p, int64_t *out)
@@ -133,15 +127,19 @@ static spyre_status number(struct parser *p, int64_t *out)
 	uint64_t n = 0;
 
 	blanks(p);
-	if (p->at >= p->end || !isdigit((unsigned char)*p->at))
+	if (p->at >= p->end || *p->at < '0' || *p->at > '9')
 		return fail(p, "expected a number");
-	for (; p->at < p->end && isdigit((unsigned char)*p->at); p->at++)
+	for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
 		if (__builtin_mul_overflow(n, 10, &n) ||
 		    __builtin_add_overflow(n, (uint64_t)(*p->at - '0'), &n) || n > INT64_MAX)
 			return fail(p, "number beyond 63 bits");
 	*out = minus ? -(int64_t)n : (int64_t)n;
 	return SPYRE_SUCCESS;
 }
+
+static const bool name_byte[256] = {
+	['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['_'] = true,
+};
 
 /* A name after its sigil ('%' or '#'). */
 static spyre_status name(struct parser *p, char sigil, struct name *out)
@@ -150,7 +148,7 @@ static spyre_status name(struct parser *p, char sigil, struct name *out)
 	if (p->at >= p->end || *p->at != sigil)
 		return fail(p, "expected a name that starts with '%c'", sigil);
 	out->text = ++p->at;
-	while (p->at < p->end && (isalnum((unsigned char)*p->at) || *p->at == '_'))
+	while (p->at < p->end && name_byte[(unsigned char)*p->at])
 		p->at++;
 	out->len = (uint32_t)(p->at - out->text);
 	return out->len && p->at - out->text <= 128 ? SPYRE_SUCCESS : fail(p, "bad name");
@@ -165,59 +163,42 @@ static spyre_status line_end(struct parser *p)
 	return SPYRE_SUCCESS;
 }
 
-/* Both kinds of entries begin with their name. */
-static int by_name(const void *a, const void *b)
+/* Adds a name to a table. */
+static spyre_status enter(struct parser *p, struct name_table *table, const void *entries,
+			  size_t entry_bytes, const struct name *key, char sigil)
 {
-	const struct name *x = a, *y = b;
+	enum name_result result = name_add(table, entries, entry_bytes, key);
 
-	if (x->len != y->len)
-		return x->len < y->len ? -1 : 1;
-	return memcmp(x->text, y->text, x->len);
-}
-
-/* Puts a malloc'ed @entry into a tree, or frees it. */
-static spyre_status enter(struct parser *p, void **tree, void *entry, char sigil)
-{
-	struct name *own = entry, *const *found;
-
-	found = own ? tsearch(own, tree, by_name) : NULL;
-	if (found && *found == own)
-		return SPYRE_SUCCESS;
-	if (found) {
-		free(own);
-		return fail(p, "%c%.*s is defined twice", sigil, (int)(*found)->len,
-			    (*found)->text);
-	}
-	free(own);
-	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for a name", p->file,
-			   p->line);
+	if (result == NAME_EXISTS)
+		return fail(p, "%c%.*s is defined twice", sigil, (int)key->len, key->text);
+	if (result == NAME_NO_MEMORY)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for a name",
+				   p->file, p->line);
+	return SPYRE_SUCCESS;
 }
 
 static spyre_status use(struct parser *p, struct ir_value *out)
 {
-	struct named *const *v;
 	struct name key;
+	uint32_t at;
 
 	TRY(name(p, '%', &key));
-	v = tfind(&key, &p->values, by_name);
-	if (!v)
+	at = name_find(&p->value_names, p->values, sizeof(*p->values), &key);
+	if (at == NAME_NONE)
 		return fail(p, "%%%.*s is not defined here", (int)key.len, key.text);
-	*out = (*v)->value;
+	*out = p->values[at].value;
 	return SPYRE_SUCCESS;
 }
 
 static spyre_status define(struct parser *p, const struct name *key, const struct ir_value *value)
 {
-	struct named *own;
+	uint32_t n = p->value_names.num;
 
-	if (p->num_values == MAX_VALUES)
+	if (n == MAX_VALUES)
 		return fail(p, "more than %u values", MAX_VALUES);
-	own = malloc(sizeof(*own));
-	if (own)
-		*own = (struct named){ *key, p->depth, p->newest, *value };
-	TRY(enter(p, &p->values, own, '%'));
-	p->newest = own;
-	p->num_values++;
+	TRY(grow(p, &p->values, &p->room_values, n, sizeof(*p->values)));
+	TRY(enter(p, &p->value_names, p->values, sizeof(*p->values), key, '%'));
+	p->values[n] = (struct named){ *key, p->depth, *value };
 	return SPYRE_SUCCESS;
 }
 
@@ -225,22 +206,9 @@ static spyre_status define(struct parser *p, const struct name *key, const struc
 static spyre_status accumulate(struct parser *p, struct ir_value *sum, int64_t scale,
 			       const struct ir_value *value)
 {
-	int64_t part;
+	const char *why;
 
-	if (value->base != IR_BASE_NONE && scale) {
-		if (sum->base != IR_BASE_NONE || scale != 1)
-			return fail(p, "an address may be added once, and not multiplied");
-		sum->base = value->base;
-		sum->arg = value->arg;
-	}
-	if (__builtin_mul_overflow(scale, value->constant, &part) ||
-	    __builtin_add_overflow(sum->constant, part, &sum->constant))
-		return fail(p, "number beyond 63 bits");
-	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
-		if (__builtin_mul_overflow(scale, value->turn[i], &part) ||
-		    __builtin_add_overflow(sum->turn[i], part, &sum->turn[i]))
-			return fail(p, "number beyond 63 bits");
-	return SPYRE_SUCCESS;
+	return affine_add(sum, scale, value, &why) ? SPYRE_SUCCESS : fail(p, "%s", why);
 }
 
 /* "d0, d1" or "s0": consecutive names from 0 on, up to the closing bracket. */
@@ -252,103 +220,150 @@ static spyre_status map_names(struct parser *p, char letter, const char *close, 
 	while (!take(p, close)) {
 		if (*count && !take(p, ","))
 			return fail(p, "expected ',' or '%s'", close);
-		if (*count == MAX_MAP_DIMS)
-			return fail(p, "more than %d of %c0, %c1, …", MAX_MAP_DIMS, letter, letter);
+		if (*count == AFFINE_MAX_PARAMETERS)
+			return fail(p, "more than %u of %c0, %c1, …", AFFINE_MAX_PARAMETERS,
+				    letter, letter);
 		snprintf(want, sizeof(want), "%c%u", letter, (*count)++);
 		TRY(need(p, want));
 	}
 	return SPYRE_SUCCESS;
 }
 
-/* One term of an affine expression: 5, s0, d0, 128*d0, d0*128. */
-static spyre_status map_term(struct parser *p, struct map *map)
+static spyre_status map_value(struct parser *p, const struct affine *map,
+			      const struct ir_value *dims, const struct ir_value *symbols,
+			      struct ir_value *out, const char **stop)
 {
-	int64_t factor = 1, after = 1, index;
-	int64_t *slot;
-	bool is_dim;
+	struct affine_error error;
 
-	blanks(p);
-	if (p->at < p->end && (isdigit((unsigned char)*p->at) || *p->at == '-')) {
-		TRY(number(p, &factor));
-		if (!take(p, "*")) {
-			if (__builtin_add_overflow(map->constant, factor, &map->constant))
-				return fail(p, "number beyond 63 bits");
-			return SPYRE_SUCCESS;
-		}
-	}
-	is_dim = take(p, "d");
-	if (!is_dim)
-		TRY(need(p, "s"));
-	TRY(number(p, &index));
-	if (index < 0 || index >= (is_dim ? map->num_dims : map->num_symbols))
-		return fail(p, "%c%" PRId64 " is not a parameter of the map", is_dim ? 'd' : 's',
-			    index);
-	if (take(p, "*"))
-		TRY(number(p, &after));
-	slot = is_dim ? &map->dim[index] : &map->symbol[index];
-	if (__builtin_mul_overflow(factor, after, &factor) ||
-	    __builtin_add_overflow(*slot, factor, slot))
-		return fail(p, "number beyond 63 bits");
-	return SPYRE_SUCCESS;
+	if (affine_eval(map, dims, symbols, out, stop, &error))
+		return SPYRE_SUCCESS;
+	if (error.status == SPYRE_ERROR_UNSUPPORTED)
+		return spyre_error(error.status, "%s:%u: %s (docs/unsupported.md)", p->file,
+				   p->line, error.what);
+	/* Of an apply, the place is the apply's. */
+	if (error.at >= p->at && error.at <= p->end)
+		p->at = error.at;
+	return fail(p, "%s", error.what);
 }
 
-/* #map_0 = affine_map<(d0)[s0] -> (s0 + 128*d0)> */
+/* affine_map<(d0)[s0] -> (s0 + 128*d0)>, whose parameters are tried out as 0 */
+static spyre_status map_body(struct parser *p, struct affine *map)
+{
+	static const struct ir_value zeros[AFFINE_MAX_PARAMETERS];
+	struct ir_value value;
+
+	TRY(need(p, "affine_map<("));
+	TRY(map_names(p, 'd', ")", &map->num_dims));
+	if (take(p, "["))
+		TRY(map_names(p, 's', "]", &map->num_symbols));
+	TRY(need(p, "->"));
+	TRY(need(p, "("));
+	map->text = p->at;
+	map->end = memchr(p->at, '\n', (size_t)(p->end - p->at));
+	if (!map->end)
+		map->end = p->end;
+	TRY(map_value(p, map, zeros, zeros, &value, &p->at));
+	return need(p, ")>");
+}
+
+/* #map_0 = affine_map<…> */
 static spyre_status parse_map(struct parser *p)
 {
-	struct map map = { 0 }, *own;
+	struct map map = { 0 };
+	uint32_t n = p->map_names.num;
 
 	TRY(name(p, '#', &map.name));
 	TRY(need(p, "="));
-	TRY(need(p, "affine_map<("));
-	TRY(map_names(p, 'd', ")", &map.num_dims));
-	if (take(p, "["))
-		TRY(map_names(p, 's', "]", &map.num_symbols));
-	TRY(need(p, "->"));
-	TRY(need(p, "("));
-	do
-		TRY(map_term(p, &map));
-	while (take(p, "+"));
-	TRY(need(p, ")>"));
-	own = malloc(sizeof(*own));
-	if (own)
-		*own = map;
-	TRY(enter(p, &p->maps, own, '#'));
+	TRY(map_body(p, &map.affine));
+	if (n == MAX_VALUES)
+		return fail(p, "more than %u maps", MAX_VALUES);
+	TRY(grow(p, &p->maps, &p->room_maps, n, sizeof(*p->maps)));
+	TRY(enter(p, &p->map_names, p->maps, sizeof(*p->maps), &map.name, '#'));
+	p->maps[n] = map;
 	return line_end(p);
 }
 
 /* Operands of an affine.apply, up to the closing bracket. */
-static spyre_status apply_list(struct parser *p, const int64_t *factor, uint32_t count,
-			       const char *close, struct ir_value *sum)
+static spyre_status apply_list(struct parser *p, uint32_t count, const char *close,
+			       struct ir_value *values)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		struct ir_value v;
-
 		if (i)
 			TRY(need(p, ","));
-		TRY(use(p, &v));
-		TRY(accumulate(p, sum, factor[i], &v));
+		TRY(use(p, &values[i]));
 	}
 	return need(p, close);
 }
 
 static spyre_status parse_apply(struct parser *p, struct ir_value *out)
 {
-	const struct map *map, *const *found;
+	struct ir_value dims[AFFINE_MAX_PARAMETERS], symbols[AFFINE_MAX_PARAMETERS];
+	struct affine map = { 0 };
+	const char *stop;
 	struct name key;
+	uint32_t at;
 
-	TRY(name(p, '#', &key));
-	found = tfind(&key, &p->maps, by_name);
-	if (!found)
-		return fail(p, "#%.*s is not defined", (int)key.len, key.text);
-	map = *found;
-	out->constant = map->constant;
-	TRY(need(p, "("));
-	TRY(apply_list(p, map->dim, map->num_dims, ")", out));
-	if (map->num_symbols) {
-		TRY(need(p, "["));
-		TRY(apply_list(p, map->symbol, map->num_symbols, "]", out));
+	blanks(p);
+	if (p->at < p->end && *p->at == 'a') {
+		TRY(map_body(p, &map));
+	} else {
+		TRY(name(p, '#', &key));
+		at = name_find(&p->map_names, p->maps, sizeof(*p->maps), &key);
+		if (at == NAME_NONE)
+			return fail(p, "#%.*s is not defined", (int)key.len, key.text);
+		map = p->maps[at].affine;
 	}
-	return SPYRE_SUCCESS;
+	TRY(need(p, "("));
+	TRY(apply_list(p, map.num_dims, ")", dims));
+	if (map.num_symbols) {
+		TRY(need(p, "["));
+		TRY(apply_list(p, map.num_symbols, "]", symbols));
+	}
+	return map_value(p, &map, dims, symbols, out, &stop);
+}
+
+/*
+ * sdscbundle.device_mem_allocate: memory for intermediates, the same for
+ * every turn of a loop. Its form is not public; taken are a number of bytes, a
+ * constant, both also in brackets, and an attribute {size = …}.
+ */
+static spyre_status parse_allocate(struct parser *p, struct ir_value *out)
+{
+	struct ir_bundle *bundle = p->bundle;
+	bool brackets = take(p, "("), braces = !brackets && take(p, "{");
+	struct ir_value size = { 0 };
+
+	if (braces) {
+		TRY(need(p, "size"));
+		TRY(need(p, "="));
+	}
+	blanks(p);
+	if (p->at < p->end && *p->at == '%')
+		TRY(use(p, &size));
+	else
+		TRY(number(p, &size.constant));
+	if (braces && take(p, ":"))
+		TRY(take(p, "index") ? SPYRE_SUCCESS : need(p, "i64"));
+	if (brackets || braces)
+		TRY(need(p, brackets ? ")" : "}"));
+	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
+		if (size.turn[i] || size.base != IR_BASE_NONE)
+			return fail(p, "the size of an allocation must be a constant");
+	if (size.constant < 1 || (uint64_t)size.constant > SPYRE_MAX_EXTENT)
+		return fail(p, "allocation of %" PRId64 " bytes, from 1 to %llu are possible",
+			    size.constant, SPYRE_MAX_EXTENT);
+	if (bundle->num_mem == IR_MAX_MEM)
+		return fail(p, "more than %u allocations", IR_MAX_MEM);
+	out->base = IR_BASE_MEM;
+	out->arg = bundle->num_mem;
+	bundle->mem[bundle->num_mem++] =
+		(struct ir_mem){ (uint64_t)size.constant, p->line };
+	TRY(need(p, ":"));
+	if (take(p, "index"))
+		return take(p, "->") ? need(p, "index") : SPYRE_SUCCESS;
+	TRY(need(p, "()"));
+	TRY(need(p, "->"));
+	return need(p, "index");
 }
 
 /* The base that a parameter stands for, by its name and not its position. */
@@ -383,7 +398,6 @@ static spyre_status param_value(struct parser *p, const struct name *key, struct
 
 static spyre_status parse_params(struct parser *p)
 {
-	bool seen[SPYRE_MAX_OPERANDS] = { false };
 	uint32_t count = 0;
 
 	for (bool first = true; !take(p, ")"); first = false) {
@@ -395,16 +409,12 @@ static spyre_status parse_params(struct parser *p)
 		TRY(name(p, '%', &key));
 		TRY(param_value(p, &key, &value));
 		TRY(define(p, &key, &value));
-		if (value.base == IR_BASE_ARG) {
-			seen[value.arg] = true;
-			count++;
-		}
+		/* Arguments that no SDSC uses may not be listed. */
+		if (value.base == IR_BASE_ARG && value.arg >= count)
+			count = value.arg + 1;
 		TRY(need(p, ":"));
 		TRY(need(p, ARG_TYPE));
 	}
-	for (uint32_t i = 0; i < count; i++)
-		if (!seen[i])
-			return fail(p, "%u arguments, but none is %%arg_%u_base_addr", count, i);
 	p->bundle->num_args = count;
 	return SPYRE_SUCCESS;
 }
@@ -460,6 +470,8 @@ static spyre_status parse_assign(struct parser *p)
 		TRY(parse_apply(p, &value));
 		if (take(p, ":"))
 			TRY(need(p, "index"));
+	} else if (take(p, "sdscbundle.device_mem_allocate")) {
+		TRY(parse_allocate(p, &value));
 	} else {
 		return fail(p, "unknown operation");
 	}
@@ -500,10 +512,10 @@ static spyre_status parse_for(struct parser *p)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s:%u: more than %u loops in one another (docs/unsupported.md)",
 				   p->file, p->line, SPYRE_MAX_LOOPS);
-	if (from < 0 || to < 0 || step < 1)
-		return fail(p, "loop from %" PRId64 " to %" PRId64 " by %" PRId64 "; bounds start at 0, steps at 1",
+	if (step < 1 || __builtin_sub_overflow(to, from, &turns))
+		return fail(p, "loop from %" PRId64 " to %" PRId64 " by %" PRId64 "; steps start at 1",
 			    from, to, step);
-	turns = to > from ? (to - from - 1) / step + 1 : 0;
+	turns = turns > 0 ? (turns - 1) / step + 1 : 0;
 	if (turns > SPYRE_MAX_COUNT)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s:%u: loop of %" PRId64 " turns, the card's counters end at %u (docs/unsupported.md)",
@@ -532,14 +544,8 @@ static spyre_status close_for(struct parser *p)
 	struct ir_stmt stmt = { .kind = IR_STMT_END, .line = p->line };
 	struct loop *loop = &p->loop[--p->depth];
 
-	while (p->newest && p->newest->depth > p->depth) {
-		struct named *v = p->newest;
-
-		p->newest = v->older;
-		p->num_values--;
-		tdelete(v, &p->values, by_name);
-		free(v);
-	}
+	while (p->value_names.num && p->values[p->value_names.num - 1].depth > p->depth)
+		name_remove_last(&p->value_names, &p->values[p->value_names.num - 1].name);
 	/* A loop without turns or without executes does nothing. */
 	if (loop->empty || p->bundle->num_stmts == loop->stmt + 1) {
 		drop_stmts(p->bundle, loop->stmt);
@@ -608,6 +614,25 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Ids mostly come as -1, -2, …: the other way round. */
+static void sort_symbols(struct ir_stmt *stmt)
+{
+	uint32_t n = stmt->num_symbols, i = 1;
+
+	while (i < n && stmt->symbols[i].id < stmt->symbols[i - 1].id)
+		i++;
+	if (i < n) {
+		qsort(stmt->symbols, n, sizeof(*stmt->symbols), by_id);
+		return;
+	}
+	for (i = 0; i < n / 2; i++) {
+		struct ir_symbol swap = stmt->symbols[i];
+
+		stmt->symbols[i] = stmt->symbols[n - 1 - i];
+		stmt->symbols[n - 1 - i] = swap;
+	}
+}
+
 static spyre_status parse_ids(struct parser *p, struct ir_stmt *stmt)
 {
 	uint32_t n = 0;
@@ -628,8 +653,7 @@ static spyre_status parse_ids(struct parser *p, struct ir_stmt *stmt)
 	}
 	if (n != stmt->num_symbols)
 		return fail(p, "%u symbol_ids for %u operands", n, stmt->num_symbols);
-	if (n)
-		qsort(stmt->symbols, n, sizeof(*stmt->symbols), by_id);
+	sort_symbols(stmt);
 	for (uint32_t i = 1; i < n; i++)
 		if (stmt->symbols[i].id == stmt->symbols[i - 1].id)
 			return fail(p, "symbol id %" PRId64 " twice", stmt->symbols[i].id);
@@ -722,8 +746,10 @@ spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 		status = fail(&p, "the file ends within the module");
 	if (status == SPYRE_SUCCESS && !bundle->num_stmts)
 		status = fail(&p, "there is no sdsc_execute to run");
-	tdestroy(p.values, free);
-	tdestroy(p.maps, free);
+	name_fini(&p.value_names);
+	name_fini(&p.map_names);
+	free(p.values);
+	free(p.maps);
 	if (status != SPYRE_SUCCESS)
 		ir_bundle_fini(bundle);
 	return status;

@@ -9,6 +9,7 @@
 #include "libspyre/sdsc/lower.h"
 
 #define MAX_UNROLL 4096u	/* instructions for dims beyond the sixth */
+#define MAX_TRIES 256u		/* divisions in search of a factor */
 
 static void drop_dim(struct nest *n, uint32_t i)
 {
@@ -36,12 +37,14 @@ static void drop_ones(struct nest *n)
 }
 
 /* Kept dims outside by their place in the result, reduced ones inside by the source's. */
-static bool outside(const struct nest_dim *a, const struct nest_dim *b)
+static bool outside(const struct nest *n, const struct nest_dim *a, const struct nest_dim *b)
 {
 	uint32_t first = a->reduce;
 
 	if (a->reduce != b->reduce)
 		return !a->reduce;
+	if (a->reduce && n->ordered)
+		return false;
 	if (a->stride[first] != b->stride[first])
 		return a->stride[first] > b->stride[first];
 	return a->stride[!first] > b->stride[!first];
@@ -53,7 +56,7 @@ static void sort_dims(struct nest *n)
 		struct nest_dim dim = n->dim[i];
 		uint32_t k = i;
 
-		for (; k > 0 && outside(&dim, &n->dim[k - 1]); k--)
+		for (; k > 0 && outside(n, &dim, &n->dim[k - 1]); k--)
 			n->dim[k] = n->dim[k - 1];
 		n->dim[k] = dim;
 	}
@@ -92,7 +95,7 @@ static spyre_status write_instr(struct lower *l, const struct nest *n)
 	struct spyre_view view[SPYRE_MAX_VIEWS];
 	struct spyre_instr in = n->in;
 
-	memcpy(view, n->view, sizeof(view));
+	memcpy(view, n->view, in.num_views * sizeof(view[0]));
 	in.num_dims = (uint8_t)n->num_dims;
 	for (uint32_t d = 0; d < n->num_dims; d++) {
 		in.count[d] = (uint32_t)n->dim[d].count;
@@ -110,19 +113,15 @@ static void advance(struct nest *n, const struct nest_dim *dim, uint64_t steps)
 		n->view[v].offset += steps * dim->stride[v];
 }
 
+static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget);
+
 /* One instruction per point of the outermost dim. */
-static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget)
+static spyre_status unroll_first(struct lower *l, const struct nest *n, uint32_t *budget)
 {
 	struct nest part = *n;
 	struct nest_dim first = n->dim[0];
 	spyre_status status = SPYRE_SUCCESS;
 
-	if (n->num_dims <= SPYRE_MAX_DIMS) {
-		if (!(*budget)--)
-			return lower_unsupported(l, "the loops need more than %u instructions",
-						 MAX_UNROLL);
-		return write_instr(l, n);
-	}
 	if (first.reduce)
 		return lower_unsupported(l, "the reduction needs more than %u loops",
 					 SPYRE_MAX_DIMS);
@@ -134,12 +133,27 @@ static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budg
 	return status;
 }
 
-/* The largest factor of @count that fits a counter and leaves one that fits. */
+/* Apart from the above: a nest is large, and most fit as they are. */
+static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget)
+{
+	if (n->num_dims > SPYRE_MAX_DIMS)
+		return unroll_first(l, n, budget);
+	if (!(*budget)--)
+		return lower_unsupported(l, "the loops need more than %u instructions", MAX_UNROLL);
+	return write_instr(l, n);
+}
+
+/*
+ * The largest factor of @count that fits a counter and leaves one that fits:
+ * the one with the smallest other factor, which is at least count / 65535.
+ */
 static uint64_t factor_of(uint64_t count)
 {
-	for (uint64_t f = SPYRE_MAX_COUNT; f > 64; f--)
-		if (count % f == 0 && count / f <= SPYRE_MAX_COUNT)
-			return f;
+	uint64_t other = (count + SPYRE_MAX_COUNT - 1) / SPYRE_MAX_COUNT;
+
+	for (uint32_t tries = 0; tries < MAX_TRIES && other <= SPYRE_MAX_COUNT; tries++, other++)
+		if (count % other == 0)
+			return count / other > 64 ? count / other : 0;
 	return 0;
 }
 

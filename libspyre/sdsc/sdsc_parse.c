@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#define _GNU_SOURCE	/* stpcpy() */
 /*
  * SDSC files, of the generators of June and September 2026: unknown keys are
  * ignored, what is used is checked.
@@ -12,6 +13,7 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/json.h"
+#include "libspyre/sdsc/symbolic.h"
 
 #define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
 
@@ -72,17 +74,13 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 				const struct json *dsc)
 {
-	struct json slices, stage, zero, el, symbolic;
+	struct json slices, stage, zero, el;
 	int64_t product = 1;
 
 	TRY(json_member(root, "numWkSlicesPerDim_", JSON_OBJECT, &slices));
 	TRY(json_member(dsc, "dataStageParam_", JSON_OBJECT, &stage));
 	TRY(json_member(&stage, "0", JSON_OBJECT, &zero));
 	TRY(json_member(&zero, "el_", JSON_OBJECT, &el));
-	if (json_find(&el, "symbolicDimInfo_", &symbolic) && json_length(&symbolic))
-		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s: symbolic dimensions (symbolicDimInfo_) are not supported; compile the bundle for fixed shapes (docs/unsupported.md)",
-				   s->file);
 	for (uint32_t d = 0; d < s->num_dims; d++) {
 		char key[IR_NAME_BYTES + 1];
 		struct json at;
@@ -99,7 +97,7 @@ static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 	if (product != (int64_t)s->num_cores)
 		return json_wrong(&slices, "slices that multiply to numCoresUsed_ %u",
 				  s->num_cores);
-	return SPYRE_SUCCESS;
+	return ir_parse_symbolic(s, &el);
 }
 
 static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,
@@ -121,17 +119,30 @@ static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,
 	return SPYRE_SUCCESS;
 }
 
+/* A core's number, below 100, between other text; the length. */
+static size_t core_key(char *key, const char *before, uint32_t core, const char *after)
+{
+	char *at = stpcpy(key, before);
+
+	if (core >= 10)
+		*at++ = (char)('0' + core / 10);
+	*at++ = (char)('0' + core % 10);
+	return (size_t)(stpcpy(at, after) - key);
+}
+
 static spyre_status parse_slices(struct ir_sdsc *s, const struct json *root)
 {
 	struct json table, entry;
+	struct json_walk walk;
 	int64_t slice;
 
 	TRY(json_member(root, "coreIdToWkSlice_", JSON_OBJECT, &table));
+	json_walk(&table, &walk);
 	for (uint32_t i = 0; i < s->num_cores; i++) {
 		char core[16];
 
-		snprintf(core, sizeof(core), "%u", s->core[i]);
-		TRY(json_member(&table, core, JSON_OBJECT, &entry));
+		json_walk_find(&walk, core, core_key(core, "", s->core[i], ""), &entry);
+		TRY(json_expect(&entry, JSON_OBJECT));
 		for (uint32_t d = 0; d < s->num_dims; d++) {
 			TRY(json_member_integer(&entry, s->dim[d], 0, s->slices[d] - 1, &slice));
 			s->slice[i][d] = (uint32_t)slice;
@@ -213,11 +224,49 @@ static spyre_status parse_constants(struct ir_sdsc *s, const struct json *dsc)
 	return SPYRE_SUCCESS;
 }
 
+/* stickDimOrder_ and stickSize_, from the inside out; what fills a stick is its pack. */
+static spyre_status parse_stick(struct ir_sdsc *s, struct ir_tensor *t, const struct json *info)
+{
+	struct json sticks, sizes, at;
+	uint32_t dim, product = 1;
+	int64_t size;
+
+	TRY(json_member(info, "stickDimOrder_", JSON_ARRAY, &sticks));
+	TRY(json_member(info, "stickSize_", JSON_ARRAY, &sizes));
+	if (!json_length(&sticks) || json_length(&sticks) > IR_MAX_PARTS)
+		return json_wrong(&sticks, "1 to %u stick dimensions", IR_MAX_PARTS);
+	if (json_length(&sizes) != json_length(&sticks))
+		return json_wrong(&sizes, "one size per stick dimension");
+	for (size_t i = 0; i < json_length(&sticks); i++) {
+		struct ir_part *last = t->num_parts ? &t->part[t->num_parts - 1] : NULL;
+
+		TRY(json_element(&sticks, i, JSON_STRING, &at));
+		TRY(get_dim(s, &at, &dim));
+		TRY(json_element(&sizes, i, JSON_INTEGER, &at));
+		TRY(json_integer(&at, 1, t->lanes, &size));
+		if (size & (size - 1))
+			return json_wrong(&at, "a power of two");
+		product *= (uint32_t)size;
+		if (last && last->dim == dim)
+			last->size *= (uint32_t)size;
+		else if (size > 1 || json_length(&sticks) == 1)
+			t->part[t->num_parts++] = (struct ir_part){ dim, (uint32_t)size };
+	}
+	if (product != t->lanes)
+		return json_wrong(&sizes, "sizes that multiply to the %u elements of %s in a stick",
+				  t->lanes, spyre_format_name((spyre_format)t->format));
+	t->stick = t->part[0].dim;
+	for (uint32_t i = 1; i < t->num_parts; i++)
+		if (ir_unit(t, t->part[i].dim) > ir_unit(t, t->stick))
+			t->stick = t->part[i].dim;
+	return SPYRE_SUCCESS;
+}
+
 /* scale_ follows the order of the layout label, not that of the tensor. */
 static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const struct json *dsc,
 				const struct json *lds)
 {
-	struct json infos, info, order, sticks, sizes, scale, at;
+	struct json infos, info, order, scale, at;
 	char label[IR_NAME_BYTES];
 	int64_t value;
 	uint32_t dim;
@@ -226,15 +275,8 @@ static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const st
 	TRY(json_member(dsc, "primaryDsInfo_", JSON_OBJECT, &infos));
 	TRY(json_member(&infos, label, JSON_OBJECT, &info));
 	TRY(json_member(&info, "layoutDimOrder_", JSON_ARRAY, &order));
-	TRY(json_member(&info, "stickDimOrder_", JSON_ARRAY, &sticks));
-	TRY(json_member(&info, "stickSize_", JSON_ARRAY, &sizes));
 	TRY(json_member(lds, "scale_", JSON_ARRAY, &scale));
-	if (json_length(&sticks) != 1)
-		return json_wrong(&sticks, "one stick dimension");
-	TRY(json_element(&sticks, 0, JSON_STRING, &at));
-	TRY(get_dim(s, &at, &t->stick));
-	TRY(json_element(&sizes, 0, JSON_INTEGER, &at));
-	TRY(json_integer(&at, t->lanes, t->lanes, &value));
+	TRY(parse_stick(s, t, &info));
 	if (json_length(&scale) != json_length(&order))
 		return json_wrong(&scale, "one entry per layoutDimOrder_ of %s, that is %zu", label,
 				  json_length(&order));
@@ -245,26 +287,30 @@ static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const st
 			return json_wrong(&order, "each dimension once");
 		TRY(json_element(&scale, i, JSON_INTEGER, &at));
 		TRY(json_integer(&at, -2, 1, &value));
-		if (!value || (value == -2 && dim != t->stick))
+		if (!value || (value == -2 && ir_unit(t, dim) == 1))
 			return json_wrong(&at, "1, -1, or -2 for the stick dimension");
 		t->scale[dim] = (int8_t)value;
 	}
-	if (!t->scale[t->stick])
-		return json_wrong(&sticks, "a dimension of layoutDimOrder_");
+	for (uint32_t i = 0; i < t->num_parts; i++)
+		if (!t->scale[t->part[i].dim])
+			return json_wrong(&order, "all stick dimensions; %s is missing",
+					  s->dim[t->part[i].dim]);
 	return SPYRE_SUCCESS;
 }
 
 static spyre_status parse_starts(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	struct json start, data, at;
+	struct json_walk walk;
 
 	TRY(json_member(node, "startAddressCoreCorelet_", JSON_OBJECT, &start));
 	TRY(json_member(&start, "data_", JSON_OBJECT, &data));
+	json_walk(&data, &walk);
 	for (uint32_t i = 0; i < s->num_cores; i++) {
 		char key[32];
 
-		snprintf(key, sizeof(key), "[%u, 0, 0]", s->core[i]);
-		TRY(json_member(&data, key, JSON_STRING, &at));
+		json_walk_find(&walk, key, core_key(key, "[", s->core[i], ", 0, 0]"), &at);
+		TRY(json_expect(&at, JSON_STRING));
 		TRY(json_decimal(&at, t->lx ? 0 : -(INT64_C(1) << 31), INT64_C(1) << 37,
 				 &t->start[i]));
 		if (t->start[i] % SPYRE_STICK_BYTES && t->start[i] > 0)
@@ -301,9 +347,9 @@ static spyre_status parse_gaps(struct ir_sdsc *s, struct ir_tensor *t, const str
 			if (!first && gap != t->gap[d])
 				return json_wrong(&at, "the same gap for all cores (%" PRId64 ")",
 						  t->gap[d]);
-			if (d == t->stick && gap % t->lanes)
+			if (gap % (int64_t)ir_unit(t, d))
 				return json_wrong(&at, "a gap of whole sticks of %u elements",
-						  t->lanes);
+						  (unsigned int)ir_unit(t, d));
 			t->gap[d] = gap;
 			first = false;
 		}
@@ -334,6 +380,13 @@ static spyre_status parse_order(struct ir_sdsc *s, struct ir_tensor *t, const st
 	return SPYRE_SUCCESS;
 }
 
+static spyre_status no_indirection(const struct ir_sdsc *s, const char *field)
+{
+	return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+			   "%s: indirect access (%s) is not supported; gather the rows on the host (docs/unsupported.md)",
+			   s->file, field);
+}
+
 static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	char text[IR_NAME_BYTES];
@@ -346,13 +399,37 @@ static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const str
 		return json_wrong(&at, "\"hbm\" or \"lx\"");
 	if (json_find(node, "indirectAllocType_", &at) &&
 	    !yyjson_equals_str(at.val, "no_indirection"))
-		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s: indirect access (indirectAllocType_) is not supported; see docs/unsupported.md",
-				   s->file);
+		return no_indirection(s, "indirectAllocType_");
+	if (json_find(node, "relatedIndirectAccessAlloc_", &at) &&
+	    (json_length(&at) || yyjson_get_len(at.val)))
+		return no_indirection(s, "relatedIndirectAccessAlloc_");
 	TRY(parse_order(s, t, node));
 	TRY(parse_starts(s, t, node));
 	TRY(parse_gaps(s, t, node));
 	return ir_place(s, t) ? SPYRE_SUCCESS : json_wrong(node, "a tensor of less than 2^63 bytes");
+}
+
+/* wordLength has no number for half a byte: 0, 0.5 and 1 all stand for it. */
+static spyre_status parse_word(struct ir_tensor *t, const struct json *lds,
+			       const struct json *format)
+{
+	struct json at;
+	int64_t value;
+
+	t->lanes = (uint32_t)spyre_stick_elements((spyre_format)t->format);
+	if (t->format == SPYRE_FMT_SENINT4) {
+		if (!json_find(lds, "wordLength", &at) || !yyjson_is_num(at.val) ||
+		    yyjson_get_num(at.val) < 0 || yyjson_get_num(at.val) > 1)
+			return json_wrong(&at, "0 to 1 for elements of 4 bits");
+		return SPYRE_SUCCESS;
+	}
+	TRY(json_member_integer(lds, "wordLength", 1, 8, &value));
+	t->word = (uint32_t)value;
+	if (!t->lanes || t->lanes * t->word != SPYRE_STICK_BYTES ||
+	    t->lanes * spyre_fmt_bits(t->format) != 8 * SPYRE_STICK_BYTES)
+		return json_wrong(format, "a device format with elements of wordLength = %u bytes",
+				  t->word);
+	return SPYRE_SUCCESS;
 }
 
 static spyre_status parse_tensor(struct ir_sdsc *s, uint32_t index, const struct json *dsc,
@@ -363,14 +440,9 @@ static spyre_status parse_tensor(struct ir_sdsc *s, uint32_t index, const struct
 	int64_t value;
 
 	TRY(json_member_integer(lds, "ldsIdx_", index, index, &value));
-	TRY(json_member_integer(lds, "wordLength", 1, 8, &value));
-	t->word = (uint32_t)value;
 	json_find(lds, "dataFormat_", &at);
 	TRY(parse_format(&at, &t->format));
-	t->lanes = (uint32_t)spyre_stick_elements((spyre_format)t->format);
-	if (!t->lanes || t->lanes * t->word != SPYRE_STICK_BYTES)
-		return json_wrong(&at, "a device format with elements of wordLength = %u bytes",
-				  t->word);
+	TRY(parse_word(t, lds, &at));
 	TRY(parse_scale(s, t, dsc, lds));
 	TRY(json_member(dsc, "scheduleTree_", JSON_ARRAY, &tree));
 	if (json_length(&tree) > MAX_NODES)
@@ -439,7 +511,10 @@ static spyre_status parse_compute(struct ir_sdsc *s, const struct json *dsc)
 	if (json_length(&list) != 1)
 		return json_wrong(&list, "one output");
 	TRY(json_element(&list, 0, JSON_STRING, &at));
-	return tensor_index(s, &at, &s->output);
+	TRY(tensor_index(s, &at, &s->output));
+	if (json_find(&op, "indirectAccessIndexLabeledDs", &at) && json_length(&at))
+		return no_indirection(s, "indirectAccessIndexLabeledDs");
+	return SPYRE_SUCCESS;
 }
 
 /* The first member of an object: files have one root, one operation. */
@@ -476,26 +551,20 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	TRY(parse_masks(s, &dsc));
 	TRY(parse_constants(s, &dsc));
 	TRY(parse_tensors(s, &dsc));
-	return parse_compute(s, &dsc);
+	TRY(parse_compute(s, &dsc));
+	return ir_parse_window(s, &dsc);
 }
 
-spyre_status ir_parse_sdsc(const char *file, const char *text, size_t size, struct ir_sdsc *sdsc)
+spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc)
 {
 	struct json root = { .file = file };
-	yyjson_read_err err;
 	yyjson_doc *doc;
 	spyre_status status;
 
-	memset(sdsc, 0, sizeof(*sdsc));
 	snprintf(sdsc->file, sizeof(sdsc->file), "%s", file);
-	doc = yyjson_read_opts((char *)(uintptr_t)text, size, 0, NULL, &err);
-	if (!doc && err.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory to read %zu bytes",
-				   file, size);
-	if (!doc)
-		return spyre_error(SPYRE_ERROR_PARSE, "%s: not JSON: %s at byte %zu of %zu", file,
-				   err.msg, err.pos, size);
-	root.val = yyjson_doc_get_root(doc);
+	status = json_open(&root, text, size, &doc);
+	if (status != SPYRE_SUCCESS)
+		return status;
 	status = parse_root(sdsc, &root);
 	yyjson_doc_free(doc);
 	return status;

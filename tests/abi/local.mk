@@ -12,7 +12,7 @@ tests_abi_libabi_la_SOURCES = \
 check_PROGRAMS += \
 	tests/abi/abi-ioctl tests/abi/abi-core tests/abi/abi-memory tests/abi/abi-submit \
 	tests/abi/abi-timeout tests/abi/abi-sched tests/abi/abi-lifetime tests/abi/abi-race \
-	tests/abi/abi-unplug tests/abi/abi-stress tests/abi/abi-bench
+	tests/abi/abi-unplug tests/abi/abi-reset tests/abi/abi-stress tests/abi/abi-bench
 
 tests_abi_abi_ioctl_SOURCES = tests/abi/abi-ioctl.c \
 	tests/abi/ioctl.h tests/abi/ioctl-memory.c tests/abi/ioctl-queue.c \
@@ -45,6 +45,10 @@ tests_abi_abi_unplug_SOURCES = tests/abi/abi-unplug.c
 tests_abi_abi_unplug_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_unplug_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
+tests_abi_abi_reset_SOURCES = tests/abi/abi-reset.c
+tests_abi_abi_reset_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_reset_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
 tests_abi_abi_bench_SOURCES = tests/abi/abi-bench.c
 tests_abi_abi_bench_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_bench_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
@@ -60,6 +64,13 @@ tests_abi_abi_race_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread
 tests_abi_abi_stress_SOURCES = tests/abi/abi-stress.c
 tests_abi_abi_stress_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_stress_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+if HAVE_LIBURING
+check_PROGRAMS += tests/abi/abi-uring
+tests_abi_abi_uring_SOURCES = tests/abi/abi-uring.c
+tests_abi_abi_uring_CPPFLAGS = $(ABI_CPPFLAGS) $(LIBURING_CFLAGS)
+tests_abi_abi_uring_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) $(LIBURING_LIBS)
+endif
 
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Bundles: whatever the files hold, the compiler gives a program or a named
- * status with a text. An input is one of the two files, mutated; the other
- * one stays as it is.
+ * status with a text, also for other values of its symbols. An input is all
+ * files of a bundle of one SDSC, mutated.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/bundles.h"
@@ -14,8 +14,15 @@
 #include <unistd.h>
 
 #include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/source.h"
 
-/* An input: "mlir" and "json" of one bundle, joined by a zero byte. */
+/* The files of an input, joined by zero bytes; the last two may be missing. */
+static const char *const files[] = {
+	"bundle.mlir", "sdsc_0.json", "launch_spec.json", "symbol_kinds.json",
+};
+
+#define FILES (sizeof(files) / sizeof(files[0]))
+
 static char work[64];
 static unsigned int texts;
 
@@ -29,6 +36,76 @@ static bool write_file(const char *name, const void *data, size_t size)
 	file = fopen(path, "wb");
 	ok = file && fwrite(data, 1, size, file) == size;
 	return file ? !fclose(file) && ok : false;
+}
+
+static bool run(const uint8_t *data, size_t size);
+
+/* launch_spec.json as a front-end would write it for the bundle. */
+static void put_spec(FILE *f, const struct spyre_bundle *bundle, const struct bundle_source *source)
+{
+	static const char *const roles[] = { "", "input", "output", "input_output" };
+	const struct ir_stmt *stmt = &source->bundle.stmts[0];
+
+	fprintf(f, "{\"version\": 1, \"kernel_name\": \"k\", \"emitter\": \"x\", \"symbols\": "
+		"{\"s0\": {\"min\": 1, \"max\": 3}}, \"args\": [");
+	for (uint32_t i = 0; i < bundle->num_args; i++) {
+		const spyre_arg_info *arg = &bundle->args[i];
+
+		fprintf(f, "%s{\"arg_index\": %u, \"role\": \"%s\", \"shape\": [\"s0\", 64], "
+			"\"dtype\": \"float16\", \"layout\": \"SpyreTensorLayout(device_size=[",
+			i ? ", " : "", i, roles[arg->role]);
+		for (uint32_t d = 0; d < arg->device_rank; d++)
+			fprintf(f, "%s%lld", d ? ", " : "", (long long)arg->device_size[d]);
+		fprintf(f, "], stride_map =[64, 1], device_dtype=DataFormats.%s)\"}",
+			spyre_format_name(arg->format));
+	}
+	fprintf(f, "], \"symbol_kinds\": [");
+	for (uint32_t i = stmt->num_symbols; i-- > 0;) {
+		const struct ir_value *v = &stmt->symbols[i].value;
+
+		fprintf(f, "%s{\"kind\": \"%s\", \"arg_index\": %u, \"offset\": %lld}",
+			i + 1 < stmt->num_symbols ? ", " : "",
+			v->base == IR_BASE_POOL ? "pool" : "kernel_derived", v->arg,
+			(long long)v->constant);
+	}
+	fprintf(f, "]}");
+}
+
+/* Only what is right is an input to start from. */
+static void add_if_right(const void *data, size_t size)
+{
+	if (size < FUZZ_MAX_INPUT && run(data, size))
+		fuzz_seed(data, size);
+}
+
+/* With its rows symbolic, and with a launch spec. */
+static void add_more(const uint8_t *mlir, size_t mlir_size, const char *json,
+		     const char *directory, const struct spyre_bundle *bundle)
+{
+	const char *el = strstr(json, "\"el_\": {");
+	struct bundle_source source;
+	char *text = NULL;
+	size_t size;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f || bundle_source_open(directory, false, &source))
+		return;
+	fwrite(mlir, 1, mlir_size + 1, f);
+	fwrite(json, 1, strlen(json) + 1, f);
+	put_spec(f, bundle, &source);
+	fclose(f);
+	add_if_right(text, size);
+	free(text);
+	bundle_source_close(&source);
+	f = el ? open_memstream(&text, &size) : NULL;
+	if (!f)
+		return;
+	fwrite(mlir, 1, mlir_size + 1, f);
+	fwrite(json, 1, (size_t)(el - json), f);
+	fprintf(f, "\"el_\": {\"symbolicDimInfo_\": {\"mb\": \"s0\"}, %s", el + 8);
+	fclose(f);
+	add_if_right(text, size);
+	free(text);
 }
 
 static void add_bundle(const char *directory)
@@ -46,12 +123,13 @@ static void add_bundle(const char *directory)
 		mlir = fuzz_read_file(path, &mlir_size);
 		snprintf(path, sizeof(path), "%s/sdsc_0.json", directory);
 		json = fuzz_read_file(path, &json_size);
-		joined = mlir && json ? malloc(mlir_size + 1 + json_size) : NULL;
+		joined = mlir && json ? calloc(1, mlir_size + json_size + 2) : NULL;
 		if (joined) {
 			memcpy(joined, mlir, mlir_size);
-			joined[mlir_size] = 0;
 			memcpy(joined + mlir_size + 1, json, json_size);
 			fuzz_seed(joined, mlir_size + 1 + json_size);
+			add_more(joined, mlir_size, (char *)joined + mlir_size + 1, directory,
+				 &bundle);
 		}
 		free(joined);
 		free(mlir);
@@ -62,11 +140,10 @@ static void add_bundle(const char *directory)
 
 static void remove_work(void)
 {
-	static const char *const name[] = { "bundle.mlir", "sdsc_0.json" };
 	char path[128];
 
-	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/%s", work, name[i]);
+	for (size_t i = 0; i < FILES; i++) {
+		snprintf(path, sizeof(path), "%s/%s", work, files[i]);
 		unlink(path);
 	}
 	rmdir(work);
@@ -93,23 +170,86 @@ static void check_refusal(spyre_status status)
 	texts += strlen(text) > 0;
 }
 
-static bool run(const uint8_t *data, size_t size)
+/* Only the amount of work is left for the verifier to refuse. */
+static void check_program(const struct spyre_bundle *bundle)
 {
-	const uint8_t *end = memchr(data, 0, size);
-	const size_t mlir = end ? (size_t)(end - data) : size;
+	struct spyre_verify_error err = { 0 };
+	struct spyre_program program;
+
+	if (spyre_program_verify(bundle->image, bundle->image_bytes, SPYRE_MAX_CORES, &program,
+				 &err) && err.stop != SPYRE_STOP_TOO_LONG)
+		fuzz_fail("the verifier refuses what was compiled: %s",
+			  spyre_stop_name(err.stop));
+}
+
+/* What verifies for the maxima verifies for other values, or is refused by name. */
+static void lower_again(const struct bundle_source *source)
+{
+	int64_t values[BUNDLE_MAX_SYMBOLS];
 	struct spyre_bundle bundle;
 	spyre_status status;
 
-	if (!write_file("bundle.mlir", data, mlir) ||
-	    !write_file("sdsc_0.json", end ? end + 1 : data, end ? size - mlir - 1 : 0))
+	for (uint32_t i = 0; i < source->symbols.num; i++) {
+		const struct bundle_symbol *s = &source->symbols.symbol[i];
+		int64_t range = s->max - s->min;
+
+		values[i] = s->min + fuzz_random(range < 1 << 20 ? (uint32_t)range + 1 : 1 << 20);
+	}
+	status = spyre_bundle_lower(source, values, SPYRE_MAX_CORES, &bundle);
+	if (status) {
+		check_refusal(status);
+		return;
+	}
+	check_program(&bundle);
+	spyre_bundle_fini(&bundle);
+}
+
+static bool write_files(const uint8_t *data, size_t size)
+{
+	const uint8_t *end = data + size;
+	char path[128];
+	bool ok = true;
+
+	for (size_t i = 0; i < FILES && ok; i++) {
+		const uint8_t *stop = data < end ? memchr(data, 0, (size_t)(end - data)) : NULL;
+
+		if (data >= end && i >= 2) {
+			snprintf(path, sizeof(path), "%s/%s", work, files[i]);
+			unlink(path);
+			continue;
+		}
+		if (!stop || i == FILES - 1)
+			stop = end;
+		ok = write_file(files[i], data, data < end ? (size_t)(stop - data) : 0);
+		data = stop < end ? stop + 1 : end;
+	}
+	return ok;
+}
+
+static bool run(const uint8_t *data, size_t size)
+{
+	struct bundle_source source;
+	struct spyre_bundle bundle;
+	spyre_status status;
+
+	if (!write_files(data, size))
 		fuzz_fail("cannot write to %s", work);
-	status = spyre_bundle_compile(work, SPYRE_MAX_CORES, &bundle);
+	status = bundle_source_open(work, false, &source);
 	if (status) {
 		check_refusal(status);
 		return false;
 	}
-	spyre_bundle_fini(&bundle);
-	return true;
+	status = spyre_bundle_lower(&source, NULL, SPYRE_MAX_CORES, &bundle);
+	if (status) {
+		check_refusal(status);
+	} else {
+		check_program(&bundle);
+		spyre_bundle_fini(&bundle);
+		if (source.symbols.num)
+			lower_again(&source);
+	}
+	bundle_source_close(&source);
+	return !status;
 }
 
 static const char *const words[] = {
@@ -118,7 +258,9 @@ static const char *const words[] = {
 	"null", "true", "[]", "{}", "\"\"", "\"x\"", "[", "]", "{", "}", ",", ":", "\"", "\\u0000",
 	"[[[[[[[[[[[[[[[[", "{\"a\":{\"a\":{\"a\":", "%", "scf.for", "arith.constant", "value", "=",
 	"sdscbundle.sdsc_execute", "\"symbol_ids\"=[-1]", "sdsc_0.json", "../", "mb_", "out_",
-	"ReLU", "batchmatmul", "\xff", NULL
+	"ReLU", "batchmatmul", "\"symbolicDimInfo_\": {\"mb\": \"s0\"},", "\"s0\"",
+	"sdscbundle.device_mem_allocate 4096 : index", "floordiv", "ceildiv", "mod", "affine_map<",
+	"\"kernel_slice\"", "\"base_sym_idx\"", "\"pool\"", "\"args\"", "\"symbols\"", "\xff", NULL
 };
 
 const struct fuzz_target fuzz_target = { "fuzz-bundle", seeds, run, words };

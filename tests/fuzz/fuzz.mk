@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 # Fuzzers: 'make fuzzers', or scripts/test fuzz, which runs them.
-fuzzer_programs = tests/fuzz/fuzz-bundle tests/fuzz/fuzz-dma \
+fuzzer_programs = tests/fuzz/fuzz-bundle tests/fuzz/fuzz-code tests/fuzz/fuzz-dma \
 	tests/fuzz/fuzz-generated tests/fuzz/fuzz-isa tests/fuzz/fuzz-program
 EXTRA_PROGRAMS += $(fuzzer_programs)
 fuzz_common = tests/fuzz/fuzz.h tests/fuzz/main.c
 tests_fuzz_fuzz_bundle_SOURCES = $(fuzz_common) tests/fuzz/bundle.c tests/fuzz/bundles.c \
 	tests/fuzz/bundles.h
 tests_fuzz_fuzz_bundle_LDADD = libspyre/libcore.la
+tests_fuzz_fuzz_code_SOURCES = $(fuzz_common) tests/fuzz/code.c tests/fuzz/bundles.c \
+	tests/fuzz/bundles.h
+tests_fuzz_fuzz_code_LDADD = libspyre/libcore.la
 tests_fuzz_fuzz_dma_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h tests/fuzz/dma.c
 tests_fuzz_fuzz_dma_LDADD = libspyre/libcore.la
 tests_fuzz_fuzz_generated_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \

@@ -38,3 +38,4 @@ TESTS += tests/unit/sdsc_limits
 endif
 EXTRA_DIST += tests/conformance/run.py tests/conformance/ORIGIN.md
 EXTRA_DIST += tests/conformance/bundles
+include tests/conformance/gen.mk

@@ -240,23 +240,19 @@ START_TEST(refused)
 {
 	static const struct shape full[] = { FULL, FULL, FULL }, other[] = { FULL, PAD, FULL };
 	static const struct shape dense_sum[] = { FULL, { { 512, END }, DENSE } };
-	static const struct shape unpadded[] = { PAD, { { 150, 70, END }, DENSE },
-						 { { 100, 70, END }, DENSE } };
 	static const struct shape huge[] = { { { 1 << 20, 4096, END }, DENSE },
 					     { { 1 << 20, 4096, END }, DENSE } };
 	static const struct shape empty[] = { { { 0, 64, END }, DENSE },
 					      { { 0, 64, END }, DENSE } };
 	spyre_sdsc_operand operands[3];
 
-	ck_assert_int_eq(build("gelu", full, 2), SPYRE_ERROR_UNSUPPORTED);
-	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "gelu"));
+	ck_assert_int_eq(build("frobnicate", full, 2), SPYRE_ERROR_UNSUPPORTED);
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "frobnicate"));
 	ck_assert_int_eq(build("add", full, 2), SPYRE_ERROR_ARGUMENT_MISMATCH);
 	ck_assert_int_eq(build("add", other, 3), SPYRE_ERROR_ARGUMENT_MISMATCH);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "expected 512"));
 	ck_assert_int_eq(build("sum", dense_sum, 2), SPYRE_ERROR_LAYOUT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "[512, 64]"));
-	ck_assert_int_eq(build("matmul", unpadded, 3), SPYRE_ERROR_LAYOUT);
-	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "[2, 192, 64]"));
 	ck_assert_int_eq(build("relu", huge, 2), SPYRE_ERROR_SPAN_LIMIT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "268435456"));
 	ck_assert_int_eq(build("relu", empty, 2), SPYRE_ERROR_ARGUMENT_MISMATCH);
@@ -300,8 +296,9 @@ START_TEST(names)
 	static const struct shape none[1] = { { { END }, DENSE } };
 
 	for (; *name; name++) {
-		build(*name, none, 1);
-		ck_assert_ptr_nonnull(strstr(spyre_last_error(), "inputs and one output"));
+		build(*name, none, 0);
+		ck_assert_msg(strstr(spyre_last_error(), "inputs and one output"), "%s: %s", *name,
+			      spyre_last_error());
 	}
 }
 END_TEST

@@ -377,7 +377,7 @@ static void execute(const struct spyre_bundle *bundle, const struct spyre_progra
 	for (uint32_t i = 0; i < bundle->num_operands; i++) {
 		uint32_t arg = bundle->operands[i].arg;
 
-		operand[i] = pool;
+		operand[i] = pool + bundle->operands[i].offset;
 		if (bundle->operands[i].kind == SPYRE_OPERAND_POOL)
 			continue;
 		ck_assert_uint_lt(arg, c->count);

@@ -118,4 +118,35 @@ cp "$work/two.npy" "$work/in0.npy"
 cp "$work/b/out0.npy" "$work/in1.npy"
 "$spyre" launch --case "$work/add/case.json" --inputs "$work" >"$work/out" 2>&1
 report $? "fp32 files for a bf16 input are converted" "$work/out"
+# Ahead of time, also under the compiler's public name and command line.
+# (libtool's wrapper does not know other names: the program itself, with its library.)
+real=$SPYRE_BUILDDIR/tools/spyre/.libs/spyre
+[ -x "$real" ] || real=$spyre
+ln -s "$real" "$work/dxp_standalone"
+LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle -d "$work/add" >"$work/out" 2>"$work/err" &&
+	[ -s "$work/add/spyreCodeDir/spyrecode.json" ] &&
+	[ -s "$work/add/spyreCodeDir/init_binary.bin" ] && [ ! -s "$work/err" ]
+report $? "dxp_standalone --bundle -d DIR" "$work/err"
+"$spyre" compile -o "$work/compiled" --cores 32 --json "$work/add" >"$work/out" 2>&1 &&
+	cmp "$work/add/spyreCodeDir/init_binary.bin" "$work/compiled/init_binary.bin" &&
+	grep -q '"args":3' "$work/out"
+report $? "compile -o DIR gives the same" "$work/out"
+SPYRE_KERNEL_CACHE=1 SPYRE_LOG=info "$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 \
+	"$work/add" >"$work/out" 2>"$work/err" && ! grep -q compiling "$work/err" &&
+	grep -q '^ *2 *2 *2 ' "$work/out"
+report $? "a launch takes what was compiled" "$work/err"
+rm -r "$work/add/spyreCodeDir"
+
+# A symbolic dimension: 40 rows of 96.
+sed -i 's/"el_": *{/"el_": {"symbolicDimInfo_": {"mb": "s0"},/' "$work/add/sdsc_0.json"
+"$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" >"$work/out" 2>"$work/err"
+[ $? = 1 ] && grep -q 'symbol s0 (1 to 96) is not bound' "$work/err"
+report $? "a symbol without a value is an error" "$work/err"
+"$spyre" launch --bind s0=40 -i 40x320@fp16 -i 40x320@fp16 -o 40x320@fp16 "$work/add" \
+	>"$work/out" 2>&1 && grep -q '^ *2 *2 *2 ' "$work/out"
+report $? "--bind s0=40" "$work/out"
+"$spyre" launch --bind s0=97 -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" \
+	>"$work/out" 2>"$work/err"
+[ $? = 1 ] && grep -q 's0 = 97, it takes 1 to 96' "$work/err"
+report $? "--bind out of range" "$work/err"
 echo "1..$number"

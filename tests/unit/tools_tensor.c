@@ -45,6 +45,43 @@ END_TEST
 
 #ifdef __FLT16_MAX__
 /* The compiler's own conversion is the reference, between neighbours too. */
+/* All codes of the 8-bit floats, and what lies half way between two of them. */
+START_TEST(eighths)
+{
+	static const struct {
+		spyre_format format;
+		uint8_t nan, most;
+		double largest;
+	} formats[] = { { SPYRE_FORMAT_SEN143_FP8, 0x7f, 0x7e, 448 },
+			{ SPYRE_FORMAT_SEN152_FP8, 0x80, 0x7f, 57344 } };
+
+	for (int f = 0; f < 2; f++) {
+		uint8_t in, out, other;
+
+		for (int code = 0; code < 256; code++) {
+			double value;
+
+			in = (uint8_t)code;
+			value = value_get(formats[f].format, &in);
+			ck_assert_int_eq(value_put(formats[f].format, &out, value), 0);
+			ck_assert_int_eq(out, isnan(value) ? formats[f].nan : code);
+		}
+		for (in = 0; in < formats[f].most; in++) {
+			other = in + 1;
+			value_put(formats[f].format, &out,
+				  (value_get(formats[f].format, &in) +
+				   value_get(formats[f].format, &other)) / 2);
+			ck_assert_int_eq(out, in % 2 ? other : in);
+		}
+		ck_assert(value_get(formats[f].format, &formats[f].most) == formats[f].largest);
+		value_put(formats[f].format, &out, 1e30);
+		ck_assert_int_eq(out, formats[f].most);
+		value_put(formats[f].format, &out, -INFINITY);
+		ck_assert_int_eq(out, formats[f].most | 0x80);
+	}
+}
+END_TEST
+
 START_TEST(halves_round_to_even)
 {
 	for (uint32_t bits = 0; bits < 0x7c00; bits++) {
@@ -267,6 +304,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_set_timeout(tests, 60);
 	tcase_add_test(tests, all_halves);
+	tcase_add_test(tests, eighths);
 #ifdef __FLT16_MAX__
 	tcase_add_test(tests, halves_round_to_even);
 #endif

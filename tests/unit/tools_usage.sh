@@ -41,7 +41,7 @@ accepted --help
 accepted help
 accepted version
 accepted --version
-for command in launch build info doctor; do
+for command in launch build compile info doctor; do
 	accepted help $command
 	accepted $command --help
 done
@@ -71,6 +71,13 @@ refused 2 "needs -i for each input" build add -o 4x64@fp16 "$work/b"
 refused 2 "an operation has one output" build add -o 4@fp16 -o 4@fp16 "$work/b"
 refused 2 "not from files" build add -i a.npy -o 4@fp16 "$work/b"
 refused 2 "--cores takes a number from 1 to 32" build add --cores 33 "$work/b"
+refused 2 "no bundle directory" compile --bundle
+refused 2 "a second one" compile -d "$work" "$work"
+refused 2 "--cores takes a number from 1 to 32" compile --cores 0 "$work"
+refused 2 "no option '--nope'" compile --nope "$work"
+refused 1 "SPYRE_ERROR_FILE" compile --bundle -d "$work/nothing"
+refused 2 "--bind takes SYMBOL=NUMBER" launch --bind s0 -o 4@fp16 "$work"
+refused 2 "--bind takes SYMBOL=NUMBER" launch --bind s0=0 -o 4@fp16 "$work"
 refused 2 "info takes no arguments" info x
 refused 2 "no option '--nope'" doctor --nope
 refused 1 "SPYRE_ERROR_NO_DEVICE" launch --device 900 -i 4x64@fp16 -o 4x64@fp16 "$work"
@@ -113,7 +120,7 @@ sed -n "s/.*words='\(add [^-']*\)'.*/\1/p" "$src/tools/completions/spyre" >"$wor
 report $? "completion of operations" "$work/diff"
 
 # Every long option of the help is known to the completion, and the reverse.
-for command in launch build info doctor; do
+for command in launch build compile info doctor; do
 	"$spyre" help $command | grep -o -e '--[a-z]\+' | sort -u >"$work/help"
 	sed -n "/^	$command)/,/;;/p; /^	[a-z]* | $command)/,/;;/p; /^	$command | [a-z]*)/,/;;/p" \
 		"$src/tools/completions/spyre" | grep -o -e '--[a-z]\+' |

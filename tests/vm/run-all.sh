@@ -10,7 +10,7 @@ set -u
 src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?} python=${PYTHON:-/usr/bin/python3}
 module=$build/build/kernel/spyre_vdev.ko
 export CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent CK_DEFAULT_TIMEOUT=120 HOME=/tmp
-export SPYRE_BACKEND=drm PATH=$PATH:/sbin:/usr/sbin
+export SPYRE_BACKEND=drm SPYRE_KERNEL_CACHE=0 PATH=$PATH:/sbin:/usr/sbin
 cd /tmp || exit 99
 
 node=/dev/accel/accel0
@@ -57,7 +57,7 @@ api_tests() {
 # Programs of tests/abi; the one that unplugs the card goes last.
 abi_tests() {
 	local name
-	for name in ioctl core memory submit sched race timeout lifetime; do
+	for name in ioctl core memory submit uring sched race timeout lifetime reset; do
 		echo "$build/tests/abi/abi-$name"
 	done
 }
@@ -80,9 +80,32 @@ for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.
 	run user "${program##*/}" "$program"
 done
 
+export PYTHONDONTWRITEBYTECODE=1
 conformance=("$python" "$src/tests/conformance/run.py" --spyre "$build/tools/spyre/spyre")
+[ ! -d "$build/generated-small" ] || conformance+=(--generated "$build/generated-small")
 [ -z "${SPYRE_BASELINE-}" ] || conformance+=(--compare "$SPYRE_BASELINE")
 SPYRE_TEST_TIMEOUT=1200 run ${users##* } conformance "${conformance[@]}"
+
+# sensor NAME LOW HIGH: one of the card's hwmon attributes is a number in a range.
+sensor() {
+	local value
+	value=$(cat /sys/devices/platform/spyre_vdev.0/hwmon/hwmon*/"$1")
+	[ "${value:-0}" -ge "$2" ] && [ "$value" -le "$3" ]
+	verdict $? "hwmon: $1 is ${value:-nothing}, between $2 and $3"
+}
+sensor temp1_input 35000 85000
+sensor power1_average 20000000 75000000
+sensor power1_cap 75000000 75000000
+sensor energy1_input 1 999999999999
+
+mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+echo 1 >/sys/kernel/tracing/events/spyre/enable
+"$build/tests/abi/abi-sched" >/dev/null 2>&1
+echo 0 >/sys/kernel/tracing/events/spyre/enable
+for event in spyre_submit spyre_run spyre_done spyre_queue_dead; do
+	grep -q " $event: card=0 client=[1-9]" /sys/kernel/tracing/trace
+	verdict $? "tracepoint $event fires"
+done
 
 used=$("$build/tools/spyre-smi" --query-device=memory.used --format=csv,noheader,nounits)
 [ "$used" = 0 ]

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* spyre build: writes a bundle for one operation. */
+/* spyre build: writes a bundle for one operation, and says how it is planned. */
 #include "config.h"
 
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "explain.h"
 #include "shape.h"
 
 /* The inputs and the output of one operation. */
 #define MAX_OPERANDS 16
+#define MAX_ATTRIBUTES 8
 
 struct build {
 	const char *op;
@@ -20,17 +23,25 @@ struct build {
 	bool has_output;
 	enum shape_order output_order;
 	int64_t cores;
+	spyre_sdsc_attribute attributes[MAX_ATTRIBUTES];
+	uint32_t num_attributes;
+	char *shape;
+	bool explain, json;
 };
 
 static const struct option options[] = {
 	{"input", required_argument, NULL, 'i'},
 	{"output", required_argument, NULL, 'o'},
+	{"shape", required_argument, NULL, 's'},
+	{"attr", required_argument, NULL, 'a'},
 	{"cores", required_argument, NULL, 'c'},
+	{"explain", no_argument, NULL, 'e'},
+	{"json", no_argument, NULL, 'j'},
 	{NULL, 0, NULL, 0},
 };
 
 /* Operations that leave one value per stick. */
-static const char *const reductions[] = {"sum", "mean", "amax", "amin", NULL};
+static const char *const reductions[] = {"sum", "mean", "amax", "amin", "absmax", "exx2", NULL};
 
 static bool is_listed(const char *const *names, const char *op)
 {
@@ -112,40 +123,205 @@ static int add_operand(struct build *build, bool output, const char *word)
 	return EXIT_OK;
 }
 
-static int parse_options(struct build *build, int argc, char **argv)
+/* NAME=VALUE; the word is cut in two. */
+static int add_attribute(struct build *build, char *word)
 {
-	int option, code = EXIT_OK;
+	spyre_sdsc_attribute *a = &build->attributes[build->num_attributes];
+	char *equals = strchr(word, '='), *end;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":i:o:", options, NULL)) != -1) {
-		if (option == 'i' || option == 'o')
-			code = add_operand(build, option == 'o', optarg);
-		else if (option == ':')
-			code = complain_usage("option '%s' needs a value", argv[optind - 1]);
-		else if (option == '?')
-			code = complain_usage("no option '%s'", argv[optind - 1]);
-		else if (parse_number(optarg, 1, 32, &build->cores))
-			code = complain_usage("--cores takes a number from 1 to 32, not '%s'",
+	if (build->num_attributes == MAX_ATTRIBUTES)
+		return complain_usage("more than %d attributes", MAX_ATTRIBUTES);
+	if (!equals || equals == word)
+		return complain_usage("--attr takes NAME=VALUE, not '%s'", word);
+	a->value = strtod(equals + 1, &end);
+	if (!equals[1] || *end)
+		return complain_usage("--attr %s: '%s' is not a number", word, equals + 1);
+	*equals = '\0';
+	a->name = word;
+	build->num_attributes++;
+	return EXIT_OK;
+}
+
+static int take_option(struct build *build, int option, char **argv)
+{
+	switch (option) {
+	case 'i':
+	case 'o':
+		return add_operand(build, option == 'o', optarg);
+	case 's':
+		build->shape = optarg;
+		return EXIT_OK;
+	case 'a':
+		return add_attribute(build, optarg);
+	case 'e':
+		build->explain = true;
+		return EXIT_OK;
+	case 'j':
+		build->json = true;
+		return EXIT_OK;
+	case 'c':
+		if (parse_number(optarg, 1, 32, &build->cores))
+			return complain_usage("--cores takes a number from 1 to 32, not '%s'",
 					      optarg);
+		return EXIT_OK;
+	case ':':
+		return complain_usage("option '%s' needs a value", argv[optind - 1]);
+	default:
+		return complain_usage("no option '%s'", argv[optind - 1]);
+	}
+}
+
+/* --shape: all inputs that the operation needs have it. */
+static int spread_shape(struct build *build)
+{
+	uint32_t least, most;
+	spyre_status status;
+	char word[256];
+	int code;
+
+	if (!build->shape)
+		return EXIT_OK;
+	if (build->num_inputs)
+		return complain_usage("--shape and -i exclude each other");
+	status = spyre_sdsc_operation_inputs(build->op, &least, &most);
+	if (status)
+		return complain_status(status, "%s", build->op);
+	snprintf(word, sizeof(word), "%s%s", build->shape,
+		 strchr(build->shape, '@') ? "" : "@fp16");
+	for (uint32_t i = 0; i < least; i++) {
+		code = add_operand(build, false, word);
 		if (code)
 			return code;
 	}
-	if (optind == argc)
+	return least ? EXIT_OK : add_operand(build, true, word);
+}
+
+static bool takes_none(const char *op)
+{
+	uint32_t least, most;
+
+	return !spyre_sdsc_operation_inputs(op, &least, &most) && !least;
+}
+
+static int parse_options(struct build *build, int argc, char **argv)
+{
+	int option, code;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":i:o:a:", options, NULL)) != -1) {
+		code = take_option(build, option, argv);
+		if (code)
+			return code;
+	}
+	if (optind == argc && !build->explain && !build->json)
 		return complain_usage("no directory given");
 	if (argc - optind > 1)
 		return complain_usage("one directory, please; '%s' is a second one",
 				      argv[optind + 1]);
 	build->directory = argv[optind];
-	if (!build->num_inputs || !build->has_output)
-		return complain_usage("an operation needs -i for each input and one -o");
+	code = spread_shape(build);
+	if (code)
+		return code;
+	if (!build->num_inputs && !(build->has_output && takes_none(build->op)))
+		return complain_usage("an operation needs -i for each input, or --shape");
 	return EXIT_OK;
+}
+
+/* The operation on its inputs; *@output: a tensor, or SPYRE_SDSC_NEW. */
+static spyre_status add_operation(const struct build *build, spyre_sdsc_graph *graph,
+				  bool has_output, uint32_t *output)
+{
+	uint32_t inputs[MAX_OPERANDS];
+	spyre_status status = SPYRE_SUCCESS;
+
+	*output = SPYRE_SDSC_NEW;
+	for (uint32_t i = 0; i < build->num_inputs && !status; i++)
+		status = spyre_sdsc_graph_add_argument(graph, &build->inputs[i], &inputs[i]);
+	if (!status && has_output)
+		status = spyre_sdsc_graph_add_argument(graph, &build->output, output);
+	if (!status)
+		status = spyre_sdsc_graph_add_op(graph, build->op, build->attributes,
+						 build->num_attributes, inputs, build->num_inputs,
+						 output);
+	return status;
+}
+
+/* An output that is not given is what the operation would make. */
+static spyre_status infer_output(struct build *build)
+{
+	spyre_sdsc_graph *graph;
+	spyre_status status;
+	uint32_t tensor;
+
+	if (build->has_output)
+		return SPYRE_SUCCESS;
+	status = spyre_sdsc_graph_create(&graph);
+	if (status)
+		return status;
+	status = add_operation(build, graph, false, &tensor);
+	if (!status)
+		status = spyre_sdsc_graph_get_tensor(graph, tensor, &build->output);
+	spyre_sdsc_graph_destroy(graph);
+	return status;
+}
+
+static int explain_graph(const struct build *build, const spyre_sdsc_graph *graph)
+{
+	spyre_sdsc_plan *plan;
+	spyre_status status;
+
+	status = spyre_sdsc_graph_plan(graph, (uint32_t)build->cores, &plan);
+	if (status)
+		return complain_status(status, "planning %s", build->op);
+	if (build->json)
+		explain_json(build->op, plan);
+	else
+		explain_text(build->op, plan);
+	spyre_sdsc_plan_free(plan);
+	return EXIT_OK;
+}
+
+static int write_bundle(struct build *build, const spyre_sdsc_graph *graph)
+{
+	spyre_status status;
+
+	if (!build->directory)
+		return EXIT_OK;
+	status = spyre_sdsc_graph_write(graph, (uint32_t)build->cores, build->directory);
+	if (status)
+		return complain_status(status, "building %s", build->op);
+	if (!build->json)
+		printf("%s: %s\n", build->directory, build->op);
+	return EXIT_OK;
+}
+
+static int build_operation(struct build *build)
+{
+	spyre_sdsc_graph *graph;
+	spyre_status status;
+	uint32_t output;
+	int code;
+
+	status = spyre_sdsc_graph_create(&graph);
+	if (status)
+		return complain_status(status, "building %s", build->op);
+	status = infer_output(build);
+	if (!status)
+		status = add_operation(build, graph, true, &output);
+	if (status)
+		code = complain_status(status, "building %s", build->op);
+	else
+		code = write_bundle(build, graph);
+	if (!code && (build->explain || build->json))
+		code = explain_graph(build, graph);
+	spyre_sdsc_graph_destroy(graph);
+	return code ? code : finish_output(EXIT_OK);
 }
 
 static int run_build(int argc, char **argv)
 {
 	struct build build = {0};
-	spyre_status status;
-	char names[512];
+	char names[1024];
 	int code;
 
 	list_operations(names, sizeof(names));
@@ -155,28 +331,27 @@ static int run_build(int argc, char **argv)
 	if (!is_listed(spyre_sdsc_operations(), build.op))
 		return complain_usage("no operation '%s'; there are %s", build.op, names);
 	code = parse_options(&build, argc - 1, argv + 1);
-	if (code)
-		return code;
-	build.inputs[build.num_inputs] = build.output;
-	status = spyre_sdsc_build(build.op, build.inputs, build.num_inputs + 1,
-				  (uint32_t)build.cores, build.directory);
-	if (status)
-		return complain_status(status, "building %s", build.op);
-	printf("%s: %s\n", build.directory, build.op);
-	return finish_output(EXIT_OK);
+	return code ? code : build_operation(&build);
 }
 
 const struct command command_build = {
 	.name = "build",
-	.summary = "write an SDSC bundle for one operation",
-	.help = "OP -i SHAPE@FORMAT[:ORDER]… -o SHAPE@FORMAT[:ORDER] [--cores N] DIR\n"
-		"Writes bundle.mlir and sdsc_0.json for the operation OP to DIR, which is made if "
-		"it\n"
-		"is missing.\n\n"
+	.summary = "write an SDSC bundle for one operation, or explain its plan",
+	.help = "OP -i SHAPE@FORMAT[:ORDER]… [-o SHAPE@FORMAT[:ORDER]] [-a NAME=VALUE]…\n"
+		"                   [--cores N] [--explain] [--json] [DIR]\n"
+		"       spyre build OP --shape SHAPE[@FORMAT] …\n"
+		"Writes bundle.mlir and the sdsc_*.json of the operation OP to DIR, which is made "
+		"if it\n"
+		"is missing. Without DIR, the plan is only shown.\n\n"
 		"  -i, --input SHAPE@FORMAT[:ORDER]   an input; in order\n"
-		"  -o, --output SHAPE@FORMAT[:ORDER]  the output\n"
+		"  -o, --output SHAPE@FORMAT[:ORDER]  the output (default: what follows from the "
+		"inputs)\n"
+		"      --shape SHAPE[@FORMAT]  all inputs that OP needs have this shape\n"
+		"  -a, --attr NAME=VALUE  an attribute: dim, keepdim, eps, min, max, value, …\n"
 		"      --cores N  divide the work over at most N cores (default: SENCORES or "
-		"32)\n\n"
+		"32)\n"
+		"      --explain  print the plan: division, bytes of a core, LX, modelled cost\n"
+		"      --json     print the plan as JSON\n\n"
 		"ORDER is the layout's dimension order, as 1,0, or 'sparse' for one element per\n"
 		"stick, which is the default for the output of reductions. The second input of\n"
 		"matmul is padded to whole sticks along its inner dimension.\n",

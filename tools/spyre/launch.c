@@ -36,6 +36,7 @@ enum {
 	OPTION_STATS,
 	OPTION_DEVICE,
 	OPTION_STREAM,
+	OPTION_BIND,
 	OPTION_JSON
 };
 
@@ -50,6 +51,7 @@ static const struct option options[] = {
 	{"stats", no_argument, NULL, OPTION_STATS},
 	{"device", required_argument, NULL, OPTION_DEVICE},
 	{"stream", required_argument, NULL, OPTION_STREAM},
+	{"bind", required_argument, NULL, OPTION_BIND},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{NULL, 0, NULL, 0},
 };
@@ -96,6 +98,22 @@ static int number_option(const char *name, int64_t min, int64_t max, int64_t *va
 	return EXIT_OK;
 }
 
+/* --bind s0=128; the word is argv's, which stays. */
+static int add_binding(struct launch *launch, char *word)
+{
+	struct run_options *run = &launch->run;
+	char *equals = strchr(word, '=');
+	int64_t value;
+
+	if (!equals || equals == word || parse_number(equals + 1, 1, INT64_MAX, &value))
+		return complain_usage("--bind takes SYMBOL=NUMBER, as s0=128, not '%s'", word);
+	if (run->num_bindings == RUN_MAX_BINDINGS)
+		return complain_usage("--bind %s: more than %d", word, RUN_MAX_BINDINGS);
+	*equals = '\0';
+	run->bindings[run->num_bindings++] = (spyre_binding){word, value};
+	return EXIT_OK;
+}
+
 static int handle_option(struct launch *launch, int option, const char *word)
 {
 	int64_t number = 0;
@@ -134,6 +152,8 @@ static int handle_option(struct launch *launch, int option, const char *word)
 		code = number_option("stream", 0, SPYRE_STREAM_HIGH_LAST, &number);
 		launch->run.stream = number;
 		return code;
+	case OPTION_BIND:
+		return add_binding(launch, optarg);
 	case OPTION_JSON:
 		launch->json = true;
 		return EXIT_OK;
@@ -305,8 +325,10 @@ const struct command command_launch = {
 		"      --stats        print modelled cycles and host time per launch\n"
 		"      --device N     card (default 0)\n"
 		"      --stream N     stream 0..64 (default 0)\n"
+		"      --bind SYMBOL=N  value of a symbolic dimension, as s0=128\n"
 		"      --json         print one JSON object\n\n"
-		"FORMAT is fp16, bf16, fp32, bool, int8, int16, int32, int64 or uint8. ORDER is\n"
-		"the layout's dimension order, as 1,0, or 'sparse' for one element per stick.\n",
+		"FORMAT is fp16, bf16, fp32, bool, int8, int16, int32, int64, uint8, fp8_e4m3 or\n"
+		"fp8_e5m2. ORDER is the layout's dimension order, as 1,0, or 'sparse' for one\n"
+		"element per stick.\n",
 	.run = run_launch,
 };

@@ -53,8 +53,9 @@ static bool layout_fits(const spyre_layout *layout, const spyre_arg_info *arg)
 }
 
 /* The dense layout with a dimension outside the stick padded to whole sticks, as
- * a matmul's K or both dimensions of a transposition. */
-static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg,
+ * a matmul's K or both dimensions of a transposition; with @symbols also longer
+ * dimensions, since memory is that of the largest values. */
+static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg, bool symbols,
 			  spyre_layout *padded)
 {
 	uint32_t rank = dense->device_rank;
@@ -65,8 +66,9 @@ static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg,
 	for (uint32_t k = 0; k + 1 < rank; k++) {
 		int64_t own = dense->device_size[k], want = arg->device_size[k];
 		bool tiles = dense->dim_map[k] == dense->dim_map[rank - 1];
+		bool whole = !tiles && want == (own + lanes - 1) / lanes * lanes;
 
-		if (want != own && (tiles || want != (own + lanes - 1) / lanes * lanes))
+		if (symbols ? want < own : want != own && !whole)
 			return false;
 	}
 	return !spyre_layout_init_explicit(padded, rank, arg->device_size, dense->stride_map,
@@ -95,7 +97,7 @@ static spyre_status choose_layout(struct run *run, struct tensor *tensor)
 	spec.order = SHAPE_ORDER_SPARSE;
 	if (!shape_layout(&spec, &other) && layout_fits(&other, &arg))
 		tensor->layout = other;
-	else if (layout_padded(&tensor->layout, &arg, &other))
+	else if (layout_padded(&tensor->layout, &arg, run->kernel_info.num_symbols, &other))
 		tensor->layout = other;
 	return SPYRE_SUCCESS;
 }
@@ -128,7 +130,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + t.tv_nsec;
 }
 
-static spyre_status launch_once(struct run *run, const spyre_arg *args, uint32_t count,
+static spyre_status launch_once(struct run *run, const spyre_launch_params *params,
 				struct run_sample *sample)
 {
 	spyre_stream_stats before = {.struct_size = sizeof(before)}, after = before;
@@ -136,7 +138,7 @@ static spyre_status launch_once(struct run *run, const spyre_arg *args, uint32_t
 	uint64_t start = now_ns();
 
 	if (!status)
-		status = spyre_launch(run->stream, run->kernel, args, count);
+		status = spyre_launch_ex(run->stream, run->kernel, params);
 	if (!status)
 		status = spyre_stream_synchronize(run->stream);
 	sample->wall_ns = now_ns() - start;
@@ -150,20 +152,28 @@ static spyre_status launch_once(struct run *run, const spyre_arg *args, uint32_t
 static int launch_all(struct run *run, const struct run_options *options,
 		      const struct tensor_list *list)
 {
-	spyre_arg args[TENSOR_MAX];
+	spyre_launch_arg args[TENSOR_MAX];
+	const spyre_launch_params params = {
+		.struct_size = sizeof(params),
+		.args = args,
+		.num_args = list->count,
+		.num_bindings = options->num_bindings,
+		.bindings = options->bindings,
+	};
 
 	for (uint32_t i = 0; i < list->count; i++) {
-		spyre_arg *arg = &args[list->at[i].arg_index];
+		spyre_launch_arg *arg = &args[list->at[i].arg_index];
 
 		arg->address = list->at[i].address;
 		arg->layout = &list->at[i].layout;
+		arg->host = &list->at[i].host;
 	}
 	run->samples = calloc(options->repeat, sizeof(*run->samples));
 	if (!run->samples)
 		return complain(EXIT_DEVICE, "no memory for %u samples", options->repeat);
 	while (run->launches < options->repeat) {
 		spyre_status status =
-			launch_once(run, args, list->count, &run->samples[run->launches]);
+			launch_once(run, &params, &run->samples[run->launches]);
 
 		if (status)
 			return complain_status(status, "launch %u of %u", run->launches + 1,

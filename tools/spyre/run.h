@@ -5,11 +5,15 @@
 
 #include "tensor.h"
 
+#define RUN_MAX_BINDINGS 16
+
 struct run_options {
 	const char *directory;
 	int device;
 	int stream;
 	uint32_t repeat;
+	uint32_t num_bindings;
+	spyre_binding bindings[RUN_MAX_BINDINGS];
 };
 
 struct run_sample {

@@ -38,7 +38,8 @@ void shape_format(uint32_t rank, const int64_t *size, char *buffer, size_t bytes
 const char *shape_format_name(spyre_format format)
 {
 	static const char *const names[] = {"dl16",  "fp16",  "fp32",  "bf16",	"fp64", "int8",
-					    "int16", "int32", "int64", "uint8", "bool"};
+					    "int16", "int32", "int64", "uint8", "bool",
+					    "fp8_e4m3", "fp8_e5m2"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (spyre_format_from_name(names[i]) == format)
@@ -132,7 +133,7 @@ static int parse_format(const char *word, const char *text, struct shape_spec *s
 	if (spec->format == SPYRE_FORMAT_INVALID)
 		return explain(why,
 			       "'%s': no format '%s'; formats are fp16, bf16, fp32, bool, int8, "
-			       "int16, int32, int64, uint8",
+			       "int16, int32, int64, uint8, fp8_e4m3, fp8_e5m2",
 			       word, name);
 	return colon ? parse_order(word, colon + 1, spec, why) : 0;
 }

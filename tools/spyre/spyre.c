@@ -10,6 +10,7 @@
 static const struct command *const commands[] = {
 	&command_launch,
 	&command_build,
+	&command_compile,
 	&command_info,
 	&command_doctor,
 };
@@ -66,9 +67,29 @@ static int run_help(int argc, char **argv)
 	return print_command_help(command);
 }
 
+/* The public name of the compiler, a link to this command: "dxp_standalone --bundle -d DIR". */
+static bool called_as_compiler(const char *name)
+{
+	const char *slash = name ? strrchr(name, '/') : NULL;
+
+	return name && !strcmp(slash ? slash + 1 : name, "dxp_standalone");
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+	set_command_name(command->name);
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return print_command_help(command);
+	return command->run(argc, argv);
+}
+
 int main(int argc, char **argv)
 {
 	const struct command *command;
+
+	if (called_as_compiler(argv[0]))
+		return run_command(&command_compile, argc, argv);
 
 	if (argc < 2) {
 		complain(EXIT_USAGE, "no command given");
@@ -84,9 +105,5 @@ int main(int argc, char **argv)
 	command = find_command(argv[1]);
 	if (!command)
 		return complain_usage("no command '%s'", argv[1]);
-	set_command_name(command->name);
-	for (int i = 2; i < argc && strcmp(argv[i], "--"); i++)
-		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
-			return print_command_help(command);
-	return command->run(argc - 1, argv + 1);
+	return run_command(command, argc - 1, argv + 1);
 }

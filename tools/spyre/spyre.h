@@ -26,6 +26,7 @@ struct command {
 
 extern const struct command command_launch;
 extern const struct command command_build;
+extern const struct command command_compile;
 extern const struct command command_info;
 extern const struct command command_doctor;
 

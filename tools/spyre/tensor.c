@@ -27,6 +27,7 @@ static const struct {
 	{'i', 2, SPYRE_FORMAT_SENINT16},   {'i', 4, SPYRE_FORMAT_IEEE_INT32},
 	{'i', 8, SPYRE_FORMAT_IEEE_INT64}, {'u', 1, SPYRE_FORMAT_UINT8},
 	{'b', 1, SPYRE_FORMAT_BOOL},	   {'u', 2, SPYRE_FORMAT_BFLOAT16},
+	{'u', 1, SPYRE_FORMAT_SEN143_FP8}, {'u', 1, SPYRE_FORMAT_SEN152_FP8},
 };
 
 #define NUM_NPY_FORMATS (sizeof(npy_formats) / sizeof(npy_formats[0]))
@@ -220,8 +221,10 @@ static int load(struct tensor *tensor, const char *path, struct npy *npy, spyre_
 {
 	spyre_format own = SPYRE_FORMAT_INVALID;
 
+	/* The first of a kind, or the one asked for: uint8 may be fp8 codes. */
 	for (size_t i = 0; i < NUM_NPY_FORMATS; i++)
-		if (npy_formats[i].kind == npy->kind && npy_formats[i].item == npy->item)
+		if (npy_formats[i].kind == npy->kind && npy_formats[i].item == npy->item &&
+		    (!own || npy_formats[i].format == format))
 			own = npy_formats[i].format;
 	if (own == SPYRE_FORMAT_BFLOAT16 && format != own)
 		return explain(why, "%s: uint16 elements are bit patterns of bf16; write %s@bf16",

@@ -46,6 +46,50 @@ static uint16_t put_float16(double value, int fraction)
 	return sign | (uint16_t)(((long)(exponent + bias) << fraction) + bits);
 }
 
+/*
+ * The 8-bit floats, neither with infinities: SEN143_FP8 is float8_e4m3fn, whose
+ * largest code of either sign is NaN; SEN152_FP8 is float8_e5m2fnuz, whose code
+ * of -0 is NaN.
+ */
+static double get_float8(uint8_t bits, int fraction)
+{
+	int bias = fraction == 3 ? 7 : 16;
+	int exponent = (bits & 0x7f) >> fraction, mantissa = bits & ((1 << fraction) - 1);
+	double value;
+
+	if (fraction == 3 ? (bits & 0x7f) == 0x7f : bits == 0x80)
+		return NAN;
+	value = exponent ? ldexp(mantissa | 1 << fraction, exponent - bias - fraction)
+			 : ldexp(mantissa, 1 - bias - fraction);
+	return bits & 0x80 ? -value : value;
+}
+
+/* Saturates. */
+static uint8_t put_float8(double value, int fraction)
+{
+	int bias = fraction == 3 ? 7 : 16, most = fraction == 3 ? 0x7e : 0x7f, exponent;
+	uint8_t sign = signbit(value) ? 0x80 : 0;
+	double magnitude = fabs(value);
+	long bits;
+
+	if (isnan(value))
+		return fraction == 3 ? 0x7f : 0x80;
+	if (isinf(value))
+		return sign | most;
+	frexp(magnitude, &exponent);
+	exponent--;
+	if (!magnitude || exponent < 1 - bias)
+		bits = lrint(ldexp(magnitude, bias - 1 + fraction));
+	else if (exponent > 16)
+		bits = most;
+	else	/* A fraction that rounds up to 2 carries into the exponent. */
+		bits = lrint(ldexp(magnitude, fraction - exponent)) - (1l << fraction) +
+		       ((long)(exponent + bias) << fraction);
+	if (bits > most)
+		bits = most;
+	return !bits && fraction == 2 ? 0 : sign | (uint8_t)bits;
+}
+
 bool value_known(spyre_format format)
 {
 	switch (format) {
@@ -59,6 +103,8 @@ bool value_known(spyre_format format)
 	case SPYRE_FORMAT_IEEE_INT64:
 	case SPYRE_FORMAT_UINT8:
 	case SPYRE_FORMAT_BOOL:
+	case SPYRE_FORMAT_SEN143_FP8:
+	case SPYRE_FORMAT_SEN152_FP8:
 		return true;
 	default:
 		return false;
@@ -79,6 +125,9 @@ double value_get(spyre_format format, const void *at)
 		return get_float16(GET(uint16_t), 10);
 	case SPYRE_FORMAT_BFLOAT16:
 		return get_float16(GET(uint16_t), 7);
+	case SPYRE_FORMAT_SEN143_FP8:
+	case SPYRE_FORMAT_SEN152_FP8:
+		return get_float8(GET(uint8_t), format == SPYRE_FORMAT_SEN143_FP8 ? 3 : 2);
 	case SPYRE_FORMAT_IEEE_FP32:
 		return GET(float);
 	case SPYRE_FORMAT_FP64:
@@ -122,6 +171,10 @@ int value_put(spyre_format format, void *at, double value)
 	case SPYRE_FORMAT_BFLOAT16:
 		half = put_float16(value, format == SPYRE_FORMAT_IEEE_FP16 ? 10 : 7);
 		memcpy(at, &half, sizeof(half));
+		return 0;
+	case SPYRE_FORMAT_SEN143_FP8:
+	case SPYRE_FORMAT_SEN152_FP8:
+		*(uint8_t *)at = put_float8(value, format == SPYRE_FORMAT_SEN143_FP8 ? 3 : 2);
 		return 0;
 	case SPYRE_FORMAT_IEEE_FP32:
 		memcpy(at, &single, sizeof(single));

@@ -47,6 +47,8 @@ enum drm_spyre_ioctl_id {
 	DRM_SPYRE_QUEUE_QUERY,
 	/** @DRM_SPYRE_SUBMIT: queue control blocks. */
 	DRM_SPYRE_SUBMIT,
+	/** @DRM_SPYRE_RESET: reset the card (CAP_SYS_ADMIN). Since 1.1. */
+	DRM_SPYRE_RESET,
 };
 
 /**
@@ -540,6 +542,38 @@ struct drm_spyre_submit {
 	__u64 result_offset;
 };
 
+/**
+ * struct drm_spyre_reset - argument of DRM_IOCTL_SPYRE_RESET
+ *
+ * Kills all queues of the card (their error becomes -EIO), stops what runs,
+ * clears the scratchpads and returns when the card is seen to answer, -EIO if
+ * it does not.  Other files that are open are stale from then on: what would
+ * create or queue something gives -EIO, all else works, so that they can look
+ * and close.  The calling file goes on, with new queues.
+ */
+struct drm_spyre_reset {
+	/** @flags: MBZ. */
+	__u32 flags;
+	/** @pad: MBZ. */
+	__u32 pad;
+	/** @generation: out: that of the card, one more than before. */
+	__u64 generation;
+};
+
+/**
+ * DRM_SPYRE_URING_SUBMIT: cmd_op of an IORING_OP_URING_CMD on the node
+ *
+ * The ring has 128-byte SQEs (IORING_SETUP_SQE128); the command area holds a
+ * struct drm_spyre_submit, and the same rules hold as for the ioctl.  The CQE
+ * comes when all control blocks are done: res is 0, or -errno as of the
+ * first that failed, or why nothing was queued.  With IORING_SETUP_CQE32 the
+ * first extra word is the sum of modelled cycles, or error_cb if nothing was
+ * queued.  With IORING_URING_CMD_FIXED and buf_index, DMA host spans without a
+ * handle lie in that registered buffer.  A ring or task that ends with work
+ * in flight stops the queues that the work is on.
+ */
+#define DRM_SPYRE_URING_SUBMIT 1
+
 #define DRM_IOCTL_SPYRE_DEV_QUERY \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_DEV_QUERY, struct drm_spyre_dev_query)
 #define DRM_IOCTL_SPYRE_BO_CREATE \
@@ -560,6 +594,8 @@ struct drm_spyre_submit {
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_QUEUE_QUERY, struct drm_spyre_queue_query)
 #define DRM_IOCTL_SPYRE_SUBMIT \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_SUBMIT, struct drm_spyre_submit)
+#define DRM_IOCTL_SPYRE_RESET \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_RESET, struct drm_spyre_reset)
 
 #if defined(__cplusplus)
 }

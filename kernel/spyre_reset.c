@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Reset of a card: every queue is killed, what runs is stopped and waited
+ * for, the scratchpads are cleared and the workers are seen to answer.  Files
+ * that were open before are stale from then on: a generation number tells.
+ */
+#include <linux/list.h>
+#include <linux/mutex.h>
+
+#include <drm/drm_managed.h>
+
+#include "spyre_device.h"
+#include "spyre_queue.h"
+#include "spyre_reset.h"
+#include "spyre_trace.h"
+
+void spyre_reset_init(struct spyre_device *spyre)
+{
+	mutex_init(&spyre->files_lock);
+	INIT_LIST_HEAD(&spyre->files);
+}
+
+void spyre_reset_add_file(struct spyre_file *sfile)
+{
+	struct spyre_device *spyre = sfile->spyre;
+
+	guard(mutex)(&spyre->files_lock);
+	sfile->generation = spyre->generation;
+	list_add_tail(&sfile->node, &spyre->files);
+}
+
+void spyre_reset_remove_file(struct spyre_file *sfile)
+{
+	guard(mutex)(&sfile->spyre->files_lock);
+	list_del(&sfile->node);
+}
+
+/* Calls @fn for every queue of every file; @fn may sleep. */
+static void spyre_reset_for_each_queue(struct spyre_device *spyre,
+				       void (*fn)(struct spyre_queue *queue))
+{
+	struct spyre_file *sfile;
+	struct spyre_queue *queue;
+	unsigned long id;
+
+	lockdep_assert_held(&spyre->files_lock);
+	list_for_each_entry(sfile, &spyre->files, node) {
+		xa_for_each(&sfile->queues, id, queue) {
+			/* It may be destroyed meanwhile. */
+			queue = spyre_queue_lookup(sfile, id);
+			if (!queue)
+				continue;
+			fn(queue);
+			spyre_queue_put(queue);
+		}
+	}
+}
+
+static void spyre_reset_kill(struct spyre_queue *queue)
+{
+	spyre_queue_kill(queue, -EIO);
+}
+
+static void spyre_reset_drain(struct spyre_queue *queue)
+{
+	spyre_engine_drain(&queue->spyre->engine, queue);
+}
+
+int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct spyre_device *spyre = to_spyre_device(drm);
+	struct drm_spyre_reset *args = data;
+	int ret;
+
+	args->generation = 0;
+	if (args->flags || args->pad)
+		return -EINVAL;
+
+	guard(mutex)(&spyre->files_lock);
+	/* First: a queue that is created from here on finds its file stale. */
+	WRITE_ONCE(spyre->generation, spyre->generation + 1);
+	/* Pairs with spyre_ioctl_queue_create(). */
+	smp_mb();
+	spyre_reset_for_each_queue(spyre, spyre_reset_kill);
+	spyre_reset_for_each_queue(spyre, spyre_reset_drain);
+	ret = spyre_engine_probe(&spyre->engine);
+	trace_spyre_reset(spyre, ret);
+	if (ret)
+		return ret;
+	/* The caller asked for it and may go on. */
+	to_spyre_file(file)->generation = spyre->generation;
+	args->generation = spyre->generation;
+	return 0;
+}

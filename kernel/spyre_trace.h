@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tracepoints: a job's way through the driver.  card, client and queue name
+ * where it belongs, seqno is its place in the queue's timeline.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM spyre
+
+#if !defined(SPYRE_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define SPYRE_TRACE_H
+
+#include <linux/dma-fence.h>
+#include <linux/tracepoint.h>
+
+#include "spyre_device.h"
+#include "spyre_job.h"
+#include "spyre_queue.h"
+
+DECLARE_EVENT_CLASS(spyre_job,
+	TP_PROTO(const struct spyre_job *job),
+	TP_ARGS(job),
+	TP_STRUCT__entry(
+		__field(u32, card)
+		__field(u64, client)
+		__field(u64, queue)
+		__field(u64, seqno)
+		__field(u32, cbs)
+		__field(u32, lx_bytes)
+	),
+	TP_fast_assign(
+		__entry->card = job->queue->spyre->index;
+		__entry->client = job->queue->sfile->id;
+		__entry->queue = job->done->context;
+		__entry->seqno = job->done->seqno;
+		__entry->cbs = job->num_cbs;
+		__entry->lx_bytes = job->lx_bytes;
+	),
+	TP_printk("card=%u client=%llu queue=%llu seqno=%llu cbs=%u lx=%u",
+		  __entry->card, __entry->client, __entry->queue, __entry->seqno,
+		  __entry->cbs, __entry->lx_bytes)
+);
+
+/* Its fence became visible. */
+DEFINE_EVENT(spyre_job, spyre_submit,
+	TP_PROTO(const struct spyre_job *job),
+	TP_ARGS(job)
+);
+
+/* The engine begins with it. */
+DEFINE_EVENT(spyre_job, spyre_run,
+	TP_PROTO(const struct spyre_job *job),
+	TP_ARGS(job)
+);
+
+/* Its fence is about to signal. */
+TRACE_EVENT(spyre_done,
+	TP_PROTO(const struct spyre_job *job, int error, u64 cycles),
+	TP_ARGS(job, error, cycles),
+	TP_STRUCT__entry(
+		__field(u32, card)
+		__field(u64, client)
+		__field(u64, queue)
+		__field(u64, seqno)
+		__field(int, error)
+		__field(u64, cycles)
+	),
+	TP_fast_assign(
+		__entry->card = job->queue->spyre->index;
+		__entry->client = job->queue->sfile->id;
+		__entry->queue = job->done->context;
+		__entry->seqno = job->done->seqno;
+		__entry->error = error;
+		__entry->cycles = cycles;
+	),
+	TP_printk("card=%u client=%llu queue=%llu seqno=%llu error=%d cycles=%llu",
+		  __entry->card, __entry->client, __entry->queue, __entry->seqno,
+		  __entry->error, __entry->cycles)
+);
+
+/* A queue takes no more work. */
+TRACE_EVENT(spyre_queue_dead,
+	TP_PROTO(const struct spyre_queue *queue, int error),
+	TP_ARGS(queue, error),
+	TP_STRUCT__entry(
+		__field(u32, card)
+		__field(u64, client)
+		__field(u64, queue)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->card = queue->spyre->index;
+		__entry->client = queue->sfile->id;
+		__entry->queue = queue->fence_context;
+		__entry->error = error;
+	),
+	TP_printk("card=%u client=%llu queue=%llu error=%d",
+		  __entry->card, __entry->client, __entry->queue, __entry->error)
+);
+
+/* The card was reset; files of earlier generations are stale. */
+TRACE_EVENT(spyre_reset,
+	TP_PROTO(const struct spyre_device *spyre, int error),
+	TP_ARGS(spyre, error),
+	TP_STRUCT__entry(
+		__field(u32, card)
+		__field(u64, generation)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->card = spyre->index;
+		__entry->generation = spyre->generation;
+		__entry->error = error;
+	),
+	TP_printk("card=%u generation=%llu error=%d", __entry->card, __entry->generation,
+		  __entry->error)
+);
+
+#endif
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE spyre_trace
+#include <trace/define_trace.h>

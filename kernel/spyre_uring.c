@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * io_uring: one SQE is one submission, decoded in place and queued without a
+ * change of thread; its CQE comes when the job is done.
+ *
+ * A request is completed exactly once, from the job's fence or at once on an
+ * error.  A ring that goes away with work in flight stops the queues it used,
+ * so that its requests come back soon.
+ */
+#include <linux/dma-fence.h>
+#include <linux/io_uring/cmd.h>
+#include <linux/slab.h>
+
+#include <drm/drm_drv.h>
+
+#include "spyre_device.h"
+#include "spyre_queue.h"
+#include "spyre_submit.h"
+#include "spyre_uring.h"
+
+static_assert(sizeof(struct drm_spyre_submit) <= 80);
+
+/* A submission in flight; freed under the ring's lock, when its request is completed. */
+struct spyre_uring_job {
+	struct dma_fence_cb base;
+	struct io_uring_cmd *cmd;
+	struct spyre_submitted submitted;
+};
+
+struct spyre_uring_pdu {
+	struct spyre_uring_job *job;
+};
+
+static void spyre_uring_job_free(struct spyre_uring_job *job)
+{
+	dma_fence_put(job->submitted.done);
+	spyre_queue_put(job->submitted.queue);
+	kfree(job);
+}
+
+/* In the task that submitted, or that reaps for it. */
+static void spyre_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
+	struct spyre_uring_job *job = pdu->job;
+	const int status = job->submitted.done->error;
+	const u64 cycles = status ? 0 : job->submitted.cycles;
+
+	pdu->job = NULL;
+	spyre_uring_job_free(job);
+	io_uring_cmd_done(cmd, status, cycles, issue_flags);
+}
+
+static void spyre_uring_fence_signaled(struct dma_fence *fence, struct dma_fence_cb *base)
+{
+	struct spyre_uring_job *job = container_of(base, struct spyre_uring_job, base);
+
+	io_uring_cmd_complete_in_task(job->cmd, spyre_uring_finish);
+}
+
+/* The ring or the task goes away: do not keep them waiting. */
+static int spyre_uring_cancel(struct io_uring_cmd *cmd)
+{
+	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
+
+	if (pdu->job)
+		spyre_queue_kill(pdu->job->submitted.queue, -ECANCELED);
+	return 0;
+}
+
+static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
+	const struct drm_spyre_submit *sqe = io_uring_sqe_cmd(cmd->sqe);
+	struct io_uring_cmd *fixed = cmd->flags & IORING_URING_CMD_FIXED ? cmd : NULL;
+	struct drm_spyre_submit args;
+	struct spyre_uring_job *job;
+	int ret;
+
+	/* User space may still write the SQE: look once. */
+	memcpy(&args, sqe, sizeof(args));
+	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	if (!job)
+		return -ENOMEM;
+	job->cmd = cmd;
+	ret = spyre_submit(cmd->file->private_data, &args, fixed, &job->submitted);
+	if (ret) {
+		kfree(job);
+		io_uring_cmd_done(cmd, ret, args.error_cb, issue_flags);
+		return -EIOCBQUEUED;
+	}
+	pdu->job = job;
+	io_uring_cmd_mark_cancelable(cmd, issue_flags);
+	ret = dma_fence_add_callback(job->submitted.done, &job->base, spyre_uring_fence_signaled);
+	if (!ret)
+		return -EIOCBQUEUED;
+	/* It is done already.  Cancellation looks at the job under the ring's lock. */
+	if (issue_flags & IO_URING_F_UNLOCKED)
+		io_uring_cmd_complete_in_task(cmd, spyre_uring_finish);
+	else
+		spyre_uring_finish(cmd, issue_flags);
+	return -EIOCBQUEUED;
+}
+
+int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct drm_file *file = cmd->file->private_data;
+	int ret, idx;
+
+	if (issue_flags & IO_URING_F_CANCEL)
+		return spyre_uring_cancel(cmd);
+	if (!(issue_flags & IO_URING_F_SQE128))
+		return -EINVAL;
+	if (cmd->cmd_op != DRM_SPYRE_URING_SUBMIT)
+		return -ENOTTY;
+	if (!drm_dev_enter(file->minor->dev, &idx))
+		return -ENODEV;
+	ret = spyre_uring_submit(cmd, issue_flags);
+	drm_dev_exit(idx);
+	return ret;
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPYRE_URING_H
+#define SPYRE_URING_H
+
+struct io_uring_cmd;
+
+int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* Programs of a kernel for values of its symbols; the latest used are kept. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libspyre/runtime/kernel.h"
+
+/* As many as the front-end makes buckets. */
+#define MAX_VARIANTS 32u
+
+static bool is_maximum(const struct spyre_kernel *kernel, const int64_t *values)
+{
+	for (uint32_t i = 0; i < kernel->bundle.num_symbols; i++)
+		if (values[i] != kernel->bundle.symbols[i].max)
+			return false;
+	return true;
+}
+
+/* With the lock held. */
+static void drop_ref(struct spyre_kernel *kernel, struct kernel_variant *variant)
+{
+	if (--variant->refs)
+		return;
+	kernel->context->ops->program_destroy(variant->program);
+	free(variant);
+}
+
+/* With the lock held: the variant moves to the front and gets a reference. */
+static struct kernel_variant *find(struct spyre_kernel *kernel, const int64_t *values)
+{
+	const size_t bytes = kernel->bundle.num_symbols * sizeof(*values);
+	struct kernel_variant *v;
+
+	TAILQ_FOREACH(v, &kernel->variants, link) {
+		if (memcmp(v->values, values, bytes))
+			continue;
+		TAILQ_REMOVE(&kernel->variants, v, link);
+		TAILQ_INSERT_HEAD(&kernel->variants, v, link);
+		v->refs++;
+		return v;
+	}
+	return NULL;
+}
+
+static spyre_status build(struct spyre_kernel *kernel, const int64_t *values,
+			  struct kernel_variant **out)
+{
+	struct kernel_variant *v = calloc(1, sizeof(*v));
+	struct spyre_bundle *bundle = malloc(sizeof(*bundle));
+	spyre_status status;
+
+	if (!v || !bundle) {
+		free(v);
+		free(bundle);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "kernel \"%s\": no memory for a program", kernel->bundle.name);
+	}
+	status = spyre_bundle_lower(kernel->source, values,
+				    kernel->context->card->properties.num_cores, bundle);
+	if (!status) {
+		status = kernel_create_program(kernel, bundle, &v->program);
+		memcpy(v->values, values, sizeof(v->values));
+		v->num_operands = bundle->num_operands;
+		memcpy(v->operands, bundle->operands, sizeof(v->operands));
+		spyre_bundle_fini(bundle);
+	}
+	free(bundle);
+	if (!status)
+		*out = v;
+	else
+		free(v);
+	return status;
+}
+
+spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *values,
+				struct kernel_variant **out)
+{
+	struct kernel_variant *made, *last;
+	spyre_status status;
+
+	*out = NULL;
+	if (is_maximum(kernel, values))
+		return SPYRE_SUCCESS;
+	pthread_mutex_lock(&kernel->variants_lock);
+	*out = find(kernel, values);
+	pthread_mutex_unlock(&kernel->variants_lock);
+	if (*out)
+		return SPYRE_SUCCESS;
+	/* Not under the lock: launches with other values go on. */
+	status = build(kernel, values, &made);
+	if (status)
+		return status;
+	pthread_mutex_lock(&kernel->variants_lock);
+	*out = find(kernel, values);
+	if (*out) {	/* another thread was faster */
+		made->refs = 1;
+		drop_ref(kernel, made);
+	} else {
+		made->refs = 2;
+		TAILQ_INSERT_HEAD(&kernel->variants, made, link);
+		*out = made;
+		if (++kernel->num_variants > MAX_VARIANTS) {
+			last = TAILQ_LAST(&kernel->variants, kernel_variant_list);
+			TAILQ_REMOVE(&kernel->variants, last, link);
+			kernel->num_variants--;
+			drop_ref(kernel, last);
+		}
+	}
+	pthread_mutex_unlock(&kernel->variants_lock);
+	return SPYRE_SUCCESS;
+}
+
+void kernel_variant_ref(struct spyre_kernel *kernel, struct kernel_variant *variant)
+{
+	if (!variant)
+		return;
+	pthread_mutex_lock(&kernel->variants_lock);
+	variant->refs++;
+	pthread_mutex_unlock(&kernel->variants_lock);
+}
+
+void kernel_variant_put(struct spyre_kernel *kernel, struct kernel_variant *variant)
+{
+	if (!variant)
+		return;
+	pthread_mutex_lock(&kernel->variants_lock);
+	drop_ref(kernel, variant);
+	pthread_mutex_unlock(&kernel->variants_lock);
+}
+
+void kernel_variants_drop(struct spyre_kernel *kernel)
+{
+	struct kernel_variant *v;
+
+	while ((v = TAILQ_FIRST(&kernel->variants))) {
+		TAILQ_REMOVE(&kernel->variants, v, link);
+		drop_ref(kernel, v);
+	}
+}

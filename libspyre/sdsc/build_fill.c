@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/* Builder: constants, made of nothing. */
+#include <math.h>
+
+#include "libspyre/runtime/error.h"
+#include "libspyre/sdsc/build.h"
+
+spyre_status build_zero(spyre_sdsc_graph *g, spyre_format format, uint32_t *tensor)
+{
+	spyre_sdsc_operand scalar = { 0 };
+	struct build_use use[2];
+
+	build_layout(&scalar, format, -1, 0);
+	BUILD_TRY(build_new_tensor(g, &scalar, tensor));
+	use[0] = use[1] = build_use_of(g, *tensor);
+	return build_emit(g, "gt", use, 2, &(struct build_use){ *tensor, scalar });
+}
+
+spyre_status build_constant(spyre_sdsc_graph *g, spyre_format format, double value,
+			    uint32_t *tensor)
+{
+	spyre_sdsc_attribute range[2] = { { "min", value }, { "max", value } };
+	uint32_t zero;
+
+	BUILD_TRY(build_zero(g, format, &zero));
+	*tensor = SPYRE_SDSC_NEW;
+	return build_add(g, "clip", range, 2, &zero, 1, tensor);
+}
+
+spyre_status build_fill(const struct build_call *call)
+{
+	double value = build_attr(call, "value");
+	uint32_t in = call->in[0];
+	spyre_format format;
+
+	if (*call->out == SPYRE_SDSC_NEW && call->num_inputs)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "fill from a tensor needs an output whose shape is known");
+	if (call->num_inputs && build_has_attr(call, "value"))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "fill takes a value as an input or as an attribute, not both");
+	if (!call->num_inputs && !isfinite(value))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "fill: value %g is not finite",
+				   value);
+	if (*call->out == SPYRE_SDSC_NEW)
+		return build_constant(call->graph, SPYRE_FORMAT_SEN169_FP16, value, call->out);
+	format = build_operand(call->graph, *call->out)->layout.device_format;
+	if (!call->num_inputs)
+		BUILD_TRY(build_constant(call->graph, format, value, &in));
+	return build_add(call->graph, "identity", NULL, 0, &in, 1, call->out);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Builder: steps that bring operands into form: room for whole sticks, zeros
+ * in it, sticks along another dimension.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "libspyre/layout/stick.h"
+#include "libspyre/runtime/error.h"
+#include "libspyre/sdsc/build.h"
+
+int64_t build_whole_sticks(int64_t size, int64_t lanes)
+{
+	return (size + lanes - 1) / lanes * lanes;
+}
+
+int64_t build_lanes(const spyre_sdsc_operand *o)
+{
+	return spyre_stick_elements(o->layout.device_format);
+}
+
+bool build_has_room(const spyre_sdsc_operand *o, uint32_t dim, int64_t size)
+{
+	const spyre_layout *l = &o->layout;
+	int64_t room = 1;
+
+	for (uint32_t j = 0; j < l->device_rank; j++)
+		if (l->dim_map[j] == (int)dim)
+			room *= l->device_size[j];
+	return room >= size;
+}
+
+struct build_use build_use_of(const spyre_sdsc_graph *g, uint32_t tensor)
+{
+	struct build_use use = { .tensor = tensor };
+
+	if (tensor != SPYRE_SDSC_NEW)
+		use.view = *build_operand(g, tensor);
+	return use;
+}
+
+/* One step of a plain operation on given views. */
+spyre_status build_emit(spyre_sdsc_graph *g, const char *op, const struct build_use *in,
+			 uint32_t num_inputs, struct build_use *out)
+{
+	struct build_call call = { .graph = g, .op = build_op_find(op), .num_inputs = num_inputs,
+				   .out = &out->tensor };
+	struct build_use uses[BUILD_MAX_INPUTS + 1];
+
+	memcpy(uses, in, num_inputs * sizeof(*in));
+	uses[num_inputs] = *out;
+	BUILD_TRY(build_add_step(&call, uses));
+	*out = uses[num_inputs];
+	return SPYRE_SUCCESS;
+}
+
+/*
+ * A copy that has room for whole sticks along the dims in @pad (bits). With
+ * @clean, the room holds zeros.
+ */
+spyre_status build_pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t pad, bool clean)
+{
+	struct build_use copy = { .view = use->view }, all;
+
+	build_layout(&copy.view, use->view.layout.device_format, build_stick_dim(&use->view), pad);
+	BUILD_TRY(build_new_tensor(g, &copy.view, &copy.tensor));
+	if (clean) {
+		uint32_t zero;
+		struct build_use value;
+
+		BUILD_TRY(build_zero(g, use->view.layout.device_format, &zero));
+		value = build_use_of(g, zero);
+		all = copy;
+		for (uint32_t d = 0; d < all.view.rank; d++)
+			if (pad >> d & 1)
+				all.view.size[d] = build_whole_sticks(all.view.size[d],
+								      build_lanes(&all.view));
+		BUILD_TRY(build_emit(g, "identity", &value, 1, &all));
+	}
+	BUILD_TRY(build_emit(g, "identity", use, 1, &copy));
+	*use = copy;
+	return SPYRE_SUCCESS;
+}
+
+/* Brings @from into sticks along the stick dim of @to, which may be left open. */
+spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick,
+			    struct build_use *to)
+{
+	int64_t lanes = build_lanes(&from.view);
+	int old = build_stick_dim(&from.view);
+	struct build_use out = *to, padded, whole;
+	int64_t rows, columns;
+	uint32_t both;
+
+	if (old < 0 || old == stick) {
+		if (out.tensor == SPYRE_SDSC_NEW) {
+			out.view = from.view;
+			build_layout(&out.view, from.view.layout.device_format, stick, 0);
+			BUILD_TRY(build_new_tensor(g, &out.view, &out.tensor));
+		}
+		*to = out;
+		return build_emit(g, "identity", &from, 1, to);
+	}
+	both = 1u << old | 1u << stick;
+	rows = build_whole_sticks(from.view.size[stick], lanes);
+	columns = build_whole_sticks(from.view.size[old], lanes);
+	if (!build_has_room(&from.view, (uint32_t)stick, rows))
+		BUILD_TRY(build_pad_copy(g, &from, both, true));
+	padded = out;
+	if (out.tensor == SPYRE_SDSC_NEW ||
+	    !build_has_room(&out.view, (uint32_t)old, columns)) {
+		padded.view = from.view;
+		build_layout(&padded.view, from.view.layout.device_format, stick, both);
+		BUILD_TRY(build_new_tensor(g, &padded.view, &padded.tensor));
+	}
+	whole = padded;
+	from.view.size[stick] = whole.view.size[stick] = rows;
+	from.view.size[old] = whole.view.size[old] = columns;
+	BUILD_TRY(build_emit(g, "restickify", &from, 1, &whole));
+	if (out.tensor != SPYRE_SDSC_NEW && padded.tensor != out.tensor)
+		return build_emit(g, "identity", &padded, 1, to);
+	*to = padded;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status build_restick_new(spyre_sdsc_graph *g, struct build_use *use, int stick)
+{
+	struct build_use out = { .tensor = SPYRE_SDSC_NEW };
+
+	BUILD_TRY(build_restick(g, *use, stick, &out));
+	*use = out;
+	return SPYRE_SUCCESS;
+}
+
+/* Inputs of pointwise operations that have their sticks along another dim than the output. */
+spyre_status build_align(const struct build_call *call, struct build_use *uses)
+{
+	struct build_use *out = &uses[call->num_inputs];
+	spyre_sdsc_operand shape = out->view;
+	int stick;
+
+	for (uint32_t i = 0; i < call->num_inputs; i++)
+		BUILD_TRY(build_normalize(call->op->name, i, &uses[i].view));
+	if (out->tensor == SPYRE_SDSC_NEW)
+		BUILD_TRY(build_infer(call, uses, &shape));
+	stick = build_stick_dim(&shape);
+	for (uint32_t i = 0; i < call->num_inputs && stick >= 0; i++) {
+		const spyre_sdsc_operand *in = &uses[i].view;
+		int own = build_stick_dim(in), want = stick - (int)(shape.rank - in->rank);
+
+		if (in->rank > shape.rank || own < 0 || want < 0 || own == want ||
+		    in->size[want] == 1)
+			continue;
+		BUILD_TRY(build_restick_new(call->graph, &uses[i], want));
+	}
+	return SPYRE_SUCCESS;
+}
+
+spyre_status build_attr_dim(const struct build_call *call, const char *name, double value,
+			     uint32_t rank, uint32_t *dim)
+{
+	if (value != floor(value) || value < -(double)rank || value >= rank)
+		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+				   "%s: %s %g is none of the %u dimensions of operand 0",
+				   call->op->name, name, value, rank);
+	*dim = (uint32_t)(value < 0 ? value + rank : value);
+	return SPYRE_SUCCESS;
+}

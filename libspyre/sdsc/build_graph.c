@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/* Builder: graphs, their tensors and operations. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libspyre/runtime/error.h"
+#include "libspyre/sdsc/build.h"
+
+spyre_status spyre_sdsc_graph_create(spyre_sdsc_graph **graph)
+{
+	if (!graph)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_graph_create: graph is NULL");
+	*graph = calloc(1, sizeof(**graph));
+	if (!*graph)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a graph");
+	return SPYRE_SUCCESS;
+}
+
+void spyre_sdsc_graph_destroy(spyre_sdsc_graph *graph)
+{
+	if (!graph)
+		return;
+	free(graph->tensor);
+	free(graph->step);
+	free(graph);
+}
+
+/* Makes room for one more element. */
+static spyre_status grow(void **list, uint32_t *room, uint32_t num, size_t bytes, uint32_t limit,
+			 const char *what)
+{
+	uint32_t want = *room ? *room * 2 : 4;
+	void *more;
+
+	if (num < *room)
+		return SPYRE_SUCCESS;
+	if (num >= limit)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "a graph has at most %u %s", limit,
+				   what);
+	more = realloc(*list, want * bytes);
+	if (!more)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for %u %s", want,
+				   what);
+	*list = more;
+	*room = want;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status build_new_tensor(spyre_sdsc_graph *g, const spyre_sdsc_operand *operand,
+			      uint32_t *tensor)
+{
+	struct build_tensor *t;
+
+	BUILD_TRY(grow((void **)&g->tensor, &g->room_tensors, g->num_tensors, sizeof(*t),
+		       BUILD_MAX_TENSORS, "tensors"));
+	t = &g->tensor[g->num_tensors];
+	*t = (struct build_tensor){ .operand = *operand };
+	*tensor = g->num_tensors++;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_sdsc_graph_add_argument(spyre_sdsc_graph *graph,
+					   const spyre_sdsc_operand *operand, uint32_t *tensor)
+{
+	spyre_sdsc_operand checked;
+
+	if (!graph || !operand || !tensor)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_graph_add_argument: graph, operand or tensor is NULL");
+	checked = *operand;
+	BUILD_TRY(build_normalize("graph", graph->num_args, &checked));
+	BUILD_TRY(build_new_tensor(graph, &checked, tensor));
+	graph->tensor[*tensor].argument = true;
+	graph->tensor[*tensor].arg = graph->num_args++;
+	return SPYRE_SUCCESS;
+}
+
+const spyre_sdsc_operand *build_operand(const spyre_sdsc_graph *graph, uint32_t tensor)
+{
+	return &graph->tensor[tensor].operand;
+}
+
+spyre_status build_add_step(const struct build_call *call, struct build_use *uses)
+{
+	struct build_use *out = &uses[call->num_inputs];
+	spyre_sdsc_graph *g = call->graph;
+
+	for (uint32_t i = 0; i < call->num_inputs; i++)
+		BUILD_TRY(build_normalize(call->op->name, i, &uses[i].view));
+	if (out->tensor == SPYRE_SDSC_NEW) {
+		BUILD_TRY(build_infer(call, uses, &out->view));
+		BUILD_TRY(build_new_tensor(g, &out->view, &out->tensor));
+	}
+	*call->out = out->tensor;
+	BUILD_TRY(grow((void **)&g->step, &g->room_steps, g->num_steps, sizeof(*g->step),
+		       BUILD_MAX_STEPS, "operations"));
+	BUILD_TRY(build_shapes(call, uses, &g->step[g->num_steps]));
+	g->num_steps++;
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status check_count(const struct build_call *call)
+{
+	const struct build_op *op = call->op;
+
+	if (call->num_inputs < op->inputs || call->num_inputs > op->most_inputs) {
+		if (op->inputs == op->most_inputs)
+			return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+					   "%s takes %u inputs and one output, got %u inputs",
+					   op->name, op->inputs, call->num_inputs);
+		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+				   "%s takes %u to %u inputs and one output, got %u inputs",
+				   op->name, op->inputs, op->most_inputs, call->num_inputs);
+	}
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status check_call(const struct build_call *call)
+{
+	const struct build_op *op = call->op;
+	const spyre_sdsc_graph *g = call->graph;
+
+	for (uint32_t i = 0; i < call->num_inputs; i++)
+		if (call->in[i] >= g->num_tensors)
+			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+					   "%s: input %u is tensor %u, the graph has %u", op->name,
+					   i, call->in[i], g->num_tensors);
+	if (*call->out != SPYRE_SDSC_NEW && *call->out >= g->num_tensors)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: the output is tensor %u, the graph has %u", op->name,
+				   *call->out, g->num_tensors);
+	return build_check_attrs(call);
+}
+
+spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sdsc_attribute *attr,
+		       uint32_t num_attrs, const uint32_t *in, uint32_t num_inputs, uint32_t *out)
+{
+	struct build_call call = { .graph = graph, .op = build_op_find(name), .attr = attr,
+				   .num_attrs = num_attrs, .num_inputs = num_inputs, .out = out };
+	struct build_use uses[BUILD_MAX_INPUTS + 1] = { 0 };
+
+	if (!call.op)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
+				   name);
+	BUILD_TRY(check_count(&call));
+	for (uint32_t i = 0; i < num_inputs; i++)
+		call.in[i] = in[i];
+	BUILD_TRY(check_call(&call));
+	if (call.op->recipe)
+		return call.op->recipe(&call);
+	for (uint32_t i = 0; i < num_inputs; i++)
+		uses[i] = (struct build_use){ in[i], *build_operand(graph, in[i]) };
+	uses[num_inputs].tensor = *out;
+	if (*out != SPYRE_SDSC_NEW)
+		uses[num_inputs].view = *build_operand(graph, *out);
+	BUILD_TRY(build_align(&call, uses));
+	return build_add_step(&call, uses);
+}
+
+spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
+				     const spyre_sdsc_attribute *attributes,
+				     uint32_t num_attributes, const uint32_t *inputs,
+				     uint32_t num_inputs, uint32_t *tensor)
+{
+	uint32_t tensors, steps, out;
+	spyre_status status;
+
+	if (!graph || !op || !tensor || (num_attributes && !attributes) || (num_inputs && !inputs))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_graph_add_op: graph, op, attributes, inputs or tensor is NULL");
+	tensors = graph->num_tensors;
+	steps = graph->num_steps;
+	out = *tensor;
+	status = build_add(graph, op, attributes, num_attributes, inputs, num_inputs, &out);
+	if (status == SPYRE_SUCCESS) {
+		*tensor = out;
+		return status;
+	}
+	/* An operation that fails leaves nothing behind. */
+	graph->num_tensors = tensors;
+	graph->num_steps = steps;
+	return status;
+}
+
+spyre_status spyre_sdsc_graph_get_tensor(const spyre_sdsc_graph *graph, uint32_t tensor,
+					 spyre_sdsc_operand *operand)
+{
+	if (!graph || !operand)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_graph_get_tensor: graph or operand is NULL");
+	if (tensor >= graph->num_tensors)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_graph_get_tensor: there is no tensor %u, the graph has %u",
+				   tensor, graph->num_tensors);
+	*operand = graph->tensor[tensor].operand;
+	return SPYRE_SUCCESS;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* Submission through io_uring: the same jobs, the same errors, no call per job. */
+#include "config.h"
+
+#include "abi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <liburing.h>
+
+#include "prog.h"
+
+#define VA (64 * MIB)
+#define BATCH 64u
+
+static struct io_uring ring;
+
+static void ring_open(unsigned int flags)
+{
+	struct io_uring_params params = { .flags = flags };
+	int ret = io_uring_queue_init_params(2 * BATCH, &ring, &params);
+
+	if (ret == -EPERM || ret == -ENOSYS)
+		tap_skip_all("io_uring is not to be had here: %s", strerror(-ret));
+	if (ret)
+		tap_bail("io_uring_queue_init: %s", strerror(-ret));
+}
+
+static struct drm_spyre_submit submission(uint32_t queue, const struct drm_spyre_cb *cbs,
+					  uint32_t count)
+{
+	return (struct drm_spyre_submit){
+		.queue_id = queue,
+		.cbs = { .stride = sizeof(*cbs), .count = count, .array = PTR(cbs) },
+	};
+}
+
+static struct io_uring_sqe *push(int fd, const struct drm_spyre_submit *args, uint64_t data)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+
+	if (!sqe)
+		tap_bail("the ring is full");
+	memset(sqe, 0, ring.flags & IORING_SETUP_SQE128 ? 128 : 64);
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->cmd_op = DRM_SPYRE_URING_SUBMIT;
+	sqe->user_data = data;
+	if (ring.flags & IORING_SETUP_SQE128)
+		memcpy(sqe->cmd, args, sizeof(*args));
+	return sqe;
+}
+
+/* res of the next completion; *extra its first extra word. */
+static int reap(uint64_t *extra, uint64_t *data)
+{
+	struct io_uring_cqe *cqe;
+	int ret = io_uring_wait_cqe(&ring, &cqe);
+
+	if (ret)
+		tap_bail("io_uring_wait_cqe: %s", strerror(-ret));
+	ret = cqe->res;
+	if (extra)
+		*extra = ring.flags & IORING_SETUP_CQE32 ? cqe->big_cqe[0] : 0;
+	if (data)
+		*data = cqe->user_data;
+	io_uring_cqe_seen(&ring, cqe);
+	return ret;
+}
+
+static int one(int fd, const struct drm_spyre_submit *args, uint64_t *extra)
+{
+	push(fd, args, 1);
+	io_uring_submit(&ring);
+	return reap(extra, NULL);
+}
+
+static void test_jobs(int fd, struct abi_buf *dev, const char *how)
+{
+	struct abi_queue q = abi_queue(fd, 0);
+	struct drm_spyre_cb cbs[BATCH];
+	bool large = ring.flags & IORING_SETUP_CQE32;
+	uint64_t extra = 0, data, seen = 0;
+	struct drm_spyre_submit args;
+	uint32_t i, bad = 0;
+
+	cbs[0] = abi_cb_fill32(dev->va, MIB, 0x12345678);
+	args = submission(q.id, cbs, 1);
+	args.result_handle = q.results.handle;
+	tap_ret(one(fd, &args, &extra), 0, "%s: a fill", how);
+	tap_eq(*(uint32_t *)dev->map, 0x12345678, "%s: it has happened when its CQE is there", how);
+	if (large) {
+		tap_eq(extra, abi_results(&q)->cycles, "%s: the CQE has its cycles", how);
+		tap_ok(extra > 0, "%s: which are some", how);
+	}
+
+	for (i = 0; i < BATCH; i++) {
+		cbs[i] = abi_cb_fill32(dev->va + i * PAGE, PAGE, i);
+		args = submission(q.id, &cbs[i], 1);
+		push(fd, &args, i);
+	}
+	io_uring_submit(&ring);
+	for (i = 0; i < BATCH; i++) {
+		bad += reap(NULL, &data) != 0;
+		seen |= 1ull << data;
+	}
+	tap_eq(bad, 0, "%s: 64 submissions with one call", how);
+	tap_ok(seen == ~0ull, "%s: each has its own CQE", how);
+	for (i = 0, bad = 0; i < BATCH; i++)
+		bad += *(uint32_t *)((uint8_t *)dev->map + i * PAGE) != i;
+	tap_eq(bad, 0, "%s: each did its work", how);
+	tap_eq(abi_queue_query(fd, q.id).completed, BATCH + 1, "%s: the queue counted them", how);
+	abi_queue_free(&q);
+}
+
+static void test_errors(int fd, struct abi_buf *dev)
+{
+	struct abi_queue q = abi_queue(fd, 0);
+	struct drm_spyre_cb cbs[2] = {
+		abi_cb_fill32(dev->va, PAGE, 1), abi_cb_fill32(dev->va, PAGE, 1)
+	};
+	struct drm_spyre_submit args = submission(NEVER, cbs, 2);
+	uint64_t extra;
+	struct io_uring_sqe *sqe;
+
+	tap_ret(one(fd, &args, NULL), -ENOENT, "no such queue");
+	args = submission(q.id, cbs, 2);
+	args.flags = 1;
+	tap_ret(one(fd, &args, NULL), -EINVAL, "unknown flag");
+	args = submission(q.id, cbs, 2);
+	cbs[1].size = 3;
+	tap_ret(one(fd, &args, &extra), -EINVAL, "a bad control block");
+	tap_eq(extra, 1, "the CQE says which");
+	args = submission(q.id, abi_hole(), 2);
+	tap_ret(one(fd, &args, NULL), -EFAULT, "control blocks that are nowhere");
+	sqe = push(fd, &args, 1);
+	sqe->cmd_op = 77;
+	io_uring_submit(&ring);
+	tap_ret(reap(NULL, NULL), -ENOTTY, "unknown command");
+	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "nothing was queued");
+	cbs[1] = cbs[0];
+	args = submission(q.id, cbs, 2);
+	sqe = push(fd, &args, 1);
+	sqe->flags |= IOSQE_ASYNC;
+	io_uring_submit(&ring);
+	tap_ret(reap(NULL, NULL), 0, "from a worker of io_uring");
+	abi_queue_free(&q);
+}
+
+static void test_fixed(int fd, struct abi_buf *dev)
+{
+	const uint64_t bytes = 3 * PAGE + 1024;
+	struct abi_queue q = abi_queue(fd, 0);
+	struct drm_spyre_dma down = abi_dma_raw(DRM_SPYRE_DMA_H2D, bytes);
+	struct drm_spyre_dma up = abi_dma_raw(DRM_SPYRE_DMA_D2H, bytes);
+	struct drm_spyre_submit args;
+	struct drm_spyre_cb cbs[2];
+	struct io_uring_sqe *sqe;
+	struct iovec buffer = { .iov_len = 16 * PAGE };
+	uint8_t *memory;
+	uint32_t i, bad = 0;
+
+	if (posix_memalign(&buffer.iov_base, PAGE, buffer.iov_len))
+		tap_bail("no memory");
+	memory = buffer.iov_base;
+	for (i = 0; i < buffer.iov_len; i++)
+		memory[i] = (uint8_t)(i * 7 + i / 251);
+	if (io_uring_register_buffers(&ring, &buffer, 1))
+		tap_bail("io_uring_register_buffers: %s", strerror(errno));
+
+	/* There and back, from the middle of a page to the middle of another. */
+	cbs[0] = abi_cb_dma(&down, dev->va, memory + 512, bytes);
+	cbs[1] = abi_cb_dma(&up, dev->va, memory + 8 * PAGE + 256, bytes);
+	args = submission(q.id, cbs, 2);
+	sqe = push(fd, &args, 1);
+	sqe->rw_flags = IORING_URING_CMD_FIXED;
+	sqe->buf_index = 0;
+	io_uring_submit(&ring);
+	tap_ret(reap(NULL, NULL), 0, "DMA from and to a registered buffer");
+	for (i = 0; i < bytes; i++)
+		bad += memory[8 * PAGE + 256 + i] != (uint8_t)((i + 512) * 7 + (i + 512) / 251);
+	tap_eq(bad, 0, "all bytes came back");
+
+	cbs[0].host_addr = PTR(memory + 13 * PAGE);
+	sqe = push(fd, &args, 1);
+	sqe->rw_flags = IORING_URING_CMD_FIXED;
+	io_uring_submit(&ring);
+	tap_ret(reap(NULL, NULL), -EFAULT, "a span that leaves the buffer");
+	sqe = push(fd, &args, 1);
+	sqe->rw_flags = IORING_URING_CMD_FIXED;
+	sqe->buf_index = 1;
+	io_uring_submit(&ring);
+	tap_ret(reap(NULL, NULL), -EFAULT, "no such buffer");
+	io_uring_unregister_buffers(&ring);
+	free(buffer.iov_base);
+	abi_queue_free(&q);
+}
+
+/* A ring that ends with hours of work in flight ends soon. */
+static void test_exit(int fd, struct abi_buf *dev)
+{
+	struct abi_prog p = abi_prog_long();
+	struct abi_queue q = abi_queue(fd, 60000), other = abi_queue(fd, 0);
+	uint32_t program = abi_prog_create(fd, &p);
+	uint64_t args[3] = { dev->va, dev->va + ABI_LONG_BYTES, dev->va + 2 * ABI_LONG_BYTES };
+	struct drm_spyre_cb cb = abi_cb_exec(program, args, 3), stamp = abi_cb_timestamp();
+	struct drm_spyre_submit submit = submission(q.id, &cb, 1);
+	uint64_t start;
+
+	push(fd, &submit, 1);
+	io_uring_submit(&ring);
+	abi_sleep_ms(100);
+	start = abi_now_ns();
+	io_uring_queue_exit(&ring);
+	while (abi_queue_query(fd, q.id).completed < 1 && abi_now_ns() - start < 20000000000ull)
+		abi_sleep_ms(10);
+	tap_eq(abi_queue_query(fd, q.id).completed, 1, "a ring that ends stops its work");
+	tap_ok(abi_now_ns() - start < 10000000000ull, "long before the queue's limit");
+	tap_ret(abi_queue_query(fd, q.id).error, -ECANCELED, "its queue says so");
+	tap_ret(abi_run(&other, &stamp, 1), 0, "another queue goes on");
+	abi_prog_destroy(fd, program);
+	abi_queue_free(&other);
+	abi_queue_free(&q);
+}
+
+int main(void)
+{
+	int fd = abi_open();
+	uint64_t used = abi_memory(fd).used;
+	struct abi_buf dev = abi_buf(fd, 4 * MIB, DRM_SPYRE_BO_DEVICE, VA);
+	struct drm_spyre_cb stamp = abi_cb_timestamp();
+	struct drm_spyre_submit args = submission(1, &stamp, 1);
+
+	ring_open(0);
+	tap_ret(one(fd, &args, NULL), -EINVAL, "a ring of small SQEs");
+	io_uring_queue_exit(&ring);
+	ring_open(IORING_SETUP_SQE128);
+	test_jobs(fd, &dev, "small CQEs");
+	io_uring_queue_exit(&ring);
+	ring_open(IORING_SETUP_SQE128 | IORING_SETUP_CQE32 | IORING_SETUP_SQPOLL);
+	test_jobs(fd, &dev, "SQPOLL");
+	io_uring_queue_exit(&ring);
+	ring_open(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
+	test_jobs(fd, &dev, "large CQEs");
+	test_errors(fd, &dev);
+	test_fixed(fd, &dev);
+	test_exit(fd, &dev);
+	abi_buf_free(fd, &dev);
+	tap_ok(abi_memory_settles(fd, used), "all memory is back");
+	return tap_done();
+}

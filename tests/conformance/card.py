@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""libspyre's public API for tests in Python: many bundles in one process.
+
+The card is that of the environment: SPYRE_BACKEND, SPYRE_UNIT, SPYRE_EMBEDDED_THREADS.
+"""
+import ctypes as c
+import os
+
+import numpy as np
+
+MAX_RANK, MAX_DEVICE_RANK = 7, 8
+
+
+class Layout(c.Structure):
+    _fields_ = [("struct_size", c.c_uint32), ("device_rank", c.c_uint32),
+                ("device_size", c.c_int64 * MAX_DEVICE_RANK),
+                ("stride_map", c.c_int64 * MAX_DEVICE_RANK),
+                ("device_format", c.c_int), ("arrangement", c.c_int),
+                ("mapped", c.c_bool), ("dim_map", c.c_int8 * MAX_DEVICE_RANK)]
+
+
+class HostTensor(c.Structure):
+    _fields_ = [("data", c.c_void_p), ("format", c.c_int), ("rank", c.c_uint32),
+                ("size", c.c_int64 * MAX_RANK), ("stride", c.c_int64 * MAX_RANK),
+                ("storage_offset", c.c_int64)]
+
+
+class Arg(c.Structure):
+    _fields_ = [("address", c.c_uint64), ("layout", c.POINTER(Layout))]
+
+
+class CardError(Exception):
+    """A status of the library with its text; status is the number."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+def library(build):
+    """The shared library of a build directory."""
+    return os.path.join(build, "libspyre", ".libs", "libspyre.so")
+
+
+class Card:
+    def __init__(self, path, index=0):
+        self.lib = c.CDLL(path)
+        self.lib.spyre_last_error.restype = c.c_char_p
+        self.lib.spyre_layout_bytes.restype = c.c_uint64
+        self.context, self.stream = c.c_void_p(), c.c_void_p()
+        self.call("spyre_context_create", index, 0, c.byref(self.context))
+        self.call("spyre_stream_get", self.context, 0, c.byref(self.stream))
+
+    def close(self):
+        self.call("spyre_context_destroy", self.context)
+
+    def call(self, name, *args):
+        status = getattr(self.lib, name)(*args)
+        if status:
+            text = self.lib.spyre_last_error()
+            raise CardError(status, text.decode() if text else "%s: status %d" % (name, status))
+
+    def format(self, name):
+        return self.lib.spyre_format_from_name(name.encode())
+
+    def layout(self, tensor):
+        """The layout that an entry of case.json describes."""
+        layout, rank = Layout(), len(tensor["device_size"])
+        self.call("spyre_layout_init_explicit", c.byref(layout), rank,
+                  (c.c_int64 * rank)(*tensor["device_size"]),
+                  (c.c_int64 * rank)(*tensor["stride_map"]),
+                  self.format(tensor["device_dtype"]), 0)
+        return layout
+
+    def host(self, tensor, array):
+        host, shape = HostTensor(), tensor["shape"]
+        self.call("spyre_host_tensor_dense", c.byref(host), c.c_void_p(array.ctypes.data),
+                  self.format(tensor["dtype"]), len(shape), (c.c_int64 * len(shape))(*shape))
+        return host
+
+    def alloc(self, size):
+        address = c.c_uint64()
+        self.call("spyre_mem_alloc", self.context, c.c_uint64(size), c.byref(address))
+        return address
+
+    def launch(self, directory, places):
+        """Loads a bundle and runs it once; @places: (address, layout or None) per argument."""
+        kernel = c.c_void_p()
+        self.call("spyre_kernel_load", self.context, directory.encode(), c.byref(kernel))
+        try:
+            args = (Arg * max(len(places), 1))()
+            for arg, (address, layout) in zip(args, places):
+                arg.address = address
+                arg.layout = c.pointer(layout) if layout is not None else None
+            self.call("spyre_launch", self.stream, kernel, args, len(places))
+            self.call("spyre_stream_synchronize", self.stream)
+        finally:
+            self.lib.spyre_kernel_unload(kernel)
+
+    def run(self, directory, case, inputs, dtype):
+        """The output arrays of a case; @dtype(name) is the numpy dtype of a host dtype."""
+        tensors = case["inputs"] + case["outputs"]
+        addresses, places = [], [None] * len(tensors)
+        try:
+            for i, tensor in enumerate(tensors):
+                layout = self.layout(tensor)
+                size = self.lib.spyre_layout_bytes(c.byref(layout))
+                address = self.alloc(size)
+                addresses.append(address)
+                places[tensor["arg_index"]] = (address, layout)
+                if i < len(inputs):
+                    array = np.ascontiguousarray(inputs[i])
+                    host = self.host(tensor, array)
+                    self.call("spyre_copy_h2d", self.context, address, c.byref(layout),
+                              c.byref(host))
+                else:       # what a kernel leaves unwritten shows
+                    fill = np.full(size, 0x5a, np.uint8)
+                    self.call("spyre_memcpy_h2d", self.context, address,
+                              c.c_void_p(fill.ctypes.data), c.c_uint64(size))
+            self.launch(directory, places)
+            outputs = []
+            for tensor in case["outputs"]:
+                address, layout = places[tensor["arg_index"]]
+                array = np.zeros(tensor["shape"], dtype(tensor["dtype"]))
+                host = self.host(tensor, array)
+                self.call("spyre_copy_d2h", self.context, c.byref(host), address,
+                          c.byref(layout))
+                outputs.append(array)
+            return outputs
+        finally:
+            for address in addresses:
+                self.lib.spyre_mem_free(self.context, address)
+
+    def run_raw(self, directory, images, indices):
+        """Device images in, device images out; @indices: argument number of each image."""
+        addresses, places = [], [None] * len(images)
+        try:
+            for image, index in zip(images, indices):
+                address = self.alloc(image.nbytes)
+                addresses.append(address)
+                places[index] = (address, None)
+                self.call("spyre_memcpy_h2d", self.context, address,
+                          c.c_void_p(image.ctypes.data), c.c_uint64(image.nbytes))
+            self.launch(directory, places)
+            out = []
+            for image, index in zip(images, indices):
+                array = np.empty_like(image)
+                self.call("spyre_memcpy_d2h", self.context, c.c_void_p(array.ctypes.data),
+                          places[index][0], c.c_uint64(array.nbytes))
+                out.append(array)
+            return out
+        finally:
+            for address in addresses:
+                self.lib.spyre_mem_free(self.context, address)

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# The generator of bundles; a module of it is one line.
+EXTRA_DIST += tests/conformance/gen/__init__.py tests/conformance/gen/__main__.py
+EXTRA_DIST += tests/conformance/gen/bundle.py
+EXTRA_DIST += tests/conformance/gen/divide.py
+EXTRA_DIST += tests/conformance/gen/formats.py
+EXTRA_DIST += tests/conformance/gen/frame.py
+EXTRA_DIST += tests/conformance/gen/pointwise.py
+EXTRA_DIST += tests/conformance/gen/sdsc.py
+EXTRA_DIST += tests/conformance/gen/tensors.py
+EXTRA_DIST += tests/conformance/gen/matmul.py
+EXTRA_DIST += tests/conformance/gen/move.py
+EXTRA_DIST += tests/conformance/gen/reduce.py
+EXTRA_DIST += tests/conformance/gen/window.py tests/conformance/gen/places.py
+EXTRA_DIST += tests/conformance/card.py
+EXTRA_DIST += tests/conformance/gen/chain.py
+EXTRA_DIST += tests/conformance/gen/edge.py
+EXTRA_DIST += tests/conformance/gen/loops.py
+EXTRA_DIST += tests/conformance/gen/quant.py tests/conformance/gen/packed.py
+EXTRA_DIST += tests/conformance/form.py

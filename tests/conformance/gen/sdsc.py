@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""One SDSC file in the public form."""
+from .formats import FORMATS
+
+LABELS = ["OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX", "MODEL", "WEIGHT", "STACK", "HEAP"]
+PT_LABELS = ["INPUT", "KERNEL", "OUTPUT"]
+
+
+class Sdsc:
+    """What one SDSC computes.
+
+    op          opFuncName
+    space       {dim: size} in the order of the files, first dim fastest over the cores
+    slices      {dim: cores along it}
+    operands    Operand per labeledDs_ entry, the output last
+    constants   [(name, format, value)]; a value that is an int is the bit pattern itself
+    masks       {dim: [[start, length], ...]}, the coordinates that are padding
+    accumulate  list the output among the inputs, as reductions do
+    k_fast      the last dim is fastest over the cores (a matmul that splits K)
+    names       inputs by number, where they are not all but the last
+    cores       core ids, where they are not 0 .. n-1
+    """
+
+    def __init__(self, op, space, slices, operands, constants=(), masks=None,
+                 accumulate=False, k_fast=False, names=None, cores=None, unit="sfp",
+                 labels=None):
+        self.op, self.space, self.operands = op, dict(space), list(operands)
+        self.slices = {dim: slices.get(dim, 1) for dim in space}
+        self.constants, self.masks = list(constants), masks or {}
+        self.accumulate, self.k_fast = accumulate, k_fast
+        self.names, self.unit = names, unit
+        self.label_order = labels or (PT_LABELS if unit == "pt" else LABELS)
+        self.num_cores = 1
+        for n in self.slices.values():
+            self.num_cores *= n
+        self.cores = list(cores or range(self.num_cores))
+        for dim, n in self.slices.items():
+            if self.space[dim] % n:
+                raise ValueError("%s: %d of %s over %d cores" % (op, space[dim], dim, n))
+
+    def place(self, number):
+        """Slice index per dim of the core at that place of the list: mixed radix."""
+        dims = list(self.space)
+        if self.k_fast:
+            dims = dims[-1:] + dims[:-1]
+        place, left = {}, number
+        for dim in dims:
+            place[dim] = left % self.slices[dim]
+            left //= self.slices[dim]
+        return {dim: place[dim] for dim in self.space}
+
+    def starts(self, operand):
+        """Bytes from the base, per core."""
+        return [operand.start(self.space, self.slices, self.place(i))
+                for i in range(self.num_cores)]
+
+    # ---- the file
+
+    def _labels(self):
+        """Layout label of each operand; tensors with the same dims and stick share one."""
+        seen, labels, infos = {}, [], {}
+        for operand in self.operands:
+            key = (frozenset(operand.order), tuple(operand.parts))
+            if self.unit == "pt":
+                key = len(labels)
+            if key not in seen:
+                seen[key] = self.label_order[len(seen)]
+                infos[seen[key]] = {"layoutDimOrder_": list(operand.order),
+                                    "stickDimOrder_": [dim for dim, _ in operand.parts],
+                                    "stickSize_": [size for _, size in operand.parts]}
+            labels.append(seen[key])
+        return labels, infos
+
+    def _folds(self, alphas, factors, names):
+        return {"dim_prop_func": [{"Affine": {"alpha_": a, "beta_": 0}} for a in alphas],
+                "dim_prop_attr": [{"factor_": f, "label_": n} for f, n in zip(factors, names)]}
+
+    def _coordinates(self, operand, order):
+        info = {}
+        for dim in order:
+            varies = operand.scale[dim] > 0
+            share = self.space[dim] // self.slices[dim] if varies else 1
+            cores = self.slices[dim] if varies else 1
+            names = ["core_fold", "corelet_fold", "row_fold"]
+            if dim == operand.stick:
+                e = operand.lanes
+                share = max(share, e) if varies else e
+                alphas = [share, 0, 0, e, 1 if operand.scale[dim] != -2 else 0]
+                factors = [cores, 1, 1, -(-share // e), e]
+                names += ["elem_arr_1", "elem_arr_0"]
+            else:
+                alphas, factors = [share, 0, 0, 1], [cores, 1, 1, share]
+                names += ["elem_arr_0"]
+            info[dim] = {"spatial": 3, "temporal": 0, "elemArr": len(names) - 3,
+                         "padding": "nopad", "folds": self._folds(alphas, factors, names)}
+        return {"coordInfo": info, "coreIdToWkSlice_": {}}
+
+    def _node(self, index, operand, addresses, order):
+        place = "lx" if operand.lx else "hbm"
+        node = {"nodeType_": "allocate", "name_": "allocate-Tensor%d_%s" % (index, place),
+                "prev_": "", "ldsIdx_": index, "component_": place}
+        if any(a < 0 for a in addresses):
+            node["isStartAddrSymbolic_"] = 1
+        node["layoutDimOrder_"] = list(operand.order)
+        node["maxDimSizes_"] = [-1] * len(operand.order)
+        node["indirectAllocType_"] = "no_indirection"
+        node["startAddressCoreCorelet_"] = {
+            "dim_prop_func": [{"Map": {}}, {"Const": {}}, {"Const": {}}],
+            "dim_prop_attr": [{"factor_": self.num_cores, "label_": "core"},
+                              {"factor_": 1, "label_": "corelet"},
+                              {"factor_": 1, "label_": "time"}],
+            "data_": {"[%d, 0, 0]" % c: str(a) for c, a in zip(self.cores, addresses)}}
+        if operand.gap:
+            node["backGapCore_"] = {
+                dim: {str(c): str(gap) for c in (self.cores if operand.lx else [-1])}
+                for dim, gap in operand.gap.items()}
+        node["coordinates_"] = self._coordinates(operand, order)
+        return node
+
+    def _constants(self):
+        if not self.constants:
+            return "{}"
+        out = {}
+        for i, (name, fmt, value) in enumerate(self.constants):
+            bits = value if isinstance(value, int) else FORMATS[fmt].code(value)
+            out[str(i)] = {
+                "dataFormat_": fmt, "name_": name,
+                "data_": {"dim_prop_func": [{"Const": {}}, {"Const": {}}, {"Map": {}}],
+                          "dim_prop_attr": [{"factor_": self.num_cores, "label_": "core"},
+                                            {"factor_": 1, "label_": "corelet"},
+                                            {"factor_": 1, "label_": "time"}],
+                          "data_": {"[0, 0, 0]": [str(bits)]}}}
+        return out
+
+    def _share(self, september):
+        share = {"name_": "core"}
+        for dim in self.space:
+            share[dim + "_"] = self.space[dim] // self.slices[dim]
+        if september:
+            for key in ("symbolicDimInfo_", "maxSymbolicVolume_", "coreletSplit_", "rowSplit_",
+                        "peSfpSplit_", "paddingSizes_"):
+                share[key] = {}
+        return share
+
+    def _compute(self):
+        last = len(self.operands) - 1
+        names = self.names if self.names is not None else list(range(last))
+        if self.accumulate:
+            names = names + [last]
+        return [{"exUnit": self.unit, "opFuncName": self.op,
+                 "attributes_": {"dataFormat_": self.operands[0].fmt, "fidelity_": "regular"},
+                 "location": "Inner",
+                 "inputLabeledDs": ["Tensor%d-idx%d" % (i, i) for i in names],
+                 "outputLabeledDs": ["Tensor%d-idx%d" % (last, last)]}]
+
+    def _descriptor(self, addresses, september):
+        labels, infos = self._labels()
+        n = {"name_": "n"}
+        n.update({dim + "_": size for dim, size in self.space.items()})
+        lds = []
+        for i, (operand, label) in enumerate(zip(self.operands, labels)):
+            places = {"lx": {"isPresent": 1}}
+            if not operand.lx:
+                places = {"hbm": {"isPresent": 1}, "lx": {"isPresent": 1}}
+            lds.append({"ldsIdx_": i, "dsName_": "Tensor%d" % i, "dsType_": label,
+                        "scale_": [operand.scale[d] for d in infos[label]["layoutDimOrder_"]],
+                        "wordLength": operand.word, "dataFormat_": operand.fmt,
+                        "memOrg_": places})
+        return {"numCoresUsed_": self.num_cores, "numCoreletsUsed_": 1,
+                "coreIdsUsed_": self.cores, "N_": n, "coordinateMasking_": self.masks,
+                "maskingConstId_": 0 if self.masks else -1,
+                "dataStageParam_": {"0": {"ss_": self._share(september),
+                                          "el_": self._share(september)}},
+                "primaryDsInfo_": infos,
+                "scheduleTree_": [self._node(i, operand, addresses[i],
+                                             infos[labels[i]]["layoutDimOrder_"])
+                                  for i, operand in enumerate(self.operands)],
+                "labeledDs_": lds, "constantInfo_": self._constants(),
+                "computeOp_": self._compute()}
+
+    def file(self, number, addresses, september):
+        """The file's contents; @addresses: per operand, a number or symbol id per core."""
+        root = {}
+        if september:
+            root["debug_handle_"] = {"id": str(7000000000000000000 + number), "source": None,
+                                     "aten_op": "aten.%s.default" % self.op,
+                                     "ir_chain": [self.op, "buf%d" % number],
+                                     "fused_from": [], "transform_history": []}
+        root.update({
+            "sdscFoldProps_": [{"factor_": 1, "label_": "time"}],
+            "sdscFolds_": {"dim_prop_func": [{"Affine": {"alpha_": 1, "beta_": 0}}],
+                           "dim_prop_attr": [{"factor_": 1, "label_": "time"}],
+                           "data_": {"[0]": "0"}},
+            "coreFoldProp_": {"factor_": self.num_cores, "label_": "core"},
+            "coreletFoldProp_": {"factor_": 1, "label_": "corelet"},
+            "numCoresUsed_": self.num_cores,
+            "coreIdToDsc_": {str(c): 0 for c in self.cores},
+            "numWkSlicesPerDim_": self.slices,
+            "coreIdToWkSlice_": {str(c): self.place(i) for i, c in enumerate(self.cores)},
+            "coreIdToDscSchedule": {str(c): [[-1, 0, 0, 0]] for c in self.cores},
+            "dscs_": [{self.op: self._descriptor(addresses, september)}]})
+        return {"%d_%s" % (number, self.op): root}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""Convolutions and pooling, in the project's own form of strides and padding (docs/sdsc.md)."""
+from . import divide, family
+from .bundle import Bundle
+from .formats import HOSTS
+from .frame import chance, pick
+from .sdsc import Sdsc
+from .tensors import Argument, Operand
+
+AXES = (("i", "ki"), ("j", "kj"))
+
+
+class Axis:
+    """One axis of a window: outputs, taps, stride, dilation, padding, input size."""
+
+    def __init__(self, rng, largest):
+        while True:
+            self.n, self.k = int(rng.integers(1, 9)), int(pick(rng, [1, 1, 2, 3, 3, 5]))
+            self.stride, self.dilation = int(pick(rng, [1, 1, 2, 3])), int(pick(rng, [1, 1, 2]))
+            reach = (self.k - 1) * self.dilation
+            most = reach // 2 if largest else reach
+            self.before, self.after = (int(rng.integers(0, most + 1)) for _ in range(2))
+            self.size = (self.n - 1) * self.stride + reach + 1 - self.before - self.after
+            if self.size > 0 and not (largest and self.dilation > 1 and self.before + self.after):
+                return
+
+    def tap(self, name):
+        """The slice of a padded input that tap @name meets."""
+        first = "%s*%d" % (name, self.dilation)
+        return "%s:%s+%d:%d" % (first, first, (self.n - 1) * self.stride + 1, self.stride)
+
+
+class Walked(Operand):
+    """The first input: rows and columns of its own, neighbours share some."""
+
+    def __init__(self, argument, order, stick, axes):
+        super().__init__(argument, argument.fmt, order, stick)
+        self.axes = axes
+
+    def extents(self, space, slices):
+        out = super().extents(space, slices)
+        out.update({dim: axis.size for dim, axis in self.axes.items()})
+        return out
+
+    def start(self, space, slices, place):
+        strides, at = self.strides(space, slices), 0
+        for dim in self.order:
+            first = place[dim] * (space[dim] // slices[dim])
+            if dim in self.axes:
+                axis = self.axes[dim]
+                tap = "k" + dim
+                first = first * axis.stride - axis.before + \
+                    place[tap] * (space[tap] // slices[tap]) * axis.dilation
+                first = min(max(first, 0), axis.size - 1)
+            at += first // self.unit(dim) * strides[dim]
+        return at * 128 // self.lanes + self.offset
+
+
+class WindowSdsc(Sdsc):
+    """With strides_, dilations_ and paddingSizes_."""
+
+    def __init__(self, op, space, slices, operands, axes, **options):
+        super().__init__(op, space, slices, operands, **options)
+        self.axes = axes
+
+    def _share(self, september):
+        share = super()._share(september)
+        share["paddingSizes_"] = {d: [a.before, a.after] for d, a in self.axes.items()}
+        return share
+
+    def _compute(self):
+        compute = super()._compute()
+        compute[0]["attributes_"].update({
+            "strides_": {d: a.stride for d, a in self.axes.items()},
+            "dilations_": {d: a.dilation for d, a in self.axes.items()}})
+        return compute
+
+
+class Window:
+    """Shapes [N, H, W, C], the axes, and the padded input as text."""
+
+    def __init__(self, rng, dtype, largest=False):
+        self.rng, self.dtype = rng, dtype
+        self.axes = {dim: Axis(rng, largest) for dim, _ in AXES}
+        self.batch = int(pick(rng, [1, 1, 2, 3]))
+        self.lanes = 64 if dtype == "fp16" else 32
+        i, j = self.axes["i"], self.axes["j"]
+        self.taps = "for ki in range(%d) for kj in range(%d)" % (i.k, j.k)
+        fill = ", constant_values=-np.inf" if largest else ""
+        self.seen = "np.pad(in0, ((0, 0), (%d, %d), (%d, %d), (0, 0))%s)[:, %s, %s, :]" % (
+            i.before, i.after, j.before, j.after, fill, i.tap("ki"), j.tap("kj"))
+
+    def whole(self, n):
+        return -(-n // self.lanes) * self.lanes
+
+    def order(self, rank):
+        if chance(self.rng, 0.5):
+            return Argument.default_order(rank)
+        return [int(a) for a in self.rng.permutation(rank)]
+
+    def input(self, channels, dim, init="randn", pad="poison"):
+        shape = [self.batch, self.axes["i"].size, self.axes["j"].size, channels]
+        argument = Argument(shape, self.dtype, None, self.order(4), -1, None, init, pad)
+        names = ["mb", "i", "j", dim]
+        return argument, Walked(argument, [names[a] for a in argument.order], dim, self.axes)
+
+    def tensor(self, shape, names, space, **options):
+        argument = Argument(shape, self.dtype, None, self.order(len(shape)), -1, **options)
+        return argument, argument.operand(dict(enumerate(names)), space)
+
+    def output(self, channels, space):
+        shape = [self.batch, self.axes["i"].n, self.axes["j"].n, channels]
+        return self.tensor(shape, ["mb", "i", "j", "out"], space)
+
+    def space(self, **more):
+        out = {"mb": self.batch}
+        for dim, tap in AXES:
+            out.update({dim: self.axes[dim].n, tap: self.axes[dim].k})
+        out.update(more)
+        return out
+
+    def bundle(self, op, space, pairs, fixed, text, rtol, atol, **options):
+        operands = [use for _, use in pairs]
+        slices = divide.random(self.rng, space, {"out": self.lanes, "in": self.lanes},
+                               int(pick(self.rng, [1, 4, 32])), fixed)
+        step = WindowSdsc(op, space, slices, operands, self.axes, **options)
+        args = [argument for argument, _ in pairs]
+        return Bundle(op, args[:-1], args[-1:], [step], text, rtol, atol,
+                      symbolic=chance(self.rng, 0.7), september=chance(self.rng, 0.5))
+
+
+def error(dtype):
+    return (0.004, 0.004) if dtype == "fp16" else (1e-5, 1e-5)
+
+
+@family("conv2d", [("conv2d", "fp16"), ("conv2d", "fp32")], weight=3)
+def conv2d(rng, variant):
+    op, dtype = variant
+    w = Window(rng, dtype)
+    cin, cout = (int(pick(rng, [3, 32, 64, 65, 128])) for _ in range(2))
+    space = w.space(out=w.whole(cout), **{"in": w.whole(cin)})
+    pairs = [w.input(cin, "in", "small", "zero")]
+    taps = [w.axes["i"].k, w.axes["j"].k]
+    pairs.append(w.tensor(taps + [cin, cout], ["ki", "kj", "in", "out"], space, init="small",
+                          padded={2: w.whole(cin)}, pad="zero"))
+    pairs.append(w.output(cout, space))
+    text = "sum(%s @ in1[ki, kj] %s)" % (w.seen, w.taps)
+    fixed = [] if chance(rng, 0.4) else ["in", "ki", "kj"]
+    return w.bundle(op, space, pairs, fixed, text, *error(dtype), unit="pt")
+
+
+@family("depthwise", [("depthwiseconv2dnative", "fp16"), ("depthwiseconv2dnative", "fp32")],
+        weight=2)
+def depthwise(rng, variant):
+    op, dtype = variant
+    w = Window(rng, dtype)
+    channels = int(pick(rng, [3, 32, 64, 65, 128]))
+    space = w.space(out=w.whole(channels))
+    pairs = [w.input(channels, "out")]
+    taps = [w.axes["i"].k, w.axes["j"].k]
+    pairs.append(w.tensor(taps + [channels], ["ki", "kj", "out"], space))
+    pairs.append(w.output(channels, space))
+    text = "sum(%s * in1[ki, kj] %s)" % (w.seen, w.taps)
+    rtol, atol = error(dtype)
+    return w.bundle(op, space, pairs, ["ki", "kj"], text, rtol, 4 * atol)
+
+
+@family("pool", [(op, dtype) for op in ("maxpoolfwd", "avgpoolfwd", "avgpoolnmapfwd")
+                 for dtype in ("fp16", "fp32")], weight=2)
+def pool(rng, variant):
+    op, dtype = variant
+    w = Window(rng, dtype, op == "maxpoolfwd")
+    channels = int(pick(rng, [3, 32, 64, 65, 128]))
+    space = w.space(out=w.whole(channels))
+    pairs = [w.input(channels, "out")]
+    taps = w.axes["i"].k * w.axes["j"].k
+    text = "sum(%s %s)" % (w.seen, w.taps)
+    options = {}
+    if op == "maxpoolfwd":
+        text = "np.max([%s %s], axis=0)" % (w.seen, w.taps)
+    elif op == "avgpoolnmapfwd":
+        shape = [w.axes["i"].n, w.axes["j"].n, channels]
+        pairs.append(w.tensor(shape, ["i", "j", "out"], space))
+        text += " * in1"
+    else:
+        text += " / %d" % taps
+        if chance(rng, 0.5):
+            options["constants"] = [("nmap", HOSTS["fp32"].device, 1.0 / taps)]
+    pairs.append(w.output(channels, space))
+    rtol, atol = error(dtype)
+    return w.bundle(op, space, pairs, ["ki", "kj"], text, rtol, 4 * atol, **options)

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Compiled bundles (init_binary.bin): whatever the file holds, its tables are
+ * within their limits, and what a launch checks addresses against is never
+ * less than what the program reaches. The sum is made right first, as a
+ * forger would.
+ */
+#include "tests/fuzz/bundles.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libspyre/sdsc/code_image.h"
+#include "libspyre/sdsc/ir.h"
+
+static void add_bundle(const char *directory)
+{
+	struct code_image_file names[2] = { { "sdsc_0.json" }, { "sdsc_1.json" } };
+	const struct code_files files = { names, 2 };
+	const struct code_key key = { { 1, 2 } };
+	struct spyre_bundle bundle;
+	void *data;
+	size_t size;
+
+	if (spyre_bundle_compile(directory, SPYRE_MAX_CORES, &bundle))
+		return;
+	data = code_image_encode(&bundle, key, &files, &size);
+	if (data)
+		fuzz_seed(data, size);
+	free(data);
+	spyre_bundle_fini(&bundle);
+}
+
+static void seeds(const char *source_dir)
+{
+	fuzz_each_bundle(source_dir, add_bundle);
+}
+
+static void check_operand(const struct spyre_bundle *bundle, uint32_t index, uint64_t extent)
+{
+	const struct spyre_bundle_operand *o = &bundle->operands[index];
+
+	if (o->kind == SPYRE_OPERAND_ARG) {
+		if (o->arg >= bundle->num_args || bundle->args[o->arg].bytes < extent)
+			fuzz_fail("operand %u reaches %llu bytes of argument %u", index,
+				  (unsigned long long)extent, o->arg);
+	} else if (o->kind != SPYRE_OPERAND_POOL || o->offset > bundle->pool_bytes ||
+		   bundle->pool_bytes - o->offset < extent) {
+		fuzz_fail("operand %u reaches %llu bytes of the pool", index,
+			  (unsigned long long)extent);
+	}
+}
+
+static void check(const struct spyre_bundle *bundle, const struct code_files *files)
+{
+	struct spyre_verify_error why;
+	struct spyre_program program;
+
+	if (bundle->num_args > SPYRE_MAX_OPERANDS || bundle->num_operands > SPYRE_MAX_OPERANDS ||
+	    strlen(bundle->name) >= sizeof(bundle->name))
+		fuzz_fail("tables beyond their limits");
+	for (uint32_t i = 0; i < files->num; i++)
+		if (strlen(files->list[i].name) >= CODE_IMAGE_NAME_BYTES ||
+		    strchr(files->list[i].name, '/'))
+			fuzz_fail("a file outside the bundle");
+	if (spyre_program_verify(bundle->image, bundle->image_bytes, SPYRE_MAX_CORES, &program,
+				 &why))
+		return;
+	for (uint32_t i = 0; i < bundle->num_operands; i++)
+		check_operand(bundle, i, program.operands[i].extent);
+}
+
+static bool run(const uint8_t *data, size_t size)
+{
+	struct code_image_header *h;
+	struct spyre_bundle bundle;
+	struct code_files files;
+	struct code_key key;
+	const char *why;
+	uint8_t *copy = malloc(size + 1);
+
+	if (!copy)
+		fuzz_fail("no memory");
+	memcpy(copy, data, size);
+	if (size >= sizeof(*h)) {
+		h = (void *)copy;
+		h->magic = CODE_IMAGE_MAGIC;
+		h->size = size;
+		h->sum = code_image_sum(copy, size);
+	}
+	why = code_image_decode(copy, size, &bundle, &key, &files);
+	if (!why) {
+		check(&bundle, &files);
+		spyre_bundle_fini(&bundle);
+		free(files.list);
+	}
+	free(copy);
+	return !why;
+}
+
+const struct fuzz_target fuzz_target = { "fuzz-code", seeds, run, NULL };

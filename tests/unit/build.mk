@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# The builder's operations and planners.
+if HAVE_CHECK
+check_PROGRAMS += tests/unit/sdsc_chain tests/unit/sdsc_graph tests/unit/sdsc_plan
+TESTS += tests/unit/sdsc_chain tests/unit/sdsc_graph tests/unit/sdsc_plan
+tests_unit_sdsc_chain_SOURCES = tests/unit/sdsc_chain.c tests/unit/runtime_check.h
+tests_unit_sdsc_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_sdsc_chain_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_sdsc_graph_SOURCES = tests/unit/sdsc_graph.c tests/unit/runtime_check.h
+tests_unit_sdsc_graph_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_sdsc_graph_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM)
+tests_unit_sdsc_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_sdsc_plan_LDADD = libspyre/libcore.la $(CHECK_LIBS)
+endif
+TESTS += tests/unit/tools_build.sh
+EXTRA_DIST += tests/unit/tools_build.sh

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+# Bundles beyond their SDSCs: launch specs, symbols, compiled bundles.
+if HAVE_CHECK
+bundle_tests = tests/unit/bundle_cache tests/unit/bundle_spec tests/unit/bundle_symbols
+check_PROGRAMS += $(bundle_tests)
+TESTS += $(bundle_tests)
+bundle_test_common = tests/unit/bundle_files.c tests/unit/bundle_files.h tests/unit/runtime_check.h
+bundle_test_cflags = $(AM_CFLAGS) $(CHECK_CFLAGS) $(YYJSON_CFLAGS)
+bundle_test_libs = libspyre/libcore.la $(CHECK_LIBS) $(YYJSON_LIBS) $(LIBM)
+
+tests_unit_bundle_cache_SOURCES = tests/unit/bundle_cache.c $(bundle_test_common)
+tests_unit_bundle_cache_CFLAGS = $(bundle_test_cflags)
+tests_unit_bundle_cache_LDADD = $(bundle_test_libs)
+tests_unit_bundle_spec_SOURCES = tests/unit/bundle_spec.c $(bundle_test_common)
+tests_unit_bundle_spec_CFLAGS = $(bundle_test_cflags)
+tests_unit_bundle_spec_LDADD = $(bundle_test_libs)
+tests_unit_bundle_symbols_SOURCES = tests/unit/bundle_symbols.c $(bundle_test_common)
+tests_unit_bundle_symbols_CFLAGS = $(bundle_test_cflags)
+tests_unit_bundle_symbols_LDADD = $(bundle_test_libs)
+endif

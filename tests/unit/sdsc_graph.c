@@ -1,0 +1,700 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Every operation of the builder, compiled and run on shapes that divide and
+ * shapes that do not, against plain loops. SPYRE_BACKEND chooses the card.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "runtime_check.h"
+
+#define MAX_IN 4
+#define MAX_ELEMENTS (1 << 18)
+#define DL16 SPYRE_FORMAT_IEEE_FP16
+#define FP32 SPYRE_FORMAT_IEEE_FP32
+#define END -9
+/* Sticks: the last dim, one element each, or the dim before the last. */
+#define DENSE 0
+#define SPARSE 1
+#define TURNED 2
+
+struct tensor {
+	int64_t size[6];
+	int kind;
+	spyre_format format;	/* 0: that of the case */
+};
+
+struct operation;
+typedef void (*reference_fn)(const struct operation *op);
+
+struct operation {
+	const char *name;
+	reference_fn reference;
+	double tolerance;
+	spyre_format format;
+	struct tensor tensor[MAX_IN + 2];	/* inputs, output */
+	spyre_sdsc_attribute attr[3];
+	bool positive;
+};
+
+struct value {
+	uint32_t rank;
+	int64_t size[6];
+	spyre_sdsc_operand operand;
+	float *data;
+	size_t elements;
+	spyre_devptr device;
+};
+
+static spyre_context *context;
+static struct value in[MAX_IN], out;
+static float *want;
+static uint32_t inputs;
+
+static double attribute(const struct operation *op, const char *name, double fallback)
+{
+	for (int i = 0; i < 3 && op->attr[i].name; i++)
+		if (!strcmp(op->attr[i].name, name))
+			return op->attr[i].value;
+	return fallback;
+}
+
+/* Plain loops */
+
+/* The element of @v for a coordinate of @full, broadcast from the right. */
+static double at(const struct value *v, const struct value *full, size_t element)
+{
+	size_t index = 0, step = 1;
+
+	for (uint32_t i = 0; i < full->rank; i++) {
+		uint32_t d = full->rank - 1 - i;
+		size_t c = element % full->size[d];
+
+		element /= full->size[d];
+		if (i >= v->rank)
+			continue;
+		if (v->size[v->rank - 1 - i] > 1)
+			index += c * step;
+		step *= v->size[v->rank - 1 - i];
+	}
+	return v->data[index];
+}
+
+static double apply(const char *name, double a, double b, double c)
+{
+	static const char *const unary[] = { "relu", "neg", "abs", "exp", "log", "sqrt", "rsqrt",
+		"reciprocal", "tanh", "sigmoid", "silu", "gelu", "mish", "floor", "identity",
+		"relu6", "fastexp", "fastsigmoid", "dl16tofp32", "fp32todl16", "fill",
+		"cast" };
+	double sigmoid = 1 / (1 + exp(-a));
+	double v[] = { fmax(a, 0), -a, fabs(a), exp(a), log(a), sqrt(a), 1 / sqrt(a), 1 / a,
+		tanh(a), sigmoid, a * sigmoid, a * 0.5 * (1 + erf(a / sqrt(2))),
+		a * tanh(log1p(exp(a))), floor(a), a, fmin(fmax(a, 0), 6), exp(a), sigmoid, a, a,
+		a, a };
+	static const char *const binary[] = { "add", "sub", "revsub", "mul", "div", "maximum",
+		"minimum", "eq", "ne", "gt", "lt", "ge", "le", "swiglu" };
+	double w[] = { a + b, a - b, b - a, a * b, a / b, fmax(a, b), fmin(a, b), a == b, a != b,
+		a > b, a < b, a >= b, a <= b, a * sigmoid * b };
+
+	for (size_t i = 0; i < sizeof(unary) / sizeof(unary[0]); i++)
+		if (!strcmp(unary[i], name))
+			return v[i];
+	for (size_t i = 0; i < sizeof(binary) / sizeof(binary[0]); i++)
+		if (!strcmp(binary[i], name))
+			return w[i];
+	ck_assert_str_eq(name, "where");
+	return a != 0 ? b : c;
+}
+
+static void pointwise(const struct operation *op)
+{
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = (float)apply(op->name, at(&in[0], &out, i),
+				       inputs > 1 ? at(&in[1], &out, i) : 0,
+				       inputs > 2 ? at(&in[2], &out, i) : 0);
+}
+
+static void clip(const struct operation *op)
+{
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = (float)fmin(fmax(in[0].data[i], attribute(op, "min", -INFINITY)),
+				      attribute(op, "max", INFINITY));
+}
+
+static void softplus(const struct operation *op)
+{
+	double beta = attribute(op, "beta", 1);
+
+	for (size_t i = 0; i < out.elements; i++) {
+		double x = in[0].data[i] * beta;
+
+		want[i] = (float)(x > attribute(op, "threshold", 20) ? in[0].data[i] :
+				  log1p(exp(x)) / beta);
+	}
+}
+
+static void constant(const struct operation *op)
+{
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = (float)attribute(op, "value", 0);
+}
+
+/* Which dims are reduced, as bits. */
+static uint32_t reduced(const struct operation *op)
+{
+	uint32_t mask = 0;
+
+	for (int i = 0; i < 3 && op->attr[i].name; i++)
+		if (!strcmp(op->attr[i].name, "dim"))
+			mask |= 1u << (int)(op->attr[i].value < 0 ?
+					    op->attr[i].value + in[0].rank : op->attr[i].value);
+	return mask ? mask : 1u << (in[0].rank - 1);
+}
+
+/* The element of a tensor without the dims in @mask that element @i falls on. */
+static size_t fold(const struct value *v, uint32_t mask, size_t i)
+{
+	size_t index = 0, step = 1;
+
+	for (uint32_t d = v->rank; d-- > 0;) {
+		if (!(mask >> d & 1)) {
+			index += i % v->size[d] * step;
+			step *= v->size[d];
+		}
+		i /= v->size[d];
+	}
+	return index;
+}
+
+static void reduce(const struct operation *op)
+{
+	double *sum = calloc(out.elements, sizeof(*sum));
+	uint32_t mask = reduced(op);
+
+	for (size_t i = 0; i < out.elements; i++)
+		sum[i] = !strcmp(op->name, "amax") ? -INFINITY :
+			 !strcmp(op->name, "amin") ? INFINITY : 0;
+	for (size_t i = 0; i < in[0].elements; i++) {
+		double *s = &sum[fold(&in[0], mask, i)], x = in[0].data[i];
+
+		if (!strcmp(op->name, "amax"))
+			*s = fmax(*s, x);
+		else if (!strcmp(op->name, "amin"))
+			*s = fmin(*s, x);
+		else if (!strcmp(op->name, "absmax"))
+			*s = fmax(*s, fabs(x));
+		else
+			*s += x;
+	}
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = (float)(!strcmp(op->name, "mean") ?
+				  sum[i] * out.elements / in[0].elements : sum[i]);
+	free(sum);
+}
+
+/* Rows along a dim: start of row @r, and the step within it. */
+static size_t row(int dim, size_t r, size_t *step)
+{
+	*step = 1;
+	for (uint32_t d = dim + 1; d < in[0].rank; d++)
+		*step *= in[0].size[d];
+	return r / *step * *step * in[0].size[dim] + r % *step;
+}
+
+static void softmax(const struct operation *op)
+{
+	int dim = (int)attribute(op, "dim", -1);
+	size_t n, step;
+
+	dim += dim < 0 ? in[0].rank : 0;
+	n = in[0].size[dim];
+	for (size_t r = 0; r < in[0].elements / n; r++) {
+		size_t start = row(dim, r, &step);
+		double top = -INFINITY, sum = 0;
+
+		for (size_t i = 0; i < n; i++)
+			top = fmax(top, in[0].data[start + i * step]);
+		for (size_t i = 0; i < n; i++)
+			sum += exp(in[0].data[start + i * step] - top);
+		for (size_t i = 0; i < n; i++) {
+			double x = in[0].data[start + i * step] - top;
+
+			want[start + i * step] = (float)(!strcmp(op->name, "softmax") ?
+							 exp(x) / sum : x - log(sum));
+		}
+	}
+}
+
+static void norm(const struct operation *op)
+{
+	size_t n = in[0].size[in[0].rank - 1];
+
+	for (size_t r = 0; r < in[0].elements / n; r++) {
+		const float *x = &in[0].data[r * n];
+		double mean = 0, square = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			mean += x[i] / n;
+			square += (double)x[i] * x[i] / n;
+		}
+		if (!strcmp(op->name, "rms_norm"))
+			mean = 0;
+		for (size_t i = 0; i < n; i++)
+			want[r * n + i] = (float)((x[i] - mean) /
+				sqrt(square - mean * mean + attribute(op, "eps", 1e-5)) *
+				(inputs > 1 ? in[1].data[i] : 1) +
+				(inputs > 2 ? in[2].data[i] : 0));
+	}
+}
+
+/* The matrix of a batch index of @full. */
+static const float *matrix(const struct value *v, const struct value *full, size_t batch)
+{
+	size_t index = 0, step = v->size[v->rank - 1] * v->size[v->rank - 2];
+
+	for (uint32_t i = 2; i < full->rank; i++) {
+		uint32_t d = full->rank - 1 - i;
+
+		if (i < v->rank) {
+			if (v->size[v->rank - 1 - i] > 1)
+				index += batch % full->size[d] * step;
+			step *= v->size[v->rank - 1 - i];
+		}
+		batch /= full->size[d];
+	}
+	return &v->data[index];
+}
+
+static void product(const struct value *a, const struct value *b, bool turned,
+		    const struct value *bias)
+{
+	size_t m = out.size[out.rank - 2], n = out.size[out.rank - 1];
+	size_t k = a->size[a->rank - 1];
+
+	for (size_t i = 0; i < out.elements; i++) {
+		const float *x = matrix(a, &out, i / (m * n)), *y = matrix(b, &out, i / (m * n));
+		size_t r = i / n % m, c = i % n;
+		double sum = bias ? at(bias, &out, i) : 0;
+
+		for (size_t l = 0; l < k; l++)
+			sum += (double)x[r * k + l] * (turned ? y[c * k + l] : y[l * n + c]);
+		want[i] = (float)sum;
+	}
+}
+
+static void matmul(const struct operation *op)
+{
+	product(&in[0], &in[1], attribute(op, "transpose_b", 0) != 0, NULL);
+}
+
+static void linear(const struct operation *op)
+{
+	product(&in[0], &in[1], true, inputs > 2 ? &in[2] : NULL);
+}
+
+static void addmm(const struct operation *op)
+{
+	product(&in[1], &in[2], false, &in[0]);
+}
+
+static void vector(const struct operation *op)
+{
+	size_t k = in[1].elements;
+
+	for (size_t i = 0; i < out.elements; i++) {
+		double sum = 0;
+
+		for (size_t l = 0; l < k; l++)
+			sum += (double)in[0].data[i * k + l] * in[1].data[l];
+		want[i] = (float)sum;
+	}
+}
+
+static void transpose(const struct operation *op)
+{
+	int a = (int)attribute(op, "dim0", -2), b = (int)attribute(op, "dim1", -1);
+	bool swaps = !strcmp(op->name, "transpose");
+
+	for (size_t i = 0; i < out.elements; i++) {
+		size_t c[6], rest = i, index = 0, step = 1, swap;
+
+		for (uint32_t d = out.rank; d-- > 0; rest /= out.size[d])
+			c[d] = rest % out.size[d];
+		if (swaps) {
+			int x = a < 0 ? a + (int)out.rank : a, y = b < 0 ? b + (int)out.rank : b;
+
+			swap = c[x];
+			c[x] = c[y];
+			c[y] = swap;
+		}
+		for (uint32_t d = in[0].rank; d-- > 0; step *= in[0].size[d])
+			index += c[d] * step;
+		want[i] = in[0].data[index];
+	}
+}
+
+static void attention(const struct operation *op)
+{
+	size_t s = in[0].size[in[0].rank - 2], d = in[0].size[in[0].rank - 1];
+	size_t t = in[1].size[in[1].rank - 2], e = in[2].size[in[2].rank - 1];
+	double scale = attribute(op, "scale", 1 / sqrt((double)d));
+
+	for (size_t b = 0; b < in[0].elements / (s * d); b++)
+		for (size_t i = 0; i < s; i++) {
+			double score[256], sum = 0, top = -INFINITY;
+
+			for (size_t j = 0; j < t; j++) {
+				score[j] = 0;
+				for (size_t l = 0; l < d; l++)
+					score[j] += in[0].data[(b * s + i) * d + l] * scale *
+						    in[1].data[(b * t + j) * d + l];
+				if (inputs > 3)
+					score[j] += in[3].data[i * t + j];
+				top = fmax(top, score[j]);
+			}
+			for (size_t j = 0; j < t; j++)
+				sum += score[j] = exp(score[j] - top);
+			for (size_t l = 0; l < e; l++) {
+				double v = 0;
+
+				for (size_t j = 0; j < t; j++)
+					v += score[j] / sum * in[2].data[(b * t + j) * e + l];
+				want[(b * s + i) * e + l] = (float)v;
+			}
+		}
+}
+
+/* Tensors on the card */
+
+static void describe(struct value *v, const struct tensor *t, spyre_format format)
+{
+	int64_t stride[6], step = 1;
+	int32_t order[7];
+	uint32_t n = 0;
+
+	memset(v, 0, sizeof(*v));
+	while (t->size[v->rank] != END) {
+		v->size[v->rank] = t->size[v->rank];
+		v->rank++;
+	}
+	for (uint32_t d = v->rank; d-- > 0; step *= v->size[d])
+		stride[d] = step;
+	for (uint32_t d = 0; d < v->rank; d++)
+		order[n++] = (int32_t)d;
+	order[n] = -1;
+	if (t->kind == TURNED) {
+		order[n - 1] = (int32_t)v->rank - 2;
+		order[n - 2] = (int32_t)v->rank - 1;
+	}
+	v->elements = step;
+	ck_assert_uint_le(v->elements, MAX_ELEMENTS);
+	v->operand.rank = v->rank;
+	memcpy(v->operand.size, v->size, sizeof(v->size));
+	ck_ok(spyre_layout_init_strided(&v->operand.layout, v->rank, v->size, stride,
+					t->format ? t->format : format, order,
+					n + (t->kind == SPARSE)));
+	v->data = malloc(v->elements * sizeof(float));
+	ck_ok(spyre_mem_alloc(context, spyre_layout_bytes(&v->operand.layout), &v->device));
+}
+
+static spyre_host_tensor host(const struct value *v)
+{
+	spyre_host_tensor h;
+
+	ck_ok(spyre_host_tensor_dense(&h, v->data, SPYRE_FORMAT_IEEE_FP32, v->rank, v->size));
+	return h;
+}
+
+/* Inputs hold what the card holds, rounded. */
+static void draw(struct value *v, const struct operation *op, uint32_t index)
+{
+	spyre_host_tensor h = host(v);
+	uint32_t seed = 12345 + 777 * index;
+
+	for (size_t i = 0; i < v->elements; i++) {
+		seed = seed * 1664525 + 1013904223;
+		v->data[i] = (float)(seed >> 8) / (1 << 24) * 4 - 2;
+		if (op->positive)
+			v->data[i] = fabsf(v->data[i]) + 0.25f;
+		if (strlen(op->name) == 2 || (!index && !strcmp(op->name, "where")))
+			v->data[i] = floorf(v->data[i]);
+	}
+	ck_ok(spyre_copy_h2d(context, v->device, &v->operand.layout, &h));
+	ck_ok(spyre_copy_d2h(context, &h, v->device, &v->operand.layout));
+}
+
+static void compare(const struct operation *op, uint32_t cores)
+{
+	spyre_host_tensor h = host(&out);
+
+	ck_ok(spyre_copy_d2h(context, &h, out.device, &out.operand.layout));
+	for (size_t i = 0; i < out.elements; i++) {
+		double miss = fabs(out.data[i] - want[i]);
+
+		ck_assert_msg(miss <= op->tolerance * (1 + fabs(want[i])),
+			      "%s, %u cores: element %zu is %g, expected %g", op->name, cores, i,
+			      out.data[i], want[i]);
+	}
+}
+
+static void poison(const struct value *v)
+{
+	spyre_stream *stream = get_stream(context, 0);
+	uint16_t junk = 0x5a5a;
+
+	ck_ok(spyre_memset_async(stream, v->device, &junk, 2,
+				 spyre_layout_bytes(&v->operand.layout)));
+	ck_ok(spyre_stream_synchronize(stream));
+}
+
+static void launch(spyre_kernel *kernel)
+{
+	spyre_stream *stream = get_stream(context, 0);
+	spyre_arg args[MAX_IN + 1];
+
+	for (uint32_t i = 0; i < inputs; i++)
+		args[i] = (spyre_arg){ in[i].device, &in[i].operand.layout };
+	args[inputs] = (spyre_arg){ out.device, &out.operand.layout };
+	ck_ok(spyre_launch(stream, kernel, args, inputs + 1));
+	ck_ok(spyre_stream_synchronize(stream));
+}
+
+static void remove_bundle(const char *folder)
+{
+	char path[96];
+
+	for (int i = -1; i < 64; i++) {
+		snprintf(path, sizeof(path), i < 0 ? "%s/bundle.mlir" : "%s/sdsc_%d.json", folder,
+			 i);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/spyreCodeDir/init_binary.bin", folder);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/spyreCodeDir/spyrecode.json", folder);
+	unlink(path);
+	snprintf(path, sizeof(path), "%s/spyreCodeDir", folder);
+	rmdir(path);
+	rmdir(folder);
+}
+
+/* The same through files gives the same bytes. */
+static void run_files(const struct operation *op, spyre_sdsc_graph *graph, uint32_t cores)
+{
+	size_t bytes = spyre_layout_bytes(&out.operand.layout);
+	uint8_t *direct = malloc(bytes), *filed = malloc(bytes);
+	char folder[] = "/tmp/spyre-graph-XXXXXX";
+	spyre_kernel *kernel;
+
+	ck_ok(spyre_memcpy_d2h(context, direct, out.device, bytes));
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_ok(spyre_sdsc_graph_write(graph, cores, folder));
+	ck_ok(spyre_kernel_load(context, folder, &kernel));
+	poison(&out);
+	launch(kernel);
+	ck_ok(spyre_kernel_unload(kernel));
+	ck_ok(spyre_memcpy_d2h(context, filed, out.device, bytes));
+	ck_assert_msg(!memcmp(direct, filed, bytes), "%s differs when it goes through files",
+		      op->name);
+	remove_bundle(folder);
+	free(direct);
+	free(filed);
+}
+
+static spyre_sdsc_graph *make_graph(const struct operation *op)
+{
+	spyre_sdsc_graph *graph;
+	uint32_t tensor[MAX_IN + 1], attrs = 0;
+
+	while (attrs < 3 && op->attr[attrs].name)
+		attrs++;
+	ck_ok(spyre_sdsc_graph_create(&graph));
+	for (uint32_t i = 0; i < inputs; i++)
+		ck_ok(spyre_sdsc_graph_add_argument(graph, &in[i].operand, &tensor[i]));
+	ck_ok(spyre_sdsc_graph_add_argument(graph, &out.operand, &tensor[inputs]));
+	ck_ok(spyre_sdsc_graph_add_op(graph, op->name, op->attr, attrs, tensor, inputs,
+				      &tensor[inputs]));
+	return graph;
+}
+
+static void run(const struct operation *op)
+{
+	static const uint32_t cores[] = { 32, 1, 7, 24 };
+	spyre_sdsc_graph *graph;
+	spyre_kernel *kernel;
+
+	context = open_card();
+	for (inputs = 0; op->tensor[inputs + 1].size[0]; inputs++) {
+		describe(&in[inputs], &op->tensor[inputs], op->format);
+		draw(&in[inputs], op, inputs);
+	}
+	describe(&out, &op->tensor[inputs], op->format);
+	want = malloc(out.elements * sizeof(*want));
+	op->reference(op);
+	graph = make_graph(op);
+	for (size_t i = 0; i < sizeof(cores) / sizeof(cores[0]); i++) {
+		ck_ok(spyre_sdsc_graph_load(context, graph, cores[i], &kernel));
+		poison(&out);
+		launch(kernel);
+		ck_ok(spyre_kernel_unload(kernel));
+		compare(op, cores[i]);
+		if (i == 0 || i == 2)
+			run_files(op, graph, cores[i]);
+	}
+	spyre_sdsc_graph_destroy(graph);
+	for (uint32_t i = 0; i < inputs; i++)
+		free(in[i].data);
+	free(out.data);
+	free(want);
+	ck_ok(spyre_context_destroy(context));
+}
+
+#define D(...) { { __VA_ARGS__, END }, DENSE, 0 }
+#define S(...) { { __VA_ARGS__, END }, SPARSE, 0 }
+#define T(...) { { __VA_ARGS__, END }, TURNED, 0 }
+#define F32(...) { { __VA_ARGS__, END }, DENSE, FP32 }
+#define F16(...) { { __VA_ARGS__, END }, DENSE, DL16 }
+#define BF16(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_BFLOAT16 }
+#define SCALAR { { END }, DENSE, 0 }
+#define UNARY(name, tol) \
+	{ name, pointwise, tol, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 1 }, \
+	{ name, pointwise, tol, FP32, { D(3, 33), D(3, 33) }, { { 0 } }, 1 }
+#define BINARY(name, tol) \
+	{ name, pointwise, tol, DL16, { D(100, 150), D(100, 150), D(100, 150) }, { { 0 } }, 0 }, \
+	{ name, pointwise, tol, DL16, { D(2, 1, 33), D(5, 1), D(2, 5, 33) }, { { 0 } }, 0 }, \
+	{ name, pointwise, tol, FP32, { D(64), SCALAR, D(64) }, { { 0 } }, 0 }
+#define E16 2e-3
+
+static const struct operation operations[] = {
+	UNARY("relu", E16), UNARY("relu6", E16), UNARY("neg", E16), UNARY("abs", E16),
+	UNARY("exp", E16), UNARY("fastexp", E16), UNARY("log", E16), UNARY("sqrt", E16),
+	UNARY("rsqrt", E16), UNARY("reciprocal", E16), UNARY("tanh", E16), UNARY("sigmoid", E16),
+	UNARY("fastsigmoid", E16), UNARY("silu", E16), UNARY("gelu", E16), UNARY("mish", E16),
+	UNARY("floor", E16), UNARY("identity", E16),
+	BINARY("add", E16), BINARY("sub", E16), BINARY("revsub", E16), BINARY("mul", E16),
+	BINARY("maximum", E16), BINARY("minimum", E16), BINARY("eq", 0), BINARY("ne", 0),
+	BINARY("gt", 0), BINARY("lt", 0), BINARY("ge", 0), BINARY("le", 0),
+	{ "div", pointwise, E16, DL16, { D(100, 150), D(150), D(100, 150) }, { { 0 } }, 1 },
+	{ "add", pointwise, E16, DL16, { S(100), S(100), S(100) }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, DL16, { S(4, 100), SCALAR, S(4, 100) }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, DL16, { D(1), D(1), D(1) }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, DL16, { T(40, 96), T(40, 96), T(40, 96) }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, DL16, { D(2, 3, 4, 5, 6), D(4, 1, 6), D(2, 3, 4, 5, 6) }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, DL16, { T(40, 96), D(40, 96), D(40, 96) }, { { 0 } }, 0 },
+	{ "mul", pointwise, E16, DL16, { D(3, 40, 70), T(40, 70), T(3, 40, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 0, DL16, { D(10, 70), F32(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, E16, FP32, { D(10, 70), F16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 8e-3, FP32, { D(10, 70), BF16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 8e-3, DL16, { D(10, 70), BF16(10, 70) }, { { 0 } }, 0 },
+	{ "cast", pointwise, 0, DL16, { D(33), D(33) }, { { 0 } }, 0 },
+	{ "cast", pointwise, E16, SPYRE_FORMAT_BFLOAT16, { D(3, 33), F16(3, 33) }, { { 0 } }, 0 },
+	{ "mul", pointwise, 8e-3, SPYRE_FORMAT_BFLOAT16, { D(100, 150), D(150), D(100, 150) }, { { 0 } }, 0 },
+	{ "where", pointwise, 0, DL16, { D(100, 150), D(100, 150), SCALAR, D(100, 150) }, { { 0 } }, 0 },
+	{ "clip", clip, 0, DL16, { D(100, 150), D(100, 150) }, { { "min", -0.5 }, { "max", 1 } }, 0 },
+	{ "clip", clip, 0, DL16, { D(33), D(33) }, { { "max", 0.5 } }, 0 },
+	{ "clip", clip, 0, FP32, { D(33), D(33) }, { { "min", 0.5 } }, 0 },
+	{ "softplus", softplus, E16, DL16, { D(5, 70), D(5, 70) }, { { "beta", 2 }, { "threshold", 3 } }, 0 },
+	{ "dl16tofp32", pointwise, 0, DL16, { D(10, 70), F32(10, 70) }, { { 0 } }, 0 },
+	{ "dl16tofp32", pointwise, 0, DL16, { D(10, 128), F32(10, 128) }, { { 0 } }, 0 },
+	{ "dl16tofp32", pointwise, 0, DL16, { D(4096), F32(4096) }, { { 0 } }, 0 },
+	{ "fp32todl16", pointwise, E16, FP32, { D(10, 70), F16(10, 70) }, { { 0 } }, 0 },
+	{ "fp32todl16", pointwise, E16, FP32, { D(3, 5, 150), F16(3, 5, 150) }, { { 0 } }, 0 },
+	{ "sum", reduce, 2e-2, DL16, { D(100, 150), S(100) }, { { 0 } }, 0 },
+	{ "sum", reduce, 2e-2, DL16, { D(100, 150), D(150) }, { { "dim", 0 } }, 0 },
+	{ "sum", reduce, 2e-2, DL16, { D(256, 64), D(64) }, { { "dim", 0 } }, 0 },
+	{ "sum", reduce, 2e-2, DL16, { D(4, 5, 70), D(4, 70) }, { { "dim", 1 } }, 0 },
+	{ "sum", reduce, 2e-2, DL16, { D(4, 5, 70), D(4, 1, 70) }, { { "dim", 1 } }, 0 },
+	{ "sum", reduce, 2e-2, DL16, { D(4, 6, 70), SCALAR }, { { "dim", 0 }, { "dim", 1 }, { "dim", 2 } }, 0 },
+	{ "mean", reduce, 2e-3, DL16, { D(4, 6, 70), S(6) }, { { "dim", 0 }, { "dim", -1 } }, 0 },
+	{ "mean", reduce, 2e-3, FP32, { D(33, 100), S(33) }, { { 0 } }, 0 },
+	{ "mean", reduce, 2e-3, DL16, { S(8, 12), S(12) }, { { "dim", 0 } }, 0 },
+	{ "amax", reduce, 0, DL16, { D(100, 150), S(100) }, { { 0 } }, 0 },
+	{ "amax", reduce, 0, DL16, { D(100, 150), D(100, 1) }, { { 0 } }, 0 },
+	{ "amin", reduce, 0, DL16, { D(100, 150), D(1, 150) }, { { "dim", 0 } }, 0 },
+	{ "amin", reduce, 0, DL16, { D(3, 33), S(3) }, { { 0 } }, 0 },
+	{ "absmax", reduce, 0, DL16, { D(3, 33), S(3) }, { { 0 } }, 0 },
+	{ "absmax", reduce, 0, DL16, { D(1, 33), D(33) }, { { "dim", 0 } }, 0 },
+	{ "sum", reduce, E16, DL16, { D(7, 1), S(7) }, { { 0 } }, 0 },
+	{ "softmax", softmax, 5e-3, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 0 },
+	{ "softmax", softmax, 5e-3, DL16, { D(100, 150), D(100, 150) }, { { "dim", 0 } }, 0 },
+	{ "softmax", softmax, 5e-3, DL16, { D(3, 33, 64), D(3, 33, 64) }, { { "dim", 1 } }, 0 },
+	{ "softmax", softmax, 5e-3, DL16, { D(1, 1000), D(1, 1000) }, { { 0 } }, 0 },
+	{ "log_softmax", softmax, 2e-2, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 0 },
+	{ "layer_norm", norm, 1e-2, DL16, { D(100, 150), D(150), D(150), D(100, 150) }, { { 0 } }, 0 },
+	{ "layer_norm", norm, 1e-2, DL16, { D(3, 33, 64), D(64), D(3, 33, 64) }, { { "eps", 1e-3 } }, 0 },
+	{ "layer_norm", norm, 1e-2, DL16, { D(64, 128), D(64, 128) }, { { 0 } }, 0 },
+	{ "rms_norm", norm, 1e-2, DL16, { D(100, 150), D(150), D(100, 150) }, { { 0 } }, 0 },
+	{ "rms_norm", norm, 1e-2, FP32, { D(3, 33), D(3, 33) }, { { "eps", 0.01 } }, 0 },
+	{ "swiglu", pointwise, 5e-3, DL16, { D(100, 150), D(100, 150), D(100, 150) }, { { 0 } }, 0 },
+	{ "fill", constant, E16, DL16, { D(100, 150) }, { { "value", 3.5 } }, 0 },
+	{ "fill", constant, 0, FP32, { D(33) }, { { "value", -1 } }, 0 },
+	{ "fill", pointwise, 0, DL16, { SCALAR, D(100, 150) }, { { 0 } }, 0 },
+	{ "transpose", transpose, 0, DL16, { D(128, 64), D(64, 128) }, { { 0 } }, 0 },
+	{ "transpose", transpose, 0, DL16, { D(100, 150), D(150, 100) }, { { 0 } }, 0 },
+	{ "transpose", transpose, 0, DL16, { D(3, 5, 70), D(5, 3, 70) }, { { "dim0", 0 }, { "dim1", 1 } }, 0 },
+	{ "transpose", transpose, 0, DL16, { D(3, 5, 70), D(70, 5, 3) }, { { "dim0", 0 }, { "dim1", 2 } }, 0 },
+	{ "restickify", transpose, 0, DL16, { D(100, 150), T(100, 150) }, { { 0 } }, 0 },
+	{ "restickify", transpose, 0, DL16, { T(2, 64, 128), D(2, 64, 128) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(64, 128), D(128, 64), D(64, 64) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(100, 150), D(150, 70), D(100, 70) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(1, 100), D(100, 33), D(1, 33) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(33, 1), D(1, 33), D(33, 33) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(33, 100), D(100, 1), D(33, 1) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(3, 33, 64), D(3, 64, 70), D(3, 33, 70) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(3, 33, 64), D(64, 70), D(3, 33, 70) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(33, 64), D(3, 64, 70), D(3, 33, 70) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(2, 1, 33, 64), D(3, 64, 70), D(2, 3, 33, 70) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(33, 100), D(70, 100), D(33, 70) }, { { "transpose_b", 1 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { T(70, 100), D(100, 33), D(70, 33) }, { { 0 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(70, 100), T(100, 33), D(70, 33) }, { { 0 } }, 0 },
+	{ "matmul", vector, 2e-2, DL16, { D(70, 100), D(100), S(70) }, { { 0 } }, 0 },
+	{ "linear", linear, 2e-2, DL16, { D(3, 33, 100), D(70, 100), D(70), D(3, 33, 70) }, { { 0 } }, 0 },
+	{ "linear", linear, 2e-2, DL16, { D(33, 64), D(128, 64), D(33, 128) }, { { 0 } }, 0 },
+	{ "addmm", addmm, 2e-2, DL16, { D(70), D(33, 100), D(100, 70), D(33, 70) }, { { 0 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(2, 64, 64), D(2, 128, 64), D(2, 128, 64), D(2, 64, 64) }, { { 0 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(3, 33, 40), D(3, 100, 40), D(3, 100, 70), D(33, 100), D(3, 33, 70) }, { { 0 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(1, 70), D(100, 70), D(100, 70), D(1, 70) }, { { "scale", 0.25 } }, 0 },
+};
+
+#define COUNT (int)(sizeof(operations) / sizeof(operations[0]))
+
+START_TEST(one_operation)
+{
+	run(&operations[_i]);
+}
+END_TEST
+
+/* Whatever the builder lists is run above. */
+START_TEST(all_listed)
+{
+	static const char *const inner[] = { "exx2", "layernormscale", "layernormnorm" };
+
+	for (const char *const *name = spyre_sdsc_operations(); *name; name++) {
+		bool found = false;
+
+		for (int i = 0; i < COUNT; i++)
+			found = found || !strcmp(operations[i].name, *name);
+		for (size_t i = 0; i < 3; i++)	/* layer_norm is made of them */
+			found = found || !strcmp(inner[i], *name);
+		ck_assert_msg(found, "%s is not run", *name);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("graph");
+	TCase *t = tcase_create("graph");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	setenv("SPYRE_BACKEND", "embedded", 0);
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, one_operation, 0, COUNT);
+	tcase_add_test(t, all_listed);
+	suite_add_tcase(s, t);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

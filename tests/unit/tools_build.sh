@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# spyre build: what it explains, and that composed operations run.
+set -u
+spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+export SPYRE_BACKEND=embedded
+unset SENCORES LX_PLANNING DXP_LX_FRAC_AVAIL HBM_POOL_PLANNING
+number=0
+
+report() { # STATUS NAME [FILE]
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number - $2"
+	else
+		echo "not ok $number - $2"
+		[ $# -lt 3 ] || sed 's/^/# /' "$3"
+	fi
+}
+
+# STATUS TEXT ARGUMENT...: spyre build exits so and says that.
+says() {
+	want=$1 text=$2
+	shift 2
+	"$spyre" build "$@" >"$work/out" 2>&1
+	got=$?
+	good=1
+	[ $got = "$want" ] && grep -qE -e "$text" "$work/out" && good=0
+	echo "exit status $got" >>"$work/out"
+	report $good "build $* says $text" "$work/out"
+}
+
+says 0 'softmax: 6 steps; LX 67584 of 1677696' softmax --shape 512x1024 --explain
+says 0 '^ +2048 +34816  3 to 5  \.\.\.###$' softmax --shape 512x1024 --explain
+says 0 'batchmatmul +32  mb 8, out 4, in 1' matmul -i 512x1024@fp16 -i 1024x256@fp16 --explain
+says 0 'instead of +mb 16, out 2, in 1' matmul -i 512x1024@fp16 -i 1024x256@fp16 --explain
+says 0 'add +32  mb 2, out 16' add --shape 512x1024 --explain
+says 0 'add +32  mb 1, out 32' add --shape 512x1024@fp32 --explain
+says 0 'add +8  mb 1, out 8' add --shape 512x1024 --cores 8 --explain
+says 0 '"lx_bytes": 67584' softmax --shape 512x1024 --json
+says 0 '"version": 1' fill --shape 64 -a value=2 --json
+says 0 'sumnonstick' sum --shape 100x150 -a dim=0 --explain
+says 2 "takes NAME=VALUE, not 'dim'" sum --shape 100x150 -a dim --explain
+says 2 "'x' is not a number" sum --shape 100x150 -a dim=x --explain
+says 1 'no attribute "axis"' sum --shape 100x150 -a axis=0 --explain
+says 1 'none of the 2 dimensions' sum --shape 100x150 -a dim=2 --explain
+says 2 '--shape and -i exclude each other' sum --shape 4 -i 4@fp16 --explain
+says 2 'no directory given' relu --shape 4x64
+says 1 'takes 2 inputs' add -i 4x64@fp16 --explain
+
+SENCORES=4 says 0 'relufwd +4 ' relu --shape 512x1024 --explain
+LX_PLANNING=0 says 0 'softmax: 5 steps; LX 0 of' softmax --shape 512x1024 --explain
+LX_PLANNING=0 says 0 '^pool$' softmax --shape 512x1024 --explain
+
+if command -v python3 >/dev/null; then
+	"$spyre" build attention --shape 2x100x64 --json >"$work/json" 2>&1 &&
+		python3 -m json.tool "$work/json" >/dev/null 2>"$work/out"
+	report $? "the plan is JSON" "$work/out"
+fi
+
+# Composed operations are bundles like any other.
+for op in softmax log_softmax rms_norm layer_norm swiglu; do
+	{ "$spyre" build $op --shape 100x150 "$work/$op" &&
+		case $op in
+		swiglu) "$spyre" launch -i 100x150@fp16 -i 100x150@fp16 -o 100x150@fp16 "$work/$op" ;;
+		*) "$spyre" launch -i 100x150@fp16 -o 100x150@fp16 "$work/$op" ;;
+		esac
+	} >"$work/out" 2>&1
+	report $? "$op is built and launched" "$work/out"
+done
+echo "1..$number"

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/* spyre compile, and dxp_standalone: compiles a bundle ahead of time. */
+#include "config.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yyjson.h>
+
+#include "spyre.h"
+
+struct compile {
+	const char *directory;
+	const char *output;
+	int64_t cores;
+	bool json;
+};
+
+enum {
+	OPTION_BUNDLE = 256,
+	OPTION_CORES,
+	OPTION_JSON
+};
+
+static const struct option options[] = {
+	{"bundle", no_argument, NULL, OPTION_BUNDLE},
+	{"directory", required_argument, NULL, 'd'},
+	{"output", required_argument, NULL, 'o'},
+	{"cores", required_argument, NULL, OPTION_CORES},
+	{"json", no_argument, NULL, OPTION_JSON},
+	{NULL, 0, NULL, 0},
+};
+
+static int set_directory(struct compile *compile, const char *word)
+{
+	if (compile->directory)
+		return complain_usage("one bundle directory, please; '%s' is a second one", word);
+	compile->directory = word;
+	return EXIT_OK;
+}
+
+static int handle_option(struct compile *compile, int option, const char *word)
+{
+	switch (option) {
+	case OPTION_BUNDLE:	/* the only kind of input there is */
+		return EXIT_OK;
+	case 'd':
+		return set_directory(compile, optarg);
+	case 'o':
+		compile->output = optarg;
+		return EXIT_OK;
+	case OPTION_CORES:
+		if (parse_number(optarg, 1, 32, &compile->cores))
+			return complain_usage("--cores takes a number from 1 to 32, not '%s'",
+					      optarg);
+		return EXIT_OK;
+	case OPTION_JSON:
+		compile->json = true;
+		return EXIT_OK;
+	case ':':
+		return complain_usage("option '%s' needs a value", word);
+	default:
+		return complain_usage("no option '%s'", word);
+	}
+}
+
+static int parse_options(struct compile *compile, int argc, char **argv)
+{
+	int option, code;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":d:o:", options, NULL)) != -1) {
+		code = handle_option(compile, option, argv[optind - 1]);
+		if (code)
+			return code;
+	}
+	for (; optind < argc; optind++) {
+		code = set_directory(compile, argv[optind]);
+		if (code)
+			return code;
+	}
+	return compile->directory ? EXIT_OK : complain_usage("no bundle directory given");
+}
+
+static int print_json(const spyre_kernel_info *info)
+{
+	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+	yyjson_mut_val *root = yyjson_mut_obj(doc);
+	char *text;
+
+	yyjson_mut_doc_set_root(doc, root);
+	yyjson_mut_obj_add_uint(doc, root, "schema_version", 1);
+	yyjson_mut_obj_add_str(doc, root, "name", info->name);
+	yyjson_mut_obj_add_uint(doc, root, "args", info->num_args);
+	yyjson_mut_obj_add_uint(doc, root, "sdscs", info->num_sdscs);
+	yyjson_mut_obj_add_uint(doc, root, "cores", info->num_cores);
+	yyjson_mut_obj_add_uint(doc, root, "symbols", info->num_symbols);
+	yyjson_mut_obj_add_uint(doc, root, "lx_bytes", info->lx_bytes);
+	yyjson_mut_obj_add_uint(doc, root, "pool_bytes", info->pool_bytes);
+	yyjson_mut_obj_add_uint(doc, root, "program_bytes", info->program_bytes);
+	yyjson_mut_obj_add_uint(doc, root, "cycles", info->cycles);
+	text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
+	yyjson_mut_doc_free(doc);
+	if (!text)
+		return complain(EXIT_DEVICE, "no memory for the report");
+	puts(text);
+	free(text);
+	return EXIT_OK;
+}
+
+static int run_compile(int argc, char **argv)
+{
+	spyre_kernel_info info = {.struct_size = sizeof(info)};
+	struct compile compile = {0};
+	spyre_status status;
+	int code = parse_options(&compile, argc, argv);
+
+	if (code)
+		return code;
+	status = spyre_kernel_compile(compile.directory, compile.output, compile.cores, &info);
+	if (status)
+		return complain_status(status, "compiling %s", compile.directory);
+	if (compile.json)
+		return finish_output(print_json(&info));
+	printf("%s: %u SDSC%s, %u argument%s, %u core%s, program of %" PRIu64 " bytes, %" PRIu64
+	       " cycles\n", info.name, info.num_sdscs, info.num_sdscs == 1 ? "" : "s",
+	       info.num_args, info.num_args == 1 ? "" : "s", info.num_cores,
+	       info.num_cores == 1 ? "" : "s", info.program_bytes, info.cycles);
+	return finish_output(EXIT_OK);
+}
+
+const struct command command_compile = {
+	.name = "compile",
+	.summary = "compile an SDSC bundle ahead of time",
+	.help = "[--bundle] [OPTION]… [-d] DIR\n"
+		"       dxp_standalone --bundle -d DIR\n"
+		"Writes spyrecode.json and init_binary.bin to DIR/spyreCodeDir, where a load finds\n"
+		"them.\n\n"
+		"      --bundle         DIR is an SDSC bundle (the only kind there is)\n"
+		"  -d, --directory DIR  the bundle\n"
+		"  -o, --output DIR     write to this directory instead\n"
+		"      --cores N        cores of the card that it is for (default 32)\n"
+		"      --json           print one JSON object\n",
+	.run = run_compile,
+};
