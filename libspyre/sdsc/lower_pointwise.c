@@ -149,7 +149,8 @@ static spyre_status check_formats(struct lower *l, const struct pointwise *p)
 		if (!arithmetic(p->tensor[i]->format))
 			return lower_unsupported(l, "Tensor%u is %s, the SFU computes on SEN169_FP16, IEEE_FP32, IEEE_FP16 and BFLOAT16",
 						 p->index[i],
-						 spyre_format_name((spyre_format)p->tensor[i]->format));
+						 spyre_format_name(
+							 (spyre_format)p->tensor[i]->format));
 	return SPYRE_SUCCESS;
 }
 

@@ -275,7 +275,8 @@ static uint32_t some_integer(uint32_t i, uint64_t *seed)
 	if (i < 32 * 64)
 		return (1u << i / 64) - 32 + i % 64;
 	if (i < 32 * 64 * 2)
-		return (uint32_t)(rng_next(seed) >> 40) << (i & 7) | 1u << ((i & 7) ? (i & 7) - 1 : 0);
+		return (uint32_t)(rng_next(seed) >> 40) << (i & 7) |
+		       1u << ((i & 7) ? (i & 7) - 1 : 0);
 	return (uint32_t)(rng_next(seed) >> 32) >> (i & 15);
 }
 
