@@ -98,7 +98,7 @@ static spyre_status find_loops(struct lower *l, struct conv *c)
 	if (c->num_loops > MAX_LOOPS)
 		return lower_unsupported(l, "%u dimensions of batch, rows and columns, the PT has %u",
 					 c->num_loops, MAX_LOOPS);
-	return SPYRE_SUCCESS;
+	return lower_unmasked(l, c->skip);
 }
 
 #define BIT(format) (1u << SPYRE_FMT_##format)
