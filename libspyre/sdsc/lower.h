@@ -22,6 +22,7 @@ struct lower {
 	const struct ir_sdsc *sdsc;
 	bool baked_pool;		/* segment 0 of baked addresses is the pool */
 	uint32_t scratch;		/* first LX byte that no tensor of the bundle uses */
+	uint32_t idle;			/* work on the bundle that led to no instruction */
 	/* by tensor and index into sdsc->core[] */
 	struct address address[IR_MAX_TENSORS][SPYRE_MAX_CORES];
 };
