@@ -54,6 +54,12 @@ static inline u64 spyre_cost_ns(const struct spyre_core *core, u64 ns)
  */
 u32 spyre_phase_group(const struct spyre_exec *x, u32 first, void *scratch);
 
+/* Lanes that a point costs: part of a tile of 64 is no faster, but for the sticks of fp32. */
+static inline u32 spyre_tile_lanes(u32 lanes)
+{
+	return lanes % 32 ? (lanes + 63) & ~63u : lanes;
+}
+
 /* Address of a view's first point in this turn of the loops. */
 u8 *spyre_core_base(const struct spyre_core *core, const struct spyre_view *view);
 

@@ -8,11 +8,21 @@
 #define COST_PER_ELEMENT 16u
 #define STREAM_BYTES (16u << 20)	/* results of operands as large go past the caches */
 
-/* Cost of an element of a pointwise function, in the unit's budget. */
-static u64 element_cost(const struct spyre_core *core, u32 func)
+/*
+ * Cost of an element of a pointwise function, in the unit's budget.  Coordinates
+ * take as long as long functions, 4-bit elements twice as long as others.
+ */
+static u64 element_cost(const struct spyre_core *core, const struct spyre_sfu_run *run, u32 views)
 {
-	return spyre_func_long(func) ? COST_PER_ELEMENT * core->unit->long_factor :
-				       COST_PER_ELEMENT;
+	u64 cost = COST_PER_ELEMENT;
+	u32 i;
+
+	if (spyre_func_long(run->func) || run->func == SPYRE_FUNC_MASKBYINDEX)
+		return cost * core->unit->long_factor;
+	for (i = 0; i < views; i++)
+		if (run->v[i].format == SPYRE_FMT_SENINT4)
+			cost = 2 * COST_PER_ELEMENT;
+	return cost;
 }
 
 /* True if the inner dim only continues the lanes of every view. */
@@ -46,12 +56,15 @@ static bool streams(const struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* Bytes from one run to the next, @n points (flat: elements) further on. */
+/*
+ * Bytes from one run to the next, @n points (flat: elements) further on.  Rows
+ * may be longer than 4 GiB; runs start at even elements.
+ */
 static u64 span_step(const struct spyre_span *span, u64 n, bool flat)
 {
 	if (!flat)
 		return n * span->stride;
-	return span->splat ? 0 : spyre_fmt_span(span->format, n);
+	return span->splat ? 0 : n * spyre_fmt_bits(span->format) / 8;
 }
 
 /* One row of @count points from the walk's position, in budgeted runs. */
@@ -59,8 +72,8 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 		    struct spyre_sfu_run *run, u32 lanes, u32 count, bool flat)
 {
 	u64 total = flat ? (u64)lanes * count : count;
-	u64 unit = flat ? 1 : lanes;
-	u64 cost = element_cost(core, run->func);
+	u64 unit = flat ? 1 : spyre_tile_lanes(lanes);
+	u64 cost = element_cost(core, run, walk->num_views);
 	u64 chunk = core->unit->budget / cost / 2 / unit;
 	u64 done, n;
 	u32 i;
@@ -119,7 +132,8 @@ static_assert(REDUCE_ROWS * SPYRE_ACC_BYTES <= SPYRE_SCRATCH_BYTES, "accumulator
 static bool reduce_points(struct spyre_core *core, struct spyre_reduce_run *run,
 			  const struct spyre_walk *at, u32 lanes, u64 count, u64 *left)
 {
-	u64 chunk = core->unit->budget / COST_PER_ELEMENT / 2 / lanes / run->rows;
+	u64 cost = spyre_tile_lanes(lanes) * COST_PER_ELEMENT;
+	u64 chunk = core->unit->budget / cost / 2 / run->rows;
 	u64 done, n;
 
 	chunk = chunk ? chunk : 1;
@@ -137,7 +151,7 @@ static bool reduce_points(struct spyre_core *core, struct spyre_reduce_run *run,
 		run->in2.p = at->p[2] + done * run->in2.stride;
 		*left -= n * run->lanes;
 		if (!spyre_section_enter(&core->section,
-					 run->rows * (n * lanes * COST_PER_ELEMENT +
+					 run->rows * (n * cost +
 						      spyre_cost_ns(core, SPYRE_CALL_NS))))
 			return false;
 		core->unit->reduce(run);
