@@ -126,10 +126,10 @@ static void rank(void *arg, const int64_t *slices)
 uint32_t plan_choices(const struct build_step *step, uint32_t cores, struct plan_choice *choice,
 		      uint32_t room)
 {
-	static const int64_t one[IR_MAX_DIMS] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	static const int64_t none[IR_MAX_DIMS];	/* nothing has to be divided */
 	struct ranking r = { .step = step, .choice = choice, .room = room };
 
-	plan_each(&step->sdsc, step->whole | step->reduced, one, cores, rank, &r);
+	plan_each(&step->sdsc, step->whole | step->reduced, none, cores, rank, &r);
 	return r.count;
 }
 
@@ -269,8 +269,11 @@ spyre_status plan_divide(struct plan *p)
 {
 	for (uint32_t i = 0; i < p->num_steps; i++) {
 		struct build_step *step = &p->step[i];
-		int64_t least[IR_MAX_DIMS] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+		int64_t least[IR_MAX_DIMS];
 		bool alone = true;
+
+		for (uint32_t d = 0; d < IR_MAX_DIMS; d++)
+			least[d] = 1;
 
 		if (step->group != i) {
 			follow(step, &p->step[step->group]);
