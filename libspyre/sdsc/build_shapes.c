@@ -79,11 +79,13 @@ static spyre_status check_formats(const struct shaper *b)
 					   "%s: operand %u is %s on the device, operand 0 is %s; they must be the same",
 					   b->op, i, spyre_format_name(format),
 					   spyre_format_name(b->uses[0].view.layout.device_format));
-		if (b->call->op->kind == BUILD_TOPK && i == b->inputs)
-			continue;	/* the compiler knows what holds places */
+		/* What conversions, copies and places come in, the compiler knows. */
+		if ((b->call->op->flags & BUILD_CONVERTS) && b->call->op->kind != BUILD_MATMUL)
+			continue;
+		if (!strcmp(b->call->op->func, "identity"))
+			continue;
 		if (format != SPYRE_FORMAT_SEN169_FP16 && format != SPYRE_FORMAT_BFLOAT16 &&
-		    format != SPYRE_FORMAT_IEEE_FP16 &&
-		    format != SPYRE_FORMAT_IEEE_FP32)
+		    format != SPYRE_FORMAT_IEEE_FP16 && format != SPYRE_FORMAT_IEEE_FP32)
 			return spyre_error(SPYRE_ERROR_FORMAT, "%s does not compute on %s", b->op,
 					   spyre_format_name(format));
 	}
@@ -349,7 +351,8 @@ static spyre_status reduce_shapes(struct shaper *b)
 	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)lane, !lanes));
 	build_share_singles(b->s, 0);
 	add_broadcast(b->s, &b->s->tensor[1]);
-	snprintf(func, sizeof(func), "%s%s", b->call->op->func, lanes ? "" : "nonstick");
+	snprintf(func, sizeof(func), "%s%s", b->call->op->func,
+		 lanes || !strncmp(b->call->op->func, "quant", 5) ? "" : "nonstick");
 	finish(b, func);
 	b->s->input[b->s->num_inputs++] = 1;
 	reduce_constants(b->s, b->call->op->func, in->size[reduced]);

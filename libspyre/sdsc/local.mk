@@ -16,6 +16,7 @@ libspyre_libcore_la_SOURCES += libspyre/sdsc/build_math.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_matmul.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_mlir.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_ops.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/build_quant.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_recipes.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_reduce.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_shapes.c

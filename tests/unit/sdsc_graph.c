@@ -379,7 +379,7 @@ END_TEST
 START_TEST(all_listed)
 {
 	static const char *const inner[] = { "exx2", "layernormscale", "layernormnorm",
-		"batchnormfwd", "exx2_zeromean" };
+		"batchnormfwd", "exx2_zeromean", "int32tofp32", "csqint8ch" };
 
 	for (const char *const *name = spyre_sdsc_operations(); *name; name++) {
 		bool found = false;

@@ -171,9 +171,48 @@ static void turn(const struct operation *op)
 		want[i] = in[0].data[i % n * (size_t)in[0].size[1] + i / n];
 }
 
+static void copy(const struct operation *op)
+{
+	bool whole = out.operand.layout.device_format == SPYRE_FORMAT_IEEE_INT32;
+
+	(void)op;
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = whole ? truncf(in[0].data[i]) : in[0].data[i];
+}
+
+static void scaled(const struct operation *op)
+{
+	(void)op;
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = (float)(in[0].data[i] / at(&in[1], &out, i));
+}
+
+static void scale(const struct operation *op)
+{
+	double most = strstr(op->name, "fp8") ? 448 : 127;
+	uint32_t mask = reduced(op);
+
+	memset(want, 0, out.elements * sizeof(*want));
+	for (size_t i = 0; i < in[0].elements; i++) {
+		float *w = &want[fold(&in[0], mask, i)];
+
+		*w = fmaxf(*w, (float)(fabs(in[0].data[i]) / most));
+	}
+}
+
+static void mask(const struct operation *op)
+{
+	size_t n = (size_t)out.size[out.rank - 1];
+
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = (double)(i % n) >= at(&in[1], &out, i) ?
+			  (float)attribute(op, "value", 0) : in[0].data[i];
+}
+
 /* Sticks along channels. */
 #define C(...) { { __VA_ARGS__, END }, CHANNELS, 0 }
 #define INT32(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_IEEE_INT32 }
+#define FP8(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_SEN143_FP8 }
 #define INT32S(...) { { __VA_ARGS__, END }, SPARSE, SPYRE_FORMAT_IEEE_INT32 }
 
 const struct operation layer_operations[] = {
@@ -206,6 +245,19 @@ const struct operation layer_operations[] = {
 	{ "topk_indices", topk, 0, FP32, { D(33, 100), INT32(33, 40) }, { { "k", 40 }, { "largest", 0 } }, 0 },
 	{ "argmax", topk, 0, DL16, { D(10, 150), INT32S(10) }, { { 0 } }, 0 },
 	{ "argmin", topk, 0, DL16, { D(10, 150), INT32S(150) }, { { "dim", 0 } }, 0 },
+	{ "cast", copy, 0, DL16, { D(10, 70), INT32(10, 70) }, { { 0 } }, 0 },
+	{ "cast", copy, 0, FP32, { D(3, 33), INT32(3, 33) }, { { 0 } }, 0 },
+	{ "fp32toint32", copy, 0, FP32, { D(64, 64), INT32(64, 64) }, { { 0 } }, 0 },
+	{ "cast", copy, 0.07, DL16, { D(10, 70), FP8(10, 70) }, { { 0 } }, 0 },
+	{ "cast", copy, 0.07, FP32, { D(3, 5, 33), FP8(3, 5, 33) }, { { 0 } }, 0 },
+	{ "cast", copy, 0, DL16, { FP8(10, 70), D(10, 70) }, { { 0 } }, 0 },
+	{ "fp8todl16", copy, 0, DL16, { FP8(10, 256), D(10, 256) }, { { 0 } }, 0 },
+	{ "qfp8ch", scaled, 0.07, DL16, { D(10, 70), S(10, 1), FP8(10, 70) }, { { 0 } }, 1 },
+	{ "qfp8ch", scaled, 0.07, FP32, { D(3, 33), D(33), FP8(3, 33) }, { { 0 } }, 1 },
+	{ "quant_scale_fp8", scale, E16, DL16, { D(10, 70), S(10) }, { { 0 } }, 0 },
+	{ "quant_scale_int8", scale, E16, FP32, { D(10, 70), D(70) }, { { "dim", 0 } }, 0 },
+	{ "mask_by_index", mask, 0, DL16, { D(10, 70), S(10, 1), D(10, 70) }, { { "value", -9 } }, 1 },
+	{ "mask_by_index", mask, 0, FP32, { D(3, 5, 33), D(3, 5, 1), D(3, 5, 33) }, { { "value", -1 } }, 1 },
 	{ "batch_norm", batch_norm, 1e-2, DL16, { C(2, 70, 5, 6), D(70), D(70), D(70), D(70), C(2, 70, 5, 6) }, { { 0 } }, 1 },
 	{ "batch_norm", batch_norm, 1e-2, DL16, { D(2, 5, 9, 70), D(5), D(5), D(5), D(5), D(2, 5, 9, 70) }, { { "eps", 0.01 } }, 1 },
 	{ "batch_norm", batch_norm, 1e-3, FP32, { D(7, 33), D(33), D(33), D(7, 33) }, { { 0 } }, 1 },

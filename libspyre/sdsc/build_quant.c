@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/* Builder: narrow numbers, with a scale or without. */
+#include "libspyre/runtime/error.h"
+#include "libspyre/sdsc/build.h"
+
+/* x divided by the scale, along the same sticks; columns of scales are repeated along them. */
+spyre_status build_quantise(const struct build_call *call)
+{
+	struct build_use use[3] = { build_use_of(call->graph, call->in[0]) };
+	struct build_use *out = &use[call->num_inputs];
+	struct build_call step = *call;
+	spyre_sdsc_operand shape;
+	int64_t whole;
+	int stick;
+
+	if (call->num_inputs == 1)
+		return build_cast(call);
+	use[1] = build_use_of(call->graph, call->in[1]);
+	*out = build_use_of(call->graph, *call->out);
+	BUILD_TRY(build_align(call, use));
+	if (out->tensor == SPYRE_SDSC_NEW) {
+		BUILD_TRY(build_infer(call, use, &out->view));
+		BUILD_TRY(build_new_tensor(call->graph, &out->view, &out->tensor));
+	}
+	shape = use[0].view;
+	stick = build_stick_dim(&shape);
+	if (stick < 0 || build_stick_dim(&out->view) != stick)
+		return spyre_error(SPYRE_ERROR_LAYOUT,
+				   "%s: input and output need their sticks along the same dimension, they have them along %d and %d",
+				   call->op->name, stick, build_stick_dim(&out->view));
+	whole = build_whole_sticks(shape.size[stick], build_lanes(&out->view));
+	for (uint32_t i = 0; i < 2; i++) {
+		struct build_use copy = { .view = use[i].view };
+
+		if (build_stick_dim(&use[i].view) < 0 ||
+		    build_has_room(&use[i].view, (uint32_t)build_stick_dim(&use[i].view), whole))
+			continue;
+		build_layout(&copy.view, use[i].view.layout.device_format,
+			     build_stick_dim(&use[i].view), 0);
+		for (uint32_t j = 0; j + 1 < copy.view.layout.device_rank; j++)
+			if (copy.view.layout.dim_map[j] == build_stick_dim(&use[i].view))
+				copy.view.layout.device_size[j] = whole / build_lanes(&copy.view);
+		BUILD_TRY(build_new_tensor(call->graph, &copy.view, &copy.tensor));
+		BUILD_TRY(build_emit(call->graph, "identity", &use[i], 1, &copy));
+		use[i] = copy;
+	}
+	step.out = &out->tensor;
+	BUILD_TRY(build_add_step(&step, use));
+	*call->out = out->tensor;
+	return SPYRE_SUCCESS;
+}
