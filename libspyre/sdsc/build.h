@@ -200,6 +200,7 @@ spyre_status build_clean_lanes(spyre_sdsc_graph *graph, struct build_use *a, uin
 spyre_status build_transpose(const struct build_call *call);
 spyre_status build_cast(const struct build_call *call);
 spyre_status build_quantise(const struct build_call *call);
+spyre_status build_scaled_mm(const struct build_call *call);
 spyre_status build_fill(const struct build_call *call);
 spyre_status build_reduce(const struct build_call *call);
 

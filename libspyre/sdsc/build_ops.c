@@ -128,6 +128,7 @@ static const struct build_op operations[] = {
 	{ "avgpoolnmap", "avgpoolnmapfwd", BUILD_WINDOW, 2, 2, 0, build_pool2d,
 	  { { "kernel_size", NULL, NAN }, { "stride", NULL, NAN }, { "padding", NULL, 0 },
 	    { "ceil_mode", NULL, 0 } } },
+	RECIPE("scaled_mm", 4, 5, build_scaled_mm, { 0 }),
 	RECIPE("mm", 2, 2, build_mm, { 0 }),
 	RECIPE("bmm", 2, 2, build_mm, { 0 }),
 	{ "matmul", "batchmatmul", BUILD_MATMUL, 2, 2, 0, build_matmul,
@@ -165,7 +166,7 @@ const char *const *spyre_sdsc_operations(void)
 		"topk_indices", "argmax", "argmin", "conv2d", "depthwise_conv2d", "max_pool2d",
 		"avg_pool2d", "avgpoolnmap", "mm", "bmm", "fp8todl16", "int32tofp32",
 		"fp32toint32", "qfp8ch", "csqint8ch", "quant_scale_int8", "quant_scale_fp8",
-		"mask_by_index", NULL,
+		"mask_by_index", "scaled_mm", NULL,
 	};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == NUM_OPERATIONS + 1,

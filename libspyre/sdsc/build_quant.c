@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: narrow numbers, with a scale or without. */
+/* Builder: narrow numbers and their scales. */
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
@@ -47,5 +47,36 @@ spyre_status build_quantise(const struct build_call *call)
 	step.out = &out->tensor;
 	BUILD_TRY(build_add_step(&step, use));
 	*call->out = out->tensor;
+	return SPYRE_SUCCESS;
+}
+
+/*
+ * Products of fp8 numbers, times the scales of rows and columns, and a bias. The
+ * numbers are exact in the scales' format, in which everything is computed.
+ */
+spyre_status build_scaled_mm(const struct build_call *call)
+{
+	spyre_sdsc_graph *g = call->graph;
+	spyre_format scales = build_operand(g, call->in[2])->layout.device_format;
+	spyre_sdsc_attribute format = { "format", scales };
+	uint32_t wide[2], last = SPYRE_SDSC_NEW, next, steps = call->num_inputs - 2;
+	bool casts = *call->out != SPYRE_SDSC_NEW &&
+		     build_operand(g, *call->out)->layout.device_format != scales;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		wide[i] = SPYRE_SDSC_NEW;
+		BUILD_TRY(build_add(g, "cast", &format, 1, &call->in[i], 1, &wide[i]));
+	}
+	BUILD_TRY(build_add(g, "matmul", NULL, 0, wide, 2, &last));
+	for (uint32_t i = 0; i < steps; i++) {
+		uint32_t in[2] = { last, call->in[2 + i] };
+
+		next = i + 1 == steps && !casts ? *call->out : SPYRE_SDSC_NEW;
+		BUILD_TRY(build_add(g, i < 2 ? "mul" : "add", NULL, 0, in, 2, &next));
+		last = next;
+	}
+	if (casts)
+		return build_add(g, "cast", NULL, 0, &last, 1, call->out);
+	*call->out = last;
 	return SPYRE_SUCCESS;
 }

@@ -36,6 +36,10 @@ static spyre_status whole_attr(const struct build_call *call, const char *name, 
 
 	if (isnan(v))
 		v = fallback;
+	if (isnan(v))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s needs the attribute \"%s\", once or for rows and columns",
+				   call->op->name, name);
 	if (!(v == floor(v) && v >= (double)least && v <= SPYRE_MAX_COUNT))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "%s: %s is %g, expected a whole number from %" PRId64 " to %u",

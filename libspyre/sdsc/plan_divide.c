@@ -265,6 +265,30 @@ static spyre_status group_span(struct plan *p, uint32_t leader, int64_t *least)
 	return SPYRE_SUCCESS;
 }
 
+static void cheaper(void *arg, const int64_t *slices)
+{
+	struct ranking *r = arg;
+	uint32_t n = r->step->sdsc.num_dims;
+	struct plan_choice c = { .cost = plan_cost(r->step, slices) };
+
+	memcpy(c.slices, slices, n * sizeof(*slices));
+	if (r->count && !beats(&c, r->choice, n))
+		return;
+	*r->choice = c;
+	r->count = 1;
+}
+
+/* Windows overlap, and channels are often few: the cheapest of all divisions. */
+static void divide_window(struct build_step *step, const int64_t *least, uint32_t cores)
+{
+	struct plan_choice best = { .cost = 0 };
+	struct ranking r = { .step = step, .choice = &best, .room = 1 };
+
+	plan_each(&step->sdsc, step->whole, least, cores, cheaper, &r);
+	if (r.count)
+		memcpy(step->sdsc.slices, best.slices, sizeof(best.slices));
+}
+
 spyre_status plan_divide(struct plan *p)
 {
 	for (uint32_t i = 0; i < p->num_steps; i++) {
@@ -284,6 +308,8 @@ spyre_status plan_divide(struct plan *p)
 		BUILD_TRY(group_span(p, i, least));
 		if (step->op->kind == BUILD_MATMUL)
 			plan_matmul(step, least, p->cores);
+		else if (step->op->kind == BUILD_WINDOW)
+			divide_window(step, least, p->cores);
 		else
 			divide_box(step, least, alone ? step->whole : common_whole(p, i),
 				   alone ? step->reduced : 0, p->cores);

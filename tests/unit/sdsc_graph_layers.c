@@ -200,6 +200,14 @@ static void scale(const struct operation *op)
 	}
 }
 
+static void scaled_mm(const struct operation *op)
+{
+	product(op);
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = (float)(want[i] * at(&in[2], &out, i) * at(&in[3], &out, i) +
+				  (inputs > 4 ? at(&in[4], &out, i) : 0));
+}
+
 static void mask(const struct operation *op)
 {
 	size_t n = (size_t)out.size[out.rank - 1];
@@ -256,6 +264,9 @@ const struct operation layer_operations[] = {
 	{ "qfp8ch", scaled, 0.07, FP32, { D(3, 33), D(33), FP8(3, 33) }, { { 0 } }, 1 },
 	{ "quant_scale_fp8", scale, E16, DL16, { D(10, 70), S(10) }, { { 0 } }, 0 },
 	{ "quant_scale_int8", scale, E16, FP32, { D(10, 70), D(70) }, { { "dim", 0 } }, 0 },
+	{ "scaled_mm", scaled_mm, 1e-5, FP32, { FP8(33, 70), FP8(70, 50), S(33, 1), D(1, 50), D(33, 50) }, { { 0 } }, 0 },
+	{ "scaled_mm", scaled_mm, 2e-2, DL16, { FP8(64, 128), FP8(128, 64), SCALAR, SCALAR, D(64), D(64, 64) }, { { 0 } }, 0 },
+	{ "scaled_mm", scaled_mm, 2e-3, FP32, { FP8(7, 128), FP8(128, 70), SCALAR, D(70), F16(7, 70) }, { { 0 } }, 0 },
 	{ "mask_by_index", mask, 0, DL16, { D(10, 70), S(10, 1), D(10, 70) }, { { "value", -9 } }, 1 },
 	{ "mask_by_index", mask, 0, FP32, { D(3, 5, 33), D(3, 5, 1), D(3, 5, 33) }, { { "value", -1 } }, 1 },
 	{ "batch_norm", batch_norm, 1e-2, DL16, { C(2, 70, 5, 6), D(70), D(70), D(70), D(70), C(2, 70, 5, 6) }, { { 0 } }, 1 },
