@@ -183,8 +183,11 @@ static void copy(const struct operation *op)
 static void scaled(const struct operation *op)
 {
 	(void)op;
-	for (size_t i = 0; i < out.elements; i++)
-		want[i] = (float)(in[0].data[i] / at(&in[1], &out, i));
+	for (size_t i = 0; i < out.elements; i++) {
+		want[i] = in[0].data[i] / (inputs > 1 ? (float)at(&in[1], &out, i) : 1);
+		if (out.operand.layout.device_format == SPYRE_FORMAT_SENINT8)
+			want[i] = rintf(want[i]);
+	}
 }
 
 static void scale(const struct operation *op)
@@ -221,6 +224,7 @@ static void mask(const struct operation *op)
 #define C(...) { { __VA_ARGS__, END }, CHANNELS, 0 }
 #define INT32(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_IEEE_INT32 }
 #define FP8(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_SEN143_FP8 }
+#define INT8(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_SENINT8 }
 #define INT32S(...) { { __VA_ARGS__, END }, SPARSE, SPYRE_FORMAT_IEEE_INT32 }
 
 const struct operation layer_operations[] = {
@@ -260,6 +264,12 @@ const struct operation layer_operations[] = {
 	{ "cast", copy, 0.07, FP32, { D(3, 5, 33), FP8(3, 5, 33) }, { { 0 } }, 0 },
 	{ "cast", copy, 0, DL16, { FP8(10, 70), D(10, 70) }, { { 0 } }, 0 },
 	{ "fp8todl16", copy, 0, DL16, { FP8(10, 256), D(10, 256) }, { { 0 } }, 0 },
+	{ "int32tofp32", copy, 0, FP32, { INT32(3, 33), D(3, 33) }, { { 0 } }, 0 },
+	{ "cast", copy, 0, DL16, { INT32(10, 70), D(10, 70) }, { { 0 } }, 0 },
+	{ "cast", copy, 0, DL16, { INT32(10, 70), INT32(10, 70) }, { { 0 } }, 0 },
+	{ "csqint8ch", scaled, 0, FP32, { D(10, 70), INT8(10, 70) }, { { 0 } }, 0 },
+	{ "csqint8ch", scaled, 0, FP32, { D(10, 70), D(70), INT8(10, 70) }, { { 0 } }, 1 },
+	{ "cast", scaled, 0, DL16, { D(3, 128), INT8(3, 128) }, { { 0 } }, 0 },
 	{ "qfp8ch", scaled, 0.07, DL16, { D(10, 70), S(10, 1), FP8(10, 70) }, { { 0 } }, 1 },
 	{ "qfp8ch", scaled, 0.07, FP32, { D(3, 33), D(33), FP8(3, 33) }, { { 0 } }, 1 },
 	{ "quant_scale_fp8", scale, E16, DL16, { D(10, 70), S(10) }, { { 0 } }, 0 },

@@ -110,12 +110,31 @@ static spyre_host_tensor host(const struct value *v)
 	return h;
 }
 
+/* Whole numbers, of both signs. */
+static void draw_integers(struct value *v)
+{
+	int32_t *whole = malloc(v->elements * sizeof(*whole));
+	spyre_host_tensor h;
+
+	ck_ok(spyre_host_tensor_dense(&h, whole, SPYRE_FORMAT_IEEE_INT32, v->rank, v->size));
+	for (size_t i = 0; i < v->elements; i++) {
+		whole[i] = (int32_t)(i * 37 % 401) - 200;
+		v->data[i] = (float)whole[i];
+	}
+	ck_ok(spyre_copy_h2d(context, v->device, &v->operand.layout, &h));
+	free(whole);
+}
+
 /* Inputs hold what the card holds, rounded. */
 static void draw(struct value *v, const struct operation *op, uint32_t index)
 {
 	spyre_host_tensor h = host(v);
 	uint32_t seed = 12345 + 777 * index;
 
+	if (v->operand.layout.device_format == SPYRE_FORMAT_IEEE_INT32) {
+		draw_integers(v);
+		return;
+	}
 	for (size_t i = 0; i < v->elements; i++) {
 		seed = seed * 1664525 + 1013904223;
 		v->data[i] = (float)(seed >> 8) / (1 << 24) * 4 - 2;
@@ -130,20 +149,30 @@ static void draw(struct value *v, const struct operation *op, uint32_t index)
 	ck_ok(spyre_copy_d2h(context, &h, v->device, &v->operand.layout));
 }
 
+/* Integers come as such. */
+static void read_back(struct value *v, spyre_host_tensor *h)
+{
+	spyre_format format = v->operand.layout.device_format;
+	void *whole;
+
+	if (format != SPYRE_FORMAT_IEEE_INT32 && format != SPYRE_FORMAT_SENINT8) {
+		ck_ok(spyre_copy_d2h(context, h, v->device, &v->operand.layout));
+		return;
+	}
+	whole = malloc(v->elements * sizeof(int32_t));
+	ck_ok(spyre_host_tensor_dense(h, whole, format, v->rank, v->size));
+	ck_ok(spyre_copy_d2h(context, h, v->device, &v->operand.layout));
+	for (size_t i = 0; i < v->elements; i++)
+		v->data[i] = format == SPYRE_FORMAT_IEEE_INT32 ? (float)((int32_t *)whole)[i] :
+			     ((int8_t *)whole)[i];
+	free(whole);
+}
+
 static void compare(const struct operation *op, uint32_t cores)
 {
 	spyre_host_tensor h = host(&out);
 
-	if (out.operand.layout.device_format == SPYRE_FORMAT_IEEE_INT32) {
-		int32_t *whole = (int32_t *)out.data;
-
-		h.format = SPYRE_FORMAT_IEEE_INT32;
-		ck_ok(spyre_copy_d2h(context, &h, out.device, &out.operand.layout));
-		for (size_t i = 0; i < out.elements; i++)
-			out.data[i] = (float)whole[i];
-	} else {
-		ck_ok(spyre_copy_d2h(context, &h, out.device, &out.operand.layout));
-	}
+	read_back(&out, &h);
 	for (size_t i = 0; i < out.elements; i++) {
 		double miss = fabs(out.data[i] - want[i]);
 
