@@ -91,10 +91,11 @@ def reduction(rng, variant):
                         accumulate=True)
 
 
-@family("layernorm", [("layernorm", "fp16"), ("layernorm", "fp32")], weight=4)
+@family("layernorm", [(op, dtype) for op in ("layernorm", "zeromean")
+                      for dtype in ("fp16", "fp32")], weight=4)
 def layernorm(rng, variant):
     """exx2, layernormscale, layernormnorm with weight and bias, through the pool."""
-    _, dtype = variant
+    kind, dtype = variant
     fmt = HOSTS[dtype].device
     frame = Frame(rng, dtype, rank=int(rng.choice([1, 2, 2, 3, 4])))
     n = frame.shape[frame.stick]
@@ -113,8 +114,12 @@ def layernorm(rng, variant):
     mask = {lane: [[n, real - n]]} if real != n else {}
     eps = 1e-5 if dtype == "fp32" else float(2.0 ** -14)
     operands = [x.operand, exx2]
-    first = Sdsc("exx2", frame.space, divide.random(rng, frame.space, divide.sticks(operands)),
-                 operands, [("exx2scale", fmt, 1.0 / n), ("useZeroMean", fmt, 0.0)], mask,
+    op = "exx2" if kind == "layernorm" else "exx2_zeromean"
+    constants = [("exx2scale", fmt, 1.0 / n)]
+    if kind == "layernorm":
+        constants.append(("useZeroMean", fmt, 0.0))
+    first = Sdsc(op, frame.space, divide.random(rng, frame.space, divide.sticks(operands)),
+                 operands, constants, mask,
                  accumulate=True)
     space = {d: (wide if d == lane else size) for d, size in frame.space.items()}
     full = scale.moved(Pool(whole))
@@ -127,7 +132,9 @@ def layernorm(rng, variant):
     axis = frame.stick
     text = ("(({0})-({0}).mean({1},keepdims=True))/np.sqrt(({0}).var({1},keepdims=True)+{2})"
             "*in1+in2").format("in0", axis, eps)
+    if kind == "zeromean":
+        text = "in0/np.sqrt((in0**2).mean(%d,keepdims=True)+%r)*in1+in2" % (axis, eps)
     args = [x.argument, w.argument, b.argument]
     loose = (0.02, 0.03) if dtype == "fp16" else (3e-5, 3e-5)
-    return Bundle("layernorm", args, [out.argument], [first, second, third], text, *loose,
+    return Bundle(kind, args, [out.argument], [first, second, third], text, *loose,
                   pool=2 * whole, symbolic=chance(rng, 0.7), september=chance(rng, 0.5))

@@ -5,7 +5,7 @@ from .bundle import Bundle
 from .formats import HOSTS
 from .frame import chance, pick
 from .sdsc import Sdsc
-from .tensors import Argument, Operand
+from .tensors import Argument, Image, Operand
 
 AXES = (("i", "ki"), ("j", "kj"))
 
@@ -83,7 +83,8 @@ class Window:
         self.rng, self.dtype = rng, dtype
         self.axes = {dim: Axis(rng, largest) for dim, _ in AXES}
         self.batch = int(pick(rng, [1, 1, 2, 3]))
-        self.lanes = 64 if dtype == "fp16" else 32
+        self.lanes = 32 if dtype == "fp32" else 64
+        self.depth = self.lanes
         i, j = self.axes["i"], self.axes["j"]
         self.taps = "for ki in range(%d) for kj in range(%d)" % (i.k, j.k)
         fill = ", constant_values=-np.inf" if largest else ""
@@ -121,7 +122,7 @@ class Window:
 
     def bundle(self, op, space, pairs, fixed, text, rtol, atol, **options):
         operands = [use for _, use in pairs]
-        slices = divide.random(self.rng, space, {"out": self.lanes, "in": self.lanes},
+        slices = divide.random(self.rng, space, {"out": self.lanes, "in": self.depth},
                                int(pick(self.rng, [1, 4, 32])), fixed)
         step = WindowSdsc(op, space, slices, operands, self.axes, **options)
         args = [argument for argument, _ in pairs]
@@ -147,6 +148,33 @@ def conv2d(rng, variant):
     text = "sum(%s @ in1[ki, kj] %s)" % (w.seen, w.taps)
     fixed = [] if chance(rng, 0.4) else ["in", "ki", "kj"]
     return w.bundle(op, space, pairs, fixed, text, *error(dtype), unit="pt")
+
+
+@family("conv2dpacked", [("conv2dfp8", "fp8_e4m3", "fp16"), ("conv2dfp8", "fp8_e5m2", "fp32"),
+                        ("conv2dint8", "int8", "fp16"), ("conv2dint8", "int8", "int32")])
+def conv2dpacked(rng, variant):
+    """The sticks of the 8-bit products: x [in 128], weights [in 2, out 64]."""
+    op, dtype, target = variant
+    w = Window(rng, dtype)
+    w.depth = 128
+    cin, cout = 128 * int(pick(rng, [1, 1, 2])), 64 * int(pick(rng, [1, 2, 3]))
+    space = w.space(out=cout, **{"in": cin})
+    ki, kj = w.axes["i"].k, w.axes["j"].k
+    image = Image((ki, kj, cout // 64, cin // 2, 128), dtype)
+    weights = Operand(image, image.fmt, ["in", "out", "kj", "ki"], "out",
+                      parts=[("in", 2), ("out", 64)])
+    out = Argument([w.batch, w.axes["i"].n, w.axes["j"].n, cout], target)
+    pairs = [w.input(cin, "in", pad="zero"), (image, weights),
+             (out, out.operand(dict(enumerate(["mb", "i", "j", "out"])), space))]
+    unfolded = "in1.reshape(%d, %d, %d, %d, 64, 2).transpose(0, 1, 3, 5, 2, 4)" \
+        ".reshape(%d, %d, %d, %d)" % (ki, kj, cout // 64, cin // 2, ki, kj, cin, cout)
+    text = "(lambda w: sum(%s @ w[ki, kj] %s))(%s)" % (w.seen, w.taps, unfolded)
+    exact = target == "int32"
+    # Partial results of 8-bit products want DL16 outputs (docs/unsupported.md).
+    fixed = ["in", "ki", "kj"] if op == "conv2dint8" or target == "fp32" or chance(rng, 0.4) else []
+    return w.bundle(op, space, pairs, fixed, text,
+                    0 if exact else 0.0025 if target == "fp16" else 1e-5,
+                    0 if exact else 1e-6 * cin * ki * kj, unit="pt")
 
 
 @family("depthwise", [("depthwiseconv2dnative", "fp16"), ("depthwiseconv2dnative", "fp32")],
