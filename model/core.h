@@ -54,12 +54,6 @@ static inline u64 spyre_cost_ns(const struct spyre_core *core, u64 ns)
  */
 u32 spyre_phase_group(const struct spyre_exec *x, u32 first, void *scratch);
 
-/* Lanes that a point costs: part of a tile of 64 is no faster, but for the sticks of fp32. */
-static inline u32 spyre_tile_lanes(u32 lanes)
-{
-	return lanes % 32 ? (lanes + 63) & ~63u : lanes;
-}
-
 /* Address of a view's first point in this turn of the loops. */
 u8 *spyre_core_base(const struct spyre_core *core, const struct spyre_view *view);
 
@@ -105,6 +99,12 @@ bool spyre_core_run(struct spyre_core *core, const struct spyre_prog_stream *str
 static inline u64 spyre_min(u64 a, u64 b)
 {
 	return a < b ? a : b;
+}
+
+/* Lanes that a point costs: part of a tile of 64 is no faster, but for the sticks of fp32. */
+static inline u32 spyre_tile_lanes(u32 lanes)
+{
+	return lanes % 32 ? (lanes + 63) & ~63u : lanes;
 }
 
 #endif /* SPYRE_MODEL_CORE_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Modelled time, power and temperature.  Integer arithmetic only; the figures
- * are in docs/isa.md.  Modelled time never makes anyone wait.
+ * are in docs/timing.md.  Modelled time never makes anyone wait.
  */
 #include "card.h"
 #include "verify.h"

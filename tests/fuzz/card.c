@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATIENCE 64u
+#define PATIENCE 256u	/* polls, after some 20 us each */
 
 static void parallel(struct spyre_host *host, struct spyre_worker *self, u32 n, spyre_work_fn fn,
 		     void *arg)

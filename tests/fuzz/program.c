@@ -7,6 +7,7 @@
 #include "tests/fuzz/bundles.h"
 #include "tests/fuzz/card.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,11 +16,21 @@
 #define MAX_BYTES (4u << 20)
 #define MAX_CYCLES 20000000ull
 
+#define LX_PIECE (128u << 10)	/* that the card clears between two polls */
+
 struct operands {
 	u8 *memory[SPYRE_MAX_OPERANDS];
 	u8 *lx[SPYRE_MAX_CORES];
 	u32 count, cores;
 };
+
+static unsigned long executed, stopped;
+
+static void report(void)
+{
+	printf("fuzz-program: %lu programs executed, of these %lu stopped early\n", executed,
+	       stopped);
+}
 
 static void add_bundle(const char *directory)
 {
@@ -34,6 +45,7 @@ static void add_bundle(const char *directory)
 static void seeds(const char *source_dir)
 {
 	fuzz_each_bundle(source_dir, add_bundle);
+	atexit(report);
 }
 
 static void make_operands(struct operands *o, const struct spyre_program *program)
@@ -75,6 +87,9 @@ static enum spyre_stop execute(struct fuzz_card *card, const struct spyre_progra
 		.operand = o->memory, .lx = program->header->lx_bytes ? o->lx : NULL,
 	};
 
+	/* Clearing the LX is not what the patience is for. */
+	card->patience += program->header->num_cores *
+			  ((program->header->lx_bytes + LX_PIECE - 1) / LX_PIECE);
 	return spyre_card_exec(&exec, &card->worker);
 }
 
@@ -96,6 +111,8 @@ static void run_on_all_units(const struct spyre_program *program)
 	make_operands(&first, program);
 	fuzz_card()->host.unit = fuzz_card()->unit[0];
 	stop = execute(fuzz_card(), program, &first);
+	executed++;
+	stopped += stop != SPYRE_STOP_NONE;
 	for (unsigned int unit = 1; unit < fuzz_card()->num_units; unit++) {
 		struct fuzz_card *card = fuzz_card();
 
