@@ -97,7 +97,7 @@ SPYRE_API spyre_status spyre_sdsc_graph_load(spyre_context *context,
 					     const spyre_sdsc_graph *graph, uint32_t cores,
 					     spyre_kernel **kernel);
 
-#define SPYRE_SDSC_MAX_DIMS 8
+#define SPYRE_SDSC_MAX_DIMS 12
 #define SPYRE_SDSC_MAX_TENSORS 8
 #define SPYRE_SDSC_MAX_CHOICES 4
 

@@ -19,6 +19,7 @@
 } while (0)
 
 #define BUILD_MAX_INPUTS 6u
+#define BUILD_MAX_ATTRS 8u
 #define BUILD_MAX_TENSORS 4096u
 #define BUILD_MAX_STEPS 1024u
 
@@ -27,6 +28,8 @@ enum build_kind {
 	BUILD_REDUCE,
 	BUILD_MATMUL,
 	BUILD_RESTICK,
+	BUILD_WINDOW,		/* convolutions and pooling */
+	BUILD_TOPK,
 	BUILD_RECIPE,		/* made of others */
 };
 
@@ -51,7 +54,7 @@ struct build_op {
 		const char *name;
 		const char *constant;
 		double fallback;	/* NAN: has to be given */
-	} attr[3];
+	} attr[BUILD_MAX_ATTRS];
 };
 
 struct build_tensor {
@@ -105,6 +108,8 @@ struct build_call {
 const struct build_op *build_op_find(const char *name);
 bool build_has_attr(const struct build_call *call, const char *name);
 double build_attr(const struct build_call *call, const char *name);
+/* The value of the attribute that is given for the @n-th time, or the last one. */
+double build_attr_nth(const struct build_call *call, const char *name, uint32_t n);
 spyre_status build_check_attrs(const struct build_call *call);
 
 /* build_graph.c: tensors and steps */
@@ -135,14 +140,22 @@ void build_swap_dims(spyre_sdsc_operand *o, uint32_t a, uint32_t b);
  */
 spyre_status build_place_tensor(struct ir_sdsc *s, const char *op, const spyre_sdsc_operand *o,
 				const int *dim, uint32_t stick, bool varies);
-/* Dims of one point that came up with a tensor are dims of all. */
-void build_share_singles(struct ir_sdsc *s);
+/* Dims of one point that came up with a tensor, from @first on, are dims of all. */
+void build_share_singles(struct ir_sdsc *s, uint32_t first);
 
 /* build_infer.c: the view of an output that the caller left open */
 spyre_status build_infer(const struct build_call *call, const struct build_use *uses,
 			 spyre_sdsc_operand *out);
 
-/* build_shapes.c: dims and tensors of a step; the work is not divided yet. */
+/* build_shapes.c: what the shapes of all operations are made with */
+int build_add_dim(struct build_step *step, const char *name, int64_t size, int key);
+/* Constants are stored in DL16 or fp32. */
+void build_add_constant(struct ir_sdsc *s, const char *name, float value);
+/* Names the operation; the last of @count operands is its output. */
+void build_finish(struct build_step *step, const struct build_use *uses, uint32_t count,
+		  const char *func);
+
+/* Dims and tensors of a step; the work is not divided yet. */
 spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
 			  struct build_step *step);
 
@@ -165,6 +178,8 @@ spyre_status build_pad_copy(spyre_sdsc_graph *graph, struct build_use *use, uint
 /* Brings @from into sticks along @stick; @to may be left open. */
 spyre_status build_restick(spyre_sdsc_graph *graph, struct build_use from, int stick,
 			   struct build_use *to);
+/* A dense vector along the sticks as one with an element per stick. */
+spyre_status build_sparse(spyre_sdsc_graph *graph, struct build_use *use);
 spyre_status build_restick_new(spyre_sdsc_graph *graph, struct build_use *use, int stick);
 /* Inputs of pointwise operations that have their sticks along another dim than the output. */
 spyre_status build_align(const struct build_call *call, struct build_use *uses);
@@ -179,10 +194,45 @@ spyre_status build_constant(spyre_sdsc_graph *graph, spyre_format format, double
 
 /* One file each. */
 spyre_status build_matmul(const struct build_call *call);
+/* Zeros in the lanes beyond dim @k, by way of sticks along dim @m. */
+spyre_status build_clean_lanes(spyre_sdsc_graph *graph, struct build_use *a, uint32_t k,
+			       uint32_t m);
 spyre_status build_transpose(const struct build_call *call);
 spyre_status build_cast(const struct build_call *call);
+spyre_status build_quantise(const struct build_call *call);
+spyre_status build_scaled_mm(const struct build_call *call);
 spyre_status build_fill(const struct build_call *call);
 spyre_status build_reduce(const struct build_call *call);
+
+/* build_math.c */
+spyre_status build_alpha(const struct build_call *call);
+spyre_status build_where(const struct build_call *call);
+spyre_status build_ceil(const struct build_call *call);
+spyre_status build_sign(const struct build_call *call);
+spyre_status build_square(const struct build_call *call);
+spyre_status build_pow(const struct build_call *call);
+spyre_status build_logical_not(const struct build_call *call);
+spyre_status build_logical(const struct build_call *call);
+spyre_status build_mm(const struct build_call *call);
+spyre_status build_gelu_tanh(const struct build_call *call);
+spyre_status build_batch_norm(const struct build_call *call);
+
+/* build_statistics.c */
+spyre_status build_var(const struct build_call *call);
+spyre_status build_vector_norm(const struct build_call *call);
+
+/* build_window.c */
+spyre_status build_conv2d(const struct build_call *call);
+spyre_status build_pool2d(const struct build_call *call);
+/* Dims, tensors and axes of a step of BUILD_WINDOW. */
+spyre_status build_window_shapes(const struct build_call *call, struct build_use *uses,
+				 struct build_step *step);
+
+/* build_topk.c */
+spyre_status build_topk(const struct build_call *call);
+spyre_status build_argmax(const struct build_call *call);
+spyre_status build_topk_shapes(const struct build_call *call, struct build_use *uses,
+			       struct build_step *step);
 
 /* build_recipes.c */
 spyre_status build_softmax(const struct build_call *call);

@@ -12,16 +12,44 @@ static bool is_float(spyre_format format)
 	       format == SPYRE_FORMAT_IEEE_FP16 || format == SPYRE_FORMAT_BFLOAT16;
 }
 
+static bool is_fp8(spyre_format format)
+{
+	return format == SPYRE_FORMAT_SEN143_FP8 || format == SPYRE_FORMAT_SEN152_FP8;
+}
+
+static bool is_int32(spyre_format format)
+{
+	return format == SPYRE_FORMAT_IEEE_INT32 || format == SPYRE_FORMAT_SENUINT32;
+}
+
 /* The operation between two formats; NULL if there is none. */
 static const char *cast_name(spyre_format from, spyre_format to)
 {
-	if (from == to)
+	if (from == to || (is_int32(from) && is_int32(to)))
 		return "identity";
 	if (from == SPYRE_FORMAT_SEN169_FP16 && to == SPYRE_FORMAT_IEEE_FP32)
 		return "dl16tofp32";
 	if (from == SPYRE_FORMAT_IEEE_FP32 && to == SPYRE_FORMAT_SEN169_FP16)
 		return "fp32todl16";
+	if (is_fp8(from) && is_float(to))
+		return "fp8todl16";
+	if (is_float(from) && is_fp8(to))
+		return "qfp8ch";
+	if (is_float(from) && to == SPYRE_FORMAT_SENINT8)
+		return "csqint8ch";
+	if (is_int32(from) && to == SPYRE_FORMAT_IEEE_FP32)
+		return "int32tofp32";
+	if (from == SPYRE_FORMAT_IEEE_FP32 && to == SPYRE_FORMAT_IEEE_INT32)
+		return "fp32toint32";
 	return is_float(from) && is_float(to) ? "cast" : NULL;
+}
+
+/* 16-bit floats and integers meet in fp32. */
+static bool by_fp32(spyre_format from, spyre_format to)
+{
+	return (is_int32(from) && is_float(to) && to != SPYRE_FORMAT_IEEE_FP32) ||
+	       (is_float(from) && from != SPYRE_FORMAT_IEEE_FP32 &&
+		to == SPYRE_FORMAT_IEEE_INT32);
 }
 
 /* Given by the output, by its name or by an attribute. */
@@ -44,7 +72,7 @@ static spyre_status cast_output(const struct build_call *call, struct build_use 
 	return SPYRE_SUCCESS;
 }
 
-/* fp32 sticks come in pairs; a tensor may have an odd number of them. */
+/* Wide sticks come in twos or fours for one narrow one; a tensor may have fewer. */
 spyre_status build_cast(const struct build_call *call)
 {
 	struct build_use use[2] = { build_use_of(call->graph, call->in[0]),
@@ -54,25 +82,39 @@ spyre_status build_cast(const struct build_call *call)
 	int stick = build_stick_dim(shape);
 	spyre_sdsc_operand *wide;
 	const char *name;
+	int64_t most;
+	bool widens;
 
 	BUILD_TRY(cast_output(call, use));
 	to = use[1].view.layout.device_format;
+	if (by_fp32(from, to) && !strcmp(call->op->name, "cast")) {
+		spyre_sdsc_attribute wide_format = { "format", SPYRE_FORMAT_IEEE_FP32 };
+		uint32_t middle = SPYRE_SDSC_NEW;
+
+		BUILD_TRY(build_add(call->graph, "cast", &wide_format, 1, call->in, 1, &middle));
+		return build_add(call->graph, "cast", NULL, 0, &middle, 1, &use[1].tensor);
+	}
 	name = cast_name(from, to);
 	if (!name || (strcmp(call->op->name, "cast") && strcmp(call->op->name, name)))
 		return spyre_error(SPYRE_ERROR_FORMAT, "%s does not make %s of %s",
 				   call->op->name, spyre_format_name(to), spyre_format_name(from));
-	wide = &use[to == SPYRE_FORMAT_IEEE_FP32].view;
+	most = build_lanes(shape) > build_lanes(&use[1].view) ? build_lanes(shape) :
+	       build_lanes(&use[1].view);
+	widens = build_lanes(&use[1].view) < most;
+	wide = &use[widens].view;
 	if (build_lanes(shape) == build_lanes(&use[1].view) || stick < 0 ||
 	    build_stick_dim(wide) != stick ||
-	    build_has_room(wide, (uint32_t)stick, build_whole_sticks(shape->size[stick], 64)))
+	    build_has_room(wide, (uint32_t)stick, build_whole_sticks(shape->size[stick], most)))
 		return build_emit(call->graph, name, use, 1, &use[1]);
 	copy.view = *shape;
-	build_layout(&copy.view, SPYRE_FORMAT_IEEE_FP32, stick, 0);
+	build_layout(&copy.view, wide->layout.device_format, stick, 0);
 	for (uint32_t j = 0; j + 1 < copy.view.layout.device_rank; j++)
 		if (copy.view.layout.dim_map[j] == stick)
-			copy.view.layout.device_size[j] = (shape->size[stick] + 63) / 64 * 2;
+			copy.view.layout.device_size[j] =
+				build_whole_sticks(shape->size[stick], most) /
+				build_lanes(&copy.view);
 	BUILD_TRY(build_new_tensor(call->graph, &copy.view, &copy.tensor));
-	if (to == SPYRE_FORMAT_IEEE_FP32) {
+	if (widens) {
 		BUILD_TRY(build_emit(call->graph, name, &use[0], 1, &copy));
 		return build_emit(call->graph, "identity", &copy, 1, &use[1]);
 	}

@@ -133,6 +133,27 @@ spyre_status build_restick_new(spyre_sdsc_graph *g, struct build_use *use, int s
 	return SPYRE_SUCCESS;
 }
 
+/*
+ * A dim more, and the sticks along that: each element then leads a stick of its
+ * own, and whatever fills the stick is not looked at.
+ */
+spyre_status build_sparse(spyre_sdsc_graph *g, struct build_use *use)
+{
+	uint32_t extra = use->view.rank;
+
+	if (extra == SPYRE_MAX_RANK)
+		return spyre_error(SPYRE_ERROR_LAYOUT,
+				   "a column of %u dimensions stored densely cannot be repeated along sticks",
+				   extra);
+	build_unsqueeze(&use->view, extra);
+	BUILD_TRY(build_restick_new(g, use, (int)extra));
+	use->view.rank = extra;
+	for (uint32_t j = 0; j < use->view.layout.device_rank; j++)
+		if (use->view.layout.dim_map[j] == (int)extra)
+			use->view.layout.dim_map[j] = -1;
+	return SPYRE_SUCCESS;
+}
+
 /* Inputs of pointwise operations that have their sticks along another dim than the output. */
 spyre_status build_align(const struct build_call *call, struct build_use *uses)
 {
@@ -149,9 +170,12 @@ spyre_status build_align(const struct build_call *call, struct build_use *uses)
 		const spyre_sdsc_operand *in = &uses[i].view;
 		int own = build_stick_dim(in), want = stick - (int)(shape.rank - in->rank);
 
-		if (in->rank > shape.rank || own < 0 || want < 0 || own == want ||
-		    in->size[want] == 1)
+		if (in->rank > shape.rank || own < 0 || own == want)
 			continue;
+		if (want < 0 || in->size[want] == 1) {
+			BUILD_TRY(build_sparse(call->graph, &uses[i]));
+			continue;
+		}
 		BUILD_TRY(build_restick_new(call->graph, &uses[i], want));
 	}
 	return SPYRE_SUCCESS;

@@ -130,7 +130,26 @@ static spyre_status check_call(const struct build_call *call)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "%s: the output is tensor %u, the graph has %u", op->name,
 				   *call->out, g->num_tensors);
-	return build_check_attrs(call);
+	return SPYRE_SUCCESS;
+}
+
+/* The second input of a binary operation may be a number. */
+static spyre_status scalar_input(struct build_call *call)
+{
+	const spyre_sdsc_operand *first;
+
+	if (call->op->inputs != 2 || call->num_inputs != 1 || !build_has_attr(call, "other"))
+		return call->num_inputs > 1 && call->op->inputs == 2 &&
+		       build_has_attr(call, "other") ?
+		       spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s takes its second operand as an input or as the attribute \"other\", not both",
+				   call->op->name) : SPYRE_SUCCESS;
+	if (call->in[0] >= call->graph->num_tensors)
+		return SPYRE_SUCCESS;	/* check_call() says so */
+	first = build_operand(call->graph, call->in[0]);
+	call->num_inputs = 2;
+	return build_constant(call->graph, first->layout.device_format,
+			      build_attr(call, "other"), &call->in[1]);
 }
 
 spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sdsc_attribute *attr,
@@ -144,10 +163,14 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
-	BUILD_TRY(check_count(&call));
-	for (uint32_t i = 0; i < num_inputs; i++)
+	BUILD_TRY(build_check_attrs(&call));
+	for (uint32_t i = 0; i < num_inputs && i < BUILD_MAX_INPUTS; i++)
 		call.in[i] = in[i];
+	BUILD_TRY(scalar_input(&call));
+	BUILD_TRY(check_count(&call));
 	BUILD_TRY(check_call(&call));
+	num_inputs = call.num_inputs;
+	in = call.in;
 	if (call.op->recipe)
 		return call.op->recipe(&call);
 	for (uint32_t i = 0; i < num_inputs; i++)

@@ -32,6 +32,16 @@ static void infer_pointwise(const struct build_call *call, const struct build_us
 		format = SPYRE_FORMAT_IEEE_FP32;
 	else if (!strcmp(call->op->name, "fp32todl16"))
 		format = SPYRE_FORMAT_SEN169_FP16;
+	else if (!strcmp(call->op->name, "fp8todl16"))
+		format = SPYRE_FORMAT_SEN169_FP16;
+	else if (!strcmp(call->op->name, "int32tofp32"))
+		format = SPYRE_FORMAT_IEEE_FP32;
+	else if (!strcmp(call->op->name, "fp32toint32"))
+		format = SPYRE_FORMAT_IEEE_INT32;
+	else if (!strcmp(call->op->name, "qfp8ch"))
+		format = SPYRE_FORMAT_SEN143_FP8;
+	else if (!strcmp(call->op->name, "csqint8ch"))
+		format = SPYRE_FORMAT_SENINT8;
 	build_layout(out, format, stick, 0);
 }
 

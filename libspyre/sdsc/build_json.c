@@ -140,6 +140,33 @@ static void put_cores(struct writer *w, val *root)
 	}
 }
 
+static void put_padding(struct writer *w, val *el)
+{
+	val *table = put_obj(w, el, "paddingSizes_");
+
+	for (uint32_t k = 0; k < 2; k++) {
+		const struct ir_axis *a = &w->s->axis[k];
+		int64_t pair[2] = { a->before, a->after };
+
+		put_new(w, table, w->s->dim[a->dim],
+			yyjson_mut_arr_with_sint64(w->doc, pair, 2));
+	}
+}
+
+static void put_steps(struct writer *w, val *attributes)
+{
+	for (int i = 0; i < 2; i++) {
+		val *table = put_obj(w, attributes, i ? "dilations_" : "strides_");
+
+		for (uint32_t k = 0; k < 2; k++) {
+			const struct ir_axis *a = &w->s->axis[k];
+
+			put_new(w, table, w->s->dim[a->dim],
+				yyjson_mut_sint(w->doc, i ? a->dilation : a->stride));
+		}
+	}
+}
+
 static void put_space(struct writer *w, val *dsc)
 {
 	const struct ir_sdsc *s = w->s;
@@ -163,7 +190,15 @@ static void put_space(struct writer *w, val *dsc)
 		put_str(w, v, "name_", "core");
 		for (uint32_t d = 0; d < s->num_dims; d++)
 			put_dim_int(w, v, d, "_", s->el[d]);
+		if (i && s->has_window)
+			put_padding(w, v);
 	}
+}
+
+/* Whether each tensor is described in its own order. */
+static bool own_orders(const struct writer *w)
+{
+	return w->kind == BUILD_MATMUL || w->kind == BUILD_WINDOW || w->kind == BUILD_TOPK;
 }
 
 /*
@@ -174,7 +209,7 @@ static uint32_t model_of(const struct writer *w, uint32_t index)
 {
 	const struct ir_tensor *t = &w->s->tensor[index];
 
-	for (uint32_t i = 0; i < index && w->kind != BUILD_MATMUL; i++)
+	for (uint32_t i = 0; i < index && !own_orders(w); i++)
 		if (w->s->tensor[i].stick == t->stick && w->s->tensor[i].lanes == t->lanes)
 			return i;
 	return index;
@@ -188,6 +223,8 @@ static const char *label_of(const struct writer *w, uint32_t index)
 
 	if (w->kind == BUILD_MATMUL)
 		return matmul[index];
+	if (own_orders(w))
+		return index == w->s->output ? matmul[2] : matmul[index];
 	for (uint32_t i = 0; i < model_of(w, index); i++)
 		n += model_of(w, i) == i;
 	return other[n % 4];
@@ -384,11 +421,14 @@ static void put_compute(struct writer *w, val *dsc)
 	const struct ir_sdsc *s = w->s;
 	val *op = yyjson_mut_arr_add_obj(w->doc, put_arr(w, dsc, "computeOp_")), *v;
 
-	put_str(w, op, "exUnit", w->kind == BUILD_MATMUL ? "pt" : "sfp");
+	put_str(w, op, "exUnit", w->kind == BUILD_MATMUL || !strcmp(s->op, "conv2d") ?
+		"pt" : "sfp");
 	put_str(w, op, "opFuncName", s->op);
 	v = put_obj(w, op, "attributes_");
 	put_str(w, v, "dataFormat_", spyre_format_name((spyre_format)s->tensor[0].format));
 	put_str(w, v, "fidelity_", "regular");
+	if (s->has_window)
+		put_steps(w, v);
 	put_str(w, op, "location", "Inner");
 	v = put_arr(w, op, "inputLabeledDs");
 	for (uint32_t i = 0; i < s->num_inputs; i++)

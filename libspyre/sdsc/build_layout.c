@@ -191,9 +191,9 @@ static int add_single(struct ir_sdsc *s)
 	return (int)s->num_dims++;
 }
 
-void build_share_singles(struct ir_sdsc *s)
+void build_share_singles(struct ir_sdsc *s, uint32_t first)
 {
-	for (uint32_t d = 0; d < s->num_dims; d++)
+	for (uint32_t d = first; d < s->num_dims; d++)
 		for (uint32_t i = 0; i < s->num_tensors && s->size[d] == 1; i++) {
 			struct ir_tensor *t = &s->tensor[i];
 

@@ -5,17 +5,17 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
-/* The lanes beyond K of an intermediate hold anything; products need zeros there. */
-static spyre_status clean_lanes(spyre_sdsc_graph *g, struct build_use *a)
+/*
+ * The lanes beyond an intermediate's dim @k hold anything; products need zeros
+ * there. By way of sticks along dim @m.
+ */
+spyre_status build_clean_lanes(spyre_sdsc_graph *g, struct build_use *a, uint32_t k, uint32_t m)
 {
-	uint32_t k = a->view.rank - 1, m = k - 1;
-	int64_t rows = a->view.size[m];
+	int64_t lanes = build_lanes(&a->view), rows = a->view.size[m];
 
-	if (build_stick_dim(&a->view) != (int)k || a->view.size[k] % build_lanes(&a->view) == 0)
-		return SPYRE_SUCCESS;
-	if (!build_has_room(&a->view, m, build_whole_sticks(rows, 64)))
+	if (!build_has_room(&a->view, m, build_whole_sticks(rows, lanes)))
 		BUILD_TRY(build_pad_copy(g, a, 1u << m, true));
-	a->view.size[m] = build_whole_sticks(rows, 64);
+	a->view.size[m] = build_whole_sticks(rows, lanes);
 	BUILD_TRY(build_restick_new(g, a, (int)m));
 	BUILD_TRY(build_pad_copy(g, a, 1u << k, true));
 	BUILD_TRY(build_restick_new(g, a, (int)k));
@@ -94,12 +94,15 @@ spyre_status build_matmul(const struct build_call *call)
 		return build_add_step(call, use);	/* says what is wrong */
 	if (build_stick_dim(a) == (int)a->rank - 2)
 		BUILD_TRY(build_restick_new(g, &use[0], (int)a->rank - 1));
-	if (!g->tensor[use[0].tensor].argument)
-		BUILD_TRY(clean_lanes(g, &use[0]));
+	if (!g->tensor[use[0].tensor].argument) {
+		if (build_stick_dim(a) == (int)a->rank - 1 && a->size[a->rank - 1] % build_lanes(a))
+			BUILD_TRY(build_clean_lanes(g, &use[0], a->rank - 1, a->rank - 2));
+	}
 	if (build_stick_dim(b) == (int)b->rank - 2 && b->size[b->rank - 1] > 1)
 		BUILD_TRY(build_restick_new(g, &use[1], (int)b->rank - 1));
-	if (b->size[b->rank - 2] % 64)
-		if (!build_has_room(b, b->rank - 2, build_whole_sticks(b->size[b->rank - 2], 64)) ||
+	if (b->size[b->rank - 2] % build_lanes(b))
+		if (!build_has_room(b, b->rank - 2,
+				    build_whole_sticks(b->size[b->rank - 2], build_lanes(b))) ||
 		    !g->tensor[use[1].tensor].argument)
 			BUILD_TRY(build_pad_copy(g, &use[1], 1u << (b->rank - 2), true));
 	return build_add_step(call, use);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Builder: the operations by name, and their attributes. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
 #define UNARY(name, func, flags) { name, func, BUILD_POINTWISE, 1, 1, flags, NULL, { { 0 } } }
-#define BINARY(name, func, flags) { name, func, BUILD_POINTWISE, 2, 2, flags, NULL, { { 0 } } }
+#define BINARY(name, func, flags) { name, func, BUILD_POINTWISE, 2, 2, flags, NULL, \
+	  { { "other", NULL, NAN } } }
 #define REDUCTION(name, func, flags) \
 	{ name, func, BUILD_REDUCE, 1, 1, flags, build_reduce, \
 	  { { "dim", NULL, -1 }, { "keepdim", NULL, 0 } } }
@@ -15,8 +17,10 @@
 	{ name, name, BUILD_RECIPE, least, most, 0, recipe, { __VA_ARGS__ } }
 
 static const struct build_op operations[] = {
-	BINARY("add", "add", BUILD_LX | BUILD_IN_PLACE),
-	BINARY("sub", "sub", BUILD_LX | BUILD_IN_PLACE),
+	{ "add", "add", BUILD_POINTWISE, 2, 2, BUILD_LX | BUILD_IN_PLACE, build_alpha,
+	  { { "other", NULL, NAN }, { "alpha", NULL, 1 } } },
+	{ "sub", "sub", BUILD_POINTWISE, 2, 2, BUILD_LX | BUILD_IN_PLACE, build_alpha,
+	  { { "other", NULL, NAN }, { "alpha", NULL, 1 } } },
 	BINARY("revsub", "revsub", 0),
 	BINARY("mul", "mul", BUILD_LX),
 	BINARY("div", "realdiv", 0),
@@ -50,11 +54,31 @@ static const struct build_op operations[] = {
 	  { { "min", "clipMin", -INFINITY }, { "max", "clipMax", INFINITY } } },
 	{ "softplus", "softplus", BUILD_POINTWISE, 1, 1, 0, NULL,
 	  { { "beta", "softplusBeta", 1 }, { "threshold", "softplusThresh", 20 } } },
-	{ "where", "where3", BUILD_POINTWISE, 3, 3, 0, NULL, { { 0 } } },
+	{ "clamp", "clip", BUILD_POINTWISE, 1, 1, 0, NULL,
+	  { { "min", "clipMin", -INFINITY }, { "max", "clipMax", INFINITY } } },
+	{ "leaky_relu", "leakyrelufwd", BUILD_POINTWISE, 1, 1, 0, NULL,
+	  { { "negative_slope", "negativeSlope", 0.01 } } },
+	{ "where", "where3", BUILD_POINTWISE, 1, 3, 0, build_where,
+	  { { "input", NULL, NAN }, { "other", NULL, NAN } } },
+	{ "bias_add", "biasadd", BUILD_POINTWISE, 2, 2, 0, NULL, { { 0 } } },
+	{ "fnms", "fnms", BUILD_POINTWISE, 3, 3, 0, NULL, { { 0 } } },
+	{ "batchnormfwd", "batchnormfwd", BUILD_POINTWISE, 3, 3, 0, NULL, { { 0 } } },
 	{ "dl16tofp32", "dl16tofp32", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
 	  { { 0 } } },
 	{ "fp32todl16", "fp32todl16", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
 	  { { 0 } } },
+	{ "fp8todl16", "fp8todl16", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast, { { 0 } } },
+	{ "int32tofp32", "int32tofp32", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
+	  { { 0 } } },
+	{ "fp32toint32", "fp32toint32", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
+	  { { 0 } } },
+	{ "qfp8ch", "qfp8ch", BUILD_POINTWISE, 1, 2, BUILD_CONVERTS, build_quantise, { { 0 } } },
+	{ "csqint8ch", "csqint8ch", BUILD_POINTWISE, 1, 2, BUILD_CONVERTS, build_quantise,
+	  { { 0 } } },
+	REDUCTION("quant_scale_int8", "quantscalepertoken", 0),
+	REDUCTION("quant_scale_fp8", "quantscalepertokenfp8", 0),
+	{ "mask_by_index", "maskbyindex", BUILD_POINTWISE, 2, 2, 0, NULL,
+	  { { "value", "samv-maskvalue", -INFINITY } } },
 	{ "cast", "identity", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
 	  { { "format", NULL, NAN } } },
 	{ "layernormscale", "layernormscale", BUILD_POINTWISE, 1, 1, BUILD_SPLAT, NULL,
@@ -66,6 +90,47 @@ static const struct build_op operations[] = {
 	REDUCTION("amin", "min", 0),
 	REDUCTION("absmax", "absmax", 0),
 	REDUCTION("exx2", "exx2", 0),
+	REDUCTION("exx2_zeromean", "exx2_zeromean", 0),
+	RECIPE("ceil", 1, 1, build_ceil, { 0 }),
+	RECIPE("sign", 1, 1, build_sign, { 0 }),
+	RECIPE("square", 1, 1, build_square, { 0 }),
+	RECIPE("pow", 1, 1, build_pow, { "exponent", NULL, NAN }),
+	RECIPE("logical_not", 1, 1, build_logical_not, { 0 }),
+	RECIPE("logical_and", 2, 2, build_logical, { 0 }),
+	RECIPE("logical_or", 2, 2, build_logical, { 0 }),
+	RECIPE("logical_xor", 2, 2, build_logical, { 0 }),
+	RECIPE("bitwise_and", 2, 2, build_logical, { 0 }),
+	RECIPE("gelu_tanh", 1, 1, build_gelu_tanh, { 0 }),
+	RECIPE("batch_norm", 3, 5, build_batch_norm, { "eps", NULL, 1e-5 }),
+	RECIPE("var", 1, 1, build_var, { "dim", NULL, -1 }, { "keepdim", NULL, 0 },
+	       { "correction", NULL, 1 }),
+	RECIPE("std", 1, 1, build_var, { "dim", NULL, -1 }, { "keepdim", NULL, 0 },
+	       { "correction", NULL, 1 }),
+	RECIPE("vector_norm", 1, 1, build_vector_norm, { "dim", NULL, -1 },
+	       { "keepdim", NULL, 0 }, { "ord", NULL, 2 }),
+	{ "topk", "topkvalue", BUILD_TOPK, 1, 1, 0, build_topk,
+	  { { "k", NULL, NAN }, { "dim", NULL, -1 }, { "largest", NULL, 1 } } },
+	{ "topk_indices", "topkindex", BUILD_TOPK, 1, 1, BUILD_CONVERTS, build_topk,
+	  { { "k", NULL, NAN }, { "dim", NULL, -1 }, { "largest", NULL, 1 } } },
+	RECIPE("argmax", 1, 1, build_argmax, { "dim", NULL, -1 }, { "keepdim", NULL, 0 }),
+	RECIPE("argmin", 1, 1, build_argmax, { "dim", NULL, -1 }, { "keepdim", NULL, 0 }),
+	{ "conv2d", "conv2d", BUILD_WINDOW, 2, 3, 0, build_conv2d,
+	  { { "stride", NULL, 1 }, { "padding", NULL, 0 }, { "dilation", NULL, 1 } } },
+	{ "depthwise_conv2d", "depthwiseconv2dnative", BUILD_WINDOW, 2, 3, 0, build_conv2d,
+	  { { "stride", NULL, 1 }, { "padding", NULL, 0 }, { "dilation", NULL, 1 } } },
+	{ "max_pool2d", "maxpoolfwd", BUILD_WINDOW, 1, 1, 0, build_pool2d,
+	  { { "kernel_size", NULL, NAN }, { "stride", NULL, NAN }, { "padding", NULL, 0 },
+	    { "dilation", NULL, 1 }, { "ceil_mode", NULL, 0 } } },
+	{ "avg_pool2d", "avgpoolfwd", BUILD_WINDOW, 1, 1, 0, build_pool2d,
+	  { { "kernel_size", NULL, NAN }, { "stride", NULL, NAN }, { "padding", NULL, 0 },
+	    { "count_include_pad", NULL, 1 }, { "divisor_override", NULL, NAN },
+	    { "ceil_mode", NULL, 0 } } },
+	{ "avgpoolnmap", "avgpoolnmapfwd", BUILD_WINDOW, 2, 2, 0, build_pool2d,
+	  { { "kernel_size", NULL, NAN }, { "stride", NULL, NAN }, { "padding", NULL, 0 },
+	    { "ceil_mode", NULL, 0 } } },
+	RECIPE("scaled_mm", 4, 5, build_scaled_mm, { 0 }),
+	RECIPE("mm", 2, 2, build_mm, { 0 }),
+	RECIPE("bmm", 2, 2, build_mm, { 0 }),
 	{ "matmul", "batchmatmul", BUILD_MATMUL, 2, 2, 0, build_matmul,
 	  { { "transpose_b", NULL, 0 } } },
 	{ "restickify", "ReStickifyOpHBM", BUILD_RESTICK, 1, 1, 0, build_transpose,
@@ -94,7 +159,14 @@ const char *const *spyre_sdsc_operations(void)
 		"identity", "clip", "softplus", "where", "dl16tofp32", "fp32todl16", "cast",
 		"layernormscale", "layernormnorm", "sum", "mean", "amax", "amin", "absmax", "exx2",
 		"matmul", "restickify", "transpose", "fill", "softmax", "log_softmax", "layer_norm",
-		"rms_norm", "swiglu", "linear", "addmm", "attention", NULL,
+		"rms_norm", "swiglu", "linear", "addmm", "attention",
+		"clamp", "leaky_relu", "bias_add", "fnms", "batchnormfwd", "exx2_zeromean", "ceil",
+		"sign", "square", "pow", "logical_not", "logical_and", "logical_or", "logical_xor",
+		"bitwise_and", "gelu_tanh", "batch_norm", "var", "std", "vector_norm", "topk",
+		"topk_indices", "argmax", "argmin", "conv2d", "depthwise_conv2d", "max_pool2d",
+		"avg_pool2d", "avgpoolnmap", "mm", "bmm", "fp8todl16", "int32tofp32",
+		"fp32toint32", "qfp8ch", "csqint8ch", "quant_scale_int8", "quant_scale_fp8",
+		"mask_by_index", "scaled_mm", NULL,
 	};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == NUM_OPERATIONS + 1,
@@ -140,10 +212,37 @@ double build_attr(const struct build_call *call, const char *name)
 	for (uint32_t i = 0; i < call->num_attrs; i++)
 		if (!strcmp(call->attr[i].name, name))
 			return call->attr[i].value;
-	for (uint32_t i = 0; i < 3 && call->op->attr[i].name; i++)
+	for (uint32_t i = 0; i < BUILD_MAX_ATTRS && call->op->attr[i].name; i++)
 		if (!strcmp(call->op->attr[i].name, name))
 			return call->op->attr[i].fallback;
 	return NAN;
+}
+
+double build_attr_nth(const struct build_call *call, const char *name, uint32_t n)
+{
+	double value = build_attr(call, name);
+
+	for (uint32_t i = 0; i < call->num_attrs; i++) {
+		if (strcmp(call->attr[i].name, name))
+			continue;
+		value = call->attr[i].value;
+		if (!n--)
+			break;
+	}
+	return value;
+}
+
+static spyre_status unknown_attr(const struct build_call *call, const char *name)
+{
+	char list[256] = "none";
+	size_t used = 0;
+
+	for (uint32_t k = 0; k < BUILD_MAX_ATTRS && call->op->attr[k].name; k++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", k ? ", " : "",
+					 call->op->attr[k].name);
+	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+			   "%s has no attribute \"%s\"; its attributes are %s", call->op->name, name,
+			   list);
 }
 
 spyre_status build_check_attrs(const struct build_call *call)
@@ -155,17 +254,10 @@ spyre_status build_check_attrs(const struct build_call *call)
 		if (!name)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "%s: attribute %u has no name", call->op->name, i);
-		for (uint32_t k = 0; k < 3 && call->op->attr[k].name; k++)
+		for (uint32_t k = 0; k < BUILD_MAX_ATTRS && call->op->attr[k].name; k++)
 			known = known || !strcmp(call->op->attr[k].name, name);
 		if (!known)
-			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					   "%s has no attribute \"%s\"; its attributes are %s%s%s%s%s",
-					   call->op->name, name,
-					   call->op->attr[0].name ? call->op->attr[0].name : "none",
-					   call->op->attr[1].name ? ", " : "",
-					   call->op->attr[1].name ? call->op->attr[1].name : "",
-					   call->op->attr[2].name ? ", " : "",
-					   call->op->attr[2].name ? call->op->attr[2].name : "");
+			return unknown_attr(call, name);
 		if (isnan(call->attr[i].value))
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "%s: attribute \"%s\" is not a number", call->op->name,

@@ -69,7 +69,7 @@ spyre_status build_reduce(const struct build_call *call)
 
 	BUILD_TRY(reduced_dims(call, use[0].view.rank, &mask));
 	BUILD_TRY(reduced_output(call, &use[0].view, mask, &out));
-	if ((mask & (mask - 1)) && !strcmp(call->op->name, "exx2"))
+	if ((mask & (mask - 1)) && !strncmp(call->op->name, "exx2", 4))
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "exx2 reduces one dimension, the one along sticks");
 	for (uint32_t d = use[0].view.rank; d-- > 0;) {
@@ -87,7 +87,7 @@ spyre_status build_reduce(const struct build_call *call)
 		one.num_attrs = 1;
 		one.out = &result;
 		if (use[0].view.size[d] == 1 && l->dim_map[l->device_rank - 1] != (int)d &&
-		    strcmp(call->op->name, "exx2"))
+		    strncmp(call->op->name, "exx2", 4))
 			one.op = build_op_find(strcmp(call->op->name, "absmax") ? "identity" :
 					       "abs");
 		BUILD_TRY(build_add_step(&one, use));

@@ -23,16 +23,21 @@ struct shaper {
 
 static const char *const names[] = { "mb", "x", "y", "i", "j", "ki", "kj" };
 
-static int add_dim(struct shaper *b, const char *name, int64_t size, int key)
+int build_add_dim(struct build_step *step, const char *name, int64_t size, int key)
 {
-	struct ir_sdsc *s = b->s;
+	struct ir_sdsc *s = &step->sdsc;
 
 	if (s->num_dims == IR_MAX_DIMS)
 		return -1;
 	snprintf(s->dim[s->num_dims], sizeof(s->dim[0]), "%s", name);
 	s->size[s->num_dims] = size;
-	b->step->key[s->num_dims] = (int8_t)key;
+	step->key[s->num_dims] = (int8_t)key;
 	return (int)s->num_dims++;
+}
+
+static int add_dim(struct shaper *b, const char *name, int64_t size, int key)
+{
+	return build_add_dim(b->step, name, size, key);
 }
 
 /* A dim of lanes for tensors that have one value per stick. */
@@ -74,9 +79,13 @@ static spyre_status check_formats(const struct shaper *b)
 					   "%s: operand %u is %s on the device, operand 0 is %s; they must be the same",
 					   b->op, i, spyre_format_name(format),
 					   spyre_format_name(b->uses[0].view.layout.device_format));
+		/* What conversions, copies and places come in, the compiler knows. */
+		if ((b->call->op->flags & BUILD_CONVERTS) && b->call->op->kind != BUILD_MATMUL)
+			continue;
+		if (!strcmp(b->call->op->func, "identity"))
+			continue;
 		if (format != SPYRE_FORMAT_SEN169_FP16 && format != SPYRE_FORMAT_BFLOAT16 &&
-		    format != SPYRE_FORMAT_IEEE_FP16 &&
-		    (format != SPYRE_FORMAT_IEEE_FP32 || b->call->op->kind == BUILD_MATMUL))
+		    format != SPYRE_FORMAT_IEEE_FP16 && format != SPYRE_FORMAT_IEEE_FP32)
 			return spyre_error(SPYRE_ERROR_FORMAT, "%s does not compute on %s", b->op,
 					   spyre_format_name(format));
 	}
@@ -100,16 +109,22 @@ static void add_broadcast(struct ir_sdsc *s, struct ir_tensor *t)
 		}
 }
 
-static void finish(struct shaper *b, const char *func)
+void build_finish(struct build_step *step, const struct build_use *uses, uint32_t count,
+		  const char *func)
 {
-	struct ir_sdsc *s = b->s;
+	struct ir_sdsc *s = &step->sdsc;
 
 	snprintf(s->op, sizeof(s->op), "%s", func);
-	for (uint32_t i = 0; i < b->inputs; i++)
+	for (uint32_t i = 0; i + 1 < count; i++)
 		s->input[s->num_inputs++] = i;
-	s->output = b->inputs;
-	for (uint32_t i = 0; i <= b->inputs; i++)
-		b->step->tensor[i] = b->uses[i].tensor;
+	s->output = count - 1;
+	for (uint32_t i = 0; i < count; i++)
+		step->tensor[i] = uses[i].tensor;
+}
+
+static void finish(struct shaper *b, const char *func)
+{
+	build_finish(b->step, b->uses, b->inputs + 1, func);
 }
 
 static uint32_t largest_finite(spyre_format format)
@@ -118,8 +133,7 @@ static uint32_t largest_finite(spyre_format format)
 	       format == SPYRE_FORMAT_IEEE_FP16 ? 0x477fe000u : 0x7f7fffffu;
 }
 
-/* Constants are stored in DL16 or fp32. */
-static void add_constant(struct ir_sdsc *s, const char *name, float value)
+void build_add_constant(struct ir_sdsc *s, const char *name, float value)
 {
 	struct ir_constant *c = &s->constant[s->num_constants++];
 	bool dl16 = s->tensor[0].format == SPYRE_FMT_SEN169_FP16;
@@ -135,7 +149,7 @@ static spyre_status add_attributes(struct shaper *b)
 {
 	const struct build_op *op = b->call->op;
 
-	for (uint32_t i = 0; i < 3 && op->attr[i].constant; i++) {
+	for (uint32_t i = 0; i < BUILD_MAX_ATTRS && op->attr[i].constant; i++) {
 		float value = (float)build_attr(b->call, op->attr[i].name);
 
 		if (isnan(value))
@@ -148,7 +162,7 @@ static spyre_status add_attributes(struct shaper *b)
 
 			memcpy(&value, &bits, sizeof(value));
 		}
-		add_constant(b->s, op->attr[i].constant, value);
+		build_add_constant(b->s, op->attr[i].constant, value);
 	}
 	return SPYRE_SUCCESS;
 }
@@ -186,8 +200,10 @@ static int box_dims(struct shaper *b, const spyre_sdsc_operand *out, int *dim)
 		if ((int)d == stick)
 			lane = dim[d];
 	}
+	/* Single lanes are read, whatever sticks the inputs have. */
 	if (stick < 0)
-		lane = add_lanes(b, most_lanes(b));
+		lane = add_lanes(b, b->call->op->flags & BUILD_CONVERTS ? build_lanes(out) :
+				    most_lanes(b));
 	return lane;
 }
 
@@ -218,7 +234,7 @@ static spyre_status pointwise_input(struct shaper *b, uint32_t index, const int 
 	}
 	if (stick >= 0 && own[stick] != lane)
 		return wrong_sticks(b, index, stick, sparse ? -1 : build_stick_dim(out));
-	sparse = sparse && !(b->call->op->flags & BUILD_SPLAT);
+	sparse = sparse && !(b->call->op->flags & (BUILD_SPLAT | BUILD_CONVERTS));
 	return build_place_tensor(b->s, b->op, in, own, (uint32_t)lane, stick >= 0 || sparse);
 }
 
@@ -228,17 +244,17 @@ static spyre_status pointwise_input(struct shaper *b, uint32_t index, const int 
  */
 static spyre_status pointwise_shapes(struct shaper *b)
 {
+	const spyre_sdsc_operand *out = &b->uses[b->inputs].view;
 	int dim[SPYRE_MAX_RANK], lane;
 	struct ir_sdsc *s = b->s;
 
-	lane = box_dims(b, &b->uses[b->inputs].view, dim);
+	lane = box_dims(b, out, dim);
 	if (lane < 0)
 		return too_many(b);
 	for (uint32_t i = 0; i < b->inputs; i++)
 		BUILD_TRY(pointwise_input(b, i, dim, lane));
-	BUILD_TRY(build_place_tensor(s, b->op, &b->uses[b->inputs].view, dim, (uint32_t)lane,
-				     true));
-	build_share_singles(s);
+	BUILD_TRY(build_place_tensor(s, b->op, out, dim, (uint32_t)lane, true));
+	build_share_singles(s, 0);
 	for (uint32_t i = 0; i < b->inputs; i++) {
 		struct ir_tensor *t = &s->tensor[i];
 
@@ -264,17 +280,17 @@ static void add_mask(struct ir_sdsc *s, uint32_t stick, int64_t size)
 	if (size == s->size[stick])
 		return;
 	s->mask[s->num_masks++] = (struct ir_mask){ stick, size, s->size[stick] - size };
-	add_constant(s, "samv-maskvalue", identity);
+	build_add_constant(s, "samv-maskvalue", identity);
 }
 
 static void reduce_constants(struct ir_sdsc *s, const char *func, int64_t size)
 {
 	if (!strcmp(func, "mean"))
-		add_constant(s, "scaling_factor", 1.0f / (float)size);
-	if (strcmp(func, "exx2"))
+		build_add_constant(s, "scaling_factor", 1.0f / (float)size);
+	if (strncmp(func, "exx2", 4))
 		return;
-	add_constant(s, "exx2scale", 1.0f / (float)size);
-	add_constant(s, "useZeroMean", 0);
+	build_add_constant(s, "exx2scale", 1.0f / (float)size);
+	build_add_constant(s, "useZeroMean", strcmp(func, "exx2") != 0);
 }
 
 /* Kept dims first, then the reduced one; the output has it with size 1. */
@@ -319,7 +335,7 @@ static spyre_status reduce_shapes(struct shaper *b)
 	for (uint32_t d = 0; d < in->rank; d++)
 		if (out->size[d] != (d == reduced ? 1 : in->size[d]))
 			return mismatch(b, 1, d, d == reduced ? 1 : in->size[d]);
-	if (!lanes && !strcmp(b->op, "exx2"))
+	if (!lanes && !strncmp(b->op, "exx2", 4))
 		return wrong_sticks(b, 0, stick, (int)reduced);
 	lane = reduce_dims(b, reduced, stick, dim);
 	if (lane < 0)
@@ -333,9 +349,10 @@ static spyre_status reduce_shapes(struct shaper *b)
 	if (!lanes && build_stick_dim(out) != stick)
 		return wrong_sticks(b, 1, build_stick_dim(out), stick);
 	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)lane, !lanes));
-	build_share_singles(b->s);
+	build_share_singles(b->s, 0);
 	add_broadcast(b->s, &b->s->tensor[1]);
-	snprintf(func, sizeof(func), "%s%s", b->call->op->func, lanes ? "" : "nonstick");
+	snprintf(func, sizeof(func), "%s%s", b->call->op->func,
+		 lanes || !strncmp(b->call->op->func, "quant", 5) ? "" : "nonstick");
 	finish(b, func);
 	b->s->input[b->s->num_inputs++] = 1;
 	reduce_constants(b->s, b->call->op->func, in->size[reduced]);
@@ -397,12 +414,13 @@ static spyre_status matmul_shapes(struct shaper *b)
 						    (int)(rank - 1 - d)) : -1;
 	if (c->size[rank - 2] > 1)
 		m = add_dim(b, "mb", c->size[rank - 2], 1);
-	n = add_dim(b, "out", build_whole_sticks(c->size[rank - 1], 64), 0);
-	k = add_dim(b, "in", build_whole_sticks(a->size[a->rank - 1], 64), BUILD_NO_KEY);
+	n = add_dim(b, "out", build_whole_sticks(c->size[rank - 1], build_lanes(c)), 0);
+	k = add_dim(b, "in", build_whole_sticks(a->size[a->rank - 1], build_lanes(a)),
+		    BUILD_NO_KEY);
 	BUILD_TRY(matmul_place(b, 0, batch, m, k, k));
 	BUILD_TRY(matmul_place(b, 1, batch, k, n, n));
 	BUILD_TRY(matmul_place(b, 2, batch, m, n, n));
-	build_share_singles(b->s);
+	build_share_singles(b->s, 0);
 	finish(b, b->call->op->func);
 	return SPYRE_SUCCESS;
 }
@@ -424,7 +442,7 @@ static spyre_status restick_shapes(struct shaper *b)
 	b->s->size[dim[from]] = build_whole_sticks(b->s->size[dim[from]], most_lanes(b));
 	BUILD_TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)dim[from], true));
 	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)dim[to], true));
-	build_share_singles(b->s);
+	build_share_singles(b->s, 0);
 	finish(b, b->call->op->func);
 	return SPYRE_SUCCESS;
 }
@@ -450,6 +468,10 @@ spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
 		return matmul_shapes(&b);
 	case BUILD_RESTICK:
 		return restick_shapes(&b);
+	case BUILD_WINDOW:
+		return build_window_shapes(call, uses, step);
+	case BUILD_TOPK:
+		return build_topk_shapes(call, uses, step);
 	default:
 		return pointwise_shapes(&b);
 	}

@@ -145,14 +145,12 @@ static spyre_status find_tensors(struct lower *l, struct pointwise *p)
 
 static spyre_status check_formats(struct lower *l, const struct pointwise *p)
 {
-	for (uint32_t i = 0; i < p->views; i++) {
-		enum spyre_fmt format = p->tensor[i]->format;
-
-		if (!arithmetic(format))
+	for (uint32_t i = 0; i < p->views; i++)
+		if (!arithmetic(p->tensor[i]->format))
 			return lower_unsupported(l, "Tensor%u is %s, the SFU computes on SEN169_FP16, IEEE_FP32, IEEE_FP16 and BFLOAT16",
 						 p->index[i],
-						 spyre_format_name((spyre_format)format));
-	}
+						 spyre_format_name(
+							 (spyre_format)p->tensor[i]->format));
 	return SPYRE_SUCCESS;
 }
 

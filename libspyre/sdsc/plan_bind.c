@@ -65,6 +65,23 @@ static void set_slices(const struct plan *p, uint32_t index)
 	}
 }
 
+/* The first coordinate of a core's share; that of a window is where it meets the input. */
+static uint64_t first_of(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t core,
+			 uint32_t d)
+{
+	int64_t at = (int64_t)s->slice[core][d] * s->el[d];
+
+	for (uint32_t k = 0; k < 2 && t->windowed; k++) {
+		const struct ir_axis *a = &s->axis[k];
+
+		if (a->dim != d)
+			continue;
+		at = at * a->stride - a->before;
+		at = at < 0 ? 0 : at < a->size ? at : a->size - 1;
+	}
+	return (uint64_t)at;
+}
+
 /* Byte offset of a core's share within a tensor. */
 static uint64_t offset_of(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t core)
 {
@@ -72,8 +89,8 @@ static uint64_t offset_of(const struct ir_sdsc *s, const struct ir_tensor *t, ui
 
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		if (t->scale[d] > 0)
-			offset += s->slice[core][d] * t->stride[d] *
-				  (uint64_t)(d == t->stick ? s->el[d] / t->lanes : s->el[d]);
+			offset += first_of(s, t, core, d) / (d == t->stick ? t->lanes : 1) *
+				  t->stride[d];
 	return offset;
 }
 

@@ -126,10 +126,10 @@ static void rank(void *arg, const int64_t *slices)
 uint32_t plan_choices(const struct build_step *step, uint32_t cores, struct plan_choice *choice,
 		      uint32_t room)
 {
-	static const int64_t one[IR_MAX_DIMS] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+	static const int64_t none[IR_MAX_DIMS];	/* nothing has to be divided */
 	struct ranking r = { .step = step, .choice = choice, .room = room };
 
-	plan_each(&step->sdsc, step->whole | step->reduced, one, cores, rank, &r);
+	plan_each(&step->sdsc, step->whole | step->reduced, none, cores, rank, &r);
 	return r.count;
 }
 
@@ -265,12 +265,39 @@ static spyre_status group_span(struct plan *p, uint32_t leader, int64_t *least)
 	return SPYRE_SUCCESS;
 }
 
+static void cheaper(void *arg, const int64_t *slices)
+{
+	struct ranking *r = arg;
+	uint32_t n = r->step->sdsc.num_dims;
+	struct plan_choice c = { .cost = plan_cost(r->step, slices) };
+
+	memcpy(c.slices, slices, n * sizeof(*slices));
+	if (r->count && !beats(&c, r->choice, n))
+		return;
+	*r->choice = c;
+	r->count = 1;
+}
+
+/* Windows overlap, and channels are often few: the cheapest of all divisions. */
+static void divide_window(struct build_step *step, const int64_t *least, uint32_t cores)
+{
+	struct plan_choice best = { .cost = 0 };
+	struct ranking r = { .step = step, .choice = &best, .room = 1 };
+
+	plan_each(&step->sdsc, step->whole, least, cores, cheaper, &r);
+	if (r.count)
+		memcpy(step->sdsc.slices, best.slices, sizeof(best.slices));
+}
+
 spyre_status plan_divide(struct plan *p)
 {
 	for (uint32_t i = 0; i < p->num_steps; i++) {
 		struct build_step *step = &p->step[i];
-		int64_t least[IR_MAX_DIMS] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+		int64_t least[IR_MAX_DIMS];
 		bool alone = true;
+
+		for (uint32_t d = 0; d < IR_MAX_DIMS; d++)
+			least[d] = 1;
 
 		if (step->group != i) {
 			follow(step, &p->step[step->group]);
@@ -281,6 +308,8 @@ spyre_status plan_divide(struct plan *p)
 		BUILD_TRY(group_span(p, i, least));
 		if (step->op->kind == BUILD_MATMUL)
 			plan_matmul(step, least, p->cores);
+		else if (step->op->kind == BUILD_WINDOW)
+			divide_window(step, least, p->cores);
 		else
 			divide_box(step, least, alone ? step->whole : common_whole(p, i),
 				   alone ? step->reduced : 0, p->cores);

@@ -3,83 +3,9 @@
  * Every operation of the builder, compiled and run on shapes that divide and
  * shapes that do not, against plain loops. SPYRE_BACKEND chooses the card.
  */
-#include <math.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "runtime_check.h"
-
-#define MAX_IN 4
-#define MAX_ELEMENTS (1 << 18)
-#define DL16 SPYRE_FORMAT_IEEE_FP16
-#define FP32 SPYRE_FORMAT_IEEE_FP32
-#define END -9
-/* Sticks: the last dim, one element each, or the dim before the last. */
-#define DENSE 0
-#define SPARSE 1
-#define TURNED 2
-
-struct tensor {
-	int64_t size[6];
-	int kind;
-	spyre_format format;	/* 0: that of the case */
-};
-
-struct operation;
-typedef void (*reference_fn)(const struct operation *op);
-
-struct operation {
-	const char *name;
-	reference_fn reference;
-	double tolerance;
-	spyre_format format;
-	struct tensor tensor[MAX_IN + 2];	/* inputs, output */
-	spyre_sdsc_attribute attr[3];
-	bool positive;
-};
-
-struct value {
-	uint32_t rank;
-	int64_t size[6];
-	spyre_sdsc_operand operand;
-	float *data;
-	size_t elements;
-	spyre_devptr device;
-};
-
-static spyre_context *context;
-static struct value in[MAX_IN], out;
-static float *want;
-static uint32_t inputs;
-
-static double attribute(const struct operation *op, const char *name, double fallback)
-{
-	for (int i = 0; i < 3 && op->attr[i].name; i++)
-		if (!strcmp(op->attr[i].name, name))
-			return op->attr[i].value;
-	return fallback;
-}
+#include "sdsc_operation.h"
 
 /* Plain loops */
-
-/* The element of @v for a coordinate of @full, broadcast from the right. */
-static double at(const struct value *v, const struct value *full, size_t element)
-{
-	size_t index = 0, step = 1;
-
-	for (uint32_t i = 0; i < full->rank; i++) {
-		uint32_t d = full->rank - 1 - i;
-		size_t c = element % full->size[d];
-
-		element /= full->size[d];
-		if (i >= v->rank)
-			continue;
-		if (v->size[v->rank - 1 - i] > 1)
-			index += c * step;
-		step *= v->size[v->rank - 1 - i];
-	}
-	return v->data[index];
-}
 
 static double apply(const char *name, double a, double b, double c)
 {
@@ -138,33 +64,6 @@ static void constant(const struct operation *op)
 {
 	for (size_t i = 0; i < out.elements; i++)
 		want[i] = (float)attribute(op, "value", 0);
-}
-
-/* Which dims are reduced, as bits. */
-static uint32_t reduced(const struct operation *op)
-{
-	uint32_t mask = 0;
-
-	for (int i = 0; i < 3 && op->attr[i].name; i++)
-		if (!strcmp(op->attr[i].name, "dim"))
-			mask |= 1u << (int)(op->attr[i].value < 0 ?
-					    op->attr[i].value + in[0].rank : op->attr[i].value);
-	return mask ? mask : 1u << (in[0].rank - 1);
-}
-
-/* The element of a tensor without the dims in @mask that element @i falls on. */
-static size_t fold(const struct value *v, uint32_t mask, size_t i)
-{
-	size_t index = 0, step = 1;
-
-	for (uint32_t d = v->rank; d-- > 0;) {
-		if (!(mask >> d & 1)) {
-			index += i % v->size[d] * step;
-			step *= v->size[d];
-		}
-		i /= v->size[d];
-	}
-	return index;
 }
 
 static void reduce(const struct operation *op)
@@ -365,206 +264,6 @@ static void attention(const struct operation *op)
 		}
 }
 
-/* Tensors on the card */
-
-static void describe(struct value *v, const struct tensor *t, spyre_format format)
-{
-	int64_t stride[6], step = 1;
-	int32_t order[7];
-	uint32_t n = 0;
-
-	memset(v, 0, sizeof(*v));
-	while (t->size[v->rank] != END) {
-		v->size[v->rank] = t->size[v->rank];
-		v->rank++;
-	}
-	for (uint32_t d = v->rank; d-- > 0; step *= v->size[d])
-		stride[d] = step;
-	for (uint32_t d = 0; d < v->rank; d++)
-		order[n++] = (int32_t)d;
-	order[n] = -1;
-	if (t->kind == TURNED) {
-		order[n - 1] = (int32_t)v->rank - 2;
-		order[n - 2] = (int32_t)v->rank - 1;
-	}
-	v->elements = step;
-	ck_assert_uint_le(v->elements, MAX_ELEMENTS);
-	v->operand.rank = v->rank;
-	memcpy(v->operand.size, v->size, sizeof(v->size));
-	ck_ok(spyre_layout_init_strided(&v->operand.layout, v->rank, v->size, stride,
-					t->format ? t->format : format, order,
-					n + (t->kind == SPARSE)));
-	v->data = malloc(v->elements * sizeof(float));
-	ck_ok(spyre_mem_alloc(context, spyre_layout_bytes(&v->operand.layout), &v->device));
-}
-
-static spyre_host_tensor host(const struct value *v)
-{
-	spyre_host_tensor h;
-
-	ck_ok(spyre_host_tensor_dense(&h, v->data, SPYRE_FORMAT_IEEE_FP32, v->rank, v->size));
-	return h;
-}
-
-/* Inputs hold what the card holds, rounded. */
-static void draw(struct value *v, const struct operation *op, uint32_t index)
-{
-	spyre_host_tensor h = host(v);
-	uint32_t seed = 12345 + 777 * index;
-
-	for (size_t i = 0; i < v->elements; i++) {
-		seed = seed * 1664525 + 1013904223;
-		v->data[i] = (float)(seed >> 8) / (1 << 24) * 4 - 2;
-		if (op->positive)
-			v->data[i] = fabsf(v->data[i]) + 0.25f;
-		if (strlen(op->name) == 2 || (!index && !strcmp(op->name, "where")))
-			v->data[i] = floorf(v->data[i]);
-	}
-	ck_ok(spyre_copy_h2d(context, v->device, &v->operand.layout, &h));
-	ck_ok(spyre_copy_d2h(context, &h, v->device, &v->operand.layout));
-}
-
-static void compare(const struct operation *op, uint32_t cores)
-{
-	spyre_host_tensor h = host(&out);
-
-	ck_ok(spyre_copy_d2h(context, &h, out.device, &out.operand.layout));
-	for (size_t i = 0; i < out.elements; i++) {
-		double miss = fabs(out.data[i] - want[i]);
-
-		ck_assert_msg(miss <= op->tolerance * (1 + fabs(want[i])),
-			      "%s, %u cores: element %zu is %g, expected %g", op->name, cores, i,
-			      out.data[i], want[i]);
-	}
-}
-
-static void poison(const struct value *v)
-{
-	spyre_stream *stream = get_stream(context, 0);
-	uint16_t junk = 0x5a5a;
-
-	ck_ok(spyre_memset_async(stream, v->device, &junk, 2,
-				 spyre_layout_bytes(&v->operand.layout)));
-	ck_ok(spyre_stream_synchronize(stream));
-}
-
-static void launch(spyre_kernel *kernel)
-{
-	spyre_stream *stream = get_stream(context, 0);
-	spyre_arg args[MAX_IN + 1];
-
-	for (uint32_t i = 0; i < inputs; i++)
-		args[i] = (spyre_arg){ in[i].device, &in[i].operand.layout };
-	args[inputs] = (spyre_arg){ out.device, &out.operand.layout };
-	ck_ok(spyre_launch(stream, kernel, args, inputs + 1));
-	ck_ok(spyre_stream_synchronize(stream));
-}
-
-static void remove_bundle(const char *folder)
-{
-	char path[96];
-
-	for (int i = -1; i < 64; i++) {
-		snprintf(path, sizeof(path), i < 0 ? "%s/bundle.mlir" : "%s/sdsc_%d.json", folder,
-			 i);
-		unlink(path);
-	}
-	snprintf(path, sizeof(path), "%s/spyreCodeDir/init_binary.bin", folder);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/spyreCodeDir/spyrecode.json", folder);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/spyreCodeDir", folder);
-	rmdir(path);
-	rmdir(folder);
-}
-
-/* The same through files gives the same bytes. */
-static void run_files(const struct operation *op, spyre_sdsc_graph *graph, uint32_t cores)
-{
-	size_t bytes = spyre_layout_bytes(&out.operand.layout);
-	uint8_t *direct = malloc(bytes), *filed = malloc(bytes);
-	char folder[] = "/tmp/spyre-graph-XXXXXX";
-	spyre_kernel *kernel;
-
-	ck_ok(spyre_memcpy_d2h(context, direct, out.device, bytes));
-	ck_assert_ptr_nonnull(mkdtemp(folder));
-	ck_ok(spyre_sdsc_graph_write(graph, cores, folder));
-	ck_ok(spyre_kernel_load(context, folder, &kernel));
-	poison(&out);
-	launch(kernel);
-	ck_ok(spyre_kernel_unload(kernel));
-	ck_ok(spyre_memcpy_d2h(context, filed, out.device, bytes));
-	ck_assert_msg(!memcmp(direct, filed, bytes), "%s differs when it goes through files",
-		      op->name);
-	remove_bundle(folder);
-	free(direct);
-	free(filed);
-}
-
-static spyre_sdsc_graph *make_graph(const struct operation *op)
-{
-	spyre_sdsc_graph *graph;
-	uint32_t tensor[MAX_IN + 1], attrs = 0;
-
-	while (attrs < 3 && op->attr[attrs].name)
-		attrs++;
-	ck_ok(spyre_sdsc_graph_create(&graph));
-	for (uint32_t i = 0; i < inputs; i++)
-		ck_ok(spyre_sdsc_graph_add_argument(graph, &in[i].operand, &tensor[i]));
-	ck_ok(spyre_sdsc_graph_add_argument(graph, &out.operand, &tensor[inputs]));
-	ck_ok(spyre_sdsc_graph_add_op(graph, op->name, op->attr, attrs, tensor, inputs,
-				      &tensor[inputs]));
-	return graph;
-}
-
-static void run(const struct operation *op)
-{
-	static const uint32_t cores[] = { 32, 1, 7, 24 };
-	spyre_sdsc_graph *graph;
-	spyre_kernel *kernel;
-
-	context = open_card();
-	for (inputs = 0; op->tensor[inputs + 1].size[0]; inputs++) {
-		describe(&in[inputs], &op->tensor[inputs], op->format);
-		draw(&in[inputs], op, inputs);
-	}
-	describe(&out, &op->tensor[inputs], op->format);
-	want = malloc(out.elements * sizeof(*want));
-	op->reference(op);
-	graph = make_graph(op);
-	for (size_t i = 0; i < sizeof(cores) / sizeof(cores[0]); i++) {
-		ck_ok(spyre_sdsc_graph_load(context, graph, cores[i], &kernel));
-		poison(&out);
-		launch(kernel);
-		ck_ok(spyre_kernel_unload(kernel));
-		compare(op, cores[i]);
-		if (i == 0 || i == 2)
-			run_files(op, graph, cores[i]);
-	}
-	spyre_sdsc_graph_destroy(graph);
-	for (uint32_t i = 0; i < inputs; i++)
-		free(in[i].data);
-	free(out.data);
-	free(want);
-	ck_ok(spyre_context_destroy(context));
-}
-
-#define D(...) { { __VA_ARGS__, END }, DENSE, 0 }
-#define S(...) { { __VA_ARGS__, END }, SPARSE, 0 }
-#define T(...) { { __VA_ARGS__, END }, TURNED, 0 }
-#define F32(...) { { __VA_ARGS__, END }, DENSE, FP32 }
-#define F16(...) { { __VA_ARGS__, END }, DENSE, DL16 }
-#define BF16(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_BFLOAT16 }
-#define SCALAR { { END }, DENSE, 0 }
-#define UNARY(name, tol) \
-	{ name, pointwise, tol, DL16, { D(100, 150), D(100, 150) }, { { 0 } }, 1 }, \
-	{ name, pointwise, tol, FP32, { D(3, 33), D(3, 33) }, { { 0 } }, 1 }
-#define BINARY(name, tol) \
-	{ name, pointwise, tol, DL16, { D(100, 150), D(100, 150), D(100, 150) }, { { 0 } }, 0 }, \
-	{ name, pointwise, tol, DL16, { D(2, 1, 33), D(5, 1), D(2, 5, 33) }, { { 0 } }, 0 }, \
-	{ name, pointwise, tol, FP32, { D(64), SCALAR, D(64) }, { { 0 } }, 0 }
-#define E16 2e-3
-
 static const struct operation operations[] = {
 	UNARY("relu", E16), UNARY("relu6", E16), UNARY("neg", E16), UNARY("abs", E16),
 	UNARY("exp", E16), UNARY("fastexp", E16), UNARY("log", E16), UNARY("sqrt", E16),
@@ -578,6 +277,12 @@ static const struct operation operations[] = {
 	{ "add", pointwise, E16, DL16, { S(100), S(100), S(100) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { S(4, 100), SCALAR, S(4, 100) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { D(1), D(1), D(1) }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, DL16, { SCALAR, SCALAR, SCALAR }, { { 0 } }, 0 },
+	{ "add", pointwise, E16, FP32, { D(1, 1, 1), SCALAR, D(1, 1, 1) }, { { 0 } }, 0 },
+	{ "sum", reduce, E16, DL16, { D(1), SCALAR }, { { 0 } }, 0 },
+	{ "softmax", softmax, 5e-3, DL16, { D(1, 1), D(1, 1) }, { { 0 } }, 0 },
+	{ "sum", reduce, 2e-2, DL16, { D(2, 3, 4, 5, 70), D(3, 4, 70) }, { { "dim", 0 }, { "dim", 3 } }, 0 },
+	{ "softmax", softmax, 5e-3, DL16, { D(2, 1, 3, 5, 70), D(2, 1, 3, 5, 70) }, { { "dim", 2 } }, 0 },
 	{ "add", pointwise, E16, DL16, { T(40, 96), T(40, 96), T(40, 96) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { D(2, 3, 4, 5, 6), D(4, 1, 6), D(2, 3, 4, 5, 6) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { T(40, 96), D(40, 96), D(40, 96) }, { { 0 } }, 0 },
@@ -664,17 +369,34 @@ START_TEST(one_operation)
 }
 END_TEST
 
+START_TEST(one_of_math)
+{
+	run(&math_operations[_i]);
+}
+END_TEST
+
+START_TEST(one_layer)
+{
+	run(&layer_operations[_i]);
+}
+END_TEST
+
 /* Whatever the builder lists is run above. */
 START_TEST(all_listed)
 {
-	static const char *const inner[] = { "exx2", "layernormscale", "layernormnorm" };
+	static const char *const inner[] = { "exx2", "layernormscale", "layernormnorm",
+		"batchnormfwd", "exx2_zeromean" };
 
 	for (const char *const *name = spyre_sdsc_operations(); *name; name++) {
 		bool found = false;
 
 		for (int i = 0; i < COUNT; i++)
 			found = found || !strcmp(operations[i].name, *name);
-		for (size_t i = 0; i < 3; i++)	/* layer_norm is made of them */
+		for (int i = 0; i < num_math_operations; i++)
+			found = found || !strcmp(math_operations[i].name, *name);
+		for (int i = 0; i < num_layer_operations; i++)
+			found = found || !strcmp(layer_operations[i].name, *name);
+		for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)	/* parts of norms, which are run */
 			found = found || !strcmp(inner[i], *name);
 		ck_assert_msg(found, "%s is not run", *name);
 	}
@@ -720,6 +442,8 @@ int main(void)
 	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, one_operation, 0, COUNT);
+	tcase_add_loop_test(t, one_of_math, 0, num_math_operations);
+	tcase_add_loop_test(t, one_layer, 0, num_layer_operations);
 	tcase_add_test(t, all_listed);
 	tcase_add_test(q, questions);
 	suite_add_tcase(s, t);

@@ -50,6 +50,27 @@ says 2 '--shape and -i exclude each other' sum --shape 4 -i 4@fp16 --explain
 says 2 'no directory given' relu --shape 4x64
 says 1 'takes 2 inputs' add -i 4x64@fp16 --explain
 
+# Layers, attributes and what is wrong with them.
+says 0 'conv2d +32 .* ki 1, ' conv2d -i 2x3x32x32@fp16 -i 16x3x3x3@fp16 -a padding=1 --explain
+says 0 'maxpoolfwd ' max_pool2d --shape 4x64x8x8 -a kernel_size=2 --explain
+says 0 'topkvalue +25 ' topk --shape 100x150 -a k=5 --explain
+says 0 'topkindex ' argmax --shape 100x150 --explain
+says 0 'mul: 3 steps' mul --shape 4x64 -a other=2 --explain
+says 0 'batchnormfwd ' batch_norm -i 2x64x8x8@fp16 -i 64@fp16 -i 64@fp16 --explain
+says 1 'needs the attribute "kernel_size"' max_pool2d --shape 4x64x8x8 --explain
+says 1 'windows of 9 do not fit' max_pool2d --shape 4x64x8x8 -a kernel_size=9 --explain
+says 1 'at most 1 is possible' max_pool2d --shape 4x64x8x8 -a kernel_size=2 -a padding=3 --explain
+says 1 'with C = 3' conv2d -i 2x3x32x32@fp16 -i 16x4x3x3@fp16 --explain
+says 1 'k is 65, there are 64' topk --shape 4x64 -a k=65 --explain
+says 1 'needs the attribute "exponent"' pow --shape 4x64 --explain
+
+# One element, many dims, and more than a core may reach over.
+says 0 'relufwd +1 ' relu --shape 1x1x1x1 --explain
+says 0 'add +21 ' add --shape 2x3x4x5x6x7x64 --explain
+says 0 'mb 1, out 32' add --shape 8192x65536 --explain
+says 0 'mb 2, out 4, in 4' matmul -i 8192x65536@fp16 -i 65536x8192@fp16 --explain
+says 1 'SPAN_LIMIT.* the limit is 268435456' softmax --shape 8192x65536 --explain
+
 SENCORES=4 says 0 'relufwd +4 ' relu --shape 512x1024 --explain
 LX_PLANNING=0 says 0 'softmax: 5 steps; LX 0 of' softmax --shape 512x1024 --explain
 LX_PLANNING=0 says 0 '^pool$' softmax --shape 512x1024 --explain

@@ -12,7 +12,7 @@
 
 /* The inputs and the output of one operation. */
 #define MAX_OPERANDS 16
-#define MAX_ATTRIBUTES 8
+#define MAX_ATTRIBUTES 16
 
 struct build {
 	const char *op;
@@ -41,7 +41,11 @@ static const struct option options[] = {
 };
 
 /* Operations that leave one value per stick. */
-static const char *const reductions[] = {"sum", "mean", "amax", "amin", "absmax", "exx2", NULL};
+static const char *const reductions[] = {"sum", "mean", "amax", "amin", "absmax", "exx2", "exx2_zeromean",
+					 "var", "std", "vector_norm", "argmax", "argmin", NULL};
+
+/* Operations whose second input meets the zeros at the end of the first one's rows. */
+static const char *const products[] = {"matmul", "mm", "bmm", NULL};
 
 static bool is_listed(const char *const *names, const char *op)
 {
@@ -113,7 +117,7 @@ static int add_operand(struct build *build, bool output, const char *word)
 		spec.order = SHAPE_ORDER_SPARSE;
 	status = shape_layout(&spec, &operand->layout);
 	if (!status && !output && build->num_inputs == 1 && operand->rank > 1 &&
-	    spec.order == SHAPE_ORDER_AUTO && !strcmp(build->op, "matmul"))
+	    spec.order == SHAPE_ORDER_AUTO && is_listed(products, build->op))
 		status = pad_inner(operand);
 	shape_fini(&spec);
 	if (status)
@@ -188,6 +192,9 @@ static int spread_shape(struct build *build)
 		return complain_status(status, "%s", build->op);
 	snprintf(word, sizeof(word), "%s%s", build->shape,
 		 strchr(build->shape, '@') ? "" : "@fp16");
+	/* A number takes the place of the second one. */
+	for (uint32_t i = 0; i < build->num_attributes && least == 2; i++)
+		least -= !strcmp(build->attributes[i].name, "other");
 	for (uint32_t i = 0; i < least; i++) {
 		code = add_operand(build, false, word);
 		if (code)
@@ -321,7 +328,7 @@ static int build_operation(struct build *build)
 static int run_build(int argc, char **argv)
 {
 	struct build build = {0};
-	char names[1024];
+	char names[4096];
 	int code;
 
 	list_operations(names, sizeof(names));
@@ -347,7 +354,7 @@ const struct command command_build = {
 		"  -o, --output SHAPE@FORMAT[:ORDER]  the output (default: what follows from the "
 		"inputs)\n"
 		"      --shape SHAPE[@FORMAT]  all inputs that OP needs have this shape\n"
-		"  -a, --attr NAME=VALUE  an attribute: dim, keepdim, eps, min, max, value, …\n"
+		"  -a, --attr NAME=VALUE  an attribute: dim, keepdim, eps, min, max, other, k, stride, …\n"
 		"      --cores N  divide the work over at most N cores (default: SENCORES or "
 		"32)\n"
 		"      --explain  print the plan: division, bytes of a core, LX, modelled cost\n"
