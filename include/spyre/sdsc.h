@@ -32,7 +32,10 @@ typedef struct spyre_sdsc_graph spyre_sdsc_graph;
 /** Names of the operations that the builder knows, NULL-terminated. Since 0.1. */
 SPYRE_API const char *const *spyre_sdsc_operations(void);
 
-/** How many inputs an operation takes. Since 0.1. Errors: UNSUPPORTED. */
+/**
+ * How many inputs an operation takes. Since 0.1.
+ * Errors: INVALID_ARGUMENT (a NULL), UNSUPPORTED (no such operation).
+ */
 SPYRE_API spyre_status spyre_sdsc_operation_inputs(const char *op, uint32_t *least,
 						   uint32_t *most);
 
@@ -76,7 +79,10 @@ SPYRE_API spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const ch
 					       uint32_t num_attributes, const uint32_t *inputs,
 					       uint32_t num_inputs, uint32_t *tensor);
 
-/** What a tensor of a graph looks like, intermediates too. Since 0.1. */
+/**
+ * What a tensor of a graph looks like, intermediates too. Since 0.1.
+ * Errors: INVALID_ARGUMENT (a NULL, or no such tensor).
+ */
 SPYRE_API spyre_status spyre_sdsc_graph_get_tensor(const spyre_sdsc_graph *graph, uint32_t tensor,
 						   spyre_sdsc_operand *operand);
 

@@ -177,6 +177,9 @@ bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
  */
 spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
 
+/* The dim of that name, IR_NO_DIM if there is none. */
+uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name);
+
 /* Elements of a dim that one stick holds, 1 if the stick does not run along it. */
 uint64_t ir_unit(const struct ir_tensor *t, uint32_t dim);
 /* Bits from coordinate 0 to @x of a dim, 0 if the tensor does not vary along it. */

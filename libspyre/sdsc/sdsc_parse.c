@@ -20,26 +20,22 @@
 #define MAX_SIZE (INT64_C(1) << 40)
 #define MAX_NODES 1024		/* of scheduleTree_, searched once per tensor */
 
-static int find_dim(const struct ir_sdsc *s, const char *name)
+uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name)
 {
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		if (!strcmp(s->dim[d], name))
-			return (int)d;
-	return -1;
+			return d;
+	return IR_NO_DIM;
 }
 
 /* The dim that a string names. */
 static spyre_status get_dim(const struct ir_sdsc *s, const struct json *at, uint32_t *out)
 {
 	char name[IR_NAME_BYTES];
-	int dim;
 
 	TRY(json_text(at, name, sizeof(name)));
-	dim = find_dim(s, name);
-	if (dim < 0)
-		return json_wrong(at, "a dimension of N_");
-	*out = (uint32_t)dim;
-	return SPYRE_SUCCESS;
+	*out = ir_find_dim(s, name);
+	return *out == IR_NO_DIM ? json_wrong(at, "a dimension of N_") : SPYRE_SUCCESS;
 }
 
 static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
@@ -63,7 +59,7 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 		if (s->num_dims == IR_MAX_DIMS)
 			return json_wrong(&n, "at most %u dimensions", IR_MAX_DIMS);
 		memcpy(s->dim[s->num_dims], name, len - 1);
-		if (find_dim(s, s->dim[s->num_dims]) >= 0)
+		if (ir_find_dim(s, s->dim[s->num_dims]) != IR_NO_DIM)
 			return json_wrong(&at, "each dimension once");
 		TRY(json_integer(&at, 1, MAX_SIZE, &s->size[s->num_dims]));
 		s->num_dims++;

@@ -22,14 +22,6 @@ spyre_status ir_symbol_name(const struct json *at, char *out)
 	return SPYRE_SUCCESS;
 }
 
-static int find_dim(const struct ir_sdsc *s, const char *name)
-{
-	for (uint32_t d = 0; d < s->num_dims; d++)
-		if (!strcmp(s->dim[d], name))
-			return (int)d;
-	return -1;
-}
-
 /* Calls for each member of el_'s object @key, which may be missing. */
 static spyre_status each(struct ir_sdsc *s, const struct json *el, const char *key,
 			 spyre_status (*take)(struct ir_sdsc *s, uint32_t dim,
@@ -48,11 +40,11 @@ static spyre_status each(struct ir_sdsc *s, const struct json *el, const char *k
 	while ((name = yyjson_obj_iter_next(&it))) {
 		struct json at = { .file = info.file, .up = &info, .key = yyjson_get_str(name),
 				   .val = yyjson_obj_iter_get_val(name) };
-		int dim = find_dim(s, at.key);
+		uint32_t dim = ir_find_dim(s, at.key);
 
-		if (dim < 0)
+		if (dim == IR_NO_DIM)
 			return json_wrong(&at, "a dimension of N_");
-		TRY(take(s, (uint32_t)dim, &at));
+		TRY(take(s, dim, &at));
 	}
 	return SPYRE_SUCCESS;
 }

@@ -28,14 +28,6 @@ static bool has_window(const char *op)
 	return false;
 }
 
-static uint32_t dim_of(const struct ir_sdsc *s, const char *name)
-{
-	for (uint32_t d = 0; d < s->num_dims; d++)
-		if (!strcmp(s->dim[d], name))
-			return d;
-	return IR_NO_DIM;
-}
-
 /* {"i": 2, "j": 2}; what is not there is 1. */
 static spyre_status parse_factors(struct ir_sdsc *s, const struct json *dsc, const char *key,
 				  bool dilation)
@@ -102,8 +94,8 @@ static spyre_status find_axes(struct ir_sdsc *s, const struct json *dsc)
 	for (uint32_t k = 0; k < 2; k++) {
 		struct ir_axis *a = &s->axis[k];
 
-		a->dim = dim_of(s, axis_name[k]);
-		a->tap = dim_of(s, tap_name[k]);
+		a->dim = ir_find_dim(s, axis_name[k]);
+		a->tap = ir_find_dim(s, tap_name[k]);
 		a->stride = 1;
 		a->dilation = 1;
 		if (a->dim == IR_NO_DIM && a->tap != IR_NO_DIM)

@@ -403,10 +403,39 @@ START_TEST(all_listed)
 }
 END_TEST
 
+START_TEST(questions)
+{
+	const int64_t size[] = { 4, 64 };
+	spyre_sdsc_operand operand = { .rank = 2, .size = { 4, 64 } }, seen;
+	uint32_t least = 0, most = 0, tensor, sum;
+	spyre_sdsc_graph *graph;
+
+	ck_ok(spyre_sdsc_operation_inputs("add", &least, &most));
+	ck_assert_uint_eq(least, 2);
+	ck_assert_uint_eq(most, 2);
+	ck_status(spyre_sdsc_operation_inputs("addd", &least, &most), SPYRE_ERROR_UNSUPPORTED);
+	ck_status(spyre_sdsc_operation_inputs(NULL, &least, &most), SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_sdsc_operation_inputs("add", NULL, &most), SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_sdsc_operation_inputs("add", &least, NULL), SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_ok(spyre_sdsc_graph_create(&graph));
+	ck_ok(spyre_layout_init(&operand.layout, 2, size, SPYRE_FORMAT_IEEE_FP16));
+	ck_ok(spyre_sdsc_graph_add_argument(graph, &operand, &tensor));
+	sum = SPYRE_SDSC_NEW;
+	ck_ok(spyre_sdsc_graph_add_op(graph, "exp", NULL, 0, &tensor, 1, &sum));
+	ck_ok(spyre_sdsc_graph_get_tensor(graph, sum, &seen));
+	ck_assert_uint_eq(seen.rank, 2);
+	ck_assert_int_eq(seen.size[1], 64);
+	ck_status(spyre_sdsc_graph_get_tensor(graph, sum + 1, &seen), SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_sdsc_graph_get_tensor(NULL, sum, &seen), SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_sdsc_graph_get_tensor(graph, sum, NULL), SPYRE_ERROR_INVALID_ARGUMENT);
+	spyre_sdsc_graph_destroy(graph);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("graph");
-	TCase *t = tcase_create("graph");
+	TCase *t = tcase_create("graph"), *q = tcase_create("questions");
 	SRunner *sr = srunner_create(s);
 	int failed;
 
@@ -416,7 +445,9 @@ int main(void)
 	tcase_add_loop_test(t, one_of_math, 0, num_math_operations);
 	tcase_add_loop_test(t, one_layer, 0, num_layer_operations);
 	tcase_add_test(t, all_listed);
+	tcase_add_test(q, questions);
 	suite_add_tcase(s, t);
+	suite_add_tcase(s, q);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);
 	srunner_free(sr);
