@@ -27,12 +27,16 @@ void bench_device_close(struct bench_device *device)
 bool bench_tensor_create(struct bench_device *device, struct bench_tensor *tensor, void *data,
 			 spyre_format format, uint32_t rank, const int64_t *size)
 {
-	return !bench_failed(spyre_host_tensor_dense(&tensor->host, data, format, rank, size), "describing a tensor") &&
-	       !bench_failed(spyre_layout_init(&tensor->layout, rank, size, format), "laying out a tensor") &&
-	       !bench_failed(spyre_mem_alloc(device->context,
-					     spyre_layout_alloc_bytes(&tensor->layout, rank, size,
-								      format),
-					     &tensor->address), "allocating a tensor");
+	uint64_t bytes;
+
+	if (bench_failed(spyre_host_tensor_dense(&tensor->host, data, format, rank, size),
+			 "describing a tensor") ||
+	    bench_failed(spyre_layout_init(&tensor->layout, rank, size, format),
+			 "laying out a tensor"))
+		return false;
+	bytes = spyre_layout_alloc_bytes(&tensor->layout, rank, size, format);
+	return !bench_failed(spyre_mem_alloc(device->context, bytes, &tensor->address),
+			     "allocating a tensor");
 }
 
 static int remove_entry(const char *path, const struct stat *status, int type, struct FTW *walk)

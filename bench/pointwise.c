@@ -175,7 +175,8 @@ static bool check(struct pointwise *p)
 static bool measure(struct bench_report *report, const struct bench_options *options,
 		    const struct operation *op)
 {
-	struct bench_result result = { .unit = "GB/s", .peer = "memcpy, same bytes", .aim = op->aim };
+	struct bench_result result = { .unit = "GB/s", .peer = "memcpy, same bytes",
+				       .aim = op->aim };
 	struct pointwise p = { .op = op };
 	const struct bench_pair pair = { run_spyre, run_memcpy, &p, 20 };
 	bool ok;

@@ -12,7 +12,6 @@ EXTRA_DIST += docs/timing.md
 EXTRA_DIST += docs/unsupported.md
 EXTRA_DIST += .ci/run
 EXTRA_DIST += scripts/bench
-EXTRA_DIST += scripts/debug-kernel
 EXTRA_DIST += scripts/demo
 EXTRA_DIST += scripts/demo-run
 EXTRA_DIST += scripts/deps

@@ -11,7 +11,6 @@ EXTRA_DIST += kernel/Kbuild kernel/Makefile kernel/dkms.conf kernel/stage \
 	kernel/spyre_telemetry.c kernel/spyre_trace.c kernel/spyre_trace.h \
 	kernel/spyre_uring.c kernel/spyre_uring.h kernel/spyre_vm.c kernel/spyre_vm.h
 
-EXTRA_DIST += tests/debugvm/kernel.config
 EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
 dist_noinst_DATA = udev/60-spyre.rules
 

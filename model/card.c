@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The card: runs the steps of a verified program.  Phases are barriers; the
- * streams of a phase go to whatever threads the host has.
+ * streams of a phase go to whatever threads the host has.  Where no core
+ * minds, phases are run as a group: core by core instead of phase by phase.
  */
 #include "core.h"
 
@@ -13,7 +14,10 @@ struct run {
 	u32 turn[SPYRE_MAX_LOOPS];
 	u32 begin[SPYRE_MAX_LOOPS];	/* step index of each open loop */
 	u32 depth;
-	u32 first_stream;		/* of the phase that is running */
+	const struct spyre_prog_step *phase;	/* the first that is running */
+	u32 phases;
+	bool borrow;			/* cores share scratchpads, one after the other */
+	u32 borrowed;			/* those in use */
 	u32 quiet;			/* steps since the last poll */
 	u32 stop;
 };
@@ -29,16 +33,16 @@ static void poll(struct run *run)
 		__atomic_store_n(&run->stop, 1, __ATOMIC_RELAXED);
 }
 
-static void run_stream(void *arg, u32 index, struct spyre_worker *worker)
+static void run_stream(struct run *run, const struct spyre_prog_stream *stream, u8 *lx,
+		       struct spyre_worker *worker)
 {
-	struct run *run = arg;
 	const struct spyre_exec *x = run->x;
-	const struct spyre_prog_stream *stream = &x->prog->streams[run->first_stream + index];
 	struct spyre_core core = {
 		.x = x,
 		.worker = worker,
 		.unit = x->host->unit,
 		.index = stream->core,
+		.lx = lx,
 		.turn = run->turn,
 		.section = { .host = x->host, .job = x->job, .stop = &run->stop },
 	};
@@ -47,32 +51,102 @@ static void run_stream(void *arg, u32 index, struct spyre_worker *worker)
 		spyre_core_run(&core, stream);
 }
 
-/* Results must not depend on what an earlier program left in the LX. */
-static void clear_lx(void *arg, u32 index, struct spyre_worker *worker)
+static void clear(struct run *run, u8 *lx)
 {
-	struct run *run = arg;
 	u32 bytes = run->x->prog->header->lx_bytes;
 	u32 i, n;
 
 	for (i = 0; i < bytes && !spyre_stopped(&run->stop); i += n) {
 		n = spyre_min(bytes - i, LX_CHUNK);
-		memset(run->x->lx[index] + i, 0, n);
+		memset(lx + i, 0, n);
 		poll(run);
 	}
 }
 
-static void run_phase(struct run *run, const struct spyre_prog_step *step,
-		      struct spyre_worker *self)
+/* Results must not depend on what an earlier program left in the LX. */
+static void clear_lx(void *arg, u32 index, struct spyre_worker *worker)
 {
-	struct spyre_host *host = run->x->host;
+	struct run *run = arg;
 
-	run->first_stream = step->first_stream;
-	if (step->num_streams == 1)
-		run_stream(run, 0, self);
+	clear(run, run->x->lx[index]);
+}
+
+static u8 *lx_of(const struct spyre_exec *x, u32 core)
+{
+	return x->prog->header->lx_bytes ? x->lx[core] : NULL;
+}
+
+static void run_phase_stream(void *arg, u32 index, struct spyre_worker *worker)
+{
+	struct run *run = arg;
+	const struct spyre_prog_stream *stream =
+		&run->x->prog->streams[run->phase->first_stream + index];
+
+	run_stream(run, stream, lx_of(run->x, stream->core), worker);
+}
+
+/* The lowest scratchpad that no core works with: it is warm in some cache. */
+static u32 borrow_lx(struct run *run)
+{
+	u32 used = __atomic_load_n(&run->borrowed, __ATOMIC_RELAXED);
+	u32 slot;
+
+	do {
+		slot = __builtin_ctz(~used);
+	} while (!__atomic_compare_exchange_n(&run->borrowed, &used, used | 1u << slot, false,
+					      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED));
+	return slot;
+}
+
+/* All that core @index does in a group of phases. */
+static void run_core(void *arg, u32 index, struct spyre_worker *worker)
+{
+	struct run *run = arg;
+	const struct spyre_program *prog = run->x->prog;
+	u8 *lx = lx_of(run->x, index);
+	u32 p, i, slot = 0;
+
+	if (run->borrow) {
+		slot = borrow_lx(run);
+		lx = run->x->lx[slot];
+		clear(run, lx);
+	}
+	for (p = 0; p < run->phases; p++) {
+		const struct spyre_prog_step *step = &run->phase[p];
+		const struct spyre_prog_stream *stream = &prog->streams[step->first_stream];
+
+		for (i = 0; i < step->num_streams && stream[i].core < index; i++)
+			;
+		if (i < step->num_streams && stream[i].core == index)
+			run_stream(run, &stream[i], lx, worker);
+	}
+	if (run->borrow)
+		__atomic_fetch_and(&run->borrowed, ~(1u << slot), __ATOMIC_RELEASE);
+}
+
+/* Runs a phase, or a group that starts with it; returns how many phases. */
+static u32 run_phases(struct run *run, u32 index, u32 phases, struct spyre_worker *self)
+{
+	const struct spyre_exec *x = run->x;
+	struct spyre_host *host = x->host;
+
+	run->phase = &x->prog->steps[index];
+	run->phases = phases;
+	if (phases > 1)
+		host->parallel(host, self, x->prog->header->num_cores, run_core, run);
+	else if (run->phase->num_streams == 1)
+		run_phase_stream(run, 0, self);
 	else
-		host->parallel(host, self, step->num_streams, run_stream, run);
-	if (host->should_stop && host->should_stop(host, run->x->job))
+		host->parallel(host, self, run->phase->num_streams, run_phase_stream, run);
+	if (host->should_stop && host->should_stop(host, x->job))
 		__atomic_store_n(&run->stop, 1, __ATOMIC_RELAXED);
+	return phases;
+}
+
+/* Phases that go together from step @index on. */
+static u32 group_at(const struct run *run, u32 index, struct spyre_worker *self)
+{
+	return run->depth ? 1 : spyre_phase_group(run->x, index, self->scratch);
 }
 
 /* Returns the index of the next step. */
@@ -92,17 +166,22 @@ enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self)
 {
 	const struct spyre_prog_header *h = x->prog->header;
 	struct run run = { .x = x };
-	u32 i = 0;
+	u32 i = 0, phases = 0;
 
-	if (h->lx_bytes)
+	if (h->num_steps && x->prog->steps[0].kind == SPYRE_STEP_PHASE)
+		phases = group_at(&run, 0, self);
+	/* Nothing has to stay in a scratchpad from one group to the next. */
+	run.borrow = h->lx_bytes && phases > 1 && phases == h->num_steps;
+	if (h->lx_bytes && !run.borrow)
 		x->host->parallel(x->host, self, h->num_cores, clear_lx, &run);
 	while (i < h->num_steps && !spyre_stopped(&run.stop)) {
 		const struct spyre_prog_step *step = &x->prog->steps[i];
 
 		switch (step->kind) {
 		case SPYRE_STEP_PHASE:
-			run_phase(&run, step, self);
-			i++;
+			if (i)
+				phases = group_at(&run, i, self);
+			i += run_phases(&run, i, phases, self);
 			break;
 		case SPYRE_STEP_LOOP:
 			run.begin[run.depth] = i++;

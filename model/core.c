@@ -57,7 +57,7 @@ u8 *spyre_core_base(const struct spyre_core *core, const struct spyre_view *view
 	if (view->operand < SPYRE_MAX_OPERANDS)
 		return core->x->operand[view->operand] + offset;
 	if (view->operand == SPYRE_VIEW_LX)
-		return core->x->lx[core->index] + offset;
+		return core->lx + offset;
 	return core->x->lx[view->operand ^ SPYRE_VIEW_RING] + offset;
 }
 

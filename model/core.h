@@ -34,6 +34,7 @@ struct spyre_core {
 	struct spyre_worker *worker;
 	const struct spyre_unit *unit;
 	u32 index;
+	u8 *lx;			/* its own scratchpad, if the program uses any */
 	const u32 *turn;	/* turn[level] of the open loops */
 	struct spyre_section section;
 };
@@ -46,6 +47,18 @@ static inline u64 spyre_cost_ns(const struct spyre_core *core, u64 ns)
 
 /* Calls of the unit and steps of a walk are not free, however little they do. */
 #define SPYRE_CALL_NS 80u
+
+/*
+ * How many phases from step @first on, outside of loops, need no barriers
+ * between them; 1 if only that one.  @scratch: of a worker that is idle.
+ */
+u32 spyre_phase_group(const struct spyre_exec *x, u32 first, void *scratch);
+
+/* Lanes that a point costs: part of a tile of 64 is no faster, but for the sticks of fp32. */
+static inline u32 spyre_tile_lanes(u32 lanes)
+{
+	return lanes % 32 ? (lanes + 63) & ~63u : lanes;
+}
 
 /* Address of a view's first point in this turn of the loops. */
 u8 *spyre_core_base(const struct spyre_core *core, const struct spyre_view *view);

@@ -11,9 +11,12 @@
 #define TASK_ROWS 64u
 #define TASK_STEPS 32u
 #define MAX_ITEMS 1024u
-#define STREAM_BYTES (4u << 20)
+#define STREAM_BYTES (16u << 20)
 #define STEP_COST 256u		/* of finding rows, in units of unit->budget */
 #define INLINE_BYTES 65536u	/* below, threads are not worth waking */
+#define STAGE_BYTES (TASK_ROWS * 256u * 8u)	/* rows, lanes and bytes of a task at most */
+
+static_assert(2 * STAGE_BYTES <= SPYRE_SCRATCH_BYTES, "two stages fit the scratch");
 
 struct dma_bound {
 	u64 limit;
@@ -144,32 +147,73 @@ static void stage(const struct dma *dma, u8 *host, u8 *dense, u32 rows, u32 lane
 		copy_strided(host, host_row, host_lane, dense, dense_row, eb, rows, lanes, eb);
 }
 
-/* As stage(); whole tiles of 16-bit elements go through the unit's transpose. */
+/* Transposes a whole tile between the host and a dense stage. */
+static void transpose_tile(const struct dma *dma, u8 *out, u64 out_stride, const u8 *in,
+			   u64 in_stride, bool gather)
+{
+	u32 lanes = dma->count[dma->lane];
+
+	if (dma->host_bytes == 2)
+		dma->host->unit->transpose(out, out_stride, in, in_stride);
+	else
+		dma->host->unit->transpose32(out, out_stride, in, in_stride,
+					     gather ? lanes : TASK_ROWS,
+					     gather ? TASK_ROWS : lanes);
+}
+
+/*
+ * As stage(); whole tiles of 16-bit and 32-bit elements go through the unit's
+ * transposes, to the host by way of a second stage that is then copied by rows.
+ */
 static bool stage_tile(struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 lanes, bool gather)
 {
 	const struct dma *dma = t->dma;
-	u64 host_lane = dma->host_stride[dma->lane];
+	u64 host_lane = dma->host_stride[dma->lane], eb = dma->host_bytes;
+	struct spyre_copy_run copy = {
+		.dst = host,
+		.src = dense + STAGE_BYTES,
+		.dst_stride = host_lane,
+		.src_stride = TASK_ROWS * eb,
+		.rows = lanes,
+		.bytes = TASK_ROWS * eb,
+		.stream = dma->stream && !((unsigned long)host % 64) && !(host_lane % 64),
+	};
 
-	if (rows != 64 || lanes != 64 || dma->host_bytes != 2 ||
-	    stride_of(dma->host_stride, dma, dma->row) != 2) {
+	if (rows != TASK_ROWS || lanes * eb != 128 || (eb != 2 && eb != 4) ||
+	    stride_of(dma->host_stride, dma, dma->row) != eb) {
 		stage(dma, host, dense, rows, lanes, gather);
 		return true;
 	}
 	if (!spyre_section_enter(&t->section, 64 * 64 * 4))
 		return false;
-	if (gather)
-		dma->host->unit->transpose(dense, 128, host, host_lane);
-	else
-		dma->host->unit->transpose(host, host_lane, dense, 128);
+	if (gather) {
+		transpose_tile(dma, dense, 128, host, host_lane, true);
+		return true;
+	}
+	transpose_tile(dma, dense + STAGE_BYTES, TASK_ROWS * eb, dense, 128, false);
+	dma->host->unit->copy(&copy);
 	return true;
+}
+
+static void copy_raw(const struct dma_thread *t, const struct spyre_convert_run *run, u32 bytes)
+{
+	const struct spyre_copy_run copy = {
+		.dst = run->dst,
+		.src = run->src,
+		.dst_stride = run->dst_stride,
+		.src_stride = run->src_stride,
+		.rows = run->rows,
+		.bytes = run->lanes * bytes,
+		.stream = run->stream,
+	};
+
+	t->dma->host->unit->copy(&copy);
 }
 
 /* Converts or copies rows x lanes whose lanes are dense on both sides. */
 static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 dst_bytes,
 		     u32 src_bytes)
 {
-	u32 row;
-
 	if (run->dst_stride == (u64)run->lanes * dst_bytes &&
 	    run->src_stride == (u64)run->lanes * src_bytes) {
 		run->lanes *= run->rows;
@@ -177,20 +221,12 @@ static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 ds
 	}
 	if (!spyre_section_enter(&t->section, (u64)run->rows * run->lanes * 4))
 		return false;
-	if (run->dst_format != run->src_format) {
-		run->stream = t->dma->stream && run->dst != t->worker->scratch &&
-			      !((unsigned long)run->dst % 64) && !(run->dst_stride % 64);
+	run->stream = t->dma->stream && run->dst != t->worker->scratch &&
+		      !((unsigned long)run->dst % 64) && !(run->dst_stride % 64);
+	if (run->dst_format != run->src_format)
 		t->dma->host->unit->convert(run);
-		return true;
-	}
-	for (row = 0; row < run->rows; row++) {
-		const u8 *src = run->src + row * run->src_stride;
-
-		/* Rows may lie pages apart, where hardware does not look ahead. */
-		__builtin_prefetch(src + 12 * run->src_stride, 0, 2);
-		__builtin_prefetch(src + 12 * run->src_stride + 64, 0, 2);
-		memcpy(run->dst + row * run->dst_stride, src, (u64)run->lanes * dst_bytes);
-	}
+	else
+		copy_raw(t, run, dst_bytes);
 	return true;
 }
 

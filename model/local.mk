@@ -4,13 +4,13 @@
 model_unit_cflags = $(AM_CFLAGS) -O3 -fno-math-errno
 model_unit_sources = \
 	model/simd/codec.h model/simd/convert.h model/simd/math.h model/simd/pt.h \
-	model/simd/avx512_dl16.h model/simd/reduce.h model/simd/sfu.h model/simd/tile.h model/simd/transpose.h \
-	model/simd/unit.h model/simd/vec.h
+	model/simd/avx512_dl16.h model/simd/reduce.h model/simd/sfu.h model/simd/tile.h \
+	model/simd/transpose.h model/simd/unit.h model/simd/vec.h
 
 noinst_LTLIBRARIES += model/libmodel.la model/libmodel_scalar.la
 model_libmodel_la_SOURCES = \
 	model/card.c model/card.h model/core.c model/core.h model/dma.c model/dma.h \
-	model/dma_check.c model/format.c model/format.h model/lpddr.c model/move.c \
+	model/dma_check.c model/format.c model/format.h model/group.c model/lpddr.c model/move.c \
 	model/program.c model/program.h model/pt.c model/pt.h model/pt_load.c model/sfu.c \
 	model/simd/unit.c \
 	model/timing.c model/topk.c model/types.h model/verify.c model/verify.h model/verify_instr.c \

@@ -8,6 +8,9 @@
 /* Bytes of one piece of a move, some microseconds. */
 #define MOVE_CHUNK (64u << 10)
 
+/* A tile of 16 bits whose rows are pages apart. */
+#define TILE_NS 2500u
+
 /* What a point and a byte of a move take at most. */
 static u64 move_ns(u64 points, u64 bytes)
 {
@@ -103,7 +106,7 @@ static bool transpose_tile(struct spyre_core *core, u32 bytes, const struct spyr
 		}
 		return true;
 	case 2:
-		if (!spyre_section_enter(&core->section, 64 * 64 * 4))
+		if (!spyre_section_enter(&core->section, spyre_cost_ns(core, TILE_NS)))
 			return false;
 		core->unit->transpose(walk->p[0], out_stride, walk->p[1], in_stride);
 		return true;

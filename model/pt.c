@@ -44,6 +44,35 @@ static bool multiply(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
+/* A single row needs no lines of B in the scratch. */
+static bool is_row(const struct spyre_instr *in, const struct spyre_pt_block *block)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+
+	return block->rows == 1 && in->lanes == 64 && exact_product(view[1].format) &&
+	       view[2].format == SPYRE_FMT_SEN169_FP16;
+}
+
+static bool multiply_row(struct spyre_core *core, const struct spyre_instr *in,
+			 const struct spyre_pt_block *block, u32 panel, u32 k, u32 depth)
+{
+	const struct spyre_view *b = spyre_instr_views(in) + 2;
+	struct spyre_pt_scratch *s = core->worker->scratch;
+	struct spyre_pt_row_run run = {
+		.c = s->c[panel],
+		.a = s->a,
+		.b = block->b + panel * b->stride[4] + k * b->stride[5],
+		.b_stride = b->stride[5],
+		.k = depth,
+	};
+
+	/* Widening costs as much as eight multiplications. */
+	if (!spyre_section_enter(&core->section, (u64)depth * 64 * 8))
+		return false;
+	core->unit->pt_row(&run);
+	return true;
+}
+
 /* Moves the sums of a panel to view0, or (@load) from there. */
 static bool move_sums(struct spyre_core *core, const struct spyre_instr *in,
 		      const struct spyre_pt_block *block, u32 panel, bool load)
@@ -129,7 +158,7 @@ static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
 {
 	u32 panels = (block->sticks * in->lanes + 63) / 64;
 	u32 k, depth, i, end = in->count[5];
-	bool integer = spyre_pt_integer(in), full;
+	bool integer = spyre_pt_integer(in), row = is_row(in, block), full;
 
 	if (!begin(core, in, block, panels))
 		return false;
@@ -138,7 +167,10 @@ static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
 		full = !((k + depth) % SPYRE_PT_EXACT_DEPTH) || k + depth == end;
 		if (!spyre_pt_load_a(core, in, block, k, depth))
 			return false;
-		for (i = 0; i < panels; i++)
+		for (i = 0; row && i < panels; i++)
+			if (!multiply_row(core, in, block, i, k, depth))
+				return false;
+		for (i = 0; !row && i < panels; i++)
 			if (!spyre_pt_load_b(core, in, block, i, k, depth) ||
 			    !multiply(core, in, block, i, depth) ||
 			    (integer && full && !gather(core, block, i)))

@@ -8,11 +8,21 @@
 #define COST_PER_ELEMENT 16u
 #define STREAM_BYTES (16u << 20)	/* results of operands as large go past the caches */
 
-/* Cost of an element of a pointwise function, in the unit's budget. */
-static u64 element_cost(const struct spyre_core *core, u32 func)
+/*
+ * Cost of an element of a pointwise function, in the unit's budget.  Coordinates
+ * take as long as long functions, 4-bit elements twice as long as others.
+ */
+static u64 element_cost(const struct spyre_core *core, const struct spyre_sfu_run *run, u32 views)
 {
-	return spyre_func_long(func) ? COST_PER_ELEMENT * core->unit->long_factor :
-				       COST_PER_ELEMENT;
+	u64 cost = COST_PER_ELEMENT;
+	u32 i;
+
+	if (spyre_func_long(run->func) || run->func == SPYRE_FUNC_MASKBYINDEX)
+		return cost * core->unit->long_factor;
+	for (i = 0; i < views; i++)
+		if (run->v[i].format == SPYRE_FMT_SENINT4)
+			cost = 2 * COST_PER_ELEMENT;
+	return cost;
 }
 
 /* True if the inner dim only continues the lanes of every view. */
@@ -46,12 +56,15 @@ static bool streams(const struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* Bytes from one run to the next, @n points (flat: elements) further on. */
+/*
+ * Bytes from one run to the next, @n points (flat: elements) further on.  Rows
+ * may be longer than 4 GiB; runs start at even elements.
+ */
 static u64 span_step(const struct spyre_span *span, u64 n, bool flat)
 {
 	if (!flat)
 		return n * span->stride;
-	return span->splat ? 0 : spyre_fmt_span(span->format, n);
+	return span->splat ? 0 : n * spyre_fmt_bits(span->format) / 8;
 }
 
 /* One row of @count points from the walk's position, in budgeted runs. */
@@ -59,8 +72,8 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 		    struct spyre_sfu_run *run, u32 lanes, u32 count, bool flat)
 {
 	u64 total = flat ? (u64)lanes * count : count;
-	u64 unit = flat ? 1 : lanes;
-	u64 cost = element_cost(core, run->func);
+	u64 unit = flat ? 1 : spyre_tile_lanes(lanes);
+	u64 cost = element_cost(core, run, walk->num_views);
 	u64 chunk = core->unit->budget / cost / 2 / unit;
 	u64 done, n;
 	u32 i;
@@ -111,11 +124,16 @@ bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
 	return true;
 }
 
-/* Adds @count points of the inputs to the accumulators, @left elements at most. */
-static bool reduce_row(struct spyre_core *core, struct spyre_reduce_run *run,
-		       const struct spyre_walk *at, u32 lanes, u64 count, u64 *left)
+#define REDUCE_ROWS 8u		/* outputs at once, neighbours in their walk */
+
+static_assert(REDUCE_ROWS * SPYRE_ACC_BYTES <= SPYRE_SCRATCH_BYTES, "accumulators fit");
+
+/* Adds @count points of each row to its accumulators, @left elements at most. */
+static bool reduce_points(struct spyre_core *core, struct spyre_reduce_run *run,
+			  const struct spyre_walk *at, u32 lanes, u64 count, u64 *left)
 {
-	u64 chunk = core->unit->budget / COST_PER_ELEMENT / 2 / lanes;
+	u64 cost = spyre_tile_lanes(lanes) * COST_PER_ELEMENT;
+	u64 chunk = core->unit->budget / cost / 2 / run->rows;
 	u64 done, n;
 
 	chunk = chunk ? chunk : 1;
@@ -132,30 +150,67 @@ static bool reduce_row(struct spyre_core *core, struct spyre_reduce_run *run,
 		run->in.p = at->p[1] + done * run->in.stride;
 		run->in2.p = at->p[2] + done * run->in2.stride;
 		*left -= n * run->lanes;
-		if (!spyre_section_enter(&core->section, n * lanes * COST_PER_ELEMENT +
-					 spyre_cost_ns(core, SPYRE_CALL_NS)))
+		if (!spyre_section_enter(&core->section,
+					 run->rows * (n * cost +
+						      spyre_cost_ns(core, SPYRE_CALL_NS))))
 			return false;
 		core->unit->reduce(run);
 	}
 	return true;
 }
 
-/* All that is reduced into one point of the output. */
-static bool reduce_point(struct spyre_core *core, const struct spyre_instr *in,
-			 struct spyre_walk *inner, struct spyre_reduce_run *run, u32 count)
+/* All that is reduced into run->rows points of the output. */
+static bool reduce_rows(struct spyre_core *core, const struct spyre_instr *in,
+			struct spyre_walk *inner, struct spyre_reduce_run *run, u32 count)
 {
 	u64 left = in->valid ? in->valid : ~0ull;
+	u32 row;
 
 	/* Also for the end. */
-	if (!spyre_section_enter(&core->section, 2 * SPYRE_ACC_LANES * COST_PER_ELEMENT +
-				 2 * spyre_cost_ns(core, SPYRE_CALL_NS)))
+	if (!spyre_section_enter(&core->section,
+				 run->rows * (2 * SPYRE_ACC_LANES * COST_PER_ELEMENT +
+					      2 * spyre_cost_ns(core, SPYRE_CALL_NS))))
 		return false;
-	core->unit->reduce_begin(in->func, run->acc);
+	for (row = 0; row < run->rows; row++)
+		core->unit->reduce_begin(in->func, (u8 *)run->acc + row * SPYRE_ACC_BYTES);
 	do {
-		if (!reduce_row(core, run, inner, in->lanes, count, &left))
+		if (!reduce_points(core, run, inner, in->lanes, count, &left))
 			return false;
 	} while (left && spyre_walk_next(inner));
 	memset(inner->at, 0, sizeof(inner->at));
+	return true;
+}
+
+struct reduce_outputs {
+	u32 count;		/* from the outer walk's position on */
+	u64 stride[SPYRE_MAX_VIEWS];
+};
+
+static bool reduce_outputs(struct spyre_core *core, const struct spyre_instr *in,
+			   const struct reduce_outputs *outputs, const struct spyre_walk *outer,
+			   struct spyre_walk *inner, struct spyre_reduce_run *run, u32 points)
+{
+	struct spyre_reduce_end end = {
+		.func = in->func,
+		.lanes = in->lanes,
+		.imm = in->imm[0],
+		.across = in->flags & SPYRE_INSTR_REDUCE_LANES,
+		.format = spyre_instr_views(in)->format,
+	};
+	u32 done, row, i;
+
+	for (done = 0; done < outputs->count; done += run->rows) {
+		run->rows = spyre_min(REDUCE_ROWS, outputs->count - done);
+		for (i = 0; i < in->num_views; i++)
+			inner->p[i] = outer->p[i] + done * outputs->stride[i];
+		if (!reduce_rows(core, in, inner, run, points))
+			return false;
+		for (row = 0; row < run->rows; row++) {
+			end.out = outer->p[0] + (done + row) * outputs->stride[0];
+			end.acc = (u8 *)run->acc + row * SPYRE_ACC_BYTES;
+			core->unit->reduce_end(&end);
+		}
+	}
 	return true;
 }
 
@@ -171,31 +226,24 @@ bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in)
 		.in2.splat = pair && view[2].lanes == SPYRE_LANES_SPLAT,
 		.acc = core->worker->scratch,
 	};
-	struct spyre_reduce_end end = {
-		.func = in->func,
-		.lanes = in->lanes,
-		.imm = in->imm[0],
-		.across = in->flags & SPYRE_INSTR_REDUCE_LANES,
-		.format = view[0].format,
-		.acc = core->worker->scratch,
-	};
+	struct reduce_outputs outputs;
 	struct spyre_walk outer, inner;
 	u64 stride[SPYRE_MAX_VIEWS];
-	u32 d, count;
+	u32 d, points;
 
 	spyre_walk_start(&outer, core, in);
 	inner = outer;
 	for (d = 0; d < in->num_dims; d++)
 		spyre_walk_add(in->reduce_mask & (1u << d) ? &inner : &outer, in, d);
-	count = spyre_walk_take_inner(&inner, stride);
+	points = spyre_walk_take_inner(&inner, stride);
 	run.in.stride = stride[1];
 	run.in2.stride = stride[2];
+	outputs.count = spyre_walk_take_inner(&outer, outputs.stride);
+	run.row_stride = outputs.stride[1];
+	run.row_stride2 = outputs.stride[2];
 	do {
-		memcpy(inner.p, outer.p, sizeof(inner.p));
-		if (!reduce_point(core, in, &inner, &run, count))
+		if (!reduce_outputs(core, in, &outputs, &outer, &inner, &run, points))
 			return false;
-		end.out = outer.p[0];
-		core->unit->reduce_end(&end);
 	} while (spyre_walk_next(&outer));
 	return true;
 }

@@ -16,12 +16,14 @@ static int verify_zero_stride(struct spyre_verify *v, const struct spyre_instr *
 	return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, stride, 0);
 }
 
-/* Multiplies *total by the counts of reduce_mask; fails when it passes @most. */
+/* Multiplies *total by the counts of reduce_mask; fails if it is or gets above @most. */
 static int verify_masked(struct spyre_verify *v, const struct spyre_instr *in, u64 *total,
 			 u64 most, enum spyre_stop stop)
 {
 	u32 d;
 
+	if (*total > most)
+		return spyre_verify_fail(v, stop, *total, most);
 	for (d = 0; d < in->num_dims; d++) {
 		if (!(in->reduce_mask & 1u << d))
 			continue;

@@ -31,7 +31,7 @@
  * few microseconds of work, less than a change of thread costs.
  */
 #define EMBEDDED_LIGHT_WORK 256		/* of programs, see model/verify.h */
-#define EMBEDDED_LIGHT_BYTES 65536	/* of LPDDR5, read and written by the rest */
+#define EMBEDDED_LIGHT_BYTES 262144	/* of LPDDR5, read and written by the rest */
 
 struct embedded_device;
 struct embedded_queue;

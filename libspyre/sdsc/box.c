@@ -6,7 +6,9 @@
 
 uint32_t box_visible(const struct ir_sdsc *s, uint32_t core, uint32_t dim, struct piece *piece)
 {
-	int64_t origin = (int64_t)s->slice[core][dim] * s->el[dim], end = origin + s->el[dim];
+	/* Not el: a symbol may cut that. */
+	int64_t origin = (int64_t)s->slice[core][dim] * (s->size[dim] / s->slices[dim]);
+	int64_t end = origin + s->el[dim];
 	int64_t at = origin;
 	uint32_t n = 0;
 

@@ -176,6 +176,17 @@ bool lower_varies(const struct ir_tensor *t, uint32_t dim)
 	return t->scale[dim] > 0;
 }
 
+spyre_status lower_unmasked(struct lower *l, uint32_t dims)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	for (uint32_t i = 0; i < s->num_masks; i++)
+		if ((dims >> s->mask[i].dim & 1) && s->mask[i].length)
+			return lower_unsupported(l, "coordinateMasking_ of %s, over which it runs; padding has to be zero there",
+						 s->dim[s->mask[i].dim]);
+	return SPYRE_SUCCESS;
+}
+
 void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct address *at)
 {
 	memset(view, 0, sizeof(*view));

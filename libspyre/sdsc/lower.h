@@ -22,6 +22,7 @@ struct lower {
 	const struct ir_sdsc *sdsc;
 	bool baked_pool;		/* segment 0 of baked addresses is the pool */
 	uint32_t scratch;		/* first LX byte that no tensor of the bundle uses */
+	uint32_t idle;			/* work on the bundle that led to no instruction */
 	/* by tensor and index into sdsc->core[] */
 	struct address address[IR_MAX_TENSORS][SPYRE_MAX_CORES];
 };
@@ -60,6 +61,8 @@ void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct
 /* Last byte (exclusive) of one core's box, from its start. */
 uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
 bool lower_varies(const struct ir_tensor *t, uint32_t dim);
+/* Refuses coordinateMasking_ of the dims with a bit in @dims, which the output lacks. */
+spyre_status lower_unmasked(struct lower *l, uint32_t dims);
 /* A constant of constantInfo_ as fp32 bits. */
 bool lower_has_constant(const struct lower *l, const char *name);
 spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits);

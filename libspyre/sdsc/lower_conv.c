@@ -12,6 +12,7 @@
 
 #define TILE_BYTES (512u << 10)		/* enough rows to keep the PT busy */
 #define MAX_BLOCKS 65536u		/* PT instructions of one core */
+#define MAX_IDLE (1u << 20)		/* taps of all windows of a bundle that find padding only */
 #define MAX_BLOCK_COUNT 65472		/* of a dim: below the loop limit, whole sticks */
 #define MAX_LOOPS 4u			/* dims that a PT instruction has for rows and batch */
 
@@ -98,7 +99,7 @@ static spyre_status find_loops(struct lower *l, struct conv *c)
 	if (c->num_loops > MAX_LOOPS)
 		return lower_unsupported(l, "%u dimensions of batch, rows and columns, the PT has %u",
 					 c->num_loops, MAX_LOOPS);
-	return SPYRE_SUCCESS;
+	return lower_unmasked(l, c->skip);
 }
 
 #define BIT(format) (1u << SPYRE_FMT_##format)
@@ -350,6 +351,14 @@ static bool covers(const struct ir_sdsc *s, const struct block *b, uint32_t core
 	return true;
 }
 
+static spyre_status idle(struct lower *l)
+{
+	if (l->idle++ == MAX_IDLE)
+		return lower_unsupported(l, "windows whose taps find padding only more than %u times in all of the bundle",
+					 MAX_IDLE);
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status emit_tap(struct lower *l, const struct conv *c, uint32_t core,
 			     const struct block *b, const int64_t *tap, bool accumulate)
 {
@@ -372,7 +381,7 @@ static spyre_status emit_tap(struct lower *l, const struct conv *c, uint32_t cor
 	for (uint32_t i = 0; i < c->num_loops; i++)
 		if (!set_loop(s, c, sum, b, c->loop[i], &run[c->loop[i] == s->axis[1].dim],
 			      MAX_LOOPS - c->num_loops + i, &pt))
-			return SPYRE_SUCCESS;
+			return idle(l);
 	pt.in.count[4] = (uint32_t)(b->count[c->out] / c->columns);
 	pt.in.count[5] = (uint32_t)s->el[c->in];
 	pt.view[Y].stride[4] = sum->stride[c->out];

@@ -31,8 +31,7 @@ static bool in_set(uint32_t set, const struct ir_tensor *t)
 	return set >> t->format & 1;
 }
 
-/* Same bits on both sides: numbers of one format, and 32-bit words of either sign. */
-static bool is_raw(const struct lower *l, const struct ir_tensor *in, const struct ir_tensor *out)
+bool convert_is_raw(const struct lower *l, const struct ir_tensor *in, const struct ir_tensor *out)
 {
 	if (strcmp(l->sdsc->op, "identity") && strcmp(l->sdsc->op, "ReStickifyOpHBM"))
 		return false;
@@ -42,7 +41,7 @@ static bool is_raw(const struct lower *l, const struct ir_tensor *in, const stru
 static spyre_status check_formats(struct lower *l, const struct ir_tensor *in,
 				  const struct ir_tensor *out)
 {
-	if (is_raw(l, in, out))
+	if (convert_is_raw(l, in, out))
 		return SPYRE_SUCCESS;
 	for (uint32_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (!strcmp(rules[i].op, l->sdsc->op) && in_set(rules[i].from, in) &&
@@ -87,7 +86,7 @@ spyre_status lower_convert(struct lower *l, enum spyre_func func)
 {
 	const struct ir_sdsc *s = l->sdsc;
 	const struct ir_tensor *out = &s->tensor[s->output], *in = &s->tensor[s->input[0]];
-	bool raw = is_raw(l, in, out);
+	bool raw = convert_is_raw(l, in, out);
 	struct ir_tensor as = *in;
 	struct stage stage = { .in = { .opcode = SPYRE_OP_MOVE, .num_views = 2 } };
 	spyre_status status = convert_check(l, in, out);

@@ -122,11 +122,7 @@ static spyre_status check_sums(struct lower *l, const struct matmul *m)
 	if (s->slices[m->k] > 1 && m->tensor[C]->lx)
 		return lower_unsupported(l, "%s is split over %d cores and the output is in LX, which is private to a core",
 					 s->dim[m->k], (int)s->slices[m->k]);
-	for (uint32_t i = 0; i < s->num_masks; i++)
-		if (s->mask[i].dim == m->k && s->mask[i].length)
-			return lower_unsupported(l, "coordinateMasking_ of %s; the padding of a product is zero",
-						 s->dim[m->k]);
-	return SPYRE_SUCCESS;
+	return lower_unmasked(l, 1u << m->k);
 }
 
 static spyre_status check_shares(struct lower *l, const struct matmul *m)

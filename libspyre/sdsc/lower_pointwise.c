@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pointwise operations: SFU instructions, or plain moves. */
+/* Pointwise operations: SFU instructions. */
 #include <string.h>
 
 #include "libspyre/sdsc/box.h"
@@ -149,7 +149,8 @@ static spyre_status check_formats(struct lower *l, const struct pointwise *p)
 		if (!arithmetic(p->tensor[i]->format))
 			return lower_unsupported(l, "Tensor%u is %s, the SFU computes on SEN169_FP16, IEEE_FP32, IEEE_FP16 and BFLOAT16",
 						 p->index[i],
-						 spyre_format_name((spyre_format)p->tensor[i]->format));
+						 spyre_format_name(
+							 (spyre_format)p->tensor[i]->format));
 	return SPYRE_SUCCESS;
 }
 
@@ -171,13 +172,7 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
 	if (status != SPYRE_SUCCESS)
 		return status;
 	set_lanes(&p);
-	if (func == SPYRE_FUNC_IDENTITY && p.tensor[0]->format == p.tensor[1]->format &&
-	    !splat(&p, 1)) {
-		p.in.opcode = SPYRE_OP_MOVE;
-		p.in.func = SPYRE_FUNC_NONE;
-	}
-	if (p.in.opcode == SPYRE_OP_SFU)
-		status = check_formats(l, &p);
+	status = check_formats(l, &p);
 	nest.in = p.in;
 	if (status == SPYRE_SUCCESS)
 		status = lower_dims(l, &nest, p.tensor, p.views, p.lane_dim, s->el, p.pinned, 0);

@@ -20,6 +20,7 @@ struct restick {
 	uint32_t edge;			/* of a tile, elements */
 	enum spyre_func func;		/* on the way to another format */
 	uint32_t core;
+	struct ir_tensor in;		/* in the output's format, if its bits are moved */
 	struct ir_tensor tile[2];	/* input and output of the transposition, in LX */
 	struct box padded;
 };
@@ -96,9 +97,8 @@ static spyre_status transpose(struct lower *l, const struct restick *r,
 static bool is_direct(const struct lower *l, const struct restick *r, const struct box *box)
 {
 	const struct ir_tensor *out = &l->sdsc->tensor[l->sdsc->output];
-	const struct ir_tensor *in = &l->sdsc->tensor[l->sdsc->input[0]];
 
-	return in->format == out->format && lower_varies(in, r->row) &&
+	return r->in.format == out->format && lower_varies(&r->in, r->row) &&
 	       box->len[r->lane] % r->edge == 0 && box->len[r->row] % r->edge == 0;
 }
 
@@ -150,6 +150,7 @@ static spyre_status emit_block(struct lower *l, void *arg, const struct box *box
 	uint64_t second;
 	spyre_status status;
 
+	in.tensor = &r->in;
 	if (is_direct(l, r, box))
 		return transpose(l, r, &out, &in, box);
 	make_tiles(l, r, box, &second);
@@ -189,7 +190,7 @@ spyre_status lower_restickify(struct lower *l, enum spyre_func func)
 	const struct ir_sdsc *s = l->sdsc;
 	const struct ir_tensor *out = &s->tensor[s->output], *in = &s->tensor[s->input[0]];
 	struct restick r = { .lane = in->stick, .row = out->stick, .edge = out->lanes,
-			     .func = func ? func : SPYRE_FUNC_IDENTITY };
+			     .func = func ? func : SPYRE_FUNC_IDENTITY, .in = *in };
 	struct blocks blocks = { .need = need, .emit = emit_block, .arg = &r };
 	spyre_status status = convert_check(l, in, out);
 	struct box box;
@@ -201,6 +202,8 @@ spyre_status lower_restickify(struct lower *l, enum spyre_func func)
 	if (out->word < 1 || out->word > 4)
 		return lower_unsupported(l, "no rule for %s; elements take 1, 2 or 4 bytes",
 					 spyre_format_name((spyre_format)out->format));
+	if (convert_is_raw(l, in, out))
+		r.in.format = out->format;
 	box_share(s, &box);
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		blocks.align[d] = d == r.lane || d == r.row ? 128 : 1;

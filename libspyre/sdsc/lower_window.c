@@ -21,12 +21,14 @@ static spyre_status check_tensors(struct lower *l, const struct pool *p)
 {
 	const struct ir_sdsc *s = l->sdsc;
 	const struct ir_tensor *out = p->tensor[0];
+	uint32_t taps = 0;
 
 	for (uint32_t k = 0; k < 2; k++) {
 		const struct ir_axis *a = &s->axis[k];
 
 		if (a->tap == IR_NO_DIM)
 			continue;
+		taps |= 1u << a->tap;
 		if (lower_varies(out, a->tap))
 			return lower_unsupported(l, "the output varies along %s, over which the window runs",
 						 s->dim[a->tap]);
@@ -47,7 +49,7 @@ static spyre_status check_tensors(struct lower *l, const struct pool *p)
 	if (out->stick == s->axis[0].dim || out->stick == s->axis[1].dim)
 		return lower_unsupported(l, "sticks along %s, along which the window moves",
 					 s->dim[out->stick]);
-	return SPYRE_SUCCESS;
+	return lower_unmasked(l, taps);
 }
 
 /* Averages count padding as zeros: the factor is the same for all windows. */

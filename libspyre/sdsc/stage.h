@@ -58,5 +58,8 @@ spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct bo
 /* lower_convert.c: whether the operation has a rule from one format to the other. */
 spyre_status convert_check(struct lower *l, const struct ir_tensor *in,
 			   const struct ir_tensor *out);
+/* Same bits on both sides: numbers of one format, and 32-bit words of either sign. */
+bool convert_is_raw(const struct lower *l, const struct ir_tensor *in,
+		    const struct ir_tensor *out);
 
 #endif /* SPYRE_SDSC_STAGE_H */

@@ -116,6 +116,14 @@ static spyre_status find_axes(struct ir_sdsc *s, const struct json *dsc)
 /* The first input has size[] rows and columns, and none of its dims are taps. */
 static spyre_status check_input(struct ir_sdsc *s, struct ir_tensor *t)
 {
+	bool shared = s->output == s->input[0];
+
+	for (uint32_t i = 1; i < s->num_inputs; i++)
+		shared = shared || s->input[i] == s->input[0];
+	if (shared)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: %s: Tensor%u is the input that the window moves over and another operand, too; give each a tensor of its own (docs/unsupported.md)",
+				   s->file, s->op, s->input[0]);
 	for (uint32_t k = 0; k < 2; k++) {
 		const struct ir_axis *a = &s->axis[k];
 

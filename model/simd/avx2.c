@@ -50,7 +50,10 @@ const struct spyre_unit spyre_unit_avx2 = {
 	.reduce_end = unit_reduce_end,
 	.convert = unit_convert,
 	.pt = pt_fused,
+	.pt_row = unit_pt_row,
 	.transpose = unit_transpose,
+	.transpose32 = unit_transpose32,
+	.copy = unit_copy,
 };
 
 #endif /* __CHECKER__ */

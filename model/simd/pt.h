@@ -8,7 +8,7 @@
 #ifndef SPYRE_MODEL_SIMD_PT_H
 #define SPYRE_MODEL_SIMD_PT_H
 
-#include "vec.h"
+#include "codec.h"
 
 /* @rows is a constant in every instance. */
 static ALWAYS_INLINE void pt_rows(float *c, const u8 *a, u64 a_stride, const float *b, long k_end,
@@ -57,6 +57,33 @@ static void pt_fused(const struct spyre_pt_run *run)
 		pt_rows(c + r * 64, a + r * run->a_stride, run->a_stride, run->b, run->k, PT_ROWS);
 	for (; r < run->rows; r++)
 		pt_rows(c + r * 64, a + r * run->a_stride, run->a_stride, run->b, run->k, 1);
+}
+
+/* Lines of B some pages ahead; a number, which may wrap. */
+#define PT_ROW_AHEAD 16
+
+/* One row: each line of B is used once, so it is widened in registers. */
+static NOINLINE void unit_pt_row(const struct spyre_pt_row_run *run)
+{
+	const float *a = run->a;
+	vf acc[64 / VL];
+	long k, i;
+
+	for (i = 0; i < 64 / VL; i++)
+		acc[i] = ((const vf_mem *)run->c)[i];
+	for (k = 0; k < run->k; k++) {
+		const u8 *b = run->b + k * run->b_stride;
+		const unsigned long ahead = (unsigned long)b + PT_ROW_AHEAD * run->b_stride;
+		vf x = vf_splat(a[k]);
+
+		__builtin_prefetch((const u8 *)ahead);
+		__builtin_prefetch((const u8 *)(ahead + 64));
+#pragma GCC unroll 16
+		for (i = 0; i < 64 / VL; i++)
+			acc[i] = VF_FMA(x, vf_load(SPYRE_FMT_SEN169_FP16, b + i * 2 * VL), acc[i]);
+	}
+	for (i = 0; i < 64 / VL; i++)
+		((vf_mem *)run->c)[i] = acc[i];
 }
 
 #endif /* SPYRE_MODEL_SIMD_PT_H */

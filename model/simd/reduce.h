@@ -7,7 +7,7 @@
 #ifndef SPYRE_MODEL_SIMD_REDUCE_H
 #define SPYRE_MODEL_SIMD_REDUCE_H
 
-#include "tile.h"
+#include "convert.h"
 
 /* How an element is combined with what is there. */
 enum combine {
@@ -148,63 +148,250 @@ static NOINLINE void reduce_tiles(const struct spyre_reduce_run *run)
 	}
 }
 
-/* One whole stick per point: accumulators stay in registers.  All but @run is constant. */
+/*
+ * Rows of whole sticks.  Some at once, as many as registers hold, so that what
+ * is read lies together; accumulators stay in registers.
+ */
+#define ROWS (VL >= 16 ? 4 : 1)
+#define SQUARE_ROWS (VL >= 16 ? 2 : 1)
+#define SQUARES (SPYRE_ACC_LANES / VL)
+
+static ALWAYS_INLINE vf *reduce_acc(const struct spyre_reduce_run *run, long row)
+{
+	return (vf *)((u8 *)run->acc + row * SPYRE_ACC_BYTES);
+}
+
+static ALWAYS_INLINE const u8 *reduce_at(const struct spyre_span *in, u64 row_stride, long row,
+					 long point)
+{
+	return in->p + row * row_stride + point * in->stride;
+}
+
+/* Points may lie far apart, where no hardware prefetcher follows. */
+static ALWAYS_INLINE void reduce_prefetch(const struct spyre_reduce_run *run, const u8 *p)
+{
+	const unsigned long at = (unsigned long)p + 6 * run->in.stride;
+
+	__builtin_prefetch((const u8 *)at);
+	__builtin_prefetch((const u8 *)(at + 64));
+}
+
+/* From row @first on; all but @run and @first are constants. */
 static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, enum combine how,
-					u32 format, long lanes, void *into)
+					u32 format, long lanes, long first, long rows)
 {
 	bool two = how == COMBINE_PRODUCTS || how == COMBINE_PRODUCTS_EXACT;
-	vf acc[64 / VL];
-	long point, i;
+	vf acc[ROWS][64 / VL];
+	long point, row, i;
 
-	for (i = 0; i < lanes / VL; i++)
-		acc[i] = ((vf *)into)[i];
-	for (point = 0; point < run->points; point++) {
-		const u8 *p = run->in.p + point * run->in.stride;
-		const u8 *q = two ? run->in2.p + point * run->in2.stride : p;
-
-#pragma GCC unroll 16
+#pragma GCC unroll 4
+	for (row = 0; row < rows; row++)
 		for (i = 0; i < lanes / VL; i++)
-			acc[i] = reduce_apply(how, acc[i],
-					      vf_load(format, p + vf_bytes(format, i * VL)),
-					      vf_load(format, q + vf_bytes(format, i * VL)));
+			acc[row][i] = reduce_acc(run, first + row)[i];
+	for (point = 0; point < run->points; point++) {
+#pragma GCC unroll 4
+		for (row = 0; row < rows; row++) {
+			const u8 *p = reduce_at(&run->in, run->row_stride, first + row, point);
+			const u8 *q = two ? reduce_at(&run->in2, run->row_stride2, first + row,
+						      point) : p;
+
+			reduce_prefetch(run, p);
+#pragma GCC unroll 16
+			for (i = 0; i < lanes / VL; i++) {
+				vf x = vf_load(format, p + vf_bytes(format, i * VL));
+				vf y = two ? vf_load(format, q + vf_bytes(format, i * VL)) : x;
+
+				acc[row][i] = reduce_apply(how, acc[row][i], x, y);
+			}
+		}
 	}
-	for (i = 0; i < lanes / VL; i++)
-		((vf *)into)[i] = acc[i];
+#pragma GCC unroll 4
+	for (row = 0; row < rows; row++)
+		for (i = 0; i < lanes / VL; i++)
+			reduce_acc(run, first + row)[i] = acc[row][i];
 }
 
-/* EXX2 reads the points twice; a run of them stays in the L2 cache. */
-static ALWAYS_INLINE void reduce_function(const struct spyre_reduce_run *run, u32 format,
-					  long lanes)
+/* Sums and sums of squares. */
+static ALWAYS_INLINE void reduce_squares(const struct spyre_reduce_run *run, u32 format,
+					 long lanes, long first, long rows)
 {
-	switch (run->func) {
-	case SPYRE_FUNC_AMAX:
-		return reduce_sticks(run, COMBINE_AMAX, format, lanes, run->acc);
-	case SPYRE_FUNC_AMIN:
-		return reduce_sticks(run, COMBINE_AMIN, format, lanes, run->acc);
-	case SPYRE_FUNC_ABSMAX:
-	case SPYRE_FUNC_QUANTSCALE:
-		return reduce_sticks(run, COMBINE_ABSMAX, format, lanes, run->acc);
-	case SPYRE_FUNC_MULSUM:
-		return reduce_sticks(run, format == SPYRE_FMT_SEN169_FP16 ?
-					  COMBINE_PRODUCTS_EXACT : COMBINE_PRODUCTS,
-				     format, lanes, run->acc);
-	case SPYRE_FUNC_EXX2:
-	case SPYRE_FUNC_EXX2_ZEROMEAN:
-		reduce_sticks(run, COMBINE_SQUARES, format, lanes,
-			      (float *)run->acc + SPYRE_ACC_LANES);
-		break;
+	vf sum[SQUARE_ROWS][64 / VL], square[SQUARE_ROWS][64 / VL];
+	long point, row, i;
+
+#pragma GCC unroll 4
+	for (row = 0; row < rows; row++)
+		for (i = 0; i < lanes / VL; i++) {
+			sum[row][i] = reduce_acc(run, first + row)[i];
+			square[row][i] = reduce_acc(run, first + row)[SQUARES + i];
+		}
+	for (point = 0; point < run->points; point++) {
+#pragma GCC unroll 4
+		for (row = 0; row < rows; row++) {
+			const u8 *p = reduce_at(&run->in, run->row_stride, first + row, point);
+
+			reduce_prefetch(run, p);
+#pragma GCC unroll 16
+			for (i = 0; i < lanes / VL; i++) {
+				vf x = vf_load(format, p + vf_bytes(format, i * VL));
+
+				sum[row][i] = reduce_apply(COMBINE_SUM, sum[row][i], x, x);
+				square[row][i] = reduce_apply(COMBINE_SQUARES, square[row][i], x,
+							      x);
+			}
+		}
 	}
-	reduce_sticks(run, COMBINE_SUM, format, lanes, run->acc);
+#pragma GCC unroll 4
+	for (row = 0; row < rows; row++)
+		for (i = 0; i < lanes / VL; i++) {
+			reduce_acc(run, first + row)[i] = sum[row][i];
+			reduce_acc(run, first + row)[SQUARES + i] = square[row][i];
+		}
 }
 
-static NOINLINE void reduce_dl16(const struct spyre_reduce_run *run)
+/* Sign and magnitude to an integer with -0 below +0, and back. */
+static ALWAYS_INLINE hls dl16_flip(hls x)
 {
-	reduce_function(run, SPYRE_FMT_SEN169_FP16, 64);
+	return x ^ ((x >> 15) & 0x7fff);
 }
 
-static NOINLINE void reduce_fp32(const struct spyre_reduce_run *run)
+/*
+ * The codes of DL16 in an order of signed integers: NaN, both codes, is 0x7fff,
+ * above all, and nothing is -0x8000.
+ */
+static ALWAYS_INLINE hls dl16_order(hls code)
 {
-	reduce_function(run, SPYRE_FMT_IEEE_FP32, 32);
+	return dl16_flip((hls)hl_select(code == -1, (hl){ 0 } + 0x7fff, (hl)code));
+}
+
+#define LOWEST ((hls){ 0 } - 0x7fff - 1)
+
+/* @best of a stick becomes floats and joins the accumulators. */
+static ALWAYS_INLINE void reduce_order_end(vf *acc, enum combine how, const hls *best)
+{
+	long i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < 64 / HL; i++) {
+		hls x = (hls)hl_select(best[i] == LOWEST, (hl){ 0 } + 0x7fff, (hl)best[i]);
+		u8 code[4 * VL];
+
+		*(hl_mem *)code = (hl)dl16_flip(x);
+		acc[2 * i] = reduce_apply(how, acc[2 * i], vf_load(SPYRE_FMT_SEN169_FP16, code),
+					  (vf){ 0 });
+		acc[2 * i + 1] = reduce_apply(how, acc[2 * i + 1],
+					      vf_load(SPYRE_FMT_SEN169_FP16, code + 2 * VL),
+					      (vf){ 0 });
+	}
+}
+
+/*
+ * The largest or smallest of sticks of DL16 by that order, twice as many lanes
+ * at a time.  Among the smallest NaN is LOWEST: it goes before all there too.
+ */
+static ALWAYS_INLINE void reduce_order(const struct spyre_reduce_run *run, enum combine how,
+				       long first, long rows)
+{
+	bool min = how == COMBINE_AMIN;
+	hls best[ROWS][64 / HL];
+	long point, row, i;
+
+#pragma GCC unroll 4
+	for (row = 0; row < rows; row++)
+		for (i = 0; i < 64 / HL; i++)
+			best[row][i] = min ? (hls){ 0 } + 0x7fff : LOWEST + 1;
+	for (point = 0; point < run->points; point++) {
+#pragma GCC unroll 4
+		for (row = 0; row < rows; row++) {
+			const u8 *p = reduce_at(&run->in, run->row_stride, first + row, point);
+
+			reduce_prefetch(run, p);
+#pragma GCC unroll 8
+			for (i = 0; i < 64 / HL; i++) {
+				hls x = (hls)*(const hl_mem *)(p + i * 2 * HL), old = best[row][i];
+
+				x = how == COMBINE_ABSMAX ? x & 0x7fff : dl16_order(x);
+				if (min)
+					x = (hls)hl_select(x == 0x7fff, (hl)LOWEST, (hl)x);
+				best[row][i] = (hls)hl_select(min ? x < old : x > old, (hl)x,
+							      (hl)old);
+			}
+		}
+	}
+#pragma GCC unroll 4
+	for (row = 0; row < rows; row++)
+		reduce_order_end(reduce_acc(run, first + row), how, best[row]);
+}
+
+/* All rows, some at once and then one by one. */
+#define REDUCE_ROWS(name, at_once, value)					\
+static NOINLINE void reduce_##name(const struct spyre_reduce_run *run)		\
+{										\
+	long first = 0;								\
+										\
+	for (; first + at_once <= run->rows; first += at_once) {		\
+		const long rows = at_once;					\
+										\
+		value;								\
+	}									\
+	for (; first < run->rows; first++) {					\
+		const long rows = 1;						\
+										\
+		value;								\
+	}									\
+}
+
+#define DL16 SPYRE_FMT_SEN169_FP16
+#define FP32 SPYRE_FMT_IEEE_FP32
+
+REDUCE_ROWS(dl16_amax, ROWS, reduce_order(run, COMBINE_AMAX, first, rows))
+REDUCE_ROWS(dl16_amin, ROWS, reduce_order(run, COMBINE_AMIN, first, rows))
+REDUCE_ROWS(dl16_absmax, ROWS, reduce_order(run, COMBINE_ABSMAX, first, rows))
+REDUCE_ROWS(dl16_sum, ROWS, reduce_sticks(run, COMBINE_SUM, DL16, 64, first, rows))
+REDUCE_ROWS(dl16_mulsum, ROWS, reduce_sticks(run, COMBINE_PRODUCTS_EXACT, DL16, 64, first, rows))
+REDUCE_ROWS(dl16_squares, SQUARE_ROWS, reduce_squares(run, DL16, 64, first, rows))
+REDUCE_ROWS(fp32_amax, ROWS, reduce_sticks(run, COMBINE_AMAX, FP32, 32, first, rows))
+REDUCE_ROWS(fp32_amin, ROWS, reduce_sticks(run, COMBINE_AMIN, FP32, 32, first, rows))
+REDUCE_ROWS(fp32_absmax, ROWS, reduce_sticks(run, COMBINE_ABSMAX, FP32, 32, first, rows))
+REDUCE_ROWS(fp32_sum, ROWS, reduce_sticks(run, COMBINE_SUM, FP32, 32, first, rows))
+REDUCE_ROWS(fp32_mulsum, ROWS, reduce_sticks(run, COMBINE_PRODUCTS, FP32, 32, first, rows))
+REDUCE_ROWS(fp32_squares, SQUARE_ROWS, reduce_squares(run, FP32, 32, first, rows))
+
+#undef DL16
+#undef FP32
+
+#define REDUCE_FORMAT(format)							\
+static void reduce_##format(const struct spyre_reduce_run *run)			\
+{										\
+	switch (combine_of(run->func)) {					\
+	case COMBINE_AMAX:							\
+		return reduce_##format##_amax(run);				\
+	case COMBINE_AMIN:							\
+		return reduce_##format##_amin(run);				\
+	case COMBINE_ABSMAX:							\
+		return reduce_##format##_absmax(run);				\
+	case COMBINE_PRODUCTS:							\
+		return reduce_##format##_mulsum(run);				\
+	default:								\
+		return has_squares(run->func) ? reduce_##format##_squares(run) :	\
+						reduce_##format##_sum(run);	\
+	}									\
+}
+
+REDUCE_FORMAT(dl16)
+REDUCE_FORMAT(fp32)
+
+static void reduce_each_row(const struct spyre_reduce_run *run)
+{
+	struct spyre_reduce_run one = *run;
+	u32 row;
+
+	for (row = 0; row < run->rows; row++) {
+		one.in.p = run->in.p + row * run->row_stride;
+		if (run->func == SPYRE_FUNC_MULSUM)
+			one.in2.p = run->in2.p + row * run->row_stride2;
+		one.acc = reduce_acc(run, row);
+		reduce_tiles(&one);
+	}
 }
 
 static void unit_reduce(const struct spyre_reduce_run *run)
@@ -216,12 +403,14 @@ static void unit_reduce(const struct spyre_reduce_run *run)
 		splat |= run->in2.splat;
 		format = run->in2.format == format ? format : 0;
 	}
+	if (!run->points)
+		return;
 	if (format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 && !splat)
 		reduce_dl16(run);
 	else if (format == SPYRE_FMT_IEEE_FP32 && run->lanes == 32 && !splat)
 		reduce_fp32(run);
 	else
-		reduce_tiles(run);
+		reduce_each_row(run);
 }
 
 /* The tree: lane i += lane i + 64, then 32, 16, 8, 4, 2, 1. */

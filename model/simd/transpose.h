@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Transpose of a 64 x 64 tile of 16-bit elements in 8 x 8 blocks.  Moves raw
- * bits; included once by each unit.
+ * Moving raw bits: transposes of tiles in blocks of 16 bytes, and copies of
+ * rows that lie far apart.  Included once by each unit.
  */
 #ifndef SPYRE_MODEL_SIMD_TRANSPOSE_H
 #define SPYRE_MODEL_SIMD_TRANSPOSE_H
 
-#include "vec.h"
+#include "convert.h"
 
 typedef u16 v8h __attribute__((vector_size(16)));
 typedef u16 v8h_mem __attribute__((vector_size(16), aligned(1), may_alias));
@@ -51,6 +51,75 @@ static void unit_transpose(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
 		for (i = 0; i < 64; i += 8)
 			transpose8(out + j * out_stride + i * 2, out_stride,
 				   in + i * in_stride + j * 2, in_stride);
+}
+
+typedef u32 v4w __attribute__((vector_size(16)));
+typedef u32 v4w_mem __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* Two rounds of zipping row i with row i + 2. */
+static ALWAYS_INLINE void transpose4(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
+{
+	const v4w lo = { 0, 4, 1, 5 }, hi = { 2, 6, 3, 7 };
+	v4w x[4], y[4];
+	long i;
+
+	for (i = 0; i < 4; i++)
+		x[i] = *(const v4w_mem *)(in + i * in_stride);
+	for (i = 0; i < 2; i++) {
+		y[2 * i] = __builtin_shuffle(x[i], x[i + 2], lo);
+		y[2 * i + 1] = __builtin_shuffle(x[i], x[i + 2], hi);
+	}
+	for (i = 0; i < 2; i++) {
+		x[2 * i] = __builtin_shuffle(y[i], y[i + 2], lo);
+		x[2 * i + 1] = __builtin_shuffle(y[i], y[i + 2], hi);
+	}
+	for (i = 0; i < 4; i++)
+		*(v4w_mem *)(out + i * out_stride) = x[i];
+}
+
+static void unit_transpose32(u8 *out, u64 out_stride, const u8 *in, u64 in_stride, u32 rows,
+			     u32 columns)
+{
+	long i, j;
+
+	for (i = 0; i < rows; i += 4) {
+		/* The next tile, whose lines are far apart; a number, which may wrap. */
+		for (j = 0; j < columns; j += 16)
+			__builtin_prefetch((const u8 *)((unsigned long)in + i * in_stride +
+							4 * (columns + j)), 0, 2);
+		for (j = 0; j < columns; j += 4)
+			transpose4(out + j * out_stride + i * 4, out_stride,
+				   in + i * in_stride + j * 4, in_stride);
+	}
+}
+
+static ALWAYS_INLINE void copy_rows(const struct spyre_copy_run *run, bool stream)
+{
+	long row, i;
+
+	for (row = 0; row < run->rows; row++) {
+		const u8 *src = run->src + row * run->src_stride;
+		/* A number, not a pointer: it may lie outside the span, or wrap. */
+		const unsigned long ahead = (unsigned long)src + PREFETCH_ROWS * run->src_stride;
+		u8 *dst = run->dst + row * run->dst_stride;
+
+		__builtin_prefetch((const u8 *)ahead, 0, 2);
+		__builtin_prefetch((const u8 *)(ahead + 64), 0, 2);
+		for (i = 0; i + 2 * HL <= run->bytes; i += 2 * HL)
+			hl_store(dst + i, *(const hl_mem *)(src + i), stream);
+		if (i < run->bytes)
+			__builtin_memcpy(dst + i, src + i, run->bytes - i);
+	}
+}
+
+static NOINLINE void unit_copy(const struct spyre_copy_run *run)
+{
+	if (run->stream) {
+		copy_rows(run, true);
+		V_FENCE();
+	} else {
+		copy_rows(run, false);
+	}
 }
 
 #endif /* SPYRE_MODEL_SIMD_TRANSPOSE_H */

@@ -38,6 +38,9 @@ struct spyre_sfu_run {
 
 struct spyre_reduce_run {
 	u32 func;
+	u32 rows;		/* outputs: input row_stride on, accumulators ACC_BYTES on */
+	u64 row_stride;
+	u64 row_stride2;
 	u32 lanes;		/* lanes that take part, <= 128 */
 	u32 points;
 	struct spyre_span in;
@@ -73,6 +76,17 @@ struct spyre_convert_run {
 	bool stream;		/* dst is 64-byte aligned and not needed soon */
 };
 
+/* Rows of raw bytes. */
+struct spyre_copy_run {
+	u8 *dst;
+	const u8 *src;
+	u64 dst_stride;
+	u64 src_stride;
+	u32 rows;
+	u32 bytes;
+	bool stream;		/* dst is 64-byte aligned and not needed soon */
+};
+
 /* c[rows][64] += a[rows][k] x b[k][64], all fp32. */
 struct spyre_pt_run {
 	void *c;
@@ -82,6 +96,15 @@ struct spyre_pt_run {
 	u32 k;
 	u32 a_stride;		/* bytes from row to row of a */
 	bool exact;		/* products of elements are exact in fp32 */
+};
+
+/* c[64] += a[k] x b[k][64]; lines of b are DL16, products with a exact in fp32. */
+struct spyre_pt_row_run {
+	void *c;
+	const void *a;
+	const u8 *b;
+	u64 b_stride;
+	u32 k;
 };
 
 struct spyre_unit {
@@ -99,8 +122,13 @@ struct spyre_unit {
 	void (*reduce_end)(const struct spyre_reduce_end *end);
 	void (*convert)(const struct spyre_convert_run *run);
 	void (*pt)(const struct spyre_pt_run *run);
+	void (*pt_row)(const struct spyre_pt_row_run *run);
 	/* 64 x 64 tile of 16-bit elements: out[j][i] = in[i][j] */
 	void (*transpose)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride);
+	/* The same of rows x columns of 32-bit elements, multiples of 4 and of 16. */
+	void (*transpose32)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride, u32 rows,
+			    u32 columns);
+	void (*copy)(const struct spyre_copy_run *run);
 };
 
 extern const struct spyre_unit spyre_unit_scalar;

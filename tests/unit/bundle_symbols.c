@@ -195,6 +195,34 @@ START_TEST(sums)
 }
 END_TEST
 
+/* What a mask hides has its coordinates in the whole dimension, which the value cuts. */
+START_TEST(masked_rows)
+{
+	static const int64_t values[] = { 20, 36, 40, 64 };
+	int64_t size[2][2] = { { 64, 128 }, { 64, 1 } };
+
+	count = 2;
+	files_build(folder, "sum", size, 2, (const int64_t[]){ 2, 1 });
+	files_edit(folder, "sdsc_0.json", "\"el_\": {",
+		   "\"el_\": {\"symbolicDimInfo_\": {\"mb\": \"s0\"},");
+	files_edit(folder, "sdsc_0.json", "\"coordinateMasking_\": {}",
+		   "\"coordinateMasking_\": {\"mb\": [[3, 2], [34, 3]]}");
+	ck_ok(spyre_kernel_load(context, folder, &kernel));
+	make_tensor(0, size[0], false);
+	make_tensor(1, size[1], true);
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		run(values[i]);
+		for (int64_t r = 0; r < 64; r++) {
+			bool hidden = (r >= 3 && r < 5) || (r >= 34 && r < 37);
+			double want = r >= values[i] ? UNTOUCHED_VALUE : hidden ? 0 :
+				      row_sum(r, 128);
+
+			require(fabs(at(1, r, 0) - want) <= 0.002 * fabs(want), values[i], r, 0);
+		}
+	}
+}
+END_TEST
+
 START_TEST(divided_sums)
 {
 	reduce("sum", (const int64_t[]){ 2, 4 });
@@ -393,6 +421,7 @@ int main(void)
 	tcase_add_test(tests, sticks);
 	tcase_add_test(tests, sums);
 	tcase_add_test(tests, divided_sums);
+	tcase_add_test(tests, masked_rows);
 	tcase_add_test(tests, means);
 	tcase_add_test(tests, matmul_rows);
 	tcase_add_test(tests, matmul_inner);

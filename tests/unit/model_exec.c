@@ -547,6 +547,35 @@ START_TEST(test_polls)
 }
 END_TEST
 
+/*
+ * Points of two lanes take as long as whole tiles: 64,000 of them are some 500
+ * polls of the scalar unit, where 16 would do for the 128,000 lanes.
+ */
+START_TEST(test_polls_of_small_points)
+{
+	static const uint32_t kinds[][2] = {
+		{ SPYRE_OP_SFU, SPYRE_FUNC_FLOOR }, { SPYRE_OP_REDUCE, SPYRE_FUNC_SUM },
+		{ SPYRE_OP_TOPK, SPYRE_FUNC_TOPK_VALUE },
+	};
+	struct spyre_instr *in;
+	long left;
+	int d;
+
+	start();
+	in = build_instr(&b, kinds[_i][0], kinds[_i][1], 3, 2);
+	for (d = 0; d < 3; d++)
+		in->count[d] = 40;
+	in->reduce_mask = _i ? 6 : 0;
+	in->imm[1] = kinds[_i][0] == SPYRE_OP_TOPK;
+	build_view(in, 0, OUT, 0)->format = BF16;
+	build_view(in, 1, 0, 0)->format = BF16;
+	build_view(in, 1, 0, 0)->stride[1] = 2;
+	ck_assert_str_eq(spyre_unit_name(test_units()[0]), "scalar");
+	ck_assert_int_eq(run_for(1000, &left), SPYRE_STOP_NONE);
+	ck_assert_int_le(left, 600);
+}
+END_TEST
+
 /* Of a reduction of 2^31 elements only the first is valid: the rest is not walked. */
 START_TEST(test_valid_ends_walk)
 {
@@ -699,6 +728,7 @@ int main(void)
 	tcase_add_test(tc, test_phases);
 	tcase_add_test(tc, test_cancel);
 	tcase_add_loop_test(tc, test_polls, 0, 5);
+	tcase_add_loop_test(tc, test_polls_of_small_points, 0, 3);
 	tcase_add_test(tc, test_valid_ends_walk);
 	tcase_add_loop_test(tc, test_known_results, 0, units);
 	tcase_add_test(tc, test_linear);

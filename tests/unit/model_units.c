@@ -307,7 +307,8 @@ START_TEST(test_reductions)
 			/* Up to 128 lanes. */
 			for (n = (from + to) % 3; n < 7; n += 3) {
 				struct spyre_reduce_run run = {
-					.func = func, .lanes = lane_counts[n], .points = POINTS,
+					.func = func, .rows = 1, .lanes = lane_counts[n],
+					.points = POINTS,
 					.in = { .p = in, .stride = ROW, .format = formats[from],
 						.splat = (n + to) % 5 == 1 },
 					.in2 = { .p = in2, .stride = ROW,

@@ -229,6 +229,9 @@ START_TEST(test_searches)
 	BAD(TOPK, in->func, 82, BAD_FUNC);
 	BAD(INDEX, in->imm[2], (1u << 24) - 191, BAD_SHAPE);
 	BAD(INDEX, in->imm[2], ~0u, BAD_SHAPE);
+	/* One point alone counts too. */
+	BAD(INDEX, in->valid = in->reduce_mask = 0; in->imm[2], (1u << 24) - 63, BAD_SHAPE);
+	BAD(INDEX, in->valid = in->reduce_mask = 0; in->imm[2], 1u << 24, BAD_SHAPE);
 }
 END_TEST
 
@@ -236,6 +239,7 @@ START_TEST(test_masks_and_pairs)
 {
 	BAD(MASK, in->imm[1], (1u << 24) - 191, BAD_SHAPE);
 	BAD(MASK, in->imm[1], ~0u, BAD_SHAPE);
+	BAD(MASK, in->reduce_mask = 0; in->imm[1], (1u << 24) - 63, BAD_SHAPE);
 	BAD(MASK, in->imm[2], 1, BAD_SHAPE);
 	BAD(MASK, in->reduce_mask, 4, BAD_SHAPE);
 	BAD(MASK, in->flags, 1, BAD_SHAPE);

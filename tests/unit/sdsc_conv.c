@@ -218,10 +218,17 @@ START_TEST(refusals)
 		{ .op = "conv2dint8", .dims = "out:64 i:4 j:4 in:256/2", .window = true,
 		  .tensor = { "SENINT8 in* j i", "SENINT8 out* in%", "SEN169_FP16 out* j i" },
 		  .axis = { PLAIN, PLAIN } },
+		{ .op = "conv2d", .dims = "mb:1 out:64 i:4 j:4 ki:3 kj:3 in:128", .window = true,
+		  .tensor = { X, W, Y }, .axis = { PLAIN, PLAIN },
+		  .masks = "{\"in\":[[100,28]]}" },
+		{ .op = "conv2d", .dims = "mb:32/32 out:64 i:1 in:64 ki:65000", .window = true,
+		  .tensor = { "SEN169_FP16 in* i mb", "SEN169_FP16 out* in ki-",
+			      "SEN169_FP16 out* i mb" }, .axis = { { 1, 1, 64999, 0 }, PLAIN } },
 	};
 	static const char *const texts[] = {
 		"more than 65536 products", "sticks along j", "along the channels in",
 		"varies along ki", "IEEE_INT32", "in sticks of", "share sums of integers",
+		"coordinateMasking_ of in", "find padding only",
 	};
 	static const struct make_case wrong[] = {
 		CONV("mb:1 out:64 i:4 j:4 ki:3 kj:3 in:64", { 1, 1, 3, 0 }, PLAIN),

@@ -152,6 +152,28 @@ START_TEST(long_lists)
 }
 END_TEST
 
+/* Outputs that overwrite what windows not yet seen still need. */
+START_TEST(window_in_place)
+{
+	struct text sdsc = { 0 };
+
+	put(&sdsc, "{\"0_pool\":{\"numCoresUsed_\":1,\"numWkSlicesPerDim_\":{\"out\":1,\"i\":1,"
+	    "\"ki\":1},\"coreIdToWkSlice_\":{\"0\":{\"out\":0,\"i\":0,\"ki\":0}},\"dscs_\":["
+	    "{\"pool\":{\"coreIdsUsed_\":[0],\"N_\":{\"out_\":64,\"i_\":4,\"ki_\":3},"
+	    "\"coordinateMasking_\":{},\"constantInfo_\":{},\"dataStageParam_\":{\"0\":{"
+	    "\"el_\":{\"out_\":64,\"i_\":4,\"ki_\":3}}},\"primaryDsInfo_\":{\"X\":{"
+	    "\"layoutDimOrder_\":[\"out\",\"i\"],\"stickDimOrder_\":[\"out\"],"
+	    "\"stickSize_\":[64]}},\"scheduleTree_\":[{\"ldsIdx_\":0,\"component_\":\"hbm\","
+	    "\"layoutDimOrder_\":[\"out\",\"i\"],\"startAddressCoreCorelet_\":{\"data_\":{"
+	    "\"[0, 0, 0]\":\"0\"}}}],\"labeledDs_\":[{\"ldsIdx_\":0,\"wordLength\":2,"
+	    "\"dataFormat_\":\"SEN169_FP16\",\"dsType_\":\"X\",\"scale_\":[1,1]}],"
+	    "\"computeOp_\":[{\"opFuncName\":\"maxpoolfwd\",\"inputLabeledDs\":[\"T-idx0\"],"
+	    "\"outputLabeledDs\":[\"T-idx0\"]}]}}]}}");
+	expect(&sdsc, SPYRE_ERROR_UNSUPPORTED, "and another operand");
+	free(sdsc.data);
+}
+END_TEST
+
 static void expect_mlir(const struct text *t, const char *text)
 {
 	struct ir_bundle bundle;
@@ -195,6 +217,7 @@ int main(void)
 	tcase_add_test(t, products);
 	tcase_add_test(t, unused_tensor);
 	tcase_add_test(t, long_lists);
+	tcase_add_test(t, window_in_place);
 	tcase_add_test(t, many_names);
 	srunner_run_all(sr, CK_ENV);
 	failed = srunner_ntests_failed(sr);

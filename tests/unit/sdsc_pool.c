@@ -157,11 +157,14 @@ START_TEST(refusals)
 		  .tensor = { "SEN169_FP16 out* i j mb", "SEN169_FP16 out mb*",
 			      "SEN169_FP16 out* i j mb" }, .window = true,
 		  .axis = { PLAIN, PLAIN } },
+		{ .op = "maxpoolfwd", .dims = "mb:1 out:64 i:6 j:4 ki:3 kj:2",
+		  .tensor = { DL16, DL16 }, .window = true, .axis = { PLAIN, PLAIN },
+		  .masks = "{\"ki\":[[2,1]]}" },
 	};
 	static const char *const texts[] = {
 		"lie in padding only", "ki is divided over 2 cores", "sticks along j",
 		"not along ki", "more than 4096 instructions", "does not vary along in",
-		"sticks along mb",
+		"sticks along mb", "coordinateMasking_ of ki",
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)

@@ -109,6 +109,10 @@ static const struct conversion conversions[] = {
 	  "SENINT8 [mb 128] in mb", 99, NULL, 0 },
 	{ "ReStickifyOpHBM", "mb 33, in 65", "IEEE_INT32 [in 32] mb in", NULL,
 	  "IEEE_INT32 [mb 32] in mb", 2e9f, NULL, 0 },
+	{ "ReStickifyOpHBM", "mb 64, in 64", "IEEE_INT32 [in 32] mb in", NULL,
+	  "SENUINT32 [mb 32] in mb", 2e9f, NULL, 0 },
+	{ "identity", "mb 33, in 65", "SENUINT32 [in 32] mb in", NULL,
+	  "IEEE_INT32 [mb 32] in mb", 4e9f, NULL, 0 },
 	{ "ReStickifyOpHBM", "mb 128/2, in 64", X16, NULL, "IEEE_FP32 [mb 32] in mb", 9, NULL, 0 },
 	{ "ReStickifyOpHBM", "mb 70, in 64", X32, NULL, "SEN169_FP16 [mb 64] in mb", 9, NULL, 0 },
 	{ "ReStickifyOpHBM", "mb 64, in 64", "SEN169_FP16 [in 64] mb- in", NULL,
@@ -136,6 +140,10 @@ static uint32_t naive(const struct bundle_case *c, const struct conversion *v, c
 	float number = bundle_number(from, code);
 
 	if (from == to)
+		return code;
+	/* 32-bit words are moved as they are, whatever their sign. */
+	if (from != SPYRE_FMT_IEEE_FP32 && to != SPYRE_FMT_IEEE_FP32 && from + to ==
+	    SPYRE_FMT_IEEE_INT32 + SPYRE_FMT_SENUINT32)
 		return code;
 	if (v->constant)
 		number *= v->factor;
