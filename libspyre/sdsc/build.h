@@ -198,6 +198,8 @@ spyre_status build_matmul(const struct build_call *call);
 spyre_status build_clean_lanes(spyre_sdsc_graph *graph, struct build_use *a, uint32_t k,
 			       uint32_t m);
 spyre_status build_transpose(const struct build_call *call);
+/* Of 16 or 32 bits. */
+bool build_is_float(spyre_format format);
 spyre_status build_cast(const struct build_call *call);
 spyre_status build_quantise(const struct build_call *call);
 spyre_status build_scaled_mm(const struct build_call *call);

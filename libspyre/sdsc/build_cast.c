@@ -6,7 +6,7 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
-static bool is_float(spyre_format format)
+bool build_is_float(spyre_format format)
 {
 	return format == SPYRE_FORMAT_SEN169_FP16 || format == SPYRE_FORMAT_IEEE_FP32 ||
 	       format == SPYRE_FORMAT_IEEE_FP16 || format == SPYRE_FORMAT_BFLOAT16;
@@ -31,24 +31,24 @@ static const char *cast_name(spyre_format from, spyre_format to)
 		return "dl16tofp32";
 	if (from == SPYRE_FORMAT_IEEE_FP32 && to == SPYRE_FORMAT_SEN169_FP16)
 		return "fp32todl16";
-	if (is_fp8(from) && is_float(to))
+	if (is_fp8(from) && build_is_float(to))
 		return "fp8todl16";
-	if (is_float(from) && is_fp8(to))
+	if (build_is_float(from) && is_fp8(to))
 		return "qfp8ch";
-	if (is_float(from) && to == SPYRE_FORMAT_SENINT8)
+	if (build_is_float(from) && to == SPYRE_FORMAT_SENINT8)
 		return "csqint8ch";
 	if (is_int32(from) && to == SPYRE_FORMAT_IEEE_FP32)
 		return "int32tofp32";
 	if (from == SPYRE_FORMAT_IEEE_FP32 && to == SPYRE_FORMAT_IEEE_INT32)
 		return "fp32toint32";
-	return is_float(from) && is_float(to) ? "cast" : NULL;
+	return build_is_float(from) && build_is_float(to) ? "cast" : NULL;
 }
 
 /* 16-bit floats and integers meet in fp32. */
 static bool by_fp32(spyre_format from, spyre_format to)
 {
-	return (is_int32(from) && is_float(to) && to != SPYRE_FORMAT_IEEE_FP32) ||
-	       (is_float(from) && from != SPYRE_FORMAT_IEEE_FP32 &&
+	return (is_int32(from) && build_is_float(to) && to != SPYRE_FORMAT_IEEE_FP32) ||
+	       (build_is_float(from) && from != SPYRE_FORMAT_IEEE_FP32 &&
 		to == SPYRE_FORMAT_IEEE_INT32);
 }
 

@@ -27,6 +27,25 @@ spyre_status build_constant(spyre_sdsc_graph *g, spyre_format format, double val
 	return build_add(g, "clip", range, 2, &zero, 1, tensor);
 }
 
+/* Integers and fp8 are made of fp32. */
+static spyre_status filling(spyre_sdsc_graph *g, spyre_format format, double value,
+			    uint32_t *tensor)
+{
+	spyre_sdsc_attribute to = { "format", format };
+	uint32_t wide;
+
+	if (format == SPYRE_FORMAT_SEN169_FP16 || format == SPYRE_FORMAT_IEEE_FP16 ||
+	    format == SPYRE_FORMAT_BFLOAT16 || format == SPYRE_FORMAT_IEEE_FP32)
+		return build_constant(g, format, value, tensor);
+	if (value != (float)value)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "fill: %.17g is not exact in fp32, by way of which %s is filled",
+				   value, spyre_format_name(format));
+	BUILD_TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, value, &wide));
+	*tensor = SPYRE_SDSC_NEW;
+	return build_add(g, "cast", &to, 1, &wide, 1, tensor);
+}
+
 spyre_status build_fill(const struct build_call *call)
 {
 	double value = build_attr(call, "value");
@@ -46,6 +65,6 @@ spyre_status build_fill(const struct build_call *call)
 		return build_constant(call->graph, SPYRE_FORMAT_SEN169_FP16, value, call->out);
 	format = build_operand(call->graph, *call->out)->layout.device_format;
 	if (!call->num_inputs)
-		BUILD_TRY(build_constant(call->graph, format, value, &in));
+		BUILD_TRY(filling(call->graph, format, value, &in));
 	return build_add(call->graph, "identity", NULL, 0, &in, 1, call->out);
 }

@@ -164,7 +164,8 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
 	BUILD_TRY(build_check_attrs(&call));
-	for (uint32_t i = 0; i < num_inputs && i < BUILD_MAX_INPUTS; i++)
+	/* No more is read than an operation takes. */
+	for (uint32_t i = 0; i < num_inputs && num_inputs <= call.op->most_inputs; i++)
 		call.in[i] = in[i];
 	BUILD_TRY(scalar_input(&call));
 	BUILD_TRY(check_count(&call));

@@ -16,6 +16,12 @@ spyre_status build_quantise(const struct build_call *call)
 	if (call->num_inputs == 1)
 		return build_cast(call);
 	use[1] = build_use_of(call->graph, call->in[1]);
+	for (uint32_t i = 0; i < 2; i++)
+		if (!build_is_float(use[i].view.layout.device_format))
+			return spyre_error(SPYRE_ERROR_FORMAT,
+					   "%s: operand %u is %s, expected a float of 16 or 32 bits",
+					   call->op->name, i,
+					   spyre_format_name(use[i].view.layout.device_format));
 	*out = build_use_of(call->graph, *call->out);
 	BUILD_TRY(build_align(call, use));
 	if (out->tensor == SPYRE_SDSC_NEW) {

@@ -180,6 +180,12 @@ static void copy(const struct operation *op)
 		want[i] = whole ? truncf(in[0].data[i]) : in[0].data[i];
 }
 
+static void filled(const struct operation *op)
+{
+	for (size_t i = 0; i < out.elements; i++)
+		want[i] = (float)attribute(op, "value", 0);
+}
+
 static void scaled(const struct operation *op)
 {
 	(void)op;
@@ -267,6 +273,9 @@ const struct operation layer_operations[] = {
 	{ "int32tofp32", copy, 0, FP32, { INT32(3, 33), D(3, 33) }, { { 0 } }, 0 },
 	{ "cast", copy, 0, DL16, { INT32(10, 70), D(10, 70) }, { { 0 } }, 0 },
 	{ "cast", copy, 0, DL16, { INT32(10, 70), INT32(10, 70) }, { { 0 } }, 0 },
+	{ "fill", filled, 0, DL16, { INT32(10, 70) }, { { "value", -123456 } }, 0 },
+	{ "fill", filled, 0, DL16, { INT8(3, 5, 70) }, { { "value", 7 } }, 0 },
+	{ "fill", filled, 0, DL16, { FP8(100) }, { { "value", 0.5 } }, 0 },
 	{ "csqint8ch", scaled, 0, FP32, { D(10, 70), INT8(10, 70) }, { { 0 } }, 0 },
 	{ "csqint8ch", scaled, 0, FP32, { D(10, 70), D(70), INT8(10, 70) }, { { 0 } }, 1 },
 	{ "cast", scaled, 0, DL16, { D(3, 128), INT8(3, 128) }, { { 0 } }, 0 },
