@@ -452,6 +452,16 @@ static spyre_status emit_core(struct lower *l, const struct conv *c, uint32_t co
 	return status;
 }
 
+/* Tiles of partial results are all there is then: a core of its own would store nothing. */
+static spyre_status check_sharing(struct lower *l, const struct conv *c)
+{
+	for (uint32_t core = 0; core < l->sdsc->num_cores && c->partial.active; core++)
+		if (!partial_core(&c->partial, l->sdsc, core))
+			return lower_unsupported(l, "core %u has an output of its own, others share theirs",
+						 l->sdsc->core[core]);
+	return SPYRE_SUCCESS;
+}
+
 spyre_status lower_conv(struct lower *l, enum spyre_func func)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -466,6 +476,8 @@ spyre_status lower_conv(struct lower *l, enum spyre_func func)
 		status = check_formats(l, &c);
 	if (status == SPYRE_SUCCESS)
 		status = partial_plan(l, 0, &c.partial);
+	if (status == SPYRE_SUCCESS)
+		status = check_sharing(l, &c);
 	if (status == SPYRE_SUCCESS)
 		status = check_channels(l, &c);
 	if (status == SPYRE_SUCCESS)
