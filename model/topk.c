@@ -159,7 +159,8 @@ static bool search_row(struct search *s, struct spyre_sfu_run *run, const u8 *fr
 		n = spyre_min(DECODE / run->lanes, count - done);
 		run->points = n;
 		run->v[1].p = (u8 *)from + done * run->v[1].stride;
-		if (!spyre_section_enter(&core->section, (u64)n * spyre_tile_lanes(run->lanes) * 16 +
+		if (!spyre_section_enter(&core->section,
+					 (u64)n * spyre_tile_lanes(run->lanes) * 16 +
 					 spyre_cost_ns(core, SPYRE_CALL_NS)))
 			return false;
 		core->unit->sfu(run);

@@ -396,7 +396,8 @@ START_TEST(all_listed)
 			found = found || !strcmp(math_operations[i].name, *name);
 		for (int i = 0; i < num_layer_operations; i++)
 			found = found || !strcmp(layer_operations[i].name, *name);
-		for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)	/* parts of norms, which are run */
+		/* Parts of norms, which are run. */
+		for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
 			found = found || !strcmp(inner[i], *name);
 		ck_assert_msg(found, "%s is not run", *name);
 	}

@@ -37,7 +37,8 @@ static double apply(const struct operation *op, double a, double b, double c)
 static void pointwise(const struct operation *op)
 {
 	for (size_t i = 0; i < out.elements; i++)
-		want[i] = (float)apply(op, at(&in[0], &out, i), inputs > 1 ? at(&in[1], &out, i) : 0,
+		want[i] = (float)apply(op, at(&in[0], &out, i),
+				       inputs > 1 ? at(&in[1], &out, i) : 0,
 				       inputs > 2 ? at(&in[2], &out, i) : 0);
 }
 
