@@ -35,9 +35,10 @@ void spyre_reset_remove_file(struct spyre_file *sfile)
 	list_del(&sfile->node);
 }
 
+typedef void (*spyre_queue_fn)(struct spyre_queue *queue);
+
 /* Calls @fn for every queue of every file; @fn may sleep. */
-static void spyre_reset_for_each_queue(struct spyre_device *spyre,
-				       void (*fn)(struct spyre_queue *queue))
+static void spyre_reset_visit_queues(struct spyre_device *spyre, spyre_queue_fn fn)
 {
 	struct spyre_file *sfile;
 	struct spyre_queue *queue;
@@ -81,8 +82,8 @@ int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
 	WRITE_ONCE(spyre->generation, spyre->generation + 1);
 	/* Pairs with spyre_ioctl_queue_create(). */
 	smp_mb();
-	spyre_reset_for_each_queue(spyre, spyre_reset_kill);
-	spyre_reset_for_each_queue(spyre, spyre_reset_drain);
+	spyre_reset_visit_queues(spyre, spyre_reset_kill);
+	spyre_reset_visit_queues(spyre, spyre_reset_drain);
 	ret = spyre_engine_probe(&spyre->engine);
 	trace_spyre_reset(spyre, ret);
 	if (ret)
