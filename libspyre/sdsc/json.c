@@ -171,8 +171,10 @@ static bool decimal(const char *text, size_t len, int64_t *out)
 		    __builtin_add_overflow(n, (uint64_t)(text[i] - '0'), &n))
 			return false;
 	}
+	if (n > INT64_MAX)
+		return false;
 	*out = minus ? -(int64_t)n : (int64_t)n;
-	return n <= INT64_MAX;
+	return true;
 }
 
 spyre_status json_decimal(const struct json *at, int64_t min, int64_t max, int64_t *out)

@@ -177,6 +177,8 @@ static const struct bad bads[] = {
 	  SPYRE_ERROR_PARSE, { "scheduleTree_[0].component_", "l3" } },
 	{ "add", "sdsc_0.json", "\"[5, 0, 0]\": \"-6\"", "\"[5, 0, 0]\": \"-6x\"",
 	  SPYRE_ERROR_PARSE, { "[5, 0, 0]", "-6x", "decimal" } },
+	{ "add", "sdsc_0.json", "\"[5, 0, 0]\": \"-6\"", "\"[5, 0, 0]\": \"-9223372036854775808\"",
+	  SPYRE_ERROR_PARSE, { "[5, 0, 0]", "decimal" } },
 	{ "add", "sdsc_0.json", "\"[5, 0, 0]\": \"-6\"", "\"[77, 0, 0]\": \"-6\"",
 	  SPYRE_ERROR_PARSE, { "[5, 0, 0]", "found nothing" } },
 	{ "add", "sdsc_0.json", "Tensor1-idx1", "Tensor1-idx7", SPYRE_ERROR_PARSE,
