@@ -1,15 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The module is built by the kernel's own rules in a folder of its own:
 #	make module [KDIR=/lib/modules/…/build] [W=1] [C=2]
-EXTRA_DIST += kernel/Kbuild kernel/Makefile kernel/dkms.conf kernel/stage \
-	kernel/spyre_array.h kernel/spyre_bo.c kernel/spyre_bo.h kernel/spyre_compat.h \
-	kernel/spyre_device.h kernel/spyre_dma.c kernel/spyre_dma.h kernel/spyre_drv.c \
-	kernel/spyre_engine.c kernel/spyre_engine.h kernel/spyre_hwmon.c kernel/spyre_hwmon.h \
-	kernel/spyre_job.c kernel/spyre_job.h \
-	kernel/spyre_program.c kernel/spyre_program.h kernel/spyre_queue.c \
-	kernel/spyre_queue.h kernel/spyre_reset.c kernel/spyre_reset.h kernel/spyre_submit.c kernel/spyre_submit.h \
-	kernel/spyre_telemetry.c kernel/spyre_trace.c kernel/spyre_trace.h \
-	kernel/spyre_uring.c kernel/spyre_uring.h kernel/spyre_vm.c kernel/spyre_vm.h
+EXTRA_DIST += \
+	kernel/Kbuild \
+	kernel/Makefile \
+	kernel/dkms.conf \
+	kernel/spyre_array.h \
+	kernel/spyre_bo.c \
+	kernel/spyre_bo.h \
+	kernel/spyre_compat.h \
+	kernel/spyre_device.h \
+	kernel/spyre_dma.c \
+	kernel/spyre_dma.h \
+	kernel/spyre_drv.c \
+	kernel/spyre_engine.c \
+	kernel/spyre_engine.h \
+	kernel/spyre_hwmon.c \
+	kernel/spyre_hwmon.h \
+	kernel/spyre_job.c \
+	kernel/spyre_job.h \
+	kernel/spyre_program.c \
+	kernel/spyre_program.h \
+	kernel/spyre_queue.c \
+	kernel/spyre_queue.h \
+	kernel/spyre_reset.c \
+	kernel/spyre_reset.h \
+	kernel/spyre_submit.c \
+	kernel/spyre_submit.h \
+	kernel/spyre_telemetry.c \
+	kernel/spyre_trace.c \
+	kernel/spyre_trace.h \
+	kernel/spyre_uring.c \
+	kernel/spyre_uring.h \
+	kernel/spyre_vm.c \
+	kernel/spyre_vm.h \
+	kernel/stage
 
 EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
 dist_noinst_DATA = udev/60-spyre.rules

@@ -261,6 +261,8 @@ static const struct file_operations spyre_fops = {
  * Versions of the interface:
  * 1.0	initial
  * 1.1	RESET, io_uring
+ * 1.2	CONTEXT_RESET, BO_INFO, context query, asynchronous VM_BIND, core
+ *	partitions, imported dma-bufs, virtual functions
  */
 static const struct drm_driver spyre_driver = {
 	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_GEM_GPUVA |
@@ -268,7 +270,7 @@ static const struct drm_driver spyre_driver = {
 	.name = SPYRE_DRIVER,
 	.desc = "virtual IBM Spyre card",
 	.major = 1,
-	.minor = 1,
+	.minor = 2,
 	.fops = &spyre_fops,
 	.open = spyre_open,
 	.postclose = spyre_postclose,

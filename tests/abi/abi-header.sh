@@ -109,21 +109,25 @@ cat >"$work/numbers.c" <<'EOF'
 SAME(DEV_QUERY, 0, 16);
 SAME(BO_CREATE, 1, 16);
 SAME(BO_MMAP_OFFSET, 2, 16);
-SAME(VM_BIND, 3, 24);
+SAME(VM_BIND, 3, 40);	/* 24 before 1.2 */
 SAME(PROGRAM_CREATE, 4, 72);
 SAME(PROGRAM_DESTROY, 5, 8);
-SAME(QUEUE_CREATE, 6, 16);
+SAME(QUEUE_CREATE, 6, 24);	/* 16 before 1.2 */
 SAME(QUEUE_DESTROY, 7, 8);
 SAME(QUEUE_QUERY, 8, 32);
 SAME(SUBMIT, 9, 56);
+SAME(RESET, 10, 16);
+SAME(CONTEXT_RESET, 11, 8);
+SAME(BO_INFO, 12, 24);
 _Static_assert(sizeof(struct drm_spyre_cb) == 120, "control block");
 _Static_assert(sizeof(struct drm_spyre_cb_result) == 64, "result");
 _Static_assert(sizeof(struct drm_spyre_dma) == 720, "DMA descriptor");
 _Static_assert(sizeof(struct drm_spyre_sync) == 16, "sync");
 _Static_assert(sizeof(struct drm_spyre_vm_bind_op) == 40, "VM_BIND operation");
-_Static_assert(sizeof(struct drm_spyre_card_info) == 72, "card");
+_Static_assert(sizeof(struct drm_spyre_card_info) == 80, "card");
 _Static_assert(sizeof(struct drm_spyre_memory_info) == 32, "memory");
 _Static_assert(sizeof(struct drm_spyre_counters) == 72, "counters");
+_Static_assert(sizeof(struct drm_spyre_context_info) == 136, "context");
 _Static_assert(DRM_SPYRE_FORMAT_FP64 == 20 && DRM_SPYRE_CB_TIMESTAMP == 5, "enums");
 EOF
 check "ioctl numbers and struct sizes" compile "$CC" -std=c11 "$work/numbers.c"

@@ -49,6 +49,10 @@ enum drm_spyre_ioctl_id {
 	DRM_SPYRE_SUBMIT,
 	/** @DRM_SPYRE_RESET: reset the card (CAP_SYS_ADMIN). Since 1.1. */
 	DRM_SPYRE_RESET,
+	/** @DRM_SPYRE_CONTEXT_RESET: bring the caller's context back. Since 1.2. */
+	DRM_SPYRE_CONTEXT_RESET,
+	/** @DRM_SPYRE_BO_INFO: what a handle stands for. Since 1.2. */
+	DRM_SPYRE_BO_INFO,
 };
 
 /**
@@ -88,6 +92,8 @@ enum drm_spyre_dev_query_type {
 	DRM_SPYRE_DEV_QUERY_MEMORY = 1,
 	/** @DRM_SPYRE_DEV_QUERY_COUNTERS: struct drm_spyre_counters. */
 	DRM_SPYRE_DEV_QUERY_COUNTERS = 2,
+	/** @DRM_SPYRE_DEV_QUERY_CONTEXT: struct drm_spyre_context_info. Since 1.2. */
+	DRM_SPYRE_DEV_QUERY_CONTEXT = 3,
 };
 
 /**
@@ -126,6 +132,10 @@ struct drm_spyre_card_info {
 	__u8 unit[16];
 	/** @uuid: 16 bytes that name the card for as long as it is loaded. */
 	__u8 uuid[16];
+	/** @vf: 0 for the card itself (PF), else the number of this virtual function. Since 1.2. */
+	__u32 vf;
+	/** @num_vfs: PF: virtual functions that it is split into; VF: 0. Since 1.2. */
+	__u32 num_vfs;
 };
 
 /**
@@ -168,6 +178,80 @@ struct drm_spyre_counters {
 	__u32 temperature_mc;
 };
 
+/**
+ * enum drm_spyre_context_state - health of a context (an open file)
+ */
+enum drm_spyre_context_state {
+	/** @DRM_SPYRE_CONTEXT_OK: takes work. */
+	DRM_SPYRE_CONTEXT_OK = 0,
+	/** @DRM_SPYRE_CONTEXT_FAULTED: its work failed; CONTEXT_RESET brings it back. */
+	DRM_SPYRE_CONTEXT_FAULTED = 1,
+	/** @DRM_SPYRE_CONTEXT_STALE: the card was reset; open the node again. */
+	DRM_SPYRE_CONTEXT_STALE = 2,
+};
+
+/**
+ * enum drm_spyre_fault - why a context failed (append only)
+ */
+enum drm_spyre_fault {
+	/** @DRM_SPYRE_FAULT_NONE: it has not. */
+	DRM_SPYRE_FAULT_NONE = 0,
+	/** @DRM_SPYRE_FAULT_TIMEOUT: a job ran past its queue's limit. -ETIME. */
+	DRM_SPYRE_FAULT_TIMEOUT = 1,
+	/** @DRM_SPYRE_FAULT_ACCESS: work reached outside the context's addresses. -EFAULT. */
+	DRM_SPYRE_FAULT_ACCESS = 2,
+	/** @DRM_SPYRE_FAULT_ESCAPE: a program did what its verification ruled out. -EFAULT. */
+	DRM_SPYRE_FAULT_ESCAPE = 3,
+	/** @DRM_SPYRE_FAULT_COMPUTE: a core or the DMA engine failed. -EIO. */
+	DRM_SPYRE_FAULT_COMPUTE = 4,
+};
+
+/**
+ * struct drm_spyre_context_info - the calling file: health, memory and counters
+ *
+ * Since 1.2.
+ */
+struct drm_spyre_context_info {
+	/** @id: number of the context, drm-client-id of fdinfo. */
+	__u64 id;
+	/** @generation: that of the card when the context was opened or last reset. */
+	__u64 generation;
+	/** @state: enum drm_spyre_context_state. */
+	__u32 state;
+	/** @error: errno of the first failure, negative, or 0. */
+	__s32 error;
+	/** @fault: enum drm_spyre_fault of that failure. */
+	__u32 fault;
+	/** @fault_queue: queue that it happened on. */
+	__u32 fault_queue;
+	/** @fault_job: that queue's job, counted from 1. */
+	__u64 fault_job;
+	/** @fault_cb: control block of that job. */
+	__u32 fault_cb;
+	/** @num_queues: queues that exist. */
+	__u32 num_queues;
+	/** @fault_ns: CLOCK_MONOTONIC of the failure. */
+	__u64 fault_ns;
+	/** @memory_used: device memory in bytes. */
+	__u64 memory_used;
+	/** @busy_ns: host time that its jobs ran. */
+	__u64 busy_ns;
+	/** @jobs: jobs that ended. */
+	__u64 jobs;
+	/** @errors: of these, failed, timed out or cancelled. */
+	__u64 errors;
+	/** @cycles: modelled cycles. */
+	__u64 cycles;
+	/** @macs: PT multiply-adds. */
+	__u64 macs;
+	/** @bytes_read: LPDDR5 bytes read. */
+	__u64 bytes_read;
+	/** @bytes_written: LPDDR5 bytes written. */
+	__u64 bytes_written;
+	/** @preempted: times that a job of it made way for another context's. */
+	__u64 preempted;
+};
+
 /** DRM_SPYRE_BO_DEVICE: LPDDR5, counted against the card's capacity. */
 #define DRM_SPYRE_BO_DEVICE (1 << 0)
 /** DRM_SPYRE_BO_HOST: pinned host memory for the DMA engine and for results. */
@@ -198,6 +282,25 @@ struct drm_spyre_bo_mmap_offset {
 	__u32 pad;
 	/** @offset: out: offset for mmap(2) on the node. */
 	__u64 offset;
+};
+
+/** DRM_SPYRE_BO_IMPORTED: BO_INFO only: a dma-buf of another driver. */
+#define DRM_SPYRE_BO_IMPORTED (1 << 2)
+
+/**
+ * struct drm_spyre_bo_info - argument of DRM_IOCTL_SPYRE_BO_INFO
+ *
+ * Since 1.2.
+ */
+struct drm_spyre_bo_info {
+	/** @handle: GEM handle. */
+	__u32 handle;
+	/** @flags: out: DRM_SPYRE_BO_*. */
+	__u32 flags;
+	/** @size: out: bytes. */
+	__u64 size;
+	/** @resident: out: bytes that are backed by memory of the host. */
+	__u64 resident;
 };
 
 /**
@@ -246,18 +349,30 @@ struct drm_spyre_array {
 };
 
 /**
+ * DRM_SPYRE_VM_BIND_ASYNC: the mappings take part in the order of fences
+ *
+ * The operations are checked and errors reported at once.  Work submitted from
+ * here on sees the new mappings and starts behind the waits of @syncs; its
+ * signals come when all waits, and those of earlier asynchronous binds, have.
+ * All operations are done or none.  Since 1.2.
+ */
+#define DRM_SPYRE_VM_BIND_ASYNC (1 << 0)
+
+/**
  * struct drm_spyre_vm_bind - argument of DRM_IOCTL_SPYRE_VM_BIND
  *
- * Operations are done in order, synchronously.  Work queued before keeps the
- * mappings that it was submitted with.  On error, @done operations stand.
+ * Operations are done in order.  Work queued before keeps the mappings that it
+ * was submitted with.  On error, @done operations stand.
  */
 struct drm_spyre_vm_bind {
 	/** @ops: array of struct drm_spyre_vm_bind_op, at most 4096. */
 	struct drm_spyre_array ops;
-	/** @flags: MBZ. */
+	/** @flags: DRM_SPYRE_VM_BIND_*. */
 	__u32 flags;
 	/** @done: out: operations carried out. */
 	__u32 done;
+	/** @syncs: ASYNC: array of struct drm_spyre_sync, at most 64; else MBZ. Since 1.2. */
+	struct drm_spyre_array syncs;
 };
 
 /**
@@ -324,6 +439,14 @@ struct drm_spyre_queue_create {
 	__u32 timeout_ms;
 	/** @queue_id: out: id of the queue; a file has at most 256 (-ENOSPC). */
 	__u32 queue_id;
+	/** @core_first: first core of the queue's partition, 0 with @core_count 0. Since 1.2. */
+	__u32 core_first;
+	/**
+	 * @core_count: cores of the queue's partition, 0 = all.  A program that
+	 * needs more cores is refused (-EINVAL); jobs on cores that do not meet
+	 * run beside each other, others take turns.  Since 1.2.
+	 */
+	__u32 core_count;
 };
 
 /**
@@ -342,7 +465,7 @@ struct drm_spyre_queue_destroy {
 enum drm_spyre_queue_state {
 	/** @DRM_SPYRE_QUEUE_OK: takes work. */
 	DRM_SPYRE_QUEUE_OK = 0,
-	/** @DRM_SPYRE_QUEUE_KILLED: a job timed out; SUBMIT gives -ECANCELED. */
+	/** @DRM_SPYRE_QUEUE_KILLED: a job or its context failed; SUBMIT gives -ECANCELED. */
 	DRM_SPYRE_QUEUE_KILLED = 1,
 };
 
@@ -485,7 +608,7 @@ enum drm_spyre_cb_state {
 struct drm_spyre_cb_result {
 	/** @state: enum drm_spyre_cb_state. */
 	__u32 state;
-	/** @status: 0, -ETIME (timed out), -ECANCELED, -ENODEV. */
+	/** @status: 0, -ETIME (timed out), -EFAULT, -EIO (enum drm_spyre_fault), -ECANCELED, -ENODEV. */
 	__s32 status;
 	/** @cycles: modelled cycles. */
 	__u64 cycles;
@@ -561,6 +684,21 @@ struct drm_spyre_reset {
 };
 
 /**
+ * struct drm_spyre_context_reset - argument of DRM_IOCTL_SPYRE_CONTEXT_RESET
+ *
+ * Kills the queues of the calling file, stops what runs, waits until the card
+ * has let go of it and clears the mark of a failure: the file may create
+ * queues again.  Queues stay dead; memory, mappings and programs stay.  A
+ * stale file gives -EIO.  Since 1.2.
+ */
+struct drm_spyre_context_reset {
+	/** @flags: MBZ. */
+	__u32 flags;
+	/** @queues: out: queues that were killed. */
+	__u32 queues;
+};
+
+/**
  * DRM_SPYRE_URING_SUBMIT: cmd_op of an IORING_OP_URING_CMD on the node
  *
  * The ring has 128-byte SQEs (IORING_SETUP_SQE128); the command area holds a
@@ -596,6 +734,10 @@ struct drm_spyre_reset {
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_SUBMIT, struct drm_spyre_submit)
 #define DRM_IOCTL_SPYRE_RESET \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_RESET, struct drm_spyre_reset)
+#define DRM_IOCTL_SPYRE_CONTEXT_RESET \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_CONTEXT_RESET, struct drm_spyre_context_reset)
+#define DRM_IOCTL_SPYRE_BO_INFO \
+	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_BO_INFO, struct drm_spyre_bo_info)
 
 #if defined(__cplusplus)
 }
