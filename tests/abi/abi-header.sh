@@ -127,7 +127,7 @@ _Static_assert(sizeof(struct drm_spyre_vm_bind_op) == 40, "VM_BIND operation");
 _Static_assert(sizeof(struct drm_spyre_card_info) == 80, "card");
 _Static_assert(sizeof(struct drm_spyre_memory_info) == 32, "memory");
 _Static_assert(sizeof(struct drm_spyre_counters) == 72, "counters");
-_Static_assert(sizeof(struct drm_spyre_context_info) == 136, "context");
+_Static_assert(sizeof(struct drm_spyre_context_info) == 128, "context");
 _Static_assert(DRM_SPYRE_FORMAT_FP64 == 20 && DRM_SPYRE_CB_TIMESTAMP == 5, "enums");
 EOF
 check "ioctl numbers and struct sizes" compile "$CC" -std=c11 "$work/numbers.c"

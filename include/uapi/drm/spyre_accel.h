@@ -429,6 +429,10 @@ struct drm_spyre_program_destroy {
 
 /**
  * struct drm_spyre_queue_create - argument of DRM_IOCTL_SPYRE_QUEUE_CREATE
+ *
+ * A queue runs its programs on the cores of its partition; one that needs
+ * more is refused by SUBMIT (-EINVAL).  Jobs on cores that do not meet run
+ * beside each other, others take turns.
  */
 struct drm_spyre_queue_create {
 	/** @flags: MBZ. */
@@ -441,11 +445,7 @@ struct drm_spyre_queue_create {
 	__u32 queue_id;
 	/** @core_first: first core of the queue's partition, 0 with @core_count 0. Since 1.2. */
 	__u32 core_first;
-	/**
-	 * @core_count: cores of the queue's partition, 0 = all.  A program that
-	 * needs more cores is refused (-EINVAL); jobs on cores that do not meet
-	 * run beside each other, others take turns.  Since 1.2.
-	 */
+	/** @core_count: cores of the queue's partition, 0 = all; see above. Since 1.2. */
 	__u32 core_count;
 };
 
