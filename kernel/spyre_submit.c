@@ -130,7 +130,7 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 		if (s->fixed)
 			return spyre_host_span_fixed(span, s->fixed, in->host_addr, in->size,
 						     write);
-		return spyre_host_span_pin(span, in->host_addr, in->size, write);
+		return spyre_host_span_pin(span, s->sfile, in->host_addr, in->size, write);
 	}
 
 	if (in->host_addr)
