@@ -8,6 +8,7 @@
  *	drm_encode.c	commands -> control blocks; knows no system call
  *	drm_queue.c	queues: create, destroy, wait, completed
  *	drm_submit.c	DRM_IOCTL_SPYRE_SUBMIT
+ *	drm_bounce.c	copies of memory that cannot be pinned
  *	drm_range.c	ordered table of address ranges
  *	drm_error.c	errno -> status and text
  *	drm_sysfs.c	enumeration
@@ -133,6 +134,27 @@ spyre_status spyre_drm_queue_create(struct spyre_card *card, int priority,
 void spyre_drm_queue_destroy(struct spyre_queue *queue);
 spyre_status spyre_drm_wait(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 uint64_t spyre_drm_completed(struct spyre_queue *queue);
+
+/* drm_bounce.c: host spans of a submission in a host BO, while they are copied. */
+struct spyre_drm_bounce {
+	uint8_t *map;
+	uint64_t bytes;
+	uint32_t handle;
+	bool out;	/* the card writes */
+};
+
+/*
+ * For a submission of which control block @refused was refused because its
+ * memory cannot be pinned: lets all use a host BO instead. false, and nothing
+ * has changed, if that does not help.
+ */
+bool spyre_drm_bounce_begin(struct spyre_drm_queue *queue,
+			    const struct spyre_submission *submission, uint32_t refused,
+			    struct spyre_drm_bounce *bounce);
+/* After the second try. Waits for the card if it writes. */
+void spyre_drm_bounce_end(struct spyre_drm_queue *queue,
+			  const struct spyre_submission *submission,
+			  struct spyre_drm_bounce *bounce, bool submitted);
 
 /* drm_submit.c */
 spyre_status spyre_drm_submit(struct spyre_queue *queue,
