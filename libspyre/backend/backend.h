@@ -30,6 +30,9 @@ struct spyre_backend_ops;
 struct spyre_card {
 	const struct spyre_backend_ops *ops;
 	spyre_device_properties properties;
+	/* How submissions travel, and why so. */
+	spyre_submit_path submit_path;
+	char submit_reason[128];
 };
 
 struct spyre_program_handle {
