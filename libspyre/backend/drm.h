@@ -60,7 +60,12 @@ struct spyre_drm_card {
 	uint64_t generation;
 	/* SQPOLL: the ring whose thread serves those of the queues. */
 	struct spyre_drm_ring *ring;
+	/*
+	 * A file has one handle for a buffer, however often it is imported: the
+	 * lock also covers that the last of its ranges closes it.
+	 */
 	pthread_mutex_t device_lock;
+	bool imports;
 	struct spyre_drm_ranges device;		/* device addresses */
 	/* Read for each DMA of a submission, written by host_alloc and _free. */
 	pthread_rwlock_t host_lock;
@@ -116,6 +121,9 @@ spyre_status spyre_drm_error(struct spyre_drm_card *card, int error, const char 
 /* drm_memory.c */
 spyre_status spyre_drm_mem_map(struct spyre_card *card, uint64_t va, uint64_t bytes);
 void spyre_drm_mem_unmap(struct spyre_card *card, uint64_t va, uint64_t bytes);
+spyre_status spyre_drm_mem_export(struct spyre_card *card, uint64_t va, int *fd);
+spyre_status spyre_drm_mem_import(struct spyre_card *card, uint64_t va, uint64_t bytes, int fd,
+				  uint64_t offset);
 spyre_status spyre_drm_host_alloc(struct spyre_card *card, size_t bytes, void **address);
 void spyre_drm_host_free(struct spyre_card *card, void *address, size_t bytes);
 /* A host BO of its own, mapped; @bytes a multiple of the page size. */
