@@ -6,6 +6,8 @@ EXTRA_DIST += \
 	kernel/Makefile \
 	kernel/dkms.conf \
 	kernel/spyre_array.h \
+	kernel/spyre_bind.c \
+	kernel/spyre_bind.h \
 	kernel/spyre_bo.c \
 	kernel/spyre_bo.h \
 	kernel/spyre_compat.h \
@@ -27,6 +29,8 @@ EXTRA_DIST += \
 	kernel/spyre_reset.h \
 	kernel/spyre_submit.c \
 	kernel/spyre_submit.h \
+	kernel/spyre_sync.c \
+	kernel/spyre_sync.h \
 	kernel/spyre_telemetry.c \
 	kernel/spyre_trace.c \
 	kernel/spyre_trace.h \

@@ -104,6 +104,7 @@ void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 
 	drm_printf(p, "drm-engine-spyre:\t%llu ns\n", (u64)atomic64_read(&sfile->busy_ns));
 	drm_printf(p, "drm-cycles-spyre:\t%llu\n", (u64)atomic64_read(&sfile->cycles));
+	drm_printf(p, "spyre-pinned:\t%llu KiB\n", (u64)atomic64_read(&sfile->pinned) >> 10);
 
 	spin_lock(&file->table_lock);
 	idr_for_each_entry(&file->object_idr, obj, id) {
