@@ -40,8 +40,7 @@ static void spyre_dump_put(struct spyre_dump *dump, const void *data, u64 bytes)
 	dump->pos += ALIGN(bytes, 8);
 }
 
-static void spyre_dump_section(struct spyre_dump *dump, u32 type, u32 index, const void *data,
-			       u64 bytes, u64 whole)
+static void spyre_dump_head(struct spyre_dump *dump, u32 type, u32 index, u64 bytes, u64 whole)
 {
 	const struct drm_spyre_coredump_section section = {
 		.type = type,
@@ -51,8 +50,14 @@ static void spyre_dump_section(struct spyre_dump *dump, u32 type, u32 index, con
 	};
 
 	spyre_dump_put(dump, &section, sizeof(section));
-	spyre_dump_put(dump, data, bytes);
 	dump->num_sections++;
+}
+
+static void spyre_dump_section(struct spyre_dump *dump, u32 type, u32 index, const void *data,
+			       u64 bytes, u64 whole)
+{
+	spyre_dump_head(dump, type, index, bytes, whole);
+	spyre_dump_put(dump, data, bytes);
 }
 
 #define spyre_dump_struct(dump, type, index, value) \
@@ -92,7 +97,7 @@ static void spyre_dump_state(struct spyre_dump *dump, struct spyre_file *sfile)
 static void spyre_dump_fault(struct spyre_dump *dump, const struct spyre_coredump *core)
 {
 	const struct spyre_job *job = core->job;
-	const struct drm_spyre_coredump_fault fault = {
+	struct drm_spyre_coredump_fault fault = {
 		.fault = core->fault.kind,
 		.error = core->fault.error,
 		.stop = core->fault.stop,
@@ -107,23 +112,26 @@ static void spyre_dump_fault(struct spyre_dump *dump, const struct spyre_coredum
 		.lx_bytes = job->lx_bytes,
 	};
 
+	strscpy((char *)fault.stop_name, spyre_stop_name(core->fault.stop),
+		sizeof(fault.stop_name));
 	spyre_dump_struct(dump, DRM_SPYRE_COREDUMP_FAULT, fault.cb, fault);
 }
 
 static void spyre_dump_operands(struct spyre_dump *dump, u32 index, const struct spyre_cb *cb)
 {
 	const struct spyre_program *prog = &cb->exec.program->base;
-	struct drm_spyre_coredump_operand operands[SPYRE_MAX_OPERANDS] = {};
 	const u32 num = prog->header->num_operands;
+	struct drm_spyre_coredump_operand operand = {};
 	u32 i;
 
+	spyre_dump_head(dump, DRM_SPYRE_COREDUMP_OPERANDS, index, num * sizeof(operand),
+			num * sizeof(operand));
 	for (i = 0; i < num; i++) {
-		operands[i].address = cb->exec.address[i];
-		operands[i].extent = prog->operands[i].extent;
-		operands[i].flags = prog->operands[i].flags;
+		operand.address = cb->exec.address[i];
+		operand.extent = prog->operands[i].extent;
+		operand.flags = prog->operands[i].flags;
+		spyre_dump_put(dump, &operand, sizeof(operand));
 	}
-	spyre_dump_section(dump, DRM_SPYRE_COREDUMP_OPERANDS, index, operands,
-			   num * sizeof(operands[0]), num * sizeof(operands[0]));
 }
 
 static void spyre_dump_cb(struct spyre_dump *dump, u32 index, const struct spyre_cb *cb)

@@ -132,6 +132,8 @@ struct drm_spyre_coredump_fault {
 	__u32 priority;
 	/** @lx_bytes: scratchpad per core that the job's programs use. */
 	__u32 lx_bytes;
+	/** @stop_name: name of @stop, NUL terminated. */
+	__u8 stop_name[24];
 };
 
 /**
