@@ -109,6 +109,14 @@ struct spyre_submission {
 	uint64_t point;
 };
 
+/* How a context stands with its card. */
+struct spyre_card_state {
+	spyre_context_health health;
+	spyre_fault fault;
+	uint64_t generation;		/* when it was opened */
+	uint64_t card_generation;	/* now */
+};
+
 struct spyre_backend_ops {
 	spyre_backend id;
 	/* Number of cards; opens nothing. */
@@ -154,6 +162,21 @@ struct spyre_backend_ops {
 	spyre_status (*wait)(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 	/* Highest point reached; never blocks. */
 	uint64_t (*completed)(struct spyre_queue *queue);
+
+	/* Never waits for work. */
+	spyre_status (*state)(struct spyre_card *card, struct spyre_card_state *state);
+	/*
+	 * Stops all work of the card's user. Its queues are dead until each is
+	 * renewed; nothing is submitted meanwhile.
+	 */
+	spyre_status (*context_reset)(struct spyre_card *card);
+	/*
+	 * Waits until the card has let go of the queue's work, which is over
+	 * then; the queue takes work again, its points go on ascending.
+	 */
+	spyre_status (*queue_renew)(struct spyre_queue *queue, int priority);
+	/* Resets physical card @index for everybody; gives its new generation. */
+	spyre_status (*device_reset)(int index, uint64_t *generation);
 };
 
 extern const struct spyre_backend_ops spyre_backend_drm;

@@ -7,7 +7,9 @@
  *	drm_program.c	programs
  *	drm_encode.c	commands -> control blocks; knows no system call
  *	drm_queue.c	queues: create, destroy, wait, completed
- *	drm_submit.c	DRM_IOCTL_SPYRE_SUBMIT
+ *	drm_submit.c	submissions; DRM_IOCTL_SPYRE_SUBMIT
+ *	drm_uring.c	the same by io_uring, and which of the two
+ *	drm_reset.c	state and reset of a context, reset of a card
  *	drm_range.c	ordered table of address ranges
  *	drm_error.c	errno -> status and text
  *	drm_sysfs.c	enumeration
@@ -49,9 +51,15 @@ bool spyre_drm_ranges_remove(struct spyre_drm_ranges *ranges, uint64_t start,
 			     struct spyre_drm_range *removed);
 void spyre_drm_ranges_fini(struct spyre_drm_ranges *ranges);
 
+struct spyre_drm_ring;
+
 struct spyre_drm_card {
 	struct spyre_card base;
 	int fd;
+	/* The card's, when the node was opened. */
+	uint64_t generation;
+	/* SQPOLL: the ring whose thread serves those of the queues. */
+	struct spyre_drm_ring *ring;
 	pthread_mutex_t device_lock;
 	struct spyre_drm_ranges device;		/* device addresses */
 	/* Read for each DMA of a submission, written by host_alloc and _free. */
@@ -70,6 +78,9 @@ struct spyre_drm_queue {
 	uint32_t id;
 	uint32_t syncobj;
 	uint32_t result_handle;
+	uint32_t timeout_ms;
+	/* NULL: the ioctl carries its submissions. */
+	struct spyre_drm_ring *ring;
 	/* Highest point known to be reached, highest submitted. */
 	_Atomic uint64_t completed;
 	_Atomic uint64_t submitted;
@@ -133,9 +144,29 @@ spyre_status spyre_drm_queue_create(struct spyre_card *card, int priority,
 void spyre_drm_queue_destroy(struct spyre_queue *queue);
 spyre_status spyre_drm_wait(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 uint64_t spyre_drm_completed(struct spyre_queue *queue);
+spyre_status spyre_drm_queue_renew(struct spyre_queue *queue, int priority);
+
+/* drm_reset.c */
+/* Generation of the card now; false if it cannot be asked. */
+bool spyre_drm_generation(struct spyre_drm_card *card, uint64_t *generation);
+bool spyre_drm_is_stale(struct spyre_drm_card *card);
+spyre_status spyre_drm_state(struct spyre_card *card, struct spyre_card_state *state);
+spyre_status spyre_drm_context_reset(struct spyre_card *card);
+/* On a card that was opened for it. */
+spyre_status spyre_drm_reset(struct spyre_drm_card *card, uint64_t *generation);
 
 /* drm_submit.c */
 spyre_status spyre_drm_submit(struct spyre_queue *queue,
 			      const struct spyre_submission *submission);
+
+/* drm_uring.c */
+/* Picks the way of submission and notes it in the card's properties. */
+spyre_status spyre_drm_submit_choose(struct spyre_drm_card *card);
+/* A queue's ring, NULL if the card's way takes none; 0 or a positive errno. */
+int spyre_drm_ring_open(struct spyre_drm_card *card, struct spyre_drm_ring **ring);
+void spyre_drm_ring_close(struct spyre_drm_ring *ring);
+/* False: not by this way, ask the ioctl. Else *@error is 0 or a positive errno. */
+bool spyre_drm_ring_carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args,
+			  int *error);
 
 #endif /* SPYRE_DRM_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre info: versions, cards, environment. Opens nothing. */
+/* spyre info: versions, cards, how work reaches them, environment. */
 #include "config.h"
 
 #include <getopt.h>
@@ -20,6 +20,22 @@ struct info {
 	spyre_device_properties *cards;
 	int count;
 };
+
+/*
+ * The way of submission is settled when a card is opened. One that cannot be
+ * opened is no failure here: the reason takes its place.
+ */
+static void find_path(int index, spyre_device_properties *p)
+{
+	spyre_context *context;
+
+	if (spyre_context_create(index, 0, &context)) {
+		snprintf(p->submit_reason, sizeof(p->submit_reason), "%s", spyre_last_error());
+		return;
+	}
+	(void)spyre_context_get_properties(context, p);
+	(void)spyre_context_destroy(context);
+}
 
 static int collect(struct info *info)
 {
@@ -44,6 +60,7 @@ static int collect(struct info *info)
 		status = spyre_device_get_properties(i, &info->cards[i]);
 		if (status)
 			return complain_status(status, "card %d", i);
+		find_path(i, &info->cards[i]);
 	}
 	return EXIT_OK;
 }
@@ -60,6 +77,22 @@ static const char *backend_name(spyre_backend backend)
 	return backend == SPYRE_BACKEND_DRM ? "drm" : "embedded";
 }
 
+static const char *path_name(spyre_submit_path path)
+{
+	switch (path) {
+	case SPYRE_SUBMIT_DIRECT:
+		return "direct";
+	case SPYRE_SUBMIT_IOCTL:
+		return "ioctl";
+	case SPYRE_SUBMIT_URING:
+		return "uring";
+	case SPYRE_SUBMIT_SQPOLL:
+		return "sqpoll";
+	default:
+		return "unknown";
+	}
+}
+
 static void print_card(const spyre_device_properties *p)
 {
 	printf("card %d    %s\n", p->index, p->name);
@@ -72,6 +105,7 @@ static void print_card(const spyre_device_properties *p)
 	printf("  memory          %llu MiB, sticks of %u bytes\n",
 	       (unsigned long long)p->memory_bytes >> 20, p->stick_bytes);
 	printf("  arithmetic      %s\n", *p->unit ? p->unit : "unknown");
+	printf("  submission      %s (%s)\n", path_name(p->submit_path), p->submit_reason);
 }
 
 static void print_text(const struct info *info)
@@ -114,6 +148,8 @@ static void add_card(yyjson_mut_doc *doc, yyjson_mut_val *array, const spyre_dev
 	yyjson_mut_obj_add_uint(doc, card, "clock_hz", p->clock_khz * 1000ull);
 	yyjson_mut_obj_add_uint(doc, card, "memory_bytes", p->memory_bytes);
 	yyjson_mut_obj_add_str(doc, card, "unit", p->unit);
+	yyjson_mut_obj_add_str(doc, card, "submit_path", path_name(p->submit_path));
+	yyjson_mut_obj_add_str(doc, card, "submit_reason", p->submit_reason);
 }
 
 static int print_json(const struct info *info)
@@ -178,6 +214,7 @@ const struct command command_info = {
 	.help = "[--json]\n"
 		"Prints the versions of command, library, kernel and module, the visible cards "
 		"and\n"
-		"the environment variables that the library reads. Opens no card.\n",
+		"the environment variables that the library reads. Opens each card for a moment\n"
+		"to see how submissions reach it.\n",
 	.run = run_info,
 };
