@@ -11,14 +11,22 @@ EXTRA_DIST += \
 	kernel/spyre_bo.c \
 	kernel/spyre_bo.h \
 	kernel/spyre_compat.h \
+	kernel/spyre_coredump.c \
+	kernel/spyre_coredump.h \
+	kernel/spyre_debugfs.c \
+	kernel/spyre_debugfs.h \
 	kernel/spyre_device.h \
 	kernel/spyre_dma.c \
 	kernel/spyre_dma.h \
 	kernel/spyre_drv.c \
 	kernel/spyre_engine.c \
 	kernel/spyre_engine.h \
+	kernel/spyre_fault.c \
+	kernel/spyre_fault.h \
 	kernel/spyre_hwmon.c \
 	kernel/spyre_hwmon.h \
+	kernel/spyre_inject.c \
+	kernel/spyre_inject.h \
 	kernel/spyre_job.c \
 	kernel/spyre_job.h \
 	kernel/spyre_mmap.c \

@@ -10,6 +10,7 @@
 #include <drm/gpu_scheduler.h>
 #include <drm/spyre_accel.h>
 #include <linux/dma-fence.h>
+#include <linux/refcount.h>
 
 #include "model/card.h"
 #include "spyre_dma.h"
@@ -28,11 +29,17 @@ struct spyre_cb {
 	u32 type;
 	/** @cost: what it will have cost. */
 	struct spyre_counters cost;
+	/** @dst: device address that user space gave; likewise @src and @size. */
+	u64 dst;
+	u64 src;
+	u64 size;
 	union {
 		/** @exec: EXEC. */
 		struct {
 			struct spyre_program_object *program;
 			u8 **operand;
+			/* what @operand was resolved from */
+			const u64 *address;
 		} exec;
 		/** @dma: DMA. */
 		struct {
@@ -57,6 +64,8 @@ struct spyre_cb {
 struct spyre_job {
 	/** @base: what the scheduler sees of it. */
 	struct drm_sched_job base;
+	/** @parts: references to all but @base: the scheduler's, a dump's. */
+	refcount_t parts;
 	/** @queue: referenced. */
 	struct spyre_queue *queue;
 	/** @node: in the queue's list while in the engine. */
@@ -100,6 +109,9 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker);
 void spyre_job_skip(struct spyre_job *job, int status);
 /* Drops everything, skips a published job that never ran; may sleep. */
 void spyre_job_free(struct spyre_job *job);
+/* Keeps what the job is made of after the scheduler has freed it. */
+struct spyre_job *spyre_job_get(struct spyre_job *job);
+void spyre_job_put(struct spyre_job *job);
 /* errno with which @job must stop, or 0. */
 int spyre_job_stop_reason(struct spyre_job *job);
 
