@@ -5,6 +5,8 @@ EXTRA_DIST += \
 	kernel/Kbuild \
 	kernel/Makefile \
 	kernel/dkms.conf \
+	kernel/spyre_arbiter.c \
+	kernel/spyre_arbiter.h \
 	kernel/spyre_array.h \
 	kernel/spyre_bo.c \
 	kernel/spyre_bo.h \
@@ -15,16 +17,22 @@ EXTRA_DIST += \
 	kernel/spyre_drv.c \
 	kernel/spyre_engine.c \
 	kernel/spyre_engine.h \
+	kernel/spyre_helper.c \
+	kernel/spyre_helper.h \
 	kernel/spyre_hwmon.c \
 	kernel/spyre_hwmon.h \
 	kernel/spyre_job.c \
 	kernel/spyre_job.h \
+	kernel/spyre_lx.c \
+	kernel/spyre_lx.h \
 	kernel/spyre_program.c \
 	kernel/spyre_program.h \
 	kernel/spyre_queue.c \
 	kernel/spyre_queue.h \
 	kernel/spyre_reset.c \
 	kernel/spyre_reset.h \
+	kernel/spyre_runner.c \
+	kernel/spyre_runner.h \
 	kernel/spyre_submit.c \
 	kernel/spyre_submit.h \
 	kernel/spyre_telemetry.c \

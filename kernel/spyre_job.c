@@ -10,6 +10,7 @@
 #include "spyre_bo.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
+#include "spyre_lx.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_trace.h"
@@ -131,32 +132,30 @@ void spyre_job_skip(struct spyre_job *job, int status)
 }
 
 static enum spyre_stop spyre_job_exec(struct spyre_job *job, struct spyre_cb *cb,
-				      struct spyre_engine_worker *worker)
+				      struct spyre_runner *runner)
 {
-	struct spyre_engine *engine = worker->engine;
+	struct spyre_engine *engine = runner->engine;
 	const struct spyre_program *prog = &cb->exec.program->base;
 	struct spyre_exec exec = {
 		.host = &engine->host,
 		.job = job,
 		.prog = prog,
 		.operand = cb->exec.operand,
-		.lx = engine->lx,
+		.lx = job->lx ? job->lx->core : NULL,
 	};
 
-	if (prog->header->lx_bytes && !job->has_lx)
-		return SPYRE_STOP_CANCELLED;
-	return spyre_card_exec(&exec, &worker->base);
+	return spyre_card_exec(&exec, &runner->base);
 }
 
 static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *cb,
-					struct spyre_engine_worker *worker)
+					struct spyre_runner *runner)
 {
-	struct spyre_host *host = &worker->engine->host;
-	struct spyre_worker *self = &worker->base;
+	struct spyre_host *host = &runner->engine->host;
+	struct spyre_worker *self = &runner->base;
 
 	switch (cb->type) {
 	case DRM_SPYRE_CB_EXEC:
-		return spyre_job_exec(job, cb, worker);
+		return spyre_job_exec(job, cb, runner);
 	case DRM_SPYRE_CB_DMA:
 		return spyre_card_dma(host, job, self, cb->dma.desc, cb->dma.device,
 				      cb->dma.host.vaddr, cb->dma.host.bytes);
@@ -180,7 +179,7 @@ static void spyre_counters_add(struct spyre_counters *sum, const struct spyre_co
 	sum->elements += more->elements;
 }
 
-void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
+void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)
 {
 	const struct spyre_counters none = {};
 	struct spyre_file *sfile = job->queue->sfile;
@@ -192,13 +191,11 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 
 	trace_spyre_run(job);
 	WRITE_ONCE(job->start_ns, now);
-	if (job->has_lx)
-		spyre_engine_lx_clean(worker->engine, sfile->id, job->lx_bytes);
 	for (i = 0; i < job->num_cbs; i++) {
 		start = now;
 		status = error ? (error == -ENODEV ? -ENODEV : -ECANCELED) :
 				 spyre_job_stop_reason(job);
-		if (!status && spyre_job_run_cb(job, &job->cbs[i], worker) != SPYRE_STOP_NONE)
+		if (!status && spyre_job_run_cb(job, &job->cbs[i], runner) != SPYRE_STOP_NONE)
 			status = spyre_job_stop_reason(job) ?: -ECANCELED;
 		now = ktime_get_ns();
 		if (!status)
@@ -209,9 +206,9 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 
 	if (error)
 		spyre_queue_kill(job->queue, error);
-	atomic64_add(now - job->start_ns, &sfile->busy_ns);
+	atomic64_add(now - job->start_ns - job->paused_ns, &sfile->busy_ns);
 	atomic64_add(sum.cycles, &sfile->cycles);
-	spyre_engine_account(worker->engine, &sum, error);
+	spyre_engine_account(runner->engine, &sum, error);
 	spyre_job_complete(job, error, sum.cycles);
 	dma_fence_end_signalling(cookie);
 }
@@ -244,6 +241,7 @@ void spyre_job_free(struct spyre_job *job)
 		spyre_cb_release(&job->cbs[i]);
 	for (i = 0; i < job->num_bos; i++)
 		spyre_bo_put(job->bos[i]);
+	spyre_lx_put(job->lx);
 	if (job->queue)
 		spyre_queue_put(job->queue);
 	kvfree(job);
