@@ -42,7 +42,8 @@ EXTRA_DIST += \
 	kernel/spyre_uring.h \
 	kernel/spyre_vm.c \
 	kernel/spyre_vm.h \
-	kernel/stage
+	kernel/stage \
+	kernel/tests/arbiter_kunit.c
 
 EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
 dist_noinst_DATA = udev/60-spyre.rules

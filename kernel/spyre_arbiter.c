@@ -8,7 +8,7 @@
  * shares of the card, so that many narrow jobs and few wide ones weigh the
  * same.  Within a class the context that has had least is next, whatever the
  * number of its queues; its queues take turns.  One that comes back after a
- * pause begins where the others are: nobody saves up.
+ * pause begins where the others are, less one turn at most: nobody saves up.
  *
  * The high class comes first.  While the low class waits, it is owed a part
  * of what the high one uses, and comes first itself as soon as that makes a
@@ -28,8 +28,8 @@
 #define SPYRE_ARB_PARTS 1024u
 /* Claims that cannot start yet looked at in one go, with interrupts off. */
 #define SPYRE_ARB_SCAN 128u
-/* The low class does not save up either. */
-#define SPYRE_ARB_OWED_MAX (4 * SPYRE_ARB_SLICE_NS)
+/* The low class does not save up either, nor does it run up debts. */
+#define SPYRE_ARB_OWED_MAX (4 * (s64)SPYRE_ARB_SLICE_NS)
 
 #define LOW DRM_SPYRE_PRIORITY_LOW
 #define HIGH DRM_SPYRE_PRIORITY_HIGH
@@ -65,6 +65,13 @@ static void spyre_context_unqueue(struct spyre_arbiter *arb, struct spyre_arb_co
 	rb_erase_cached(&context->node, &class->contexts);
 }
 
+/* Where @context goes on that has had nothing to do: it keeps what it lacks of one turn. */
+static u64 spyre_context_start(const struct spyre_arb_class *class,
+			       const struct spyre_arb_context *context)
+{
+	return max(context->vtime, class->vtime - min(class->vtime, SPYRE_ARB_SLICE_NS));
+}
+
 /* One more claim of @context waits or runs. */
 static void spyre_context_enter(struct spyre_arbiter *arb, struct spyre_arb_context *context)
 {
@@ -77,7 +84,7 @@ static void spyre_context_enter(struct spyre_arbiter *arb, struct spyre_arb_cont
 	first = rb_first_cached(&class->contexts);
 	if (first)
 		class->vtime = max(class->vtime, to_context(first)->vtime);
-	context->vtime = max(context->vtime, class->vtime);
+	context->vtime = spyre_context_start(class, context);
 	spyre_context_queue(arb, context);
 }
 
@@ -107,12 +114,13 @@ static u64 spyre_claim_cost(const struct spyre_arbiter *arb, const struct spyre_
 static void spyre_arbiter_owe(struct spyre_arbiter *arb, u32 class, u64 cost)
 {
 	if (class == HIGH && arb->class[LOW].waiting)
-		arb->owed = min(arb->owed + cost / (SPYRE_ARB_LOW_PART - 1), SPYRE_ARB_OWED_MAX);
+		arb->owed = min(arb->owed + (s64)(cost / (SPYRE_ARB_LOW_PART - 1)),
+				SPYRE_ARB_OWED_MAX);
 	else if (class == LOW && arb->class[HIGH].waiting)
-		arb->owed -= min(arb->owed, cost);
-	if (arb->owed >= SPYRE_ARB_SLICE_NS)
+		arb->owed = max(arb->owed - (s64)cost, -SPYRE_ARB_OWED_MAX);
+	if (arb->owed >= (s64)SPYRE_ARB_SLICE_NS)
 		arb->low_turn = true;
-	else if (!arb->owed)
+	else if (arb->owed < (s64)SPYRE_ARB_SLICE_NS / 2)
 		arb->low_turn = false;
 }
 
@@ -388,7 +396,7 @@ static bool spyre_context_comes_first(struct spyre_arbiter *arb,
 	other = spyre_arbiter_rank(arb, next->context->class);
 	if (rank != other)
 		return rank < other;
-	return max(context->vtime, arb->class[context->class].vtime) <
+	return spyre_context_start(&arb->class[context->class], context) <
 	       spyre_context_key(next->context);
 }
 

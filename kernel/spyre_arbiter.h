@@ -135,7 +135,7 @@ struct spyre_arbiter {
 	/** @class: by DRM_SPYRE_PRIORITY_*. */
 	struct spyre_arb_class class[SPYRE_ARB_CLASSES];
 	/** @owed: what the low class has yet to get, in ns of a whole card. */
-	u64 owed;
+	s64 owed;
 	/** @low_turn: it is getting it. */
 	bool low_turn;
 };
