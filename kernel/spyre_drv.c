@@ -114,6 +114,7 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 {
 	struct spyre_device *spyre = to_spyre_device(drm);
 	struct spyre_file *sfile;
+	u32 class;
 	int ret;
 
 	sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
@@ -134,6 +135,8 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	spyre_health_init(&sfile->health);
 	xa_init_flags(&sfile->programs, XA_FLAGS_ALLOC1);
 	xa_init_flags(&sfile->queues, XA_FLAGS_ALLOC1);
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
+		spyre_seat_init(&sfile->seat[class], &spyre->engine, class);
 	file->driver_priv = sfile;
 	spyre_reset_add_file(sfile);
 	return 0;
@@ -145,6 +148,7 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	struct spyre_program_object *program;
 	struct spyre_queue *queue;
 	unsigned long id;
+	u32 class;
 
 	spyre_reset_remove_file(sfile);
 	/* Stop all before waiting for each. */
@@ -153,6 +157,8 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	xa_for_each(&sfile->queues, id, queue)
 		spyre_queue_close(queue);
 	xa_destroy(&sfile->queues);
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
+		spyre_seat_close(&sfile->seat[class]);
 	xa_for_each(&sfile->programs, id, program)
 		spyre_program_put(program);
 	xa_destroy(&sfile->programs);
@@ -329,7 +335,7 @@ static int spyre_probe(struct platform_device *pdev)
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;
-	ret = spyre_engine_start(&spyre->engine, spyre->index);
+	ret = spyre_engine_start(&spyre->engine, spyre->index, spyre->num_cores);
 	if (!ret)
 		ret = spyre_hwmon_start(spyre);
 	if (!ret)

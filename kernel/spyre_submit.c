@@ -100,7 +100,11 @@ static int spyre_decode_exec(struct spyre_submission *s, const struct drm_spyre_
 	if (copy_from_user(args, u64_to_user_ptr(in->args), in->num_args * sizeof(args[0])))
 		return -EFAULT;
 
+	if (prog->header->num_cores > hweight32(s->queue->claim.partition))
+		return -EINVAL;
+
 	cb->cost = prog->cost;
+	s->job->cores = max_t(u32, s->job->cores, prog->header->num_cores);
 	s->job->lx_bytes = max(s->job->lx_bytes, prog->header->lx_bytes);
 	cb->exec.operand = s->operands;
 	cb->exec.address = s->addresses;
@@ -360,6 +364,21 @@ static bool spyre_job_is_light(const struct spyre_job *job)
 	       spyre_job_cycles(job) <= SPYRE_LIGHT_CYCLES;
 }
 
+/* Scratchpads for the job's programs. */
+static int spyre_submission_lx(struct spyre_submission *s)
+{
+	struct spyre_job *job = s->job;
+	struct spyre_lx *lx;
+
+	if (!job->lx_bytes)
+		return 0;
+	lx = spyre_seat_lx(s->queue->seat, job->cores, job->lx_bytes);
+	if (IS_ERR(lx))
+		return PTR_ERR(lx);
+	job->lx = lx;
+	return 0;
+}
+
 /* Everything that can fail. */
 static int spyre_submission_prepare(struct spyre_submission *s)
 {
@@ -391,7 +410,9 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 		}
 	}
 	job->light = spyre_job_is_light(job);
-	ret = spyre_submission_waits(s);
+	ret = spyre_submission_lx(s);
+	if (!ret)
+		ret = spyre_submission_waits(s);
 	if (ret)
 		return ret;
 	return spyre_border_begin(job);
