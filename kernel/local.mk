@@ -8,6 +8,8 @@ EXTRA_DIST += \
 	kernel/spyre_array.h \
 	kernel/spyre_bo.c \
 	kernel/spyre_bo.h \
+	kernel/spyre_card.c \
+	kernel/spyre_card.h \
 	kernel/spyre_compat.h \
 	kernel/spyre_device.h \
 	kernel/spyre_dma.c \

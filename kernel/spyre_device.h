@@ -2,8 +2,8 @@
 /*
  * The objects of the driver and who owns whom.
  *
- *	card (spyre_device)	one platform device, one accel node
- *	  engine		the card's worker threads and scratchpads
+ *	function (spyre_device)	one platform device, one accel node: a card, or a VF of one
+ *	  engine		its worker threads and scratchpads
  *	file (spyre_file)	one open of the node: VM, programs, queues
  *	  BO, program		count against the card's memory, on the file's bill
  *	  queue			a drm_gpu_scheduler with one entity
@@ -27,18 +27,27 @@
 
 #include <drm/spyre_accel.h>
 
+#include "spyre_card.h"
 #include "spyre_engine.h"
 
 struct spyre_job;
 
 /**
- * struct spyre_device - a card
+ * struct spyre_device - a card (PF), or a virtual function (VF) of one
  */
 struct spyre_device {
 	/** @drm: base. */
 	struct drm_device drm;
 	/** @index: index of the card. */
 	u32 index;
+	/** @vf: 0 for the card itself, else the number of this VF. */
+	u32 vf;
+	/** @pf: of a VF: its card, referenced. */
+	struct spyre_device *pf;
+	/** @vf_node: of a VF: in its card's list. */
+	struct list_head vf_node;
+	/** @card: of a PF: its VFs. */
+	struct spyre_card card;
 	/** @num_cores: cores. */
 	u32 num_cores;
 	/** @lpddr_bytes: capacity. */

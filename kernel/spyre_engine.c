@@ -24,8 +24,6 @@
 #include "spyre_job.h"
 #include "spyre_queue.h"
 
-/* Load is reported over the last one to two of these. */
-#define SPYRE_SAMPLE_NS NSEC_PER_SEC
 /* Far above what stopping any work takes. */
 #define SPYRE_PROBE_JIFFIES (10 * HZ)
 
@@ -371,26 +369,6 @@ void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_engine_st
 	spin_unlock_irq(&engine->lock);
 }
 
-void spyre_engine_read_power(struct spyre_engine *engine, u32 *milliwatt, u32 *millicelsius)
-{
-	struct spyre_engine_sample now, since;
-
-	spin_lock_irq(&engine->lock);
-	now.ns = ktime_get_ns();
-	spyre_engine_stats_locked(engine, &now.stats, now.ns);
-	if (now.ns - engine->sample[0].ns > SPYRE_SAMPLE_NS) {
-		engine->sample[1] = engine->sample[0];
-		engine->sample[0] = now;
-	}
-	since = engine->sample[1];
-	spin_unlock_irq(&engine->lock);
-	spyre_power_model(now.stats.busy_ns - since.stats.busy_ns, max(now.ns - since.ns, 1ull),
-			  now.stats.cost.macs - since.stats.cost.macs,
-			  now.stats.cost.bytes_read - since.stats.cost.bytes_read +
-			  now.stats.cost.bytes_written - since.stats.cost.bytes_written,
-			  milliwatt, millicelsius);
-}
-
 static const struct spyre_unit *spyre_engine_unit(void)
 {
 	if (boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_FMA) &&
@@ -400,9 +378,9 @@ static const struct spyre_unit *spyre_engine_unit(void)
 	return spyre_unit_find("scalar");
 }
 
-int spyre_engine_start(struct spyre_engine *engine, u32 card)
+int spyre_engine_start(struct spyre_engine *engine, const char *name, u32 workers)
 {
-	const u32 wanted = min(num_online_cpus(), SPYRE_ENGINE_MAX_WORKERS);
+	const u32 wanted = min(workers, SPYRE_ENGINE_MAX_WORKERS);
 	struct spyre_engine_worker *worker;
 	struct task_struct *task;
 
@@ -415,8 +393,6 @@ int spyre_engine_start(struct spyre_engine *engine, u32 card)
 	INIT_LIST_HEAD(&engine->lx_wait[DRM_SPYRE_PRIORITY_LOW]);
 	INIT_LIST_HEAD(&engine->lx_wait[DRM_SPYRE_PRIORITY_HIGH]);
 	INIT_LIST_HEAD(&engine->sections);
-	engine->sample[0].ns = ktime_get_ns();
-	engine->sample[1].ns = engine->sample[0].ns;
 	engine->host = (struct spyre_host) {
 		.unit = spyre_engine_unit(),
 		.parallel = spyre_host_parallel,
@@ -439,7 +415,7 @@ int spyre_engine_start(struct spyre_engine *engine, u32 card)
 		engine->num_workers++;
 	}
 	for (worker = engine->workers; worker < engine->workers + wanted; worker++) {
-		task = kthread_run(spyre_engine_thread, worker, "spyre%u/%zu", card,
+		task = kthread_run(spyre_engine_thread, worker, "%s/%zu", name,
 				   worker - engine->workers);
 		if (IS_ERR(task))
 			return PTR_ERR(task);

@@ -81,8 +81,6 @@ struct spyre_engine {
 	bool gone;
 	/** @stats: totals. */
 	struct spyre_engine_stats stats;
-	/** @sample: of about a second ago and of before that. */
-	struct spyre_engine_sample sample[2];
 
 	/** @lx_alloc: serialises spyre_engine_need_lx(). */
 	struct mutex lx_alloc;
@@ -107,7 +105,8 @@ struct spyre_engine {
 	struct spyre_engine_worker workers[SPYRE_ENGINE_MAX_WORKERS];
 };
 
-int spyre_engine_start(struct spyre_engine *engine, u32 card);
+/* @workers threads at most, whose names begin with @name. */
+int spyre_engine_start(struct spyre_engine *engine, const char *name, u32 workers);
 /* Cancels everything with -ENODEV and ends the threads. */
 void spyre_engine_stop(struct spyre_engine *engine);
 void spyre_engine_free(struct spyre_engine *engine);
@@ -128,7 +127,5 @@ void spyre_engine_kick(struct spyre_engine *engine);
 void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counters *cost,
 			  bool failed);
 void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_engine_stats *stats);
-/* Modelled power and temperature of the last second or two. */
-void spyre_engine_read_power(struct spyre_engine *engine, u32 *milliwatt, u32 *millicelsius);
 
 #endif
