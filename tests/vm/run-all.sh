@@ -79,6 +79,9 @@ for who in $users; do
 	done
 done
 
+run ${users##* } "runtime_copy without pins" bash -c 'ulimit -l 0; exec "$0"' \
+	"$build/tests/unit/runtime_copy"
+
 for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.sh; do
 	run user "${program##*/}" "$program"
 done
