@@ -411,9 +411,8 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	}
 	job->light = spyre_job_is_light(job);
 	ret = spyre_submission_lx(s);
-	if (ret)
-		return ret;
-	ret = spyre_submission_waits(s);
+	if (!ret)
+		ret = spyre_submission_waits(s);
 	if (ret)
 		return ret;
 	return spyre_border_begin(job);
