@@ -63,7 +63,9 @@ EXTRA_DIST += \
 	kernel/spyre_vm.c \
 	kernel/spyre_vm.h \
 	kernel/stage \
-	kernel/tests/arbiter_kunit.c
+	kernel/tests/arbiter_kunit.c \
+	kernel/tests/verify_kunit.c \
+	kernel/tests/vm_kunit.c
 
 EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
 dist_noinst_DATA = udev/60-spyre.rules

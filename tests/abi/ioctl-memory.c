@@ -285,7 +285,7 @@ static void test_vm_bind_stride(int fd, struct drm_spyre_vm_bind_op good)
 		"VM_BIND: array ends at its page's end");
 	tap_ret(bind_array(fd, sizeof(good), 2, edge, 0, &done), -EFAULT,
 		"VM_BIND: array runs off its page");
-	tap_ret(bind_array(fd, sizeof(good), 1, &good, 1, &done), -EINVAL, "VM_BIND: flags");
+	tap_ret(bind_array(fd, sizeof(good), 1, &good, 2, &done), -EINVAL, "VM_BIND: flags");
 	abi_guard_free(edge, sizeof(good));
 }
 

@@ -91,6 +91,9 @@ if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h
 	done
 fi
 
+run ${users##* } "runtime_copy without pins" bash -c 'ulimit -l 0; exec "$0"' \
+	"$build/tests/unit/runtime_copy"
+
 for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.sh; do
 	run user "${program##*/}" "$program"
 done
