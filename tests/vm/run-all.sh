@@ -90,6 +90,7 @@ if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h
 		verdict $? "spyre info tells of $way"
 	done
 fi
+
 run ${users##* } "runtime_copy without pins" bash -c 'ulimit -l 0; exec "$0"' \
 	"$build/tests/unit/runtime_copy"
 
