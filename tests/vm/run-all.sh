@@ -65,6 +65,9 @@ abi_tests() {
 	done
 }
 
+# Another driver that makes and takes dma-bufs, where the kernel has it.
+modprobe vgem 2>/dev/null
+
 users="root user"
 if ! "${user[@]}" test -x "$build/tests/abi/abi-core"; then
 	echo "ok - tests as a plain user # SKIP $build is closed to other users"
