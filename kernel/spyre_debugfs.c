@@ -32,7 +32,7 @@ static void spyre_show_card(struct spyre_device *spyre, struct seq_file *seq)
 	spyre_engine_read_power(&spyre->engine, &power, &temperature);
 	seq_printf(seq, "card: %u\nuuid: %pUb\ngeneration: %llu\ncores: %u\nunit: %s\nworkers: %u\n",
 		   spyre->index, &spyre->uuid, spyre->generation, spyre->num_cores,
-		   spyre_unit_name(spyre->engine.host.unit), spyre->engine.num_workers);
+		   spyre_unit_name(spyre->engine.host.unit), spyre->engine.helpers.num);
 	seq_printf(seq, "lpddr_total: %llu\nlpddr_used: %llu\n", spyre->lpddr_bytes,
 		   (u64)atomic64_read(&spyre->lpddr_used));
 	seq_printf(seq, "now_ns: %llu\nbusy_ns: %llu\njobs: %llu\nerrors: %llu\ncycles: %llu\n",

@@ -3,7 +3,7 @@
  * The objects of the driver and who owns whom.
  *
  *	card (spyre_device)	one platform device, one accel node
- *	  engine		the card's worker threads and scratchpads
+ *	  engine		the card's arbiter and threads
  *	file (spyre_file)	one open of the node: VM, programs, queues
  *	  BO, program		count against the card's memory, on the file's bill
  *	  queue			a drm_gpu_scheduler with one entity
@@ -90,7 +90,7 @@ struct spyre_file {
 	struct list_head node;
 	/** @generation: of the card when it was opened. */
 	u64 generation;
-	/** @id: fdinfo's drm-client-id, never reused; tells whose data is in the scratchpads. */
+	/** @id: fdinfo's drm-client-id, never reused. */
 	u64 id;
 	/** @vm: address space. */
 	struct spyre_vm *vm;
@@ -100,12 +100,16 @@ struct spyre_file {
 	struct xarray queues;
 	/** @used: device memory on this file's bill. */
 	atomic64_t used;
+	/** @pinned: bytes of user memory that its jobs pin. */
+	atomic64_t pinned;
+	/** @seat: its share of the engine, by class. */
+	struct spyre_seat seat[SPYRE_ARB_CLASSES];
 	/** @busy_ns: time its jobs ran. */
 	atomic64_t busy_ns;
+	/** @preempted: times that a job of it made way for another context's or queue's. */
+	atomic64_t preempted;
 	/** @cycles: modelled cycles of its jobs. */
 	atomic64_t cycles;
-	/** @preempted: times that a job of it made way for another context's. */
-	atomic64_t preempted;
 	/** @health: whether it has failed, and its other counters. */
 	struct spyre_context_health health;
 	/** @pid: process that opened it. */

@@ -20,6 +20,7 @@
 #include "spyre_debugfs.h"
 #include "spyre_device.h"
 #include "spyre_hwmon.h"
+#include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_reset.h"
@@ -113,6 +114,7 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 {
 	struct spyre_device *spyre = to_spyre_device(drm);
 	struct spyre_file *sfile;
+	u32 class;
 	int ret;
 
 	sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
@@ -133,6 +135,8 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	spyre_health_init(&sfile->health);
 	xa_init_flags(&sfile->programs, XA_FLAGS_ALLOC1);
 	xa_init_flags(&sfile->queues, XA_FLAGS_ALLOC1);
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
+		spyre_seat_init(&sfile->seat[class], &spyre->engine, class);
 	file->driver_priv = sfile;
 	spyre_reset_add_file(sfile);
 	return 0;
@@ -144,6 +148,7 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	struct spyre_program_object *program;
 	struct spyre_queue *queue;
 	unsigned long id;
+	u32 class;
 
 	spyre_reset_remove_file(sfile);
 	/* Stop all before waiting for each. */
@@ -152,6 +157,8 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	xa_for_each(&sfile->queues, id, queue)
 		spyre_queue_close(queue);
 	xa_destroy(&sfile->queues);
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
+		spyre_seat_close(&sfile->seat[class]);
 	xa_for_each(&sfile->programs, id, program)
 		spyre_program_put(program);
 	xa_destroy(&sfile->programs);
@@ -172,6 +179,7 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_SUBMIT, spyre_ioctl_submit, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_RESET, spyre_ioctl_reset, DRM_ROOT_ONLY),
 	DRM_IOCTL_DEF_DRV(SPYRE_CONTEXT_RESET, spyre_ioctl_context_reset, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_INFO, spyre_ioctl_bo_info, 0),
 };
 
 /*
@@ -255,14 +263,13 @@ static const struct file_operations spyre_fops = {
 	.read = drm_read,
 	.llseek = noop_llseek,
 	.mmap = drm_gem_mmap,
+	.get_unmapped_area = spyre_shmem_get_unmapped_area,
 	.uring_cmd = spyre_uring_cmd,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 	.show_fdinfo = drm_show_fdinfo,
 };
 
 /*
- * Without gem_prime_import_sg_table a dma-buf goes between files of one card only.
- *
  * Versions of the interface:
  * 1.0	initial
  * 1.1	RESET, io_uring
@@ -281,7 +288,7 @@ static const struct drm_driver spyre_driver = {
 	.postclose = spyre_postclose,
 	.ioctls = spyre_ioctls,
 	.num_ioctls = ARRAY_SIZE(spyre_ioctls),
-	.gem_create_object = spyre_gem_create_object,
+	.gem_prime_import = spyre_prime_import,
 	.show_fdinfo = spyre_show_fdinfo,
 };
 
@@ -328,7 +335,7 @@ static int spyre_probe(struct platform_device *pdev)
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;
-	ret = spyre_engine_start(&spyre->engine, spyre->index);
+	ret = spyre_engine_start(&spyre->engine, spyre->index, spyre->num_cores);
 	if (!ret)
 		ret = spyre_hwmon_start(spyre);
 	if (!ret)
@@ -380,6 +387,7 @@ static int __init spyre_init(void)
 	ret = spyre_queue_init();
 	if (ret)
 		return ret;
+	spyre_shmem_mount();
 	ret = platform_driver_register(&spyre_platform_driver);
 	if (ret)
 		goto fail;
@@ -398,6 +406,7 @@ static int __init spyre_init(void)
 	return 0;
 
 fail:
+	spyre_shmem_unmount();
 	spyre_queue_exit();
 	return ret;
 }
@@ -407,6 +416,7 @@ static void __exit spyre_exit(void)
 	spyre_remove_cards();
 	platform_driver_unregister(&spyre_platform_driver);
 	spyre_queue_exit();
+	spyre_shmem_unmount();
 	/* The last fences are on their way out. */
 	rcu_barrier();
 }

@@ -81,11 +81,10 @@ u32 spyre_file_kill_queues(struct spyre_file *sfile, int error)
 	/* The lock keeps them: a queue leaves the table before it is put. */
 	xa_lock(&sfile->queues);
 	xa_for_each(&sfile->queues, id, queue) {
-		spyre_queue_mark_dead(queue, error);
+		spyre_queue_kill(queue, error);
 		count++;
 	}
 	xa_unlock(&sfile->queues);
-	spyre_engine_kick(&sfile->spyre->engine);
 	return count;
 }
 

@@ -12,6 +12,8 @@
 #include "spyre_fault.h"
 #include "spyre_inject.h"
 #include "spyre_job.h"
+#include "spyre_lx.h"
+#include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_trace.h"
@@ -134,32 +136,30 @@ void spyre_job_skip(struct spyre_job *job, int status)
 }
 
 static enum spyre_stop spyre_job_exec(struct spyre_job *job, struct spyre_cb *cb,
-				      struct spyre_engine_worker *worker)
+				      struct spyre_runner *runner)
 {
-	struct spyre_engine *engine = worker->engine;
+	struct spyre_engine *engine = runner->engine;
 	const struct spyre_program *prog = &cb->exec.program->base;
 	struct spyre_exec exec = {
 		.host = &engine->host,
 		.job = job,
 		.prog = prog,
 		.operand = cb->exec.operand,
-		.lx = engine->lx,
+		.lx = job->lx ? job->lx->core : NULL,
 	};
 
-	if (prog->header->lx_bytes && !job->has_lx)
-		return SPYRE_STOP_CANCELLED;
-	return spyre_card_exec(&exec, &worker->base);
+	return spyre_card_exec(&exec, &runner->base);
 }
 
 static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *cb,
-					struct spyre_engine_worker *worker)
+					struct spyre_runner *runner)
 {
-	struct spyre_host *host = &worker->engine->host;
-	struct spyre_worker *self = &worker->base;
+	struct spyre_host *host = &runner->engine->host;
+	struct spyre_worker *self = &runner->base;
 
 	switch (cb->type) {
 	case DRM_SPYRE_CB_EXEC:
-		return spyre_job_exec(job, cb, worker);
+		return spyre_job_exec(job, cb, runner);
 	case DRM_SPYRE_CB_DMA:
 		return spyre_card_dma(host, job, self, cb->dma.desc, cb->dma.device,
 				      cb->dma.host.vaddr, cb->dma.host.bytes);
@@ -175,7 +175,7 @@ static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *
 }
 
 /* Runs control block @index unless the job is to stop; its status. */
-static int spyre_job_step(struct spyre_job *job, u32 index, struct spyre_engine_worker *worker)
+static int spyre_job_step(struct spyre_job *job, u32 index, struct spyre_runner *runner)
 {
 	struct spyre_cb *cb = &job->cbs[index];
 	enum spyre_stop stop;
@@ -186,7 +186,7 @@ static int spyre_job_step(struct spyre_job *job, u32 index, struct spyre_engine_
 	WRITE_ONCE(job->queue->now_cb, index);
 	stop = READ_ONCE(job->queue->spyre->inject.count) ? spyre_inject_job(job) : SPYRE_STOP_NONE;
 	if (stop == SPYRE_STOP_NONE)
-		stop = spyre_job_run_cb(job, cb, worker);
+		stop = spyre_job_run_cb(job, cb, runner);
 	if (stop == SPYRE_STOP_NONE)
 		return 0;
 	if (stop != SPYRE_STOP_CANCELLED)
@@ -203,7 +203,7 @@ static void spyre_counters_add(struct spyre_counters *sum, const struct spyre_co
 	sum->elements += more->elements;
 }
 
-void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
+void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)
 {
 	const struct spyre_counters none = {};
 	struct spyre_file *sfile = job->queue->sfile;
@@ -218,12 +218,10 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 	WRITE_ONCE(job->start_ns, now);
 	WRITE_ONCE(job->queue->now_since, now);
 	WRITE_ONCE(job->queue->now_job, job->done->seqno);
-	if (job->has_lx)
-		spyre_engine_lx_clean(worker->engine, sfile->id, job->lx_bytes);
 	for (i = 0; i < job->num_cbs; i++) {
 		start = now;
 		status = error ? (error == -ENODEV ? -ENODEV : -ECANCELED) :
-				 spyre_job_step(job, i, worker);
+				 spyre_job_step(job, i, runner);
 		now = ktime_get_ns();
 		if (!status)
 			spyre_counters_add(&sum, &job->cbs[i].cost);
@@ -233,9 +231,9 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 
 	if (error)
 		spyre_queue_kill(job->queue, error);
-	atomic64_add(now - job->start_ns, &sfile->busy_ns);
+	atomic64_add(now - job->start_ns - job->paused_ns, &sfile->busy_ns);
 	spyre_file_account(sfile, &sum, error);
-	spyre_engine_account(worker->engine, &sum, error);
+	spyre_engine_account(runner->engine, &sum, error);
 	WRITE_ONCE(job->queue->now_job, 0);
 	/* From here on the job may be gone; the engine still has its queue. */
 	spyre_job_complete(job, error, sum.cycles);
@@ -272,8 +270,10 @@ void spyre_job_put(struct spyre_job *job)
 		return;
 	for (i = 0; i < job->num_cbs; i++)
 		spyre_cb_release(&job->cbs[i]);
+	spyre_border_end(job);
 	for (i = 0; i < job->num_bos; i++)
 		spyre_bo_put(job->bos[i]);
+	spyre_lx_put(job->lx);
 	if (job->queue)
 		spyre_queue_put(job->queue);
 	kvfree(job);

@@ -65,15 +65,15 @@ static bool spyre_job_runs(struct spyre_job *job)
 
 static bool spyre_job_overran(struct spyre_job *job)
 {
-	u64 start = READ_ONCE(job->start_ns);
+	struct spyre_queue *queue = job->queue;
 
-	return start && ktime_get_ns() - start >= job->queue->timeout_ns;
+	return spyre_engine_active_ns(&queue->spyre->engine, job) >= queue->timeout_ns;
 }
 
 /*
- * The timer runs from when a job was handed to the engine; the limit counts
- * from when the engine began with it.  A job that is still within its limit
- * gets the timer once more.
+ * The timer runs from when a job was handed to the engine; the limit is on the
+ * time that it was in its turn.  A job that is still within its limit gets the
+ * timer once more.
  */
 static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sched_job)
 {
@@ -166,7 +166,7 @@ void spyre_queue_mark_dead(struct spyre_queue *queue, int error)
 void spyre_queue_kill(struct spyre_queue *queue, int error)
 {
 	spyre_queue_mark_dead(queue, error);
-	spyre_engine_kick(&queue->spyre->engine);
+	spyre_engine_kick(&queue->spyre->engine, queue);
 }
 
 void spyre_queue_close(struct spyre_queue *queue)
@@ -209,8 +209,9 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 
 	kref_init(&queue->ref);
 	mutex_init(&queue->lock);
-	INIT_LIST_HEAD(&queue->ready);
 	INIT_LIST_HEAD(&queue->jobs);
+	INIT_LIST_HEAD(&queue->stopped);
+	init_waitqueue_head(&queue->resume);
 	INIT_WORK(&queue->release, spyre_queue_release_work);
 	queue->priority = args->priority;
 	queue->timeout_ns = (u64)timeout_ms * NSEC_PER_MSEC;
@@ -218,6 +219,9 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 	queue->sfile = spyre_file_get(sfile);
 	queue->spyre = spyre;
 	drm_dev_get(&spyre->drm);
+	queue->seat = &sfile->seat[args->priority];
+	spyre_claim_init(&spyre->engine.arbiter, &queue->claim, &queue->seat->context,
+			 args->core_first, args->core_count);
 	return queue;
 
 fini:
@@ -225,6 +229,16 @@ fini:
 free:
 	kfree(queue);
 	return ERR_PTR(ret);
+}
+
+/* Whether the card has the cores of the partition that @args names. */
+static bool spyre_queue_partition_ok(const struct spyre_device *spyre,
+				     const struct drm_spyre_queue_create *args)
+{
+	if (!args->core_count)
+		return !args->core_first;
+	return args->core_first < spyre->num_cores &&
+	       args->core_count <= spyre->num_cores - args->core_first;
 }
 
 static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_create *args)
@@ -236,6 +250,9 @@ static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_cre
 		return -EIO;
 	if (spyre_file_is_faulted(sfile))
 		return -ECANCELED;
+	ret = spyre_seat_open(&sfile->seat[args->priority], sfile->id);
+	if (ret)
+		return ret;
 
 	queue = spyre_queue_alloc(sfile, args);
 	if (IS_ERR(queue))
@@ -267,7 +284,8 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 
 	args->queue_id = 0;
 	if (args->flags || args->priority > DRM_SPYRE_PRIORITY_HIGH ||
-	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS)
+	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS ||
+	    !spyre_queue_partition_ok(sfile->spyre, args))
 		return -EINVAL;
 
 	if (mutex_lock_killable(&sfile->health.creating))

@@ -52,6 +52,18 @@ DEFINE_EVENT(spyre_job, spyre_run,
 	TP_ARGS(job)
 );
 
+/* Its turn is over, others come first. */
+DEFINE_EVENT(spyre_job, spyre_preempt,
+	TP_PROTO(const struct spyre_job *job),
+	TP_ARGS(job)
+);
+
+/* It is its turn again, or it is to stop. */
+DEFINE_EVENT(spyre_job, spyre_resume,
+	TP_PROTO(const struct spyre_job *job),
+	TP_ARGS(job)
+);
+
 /* Its fence is about to signal. */
 TRACE_EVENT(spyre_done,
 	TP_PROTO(const struct spyre_job *job, int error, u64 cycles),

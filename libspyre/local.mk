@@ -55,6 +55,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/ras.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/reset.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/share.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/status.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/stream.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/stream.h

@@ -19,8 +19,6 @@ typedef enum spyre_backend {
 
 /** How submissions reach a card (append only). Since 0.1. */
 typedef enum spyre_submit_path {
-	/** Not known: the card is not open. */
-	SPYRE_SUBMIT_UNKNOWN = 0,
 	/** A call within the process: embedded cards. */
 	SPYRE_SUBMIT_DIRECT = 1,
 	/** DRM_IOCTL_SPYRE_SUBMIT. */
@@ -55,13 +53,6 @@ typedef struct spyre_device_properties {
 	uint64_t memory_bytes;
 	/** Host arithmetic: "scalar", "avx2" or "avx512"; "" if unknown. */
 	char unit[16];
-	/**
-	 * Of a context's card: how its submissions travel, and why so.
-	 * SPYRE_SUBMIT=auto|ioctl|uring|sqpoll chooses; what it asks for and
-	 * cannot be had is CONFIGURATION. Results and errors are the same.
-	 */
-	spyre_submit_path submit_path;
-	char submit_reason[124];
 } spyre_device_properties;
 
 /**
@@ -96,6 +87,16 @@ SPYRE_API spyre_status spyre_context_synchronize(spyre_context *context);
 /** The properties of the context's card. Since 0.1. */
 SPYRE_API spyre_status spyre_context_get_properties(spyre_context *context,
 						    spyre_device_properties *properties);
+
+/**
+ * How submissions of @context travel, and in words why so; @reason, which may
+ * be NULL, is valid as long as the context. SPYRE_SUBMIT=auto|ioctl|uring|sqpoll
+ * chooses when a context is created; what it asks for and cannot be had is
+ * CONFIGURATION there. Results and errors are the same by every way. Since 0.1.
+ */
+SPYRE_API spyre_status spyre_context_get_submit_path(spyre_context *context,
+						     spyre_submit_path *path,
+						     const char **reason);
 
 /** Health of a context. Since 0.1. */
 typedef enum spyre_context_health {

@@ -30,6 +30,9 @@ struct spyre_backend_ops;
 struct spyre_card {
 	const struct spyre_backend_ops *ops;
 	spyre_device_properties properties;
+	/* How submissions travel, and why so. */
+	spyre_submit_path submit_path;
+	char submit_reason[128];
 };
 
 struct spyre_program_handle {
@@ -135,6 +138,14 @@ struct spyre_backend_ops {
 	spyre_status (*mem_map)(struct spyre_card *card, uint64_t va, uint64_t bytes);
 	/* The same range as a mem_map() before; no queued work uses it. */
 	void (*mem_unmap)(struct spyre_card *card, uint64_t va, uint64_t bytes);
+	/*
+	 * A dma-buf of the range that mem_map() or mem_import() put at @va. NULL,
+	 * as mem_import, where memory cannot leave the process.
+	 */
+	spyre_status (*mem_export)(struct spyre_card *card, uint64_t va, int *fd);
+	/* As mem_map(), of [offset, offset + bytes) of a dma-buf; @fd stays the caller's. */
+	spyre_status (*mem_import)(struct spyre_card *card, uint64_t va, uint64_t bytes, int fd,
+				   uint64_t offset);
 	spyre_status (*host_alloc)(struct spyre_card *card, size_t bytes, void **address);
 	void (*host_free)(struct spyre_card *card, void *address, size_t bytes);
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The drm backend, part of libcore.
 libspyre_libcore_la_SOURCES += libspyre/backend/drm.h
+libspyre_libcore_la_SOURCES += libspyre/backend/drm_bounce.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_card.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_encode.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_error.c

@@ -188,6 +188,7 @@ static spyre_status check_counts(struct spyre_drm_queue *queue,
 spyre_status spyre_drm_submit(struct spyre_queue *base, const struct spyre_submission *submission)
 {
 	struct spyre_drm_queue *queue = spyre_drm_queue(base);
+	struct spyre_drm_bounce bounce = { 0 };
 	struct drm_spyre_submit args;
 	spyre_status status;
 	uint32_t syncs = 0;
@@ -213,8 +214,14 @@ spyre_status spyre_drm_submit(struct spyre_queue *base, const struct spyre_submi
 				     sizeof(struct spyre_command_result);
 	}
 	error = carry(queue, &args);
-	if (error)
-		return submit_error(queue, error, submission, &args);
-	atomic_store_explicit(&queue->submitted, submission->point, memory_order_release);
-	return SPYRE_SUCCESS;
+	/* Over RLIMIT_MEMLOCK, or memory of a file. */
+	if ((error == ENOMEM || error == EFAULT) &&
+	    spyre_drm_bounce_begin(queue, submission, args.error_cb, &bounce))
+		error = carry(queue, &args);
+	if (!error)
+		atomic_store_explicit(&queue->submitted, submission->point,
+				      memory_order_release);
+	if (bounce.map)
+		spyre_drm_bounce_end(queue, submission, &bounce, !error);
+	return error ? submit_error(queue, error, submission, &args) : SPYRE_SUCCESS;
 }

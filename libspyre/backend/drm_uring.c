@@ -22,10 +22,8 @@
 
 static void choose(struct spyre_drm_card *card, spyre_submit_path path, const char *reason)
 {
-	spyre_device_properties *p = &card->base.properties;
-
-	p->submit_path = path;
-	snprintf(p->submit_reason, sizeof(p->submit_reason), "%s", reason);
+	card->base.submit_path = path;
+	snprintf(card->base.submit_reason, sizeof(card->base.submit_reason), "%s", reason);
 }
 
 #ifdef HAVE_LIBURING
@@ -201,7 +199,7 @@ static spyre_status forced(struct spyre_drm_card *card, bool polled)
 
 int spyre_drm_ring_open(struct spyre_drm_card *card, struct spyre_drm_ring **ring)
 {
-	const spyre_submit_path path = card->base.properties.submit_path;
+	const spyre_submit_path path = card->base.submit_path;
 
 	*ring = NULL;
 	if (path != SPYRE_SUBMIT_URING && path != SPYRE_SUBMIT_SQPOLL)

@@ -36,8 +36,8 @@ static spyre_status card_open(int index, struct spyre_card **out)
 	card->generation = embedded_generation(index);
 	/* The device may be older than the environment's present state. */
 	card->base.properties.num_cores = card->device->config.cores;
-	card->base.properties.submit_path = SPYRE_SUBMIT_DIRECT;
-	snprintf(card->base.properties.submit_reason, sizeof(card->base.properties.submit_reason),
+	card->base.submit_path = SPYRE_SUBMIT_DIRECT;
+	snprintf(card->base.submit_reason, sizeof(card->base.submit_reason),
 		 "the card is in this process");
 	card->base.properties.memory_bytes = card->device->config.lpddr_bytes;
 	pthread_rwlock_init(&card->maps_lock, NULL);

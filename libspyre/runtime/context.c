@@ -255,3 +255,18 @@ spyre_status spyre_context_get_properties(spyre_context *context, spyre_device_p
 			   sizeof(context->card->properties));
 	return SPYRE_SUCCESS;
 }
+
+spyre_status spyre_context_get_submit_path(spyre_context *context, spyre_submit_path *path,
+					   const char **reason)
+{
+	spyre_status status = spyre_context_check(context);
+
+	if (status)
+		return status;
+	if (!path)
+		return spyre_null_argument("spyre_context_get_submit_path", "path");
+	*path = context->card->submit_path;
+	if (reason)
+		*reason = context->card->submit_reason;
+	return SPYRE_SUCCESS;
+}

@@ -269,8 +269,9 @@ END_TEST
 
 START_TEST(wrong_way)
 {
-	spyre_device_properties p = { .struct_size = sizeof(p) };
+	spyre_submit_path path;
 	spyre_context *context;
+	const char *reason;
 
 	setenv("SPYRE_SUBMIT", "pigeon", 1);
 	ck_status(spyre_context_create(0, 0, &context), SPYRE_ERROR_CONFIGURATION);
@@ -278,12 +279,12 @@ START_TEST(wrong_way)
 	ck_mentions("sqpoll");
 	setenv("SPYRE_SUBMIT", "ioctl", 1);
 	context = open_card();
-	ck_ok(spyre_context_get_properties(context, &p));
+	ck_ok(spyre_context_get_submit_path(context, &path, &reason));
 	if (is_embedded(context)) {
-		ck_assert_int_eq(p.submit_path, SPYRE_SUBMIT_DIRECT);
+		ck_assert_int_eq(path, SPYRE_SUBMIT_DIRECT);
 	} else {
-		ck_assert_int_eq(p.submit_path, SPYRE_SUBMIT_IOCTL);
-		ck_assert_str_eq(p.submit_reason, "SPYRE_SUBMIT=ioctl");
+		ck_assert_int_eq(path, SPYRE_SUBMIT_IOCTL);
+		ck_assert_str_eq(reason, "SPYRE_SUBMIT=ioctl");
 	}
 	ck_ok(spyre_context_destroy(context));
 }
