@@ -22,12 +22,16 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/platform_device.h>
+#include <linux/sched.h>
 #include <linux/uuid.h>
 #include <linux/xarray.h>
 
 #include <drm/spyre_accel.h>
 
+#include "spyre_coredump.h"
 #include "spyre_engine.h"
+#include "spyre_fault.h"
+#include "spyre_inject.h"
 
 struct spyre_job;
 
@@ -63,6 +67,10 @@ struct spyre_device {
 	struct device *hwmon;
 	/** @engine: what executes jobs. */
 	struct spyre_engine engine;
+	/** @coredump: the dump of a fault under way. */
+	struct spyre_coredump coredump;
+	/** @inject: faults to come. */
+	struct spyre_injections inject;
 };
 
 static inline struct spyre_device *to_spyre_device(struct drm_device *drm)
@@ -98,6 +106,14 @@ struct spyre_file {
 	atomic64_t busy_ns;
 	/** @cycles: modelled cycles of its jobs. */
 	atomic64_t cycles;
+	/** @preempted: times that a job of it made way for another context's. */
+	atomic64_t preempted;
+	/** @health: whether it has failed, and its other counters. */
+	struct spyre_context_health health;
+	/** @pid: process that opened it. */
+	pid_t pid;
+	/** @comm: name of the thread that did. */
+	char comm[TASK_COMM_LEN];
 };
 
 static inline struct spyre_file *to_spyre_file(struct drm_file *file)
@@ -120,6 +136,9 @@ static inline bool spyre_file_is_stale(const struct spyre_file *sfile)
 
 extern const struct attribute_group *spyre_groups[];
 void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file);
+void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info);
+void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info);
+void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info);
 int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

@@ -10,11 +10,13 @@
 #include <drm/gpu_scheduler.h>
 #include <drm/spyre_accel.h>
 #include <linux/dma-fence.h>
+#include <linux/refcount.h>
 
 #include "model/card.h"
 #include "spyre_dma.h"
 
 struct spyre_bo;
+struct spyre_border;
 struct spyre_engine_worker;
 struct spyre_program_object;
 struct spyre_queue;
@@ -27,11 +29,17 @@ struct spyre_cb {
 	u32 type;
 	/** @cost: what it will have cost. */
 	struct spyre_counters cost;
+	/** @dst: device address that user space gave; likewise @src and @size. */
+	u64 dst;
+	u64 src;
+	u64 size;
 	union {
 		/** @exec: EXEC. */
 		struct {
 			struct spyre_program_object *program;
 			u8 **operand;
+			/* what @operand was resolved from */
+			const u64 *address;
 		} exec;
 		/** @dma: DMA. */
 		struct {
@@ -56,6 +64,8 @@ struct spyre_cb {
 struct spyre_job {
 	/** @base: what the scheduler sees of it. */
 	struct drm_sched_job base;
+	/** @parts: references to all but @base: the scheduler's, a dump's. */
+	refcount_t parts;
 	/** @queue: referenced. */
 	struct spyre_queue *queue;
 	/** @node: in the queue's list while in the engine. */
@@ -78,6 +88,10 @@ struct spyre_job {
 	struct spyre_bo **bos;
 	/** @num_bos: how many. */
 	u32 num_bos;
+	/** @borders: the imported ones among them. */
+	struct spyre_border *borders;
+	/** @num_borders: how many. */
+	u32 num_borders;
 	/** @num_cbs: control blocks. */
 	u32 num_cbs;
 	/** @cbs: control blocks. */
@@ -95,6 +109,9 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker);
 void spyre_job_skip(struct spyre_job *job, int status);
 /* Drops everything, skips a published job that never ran; may sleep. */
 void spyre_job_free(struct spyre_job *job);
+/* Keeps what the job is made of after the scheduler has freed it. */
+struct spyre_job *spyre_job_get(struct spyre_job *job);
+void spyre_job_put(struct spyre_job *job);
 /* errno with which @job must stop, or 0. */
 int spyre_job_stop_reason(struct spyre_job *job);
 

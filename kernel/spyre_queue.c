@@ -3,8 +3,8 @@
  * Queues: each is a drm_gpu_scheduler with one entity, so that its jobs start
  * in order, behind their waits, and are watched over while they run.
  *
- * A queue dies of its first failure.  Its later jobs complete with -ECANCELED,
- * other queues do not notice.
+ * A queue dies of its first failure, and with it the other queues of its file
+ * (spyre_fault.c).  Later jobs complete with -ECANCELED.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -76,15 +76,17 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 	struct spyre_engine *engine = &queue->spyre->engine;
 	bool cookie;
 
-	/* Before drm_sched_stop(), which waits for a job that runs in run_job(). */
-	if (!dma_fence_is_signaled(job->done) && spyre_job_overran(job)) {
+	/*
+	 * Before drm_sched_stop(), which waits for a job that runs in run_job().
+	 * Who runs it raises the fault: it may just have come to its end.
+	 */
+	if (!dma_fence_is_signaled(job->done) && !READ_ONCE(queue->error) &&
+	    spyre_job_overran(job)) {
 		WRITE_ONCE(job->stop, -ETIME);
-		spyre_queue_kill(queue, -ETIME);
+		spyre_engine_kick(engine);
 	}
 	drm_sched_stop(&queue->sched, sched_job);
 	cookie = dma_fence_begin_signalling();
-	if (job->stop)
-		spyre_engine_drain(engine, queue);
 	/* drm_sched_stop() forgot the fences of the jobs that are still there. */
 	list_for_each_entry(sched_job, &queue->sched.pending_list, list) {
 		job = to_spyre_job(sched_job);
@@ -144,10 +146,15 @@ struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id)
 	return queue;
 }
 
-void spyre_queue_kill(struct spyre_queue *queue, int error)
+void spyre_queue_mark_dead(struct spyre_queue *queue, int error)
 {
 	if (!cmpxchg(&queue->error, 0, error))
 		trace_spyre_queue_dead(queue, error);
+}
+
+void spyre_queue_kill(struct spyre_queue *queue, int error)
+{
+	spyre_queue_mark_dead(queue, error);
 	spyre_engine_kick(&queue->spyre->engine);
 }
 
@@ -209,35 +216,54 @@ free:
 	return ERR_PTR(ret);
 }
 
+static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_create *args)
+{
+	struct spyre_queue *queue;
+	int ret;
+
+	if (spyre_file_is_stale(sfile))
+		return -EIO;
+	if (spyre_file_is_faulted(sfile))
+		return -ECANCELED;
+
+	queue = spyre_queue_alloc(sfile, args);
+	if (IS_ERR(queue))
+		return PTR_ERR(queue);
+	ret = xa_alloc(&sfile->queues, &queue->id, queue,
+		       XA_LIMIT(1, SPYRE_QUEUES_PER_FILE), GFP_KERNEL_ACCOUNT);
+	if (ret) {
+		spyre_queue_close(queue);
+		return ret == -EBUSY ? -ENOSPC : ret;
+	}
+	args->queue_id = queue->id;
+	/*
+	 * A reset or a fault either finds it or is found; pairs with
+	 * spyre_ioctl_reset() and spyre_fault_stopped().
+	 */
+	smp_mb();
+	if (spyre_file_is_stale(sfile))
+		spyre_queue_kill(queue, -EIO);
+	else if (spyre_file_is_faulted(sfile))
+		spyre_queue_kill(queue, -ECANCELED);
+	return 0;
+}
+
 int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct spyre_file *sfile = to_spyre_file(file);
 	struct drm_spyre_queue_create *args = data;
-	struct spyre_queue *queue;
 	int ret;
 
 	args->queue_id = 0;
 	if (args->flags || args->priority > DRM_SPYRE_PRIORITY_HIGH ||
 	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS)
 		return -EINVAL;
-	if (spyre_file_is_stale(sfile))
-		return -EIO;
 
-	queue = spyre_queue_alloc(sfile, args);
-	if (IS_ERR(queue))
-		return PTR_ERR(queue);
-	ret = xa_alloc(&sfile->queues, &args->queue_id, queue,
-		       XA_LIMIT(1, SPYRE_QUEUES_PER_FILE), GFP_KERNEL_ACCOUNT);
-	if (ret) {
-		spyre_queue_close(queue);
-		args->queue_id = 0;
-		return ret == -EBUSY ? -ENOSPC : ret;
-	}
-	/* A reset either finds it or is found; pairs with spyre_ioctl_reset(). */
-	smp_mb();
-	if (spyre_file_is_stale(sfile))
-		spyre_queue_kill(queue, -EIO);
-	return 0;
+	if (mutex_lock_killable(&sfile->health.creating))
+		return -ERESTARTSYS;
+	ret = spyre_queue_make(sfile, args);
+	mutex_unlock(&sfile->health.creating);
+	return ret;
 }
 
 int spyre_ioctl_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file)

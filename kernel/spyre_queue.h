@@ -30,8 +30,16 @@ struct spyre_queue {
 	struct mutex lock;
 	/** @closed: takes no more work; protected by @lock. */
 	bool closed;
+	/** @id: in the file's table, set before it is there. */
+	u32 id;
 	/** @error: errno of the first failure; set once, kills the queue. */
 	int error;
+	/** @now_job: number of the job that runs, 0: none; for who looks. */
+	u64 now_job;
+	/** @now_since: CLOCK_MONOTONIC at which it was begun. */
+	u64 now_since;
+	/** @now_cb: its control block that runs. */
+	u32 now_cb;
 	/** @priority: DRM_SPYRE_PRIORITY_*. */
 	u32 priority;
 	/** @timeout_ns: limit of one job. */
@@ -63,6 +71,8 @@ void spyre_queue_put(struct spyre_queue *queue);
 void spyre_queue_close(struct spyre_queue *queue);
 /* Kills the queue for its first failure; later ones change nothing. */
 void spyre_queue_kill(struct spyre_queue *queue, int error);
+/* The same, but leaves it to the caller to tell the engine. */
+void spyre_queue_mark_dead(struct spyre_queue *queue, int error);
 
 DEFINE_FREE(spyre_queue_put, struct spyre_queue *, spyre_queue_put(_T))
 

@@ -90,6 +90,7 @@ int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
 		return ret;
 	/* The caller asked for it and may go on. */
 	to_spyre_file(file)->generation = spyre->generation;
+	spyre_file_forgive(to_spyre_file(file));
 	args->generation = spyre->generation;
 	return 0;
 }

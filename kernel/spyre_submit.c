@@ -8,11 +8,14 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include <drm/drm_exec.h>
+
 #include "spyre_array.h"
 #include "spyre_bo.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
+#include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
@@ -45,8 +48,9 @@ struct spyre_submission {
 	struct io_uring_cmd *fixed;
 	struct drm_spyre_cb *cbs;
 	struct spyre_syncs syncs;
-	/* operand pointers not yet given to a control block */
+	/* operand pointers, and their device addresses, not yet given to a control block */
 	u8 **operands;
+	u64 *addresses;
 	struct spyre_job *job;
 	/* filled if not NULL once the job is on its way */
 	struct spyre_submitted *submitted;
@@ -63,16 +67,16 @@ static int spyre_resolve(struct spyre_submission *s, u64 va, u64 size, bool writ
 	struct spyre_job *job = s->job;
 	struct spyre_bo *bo;
 	u64 offset;
-	u8 *base;
+	u8 *mapped;
 
 	bo = spyre_vm_find(s->sfile->vm, va, size, write, &offset);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	job->bos[job->num_bos++] = bo;
-	base = spyre_bo_map(bo);
-	if (IS_ERR(base))
-		return PTR_ERR(base);
-	*vaddr = base + offset;
+	mapped = spyre_bo_map(bo, offset, size);
+	if (IS_ERR(mapped))
+		return PTR_ERR(mapped);
+	*vaddr = mapped;
 	return 0;
 }
 
@@ -99,7 +103,10 @@ static int spyre_decode_exec(struct spyre_submission *s, const struct drm_spyre_
 	cb->cost = prog->cost;
 	s->job->lx_bytes = max(s->job->lx_bytes, prog->header->lx_bytes);
 	cb->exec.operand = s->operands;
+	cb->exec.address = s->addresses;
+	memcpy(s->addresses, args, in->num_args * sizeof(args[0]));
 	s->operands += in->num_args;
+	s->addresses += in->num_args;
 	for (i = 0; i < in->num_args; i++) {
 		const struct spyre_prog_operand *op = &prog->operands[i];
 
@@ -120,7 +127,7 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 {
 	struct spyre_job *job = s->job;
 	struct spyre_bo *bo;
-	u8 *base;
+	u8 *vaddr;
 
 	if (!in->size)
 		return -EINVAL;
@@ -135,19 +142,16 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 
 	if (in->host_addr)
 		return -EINVAL;
-	bo = spyre_bo_lookup(s->file, in->host_handle, DRM_SPYRE_BO_HOST);
+	bo = spyre_bo_lookup_host(s->file, in->host_handle);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	job->bos[job->num_bos++] = bo;
-	if (in->host_offset > bo->base.base.size ||
-	    in->size > bo->base.base.size - in->host_offset)
-		return -EINVAL;
-	base = spyre_bo_map(bo);
-	if (IS_ERR(base))
-		return PTR_ERR(base);
-	span->vaddr = base + in->host_offset;
+	vaddr = spyre_bo_map(bo, in->host_offset, in->size);
+	if (IS_ERR(vaddr))
+		return PTR_ERR(vaddr);
+	span->vaddr = vaddr;
 	span->bytes = in->size;
-	return 0;
+	return bo->import ? spyre_border_add(job, bo, write) : 0;
 }
 
 static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_cb *in,
@@ -225,6 +229,9 @@ static int spyre_decode_cb(struct spyre_submission *s, const struct drm_spyre_cb
 	if (in->flags || spyre_any(in->reserved, sizeof(in->reserved)))
 		return -EINVAL;
 	cb->type = in->type;
+	cb->dst = in->dst;
+	cb->src = in->src;
+	cb->size = in->size;
 	switch (in->type) {
 	case DRM_SPYRE_CB_EXEC:
 		return spyre_decode_exec(s, in, cb);
@@ -259,12 +266,15 @@ static int spyre_submission_alloc_job(struct spyre_submission *s)
 		bos += s->cbs[i].num_args + 2;
 	}
 	job = kvzalloc(struct_size(job, cbs, num) + bos * sizeof(*job->bos) +
-		       operands * sizeof(*s->operands), GFP_KERNEL_ACCOUNT);
+		       operands * (sizeof(*s->operands) + sizeof(*s->addresses)),
+		       GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return -ENOMEM;
+	refcount_set(&job->parts, 1);
 	job->num_cbs = num;
 	job->bos = (struct spyre_bo **)&job->cbs[num];
 	s->operands = (u8 **)(job->bos + bos);
+	s->addresses = (u64 *)(s->operands + operands);
 	s->job = job;
 
 	job->done = spyre_fence_alloc();
@@ -277,7 +287,7 @@ static int spyre_submission_results(struct spyre_submission *s)
 	const u64 bytes = args->cbs.count * sizeof(struct drm_spyre_cb_result);
 	struct spyre_job *job = s->job;
 	struct spyre_bo *bo;
-	u8 *base;
+	void *results;
 
 	if (!args->result_handle)
 		return args->result_offset ? -EINVAL : 0;
@@ -285,14 +295,12 @@ static int spyre_submission_results(struct spyre_submission *s)
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	job->bos[job->num_bos++] = bo;
-	if (!IS_ALIGNED(args->result_offset, sizeof(struct drm_spyre_cb_result)) ||
-	    args->result_offset > bo->base.base.size ||
-	    bytes > bo->base.base.size - args->result_offset)
+	if (!IS_ALIGNED(args->result_offset, sizeof(struct drm_spyre_cb_result)))
 		return -EINVAL;
-	base = spyre_bo_map(bo);
-	if (IS_ERR(base))
-		return PTR_ERR(base);
-	job->results = (struct drm_spyre_cb_result *)(base + args->result_offset);
+	results = spyre_bo_map(bo, args->result_offset, bytes);
+	if (IS_ERR(results))
+		return PTR_ERR(results);
+	job->results = results;
 	return 0;
 }
 
@@ -383,11 +391,14 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 		}
 	}
 	job->light = spyre_job_is_light(job);
-	return spyre_submission_waits(s);
+	ret = spyre_submission_waits(s);
+	if (ret)
+		return ret;
+	return spyre_border_begin(job);
 }
 
 /* Nothing here allocates or fails but for a queue that has died meanwhile. */
-static int spyre_submission_commit(struct spyre_submission *s)
+static int spyre_submission_push(struct spyre_submission *s)
 {
 	struct spyre_queue *queue = s->queue;
 	struct spyre_job *job = s->job;
@@ -400,6 +411,7 @@ static int spyre_submission_commit(struct spyre_submission *s)
 	spyre_fence_init(job->done, queue->fence_context, ++queue->submitted);
 
 	spyre_syncs_publish(&s->syncs, job->done);
+	spyre_border_publish(job);
 	if (s->submitted) {
 		s->submitted->done = dma_fence_get(job->done);
 		s->submitted->queue = queue;
@@ -410,6 +422,21 @@ static int spyre_submission_commit(struct spyre_submission *s)
 	trace_spyre_submit(job);
 	drm_sched_entity_push_job(&job->base);
 	return 0;
+}
+
+/* Imported buffers are locked around it; few jobs have any. */
+static int spyre_submission_commit(struct spyre_submission *s)
+{
+	struct drm_exec exec;
+	int ret;
+
+	if (!s->job->num_borders)
+		return spyre_submission_push(s);
+	ret = spyre_border_lock(s->job, &exec);
+	if (!ret)
+		ret = spyre_submission_push(s);
+	drm_exec_fini(&exec);
+	return ret;
 }
 
 static void spyre_submission_cleanup(struct spyre_submission *s)
