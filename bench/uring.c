@@ -53,8 +53,16 @@ static bool one_batch(struct uring *u, bool nop)
 	struct io_uring_cqe *cqe;
 	int ret;
 
-	for (int i = 0; i < u->batch; i++)
-		prepare(u, io_uring_get_sqe(&u->ring), nop);
+	for (int i = 0; i < u->batch; i++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
+
+		/* A polling thread answers before it gives the entries back. */
+		while (!sqe) {
+			io_uring_sqring_wait(&u->ring);
+			sqe = io_uring_get_sqe(&u->ring);
+		}
+		prepare(u, sqe, nop);
+	}
 	ret = io_uring_submit(&u->ring);
 	for (int i = 0; i < u->batch && ret >= 0; i++) {
 		ret = io_uring_wait_cqe(&u->ring, &cqe);
