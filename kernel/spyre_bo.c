@@ -9,6 +9,7 @@
 #include <drm/drm_gem.h>
 
 #include "spyre_bo.h"
+#include "spyre_compat.h"
 #include "spyre_device.h"
 
 /* More than any card holds; keeps size arithmetic far from overflow. */

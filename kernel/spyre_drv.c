@@ -19,6 +19,7 @@
 #include <drm/drm_managed.h>
 
 #include "spyre_bo.h"
+#include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_hwmon.h"
 #include "spyre_program.h"
@@ -284,7 +285,7 @@ static const struct file_operations spyre_fops = {
  *	partitions, imported dma-bufs, virtual functions
  */
 static const struct drm_driver spyre_driver = {
-	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_GEM_GPUVA |
+	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | SPYRE_DRIVER_GEM_GPUVA |
 			   DRIVER_SYNCOBJ | DRIVER_SYNCOBJ_TIMELINE,
 	.name = SPYRE_DRIVER,
 	.desc = "virtual IBM Spyre card",
@@ -439,7 +440,7 @@ static const struct platform_device_id spyre_ids[] = {
 
 static struct platform_driver spyre_platform_driver = {
 	.probe = spyre_probe,
-	.remove_new = spyre_remove,
+	.remove = spyre_remove,
 	.id_table = spyre_ids,
 	.driver = {
 		.name = SPYRE_DRIVER,

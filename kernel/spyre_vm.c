@@ -11,6 +11,7 @@
 
 #include "spyre_array.h"
 #include "spyre_bo.h"
+#include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_vm.h"
 
@@ -184,8 +185,8 @@ static int spyre_vm_do(struct spyre_vm *vm, const struct drm_spyre_vm_bind_op *o
 
 	scoped_guard(mutex, &vm->lock) {
 		if (op->op == DRM_SPYRE_VM_MAP)
-			ret = drm_gpuvm_sm_map(&vm->base, &step, op->va, op->range, obj,
-					       op->bo_offset);
+			ret = spyre_gpuvm_sm_map(&vm->base, &step, op->va, op->range,
+						 obj, op->bo_offset);
 		else
 			ret = drm_gpuvm_sm_unmap(&vm->base, &step, op->va, op->range);
 	}
