@@ -84,11 +84,6 @@ static inline int spyre_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv, u64 va
 #endif
 }
 
-#ifdef SPYRE_HAVE_SHMEM_LOCKED
-#define drm_gem_vunmap_unlocked drm_gem_vunmap
-#define drm_gem_shmem_vmap drm_gem_shmem_vmap_locked
-#endif
-
 /* All pages have one map now. */
 #ifndef nth_page
 #define nth_page(page, n) ((page) + (n))
@@ -124,6 +119,16 @@ static void name(struct io_uring_cmd *cmd, unsigned int issue_flags)		\
 {										\
 	fn(cmd, issue_flags);							\
 }
+#endif
+
+/* pfn_t went away, with its header. */
+#if __has_include(<linux/pfn_t.h>)
+#include <linux/mm.h>
+#include <linux/pfn_t.h>
+#define spyre_vmf_insert_pfn_pmd(vmf, pfn, write) \
+	vmf_insert_pfn_pmd(vmf, pfn_to_pfn_t(pfn), write)
+#else
+#define spyre_vmf_insert_pfn_pmd vmf_insert_pfn_pmd
 #endif
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reset of a card: every queue is killed, what runs is stopped and waited
- * for, the scratchpads are cleared and the workers are seen to answer.  Files
- * that were open before are stale from then on: a generation number tells.
+ * for, and the threads are seen to answer.  Files that were open before are
+ * stale from then on, and their scratchpads with them: a generation number
+ * tells.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -82,8 +83,10 @@ static int spyre_reset_device(struct spyre_device *spyre, struct spyre_file *cal
 	spyre_reset_visit_queues(spyre, spyre_reset_drain);
 	ret = spyre_engine_probe(&spyre->engine);
 	trace_spyre_reset(spyre, ret);
-	if (!ret && caller)
+	if (!ret && caller) {
 		caller->generation = spyre->generation;
+		spyre_file_forgive(caller);
+	}
 	return ret;
 }
 

@@ -72,7 +72,11 @@ tests_abi_abi_uring_CPPFLAGS = $(ABI_CPPFLAGS) $(LIBURING_CFLAGS)
 tests_abi_abi_uring_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) $(LIBURING_LIBS)
 endif
 
-include $(top_srcdir)/tests/abi/abi-vf.mk
+include tests/abi/abi-vf.mk
+include tests/abi/fence.mk
+include tests/abi/abi-bo.mk
+include tests/abi/fault.mk
+include tests/abi/arbiter.mk
 
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh
