@@ -9,6 +9,7 @@
 #include <drm/drm_print.h>
 
 #include "spyre_bo.h"
+#include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_prime.h"
 

@@ -56,7 +56,7 @@ void spyre_card_release(struct spyre_device *spyre)
 		wake_up_var(&spyre->card.users);
 }
 
-u32 spyre_card_workers(const struct spyre_device *spyre)
+u32 spyre_card_cpus(const struct spyre_device *spyre)
 {
 	const u32 cpus = num_online_cpus();
 

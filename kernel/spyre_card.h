@@ -87,8 +87,8 @@ void spyre_card_remove_vf(struct spyre_device *vf);
 int spyre_card_hold(struct spyre_device *spyre);
 void spyre_card_release(struct spyre_device *spyre);
 
-/* Worker threads that @spyre may have of the host's CPUs. */
-u32 spyre_card_workers(const struct spyre_device *spyre);
+/* CPUs of the host that @spyre may keep busy: a VF's part of them is as its part of the cores. */
+u32 spyre_card_cpus(const struct spyre_device *spyre);
 
 /* Totals of a function; those of a PF are the card's, VFs weighted by their cores. */
 void spyre_card_read_stats(struct spyre_device *spyre, struct spyre_engine_stats *stats);

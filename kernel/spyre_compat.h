@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Late 6.12 stable kernels took newer scheduler signatures.  Kbuild looks at
- * the headers, not at the version, and says which ones there are.
+ * What differs between kernels, from 6.12 to the newest that docs/testing.md
+ * names.  Distributions take newer interfaces into older kernels, so Kbuild
+ * looks at the headers, not at the version, and says which ones there are; what
+ * is a macro says so itself.
  */
 #ifndef SPYRE_COMPAT_H
 #define SPYRE_COMPAT_H
 
+#include <linux/io_uring/cmd.h>
+#include <linux/mm.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_gpuvm.h>
 #include <drm/gpu_scheduler.h>
 
 #ifndef SPYRE_HAVE_SCHED_INIT_ARGS
@@ -42,6 +49,76 @@ static inline int spyre_sched_job_init(struct drm_sched_job *job,
 }
 #else
 #define spyre_sched_job_init drm_sched_job_init
+#endif
+
+#ifdef SPYRE_HAVE_SCHED_START_ERRNO
+#define spyre_sched_start(sched) drm_sched_start(sched, 0)
+#else
+#define spyre_sched_start drm_sched_start
+#endif
+
+#ifdef SPYRE_HAVE_SCHED_STAT_RESET
+#define SPYRE_SCHED_STAT_RESET DRM_GPU_SCHED_STAT_RESET
+#else
+#define SPYRE_SCHED_STAT_RESET DRM_GPU_SCHED_STAT_NOMINAL
+#endif
+
+/* Said that a driver has address spaces; nobody asks any more. */
+#ifdef SPYRE_HAVE_DRIVER_GEM_GPUVA
+#define SPYRE_DRIVER_GEM_GPUVA DRIVER_GEM_GPUVA
+#else
+#define SPYRE_DRIVER_GEM_GPUVA 0
+#endif
+
+static inline int spyre_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv, u64 va, u64 range,
+				     struct drm_gem_object *obj, u64 offset)
+{
+#ifdef SPYRE_HAVE_GPUVM_MAP_REQ
+	const struct drm_gpuvm_map_req req = {
+		.map = { .va = { va, range }, .gem = { .obj = obj, .offset = offset } },
+	};
+
+	return drm_gpuvm_sm_map(gpuvm, priv, &req);
+#else
+	return drm_gpuvm_sm_map(gpuvm, priv, va, range, obj, offset);
+#endif
+}
+
+/* All pages have one map now. */
+#ifndef nth_page
+#define nth_page(page, n) ((page) + (n))
+#endif
+
+#ifdef SPYRE_HAVE_URING_IMPORT_FLAGS
+#define spyre_uring_import_fixed io_uring_cmd_import_fixed
+#else
+#define spyre_uring_import_fixed(address, bytes, rw, iter, cmd, issue_flags) \
+	((void)(issue_flags), io_uring_cmd_import_fixed(address, bytes, rw, iter, cmd))
+#endif
+
+#ifdef SPYRE_HAVE_URING_DONE32
+#define spyre_uring_done io_uring_cmd_done32
+#else
+#define spyre_uring_done io_uring_cmd_done
+#endif
+
+#ifndef io_uring_sqe128_cmd
+#define io_uring_sqe128_cmd(sqe, type) ((const type *)(sqe)->cmd)
+#endif
+
+/* Makes @name, which io_uring_cmd_complete_in_task() takes, of @fn(cmd, issue_flags). */
+#ifdef SPYRE_HAVE_URING_TW_REQ
+#define SPYRE_URING_TASK_WORK(name, fn)						\
+static void name(struct io_tw_req req, io_tw_token_t token)			\
+{										\
+	fn(io_uring_cmd_from_tw(req), IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);	\
+}
+#else
+#define SPYRE_URING_TASK_WORK(name, fn)						\
+static void name(struct io_uring_cmd *cmd, unsigned int issue_flags)		\
+{										\
+	fn(cmd, issue_flags);							\
+}
 #endif
 
 /* pfn_t went away, with its header. */

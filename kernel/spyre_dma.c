@@ -19,8 +19,10 @@
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
 
+#include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_dma.h"
+#include "spyre_uring.h"
 
 static int spyre_host_span_map(struct spyre_host_span *span, u32 num, u32 offset, u64 bytes,
 			       bool write)
@@ -156,7 +158,8 @@ int spyre_host_span_fixed(struct spyre_host_span *span, struct io_uring_cmd *cmd
 	if (!num)
 		return -EFAULT;
 
-	ret = io_uring_cmd_import_fixed(address, bytes, write ? READ : WRITE, &iter, cmd);
+	ret = spyre_uring_import_fixed(address, bytes, write ? READ : WRITE, &iter, cmd,
+				       spyre_uring_issue_flags(cmd));
 	if (ret)
 		return ret;
 	ret = spyre_host_span_alloc(span, num);

@@ -19,6 +19,7 @@
 #include <drm/drm_managed.h>
 
 #include "spyre_bo.h"
+#include "spyre_compat.h"
 #include "spyre_debugfs.h"
 #include "spyre_device.h"
 #include "spyre_hwmon.h"
@@ -296,7 +297,7 @@ static const struct file_operations spyre_fops = {
  *	partitions, imported dma-bufs, virtual functions
  */
 static const struct drm_driver spyre_driver = {
-	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | DRIVER_GEM_GPUVA |
+	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | SPYRE_DRIVER_GEM_GPUVA |
 			   DRIVER_SYNCOBJ | DRIVER_SYNCOBJ_TIMELINE,
 	.name = SPYRE_DRIVER,
 	.desc = "virtual IBM Spyre card",
@@ -372,7 +373,7 @@ static int spyre_start_engine(struct spyre_device *spyre)
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;
 	ret = spyre_engine_start(&spyre->engine, name, spyre->num_cores,
-				 spyre_card_workers(spyre));
+				 spyre_card_cpus(spyre));
 	if (ret)
 		spyre_engine_stop(&spyre->engine);
 	return ret;
@@ -458,7 +459,7 @@ static const struct platform_device_id spyre_ids[] = {
 
 static struct platform_driver spyre_platform_driver = {
 	.probe = spyre_probe,
-	.remove_new = spyre_remove,
+	.remove = spyre_remove,
 	.id_table = spyre_ids,
 	.driver = {
 		.name = SPYRE_DRIVER,

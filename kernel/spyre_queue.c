@@ -103,10 +103,10 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 		job = to_spyre_job(sched_job);
 		sched_job->s_fence->parent = dma_fence_get(job->done);
 	}
-	drm_sched_start(&queue->sched);
+	spyre_sched_start(&queue->sched);
 
 	dma_fence_end_signalling(cookie);
-	return DRM_GPU_SCHED_STAT_NOMINAL;
+	return SPYRE_SCHED_STAT_RESET;
 }
 
 static void spyre_queue_free_job(struct drm_sched_job *sched_job)

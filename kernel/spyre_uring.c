@@ -13,6 +13,7 @@
 
 #include <drm/drm_drv.h>
 
+#include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
@@ -29,7 +30,14 @@ struct spyre_uring_job {
 
 struct spyre_uring_pdu {
 	struct spyre_uring_job *job;
+	/* of the submission, while it lasts */
+	unsigned int issue_flags;
 };
+
+unsigned int spyre_uring_issue_flags(struct io_uring_cmd *cmd)
+{
+	return io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu)->issue_flags;
+}
 
 static void spyre_uring_job_free(struct spyre_uring_job *job)
 {
@@ -48,14 +56,16 @@ static void spyre_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flag
 
 	pdu->job = NULL;
 	spyre_uring_job_free(job);
-	io_uring_cmd_done(cmd, status, cycles, issue_flags);
+	spyre_uring_done(cmd, status, cycles, issue_flags);
 }
+
+SPYRE_URING_TASK_WORK(spyre_uring_task_work, spyre_uring_finish)
 
 static void spyre_uring_fence_signaled(struct dma_fence *fence, struct dma_fence_cb *base)
 {
 	struct spyre_uring_job *job = container_of(base, struct spyre_uring_job, base);
 
-	io_uring_cmd_complete_in_task(job->cmd, spyre_uring_finish);
+	io_uring_cmd_complete_in_task(job->cmd, spyre_uring_task_work);
 }
 
 /* The ring or the task goes away: do not keep them waiting. */
@@ -71,7 +81,8 @@ static int spyre_uring_cancel(struct io_uring_cmd *cmd)
 static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
-	const struct drm_spyre_submit *sqe = io_uring_sqe_cmd(cmd->sqe);
+	const struct drm_spyre_submit *sqe = io_uring_sqe128_cmd(cmd->sqe,
+									 struct drm_spyre_submit);
 	struct io_uring_cmd *fixed = cmd->flags & IORING_URING_CMD_FIXED ? cmd : NULL;
 	struct drm_spyre_submit args;
 	struct spyre_uring_job *job;
@@ -83,10 +94,11 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 	if (!job)
 		return -ENOMEM;
 	job->cmd = cmd;
+	pdu->issue_flags = issue_flags;
 	ret = spyre_submit(cmd->file->private_data, &args, fixed, &job->submitted);
 	if (ret) {
 		kfree(job);
-		io_uring_cmd_done(cmd, ret, args.error_cb, issue_flags);
+		spyre_uring_done(cmd, ret, args.error_cb, issue_flags);
 		return -EIOCBQUEUED;
 	}
 	pdu->job = job;
@@ -96,7 +108,7 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 		return -EIOCBQUEUED;
 	/* It is done already.  Cancellation looks at the job under the ring's lock. */
 	if (issue_flags & IO_URING_F_UNLOCKED)
-		io_uring_cmd_complete_in_task(cmd, spyre_uring_finish);
+		io_uring_cmd_complete_in_task(cmd, spyre_uring_task_work);
 	else
 		spyre_uring_finish(cmd, issue_flags);
 	return -EIOCBQUEUED;

@@ -4,6 +4,8 @@
 
 struct io_uring_cmd;
 
+/* Of the submission that is being decoded. */
+unsigned int spyre_uring_issue_flags(struct io_uring_cmd *cmd);
 int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 
 #endif

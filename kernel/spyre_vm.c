@@ -11,6 +11,7 @@
 #include <drm/drm_utils.h>
 
 #include "spyre_bo.h"
+#include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_vm.h"
 
@@ -215,8 +216,8 @@ static int spyre_vm_apply_one(struct spyre_vm *vm, struct spyre_vm_op *op,
 	struct spyre_vm_step step = { .gpuvm = &vm->base, .op = op, .dead = dead };
 
 	if (op->obj)
-		return drm_gpuvm_sm_map(&vm->base, &step, op->va, op->range, op->obj,
-					op->bo_offset);
+		return spyre_gpuvm_sm_map(&vm->base, &step, op->va, op->range, op->obj,
+					  op->bo_offset);
 	return drm_gpuvm_sm_unmap(&vm->base, &step, op->va, op->range);
 }
 
