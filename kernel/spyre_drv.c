@@ -17,8 +17,10 @@
 #include <drm/drm_managed.h>
 
 #include "spyre_bo.h"
+#include "spyre_debugfs.h"
 #include "spyre_device.h"
 #include "spyre_hwmon.h"
+#include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_reset.h"
@@ -112,6 +114,7 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 {
 	struct spyre_device *spyre = to_spyre_device(drm);
 	struct spyre_file *sfile;
+	u32 class;
 	int ret;
 
 	sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
@@ -127,8 +130,13 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	sfile->spyre = spyre;
 	drm_dev_get(drm);
 	sfile->id = file->client_id;
+	sfile->pid = task_tgid_nr(current);
+	get_task_comm(sfile->comm, current);
+	spyre_health_init(&sfile->health);
 	xa_init_flags(&sfile->programs, XA_FLAGS_ALLOC1);
 	xa_init_flags(&sfile->queues, XA_FLAGS_ALLOC1);
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
+		spyre_seat_init(&sfile->seat[class], &spyre->engine, class);
 	file->driver_priv = sfile;
 	spyre_reset_add_file(sfile);
 	return 0;
@@ -140,6 +148,7 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	struct spyre_program_object *program;
 	struct spyre_queue *queue;
 	unsigned long id;
+	u32 class;
 
 	spyre_reset_remove_file(sfile);
 	/* Stop all before waiting for each. */
@@ -148,6 +157,8 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	xa_for_each(&sfile->queues, id, queue)
 		spyre_queue_close(queue);
 	xa_destroy(&sfile->queues);
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
+		spyre_seat_close(&sfile->seat[class]);
 	xa_for_each(&sfile->programs, id, program)
 		spyre_program_put(program);
 	xa_destroy(&sfile->programs);
@@ -167,6 +178,8 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_QUERY, spyre_ioctl_queue_query, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_SUBMIT, spyre_ioctl_submit, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_RESET, spyre_ioctl_reset, DRM_ROOT_ONLY),
+	DRM_IOCTL_DEF_DRV(SPYRE_CONTEXT_RESET, spyre_ioctl_context_reset, 0),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_INFO, spyre_ioctl_bo_info, 0),
 };
 
 /*
@@ -250,14 +263,13 @@ static const struct file_operations spyre_fops = {
 	.read = drm_read,
 	.llseek = noop_llseek,
 	.mmap = drm_gem_mmap,
+	.get_unmapped_area = spyre_shmem_get_unmapped_area,
 	.uring_cmd = spyre_uring_cmd,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 	.show_fdinfo = drm_show_fdinfo,
 };
 
 /*
- * Without gem_prime_import_sg_table a dma-buf goes between files of one card only.
- *
  * Versions of the interface:
  * 1.0	initial
  * 1.1	RESET, io_uring
@@ -276,7 +288,7 @@ static const struct drm_driver spyre_driver = {
 	.postclose = spyre_postclose,
 	.ioctls = spyre_ioctls,
 	.num_ioctls = ARRAY_SIZE(spyre_ioctls),
-	.gem_create_object = spyre_gem_create_object,
+	.gem_prime_import = spyre_prime_import,
 	.show_fdinfo = spyre_show_fdinfo,
 };
 
@@ -313,6 +325,8 @@ static int spyre_probe(struct platform_device *pdev)
 	uuid_gen(&spyre->uuid);
 
 	spyre_reset_init(spyre);
+	spyre_inject_init(spyre);
+	spyre_coredump_init(spyre);
 	ret = drmm_add_action_or_reset(&spyre->drm, spyre_device_free, spyre);
 	if (ret)
 		return ret;
@@ -321,11 +335,13 @@ static int spyre_probe(struct platform_device *pdev)
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;
-	ret = spyre_engine_start(&spyre->engine, spyre->index);
+	ret = spyre_engine_start(&spyre->engine, spyre->index, spyre->num_cores);
 	if (!ret)
 		ret = spyre_hwmon_start(spyre);
 	if (!ret)
 		ret = drm_dev_register(&spyre->drm, 0);
+	if (!ret)
+		spyre_debugfs_start(spyre);
 	if (ret) {
 		spyre_hwmon_stop(spyre);
 		spyre_engine_stop(&spyre->engine);
@@ -341,6 +357,9 @@ static void spyre_remove(struct platform_device *pdev)
 	drm_dev_unplug(&spyre->drm);
 	spyre_hwmon_stop(spyre);
 	spyre_engine_stop(&spyre->engine);
+	/* No job runs any more, so nothing fails. */
+	spyre_coredump_stop(spyre);
+	spyre_inject_clear(spyre);
 }
 
 static struct platform_driver spyre_platform_driver = {
@@ -368,6 +387,7 @@ static int __init spyre_init(void)
 	ret = spyre_queue_init();
 	if (ret)
 		return ret;
+	spyre_shmem_mount();
 	ret = platform_driver_register(&spyre_platform_driver);
 	if (ret)
 		goto fail;
@@ -386,6 +406,7 @@ static int __init spyre_init(void)
 	return 0;
 
 fail:
+	spyre_shmem_unmount();
 	spyre_queue_exit();
 	return ret;
 }
@@ -395,6 +416,7 @@ static void __exit spyre_exit(void)
 	spyre_remove_cards();
 	platform_driver_unregister(&spyre_platform_driver);
 	spyre_queue_exit();
+	spyre_shmem_unmount();
 	/* The last fences are on their way out. */
 	rcu_barrier();
 }

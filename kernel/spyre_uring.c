@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * io_uring: one SQE is one submission, decoded in place and queued without a
- * change of thread; its CQE comes when the job is done.
+ * change of thread; its CQE comes when the job is done, or (QUEUE) at once.
  *
  * A request is completed exactly once, from the job's fence or at once on an
  * error.  A ring that goes away with work in flight stops the queues it used,
@@ -102,6 +102,33 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 	return -EIOCBQUEUED;
 }
 
+/* As the ioctl: the job is the queue's alone, the request is done. */
+static int spyre_uring_queue(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct drm_spyre_submit args;
+	int ret;
+
+	if (cmd->flags & IORING_URING_CMD_FIXED)
+		return -EINVAL;
+	/* User space may still write the SQE: look once. */
+	memcpy(&args, io_uring_sqe_cmd(cmd->sqe), sizeof(args));
+	ret = spyre_submit(cmd->file->private_data, &args, NULL, NULL);
+	io_uring_cmd_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
+	return -EIOCBQUEUED;
+}
+
+static int spyre_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	switch (cmd->cmd_op) {
+	case DRM_SPYRE_URING_SUBMIT:
+		return spyre_uring_submit(cmd, issue_flags);
+	case DRM_SPYRE_URING_QUEUE:
+		return spyre_uring_queue(cmd, issue_flags);
+	default:
+		return -ENOTTY;
+	}
+}
+
 int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct drm_file *file = cmd->file->private_data;
@@ -111,11 +138,9 @@ int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return spyre_uring_cancel(cmd);
 	if (!(issue_flags & IO_URING_F_SQE128))
 		return -EINVAL;
-	if (cmd->cmd_op != DRM_SPYRE_URING_SUBMIT)
-		return -ENOTTY;
 	if (!drm_dev_enter(file->minor->dev, &idx))
 		return -ENODEV;
-	ret = spyre_uring_submit(cmd, issue_flags);
+	ret = spyre_uring_issue(cmd, issue_flags);
 	drm_dev_exit(idx);
 	return ret;
 }

@@ -73,6 +73,10 @@ tests_abi_abi_uring_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) $(LIBURING_LIBS)
 endif
 
 include tests/abi/debug.mk
+include tests/abi/fence.mk
+include tests/abi/abi-bo.mk
+include tests/abi/fault.mk
+include tests/abi/arbiter.mk
 
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh

@@ -712,6 +712,19 @@ struct drm_spyre_context_reset {
  */
 #define DRM_SPYRE_URING_SUBMIT 1
 
+/**
+ * DRM_SPYRE_URING_QUEUE: like DRM_SPYRE_URING_SUBMIT, but done once queued
+ *
+ * The CQE says whether the submission was taken, as the ioctl's return value
+ * does, and @syncs and results say the rest: nothing of the ring stays in
+ * flight, so neither the ring nor the thread that submitted has to outlive
+ * the work.  res is 0 or why nothing was queued; with IORING_SETUP_CQE32 the
+ * first extra word is error_cb of a refusal, else 0.  Without SQPOLL the CQE
+ * is there when io_uring_enter() returns.  Registered buffers may go while
+ * the work runs, so IORING_URING_CMD_FIXED gives -EINVAL.  Since 1.2.
+ */
+#define DRM_SPYRE_URING_QUEUE 2
+
 #define DRM_IOCTL_SPYRE_DEV_QUERY \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_DEV_QUERY, struct drm_spyre_dev_query)
 #define DRM_IOCTL_SPYRE_BO_CREATE \
