@@ -94,9 +94,23 @@ static bool is_plausible(int ret)
 	return ret == -ENOMEM || ret == -EFAULT || ret == -EAGAIN;
 }
 
+static bool is_lost(const struct fail_call *f, int ret)
+{
+	return ret == -EFAULT && f->gives_number;
+}
+
+/* The numbers that the same call gave when it last worked. */
+static void take_numbers(struct fail_ctx *c, const struct fail_ctx *first)
+{
+	c->handle = first->handle;
+	c->file = first->file;
+	c->imported = first->imported;
+}
+
 /* One call with its @nth allocation failing. False if it has fewer. */
 static bool one(struct fail_ctx *c, const struct fail_call *f, unsigned int nth, int *ret)
 {
+	static struct fail_ctx first;
 	bool happened;
 
 	c->round++;
@@ -106,7 +120,11 @@ static bool one(struct fail_ctx *c, const struct fail_call *f, unsigned int nth,
 		arm(nth);
 	*ret = f->call(c);
 	happened = nth && disarm();
-	if (!*ret && f->undo)
+	if (!*ret)
+		first = *c;
+	else if (is_lost(f, *ret))
+		take_numbers(c, &first);
+	if (f->undo && (!*ret || is_lost(f, *ret)))
 		f->undo(c);
 	if (f->release)
 		f->release(c);

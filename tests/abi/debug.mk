@@ -18,5 +18,10 @@ tests_abi_abi_kill_SOURCES = tests/abi/abi-kill.c tests/abi/kill.h tests/abi/kil
 tests_abi_abi_kill_CPPFLAGS = $(BREAK_CPPFLAGS)
 tests_abi_abi_kill_LDADD = $(BREAK_LDADD)
 
+check_PROGRAMS += tests/abi/abi-unload
+tests_abi_abi_unload_SOURCES = tests/abi/abi-unload.c
+tests_abi_abi_unload_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_unload_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
 EXTRA_DIST += tests/vm/lib.sh tests/debugvm/run.sh tests/debugvm/Kconfig \
 	tests/debugvm/kernel.config

@@ -237,12 +237,12 @@ static void prepare_import(struct fail_ctx *c)
 
 static int call_import(struct fail_ctx *c)
 {
-	uint32_t handle;
+	return drmPrimeFDToHandle(c->other, c->file, &c->imported) ? -errno : 0;
+}
 
-	if (drmPrimeFDToHandle(c->other, c->file, &handle))
-		return -errno;
-	abi_gem_close(c->other, handle);
-	return 0;
+static void undo_import(struct fail_ctx *c)
+{
+	abi_gem_close(c->other, c->imported);
 }
 
 static void release_import(struct fail_ctx *c)
@@ -252,23 +252,23 @@ static void release_import(struct fail_ctx *c)
 }
 
 const struct fail_call fail_memory_calls[] = {
-	{ "open", NULL, call_open, undo_file, NULL },
-	{ "DEV_QUERY of the card", NULL, call_query_card, NULL, NULL },
-	{ "DEV_QUERY of memory", NULL, call_query_memory, NULL, NULL },
-	{ "DEV_QUERY of counters", NULL, call_query_counters, NULL, NULL },
-	{ "DEV_QUERY of the context", NULL, call_query_context, NULL, NULL },
-	{ "BO_CREATE, device", NULL, call_bo_device, close_handle, NULL },
-	{ "BO_CREATE, host", NULL, call_bo_host, close_handle, NULL },
-	{ "GEM_CLOSE", prepare_bo, call_close, NULL, close_handle },
-	{ "BO_INFO", prepare_bo, call_bo_info, NULL, close_handle },
-	{ "BO_MMAP_OFFSET", prepare_bo, call_mmap_offset, NULL, close_handle },
-	{ "mmap", prepare_bo, call_mmap, unmap, close_handle },
-	{ "page fault", prepare_map, call_fault, NULL, release_map },
-	{ "VM_BIND, map", prepare_bo, call_map, unbind, close_handle },
-	{ "VM_BIND, unmap that splits", prepare_mapped, call_unmap_middle, NULL, release_mapped },
-	{ "VM_BIND, map that splits", prepare_mapped, call_replace_middle, NULL, release_mapped },
-	{ "VM_BIND, asynchronous", prepare_bo, call_map_async, unbind, close_handle },
-	{ "PRIME_HANDLE_TO_FD", prepare_bo, call_export, undo_file, close_handle },
-	{ "PRIME_FD_TO_HANDLE", prepare_import, call_import, NULL, release_import },
+	{ "open", NULL, call_open, undo_file, NULL, false },
+	{ "DEV_QUERY of the card", NULL, call_query_card, NULL, NULL, false },
+	{ "DEV_QUERY of memory", NULL, call_query_memory, NULL, NULL, false },
+	{ "DEV_QUERY of counters", NULL, call_query_counters, NULL, NULL, false },
+	{ "DEV_QUERY of the context", NULL, call_query_context, NULL, NULL, false },
+	{ "BO_CREATE, device", NULL, call_bo_device, close_handle, NULL, true },
+	{ "BO_CREATE, host", NULL, call_bo_host, close_handle, NULL, true },
+	{ "GEM_CLOSE", prepare_bo, call_close, NULL, close_handle, false },
+	{ "BO_INFO", prepare_bo, call_bo_info, NULL, close_handle, false },
+	{ "BO_MMAP_OFFSET", prepare_bo, call_mmap_offset, NULL, close_handle, false },
+	{ "mmap", prepare_bo, call_mmap, unmap, close_handle, false },
+	{ "page fault", prepare_map, call_fault, NULL, release_map, false },
+	{ "VM_BIND, map", prepare_bo, call_map, unbind, close_handle, false },
+	{ "VM_BIND, unmap that splits", prepare_mapped, call_unmap_middle, NULL, release_mapped, false },
+	{ "VM_BIND, map that splits", prepare_mapped, call_replace_middle, NULL, release_mapped, false },
+	{ "VM_BIND, asynchronous", prepare_bo, call_map_async, unbind, close_handle, false },
+	{ "PRIME_HANDLE_TO_FD", prepare_bo, call_export, undo_file, close_handle, true },
+	{ "PRIME_FD_TO_HANDLE", prepare_import, call_import, undo_import, release_import, true },
 	{ 0 }
 };

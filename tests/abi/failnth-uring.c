@@ -80,7 +80,7 @@ static void release_ring(struct fail_ctx *c)
 }
 
 const struct fail_call fail_uring_calls[] = {
-	{ "uring_cmd", prepare_ring, call_uring, NULL, release_ring },
+	{ "uring_cmd", prepare_ring, call_uring, NULL, release_ring, false },
 	{ 0 }
 };
 #else

@@ -118,13 +118,13 @@ static int call_context_reset(struct fail_ctx *c)
 }
 
 const struct fail_call fail_work_calls[] = {
-	{ "PROGRAM_CREATE", NULL, call_program_create, destroy_program, NULL },
-	{ "PROGRAM_DESTROY", prepare_program, call_program_destroy, NULL, destroy_program },
-	{ "QUEUE_CREATE", NULL, call_queue_create, destroy_queue, NULL },
-	{ "QUEUE_QUERY", prepare_queue, call_queue_query, NULL, destroy_queue },
-	{ "QUEUE_DESTROY", prepare_queue, call_queue_destroy, NULL, destroy_queue },
-	{ "SYNCOBJ_CREATE", NULL, call_syncobj, undo_syncobj, NULL },
-	{ "SUBMIT", NULL, call_submit, undo_submit, NULL },
-	{ "CONTEXT_RESET", NULL, call_context_reset, NULL, NULL },
+	{ "PROGRAM_CREATE", NULL, call_program_create, destroy_program, NULL, true },
+	{ "PROGRAM_DESTROY", prepare_program, call_program_destroy, NULL, destroy_program, false },
+	{ "QUEUE_CREATE", NULL, call_queue_create, destroy_queue, NULL, true },
+	{ "QUEUE_QUERY", prepare_queue, call_queue_query, NULL, destroy_queue, false },
+	{ "QUEUE_DESTROY", prepare_queue, call_queue_destroy, NULL, destroy_queue, false },
+	{ "SYNCOBJ_CREATE", NULL, call_syncobj, undo_syncobj, NULL, true },
+	{ "SUBMIT", NULL, call_submit, undo_submit, NULL, false },
+	{ "CONTEXT_RESET", NULL, call_context_reset, NULL, NULL, false },
 	{ 0 }
 };

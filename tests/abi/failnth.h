@@ -23,6 +23,7 @@ struct fail_ctx {
 	uint64_t image_size;
 	uint8_t *user;		/* FAIL_BYTES */
 	uint32_t handle;	/* what prepare() or call() made */
+	uint32_t imported;	/* of @other */
 	int file;
 	void *map;
 	uint32_t round;
@@ -34,6 +35,11 @@ struct fail_call {
 	int (*call)(struct fail_ctx *c);
 	void (*undo)(struct fail_ctx *c);	/* after success */
 	void (*release)(struct fail_ctx *c);	/* what prepare() made, always */
+	/*
+	 * call() gives a number back: if that cannot be copied out, nobody knows it. It
+	 * is the lowest that is free, so undo() finds it.
+	 */
+	bool gives_number;
 };
 
 extern const struct fail_call fail_memory_calls[], fail_work_calls[], fail_uring_calls[];

@@ -85,7 +85,7 @@ static void be_born(struct life *l, const struct kill_client *client)
 	must(abi_bind(l->fd, l->bo, 0, VA, BO_BYTES, 0), "VM_BIND");
 	must(load(l, &prog, &l->program[0]), "PROGRAM_CREATE");
 	prog.num_loops = 1;
-	prog.loops[0] = 500;
+	prog.loops[0] = 50;
 	must(load(l, &prog, &l->program[1]), "PROGRAM_CREATE");
 	for (i = 0; i < QUEUES; i++)
 		must(abi_queue_create(l->fd, i & 1, 60000, &l->queue[i]), "QUEUE_CREATE");
