@@ -12,6 +12,8 @@ EXTRA_DIST += \
 	kernel/spyre_bind.h \
 	kernel/spyre_bo.c \
 	kernel/spyre_bo.h \
+	kernel/spyre_card.c \
+	kernel/spyre_card.h \
 	kernel/spyre_compat.h \
 	kernel/spyre_coredump.c \
 	kernel/spyre_coredump.h \

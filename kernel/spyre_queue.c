@@ -83,7 +83,7 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 	if (!dma_fence_is_signaled(job->done) && !READ_ONCE(queue->error) &&
 	    spyre_job_overran(job)) {
 		WRITE_ONCE(job->stop, -ETIME);
-		spyre_engine_kick(engine);
+		spyre_engine_kick(engine, queue);
 	}
 	drm_sched_stop(&queue->sched, sched_job);
 	cookie = dma_fence_begin_signalling();
@@ -116,6 +116,7 @@ static void spyre_queue_release_work(struct work_struct *work)
 	drm_sched_fini(&queue->sched);
 	mutex_destroy(&queue->lock);
 	spyre_file_put(queue->sfile);
+	spyre_card_release(queue->spyre);
 	drm_dev_put(&queue->spyre->drm);
 	kfree(queue);
 }
@@ -179,6 +180,9 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
+	ret = spyre_card_hold(spyre);
+	if (ret)
+		goto free;
 	ret = spyre_sched_init(&queue->sched, &(struct drm_sched_init_args) {
 		.ops = &spyre_queue_ops,
 		.submit_wq = spyre->sched_wq,
@@ -190,7 +194,7 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 		.dev = spyre->drm.dev,
 	});
 	if (ret)
-		goto free;
+		goto release;
 	sched = &queue->sched;
 	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
 	if (ret)
@@ -215,6 +219,8 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 
 fini:
 	drm_sched_fini(&queue->sched);
+release:
+	spyre_card_release(spyre);
 free:
 	kfree(queue);
 	return ERR_PTR(ret);

@@ -77,6 +77,7 @@ include tests/abi/fence.mk
 include tests/abi/abi-bo.mk
 include tests/abi/fault.mk
 include tests/abi/arbiter.mk
+include $(top_srcdir)/tests/abi/abi-vf.mk
 
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh

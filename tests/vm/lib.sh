@@ -54,7 +54,8 @@ abi_tests() {
 	local program
 	for program in "$build"/tests/abi/abi-*; do
 		case ${program##*/} in
-		abi-bench | abi-stress | abi-unplug | abi-failnth | abi-kill | abi-unload | *.*) continue ;;
+		abi-bench | abi-stress | abi-unplug | abi-vf | abi-failnth | abi-kill | abi-unload | \
+			*.*) continue ;;
 		esac
 		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
 	done

@@ -67,6 +67,7 @@ exec 7<>"$node"
 verdict $? "the module stays while a node is open"
 exec 7<&-
 
+run root abi-vf "$build/tests/abi/abi-vf"
 run root abi-unplug "$build/tests/abi/abi-unplug"
 run user abi-kill "$build/tests/abi/abi-kill"
 run root abi-unload "$build/tests/abi/abi-unload"
@@ -77,7 +78,9 @@ verdict $? "the module unloads"
 [ ! -e "$node" ]
 verdict $? "and takes its node with it"
 
-for parameter in cards=0 cards=9 cores=0 cores=33 lpddr_mib=0 lpddr_mib=x; do
+for parameter in cards=0 cards=9 cores=0 cores=33 lpddr_mib=0 lpddr_mib=x vfs=17 vfs=-1 vfs=x \
+	"vfs=4 cores=3" "vfs=5 lpddr_mib=79"; do
+	# shellcheck disable=SC2086
 	! insmod "$module" $parameter 2>/dev/null
 	verdict $? "loading with $parameter is refused"
 	rmmod spyre_vdev 2>/dev/null
@@ -89,3 +92,18 @@ for number in 1 3 8; do
 		rmmod spyre_vdev
 	verdict $? "loads with cards=$number, shows them, unloads"
 done
+
+# sum FILE...: of the numbers in them
+sum() { cat "$@" | paste -sd+ | bc; }
+vf=/sys/devices/platform/spyre_vdev.*/spyre_vdev_vf.*
+# shellcheck disable=SC2086
+insmod "$module" cards=2 cores=30 lpddr_mib=1026 vfs=4 &&
+	[ "$(sum $vf/num_cores)" = 60 ] && [ "$(sum $vf/lpddr_total)" = $((2 * 1026 << 20)) ] &&
+	[ "$(cat $vf/uuid | sort -u | wc -l)" = 8 ]
+verdict $? "cards=2 vfs=4: eight VFs that add up to two cards"
+exec 7<>/dev/accel/accel1
+! rmmod spyre_vdev 2>/dev/null
+verdict $? "the module stays while a node of a VF is open"
+exec 7<&-
+rmmod spyre_vdev && [ -z "$(ls /dev/accel 2>/dev/null)" ]
+verdict $? "unloads with its VFs"
