@@ -490,6 +490,11 @@ static int __init spyre_init(void)
 	ret = spyre_queue_init();
 	if (ret)
 		return ret;
+	ret = spyre_prime_init();
+	if (ret) {
+		spyre_queue_exit();
+		return ret;
+	}
 	spyre_shmem_mount();
 	ret = platform_driver_register(&spyre_platform_driver);
 	if (ret)
@@ -510,6 +515,7 @@ static int __init spyre_init(void)
 
 fail:
 	spyre_shmem_unmount();
+	spyre_prime_exit();
 	spyre_queue_exit();
 	return ret;
 }
@@ -519,6 +525,7 @@ static void __exit spyre_exit(void)
 	spyre_remove_cards();
 	platform_driver_unregister(&spyre_platform_driver);
 	spyre_queue_exit();
+	spyre_prime_exit();
 	spyre_shmem_unmount();
 	/* The last fences are on their way out. */
 	rcu_barrier();

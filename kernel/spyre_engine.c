@@ -347,8 +347,14 @@ static void spyre_engine_let_go(struct spyre_engine *engine, struct spyre_queue 
 
 void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue)
 {
+	struct spyre_job *job;
+
 	guard(spinlock_irq)(&engine->lock);
 	if (queue->claim.state != SPYRE_CLAIM_WAITING)
+		return;
+	/* The one that was meant may have ended, and the next one wait. */
+	job = queue->job ?: list_first_entry(&queue->jobs, struct spyre_job, node);
+	if (!spyre_job_stop_reason(job))
 		return;
 	spyre_engine_let_go(engine, queue);
 	/* It may have kept others from cores. */

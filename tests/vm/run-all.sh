@@ -25,6 +25,9 @@ if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h
 	done
 fi
 
+run ${users##* } "runtime_copy without pins" bash -c 'ulimit -l 0; exec "$0"' \
+	"$build/tests/unit/runtime_copy"
+
 for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.sh; do
 	run user "${program##*/}" "$program"
 done
@@ -65,7 +68,17 @@ verdict $? "the node is closed to users outside its group"
 exec 7<>"$node"
 ! rmmod spyre_vdev 2>/dev/null
 verdict $? "the module stays while a node is open"
+"$build/tools/spyre-smi" reset --yes >/tmp/output 2>&1
+[ $? = 19 ] && grep -q "run-all.sh" /tmp/output
+verdict $? "spyre-smi reset leaves a card alone that is in use, and says by whom"
+"$build/tools/spyre-smi" reset --yes --force -i 0 | grep -q "was reset: generation [1-9]"
+verdict $? "spyre-smi reset --force resets it"
 exec 7<&-
+if [ "$users" != root ]; then
+	"${user[@]}" "$build/tools/spyre-smi" reset --yes 2>/dev/null
+	[ $? = 4 ]
+	verdict $? "spyre-smi reset takes root"
+fi
 
 run root abi-vf "$build/tests/abi/abi-vf"
 run root abi-unplug "$build/tests/abi/abi-unplug"
