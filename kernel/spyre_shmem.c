@@ -87,8 +87,9 @@ int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size
 		filp = shmem_file_setup_with_mnt(spyre_shmem_mnt, "spyre", size, VM_NORESERVE);
 	else
 		filp = shmem_file_setup("spyre", size, VM_NORESERVE);
+	/* shmem says ENOSPC where it has no memory for an inode; here that is a full card. */
 	if (IS_ERR(filp))
-		return PTR_ERR(filp);
+		return PTR_ERR(filp) == -ENOSPC ? -ENOMEM : PTR_ERR(filp);
 	/* Reclaim need not look at what it cannot have. */
 	mapping_set_unevictable(filp->f_mapping);
 	obj->filp = filp;

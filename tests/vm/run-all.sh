@@ -9,78 +9,9 @@
 set -u
 src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?} python=${PYTHON:-/usr/bin/python3}
 module=$build/build/kernel/spyre_vdev.ko
-export CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent CK_DEFAULT_TIMEOUT=120 HOME=/tmp
-export SPYRE_BACKEND=drm SPYRE_KERNEL_CACHE=0 PATH=$PATH:/sbin:/usr/sbin
-cd /tmp || exit 99
+. "$src/tests/vm/lib.sh"
 
-node=/dev/accel/accel0
-if [ ! -c "$node" ]; then
-	echo "Bail out! no $node"
-	exit 99
-fi
-root=()
-user=(setpriv --reuid=1000 --regid=1000 --groups="$(stat -c %g "$node")" --)
-
-verdict() {
-	if [ "$1" = 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
-}
-
-# run WHO NAME COMMAND...: its results, each named for program and user. A
-# program that dies, or that has no result, is a failure of its own.
-run() {
-	local -n prefix=$1
-	local name="$2 as $1" status start=$SECONDS
-	shift 2
-	timeout -k 5 "${SPYRE_TEST_TIMEOUT:-240}" "${prefix[@]}" "$@" >/tmp/output 2>&1
-	status=$?
-	sed -nE -e "s|^1\.\.0 *# *(SKIP.*)|ok - $name # \1|Ip" -e '/^#/p' \
-		-e "s|^Bail out!|not ok - $name:|p" \
-		-e "s|^(not )?ok\b *[0-9]* *-? *|\1ok - $name: |p" /tmp/output
-	if ! grep -qE '^(not ok|ok|1\.\.0|Bail out!)' /tmp/output; then
-		echo "not ok - $name: no result, exit status $status"
-		tail -n 20 /tmp/output | sed 's/^/# /'
-	elif [ "$status" != 0 ] && ! grep -qE '^(not ok|Bail out!)' /tmp/output; then
-		echo "not ok - $name: exit status $status"
-		tail -n 20 /tmp/output | sed 's/^/# /'
-	fi
-	echo "# $name: $((SECONDS - start)) s"
-}
-
-# Programs of tests/unit that take the card that SPYRE_BACKEND names.
-api_tests() {
-	local program
-	for program in "$build"/tests/unit/runtime_* "$build"/tests/unit/drm_*; do
-		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
-	done
-}
-
-# Programs of tests/abi but those that have a place of their own below, or none.
-abi_tests() {
-	local program
-	for program in "$build"/tests/abi/abi-*; do
-		case ${program##*/} in
-		abi-bench | abi-stress | abi-unplug | abi-vf | *.*) continue ;;
-		esac
-		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
-	done
-}
-
-# Another driver that makes and takes dma-bufs, where the kernel has it.
-modprobe vgem 2>/dev/null
-
-users="root user"
-if ! "${user[@]}" test -x "$build/tests/abi/abi-core"; then
-	echo "ok - tests as a plain user # SKIP $build is closed to other users"
-	users=root
-fi
-for who in $users; do
-	for program in $(abi_tests) $(api_tests); do
-		run $who "${program##*/}" "$program"
-	done
-	for program in "$src"/tests/abi/*.py; do
-		[ ! -e "$program" ] || run $who "${program##*/}" "$python" "$program"
-	done
-done
+run_abi_and_api
 
 # The same programs, their submissions by another way.
 if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h"; then
@@ -101,13 +32,10 @@ for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.
 	run user "${program##*/}" "$program"
 done
 
-export PYTHONDONTWRITEBYTECODE=1
-# numpy's AVX2 tanh is wrong on QEMU's emulated CPU, and it is the reference here.
-export NPY_DISABLE_CPU_FEATURES="AVX2 FMA3"
-conformance=("$python" "$src/tests/conformance/run.py" --spyre "$build/tools/spyre/spyre")
-[ ! -d "$build/generated" ] || conformance+=(--generated "$build/generated")
-[ -z "${SPYRE_BASELINE-}" ] || conformance+=(--compare "$SPYRE_BASELINE")
-SPYRE_TEST_TIMEOUT=2400 run ${users##* } conformance "${conformance[@]}"
+bundles=()
+[ ! -d "$build/generated" ] || bundles+=(--generated "$build/generated")
+[ -z "${SPYRE_BASELINE-}" ] || bundles+=(--compare "$SPYRE_BASELINE")
+SPYRE_TEST_TIMEOUT=2400 conformance conformance "${bundles[@]}"
 
 # sensor NAME LOW HIGH: one of the card's hwmon attributes is a number in a range.
 sensor() {
@@ -154,6 +82,8 @@ fi
 
 run root abi-vf "$build/tests/abi/abi-vf"
 run root abi-unplug "$build/tests/abi/abi-unplug"
+run user abi-kill "$build/tests/abi/abi-kill"
+run root abi-unload "$build/tests/abi/abi-unload"
 run root abi-stress "$build/tests/abi/abi-stress"
 
 rmmod spyre_vdev

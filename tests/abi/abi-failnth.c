@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every call of the driver, with its first allocation failing, then its second,
+ * until it gets through without a failure. Each failure is an errno that says
+ * so, leaves nothing behind, and the next call works. Then a while of work in
+ * which any allocation may fail. Needs root and a kernel with fault injection.
+ * ABI_SECONDS sets how long the latter takes (8).
+ */
+#include "failnth.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define DEBUGFS "/sys/kernel/debug/"
+#define MOST 3000		/* allocations of one call */
+
+static int fail_file;		/* /proc/thread-self/fail-nth */
+
+static bool set(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CLOEXEC);
+	bool done = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	if (fd >= 0)
+		close(fd);
+	return done;
+}
+
+/* Allocations that may sleep fail as well, and the kernel log stays quiet. */
+static void configure(const char *probability)
+{
+	static const char *const kinds[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
+	char path[128];
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		bool copies = !strcmp(kinds[i], "fail_usercopy");
+		const char *const values[][2] = {
+			{ "verbose", "0" },
+			{ "task-filter", "Y" },
+			{ "interval", "1" },
+			{ "times", "-1" },
+			{ "probability", copies ? "0" : probability },
+			{ "ignore-gfp-wait", "N" },
+			{ "min-order", "0" },
+		};
+		size_t v;
+
+		for (v = 0; v < sizeof(values) / sizeof(values[0]); v++) {
+			snprintf(path, sizeof(path), DEBUGFS "%s/%s", kinds[i], values[v][0]);
+			set(path, values[v][1]);
+		}
+	}
+}
+
+static void arm(unsigned int nth)
+{
+	char text[16];
+	int n = snprintf(text, sizeof(text), "%u", nth);
+
+	if (pwrite(fail_file, text, n, 0) != n)
+		tap_bail("fail-nth: %s", strerror(errno));
+}
+
+/* True if the failure has happened. */
+static bool disarm(void)
+{
+	char text[16] = "";
+	bool happened;
+
+	/* A failed copy to user space may be the one that is asked for here. */
+	if (pread(fail_file, text, sizeof(text) - 1, 0) < 0)
+		text[0] = 0;
+	happened = !strtoul(text, NULL, 10);
+	/* Writing 0 takes no allocation, but a copy from user space. */
+	while (pwrite(fail_file, "0", 1, 0) != 1)
+		;
+	return happened;
+}
+
+/* -ENOSYS and friends: this driver does not have the call. */
+static bool is_absent(int ret)
+{
+	return ret == -EINVAL || ret == -EOPNOTSUPP || ret == -ENOTTY || ret == -ENOSYS;
+}
+
+static bool is_plausible(int ret)
+{
+	return ret == -ENOMEM || ret == -EFAULT || ret == -EAGAIN;
+}
+
+static bool is_lost(const struct fail_call *f, int ret)
+{
+	return ret == -EFAULT && f->gives_number;
+}
+
+/* The numbers that the same call gave when it last worked. */
+static void take_numbers(struct fail_ctx *c, const struct fail_ctx *first)
+{
+	c->handle = first->handle;
+	c->file = first->file;
+	c->imported = first->imported;
+}
+
+/* One call with its @nth allocation failing. False if it has fewer. */
+static bool one(struct fail_ctx *c, const struct fail_call *f, unsigned int nth, int *ret)
+{
+	static struct fail_ctx first;
+	bool happened;
+
+	c->round++;
+	if (f->prepare)
+		f->prepare(c);
+	if (nth)
+		arm(nth);
+	*ret = f->call(c);
+	happened = nth && disarm();
+	if (!*ret)
+		first = *c;
+	else if (is_lost(f, *ret))
+		take_numbers(c, &first);
+	if (f->undo && (!*ret || is_lost(f, *ret)))
+		f->undo(c);
+	if (f->release)
+		f->release(c);
+	return happened;
+}
+
+static bool card_works(struct fail_ctx *c)
+{
+	struct drm_spyre_cb cb = abi_cb_fill32(FAIL_VA, PAGE, ~c->round);
+
+	return !abi_run(&c->queue, &cb, 1) && *(uint32_t *)c->dev.map == ~c->round;
+}
+
+static void walk(struct fail_ctx *c, const struct fail_call *f)
+{
+	uint64_t used = abi_memory(c->fd).used;
+	unsigned int nth, failed = 0, odd = 0, broken = 0;
+	int ret;
+
+	one(c, f, 0, &ret);
+	if (is_absent(ret)) {
+		tap_skip("not to be had here", "%s", f->name);
+		return;
+	}
+	if (!tap_ret(ret, 0, "%s without a failure", f->name))
+		return;
+	for (nth = 1; nth < MOST && one(c, f, nth, &ret); nth++) {
+		failed += ret != 0;
+		if (ret && !is_plausible(ret)) {
+			odd++;
+			tap_note("%s: allocation %u: %s", f->name, nth, strerror(-ret));
+		}
+		if (!card_works(c)) {
+			broken++;
+			tap_note("%s: after allocation %u the card does not work", f->name, nth);
+		}
+	}
+	tap_ok(nth < MOST && !odd, "%s: %u of %u failures are an errno of memory", f->name, failed,
+	       nth - 1);
+	tap_eq(broken, 0, "%s: the card works after each", f->name);
+	one(c, f, 0, &ret);
+	tap_ret(ret, 0, "%s works afterwards", f->name);
+	tap_ok(abi_memory_settles(c->fd, used), "%s: no memory of the card is lost", f->name);
+}
+
+static void walk_all(struct fail_ctx *c, const struct fail_call *calls)
+{
+	for (; calls->name; calls++)
+		walk(c, calls);
+}
+
+/* All calls in turn while one allocation in a hundred fails. */
+static void soak(struct fail_ctx *c, unsigned int seconds)
+{
+	const struct fail_call *tables[] = { fail_memory_calls, fail_work_calls,
+					     fail_uring_calls };
+	uint64_t end = abi_now_ns() + seconds * 1000000000ull, used = abi_memory(c->fd).used;
+	unsigned int calls = 0, failed = 0, odd = 0, t;
+	const struct fail_call *f;
+	int ret;
+
+	configure("1");
+	for (t = 0; abi_now_ns() < end; t = (t + 1) % 3) {
+		for (f = tables[t]; f->name && abi_now_ns() < end; f++, calls++) {
+			c->round++;
+			if (f->prepare)
+				f->prepare(c);
+			set("/proc/thread-self/make-it-fail", "1");
+			ret = f->call(c);
+			while (!set("/proc/thread-self/make-it-fail", "0"))
+				;
+			if (!ret && f->undo)
+				f->undo(c);
+			if (f->release)
+				f->release(c);
+			failed += ret != 0;
+			odd += ret && !is_plausible(ret) && !is_absent(ret);
+		}
+	}
+	configure("0");
+	tap_note("%u calls in %u s, %u of them failed", calls, seconds, failed);
+	tap_eq(odd, 0, "allocations fail at random: every error is one of memory");
+	tap_ok(failed > 0, "allocations fail at random: some did");
+	tap_ok(card_works(c), "allocations fail at random: the card works");
+	tap_ok(abi_memory_settles(c->fd, used), "allocations fail at random: nothing is lost");
+}
+
+static struct fail_ctx start(void)
+{
+	struct abi_prog prog = abi_prog_add(2, FAIL_BYTES / STICK / 2);
+	struct fail_ctx c = { .fd = abi_open(), .other = abi_open() };
+
+	c.queue = abi_queue(c.fd, 60000);
+	c.dev = abi_buf(c.fd, 3 * FAIL_BYTES, DRM_SPYRE_BO_DEVICE, FAIL_VA);
+	c.host = abi_buf(c.fd, FAIL_BYTES, DRM_SPYRE_BO_HOST, 0);
+	c.image = abi_prog_encode(&prog, &c.image_size);
+	c.program = abi_prog_create(c.fd, &prog);
+	c.user = aligned_alloc(PAGE, FAIL_BYTES);
+	if (!c.user)
+		tap_bail("no memory");
+	memset(c.user, 7, FAIL_BYTES);
+	return c;
+}
+
+int main(void)
+{
+	const char *seconds = getenv("ABI_SECONDS");
+	struct fail_ctx c;
+	int watch;
+
+	watch = abi_open();
+	fail_file = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fail_file < 0 || access(DEBUGFS "failslab", W_OK))
+		tap_skip_all("needs root and a kernel with CONFIG_FAILSLAB");
+	configure("0");
+	c = start();
+	walk_all(&c, fail_memory_calls);
+	walk_all(&c, fail_work_calls);
+	walk_all(&c, fail_uring_calls);
+	soak(&c, seconds ? atoi(seconds) : 8);
+	abi_queue_free(&c.queue);
+	munmap(c.dev.map, c.dev.size);
+	munmap(c.host.map, c.host.size);
+	close(c.other);
+	close(c.fd);
+	tap_ok(abi_memory_settles(watch, 0), "all memory is back once the file is closed");
+	free(c.image);
+	free(c.user);
+	return tap_done();
+}

@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# Runs in the virtual machine as root, on the debug kernel and with spyre_vdev.ko
+# loaded, on behalf of 'scripts/test debugvm': KUnit suites, all ABI and API
+# tests, the recorded bundles, failed allocations, kills, unload. Prints TAP.
+# What the kernel's own checkers say is in its log.
+set -u
+src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?} python=${PYTHON:-/usr/bin/python3}
+module=${SPYRE_MODULE:?}
+# KASAN and lockdep under an emulator: everything takes its time.
+export CK_TIMEOUT_MULTIPLIER=20 SPYRE_TEST_TIMEOUT=${SPYRE_TEST_TIMEOUT:-400}
+export ABI_SECONDS=${ABI_SECONDS:-8} ABI_ROUNDS=${ABI_ROUNDS:-2}
+. "$src/tests/vm/lib.sh"
+
+# The results of the suites that the module brought, one line for each case.
+kunit_results() {
+	local file suite found=0
+	for file in /sys/kernel/debug/kunit/*/results; do
+		[ -e "$file" ] || continue
+		suite=${file%/results}
+		suite=${suite##*/}
+		found=1
+		sed -nE "s|^ +(not )?ok [0-9]+ -? ?(.*)|\1ok - kunit $suite: \2|p" "$file"
+		grep -qE '^ok ' "$file"
+		verdict $? "kunit $suite as a whole"
+	done
+	[ $found = 1 ] || echo "ok - kunit # SKIP the module has no suites"
+}
+
+# leaks WHEN: kmemleak tells of objects that are some seconds old and the same twice.
+leaks() {
+	local file=/sys/kernel/debug/kmemleak
+	sleep 6
+	echo scan >$file
+	echo scan >$file
+	[ -z "$(cat $file)" ]
+	verdict $? "kmemleak finds nothing $1"
+	sed 's/^/# /' $file | head -n 60
+	echo clear >$file
+}
+
+kunit_results
+echo clear >/sys/kernel/debug/kmemleak
+run_abi_and_api
+SPYRE_TEST_TIMEOUT=900 conformance conformance
+
+run root abi-failnth "$build/tests/abi/abi-failnth"
+ABI_ROUNDS=${ABI_KILLS:-100} run user abi-kill "$build/tests/abi/abi-kill"
+run root abi-unplug "$build/tests/abi/abi-unplug"
+run root abi-stress "$build/tests/abi/abi-stress"
+run root abi-unload "$build/tests/abi/abi-unload"
+
+# Before unload, while addresses of the module still have names.
+leaks "while the module is there"
+rmmod spyre_vdev
+verdict $? "the module unloads"
+[ ! -e "$node" ]
+verdict $? "and takes its node with it"
+insmod "$module" cards=2 && rmmod spyre_vdev
+verdict $? "it loads and unloads again"
+leaks "once it is gone"

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: MIT
+# Shared by the scripts that run in the virtual machine as root: the node, the
+# users, TAP. Sourced by bash, after $build is set; ends in /tmp.
+#
+# SPYRE_TEST_TIMEOUT: seconds that one program may take.
+
+export CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent CK_DEFAULT_TIMEOUT=120 HOME=/tmp
+export SPYRE_BACKEND=drm SPYRE_KERNEL_CACHE=0 PATH=$PATH:/sbin:/usr/sbin
+cd /tmp || exit 99
+
+node=/dev/accel/accel0
+if [ ! -c "$node" ]; then
+	echo "Bail out! no $node"
+	exit 99
+fi
+root=()
+user=(setpriv --reuid=1000 --regid=1000 --groups="$(stat -c %g "$node")" --)
+
+verdict() {
+	if [ "$1" = 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
+}
+
+# run WHO NAME COMMAND...: its results, each named for program and user. A
+# program that dies, or that has no result, is a failure of its own.
+run() {
+	local -n prefix=$1
+	local name="$2 as $1" status start=$SECONDS
+	shift 2
+	timeout -k 5 "${SPYRE_TEST_TIMEOUT:-240}" "${prefix[@]}" "$@" >/tmp/output 2>&1
+	status=$?
+	sed -nE -e "s|^1\.\.0 *# *(SKIP.*)|ok - $name # \1|Ip" -e '/^#/p' \
+		-e "s|^Bail out!|not ok - $name:|p" \
+		-e "s|^(not )?ok\b *[0-9]* *-? *|\1ok - $name: |p" /tmp/output
+	if ! grep -qE '^(not ok|ok|1\.\.0|Bail out!)' /tmp/output; then
+		echo "not ok - $name: no result, exit status $status"
+		tail -n 20 /tmp/output | sed 's/^/# /'
+	elif [ "$status" != 0 ] && ! grep -qE '^(not ok|Bail out!)' /tmp/output; then
+		echo "not ok - $name: exit status $status"
+		tail -n 20 /tmp/output | sed 's/^/# /'
+	fi
+	echo "# $name: $((SECONDS - start)) s"
+}
+
+# Programs of tests/unit that take the card that SPYRE_BACKEND names.
+api_tests() {
+	local program
+	for program in "$build"/tests/unit/runtime_* "$build"/tests/unit/drm_*; do
+		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
+	done
+}
+
+# Programs of tests/abi but those that have a place of their own below, or none.
+abi_tests() {
+	local program
+	for program in "$build"/tests/abi/abi-*; do
+		case ${program##*/} in
+		abi-bench | abi-stress | abi-unplug | abi-vf | abi-failnth | abi-kill | abi-unload | \
+			*.*) continue ;;
+		esac
+		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
+	done
+}
+
+# Another driver that makes and takes dma-bufs, where the kernel has it.
+modprobe vgem 2>/dev/null
+
+# Who runs what: a build folder in a closed home is root's alone.
+users="root user"
+if ! "${user[@]}" test -x "$build/tests/abi/abi-core"; then
+	echo "ok - tests as a plain user # SKIP $build is closed to other users"
+	users=root
+fi
+# run_abi_and_api: all of tests/abi and of the API's tests, as everyone.
+run_abi_and_api() {
+	local who program
+	for who in $users; do
+		for program in $(abi_tests) $(api_tests); do
+			run $who "${program##*/}" "$program"
+		done
+		for program in "$src"/tests/abi/*.py; do
+			[ ! -e "$program" ] || run $who "${program##*/}" "$python" "$program"
+		done
+	done
+}
+
+# conformance NAME [run.py options]: bundles on the card, as the plain user if there is one.
+conformance() {
+	local name=$1
+	shift
+	# numpy's AVX2 tanh is wrong on QEMU's emulated CPU, and it is the reference here.
+	run ${users##* } "$name" env PYTHONDONTWRITEBYTECODE=1 NPY_DISABLE_CPU_FEATURES="AVX2 FMA3" \
+		"$python" "$src/tests/conformance/run.py" --spyre "$build/tools/spyre/spyre" "$@"
+}
