@@ -72,5 +72,7 @@ tests_abi_abi_uring_CPPFLAGS = $(ABI_CPPFLAGS) $(LIBURING_CFLAGS)
 tests_abi_abi_uring_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) $(LIBURING_LIBS)
 endif
 
+include tests/abi/fields.mk
+
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh
