@@ -6,6 +6,8 @@ EXTRA_DIST += \
 	kernel/Makefile \
 	kernel/dkms.conf \
 	kernel/spyre_array.h \
+	kernel/spyre_bind.c \
+	kernel/spyre_bind.h \
 	kernel/spyre_bo.c \
 	kernel/spyre_bo.h \
 	kernel/spyre_compat.h \
@@ -19,14 +21,22 @@ EXTRA_DIST += \
 	kernel/spyre_hwmon.h \
 	kernel/spyre_job.c \
 	kernel/spyre_job.h \
+	kernel/spyre_mmap.c \
+	kernel/spyre_prime.c \
+	kernel/spyre_prime.h \
 	kernel/spyre_program.c \
 	kernel/spyre_program.h \
 	kernel/spyre_queue.c \
 	kernel/spyre_queue.h \
 	kernel/spyre_reset.c \
 	kernel/spyre_reset.h \
+	kernel/spyre_shmem.c \
+	kernel/spyre_shmem.h \
+	kernel/spyre_shmem_page.h \
 	kernel/spyre_submit.c \
 	kernel/spyre_submit.h \
+	kernel/spyre_sync.c \
+	kernel/spyre_sync.h \
 	kernel/spyre_telemetry.c \
 	kernel/spyre_trace.c \
 	kernel/spyre_trace.h \

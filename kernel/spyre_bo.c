@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Buffer objects: LPDDR5 of the card, and host memory for the DMA engine and
- * for results.  Both live in shmem, so they read as zero, are charged to the
- * memory cgroup of whoever touches them first and cost nothing until then.
+ * Buffer objects: LPDDR5 of the card, host memory for the DMA engine and for
+ * results, and buffers of other drivers that the DMA engine may use.
  */
-#include <linux/iosys-map.h>
+#include <linux/slab.h>
 
 #include <drm/drm_gem.h>
+#include <drm/drm_print.h>
 
 #include "spyre_bo.h"
 #include "spyre_device.h"
+#include "spyre_prime.h"
 
 /* More than any card holds; keeps size arithmetic far from overflow. */
 #define SPYRE_BO_MAX_BYTES BIT_ULL(37)
@@ -18,89 +19,120 @@ static void spyre_bo_free(struct drm_gem_object *obj)
 {
 	struct spyre_bo *bo = to_spyre_bo(obj);
 
-	if (bo->vaddr) {
-		struct iosys_map map = IOSYS_MAP_INIT_VADDR(bo->vaddr);
+	if (bo->import) {
+		spyre_import_free(bo);
+	} else {
+		const u64 bytes = obj->size;
 
-		drm_gem_vunmap_unlocked(obj, &map);
+		spyre_shmem_fini(&bo->base);
+		if (bo->owner) {
+			spyre_lpddr_uncharge(bo->owner, bytes);
+			spyre_file_put(bo->owner);
+		}
 	}
-	if (bo->owner) {
-		spyre_lpddr_uncharge(bo->owner, obj->size);
-		spyre_file_put(bo->owner);
-	}
-	drm_gem_shmem_free(&bo->base);
-}
-
-static enum drm_gem_object_status spyre_bo_status(struct drm_gem_object *obj)
-{
-	return to_spyre_bo(obj)->base.pages ? DRM_GEM_OBJECT_RESIDENT : 0;
+	kfree(bo);
 }
 
 static const struct drm_gem_object_funcs spyre_bo_funcs = {
 	.free = spyre_bo_free,
-	.print_info = drm_gem_shmem_object_print_info,
-	.pin = drm_gem_shmem_object_pin,
-	.unpin = drm_gem_shmem_object_unpin,
-	.get_sg_table = drm_gem_shmem_object_get_sg_table,
-	.vmap = drm_gem_shmem_object_vmap,
-	.vunmap = drm_gem_shmem_object_vunmap,
-	.mmap = drm_gem_shmem_object_mmap,
-	.status = spyre_bo_status,
-	.vm_ops = &drm_gem_shmem_vm_ops,
+	.export = spyre_prime_export,
+	.pin = spyre_shmem_pin,
+	.unpin = spyre_shmem_unpin,
+	.get_sg_table = spyre_shmem_get_sg_table,
+	.vmap = spyre_shmem_vmap,
+	.vunmap = spyre_shmem_vunmap,
+	.mmap = spyre_shmem_mmap,
+	.vm_ops = &spyre_shmem_vm_ops,
 };
 
-struct drm_gem_object *spyre_gem_create_object(struct drm_device *drm, size_t size)
+/* Of what another driver has, the core may do nothing. */
+static const struct drm_gem_object_funcs spyre_bo_import_funcs = {
+	.free = spyre_bo_free,
+};
+
+struct spyre_bo *spyre_bo_alloc(u32 flags)
 {
 	struct spyre_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
 
 	if (!bo)
-		return ERR_PTR(-ENOMEM);
-	bo->base.base.funcs = &spyre_bo_funcs;
-	/* They are written through mappings that leave no trace in the pages. */
-	bo->base.pages_mark_dirty_on_put = true;
-	return &bo->base.base;
+		return NULL;
+	bo->flags = flags;
+	bo->base.base.funcs = flags & DRM_SPYRE_BO_IMPORTED ? &spyre_bo_import_funcs :
+							      &spyre_bo_funcs;
+	return bo;
 }
 
-struct spyre_bo *spyre_bo_lookup(struct drm_file *file, u32 handle, u32 kind)
+static struct spyre_bo *spyre_bo_lookup_kinds(struct drm_file *file, u32 handle, u32 kind,
+					      u32 or_kind)
 {
 	struct drm_gem_object *obj = drm_gem_object_lookup(file, handle);
+	u32 flags;
 
 	if (!obj)
 		return ERR_PTR(-ENOENT);
-	if (to_spyre_bo(obj)->flags != kind) {
+	flags = to_spyre_bo(obj)->flags;
+	if (flags != kind && flags != or_kind) {
 		drm_gem_object_put(obj);
 		return ERR_PTR(-EINVAL);
 	}
 	return to_spyre_bo(obj);
 }
 
-void *spyre_bo_map(struct spyre_bo *bo)
+struct spyre_bo *spyre_bo_lookup(struct drm_file *file, u32 handle, u32 kind)
 {
-	void *vaddr = READ_ONCE(bo->vaddr);
-	struct iosys_map map;
+	return spyre_bo_lookup_kinds(file, handle, kind, kind);
+}
+
+struct spyre_bo *spyre_bo_lookup_host(struct drm_file *file, u32 handle)
+{
+	return spyre_bo_lookup_kinds(file, handle, DRM_SPYRE_BO_HOST,
+				     DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORTED);
+}
+
+void *spyre_bo_map(struct spyre_bo *bo, u64 offset, u64 bytes)
+{
+	const u64 size = bo->base.base.size;
+
+	if (!bytes || offset > size || bytes > size - offset)
+		return ERR_PTR(-EINVAL);
+	if (bo->import)
+		return spyre_import_vaddr(bo) + offset;
+	return spyre_shmem_map(&bo->base, offset, bytes);
+}
+
+u64 spyre_bo_resident(struct spyre_bo *bo)
+{
+	return bo->import ? bo->base.base.size : READ_ONCE(bo->base.resident);
+}
+
+static struct spyre_bo *spyre_bo_create(struct spyre_file *sfile, u64 size, u32 flags)
+{
+	struct spyre_bo *bo = spyre_bo_alloc(flags);
 	int ret;
 
-	if (vaddr)
-		return vaddr;
-
-	ret = dma_resv_lock_interruptible(bo->base.base.resv, NULL);
-	if (ret)
-		return ERR_PTR(ret);
-	if (!bo->vaddr) {
-		ret = drm_gem_shmem_vmap(&bo->base, &map);
-		if (!ret)
-			WRITE_ONCE(bo->vaddr, map.vaddr);
+	if (!bo)
+		return ERR_PTR(-ENOMEM);
+	if (flags == DRM_SPYRE_BO_DEVICE) {
+		ret = spyre_lpddr_charge(sfile, size);
+		if (ret) {
+			kfree(bo);
+			return ERR_PTR(ret);
+		}
+		bo->owner = spyre_file_get(sfile);
 	}
-	dma_resv_unlock(bo->base.base.resv);
-	return ret ? ERR_PTR(ret) : bo->vaddr;
+	ret = spyre_shmem_init(&bo->base, &sfile->spyre->drm, size);
+	if (ret) {
+		spyre_bo_put(bo);
+		return ERR_PTR(ret);
+	}
+	return bo;
 }
 
 int spyre_ioctl_bo_create(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct spyre_file *sfile = to_spyre_file(file);
 	struct drm_spyre_bo_create *args = data;
-	struct drm_gem_shmem_object *shmem;
-	struct spyre_bo *bo;
-	int ret;
+	struct spyre_bo *bo __free(spyre_bo_put) = NULL;
 
 	args->handle = 0;
 	if (args->flags != DRM_SPYRE_BO_DEVICE && args->flags != DRM_SPYRE_BO_HOST)
@@ -110,33 +142,16 @@ int spyre_ioctl_bo_create(struct drm_device *drm, void *data, struct drm_file *f
 	if (spyre_file_is_stale(sfile))
 		return -EIO;
 	args->size = PAGE_ALIGN(args->size);
-
-	if (args->flags == DRM_SPYRE_BO_DEVICE) {
-		ret = spyre_lpddr_charge(sfile, args->size);
-		if (ret)
-			return ret;
-	}
-	shmem = drm_gem_shmem_create(drm, args->size);
-	if (IS_ERR(shmem)) {
-		if (args->flags == DRM_SPYRE_BO_DEVICE)
-			spyre_lpddr_uncharge(sfile, args->size);
-		return PTR_ERR(shmem);
-	}
-	bo = to_spyre_bo(&shmem->base);
-	bo->flags = args->flags;
-	if (args->flags == DRM_SPYRE_BO_DEVICE)
-		bo->owner = spyre_file_get(sfile);
-
-	ret = drm_gem_handle_create(file, &shmem->base, &args->handle);
-	drm_gem_object_put(&shmem->base);
-	return ret;
+	bo = spyre_bo_create(sfile, args->size, args->flags);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	return drm_gem_handle_create(file, &bo->base.base, &args->handle);
 }
 
 int spyre_ioctl_bo_mmap_offset(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_spyre_bo_mmap_offset *args = data;
 	struct drm_gem_object *obj;
-	int ret;
 
 	args->offset = 0;
 	if (args->pad)
@@ -144,9 +159,48 @@ int spyre_ioctl_bo_mmap_offset(struct drm_device *drm, void *data, struct drm_fi
 	obj = drm_gem_object_lookup(file, args->handle);
 	if (!obj)
 		return -ENOENT;
-	ret = drm_gem_create_mmap_offset(obj);
-	if (!ret)
+	/* An imported one has none: its own dma-buf is what to mmap. */
+	if (!to_spyre_bo(obj)->import)
 		args->offset = drm_vma_node_offset_addr(&obj->vma_node);
 	drm_gem_object_put(obj);
-	return ret;
+	return args->offset ? 0 : -EINVAL;
+}
+
+int spyre_ioctl_bo_info(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_spyre_bo_info *args = data;
+	struct drm_gem_object *obj = drm_gem_object_lookup(file, args->handle);
+	struct spyre_bo *bo;
+
+	args->flags = 0;
+	args->size = 0;
+	args->resident = 0;
+	if (!obj)
+		return -ENOENT;
+	bo = to_spyre_bo(obj);
+	args->flags = bo->flags;
+	args->size = obj->size;
+	args->resident = spyre_bo_resident(bo);
+	spyre_bo_put(bo);
+	return 0;
+}
+
+void spyre_bo_show_fdinfo(struct drm_printer *p, struct drm_file *file)
+{
+	struct drm_memory_stats lpddr5 = {}, host = {}, *stats;
+	struct drm_gem_object *obj;
+	int id;
+
+	spin_lock(&file->table_lock);
+	idr_for_each_entry(&file->object_idr, obj, id) {
+		stats = to_spyre_bo(obj)->flags == DRM_SPYRE_BO_DEVICE ? &lpddr5 : &host;
+		if (drm_gem_object_is_shared_for_memory_stats(obj))
+			stats->shared += obj->size;
+		else
+			stats->private += obj->size;
+		stats->resident += spyre_bo_resident(to_spyre_bo(obj));
+	}
+	spin_unlock(&file->table_lock);
+	drm_print_memory_stats(p, &lpddr5, DRM_GEM_OBJECT_RESIDENT, "lpddr5");
+	drm_print_memory_stats(p, &host, DRM_GEM_OBJECT_RESIDENT, "memory");
 }

@@ -2,37 +2,52 @@
 #ifndef SPYRE_BO_H
 #define SPYRE_BO_H
 
-#include <drm/drm_gem_shmem_helper.h>
+#include <drm/spyre_accel.h>
 
+#include "spyre_shmem.h"
+
+struct drm_printer;
 struct spyre_file;
+struct spyre_import;
 
 /**
  * struct spyre_bo - a buffer object
  */
 struct spyre_bo {
-	/** @base: shmem backed GEM object. */
-	struct drm_gem_shmem_object base;
+	/** @base: its memory, unless it is imported. */
+	struct spyre_shmem base;
 	/** @flags: DRM_SPYRE_BO_*. */
 	u32 flags;
 	/** @owner: who pays; only set on device BOs. */
 	struct spyre_file *owner;
-	/** @vaddr: kernel address once something needed it, for good. */
-	void *vaddr;
+	/** @import: another driver's buffer, or NULL. */
+	struct spyre_import *import;
 };
 
 static inline struct spyre_bo *to_spyre_bo(struct drm_gem_object *obj)
 {
-	return container_of(to_drm_gem_shmem_obj(obj), struct spyre_bo, base);
+	return container_of(to_spyre_shmem(obj), struct spyre_bo, base);
 }
 
+/* A BO that is all zero, but for what the core calls back. */
+struct spyre_bo *spyre_bo_alloc(u32 flags);
 /* Referenced BO of exactly this kind, or -ENOENT, -EINVAL. */
 struct spyre_bo *spyre_bo_lookup(struct drm_file *file, u32 handle, u32 kind);
-/* Kernel address of the whole BO; populates it. */
-void *spyre_bo_map(struct spyre_bo *bo);
+/* The same for host memory of the DMA engine: this driver's or imported. */
+struct spyre_bo *spyre_bo_lookup_host(struct drm_file *file, u32 handle);
+/*
+ * Kernel address of [offset, offset + bytes) as long as the BO lives;
+ * populates it.  -EINVAL if it is empty or not within the BO.
+ */
+void *spyre_bo_map(struct spyre_bo *bo, u64 offset, u64 bytes);
+/* Bytes that are backed by memory of the host. */
+u64 spyre_bo_resident(struct spyre_bo *bo);
+/* Memory keys of fdinfo. */
+void spyre_bo_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 
-struct drm_gem_object *spyre_gem_create_object(struct drm_device *drm, size_t size);
 int spyre_ioctl_bo_create(struct drm_device *drm, void *data, struct drm_file *file);
 int spyre_ioctl_bo_mmap_offset(struct drm_device *drm, void *data, struct drm_file *file);
+int spyre_ioctl_bo_info(struct drm_device *drm, void *data, struct drm_file *file);
 
 static inline void spyre_bo_put(struct spyre_bo *bo)
 {

@@ -44,4 +44,14 @@ static inline int spyre_sched_job_init(struct drm_sched_job *job,
 #define spyre_sched_job_init drm_sched_job_init
 #endif
 
+/* pfn_t went away, with its header. */
+#if __has_include(<linux/pfn_t.h>)
+#include <linux/mm.h>
+#include <linux/pfn_t.h>
+#define spyre_vmf_insert_pfn_pmd(vmf, pfn, write) \
+	vmf_insert_pfn_pmd(vmf, pfn_to_pfn_t(pfn), write)
+#else
+#define spyre_vmf_insert_pfn_pmd vmf_insert_pfn_pmd
+#endif
+
 #endif

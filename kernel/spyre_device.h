@@ -92,6 +92,8 @@ struct spyre_file {
 	struct xarray queues;
 	/** @used: device memory on this file's bill. */
 	atomic64_t used;
+	/** @pinned: bytes of user memory that its jobs pin. */
+	atomic64_t pinned;
 	/** @busy_ns: time its jobs ran. */
 	atomic64_t busy_ns;
 	/** @cycles: modelled cycles of its jobs. */

@@ -3,14 +3,23 @@
  * Host memory of the DMA engine: user pages, pinned and mapped from the
  * submission until the job is freed, or those of a registered buffer, mapped
  * only.
+ *
+ * A job may wait for a fence of anyone's for as long as that takes, so the pins
+ * are long-term ones and count against RLIMIT_MEMLOCK.  They are charged to the
+ * user, not to the mm: a worker gives them back, and the process may be gone.
  */
 #include <linux/bvec.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/io_uring/cmd.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/user.h>
 #include <linux/slab.h>
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
 
+#include "spyre_device.h"
 #include "spyre_dma.h"
 
 static int spyre_host_span_map(struct spyre_host_span *span, u32 num, u32 offset, u64 bytes,
@@ -27,39 +36,86 @@ static int spyre_host_span_map(struct spyre_host_span *span, u32 num, u32 offset
 	return 0;
 }
 
-static int spyre_host_span_alloc(struct spyre_host_span *span, u64 address, u64 bytes, u64 *num)
+/* Pages that [address, address + bytes) touches, 0 if it is not of user space. */
+static u64 spyre_host_span_count(u64 address, u64 bytes)
 {
-	*num = DIV_ROUND_UP(bytes + offset_in_page(address), PAGE_SIZE);
 	if (address + bytes < address || address + bytes > TASK_SIZE_MAX)
-		return -EFAULT;
-	span->pages = kvmalloc_array(*num, sizeof(*span->pages),
+		return 0;
+	return DIV_ROUND_UP(bytes + offset_in_page(address), PAGE_SIZE);
+}
+
+static int spyre_host_span_alloc(struct spyre_host_span *span, u64 num)
+{
+	span->pages = kvmalloc_array(num, sizeof(*span->pages),
 				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	return span->pages ? 0 : -ENOMEM;
 }
 
-int spyre_host_span_pin(struct spyre_host_span *span, u64 address, u64 bytes, bool write)
+/* Before anything is allocated or pinned: what is refused costs nothing. */
+static int spyre_host_span_charge(struct spyre_host_span *span, u64 pages)
+{
+	const unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	struct user_struct *user = current_user();
+	unsigned long locked;
+
+	if (ns_capable_noaudit(&init_user_ns, CAP_IPC_LOCK))
+		return 0;
+	locked = atomic_long_read(&user->locked_vm);
+	do {
+		if (locked > limit || pages > limit - locked)
+			return -ENOMEM;
+	} while (!atomic_long_try_cmpxchg(&user->locked_vm, &locked, locked + pages));
+	span->user = get_uid(user);
+	span->charged = pages;
+	return 0;
+}
+
+static void spyre_host_span_uncharge(struct spyre_host_span *span)
+{
+	if (!span->user)
+		return;
+	atomic_long_sub(span->charged, &span->user->locked_vm);
+	free_uid(span->user);
+	span->user = NULL;
+}
+
+static int spyre_host_span_pin_pages(struct spyre_host_span *span, u64 address, u32 num,
+				     bool write)
 {
 	const unsigned long start = address & PAGE_MASK;
-	int pinned = 0, got, ret;
-	u64 num;
+	const unsigned int flags = FOLL_LONGTERM | (write ? FOLL_WRITE : 0);
+	int got;
 
-	ret = spyre_host_span_alloc(span, address, bytes, &num);
-	if (ret)
-		return ret;
-	while (pinned < num) {
-		got = pin_user_pages_fast(start + (unsigned long)pinned * PAGE_SIZE,
-					  num - pinned, write ? FOLL_WRITE : 0,
-					  span->pages + pinned);
-		if (got <= 0)
-			break;
-		pinned += got;
-	}
 	span->pinned = true;
-	span->num_pages = pinned;
-	span->write = false;	/* nothing written yet */
-	if (pinned < num) {
+	while (span->num_pages < num) {
+		got = pin_user_pages_fast(start + (unsigned long)span->num_pages * PAGE_SIZE,
+					  num - span->num_pages, flags,
+					  span->pages + span->num_pages);
+		if (got <= 0)
+			return got ?: -EFAULT;
+		span->num_pages += got;
+		atomic64_add((u64)got << PAGE_SHIFT, &span->sfile->pinned);
+	}
+	return 0;
+}
+
+int spyre_host_span_pin(struct spyre_host_span *span, struct spyre_file *sfile, u64 address,
+			u64 bytes, bool write)
+{
+	const u64 num = spyre_host_span_count(address, bytes);
+	int ret;
+
+	if (!num)
+		return -EFAULT;
+	span->sfile = sfile;
+	ret = spyre_host_span_charge(span, num);
+	if (!ret)
+		ret = spyre_host_span_alloc(span, num);
+	if (!ret)
+		ret = spyre_host_span_pin_pages(span, address, num, write);
+	if (ret) {
 		spyre_host_span_release(span);
-		return got < 0 ? got : -EFAULT;
+		return ret;
 	}
 	return spyre_host_span_map(span, num, offset_in_page(address), bytes, write);
 }
@@ -93,14 +149,17 @@ static bool spyre_host_span_collect(struct spyre_host_span *span, struct iov_ite
 int spyre_host_span_fixed(struct spyre_host_span *span, struct io_uring_cmd *cmd, u64 address,
 			  u64 bytes, bool write)
 {
+	const u64 num = spyre_host_span_count(address, bytes);
 	struct iov_iter iter;
-	u64 num;
 	int ret;
+
+	if (!num)
+		return -EFAULT;
 
 	ret = io_uring_cmd_import_fixed(address, bytes, write ? READ : WRITE, &iter, cmd);
 	if (ret)
 		return ret;
-	ret = spyre_host_span_alloc(span, address, bytes, &num);
+	ret = spyre_host_span_alloc(span, num);
 	if (ret)
 		return ret;
 	if (!iov_iter_is_bvec(&iter) || !spyre_host_span_collect(span, &iter, num)) {
@@ -112,12 +171,13 @@ int spyre_host_span_fixed(struct spyre_host_span *span, struct io_uring_cmd *cmd
 
 void spyre_host_span_release(struct spyre_host_span *span)
 {
-	if (!span->pages)
-		return;
 	if (span->mapping)
 		vunmap(span->mapping);
-	if (span->pinned)
+	if (span->pinned) {
 		unpin_user_pages_dirty_lock(span->pages, span->num_pages, span->write);
+		atomic64_sub((u64)span->num_pages << PAGE_SHIFT, &span->sfile->pinned);
+	}
+	spyre_host_span_uncharge(span);
 	kvfree(span->pages);
-	span->pages = NULL;
+	*span = (struct spyre_host_span) {};
 }

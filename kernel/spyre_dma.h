@@ -6,6 +6,8 @@
 
 struct io_uring_cmd;
 struct page;
+struct spyre_file;
+struct user_struct;
 
 /**
  * struct spyre_host_span - host memory of a transfer, mapped for the engine
@@ -21,18 +23,28 @@ struct spyre_host_span {
 	bool pinned;
 	/** @num_pages: how many. */
 	u32 num_pages;
+	/** @user: who is charged for @charged pages, referenced; NULL: nobody. */
+	struct user_struct *user;
+	/** @charged: pages on RLIMIT_MEMLOCK's account. */
+	u64 charged;
+	/** @sfile: whose fdinfo counts @num_pages, if @pinned; the job keeps it. */
+	struct spyre_file *sfile;
 	/** @mapping: what vmap() gave. */
 	void *mapping;
 	/** @write: the card writes. */
 	bool write;
 };
 
-/* Pins and maps user memory of the caller. */
-int spyre_host_span_pin(struct spyre_host_span *span, u64 address, u64 bytes, bool write);
+/*
+ * Pins and maps user memory of the caller, and charges it to the caller's user:
+ * -ENOMEM if that is more than RLIMIT_MEMLOCK allows and CAP_IPC_LOCK is missing.
+ */
+int spyre_host_span_pin(struct spyre_host_span *span, struct spyre_file *sfile, u64 address,
+			u64 bytes, bool write);
 /* Maps a part of the buffer registered with @cmd's ring; its request keeps the pages. */
 int spyre_host_span_fixed(struct spyre_host_span *span, struct io_uring_cmd *cmd, u64 address,
 			  u64 bytes, bool write);
-/* Unmaps, marks written pages dirty, unpins; may sleep. */
+/* Drops a span in any state: unmaps, marks written pages dirty, unpins, uncharges; may sleep. Of any task. */
 void spyre_host_span_release(struct spyre_host_span *span);
 
 #endif

@@ -19,6 +19,7 @@
 #include "spyre_bo.h"
 #include "spyre_device.h"
 #include "spyre_hwmon.h"
+#include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_reset.h"
@@ -167,6 +168,7 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_QUERY, spyre_ioctl_queue_query, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_SUBMIT, spyre_ioctl_submit, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_RESET, spyre_ioctl_reset, DRM_ROOT_ONLY),
+	DRM_IOCTL_DEF_DRV(SPYRE_BO_INFO, spyre_ioctl_bo_info, 0),
 };
 
 /*
@@ -250,14 +252,13 @@ static const struct file_operations spyre_fops = {
 	.read = drm_read,
 	.llseek = noop_llseek,
 	.mmap = drm_gem_mmap,
+	.get_unmapped_area = spyre_shmem_get_unmapped_area,
 	.uring_cmd = spyre_uring_cmd,
 	.fop_flags = FOP_UNSIGNED_OFFSET,
 	.show_fdinfo = drm_show_fdinfo,
 };
 
 /*
- * Without gem_prime_import_sg_table a dma-buf goes between files of one card only.
- *
  * Versions of the interface:
  * 1.0	initial
  * 1.1	RESET, io_uring
@@ -276,7 +277,7 @@ static const struct drm_driver spyre_driver = {
 	.postclose = spyre_postclose,
 	.ioctls = spyre_ioctls,
 	.num_ioctls = ARRAY_SIZE(spyre_ioctls),
-	.gem_create_object = spyre_gem_create_object,
+	.gem_prime_import = spyre_prime_import,
 	.show_fdinfo = spyre_show_fdinfo,
 };
 
@@ -368,6 +369,7 @@ static int __init spyre_init(void)
 	ret = spyre_queue_init();
 	if (ret)
 		return ret;
+	spyre_shmem_mount();
 	ret = platform_driver_register(&spyre_platform_driver);
 	if (ret)
 		goto fail;
@@ -386,6 +388,7 @@ static int __init spyre_init(void)
 	return 0;
 
 fail:
+	spyre_shmem_unmount();
 	spyre_queue_exit();
 	return ret;
 }
@@ -395,6 +398,7 @@ static void __exit spyre_exit(void)
 	spyre_remove_cards();
 	platform_driver_unregister(&spyre_platform_driver);
 	spyre_queue_exit();
+	spyre_shmem_unmount();
 	/* The last fences are on their way out. */
 	rcu_barrier();
 }

@@ -10,6 +10,7 @@
 #include "spyre_bo.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
+#include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_trace.h"
@@ -242,6 +243,7 @@ void spyre_job_free(struct spyre_job *job)
 		drm_sched_job_cleanup(&job->base);
 	for (i = 0; i < job->num_cbs; i++)
 		spyre_cb_release(&job->cbs[i]);
+	spyre_border_end(job);
 	for (i = 0; i < job->num_bos; i++)
 		spyre_bo_put(job->bos[i]);
 	if (job->queue)

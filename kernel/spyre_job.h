@@ -15,6 +15,7 @@
 #include "spyre_dma.h"
 
 struct spyre_bo;
+struct spyre_border;
 struct spyre_engine_worker;
 struct spyre_program_object;
 struct spyre_queue;
@@ -78,6 +79,10 @@ struct spyre_job {
 	struct spyre_bo **bos;
 	/** @num_bos: how many. */
 	u32 num_bos;
+	/** @borders: the imported ones among them. */
+	struct spyre_border *borders;
+	/** @num_borders: how many. */
+	u32 num_borders;
 	/** @num_cbs: control blocks. */
 	u32 num_cbs;
 	/** @cbs: control blocks. */

@@ -5,25 +5,25 @@
  * need; then, when nothing can fail any more, publish the fences and queue
  * the job.  The SUBMIT ioctl and io_uring (spyre_uring.c) both come here.
  */
-#include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include <drm/drm_syncobj.h>
+#include <drm/drm_exec.h>
 
 #include "spyre_array.h"
 #include "spyre_bo.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
+#include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
+#include "spyre_sync.h"
 #include "spyre_trace.h"
 #include "spyre_vm.h"
 
 #define SPYRE_MAX_CBS 256
-#define SPYRE_MAX_SYNCS 64
 /* Modelled cycles and steps that any host gets through in some ten microseconds. */
 #define SPYRE_LIGHT_CYCLES 1024
 #define SPYRE_LIGHT_WORK 1024
@@ -38,13 +38,6 @@ static_assert((int)DRM_SPYRE_DMA_D2H == (int)SPYRE_DMA_D2H);
 static_assert((int)DRM_SPYRE_FORMAT_FP64 == (int)SPYRE_FMT_FP64);
 static_assert((int)DRM_SPYRE_FORMAT_FP64 + 1 == (int)SPYRE_FMT_COUNT);
 
-/* A fence to be put into a syncobj. */
-struct spyre_signal {
-	struct drm_syncobj *syncobj;
-	struct dma_fence_chain *chain;
-	u64 point;
-};
-
 /* What a submission is made of while it is being checked. */
 struct spyre_submission {
 	struct drm_file *file;
@@ -54,9 +47,7 @@ struct spyre_submission {
 	/* registered buffer that the host spans lie in, or NULL */
 	struct io_uring_cmd *fixed;
 	struct drm_spyre_cb *cbs;
-	struct drm_spyre_sync *syncs;
-	struct spyre_signal *signals;
-	u32 num_signals;
+	struct spyre_syncs syncs;
 	/* operand pointers not yet given to a control block */
 	u8 **operands;
 	struct spyre_job *job;
@@ -75,16 +66,16 @@ static int spyre_resolve(struct spyre_submission *s, u64 va, u64 size, bool writ
 	struct spyre_job *job = s->job;
 	struct spyre_bo *bo;
 	u64 offset;
-	u8 *base;
+	u8 *mapped;
 
 	bo = spyre_vm_find(s->sfile->vm, va, size, write, &offset);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	job->bos[job->num_bos++] = bo;
-	base = spyre_bo_map(bo);
-	if (IS_ERR(base))
-		return PTR_ERR(base);
-	*vaddr = base + offset;
+	mapped = spyre_bo_map(bo, offset, size);
+	if (IS_ERR(mapped))
+		return PTR_ERR(mapped);
+	*vaddr = mapped;
 	return 0;
 }
 
@@ -132,7 +123,7 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 {
 	struct spyre_job *job = s->job;
 	struct spyre_bo *bo;
-	u8 *base;
+	u8 *vaddr;
 
 	if (!in->size)
 		return -EINVAL;
@@ -142,24 +133,21 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 		if (s->fixed)
 			return spyre_host_span_fixed(span, s->fixed, in->host_addr, in->size,
 						     write);
-		return spyre_host_span_pin(span, in->host_addr, in->size, write);
+		return spyre_host_span_pin(span, s->sfile, in->host_addr, in->size, write);
 	}
 
 	if (in->host_addr)
 		return -EINVAL;
-	bo = spyre_bo_lookup(s->file, in->host_handle, DRM_SPYRE_BO_HOST);
+	bo = spyre_bo_lookup_host(s->file, in->host_handle);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	job->bos[job->num_bos++] = bo;
-	if (in->host_offset > bo->base.base.size ||
-	    in->size > bo->base.base.size - in->host_offset)
-		return -EINVAL;
-	base = spyre_bo_map(bo);
-	if (IS_ERR(base))
-		return PTR_ERR(base);
-	span->vaddr = base + in->host_offset;
+	vaddr = spyre_bo_map(bo, in->host_offset, in->size);
+	if (IS_ERR(vaddr))
+		return PTR_ERR(vaddr);
+	span->vaddr = vaddr;
 	span->bytes = in->size;
-	return 0;
+	return bo->import ? spyre_border_add(job, bo, write) : 0;
 }
 
 static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_cb *in,
@@ -289,7 +277,7 @@ static int spyre_submission_results(struct spyre_submission *s)
 	const u64 bytes = args->cbs.count * sizeof(struct drm_spyre_cb_result);
 	struct spyre_job *job = s->job;
 	struct spyre_bo *bo;
-	u8 *base;
+	void *results;
 
 	if (!args->result_handle)
 		return args->result_offset ? -EINVAL : 0;
@@ -297,25 +285,20 @@ static int spyre_submission_results(struct spyre_submission *s)
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	job->bos[job->num_bos++] = bo;
-	if (!IS_ALIGNED(args->result_offset, sizeof(struct drm_spyre_cb_result)) ||
-	    args->result_offset > bo->base.base.size ||
-	    bytes > bo->base.base.size - args->result_offset)
+	if (!IS_ALIGNED(args->result_offset, sizeof(struct drm_spyre_cb_result)))
 		return -EINVAL;
-	base = spyre_bo_map(bo);
-	if (IS_ERR(base))
-		return PTR_ERR(base);
-	job->results = (struct drm_spyre_cb_result *)(base + args->result_offset);
+	results = spyre_bo_map(bo, args->result_offset, bytes);
+	if (IS_ERR(results))
+		return PTR_ERR(results);
+	job->results = results;
 	return 0;
 }
 
-static int spyre_submission_wait(struct spyre_submission *s, const struct drm_spyre_sync *sync)
+/* Holds the job back until @fence, which is consumed, has signalled. */
+static int spyre_submission_wait(struct spyre_submission *s, struct dma_fence *fence)
 {
-	struct dma_fence *fence;
-	int ret;
-
-	ret = drm_syncobj_find_fence(s->file, sync->handle, sync->point, 0, &fence);
-	if (ret)
-		return ret;
+	if (!fence)
+		return 0;
 	/* The queue is in order anyway, and what has happened needs no wait. */
 	if (fence->context == s->queue->fence_context || dma_fence_is_signaled(fence)) {
 		dma_fence_put(fence);
@@ -324,45 +307,21 @@ static int spyre_submission_wait(struct spyre_submission *s, const struct drm_sp
 	return drm_sched_job_add_dependency(&s->job->base, fence);
 }
 
-static int spyre_submission_signal(struct spyre_submission *s, const struct drm_spyre_sync *sync)
+static int spyre_submission_waits(struct spyre_submission *s)
 {
-	struct spyre_signal *signal = &s->signals[s->num_signals];
-
-	signal->syncobj = drm_syncobj_find(s->file, sync->handle);
-	if (!signal->syncobj)
-		return -ENOENT;
-	s->num_signals++;
-	signal->point = sync->point;
-	if (!sync->point)
-		return 0;
-	signal->chain = dma_fence_chain_alloc();
-	return signal->chain ? 0 : -ENOMEM;
-}
-
-static int spyre_submission_syncs(struct spyre_submission *s)
-{
-	const u32 num = s->args->syncs.count;
-	u32 i;
+	struct spyre_sync *sync;
 	int ret;
 
-	if (!num)
-		return 0;
-	s->signals = kcalloc(num, sizeof(*s->signals), GFP_KERNEL_ACCOUNT);
-	if (!s->signals)
-		return -ENOMEM;
-	for (i = 0; i < num; i++) {
-		const struct drm_spyre_sync *sync = &s->syncs[i];
-
-		if (sync->flags & ~DRM_SPYRE_SYNC_SIGNAL)
-			return -EINVAL;
-		if (sync->flags & DRM_SPYRE_SYNC_SIGNAL)
-			ret = spyre_submission_signal(s, sync);
-		else
-			ret = spyre_submission_wait(s, sync);
+	ret = spyre_syncs_find(&s->syncs, s->file);
+	if (ret)
+		return ret;
+	spyre_for_each_sync(sync, &s->syncs) {
+		ret = spyre_submission_wait(s, no_free_ptr(sync->fence));
 		if (ret)
 			return ret;
 	}
-	return 0;
+	/* After the addresses: a mapping that was seen brings its fence along. */
+	return spyre_submission_wait(s, spyre_vm_last_bind(s->sfile->vm));
 }
 
 static u64 spyre_job_cycles(const struct spyre_job *job)
@@ -422,15 +381,17 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 		}
 	}
 	job->light = spyre_job_is_light(job);
-	return spyre_submission_syncs(s);
+	ret = spyre_submission_waits(s);
+	if (ret)
+		return ret;
+	return spyre_border_begin(job);
 }
 
 /* Nothing here allocates or fails but for a queue that has died meanwhile. */
-static int spyre_submission_commit(struct spyre_submission *s)
+static int spyre_submission_push(struct spyre_submission *s)
 {
 	struct spyre_queue *queue = s->queue;
 	struct spyre_job *job = s->job;
-	struct spyre_signal *signal;
 
 	guard(mutex)(&queue->lock);
 	if (queue->closed || READ_ONCE(queue->error))
@@ -439,13 +400,8 @@ static int spyre_submission_commit(struct spyre_submission *s)
 	drm_sched_job_arm(&job->base);
 	spyre_fence_init(job->done, queue->fence_context, ++queue->submitted);
 
-	for (signal = s->signals; signal < s->signals + s->num_signals; signal++) {
-		if (signal->point)
-			drm_syncobj_add_point(signal->syncobj, no_free_ptr(signal->chain),
-					      job->done, signal->point);
-		else
-			drm_syncobj_replace_fence(signal->syncobj, job->done);
-	}
+	spyre_syncs_publish(&s->syncs, job->done);
+	spyre_border_publish(job);
 	if (s->submitted) {
 		s->submitted->done = dma_fence_get(job->done);
 		s->submitted->queue = queue;
@@ -458,15 +414,24 @@ static int spyre_submission_commit(struct spyre_submission *s)
 	return 0;
 }
 
+/* Imported buffers are locked around it; few jobs have any. */
+static int spyre_submission_commit(struct spyre_submission *s)
+{
+	struct drm_exec exec;
+	int ret;
+
+	if (!s->job->num_borders)
+		return spyre_submission_push(s);
+	ret = spyre_border_lock(s->job, &exec);
+	if (!ret)
+		ret = spyre_submission_push(s);
+	drm_exec_fini(&exec);
+	return ret;
+}
+
 static void spyre_submission_cleanup(struct spyre_submission *s)
 {
-	u32 i;
-
-	for (i = 0; i < s->num_signals; i++) {
-		dma_fence_chain_free(s->signals[i].chain);
-		drm_syncobj_put(s->signals[i].syncobj);
-	}
-	kfree(s->signals);
+	spyre_syncs_release(&s->syncs);
 	if (s->job)
 		spyre_job_free(s->job);
 }
@@ -475,7 +440,6 @@ int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
 		 struct io_uring_cmd *fixed, struct spyre_submitted *submitted)
 {
 	struct drm_spyre_cb *cbs __free(kvfree) = NULL;
-	struct drm_spyre_sync *syncs __free(kvfree) = NULL;
 	struct spyre_queue *queue __free(spyre_queue_put) = NULL;
 	struct spyre_submission s = {
 		.file = file, .sfile = to_spyre_file(file), .args = args, .fixed = fixed,
@@ -493,15 +457,12 @@ int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
 	cbs = spyre_array_get(&args->cbs, sizeof(*cbs), 1, SPYRE_MAX_CBS);
 	if (IS_ERR(cbs))
 		return PTR_ERR(cbs);
-	syncs = spyre_array_get(&args->syncs, sizeof(*syncs), 0, SPYRE_MAX_SYNCS);
-	if (IS_ERR(syncs))
-		return PTR_ERR(syncs);
-
 	s.queue = queue;
 	s.cbs = cbs;
-	s.syncs = syncs;
 	s.submitted = submitted;
-	ret = spyre_submission_prepare(&s);
+	ret = spyre_syncs_read(&s.syncs, &args->syncs);
+	if (!ret)
+		ret = spyre_submission_prepare(&s);
 	if (!ret)
 		ret = spyre_submission_commit(&s);
 	spyre_submission_cleanup(&s);

@@ -98,26 +98,20 @@ int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *f
 void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 {
 	struct spyre_file *sfile = to_spyre_file(file);
-	struct drm_memory_stats stats = {};
-	struct drm_gem_object *obj;
-	int id;
+	struct drm_spyre_memory_info memory;
 
 	drm_printf(p, "drm-engine-spyre:\t%llu ns\n", (u64)atomic64_read(&sfile->busy_ns));
 	drm_printf(p, "drm-cycles-spyre:\t%llu\n", (u64)atomic64_read(&sfile->cycles));
+	drm_printf(p, "spyre-pinned:\t%llu KiB\n", (u64)atomic64_read(&sfile->pinned) >> 10);
 
-	spin_lock(&file->table_lock);
-	idr_for_each_entry(&file->object_idr, obj, id) {
-		if (to_spyre_bo(obj)->flags != DRM_SPYRE_BO_DEVICE)
-			continue;
-		if (drm_gem_object_is_shared_for_memory_stats(obj))
-			stats.shared += obj->size;
-		else
-			stats.private += obj->size;
-		if (obj->funcs->status(obj) & DRM_GEM_OBJECT_RESIDENT)
-			stats.resident += obj->size;
-	}
-	spin_unlock(&file->table_lock);
-	drm_print_memory_stats(p, &stats, DRM_GEM_OBJECT_RESIDENT, "lpddr5");
+	spyre_bo_show_fdinfo(p, file);
+
+	/* Keys above count handles; these are DEV_QUERY's numbers. */
+	spyre_query_memory(sfile, &memory);
+	drm_printf(p, "spyre-capacity-lpddr5:\t%llu KiB\n", memory.total >> 10);
+	drm_printf(p, "spyre-used-lpddr5:\t%llu KiB\n", memory.used >> 10);
+	drm_printf(p, "spyre-free-lpddr5:\t%llu KiB\n", memory.free >> 10);
+	drm_printf(p, "spyre-owned-lpddr5:\t%llu KiB\n", memory.context_used >> 10);
 }
 
 /* One decimal number per file; docs/uapi.md lists them. */
@@ -161,6 +155,7 @@ SPYRE_ATTR(stick_bytes, spyre ? SPYRE_STICK_BYTES : 0);
 SPYRE_ATTR(clock_khz, spyre ? SPYRE_CLOCK_HZ / 1000 : 0);
 SPYRE_ATTR(lpddr_total, spyre->lpddr_bytes);
 SPYRE_ATTR(lpddr_used, spyre_lpddr_used(spyre));
+SPYRE_ATTR(lpddr_free, spyre->lpddr_bytes - spyre_lpddr_used(spyre));
 SPYRE_ATTR(generation, spyre->generation);
 SPYRE_ATTR(busy_ns, spyre_stats(spyre).busy_ns);
 SPYRE_ATTR(jobs, spyre_stats(spyre).jobs);
@@ -196,6 +191,7 @@ static struct attribute *spyre_attrs[] = {
 	&dev_attr_clock_khz.attr,
 	&dev_attr_lpddr_total.attr,
 	&dev_attr_lpddr_used.attr,
+	&dev_attr_lpddr_free.attr,
 	&dev_attr_generation.attr,
 	&dev_attr_busy_ns.attr,
 	&dev_attr_jobs.attr,

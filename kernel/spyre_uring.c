@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * io_uring: one SQE is one submission, decoded in place and queued without a
- * change of thread; its CQE comes when the job is done.
+ * change of thread; its CQE comes when the job is done, or (QUEUE) at once.
  *
  * A request is completed exactly once, from the job's fence or at once on an
  * error.  A ring that goes away with work in flight stops the queues it used,
@@ -18,7 +18,10 @@
 #include "spyre_submit.h"
 #include "spyre_uring.h"
 
-static_assert(sizeof(struct drm_spyre_submit) <= 80);
+/* The command area of a 128-byte SQE. */
+#define SPYRE_SQE_CMD_BYTES 80
+
+static_assert(sizeof(struct drm_spyre_submit) <= SPYRE_SQE_CMD_BYTES);
 
 /* A submission in flight; freed under the ring's lock, when its request is completed. */
 struct spyre_uring_job {
@@ -68,17 +71,28 @@ static int spyre_uring_cancel(struct io_uring_cmd *cmd)
 	return 0;
 }
 
+/* User space may still write the SQE: it is looked at once. */
+static int spyre_uring_args(struct io_uring_cmd *cmd, struct drm_spyre_submit *args)
+{
+	u8 area[SPYRE_SQE_CMD_BYTES];
+
+	memcpy(area, io_uring_sqe_cmd(cmd->sqe), sizeof(area));
+	memcpy(args, area, sizeof(*args));
+	/* As in an array element: what this module does not know must say nothing. */
+	return memchr_inv(area + sizeof(*args), 0, sizeof(area) - sizeof(*args)) ? -E2BIG : 0;
+}
+
 static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
-	const struct drm_spyre_submit *sqe = io_uring_sqe_cmd(cmd->sqe);
 	struct io_uring_cmd *fixed = cmd->flags & IORING_URING_CMD_FIXED ? cmd : NULL;
 	struct drm_spyre_submit args;
 	struct spyre_uring_job *job;
 	int ret;
 
-	/* User space may still write the SQE: look once. */
-	memcpy(&args, sqe, sizeof(args));
+	ret = spyre_uring_args(cmd, &args);
+	if (ret)
+		return ret;
 	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return -ENOMEM;
@@ -102,6 +116,34 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 	return -EIOCBQUEUED;
 }
 
+/* As the ioctl: the job is the queue's alone, the request is done. */
+static int spyre_uring_queue(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	struct drm_spyre_submit args;
+	int ret;
+
+	if (cmd->flags & IORING_URING_CMD_FIXED)
+		return -EINVAL;
+	ret = spyre_uring_args(cmd, &args);
+	if (ret)
+		return ret;
+	ret = spyre_submit(cmd->file->private_data, &args, NULL, NULL);
+	io_uring_cmd_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
+	return -EIOCBQUEUED;
+}
+
+static int spyre_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	switch (cmd->cmd_op) {
+	case DRM_SPYRE_URING_SUBMIT:
+		return spyre_uring_submit(cmd, issue_flags);
+	case DRM_SPYRE_URING_QUEUE:
+		return spyre_uring_queue(cmd, issue_flags);
+	default:
+		return -ENOTTY;
+	}
+}
+
 int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct drm_file *file = cmd->file->private_data;
@@ -111,11 +153,9 @@ int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return spyre_uring_cancel(cmd);
 	if (!(issue_flags & IO_URING_F_SQE128))
 		return -EINVAL;
-	if (cmd->cmd_op != DRM_SPYRE_URING_SUBMIT)
-		return -ENOTTY;
 	if (!drm_dev_enter(file->minor->dev, &idx))
 		return -ENODEV;
-	ret = spyre_uring_submit(cmd, issue_flags);
+	ret = spyre_uring_issue(cmd, issue_flags);
 	drm_dev_exit(idx);
 	return ret;
 }

@@ -4,27 +4,25 @@
  * The card has no page tables; a job looks its addresses up when it is
  * submitted and keeps the BOs that it found, so mappings may change at once.
  */
+#include <linux/list.h>
 #include <linux/slab.h>
 
 #include <drm/drm_gem.h>
 #include <drm/drm_utils.h>
 
-#include "spyre_array.h"
 #include "spyre_bo.h"
 #include "spyre_device.h"
 #include "spyre_vm.h"
 
-#define SPYRE_VM_MAX_OPS 4096
 /* Set on mappings that may only be read. */
 #define SPYRE_VA_READONLY DRM_GPUVA_USERBITS
 
-/* Memory for one operation, so that a half done one never runs out. */
+/* One operation as the steps see it. */
 struct spyre_vm_step {
 	struct drm_gpuvm *gpuvm;
-	struct drm_gpuva *map;
-	struct drm_gpuva *prev;
-	struct drm_gpuva *next;
-	u32 flags;
+	struct spyre_vm_op *op;
+	/* mappings that are no more, by their gem.entry */
+	struct list_head *dead;
 };
 
 static void spyre_vm_free(struct drm_gpuvm *gpuvm)
@@ -38,21 +36,21 @@ static void spyre_vm_free(struct drm_gpuvm *gpuvm)
 static int spyre_vm_step_map(struct drm_gpuva_op *op, void *priv)
 {
 	struct spyre_vm_step *step = priv;
-	struct drm_gpuva *va = no_free_ptr(step->map);
+	struct drm_gpuva *va = no_free_ptr(step->op->map);
 
 	drm_gem_object_get(op->map.gem.obj);
 	drm_gpuva_map(step->gpuvm, va, &op->map);
-	va->flags |= step->flags;
+	if (step->op->readonly)
+		va->flags |= SPYRE_VA_READONLY;
 	return 0;
 }
 
 static int spyre_vm_step_unmap(struct drm_gpuva_op *op, void *priv)
 {
-	struct drm_gpuva *va = op->unmap.va;
+	struct spyre_vm_step *step = priv;
 
 	drm_gpuva_unmap(&op->unmap);
-	drm_gem_object_put(va->gem.obj);
-	kfree(va);
+	list_add(&op->unmap.va->gem.entry, step->dead);
 	return 0;
 }
 
@@ -62,19 +60,19 @@ static int spyre_vm_step_remap(struct drm_gpuva_op *op, void *priv)
 	struct drm_gpuva *old = op->remap.unmap->va;
 	struct drm_gpuva *prev = NULL, *next = NULL;
 
+	/* An operation cuts one mapping at its start and one at its end. */
 	if (op->remap.prev) {
-		prev = no_free_ptr(step->prev);
+		prev = no_free_ptr(step->op->prev);
 		prev->flags = old->flags;
 		drm_gem_object_get(old->gem.obj);
 	}
 	if (op->remap.next) {
-		next = no_free_ptr(step->next);
+		next = no_free_ptr(step->op->next);
 		next->flags = old->flags;
 		drm_gem_object_get(old->gem.obj);
 	}
 	drm_gpuva_remap(prev, next, &op->remap);
-	drm_gem_object_put(old->gem.obj);
-	kfree(old);
+	list_add(&old->gem.entry, step->dead);
 	return 0;
 }
 
@@ -99,25 +97,38 @@ struct spyre_vm *spyre_vm_create(struct spyre_device *spyre)
 		return ERR_PTR(-ENOMEM);
 	}
 	mutex_init(&vm->lock);
+	spyre_binds_init(&vm->binds);
 	drm_gpuvm_init(&vm->base, "spyre", 0, &spyre->drm, resv, 0, 1ull << SPYRE_VA_BITS,
 		       0, DRM_SPYRE_VA_PAGE, &spyre_vm_ops);
 	drm_gem_object_put(resv);
 	return vm;
 }
 
-void spyre_vm_destroy(struct spyre_vm *vm)
+static void spyre_vm_bury(struct list_head *dead)
 {
 	struct drm_gpuva *va, *next;
 
+	list_for_each_entry_safe(va, next, dead, gem.entry) {
+		drm_gem_object_put(va->gem.obj);
+		kfree(va);
+	}
+}
+
+void spyre_vm_destroy(struct spyre_vm *vm)
+{
+	struct drm_gpuva *va, *next;
+	LIST_HEAD(dead);
+
+	spyre_binds_cancel(&vm->binds);
 	scoped_guard(mutex, &vm->lock) {
 		drm_gpuvm_for_each_va_safe(va, next, &vm->base) {
 			if (va == &vm->base.kernel_alloc_node)
 				continue;
 			drm_gpuva_remove(va);
-			drm_gem_object_put(va->gem.obj);
-			kfree(va);
+			list_add(&va->gem.entry, &dead);
 		}
 	}
+	spyre_vm_bury(&dead);
 	drm_gpuvm_put(&vm->base);
 }
 
@@ -142,7 +153,7 @@ struct spyre_bo *spyre_vm_find(struct spyre_vm *vm, u64 va, u64 size, bool write
 	return to_spyre_bo(found->gem.obj);
 }
 
-static int spyre_vm_check_op(const struct drm_spyre_vm_bind_op *op)
+int spyre_vm_op_check(const struct drm_spyre_vm_bind_op *op)
 {
 	const u64 segment = 1ull << DRM_SPYRE_SEGMENT_SHIFT;
 
@@ -165,77 +176,78 @@ static int spyre_vm_check_op(const struct drm_spyre_vm_bind_op *op)
 	}
 }
 
-static int spyre_vm_do(struct spyre_vm *vm, const struct drm_spyre_vm_bind_op *op,
-		       struct drm_gem_object *obj)
+int spyre_vm_op_init(struct spyre_vm_op *op, const struct drm_spyre_vm_bind_op *from,
+		     struct drm_gem_object *obj)
 {
-	struct drm_gpuva *map __free(kfree) = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
-	struct drm_gpuva *prev __free(kfree) = kzalloc(sizeof(*prev), GFP_KERNEL_ACCOUNT);
-	struct drm_gpuva *next __free(kfree) = kzalloc(sizeof(*next), GFP_KERNEL_ACCOUNT);
-	struct spyre_vm_step step = { .gpuvm = &vm->base };
-	int ret;
-
-	if (!map || !prev || !next)
+	if (obj && (from->bo_offset > obj->size || from->range > obj->size - from->bo_offset))
+		return -EINVAL;
+	op->va = from->va;
+	op->range = from->range;
+	op->bo_offset = from->bo_offset;
+	op->readonly = from->flags & DRM_SPYRE_VM_MAP_READONLY;
+	op->prev = kzalloc(sizeof(*op->prev), GFP_KERNEL_ACCOUNT);
+	op->next = kzalloc(sizeof(*op->next), GFP_KERNEL_ACCOUNT);
+	if (obj)
+		op->map = kzalloc(sizeof(*op->map), GFP_KERNEL_ACCOUNT);
+	if (!op->prev || !op->next || (obj && !op->map)) {
+		spyre_vm_op_fini(op);
 		return -ENOMEM;
-	step.map = map;
-	step.prev = prev;
-	step.next = next;
-	if (op->flags & DRM_SPYRE_VM_MAP_READONLY)
-		step.flags = SPYRE_VA_READONLY;
+	}
+	op->obj = obj;
+	if (obj)
+		drm_gem_object_get(obj);
+	return 0;
+}
+
+void spyre_vm_op_fini(struct spyre_vm_op *op)
+{
+	kfree(op->map);
+	kfree(op->prev);
+	kfree(op->next);
+	if (op->obj)
+		drm_gem_object_put(op->obj);
+	*op = (struct spyre_vm_op) {};
+}
+
+static int spyre_vm_apply_one(struct spyre_vm *vm, struct spyre_vm_op *op,
+			      struct list_head *dead)
+{
+	struct spyre_vm_step step = { .gpuvm = &vm->base, .op = op, .dead = dead };
+
+	if (op->obj)
+		return drm_gpuvm_sm_map(&vm->base, &step, op->va, op->range, op->obj,
+					op->bo_offset);
+	return drm_gpuvm_sm_unmap(&vm->base, &step, op->va, op->range);
+}
+
+int spyre_vm_apply(struct spyre_vm *vm, struct spyre_vm_op *ops, u32 num,
+		   struct spyre_bind *bind)
+{
+	LIST_HEAD(dead);
+	int ret = 0;
+	u32 i;
 
 	scoped_guard(mutex, &vm->lock) {
-		if (op->op == DRM_SPYRE_VM_MAP)
-			ret = drm_gpuvm_sm_map(&vm->base, &step, op->va, op->range, obj,
-					       op->bo_offset);
-		else
-			ret = drm_gpuvm_sm_unmap(&vm->base, &step, op->va, op->range);
+		if (bind)
+			ret = spyre_bind_begin(&vm->binds, bind);
+		for (i = 0; i < num && !ret; i++) {
+			ret = spyre_vm_apply_one(vm, &ops[i], &dead);
+			/* The operation is checked, its memory is there. */
+			WARN_ON_ONCE(ret);
+		}
+		if (bind && !ret)
+			spyre_bind_publish(&vm->binds, bind);
 	}
-	/* The steps took what they used. */
-	map = step.map;
-	prev = step.prev;
-	next = step.next;
+	/* The last reference of a BO takes its time and its locks. */
+	spyre_vm_bury(&dead);
 	return ret;
 }
 
-static int spyre_vm_bind_one(struct drm_file *file, const struct drm_spyre_vm_bind_op *op)
+struct dma_fence *spyre_vm_last_bind(struct spyre_vm *vm)
 {
-	struct spyre_vm *vm = to_spyre_file(file)->vm;
-	struct spyre_bo *bo __free(spyre_bo_put) = NULL;
-	int ret;
-
-	ret = spyre_vm_check_op(op);
-	if (ret)
-		return ret;
-	if (op->op == DRM_SPYRE_VM_UNMAP)
-		return spyre_vm_do(vm, op, NULL);
-
-	bo = spyre_bo_lookup(file, op->handle, DRM_SPYRE_BO_DEVICE);
-	if (IS_ERR(bo))
-		return PTR_ERR(bo);
-	if (op->bo_offset > bo->base.base.size ||
-	    op->range > bo->base.base.size - op->bo_offset)
-		return -EINVAL;
-	return spyre_vm_do(vm, op, &bo->base.base);
-}
-
-int spyre_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *file)
-{
-	struct drm_spyre_vm_bind *args = data;
-	struct drm_spyre_vm_bind_op *ops __free(kvfree) = NULL;
-	int ret;
-
-	args->done = 0;
-	if (args->flags)
-		return -EINVAL;
-	if (spyre_file_is_stale(to_spyre_file(file)))
-		return -EIO;
-	ops = spyre_array_get(&args->ops, sizeof(*ops), 1, SPYRE_VM_MAX_OPS);
-	if (IS_ERR(ops))
-		return PTR_ERR(ops);
-
-	for (; args->done < args->ops.count; args->done++) {
-		ret = spyre_vm_bind_one(file, &ops[args->done]);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	/* Who saw the mapping, under the lock, sees the fence as well. */
+	if (!READ_ONCE(vm->binds.last))
+		return NULL;
+	guard(mutex)(&vm->lock);
+	return spyre_binds_last(&vm->binds);
 }

@@ -10,10 +10,10 @@ EXTRA_DIST += libspyre/libspyre.map include/uapi/drm/spyre_accel.h
 # Everything, with its internal symbols: what unit tests of internals link.
 noinst_LTLIBRARIES += libspyre/libcore.la
 libspyre_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(XXHASH_CFLAGS) \
-	$(LIBDRM_CFLAGS)
+	$(LIBDRM_CFLAGS) $(LIBURING_CFLAGS)
 libspyre_libcore_la_CFLAGS = $(AM_CFLAGS) -pthread
 libspyre_libcore_la_LIBADD = model/libmodel.la $(YYJSON_LIBS) $(XXHASH_LIBS) \
-	$(LIBDRM_LIBS) $(LIBM) -lpthread
+	$(LIBDRM_LIBS) $(LIBURING_LIBS) $(LIBM) -lpthread
 
 # One source per line, so that branches merge.
 libspyre_libcore_la_SOURCES =
@@ -24,6 +24,7 @@ libspyre_libcore_la_SOURCES += libspyre/backend/embedded_check.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_device.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_memory.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_queue.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_reset.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_worker.c
 libspyre_libcore_la_SOURCES += libspyre/backend/futex.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.c
@@ -51,6 +52,8 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/linear.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/log.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/reset.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/share.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/status.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/stream.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/stream.h

@@ -17,6 +17,18 @@ typedef enum spyre_backend {
 	SPYRE_BACKEND_EMBEDDED = 2,
 } spyre_backend;
 
+/** How submissions reach a card (append only). Since 0.1. */
+typedef enum spyre_submit_path {
+	/** A call within the process: embedded cards. */
+	SPYRE_SUBMIT_DIRECT = 1,
+	/** DRM_IOCTL_SPYRE_SUBMIT. */
+	SPYRE_SUBMIT_IOCTL = 2,
+	/** io_uring, a ring for each stream. */
+	SPYRE_SUBMIT_URING = 3,
+	/** io_uring with a thread of the kernel that polls for submissions. */
+	SPYRE_SUBMIT_SQPOLL = 4,
+} spyre_submit_path;
+
 /** What a card is. Set struct_size before the call. Since 0.1. */
 typedef struct spyre_device_properties {
 	/** in: sizeof(struct spyre_device_properties). */
@@ -75,6 +87,98 @@ SPYRE_API spyre_status spyre_context_synchronize(spyre_context *context);
 /** The properties of the context's card. Since 0.1. */
 SPYRE_API spyre_status spyre_context_get_properties(spyre_context *context,
 						    spyre_device_properties *properties);
+
+/**
+ * How submissions of @context travel, and in words why so; @reason, which may
+ * be NULL, is valid as long as the context. SPYRE_SUBMIT=auto|ioctl|uring|sqpoll
+ * chooses when a context is created; what it asks for and cannot be had is
+ * CONFIGURATION there. Results and errors are the same by every way. Since 0.1.
+ */
+SPYRE_API spyre_status spyre_context_get_submit_path(spyre_context *context,
+						     spyre_submit_path *path,
+						     const char **reason);
+
+/** Health of a context. Since 0.1. */
+typedef enum spyre_context_health {
+	/** Takes work. */
+	SPYRE_CONTEXT_OK = 0,
+	/** Work failed; spyre_context_reset() brings the context back. */
+	SPYRE_CONTEXT_FAULTED = 1,
+	/** The card was reset: destroy the context and create another. */
+	SPYRE_CONTEXT_STALE = 2,
+	/** The card is gone: destroy the context. */
+	SPYRE_CONTEXT_LOST = 3,
+} spyre_context_health;
+
+/** Why a context failed (append only). Since 0.1. */
+typedef enum spyre_fault {
+	SPYRE_FAULT_NONE = 0,
+	/** An operation ran past its time limit (SPYRE_TIMEOUT_MS). */
+	SPYRE_FAULT_TIMEOUT = 1,
+	/** Work reached outside the context's memory. */
+	SPYRE_FAULT_ACCESS = 2,
+	/** A program did what its verification ruled out. */
+	SPYRE_FAULT_ESCAPE = 3,
+	/** A core or the DMA engine failed. */
+	SPYRE_FAULT_COMPUTE = 4,
+	/** The kernel refused work, or the library could not go on. */
+	SPYRE_FAULT_SUBMISSION = 5,
+} spyre_fault;
+
+/** How a context stands. Set struct_size before the call. Since 0.1. */
+typedef struct spyre_context_state {
+	size_t struct_size;
+	spyre_context_health health;
+	/** Of the first failure: status and kind. SUCCESS and NONE if there was none. */
+	spyre_status status;
+	spyre_fault fault;
+	/** Stream that it happened on, -1 if not known. */
+	int stream;
+	/** Operation of that stream, counted from 1, and control block of it. */
+	uint64_t operation;
+	uint32_t control_block;
+	uint32_t reserved;
+	/** Resets of the card: when the context was created, and now. */
+	uint64_t generation;
+	uint64_t card_generation;
+	/** What the stream's error says; "" if there was no failure. */
+	char text[512];
+} spyre_context_state;
+
+/**
+ * How @context stands, and what failed first. Never waits, also not for work
+ * that hangs. Since 0.1.
+ */
+SPYRE_API spyre_status spyre_context_get_state(spyre_context *context,
+					       spyre_context_state *state);
+
+/**
+ * Brings a context back after a failure: stops its work, waits until the card
+ * has let go of it, and makes every stream usable again under the handle that
+ * it has. Success means that each of them has been seen to take work.
+ *
+ * Memory and its contents, layouts, kernels, streams and pinned host memory
+ * stay; what stopped work was writing holds any part of it. Work that was
+ * queued is cancelled: host functions still run, events behind it are reached
+ * and report CANCELLED until they are recorded again. A context in good
+ * health may be reset too, to stop what it runs. Other threads must not use
+ * the context meanwhile. Since 0.1.
+ * Errors: DEVICE_RESET (the card itself was reset: create a new context),
+ * DEVICE_LOST, BUSY (called in a host function), TIMEOUT (the card does not
+ * let go).
+ */
+SPYRE_API spyre_status spyre_context_reset(spyre_context *context);
+
+/**
+ * Resets visible card @index for everybody: stops all work, clears the
+ * scratchpads, raises the card's generation. Success means that the card has
+ * run a command since. All contexts on it, of all processes, are stale from
+ * then on: their calls give DEVICE_RESET; destroy them and create others.
+ * Takes CAP_SYS_ADMIN on a card of the kernel; an embedded card is this
+ * process's own. @flags must be 0. Since 0.1.
+ * Errors: NO_PERMISSION, NO_DEVICE, DEVICE_LOST (it does not answer).
+ */
+SPYRE_API spyre_status spyre_device_reset(int index, uint32_t flags);
 
 #ifdef __cplusplus
 }

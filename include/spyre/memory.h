@@ -41,6 +41,54 @@ SPYRE_API spyre_status spyre_mem_free(spyre_context *context, spyre_devptr addre
 
 SPYRE_API spyre_status spyre_mem_info(spyre_context *context, spyre_memory_info *info);
 
+/**
+ * A dma-buf of the memory that @address, which may be an interior one, lies in,
+ * to be passed to another process (SCM_RIGHTS) or driver. The caller closes
+ * @fd. @offset is where @address lies in it; @bytes, which may be NULL, is how
+ * much of its allocation follows. The dma-buf is the whole mapping: allocations
+ * below 1 MiB share theirs with others of this context, so allocate more, or
+ * trust who gets it. It keeps the memory until the last one closes it, also
+ * past spyre_mem_free(). Nothing orders the work of two processes: synchronize
+ * before you tell the other one. Since 0.1.
+ * Errors: INVALID_ADDRESS, UNSUPPORTED (embedded cards: their memory is their
+ * process's own).
+ */
+SPYRE_API spyre_status spyre_mem_export_dmabuf(spyre_context *context, spyre_devptr address,
+					       int *fd, uint64_t *offset, uint64_t *bytes);
+
+/**
+ * Maps @bytes at @offset, a multiple of 128, of a dma-buf at a device address of
+ * this context; 0 bytes are all behind @offset. @fd stays the caller's and may
+ * be closed. spyre_mem_free() ends the mapping, and the memory is not counted
+ * as this context's. Since 0.1.
+ * Errors: INVALID_ARGUMENT (no dma-buf, or not so large), UNSUPPORTED.
+ */
+SPYRE_API spyre_status spyre_mem_import_dmabuf(spyre_context *context, int fd, uint64_t offset,
+					       uint64_t bytes, spyre_devptr *address);
+
+/** Names memory across processes; plain bytes, to be sent in any way. Since 0.1. */
+typedef struct spyre_ipc_handle {
+	uint64_t opaque[8];
+} spyre_ipc_handle;
+
+/**
+ * A handle of the memory at @address, for processes of this machine that may
+ * trace this one (same user; see ptrace(2), prctl(2) PR_SET_PTRACER). Valid
+ * until the memory is freed. What holds for spyre_mem_export_dmabuf() holds
+ * here. Since 0.1.
+ */
+SPYRE_API spyre_status spyre_ipc_get_handle(spyre_context *context, spyre_devptr address,
+					    spyre_ipc_handle *handle);
+/**
+ * Maps the memory of a handle, from the address that it was made of to the end
+ * of that allocation. spyre_mem_free() closes it. Since 0.1.
+ * Errors: INVALID_ARGUMENT (not a handle, or the memory or process is gone),
+ * NO_PERMISSION (names the setting), UNSUPPORTED.
+ */
+SPYRE_API spyre_status spyre_ipc_open_handle(spyre_context *context,
+					     const spyre_ipc_handle *handle,
+					     spyre_devptr *address);
+
 /** Kind of memory an address is in. */
 typedef enum spyre_memory_kind {
 	SPYRE_MEMORY_UNKNOWN = 0,

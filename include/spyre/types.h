@@ -85,6 +85,10 @@ typedef enum spyre_status {
 	SPYRE_ERROR_CONFIGURATION = 25,
 	/** An event without timing was asked for a time. */
 	SPYRE_ERROR_NO_TIMING = 26,
+	/** The card was reset since the context was created; the context is stale. */
+	SPYRE_ERROR_DEVICE_RESET = 27,
+	/** Work failed on the card: a bad access, or a core or the DMA engine. */
+	SPYRE_ERROR_CARD_FAULT = 28,
 	SPYRE_STATUS_COUNT
 } spyre_status;
 

@@ -30,6 +30,9 @@ struct spyre_backend_ops;
 struct spyre_card {
 	const struct spyre_backend_ops *ops;
 	spyre_device_properties properties;
+	/* How submissions travel, and why so. */
+	spyre_submit_path submit_path;
+	char submit_reason[128];
 };
 
 struct spyre_program_handle {
@@ -109,6 +112,14 @@ struct spyre_submission {
 	uint64_t point;
 };
 
+/* How a context stands with its card. */
+struct spyre_card_state {
+	spyre_context_health health;
+	spyre_fault fault;
+	uint64_t generation;		/* when it was opened */
+	uint64_t card_generation;	/* now */
+};
+
 struct spyre_backend_ops {
 	spyre_backend id;
 	/* Number of cards; opens nothing. */
@@ -127,6 +138,14 @@ struct spyre_backend_ops {
 	spyre_status (*mem_map)(struct spyre_card *card, uint64_t va, uint64_t bytes);
 	/* The same range as a mem_map() before; no queued work uses it. */
 	void (*mem_unmap)(struct spyre_card *card, uint64_t va, uint64_t bytes);
+	/*
+	 * A dma-buf of the range that mem_map() or mem_import() put at @va. NULL,
+	 * as mem_import, where memory cannot leave the process.
+	 */
+	spyre_status (*mem_export)(struct spyre_card *card, uint64_t va, int *fd);
+	/* As mem_map(), of [offset, offset + bytes) of a dma-buf; @fd stays the caller's. */
+	spyre_status (*mem_import)(struct spyre_card *card, uint64_t va, uint64_t bytes, int fd,
+				   uint64_t offset);
 	spyre_status (*host_alloc)(struct spyre_card *card, size_t bytes, void **address);
 	void (*host_free)(struct spyre_card *card, void *address, size_t bytes);
 
@@ -154,6 +173,21 @@ struct spyre_backend_ops {
 	spyre_status (*wait)(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 	/* Highest point reached; never blocks. */
 	uint64_t (*completed)(struct spyre_queue *queue);
+
+	/* Never waits for work. */
+	spyre_status (*state)(struct spyre_card *card, struct spyre_card_state *state);
+	/*
+	 * Stops all work of the card's user. Its queues are dead until each is
+	 * renewed; nothing is submitted meanwhile.
+	 */
+	spyre_status (*context_reset)(struct spyre_card *card);
+	/*
+	 * Waits until the card has let go of the queue's work, which is over
+	 * then; the queue takes work again, its points go on ascending.
+	 */
+	spyre_status (*queue_renew)(struct spyre_queue *queue, int priority);
+	/* Resets physical card @index for everybody; gives its new generation. */
+	spyre_status (*device_reset)(int index, uint64_t *generation);
 };
 
 extern const struct spyre_backend_ops spyre_backend_drm;

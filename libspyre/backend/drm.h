@@ -7,7 +7,14 @@
  *	drm_program.c	programs
  *	drm_encode.c	commands -> control blocks; knows no system call
  *	drm_queue.c	queues: create, destroy, wait, completed
+<<<<<<< HEAD
+ *	drm_submit.c	submissions; DRM_IOCTL_SPYRE_SUBMIT
+ *	drm_uring.c	the same by io_uring, and which of the two
+ *	drm_reset.c	state and reset of a context, reset of a card
+=======
  *	drm_submit.c	DRM_IOCTL_SPYRE_SUBMIT
+ *	drm_bounce.c	copies of memory that cannot be pinned
+>>>>>>> integ
  *	drm_range.c	ordered table of address ranges
  *	drm_error.c	errno -> status and text
  *	drm_sysfs.c	enumeration
@@ -49,10 +56,21 @@ bool spyre_drm_ranges_remove(struct spyre_drm_ranges *ranges, uint64_t start,
 			     struct spyre_drm_range *removed);
 void spyre_drm_ranges_fini(struct spyre_drm_ranges *ranges);
 
+struct spyre_drm_ring;
+
 struct spyre_drm_card {
 	struct spyre_card base;
 	int fd;
+	/* The card's, when the node was opened. */
+	uint64_t generation;
+	/* SQPOLL: the ring whose thread serves those of the queues. */
+	struct spyre_drm_ring *ring;
+	/*
+	 * A file has one handle for a buffer, however often it is imported: the
+	 * lock also covers that the last of its ranges closes it.
+	 */
 	pthread_mutex_t device_lock;
+	bool imports;
 	struct spyre_drm_ranges device;		/* device addresses */
 	/* Read for each DMA of a submission, written by host_alloc and _free. */
 	pthread_rwlock_t host_lock;
@@ -70,6 +88,9 @@ struct spyre_drm_queue {
 	uint32_t id;
 	uint32_t syncobj;
 	uint32_t result_handle;
+	uint32_t timeout_ms;
+	/* NULL: the ioctl carries its submissions. */
+	struct spyre_drm_ring *ring;
 	/* Highest point known to be reached, highest submitted. */
 	_Atomic uint64_t completed;
 	_Atomic uint64_t submitted;
@@ -105,6 +126,9 @@ spyre_status spyre_drm_error(struct spyre_drm_card *card, int error, const char 
 /* drm_memory.c */
 spyre_status spyre_drm_mem_map(struct spyre_card *card, uint64_t va, uint64_t bytes);
 void spyre_drm_mem_unmap(struct spyre_card *card, uint64_t va, uint64_t bytes);
+spyre_status spyre_drm_mem_export(struct spyre_card *card, uint64_t va, int *fd);
+spyre_status spyre_drm_mem_import(struct spyre_card *card, uint64_t va, uint64_t bytes, int fd,
+				  uint64_t offset);
 spyre_status spyre_drm_host_alloc(struct spyre_card *card, size_t bytes, void **address);
 void spyre_drm_host_free(struct spyre_card *card, void *address, size_t bytes);
 /* A host BO of its own, mapped; @bytes a multiple of the page size. */
@@ -133,9 +157,50 @@ spyre_status spyre_drm_queue_create(struct spyre_card *card, int priority,
 void spyre_drm_queue_destroy(struct spyre_queue *queue);
 spyre_status spyre_drm_wait(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 uint64_t spyre_drm_completed(struct spyre_queue *queue);
+spyre_status spyre_drm_queue_renew(struct spyre_queue *queue, int priority);
+
+/* drm_reset.c */
+/* Generation of the card now; false if it cannot be asked. */
+bool spyre_drm_generation(struct spyre_drm_card *card, uint64_t *generation);
+bool spyre_drm_is_stale(struct spyre_drm_card *card);
+spyre_status spyre_drm_state(struct spyre_card *card, struct spyre_card_state *state);
+spyre_status spyre_drm_context_reset(struct spyre_card *card);
+/* On a card that was opened for it. */
+spyre_status spyre_drm_reset(struct spyre_drm_card *card, uint64_t *generation);
+
+/* drm_bounce.c: host spans of a submission in a host BO, while they are copied. */
+struct spyre_drm_bounce {
+	uint8_t *map;
+	uint64_t bytes;
+	uint32_t handle;
+	bool out;	/* the card writes */
+};
+
+/*
+ * For a submission of which control block @refused was refused because its
+ * memory cannot be pinned: lets all use a host BO instead. false, and nothing
+ * has changed, if that does not help.
+ */
+bool spyre_drm_bounce_begin(struct spyre_drm_queue *queue,
+			    const struct spyre_submission *submission, uint32_t refused,
+			    struct spyre_drm_bounce *bounce);
+/* After the second try. Waits for the card if it writes. */
+void spyre_drm_bounce_end(struct spyre_drm_queue *queue,
+			  const struct spyre_submission *submission,
+			  struct spyre_drm_bounce *bounce, bool submitted);
 
 /* drm_submit.c */
 spyre_status spyre_drm_submit(struct spyre_queue *queue,
 			      const struct spyre_submission *submission);
+
+/* drm_uring.c */
+/* Picks the way of submission and notes it in the card's properties. */
+spyre_status spyre_drm_submit_choose(struct spyre_drm_card *card);
+/* A queue's ring, NULL if the card's way takes none; 0 or a positive errno. */
+int spyre_drm_ring_open(struct spyre_drm_card *card, struct spyre_drm_ring **ring);
+void spyre_drm_ring_close(struct spyre_drm_ring *ring);
+/* False: not by this way, ask the ioctl. Else *@error is 0 or a positive errno. */
+bool spyre_drm_ring_carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args,
+			  int *error);
 
 #endif /* SPYRE_DRM_H */

@@ -144,6 +144,7 @@ static spyre_status query_card(struct spyre_drm_card *card)
 				   "%s: the card has %u cores, sticks of %u bytes and runs programs of version %u; libspyre needs 1 to %u cores, sticks of %u bytes and makes version %u: load the module that was built with this library",
 				   p->node, info.num_cores, info.stick_bytes, info.program_version,
 				   SPYRE_MAX_CORES, DRM_SPYRE_STICK_BYTES, SPYRE_PROG_VERSION);
+	card->generation = info.generation;
 	p->num_cores = info.num_cores;
 	p->lx_bytes = info.lx_bytes;
 	p->stick_bytes = info.stick_bytes;
@@ -164,6 +165,8 @@ static spyre_status init_card(struct spyre_drm_card *card)
 	status = check_version(node, card->fd);
 	if (status == SPYRE_SUCCESS)
 		status = query_card(card);
+	if (status == SPYRE_SUCCESS)
+		status = spyre_drm_submit_choose(card);
 	if (status != SPYRE_SUCCESS) {
 		close(card->fd);
 		return status;
@@ -198,12 +201,26 @@ static void drm_close(struct spyre_card *base)
 {
 	struct spyre_drm_card *card = spyre_drm_card(base);
 
+	spyre_drm_ring_close(card->ring);
 	close(card->fd);
 	spyre_drm_ranges_fini(&card->device);
 	spyre_drm_ranges_fini(&card->host);
 	pthread_mutex_destroy(&card->device_lock);
 	pthread_rwlock_destroy(&card->host_lock);
 	free(card);
+}
+
+static spyre_status drm_device_reset(int index, uint64_t *generation)
+{
+	struct spyre_card *card;
+	spyre_status status;
+
+	status = drm_open(index, &card);
+	if (status != SPYRE_SUCCESS)
+		return status;
+	status = spyre_drm_reset(spyre_drm_card(card), generation);
+	drm_close(card);
+	return status;
 }
 
 static spyre_status drm_mem_info(struct spyre_card *base, uint64_t *total, uint64_t *used)
@@ -232,6 +249,8 @@ const struct spyre_backend_ops spyre_backend_drm = {
 	.mem_info = drm_mem_info,
 	.mem_map = spyre_drm_mem_map,
 	.mem_unmap = spyre_drm_mem_unmap,
+	.mem_export = spyre_drm_mem_export,
+	.mem_import = spyre_drm_mem_import,
 	.host_alloc = spyre_drm_host_alloc,
 	.host_free = spyre_drm_host_free,
 	.program_create = spyre_drm_program_create,
@@ -241,4 +260,8 @@ const struct spyre_backend_ops spyre_backend_drm = {
 	.submit = spyre_drm_submit,
 	.wait = spyre_drm_wait,
 	.completed = spyre_drm_completed,
+	.state = spyre_drm_state,
+	.context_reset = spyre_drm_context_reset,
+	.queue_renew = spyre_drm_queue_renew,
+	.device_reset = drm_device_reset,
 };

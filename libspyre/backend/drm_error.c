@@ -20,9 +20,9 @@ static const struct {
 	{ ENXIO, SPYRE_ERROR_DEVICE_LOST,
 	  "the card was unplugged: destroy the context and create a new one" },
 	{ EIO, SPYRE_ERROR_DEVICE_LOST,
-	  "the card stopped answering: see the kernel log, then reload spyre_vdev" },
+	  "the card stopped answering: reset it (spyre-smi reset), or reload spyre_vdev" },
 	{ ECANCELED, SPYRE_ERROR_CANCELLED,
-	  "earlier work of this queue failed or timed out: destroy the stream and make a new one" },
+	  "earlier work of this context failed or timed out: spyre_context_reset() brings its streams back" },
 	{ ETIME, SPYRE_ERROR_TIMEOUT, "the work ran past its time limit and was stopped" },
 	{ ETIMEDOUT, SPYRE_ERROR_TIMEOUT, "the work ran past its time limit and was stopped" },
 	{ ENOSPC, SPYRE_ERROR_OUT_OF_DEVICE_MEMORY,
@@ -64,6 +64,11 @@ spyre_status spyre_drm_error(struct spyre_drm_card *card, int error, const char 
 			remedy = meanings[i].remedy;
 			break;
 		}
+	}
+	/* What the kernel tells a file that is older than a reset. */
+	if (error == EIO && spyre_drm_is_stale(card)) {
+		status = SPYRE_ERROR_DEVICE_RESET;
+		remedy = "the card was reset: destroy the context and create another";
 	}
 	return spyre_error(status, "%s: %s: %s (errno %d); %s", card->base.properties.node, what,
 			   strerror(error), error, remedy);

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -65,12 +66,18 @@ static bool device_insert(struct spyre_drm_card *card, struct spyre_drm_range ra
 	return room;
 }
 
-static bool device_remove(struct spyre_drm_card *card, uint64_t va, struct spyre_drm_range *range)
+/* Takes a range out of the table and lets go of its buffer; its mapping keeps that alive. */
+static bool device_remove(struct spyre_drm_card *card, uint64_t va)
 {
-	bool found;
+	struct spyre_drm_range range;
+	bool found, shared = false;
 
 	pthread_mutex_lock(&card->device_lock);
-	found = spyre_drm_ranges_remove(&card->device, va, range);
+	found = spyre_drm_ranges_remove(&card->device, va, &range);
+	for (size_t i = 0; found && card->imports && i < card->device.count; i++)
+		shared |= card->device.range[i].handle == range.handle;
+	if (found && !shared)
+		spyre_drm_gem_close(card, range.handle);
 	pthread_mutex_unlock(&card->device_lock);
 	return found;
 }
@@ -93,10 +100,75 @@ spyre_status spyre_drm_mem_map(struct spyre_card *base, uint64_t va, uint64_t by
 				   "no host memory to note %" PRIu64 " bytes of device memory", bytes);
 	}
 	status = vm_bind(card, &op);
-	if (status != SPYRE_SUCCESS) {
-		device_remove(card, va, &range);
-		spyre_drm_gem_close(card, create.handle);
+	if (status != SPYRE_SUCCESS)
+		device_remove(card, va);
+	return status;
+}
+
+spyre_status spyre_drm_mem_export(struct spyre_card *base, uint64_t va, int *fd)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+	const struct spyre_drm_range *range;
+	int error = EINVAL;
+
+	pthread_mutex_lock(&card->device_lock);
+	range = spyre_drm_ranges_find(&card->device, va);
+	if (range)
+		error = drmPrimeHandleToFD(card->fd, range->handle, DRM_CLOEXEC | DRM_RDWR, fd) ?
+			errno : 0;
+	pthread_mutex_unlock(&card->device_lock);
+	if (!error)
+		return SPYRE_SUCCESS;
+	return spyre_drm_error(card, error, "DRM_IOCTL_PRIME_HANDLE_TO_FD of the memory at 0x%"
+			       PRIx64, va);
+}
+
+static spyre_status import_error(struct spyre_drm_card *card, int error, int fd)
+{
+	if (error == EINVAL || error == EBADF || error == ENOTTY)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: file descriptor %d is no dma-buf that this card can use: %s (errno %d)",
+				   card->base.properties.node, fd, strerror(error), error);
+	return spyre_drm_error(card, error, "DRM_IOCTL_PRIME_FD_TO_HANDLE of file descriptor %d",
+			       fd);
+}
+
+/* The buffer's handle, noted in @range, which is in the table then. */
+static int import_range(struct spyre_drm_card *card, int fd, struct spyre_drm_range *range)
+{
+	int error = 0;
+
+	pthread_mutex_lock(&card->device_lock);
+	if (!spyre_drm_ranges_reserve(&card->device))
+		error = ENOMEM;
+	else if (drmPrimeFDToHandle(card->fd, fd, &range->handle))
+		error = errno;
+	if (!error) {
+		card->imports = true;
+		spyre_drm_ranges_insert(&card->device, *range);
 	}
+	pthread_mutex_unlock(&card->device_lock);
+	return error;
+}
+
+spyre_status spyre_drm_mem_import(struct spyre_card *base, uint64_t va, uint64_t bytes, int fd,
+				  uint64_t offset)
+{
+	struct spyre_drm_card *card = spyre_drm_card(base);
+	struct drm_spyre_vm_bind_op op = {
+		.op = DRM_SPYRE_VM_MAP, .va = va, .range = bytes, .bo_offset = offset,
+	};
+	struct spyre_drm_range range = { .start = va, .bytes = bytes };
+	spyre_status status;
+	int error;
+
+	error = import_range(card, fd, &range);
+	if (error)
+		return import_error(card, error, fd);
+	op.handle = range.handle;
+	status = vm_bind(card, &op);
+	if (status != SPYRE_SUCCESS)
+		device_remove(card, va);
 	return status;
 }
 
@@ -104,16 +176,14 @@ void spyre_drm_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
 {
 	struct spyre_drm_card *card = spyre_drm_card(base);
 	struct drm_spyre_vm_bind_op op = { .op = DRM_SPYRE_VM_UNMAP, .va = va, .range = bytes };
-	struct spyre_drm_range range;
 
-	if (!device_remove(card, va, &range)) {
+	if (!device_remove(card, va)) {
 		spyre_log(SPYRE_LOG_WARN, "%s: nothing is mapped at 0x%" PRIx64,
 			  base->properties.node, va);
 		return;
 	}
 	/* A failure (the card was unplugged) leaves nothing to undo. */
 	(void)vm_bind(card, &op);
-	spyre_drm_gem_close(card, range.handle);
 }
 
 static spyre_status map_host_bo(struct spyre_drm_card *card, uint32_t handle, size_t bytes,

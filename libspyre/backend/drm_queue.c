@@ -40,19 +40,24 @@ SAME_FIELD(end_ns);
 /* Longest that a started job lasts (DRM_IOCTL_SPYRE_QUEUE_CREATE), and some. */
 #define DESTROY_WAIT_NS (70 * INT64_C(1000000000))
 
+static spyre_status read_timeout(struct spyre_drm_queue *queue)
+{
+	spyre_status status = spyre_env_timeout_ms(&queue->timeout_ms);
+
+	/* The kernel knows no "none": its longest patience is the nearest. */
+	if (!queue->timeout_ms || queue->timeout_ms > MAX_TIMEOUT_MS)
+		queue->timeout_ms = MAX_TIMEOUT_MS;
+	return status;
+}
+
 static spyre_status create_queue(struct spyre_drm_card *card, int priority,
 				 struct spyre_drm_queue *queue)
 {
 	struct drm_spyre_queue_create args = {
 		.priority = priority < 0 ? DRM_SPYRE_PRIORITY_HIGH : DRM_SPYRE_PRIORITY_LOW,
+		.timeout_ms = queue->timeout_ms,
 	};
-	spyre_status status = spyre_env_timeout_ms(&args.timeout_ms);
 
-	if (status != SPYRE_SUCCESS)
-		return status;
-	/* The kernel knows no "none": its longest patience is the nearest. */
-	if (!args.timeout_ms || args.timeout_ms > MAX_TIMEOUT_MS)
-		args.timeout_ms = MAX_TIMEOUT_MS;
 	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args)) {
 		if (errno == ENOSPC)
 			return spyre_error(SPYRE_ERROR_SYSTEM,
@@ -81,12 +86,16 @@ spyre_status spyre_drm_queue_create(struct spyre_card *base, int priority,
 	struct spyre_drm_queue *queue;
 	spyre_status status;
 	void *results;
+	int error;
 
 	queue = calloc(1, sizeof(*queue));
 	if (!queue)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no host memory for a queue of %zu bytes", sizeof(*queue));
 	queue->base.card = base;
+	status = read_timeout(queue);
+	if (status != SPYRE_SUCCESS)
+		goto free_queue;
 	status = spyre_drm_host_bo(card, RESULT_BYTES, &results, &queue->result_handle);
 	if (status != SPYRE_SUCCESS)
 		goto free_queue;
@@ -95,12 +104,19 @@ spyre_status spyre_drm_queue_create(struct spyre_card *base, int priority,
 		status = spyre_drm_error(card, errno, "DRM_IOCTL_SYNCOBJ_CREATE");
 		goto free_results;
 	}
+	error = spyre_drm_ring_open(card, &queue->ring);
+	if (error) {
+		status = spyre_drm_error(card, error, "io_uring_setup for a queue");
+		goto free_syncobj;
+	}
 	status = create_queue(card, priority, queue);
 	if (status != SPYRE_SUCCESS)
-		goto free_syncobj;
+		goto free_ring;
 	*made = &queue->base;
 	return SPYRE_SUCCESS;
 
+free_ring:
+	spyre_drm_ring_close(queue->ring);
 free_syncobj:
 	drmSyncobjDestroy(card->fd, queue->syncobj);
 free_results:
@@ -111,18 +127,44 @@ free_queue:
 	return status;
 }
 
+/* Kills the kernel's queue. Started work may still read and write host spans of the caller. */
+static spyre_status end_queue(struct spyre_drm_queue *queue)
+{
+	struct timespec now;
+
+	destroy_queue(spyre_drm_card(queue->base.card), queue->id);
+	queue->id = 0;
+	if (!queue->submitted)
+		return SPYRE_SUCCESS;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return spyre_drm_wait(&queue->base, queue->submitted,
+			      now.tv_sec * INT64_C(1000000000) + now.tv_nsec + DESTROY_WAIT_NS);
+}
+
+/* A new queue of the kernel's behind the same timeline and results. */
+spyre_status spyre_drm_queue_renew(struct spyre_queue *base, int priority)
+{
+	struct spyre_drm_queue *queue = spyre_drm_queue(base);
+	struct spyre_drm_card *card = spyre_drm_card(base->card);
+	spyre_status status = end_queue(queue);
+
+	if (status == SPYRE_NOT_READY)
+		return spyre_error(SPYRE_ERROR_TIMEOUT,
+				   "%s: the card does not let go of a queue's work within %d s; reset it (spyre-smi reset)",
+				   card->base.properties.node,
+				   (int)(DESTROY_WAIT_NS / INT64_C(1000000000)));
+	if (status != SPYRE_SUCCESS)
+		return status;
+	return create_queue(card, priority, queue);
+}
+
 void spyre_drm_queue_destroy(struct spyre_queue *base)
 {
 	struct spyre_drm_queue *queue = spyre_drm_queue(base);
 	struct spyre_drm_card *card = spyre_drm_card(base->card);
-	struct timespec now;
 
-	destroy_queue(card, queue->id);
-	/* Started work may still read and write host spans of the caller. */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (queue->submitted)
-		(void)spyre_drm_wait(base, queue->submitted, now.tv_sec * INT64_C(1000000000) +
-				     now.tv_nsec + DESTROY_WAIT_NS);
+	(void)end_queue(queue);
+	spyre_drm_ring_close(queue->ring);
 	drmSyncobjDestroy(card->fd, queue->syncobj);
 	munmap(base->results, RESULT_BYTES);
 	spyre_drm_gem_close(card, queue->result_handle);

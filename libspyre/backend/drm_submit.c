@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Submission by DRM_IOCTL_SPYRE_SUBMIT; no allocation on the way. */
+/* Submission; no allocation on the way. */
 #include "config.h"
 
 #include <errno.h>
@@ -11,9 +11,13 @@
 #include "libspyre/backend/drm.h"
 #include "libspyre/runtime/error.h"
 
-/* The seam to whatever carries a submission to the kernel: the ioctl here. */
+/* The seam to whatever carries a submission to the kernel. */
 static int carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args)
 {
+	int error;
+
+	if (spyre_drm_ring_carry(queue, args, &error))
+		return error;
 	return drmIoctl(spyre_drm_card(queue->base.card)->fd, DRM_IOCTL_SPYRE_SUBMIT, args) ?
 	       errno : 0;
 }
@@ -71,7 +75,7 @@ static spyre_status encode_waits(struct spyre_drm_queue *queue,
 			error = carry(queue, &args);
 			if (error)
 				return spyre_drm_error(card, error,
-						       "DRM_IOCTL_SPYRE_SUBMIT on queue %u of %u waits",
+						       "submission on queue %u of %u waits",
 						       queue->id, used);
 			used = 0;
 		}
@@ -126,7 +130,7 @@ static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint
 
 	if (error == EFAULT)
 		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
-				   "%s: DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes, host %p) reaches device or host memory that is not mapped or may not be written; allocate it, and keep it until the stream got past the command",
+				   "%s: submission on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes, host %p) reaches device or host memory that is not mapped or may not be written; allocate it, and keep it until the stream got past the command",
 				   card->base.properties.node, queue->id, index,
 				   submission->num_commands, name, (unsigned long long)cb->dst,
 				   (unsigned long long)cb->src, (unsigned long long)cb->size,
@@ -137,11 +141,11 @@ static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint
 	if (stop != SPYRE_STOP_NONE)
 		return spyre_error(stop == SPYRE_STOP_DMA_FORMAT ? SPYRE_ERROR_FORMAT
 								 : SPYRE_ERROR_INVALID_ARGUMENT,
-				   "%s: DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s): the DMA engine does not take the descriptor: %s",
+				   "%s: submission on queue %u: command %u of %u (%s): the DMA engine does not take the descriptor: %s",
 				   card->base.properties.node, queue->id, index,
 				   submission->num_commands, name, spyre_stop_name(stop));
 	return spyre_drm_error(card, error,
-			       "DRM_IOCTL_SPYRE_SUBMIT on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes)",
+			       "submission on queue %u: command %u of %u (%s; dst 0x%llx, src 0x%llx, %llu bytes)",
 			       queue->id, index, submission->num_commands, name,
 			       (unsigned long long)cb->dst, (unsigned long long)cb->src,
 			       (unsigned long long)cb->size);
@@ -158,12 +162,12 @@ static spyre_status submit_error(struct spyre_drm_queue *queue, int error,
 		return command_error(queue, error, args->error_cb, submission);
 	if (error == ECANCELED && !drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_QUERY, &query))
 		return spyre_drm_error(card, error,
-				       "DRM_IOCTL_SPYRE_SUBMIT on queue %u, which failed after %llu of %llu jobs with %s (errno %d)",
+				       "submission on queue %u, which failed after %llu of %llu jobs with %s (errno %d)",
 				       queue->id, (unsigned long long)query.completed,
 				       (unsigned long long)query.submitted, strerror(-query.error),
 				       -query.error);
 	return spyre_drm_error(card, error,
-			       "DRM_IOCTL_SPYRE_SUBMIT on queue %u of %u commands and %u waits",
+			       "submission on queue %u of %u commands and %u waits",
 			       queue->id, submission->num_commands, submission->num_waits);
 }
 
@@ -184,6 +188,7 @@ static spyre_status check_counts(struct spyre_drm_queue *queue,
 spyre_status spyre_drm_submit(struct spyre_queue *base, const struct spyre_submission *submission)
 {
 	struct spyre_drm_queue *queue = spyre_drm_queue(base);
+	struct spyre_drm_bounce bounce = { 0 };
 	struct drm_spyre_submit args;
 	spyre_status status;
 	uint32_t syncs = 0;
@@ -209,8 +214,14 @@ spyre_status spyre_drm_submit(struct spyre_queue *base, const struct spyre_submi
 				     sizeof(struct spyre_command_result);
 	}
 	error = carry(queue, &args);
-	if (error)
-		return submit_error(queue, error, submission, &args);
-	atomic_store_explicit(&queue->submitted, submission->point, memory_order_release);
-	return SPYRE_SUCCESS;
+	/* Over RLIMIT_MEMLOCK, or memory of a file. */
+	if ((error == ENOMEM || error == EFAULT) &&
+	    spyre_drm_bounce_begin(queue, submission, args.error_cb, &bounce))
+		error = carry(queue, &args);
+	if (!error)
+		atomic_store_explicit(&queue->submitted, submission->point,
+				      memory_order_release);
+	if (bounce.map)
+		spyre_drm_bounce_end(queue, submission, &bounce, !error);
+	return error ? submit_error(queue, error, submission, &args) : SPYRE_SUCCESS;
 }

@@ -121,6 +121,10 @@ struct embedded_map {
 struct embedded_card {
 	struct spyre_card base;
 	struct embedded_device *device;
+	/* The device's, when the card was opened. */
+	uint64_t generation;
+	/* Counts resets of the context; jobs of another epoch do not run. */
+	_Atomic uint32_t epoch;
 	pthread_rwlock_t maps_lock;
 	/* Host address of each segment's start, reserved on first use. */
 	uint8_t *segment[SPYRE_DATA_SEGMENTS];
@@ -187,8 +191,9 @@ struct embedded_job {
 	uint32_t pending_waits;
 	bool needs_lx;
 	bool light;
-	/* Set when the time limit passes; polled by the model between tiles. */
-	_Atomic bool cancel;
+	uint32_t epoch;
+	/* Why it is to stop, -errno; polled by the model between tiles. */
+	_Atomic int stop;
 	int64_t deadline_ns;
 	struct embedded_wait *waits;
 	struct embedded_command commands[];
@@ -236,6 +241,17 @@ void embedded_host_free(struct spyre_card *card, void *address, size_t bytes);
  * Caller holds maps_lock. */
 uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes);
 
+/* embedded_reset.c */
+/* Counts resets of a card of this process; contexts of another one are stale. */
+uint64_t embedded_generation(int index);
+/* SUCCESS unless the card was reset since @card was opened. */
+spyre_status embedded_card_check(struct embedded_card *card);
+/* A job that a reset has overtaken. */
+bool embedded_job_is_old(const struct embedded_job *job);
+spyre_status embedded_state(struct spyre_card *card, struct spyre_card_state *state);
+spyre_status embedded_context_reset(struct spyre_card *card);
+spyre_status embedded_device_reset(int index, uint64_t *generation);
+
 /* embedded_check.c */
 spyre_status embedded_job_create(struct embedded_queue *queue,
 				 const struct spyre_submission *submission,
@@ -247,6 +263,7 @@ void embedded_program_put(struct embedded_program *program);
 spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 				   struct spyre_queue **queue);
 void embedded_queue_destroy(struct spyre_queue *queue);
+spyre_status embedded_queue_renew(struct spyre_queue *queue, int priority);
 spyre_status embedded_submit(struct spyre_queue *queue, const struct spyre_submission *submission);
 spyre_status embedded_wait_point(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 uint64_t embedded_completed(struct spyre_queue *queue);

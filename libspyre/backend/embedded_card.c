@@ -2,16 +2,24 @@
 /* One context's view of an embedded card, its programs, and the vtable. */
 #define _GNU_SOURCE
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libspyre/backend/embedded.h"
+#include "libspyre/runtime/environment.h"
 
 static spyre_status card_open(int index, struct spyre_card **out)
 {
-	struct embedded_card *card = calloc(1, sizeof(*card));
+	enum spyre_env_submit submit;
+	struct embedded_card *card;
 	spyre_status status;
 
+	/* There is one way to this card; a word that is none is wrong all the same. */
+	status = spyre_env_submit(&submit);
+	if (status)
+		return status;
+	card = calloc(1, sizeof(*card));
 	if (!card)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "embedded card %d", index);
 	status = embedded_device_get(index, &card->device);
@@ -25,8 +33,12 @@ static spyre_status card_open(int index, struct spyre_card **out)
 		return status;
 	}
 	card->base.ops = &spyre_backend_embedded;
+	card->generation = embedded_generation(index);
 	/* The device may be older than the environment's present state. */
 	card->base.properties.num_cores = card->device->config.cores;
+	card->base.submit_path = SPYRE_SUBMIT_DIRECT;
+	snprintf(card->base.submit_reason, sizeof(card->base.submit_reason),
+		 "the card is in this process");
 	card->base.properties.memory_bytes = card->device->config.lpddr_bytes;
 	pthread_rwlock_init(&card->maps_lock, NULL);
 	*out = &card->base;
@@ -50,7 +62,10 @@ static spyre_status program_create(struct spyre_card *base, const void *image, s
 	struct embedded_card *card = (struct embedded_card *)base;
 	struct embedded_program *program;
 	size_t room = (bytes + 63) & ~(size_t)63;
+	spyre_status status = embedded_card_check(card);
 
+	if (status)
+		return status;
 	program = calloc(1, sizeof(*program));
 	if (program)
 		program->image = aligned_alloc(64, room ? room : 64);
@@ -119,4 +134,8 @@ const struct spyre_backend_ops spyre_backend_embedded = {
 	.submit = embedded_submit,
 	.wait = embedded_wait_point,
 	.completed = embedded_completed,
+	.state = embedded_state,
+	.context_reset = embedded_context_reset,
+	.queue_renew = embedded_queue_renew,
+	.device_reset = embedded_device_reset,
 };

@@ -207,7 +207,8 @@ spyre_status embedded_job_create(struct embedded_queue *queue, const struct spyr
 	job->num_waits = s->num_waits;
 	job->pending_waits = 0;
 	job->needs_lx = false;
-	atomic_init(&job->cancel, false);
+	atomic_init(&job->stop, 0);
+	job->epoch = atomic_load(&((struct embedded_card *)queue->base.card)->epoch);
 
 	pthread_rwlock_rdlock(&card->maps_lock);
 	status = check_commands(card, s, job, &size);

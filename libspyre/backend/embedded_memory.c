@@ -106,8 +106,10 @@ spyre_status embedded_mem_map(struct spyre_card *base, uint64_t va, uint64_t byt
 {
 	struct embedded_card *card = (struct embedded_card *)base;
 	uint64_t total = card->device->config.lpddr_bytes;
-	spyre_status status;
+	spyre_status status = embedded_card_check(card);
 
+	if (status)
+		return status;
 	if (!embedded_charge(card->device, bytes))
 		return spyre_error(SPYRE_ERROR_OUT_OF_DEVICE_MEMORY,
 				   "embedded card %d: %" PRIu64 " bytes wanted, %" PRIu64 " of %"

@@ -63,7 +63,9 @@ spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 	uint32_t timeout_ms;
 	spyre_status status;
 
-	status = spyre_env_timeout_ms(&timeout_ms);
+	status = embedded_card_check((struct embedded_card *)card);
+	if (!status)
+		status = spyre_env_timeout_ms(&timeout_ms);
 	if (status)
 		return status;
 	queue = calloc(1, sizeof(*queue));
@@ -145,6 +147,20 @@ void embedded_queue_destroy(struct spyre_queue *base)
 	free(queue);
 }
 
+/* The queue's jobs end by themselves, soon: a reset has overtaken them. */
+spyre_status embedded_queue_renew(struct spyre_queue *base, int priority)
+{
+	struct embedded_queue *queue = (struct embedded_queue *)base;
+	struct embedded_device *device = queue->device;
+
+	pthread_mutex_lock(&device->lock);
+	while (!TAILQ_EMPTY(&queue->jobs))
+		pthread_cond_wait(&device->queue_idle, &device->lock);
+	queue->failed = false;
+	pthread_mutex_unlock(&device->lock);
+	return SPYRE_SUCCESS;
+}
+
 static void job_enlist_waits(struct embedded_job *job, const struct spyre_submission *s)
 {
 	for (uint32_t i = 0; i < s->num_waits; i++) {
@@ -170,7 +186,9 @@ spyre_status embedded_submit(struct spyre_queue *base, const struct spyre_submis
 	spyre_status status;
 	bool ready;
 
-	status = embedded_workers_start(device);
+	status = embedded_card_check((struct embedded_card *)base->card);
+	if (!status)
+		status = embedded_workers_start(device);
 	if (status)
 		return status;
 	status = embedded_job_create(queue, s, &job);

@@ -24,15 +24,19 @@ bool embedded_should_stop(struct spyre_host *host, void *arg)
 	struct embedded_job *job = arg;
 	struct timespec now;
 
-	if (atomic_load_explicit(&job->cancel, memory_order_relaxed))
+	if (atomic_load_explicit(&job->stop, memory_order_relaxed))
 		return true;
+	if (embedded_job_is_old(job)) {
+		atomic_store(&job->stop, -ECANCELED);
+		return true;
+	}
 	if (job->deadline_ns == INT64_MAX)
 		return false;
 	/* Coarse: polled between tiles, and milliseconds will do. */
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if (now.tv_sec * 1000000000ll + now.tv_nsec < job->deadline_ns)
 		return false;
-	atomic_store(&job->cancel, true);
+	atomic_store(&job->stop, -ETIME);
 	return true;
 }
 
@@ -213,10 +217,10 @@ static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job
 		uint64_t start = now;
 		int status = 0;
 
-		if (*failed)
+		if (*failed || embedded_job_is_old(job))
 			status = -ECANCELED;
 		else if (command_run(worker, job, command) != SPYRE_STOP_NONE)
-			status = -ETIME;
+			status = atomic_load(&job->stop) ?: -ECANCELED;
 		*failed |= status != 0;
 		now = spyre_now_ns();
 		command_report(queue, job->first_result + i, status, &command->cost, start, now);

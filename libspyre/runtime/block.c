@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Mapped blocks: large allocations and chunks, sorted by address. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "libspyre/runtime/block.h"
 
@@ -33,9 +34,9 @@ bool spyre_block_lookup(const struct spyre_memory *memory, uint64_t address, uin
 		return false;
 	block = memory->blocks[i];
 	if (!block->chunk) {
-		*base = block->va;
+		*base = block->va + block->offset;
 		*size = block->size;
-		return !block->freed && address - block->va < block->size;
+		return !block->freed && address >= *base && address - *base < block->size;
 	}
 	if (!spyre_chunk_find(block->chunk, (address - block->va) / SPYRE_UNIT_BYTES, &first,
 			      &units))
@@ -85,6 +86,7 @@ static struct spyre_block *block_new(struct spyre_memory *memory, uint64_t bytes
 		return NULL;
 	block->bytes = bytes;
 	block->size = bytes;
+	block->ipc_fd = -1;
 	if (chunked) {
 		block->chunk = spyre_chunk_new();
 		if (!block->chunk) {
@@ -95,8 +97,9 @@ static struct spyre_block *block_new(struct spyre_memory *memory, uint64_t bytes
 	return block;
 }
 
-spyre_status spyre_block_map(struct spyre_context *context, uint64_t bytes, bool chunked,
-			     struct spyre_block **out)
+/* @import NULL: new memory. */
+static spyre_status block_place(struct spyre_context *context, uint64_t bytes, bool chunked,
+				const struct spyre_import *import, struct spyre_block **out)
 {
 	struct spyre_memory *memory = &context->memory;
 	struct spyre_block *block;
@@ -112,7 +115,11 @@ spyre_status spyre_block_map(struct spyre_context *context, uint64_t bytes, bool
 				     "no segment of the context has a free range");
 		goto err_free;
 	}
-	status = context->ops->mem_map(context->card, block->va, bytes);
+	if (import)
+		status = context->ops->mem_import(context->card, block->va, bytes, import->fd,
+						  import->offset);
+	else
+		status = context->ops->mem_map(context->card, block->va, bytes);
 	if (status) {
 		spyre_va_free(&memory->va, block->va, bytes);
 		goto err_free;
@@ -124,6 +131,22 @@ spyre_status spyre_block_map(struct spyre_context *context, uint64_t bytes, bool
 err_free:
 	free(block->chunk);
 	free(block);
+	return status;
+}
+
+spyre_status spyre_block_map(struct spyre_context *context, uint64_t bytes, bool chunked,
+			     struct spyre_block **out)
+{
+	return block_place(context, bytes, chunked, NULL, out);
+}
+
+spyre_status spyre_block_import(struct spyre_context *context, uint64_t bytes,
+				const struct spyre_import *import, struct spyre_block **out)
+{
+	spyre_status status = block_place(context, bytes, false, import, out);
+
+	if (!status)
+		(*out)->imported = true;
 	return status;
 }
 
@@ -145,6 +168,8 @@ void spyre_block_unmap(struct spyre_context *context, struct spyre_block *block)
 	}
 	context->ops->mem_unmap(context->card, block->va, block->bytes);
 	spyre_va_free(&memory->va, block->va, block->bytes);
+	if (block->ipc_fd >= 0)
+		close(block->ipc_fd);
 	free(block->chunk);
 	free(block);
 }

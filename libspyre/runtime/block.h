@@ -13,6 +13,14 @@ bool spyre_block_lookup(const struct spyre_memory *memory, uint64_t address, uin
 /* Maps a new block of @bytes; a chunk if @chunked. The thread's text says why not. */
 spyre_status spyre_block_map(struct spyre_context *context, uint64_t bytes, bool chunked,
 			     struct spyre_block **block);
+/* Which part of a dma-buf: @offset is a multiple of SPYRE_VA_PAGE. */
+struct spyre_import {
+	int fd;
+	uint64_t offset;
+};
+
+spyre_status spyre_block_import(struct spyre_context *context, uint64_t bytes,
+				const struct spyre_import *import, struct spyre_block **out);
 void spyre_block_unmap(struct spyre_context *context, struct spyre_block *block);
 /* Cuts @units from a chunk; maps no new one. 0 if there is no room. */
 uint64_t spyre_block_take_units(struct spyre_context *context, uint32_t units);

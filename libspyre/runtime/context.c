@@ -61,6 +61,7 @@ static struct spyre_context *context_new(int index, const struct spyre_backend_o
 	context->fork_generation = spyre_fork_generation();
 	context->next_own = SPYRE_STREAM_HIGH_LAST + 1;
 	pthread_mutex_init(&context->streams_lock, NULL);
+	pthread_mutex_init(&context->fault_lock, NULL);
 	TAILQ_INIT(&context->streams);
 	TAILQ_INIT(&context->events);
 	TAILQ_INIT(&context->kernels);
@@ -69,6 +70,7 @@ static struct spyre_context *context_new(int index, const struct spyre_backend_o
 
 static void context_delete(struct spyre_context *context)
 {
+	pthread_mutex_destroy(&context->fault_lock);
 	pthread_mutex_destroy(&context->streams_lock);
 	free(context);
 }
@@ -115,8 +117,7 @@ err_delete:
 	return status;
 }
 
-/* All streams with a reference each; *count is 0 when there is no memory. */
-static struct spyre_stream **streams_now(struct spyre_context *context, uint32_t *count)
+struct spyre_stream **spyre_context_streams(struct spyre_context *context, uint32_t *count)
 {
 	struct spyre_stream **streams;
 	struct spyre_stream *stream;
@@ -142,7 +143,7 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 
 	if (status)
 		return status;
-	streams = streams_now(context, &n);
+	streams = spyre_context_streams(context, &n);
 	if (!streams)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_synchronize");
 	for (uint32_t i = 0; i < n; i++) {
@@ -163,8 +164,7 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 	return status;
 }
 
-/* The id of the stream of @context whose host function calls, -1 if none does. */
-static int calling_stream(struct spyre_context *context)
+int spyre_context_calling_stream(struct spyre_context *context)
 {
 	struct spyre_stream *stream;
 	int id = -1;
@@ -187,7 +187,7 @@ static void streams_settle(struct spyre_context *context)
 
 	while (again) {
 		uint32_t n;
-		struct spyre_stream **streams = streams_now(context, &n);
+		struct spyre_stream **streams = spyre_context_streams(context, &n);
 
 		again = false;
 		for (uint32_t i = 0; i < n; i++) {
@@ -215,7 +215,7 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	status = spyre_context_check(context);
 	if (status)
 		return status;
-	caller = calling_stream(context);
+	caller = spyre_context_calling_stream(context);
 	if (caller >= 0)
 		return spyre_error(SPYRE_ERROR_BUSY,
 				   "spyre_context_destroy: called in a host function of stream %d "
@@ -249,5 +249,20 @@ spyre_status spyre_context_get_properties(spyre_context *context, spyre_device_p
 		return status;
 	spyre_struct_write(out, out->struct_size, &context->card->properties,
 			   sizeof(context->card->properties));
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_context_get_submit_path(spyre_context *context, spyre_submit_path *path,
+					   const char **reason)
+{
+	spyre_status status = spyre_context_check(context);
+
+	if (status)
+		return status;
+	if (!path)
+		return spyre_null_argument("spyre_context_get_submit_path", "path");
+	*path = context->card->submit_path;
+	if (reason)
+		*reason = context->card->submit_reason;
 	return SPYRE_SUCCESS;
 }

@@ -40,6 +40,16 @@ struct spyre_context {
 	struct spyre_stream_list streams;	/* all, those of the pool too */
 	struct spyre_event_list events;
 	struct spyre_kernel_list kernels;
+	/* What failed first since the context was made or reset. */
+	pthread_mutex_t fault_lock;
+	struct spyre_context_fault {
+		spyre_status status;
+		spyre_fault kind;
+		int stream;
+		uint64_t operation;
+		uint32_t command;
+		char text[512];
+	} fault;
 	unsigned int next_low;
 	unsigned int next_high;
 	int next_own;
@@ -57,6 +67,11 @@ static inline spyre_status spyre_context_check(const spyre_context *context)
 		return SPYRE_SUCCESS;
 	return spyre_context_error(context);
 }
+
+/* All streams with a reference each; *count is 0 when there is no memory. */
+struct spyre_stream **spyre_context_streams(struct spyre_context *context, uint32_t *count);
+/* The id of the stream of @context whose host function calls, -1 if none does. */
+int spyre_context_calling_stream(struct spyre_context *context);
 
 spyre_status spyre_null_argument(const char *function, const char *argument);
 /* SUCCESS if @out, a size-tagged struct of type spyre_@type, can be written. */

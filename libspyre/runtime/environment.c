@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "libspyre/runtime/environment.h"
 #include "libspyre/runtime/error.h"
@@ -36,4 +37,28 @@ spyre_status spyre_env_timeout_ms(uint32_t *milliseconds)
 	status = spyre_env_u64("SPYRE_TIMEOUT_MS", DEFAULT_TIMEOUT_MS, 0, UINT32_MAX, &value);
 	*milliseconds = value;
 	return status;
+}
+
+spyre_status spyre_env_submit(enum spyre_env_submit *submit)
+{
+	static const char *const names[] = {
+		[SPYRE_ENV_AUTO] = "auto",
+		[SPYRE_ENV_IOCTL] = "ioctl",
+		[SPYRE_ENV_URING] = "uring",
+		[SPYRE_ENV_SQPOLL] = "sqpoll",
+	};
+	const char *text = getenv("SPYRE_SUBMIT");
+
+	*submit = SPYRE_ENV_AUTO;
+	if (!text || !*text)
+		return SPYRE_SUCCESS;
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]))
+			continue;
+		*submit = (enum spyre_env_submit)i;
+		return SPYRE_SUCCESS;
+	}
+	return spyre_error(SPYRE_ERROR_CONFIGURATION,
+			   "SPYRE_SUBMIT=\"%s\": expected auto, ioctl, uring or sqpoll; correct or "
+			   "unset it", text);
 }

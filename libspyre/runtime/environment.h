@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers from the environment. Internal. */
+/* Settings from the environment. Internal. */
 #ifndef SPYRE_ENVIRONMENT_H
 #define SPYRE_ENVIRONMENT_H
 
@@ -12,5 +12,15 @@ spyre_status spyre_env_u64(const char *name, uint64_t fallback, uint64_t min, ui
 
 /* SPYRE_TIMEOUT_MS: limit of one submission, by default 10000; 0: none. */
 spyre_status spyre_env_timeout_ms(uint32_t *milliseconds);
+
+/* SPYRE_SUBMIT: how submissions are to reach a card of the kernel. */
+enum spyre_env_submit {
+	SPYRE_ENV_AUTO,
+	SPYRE_ENV_IOCTL,
+	SPYRE_ENV_URING,
+	SPYRE_ENV_SQPOLL,
+};
+
+spyre_status spyre_env_submit(enum spyre_env_submit *submit);
 
 #endif /* SPYRE_ENVIRONMENT_H */

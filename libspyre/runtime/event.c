@@ -187,6 +187,10 @@ static spyre_status mark_result(struct spyre_mark *mark)
 	pthread_mutex_lock(&mark->stream->lock);
 	status = spyre_stream_error(mark->stream);
 	pthread_mutex_unlock(&mark->stream->lock);
+	if (!status)
+		status = spyre_error(SPYRE_ERROR_CANCELLED,
+				     "the event's work was lost: stream %d failed, and the context was "
+				     "reset since; record the event again", mark->stream->id);
 	return status;
 }
 

@@ -287,10 +287,10 @@ static bool end_allocation(struct spyre_memory *memory, uint64_t address,
 			return false;
 		bytes = (uint64_t)*units * SPYRE_UNIT_BYTES;
 	} else {
-		if (offset || block->freed)
+		if (offset != block->offset || block->freed)
 			return false;
 		block->freed = true;
-		bytes = block->size;
+		bytes = block->imported ? 0 : block->size;
 	}
 	memory->allocations--;
 	memory->used -= bytes;

@@ -26,6 +26,9 @@ struct spyre_block {
 	uint64_t va;
 	uint64_t bytes;			/* mapped */
 	uint64_t size;			/* allocated, if not a chunk */
+	uint64_t offset;		/* where that begins: imports start anywhere in a page */
+	bool imported;
+	int ipc_fd;			/* dma-buf that handles of other processes name; -1: none */
 	struct spyre_chunk *chunk;	/* NULL: one allocation */
 	bool freed;			/* waits for queued work */
 };

@@ -39,6 +39,9 @@ static const struct status_info statuses[SPYRE_STATUS_COUNT] = {
 	STATUS(ERROR_SYSTEM, "A system call failed."),
 	STATUS(ERROR_CONFIGURATION, "An environment variable holds something unusable."),
 	STATUS(ERROR_NO_TIMING, "The event was created without timing."),
+	STATUS(ERROR_DEVICE_RESET,
+	       "The card was reset since the context was created; create a new context."),
+	STATUS(ERROR_CARD_FAULT, "Work failed on the card; spyre_context_reset() goes on."),
 };
 
 static const struct status_info *status_find(spyre_status status)

@@ -22,33 +22,86 @@ spyre_status spyre_stream_error(const struct spyre_stream *stream)
 			   spyre_status_text(stream->error));
 }
 
-void spyre_stream_fail(struct spyre_stream *stream, spyre_status status, const char *what,
-		       uint64_t seq)
+static bool needs_new_context(spyre_status status)
+{
+	return status == SPYRE_ERROR_DEVICE_LOST || status == SPYRE_ERROR_DEVICE_RESET;
+}
+
+/* Notes the first failure of the context; what is only cancelled gives way. */
+static void context_fault(struct spyre_stream *stream, const struct spyre_context_fault *fault)
+{
+	struct spyre_context *context = stream->context;
+
+	pthread_mutex_lock(&context->fault_lock);
+	if (!context->fault.status || (context->fault.status == SPYRE_ERROR_CANCELLED &&
+				       fault->status != SPYRE_ERROR_CANCELLED))
+		context->fault = *fault;
+	pthread_mutex_unlock(&context->fault_lock);
+}
+
+static void stream_fail(struct spyre_stream *stream, const char *what,
+			struct spyre_context_fault *fault)
 {
 	char text[1024];
 
 	if (stream->error)
 		return;
 	snprintf(text, sizeof(text),
-		 "stream %d: %s (operation %" PRIu64 ") failed: %s; the stream takes no more work, other "
-		 "streams go on; %s", stream->id, what, seq, spyre_last_error(),
-		 stream->id > SPYRE_STREAM_HIGH_LAST ?
-		 "destroy it and create another" :
-		 "create a stream of your own in its place, or a new context");
-	stream->error = status;
+		 "stream %d: %s (operation %" PRIu64 ") failed: %s; %s", stream->id, what,
+		 fault->operation, spyre_last_error(), needs_new_context(fault->status) ?
+		 "destroy the context and create another" :
+		 "the stream takes no more work until spyre_context_reset() brings the context back");
+	stream->error = fault->status;
 	stream->error_text = strdup(text);
+	fault->stream = stream->id;
+	snprintf(fault->text, sizeof(fault->text), "%.*s", (int)sizeof(fault->text) - 1, text);
+	context_fault(stream, fault);
 }
 
-static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record *record, int err)
+void spyre_stream_fail(struct spyre_stream *stream, spyre_status status, const char *what,
+		       uint64_t seq)
 {
-	char what[256];
+	struct spyre_context_fault fault = {
+		.status = status, .kind = SPYRE_FAULT_SUBMISSION, .operation = seq,
+	};
+
+	stream_fail(stream, what, &fault);
+}
+
+/* Work that did not run, for a reason that lies elsewhere: the card, or another stream. */
+static spyre_status cancelled_error(struct spyre_stream *stream)
+{
+	struct spyre_context *context = stream->context;
+	struct spyre_card_state state = { 0 };
+
+	if (!context->ops->state(context->card, &state)) {
+		if (state.health == SPYRE_CONTEXT_STALE)
+			return spyre_error(SPYRE_ERROR_DEVICE_RESET,
+					   "the card was reset (generation %" PRIu64 ", the context is "
+					   "of %" PRIu64 ")", state.card_generation,
+					   state.generation);
+		if (state.health == SPYRE_CONTEXT_FAULTED)
+			return spyre_error(SPYRE_ERROR_CANCELLED,
+					   "the card cancelled it (-ECANCELED), since work of this "
+					   "context had failed; spyre_context_get_state() says which");
+	}
+	return spyre_error(SPYRE_ERROR_CANCELLED,
+			   "the card cancelled it (-ECANCELED), since its queue had failed");
+}
+
+static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record *record,
+			  uint32_t command, int err)
+{
+	struct spyre_context_fault fault = { .operation = record->seq, .command = command };
 	spyre_status status;
+	char what[256];
 
 	if (stream->error)
 		return;
 	switch (-err) {
 	case ETIME:
 	case ETIMEDOUT:
+		fault.kind = SPYRE_FAULT_TIMEOUT;
 		status = spyre_error(SPYRE_ERROR_TIMEOUT,
 				     "it ran past its time limit (-ETIME) and was stopped; raise "
 				     "SPYRE_TIMEOUT_MS if work may take that long");
@@ -58,8 +111,17 @@ static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record
 				     "the card is gone (-ENODEV)");
 		break;
 	case ECANCELED:
-		status = spyre_error(SPYRE_ERROR_CANCELLED,
-				     "the card cancelled it (-ECANCELED), since its queue had failed");
+		status = cancelled_error(stream);
+		break;
+	case EFAULT:
+		fault.kind = SPYRE_FAULT_ACCESS;
+		status = spyre_error(SPYRE_ERROR_CARD_FAULT,
+				     "it reached outside the context's memory (-EFAULT)");
+		break;
+	case EIO:
+		fault.kind = SPYRE_FAULT_COMPUTE;
+		status = spyre_error(SPYRE_ERROR_CARD_FAULT,
+				     "a core or the DMA engine failed (-EIO)");
 		break;
 	default:
 		status = spyre_error(SPYRE_ERROR_SYSTEM, "the card reports %s (%d)", strerror(-err),
@@ -70,7 +132,8 @@ static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record
 			 spyre_kernel_name(record->kernel));
 	else
 		snprintf(what, sizeof(what), "%s", record->what);
-	spyre_stream_fail(stream, status, what, record->seq);
+	fault.status = status;
+	stream_fail(stream, what, &fault);
 }
 
 static void mark_finish(struct spyre_stream *stream, struct spyre_mark *mark, uint64_t time_ns)
@@ -91,11 +154,11 @@ static void record_retire(struct spyre_stream *stream, struct spyre_record *reco
 			&stream->queue->results[record->first_result + i];
 
 		if (!__atomic_load_n(&result->state, __ATOMIC_ACQUIRE)) {
-			fail_by_errno(stream, record, -ECANCELED);
+			fail_by_errno(stream, record, i, -ECANCELED);
 			continue;
 		}
 		if (result->status) {
-			fail_by_errno(stream, record, result->status);
+			fail_by_errno(stream, record, i, result->status);
 			continue;
 		}
 		stream->stats.cycles += result->cycles;
@@ -281,7 +344,7 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 /* A failed submission may be news of a failed queue: say what failed first. */
 static spyre_status submit_failed(struct spyre_stream *stream, spyre_status status)
 {
-	if (status != SPYRE_ERROR_CANCELLED && status != SPYRE_ERROR_DEVICE_LOST)
+	if (status != SPYRE_ERROR_CANCELLED && !needs_new_context(status))
 		return status;
 	spyre_stream_retire(stream, stream->context->ops->completed(stream->queue));
 	if (!stream->error)

@@ -52,7 +52,7 @@ static void test_unknown_numbers(int fd)
 	uint8_t arg[1024];
 	int nr, bad = 0;
 
-	for (nr = DRM_COMMAND_BASE + DRM_SPYRE_RESET + 1; nr < DRM_COMMAND_END; nr++) {
+	for (nr = DRM_COMMAND_BASE + DRM_SPYRE_BO_INFO + 1; nr < DRM_COMMAND_END; nr++) {
 		memset(arg, 0, sizeof(arg));
 		if (abi_ioctl(fd, _IOC(_IOC_READ | _IOC_WRITE, 'd', nr, sizeof(arg)), arg) !=
 		    -EINVAL)

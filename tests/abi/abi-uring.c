@@ -151,6 +151,14 @@ static void test_errors(int fd, struct abi_buf *dev)
 	abi_queue_free(&q);
 }
 
+static struct io_uring_sqe *push_queue(int fd, const struct drm_spyre_submit *args, uint64_t data)
+{
+	struct io_uring_sqe *sqe = push(fd, args, data);
+
+	sqe->cmd_op = DRM_SPYRE_URING_QUEUE;
+	return sqe;
+}
+
 static void test_fixed(int fd, struct abi_buf *dev)
 {
 	const uint64_t bytes = 3 * PAGE + 1024;
@@ -195,9 +203,56 @@ static void test_fixed(int fd, struct abi_buf *dev)
 	sqe->buf_index = 1;
 	io_uring_submit(&ring);
 	tap_ret(reap(NULL, NULL), -EFAULT, "no such buffer");
+	cbs[0].host_addr = PTR(memory + 512);
+	sqe = push_queue(fd, &args, 7);
+	sqe->rw_flags = IORING_URING_CMD_FIXED;
+	io_uring_submit(&ring);
+	tap_ret(reap(NULL, NULL), -EINVAL, "QUEUE with a registered buffer");
 	io_uring_unregister_buffers(&ring);
 	free(buffer.iov_base);
 	abi_queue_free(&q);
+}
+
+/* QUEUE is over when the work is queued, and its ring owns none of it. */
+static void test_queue(int fd, struct abi_buf *dev)
+{
+	struct abi_prog p = abi_prog_long();
+	struct abi_queue q = abi_queue(fd, 60000), other = abi_queue(fd, 0);
+	uint32_t program = abi_prog_create(fd, &p), i;
+	uint64_t operands[3] = { dev->va, dev->va + ABI_LONG_BYTES, dev->va + 2 * ABI_LONG_BYTES };
+	struct drm_spyre_cb exec = abi_cb_exec(program, operands, 3), cbs[3];
+	struct drm_spyre_submit args = submission(q.id, &exec, 1);
+	struct io_uring_cqe *cqe;
+	struct io_uring_sqe *sqe;
+	uint64_t extra, data;
+
+	push_queue(fd, &args, 5);
+	tap_eq(io_uring_submit(&ring), 1, "QUEUE of an endless job is taken");
+	tap_ret(io_uring_peek_cqe(&ring, &cqe), 0, "its CQE is there when the call returns");
+	tap_ret(reap(&extra, &data), 0, "it was queued");
+	tap_ok(extra == 0 && data == 5, "and says no more");
+	tap_eq(abi_queue_query(fd, q.id).completed, 0, "the job runs");
+
+	for (i = 0; i < 3; i++)
+		cbs[i] = abi_cb_fill32(dev->va, PAGE, i);
+	cbs[2].dst = 1ull << 33;
+	args = submission(other.id, cbs, 3);
+	push_queue(fd, &args, 6);
+	io_uring_submit(&ring);
+	tap_ret(reap(&extra, NULL), -EFAULT, "QUEUE of a bad control block");
+	tap_eq(extra, 2, "its CQE says which");
+	sqe = push_queue(fd, &args, 8);
+	sqe->cmd_op = DRM_SPYRE_URING_QUEUE + 1;
+	io_uring_submit(&ring);
+	tap_ret(reap(NULL, NULL), -ENOTTY, "no such command");
+
+	io_uring_queue_exit(&ring);
+	tap_ret(abi_queue_query(fd, q.id).error, 0, "the ring goes, the job stays");
+	tap_eq(abi_queue_query(fd, q.id).completed, 0, "and runs on");
+	abi_queue_free(&q);
+	abi_queue_free(&other);
+	abi_prog_destroy(fd, program);
+	ring_open(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
 }
 
 /* A ring that ends with hours of work in flight ends soon. */
@@ -248,6 +303,7 @@ int main(void)
 	test_jobs(fd, &dev, "large CQEs");
 	test_errors(fd, &dev);
 	test_fixed(fd, &dev);
+	test_queue(fd, &dev);
 	test_exit(fd, &dev);
 	abi_buf_free(fd, &dev);
 	tap_ok(abi_memory_settles(fd, used), "all memory is back");

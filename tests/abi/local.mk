@@ -72,6 +72,8 @@ tests_abi_abi_uring_CPPFLAGS = $(ABI_CPPFLAGS) $(LIBURING_CFLAGS)
 tests_abi_abi_uring_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) $(LIBURING_LIBS)
 endif
 
+include tests/abi/fence.mk
+include tests/abi/abi-bo.mk
 include tests/abi/fields.mk
 
 TESTS += tests/abi/abi-header.sh

@@ -2,7 +2,8 @@
 # Tests of the runtime, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
 runtime_tests = tests/unit/runtime_copy tests/unit/runtime_devices tests/unit/runtime_errors \
-	tests/unit/runtime_kernel tests/unit/runtime_memory tests/unit/runtime_streams \
+	tests/unit/runtime_kernel tests/unit/runtime_memlock tests/unit/runtime_memory \
+	tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
 	tests/unit/runtime_threads tests/unit/runtime_va
 check_PROGRAMS += $(runtime_tests)
 TESTS += $(runtime_tests)
@@ -20,9 +21,18 @@ tests_unit_runtime_errors_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_runtime_kernel_SOURCES = tests/unit/runtime_kernel.c tests/unit/runtime_check.h
 tests_unit_runtime_kernel_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_kernel_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_memlock_SOURCES = tests/unit/runtime_memlock.c tests/unit/runtime_check.h
+tests_unit_runtime_memlock_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_memlock_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_runtime_memory_SOURCES = tests/unit/runtime_memory.c tests/unit/runtime_check.h
 tests_unit_runtime_memory_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_memory_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_reset_SOURCES = tests/unit/runtime_reset.c tests/unit/runtime_check.h
+tests_unit_runtime_reset_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_reset_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_share_SOURCES = tests/unit/runtime_share.c tests/unit/runtime_check.h
+tests_unit_runtime_share_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_share_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_runtime_streams_SOURCES = tests/unit/runtime_streams.c tests/unit/runtime_check.h
 tests_unit_runtime_streams_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_streams_LDADD = libspyre/libspyre.la $(CHECK_LIBS)

@@ -79,6 +79,18 @@ for who in $users; do
 	done
 done
 
+# The same programs, their submissions by another way.
+if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h"; then
+	for way in uring sqpoll; do
+		for name in copy errors kernel streams threads; do
+			run "${users##* }" "runtime_$name by $way" env SPYRE_SUBMIT=$way \
+				"$build/tests/unit/runtime_$name"
+		done
+		SPYRE_SUBMIT=$way "$build/tools/spyre/spyre" info | grep -q "submission *$way ("
+		verdict $? "spyre info tells of $way"
+	done
+fi
+
 for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.sh; do
 	run user "${program##*/}" "$program"
 done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spyre-smi: one snapshot, or a loop of them. */
+/* spyre-smi: one snapshot, or a loop of them, or a reset. */
 #include "config.h"
 
 #include <errno.h>
@@ -29,6 +29,8 @@ static int show(const struct smi_snapshot *snapshot, const struct smi_options *o
 	case SMI_QUERY_APPS:
 		smi_csv(snapshot, options);
 		break;
+	case SMI_RESET:
+		return smi_reset(snapshot, options);
 	}
 	return SMI_OK;
 }

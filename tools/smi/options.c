@@ -23,6 +23,7 @@ enum {
 	OPTION_FORMAT,
 	OPTION_LOOP_MS,
 	OPTION_VERSION,
+	OPTION_FORCE,
 };
 
 static const struct option long_options[] = {
@@ -41,6 +42,10 @@ static const struct option long_options[] = {
 	{ "loop", required_argument, NULL, 'l' },
 	{ "loop-ms", required_argument, NULL, OPTION_LOOP_MS },
 	{ "count", required_argument, NULL, 'c' },
+	{ "gpu-reset", no_argument, NULL, 'r' },
+	{ "device-reset", no_argument, NULL, 'r' },
+	{ "force", no_argument, NULL, OPTION_FORCE },
+	{ "yes", no_argument, NULL, 'y' },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -48,7 +53,8 @@ static const struct option long_options[] = {
 
 static const char help[] =
 "Usage: spyre-smi [OPTION]...\n"
-"Shows Spyre cards and the processes that use them. Opens no card.\n"
+"       spyre-smi reset [-i ID,...] [--yes] [--force]\n"
+"Shows Spyre cards and the processes that use them. Opens no card but to reset it.\n"
 "\n"
 "  (no option)                  a screen of all cards and processes\n"
 "  -L, --list-devices           one line per card\n"
@@ -67,11 +73,16 @@ static const char help[] =
 "  -l, --loop=SECONDS           again every SECONDS, until interrupted\n"
 "      --loop-ms=MILLISECONDS   again every MILLISECONDS\n"
 "  -c, --count=COUNT            with -l: stop after COUNT times\n"
+"  -r, --device-reset           reset cards, as root; all of the kernel's without\n"
+"                               -i (or --gpu-reset, or the word reset)\n"
+"  -y, --yes                    with -r: do not ask\n"
+"      --force                  with -r: although processes use the card\n"
 "      --version                versions of this tool and of libspyre\n"
 "  -h, --help                   this text\n"
 "\n"
-"Exit status: 0 fine, 2 bad argument, 4 no permission, 6 no such card,\n"
-"9 no driver and no card, 255 anything else. See spyre-smi(1).\n";
+"Exit status: 0 fine, 2 bad argument, 3 not of this card, 4 no permission,\n"
+"6 no such card, 9 no driver and no card, 19 in use, 255 anything else.\n"
+"See spyre-smi(1).\n";
 
 static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -195,7 +206,7 @@ static bool parse_count(struct smi_options *options, const char *text)
 static bool set_mode(struct smi_options *options, enum smi_mode mode)
 {
 	if (options->mode != SMI_SCREEN && options->mode != mode) {
-		complain("only one of -L, -q, --query-device and --query-compute-apps at a time");
+		complain("only one of -L, -q, -r, --query-device and --query-compute-apps at a time");
 		return false;
 	}
 	options->mode = mode;
@@ -217,6 +228,14 @@ static bool parse_option(struct smi_options *options, int option)
 	case OPTION_QUERY_APPS:
 		return set_mode(options, SMI_QUERY_APPS) &&
 		       parse_fields(options, smi_app_fields, optarg, "query-compute-apps");
+	case 'r':
+		return set_mode(options, SMI_RESET);
+	case 'y':
+		options->yes = true;
+		return true;
+	case OPTION_FORCE:
+		options->force = true;
+		return true;
 	case OPTION_FORMAT:
 		return parse_format(options, optarg);
 	case 'i':
@@ -242,6 +261,12 @@ static bool check(const struct smi_options *options)
 		complain("-d goes with -q");
 	else if (options->count && !options->interval)
 		complain("-c goes with -l");
+	else if (options->interval && options->mode == SMI_RESET)
+		complain("-l does not go with -r");
+	else if ((options->yes || options->force) && options->mode != SMI_RESET)
+		complain("--yes and --force go with -r");
+	else if (options->format == SMI_JSON && options->mode == SMI_RESET)
+		complain("--format does not go with -r");
 	else if (options->format == SMI_CSV && !query)
 		complain("--format=csv goes with --query-device or --query-compute-apps");
 	else if (options->format == SMI_JSON && options->mode == SMI_SCREEN)
@@ -279,7 +304,12 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 
 	*options = (struct smi_options){ .mode = SMI_SCREEN };
 	*exit_status = SMI_BAD_ARGUMENT;
-	while ((option = getopt_long(argc, argv, "Lqd:i:l:c:h", long_options, NULL)) != -1) {
+	/* The one command among the options. */
+	if (argc > 1 && !strcmp(argv[1], "reset")) {
+		options->mode = SMI_RESET;
+		optind = 2;
+	}
+	while ((option = getopt_long(argc, argv, "Lqd:i:l:c:ryh", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'h':
 			fputs(help, stdout);

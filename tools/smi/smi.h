@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * spyre-smi: shows cards and who uses them. Public headers of libspyre only;
- * never opens a card.
+ * opens a card for nothing but its reset.
  */
 #ifndef SMI_H
 #define SMI_H
@@ -17,9 +17,11 @@
 enum smi_exit {
 	SMI_OK = 0,
 	SMI_BAD_ARGUMENT = 2,
+	SMI_NOT_AVAILABLE = 3,
 	SMI_NO_PERMISSION = 4,
 	SMI_NOT_FOUND = 6,
 	SMI_NO_DRIVER = 9,
+	SMI_IN_USE = 19,
 	SMI_OTHER = 255,
 };
 
@@ -41,6 +43,7 @@ enum smi_mode {
 	SMI_REPORT,
 	SMI_QUERY_DEVICE,
 	SMI_QUERY_APPS,
+	SMI_RESET,
 };
 
 enum smi_format {
@@ -56,6 +59,8 @@ struct smi_options {
 	enum smi_format format;
 	bool no_header;
 	bool no_units;
+	bool force;			/* of reset: although processes use the card */
+	bool yes;			/* of reset: ask nothing */
 	const struct smi_field *fields[SMI_MAX_FIELDS];
 	int num_fields;
 	unsigned int sections;		/* of -q, bits */
@@ -128,6 +133,9 @@ int smi_take_snapshot(struct smi_snapshot *snapshot);
 /* Marks the cards of @ids ("0,2", UUIDs, bus ids; NULL: all); SMI_NOT_FOUND if one is not there. */
 int smi_choose(struct smi_snapshot *snapshot, const char *ids);
 void smi_free_snapshot(struct smi_snapshot *snapshot);
+
+/* reset.c: the chosen cards; an exit status. */
+int smi_reset(const struct smi_snapshot *snapshot, const struct smi_options *options);
 
 /* Output, to stdout. */
 void smi_screen(const struct smi_snapshot *snapshot);

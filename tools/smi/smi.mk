@@ -8,6 +8,7 @@ tools_spyre_smi_SOURCES = \
 	tools/smi/options.c \
 	tools/smi/query.c \
 	tools/smi/report.c \
+	tools/smi/reset.c \
 	tools/smi/screen.c \
 	tools/smi/smi.h \
 	tools/smi/snapshot.c

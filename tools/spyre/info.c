@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre info: versions, cards, environment. Opens nothing. */
+/* spyre info: versions, cards, how work reaches them, environment. */
 #include "config.h"
 
 #include <getopt.h>
@@ -13,13 +13,58 @@
 #include "host.h"
 #include "spyre.h"
 
+/* How submissions reach a card: "ioctl", and why that. */
+struct path {
+	const char *name;
+	char reason[512];
+};
+
 struct info {
 	char library[32];
 	char kernel[128];
 	char module[64]; /* "not loaded", "loaded" or a version */
 	spyre_device_properties *cards;
+	struct path *paths;
 	int count;
 };
+
+static const char *path_name(spyre_submit_path path)
+{
+	switch (path) {
+	case SPYRE_SUBMIT_DIRECT:
+		return "direct";
+	case SPYRE_SUBMIT_IOCTL:
+		return "ioctl";
+	case SPYRE_SUBMIT_URING:
+		return "uring";
+	case SPYRE_SUBMIT_SQPOLL:
+		return "sqpoll";
+	default:
+		return "unknown";
+	}
+}
+
+/*
+ * The way of submission is settled when a card is opened. One that cannot be
+ * opened is no failure here: the reason takes its place.
+ */
+static void find_path(int index, struct path *path)
+{
+	spyre_submit_path submit_path;
+	spyre_context *context;
+	const char *reason;
+
+	path->name = "unknown";
+	if (spyre_context_create(index, 0, &context)) {
+		snprintf(path->reason, sizeof(path->reason), "%s", spyre_last_error());
+		return;
+	}
+	if (!spyre_context_get_submit_path(context, &submit_path, &reason)) {
+		path->name = path_name(submit_path);
+		snprintf(path->reason, sizeof(path->reason), "%s", reason);
+	}
+	(void)spyre_context_destroy(context);
+}
 
 static int collect(struct info *info)
 {
@@ -37,13 +82,15 @@ static int collect(struct info *info)
 	if (status)
 		return complain_status(status, "counting the cards");
 	info->cards = calloc(info->count ? info->count : 1, sizeof(*info->cards));
-	if (!info->cards)
+	info->paths = calloc(info->count ? info->count : 1, sizeof(*info->paths));
+	if (!info->cards || !info->paths)
 		return complain(EXIT_DEVICE, "no memory for %d cards", info->count);
 	for (int i = 0; i < info->count; i++) {
 		info->cards[i].struct_size = sizeof(info->cards[i]);
 		status = spyre_device_get_properties(i, &info->cards[i]);
 		if (status)
 			return complain_status(status, "card %d", i);
+		find_path(i, &info->paths[i]);
 	}
 	return EXIT_OK;
 }
@@ -60,7 +107,7 @@ static const char *backend_name(spyre_backend backend)
 	return backend == SPYRE_BACKEND_DRM ? "drm" : "embedded";
 }
 
-static void print_card(const spyre_device_properties *p)
+static void print_card(const spyre_device_properties *p, const struct path *path)
 {
 	printf("card %d    %s\n", p->index, p->name);
 	printf("  uuid            %s\n", p->uuid);
@@ -72,6 +119,7 @@ static void print_card(const spyre_device_properties *p)
 	printf("  memory          %llu MiB, sticks of %u bytes\n",
 	       (unsigned long long)p->memory_bytes >> 20, p->stick_bytes);
 	printf("  arithmetic      %s\n", *p->unit ? p->unit : "unknown");
+	printf("  submission      %s (%s)\n", path->name, path->reason);
 }
 
 static void print_text(const struct info *info)
@@ -82,7 +130,7 @@ static void print_text(const struct info *info)
 	       info->library, info->kernel, info->module);
 	printf("cards     %d\n", info->count);
 	for (int i = 0; i < info->count; i++)
-		print_card(&info->cards[i]);
+		print_card(&info->cards[i], &info->paths[i]);
 	puts("environment");
 	for (char **variable = environ; *variable; variable++) {
 		if (!is_ours(*variable))
@@ -94,7 +142,8 @@ static void print_text(const struct info *info)
 		puts("  nothing set");
 }
 
-static void add_card(yyjson_mut_doc *doc, yyjson_mut_val *array, const spyre_device_properties *p)
+static void add_card(yyjson_mut_doc *doc, yyjson_mut_val *array, const spyre_device_properties *p,
+		     const struct path *path)
 {
 	yyjson_mut_val *card = yyjson_mut_arr_add_obj(doc, array);
 
@@ -114,6 +163,8 @@ static void add_card(yyjson_mut_doc *doc, yyjson_mut_val *array, const spyre_dev
 	yyjson_mut_obj_add_uint(doc, card, "clock_hz", p->clock_khz * 1000ull);
 	yyjson_mut_obj_add_uint(doc, card, "memory_bytes", p->memory_bytes);
 	yyjson_mut_obj_add_str(doc, card, "unit", p->unit);
+	yyjson_mut_obj_add_str(doc, card, "submit_path", path->name);
+	yyjson_mut_obj_add_str(doc, card, "submit_reason", path->reason);
 }
 
 static int print_json(const struct info *info)
@@ -130,7 +181,7 @@ static int print_json(const struct info *info)
 	yyjson_mut_obj_add_str(doc, root, "module", info->module);
 	cards = yyjson_mut_obj_add_arr(doc, root, "cards");
 	for (int i = 0; i < info->count; i++)
-		add_card(doc, cards, &info->cards[i]);
+		add_card(doc, cards, &info->cards[i], &info->paths[i]);
 	environment = yyjson_mut_obj_add_arr(doc, root, "environment");
 	for (char **variable = environ; *variable; variable++)
 		if (is_ours(*variable))
@@ -169,6 +220,7 @@ static int run_info(int argc, char **argv)
 	else if (!code)
 		print_text(&info);
 	free(info.cards);
+	free(info.paths);
 	return finish_output(code);
 }
 
@@ -178,6 +230,7 @@ const struct command command_info = {
 	.help = "[--json]\n"
 		"Prints the versions of command, library, kernel and module, the visible cards "
 		"and\n"
-		"the environment variables that the library reads. Opens no card.\n",
+		"the environment variables that the library reads. Opens each card for a moment\n"
+		"to see how submissions reach it.\n",
 	.run = run_info,
 };

@@ -702,15 +702,28 @@ struct drm_spyre_context_reset {
  * DRM_SPYRE_URING_SUBMIT: cmd_op of an IORING_OP_URING_CMD on the node
  *
  * The ring has 128-byte SQEs (IORING_SETUP_SQE128); the command area holds a
- * struct drm_spyre_submit, and the same rules hold as for the ioctl.  The CQE
- * comes when all control blocks are done: res is 0, or -errno as of the
- * first that failed, or why nothing was queued.  With IORING_SETUP_CQE32 the
- * first extra word is the sum of modelled cycles, or error_cb if nothing was
- * queued.  With IORING_URING_CMD_FIXED and buf_index, DMA host spans without a
- * handle lie in that registered buffer.  A ring or task that ends with work
- * in flight stops the queues that the work is on.
+ * struct drm_spyre_submit and zeros behind it (-E2BIG), and the same rules hold
+ * as for the ioctl.  The CQE comes when all control blocks are done: res is 0,
+ * or -errno as of the first that failed, or why nothing was queued.  With
+ * IORING_SETUP_CQE32 the first extra word is the sum of modelled cycles, or
+ * error_cb if nothing was queued.  With IORING_URING_CMD_FIXED and buf_index,
+ * DMA host spans without a handle lie in that registered buffer.  A ring or
+ * task that ends with work in flight stops the queues that the work is on.
  */
 #define DRM_SPYRE_URING_SUBMIT 1
+
+/**
+ * DRM_SPYRE_URING_QUEUE: like DRM_SPYRE_URING_SUBMIT, but done once queued
+ *
+ * The CQE says whether the submission was taken, as the ioctl's return value
+ * does, and @syncs and results say the rest: nothing of the ring stays in
+ * flight, so neither the ring nor the thread that submitted has to outlive
+ * the work.  res is 0 or why nothing was queued; with IORING_SETUP_CQE32 the
+ * first extra word is error_cb of a refusal, else 0.  Without SQPOLL the CQE
+ * is there when io_uring_enter() returns.  Registered buffers may go while
+ * the work runs, so IORING_URING_CMD_FIXED gives -EINVAL.  Since 1.2.
+ */
+#define DRM_SPYRE_URING_QUEUE 2
 
 #define DRM_IOCTL_SPYRE_DEV_QUERY \
 	DRM_IOWR(DRM_COMMAND_BASE + DRM_SPYRE_DEV_QUERY, struct drm_spyre_dev_query)

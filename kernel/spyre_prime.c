@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * dma-bufs: export, import, and what a job that uses an imported one owes to
+ * the driver that it comes from.
+ */
+#include <linux/dma-buf.h>
+#include <linux/dma-resv.h>
+#include <linux/iosys-map.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_exec.h>
+#include <drm/drm_prime.h>
+
+#include "spyre_bo.h"
+#include "spyre_device.h"
+#include "spyre_job.h"
+#include "spyre_prime.h"
+
+/**
+ * struct spyre_import - a buffer of another driver
+ */
+struct spyre_import {
+	/** @dmabuf: referenced. */
+	struct dma_buf *dmabuf;
+	/** @attach: keeps it where it is. */
+	struct dma_buf_attachment *attach;
+	/** @map: its kernel address. */
+	struct iosys_map map;
+	/** @lock: protects @users, held while that changes from or to 0. */
+	struct mutex lock;
+	/** @users: jobs that have begun to use it. */
+	u32 users;
+};
+
+/* The core's, but told apart from every other driver's. */
+static const struct dma_buf_ops spyre_dma_buf_ops = {
+	.cache_sgt_mapping = true,
+	.attach = drm_gem_map_attach,
+	.detach = drm_gem_map_detach,
+	.map_dma_buf = drm_gem_map_dma_buf,
+	.unmap_dma_buf = drm_gem_unmap_dma_buf,
+	.release = drm_gem_dmabuf_release,
+	.mmap = drm_gem_dmabuf_mmap,
+	.vmap = drm_gem_dmabuf_vmap,
+	.vunmap = drm_gem_dmabuf_vunmap,
+};
+
+struct dma_buf *spyre_prime_export(struct drm_gem_object *obj, int flags)
+{
+	struct dma_buf_export_info info = {
+		.exp_name = "spyre_vdev",
+		.owner = obj->dev->driver->fops->owner,
+		.ops = &spyre_dma_buf_ops,
+		.size = obj->size,
+		.flags = flags,
+		.priv = obj,
+		.resv = obj->resv,
+	};
+
+	return drm_gem_dmabuf_export(obj->dev, &info);
+}
+
+static int spyre_import_attach(struct spyre_import *import, struct drm_device *drm)
+{
+	struct dma_buf *dmabuf = import->dmabuf;
+	int ret;
+
+	/* What only devices can reach is nothing to this card, which is a program. */
+	if (!dmabuf->ops->vmap || !PAGE_ALIGNED(dmabuf->size) || !dmabuf->size)
+		return -EOPNOTSUPP;
+	/* First: where memory runs out, that is said here, and the rest finds it there. */
+	import->attach = dma_buf_attach(dmabuf, drm->dev);
+	if (IS_ERR(import->attach)) {
+		ret = PTR_ERR(import->attach);
+		import->attach = NULL;
+		return ret;
+	}
+	ret = dma_buf_vmap_unlocked(dmabuf, &import->map);
+	if (!ret && import->map.is_iomem)
+		ret = -EOPNOTSUPP;
+	return ret;
+}
+
+static void spyre_import_release(struct spyre_import *import)
+{
+	if (!iosys_map_is_null(&import->map))
+		dma_buf_vunmap_unlocked(import->dmabuf, &import->map);
+	if (import->attach)
+		dma_buf_detach(import->dmabuf, import->attach);
+	dma_buf_put(import->dmabuf);
+	mutex_destroy(&import->lock);
+	kfree(import);
+}
+
+struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf *dmabuf)
+{
+	struct spyre_import *import;
+	struct drm_gem_object *obj;
+	struct spyre_bo *bo;
+	int ret;
+
+	if (dmabuf->ops == &spyre_dma_buf_ops) {
+		obj = dmabuf->priv;
+		if (obj->dev == drm) {
+			drm_gem_object_get(obj);
+			return obj;
+		}
+	}
+
+	import = kzalloc(sizeof(*import), GFP_KERNEL_ACCOUNT);
+	bo = spyre_bo_alloc(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORTED);
+	if (!import || !bo) {
+		kfree(import);
+		kfree(bo);
+		return ERR_PTR(-ENOMEM);
+	}
+	mutex_init(&import->lock);
+	get_dma_buf(dmabuf);
+	import->dmabuf = dmabuf;
+	ret = spyre_import_attach(import, drm);
+	if (ret) {
+		spyre_import_release(import);
+		kfree(bo);
+		return ERR_PTR(ret);
+	}
+	obj = &bo->base.base;
+	obj->resv = dmabuf->resv;
+	drm_gem_private_object_init(drm, obj, dmabuf->size);
+	obj->import_attach = import->attach;
+	bo->import = import;
+	/* A job may be the last to let go of it, after its file. */
+	drm_dev_get(drm);
+	return obj;
+}
+
+u8 *spyre_import_vaddr(struct spyre_bo *bo)
+{
+	return bo->import->map.vaddr;
+}
+
+void spyre_import_free(struct spyre_bo *bo)
+{
+	struct drm_device *drm = bo->base.base.dev;
+
+	drm_gem_object_release(&bo->base.base);
+	spyre_import_release(bo->import);
+	drm_dev_put(drm);
+}
+
+/*
+ * The first job begins, the last ends.  Beginning waits for the fences that
+ * are there: none of them is ours then.  Those that come while jobs use the
+ * buffer become the next jobs' dependencies.
+ */
+static int spyre_import_begin(struct spyre_import *import)
+{
+	int ret = 0;
+
+	if (mutex_lock_interruptible(&import->lock))
+		return -ERESTARTSYS;
+	if (!import->users)
+		ret = dma_buf_begin_cpu_access(import->dmabuf, DMA_BIDIRECTIONAL);
+	if (!ret)
+		import->users++;
+	mutex_unlock(&import->lock);
+	return ret;
+}
+
+static void spyre_import_end(struct spyre_import *import)
+{
+	guard(mutex)(&import->lock);
+	if (!--import->users)
+		dma_buf_end_cpu_access(import->dmabuf, DMA_BIDIRECTIONAL);
+}
+
+int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
+{
+	struct spyre_border *borders;
+	u32 i;
+
+	for (i = 0; i < job->num_borders; i++) {
+		if (job->borders[i].bo == bo) {
+			job->borders[i].write |= write;
+			return 0;
+		}
+	}
+	borders = krealloc_array(job->borders, i + 1, sizeof(*borders), GFP_KERNEL_ACCOUNT);
+	if (!borders)
+		return -ENOMEM;
+	borders[i] = (struct spyre_border) { .bo = bo, .write = write };
+	job->borders = borders;
+	job->num_borders++;
+	return 0;
+}
+
+int spyre_border_begin(struct spyre_job *job)
+{
+	struct spyre_border *border;
+	int ret;
+
+	for (border = job->borders; border < job->borders + job->num_borders; border++) {
+		ret = spyre_import_begin(border->bo->import);
+		if (ret)
+			return ret;
+		border->begun = true;
+	}
+	return 0;
+}
+
+int spyre_border_lock(struct spyre_job *job, struct drm_exec *exec)
+{
+	struct spyre_border *border;
+	int ret;
+	u32 i;
+
+	drm_exec_init(exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
+		      job->num_borders);
+	drm_exec_until_all_locked(exec) {
+		for (i = 0; i < job->num_borders; i++) {
+			/* Buffers may share their fences: room for each. */
+			ret = drm_exec_prepare_obj(exec, &job->borders[i].bo->base.base,
+						   job->num_borders);
+			drm_exec_retry_on_contention(exec);
+			if (ret)
+				return ret;
+		}
+	}
+	for (border = job->borders; border < job->borders + job->num_borders; border++) {
+		ret = drm_sched_job_add_resv_dependencies(&job->base, border->bo->base.base.resv,
+							  dma_resv_usage_rw(border->write));
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+void spyre_border_publish(struct spyre_job *job)
+{
+	struct spyre_border *border;
+
+	for (border = job->borders; border < job->borders + job->num_borders; border++)
+		dma_resv_add_fence(border->bo->base.base.resv, job->done,
+				   border->write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
+}
+
+void spyre_border_end(struct spyre_job *job)
+{
+	struct spyre_border *border;
+
+	for (border = job->borders; border < job->borders + job->num_borders; border++)
+		if (border->begun)
+			spyre_import_end(border->bo->import);
+	kfree(job->borders);
+	job->borders = NULL;
+	job->num_borders = 0;
+}
+
+MODULE_IMPORT_NS(DMA_BUF);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * dma-bufs: what goes out, and other drivers' that come in.
+ *
+ * Work is ordered by what user space says, except where another driver is the
+ * other side: a job waits for the fences of an imported buffer and leaves its
+ * own there, and the exporter knows from when to when a CPU uses it.
+ */
+#ifndef SPYRE_PRIME_H
+#define SPYRE_PRIME_H
+
+#include <linux/types.h>
+
+struct dma_buf;
+struct drm_device;
+struct drm_exec;
+struct drm_gem_object;
+struct spyre_bo;
+struct spyre_job;
+
+/**
+ * struct spyre_border - an imported buffer that a job uses
+ */
+struct spyre_border {
+	/** @bo: the buffer; the job has a reference. */
+	struct spyre_bo *bo;
+	/** @write: the job writes it. */
+	bool write;
+	/** @begun: the exporter knows that it is used. */
+	bool begun;
+};
+
+struct dma_buf *spyre_prime_export(struct drm_gem_object *obj, int flags);
+struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf *dmabuf);
+
+/* What an imported BO is made of. */
+u8 *spyre_import_vaddr(struct spyre_bo *bo);
+void spyre_import_free(struct spyre_bo *bo);
+
+/* @job uses the imported @bo. */
+int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write);
+/* Tells the exporters; waits for what they have to finish first. */
+int spyre_border_begin(struct spyre_job *job);
+/*
+ * Locks the buffers, makes their fences the job's dependencies and room for
+ * its own.  drm_exec_fini() unlocks, also after an error.
+ */
+int spyre_border_lock(struct spyre_job *job, struct drm_exec *exec);
+/* Leaves the job's fence in the buffers that are locked. */
+void spyre_border_publish(struct spyre_job *job);
+/* Undoes begin and add; may sleep. */
+void spyre_border_end(struct spyre_job *job);
+
+#endif

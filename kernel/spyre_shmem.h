@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory of a buffer object: a file of a tmpfs that only the kernel sees.
+ *
+ * A page exists from when it is first touched, by a fault of a mapping or by a
+ * submission, until the buffer is freed, and the buffer holds a reference to
+ * it all that time: it is neither swapped nor moved, so that page tables and
+ * windows may point at it.  It is paid for by the memory cgroup of who made
+ * the buffer, whoever touches it.
+ */
+#ifndef SPYRE_SHMEM_H
+#define SPYRE_SHMEM_H
+
+#include <drm/drm_gem.h>
+#include <linux/mutex.h>
+
+struct iosys_map;
+struct mem_cgroup;
+struct spyre_window;
+
+/**
+ * struct spyre_shmem - a GEM object with lazily populated pages
+ */
+struct spyre_shmem {
+	/** @base: the object; its file has the pages. */
+	struct drm_gem_object base;
+	/** @memcg: who pays, referenced. */
+	struct mem_cgroup *memcg;
+	/** @lock: protects what follows, and adding pages. */
+	struct mutex lock;
+	/** @resident: bytes of pages; read without the lock. */
+	u64 resident;
+	/** @windows: all windows; each lives as long as the buffer. */
+	struct spyre_window *windows;
+	/** @windows_bytes: sum of their lengths. */
+	u64 windows_bytes;
+	/** @reach: per granule, the window that reaches furthest from it; read without the lock. */
+	struct spyre_window **reach;
+};
+
+static inline struct spyre_shmem *to_spyre_shmem(struct drm_gem_object *obj)
+{
+	return container_of(obj, struct spyre_shmem, base);
+}
+
+/* The file system, for all cards. */
+void spyre_shmem_mount(void);
+void spyre_shmem_unmount(void);
+
+/*
+ * @shmem is zeroed but for its funcs.  After an error it is to be freed with
+ * spyre_shmem_fini() all the same.
+ */
+int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size);
+void spyre_shmem_fini(struct spyre_shmem *shmem);
+
+/*
+ * Kernel address of [offset, offset + bytes), which is within the buffer and
+ * not empty; populates it.  Valid as long as the buffer.
+ */
+void *spyre_shmem_map(struct spyre_shmem *shmem, u64 offset, u64 bytes);
+
+/* For struct drm_gem_object_funcs. */
+int spyre_shmem_pin(struct drm_gem_object *obj);
+void spyre_shmem_unpin(struct drm_gem_object *obj);
+struct sg_table *spyre_shmem_get_sg_table(struct drm_gem_object *obj);
+int spyre_shmem_vmap(struct drm_gem_object *obj, struct iosys_map *map);
+void spyre_shmem_vunmap(struct drm_gem_object *obj, struct iosys_map *map);
+int spyre_shmem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma);
+extern const struct vm_operations_struct spyre_shmem_vm_ops;
+
+/* For mmap() of the node: where a large mapping can have huge pages. */
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+unsigned long spyre_shmem_get_unmapped_area(struct file *filp, unsigned long address,
+					    unsigned long bytes, unsigned long pgoff,
+					    unsigned long flags);
+#else
+#define spyre_shmem_get_unmapped_area NULL
+#endif
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Resets of embedded cards. Nothing is searched for: a context counts its
+ * resets (the epoch), a device its own (the generation). A job that is of
+ * another count stops where it runs, and does not begin where it waits.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <time.h>
+
+#include "libspyre/backend/embedded.h"
+
+/* Stopping takes as long as a tile. */
+#define RESET_TIMEOUT_S 10
+
+/* Devices come and go with their contexts, this stays. */
+static _Atomic uint64_t generations[EMBEDDED_MAX_CARDS];
+
+uint64_t embedded_generation(int index)
+{
+	return atomic_load_explicit(&generations[index], memory_order_relaxed);
+}
+
+static bool is_stale(const struct embedded_card *card)
+{
+	return embedded_generation(card->device->index) != card->generation;
+}
+
+spyre_status embedded_card_check(struct embedded_card *card)
+{
+	if (!is_stale(card))
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_DEVICE_RESET,
+			   "embedded card %d was reset (generation %" PRIu64 ", the context is of %"
+			   PRIu64 "): destroy the context and create another", card->device->index,
+			   embedded_generation(card->device->index), card->generation);
+}
+
+bool embedded_job_is_old(const struct embedded_job *job)
+{
+	const struct embedded_card *card = (struct embedded_card *)job->queue->base.card;
+
+	return atomic_load_explicit(&card->epoch, memory_order_relaxed) != job->epoch ||
+	       is_stale(card);
+}
+
+spyre_status embedded_state(struct spyre_card *base, struct spyre_card_state *state)
+{
+	struct embedded_card *card = (struct embedded_card *)base;
+
+	*state = (struct spyre_card_state){
+		.health = is_stale(card) ? SPYRE_CONTEXT_STALE : SPYRE_CONTEXT_OK,
+		.generation = card->generation,
+		.card_generation = embedded_generation(card->device->index),
+	};
+	return SPYRE_SUCCESS;
+}
+
+spyre_status embedded_context_reset(struct spyre_card *base)
+{
+	struct embedded_card *card = (struct embedded_card *)base;
+	spyre_status status = embedded_card_check(card);
+
+	if (!status)
+		atomic_fetch_add(&card->epoch, 1);
+	return status;
+}
+
+/* Waits until the jobs that the reset has overtaken have ended. */
+static spyre_status device_drain(struct embedded_device *device)
+{
+	struct timespec end;
+	int err = 0;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += RESET_TIMEOUT_S;
+	pthread_mutex_lock(&device->lock);
+	while (!err && (device->running || !TAILQ_EMPTY(&device->runnable[0]) ||
+			!TAILQ_EMPTY(&device->runnable[1])))
+		err = pthread_cond_timedwait(&device->queue_idle, &device->lock, &end);
+	pthread_mutex_unlock(&device->lock);
+	if (!err)
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_DEVICE_LOST,
+			   "embedded card %d: work did not stop within %d s", device->index,
+			   RESET_TIMEOUT_S);
+}
+
+spyre_status embedded_device_reset(int index, uint64_t *generation)
+{
+	struct embedded_device *device;
+	spyre_status status;
+
+	status = embedded_device_get(index, &device);
+	if (status)
+		return status;
+	*generation = atomic_fetch_add(&generations[index], 1) + 1;
+	status = device_drain(device);
+	embedded_device_put(device);
+	return status;
+}

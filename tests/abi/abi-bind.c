@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/* VM_BIND that takes part in the order of fences. */
+#include "fence.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xf86drm.h>
+
+#define VA (256 * MIB)
+#define NONE ((struct drm_spyre_sync){ 0 })
+#define MOST_PENDING 1024
+
+static struct abi_queue queue;
+static struct abi_buf probe;	/* mapped at VA / 2, to copy into */
+static struct abi_buf a, b;	/* 8 pages that say a0.., b0.. */
+
+static struct drm_spyre_vm_bind_op map_op(const struct abi_buf *buf, uint64_t page, uint64_t va,
+					  uint64_t pages)
+{
+	return (struct drm_spyre_vm_bind_op){
+		.op = DRM_SPYRE_VM_MAP, .handle = buf->handle, .bo_offset = page * PAGE,
+		.va = va, .range = pages * PAGE,
+	};
+}
+
+static struct drm_spyre_vm_bind_op unmap_op(uint64_t va, uint64_t pages)
+{
+	return (struct drm_spyre_vm_bind_op){
+		.op = DRM_SPYRE_VM_UNMAP, .va = va, .range = pages * PAGE,
+	};
+}
+
+static int bind_ops(int fd, uint32_t flags, const struct drm_spyre_vm_bind_op *ops, uint32_t num,
+		    const struct drm_spyre_sync *syncs, uint32_t num_syncs, uint32_t *done)
+{
+	struct drm_spyre_vm_bind args = {
+		.flags = flags,
+		.ops = { .stride = sizeof(*ops), .count = num, .array = PTR(ops) },
+	};
+	int ret;
+
+	if (num_syncs)
+		args.syncs = (struct drm_spyre_array){ sizeof(*syncs), num_syncs, PTR(syncs) };
+	ret = abi_ioctl(fd, DRM_IOCTL_SPYRE_VM_BIND, &args);
+	if (done)
+		*done = args.done;
+	return ret;
+}
+
+static int bind_async(int fd, struct drm_spyre_vm_bind_op op, struct drm_spyre_sync x,
+		      struct drm_spyre_sync y)
+{
+	struct drm_spyre_sync syncs[2];
+	uint32_t n = 0;
+
+	if (x.handle)
+		syncs[n++] = x;
+	if (y.handle)
+		syncs[n++] = y;
+	return bind_ops(fd, DRM_SPYRE_VM_BIND_ASYNC, &op, 1, syncs, n, NULL);
+}
+
+static uint32_t peek(uint64_t va)
+{
+	struct drm_spyre_cb cb = abi_cb_copy(probe.va, va, STICK);
+
+	*(uint32_t *)probe.map = 0xdead;
+	return abi_run(&queue, &cb, 1) ? 0xdead : *(uint32_t *)probe.map;
+}
+
+static void test_arguments(int fd)
+{
+	struct drm_spyre_vm_bind_op op = map_op(&a, 0, VA, 1);
+	uint32_t t = abi_syncobj(fd), empty = abi_syncobj(fd), done = 7;
+	struct drm_spyre_sync sync = abi_sync_signal(t, 1), many[65];
+	int i;
+
+	for (i = 0; i < 65; i++)
+		many[i] = abi_sync_signal(t, 1 + i);
+	tap_ret(bind_ops(fd, 0, &op, 1, &sync, 1, &done), -EINVAL, "syncs need ASYNC");
+	tap_eq(done, 0, "and nothing was done");
+	tap_ret(bind_ops(fd, 2, &op, 1, NULL, 0, NULL), -EINVAL, "unknown flag");
+	tap_ret(bind_ops(fd, 1, &op, 0, NULL, 0, NULL), -EINVAL, "no operations");
+	tap_ret(bind_ops(fd, 1, &op, 1, many, 65, NULL), -EINVAL, "65 syncs");
+	sync.flags = 1;
+	tap_ret(bind_ops(fd, 1, &op, 1, &sync, 1, NULL), -EINVAL, "unknown sync flag");
+	sync = abi_sync_signal(NEVER, 1);
+	tap_ret(bind_ops(fd, 1, &op, 1, &sync, 1, NULL), -ENOENT, "signal: unknown syncobj");
+	sync = abi_sync_wait(NEVER, 1);
+	tap_ret(bind_ops(fd, 1, &op, 1, &sync, 1, NULL), -ENOENT, "wait: unknown syncobj");
+	tap_ret(bind_async(fd, op, abi_sync_wait(empty, 0), NONE), -EINVAL,
+		"wait: a syncobj without a fence");
+	tap_ret(bind_async(fd, op, abi_sync_wait(t, 9), NONE), -EINVAL,
+		"wait: a point without a fence");
+	tap_eq(peek(VA), 0xdead, "none of them mapped anything");
+	tap_ret(abi_wait_point(fd, t, 1, 0), -EINVAL, "none of them signalled anything");
+	tap_ret(bind_ops(fd, 1, &op, 1, many, 64, &done), 0, "64 signals");
+	tap_eq(done, 1, "done says 1");
+	tap_ret(abi_wait_point(fd, t, 64, 0), 0, "without waits they are there at once");
+	tap_eq(peek(VA), 0xa0, "and so is the mapping");
+	abi_unbind(fd, VA, PAGE);
+	drmSyncobjDestroy(fd, t);
+	drmSyncobjDestroy(fd, empty);
+}
+
+/* Each is wrong in its own way, after two that are right. */
+static void test_all_or_none(int fd)
+{
+	struct drm_spyre_vm_bind_op ops[4] = {
+		map_op(&a, 0, VA, 4), unmap_op(VA + PAGE, 1), map_op(&b, 0, VA + 8 * PAGE, 8),
+		map_op(&b, 0, VA + 16 * PAGE, 1),
+	};
+	const struct drm_spyre_vm_bind_op good = ops[2];
+	uint32_t t = abi_syncobj(fd), done = 7;
+	struct drm_spyre_sync sync = abi_sync_signal(t, 1);
+	int i;
+
+	for (i = 0; i < 5; i++) {
+		ops[2] = good;
+		switch (i) {
+		case 0: ops[2].handle = NEVER; break;
+		case 1: ops[2].bo_offset = PAGE; break;
+		case 2: ops[2].op = 2; break;
+		case 3: ops[2].va++; break;
+		case 4: ops[2].pad = 1; break;
+		}
+		tap_ret(bind_ops(fd, 1, ops, 4, &sync, 1, &done), i ? -EINVAL : -ENOENT,
+			"all or none: the third of four is wrong (%d)", i);
+		tap_eq(done, 0, "all or none: nothing was done");
+		tap_eq(peek(VA), 0xdead, "all or none: the first is not there");
+	}
+	ops[2] = good;
+	tap_ret(bind_ops(fd, 1, ops, 4, &sync, 1, &done), 0, "all or none: all");
+	tap_eq(done, 4, "all or none: done says 4");
+	tap_ok(peek(VA) == 0xa0 && peek(VA + PAGE) == 0xdead && peek(VA + 2 * PAGE) == 0xa2 &&
+	       peek(VA + 8 * PAGE) == 0xb0 && peek(VA + 16 * PAGE) == 0xb0,
+	       "all or none: in order");
+	abi_unbind(fd, VA, 32 * PAGE);
+	drmSyncobjDestroy(fd, t);
+}
+
+/* What waits for what while the gate is shut, and that all of it ends. */
+static void test_order(int fd)
+{
+	const uint64_t big = (1ull << 33) + 5;
+	struct abi_gate gate = abi_gate();
+	struct abi_queue early = abi_queue(fd, 0), late = abi_queue(fd, 0);
+	uint32_t in = abi_gate_syncobj(&gate, fd), t = abi_syncobj(fd), binary = abi_syncobj(fd);
+	struct drm_spyre_cb fill = abi_cb_fill32(VA, PAGE, 0x77777777), stamp = abi_cb_timestamp();
+	struct drm_spyre_cb copy = abi_cb_copy(probe.va, VA, STICK);
+	int file;
+
+	tap_ret(bind_async(fd, map_op(&a, 1, VA, 1), abi_sync_wait(in, 0),
+			   abi_sync_signal(t, big)), 0, "order: map behind the gate");
+	tap_ret(abi_wait_point(fd, t, big, 0), -ETIME, "order: point 2^33 + 5 is not reached");
+	tap_ret(abi_submit(&late, &fill, 1, NULL), 0, "order: work may name the mapping at once");
+	tap_ret(abi_wait(&late, 50), -ETIME, "order: it does not start");
+	tap_ret(bind_async(fd, map_op(&b, 0, VA + PAGE, 1), abi_sync_signal(binary, 0), NONE), 0,
+		"order: a second bind, without a wait");
+	file = abi_sync_file(fd, binary);
+	tap_ok(!abi_sync_file_poll(file, 50), "order: it comes behind the first");
+	tap_ret(abi_submit(&early, &stamp, 1, NULL), 0, "order: work that names no address");
+	tap_ret(abi_wait(&early, 50), -ETIME, "order: waits as well");
+	tap_ret(bind_async(fd, unmap_op(VA, 1), NONE, NONE), 0, "order: unmap");
+	tap_ret(abi_submit(&early, &copy, 1, NULL), -EFAULT,
+		"order: what comes now does not find it");
+	tap_eq(abi_sync_file_status(file), 0, "order: still not signalled");
+
+	abi_gate_open(&gate);
+	tap_ret(abi_wait_point(fd, t, big, 10000), 0, "order: the gate opens, the point is there");
+	tap_ok(abi_sync_file_poll(file, 10000), "order: and the second bind's");
+	tap_eq(abi_sync_file_status(file), 1,
+	       "order: the error of the wait is not an error of the bind");
+	tap_ret(abi_wait(&late, 10000), 0, "order: the work runs");
+	tap_ret(abi_results(&late)->status, 0, "order: well");
+	tap_eq(((uint32_t *)a.map)[PAGE / 4], 0x77777777,
+	       "order: on the memory that it was submitted with");
+	tap_ret(abi_wait(&early, 10000), 0, "order: and the rest");
+	tap_ret(abi_submit(&early, &stamp, 1, NULL) ?: abi_wait(&early, 10000), 0,
+		"order: nothing is held up any more");
+	((uint32_t *)a.map)[PAGE / 4] = 0xa1;
+	abi_unbind(fd, VA, 2 * PAGE);
+	close(file);
+	drmSyncobjDestroy(fd, in);
+	drmSyncobjDestroy(fd, t);
+	drmSyncobjDestroy(fd, binary);
+	abi_queue_free(&early);
+	abi_queue_free(&late);
+	abi_gate_free(&gate);
+}
+
+/* Jobs signal binds and binds signal jobs, all in one go. */
+static void test_pipeline(int fd)
+{
+	uint32_t t = abi_syncobj(fd), i, bad = 0;
+	struct drm_spyre_cb fill;
+
+	for (i = 0; i < 200 && !bad; i++) {
+		bad += !!bind_async(fd, map_op(i % 2 ? &a : &b, 2, VA, 1),
+				    abi_sync_signal(t, 2 * i + 1),
+				    i ? abi_sync_wait(t, 2 * i) : NONE);
+		fill = abi_cb_fill32(VA, STICK, i);
+		bad += !!abi_submit_sync(&queue, &fill, 1, abi_sync_wait(t, 2 * i + 1),
+					 abi_sync_signal(t, 2 * i + 2));
+	}
+	tap_eq(bad, 0, "pipeline: 200 times bind and work are taken");
+	tap_ret(abi_wait_point(fd, t, 400, 20000), 0, "pipeline: all done");
+	tap_eq(((uint32_t *)b.map)[2 * PAGE / 4], 198, "pipeline: the last of the one buffer");
+	tap_eq(((uint32_t *)a.map)[2 * PAGE / 4], 199, "pipeline: the last of the other");
+	((uint32_t *)a.map)[2 * PAGE / 4] = 0xa2;
+	((uint32_t *)b.map)[2 * PAGE / 4] = 0xb2;
+	abi_unbind(fd, VA, PAGE);
+	drmSyncobjDestroy(fd, t);
+}
+
+/* What a fence that does not come may pile up is bounded. */
+static void test_bound(int fd)
+{
+	struct abi_gate gate = abi_gate();
+	uint32_t in = abi_gate_syncobj(&gate, fd), t = abi_syncobj(fd), taken = 0, refused = 0, i;
+	int ret;
+
+	for (i = 0; i < 10000; i++) {
+		ret = bind_async(fd, map_op(&a, i % 8, VA, 1), abi_sync_wait(in, 0),
+				 abi_sync_signal(t, i + 1));
+		taken += !ret;
+		refused += ret == -EBUSY;
+	}
+	tap_eq(taken, MOST_PENDING, "bound: so many binds may be pending");
+	tap_eq(refused, 10000 - MOST_PENDING, "bound: all others give EBUSY");
+	abi_gate_open(&gate);
+	tap_ret(abi_wait_point(fd, t, MOST_PENDING, 10000), 0, "bound: they all come");
+	tap_ret(bind_async(fd, map_op(&a, 3, VA, 1), NONE, NONE), 0, "bound: there is room again");
+	tap_eq(peek(VA), 0xa3, "bound: and it works");
+	abi_unbind(fd, VA, PAGE);
+	drmSyncobjDestroy(fd, in);
+	drmSyncobjDestroy(fd, t);
+	abi_gate_free(&gate);
+}
+
+/* A file may go while its binds wait for something that does not come. */
+static void test_close(void)
+{
+	struct abi_gate gate = abi_gate();
+	int fd = abi_open(), files[3], i;
+	uint32_t in = abi_gate_syncobj(&gate, fd), out[3];
+	struct abi_buf buf = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, 0);
+	struct abi_queue q = abi_queue(fd, 0);
+	struct drm_spyre_cb fill = abi_cb_fill32(VA, PAGE, 1);
+	uint64_t start;
+
+	for (i = 0; i < 3; i++) {
+		out[i] = abi_syncobj(fd);
+		if (bind_async(fd, map_op(&buf, 0, VA, 1), i == 1 ? NONE : abi_sync_wait(in, 0),
+			       abi_sync_signal(out[i], 0)))
+			tap_bail("VM_BIND");
+		files[i] = abi_sync_file(fd, out[i]);
+	}
+	tap_ret(abi_submit(&q, &fill, 1, NULL), 0, "close: work behind three pending binds");
+	start = abi_now_ns();
+	/* A map would keep the file open. */
+	munmap(buf.map, PAGE);
+	munmap(q.results.map, q.results.size);
+	close(fd);
+	tap_ok(abi_now_ns() - start < 5000000000ull, "close: does not wait for the gate");
+	for (i = 0; i < 3; i++) {
+		tap_ok(abi_sync_file_poll(files[i], 5000), "close: fence %d signals", i);
+		tap_ret(abi_sync_file_status(files[i]), -ECANCELED, "close: with ECANCELED");
+		close(files[i]);
+	}
+	abi_gate_free(&gate);
+}
+
+int main(void)
+{
+	int fd = abi_open(), i;
+
+	queue = abi_queue(fd, 0);
+	probe = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, VA / 2);
+	a = abi_buf(fd, 8 * PAGE, DRM_SPYRE_BO_DEVICE, 0);
+	b = abi_buf(fd, 8 * PAGE, DRM_SPYRE_BO_DEVICE, 0);
+	for (i = 0; i < 8; i++) {
+		((uint32_t *)a.map)[i * PAGE / 4] = 0xa0 + i;
+		((uint32_t *)b.map)[i * PAGE / 4] = 0xb0 + i;
+	}
+	test_arguments(fd);
+	test_all_or_none(fd);
+	test_order(fd);
+	test_pipeline(fd);
+	test_bound(fd);
+	test_close();
+	return tap_done();
+}

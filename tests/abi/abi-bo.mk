@@ -1,0 +1,10 @@
+# SPDX-License-Identifier: MIT
+check_PROGRAMS += tests/abi/abi-bo tests/abi/abi-dmabuf
+tests_abi_abi_bo_SOURCES = tests/abi/abi-bo.c tests/abi/memory.c tests/abi/memory.h
+tests_abi_abi_bo_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_bo_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_dmabuf_SOURCES = tests/abi/abi-dmabuf.c tests/abi/dmabuf-peers.c \
+	tests/abi/dmabuf-peers.h tests/abi/memory.c tests/abi/memory.h
+tests_abi_abi_dmabuf_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_dmabuf_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread

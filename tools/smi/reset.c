@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* spyre-smi reset: who uses the card, the reset, and proof that it took place. */
+#include "config.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/smi/smi.h"
+
+/* Processes but this one that have the card open; names them if @show. */
+static int count_users(const struct smi_snapshot *snapshot, int card, bool show)
+{
+	int count = 0, i;
+
+	for (i = 0; i < snapshot->num_processes; i++) {
+		const spyre_telemetry_process *process = &snapshot->processes[i];
+
+		if (process->card != card || process->pid == getpid())
+			continue;
+		count++;
+		if (show)
+			fprintf(stderr, "  %d %s (uid %u)\n", process->pid, process->name,
+				process->uid);
+	}
+	return count;
+}
+
+/* Whether this card can be reset at all, and now. */
+static int check_card(const struct smi_snapshot *snapshot, int card, bool force)
+{
+	const spyre_telemetry_card *c = &snapshot->cards[card];
+
+	if (c->host_pid) {
+		fprintf(stderr,
+			"spyre-smi: card %d (%s) is embedded: it is part of process %d, and goes with it; only that process can reset it, by spyre_device_reset()\n",
+			card, c->properties.bus_id, c->host_pid);
+		return SMI_NOT_AVAILABLE;
+	}
+	if (snapshot->visible[card] < 0) {
+		fprintf(stderr,
+			"spyre-smi: card %d (%s) is hidden from programs by SPYRE_DEVICES, SPYRE_BACKEND or FLEX_DEVICE; unset them\n",
+			card, c->properties.bus_id);
+		return SMI_NOT_FOUND;
+	}
+	if (geteuid()) {
+		fprintf(stderr,
+			"spyre-smi: resetting card %d (%s) stops the work of everybody on it and takes root: run it with sudo\n",
+			card, c->properties.bus_id);
+		return SMI_NO_PERMISSION;
+	}
+	if (!force && count_users(snapshot, card, false)) {
+		fprintf(stderr,
+			"spyre-smi: card %d (%s) is in use; these processes would lose their work:\n",
+			card, c->properties.bus_id);
+		count_users(snapshot, card, true);
+		fputs("End them, or reset it all the same with --force.\n", stderr);
+		return SMI_IN_USE;
+	}
+	return SMI_OK;
+}
+
+static bool confirmed(const struct smi_snapshot *snapshot, int card)
+{
+	char answer[16];
+
+	printf("Reset card %d (%s, %s)? [y/N] ", card, snapshot->cards[card].properties.bus_id,
+	       snapshot->cards[card].properties.uuid);
+	fflush(stdout);
+	return fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y');
+}
+
+/* The generation of the card with this UUID now; UINT64_MAX if it is gone. */
+static uint64_t generation_now(const char *uuid)
+{
+	struct smi_snapshot snapshot;
+	uint64_t generation = UINT64_MAX;
+	int card;
+
+	if (smi_take_snapshot(&snapshot) == SMI_OK)
+		for (card = 0; card < snapshot.num_cards; card++)
+			if (!strcmp(snapshot.cards[card].properties.uuid, uuid))
+				generation = snapshot.cards[card].generation;
+	smi_free_snapshot(&snapshot);
+	return generation;
+}
+
+static int reset_card(const struct smi_snapshot *snapshot, int card)
+{
+	const spyre_telemetry_card *c = &snapshot->cards[card];
+	spyre_status status = spyre_device_reset(snapshot->visible[card], 0);
+	uint64_t now;
+
+	if (status) {
+		fprintf(stderr, "spyre-smi: card %d (%s): %s\n", card, c->properties.bus_id,
+			spyre_last_error());
+		return status == SPYRE_ERROR_NO_PERMISSION ? SMI_NO_PERMISSION : SMI_OTHER;
+	}
+	now = generation_now(c->properties.uuid);
+	if (now == UINT64_MAX || now <= c->generation) {
+		fprintf(stderr,
+			"spyre-smi: card %d (%s): the reset is not to be seen: generation %lld before, %lld after\n",
+			card, c->properties.bus_id, (long long)c->generation, (long long)now);
+		return SMI_OTHER;
+	}
+	printf("Card %d (%s) was reset: generation %llu, runs commands.\n", card,
+	       c->properties.bus_id, (unsigned long long)now);
+	return SMI_OK;
+}
+
+/* Without -i embedded cards are nobody's wish. */
+static bool is_meant(const struct smi_snapshot *snapshot, int card, const char *ids)
+{
+	return snapshot->chosen[card] && (ids || !snapshot->cards[card].host_pid);
+}
+
+/* All chosen cards are checked before the first is touched. */
+int smi_reset(const struct smi_snapshot *snapshot, const struct smi_options *options)
+{
+	int status = SMI_OK, meant = 0, card;
+
+	for (card = 0; card < snapshot->num_cards && status == SMI_OK; card++) {
+		if (!is_meant(snapshot, card, options->ids))
+			continue;
+		meant++;
+		status = check_card(snapshot, card, options->force);
+	}
+	if (!meant) {
+		fputs("spyre-smi: no card of the kernel to reset; embedded ones are part of their processes\n",
+		      stderr);
+		return SMI_NOT_AVAILABLE;
+	}
+	for (card = 0; card < snapshot->num_cards && status == SMI_OK; card++) {
+		if (!is_meant(snapshot, card, options->ids))
+			continue;
+		if (!options->yes && isatty(STDIN_FILENO) && !confirmed(snapshot, card))
+			fprintf(stderr, "spyre-smi: card %d is left as it is\n", card);
+		else
+			status = reset_card(snapshot, card);
+	}
+	return status;
+}
