@@ -75,6 +75,7 @@ endif
 include tests/abi/fence.mk
 include tests/abi/abi-bo.mk
 include tests/abi/fields.mk
+include tests/abi/compat.mk
 
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh

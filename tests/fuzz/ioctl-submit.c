@@ -186,7 +186,7 @@ static int call_uring_submit(struct fz_world *w, const struct fz_call *c, struct
 	struct drm_spyre_submit args = submission(w, c, file);
 	struct io_uring_sqe *sqe;
 	struct io_uring_cqe *cqe;
-	int ret = -EIOCBQUEUED;
+	int ret = -EINPROGRESS;
 
 	if (!open_ring(w) || in_flight >= 8)
 		return -EDQUOT;
