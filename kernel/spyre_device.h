@@ -3,7 +3,7 @@
  * The objects of the driver and who owns whom.
  *
  *	card (spyre_device)	one platform device, one accel node
- *	  engine		the card's worker threads and scratchpads
+ *	  engine		the card's arbiter and threads
  *	file (spyre_file)	one open of the node: VM, programs, queues
  *	  BO, program		count against the card's memory, on the file's bill
  *	  queue			a drm_gpu_scheduler with one entity
@@ -22,12 +22,16 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/platform_device.h>
+#include <linux/sched.h>
 #include <linux/uuid.h>
 #include <linux/xarray.h>
 
 #include <drm/spyre_accel.h>
 
+#include "spyre_coredump.h"
 #include "spyre_engine.h"
+#include "spyre_fault.h"
+#include "spyre_inject.h"
 
 struct spyre_job;
 
@@ -63,6 +67,10 @@ struct spyre_device {
 	struct device *hwmon;
 	/** @engine: what executes jobs. */
 	struct spyre_engine engine;
+	/** @coredump: the dump of a fault under way. */
+	struct spyre_coredump coredump;
+	/** @inject: faults to come. */
+	struct spyre_injections inject;
 };
 
 static inline struct spyre_device *to_spyre_device(struct drm_device *drm)
@@ -82,7 +90,7 @@ struct spyre_file {
 	struct list_head node;
 	/** @generation: of the card when it was opened. */
 	u64 generation;
-	/** @id: fdinfo's drm-client-id, never reused; tells whose data is in the scratchpads. */
+	/** @id: fdinfo's drm-client-id, never reused. */
 	u64 id;
 	/** @vm: address space. */
 	struct spyre_vm *vm;
@@ -94,10 +102,20 @@ struct spyre_file {
 	atomic64_t used;
 	/** @pinned: bytes of user memory that its jobs pin. */
 	atomic64_t pinned;
+	/** @seat: its share of the engine, by class. */
+	struct spyre_seat seat[SPYRE_ARB_CLASSES];
 	/** @busy_ns: time its jobs ran. */
 	atomic64_t busy_ns;
+	/** @preempted: times that a job of it made way for another context's or queue's. */
+	atomic64_t preempted;
 	/** @cycles: modelled cycles of its jobs. */
 	atomic64_t cycles;
+	/** @health: whether it has failed, and its other counters. */
+	struct spyre_context_health health;
+	/** @pid: process that opened it. */
+	pid_t pid;
+	/** @comm: name of the thread that did. */
+	char comm[TASK_COMM_LEN];
 };
 
 static inline struct spyre_file *to_spyre_file(struct drm_file *file)
@@ -120,6 +138,9 @@ static inline bool spyre_file_is_stale(const struct spyre_file *sfile)
 
 extern const struct attribute_group *spyre_groups[];
 void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file);
+void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info);
+void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info);
+void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info);
 int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

@@ -17,6 +17,7 @@
 #include <drm/drm_managed.h>
 
 #include "spyre_bo.h"
+#include "spyre_debugfs.h"
 #include "spyre_device.h"
 #include "spyre_hwmon.h"
 #include "spyre_prime.h"
@@ -113,6 +114,7 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 {
 	struct spyre_device *spyre = to_spyre_device(drm);
 	struct spyre_file *sfile;
+	u32 class;
 	int ret;
 
 	sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
@@ -128,8 +130,13 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	sfile->spyre = spyre;
 	drm_dev_get(drm);
 	sfile->id = file->client_id;
+	sfile->pid = task_tgid_nr(current);
+	get_task_comm(sfile->comm, current);
+	spyre_health_init(&sfile->health);
 	xa_init_flags(&sfile->programs, XA_FLAGS_ALLOC1);
 	xa_init_flags(&sfile->queues, XA_FLAGS_ALLOC1);
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
+		spyre_seat_init(&sfile->seat[class], &spyre->engine, class);
 	file->driver_priv = sfile;
 	spyre_reset_add_file(sfile);
 	return 0;
@@ -141,6 +148,7 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	struct spyre_program_object *program;
 	struct spyre_queue *queue;
 	unsigned long id;
+	u32 class;
 
 	spyre_reset_remove_file(sfile);
 	/* Stop all before waiting for each. */
@@ -149,6 +157,8 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	xa_for_each(&sfile->queues, id, queue)
 		spyre_queue_close(queue);
 	xa_destroy(&sfile->queues);
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
+		spyre_seat_close(&sfile->seat[class]);
 	xa_for_each(&sfile->programs, id, program)
 		spyre_program_put(program);
 	xa_destroy(&sfile->programs);
@@ -168,6 +178,7 @@ static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_QUEUE_QUERY, spyre_ioctl_queue_query, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_SUBMIT, spyre_ioctl_submit, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_RESET, spyre_ioctl_reset, DRM_ROOT_ONLY),
+	DRM_IOCTL_DEF_DRV(SPYRE_CONTEXT_RESET, spyre_ioctl_context_reset, 0),
 	DRM_IOCTL_DEF_DRV(SPYRE_BO_INFO, spyre_ioctl_bo_info, 0),
 };
 
@@ -314,6 +325,8 @@ static int spyre_probe(struct platform_device *pdev)
 	uuid_gen(&spyre->uuid);
 
 	spyre_reset_init(spyre);
+	spyre_inject_init(spyre);
+	spyre_coredump_init(spyre);
 	ret = drmm_add_action_or_reset(&spyre->drm, spyre_device_free, spyre);
 	if (ret)
 		return ret;
@@ -322,11 +335,13 @@ static int spyre_probe(struct platform_device *pdev)
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;
-	ret = spyre_engine_start(&spyre->engine, spyre->index);
+	ret = spyre_engine_start(&spyre->engine, spyre->index, spyre->num_cores);
 	if (!ret)
 		ret = spyre_hwmon_start(spyre);
 	if (!ret)
 		ret = drm_dev_register(&spyre->drm, 0);
+	if (!ret)
+		spyre_debugfs_start(spyre);
 	if (ret) {
 		spyre_hwmon_stop(spyre);
 		spyre_engine_stop(&spyre->engine);
@@ -342,6 +357,9 @@ static void spyre_remove(struct platform_device *pdev)
 	drm_dev_unplug(&spyre->drm);
 	spyre_hwmon_stop(spyre);
 	spyre_engine_stop(&spyre->engine);
+	/* No job runs any more, so nothing fails. */
+	spyre_coredump_stop(spyre);
+	spyre_inject_clear(spyre);
 }
 
 static struct platform_driver spyre_platform_driver = {

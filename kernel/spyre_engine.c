@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine: worker threads, the ready queues they serve and the parallel
- * sections in which they share one job's work.
+ * The engine: gives the jobs of the queues to runners, in the turns that the
+ * arbiter gives out.
  *
- * A worker prefers to start a job of the high class, then one of the low
- * class, then to help a running job.  A light job of an idle queue runs at
- * once, on the thread that brings it.  A section's owner takes part in it and
- * waits only for indices that others have already begun, so sections end
- * whatever the other workers do.
+ * A turn ends between two tiles.  A job that is no longer in its turn stays
+ * where it is: its runner, and the helpers that are within it, sleep until it
+ * is its turn again or it is to stop.  Waiting for a turn, however long, waits
+ * for nothing but other jobs' turns, which all end.
  *
- * The scratchpads belong to one job at a time, from its start to its end.  Jobs
- * that need them do not start before: a job that runs waits for no other.
+ * A light job of an idle queue runs at once, on the thread that brings it.
  */
-#include <linux/completion.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -23,94 +20,29 @@
 #include "spyre_device.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
+#include "spyre_trace.h"
 
 /* Load is reported over the last one to two of these. */
 #define SPYRE_SAMPLE_NS NSEC_PER_SEC
 /* Far above what stopping any work takes. */
 #define SPYRE_PROBE_JIFFIES (10 * HZ)
 
-/* A parallel section; lives on its owner's stack. */
-struct spyre_parallel {
-	struct list_head node;
-	spyre_work_fn fn;
-	void *arg;
-	u32 count;
-	/* next index to hand out; engine lock */
-	u32 next;
-	/* helpers at work; engine lock */
-	u32 helpers;
-	struct completion *done;
-};
-
 static struct spyre_engine *to_engine(struct spyre_host *host)
 {
 	return container_of(host, struct spyre_engine, host);
 }
 
-/* Hands out an index, or closes the section for good. */
-static bool spyre_parallel_next(struct spyre_engine *engine, struct spyre_parallel *section,
-				u32 *index)
+static struct spyre_queue *to_queue(struct spyre_claim *claim)
 {
-	lockdep_assert_held(&engine->lock);
-	if (section->next == section->count)
-		return false;
-	*index = section->next++;
-	if (section->next == section->count)
-		list_del_init(&section->node);
-	return true;
-}
-
-/* Works on the oldest open section, if there is one; drops and retakes the lock. */
-static bool spyre_engine_help(struct spyre_engine *engine, struct spyre_engine_worker *worker)
-{
-	struct spyre_parallel *section;
-	u32 index;
-
-	lockdep_assert_held(&engine->lock);
-	section = list_first_entry_or_null(&engine->sections, struct spyre_parallel, node);
-	if (!section)
-		return false;
-
-	section->helpers++;
-	while (spyre_parallel_next(engine, section, &index)) {
-		spin_unlock_irq(&engine->lock);
-		section->fn(section->arg, index, &worker->base);
-		cond_resched();
-		spin_lock_irq(&engine->lock);
-	}
-	if (!--section->helpers && section->done)
-		complete(section->done);
-	return true;
+	return container_of(claim, struct spyre_queue, claim);
 }
 
 static void spyre_host_parallel(struct spyre_host *host, struct spyre_worker *self, u32 count,
 				spyre_work_fn fn, void *arg)
 {
-	struct spyre_engine *engine = to_engine(host);
-	struct spyre_parallel section = { .fn = fn, .arg = arg, .count = count };
-	DECLARE_COMPLETION_ONSTACK(done);
-	u32 index;
+	struct spyre_runner *runner = container_of(self, struct spyre_runner, base);
 
-	if (count <= 1 || engine->num_workers == 1) {
-		for (index = 0; index < count; index++)
-			fn(arg, index, self);
-		return;
-	}
-
-	spin_lock_irq(&engine->lock);
-	list_add_tail(&section.node, &engine->sections);
-	wake_up_nr(&engine->work, min(count - 1, engine->num_workers - 1));
-	while (spyre_parallel_next(engine, &section, &index)) {
-		spin_unlock_irq(&engine->lock);
-		fn(arg, index, self);
-		cond_resched();
-		spin_lock_irq(&engine->lock);
-	}
-	if (section.helpers)
-		section.done = &done;
-	spin_unlock_irq(&engine->lock);
-	if (section.done)
-		wait_for_completion(&done);
+	spyre_helpers_parallel(to_engine(host), runner->queue->job, self, count, fn, arg);
 }
 
 static void spyre_host_fpu_begin(struct spyre_host *host)
@@ -130,166 +62,273 @@ static void spyre_host_relax(struct spyre_host *host)
 
 static bool spyre_host_should_stop(struct spyre_host *host, void *job)
 {
+	spyre_engine_tile(to_engine(host), job);
 	return spyre_job_stop_reason(job);
 }
 
-/* From here to spyre_engine_serve() the queue is the caller's. */
-static void spyre_engine_begin(struct spyre_engine *engine, struct spyre_queue *queue)
+static void spyre_engine_begin_turn(struct spyre_engine *engine, u64 now)
 {
-	lockdep_assert_held(&engine->lock);
-	queue->running = true;
-	kref_get(&queue->ref);
 	if (!engine->running++)
-		engine->busy_since = ktime_get_ns();
+		engine->busy_since = now;
 }
 
-/* Gives the oldest job of @queue the scratchpads if it needs them; false if it must wait. */
-static bool spyre_engine_may_start(struct spyre_engine *engine, struct spyre_queue *queue)
+static void spyre_engine_end_turn(struct spyre_engine *engine, u64 now)
+{
+	if (!--engine->running)
+		engine->stats.busy_ns += now - engine->busy_since;
+}
+
+/* From here to spyre_engine_serve() the queue is the caller's. */
+static void spyre_engine_begin(struct spyre_queue *queue, struct spyre_runner *runner)
+{
+	queue->job = list_first_entry(&queue->jobs, struct spyre_job, node);
+	list_del_init(&queue->job->node);
+	queue->runner = runner;
+	runner->queue = queue;
+	kref_get(&queue->ref);
+}
+
+/* The runner that the arbiter means. */
+static struct spyre_runner *spyre_engine_runner(struct spyre_engine *engine,
+						struct spyre_queue *queue)
+{
+	struct spyre_runner *runner;
+
+	if (queue->claim.runner == SPYRE_RUNNER_OWN)
+		return &queue->seat->runner;
+	runner = list_first_entry(&engine->pool, struct spyre_runner, pool);
+	list_del_init(&runner->pool);
+	return runner;
+}
+
+/* The pause of @queue's job is over. */
+static void spyre_engine_resume(struct spyre_queue *queue, u64 now)
+{
+	queue->job->paused_ns += now - queue->job->paused_since;
+	trace_spyre_resume(queue->job);
+	wake_up_all(&queue->resume);
+}
+
+/* Gives out all turns that there are. */
+static void spyre_engine_dispatch(struct spyre_engine *engine, u64 now)
+{
+	struct spyre_claim *claim;
+	struct spyre_runner *runner;
+	struct spyre_queue *queue;
+
+	lockdep_assert_held(&engine->lock);
+	while ((claim = spyre_arbiter_pick(&engine->arbiter, now))) {
+		queue = to_queue(claim);
+		spyre_engine_begin_turn(engine, now);
+		if (queue->job) {
+			spyre_engine_resume(queue, now);
+			spyre_helpers_resume(&engine->helpers);
+			continue;
+		}
+		runner = spyre_engine_runner(engine, queue);
+		spyre_engine_begin(queue, runner);
+		wake_up_process(runner->task);
+	}
+}
+
+/* The oldest job of @queue wants to run, or to stop. */
+static void spyre_engine_offer(struct spyre_engine *engine, struct spyre_queue *queue)
 {
 	struct spyre_job *job = list_first_entry(&queue->jobs, struct spyre_job, node);
 
 	lockdep_assert_held(&engine->lock);
-	/* What is to stop does not start to run programs any more. */
-	if (!job->lx_bytes || spyre_job_stop_reason(job))
-		return true;
-	if (engine->lx_busy)
-		return false;
-	engine->lx_busy = true;
-	job->has_lx = true;
-	return true;
-}
-
-/* Lets those that wait for the scratchpads try again, before all that came later. */
-static void spyre_engine_retry(struct spyre_engine *engine)
-{
-	lockdep_assert_held(&engine->lock);
-	list_splice_init(&engine->lx_wait[DRM_SPYRE_PRIORITY_LOW],
-			 &engine->ready[DRM_SPYRE_PRIORITY_LOW]);
-	list_splice_init(&engine->lx_wait[DRM_SPYRE_PRIORITY_HIGH],
-			 &engine->ready[DRM_SPYRE_PRIORITY_HIGH]);
-}
-
-/* The next queue to serve, taken off the ready list. */
-static struct spyre_queue *spyre_engine_take(struct spyre_engine *engine)
-{
-	struct spyre_queue *queue, *next;
-	int class;
-
-	lockdep_assert_held(&engine->lock);
-	for (class = DRM_SPYRE_PRIORITY_HIGH; class >= DRM_SPYRE_PRIORITY_LOW; class--) {
-		list_for_each_entry_safe(queue, next, &engine->ready[class], ready) {
-			if (!spyre_engine_may_start(engine, queue)) {
-				list_move_tail(&queue->ready, &engine->lx_wait[class]);
-				continue;
-			}
-			list_del_init(&queue->ready);
-			spyre_engine_begin(engine, queue);
-			return queue;
-		}
+	if (!spyre_job_stop_reason(job)) {
+		spyre_arbiter_request(&engine->arbiter, &queue->claim, job->cores, job->lx);
+		return;
 	}
-	return NULL;
+	list_add_tail(&queue->stopped, &engine->stopped);
+	wake_up_process(engine->reaper.task);
 }
 
-/* Runs the oldest job of @queue; drops and retakes the lock. */
+/* The job of @queue is gone.  Returns whether the queue is idle. */
+static bool spyre_engine_finish(struct spyre_engine *engine, struct spyre_queue *queue,
+				struct spyre_runner *runner)
+{
+	const u32 state = queue->claim.state;
+	const u64 now = ktime_get_ns();
+	bool idle;
+
+	lockdep_assert_held(&engine->lock);
+	spyre_arbiter_release(&engine->arbiter, &queue->claim, now);
+	if (state == SPYRE_CLAIM_ACTIVE || state == SPYRE_CLAIM_LIGHT)
+		spyre_engine_end_turn(engine, now);
+	if (runner >= engine->runner && runner < engine->runner + engine->num_runners)
+		list_add(&runner->pool, &engine->pool);
+	runner->queue = NULL;
+	queue->runner = NULL;
+	queue->job = NULL;
+	idle = list_empty(&queue->jobs);
+	if (idle)
+		engine->queues--;
+	else
+		spyre_engine_offer(engine, queue);
+	spyre_engine_dispatch(engine, now);
+	return idle;
+}
+
+/* Runs the job that spyre_engine_begin() took from @queue; drops and retakes the lock. */
 static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *queue,
-			       struct spyre_engine_worker *worker)
+			       struct spyre_runner *runner)
 	__must_hold(&engine->lock)
 {
-	struct spyre_job *job = list_first_entry(&queue->jobs, struct spyre_job, node);
-	const bool has_lx = job->has_lx;
-	bool more;
+	bool idle;
 
 	lockdep_assert_held(&engine->lock);
-	list_del_init(&job->node);
 	spin_unlock_irq(&engine->lock);
-	spyre_job_run(job, worker);	/* @job is gone */
+	spyre_job_run(queue->job, runner);	/* the job is gone */
 	spin_lock_irq(&engine->lock);
-
-	if (!--engine->running)
-		engine->stats.busy_ns += ktime_get_ns() - engine->busy_since;
-	if (has_lx) {
-		engine->lx_busy = false;
-		spyre_engine_retry(engine);
-	}
-	queue->running = false;
-	more = !list_empty(&queue->jobs);
-	if (more)
-		list_add_tail(&queue->ready, &engine->ready[queue->priority]);
+	idle = spyre_engine_finish(engine, queue, runner);
 	spin_unlock_irq(&engine->lock);
-	/* This worker goes on with one queue; there may be two. */
-	if (has_lx || (more && !worker->task))
-		wake_up(&engine->work);
-	wake_up_all(&engine->idle);
+	if (idle)
+		wake_up_all(&engine->idle);
 	spyre_queue_put(queue);
 	spin_lock_irq(&engine->lock);
 }
 
-static bool spyre_engine_has_work(struct spyre_engine *engine)
+/* What @runner is to do next. */
+static struct spyre_queue *spyre_engine_next(struct spyre_engine *engine,
+					     struct spyre_runner *runner)
 {
-	return !list_empty(&engine->ready[DRM_SPYRE_PRIORITY_HIGH]) ||
-	       !list_empty(&engine->ready[DRM_SPYRE_PRIORITY_LOW]) ||
-	       !list_empty(&engine->sections);
-}
-
-static int spyre_engine_thread(void *data)
-{
-	struct spyre_engine_worker *worker = data;
-	struct spyre_engine *engine = worker->engine;
 	struct spyre_queue *queue;
 
-	while (!kthread_should_stop()) {
-		wait_event_idle_exclusive(engine->work, spyre_engine_has_work(engine) ||
-					  kthread_should_stop());
-		spin_lock_irq(&engine->lock);
-		for (;;) {
-			queue = spyre_engine_take(engine);
-			if (queue)
-				spyre_engine_serve(engine, queue, worker);
-			else if (!spyre_engine_help(engine, worker))
-				break;
+	lockdep_assert_held(&engine->lock);
+	if (runner != &engine->reaper)
+		return runner->queue;
+	queue = list_first_entry_or_null(&engine->stopped, struct spyre_queue, stopped);
+	if (!queue)
+		return NULL;
+	list_del_init(&queue->stopped);
+	spyre_engine_begin(queue, runner);
+	return queue;
+}
+
+int spyre_engine_thread(void *data)
+{
+	struct spyre_runner *runner = data;
+	struct spyre_engine *engine = runner->engine;
+	struct spyre_queue *queue;
+
+	spin_lock_irq(&engine->lock);
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		queue = spyre_engine_next(engine, runner);
+		if (queue) {
+			__set_current_state(TASK_RUNNING);
+			spyre_engine_serve(engine, queue, runner);
+			continue;
 		}
+		if (kthread_should_stop())
+			break;
 		spin_unlock_irq(&engine->lock);
+		schedule();
+		spin_lock_irq(&engine->lock);
 	}
+	__set_current_state(TASK_RUNNING);
+	spin_unlock_irq(&engine->lock);
 	return 0;
 }
 
 int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job)
 {
-	struct spyre_engine_worker *guest = &engine->guest;
 	struct spyre_queue *queue = job->queue;
 	bool first;
+	u64 now;
 
 	spin_lock_irq(&engine->lock);
 	if (engine->gone) {
 		spin_unlock_irq(&engine->lock);
 		return -ENODEV;
 	}
-	first = !queue->running && list_empty(&queue->jobs);
+	first = !queue->job && list_empty(&queue->jobs);
 	list_add_tail(&job->node, &queue->jobs);
-	if (first && job->light && !engine->guest_busy) {
-		/* Waking a worker would cost more than the work itself. */
+	if (!first) {
+		spin_unlock_irq(&engine->lock);
+		return 0;
+	}
+	now = ktime_get_ns();
+	engine->queues++;
+	if (job->light && !engine->guest_busy &&
+	    spyre_arbiter_pick_light(&engine->arbiter, &queue->claim, job->cores, now)) {
+		/* Waking a runner would cost more than the work itself. */
 		engine->guest_busy = true;
-		spyre_engine_begin(engine, queue);
-		spyre_engine_serve(engine, queue, guest);
+		spyre_engine_begin_turn(engine, now);
+		spyre_engine_begin(queue, &engine->guest);
+		spyre_engine_serve(engine, queue, &engine->guest);
 		engine->guest_busy = false;
-		first = false;
-	} else if (first) {
-		list_add_tail(&queue->ready, &engine->ready[queue->priority]);
+	} else {
+		spyre_engine_offer(engine, queue);
+		spyre_engine_dispatch(engine, now);
 	}
 	spin_unlock_irq(&engine->lock);
-	if (first)
-		wake_up(&engine->work);
 	return 0;
+}
+
+bool spyre_engine_is_waiting(const struct spyre_job *job)
+{
+	/* Pairs with the arbiter's release when it changes. */
+	return smp_load_acquire(&job->queue->claim.state) == SPYRE_CLAIM_WAITING;
+}
+
+static void spyre_engine_yield(struct spyre_engine *engine, struct spyre_job *job)
+{
+	struct spyre_queue *queue = job->queue;
+	const u64 now = ktime_get_ns();
+
+	guard(spinlock_irq)(&engine->lock);
+	/* A job that is to stop has been kicked and will not be again. */
+	if (spyre_job_stop_reason(job) ||
+	    !spyre_arbiter_yields(&engine->arbiter, &queue->claim, now))
+		return;
+	job->paused_since = now;
+	atomic64_inc(&queue->sfile->preempted);
+	trace_spyre_preempt(job);
+	spyre_engine_end_turn(engine, now);
+	spyre_engine_dispatch(engine, now);
+}
+
+void spyre_engine_tile(struct spyre_engine *engine, struct spyre_job *job)
+{
+	struct spyre_queue *queue = job->queue;
+	bool helper;
+
+	if (!READ_ONCE(engine->arbiter.waiting))
+		return;
+	if (ktime_get_ns() >= READ_ONCE(queue->claim.slice_end))
+		spyre_engine_yield(engine, job);
+	if (!spyre_engine_is_waiting(job))
+		return;
+	helper = current != queue->runner->task;
+	if (helper)
+		spyre_helpers_pause(&engine->helpers);
+	wait_event_idle(queue->resume, !spyre_engine_is_waiting(job));
+	if (helper)
+		spyre_helpers_unpause(&engine->helpers);
+}
+
+u64 spyre_engine_active_ns(struct spyre_engine *engine, struct spyre_job *job)
+{
+	const u64 start = READ_ONCE(job->start_ns);
+	u64 end, paused;
+
+	if (!start)
+		return 0;
+	guard(spinlock_irq)(&engine->lock);
+	paused = job->paused_ns;
+	end = ktime_get_ns();
+	if (job->queue->job == job && job->queue->claim.state == SPYRE_CLAIM_WAITING)
+		end = job->paused_since;
+	return end - start - paused;
 }
 
 static bool spyre_queue_is_dry(struct spyre_engine *engine, struct spyre_queue *queue)
 {
-	bool dry;
-
-	spin_lock_irq(&engine->lock);
-	dry = !queue->running && list_empty(&queue->jobs);
-	spin_unlock_irq(&engine->lock);
-	return dry;
+	guard(spinlock_irq)(&engine->lock);
+	return !queue->job && list_empty(&queue->jobs);
 }
 
 void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue)
@@ -297,46 +336,25 @@ void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue)
 	wait_event(engine->idle, spyre_queue_is_dry(engine, queue));
 }
 
-void spyre_engine_kick(struct spyre_engine *engine)
+/* The job of a claim that waits is to stop: that needs no turn. */
+static void spyre_engine_let_go(struct spyre_engine *engine, struct spyre_queue *queue)
 {
-	spin_lock_irq(&engine->lock);
-	spyre_engine_retry(engine);
-	spin_unlock_irq(&engine->lock);
-	wake_up_all(&engine->work);
+	lockdep_assert_held(&engine->lock);
+	spyre_arbiter_withdraw(&engine->arbiter, &queue->claim);
+	if (queue->job)
+		spyre_engine_resume(queue, ktime_get_ns());
+	else
+		spyre_engine_offer(engine, queue);
 }
 
-void spyre_engine_lx_clean(struct spyre_engine *engine, u64 owner, u32 lx_bytes)
+void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue)
 {
-	u32 dirty = 0, core;
-
-	if (engine->lx_owner != owner) {
-		dirty = engine->lx_dirty;
-		engine->lx_dirty = 0;
-		engine->lx_owner = owner;
-	}
-	engine->lx_dirty = max(engine->lx_dirty, lx_bytes);
-
-	for (core = 0; dirty && core < SPYRE_MAX_CORES && engine->lx[core]; core++) {
-		memset(engine->lx[core], 0, dirty);
-		cond_resched();
-	}
-}
-
-int spyre_engine_need_lx(struct spyre_engine *engine, u32 cores)
-{
-	u8 *memory;
-	u32 core;
-
-	guard(mutex)(&engine->lx_alloc);
-	if (engine->lx_memory)
-		return 0;
-	memory = vzalloc((unsigned long)cores * SPYRE_LX_BYTES);
-	if (!memory)
-		return -ENOMEM;
-	for (core = 0; core < cores; core++)
-		engine->lx[core] = memory + (unsigned long)core * SPYRE_LX_BYTES;
-	engine->lx_memory = memory;
-	return 0;
+	guard(spinlock_irq)(&engine->lock);
+	if (queue->claim.state != SPYRE_CLAIM_WAITING)
+		return;
+	spyre_engine_let_go(engine, queue);
+	/* It may have kept others from cores. */
+	spyre_engine_dispatch(engine, ktime_get_ns());
 }
 
 void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counters *cost,
@@ -400,23 +418,8 @@ static const struct spyre_unit *spyre_engine_unit(void)
 	return spyre_unit_find("scalar");
 }
 
-int spyre_engine_start(struct spyre_engine *engine, u32 card)
+static void spyre_engine_init_host(struct spyre_engine *engine)
 {
-	const u32 wanted = min(num_online_cpus(), SPYRE_ENGINE_MAX_WORKERS);
-	struct spyre_engine_worker *worker;
-	struct task_struct *task;
-
-	spin_lock_init(&engine->lock);
-	mutex_init(&engine->lx_alloc);
-	init_waitqueue_head(&engine->work);
-	init_waitqueue_head(&engine->idle);
-	INIT_LIST_HEAD(&engine->ready[DRM_SPYRE_PRIORITY_LOW]);
-	INIT_LIST_HEAD(&engine->ready[DRM_SPYRE_PRIORITY_HIGH]);
-	INIT_LIST_HEAD(&engine->lx_wait[DRM_SPYRE_PRIORITY_LOW]);
-	INIT_LIST_HEAD(&engine->lx_wait[DRM_SPYRE_PRIORITY_HIGH]);
-	INIT_LIST_HEAD(&engine->sections);
-	engine->sample[0].ns = ktime_get_ns();
-	engine->sample[1].ns = engine->sample[0].ns;
 	engine->host = (struct spyre_host) {
 		.unit = spyre_engine_unit(),
 		.parallel = spyre_host_parallel,
@@ -425,40 +428,67 @@ int spyre_engine_start(struct spyre_engine *engine, u32 card)
 		.relax = spyre_host_relax,
 		.should_stop = spyre_host_should_stop,
 	};
+}
 
-	engine->guest.engine = engine;
-	engine->guest.base.scratch = vzalloc(SPYRE_SCRATCH_BYTES);
-	if (!engine->guest.base.scratch)
-		return -ENOMEM;
-	while (engine->num_workers < wanted) {
-		worker = &engine->workers[engine->num_workers];
-		worker->engine = engine;
-		worker->base.scratch = vzalloc(SPYRE_SCRATCH_BYTES);
-		if (!worker->base.scratch)
+static int spyre_engine_start_pool(struct spyre_engine *engine, u32 card, u32 wanted)
+{
+	struct spyre_runner *runner;
+	char name[16];
+	int ret;
+
+	snprintf(name, sizeof(name), "spyre%u/", card);
+	for (runner = engine->runner; runner < engine->runner + wanted; runner++) {
+		runner->base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES, GFP_KERNEL);
+		if (!runner->base.scratch)
 			return -ENOMEM;
-		engine->num_workers++;
-	}
-	for (worker = engine->workers; worker < engine->workers + wanted; worker++) {
-		task = kthread_run(spyre_engine_thread, worker, "spyre%u/%zu", card,
-				   worker - engine->workers);
-		if (IS_ERR(task))
-			return PTR_ERR(task);
-		worker->task = task;
+		ret = spyre_runner_start(runner, engine, name, runner - engine->runner);
+		if (ret)
+			return ret;
+		list_add_tail(&runner->pool, &engine->pool);
+		engine->num_runners++;
 	}
 	return 0;
 }
 
+int spyre_engine_start(struct spyre_engine *engine, u32 card, u32 num_cores)
+{
+	const u32 cpus = min(num_online_cpus(), SPYRE_MAX_CPUS);
+	int ret;
+
+	spin_lock_init(&engine->lock);
+	spin_lock_init(&engine->helpers.lock);
+	init_waitqueue_head(&engine->idle);
+	INIT_LIST_HEAD(&engine->stopped);
+	INIT_LIST_HEAD(&engine->pool);
+	INIT_LIST_HEAD(&engine->helpers.sections);
+	engine->sample[0].ns = ktime_get_ns();
+	engine->sample[1].ns = engine->sample[0].ns;
+	spyre_engine_init_host(engine);
+	spyre_arbiter_init(&engine->arbiter, num_cores, cpus, 2 * cpus);
+
+	engine->guest.engine = engine;
+	engine->guest.base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES, GFP_KERNEL);
+	if (!engine->guest.base.scratch)
+		return -ENOMEM;
+	ret = spyre_runner_start(&engine->reaper, engine, "spyre-r", card);
+	if (!ret)
+		ret = spyre_engine_start_pool(engine, card, 2 * cpus);
+	return ret ?: spyre_helpers_start(engine, card, cpus);
+}
+
+void spyre_engine_set_max_active(struct spyre_engine *engine, u32 max_active)
+{
+	const u32 cpus = min(num_online_cpus(), SPYRE_MAX_CPUS);
+
+	guard(spinlock_irq)(&engine->lock);
+	engine->arbiter.max_active = clamp(max_active, 1u, cpus);
+	spyre_engine_dispatch(engine, ktime_get_ns());
+}
+
 static bool spyre_engine_is_dry(struct spyre_engine *engine)
 {
-	bool dry;
-
-	spin_lock_irq(&engine->lock);
-	dry = !engine->running && list_empty(&engine->ready[DRM_SPYRE_PRIORITY_LOW]) &&
-	      list_empty(&engine->ready[DRM_SPYRE_PRIORITY_HIGH]) &&
-	      list_empty(&engine->lx_wait[DRM_SPYRE_PRIORITY_LOW]) &&
-	      list_empty(&engine->lx_wait[DRM_SPYRE_PRIORITY_HIGH]);
-	spin_unlock_irq(&engine->lock);
-	return dry;
+	guard(spinlock_irq)(&engine->lock);
+	return !engine->queues;
 }
 
 static void spyre_probe_index(void *arg, u32 index, struct spyre_worker *worker)
@@ -466,57 +496,41 @@ static void spyre_probe_index(void *arg, u32 index, struct spyre_worker *worker)
 	set_bit(index, arg);
 }
 
-static bool spyre_engine_claim(struct spyre_engine *engine)
-{
-	bool claimed;
-
-	if (!spyre_engine_is_dry(engine))
-		return false;
-	spin_lock_irq(&engine->lock);
-	claimed = !engine->running && !engine->lx_busy;
-	engine->lx_busy |= claimed;
-	spin_unlock_irq(&engine->lock);
-	return claimed;
-}
-
 int spyre_engine_probe(struct spyre_engine *engine)
 {
 	unsigned long seen = 0;
 
 	/* Files that are being closed may still be stopping their work. */
-	if (!wait_event_timeout(engine->idle, spyre_engine_claim(engine), SPYRE_PROBE_JIFFIES))
+	if (!wait_event_timeout(engine->idle, spyre_engine_is_dry(engine), SPYRE_PROBE_JIFFIES))
 		return -EIO;
-	spyre_engine_lx_clean(engine, 0, 0);
-	spyre_host_parallel(&engine->host, NULL, BITS_PER_LONG, spyre_probe_index, &seen);
-	spin_lock_irq(&engine->lock);
-	engine->lx_busy = false;
-	spin_unlock_irq(&engine->lock);
-	spyre_engine_kick(engine);
+	spyre_helpers_parallel(engine, NULL, NULL, BITS_PER_LONG, spyre_probe_index, &seen);
 	return seen == ~0ul ? 0 : -EIO;
+}
+
+static void spyre_engine_let_all_go(struct spyre_engine *engine)
+{
+	struct spyre_claim *claim;
+
+	guard(spinlock_irq)(&engine->lock);
+	engine->gone = true;
+	while ((claim = spyre_arbiter_any_waiting(&engine->arbiter)))
+		spyre_engine_let_go(engine, to_queue(claim));
 }
 
 void spyre_engine_stop(struct spyre_engine *engine)
 {
 	u32 i;
 
-	spin_lock_irq(&engine->lock);
-	engine->gone = true;
-	spin_unlock_irq(&engine->lock);
-	spyre_engine_kick(engine);
+	spyre_engine_let_all_go(engine);
 	wait_event(engine->idle, spyre_engine_is_dry(engine));
-	for (i = 0; i < engine->num_workers; i++) {
-		if (engine->workers[i].task)
-			kthread_stop(engine->workers[i].task);
-		engine->workers[i].task = NULL;
-	}
+	for (i = 0; i < ARRAY_SIZE(engine->runner); i++)
+		spyre_runner_stop(&engine->runner[i]);
+	spyre_runner_stop(&engine->reaper);
+	spyre_helpers_stop(&engine->helpers);
 }
 
 void spyre_engine_free(struct spyre_engine *engine)
 {
-	u32 i;
-
-	for (i = 0; i < engine->num_workers; i++)
-		vfree(engine->workers[i].base.scratch);
 	vfree(engine->guest.base.scratch);
-	vfree(engine->lx_memory);
+	spyre_helpers_free(&engine->helpers);
 }

@@ -1,35 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The engine of a card: worker threads that take jobs from queues, one job
- * of a queue at a time, and that share the cores' work of a running job.
+ * The engine of a card: runs the jobs of its queues, one job of a queue at a
+ * time, in turns that the arbiter gives out.
  */
 #ifndef SPYRE_ENGINE_H
 #define SPYRE_ENGINE_H
 
 #include <linux/list.h>
-#include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
 #include "model/card.h"
+#include "spyre_arbiter.h"
+#include "spyre_helper.h"
+#include "spyre_runner.h"
 
 struct spyre_device;
 struct spyre_job;
 struct spyre_queue;
 
-#define SPYRE_ENGINE_MAX_WORKERS 8u
-
-/**
- * struct spyre_engine_worker - a thread of the engine
- */
-struct spyre_engine_worker {
-	/** @base: what the model sees of it. */
-	struct spyre_worker base;
-	/** @engine: its engine. */
-	struct spyre_engine *engine;
-	/** @task: its thread, NULL for the guest. */
-	struct task_struct *task;
-};
+/* Twice the jobs that run at a time: those that wait for a further turn stay on theirs. */
+#define SPYRE_MAX_POOL (2 * SPYRE_MAX_CPUS)
 
 /**
  * struct spyre_engine_stats - running totals
@@ -61,19 +52,17 @@ struct spyre_engine_sample {
 struct spyre_engine {
 	/** @host: what the model calls back. */
 	struct spyre_host host;
-	/** @lock: protects the lists, @stats and the flags; taken with interrupts off. */
+	/** @lock: protects the arbiter, the lists, @stats and the flags; with interrupts off. */
 	spinlock_t lock;
-	/** @work: workers wait here. */
-	wait_queue_head_t work;
 	/** @idle: who waits for a queue or for the engine to run dry. */
 	wait_queue_head_t idle;
-	/** @ready: queues with a job to start, by priority class. */
-	struct list_head ready[2];
-	/** @lx_wait: queues whose next job needs the scratchpads that another job has. */
-	struct list_head lx_wait[2];
-	/** @sections: parallel sections that still have indices to hand out. */
-	struct list_head sections;
-	/** @running: jobs being executed. */
+	/** @arbiter: who is next. */
+	struct spyre_arbiter arbiter;
+	/** @stopped: queues whose oldest job is to stop and has not begun. */
+	struct list_head stopped;
+	/** @queues: that have a job here. */
+	u32 queues;
+	/** @running: jobs in their turn. */
 	u32 running;
 	/** @busy_since: when @running left zero. */
 	u64 busy_since;
@@ -84,46 +73,46 @@ struct spyre_engine {
 	/** @sample: of about a second ago and of before that. */
 	struct spyre_engine_sample sample[2];
 
-	/** @lx_alloc: serialises spyre_engine_need_lx(). */
-	struct mutex lx_alloc;
-	/** @lx_memory: the scratchpads of all cores, or NULL until a program needs them. */
-	u8 *lx_memory;
-	/** @lx: scratchpad of each core. */
-	u8 *lx[SPYRE_MAX_CORES];
-	/** @lx_busy: a job has the scratchpads; engine lock. */
-	bool lx_busy;
-	/** @lx_owner: id of the file whose data is in them; who has them may change it. */
-	u64 lx_owner;
-	/** @lx_dirty: bytes per core that it may have written; likewise. */
-	u32 lx_dirty;
-
 	/** @guest: stands for the thread that brings a light job. */
-	struct spyre_engine_worker guest;
+	struct spyre_runner guest;
 	/** @guest_busy: @guest runs a job. */
 	bool guest_busy;
-	/** @num_workers: threads. */
-	u32 num_workers;
-	/** @workers: the threads. */
-	struct spyre_engine_worker workers[SPYRE_ENGINE_MAX_WORKERS];
+	/** @reaper: reports jobs that stop before they began; has no scratch. */
+	struct spyre_runner reaper;
+	/** @pool: idle runners for any context. */
+	struct list_head pool;
+	/** @num_runners: all runners of the pool. */
+	u32 num_runners;
+	/** @runner: these. */
+	struct spyre_runner runner[SPYRE_MAX_POOL];
+	/** @helpers: threads that share a job's work. */
+	struct spyre_helpers helpers;
 };
 
-int spyre_engine_start(struct spyre_engine *engine, u32 card);
+int spyre_engine_start(struct spyre_engine *engine, u32 card, u32 num_cores);
 /* Cancels everything with -ENODEV and ends the threads. */
 void spyre_engine_stop(struct spyre_engine *engine);
 void spyre_engine_free(struct spyre_engine *engine);
-/* Provides scratchpads for @cores cores; may sleep and fail. */
-int spyre_engine_need_lx(struct spyre_engine *engine, u32 cores);
-/* Clears the scratchpads, which a job of file @owner has got, of other files' data. */
-void spyre_engine_lx_clean(struct spyre_engine *engine, u64 owner, u32 lx_bytes);
+/* Sets how many jobs run beside each other: the card's share of the host's processors. */
+void spyre_engine_set_max_active(struct spyre_engine *engine, u32 max_active);
 
 /* Takes over @job, runs it if it is light; -ENODEV once the card is gone. */
 int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job);
 /* Waits until no job of @queue is in the engine. */
 void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue);
-/* Clears the scratchpads and sees that the workers answer; -EIO if one does not. */
+/* Sees that nothing runs and that the threads answer; -EIO if one does not. */
 int spyre_engine_probe(struct spyre_engine *engine);
-/* Makes the engine look at stop requests again. */
-void spyre_engine_kick(struct spyre_engine *engine);
+/* @queue has a job that is to stop: lets it, if it is not in its turn. */
+void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue);
+/* Time that @job was in its turn so far. */
+u64 spyre_engine_active_ns(struct spyre_engine *engine, struct spyre_job *job);
+
+/* Whether @job has begun and waits for a further turn. */
+bool spyre_engine_is_waiting(const struct spyre_job *job);
+/* Between tiles of @job: waits here if others come first. */
+void spyre_engine_tile(struct spyre_engine *engine, struct spyre_job *job);
+/* What a runner does. */
+int spyre_engine_thread(void *data);
 
 void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counters *cost,
 			  bool failed);

@@ -9,7 +9,10 @@
 
 #include "spyre_bo.h"
 #include "spyre_device.h"
+#include "spyre_fault.h"
+#include "spyre_inject.h"
 #include "spyre_job.h"
+#include "spyre_lx.h"
 #include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
@@ -128,36 +131,35 @@ void spyre_job_skip(struct spyre_job *job, int status)
 	for (i = 0; i < job->num_cbs; i++)
 		spyre_job_report(job, i, status, &none, 0, 0);
 	spyre_engine_account(&job->queue->spyre->engine, &none, true);
+	spyre_file_account(job->queue->sfile, &none, true);
 	spyre_job_complete(job, status, 0);
 }
 
 static enum spyre_stop spyre_job_exec(struct spyre_job *job, struct spyre_cb *cb,
-				      struct spyre_engine_worker *worker)
+				      struct spyre_runner *runner)
 {
-	struct spyre_engine *engine = worker->engine;
+	struct spyre_engine *engine = runner->engine;
 	const struct spyre_program *prog = &cb->exec.program->base;
 	struct spyre_exec exec = {
 		.host = &engine->host,
 		.job = job,
 		.prog = prog,
 		.operand = cb->exec.operand,
-		.lx = engine->lx,
+		.lx = job->lx ? job->lx->core : NULL,
 	};
 
-	if (prog->header->lx_bytes && !job->has_lx)
-		return SPYRE_STOP_CANCELLED;
-	return spyre_card_exec(&exec, &worker->base);
+	return spyre_card_exec(&exec, &runner->base);
 }
 
 static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *cb,
-					struct spyre_engine_worker *worker)
+					struct spyre_runner *runner)
 {
-	struct spyre_host *host = &worker->engine->host;
-	struct spyre_worker *self = &worker->base;
+	struct spyre_host *host = &runner->engine->host;
+	struct spyre_worker *self = &runner->base;
 
 	switch (cb->type) {
 	case DRM_SPYRE_CB_EXEC:
-		return spyre_job_exec(job, cb, worker);
+		return spyre_job_exec(job, cb, runner);
 	case DRM_SPYRE_CB_DMA:
 		return spyre_card_dma(host, job, self, cb->dma.desc, cb->dma.device,
 				      cb->dma.host.vaddr, cb->dma.host.bytes);
@@ -172,6 +174,26 @@ static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *
 	}
 }
 
+/* Runs control block @index unless the job is to stop; its status. */
+static int spyre_job_step(struct spyre_job *job, u32 index, struct spyre_runner *runner)
+{
+	struct spyre_cb *cb = &job->cbs[index];
+	enum spyre_stop stop;
+	int reason = spyre_job_stop_reason(job);
+
+	if (reason)
+		return spyre_fault_told(job, index, reason);
+	WRITE_ONCE(job->queue->now_cb, index);
+	stop = READ_ONCE(job->queue->spyre->inject.count) ? spyre_inject_job(job) : SPYRE_STOP_NONE;
+	if (stop == SPYRE_STOP_NONE)
+		stop = spyre_job_run_cb(job, cb, runner);
+	if (stop == SPYRE_STOP_NONE)
+		return 0;
+	if (stop != SPYRE_STOP_CANCELLED)
+		return spyre_fault_stopped(job, index, stop);
+	return spyre_fault_told(job, index, spyre_job_stop_reason(job) ?: -ECANCELED);
+}
+
 static void spyre_counters_add(struct spyre_counters *sum, const struct spyre_counters *more)
 {
 	sum->cycles += more->cycles;
@@ -181,7 +203,7 @@ static void spyre_counters_add(struct spyre_counters *sum, const struct spyre_co
 	sum->elements += more->elements;
 }
 
-void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
+void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)
 {
 	const struct spyre_counters none = {};
 	struct spyre_file *sfile = job->queue->sfile;
@@ -192,15 +214,14 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 	u32 i;
 
 	trace_spyre_run(job);
+	atomic_inc(&sfile->health.running);
 	WRITE_ONCE(job->start_ns, now);
-	if (job->has_lx)
-		spyre_engine_lx_clean(worker->engine, sfile->id, job->lx_bytes);
+	WRITE_ONCE(job->queue->now_since, now);
+	WRITE_ONCE(job->queue->now_job, job->done->seqno);
 	for (i = 0; i < job->num_cbs; i++) {
 		start = now;
 		status = error ? (error == -ENODEV ? -ENODEV : -ECANCELED) :
-				 spyre_job_stop_reason(job);
-		if (!status && spyre_job_run_cb(job, &job->cbs[i], worker) != SPYRE_STOP_NONE)
-			status = spyre_job_stop_reason(job) ?: -ECANCELED;
+				 spyre_job_step(job, i, runner);
 		now = ktime_get_ns();
 		if (!status)
 			spyre_counters_add(&sum, &job->cbs[i].cost);
@@ -210,10 +231,13 @@ void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker)
 
 	if (error)
 		spyre_queue_kill(job->queue, error);
-	atomic64_add(now - job->start_ns, &sfile->busy_ns);
-	atomic64_add(sum.cycles, &sfile->cycles);
-	spyre_engine_account(worker->engine, &sum, error);
+	atomic64_add(now - job->start_ns - job->paused_ns, &sfile->busy_ns);
+	spyre_file_account(sfile, &sum, error);
+	spyre_engine_account(runner->engine, &sum, error);
+	WRITE_ONCE(job->queue->now_job, 0);
+	/* From here on the job may be gone; the engine still has its queue. */
 	spyre_job_complete(job, error, sum.cycles);
+	atomic_dec(&sfile->health.running);
 	dma_fence_end_signalling(cookie);
 }
 
@@ -231,24 +255,40 @@ static void spyre_cb_release(struct spyre_cb *cb)
 	}
 }
 
-void spyre_job_free(struct spyre_job *job)
+struct spyre_job *spyre_job_get(struct spyre_job *job)
+{
+	refcount_inc(&job->parts);
+	return job;
+}
+
+void spyre_job_put(struct spyre_job *job)
 {
 	struct dma_fence *done = job->done;
 	u32 i;
+
+	if (!refcount_dec_and_test(&job->parts))
+		return;
+	for (i = 0; i < job->num_cbs; i++)
+		spyre_cb_release(&job->cbs[i]);
+	spyre_border_end(job);
+	for (i = 0; i < job->num_bos; i++)
+		spyre_bo_put(job->bos[i]);
+	spyre_lx_put(job->lx);
+	if (job->queue)
+		spyre_queue_put(job->queue);
+	kvfree(job);
+	/* Last: it may be all that keeps the module. */
+	spyre_fence_drop(done);
+}
+
+void spyre_job_free(struct spyre_job *job)
+{
+	struct dma_fence *done = job->done;
 
 	/* The scheduler frees the jobs of a closed queue without running them. */
 	if (done && spyre_fence_is_public(done) && !dma_fence_is_signaled(done))
 		spyre_job_skip(job, spyre_job_stop_reason(job) ?: -ECANCELED);
 	if (job->base.s_fence)
 		drm_sched_job_cleanup(&job->base);
-	for (i = 0; i < job->num_cbs; i++)
-		spyre_cb_release(&job->cbs[i]);
-	spyre_border_end(job);
-	for (i = 0; i < job->num_bos; i++)
-		spyre_bo_put(job->bos[i]);
-	if (job->queue)
-		spyre_queue_put(job->queue);
-	kvfree(job);
-	/* Last: it may be all that keeps the module. */
-	spyre_fence_drop(done);
+	spyre_job_put(job);
 }

@@ -10,15 +10,17 @@
 #include <drm/gpu_scheduler.h>
 #include <drm/spyre_accel.h>
 #include <linux/dma-fence.h>
+#include <linux/refcount.h>
 
 #include "model/card.h"
 #include "spyre_dma.h"
 
 struct spyre_bo;
 struct spyre_border;
-struct spyre_engine_worker;
+struct spyre_lx;
 struct spyre_program_object;
 struct spyre_queue;
+struct spyre_runner;
 
 /**
  * struct spyre_cb - a control block, ready to run
@@ -28,11 +30,17 @@ struct spyre_cb {
 	u32 type;
 	/** @cost: what it will have cost. */
 	struct spyre_counters cost;
+	/** @dst: device address that user space gave; likewise @src and @size. */
+	u64 dst;
+	u64 src;
+	u64 size;
 	union {
 		/** @exec: EXEC. */
 		struct {
 			struct spyre_program_object *program;
 			u8 **operand;
+			/* what @operand was resolved from */
+			const u64 *address;
 		} exec;
 		/** @dma: DMA. */
 		struct {
@@ -57,6 +65,8 @@ struct spyre_cb {
 struct spyre_job {
 	/** @base: what the scheduler sees of it. */
 	struct drm_sched_job base;
+	/** @parts: references to all but @base: the scheduler's, a dump's. */
+	refcount_t parts;
 	/** @queue: referenced. */
 	struct spyre_queue *queue;
 	/** @node: in the queue's list while in the engine. */
@@ -67,14 +77,20 @@ struct spyre_job {
 	struct drm_spyre_cb_result *results;
 	/** @stop: errno with which to stop, 0 = go on. */
 	int stop;
+	/** @cores: that its widest program needs. */
+	u32 cores;
 	/** @lx_bytes: scratchpad per core that its programs need. */
 	u32 lx_bytes;
-	/** @has_lx: the scratchpads are its own; set by the engine before it starts. */
-	bool has_lx;
+	/** @lx: scratchpads, referenced; it runs on its context's own runner, or NULL. */
+	struct spyre_lx *lx;
 	/** @light: a matter of microseconds that waits for nothing. */
 	bool light;
 	/** @start_ns: when the engine started it, 0 = not yet. */
 	u64 start_ns;
+	/** @paused_ns: time since then that it was not in its turn; engine lock. */
+	u64 paused_ns;
+	/** @paused_since: when its last turn ended; engine lock. */
+	u64 paused_since;
 	/** @bos: referenced BOs. */
 	struct spyre_bo **bos;
 	/** @num_bos: how many. */
@@ -94,12 +110,15 @@ static inline struct spyre_job *to_spyre_job(struct drm_sched_job *job)
 	return container_of(job, struct spyre_job, base);
 }
 
-/* Executes @job on @worker and signals its fence. */
-void spyre_job_run(struct spyre_job *job, struct spyre_engine_worker *worker);
+/* Executes @job on @runner and signals its fence. */
+void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner);
 /* Reports @status for a job that will not run, and signals. */
 void spyre_job_skip(struct spyre_job *job, int status);
 /* Drops everything, skips a published job that never ran; may sleep. */
 void spyre_job_free(struct spyre_job *job);
+/* Keeps what the job is made of after the scheduler has freed it. */
+struct spyre_job *spyre_job_get(struct spyre_job *job);
+void spyre_job_put(struct spyre_job *job);
 /* errno with which @job must stop, or 0. */
 int spyre_job_stop_reason(struct spyre_job *job);
 

@@ -87,8 +87,6 @@ static int spyre_program_load(struct spyre_program_object *program,
 		return ret;
 	}
 	args->cycles = program->base.cost.cycles;
-	if (program->base.header->lx_bytes)
-		return spyre_engine_need_lx(&spyre->engine, spyre->num_cores);
 	return 0;
 }
 

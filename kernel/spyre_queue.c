@@ -3,8 +3,8 @@
  * Queues: each is a drm_gpu_scheduler with one entity, so that its jobs start
  * in order, behind their waits, and are watched over while they run.
  *
- * A queue dies of its first failure.  Its later jobs complete with -ECANCELED,
- * other queues do not notice.
+ * A queue dies of its first failure, and with it the other queues of its file
+ * (spyre_fault.c).  Later jobs complete with -ECANCELED.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -59,15 +59,15 @@ static struct dma_fence *spyre_queue_run_job(struct drm_sched_job *sched_job)
 
 static bool spyre_job_overran(struct spyre_job *job)
 {
-	u64 start = READ_ONCE(job->start_ns);
+	struct spyre_queue *queue = job->queue;
 
-	return start && ktime_get_ns() - start >= job->queue->timeout_ns;
+	return spyre_engine_active_ns(&queue->spyre->engine, job) >= queue->timeout_ns;
 }
 
 /*
- * The timer runs from when a job was handed to the engine; the limit counts
- * from when the engine began with it.  A job that is still within its limit
- * gets the timer once more.
+ * The timer runs from when a job was handed to the engine; the limit is on the
+ * time that it was in its turn.  A job that is still within its limit gets the
+ * timer once more.
  */
 static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sched_job)
 {
@@ -76,15 +76,17 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 	struct spyre_engine *engine = &queue->spyre->engine;
 	bool cookie;
 
-	/* Before drm_sched_stop(), which waits for a job that runs in run_job(). */
-	if (!dma_fence_is_signaled(job->done) && spyre_job_overran(job)) {
+	/*
+	 * Before drm_sched_stop(), which waits for a job that runs in run_job().
+	 * Who runs it raises the fault: it may just have come to its end.
+	 */
+	if (!dma_fence_is_signaled(job->done) && !READ_ONCE(queue->error) &&
+	    spyre_job_overran(job)) {
 		WRITE_ONCE(job->stop, -ETIME);
-		spyre_queue_kill(queue, -ETIME);
+		spyre_engine_kick(engine);
 	}
 	drm_sched_stop(&queue->sched, sched_job);
 	cookie = dma_fence_begin_signalling();
-	if (job->stop)
-		spyre_engine_drain(engine, queue);
 	/* drm_sched_stop() forgot the fences of the jobs that are still there. */
 	list_for_each_entry(sched_job, &queue->sched.pending_list, list) {
 		job = to_spyre_job(sched_job);
@@ -144,11 +146,16 @@ struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id)
 	return queue;
 }
 
-void spyre_queue_kill(struct spyre_queue *queue, int error)
+void spyre_queue_mark_dead(struct spyre_queue *queue, int error)
 {
 	if (!cmpxchg(&queue->error, 0, error))
 		trace_spyre_queue_dead(queue, error);
-	spyre_engine_kick(&queue->spyre->engine);
+}
+
+void spyre_queue_kill(struct spyre_queue *queue, int error)
+{
+	spyre_queue_mark_dead(queue, error);
+	spyre_engine_kick(&queue->spyre->engine, queue);
 }
 
 void spyre_queue_close(struct spyre_queue *queue)
@@ -191,8 +198,9 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 
 	kref_init(&queue->ref);
 	mutex_init(&queue->lock);
-	INIT_LIST_HEAD(&queue->ready);
 	INIT_LIST_HEAD(&queue->jobs);
+	INIT_LIST_HEAD(&queue->stopped);
+	init_waitqueue_head(&queue->resume);
 	INIT_WORK(&queue->release, spyre_queue_release_work);
 	queue->priority = args->priority;
 	queue->timeout_ns = (u64)timeout_ms * NSEC_PER_MSEC;
@@ -200,6 +208,9 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 	queue->sfile = spyre_file_get(sfile);
 	queue->spyre = spyre;
 	drm_dev_get(&spyre->drm);
+	queue->seat = &sfile->seat[args->priority];
+	spyre_claim_init(&spyre->engine.arbiter, &queue->claim, &queue->seat->context,
+			 args->core_first, args->core_count);
 	return queue;
 
 fini:
@@ -209,35 +220,68 @@ free:
 	return ERR_PTR(ret);
 }
 
-int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file)
+/* Whether the card has the cores of the partition that @args names. */
+static bool spyre_queue_partition_ok(const struct spyre_device *spyre,
+				     const struct drm_spyre_queue_create *args)
 {
-	struct spyre_file *sfile = to_spyre_file(file);
-	struct drm_spyre_queue_create *args = data;
+	if (!args->core_count)
+		return !args->core_first;
+	return args->core_first < spyre->num_cores &&
+	       args->core_count <= spyre->num_cores - args->core_first;
+}
+
+static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_create *args)
+{
 	struct spyre_queue *queue;
 	int ret;
 
-	args->queue_id = 0;
-	if (args->flags || args->priority > DRM_SPYRE_PRIORITY_HIGH ||
-	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS)
-		return -EINVAL;
 	if (spyre_file_is_stale(sfile))
 		return -EIO;
+	if (spyre_file_is_faulted(sfile))
+		return -ECANCELED;
+	ret = spyre_seat_open(&sfile->seat[args->priority], sfile->id);
+	if (ret)
+		return ret;
 
 	queue = spyre_queue_alloc(sfile, args);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	ret = xa_alloc(&sfile->queues, &args->queue_id, queue,
+	ret = xa_alloc(&sfile->queues, &queue->id, queue,
 		       XA_LIMIT(1, SPYRE_QUEUES_PER_FILE), GFP_KERNEL_ACCOUNT);
 	if (ret) {
 		spyre_queue_close(queue);
-		args->queue_id = 0;
 		return ret == -EBUSY ? -ENOSPC : ret;
 	}
-	/* A reset either finds it or is found; pairs with spyre_ioctl_reset(). */
+	args->queue_id = queue->id;
+	/*
+	 * A reset or a fault either finds it or is found; pairs with
+	 * spyre_ioctl_reset() and spyre_fault_stopped().
+	 */
 	smp_mb();
 	if (spyre_file_is_stale(sfile))
 		spyre_queue_kill(queue, -EIO);
+	else if (spyre_file_is_faulted(sfile))
+		spyre_queue_kill(queue, -ECANCELED);
 	return 0;
+}
+
+int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct spyre_file *sfile = to_spyre_file(file);
+	struct drm_spyre_queue_create *args = data;
+	int ret;
+
+	args->queue_id = 0;
+	if (args->flags || args->priority > DRM_SPYRE_PRIORITY_HIGH ||
+	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS ||
+	    !spyre_queue_partition_ok(sfile->spyre, args))
+		return -EINVAL;
+
+	if (mutex_lock_killable(&sfile->health.creating))
+		return -ERESTARTSYS;
+	ret = spyre_queue_make(sfile, args);
+	mutex_unlock(&sfile->health.creating);
+	return ret;
 }
 
 int spyre_ioctl_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file)

@@ -5,18 +5,22 @@
 #include <drm/gpu_scheduler.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
+
+#include "spyre_runner.h"
 
 struct drm_device;
 struct drm_file;
 struct spyre_device;
 struct spyre_file;
+struct spyre_job;
 
 /**
  * struct spyre_queue - an in-order queue of jobs
  */
 struct spyre_queue {
-	/** @ref: held by the id, by jobs and by the worker that runs one. */
+	/** @ref: held by the id, by jobs and by the runner of one. */
 	struct kref ref;
 	/** @spyre: the card, referenced. */
 	struct spyre_device *spyre;
@@ -30,8 +34,16 @@ struct spyre_queue {
 	struct mutex lock;
 	/** @closed: takes no more work; protected by @lock. */
 	bool closed;
+	/** @id: in the file's table, set before it is there. */
+	u32 id;
 	/** @error: errno of the first failure; set once, kills the queue. */
 	int error;
+	/** @now_job: number of the job that runs, 0: none; for who looks. */
+	u64 now_job;
+	/** @now_since: CLOCK_MONOTONIC at which it was begun. */
+	u64 now_since;
+	/** @now_cb: its control block that runs. */
+	u32 now_cb;
 	/** @priority: DRM_SPYRE_PRIORITY_*. */
 	u32 priority;
 	/** @timeout_ns: limit of one job. */
@@ -43,12 +55,20 @@ struct spyre_queue {
 	/** @completed: jobs finished. */
 	atomic64_t completed;
 
-	/** @ready: in the engine's list while a job can start; engine lock. */
-	struct list_head ready;
-	/** @jobs: in the engine and not started; engine lock. */
+	/** @seat: what its context has of the engine in its class. */
+	struct spyre_seat *seat;
+	/** @claim: its part in the arbiter; engine lock. */
+	struct spyre_claim claim;
+	/** @jobs: in the engine and not begun; engine lock. */
 	struct list_head jobs;
-	/** @running: the engine executes a job of it; engine lock. */
-	bool running;
+	/** @job: the one that has begun, or NULL; engine lock. */
+	struct spyre_job *job;
+	/** @runner: the thread that @job is on; engine lock. */
+	struct spyre_runner *runner;
+	/** @stopped: in the engine's list while its oldest job is to stop; engine lock. */
+	struct list_head stopped;
+	/** @resume: threads within @job wait here for its turn. */
+	wait_queue_head_t resume;
 
 	/** @release: what the last reference leaves to do. */
 	struct work_struct release;
@@ -63,6 +83,8 @@ void spyre_queue_put(struct spyre_queue *queue);
 void spyre_queue_close(struct spyre_queue *queue);
 /* Kills the queue for its first failure; later ones change nothing. */
 void spyre_queue_kill(struct spyre_queue *queue, int error);
+/* The same, but leaves it to the caller to tell the engine. */
+void spyre_queue_mark_dead(struct spyre_queue *queue, int error);
 
 DEFINE_FREE(spyre_queue_put, struct spyre_queue *, spyre_queue_put(_T))
 

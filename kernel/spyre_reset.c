@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reset of a card: every queue is killed, what runs is stopped and waited
- * for, the scratchpads are cleared and the workers are seen to answer.  Files
- * that were open before are stale from then on: a generation number tells.
+ * for, and the threads are seen to answer.  Files that were open before are
+ * stale from then on, and their scratchpads with them: a generation number
+ * tells.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -90,6 +91,7 @@ int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
 		return ret;
 	/* The caller asked for it and may go on. */
 	to_spyre_file(file)->generation = spyre->generation;
+	spyre_file_forgive(to_spyre_file(file));
 	args->generation = spyre->generation;
 	return 0;
 }

@@ -48,8 +48,9 @@ struct spyre_submission {
 	struct io_uring_cmd *fixed;
 	struct drm_spyre_cb *cbs;
 	struct spyre_syncs syncs;
-	/* operand pointers not yet given to a control block */
+	/* operand pointers, and their device addresses, not yet given to a control block */
 	u8 **operands;
+	u64 *addresses;
 	struct spyre_job *job;
 	/* filled if not NULL once the job is on its way */
 	struct spyre_submitted *submitted;
@@ -99,10 +100,17 @@ static int spyre_decode_exec(struct spyre_submission *s, const struct drm_spyre_
 	if (copy_from_user(args, u64_to_user_ptr(in->args), in->num_args * sizeof(args[0])))
 		return -EFAULT;
 
+	if (prog->header->num_cores > hweight32(s->queue->claim.partition))
+		return -EINVAL;
+
 	cb->cost = prog->cost;
+	s->job->cores = max_t(u32, s->job->cores, prog->header->num_cores);
 	s->job->lx_bytes = max(s->job->lx_bytes, prog->header->lx_bytes);
 	cb->exec.operand = s->operands;
+	cb->exec.address = s->addresses;
+	memcpy(s->addresses, args, in->num_args * sizeof(args[0]));
 	s->operands += in->num_args;
+	s->addresses += in->num_args;
 	for (i = 0; i < in->num_args; i++) {
 		const struct spyre_prog_operand *op = &prog->operands[i];
 
@@ -225,6 +233,9 @@ static int spyre_decode_cb(struct spyre_submission *s, const struct drm_spyre_cb
 	if (in->flags || spyre_any(in->reserved, sizeof(in->reserved)))
 		return -EINVAL;
 	cb->type = in->type;
+	cb->dst = in->dst;
+	cb->src = in->src;
+	cb->size = in->size;
 	switch (in->type) {
 	case DRM_SPYRE_CB_EXEC:
 		return spyre_decode_exec(s, in, cb);
@@ -259,12 +270,15 @@ static int spyre_submission_alloc_job(struct spyre_submission *s)
 		bos += s->cbs[i].num_args + 2;
 	}
 	job = kvzalloc(struct_size(job, cbs, num) + bos * sizeof(*job->bos) +
-		       operands * sizeof(*s->operands), GFP_KERNEL_ACCOUNT);
+		       operands * (sizeof(*s->operands) + sizeof(*s->addresses)),
+		       GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return -ENOMEM;
+	refcount_set(&job->parts, 1);
 	job->num_cbs = num;
 	job->bos = (struct spyre_bo **)&job->cbs[num];
 	s->operands = (u8 **)(job->bos + bos);
+	s->addresses = (u64 *)(s->operands + operands);
 	s->job = job;
 
 	job->done = spyre_fence_alloc();
@@ -350,6 +364,21 @@ static bool spyre_job_is_light(const struct spyre_job *job)
 	       spyre_job_cycles(job) <= SPYRE_LIGHT_CYCLES;
 }
 
+/* Scratchpads for the job's programs. */
+static int spyre_submission_lx(struct spyre_submission *s)
+{
+	struct spyre_job *job = s->job;
+	struct spyre_lx *lx;
+
+	if (!job->lx_bytes)
+		return 0;
+	lx = spyre_seat_lx(s->queue->seat, job->cores, job->lx_bytes);
+	if (IS_ERR(lx))
+		return PTR_ERR(lx);
+	job->lx = lx;
+	return 0;
+}
+
 /* Everything that can fail. */
 static int spyre_submission_prepare(struct spyre_submission *s)
 {
@@ -381,7 +410,9 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 		}
 	}
 	job->light = spyre_job_is_light(job);
-	ret = spyre_submission_waits(s);
+	ret = spyre_submission_lx(s);
+	if (!ret)
+		ret = spyre_submission_waits(s);
 	if (ret)
 		return ret;
 	return spyre_border_begin(job);

@@ -18,7 +18,7 @@ static u64 spyre_lpddr_used(struct spyre_device *spyre)
 	return atomic64_read(&spyre->lpddr_used);
 }
 
-static void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info)
+void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info)
 {
 	info->index = spyre->index;
 	info->num_cores = spyre->num_cores;
@@ -32,7 +32,7 @@ static void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_i
 	export_uuid(info->uuid, &spyre->uuid);
 }
 
-static void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info)
+void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info)
 {
 	info->total = sfile->spyre->lpddr_bytes;
 	info->used = spyre_lpddr_used(sfile->spyre);
@@ -40,7 +40,7 @@ static void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory
 	info->context_used = atomic64_read(&sfile->used);
 }
 
-static void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info)
+void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info)
 {
 	struct spyre_engine_stats stats;
 
@@ -65,6 +65,7 @@ int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *f
 		struct drm_spyre_card_info card;
 		struct drm_spyre_memory_info memory;
 		struct drm_spyre_counters counters;
+		struct drm_spyre_context_info context;
 	} info = {};
 
 	switch (args->type) {
@@ -77,6 +78,9 @@ int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *f
 	case DRM_SPYRE_DEV_QUERY_COUNTERS:
 		args->size = sizeof(info.counters);
 		break;
+	case DRM_SPYRE_DEV_QUERY_CONTEXT:
+		args->size = sizeof(info.context);
+		break;
 	default:
 		return -EINVAL;
 	}
@@ -87,8 +91,10 @@ int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *f
 		spyre_query_card(spyre, &info.card);
 	else if (args->type == DRM_SPYRE_DEV_QUERY_MEMORY)
 		spyre_query_memory(to_spyre_file(file), &info.memory);
-	else
+	else if (args->type == DRM_SPYRE_DEV_QUERY_COUNTERS)
 		spyre_query_counters(spyre, &info.counters);
+	else
+		spyre_query_context(to_spyre_file(file), &info.context);
 
 	if (copy_to_user(u64_to_user_ptr(args->pointer), &info, min(size, args->size)))
 		return -EFAULT;

@@ -52,6 +52,18 @@ DEFINE_EVENT(spyre_job, spyre_run,
 	TP_ARGS(job)
 );
 
+/* Its turn is over, others come first. */
+DEFINE_EVENT(spyre_job, spyre_preempt,
+	TP_PROTO(const struct spyre_job *job),
+	TP_ARGS(job)
+);
+
+/* It is its turn again, or it is to stop. */
+DEFINE_EVENT(spyre_job, spyre_resume,
+	TP_PROTO(const struct spyre_job *job),
+	TP_ARGS(job)
+);
+
 /* Its fence is about to signal. */
 TRACE_EVENT(spyre_done,
 	TP_PROTO(const struct spyre_job *job, int error, u64 cycles),
@@ -95,6 +107,55 @@ TRACE_EVENT(spyre_queue_dead,
 	),
 	TP_printk("card=%u client=%llu queue=%llu error=%d",
 		  __entry->card, __entry->client, __entry->queue, __entry->error)
+);
+
+/* A control block failed, and its context with it. */
+TRACE_EVENT(spyre_fault,
+	TP_PROTO(const struct spyre_job *job, const struct spyre_fault *fault),
+	TP_ARGS(job, fault),
+	TP_STRUCT__entry(
+		__field(u32, card)
+		__field(u64, client)
+		__field(u64, queue)
+		__field(u64, seqno)
+		__field(u32, cb)
+		__field(u32, fault)
+		__field(int, error)
+		__field(u32, stop)
+	),
+	TP_fast_assign(
+		__entry->card = job->queue->spyre->index;
+		__entry->client = job->queue->sfile->id;
+		__entry->queue = job->done->context;
+		__entry->seqno = fault->job;
+		__entry->cb = fault->cb;
+		__entry->fault = fault->kind;
+		__entry->error = fault->error;
+		__entry->stop = fault->stop;
+	),
+	TP_printk("card=%u client=%llu queue=%llu seqno=%llu cb=%u fault=%s error=%d stop=%u",
+		  __entry->card, __entry->client, __entry->queue, __entry->seqno, __entry->cb,
+		  spyre_fault_name(__entry->fault), __entry->error, __entry->stop)
+);
+
+/* A context lost its queues and its mark. */
+TRACE_EVENT(spyre_context_reset,
+	TP_PROTO(const struct spyre_file *sfile, u32 queues, int error),
+	TP_ARGS(sfile, queues, error),
+	TP_STRUCT__entry(
+		__field(u32, card)
+		__field(u64, client)
+		__field(u32, queues)
+		__field(int, error)
+	),
+	TP_fast_assign(
+		__entry->card = sfile->spyre->index;
+		__entry->client = sfile->id;
+		__entry->queues = queues;
+		__entry->error = error;
+	),
+	TP_printk("card=%u client=%llu queues=%u error=%d", __entry->card, __entry->client,
+		  __entry->queues, __entry->error)
 );
 
 /* The card was reset; files of earlier generations are stale. */

@@ -5,7 +5,7 @@ spyreinclude_HEADERS = \
 	include/spyre/memory.h include/spyre/sdsc.h include/spyre/spyre.h \
 	include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
 pkgconfig_DATA = libspyre/libspyre.pc
-EXTRA_DIST += libspyre/libspyre.map include/uapi/drm/spyre_accel.h
+EXTRA_DIST += libspyre/libspyre.map include/uapi/drm/spyre_accel.h include/uapi/drm/spyre_coredump.h
 
 # Everything, with its internal symbols: what unit tests of internals link.
 noinst_LTLIBRARIES += libspyre/libcore.la

@@ -159,6 +159,7 @@ static void test_timeout_race(void)
 			bad++;
 		bad += query.completed != 1 || abi_results(&q)->state != DRM_SPYRE_CB_DONE;
 		abi_queue_free(&q);
+		bad += abi_context_reset(c.fd, NULL) != 0;
 	}
 	tap_eq(bad, 0, "timeout race: 150 jobs of 5 ms, limits of 2 to 9 ms (%d done, %d late)",
 	       done, late);

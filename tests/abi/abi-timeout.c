@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that runs too long costs its own queue and nobody else. */
+/* A program that runs too long costs its own context and nobody else. */
 #include "abi.h"
 
 #include <errno.h>
@@ -230,6 +230,7 @@ int main(void)
 	struct drm_spyre_card_info card = { 0 };
 	struct drm_spyre_counters counters = { 0 };
 	struct drm_spyre_dev_query query = { .size = sizeof(card), .pointer = PTR(&card) };
+	struct drm_spyre_cb stamp = abi_cb_timestamp();
 	uint64_t errors;
 
 	worker_check(&same, want, true, "before, same file");
@@ -241,8 +242,13 @@ int main(void)
 	test_queue_dies(&v);
 	abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
 	tap_eq(counters.errors - errors, 2, "the card counted two failed jobs");
-	worker_check(&same, want, false, "after, same file, other queue");
+	tap_ret(abi_submit(&same.queue, &stamp, 1, NULL), -ECANCELED,
+		"after, same file: its other queue takes no more work");
 	worker_check(&apart, want, false, "after, other file");
+	tap_ret(abi_context_reset(fd, NULL), 0, "CONTEXT_RESET");
+	abi_queue_free(&same.queue);
+	same.queue = abi_queue(fd, 10000);
+	worker_check(&same, want, false, "after the reset, same file, new queue");
 	abi_queue_free(&v.queue);
 	v.queue = abi_queue(fd, 100);
 	test_queue_dies(&v);

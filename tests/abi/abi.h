@@ -64,6 +64,10 @@ struct abi_queue {
 	struct abi_buf results;
 };
 
+/* DEV_QUERY_CONTEXT; bails out if it cannot. */
+struct drm_spyre_context_info abi_context(int fd);
+/* CONTEXT_RESET; @queues may be NULL. */
+int abi_context_reset(int fd, uint32_t *queues);
 int abi_queue_create(int fd, uint32_t priority, uint32_t timeout_ms, uint32_t *id);
 int abi_queue_destroy(int fd, uint32_t id);
 struct drm_spyre_queue_query abi_queue_query(int fd, uint32_t id);

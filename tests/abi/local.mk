@@ -74,6 +74,8 @@ endif
 
 include tests/abi/fence.mk
 include tests/abi/abi-bo.mk
+include tests/abi/fault.mk
+include tests/abi/arbiter.mk
 include tests/abi/fields.mk
 include tests/abi/compat.mk
 

@@ -7,6 +7,33 @@
 
 #include <xf86drm.h>
 
+struct drm_spyre_context_info abi_context(int fd)
+{
+	struct drm_spyre_context_info info;
+	struct drm_spyre_dev_query query = {
+		.type = DRM_SPYRE_DEV_QUERY_CONTEXT,
+		.size = sizeof(info),
+		.pointer = PTR(&info),
+	};
+	int ret;
+
+	memset(&info, 0xa5, sizeof(info));
+	ret = abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
+	if (ret)
+		tap_bail("DEV_QUERY of the context: %s", strerror(-ret));
+	return info;
+}
+
+int abi_context_reset(int fd, uint32_t *queues)
+{
+	struct drm_spyre_context_reset args = { .queues = NEVER };
+	int ret = abi_ioctl(fd, DRM_IOCTL_SPYRE_CONTEXT_RESET, &args);
+
+	if (queues)
+		*queues = args.queues;
+	return ret;
+}
+
 int abi_queue_create(int fd, uint32_t priority, uint32_t timeout_ms, uint32_t *id)
 {
 	struct drm_spyre_queue_create args = { .priority = priority, .timeout_ms = timeout_ms };

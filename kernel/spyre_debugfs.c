@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * debugfs: /sys/kernel/debug/accel/<device>/
+ *
+ *	state	the card, its files and queues, what runs and since when
+ *	bos	programs, and what device memory each file holds
+ *	inject	faults to come, see spyre_inject.c
+ *
+ * For eyes and tests; nothing here is an interface.
+ */
+#include <linux/debugfs.h>
+#include <linux/ktime.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include <drm/drm_drv.h>
+
+#include "spyre_debugfs.h"
+#include "spyre_device.h"
+#include "spyre_program.h"
+#include "spyre_queue.h"
+
+#define SPYRE_INJECT_TEXT 128
+
+static void spyre_show_card(struct spyre_device *spyre, struct seq_file *seq)
+{
+	struct spyre_engine_stats stats;
+	u32 power, temperature;
+
+	spyre_engine_read_stats(&spyre->engine, &stats);
+	spyre_engine_read_power(&spyre->engine, &power, &temperature);
+	seq_printf(seq, "card: %u\nuuid: %pUb\ngeneration: %llu\ncores: %u\nunit: %s\nworkers: %u\n",
+		   spyre->index, &spyre->uuid, spyre->generation, spyre->num_cores,
+		   spyre_unit_name(spyre->engine.host.unit), spyre->engine.helpers.num);
+	seq_printf(seq, "lpddr_total: %llu\nlpddr_used: %llu\n", spyre->lpddr_bytes,
+		   (u64)atomic64_read(&spyre->lpddr_used));
+	seq_printf(seq, "now_ns: %llu\nbusy_ns: %llu\njobs: %llu\nerrors: %llu\ncycles: %llu\n",
+		   ktime_get_ns(), stats.busy_ns, stats.jobs, stats.errors, stats.cost.cycles);
+	seq_printf(seq, "power_mw: %u\ntemperature_mc: %u\n", power, temperature);
+}
+
+static void spyre_show_queue(struct spyre_queue *queue, struct seq_file *seq)
+{
+	struct drm_spyre_coredump_queue now;
+
+	spyre_queue_describe(queue, &now);
+	seq_printf(seq, "  queue %u: priority %u limit_ms %llu submitted %llu completed %llu error %d",
+		   now.queue, now.priority, div_u64(queue->timeout_ns, NSEC_PER_MSEC),
+		   now.submitted, now.completed, now.error);
+	if (now.job)
+		seq_printf(seq, " runs %llu cb %u since_ns %llu", now.job, now.cb, now.since_ns);
+	seq_putc(seq, '\n');
+}
+
+static void spyre_show_file(struct spyre_file *sfile, struct seq_file *seq)
+{
+	struct drm_spyre_context_info info = {};
+	struct spyre_queue *queue;
+	unsigned long id;
+
+	spyre_query_context(sfile, &info);
+	seq_printf(seq, "client %llu: pid %d comm %*pE state %s memory %llu jobs %llu errors %llu running %d\n",
+		   info.id, sfile->pid, (int)strnlen(sfile->comm, sizeof(sfile->comm)), sfile->comm,
+		   info.state == DRM_SPYRE_CONTEXT_STALE ? "stale" :
+		   info.state == DRM_SPYRE_CONTEXT_FAULTED ? "faulted" : "ok",
+		   info.memory_used, info.jobs, info.errors,
+		   atomic_read(&sfile->health.running));
+	if (info.fault)
+		seq_printf(seq, "  fault %s error %d queue %u job %llu cb %u ns %llu\n",
+			   spyre_fault_name(info.fault), info.error, info.fault_queue,
+			   info.fault_job, info.fault_cb, info.fault_ns);
+	xa_lock(&sfile->queues);
+	xa_for_each(&sfile->queues, id, queue)
+		spyre_show_queue(queue, seq);
+	xa_unlock(&sfile->queues);
+}
+
+static int state_show(struct seq_file *seq, void *unused)
+{
+	struct spyre_device *spyre = seq->private;
+	struct spyre_file *sfile;
+
+	spyre_show_card(spyre, seq);
+	guard(mutex)(&spyre->files_lock);
+	list_for_each_entry(sfile, &spyre->files, node)
+		spyre_show_file(sfile, seq);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(state);
+
+static int bos_show(struct seq_file *seq, void *unused)
+{
+	struct spyre_device *spyre = seq->private;
+	struct spyre_program_object *program;
+	struct spyre_file *sfile;
+	unsigned long id;
+
+	guard(mutex)(&spyre->files_lock);
+	list_for_each_entry(sfile, &spyre->files, node) {
+		seq_printf(seq, "client %llu: lpddr %llu\n", sfile->id,
+			   (u64)atomic64_read(&sfile->used));
+		xa_lock(&sfile->programs);
+		xa_for_each(&sfile->programs, id, program)
+			seq_printf(seq, "  program %lu: bytes %llu cores %u cycles %llu\n", id,
+				   program->base.header->size, program->base.header->num_cores,
+				   program->base.cost.cycles);
+		xa_unlock(&sfile->programs);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(bos);
+
+static int inject_show(struct seq_file *seq, void *unused)
+{
+	spyre_inject_show(seq->private, seq);
+	return 0;
+}
+
+static int inject_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, inject_show, inode->i_private);
+}
+
+static ssize_t inject_write(struct file *file, const char __user *from, size_t count,
+			    loff_t *pos)
+{
+	struct spyre_device *spyre = file_inode(file)->i_private;
+	char *text __free(kfree) = NULL;
+	int ret;
+
+	if (*pos || count > SPYRE_INJECT_TEXT)
+		return -EINVAL;
+	text = memdup_user_nul(from, count);
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	ret = spyre_inject_parse(spyre, text);
+	return ret ?: count;
+}
+
+static const struct file_operations inject_fops = {
+	.owner = THIS_MODULE,
+	.open = inject_open,
+	.read = seq_read,
+	.write = inject_write,
+	.llseek = seq_lseek,
+	.release = single_release,
+};
+
+void spyre_debugfs_start(struct spyre_device *spyre)
+{
+	struct dentry *root = spyre->drm.debugfs_root;
+
+	debugfs_create_file("state", 0400, root, spyre, &state_fops);
+	debugfs_create_file("bos", 0400, root, spyre, &bos_fops);
+	debugfs_create_file("inject", 0600, root, spyre, &inject_fops);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Contexts that fail and come back.
+ *
+ * The first failure that is a context's own fault marks it: all of its queues
+ * die, what has not run is cancelled and nothing new is taken.  Work that was
+ * cancelled (a queue or file that was closed, a reset, an unplug) marks
+ * nothing.  Other contexts do not notice.
+ */
+#include <linux/ktime.h>
+
+#include "spyre_coredump.h"
+#include "spyre_device.h"
+#include "spyre_fault.h"
+#include "spyre_job.h"
+#include "spyre_queue.h"
+#include "spyre_trace.h"
+
+/* Far above what stopping any work takes. */
+#define SPYRE_DRAIN_JIFFIES (10 * HZ)
+
+void spyre_health_init(struct spyre_context_health *health)
+{
+	spin_lock_init(&health->lock);
+	mutex_init(&health->creating);
+}
+
+const char *spyre_fault_name(u32 kind)
+{
+	static const char * const names[] = {
+		[DRM_SPYRE_FAULT_NONE] = "none",
+		[DRM_SPYRE_FAULT_TIMEOUT] = "timeout",
+		[DRM_SPYRE_FAULT_ACCESS] = "access",
+		[DRM_SPYRE_FAULT_ESCAPE] = "escape",
+		[DRM_SPYRE_FAULT_COMPUTE] = "compute",
+	};
+
+	return kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
+}
+
+/*
+ * What it means that the card stopped by itself.  The verifier has ruled all
+ * of it out: reaching memory that the operands do not name, leaving the
+ * bounds that it has proved, or an instruction that makes no sense to a core.
+ */
+static u32 spyre_fault_of_stop(enum spyre_stop stop)
+{
+	switch (stop) {
+	case SPYRE_STOP_ACCESS:
+	case SPYRE_STOP_DMA_RANGE:
+		return DRM_SPYRE_FAULT_ACCESS;
+	case SPYRE_STOP_EXTENT:
+	case SPYRE_STOP_LX_OVERFLOW:
+	case SPYRE_STOP_TOO_LONG:
+	case SPYRE_STOP_TOO_MANY_CORES:
+		return DRM_SPYRE_FAULT_ESCAPE;
+	default:
+		return DRM_SPYRE_FAULT_COMPUTE;
+	}
+}
+
+static int spyre_fault_errno(u32 kind)
+{
+	switch (kind) {
+	case DRM_SPYRE_FAULT_TIMEOUT:
+		return -ETIME;
+	case DRM_SPYRE_FAULT_ACCESS:
+	case DRM_SPYRE_FAULT_ESCAPE:
+		return -EFAULT;
+	default:
+		return -EIO;
+	}
+}
+
+u32 spyre_file_kill_queues(struct spyre_file *sfile, int error)
+{
+	struct spyre_queue *queue;
+	unsigned long id;
+	u32 count = 0;
+
+	/* The lock keeps them: a queue leaves the table before it is put. */
+	xa_lock(&sfile->queues);
+	xa_for_each(&sfile->queues, id, queue) {
+		spyre_queue_kill(queue, error);
+		count++;
+	}
+	xa_unlock(&sfile->queues);
+	return count;
+}
+
+/* Marks the context unless it is; the job's own queue has the error, others are cancelled. */
+static int spyre_fault_raise(struct spyre_job *job, u32 cb, u32 kind, enum spyre_stop stop)
+{
+	struct spyre_queue *queue = job->queue;
+	struct spyre_file *sfile = queue->sfile;
+	struct spyre_context_health *health = &sfile->health;
+	const struct spyre_fault fault = {
+		.kind = kind,
+		.error = spyre_fault_errno(kind),
+		.queue = queue->id,
+		.cb = cb,
+		.job = job->done->seqno,
+		.ns = ktime_get_ns(),
+		.stop = stop,
+	};
+	bool first;
+
+	scoped_guard(spinlock, &health->lock) {
+		first = !health->fault.kind;
+		if (first)
+			health->fault = fault;
+	}
+	/* The queue may have left the table already. */
+	spyre_queue_mark_dead(queue, fault.error);
+	if (!first)
+		return fault.error;
+
+	trace_spyre_fault(job, &fault);
+	/* Pairs with spyre_ioctl_queue_create(): it sees the mark or is seen here. */
+	smp_mb();
+	spyre_file_kill_queues(sfile, -ECANCELED);
+	spyre_coredump_take(job, &fault);
+	return fault.error;
+}
+
+int spyre_fault_stopped(struct spyre_job *job, u32 cb, enum spyre_stop stop)
+{
+	return spyre_fault_raise(job, cb, spyre_fault_of_stop(stop), stop);
+}
+
+int spyre_fault_told(struct spyre_job *job, u32 cb, int reason)
+{
+	if (reason != -ETIME)
+		return reason;
+	return spyre_fault_raise(job, cb, DRM_SPYRE_FAULT_TIMEOUT, SPYRE_STOP_CANCELLED);
+}
+
+struct spyre_fault spyre_file_fault(struct spyre_file *sfile)
+{
+	guard(spinlock)(&sfile->health.lock);
+	return sfile->health.fault;
+}
+
+void spyre_file_forgive(struct spyre_file *sfile)
+{
+	guard(spinlock)(&sfile->health.lock);
+	sfile->health.fault = (struct spyre_fault) {};
+}
+
+bool spyre_file_is_faulted(struct spyre_file *sfile)
+{
+	return READ_ONCE(sfile->health.fault.kind);
+}
+
+void spyre_file_account(struct spyre_file *sfile, const struct spyre_counters *cost, bool failed)
+{
+	struct spyre_context_health *health = &sfile->health;
+
+	atomic64_inc(&health->jobs);
+	if (failed)
+		atomic64_inc(&health->errors);
+	if (!cost->cycles)
+		return;
+	atomic64_add(cost->cycles, &sfile->cycles);
+	atomic64_add(cost->macs, &health->macs);
+	atomic64_add(cost->bytes_read, &health->bytes_read);
+	atomic64_add(cost->bytes_written, &health->bytes_written);
+}
+
+int spyre_file_drain(struct spyre_file *sfile)
+{
+	struct spyre_engine *engine = &sfile->spyre->engine;
+	struct spyre_queue *queue;
+	unsigned long id;
+	long left;
+
+	xa_for_each(&sfile->queues, id, queue) {
+		/* It may be destroyed meanwhile. */
+		queue = spyre_queue_lookup(sfile, id);
+		if (!queue)
+			continue;
+		spyre_engine_drain(engine, queue);
+		spyre_queue_put(queue);
+	}
+	/* Another thread may be destroying queues, which are in no table any more. */
+	left = wait_event_killable_timeout(engine->idle, !atomic_read(&sfile->health.running),
+					   SPYRE_DRAIN_JIFFIES);
+	if (left < 0)
+		return left;
+	return left ? 0 : -EIO;
+}
+
+int spyre_ioctl_context_reset(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct spyre_file *sfile = to_spyre_file(file);
+	struct spyre_context_health *health = &sfile->health;
+	struct drm_spyre_context_reset *args = data;
+	int ret;
+
+	args->queues = 0;
+	if (args->flags)
+		return -EINVAL;
+	if (spyre_file_is_stale(sfile))
+		return -EIO;
+
+	/* No queue is made meanwhile, so nothing that is new can fail. */
+	if (mutex_lock_killable(&health->creating))
+		return -ERESTARTSYS;
+	args->queues = spyre_file_kill_queues(sfile, -ECANCELED);
+	ret = spyre_file_drain(sfile);
+	if (!ret)
+		spyre_file_forgive(sfile);
+	mutex_unlock(&health->creating);
+	trace_spyre_context_reset(sfile, args->queues, ret);
+	return ret;
+}
+
+void spyre_query_context(struct spyre_file *sfile, struct drm_spyre_context_info *info)
+{
+	const struct spyre_fault fault = spyre_file_fault(sfile);
+	struct spyre_context_health *health = &sfile->health;
+	struct spyre_queue *queue;
+	unsigned long id;
+
+	info->id = sfile->id;
+	info->generation = sfile->generation;
+	info->state = fault.kind ? DRM_SPYRE_CONTEXT_FAULTED : DRM_SPYRE_CONTEXT_OK;
+	if (spyre_file_is_stale(sfile))
+		info->state = DRM_SPYRE_CONTEXT_STALE;
+	info->error = fault.error;
+	info->fault = fault.kind;
+	info->fault_queue = fault.queue;
+	info->fault_job = fault.job;
+	info->fault_cb = fault.cb;
+	info->fault_ns = fault.ns;
+	xa_for_each(&sfile->queues, id, queue)
+		info->num_queues++;
+	info->memory_used = atomic64_read(&sfile->used);
+	info->busy_ns = atomic64_read(&sfile->busy_ns);
+	info->jobs = atomic64_read(&health->jobs);
+	info->errors = atomic64_read(&health->errors);
+	info->cycles = atomic64_read(&sfile->cycles);
+	info->macs = atomic64_read(&health->macs);
+	info->bytes_read = atomic64_read(&health->bytes_read);
+	info->bytes_written = atomic64_read(&health->bytes_written);
+	info->preempted = atomic64_read(&sfile->preempted);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Faults: a context (an open file) whose own work fails is marked, its queues
+ * die, and it takes no work until CONTEXT_RESET clears the mark.
+ */
+#ifndef SPYRE_FAULT_H
+#define SPYRE_FAULT_H
+
+#include <drm/spyre_accel.h>
+#include <linux/atomic.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include "model/program.h"
+
+struct drm_device;
+struct drm_file;
+struct spyre_file;
+struct spyre_job;
+struct spyre_queue;
+
+/**
+ * struct spyre_fault - the first failure of a context
+ */
+struct spyre_fault {
+	/** @kind: enum drm_spyre_fault; NONE: the rest says nothing. */
+	u32 kind;
+	/** @error: errno, negative. */
+	int error;
+	/** @queue: id of the queue. */
+	u32 queue;
+	/** @cb: control block of the job. */
+	u32 cb;
+	/** @job: number of the queue's job, from 1. */
+	u64 job;
+	/** @ns: CLOCK_MONOTONIC. */
+	u64 ns;
+	/** @stop: what the model gave. */
+	enum spyre_stop stop;
+};
+
+/**
+ * struct spyre_context_health - what a file is marked with, and what it has done
+ */
+struct spyre_context_health {
+	/** @lock: protects @fault; taken with interrupts on, allocates nothing. */
+	spinlock_t lock;
+	/** @fault: the first failure since the context was opened or reset. */
+	struct spyre_fault fault;
+	/** @creating: serialises CONTEXT_RESET and the making of queues. */
+	struct mutex creating;
+	/** @running: jobs that the engine has begun and not ended. */
+	atomic_t running;
+	/** @jobs: jobs that ended. */
+	atomic64_t jobs;
+	/** @errors: of these, failed, timed out or cancelled. */
+	atomic64_t errors;
+	/** @macs: PT multiply-adds. */
+	atomic64_t macs;
+	/** @bytes_read: LPDDR5 bytes read. */
+	atomic64_t bytes_read;
+	/** @bytes_written: LPDDR5 bytes written. */
+	atomic64_t bytes_written;
+};
+
+void spyre_health_init(struct spyre_context_health *health);
+
+/*
+ * The status of a control block that the model stopped with @stop while its
+ * job was not told to stop: marks the context, kills its queues and keeps what
+ * a dump needs.  Allocates nothing, may be called between a fence's
+ * publication and its signal.
+ */
+int spyre_fault_stopped(struct spyre_job *job, u32 cb, enum spyre_stop stop);
+/* The same for a job that was told to stop with @reason; passes that on. */
+int spyre_fault_told(struct spyre_job *job, u32 cb, int reason);
+
+/* Whether the context has failed: takes no work. */
+bool spyre_file_is_faulted(struct spyre_file *sfile);
+struct spyre_fault spyre_file_fault(struct spyre_file *sfile);
+/* Clears the mark; nothing of @sfile runs and its queues are dead. */
+void spyre_file_forgive(struct spyre_file *sfile);
+/* Kills all queues of @sfile with @error; gives their number.  Does not sleep. */
+u32 spyre_file_kill_queues(struct spyre_file *sfile, int error);
+/* Counts a job that ended. */
+void spyre_file_account(struct spyre_file *sfile, const struct spyre_counters *cost, bool failed);
+/* Waits until the engine has let go of all jobs of @sfile; -EIO if it does not. */
+int spyre_file_drain(struct spyre_file *sfile);
+
+const char *spyre_fault_name(u32 kind);
+
+void spyre_query_context(struct spyre_file *sfile, struct drm_spyre_context_info *info);
+int spyre_ioctl_context_reset(struct drm_device *drm, void *data, struct drm_file *file);
+
+#endif

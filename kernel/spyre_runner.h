@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Runners: threads that run jobs.  A job stays on its runner from its start to
+ * its end, also while it is not in its turn.  So that no context can be kept
+ * from having a job on the way, each has a runner of its own in each class
+ * that it uses (its seat); the card has a pool of more for all of them.
+ */
+#ifndef SPYRE_RUNNER_H
+#define SPYRE_RUNNER_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+
+#include "model/card.h"
+#include "spyre_arbiter.h"
+
+struct spyre_engine;
+struct spyre_lx;
+struct spyre_queue;
+struct task_struct;
+
+/**
+ * struct spyre_runner - a thread that runs jobs
+ */
+struct spyre_runner {
+	/** @base: what the model sees of it. */
+	struct spyre_worker base;
+	/** @engine: its engine. */
+	struct spyre_engine *engine;
+	/** @task: its thread; NULL: the thread that brings a light job. */
+	struct task_struct *task;
+	/** @queue: whose oldest job it is to run, or runs; engine lock. */
+	struct spyre_queue *queue;
+	/** @pool: while idle, in the engine's pool. */
+	struct list_head pool;
+};
+
+/**
+ * struct spyre_seat - what a context has of the engine in one class
+ */
+struct spyre_seat {
+	/** @context: its share; engine lock. */
+	struct spyre_arb_context context;
+	/** @runner: its own runner, once it has a queue. */
+	struct spyre_runner runner;
+	/** @lock: protects @lx and the making of @runner. */
+	struct mutex lock;
+	/** @lx: scratchpads for jobs on its own runner, or NULL. */
+	struct spyre_lx *lx;
+};
+
+void spyre_seat_init(struct spyre_seat *seat, struct spyre_engine *engine, u32 class);
+/* Gives it its runner if it has none; may sleep and fail. */
+int spyre_seat_open(struct spyre_seat *seat, u64 id);
+/* Scratchpads that are large enough, referenced, or an error. */
+struct spyre_lx *spyre_seat_lx(struct spyre_seat *seat, u32 cores, u32 bytes);
+/* Its queues are closed. */
+void spyre_seat_close(struct spyre_seat *seat);
+
+/* Starts @runner's thread. */
+int spyre_runner_start(struct spyre_runner *runner, struct spyre_engine *engine,
+		       const char *name, u64 id);
+void spyre_runner_stop(struct spyre_runner *runner);
+
+#endif

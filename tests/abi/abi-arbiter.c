@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Contexts that want the card at the same time: nobody starves, nobody is
+ * stalled by another's long work, and results do not depend on who was there.
+ * What is checked is what had ended when something else ended, not how long
+ * anything took.
+ */
+#include "abi.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xf86drm.h>
+
+#include "prog.h"
+
+#define VA (64 * MIB)
+#define WORK (128 * 1024ull)	/* of each of a program's three operands */
+#define LX (64u * 1024)
+#define MS(n) ((n) * 1000000ull)
+
+static uint32_t num_cores;
+static uint32_t turns_per_100ms;
+
+/* A file with memory for sums and a program that adds. */
+struct ctx {
+	int fd;
+	struct abi_buf mem;
+	uint32_t program;
+	uint64_t args[3];
+};
+
+struct shape {
+	uint32_t cores;
+	uint32_t lx;
+	uint32_t turns;		/* 0: hours */
+	uint32_t sticks;	/* of each core, 0: its part of WORK */
+};
+
+static struct ctx ctx_init(struct shape shape)
+{
+	struct abi_prog p = abi_prog_add(shape.cores, shape.sticks ? shape.sticks :
+						     WORK / STICK / shape.cores);
+	struct ctx c = { .fd = abi_open() };
+	int i;
+
+	p.lx_bytes = shape.lx;
+	p.num_loops = shape.turns ? 1 : 2;
+	p.loops[0] = shape.turns && shape.turns < 65535 ? shape.turns : 65535;
+	p.loops[1] = 64;
+	c.mem = abi_buf(c.fd, 3 * WORK, DRM_SPYRE_BO_DEVICE, VA);
+	c.program = abi_prog_create(c.fd, &p);
+	for (i = 0; i < 3; i++)
+		c.args[i] = VA + i * WORK;
+	return c;
+}
+
+static struct drm_spyre_cb work(struct ctx *c)
+{
+	return abi_cb_exec(c->program, c->args, 3);
+}
+
+static void queue_done(struct abi_queue *q)
+{
+	/* A mapping would keep its file open. */
+	munmap(q->results.map, q->results.size);
+}
+
+static void ctx_free(struct ctx *c)
+{
+	munmap(c->mem.map, c->mem.size);
+	close(c->fd);
+}
+
+static uint32_t turns(uint32_t ms)
+{
+	return turns_per_100ms * ms / 100 + 1;
+}
+
+static struct abi_queue queue_of(struct ctx *c, uint32_t priority, uint32_t timeout_ms)
+{
+	struct abi_queue q = abi_queue(c->fd, 0);
+	int ret;
+
+	abi_queue_destroy(c->fd, q.id);
+	ret = abi_queue_create(c->fd, priority, timeout_ms, &q.id);
+	if (ret)
+		tap_bail("QUEUE_CREATE: %s", strerror(-ret));
+	memset(q.results.map, 0, q.results.size);
+	return q;
+}
+
+static bool is_done(struct abi_queue *q)
+{
+	volatile struct drm_spyre_cb_result *r = abi_results(q);
+
+	return r->state == DRM_SPYRE_CB_DONE;
+}
+
+/* Preemptions of a file, or ~0 where the driver does not tell. */
+static uint64_t preempted(int fd)
+{
+	struct drm_spyre_context_info info = { 0 };
+	struct drm_spyre_dev_query query = { .type = DRM_SPYRE_DEV_QUERY_CONTEXT,
+					     .size = sizeof(info), .pointer = PTR(&info) };
+
+	return abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query) ? ~0ull : info.preempted;
+}
+
+static void calibrate(void)
+{
+	struct drm_spyre_card_info card = { 0 };
+	struct drm_spyre_dev_query query = { .size = sizeof(card), .pointer = PTR(&card) };
+	struct ctx c;
+	struct abi_queue q;
+	struct drm_spyre_cb cb;
+	uint64_t ns;
+	int fd = abi_open();
+
+	abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
+	close(fd);
+	num_cores = card.num_cores;
+	c = ctx_init((struct shape){ .cores = num_cores, .turns = 64 });
+	q = abi_queue(c.fd, 0);
+	cb = work(&c);
+	if (abi_run(&q, &cb, 1) || abi_run(&q, &cb, 1))
+		tap_bail("the program does not run");
+	ns = abi_results(&q)->end_ns - abi_results(&q)->start_ns;
+	turns_per_100ms = (uint32_t)(64 * MS(100) / (ns ? ns : 1)) + 1;
+	tap_note("%u cores, %u turns in 100 ms", num_cores, turns_per_100ms);
+	queue_done(&q);
+	ctx_free(&c);
+}
+
+/* --- partitions --- */
+static int create(int fd, uint32_t first, uint32_t count, uint32_t *id)
+{
+	struct drm_spyre_queue_create args = { .core_first = first, .core_count = count };
+	int ret = abi_ioctl(fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args);
+
+	*id = args.queue_id;
+	return ret;
+}
+
+static void test_partition_arguments(void)
+{
+	const uint32_t half = num_cores / 2;
+	struct ctx wide = ctx_init((struct shape){ .cores = num_cores, .turns = 1 });
+	struct abi_queue q = abi_queue(wide.fd, 0);
+	struct drm_spyre_cb cbs[2] = { abi_cb_timestamp(), work(&wide) };
+	uint32_t id, error_cb;
+
+	tap_ret(create(wide.fd, 1, 0, &id), -EINVAL, "partition: no cores from 1 on");
+	tap_ret(create(wide.fd, num_cores, 1, &id), -EINVAL, "partition: behind the last core");
+	tap_ret(create(wide.fd, 0, num_cores + 1, &id), -EINVAL, "partition: more than there are");
+	tap_ret(create(wide.fd, 1, num_cores, &id), -EINVAL, "partition: one beyond the last");
+	tap_ret(create(wide.fd, 2, 0xffffffff, &id), -EINVAL, "partition: a sum that wraps");
+	tap_ret(create(wide.fd, 0xffffffff, 2, &id), -EINVAL, "partition: the other one");
+	tap_ret(create(wide.fd, 0, num_cores, &id), 0, "partition: all cores by number");
+	abi_queue_destroy(wide.fd, q.id);
+	q.id = id;
+	tap_ret(abi_run(&q, cbs, 2), 0, "partition: runs the widest program");
+	abi_queue_destroy(wide.fd, q.id);
+	tap_ret(create(wide.fd, half, num_cores - half, &q.id), 0, "partition: the upper half");
+	tap_ret(abi_submit(&q, cbs, 2, &error_cb), -EINVAL, "partition: the program is too wide");
+	tap_eq(error_cb, 1, "partition: it is named");
+	tap_ret(abi_run(&q, cbs, 1), 0, "partition: the queue is well");
+	queue_done(&q);
+	ctx_free(&wide);
+}
+
+/* Hours on one half of the card, and other work on the other half. */
+static void test_partitions(void)
+{
+	const uint32_t half = num_cores / 2;
+	struct ctx slow = ctx_init((struct shape){ .cores = half });
+	struct ctx quick = ctx_init((struct shape){ .cores = half, .turns = turns(20) });
+	struct abi_queue a = abi_queue(slow.fd, 0), b = abi_queue(quick.fd, 0);
+	struct drm_spyre_cb cb = work(&slow), other = work(&quick);
+	int i, bad = 0;
+
+	abi_queue_destroy(a.fd, a.id);
+	abi_queue_destroy(b.fd, b.id);
+	bad += create(a.fd, 0, half, &a.id) != 0 || create(b.fd, half, half, &b.id) != 0;
+	memset(a.results.map, 0, PAGE);
+	bad += abi_submit(&a, &cb, 1, NULL) != 0;
+	for (i = 0; i < 5; i++)
+		bad += abi_run(&b, &other, 1) != 0;
+	tap_eq(bad, 0, "halves: the other half runs");
+	tap_ok(!is_done(&a), "halves: beside the long job");
+	queue_done(&a);
+	queue_done(&b);
+	ctx_free(&slow);
+	ctx_free(&quick);
+}
+
+/* --- turns --- */
+
+/* All cores and LX for hours, twice; another context wants the same for a moment, often. */
+static void test_short_beside_long(void)
+{
+	struct ctx slow = ctx_init((struct shape){ .cores = num_cores, .lx = LX });
+	struct ctx quick = ctx_init((struct shape){ .cores = num_cores, .lx = LX, .turns = 1 });
+	struct abi_queue a[2], b = abi_queue(quick.fd, 0);
+	struct drm_spyre_cb cb = work(&slow), other = work(&quick);
+	uint64_t count;
+	int i, bad = 0;
+
+	for (i = 0; i < 2; i++) {
+		a[i] = queue_of(&slow, DRM_SPYRE_PRIORITY_LOW, 60000);
+		bad += abi_submit(&a[i], &cb, 1, NULL) != 0;
+	}
+	abi_sleep_ms(20);
+	for (i = 0; i < 50; i++)
+		bad += abi_run(&b, &other, 1) != 0;
+	tap_eq(bad, 0, "beside: 50 short jobs run");
+	tap_ok(!is_done(&a[0]) && !is_done(&a[1]), "beside: before the long ones end");
+	count = preempted(slow.fd);
+	if (count == ~0ull)
+		tap_skip("the driver does not tell", "beside: the long one was interrupted");
+	else
+		tap_ok(count >= 20, "beside: the long one was interrupted %llu times",
+		       (unsigned long long)count);
+	for (i = 0; i < 2; i++)
+		queue_done(&a[i]);
+	queue_done(&b);
+	ctx_free(&slow);
+	ctx_free(&quick);
+}
+
+/* Adds to its own result: what is done twice, or not at all, shows. */
+static void run_sum(struct ctx *c, struct abi_queue *q, uint8_t *result)
+{
+	struct drm_spyre_cb cb;
+	uint16_t *mem = c->mem.map;
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < WORK / 2; i++) {
+		mem[i] = 0;
+		mem[WORK / 2 + i] = abi_dl16((int)(i * 7 % 31) - 15);
+	}
+	c->args[0] = c->args[1] = VA;
+	c->args[2] = VA + WORK;
+	cb = work(c);
+	ret = abi_run(q, &cb, 1);
+	if (ret)
+		tap_bail("the sum does not run: %s", strerror(-ret));
+	memcpy(result, mem, WORK);
+}
+
+static void test_same_results(void)
+{
+	struct ctx sum = ctx_init((struct shape){ .cores = num_cores, .lx = LX,
+						  .turns = turns(100) });
+	struct ctx other = ctx_init((struct shape){ .cores = num_cores, .lx = LX });
+	struct abi_queue q = abi_queue(sum.fd, 60000);
+	struct abi_queue busy = queue_of(&other, DRM_SPYRE_PRIORITY_LOW, 60000);
+	uint8_t *alone = malloc(WORK), *beside = malloc(WORK);
+	struct drm_spyre_cb cb = work(&other);
+	int i, same = 0;
+
+	run_sum(&sum, &q, alone);
+	abi_submit(&busy, &cb, 1, NULL);
+	for (i = 0; i < 3; i++) {
+		run_sum(&sum, &q, beside);
+		same += !memcmp(alone, beside, WORK);
+	}
+	tap_eq(same, 3, "results: the same bytes with and without another context");
+	tap_ok(alone[0] | alone[1], "results: that are not just zeros");
+	tap_ok(!is_done(&busy), "results: which was there all the time");
+	free(alone);
+	free(beside);
+	queue_done(&q);
+	queue_done(&busy);
+	ctx_free(&sum);
+	ctx_free(&other);
+}
+
+/* More jobs of hours than the card can run, all of one class, and one job of the other. */
+static void saturated_by(uint32_t class, const char *what)
+{
+	struct ctx hog = ctx_init((struct shape){ .cores = num_cores });
+	struct ctx one = ctx_init((struct shape){ .cores = num_cores, .turns = turns(30) });
+	struct abi_queue h[12], q = queue_of(&one, !class, 60000);
+	struct drm_spyre_cb cb = work(&hog), other = work(&one);
+	int i, bad = 0, done = 0;
+
+	for (i = 0; i < 12; i++) {
+		h[i] = queue_of(&hog, class, 60000);
+		bad += abi_submit(&h[i], &cb, 1, NULL) != 0;
+	}
+	bad += abi_run(&q, &other, 1) != 0;
+	for (i = 0; i < 12; i++) {
+		done += is_done(&h[i]);
+		queue_done(&h[i]);
+	}
+	tap_eq(bad, 0, "%s: a job of the other class ends well", what);
+	tap_eq(done, 0, "%s: while all of these go on", what);
+	queue_done(&q);
+	ctx_free(&hog);
+	ctx_free(&one);
+}
+
+/* 64 queues of one file hold no more of the card than one queue of another. */
+static void test_share_is_the_contexts(void)
+{
+	enum { QUEUES = 64, EACH = 4, JOBS = 40 };
+	struct ctx many = ctx_init((struct shape){ .cores = num_cores, .turns = turns(4) });
+	struct ctx one = ctx_init((struct shape){ .cores = num_cores, .turns = turns(4) });
+	struct abi_queue m[QUEUES], q = abi_queue(one.fd, 60000);
+	struct drm_spyre_cb cb = work(&many), other = work(&one);
+	uint64_t before = 0, after = 0;
+	int i, n, bad = 0;
+
+	for (i = 0; i < QUEUES; i++)
+		m[i] = queue_of(&many, DRM_SPYRE_PRIORITY_LOW, 60000);
+	for (n = 0; n < EACH; n++)
+		for (i = 0; i < QUEUES; i++)
+			bad += abi_submit(&m[i], &cb, 1, NULL) != 0;
+	for (i = 0; i < QUEUES; i++)
+		before += abi_queue_query(many.fd, m[i].id).completed;
+	for (i = 0; i < JOBS; i++)
+		bad += abi_submit(&q, &other, 1, NULL) != 0;
+	bad += abi_wait(&q, 100000) != 0;
+	for (i = 0; i < QUEUES; i++) {
+		after += abi_queue_query(many.fd, m[i].id).completed;
+		queue_done(&m[i]);
+	}
+	tap_eq(bad, 0, "share: all run");
+	/* Jobs in their turn but not ended count for nothing: a few more on either side. */
+	tap_ok(after - before >= JOBS / 4 && after - before <= JOBS * 3,
+	       "share: %d jobs of one queue, meanwhile %llu of 64 queues of another file", JOBS,
+	       (unsigned long long)(after - before));
+	queue_done(&q);
+	ctx_free(&many);
+	ctx_free(&one);
+}
+
+/* --- jobs that end while they are not in their turn --- */
+static void test_stop_in_the_queue(void)
+{
+	enum { FILES = 6 };
+	struct ctx c[FILES];
+	struct abi_queue q[FILES];
+	struct drm_spyre_cb cb;
+	uint64_t start, longest = 0;
+	int i, bad = 0, cancelled = 0;
+
+	for (i = 0; i < FILES; i++) {
+		c[i] = ctx_init((struct shape){ .cores = num_cores, .lx = LX });
+		q[i] = queue_of(&c[i], DRM_SPYRE_PRIORITY_LOW, 60000);
+		cb = work(&c[i]);
+		bad += abi_submit(&q[i], &cb, 1, NULL) != 0;
+	}
+	abi_sleep_ms(100);
+	/* One at most is in its turn. */
+	for (i = 0; i < FILES; i++) {
+		start = abi_now_ns();
+		bad += abi_queue_destroy(c[i].fd, q[i].id) != 0;
+		if (abi_now_ns() - start > longest)
+			longest = abi_now_ns() - start;
+		bad += abi_wait(&q[i], 10000) != 0;
+		cancelled += abi_results(&q[i])->status == -ECANCELED;
+		queue_done(&q[i]);
+		ctx_free(&c[i]);
+	}
+	tap_eq(bad, 0, "stop: six jobs that take turns are destroyed");
+	tap_eq(cancelled, FILES, "stop: all are cancelled");
+	tap_ok(longest < MS(5000), "stop: in %llu ms at most",
+	       (unsigned long long)longest / 1000000);
+}
+
+/* The limit is on the time in their turns, and each comes to it. */
+static void test_limits(void)
+{
+	enum { FILES = 4, LIMIT_MS = 100 };
+	struct ctx c[FILES], quick;
+	struct abi_queue q[FILES], fine;
+	struct drm_spyre_cb cb;
+	uint64_t start = abi_now_ns(), ns;
+	int i, bad = 0, late = 0;
+
+	for (i = 0; i < FILES; i++) {
+		c[i] = ctx_init((struct shape){ .cores = num_cores });
+		q[i] = queue_of(&c[i], DRM_SPYRE_PRIORITY_LOW, LIMIT_MS);
+	}
+	quick = ctx_init((struct shape){ .cores = num_cores, .turns = turns(60) });
+	fine = queue_of(&quick, DRM_SPYRE_PRIORITY_LOW, 300);
+	for (i = 0; i < FILES; i++) {
+		cb = work(&c[i]);
+		bad += abi_submit(&q[i], &cb, 1, NULL) != 0;
+	}
+	cb = work(&quick);
+	tap_ret(abi_run(&fine, &cb, 1), 0, "limits: who needs less than its limit is not late");
+	for (i = 0; i < FILES; i++) {
+		bad += abi_wait(&q[i], 60000) != 0;
+		late += abi_results(&q[i])->status == -ETIME;
+	}
+	ns = abi_now_ns() - start;
+	for (i = 0; i < FILES; i++) {
+		queue_done(&q[i]);
+		ctx_free(&c[i]);
+	}
+	tap_eq(bad, 0, "limits: all end");
+	tap_eq(late, FILES, "limits: by their limit");
+	tap_ok(ns >= MS(FILES * LIMIT_MS), "limits: each has had its time (%llu ms for all)",
+	       (unsigned long long)ns / 1000000);
+	queue_done(&fine);
+	ctx_free(&quick);
+}
+
+/* --- many --- */
+#define FILES 64
+#define QUEUES 64
+
+/* One job on each queue of a file, without results. */
+static int submit_everywhere(struct ctx *c, uint32_t syncobj[QUEUES])
+{
+	struct drm_spyre_cb cb = work(c);
+	struct drm_spyre_submit args;
+	struct drm_spyre_sync done = { .flags = DRM_SPYRE_SYNC_SIGNAL };
+	uint32_t id;
+	int i, bad = 0;
+
+	for (i = 0; i < QUEUES; i++) {
+		syncobj[i] = done.handle = abi_syncobj(c->fd);
+		bad += abi_queue_create(c->fd, i % 4 == 3, 60000, &id) != 0;
+		args = (struct drm_spyre_submit){
+			.queue_id = id,
+			.cbs = { .stride = sizeof(cb), .count = 1, .array = PTR(&cb) },
+			.syncs = { .stride = sizeof(done), .count = 1, .array = PTR(&done) },
+		};
+		bad += abi_ioctl(c->fd, DRM_IOCTL_SPYRE_SUBMIT, &args) != 0;
+	}
+	return bad;
+}
+
+static void test_many(void)
+{
+	static uint32_t syncobj[FILES][QUEUES];
+	static struct ctx c[FILES];
+	int i, bad = 0, waits = 0;
+
+	for (i = 0; i < FILES; i++) {
+		c[i] = ctx_init((struct shape){ .cores = 1 + i % num_cores, .turns = 1,
+						.sticks = 8, .lx = i % 3 ? 0 : LX });
+		bad += submit_everywhere(&c[i], syncobj[i]);
+	}
+	for (i = 0; i < FILES; i++) {
+		waits += drmSyncobjWait(c[i].fd, syncobj[i], QUEUES,
+					(int64_t)(abi_now_ns() + MS(150000)),
+					DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL, NULL) != 0;
+		ctx_free(&c[i]);
+	}
+	tap_eq(bad, 0, "many: %d files of %d queues, a job on each", FILES, QUEUES);
+	tap_eq(waits, 0, "many: all have ended");
+}
+
+int main(void)
+{
+	int watch = abi_open();
+	uint64_t used = abi_memory(watch).used;
+
+	calibrate();
+	test_partition_arguments();
+	test_partitions();
+	test_short_beside_long();
+	test_same_results();
+	saturated_by(DRM_SPYRE_PRIORITY_HIGH, "high class full");
+	saturated_by(DRM_SPYRE_PRIORITY_LOW, "low class full");
+	test_share_is_the_contexts();
+	test_stop_in_the_queue();
+	test_limits();
+	test_many();
+	tap_ok(abi_memory_settles(watch, used), "all memory is back");
+	return tap_done();
+}

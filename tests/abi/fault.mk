@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+# Contexts that fail: marks, CONTEXT_RESET, fault injection, coredumps.
+check_PROGRAMS += tests/abi/abi-fault tests/abi/abi-inject
+
+tests_abi_abi_fault_SOURCES = tests/abi/abi-fault.c
+tests_abi_abi_fault_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_fault_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+if HAVE_LIBURING
+tests_abi_abi_fault_CPPFLAGS += $(LIBURING_CFLAGS) -DHAVE_LIBURING
+tests_abi_abi_fault_LDADD += $(LIBURING_LIBS)
+endif
+
+tests_abi_abi_inject_SOURCES = tests/abi/abi-inject.c
+tests_abi_abi_inject_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_inject_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
