@@ -128,16 +128,17 @@ static __u32 create(__u32 flags)
 static volatile __u32 *map(__u32 handle)
 {
 	struct drm_spyre_bo_mmap_offset args;
+	__u32 pages[2] = { 0, SYS_mmap2 };
 	long p;
 
 	clear(&args, sizeof(args));
 	args.handle = handle;
 	expect(give(DRM_IOCTL_SPYRE_BO_MMAP_OFFSET, &args), 0, "BO_MMAP_OFFSET");
-	/* The sixth argument goes in ebp. */
-	__asm__ volatile("push %%ebp; mov %[pages], %%ebp; int $0x80; pop %%ebp"
+	pages[0] = (__u32)(args.offset >> 12);
+	/* The sixth argument goes in ebp; nothing is addressed by the stack meanwhile. */
+	__asm__ volatile("push %%ebp; mov (%%eax), %%ebp; mov 4(%%eax), %%eax; int $0x80; pop %%ebp"
 			 : "=a"(p)
-			 : "a"(SYS_mmap2), "b"(0), "c"(BYTES), "d"(3), "S"(1), "D"(node),
-			   [pages] "m"(*(__u32[1]){ (__u32)(args.offset >> 12) }) : "memory");
+			 : "a"(pages), "b"(0), "c"(BYTES), "d"(3), "S"(1), "D"(node) : "memory");
 	expect((unsigned long)p < -4095ul, 1, "mmap2");
 	return (volatile __u32 *)p;
 }
