@@ -151,7 +151,9 @@ static void test_other_types(int fd, const char *entry, int (*call)(int fd, unsi
 /* Errors that the allowed ones have for arguments of zeros, or none. */
 static bool is_plain_error(int ret)
 {
-	static const int known[] = { 0, -EINVAL, -ENOENT, -EFAULT, -EBADF, -EPERM, -EACCES };
+	static const int known[] = {
+		0, -EINVAL, -ENOENT, -EFAULT, -EBADF, -EPERM, -EACCES, -EOPNOTSUPP,
+	};
 	size_t i;
 
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
