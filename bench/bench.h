@@ -85,5 +85,8 @@ bool bench_copy(struct bench_report *report, const struct bench_options *options
 bool bench_launch(struct bench_report *report, const struct bench_options *options);
 bool bench_load(struct bench_report *report, const struct bench_options *options);
 bool bench_submit(struct bench_report *report, const struct bench_options *options);
+bool bench_uring(struct bench_report *report, const struct bench_options *options);
+bool bench_transfer(struct bench_report *report, const struct bench_options *options);
+bool bench_processes(struct bench_report *report, const struct bench_options *options);
 
 #endif /* SPYRE_BENCH_H */

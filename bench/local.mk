@@ -3,8 +3,10 @@
 EXTRA_PROGRAMS += bench/spyre-bench
 bench_spyre_bench_SOURCES = bench/bench.h bench/copy.c bench/device.c bench/device.h \
 	bench/half.h bench/launch.c bench/load.c bench/main.c bench/matmul.c bench/measure.c \
-	bench/pointwise.c bench/report.c bench/scaling.c bench/submit.c
-bench_spyre_bench_CFLAGS = $(AM_CFLAGS) $(LIBDRM_CFLAGS) $(YYJSON_CFLAGS) -pthread
-bench_spyre_bench_LDADD = libspyre/libspyre.la $(LIBDRM_LIBS) $(YYJSON_LIBS) $(LIBM) -ldl
+	bench/pointwise.c bench/report.c bench/scaling.c bench/submit.c bench/transfer.c bench/uring.c
+bench_spyre_bench_CFLAGS = $(AM_CFLAGS) $(LIBDRM_CFLAGS) $(LIBURING_CFLAGS) \
+	$(YYJSON_CFLAGS) -pthread
+bench_spyre_bench_LDADD = libspyre/libspyre.la $(LIBDRM_LIBS) $(LIBURING_LIBS) \
+	$(YYJSON_LIBS) $(LIBM) -ldl
 EXTRA_DIST += bench/chains.py
 CLEANFILES += bench/spyre-bench$(EXEEXT)

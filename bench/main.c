@@ -20,6 +20,9 @@ static const struct {
 	{ "launch", bench_launch, true, true },
 	{ "load", bench_load, false, true },
 	{ "submit", bench_submit, true, false },
+	{ "uring", bench_uring, true, false },
+	{ "transfer", bench_transfer, true, false },
+	{ "processes", bench_processes, true, false },
 	{ "scaling", bench_scaling, false, true },
 };
 
@@ -27,14 +30,15 @@ static const struct {
 
 static void usage(FILE *out)
 {
-	fputs("usage: spyre-bench [options] [matmul|pointwise|copy|launch|load|submit|scaling]...\n"
+	fputs("usage: spyre-bench [options] [matmul|pointwise|copy|launch|load|submit|\n"
+	      "                              uring|transfer|processes|scaling]...\n"
 	      "  --json FILE     also write the results to FILE\n"
 	      "  --include FILE  begin with the results in FILE (of another run)\n"
 	      "  --samples N     samples per figure, 5 to 99 (9)\n"
 	      "  --threads N     host threads of card and peer (all CPUs)\n"
 	      "  --match TEXT    only rows with TEXT in their name\n"
 	      "  --bundles DIR   what bench/chains.py wrote: gelu, softmax, layernorm\n"
-	      "  --vm            the figures of the kernel module: launch and submit\n"
+	      "  --vm            the figures of the kernel module: launch, submit, uring, ...\n"
 	      "  --node PATH     accel node of submit (/dev/accel/accel0)\n",
 	      out);
 }

@@ -12,6 +12,8 @@ EXTRA_DIST += \
 	kernel/spyre_bind.h \
 	kernel/spyre_bo.c \
 	kernel/spyre_bo.h \
+	kernel/spyre_card.c \
+	kernel/spyre_card.h \
 	kernel/spyre_compat.h \
 	kernel/spyre_coredump.c \
 	kernel/spyre_coredump.h \
@@ -33,22 +35,22 @@ EXTRA_DIST += \
 	kernel/spyre_inject.h \
 	kernel/spyre_job.c \
 	kernel/spyre_job.h \
+	kernel/spyre_lx.c \
+	kernel/spyre_lx.h \
 	kernel/spyre_mmap.c \
 	kernel/spyre_prime.c \
 	kernel/spyre_prime.h \
-	kernel/spyre_lx.c \
-	kernel/spyre_lx.h \
 	kernel/spyre_program.c \
 	kernel/spyre_program.h \
 	kernel/spyre_queue.c \
 	kernel/spyre_queue.h \
 	kernel/spyre_reset.c \
 	kernel/spyre_reset.h \
+	kernel/spyre_runner.c \
+	kernel/spyre_runner.h \
 	kernel/spyre_shmem.c \
 	kernel/spyre_shmem.h \
 	kernel/spyre_shmem_page.h \
-	kernel/spyre_runner.c \
-	kernel/spyre_runner.h \
 	kernel/spyre_submit.c \
 	kernel/spyre_submit.h \
 	kernel/spyre_sync.c \
@@ -61,7 +63,9 @@ EXTRA_DIST += \
 	kernel/spyre_vm.c \
 	kernel/spyre_vm.h \
 	kernel/stage \
-	kernel/tests/arbiter_kunit.c
+	kernel/tests/arbiter_kunit.c \
+	kernel/tests/verify_kunit.c \
+	kernel/tests/vm_kunit.c
 
 EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
 dist_noinst_DATA = udev/60-spyre.rules

@@ -45,7 +45,7 @@ static inline int spyre_sched_job_init(struct drm_sched_job *job,
 #endif
 
 /* pfn_t went away, with its header. */
-#if __has_include(<linux/pfn_t.h>)
+#ifdef SPYRE_HAVE_PFN_T
 #include <linux/mm.h>
 #include <linux/pfn_t.h>
 #define spyre_vmf_insert_pfn_pmd(vmf, pfn, write) \

@@ -28,13 +28,13 @@ static void spyre_show_card(struct spyre_device *spyre, struct seq_file *seq)
 	struct spyre_engine_stats stats;
 	u32 power, temperature;
 
-	spyre_engine_read_stats(&spyre->engine, &stats);
-	spyre_engine_read_power(&spyre->engine, &power, &temperature);
+	spyre_card_read_stats(spyre, &stats);
+	spyre_card_read_power(spyre, &power, &temperature);
 	seq_printf(seq, "card: %u\nuuid: %pUb\ngeneration: %llu\ncores: %u\nunit: %s\nworkers: %u\n",
 		   spyre->index, &spyre->uuid, spyre->generation, spyre->num_cores,
 		   spyre_unit_name(spyre->engine.host.unit), spyre->engine.helpers.num);
 	seq_printf(seq, "lpddr_total: %llu\nlpddr_used: %llu\n", spyre->lpddr_bytes,
-		   (u64)atomic64_read(&spyre->lpddr_used));
+		   spyre_card_lpddr_used(spyre));
 	seq_printf(seq, "now_ns: %llu\nbusy_ns: %llu\njobs: %llu\nerrors: %llu\ncycles: %llu\n",
 		   ktime_get_ns(), stats.busy_ns, stats.jobs, stats.errors, stats.cost.cycles);
 	seq_printf(seq, "power_mw: %u\ntemperature_mc: %u\n", power, temperature);

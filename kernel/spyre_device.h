@@ -2,8 +2,8 @@
 /*
  * The objects of the driver and who owns whom.
  *
- *	card (spyre_device)	one platform device, one accel node
- *	  engine		the card's arbiter and threads
+ *	function (spyre_device)	one platform device, one accel node: a card, or a VF of one
+ *	  engine		its arbiter and threads
  *	file (spyre_file)	one open of the node: VM, programs, queues
  *	  BO, program		count against the card's memory, on the file's bill
  *	  queue			a drm_gpu_scheduler with one entity
@@ -28,6 +28,7 @@
 
 #include <drm/spyre_accel.h>
 
+#include "spyre_card.h"
 #include "spyre_coredump.h"
 #include "spyre_engine.h"
 #include "spyre_fault.h"
@@ -36,13 +37,21 @@
 struct spyre_job;
 
 /**
- * struct spyre_device - a card
+ * struct spyre_device - a card (PF), or a virtual function (VF) of one
  */
 struct spyre_device {
 	/** @drm: base. */
 	struct drm_device drm;
 	/** @index: index of the card. */
 	u32 index;
+	/** @vf: 0 for the card itself, else the number of this VF. */
+	u32 vf;
+	/** @pf: of a VF: its card, referenced. */
+	struct spyre_device *pf;
+	/** @vf_node: of a VF: in its card's list. */
+	struct list_head vf_node;
+	/** @card: of a PF: its VFs. */
+	struct spyre_card card;
 	/** @num_cores: cores. */
 	u32 num_cores;
 	/** @lpddr_bytes: capacity. */

@@ -44,7 +44,10 @@ int spyre_host_span_pin(struct spyre_host_span *span, struct spyre_file *sfile, 
 /* Maps a part of the buffer registered with @cmd's ring; its request keeps the pages. */
 int spyre_host_span_fixed(struct spyre_host_span *span, struct io_uring_cmd *cmd, u64 address,
 			  u64 bytes, bool write);
-/* Drops a span in any state: unmaps, marks written pages dirty, unpins, uncharges; may sleep. Of any task. */
+/*
+ * Drops a span in any state: unmaps, marks written pages dirty, unpins,
+ * uncharges.  May sleep; from any task.
+ */
 void spyre_host_span_release(struct spyre_host_span *span);
 
 #endif

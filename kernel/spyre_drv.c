@@ -2,10 +2,12 @@
 /*
  * spyre_vdev: virtual IBM Spyre cards behind the kernel's accel interface.
  *
- * Each card is a platform device with one /dev/accel node.  This file makes
- * the devices, opens and closes the node and says which ioctls there are.
+ * Each card, and each VF of one, is a platform device with one /dev/accel node.
+ * This file makes the devices, opens and closes the node and says which ioctls
+ * there are.
  */
 #include <linux/mm.h>
+#include <linux/mod_devicetable.h>
 #include <linux/module.h>
 #include <linux/platform_device.h>
 #include <linux/slab.h>
@@ -28,13 +30,12 @@
 #include "spyre_uring.h"
 #include "spyre_vm.h"
 
-#define SPYRE_DRIVER "spyre_vdev"
-#define SPYRE_LPDDR_MIN_MIB 16u
 #define SPYRE_LPDDR_MAX_MIB (128u << 10)
 
 static unsigned int cards = 1;
 static unsigned int cores = SPYRE_MAX_CORES;
 static unsigned int lpddr_mib;
+static unsigned int vfs;
 
 static int spyre_param_cards(const char *text, const struct kernel_param *param)
 {
@@ -51,6 +52,11 @@ static int spyre_param_lpddr(const char *text, const struct kernel_param *param)
 	return param_set_uint_minmax(text, param, SPYRE_LPDDR_MIN_MIB, SPYRE_LPDDR_MAX_MIB);
 }
 
+static int spyre_param_vfs(const char *text, const struct kernel_param *param)
+{
+	return param_set_uint_minmax(text, param, 0, SPYRE_MAX_VFS);
+}
+
 static const struct kernel_param_ops spyre_cards_ops = {
 	.set = spyre_param_cards, .get = param_get_uint,
 };
@@ -63,12 +69,18 @@ static const struct kernel_param_ops spyre_lpddr_ops = {
 	.set = spyre_param_lpddr, .get = param_get_uint,
 };
 
+static const struct kernel_param_ops spyre_vfs_ops = {
+	.set = spyre_param_vfs, .get = param_get_uint,
+};
+
 module_param_cb(cards, &spyre_cards_ops, &cards, 0444);
 MODULE_PARM_DESC(cards, "number of cards, 1 to 8 (1)");
 module_param_cb(cores, &spyre_cores_ops, &cores, 0444);
 MODULE_PARM_DESC(cores, "cores of a card, 1 to 32 (32)");
 module_param_cb(lpddr_mib, &spyre_lpddr_ops, &lpddr_mib, 0444);
 MODULE_PARM_DESC(lpddr_mib, "LPDDR5 of a card in MiB, 16 to 131072 (half of the host's memory)");
+module_param_cb(vfs, &spyre_vfs_ops, &vfs, 0444);
+MODULE_PARM_DESC(vfs, "virtual functions that each card is split into, 0 to 16 (0)");
 
 static struct platform_device *spyre_cards[DRM_SPYRE_MAX_CARDS];
 
@@ -76,10 +88,16 @@ int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
 {
 	struct spyre_device *spyre = sfile->spyre;
 	s64 used = atomic64_read(&spyre->lpddr_used);
+	int ret;
 
+	ret = spyre_card_hold(spyre);
+	if (ret)
+		return ret;
 	do {
-		if (bytes > spyre->lpddr_bytes - used)
+		if (bytes > spyre->lpddr_bytes - used) {
+			spyre_card_release(spyre);
 			return -ENOSPC;
+		}
 	} while (!atomic64_try_cmpxchg(&spyre->lpddr_used, &used, used + bytes));
 	atomic64_add(bytes, &sfile->used);
 	return 0;
@@ -89,6 +107,7 @@ void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes)
 {
 	atomic64_sub(bytes, &sfile->used);
 	atomic64_sub(bytes, &sfile->spyre->lpddr_used);
+	spyre_card_release(sfile->spyre);
 }
 
 static void spyre_file_release(struct kref *ref)
@@ -301,59 +320,67 @@ static void spyre_device_free(struct drm_device *drm, void *data)
 	if (spyre->timeout_wq)
 		destroy_workqueue(spyre->timeout_wq);
 	spyre_engine_free(&spyre->engine);
+	if (spyre->pf)
+		drm_dev_put(&spyre->pf->drm);
 }
 
-static u64 spyre_lpddr_default(void)
+static u64 spyre_lpddr_bytes(void)
 {
 	const u64 half = round_down((u64)totalram_pages() * PAGE_SIZE / 2, 1u << 20);
 
+	if (lpddr_mib)
+		return (u64)lpddr_mib << 20;
 	return clamp(half, (u64)SPYRE_LPDDR_MIN_MIB << 20, (u64)SPYRE_LPDDR_MAX_MIB << 20);
 }
 
-static int spyre_probe(struct platform_device *pdev)
+/* What the device is: a card, or the share of one that its parent gave it. */
+static void spyre_init_device(struct spyre_device *spyre, struct platform_device *pdev)
 {
-	struct spyre_device *spyre;
-	int ret;
+	const struct spyre_share *share = dev_get_platdata(&pdev->dev);
 
-	spyre = devm_drm_dev_alloc(&pdev->dev, &spyre_driver, struct spyre_device, drm);
-	if (IS_ERR(spyre))
-		return PTR_ERR(spyre);
-	platform_set_drvdata(pdev, spyre);
-	spyre->index = pdev->id;
-	spyre->num_cores = cores;
-	spyre->lpddr_bytes = lpddr_mib ? (u64)lpddr_mib << 20 : spyre_lpddr_default();
 	uuid_gen(&spyre->uuid);
-
+	spyre_card_init(spyre);
 	spyre_reset_init(spyre);
 	spyre_inject_init(spyre);
 	spyre_coredump_init(spyre);
-	ret = drmm_add_action_or_reset(&spyre->drm, spyre_device_free, spyre);
-	if (ret)
-		return ret;
+	if (!share) {
+		spyre->index = pdev->id;
+		spyre->num_cores = cores;
+		spyre->lpddr_bytes = spyre_lpddr_bytes();
+		return;
+	}
+	spyre->pf = dev_get_drvdata(pdev->dev.parent);
+	drm_dev_get(&spyre->pf->drm);
+	spyre->index = spyre->pf->index;
+	spyre->vf = share->vf;
+	spyre->num_cores = share->num_cores;
+	spyre->lpddr_bytes = share->lpddr_bytes;
+}
+
+static int spyre_start_engine(struct spyre_device *spyre)
+{
+	char name[32];
+	int ret;
+
+	if (spyre->vf)
+		snprintf(name, sizeof(name), "spyre%uvf%u", spyre->index, spyre->vf);
+	else
+		snprintf(name, sizeof(name), "spyre%u", spyre->index);
 	/* Not unbound: the submitter's own CPU goes on with the job, no other is woken. */
 	spyre->sched_wq = alloc_workqueue("spyre-sched", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
 		return -ENOMEM;
-	ret = spyre_engine_start(&spyre->engine, spyre->index, spyre->num_cores);
-	if (!ret)
-		ret = spyre_hwmon_start(spyre);
-	if (!ret)
-		ret = drm_dev_register(&spyre->drm, 0);
-	if (!ret)
-		spyre_debugfs_start(spyre);
-	if (ret) {
-		spyre_hwmon_stop(spyre);
+	ret = spyre_engine_start(&spyre->engine, name, spyre->num_cores,
+				 spyre_card_workers(spyre));
+	if (ret)
 		spyre_engine_stop(&spyre->engine);
-	}
 	return ret;
 }
 
 /* Open files stay open; what they ask for gives -ENODEV from here on. */
-static void spyre_remove(struct platform_device *pdev)
+static void spyre_stop(struct spyre_device *spyre)
 {
-	struct spyre_device *spyre = platform_get_drvdata(pdev);
-
 	drm_dev_unplug(&spyre->drm);
 	spyre_hwmon_stop(spyre);
 	spyre_engine_stop(&spyre->engine);
@@ -362,12 +389,82 @@ static void spyre_remove(struct platform_device *pdev)
 	spyre_inject_clear(spyre);
 }
 
+static int spyre_start(struct spyre_device *spyre)
+{
+	int ret;
+
+	ret = drmm_add_action_or_reset(&spyre->drm, spyre_device_free, spyre);
+	if (ret)
+		return ret;
+	ret = spyre_start_engine(spyre);
+	if (ret)
+		return ret;
+	ret = spyre_hwmon_start(spyre);
+	if (ret)
+		goto stop_engine;
+	ret = drm_dev_register(&spyre->drm, 0);
+	if (ret)
+		goto stop_hwmon;
+	spyre_debugfs_start(spyre);
+	if (spyre->pf)
+		ret = spyre_card_add_vf(spyre);
+	else
+		ret = spyre_card_set_vfs(spyre, vfs);
+	if (ret)
+		spyre_stop(spyre);
+	return ret;
+
+stop_hwmon:
+	spyre_hwmon_stop(spyre);
+stop_engine:
+	spyre_engine_stop(&spyre->engine);
+	return ret;
+}
+
+static int spyre_probe(struct platform_device *pdev)
+{
+	struct spyre_device *spyre;
+	int ret;
+
+	spyre = devm_drm_dev_alloc(&pdev->dev, &spyre_driver, struct spyre_device, drm);
+	if (IS_ERR(spyre)) {
+		ret = PTR_ERR(spyre);
+	} else {
+		platform_set_drvdata(pdev, spyre);
+		spyre_init_device(spyre, pdev);
+		ret = spyre_start(spyre);
+	}
+	if (ret && dev_get_platdata(&pdev->dev))
+		spyre_card_vf_failed(dev_get_drvdata(pdev->dev.parent), ret);
+	return ret;
+}
+
+static void spyre_remove(struct platform_device *pdev)
+{
+	struct spyre_device *spyre = platform_get_drvdata(pdev);
+
+	if (!spyre->pf)
+		spyre_card_remove_vfs(spyre);
+	spyre_stop(spyre);
+	if (spyre->pf)
+		spyre_card_remove_vf(spyre);
+}
+
+static const struct platform_device_id spyre_ids[] = {
+	{ .name = SPYRE_DRIVER },
+	{ .name = SPYRE_VF_DEVICE },
+	{ }
+};
+
 static struct platform_driver spyre_platform_driver = {
 	.probe = spyre_probe,
 	.remove_new = spyre_remove,
+	.id_table = spyre_ids,
 	.driver = {
 		.name = SPYRE_DRIVER,
 		.dev_groups = spyre_groups,
+		/* Whoever makes VFs waits for them. */
+		.probe_type = PROBE_FORCE_SYNCHRONOUS,
 	},
 };
 
@@ -384,9 +481,20 @@ static int __init spyre_init(void)
 	u32 i;
 	int ret;
 
+	ret = spyre_card_check_vfs(cores, spyre_lpddr_bytes(), vfs);
+	if (ret) {
+		pr_err("spyre_vdev: vfs=%u is more than the card can be split into: a VF has a core and %u MiB at least\n",
+		       vfs, SPYRE_LPDDR_MIN_MIB);
+		return ret;
+	}
 	ret = spyre_queue_init();
 	if (ret)
 		return ret;
+	ret = spyre_prime_init();
+	if (ret) {
+		spyre_queue_exit();
+		return ret;
+	}
 	spyre_shmem_mount();
 	ret = platform_driver_register(&spyre_platform_driver);
 	if (ret)
@@ -407,6 +515,7 @@ static int __init spyre_init(void)
 
 fail:
 	spyre_shmem_unmount();
+	spyre_prime_exit();
 	spyre_queue_exit();
 	return ret;
 }
@@ -416,6 +525,7 @@ static void __exit spyre_exit(void)
 	spyre_remove_cards();
 	platform_driver_unregister(&spyre_platform_driver);
 	spyre_queue_exit();
+	spyre_prime_exit();
 	spyre_shmem_unmount();
 	/* The last fences are on their way out. */
 	rcu_barrier();

@@ -22,8 +22,6 @@
 #include "spyre_queue.h"
 #include "spyre_trace.h"
 
-/* Load is reported over the last one to two of these. */
-#define SPYRE_SAMPLE_NS NSEC_PER_SEC
 /* Far above what stopping any work takes. */
 #define SPYRE_PROBE_JIFFIES (10 * HZ)
 
@@ -349,8 +347,14 @@ static void spyre_engine_let_go(struct spyre_engine *engine, struct spyre_queue 
 
 void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue)
 {
+	struct spyre_job *job;
+
 	guard(spinlock_irq)(&engine->lock);
 	if (queue->claim.state != SPYRE_CLAIM_WAITING)
+		return;
+	/* The one that was meant may have ended, and the next one wait. */
+	job = queue->job ?: list_first_entry(&queue->jobs, struct spyre_job, node);
+	if (!spyre_job_stop_reason(job))
 		return;
 	spyre_engine_let_go(engine, queue);
 	/* It may have kept others from cores. */
@@ -389,26 +393,6 @@ void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_engine_st
 	spin_unlock_irq(&engine->lock);
 }
 
-void spyre_engine_read_power(struct spyre_engine *engine, u32 *milliwatt, u32 *millicelsius)
-{
-	struct spyre_engine_sample now, since;
-
-	spin_lock_irq(&engine->lock);
-	now.ns = ktime_get_ns();
-	spyre_engine_stats_locked(engine, &now.stats, now.ns);
-	if (now.ns - engine->sample[0].ns > SPYRE_SAMPLE_NS) {
-		engine->sample[1] = engine->sample[0];
-		engine->sample[0] = now;
-	}
-	since = engine->sample[1];
-	spin_unlock_irq(&engine->lock);
-	spyre_power_model(now.stats.busy_ns - since.stats.busy_ns, max(now.ns - since.ns, 1ull),
-			  now.stats.cost.macs - since.stats.cost.macs,
-			  now.stats.cost.bytes_read - since.stats.cost.bytes_read +
-			  now.stats.cost.bytes_written - since.stats.cost.bytes_written,
-			  milliwatt, millicelsius);
-}
-
 static const struct spyre_unit *spyre_engine_unit(void)
 {
 	if (boot_cpu_has(X86_FEATURE_AVX2) && boot_cpu_has(X86_FEATURE_FMA) &&
@@ -430,18 +414,16 @@ static void spyre_engine_init_host(struct spyre_engine *engine)
 	};
 }
 
-static int spyre_engine_start_pool(struct spyre_engine *engine, u32 card, u32 wanted)
+static int spyre_engine_start_pool(struct spyre_engine *engine, u32 wanted)
 {
 	struct spyre_runner *runner;
-	char name[16];
 	int ret;
 
-	snprintf(name, sizeof(name), "spyre%u/", card);
 	for (runner = engine->runner; runner < engine->runner + wanted; runner++) {
 		runner->base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES, GFP_KERNEL);
 		if (!runner->base.scratch)
 			return -ENOMEM;
-		ret = spyre_runner_start(runner, engine, name, runner - engine->runner);
+		ret = spyre_runner_start(runner, engine, "p", runner - engine->runner);
 		if (ret)
 			return ret;
 		list_add_tail(&runner->pool, &engine->pool);
@@ -450,10 +432,12 @@ static int spyre_engine_start_pool(struct spyre_engine *engine, u32 card, u32 wa
 	return 0;
 }
 
-int spyre_engine_start(struct spyre_engine *engine, u32 card, u32 num_cores)
+int spyre_engine_start(struct spyre_engine *engine, const char *name, u32 num_cores, u32 cpus)
 {
-	const u32 cpus = min(num_online_cpus(), SPYRE_MAX_CPUS);
 	int ret;
+
+	cpus = clamp(cpus, 1u, SPYRE_MAX_CPUS);
+	strscpy(engine->name, name, sizeof(engine->name));
 
 	spin_lock_init(&engine->lock);
 	spin_lock_init(&engine->helpers.lock);
@@ -461,8 +445,6 @@ int spyre_engine_start(struct spyre_engine *engine, u32 card, u32 num_cores)
 	INIT_LIST_HEAD(&engine->stopped);
 	INIT_LIST_HEAD(&engine->pool);
 	INIT_LIST_HEAD(&engine->helpers.sections);
-	engine->sample[0].ns = ktime_get_ns();
-	engine->sample[1].ns = engine->sample[0].ns;
 	spyre_engine_init_host(engine);
 	spyre_arbiter_init(&engine->arbiter, num_cores, cpus, 2 * cpus);
 
@@ -470,19 +452,10 @@ int spyre_engine_start(struct spyre_engine *engine, u32 card, u32 num_cores)
 	engine->guest.base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES, GFP_KERNEL);
 	if (!engine->guest.base.scratch)
 		return -ENOMEM;
-	ret = spyre_runner_start(&engine->reaper, engine, "spyre-r", card);
+	ret = spyre_runner_start(&engine->reaper, engine, "r", 0);
 	if (!ret)
-		ret = spyre_engine_start_pool(engine, card, 2 * cpus);
-	return ret ?: spyre_helpers_start(engine, card, cpus);
-}
-
-void spyre_engine_set_max_active(struct spyre_engine *engine, u32 max_active)
-{
-	const u32 cpus = min(num_online_cpus(), SPYRE_MAX_CPUS);
-
-	guard(spinlock_irq)(&engine->lock);
-	engine->arbiter.max_active = clamp(max_active, 1u, cpus);
-	spyre_engine_dispatch(engine, ktime_get_ns());
+		ret = spyre_engine_start_pool(engine, 2 * cpus);
+	return ret ?: spyre_helpers_start(engine, cpus);
 }
 
 static bool spyre_engine_is_dry(struct spyre_engine *engine)

@@ -50,6 +50,8 @@ struct spyre_engine_sample {
  * struct spyre_engine - executes the jobs of a card
  */
 struct spyre_engine {
+	/** @name: begins the names of its threads. */
+	char name[32];
 	/** @host: what the model calls back. */
 	struct spyre_host host;
 	/** @lock: protects the arbiter, the lists, @stats and the flags; with interrupts off. */
@@ -70,8 +72,6 @@ struct spyre_engine {
 	bool gone;
 	/** @stats: totals. */
 	struct spyre_engine_stats stats;
-	/** @sample: of about a second ago and of before that. */
-	struct spyre_engine_sample sample[2];
 
 	/** @guest: stands for the thread that brings a light job. */
 	struct spyre_runner guest;
@@ -89,12 +89,14 @@ struct spyre_engine {
 	struct spyre_helpers helpers;
 };
 
-int spyre_engine_start(struct spyre_engine *engine, u32 card, u32 num_cores);
+/*
+ * Threads whose names begin with @name; as many jobs beside each other, and
+ * helpers, as @cpus of the host's processors keep busy.
+ */
+int spyre_engine_start(struct spyre_engine *engine, const char *name, u32 num_cores, u32 cpus);
 /* Cancels everything with -ENODEV and ends the threads. */
 void spyre_engine_stop(struct spyre_engine *engine);
 void spyre_engine_free(struct spyre_engine *engine);
-/* Sets how many jobs run beside each other: the card's share of the host's processors. */
-void spyre_engine_set_max_active(struct spyre_engine *engine, u32 max_active);
 
 /* Takes over @job, runs it if it is light; -ENODEV once the card is gone. */
 int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job);
@@ -117,7 +119,5 @@ int spyre_engine_thread(void *data);
 void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counters *cost,
 			  bool failed);
 void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_engine_stats *stats);
-/* Modelled power and temperature of the last second or two. */
-void spyre_engine_read_power(struct spyre_engine *engine, u32 *milliwatt, u32 *millicelsius);
 
 #endif

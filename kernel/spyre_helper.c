@@ -187,7 +187,7 @@ void spyre_helpers_unpause(struct spyre_helpers *helpers)
 	helpers->awake++;
 }
 
-int spyre_helpers_start(struct spyre_engine *engine, u32 card, u32 cpus)
+int spyre_helpers_start(struct spyre_engine *engine, u32 cpus)
 {
 	struct spyre_helpers *helpers = &engine->helpers;
 	const u32 wanted = cpus > 1 ? cpus * SPYRE_HELPERS_PER_CPU : 0;
@@ -198,7 +198,7 @@ int spyre_helpers_start(struct spyre_engine *engine, u32 card, u32 cpus)
 	while (helpers->num < wanted) {
 		helper = &helpers->helper[helpers->num];
 		helper->engine = engine;
-		task = kthread_create(spyre_helper_thread, helper, "spyre%u/h%u", card,
+		task = kthread_create(spyre_helper_thread, helper, "%s/h%u", engine->name,
 				      helpers->num);
 		if (IS_ERR(task))
 			return PTR_ERR(task);

@@ -57,7 +57,7 @@ struct spyre_helpers {
 };
 
 /* @cpus 1: none.  On failure, what there is goes with spyre_helpers_stop() and _free(). */
-int spyre_helpers_start(struct spyre_engine *engine, u32 card, u32 cpus);
+int spyre_helpers_start(struct spyre_engine *engine, u32 cpus);
 void spyre_helpers_stop(struct spyre_helpers *helpers);
 void spyre_helpers_free(struct spyre_helpers *helpers);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Modelled temperature, power and energy as hwmon sensors, so that sensors(1)
- * and its like show them.
+ * and its like show them.  Only a PF has them; its VFs' work is in them.
  */
 #include <linux/device.h>
 #include <linux/err.h>
@@ -28,7 +28,7 @@ static int spyre_hwmon_read(struct device *dev, enum hwmon_sensor_types type, u3
 
 	switch (type) {
 	case hwmon_energy:
-		spyre_engine_read_stats(&spyre->engine, &stats);
+		spyre_card_read_stats(spyre, &stats);
 		*value = spyre_energy_model(stats.busy_ns, ktime_get_ns() - spyre->since_ns,
 					    stats.cost.macs,
 					    stats.cost.bytes_read + stats.cost.bytes_written);
@@ -38,11 +38,11 @@ static int spyre_hwmon_read(struct device *dev, enum hwmon_sensor_types type, u3
 			*value = SPYRE_POWER_CAP_MW * 1000l;
 			return 0;
 		}
-		spyre_engine_read_power(&spyre->engine, &milliwatt, &millicelsius);
+		spyre_card_read_power(spyre, &milliwatt, &millicelsius);
 		*value = milliwatt * 1000l;
 		return 0;
 	case hwmon_temp:
-		spyre_engine_read_power(&spyre->engine, &milliwatt, &millicelsius);
+		spyre_card_read_power(spyre, &milliwatt, &millicelsius);
 		*value = millicelsius;
 		return 0;
 	default:
@@ -79,6 +79,8 @@ int spyre_hwmon_start(struct spyre_device *spyre)
 {
 	struct device *hwmon;
 
+	if (spyre->pf)
+		return 0;
 	spyre->since_ns = ktime_get_ns();
 	hwmon = hwmon_device_register_with_info(spyre->drm.dev, "spyre", spyre,
 						&spyre_hwmon_chip, NULL);

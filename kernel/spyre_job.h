@@ -16,7 +16,7 @@
 #include "spyre_dma.h"
 
 struct spyre_bo;
-struct spyre_border;
+struct spyre_borders;
 struct spyre_lx;
 struct spyre_program_object;
 struct spyre_queue;
@@ -95,10 +95,8 @@ struct spyre_job {
 	struct spyre_bo **bos;
 	/** @num_bos: how many. */
 	u32 num_bos;
-	/** @borders: the imported ones among them. */
-	struct spyre_border *borders;
-	/** @num_borders: how many. */
-	u32 num_borders;
+	/** @borders: the imported ones among them, NULL if there are none. */
+	struct spyre_borders *borders;
 	/** @num_cbs: control blocks. */
 	u32 num_cbs;
 	/** @cbs: control blocks. */

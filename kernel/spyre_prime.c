@@ -35,6 +35,19 @@ struct spyre_import {
 	u32 users;
 };
 
+static struct workqueue_struct *spyre_prime_wq;
+
+int spyre_prime_init(void)
+{
+	spyre_prime_wq = alloc_workqueue("spyre-prime", WQ_UNBOUND, 0);
+	return spyre_prime_wq ? 0 : -ENOMEM;
+}
+
+void spyre_prime_exit(void)
+{
+	destroy_workqueue(spyre_prime_wq);
+}
+
 /* The core's, but told apart from every other driver's. */
 static const struct dma_buf_ops spyre_dma_buf_ops = {
 	.cache_sgt_mapping = true,
@@ -176,59 +189,78 @@ static void spyre_import_end(struct spyre_import *import)
 		dma_buf_end_cpu_access(import->dmabuf, DMA_BIDIRECTIONAL);
 }
 
-int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
+/* The job's own work is over; the buffers go one by one. */
+static void spyre_borders_release(struct work_struct *work)
 {
-	struct spyre_border *borders;
+	struct spyre_borders *borders = container_of(work, struct spyre_borders, work);
 	u32 i;
 
-	for (i = 0; i < job->num_borders; i++) {
-		if (job->borders[i].bo == bo) {
-			job->borders[i].write |= write;
+	for (i = 0; i < borders->num; i++) {
+		if (borders->item[i].begun)
+			spyre_import_end(borders->item[i].bo->import);
+		spyre_bo_put(borders->item[i].bo);
+	}
+	kfree(borders);
+}
+
+int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
+{
+	struct spyre_borders *borders = job->borders;
+	const u32 num = borders ? borders->num : 0;
+	u32 i;
+
+	for (i = 0; i < num; i++) {
+		if (borders->item[i].bo == bo) {
+			borders->item[i].write |= write;
 			return 0;
 		}
 	}
-	borders = krealloc_array(job->borders, i + 1, sizeof(*borders), GFP_KERNEL_ACCOUNT);
+	borders = krealloc(borders, struct_size(borders, item, num + 1), GFP_KERNEL_ACCOUNT);
 	if (!borders)
 		return -ENOMEM;
-	borders[i] = (struct spyre_border) { .bo = bo, .write = write };
+	borders->num = num + 1;
+	drm_gem_object_get(&bo->base.base);
+	borders->item[num] = (struct spyre_border) { .bo = bo, .write = write };
 	job->borders = borders;
-	job->num_borders++;
 	return 0;
 }
 
 int spyre_border_begin(struct spyre_job *job)
 {
-	struct spyre_border *border;
+	struct spyre_borders *borders = job->borders;
+	u32 i;
 	int ret;
 
-	for (border = job->borders; border < job->borders + job->num_borders; border++) {
-		ret = spyre_import_begin(border->bo->import);
+	for (i = 0; borders && i < borders->num; i++) {
+		ret = spyre_import_begin(borders->item[i].bo->import);
 		if (ret)
 			return ret;
-		border->begun = true;
+		borders->item[i].begun = true;
 	}
 	return 0;
 }
 
 int spyre_border_lock(struct spyre_job *job, struct drm_exec *exec)
 {
+	struct spyre_borders *borders = job->borders;
 	struct spyre_border *border;
-	int ret;
 	u32 i;
+	int ret;
 
 	drm_exec_init(exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
-		      job->num_borders);
+		      borders->num);
 	drm_exec_until_all_locked(exec) {
-		for (i = 0; i < job->num_borders; i++) {
+		for (i = 0; i < borders->num; i++) {
+			border = &borders->item[i];
 			/* Buffers may share their fences: room for each. */
-			ret = drm_exec_prepare_obj(exec, &job->borders[i].bo->base.base,
-						   job->num_borders);
+			ret = drm_exec_prepare_obj(exec, &border->bo->base.base, borders->num);
 			drm_exec_retry_on_contention(exec);
 			if (ret)
 				return ret;
 		}
 	}
-	for (border = job->borders; border < job->borders + job->num_borders; border++) {
+	for (i = 0; i < borders->num; i++) {
+		border = &borders->item[i];
 		ret = drm_sched_job_add_resv_dependencies(&job->base, border->bo->base.base.resv,
 							  dma_resv_usage_rw(border->write));
 		if (ret)
@@ -239,23 +271,23 @@ int spyre_border_lock(struct spyre_job *job, struct drm_exec *exec)
 
 void spyre_border_publish(struct spyre_job *job)
 {
-	struct spyre_border *border;
+	struct spyre_borders *borders = job->borders;
+	u32 i;
 
-	for (border = job->borders; border < job->borders + job->num_borders; border++)
-		dma_resv_add_fence(border->bo->base.base.resv, job->done,
-				   border->write ? DMA_RESV_USAGE_WRITE : DMA_RESV_USAGE_READ);
+	for (i = 0; borders && i < borders->num; i++)
+		dma_resv_add_fence(borders->item[i].bo->base.base.resv, job->done,
+				   borders->item[i].write ? DMA_RESV_USAGE_WRITE :
+							    DMA_RESV_USAGE_READ);
 }
 
 void spyre_border_end(struct spyre_job *job)
 {
-	struct spyre_border *border;
+	struct spyre_borders *borders = no_free_ptr(job->borders);
 
-	for (border = job->borders; border < job->borders + job->num_borders; border++)
-		if (border->begun)
-			spyre_import_end(border->bo->import);
-	kfree(job->borders);
-	job->borders = NULL;
-	job->num_borders = 0;
+	if (!borders)
+		return;
+	INIT_WORK(&borders->work, spyre_borders_release);
+	queue_work(spyre_prime_wq, &borders->work);
 }
 
 MODULE_IMPORT_NS(DMA_BUF);

@@ -10,6 +10,7 @@
 #define SPYRE_PRIME_H
 
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 struct dma_buf;
 struct drm_device;
@@ -22,13 +23,32 @@ struct spyre_job;
  * struct spyre_border - an imported buffer that a job uses
  */
 struct spyre_border {
-	/** @bo: the buffer; the job has a reference. */
+	/** @bo: the buffer, referenced. */
 	struct spyre_bo *bo;
 	/** @write: the job writes it. */
 	bool write;
 	/** @begun: the exporter knows that it is used. */
 	bool begun;
 };
+
+/**
+ * struct spyre_borders - all that a job uses
+ *
+ * They are let go of by a worker: the schedulers' own must not wait for the
+ * locks of other drivers, who may hold them while they wait for a job.
+ */
+struct spyre_borders {
+	/** @work: lets go. */
+	struct work_struct work;
+	/** @num: how many. */
+	u32 num;
+	/** @item: each buffer once. */
+	struct spyre_border item[] __counted_by(num);
+};
+
+int spyre_prime_init(void);
+/* Waits until all imported buffers that jobs used are let go of. */
+void spyre_prime_exit(void);
 
 struct dma_buf *spyre_prime_export(struct drm_gem_object *obj, int flags);
 struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf *dmabuf);
@@ -48,7 +68,7 @@ int spyre_border_begin(struct spyre_job *job);
 int spyre_border_lock(struct spyre_job *job, struct drm_exec *exec);
 /* Leaves the job's fence in the buffers that are locked. */
 void spyre_border_publish(struct spyre_job *job);
-/* Undoes begin and add; may sleep. */
+/* Undoes begin and add, soon. */
 void spyre_border_end(struct spyre_job *job);
 
 #endif

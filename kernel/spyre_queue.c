@@ -6,6 +6,7 @@
  * A queue dies of its first failure, and with it the other queues of its file
  * (spyre_fault.c).  Later jobs complete with -ECANCELED.
  */
+#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
@@ -57,6 +58,11 @@ static struct dma_fence *spyre_queue_run_job(struct drm_sched_job *sched_job)
 	return done;
 }
 
+static bool spyre_job_runs(struct spyre_job *job)
+{
+	return READ_ONCE(job->start_ns) && !dma_fence_is_signaled(job->done);
+}
+
 static bool spyre_job_overran(struct spyre_job *job)
 {
 	struct spyre_queue *queue = job->queue;
@@ -77,13 +83,18 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 	bool cookie;
 
 	/*
+	 * A light one runs in run_job(), right after the timer was started: it
+	 * is over, or late, within this moment.
+	 */
+	while (job->light && spyre_job_runs(job) && !spyre_job_overran(job))
+		usleep_range(500, 1000);
+	/*
 	 * Before drm_sched_stop(), which waits for a job that runs in run_job().
 	 * Who runs it raises the fault: it may just have come to its end.
 	 */
-	if (!dma_fence_is_signaled(job->done) && !READ_ONCE(queue->error) &&
-	    spyre_job_overran(job)) {
+	if (spyre_job_runs(job) && !READ_ONCE(queue->error) && spyre_job_overran(job)) {
 		WRITE_ONCE(job->stop, -ETIME);
-		spyre_engine_kick(engine);
+		spyre_engine_kick(engine, queue);
 	}
 	drm_sched_stop(&queue->sched, sched_job);
 	cookie = dma_fence_begin_signalling();
@@ -116,6 +127,7 @@ static void spyre_queue_release_work(struct work_struct *work)
 	drm_sched_fini(&queue->sched);
 	mutex_destroy(&queue->lock);
 	spyre_file_put(queue->sfile);
+	spyre_card_release(queue->spyre);
 	drm_dev_put(&queue->spyre->drm);
 	kfree(queue);
 }
@@ -179,6 +191,9 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 
 	if (!queue)
 		return ERR_PTR(-ENOMEM);
+	ret = spyre_card_hold(spyre);
+	if (ret)
+		goto free;
 	ret = spyre_sched_init(&queue->sched, &(struct drm_sched_init_args) {
 		.ops = &spyre_queue_ops,
 		.submit_wq = spyre->sched_wq,
@@ -190,7 +205,7 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 		.dev = spyre->drm.dev,
 	});
 	if (ret)
-		goto free;
+		goto release;
 	sched = &queue->sched;
 	ret = drm_sched_entity_init(&queue->entity, DRM_SCHED_PRIORITY_KERNEL, &sched, 1, NULL);
 	if (ret)
@@ -215,6 +230,8 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 
 fini:
 	drm_sched_fini(&queue->sched);
+release:
+	spyre_card_release(spyre);
 free:
 	kfree(queue);
 	return ERR_PTR(ret);

@@ -8,6 +8,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
 #include "spyre_device.h"
@@ -68,15 +69,10 @@ static void spyre_reset_drain(struct spyre_queue *queue)
 	spyre_engine_drain(&queue->spyre->engine, queue);
 }
 
-int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
+/* @caller asked for it and may go on, unless it is NULL. */
+static int spyre_reset_device(struct spyre_device *spyre, struct spyre_file *caller)
 {
-	struct spyre_device *spyre = to_spyre_device(drm);
-	struct drm_spyre_reset *args = data;
 	int ret;
-
-	args->generation = 0;
-	if (args->flags || args->pad)
-		return -EINVAL;
 
 	guard(mutex)(&spyre->files_lock);
 	/* First: a queue that is created from here on finds its file stale. */
@@ -87,11 +83,43 @@ int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
 	spyre_reset_visit_queues(spyre, spyre_reset_drain);
 	ret = spyre_engine_probe(&spyre->engine);
 	trace_spyre_reset(spyre, ret);
-	if (ret)
-		return ret;
-	/* The caller asked for it and may go on. */
-	to_spyre_file(file)->generation = spyre->generation;
-	spyre_file_forgive(to_spyre_file(file));
-	args->generation = spyre->generation;
-	return 0;
+	if (!ret && caller) {
+		caller->generation = spyre->generation;
+		spyre_file_forgive(caller);
+	}
+	return ret;
+}
+
+/* VFs go down with their card; one that is being unplugged needs no reset. */
+static int spyre_reset_vfs(struct spyre_device *spyre)
+{
+	struct spyre_device *vfs[SPYRE_MAX_VFS];
+	const u32 count = spyre_card_get_vfs(spyre, vfs);
+	int ret = 0, idx;
+	u32 i;
+
+	for (i = 0; i < count; i++) {
+		if (drm_dev_enter(&vfs[i]->drm, &idx)) {
+			ret = spyre_reset_device(vfs[i], NULL) ?: ret;
+			drm_dev_exit(idx);
+		}
+		drm_dev_put(&vfs[i]->drm);
+	}
+	return ret;
+}
+
+int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct spyre_device *spyre = to_spyre_device(drm);
+	struct spyre_file *sfile = to_spyre_file(file);
+	struct drm_spyre_reset *args = data;
+	int ret;
+
+	args->generation = 0;
+	if (args->flags || args->pad)
+		return -EINVAL;
+	ret = spyre_reset_device(spyre, sfile);
+	if (!ret)
+		args->generation = sfile->generation;
+	return spyre_reset_vfs(spyre) ?: ret;
 }

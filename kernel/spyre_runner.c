@@ -12,13 +12,13 @@
 #include "spyre_runner.h"
 
 int spyre_runner_start(struct spyre_runner *runner, struct spyre_engine *engine,
-		       const char *name, u64 id)
+		       const char *kind, u64 id)
 {
 	struct task_struct *task;
 
 	runner->engine = engine;
 	INIT_LIST_HEAD(&runner->pool);
-	task = kthread_create(spyre_engine_thread, runner, "%s%llu", name, id);
+	task = kthread_create(spyre_engine_thread, runner, "%s/%s%llu", engine->name, kind, id);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 	runner->task = task;
@@ -45,6 +45,7 @@ void spyre_seat_init(struct spyre_seat *seat, struct spyre_engine *engine, u32 c
 int spyre_seat_open(struct spyre_seat *seat, u64 id)
 {
 	struct spyre_runner *runner = &seat->runner;
+	int ret;
 
 	guard(mutex)(&seat->lock);
 	if (runner->task)
@@ -54,7 +55,9 @@ int spyre_seat_open(struct spyre_seat *seat, u64 id)
 						 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 	if (!runner->base.scratch)
 		return -ENOMEM;
-	return spyre_runner_start(runner, runner->engine, "spyre-c", id);
+	ret = spyre_runner_start(runner, runner->engine, "c", id);
+	/* The caller was killed meanwhile. */
+	return ret == -EINTR ? -ERESTARTSYS : ret;
 }
 
 struct spyre_lx *spyre_seat_lx(struct spyre_seat *seat, u32 cores, u32 bytes)

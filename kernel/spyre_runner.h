@@ -59,7 +59,7 @@ void spyre_seat_close(struct spyre_seat *seat);
 
 /* Starts @runner's thread. */
 int spyre_runner_start(struct spyre_runner *runner, struct spyre_engine *engine,
-		       const char *name, u64 id);
+		       const char *kind, u64 id);
 void spyre_runner_stop(struct spyre_runner *runner);
 
 #endif

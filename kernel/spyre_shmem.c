@@ -215,10 +215,10 @@ static bool spyre_pages_are_contiguous(struct page **pages, pgoff_t num)
 
 static struct spyre_window *spyre_window_find(struct spyre_shmem *shmem, u64 start, u64 end)
 {
-	/* Pairs with the release that published it. */
-	struct spyre_window *window =
-		smp_load_acquire(&shmem->reach[start >> SPYRE_WINDOW_SHIFT]);
+	struct spyre_window *window;
 
+	/* Pairs with the release in spyre_window_publish(). */
+	window = smp_load_acquire(&shmem->reach[start >> SPYRE_WINDOW_SHIFT]);
 	return window && window->end >= end ? window : NULL;
 }
 

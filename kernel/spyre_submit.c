@@ -451,7 +451,7 @@ static int spyre_submission_commit(struct spyre_submission *s)
 	struct drm_exec exec;
 	int ret;
 
-	if (!s->job->num_borders)
+	if (!s->job->borders)
 		return spyre_submission_push(s);
 	ret = spyre_border_lock(s->job, &exec);
 	if (!ret)

@@ -32,9 +32,17 @@ int spyre_syncs_read(struct spyre_syncs *syncs, const struct drm_spyre_array *ar
 static int spyre_sync_find(struct spyre_sync *sync, const struct drm_spyre_sync *user,
 			   struct drm_file *file)
 {
-	/* 0: a point without a fence is an error, not a reason to sleep. */
-	if (!(user->flags & DRM_SPYRE_SYNC_SIGNAL))
-		return drm_syncobj_find_fence(file, user->handle, user->point, 0, &sync->fence);
+	struct dma_fence *fence;
+	int ret;
+
+	if (!(user->flags & DRM_SPYRE_SYNC_SIGNAL)) {
+		/* 0: a point without a fence is an error, not a reason to sleep. */
+		ret = drm_syncobj_find_fence(file, user->handle, user->point, 0, &fence);
+		/* On an error @fence may be one that is put already. */
+		if (!ret)
+			sync->fence = fence;
+		return ret;
+	}
 
 	sync->syncobj = drm_syncobj_find(file, user->handle);
 	if (!sync->syncobj)

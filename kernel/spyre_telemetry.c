@@ -13,11 +13,6 @@
 #include "spyre_bo.h"
 #include "spyre_device.h"
 
-static u64 spyre_lpddr_used(struct spyre_device *spyre)
-{
-	return atomic64_read(&spyre->lpddr_used);
-}
-
 void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info)
 {
 	info->index = spyre->index;
@@ -30,12 +25,14 @@ void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *in
 	info->generation = spyre->generation;
 	strscpy((char *)info->unit, spyre_unit_name(spyre->engine.host.unit), sizeof(info->unit));
 	export_uuid(info->uuid, &spyre->uuid);
+	info->vf = spyre->vf;
+	info->num_vfs = READ_ONCE(spyre->card.num_vfs);
 }
 
 void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info)
 {
 	info->total = sfile->spyre->lpddr_bytes;
-	info->used = spyre_lpddr_used(sfile->spyre);
+	info->used = spyre_card_lpddr_used(sfile->spyre);
 	info->free = info->total - info->used;
 	info->context_used = atomic64_read(&sfile->used);
 }
@@ -44,7 +41,7 @@ void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters 
 {
 	struct spyre_engine_stats stats;
 
-	spyre_engine_read_stats(&spyre->engine, &stats);
+	spyre_card_read_stats(spyre, &stats);
 	info->timestamp_ns = ktime_get_ns();
 	info->busy_ns = stats.busy_ns;
 	info->jobs = stats.jobs;
@@ -53,7 +50,7 @@ void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters 
 	info->macs = stats.cost.macs;
 	info->bytes_read = stats.cost.bytes_read;
 	info->bytes_written = stats.cost.bytes_written;
-	spyre_engine_read_power(&spyre->engine, &info->power_mw, &info->temperature_mc);
+	spyre_card_read_power(spyre, &info->power_mw, &info->temperature_mc);
 }
 
 int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file)
@@ -134,7 +131,7 @@ static struct spyre_engine_stats spyre_stats(struct spyre_device *spyre)
 {
 	struct spyre_engine_stats stats;
 
-	spyre_engine_read_stats(&spyre->engine, &stats);
+	spyre_card_read_stats(spyre, &stats);
 	return stats;
 }
 
@@ -142,7 +139,7 @@ static u32 spyre_power(struct spyre_device *spyre)
 {
 	u32 power, temperature;
 
-	spyre_engine_read_power(&spyre->engine, &power, &temperature);
+	spyre_card_read_power(spyre, &power, &temperature);
 	return power;
 }
 
@@ -150,18 +147,20 @@ static u32 spyre_temperature(struct spyre_device *spyre)
 {
 	u32 power, temperature;
 
-	spyre_engine_read_power(&spyre->engine, &power, &temperature);
+	spyre_card_read_power(spyre, &power, &temperature);
 	return temperature;
 }
 
 SPYRE_ATTR(card_index, spyre->index);
+SPYRE_ATTR(vf, spyre->vf);
+SPYRE_ATTR(total_vfs, spyre_card_total_vfs(spyre));
 SPYRE_ATTR(num_cores, spyre->num_cores);
 SPYRE_ATTR(lx_bytes, spyre ? SPYRE_LX_BYTES : 0);
 SPYRE_ATTR(stick_bytes, spyre ? SPYRE_STICK_BYTES : 0);
 SPYRE_ATTR(clock_khz, spyre ? SPYRE_CLOCK_HZ / 1000 : 0);
 SPYRE_ATTR(lpddr_total, spyre->lpddr_bytes);
-SPYRE_ATTR(lpddr_used, spyre_lpddr_used(spyre));
-SPYRE_ATTR(lpddr_free, spyre->lpddr_bytes - spyre_lpddr_used(spyre));
+SPYRE_ATTR(lpddr_used, spyre_card_lpddr_used(spyre));
+SPYRE_ATTR(lpddr_free, spyre->lpddr_bytes - spyre_card_lpddr_used(spyre));
 SPYRE_ATTR(generation, spyre->generation);
 SPYRE_ATTR(busy_ns, spyre_stats(spyre).busy_ns);
 SPYRE_ATTR(jobs, spyre_stats(spyre).jobs);
@@ -189,8 +188,31 @@ static ssize_t unit_show(struct device *dev, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(unit);
 
+static ssize_t num_vfs_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct spyre_device *spyre = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%u\n", READ_ONCE(spyre->card.num_vfs));
+}
+
+static ssize_t num_vfs_store(struct device *dev, struct device_attribute *attr, const char *buf,
+			     size_t size)
+{
+	unsigned int count;
+	int ret;
+
+	ret = kstrtouint(buf, 0, &count);
+	if (!ret)
+		ret = spyre_card_set_vfs(dev_get_drvdata(dev), count);
+	return ret ?: size;
+}
+static DEVICE_ATTR_RW(num_vfs);
+
 static struct attribute *spyre_attrs[] = {
 	&dev_attr_card_index.attr,
+	&dev_attr_vf.attr,
+	&dev_attr_num_vfs.attr,
+	&dev_attr_total_vfs.attr,
 	&dev_attr_num_cores.attr,
 	&dev_attr_lx_bytes.attr,
 	&dev_attr_stick_bytes.attr,
@@ -213,8 +235,19 @@ static struct attribute *spyre_attrs[] = {
 	NULL
 };
 
+static umode_t spyre_attr_is_visible(struct kobject *kobj, struct attribute *attr, int index)
+{
+	struct spyre_device *spyre = dev_get_drvdata(kobj_to_dev(kobj));
+
+	/* A VF is not split again. */
+	if (spyre->pf && (attr == &dev_attr_num_vfs.attr || attr == &dev_attr_total_vfs.attr))
+		return 0;
+	return attr->mode;
+}
+
 static const struct attribute_group spyre_group = {
 	.attrs = spyre_attrs,
+	.is_visible = spyre_attr_is_visible,
 };
 
 const struct attribute_group *spyre_groups[] = { &spyre_group, NULL };

@@ -3,7 +3,7 @@ spyreincludedir = $(includedir)/spyre
 spyreinclude_HEADERS = \
 	include/spyre/device.h include/spyre/kernel.h include/spyre/layout.h \
 	include/spyre/memory.h include/spyre/sdsc.h include/spyre/spyre.h \
-	include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
+	include/spyre/ras.h include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
 pkgconfig_DATA = libspyre/libspyre.pc
 EXTRA_DIST += libspyre/libspyre.map include/uapi/drm/spyre_accel.h include/uapi/drm/spyre_coredump.h
 
@@ -50,6 +50,8 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/kernel_variant.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/launch.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/linear.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/log.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/ras.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/ras.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/reset.c

@@ -3,11 +3,17 @@
 include tools/smi/smi.mk
 
 # What unit tests link, too: everything of `spyre` but main() and the card.
+COREDUMP_CPPFLAGS = -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS)
 noinst_LTLIBRARIES += tools/spyre/libcommand.la
-tools_spyre_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
+tools_spyre_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(COREDUMP_CPPFLAGS)
 tools_spyre_libcommand_la_SOURCES =
 tools_spyre_libcommand_la_SOURCES += tools/spyre/case.c
 tools_spyre_libcommand_la_SOURCES += tools/spyre/case.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/coredump.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/coredump_json.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/coredump_parse.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/coredump_print.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/coredump_program.c
 tools_spyre_libcommand_la_SOURCES += tools/spyre/message.c
 tools_spyre_libcommand_la_SOURCES += tools/spyre/npy.c
 tools_spyre_libcommand_la_SOURCES += tools/spyre/npy.h
@@ -23,10 +29,11 @@ tools_spyre_libcommand_la_SOURCES += tools/spyre/value.h
 tools_spyre_libcommand_la_LIBADD = libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
 
 bin_PROGRAMS += tools/spyre/spyre
-tools_spyre_spyre_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
+tools_spyre_spyre_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(COREDUMP_CPPFLAGS)
 tools_spyre_spyre_SOURCES =
 tools_spyre_spyre_SOURCES += tools/spyre/build.c
 tools_spyre_spyre_SOURCES += tools/spyre/compile.c
+tools_spyre_spyre_SOURCES += tools/spyre/coredump.c
 tools_spyre_spyre_SOURCES += tools/spyre/doctor.c
 tools_spyre_spyre_SOURCES += tools/spyre/explain.c
 tools_spyre_spyre_SOURCES += tools/spyre/explain.h

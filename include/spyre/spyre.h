@@ -9,6 +9,7 @@
 #include <spyre/memory.h>
 #include <spyre/sdsc.h>
 #include <spyre/stream.h>
+#include <spyre/ras.h>
 #include <spyre/telemetry.h>
 #include <spyre/types.h>
 

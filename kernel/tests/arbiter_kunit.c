@@ -186,12 +186,11 @@ static u64 percent(u64 part, u64 other)
 	return part + other ? part * 100 / (part + other) : 0;
 }
 
-#define EXPECT_BETWEEN(test, value, low, high) do {		\
-	const u64 expect_value = (value);			\
-								\
-	KUNIT_EXPECT_GE(test, expect_value, (u64)(low));	\
-	KUNIT_EXPECT_LE(test, expect_value, (u64)(high));	\
-} while (0)
+static void expect_between(struct kunit *test, u64 value, u64 low, u64 high)
+{
+	KUNIT_EXPECT_GE(test, value, low);
+	KUNIT_EXPECT_LE(test, value, high);
+}
 
 /* One queue against @queues of another context. */
 static void one_against(struct kunit *test, u32 max_active, u32 queues, u64 length, u32 class)
@@ -204,7 +203,7 @@ static void one_against(struct kunit *test, u32 max_active, u32 queues, u64 leng
 	for (i = 0; i < queues; i++)
 		sim_queue(sim, many, CORES, length, U32_MAX);
 	sim_run(sim, 2000 * MS);
-	EXPECT_BETWEEN(test, percent(one->active_ns, many->active_ns), 45, 55);
+	expect_between(test, percent(one->active_ns, many->active_ns), 45, 55);
 }
 
 static void test_contexts_share(struct kunit *test)
@@ -229,7 +228,7 @@ static void test_many_contexts(struct kunit *test)
 		sim_queue(sim, sim_context(sim, LOW), CORES, (i + 1) * 3 * MS, U32_MAX);
 	sim_run(sim, 4000 * MS);
 	for (i = 0; i < 20; i++) {
-		EXPECT_BETWEEN(test, sim->context[i].active_ns, 170 * MS, 230 * MS);
+		expect_between(test, sim->context[i].active_ns, 170 * MS, 230 * MS);
 		KUNIT_EXPECT_LE(test, sim->context[i].longest_wait, 60 * MS);
 	}
 }
@@ -245,7 +244,7 @@ static void test_low_is_not_starved(struct kunit *test)
 		sim_queue(sim, high, CORES, 10000 * MS, U32_MAX);
 	sim_queue(sim, low, CORES, 10000 * MS, U32_MAX);
 	sim_run(sim, 4000 * MS);
-	EXPECT_BETWEEN(test, percent(low->active_ns, high->active_ns), 5, 8);
+	expect_between(test, percent(low->active_ns, high->active_ns), 5, 8);
 }
 
 /* A high job takes the place of a low one at its next tile, not at the end of its turn. */
@@ -283,7 +282,7 @@ static void test_partitions(struct kunit *test)
 	spyre_claim_init(&sim->arb, &also->claim, &also->context->base, 16, 16);
 	sim_run(sim, 100 * MS);
 	KUNIT_EXPECT_EQ(test, lower->context->active_ns, 150 * MS);
-	EXPECT_BETWEEN(test, also->context->active_ns, 45 * MS, 55 * MS);
+	expect_between(test, also->context->active_ns, 45 * MS, 55 * MS);
 }
 
 /* Narrow jobs without end never leave all cores free by themselves. */
@@ -297,7 +296,7 @@ static void test_wide_and_narrow(struct kunit *test)
 	for (i = 0; i < 16; i++)
 		sim_queue(sim, narrow, 8, 300 * US + i * 100 * US, U32_MAX);
 	sim_run(sim, 2000 * MS);
-	EXPECT_BETWEEN(test, percent(wide->core_ns, narrow->core_ns), 35, 65);
+	expect_between(test, percent(wide->core_ns, narrow->core_ns), 35, 65);
 	KUNIT_EXPECT_LE(test, wide->longest_wait, 20 * MS);
 }
 
@@ -312,7 +311,7 @@ static void test_nobody_saves_up(struct kunit *test)
 	before = busy->active_ns;
 	sim_queue(sim, late, CORES, 10000 * MS, U32_MAX);
 	sim_run(sim, 100 * MS);
-	EXPECT_BETWEEN(test, percent(late->active_ns, busy->active_ns - before), 45, 55);
+	expect_between(test, percent(late->active_ns, busy->active_ns - before), 45, 55);
 	/* And does not have to wait for its first turn until the other one is even. */
 	KUNIT_EXPECT_LE(test, late->longest_wait, 2 * SPYRE_ARB_SLICE_NS);
 }
@@ -326,7 +325,7 @@ static void test_short_jobs_pay(struct kunit *test)
 	sim_queue(sim, brief, CORES, TILE, U32_MAX);
 	sim_queue(sim, lengthy, CORES, 10000 * MS, U32_MAX);
 	sim_run(sim, 1000 * MS);
-	EXPECT_BETWEEN(test, percent(brief->active_ns, lengthy->active_ns), 40, 60);
+	expect_between(test, percent(brief->active_ns, lengthy->active_ns), 40, 60);
 }
 
 static void test_own_runner(struct kunit *test)

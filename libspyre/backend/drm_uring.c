@@ -117,6 +117,11 @@ static int ring_carry(struct spyre_drm_ring *ring, int fd, struct drm_spyre_subm
 	int ret;
 
 	*carried = false;
+	/* A polling thread answers before it gives the entry back. */
+	if (!sqe && ring->polled) {
+		io_uring_sqring_wait(&ring->ring);
+		sqe = io_uring_get_sqe(&ring->ring);
+	}
 	if (!sqe)
 		return EBUSY;
 	memset(sqe, 0, 2 * sizeof(*sqe));

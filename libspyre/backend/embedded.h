@@ -125,6 +125,8 @@ struct embedded_card {
 	uint64_t generation;
 	/* Counts resets of the context; jobs of another epoch do not run. */
 	_Atomic uint32_t epoch;
+	/* The epoch in which work of the context failed, plus 1; 0: it has not. */
+	_Atomic uint64_t faulted;
 	pthread_rwlock_t maps_lock;
 	/* Host address of each segment's start, reserved on first use. */
 	uint8_t *segment[SPYRE_DATA_SEGMENTS];
@@ -244,9 +246,11 @@ uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t byte
 /* embedded_reset.c */
 /* Counts resets of a card of this process; contexts of another one are stale. */
 uint64_t embedded_generation(int index);
-/* SUCCESS unless the card was reset since @card was opened. */
+/* SUCCESS unless the card was reset since @card was opened, or its work has failed. */
 spyre_status embedded_card_check(struct embedded_card *card);
-/* A job that a reset has overtaken. */
+/* The context fails with @job: none of this epoch runs any more. */
+void embedded_card_fault(struct embedded_job *job);
+/* A job that a reset or a failure of its context has overtaken. */
 bool embedded_job_is_old(const struct embedded_job *job);
 spyre_status embedded_state(struct spyre_card *card, struct spyre_card_state *state);
 spyre_status embedded_context_reset(struct spyre_card *card);

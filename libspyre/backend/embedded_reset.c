@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Resets of embedded cards. Nothing is searched for: a context counts its
- * resets (the epoch), a device its own (the generation). A job that is of
- * another count stops where it runs, and does not begin where it waits.
+ * Failures and resets of embedded cards. Nothing is searched for: a context
+ * counts its resets (the epoch), a device its own (the generation). A job that
+ * is of another count, or of an epoch in which the context has failed, stops
+ * where it runs, and does not begin where it waits.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -27,14 +28,37 @@ static bool is_stale(const struct embedded_card *card)
 	return embedded_generation(card->device->index) != card->generation;
 }
 
-spyre_status embedded_card_check(struct embedded_card *card)
+static bool is_faulted(const struct embedded_card *card)
 {
-	if (!is_stale(card))
-		return SPYRE_SUCCESS;
+	return atomic_load_explicit(&card->faulted, memory_order_relaxed) ==
+	       atomic_load_explicit(&card->epoch, memory_order_relaxed) + 1ull;
+}
+
+static spyre_status stale_error(const struct embedded_card *card)
+{
 	return spyre_error(SPYRE_ERROR_DEVICE_RESET,
 			   "embedded card %d was reset (generation %" PRIu64 ", the context is of %"
 			   PRIu64 "): destroy the context and create another", card->device->index,
 			   embedded_generation(card->device->index), card->generation);
+}
+
+spyre_status embedded_card_check(struct embedded_card *card)
+{
+	if (is_stale(card))
+		return stale_error(card);
+	if (is_faulted(card))
+		return spyre_error(SPYRE_ERROR_CANCELLED,
+				   "embedded card %d takes no work of this context, since work of it "
+				   "had failed; spyre_context_get_state() says which",
+				   card->device->index);
+	return SPYRE_SUCCESS;
+}
+
+void embedded_card_fault(struct embedded_job *job)
+{
+	struct embedded_card *card = (struct embedded_card *)job->queue->base.card;
+
+	atomic_store(&card->faulted, job->epoch + 1ull);
 }
 
 bool embedded_job_is_old(const struct embedded_job *job)
@@ -42,6 +66,7 @@ bool embedded_job_is_old(const struct embedded_job *job)
 	const struct embedded_card *card = (struct embedded_card *)job->queue->base.card;
 
 	return atomic_load_explicit(&card->epoch, memory_order_relaxed) != job->epoch ||
+	       atomic_load_explicit(&card->faulted, memory_order_relaxed) == job->epoch + 1ull ||
 	       is_stale(card);
 }
 
@@ -50,7 +75,8 @@ spyre_status embedded_state(struct spyre_card *base, struct spyre_card_state *st
 	struct embedded_card *card = (struct embedded_card *)base;
 
 	*state = (struct spyre_card_state){
-		.health = is_stale(card) ? SPYRE_CONTEXT_STALE : SPYRE_CONTEXT_OK,
+		.health = is_stale(card) ? SPYRE_CONTEXT_STALE :
+			  is_faulted(card) ? SPYRE_CONTEXT_FAULTED : SPYRE_CONTEXT_OK,
 		.generation = card->generation,
 		.card_generation = embedded_generation(card->device->index),
 	};
@@ -60,11 +86,11 @@ spyre_status embedded_state(struct spyre_card *base, struct spyre_card_state *st
 spyre_status embedded_context_reset(struct spyre_card *base)
 {
 	struct embedded_card *card = (struct embedded_card *)base;
-	spyre_status status = embedded_card_check(card);
 
-	if (!status)
-		atomic_fetch_add(&card->epoch, 1);
-	return status;
+	if (is_stale(card))
+		return stale_error(card);
+	atomic_fetch_add(&card->epoch, 1);
+	return SPYRE_SUCCESS;
 }
 
 /* Waits until the jobs that the reset has overtaken have ended. */

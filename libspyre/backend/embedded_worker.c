@@ -221,6 +221,9 @@ static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job
 			status = -ECANCELED;
 		else if (command_run(worker, job, command) != SPYRE_STOP_NONE)
 			status = atomic_load(&job->stop) ?: -ECANCELED;
+		/* Before anyone can see the result. */
+		if (status == -ETIME)
+			embedded_card_fault(job);
 		*failed |= status != 0;
 		now = spyre_now_ns();
 		command_report(queue, job->first_result + i, status, &command->cost, start, now);

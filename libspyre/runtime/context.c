@@ -6,6 +6,7 @@
 #include "libspyre/runtime/stream.h"
 
 static _Atomic uint32_t fork_generation = 1;
+static _Atomic uint64_t contexts;
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
 static void in_child(void)
@@ -59,6 +60,7 @@ static struct spyre_context *context_new(int index, const struct spyre_backend_o
 	context->ops = ops;
 	context->index = index;
 	context->fork_generation = spyre_fork_generation();
+	context->number = atomic_fetch_add(&contexts, 1) + 1;
 	context->next_own = SPYRE_STREAM_HIGH_LAST + 1;
 	pthread_mutex_init(&context->streams_lock, NULL);
 	pthread_mutex_init(&context->fault_lock, NULL);
@@ -148,7 +150,9 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_synchronize");
 	for (uint32_t i = 0; i < n; i++) {
 		one = spyre_stream_synchronize(streams[i]);
-		if (one && !status) {
+		/* What was cancelled is not what went wrong. */
+		if (one && (!status || (status == SPYRE_ERROR_CANCELLED &&
+					one != SPYRE_ERROR_CANCELLED))) {
 			status = one;
 			failed = i;
 		}

@@ -30,6 +30,8 @@ struct spyre_context {
 	struct spyre_card *card;
 	int index;
 	uint32_t fork_generation;
+	/* Counts contexts of this process, from 1. */
+	uint64_t number;
 
 	struct spyre_memory memory;
 	struct spyre_host_memory host;

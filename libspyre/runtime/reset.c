@@ -10,7 +10,10 @@
 /* How long a card that was just reset may take for one command. */
 #define PROBE_NS (10 * INT64_C(1000000000))
 
-/* Streams notice failures when they read results. */
+/*
+ * Streams notice failures when they read results. One whose lock is taken waits
+ * for room in its ring, and will notice by itself.
+ */
 static void notice_failures(struct spyre_context *context)
 {
 	struct spyre_stream **streams;
@@ -18,9 +21,11 @@ static void notice_failures(struct spyre_context *context)
 
 	streams = spyre_context_streams(context, &n);
 	for (uint32_t i = 0; i < n; i++) {
-		pthread_mutex_lock(&streams[i]->lock);
-		spyre_stream_retire(streams[i], context->ops->completed(streams[i]->queue));
-		pthread_mutex_unlock(&streams[i]->lock);
+		if (!pthread_mutex_trylock(&streams[i]->lock)) {
+			spyre_stream_retire(streams[i],
+					    context->ops->completed(streams[i]->queue));
+			pthread_mutex_unlock(&streams[i]->lock);
+		}
 		spyre_stream_unref(streams[i]);
 	}
 	free(streams);
@@ -123,8 +128,13 @@ static spyre_status reset_streams(struct spyre_context *context, struct spyre_st
 {
 	spyre_status status, one;
 
+	/* First what runs, since a stream may hold its lock until that gives way. */
+	status = context->ops->context_reset(context->card);
+	if (status)
+		return status;
 	for (uint32_t i = 0; i < n; i++)
 		stream_shut(streams[i]);
+	/* Then what came in between. */
 	status = context->ops->context_reset(context->card);
 	if (status)
 		return status;

@@ -6,11 +6,13 @@
  * takes the first so many.
  */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "libspyre/runtime/error.h"
+#include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/visible.h"
 
 #define ENTRY_BYTES 64
@@ -84,16 +86,31 @@ static spyre_status parse_list(struct spyre_visible *visible, int total, const c
 		} else {
 			int physical = find_by_name(ops, total, entry);
 
-			if (physical < 0)
-				return spyre_error(SPYRE_ERROR_CONFIGURATION,
-						   "%s=\"%s\": \"%s\" is not the number, bus id or UUID "
-						   "of a card; write numbers from 0 on with commas, like "
-						   "\"0,2\"", name, devices, entry);
+			if (physical < 0) {
+				spyre_error(SPYRE_ERROR_CONFIGURATION,
+					    "%s=\"%s\": \"%s\" is not the number, bus id or UUID "
+					    "of a card; write numbers from 0 on with commas, like "
+					    "\"0,2\"", name, devices, entry);
+				spyre_ras_devices(spyre_last_error());
+				return SPYRE_ERROR_CONFIGURATION;
+			}
 			add(visible, physical);
 		}
 		if (!*text++)
 			return SPYRE_SUCCESS;
 	}
+}
+
+/* A job of more ranks than cards starts all the same: who runs it shall know. */
+static void report_too_few(int count, const char *name, const char *devices, const char *world)
+{
+	char text[256];
+
+	if (!spyre_ras_enabled())
+		return;
+	snprintf(text, sizeof(text), "%s=\"%.100s\" gives %d cards, AIU_WORLD_SIZE is %.20s", name,
+		 devices, count, world);
+	spyre_ras_devices(text);
 }
 
 static bool is_blank(const char *text)
@@ -115,8 +132,14 @@ spyre_status spyre_visible_parse(struct spyre_visible *visible, int total, const
 			return spyre_error(SPYRE_ERROR_CONFIGURATION,
 					   "AIU_WORLD_SIZE=\"%s\": expected a number of cards", world);
 	}
-	if (!is_blank(devices))
-		return parse_list(visible, total, name, devices, ops);
+	if (!is_blank(devices)) {
+		spyre_status status = parse_list(visible, total, name, devices, ops);
+
+		if (!status && !is_blank(world) &&
+		    strtoul(size, NULL, 10) > (unsigned long)visible->count)
+			report_too_few(visible->count, name, devices, size);
+		return status;
+	}
 	if (!is_blank(world) && strtoul(size, NULL, 10) < (unsigned long)total)
 		total = strtoul(size, NULL, 10);
 	for (int i = 0; i < total; i++)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/stream.h"
 
 bool spyre_stream_reached(struct spyre_stream *stream, uint64_t seq)
@@ -56,6 +57,7 @@ static void stream_fail(struct spyre_stream *stream, const char *what,
 	fault->stream = stream->id;
 	snprintf(fault->text, sizeof(fault->text), "%.*s", (int)sizeof(fault->text) - 1, text);
 	context_fault(stream, fault);
+	spyre_ras_stream(stream, what, fault);
 }
 
 void spyre_stream_fail(struct spyre_stream *stream, spyre_status status, const char *what,

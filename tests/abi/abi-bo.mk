@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-check_PROGRAMS += tests/abi/abi-bo tests/abi/abi-dmabuf
+check_PROGRAMS += tests/abi/abi-bo tests/abi/abi-dmabuf tests/abi/abi-memcg
 tests_abi_abi_bo_SOURCES = tests/abi/abi-bo.c tests/abi/memory.c tests/abi/memory.h
 tests_abi_abi_bo_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_bo_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
@@ -8,3 +8,7 @@ tests_abi_abi_dmabuf_SOURCES = tests/abi/abi-dmabuf.c tests/abi/dmabuf-peers.c \
 	tests/abi/dmabuf-peers.h tests/abi/memory.c tests/abi/memory.h
 tests_abi_abi_dmabuf_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_dmabuf_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread
+
+tests_abi_abi_memcg_SOURCES = tests/abi/abi-memcg.c tests/abi/memory.c tests/abi/memory.h
+tests_abi_abi_memcg_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_memcg_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)

@@ -19,6 +19,7 @@
 
 #include <xf86drm.h>
 
+#include "dmabuf-peers.h"
 #include "prog.h"
 
 #define DRIVER "/sys/bus/platform/drivers/spyre_vdev/"
@@ -94,8 +95,55 @@ static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
 	       "unplugged: PRIME");
 }
 
+/* Buffers that go over the border: one exported and mapped, one imported. */
+struct border {
+	int file;
+	int dmabuf;
+	struct abi_buf exported;	/* its map is the dma-buf's */
+	struct peer peer;
+	bool has_peer;
+};
+
+static void border_make(struct border *b)
+{
+	uint32_t handle;
+
+	b->file = abi_open();
+	b->dmabuf = -1;
+	b->exported = (struct abi_buf) { .size = MIB };
+	if (abi_bo(b->file, MIB, DRM_SPYRE_BO_DEVICE, &b->exported.handle) ||
+	    drmPrimeHandleToFD(b->file, b->exported.handle, DRM_CLOEXEC | DRM_RDWR, &b->dmabuf))
+		tap_bail("PRIME export");
+	b->exported.map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, b->dmabuf, 0);
+	b->has_peer = !peer_udmabuf(&b->peer, MIB) &&
+		      !drmPrimeFDToHandle(b->file, b->peer.fd, &handle);
+}
+
+static void border_check(struct border *b)
+{
+	struct abi_buf again = b->exported;
+
+	touch("dma-buf mapped before", &b->exported);
+	again.map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, b->dmabuf, 0);
+	tap_ok(again.map != MAP_FAILED && *(uint8_t *)again.map == 1,
+	       "unplugged: a dma-buf can still be mapped, and has its content");
+	munmap(again.map, MIB);
+	close(b->file);
+	tap_eq(*(uint8_t *)b->exported.map, 1, "unplugged: and outlives its file");
+	munmap(b->exported.map, MIB);
+	close(b->dmabuf);
+	if (!b->has_peer) {
+		tap_skip("no udmabuf", "unplugged: an imported buffer is let go of");
+		return;
+	}
+	memset(b->peer.map, 9, MIB);
+	tap_eq(*(uint8_t *)b->peer.map, 9, "unplugged: an imported buffer is let go of");
+	peer_free(&b->peer);
+}
+
 static void test_unplug(const char *device)
 {
+	struct border border;
 	int fd = abi_open(), idle = abi_open(), export = -1;
 	struct abi_prog prog = abi_prog_long();
 	struct abi_buf dev = abi_buf(fd, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, 64 * MIB);
@@ -110,6 +158,7 @@ static void test_unplug(const char *device)
 	pthread_t thread;
 	uint64_t start;
 
+	border_make(&border);
 	memset(r, 0, PAGE);
 	memset(host.map, 3, MIB);
 	/* A sync_file outlives the device's file: its fence must still end. */
@@ -134,6 +183,7 @@ static void test_unplug(const char *device)
 	touch("device memory", &dev);
 	touch("host memory", &host);
 	touch("memory never touched before", &untouched);
+	border_check(&border);
 	close(export);
 	munmap(dev.map, dev.size);
 	munmap(q.results.map, q.results.size);

@@ -12,38 +12,48 @@
 
 #define GATE_VA (512 * MIB)
 
-struct abi_gate abi_gate(void)
+struct abi_gate abi_gate_make(void)
 {
 	struct abi_prog prog = abi_prog_long();
 	struct abi_gate gate = { .fd = abi_open() };
-	struct drm_spyre_cb cb;
-	uint64_t args[3];
-	int i;
 
 	gate.queue = abi_queue(gate.fd, 60000);
 	gate.mem = abi_buf(gate.fd, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, GATE_VA);
 	gate.program = abi_prog_create(gate.fd, &prog);
+	gate.syncobj = abi_syncobj(gate.fd);
+	return gate;
+}
+
+void abi_gate_shut(struct abi_gate *gate)
+{
+	struct drm_spyre_cb cb;
+	uint64_t args[3];
+	int i;
+
 	for (i = 0; i < 3; i++)
 		args[i] = GATE_VA + i * ABI_LONG_BYTES;
-	cb = abi_cb_exec(gate.program, args, 3);
-	if (abi_submit(&gate.queue, &cb, 1, NULL))
+	cb = abi_cb_exec(gate->program, args, 3);
+	if (abi_submit_sync(&gate->queue, &cb, 1, abi_sync_signal(gate->syncobj, 0),
+			    (struct drm_spyre_sync){ 0 }))
 		tap_bail("the gate's job");
+}
+
+struct abi_gate abi_gate(void)
+{
+	struct abi_gate gate = abi_gate_make();
+
+	abi_gate_shut(&gate);
 	return gate;
 }
 
 uint32_t abi_gate_syncobj(const struct abi_gate *gate, int fd)
 {
-	uint32_t binary = abi_syncobj(gate->fd), handle;
-	int file;
+	int file = abi_sync_file(gate->fd, gate->syncobj);
+	uint32_t handle = abi_syncobj(fd);
 
-	if (drmSyncobjTransfer(gate->fd, binary, 0, gate->queue.syncobj, gate->queue.point, 0))
-		tap_bail("SYNCOBJ_TRANSFER: %s", strerror(errno));
-	file = abi_sync_file(gate->fd, binary);
-	handle = abi_syncobj(fd);
 	if (drmSyncobjImportSyncFile(fd, handle, file))
 		tap_bail("SYNCOBJ_FD_TO_HANDLE: %s", strerror(errno));
 	close(file);
-	drmSyncobjDestroy(gate->fd, binary);
 	return handle;
 }
 

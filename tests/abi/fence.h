@@ -12,10 +12,15 @@ struct abi_gate {
 	struct abi_queue queue;
 	struct abi_buf mem;
 	uint32_t program;
+	uint32_t syncobj;	/* binary: the job's fence */
 };
 
+/* Open. A shut one takes one of the card's workers: no more than one at a time. */
+struct abi_gate abi_gate_make(void);
+void abi_gate_shut(struct abi_gate *gate);
+/* Shut. */
 struct abi_gate abi_gate(void);
-/* The job's fence, in a syncobj of file @fd (at point 0, once: it is a copy of now). */
+/* The job's fence in a binary syncobj of file @fd. */
 uint32_t abi_gate_syncobj(const struct abi_gate *gate, int fd);
 /* Ends the job; its fence signals with -ECANCELED. */
 void abi_gate_open(struct abi_gate *gate);

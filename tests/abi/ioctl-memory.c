@@ -10,6 +10,7 @@ static const uint32_t query_size[] = {
 	[DRM_SPYRE_DEV_QUERY_CARD] = sizeof(struct drm_spyre_card_info),
 	[DRM_SPYRE_DEV_QUERY_MEMORY] = sizeof(struct drm_spyre_memory_info),
 	[DRM_SPYRE_DEV_QUERY_COUNTERS] = sizeof(struct drm_spyre_counters),
+	[DRM_SPYRE_DEV_QUERY_CONTEXT] = sizeof(struct drm_spyre_context_info),
 };
 
 static int dev_query(int fd, uint32_t type, uint32_t *size, void *pointer)
@@ -104,9 +105,9 @@ void test_dev_query(int fd)
 	uint32_t type, size = 0;
 
 	test_pointer(fd, "DEV_QUERY", DRM_IOCTL_SPYRE_DEV_QUERY, &args, 0);
-	for (type = 0; type < 3; type++)
+	for (type = 0; type < 4; type++)
 		test_query_type(fd, type);
-	tap_ret(dev_query(fd, 3, &size, NULL), -EINVAL, "DEV_QUERY: unknown type");
+	tap_ret(dev_query(fd, 4, &size, NULL), -EINVAL, "DEV_QUERY: unknown type");
 	tap_ret(dev_query(fd, ~0u, &size, NULL), -EINVAL, "DEV_QUERY: type ~0");
 	test_query_values(fd);
 }
@@ -285,7 +286,7 @@ static void test_vm_bind_stride(int fd, struct drm_spyre_vm_bind_op good)
 		"VM_BIND: array ends at its page's end");
 	tap_ret(bind_array(fd, sizeof(good), 2, edge, 0, &done), -EFAULT,
 		"VM_BIND: array runs off its page");
-	tap_ret(bind_array(fd, sizeof(good), 1, &good, 1, &done), -EINVAL, "VM_BIND: flags");
+	tap_ret(bind_array(fd, sizeof(good), 1, &good, 2, &done), -EINVAL, "VM_BIND: flags");
 	abi_guard_free(edge, sizeof(good));
 }
 

@@ -41,7 +41,8 @@ tests_abi_abi_lifetime_SOURCES = tests/abi/abi-lifetime.c
 tests_abi_abi_lifetime_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_lifetime_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
-tests_abi_abi_unplug_SOURCES = tests/abi/abi-unplug.c
+tests_abi_abi_unplug_SOURCES = tests/abi/abi-unplug.c \
+	tests/abi/dmabuf-peers.c tests/abi/dmabuf-peers.h
 tests_abi_abi_unplug_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_unplug_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
@@ -76,6 +77,7 @@ include tests/abi/fence.mk
 include tests/abi/abi-bo.mk
 include tests/abi/fault.mk
 include tests/abi/arbiter.mk
+include $(top_srcdir)/tests/abi/abi-vf.mk
 include tests/abi/fields.mk
 include tests/abi/compat.mk
 

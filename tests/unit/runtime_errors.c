@@ -22,12 +22,12 @@ static void make_checked_work(spyre_context *context, spyre_stream *stream, spyr
 		ck_ok(spyre_memset_async(stream, *address, &i, 4, MIB));
 }
 
-/* One stream is killed by the clock; the other's results do not know. */
-START_TEST(timeout_is_local)
+/* One stream is killed by the clock, its context with it; another context's results do not know. */
+START_TEST(timeout_takes_the_context)
 {
 	const uint64_t bytes = 512 * MIB;
-	spyre_context *context;
-	spyre_stream *slow, *good, *next;
+	spyre_context *context, *apart;
+	spyre_stream *slow, *good, *other;
 	spyre_devptr big, fine;
 	uint32_t *host = malloc(MIB);
 	spyre_event *event;
@@ -35,20 +35,22 @@ START_TEST(timeout_is_local)
 	context = open_card();
 	if (!is_embedded(context)) {
 		/* The kernel's limits are tested by tests/abi. */
-		puts("# timeout_is_local: skipped, the kernel sets the limit here");
+		puts("# timeout_takes_the_context: skipped, the kernel sets the limit here");
 		ck_ok(spyre_context_destroy(context));
 		return;
 	}
 	setenv("SPYRE_TIMEOUT_MS", "1", 1);
 	ck_ok(spyre_stream_create(context, 0, &slow));
 	unsetenv("SPYRE_TIMEOUT_MS");
-	good = get_stream(context, 2);
+	other = get_stream(context, 2);
+	apart = open_card();
+	good = get_stream(apart, 2);
 	ck_ok(spyre_event_create(context, 0, &event));
 	ck_ok(spyre_mem_alloc(context, bytes, &big));
 	/* One submission of its own per copy: the limit counts from its start. */
 	ck_ok(spyre_memcpy_d2d_async(slow, big + 128, big, bytes - 128));
 	ck_ok(spyre_memset_async(slow, big, "x", 1, 4096));
-	make_checked_work(context, good, &fine);
+	make_checked_work(apart, good, &fine);
 
 	ck_status(spyre_stream_synchronize(slow), SPYRE_ERROR_TIMEOUT);
 	ck_mentions("plain copy on the device");
@@ -56,23 +58,28 @@ START_TEST(timeout_is_local)
 	ck_mentions("SPYRE_TIMEOUT_MS");
 	/* Sticky on the stream, whatever is asked of it. */
 	ck_status(spyre_stream_query(slow), SPYRE_ERROR_TIMEOUT);
-	ck_status(spyre_memset_async(slow, fine, "x", 1, 128), SPYRE_ERROR_TIMEOUT);
+	ck_status(spyre_memset_async(slow, big, "x", 1, 128), SPYRE_ERROR_TIMEOUT);
 	ck_status(spyre_event_record(event, slow), SPYRE_ERROR_TIMEOUT);
 	ck_status(spyre_stream_host_fn(slow, (spyre_host_fn)free, NULL), SPYRE_ERROR_TIMEOUT);
 	ck_mentions("plain copy on the device");
+	/* Other streams of the context take no work either; what went wrong is said. */
+	ck_status(spyre_memset_async(other, big, "x", 1, 128), SPYRE_ERROR_CANCELLED);
+	ck_mentions("spyre_context_reset()");
+	ck_status(spyre_stream_create(context, 0, &other), SPYRE_ERROR_CANCELLED);
 	ck_status(spyre_context_synchronize(context), SPYRE_ERROR_TIMEOUT);
 
 	ck_ok(spyre_stream_synchronize(good));
-	ck_ok(spyre_memcpy_d2h(context, host, fine, MIB));
+	ck_ok(spyre_memcpy_d2h(apart, host, fine, MIB));
 	ck_assert(all_words(host, MIB / 4, 49));
+	ck_ok(spyre_context_destroy(apart));
+	ck_ok(spyre_context_reset(context));
 	/* What could not run did not: the fill behind the killed copy. */
 	ck_ok(spyre_memcpy_d2h(context, host, big, 4096));
 	ck_assert_uint_eq(host[0], 0);
-	/* Destroying the stream ends the matter. */
 	ck_ok(spyre_stream_destroy(slow));
-	ck_ok(spyre_stream_create(context, 0, &next));
-	ck_ok(spyre_memset_async(next, big, "y", 1, 4096));
-	ck_ok(spyre_stream_synchronize(next));
+	ck_ok(spyre_stream_create(context, 0, &other));
+	ck_ok(spyre_memset_async(other, big, "y", 1, 4096));
+	ck_ok(spyre_stream_synchronize(other));
 	ck_ok(spyre_context_synchronize(context));
 	ck_ok(spyre_context_destroy(context));
 	free(host);
@@ -273,7 +280,7 @@ int main(void)
 {
 	TCase *tests = tcase_create("errors");
 
-	tcase_add_test(tests, timeout_is_local);
+	tcase_add_test(tests, timeout_takes_the_context);
 	tcase_add_test(tests, bad_timeout);
 	tcase_add_test(tests, bad_addresses);
 	tcase_add_test(tests, forked);

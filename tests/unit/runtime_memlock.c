@@ -49,20 +49,29 @@ static void teardown(void)
 	ck_ok(spyre_context_destroy(context));
 }
 
+/* Faster than random_bytes(), which matters for this much under an emulator. */
+static void fill_words(void *buffer, size_t bytes)
+{
+	uint64_t *words = buffer;
+
+	for (size_t i = 0; i < bytes / 8; i++)
+		words[i] = (i + 1) * 0x9e3779b97f4a7c15ull;
+}
+
 START_TEST(plain_256_mib)
 {
-	uint8_t *in = malloc(BIG + 1), *out = malloc(BIG + 1);
+	uint8_t *in = malloc(BIG + 8), *out = malloc(BIG + 8);
 	spyre_devptr device;
 
 	ck_assert(in && out);
-	random_bytes(in, BIG + 1, 1);
+	fill_words(in, BIG + 8);
 	ck_ok(spyre_mem_alloc(context, BIG + 256, &device));
 	ck_ok(spyre_memcpy_h2d(context, device, in, BIG));
 	ck_ok(spyre_memcpy_d2h(context, out, device, BIG));
 	ck_assert(!memcmp(in, out, BIG));
 	/* Not at the start of a stick. */
 	ck_ok(spyre_memcpy_h2d(context, device + 13, in + 1, BIG));
-	memset(out, GUARD, BIG + 1);
+	out[BIG] = GUARD;
 	ck_ok(spyre_memcpy_d2h(context, out, device + 13, BIG));
 	ck_assert(!memcmp(in + 1, out, BIG) && out[BIG] == GUARD);
 	free(in);
@@ -81,8 +90,9 @@ START_TEST(order)
 	ck_ok(spyre_event_create(context, 0, &event));
 	ck_ok(spyre_mem_alloc(context, 8 * MIB, &first));
 	ck_ok(spyre_mem_alloc(context, 8 * MIB, &second));
-	for (int round = 0; round < 4; round++) {
-		random_bytes(in, 8 * MIB, round);
+	for (int round = 0; round < 3; round++) {
+		fill_words(in, 8 * MIB);
+		in[round] ^= 0xff;
 		ck_ok(spyre_memcpy_h2d_async(a, first, in, 8 * MIB));
 		ck_ok(spyre_memcpy_d2h_async(a, between, first, 8 * MIB));
 		ck_ok(spyre_event_record(event, a));

@@ -41,7 +41,7 @@ accepted --help
 accepted help
 accepted version
 accepted --version
-for command in launch build compile info doctor; do
+for command in launch build compile info doctor coredump; do
 	accepted help $command
 	accepted $command --help
 done
@@ -80,6 +80,13 @@ refused 2 "--bind takes SYMBOL=NUMBER" launch --bind s0 -o 4@fp16 "$work"
 refused 2 "--bind takes SYMBOL=NUMBER" launch --bind s0=0 -o 4@fp16 "$work"
 refused 2 "info takes no arguments" info x
 refused 2 "no option '--nope'" doctor --nope
+refused 2 "no option '--nope'" coredump --nope
+refused 2 "needs a value" coredump --program
+refused 2 "two answers" coredump --json --ras
+refused 2 "one file at a time" coredump a b
+refused 2 "/nowhere/file: No such file" coredump /nowhere/file
+refused 2 "too few for a coredump" coredump /dev/null
+refused 2 "coredumps in /sys" coredump --clear /dev/null
 refused 1 "SPYRE_ERROR_NO_DEVICE" launch --device 900 -i 4x64@fp16 -o 4x64@fp16 "$work"
 
 # Files of a case that are not what they should be.
@@ -120,7 +127,7 @@ sed -n "s/.*words='\(add [^-']*\)'.*/\1/p" "$src/tools/completions/spyre" >"$wor
 report $? "completion of operations" "$work/diff"
 
 # Every long option of the help is known to the completion, and the reverse.
-for command in launch build compile info doctor; do
+for command in launch build compile info doctor coredump; do
 	"$spyre" help $command | grep -o -e '--[a-z]\+' | sort -u >"$work/help"
 	sed -n "/^	$command)/,/;;/p; /^	[a-z]* | $command)/,/;;/p; /^	$command | [a-z]*)/,/;;/p" \
 		"$src/tools/completions/spyre" | grep -o -e '--[a-z]\+' |

@@ -59,11 +59,14 @@ abi_tests() {
 	local program
 	for program in "$build"/tests/abi/abi-*; do
 		case ${program##*/} in
-		abi-bench | abi-stress | abi-unplug | *.*) continue ;;
+		abi-bench | abi-stress | abi-unplug | abi-vf | *.*) continue ;;
 		esac
 		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
 	done
 }
+
+# Another driver that makes and takes dma-bufs, where the kernel has it.
+modprobe vgem 2>/dev/null
 
 users="root user"
 if ! "${user[@]}" test -x "$build/tests/abi/abi-core"; then
@@ -90,6 +93,9 @@ if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h
 		verdict $? "spyre info tells of $way"
 	done
 fi
+
+run ${users##* } "runtime_copy without pins" bash -c 'ulimit -l 0; exec "$0"' \
+	"$build/tests/unit/runtime_copy"
 
 for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.sh; do
 	run user "${program##*/}" "$program"
@@ -134,8 +140,19 @@ verdict $? "the node is closed to users outside its group"
 exec 7<>"$node"
 ! rmmod spyre_vdev 2>/dev/null
 verdict $? "the module stays while a node is open"
+"$build/tools/spyre-smi" reset --yes >/tmp/output 2>&1
+[ $? = 19 ] && grep -q "run-all.sh" /tmp/output
+verdict $? "spyre-smi reset leaves a card alone that is in use, and says by whom"
+"$build/tools/spyre-smi" reset --yes --force -i 0 | grep -q "was reset: generation [1-9]"
+verdict $? "spyre-smi reset --force resets it"
 exec 7<&-
+if [ "$users" != root ]; then
+	"${user[@]}" "$build/tools/spyre-smi" reset --yes 2>/dev/null
+	[ $? = 4 ]
+	verdict $? "spyre-smi reset takes root"
+fi
 
+run root abi-vf "$build/tests/abi/abi-vf"
 run root abi-unplug "$build/tests/abi/abi-unplug"
 run root abi-stress "$build/tests/abi/abi-stress"
 
@@ -144,7 +161,9 @@ verdict $? "the module unloads"
 [ ! -e "$node" ]
 verdict $? "and takes its node with it"
 
-for parameter in cards=0 cards=9 cores=0 cores=33 lpddr_mib=0 lpddr_mib=x; do
+for parameter in cards=0 cards=9 cores=0 cores=33 lpddr_mib=0 lpddr_mib=x vfs=17 vfs=-1 vfs=x \
+	"vfs=4 cores=3" "vfs=5 lpddr_mib=79"; do
+	# shellcheck disable=SC2086
 	! insmod "$module" $parameter 2>/dev/null
 	verdict $? "loading with $parameter is refused"
 	rmmod spyre_vdev 2>/dev/null
@@ -156,3 +175,18 @@ for number in 1 3 8; do
 		rmmod spyre_vdev
 	verdict $? "loads with cards=$number, shows them, unloads"
 done
+
+# sum FILE...: of the numbers in them
+sum() { cat "$@" | paste -sd+ | bc; }
+vf=/sys/devices/platform/spyre_vdev.*/spyre_vdev_vf.*
+# shellcheck disable=SC2086
+insmod "$module" cards=2 cores=30 lpddr_mib=1026 vfs=4 &&
+	[ "$(sum $vf/num_cores)" = 60 ] && [ "$(sum $vf/lpddr_total)" = $((2 * 1026 << 20)) ] &&
+	[ "$(cat $vf/uuid | sort -u | wc -l)" = 8 ]
+verdict $? "cards=2 vfs=4: eight VFs that add up to two cards"
+exec 7<>/dev/accel/accel1
+! rmmod spyre_vdev 2>/dev/null
+verdict $? "the module stays while a node of a VF is open"
+exec 7<&-
+rmmod spyre_vdev && [ -z "$(ls /dev/accel 2>/dev/null)" ]
+verdict $? "unloads with its VFs"

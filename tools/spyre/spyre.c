@@ -13,6 +13,7 @@ static const struct command *const commands[] = {
 	&command_compile,
 	&command_info,
 	&command_doctor,
+	&command_coredump,
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))

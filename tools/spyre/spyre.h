@@ -29,6 +29,7 @@ extern const struct command command_build;
 extern const struct command command_compile;
 extern const struct command command_info;
 extern const struct command command_doctor;
+extern const struct command command_coredump;
 
 /* A message under construction: functions that read input leave it here, the
  * caller decides where it goes. */

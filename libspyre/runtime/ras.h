@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* RAS records of the library's own. Internal. */
+#ifndef SPYRE_RUNTIME_RAS_H
+#define SPYRE_RUNTIME_RAS_H
+
+#include <spyre/ras.h>
+
+/* Whether SPYRE_RAS_LOG asks for records. */
+bool spyre_ras_enabled(void);
+/* Writes @record if so. */
+void spyre_ras_log(const spyre_ras_record *record);
+/* The record of a stream that failed with @what. */
+struct spyre_context_fault;
+struct spyre_stream;
+void spyre_ras_stream(const struct spyre_stream *stream, const char *what,
+		      const struct spyre_context_fault *fault);
+/* That of SPYRE_DEVICES, the first time that it is seen in this process. */
+void spyre_ras_devices(const char *message);
+
+#endif /* SPYRE_RUNTIME_RAS_H */

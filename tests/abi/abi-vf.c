@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Virtual functions: this splits the card, over and over, and leaves it whole.
+ * What num_vfs takes and refuses is here; vf-share.c has what VFs get,
+ * vf-lifetime.c how they go.
+ */
+#include "vf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void test_values(void)
+{
+	uint64_t total = vf_read(vf_pf.name, "total_vfs");
+	char more[32];
+
+	tap_ok(total >= 1 && total <= VF_MAX, "total_vfs is %llu", (unsigned long long)total);
+	snprintf(more, sizeof(more), "%llu", (unsigned long long)total + 1);
+	tap_ret(vf_set(more), -ERANGE, "num_vfs=%s", more);
+	tap_ret(vf_set("99"), -ERANGE, "num_vfs=99");
+	tap_ret(vf_set("4294967295"), -ERANGE, "num_vfs=4294967295");
+	tap_ret2(vf_set("4294967296"), -ERANGE, -EINVAL, "num_vfs=4294967296");
+	tap_ret(vf_set("-1"), -EINVAL, "num_vfs=-1");
+	tap_ret(vf_set("x"), -EINVAL, "num_vfs=x");
+	tap_ret(vf_set("1 1"), -EINVAL, "num_vfs=1 1");
+	tap_ret(vf_set("\n"), -EINVAL, "num_vfs is a line without a number");
+	tap_ret(vf_set("0"), 0, "num_vfs=0 is what there is");
+	tap_eq(vf_read(vf_pf.name, "num_vfs"), 0, "none of it made a VF");
+}
+
+/* A card that has given something out is not split. */
+static void test_busy(void)
+{
+	int fd = vf_open(&vf_pf);
+	struct abi_prog p = abi_prog_add(1, 1);
+	uint32_t queue, program;
+	struct abi_buf mem;
+
+	if (tap_ret(abi_queue_create(fd, 0, 0, &queue), 0, "the PF makes a queue"))
+		tap_ret(vf_set("2"), -EBUSY, "with a queue it is not split");
+	abi_queue_destroy(fd, queue);
+	mem = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, 0);
+	tap_ret(vf_set("2"), -EBUSY, "nor with memory in use");
+	abi_buf_free(fd, &mem);
+	program = abi_prog_create(fd, &p);
+	tap_ret(vf_set("2"), -EBUSY, "nor with a program");
+	abi_prog_destroy(fd, program);
+	mem = abi_buf(fd, PAGE, DRM_SPYRE_BO_HOST, 0);
+	tap_ret(vf_set("2"), 0, "host memory and an open file do no harm");
+	tap_ret(abi_queue_create(fd, 0, 0, &queue), -EBUSY, "split: QUEUE_CREATE on the PF");
+	tap_ret(abi_bo(fd, PAGE, DRM_SPYRE_BO_DEVICE, &queue), -EBUSY, "split: BO_CREATE");
+	tap_ret(vf_set("3"), -EBUSY, "from 2 to 3");
+	tap_ret(vf_set("2"), 0, "from 2 to 2");
+	tap_ret(vf_set("x"), -EINVAL, "still not a number");
+	tap_ret(vf_set("0"), 0, "back to one");
+	tap_ret(abi_queue_create(fd, 0, 0, &queue), 0, "the same file makes queues again");
+	abi_buf_free(fd, &mem);
+	close(fd);
+}
+
+int main(void)
+{
+	if (!abi_find(vf_pf.node, sizeof(vf_pf.node), vf_pf.name, sizeof(vf_pf.name)))
+		tap_skip_all("no accel node of spyre_vdev");
+	if (getuid())
+		tap_skip_all("splitting a card needs root");
+	if (vf_read(vf_pf.name, "num_vfs"))
+		tap_skip_all("%s is split already", vf_pf.name);
+	if (vf_read(vf_pf.name, "total_vfs") < 2)
+		tap_skip_all("%s is too small for two VFs", vf_pf.name);
+	if (vf_set("1"))
+		tap_skip_all("%s is in use", vf_pf.name);
+	vf_set("0");
+	test_values();
+	test_busy();
+	vf_test_share();
+	vf_test_lifetime();
+	return tap_done();
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* A coredump as a card would leave it, for who reads them. */
+#ifndef COREDUMP_SAMPLE_H
+#define COREDUMP_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define COREDUMP_SAMPLE_MAX 8192
+
+/* Writes one to @data and returns its bytes. */
+size_t coredump_sample(uint8_t data[COREDUMP_SAMPLE_MAX]);
+
+#endif /* COREDUMP_SAMPLE_H */

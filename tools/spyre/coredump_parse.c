@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+/* From the bytes of a coredump to its sections: nothing is believed. */
+#include <string.h>
+
+#include "coredump.h"
+
+/* As much of a struct as is there and as this command knows. */
+static void take(void *to, size_t size, const void *from, uint64_t bytes)
+{
+	memset(to, 0, size);
+	memcpy(to, from, bytes < size ? bytes : size);
+}
+
+/* The section at @at: 1, or 0 with @why. */
+static int section_at(const struct coredump *dump, size_t at, struct coredump_section *section,
+		      struct text *why)
+{
+	struct drm_spyre_coredump_section head;
+	size_t left = dump->size - at;
+
+	if (left < sizeof(head)) {
+		write_text(why, "byte %zu: the head of a section is %zu bytes, %zu are left", at,
+			   sizeof(head), left);
+		return 0;
+	}
+	memcpy(&head, dump->data + at, sizeof(head));
+	left -= sizeof(head);
+	if (head.bytes > left) {
+		write_text(why, "byte %zu: a section of %llu bytes, %zu are left", at,
+			   (unsigned long long)head.bytes, left);
+		return 0;
+	}
+	*section = (struct coredump_section){
+		.type = head.type,
+		.index = head.index,
+		.data = dump->data + at + sizeof(head),
+		.bytes = head.bytes,
+		.whole = head.whole,
+	};
+	return 1;
+}
+
+/* Where the section behind @section begins; the padding of the last may be missing. */
+static size_t behind(const struct coredump *dump, const struct coredump_section *section)
+{
+	size_t at = section->data - dump->data + section->bytes;
+
+	at += -at & 7;
+	return at < dump->size ? at : dump->size;
+}
+
+bool coredump_next(const struct coredump *dump, size_t *at, struct coredump_section *section)
+{
+	struct text why;
+
+	if (!*at)
+		*at = dump->header.header_bytes;
+	if (*at >= dump->size || !section_at(dump, *at, section, &why))
+		return false;
+	*at = behind(dump, section);
+	return true;
+}
+
+bool coredump_find(const struct coredump *dump, uint32_t type, uint32_t index,
+		   struct coredump_section *section)
+{
+	size_t at = 0;
+
+	while (coredump_next(dump, &at, section))
+		if (section->type == type && section->index == index)
+			return true;
+	return false;
+}
+
+bool coredump_element(const struct coredump_section *section, size_t i, void *element, size_t size)
+{
+	if (section->bytes / size <= i)
+		return false;
+	memcpy(element, section->data + i * size, size);
+	return true;
+}
+
+static void take_section(struct coredump *dump, const struct coredump_section *s)
+{
+	switch (s->type) {
+	case DRM_SPYRE_COREDUMP_INFO:
+		take(&dump->info, sizeof(dump->info), s->data, s->bytes);
+		break;
+	case DRM_SPYRE_COREDUMP_CARD:
+		take(&dump->card, sizeof(dump->card), s->data, s->bytes);
+		break;
+	case DRM_SPYRE_COREDUMP_MEMORY:
+		take(&dump->memory, sizeof(dump->memory), s->data, s->bytes);
+		break;
+	case DRM_SPYRE_COREDUMP_COUNTERS:
+		take(&dump->counters, sizeof(dump->counters), s->data, s->bytes);
+		break;
+	case DRM_SPYRE_COREDUMP_CONTEXT:
+		take(&dump->context, sizeof(dump->context), s->data, s->bytes);
+		break;
+	case DRM_SPYRE_COREDUMP_FAULT:
+		take(&dump->fault, sizeof(dump->fault), s->data, s->bytes);
+		dump->has_fault = true;
+		break;
+	}
+}
+
+static void take_sections(struct coredump *dump)
+{
+	struct coredump_section section;
+	size_t at = dump->header.header_bytes;
+
+	while (dump->num_sections < dump->header.num_sections) {
+		if (dump->num_sections == COREDUMP_SECTIONS_MAX) {
+			write_text(&dump->truncated, "%u sections, more than a card makes",
+				   dump->header.num_sections);
+			break;
+		}
+		if (!section_at(dump, at, &section, &dump->truncated))
+			return;
+		take_section(dump, &section);
+		dump->num_sections++;
+		at = behind(dump, &section);
+	}
+	/* What is behind them is no section. */
+	dump->size = at;
+}
+
+int coredump_parse(struct coredump *dump, const void *data, size_t size, struct text *why)
+{
+	struct drm_spyre_coredump_header *header = &dump->header;
+
+	memset(dump, 0, sizeof(*dump));
+	dump->data = data;
+	dump->size = size;
+	if (size < sizeof(*header))
+		return explain(why, "%zu bytes are too few for a coredump", size);
+	memcpy(header, data, sizeof(*header));
+	if (memcmp(header->magic, DRM_SPYRE_COREDUMP_MAGIC, sizeof(header->magic)))
+		return explain(why, "not a coredump of spyre_vdev: it does not begin with \""
+			       DRM_SPYRE_COREDUMP_MAGIC "\"");
+	if (header->version != DRM_SPYRE_COREDUMP_VERSION)
+		return explain(why, "a coredump of version %u; this command reads version %u",
+			       header->version, DRM_SPYRE_COREDUMP_VERSION);
+	if (header->header_bytes < sizeof(*header) || header->header_bytes > size ||
+	    header->header_bytes % 8)
+		return explain(why, "the header says that it has %u bytes; it has %zu or more of "
+			       "%zu, in eights", header->header_bytes, sizeof(*header), size);
+	take_sections(dump);
+	return 0;
+}
+
+struct coredump_string coredump_string(const uint8_t *text, size_t size)
+{
+	struct coredump_string string = { "" };
+	size_t i;
+
+	for (i = 0; i < size && i < sizeof(string.s) - 1 && text[i]; i++)
+		string.s[i] = text[i] < ' ' || text[i] >= 0x7f ? '?' : (char)text[i];
+	return string;
+}
+
+const char *coredump_fault_name(uint32_t fault)
+{
+	static const char *const names[] = {
+		[DRM_SPYRE_FAULT_NONE] = "none",
+		[DRM_SPYRE_FAULT_TIMEOUT] = "timeout",
+		[DRM_SPYRE_FAULT_ACCESS] = "access",
+		[DRM_SPYRE_FAULT_ESCAPE] = "escape",
+		[DRM_SPYRE_FAULT_COMPUTE] = "compute",
+	};
+
+	return fault < sizeof(names) / sizeof(names[0]) ? names[fault] : "unknown";
+}
+
+const char *coredump_cb_name(uint32_t type)
+{
+	static const char *const names[] = {
+		[DRM_SPYRE_CB_EXEC] = "EXEC",
+		[DRM_SPYRE_CB_DMA] = "DMA",
+		[DRM_SPYRE_CB_COPY] = "COPY",
+		[DRM_SPYRE_CB_FILL] = "FILL",
+		[DRM_SPYRE_CB_TIMESTAMP] = "TIMESTAMP",
+	};
+
+	return type && type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";
+}
+
+const char *coredump_cb_state(const struct coredump *dump, uint32_t index)
+{
+	if (!dump->has_fault)
+		return "unknown";
+	if (index == dump->fault.cb)
+		return "failed";
+	return index < dump->fault.cb ? "done" : "not run";
+}
