@@ -113,7 +113,7 @@ int spyre_ioctl_program_create(struct drm_device *drm, void *data, struct drm_fi
 	ret = spyre_program_load(program, args);
 	if (ret)
 		return ret;
-	ret = xa_alloc(&sfile->programs, &args->handle, program, xa_limit_31b,
+	ret = xa_alloc(&sfile->programs, &args->handle, program, XA_LIMIT(1, INT_MAX),
 		       GFP_KERNEL_ACCOUNT);
 	if (ret)
 		return ret;

@@ -19,7 +19,12 @@
 #include "spyre_submit.h"
 #include "spyre_uring.h"
 
-static_assert(sizeof(struct drm_spyre_submit) <= 80);
+/* The command area of a 128-byte SQE. */
+struct spyre_uring_area {
+	u8 bytes[80];
+};
+
+static_assert(sizeof(struct drm_spyre_submit) <= sizeof(struct spyre_uring_area));
 
 /* A submission in flight; freed under the ring's lock, when its request is completed. */
 struct spyre_uring_job {
@@ -78,18 +83,29 @@ static int spyre_uring_cancel(struct io_uring_cmd *cmd)
 	return 0;
 }
 
+/* User space may still write the SQE: it is looked at once. */
+static int spyre_uring_args(struct io_uring_cmd *cmd, struct drm_spyre_submit *args)
+{
+	const struct spyre_uring_area area =
+		*io_uring_sqe128_cmd(cmd->sqe, struct spyre_uring_area);
+
+	memcpy(args, area.bytes, sizeof(*args));
+	/* As in an array element: what this module does not know must say nothing. */
+	return memchr_inv(area.bytes + sizeof(*args), 0, sizeof(area) - sizeof(*args)) ?
+		-E2BIG : 0;
+}
+
 static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
-	const struct drm_spyre_submit *sqe = io_uring_sqe128_cmd(cmd->sqe,
-									 struct drm_spyre_submit);
 	struct io_uring_cmd *fixed = cmd->flags & IORING_URING_CMD_FIXED ? cmd : NULL;
 	struct drm_spyre_submit args;
 	struct spyre_uring_job *job;
 	int ret;
 
-	/* User space may still write the SQE: look once. */
-	memcpy(&args, sqe, sizeof(args));
+	ret = spyre_uring_args(cmd, &args);
+	if (ret)
+		return ret;
 	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return -ENOMEM;
@@ -122,8 +138,9 @@ static int spyre_uring_queue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	if (cmd->flags & IORING_URING_CMD_FIXED)
 		return -EINVAL;
-	/* User space may still write the SQE: look once. */
-	memcpy(&args, io_uring_sqe_cmd(cmd->sqe), sizeof(args));
+	ret = spyre_uring_args(cmd, &args);
+	if (ret)
+		return ret;
 	ret = spyre_submit(cmd->file->private_data, &args, NULL, NULL);
 	io_uring_cmd_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
 	return -EIOCBQUEUED;

@@ -148,6 +148,57 @@ static void test_other_types(int fd, const char *entry, int (*call)(int fd, unsi
 	tap_eq(bad, 0, "%s: other ioctl types are refused", entry);
 }
 
+/* Errors that the allowed ones have for arguments of zeros, or none. */
+static bool is_plain_error(int ret)
+{
+	static const int known[] = {
+		0, -EINVAL, -ENOENT, -EFAULT, -EBADF, -EPERM, -EACCES, -EOPNOTSUPP,
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (ret == known[i])
+			return true;
+	return false;
+}
+
+/* Every number, direction and size, with an argument nowhere, and one that just fits. */
+static void test_places(const char *entry, int (*call)(int fd, unsigned long request))
+{
+	static const unsigned int sizes[] = { 0, 1, 8, 24, 64, 1024, 16383 };
+	uint8_t *good = arg, *edge, *places[3];
+	unsigned int nr, d, s, p, bad = 0, calls = 0;
+	int fd = abi_open(), ret;
+
+	edge = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+	if (edge == MAP_FAILED || mprotect(edge + 4 * PAGE, PAGE, PROT_NONE))
+		tap_bail("mmap below 4 GiB: %s", strerror(errno));
+	edge += 4 * PAGE;
+	for (nr = 0; nr < 256; nr++)
+		for (d = 0; is_core(nr) && d < 4; d++)
+			for (s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+				places[0] = NULL;
+				places[1] = edge;
+				places[2] = edge - sizes[s];
+				for (p = 0; p < 3; p++, calls++) {
+					memset(edge - 4 * PAGE, 0, 4 * PAGE);
+					arg = places[p];
+					ret = call(fd, _IOC(d, 'd', nr, sizes[s]));
+					if (is_allowed(nr) ? is_plain_error(ret) :
+							     ret == -EOPNOTSUPP)
+						continue;
+					if (!bad++)
+						tap_note("%s: nr 0x%02x, %u bytes, place %u: %d",
+							 entry, nr, sizes[s], p, ret);
+				}
+			}
+	arg = good;
+	munmap(edge - 4 * PAGE, 5 * PAGE);
+	close(fd);
+	tap_eq(bad, 0, "%s: %u calls with arguments nowhere or at a page's end", entry, calls);
+}
+
 static void test_oopses(int fd)
 {
 	struct drm_unique unique = { 0 };
@@ -211,11 +262,13 @@ int main(void)
 	test_refused(fd, "native", native);
 	test_other_types(fd, "native", native);
 	test_allowed(fd, "native", native);
+	test_places("native", native);
 	prepare(0);
 	if (has_compat(fd)) {
 		test_refused(fd, "32 bit", compat);
 		test_other_types(fd, "32 bit", compat);
 		test_allowed(fd, "32 bit", compat);
+		test_places("32 bit", compat);
 	} else {
 		tap_skip("this kernel has no 32-bit entry", "32 bit");
 	}

@@ -34,12 +34,20 @@ echo '#include <drm/spyre_accel.h>' >"$work/one.c"
 cp "$work/one.c" "$work/one.cc"
 # Twice in one file, and before anything else: guard and self-containment.
 printf '#include <drm/spyre_accel.h>\n#include <drm/spyre_accel.h>\n' >"$work/two.c"
+fields() {	# STRUCT
+	sed -n "/^struct $1 {\$/,/^};/s/^\t[a-z_0-9 ]* \([a-z0-9_]*\)\(\[.*\]\)\?;\$/\1/p" "$header"
+}
 structs=$(sed -n 's/^struct \(drm_spyre_[a-z0-9_]*\) {$/\1/p' "$header")
 {
 	cat "$work/one.c"
+	echo '#include <stddef.h>'
 	for s in $structs; do
 		echo "char size_$s[sizeof(struct $s)];"
 		echo "struct $s instance_of_$s;"
+		# One byte more, as there are no arrays of none.
+		fields "$s" | while read -r field; do
+			echo "char offset_${s}__$field[offsetof(struct $s, $field) + 1];"
+		done
 	done
 } >"$work/sizes.c"
 
@@ -63,12 +71,18 @@ fi
 
 check "no implicit padding (-Wpadded)" compile "$CC" -std=c11 -Wpadded "$work/sizes.c"
 sizes() {
-	nm -S "$1" | awk '$4 ~ /^size_/ { print $4, $2 }' | sed 's/ 0*/ /' | sort
+	nm -S "$1" | awk '$4 ~ /^(size|offset)_/ { print $4, $2 }' | sed 's/ 0*/ /' | sort
 }
 sizes "$work/object.o" >"$work/sizes64"
 
+# Every field of every struct: what is between two of them is none.
+all_fields() {
+	[ "$(grep -c '^offset_' "$work/sizes64")" -gt 150 ] || { wc -l "$work/sizes64"; return 1; }
+}
+check "every field has an offset" all_fields
+
 multiple_of_8() {
-	awk '{ if (("0x" $2) !~ /[08]$/) { print $1, "is 0x" $2; bad = 1 } } END { exit bad || !NR }' \
+	awk '/^offset_/ { next } { if (("0x" $2) !~ /[08]$/) { print $1, "is 0x" $2; bad = 1 } } END { exit bad || !NR }' \
 		"$work/sizes64"
 }
 check "every size is a multiple of 8 bytes" multiple_of_8
@@ -95,7 +109,7 @@ if echo 'int x;' >"$work/x.c" && "$CC" -m32 -c "$work/x.c" -o "$work/x.o" 2>/dev
 	# shellcheck disable=SC2086
 	check "no implicit padding with -m32" compile "$CC" $m32 -std=c11 -Wpadded "$work/sizes.c"
 	sizes "$work/object.o" >"$work/sizes32"
-	check "sizes are the same with -m32" cmp "$work/sizes64" "$work/sizes32"
+	check "sizes and offsets are the same with -m32" cmp "$work/sizes64" "$work/sizes32"
 else
 	skip "layout with -m32" "$CC has no -m32"
 fi

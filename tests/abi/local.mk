@@ -79,6 +79,8 @@ include tests/abi/abi-bo.mk
 include tests/abi/fault.mk
 include tests/abi/arbiter.mk
 include tests/abi/abi-vf.mk
+include tests/abi/fields.mk
+include tests/abi/compat.mk
 
 TESTS += tests/abi/abi-header.sh
 EXTRA_DIST += tests/abi/abi-header.sh

@@ -31,5 +31,27 @@ tests_fuzz_fuzz_program_SOURCES = $(fuzz_common) tests/fuzz/bundles.c tests/fuzz
 tests_fuzz_fuzz_program_LDADD = libspyre/libcore.la
 CLEANFILES += $(fuzzer_programs)
 
+# Of the kernel module, through its node: for the virtual machine.
+check_PROGRAMS += tests/fuzz/fuzz-ioctl
+tests_fuzz_fuzz_ioctl_SOURCES = tests/fuzz/ioctl.h tests/fuzz/ioctl-call.c \
+	tests/fuzz/ioctl-kcov.c tests/fuzz/ioctl-main.c tests/fuzz/ioctl-mutate.c \
+	tests/fuzz/ioctl-submit.c tests/fuzz/ioctl-sync.c tests/fuzz/ioctl-text.c \
+	tests/fuzz/ioctl-world.c tests/unit/model_build.c tests/unit/model_build.h \
+	tests/unit/model_generate.c tests/unit/model_generate.h
+tests_fuzz_fuzz_ioctl_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS) \
+	$(LIBURING_CFLAGS)
+tests_fuzz_fuzz_ioctl_LDADD = model/libmodel.la $(LIBURING_LIBS) -lpthread
+EXTRA_DIST += \
+	tests/fuzz/corpus-ioctl/bind \
+	tests/fuzz/corpus-ioctl/dma \
+	tests/fuzz/corpus-ioctl/fill-copy \
+	tests/fuzz/corpus-ioctl/inject \
+	tests/fuzz/corpus-ioctl/partitions \
+	tests/fuzz/corpus-ioctl/prime \
+	tests/fuzz/corpus-ioctl/program \
+	tests/fuzz/corpus-ioctl/resets \
+	tests/fuzz/corpus-ioctl/sync-file \
+	tests/fuzz/corpus-ioctl/uring
+
 fuzzers: $(fuzzer_programs)
 .PHONY: fuzzers

@@ -702,13 +702,13 @@ struct drm_spyre_context_reset {
  * DRM_SPYRE_URING_SUBMIT: cmd_op of an IORING_OP_URING_CMD on the node
  *
  * The ring has 128-byte SQEs (IORING_SETUP_SQE128); the command area holds a
- * struct drm_spyre_submit, and the same rules hold as for the ioctl.  The CQE
- * comes when all control blocks are done: res is 0, or -errno as of the
- * first that failed, or why nothing was queued.  With IORING_SETUP_CQE32 the
- * first extra word is the sum of modelled cycles, or error_cb if nothing was
- * queued.  With IORING_URING_CMD_FIXED and buf_index, DMA host spans without a
- * handle lie in that registered buffer.  A ring or task that ends with work
- * in flight stops the queues that the work is on.
+ * struct drm_spyre_submit and zeros behind it (-E2BIG), and the same rules hold
+ * as for the ioctl.  The CQE comes when all control blocks are done: res is 0,
+ * or -errno as of the first that failed, or why nothing was queued.  With
+ * IORING_SETUP_CQE32 the first extra word is the sum of modelled cycles, or
+ * error_cb if nothing was queued.  With IORING_URING_CMD_FIXED and buf_index,
+ * DMA host spans without a handle lie in that registered buffer.  A ring or
+ * task that ends with work in flight stops the queues that the work is on.
  */
 #define DRM_SPYRE_URING_SUBMIT 1
 

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fuzz-ioctl: sequences of calls on the node, mutated and, where the kernel
+ * has KCOV, guided by the coverage of the driver.
+ *
+ * An input is a list of calls.  A call is a kind, the file that it is made on,
+ * bytes that choose each argument (mostly from what earlier calls made, now and
+ * then from what is wrong) and a poke: one change to the finished argument.
+ * Every byte string is an input; none can make an execution long or large.
+ */
+#ifndef FUZZ_IOCTL_H
+#define FUZZ_IOCTL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <drm/spyre_accel.h>
+
+#define FZ_PARAMS 14
+#define FZ_MAX_CALLS 24
+#define FZ_FILES 3
+#define FZ_SLOTS 8
+#define FZ_PENDING 8		/* control blocks, syncs, operations that wait for their call */
+#define FZ_ARGS 64
+
+/* One line each: its name in text, and how often the generator takes it. */
+#define FZ_KINDS(X) \
+	X(OPEN, 1) X(DEV_QUERY, 4) X(BO_CREATE, 8) X(BO_MMAP_OFFSET, 2) X(BO_INFO, 3) \
+	X(GEM_CLOSE, 3) X(MMAP, 4) X(MUNMAP, 1) X(OP, 10) X(VM_BIND, 8) X(PROGRAM_CREATE, 6) \
+	X(PROGRAM_DESTROY, 2) X(QUEUE_CREATE, 5) X(QUEUE_DESTROY, 2) X(QUEUE_QUERY, 2) \
+	X(CB, 20) X(SYNC, 8) X(SUBMIT, 14) X(URING_SUBMIT, 6) X(URING_WAIT, 2) \
+	X(CONTEXT_RESET, 2) X(RESET, 1) X(SYNCOBJ_CREATE, 3) X(SYNCOBJ_DESTROY, 1) \
+	X(SYNCOBJ_WAIT, 3) X(SYNCOBJ_SIGNAL, 3) X(SYNCOBJ_TRANSFER, 1) X(SYNCOBJ_EXPORT, 2) \
+	X(SYNCOBJ_IMPORT, 2) X(PRIME_EXPORT, 2) X(PRIME_IMPORT, 2) X(CLOSE_FD, 1) X(INJECT, 1) \
+	X(RAW, 2)
+
+enum fz_kind {
+#define X(name, weight) FZ_##name,
+	FZ_KINDS(X)
+#undef X
+	FZ_KIND_COUNT
+};
+
+struct fz_call {
+	uint8_t kind;
+	uint8_t file;
+	uint8_t p[FZ_PARAMS];
+	uint16_t poke_at;
+	uint8_t poke_op;	/* below FZ_POKE: none */
+	uint8_t poke_value;
+};
+
+#define FZ_POKE 128
+
+struct fz_input {
+	uint32_t count;
+	struct fz_call call[FZ_MAX_CALLS];
+};
+
+/* --- ioctl-main.c --- */
+/* The kernel did what it must not: says so, keeps the input, ends the run. */
+void fz_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* The machine lacks something that the fuzzer cannot do without. */
+void fz_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* --- ioctl-text.c --- */
+const char *fz_kind_name(uint8_t kind);
+/* Writes one line per call; false if the file cannot be written. */
+bool fz_write(const char *path, const struct fz_input *input);
+/* False if it is no such file. */
+bool fz_read(const char *path, struct fz_input *input);
+
+/* --- ioctl-mutate.c --- */
+void fz_srandom(uint64_t seed);
+uint32_t fz_random(uint32_t limit);
+void fz_generate(struct fz_input *input);
+/* @other: another input to take calls from. */
+void fz_mutate(struct fz_input *input, const struct fz_input *other);
+
+/* --- ioctl-kcov.c --- */
+/* Before privileges are dropped. False: this kernel has no KCOV, or not for us. */
+bool fz_kcov_open(void);
+void fz_kcov_begin(void);
+/* Features not seen before since fz_kcov_begin(). */
+uint32_t fz_kcov_end(void);
+/* What a call gave is a feature, too; all there is without KCOV. */
+uint32_t fz_kcov_result(uint8_t kind, int result);
+uint32_t fz_kcov_pcs(void);
+uint32_t fz_kcov_features(void);
+
+/* --- ioctl-world.c --- */
+struct fz_slots {
+	uint32_t id[FZ_SLOTS];
+	uint32_t used;
+};
+
+struct fz_file {
+	int fd;			/* -1: not open */
+	struct fz_slots bo, queue, program, syncobj;
+};
+
+/* What the kernel reads and writes: at one address in every run, alone there. */
+struct fz_arena {
+	struct drm_spyre_cb cb[FZ_PENDING];
+	struct drm_spyre_sync sync[FZ_PENDING];
+	struct drm_spyre_vm_bind_op op[FZ_PENDING];
+	struct drm_spyre_dma desc[FZ_PENDING];
+	uint64_t args[FZ_PENDING][FZ_ARGS];
+	uint64_t handles[FZ_PENDING], points[FZ_PENDING];
+	uint8_t query[1024];
+	uint8_t image[1 << 16];
+	uint8_t host[1 << 16];
+};
+
+struct fz_world {
+	char node[64], debugfs[128];
+	struct fz_file file[FZ_FILES];
+	struct fz_slots fd;		/* dma-bufs, syncobjs and sync files */
+	void *map[FZ_SLOTS];
+	uint64_t map_size[FZ_SLOTS];
+	uint32_t num_maps;
+	uint32_t num_cbs, num_syncs, num_ops;
+	struct fz_arena *arena;
+	uint8_t *edge, *readonly, *hole;	/* edge: first byte that is not mapped */
+	uint64_t bos;			/* bytes made in this execution */
+	int first_fd;			/* of an execution's own */
+};
+
+void fz_world_init(struct fz_world *w);
+/* Closes and unmaps all that an execution left. */
+void fz_world_reset(struct fz_world *w);
+/* Opens it if it is not; -1 if that fails. */
+int fz_open(struct fz_world *w, struct fz_file *file);
+
+void fz_put(struct fz_slots *slots, uint32_t id);
+void fz_drop(struct fz_slots *slots, uint32_t id);
+/* Mostly one that is there, else one that is wrong. */
+uint32_t fz_pick(const struct fz_slots *slots, uint8_t choice);
+uint64_t fz_special(uint8_t choice);
+uint64_t fz_va(uint8_t choice);
+uint64_t fz_bytes(uint8_t choice);
+uint64_t fz_pointer(struct fz_world *w, uint8_t choice, const void *good);
+struct drm_spyre_array fz_array(struct fz_world *w, uint8_t where, uint8_t stride, uint8_t count,
+				const void *data, uint32_t size, uint32_t num);
+/* Does what the call's poke says to @arg. */
+void fz_poke(const struct fz_call *c, void *arg, size_t size);
+/* The call's poke and the ioctl; 0 or a negative errno. */
+int fz_ioctl(struct fz_world *w, const struct fz_call *c, int fd, unsigned long request,
+	     void *arg);
+
+/* --- ioctl-call.c, ioctl-sync.c, ioctl-submit.c --- */
+/* 0 or a negative errno. */
+int fz_call(struct fz_world *w, const struct fz_call *c);
+int fz_call_sync(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
+int fz_call_submit(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
+/* Takes what the ring has completed; one with work in flight makes way for another. */
+void fz_uring_reset(struct fz_world *w);
+
+#endif /* FUZZ_IOCTL_H */
