@@ -49,6 +49,7 @@ EXTRA_DIST += \
 	tests/fuzz/corpus-ioctl/partitions \
 	tests/fuzz/corpus-ioctl/prime \
 	tests/fuzz/corpus-ioctl/program \
+	tests/fuzz/corpus-ioctl/refused-wait \
 	tests/fuzz/corpus-ioctl/resets \
 	tests/fuzz/corpus-ioctl/sync-file \
 	tests/fuzz/corpus-ioctl/uring
