@@ -39,7 +39,6 @@ static const struct drm_gem_object_funcs spyre_bo_funcs = {
 	.export = spyre_prime_export,
 	.pin = spyre_shmem_pin,
 	.unpin = spyre_shmem_unpin,
-	.get_sg_table = spyre_shmem_get_sg_table,
 	.vmap = spyre_shmem_vmap,
 	.vunmap = spyre_shmem_vunmap,
 	.mmap = spyre_shmem_mmap,

@@ -4,6 +4,7 @@
  * the driver that it comes from.
  */
 #include <linux/dma-buf.h>
+#include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/iosys-map.h>
 #include <linux/module.h>
@@ -48,12 +49,34 @@ void spyre_prime_exit(void)
 	destroy_workqueue(spyre_prime_wq);
 }
 
-/* The core's, but told apart from every other driver's. */
+/* As the core does it, but in segments that the importer's device can take. */
+static struct sg_table *spyre_prime_map(struct dma_buf_attachment *attach,
+					enum dma_data_direction direction)
+{
+	struct drm_gem_object *obj = attach->dmabuf->priv;
+	struct sg_table *table;
+	size_t segment;
+	int ret;
+
+	segment = min_t(size_t, dma_get_max_seg_size(attach->dev),
+			dma_max_mapping_size(attach->dev));
+	table = spyre_shmem_get_sg_table(to_spyre_shmem(obj), max(segment, PAGE_SIZE));
+	if (IS_ERR(table))
+		return table;
+	ret = dma_map_sgtable(attach->dev, table, direction, DMA_ATTR_SKIP_CPU_SYNC);
+	if (!ret)
+		return table;
+	sg_free_table(table);
+	kfree(table);
+	return ERR_PTR(ret);
+}
+
+/* The core's, but for that, and told apart from every other driver's. */
 static const struct dma_buf_ops spyre_dma_buf_ops = {
 	.cache_sgt_mapping = true,
 	.attach = drm_gem_map_attach,
 	.detach = drm_gem_map_detach,
-	.map_dma_buf = drm_gem_map_dma_buf,
+	.map_dma_buf = spyre_prime_map,
 	.unmap_dma_buf = drm_gem_unmap_dma_buf,
 	.release = drm_gem_dmabuf_release,
 	.mmap = drm_gem_dmabuf_mmap,

@@ -11,13 +11,12 @@
 #include <linux/mount.h>
 #include <linux/pagemap.h>
 #include <linux/pagevec.h>
+#include <linux/scatterlist.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
-
-#include <drm/drm_prime.h>
 
 #include "spyre_shmem.h"
 #include "spyre_shmem_page.h"
@@ -302,16 +301,22 @@ void spyre_shmem_unpin(struct drm_gem_object *obj)
 {
 }
 
-struct sg_table *spyre_shmem_get_sg_table(struct drm_gem_object *obj)
+struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_segment)
 {
-	struct spyre_shmem *shmem = to_spyre_shmem(obj);
+	const u64 size = shmem->base.size;
+	struct sg_table *table __free(kfree) = kzalloc(sizeof(*table), GFP_KERNEL);
 	struct page **pages __free(kvfree) = NULL;
+	int ret;
 
+	if (!table)
+		return ERR_PTR(-ENOMEM);
 	scoped_guard(mutex, &shmem->lock)
-		pages = spyre_shmem_list(shmem, 0, obj->size);
+		pages = spyre_shmem_list(shmem, 0, size);
 	if (IS_ERR(pages))
 		return ERR_CAST(pages);
-	return drm_prime_pages_to_sg(obj->dev, pages, obj->size >> PAGE_SHIFT);
+	ret = sg_alloc_table_from_pages_segment(table, pages, size >> PAGE_SHIFT, 0, size,
+						max_segment, GFP_KERNEL);
+	return ret ? ERR_PTR(ret) : no_free_ptr(table);
 }
 
 int spyre_shmem_vmap(struct drm_gem_object *obj, struct iosys_map *map)

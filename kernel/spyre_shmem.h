@@ -60,10 +60,15 @@ void spyre_shmem_fini(struct spyre_shmem *shmem);
  */
 void *spyre_shmem_map(struct spyre_shmem *shmem, u64 offset, u64 bytes);
 
+/*
+ * All pages, for a device that takes segments of at most so many bytes; to be
+ * freed with sg_free_table() and kfree().
+ */
+struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_segment);
+
 /* For struct drm_gem_object_funcs. */
 int spyre_shmem_pin(struct drm_gem_object *obj);
 void spyre_shmem_unpin(struct drm_gem_object *obj);
-struct sg_table *spyre_shmem_get_sg_table(struct drm_gem_object *obj);
 int spyre_shmem_vmap(struct drm_gem_object *obj, struct iosys_map *map);
 void spyre_shmem_vunmap(struct drm_gem_object *obj, struct iosys_map *map);
 int spyre_shmem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma);
