@@ -191,8 +191,10 @@ void spyre_queue_describe(struct spyre_queue *queue, struct drm_spyre_coredump_q
 		.job = READ_ONCE(queue->now_job),
 		.since_ns = READ_ONCE(queue->now_since),
 	};
-	if (!out->job)
-		out->cb = out->since_ns = 0;
+	if (!out->job) {
+		out->cb = 0;
+		out->since_ns = 0;
+	}
 }
 
 /* All that the card has to do besides; NULL if there is no memory to say it. */

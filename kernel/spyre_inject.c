@@ -98,6 +98,21 @@ static enum spyre_injected spyre_inject_next(struct spyre_injections *all, u64 c
 	return kind;
 }
 
+/*
+ * Polite: others get their turns.  A light job runs in run_job(), and a timeout
+ * handler that comes before its time waits for that: nobody could tell it.
+ */
+static void spyre_inject_hang(struct spyre_job *job)
+{
+	struct spyre_engine *engine = &job->queue->spyre->engine;
+
+	while (!engine->host.should_stop(&engine->host, job)) {
+		if (job->light && spyre_engine_active_ns(engine, job) >= job->queue->timeout_ns)
+			WRITE_ONCE(job->stop, -ETIME);
+		usleep_range(SPYRE_HANG_US, 2 * SPYRE_HANG_US);
+	}
+}
+
 enum spyre_stop spyre_inject_job(struct spyre_job *job)
 {
 	struct spyre_queue *queue = job->queue;
@@ -106,8 +121,8 @@ enum spyre_stop spyre_inject_job(struct spyre_job *job)
 	kind = spyre_inject_next(&queue->spyre->inject, queue->sfile->id);
 	if (kind == SPYRE_INJECT_NONE)
 		return SPYRE_STOP_NONE;
-	while (kind == SPYRE_INJECT_HANG && !spyre_job_stop_reason(job))
-		usleep_range(SPYRE_HANG_US, 2 * SPYRE_HANG_US);
+	if (kind == SPYRE_INJECT_HANG)
+		spyre_inject_hang(job);
 	return spyre_injected[kind].stop;
 }
 

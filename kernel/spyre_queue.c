@@ -6,7 +6,6 @@
  * A queue dies of its first failure, and with it the other queues of its file
  * (spyre_fault.c).  Later jobs complete with -ECANCELED.
  */
-#include <linux/delay.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
@@ -58,11 +57,6 @@ static struct dma_fence *spyre_queue_run_job(struct drm_sched_job *sched_job)
 	return done;
 }
 
-static bool spyre_job_runs(struct spyre_job *job)
-{
-	return READ_ONCE(job->start_ns) && !dma_fence_is_signaled(job->done);
-}
-
 static bool spyre_job_overran(struct spyre_job *job)
 {
 	struct spyre_queue *queue = job->queue;
@@ -83,16 +77,11 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 	bool cookie;
 
 	/*
-	 * A light one runs in run_job(), right after the timer was started: it
-	 * is over, or late, within this moment.
-	 */
-	while (job->light && spyre_job_runs(job) && !spyre_job_overran(job))
-		usleep_range(500, 1000);
-	/*
 	 * Before drm_sched_stop(), which waits for a job that runs in run_job().
 	 * Who runs it raises the fault: it may just have come to its end.
 	 */
-	if (spyre_job_runs(job) && !READ_ONCE(queue->error) && spyre_job_overran(job)) {
+	if (!dma_fence_is_signaled(job->done) && !READ_ONCE(queue->error) &&
+	    spyre_job_overran(job)) {
 		WRITE_ONCE(job->stop, -ETIME);
 		spyre_engine_kick(engine, queue);
 	}

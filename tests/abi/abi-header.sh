@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The uAPI header by itself: C and C++ with warnings on, no implicit padding,
+# The uAPI headers by themselves: C and C++ with warnings on, no implicit padding,
 # the same layout for 32-bit programs, and the ioctl numbers that were promised.
 srcdir=${SPYRE_SRCDIR:-$(cd "$(dirname "$0")/../.." && pwd)}
 header=$srcdir/include/uapi/drm/spyre_accel.h
@@ -30,14 +30,16 @@ skip() {	# NAME WHY
 	echo "ok $n - $1 # SKIP $2"
 }
 
-echo '#include <drm/spyre_accel.h>' >"$work/one.c"
+echo '#include <drm/spyre_coredump.h>' >"$work/one.c"
 cp "$work/one.c" "$work/one.cc"
 # Twice in one file, and before anything else: guard and self-containment.
-printf '#include <drm/spyre_accel.h>\n#include <drm/spyre_accel.h>\n' >"$work/two.c"
+printf '#include <drm/spyre_coredump.h>\n#include <drm/spyre_accel.h>\n%s\n' \
+	'#include <drm/spyre_coredump.h>' >"$work/two.c"
+headers="$header ${header%accel.h}coredump.h"
 fields() {	# STRUCT
-	sed -n "/^struct $1 {\$/,/^};/s/^\t[a-z_0-9 ]* \([a-z0-9_]*\)\(\[.*\]\)\?;\$/\1/p" "$header"
+	sed -n "/^struct $1 {\$/,/^};/s/^\t[a-z_0-9 ]* \([a-z0-9_]*\)\(\[.*\]\)\?;\$/\1/p" $headers
 }
-structs=$(sed -n 's/^struct \(drm_spyre_[a-z0-9_]*\) {$/\1/p' "$header")
+structs=$(sed -n 's/^struct \(drm_spyre_[a-z0-9_]*\) {$/\1/p' $headers)
 {
 	cat "$work/one.c"
 	echo '#include <stddef.h>'
