@@ -14,6 +14,7 @@
 #include <drm/drm_exec.h>
 #include <drm/drm_prime.h>
 
+#include "spyre_compat.h"
 #include "spyre_bo.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
@@ -37,7 +38,7 @@ struct spyre_import {
 
 /* The core's, but told apart from every other driver's. */
 static const struct dma_buf_ops spyre_dma_buf_ops = {
-	.cache_sgt_mapping = true,
+	SPYRE_DMA_BUF_CACHE_SGT
 	.attach = drm_gem_map_attach,
 	.detach = drm_gem_map_detach,
 	.map_dma_buf = drm_gem_map_dma_buf,
@@ -258,4 +259,4 @@ void spyre_border_end(struct spyre_job *job)
 	job->num_borders = 0;
 }
 
-MODULE_IMPORT_NS(DMA_BUF);
+SPYRE_IMPORT_NS(DMA_BUF);

@@ -10,7 +10,6 @@
 #include <linux/memcontrol.h>
 #include <linux/mount.h>
 #include <linux/pagemap.h>
-#include <linux/pagevec.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/shmem_fs.h>
@@ -19,6 +18,7 @@
 
 #include <drm/drm_prime.h>
 
+#include "spyre_compat.h"
 #include "spyre_shmem.h"
 #include "spyre_shmem_page.h"
 
@@ -84,9 +84,9 @@ int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size
 	if (!shmem->reach)
 		return -ENOMEM;
 	if (spyre_shmem_mnt)
-		filp = shmem_file_setup_with_mnt(spyre_shmem_mnt, "spyre", size, VM_NORESERVE);
+		filp = shmem_file_setup_with_mnt(spyre_shmem_mnt, "spyre", size, SPYRE_SHMEM_NORESERVE);
 	else
-		filp = shmem_file_setup("spyre", size, VM_NORESERVE);
+		filp = shmem_file_setup("spyre", size, SPYRE_SHMEM_NORESERVE);
 	if (IS_ERR(filp))
 		return PTR_ERR(filp);
 	/* Reclaim need not look at what it cannot have. */

@@ -123,9 +123,9 @@ static int spyre_uring_queue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (cmd->flags & IORING_URING_CMD_FIXED)
 		return -EINVAL;
 	/* User space may still write the SQE: look once. */
-	memcpy(&args, io_uring_sqe_cmd(cmd->sqe), sizeof(args));
+	memcpy(&args, io_uring_sqe128_cmd(cmd->sqe, struct drm_spyre_submit), sizeof(args));
 	ret = spyre_submit(cmd->file->private_data, &args, NULL, NULL);
-	io_uring_cmd_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
+	spyre_uring_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
 	return -EIOCBQUEUED;
 }
 
