@@ -68,7 +68,24 @@ EXTRA_DIST += \
 	kernel/tests/vm_kunit.c
 
 EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
-dist_noinst_DATA = udev/60-spyre.rules
+
+# Like libraries below the prefix; with --prefix=/usr these are the folders that
+# udev and dkms look into.
+udevrulesdir = $(prefix)/lib/udev/rules.d
+dist_udevrules_DATA = udev/60-spyre.rules
+dist_doc_DATA = kernel/spyre-vdev.conf
+
+# dkms add spyre-vdev/VERSION; dkms install spyre-vdev/VERSION
+dkmsdir = $(prefix)/src/spyre-vdev-$(PACKAGE_VERSION)
+install-data-hook: install-dkms
+uninstall-hook: uninstall-dkms
+.PHONY: install-dkms uninstall-dkms
+install-dkms:
+	$(MKDIR_P) "$(DESTDIR)$(dkmsdir)"
+	$(SHELL) $(srcdir)/kernel/stage $(srcdir) "$(DESTDIR)$(dkmsdir)" $(PACKAGE_VERSION)
+	find "$(DESTDIR)$(dkmsdir)" -type f -exec chmod 644 {} +
+uninstall-dkms:
+	rm -rf "$(DESTDIR)$(dkmsdir)"
 
 module_dir = $(abs_top_builddir)/build/kernel
 

@@ -121,6 +121,38 @@ static void name(struct io_uring_cmd *cmd, unsigned int issue_flags)		\
 }
 #endif
 
+#if __has_include(<linux/folio_batch.h>)
+#include <linux/folio_batch.h>
+#else
+#include <linux/pagevec.h>
+#endif
+
+#ifdef SPYRE_HAVE_SHMEM_VMA_FLAGS
+#define SPYRE_SHMEM_NORESERVE mk_vma_flags(VMA_NORESERVE_BIT)
+#else
+#define SPYRE_SHMEM_NORESERVE VM_NORESERVE
+#endif
+
+#ifdef SPYRE_HAVE_VMA_IS_COW
+#define spyre_vma_is_cow(vma) vma_is_cow_mapping(vma)
+#else
+#define spyre_vma_is_cow(vma) is_cow_mapping((vma)->vm_flags)
+#endif
+
+/* Without it dma-buf maps an attachment as often as it is asked to. */
+#ifdef SPYRE_HAVE_DMA_BUF_CACHE_SGT
+#define SPYRE_DMA_BUF_CACHE_SGT .cache_sgt_mapping = true,
+#else
+#define SPYRE_DMA_BUF_CACHE_SGT
+#endif
+
+/* The name became a string. */
+#ifdef SPYRE_HAVE_IMPORT_NS_STRING
+#define SPYRE_IMPORT_NS(name) MODULE_IMPORT_NS(#name)
+#else
+#define SPYRE_IMPORT_NS(name) MODULE_IMPORT_NS(name)
+#endif
+
 /* pfn_t went away, with its header. */
 #ifdef SPYRE_HAVE_PFN_T
 #include <linux/mm.h>

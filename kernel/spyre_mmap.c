@@ -111,7 +111,7 @@ const struct vm_operations_struct spyre_shmem_vm_ops = {
 int spyre_shmem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma)
 {
 	/* A private copy would not be the card's memory any more. */
-	if (is_cow_mapping(vma->vm_flags))
+	if (spyre_vma_is_cow(vma))
 		return -EINVAL;
 	vm_flags_set(vma, VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_page_prot = vm_get_page_prot(vma->vm_flags);

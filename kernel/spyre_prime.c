@@ -15,6 +15,7 @@
 #include <drm/drm_exec.h>
 #include <drm/drm_prime.h>
 
+#include "spyre_compat.h"
 #include "spyre_bo.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
@@ -73,7 +74,7 @@ static struct sg_table *spyre_prime_map(struct dma_buf_attachment *attach,
 
 /* The core's, but for that, and told apart from every other driver's. */
 static const struct dma_buf_ops spyre_dma_buf_ops = {
-	.cache_sgt_mapping = true,
+	SPYRE_DMA_BUF_CACHE_SGT
 	.attach = drm_gem_map_attach,
 	.detach = drm_gem_map_detach,
 	.map_dma_buf = spyre_prime_map,
@@ -313,4 +314,4 @@ void spyre_border_end(struct spyre_job *job)
 	queue_work(spyre_prime_wq, &borders->work);
 }
 
-MODULE_IMPORT_NS(DMA_BUF);
+SPYRE_IMPORT_NS(DMA_BUF);

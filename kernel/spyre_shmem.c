@@ -18,6 +18,9 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include <drm/drm_prime.h>
+
+#include "spyre_compat.h"
 #include "spyre_shmem.h"
 #include "spyre_shmem_page.h"
 
@@ -83,9 +86,9 @@ int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size
 	if (!shmem->reach)
 		return -ENOMEM;
 	if (spyre_shmem_mnt)
-		filp = shmem_file_setup_with_mnt(spyre_shmem_mnt, "spyre", size, VM_NORESERVE);
+		filp = shmem_file_setup_with_mnt(spyre_shmem_mnt, "spyre", size, SPYRE_SHMEM_NORESERVE);
 	else
-		filp = shmem_file_setup("spyre", size, VM_NORESERVE);
+		filp = shmem_file_setup("spyre", size, SPYRE_SHMEM_NORESERVE);
 	/* shmem says ENOSPC where it has no memory for an inode; here that is a full card. */
 	if (IS_ERR(filp))
 		return PTR_ERR(filp) == -ENOSPC ? -ENOMEM : PTR_ERR(filp);

@@ -142,7 +142,7 @@ static int spyre_uring_queue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (ret)
 		return ret;
 	ret = spyre_submit(cmd->file->private_data, &args, NULL, NULL);
-	io_uring_cmd_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
+	spyre_uring_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
 	return -EIOCBQUEUED;
 }
 

@@ -33,7 +33,7 @@ typedef enum spyre_submit_path {
 typedef struct spyre_device_properties {
 	/** in: sizeof(struct spyre_device_properties). */
 	size_t struct_size;
-	/** "Virtual Spyre". */
+	/** "Virtual Spyre", "Virtual Spyre VF 2", or, in telemetry, "Virtual Spyre (4 VFs)". */
 	char name[64];
 	/** 8-4-4-4-12 hex digits; stable while the module is loaded. */
 	char uuid[40];
@@ -59,7 +59,9 @@ typedef struct spyre_device_properties {
  * Number of visible cards. Opens nothing, is safe before fork(); no card is
  * success with 0. SPYRE_BACKEND=drm|embedded and FLEX_DEVICE=MOCK choose the
  * backend (default: the accel node if there is one, else embedded);
- * SPYRE_DEVICES ("0,2") and AIU_WORLD_SIZE limit what is visible. Since 0.1.
+ * SPYRE_DEVICES ("0,2") and AIU_WORLD_SIZE limit what is visible. FLEX_DEVICE=PF
+ * shows whole cards only, VF virtual functions only; without it both. A card
+ * that is split into virtual functions does no work and is never visible. Since 0.1.
  * Errors: CONFIGURATION, NO_DRIVER (drm was forced).
  */
 SPYRE_API spyre_status spyre_device_count(int *count);

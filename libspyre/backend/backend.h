@@ -120,10 +120,22 @@ struct spyre_card_state {
 	uint64_t card_generation;	/* now */
 };
 
+/* Functions of a card that can be asked for. */
+enum spyre_functions {
+	SPYRE_FUNCTIONS_ALL,	/* all that work: VFs, and cards that are not split */
+	SPYRE_FUNCTIONS_PF,	/* whole cards */
+	SPYRE_FUNCTIONS_VF,	/* parts of cards */
+};
+
 struct spyre_backend_ops {
 	spyre_backend id;
 	/* Number of cards; opens nothing. */
 	spyre_status (*count)(int *count);
+	/*
+	 * Which of cards 0 to @count - 1 work and are of that kind; opens
+	 * nothing. NULL: all.
+	 */
+	spyre_status (*usable)(enum spyre_functions functions, int count, bool *usable);
 	/* Fills properties of physical card @index (name … unit); opens nothing. */
 	spyre_status (*properties)(int index, spyre_device_properties *properties);
 	spyre_status (*open)(int index, struct spyre_card **card);

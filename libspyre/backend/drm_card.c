@@ -31,6 +31,24 @@ static spyre_status drm_count(int *count)
 	return status;
 }
 
+static spyre_status drm_usable(enum spyre_functions functions, int count, bool *usable)
+{
+	const struct spyre_sysfs_card *card;
+	struct spyre_sysfs_cards cards;
+	spyre_status status;
+	int i;
+
+	status = spyre_sysfs_scan(&cards);
+	for (i = 0; i < count; i++) {
+		card = &cards.card[i];
+		usable[i] = status == SPYRE_SUCCESS && i < cards.count && !card->num_vfs &&
+			    (functions != SPYRE_FUNCTIONS_PF || !card->vf) &&
+			    (functions != SPYRE_FUNCTIONS_VF || card->vf);
+	}
+	spyre_sysfs_fini(&cards);
+	return status;
+}
+
 static spyre_status drm_properties(int index, spyre_device_properties *properties)
 {
 	struct spyre_sysfs_cards cards;
@@ -243,6 +261,7 @@ static spyre_status drm_mem_info(struct spyre_card *base, uint64_t *total, uint6
 const struct spyre_backend_ops spyre_backend_drm = {
 	.id = SPYRE_BACKEND_DRM,
 	.count = drm_count,
+	.usable = drm_usable,
 	.properties = drm_properties,
 	.open = drm_open,
 	.close = drm_close,

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,14 @@ bool spyre_sysfs_u64(const struct spyre_sysfs_card *card, const char *attribute,
 	       parse_u64(line, value);
 }
 
+static uint32_t read_u32(const struct spyre_sysfs_card *card, const char *attribute)
+{
+	uint64_t value = 0;
+
+	spyre_sysfs_u64(card, attribute, &value);
+	return value <= UINT32_MAX ? (uint32_t)value : 0;
+}
+
 /* True if accel<minor> is a card of ours; fills @card. */
 static bool probe(int minor, struct spyre_sysfs_card *card)
 {
@@ -123,6 +132,8 @@ static bool probe(int minor, struct spyre_sysfs_card *card)
 	card->card_index = minor;
 	if (spyre_sysfs_u64(card, "card_index", &index) && index <= INT32_MAX)
 		card->card_index = (int)index;
+	card->vf = read_u32(card, "vf");
+	card->num_vfs = read_u32(card, "num_vfs");
 	if (read_accel(minor, "dev", line, sizeof(line)) &&
 	    sscanf(line, "%u:%u", &node_major, &node_minor) == 2)
 		card->rdev = makedev(node_major, node_minor);
@@ -136,6 +147,8 @@ static int by_index(const void *left, const void *right)
 
 	if (a->card_index != b->card_index)
 		return a->card_index < b->card_index ? -1 : 1;
+	if (a->vf != b->vf)
+		return a->vf < b->vf ? -1 : 1;
 	return (a->minor > b->minor) - (a->minor < b->minor);
 }
 
@@ -208,20 +221,17 @@ void spyre_sysfs_node(const struct spyre_sysfs_card *card, char *path, size_t si
 	snprintf(path, size, "%s/dev/accel/accel%d", spyre_sysfs_root(), card->minor);
 }
 
-static uint32_t read_u32(const struct spyre_sysfs_card *card, const char *attribute)
-{
-	uint64_t value = 0;
-
-	spyre_sysfs_u64(card, attribute, &value);
-	return value <= UINT32_MAX ? (uint32_t)value : 0;
-}
-
 void spyre_sysfs_properties(const struct spyre_sysfs_card *card, int position,
 			    spyre_device_properties *properties)
 {
 	spyre_device_properties p = { .struct_size = properties->struct_size };
 
-	snprintf(p.name, sizeof(p.name), "Virtual Spyre");
+	if (card->vf)
+		snprintf(p.name, sizeof(p.name), "Virtual Spyre VF %" PRIu32, card->vf);
+	else if (card->num_vfs)
+		snprintf(p.name, sizeof(p.name), "Virtual Spyre (%" PRIu32 " VFs)", card->num_vfs);
+	else
+		snprintf(p.name, sizeof(p.name), "Virtual Spyre");
 	memcpy(p.bus_id, card->bus_id, sizeof(p.bus_id));
 	spyre_sysfs_node(card, p.node, sizeof(p.node));
 	spyre_sysfs_string(card, "uuid", p.uuid, sizeof(p.uuid));

@@ -16,6 +16,8 @@
 
 struct spyre_sysfs_card {
 	int card_index;		/* N of the module's cards=; sort key */
+	uint32_t vf;		/* 0: the card itself (PF), else a virtual function of it */
+	uint32_t num_vfs;	/* PF: what it is split into; it does no work then */
 	int minor;		/* N of accelN */
 	dev_t rdev;		/* device number of the node, 0 if unknown */
 	char bus_id[32];	/* "spyre_vdev.0" */
@@ -30,7 +32,8 @@ struct spyre_sysfs_cards {
 const char *spyre_sysfs_root(void);
 
 /*
- * Lists the cards of spyre_vdev in order of card_index; none is success.
+ * Lists the cards of spyre_vdev in order of card_index, each before its virtual
+ * functions; none is success.
  * Free with spyre_sysfs_fini(), also after an error.
  */
 spyre_status spyre_sysfs_scan(struct spyre_sysfs_cards *cards);

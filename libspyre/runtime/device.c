@@ -27,7 +27,7 @@ static spyre_status choice_read(enum choice *choice, const char **why)
 			*choice = CHOICE_DRM;
 		else
 			return spyre_error(SPYRE_ERROR_CONFIGURATION,
-					   "FLEX_DEVICE=\"%s\": expected PF, VF (the kernel's card) or "
+					   "FLEX_DEVICE=\"%s\": expected PF, VF (the kernel's cards) or "
 					   "MOCK (the embedded card)", flex);
 	}
 	/* This library's own variable has the last word. */
@@ -72,11 +72,51 @@ spyre_status spyre_backend_choose(const struct spyre_backend_ops **ops, int *tot
 	return spyre_backend_embedded.count(total);
 }
 
+static enum spyre_functions functions_wanted(void)
+{
+	const char *flex = getenv("FLEX_DEVICE");
+
+	if (flex && !strcmp(flex, "PF"))
+		return SPYRE_FUNCTIONS_PF;
+	return flex && !strcmp(flex, "VF") ? SPYRE_FUNCTIONS_VF : SPYRE_FUNCTIONS_ALL;
+}
+
+/* Which of @total cards may be seen; none of a kind that was asked for is an error. */
+static spyre_status usable_read(const struct spyre_backend_ops *ops, int total, bool *usable)
+{
+	const enum spyre_functions functions = functions_wanted();
+	spyre_status status;
+	int i;
+
+	for (i = 0; i < SPYRE_MAX_CARDS; i++)
+		usable[i] = true;
+	if (total > SPYRE_MAX_CARDS)
+		total = SPYRE_MAX_CARDS;
+	if (!ops->usable)
+		return SPYRE_SUCCESS;
+	status = ops->usable(functions, total, usable);
+	for (i = 0; i < total && status == SPYRE_SUCCESS; i++)
+		if (usable[i])
+			return SPYRE_SUCCESS;
+	if (status == SPYRE_SUCCESS && functions == SPYRE_FUNCTIONS_PF)
+		status = spyre_error(SPYRE_ERROR_NO_DRIVER,
+				     "FLEX_DEVICE=PF asks for a whole card, and all are split into "
+				     "virtual functions: write 0 to num_vfs of one "
+				     "(/sys/bus/platform/devices/spyre_vdev.N/), or unset it");
+	else if (status == SPYRE_SUCCESS && functions == SPYRE_FUNCTIONS_VF)
+		status = spyre_error(SPYRE_ERROR_NO_DRIVER,
+				     "FLEX_DEVICE=VF asks for a virtual function, and no card is "
+				     "split: write their number to num_vfs of one "
+				     "(/sys/bus/platform/devices/spyre_vdev.N/), or unset it");
+	return status;
+}
+
 static spyre_status visible_read(struct spyre_visible *visible,
 				 const struct spyre_backend_ops **ops, int *total)
 {
 	const char *name = "SPYRE_DEVICES";
 	const char *devices = getenv(name);
+	bool usable[SPYRE_MAX_CARDS];
 	spyre_status status;
 
 	if (!devices || !*devices) {
@@ -88,9 +128,12 @@ static spyre_status visible_read(struct spyre_visible *visible,
 		}
 	}
 	status = spyre_backend_choose(ops, total);
+	if (!status)
+		status = usable_read(*ops, *total, usable);
 	if (status)
 		return status;
-	return spyre_visible_parse(visible, *total, name, devices, getenv("AIU_WORLD_SIZE"), *ops);
+	return spyre_visible_parse(visible, *total, name, devices, getenv("AIU_WORLD_SIZE"),
+				   usable, *ops);
 }
 
 spyre_status spyre_device_count(int *count)

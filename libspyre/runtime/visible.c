@@ -3,7 +3,8 @@
  * Which cards a process sees. SPYRE_DEVICES lists them in the order in which
  * they get their visible indices: numbers, bus ids or UUIDs, blanks allowed;
  * repeated and absent ones are dropped. It wins over AIU_WORLD_SIZE, which
- * takes the first so many.
+ * takes the first so many. Cards of a kind that FLEX_DEVICE does not ask for,
+ * and cards that are split into virtual functions, are not seen.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -39,8 +40,10 @@ static int find_by_name(const struct spyre_backend_ops *ops, int total, const ch
 	return -1;
 }
 
-static void add(struct spyre_visible *visible, int physical)
+static void add(struct spyre_visible *visible, int physical, const bool *usable)
 {
+	if (usable && !usable[physical])
+		return;
 	for (int i = 0; i < visible->count; i++)
 		if (visible->physical[i] == physical)
 			return;
@@ -68,7 +71,8 @@ static const char *next_entry(const char *text, char *entry)
 }
 
 static spyre_status parse_list(struct spyre_visible *visible, int total, const char *name,
-			       const char *devices, const struct spyre_backend_ops *ops)
+			       const char *devices, const bool *usable,
+			       const struct spyre_backend_ops *ops)
 {
 	const char *text = devices;
 	char entry[ENTRY_BYTES];
@@ -79,7 +83,7 @@ static spyre_status parse_list(struct spyre_visible *visible, int total, const c
 			unsigned long physical = strtoul(entry, NULL, 10);
 
 			if (physical < (unsigned long)total)
-				add(visible, physical);
+				add(visible, physical, usable);
 			else
 				spyre_log(SPYRE_LOG_INFO, "%s: there is no card %s, dropped", name,
 					  entry);
@@ -94,7 +98,7 @@ static spyre_status parse_list(struct spyre_visible *visible, int total, const c
 				spyre_ras_devices(spyre_last_error());
 				return SPYRE_ERROR_CONFIGURATION;
 			}
-			add(visible, physical);
+			add(visible, physical, usable);
 		}
 		if (!*text++)
 			return SPYRE_SUCCESS;
@@ -119,9 +123,10 @@ static bool is_blank(const char *text)
 }
 
 spyre_status spyre_visible_parse(struct spyre_visible *visible, int total, const char *name,
-				 const char *devices, const char *world,
+				 const char *devices, const char *world, const bool *usable,
 				 const struct spyre_backend_ops *ops)
 {
+	unsigned long most = SPYRE_MAX_CARDS;
 	char size[ENTRY_BYTES];
 
 	visible->count = 0;
@@ -133,16 +138,16 @@ spyre_status spyre_visible_parse(struct spyre_visible *visible, int total, const
 					   "AIU_WORLD_SIZE=\"%s\": expected a number of cards", world);
 	}
 	if (!is_blank(devices)) {
-		spyre_status status = parse_list(visible, total, name, devices, ops);
+		spyre_status status = parse_list(visible, total, name, devices, usable, ops);
 
 		if (!status && !is_blank(world) &&
 		    strtoul(size, NULL, 10) > (unsigned long)visible->count)
 			report_too_few(visible->count, name, devices, size);
 		return status;
 	}
-	if (!is_blank(world) && strtoul(size, NULL, 10) < (unsigned long)total)
-		total = strtoul(size, NULL, 10);
-	for (int i = 0; i < total; i++)
-		add(visible, i);
+	if (!is_blank(world))
+		most = strtoul(size, NULL, 10);
+	for (int i = 0; i < total && (unsigned long)visible->count < most; i++)
+		add(visible, i, usable);
 	return SPYRE_SUCCESS;
 }

@@ -5,7 +5,8 @@
 
 #include "libspyre/backend/backend.h"
 
-#define SPYRE_MAX_CARDS 64
+/* 8 cards, each in 16 parts. */
+#define SPYRE_MAX_CARDS 136
 
 struct spyre_visible {
 	int count;
@@ -14,10 +15,11 @@ struct spyre_visible {
 
 /*
  * @name is the variable that @devices came from (for error texts); @devices
- * and @world may be NULL. @ops finds cards named by bus id or UUID.
+ * and @world may be NULL. @usable: which of the @total cards may be seen, NULL:
+ * all. @ops finds cards named by bus id or UUID.
  */
 spyre_status spyre_visible_parse(struct spyre_visible *visible, int total, const char *name,
-				 const char *devices, const char *world,
+				 const char *devices, const char *world, const bool *usable,
 				 const struct spyre_backend_ops *ops);
 
 #endif /* SPYRE_VISIBLE_H */

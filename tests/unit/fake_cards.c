@@ -145,6 +145,24 @@ void fake_card(int minor, int card_index, const char *device)
 	attribute(card_index, "unit", "avx2");
 }
 
+void fake_split(int card_index, int num_vfs)
+{
+	attribute(card_index, "vf", "0");
+	attribute(card_index, "num_vfs", "%d", num_vfs);
+}
+
+void fake_vf(int minor, int card_index, int vf)
+{
+	const int id = 16 * card_index + vf - 1;
+	char path[128];
+
+	accel(minor, "spyre_vdev_vf", id, "spyre_vdev");
+	snprintf(path, sizeof(path), "/sys/devices/platform/spyre_vdev_vf.%d/card_index", id);
+	fake_file(path, "%d\n", card_index);
+	snprintf(path, sizeof(path), "/sys/devices/platform/spyre_vdev_vf.%d/vf", id);
+	fake_file(path, "%d\n", vf);
+}
+
 void fake_stranger(int minor)
 {
 	accel(minor, "ivpu", minor, "intel_vpu");

@@ -11,7 +11,7 @@ static int visible(int total, const char *devices, const char *world)
 {
 	struct spyre_visible list;
 
-	ck_ok(spyre_visible_parse(&list, total, "SPYRE_DEVICES", devices, world, NULL));
+	ck_ok(spyre_visible_parse(&list, total, "SPYRE_DEVICES", devices, world, NULL, NULL));
 	return list.count;
 }
 
@@ -54,7 +54,7 @@ START_TEST(order)
 {
 	struct spyre_visible list;
 
-	ck_ok(spyre_visible_parse(&list, 4, "SPYRE_DEVICES", "3,1,3,9,0", NULL, NULL));
+	ck_ok(spyre_visible_parse(&list, 4, "SPYRE_DEVICES", "3,1,3,9,0", NULL, NULL, NULL));
 	ck_assert_int_eq(list.count, 3);
 	ck_assert_int_eq(list.physical[0], 3);
 	ck_assert_int_eq(list.physical[1], 1);
@@ -69,13 +69,13 @@ START_TEST(garbage)
 	struct spyre_visible list;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		ck_status(spyre_visible_parse(&list, 4, "SPYRE_DEVICES", bad[i], NULL, NULL),
+		ck_status(spyre_visible_parse(&list, 4, "SPYRE_DEVICES", bad[i], NULL, NULL, NULL),
 			  SPYRE_ERROR_CONFIGURATION);
 		ck_mentions("SPYRE_DEVICES");
 		ck_mentions(bad[i]);
 	}
 	for (size_t i = 0; i < sizeof(bad_world) / sizeof(bad_world[0]); i++) {
-		ck_status(spyre_visible_parse(&list, 4, "SPYRE_DEVICES", NULL, bad_world[i], NULL),
+		ck_status(spyre_visible_parse(&list, 4, "SPYRE_DEVICES", NULL, bad_world[i], NULL, NULL),
 			  SPYRE_ERROR_CONFIGURATION);
 		ck_mentions("AIU_WORLD_SIZE");
 	}

@@ -82,6 +82,64 @@ START_TEST(cards_in_order_of_index)
 }
 END_TEST
 
+/* Which cards the library shows for a value of FLEX_DEVICE: bus ids, in order. */
+static void shows(const char *flex, const char *expected)
+{
+	spyre_device_properties p = { .struct_size = sizeof(p) };
+	char list[256] = "";
+	int count, i;
+
+	if (flex)
+		setenv("FLEX_DEVICE", flex, 1);
+	else
+		unsetenv("FLEX_DEVICE");
+	ck_assert_int_eq(spyre_device_count(&count), SPYRE_SUCCESS);
+	for (i = 0; i < count; i++) {
+		ck_assert_int_eq(spyre_device_get_properties(i, &p), SPYRE_SUCCESS);
+		strcat(strcat(list, *list ? " " : ""), p.bus_id);
+	}
+	ck_assert_str_eq(list, expected);
+}
+
+START_TEST(functions_of_cards)
+{
+	int count;
+
+	unsetenv("SPYRE_BACKEND");
+	fake_card(0, 0, "/dev/null");
+	fake_card(5, 1, "/dev/zero");
+	shows("PF", "spyre_vdev.0 spyre_vdev.1");
+	ck_assert_int_eq(spyre_device_count(&count), SPYRE_SUCCESS);
+	setenv("FLEX_DEVICE", "VF", 1);
+	ck_assert_int_eq(spyre_device_count(&count), SPYRE_ERROR_NO_DRIVER);
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "num_vfs"));
+
+	fake_split(0, 2);
+	fake_vf(3, 0, 2);
+	fake_vf(4, 0, 1);
+	shows("PF", "spyre_vdev.1");
+	shows("VF", "spyre_vdev_vf.0 spyre_vdev_vf.1");
+	shows(NULL, "spyre_vdev_vf.0 spyre_vdev_vf.1 spyre_vdev.1");
+	setenv("SPYRE_DEVICES", "0,2,3", 1);
+	shows(NULL, "spyre_vdev_vf.1 spyre_vdev.1");
+	unsetenv("SPYRE_DEVICES");
+	setenv("AIU_WORLD_SIZE", "2", 1);
+	shows(NULL, "spyre_vdev_vf.0 spyre_vdev_vf.1");
+	unsetenv("AIU_WORLD_SIZE");
+
+	/* Telemetry shows all of them, the card first. */
+	ck_assert_int_eq(read_cards(), 4);
+	ck_assert_str_eq(cards[0].properties.name, "Virtual Spyre (2 VFs)");
+	ck_assert_str_eq(cards[1].properties.name, "Virtual Spyre VF 1");
+	ck_assert_str_eq(cards[2].properties.name, "Virtual Spyre VF 2");
+	ck_assert_str_eq(cards[3].properties.name, "Virtual Spyre");
+	fake_split(1, 1);
+	setenv("FLEX_DEVICE", "PF", 1);
+	ck_assert_int_eq(spyre_device_count(&count), SPYRE_ERROR_NO_DRIVER);
+	unsetenv("FLEX_DEVICE");
+}
+END_TEST
+
 START_TEST(readings)
 {
 	fake_card(0, 0, "/dev/null");
@@ -248,6 +306,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, fake_end);
 	tcase_add_test(tcase, no_accel_class);
 	tcase_add_test(tcase, cards_in_order_of_index);
+	tcase_add_test(tcase, functions_of_cards);
 	tcase_add_test(tcase, readings);
 	tcase_add_test(tcase, missing_or_odd_attributes);
 	tcase_add_test(tcase, processes_of_nodes);
