@@ -229,7 +229,7 @@ static void spyre_borders_release(struct work_struct *work)
 
 int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
 {
-	struct spyre_borders *borders = job->borders;
+	struct spyre_borders *borders = job->borders, *more;
 	const u32 num = borders ? borders->num : 0;
 	u32 i;
 
@@ -239,13 +239,13 @@ int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
 			return 0;
 		}
 	}
-	borders = krealloc(borders, struct_size(borders, item, num + 1), GFP_KERNEL_ACCOUNT);
-	if (!borders)
+	more = krealloc(borders, struct_size(borders, item, num + 1), GFP_KERNEL_ACCOUNT);
+	if (!more)
 		return -ENOMEM;
-	borders->num = num + 1;
+	more->num = num + 1;
 	drm_gem_object_get(&bo->base.base);
-	borders->item[num] = (struct spyre_border) { .bo = bo, .write = write };
-	job->borders = borders;
+	more->item[num] = (struct spyre_border) { .bo = bo, .write = write };
+	job->borders = more;
 	return 0;
 }
 

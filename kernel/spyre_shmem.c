@@ -86,7 +86,8 @@ int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size
 	if (!shmem->reach)
 		return -ENOMEM;
 	if (spyre_shmem_mnt)
-		filp = shmem_file_setup_with_mnt(spyre_shmem_mnt, "spyre", size, SPYRE_SHMEM_NORESERVE);
+		filp = shmem_file_setup_with_mnt(spyre_shmem_mnt, "spyre", size,
+						 SPYRE_SHMEM_NORESERVE);
 	else
 		filp = shmem_file_setup("spyre", size, SPYRE_SHMEM_NORESERVE);
 	/* shmem says ENOSPC where it has no memory for an inode; here that is a full card. */

@@ -106,7 +106,9 @@ int peer_vgem_open(void)
 
 const char *peer_vgem(struct peer *peer, uint64_t size)
 {
-	struct drm_mode_create_dumb dumb = { .height = 1, .width = (uint32_t)(size / 4), .bpp = 32 };
+	struct drm_mode_create_dumb dumb = {
+		.height = 1, .width = (uint32_t)(size / 4), .bpp = 32,
+	};
 
 	*peer = (struct peer) { .name = "vgem", .fd = -1, .size = size };
 	peer->device = peer_vgem_open();

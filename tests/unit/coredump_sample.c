@@ -31,7 +31,8 @@ static void section(struct writer *w, uint32_t type, uint32_t index, const void 
 	w->sections++;
 }
 
-#define STRUCT(w, type, index, value) section(w, type, index, &(value), sizeof(value), sizeof(value))
+#define STRUCT(w, type, index, value) \
+	section(w, type, index, &(value), sizeof(value), sizeof(value))
 
 /* One loop around one phase of one core: a MOVE from operand 1 to 0. */
 static size_t image(uint8_t *to)

@@ -144,7 +144,8 @@ static bool can_share(spyre_context *context)
 	if (!is_embedded(context))
 		return true;
 	ck_ok(spyre_mem_alloc(context, 4096, &at));
-	ck_status(spyre_mem_export_dmabuf(context, at, &fd, &offset, NULL), SPYRE_ERROR_UNSUPPORTED);
+	ck_status(spyre_mem_export_dmabuf(context, at, &fd, &offset, NULL),
+		  SPYRE_ERROR_UNSUPPORTED);
 	ck_assert_int_eq(fd, -1);
 	ck_mentions("card of the kernel");
 	ck_status(spyre_mem_import_dmabuf(context, 0, 0, 0, &at), SPYRE_ERROR_UNSUPPORTED);

@@ -95,7 +95,8 @@ static void print_operands(const struct coredump *dump, uint32_t index, FILE *ou
 
 	if (!coredump_find(dump, DRM_SPYRE_COREDUMP_OPERANDS, index, &section))
 		return;
-	for (i = 0; i < COREDUMP_OPERANDS_MAX && coredump_element(&section, i, &op, sizeof(op)); i++)
+	for (i = 0; i < COREDUMP_OPERANDS_MAX &&
+		    coredump_element(&section, i, &op, sizeof(op)); i++)
 		fprintf(out, "           operand %-3zu 0x%010" PRIx64 " %12" PRIu64 " bytes %s%s\n", i,
 			(uint64_t)op.address, (uint64_t)op.extent,
 			op.flags & DRM_SPYRE_COREDUMP_OPERAND_READ ? "r" : "-",

@@ -608,7 +608,7 @@ enum drm_spyre_cb_state {
 struct drm_spyre_cb_result {
 	/** @state: enum drm_spyre_cb_state. */
 	__u32 state;
-	/** @status: 0, -ETIME (timed out), -EFAULT, -EIO (enum drm_spyre_fault), -ECANCELED, -ENODEV. */
+	/** @status: 0, -ETIME, -EFAULT or -EIO (enum drm_spyre_fault), -ECANCELED, -ENODEV. */
 	__s32 status;
 	/** @cycles: modelled cycles. */
 	__u64 cycles;
