@@ -78,18 +78,22 @@ static int spyre_uring_cancel(struct io_uring_cmd *cmd)
 	return 0;
 }
 
+/* User space may still write the SQE: look once. */
+static void spyre_uring_read(struct drm_spyre_submit *args, struct io_uring_cmd *cmd)
+{
+	unsafe_memcpy(args, io_uring_sqe128_cmd(cmd->sqe, struct drm_spyre_submit), sizeof(*args),
+		      /* the command area of an SQE128 ends with the second half */);
+}
+
 static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
-	const struct drm_spyre_submit *sqe = io_uring_sqe128_cmd(cmd->sqe,
-									 struct drm_spyre_submit);
 	struct io_uring_cmd *fixed = cmd->flags & IORING_URING_CMD_FIXED ? cmd : NULL;
 	struct drm_spyre_submit args;
 	struct spyre_uring_job *job;
 	int ret;
 
-	/* User space may still write the SQE: look once. */
-	memcpy(&args, sqe, sizeof(args));
+	spyre_uring_read(&args, cmd);
 	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return -ENOMEM;
@@ -122,8 +126,7 @@ static int spyre_uring_queue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	if (cmd->flags & IORING_URING_CMD_FIXED)
 		return -EINVAL;
-	/* User space may still write the SQE: look once. */
-	memcpy(&args, io_uring_sqe128_cmd(cmd->sqe, struct drm_spyre_submit), sizeof(args));
+	spyre_uring_read(&args, cmd);
 	ret = spyre_submit(cmd->file->private_data, &args, NULL, NULL);
 	spyre_uring_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
 	return -EIOCBQUEUED;
