@@ -78,7 +78,6 @@ dist_doc_DATA = kernel/spyre-vdev.conf
 # dkms add spyre-vdev/VERSION; dkms install spyre-vdev/VERSION
 dkmsdir = $(prefix)/src/spyre-vdev-$(PACKAGE_VERSION)
 install-data-hook: install-dkms
-uninstall-hook: uninstall-dkms
 .PHONY: install-dkms uninstall-dkms
 install-dkms:
 	$(MKDIR_P) "$(DESTDIR)$(dkmsdir)"

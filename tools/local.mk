@@ -59,5 +59,5 @@ dist_man_MANS += docs/man/dxp_standalone.1
 install-exec-hook:
 	cd '$(DESTDIR)$(bindir)' && rm -f dxp_standalone && $(LN_S) spyre$(EXEEXT) dxp_standalone
 
-uninstall-hook:
+uninstall-hook: uninstall-dkms
 	-rm -f '$(DESTDIR)$(bindir)/dxp_standalone'
