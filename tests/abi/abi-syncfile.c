@@ -250,7 +250,6 @@ static void test_foreign(int fd, struct abi_queue *q)
 	buf = abi_buf(other, MIB, DRM_SPYRE_BO_DEVICE, 256 * MIB);
 	file = sw_sync_fence(timeline, 100);
 	in = import(other, file);
-	close(file);
 	fill = abi_cb_fill32(buf.va, MIB, 1);
 	tap_ret(abi_submit_sync(&theirs, &fill, 1, abi_sync_wait(in, 0), NONE), 0,
 		"foreign, never: as a wait");
@@ -259,9 +258,13 @@ static void test_foreign(int fd, struct abi_queue *q)
 	close(other);
 	tap_ret(submit_stamp(q, NONE, NONE) ?: abi_wait(q, 10000), 0,
 		"foreign, never: the file is closed, others go on");
-	/* Its timeline signals what is left with an error. */
+	/*
+	 * Its timeline signals what is left with an error.  The kernel does so without
+	 * a reference, under the lock that the fence's end takes: it must not end there.
+	 */
 	close(timeline);
 	tap_ok(abi_memory_settles(fd, before.used), "foreign, never: it ends, the memory is back");
+	close(file);
 }
 
 int main(void)
