@@ -96,8 +96,10 @@ static struct platform_device *spyre_card_make_vf(struct spyre_device *spyre, u3
 	pdev = platform_device_register_full(&info);
 	if (IS_ERR(pdev))
 		return pdev;
-	/* A device whose driver says no is there all the same. */
+	/* A device whose driver, or the core on its behalf, says no is there all the same. */
 	ret = READ_ONCE(spyre->card.vf_error);
+	if (!ret && !device_is_bound(&pdev->dev))
+		ret = -ENODEV;
 	if (ret) {
 		platform_device_unregister(pdev);
 		return ERR_PTR(ret);
