@@ -51,6 +51,8 @@ run root abi-unplug "$build/tests/abi/abi-unplug"
 run root abi-stress "$build/tests/abi/abi-stress"
 run root abi-unload "$build/tests/abi/abi-unload"
 
+run root fuzz-ioctl "$build/tests/fuzz/fuzz-ioctl" --seconds "${FUZZ_SECONDS:-60}"
+
 # Before unload, while addresses of the module still have names.
 leaks "while the module is there"
 rmmod spyre_vdev

@@ -291,8 +291,10 @@ static int call_reset(struct fz_world *w, const struct fz_call *c, struct fz_fil
 static int call_inject(struct fz_world *w, const struct fz_call *c)
 {
 	static const char *const words[] = {
-		"0", "1", "2", "hang", "access", "escape", "compute", "fault", "off", "none", "-1",
-		"4294967296", "timeout", "compute 1", "escape 1", "", "x",
+		"fault=access", "fault=escape", "fault=compute", "fault=hang times=1",
+		"fault=compute after=1", "fault=access after=3 times=2", "fault=escape times=3",
+		"client=1 fault=compute", "fault=compute client=4294967296", "clear", "fault=",
+		"after=1", "times=0 fault=hang", "client=-1 fault=hang", "fault=x", "", "x",
 	};
 	static char files[8][PATH_MAX];
 	static int num = -1;
