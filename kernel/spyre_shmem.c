@@ -10,7 +10,6 @@
 #include <linux/memcontrol.h>
 #include <linux/mount.h>
 #include <linux/pagemap.h>
-#include <linux/pagevec.h>
 #include <linux/scatterlist.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
