@@ -184,19 +184,6 @@ static void child(uint64_t end, unsigned int seed)
 	_exit(0);
 }
 
-static int write_driver(const char *file, const char *text)
-{
-	char path[100];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), DRIVER "%s", file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ret = fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	if (fd >= 0)
-		close(fd);
-	return ret;
-}
-
 /* Returns how many children reported an error. */
 static int storm(unsigned int seed, unsigned int seconds, const char *device)
 {
@@ -216,7 +203,7 @@ static int storm(unsigned int seed, unsigned int seconds, const char *device)
 		}
 		abi_sleep_ms(20 + pick(300));
 		if (device && rounds % 4 == 3) {
-			bad += write_driver("unbind", device) || write_driver("bind", device);
+			bad += abi_write_file(DRIVER "unbind", device) || abi_write_file(DRIVER "bind", device);
 			abi_sleep_ms(200);
 		}
 		i = pick(PROCESSES);

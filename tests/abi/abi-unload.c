@@ -37,19 +37,6 @@ static int rmmod(void)
 	return syscall(SYS_delete_module, "spyre_vdev", O_NONBLOCK) ? -errno : 0;
 }
 
-static int write_driver(const char *file, const char *text)
-{
-	char path[100];
-	int fd, ret;
-
-	snprintf(path, sizeof(path), DRIVER "%s", file);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	ret = fd < 0 || write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	if (fd >= 0)
-		close(fd);
-	return ret;
-}
-
 /* A new node takes a moment to appear. */
 static int open_again(void)
 {
@@ -174,7 +161,7 @@ static void test_unbind(const char *device, unsigned int rounds)
 	clients_start(pids);
 	for (i = 0; i < rounds; i++) {
 		abi_sleep_ms(50 + i * 37 % 100);
-		bad += write_driver("unbind", device) || write_driver("bind", device);
+		bad += abi_write_file(DRIVER "unbind", device) || abi_write_file(DRIVER "bind", device);
 	}
 	clients_stop(pids);
 	tap_eq(bad, 0, "unbind and bind under load, %u times", rounds);
@@ -263,7 +250,7 @@ static void test_live_dmabuf(const char *device)
 	munmap(mem.map, MIB);
 	close(fd);
 	tap_ret(rmmod(), -EAGAIN, "rmmod is refused while a dma-buf is open");
-	ret = write_driver("unbind", device);
+	ret = abi_write_file(DRIVER "unbind", device);
 	tap_ret(ret, 0, "unbind while a dma-buf is open");
 	map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	/* The card is gone: either there is nothing to map, or what was there still is. */
@@ -271,7 +258,7 @@ static void test_live_dmabuf(const char *device)
 	if (map != MAP_FAILED)
 		munmap(map, MIB);
 	tap_ret(rmmod(), -EAGAIN, "rmmod is still refused");
-	tap_ret(write_driver("bind", device), 0, "bind while a dma-buf of before is open");
+	tap_ret(abi_write_file(DRIVER "bind", device), 0, "bind while a dma-buf of before is open");
 	close(file);
 	check_alive("a dma-buf of a card that went");
 }

@@ -24,17 +24,6 @@
 
 #define DRIVER "/sys/bus/platform/drivers/spyre_vdev/"
 
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 static sigjmp_buf out;
 
 static void on_bus_error(int signal)
@@ -169,7 +158,7 @@ static void test_unplug(const char *device)
 		tap_bail("pthread_create");
 	abi_sleep_ms(100);
 	start = abi_now_ns();
-	tap_ret(write_file(DRIVER "unbind", device), 0, "unbind of %s", device);
+	tap_ret(abi_write_file(DRIVER "unbind", device), 0, "unbind of %s", device);
 	tap_ok(abi_now_ns() - start < 10000000000ull, "unbind takes %llu ms",
 	       (unsigned long long)(abi_now_ns() - start) / 1000000);
 	pthread_join(thread, NULL);
@@ -192,7 +181,7 @@ static void test_unplug(const char *device)
 	touch("host memory after close", &host);
 	munmap(host.map, host.size);
 	munmap(untouched.map, untouched.size);
-	tap_ret(write_file(DRIVER "bind", device), 0, "bind of %s", device);
+	tap_ret(abi_write_file(DRIVER "bind", device), 0, "bind of %s", device);
 }
 
 static void test_works_again(void)

@@ -243,3 +243,14 @@ bool abi_memory_settles(int fd, uint64_t used)
 		 (unsigned long long)used);
 	return false;
 }
+
+int abi_write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}

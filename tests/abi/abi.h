@@ -99,4 +99,7 @@ struct drm_spyre_cb abi_cb_exec(uint32_t program, const uint64_t *args, uint32_t
 /* Raw move of @bytes (a multiple of the stick) as sticks of fp32. */
 struct drm_spyre_dma abi_dma_raw(uint8_t direction, uint64_t bytes);
 
+/* Writes @text to a file of sysfs or debugfs: 0 or -errno. */
+int abi_write_file(const char *path, const char *text);
+
 #endif /* TESTS_ABI_H */
