@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Coredumps: what is in one is printed, what is wrong with one is said. */
+#include <errno.h>
 #include <stdio.h>
 
 #include <yyjson.h>
@@ -185,6 +186,27 @@ START_TEST(hostile)
 }
 END_TEST
 
+/* Any number may stand where an errno is: the smallest has no negative. */
+START_TEST(strange_error)
+{
+	static const int32_t errors[] = { INT32_MIN, INT32_MAX, 0, -1 };
+	static uint8_t bytes[COREDUMP_SAMPLE_MAX];
+	const int32_t was = -EFAULT;
+	char expect[32], *text;
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		memcpy(bytes, sample, sample_bytes);
+		for (size_t at = 0; at + sizeof(was) <= sample_bytes; at += sizeof(was))
+			if (!memcmp(bytes + at, &was, sizeof(was)))
+				memcpy(bytes + at, &errors[i], sizeof(was));
+		ck_assert_int_eq(digest(bytes, sample_bytes, &text), 0);
+		snprintf(expect, sizeof(expect), "errno (%d)", errors[i]);
+		ck_assert_msg(strstr(text, expect), "no '%s' in:\n%s", expect, text);
+		free(text);
+	}
+}
+END_TEST
+
 /* Sections without end, each of no bytes. */
 START_TEST(many)
 {
@@ -215,6 +237,7 @@ int main(void)
 	tcase_add_test(tests, truncated);
 	tcase_add_test(tests, refused);
 	tcase_add_loop_test(tests, hostile, 0, 4);
+	tcase_add_test(tests, strange_error);
 	tcase_add_test(tests, many);
 	return run_case("tools_coredump", tests);
 }

@@ -10,14 +10,15 @@
 
 static const char *errno_name(int error)
 {
-	switch (-error) {
-	case ETIME:
+	/* Cases of the negated names: a file may hold INT_MIN, which has no negative. */
+	switch (error) {
+	case -ETIME:
 		return "ETIME";
-	case EFAULT:
+	case -EFAULT:
 		return "EFAULT";
-	case EIO:
+	case -EIO:
 		return "EIO";
-	case ECANCELED:
+	case -ECANCELED:
 		return "ECANCELED";
 	default:
 		return "errno";
