@@ -223,14 +223,14 @@ static void test_bound(int fd)
 	uint32_t in = abi_gate_syncobj(&gate, fd), t = abi_syncobj(fd), taken = 0, refused = 0, i;
 	int ret;
 
-	for (i = 0; i < 10000; i++) {
+	for (i = 0; i < MOST_PENDING + 500; i++) {
 		ret = bind_async(fd, map_op(&a, i % 8, VA, 1), abi_sync_wait(in, 0),
 				 abi_sync_signal(t, i + 1));
 		taken += !ret;
 		refused += ret == -EBUSY;
 	}
 	tap_eq(taken, MOST_PENDING, "bound: so many binds may be pending");
-	tap_eq(refused, 10000 - MOST_PENDING, "bound: all others give EBUSY");
+	tap_eq(refused, 500, "bound: all others give EBUSY");
 	abi_gate_open(&gate);
 	tap_ret(abi_wait_point(fd, t, MOST_PENDING, 10000), 0, "bound: they all come");
 	tap_ret(bind_async(fd, map_op(&a, 3, VA, 1), NONE, NONE), 0, "bound: there is room again");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "prog.h"
@@ -176,6 +177,9 @@ static void test_dma(int fd, uint8_t direction)
 	struct drm_spyre_cb good = abi_cb_dma_bo(&desc, VA, host.handle, 0, PAGE);
 	bool h2d = direction == DRM_SPYRE_DMA_H2D;
 	struct drm_spyre_dma *edge = abi_guard(sizeof(desc));
+	/* Far below the end of user space, wherever that is on this kernel. */
+	void *low = mmap((void *)(1ull << 40), PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	const char *type = h2d ? "DMA H2D" : "DMA D2H";
 
 	refuse_unused(fd, type, &good, F(DESC) | F(SIZE) | F(HOST_HANDLE) | F(HOST_ADDR) |
@@ -198,9 +202,11 @@ static void test_dma(int fd, uint8_t direction)
 	REFUSE(-EFAULT, "DMA, host memory unmapped", c.host_handle = 0;
 	       c.host_addr = PTR(abi_hole()));
 	/* Who may pin without limit gets to see that the memory is not there. */
+	if (low == MAP_FAILED)
+		tap_bail("mmap at 2^40: %s", strerror(errno));
 	REFUSE(geteuid() ? -ENOMEM : -EFAULT,
 	       "DMA, host span of 2^39 bytes, one page of it mapped", c.host_handle = 0;
-	       c.host_addr = PTR(edge) & ~(PAGE - 1); c.size = 1ull << 39);
+	       c.host_addr = PTR(low); c.size = 1ull << 39);
 	REFUSE(-EFAULT, "DMA, host span past user space", c.host_handle = 0;
 	       c.host_addr = PTR(edge) & ~(PAGE - 1); c.size = 1ull << 62);
 	REFUSE(-EFAULT, "DMA, host memory of the kernel", c.host_handle = 0;
@@ -216,6 +222,7 @@ static void test_dma(int fd, uint8_t direction)
 	       DEVICE(c) = 0 - (uint64_t)STICK);
 #undef DEVICE
 	abi_guard_free(edge, sizeof(desc));
+	munmap(low, PAGE);
 }
 
 #define DESC_WITH(want, what, ...) do { \
