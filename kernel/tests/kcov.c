@@ -14,7 +14,7 @@
 
 #include "kcov.h"
 
-#define SPYRE_KCOV_MAX (1u << 20)
+#define SPYRE_KCOV_MAX BIT(20)
 
 /* All below but what the traced task reads. */
 static DEFINE_MUTEX(spyre_kcov_lock);
