@@ -64,6 +64,8 @@ EXTRA_DIST += \
 	kernel/spyre_vm.h \
 	kernel/stage \
 	kernel/tests/arbiter_kunit.c \
+	kernel/tests/kcov.c \
+	kernel/tests/kcov.h \
 	kernel/tests/verify_kunit.c \
 	kernel/tests/vm_kunit.c
 
@@ -97,7 +99,7 @@ module: module-stage
 	  kdir=`ls -d /lib/modules/6.12*-amd64/build 2>/dev/null | grep -v cloud | sort -V | tail -n1`; \
 	fi; \
 	test -n "$$kdir" || { echo "no 6.12 kernel headers: install linux-headers-amd64 (bookworm-backports) or set KDIR" >&2; exit 1; }; \
-	$(MAKE) -C "$$kdir" M=$(module_dir) $(if $(W),W=$(W)) $(if $(C),C=$(C)) $(if $(SPYRE_KUNIT),SPYRE_KUNIT=1) modules
+	$(MAKE) -C "$$kdir" M=$(module_dir) $(if $(W),W=$(W)) $(if $(C),C=$(C)) $(if $(SPYRE_KUNIT),SPYRE_KUNIT=1) $(if $(SPYRE_KCOV),SPYRE_KCOV=1) modules
 module-clean:
 	rm -rf $(module_dir)
 clean-local: module-clean

@@ -30,6 +30,7 @@
 #include "spyre_submit.h"
 #include "spyre_uring.h"
 #include "spyre_vm.h"
+#include "tests/kcov.h"
 
 #define SPYRE_LPDDR_MAX_MIB (128u << 10)
 
@@ -497,6 +498,7 @@ static int __init spyre_init(void)
 		return ret;
 	}
 	spyre_shmem_mount();
+	spyre_kcov_init();
 	ret = platform_driver_register(&spyre_platform_driver);
 	if (ret)
 		goto fail;
@@ -518,6 +520,7 @@ fail:
 	spyre_shmem_unmount();
 	spyre_prime_exit();
 	spyre_queue_exit();
+	spyre_kcov_exit();
 	return ret;
 }
 
@@ -525,6 +528,7 @@ static void __exit spyre_exit(void)
 {
 	spyre_remove_cards();
 	platform_driver_unregister(&spyre_platform_driver);
+	spyre_kcov_exit();
 	spyre_queue_exit();
 	spyre_prime_exit();
 	spyre_shmem_unmount();

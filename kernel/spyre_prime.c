@@ -190,15 +190,23 @@ void spyre_import_free(struct spyre_bo *bo)
 /*
  * The first job begins, the last ends.  Beginning waits for the fences that
  * are there: none of them is ours then.  Those that come while jobs use the
- * buffer become the next jobs' dependencies.
+ * buffer become the next jobs' dependencies.  Who may not wait is told to come
+ * again.
  */
-static int spyre_import_begin(struct spyre_import *import)
+static int spyre_import_begin(struct spyre_import *import, bool nowait)
 {
 	int ret = 0;
 
-	if (mutex_lock_interruptible(&import->lock))
+	if (nowait) {
+		if (!mutex_trylock(&import->lock))
+			return -EAGAIN;
+	} else if (mutex_lock_interruptible(&import->lock)) {
 		return -ERESTARTSYS;
-	if (!import->users)
+	}
+	if (!import->users && nowait &&
+	    !dma_resv_test_signaled(import->dmabuf->resv, dma_resv_usage_rw(true)))
+		ret = -EAGAIN;
+	else if (!import->users)
 		ret = dma_buf_begin_cpu_access(import->dmabuf, DMA_BIDIRECTIONAL);
 	if (!ret)
 		import->users++;
@@ -249,14 +257,14 @@ int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
 	return 0;
 }
 
-int spyre_border_begin(struct spyre_job *job)
+int spyre_border_begin(struct spyre_job *job, bool nowait)
 {
 	struct spyre_borders *borders = job->borders;
 	u32 i;
 	int ret;
 
 	for (i = 0; borders && i < borders->num; i++) {
-		ret = spyre_import_begin(borders->item[i].bo->import);
+		ret = spyre_import_begin(borders->item[i].bo->import, nowait);
 		if (ret)
 			return ret;
 		borders->item[i].begun = true;

@@ -60,7 +60,7 @@ void spyre_import_free(struct spyre_bo *bo);
 /* @job uses the imported @bo. */
 int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write);
 /* Tells the exporters; waits for what they have to finish first. */
-int spyre_border_begin(struct spyre_job *job);
+int spyre_border_begin(struct spyre_job *job, bool nowait);
 /*
  * Locks the buffers, makes their fences the job's dependencies and room for
  * its own.  drm_exec_fini() unlocks, also after an error.

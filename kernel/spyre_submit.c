@@ -46,6 +46,8 @@ struct spyre_submission {
 	struct spyre_queue *queue;
 	/* registered buffer that the host spans lie in, or NULL */
 	struct io_uring_cmd *fixed;
+	/* -EAGAIN in place of waiting for a fence */
+	bool nowait;
 	struct drm_spyre_cb *cbs;
 	struct spyre_syncs syncs;
 	/* operand pointers, and their device addresses, not yet given to a control block */
@@ -415,7 +417,7 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 		ret = spyre_submission_waits(s);
 	if (ret)
 		return ret;
-	return spyre_border_begin(job);
+	return spyre_border_begin(job, s->nowait);
 }
 
 /* Nothing here allocates or fails but for a queue that has died meanwhile. */
@@ -468,12 +470,13 @@ static void spyre_submission_cleanup(struct spyre_submission *s)
 }
 
 int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
-		 struct io_uring_cmd *fixed, struct spyre_submitted *submitted)
+		 struct io_uring_cmd *fixed, bool nowait, struct spyre_submitted *submitted)
 {
 	struct drm_spyre_cb *cbs __free(kvfree) = NULL;
 	struct spyre_queue *queue __free(spyre_queue_put) = NULL;
 	struct spyre_submission s = {
 		.file = file, .sfile = to_spyre_file(file), .args = args, .fixed = fixed,
+		.nowait = nowait,
 	};
 	int ret;
 
@@ -502,5 +505,5 @@ int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
 
 int spyre_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file)
 {
-	return spyre_submit(file, data, NULL, NULL);
+	return spyre_submit(file, data, NULL, false, NULL);
 }

@@ -26,9 +26,10 @@ struct spyre_submitted {
 /*
  * Queues the control blocks of @args or nothing.  Host spans without a handle
  * are user memory, or lie in the registered buffer of @fixed if that is given.
+ * With @nowait it is -EAGAIN if another driver's fences are to be waited for.
  */
 int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
-		 struct io_uring_cmd *fixed, struct spyre_submitted *submitted);
+		 struct io_uring_cmd *fixed, bool nowait, struct spyre_submitted *submitted);
 int spyre_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

@@ -4,8 +4,9 @@
  * change of thread; its CQE comes when the job is done, or (QUEUE) at once.
  *
  * A request is completed exactly once, from the job's fence or at once on an
- * error.  A ring that goes away with work in flight stops the queues it used,
- * so that its requests come back soon.
+ * error.  One that would have to wait for another driver's fences is taken by a
+ * worker of io_uring, which may sleep.  A ring that goes away with work in
+ * flight stops the queues it used, so that its requests come back soon.
  */
 #include <linux/dma-fence.h>
 #include <linux/io_uring/cmd.h>
@@ -95,6 +96,19 @@ static int spyre_uring_args(struct io_uring_cmd *cmd, struct drm_spyre_submit *a
 		-E2BIG : 0;
 }
 
+static int spyre_uring_refuse(struct io_uring_cmd *cmd, int ret, u32 error_cb,
+			      unsigned int issue_flags)
+{
+	/* io_uring has the request issued again where it may sleep. */
+	if (ret == -EAGAIN && issue_flags & IO_URING_F_NONBLOCK)
+		return ret;
+	/* There is no call to restart. */
+	if (ret == -ERESTARTSYS)
+		ret = -EINTR;
+	spyre_uring_done(cmd, ret, error_cb, issue_flags);
+	return -EIOCBQUEUED;
+}
+
 static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
@@ -111,11 +125,11 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 		return -ENOMEM;
 	job->cmd = cmd;
 	pdu->issue_flags = issue_flags;
-	ret = spyre_submit(cmd->file->private_data, &args, fixed, &job->submitted);
+	ret = spyre_submit(cmd->file->private_data, &args, fixed,
+			   issue_flags & IO_URING_F_NONBLOCK, &job->submitted);
 	if (ret) {
 		kfree(job);
-		spyre_uring_done(cmd, ret, args.error_cb, issue_flags);
-		return -EIOCBQUEUED;
+		return spyre_uring_refuse(cmd, ret, args.error_cb, issue_flags);
 	}
 	pdu->job = job;
 	io_uring_cmd_mark_cancelable(cmd, issue_flags);
@@ -141,8 +155,11 @@ static int spyre_uring_queue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	ret = spyre_uring_args(cmd, &args);
 	if (ret)
 		return ret;
-	ret = spyre_submit(cmd->file->private_data, &args, NULL, NULL);
-	spyre_uring_done(cmd, ret, ret ? args.error_cb : 0, issue_flags);
+	ret = spyre_submit(cmd->file->private_data, &args, NULL, issue_flags & IO_URING_F_NONBLOCK,
+			   NULL);
+	if (ret)
+		return spyre_uring_refuse(cmd, ret, args.error_cb, issue_flags);
+	spyre_uring_done(cmd, 0, 0, issue_flags);
 	return -EIOCBQUEUED;
 }
 

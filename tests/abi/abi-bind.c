@@ -12,6 +12,7 @@
 #define VA (256 * MIB)
 #define NONE ((struct drm_spyre_sync){ 0 })
 #define MOST_PENDING 1024
+#define MOST_OPS 4096u
 
 static struct abi_queue queue;
 static struct abi_buf probe;	/* mapped at VA / 2, to copy into */
@@ -140,6 +141,75 @@ static void test_all_or_none(int fd)
 	       "all or none: in order");
 	abi_unbind(fd, VA, 32 * PAGE);
 	drmSyncobjDestroy(fd, t);
+}
+
+/* Pages that are mapped among @num from @va on, looked at here and there. */
+static uint32_t count_mapped(uint64_t va, uint32_t num, uint32_t first, uint32_t end)
+{
+	const uint32_t at[] = { 0, 1, first, first + 1, (first + end) / 2, end - 1, end, end + 1,
+				num - 2, num - 1 };
+	uint32_t wrong = 0, i, want;
+
+	for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		if (at[i] >= num)
+			continue;
+		want = at[i] >= first && at[i] < end ? 0xa0 + at[i] % 8 : 0xdead;
+		wrong += peek(va + at[i] * PAGE) != want;
+	}
+	return wrong;
+}
+
+/* The largest array there is, right, and wrong in its middle: which part is done? */
+static void test_large(int fd)
+{
+	static struct drm_spyre_vm_bind_op ops[MOST_OPS + 1];
+	const uint32_t middle = MOST_OPS / 2;
+	uint32_t done, i;
+	int async;
+
+	for (i = 0; i <= MOST_OPS; i++)
+		ops[i] = map_op(&a, i % 8, VA + i * PAGE, 1);
+	for (async = 0; async < 2; async++) {
+		const char *how = async ? "async" : "sync";
+
+		tap_ret(bind_ops(fd, async, ops, MOST_OPS + 1, NULL, 0, &done), -EINVAL,
+			"large, %s: 4,097 operations", how);
+		tap_eq(done, 0, "large, %s: none of them is done", how);
+		tap_ret(bind_ops(fd, async, ops, MOST_OPS, NULL, 0, &done), 0,
+			"large, %s: 4,096 operations", how);
+		tap_eq(done, MOST_OPS, "large, %s: all are done", how);
+		tap_eq(count_mapped(VA, MOST_OPS, 0, MOST_OPS), 0, "large, %s: and there", how);
+		abi_unbind(fd, VA, MOST_OPS * PAGE);
+
+		ops[middle].handle = NEVER;
+		tap_ret(bind_ops(fd, async, ops, MOST_OPS, NULL, 0, &done), -ENOENT,
+			"large, %s: wrong in the middle", how);
+		tap_eq(done, async ? 0 : middle, "large, %s: done says how far it came", how);
+		tap_eq(count_mapped(VA, MOST_OPS, 0, async ? 0 : middle), 0,
+		       "large, %s: and so it is", how);
+		ops[middle] = map_op(&a, middle % 8, VA + middle * PAGE, 1);
+		abi_unbind(fd, VA, MOST_OPS * PAGE);
+	}
+}
+
+/* A hole is made in a mapping, and then something is wrong. */
+static void test_split(int fd)
+{
+	struct drm_spyre_vm_bind_op ops[3] = {
+		map_op(&a, 0, VA, 8), unmap_op(VA + 3 * PAGE, 2), map_op(&b, 0, VA + 1, 1),
+	};
+	uint32_t done, wrong = 0, i;
+
+	tap_ret(bind_ops(fd, 0, ops, 3, NULL, 0, &done), -EINVAL, "split: the third is wrong");
+	tap_eq(done, 2, "split: done says 2");
+	for (i = 0; i < 8; i++)
+		wrong += peek(VA + i * PAGE) != (i == 3 || i == 4 ? 0xdead : 0xa0 + i);
+	tap_eq(wrong, 0, "split: what is left of the mapping stands");
+	tap_ret(bind_ops(fd, 1, ops, 3, NULL, 0, &done), -EINVAL, "split: again, all or none");
+	for (i = 0, wrong = 0; i < 8; i++)
+		wrong += peek(VA + i * PAGE) != (i == 3 || i == 4 ? 0xdead : 0xa0 + i);
+	tap_eq(wrong, 0, "split: nothing has changed");
+	abi_unbind(fd, VA, 8 * PAGE);
 }
 
 /* What waits for what while the gate is shut, and that all of it ends. */
@@ -288,6 +358,8 @@ int main(void)
 	}
 	test_arguments(fd);
 	test_all_or_none(fd);
+	test_large(fd);
+	test_split(fd);
 	test_order(fd);
 	test_pipeline(fd);
 	test_bound(fd);

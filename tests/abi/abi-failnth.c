@@ -2,22 +2,26 @@
 /*
  * Every call of the driver, with its first allocation failing, then its second,
  * until it gets through without a failure. Each failure is an errno that says
- * so, leaves nothing behind, and the next call works. Then a while of work in
- * which any allocation may fail. Needs root and a kernel with fault injection.
+ * so, leaves nothing behind, and the next call works. Then a while of work of
+ * four processes, any allocation of which may fail, beside one that is spared.
+ * Needs root and a kernel with fault injection.
  * ABI_SECONDS sets how long the latter takes (8).
  */
 #include "failnth.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DEBUGFS "/sys/kernel/debug/"
 #define MOST 3000		/* allocations of one call */
+#define PROCESSES 4u
 
 static int fail_file;		/* /proc/thread-self/fail-nth */
 
@@ -176,42 +180,6 @@ static void walk_all(struct fail_ctx *c, const struct fail_call *calls)
 		walk(c, calls);
 }
 
-/* All calls in turn while one allocation in a hundred fails. */
-static void soak(struct fail_ctx *c, unsigned int seconds)
-{
-	const struct fail_call *tables[] = { fail_memory_calls, fail_work_calls,
-					     fail_uring_calls };
-	uint64_t end = abi_now_ns() + seconds * 1000000000ull, used = abi_memory(c->fd).used;
-	unsigned int calls = 0, failed = 0, odd = 0, t;
-	const struct fail_call *f;
-	int ret;
-
-	configure("1");
-	for (t = 0; abi_now_ns() < end; t = (t + 1) % 3) {
-		for (f = tables[t]; f->name && abi_now_ns() < end; f++, calls++) {
-			c->round++;
-			if (f->prepare)
-				f->prepare(c);
-			set("/proc/thread-self/make-it-fail", "1");
-			ret = f->call(c);
-			while (!set("/proc/thread-self/make-it-fail", "0"))
-				;
-			if (!ret && f->undo)
-				f->undo(c);
-			if (f->release)
-				f->release(c);
-			failed += ret != 0;
-			odd += ret && !is_plausible(ret) && !is_absent(ret);
-		}
-	}
-	configure("0");
-	tap_note("%u calls in %u s, %u of them failed", calls, seconds, failed);
-	tap_eq(odd, 0, "allocations fail at random: every error is one of memory");
-	tap_ok(failed > 0, "allocations fail at random: some did");
-	tap_ok(card_works(c), "allocations fail at random: the card works");
-	tap_ok(abi_memory_settles(c->fd, used), "allocations fail at random: nothing is lost");
-}
-
 static struct fail_ctx start(void)
 {
 	struct abi_prog prog = abi_prog_add(2, FAIL_BYTES / STICK / 2);
@@ -229,6 +197,136 @@ static struct fail_ctx start(void)
 	return c;
 }
 
+static void stop(struct fail_ctx *c)
+{
+	abi_queue_free(&c->queue);
+	munmap(c->dev.map, c->dev.size);
+	munmap(c->host.map, c->host.size);
+	close(c->other);
+	close(c->fd);
+	free(c->image);
+	free(c->user);
+}
+
+void fail_renew(struct fail_ctx *c)
+{
+	const uint32_t round = c->round;
+
+	stop(c);
+	*c = start();
+	c->round = round;
+}
+
+/* What the processes of the soak did, in memory that they share. */
+struct tally {
+	atomic_uint calls, failed, odd, broken;
+};
+
+/* One call, any allocation of which may fail. */
+static void soak_call(struct fail_ctx *c, const struct fail_call *f, struct tally *tally)
+{
+	int ret;
+
+	c->round++;
+	if (f->prepare)
+		f->prepare(c);
+	set("/proc/thread-self/make-it-fail", "1");
+	ret = f->call(c);
+	while (!set("/proc/thread-self/make-it-fail", "0"))
+		;
+	if (!ret && f->undo)
+		f->undo(c);
+	if (f->release)
+		f->release(c);
+	tally->calls++;
+	tally->failed += ret != 0;
+	if (ret && !is_plausible(ret) && !is_absent(ret)) {
+		tally->odd++;
+		tap_note("%s: %s", f->name, strerror(-ret));
+	}
+}
+
+/* All calls in turn until @end, on files of its own. */
+static void soak_process(uint64_t end, struct tally *tally)
+{
+	const struct fail_call *tables[] = { fail_memory_calls, fail_work_calls,
+					     fail_uring_calls };
+	struct fail_ctx c = start();
+	const struct fail_call *f;
+	unsigned int t;
+
+	for (t = 0; abi_now_ns() < end; t = (t + 1) % 3)
+		for (f = tables[t]; f->name && abi_now_ns() < end; f++)
+			soak_call(&c, f, tally);
+	tally->broken += !card_works(&c);
+	stop(&c);
+}
+
+/* FNV-1a of a sum that the card computes in memory that is poisoned before. */
+static uint64_t checksum(struct fail_ctx *c)
+{
+	const uint64_t args[3] = { FAIL_VA, FAIL_VA + FAIL_BYTES, FAIL_VA + 2 * FAIL_BYTES };
+	struct drm_spyre_cb cb = abi_cb_exec(c->program, args, 3);
+	const uint8_t *out = c->dev.map;
+	uint64_t sum = 0xcbf29ce484222325ull;
+	uint32_t i;
+
+	memset(c->dev.map, 0xee, FAIL_BYTES);
+	if (abi_run(&c->queue, &cb, 1))
+		return 0;
+	for (i = 0; i < FAIL_BYTES; i++)
+		sum = (sum ^ out[i]) * 0x100000001b3ull;
+	return sum;
+}
+
+static void fill_operands(struct fail_ctx *c)
+{
+	uint16_t *in = (uint16_t *)((uint8_t *)c->dev.map + FAIL_BYTES);
+	uint32_t i;
+
+	for (i = 0; i < FAIL_BYTES; i++)
+		in[i] = abi_dl16((int)(i % 509) - 254);
+}
+
+/*
+ * Four processes make all calls while one allocation in a hundred of theirs
+ * fails. This one is spared, and its results are the same each time.
+ */
+static void soak(struct fail_ctx *c, unsigned int seconds)
+{
+	struct tally *tally = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	uint64_t end = abi_now_ns() + seconds * 1000000000ull, used = abi_memory(c->fd).used, sum;
+	unsigned int rounds = 0, wrong = 0, died = 0, i;
+	int status;
+
+	fill_operands(c);
+	sum = checksum(c);
+	configure("1");
+	for (i = 0; i < PROCESSES; i++)
+		if (!fork()) {
+			soak_process(end, tally);
+			fflush(stdout);
+			_exit(0);
+		}
+	for (; abi_now_ns() < end; rounds++)
+		wrong += checksum(c) != sum;
+	while (wait(&status) > 0)
+		died += !WIFEXITED(status) || WEXITSTATUS(status);
+	configure("0");
+	tap_note("%u calls in %u s, %u of them failed; %u results", tally->calls, seconds,
+		 tally->failed, rounds);
+	tap_eq(died, 0, "allocations fail at random: all processes live to their end");
+	tap_eq(tally->odd, 0, "allocations fail at random: every error is one of memory");
+	tap_ok(tally->failed > 0, "allocations fail at random: some did");
+	tap_eq(tally->broken, 0, "allocations fail at random: the card works for each of them");
+	tap_ok(sum && rounds && !wrong,
+	       "allocations fail at random: the results of one that is spared stay (%u wrong)",
+	       wrong);
+	tap_ok(abi_memory_settles(c->fd, used), "allocations fail at random: nothing is lost");
+	munmap(tally, PAGE);
+}
+
 int main(void)
 {
 	const char *seconds = getenv("ABI_SECONDS");
@@ -244,14 +342,9 @@ int main(void)
 	walk_all(&c, fail_memory_calls);
 	walk_all(&c, fail_work_calls);
 	walk_all(&c, fail_uring_calls);
+	walk_all(&c, fail_reset_calls);
 	soak(&c, seconds ? atoi(seconds) : 8);
-	abi_queue_free(&c.queue);
-	munmap(c.dev.map, c.dev.size);
-	munmap(c.host.map, c.host.size);
-	close(c.other);
-	close(c.fd);
+	stop(&c);
 	tap_ok(abi_memory_settles(watch, 0), "all memory is back once the file is closed");
-	free(c.image);
-	free(c.user);
 	return tap_done();
 }

@@ -61,18 +61,6 @@ static void ctx_close(struct ctx *c)
 	close(c->fd);
 }
 
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
 static ssize_t read_file(const char *path, void *data, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -93,7 +81,7 @@ static int inject(const char *format, unsigned long long client)
 
 	snprintf(path, sizeof(path), "%s/inject", folder);
 	snprintf(text, sizeof(text), format, client);
-	return write_file(path, text);
+	return abi_write_file(path, text);
 }
 
 static bool shows(const char *file, const char *text)
@@ -129,7 +117,7 @@ static size_t take_dump(void)
 			if (n < 8 || memcmp(dump, DRM_SPYRE_COREDUMP_MAGIC, 8))
 				n = 0;
 			else
-				write_file(path, "0");
+				abi_write_file(path, "0");
 		}
 		if (all)
 			closedir(all);

@@ -23,9 +23,9 @@
 
 #include <xf86drm.h>
 
+#include "memcg.h"
 #include "memory.h"
 
-#define LIMIT (64 * MIB)
 #define BIG (256 * MIB)
 #define SMALL (16 * MIB)
 #define VA (1024 * MIB)
@@ -37,18 +37,12 @@ static bool mounted;
 static int write_file(const char *folder, const char *name, const char *text)
 {
 	char path[128];
-	int fd, ret;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
+	return abi_write_file(path, text);
 }
 
-static uint64_t group_number(const char *name)
+uint64_t memcg_number(const char *name)
 {
 	unsigned long long value = 0;
 	char path[128];
@@ -62,7 +56,7 @@ static uint64_t group_number(const char *name)
 	return value;
 }
 
-static uint64_t kills(void)
+uint64_t memcg_kills(void)
 {
 	char path[128];
 
@@ -91,13 +85,13 @@ static void make_group(void)
 	atexit(remove_group);
 	if (!mounted || write_file(root, "cgroup.subtree_control", "+memory") || mkdir(group, 0755))
 		tap_skip_all("no cgroup v2 with a memory controller to be had");
-	snprintf(limit, sizeof(limit), "%llu", LIMIT);
+	snprintf(limit, sizeof(limit), "%llu", MEMCG_LIMIT);
 	if (write_file(group, "memory.max", limit))
 		tap_skip_all("memory.max cannot be set");
 	write_file(group, "memory.swap.max", "0");
 }
 
-static void join_group(void)
+void memcg_join(void)
 {
 	char pid[16];
 
@@ -163,7 +157,7 @@ static void test_limit(int fd, struct abi_queue *q, struct abi_buf *mine)
 	pid_t pid = fork();
 
 	if (!pid) {
-		join_group();
+		memcg_join();
 		live_within_limit(report);
 		_exit(0);
 	}
@@ -176,17 +170,17 @@ static void test_limit(int fd, struct abi_queue *q, struct abi_buf *mine)
 	       "limit: the process in the group lives to its end");
 	tap_ret(report->big_fill, -ENOMEM, "limit: SUBMIT that needs 256 of 64 MiB gives ENOMEM");
 	tap_ret(report->small_fill, 0, "limit: one that needs 16 is fine, afterwards");
-	tap_ok(report->touched < LIMIT, "limit: a mapping gives SIGBUS (after %llu KiB)",
+	tap_ok(report->touched < MEMCG_LIMIT, "limit: a mapping gives SIGBUS (after %llu KiB)",
 	       (unsigned long long)report->touched >> 10);
 	tap_ret(report->after, 0, "limit: and work goes on");
-	tap_eq(kills(), 0, "limit: nobody was killed");
+	tap_eq(memcg_kills(), 0, "limit: nobody was killed");
 	tap_ok(!failed && rounds, "limit: another process noticed nothing, %u times", rounds);
 	tap_ok(abi_memory_settles(fd, used), "limit: device memory is given back");
 	munmap(report, PAGE);
 }
 
 /* --- a buffer's owner in the group, its first toucher outside --- */
-static void send_fd(int socket, int fd)
+void memcg_send_fd(int socket, int fd)
 {
 	char byte = 0, control[CMSG_SPACE(sizeof(fd))] = { 0 };
 	struct iovec iov = { &byte, 1 };
@@ -202,7 +196,7 @@ static void send_fd(int socket, int fd)
 		_exit(98);
 }
 
-static int receive_fd(int socket)
+int memcg_receive_fd(int socket)
 {
 	char byte, control[CMSG_SPACE(sizeof(int))];
 	struct iovec iov = { &byte, 1 };
@@ -232,7 +226,7 @@ static void own(int socket)
 		if (abi_bo(fd, sizes[i], DRM_SPYRE_BO_DEVICE, &handle) ||
 		    drmPrimeHandleToFD(fd, handle, DRM_CLOEXEC | DRM_RDWR, &dmabuf))
 			_exit(97);
-		send_fd(socket, dmabuf);
+		memcg_send_fd(socket, dmabuf);
 		close(dmabuf);
 	}
 	if (read(socket, &byte, 1) < 0)
@@ -241,7 +235,7 @@ static void own(int socket)
 
 static void touch(int fd, struct abi_queue *q, int small, int big)
 {
-	uint64_t before = group_number("memory.current"), now;
+	uint64_t before = memcg_number("memory.current"), now;
 	struct drm_spyre_cb cb = abi_cb_fill32(VA, SMALL, 3);
 	uint32_t a = 0, b = 0;
 
@@ -251,13 +245,13 @@ static void touch(int fd, struct abi_queue *q, int small, int big)
 	       (unsigned long long)before >> 10);
 	abi_bind(fd, a, 0, VA, SMALL, 0);
 	tap_ret(abi_run(q, &cb, 1), 0, "owner: another process's work touches 16 MiB first");
-	now = group_number("memory.current");
+	now = memcg_number("memory.current");
 	tap_ok(now >= before + SMALL && now < before + SMALL + 4 * MIB,
 	       "owner: pays for it (%llu KiB more)", (unsigned long long)(now - before) >> 10);
 	abi_bind(fd, b, 0, VA, BIG, 0);
 	cb = abi_cb_fill32(VA, BIG, 3);
 	tap_ret(abi_run(q, &cb, 1), -ENOMEM, "owner: its limit holds for others' work on its memory");
-	tap_eq(kills(), 0, "owner: nobody was killed for it");
+	tap_eq(memcg_kills(), 0, "owner: nobody was killed for it");
 	abi_unbind(fd, VA, BIG);
 	abi_gem_close(fd, a);
 	abi_gem_close(fd, b);
@@ -274,13 +268,13 @@ static void test_owner_pays(int fd, struct abi_queue *q)
 	pid = fork();
 	if (!pid) {
 		close(sockets[0]);
-		join_group();
+		memcg_join();
 		own(sockets[1]);
 		_exit(0);
 	}
 	close(sockets[1]);
-	small = receive_fd(sockets[0]);
-	big = receive_fd(sockets[0]);
+	small = memcg_receive_fd(sockets[0]);
+	big = memcg_receive_fd(sockets[0]);
 	touch(fd, q, small, big);
 	close(small);
 	close(big);
@@ -288,9 +282,9 @@ static void test_owner_pays(int fd, struct abi_queue *q)
 	waitpid(pid, &status, 0);
 	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status), "owner: lives to its end");
 	tap_ok(abi_memory_settles(fd, used), "owner: its device memory is given back");
-	for (i = 0; i < 500 && group_number("memory.current") >= SMALL / 2; i++)
+	for (i = 0; i < 500 && memcg_number("memory.current") >= SMALL / 2; i++)
 		abi_sleep_ms(10);
-	tap_ok(group_number("memory.current") < SMALL / 2, "owner: and its group's");
+	tap_ok(memcg_number("memory.current") < SMALL / 2, "owner: and its group's");
 }
 
 int main(void)
@@ -304,6 +298,7 @@ int main(void)
 	mine = abi_buf(fd, MIB, DRM_SPYRE_BO_DEVICE, 64 * MIB);
 	test_limit(fd, &q, &mine);
 	test_owner_pays(fd, &q);
+	memcg_test_oom(fd);
 	abi_buf_free(fd, &mine);
 	abi_queue_free(&q);
 	return tap_done();

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
@@ -126,6 +127,77 @@ static void test_other_file(int fd, struct abi_queue *q)
 	tap_ok(abi_sync_file_status(file), "other file: and knows how it ended");
 	close(file);
 	drmSyncobjDestroy(fd, in);
+}
+
+static bool same_card(int a, int b)
+{
+	struct drm_spyre_card_info card[2] = { 0 };
+	struct drm_spyre_dev_query query = { .type = DRM_SPYRE_DEV_QUERY_CARD,
+					     .size = sizeof(card[0]) };
+
+	query.pointer = PTR(&card[0]);
+	if (abi_ioctl(a, DRM_IOCTL_SPYRE_DEV_QUERY, &query))
+		tap_bail("DEV_QUERY");
+	query.pointer = PTR(&card[1]);
+	query.size = sizeof(card[1]);
+	return abi_ioctl(b, DRM_IOCTL_SPYRE_DEV_QUERY, &query) ||
+	       !memcmp(card[0].uuid, card[1].uuid, sizeof(card[0].uuid));
+}
+
+/* A file of a card that is not @fd's, or -1. */
+static int other_card(int fd)
+{
+	char node[32];
+	int i, other;
+
+	for (i = 0; i < 16; i++) {
+		snprintf(node, sizeof(node), "/dev/accel/accel%d", i);
+		other = open(node, O_RDWR | O_CLOEXEC);
+		if (other >= 0 && !same_card(fd, other))
+			return other;
+		if (other >= 0)
+			close(other);
+	}
+	return -1;
+}
+
+/* The scheduler of another card knows nothing of ours: its fence is a foreign one. */
+static void test_other_card(int fd, struct abi_queue *q)
+{
+	struct abi_prog p = abi_prog_long();
+	int other = other_card(fd), file;
+	struct drm_spyre_cb cb;
+	struct abi_queue theirs;
+	struct abi_buf mem;
+	uint32_t program, out, in;
+	uint64_t args[3];
+
+	if (other < 0) {
+		tap_skip("needs a second card (cards=2)", "fence of another card");
+		return;
+	}
+	theirs = abi_queue(other, 60000);
+	mem = abi_buf(other, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, 256 * MIB);
+	program = abi_prog_create(other, &p);
+	for (int i = 0; i < 3; i++)
+		args[i] = mem.va + i * ABI_LONG_BYTES;
+	cb = abi_cb_exec(program, args, 3);
+	out = abi_syncobj(other);
+	tap_ret(abi_submit_sync(&theirs, &cb, 1, abi_sync_signal(out, 0), NONE), 0,
+		"other card: hours of work");
+	file = abi_sync_file(other, out);
+	in = import(fd, file);
+	tap_ret(submit_stamp(q, abi_sync_wait(in, 0), NONE), 0, "other card: its fence as a wait");
+	tap_ret(abi_wait(q, 100), -ETIME, "other card: holds the work of this one back");
+	abi_queue_destroy(other, theirs.id);
+	tap_ret(abi_wait(q, 10000), 0, "other card: until the job there ends");
+	tap_ret(abi_results(q)->status, 0, "other card: its error is not ours");
+	tap_ret(abi_sync_file_status(file), -ECANCELED, "other card: but the fence has it");
+	close(file);
+	drmSyncobjDestroy(fd, in);
+	munmap(theirs.results.map, theirs.results.size);
+	abi_buf_free(other, &mem);
+	close(other);
 }
 
 #ifndef DRM_IOCTL_SYNCOBJ_EVENTFD	/* newer than some libdrm */
@@ -275,6 +347,7 @@ int main(void)
 	test_export(fd, &q);
 	test_error(fd, &q);
 	test_other_file(fd, &q);
+	test_other_card(fd, &q);
 	test_eventfd(fd, &q);
 	test_wait_for_submit(fd, &q);
 	test_foreign(fd, &q);

@@ -5,13 +5,20 @@
 #include "abi.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <liburing.h>
+#include <linux/dma-buf.h>
+#include <xf86drm.h>
 
+#include "dmabuf-peers.h"
+#include "fence.h"
 #include "prog.h"
 
 #define VA (64 * MIB)
@@ -255,6 +262,116 @@ static void test_queue(int fd, struct abi_buf *dev)
 	ring_open(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
 }
 
+/* --- imported buffers that another driver uses --- */
+struct opener {
+	struct abi_gate *gate;
+	pthread_t thread;
+	atomic_bool opened;
+};
+
+static void *open_later(void *arg)
+{
+	struct opener *opener = arg;
+
+	abi_sleep_ms(500);
+	atomic_store(&opener->opened, true);
+	abi_gate_open(opener->gate);
+	return NULL;
+}
+
+/* The gate's job writes the buffer, as far as anyone can tell. */
+static void let_write(const struct peer *peer, const struct abi_gate *gate)
+{
+	struct dma_buf_import_sync_file args = {
+		.flags = DMA_BUF_SYNC_WRITE, .fd = abi_sync_file(gate->fd, gate->syncobj),
+	};
+
+	if (ioctl(peer->fd, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &args))
+		tap_bail("DMA_BUF_IOCTL_IMPORT_SYNC_FILE: %s", strerror(errno));
+	close(args.fd);
+}
+
+/* One submission that must wait for the buffer; nothing waits with it. */
+static void held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t handle, uint32_t op)
+{
+	const char *how = op == DRM_SPYRE_URING_QUEUE ? "imported, QUEUE" : "imported";
+	struct drm_spyre_dma up = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
+	struct drm_spyre_cb cb = abi_cb_dma_bo(&up, dev->va, handle, 0, PAGE);
+	struct drm_spyre_cb stamp = abi_cb_timestamp();
+	struct abi_queue q = abi_queue(fd, 0), other = abi_queue(fd, 0);
+	struct drm_spyre_submit args = submission(q.id, &cb, 1);
+	struct abi_gate gate = abi_gate();
+	struct opener opener = { .gate = &gate };
+	uint64_t data = 0, word = 0x1000 + op;
+
+	let_write(peer, &gate);
+	*(uint64_t *)dev->map = 0;
+	pthread_create(&opener.thread, NULL, open_later, &opener);
+	push(fd, &args, 7)->cmd_op = op;
+	io_uring_submit(&ring);
+	tap_ok(!atomic_load(&opener.opened), "%s: io_uring_enter() does not wait for the fence", how);
+	/* What the worker reads is not what user space writes now. */
+	memset(ring.sq.sqes, 0xff, 2 * BATCH * 128);
+	args = submission(other.id, &stamp, 1);
+	push(fd, &args, 8);
+	io_uring_submit(&ring);
+	tap_ret(reap(NULL, &data), 0, "%s: the ring goes on", how);
+	tap_ok(data == 8 && !atomic_load(&opener.opened), "%s: meanwhile", how);
+	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "%s: nothing is queued yet", how);
+	*(uint64_t *)peer->map = word;
+	pthread_join(opener.thread, NULL);
+	tap_ret(reap(NULL, &data), 0, "%s: the fence signals, the submission is taken", how);
+	tap_eq(data, 7, "%s: that one", how);
+	while (abi_queue_query(fd, q.id).completed < 1)
+		abi_sleep_ms(1);
+	tap_eq(*(uint64_t *)dev->map, word, "%s: it reads what was written last", how);
+	abi_queue_free(&q);
+	abi_queue_free(&other);
+	abi_gate_free(&gate);
+}
+
+/* The ring goes while a worker waits. */
+static void exit_held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t handle)
+{
+	struct drm_spyre_dma up = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
+	struct drm_spyre_cb cb = abi_cb_dma_bo(&up, dev->va, handle, 0, PAGE);
+	struct abi_queue q = abi_queue(fd, 0);
+	struct drm_spyre_submit args = submission(q.id, &cb, 1);
+	struct abi_gate gate = abi_gate();
+	uint64_t start = abi_now_ns();
+
+	let_write(peer, &gate);
+	push(fd, &args, 7);
+	io_uring_submit(&ring);
+	abi_sleep_ms(100);
+	io_uring_queue_exit(&ring);
+	tap_ok(abi_now_ns() - start < 5000000000ull, "imported: the ring ends while a worker waits");
+	abi_sleep_ms(300);
+	abi_gate_free(&gate);
+	abi_sleep_ms(100);
+	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "imported: nothing comes of it");
+	abi_queue_free(&q);
+	ring_open(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
+}
+
+static void test_imported(int fd, struct abi_buf *dev)
+{
+	struct peer peer;
+	uint32_t handle = 0;
+
+	if (peer_heap(&peer, PAGE) && peer_udmabuf(&peer, PAGE) && peer_vgem(&peer, PAGE)) {
+		tap_skip("no driver to import from", "imported buffers");
+		return;
+	}
+	if (drmPrimeFDToHandle(fd, peer.fd, &handle))
+		tap_bail("PRIME import: %s", strerror(errno));
+	held_up(fd, dev, &peer, handle, DRM_SPYRE_URING_SUBMIT);
+	held_up(fd, dev, &peer, handle, DRM_SPYRE_URING_QUEUE);
+	exit_held_up(fd, dev, &peer, handle);
+	abi_gem_close(fd, handle);
+	peer_free(&peer);
+}
+
 /* A ring that ends with hours of work in flight ends soon. */
 static void test_exit(int fd, struct abi_buf *dev)
 {
@@ -304,6 +421,7 @@ int main(void)
 	test_errors(fd, &dev);
 	test_fixed(fd, &dev);
 	test_queue(fd, &dev);
+	test_imported(fd, &dev);
 	test_exit(fd, &dev);
 	abi_buf_free(fd, &dev);
 	tap_ok(abi_memory_settles(fd, used), "all memory is back");

@@ -128,3 +128,16 @@ const struct fail_call fail_work_calls[] = {
 	{ "CONTEXT_RESET", NULL, call_context_reset, NULL, NULL, false },
 	{ 0 }
 };
+
+/* All files are stale or have lost their queues: begins anew. */
+static int call_reset(struct fail_ctx *c)
+{
+	struct drm_spyre_reset args = { 0 };
+
+	return abi_ioctl(c->fd, DRM_IOCTL_SPYRE_RESET, &args);
+}
+
+const struct fail_call fail_reset_calls[] = {
+	{ "RESET", NULL, call_reset, NULL, fail_renew, false },
+	{ 0 }
+};

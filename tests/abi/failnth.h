@@ -42,6 +42,10 @@ struct fail_call {
 	bool gives_number;
 };
 
-extern const struct fail_call fail_memory_calls[], fail_work_calls[], fail_uring_calls[];
+extern const struct fail_call fail_memory_calls[], fail_work_calls[], fail_uring_calls[],
+	fail_reset_calls[];
+
+/* Closes all that @c has, and opens it anew. */
+void fail_renew(struct fail_ctx *c);
 
 #endif /* ABI_FAILNTH_H */

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <linux/sync_file.h>
@@ -68,6 +69,8 @@ void abi_gate_free(struct abi_gate *gate)
 {
 	abi_gate_open(gate);
 	abi_buf_free(gate->fd, &gate->mem);
+	/* A map would keep the file open, and with it what its addresses name. */
+	munmap(gate->queue.results.map, gate->queue.results.size);
 	close(gate->fd);
 }
 

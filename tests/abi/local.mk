@@ -68,9 +68,10 @@ tests_abi_abi_stress_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
 if HAVE_LIBURING
 check_PROGRAMS += tests/abi/abi-uring
-tests_abi_abi_uring_SOURCES = tests/abi/abi-uring.c
+tests_abi_abi_uring_SOURCES = tests/abi/abi-uring.c tests/abi/fence.c tests/abi/fence.h \
+	tests/abi/dmabuf-peers.c tests/abi/dmabuf-peers.h
 tests_abi_abi_uring_CPPFLAGS = $(ABI_CPPFLAGS) $(LIBURING_CFLAGS)
-tests_abi_abi_uring_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) $(LIBURING_LIBS)
+tests_abi_abi_uring_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) $(LIBURING_LIBS) -lpthread
 endif
 
 include tests/abi/debug.mk

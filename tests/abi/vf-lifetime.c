@@ -201,7 +201,7 @@ static bool fail_nth(unsigned int nth)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", nth);
-	return !vf_write("/proc/thread-self/fail-nth", text);
+	return !abi_write_file("/proc/thread-self/fail-nth", text);
 }
 
 /* What is left of it: 0 when one has failed. */
@@ -271,7 +271,7 @@ static void test_allocations(void)
 		tap_skip("this kernel cannot make allocations fail", "probe that fails half-way");
 		return;
 	}
-	vf_write("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	abi_write_file("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
 	walk("num_vfs=1", false);
 	walk("bind", true);
 }

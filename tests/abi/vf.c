@@ -17,17 +17,6 @@
 
 struct vf_device vf_pf;
 
-int vf_write(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 uint64_t vf_read(const char *device, const char *attribute)
 {
 	char path[PATH_MAX], line[32] = "";
@@ -46,7 +35,7 @@ int vf_set(const char *count)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), DEVICES "%s/num_vfs", vf_pf.name);
-	return vf_write(path, count);
+	return abi_write_file(path, count);
 }
 
 int vf_bind(const char *how, const char *device)
@@ -54,7 +43,7 @@ int vf_bind(const char *how, const char *device)
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), DRIVER "%s", how);
-	return vf_write(path, device);
+	return abi_write_file(path, device);
 }
 
 static bool find_node(struct vf_device *device)

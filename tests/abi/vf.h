@@ -19,7 +19,6 @@ struct vf_device {
 /* The card under test. */
 extern struct vf_device vf_pf;
 
-int vf_write(const char *path, const char *text);
 /* An attribute of a platform device: a number, ~0 if it is not there. */
 uint64_t vf_read(const char *device, const char *attribute);
 /* Writes num_vfs of the card. */

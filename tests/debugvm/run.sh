@@ -59,6 +59,9 @@ rmmod spyre_vdev
 verdict $? "the module unloads"
 [ ! -e "$node" ]
 verdict $? "and takes its node with it"
-insmod "$module" cards=2 && rmmod spyre_vdev
-verdict $? "it loads and unloads again"
+insmod "$module" cards=2
+verdict $? "it loads again, with two cards"
+run root abi-syncfile "$build/tests/abi/abi-syncfile"
+rmmod spyre_vdev
+verdict $? "and unloads"
 leaks "once it is gone"

@@ -218,7 +218,7 @@ static void add(const struct fz_input *input, uint32_t count)
 	}
 }
 
-static void load(const char *path)
+static void load(const char *path, const char *prefix)
 {
 	struct dirent **entries;
 	char name[PATH_MAX];
@@ -226,10 +226,13 @@ static void load(const char *path)
 
 	for (i = 0; i < n; i++) {
 		snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
-		if (entries[i]->d_name[0] != '.' && corpus_size < MAX_CORPUS) {
-			if (!fz_read(name, &corpus[corpus_size]))
+		if (!strncmp(entries[i]->d_name, prefix, strlen(prefix)) &&
+		    entries[i]->d_name[0] != '.' && corpus_size < MAX_CORPUS) {
+			/* The machine may have died while one was written. */
+			if (fz_read(name, &corpus[corpus_size]))
+				corpus_size++;
+			else if (!prefix[0])
 				fz_die("%s is no input", name);
-			corpus_size++;
 		}
 		free(entries[i]);
 	}
@@ -364,7 +367,7 @@ static void usage(void)
 	     "  --executions N  how many inputs, instead\n"
 	     "  --seed N        another run\n"
 	     "  --user          as uid 1000 in the node's group, with root's coverage\n"
-	     "  --corpus DIR    keep inputs that did something new\n"
+	     "  --corpus DIR    start from its inputs as well, keep those that did something new\n"
 	     "  --seeds DIR     inputs to start from ($SPYRE_SRCDIR/tests/fuzz/corpus-ioctl)\n"
 	     "  --last FILE     keep the input at work, for kernels that die of it\n"
 	     "  INPUT           run this one alone, --executions times");
@@ -447,7 +450,10 @@ int main(int argc, char **argv)
 	if (options.input) {
 		replay();
 	} else {
-		load(options.seeds);
+		load(options.seeds, "");
+		/* Goes on where another run stopped. */
+		if (options.corpus)
+			load(options.corpus, "input-");
 		fuzz();
 	}
 	printf("ok 1 - refusals have a documented errno, %llu executions\n",

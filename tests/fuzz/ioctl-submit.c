@@ -198,7 +198,7 @@ static int call_uring_submit(struct fz_world *w, const struct fz_call *c, struct
 	memset(sqe, 0, 128);
 	sqe->opcode = IORING_OP_URING_CMD;
 	sqe->fd = file->fd;
-	sqe->cmd_op = DRM_SPYRE_URING_SUBMIT;
+	sqe->cmd_op = c->p[13] & 1 ? DRM_SPYRE_URING_QUEUE : DRM_SPYRE_URING_SUBMIT;
 	if (c->p[11] >= 240)
 		sqe->rw_flags = IORING_URING_CMD_FIXED;
 	memcpy(sqe->cmd, &args, sizeof(args));

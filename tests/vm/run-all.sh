@@ -106,6 +106,10 @@ for number in 1 3 8; do
 	verdict $? "loads with cards=$number, shows them, unloads"
 done
 
+insmod "$module" cards=2 lpddr_mib=1024
+run root abi-syncfile "$build/tests/abi/abi-syncfile"
+rmmod spyre_vdev
+
 # sum FILE...: of the numbers in them
 sum() { echo $(($(cat "$@" | paste -sd+))); }
 vf=/sys/devices/platform/spyre_vdev.*/spyre_vdev_vf.*

@@ -720,7 +720,8 @@ struct drm_spyre_context_reset {
  * flight, so neither the ring nor the thread that submitted has to outlive
  * the work.  res is 0 or why nothing was queued; with IORING_SETUP_CQE32 the
  * first extra word is error_cb of a refusal, else 0.  Without SQPOLL the CQE
- * is there when io_uring_enter() returns.  Registered buffers may go while
+ * is there when io_uring_enter() returns, but for imported buffers that wait
+ * for other drivers.  Registered buffers may go while
  * the work runs, so IORING_URING_CMD_FIXED gives -EINVAL.  Since 1.2.
  */
 #define DRM_SPYRE_URING_QUEUE 2
