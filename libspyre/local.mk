@@ -66,6 +66,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/va.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/work.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/staging.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/zeroing.c
 include libspyre/layout/local.mk
 include libspyre/sdsc/local.mk
