@@ -46,6 +46,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/format.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/host_memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/kernel_pool.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel_variant.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/launch.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/linear.c
@@ -65,6 +66,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/va.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/work.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/staging.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/zeroing.c
 include libspyre/layout/local.mk
 include libspyre/sdsc/local.mk

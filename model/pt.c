@@ -73,26 +73,27 @@ static bool multiply_row(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* Moves the sums of a panel to view0, or (@load) from there. */
-static bool move_sums(struct spyre_core *core, const struct spyre_instr *in,
-		      const struct spyre_pt_block *block, u32 panel, bool load)
+/* The sums of a stick of all rows to @out, or (@load) from there. */
+static bool move_stick(struct spyre_core *core, const struct spyre_instr *in,
+		       const struct spyre_pt_block *block, u8 *out, u8 *sums, bool load)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	struct spyre_pt_scratch *s = core->worker->scratch;
-	bool integer = spyre_pt_integer(in);
-	u8 *sums = integer ? s->sum[panel] : s->c[panel];
-	u32 format = integer ? SPYRE_FMT_IEEE_INT32 : SPYRE_FMT_IEEE_FP32;
-	u32 stick = panel * 64 / in->lanes;
-	u32 column;
+	u32 format = spyre_pt_integer(in) ? SPYRE_FMT_IEEE_INT32 : SPYRE_FMT_IEEE_FP32;
+	struct spyre_pt_lines lines;
+	u64 next, step;
+	u32 i;
 
-	for (column = 0; column < 64 && stick < block->sticks; column += in->lanes, stick++) {
-		u8 *out = block->out + stick * view->stride[4];
+	spyre_pt_lines(block, &lines);
+	next = lines.across ? view->stride[3] : block->out_turn;
+	step = lines.across ? block->out_turn : view->stride[3];
+	for (i = 0; i < lines.count; i++) {
+		u8 *row = sums + i * lines.next * SPYRE_PT_LINE;
 		struct spyre_convert_run run = {
-			.dst = load ? sums + column * 4 : out,
-			.src = load ? out : sums + column * 4,
-			.dst_stride = load ? SPYRE_PT_LINE : view->stride[3],
-			.src_stride = load ? view->stride[3] : SPYRE_PT_LINE,
-			.rows = block->rows,
+			.dst = load ? row : out + i * next,
+			.src = load ? out + i * next : row,
+			.dst_stride = load ? lines.step * SPYRE_PT_LINE : step,
+			.src_stride = load ? step : lines.step * SPYRE_PT_LINE,
+			.rows = lines.rows,
 			.lanes = in->lanes,
 			.dst_format = load ? format : view->format,
 			.src_format = load ? view->format : format,
@@ -103,6 +104,23 @@ static bool move_sums(struct spyre_core *core, const struct spyre_instr *in,
 		if (!spyre_pt_convert(core, &run))
 			return false;
 	}
+	return true;
+}
+
+/* Moves the sums of a panel to view0, or (@load) from there. */
+static bool move_sums(struct spyre_core *core, const struct spyre_instr *in,
+		      const struct spyre_pt_block *block, u32 panel, bool load)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	struct spyre_pt_scratch *s = core->worker->scratch;
+	u8 *sums = spyre_pt_integer(in) ? s->sum[panel] : s->c[panel];
+	u32 stick = panel * 64 / in->lanes;
+	u32 column;
+
+	for (column = 0; column < 64 && stick < block->sticks; column += in->lanes, stick++)
+		if (!move_stick(core, in, block, block->out + stick * view->stride[4],
+				sums + column * 4, load))
+			return false;
 	return true;
 }
 
@@ -182,30 +200,97 @@ static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-bool spyre_core_pt(struct spyre_core *core, const struct spyre_instr *in)
+/* Whether the places that the output has along dims 3, 4 and @d are all different. */
+static bool disjoint(const struct spyre_instr *in, u32 d)
+{
+	const struct spyre_view *out = spyre_instr_views(in);
+	u32 dims[3] = { 3, 4, d };
+	u64 reach = (u64)in->lanes * spyre_fmt_bits(out->format) / 8;
+	u32 i, k, n;
+
+	for (n = 0; n < 3; n++) {
+		/* The smallest step of those that are left. */
+		for (i = n, k = n; k < 3; k++)
+			if (out->stride[dims[k]] < out->stride[dims[i]])
+				i = k;
+		k = dims[i];
+		dims[i] = dims[n];
+		if (in->count[k] == 1)
+			continue;
+		if (out->stride[k] < reach)
+			return false;
+		reach += (in->count[k] - 1) * out->stride[k];
+	}
+	return true;
+}
+
+/*
+ * A dim beside the rows along which B stays the same: so many of its turns make
+ * one block, for which B is widened once. Rows are sums of their own, so the
+ * result is the same.
+ */
+static u32 shared_dim(const struct spyre_instr *in, u32 *turns)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	u32 d;
+
+	*turns = 1;
+	for (d = 0; d < 3; d++) {
+		if (in->count[d] == 1 || view[2].stride[d] || spyre_pt_integer(in) ||
+		    in->count[3] > SPYRE_PT_ROWS / 2 || !disjoint(in, d))
+			continue;
+		*turns = spyre_min(in->count[d], SPYRE_PT_ROWS / in->count[3]);
+		return d;
+	}
+	return 3;
+}
+
+/* All rows and columns of @turns turns of a dim. */
+static bool run_turns(struct spyre_core *core, const struct spyre_instr *in,
+		      const struct spyre_walk *walk, u32 turn, u32 turns, u32 dim)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
 	u32 a_rows = view[1].format == SPYRE_FMT_SENINT4 ? 2 : 1;	/* of a stick of A */
 	u32 sticks = SPYRE_PT_PANELS * 64 / in->lanes;
-	struct spyre_pt_block block;
+	struct spyre_pt_block block = { .turns = turns };
+	u32 row, stick, rows;
+
+	if (dim < 3) {
+		block.out_turn = view[0].stride[dim];
+		block.a_turn = view[1].stride[dim];
+	}
+	for (stick = 0; stick < in->count[4]; stick += sticks) {
+		for (row = 0; row < in->count[3]; row += SPYRE_PT_ROWS) {
+			rows = spyre_min(SPYRE_PT_ROWS, in->count[3] - row);
+			block.rows = rows * turns;
+			block.sticks = spyre_min(sticks, in->count[4] - stick);
+			block.out = walk->p[0] + turn * block.out_turn +
+				    row * view[0].stride[3] + stick * view[0].stride[4];
+			block.a = walk->p[1] + turn * block.a_turn +
+				  row / a_rows * view[1].stride[3];
+			block.b = walk->p[2] + stick * view[2].stride[4];
+			if (!run_block(core, in, &block))
+				return false;
+		}
+	}
+	return true;
+}
+
+bool spyre_core_pt(struct spyre_core *core, const struct spyre_instr *in)
+{
 	struct spyre_walk walk;
-	u32 d, row, stick;
+	u32 d, turn, turns, most, dim = shared_dim(in, &most);
+	u32 count = dim < 3 ? in->count[dim] : 1;
 
 	spyre_walk_start(&walk, core, in);
 	for (d = 0; d < 3; d++)
-		spyre_walk_add(&walk, in, d);
+		if (d != dim)
+			spyre_walk_add(&walk, in, d);
 	do {
-		for (stick = 0; stick < in->count[4]; stick += sticks) {
-			for (row = 0; row < in->count[3]; row += SPYRE_PT_ROWS) {
-				block.rows = spyre_min(SPYRE_PT_ROWS, in->count[3] - row);
-				block.sticks = spyre_min(sticks, in->count[4] - stick);
-				block.out = walk.p[0] + row * view[0].stride[3] +
-					    stick * view[0].stride[4];
-				block.a = walk.p[1] + row / a_rows * view[1].stride[3];
-				block.b = walk.p[2] + stick * view[2].stride[4];
-				if (!run_block(core, in, &block))
-					return false;
-			}
+		for (turn = 0; turn < count; turn += turns) {
+			turns = spyre_min(most, count - turn);
+			if (!run_turns(core, in, &walk, turn, turns, dim))
+				return false;
 		}
 	} while (spyre_walk_next(&walk));
 	return true;

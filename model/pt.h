@@ -33,9 +33,30 @@ struct spyre_pt_block {
 	u8 *out;		/* first row and stick of the block, view by view */
 	const u8 *a;
 	const u8 *b;
-	u32 rows;
+	u32 rows;		/* of all turns */
 	u32 sticks;		/* of columns; a panel is one of 64 or two of 32 */
+	/* Turns of an outer dim that share B: their rows follow each other. */
+	u32 turns;
+	u64 out_turn, a_turn;
 };
+
+/* Rows at one distance, which one conversion moves: those of a turn, or one of each turn. */
+struct spyre_pt_lines {
+	u32 count, rows;	/* as many conversions, of so many rows */
+	u32 next, step;		/* rows of the scratch between conversions, between rows */
+	bool across;
+};
+
+static inline void spyre_pt_lines(const struct spyre_pt_block *block, struct spyre_pt_lines *lines)
+{
+	u32 own = block->rows / block->turns;
+
+	lines->across = block->turns > own;
+	lines->count = lines->across ? own : block->turns;
+	lines->rows = lines->across ? block->turns : own;
+	lines->next = lines->across ? 1 : own;
+	lines->step = lines->across ? own : 1;
+}
 
 /* unit->convert in sections. */
 bool spyre_pt_convert(struct spyre_core *core, struct spyre_convert_run *run);

@@ -87,29 +87,50 @@ static bool load_a4(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-bool spyre_pt_load_a(struct spyre_core *core, const struct spyre_instr *in,
-		     const struct spyre_pt_block *block, u32 k, u32 depth)
+/* Stick @stick of K of all rows. */
+static bool load_a_stick(struct spyre_core *core, const struct spyre_instr *in,
+			 const struct spyre_pt_block *block, u32 stick, u8 *dst)
 {
 	const struct spyre_view *a = spyre_instr_views(in) + 1;
-	struct spyre_pt_scratch *s = core->worker->scratch;
-	u32 elements = spyre_pt_depth(a->format);
+	struct spyre_pt_lines lines;
+	u64 next, step;
 	u32 i;
 
-	for (i = 0; i < depth / elements; i++) {
-		u32 stick = k / elements + i;
+	spyre_pt_lines(block, &lines);
+	next = lines.across ? a->stride[3] : block->a_turn;
+	step = lines.across ? block->a_turn : a->stride[3];
+	for (i = 0; i < lines.count; i++) {
 		struct spyre_convert_run run = {
-			.dst = s->a + i * elements * 4,
-			.src = block->a + stick * a->stride[5],
-			.dst_stride = SPYRE_PT_A_STRIDE,
-			.src_stride = a->stride[3],
-			.rows = block->rows,
-			.lanes = elements,
+			.dst = dst + i * lines.next * SPYRE_PT_A_STRIDE,
+			.src = block->a + stick * a->stride[5] + i * next,
+			.dst_stride = lines.step * SPYRE_PT_A_STRIDE,
+			.src_stride = step,
+			.rows = lines.rows,
+			.lanes = spyre_pt_depth(a->format),
 			.dst_format = SPYRE_FMT_IEEE_FP32,
 			.src_format = a->format,
 		};
 
-		if (a->format == SPYRE_FMT_SENINT4 ?
-		    !load_a4(core, in, block, stick, run.dst) : !spyre_pt_convert(core, &run))
+		if (!spyre_pt_convert(core, &run))
+			return false;
+	}
+	return true;
+}
+
+bool spyre_pt_load_a(struct spyre_core *core, const struct spyre_instr *in,
+		     const struct spyre_pt_block *block, u32 k, u32 depth)
+{
+	u32 format = spyre_instr_views(in)[1].format;
+	struct spyre_pt_scratch *s = core->worker->scratch;
+	u32 elements = spyre_pt_depth(format);
+	u32 i;
+
+	for (i = 0; i < depth / elements; i++) {
+		u32 stick = k / elements + i;
+		u8 *dst = s->a + i * elements * 4;
+
+		if (format == SPYRE_FMT_SENINT4 ? !load_a4(core, in, block, stick, dst) :
+						  !load_a_stick(core, in, block, stick, dst))
 			return false;
 	}
 	return true;

@@ -155,6 +155,9 @@ void spyre_stream_stop_thread(struct spyre_stream *stream);
 
 /* event.c */
 void spyre_mark_unref(struct spyre_mark *mark);
+/* Work queued on @stream from now on waits for operation @seq of @other. */
+spyre_status spyre_stream_wait_for(struct spyre_stream *stream, struct spyre_stream *other,
+				   uint64_t seq);
 /* Takes one off the context's list; NULL when none is left. */
 struct spyre_event *spyre_event_pop(struct spyre_context *context);
 void spyre_event_free(struct spyre_event *event);

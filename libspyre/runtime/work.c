@@ -176,8 +176,7 @@ static void record_retire(struct spyre_stream *stream, struct spyre_record *reco
 		stream->stats.copies++;
 	stream->used_slots -= record->num_slots;
 	if (record->staging)
-		stream->context->ops->host_free(stream->context->card, record->staging,
-						record->staging_bytes);
+		spyre_staging_put(stream->context, record->staging, record->staging_bytes);
 	if (record->kernel)
 		spyre_kernel_unref(record->kernel);
 	if (record->mark)

@@ -32,9 +32,9 @@ static struct sizes sizes_of(const struct ir_sdsc *s, const int64_t *slices)
 		} else if (d == s->tensor[2].stick) {
 			z.n = part;
 			z.split_n = (double)slices[d];
-		} else if (!strcmp(s->dim[d], "mb")) {
-			z.m = part;
-			z.split_m = (double)slices[d];
+		} else if (s->tensor[1].scale[d] < 1) {
+			z.m *= part;
+			z.split_m *= (double)slices[d];
 		} else {
 			z.batch *= part;
 		}
