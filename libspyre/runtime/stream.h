@@ -11,6 +11,8 @@
 #ifndef SPYRE_RUNTIME_STREAM_H
 #define SPYRE_RUNTIME_STREAM_H
 
+#include <spyre/activity.h>
+
 #include "libspyre/runtime/context.h"
 
 struct spyre_stream_item;
@@ -41,6 +43,8 @@ struct spyre_work {
 	void *staging;
 	size_t staging_bytes;
 	struct spyre_mark *mark;	/* takes a reference */
+	/* Of the thread that queued it, if a log of activities is open. */
+	uint64_t correlation;
 };
 
 /* Queued work, until its results have been read. */
@@ -54,6 +58,9 @@ struct spyre_record {
 	void *staging;
 	size_t staging_bytes;
 	struct spyre_mark *mark;
+	/* 0 if no log was open. */
+	spyre_activity_kind activity;
+	uint64_t correlation;
 };
 
 struct spyre_pending_wait {
