@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""The pass over a graph that Inductor is about to lower."""
+
+import functools
+import hashlib
+import operator
+import os
+import pathlib
+
+import torch
+from torch._inductor.custom_graph_pass import CustomGraphModulePass
+
+from ..inductor import log
+from . import report
+from .bundle import SETTINGS, library
+from .emit import Refused
+from .finish import finish, results
+from .lowering import EagerTarget, GroupTarget, ViewTarget
+from .partition import MOST_OPS, Partition
+from .unflatten import unflatten
+from .views import on_card, static, tensor_of, view_of
+
+
+def is_number(node):
+    """Sizes and the like, which Inductor computes itself."""
+    return not isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
+
+
+def plan(graph):
+    """The partition of a graph, and the kernels of its groups in order."""
+    banned, most = {}, MOST_OPS
+    while True:
+        partition = Partition(graph, banned, most)
+        kernels = []
+        for level in sorted(partition.groups):
+            group = partition.groups[level]
+            try:
+                if results(group):
+                    kernels.append(finish(group, f"spyre_{level}"))
+            except Refused as refusal:
+                if len(group.nodes) == 1:
+                    banned[group.nodes[0]] = str(refusal)
+                else:
+                    most = min(most, len(group.program.records)) // 2
+                    log.debug("%s; groups of %d operations instead", refusal, most)
+                break
+        else:
+            return partition, kernels
+
+
+class Rewrite:
+    """Kernels, views and eager operations in the place of the operations of ATen.
+
+    The order is that of the levels, in each first the eager operations, then
+    the kernel, then views of its results.
+    """
+
+    def __init__(self, graph, partition, kernels):
+        self.graph, self.partition = graph, partition
+        self.key = {
+            node: (partition.level[node], 0 if view_of_eager(partition, node) else 2)
+            for node in graph.nodes
+        }
+        self.replaced = {}
+        for kernel in kernels:
+            self.insert(kernel)
+        self.views()
+        self.sort()
+        graph.eliminate_dead_code()
+        self.eager()
+
+    def end(self):
+        return self.graph.inserting_before(self.graph.output_node())
+
+    def insert(self, kernel):
+        """The node of a kernel, and its results in the place of the nodes that it computes."""
+        values = [tensor_of(node) for node in kernel.outputs]
+        outputs = [(v.device, v.dtype, static(v.shape), static(v.stride())) for v in values]
+        target = GroupTarget(kernel.name, kernel.specification, outputs)
+        inputs = tuple(self.replaced.get(node, node) for node in kernel.inputs)
+        with self.end():
+            call = self.graph.create_node("call_function", target, inputs)
+        call.meta["val"] = values
+        self.key[call] = (kernel.group.level, 1)
+        for i, node in enumerate(kernel.outputs):
+            with self.end():
+                result = self.graph.call_function(operator.getitem, (call, i))
+            result.meta.update(node.meta)
+            self.key[result] = self.key[call]
+            self.replaced[node] = result
+            node.replace_all_uses_with(result)
+
+    def views(self):
+        for node in list(self.graph.nodes):
+            if tensor_of(node) is None or not on_card(node) or not node.users:
+                continue
+            view = view_of(node)
+            if view.base is node:
+                continue
+            with self.end():
+                seen = self.graph.call_function(ViewTarget(view), (view.base,))
+            seen.meta.update(node.meta)
+            self.key[seen] = self.key[node]
+            node.replace_all_uses_with(seen)
+
+    def sort(self):
+        """Nodes by level; placeholders stay in front, the output behind."""
+        nodes = [n for n in self.graph.nodes if n.op not in ("placeholder", "output")]
+        previous = self.graph.output_node()
+        for node in reversed(sorted(nodes, key=self.key.__getitem__)):
+            previous.prepend(node)
+            previous = node
+
+    def eager(self):
+        for node in self.graph.nodes:
+            if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+                continue
+            if is_number(node):
+                continue
+            if on_card(node) or any(on_card(n) for n in node.all_input_nodes):
+                node.target = EagerTarget(node.target)
+
+
+def view_of_eager(partition, node):
+    """Whether a node runs before its level's kernel."""
+    if tensor_of(node) is None:
+        return True
+    return not partition.grouped(view_of(node).base)
+
+
+class SpyrePass(CustomGraphModulePass):
+    """Gathers operations of the card into kernels."""
+
+    def __call__(self, gm):
+        graph = gm.graph
+        unflatten(graph)
+        partition, kernels = plan(graph)
+        report.report(graph, partition, kernels)
+        Rewrite(graph, partition, kernels)
+        graph.lint()
+        gm.recompile()
+
+    def uuid(self):
+        """What Inductor's cache of compiled graphs depends on: these sources, the library
+        and the settings of its planner."""
+        return _uuid(tuple(os.environ.get(name) for name in SETTINGS))
+
+
+@functools.cache
+def _uuid(settings):
+    digest = hashlib.sha256(repr((library(), settings)).encode())
+    here = pathlib.Path(__file__).parent
+    for file in sorted(here.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""Rules of products and windows."""
+
+from ..emit import Refused
+from .base import aten, number_of, rule
+from .pointwise import floats
+
+
+@rule(aten.mm.default, aten.bmm.default, aten.matmul.default)
+def product(call):
+    a, b = call.args[:2]
+    form = floats(call, a, b)
+    return call.op("matmul", call.value(a, form), call.value(b, form))
+
+
+def plain(call):
+    if call.get("alpha", 1) != 1 or call.get("beta", 1) != 1:
+        raise Refused("alpha or beta other than 1")
+
+
+@rule(aten.addmm.default, aten.baddbmm.default)
+def addmm(call):
+    bias, a, b = call.args[:3]
+    plain(call)
+    form = floats(call, bias, a, b)
+    product = call.op("matmul", call.value(a, form), call.value(b, form))
+    return call.op("add", product, call.value(bias, form))
+
+
+@rule(aten.convolution.default)
+def convolution(call):
+    x, weight, bias = call["input"], call["weight"], call["bias"]
+    groups = call["groups"]
+    if call["transposed"] or len(call["stride"]) != 2:
+        raise Refused("a convolution that is transposed or not of two dims")
+    depthwise = groups > 1 and weight.size[1] == 1 and weight.size[0] == groups
+    if groups != 1 and not depthwise:
+        raise Refused(f"{groups} groups")
+    form = floats(call, x, weight)
+    given = [call.value(t, form) for t in (x, weight, bias) if t is not None]
+    return call.op(
+        "depthwise_conv2d" if depthwise else "conv2d",
+        *given,
+        stride=call["stride"],
+        padding=call["padding"],
+        dilation=call["dilation"],
+    )
+
+
+@rule(aten.avg_pool2d.default)
+def avg_pool2d(call):
+    x = call["self"]
+    numbers = {
+        "kernel_size": call["kernel_size"],
+        "stride": call["stride"] or call["kernel_size"],
+        "padding": call["padding"],
+        "count_include_pad": int(call["count_include_pad"]),
+        "ceil_mode": int(call["ceil_mode"]),
+    }
+    if call.get("divisor_override") is not None:
+        numbers["divisor_override"] = number_of(call["divisor_override"])
+    return call.op("avg_pool2d", call.value(x, floats(call, x)), **numbers)
+
+
+@rule(aten.max_pool2d_with_indices.default)
+def max_pool2d(call):
+    from .reduce import only_first
+
+    x = call["self"]
+    only_first(call)
+    return (
+        call.op(
+            "max_pool2d",
+            call.value(x, floats(call, x)),
+            kernel_size=call["kernel_size"],
+            stride=call["stride"] or call["kernel_size"],
+            padding=call["padding"],
+            dilation=call["dilation"],
+            ceil_mode=int(call["ceil_mode"]),
+        ),
+    )
