@@ -62,9 +62,9 @@ def _backend():
 
 
 def _codegen():
-    from . import scheduling
+    from . import registration
 
-    scheduling.register()
+    registration.register()
 
 
 def _decompositions():

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import json
 import os
+import pathlib
 import shutil
 import tempfile
 
@@ -46,6 +47,19 @@ def key(records):
 def directory(records):
     name = key(records)
     return os.path.join(cache_dir(), "spyre", name[:2], name)
+
+
+def identity():
+    """What compiled graphs depend on: these sources, the library and its settings."""
+    return _identity(tuple(os.environ.get(name) for name in SETTINGS))
+
+
+@functools.cache
+def _identity(settings):
+    digest = hashlib.sha256(repr((library(), settings)).encode())
+    for file in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def cached():

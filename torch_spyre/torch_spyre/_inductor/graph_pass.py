@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The pass over a graph that Inductor is about to lower."""
 
-import functools
-import hashlib
 import operator
-import os
-import pathlib
 
 import torch
-from torch._inductor.custom_graph_pass import CustomGraphModulePass
 
 from ..inductor import log
 from . import report
-from .bundle import SETTINGS, library
 from .emit import Refused
 from .finish import finish, results
 from .lowering import EagerTarget, GroupTarget, ViewTarget
@@ -128,28 +122,12 @@ def view_of_eager(partition, node):
     return not partition.grouped(view_of(node).base)
 
 
-class SpyrePass(CustomGraphModulePass):
-    """Gathers operations of the card into kernels."""
-
-    def __call__(self, gm):
-        graph = gm.graph
-        unflatten(graph)
-        partition, kernels = plan(graph)
-        report.report(graph, partition, kernels)
-        Rewrite(graph, partition, kernels)
-        graph.lint()
-        gm.recompile()
-
-    def uuid(self):
-        """What Inductor's cache of compiled graphs depends on: these sources, the library
-        and the settings of its planner."""
-        return _uuid(tuple(os.environ.get(name) for name in SETTINGS))
-
-
-@functools.cache
-def _uuid(settings):
-    digest = hashlib.sha256(repr((library(), settings)).encode())
-    here = pathlib.Path(__file__).parent
-    for file in sorted(here.rglob("*.py")):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()
+def run(gm):
+    """Kernels in the place of the operations that they compute."""
+    graph = gm.graph
+    unflatten(graph)
+    partition, kernels = plan(graph)
+    report.report(graph, partition, kernels)
+    Rewrite(graph, partition, kernels)
+    graph.lint()
+    gm.recompile()

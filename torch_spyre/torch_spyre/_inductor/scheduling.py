@@ -5,11 +5,6 @@ All nodes of the card are kernels that came whole from the partition, or eager
 operations, so there is nothing to fuse and no loop to write.
 """
 
-from torch._inductor.codegen.common import (
-    DeviceOpOverrides,
-    register_backend_for_device,
-    register_device_op_overrides,
-)
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 from torch._inductor.scheduler import BaseScheduling
 from torch.utils._ordered_set import OrderedSet
@@ -72,36 +67,3 @@ class SpyreWrapperCodegen(PythonWrapperCodegen):
         self.writeline(
             f"{node.get_name()} = {self.groups[node.specification]}({arguments})"
         )
-
-
-class SpyreOverrides(DeviceOpOverrides):
-    def import_get_raw_stream_as(self, name):
-        return (
-            "import torch_spyre\n"
-            "from torch_spyre._inductor.device import SpyreInterface\n"
-            f"{name} = SpyreInterface.get_raw_stream"
-        )
-
-    def set_device(self, device_idx):
-        return f"torch.spyre.set_device({device_idx})"
-
-    def synchronize(self):
-        return "torch.spyre.synchronize()"
-
-    def device_guard(self, device_idx):
-        return f"torch.spyre.device({device_idx})"
-
-    def current_stream(self):
-        return "torch.spyre.current_stream()"
-
-
-def register():
-    from .graph_pass import SpyrePass
-
-    register_device_op_overrides("spyre", SpyreOverrides())
-    register_backend_for_device(
-        "spyre",
-        SpyreScheduling,
-        SpyreWrapperCodegen,
-        device_custom_pass=SpyrePass(),
-    )
