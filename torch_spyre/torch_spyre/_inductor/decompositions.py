@@ -27,9 +27,11 @@ def _keep(decomposition):
 def register():
     from torch._inductor import decomposition
 
+    from .attention import whole
     from .rules import RULES
 
     for table in (decomposition.decompositions, decomposition.fast_random_decomps()):
         for target in RULES:
             if target in table:
                 table[target] = _keep(table[target])
+        table[torch.ops.aten.scaled_dot_product_attention.default] = whole

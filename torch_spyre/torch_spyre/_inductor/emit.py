@@ -13,7 +13,14 @@ from .. import _C
 
 
 class Refused(Exception):
-    """The card, or this back end, does not take an operation; says why."""
+    """The card, or this back end, does not take an operation; says why.
+
+    @node is the one at fault, if that is known.
+    """
+
+    def __init__(self, reason, node=None):
+        super().__init__(reason)
+        self.node = node
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +40,27 @@ class Number:
     value: float
     size: tuple
     dtype: torch.dtype
+
+
+@dataclasses.dataclass(frozen=True)
+class Permuted:
+    """A value with its dims in another order, fit to be stored: dim i is its dim dims[i]."""
+
+    value: Value
+    dims: tuple
+    dtype: torch.dtype
+
+    @property
+    def size(self):
+        return tuple(self.value.size[d] for d in self.dims)
+
+    @property
+    def place(self):
+        return self.value.place
+
+    @property
+    def format(self):
+        return self.value.format
 
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)

@@ -9,7 +9,7 @@ import torch
 
 from .. import _C
 from .bundle import bundle
-from .emit import Number, Program, Refused, format_of
+from .emit import Number, Permuted, Program, Refused, format_of
 from .partition import UNKNOWN, operand_in, placement_of
 from .rules.base import finite
 from .views import static, tensor_of, view_of
@@ -53,16 +53,19 @@ def read_outside(group, node):
 
 
 def place(node, value):
-    """How a result lies: (placement, operand) with as many dims as the value has."""
+    """How a result lies: (placement, operand) with the dims of the value."""
     placement = placement_of(node)
     operand = operand_in(placement, view_of(node))
     if operand is None:
-        raise Refused("a result that does not lie in whole sticks")
+        raise Refused("its result does not lie in whole sticks", node)
     size, device_size, stride_map, dim_map, form = operand
     extra = len(value.size) - len(size)
     if extra > 0:
         size = [1] * extra + list(size)
         dim_map = [d + extra if d >= 0 else d for d in dim_map]
+    if isinstance(value, Permuted):
+        size = [size[value.dims.index(d)] for d in range(len(size))]
+        dim_map = [value.dims[d] if d >= 0 else d for d in dim_map]
     return placement, (size, device_size, stride_map, dim_map, form)
 
 
@@ -101,11 +104,12 @@ def finish(group, name):
         rewrite(program, records, shift, aim)
         for i, (node, value) in enumerate(wanted):
             if isinstance(value, Number) or aim.get(value.place) != i:
-                moved = value
                 if not isinstance(value, Number):
-                    where = aim.get(value.place, value.place + shift)
-                    moved = dataclasses.replace(value, place=where)
-                store(program, moved, program.value(i))
+                    value = program.value(aim.get(value.place, value.place + shift))
+                try:
+                    store(program, value, program.value(i))
+                except Refused as refusal:
+                    raise Refused(str(refusal), node) from None
     except RuntimeError as error:
         raise Refused(str(error)) from None
     return described(group, name, program, outputs)

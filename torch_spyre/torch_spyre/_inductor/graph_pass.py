@@ -32,8 +32,10 @@ def plan(graph):
                 if results(group):
                     kernels.append(finish(group, f"spyre_{level}"))
             except Refused as refusal:
-                if len(group.nodes) == 1:
-                    banned[group.nodes[0]] = str(refusal)
+                node = refusal.node or group.nodes[0]
+                if refusal.node or len(group.nodes) == 1:
+                    node = node.args[0] if node.target is operator.getitem else node
+                    banned[node] = str(refusal)
                 else:
                     most = min(most, len(group.program.records)) // 2
                     log.debug("%s; groups of %d operations instead", refusal, most)
@@ -58,10 +60,20 @@ class Rewrite:
         self.replaced = {}
         for kernel in kernels:
             self.insert(kernel)
+        self.clear()
         self.views()
+        self.clear()
         self.sort()
-        graph.eliminate_dead_code()
         self.eager()
+
+    def clear(self):
+        """Takes away what nobody reads any more; nodes are in no order yet."""
+        dead = [n for n in self.graph.nodes if not n.users and not n.is_impure()]
+        while dead:
+            node = dead.pop()
+            inputs = node.all_input_nodes
+            self.graph.erase_node(node)
+            dead.extend(n for n in inputs if not n.users and not n.is_impure())
 
     def end(self):
         return self.graph.inserting_before(self.graph.output_node())
@@ -91,7 +103,7 @@ class Rewrite:
             view = view_of(node)
             if view.base is node:
                 continue
-            with self.end():
+            with self.graph.inserting_before(node):
                 seen = self.graph.call_function(ViewTarget(view), (view.base,))
             seen.meta.update(node.meta)
             self.key[seen] = self.key[node]

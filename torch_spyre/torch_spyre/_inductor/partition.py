@@ -17,9 +17,12 @@ import operator
 import torch
 
 from .. import _C
-from .emit import Number, Program, Refused, Value, format_of, stripped
+from ..inductor import log
+from .emit import Number, Permuted, Program, Refused, Value, format_of, stripped
 from .rules import RULES, Call
 from .views import on_card, source, static, tensor_of, view_of
+
+aten = torch.ops.aten
 
 #: Operations of the builder in one group: it takes 1,024 steps, and one operation may be many.
 MOST_OPS = 160
@@ -82,7 +85,7 @@ def stamped(node, result):
     metas = (metas,) if single else metas
     values = []
     for value, meta in zip((result,) if single else result, metas):
-        if isinstance(value, Value):
+        if isinstance(value, (Value, Permuted)):
             if stripped(value.size) != stripped(static(meta.shape)):
                 raise Refused(
                     f"the builder makes {list(value.size)} of it instead of {list(meta.shape)}"
@@ -194,6 +197,7 @@ class Partition:
             for attempt in (level, level + 1):
                 if self.join(node, attempt):
                     return
+                log.debug("%s (%s) ends a kernel: %s", node.target, node, self.reasons[node])
         elif node in self.banned:
             self.reasons[node] = self.banned[node]
         elif on_card(node) or any(on_card(n) for n in node.all_input_nodes):
@@ -221,7 +225,7 @@ class Partition:
             self.reasons[node] = "the group is full"
             return False
         try:
-            group.say(node, lambda n: self.resolve(group, n))
+            group.say(node, lambda n: self.resolve(group, n, node.target is aten.clone.default))
         except Refused as refusal:
             self.reasons[node] = str(refusal)
             return False
@@ -230,7 +234,7 @@ class Partition:
         self.reasons.pop(node, None)
         return True
 
-    def resolve(self, group, node):
+    def resolve(self, group, node, to_store):
         """An argument of a node: a value, or what it is when compiling."""
         value = node.meta.get("val")
         if isinstance(value, (torch.SymInt, int)):
@@ -245,8 +249,13 @@ class Partition:
         inside = self.inside(group, view.base)
         if inside is None:
             return group.argument(view)
+        if isinstance(inside, Permuted):
+            raise Refused("it reads a copy in another order of dims of the same kernel")
         if view.whole or isinstance(inside, Value) and view.is_broadcast_of(inside.size):
             return inside
+        if to_store and isinstance(inside, Value) and view.permutation():
+            if len(inside.size) == len(view.size):
+                return Permuted(inside, view.permutation(), inside.dtype)
         if isinstance(inside, Number):
             return Number(inside.value, view.size, inside.dtype)
         raise Refused("it reads a view of a result of the same kernel")

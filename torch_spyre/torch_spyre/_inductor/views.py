@@ -59,6 +59,19 @@ class View:
             return None
         return tuple(1 if s == 0 else n for n, s in zip(self.size, self.stride))
 
+    def permutation(self):
+        """The base's dims in the view's order, if that is all it changes; else None."""
+        base = tensor_of(self.base)
+        left = list(enumerate(zip(static(base.shape), static(base.stride()))))
+        order = []
+        for size, stride in zip(self.size, self.stride):
+            fit = [d for d, (n, s) in left if n == size and (s == stride or n == 1)]
+            if not fit:
+                return None
+            order.append(fit[0])
+            left = [entry for entry in left if entry[0] != fit[0]]
+        return None if left or self.offset else tuple(order)
+
     def is_broadcast_of(self, size):
         """Whether a value of @size, as it is, broadcasts like the view."""
         named = self.names()

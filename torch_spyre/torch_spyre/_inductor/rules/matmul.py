@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Rules of products and windows."""
 
+import torch
+
+from .. import attention as _attention  # noqa: F401 (defines spyre::attention)
 from ..emit import Refused
 from .base import aten, number_of, rule
 from .pointwise import floats
@@ -79,3 +82,24 @@ def max_pool2d(call):
             ceil_mode=int(call["ceil_mode"]),
         ),
     )
+
+
+#: What a score is where a mask of truth values says no, as in eager attention.
+MASKED = -4294967296.0
+
+
+@rule(torch.ops.spyre.attention.default)
+def attention(call):
+    q, k, v, mask = (call[name] for name in ("query", "key", "value", "mask"))
+    if len(q.size) != len(k.size) or q.size[:-2] != k.size[:-2] or q.size[-1] == 1:
+        raise Refused("heads that share a key")
+    if k.size[-2] == 1:
+        raise Refused("attention to one key")
+    form = floats(call, q, k, v)
+    given = [call.value(t, form) for t in (q, k, v)]
+    if mask is not None:
+        weight = call.value(mask, form)
+        if mask.dtype == torch.bool:
+            weight = call.op("where", weight, input=0, other=MASKED)
+        given.append(weight)
+    return call.op("attention", *given, scale=call["scale"])
