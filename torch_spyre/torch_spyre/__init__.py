@@ -17,6 +17,9 @@ def _register():
     torch._register_device_module("spyre", device)
     patches.apply()
     torch.utils.generate_methods_for_privateuse1_backend()
+    from . import _inductor
+
+    _inductor.register()
 
 
 _register()

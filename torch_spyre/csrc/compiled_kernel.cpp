@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A kernel of torch.compile: a bundle with tensors as PyTorch has them. Where
+ * an argument lies is found out once and then only compared; results are made
+ * here, so a call of the generated code is one call of this.
+ */
+#include <mutex>
+
+#include <ATen/ops/empty_like.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include "allocator.h"
+#include "layout.h"
+#include "module.h"
+#include "operand.h"
+#include "sdsc_graph.h"
+#include "tensor.h"
+
+namespace py = pybind11;
+
+namespace torch_spyre {
+
+namespace {
+
+/* A tensor that the kernel reads: a view of an argument of the call. */
+struct Input {
+	std::vector<int64_t> size, stride;
+	int64_t offset;
+	spyre_sdsc_operand expected;
+	/* Of the last tensor that lay as expected. */
+	PlacementPtr placement;
+	std::vector<int64_t> base_size, base_stride;
+	int64_t base_offset = 0;
+	uint64_t bytes = 0;	/* from the storage's first stick */
+	uint64_t copies = 0;
+};
+
+struct Output {
+	c10::ScalarType dtype;
+	std::vector<int64_t> size, stride;
+	PlacementPtr placement;
+	int64_t bytes;
+};
+
+bool same_operand(const spyre_sdsc_operand &a, const spyre_sdsc_operand &b)
+{
+	const spyre_layout &k = a.layout, &l = b.layout;
+
+	return a.rank == b.rank && std::equal(a.size, a.size + a.rank, b.size) &&
+	       k.device_rank == l.device_rank && k.device_format == l.device_format &&
+	       k.arrangement == l.arrangement &&
+	       std::equal(k.device_size, k.device_size + k.device_rank, l.device_size) &&
+	       std::equal(k.dim_map, k.dim_map + k.device_rank, l.dim_map);
+}
+
+class CompiledKernel {
+public:
+	CompiledKernel(std::string name, std::string directory, const py::list &inputs,
+		       const py::list &outputs);
+	py::tuple call(const py::args &args);
+	uint64_t copies() const;
+
+	const std::string name, directory;
+
+private:
+	std::vector<Input> inputs_;
+	std::vector<Output> outputs_;
+	std::mutex mutex_;
+	std::vector<std::shared_ptr<spyre_kernel>> kernel_;	/* by card */
+
+	spyre_kernel *kernel(c10::DeviceIndex device);
+	spyre_devptr address(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held);
+	void find(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held,
+		  spyre_devptr *address);
+};
+
+c10::ScalarType dtype_of(const py::handle &name)
+{
+	return py::cast<c10::ScalarType>(
+		py::module_::import("torch").attr(py::cast<std::string>(name).c_str()));
+}
+
+CompiledKernel::CompiledKernel(std::string kernel_name, std::string path, const py::list &inputs,
+			       const py::list &outputs)
+	: name(std::move(kernel_name)), directory(std::move(path))
+{
+	for (const auto &item : inputs) {
+		Input input;
+
+		input.size = py::cast<std::vector<int64_t>>(item["size"]);
+		input.stride = py::cast<std::vector<int64_t>>(item["stride"]);
+		input.offset = py::cast<int64_t>(item["offset"]);
+		input.expected = from_tuple(py::cast<OperandTuple>(item["operand"]));
+		inputs_.push_back(std::move(input));
+	}
+	for (const auto &item : outputs) {
+		Output output;
+		auto size = py::cast<std::vector<int64_t>>(item["placed_size"]);
+		auto stride = py::cast<std::vector<int64_t>>(item["placed_stride"]);
+		int64_t elements = 1;
+
+		for (int64_t n : size)
+			elements *= n;
+		output.dtype = dtype_of(item["dtype"]);
+		output.size = py::cast<std::vector<int64_t>>(item["size"]);
+		output.stride = py::cast<std::vector<int64_t>>(item["stride"]);
+		output.placement = strided_placement(size, stride, output.dtype, elements);
+		output.bytes = elements * static_cast<int64_t>(c10::elementSize(output.dtype));
+		outputs_.push_back(std::move(output));
+	}
+}
+
+spyre_kernel *CompiledKernel::kernel(c10::DeviceIndex device)
+{
+	size_t index = static_cast<size_t>(device);
+
+	if (index < kernel_.size() && kernel_[index])
+		return kernel_[index].get();
+
+	py::gil_scoped_release nogil;
+	std::lock_guard<std::mutex> lock(mutex_);
+	spyre_kernel *loaded = nullptr;
+
+	if (index >= kernel_.size())
+		kernel_.resize(index + 1);
+	if (!kernel_[index]) {
+		check(spyre_kernel_load(context(device), directory.c_str(), &loaded), name.c_str());
+		kernel_[index] = std::shared_ptr<spyre_kernel>(
+			loaded, [](spyre_kernel *k) { spyre_kernel_unload(k); });
+	}
+	return kernel_[index].get();
+}
+
+/* A tensor that does not lie as the kernel was compiled for is copied so that it does. */
+void CompiledKernel::find(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held,
+			  spyre_devptr *address)
+{
+	at::Tensor view = base.as_strided(input.size, input.stride,
+					  base.storage_offset() + input.offset);
+	Operand operand;
+
+	if (operand_of(view, &operand) && same_operand(operand.desc, input.expected)) {
+		input.placement = block_of(base.storage())->placement;
+		input.base_size = base.sizes().vec();
+		input.base_stride = base.strides().vec();
+		input.base_offset = base.storage_offset();
+		input.bytes = operand.address - block_of(base.storage())->address;
+		*address = operand.address;
+		return;
+	}
+	input.copies++;
+	at::Tensor dense = dense_copy(view);
+	if (!operand_of(dense, &operand) || !same_operand(operand.desc, input.expected)) {
+		/* The tensor's own form, dense, and the view of that. */
+		dense = at::empty_like(base, base.options());
+		torch_spyre::copy(dense, base, true);
+		view = dense.as_strided(input.size, input.stride, input.offset);
+		TORCH_CHECK(operand_of(view, &operand) &&
+			    same_operand(operand.desc, input.expected),
+			    name, ": an argument of size ", base.sizes(), " and stride ",
+			    base.strides(), " does not lie on the card as it did when this was "
+			    "compiled; call .contiguous() on it");
+	}
+	held->push_back(dense);
+	*address = operand.address;
+}
+
+spyre_devptr CompiledKernel::address(Input &input, const at::Tensor &base,
+				     std::vector<at::Tensor> *held)
+{
+	const Block *block = block_of(base.storage());
+	spyre_devptr found;
+
+	if (block->placement && block->placement == input.placement &&
+	    base.storage_offset() == input.base_offset && base.sizes() == input.base_size &&
+	    base.strides() == input.base_stride)
+		return block->address + input.bytes;
+	find(input, base, held, &found);
+	return found;
+}
+
+py::tuple CompiledKernel::call(const py::args &args)
+{
+	std::vector<at::Tensor> held;
+	std::vector<spyre_arg> argument(outputs_.size() + inputs_.size());
+	py::tuple results(outputs_.size());
+	c10::DeviceIndex device = current_device();
+
+	TORCH_CHECK(args.size() == inputs_.size(), name, " takes ", inputs_.size(),
+		    " tensors, got ", args.size());
+	for (size_t i = 0; i < inputs_.size(); i++) {
+		PyObject *object = args[i].ptr();
+
+		TORCH_CHECK(THPVariable_Check(object), name, ": argument ", i, " is no tensor");
+		const at::Tensor &base = THPVariable_Unpack(object);
+		TORCH_CHECK(base.device().is_privateuseone(), name, ": argument ", i,
+			    " is on ", base.device(), ", not on spyre");
+		if (i == 0)
+			device = base.device().index();
+		TORCH_CHECK(base.device().index() == device, name, ": argument ", i, " is on ",
+			    base.device(), ", the first one on spyre:", int(device));
+		argument[outputs_.size() + i] = { address(inputs_[i], base, &held), nullptr };
+	}
+	spyre_kernel *loaded = kernel(device);
+	for (size_t i = 0; i < outputs_.size(); i++) {
+		const Output &o = outputs_[i];
+		at::Tensor tensor = make_tensor(make_storage(device, o.placement, o.bytes), o.dtype,
+						o.size, o.stride);
+
+		block_of(tensor.storage())->clean_padding = false;
+		argument[i] = { block_of(tensor.storage())->address, nullptr };
+		results[i] = py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(tensor)));
+	}
+	check(spyre_launch(current_native_stream(device), loaded, argument.data(),
+			   static_cast<uint32_t>(argument.size())),
+	      name.c_str());
+	return results;
+}
+
+uint64_t CompiledKernel::copies() const
+{
+	uint64_t sum = 0;
+
+	for (const Input &input : inputs_)
+		sum += input.copies;
+	return sum;
+}
+
+const Binding binding([](py::module_ &module) {
+	py::class_<CompiledKernel>(module, "_CompiledKernel")
+		.def(py::init<std::string, std::string, const py::list &, const py::list &>())
+		.def("__call__", &CompiledKernel::call)
+		.def_readonly("name", &CompiledKernel::name)
+		.def_readonly("directory", &CompiledKernel::directory)
+		.def_property_readonly("copies", &CompiledKernel::copies,
+				       "Arguments that were copied to lie as expected.");
+});
+
+} // namespace
+
+} // namespace torch_spyre

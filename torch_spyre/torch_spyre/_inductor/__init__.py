@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""torch.compile for the card.
+
+A pass over the graph that Inductor is about to lower gathers operations that
+the SDSC builder knows into groups (:mod:`.partition`). Each group becomes one
+node of Inductor's IR (:mod:`.lowering`), one bundle on disk
+(:mod:`.bundle`) and one line of the generated wrapper. All else runs as eager
+operations.
+
+Nothing of torch._dynamo or torch._inductor is imported before somebody else does.
+"""
+
+import importlib.abc
+import importlib.util
+import sys
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    """Calls a function once a module has been imported."""
+
+    def __init__(self, name, function):
+        self.name, self.function = name, function
+
+    def find_spec(self, name, path=None, target=None):
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        load = spec.loader.exec_module
+
+        def exec_module(module):
+            load(module)
+            self.function()
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _after_import(name, function):
+    if name in sys.modules:
+        function()
+    else:
+        sys.meta_path.insert(0, _AfterImport(name, function))
+
+
+def _dynamo():
+    from . import device
+
+    device.register_interface()
+
+
+def _backend():
+    from torch._dynamo.backends.registry import register_backend
+
+    def spyre(gm, example_inputs, **options):
+        """torch.compile for IBM Spyre: Inductor with the card's back end."""
+        from torch._inductor.compile_fx import compile_fx
+
+        return compile_fx(gm, example_inputs, **options)
+
+    register_backend(spyre, name="spyre")
+
+
+def _codegen():
+    from . import registration
+
+    registration.register()
+
+
+def _decompositions():
+    from . import decompositions
+
+    decompositions.register()
+
+
+def register():
+    """Makes the card known to dynamo and Inductor as soon as they are there."""
+    _after_import("torch._dynamo.device_interface", _dynamo)
+    _after_import("torch._dynamo.backends.registry", _backend)
+    _after_import("torch._inductor.codegen.common", _codegen)
+    _after_import("torch._inductor.decomposition", _decompositions)

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Attention as one operation of the graph.
+
+Inductor would take it apart into products and a softmax that looks for rows of
+minus infinity; the builder has it whole, as eager attention does.
+"""
+
+import math
+
+import torch
+
+
+@torch.library.custom_op("spyre::attention", mutates_args=())
+def attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    scale: float,
+) -> torch.Tensor:
+    """softmax(scale query key^T + mask) value."""
+    return torch.nn.functional.scaled_dot_product_attention(
+        query, key, value, mask, scale=scale
+    ).clone()
+
+
+@attention.register_fake
+def _(query, key, value, mask, scale):
+    return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+
+def whole(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,
+          scale=None, enable_gqa=False):
+    """Stands for scaled_dot_product_attention where the builder has it; no derivatives."""
+    on_card = query.device.type == "spyre"
+    heads = query.dim() == key.dim() and query.shape[:-2] == key.shape[:-2]
+    if not on_card or dropout_p or is_causal or not heads:
+        return NotImplemented
+    if scale is None:
+        scale = 1 / math.sqrt(query.shape[-1])
+    return attention(query, key, value, attn_mask, float(scale))

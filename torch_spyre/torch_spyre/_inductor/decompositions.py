@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""Operations that stay whole for the card, since the builder has them by name."""
+
+import functools
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+
+def _on_card(args, kwargs):
+    return any(
+        isinstance(leaf, torch.Tensor) and leaf.device.type == "spyre"
+        for leaf in tree_leaves((args, kwargs))
+    )
+
+
+def _keep(decomposition):
+    @functools.wraps(decomposition)
+    def keep(*args, **kwargs):
+        if _on_card(args, kwargs):
+            return NotImplemented
+        return decomposition(*args, **kwargs)
+
+    return keep
+
+
+def register():
+    from torch._inductor import decomposition
+
+    from .attention import whole
+    from .rules import RULES
+
+    for table in (decomposition.decompositions, decomposition.fast_random_decomps()):
+        for target in RULES:
+            if target in table:
+                table[target] = _keep(table[target])
+        table[torch.ops.aten.scaled_dot_product_attention.default] = whole

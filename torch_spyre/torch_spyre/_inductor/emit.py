@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""A program of the SDSC builder in the making.
+
+Every operation goes to the builder at once, so what it refuses is known when
+it is asked; what it took is written down, to be done again and kept in text.
+"""
+
+import dataclasses
+
+import torch
+
+from .. import _C
+
+
+class Refused(Exception):
+    """The card, or this back end, does not take an operation; says why.
+
+    @node is the one at fault, if that is known.
+    """
+
+    def __init__(self, reason, node=None):
+        super().__init__(reason)
+        self.node = node
+
+
+@dataclasses.dataclass(frozen=True)
+class Value:
+    """A tensor of the program."""
+
+    place: int
+    size: tuple
+    format: int
+    dtype: torch.dtype = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Number:
+    """A tensor of one value throughout, which needs no memory yet."""
+
+    value: float
+    size: tuple
+    dtype: torch.dtype
+
+
+@dataclasses.dataclass(frozen=True)
+class Permuted:
+    """A value with its dims in another order, fit to be stored: dim i is its dim dims[i]."""
+
+    value: Value
+    dims: tuple
+    dtype: torch.dtype
+
+    @property
+    def size(self):
+        return tuple(self.value.size[d] for d in self.dims)
+
+    @property
+    def place(self):
+        return self.value.place
+
+    @property
+    def format(self):
+        return self.value.format
+
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+
+
+def format_of(dtype):
+    """The format in which elements of a dtype are stored."""
+    if dtype in (torch.float64, torch.complex64, torch.complex128, torch.complex32):
+        raise Refused(f"{dtype} has no form on the card")
+    return _C._device_format(dtype)
+
+
+def stripped(size):
+    """A size without leading ones."""
+    size = tuple(size)
+    while size and size[0] == 1:
+        size = size[1:]
+    return size
+
+
+class Program:
+    """Arguments and operations, as the builder took them.
+
+    A value is known by the place of its record, so records mean the same to
+    every version of the library.
+    """
+
+    def __init__(self, records=()):
+        self.graph = _C._Graph()
+        self.records, self.tensors = [], []
+        for record in records:
+            self._do(record)
+
+    def _do(self, record):
+        if record[0] == "argument":
+            tensor = self.graph.add_argument(*record[1:])
+        else:
+            _, name, attributes, inputs, out = record
+            tensor = self.graph.add_op(
+                name,
+                [tuple(pair) for pair in attributes],
+                [self.tensors[i] for i in inputs],
+                None if out is None else self.tensors[out],
+            )
+        self.records.append(record)
+        self.tensors.append(tensor)
+
+    def _add(self, *record):
+        try:
+            self._do(record)
+        except RuntimeError as error:
+            raise Refused(str(error)) from None
+        return self.value(len(self.records) - 1)
+
+    def argument(self, operand, padding):
+        """Adds an argument; @operand is (size, device_size, stride_map, dim_map, format)."""
+        return self._add("argument", operand, padding)
+
+    def op(self, name, *inputs, out=None, **attributes):
+        """Adds an operation of the builder; an attribute may be a list: given several times."""
+        pairs = []
+        for key, value in attributes.items():
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                pairs.append((key, float(item)))
+        places = [value.place for value in inputs]
+        return self._add("op", name, pairs, places, None if out is None else out.place)
+
+    def cast(self, value, form):
+        """@value in a format; itself if it has that."""
+        if value.format == form:
+            return value
+        return dataclasses.replace(self.op("cast", value, format=form), dtype=value.dtype)
+
+    def back_to(self, mark):
+        """The program as it was when it had @mark records."""
+        if len(self.records) != mark:
+            before = Program(self.records[:mark])
+            self.graph, self.records, self.tensors = before.graph, before.records, before.tensors
+
+    def value(self, place):
+        """The value of a record."""
+        size, _, _, _, form = self.graph.tensor(self.tensors[place])
+        return Value(place, tuple(size), form)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""The pass over a graph that Inductor is about to lower."""
+
+import operator
+
+import torch
+
+from ..inductor import log
+from . import report
+from .emit import Refused
+from .finish import finish, results
+from .lowering import EagerTarget, GroupTarget, ViewTarget
+from .partition import MOST_OPS, Partition
+from .unflatten import unflatten
+from .views import on_card, static, tensor_of, view_of
+
+
+def is_number(node):
+    """Sizes and the like, which Inductor computes itself."""
+    return not isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
+
+
+def plan(graph):
+    """The partition of a graph, and the kernels of its groups in order."""
+    banned, most = {}, MOST_OPS
+    while True:
+        partition = Partition(graph, banned, most)
+        kernels = []
+        for level in sorted(partition.groups):
+            group = partition.groups[level]
+            try:
+                if results(group):
+                    kernels.append(finish(group, f"spyre_{level}"))
+            except Refused as refusal:
+                node = refusal.node or group.nodes[0]
+                if refusal.node or len(group.nodes) == 1:
+                    node = node.args[0] if node.target is operator.getitem else node
+                    banned[node] = str(refusal)
+                else:
+                    most = min(most, len(group.program.records)) // 2
+                    log.debug("%s; groups of %d operations instead", refusal, most)
+                break
+        else:
+            return partition, kernels
+
+
+class Rewrite:
+    """Kernels, views and eager operations in the place of the operations of ATen.
+
+    The order is that of the levels, in each first the eager operations, then
+    the kernel, then views of its results.
+    """
+
+    def __init__(self, graph, partition, kernels):
+        self.graph, self.partition = graph, partition
+        self.key = {
+            node: (partition.level[node], 0 if view_of_eager(partition, node) else 2)
+            for node in graph.nodes
+        }
+        self.replaced = {}
+        for kernel in kernels:
+            self.insert(kernel)
+        self.clear()
+        self.views()
+        self.clear()
+        self.sort()
+        self.eager()
+
+    def clear(self):
+        """Takes away what nobody reads any more; nodes are in no order yet."""
+        dead = [n for n in self.graph.nodes if not n.users and not n.is_impure()]
+        while dead:
+            node = dead.pop()
+            inputs = node.all_input_nodes
+            self.graph.erase_node(node)
+            dead.extend(n for n in inputs if not n.users and not n.is_impure())
+
+    def end(self):
+        return self.graph.inserting_before(self.graph.output_node())
+
+    def insert(self, kernel):
+        """The node of a kernel, and its results in the place of the nodes that it computes."""
+        values = [tensor_of(node) for node in kernel.outputs]
+        outputs = [(v.device, v.dtype, static(v.shape), static(v.stride())) for v in values]
+        target = GroupTarget(kernel.name, kernel.specification, outputs)
+        inputs = tuple(self.replaced.get(node, node) for node in kernel.inputs)
+        with self.end():
+            call = self.graph.create_node("call_function", target, inputs)
+        call.meta["val"] = values
+        self.key[call] = (kernel.group.level, 1)
+        for i, node in enumerate(kernel.outputs):
+            with self.end():
+                result = self.graph.call_function(operator.getitem, (call, i))
+            result.meta.update(node.meta)
+            self.key[result] = self.key[call]
+            self.replaced[node] = result
+            node.replace_all_uses_with(result)
+
+    def views(self):
+        for node in list(self.graph.nodes):
+            if tensor_of(node) is None or not on_card(node) or not node.users:
+                continue
+            view = view_of(node)
+            if view.base is node:
+                continue
+            with self.graph.inserting_before(node):
+                seen = self.graph.call_function(ViewTarget(view), (view.base,))
+            seen.meta.update(node.meta)
+            self.key[seen] = self.key[node]
+            node.replace_all_uses_with(seen)
+
+    def sort(self):
+        """Nodes by level; placeholders stay in front, the output behind."""
+        nodes = [n for n in self.graph.nodes if n.op not in ("placeholder", "output")]
+        previous = self.graph.output_node()
+        for node in reversed(sorted(nodes, key=self.key.__getitem__)):
+            previous.prepend(node)
+            previous = node
+
+    def eager(self):
+        for node in self.graph.nodes:
+            if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+                continue
+            if is_number(node):
+                continue
+            if on_card(node) or any(on_card(n) for n in node.all_input_nodes):
+                node.target = EagerTarget(node.target)
+
+
+def view_of_eager(partition, node):
+    """Whether a node runs before its level's kernel."""
+    if tensor_of(node) is None:
+        return True
+    return not partition.grouped(view_of(node).base)
+
+
+def run(gm):
+    """Kernels in the place of the operations that they compute."""
+    graph = gm.graph
+    unflatten(graph)
+    partition, kernels = plan(graph)
+    report.report(graph, partition, kernels)
+    Rewrite(graph, partition, kernels)
+    graph.lint()
+    gm.recompile()

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT
+"""Groups of operations that become one kernel each.
+
+Every node has a level: the number of times that a path to it leaves the card's
+kernels for an eager operation, or has to end a kernel since a view of its
+result is read. Operations of one level form one group. A path between two of
+them cannot leave the group, as it would end at a higher level, so groups are
+convex and their order is that of the levels.
+
+Operations are put to the builder in the order of the graph, so a group takes
+what the builder takes.
+"""
+
+import dataclasses
+import operator
+
+import torch
+
+from .. import _C
+from ..inductor import log
+from .emit import Number, Permuted, Program, Refused, Value, format_of, stripped
+from .rules import RULES, Call
+from .views import on_card, source, static, tensor_of, view_of
+
+aten = torch.ops.aten
+
+#: Operations of the builder in one group: it takes 1,024 steps, and one operation may be many.
+MOST_OPS = 160
+#: What lies beyond a tensor in its sticks (spyre_sdsc_padding).
+UNKNOWN = 1
+
+
+@dataclasses.dataclass
+class Input:
+    """An argument of a group: a view of a tensor that others made."""
+
+    view: object
+    place: int
+
+
+class Group:
+    """A kernel in the making."""
+
+    def __init__(self, level):
+        self.level = level
+        self.program = Program()
+        self.nodes, self.values = [], {}
+        self.inputs, self.known = [], {}
+        self.copies = []
+
+    def argument(self, view):
+        """The value of a tensor from outside."""
+        key = (view.base, view.size, view.stride, view.offset)
+        if key not in self.known:
+            operand = operand_of(view)
+            if operand is None:
+                operand = default_operand(view)
+                self.copies.append(view)
+            value = self.program.argument(operand, UNKNOWN)
+            self.inputs.append(Input(view, value.place))
+            self.known[key] = dataclasses.replace(value, dtype=tensor_of(view.base).dtype)
+        return self.known[key]
+
+    def say(self, node, resolve):
+        """Puts one node to the builder; leaves no trace if it is refused."""
+        mark = len(self.program.records)
+        known, inputs, copies = dict(self.known), len(self.inputs), len(self.copies)
+        try:
+            args = torch.fx.map_arg(node.args, resolve)
+            kwargs = torch.fx.map_arg(node.kwargs, resolve)
+            result = RULES[node.target](Call(self.program, node, args, kwargs))
+            self.values[node] = stamped(node, result)
+        except Refused:
+            self.program.back_to(mark)
+            self.known = known
+            del self.inputs[inputs:], self.copies[copies:]
+            raise
+        self.nodes.append(node)
+
+
+def stamped(node, result):
+    """The values of a node, with its dtypes; refused if the sizes are not the node's."""
+    single = not isinstance(result, tuple)
+    metas = node.meta["val"]
+    metas = (metas,) if single else metas
+    values = []
+    for value, meta in zip((result,) if single else result, metas):
+        if isinstance(value, (Value, Permuted)):
+            if stripped(value.size) != stripped(static(meta.shape)):
+                raise Refused(
+                    f"the builder makes {list(value.size)} of it instead of {list(meta.shape)}"
+                )
+            if value.format != format_of(meta.dtype) and meta.dtype != torch.bool:
+                raise Refused(f"the builder does not make {meta.dtype} of it")
+            value = dataclasses.replace(value, dtype=meta.dtype)
+        values.append(value)
+    return values[0] if single else tuple(values)
+
+
+def default_operand(view):
+    """A dense copy of a view as the builder sees it."""
+    stride, step = [], 1
+    for size in reversed(view.size):
+        stride.insert(0, step)
+        step *= max(size, 1)
+    placement = (list(view.size), stride, tensor_of(view.base).dtype)
+    where = _C._view_operand(*placement, list(view.size), stride, 0)
+    if where is None:
+        raise Refused(f"a tensor of {len(view.size)} dims")
+    return where[0]
+
+
+def operand_of(view):
+    """Where a view lies on the card, if its tensor lies there as expected."""
+    return operand_in(placement_of(view.base), view)
+
+
+def operand_in(placement, view):
+    size, stride, dtype = placement
+    format_of(dtype)
+    where = _C._view_operand(
+        size, stride, dtype, list(view.size), list(view.stride), view.offset
+    )
+    return where and where[0]
+
+
+def placement_of(node):
+    """The size and stride by which the tensor of a node is brought into sticks.
+
+    Of a kernel's own result this may be those of a view that others read, if it
+    then needs no copy: heads that are joined again, for one.
+    """
+    value = tensor_of(node)
+    own = (list(static(value.shape)), list(static(value.stride())), value.dtype)
+    if node.op != "call_function" or node.target not in RULES or not value.is_contiguous():
+        return own
+    views = [view_of(node), *views_of(node)]
+    best, most = own, -1
+    for view in views:
+        if view.offset or not dense(view) or numel(view.size) != numel(own[0]):
+            continue
+        placement = (list(view.size), list(view.stride), value.dtype)
+        if operand_in(placement, views[0]) is None:
+            continue
+        fitting = sum(operand_in(placement, other) is not None for other in views)
+        if fitting > most:
+            best, most = placement, fitting
+    return best
+
+
+def views_of(node):
+    """All views of a node that somebody but another view reads."""
+    found = []
+    for user in node.users:
+        if source(user) is node and view_of(user).base is not user:
+            found.append(view_of(user))
+            found.extend(views_of(user))
+    return found
+
+
+def dense(view):
+    expected = 1
+    for size, stride in zip(reversed(view.size), reversed(view.stride)):
+        if size != 1 and stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+def numel(size):
+    count = 1
+    for n in size:
+        count *= n
+    return count
+
+
+class Partition:
+    """The groups of a graph, and what is left to eager operations and why."""
+
+    def __init__(self, graph, banned=None, most=MOST_OPS):
+        self.graph, self.banned, self.most = graph, banned or {}, most
+        self.groups, self.level, self.reasons = {}, {}, {}
+        self.floor = 0
+        for node in graph.nodes:
+            self.place(node)
+
+    def place(self, node):
+        if node.op != "call_function":
+            self.level[node] = 0
+            return
+        level = max((self.level[base(n)] for n in node.all_input_nodes), default=0)
+        level = max(level, self.floor)
+        if base(node) is not node or node.target is operator.getitem:
+            self.level[node] = level
+            return
+        if on_card(node) and node.target in RULES and node not in self.banned:
+            for attempt in (level, level + 1):
+                if self.join(node, attempt):
+                    return
+                log.debug("%s (%s) ends a kernel: %s", node.target, node, self.reasons[node])
+        elif node in self.banned:
+            self.reasons[node] = self.banned[node]
+        elif on_card(node) or any(on_card(n) for n in node.all_input_nodes):
+            self.reasons[node] = "the card has no operation for it"
+        self.level[node] = self.above(node)
+
+    def above(self, node):
+        """An eager operation runs behind all groups that it reads of; one that changes
+        a tensor behind all that is before it, and before all that is behind it."""
+        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
+            self.floor = max(self.level.values(), default=0) + 1
+        inputs = (self.level[base(n)] + self.grouped(base(n)) for n in node.all_input_nodes)
+        return max(self.floor, max(inputs, default=0))
+
+    def grouped(self, node):
+        """Whether a node is the work of a group."""
+        group = self.groups.get(self.level[node])
+        while node.target is operator.getitem:
+            node = node.args[0]
+        return group is not None and node in group.values
+
+    def join(self, node, level):
+        group = self.groups.get(level) or Group(level)
+        if len(group.program.records) > self.most:
+            self.reasons[node] = "the group is full"
+            return False
+        try:
+            group.say(node, lambda n: self.resolve(group, n, node.target is aten.clone.default))
+        except Refused as refusal:
+            self.reasons[node] = str(refusal)
+            return False
+        self.groups[level] = group
+        self.level[node] = level
+        self.reasons.pop(node, None)
+        return True
+
+    def resolve(self, group, node, to_store):
+        """An argument of a node: a value, or what it is when compiling."""
+        value = node.meta.get("val")
+        if isinstance(value, (torch.SymInt, int)):
+            return int(value)
+        if isinstance(value, (torch.SymFloat, float, torch.SymBool, bool)):
+            raise Refused("a number that is not known when compiling")
+        if not isinstance(value, torch.Tensor):
+            raise Refused("an argument that is no tensor")
+        if value.device.type != "spyre":
+            raise Refused(f"an argument on the {value.device.type}")
+        view = view_of(node)
+        inside = self.inside(group, view.base)
+        if inside is None:
+            return group.argument(view)
+        if isinstance(inside, Permuted):
+            raise Refused("it reads a copy in another order of dims of the same kernel")
+        if view.whole or isinstance(inside, Value) and view.is_broadcast_of(inside.size):
+            return inside
+        if to_store and isinstance(inside, Value) and view.permutation():
+            if len(inside.size) == len(view.size):
+                return Permuted(inside, view.permutation(), inside.dtype)
+        if isinstance(inside, Number):
+            return Number(inside.value, view.size, inside.dtype)
+        raise Refused("it reads a view of a result of the same kernel")
+
+    def inside(self, group, node):
+        """The value of a node in a group that makes it."""
+        if node.target is operator.getitem:
+            values = group.values.get(node.args[0])
+            return None if values is None else values[node.args[1]]
+        return group.values.get(node)
+
+
+def base(node):
+    return view_of(node).base if tensor_of(node) is not None else node

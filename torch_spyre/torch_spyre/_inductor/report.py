@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""What became of a graph, for TORCH_LOGS="+torch_spyre.inductor"."""
+
+import collections
+import logging
+
+import torch
+
+from ..inductor import log
+from .views import on_card, tensor_of, view_of
+
+
+def names(nodes):
+    """Operations in the order of their first use, with their numbers."""
+    count = collections.Counter(str(n.target) for n in nodes)
+    return ", ".join(f"{name} x{n}" if n > 1 else name for name, n in count.items())
+
+
+def divisions(plan):
+    """Each step of a plan: its operation and how it is divided over the cores."""
+    for step in plan["steps"]:
+        sizes = " ".join(f"{d}={n}" for d, n in zip(step["dims"], step["sizes"]))
+        slices = " ".join(f"{d}/{n}" for d, n in zip(step["dims"], step["slices"]) if n > 1)
+        yield f"{step['op']}: {sizes}; cores {step['cores']}{', ' + slices if slices else ''}"
+
+
+def describe(kernel):
+    plan = kernel.program.graph.plan()
+    log.info(
+        "%s: %d operations (%s), %d inputs, %d outputs, %d steps, LX %d of %d bytes, "
+        "pool %d bytes, modelled %d cycles, bundle %s",
+        kernel.name,
+        len(kernel.group.nodes),
+        names(kernel.group.nodes),
+        len(kernel.inputs),
+        len(kernel.outputs),
+        len(plan["steps"]),
+        plan["lx_bytes"],
+        plan["lx_capacity"],
+        plan["pool_bytes"],
+        plan["cycles"],
+        kernel.directory,
+    )
+    for line in divisions(plan):
+        log.debug("%s: %s", kernel.name, line)
+    for view in kernel.group.copies:
+        log.info(
+            "%s: copies its input %s, size %s stride %s offset %d: no layout of sticks says so",
+            kernel.name,
+            view.base,
+            list(view.size),
+            list(view.stride),
+            view.offset,
+        )
+
+
+def eager(graph, partition):
+    """What runs eagerly, and why."""
+    for node in graph.nodes:
+        reason = partition.reasons.get(node)
+        if reason is None or partition.grouped(node) or not node.users:
+            continue
+        if tensor_of(node) is not None and view_of(node).base is not node:
+            continue
+        log.info("eager %s (%s): %s", node.target, node, reason)
+
+
+def symbols(graph):
+    """Sizes that were symbols, and are fixed now: the card's programs have theirs."""
+    for node in graph.nodes:
+        value = node.meta.get("val")
+        if node.op != "placeholder" or not isinstance(value, torch.Tensor) or not on_card(node):
+            continue
+        dynamic = [d for d, s in enumerate(value.shape) if isinstance(s, torch.SymInt)]
+        if dynamic:
+            log.info(
+                "%s: dims %s are dynamic; programs of the card have fixed sizes, so this one is "
+                "for %s and other sizes are compiled anew",
+                node,
+                dynamic,
+                [int(s) for s in value.shape],
+            )
+
+
+def report(graph, partition, kernels):
+    if not log.isEnabledFor(logging.INFO):
+        return
+    symbols(graph)
+    for kernel in kernels:
+        describe(kernel)
+    eager(graph, partition)
+    log.info("%d kernels, %d eager operations", len(kernels), len(partition.reasons))

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: MIT
+"""How operations of ATen are said in operations of the builder."""
+
+from . import matmul, pointwise, reduce  # noqa: F401
+from .base import RULES, Call
+
+__all__ = ["RULES", "Call"]

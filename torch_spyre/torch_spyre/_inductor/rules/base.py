@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: MIT
+"""How operations of ATen are said in operations of the builder.
+
+A rule takes the call that is being said and returns the value, or a tuple of
+them for operations with several results. It raises Refused, as the builder
+does, where the card has no way; the operation then runs eagerly.
+"""
+
+import torch
+
+from ..emit import FLOATS, Number, Refused, Value, format_of
+
+aten = torch.ops.aten
+prims = torch.ops.prims
+
+RULES = {}
+LARGEST_DL16 = 8573157376.0
+
+
+def rule(*targets):
+    def take(function):
+        for target in targets:
+            RULES[target] = function
+        return function
+
+    return take
+
+
+class Call:
+    """One node of the graph, with values in the place of its tensors."""
+
+    def __init__(self, program, node, args, kwargs):
+        self.program, self.node = program, node
+        self.args, self.kwargs = args, kwargs
+        schema = node.target._schema.arguments
+        self.named = {a.name: a.default_value for a in schema if a.has_default_value()}
+        self.named.update(zip((a.name for a in schema), args))
+        self.named.update(kwargs)
+
+    def __getitem__(self, name):
+        return self.named[name]
+
+    def get(self, name, default=None):
+        return self.named.get(name, default)
+
+    @property
+    def meta(self):
+        """What the node returns; of several, the first."""
+        value = self.node.meta["val"]
+        return value[0] if isinstance(value, (tuple, list)) else value
+
+    def computed_in(self, *things):
+        """The dtype that arguments of an operation promote to; one that the card computes."""
+        dtype = promote(things)
+        if dtype not in FLOATS and dtype != torch.bool:
+            raise Refused(f"the card does not compute in {dtype}")
+        return dtype
+
+    def value(self, thing, form):
+        """An argument as a tensor of a format."""
+        if isinstance(thing, Number):
+            return constant(self, thing, form)
+        if not isinstance(thing, Value):
+            return constant(self, Number(thing, (), None), form)
+        if thing.dtype not in FLOATS + (torch.bool,):
+            raise Refused(f"the card does not compute in {thing.dtype}")
+        return self.program.cast(thing, form)
+
+    def op(self, name, *inputs, **attributes):
+        return self.program.op(name, *inputs, **attributes)
+
+
+def promote(things):
+    """PyTorch's promotion: tensors, then tensors without dims, then numbers."""
+    tensors, scalars, numbers = [], [], []
+    for thing in things:
+        if isinstance(thing, (Value, Number)):
+            (tensors if thing.size else scalars).append(thing.dtype)
+        elif isinstance(thing, (bool, int, float)):
+            numbers.append(thing)
+    dtype = None
+    for group in (tensors, scalars):
+        for other in group:
+            if dtype is None or (group is scalars and _kind(other) <= _kind(dtype)):
+                dtype = dtype or other
+            else:
+                dtype = torch.promote_types(dtype, other)
+    for number in numbers:
+        kind = {bool: 0, int: 1, float: 2}[type(number)]
+        if dtype is None or kind > _kind(dtype):
+            dtype = (torch.bool, torch.int64, torch.get_default_dtype())[kind]
+    return dtype
+
+
+def _kind(dtype):
+    return 2 if dtype.is_floating_point else 0 if dtype == torch.bool else 1
+
+
+def number_of(thing):
+    """A number that may be in the place of a tensor, or None."""
+    if isinstance(thing, Number):
+        return thing.value
+    return thing if isinstance(thing, (bool, int, float)) else None
+
+
+def constant(call, number, form):
+    """A tensor of one element that holds a number."""
+    return call.program.cast(call.op("fill", value=finite(number.value, form)), form)
+
+
+def finite(value, form):
+    """A number as the builder takes it."""
+    value = float(value)
+    if value != value:
+        raise Refused("NaN is no constant of the builder")
+    if form == format_of(torch.float16):
+        # Infinity and NaN are one code there: the largest numbers read as infinite.
+        return max(-LARGEST_DL16, min(LARGEST_DL16, value))
+    if abs(value) > torch.finfo(torch.float32).max:
+        raise Refused(f"{value} is no constant of the builder")
+    return value
+
+
+def last(dim, rank):
+    """A dim counted from the end, as it stays true when dims are added in front."""
+    return dim if dim < 0 else dim - rank
+
+
+def dims_of(dim, rank):
+    """Dims counted from the end; none given: all."""
+    if dim is None or (isinstance(dim, (list, tuple)) and not dim):
+        return list(range(-rank, 0))
+    return sorted(last(d, rank) for d in (dim if isinstance(dim, (list, tuple)) else [dim]))
+
+
+def size_of(thing):
+    return thing.size if isinstance(thing, (Value, Number)) else ()

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""Rules of products and windows."""
+
+import torch
+
+from .. import attention as _attention  # noqa: F401 (defines spyre::attention)
+from ..emit import Refused
+from .base import aten, number_of, rule
+from .pointwise import floats
+
+
+@rule(aten.mm.default, aten.bmm.default, aten.matmul.default)
+def product(call):
+    a, b = call.args[:2]
+    form = floats(call, a, b)
+    return call.op("matmul", call.value(a, form), call.value(b, form))
+
+
+def plain(call):
+    if call.get("alpha", 1) != 1 or call.get("beta", 1) != 1:
+        raise Refused("alpha or beta other than 1")
+
+
+@rule(aten.addmm.default, aten.baddbmm.default)
+def addmm(call):
+    bias, a, b = call.args[:3]
+    plain(call)
+    form = floats(call, bias, a, b)
+    product = call.op("matmul", call.value(a, form), call.value(b, form))
+    return call.op("add", product, call.value(bias, form))
+
+
+@rule(aten.convolution.default)
+def convolution(call):
+    x, weight, bias = call["input"], call["weight"], call["bias"]
+    groups = call["groups"]
+    if call["transposed"] or len(call["stride"]) != 2:
+        raise Refused("a convolution that is transposed or not of two dims")
+    depthwise = groups > 1 and weight.size[1] == 1 and weight.size[0] == groups
+    if groups != 1 and not depthwise:
+        raise Refused(f"{groups} groups")
+    form = floats(call, x, weight)
+    given = [call.value(t, form) for t in (x, weight, bias) if t is not None]
+    return call.op(
+        "depthwise_conv2d" if depthwise else "conv2d",
+        *given,
+        stride=call["stride"],
+        padding=call["padding"],
+        dilation=call["dilation"],
+    )
+
+
+@rule(aten.avg_pool2d.default)
+def avg_pool2d(call):
+    x = call["self"]
+    numbers = {
+        "kernel_size": call["kernel_size"],
+        "stride": call["stride"] or call["kernel_size"],
+        "padding": call["padding"],
+        "count_include_pad": int(call["count_include_pad"]),
+        "ceil_mode": int(call["ceil_mode"]),
+    }
+    if call.get("divisor_override") is not None:
+        numbers["divisor_override"] = number_of(call["divisor_override"])
+    return call.op("avg_pool2d", call.value(x, floats(call, x)), **numbers)
+
+
+@rule(aten.max_pool2d_with_indices.default)
+def max_pool2d(call):
+    from .reduce import only_first
+
+    x = call["self"]
+    only_first(call)
+    return (
+        call.op(
+            "max_pool2d",
+            call.value(x, floats(call, x)),
+            kernel_size=call["kernel_size"],
+            stride=call["stride"] or call["kernel_size"],
+            padding=call["padding"],
+            dilation=call["dilation"],
+            ceil_mode=int(call["ceil_mode"]),
+        ),
+    )
+
+
+#: What a score is where a mask of truth values says no, as in eager attention.
+MASKED = -4294967296.0
+
+
+@rule(torch.ops.spyre.attention.default)
+def attention(call):
+    q, k, v, mask = (call[name] for name in ("query", "key", "value", "mask"))
+    if len(q.size) != len(k.size) or q.size[:-2] != k.size[:-2] or q.size[-1] == 1:
+        raise Refused("heads that share a key")
+    if k.size[-2] == 1:
+        raise Refused("attention to one key")
+    form = floats(call, q, k, v)
+    given = [call.value(t, form) for t in (q, k, v)]
+    if mask is not None:
+        weight = call.value(mask, form)
+        if mask.dtype == torch.bool:
+            weight = call.op("where", weight, input=0, other=MASKED)
+        given.append(weight)
+    return call.op("attention", *given, scale=call["scale"])

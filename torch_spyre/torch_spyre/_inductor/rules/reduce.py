@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""Rules of reductions, searches and normalisations."""
+
+import torch
+
+from ..emit import Refused, format_of
+from .base import aten, dims_of, last, rule
+from .pointwise import floats
+
+REDUCTIONS = {
+    aten.sum.dim_IntList: "sum",
+    aten.sum.default: "sum",
+    aten.mean.dim: "mean",
+    aten.mean.default: "mean",
+    aten.amax.default: "amax",
+    aten.amin.default: "amin",
+    aten.max.default: "amax",
+    aten.min.default: "amin",
+}
+
+
+def rank_of(call, name="self"):
+    return call.node.args[0].meta["val"].dim()
+
+
+def keeps(call):
+    return int(bool(call.get("keepdim", False)))
+
+
+@rule(*REDUCTIONS)
+def reduction(call):
+    x, rank = call["self"], rank_of(call)
+    dtype = call.get("dtype")
+    form = floats(call, x) if dtype is None else format_of(dtype)
+    if call.meta.dtype not in (torch.float16, torch.bfloat16, torch.float32):
+        raise Refused(f"the card does not compute in {call.meta.dtype}")
+    x = call.value(x, form)
+    if not rank:
+        return x
+    return call.op(
+        REDUCTIONS[call.node.target], x, dim=dims_of(call.get("dim"), rank), keepdim=keeps(call)
+    )
+
+
+@rule(aten.var.correction, aten.std.correction)
+def variance(call):
+    x = call["self"]
+    correction = call.get("correction")
+    return call.op(
+        "var" if call.node.target is aten.var.correction else "std",
+        call.value(x, floats(call, x)),
+        dim=dims_of(call.get("dim"), rank_of(call)),
+        keepdim=keeps(call),
+        correction=1 if correction is None else correction,
+    )
+
+
+@rule(aten.linalg_vector_norm.default)
+def vector_norm(call):
+    x = call["self"]
+    if call.get("dtype") not in (None, x.dtype):
+        raise Refused("a norm in another dtype")
+    return call.op(
+        "vector_norm",
+        call.value(x, floats(call, x)),
+        dim=dims_of(call.get("dim"), rank_of(call)),
+        keepdim=keeps(call),
+        ord=call["ord"],
+    )
+
+
+@rule(aten._softmax.default, aten._log_softmax.default)
+def softmax(call):
+    x = call["self"]
+    if call["half_to_float"]:
+        raise Refused("half_to_float")
+    name = "softmax" if call.node.target is aten._softmax.default else "log_softmax"
+    return call.op(name, call.value(x, floats(call, x)), dim=last(call["dim"], rank_of(call)))
+
+
+def only_first(call):
+    """Refuses if anything but the first result is used."""
+    for user in call.node.users:
+        if user.args[1] != 0 and user.users:
+            raise Refused("its statistics are used too")
+
+
+def over_last(call, shape):
+    if len(shape) != 1:
+        raise Refused(f"a norm over {len(shape)} dims")
+
+
+@rule(aten.native_layer_norm.default)
+def layer_norm(call):
+    x, weight, bias = call["input"], call["weight"], call["bias"]
+    over_last(call, call["normalized_shape"])
+    form = floats(call, x)
+    given = [call.value(t, form) for t in (x, weight, bias) if t is not None]
+    if weight is None and bias is not None:
+        raise Refused("a bias without a weight")
+    out = call.op("layer_norm", *given, eps=call["eps"])
+    only_first(call)
+    return (out,)
+
+
+@rule(aten._fused_rms_norm.default)
+def rms_norm(call):
+    x, weight = call["input"], call["weight"]
+    over_last(call, call["normalized_shape"])
+    form = floats(call, x)
+    eps = call["eps"]
+    if eps is None:
+        eps = torch.finfo(x.dtype).eps
+    given = [call.value(t, form) for t in (x, weight) if t is not None]
+    only_first(call)
+    return (call.op("rms_norm", *given, eps=eps),)
+
+
+@rule(aten._native_batch_norm_legit_no_training.default)
+def batch_norm(call):
+    x, weight, bias = call["input"], call["weight"], call["bias"]
+    if weight is None or bias is None:
+        raise Refused("a batch norm without weight and bias")
+    form = floats(call, x)
+    given = [
+        call.value(t, form)
+        for t in (x, call["running_mean"], call["running_var"], weight, bias)
+    ]
+    only_first(call)
+    return (call.op("batch_norm", *given, eps=call["eps"]),)
+
+
+@rule(aten.topk.default)
+def topk(call):
+    x = call["self"]
+    dim = last(call["dim"], rank_of(call))
+    value = call.value(x, floats(call, x))
+    numbers = {"k": call["k"], "dim": dim, "largest": int(call["largest"])}
+    return call.op("topk", value, **numbers), call.op("topk_indices", value, **numbers)
+
+
+@rule(aten.argmax.default, aten.argmin.default)
+def argmax(call):
+    x = call["self"]
+    if call.get("dim") is None:
+        raise Refused("a search over all dims")
+    name = "argmax" if call.node.target is aten.argmax.default else "argmin"
+    dim = last(call["dim"], rank_of(call))
+    return call.op(name, call.value(x, floats(call, x)), dim=dim, keepdim=keeps(call))

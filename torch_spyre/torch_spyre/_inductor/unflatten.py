@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Products of more than two dims, as they were before PyTorch flattened them.
+
+ATen multiplies [B * S, K] where a model said [B, S, K]; such a view of sticks
+is a copy on the card, which multiplies with batch dims as they are.
+"""
+
+import torch
+
+from .views import on_card, source, static, tensor_of
+
+aten = torch.ops.aten
+
+
+def shape(node):
+    return static(tensor_of(node).shape)
+
+
+def without_copies(node):
+    """What a node is a copy of, if that is all it is."""
+    while (
+        node.op == "call_function"
+        and node.target is aten.clone.default
+        and tensor_of(node.args[0]).dtype == tensor_of(node).dtype
+    ):
+        node = node.args[0]
+    return node
+
+
+def unflattened(node, trailing):
+    """The tensor with more dims that @node is a flat view of, with @trailing dims alike."""
+    inner = node
+    while True:
+        outer = source(inner)
+        if outer is None or inner.target not in (
+            aten.view.default,
+            aten.reshape.default,
+            aten._unsafe_view.default,
+        ):
+            return None
+        inner = without_copies(outer)
+        size, flat = shape(inner), shape(node)
+        if len(size) > len(flat) and size[-trailing:] == flat[-trailing:]:
+            return inner
+
+
+def call(graph, target, *args):
+    node = graph.call_function(target, args)
+    node.meta["val"] = target(
+        *torch.fx.map_arg(args, lambda n: n.meta["val"])
+    )
+    return node
+
+
+def replace(graph, node, product):
+    """Puts the flat view of @product in the place of @node."""
+    flat = call(graph, aten.reshape.default, product, list(shape(node)))
+    node.replace_all_uses_with(flat)
+    graph.erase_node(node)
+
+
+def matrix(graph, node):
+    bias, a, b = (None, *node.args[:2]) if node.target is aten.mm.default else node.args[:3]
+    wide = unflattened(a, 1)
+    if wide is None or node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("beta", 1) != 1:
+        return
+    if bias is not None and len(shape(bias)) > 1 and shape(bias)[0] != 1:
+        return
+    with graph.inserting_before(node):
+        product = call(graph, aten.matmul.default, wide, b)
+        if bias is not None:
+            product = call(graph, aten.add.Tensor, product, bias)
+        replace(graph, node, product)
+
+
+def batched(graph, node):
+    a, b = (unflattened(n, 2) for n in node.args[:2])
+    if a is None or b is None or shape(a)[:-2] != shape(b)[:-2]:
+        return
+    with graph.inserting_before(node):
+        replace(graph, node, call(graph, aten.matmul.default, a, b))
+
+
+def unflatten(graph):
+    for node in list(graph.nodes):
+        if node.op != "call_function" or not on_card(node):
+            continue
+        if node.target in (aten.mm.default, aten.addmm.default):
+            matrix(graph, node)
+        elif node.target is aten.bmm.default:
+            batched(graph, node)
+    graph.eliminate_dead_code()

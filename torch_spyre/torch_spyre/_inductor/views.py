@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: MIT
+"""Views in the graph: which tensor they are of, and how they lie in it."""
+
+import dataclasses
+import operator
+
+import torch
+
+from .emit import stripped
+
+aten = torch.ops.aten
+
+
+def static(size):
+    """Sizes as numbers; symbols among them become guards of the compiled graph."""
+    return tuple(int(s) for s in size)
+
+
+def on_card(node):
+    """Whether a node is, or holds, a tensor of the card."""
+    value = node.meta.get("val")
+    if isinstance(value, (tuple, list)):
+        return any(isinstance(v, torch.Tensor) and v.device.type == "spyre" for v in value)
+    return isinstance(value, torch.Tensor) and value.device.type == "spyre"
+
+
+def tensor_of(node):
+    value = node.meta.get("val")
+    return value if isinstance(value, torch.Tensor) else None
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """A node as size, stride and offset (in elements) in the tensor of another."""
+
+    base: torch.fx.Node
+    size: tuple
+    stride: tuple
+    offset: int
+
+    @property
+    def whole(self):
+        base = tensor_of(self.base)
+        return (
+            self.offset == 0
+            and self.size == static(base.shape)
+            and self.stride == static(base.stride())
+        )
+
+    def names(self):
+        """The base's own dims, if the view only adds or drops dims of one element and
+        repeats others: what broadcasting does. None if it is more than that."""
+        base = tensor_of(self.base)
+        have = [
+            (n, s) for n, s in zip(static(base.shape), static(base.stride())) if n != 1
+        ]
+        want = [(n, s) for n, s in zip(self.size, self.stride) if n != 1 and s != 0]
+        if self.offset or have != want:
+            return None
+        return tuple(1 if s == 0 else n for n, s in zip(self.size, self.stride))
+
+    def permutation(self):
+        """The base's dims in the view's order, if that is all it changes; else None."""
+        base = tensor_of(self.base)
+        left = list(enumerate(zip(static(base.shape), static(base.stride()))))
+        order = []
+        for size, stride in zip(self.size, self.stride):
+            fit = [d for d, (n, s) in left if n == size and (s == stride or n == 1)]
+            if not fit:
+                return None
+            order.append(fit[0])
+            left = [entry for entry in left if entry[0] != fit[0]]
+        return None if left or self.offset else tuple(order)
+
+    def is_broadcast_of(self, size):
+        """Whether a value of @size, as it is, broadcasts like the view."""
+        named = self.names()
+        return named is not None and stripped(named) == stripped(size)
+
+
+VIEWS = frozenset(
+    {
+        aten.view.default,
+        aten.reshape.default,
+        aten._unsafe_view.default,
+        aten.t.default,
+        aten.transpose.int,
+        aten.permute.default,
+        aten.expand.default,
+        aten.slice.Tensor,
+        aten.select.int,
+        aten.squeeze.default,
+        aten.squeeze.dim,
+        aten.squeeze.dims,
+        aten.unsqueeze.default,
+        aten.as_strided.default,
+        aten.alias.default,
+        aten.detach.default,
+        aten.diagonal.default,
+        aten.narrow.default,
+        aten.unfold.default,
+    }
+)
+
+LISTS = frozenset(
+    {
+        aten.split.Tensor,
+        aten.split_with_sizes.default,
+        aten.unbind.int,
+        aten.chunk.default,
+    }
+)
+
+
+def source(node):
+    """The node that @node is a view of, or None."""
+    if node.op != "call_function":
+        return None
+    if node.target is operator.getitem and node.args[0].target in LISTS:
+        return node.args[0].args[0]
+    if node.target not in VIEWS:
+        return None
+    return node.args[0]
+
+
+def view_of(node):
+    """@node as a view of the tensor that holds it; of itself if it is none."""
+    base = node
+    while (inner := source(base)) is not None and _viewable(base, inner):
+        base = inner
+    value = tensor_of(node)
+    offset = int(value.storage_offset()) - int(tensor_of(base).storage_offset())
+    return View(base, static(value.shape), static(value.stride()), offset)
+
+
+def _viewable(node, inner):
+    """A reshape may be a copy: its fake tensor then has a storage of its own."""
+    a, b = tensor_of(node), tensor_of(inner)
+    if a is None or b is None or a.device != b.device or a.dtype != b.dtype:
+        return False
+    return node.target is not aten.reshape.default or _same_elements(a, b)
+
+
+def _same_elements(a, b):
+    """Whether @b can be seen with the size of @a at all."""
+    try:
+        seen = torch.empty_strided(
+            static(b.shape), static(b.stride()), device="meta"
+        ).view(static(a.shape))
+    except RuntimeError:
+        return False
+    return tuple(seen.stride()) == static(a.stride())
