@@ -17,6 +17,7 @@ EXTRA_DIST += scripts/demo-run
 EXTRA_DIST += scripts/deps
 EXTRA_DIST += scripts/lib-lint.sh
 EXTRA_DIST += scripts/lib-tap.sh
+EXTRA_DIST += scripts/lib-torch.sh
 EXTRA_DIST += scripts/lib.sh
 EXTRA_DIST += scripts/mkman
 EXTRA_DIST += scripts/numerics
