@@ -93,6 +93,29 @@ torch_compile_files() {
 	(cd "$top/tests/torch" && ls test_compile*.py test_inductor*.py 2>/dev/null)
 }
 
+# The same small set of operations on both cards: right, and equal in bytes.
+part_torch_vm() {
+	local hashes=$top/build/torch-smoke.json log status
+	log=$(log_file torch-smoke)
+	torch_run "$torch_python" "$top/tests/torch/smoke.py" --hashes "$hashes" >"$log" 2>&1
+	status=$?
+	tally_tap $status torch-smoke
+	[ $status = 0 ] || return
+	if ! kernel_version >/dev/null || ! command -v qemu-system-x86_64 >/dev/null; then
+		skip "torch on the kernel's card" "no QEMU or no Debian 6.12 kernel (scripts/deps vm)"
+		return
+	fi
+	build_module || { not_ok "the module builds" module; return; }
+	say "booting QEMU: a subset on /dev/accel/accel0"
+	log=$(log_file torch-vm)
+	# The emulated processor's AVX2 is wrong in places: torch and numpy do without.
+	"$top/scripts/vm" --user --module "$module" --log "$(log_file torch-vm-kernel)" \
+		--timeout 900 --env SPYRE_BACKEND=drm --env PYTHONDONTWRITEBYTECODE=1 \
+		--env ATEN_CPU_CAPABILITY=default --env NPY_DISABLE_CPU_FEATURES="AVX2 FMA3" \
+		-- "$torch_python" "$top/tests/torch/smoke.py" --compare "$hashes" >"$log" 2>&1
+	tally_tap $? torch-vm
+}
+
 part_torch() {
 	need_plain || return
 	if ! torch_venv; then

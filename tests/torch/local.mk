@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Tests of the PyTorch plugin; 'scripts/test torch' runs them.
 EXTRA_DIST += tests/torch/conftest.py tests/torch/exclusions.py tests/torch/exclusions.txt
-EXTRA_DIST += tests/torch/support.py
+EXTRA_DIST += tests/torch/smoke.py tests/torch/support.py
 EXTRA_DIST += tests/torch/test_autocast.py
 EXTRA_DIST += tests/torch/test_autograd.py
 EXTRA_DIST += tests/torch/test_compile.py
@@ -17,6 +17,8 @@ EXTRA_DIST += tests/torch/test_layout.py
 EXTRA_DIST += tests/torch/test_memory.py
 EXTRA_DIST += tests/torch/test_misc.py
 EXTRA_DIST += tests/torch/test_opinfo.py
+EXTRA_DIST += tests/torch/test_model_llama.py
+EXTRA_DIST += tests/torch/test_model_minilm.py
 EXTRA_DIST += tests/torch/test_ops.py
 EXTRA_DIST += tests/torch/test_profiler.py
 EXTRA_DIST += tests/torch/test_rng.py
