@@ -69,7 +69,7 @@ torch_tests() {
 	local name=torch-$1 start=$SECONDS status
 	shift
 	: >"$(log_file "$name")"
-	torch_run timeout -k 10 1500 "$torch_python" -m pytest -q -p no:cacheprovider \
+	torch_run timeout -k 10 1500 "$torch_python" -m pytest -q --disable-warnings -p no:cacheprovider \
 		--tap "$(log_file "$name")" "${@/#/$top/tests/torch/}" \
 		>"$(log_file "$name-pytest")" 2>&1
 	status=$?
