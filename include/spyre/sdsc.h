@@ -60,12 +60,43 @@ SPYRE_API void spyre_sdsc_graph_destroy(spyre_sdsc_graph *graph);
 /**
  * Adds an argument of the kernel; they are numbered in the order of these
  * calls. @tensor becomes its name in the graph. What it is, input or output,
- * follows from its use. Since 0.1.
+ * follows from its use. A layout with a larger device_size than the operand's
+ * size needs, or one above 1 where no dimension is (dim_map -1), is a window: a
+ * part of a larger tensor, whose address at a launch is that of the first stick
+ * of the part; say what lies around it by spyre_sdsc_graph_set_padding().
+ * Since 0.1.
  * Errors: INVALID_ARGUMENT, ARGUMENT_MISMATCH, LAYOUT.
  */
 SPYRE_API spyre_status spyre_sdsc_graph_add_argument(spyre_sdsc_graph *graph,
 						     const spyre_sdsc_operand *operand,
 						     uint32_t *tensor);
+
+/** What lies in an argument's layout beyond the tensor's size. Since 0.1. */
+typedef enum spyre_sdsc_padding {
+	/** Zeros, as a copy to the card leaves it: what arguments have unless told otherwise. */
+	SPYRE_SDSC_PADDING_ZERO = 0,
+	/**
+	 * Anything: lanes of a last stick hold what an operation left there, rows
+	 * are of a neighbour. No result depends on it; rows beyond the size are
+	 * neither read nor written.
+	 */
+	SPYRE_SDSC_PADDING_UNKNOWN = 1,
+	/**
+	 * What belongs to others, as round a window of a larger tensor: like
+	 * UNKNOWN, and an operation whose output it is does not write lanes of a
+	 * last stick either. Where that cannot be had it is refused (LAYOUT).
+	 */
+	SPYRE_SDSC_PADDING_FOREIGN = 2,
+} spyre_sdsc_padding;
+
+/**
+ * Says what the padding of argument @tensor holds, for the operations that are
+ * added from then on. An argument that an operation writes is UNKNOWN after it,
+ * or stays FOREIGN. Since 0.1.
+ * Errors: INVALID_ARGUMENT (a NULL, no such argument, no such kind).
+ */
+SPYRE_API spyre_status spyre_sdsc_graph_set_padding(spyre_sdsc_graph *graph, uint32_t tensor,
+						    spyre_sdsc_padding padding);
 
 /**
  * Adds an operation; they run in the order of these calls. @tensor names its

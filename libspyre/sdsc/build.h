@@ -61,6 +61,7 @@ struct build_tensor {
 	spyre_sdsc_operand operand;
 	bool argument;
 	uint32_t arg;
+	spyre_sdsc_padding padding;
 };
 
 /* One SDSC to be. */
@@ -91,6 +92,7 @@ struct spyre_sdsc_graph {
 struct build_use {
 	uint32_t tensor;
 	spyre_sdsc_operand view;
+	uint32_t clean;		/* dims (bits) beyond which there are zeros */
 };
 
 /* What a recipe works on; @in[] and @out are tensors, @out may be SPYRE_SDSC_NEW. */
@@ -163,7 +165,19 @@ spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
 int64_t build_whole_sticks(int64_t size, int64_t lanes);
 /* Elements of a stick. */
 int64_t build_lanes(const spyre_sdsc_operand *o);
-bool build_has_room(const spyre_sdsc_operand *o, uint32_t dim, int64_t size);
+/*
+ * Whether steps may go as far as @size along @dim: lanes of a last stick are a
+ * tensor's own, what lies beyond that is if its padding is.
+ */
+bool build_has_room(const spyre_sdsc_graph *graph, const struct build_use *use, uint32_t dim,
+		    int64_t size);
+/* The same for an output; what an argument has beyond its size is never written. */
+bool build_may_write(const spyre_sdsc_graph *graph, const struct build_use *use, uint32_t dim,
+		     int64_t size);
+/* Whether zeros follow up to a whole stick's worth of dim @dim. */
+bool build_is_clean(const struct build_use *use, uint32_t dim);
+/* A copy with zeros in the lanes beyond dim @k, which is along its sticks. */
+spyre_status build_clean_lanes(spyre_sdsc_graph *graph, struct build_use *use, uint32_t k);
 /* A tensor as it is; SPYRE_SDSC_NEW has no view yet. */
 struct build_use build_use_of(const spyre_sdsc_graph *graph, uint32_t tensor);
 /* One step of a plain operation on given views. */
@@ -194,9 +208,6 @@ spyre_status build_constant(spyre_sdsc_graph *graph, spyre_format format, double
 
 /* One file each. */
 spyre_status build_matmul(const struct build_call *call);
-/* Zeros in the lanes beyond dim @k, by way of sticks along dim @m. */
-spyre_status build_clean_lanes(spyre_sdsc_graph *graph, struct build_use *a, uint32_t k,
-			       uint32_t m);
 spyre_status build_transpose(const struct build_call *call);
 /* Of 16 or 32 bits. */
 bool build_is_float(spyre_format format);

@@ -80,7 +80,7 @@ spyre_status build_cast(const struct build_call *call)
 	const spyre_sdsc_operand *shape = &use[0].view;
 	spyre_format from = shape->layout.device_format, to;
 	int stick = build_stick_dim(shape);
-	spyre_sdsc_operand *wide;
+	struct build_use *wide;
 	const char *name;
 	int64_t most;
 	bool widens;
@@ -101,13 +101,15 @@ spyre_status build_cast(const struct build_call *call)
 	most = build_lanes(shape) > build_lanes(&use[1].view) ? build_lanes(shape) :
 	       build_lanes(&use[1].view);
 	widens = build_lanes(&use[1].view) < most;
-	wide = &use[widens].view;
+	wide = &use[widens];
 	if (build_lanes(shape) == build_lanes(&use[1].view) || stick < 0 ||
-	    build_stick_dim(wide) != stick ||
-	    build_has_room(wide, (uint32_t)stick, build_whole_sticks(shape->size[stick], most)))
+	    build_stick_dim(&wide->view) != stick ||
+	    (widens ? build_may_write : build_has_room)(call->graph, wide, (uint32_t)stick,
+							build_whole_sticks(shape->size[stick],
+									   most)))
 		return build_emit(call->graph, name, use, 1, &use[1]);
 	copy.view = *shape;
-	build_layout(&copy.view, wide->layout.device_format, stick, 0);
+	build_layout(&copy.view, wide->view.layout.device_format, stick, 0);
 	for (uint32_t j = 0; j + 1 < copy.view.layout.device_rank; j++)
 		if (copy.view.layout.dim_map[j] == stick)
 			copy.view.layout.device_size[j] =

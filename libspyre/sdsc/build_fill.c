@@ -13,7 +13,7 @@ spyre_status build_zero(spyre_sdsc_graph *g, spyre_format format, uint32_t *tens
 	build_layout(&scalar, format, -1, 0);
 	BUILD_TRY(build_new_tensor(g, &scalar, tensor));
 	use[0] = use[1] = build_use_of(g, *tensor);
-	return build_emit(g, "gt", use, 2, &(struct build_use){ *tensor, scalar });
+	return build_emit(g, "gt", use, 2, &(struct build_use){ .tensor = *tensor, .view = scalar });
 }
 
 spyre_status build_constant(spyre_sdsc_graph *g, spyre_format format, double value,

@@ -20,24 +20,78 @@ int64_t build_lanes(const spyre_sdsc_operand *o)
 	return spyre_stick_elements(o->layout.device_format);
 }
 
-bool build_has_room(const spyre_sdsc_operand *o, uint32_t dim, int64_t size)
+/* Lanes of a last stick are the tensor's. */
+static int64_t own_size(const struct build_use *use, uint32_t dim)
 {
-	const spyre_layout *l = &o->layout;
+	int64_t size = use->view.size[dim];
+
+	return build_stick_dim(&use->view) == (int)dim ?
+	       build_whole_sticks(size, build_lanes(&use->view)) : size;
+}
+
+bool build_has_room(const spyre_sdsc_graph *g, const struct build_use *use, uint32_t dim,
+		    int64_t size)
+{
+	const struct build_tensor *t = &g->tensor[use->tensor];
+	const spyre_layout *l = &use->view.layout;
 	int64_t room = 1;
 
+	if (t->argument && t->padding != SPYRE_SDSC_PADDING_ZERO)
+		return size <= own_size(use, dim);
 	for (uint32_t j = 0; j < l->device_rank; j++)
 		if (l->dim_map[j] == (int)dim)
 			room *= l->device_size[j];
 	return room >= size;
 }
 
+bool build_may_write(const spyre_sdsc_graph *g, const struct build_use *use, uint32_t dim,
+		     int64_t size)
+{
+	return g->tensor[use->tensor].argument ? size <= own_size(use, dim) :
+						 build_has_room(g, use, dim, size);
+}
+
+bool build_is_clean(const struct build_use *use, uint32_t dim)
+{
+	return use->view.size[dim] % build_lanes(&use->view) == 0 || (use->clean >> dim & 1);
+}
+
 struct build_use build_use_of(const spyre_sdsc_graph *g, uint32_t tensor)
 {
 	struct build_use use = { .tensor = tensor };
 
-	if (tensor != SPYRE_SDSC_NEW)
-		use.view = *build_operand(g, tensor);
+	if (tensor == SPYRE_SDSC_NEW)
+		return use;
+	use.view = *build_operand(g, tensor);
+	if (g->tensor[tensor].padding == SPYRE_SDSC_PADDING_ZERO)
+		use.clean = UINT32_MAX;
 	return use;
+}
+
+spyre_status build_clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint32_t k)
+{
+	int64_t size = use->view.size[k], whole = build_whole_sticks(size, build_lanes(&use->view));
+	spyre_format format = use->view.layout.device_format;
+	spyre_sdsc_attribute value = { "value", 0 };
+	struct build_use out = { .view = use->view, .clean = use->clean | 1u << k };
+	struct build_call call = { .graph = g, .op = build_op_find("mask_by_index"),
+				   .attr = &value, .num_attrs = 1, .num_inputs = 2,
+				   .out = &out.tensor };
+	struct build_use uses[3];
+	uint32_t index;
+
+	/* Places along a dim may be more than 16 bits hold. */
+	BUILD_TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, (double)size, &index));
+	use->view.size[k] = out.view.size[k] = whole;
+	build_layout(&out.view, format, (int)k, 0);
+	BUILD_TRY(build_new_tensor(g, &out.view, &out.tensor));
+	uses[0] = *use;
+	uses[1] = build_use_of(g, index);
+	uses[2] = out;
+	BUILD_TRY(build_add_step(&call, uses));
+	*use = out;
+	use->view.size[k] = size;
+	return SPYRE_SUCCESS;
 }
 
 /* One step of a plain operation on given views. */
@@ -63,8 +117,13 @@ spyre_status build_pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t
 {
 	struct build_use copy = { .view = use->view }, all;
 
-	build_layout(&copy.view, use->view.layout.device_format, build_stick_dim(&use->view), pad);
+	int stick = build_stick_dim(&use->view);
+	uint32_t lanes = stick < 0 ? 0 : 1u << stick;
+
+	build_layout(&copy.view, use->view.layout.device_format, stick, pad);
 	BUILD_TRY(build_new_tensor(g, &copy.view, &copy.tensor));
+	/* Lanes come with their sticks. */
+	copy.clean = (use->clean & lanes) | (clean ? pad & ~lanes : 0);
 	if (clean) {
 		uint32_t zero;
 		struct build_use value;
@@ -105,15 +164,19 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 	both = 1u << old | 1u << stick;
 	rows = build_whole_sticks(from.view.size[stick], lanes);
 	columns = build_whole_sticks(from.view.size[old], lanes);
-	if (!build_has_room(&from.view, (uint32_t)stick, rows))
+	if (!build_has_room(g, &from, (uint32_t)stick, rows))
 		BUILD_TRY(build_pad_copy(g, &from, both, true));
 	padded = out;
 	if (out.tensor == SPYRE_SDSC_NEW ||
-	    !build_has_room(&out.view, (uint32_t)old, columns)) {
+	    !build_may_write(g, &out, (uint32_t)old, columns)) {
 		padded.view = from.view;
 		build_layout(&padded.view, from.view.layout.device_format, stick, both);
 		BUILD_TRY(build_new_tensor(g, &padded.view, &padded.tensor));
 	}
+	padded.clean = 0;
+	for (uint32_t i = 0; i < 2; i++)
+		if (build_is_clean(&from, (uint32_t)(i ? old : stick)))
+			padded.clean |= 1u << (i ? old : stick);
 	whole = padded;
 	from.view.size[stick] = whole.view.size[stick] = rows;
 	from.view.size[old] = whole.view.size[old] = columns;

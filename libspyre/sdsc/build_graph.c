@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Builder: graphs, their tensors and operations. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,7 +56,7 @@ spyre_status build_new_tensor(spyre_sdsc_graph *g, const spyre_sdsc_operand *ope
 	BUILD_TRY(grow((void **)&g->tensor, &g->room_tensors, g->num_tensors, sizeof(*t),
 		       BUILD_MAX_TENSORS, "tensors"));
 	t = &g->tensor[g->num_tensors];
-	*t = (struct build_tensor){ .operand = *operand };
+	*t = (struct build_tensor){ .operand = *operand, .padding = SPYRE_SDSC_PADDING_UNKNOWN };
 	*tensor = g->num_tensors++;
 	return SPYRE_SUCCESS;
 }
@@ -72,13 +73,49 @@ spyre_status spyre_sdsc_graph_add_argument(spyre_sdsc_graph *graph,
 	BUILD_TRY(build_normalize("graph", graph->num_args, &checked));
 	BUILD_TRY(build_new_tensor(graph, &checked, tensor));
 	graph->tensor[*tensor].argument = true;
+	graph->tensor[*tensor].padding = SPYRE_SDSC_PADDING_ZERO;
 	graph->tensor[*tensor].arg = graph->num_args++;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_sdsc_graph_set_padding(spyre_sdsc_graph *graph, uint32_t tensor,
+					  spyre_sdsc_padding padding)
+{
+	if (!graph)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_graph_set_padding: graph is NULL");
+	if (tensor >= graph->num_tensors || !graph->tensor[tensor].argument)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_graph_set_padding: tensor %u is no argument of the graph, which has %u tensors and %u arguments",
+				   tensor, graph->num_tensors, graph->num_args);
+	if (padding > SPYRE_SDSC_PADDING_FOREIGN)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_sdsc_graph_set_padding: there is no kind %d",
+				   (int)padding);
+	graph->tensor[tensor].padding = padding;
 	return SPYRE_SUCCESS;
 }
 
 const spyre_sdsc_operand *build_operand(const spyre_sdsc_graph *graph, uint32_t tensor)
 {
 	return &graph->tensor[tensor].operand;
+}
+
+/* Sticks are written whole: what the last one holds beyond the tensor is anything then. */
+static spyre_status mark_written(const struct build_call *call, const struct build_use *out)
+{
+	struct build_tensor *t = &call->graph->tensor[out->tensor];
+	const spyre_layout *l = &out->view.layout;
+	int along = l->dim_map[l->device_rank - 1];
+	int64_t size = along < 0 ? 1 : out->view.size[along];
+
+	if (t->padding == SPYRE_SDSC_PADDING_ZERO)
+		t->padding = SPYRE_SDSC_PADDING_UNKNOWN;
+	if (t->padding != SPYRE_SDSC_PADDING_FOREIGN || size % build_lanes(&out->view) == 0)
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_LAYOUT,
+			   "%s: the output ends within a stick (%" PRId64 " elements, sticks of %" PRId64 ") of which the rest belongs to others; write to a tensor of its own and copy",
+			   call->op->name, size, build_lanes(&out->view));
 }
 
 spyre_status build_add_step(const struct build_call *call, struct build_use *uses)
@@ -97,7 +134,7 @@ spyre_status build_add_step(const struct build_call *call, struct build_use *use
 		       BUILD_MAX_STEPS, "operations"));
 	BUILD_TRY(build_shapes(call, uses, &g->step[g->num_steps]));
 	g->num_steps++;
-	return SPYRE_SUCCESS;
+	return mark_written(call, out);
 }
 
 static spyre_status check_count(const struct build_call *call)
@@ -175,7 +212,7 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 	if (call.op->recipe)
 		return call.op->recipe(&call);
 	for (uint32_t i = 0; i < num_inputs; i++)
-		uses[i] = (struct build_use){ in[i], *build_operand(graph, in[i]) };
+		uses[i] = build_use_of(graph, in[i]);
 	uses[num_inputs].tensor = *out;
 	if (*out != SPYRE_SDSC_NEW)
 		uses[num_inputs].view = *build_operand(graph, *out);

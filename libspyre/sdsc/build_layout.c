@@ -222,10 +222,15 @@ spyre_status build_place_tensor(struct ir_sdsc *s, const char *op, const spyre_s
 		int d = tile ? (int)stick : l->dim_map[j] < 0 ? -1 : dim[l->dim_map[j]];
 		int64_t need = 1, room = l->device_size[j];
 
+		/* One of several points, behind the sticks. */
+		if (d >= 0 && l->dim_map[j] < 0 && (seen >> d & 1)) {
+			tile = false;
+			d = -1;
+		}
 		/* Dims of one point say nothing. */
 		if (room == 1 && (d < 0 || (seen >> d & 1) || (!tile && s->size[d] > 1)))
 			continue;
-		if (d < 0 && l->dim_map[j] >= 0)
+		if (d < 0)
 			d = add_single(s);
 		if (d < 0 || (seen >> d & 1))
 			return refuse(s, op, t, o, dim);

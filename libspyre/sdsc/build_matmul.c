@@ -5,24 +5,6 @@
 #include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
-/*
- * The lanes beyond an intermediate's dim @k hold anything; products need zeros
- * there. By way of sticks along dim @m.
- */
-spyre_status build_clean_lanes(spyre_sdsc_graph *g, struct build_use *a, uint32_t k, uint32_t m)
-{
-	int64_t lanes = build_lanes(&a->view), rows = a->view.size[m];
-
-	if (!build_has_room(&a->view, m, build_whole_sticks(rows, lanes)))
-		BUILD_TRY(build_pad_copy(g, a, 1u << m, true));
-	a->view.size[m] = build_whole_sticks(rows, lanes);
-	BUILD_TRY(build_restick_new(g, a, (int)m));
-	BUILD_TRY(build_pad_copy(g, a, 1u << k, true));
-	BUILD_TRY(build_restick_new(g, a, (int)k));
-	a->view.size[m] = rows;
-	return SPYRE_SUCCESS;
-}
-
 static spyre_status mismatch(const struct build_call *call, uint32_t index, uint32_t dim,
 			     const struct build_use *use, int64_t want)
 {
@@ -61,6 +43,36 @@ static spyre_status small_matmul(const struct build_call *call, struct build_use
 	return SPYRE_SUCCESS;
 }
 
+/* Products need zeros beyond K on both sides: anything times anything may be NaN. */
+static spyre_status first_factor(spyre_sdsc_graph *g, struct build_use *use)
+{
+	const spyre_sdsc_operand *a = &use->view;
+	uint32_t k = a->rank - 1;
+
+	if (build_stick_dim(a) == (int)a->rank - 2)
+		BUILD_TRY(build_restick_new(g, use, (int)k));
+	if (build_stick_dim(a) == (int)k && !build_is_clean(use, k))
+		BUILD_TRY(build_clean_lanes(g, use, k));
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status second_factor(spyre_sdsc_graph *g, struct build_use *use)
+{
+	const spyre_sdsc_operand *b = &use->view;
+	uint32_t k = b->rank - 2, n = b->rank - 1;
+	int64_t whole = build_whole_sticks(b->size[k], build_lanes(b));
+
+	if (build_stick_dim(b) == (int)k && b->size[n] > 1) {
+		/* Clean lanes become clean rows. */
+		if (!build_is_clean(use, k))
+			BUILD_TRY(build_clean_lanes(g, use, k));
+		BUILD_TRY(build_restick_new(g, use, (int)n));
+	}
+	if (!build_is_clean(use, k) || !build_has_room(g, use, k, whole))
+		BUILD_TRY(build_pad_copy(g, use, 1u << k, true));
+	return SPYRE_SUCCESS;
+}
+
 spyre_status build_matmul(const struct build_call *call)
 {
 	spyre_sdsc_graph *g = call->graph;
@@ -92,18 +104,7 @@ spyre_status build_matmul(const struct build_call *call)
 	}
 	if (a->size[a->rank - 1] != b->size[b->rank - 2])
 		return build_add_step(call, use);	/* says what is wrong */
-	if (build_stick_dim(a) == (int)a->rank - 2)
-		BUILD_TRY(build_restick_new(g, &use[0], (int)a->rank - 1));
-	if (!g->tensor[use[0].tensor].argument) {
-		if (build_stick_dim(a) == (int)a->rank - 1 && a->size[a->rank - 1] % build_lanes(a))
-			BUILD_TRY(build_clean_lanes(g, &use[0], a->rank - 1, a->rank - 2));
-	}
-	if (build_stick_dim(b) == (int)b->rank - 2 && b->size[b->rank - 1] > 1)
-		BUILD_TRY(build_restick_new(g, &use[1], (int)b->rank - 1));
-	if (b->size[b->rank - 2] % build_lanes(b))
-		if (!build_has_room(b, b->rank - 2,
-				    build_whole_sticks(b->size[b->rank - 2], build_lanes(b))) ||
-		    !g->tensor[use[1].tensor].argument)
-			BUILD_TRY(build_pad_copy(g, &use[1], 1u << (b->rank - 2), true));
+	BUILD_TRY(first_factor(g, &use[0]));
+	BUILD_TRY(second_factor(g, &use[1]));
 	return build_add_step(call, use);
 }

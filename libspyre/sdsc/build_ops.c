@@ -77,7 +77,7 @@ static const struct build_op operations[] = {
 	  { { 0 } } },
 	REDUCTION("quant_scale_int8", "quantscalepertoken", 0),
 	REDUCTION("quant_scale_fp8", "quantscalepertokenfp8", 0),
-	{ "mask_by_index", "maskbyindex", BUILD_POINTWISE, 2, 2, 0, NULL,
+	{ "mask_by_index", "maskbyindex", BUILD_POINTWISE, 2, 2, BUILD_CONVERTS, NULL,
 	  { { "value", "samv-maskvalue", -INFINITY } } },
 	{ "cast", "identity", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
 	  { { "format", NULL, NAN } } },

@@ -39,7 +39,8 @@ spyre_status build_quantise(const struct build_call *call)
 		struct build_use copy = { .view = use[i].view };
 
 		if (build_stick_dim(&use[i].view) < 0 ||
-		    build_has_room(&use[i].view, (uint32_t)build_stick_dim(&use[i].view), whole))
+		    build_has_room(call->graph, &use[i],
+				   (uint32_t)build_stick_dim(&use[i].view), whole))
 			continue;
 		build_layout(&copy.view, use[i].view.layout.device_format,
 			     build_stick_dim(&use[i].view), 0);

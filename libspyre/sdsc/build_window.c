@@ -121,11 +121,9 @@ static spyre_status restick(spyre_sdsc_graph *g, struct build_use *use, int stic
 }
 
 /* Lanes and rows beyond the channels meet in products: both are zeros. */
-static spyre_status clean_channels(spyre_sdsc_graph *g, struct build_use *x, bool dirty)
+static spyre_status clean_channels(spyre_sdsc_graph *g, struct build_use *x)
 {
-	if (!dirty || x->view.size[CHANNELS] % build_lanes(&x->view) == 0)
-		return SPYRE_SUCCESS;
-	return build_clean_lanes(g, x, CHANNELS, ROWS + 1);
+	return build_is_clean(x, CHANNELS) ? SPYRE_SUCCESS : build_clean_lanes(g, x, CHANNELS);
 }
 
 static spyre_status weights(const struct build_call *call, struct build_use *w)
@@ -237,7 +235,7 @@ spyre_status build_conv2d(const struct build_call *call)
 	struct build_use use[4] = { build_use_of(g, call->in[0]), build_use_of(g, call->in[1]) };
 	struct build_use bias = { 0 };
 	struct build_call conv = *call;
-	bool flat = use[0].view.rank == 3, dirty = !g->tensor[call->in[0]].argument;
+	bool flat = use[0].view.rank == 3;
 	struct window a[2];
 
 	if (flat)
@@ -245,7 +243,7 @@ spyre_status build_conv2d(const struct build_call *call)
 	BUILD_TRY(windows(call, use, a));
 	BUILD_TRY(restick(g, &use[0], CHANNELS));
 	if (!strcmp(call->op->name, "conv2d"))
-		BUILD_TRY(clean_channels(g, &use[0], dirty));
+		BUILD_TRY(clean_channels(g, &use[0]));
 	BUILD_TRY(weights(call, &use[1]));
 	conv.num_inputs = 2;
 	if (call->num_inputs < 3)

@@ -8,6 +8,7 @@ tests_unit_sdsc_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_chain_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_sdsc_graph_SOURCES = tests/unit/sdsc_graph.c tests/unit/sdsc_graph_layers.c \
 	tests/unit/sdsc_graph_math.c tests/unit/sdsc_operation.c tests/unit/sdsc_operation.h \
+	tests/unit/sdsc_placing.c \
 	tests/unit/runtime_check.h
 tests_unit_sdsc_graph_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_graph_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM)

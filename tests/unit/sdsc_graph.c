@@ -365,19 +365,19 @@ static const struct operation operations[] = {
 
 START_TEST(one_operation)
 {
-	run(&operations[_i]);
+	run(&operations[_i / NUM_PLACINGS], _i % NUM_PLACINGS);
 }
 END_TEST
 
 START_TEST(one_of_math)
 {
-	run(&math_operations[_i]);
+	run(&math_operations[_i / NUM_PLACINGS], _i % NUM_PLACINGS);
 }
 END_TEST
 
 START_TEST(one_layer)
 {
-	run(&layer_operations[_i]);
+	run(&layer_operations[_i / NUM_PLACINGS], _i % NUM_PLACINGS);
 }
 END_TEST
 
@@ -433,6 +433,40 @@ START_TEST(questions)
 }
 END_TEST
 
+/* Padding: what is refused, and outputs that would write to a neighbour. */
+START_TEST(paddings)
+{
+	spyre_sdsc_operand whole = { .rank = 2, .size = { 4, 128 } };
+	spyre_sdsc_operand part = { .rank = 2, .size = { 4, 100 } };
+	uint32_t a, b, c, sum = SPYRE_SDSC_NEW;
+	spyre_sdsc_graph *graph;
+
+	ck_ok(spyre_sdsc_graph_create(&graph));
+	ck_ok(spyre_layout_init(&whole.layout, 2, whole.size, SPYRE_FORMAT_IEEE_FP16));
+	ck_ok(spyre_layout_init(&part.layout, 2, part.size, SPYRE_FORMAT_IEEE_FP16));
+	ck_ok(spyre_sdsc_graph_add_argument(graph, &whole, &a));
+	ck_ok(spyre_sdsc_graph_add_argument(graph, &part, &b));
+	ck_ok(spyre_sdsc_graph_add_argument(graph, &part, &c));
+	ck_ok(spyre_sdsc_graph_add_op(graph, "exp", NULL, 0, &b, 1, &sum));
+	ck_status(spyre_sdsc_graph_set_padding(NULL, a, SPYRE_SDSC_PADDING_ZERO),
+		  SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_sdsc_graph_set_padding(graph, sum, SPYRE_SDSC_PADDING_ZERO),
+		  SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_sdsc_graph_set_padding(graph, sum + 1, SPYRE_SDSC_PADDING_ZERO),
+		  SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_sdsc_graph_set_padding(graph, a, (spyre_sdsc_padding)3),
+		  SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_ok(spyre_sdsc_graph_set_padding(graph, a, SPYRE_SDSC_PADDING_FOREIGN));
+	ck_ok(spyre_sdsc_graph_add_op(graph, "exp", NULL, 0, &a, 1, &a));
+	ck_ok(spyre_sdsc_graph_set_padding(graph, c, SPYRE_SDSC_PADDING_FOREIGN));
+	ck_status(spyre_sdsc_graph_add_op(graph, "exp", NULL, 0, &b, 1, &c), SPYRE_ERROR_LAYOUT);
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "100 elements, sticks of 64"));
+	ck_ok(spyre_sdsc_graph_set_padding(graph, c, SPYRE_SDSC_PADDING_UNKNOWN));
+	ck_ok(spyre_sdsc_graph_add_op(graph, "exp", NULL, 0, &b, 1, &c));
+	spyre_sdsc_graph_destroy(graph);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("graph");
@@ -442,11 +476,12 @@ int main(void)
 
 	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 120);
-	tcase_add_loop_test(t, one_operation, 0, COUNT);
-	tcase_add_loop_test(t, one_of_math, 0, num_math_operations);
-	tcase_add_loop_test(t, one_layer, 0, num_layer_operations);
+	tcase_add_loop_test(t, one_operation, 0, COUNT * NUM_PLACINGS);
+	tcase_add_loop_test(t, one_of_math, 0, num_math_operations * NUM_PLACINGS);
+	tcase_add_loop_test(t, one_layer, 0, num_layer_operations * NUM_PLACINGS);
 	tcase_add_test(t, all_listed);
 	tcase_add_test(q, questions);
+	tcase_add_test(q, paddings);
 	suite_add_tcase(s, t);
 	suite_add_tcase(s, q);
 	srunner_run_all(sr, CK_ENV);

@@ -5,7 +5,8 @@
 
 #include "sdsc_operation.h"
 
-static spyre_context *context;
+spyre_context *context;
+static enum placing placing;
 struct value in[MAX_IN], out;
 float *want;
 uint32_t inputs;
@@ -99,7 +100,7 @@ static void describe(struct value *v, const struct tensor *t, spyre_format forma
 					t->format ? t->format : format, order,
 					n + (t->kind == SPARSE)));
 	v->data = malloc(v->elements * sizeof(float));
-	ck_ok(spyre_mem_alloc(context, spyre_layout_bytes(&v->operand.layout), &v->device));
+	put_down(v, placing, (uint32_t)v->elements);
 }
 
 static spyre_host_tensor host(const struct value *v)
@@ -121,7 +122,8 @@ static void draw_integers(struct value *v)
 		whole[i] = (int32_t)(i * 37 % 401) - 200;
 		v->data[i] = (float)whole[i];
 	}
-	ck_ok(spyre_copy_h2d(context, v->device, &v->operand.layout, &h));
+	ck_ok(spyre_copy_h2d(context, v->plain_device, &v->plain, &h));
+	settle(v);
 	free(whole);
 }
 
@@ -145,8 +147,9 @@ static void draw(struct value *v, const struct operation *op, uint32_t index)
 		if (strstr(op->name, "bitwise"))
 			v->data[i] = v->data[i] > 1;
 	}
-	ck_ok(spyre_copy_h2d(context, v->device, &v->operand.layout, &h));
-	ck_ok(spyre_copy_d2h(context, &h, v->device, &v->operand.layout));
+	ck_ok(spyre_copy_h2d(context, v->plain_device, &v->plain, &h));
+	ck_ok(spyre_copy_d2h(context, &h, v->plain_device, &v->plain));
+	settle(v);
 }
 
 /* Integers come as such. */
@@ -155,13 +158,14 @@ static void read_back(struct value *v, spyre_host_tensor *h)
 	spyre_format format = v->operand.layout.device_format;
 	void *whole;
 
+	gather(v);
 	if (format != SPYRE_FORMAT_IEEE_INT32 && format != SPYRE_FORMAT_SENINT8) {
-		ck_ok(spyre_copy_d2h(context, h, v->device, &v->operand.layout));
+		ck_ok(spyre_copy_d2h(context, h, v->plain_device, &v->plain));
 		return;
 	}
 	whole = malloc(v->elements * sizeof(int32_t));
 	ck_ok(spyre_host_tensor_dense(h, whole, format, v->rank, v->size));
-	ck_ok(spyre_copy_d2h(context, h, v->device, &v->operand.layout));
+	ck_ok(spyre_copy_d2h(context, h, v->plain_device, &v->plain));
 	for (size_t i = 0; i < v->elements; i++)
 		v->data[i] = format == SPYRE_FORMAT_IEEE_INT32 ? (float)((int32_t *)whole)[i] :
 			     ((int8_t *)whole)[i];
@@ -180,16 +184,6 @@ static void compare(const struct operation *op, uint32_t cores)
 			      "%s, %u cores: element %zu is %g, expected %g", op->name, cores, i,
 			      out.data[i], want[i]);
 	}
-}
-
-static void poison(const struct value *v)
-{
-	spyre_stream *stream = get_stream(context, 0);
-	uint16_t junk = 0x5a5a;
-
-	ck_ok(spyre_memset_async(stream, v->device, &junk, 2,
-				 spyre_layout_bytes(&v->operand.layout)));
-	ck_ok(spyre_stream_synchronize(stream));
 }
 
 static void launch(spyre_kernel *kernel)
@@ -225,24 +219,35 @@ static void remove_bundle(const char *folder)
 /* The same through files gives the same bytes. */
 static void run_files(const struct operation *op, spyre_sdsc_graph *graph, uint32_t cores)
 {
-	size_t bytes = spyre_layout_bytes(&out.operand.layout);
+	size_t bytes = out.base_bytes;
 	uint8_t *direct = malloc(bytes), *filed = malloc(bytes);
 	char folder[] = "/tmp/spyre-graph-XXXXXX";
 	spyre_kernel *kernel;
 
-	ck_ok(spyre_memcpy_d2h(context, direct, out.device, bytes));
+	ck_ok(spyre_memcpy_d2h(context, direct, out.base, bytes));
 	ck_assert_ptr_nonnull(mkdtemp(folder));
 	ck_ok(spyre_sdsc_graph_write(graph, cores, folder));
 	ck_ok(spyre_kernel_load(context, folder, &kernel));
-	poison(&out);
+	scribble(&out);
 	launch(kernel);
 	ck_ok(spyre_kernel_unload(kernel));
-	ck_ok(spyre_memcpy_d2h(context, filed, out.device, bytes));
+	ck_ok(spyre_memcpy_d2h(context, filed, out.base, bytes));
 	ck_assert_msg(!memcmp(direct, filed, bytes), "%s differs when it goes through files",
 		      op->name);
 	remove_bundle(folder);
 	free(direct);
 	free(filed);
+}
+
+/* An output that ends within a stick writes all of that. */
+static spyre_sdsc_padding padding_of(uint32_t index)
+{
+	const spyre_layout *l = &out.plain;
+	int along = l->dim_map[l->device_rank - 1];
+	int64_t size = along < 0 ? 1 : out.size[along];
+
+	return placing == POISONED || (index == inputs && size % l->device_size[l->device_rank - 1]) ?
+	       SPYRE_SDSC_PADDING_UNKNOWN : SPYRE_SDSC_PADDING_FOREIGN;
 }
 
 static spyre_sdsc_graph *make_graph(const struct operation *op)
@@ -256,17 +261,26 @@ static spyre_sdsc_graph *make_graph(const struct operation *op)
 	for (uint32_t i = 0; i < inputs; i++)
 		ck_ok(spyre_sdsc_graph_add_argument(graph, &in[i].operand, &tensor[i]));
 	ck_ok(spyre_sdsc_graph_add_argument(graph, &out.operand, &tensor[inputs]));
+	for (uint32_t i = 0; i <= inputs && placing != AS_COPIED; i++)
+		ck_ok(spyre_sdsc_graph_set_padding(graph, tensor[i], padding_of(i)));
 	ck_ok(spyre_sdsc_graph_add_op(graph, op->name, op->attr, attrs, tensor, inputs,
 				      &tensor[inputs]));
 	return graph;
 }
 
-void run(const struct operation *op)
+static void free_value(struct value *v)
+{
+	free(v->data);
+	free(v->shadow);
+}
+
+void run(const struct operation *op, enum placing how)
 {
 	static const uint32_t cores[] = { 32, 1, 7, 24 };
 	spyre_sdsc_graph *graph;
 	spyre_kernel *kernel;
 
+	placing = how;
 	context = open_card();
 	for (inputs = 0; op->tensor[inputs + 1].size[0]; inputs++) {
 		describe(&in[inputs], &op->tensor[inputs], op->format);
@@ -276,19 +290,23 @@ void run(const struct operation *op)
 	want = malloc(out.elements * sizeof(*want));
 	op->reference(op);
 	graph = make_graph(op);
-	for (size_t i = 0; i < sizeof(cores) / sizeof(cores[0]); i++) {
+	/* Where operands lie has to do with cores, but not with each number of them. */
+	for (size_t i = 0; i < sizeof(cores) / sizeof(cores[0]); i += how ? 2 : 1) {
 		ck_ok(spyre_sdsc_graph_load(context, graph, cores[i], &kernel));
-		poison(&out);
+		scribble(&out);
 		launch(kernel);
 		ck_ok(spyre_kernel_unload(kernel));
 		compare(op, cores[i]);
-		if (i == 0 || i == 2)
+		for (uint32_t k = 0; k < inputs; k++)
+			check_surroundings(&in[k], true, op->name);
+		check_surroundings(&out, false, op->name);
+		if (i == 0 || (i == 2 && !how))
 			run_files(op, graph, cores[i]);
 	}
 	spyre_sdsc_graph_destroy(graph);
 	for (uint32_t i = 0; i < inputs; i++)
-		free(in[i].data);
-	free(out.data);
+		free_value(&in[i]);
+	free_value(&out);
 	free(want);
 	ck_ok(spyre_context_destroy(context));
 }

@@ -38,6 +38,14 @@ struct operation {
 	bool positive;
 };
 
+/* How operands lie on the card. */
+enum placing {
+	AS_COPIED,	/* padding holds zeros */
+	POISONED,	/* padding holds what is no number */
+	WINDOWS,	/* parts of larger tensors, which hold no numbers either */
+	NUM_PLACINGS
+};
+
 struct value {
 	uint32_t rank;
 	int64_t size[6];
@@ -45,6 +53,15 @@ struct value {
 	float *data;
 	size_t elements;
 	spyre_devptr device;
+	/* As a tensor of its own, by way of which it is copied. */
+	spyre_layout plain;
+	spyre_devptr plain_device;
+	/* The tensor that it is a window of, and what that should hold. */
+	spyre_devptr base;
+	size_t base_bytes;
+	uint8_t *shadow;
+	bool zeros;				/* in the padding */
+	uint32_t where[SPYRE_MAX_DEVICE_RANK];	/* dim of the window's layout of each */
 };
 
 extern struct value in[MAX_IN], out;
@@ -59,7 +76,18 @@ uint32_t reduced(const struct operation *op);
 /* The element of a tensor without the dims in @mask that element @i falls on. */
 size_t fold(const struct value *v, uint32_t mask, size_t i);
 /* Runs it on 1, 7, 24 and 32 cores, compiled at once and through files. */
-void run(const struct operation *op);
+void run(const struct operation *op, enum placing placing);
+
+/* sdsc_placing.c: describe() has made the plain layout; this makes the one in use. */
+void put_down(struct value *v, enum placing placing, uint32_t seed);
+/* Fills all of it with what is no number. */
+void scribble(const struct value *v);
+/* Moves what is in the plain tensor to its place and back. */
+void settle(const struct value *v);
+void gather(const struct value *v);
+/* Nothing round the window has changed; nothing in it either if @whole. */
+void check_surroundings(const struct value *v, bool whole, const char *name);
+extern spyre_context *context;
 
 /* The operations that are tested, in several files. */
 extern const struct operation math_operations[], layer_operations[];

@@ -24,10 +24,16 @@
 
 namespace torch_spyre {
 
-/* error.cpp: a status as an exception, with libspyre's own text. OUT_OF_DEVICE_MEMORY
- * becomes torch.OutOfMemoryError (requested, free, largest block), FORKED and the
- * rest RuntimeError that names @what. */
-void check(spyre_status status, const char *what);
+/* error.cpp: a status as an exception, with libspyre's own text, led by @what.
+ * OUT_OF_DEVICE_MEMORY becomes torch.OutOfMemoryError (requested, free, largest
+ * block), what failed on the card torch.AcceleratorError, the rest RuntimeError. */
+[[noreturn]] void fail(spyre_status status, const char *what);
+
+inline void check(spyre_status status, const char *what)
+{
+	if (__builtin_expect(status != SPYRE_SUCCESS, 0))
+		fail(status, what);
+}
 
 /* device.cpp: one context per card, opened by its first use, never at import. */
 c10::DeviceIndex device_count() noexcept;
@@ -36,6 +42,9 @@ void set_current_device(c10::DeviceIndex index);
 /* Opens the card; throws in a forked child of a process that had it open. */
 spyre_context *context(c10::DeviceIndex index = -1);
 bool is_initialized() noexcept;
+bool has_context(c10::DeviceIndex index) noexcept;
+/* In a forked child of a process that had a card open. */
+bool in_bad_fork() noexcept;
 
 /* stream.cpp */
 c10::Stream current_stream(c10::DeviceIndex index = -1);

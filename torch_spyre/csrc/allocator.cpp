@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/* Blocks of device memory behind DataPtrs, and PyTorch's view of the allocator. */
+#include "allocator.h"
+
+#include <unordered_map>
+
+#include <c10/core/Allocator.h>
+#include <c10/util/Exception.h>
+
+#include "cache.h"
+#include "device.h"
+
+namespace torch_spyre {
+
+namespace {
+
+/* What a DataPtr's context points to. */
+struct OwnedBlock final : Block {
+	Chunk *chunk = nullptr;
+	uint64_t generation = 0;
+};
+
+struct LiveBlocks {
+	std::mutex lock;
+	std::unordered_map<spyre_devptr, OwnedBlock *> by_address;
+};
+
+LiveBlocks &live(c10::DeviceIndex device)
+{
+	static auto *tables = new LiveBlocks[MAX_DEVICES];
+
+	return tables[device];
+}
+
+void report(const OwnedBlock &block, int64_t bytes)
+{
+	if (!c10::memoryProfilingEnabled())
+		return;
+	c10::reportMemoryUsageToProfiler(
+		reinterpret_cast<void *>(block.address), bytes, cache(block.device).allocated(),
+		cache(block.device).reserved(),
+		c10::Device(c10::DeviceType::PrivateUse1, block.device));
+}
+
+/* Without a context any more, or in a forked child, the memory is not ours to free. */
+bool is_stale(const OwnedBlock &block)
+{
+	return in_bad_fork() || block.generation != generation(block.device);
+}
+
+void free_block(void *context)
+{
+	std::unique_ptr<OwnedBlock> block(static_cast<OwnedBlock *>(context));
+
+	if (!block->chunk || in_bad_fork())
+		return;
+	{
+		LiveBlocks &table = live(block->device);
+		std::lock_guard<std::mutex> guard(table.lock);
+		auto it = table.by_address.find(block->address);
+
+		if (it != table.by_address.end() && it->second == block.get())
+			table.by_address.erase(it);
+	}
+	if (is_stale(*block)) {
+		delete block->chunk;
+		return;
+	}
+	uint64_t bytes = block->chunk->bytes;
+
+	try {
+		cache(block->device).free(block->chunk);
+		report(*block, -static_cast<int64_t>(bytes));
+	} catch (const std::exception &error) {
+		/* Deleters must not throw; the context says at its next use what is wrong. */
+		TORCH_WARN("spyre: freeing device memory: ", error.what());
+	}
+}
+
+class Allocator final : public c10::DeviceAllocator {
+public:
+	/* Bytes of no dtype yet; the first tensor of the storage says what they hold. */
+	c10::DataPtr allocate(size_t bytes) override
+	{
+		return torch_spyre::allocate(current_device(), bytes, nullptr);
+	}
+
+	c10::DeleterFnPtr raw_deleter() const override
+	{
+		/* Blocks, not addresses, are what can be freed. */
+		return nullptr;
+	}
+
+	void copy_data(void *target, const void *source, std::size_t count) const override
+	{
+		c10::DeviceIndex device = current_device();
+		auto to = reinterpret_cast<spyre_devptr>(target);
+		auto from = reinterpret_cast<spyre_devptr>(source);
+		Block *block = find_block(device, from);
+
+		if (!count)
+			return;
+		check(spyre_memcpy_d2d_async(current_native_stream(device), to, from,
+					     block ? block->bytes : count),
+		      "copying a storage");
+	}
+
+	bool initialized() override
+	{
+		return is_initialized();
+	}
+
+	void emptyCache(c10::MempoolId_t) override
+	{
+		for (c10::DeviceIndex i = 0; i < device_count(); i++)
+			if (has_context(i))
+				cache(i).empty();
+	}
+
+	void recordStream(const c10::DataPtr &ptr, c10::Stream stream) override
+	{
+		if (ptr.get_deleter() != free_block || !ptr.get_context())
+			return;
+
+		auto *block = static_cast<OwnedBlock *>(ptr.get_context());
+
+		TORCH_CHECK(stream.device() == ptr.device(), "spyre: memory of ", ptr.device(),
+			    " cannot be used on a stream of ", stream.device());
+		if (block->chunk && !is_stale(*block))
+			cache(block->device).record(block->chunk, static_cast<int>(stream.id()));
+	}
+
+	c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override
+	{
+		return cache(check_index(device)).stats();
+	}
+
+	void resetAccumulatedStats(c10::DeviceIndex device) override
+	{
+		cache(check_index(device)).reset_accumulated();
+	}
+
+	void resetPeakStats(c10::DeviceIndex device) override
+	{
+		cache(check_index(device)).reset_peak();
+	}
+
+	std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override
+	{
+		spyre_memory_info info{};
+
+		info.struct_size = sizeof(info);
+		check(spyre_mem_info(context(check_index(device)), &info), "memory info");
+		return {info.free, info.total};
+	}
+};
+
+Allocator allocator;
+
+REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &allocator);
+
+} // namespace
+
+c10::DeviceAllocator *device_allocator()
+{
+	return &allocator;
+}
+
+c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes,
+		      std::shared_ptr<const Placement> placement)
+{
+	auto block = std::make_unique<OwnedBlock>();
+
+	device = check_index(device);
+	block->device = device;
+	block->address = 0;
+	block->bytes = 0;
+	block->placement = std::move(placement);
+	block->clean_padding = false;
+	if (bytes) {
+		context(device);
+		block->generation = generation(device);
+		block->chunk = cache(device).allocate(
+			bytes, static_cast<int>(current_stream(device).id()));
+		block->address = block->chunk->address;
+		block->bytes = block->chunk->bytes;
+
+		LiveBlocks &table = live(device);
+		std::lock_guard<std::mutex> guard(table.lock);
+
+		table.by_address[block->address] = block.get();
+	}
+	if (bytes)
+		report(*block, static_cast<int64_t>(block->bytes));
+
+	auto *data = reinterpret_cast<void *>(block->address);
+
+	return {data, block.release(), free_block,
+		c10::Device(c10::DeviceType::PrivateUse1, device)};
+}
+
+Block *find_block(c10::DeviceIndex device, spyre_devptr address)
+{
+	LiveBlocks &table = live(device);
+	std::lock_guard<std::mutex> guard(table.lock);
+	auto it = table.by_address.find(address);
+
+	return it == table.by_address.end() ? nullptr : it->second;
+}
+
+Block *block_of(const c10::Storage &storage)
+{
+	const c10::DataPtr &ptr = storage.data_ptr();
+
+	TORCH_CHECK(ptr.device().is_privateuseone(), "spyre: expected memory of a spyre device, got ",
+		    ptr.device());
+	if (ptr.get_deleter() == free_block && ptr.get_context()) {
+		auto *block = static_cast<OwnedBlock *>(ptr.get_context());
+
+		TORCH_CHECK(!block->chunk || block->generation == generation(block->device),
+			    "spyre: the tensor's memory was lost when the device was reset; create "
+			    "the tensor again");
+		return block;
+	}
+
+	/* Memory that came back by another way (DLPack) is still the block at its address. */
+	Block *block = find_block(ptr.device().index(), reinterpret_cast<spyre_devptr>(ptr.get()));
+
+	TORCH_CHECK(block, "spyre: ", ptr.get(), " is not the start of memory of ", ptr.device());
+	return block;
+}
+
+c10::DeviceIndex device_of_address(spyre_devptr address)
+{
+	c10::DeviceIndex first = current_device();
+
+	for (c10::DeviceIndex i = 0; i < device_count(); i++) {
+		/* Cards number their memory alike: the current one comes first. */
+		c10::DeviceIndex device = i == 0 ? first : i <= first ? i - 1 : i;
+		spyre_pointer_info info{};
+
+		info.struct_size = sizeof(info);
+		if (has_context(device) &&
+		    spyre_pointer_query(context(device), address, &info) == SPYRE_SUCCESS &&
+		    info.kind == SPYRE_MEMORY_DEVICE)
+			return device;
+	}
+	return -1;
+}
+
+void drop_memory(c10::DeviceIndex device)
+{
+	LiveBlocks &table = live(device);
+	std::lock_guard<std::mutex> guard(table.lock);
+
+	table.by_address.clear();
+	cache(device).drop();
+}
+
+} // namespace torch_spyre

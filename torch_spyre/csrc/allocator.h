@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+/* Device memory for storages. */
+#pragma once
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include "spyre.h"
+
+namespace torch_spyre {
+
+c10::DeviceAllocator *device_allocator();
+
+/* Memory of the current stream behind a DataPtr with a Block; @bytes on the card. */
+c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes,
+		      std::shared_ptr<const Placement> placement);
+
+/* The live block of @device that starts at @address, or NULL. */
+Block *find_block(c10::DeviceIndex device, spyre_devptr address);
+/* The card whose memory @address, also an interior one, lies in, or -1. */
+c10::DeviceIndex device_of_address(spyre_devptr address);
+
+/* Forgets what belonged to a context that is to be replaced. */
+void drop_memory(c10::DeviceIndex device);
+
+} // namespace torch_spyre

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+/* The caching, stream-ordered allocator of device memory. */
+#include "cache.h"
+
+#include <array>
+#include <tuple>
+
+#include <c10/util/Exception.h>
+
+#include "device.h"
+
+namespace torch_spyre {
+
+namespace {
+
+using c10::CachingAllocator::StatArray;
+using c10::CachingAllocator::StatType;
+
+constexpr uint64_t MIB = uint64_t(1) << 20;
+/* Granule of small chunks: four sticks. */
+constexpr uint64_t GRANULE = 4 * SPYRE_STICK;
+constexpr uint64_t SMALL_MOST = MIB;
+constexpr uint64_t SMALL_SEGMENT = 2 * MIB;
+/* Up to MEDIUM_MOST, chunks share segments of MEDIUM_SEGMENT. */
+constexpr uint64_t MEDIUM_MOST = 8 * MIB;
+constexpr uint64_t MEDIUM_SEGMENT = 16 * MIB;
+
+uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+void count(StatArray &stats, bool small, uint64_t amount, bool more)
+{
+	for (StatType type : {StatType::AGGREGATE,
+			      small ? StatType::SMALL_POOL : StatType::LARGE_POOL}) {
+		auto &stat = stats[static_cast<size_t>(type)];
+
+		if (more)
+			stat.increase(amount);
+		else
+			stat.decrease(amount);
+	}
+}
+
+uint64_t segment_bytes(uint64_t bytes, bool small)
+{
+	if (small)
+		return SMALL_SEGMENT;
+	return bytes <= MEDIUM_MOST ? MEDIUM_SEGMENT : round_up(bytes, SMALL_SEGMENT);
+}
+
+template <typename F> void each_stat(c10::CachingDeviceAllocator::DeviceStats &stats, F &&f)
+{
+	for (auto *array : {&stats.allocation, &stats.segment, &stats.active,
+			    &stats.inactive_split, &stats.allocated_bytes, &stats.reserved_bytes,
+			    &stats.active_bytes, &stats.inactive_split_bytes,
+			    &stats.requested_bytes})
+		for (auto &stat : *array)
+			f(stat);
+	f(stats.oversize_allocations);
+	f(stats.oversize_segments);
+}
+
+} // namespace
+
+Cache &cache(c10::DeviceIndex device)
+{
+	/* Never destroyed: storages may be freed after this file's statics. */
+	static auto *caches = new std::array<std::unique_ptr<Cache>, MAX_DEVICES>([] {
+		std::array<std::unique_ptr<Cache>, MAX_DEVICES> a;
+
+		for (int i = 0; i < MAX_DEVICES; i++)
+			a[i] = std::make_unique<Cache>(i);
+		return a;
+	}());
+
+	return *(*caches)[device];
+}
+
+bool Cache::Order::operator()(const Chunk *a, const Chunk *b) const
+{
+	return std::tie(a->segment->stream, a->bytes, a->address) <
+	       std::tie(b->segment->stream, b->bytes, b->address);
+}
+
+/* A free chunk that lies in a segment with others cannot be released alone. */
+void Cache::count_inactive(const Chunk *chunk, bool more)
+{
+	if (!chunk->split())
+		return;
+	count(counts.inactive_split, chunk->segment->small, 1, more);
+	count(counts.inactive_split_bytes, chunk->segment->small, chunk->bytes, more);
+}
+
+Chunk *Cache::find(uint64_t bytes, int stream, bool small)
+{
+	Segment probe_segment{0, 0, stream, small};
+	Chunk probe{&probe_segment, 0, bytes};
+	Pool &free_chunks = pool(small);
+	auto it = free_chunks.lower_bound(&probe);
+
+	if (it == free_chunks.end() || (*it)->segment->stream != stream)
+		return nullptr;
+	/* A huge chunk is not taken for a tenth of it: that would keep it from its like. */
+	if (!small && bytes > MEDIUM_MOST && (*it)->bytes > bytes + bytes / 2 + MEDIUM_SEGMENT)
+		return nullptr;
+
+	Chunk *chunk = *it;
+
+	free_chunks.erase(it);
+	count_inactive(chunk, false);
+	return chunk;
+}
+
+spyre_status Cache::map(uint64_t bytes, spyre_devptr *address)
+{
+	spyre_status status = spyre_mem_alloc(context(device), bytes, address);
+
+	if (status == SPYRE_SUCCESS)
+		counts.num_device_alloc++;
+	return status;
+}
+
+Chunk *Cache::grow(uint64_t bytes, int stream, bool small)
+{
+	uint64_t size = segment_bytes(bytes, small);
+	spyre_devptr address;
+	spyre_status status = map(size, &address);
+
+	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY) {
+		counts.num_alloc_retries++;
+		release_segments();
+		status = map(size, &address);
+	}
+	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY && size > round_up(bytes, GRANULE)) {
+		/* No room for a segment to share; there may be for this one alone. */
+		size = round_up(bytes, GRANULE);
+		status = map(size, &address);
+	}
+	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY)
+		out_of_memory(bytes, spyre_last_error());
+	check(status, "allocating device memory");
+
+	auto segment = std::make_unique<Segment>(Segment{address, size, stream, small});
+	auto *chunk = new Chunk{segment.get(), address, size};
+
+	segments.emplace(address, std::move(segment));
+	count(counts.segment, small, 1, true);
+	count(counts.reserved_bytes, small, size, true);
+	return chunk;
+}
+
+void Cache::out_of_memory(uint64_t bytes, const std::string &cause)
+{
+	spyre_memory_info info{};
+
+	counts.num_ooms++;
+	info.struct_size = sizeof(info);
+	(void)spyre_mem_info(context(device), &info);
+	TORCH_CHECK_WITH(OutOfMemoryError, false, "spyre:", static_cast<int>(device),
+			 " is out of memory: requested ", bytes, " bytes, free ", info.free, " of ",
+			 info.total, " bytes, largest free block ", info.largest_free,
+			 " bytes; PyTorch has allocated ", allocated(), " bytes and holds ",
+			 reserved(), ". Free tensors or take smaller batches. (", cause, ")");
+}
+
+/* Leaves @bytes of @chunk and puts the rest into the pool. */
+void Cache::cut(Chunk *chunk, uint64_t bytes)
+{
+	bool small = chunk->segment->small;
+	uint64_t rest = chunk->bytes - bytes;
+
+	if (small ? rest < GRANULE : rest < SMALL_MOST)
+		return;
+
+	auto *tail = new Chunk{chunk->segment, chunk->address + bytes, rest};
+
+	tail->previous = chunk;
+	tail->next = chunk->next;
+	if (tail->next)
+		tail->next->previous = tail;
+	chunk->next = tail;
+	chunk->bytes = bytes;
+	pool(small).insert(tail);
+	count_inactive(tail, true);
+}
+
+Chunk *Cache::allocate(uint64_t requested, int stream)
+{
+	uint64_t bytes = round_up(requested, GRANULE);
+	bool small = bytes <= SMALL_MOST;
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	TORCH_CHECK_WITH(OutOfMemoryError, bytes >= requested && bytes < uint64_t(1) << 62,
+			 "spyre: cannot allocate ", requested, " bytes");
+	if (!pending.empty())
+		reclaim();
+
+	Chunk *chunk = find(bytes, stream, small);
+
+	if (!chunk)
+		chunk = grow(bytes, stream, small);
+	cut(chunk, bytes);
+	chunk->in_use = true;
+	chunk->requested = requested;
+	count(counts.allocation, small, 1, true);
+	count(counts.allocated_bytes, small, chunk->bytes, true);
+	count(counts.requested_bytes, small, requested, true);
+	count(counts.active, small, 1, true);
+	count(counts.active_bytes, small, chunk->bytes, true);
+	return chunk;
+}
+
+void Cache::record(Chunk *chunk, int stream)
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	if (stream != chunk->segment->stream)
+		chunk->other_streams.insert(stream);
+}
+
+void Cache::free(Chunk *chunk)
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+	bool small = chunk->segment->small;
+
+	count(counts.allocation, small, 1, false);
+	count(counts.allocated_bytes, small, chunk->bytes, false);
+	count(counts.requested_bytes, small, chunk->requested, false);
+	for (int id : chunk->other_streams) {
+		spyre_event *event = nullptr;
+		spyre_stream *stream;
+
+		/* A stream in error takes no event and no work that could use the memory. */
+		if (spyre_stream_get(context(device), id, &stream) == SPYRE_SUCCESS &&
+		    spyre_event_create(context(device), SPYRE_EVENT_NO_TIMING, &event) ==
+			    SPYRE_SUCCESS &&
+		    spyre_event_record(event, stream) == SPYRE_SUCCESS)
+			chunk->events.push_back(event);
+		else
+			spyre_event_destroy(event);
+	}
+	chunk->other_streams.clear();
+	if (chunk->events.empty())
+		give_back(chunk);
+	else
+		pending.push_back(chunk);
+}
+
+bool Cache::reached(Chunk *chunk)
+{
+	while (!chunk->events.empty()) {
+		if (spyre_event_query(chunk->events.back()) == SPYRE_NOT_READY)
+			return false;
+		spyre_event_destroy(chunk->events.back());
+		chunk->events.pop_back();
+	}
+	return true;
+}
+
+void Cache::reclaim()
+{
+	for (auto it = pending.begin(); it != pending.end();) {
+		if (reached(*it)) {
+			give_back(*it);
+			it = pending.erase(it);
+		} else {
+			++it;
+		}
+	}
+}
+
+/* Makes @neighbour a part of @chunk. */
+void Cache::merge(Chunk *chunk, Chunk *neighbour)
+{
+	if (!neighbour || neighbour->in_use)
+		return;
+	pool(chunk->segment->small).erase(neighbour);
+	count_inactive(neighbour, false);
+	chunk->bytes += neighbour->bytes;
+	if (neighbour == chunk->previous) {
+		chunk->address = neighbour->address;
+		chunk->previous = neighbour->previous;
+		if (chunk->previous)
+			chunk->previous->next = chunk;
+	} else {
+		chunk->next = neighbour->next;
+		if (chunk->next)
+			chunk->next->previous = chunk;
+	}
+	delete neighbour;
+}
+
+void Cache::give_back(Chunk *chunk)
+{
+	bool small = chunk->segment->small;
+
+	count(counts.active, small, 1, false);
+	count(counts.active_bytes, small, chunk->bytes, false);
+	merge(chunk, chunk->previous);
+	merge(chunk, chunk->next);
+	chunk->in_use = false;
+	chunk->requested = 0;
+	pool(small).insert(chunk);
+	count_inactive(chunk, true);
+}
+
+/* Gives every segment that is wholly free back to the card, and waits for that. */
+void Cache::release_segments()
+{
+	/* A stream in error must not keep memory from being freed. */
+	(void)spyre_context_synchronize(context(device));
+	counts.num_sync_all_streams++;
+	reclaim();
+	for (Pool *free_chunks : {&small_pool, &large_pool}) {
+		for (auto it = free_chunks->begin(); it != free_chunks->end();) {
+			Chunk *chunk = *it;
+			Segment *segment = chunk->segment;
+
+			if (chunk->split()) {
+				++it;
+				continue;
+			}
+			it = free_chunks->erase(it);
+			check(spyre_mem_free(context(device), segment->address),
+			      "freeing device memory");
+			counts.num_device_free++;
+			count(counts.segment, segment->small, 1, false);
+			count(counts.reserved_bytes, segment->small, segment->bytes, false);
+			segments.erase(segment->address);
+			delete chunk;
+		}
+	}
+}
+
+void Cache::empty()
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	if (!segments.empty())
+		release_segments();
+}
+
+/* Chunks in use stay with their owners, who see that their context is gone. */
+void Cache::drop()
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	for (Pool *free_chunks : {&small_pool, &large_pool}) {
+		for (Chunk *chunk : *free_chunks)
+			delete chunk;
+		free_chunks->clear();
+	}
+	for (Chunk *chunk : pending)
+		delete chunk;
+	pending.clear();
+	segments.clear();
+	counts = {};
+}
+
+c10::CachingDeviceAllocator::DeviceStats Cache::stats()
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	return counts;
+}
+
+void Cache::reset_accumulated()
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	each_stat(counts, [](auto &stat) { stat.reset_accumulated(); });
+	counts.num_alloc_retries = 0;
+	counts.num_ooms = 0;
+	counts.num_sync_all_streams = 0;
+	counts.num_device_alloc = 0;
+	counts.num_device_free = 0;
+}
+
+void Cache::reset_peak()
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	each_stat(counts, [](auto &stat) { stat.reset_peak(); });
+}
+
+uint64_t Cache::allocated()
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	return counts.allocated_bytes[0].current;
+}
+
+uint64_t Cache::reserved()
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	return counts.reserved_bytes[0].current;
+}
+
+} // namespace torch_spyre

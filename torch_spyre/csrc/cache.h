@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A card's memory, kept by the process. Memory that a stream gave back may be
+ * handed out again for the same stream at once, since its work is in order;
+ * what other streams were recorded to use waits for events on those.
+ *
+ * No Python and no PyTorch lock is taken inside; callers may hold the GIL.
+ */
+#pragma once
+
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include <c10/core/CachingDeviceAllocator.h>
+
+#include "spyre.h"
+
+namespace torch_spyre {
+
+struct Segment {
+	spyre_devptr address;
+	uint64_t bytes;
+	int stream;
+	bool small;
+};
+
+/* A part of a segment, between its neighbours in address order. */
+struct Chunk {
+	Segment *segment;
+	spyre_devptr address;
+	uint64_t bytes;
+	uint64_t requested = 0;
+	bool in_use = false;
+	Chunk *previous = nullptr, *next = nullptr;
+	/* Streams other than the segment's that use it, and points in them. */
+	std::set<int> other_streams;
+	std::vector<spyre_event *> events;
+
+	bool split() const
+	{
+		return previous || next;
+	}
+};
+
+class Cache {
+public:
+	explicit Cache(c10::DeviceIndex device) : device(device)
+	{
+	}
+
+	/* Throws c10::OutOfMemoryError when emptying the cache did not help either. */
+	Chunk *allocate(uint64_t bytes, int stream);
+	void free(Chunk *chunk);
+	void record(Chunk *chunk, int stream);
+	void empty();
+	/* Forgets everything: the context that it belonged to is ending. */
+	void drop();
+
+	c10::CachingDeviceAllocator::DeviceStats stats();
+	void reset_accumulated();
+	void reset_peak();
+	uint64_t allocated(), reserved();
+
+private:
+	struct Order {
+		bool operator()(const Chunk *a, const Chunk *b) const;
+	};
+	using Pool = std::set<Chunk *, Order>;
+
+	Pool &pool(bool small)
+	{
+		return small ? small_pool : large_pool;
+	}
+	Chunk *find(uint64_t bytes, int stream, bool small);
+	Chunk *grow(uint64_t bytes, int stream, bool small);
+	spyre_status map(uint64_t bytes, spyre_devptr *address);
+	[[noreturn]] void out_of_memory(uint64_t bytes, const std::string &cause);
+	void cut(Chunk *chunk, uint64_t bytes);
+	void give_back(Chunk *chunk);
+	void merge(Chunk *chunk, Chunk *neighbour);
+	bool reached(Chunk *chunk);
+	void reclaim();
+	void release_segments();
+	void count_inactive(const Chunk *chunk, bool more);
+
+	const c10::DeviceIndex device;
+	std::recursive_mutex lock;
+	Pool small_pool, large_pool;
+	std::map<spyre_devptr, std::unique_ptr<Segment>> segments;
+	/* Given back, but other streams may still use them. */
+	std::list<Chunk *> pending;
+	c10::CachingDeviceAllocator::DeviceStats counts;
+};
+
+Cache &cache(c10::DeviceIndex device);
+
+} // namespace torch_spyre

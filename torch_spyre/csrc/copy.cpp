@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Copies of any view to any view. What the DMA engine can say it does alone:
+ * host tensors of any strides from and to whole storages. Other views go by a
+ * stage in pinned host memory, which holds a storage's elements at its own
+ * strides and in a format that loses nothing; the host does not wait for it.
+ */
+#include "copy.h"
+
+#include <atomic>
+
+#include <ATen/MemoryOverlap.h>
+#include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/empty.h>
+#include <c10/core/DeviceGuard.h>
+#include <torch/library.h>
+
+#include "gil.h"
+#include "host_allocator.h"
+#include "stream.h"
+#include "tensor.h"
+
+namespace torch_spyre {
+
+namespace {
+
+using at::Tensor;
+using c10::ScalarType;
+
+/* Which dimension of a tensor each dimension of a placement is, -1 for size 1. */
+struct Dims {
+	int8_t of[SPYRE_MAX_RANK];
+};
+
+/* Whether @tensor is all of its storage, at most with its dimensions in another order. */
+bool is_whole(const Tensor &tensor, const Placement &placement, Dims *dims)
+{
+	uint64_t used = 0;
+
+	if (tensor.scalar_type() != placement.dtype ||
+	    tensor.storage_offset() != placement.storage_offset || tensor.dim() > 64)
+		return false;
+	for (size_t j = 0; j < placement.size.size(); j++) {
+		dims->of[j] = -1;
+		if (placement.size[j] == 1)
+			continue;
+		for (int64_t d = 0; d < tensor.dim() && dims->of[j] < 0; d++)
+			if (!(used >> d & 1) && tensor.size(d) == placement.size[j] &&
+			    tensor.stride(d) == placement.stride[j])
+				dims->of[j] = static_cast<int8_t>(d);
+		if (dims->of[j] < 0)
+			return false;
+		used |= uint64_t(1) << dims->of[j];
+	}
+	for (int64_t d = 0; d < tensor.dim(); d++)
+		if (!(used >> d & 1) && tensor.size(d) != 1)
+			return false;
+	return true;
+}
+
+/* Elements at @data with @stride per dimension of a tensor, as the placement counts them. */
+spyre_host_tensor describe(const Placement &placement, const Dims &dims, void *data,
+			   spyre_format format, at::IntArrayRef stride, int64_t offset)
+{
+	spyre_host_tensor host{};
+
+	host.data = data;
+	host.format = format;
+	host.rank = static_cast<uint32_t>(placement.size.size());
+	host.storage_offset = offset;
+	for (uint32_t j = 0; j < host.rank; j++) {
+		host.size[j] = placement.size[j];
+		host.stride[j] = dims.of[j] < 0 ? placement.stride[j] : stride[dims.of[j]];
+	}
+	return host;
+}
+
+/* The storage's elements at its own strides. */
+spyre_host_tensor describe_own(const Placement &placement, void *data, spyre_format format)
+{
+	spyre_host_tensor host{};
+
+	host.data = data;
+	host.format = format;
+	host.rank = static_cast<uint32_t>(placement.size.size());
+	host.storage_offset = placement.storage_offset;
+	std::copy(placement.size.begin(), placement.size.end(), host.size);
+	std::copy(placement.stride.begin(), placement.stride.end(), host.stride);
+	return host;
+}
+
+/* An explicit layout speaks of its own host strides only. */
+bool takes(const Placement &placement, const spyre_host_tensor &host)
+{
+	if (placement.layout.mapped)
+		return true;
+	for (uint32_t j = 0; j < host.rank; j++)
+		if (host.size[j] != 1 && host.stride[j] != placement.stride[j])
+			return false;
+	return true;
+}
+
+bool is_float(ScalarType dtype)
+{
+	return c10::isFloatingType(dtype) && dtype != ScalarType::Double;
+}
+
+void finish(spyre_stream *stream, const char *what)
+{
+	ReleaseGil no_gil;
+
+	check(spyre_stream_synchronize(stream), what);
+}
+
+/* A tensor that is all of the storage of @tensor. */
+Tensor storage_tensor(const Tensor &tensor)
+{
+	const Placement &p = placement_of(tensor);
+
+	return make_tensor(tensor.storage(), p.dtype, p.size, p.stride, p.storage_offset);
+}
+
+int64_t storage_elements(const Tensor &tensor)
+{
+	return tensor.storage().nbytes() / c10::elementSize(placement_of(tensor).dtype);
+}
+
+/* Tensors of a dtype that their storage does not hold, and what else the DMA engine
+ * cannot say, are read and written through all of the storage's bytes on the host. */
+Tensor host_storage(const Tensor &tensor)
+{
+	const Placement &p = placement_of(tensor);
+	Tensor bytes = at::empty({storage_elements(tensor)}, at::TensorOptions().dtype(p.dtype));
+
+	copy(bytes.as_strided(p.size, p.stride, p.storage_offset), storage_tensor(tensor), false);
+	return bytes;
+}
+
+Tensor view_of_host(const Tensor &bytes, const Tensor &like)
+{
+	return at::empty({0}, at::TensorOptions().dtype(like.scalar_type()))
+		.set_(bytes.storage(), like.storage_offset(), like.sizes(), like.strides());
+}
+
+void write_through_host(const Tensor &target, const Tensor &source)
+{
+	Tensor bytes = host_storage(target);
+	const Placement &p = placement_of(target);
+
+	view_of_host(bytes, target).copy_(source);
+	copy(storage_tensor(target), bytes.as_strided(p.size, p.stride, p.storage_offset), false);
+}
+
+/* Where nothing else fits, on the host. */
+Tensor to_host(const Tensor &source)
+{
+	return view_of_host(host_storage(source), source);
+}
+
+std::atomic<bool> downcast_warning{[] {
+	const char *value = std::getenv("TORCH_SPYRE_DOWNCAST_WARN");
+	std::string text = value ? value : "1";
+
+	return text != "0" && text != "false" && text != "off";
+}()};
+std::atomic<bool> downcast_warned{false};
+
+void warn_downcast(ScalarType dtype)
+{
+	if (dtype == ScalarType::Long && downcast_warning.load() && !downcast_warned.exchange(true))
+		TORCH_WARN("spyre: int64 tensors are stored as int32 on the card; values beyond 32 "
+			   "bits lose their upper half (TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");
+}
+
+/* Host dtypes that the DMA engine brings into the target's form with one rounding. */
+Tensor convert_on_host(const Tensor &source, ScalarType dtype)
+{
+	Tensor plain = source.resolve_conj().resolve_neg();
+
+	if (plain.scalar_type() == dtype || (is_float(plain.scalar_type()) && is_float(dtype) &&
+					     host_format(plain.scalar_type())))
+		return plain;
+	return plain.to(is_float(dtype) ? ScalarType::Float : dtype);
+}
+
+/* @source of one storage's size into all of the storage of @target. */
+void host_to_storage(const Tensor &target, const Tensor &source, const Dims &dims,
+		     bool non_blocking)
+{
+	Block *block = placed_block(target);
+	spyre_host_tensor host =
+		describe(*block->placement, dims, const_cast<void *>(source.storage().data()),
+			 host_format(source.scalar_type()), source.strides(),
+			 source.storage_offset());
+	c10::Stream stream = current_stream(block->device);
+	spyre_stream *native = native_stream(stream);
+
+	check(spyre_copy_h2d_async(native, block->address, &block->placement->layout, &host),
+	      "copy to the device");
+	block->clean_padding = true;
+	/* Pageable memory may change or go away as soon as this returns. */
+	if (!non_blocking || !record_pinned(host.data, stream))
+		finish(native, "copy to the device");
+}
+
+void host_to_card(const Tensor &target, const Tensor &given, bool non_blocking)
+{
+	const Placement &placement = placement_of(target);
+	Tensor source = convert_on_host(given, target.scalar_type()).expand(target.sizes());
+	Dims dims;
+
+	warn_downcast(target.scalar_type());
+	if (target.scalar_type() != placement.dtype) {
+		write_through_host(target, source);
+	} else if (is_whole(target, placement, &dims) &&
+		   (placement.layout.mapped ||
+		    takes(placement, describe(placement, dims, nullptr, SPYRE_FORMAT_INVALID,
+					      source.strides(), 0)))) {
+		host_to_storage(target, source, dims, non_blocking);
+	} else if (!placement.layout.mapped || target.dim() > SPYRE_MAX_RANK) {
+		write_through_host(target, source);
+	} else {
+		Tensor dense = empty(target.sizes(), target.scalar_type(),
+				     target.device().index());
+
+		host_to_card(dense, source, non_blocking);
+		copy(target, dense, true);
+	}
+}
+
+void storage_to_host(const Tensor &target, const Tensor &source, const Dims &dims,
+		     bool non_blocking)
+{
+	Block *block = placed_block(source);
+	spyre_host_tensor host = describe(*block->placement, dims,
+					  target.storage().mutable_data(),
+					  host_format(target.scalar_type()), target.strides(),
+					  target.storage_offset());
+	c10::Stream stream = current_stream(block->device);
+	spyre_stream *native = native_stream(stream);
+
+	check(spyre_copy_d2h_async(native, &host, block->address, &block->placement->layout),
+	      "copy from the device");
+	if (!non_blocking || !record_pinned(host.data, stream))
+		finish(native, "copy from the device");
+}
+
+void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
+{
+	Tensor source = given.expand(target.sizes());
+	const Placement &placement = placement_of(source);
+	ScalarType from = source.scalar_type(), to = target.scalar_type();
+	/* What the card holds of 16-bit floats has a wider range than fp16. */
+	ScalarType read = from == to || !is_float(from) ? from :
+			  is_float(to) ? to : ScalarType::Float;
+	Dims dims;
+
+	at::assert_no_internal_overlap(target);
+	if (from != placement.dtype) {
+		target.copy_(to_host(source));
+	} else if (read != to) {
+		Tensor plain = at::empty(source.sizes(), at::TensorOptions().dtype(read));
+
+		card_to_host(plain, source, false);
+		target.copy_(plain);
+	} else if (is_whole(source, placement, &dims) && !target.is_neg() &&
+		   takes(placement, describe(placement, dims, nullptr, SPYRE_FORMAT_INVALID,
+					     target.strides(), 0))) {
+		storage_to_host(target, source, dims, non_blocking);
+	} else {
+		Tensor bytes = at::empty({storage_elements(source)},
+					 at::TensorOptions().dtype(read));
+
+		card_to_host(bytes.as_strided(placement.size, placement.stride,
+					      placement.storage_offset),
+			     storage_tensor(source), false);
+		target.copy_(bytes.as_strided(source.sizes(), source.strides(),
+					      source.storage_offset()));
+	}
+}
+
+/* A host format that takes one dtype's elements to another's, or INVALID. */
+spyre_format stage_format(ScalarType from, ScalarType to)
+{
+	if (device_format(from) == device_format(to) &&
+	    (from == to || from == ScalarType::Bool || !c10::isIntegralType(to, true)))
+		return device_format(from);
+	if (to == ScalarType::Bool)
+		return SPYRE_FORMAT_INVALID;
+	if (is_float(to) && !c10::isIntegralType(from, false))
+		return SPYRE_FORMAT_IEEE_FP32;
+	return SPYRE_FORMAT_IEEE_INT32;
+}
+
+/* Pinned memory for all elements of a storage, in use by @stream. */
+struct Stage {
+	Stage(const Tensor &tensor, spyre_format format, c10::Stream stream)
+		: data(host_allocator()->allocate(storage_elements(tensor) *
+						  spyre_format_bytes(format))),
+		  format(format)
+	{
+		record_pinned(data.get(), stream);
+	}
+	c10::DataPtr data;
+	spyre_format format;
+};
+
+void read_storage(spyre_stream *stream, const Stage &stage, const Tensor &tensor)
+{
+	Block *block = placed_block(tensor);
+	spyre_host_tensor host = describe_own(*block->placement, stage.data.get(), stage.format);
+
+	check(spyre_copy_d2h_async(stream, &host, block->address, &block->placement->layout),
+	      "copy on the device");
+}
+
+void write_storage(spyre_stream *stream, const Tensor &tensor, const Stage &stage)
+{
+	Block *block = placed_block(tensor);
+	spyre_host_tensor host = describe_own(*block->placement, stage.data.get(), stage.format);
+
+	check(spyre_copy_h2d_async(stream, block->address, &block->placement->layout, &host),
+	      "copy on the device");
+	block->clean_padding = true;
+}
+
+/* Any view into all of a storage. */
+void view_to_storage(const Tensor &target, const Tensor &source, const Dims &dims,
+		     spyre_format format)
+{
+	Block *block = placed_block(target);
+	c10::Stream stream = current_stream(block->device);
+	spyre_stream *native = native_stream(stream);
+	Stage stage(source, format, stream);
+	spyre_host_tensor host = describe(*block->placement, dims, stage.data.get(), format,
+					  source.strides(), source.storage_offset());
+
+	read_storage(native, stage, source);
+	check(spyre_copy_h2d_async(native, block->address, &block->placement->layout, &host),
+	      "copy on the device");
+	block->clean_padding = true;
+}
+
+/* A dense tensor into a view: the storage is read, changed and written back. */
+void dense_to_view(const Tensor &target, const Tensor &dense)
+{
+	Block *block = placed_block(dense);
+	c10::Stream stream = current_stream(block->device);
+	spyre_stream *native = native_stream(stream);
+	Stage stage(target, device_format(target.scalar_type()), stream);
+	Dims dims;
+
+	TORCH_INTERNAL_ASSERT(is_whole(dense, *block->placement, &dims));
+	read_storage(native, stage, target);
+
+	spyre_host_tensor host = describe(*block->placement, dims, stage.data.get(), stage.format,
+					  target.strides(), target.storage_offset());
+
+	check(spyre_copy_d2h_async(native, &host, block->address, &block->placement->layout),
+	      "copy on the device");
+	write_storage(native, target, stage);
+}
+
+bool same_memory(const Tensor &a, const Tensor &b)
+{
+	return a.storage().is_alias_of(b.storage()) &&
+	       a.storage_offset() == b.storage_offset() && a.strides() == b.strides() &&
+	       a.scalar_type() == b.scalar_type();
+}
+
+/* All of one storage to all of another that lies the same way. */
+bool copy_storage(const Tensor &target, const Tensor &source, const Dims &target_dims)
+{
+	Block *to = placed_block(target), *from = placed_block(source);
+	Dims dims;
+
+	if (target.scalar_type() != source.scalar_type() ||
+	    !is_whole(source, *from->placement, &dims) ||
+	    from->placement->size != to->placement->size ||
+	    from->placement->stride != to->placement->stride ||
+	    !spyre_layout_equal(&from->placement->layout, &to->placement->layout) ||
+	    std::memcmp(dims.of, target_dims.of, to->placement->size.size()))
+		return false;
+	check(spyre_memcpy_d2d_async(current_native_stream(to->device), to->address, from->address,
+				     spyre_layout_bytes(&to->placement->layout)),
+	      "copy on the device");
+	to->clean_padding = from->clean_padding;
+	return true;
+}
+
+void card_to_card(const Tensor &target, const Tensor &given)
+{
+	Tensor source = given.expand(target.sizes());
+	const Placement &to = placement_of(target), &from = placement_of(source);
+	spyre_format format = stage_format(source.scalar_type(), target.scalar_type());
+	Dims dims;
+	bool whole;
+
+	at::assert_no_internal_overlap(target);
+	if (same_memory(target, source))
+		return;
+	if (format == SPYRE_FORMAT_INVALID || target.device() != source.device() ||
+	    target.scalar_type() != to.dtype || source.scalar_type() != from.dtype ||
+	    target.dim() > SPYRE_MAX_RANK || !spyre_format_bytes(format)) {
+		Tensor host = at::empty(source.sizes(),
+					at::TensorOptions().dtype(source.scalar_type()));
+
+		card_to_host(host, source, false);
+		host_to_card(target, host, false);
+		return;
+	}
+	whole = is_whole(target, to, &dims);
+	if (whole && copy_storage(target, source, dims))
+		return;
+	if (whole && to.layout.mapped) {
+		view_to_storage(target, source, dims, format);
+		return;
+	}
+
+	Tensor dense = empty(target.sizes(), target.scalar_type(), target.device().index());
+
+	card_to_card(dense, source);
+	dense_to_view(target, dense);
+}
+
+} // namespace
+
+void set_downcast_warning(bool enabled)
+{
+	downcast_warning.store(enabled);
+	downcast_warned.store(false);
+}
+
+bool get_downcast_warning()
+{
+	return downcast_warning.load();
+}
+
+void copy(const Tensor &target, const Tensor &source, bool non_blocking)
+{
+	if (!target.numel())
+		return;
+	if (target.is_cpu()) {
+		c10::DeviceGuard guard(source.device());
+
+		card_to_host(target, source, non_blocking);
+		return;
+	}
+
+	c10::DeviceGuard guard(target.device());
+
+	if (source.is_cpu())
+		host_to_card(target, source, non_blocking);
+	else if (source.is_privateuseone())
+		card_to_card(target, source);
+	else
+		TORCH_CHECK(false, "spyre: copies are between spyre and the CPU, not from ",
+			    source.device());
+}
+
+at::Tensor dense_copy(const Tensor &tensor)
+{
+	Tensor dense = empty(tensor.sizes(), tensor.scalar_type(), tensor.device().index());
+
+	copy(dense, tensor, true);
+	return dense;
+}
+
+namespace {
+
+Tensor copy_from(const Tensor &source, const Tensor &target, bool non_blocking)
+{
+	copy(target, source, non_blocking);
+	return target;
+}
+
+Tensor copy_from_and_resize(const Tensor &source, const Tensor &target)
+{
+	if (target.sizes() != source.sizes())
+		target.resize_(source.sizes());
+	copy(target, source, false);
+	return target;
+}
+
+at::Scalar local_scalar_dense(const Tensor &tensor)
+{
+	Tensor host = at::empty({}, at::TensorOptions().dtype(tensor.scalar_type()));
+
+	copy(host, tensor.reshape({}), false);
+	return at::_local_scalar_dense(host);
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+	m.impl("_copy_from", TORCH_FN(copy_from));
+	m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
+	m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
+}
+
+} // namespace torch_spyre

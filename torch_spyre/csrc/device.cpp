@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/* Cards: one context each, opened by its first use and never at import. */
+#include "device.h"
+
+#include <atomic>
+#include <mutex>
+
+#include <pthread.h>
+
+#include <c10/util/Exception.h>
+
+namespace torch_spyre {
+
+namespace {
+
+/* Raised in a child that inherits contexts; nothing clears it. */
+std::atomic<bool> forked{false};
+std::atomic<bool> initialized{false};
+
+struct Card {
+	std::mutex lock;
+	std::atomic<spyre_context *> context{nullptr};
+	std::atomic<uint64_t> generation{0};
+};
+
+Card &card(c10::DeviceIndex index)
+{
+	/* Never destroyed: tensors of static storage outlive this file's statics. */
+	static auto *cards = new Card[MAX_DEVICES];
+
+	return cards[index];
+}
+
+thread_local c10::DeviceIndex current = 0;
+
+void in_child()
+{
+	if (initialized.load())
+		forked.store(true);
+}
+
+void watch_forks()
+{
+	static std::once_flag once;
+
+	std::call_once(once, [] { pthread_atfork(nullptr, nullptr, in_child); });
+}
+
+void check_fork()
+{
+	TORCH_CHECK(!in_bad_fork(),
+		    "Cannot re-initialize spyre in forked subprocess. To use spyre with "
+		    "multiprocessing, you must use the 'spawn' start method");
+}
+
+} // namespace
+
+c10::DeviceIndex device_count() noexcept
+{
+	/* What is visible follows from the environment, once per process. */
+	static const int count = [] {
+		int n;
+
+		return spyre_device_count(&n) == SPYRE_SUCCESS ? std::min(n, MAX_DEVICES) : 0;
+	}();
+
+	return static_cast<c10::DeviceIndex>(count);
+}
+
+c10::DeviceIndex check_index(c10::DeviceIndex index)
+{
+	if (index < 0)
+		return current;
+	if (index >= device_count()) {
+		int n;
+
+		/* A configuration that hides every card says so itself. */
+		check(spyre_device_count(&n), "counting devices");
+		TORCH_CHECK(false, "spyre: device index ", static_cast<int>(index),
+			    " is out of range: ", n, n == 1 ? " card is" : " cards are",
+			    " visible (SPYRE_DEVICES, AIU_WORLD_SIZE)");
+	}
+	return index;
+}
+
+c10::DeviceIndex current_device() noexcept
+{
+	return current;
+}
+
+void set_current_device(c10::DeviceIndex index)
+{
+	TORCH_CHECK(index >= 0, "spyre: device index ", static_cast<int>(index),
+		    " is out of range");
+	current = check_index(index);
+}
+
+void set_current_device_unchecked(c10::DeviceIndex index) noexcept
+{
+	current = index;
+}
+
+bool is_initialized() noexcept
+{
+	return initialized.load() && !forked.load();
+}
+
+bool in_bad_fork() noexcept
+{
+	return forked.load(std::memory_order_relaxed);
+}
+
+bool has_context(c10::DeviceIndex index) noexcept
+{
+	return index >= 0 && index < device_count() && !in_bad_fork() &&
+	       card(index).context.load() != nullptr;
+}
+
+static spyre_context *open_card(c10::DeviceIndex index)
+{
+	Card &c = card(check_index(index));
+	std::lock_guard<std::mutex> guard(c.lock);
+	spyre_context *context = c.context.load();
+
+	if (context)
+		return context;
+	watch_forks();
+	check(spyre_context_create(index, 0, &context), "opening the card");
+	initialized.store(true);
+	c.context.store(context, std::memory_order_release);
+	return context;
+}
+
+spyre_context *context(c10::DeviceIndex index)
+{
+	spyre_context *context;
+
+	check_fork();
+	if (index < 0)
+		index = current;
+	else if (index >= MAX_DEVICES)
+		check_index(index);
+	context = card(index).context.load(std::memory_order_acquire);
+	return __builtin_expect(context != nullptr, 1) ? context : open_card(index);
+}
+
+uint64_t generation(c10::DeviceIndex index) noexcept
+{
+	return card(index).generation.load(std::memory_order_acquire);
+}
+
+void replace_context(c10::DeviceIndex index)
+{
+	Card &c = card(index);
+	std::lock_guard<std::mutex> guard(c.lock);
+	spyre_context *context = c.context.exchange(nullptr);
+
+	c.generation.fetch_add(1);
+	if (context)
+		/* What the streams still hold as errors is what the reset is for. */
+		(void)spyre_context_destroy(context);
+}
+
+} // namespace torch_spyre

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+/* A status as an exception: libspyre's text, led by the operation. */
+#include "spyre.h"
+
+#include <c10/util/Exception.h>
+
+namespace torch_spyre {
+
+namespace {
+
+/* What failed on the card, as against what was asked of it wrongly. */
+bool is_device_error(spyre_status status)
+{
+	switch (status) {
+	case SPYRE_ERROR_TIMEOUT:
+	case SPYRE_ERROR_CANCELLED:
+	case SPYRE_ERROR_DEVICE_LOST:
+	case SPYRE_ERROR_DEVICE_RESET:
+	case SPYRE_ERROR_CARD_FAULT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+const char *remedy(spyre_status status)
+{
+	switch (status) {
+	case SPYRE_ERROR_DEVICE_LOST:
+		return " The card is gone; other cards go on.";
+	case SPYRE_ERROR_TIMEOUT:
+	case SPYRE_ERROR_CANCELLED:
+	case SPYRE_ERROR_DEVICE_RESET:
+	case SPYRE_ERROR_CARD_FAULT:
+		return " torch.spyre.reset() makes the device usable again.";
+	case SPYRE_ERROR_FORKED:
+		return " To use spyre with multiprocessing, use the 'spawn' start method.";
+	default:
+		return "";
+	}
+}
+
+} // namespace
+
+void fail(spyre_status status, const char *what)
+{
+	std::string text = c10::str("spyre: ", what, ": ", spyre_last_error(), " [",
+				    spyre_status_name(status), "].", remedy(status));
+	c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
+
+	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY)
+		throw c10::OutOfMemoryError(here, std::move(text));
+	if (is_device_error(status))
+		throw c10::AcceleratorError(here, status, std::move(text));
+	throw c10::Error(here, std::move(text));
+}
+
+} // namespace torch_spyre

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+/* Operations that run on the CPU for want of a kernel of the card. */
+#pragma once
+
+#include <map>
+#include <string>
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include "spyre.h"
+
+namespace torch_spyre {
+
+/* Runs @op on the CPU and brings its results back; the first time it warns. */
+void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+
+/* How often each operation fell back, by name with overload. */
+std::map<std::string, int64_t> fallback_counts();
+void reset_fallback_counts();
+
+} // namespace torch_spyre

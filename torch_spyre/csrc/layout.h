@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+/* Placements: which host tensor a storage holds, and how it lies in sticks. */
+#pragma once
+
+#include "spyre.h"
+
+namespace torch_spyre {
+
+using PlacementPtr = std::shared_ptr<const Placement>;
+
+/* Of a dense row-major tensor. */
+PlacementPtr default_placement(at::IntArrayRef size, c10::ScalarType dtype);
+/* Of a tensor with any strides, in a storage of @elements. */
+PlacementPtr strided_placement(at::IntArrayRef size, at::IntArrayRef stride,
+			       c10::ScalarType dtype, int64_t elements);
+/* To allocate for it. */
+uint64_t placement_bytes(const Placement &placement);
+
+} // namespace torch_spyre

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/* How a card's context stands, and how it is brought back. */
+#include "module.h"
+
+#include "allocator.h"
+#include "device.h"
+#include "gil.h"
+
+namespace torch_spyre {
+
+namespace py = pybind11;
+
+namespace {
+
+spyre_context_state state_of(c10::DeviceIndex index)
+{
+	spyre_context_state state{};
+
+	state.struct_size = sizeof(state);
+	check(spyre_context_get_state(context(index), &state), "state of the card");
+	return state;
+}
+
+const char *health_name(spyre_context_health health)
+{
+	switch (health) {
+	case SPYRE_CONTEXT_OK:
+		return "ok";
+	case SPYRE_CONTEXT_FAULTED:
+		return "faulted";
+	case SPYRE_CONTEXT_STALE:
+		return "stale";
+	case SPYRE_CONTEXT_LOST:
+		return "lost";
+	}
+	return "unknown";
+}
+
+/* None if the card is not open. */
+py::object state(int index)
+{
+	c10::DeviceIndex device = check_index(static_cast<c10::DeviceIndex>(index));
+	py::dict d;
+
+	if (!has_context(device))
+		return py::none();
+
+	spyre_context_state s = state_of(device);
+
+	d["health"] = health_name(s.health);
+	d["status"] = spyre_status_name(s.status);
+	d["stream"] = s.stream;
+	d["operation"] = s.operation;
+	d["control_block"] = s.control_block;
+	d["generation"] = s.generation;
+	d["card_generation"] = s.card_generation;
+	d["text"] = s.text;
+	return d;
+}
+
+/* The card lost its memory: so did its tensors, who say so when they are used. */
+void open_anew(c10::DeviceIndex device)
+{
+	drop_memory(device);
+	replace_context(device);
+	context(device);
+}
+
+void reset(int index, bool hard)
+{
+	c10::DeviceIndex device = check_index(static_cast<c10::DeviceIndex>(index));
+
+	if (!hard && !has_context(device) && !in_bad_fork())
+		return;
+
+	spyre_context *c = context(device);
+	ReleaseGil no_gil;
+
+	if (hard) {
+		check(spyre_device_reset(device, 0), "resetting the card");
+		open_anew(device);
+		return;
+	}
+
+	spyre_status status = spyre_context_reset(c);
+
+	if (status == SPYRE_ERROR_DEVICE_RESET || status == SPYRE_ERROR_DEVICE_LOST)
+		open_anew(device);
+	else
+		check(status, "resetting the context");
+}
+
+std::string version()
+{
+	uint32_t v = spyre_version();
+
+	return std::to_string(v >> 16) + "." + std::to_string(v >> 8 & 0xff) + "." +
+	       std::to_string(v & 0xff);
+}
+
+void define(py::module_ &m)
+{
+	m.def("_state", state);
+	m.def("_reset", reset, py::arg("index"), py::arg("hard") = false);
+	m.def("_libspyre_version", version);
+	m.def("_stream_priority",
+	      [](int id) { return id >= SPYRE_STREAM_HIGH_FIRST ? -1 : 0; });
+}
+
+const Binding binding(define);
+
+} // namespace
+
+} // namespace torch_spyre

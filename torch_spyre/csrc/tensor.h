@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+/* Tensors and their storages. */
+#pragma once
+
+#include "layout.h"
+#include "spyre.h"
+
+namespace torch_spyre {
+
+c10::Storage make_storage(c10::DeviceIndex device, PlacementPtr placement, int64_t bytes);
+at::Tensor make_tensor(c10::Storage storage, c10::ScalarType dtype, at::IntArrayRef size,
+		       at::IntArrayRef stride, int64_t offset = 0);
+
+/* The block of a tensor, with a placement: memory of no dtype yet gets the tensor's. */
+Block *placed_block(const at::Tensor &tensor);
+
+/* Another block takes the place of the storage's; what it held is copied over
+ * as far as it goes, read as elements of @placement's dtype. */
+void replace_storage(const c10::Storage &storage, PlacementPtr placement, int64_t bytes);
+
+} // namespace torch_spyre

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch on Spyre devices.
+
+Importing this (torch does it by the entry point "torch.backends") names the
+device "spyre" and opens no card.
+"""
+
+import torch
+
+from . import _C
+
+
+def _register():
+    torch.utils.rename_privateuse1_backend("spyre")
+    from . import device, patches
+
+    torch._register_device_module("spyre", device)
+    patches.apply()
+    torch.utils.generate_methods_for_privateuse1_backend()
+
+
+_register()
+
+
+def _autoload():
+    """Called by `import torch`; importing this module has done the work."""

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: MIT
+"""torch.spyre: devices, streams, randomness and memory of Spyre cards."""
+
+import contextlib
+
+import torch
+from torch.accelerator.memory import (
+    empty_cache,
+    empty_host_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+)
+from torch.accelerator.memory import get_memory_info as mem_get_info
+
+from . import _C, memory
+from .diagnostics import get_diagnostic_report
+from .random import (
+    default_generators,
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from .streams import (
+    Event,
+    Stream,
+    current_stream,
+    default_stream,
+    set_stream,
+    stream,
+    synchronize,
+)
+from .utils import device_index
+
+__all__ = [
+    "Event",
+    "Stream",
+    "current_device",
+    "current_stream",
+    "default_generators",
+    "default_stream",
+    "device",
+    "device_count",
+    "device_of",
+    "empty_cache",
+    "empty_host_cache",
+    "fallbacks",
+    "get_amp_supported_dtype",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_diagnostic_report",
+    "get_rng_state",
+    "get_rng_state_all",
+    "init",
+    "initial_seed",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "reset",
+    "reset_accumulated_memory_stats",
+    "reset_fallbacks",
+    "reset_peak_memory_stats",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "stream",
+    "synchronize",
+]
+
+
+def device_count():
+    """Number of visible cards (SPYRE_DEVICES, AIU_WORLD_SIZE); opens none."""
+    return _C._device_count()
+
+
+def is_available():
+    """Whether there is a card; opens none and never throws."""
+    return device_count() > 0
+
+
+def is_initialized():
+    """Whether this process has opened a card."""
+    return _C._is_initialized()
+
+
+def _is_in_bad_fork():
+    return _C._is_in_bad_fork()
+
+
+def init():
+    """Opens the current card; its first use does that as well."""
+    _C._open()
+
+
+_lazy_init = init
+
+
+def current_device():
+    return _C._current_device()
+
+
+def set_device(device):
+    """Makes a card the current one of this thread; opens none."""
+    index = device_index(device, default=-1)
+    if index >= 0:
+        _C._set_device(index)
+
+
+def _exchange_device(index):
+    """Sets the current device, -1 for none, and returns the one before."""
+    previous = current_device()
+    if index >= 0:
+        _C._set_device(index)
+    return previous
+
+
+_maybe_exchange_device = _exchange_device
+
+
+class device:
+    """Context manager: another current card.
+
+    None and -1 change nothing.
+    """
+
+    def __init__(self, device):
+        self.index = device_index(device, default=-1)
+        self.previous = -1
+
+    def __enter__(self):
+        self.previous = _exchange_device(self.index)
+        return self
+
+    def __exit__(self, *exception):
+        self.index = _exchange_device(self.previous)
+        return False
+
+
+class device_of(device):
+    """Context manager: the card of a tensor or storage; others change nothing."""
+
+    def __init__(self, obj):
+        super().__init__(obj.device if obj.device.type == "spyre" else None)
+
+
+class DeviceProperties(dict):
+    """Properties of a card, as attributes too."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"a Spyre card has no property {name!r}") from None
+
+
+def get_device_properties(device=None):
+    """What a card is, from sysfs; opens none."""
+    index = device_index(device)
+    properties = DeviceProperties(_C._properties(index))
+    properties.update(
+        type="dd2",
+        index=index,
+        multi_processor_count=properties["num_cores"],
+        total_memory=properties["memory_bytes"],
+    )
+    return properties
+
+
+def get_device_name(device=None):
+    return get_device_properties(device)["name"]
+
+
+def get_device_capability(device=None):
+    """Dtypes that tensors on a card can have."""
+    return torch.accelerator.get_device_capability(device_index(device))
+
+
+def get_amp_supported_dtype():
+    return [torch.float16, torch.bfloat16]
+
+
+def is_bf16_supported(including_emulation=True):
+    return True
+
+
+def fallbacks():
+    """How often each operation ran on the CPU, by name with overload."""
+    return _C._fallback_counts()
+
+
+def reset_fallbacks():
+    """Starts counting anew; operations that have warned do not warn again."""
+    _C._reset_fallback_counts()
+
+
+def reset(device=None, *, hard=False):
+    """Brings a card back after an error; the process goes on.
+
+    Work that is queued is cancelled; tensors keep their memory, except that
+    what the cancelled work was writing holds any part of it. If the card itself
+    was reset or lost, or with `hard`, the card is opened anew and the memory of
+    its tensors is lost: using one of them raises RuntimeError. `hard` resets the
+    card for everybody and takes CAP_SYS_ADMIN on a card of the kernel.
+    """
+    _C._reset(device_index(device), hard)
+
+
+@contextlib.contextmanager
+def no_fallbacks():
+    """Raises if an operation runs on the CPU within the block."""
+    before = fallbacks()
+    yield
+    new = {name: n - before.get(name, 0) for name, n in fallbacks().items()}
+    new = {name: n for name, n in new.items() if n}
+    if new:
+        raise RuntimeError(f"spyre: operations ran on the CPU: {new}")

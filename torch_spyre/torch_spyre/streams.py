@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Streams and events, over torch.Stream and torch.Event."""
+
+import contextlib
+
+import torch
+
+from . import _C
+from .utils import device_index
+
+
+def _device(device):
+    return torch.device("spyre", device_index(device))
+
+
+class Stream(torch.Stream):
+    """A stream of the card's pool; priority -1 goes before 0."""
+
+    def __new__(cls, device=None, priority=0, **kwargs):
+        if "stream_id" in kwargs:
+            return super().__new__(cls, **kwargs)
+        return super().__new__(cls, _device(device), priority=priority)
+
+    @property
+    def id(self):
+        return self.stream_id
+
+    @property
+    def priority(self):
+        """-1 for streams of the high-priority pool, else 0."""
+        return _C._stream_priority(self.stream_id)
+
+    def __repr__(self):
+        return f"torch.spyre.Stream(device={self.device}, id={self.id}, priority={self.priority})"
+
+
+class Event(torch.Event):
+    """A point in a stream."""
+
+    def __new__(cls, enable_timing=False, blocking=False, interprocess=False, device=None):
+        if interprocess:
+            raise RuntimeError("spyre: events cannot be shared between processes")
+        return super().__new__(cls, _device(device), enable_timing=enable_timing)
+
+
+def _wrap(stream):
+    return Stream(
+        stream_id=stream.stream_id,
+        device_index=stream.device_index,
+        device_type=stream.device_type,
+    )
+
+
+def current_stream(device=None):
+    return _wrap(torch.accelerator.current_stream(_device(device)))
+
+
+def default_stream(device=None):
+    stream = torch.accelerator.current_stream(_device(device))
+    return Stream(stream_id=0, device_index=stream.device_index, device_type=stream.device_type)
+
+
+def set_stream(stream):
+    """Makes `stream` the current one of its card; None changes nothing."""
+    if stream is not None:
+        torch.accelerator.set_stream(stream)
+
+
+def stream(stream):
+    """Context manager: work goes to `stream`; None changes nothing."""
+    return contextlib.nullcontext() if stream is None else stream
+
+
+def synchronize(device=None):
+    """Waits for all work of a card and raises its error, if there is one."""
+    _C._synchronize(device_index(device))
