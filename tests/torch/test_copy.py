@@ -81,7 +81,7 @@ class TestViews:
         assert_same(VIEWS[view](device).clone(), VIEWS[view](host))
         assert_same(VIEWS[view](device).contiguous(), VIEWS[view](host))
 
-    @pytest.mark.parametrize("view", [v for v in VIEWS if "expand" not in v and "over" not in v])
+    @pytest.mark.parametrize("view", [v for v in VIEWS if "expand" not in v and "windows" not in v])
     @pytest.mark.parametrize("source", ["cpu", "spyre", "number"])
     def test_into_device(self, view, source, pairs):
         """Writing through a view changes what it shows and nothing else."""
@@ -191,7 +191,7 @@ class TestConversions:
 
     def test_precision_of_half(self):
         """fp16 has ten bits of fraction, DL16 nine: nearest, ties away from zero."""
-        for value, kept in [(0.5903, 0.5908), (-2.002, -2.0), (1.0, 1.0), (0.1, 0.1)]:
+        for value, kept in [(0.5903, 0.5908), (-2.002, -2.0039), (1.0, 1.0), (0.1, 0.1)]:
             half = torch.tensor([value], dtype=torch.float16)
             expected = dl16(half.float()).to(torch.float16)
             assert_same(half.to(DEVICE), expected)
@@ -217,7 +217,8 @@ class TestConversions:
         host = torch.tensor([True, False, True])
         assert_same(host.to(DEVICE), host)
         assert_same(host.to(DEVICE).to(torch.float32), host.float())
-        assert_same(torch.tensor([0.0, 2.5, -1.0]).to(DEVICE).bool(), host ^ True)
+        numbers = torch.tensor([0.0, 2.5, -1.0])
+        assert_same(numbers.to(DEVICE).bool(), numbers.bool())
 
     def test_downcast_of_int64(self):
         """Numbers that fit stay; one warning says what happens to others."""
@@ -250,7 +251,7 @@ class TestConversions:
             lambda: torch.empty(3, dtype=dtype, device=DEVICE),
             lambda: torch.ones(3, device=DEVICE).to(dtype),
         ):
-            with pytest.raises((RuntimeError, TypeError), match="(?s)(?i)(float64|complex|double).*float"):
+            with pytest.raises((RuntimeError, TypeError), match="(?i)(complex|double).*(float|real)"):
                 use()
         assert torch.ones(3, device=DEVICE).cpu().sum() == 3
 

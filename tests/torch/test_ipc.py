@@ -5,6 +5,7 @@ so there it is an exception that says so; on the kernel's card it works."""
 import pytest
 import torch
 import torch.multiprocessing as multiprocessing
+import torch.multiprocessing.reductions as reductions
 from support import DEVICE, assert_same, exact
 
 
@@ -24,7 +25,7 @@ def receive(queue, results, done):
     tensor = queue.get()
     results.put((tensor.device.type, tensor.stride(), tensor.cpu()[:8].tolist()))
     try:
-        tensor.untyped_storage()._share_device_()
+        reductions.reduce_tensor(tensor)
         results.put("shared again")
     except RuntimeError as error:
         results.put(str(error))
@@ -60,7 +61,7 @@ class TestIpcWorkflow:
         if shareable():
             pytest.skip("this card's memory can be shared")
         with pytest.raises(RuntimeError, match="(?i)embedded|own"):
-            exact(10).to(DEVICE).untyped_storage()._share_device_()
+            reductions.reduce_tensor(exact(10).to(DEVICE))
         assert_same(exact(10).to(DEVICE), exact(10))
 
     def test_host_tensors_go_as_ever(self):

@@ -176,7 +176,7 @@ class TestConstructors:
 
     @pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.complex128], ids=name)
     def test_unsupported_formats(self, dtype):
-        with pytest.raises(RuntimeError, match="float32"):
+        with pytest.raises((RuntimeError, TypeError), match="float32|real and imaginary"):
             SpyreTensorLayout([3], dtype)
 
     @pytest.mark.parametrize("order", [[0], [0, 1, 2], [0, 1, -1, -1], []], ids=name)
@@ -285,8 +285,7 @@ class TestTensors:
             )
 
     def test_cpu_tensor_has_no_layout(self):
-        with pytest.raises(RuntimeError, match="(?i)spyre|layout"):
-            exact(3).device_tensor_layout()
+        assert exact(3).device_tensor_layout() is None
 
     def test_empty_with_layout(self):
         from torch_spyre._C import spyre_empty_with_layout

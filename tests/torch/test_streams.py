@@ -66,8 +66,8 @@ class TestSpyreStream:
 
     def test_pools(self):
         """1 to 32 low priority, 33 to 64 high, in turns."""
-        low = {torch.spyre.Stream(priority=0).id() for _ in range(32)}
-        high = {torch.spyre.Stream(priority=-1).id() for _ in range(32)}
+        low = {torch.spyre.Stream(priority=0).id for _ in range(32)}
+        high = {torch.spyre.Stream(priority=-1).id for _ in range(32)}
         assert low == set(range(1, 33)) and high == set(range(33, 65))
 
     def test_surface(self):
