@@ -6,6 +6,7 @@ EXTRA_DIST += docs/isa.md
 EXTRA_DIST += docs/numerics.md
 EXTRA_DIST += docs/performance.md
 EXTRA_DIST += docs/planning.md
+EXTRA_DIST += docs/pytorch.md
 EXTRA_DIST += docs/sdsc.md
 EXTRA_DIST += docs/testing.md
 EXTRA_DIST += docs/timing.md
