@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 spyreincludedir = $(includedir)/spyre
 spyreinclude_HEADERS = \
-	include/spyre/device.h include/spyre/kernel.h include/spyre/layout.h \
+	include/spyre/activity.h include/spyre/device.h include/spyre/kernel.h include/spyre/layout.h \
 	include/spyre/memory.h include/spyre/sdsc.h include/spyre/spyre.h \
 	include/spyre/ras.h include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
 pkgconfig_DATA = libspyre/libspyre.pc
@@ -27,6 +27,8 @@ libspyre_libcore_la_SOURCES += libspyre/backend/embedded_queue.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_reset.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_worker.c
 libspyre_libcore_la_SOURCES += libspyre/backend/futex.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/activity.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/activity.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/chunk.c
@@ -46,6 +48,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/format.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/host_memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/kernel_pool.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel_variant.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/launch.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/linear.c
@@ -65,6 +68,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/va.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/work.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/staging.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/zeroing.c
 include libspyre/layout/local.mk
 include libspyre/sdsc/local.mk

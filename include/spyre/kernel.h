@@ -38,7 +38,10 @@ typedef struct spyre_kernel_info {
 	uint32_t num_sdscs;
 	uint32_t num_cores;
 	uint32_t lx_bytes;
-	/** Device memory for intermediates, owned by the kernel. */
+	/**
+	 * Device memory for intermediates, owned by the kernel. Streams that run it
+	 * at the same time each have as much, up to eight times in all.
+	 */
 	uint64_t pool_bytes;
 	uint64_t program_bytes;
 	/** Modelled cost of one launch. */
@@ -97,7 +100,8 @@ typedef struct spyre_arg {
 } spyre_arg;
 
 /**
- * Queues one run of the kernel. Checked before anything runs: argument count,
+ * Queues one run of the kernel. Any number of threads and streams may launch
+ * one kernel at the same time. Checked before anything runs: argument count,
  * layouts where given, and that each address lies in an allocation with room
  * for what the kernel reaches. Since 0.1.
  * Errors: ARGUMENT_MISMATCH, INVALID_ADDRESS, FORMAT, and the stream's error.

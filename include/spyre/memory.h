@@ -145,7 +145,8 @@ SPYRE_API spyre_status spyre_copy_d2h_async(spyre_stream *stream,
 /**
  * Copies a tensor from one layout to another; @rank and @size are its host
  * shape, which both layouts must describe. Equal layouts copy bytes; others go
- * through host memory of the library. Since 0.1.
+ * through host memory of the library. In one format all bits stay as they are.
+ * Since 0.1.
  */
 SPYRE_API spyre_status spyre_copy_d2d(spyre_context *context, spyre_devptr target,
 				      const spyre_layout *target_layout, spyre_devptr source,

@@ -3,6 +3,7 @@
 #ifndef SPYRE_SPYRE_H
 #define SPYRE_SPYRE_H
 
+#include <spyre/activity.h>
 #include <spyre/device.h>
 #include <spyre/kernel.h>
 #include <spyre/layout.h>

@@ -64,6 +64,7 @@ static struct spyre_context *context_new(int index, const struct spyre_backend_o
 	context->next_own = SPYRE_STREAM_HIGH_LAST + 1;
 	pthread_mutex_init(&context->streams_lock, NULL);
 	pthread_mutex_init(&context->fault_lock, NULL);
+	pthread_mutex_init(&context->staging.lock, NULL);
 	TAILQ_INIT(&context->streams);
 	TAILQ_INIT(&context->events);
 	TAILQ_INIT(&context->kernels);
@@ -237,6 +238,7 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	}
 	spyre_memory_fini(context);
 	spyre_host_memory_fini(context);
+	spyre_staging_drop(context);
 	context->ops->close(context->card);
 	context_delete(context);
 	return SPYRE_SUCCESS;

@@ -25,6 +25,18 @@ TAILQ_HEAD(spyre_stream_list, spyre_stream);
 TAILQ_HEAD(spyre_event_list, spyre_event);
 TAILQ_HEAD(spyre_kernel_list, spyre_kernel);
 
+/* Pinned memory of the library, kept for the next copy through the host. */
+#define SPYRE_STAGING_BLOCKS 8
+
+struct spyre_staging {
+	pthread_mutex_t lock;
+	uint64_t kept;
+	struct {
+		void *memory;
+		size_t bytes;		/* 0: none */
+	} block[SPYRE_STAGING_BLOCKS];
+};
+
 struct spyre_context {
 	const struct spyre_backend_ops *ops;
 	struct spyre_card *card;
@@ -35,6 +47,7 @@ struct spyre_context {
 
 	struct spyre_memory memory;
 	struct spyre_host_memory host;
+	struct spyre_staging staging;
 
 	/* Covers the lists; objects in them have locks of their own. */
 	pthread_mutex_t streams_lock;
@@ -89,5 +102,10 @@ static inline void spyre_struct_write(void *out, size_t out_size, const void *in
 /* device.c */
 spyre_status spyre_backend_choose(const struct spyre_backend_ops **ops, int *total);
 spyre_status spyre_device_resolve(int index, const struct spyre_backend_ops **ops, int *physical);
+
+/* staging.c: at least *@bytes, which become what there is and go back with it. */
+spyre_status spyre_staging_get(struct spyre_context *context, size_t *bytes, void **memory);
+void spyre_staging_put(struct spyre_context *context, void *memory, size_t bytes);
+void spyre_staging_drop(struct spyre_context *context);
 
 #endif /* SPYRE_CONTEXT_H */

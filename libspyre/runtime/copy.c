@@ -134,6 +134,9 @@ static spyre_format through_format(spyre_format from, spyre_format to)
 		SPYRE_FORMAT_SENINT8, SPYRE_FORMAT_UINT8, SPYRE_FORMAT_BOOL,
 	};
 
+	/* Bits stay as they are. */
+	if (from == to && convertible(from, to) && spyre_format_bytes(from))
+		return from;
 	/* Every float of the card is exact in fp32. */
 	if (is_float(from) && is_float(to))
 		return convertible(SPYRE_FORMAT_IEEE_FP32, from) &&
@@ -142,8 +145,6 @@ static spyre_format through_format(spyre_format from, spyre_format to)
 	/* Rounding between integers and floats is for a program to decide. */
 	if (is_float(from) != is_float(to))
 		return SPYRE_FORMAT_INVALID;
-	if (from == to && convertible(from, to) && spyre_format_bytes(from))
-		return from;
 	for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
 		if (convertible(integers[i], from) && convertible(integers[i], to))
 			return integers[i];
@@ -184,7 +185,7 @@ static spyre_status restick_prepare(struct spyre_context *context, struct restic
 	if (!bytes)
 		return SPYRE_SUCCESS;
 	r->host_bytes = (bytes + SPYRE_VA_PAGE - 1) & ~(SPYRE_VA_PAGE - 1);
-	status = context->ops->host_alloc(context->card, r->host_bytes, &r->host);
+	status = spyre_staging_get(context, &r->host_bytes, &r->host);
 	if (status)
 		return status;
 	tensor.data = r->host;
@@ -194,7 +195,7 @@ static spyre_status restick_prepare(struct spyre_context *context, struct restic
 	else
 		status = spyre_transfer_init(&r->in, SPYRE_DMA_H2D, to, &tensor);
 	if (status)
-		context->ops->host_free(context->card, r->host, r->host_bytes);
+		spyre_staging_put(context, r->host, r->host_bytes);
 	return status;
 }
 
@@ -224,7 +225,7 @@ static spyre_status restick_queue(struct spyre_stream *stream, spyre_devptr targ
 	if (!status)
 		status = spyre_stream_enqueue(stream, &work, seq);
 	if (status)
-		stream->context->ops->host_free(stream->context->card, r->host, r->host_bytes);
+		spyre_staging_put(stream->context, r->host, r->host_bytes);
 	return status;
 }
 

@@ -96,8 +96,7 @@ static void item_free_work(struct spyre_stream *stream, struct spyre_stream_item
 	struct spyre_work *work = &item->work;
 
 	if (!submitted && work->staging)
-		stream->context->ops->host_free(stream->context->card, work->staging,
-						work->staging_bytes);
+		spyre_staging_put(stream->context, work->staging, work->staging_bytes);
 	if (!submitted && work->mark) {
 		work->mark->failed = true;
 		atomic_store(&work->mark->done, true);

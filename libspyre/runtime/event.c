@@ -227,22 +227,22 @@ spyre_status spyre_event_synchronize(spyre_event *event)
 	return status;
 }
 
-static spyre_status wait_for_mark(struct spyre_stream *stream, struct spyre_mark *mark)
+spyre_status spyre_stream_wait_for(struct spyre_stream *stream, struct spyre_stream *other,
+				   uint64_t seq)
 {
-	struct spyre_stream *other = mark->stream;
 	spyre_status status;
 
-	if (other == stream || spyre_stream_reached(other, mark->seq))
+	if (other == stream || spyre_stream_reached(other, seq))
 		return SPYRE_SUCCESS;
 	pthread_mutex_lock(&stream->lock);
 	spyre_stream_retire(stream, 0);
 	status = spyre_stream_error(stream);
 	if (status)
 		;
-	else if (stream->items || atomic_load(&other->submitted) < mark->seq)
-		status = spyre_stream_defer_wait(stream, other, mark->seq);
+	else if (stream->items || atomic_load(&other->submitted) < seq)
+		status = spyre_stream_defer_wait(stream, other, seq);
 	else
-		status = spyre_stream_add_wait(stream, other, mark->seq);
+		status = spyre_stream_add_wait(stream, other, seq);
 	pthread_mutex_unlock(&stream->lock);
 	return status;
 }
@@ -262,7 +262,7 @@ spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event *event)
 				   "use spyre_event_synchronize()");
 	mark = event_mark(event);
 	if (mark)
-		status = wait_for_mark(stream, mark);
+		status = spyre_stream_wait_for(stream, mark->stream, mark->seq);
 	spyre_mark_unref(mark);
 	return status;
 }

@@ -22,13 +22,13 @@ void spyre_kernel_unref(struct spyre_kernel *kernel)
 	kernel_variants_drop(kernel);
 	if (kernel->program)
 		kernel->context->ops->program_destroy(kernel->program);
-	if (kernel->pool)
-		spyre_mem_free(kernel->context, kernel->pool);
+	kernel_pools_drop(kernel);
 	if (kernel->source)
 		bundle_source_close(kernel->source);
 	free(kernel->source);
 	spyre_bundle_fini(&kernel->bundle);
 	pthread_mutex_destroy(&kernel->variants_lock);
+	pthread_mutex_destroy(&kernel->pools_lock);
 	free(kernel);
 }
 
@@ -114,7 +114,7 @@ static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *nam
 	free(kernel->bundle.image);
 	kernel->bundle.image = NULL;
 	if (kernel->bundle.pool_bytes) {
-		status = spyre_mem_alloc(context, kernel->bundle.pool_bytes, &kernel->pool);
+		status = kernel_pool_add(kernel);
 		if (status)
 			return spyre_error_prefix(status, "%s: memory for intermediates", name);
 	}
@@ -133,6 +133,8 @@ static spyre_status alloc_kernel(struct spyre_context *context, struct spyre_ker
 	kernel->context = context;
 	pthread_mutex_init(&kernel->variants_lock, NULL);
 	TAILQ_INIT(&kernel->variants);
+	pthread_mutex_init(&kernel->pools_lock, NULL);
+	TAILQ_INIT(&kernel->pools);
 	atomic_init(&kernel->refs, 1);
 	*out = kernel;
 	return SPYRE_SUCCESS;

@@ -16,6 +16,14 @@ struct kernel_variant {
 	struct spyre_bundle_operand operands[SPYRE_MAX_OPERANDS];
 };
 
+/* Memory that launches keep their intermediates in, and the last launch that has it. */
+struct kernel_pool {
+	TAILQ_ENTRY(kernel_pool) link;
+	spyre_devptr address;
+	struct spyre_stream *stream;	/* holds a reference */
+	uint64_t seq;
+};
+
 struct spyre_kernel {
 	TAILQ_ENTRY(spyre_kernel) link;
 	struct spyre_context *context;
@@ -24,7 +32,10 @@ struct spyre_kernel {
 	struct spyre_bundle bundle;
 	size_t image_bytes;
 	struct spyre_program_handle *program;	/* for the symbols' maxima */
-	spyre_devptr pool;
+	/* Memory for intermediates, the latest used first; under the lock. */
+	pthread_mutex_t pools_lock;
+	TAILQ_HEAD(kernel_pool_list, kernel_pool) pools;
+	uint32_t num_pools;
 	/* With symbols: what programs for other values come from, and these. */
 	struct bundle_source *source;
 	pthread_mutex_t variants_lock;
@@ -44,5 +55,15 @@ spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spy
 spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *values,
 				struct kernel_variant **out);
 void kernel_variants_drop(struct spyre_kernel *kernel);
+
+/* kernel_pool.c: these with pools_lock held, but for kernel_pools_drop() */
+spyre_status kernel_pool_add(struct spyre_kernel *kernel);
+/* Memory for a launch on @stream, which waits for another stream if need be. */
+spyre_status kernel_pool_take(struct spyre_kernel *kernel, struct spyre_stream *stream,
+			      struct kernel_pool **pool);
+/* Operation @seq of @stream has it now. */
+void kernel_pool_used(struct spyre_kernel *kernel, struct kernel_pool *pool,
+		      struct spyre_stream *stream, uint64_t seq);
+void kernel_pools_drop(struct spyre_kernel *kernel);
 
 #endif /* SPYRE_RUNTIME_KERNEL_H */

@@ -209,7 +209,8 @@ static spyre_status check_call(spyre_stream *stream, spyre_kernel *kernel, const
 }
 
 static spyre_status enqueue(spyre_stream *stream, spyre_kernel *kernel,
-			    struct kernel_variant *variant, const spyre_launch_arg *args)
+			    struct kernel_variant *variant, const spyre_launch_arg *args,
+			    spyre_devptr pool, uint64_t *seq)
 {
 	uint64_t addresses[SPYRE_MAX_OPERANDS];
 	struct spyre_command command = { .type = SPYRE_COMMAND_EXEC };
@@ -228,10 +229,28 @@ static spyre_status enqueue(spyre_stream *stream, spyre_kernel *kernel,
 	}
 	for (uint32_t i = 0; i < num_operands; i++)
 		addresses[i] = operands[i].kind == SPYRE_OPERAND_POOL ?
-			       kernel->pool + operands[i].offset : args[operands[i].arg].address;
+			       pool + operands[i].offset : args[operands[i].arg].address;
 	command.exec.args = addresses;
 	command.exec.num_args = num_operands;
-	return spyre_stream_enqueue(stream, &work, NULL);
+	return spyre_stream_enqueue(stream, &work, seq);
+}
+
+/* With intermediates: two streams may run the kernel at once, but not in the same memory. */
+static spyre_status enqueue_pooled(spyre_stream *stream, spyre_kernel *kernel,
+				   struct kernel_variant *variant, const spyre_launch_arg *args)
+{
+	struct kernel_pool *pool;
+	spyre_status status;
+	uint64_t seq;
+
+	pthread_mutex_lock(&kernel->pools_lock);
+	status = kernel_pool_take(kernel, stream, &pool);
+	if (!status)
+		status = enqueue(stream, kernel, variant, args, pool->address, &seq);
+	if (!status)
+		kernel_pool_used(kernel, pool, stream, seq);
+	pthread_mutex_unlock(&kernel->pools_lock);
+	return status;
 }
 
 static spyre_status launch(spyre_stream *stream, spyre_kernel *kernel,
@@ -248,7 +267,10 @@ static spyre_status launch(spyre_stream *stream, spyre_kernel *kernel,
 		status = kernel_variant_get(kernel, values, &variant);
 	if (status)
 		return status;
-	status = enqueue(stream, kernel, variant, params->args);
+	if (kernel->bundle.pool_bytes)
+		status = enqueue_pooled(stream, kernel, variant, params->args);
+	else
+		status = enqueue(stream, kernel, variant, params->args, 0, NULL);
 	kernel_variant_put(kernel, variant);
 	return status;
 }

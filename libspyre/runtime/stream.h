@@ -11,6 +11,8 @@
 #ifndef SPYRE_RUNTIME_STREAM_H
 #define SPYRE_RUNTIME_STREAM_H
 
+#include <spyre/activity.h>
+
 #include "libspyre/runtime/context.h"
 
 struct spyre_stream_item;
@@ -41,6 +43,8 @@ struct spyre_work {
 	void *staging;
 	size_t staging_bytes;
 	struct spyre_mark *mark;	/* takes a reference */
+	/* Of the thread that queued it, if a log of activities is open. */
+	uint64_t correlation;
 };
 
 /* Queued work, until its results have been read. */
@@ -54,6 +58,9 @@ struct spyre_record {
 	void *staging;
 	size_t staging_bytes;
 	struct spyre_mark *mark;
+	/* 0 if no log was open. */
+	spyre_activity_kind activity;
+	uint64_t correlation;
 };
 
 struct spyre_pending_wait {
@@ -155,6 +162,9 @@ void spyre_stream_stop_thread(struct spyre_stream *stream);
 
 /* event.c */
 void spyre_mark_unref(struct spyre_mark *mark);
+/* Work queued on @stream from now on waits for operation @seq of @other. */
+spyre_status spyre_stream_wait_for(struct spyre_stream *stream, struct spyre_stream *other,
+				   uint64_t seq);
 /* Takes one off the context's list; NULL when none is left. */
 struct spyre_event *spyre_event_pop(struct spyre_context *context);
 void spyre_event_free(struct spyre_event *event);

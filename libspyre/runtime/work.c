@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libspyre/runtime/activity.h"
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/stream.h"
 
@@ -147,8 +148,20 @@ static void mark_finish(struct spyre_stream *stream, struct spyre_mark *mark, ui
 	spyre_mark_unref(mark);
 }
 
+static void activity_add(spyre_activity *activity, const struct spyre_command_result *result)
+{
+	if (!activity->start_ns)
+		activity->start_ns = result->start_ns;
+	activity->end_ns = result->end_ns;
+	activity->cycles += result->cycles;
+	activity->bytes_read += result->bytes_read;
+	activity->bytes_written += result->bytes_written;
+	activity->macs += result->macs;
+}
+
 static void record_retire(struct spyre_stream *stream, struct spyre_record *record)
 {
+	spyre_activity activity = { 0 };
 	uint64_t end_ns = 0;
 
 	for (uint32_t i = 0; i < record->num_results; i++) {
@@ -169,15 +182,18 @@ static void record_retire(struct spyre_stream *stream, struct spyre_record *reco
 		stream->stats.macs += result->macs;
 		stream->stats.host_ns += result->end_ns - result->start_ns;
 		end_ns = result->end_ns;
+		if (record->activity)
+			activity_add(&activity, result);
 	}
+	if (record->activity && activity.end_ns)
+		spyre_activity_report(stream, record, &activity);
 	if (record->kernel)
 		stream->stats.launches++;
 	else if (!record->mark && record->num_results)
 		stream->stats.copies++;
 	stream->used_slots -= record->num_slots;
 	if (record->staging)
-		stream->context->ops->host_free(stream->context->card, record->staging,
-						record->staging_bytes);
+		spyre_staging_put(stream->context, record->staging, record->staging_bytes);
 	if (record->kernel)
 		spyre_kernel_unref(record->kernel);
 	if (record->mark)
@@ -340,6 +356,10 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	record->mark = work->mark;
 	if (record->mark)
 		atomic_fetch_add(&record->mark->refs, 1);
+	if (spyre_activity_on()) {
+		record->activity = spyre_activity_kind_of(work);
+		record->correlation = work->correlation;
+	}
 	return SPYRE_SUCCESS;
 }
 
@@ -357,9 +377,15 @@ static spyre_status submit_failed(struct spyre_stream *stream, spyre_status stat
 spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyre_work *work,
 				  uint64_t *out)
 {
+	struct spyre_work tagged;
 	spyre_status status;
 	uint64_t seq;
 
+	if (spyre_activity_on()) {
+		tagged = *work;
+		tagged.correlation = spyre_activity_correlation();
+		work = &tagged;
+	}
 	pthread_mutex_lock(&stream->lock);
 	/* Reads results of what is finished, which costs no call. */
 	spyre_stream_retire(stream, 0);

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 # Tests of the runtime, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
-runtime_tests = tests/unit/runtime_copy tests/unit/runtime_devices tests/unit/runtime_errors \
+runtime_tests = tests/unit/runtime_activity tests/unit/runtime_copy tests/unit/runtime_devices tests/unit/runtime_errors \
 	tests/unit/runtime_kernel tests/unit/runtime_memlock tests/unit/runtime_memory \
-	tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
+	tests/unit/runtime_pools tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
 	tests/unit/runtime_threads tests/unit/runtime_va
 check_PROGRAMS += $(runtime_tests)
 TESTS += $(runtime_tests)
 runtime_test_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 
+tests_unit_runtime_activity_SOURCES = tests/unit/runtime_activity.c tests/unit/runtime_check.h
+tests_unit_runtime_activity_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_activity_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_runtime_copy_SOURCES = tests/unit/runtime_copy.c tests/unit/runtime_check.h
 tests_unit_runtime_copy_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_copy_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
@@ -27,6 +30,9 @@ tests_unit_runtime_memlock_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_runtime_memory_SOURCES = tests/unit/runtime_memory.c tests/unit/runtime_check.h
 tests_unit_runtime_memory_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_memory_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_pools_SOURCES = tests/unit/runtime_pools.c tests/unit/runtime_check.h
+tests_unit_runtime_pools_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_pools_LDADD = libspyre/libspyre.la $(CHECK_LIBS) -lpthread
 tests_unit_runtime_reset_SOURCES = tests/unit/runtime_reset.c tests/unit/runtime_check.h
 tests_unit_runtime_reset_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_reset_LDADD = libspyre/libspyre.la $(CHECK_LIBS)

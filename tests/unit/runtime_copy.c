@@ -212,6 +212,53 @@ START_TEST(between_layouts)
 }
 END_TEST
 
+/* Without a change of format, bits stay as they are: NaNs with their payloads, strides of all kinds. */
+START_TEST(raw_bits)
+{
+	static const spyre_format hosts[] = {
+		SPYRE_FORMAT_IEEE_FP16, SPYRE_FORMAT_BFLOAT16, SPYRE_FORMAT_IEEE_FP32,
+		SPYRE_FORMAT_IEEE_INT32, SPYRE_FORMAT_SENINT8, SPYRE_FORMAT_SENINT16,
+		SPYRE_FORMAT_SEN143_FP8, SPYRE_FORMAT_SEN152_FP8,
+	};
+	enum { X = 7, Y = 5, Z = 150, N = X * Y * Z };
+	const int64_t size[] = { X, Y, Z }, dense[] = { Y * Z, Z, 1 };
+	const int32_t turned[] = { 2, 1, 0 };
+	static uint8_t in[N * 4], out[N * 8], expect[N * 4];
+	spyre_format from = hosts[_i], bits = spyre_layout_device_format(from);
+	size_t bytes = spyre_format_bytes(bits);
+	spyre_host_tensor source, target;
+	spyre_layout rows, columns;
+	spyre_devptr a, b;
+
+	for (size_t i = 0; i < sizeof(in); i++)
+		in[i] = (uint8_t)(i * 167 >> (i % 3));
+	ck_ok(spyre_layout_init(&rows, 3, size, from));
+	ck_ok(spyre_layout_init_strided(&columns, 3, size, dense, from, turned, 3));
+	ck_ok(spyre_mem_alloc(context, spyre_layout_bytes(&rows), &a));
+	ck_ok(spyre_mem_alloc(context, spyre_layout_bytes(&columns), &b));
+	ck_ok(spyre_host_tensor_dense(&source, in, bits, 3, size));
+	ck_ok(spyre_copy_h2d(context, a, &rows, &source));
+	ck_ok(spyre_copy_d2d(context, b, &columns, a, &rows, 3, size));
+	ck_ok(spyre_host_tensor_dense(&target, out, bits, 3, size));
+	target.storage_offset = 11;
+	target.stride[0] = 1;
+	target.stride[1] = X;
+	target.stride[2] = X * Y;
+	ck_ok(spyre_copy_d2h(context, &target, b, &columns));
+	for (int n = 0; n < N; n++)
+		ck_assert_mem_eq(in + n * bytes, out + bytes * (size_t)(11 + n / (Y * Z) +
+				 n / Z % Y * X + n % Z * X * Y), bytes);
+	/* One row for all. */
+	source.stride[0] = source.stride[1] = 0;
+	source.storage_offset = Z;
+	ck_ok(spyre_copy_h2d(context, a, &rows, &source));
+	ck_ok(spyre_host_tensor_dense(&target, expect, bits, 3, size));
+	ck_ok(spyre_copy_d2h(context, &target, a, &rows));
+	for (int n = 0; n < X * Y; n++)
+		ck_assert_mem_eq(expect + n * Z * bytes, in + Z * bytes, Z * bytes);
+}
+END_TEST
+
 START_TEST(impossible_layouts)
 {
 	const int64_t size[] = { 4, 64 }, other[] = { 5, 64 };
@@ -243,6 +290,7 @@ int main(void)
 	tcase_add_test(tests, pinned_host);
 	tcase_add_test(tests, tiled_round_trip);
 	tcase_add_test(tests, between_layouts);
+	tcase_add_loop_test(tests, raw_bits, 0, 8);
 	tcase_add_test(tests, impossible_layouts);
 	return run_suite("runtime_copy", tests);
 }

@@ -17,6 +17,7 @@
 
 #include "gil.h"
 #include "host_allocator.h"
+#include "ops_view.h"
 #include "stream.h"
 #include "tensor.h"
 
@@ -411,6 +412,8 @@ void card_to_card(const Tensor &target, const Tensor &given)
 	}
 	whole = is_whole(target, to, &dims);
 	if (whole && copy_storage(target, source, dims))
+		return;
+	if (copy_by_kernel(target, source))
 		return;
 	if (whole && to.layout.mapped) {
 		view_to_storage(target, source, dims, format);

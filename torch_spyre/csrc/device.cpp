@@ -9,6 +9,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "program.h"
+
 namespace torch_spyre {
 
 namespace {
@@ -155,6 +157,8 @@ void replace_context(c10::DeviceIndex index)
 	std::lock_guard<std::mutex> guard(c.lock);
 	spyre_context *context = c.context.exchange(nullptr);
 
+	/* Kernels belong to the context that is ending. */
+	program_cache_clear(index);
 	c.generation.fetch_add(1);
 	if (context)
 		/* What the streams still hold as errors is what the reset is for. */

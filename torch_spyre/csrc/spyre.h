@@ -83,11 +83,13 @@ at::Tensor empty_with_layout(at::IntArrayRef size, at::IntArrayRef stride,
 			     c10::ScalarType dtype, const spyre_layout &layout,
 			     c10::DeviceIndex device = -1);
 
-/* view.cpp: a tensor as a kernel sees it. */
+/* operand.cpp: a tensor as a kernel sees it. */
 struct Operand {
 	spyre_sdsc_operand desc;	/* host size of the view, layout with dim_map */
 	spyre_devptr address;		/* of its first stick */
 	bool clean_padding;
+	/* A kernel that writes the operand in whole sticks writes nothing else. */
+	bool whole_sticks;
 };
 /* False if no layout says where the view lies (strided slices, parts of sticks). */
 bool operand_of(const at::Tensor &tensor, Operand *operand);

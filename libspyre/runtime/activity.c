@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* Logs of what ran on the cards. */
+#include "libspyre/runtime/activity.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define DEFAULT_LIMIT (1u << 20)
+
+/* A ring that grows up to its limit. */
+struct spyre_activity_log {
+	TAILQ_ENTRY(spyre_activity_log) link;
+	spyre_activity *records;
+	uint32_t first, count, room, limit;
+	uint64_t dropped;
+};
+
+_Atomic uint32_t spyre_activity_logs;
+
+static TAILQ_HEAD(, spyre_activity_log) logs = TAILQ_HEAD_INITIALIZER(logs);
+/* Covers the list and the logs in it; a leaf, taken with a stream's lock held. */
+static pthread_mutex_t logs_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Thread_local uint64_t correlation;
+
+uint64_t spyre_activity_correlate(uint64_t id)
+{
+	uint64_t previous = correlation;
+
+	correlation = id;
+	return previous;
+}
+
+uint64_t spyre_activity_correlation(void)
+{
+	return correlation;
+}
+
+spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work)
+{
+	if (work->kernel)
+		return SPYRE_ACTIVITY_LAUNCH;
+	/* By way of host memory of the library. */
+	if (work->staging)
+		return SPYRE_ACTIVITY_COPY_D2D;
+	for (uint32_t i = 0; i < work->num_commands; i++) {
+		switch (work->commands[i].type) {
+		case SPYRE_COMMAND_EXEC:
+			return SPYRE_ACTIVITY_LAUNCH;
+		case SPYRE_COMMAND_DMA:
+			return work->commands[i].dma.desc->direction == SPYRE_DMA_H2D ?
+				       SPYRE_ACTIVITY_COPY_H2D : SPYRE_ACTIVITY_COPY_D2H;
+		case SPYRE_COMMAND_COPY:
+			return SPYRE_ACTIVITY_COPY_D2D;
+		case SPYRE_COMMAND_FILL:
+			return SPYRE_ACTIVITY_FILL;
+		case SPYRE_COMMAND_TIMESTAMP:
+			break;
+		}
+	}
+	return 0;
+}
+
+static bool grow(struct spyre_activity_log *log)
+{
+	uint32_t room = log->room ? log->room * 2 : 256;
+	spyre_activity *grown;
+
+	if (log->room == log->limit)
+		return false;
+	if (room > log->limit)
+		room = log->limit;
+	grown = malloc((size_t)room * sizeof(*grown));
+	if (!grown)
+		return false;
+	for (uint32_t i = 0; i < log->count; i++)
+		grown[i] = log->records[(log->first + i) % log->room];
+	free(log->records);
+	log->records = grown;
+	log->first = 0;
+	log->room = room;
+	return true;
+}
+
+void spyre_activity_report(const struct spyre_stream *stream, const struct spyre_record *record,
+			   spyre_activity *activity)
+{
+	struct spyre_activity_log *log;
+
+	activity->struct_size = sizeof(*activity);
+	activity->kind = record->activity;
+	activity->device = stream->context->index;
+	activity->stream = stream->id;
+	activity->operation = record->seq;
+	activity->correlation = record->correlation;
+	snprintf(activity->name, sizeof(activity->name), "%s",
+		 record->kernel ? spyre_kernel_name(record->kernel) : record->what);
+	pthread_mutex_lock(&logs_lock);
+	TAILQ_FOREACH(log, &logs, link) {
+		if (log->count == log->room && !grow(log)) {
+			log->dropped++;
+			continue;
+		}
+		log->records[(log->first + log->count++) % log->room] = *activity;
+	}
+	pthread_mutex_unlock(&logs_lock);
+}
+
+spyre_status spyre_activity_open(uint32_t limit, spyre_activity_log **out)
+{
+	struct spyre_activity_log *log;
+
+	if (!out)
+		return spyre_null_argument("spyre_activity_open", "log");
+	*out = NULL;
+	log = calloc(1, sizeof(*log));
+	if (!log)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_activity_open");
+	log->limit = limit ? limit : DEFAULT_LIMIT;
+	pthread_mutex_lock(&logs_lock);
+	TAILQ_INSERT_TAIL(&logs, log, link);
+	atomic_fetch_add(&spyre_activity_logs, 1);
+	pthread_mutex_unlock(&logs_lock);
+	*out = log;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_activity_read(spyre_activity_log *log, spyre_activity *records, size_t stride,
+				 uint32_t capacity, uint32_t *count, uint64_t *dropped)
+{
+	uint32_t n;
+
+	if (!log || !count || (!records && capacity))
+		return spyre_null_argument("spyre_activity_read",
+					   !log ? "log" : !count ? "count" : "records");
+	if (capacity && stride < sizeof(size_t))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_activity_read: a stride of %zu bytes; it is "
+				   "sizeof(spyre_activity), %zu", stride, sizeof(*records));
+	pthread_mutex_lock(&logs_lock);
+	n = capacity < log->count ? capacity : log->count;
+	for (uint32_t i = 0; i < n; i++) {
+		const spyre_activity *from = &log->records[(log->first + i) % log->room];
+
+		memcpy((char *)records + i * stride, from,
+		       stride < sizeof(*from) ? stride : sizeof(*from));
+	}
+	if (n)
+		log->first = (log->first + n) % log->room;
+	log->count -= n;
+	if (dropped)
+		*dropped = log->dropped;
+	pthread_mutex_unlock(&logs_lock);
+	*count = n;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_activity_close(spyre_activity_log *log)
+{
+	if (!log)
+		return SPYRE_SUCCESS;
+	pthread_mutex_lock(&logs_lock);
+	TAILQ_REMOVE(&logs, log, link);
+	atomic_fetch_sub(&spyre_activity_logs, 1);
+	pthread_mutex_unlock(&logs_lock);
+	free(log->records);
+	free(log);
+	return SPYRE_SUCCESS;
+}

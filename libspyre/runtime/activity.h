@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* Activity records: what the stream's bookkeeping tells the logs. Internal. */
+#ifndef SPYRE_RUNTIME_ACTIVITY_H
+#define SPYRE_RUNTIME_ACTIVITY_H
+
+#include <spyre/activity.h>
+
+#include "libspyre/runtime/stream.h"
+
+extern _Atomic uint32_t spyre_activity_logs;
+
+/* Whether anyone listens: all that a process without a profiler pays. */
+static inline bool spyre_activity_on(void)
+{
+	return __builtin_expect(atomic_load_explicit(&spyre_activity_logs, memory_order_relaxed) != 0,
+				0);
+}
+
+uint64_t spyre_activity_correlation(void);
+/* What @work will have been, 0 for waits and events. */
+spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work);
+/* Adds the record of finished work, whose numbers @activity has, to every log. */
+void spyre_activity_report(const struct spyre_stream *stream, const struct spyre_record *record,
+			   spyre_activity *activity);
+
+#endif /* SPYRE_RUNTIME_ACTIVITY_H */

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The three forms of an operation that PyTorch dispatches (new result, in
+ * place, into a given tensor), made of one description and registered by the
+ * names that the schemas have.
+ */
+#pragma once
+
+#include <string>
+
+#include <torch/library.h>
+
+#include "pointwise.h"
+
+namespace torch_spyre {
+
+using at::Tensor;
+using Attributes = std::initializer_list<spyre_sdsc_attribute>;
+
+template <class Op> std::string schema_name()
+{
+	std::string name = Op::name, overload = Op::overload_name;
+
+	name.erase(0, sizeof("aten::") - 1);
+	return overload.empty() ? name : name + "." + overload;
+}
+
+template <class Op, class Function> void add_kernel(torch::Library &m, Function function)
+{
+	m.impl(schema_name<Op>().c_str(), function);
+}
+
+template <const Pointwise &op, class New, class InPlace, class Out> struct Unary {
+	static Tensor make(const Tensor &a)
+	{
+		Tensor result;
+		return pointwise(op, { &a }, {}, result, false) ? result : on_cpu<New>(a);
+	}
+	static Tensor &in_place(Tensor &a)
+	{
+		return pointwise(op, { &a }, {}, a, false) ? a : on_cpu<InPlace>(a);
+	}
+	static Tensor &into(const Tensor &a, Tensor &out)
+	{
+		return pointwise(op, { &a }, {}, out, true) ? out : on_cpu<Out>(a, out);
+	}
+	static void add(torch::Library &m)
+	{
+		add_kernel<New>(m, TORCH_FN(make));
+		add_kernel<InPlace>(m, TORCH_FN(in_place));
+		add_kernel<Out>(m, TORCH_FN(into));
+	}
+};
+
+template <const Pointwise &op, class New, class InPlace, class Out> struct Binary {
+	static Tensor make(const Tensor &a, const Tensor &b)
+	{
+		Tensor result;
+		return pointwise(op, { &a, &b }, {}, result, false) ? result : on_cpu<New>(a, b);
+	}
+	static Tensor &in_place(Tensor &a, const Tensor &b)
+	{
+		return pointwise(op, { &a, &b }, {}, a, false) ? a : on_cpu<InPlace>(a, b);
+	}
+	static Tensor &into(const Tensor &a, const Tensor &b, Tensor &out)
+	{
+		return pointwise(op, { &a, &b }, {}, out, true) ? out : on_cpu<Out>(a, b, out);
+	}
+	static void add(torch::Library &m)
+	{
+		add_kernel<New>(m, TORCH_FN(make));
+		add_kernel<InPlace>(m, TORCH_FN(in_place));
+		add_kernel<Out>(m, TORCH_FN(into));
+	}
+};
+
+/* a + alpha b and the like. */
+template <const Pointwise &op, class New, class InPlace, class Out> struct BinaryAlpha {
+	static bool run(const Tensor &a, const Tensor &b, const at::Scalar &alpha, Tensor &result,
+			bool resize)
+	{
+		if (alpha.equal(1))
+			return pointwise(op, { &a, &b }, {}, result, resize);
+		spyre_sdsc_attribute attribute = { "alpha", alpha.toDouble() };
+		return pointwise(op, { &a, &b }, attribute, result, resize);
+	}
+	static Tensor make(const Tensor &a, const Tensor &b, const at::Scalar &alpha)
+	{
+		Tensor result;
+		return run(a, b, alpha, result, false) ? result : on_cpu<New>(a, b, alpha);
+	}
+	static Tensor &in_place(Tensor &a, const Tensor &b, const at::Scalar &alpha)
+	{
+		return run(a, b, alpha, a, false) ? a : on_cpu<InPlace>(a, b, alpha);
+	}
+	static Tensor &into(const Tensor &a, const Tensor &b, const at::Scalar &alpha, Tensor &out)
+	{
+		return run(a, b, alpha, out, true) ? out : on_cpu<Out>(a, b, alpha, out);
+	}
+	static void add(torch::Library &m)
+	{
+		add_kernel<New>(m, TORCH_FN(make));
+		add_kernel<InPlace>(m, TORCH_FN(in_place));
+		add_kernel<Out>(m, TORCH_FN(into));
+	}
+};
+
+/* A scalar as PyTorch hands numbers to operations on tensors. */
+Tensor wrapped(const at::Scalar &scalar);
+
+template <const Pointwise &op, class New, class InPlace, class Out> struct BinaryScalar {
+	static Tensor make(const Tensor &a, const at::Scalar &b)
+	{
+		Tensor result;
+		return pointwise(op, { &a, &(const Tensor &)wrapped(b) }, {}, result, false) ?
+		       result : on_cpu<New>(a, b);
+	}
+	static Tensor &in_place(Tensor &a, const at::Scalar &b)
+	{
+		return pointwise(op, { &a, &(const Tensor &)wrapped(b) }, {}, a, false) ?
+		       a : on_cpu<InPlace>(a, b);
+	}
+	static Tensor &into(const Tensor &a, const at::Scalar &b, Tensor &out)
+	{
+		return pointwise(op, { &a, &(const Tensor &)wrapped(b) }, {}, out, true) ?
+		       out : on_cpu<Out>(a, b, out);
+	}
+	static void add(torch::Library &m)
+	{
+		add_kernel<New>(m, TORCH_FN(make));
+		add_kernel<InPlace>(m, TORCH_FN(in_place));
+		add_kernel<Out>(m, TORCH_FN(into));
+	}
+};
+
+} // namespace torch_spyre

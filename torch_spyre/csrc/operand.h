@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+/* Questions that operations ask of operands. */
+#pragma once
+
+#include "spyre.h"
+
+namespace torch_spyre {
+
+/* The dimension along sticks, -1 if each element leads a stick of its own. */
+int stick_dim(const spyre_sdsc_operand &desc);
+
+/* Has the operand all dimensions in full, expanded ones too? */
+bool is_complete(const at::Tensor &tensor, const Operand &operand);
+
+/* May a kernel write it: every element has a place, and nothing else has a part of it. */
+bool is_writable(const at::Tensor &tensor, const Operand &operand);
+
+} // namespace torch_spyre

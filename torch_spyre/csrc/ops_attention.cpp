@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/* softmax(scale q k^T + mask) v, one kernel without a derivative to come. */
+#include "kernels.h"
+
+#include <cmath>
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_scaled_dot_product_attention_math.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/scaled_dot_product_attention_ops.h>
+
+#include "operand.h"
+
+namespace torch_spyre {
+
+namespace {
+
+using MaybeTensor = const std::optional<Tensor> &;
+
+/* Far below any score, and far from the end of DL16. */
+constexpr double kMasked = -4294967296.0;
+const char kBoolMask[] = "bool_mask";
+
+void build_attention(Graph &graph, const Call &call)
+{
+	Graph::Tensor input[4];
+	bool truth = call.num_attributes > 1;
+
+	for (unsigned i = 0; i < call.num_inputs(); i++)
+		input[i] = graph.cast(graph.argument(i), call.format);
+	if (truth)
+		input[3] = graph.add("where", { input[3] }, { { "input", 0 }, { "other", kMasked } });
+	graph.add("attention", input, call.num_inputs(), call.attribute, 1, graph.output());
+}
+
+const Program kAttention = { "aten::scaled_dot_product_attention", "attention", build_attention,
+			     false };
+
+bool is_float(at::ScalarType dtype)
+{
+	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
+}
+
+/* Rows and columns in full, sticks along one of them. */
+void take_matrix(const Tensor &t, Operand *o, Tensor *held)
+{
+	auto rank = static_cast<int>(t.dim());
+
+	if (operand_of(t, o) && o->desc.size[rank - 1] == t.size(-1) &&
+	    o->desc.size[rank - 2] == t.size(-2) &&
+	    (stick_dim(o->desc) >= rank - 2 || (stick_dim(o->desc) < 0 && t.size(-1) == 1)))
+		return;
+	*held = dense_copy(t);
+	operand_of(*held, o);
+}
+
+/* The lower triangle. */
+Tensor causal_mask(int64_t rows, int64_t columns, c10::Device device)
+{
+	Tensor mask = empty({ rows, columns }, at::kBool, device.index());
+
+	torch_spyre::copy(mask, at::ones({ rows, columns }, at::TensorOptions().dtype(at::kBool)).tril(),
+			  false);
+	return mask;
+}
+
+struct Attention {
+	Tensor q, k, v, mask;
+	double scale;
+};
+
+bool can_attend(const Attention &a)
+{
+	bool one = a.q.scalar_type() == a.k.scalar_type() && a.q.scalar_type() == a.v.scalar_type();
+
+	return one && is_float(a.q.scalar_type()) && a.q.dim() >= 2 && a.q.dim() <= 5 &&
+	       a.k.dim() == a.q.dim() && a.v.dim() == a.q.dim() && a.q.numel() && a.k.numel() &&
+	       a.v.numel() && a.q.size(-1) > 1 && a.k.size(-2) > 1 && std::isfinite(a.scale) &&
+	       (!a.mask.defined() ||
+		(a.mask.dim() <= a.q.dim() && a.mask.device() == a.q.device() &&
+		 (a.mask.scalar_type() == at::kBool || a.mask.scalar_type() == a.q.scalar_type())));
+}
+
+bool attend(const Attention &a, const Tensor &target)
+{
+	Call call(kAttention);
+	Tensor held[4];
+
+	take_matrix(a.q, &call.add_operand(), &held[0]);
+	take_matrix(a.k, &call.add_operand(), &held[1]);
+	take_matrix(a.v, &call.add_operand(), &held[2]);
+	if (a.mask.defined()) {
+		Operand &mask = call.add_operand();
+		int last = static_cast<int>(a.mask.dim()) - 1;
+		bool dense = operand_of(a.mask, &mask) &&
+			     (stick_dim(mask.desc) >= 0 || mask.desc.size[last] == 1);
+		if (!dense)
+			operand_of(held[3] = dense_copy(a.mask), &mask);
+	}
+	if (!operand_of(target, &call.add_operand()))
+		return false;
+	call.format = device_format(a.q.scalar_type());
+	call.add("scale", a.scale);
+	if (a.mask.defined() && a.mask.scalar_type() == at::kBool)
+		call.add(kBoolMask, 1);
+	if (!launch_or_refuse(call, target.device().index()))
+		return false;
+	wrote(target, false);
+	return true;
+}
+
+/* Groups of query heads share a key: a dimension more, along which keys repeat. */
+void split_heads(Attention &a, Tensor &target)
+{
+	int64_t heads = a.q.size(-3), groups = a.k.size(-3);
+
+	if (heads == groups || a.q.dim() != 4)
+		return;
+	a.q = a.q.unflatten(1, { groups, heads / groups });
+	target = target.unflatten(1, { groups, heads / groups });
+	a.k = a.k.unsqueeze(2);
+	a.v = a.v.unsqueeze(2);
+	if (a.mask.defined() && a.mask.dim() == 4)
+		a.mask = a.mask.size(1) == heads ?
+			 a.mask.unflatten(1, { groups, heads / groups }) : a.mask.unsqueeze(2);
+}
+
+Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor mask, double dropout,
+		 bool causal, std::optional<double> scale, bool gqa)
+{
+	Attention a{ q, k, v, mask ? *mask : Tensor(),
+		     scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1)))) };
+
+	if (causal && !a.mask.defined() && q.dim() >= 2)
+		a.mask = causal_mask(q.size(-2), k.size(-2), q.device());
+	if (dropout == 0 && !(causal && mask) && can_attend(a)) {
+		c10::DimVector size(q.sizes());
+		size.back() = v.size(-1);
+		Tensor result = empty(size, q.scalar_type(), q.device().index()), target = result;
+		if (gqa)
+			split_heads(a, target);
+		if (attend(a, target))
+			return result;
+	}
+	return std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, mask, dropout, causal,
+								  std::nullopt, scale, gqa));
+}
+
+Tensor attention_autograd(c10::DispatchKeySet keys, const Tensor &q, const Tensor &k, const Tensor &v,
+			  MaybeTensor mask, double dropout, bool causal,
+			  std::optional<double> scale, bool gqa)
+{
+	bool derives = q.requires_grad() || k.requires_grad() || v.requires_grad() ||
+		       (mask && mask->requires_grad());
+
+	if (at::GradMode::is_enabled() && derives)
+		return std::get<0>(at::_scaled_dot_product_attention_math(
+			q, k, v, mask, dropout, causal, std::nullopt, scale, gqa));
+	return at::_ops::scaled_dot_product_attention::redispatch(
+		keys & c10::after_autograd_keyset, q, k, v, mask, dropout, causal, scale, gqa);
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+	m.impl("scaled_dot_product_attention", TORCH_FN(attention));
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
+{
+	m.impl("scaled_dot_product_attention", TORCH_FN(attention_autograd));
+}
+
+} // namespace torch_spyre

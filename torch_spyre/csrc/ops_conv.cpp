@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/* Convolutions of two dimensions, plain ones and those of single channels. */
+#include "kernels.h"
+
+#include <ATen/ops/convolution_backward_ops.h>
+#include <ATen/ops/convolution_ops.h>
+
+#include "operand.h"
+
+namespace torch_spyre {
+
+namespace {
+
+using MaybeTensor = const std::optional<Tensor> &;
+
+const Program kConv2d = { "aten::convolution", "conv2d", build_one, false };
+const Program kDepthwise = { "aten::convolution", "depthwise_conv2d", build_one, false };
+
+bool is_float(at::ScalarType dtype)
+{
+	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
+}
+
+int64_t extent(int64_t in, int64_t taps, int64_t stride, int64_t padding, int64_t dilation)
+{
+	return (in + 2 * padding - dilation * (taps - 1) - 1) / stride + 1;
+}
+
+void take(Call &call, const Tensor &t, Tensor *held)
+{
+	Operand &o = call.add_operand();
+
+	if (!operand_of(t, &o) || !is_complete(t, o))
+		operand_of(*held = dense_copy(t), &o);
+}
+
+bool convolve(const Tensor &input, const Tensor &weight, MaybeTensor bias, at::IntArrayRef stride,
+	      at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups, Tensor &result)
+{
+	bool depthwise = groups > 1 && groups == input.size(1) && groups == weight.size(0);
+	Call call(depthwise ? kDepthwise : kConv2d);
+	Tensor held[3];
+
+	if (input.dim() != 4 || (groups != 1 && !depthwise) || !is_float(input.scalar_type()) ||
+	    weight.scalar_type() != input.scalar_type() || !input.numel() || !weight.numel())
+		return false;
+	c10::DimVector size = { input.size(0), weight.size(0), 0, 0 };
+	for (int d = 0; d < 2; d++)
+		size[2 + d] = extent(input.size(2 + d), weight.size(2 + d), stride[d], padding[d],
+				     dilation[d]);
+	take(call, input, &held[0]);
+	take(call, weight, &held[1]);
+	if (bias && bias->defined())
+		take(call, *bias, &held[2]);
+	result = empty(size, input.scalar_type(), input.device().index());
+	if (!operand_of(result, &call.add_operand()))
+		return false;
+	call.format = call.output().desc.layout.device_format;
+	for (int d = 0; d < 2; d++) {
+		call.add("stride", static_cast<double>(stride[d]));
+		call.add("padding", static_cast<double>(padding[d]));
+		call.add("dilation", static_cast<double>(dilation[d]));
+	}
+	if (!launch_or_refuse(call, input.device().index()))
+		return false;
+	wrote(result, false);
+	return true;
+}
+
+Tensor convolution(const Tensor &input, const Tensor &weight, MaybeTensor bias,
+		   at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+		   bool transposed, at::IntArrayRef output_padding, int64_t groups)
+{
+	Tensor result;
+
+	if (!transposed && convolve(input, weight, bias, stride, padding, dilation, groups, result))
+		return result;
+	return on_cpu<at::_ops::convolution>(input, weight, bias, stride, padding, dilation,
+					     transposed, output_padding, groups);
+}
+
+std::tuple<Tensor, Tensor, Tensor>
+convolution_backward(const Tensor &grad, const Tensor &input, const Tensor &weight,
+		     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+		     bool transposed, at::IntArrayRef output_padding, int64_t groups,
+		     std::array<bool, 3> mask)
+{
+	c10::DimVector bias = { transposed ? weight.size(1) * groups : weight.size(0) };
+
+	return on_cpu<at::_ops::convolution_backward>(grad, input, weight, at::IntArrayRef(bias),
+						      stride, padding, dilation, transposed,
+						      output_padding, groups, mask);
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+	m.impl("convolution_overrideable", TORCH_FN(convolution));
+	m.impl("convolution_backward_overrideable", TORCH_FN(convolution_backward));
+}
+
+} // namespace torch_spyre

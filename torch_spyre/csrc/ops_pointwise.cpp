@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+/* Arithmetic and functions, element by element. */
+#include "kernels.h"
+
+#include <ATen/ScalarOps.h>
+#include <ATen/ops/abs_ops.h>
+#include <ATen/ops/add_ops.h>
+#include <ATen/ops/bitwise_and_ops.h>
+#include <ATen/ops/bitwise_not_ops.h>
+#include <ATen/ops/ceil_ops.h>
+#include <ATen/ops/clamp_max_ops.h>
+#include <ATen/ops/clamp_min_ops.h>
+#include <ATen/ops/clamp_ops.h>
+#include <ATen/ops/div_ops.h>
+#include <ATen/ops/exp_ops.h>
+#include <ATen/ops/floor_ops.h>
+#include <ATen/ops/log_ops.h>
+#include <ATen/ops/masked_fill_ops.h>
+#include <ATen/ops/maximum_ops.h>
+#include <ATen/ops/minimum_ops.h>
+#include <ATen/ops/mul_ops.h>
+#include <ATen/ops/neg_ops.h>
+#include <ATen/ops/pow_ops.h>
+#include <ATen/ops/reciprocal_ops.h>
+#include <ATen/ops/rsqrt_ops.h>
+#include <ATen/ops/sign_ops.h>
+#include <ATen/ops/sqrt_ops.h>
+#include <ATen/ops/sub_ops.h>
+#include <ATen/ops/tanh_ops.h>
+#include <ATen/ops/where_ops.h>
+
+namespace torch_spyre {
+
+Tensor wrapped(const at::Scalar &scalar)
+{
+	Tensor tensor = at::native::wrapped_scalar_tensor(scalar);
+	return tensor;
+}
+
+namespace {
+
+constexpr ResultType kSame = ResultType::kSame, kFloat = ResultType::kFloat;
+
+#define UNARY(ident, name, op, type, keeps_zero) \
+	const Pointwise ident = { { "aten::" name, op, build_one, keeps_zero }, { .result = type } }
+
+UNARY(kAbs, "abs", "abs", kSame, true);
+UNARY(kNeg, "neg", "neg", kSame, true);
+UNARY(kExp, "exp", "exp", kFloat, false);
+UNARY(kLog, "log", "log", kFloat, false);
+UNARY(kSqrt, "sqrt", "sqrt", kFloat, true);
+UNARY(kRsqrt, "rsqrt", "rsqrt", kFloat, false);
+UNARY(kReciprocal, "reciprocal", "reciprocal", kFloat, false);
+UNARY(kTanh, "tanh", "tanh", kFloat, true);
+UNARY(kFloor, "floor", "floor", kSame, true);
+UNARY(kCeil, "ceil", "ceil", kSame, true);
+UNARY(kSign, "sign", "sign", kSame, true);
+UNARY(kPow, "pow", "pow", kSame, false);
+UNARY(kClamp, "clamp", "clamp", kSame, false);
+const Pointwise kBitwiseNot = { { "aten::bitwise_not", "logical_not", build_one, false },
+				{ .bools = true } };
+
+extern const Pointwise kRevSub;
+const Pointwise kAdd = { { "aten::add", "add", build_one, true },
+			 { .number = { nullptr, "other" }, .swapped = &kAdd } };
+const Pointwise kSub = { { "aten::sub", "sub", build_one, true },
+			 { .number = { nullptr, "other" }, .swapped = &kRevSub } };
+const Pointwise kRevSub = { { "aten::sub", "revsub", build_one, true },
+			    { .number = { nullptr, "other" }, .swapped = &kSub } };
+const Pointwise kMul = { { "aten::mul", "mul", build_one, true },
+			 { .bools = true, .scales = true, .number = { nullptr, "other" },
+			   .swapped = &kMul } };
+const Pointwise kDiv = { { "aten::div", "div", build_one, false },
+			 { .result = kFloat, .number = { nullptr, "other" } } };
+const Pointwise kMaximum = { { "aten::maximum", "maximum", build_one, true },
+			     { .bools = true, .number = { nullptr, "other" },
+			       .swapped = &kMaximum } };
+const Pointwise kMinimum = { { "aten::minimum", "minimum", build_one, true },
+			     { .bools = true, .number = { nullptr, "other" },
+			       .swapped = &kMinimum } };
+const Pointwise kWhere = { { "aten::where", "where", build_one, false },
+			   { .bools = true, .condition = true,
+			     .number = { nullptr, "input", "other" } } };
+
+void build_bitwise_and(Graph &graph, const Call &call)
+{
+	graph.add("bitwise_and", { graph.argument(0), graph.argument(1) }, {}, graph.output());
+}
+
+const Pointwise kBitwiseAnd = { { "aten::bitwise_and", "bitwise_and", build_bitwise_and, true },
+				{ .bools = true } };
+
+/* The card's bitwise operations are those of 0 and 1. */
+bool is_bool(const Tensor &t)
+{
+	return t.scalar_type() == at::kBool;
+}
+
+Tensor bitwise_and(const Tensor &a, const Tensor &b)
+{
+	Tensor result;
+	return is_bool(a) && is_bool(b) && pointwise(kBitwiseAnd, { &a, &b }, {}, result, false) ?
+	       result : on_cpu<at::_ops::bitwise_and_Tensor>(a, b);
+}
+
+Tensor &bitwise_and_in_place(Tensor &a, const Tensor &b)
+{
+	return is_bool(a) && is_bool(b) && pointwise(kBitwiseAnd, { &a, &b }, {}, a, false) ?
+	       a : on_cpu<at::_ops::bitwise_and__Tensor>(a, b);
+}
+
+Tensor &bitwise_and_out(const Tensor &a, const Tensor &b, Tensor &out)
+{
+	return is_bool(a) && is_bool(b) && pointwise(kBitwiseAnd, { &a, &b }, {}, out, true) ?
+	       out : on_cpu<at::_ops::bitwise_and_Tensor_out>(a, b, out);
+}
+
+Tensor bitwise_not(const Tensor &a)
+{
+	Tensor result;
+	return is_bool(a) && pointwise(kBitwiseNot, { &a }, {}, result, false) ?
+	       result : on_cpu<at::_ops::bitwise_not>(a);
+}
+
+Tensor &bitwise_not_in_place(Tensor &a)
+{
+	return is_bool(a) && pointwise(kBitwiseNot, { &a }, {}, a, false) ?
+	       a : on_cpu<at::_ops::bitwise_not_>(a);
+}
+
+Tensor &bitwise_not_out(const Tensor &a, Tensor &out)
+{
+	return is_bool(a) && pointwise(kBitwiseNot, { &a }, {}, out, true) ?
+	       out : on_cpu<at::_ops::bitwise_not_out>(a, out);
+}
+
+bool run_pow(const Tensor &a, const at::Scalar &exponent, Tensor &result, bool resize)
+{
+	spyre_sdsc_attribute attribute = { "exponent", 0 };
+
+	if (exponent.isComplex() || !a.is_floating_point())
+		return false;
+	attribute.value = exponent.toDouble();
+	return std::isfinite(attribute.value) &&
+	       pointwise(kPow, { &a }, attribute, result, resize);
+}
+
+Tensor pow(const Tensor &a, const at::Scalar &exponent)
+{
+	Tensor result;
+	return run_pow(a, exponent, result, false) ? result :
+	       on_cpu<at::_ops::pow_Tensor_Scalar>(a, exponent);
+}
+
+Tensor &pow_in_place(Tensor &a, const at::Scalar &exponent)
+{
+	return run_pow(a, exponent, a, false) ? a : on_cpu<at::_ops::pow__Scalar>(a, exponent);
+}
+
+Tensor &pow_out(const Tensor &a, const at::Scalar &exponent, Tensor &out)
+{
+	return run_pow(a, exponent, out, true) ? out :
+	       on_cpu<at::_ops::pow_Tensor_Scalar_out>(a, exponent, out);
+}
+
+using MaybeScalar = const std::optional<at::Scalar> &;
+
+bool run_clamp(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &result, bool resize)
+{
+	spyre_sdsc_attribute attribute[2];
+	spyre_format format = SPYRE_FORMAT_INVALID;
+	unsigned count = 0;
+
+	TORCH_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
+	if (!a.is_floating_point())
+		return false;
+	format = device_format(a.scalar_type());
+	if (min)
+		attribute[count++] = { "min", min->toDouble() };
+	if (max)
+		attribute[count++] = { "max", max->toDouble() };
+	for (unsigned i = 0; i < count; i++)
+		if (!constant_for(format, &attribute[i].value))
+			return false;
+	/* min above max gives max, as the last bound that is applied. */
+	return pointwise(kClamp, { &a }, { attribute, count }, result, resize);
+}
+
+Tensor clamp_new(const Tensor &a, MaybeScalar min, MaybeScalar max)
+{
+	Tensor result;
+	return run_clamp(a, min, max, result, false) ? result : on_cpu<at::_ops::clamp>(a, min, max);
+}
+
+Tensor &clamp_in_place(Tensor &a, MaybeScalar min, MaybeScalar max)
+{
+	return run_clamp(a, min, max, a, false) ? a : on_cpu<at::_ops::clamp_>(a, min, max);
+}
+
+Tensor &clamp_out(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &out)
+{
+	return run_clamp(a, min, max, out, true) ? out :
+	       on_cpu<at::_ops::clamp_out>(a, min, max, out);
+}
+
+Tensor clamp_min(const Tensor &a, const at::Scalar &min)
+{
+	return clamp_new(a, min, std::nullopt);
+}
+
+Tensor &clamp_min_in_place(Tensor &a, const at::Scalar &min)
+{
+	return clamp_in_place(a, min, std::nullopt);
+}
+
+Tensor &clamp_min_out(const Tensor &a, const at::Scalar &min, Tensor &out)
+{
+	return clamp_out(a, min, std::nullopt, out);
+}
+
+Tensor clamp_max(const Tensor &a, const at::Scalar &max)
+{
+	return clamp_new(a, std::nullopt, max);
+}
+
+Tensor &clamp_max_in_place(Tensor &a, const at::Scalar &max)
+{
+	return clamp_in_place(a, std::nullopt, max);
+}
+
+Tensor &clamp_max_out(const Tensor &a, const at::Scalar &max, Tensor &out)
+{
+	return clamp_out(a, std::nullopt, max, out);
+}
+
+bool run_where(const Tensor &condition, const Tensor &a, const Tensor &b, Tensor &result,
+	       bool resize)
+{
+	return is_bool(condition) && condition.device().type() == c10::DeviceType::PrivateUse1 &&
+	       pointwise(kWhere, { &condition, &a, &b }, {}, result, resize);
+}
+
+Tensor where(const Tensor &condition, const Tensor &a, const Tensor &b)
+{
+	Tensor result;
+	return run_where(condition, a, b, result, false) ? result :
+	       on_cpu<at::_ops::where_self>(condition, a, b);
+}
+
+Tensor &where_out(const Tensor &condition, const Tensor &a, const Tensor &b, Tensor &out)
+{
+	return run_where(condition, a, b, out, true) ? out :
+	       on_cpu<at::_ops::where_self_out>(condition, a, b, out);
+}
+
+/* The value takes the dtype of the tensor that it goes into. */
+bool run_masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tensor &result)
+{
+	TORCH_CHECK(value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
+		    value.dim(), " dimension(s).");
+	Tensor fitting = value.scalar_type() == a.scalar_type() ? value : value.to(a.scalar_type());
+	return a.is_floating_point() && run_where(mask, fitting, a, result, false);
+}
+
+Tensor masked_fill_scalar(const Tensor &a, const Tensor &mask, const at::Scalar &value)
+{
+	Tensor result;
+	return run_masked_fill(a, mask, wrapped(value), result) ? result :
+	       on_cpu<at::_ops::masked_fill_Scalar>(a, mask, value);
+}
+
+Tensor masked_fill_tensor(const Tensor &a, const Tensor &mask, const Tensor &value)
+{
+	Tensor result;
+	return run_masked_fill(a, mask, value, result) ? result :
+	       on_cpu<at::_ops::masked_fill_Tensor>(a, mask, value);
+}
+
+Tensor &masked_fill_scalar_in_place(Tensor &a, const Tensor &mask, const at::Scalar &value)
+{
+	return run_masked_fill(a, mask, wrapped(value), a) ? a :
+	       on_cpu<at::_ops::masked_fill__Scalar>(a, mask, value);
+}
+
+Tensor &masked_fill_tensor_in_place(Tensor &a, const Tensor &mask, const Tensor &value)
+{
+	return run_masked_fill(a, mask, value, a) ? a :
+	       on_cpu<at::_ops::masked_fill__Tensor>(a, mask, value);
+}
+
+#define ADD_UNARY(ident, name) \
+	Unary<ident, at::_ops::name, at::_ops::name##_, at::_ops::name##_out>::add(m)
+#define ADD_BINARY(kind, ident, name) \
+	kind<ident, at::_ops::name##_Tensor, at::_ops::name##__Tensor, at::_ops::name##_out>::add(m)
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+	ADD_UNARY(kAbs, abs);
+	ADD_UNARY(kNeg, neg);
+	ADD_UNARY(kExp, exp);
+	ADD_UNARY(kLog, log);
+	ADD_UNARY(kSqrt, sqrt);
+	ADD_UNARY(kRsqrt, rsqrt);
+	ADD_UNARY(kReciprocal, reciprocal);
+	ADD_UNARY(kTanh, tanh);
+	ADD_UNARY(kFloor, floor);
+	ADD_UNARY(kCeil, ceil);
+	ADD_UNARY(kSign, sign);
+	ADD_BINARY(BinaryAlpha, kAdd, add);
+	ADD_BINARY(BinaryAlpha, kSub, sub);
+	ADD_BINARY(Binary, kMul, mul);
+	ADD_BINARY(Binary, kDiv, div);
+	m.impl("maximum", TORCH_FN((Binary<kMaximum, at::_ops::maximum, at::_ops::maximum,
+					   at::_ops::maximum_out>::make)));
+	m.impl("maximum.out", TORCH_FN((Binary<kMaximum, at::_ops::maximum, at::_ops::maximum,
+					       at::_ops::maximum_out>::into)));
+	m.impl("minimum", TORCH_FN((Binary<kMinimum, at::_ops::minimum, at::_ops::minimum,
+					   at::_ops::minimum_out>::make)));
+	m.impl("minimum.out", TORCH_FN((Binary<kMinimum, at::_ops::minimum, at::_ops::minimum,
+					       at::_ops::minimum_out>::into)));
+	m.impl("bitwise_and.Tensor", TORCH_FN(bitwise_and));
+	m.impl("bitwise_and_.Tensor", TORCH_FN(bitwise_and_in_place));
+	m.impl("bitwise_and.Tensor_out", TORCH_FN(bitwise_and_out));
+	m.impl("bitwise_not", TORCH_FN(bitwise_not));
+	m.impl("bitwise_not_", TORCH_FN(bitwise_not_in_place));
+	m.impl("bitwise_not.out", TORCH_FN(bitwise_not_out));
+	m.impl("pow.Tensor_Scalar", TORCH_FN(pow));
+	m.impl("pow_.Scalar", TORCH_FN(pow_in_place));
+	m.impl("pow.Tensor_Scalar_out", TORCH_FN(pow_out));
+	m.impl("clamp", TORCH_FN(clamp_new));
+	m.impl("clamp_", TORCH_FN(clamp_in_place));
+	m.impl("clamp.out", TORCH_FN(clamp_out));
+	m.impl("clamp_min", TORCH_FN(clamp_min));
+	m.impl("clamp_min_", TORCH_FN(clamp_min_in_place));
+	m.impl("clamp_min.out", TORCH_FN(clamp_min_out));
+	m.impl("clamp_max", TORCH_FN(clamp_max));
+	m.impl("clamp_max_", TORCH_FN(clamp_max_in_place));
+	m.impl("clamp_max.out", TORCH_FN(clamp_max_out));
+	m.impl("where.self", TORCH_FN(where));
+	m.impl("where.self_out", TORCH_FN(where_out));
+	m.impl("masked_fill.Scalar", TORCH_FN(masked_fill_scalar));
+	m.impl("masked_fill.Tensor", TORCH_FN(masked_fill_tensor));
+	m.impl("masked_fill_.Scalar", TORCH_FN(masked_fill_scalar_in_place));
+	m.impl("masked_fill_.Tensor", TORCH_FN(masked_fill_tensor_in_place));
+}
+
+} // namespace torch_spyre

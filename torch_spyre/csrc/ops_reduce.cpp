@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reductions. The card keeps reduced dimensions as dimensions of size 1; a
+ * result without them is a view of that.
+ */
+#include "kernels.h"
+
+#include <ATen/WrapDimUtils.h>
+#include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/amax_ops.h>
+#include <ATen/ops/amin_ops.h>
+#include <ATen/ops/argmax_ops.h>
+#include <ATen/ops/argmin_ops.h>
+#include <ATen/ops/linalg_vector_norm_ops.h>
+#include <ATen/ops/max_ops.h>
+#include <ATen/ops/mean_ops.h>
+#include <ATen/ops/min_ops.h>
+#include <ATen/ops/std_ops.h>
+#include <ATen/ops/sum_ops.h>
+#include <ATen/ops/var_ops.h>
+
+#include "operand.h"
+
+namespace torch_spyre {
+
+namespace {
+
+using at::OptionalIntArrayRef;
+using MaybeDtype = std::optional<at::ScalarType>;
+
+#define REDUCTION(ident, name, op) const Program ident = { "aten::" name, op, build_one, false }
+
+REDUCTION(kSum, "sum", "sum");
+REDUCTION(kMean, "mean", "mean");
+REDUCTION(kAmax, "amax", "amax");
+REDUCTION(kAmin, "amin", "amin");
+REDUCTION(kVar, "var", "var");
+REDUCTION(kStd, "std", "std");
+REDUCTION(kVectorNorm, "linalg_vector_norm", "vector_norm");
+
+/* Places are integers, whatever they were found in. */
+void build_arg(Graph &graph, const Call &call)
+{
+	Graph::Tensor input = graph.cast(graph.argument(0), call.format);
+
+	graph.add(call.program->op, &input, 1, call.attribute, call.num_attributes, graph.output());
+}
+
+const Program kArgmax = { "aten::argmax", "argmax", build_arg, false };
+const Program kArgmin = { "aten::argmin", "argmin", build_arg, false };
+
+bool is_float(at::ScalarType dtype)
+{
+	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
+}
+
+struct Reduction {
+	const Program &program;
+	const Tensor &input;
+	c10::SmallVector<int64_t, 8> dims;
+	bool keep;
+	at::ScalarType dtype;		/* of the result */
+	spyre_sdsc_attribute extra[1] = {};
+	unsigned num_extra = 0;
+};
+
+/* All dimensions if none is named. */
+c10::SmallVector<int64_t, 8> wrapped_dims(const Tensor &input, OptionalIntArrayRef dims)
+{
+	c10::SmallVector<int64_t, 8> list;
+	uint64_t seen = 0;
+
+	if (!dims || dims->empty())
+		for (int64_t d = 0; d < input.dim(); d++)
+			list.push_back(d);
+	else
+		for (int64_t dim : *dims) {
+			int64_t d = at::maybe_wrap_dim(dim, input.dim());
+
+			TORCH_CHECK(!(seen >> d & 1), "dim ", d,
+				    " appears multiple times in the list of dims");
+			seen |= uint64_t(1) << d;
+			if (input.dim())
+				list.push_back(d);
+		}
+	return list;
+}
+
+/* A result whose sticks are the input's, where those stay. */
+Tensor kept_result(const Reduction &r, const Operand &in)
+{
+	int stick = stick_dim(in.desc);
+	c10::DimVector size(r.input.sizes());
+	int64_t last = r.input.dim() - 1;
+
+	for (int64_t d : r.dims)
+		size[d] = 1;
+	if (stick < 0 || stick == last || size[stick] == 1)
+		return empty(size, r.dtype, r.input.device().index());
+	std::swap(size[stick], size[last]);
+	return empty(size, r.dtype, r.input.device().index()).transpose(stick, last);
+}
+
+Tensor squeezed(const Tensor &kept, at::ArrayRef<int64_t> dims)
+{
+	c10::DimVector size, stride;
+
+	for (int64_t d = 0; d < kept.dim(); d++)
+		if (std::find(dims.begin(), dims.end(), d) == dims.end()) {
+			size.push_back(kept.size(d));
+			stride.push_back(kept.stride(d));
+		}
+	return kept.as_strided(size, stride);
+}
+
+bool reduce(const Reduction &r, Tensor &result)
+{
+	Call call(r.program);
+	Tensor held, kept;
+
+	if (!is_float(r.input.scalar_type()) || !r.input.numel() || !r.input.dim() ||
+	    r.input.dim() > SPYRE_MAX_RANK)
+		return false;
+	Operand &in = call.add_operand();
+	if (!operand_of(r.input, &in) || !is_complete(r.input, in))
+		operand_of(held = dense_copy(r.input), &in);
+	kept = kept_result(r, in);
+	if (!operand_of(kept, &call.add_operand()))
+		return false;
+	call.format = device_format(r.program.build == build_arg || !is_float(r.dtype) ?
+				    r.input.scalar_type() : r.dtype);
+	for (int64_t d : r.dims)
+		call.add("dim", static_cast<double>(d));
+	for (unsigned i = 0; i < r.num_extra; i++)
+		call.add(r.extra[i].name, r.extra[i].value);
+	if (!launch_or_refuse(call, r.input.device().index()))
+		return false;
+	wrote(kept, false);
+	result = r.keep ? kept : squeezed(kept, r.dims);
+	return true;
+}
+
+/* Results go where the caller wants them. */
+Tensor &give(const Tensor &result, Tensor &out)
+{
+	at::native::resize_output(out, result.sizes());
+	torch_spyre::copy(out, result, true);
+	return out;
+}
+
+bool sum_or_mean(const Program &program, const Tensor &input, OptionalIntArrayRef dims, bool keep,
+		 MaybeDtype dtype, Tensor &result)
+{
+	at::ScalarType type = dtype.value_or(input.scalar_type());
+
+	return is_float(type) && reduce({ program, input, wrapped_dims(input, dims), keep, type },
+					result);
+}
+
+Tensor sum(const Tensor &input, OptionalIntArrayRef dims, bool keep, MaybeDtype dtype)
+{
+	Tensor result;
+	return sum_or_mean(kSum, input, dims, keep, dtype, result) ? result :
+	       on_cpu<at::_ops::sum_dim_IntList>(input, dims, keep, dtype);
+}
+
+Tensor &sum_out(const Tensor &input, OptionalIntArrayRef dims, bool keep, MaybeDtype dtype,
+		Tensor &out)
+{
+	Tensor result;
+	return sum_or_mean(kSum, input, dims, keep, dtype ? dtype : out.scalar_type(), result) ?
+	       give(result, out) : on_cpu<at::_ops::sum_IntList_out>(input, dims, keep, dtype, out);
+}
+
+Tensor mean(const Tensor &input, OptionalIntArrayRef dims, bool keep, MaybeDtype dtype)
+{
+	Tensor result;
+	return sum_or_mean(kMean, input, dims, keep, dtype, result) ? result :
+	       on_cpu<at::_ops::mean_dim>(input, dims, keep, dtype);
+}
+
+Tensor &mean_out(const Tensor &input, OptionalIntArrayRef dims, bool keep, MaybeDtype dtype,
+		 Tensor &out)
+{
+	Tensor result;
+	return sum_or_mean(kMean, input, dims, keep, dtype ? dtype : out.scalar_type(), result) ?
+	       give(result, out) : on_cpu<at::_ops::mean_out>(input, dims, keep, dtype, out);
+}
+
+bool extreme(const Program &program, const Tensor &input, OptionalIntArrayRef dims, bool keep,
+	     Tensor &result)
+{
+	return reduce({ program, input, wrapped_dims(input, dims), keep, input.scalar_type() },
+		      result);
+}
+
+template <const Program &program, class New, class Out> struct Extreme {
+	static Tensor make(const Tensor &input, at::IntArrayRef dims, bool keep)
+	{
+		Tensor result;
+		return extreme(program, input, dims, keep, result) ? result :
+		       on_cpu<New>(input, dims, keep);
+	}
+	static Tensor &into(const Tensor &input, at::IntArrayRef dims, bool keep, Tensor &out)
+	{
+		Tensor result;
+		return input.scalar_type() == out.scalar_type() &&
+		       extreme(program, input, dims, keep, result) ?
+		       give(result, out) : on_cpu<Out>(input, dims, keep, out);
+	}
+	static void add(torch::Library &m)
+	{
+		add_kernel<New>(m, TORCH_FN(make));
+		add_kernel<Out>(m, TORCH_FN(into));
+	}
+};
+
+Tensor max_all(const Tensor &input)
+{
+	Tensor result;
+	return extreme(kAmax, input, std::nullopt, false, result) ? result :
+	       on_cpu<at::_ops::max>(input);
+}
+
+Tensor min_all(const Tensor &input)
+{
+	Tensor result;
+	return extreme(kAmin, input, std::nullopt, false, result) ? result :
+	       on_cpu<at::_ops::min>(input);
+}
+
+bool places(const Program &program, const Tensor &input, int64_t dim, bool keep, Tensor &result)
+{
+	return input.dim() && reduce({ program, input, { at::maybe_wrap_dim(dim, input.dim()) }, keep,
+				       at::kLong }, result);
+}
+
+/* Values and places of the largest or smallest along a dimension. */
+template <const Program &value, const Program &place, class New, class Out> struct Searched {
+	static std::tuple<Tensor, Tensor> make(const Tensor &input, int64_t dim, bool keep)
+	{
+		Tensor values, indices;
+		if (input.dim() && extreme(value, input, at::IntArrayRef(dim), keep, values) &&
+		    places(place, input, dim, keep, indices))
+			return { values, indices };
+		return on_cpu<New>(input, dim, keep);
+	}
+	static std::tuple<Tensor &, Tensor &> into(const Tensor &input, int64_t dim, bool keep,
+						   Tensor &values, Tensor &indices)
+	{
+		Tensor v, i;
+		if (input.dim() && extreme(value, input, at::IntArrayRef(dim), keep, v) &&
+		    places(place, input, dim, keep, i))
+			return { give(v, values), give(i, indices) };
+		return on_cpu<Out>(input, dim, keep, values, indices);
+	}
+};
+
+/* Along all dimensions, of the tensor as one row. */
+template <const Program &program, class New, class Out> struct Place {
+	static bool run(const Tensor &input, std::optional<int64_t> dim, bool keep, Tensor &result)
+	{
+		if (dim)
+			return places(program, input, *dim, keep, result);
+		return !keep && places(program, input.reshape({ -1 }), 0, false, result);
+	}
+	static Tensor make(const Tensor &input, std::optional<int64_t> dim, bool keep)
+	{
+		Tensor result;
+		return run(input, dim, keep, result) ? result : on_cpu<New>(input, dim, keep);
+	}
+	static Tensor &into(const Tensor &input, std::optional<int64_t> dim, bool keep, Tensor &out)
+	{
+		Tensor result;
+		return run(input, dim, keep, result) ? give(result, out) :
+		       on_cpu<Out>(input, dim, keep, out);
+	}
+	static void add(torch::Library &m)
+	{
+		add_kernel<New>(m, TORCH_FN(make));
+		add_kernel<Out>(m, TORCH_FN(into));
+	}
+};
+
+using MaybeScalar = const std::optional<at::Scalar> &;
+
+bool spread(const Program &program, const Tensor &input, OptionalIntArrayRef dims,
+	    MaybeScalar correction, bool keep, Tensor &result)
+{
+	Reduction r{ program, input, wrapped_dims(input, dims), keep, input.scalar_type() };
+
+	r.extra[r.num_extra++] = { "correction", correction ? correction->toDouble() : 1 };
+	return reduce(r, result);
+}
+
+template <const Program &program, class New, class Out> struct Spread {
+	static Tensor make(const Tensor &input, OptionalIntArrayRef dims, MaybeScalar correction,
+			   bool keep)
+	{
+		Tensor result;
+		return spread(program, input, dims, correction, keep, result) ? result :
+		       on_cpu<New>(input, dims, correction, keep);
+	}
+	static Tensor &into(const Tensor &input, OptionalIntArrayRef dims, MaybeScalar correction,
+			    bool keep, Tensor &out)
+	{
+		Tensor result;
+		return spread(program, input, dims, correction, keep, result) ? give(result, out) :
+		       on_cpu<Out>(input, dims, correction, keep, out);
+	}
+	static void add(torch::Library &m)
+	{
+		add_kernel<New>(m, TORCH_FN(make));
+		add_kernel<Out>(m, TORCH_FN(into));
+	}
+};
+
+bool norm(const Tensor &input, const at::Scalar &ord, OptionalIntArrayRef dims, bool keep,
+	  MaybeDtype dtype, Tensor &result)
+{
+	Reduction r{ kVectorNorm, input, wrapped_dims(input, dims), keep,
+		     dtype.value_or(input.scalar_type()) };
+
+	r.extra[r.num_extra++] = { "ord", ord.toDouble() };
+	return is_float(r.dtype) && reduce(r, result);
+}
+
+Tensor vector_norm(const Tensor &input, const at::Scalar &ord, OptionalIntArrayRef dims, bool keep,
+		   MaybeDtype dtype)
+{
+	Tensor result;
+	return norm(input, ord, dims, keep, dtype, result) ? result :
+	       on_cpu<at::_ops::linalg_vector_norm>(input, ord, dims, keep, dtype);
+}
+
+Tensor &vector_norm_out(const Tensor &input, const at::Scalar &ord, OptionalIntArrayRef dims,
+			bool keep, MaybeDtype dtype, Tensor &out)
+{
+	Tensor result;
+	return norm(input, ord, dims, keep, dtype, result) ? give(result, out) :
+	       on_cpu<at::_ops::linalg_vector_norm_out>(input, ord, dims, keep, dtype, out);
+}
+
+using Max = Searched<kAmax, kArgmax, at::_ops::max_dim, at::_ops::max_dim_max>;
+using Min = Searched<kAmin, kArgmin, at::_ops::min_dim, at::_ops::min_dim_min>;
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+	m.impl("sum.dim_IntList", TORCH_FN(sum));
+	m.impl("sum.IntList_out", TORCH_FN(sum_out));
+	m.impl("mean.dim", TORCH_FN(mean));
+	m.impl("mean.out", TORCH_FN(mean_out));
+	Extreme<kAmax, at::_ops::amax, at::_ops::amax_out>::add(m);
+	Extreme<kAmin, at::_ops::amin, at::_ops::amin_out>::add(m);
+	m.impl("max", TORCH_FN(max_all));
+	m.impl("min", TORCH_FN(min_all));
+	m.impl("max.dim", TORCH_FN(Max::make));
+	m.impl("max.dim_max", TORCH_FN(Max::into));
+	m.impl("min.dim", TORCH_FN(Min::make));
+	m.impl("min.dim_min", TORCH_FN(Min::into));
+	Place<kArgmax, at::_ops::argmax, at::_ops::argmax_out>::add(m);
+	Place<kArgmin, at::_ops::argmin, at::_ops::argmin_out>::add(m);
+	Spread<kVar, at::_ops::var_correction, at::_ops::var_correction_out>::add(m);
+	Spread<kStd, at::_ops::std_correction, at::_ops::std_correction_out>::add(m);
+	m.impl("linalg_vector_norm", TORCH_FN(vector_norm));
+	m.impl("linalg_vector_norm.out", TORCH_FN(vector_norm_out));
+}
+
+} // namespace torch_spyre

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+/* Dtypes, shapes and outputs of operations that work element by element. */
+#include "pointwise.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
+#include <ATen/native/Resize.h>
+#include <ATen/native/TypeProperties.h>
+
+#include "operand.h"
+
+namespace torch_spyre {
+
+namespace {
+
+using at::ScalarType;
+
+constexpr double kLargestDl16 = 8573157376.0;
+constexpr unsigned kInputs = 4;
+
+/* An operation on its way: inputs that are tensors on the card, and numbers. */
+struct Work {
+	const Pointwise *op;
+	const at::Tensor *input[kInputs];
+	at::Tensor held[kInputs + 1];	/* copies that live until the launch */
+	double number[kInputs];
+	bool is_number[kInputs] = {};
+	unsigned count = 0;
+	c10::Device device{ c10::DeviceType::PrivateUse1, -1 };
+	ScalarType common = ScalarType::Undefined;
+	c10::DimVector size;
+
+	explicit Work(const Pointwise &what) : op(&what) {}
+};
+
+void take_inputs(Work &w, Inputs inputs)
+{
+	for (const at::Tensor *input : inputs) {
+		unsigned i = w.count++;
+
+		w.input[i] = input;
+		if (input->device().type() == c10::DeviceType::PrivateUse1) {
+			if (w.device.index() < 0)
+				w.device = input->device();
+			TORCH_CHECK(input->device() == w.device,
+				    "Expected all tensors to be on the same device, but found at least two devices, ",
+				    w.device, " and ", input->device(), "! (when checking arguments of ",
+				    w.op->aten, ")");
+			continue;
+		}
+		w.is_number[i] = number_of(*input, &w.number[i]);
+	}
+	for (unsigned i = 0; i < w.count; i++)
+		TORCH_CHECK(w.is_number[i] || w.input[i]->device() == w.device,
+			    "Expected all tensors to be on the same device, but found at least two devices, ",
+			    w.device, " and ", w.input[i]->device(), "! (when checking arguments of ",
+			    w.op->aten, ")");
+}
+
+void find_common(Work &w)
+{
+	unsigned first = w.op->condition;
+	ScalarType dtype = w.input[first]->scalar_type();
+	bool same = true;
+
+	for (unsigned i = first; i < w.count; i++)
+		same = same && !w.is_number[i] && w.input[i]->scalar_type() == dtype;
+	/* A Python number leaves floating-point tensors as they are. */
+	if (!same && w.count == first + 2 && w.is_number[first + 1] && !w.is_number[first] &&
+	    c10::isFloatingType(dtype) && !c10::isComplexType(w.input[first + 1]->scalar_type()) &&
+	    w.input[first]->dim() > 0)
+		same = true;
+	if (!same) {
+		at::native::ResultTypeState state = {};
+
+		for (unsigned i = first; i < w.count; i++)
+			state = at::native::update_result_type_state(*w.input[i], state);
+		dtype = at::native::result_type(state);
+	}
+	w.common = w.op->result == ResultType::kFloat && c10::isIntegralType(dtype, true) ?
+		   c10::get_default_dtype_as_scalartype() : dtype;
+}
+
+void find_size(Work &w)
+{
+	bool first = true;
+
+	for (unsigned i = 0; i < w.count; i++) {
+		at::IntArrayRef size = w.input[i]->sizes();
+
+		if (w.is_number[i])
+			continue;
+		if (first)
+			w.size.assign(size.begin(), size.end());
+		else if (size != at::IntArrayRef(w.size))
+			w.size = at::infer_size_dimvector(w.size, size);
+		first = false;
+	}
+}
+
+/* The format to compute in, INVALID if the card does not. */
+spyre_format compute_format(const Work &w)
+{
+	switch (w.common) {
+	case ScalarType::Half:
+	case ScalarType::BFloat16:
+	case ScalarType::Float:
+		return device_format(w.common);
+	case ScalarType::Bool:
+		return w.op->bools ? SPYRE_FORMAT_SEN169_FP16 : SPYRE_FORMAT_INVALID;
+	default:
+		return SPYRE_FORMAT_INVALID;
+	}
+}
+
+bool can_cast_in(ScalarType dtype)
+{
+	switch (dtype) {
+	case ScalarType::Half:
+	case ScalarType::BFloat16:
+	case ScalarType::Float:
+	case ScalarType::Bool:
+	case ScalarType::Int:
+	case ScalarType::Long:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool can_store(ScalarType dtype)
+{
+	return dtype == ScalarType::Half || dtype == ScalarType::BFloat16 ||
+	       dtype == ScalarType::Float;
+}
+
+/* Numbers that no attribute holds become tensors; the first input is always one. */
+void settle_numbers(Work &w, spyre_format format, bool attributes)
+{
+	if (w.is_number[0] && w.op->swapped && w.count == 2 && !attributes) {
+		std::swap(w.input[0], w.input[1]);
+		std::swap(w.number[0], w.number[1]);
+		std::swap(w.is_number[0], w.is_number[1]);
+		w.op = w.op->swapped;
+	}
+	for (unsigned i = 0; i < w.count; i++) {
+		if (!w.is_number[i] ||
+		    (w.op->number[i] && constant_for(format, &w.number[i])))
+			continue;
+		w.held[i] = empty({}, w.common, w.device.index());
+		torch_spyre::copy(w.held[i], w.input[i]->to(w.common), false);
+		w.input[i] = &w.held[i];
+		w.is_number[i] = false;
+	}
+}
+
+/* A tensor of @size that lies as @like, whose strides are a permutation. */
+at::Tensor empty_permuted(const at::Tensor &like, ScalarType dtype)
+{
+	c10::DimVector order(like.dim()), size(like.dim()), back(like.dim());
+
+	for (int64_t d = 0; d < like.dim(); d++)
+		order[d] = d;
+	std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+		return like.stride(a) > like.stride(b);
+	});
+	for (int64_t d = 0; d < like.dim(); d++) {
+		size[d] = like.size(order[d]);
+		back[order[d]] = d;
+	}
+	return empty(size, dtype, like.device().index()).permute(back);
+}
+
+/* A tensor with an element for each stick, as reductions along sticks leave them. */
+at::Tensor empty_sparse(at::IntArrayRef size, ScalarType dtype, c10::DeviceIndex device)
+{
+	c10::DimVector stride(size.size());
+	int32_t order[SPYRE_MAX_RANK + 1];
+	spyre_layout layout;
+	int64_t step = 1;
+
+	for (size_t d = size.size(); d-- > 0;) {
+		stride[d] = step;
+		step *= size[d];
+		order[d] = static_cast<int32_t>(d);
+	}
+	order[size.size()] = -1;
+	check(spyre_layout_init_strided(&layout, static_cast<uint32_t>(size.size()), size.data(),
+					stride.data(), host_format(dtype), order,
+					static_cast<uint32_t>(size.size()) + 1), "empty");
+	return empty_with_layout(size, stride, dtype, layout, device);
+}
+
+/* What a new result looks like: its inputs' order of dimensions, their kind of sticks. */
+at::Tensor new_result(const Work &w, const Call &call, ScalarType dtype)
+{
+	bool sparse = !w.size.empty() && w.size.back() > 1 &&
+		      w.size.size() + 1 < SPYRE_MAX_DEVICE_RANK;
+
+	for (unsigned i = 0, n = 0; i < w.count; i++) {
+		const at::Tensor &t = *w.input[i];
+
+		if (w.is_number[i])
+			continue;
+		sparse = sparse && stick_dim(call.operand[n++].desc) < 0;
+		if (t.sizes() == at::IntArrayRef(w.size) && !t.is_contiguous() &&
+		    t.is_non_overlapping_and_dense() && !sparse)
+			return empty_permuted(t, dtype);
+	}
+	return sparse ? empty_sparse(w.size, dtype, w.device.index()) :
+			empty(w.size, dtype, w.device.index());
+}
+
+/* Tensors that the result has to be able to lie over. */
+bool overlaps(const Work &w, const at::Tensor &result)
+{
+	for (unsigned i = 0; i < w.count; i++) {
+		const at::Tensor &t = *w.input[i];
+
+		if (w.is_number[i] || t.is_same(result) || !t.is_alias_of(result))
+			continue;
+		at::assert_no_partial_overlap(result, t);
+		if (t.storage_offset() != result.storage_offset() ||
+		    t.sizes() != result.sizes() || t.strides() != result.strides())
+			return true;
+	}
+	return false;
+}
+
+void check_given(const Work &w, const at::Tensor &result, ScalarType dtype, bool resize)
+{
+	TORCH_CHECK(result.device() == w.device,
+		    "Expected all tensors to be on the same device, but found at least two devices, ",
+		    w.device, " and ", result.device(), "! (when checking arguments of ", w.op->aten,
+		    ")");
+	TORCH_CHECK(c10::canCast(dtype, result.scalar_type()), "result type ", dtype,
+		    " can't be cast to the desired output type ", result.scalar_type());
+	if (resize)
+		at::native::resize_output(result, w.size);
+	TORCH_CHECK(result.sizes() == at::IntArrayRef(w.size), "output with shape ",
+		    result.sizes(), " doesn't match the broadcast shape ", at::IntArrayRef(w.size));
+	at::assert_no_internal_overlap(result);
+}
+
+/* Inputs as operands; the copies that this takes are held. */
+bool take_operands(Work &w, Call &call)
+{
+	for (unsigned i = 0; i < w.count; i++) {
+		if (w.is_number[i]) {
+			call.add(w.op->number[i], w.number[i]);
+			continue;
+		}
+		Operand &o = call.add_operand();
+		if (operand_of(*w.input[i], &o) &&
+		    (!w.op->complete || is_complete(*w.input[i], o)))
+			continue;
+		if (w.input[i]->dim() > SPYRE_MAX_RANK)
+			return false;
+		w.held[i] = dense_copy(*w.input[i]);
+		w.input[i] = &w.held[i];
+		if (!operand_of(w.held[i], &o))
+			return false;
+	}
+	return true;
+}
+
+/* Columns that vary along the output's sticks made dense. */
+bool align(Work &w, Call &call)
+{
+	const spyre_sdsc_operand &out = call.output().desc;
+	int stick = stick_dim(out);
+
+	for (unsigned i = 0, n = 0; i < w.count; i++) {
+		if (w.is_number[i])
+			continue;
+		Operand &in = call.operand[n++];
+		int lead = static_cast<int>(out.rank - in.desc.rank), own = stick_dim(in.desc);
+
+		if (stick < 0 && own >= 0)
+			return false;
+		if (stick < 0 || own >= 0 || stick < lead || in.desc.size[stick - lead] == 1)
+			continue;
+		w.held[i] = dense_copy(*w.input[i]);
+		w.input[i] = &w.held[i];
+		if (!operand_of(w.held[i], &in))
+			return false;
+	}
+	return true;
+}
+
+/* Are all inputs zero where the output has padding? Those that are repeated along it are not. */
+bool all_clean(const Call &call)
+{
+	const spyre_sdsc_operand &out = call.output().desc;
+	int stick = stick_dim(out);
+
+	for (unsigned i = 0; i < call.num_inputs(); i++) {
+		const Operand &in = call.operand[i];
+		int lead = static_cast<int>(out.rank - in.desc.rank), own = stick_dim(in.desc);
+
+		if (!in.clean_padding || own < 0 || own + lead != stick)
+			return false;
+	}
+	return true;
+}
+
+/* Runs the call into @result, or into a tensor that is copied there. */
+bool compute(Work &w, Call &call, at::Tensor &result, bool given)
+{
+	Operand &out = call.add_operand();
+	at::Tensor target = result;
+	bool direct = operand_of(result, &out) && is_writable(result, out) &&
+		      !(given && overlaps(w, result)) && align(w, call);
+
+	if (!direct) {
+		if (!given)
+			return false;
+		call.num_operands--;
+		w.held[kInputs] = target = new_result(w, call, result.scalar_type());
+		if (!operand_of(target, &call.add_operand()) || !align(w, call))
+			return false;
+	}
+	if (!launch_or_refuse(call, w.device.index()))
+		return false;
+	wrote(target, (w.op->keeps_zero && !call.num_attributes) || w.op->scales ? all_clean(call) :
+										  false);
+	if (!direct)
+		torch_spyre::copy(result, target, true);
+	return true;
+}
+
+} // namespace
+
+bool number_of(const at::Tensor &t, double *value)
+{
+	if (t.dim() || !t.is_cpu() || t.is_complex())
+		return false;
+	switch (t.scalar_type()) {
+	case ScalarType::Double:
+		*value = *t.const_data_ptr<double>();
+		return true;
+	case ScalarType::Long:
+		*value = static_cast<double>(*t.const_data_ptr<int64_t>());
+		return true;
+	default:
+		*value = t.item().toDouble();
+		return true;
+	}
+}
+
+bool constant_for(spyre_format format, double *value)
+{
+	if (std::isnan(*value))
+		return false;
+	if (format == SPYRE_FORMAT_SEN169_FP16) {
+		/* Infinity and NaN are one code there: the largest numbers read as infinite. */
+		if (std::fabs(*value) > kLargestDl16)
+			*value = std::copysign(kLargestDl16, *value);
+		return true;
+	}
+	return std::isfinite(static_cast<float>(*value));
+}
+
+void wrote(const at::Tensor &tensor, bool clean_padding)
+{
+	Block *block = block_of(tensor.storage());
+
+	if (!block)
+		return;
+	/* Clean lanes of a part say nothing about the rest. */
+	if (clean_padding && !block->clean_padding)
+		clean_padding = block->placement &&
+				c10::multiply_integers(block->placement->size) == tensor.numel();
+	block->clean_padding = clean_padding;
+}
+
+bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attribute> attributes,
+	       at::Tensor &result, bool resize)
+{
+	bool given = result.defined();
+	Work w(op);
+	ScalarType dtype;
+
+	take_inputs(w, inputs);
+	find_common(w);
+	find_size(w);
+	dtype = op.result == ResultType::kBool ? ScalarType::Bool : w.common;
+	if (given)
+		check_given(w, result, dtype, resize);
+	spyre_format format = compute_format(w);
+	if (format == SPYRE_FORMAT_INVALID || w.size.size() > SPYRE_MAX_RANK)
+		return false;
+	if (given && result.scalar_type() != dtype && !can_store(result.scalar_type()))
+		return false;
+	for (unsigned i = 0; i < w.count; i++)
+		if (!w.is_number[i] && !can_cast_in(w.input[i]->scalar_type()))
+			return false;
+	if (c10::multiply_integers(w.size) == 0) {
+		if (!given)
+			result = empty(w.size, dtype, w.device.index());
+		return true;
+	}
+	settle_numbers(w, format, !attributes.empty());
+	Call call(*w.op);
+	call.format = format;
+	for (const spyre_sdsc_attribute &a : attributes)
+		call.add(a.name, a.value);
+	if (!take_operands(w, call))
+		return false;
+	if (!given)
+		result = new_result(w, call, dtype);
+	if (compute(w, call, result, given))
+		return true;
+	if (!given)
+		result = at::Tensor();
+	return false;
+}
+
+} // namespace torch_spyre

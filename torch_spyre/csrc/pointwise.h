@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Operations element by element: PyTorch's rules of dtypes, broadcasting and
+ * outputs around one operation of the builder.
+ */
+#pragma once
+
+#include <ATen/native/CPUFallback.h>
+
+#include "program.h"
+
+namespace torch_spyre {
+
+/* fallback.cpp: computes on the CPU, with one warning for each operation. */
+void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+
+/* The operation @Op on the CPU. */
+template <class Op, class... Args> decltype(auto) on_cpu(Args &&...args)
+{
+	return at::native::call_fallback_fn<&cpu_fallback, Op>::call(std::forward<Args>(args)...);
+}
+
+enum class ResultType : uint8_t {
+	kSame,		/* what the inputs promote to */
+	kFloat,		/* the same, the default dtype for integers */
+	kBool,
+};
+
+struct Pointwise;
+
+struct PointwiseRules {
+	ResultType result = ResultType::kSame;
+	/* Bools count as 0 and 1; otherwise the CPU takes them. */
+	bool bools = false;
+	/* The first input is a condition and takes no part in promotion. */
+	bool condition = false;
+	/* Zero stays zero with numbers too. */
+	bool scales = false;
+	/* Inputs with their dimensions in full: repeating is not the same as broadcasting. */
+	bool complete = false;
+	/* Names of the attributes that hold numbers instead of the inputs. */
+	const char *number[3] = { nullptr, nullptr, nullptr };
+	/* The same with the first two inputs exchanged. */
+	const Pointwise *swapped = nullptr;
+};
+
+struct Pointwise : Program, PointwiseRules {};
+
+/* An input: a tensor, which may be a number (of no dimensions, on the CPU). */
+using Inputs = std::initializer_list<const at::Tensor *>;
+
+/*
+ * Computes into @result: a new tensor if it is undefined, else a tensor that
+ * the caller gave, resized if @resize. False if the card does not compute it;
+ * nothing has been touched then.
+ */
+bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attribute> attributes,
+	       at::Tensor &result, bool resize);
+
+/* Writes @call into @result by way of its last operand; false if the builder refuses. */
+bool launch_or_refuse(const Call &call, c10::DeviceIndex device);
+
+/* A value that the builder can hold as a constant of @format: finite, not NaN. */
+bool constant_for(spyre_format format, double *value);
+/* The value of a tensor of no dimensions on the CPU. */
+bool number_of(const at::Tensor &tensor, double *value);
+
+/* After a launch wrote @tensor: what is known of its padding. */
+void wrote(const at::Tensor &tensor, bool clean_padding);
+
+} // namespace torch_spyre
