@@ -20,3 +20,7 @@ examples_digits_digits_LDADD = libspyre/libspyre.la $(LIBM)
 digitsdir = $(pkgdatadir)/digits
 dist_digits_DATA = examples/digits/ORIGIN examples/digits/digits.u8 examples/digits/weights.f16
 EXTRA_DIST += examples/digits/pack.py examples/digits/train.py
+
+# Semantic search with PyTorch.
+EXTRA_DIST += examples/semantic_search/ORIGIN examples/semantic_search/search.py
+EXTRA_DIST += examples/semantic_search/sentences.txt

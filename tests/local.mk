@@ -13,3 +13,4 @@ include tests/unit/model.mk
 include tests/unit/runtime.mk
 include tests/unit/fault.mk
 include tests/unit/property.mk
+include tests/torch/local.mk

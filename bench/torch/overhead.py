@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: MIT
+"""torch.add, mm and copy_ on spyre tensors beside the same calls of libspyre."""
+
+import ctypes
+import time
+
+import torch
+
+SIZES = [1 << shift for shift in (10, 12, 14, 16, 18, 20, 22, 24)]
+#: Seconds that a sample should take.
+SAMPLE = 0.05
+
+
+def load(path):
+    library = ctypes.CDLL(path)
+    library.peer_open.restype = ctypes.c_void_p
+    library.peer_open.argtypes = [ctypes.c_char_p] + [ctypes.c_int64] * 3
+    library.peer_run.restype = ctypes.c_double
+    library.peer_run.argtypes = [ctypes.c_void_p, ctypes.c_int]
+    library.peer_close.argtypes = [ctypes.c_void_p]
+    return library
+
+
+def shape(size):
+    """Rows of 64 to 1024 elements, so many bytes in fp16."""
+    columns = min(1024, max(64, size // 2 // 8))
+    return size // 2 // columns, columns
+
+
+def torch_timer(work):
+    def run(count):
+        start = time.perf_counter()
+        for _ in range(count):
+            work()
+        torch.spyre.synchronize()
+        return time.perf_counter() - start
+
+    return run
+
+
+def interleave(ours, peer, samples):
+    """Seconds of one operation each, in turns."""
+    for warm in (ours, peer):
+        warm(3)
+    count = 10
+    while ours(count) < SAMPLE / 4 and count < 1 << 16:
+        count *= 2
+    pairs = [(ours(count) / count, peer(count) / count) for _ in range(samples)]
+    return [list(side) for side in zip(*pairs)]
+
+
+def operations(size):
+    """name, operation of the peer, its sizes, what torch does."""
+    rows, columns = shape(size)
+    x, y = (torch.ones(rows, columns, dtype=torch.float16).to("spyre") for _ in range(2))
+    host = torch.ones(rows, columns, dtype=torch.float16)
+    sizes = (rows, columns, columns)
+    yield "add", "add", sizes, lambda: torch.add(x, y)
+    yield "add out=", "add", sizes, lambda: torch.add(x, y, out=x)
+    yield "copy_ to the card", "h2d", sizes, lambda: x.copy_(host)
+    yield "copy_ from the card", "d2h", sizes, lambda: host.copy_(x)
+    yield "copy_ on the card", "d2d", sizes, lambda: x.copy_(y)
+    if size <= 1 << 22:
+        w = torch.ones(columns, columns, dtype=torch.float16).to("spyre")
+        yield "mm", "mm", sizes, lambda: torch.mm(x, w)
+
+
+def size_text(size):
+    return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
+
+
+def run(report, library, samples):
+    peers = load(library)
+    for size in SIZES:
+        for name, op, sizes, work in operations(size):
+            peer = peers.peer_open(op.encode(), *sizes)
+            if not peer:
+                raise RuntimeError(f"the peer of {name} could not be made")
+            ours, theirs = interleave(torch_timer(work), lambda n: peers.peer_run(peer, n), samples)
+            peers.peer_close(peer)
+            added = sorted(a - b for a, b in zip(ours, theirs))[samples // 2] * 1e6
+            report.add(
+                f"{name} {size_text(size)}",
+                "us",
+                [t * 1e6 for t in ours],
+                [t * 1e6 for t in theirs],
+                "libspyre",
+                aim=1.05 if size >= 1 << 20 else None,
+                note=f"{added:+.2f} us" + (" (aim 3)" if size == 1 << 10 else ""),
+            )

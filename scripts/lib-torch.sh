@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+# The torch part of scripts/test and scripts/bench: a virtual environment with
+# torch and the plugin. Sourced by bash after lib.sh and lib-tap.sh.
+
+torch_version=2.13.0
+
+# A python3 that can make virtual environments and build extensions.
+find_venv_python() {
+	local p
+	for p in ${PYTHON:-/usr/bin/python3 python3}; do
+		if "$p" -c 'import ensurepip, os, sys, sysconfig, venv
+sys.exit(sys.version_info < (3, 10) or
+         not os.path.exists(sysconfig.get_paths()["include"] + "/Python.h"))' 2>/dev/null; then
+			venv_python=$(command -v "$p")
+			return 0
+		fi
+	done
+	return 1
+}
+
+# torch_venv: makes build/torch-venv, once for each list of packages; sets
+# $torch_python. False, with the reason in $torch_missing, if it cannot be had.
+torch_venv() {
+	local venv=$top/build/torch-venv wanted log
+	torch_python=$venv/bin/python
+	torch_missing=
+	if ! find_venv_python; then
+		torch_missing="no python3 >= 3.10 with venv and headers (scripts/deps torch)"
+		return 1
+	fi
+	wanted=$(echo "$venv_python torch==$torch_version" && cat "$top/torch_spyre/requirements-test.txt")
+	[ "$(cat "$venv/.packages" 2>/dev/null)" != "$wanted" ] || return 0
+	say "pip install torch==$torch_version and the test packages, into build/torch-venv"
+	log=$(log_file torch-venv)
+	rm -rf "$venv"
+	if ! { "$venv_python" -m venv "$venv" &&
+		"$torch_python" -m pip install "torch==$torch_version" \
+			-r "$top/torch_spyre/requirements-test.txt"; } >"$log" 2>&1; then
+		torch_missing="pip cannot have torch==$torch_version here: $(tail -n 1 "$log")"
+		return 1
+	fi
+	printf '%s' "$wanted" >"$venv/.packages"
+}
+
+# Builds the plugin against build/plain, from a copy that keeps the source tree
+# clean, and installs it.
+torch_plugin() {
+	local copy=$top/build/torch-src
+	mkdir -p "$copy"
+	find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
+	(cd "$top/torch_spyre" && tar -c --exclude=build --exclude='*.so' --exclude=__pycache__ \
+		--exclude='*.egg-info' .) | tar -x -C "$copy" || return 1
+	SPYRE_BUILDDIR=$top/build/plain SPYRE_SRCDIR=$top MAX_JOBS=$jobs CFLAGS="-g0 ${CFLAGS-}" \
+		PATH=$top/build/torch-venv/bin:$PATH \
+		"$torch_python" -m pip install --no-build-isolation --no-deps --no-index \
+		--force-reinstall "$copy"
+}
+
+# torch_run COMMAND...: with what the tests and benchmarks of the plugin need.
+torch_run() {
+	env SPYRE_BACKEND=embedded SPYRE_SRCDIR="$top" SPYRE_BUILDDIR="$top/build/plain" \
+		TORCHINDUCTOR_CACHE_DIR="$top/build/torch-cache" HF_HUB_OFFLINE=1 \
+		TRANSFORMERS_OFFLINE=1 PYTHONDONTWRITEBYTECODE=1 TOKENIZERS_PARALLELISM=false \
+		PATH="$top/build/torch-venv/bin:$PATH" "$@"
+}
+
+# torch_tests NAME FILE...: some of tests/torch, counted.
+torch_tests() {
+	local name=torch-$1 start=$SECONDS status
+	shift
+	: >"$(log_file "$name")"
+	torch_run timeout -k 10 1500 "$torch_python" -m pytest -q --disable-warnings -p no:cacheprovider \
+		--tap "$(log_file "$name")" "${@/#/$top/tests/torch/}" \
+		>"$(log_file "$name-pytest")" 2>&1
+	status=$?
+	note "$name: $((SECONDS - start)) s"
+	tally_tap $status "$name"
+}
+
+# Files of tests/torch that no other group has.
+torch_core_files() {
+	local file
+	for file in "$top"/tests/torch/test_*.py; do
+		file=${file##*/}
+		case $file in
+		test_opinfo.py | test_compile*.py | test_inductor*.py | test_model_*.py) ;;
+		*) echo "$file" ;;
+		esac
+	done
+}
+
+torch_compile_files() {
+	(cd "$top/tests/torch" && ls test_compile*.py test_inductor*.py 2>/dev/null)
+}
+
+# The same small set of operations on both cards: right, and equal in bytes.
+part_torch_vm() {
+	local hashes=$top/build/torch-smoke.json log status
+	log=$(log_file torch-smoke)
+	torch_run "$torch_python" "$top/tests/torch/smoke.py" --hashes "$hashes" >"$log" 2>&1
+	status=$?
+	tally_tap $status torch-smoke
+	[ $status = 0 ] || return
+	if ! kernel_version >/dev/null || ! command -v qemu-system-x86_64 >/dev/null; then
+		skip "torch on the kernel's card" "no QEMU or no Debian 6.12 kernel (scripts/deps vm)"
+		return
+	fi
+	build_module || { not_ok "the module builds" module; return; }
+	say "booting QEMU: a subset on /dev/accel/accel0"
+	log=$(log_file torch-vm)
+	# The emulated processor's AVX2 is wrong in places: torch and numpy do without.
+	"$top/scripts/vm" --user --module "$module" --log "$(log_file torch-vm-kernel)" \
+		--timeout 900 --env SPYRE_BACKEND=drm --env PYTHONDONTWRITEBYTECODE=1 \
+		--env ATEN_CPU_CAPABILITY=default --env NPY_DISABLE_CPU_FEATURES="AVX2 FMA3" \
+		-- "$torch_python" "$top/tests/torch/smoke.py" --compare "$hashes" >"$log" 2>&1
+	tally_tap $? torch-vm
+}
+
+part_torch() {
+	need_plain || return
+	if ! torch_venv; then
+		skip "torch" "$torch_missing"
+		return
+	fi
+	step "the plugin builds and installs" torch-plugin torch_plugin || return
+	say "tests/torch on the embedded card"
+	rm -rf "$top/build/torch-cache"
+	torch_tests core $(torch_core_files)
+	torch_tests opinfo test_opinfo.py
+	torch_tests compile $(torch_compile_files)
+	torch_tests models test_model_minilm.py test_model_llama.py
+	part_torch_vm
+}

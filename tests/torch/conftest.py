@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""Two small cards in this process, TAP for scripts/test, and the exclusion file."""
+
+import os
+
+# Before torch loads the plugin: what the cards of this process are.
+os.environ.setdefault("SPYRE_BACKEND", "embedded")
+os.environ.setdefault("SPYRE_EMBEDDED_CARDS", "2")
+
+import exclusions  # noqa: E402
+import pytest  # noqa: E402
+
+
+def pytest_addoption(parser):
+    parser.addoption("--tap", metavar="FILE", help="also write the results there, as TAP")
+    parser.addoption(
+        "--no-exclusions", action="store_true", help="run what exclusions.txt leaves out"
+    )
+
+
+class Tap:
+    """One line of TAP for each test; a failure is followed by its last lines."""
+
+    def __init__(self, path):
+        self.file = open(path, "w", encoding="utf-8")
+
+    def result(self, ok, name, remark="", text=""):
+        print(f"{ok} - {name}{remark}", file=self.file)
+        for line in text.splitlines()[-5:]:
+            print(f"#   {line}", file=self.file)
+        self.file.flush()
+
+    def pytest_runtest_logreport(self, report):
+        name = report.nodeid.replace("#", "")
+        if report.failed:
+            when = "" if report.when == "call" else f" ({report.when})"
+            self.result("not ok", name + when, text=report.longreprtext)
+        elif report.skipped:
+            reason = getattr(report, "wasxfail", None)
+            if reason is None:
+                reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            reason = " ".join(str(reason).split())
+            self.result("ok", name, f" # SKIP {reason.removeprefix('Skipped: ')}")
+        elif report.when == "call":
+            self.result("ok", name)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.result("not ok", report.nodeid or "collection", text=report.longreprtext)
+
+    def pytest_sessionfinish(self):
+        self.file.close()
+
+
+def pytest_configure(config):
+    if config.getoption("--tap"):
+        config.pluginmanager.register(Tap(config.getoption("--tap")), "tap")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--no-exclusions"):
+        exclusions.apply(items)
+
+
+@pytest.fixture(autouse=True)
+def on_card_0():
+    """A test leaves device and stream as it found them."""
+    import torch
+
+    torch.manual_seed(0)
+    yield
+    if torch.spyre.is_initialized():
+        torch.spyre.set_device(0)

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the PyTorch plugin share: numbers, comparisons, child processes."""
+
+import os
+import subprocess
+import sys
+
+import torch
+
+import torch_spyre  # noqa: F401  (where the entry point is not installed)
+
+DEVICE = "spyre"
+
+#: One step between neighbouring DL16 numbers, relative: nine bits of fraction.
+DL16_STEP = 2.0**-9
+
+
+def dl16(tensor):
+    """The numbers of @tensor as the card keeps them in DL16, in fp32: nearest, ties away."""
+    bits = tensor.detach().to(torch.float32).contiguous().view(torch.int32)
+    magnitude = (bits & 0x7FFFFFFF) + (1 << 13) & ~((1 << 14) - 1)
+    rounded = (magnitude | (bits & -0x80000000)).view(torch.float32)
+    largest, smallest = 2.0**32 * (1 + 510 / 512), 2.0**-31 * (1 + 1 / 512)
+    # What does not fit is the code that stands for NaN and infinity.
+    rounded = torch.where(rounded.abs() > largest, torch.full_like(rounded, torch.nan), rounded)
+    return torch.where(rounded.abs() < smallest, torch.copysign(torch.zeros(()), rounded), rounded)
+
+
+def exact(*size, dtype=torch.float16, seed=0):
+    """Numbers that the card keeps exactly, so that a round trip must return the same bits."""
+    generator = torch.Generator().manual_seed(seed)
+    if dtype == torch.bool:
+        return torch.rand(size, generator=generator) > 0.5
+    if not dtype.is_floating_point:
+        low, high = (0, 256) if dtype == torch.uint8 else (-100, 100)
+        return torch.randint(low, high, size, generator=generator).to(dtype)
+    values = torch.randn(size, generator=generator)
+    return (dl16(values) if dtype == torch.float16 else values).to(dtype)
+
+
+def assert_same(actual, expected):
+    """Shape, dtype and every bit; NaN equals NaN."""
+    assert torch.is_tensor(actual), actual
+    actual, expected = actual.detach().cpu(), expected.detach().cpu()
+    assert actual.dtype == expected.dtype, f"{actual.dtype}, expected {expected.dtype}"
+    assert actual.shape == expected.shape, f"{actual.shape}, expected {expected.shape}"
+    torch.testing.assert_close(actual, expected, rtol=0, atol=0, equal_nan=True)
+
+
+def assert_near(actual, expected, steps=1, atol=0.0):
+    """Within so many DL16 steps of what was computed on the CPU, in fp32."""
+    torch.testing.assert_close(
+        actual.detach().cpu().float(),
+        expected.detach().cpu().float(),
+        rtol=steps * DL16_STEP,
+        atol=atol,
+        equal_nan=True,
+    )
+
+
+def python(code, timeout=120, **environment):
+    """Runs @code in a process of its own; "spyre" is registered, no card is open."""
+    prelude = "import torch, torch_spyre\n"
+    return subprocess.run(
+        [sys.executable, "-c", prelude + code],
+        env={**os.environ, **{k: str(v) for k, v in environment.items()}},
+        cwd=os.path.dirname(os.path.abspath(__file__)),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def python_ok(code, **arguments):
+    """python() that must succeed; what it printed."""
+    done = python(code, **arguments)
+    assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def process_error(code, **arguments):
+    """The last line of a process that must end with a Python exception, not a signal."""
+    done = python(code, **arguments)
+    assert done.returncode == 1, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
+    assert "Traceback" in done.stderr, done.stderr
+    return done.stderr

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""torch.compile: the same bits as eager, one bundle per fused group, a cache on disk."""
+
+import os
+
+import pytest
+import torch
+from support import DEVICE, assert_same, exact, python_ok
+
+BACKENDS = ["inductor", "spyre"]
+
+FUNCTIONS = {
+    "pointwise": lambda x, y: (x + y) * x - y.abs(),
+    "activation": lambda x, y: torch.nn.functional.gelu(x) + y.sigmoid(),
+    "softmax": lambda x, y: (x * 0.5 + y).softmax(-1),
+    "layer_norm": lambda x, y: torch.nn.functional.layer_norm(x + y, (x.shape[-1],)),
+    "matmul and bias": lambda x, y: torch.relu(x @ y.t() + y[:, 0]),
+    "reductions": lambda x, y: (x * y).sum(-1) / y.abs().amax(-1),
+    "views": lambda x, y: (x.t()[1:] * y.t()[1:]).contiguous().view(-1)[5:],
+    "cat": lambda x, y: torch.cat([x, y * 2], 1) + 1,
+    "where": lambda x, y: torch.where(x > y, x, y * y),
+    "fallback in the middle": lambda x, y: (x + 1).sin() * y,
+    "two outputs": lambda x, y: (x + y, x - y),
+    "numbers": lambda x, y: (x * 3 + 0.5).clamp(-1, 1),
+}
+
+
+def outputs(result):
+    return result if isinstance(result, tuple) else (result,)
+
+
+class TestCompile:
+    @pytest.mark.parametrize("backend", BACKENDS)
+    @pytest.mark.parametrize("name", FUNCTIONS)
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+    def test_equals_eager(self, name, backend, dtype):
+        torch._dynamo.reset()
+        x, y = (exact(48, 130, dtype=dtype, seed=s).to(DEVICE) for s in (1, 2))
+        compiled = torch.compile(FUNCTIONS[name], backend=backend)
+        for have, want in zip(outputs(compiled(x, y)), outputs(FUNCTIONS[name](x, y))):
+            assert have.device.type == DEVICE
+            assert_same(have, want)
+
+    def test_in_place(self):
+        torch._dynamo.reset()
+
+        @torch.compile
+        def step(x, y):
+            x.add_(y).mul_(2)
+            return x + 1
+
+        x, y = exact(5, 70).to(DEVICE), exact(5, 70, seed=1).to(DEVICE)
+        expected = x.clone().add_(y).mul_(2)
+        assert_same(step(x, y), expected + 1)
+        assert_same(x, expected)
+
+    def test_gradients(self):
+        torch._dynamo.reset()
+        results = []
+        for wrap in (lambda f: f, torch.compile):
+            x = exact(5, 70, dtype=torch.float32).to(DEVICE).requires_grad_()
+            w = exact(70, 6, dtype=torch.float32, seed=1).to(DEVICE).requires_grad_()
+            wrap(lambda a, b: (a @ b).relu().sum())(x, w).backward()
+            results.append((x.grad, w.grad))
+        for have, want in zip(*results):
+            assert_same(have, want)
+
+    def test_graph_break(self):
+        torch._dynamo.reset()
+
+        @torch.compile
+        def broken(x):
+            y = x + 1
+            torch._dynamo.graph_break()
+            return y * 2
+
+        x = exact(5, 70).to(DEVICE)
+        assert_same(broken(x), (x + 1) * 2)
+
+    def test_shapes_change(self):
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x: (x * 2).softmax(-1))
+        for rows, columns in [(3, 64), (5, 64), (5, 70), (9, 130), (3, 64)]:
+            x = exact(rows, columns).to(DEVICE)
+            assert_same(compiled(x), (x * 2).softmax(-1))
+
+    def test_streams(self):
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x: x @ x + 1)
+        x = exact(64, 64).to(DEVICE)
+        expected = x @ x + 1
+        torch.spyre.synchronize()
+        with torch.spyre.stream(torch.spyre.Stream()):
+            result = compiled(x)
+        torch.spyre.synchronize()
+        assert_same(result, expected)
+
+    def test_module(self):
+        torch._dynamo.reset()
+        model = torch.nn.Sequential(
+            torch.nn.Linear(70, 130), torch.nn.GELU(), torch.nn.LayerNorm(130), torch.nn.Linear(130, 5)
+        )
+        model = model.half().to(DEVICE).eval()
+        x = exact(9, 70).to(DEVICE)
+        with torch.no_grad():
+            assert_same(torch.compile(model)(x), model(x))
+
+    def test_mixed_devices(self):
+        torch._dynamo.reset()
+        compiled = torch.compile(lambda x, y: x + y)
+        with pytest.raises(Exception, match="(?s)(spyre.*cpu|cpu.*spyre)"):
+            compiled(exact(3).to(DEVICE), exact(3))
+
+
+class TestArtefacts:
+    """What a compilation leaves on disk, in a cache folder of the test's own."""
+
+    CODE = (
+        "f = torch.compile(lambda x, y: (x @ y + 1).softmax(-1))\n"
+        "x = torch.arange(64 * 64).view(64, 64).half().spyre() / 4096\n"
+        "y = f(x, x)\n"
+        "print(y.float().sum().item())\n"
+    )
+
+    def run(self, folder, **environment):
+        return python_ok(
+            self.CODE, TORCHINDUCTOR_CACHE_DIR=folder, SPYRE_KERNEL_CACHE=1, **environment
+        )
+
+    def test_bundles_of_the_public_form(self, tmp_path):
+        self.run(tmp_path)
+        bundles = [folder for folder, _, files in os.walk(tmp_path) if "bundle.mlir" in files]
+        assert bundles
+        for folder in bundles:
+            assert any(name.startswith("sdsc_") for name in os.listdir(folder))
+
+    def test_cache(self, tmp_path):
+        """The second start compiles nothing anew, and a wiped cache is no error."""
+        first = self.run(tmp_path)
+        files = {
+            os.path.join(folder, name): os.stat(os.path.join(folder, name)).st_mtime_ns
+            for folder, _, names in os.walk(tmp_path)
+            for name in names
+            if name.endswith((".mlir", ".json", ".bin"))
+        }
+        assert self.run(tmp_path) == first
+        for path, when in files.items():
+            assert os.stat(path).st_mtime_ns == when, path
+
+    def test_torch_logs(self, tmp_path):
+        from support import python
+
+        done = python(
+            self.CODE, TORCHINDUCTOR_CACHE_DIR=tmp_path, TORCH_LOGS="+torch_spyre.inductor"
+        )
+        assert done.returncode == 0, done.stderr
+        assert "softmax" in done.stderr and "matmul" in done.stderr, done.stderr[-3000:]

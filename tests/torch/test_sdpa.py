@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Scaled dot product attention."""
+
+import pytest
+import torch
+from support import DEVICE, assert_near, dl16, exact
+from torch.nn.functional import scaled_dot_product_attention as sdpa
+
+
+def heads(*size, seed):
+    return exact(*size, seed=seed)
+
+
+def compare(size, key_size=None, **options):
+    q = heads(*size, seed=1)
+    k, v = (heads(*(key_size or size), seed=seed) for seed in (2, 3))
+    host = {n: (x.float() if torch.is_tensor(x) and x.is_floating_point() else x) for n, x in options.items()}
+    there = {n: (x.to(DEVICE) if torch.is_tensor(x) else x) for n, x in options.items()}
+    expected = sdpa(q.float(), k.float(), v.float(), **host)
+    actual = sdpa(q.to(DEVICE), k.to(DEVICE), v.to(DEVICE), **there)
+    assert actual.dtype == torch.float16 and actual.device.type == DEVICE
+    # The scores lie in DL16 between the steps: an absolute error of some steps of 1.
+    assert_near(actual, expected, steps=8, atol=8 * 2.0**-9)
+
+
+class TestSDPA:
+    @pytest.mark.parametrize(
+        "size", [(1, 1, 8, 64), (2, 4, 33, 32), (2, 12, 20, 32), (1, 2, 130, 64), (3, 5, 70)], ids=str
+    )
+    def test_math(self, size):
+        compare(size)
+
+    def test_cross_attention(self):
+        compare((1, 2, 5, 64), (1, 2, 37, 64))
+
+    def test_causal(self):
+        compare((1, 2, 40, 64), is_causal=True)
+
+    def test_bool_mask(self):
+        mask = torch.ones(20, 20, dtype=torch.bool).tril()
+        compare((2, 2, 20, 32), attn_mask=mask)
+
+    def test_additive_mask(self):
+        mask = torch.zeros(2, 1, 1, 20, dtype=torch.float16)
+        mask[:, :, :, 15:] = -60000.0
+        compare((2, 2, 20, 32), attn_mask=mask)
+
+    def test_scale(self):
+        compare((1, 1, 20, 32), scale=0.25)
+
+    def test_grouped_queries(self):
+        compare((1, 4, 10, 32), (1, 2, 10, 32), enable_gqa=True)
+
+    def test_backward(self):
+        grads = []
+        for device in ("cpu", DEVICE):
+            inputs = [
+                exact(1, 2, 10, 32, dtype=torch.float32, seed=s).to(device).requires_grad_()
+                for s in range(3)
+            ]
+            sdpa(*inputs).sum().backward()
+            grads.append([x.grad for x in inputs])
+        for expected, actual in zip(*grads):
+            assert_near(actual, expected, steps=0.05, atol=1e-4)
+
+    def test_multi_head_attention_module(self):
+        torch.manual_seed(0)
+        module = torch.nn.MultiheadAttention(64, 4, batch_first=True).eval()
+        x = torch.randn(2, 7, 64)
+        expected, _ = module(x, x, x)
+        actual, _ = module.to(DEVICE)(x.to(DEVICE), x.to(DEVICE), x.to(DEVICE))
+        assert_near(actual, expected, steps=0.05, atol=1e-4)
+
+    def test_rounding(self):
+        assert dl16(torch.tensor(2.0**-10)).item() == 2.0**-10
