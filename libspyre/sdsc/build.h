@@ -226,6 +226,8 @@ spyre_status build_square(const struct build_call *call);
 spyre_status build_pow(const struct build_call *call);
 spyre_status build_logical_not(const struct build_call *call);
 spyre_status build_logical(const struct build_call *call);
+spyre_status build_trunc(const struct build_call *call);
+spyre_status build_round(const struct build_call *call);
 spyre_status build_mm(const struct build_call *call);
 spyre_status build_gelu_tanh(const struct build_call *call);
 spyre_status build_batch_norm(const struct build_call *call);

@@ -202,16 +202,63 @@ spyre_status build_logical_not(const struct build_call *call)
 spyre_status build_logical(const struct build_call *call)
 {
 	const char *name = call->op->name;
-	const char *op = !strcmp(name, "logical_or") ? "maximum" :
-			 !strcmp(name, "logical_xor") ? "ne" : "minimum";
+	const char *op = strstr(name, "_or") ? "maximum" : strstr(name, "_xor") ? "ne" : "minimum";
 	uint32_t a = NEW, b = NEW;
 
-	if (!strcmp(name, "bitwise_and"))
+	if (!strncmp(name, "bitwise", 7))
 		return build_add(call->graph, op, NULL, 0, call->in, 2, call->out);
 	BUILD_TRY(with(call->graph, "ne", call->in[0], 0, &a));
 	BUILD_TRY(with(call->graph, "ne", call->in[1], 0, &b));
 	DO(call->graph, op, call->out, a, b);
 	return SPYRE_SUCCESS;
+}
+
+/* A condition, and what is taken where it holds and where not. */
+static spyre_status choose(spyre_sdsc_graph *g, uint32_t condition, uint32_t yes, uint32_t no,
+			   uint32_t *out)
+{
+	return build_add(g, "where", NULL, 0, IN(condition, yes, no), 3, out);
+}
+
+/* Towards zero: the sign of zeros stays. */
+spyre_status build_trunc(const struct build_call *call)
+{
+	uint32_t x = call->in[0], below = NEW, down = NEW, up = NEW;
+	spyre_sdsc_graph *g = call->graph;
+
+	BUILD_TRY(with(g, "lt", x, 0, &below));
+	DO(g, "floor", &down, x);
+	DO(g, "ceil", &up, x);
+	return choose(g, below, up, down, call->out);
+}
+
+/*
+ * To nearest, ties to even. Of |x| in a format, floor |x|, what is left of it and
+ * half of floor |x| are numbers of the format, so nothing is rounded on the way.
+ */
+spyre_status build_round(const struct build_call *call)
+{
+	uint32_t x = call->in[0], size = NEW, whole = NEW, rest = NEW, half = NEW, pair = NEW;
+	uint32_t even = NEW, odd = NEW, above = NEW, tie = NEW, zero, up = NEW, more = NEW;
+	uint32_t near = NEW, below = NEW, minus = NEW;
+	spyre_sdsc_graph *g = call->graph;
+
+	DO(g, "abs", &size, x);
+	DO(g, "floor", &whole, size);
+	DO(g, "sub", &rest, size, whole);
+	BUILD_TRY(with(g, "mul", whole, 0.5, &half));
+	DO(g, "floor", &pair, half);
+	DO(g, "add", &even, pair, pair);
+	DO(g, "sub", &odd, whole, even);
+	BUILD_TRY(with(g, "gt", rest, 0.5, &above));
+	BUILD_TRY(with(g, "eq", rest, 0.5, &tie));
+	BUILD_TRY(build_zero(g, format_of(call, x), &zero));
+	BUILD_TRY(choose(g, tie, odd, zero, &more));
+	DO(g, "add", &up, above, more);
+	DO(g, "add", &near, whole, up);
+	BUILD_TRY(with(g, "lt", x, 0, &below));
+	DO(g, "neg", &minus, near);
+	return choose(g, below, minus, near, call->out);
 }
 
 spyre_status build_mm(const struct build_call *call)

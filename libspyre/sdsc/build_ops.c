@@ -100,6 +100,11 @@ static const struct build_op operations[] = {
 	RECIPE("logical_or", 2, 2, build_logical, { 0 }),
 	RECIPE("logical_xor", 2, 2, build_logical, { 0 }),
 	RECIPE("bitwise_and", 2, 2, build_logical, { 0 }),
+	RECIPE("bitwise_or", 2, 2, build_logical, { 0 }),
+	RECIPE("bitwise_xor", 2, 2, build_logical, { 0 }),
+	RECIPE("bitwise_not", 1, 1, build_logical_not, { 0 }),
+	RECIPE("trunc", 1, 1, build_trunc, { 0 }),
+	RECIPE("round", 1, 1, build_round, { 0 }),
 	RECIPE("gelu_tanh", 1, 1, build_gelu_tanh, { 0 }),
 	RECIPE("batch_norm", 3, 5, build_batch_norm, { "eps", NULL, 1e-5 }),
 	RECIPE("var", 1, 1, build_var, { "dim", NULL, -1 }, { "keepdim", NULL, 0 },
@@ -166,7 +171,8 @@ const char *const *spyre_sdsc_operations(void)
 		"topk_indices", "argmax", "argmin", "conv2d", "depthwise_conv2d", "max_pool2d",
 		"avg_pool2d", "avgpoolnmap", "mm", "bmm", "fp8todl16", "int32tofp32",
 		"fp32toint32", "qfp8ch", "csqint8ch", "quant_scale_int8", "quant_scale_fp8",
-		"mask_by_index", "scaled_mm", NULL,
+		"mask_by_index", "scaled_mm", "bitwise_or", "bitwise_xor", "bitwise_not", "trunc",
+		"round", NULL,
 	};
 
 	_Static_assert(sizeof(names) / sizeof(names[0]) == NUM_OPERATIONS + 1,

@@ -413,22 +413,40 @@ static void unit_reduce(const struct spyre_reduce_run *run)
 		reduce_each_row(run);
 }
 
-/* The tree: lane i += lane i + 64, then 32, 16, 8, 4, 2, 1. */
-static void reduce_tree(enum combine how, float *acc)
+/*
+ * The tree: lane i += lane i + 64, then 32, 16, 8, 4, 2, 1. The result is lane 0,
+ * the others hold anything. @how is a constant.
+ */
+static ALWAYS_INLINE void reduce_halves(enum combine how, float *acc)
 {
-	vf none = { 0 };
+	vf none = { 0 }, *first = (vf *)acc, x;
 	long half, i;
+	vi at;
 
-	for (half = SPYRE_ACC_LANES / 2; half; half /= 2) {
-		for (i = 0; i + VL <= half; i += VL) {
-			vf *lo = (vf *)(acc + i);
-			const vf *hi = (const vf *)(acc + half + i);
+	for (half = SPYRE_ACC_LANES / 2; half >= VL; half /= 2)
+		for (i = 0; i < half / VL; i++)
+			first[i] = reduce_apply(how, first[i], first[half / VL + i], none);
+#pragma GCC unroll 16
+	for (i = 0; i < VL; i++)
+		at[i] = i;
+	x = first[0];
+#pragma GCC unroll 4
+	for (; half; half /= 2)
+		x = reduce_apply(how, x, __builtin_shuffle(x, at + vi_splat(half)), none);
+	first[0] = x;
+}
 
-			*lo = reduce_apply(how, *lo, *hi, none);
-		}
-		for (; i < half; i++)
-			acc[i] = reduce_apply(how, vf_splat(acc[i]), vf_splat(acc[half + i]),
-					      none)[0];
+static NOINLINE void reduce_tree(enum combine how, float *acc)
+{
+	switch (how) {
+	case COMBINE_AMAX:
+		return reduce_halves(COMBINE_AMAX, acc);
+	case COMBINE_AMIN:
+		return reduce_halves(COMBINE_AMIN, acc);
+	case COMBINE_ABSMAX:
+		return reduce_halves(COMBINE_ABSMAX, acc);
+	default:
+		return reduce_halves(COMBINE_SUM, acc);
 	}
 }
 

@@ -144,6 +144,8 @@ static void draw(struct value *v, const struct operation *op, uint32_t index)
 			v->data[i] = fabsf(v->data[i]) + 0.25f;
 		if (strlen(op->name) == 2 || strstr(op->name, "logical") || (!index && !strcmp(op->name, "where")))
 			v->data[i] = floorf(v->data[i]);
+		if (!strcmp(op->name, "round") && i % 2)	/* ties, of both signs */
+			v->data[i] = floorf(v->data[i] * 4) / 2;
 		if (strstr(op->name, "bitwise"))
 			v->data[i] = v->data[i] > 1;
 	}
