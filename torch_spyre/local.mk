@@ -62,3 +62,5 @@ EXTRA_DIST += torch_spyre/torch_spyre/patches.py
 EXTRA_DIST += torch_spyre/torch_spyre/random.py
 EXTRA_DIST += torch_spyre/torch_spyre/streams.py
 EXTRA_DIST += torch_spyre/torch_spyre/utils.py
+EXTRA_DIST += tests/torch/test_eager_arithmetic.py
+EXTRA_DIST += tests/torch/test_eager_products.py
