@@ -88,3 +88,4 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/scheduling.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/unflatten.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/views.py
 EXTRA_DIST += torch_spyre/torch_spyre/inductor.py
+EXTRA_DIST += docs/torch-compile.md
