@@ -89,3 +89,4 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/unflatten.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/views.py
 EXTRA_DIST += torch_spyre/torch_spyre/inductor.py
 EXTRA_DIST += docs/torch-compile.md
+EXTRA_DIST += tests/torch/test_compile_groups.py
