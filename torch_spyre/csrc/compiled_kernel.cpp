@@ -13,7 +13,6 @@
 #include "allocator.h"
 #include "layout.h"
 #include "module.h"
-#include "operand.h"
 #include "sdsc_graph.h"
 #include "tensor.h"
 

@@ -7,12 +7,11 @@
 #include <memory>
 #include <optional>
 
-#include <ATen/ops/empty_strided.h>
 #include <pybind11/stl.h>
 
 #include "layout.h"
 #include "module.h"
-#include "operand.h"
+#include "tensor.h"
 
 namespace py = pybind11;
 
@@ -156,14 +155,16 @@ view_operand(const std::vector<int64_t> &size, const std::vector<int64_t> &strid
 	     const std::vector<int64_t> &view_stride, int64_t offset)
 {
 	c10::ScalarType type = py::cast<c10::ScalarType>(dtype);
-	auto meta = at::TensorOptions(at::kMeta).dtype(type);
-	at::Tensor base = at::empty_strided(size, stride, meta);
-	auto placement = strided_placement(
-		size, stride, type, static_cast<int64_t>(base.storage().nbytes()) / base.itemsize());
-	at::Tensor view = base.as_strided(view_size, view_stride, offset);
+	int64_t elements = 1;
+
+	for (size_t d = 0; d < size.size(); d++)
+		elements += size[d] ? (size[d] - 1) * stride[d] : 0;
+	/* A storage without memory: its address is 0. */
+	c10::Storage storage = make_storage(0, strided_placement(size, stride, type, elements), 0);
+	at::Tensor view = make_tensor(std::move(storage), type, view_size, view_stride, offset);
 	Operand operand;
 
-	if (!operand_in(*placement, view, &operand))
+	if (!operand_of(view, &operand))
 		return std::nullopt;
 	return std::make_tuple(to_tuple(operand.desc), operand.address, operand.whole_sticks);
 }

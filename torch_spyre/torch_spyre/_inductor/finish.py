@@ -5,9 +5,6 @@ import dataclasses
 import json
 import operator
 
-import torch
-
-from .. import _C
 from .bundle import bundle
 from .emit import Number, Permuted, Program, Refused, format_of
 from .partition import UNKNOWN, operand_in, placement_of

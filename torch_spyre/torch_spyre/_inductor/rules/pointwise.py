@@ -4,7 +4,7 @@
 import torch
 
 from ..emit import FLOATS, Number, Refused, Value, format_of, stripped
-from .base import aten, finite, number_of, prims, promote, rule, size_of
+from .base import aten, finite, number_of, prims, rule, size_of
 
 UNARY = {
     aten.relu.default: "relu",

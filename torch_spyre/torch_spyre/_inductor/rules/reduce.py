@@ -78,11 +78,14 @@ def softmax(call):
     return call.op(name, call.value(x, floats(call, x)), dim=last(call["dim"], rank_of(call)))
 
 
+def uses_more(call):
+    """Whether anything but the first result is used."""
+    return any(user.args[1] != 0 and user.users for user in call.node.users)
+
+
 def only_first(call):
-    """Refuses if anything but the first result is used."""
-    for user in call.node.users:
-        if user.args[1] != 0 and user.users:
-            raise Refused("its statistics are used too")
+    if uses_more(call):
+        raise Refused("its other results are used too")
 
 
 def over_last(call, shape):
@@ -99,8 +102,11 @@ def layer_norm(call):
     if weight is None and bias is not None:
         raise Refused("a bias without a weight")
     out = call.op("layer_norm", *given, eps=call["eps"])
-    only_first(call)
-    return (out,)
+    if not uses_more(call):
+        return (out,)
+    mean = call.op("mean", given[0], dim=-1, keepdim=1)
+    spread = call.op("var", given[0], dim=-1, keepdim=1, correction=0)
+    return out, mean, call.op("rsqrt", call.op("add", spread, other=call["eps"]))
 
 
 @rule(aten._fused_rms_norm.default)
