@@ -19,22 +19,28 @@ def pytest_addoption(parser):
 
 
 class Tap:
-    """One line of TAP for each test; a failure is followed by its last lines."""
+    """One line of TAP for each test; a failure is followed by the first lines of its reason."""
 
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8")
 
     def result(self, ok, name, remark="", text=""):
         print(f"{ok} - {name}{remark}", file=self.file)
-        for line in text.splitlines()[-5:]:
+        for line in text.splitlines()[:5]:
             print(f"#   {line}", file=self.file)
         self.file.flush()
+
+    @staticmethod
+    def reason(report):
+        """What the exception says, without the way to it."""
+        crash = getattr(report.longrepr, "reprcrash", None)
+        return crash.message if crash else report.longreprtext
 
     def pytest_runtest_logreport(self, report):
         name = report.nodeid.replace("#", "")
         if report.failed:
             when = "" if report.when == "call" else f" ({report.when})"
-            self.result("not ok", name + when, text=report.longreprtext)
+            self.result("not ok", name + when, text=self.reason(report))
         elif report.skipped:
             reason = getattr(report, "wasxfail", None)
             if reason is None:

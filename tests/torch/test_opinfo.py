@@ -8,6 +8,7 @@ is how many samples each case takes at most, evenly spread (12).
 
 import os
 import warnings
+from math import isfinite
 
 import torch
 from support import DL16_STEP, dl16
@@ -68,8 +69,15 @@ def tolerance(op, dtype):
     return 4 * step, 16 * step
 
 
+def has_form(sample):
+    """The card has no float64 and no complex numbers (test_copy has the errors)."""
+    things = tree_flatten((sample.input, sample.args, sample.kwargs))[0]
+    dtypes = {getattr(x, "dtype", x) for x in things if isinstance(x, (torch.Tensor, torch.dtype))}
+    return not dtypes & {torch.float64, torch.complex64, torch.complex128}
+
+
 def samples_of(op, dtype):
-    found = list(op.sample_inputs("cpu", dtype, requires_grad=False))
+    found = [s for s in op.sample_inputs("cpu", dtype, requires_grad=False) if has_form(s)]
     if len(found) <= SAMPLES:
         return found
     return [found[i * len(found) // SAMPLES] for i in range(SAMPLES)]
@@ -107,6 +115,8 @@ class TestConsistency(TestCase):
             self.assertEqual(have.device.type, "spyre")
             self.assertEqual(have.shape, want.shape)
             have = have.cpu()
+            # Sums that cancel: what is lost is relative to what was added.
+            largest = want.abs().max().item() if op.name in SUMMED and want.numel() else 1
             if op.name in UNDEFINED:
                 continue
             if have.dtype == torch.float16:
@@ -118,7 +128,7 @@ class TestConsistency(TestCase):
                 have.float() if have.dtype.is_floating_point else have,
                 want.float() if want.dtype.is_floating_point else want,
                 rtol=rtol,
-                atol=atol,
+                atol=atol * max(1, largest if isfinite(largest) else 1),
                 equal_nan=True,
             )
 

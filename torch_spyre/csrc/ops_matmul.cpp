@@ -110,7 +110,7 @@ bool run_product(const Product &p, const Tensor &target)
 	if (p.bias) {
 		Operand &bias = call.add_operand();
 		bool plain = operand_of(*p.bias, &bias) &&
-			     (stick_dim(bias.desc) >= 0 || p.bias->size(-1) == 1);
+			     (stick_dim(bias.desc) >= 0 || !p.bias->dim() || p.bias->size(-1) == 1);
 		if (!plain)
 			operand_of(held[2] = dense_copy(*p.bias), &bias);
 	}
