@@ -10,7 +10,7 @@ import os
 import subprocess
 
 from setuptools import setup
-from torch.utils.cpp_extension import BuildExtension, CppExtension
+from torch.utils.cpp_extension import BuildExtension, CppExtension, include_paths
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -41,6 +41,8 @@ def libspyre():
 
 
 include_dirs, library_dirs = libspyre()
+# torch's own headers of the profiler include Kineto's by plain names.
+include_dirs += [os.path.join(path, "kineto") for path in include_paths()]
 include_dirs = [os.path.abspath(path) for path in include_dirs]
 library_dirs = [os.path.abspath(path) for path in library_dirs]
 
@@ -54,7 +56,7 @@ setup(
             library_dirs=library_dirs,
             runtime_library_dirs=library_dirs,
             libraries=["spyre"],
-            extra_compile_args=["-Wall", "-Wno-unused-parameter", "-fvisibility=hidden"],
+            extra_compile_args=["-Wall", "-fvisibility=hidden"],
         )
     ],
     cmdclass={"build_ext": BuildExtension},

@@ -18,6 +18,8 @@ namespace {
 struct OwnedBlock final : Block {
 	Chunk *chunk = nullptr;
 	uint64_t generation = 0;
+	/* Whose memory this is, if not its own. */
+	c10::Storage base;
 };
 
 struct LiveBlocks {
@@ -71,9 +73,9 @@ void free_block(void *context)
 	try {
 		cache(block->device).free(block->chunk);
 		report(*block, -static_cast<int64_t>(bytes));
-	} catch (const std::exception &error) {
-		/* Deleters must not throw; the context says at its next use what is wrong. */
-		TORCH_WARN("spyre: freeing device memory: ", error.what());
+	} catch (const std::exception &) {
+		/* Deleters neither throw nor call Python, as a warning might. What is wrong
+		 * with the context is said at its next use. */
 	}
 }
 
@@ -166,8 +168,28 @@ c10::DeviceAllocator *device_allocator()
 	return &allocator;
 }
 
-c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes,
-		      std::shared_ptr<const Placement> placement)
+c10::DataPtr alias(const c10::Storage &storage, uint64_t offset, PlacementPtr placement)
+{
+	auto block = std::make_unique<OwnedBlock>();
+	Block *base = block_of(storage);
+
+	TORCH_CHECK(offset <= base->bytes && offset % SPYRE_STICK == 0, "spyre: byte ", offset,
+		    " is not the start of a stick of a block of ", base->bytes, " bytes");
+	block->device = base->device;
+	block->address = base->address + offset;
+	block->bytes = base->bytes - offset;
+	block->placement = std::move(placement);
+	block->clean_padding = false;
+	block->generation = generation(base->device);
+	block->base = storage;
+
+	auto *data = reinterpret_cast<void *>(block->address);
+
+	return {data, block.release(), free_block,
+		c10::Device(c10::DeviceType::PrivateUse1, base->device)};
+}
+
+c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes, PlacementPtr placement)
 {
 	auto block = std::make_unique<OwnedBlock>();
 
@@ -217,7 +239,7 @@ Block *block_of(const c10::Storage &storage)
 	if (ptr.get_deleter() == free_block && ptr.get_context()) {
 		auto *block = static_cast<OwnedBlock *>(ptr.get_context());
 
-		TORCH_CHECK(!block->chunk || block->generation == generation(block->device),
+		TORCH_CHECK(!block->address || block->generation == generation(block->device),
 			    "spyre: the tensor's memory was lost when the device was reset; create "
 			    "the tensor again");
 		return block;

@@ -4,6 +4,7 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include "layout.h"
 #include "spyre.h"
 
 namespace torch_spyre {
@@ -12,7 +13,10 @@ c10::DeviceAllocator *device_allocator();
 
 /* Memory of the current stream behind a DataPtr with a Block; @bytes on the card. */
 c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes,
-		      std::shared_ptr<const Placement> placement);
+		      PlacementPtr placement);
+
+/* The memory of @storage from @offset on, under another placement. Keeps it alive. */
+c10::DataPtr alias(const c10::Storage &storage, uint64_t offset, PlacementPtr placement);
 
 /* The live block of @device that starts at @address, or NULL. */
 Block *find_block(c10::DeviceIndex device, spyre_devptr address);

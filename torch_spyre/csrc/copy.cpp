@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include <ATen/MemoryOverlap.h>
+#include <ATen/TensorUtils.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
@@ -121,6 +122,33 @@ Tensor storage_tensor(const Tensor &tensor)
 	return make_tensor(tensor.storage(), p.dtype, p.size, p.stride, p.storage_offset);
 }
 
+/* Whether @tensor is all of its storage under another shape: "view(-1)" and the like. */
+bool is_reshaped(const Tensor &tensor, const Placement &placement)
+{
+	int64_t step = 1;
+
+	if (tensor.scalar_type() != placement.dtype || !tensor.is_contiguous() ||
+	    tensor.storage_offset() != placement.storage_offset)
+		return false;
+	for (size_t j = placement.size.size(); j-- > 0;) {
+		if (placement.size[j] != 1 && placement.stride[j] != step)
+			return false;
+		step *= placement.size[j];
+	}
+	return step == tensor.numel();
+}
+
+/* @tensor in the shape of a placement of as many elements, if its strides allow that. */
+std::optional<Tensor> in_shape_of(const Placement &placement, const Tensor &tensor)
+{
+	auto stride = at::detail::computeStride(tensor.sizes(), tensor.strides(),
+						at::IntArrayRef(placement.size));
+
+	if (!stride)
+		return std::nullopt;
+	return tensor.as_strided(placement.size, *stride, tensor.storage_offset());
+}
+
 int64_t storage_elements(const Tensor &tensor)
 {
 	return tensor.storage().nbytes() / c10::elementSize(placement_of(tensor).dtype);
@@ -218,6 +246,9 @@ void host_to_card(const Tensor &target, const Tensor &given, bool non_blocking)
 		    takes(placement, describe(placement, dims, nullptr, SPYRE_FORMAT_INVALID,
 					      source.strides(), 0)))) {
 		host_to_storage(target, source, dims, non_blocking);
+	} else if (is_reshaped(target, placement) && placement.layout.mapped) {
+		host_to_card(storage_tensor(target), source.reshape(placement.size),
+			     non_blocking);
 	} else if (!placement.layout.mapped || target.dim() > SPYRE_MAX_RANK) {
 		write_through_host(target, source);
 	} else {
@@ -268,6 +299,10 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
 		   takes(placement, describe(placement, dims, nullptr, SPYRE_FORMAT_INVALID,
 					     target.strides(), 0))) {
 		storage_to_host(target, source, dims, non_blocking);
+	} else if (auto shaped = is_reshaped(source, placement) ?
+			   in_shape_of(placement, target) : std::nullopt;
+		   shaped && !is_whole(source, placement, &dims)) {
+		card_to_host(*shaped, storage_tensor(source), non_blocking);
 	} else {
 		Tensor bytes = at::empty({storage_elements(source)},
 					 at::TensorOptions().dtype(read));
@@ -411,6 +446,12 @@ void card_to_card(const Tensor &target, const Tensor &given)
 		return;
 	}
 	whole = is_whole(target, to, &dims);
+	if (!whole && to.layout.mapped && is_reshaped(target, to)) {
+		if (auto shaped = in_shape_of(to, source)) {
+			card_to_card(storage_tensor(target), *shaped);
+			return;
+		}
+	}
 	if (whole && copy_storage(target, source, dims))
 		return;
 	if (copy_by_kernel(target, source))

@@ -151,7 +151,7 @@ uint64_t generation(c10::DeviceIndex index) noexcept
 	return card(index).generation.load(std::memory_order_acquire);
 }
 
-void replace_context(c10::DeviceIndex index)
+void replace_context(c10::DeviceIndex index, bool destroy)
 {
 	Card &c = card(index);
 	std::lock_guard<std::mutex> guard(c.lock);
@@ -160,7 +160,7 @@ void replace_context(c10::DeviceIndex index)
 	/* Kernels belong to the context that is ending. */
 	program_cache_clear(index);
 	c.generation.fetch_add(1);
-	if (context)
+	if (context && destroy)
 		/* What the streams still hold as errors is what the reset is for. */
 		(void)spyre_context_destroy(context);
 }

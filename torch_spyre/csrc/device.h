@@ -14,7 +14,8 @@ void set_current_device_unchecked(c10::DeviceIndex index) noexcept;
 
 /* Counts the contexts that a card has had: memory and streams belong to one. */
 uint64_t generation(c10::DeviceIndex index) noexcept;
-/* Ends the card's context; the next use opens another. */
-void replace_context(c10::DeviceIndex index);
+/* Leaves the card's context; the next use opens another. With @destroy it ends, and
+ * with it all memory that it pinned. */
+void replace_context(c10::DeviceIndex index, bool destroy);
 
 } // namespace torch_spyre

@@ -6,6 +6,7 @@
 
 #include "copy.h"
 #include "device.h"
+#include "event.h"
 #include "fallback.h"
 #include "generator.h"
 #include "stream.h"
@@ -66,6 +67,9 @@ void define(py::module_ &m)
 	m.def("_default_generator", [](int index) {
 		return py::reinterpret_steal<py::object>(THPGenerator_initDefaultGenerator(
 			default_generator(static_cast<c10::DeviceIndex>(index))));
+	});
+	m.def("_elapsed_time", [](int64_t start, int64_t end) {
+		return elapsed_time(reinterpret_cast<void *>(start), reinterpret_cast<void *>(end));
 	});
 	m.def("_fallback_counts", fallback_counts);
 	m.def("_reset_fallback_counts", reset_fallback_counts);

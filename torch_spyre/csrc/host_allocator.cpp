@@ -96,6 +96,16 @@ public:
 		free_blocks.clear();
 	}
 
+	bool holds(c10::DeviceIndex device)
+	{
+		std::lock_guard<std::mutex> guard(lock);
+
+		for (auto &[address, block] : blocks)
+			if (block->device == device && block->generation == generation(device))
+				return true;
+		return false;
+	}
+
 	at::HostStats get_stats()
 	{
 		std::lock_guard<std::mutex> guard(lock);
@@ -283,6 +293,11 @@ at::HostAllocator *host_allocator()
 bool is_pinned(const void *pointer)
 {
 	return pool().owns(pointer);
+}
+
+bool holds_pinned(c10::DeviceIndex device)
+{
+	return pool().holds(device);
 }
 
 bool record_pinned(const void *pointer, c10::Stream stream)

@@ -174,6 +174,47 @@ PlacementPtr strided_placement(at::IntArrayRef size, at::IntArrayRef stride,
 	return default_placement(permuted, dtype);
 }
 
+/* Layouts that were written down have lost which host dimension each of theirs walks. */
+static bool find_mapping(at::IntArrayRef size, at::IntArrayRef stride, c10::ScalarType dtype,
+			 spyre_layout *layout)
+{
+	std::vector<int32_t> order(size.size());
+	spyre_layout candidate;
+
+	for (size_t d = 0; d < size.size(); d++)
+		order[d] = static_cast<int32_t>(d);
+	/* Beyond rank 5 the orders are too many to try: such layouts stay explicit. */
+	do {
+		if (spyre_layout_init_strided(&candidate, size.size(), size.data(), stride.data(),
+					      host_format(dtype), order.data(), order.size()) ==
+			    SPYRE_SUCCESS &&
+		    spyre_layout_equal(&candidate, layout)) {
+			*layout = candidate;
+			return true;
+		}
+	} while (size.size() <= 5 && std::next_permutation(order.begin(), order.end()));
+	return false;
+}
+
+PlacementPtr explicit_placement(at::IntArrayRef size, at::IntArrayRef stride,
+				c10::ScalarType dtype, const spyre_layout &layout)
+{
+	auto placement = std::make_shared<Placement>();
+
+	TORCH_CHECK(size.size() == stride.size(), "spyre: ", size.size(), " sizes and ",
+		    stride.size(), " strides");
+	TORCH_CHECK(size.size() <= SPYRE_MAX_RANK, "spyre: a layout describes up to ",
+		    SPYRE_MAX_RANK, " dimensions, the tensor has ", size.size());
+	placement->dtype = dtype;
+	placement->size = size.vec();
+	placement->stride = stride.vec();
+	placement->layout = layout;
+	host_format(dtype);
+	if (!layout.mapped)
+		find_mapping(size, stride, dtype, &placement->layout);
+	return placement;
+}
+
 uint64_t placement_bytes(const Placement &placement)
 {
 	return spyre_layout_alloc_bytes(&placement.layout,

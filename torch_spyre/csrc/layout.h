@@ -13,6 +13,9 @@ PlacementPtr default_placement(at::IntArrayRef size, c10::ScalarType dtype);
 /* Of a tensor with any strides, in a storage of @elements. */
 PlacementPtr strided_placement(at::IntArrayRef size, at::IntArrayRef stride,
 			       c10::ScalarType dtype, int64_t elements);
+/* Of a tensor with these strides that lies as @layout says. */
+PlacementPtr explicit_placement(at::IntArrayRef size, at::IntArrayRef stride,
+				c10::ScalarType dtype, const spyre_layout &layout);
 /* To allocate for it. */
 uint64_t placement_bytes(const Placement &placement);
 

@@ -5,6 +5,7 @@
 #include "allocator.h"
 #include "device.h"
 #include "gil.h"
+#include "host_allocator.h"
 
 namespace torch_spyre {
 
@@ -61,8 +62,11 @@ py::object state(int index)
 /* The card lost its memory: so did its tensors, who say so when they are used. */
 void open_anew(c10::DeviceIndex device)
 {
+	/* Tensors of the host that are pinned stay; so does the context that pinned them. */
+	bool destroy = !holds_pinned(device);
+
 	drop_memory(device);
-	replace_context(device);
+	replace_context(device, destroy);
 	context(device);
 }
 

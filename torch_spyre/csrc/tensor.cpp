@@ -51,17 +51,30 @@ at::Tensor empty(at::IntArrayRef size, c10::ScalarType dtype, c10::DeviceIndex d
 at::Tensor empty_with_layout(at::IntArrayRef size, at::IntArrayRef stride, c10::ScalarType dtype,
 			     const spyre_layout &layout, c10::DeviceIndex device)
 {
-	auto placement = std::make_shared<Placement>();
-
-	TORCH_CHECK(size.size() <= SPYRE_MAX_RANK, "spyre: a layout describes up to ",
-		    SPYRE_MAX_RANK, " dimensions, the tensor has ", size.size());
-	placement->dtype = dtype;
-	placement->size = size.vec();
-	placement->stride = stride.vec();
-	placement->layout = layout;
-
+	PlacementPtr placement = explicit_placement(size, stride, dtype, layout);
 	int64_t bytes = at::detail::computeStorageNbytes(size, stride, c10::elementSize(dtype));
 	c10::Storage storage = make_storage(check_index(device), std::move(placement), bytes);
+
+	return make_tensor(std::move(storage), dtype, size, stride);
+}
+
+at::Tensor reinterpret_with_layout(const at::Tensor &tensor, at::IntArrayRef size,
+				   at::IntArrayRef stride, int64_t offset,
+				   const spyre_layout &layout)
+{
+	c10::ScalarType dtype = tensor.scalar_type();
+	PlacementPtr placement = explicit_placement(size, stride, dtype, layout);
+	uint64_t need = spyre_layout_bytes(&layout);
+	int64_t bytes = at::detail::computeStorageNbytes(size, stride, c10::elementSize(dtype));
+	Block *block = block_of(tensor.storage());
+
+	TORCH_CHECK(offset >= 0 && offset + need <= block->bytes, "spyre: a layout of ", need,
+		    " bytes, ", offset, " bytes on, does not fit memory of ", block->bytes,
+		    " bytes");
+
+	c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(
+		c10::StorageImpl::use_byte_size_t(), c10::SymInt(bytes),
+		alias(tensor.storage(), offset, std::move(placement)), device_allocator(), false));
 
 	return make_tensor(std::move(storage), dtype, size, stride);
 }
@@ -180,11 +193,17 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride,
 			   type, size, stride);
 }
 
+void record_stream(at::Tensor &tensor, c10::Stream stream)
+{
+	device_allocator()->recordStream(tensor.storage().data_ptr(), stream);
+}
+
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
 	m.impl("empty.memory_format", TORCH_FN(empty_memory_format));
+	m.impl("record_stream", TORCH_FN(record_stream));
 	m.impl("empty_strided", TORCH_FN(empty_strided));
 }
 

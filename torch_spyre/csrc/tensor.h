@@ -14,6 +14,11 @@ at::Tensor make_tensor(c10::Storage storage, c10::ScalarType dtype, at::IntArray
 /* The block of a tensor, with a placement: memory of no dtype yet gets the tensor's. */
 Block *placed_block(const at::Tensor &tensor);
 
+/* Another tensor in the same memory, @offset bytes on: @layout says how it lies there. */
+at::Tensor reinterpret_with_layout(const at::Tensor &tensor, at::IntArrayRef size,
+				   at::IntArrayRef stride, int64_t offset,
+				   const spyre_layout &layout);
+
 /* Another block takes the place of the storage's; what it held is copied over
  * as far as it goes, read as elements of @placement's dtype. */
 void replace_storage(const c10::Storage &storage, PlacementPtr placement, int64_t bytes);

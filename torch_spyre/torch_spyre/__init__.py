@@ -8,6 +8,10 @@ device "spyre" and opens no card.
 import torch
 
 from . import _C
+from ._C import DataFormats, ElementArrangement, SpyreTensorLayout
+from .patches import require_layout
+
+__all__ = ["DataFormats", "ElementArrangement", "SpyreTensorLayout", "require_layout"]
 
 
 def _register():

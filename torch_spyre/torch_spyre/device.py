@@ -76,6 +76,7 @@ __all__ = [
     "memory_allocated",
     "memory_reserved",
     "memory_stats",
+    "no_fallbacks",
     "reset",
     "reset_accumulated_memory_stats",
     "reset_fallbacks",

@@ -3,7 +3,12 @@
 
 import functools
 
+import torch
+import torch.utils.dlpack
 from torch import _tensor_str
+from torch.utils import _device
+
+from . import _C
 
 
 def _print_on_host():
@@ -17,5 +22,95 @@ def _print_on_host():
     _tensor_str._tensor_str = tensor_str
 
 
+def _device_tensor_layout(self):
+    """The SpyreTensorLayout of a tensor on a card; None elsewhere.
+
+    It is that of the memory that the tensor is a view of.
+    """
+    if self.device.type != "spyre" or isinstance(self, torch._subclasses.FakeTensor):
+        return None
+    return _C.get_spyre_tensor_layout(self)
+
+
+def _to_takes_layouts():
+    original = torch.Tensor.to
+
+    @functools.wraps(original)
+    def to(self, *args, device_layout=None, **kwargs):
+        if device_layout is None:
+            return original(self, *args, **kwargs)
+        device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
+        if device is not None and device.type != "spyre":
+            raise ValueError(f"device_layout is for spyre devices, not {device}")
+        return _C.to_with_layout(self, device_layout, dtype, device)
+
+    torch.Tensor.to = to
+
+
+def _empty_takes_layouts():
+    # What `with torch.device(...)` acts on is collected once: before torch.empty changes.
+    _device._device_constructors()
+    original = torch.empty
+
+    @functools.wraps(original)
+    def empty(*size, device_layout=None, **kwargs):
+        if device_layout is None:
+            return original(*size, **kwargs)
+        device = torch.device(kwargs.pop("device", None) or "spyre")
+        if device.type != "spyre":
+            raise ValueError(f"device_layout is for spyre devices, not {device}")
+        if "size" in kwargs:
+            size = kwargs.pop("size")
+        elif len(size) == 1 and not isinstance(size[0], int):
+            size = size[0]
+        dtype = kwargs.pop("dtype", None)
+        requires_grad = kwargs.pop("requires_grad", False)
+        if kwargs:
+            raise TypeError(f"empty() with device_layout does not take {', '.join(kwargs)}")
+        tensor = _C.empty_with_layout(list(size), device_layout, dtype, device)
+        return tensor.requires_grad_(requires_grad)
+
+    torch.jit._builtins._register_builtin(empty, "aten::empty")
+    torch.empty = empty
+
+
+def _dlpack_knows_spyre():
+    """DLPack has a device type for extensions, under PyTorch's name for the first of them."""
+    original_device, original = torch.Tensor.__dlpack_device__, torch.Tensor.__dlpack__
+
+    @functools.wraps(original_device)
+    def dlpack_device(self):
+        if self.device.type != "spyre":
+            return original_device(self)
+        return torch.utils.dlpack.DLDeviceType.kDLExtDev, self.device.index
+
+    @functools.wraps(original)
+    def dlpack(self, **kwargs):
+        # An offset into memory that lies in sticks is no address.
+        if self.device.type == "spyre" and self.storage_offset():
+            raise BufferError(
+                f"a view at offset {self.storage_offset()} of memory on {self.device} has no "
+                "address of its own; clone() it first"
+            )
+        return original(self, **kwargs)
+
+    torch.Tensor.__dlpack_device__ = dlpack_device
+    torch.Tensor.__dlpack__ = dlpack
+
+
+def require_layout(tensor, device_size, stride_map):
+    """`tensor` if it lies so on its card, else a copy that does."""
+    layout = _C.SpyreTensorLayout(
+        list(device_size), list(stride_map), _C.get_device_dtype(tensor.dtype)
+    )
+    if tensor.device_tensor_layout() == layout:
+        return tensor
+    return tensor.to(device_layout=layout)
+
+
 def apply():
     _print_on_host()
+    _to_takes_layouts()
+    _empty_takes_layouts()
+    _dlpack_knows_spyre()
+    torch.Tensor.device_tensor_layout = _device_tensor_layout

@@ -42,6 +42,10 @@ class Event(torch.Event):
             raise RuntimeError("spyre: events cannot be shared between processes")
         return super().__new__(cls, _device(device), enable_timing=enable_timing)
 
+    def elapsed_time(self, end_event):
+        """Milliseconds from this event to `end_event`, both with timing and reached."""
+        return _C._elapsed_time(self.event_id, end_event.event_id)
+
 
 def _wrap(stream):
     return Stream(
