@@ -78,3 +78,5 @@ EXTRA_DIST += tests/torch/test_core_device.py
 EXTRA_DIST += tests/torch/test_core_layout.py
 EXTRA_DIST += tests/torch/test_core_profiler.py
 EXTRA_DIST += tests/torch/test_core_storage.py
+EXTRA_DIST += tests/torch/test_eager_arithmetic.py
+EXTRA_DIST += tests/torch/test_eager_products.py

@@ -30,6 +30,12 @@ template <class Op, class Function> void add_kernel(torch::Library &m, Function 
 	m.impl(schema_name<Op>().c_str(), function);
 }
 
+/* The CPU computes where the first tensor is; that may be a number. */
+inline Tensor placed(Tensor result, const Tensor &a, const Tensor &b)
+{
+	return result.is_cpu() ? result.to(a.is_cpu() ? b.device() : a.device()) : result;
+}
+
 template <const Pointwise &op, class New, class InPlace, class Out> struct Unary {
 	static Tensor make(const Tensor &a)
 	{
@@ -56,7 +62,8 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 	static Tensor make(const Tensor &a, const Tensor &b)
 	{
 		Tensor result;
-		return pointwise(op, { &a, &b }, {}, result, false) ? result : on_cpu<New>(a, b);
+		return pointwise(op, { &a, &b }, {}, result, false) ? result :
+		       placed(on_cpu<New>(a, b), a, b);
 	}
 	static Tensor &in_place(Tensor &a, const Tensor &b)
 	{
@@ -87,7 +94,8 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 	static Tensor make(const Tensor &a, const Tensor &b, const at::Scalar &alpha)
 	{
 		Tensor result;
-		return run(a, b, alpha, result, false) ? result : on_cpu<New>(a, b, alpha);
+		return run(a, b, alpha, result, false) ? result :
+		       placed(on_cpu<New>(a, b, alpha), a, b);
 	}
 	static Tensor &in_place(Tensor &a, const Tensor &b, const at::Scalar &alpha)
 	{

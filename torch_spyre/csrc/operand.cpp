@@ -4,8 +4,9 @@
  * through the host tensor by a stride; a view is an operand if each of its
  * dimensions steps along one of them: permutations and expanded dimensions
  * always, narrowed ones and single indices as a window (an address, and room
- * to spare). Device dimensions that a view divides are divided. What begins within a stick, skips elements or runs
- * through two dimensions at once is no operand.
+ * to spare). Device dimensions that a view divides are divided. What begins
+ * within a stick, skips elements or runs through two dimensions at once is no
+ * operand.
  */
 #include "operand.h"
 

@@ -125,8 +125,8 @@ void split_heads(Attention &a, Tensor &target)
 			 a.mask.unflatten(1, { groups, heads / groups }) : a.mask.unsqueeze(2);
 }
 
-Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor mask, double dropout,
-		 bool causal, std::optional<double> scale, bool gqa)
+Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor mask,
+		 double dropout, bool causal, std::optional<double> scale, bool gqa)
 {
 	Attention a{ q, k, v, mask ? *mask : Tensor(),
 		     scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1)))) };
@@ -146,8 +146,8 @@ Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor 
 								  std::nullopt, scale, gqa));
 }
 
-Tensor attention_autograd(c10::DispatchKeySet keys, const Tensor &q, const Tensor &k, const Tensor &v,
-			  MaybeTensor mask, double dropout, bool causal,
+Tensor attention_autograd(c10::DispatchKeySet keys, const Tensor &q, const Tensor &k,
+			  const Tensor &v, MaybeTensor mask, double dropout, bool causal,
 			  std::optional<double> scale, bool gqa)
 {
 	bool derives = q.requires_grad() || k.requires_grad() || v.requires_grad() ||

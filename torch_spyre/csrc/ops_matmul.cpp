@@ -48,7 +48,8 @@ void build_product(Graph &graph, const Call &call)
 		(a.name == kTransposeB ? transpose : a.name == kAlpha ? alpha : beta) = a.value;
 	}
 	bool last = !has_bias && alpha == 1;
-	Graph::Tensor product = graph.add("matmul", { graph.argument(0), graph.argument(1) }, { { "transpose_b", transpose } },
+	Graph::Tensor product = graph.add("matmul", { graph.argument(0), graph.argument(1) },
+					  { { "transpose_b", transpose } },
 					  last ? graph.output() : Graph::kNew);
 	if (alpha != 1)
 		product = graph.add("mul", { product }, { { "other", alpha } },
@@ -68,6 +69,11 @@ const Program kLinear = { "aten::linear", "linear", build_product, false };
 const Program kAddmm = { "aten::addmm", "addmm", build_product, false };
 const Program kBaddbmm = { "aten::baddbmm", "matmul", build_product, false };
 
+bool is_complete_matrix(const Tensor &t, const spyre_sdsc_operand &d)
+{
+	return d.size[d.rank - 1] == t.size(-1) && d.size[d.rank - 2] == t.size(-2);
+}
+
 /* A factor with its own last two dimensions, sticks along one of them. */
 void take_factor(const Tensor &t, Operand *o, Tensor *held)
 {
@@ -75,10 +81,9 @@ void take_factor(const Tensor &t, Operand *o, Tensor *held)
 		const spyre_sdsc_operand &d = o->desc;
 		int stick = stick_dim(d), rank = static_cast<int>(d.rank);
 
-		return d.rank <= kMaxRank && d.size[rank - 1] == t.size(-1) &&
-		       d.size[rank - 2] == t.size(-2) &&
-		       (stick >= rank - 2 || (t.size(-1) == 1 && t.size(-2) == 1) ||
-			(stick < 0 && t.size(-1) == 1));
+		/* One column is one element per stick. */
+		return d.rank <= kMaxRank && is_complete_matrix(t, d) &&
+		       (t.size(-1) == 1 ? stick < 0 : stick >= rank - 2);
 	};
 
 	if (operand_of(t, o) && fits())

@@ -23,6 +23,7 @@
 #include <ATen/ops/pow_ops.h>
 #include <ATen/ops/reciprocal_ops.h>
 #include <ATen/ops/rsqrt_ops.h>
+#include <ATen/ops/sgn_ops.h>
 #include <ATen/ops/sign_ops.h>
 #include <ATen/ops/sqrt_ops.h>
 #include <ATen/ops/sub_ops.h>
@@ -67,6 +68,7 @@ const Pointwise kSub = { { "aten::sub", "sub", build_one, true },
 			 { .number = { nullptr, "other" }, .swapped = &kRevSub } };
 const Pointwise kRevSub = { { "aten::sub", "revsub", build_one, true },
 			    { .number = { nullptr, "other" }, .swapped = &kSub } };
+const Pointwise kSgn = { { "aten::sgn", "sign", build_one, true }, {} };
 const Pointwise kMul = { { "aten::mul", "mul", build_one, true },
 			 { .bools = true, .scales = true, .number = { nullptr, "other" },
 			   .swapped = &kMul } };
@@ -163,6 +165,19 @@ Tensor &pow_out(const Tensor &a, const at::Scalar &exponent, Tensor &out)
 	       on_cpu<at::_ops::pow_Tensor_Scalar_out>(a, exponent, out);
 }
 
+/* b - alpha a */
+using Sub = BinaryAlpha<kSub, at::_ops::sub_Tensor, at::_ops::sub__Tensor, at::_ops::sub_out>;
+
+Tensor rsub(const Tensor &a, const Tensor &b, const at::Scalar &alpha)
+{
+	return Sub::make(b, a, alpha);
+}
+
+Tensor rsub_scalar(const Tensor &a, const at::Scalar &b, const at::Scalar &alpha)
+{
+	return Sub::make(wrapped(b), a, alpha);
+}
+
 using MaybeScalar = const std::optional<at::Scalar> &;
 
 bool run_clamp(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &result, bool resize)
@@ -256,7 +271,8 @@ Tensor &where_out(const Tensor &condition, const Tensor &a, const Tensor &b, Ten
 /* The value takes the dtype of the tensor that it goes into. */
 bool run_masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tensor &result)
 {
-	TORCH_CHECK(value.dim() == 0, "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
+	TORCH_CHECK(value.dim() == 0,
+		    "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
 		    value.dim(), " dimension(s).");
 	Tensor fitting = value.scalar_type() == a.scalar_type() ? value : value.to(a.scalar_type());
 	return a.is_floating_point() && run_where(mask, fitting, a, result, false);
@@ -308,6 +324,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	ADD_UNARY(kFloor, floor);
 	ADD_UNARY(kCeil, ceil);
 	ADD_UNARY(kSign, sign);
+	ADD_UNARY(kSgn, sgn);
+	m.impl("rsub.Tensor", TORCH_FN(rsub));
+	m.impl("rsub.Scalar", TORCH_FN(rsub_scalar));
 	ADD_BINARY(BinaryAlpha, kAdd, add);
 	ADD_BINARY(BinaryAlpha, kSub, sub);
 	ADD_BINARY(Binary, kMul, mul);

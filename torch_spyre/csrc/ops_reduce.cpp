@@ -96,7 +96,11 @@ Tensor kept_result(const Reduction &r, const Operand &in)
 
 	for (int64_t d : r.dims)
 		size[d] = 1;
-	if (stick < 0 || stick == last || size[stick] == 1)
+	/* One element per stick, where the sticks went or places are looked for. */
+	if (stick < 0 || size[stick] == 1 || r.program.build == build_arg)
+		return size[last] == 1 ? empty(size, r.dtype, r.input.device().index()) :
+					 empty_sparse(size, r.dtype, r.input.device().index());
+	if (stick == last)
 		return empty(size, r.dtype, r.input.device().index());
 	std::swap(size[stick], size[last]);
 	return empty(size, r.dtype, r.input.device().index()).transpose(stick, last);

@@ -133,8 +133,8 @@ Tensor &cat_out(const at::ITensorListRef &list, int64_t dim, Tensor &out)
 
 	for (const Tensor &part : parts)
 		at::assert_no_overlap(out, part);
-	TORCH_CHECK(c10::canCast(common_dtype(parts), out.scalar_type()), "torch.cat(): input types can't be cast to the desired output type ",
-		    out.scalar_type());
+	TORCH_CHECK(c10::canCast(common_dtype(parts), out.scalar_type()),
+		    "torch.cat(): input types can't be cast to the desired output type ", out.scalar_type());
 	at::native::resize_output(out, size);
 	concatenated(parts, dim, out);
 	return out;
@@ -145,7 +145,8 @@ Tensor repeat(const Tensor &self, at::IntArrayRef repeats)
 {
 	auto rank = static_cast<int64_t>(repeats.size());
 
-	TORCH_CHECK(rank >= self.dim(), "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor");
+	TORCH_CHECK(rank >= self.dim(), "Number of dimensions of repeat dims can not be smaller "
+		    "than number of dimensions of tensor");
 	c10::DimVector size(rank - self.dim(), 1);
 	size.append(self.sizes().begin(), self.sizes().end());
 	Tensor result = self.view(size);

@@ -32,6 +32,7 @@ struct Work {
 	c10::Device device{ c10::DeviceType::PrivateUse1, -1 };
 	ScalarType common = ScalarType::Undefined;
 	c10::DimVector size;
+	bool overlapping = false;	/* the given result lies over an input in another way */
 
 	explicit Work(const Pointwise &what) : op(&what) {}
 };
@@ -174,26 +175,6 @@ at::Tensor empty_permuted(const at::Tensor &like, ScalarType dtype)
 	return empty(size, dtype, like.device().index()).permute(back);
 }
 
-/* A tensor with an element for each stick, as reductions along sticks leave them. */
-at::Tensor empty_sparse(at::IntArrayRef size, ScalarType dtype, c10::DeviceIndex device)
-{
-	c10::DimVector stride(size.size());
-	int32_t order[SPYRE_MAX_RANK + 1];
-	spyre_layout layout;
-	int64_t step = 1;
-
-	for (size_t d = size.size(); d-- > 0;) {
-		stride[d] = step;
-		step *= size[d];
-		order[d] = static_cast<int32_t>(d);
-	}
-	order[size.size()] = -1;
-	check(spyre_layout_init_strided(&layout, static_cast<uint32_t>(size.size()), size.data(),
-					stride.data(), host_format(dtype), order,
-					static_cast<uint32_t>(size.size()) + 1), "empty");
-	return empty_with_layout(size, stride, dtype, layout, device);
-}
-
 /* What a new result looks like: its inputs' order of dimensions, their kind of sticks. */
 at::Tensor new_result(const Work &w, const Call &call, ScalarType dtype)
 {
@@ -313,7 +294,7 @@ bool compute(Work &w, Call &call, at::Tensor &result, bool given)
 	Operand &out = call.add_operand();
 	at::Tensor target = result;
 	bool direct = operand_of(result, &out) && is_writable(result, out) &&
-		      !(given && overlaps(w, result)) && align(w, call);
+		      !w.overlapping && align(w, call);
 
 	if (!direct) {
 		if (!given)
@@ -333,6 +314,25 @@ bool compute(Work &w, Call &call, at::Tensor &result, bool given)
 }
 
 } // namespace
+
+at::Tensor empty_sparse(at::IntArrayRef size, ScalarType dtype, c10::DeviceIndex device)
+{
+	c10::DimVector stride(size.size());
+	int32_t order[SPYRE_MAX_RANK + 1];
+	spyre_layout layout;
+	int64_t step = 1;
+
+	for (size_t d = size.size(); d-- > 0;) {
+		stride[d] = step;
+		step *= size[d];
+		order[d] = static_cast<int32_t>(d);
+	}
+	order[size.size()] = -1;
+	check(spyre_layout_init_strided(&layout, static_cast<uint32_t>(size.size()), size.data(),
+					stride.data(), host_format(dtype), order,
+					static_cast<uint32_t>(size.size()) + 1), "empty");
+	return empty_with_layout(size, stride, dtype, layout, device);
+}
 
 bool number_of(const at::Tensor &t, double *value)
 {
@@ -388,8 +388,10 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 	find_common(w);
 	find_size(w);
 	dtype = op.result == ResultType::kBool ? ScalarType::Bool : w.common;
-	if (given)
+	if (given) {
 		check_given(w, result, dtype, resize);
+		w.overlapping = overlaps(w, result);
+	}
 	spyre_format format = compute_format(w);
 	if (format == SPYRE_FORMAT_INVALID || w.size.size() > SPYRE_MAX_RANK)
 		return false;

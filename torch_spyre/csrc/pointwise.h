@@ -65,6 +65,9 @@ bool constant_for(spyre_format format, double *value);
 /* The value of a tensor of no dimensions on the CPU. */
 bool number_of(const at::Tensor &tensor, double *value);
 
+/* A tensor with an element for each stick, as reductions along sticks leave them. */
+at::Tensor empty_sparse(at::IntArrayRef size, at::ScalarType dtype, c10::DeviceIndex device);
+
 /* After a launch wrote @tensor: what is known of its padding. */
 void wrote(const at::Tensor &tensor, bool clean_padding);
 
