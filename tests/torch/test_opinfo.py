@@ -65,7 +65,7 @@ def tolerance(op, dtype):
         # fp16 results are rounded once: the reference is rounded, too.
         return (step, 0.0) if dtype in (torch.float16, torch.bfloat16) else (0.0, 0.0)
     if op.name in ROUNDED:
-        return (step, step * 2.0**-10) if dtype != torch.float32 else (2.0**-21, 2.0**-24)
+        return (step, 2.0**-24) if dtype != torch.float32 else (2.0**-21, 2.0**-24)
     return 4 * step, 16 * step
 
 
@@ -100,6 +100,10 @@ def as_card_keeps(thing):
     return tree_map(keep, thing)
 
 
+def widest(x):
+    return x.double() if torch.is_tensor(x) and x.is_floating_point() else x
+
+
 def tensors(thing):
     return [x for x in tree_flatten(thing)[0] if torch.is_tensor(x) or isinstance(x, (int, float))]
 
@@ -121,8 +125,8 @@ class TestConsistency(TestCase):
                 continue
             if have.dtype == torch.float16:
                 want = dl16(want).to(torch.float16)
-            elif have.dtype == torch.bfloat16:
-                want = want.to(torch.bfloat16)
+            elif have.dtype in (torch.bfloat16, torch.float32) and want.is_floating_point():
+                want = want.to(have.dtype)
             self.assertEqual(have.dtype, want.dtype)
             torch.testing.assert_close(
                 have.float() if have.dtype.is_floating_point else have,
@@ -136,6 +140,9 @@ class TestConsistency(TestCase):
         inputs = (sample.input, sample.args, sample.kwargs)
         there = on_card(inputs, device)
         inputs = as_card_keeps(inputs)
+        if op.name in ROUNDED and dtype.is_floating_point:
+            # The CPU's functions of fp32 are wrong where they are small: gelu(-9).
+            inputs = tree_map(widest, inputs)
         expected = op(inputs[0], *inputs[1], **inputs[2])
         kwargs = dict(there[2])
         if "device" in kwargs:
