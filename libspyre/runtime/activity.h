@@ -12,8 +12,9 @@ extern _Atomic uint32_t spyre_activity_logs;
 /* Whether anyone listens: all that a process without a profiler pays. */
 static inline bool spyre_activity_on(void)
 {
-	return __builtin_expect(atomic_load_explicit(&spyre_activity_logs, memory_order_relaxed) != 0,
-				0);
+	uint32_t logs = atomic_load_explicit(&spyre_activity_logs, memory_order_relaxed);
+
+	return __builtin_expect(logs != 0, 0);
 }
 
 uint64_t spyre_activity_correlation(void);

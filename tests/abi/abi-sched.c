@@ -310,7 +310,8 @@ static uint32_t lx_program(int fd, bool store)
 /* The pages that are given out next are full of something. */
 static void leave_traces(void)
 {
-	uint8_t *p = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *p = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
 
 	if (p == MAP_FAILED)
 		tap_bail("no memory");

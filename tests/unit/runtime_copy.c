@@ -212,7 +212,7 @@ START_TEST(between_layouts)
 }
 END_TEST
 
-/* Without a change of format, bits stay as they are: NaNs with their payloads, strides of all kinds. */
+/* Without a change of format, bits stay: NaNs with their payloads, strides of all kinds. */
 START_TEST(raw_bits)
 {
 	static const spyre_format hosts[] = {

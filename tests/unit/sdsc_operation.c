@@ -248,7 +248,9 @@ static spyre_sdsc_padding padding_of(uint32_t index)
 	int along = l->dim_map[l->device_rank - 1];
 	int64_t size = along < 0 ? 1 : out.size[along];
 
-	return placing == POISONED || (index == inputs && size % l->device_size[l->device_rank - 1]) ?
+	if (placing == POISONED)
+		return SPYRE_SDSC_PADDING_UNKNOWN;
+	return index == inputs && size % l->device_size[l->device_rank - 1] ?
 	       SPYRE_SDSC_PADDING_UNKNOWN : SPYRE_SDSC_PADDING_FOREIGN;
 }
 

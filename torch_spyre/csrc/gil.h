@@ -8,7 +8,8 @@ namespace torch_spyre {
 
 class ReleaseGil {
 public:
-	ReleaseGil() : state(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr)
+	ReleaseGil()
+		: state(Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr)
 	{
 	}
 	~ReleaseGil()
