@@ -40,7 +40,9 @@ void write(const at::Tensor &tensor, Flags &flags)
 {
 	std::ostringstream out;
 
-	if (!tensor.numel() || !block_of(tensor.storage())->placement)
+	/* Fake tensors of torch.compile say spyre and have storages of the meta device. */
+	if (!tensor.numel() || !tensor.storage().device().is_privateuseone() ||
+	    !block_of(tensor.storage())->placement)
 		return;
 
 	const Placement &p = placement_of(tensor);
