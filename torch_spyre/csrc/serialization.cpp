@@ -40,8 +40,11 @@ void write(const at::Tensor &tensor, Flags &flags)
 {
 	std::ostringstream out;
 
-	/* Fake tensors of torch.compile say spyre and have storages of the meta device. */
-	if (!tensor.numel() || !tensor.storage().device().is_privateuseone() ||
+	/*
+	 * Fake tensors of torch.compile say spyre, have storages of the meta device,
+	 * and sizes that may be symbols.
+	 */
+	if (!tensor.storage().device().is_privateuseone() || !tensor.numel() ||
 	    !block_of(tensor.storage())->placement)
 		return;
 
