@@ -7,6 +7,7 @@
  */
 #include "copy.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include <ATen/MemoryOverlap.h>
@@ -89,6 +90,25 @@ spyre_host_tensor describe_own(const Placement &placement, void *data, spyre_for
 	std::copy(placement.size.begin(), placement.size.end(), host.size);
 	std::copy(placement.stride.begin(), placement.stride.end(), host.stride);
 	return host;
+}
+
+/* Whether libspyre might take @tensor for one that overlaps itself: strides that
+ * interleave may never meet, but copies from the card do not look that closely. */
+bool interleaves(const Tensor &tensor)
+{
+	std::vector<std::pair<int64_t, int64_t>> dims;
+	int64_t span = 0;
+
+	for (int64_t d = 0; d < tensor.dim(); d++)
+		if (tensor.size(d) > 1)
+			dims.emplace_back(tensor.stride(d), tensor.size(d));
+	std::sort(dims.begin(), dims.end());
+	for (auto [stride, size] : dims) {
+		if (stride <= span)
+			return true;
+		span += (size - 1) * stride;
+	}
+	return false;
 }
 
 /* An explicit layout speaks of its own host strides only. */
@@ -290,7 +310,7 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
 	at::assert_no_internal_overlap(target);
 	if (from != placement.dtype) {
 		target.copy_(to_host(source));
-	} else if (read != to) {
+	} else if (read != to || interleaves(target)) {
 		Tensor plain = at::empty(source.sizes(), at::TensorOptions().dtype(read));
 
 		card_to_host(plain, source, false);
@@ -456,6 +476,10 @@ void card_to_card(const Tensor &target, const Tensor &given)
 		return;
 	if (copy_by_kernel(target, source))
 		return;
+	if (interleaves(target)) {
+		write_through_host(target, source.cpu());
+		return;
+	}
 	if (whole && to.layout.mapped) {
 		view_to_storage(target, source, dims, format);
 		return;

@@ -98,11 +98,10 @@ at::Generator host_generator(const std::optional<at::Generator> &generator,
 {
 	if (!generator || !generator->defined())
 		return default_generator(device).get<SpyreGenerator>()->host;
-	if (generator->device().is_privateuseone())
-		return generator->get<SpyreGenerator>()->host;
-	TORCH_CHECK(generator->device().is_cpu(), "spyre: expected a generator of spyre or the CPU, "
-		    "got one of ", generator->device());
-	return *generator;
+	TORCH_CHECK(generator->device().is_privateuseone(),
+		    "spyre: expected a generator of spyre, got one of ", generator->device(),
+		    "; make it with torch.Generator(\"spyre\")");
+	return generator->get<SpyreGenerator>()->host;
 }
 
 } // namespace torch_spyre

@@ -198,13 +198,31 @@ void record_stream(at::Tensor &tensor, c10::Stream stream)
 	device_allocator()->recordStream(tensor.storage().data_ptr(), stream);
 }
 
+/* "tensor.data = other" may take a tensor to the card and back: both are dense. */
+bool has_compatible_shallow_copy_type(const at::Tensor &self, const at::Tensor &from)
+{
+	auto is_plain = [](const at::Tensor &tensor) {
+		return tensor.layout() == c10::Layout::Strided &&
+		       (tensor.is_cpu() || tensor.is_privateuseone());
+	};
+
+	return is_plain(self) && is_plain(from);
+}
+
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+	m.impl("_has_compatible_shallow_copy_type", TORCH_FN(has_compatible_shallow_copy_type));
 	m.impl("empty.memory_format", TORCH_FN(empty_memory_format));
 	m.impl("record_stream", TORCH_FN(record_stream));
 	m.impl("empty_strided", TORCH_FN(empty_strided));
+}
+
+/* No gradient passes through a question. */
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
+{
+	m.impl("_has_compatible_shallow_copy_type", TORCH_FN(has_compatible_shallow_copy_type));
 }
 
 } // namespace torch_spyre

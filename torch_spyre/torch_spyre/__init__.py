@@ -11,6 +11,8 @@ from . import _C
 from ._C import DataFormats, ElementArrangement, SpyreTensorLayout
 from .patches import require_layout
 
+__version__ = "0.1.0"
+
 __all__ = ["DataFormats", "ElementArrangement", "SpyreTensorLayout", "require_layout"]
 
 
@@ -20,7 +22,9 @@ def _register():
 
     torch._register_device_module("spyre", device)
     patches.apply()
-    torch.utils.generate_methods_for_privateuse1_backend()
+    torch.utils.generate_methods_for_privateuse1_backend(
+        for_storage=True, for_packed_sequence=True
+    )
     from . import _inductor
 
     _inductor.register()

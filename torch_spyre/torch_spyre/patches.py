@@ -98,6 +98,17 @@ def _dlpack_knows_spyre():
     torch.Tensor.__dlpack__ = dlpack
 
 
+def _grad_scaler_counts_on_host():
+    """The scale and its growth are numbers of the host: its reciprocal is taken in float64."""
+    original = torch.amp.GradScaler._lazy_init_scale_growth_tracker
+
+    @functools.wraps(original)
+    def lazy_init(self, device):
+        original(self, torch.device("cpu") if device.type == "spyre" else device)
+
+    torch.amp.GradScaler._lazy_init_scale_growth_tracker = lazy_init
+
+
 def require_layout(tensor, device_size, stride_map):
     """`tensor` if it lies so on its card, else a copy that does."""
     layout = _C.SpyreTensorLayout(
@@ -113,4 +124,5 @@ def apply():
     _to_takes_layouts()
     _empty_takes_layouts()
     _dlpack_knows_spyre()
+    _grad_scaler_counts_on_host()
     torch.Tensor.device_tensor_layout = _device_tensor_layout
