@@ -48,6 +48,7 @@ EXTRA_DIST += torch_spyre/csrc/ops_create.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_matmul.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_pointwise.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_reduce.cpp
+EXTRA_DIST += torch_spyre/csrc/ops_rnn.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_view.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_view.h
 EXTRA_DIST += torch_spyre/csrc/pointwise.cpp

@@ -40,17 +40,40 @@ static spyre_status plain(const struct build_call *call)
 	return build_add_step(&own, uses);
 }
 
-/* a + alpha b, a - alpha b */
+/* @tensor in fp32; itself if it is. */
+static spyre_status widened(const struct build_call *call, uint32_t tensor, uint32_t *wide)
+{
+	spyre_sdsc_attribute format = { "format", SPYRE_FORMAT_IEEE_FP32 };
+
+	*wide = tensor;
+	if (format_of(call, tensor) == SPYRE_FORMAT_IEEE_FP32)
+		return SPYRE_SUCCESS;
+	*wide = NEW;
+	return build_add(call->graph, "cast", &format, 1, &tensor, 1, wide);
+}
+
+/* a + alpha b, a - alpha b: alpha is a number of fp32, and the result is rounded once. */
 spyre_status build_alpha(const struct build_call *call)
 {
+	bool subtracts = !strcmp(call->op->name, "sub");
+	spyre_format format = format_of(call, call->in[0]);
+	spyre_sdsc_attribute narrow = { "format", format };
 	double alpha = build_attr(call, "alpha");
+	uint32_t a, b, factor, wide = NEW;
+	spyre_sdsc_graph *g = call->graph;
 	struct build_call own = *call;
 
-	if (alpha != 1) {
-		own.in[1] = NEW;
-		BUILD_TRY(with(call->graph, "mul", call->in[1], alpha, &own.in[1]));
-	}
-	return plain(&own);
+	if (alpha == -1)
+		own.op = build_op_find(subtracts ? "add" : "sub");
+	if (fabs(alpha) == 1)
+		return plain(&own);
+	BUILD_TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, subtracts ? alpha : -alpha, &factor));
+	BUILD_TRY(widened(call, call->in[0], &a));
+	BUILD_TRY(widened(call, call->in[1], &b));
+	if (format == SPYRE_FORMAT_IEEE_FP32)
+		return build_add(g, "fnms", NULL, 0, IN(factor, b, a), 3, call->out);
+	DO(g, "fnms", &wide, factor, b, a);
+	return build_add(g, "cast", &narrow, 1, &wide, 1, call->out);
 }
 
 /* The condition, and tensors or numbers to choose from. */

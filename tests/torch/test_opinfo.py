@@ -167,7 +167,9 @@ class TestConsistency(TestCase):
         """out= is the same tensor, in its own memory, with the result in it."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            sample = samples_of(op, dtype)[0]
+            sample = next(iter(samples_of(op, dtype)), None)
+            if sample is None:
+                self.skipTest("OpInfo has no sample")
             there = on_card((sample.input, sample.args, sample.kwargs), device)
             kwargs = dict(there[2])
             if op.is_factory_function or "device" in kwargs:
