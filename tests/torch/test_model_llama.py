@@ -65,9 +65,18 @@ def decode(model, device, prompt):
     return result.sequences.cpu(), torch.stack([step.float().cpu() for step in result.logits])
 
 
-@pytest.fixture(scope="module", params=[(1, 7), (3, 12)], ids=["one prompt", "three prompts"])
+def tokens_of(seed, length):
+    return torch.randint(3, 320, (1, length), generator=torch.Generator().manual_seed(seed))
+
+
+# Prompts after which no two tokens come near a tie: in fp32 the first leads by 0.12 or
+# more at every step, where the rounded reference itself is up to 0.13 off the logits.
+PROMPTS = {"one prompt": ((5, 7),), "three prompts": ((80, 12), (76, 12), (4, 12))}
+
+
+@pytest.fixture(scope="module", params=PROMPTS.values(), ids=PROMPTS)
 def reference(request):
-    prompt = torch.randint(3, 320, request.param, generator=torch.Generator().manual_seed(5))
+    prompt = torch.cat([tokens_of(*one) for one in request.param])
     with RoundedToDL16():
         return prompt, *decode(make(), "cpu", prompt)
 

@@ -14,8 +14,9 @@ BATCH, LENGTH = 40, 32
 SENTENCES = os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../examples/semantic_search/sentences.txt"
 )
-#: What may run on the CPU: looking up rows of the embedding tables.
-LOOKUP = {"aten::embedding", "aten::index_select"}
+#: What may run on the CPU, all of it before the encoder: looking up rows of the embedding
+#: tables, and the whole numbers that say which (positions, the mask's).
+LOOKUP = {"aten::embedding", "aten::index_select", "aten::index.Tensor_out", "aten::add.Tensor"}
 
 
 def load(**options):
