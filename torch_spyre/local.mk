@@ -32,6 +32,7 @@ EXTRA_DIST += torch_spyre/csrc/host_allocator.cpp
 EXTRA_DIST += torch_spyre/csrc/host_allocator.h
 EXTRA_DIST += torch_spyre/csrc/kernels.h
 EXTRA_DIST += torch_spyre/csrc/launch.cpp
+EXTRA_DIST += torch_spyre/csrc/launch_binding.cpp
 EXTRA_DIST += torch_spyre/csrc/layout.cpp
 EXTRA_DIST += torch_spyre/csrc/layout.h
 EXTRA_DIST += torch_spyre/csrc/layout_binding.cpp

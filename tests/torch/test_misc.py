@@ -7,6 +7,8 @@ import pytest
 import torch
 from support import DEVICE, assert_same, exact, python_ok
 
+from torch_spyre import _C
+
 
 class TestBackendModule:
     def test_backend_module_name(self):
@@ -161,3 +163,52 @@ class TestUse:
                 optimizer.step()
             losses.append(loss.item())
         assert losses[1] == pytest.approx(losses[0], rel=1e-2)
+
+
+class TestRuntime:
+    """torch_spyre._C, for programs that know the card."""
+
+    def test_states_and_free_runtime(self):
+        python_ok(
+            "from torch_spyre import _C\n"
+            "State = _C.SpyreDeviceState\n"
+            "assert _C.get_device_state() == State.NotInitialized\n"
+            "_C.start_runtime()\n"
+            "assert _C.get_device_state() == State.Ok and not _C.has_stream_error()\n"
+            "x = torch.ones(3, device='spyre')\n"
+            "_C.free_runtime()\n"
+            "assert _C.get_device_state() == State.NotInitialized\n"
+            "try:\n"
+            "    x + x\n"
+            "    raise SystemExit('memory outlived its card')\n"
+            "except RuntimeError as error:\n"
+            "    assert 'lost' in str(error), error\n"
+            "assert torch.ones(3, device='spyre').sum().item() == 3\n"
+        )
+
+    def test_launch_kernel(self, tmp_path):
+        """A bundle on disk with tensors as they lie."""
+        x, y = exact(40, 70).to(DEVICE), exact(40, 70, seed=1).to(DEVICE)
+        z = torch.empty_like(x)
+        size, stride = list(x.shape), list(x.stride())
+        operand, _, _ = _C._view_operand(size, stride, x.dtype, size, stride, 0)
+        graph = _C._Graph()
+        inputs = [graph.add_argument(operand, 0) for _ in range(2)]
+        graph.add_op("add", [], inputs, graph.add_argument(operand, 0))
+        graph.write(str(tmp_path))
+        _C.launch_kernel(str(tmp_path), [x, y, z])
+        assert_same(z, x + y)
+        with pytest.raises(RuntimeError, match="ARGUMENT_MISMATCH"):
+            _C.launch_kernel(str(tmp_path), [x, z])
+        with pytest.raises(RuntimeError, match="spyre:1"):
+            _C.launch_kernel(str(tmp_path), [x, y.to("spyre:1"), z])
+
+    def test_allocator_stats(self):
+        x = torch.ones(1000, device=DEVICE)
+        stats = _C._spyre_get_allocator_stats()
+        assert stats["allocated_bytes.all.current"] >= x.nbytes
+        assert stats["allocation.all.current"] >= 1
+        del x
+        _C._spyre_reset_peak_memory_stats()
+        stats = _C._spyre_get_allocator_stats()
+        assert stats["allocated_bytes.all.peak"] == stats["allocated_bytes.all.current"]

@@ -94,6 +94,36 @@ void reset(int index, bool hard)
 		check(status, "resetting the context");
 }
 
+enum class DeviceState { Ok, NotInitialized, StreamError };
+
+/* Asks, opens nothing. */
+DeviceState device_state(int index)
+{
+	c10::DeviceIndex device = check_index(static_cast<c10::DeviceIndex>(index));
+
+	if (!has_context(device))
+		return DeviceState::NotInitialized;
+	return state_of(device).health == SPYRE_CONTEXT_OK ? DeviceState::Ok :
+							     DeviceState::StreamError;
+}
+
+/* Closes the cards that this process has open. Tensors on them lose their memory; the next
+ * use of a card opens it anew. */
+void free_runtime()
+{
+	ReleaseGil no_gil;
+
+	for (c10::DeviceIndex i = 0; i < device_count(); i++) {
+		if (!has_context(i))
+			continue;
+
+		bool destroy = !holds_pinned(i);
+
+		drop_memory(i);
+		replace_context(i, destroy);
+	}
+}
+
 std::string version()
 {
 	uint32_t v = spyre_version();
@@ -107,6 +137,17 @@ void define(py::module_ &m)
 	m.def("_state", state);
 	m.def("_reset", reset, py::arg("index"), py::arg("hard") = false);
 	m.def("_libspyre_version", version);
+	py::enum_<DeviceState>(m, "SpyreDeviceState")
+		.value("Ok", DeviceState::Ok)
+		.value("NotInitialized", DeviceState::NotInitialized)
+		.value("StreamError", DeviceState::StreamError);
+	m.def("get_device_state", device_state, py::arg("index") = -1);
+	m.def("has_stream_error",
+	      [](int index) { return device_state(index) == DeviceState::StreamError; },
+	      py::arg("index") = -1);
+	m.def("start_runtime", [](int index) { context(static_cast<c10::DeviceIndex>(index)); },
+	      py::arg("index") = -1);
+	m.def("free_runtime", free_runtime);
 	m.def("_stream_priority",
 	      [](int id) { return id >= SPYRE_STREAM_HIGH_FIRST ? -1 : 0; });
 }
