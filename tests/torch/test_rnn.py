@@ -30,9 +30,11 @@ class TestRNN:
         ):
             assert_near(have, want, steps=0.05, atol=1e-5)
 
-    def test_backward(self):
+    @pytest.mark.parametrize("kind", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+    @pytest.mark.parametrize("bias", [True, False])
+    def test_backward(self, kind, bias):
         torch.manual_seed(0)
-        module, x = torch.nn.LSTM(6, 8), torch.randn(4, 2, 6)
+        module, x = kind(6, 8, bias=bias), torch.randn(4, 2, 6)
         module(x)[0].sum().backward()
         expected = [p.grad.clone() for p in module.parameters()]
         module.zero_grad()

@@ -123,7 +123,7 @@ const struct operation math_operations[] = {
 	{ "fnms", pointwise, E16, DL16, { D(100, 150), D(150), D(100, 150), D(100, 150) }, { { 0 } }, 0 },
 	{ "fnms", pointwise, E16, FP32, { D(33), D(33), SCALAR, D(33) }, { { 0 } }, 0 },
 	{ "add", pointwise, E16, DL16, { D(10, 70), D(10, 70), D(10, 70) }, { { "alpha", 0.5 } }, 0 },
-	{ "sub", pointwise, E16, DL16, { D(10, 70), D(70), D(10, 70) }, { { "alpha", -2 } }, 0 },
+	{ "sub", pointwise, E16, DL16, { D(10, 70), D(70), D(10, 70) }, { { "alpha", -0.3 } }, 0 },
 	{ "add", pointwise, E16, DL16, { D(10, 70), D(10, 70) }, { { "other", 1.5 } }, 0 },
 	{ "sub", pointwise, E16, FP32, { D(10, 70), D(10, 70) }, { { "other", 2 }, { "alpha", 3 } }, 0 },
 	{ "mul", pointwise, E16, DL16, { S(7), S(7) }, { { "other", 3 } }, 0 },

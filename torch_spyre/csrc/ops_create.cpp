@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Tensors filled with a value. */
+/* Tensors filled with a value or with steps. */
 #include <cmath>
 #include <cstring>
 
 #include <ATen/ops/scalar_tensor_native.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/native/Resize.h>
+#include <ATen/ops/arange.h>
 #include <torch/library.h>
 
 #include "operand.h"
@@ -93,6 +95,19 @@ Tensor &zero(Tensor &self)
 	return fill(self, 0);
 }
 
+/* Numbers of the host, those of 16 bits from fp32: each is rounded once. */
+Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Scalar &step,
+		   Tensor &out)
+{
+	ScalarType dtype = out.scalar_type();
+	bool narrow = dtype == at::kHalf || dtype == at::kBFloat16;
+	Tensor host = at::arange(start, end, step, narrow ? at::kFloat : dtype);
+
+	at::native::resize_output(out, host.sizes());
+	torch_spyre::copy(out, host, true);
+	return out;
+}
+
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
@@ -100,6 +115,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("fill_.Scalar", TORCH_FN(fill_scalar));
 	m.impl("fill_.Tensor", TORCH_FN(fill_tensor));
 	m.impl("zero_", TORCH_FN(zero));
+	m.impl("arange.start_out", TORCH_FN(arange_out));
 }
 
 } // namespace torch_spyre

@@ -3,6 +3,7 @@
 #include "kernels.h"
 
 #include <ATen/ScalarOps.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/add_ops.h>
 #include <ATen/ops/bitwise_and_ops.h>
@@ -22,6 +23,7 @@
 #include <ATen/ops/neg_ops.h>
 #include <ATen/ops/pow_ops.h>
 #include <ATen/ops/reciprocal_ops.h>
+#include <ATen/ops/result_type.h>
 #include <ATen/ops/rsqrt_ops.h>
 #include <ATen/ops/sgn_ops.h>
 #include <ATen/ops/sign_ops.h>
@@ -163,6 +165,20 @@ Tensor &pow_out(const Tensor &a, const at::Scalar &exponent, Tensor &out)
 {
 	return run_pow(a, exponent, out, true) ? out :
 	       on_cpu<at::_ops::pow_Tensor_Scalar_out>(a, exponent, out);
+}
+
+/*
+ * Half precision by way of fp32: what overflows in the host's fp16 is a number
+ * of the card, which has one code for infinity and NaN.
+ */
+Tensor &pow_tensor_out(const Tensor &a, const Tensor &exponent, Tensor &out)
+{
+	if (out.scalar_type() != at::kHalf || at::result_type(a, exponent) != at::kHalf)
+		return on_cpu<at::_ops::pow_Tensor_Tensor_out>(a, exponent, out);
+	Tensor wide = at::_ops::pow_Tensor_Tensor::call(a.to(at::kFloat), exponent.to(at::kFloat));
+	at::native::resize_output(out, wide.sizes());
+	torch_spyre::copy(out, wide, true);
+	return out;
 }
 
 /* b - alpha a */
@@ -348,6 +364,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("pow.Tensor_Scalar", TORCH_FN(pow));
 	m.impl("pow_.Scalar", TORCH_FN(pow_in_place));
 	m.impl("pow.Tensor_Scalar_out", TORCH_FN(pow_out));
+	m.impl("pow.Tensor_Tensor_out", TORCH_FN(pow_tensor_out));
 	m.impl("clamp", TORCH_FN(clamp_new));
 	m.impl("clamp_", TORCH_FN(clamp_in_place));
 	m.impl("clamp.out", TORCH_FN(clamp_out));
