@@ -50,7 +50,7 @@ torch_plugin() {
 	find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 	(cd "$top/torch_spyre" && tar -c --exclude=build --exclude='*.so' --exclude=__pycache__ \
 		--exclude='*.egg-info' .) | tar -x -C "$copy" || return 1
-	SPYRE_BUILDDIR=$top/build/plain SPYRE_SRCDIR=$top MAX_JOBS=$jobs CFLAGS="-g0 ${CFLAGS-}" \
+	SPYRE_BUILDDIR=$top/build/plain SPYRE_SRCDIR=$top MAX_JOBS=$jobs CFLAGS="-O2 -g0 ${CFLAGS-}" \
 		PATH=$top/build/torch-venv/bin:$PATH \
 		"$torch_python" -m pip install --no-build-isolation --no-deps --no-index \
 		--force-reinstall "$copy"
