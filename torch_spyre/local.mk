@@ -18,6 +18,7 @@ EXTRA_DIST += torch_spyre/csrc/copy.h
 EXTRA_DIST += torch_spyre/csrc/device.cpp
 EXTRA_DIST += torch_spyre/csrc/device.h
 EXTRA_DIST += torch_spyre/csrc/device_binding.cpp
+EXTRA_DIST += torch_spyre/csrc/dlpack.cpp
 EXTRA_DIST += torch_spyre/csrc/error.cpp
 EXTRA_DIST += torch_spyre/csrc/event.cpp
 EXTRA_DIST += torch_spyre/csrc/event.h

@@ -2,7 +2,7 @@
 /* Blocks of device memory behind DataPtrs, and PyTorch's view of the allocator. */
 #include "allocator.h"
 
-#include <unordered_map>
+#include <map>
 
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
@@ -24,7 +24,7 @@ struct OwnedBlock final : Block {
 
 struct LiveBlocks {
 	std::mutex lock;
-	std::unordered_map<spyre_devptr, OwnedBlock *> by_address;
+	std::map<spyre_devptr, OwnedBlock *> by_address;
 };
 
 LiveBlocks &live(c10::DeviceIndex device)
@@ -103,7 +103,7 @@ public:
 		if (!count)
 			return;
 		check(spyre_memcpy_d2d_async(current_native_stream(device), to, from,
-					     block ? block->bytes : count),
+					     block && block->address == from ? block->bytes : count),
 		      "copying a storage");
 	}
 
@@ -168,6 +168,18 @@ c10::DeviceAllocator *device_allocator()
 	return &allocator;
 }
 
+c10::DataPtr alias_block(const Block &base, c10::Storage keeper)
+{
+	auto block = std::make_unique<OwnedBlock>();
+	auto *data = reinterpret_cast<void *>(base.address);
+	c10::Device device(c10::DeviceType::PrivateUse1, base.device);
+
+	static_cast<Block &>(*block) = base;
+	block->generation = generation(base.device);
+	block->base = std::move(keeper);
+	return {data, block.release(), free_block, device};
+}
+
 c10::DataPtr alias(const c10::Storage &storage, uint64_t offset, PlacementPtr placement)
 {
 	auto block = std::make_unique<OwnedBlock>();
@@ -225,9 +237,14 @@ Block *find_block(c10::DeviceIndex device, spyre_devptr address)
 {
 	LiveBlocks &table = live(device);
 	std::lock_guard<std::mutex> guard(table.lock);
-	auto it = table.by_address.find(address);
+	auto it = table.by_address.upper_bound(address);
 
-	return it == table.by_address.end() ? nullptr : it->second;
+	if (it == table.by_address.begin())
+		return nullptr;
+
+	OwnedBlock *block = std::prev(it)->second;
+
+	return address - block->address < block->bytes ? block : nullptr;
 }
 
 Block *block_of(const c10::Storage &storage)
@@ -248,7 +265,8 @@ Block *block_of(const c10::Storage &storage)
 	/* Memory that came back by another way (DLPack) is still the block at its address. */
 	Block *block = find_block(ptr.device().index(), reinterpret_cast<spyre_devptr>(ptr.get()));
 
-	TORCH_CHECK(block, "spyre: ", ptr.get(), " is not the start of memory of ", ptr.device());
+	TORCH_CHECK(block && block->address == reinterpret_cast<spyre_devptr>(ptr.get()), "spyre: ",
+		    ptr.get(), " is not the start of memory of ", ptr.device());
 	return block;
 }
 

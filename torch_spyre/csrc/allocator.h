@@ -18,7 +18,10 @@ c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes,
 /* The memory of @storage from @offset on, under another placement. Keeps it alive. */
 c10::DataPtr alias(const c10::Storage &storage, uint64_t offset, PlacementPtr placement);
 
-/* The live block of @device that starts at @address, or NULL. */
+/* The same memory as @block, which lives for as long as @keeper does. */
+c10::DataPtr alias_block(const Block &block, c10::Storage keeper);
+
+/* The live block of @device that @address lies in, or NULL. */
 Block *find_block(c10::DeviceIndex device, spyre_devptr address);
 /* The card whose memory @address, also an interior one, lies in, or -1. */
 c10::DeviceIndex device_of_address(spyre_devptr address);

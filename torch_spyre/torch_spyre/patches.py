@@ -77,6 +77,15 @@ def _empty_takes_layouts():
 def _dlpack_knows_spyre():
     """DLPack has a device type for extensions, under PyTorch's name for the first of them."""
     original_device, original = torch.Tensor.__dlpack_device__, torch.Tensor.__dlpack__
+    original_to, original_from = torch.utils.dlpack.to_dlpack, torch.utils.dlpack.from_dlpack
+
+    def check_address(tensor):
+        # Memory under a second layout would come back under the first.
+        if tensor.device.type == "spyre" and not _C._dlpack_has_address(tensor):
+            raise BufferError(
+                f"a view at offset {tensor.storage_offset()} of memory on {tensor.device} has no "
+                "address of its own; clone() it first"
+            )
 
     @functools.wraps(original_device)
     def dlpack_device(self):
@@ -86,16 +95,23 @@ def _dlpack_knows_spyre():
 
     @functools.wraps(original)
     def dlpack(self, **kwargs):
-        # An offset into memory that lies in sticks is no address.
-        if self.device.type == "spyre" and self.storage_offset():
-            raise BufferError(
-                f"a view at offset {self.storage_offset()} of memory on {self.device} has no "
-                "address of its own; clone() it first"
-            )
+        check_address(self)
         return original(self, **kwargs)
+
+    @functools.wraps(original_to)
+    def to_dlpack(tensor):
+        check_address(tensor)
+        return original_to(tensor)
+
+    @functools.wraps(original_from)
+    def from_dlpack(*args, **kwargs):
+        tensor = original_from(*args, **kwargs)
+        return _C._dlpack_take_back(tensor) if tensor.device.type == "spyre" else tensor
 
     torch.Tensor.__dlpack_device__ = dlpack_device
     torch.Tensor.__dlpack__ = dlpack
+    torch.to_dlpack = torch.utils.dlpack.to_dlpack = to_dlpack
+    torch.from_dlpack = torch.utils.dlpack.from_dlpack = from_dlpack
 
 
 def _grad_scaler_counts_on_host():
