@@ -15,6 +15,8 @@ static spyre_sdsc_operand operand = { .rank = 2, .size = { ROWS, COLUMNS } };
 static spyre_kernel *kernel;
 static spyre_arg args[STREAMS][2];
 static uint16_t *want[STREAMS];
+/* Output of the stream that all threads share. */
+static spyre_arg shared;
 
 static uint16_t *read_result(int i)
 {
@@ -68,6 +70,7 @@ static void setup(void)
 		ck_ok(spyre_stream_synchronize(get_stream(context, 0)));
 	}
 	free(data);
+	ck_ok(spyre_mem_alloc(context, ELEMENTS * 2, &shared.address));
 }
 
 static void teardown(void)
@@ -124,13 +127,14 @@ static void *work(void *arg)
 {
 	int i = (int)(intptr_t)arg;
 	spyre_stream *stream = get_stream(context, i + 1);
+	spyre_arg others[2] = { args[i][0], shared };
 
 	for (int round = 0; round < ROUNDS; round++) {
 		spyre_kernel *own = load();
 
 		ck_ok(spyre_launch(stream, kernel, args[i], 2));
 		ck_ok(spyre_launch(stream, own, args[i], 2));
-		ck_ok(spyre_launch(get_stream(context, 40), kernel, args[i], 2));
+		ck_ok(spyre_launch(get_stream(context, 40), kernel, others, 2));
 		ck_ok(spyre_kernel_unload(own));
 	}
 	return NULL;
