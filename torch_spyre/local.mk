@@ -71,6 +71,7 @@ EXTRA_DIST += torch_spyre/csrc/tensor_binding.cpp
 EXTRA_DIST += torch_spyre/torch_spyre/__init__.py
 EXTRA_DIST += torch_spyre/torch_spyre/device.py
 EXTRA_DIST += torch_spyre/torch_spyre/diagnostics.py
+EXTRA_DIST += torch_spyre/torch_spyre/ipc.py
 EXTRA_DIST += torch_spyre/torch_spyre/memory.py
 EXTRA_DIST += torch_spyre/torch_spyre/patches.py
 EXTRA_DIST += torch_spyre/torch_spyre/random.py

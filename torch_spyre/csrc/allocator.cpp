@@ -64,15 +64,11 @@ void free_block(void *context)
 		if (it != table.by_address.end() && it->second == block.get())
 			table.by_address.erase(it);
 	}
-	if (is_stale(*block)) {
-		delete block->chunk;
-		return;
-	}
 	uint64_t bytes = block->chunk->bytes;
 
 	try {
-		cache(block->device).free(block->chunk);
-		report(*block, -static_cast<int64_t>(bytes));
+		if (cache(block->device).free(block->chunk))
+			report(*block, -static_cast<int64_t>(bytes));
 	} catch (const std::exception &) {
 		/* Deleters neither throw nor call Python, as a warning might. What is wrong
 		 * with the context is said at its next use. */
@@ -212,10 +208,9 @@ c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes, PlacementPtr plac
 	block->placement = std::move(placement);
 	block->clean_padding = false;
 	if (bytes) {
-		context(device);
-		block->generation = generation(device);
 		block->chunk = cache(device).allocate(
 			bytes, static_cast<int>(current_stream(device).id()));
+		block->generation = block->chunk->generation;
 		block->address = block->chunk->address;
 		block->bytes = block->chunk->bytes;
 
@@ -288,13 +283,15 @@ c10::DeviceIndex device_of_address(spyre_devptr address)
 	return -1;
 }
 
-void drop_memory(c10::DeviceIndex device)
+spyre_context *drop_memory(c10::DeviceIndex device)
 {
+	spyre_context *left = cache(device).leave();
 	LiveBlocks &table = live(device);
 	std::lock_guard<std::mutex> guard(table.lock);
 
-	table.by_address.clear();
-	cache(device).drop();
+	for (auto it = table.by_address.begin(); it != table.by_address.end();)
+		it = is_stale(*it->second) ? table.by_address.erase(it) : std::next(it);
+	return left;
 }
 
 } // namespace torch_spyre

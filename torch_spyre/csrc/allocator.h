@@ -26,7 +26,7 @@ Block *find_block(c10::DeviceIndex device, spyre_devptr address);
 /* The card whose memory @address, also an interior one, lies in, or -1. */
 c10::DeviceIndex device_of_address(spyre_devptr address);
 
-/* Forgets what belonged to a context that is to be replaced. */
-void drop_memory(c10::DeviceIndex device);
+/* Frees the card's memory and leaves its context, which the caller may destroy. */
+spyre_context *drop_memory(c10::DeviceIndex device);
 
 } // namespace torch_spyre

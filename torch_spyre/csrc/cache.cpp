@@ -143,7 +143,7 @@ Chunk *Cache::grow(uint64_t bytes, int stream, bool small)
 	check(status, "allocating device memory");
 
 	auto segment = std::make_unique<Segment>(Segment{address, size, stream, small});
-	auto *chunk = new Chunk{segment.get(), address, size};
+	auto *chunk = new Chunk{segment.get(), address, size, generation(device)};
 
 	segments.emplace(address, std::move(segment));
 	count(counts.segment, small, 1, true);
@@ -174,7 +174,7 @@ void Cache::cut(Chunk *chunk, uint64_t bytes)
 	if (small ? rest < GRANULE : rest < SMALL_MOST)
 		return;
 
-	auto *tail = new Chunk{chunk->segment, chunk->address + bytes, rest};
+	auto *tail = new Chunk{chunk->segment, chunk->address + bytes, rest, chunk->generation};
 
 	tail->previous = chunk;
 	tail->next = chunk->next;
@@ -216,13 +216,19 @@ void Cache::record(Chunk *chunk, int stream)
 {
 	std::lock_guard<std::recursive_mutex> guard(lock);
 
-	if (stream != chunk->segment->stream)
+	if (chunk->generation == generation(device) && stream != chunk->segment->stream)
 		chunk->other_streams.insert(stream);
 }
 
-void Cache::free(Chunk *chunk)
+bool Cache::free(Chunk *chunk)
 {
 	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	if (chunk->generation != generation(device)) {
+		delete chunk;
+		return false;
+	}
+
 	bool small = chunk->segment->small;
 
 	count(counts.allocation, small, 1, false);
@@ -246,6 +252,7 @@ void Cache::free(Chunk *chunk)
 		give_back(chunk);
 	else
 		pending.push_back(chunk);
+	return true;
 }
 
 bool Cache::reached(Chunk *chunk)
@@ -343,20 +350,28 @@ void Cache::empty()
 }
 
 /* Chunks in use stay with their owners, who see that their context is gone. */
-void Cache::drop()
+spyre_context *Cache::leave()
 {
 	std::lock_guard<std::recursive_mutex> guard(lock);
 
+	/* A context that another thread keeps from being destroyed keeps no memory. */
+	if (has_context(device))
+		for (auto &[address, segment] : segments)
+			(void)spyre_mem_free(context(device), address);
 	for (Pool *free_chunks : {&small_pool, &large_pool}) {
 		for (Chunk *chunk : *free_chunks)
 			delete chunk;
 		free_chunks->clear();
 	}
-	for (Chunk *chunk : pending)
+	for (Chunk *chunk : pending) {
+		for (spyre_event *event : chunk->events)
+			spyre_event_destroy(event);
 		delete chunk;
+	}
 	pending.clear();
 	segments.clear();
 	counts = {};
+	return leave_context(device);
 }
 
 c10::CachingDeviceAllocator::DeviceStats Cache::stats()

@@ -34,6 +34,8 @@ struct Chunk {
 	Segment *segment;
 	spyre_devptr address;
 	uint64_t bytes;
+	/* Of the context that it is memory of. */
+	uint64_t generation = 0;
 	uint64_t requested = 0;
 	bool in_use = false;
 	Chunk *previous = nullptr, *next = nullptr;
@@ -55,11 +57,12 @@ public:
 
 	/* Throws c10::OutOfMemoryError when emptying the cache did not help either. */
 	Chunk *allocate(uint64_t bytes, int stream);
-	void free(Chunk *chunk);
+	/* False if its context has ended, and the memory with it. */
+	bool free(Chunk *chunk);
 	void record(Chunk *chunk, int stream);
 	void empty();
-	/* Forgets everything: the context that it belonged to is ending. */
-	void drop();
+	/* Frees everything and leaves the card's context, which the caller may destroy. */
+	spyre_context *leave();
 
 	c10::CachingDeviceAllocator::DeviceStats stats();
 	void reset_accumulated();

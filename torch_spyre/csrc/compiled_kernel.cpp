@@ -4,13 +4,12 @@
  * an argument lies is found out once and then only compared; results are made
  * here, so a call of the generated code is one call of this.
  */
-#include <mutex>
-
 #include <ATen/ops/empty_like.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "allocator.h"
+#include "device.h"
 #include "layout.h"
 #include "module.h"
 #include "sdsc_graph.h"
@@ -53,6 +52,12 @@ bool same_operand(const spyre_sdsc_operand &a, const spyre_sdsc_operand &b)
 	       std::equal(k.dim_map, k.dim_map + k.device_rank, l.dim_map);
 }
 
+/* The kernel of a card's context, which a reset may have replaced since. */
+struct Loaded {
+	std::shared_ptr<spyre_kernel> kernel;
+	uint64_t generation;
+};
+
 class CompiledKernel {
 public:
 	CompiledKernel(std::string name, std::string directory, const py::list &inputs,
@@ -65,10 +70,9 @@ public:
 private:
 	std::vector<Input> inputs_;
 	std::vector<Output> outputs_;
-	std::mutex mutex_;
-	std::vector<std::shared_ptr<spyre_kernel>> kernel_;	/* by card */
+	std::vector<Loaded> loaded_;	/* by card; read and written with the GIL */
 
-	spyre_kernel *kernel(c10::DeviceIndex device);
+	std::shared_ptr<spyre_kernel> kernel(c10::DeviceIndex device);
 	spyre_devptr address(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held);
 	void find(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held,
 		  spyre_devptr *address);
@@ -110,25 +114,25 @@ CompiledKernel::CompiledKernel(std::string kernel_name, std::string path, const 
 	}
 }
 
-spyre_kernel *CompiledKernel::kernel(c10::DeviceIndex device)
+std::shared_ptr<spyre_kernel> CompiledKernel::kernel(c10::DeviceIndex device)
 {
 	size_t index = static_cast<size_t>(device);
+	uint64_t now = generation(device);
+	std::shared_ptr<spyre_kernel> fresh;
 
-	if (index < kernel_.size() && kernel_[index])
-		return kernel_[index].get();
+	if (index >= loaded_.size())
+		loaded_.resize(index + 1);
+	if (loaded_[index].kernel && loaded_[index].generation == now)
+		return loaded_[index].kernel;
+	{
+		py::gil_scoped_release nogil;
+		spyre_kernel *loaded;
 
-	py::gil_scoped_release nogil;
-	std::lock_guard<std::mutex> lock(mutex_);
-	spyre_kernel *loaded = nullptr;
-
-	if (index >= kernel_.size())
-		kernel_.resize(index + 1);
-	if (!kernel_[index]) {
 		check(spyre_kernel_load(context(device), directory.c_str(), &loaded), name.c_str());
-		kernel_[index] = std::shared_ptr<spyre_kernel>(
-			loaded, [](spyre_kernel *k) { spyre_kernel_unload(k); });
+		fresh = keep_kernel(loaded, device, now);
 	}
-	return kernel_[index].get();
+	loaded_[index] = { fresh, now };
+	return fresh;
 }
 
 /* A tensor that does not lie as the kernel was compiled for is copied so that it does. */
@@ -201,7 +205,7 @@ py::tuple CompiledKernel::call(const py::args &args)
 			    base.device(), ", the first one on spyre:", int(device));
 		argument[outputs_.size() + i] = { address(inputs_[i], base, &held), nullptr };
 	}
-	spyre_kernel *loaded = kernel(device);
+	std::shared_ptr<spyre_kernel> loaded = kernel(device);
 	for (size_t i = 0; i < outputs_.size(); i++) {
 		const Output &o = outputs_[i];
 		at::Tensor tensor = make_tensor(make_storage(device, o.placement, o.bytes), o.dtype,
@@ -211,7 +215,7 @@ py::tuple CompiledKernel::call(const py::args &args)
 		argument[i] = { block_of(tensor.storage())->address, nullptr };
 		results[i] = py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(tensor)));
 	}
-	check(spyre_launch(current_native_stream(device), loaded, argument.data(),
+	check(spyre_launch(current_native_stream(device), loaded.get(), argument.data(),
 			   static_cast<uint32_t>(argument.size())),
 	      name.c_str());
 	return results;

@@ -22,7 +22,9 @@ std::atomic<bool> initialized{false};
 struct Card {
 	std::mutex lock;
 	std::atomic<spyre_context *> context{nullptr};
-	std::atomic<uint64_t> generation{0};
+	std::atomic<uint64_t> generation{1};
+	/* Threads that have asked for the context and may hold what belongs to it. */
+	unsigned users = 0;
 };
 
 Card &card(c10::DeviceIndex index)
@@ -34,6 +36,38 @@ Card &card(c10::DeviceIndex index)
 }
 
 thread_local c10::DeviceIndex current = 0;
+/* The generation of each card's context that this thread is a user of. */
+thread_local uint64_t used[MAX_DEVICES];
+
+struct Leaving {
+	~Leaving()
+	{
+		if (in_bad_fork())
+			return;
+		for (int i = 0; i < MAX_DEVICES; i++) {
+			if (!used[i])
+				continue;
+
+			std::lock_guard<std::mutex> guard(card(i).lock);
+
+			if (used[i] == card(i).generation.load())
+				card(i).users--;
+			used[i] = 0;
+		}
+	}
+};
+
+/* Under the card's lock. */
+void become_user(c10::DeviceIndex index)
+{
+	static thread_local Leaving leaving;
+
+	(void)leaving;
+	if (used[index] == card(index).generation.load())
+		return;
+	used[index] = card(index).generation.load();
+	card(index).users++;
+}
 
 void in_child()
 {
@@ -118,18 +152,24 @@ bool has_context(c10::DeviceIndex index) noexcept
 	       card(index).context.load() != nullptr;
 }
 
+uint64_t generation(c10::DeviceIndex index) noexcept
+{
+	return card(index).generation.load(std::memory_order_acquire);
+}
+
 static spyre_context *open_card(c10::DeviceIndex index)
 {
 	Card &c = card(check_index(index));
 	std::lock_guard<std::mutex> guard(c.lock);
 	spyre_context *context = c.context.load();
 
-	if (context)
-		return context;
-	watch_forks();
-	check(spyre_context_create(index, 0, &context), "opening the card");
-	initialized.store(true);
-	c.context.store(context, std::memory_order_release);
+	if (!context) {
+		watch_forks();
+		check(spyre_context_create(index, 0, &context), "opening the card");
+		initialized.store(true);
+		c.context.store(context, std::memory_order_release);
+	}
+	become_user(index);
 	return context;
 }
 
@@ -143,26 +183,41 @@ spyre_context *context(c10::DeviceIndex index)
 	else if (index >= MAX_DEVICES)
 		check_index(index);
 	context = card(index).context.load(std::memory_order_acquire);
-	return __builtin_expect(context != nullptr, 1) ? context : open_card(index);
+	if (__builtin_expect(context && used[index] == generation(index), 1))
+		return context;
+	return open_card(index);
 }
 
-uint64_t generation(c10::DeviceIndex index) noexcept
-{
-	return card(index).generation.load(std::memory_order_acquire);
-}
-
-void replace_context(c10::DeviceIndex index, bool destroy)
+spyre_context *leave_context(c10::DeviceIndex index)
 {
 	Card &c = card(index);
 	std::lock_guard<std::mutex> guard(c.lock);
 	spyre_context *context = c.context.exchange(nullptr);
+	unsigned self = used[index] == c.generation.load() ? 1 : 0;
+	bool shared = c.users > self;
 
-	/* Kernels belong to the context that is ending. */
+	/* Kernels belong to the context that is ending: also those that come late. */
 	program_cache_clear(index);
 	c.generation.fetch_add(1);
-	if (context && destroy)
-		/* What the streams still hold as errors is what the reset is for. */
-		(void)spyre_context_destroy(context);
+	program_cache_clear(index);
+	c.users = 0;
+	return shared ? nullptr : context;
+}
+
+void share_context(c10::DeviceIndex index)
+{
+	std::lock_guard<std::mutex> guard(card(index).lock);
+
+	card(index).users++;
+}
+
+std::shared_ptr<spyre_kernel> keep_kernel(spyre_kernel *kernel, c10::DeviceIndex index,
+					  uint64_t since)
+{
+	return {kernel, [index, since](spyre_kernel *k) {
+		if (since == generation(index) && !in_bad_fork())
+			(void)spyre_kernel_unload(k);
+	}};
 }
 
 } // namespace torch_spyre

@@ -94,6 +94,8 @@ void block_on_event(void *event, c10::Stream stream)
 	/* Cards share no timeline: a host function of the stream waits. */
 	auto data = std::make_unique<EventPtr>(e);
 
+	share_context(e->device);
+
 	check(spyre_stream_host_fn(native, wait_on_host, data.get()),
 	      "waiting for an event of another card");
 	data.release();

@@ -13,6 +13,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "device.h"
+
 namespace torch_spyre {
 
 namespace {
@@ -213,17 +215,22 @@ Kernel ProgramCache::get(const Call &call, c10::DeviceIndex device)
 		}
 		stats_.misses++;
 	}
+	uint64_t since = generation(device);
 	try {
 		Graph graph(call);
 		call.program->build(graph, call);
-		kernel = Kernel(graph.load(context(device)),
-				[](spyre_kernel *k) { spyre_kernel_unload(k); });
+		kernel = keep_kernel(graph.load(context(device)), device, since);
 	} catch (...) {
 		std::lock_guard<std::mutex> lock(mutex_);
 		forget(entry);
 		throw;
 	}
 	std::lock_guard<std::mutex> lock(mutex_);
+	if (since != generation(device)) {
+		/* The context was replaced meanwhile: the launch will say so. */
+		forget(entry);
+		return kernel;
+	}
 	entry->kernel = kernel;
 	account(entry, &dropped);
 	return kernel;

@@ -59,14 +59,21 @@ py::object state(int index)
 	return d;
 }
 
-/* The card lost its memory: so did its tensors, who say so when they are used. */
-void open_anew(c10::DeviceIndex device)
+/* Tensors of the card lose their memory, and say so when they are used. */
+void leave(c10::DeviceIndex device)
 {
 	/* Tensors of the host that are pinned stay; so does the context that pinned them. */
-	bool destroy = !holds_pinned(device);
+	bool pinned = holds_pinned(device);
+	spyre_context *left = drop_memory(device);
 
-	drop_memory(device);
-	replace_context(device, destroy);
+	if (left && !pinned)
+		/* What the streams still hold as errors is what the reset is for. */
+		(void)spyre_context_destroy(left);
+}
+
+void open_anew(c10::DeviceIndex device)
+{
+	leave(device);
 	context(device);
 }
 
@@ -113,15 +120,9 @@ void free_runtime()
 {
 	ReleaseGil no_gil;
 
-	for (c10::DeviceIndex i = 0; i < device_count(); i++) {
-		if (!has_context(i))
-			continue;
-
-		bool destroy = !holds_pinned(i);
-
-		drop_memory(i);
-		replace_context(i, destroy);
-	}
+	for (c10::DeviceIndex i = 0; i < device_count(); i++)
+		if (has_context(i))
+			leave(i);
 }
 
 std::string version()

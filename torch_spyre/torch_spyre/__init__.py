@@ -18,10 +18,11 @@ __all__ = ["DataFormats", "ElementArrangement", "SpyreTensorLayout", "require_la
 
 def _register():
     torch.utils.rename_privateuse1_backend("spyre")
-    from . import device, patches
+    from . import device, ipc, patches
 
     torch._register_device_module("spyre", device)
     patches.apply()
+    ipc.register()
     torch.utils.generate_methods_for_privateuse1_backend(
         for_storage=True, for_packed_sequence=True
     )

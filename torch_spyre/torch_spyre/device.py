@@ -4,21 +4,21 @@
 import contextlib
 
 import torch
-from torch.accelerator.memory import (
+
+from . import _C, memory
+from .diagnostics import get_diagnostic_report
+from .memory import (
     empty_cache,
     empty_host_cache,
     max_memory_allocated,
     max_memory_reserved,
+    mem_get_info,
     memory_allocated,
     memory_reserved,
     memory_stats,
     reset_accumulated_memory_stats,
     reset_peak_memory_stats,
 )
-from torch.accelerator.memory import get_memory_info as mem_get_info
-
-from . import _C, memory
-from .diagnostics import get_diagnostic_report
 from .random import (
     default_generators,
     get_rng_state,

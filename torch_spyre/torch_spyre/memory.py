@@ -1,17 +1,8 @@
 # SPDX-License-Identifier: MIT
 """torch.spyre.memory: what torch.accelerator says of the cards' memory."""
 
-from torch.accelerator.memory import (  # noqa: F401
-    empty_cache,
-    empty_host_cache,
-    get_memory_info,
-    max_memory_allocated,
-    max_memory_reserved,
-    memory_allocated,
-    memory_reserved,
-    memory_stats,
-    reset_accumulated_memory_stats,
-    reset_peak_memory_stats,
-)
+from torch.accelerator import memory as _memory
+from torch.accelerator.memory import *  # noqa: F401, F403
+from torch.accelerator.memory import get_memory_info as mem_get_info
 
-mem_get_info = get_memory_info
+__all__ = [*_memory.__all__, "mem_get_info"]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Tensors sent to another process (torch.multiprocessing).
+
+A copy travels, in shared memory of the host, and becomes a tensor on the same
+card of the process that takes it: neither sees what the other writes later.
+"""
+
+import io
+from multiprocessing import context
+from multiprocessing.reduction import ForkingPickler
+
+import torch
+from torch.multiprocessing import reductions
+
+from . import _C
+
+
+def _layout(tensor):
+    """The layout of a tensor that is all of its memory; None for the default one."""
+    layout = tensor.device_tensor_layout() if tensor.numel() else None
+    if layout is None or not tensor.is_contiguous() or tensor.storage_offset():
+        return None
+    if tensor.untyped_storage().nbytes() != tensor.nbytes:
+        return None
+    try:
+        default = _C.SpyreTensorLayout(list(tensor.shape), tensor.dtype)
+    except RuntimeError:  # more dimensions than a layout has
+        return None
+    return None if layout == default else layout
+
+
+def _to_bytes(tensor):
+    buffer = io.BytesIO()
+    torch.save(tensor, buffer)
+    return buffer.getvalue()
+
+
+def _rebuild(kind, host, device, layout, requires_grad):
+    if isinstance(host, bytes):
+        host = torch.load(io.BytesIO(host), weights_only=True)
+    tensor = host.to(device) if layout is None else host.to(device, device_layout=layout)
+    if issubclass(kind, torch.nn.Parameter):
+        return kind(tensor, requires_grad=requires_grad)
+    return tensor.requires_grad_(requires_grad)
+
+
+def _reduce_tensor(tensor):
+    if tensor.device.type != "spyre" or tensor.layout != torch.strided or tensor.is_nested:
+        return reductions.reduce_tensor(tensor)
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "spyre: a tensor that has a history cannot be sent to another process, which has none "
+            "of it; detach() it first"
+        )
+    torch.utils.hooks.warn_if_has_hooks(tensor)
+    host = tensor.detach().cpu()
+    if context.get_spawning_popen() is not None:
+        # A process that starts takes descriptors over after the copies are gone.
+        host = _to_bytes(host)
+    return _rebuild, (type(tensor), host, tensor.device, _layout(tensor), tensor.requires_grad)
+
+
+def _reduce_storage(storage):
+    if storage.device.type != "spyre":
+        return reductions.reduce_storage(storage)
+    raise RuntimeError(
+        f"spyre: a storage on {storage.device} cannot be sent to another process; send a tensor, "
+        "which goes as a copy"
+    )
+
+
+def register():
+    for kind in (torch.Tensor, torch.nn.Parameter):
+        ForkingPickler.register(kind, _reduce_tensor)
+    ForkingPickler.register(torch.UntypedStorage, _reduce_storage)
