@@ -18,9 +18,10 @@ import torch
 
 from .. import _C
 from ..inductor import log
+from .dynamic import PLACED
 from .emit import Number, Permuted, Program, Refused, Value, format_of, stripped
 from .rules import RULES, Call
-from .views import on_card, source, static, tensor_of, view_of
+from .views import hint, on_card, source, static, tensor_of, view_of
 
 aten = torch.ops.aten
 
@@ -130,13 +131,25 @@ def placement_of(node):
     Of a kernel's own result this may be those of a view that others read, if it
     then needs no copy: heads that are joined again, for one.
     """
+    if PLACED in node.meta:
+        return (*node.meta[PLACED], tensor_of(node).dtype)
+    return laid_out(tensor_of(placing(node)))
+
+
+def laid_out(value):
+    return list(static(value.shape)), list(static(value.stride())), value.dtype
+
+
+def placing(node):
+    """The node whose size and stride are the placement of @node: itself, or a view of it."""
     value = tensor_of(node)
-    own = (list(static(value.shape)), list(static(value.stride())), value.dtype)
     if node.op != "call_function" or node.target not in RULES or not value.is_contiguous():
-        return own
-    views = [view_of(node), *views_of(node)]
-    best, most = own, -1
-    for view in views:
+        return node
+    readers = [node, *viewers(node)]
+    views = [view_of(reader) for reader in readers]
+    own = laid_out(value)
+    best, most = node, -1
+    for reader, view in zip(readers, views):
         if view.offset or not dense(view) or numel(view.size) != numel(own[0]):
             continue
         placement = (list(view.size), list(view.stride), value.dtype)
@@ -144,17 +157,17 @@ def placement_of(node):
             continue
         fitting = sum(operand_in(placement, other) is not None for other in views)
         if fitting > most:
-            best, most = placement, fitting
+            best, most = reader, fitting
     return best
 
 
-def views_of(node):
-    """All views of a node that somebody but another view reads."""
+def viewers(node):
+    """All views of a node."""
     found = []
     for user in node.users:
         if source(user) is node and view_of(user).base is not user:
-            found.append(view_of(user))
-            found.extend(views_of(user))
+            found.append(user)
+            found.extend(viewers(user))
     return found
 
 
@@ -200,7 +213,7 @@ class Partition:
                 log.debug("%s (%s) ends a kernel: %s", node.target, node, self.reasons[node])
         elif node in self.banned:
             self.reasons[node] = self.banned[node]
-        elif on_card(node) or any(on_card(n) for n in node.all_input_nodes):
+        elif on_card(node) or returns_tensor(node) and any(map(on_card, node.all_input_nodes)):
             self.reasons[node] = "the card has no operation for it"
         self.level[node] = self.above(node)
 
@@ -238,7 +251,7 @@ class Partition:
         """An argument of a node: a value, or what it is when compiling."""
         value = node.meta.get("val")
         if isinstance(value, (torch.SymInt, int)):
-            return int(value)
+            return hint(value)
         if isinstance(value, (torch.SymFloat, float, torch.SymBool, bool)):
             raise Refused("a number that is not known when compiling")
         if not isinstance(value, torch.Tensor):
@@ -266,6 +279,10 @@ class Partition:
             values = group.values.get(node.args[0])
             return None if values is None else values[node.args[1]]
         return group.values.get(node)
+
+
+def returns_tensor(node):
+    return isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
 
 
 def base(node):
