@@ -92,6 +92,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/graph_pass.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/kernel.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/lowering.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/partition.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/placement.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/registration.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/report.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/__init__.py

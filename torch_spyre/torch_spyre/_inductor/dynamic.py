@@ -66,10 +66,9 @@ class Writer:
         )
 
     def placed(self, node):
-        from .partition import placing
+        from .placement import placing
 
-        value = tensor_of(placing(node))
-        return self.any([list(value.shape), list(value.stride())])
+        return self.any(list(placing(node)))
 
     def tensor(self, value):
         return value if value is None else {

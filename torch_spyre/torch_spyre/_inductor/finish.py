@@ -8,7 +8,8 @@ import operator
 from .bundle import bundle
 from .dynamic import written
 from .emit import Number, Permuted, Program, Refused, format_of
-from .partition import UNKNOWN, operand_in, placement_of
+from .partition import UNKNOWN
+from .placement import operand_in, placement_of
 from .rules.base import finite
 from .views import static, tensor_of, view_of
 
