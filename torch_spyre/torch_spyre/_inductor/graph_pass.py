@@ -9,8 +9,10 @@ from ..inductor import log
 from . import report
 from .emit import Refused
 from .finish import finish, results
+from .foreach import foreach
 from .lowering import EagerTarget, GroupTarget, ViewTarget
 from .partition import MOST_OPS, Partition
+from .scalars import scalars
 from .unflatten import unflatten
 from .views import on_card, tensor_of, view_of
 
@@ -140,6 +142,8 @@ def view_of_eager(partition, node):
 def run(gm, name="spyre"):
     """Kernels in the place of the operations that they compute."""
     graph = gm.graph
+    foreach(graph)
+    scalars(graph)
     unflatten(graph)
     partition, kernels = plan(graph, name)
     report.report(graph, partition, kernels)
