@@ -531,6 +531,11 @@ void card_to_card(const Tensor &target, const Tensor &given)
 		view_to_storage(target, source, dims, format);
 		return;
 	}
+	if (from.layout.mapped && source.scalar_type() == target.scalar_type() &&
+	    !source.is_alias_of(target) && is_whole(source, from, &dims)) {
+		dense_to_view(target, source);
+		return;
+	}
 
 	Tensor dense = empty(target.sizes(), target.scalar_type(), target.device().index());
 
