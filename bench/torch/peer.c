@@ -21,6 +21,7 @@ struct peer {
 	spyre_sdsc_operand operand[ARGUMENTS];
 	spyre_arg argument[ARGUMENTS];
 	spyre_host_tensor host;
+	void *pageable;
 };
 
 struct peer *peer_open(const char *op, int64_t rows, int64_t inner, int64_t columns);
@@ -78,6 +79,16 @@ static bool make_kernel(struct peer *peer)
 	return ok;
 }
 
+/* Pinned, or as PyTorch's allocator does it. */
+static bool make_memory(struct peer *peer, size_t bytes, void **data)
+{
+	if (!strcmp(peer->op, "async"))
+		return !failed(spyre_host_alloc(peer->context, bytes, data), "host memory");
+	peer->pageable = aligned_alloc(64, (bytes + 63) / 64 * 64);
+	*data = peer->pageable;
+	return peer->pageable;
+}
+
 /* Ones on both sides: memory that nobody wrote is one page of zeros, and quicker to read. */
 static bool fill(struct peer *peer, int64_t elements)
 {
@@ -117,7 +128,7 @@ struct peer *peer_open(const char *op, int64_t rows, int64_t inner, int64_t colu
 	if (product && elements < inner * columns)
 		elements = inner * columns;
 	if (failed(spyre_context_create(0, 0, &peer->context), "context") ||
-	    failed(spyre_host_alloc(peer->context, elements * 2, &data), "host memory") ||
+	    !make_memory(peer, elements * 2, &data) ||
 	    failed(spyre_stream_get(peer->context, SPYRE_STREAM_DEFAULT, &peer->stream), "stream") ||
 	    failed(spyre_host_tensor_dense(&peer->host, data, SPYRE_FORMAT_IEEE_FP16, 2, size),
 		   "tensor") ||
@@ -191,5 +202,6 @@ void peer_close(struct peer *peer)
 		return;
 	spyre_kernel_unload(peer->kernel);
 	spyre_context_destroy(peer->context);
+	free(peer->pageable);
 	free(peer);
 }
