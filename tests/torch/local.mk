@@ -7,6 +7,7 @@ EXTRA_DIST += tests/torch/test_autograd.py
 EXTRA_DIST += tests/torch/test_compile.py
 EXTRA_DIST += tests/torch/test_compile_dynamic.py
 EXTRA_DIST += tests/torch/test_copy.py
+EXTRA_DIST += tests/torch/test_copy_parts.py
 EXTRA_DIST += tests/torch/test_device.py
 EXTRA_DIST += tests/torch/test_device_type.py
 EXTRA_DIST += tests/torch/test_distributed.py
