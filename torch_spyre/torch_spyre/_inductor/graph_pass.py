@@ -9,6 +9,7 @@ from ..inductor import log
 from . import report
 from .emit import Refused
 from .finish import finish, results
+from .heads import side_by_side
 from .lowering import EagerTarget, GroupTarget, ViewTarget
 from .partition import MOST_OPS, Partition
 from .unflatten import unflatten
@@ -138,6 +139,7 @@ def run(gm):
     """Kernels in the place of the operations that they compute."""
     graph = gm.graph
     unflatten(graph)
+    side_by_side(graph)
     partition, kernels = plan(graph)
     report.report(graph, partition, kernels)
     Rewrite(graph, partition, kernels)
