@@ -4,6 +4,7 @@ heads that have sticks of their own."""
 
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch.nn.functional import scaled_dot_product_attention as attend
 
 #: Batch, heads, length, size of a head; mask.
@@ -89,3 +90,18 @@ def test_compiled(shape):
 
     projections, mask = inputs(shape)
     assert same_bits(torch.compile(layer)(*projections, mask), layer(*projections, mask))
+
+
+@torch.no_grad()
+def test_compiled_once_for_all_sizes():
+    def layer(x, y, z):
+        views = [split(t, (t.shape[0], 4, t.shape[1], 32, None)) for t in (x, y, z)]
+        return attend(*views).transpose(1, 2).reshape(x.shape)
+
+    torch._dynamo.reset()
+    counted = CompileCounterWithBackend("inductor")
+    compiled = torch.compile(layer, backend=counted, dynamic=True)
+    for batch, length in ((2, 16), (3, 16), (4, 33), (5, 7)):
+        projections, _ = inputs((batch, 4, length, 32, None))
+        assert same_bits(compiled(*projections), layer(*projections))
+    assert counted.frame_count == 1

@@ -18,25 +18,35 @@ STICK = 128
 CONTIGUOUS = (None, torch.contiguous_format)
 
 
-def wide(node, heads):
-    """[B, H, S, D] as a view [B, H / n, S, D n] of the tensor it is in, or None."""
+def together(size, stride, heads):
+    """Size and stride of [B, H, S, D], as those of [B, H / n, S, D n]."""
+    width = size[3] * heads
+    return (size[0], size[1] // heads, size[2], width), (stride[0], width, stride[2], 1)
+
+
+def is_operand(node, heads):
+    """Whether @node lies in its tensor so that an operand takes its heads together."""
     view = view_of(node)
-    batch, count, length, size = view.size
-    if view.stride[3] != 1 or view.stride[1] != size or count % heads:
-        return None
-    seen = View(
-        view.base,
-        (batch, count // heads, length, size * heads),
-        (view.stride[0], size * heads, view.stride[2], 1),
-        view.offset,
-    )
-    return seen if operand_in(placement_of(view.base), seen) is not None else None
+    if view.stride[3] != 1 or view.stride[1] != view.size[3] or view.size[1] % heads:
+        return False
+    seen = View(view.base, *together(view.size, view.stride, heads), view.offset)
+    return operand_in(placement_of(view.base), seen) is not None
+
+
+def wide(graph, node, heads):
+    """The view that takes them so, with its symbols."""
+    value = tensor_of(node)
+    size, stride = together(value.shape, value.stride(), heads)
+    where = value.storage_offset()
+    return call(graph, aten.as_strided.default, view_of(node).base, list(size), list(stride), where)
 
 
 def heads_of(query, key, value, mask):
     """How many heads lie in a stick, if attention can be computed like that; else 1."""
     size = static(tensor_of(query).shape)
     lanes = STICK // tensor_of(query).element_size()
+    if any(isinstance(n, torch.SymInt) for n in tensor_of(query).shape[1::2]):
+        return 1
     if len(size) != 4 or lanes % size[3] or lanes == size[3]:
         return 1
     keys = static(tensor_of(key).shape)
@@ -70,18 +80,11 @@ def refresh(node):
 def replace(graph, node):
     query, key, value, mask, scale = node.args
     heads = heads_of(query, key, value, mask)
-    if heads == 1:
+    if heads == 1 or not all(is_operand(n, heads) for n in (query, key, value)):
         return
-    views = [wide(n, heads) for n in (query, key, value)]
-    if None in views:
-        return
-    batch, count, length, size = static(tensor_of(query).shape)
+    batch, count, length, size = tensor_of(query).shape
     with graph.inserting_before(node):
-        seen = [
-            call(graph, aten.as_strided.default, v.base, list(v.size), list(v.stride),
-                 int(tensor_of(v.base).storage_offset()) + v.offset)
-            for v in views
-        ]
+        seen = [wide(graph, n, heads) for n in (query, key, value)]
         target = torch.ops.spyre.attention_side_by_side.default
         joined = call(graph, target, *seen, mask, scale, heads)
         apart = call(graph, aten.view.default, joined, [batch, length, count, size])

@@ -7,6 +7,7 @@ is a copy on the card, which multiplies with batch dims as they are.
 
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true, sym_eq
+from torch.utils import _pytree as pytree
 
 from .views import on_card, source, tensor_of
 
@@ -51,6 +52,10 @@ def unflattened(node, trailing):
 
 
 def call(graph, target, *args):
+    """A new operation; sizes among its arguments that are symbols are nodes of their own."""
+    symbols = [s for s in pytree.tree_leaves(args) if isinstance(s, torch.SymInt)]
+    known = dict(zip(map(id, symbols), graph.materialize_symints(symbols))) if symbols else {}
+    args = pytree.tree_map(lambda a: known.get(id(a), a), args)
     node = graph.call_function(target, args)
     node.meta["val"] = target(
         *torch.fx.map_arg(args, lambda n: n.meta["val"])
