@@ -2,8 +2,6 @@
 /* Blocks of device memory behind DataPtrs, and PyTorch's view of the allocator. */
 #include "allocator.h"
 
-#include <map>
-
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
@@ -21,18 +19,6 @@ struct OwnedBlock final : Block {
 	/* Whose memory this is, if not its own. */
 	c10::Storage base;
 };
-
-struct LiveBlocks {
-	std::mutex lock;
-	std::map<spyre_devptr, OwnedBlock *> by_address;
-};
-
-LiveBlocks &live(c10::DeviceIndex device)
-{
-	static auto *tables = new LiveBlocks[MAX_DEVICES];
-
-	return tables[device];
-}
 
 void report(const OwnedBlock &block, int64_t bytes)
 {
@@ -56,14 +42,6 @@ void free_block(void *context)
 
 	if (!block->chunk || in_bad_fork())
 		return;
-	{
-		LiveBlocks &table = live(block->device);
-		std::lock_guard<std::mutex> guard(table.lock);
-		auto it = table.by_address.find(block->address);
-
-		if (it != table.by_address.end() && it->second == block.get())
-			table.by_address.erase(it);
-	}
 	if (is_stale(*block)) {
 		delete block->chunk;
 		return;
@@ -215,17 +193,11 @@ c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes, PlacementPtr plac
 		context(device);
 		block->generation = generation(device);
 		block->chunk = cache(device).allocate(
-			bytes, static_cast<int>(current_stream(device).id()));
+			bytes, static_cast<int>(current_stream(device).id()), block.get());
 		block->address = block->chunk->address;
 		block->bytes = block->chunk->bytes;
-
-		LiveBlocks &table = live(device);
-		std::lock_guard<std::mutex> guard(table.lock);
-
-		table.by_address[block->address] = block.get();
-	}
-	if (bytes)
 		report(*block, static_cast<int64_t>(block->bytes));
+	}
 
 	auto *data = reinterpret_cast<void *>(block->address);
 
@@ -235,16 +207,7 @@ c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes, PlacementPtr plac
 
 Block *find_block(c10::DeviceIndex device, spyre_devptr address)
 {
-	LiveBlocks &table = live(device);
-	std::lock_guard<std::mutex> guard(table.lock);
-	auto it = table.by_address.upper_bound(address);
-
-	if (it == table.by_address.begin())
-		return nullptr;
-
-	OwnedBlock *block = std::prev(it)->second;
-
-	return address - block->address < block->bytes ? block : nullptr;
+	return cache(device).owner(address);
 }
 
 Block *block_of(const c10::Storage &storage)
@@ -290,10 +253,6 @@ c10::DeviceIndex device_of_address(spyre_devptr address)
 
 void drop_memory(c10::DeviceIndex device)
 {
-	LiveBlocks &table = live(device);
-	std::lock_guard<std::mutex> guard(table.lock);
-
-	table.by_address.clear();
 	cache(device).drop();
 }
 
