@@ -2,8 +2,8 @@
 /*
  * Copies of any view to any view. What the DMA engine can say it does alone:
  * host tensors of any strides from and to windows of storages. Other views go by
- * a stage in pinned host memory, which holds a window's elements at the storage's
- * strides and in a format that loses nothing; the host does not wait for it.
+ * a stage in pinned host memory, which holds a window's elements in a format that
+ * loses nothing; the host does not wait for it.
  */
 #include "copy.h"
 
@@ -339,7 +339,6 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking);
 void window_to_host(const Tensor &target, const Tensor &source, bool non_blocking)
 {
 	Window window = window_of(source);
-	const Placement &placement = window.placement();
 	c10::Stream stream = current_stream(window.block->device);
 	spyre_stream *native = native_stream(stream);
 	spyre_format format = host_format(target.scalar_type());
@@ -362,19 +361,18 @@ void window_to_host(const Tensor &target, const Tensor &source, bool non_blockin
 		return;
 	}
 	window.round_to_sticks();
-	Tensor part = empty_host({window.span()}, target.scalar_type());
-	read_window(native, part.mutable_data_ptr(), format, placement.stride.data(), window);
+	Packed packed(window);
+	Tensor part = empty_host({packed.elements}, target.scalar_type());
+	read_window(native, part.mutable_data_ptr(), format, packed.stride, window);
 	finish(native, "copy from the device");
 	if (target.numel() == 1 && !target.is_neg()) {
 		size_t bytes = target.element_size();
-		int64_t at = source.storage_offset() - window.offset();
 
-		std::memcpy(first_element(target), static_cast<char *>(part.data_ptr()) + at * bytes,
-			    bytes);
+		std::memcpy(first_element(target), static_cast<char *>(part.data_ptr()) +
+			    packed.view_offset * bytes, bytes);
 		return;
 	}
-	target.copy_(part.as_strided(source.sizes(), source.strides(),
-				     source.storage_offset() - window.offset()));
+	target.copy_(part.as_strided(source.sizes(), packed.view_stride, packed.view_offset));
 }
 
 void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
@@ -421,27 +419,26 @@ spyre_format stage_format(ScalarType from, ScalarType to)
 	return SPYRE_FORMAT_IEEE_INT32;
 }
 
-/* Pinned memory for a window's elements at the strides of their storage, in use by @stream. */
+/* Pinned memory for a window's elements, in use by @stream. */
 struct Stage {
 	Stage(const Window &window, spyre_format format, c10::Stream stream)
-		: window(window),
-		  data(host_allocator()->allocate(window.span() * spyre_format_bytes(format))),
+		: window(window), packed(window),
+		  data(host_allocator()->allocate(packed.elements * spyre_format_bytes(format))),
 		  format(format), native(native_stream(stream))
 	{
 		record_pinned(data.get(), stream);
 	}
-	const int64_t *stride() const { return window.placement().stride.data(); }
-	void read() const { read_window(native, data.get(), format, stride(), window); }
-	void write() const { write_window(native, window, data.get(), format, stride()); }
-	/* The elements of @view, which lie in the window, as @placement counts them. */
-	spyre_host_tensor elements(const Tensor &view, const Placement &placement,
-				   const Dims &dims) const
+	void read() const { read_window(native, data.get(), format, packed.stride, window); }
+	void write() const { write_window(native, window, data.get(), format, packed.stride); }
+	/* The elements of the window's view, as @placement counts them. */
+	spyre_host_tensor elements(const Placement &placement, const Dims &dims) const
 	{
-		return describe(placement, dims, data.get(), format, view.strides(),
-				view.storage_offset() - window.offset());
+		return describe(placement, dims, data.get(), format, packed.view_stride,
+				packed.view_offset);
 	}
 
 	const Window &window;
+	Packed packed;
 	c10::DataPtr data;
 	spyre_format format;
 	spyre_stream *native;
@@ -456,7 +453,7 @@ void view_to_storage(const Tensor &target, const Tensor &source, const Dims &dim
 
 	window.round_to_sticks();
 	Stage stage(window, format, current_stream(block->device));
-	spyre_host_tensor host = stage.elements(source, *block->placement, dims);
+	spyre_host_tensor host = stage.elements(*block->placement, dims);
 
 	stage.read();
 	check(spyre_copy_h2d_async(stage.native, block->address, &block->placement->layout, &host),
@@ -475,7 +472,7 @@ void dense_to_view(const Tensor &target, const Tensor &dense)
 	TORCH_INTERNAL_ASSERT(is_whole(dense, *block->placement, &dims));
 	window.round_to_sticks();
 	Stage stage(window, device_format(target.scalar_type()), current_stream(block->device));
-	spyre_host_tensor host = stage.elements(target, *block->placement, dims);
+	spyre_host_tensor host = stage.elements(*block->placement, dims);
 
 	if (!alone)
 		stage.read();
