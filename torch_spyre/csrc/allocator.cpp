@@ -80,8 +80,9 @@ public:
 
 		if (!count)
 			return;
-		check(spyre_memcpy_d2d_async(current_native_stream(device), to, from,
-					     block && block->address == from ? block->bytes : count),
+		if (block && block->address == from)
+			count = block->bytes;
+		check(spyre_memcpy_d2d_async(current_native_stream(device), to, from, count),
 		      "copying a storage");
 	}
 
