@@ -8,7 +8,7 @@ import torch
 from support import DEVICE, assert_same, exact, picker, random_view
 from torch.profiler import ProfilerActivity, profile
 
-DTYPES = [torch.float16, torch.float32, torch.int64, torch.int16, torch.uint8, torch.bool]
+DTYPES = [torch.float16, torch.int64, torch.uint8, torch.bool]
 
 #: Large enough that their parts go alone.
 TENSORS = {

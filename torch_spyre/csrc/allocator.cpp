@@ -2,8 +2,6 @@
 /* Blocks of device memory behind DataPtrs, and PyTorch's view of the allocator. */
 #include "allocator.h"
 
-#include <map>
-
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
 
@@ -21,18 +19,6 @@ struct OwnedBlock final : Block {
 	/* Whose memory this is, if not its own. */
 	c10::Storage base;
 };
-
-struct LiveBlocks {
-	std::mutex lock;
-	std::map<spyre_devptr, OwnedBlock *> by_address;
-};
-
-LiveBlocks &live(c10::DeviceIndex device)
-{
-	static auto *tables = new LiveBlocks[MAX_DEVICES];
-
-	return tables[device];
-}
 
 void report(const OwnedBlock &block, int64_t bytes)
 {
@@ -56,14 +42,6 @@ void free_block(void *context)
 
 	if (!block->chunk || in_bad_fork())
 		return;
-	{
-		LiveBlocks &table = live(block->device);
-		std::lock_guard<std::mutex> guard(table.lock);
-		auto it = table.by_address.find(block->address);
-
-		if (it != table.by_address.end() && it->second == block.get())
-			table.by_address.erase(it);
-	}
 	uint64_t bytes = block->chunk->bytes;
 
 	try {
@@ -98,8 +76,9 @@ public:
 
 		if (!count)
 			return;
-		check(spyre_memcpy_d2d_async(current_native_stream(device), to, from,
-					     block && block->address == from ? block->bytes : count),
+		if (block && block->address == from)
+			count = block->bytes;
+		check(spyre_memcpy_d2d_async(current_native_stream(device), to, from, count),
 		      "copying a storage");
 	}
 
@@ -209,18 +188,12 @@ c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes, PlacementPtr plac
 	block->clean_padding = false;
 	if (bytes) {
 		block->chunk = cache(device).allocate(
-			bytes, static_cast<int>(current_stream(device).id()));
+			bytes, static_cast<int>(current_stream(device).id()), block.get());
 		block->generation = block->chunk->generation;
 		block->address = block->chunk->address;
 		block->bytes = block->chunk->bytes;
-
-		LiveBlocks &table = live(device);
-		std::lock_guard<std::mutex> guard(table.lock);
-
-		table.by_address[block->address] = block.get();
-	}
-	if (bytes)
 		report(*block, static_cast<int64_t>(block->bytes));
+	}
 
 	auto *data = reinterpret_cast<void *>(block->address);
 
@@ -230,16 +203,7 @@ c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes, PlacementPtr plac
 
 Block *find_block(c10::DeviceIndex device, spyre_devptr address)
 {
-	LiveBlocks &table = live(device);
-	std::lock_guard<std::mutex> guard(table.lock);
-	auto it = table.by_address.upper_bound(address);
-
-	if (it == table.by_address.begin())
-		return nullptr;
-
-	OwnedBlock *block = std::prev(it)->second;
-
-	return address - block->address < block->bytes ? block : nullptr;
+	return cache(device).owner(address);
 }
 
 Block *block_of(const c10::Storage &storage)
@@ -285,13 +249,7 @@ c10::DeviceIndex device_of_address(spyre_devptr address)
 
 spyre_context *drop_memory(c10::DeviceIndex device)
 {
-	spyre_context *left = cache(device).leave();
-	LiveBlocks &table = live(device);
-	std::lock_guard<std::mutex> guard(table.lock);
-
-	for (auto it = table.by_address.begin(); it != table.by_address.end();)
-		it = is_stale(*it->second) ? table.by_address.erase(it) : std::next(it);
-	return left;
+	return cache(device).leave();
 }
 
 } // namespace torch_spyre

@@ -95,7 +95,7 @@ void Cache::count_inactive(const Chunk *chunk, bool more)
 
 Chunk *Cache::find(uint64_t bytes, int stream, bool small)
 {
-	Segment probe_segment{0, 0, stream, small};
+	Segment probe_segment{0, 0, stream, small, nullptr};
 	Chunk probe{&probe_segment, 0, bytes};
 	Pool &free_chunks = pool(small);
 	auto it = free_chunks.lower_bound(&probe);
@@ -142,9 +142,10 @@ Chunk *Cache::grow(uint64_t bytes, int stream, bool small)
 		out_of_memory(bytes, spyre_last_error());
 	check(status, "allocating device memory");
 
-	auto segment = std::make_unique<Segment>(Segment{address, size, stream, small});
+	auto segment = std::make_unique<Segment>(Segment{address, size, stream, small, nullptr});
 	auto *chunk = new Chunk{segment.get(), address, size, generation(device)};
 
+	segment->first = chunk;
 	segments.emplace(address, std::move(segment));
 	count(counts.segment, small, 1, true);
 	count(counts.reserved_bytes, small, size, true);
@@ -186,7 +187,7 @@ void Cache::cut(Chunk *chunk, uint64_t bytes)
 	count_inactive(tail, true);
 }
 
-Chunk *Cache::allocate(uint64_t requested, int stream)
+Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner)
 {
 	uint64_t bytes = round_up(requested, GRANULE);
 	bool small = bytes <= SMALL_MOST;
@@ -203,6 +204,7 @@ Chunk *Cache::allocate(uint64_t requested, int stream)
 		chunk = grow(bytes, stream, small);
 	cut(chunk, bytes);
 	chunk->in_use = true;
+	chunk->owner = owner;
 	chunk->requested = requested;
 	count(counts.allocation, small, 1, true);
 	count(counts.allocated_bytes, small, chunk->bytes, true);
@@ -231,6 +233,7 @@ bool Cache::free(Chunk *chunk)
 
 	bool small = chunk->segment->small;
 
+	chunk->owner = nullptr;
 	count(counts.allocation, small, 1, false);
 	count(counts.allocated_bytes, small, chunk->bytes, false);
 	count(counts.requested_bytes, small, chunk->requested, false);
@@ -253,6 +256,20 @@ bool Cache::free(Chunk *chunk)
 	else
 		pending.push_back(chunk);
 	return true;
+}
+
+/* Rarely asked: memory that came back by another way than its tensor. */
+Block *Cache::owner(spyre_devptr address)
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+	auto it = segments.upper_bound(address);
+
+	if (it == segments.begin())
+		return nullptr;
+	for (Chunk *chunk = std::prev(it)->second->first; chunk; chunk = chunk->next)
+		if (address - chunk->address < chunk->bytes)
+			return chunk->owner;
+	return nullptr;
 }
 
 bool Cache::reached(Chunk *chunk)
@@ -291,6 +308,8 @@ void Cache::merge(Chunk *chunk, Chunk *neighbour)
 		chunk->previous = neighbour->previous;
 		if (chunk->previous)
 			chunk->previous->next = chunk;
+		else
+			chunk->segment->first = chunk;
 	} else {
 		chunk->next = neighbour->next;
 		if (chunk->next)

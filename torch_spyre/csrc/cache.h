@@ -22,11 +22,14 @@
 
 namespace torch_spyre {
 
+struct Chunk;
+
 struct Segment {
 	spyre_devptr address;
 	uint64_t bytes;
 	int stream;
 	bool small;
+	Chunk *first = nullptr;
 };
 
 /* A part of a segment, between its neighbours in address order. */
@@ -38,6 +41,7 @@ struct Chunk {
 	uint64_t generation = 0;
 	uint64_t requested = 0;
 	bool in_use = false;
+	Block *owner = nullptr;
 	Chunk *previous = nullptr, *next = nullptr;
 	/* Streams other than the segment's that use it, and points in them. */
 	std::set<int> other_streams;
@@ -56,9 +60,11 @@ public:
 	}
 
 	/* Throws c10::OutOfMemoryError when emptying the cache did not help either. */
-	Chunk *allocate(uint64_t bytes, int stream);
+	Chunk *allocate(uint64_t bytes, int stream, Block *owner);
 	/* False if its context has ended, and the memory with it. */
 	bool free(Chunk *chunk);
+	/* Whose memory @address lies in, or NULL. */
+	Block *owner(spyre_devptr address);
 	void record(Chunk *chunk, int stream);
 	void empty();
 	/* Frees everything and leaves the card's context, which the caller may destroy. */

@@ -2,14 +2,16 @@
 /*
  * Copies of any view to any view. What the DMA engine can say it does alone:
  * host tensors of any strides from and to windows of storages. Other views go by
- * a stage in pinned host memory, which holds a window's elements at the storage's
- * strides and in a format that loses nothing; the host does not wait for it.
+ * a stage in pinned host memory, which holds a window's elements in a format that
+ * loses nothing; the host does not wait for it.
  */
 #include "copy.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/ops/_local_scalar_dense.h>
@@ -114,6 +116,17 @@ bool is_float(ScalarType dtype)
 	return c10::isFloatingType(dtype) && dtype != ScalarType::Double;
 }
 
+/* Without the dispatcher, which costs more than the copy of a small tensor. */
+Tensor expanded(const Tensor &tensor, at::IntArrayRef size)
+{
+	return tensor.sizes() == size ? tensor : tensor.expand(size);
+}
+
+Tensor empty_host(at::IntArrayRef size, ScalarType dtype)
+{
+	return at::detail::empty_cpu(size, at::TensorOptions().dtype(dtype));
+}
+
 void finish(spyre_stream *stream, const char *what)
 {
 	ReleaseGil no_gil;
@@ -166,7 +179,7 @@ int64_t storage_elements(const Tensor &tensor)
 Tensor host_storage(const Tensor &tensor)
 {
 	const Placement &p = placement_of(tensor);
-	Tensor bytes = at::empty({storage_elements(tensor)}, at::TensorOptions().dtype(p.dtype));
+	Tensor bytes = empty_host({storage_elements(tensor)}, p.dtype);
 
 	copy(bytes.as_strided(p.size, p.stride, p.storage_offset), storage_tensor(tensor), false);
 	return bytes;
@@ -211,7 +224,8 @@ void warn_downcast(ScalarType dtype)
 /* Host dtypes that the DMA engine brings into the target's form with one rounding. */
 Tensor convert_on_host(const Tensor &source, ScalarType dtype)
 {
-	Tensor plain = source.resolve_conj().resolve_neg();
+	Tensor plain = source.is_conj() || source.is_neg() ?
+			       source.resolve_conj().resolve_neg() : source;
 
 	if (plain.scalar_type() == dtype || (is_float(plain.scalar_type()) && is_float(dtype) &&
 					     host_format(plain.scalar_type())))
@@ -277,7 +291,7 @@ bool host_to_window(const Tensor &target, const Tensor &source, bool non_blockin
 void host_to_card(const Tensor &target, const Tensor &given, bool non_blocking)
 {
 	const Placement &placement = placement_of(target);
-	Tensor source = convert_on_host(given, target.scalar_type()).expand(target.sizes());
+	Tensor source = expanded(convert_on_host(given, target.scalar_type()), target.sizes());
 	Dims dims;
 
 	warn_downcast(target.scalar_type());
@@ -325,7 +339,6 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking);
 void window_to_host(const Tensor &target, const Tensor &source, bool non_blocking)
 {
 	Window window = window_of(source);
-	const Placement &placement = window.placement();
 	c10::Stream stream = current_stream(window.block->device);
 	spyre_stream *native = native_stream(stream);
 	spyre_format format = host_format(target.scalar_type());
@@ -348,16 +361,23 @@ void window_to_host(const Tensor &target, const Tensor &source, bool non_blockin
 		return;
 	}
 	window.round_to_sticks();
-	Tensor part = at::empty({window.span()}, at::TensorOptions().dtype(target.scalar_type()));
-	read_window(native, part.mutable_data_ptr(), format, placement.stride.data(), window);
+	Packed packed(window);
+	Tensor part = empty_host({packed.elements}, target.scalar_type());
+	read_window(native, part.mutable_data_ptr(), format, packed.stride, window);
 	finish(native, "copy from the device");
-	target.copy_(part.as_strided(source.sizes(), source.strides(),
-				     source.storage_offset() - window.offset()));
+	if (target.numel() == 1 && !target.is_neg()) {
+		size_t bytes = target.element_size();
+
+		std::memcpy(first_element(target), static_cast<char *>(part.data_ptr()) +
+			    packed.view_offset * bytes, bytes);
+		return;
+	}
+	target.copy_(part.as_strided(source.sizes(), packed.view_stride, packed.view_offset));
 }
 
 void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
 {
-	Tensor source = given.expand(target.sizes());
+	Tensor source = expanded(given, target.sizes());
 	const Placement &placement = placement_of(source);
 	ScalarType from = source.scalar_type(), to = target.scalar_type();
 	/* What the card holds of 16-bit floats has a wider range than fp16. */
@@ -369,7 +389,7 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
 	if (from != placement.dtype) {
 		target.copy_(to_host(source));
 	} else if (read != to || interleaves(target)) {
-		Tensor plain = at::empty(source.sizes(), at::TensorOptions().dtype(read));
+		Tensor plain = empty_host(source.sizes(), read);
 
 		card_to_host(plain, source, false);
 		target.copy_(plain);
@@ -399,27 +419,26 @@ spyre_format stage_format(ScalarType from, ScalarType to)
 	return SPYRE_FORMAT_IEEE_INT32;
 }
 
-/* Pinned memory for a window's elements at the strides of their storage, in use by @stream. */
+/* Pinned memory for a window's elements, in use by @stream. */
 struct Stage {
 	Stage(const Window &window, spyre_format format, c10::Stream stream)
-		: window(window),
-		  data(host_allocator()->allocate(window.span() * spyre_format_bytes(format))),
+		: window(window), packed(window),
+		  data(host_allocator()->allocate(packed.elements * spyre_format_bytes(format))),
 		  format(format), native(native_stream(stream))
 	{
 		record_pinned(data.get(), stream);
 	}
-	const int64_t *stride() const { return window.placement().stride.data(); }
-	void read() const { read_window(native, data.get(), format, stride(), window); }
-	void write() const { write_window(native, window, data.get(), format, stride()); }
-	/* The elements of @view, which lie in the window, as @placement counts them. */
-	spyre_host_tensor elements(const Tensor &view, const Placement &placement,
-				   const Dims &dims) const
+	void read() const { read_window(native, data.get(), format, packed.stride, window); }
+	void write() const { write_window(native, window, data.get(), format, packed.stride); }
+	/* The elements of the window's view, as @placement counts them. */
+	spyre_host_tensor elements(const Placement &placement, const Dims &dims) const
 	{
-		return describe(placement, dims, data.get(), format, view.strides(),
-				view.storage_offset() - window.offset());
+		return describe(placement, dims, data.get(), format, packed.view_stride,
+				packed.view_offset);
 	}
 
 	const Window &window;
+	Packed packed;
 	c10::DataPtr data;
 	spyre_format format;
 	spyre_stream *native;
@@ -434,7 +453,7 @@ void view_to_storage(const Tensor &target, const Tensor &source, const Dims &dim
 
 	window.round_to_sticks();
 	Stage stage(window, format, current_stream(block->device));
-	spyre_host_tensor host = stage.elements(source, *block->placement, dims);
+	spyre_host_tensor host = stage.elements(*block->placement, dims);
 
 	stage.read();
 	check(spyre_copy_h2d_async(stage.native, block->address, &block->placement->layout, &host),
@@ -453,7 +472,7 @@ void dense_to_view(const Tensor &target, const Tensor &dense)
 	TORCH_INTERNAL_ASSERT(is_whole(dense, *block->placement, &dims));
 	window.round_to_sticks();
 	Stage stage(window, device_format(target.scalar_type()), current_stream(block->device));
-	spyre_host_tensor host = stage.elements(target, *block->placement, dims);
+	spyre_host_tensor host = stage.elements(*block->placement, dims);
 
 	if (!alone)
 		stage.read();
@@ -493,7 +512,7 @@ bool copy_storage(const Tensor &target, const Tensor &source, const Dims &target
 
 void card_to_card(const Tensor &target, const Tensor &given)
 {
-	Tensor source = given.expand(target.sizes());
+	Tensor source = expanded(given, target.sizes());
 	const Placement &to = placement_of(target), &from = placement_of(source);
 	spyre_format format = stage_format(source.scalar_type(), target.scalar_type());
 	Dims dims;
@@ -505,8 +524,7 @@ void card_to_card(const Tensor &target, const Tensor &given)
 	if (format == SPYRE_FORMAT_INVALID || target.device() != source.device() ||
 	    target.scalar_type() != to.dtype || source.scalar_type() != from.dtype ||
 	    target.dim() > SPYRE_MAX_RANK || !spyre_format_bytes(format)) {
-		Tensor host = at::empty(source.sizes(),
-					at::TensorOptions().dtype(source.scalar_type()));
+		Tensor host = empty_host(source.sizes(), source.scalar_type());
 
 		card_to_host(host, source, false);
 		host_to_card(target, host, false);
@@ -604,9 +622,12 @@ Tensor copy_from_and_resize(const Tensor &source, const Tensor &target)
 
 at::Scalar local_scalar_dense(const Tensor &tensor)
 {
-	Tensor host = at::empty({}, at::TensorOptions().dtype(tensor.scalar_type()));
+	Tensor host = empty_host({}, tensor.scalar_type());
 
-	copy(host, tensor.reshape({}), false);
+	TORCH_CHECK(tensor.numel() == 1, "a Tensor with ", tensor.numel(),
+		    " elements cannot be converted to Scalar");
+	copy(host, make_tensor(tensor.storage(), tensor.scalar_type(), {}, {},
+			       tensor.storage_offset()), false);
 	return at::_local_scalar_dense(host);
 }
 

@@ -80,20 +80,27 @@ void make_whole(Window &w)
 }
 
 /* The view's first element; false for one that the placement has no place for. */
-bool locate(Window &w, const Steps &steps, int64_t offset)
+bool locate(const Placement &p, const Steps &steps, int64_t offset, int64_t *index)
 {
-	const Placement &p = w.placement();
-
 	offset -= p.storage_offset;
 	for (int i = 0; i < steps.count && offset >= 0; i++) {
 		int d = steps.dim[i];
 
-		w.start[d] = offset / p.stride[d];
+		index[d] = offset / p.stride[d];
 		offset %= p.stride[d];
-		if (w.start[d] >= p.size[d])
+		if (index[d] >= p.size[d])
 			return false;
 	}
 	return offset == 0;
+}
+
+/* The dimension of the placement that a stride walks by whole steps, the largest there is. */
+int walked_by(const Placement &p, const Steps &steps, int64_t stride)
+{
+	for (int i = 0; i < steps.count; i++)
+		if (stride % p.stride[steps.dim[i]] == 0)
+			return steps.dim[i];
+	return kNone;
 }
 
 /* Each of the view's dimensions walks one of the placement's, and stays in it. */
@@ -103,16 +110,14 @@ bool walk(Window &w, const Steps &steps, const at::Tensor &view)
 
 	for (int64_t v = 0; v < view.dim(); v++) {
 		int64_t n = view.size(v), stride = view.stride(v);
-		int d = kNone;
+		int d;
 
 		if (n == 1)
 			continue;
 		w.exact = w.exact && stride;
 		if (!stride)
 			continue;
-		for (int i = 0; i < steps.count && d < 0; i++)
-			if (stride % p.stride[steps.dim[i]] == 0)
-				d = steps.dim[i];
+		d = walked_by(p, steps, stride);
 		if (d < 0 || stride / p.stride[d] >= p.size[d])
 			return false;
 		w.exact = w.exact && stride == p.stride[d] && w.walker[d] < 0;
@@ -258,31 +263,11 @@ void each_piece(const Window &w, void *data, spyre_format format, const int64_t 
 
 } // namespace
 
-int64_t Window::offset() const
-{
-	const Placement &p = placement();
-	int64_t offset = p.storage_offset;
-
-	for (size_t d = 0; d < p.size.size(); d++)
-		offset += start[d] * p.stride[d];
-	return offset;
-}
-
 bool Window::is_whole() const
 {
 	const Placement &p = placement();
 
 	return std::equal(p.size.begin(), p.size.end(), size);
-}
-
-int64_t Window::span() const
-{
-	const Placement &p = placement();
-	int64_t span = 1;
-
-	for (size_t d = 0; d < p.size.size(); d++)
-		span += (size[d] - 1) * p.stride[d];
-	return span;
 }
 
 bool Window::at_stick() const
@@ -320,23 +305,61 @@ Window window_of(const at::Tensor &view)
 	Steps steps;
 
 	w.block = placed_block(view);
+	w.view = &view;
 	const Placement &p = w.placement();
 	std::fill_n(w.walker, SPYRE_MAX_RANK, static_cast<int8_t>(kNone));
 	make_whole(w);
 	if (view.scalar_type() != p.dtype || !p.layout.mapped || !is_plain(p) ||
-	    !take_steps(p, &steps) || !locate(w, steps, view.storage_offset())) {
+	    !take_steps(p, &steps) || !locate(p, steps, view.storage_offset(), w.start)) {
 		make_whole(w);
 		return w;
 	}
 	std::fill_n(w.size, SPYRE_MAX_RANK, 1);
 	w.exact = true;
-	if (!walk(w, steps, view))
+	w.walked = walk(w, steps, view);
+	if (!w.walked)
 		cover(w, steps, view);
 	w.pieces = count_pieces(w);
 	if (w.pieces * kSticksOfPiece >
 	    static_cast<int64_t>(spyre_layout_bytes(&p.layout) / SPYRE_STICK) + kSticksOfPiece)
 		make_whole(w);
 	return w;
+}
+
+Packed::Packed(const Window &w)
+{
+	const Placement &p = w.placement();
+	const at::Tensor &view = *w.view;
+	int64_t first[SPYRE_MAX_RANK] = {};
+	Steps steps;
+
+	/* As in the storage, where nothing says which element is which. */
+	if (!w.walked) {
+		std::copy(p.stride.begin(), p.stride.end(), stride);
+		view_stride = view.strides();
+		view_offset = view.storage_offset() - p.storage_offset;
+		for (size_t d = 0; d < p.size.size(); d++) {
+			view_offset -= w.start[d] * p.stride[d];
+			elements += (w.size[d] - 1) * p.stride[d];
+		}
+		return;
+	}
+	take_steps(p, &steps);
+	locate(p, steps, view.storage_offset(), first);
+	std::fill_n(stride, SPYRE_MAX_RANK, 1);
+	for (int i = steps.count; i-- > 0;) {
+		int d = steps.dim[i];
+
+		stride[d] = elements;
+		elements *= w.size[d];
+		view_offset += (first[d] - w.start[d]) * stride[d];
+	}
+	for (int64_t v = 0; v < view.dim(); v++) {
+		int d = walked_by(p, steps, view.stride(v));
+
+		view_stride.push_back(d < 0 || view.size(v) == 1 ? 0 :
+				      view.stride(v) / p.stride[d] * stride[d]);
+	}
 }
 
 void read_window(spyre_stream *stream, void *data, spyre_format format, const int64_t *stride,

@@ -6,16 +6,21 @@
  */
 #pragma once
 
+#include <c10/util/DimVector.h>
+
 #include "spyre.h"
 
 namespace torch_spyre {
 
 struct Window {
 	const Block *block;
+	const at::Tensor *view;
 	/* By dimension of the placement. */
 	int64_t start[SPYRE_MAX_RANK], size[SPYRE_MAX_RANK];
 	/* The view's dimension that walks it, -1 for one of one element. */
 	int8_t walker[SPYRE_MAX_RANK];
+	/* The view's dimensions each walk one of the placement's, by whole steps. */
+	bool walked;
 	/* The view is the window, its dimensions perhaps in another order. */
 	bool exact;
 	/* On the card, one transfer each. */
@@ -24,9 +29,6 @@ struct Window {
 	static constexpr int64_t kFewPieces = 64;
 
 	const Placement &placement() const { return *block->placement; }
-	/* Elements of the storage before the first one, and up to the last one from there. */
-	int64_t offset() const;
-	int64_t span() const;
 	bool is_whole() const;
 	/* Begins with a stick, as everything that the DMA engine moves. */
 	bool at_stick() const;
@@ -36,7 +38,18 @@ struct Window {
 	void round_to_sticks();
 };
 
-/* The smallest window that the DMA engine can name, the whole storage at worst. */
+/* How a window's elements lie in memory of their own, and the view among them. */
+struct Packed {
+	explicit Packed(const Window &window);
+
+	int64_t elements = 1;
+	int64_t stride[SPYRE_MAX_RANK];	/* by dimension of the placement */
+	c10::DimVector view_stride;
+	int64_t view_offset = 0;
+};
+
+/* The smallest window that the DMA engine can name, the whole storage at worst.
+ * @view stays where it is while the window is in use. */
 Window window_of(const at::Tensor &view);
 
 /* Between the card and elements at @data in @format, @stride apart, one for each
