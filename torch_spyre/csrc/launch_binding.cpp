@@ -58,7 +58,7 @@ void launch_kernel(const std::string &directory, const std::vector<at::Tensor> &
 py::object of_accelerator(const char *function, int index)
 {
 	return py::module_::import("torch.accelerator.memory")
-		.attr(function)(static_cast<int>(check_index(static_cast<c10::DeviceIndex>(index))));
+		.attr(function)(static_cast<int>(check_index(index)));
 }
 
 void define(py::module_ &m)
