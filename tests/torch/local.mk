@@ -20,6 +20,7 @@ EXTRA_DIST += tests/torch/test_opinfo.py
 EXTRA_DIST += tests/torch/test_model_llama.py
 EXTRA_DIST += tests/torch/test_model_minilm.py
 EXTRA_DIST += tests/torch/test_ops.py
+EXTRA_DIST += tests/torch/test_outcomes.py
 EXTRA_DIST += tests/torch/test_profiler.py
 EXTRA_DIST += tests/torch/test_recovery.py
 EXTRA_DIST += tests/torch/test_rng.py
