@@ -21,6 +21,7 @@ struct peer {
 	spyre_sdsc_operand operand[ARGUMENTS];
 	spyre_arg argument[ARGUMENTS];
 	spyre_host_tensor host;
+	void *pageable;
 };
 
 struct peer *peer_open(const char *op, int64_t rows, int64_t inner, int64_t columns);
@@ -78,32 +79,90 @@ static bool make_kernel(struct peer *peer)
 	return ok;
 }
 
-/* @op: add, mm, h2d, d2h or d2d, of rows x columns (mm: rows x inner x columns) in fp16. */
+/* Pinned, or as PyTorch's allocator does it. */
+static bool make_memory(struct peer *peer, size_t bytes, void **data)
+{
+	if (!strcmp(peer->op, "async"))
+		return !failed(spyre_host_alloc(peer->context, bytes, data), "host memory");
+	peer->pageable = aligned_alloc(64, (bytes + 63) / 64 * 64);
+	*data = peer->pageable;
+	return peer->pageable;
+}
+
+/* Ones on both sides: memory that nobody wrote is one page of zeros, and quicker to read. */
+static bool fill(struct peer *peer, int64_t elements)
+{
+	uint16_t *data = peer->host.data;
+
+	for (int64_t i = 0; i < elements; i++)
+		data[i] = 0x3c00;
+	for (int i = 0; i < ARGUMENTS; i++) {
+		const spyre_sdsc_operand *operand = &peer->operand[i];
+		spyre_host_tensor host;
+
+		if (failed(spyre_host_tensor_dense(&host, data, SPYRE_FORMAT_IEEE_FP16, 2,
+						   operand->size), "tensor") ||
+		    failed(spyre_copy_h2d(peer->context, peer->argument[i].address,
+					  &operand->layout, &host), "fill"))
+			return false;
+	}
+	return true;
+}
+
+/* @op: add, mm, h2d, d2h, d2d, async (h2d of pinned memory) or row (d2h of one), of
+ * rows x columns (mm: rows x inner x columns) in fp16. */
 struct peer *peer_open(const char *op, int64_t rows, int64_t inner, int64_t columns)
 {
 	const bool product = !strcmp(op, "mm");
 	struct peer *peer = calloc(1, sizeof(*peer));
 	const int64_t size[2] = { rows, columns };
+	int64_t elements = rows * columns;
 	void *data;
 
 	if (!peer)
 		return NULL;
 	snprintf(peer->op, sizeof(peer->op), "%s", op);
-	data = calloc(rows * columns, 2);
-	if (!data || failed(spyre_context_create(0, 0, &peer->context), "context") ||
+	/* Of the largest operand. */
+	if (product && elements < rows * inner)
+		elements = rows * inner;
+	if (product && elements < inner * columns)
+		elements = inner * columns;
+	if (failed(spyre_context_create(0, 0, &peer->context), "context") ||
+	    !make_memory(peer, elements * 2, &data) ||
 	    failed(spyre_stream_get(peer->context, SPYRE_STREAM_DEFAULT, &peer->stream), "stream") ||
 	    failed(spyre_host_tensor_dense(&peer->host, data, SPYRE_FORMAT_IEEE_FP16, 2, size),
 		   "tensor") ||
 	    !make_operand(peer, FIRST, rows, product ? inner : columns) ||
 	    !make_operand(peer, SECOND, product ? inner : rows, columns) ||
 	    !make_operand(peer, RESULT, rows, columns) ||
+	    !fill(peer, elements) ||
 	    ((product || !strcmp(op, "add")) && !make_kernel(peer))) {
-		if (!peer->host.data)
-			free(data);
 		peer_close(peer);
 		return NULL;
 	}
 	return peer;
+}
+
+/* The second row, of which a stick lies with each of the columns' sticks. */
+static spyre_status read_row(struct peer *peer)
+{
+	const spyre_arg *a = &peer->argument[FIRST];
+	const int64_t rows = peer->host.size[0], columns = peer->host.size[1];
+	spyre_host_tensor host = peer->host;
+	spyre_layout layout = *a->layout;
+	const int64_t lanes = layout.device_size[layout.device_rank - 1];
+	spyre_status status = SPYRE_SUCCESS;
+
+	for (uint32_t i = 0; i + 1 < layout.device_rank; i++)
+		layout.device_size[i] = 1;
+	host.size[0] = 1;
+	for (int64_t at = 0; !status && at < columns; at += lanes) {
+		host.size[1] = columns - at < lanes ? columns - at : lanes;
+		host.storage_offset = at;
+		status = spyre_copy_d2h_async(peer->stream, &host, a->address +
+					      (at / lanes * rows + 1) * SPYRE_STICK, &layout);
+	}
+	return status ? status : spyre_stream_synchronize(peer->stream);
 }
 
 static spyre_status once(struct peer *peer)
@@ -116,6 +175,10 @@ static spyre_status once(struct peer *peer)
 		return spyre_copy_h2d(peer->context, a->address, a->layout, &peer->host);
 	if (!strcmp(peer->op, "d2h"))
 		return spyre_copy_d2h(peer->context, &peer->host, a->address, a->layout);
+	if (!strcmp(peer->op, "async"))
+		return spyre_copy_h2d_async(peer->stream, a->address, a->layout, &peer->host);
+	if (!strcmp(peer->op, "row"))
+		return read_row(peer);
 	return spyre_copy_d2d_async(peer->stream, r->address, r->layout, a->address, a->layout,
 				    peer->host.rank, peer->host.size);
 }
@@ -139,6 +202,6 @@ void peer_close(struct peer *peer)
 		return;
 	spyre_kernel_unload(peer->kernel);
 	spyre_context_destroy(peer->context);
-	free(peer->host.data);
+	free(peer->pageable);
 	free(peer);
 }

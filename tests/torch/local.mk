@@ -2,16 +2,20 @@
 # Tests of the PyTorch plugin; 'scripts/test torch' runs them.
 EXTRA_DIST += tests/torch/conftest.py tests/torch/exclusions.py tests/torch/exclusions.txt
 EXTRA_DIST += tests/torch/smoke.py tests/torch/support.py
+EXTRA_DIST += tests/torch/test_attention_heads.py
 EXTRA_DIST += tests/torch/test_autocast.py
 EXTRA_DIST += tests/torch/test_autograd.py
 EXTRA_DIST += tests/torch/test_compile.py
+EXTRA_DIST += tests/torch/test_compile_dynamic.py
 EXTRA_DIST += tests/torch/test_copy.py
+EXTRA_DIST += tests/torch/test_copy_parts.py
 EXTRA_DIST += tests/torch/test_device.py
 EXTRA_DIST += tests/torch/test_device_type.py
 EXTRA_DIST += tests/torch/test_distributed.py
 EXTRA_DIST += tests/torch/test_errors.py
 EXTRA_DIST += tests/torch/test_event.py
 EXTRA_DIST += tests/torch/test_exclusions.py
+EXTRA_DIST += tests/torch/test_gradient_on_card.py
 EXTRA_DIST += tests/torch/test_ipc.py
 EXTRA_DIST += tests/torch/test_layout.py
 EXTRA_DIST += tests/torch/test_memory.py
@@ -30,5 +34,6 @@ EXTRA_DIST += tests/torch/test_storage.py
 EXTRA_DIST += tests/torch/test_streams.py
 EXTRA_DIST += tests/torch/test_testing.py
 EXTRA_DIST += tests/torch/test_threads.py
+EXTRA_DIST += tests/torch/test_training.py
 EXTRA_DIST += tests/torch/test_utils.py
 EXTRA_DIST += torch_spyre/requirements-test.txt

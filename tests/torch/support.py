@@ -38,6 +38,44 @@ def exact(*size, dtype=torch.float16, seed=0):
     return (dl16(values) if dtype == torch.float16 else values).to(dtype)
 
 
+def picker(seed):
+    """pick(n): a number from 0 to n - 1."""
+    generator = torch.Generator().manual_seed(seed)
+    return lambda n: int(torch.randint(0, n, (), generator=generator))
+
+
+def _random_step(pick, shape):
+    """A view of tensors of @shape, or None."""
+    d, step = pick(len(shape)), pick(6)
+    if step == 0:
+        start = pick(shape[d])
+        length = 1 + pick(shape[d] - start)
+        return lambda x: x.narrow(d, start, length)
+    if step == 1:
+        e = pick(len(shape))
+        return lambda x: x.transpose(d, e)
+    if step == 2 and len(shape) > 1:
+        i = pick(shape[d])
+        return lambda x: x.select(d, i)
+    if step == 3 and len(shape) < 5:
+        return lambda x: x.unsqueeze(d)
+    if step == 4:
+        key = (slice(None),) * d + (slice(pick(shape[d]), None, 1 + pick(3)),)
+        return lambda x: x[key]
+    if step == 5 and shape[d] == 1:
+        return lambda x: x.expand([3 if e == d else n for e, n in enumerate(shape)])
+    return None
+
+
+def random_view(pick, *tensors):
+    """The same random chain of views of each."""
+    for _ in range(1 + pick(4)):
+        step = _random_step(pick, tensors[0].shape) if tensors[0].dim() else None
+        if step:
+            tensors = [step(tensor) for tensor in tensors]
+    return tensors
+
+
 def assert_same(actual, expected):
     """Shape, dtype and every bit; NaN equals NaN."""
     assert torch.is_tensor(actual), actual

@@ -6,7 +6,7 @@ import warnings
 
 import pytest
 import torch
-from support import DEVICE, assert_same, dl16, exact, python_ok
+from support import DEVICE, assert_same, dl16, exact, picker, python_ok, random_view
 
 DTYPES = [torch.float16, torch.float32, torch.bfloat16, torch.bool, torch.int8, torch.uint8]
 DTYPES += [torch.int16, torch.int32, torch.int64]
@@ -134,39 +134,11 @@ class TestViews:
 
     def test_random_views(self):
         """A thousand random chains of views, against the host's."""
-        generator = torch.Generator().manual_seed(20261122)
-
-        def pick(n):
-            return int(torch.randint(0, n, (), generator=generator))
-
+        pick = picker(20261122)
         host = exact(7, 12, 130)
         device = host.to(DEVICE)
         for _ in range(1000):
-            a, b = host, device
-            for _ in range(1 + pick(4)):
-                d = pick(a.dim()) if a.dim() else None
-                step = pick(6)
-                if d is None:
-                    break
-                if step == 0:
-                    start = pick(a.shape[d])
-                    length = 1 + pick(a.shape[d] - start)
-                    a, b = a.narrow(d, start, length), b.narrow(d, start, length)
-                elif step == 1:
-                    e = pick(a.dim())
-                    a, b = a.transpose(d, e), b.transpose(d, e)
-                elif step == 2 and a.dim() > 1:
-                    i = pick(a.shape[d])
-                    a, b = a.select(d, i), b.select(d, i)
-                elif step == 3 and a.dim() < 5:
-                    a, b = a.unsqueeze(d), b.unsqueeze(d)
-                elif step == 4:
-                    key = [slice(None)] * d + [slice(pick(a.shape[d]), None, 1 + pick(3))]
-                    a, b = a[tuple(key)], b[tuple(key)]
-                elif step == 5 and a.shape[d] == 1:
-                    size = list(a.shape)
-                    size[d] = 3
-                    a, b = a.expand(size), b.expand(size)
+            a, b = random_view(pick, host, device)
             assert_same(b, a)
 
 

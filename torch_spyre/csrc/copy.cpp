@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Copies of any view to any view. What the DMA engine can say it does alone:
- * host tensors of any strides from and to whole storages. Other views go by a
- * stage in pinned host memory, which holds a storage's elements at its own
+ * host tensors of any strides from and to windows of storages. Other views go by
+ * a stage in pinned host memory, which holds a window's elements at the storage's
  * strides and in a format that loses nothing; the host does not wait for it.
  */
 #include "copy.h"
@@ -22,6 +22,7 @@
 #include "ops_view.h"
 #include "stream.h"
 #include "tensor.h"
+#include "window.h"
 
 namespace torch_spyre {
 
@@ -75,20 +76,6 @@ spyre_host_tensor describe(const Placement &placement, const Dims &dims, void *d
 		host.size[j] = placement.size[j];
 		host.stride[j] = dims.of[j] < 0 ? placement.stride[j] : stride[dims.of[j]];
 	}
-	return host;
-}
-
-/* The storage's elements at its own strides. */
-spyre_host_tensor describe_own(const Placement &placement, void *data, spyre_format format)
-{
-	spyre_host_tensor host{};
-
-	host.data = data;
-	host.format = format;
-	host.rank = static_cast<uint32_t>(placement.size.size());
-	host.storage_offset = placement.storage_offset;
-	std::copy(placement.size.begin(), placement.size.end(), host.size);
-	std::copy(placement.stride.begin(), placement.stride.end(), host.stride);
 	return host;
 }
 
@@ -252,6 +239,41 @@ void host_to_storage(const Tensor &target, const Tensor &source, const Dims &dim
 		finish(native, "copy to the device");
 }
 
+/* Elements at @tensor's storage, as a window with its dimensions counts them. */
+void strides_of(const Window &window, const Tensor &tensor, int64_t *stride)
+{
+	const Placement &p = window.placement();
+
+	for (size_t d = 0; d < p.size.size(); d++)
+		stride[d] = window.walker[d] < 0 ? p.stride[d] : tensor.stride(window.walker[d]);
+}
+
+/* The first element of a tensor on the host. */
+void *first_element(const Tensor &tensor)
+{
+	return static_cast<char *>(const_cast<void *>(tensor.storage().data())) +
+	       tensor.storage_offset() * tensor.element_size();
+}
+
+/* False if @target's sticks hold others' elements too, or lie scattered. */
+bool host_to_window(const Tensor &target, const Tensor &source, bool non_blocking)
+{
+	Window window = window_of(target);
+	int64_t stride[SPYRE_MAX_RANK];
+
+	if (!window.exact || !window.whole_sticks() || window.pieces > Window::kFewPieces)
+		return false;
+	c10::Stream stream = current_stream(window.block->device);
+	spyre_stream *native = native_stream(stream);
+
+	strides_of(window, source, stride);
+	write_window(native, window, first_element(source), host_format(source.scalar_type()),
+		     stride);
+	if (!non_blocking || !record_pinned(source.storage().data(), stream))
+		finish(native, "copy to the device");
+	return true;
+}
+
 void host_to_card(const Tensor &target, const Tensor &given, bool non_blocking)
 {
 	const Placement &placement = placement_of(target);
@@ -271,7 +293,7 @@ void host_to_card(const Tensor &target, const Tensor &given, bool non_blocking)
 			     non_blocking);
 	} else if (!placement.layout.mapped || target.dim() > SPYRE_MAX_RANK) {
 		write_through_host(target, source);
-	} else {
+	} else if (!host_to_window(target, source, non_blocking)) {
 		Tensor dense = empty(target.sizes(), target.scalar_type(),
 				     target.device().index());
 
@@ -295,6 +317,42 @@ void storage_to_host(const Tensor &target, const Tensor &source, const Dims &dim
 	      "copy from the device");
 	if (!non_blocking || !record_pinned(host.data, stream))
 		finish(native, "copy from the device");
+}
+
+void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking);
+
+/* A part of a storage, in the dtype of @target. */
+void window_to_host(const Tensor &target, const Tensor &source, bool non_blocking)
+{
+	Window window = window_of(source);
+	const Placement &placement = window.placement();
+	c10::Stream stream = current_stream(window.block->device);
+	spyre_stream *native = native_stream(stream);
+	spyre_format format = host_format(target.scalar_type());
+
+	if (window.pieces > Window::kFewPieces) {
+		Tensor dense = empty(source.sizes(), source.scalar_type(), window.block->device);
+
+		if (copy_by_kernel(dense, source)) {
+			card_to_host(target, dense, non_blocking);
+			return;
+		}
+	}
+	if (window.exact && window.at_stick() && !target.is_neg()) {
+		int64_t stride[SPYRE_MAX_RANK];
+
+		strides_of(window, target, stride);
+		read_window(native, first_element(target), format, stride, window);
+		if (!non_blocking || !record_pinned(target.storage().data(), stream))
+			finish(native, "copy from the device");
+		return;
+	}
+	window.round_to_sticks();
+	Tensor part = at::empty({window.span()}, at::TensorOptions().dtype(target.scalar_type()));
+	read_window(native, part.mutable_data_ptr(), format, placement.stride.data(), window);
+	finish(native, "copy from the device");
+	target.copy_(part.as_strided(source.sizes(), source.strides(),
+				     source.storage_offset() - window.offset()));
 }
 
 void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
@@ -324,14 +382,7 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
 		   shaped && !is_whole(source, placement, &dims)) {
 		card_to_host(*shaped, storage_tensor(source), non_blocking);
 	} else {
-		Tensor bytes = at::empty({storage_elements(source)},
-					 at::TensorOptions().dtype(read));
-
-		card_to_host(bytes.as_strided(placement.size, placement.stride,
-					      placement.storage_offset),
-			     storage_tensor(source), false);
-		target.copy_(bytes.as_strided(source.sizes(), source.strides(),
-					      source.storage_offset()));
+		window_to_host(target, source, non_blocking);
 	}
 }
 
@@ -348,73 +399,69 @@ spyre_format stage_format(ScalarType from, ScalarType to)
 	return SPYRE_FORMAT_IEEE_INT32;
 }
 
-/* Pinned memory for all elements of a storage, in use by @stream. */
+/* Pinned memory for a window's elements at the strides of their storage, in use by @stream. */
 struct Stage {
-	Stage(const Tensor &tensor, spyre_format format, c10::Stream stream)
-		: data(host_allocator()->allocate(storage_elements(tensor) *
-						  spyre_format_bytes(format))),
-		  format(format)
+	Stage(const Window &window, spyre_format format, c10::Stream stream)
+		: window(window),
+		  data(host_allocator()->allocate(window.span() * spyre_format_bytes(format))),
+		  format(format), native(native_stream(stream))
 	{
 		record_pinned(data.get(), stream);
 	}
+	const int64_t *stride() const { return window.placement().stride.data(); }
+	void read() const { read_window(native, data.get(), format, stride(), window); }
+	void write() const { write_window(native, window, data.get(), format, stride()); }
+	/* The elements of @view, which lie in the window, as @placement counts them. */
+	spyre_host_tensor elements(const Tensor &view, const Placement &placement,
+				   const Dims &dims) const
+	{
+		return describe(placement, dims, data.get(), format, view.strides(),
+				view.storage_offset() - window.offset());
+	}
+
+	const Window &window;
 	c10::DataPtr data;
 	spyre_format format;
+	spyre_stream *native;
 };
-
-void read_storage(spyre_stream *stream, const Stage &stage, const Tensor &tensor)
-{
-	Block *block = placed_block(tensor);
-	spyre_host_tensor host = describe_own(*block->placement, stage.data.get(), stage.format);
-
-	check(spyre_copy_d2h_async(stream, &host, block->address, &block->placement->layout),
-	      "copy on the device");
-}
-
-void write_storage(spyre_stream *stream, const Tensor &tensor, const Stage &stage)
-{
-	Block *block = placed_block(tensor);
-	spyre_host_tensor host = describe_own(*block->placement, stage.data.get(), stage.format);
-
-	check(spyre_copy_h2d_async(stream, block->address, &block->placement->layout, &host),
-	      "copy on the device");
-	block->clean_padding = true;
-}
 
 /* Any view into all of a storage. */
 void view_to_storage(const Tensor &target, const Tensor &source, const Dims &dims,
 		     spyre_format format)
 {
 	Block *block = placed_block(target);
-	c10::Stream stream = current_stream(block->device);
-	spyre_stream *native = native_stream(stream);
-	Stage stage(source, format, stream);
-	spyre_host_tensor host = describe(*block->placement, dims, stage.data.get(), format,
-					  source.strides(), source.storage_offset());
+	Window window = window_of(source);
 
-	read_storage(native, stage, source);
-	check(spyre_copy_h2d_async(native, block->address, &block->placement->layout, &host),
+	window.round_to_sticks();
+	Stage stage(window, format, current_stream(block->device));
+	spyre_host_tensor host = stage.elements(source, *block->placement, dims);
+
+	stage.read();
+	check(spyre_copy_h2d_async(stage.native, block->address, &block->placement->layout, &host),
 	      "copy on the device");
 	block->clean_padding = true;
 }
 
-/* A dense tensor into a view: the storage is read, changed and written back. */
+/* A dense tensor into a view: the sticks that hold it are read, changed and written back. */
 void dense_to_view(const Tensor &target, const Tensor &dense)
 {
-	Block *block = placed_block(dense);
-	c10::Stream stream = current_stream(block->device);
-	spyre_stream *native = native_stream(stream);
-	Stage stage(target, device_format(target.scalar_type()), stream);
+	const Block *block = placed_block(dense);
+	Window window = window_of(target);
+	bool alone = window.exact && window.whole_sticks();
 	Dims dims;
 
 	TORCH_INTERNAL_ASSERT(is_whole(dense, *block->placement, &dims));
-	read_storage(native, stage, target);
+	window.round_to_sticks();
+	Stage stage(window, device_format(target.scalar_type()), current_stream(block->device));
+	spyre_host_tensor host = stage.elements(target, *block->placement, dims);
 
-	spyre_host_tensor host = describe(*block->placement, dims, stage.data.get(), stage.format,
-					  target.strides(), target.storage_offset());
-
-	check(spyre_copy_d2h_async(native, &host, block->address, &block->placement->layout),
+	if (!alone)
+		stage.read();
+	check(spyre_copy_d2h_async(stage.native, &host, block->address, &block->placement->layout),
 	      "copy on the device");
-	write_storage(native, target, stage);
+	stage.write();
+	if (window.is_whole())
+		placed_block(target)->clean_padding = true;
 }
 
 bool same_memory(const Tensor &a, const Tensor &b)
@@ -482,6 +529,11 @@ void card_to_card(const Tensor &target, const Tensor &given)
 	}
 	if (whole && to.layout.mapped) {
 		view_to_storage(target, source, dims, format);
+		return;
+	}
+	if (from.layout.mapped && source.scalar_type() == target.scalar_type() &&
+	    !source.is_alias_of(target) && is_whole(source, from, &dims)) {
+		dense_to_view(target, source);
 		return;
 	}
 

@@ -6,8 +6,10 @@ import json
 import operator
 
 from .bundle import bundle
+from .dynamic import written
 from .emit import Number, Permuted, Program, Refused, format_of
-from .partition import UNKNOWN, operand_in, placement_of
+from .partition import UNKNOWN
+from .placement import operand_in, placement_of
 from .rules.base import finite
 from .views import static, tensor_of, view_of
 
@@ -22,6 +24,7 @@ class Kernel:
     inputs: list
     outputs: list
     specification: str
+    parameters: list
     directory: str
 
 
@@ -151,12 +154,7 @@ def described(group, name, program, outputs):
         where = bundle(program.records, program)
     except RuntimeError as error:
         raise Refused(str(error)) from None
-    return Kernel(
-        name,
-        group,
-        program,
-        [i.view.base for i in group.inputs],
-        [node for node, _ in outputs],
-        json.dumps(spec),
-        where,
-    )
+    inputs, nodes = [i.view.base for i in group.inputs], [node for node, _ in outputs]
+    dynamic = written(group, name, nodes)
+    text, parameters, inputs = dynamic or (json.dumps(spec), [], inputs)
+    return Kernel(name, group, program, inputs, nodes, text, parameters, where)

@@ -9,10 +9,13 @@ from ..inductor import log
 from . import report
 from .emit import Refused
 from .finish import finish, results
+from .foreach import foreach
+from .heads import side_by_side
 from .lowering import EagerTarget, GroupTarget, ViewTarget
 from .partition import MOST_OPS, Partition
+from .scalars import scalars
 from .unflatten import unflatten
-from .views import on_card, static, tensor_of, view_of
+from .views import on_card, tensor_of, view_of
 
 
 def is_number(node):
@@ -20,7 +23,7 @@ def is_number(node):
     return not isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
 
 
-def plan(graph):
+def plan(graph, name):
     """The partition of a graph, and the kernels of its groups in order."""
     banned, most = {}, MOST_OPS
     while True:
@@ -30,7 +33,7 @@ def plan(graph):
             group = partition.groups[level]
             try:
                 if results(group):
-                    kernels.append(finish(group, f"spyre_{level}"))
+                    kernels.append(finish(group, f"{name}_{level}"))
             except Refused as refusal:
                 node = refusal.node or group.nodes[0]
                 if refusal.node or len(group.nodes) == 1:
@@ -81,8 +84,8 @@ class Rewrite:
     def insert(self, kernel):
         """The node of a kernel, and its results in the place of the nodes that it computes."""
         values = [tensor_of(node) for node in kernel.outputs]
-        outputs = [(v.device, v.dtype, static(v.shape), static(v.stride())) for v in values]
-        target = GroupTarget(kernel.name, kernel.specification, outputs)
+        outputs = [(v.device, v.dtype, tuple(v.shape), tuple(v.stride())) for v in values]
+        target = GroupTarget(kernel, outputs)
         inputs = tuple(self.replaced.get(node, node) for node in kernel.inputs)
         with self.end():
             call = self.graph.create_node("call_function", target, inputs)
@@ -103,8 +106,11 @@ class Rewrite:
             view = view_of(node)
             if view.base is node:
                 continue
+            value = tensor_of(node)
+            offset = value.storage_offset() - tensor_of(view.base).storage_offset()
+            target = ViewTarget(tuple(value.shape), tuple(value.stride()), offset)
             with self.graph.inserting_before(node):
-                seen = self.graph.call_function(ViewTarget(view), (view.base,))
+                seen = self.graph.call_function(target, (view.base,))
             seen.meta.update(node.meta)
             self.key[seen] = self.key[node]
             node.replace_all_uses_with(seen)
@@ -134,11 +140,14 @@ def view_of_eager(partition, node):
     return not partition.grouped(view_of(node).base)
 
 
-def run(gm):
+def run(gm, name="spyre"):
     """Kernels in the place of the operations that they compute."""
     graph = gm.graph
+    foreach(graph)
+    scalars(graph)
     unflatten(graph)
-    partition, kernels = plan(graph)
+    side_by_side(graph)
+    partition, kernels = plan(graph, name)
     report.report(graph, partition, kernels)
     Rewrite(graph, partition, kernels)
     graph.lint()

@@ -3,5 +3,6 @@
 
 from . import matmul, pointwise, reduce  # noqa: F401
 from .base import RULES, Call
+from .reduce import REDUCED
 
-__all__ = ["RULES", "Call"]
+__all__ = ["REDUCED", "RULES", "Call"]

@@ -26,16 +26,22 @@ def rule(*targets):
     return take
 
 
+def named_arguments(node, args=None, kwargs=None):
+    """The arguments of a node by name, with their defaults."""
+    schema = node.target._schema.arguments
+    named = {a.name: a.default_value for a in schema if a.has_default_value()}
+    named.update(zip((a.name for a in schema), node.args if args is None else args))
+    named.update(node.kwargs if kwargs is None else kwargs)
+    return named
+
+
 class Call:
     """One node of the graph, with values in the place of its tensors."""
 
     def __init__(self, program, node, args, kwargs):
         self.program, self.node = program, node
         self.args, self.kwargs = args, kwargs
-        schema = node.target._schema.arguments
-        self.named = {a.name: a.default_value for a in schema if a.has_default_value()}
-        self.named.update(zip((a.name for a in schema), args))
-        self.named.update(kwargs)
+        self.named = named_arguments(node, args, kwargs)
 
     def __getitem__(self, name):
         return self.named[name]
