@@ -53,7 +53,10 @@ class TestBackendModule:
         "as_strided_with_layout reinterpret_tensor reinterpret_tensor_with_layout copy_tensor "
         "get_downcast_warning set_downcast_warning get_elem_in_stick get_device_dtype "
         "get_device_state has_stream_error encode_constant start_runtime free_runtime "
-        "launch_kernel _spyre_get_allocator_stats".split(),
+        "launch_kernel prepare_kernel launch_jobplan JobPlan get_spyre_tensor_layout "
+        "set_spyre_tensor_layout program_cache_stats program_cache_clear "
+        "_spyre_get_allocator_stats _spyre_reset_peak_memory_stats "
+        "_spyre_reset_accumulated_memory_stats".split(),
     )
     def test_c_surface(self, name):
         import torch_spyre._C
@@ -186,22 +189,49 @@ class TestRuntime:
             "assert torch.ones(3, device='spyre').sum().item() == 3\n"
         )
 
-    def test_launch_kernel(self, tmp_path):
-        """A bundle on disk with tensors as they lie."""
-        x, y = exact(40, 70).to(DEVICE), exact(40, 70, seed=1).to(DEVICE)
-        z = torch.empty_like(x)
+    @pytest.fixture
+    def bundle(self, tmp_path):
+        """A bundle on disk that adds two tensors of fp16 into a third."""
+        x = exact(40, 70).to(DEVICE)
         size, stride = list(x.shape), list(x.stride())
         operand, _, _ = _C._view_operand(size, stride, x.dtype, size, stride, 0)
         graph = _C._Graph()
         inputs = [graph.add_argument(operand, 0) for _ in range(2)]
         graph.add_op("add", [], inputs, graph.add_argument(operand, 0))
         graph.write(str(tmp_path))
-        _C.launch_kernel(str(tmp_path), [x, y, z])
+        return str(tmp_path)
+
+    def test_launch_kernel(self, bundle):
+        x, y = exact(40, 70).to(DEVICE), exact(40, 70, seed=1).to(DEVICE)
+        z = torch.empty_like(x)
+        _C.launch_kernel(bundle, [x, y, z])
         assert_same(z, x + y)
         with pytest.raises(RuntimeError, match="ARGUMENT_MISMATCH"):
-            _C.launch_kernel(str(tmp_path), [x, z])
+            _C.launch_kernel(bundle, [x, z])
         with pytest.raises(RuntimeError, match="spyre:1"):
-            _C.launch_kernel(str(tmp_path), [x, y.to("spyre:1"), z])
+            _C.launch_kernel(bundle, [x, y.to("spyre:1"), z])
+        with pytest.raises(RuntimeError, match="(?i)format"):
+            _C.launch_kernel(bundle, [x, y.float(), z])
+        with pytest.raises(RuntimeError, match="40|device_size"):
+            _C.launch_kernel(bundle, [x, y[:39].clone(), z])
+        with pytest.raises(RuntimeError, match="contiguous"):
+            _C.launch_kernel(bundle, [x, y.flatten()[::2], z])
+
+    def test_job_plan(self, bundle):
+        """Loaded once, launched often; a reset of the card ends it."""
+        x = exact(40, 70).to(DEVICE)
+        z = torch.empty_like(x)
+        plan = _C.prepare_kernel(bundle, torch.spyre.current_stream())
+        assert (plan.num_steps, plan.get_step_type(0)) == (1, "Compute")
+        assert plan.job_allocation_size > 0 and plan.directory == bundle
+        with pytest.raises(IndexError):
+            plan.get_step_type(1)
+        _C.launch_jobplan(plan, [x, x, z])
+        _C.launch_jobplan(plan, [x, z, z])
+        assert_same(z, x + (x + x))
+        other = _C.prepare_kernel(bundle, torch.Stream(device="spyre:1"))
+        with pytest.raises(RuntimeError, match="spyre:1"):
+            _C.launch_jobplan(other, [x, x, z])
 
     def test_allocator_stats(self):
         x = torch.ones(1000, device=DEVICE)

@@ -103,20 +103,20 @@ c10::DeviceIndex device_count() noexcept
 	return static_cast<c10::DeviceIndex>(count);
 }
 
-c10::DeviceIndex check_index(c10::DeviceIndex index)
+c10::DeviceIndex check_index(int index)
 {
-	if (index < 0)
+	if (index == -1)
 		return current;
-	if (index >= device_count()) {
+	if (index < 0 || index >= device_count()) {
 		int n;
 
 		/* A configuration that hides every card says so itself. */
 		check(spyre_device_count(&n), "counting devices");
-		TORCH_CHECK(false, "spyre: device index ", static_cast<int>(index),
-			    " is out of range: ", n, n == 1 ? " card is" : " cards are",
+		TORCH_CHECK(false, "spyre: device index ", index, " is out of range: ", n,
+			    n == 1 ? " card is" : " cards are",
 			    " visible (SPYRE_DEVICES, AIU_WORLD_SIZE)");
 	}
-	return index;
+	return static_cast<c10::DeviceIndex>(index);
 }
 
 c10::DeviceIndex current_device() noexcept
@@ -179,7 +179,7 @@ spyre_context *context(c10::DeviceIndex index)
 
 	check_fork();
 	if (index < 0)
-		index = current;
+		index = check_index(index);
 	else if (index >= MAX_DEVICES)
 		check_index(index);
 	context = card(index).context.load(std::memory_order_acquire);

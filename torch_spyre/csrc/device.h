@@ -9,7 +9,7 @@ namespace torch_spyre {
 constexpr int MAX_DEVICES = 64;
 
 /* @index, or the current device for -1; throws if there is no such card. */
-c10::DeviceIndex check_index(c10::DeviceIndex index);
+c10::DeviceIndex check_index(int index);
 void set_current_device_unchecked(c10::DeviceIndex index) noexcept;
 
 /* Counts the contexts that a card has had: memory and streams belong to one. */

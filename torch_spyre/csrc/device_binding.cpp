@@ -22,7 +22,7 @@ spyre_device_properties properties(int index)
 	spyre_device_properties p{};
 
 	p.struct_size = sizeof(p);
-	check(spyre_device_get_properties(check_index(static_cast<c10::DeviceIndex>(index)), &p),
+	check(spyre_device_get_properties(check_index(index), &p),
 	      "device properties");
 	return p;
 }
@@ -51,22 +51,15 @@ void define(py::module_ &m)
 {
 	m.def("_device_count", [] { return static_cast<int>(device_count()); });
 	m.def("_current_device", [] { return static_cast<int>(current_device()); });
-	m.def("_set_device", [](int index) {
-		TORCH_CHECK(index >= 0 && index < MAX_DEVICES, "spyre: device index ", index,
-			    " is out of range");
-		set_current_device(static_cast<c10::DeviceIndex>(index));
-	});
-	m.def("_open", [](int index) { context(static_cast<c10::DeviceIndex>(index)); },
-	      py::arg("index") = -1);
+	m.def("_set_device", [](int index) { set_current_device(check_index(index)); });
+	m.def("_open", [](int index) { context(check_index(index)); }, py::arg("index") = -1);
 	m.def("_is_initialized", is_initialized);
 	m.def("_is_in_bad_fork", in_bad_fork);
 	m.def("_properties", properties_dict);
-	m.def("_synchronize", [](int index) {
-		synchronize_device(static_cast<c10::DeviceIndex>(index));
-	});
+	m.def("_synchronize", [](int index) { synchronize_device(check_index(index)); });
 	m.def("_default_generator", [](int index) {
 		return py::reinterpret_steal<py::object>(THPGenerator_initDefaultGenerator(
-			default_generator(static_cast<c10::DeviceIndex>(index))));
+			default_generator(check_index(index))));
 	});
 	m.def("_elapsed_time", [](int64_t start, int64_t end) {
 		return elapsed_time(reinterpret_cast<void *>(start), reinterpret_cast<void *>(end));

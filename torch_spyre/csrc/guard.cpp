@@ -59,10 +59,11 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 		c10::DeviceCapability capability;
 		auto &types = capability.capability_data.supported_scalar_types;
 
-		types.has_Double = 0;
-		types.has_ComplexHalf = 0;
-		types.has_ComplexFloat = 0;
-		types.has_ComplexDouble = 0;
+		capability.capability_data.capability_bits = 0;
+		types.has_Half = types.has_BFloat16 = types.has_Float = 1;
+		types.has_Float8_e4m3fn = 1;
+		types.has_Bool = types.has_Byte = types.has_Char = 1;
+		types.has_Short = types.has_Int = types.has_Long = 1;
 		return capability;
 	}
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * torch.profiler: rows of the cards in its traces, from libspyre's activity
- * records, each linked to the operation that queued it. Times are of the host;
- * modelled cycles and traffic are in the events' arguments.
+ * records, each linked to the operation that queued it, with an arrow to the
+ * first of each. Times are of the host; modelled cycles and traffic are in the
+ * events' arguments.
  */
 #define USE_KINETO
 #define FMT_HEADER_ONLY
@@ -27,6 +28,7 @@ const std::set<ActivityType> KINDS{
 	ActivityType::CONCURRENT_KERNEL,
 	ActivityType::GPU_MEMCPY,
 	ActivityType::GPU_MEMSET,
+	ActivityType::PRIVATEUSE1_RUNTIME,
 };
 
 ActivityType type_of(spyre_activity_kind kind)
@@ -126,12 +128,22 @@ public:
 			  int64_t end) override
 	{
 		std::set<std::pair<int, int>> rows;
+		std::set<uint64_t> arrows;
 
 		buffer.span = libkineto::TraceSpan(start, end, "spyre");
 		for (const spyre_activity &record : records) {
 			if (!types.count(type_of(record.kind)))
 				continue;
-			add(record, linked);
+
+			const libkineto::ITraceActivity *op = nullptr;
+
+			if (record.correlation)
+				op = linked(static_cast<int32_t>(record.correlation));
+			bool arrow = op && types.count(ActivityType::PRIVATEUSE1_RUNTIME) &&
+				     arrows.insert(record.correlation).second;
+			if (arrow)
+				add_origin(record, *op);
+			add(record, op, arrow);
 			rows.emplace(record.device, record.stream);
 		}
 		describe(logger, rows, start);
@@ -188,7 +200,26 @@ private:
 					   " records were dropped; profile less at a time");
 	}
 
-	void add(const spyre_activity &record, const libkineto::getLinkedActivityCallback &linked)
+	/* Where an arrow begins: a point on the host's row, in the operation that queued it. */
+	void add_origin(const spyre_activity &record, const libkineto::ITraceActivity &op)
+	{
+		buffer.emplace_activity(buffer.span, ActivityType::PRIVATEUSE1_RUNTIME,
+					"spyre queue");
+
+		libkineto::GenericTraceActivity &activity = *buffer.activities.back();
+
+		activity.startTime = activity.endTime = op.timestamp();
+		activity.id = static_cast<int32_t>(record.correlation);
+		activity.device = op.deviceId();
+		activity.resource = op.resourceId();
+		activity.threadId = op.getThreadId();
+		activity.flow.id = static_cast<uint32_t>(record.correlation);
+		activity.flow.type = libkineto::kLinkAsyncCpuGpu;
+		activity.flow.start = 1;
+		activity.linked = &op;
+	}
+
+	void add(const spyre_activity &record, const libkineto::ITraceActivity *op, bool arrow)
 	{
 		buffer.emplace_activity(buffer.span, type_of(record.kind), name_of(record));
 
@@ -200,11 +231,11 @@ private:
 		activity.device = record.device;
 		activity.resource = record.stream;
 		activity.threadId = record.stream;
-		activity.flow.id = static_cast<uint32_t>(record.correlation);
-		activity.flow.type = libkineto::kLinkAsyncCpuGpu;
-		activity.flow.start = 0;
-		if (record.correlation)
-			activity.linked = linked(static_cast<int32_t>(record.correlation));
+		if (arrow) {
+			activity.flow.id = static_cast<uint32_t>(record.correlation);
+			activity.flow.type = libkineto::kLinkAsyncCpuGpu;
+		}
+		activity.linked = op;
 		activity.addMetadata("device", record.device);
 		activity.addMetadata("stream", record.stream);
 		activity.addMetadata("correlation", record.correlation);

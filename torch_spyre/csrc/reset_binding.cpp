@@ -40,7 +40,7 @@ const char *health_name(spyre_context_health health)
 /* None if the card is not open. */
 py::object state(int index)
 {
-	c10::DeviceIndex device = check_index(static_cast<c10::DeviceIndex>(index));
+	c10::DeviceIndex device = check_index(index);
 	py::dict d;
 
 	if (!has_context(device))
@@ -79,7 +79,7 @@ void open_anew(c10::DeviceIndex device)
 
 void reset(int index, bool hard)
 {
-	c10::DeviceIndex device = check_index(static_cast<c10::DeviceIndex>(index));
+	c10::DeviceIndex device = check_index(index);
 
 	if (!hard && !has_context(device) && !in_bad_fork())
 		return;
@@ -106,7 +106,7 @@ enum class DeviceState { Ok, NotInitialized, StreamError };
 /* Asks, opens nothing. */
 DeviceState device_state(int index)
 {
-	c10::DeviceIndex device = check_index(static_cast<c10::DeviceIndex>(index));
+	c10::DeviceIndex device = check_index(index);
 
 	if (!has_context(device))
 		return DeviceState::NotInitialized;
@@ -146,7 +146,7 @@ void define(py::module_ &m)
 	m.def("has_stream_error",
 	      [](int index) { return device_state(index) == DeviceState::StreamError; },
 	      py::arg("index") = -1);
-	m.def("start_runtime", [](int index) { context(static_cast<c10::DeviceIndex>(index)); },
+	m.def("start_runtime", [](int index) { context(check_index(index)); },
 	      py::arg("index") = -1);
 	m.def("free_runtime", free_runtime);
 	m.def("_stream_priority",
