@@ -24,6 +24,15 @@ def _keep(decomposition):
     return keep
 
 
+#: What eager mode has whole, and the builder has not: runs eagerly, with the same results.
+EAGER = (
+    torch.ops.aten.native_layer_norm_backward.default,
+    torch.ops.aten.native_dropout.default,
+    torch.ops.aten.log_sigmoid_forward.default,
+    torch.ops.aten.log_sigmoid_backward.default,
+)
+
+
 def register():
     from torch._inductor import decomposition
 
@@ -31,7 +40,7 @@ def register():
     from .rules import RULES
 
     for table in (decomposition.decompositions, decomposition.fast_random_decomps()):
-        for target in RULES:
+        for target in (*RULES, *EAGER):
             if target in table:
                 table[target] = _keep(table[target])
         table[torch.ops.aten.scaled_dot_product_attention.default] = whole
