@@ -28,8 +28,6 @@ def _keep(decomposition):
 EAGER = (
     torch.ops.aten.native_layer_norm_backward.default,
     torch.ops.aten.native_dropout.default,
-    torch.ops.aten.log_sigmoid_forward.default,
-    torch.ops.aten.log_sigmoid_backward.default,
 )
 
 
