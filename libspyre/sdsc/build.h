@@ -257,6 +257,11 @@ spyre_status build_rms_norm(const struct build_call *call);
 spyre_status build_swiglu(const struct build_call *call);
 spyre_status build_linear(const struct build_call *call);
 spyre_status build_addmm(const struct build_call *call);
+/* e^(x - max x) and its sum, along @dim of the first input. */
+spyre_status build_exponentials(const struct build_call *call, double dim, uint32_t *shifted,
+				uint32_t *power, uint32_t *sum);
+
+/* build_attention.c */
 spyre_status build_attention(const struct build_call *call);
 
 /* The number of cores to plan for: @cores, or SENCORES if it is 0. */

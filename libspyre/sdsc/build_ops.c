@@ -150,7 +150,7 @@ static const struct build_op operations[] = {
 	RECIPE("swiglu", 2, 2, build_swiglu, { 0 }),
 	RECIPE("linear", 2, 3, build_linear, { 0 }),
 	RECIPE("addmm", 3, 3, build_addmm, { 0 }),
-	RECIPE("attention", 3, 4, build_attention, { "scale", NULL, NAN }),
+	RECIPE("attention", 3, 4, build_attention, { "scale", NULL, NAN }, { "heads", NULL, 1 }),
 };
 
 #define NUM_OPERATIONS (sizeof(operations) / sizeof(operations[0]))

@@ -21,9 +21,8 @@ static spyre_status keep(const struct build_call *call, const char *op, double d
 	return build_add(call->graph, op, attr, 2, &in, 1, out);
 }
 
-/* e^(x - max x) and its sum. */
-static spyre_status exponentials(const struct build_call *call, double dim, uint32_t *shifted,
-				 uint32_t *power, uint32_t *sum)
+spyre_status build_exponentials(const struct build_call *call, double dim, uint32_t *shifted,
+				uint32_t *power, uint32_t *sum)
 {
 	spyre_sdsc_graph *g = call->graph;
 	uint32_t top = NEW;
@@ -39,7 +38,7 @@ spyre_status build_softmax(const struct build_call *call)
 {
 	uint32_t shifted, power, sum;
 
-	BUILD_TRY(exponentials(call, build_attr(call, "dim"), &shifted, &power, &sum));
+	BUILD_TRY(build_exponentials(call, build_attr(call, "dim"), &shifted, &power, &sum));
 	DO(call->graph, "div", call->out, power, sum);
 	return SPYRE_SUCCESS;
 }
@@ -48,7 +47,7 @@ spyre_status build_log_softmax(const struct build_call *call)
 {
 	uint32_t shifted, power, sum, log = NEW;
 
-	BUILD_TRY(exponentials(call, build_attr(call, "dim"), &shifted, &power, &sum));
+	BUILD_TRY(build_exponentials(call, build_attr(call, "dim"), &shifted, &power, &sum));
 	DO(call->graph, "log", &log, sum);
 	DO(call->graph, "sub", call->out, shifted, log);
 	return SPYRE_SUCCESS;
@@ -120,33 +119,5 @@ spyre_status build_addmm(const struct build_call *call)
 
 	DO(call->graph, "matmul", &product, call->in[1], call->in[2]);
 	DO(call->graph, "add", call->out, product, call->in[0]);
-	return SPYRE_SUCCESS;
-}
-
-/* softmax(scale * q k^T + mask) v over the last two dimensions. */
-spyre_status build_attention(const struct build_call *call)
-{
-	spyre_sdsc_attribute transpose = { "transpose_b", 1 };
-	spyre_sdsc_graph *g = call->graph;
-	const spyre_sdsc_operand *q = build_operand(g, call->in[0]);
-	double scale = build_attr(call, "scale");
-	uint32_t product = NEW, factor, scores = NEW, masked = NEW, weights = NEW;
-	uint32_t shifted, power, sum;
-	struct build_call inner = *call;
-
-	if (q->rank < 2)
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "attention: the query has rank %u, expected 2 or more", q->rank);
-	if (isnan(scale))
-		scale = 1 / sqrt((double)q->size[q->rank - 1]);
-	BUILD_TRY(build_constant(g, q->layout.device_format, scale, &factor));
-	BUILD_TRY(build_add(g, "matmul", &transpose, 1, call->in, 2, &product));
-	DO(g, "mul", &scores, product, factor);
-	if (call->num_inputs > 3)
-		DO(g, "add", &masked, scores, call->in[3]);
-	inner.in[0] = call->num_inputs > 3 ? masked : scores;
-	BUILD_TRY(exponentials(&inner, -1, &shifted, &power, &sum));
-	DO(g, "div", &weights, power, sum);
-	DO(g, "matmul", call->out, weights, call->in[2]);
 	return SPYRE_SUCCESS;
 }

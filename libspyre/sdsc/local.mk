@@ -5,6 +5,7 @@ libspyre_libcore_la_SOURCES += libspyre/sdsc/affine.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/affine.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/build_attention.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_cast.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_fill.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_fit.c

@@ -2,6 +2,7 @@
 # Tests of the PyTorch plugin; 'scripts/test torch' runs them.
 EXTRA_DIST += tests/torch/conftest.py tests/torch/exclusions.py tests/torch/exclusions.txt
 EXTRA_DIST += tests/torch/smoke.py tests/torch/support.py
+EXTRA_DIST += tests/torch/test_attention_heads.py
 EXTRA_DIST += tests/torch/test_autocast.py
 EXTRA_DIST += tests/torch/test_autograd.py
 EXTRA_DIST += tests/torch/test_compile.py

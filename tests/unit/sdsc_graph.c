@@ -233,34 +233,45 @@ static void transpose(const struct operation *op)
 	}
 }
 
+/* Of one row of a query to the lanes from @first of all keys. */
+static void attend_row(const float *q, const float *k, const float *v, const float *mask,
+		       float *to, size_t t, size_t d, size_t width, size_t e, double scale)
+{
+	double score[256], sum = 0, top = -INFINITY;
+
+	for (size_t j = 0; j < t; j++) {
+		score[j] = mask ? mask[j] : 0;
+		for (size_t l = 0; l < d; l++)
+			score[j] += q[l] * scale * k[j * width + l];
+		top = fmax(top, score[j]);
+	}
+	for (size_t j = 0; j < t; j++)
+		sum += score[j] = exp(score[j] - top);
+	for (size_t l = 0; l < e; l++) {
+		double sum_v = 0;
+
+		for (size_t j = 0; j < t; j++)
+			sum_v += score[j] / sum * v[j * (width / d) * e + l];
+		to[l] = (float)sum_v;
+	}
+}
+
 static void attention(const struct operation *op)
 {
-	size_t s = in[0].size[in[0].rank - 2], d = in[0].size[in[0].rank - 1];
-	size_t t = in[1].size[in[1].rank - 2], e = in[2].size[in[2].rank - 1];
+	size_t s = in[0].size[in[0].rank - 2], width = in[0].size[in[0].rank - 1];
+	size_t t = in[1].size[in[1].rank - 2], heads = (size_t)attribute(op, "heads", 1);
+	size_t d = width / heads, columns = in[2].size[in[2].rank - 1], e = columns / heads;
 	double scale = attribute(op, "scale", 1 / sqrt((double)d));
 
-	for (size_t b = 0; b < in[0].elements / (s * d); b++)
-		for (size_t i = 0; i < s; i++) {
-			double score[256], sum = 0, top = -INFINITY;
+	for (size_t row = 0; row < in[0].elements / width; row++)
+		for (size_t h = 0; h < heads; h++) {
+			size_t batch = row / s;
 
-			for (size_t j = 0; j < t; j++) {
-				score[j] = 0;
-				for (size_t l = 0; l < d; l++)
-					score[j] += in[0].data[(b * s + i) * d + l] * scale *
-						    in[1].data[(b * t + j) * d + l];
-				if (inputs > 3)
-					score[j] += in[3].data[i * t + j];
-				top = fmax(top, score[j]);
-			}
-			for (size_t j = 0; j < t; j++)
-				sum += score[j] = exp(score[j] - top);
-			for (size_t l = 0; l < e; l++) {
-				double v = 0;
-
-				for (size_t j = 0; j < t; j++)
-					v += score[j] / sum * in[2].data[(b * t + j) * e + l];
-				want[(b * s + i) * e + l] = (float)v;
-			}
+			attend_row(in[0].data + row * width + h * d,
+				   in[1].data + batch * t * width + h * d,
+				   in[2].data + batch * t * columns + h * e,
+				   inputs > 3 ? in[3].data + row % s * t : NULL,
+				   want + row * columns + h * e, t, d, width, e, scale);
 		}
 }
 
@@ -359,6 +370,8 @@ static const struct operation operations[] = {
 	{ "attention", attention, 1e-2, DL16, { D(2, 64, 64), D(2, 128, 64), D(2, 128, 64), D(2, 64, 64) }, { { 0 } }, 0 },
 	{ "attention", attention, 1e-2, DL16, { D(3, 33, 40), D(3, 100, 40), D(3, 100, 70), D(33, 100), D(3, 33, 70) }, { { 0 } }, 0 },
 	{ "attention", attention, 1e-2, DL16, { D(1, 70), D(100, 70), D(100, 70), D(1, 70) }, { { "scale", 0.25 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(3, 33, 64), D(3, 33, 64), D(3, 33, 64), D(33, 33), D(3, 33, 64) }, { { "heads", 2 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(2, 32, 64), D(2, 100, 64), D(2, 100, 64), D(2, 32, 64) }, { { "heads", 4 }, { "scale", 0.25 } }, 0 },
 };
 
 #define COUNT (int)(sizeof(operations) / sizeof(operations[0]))

@@ -24,13 +24,13 @@ const char kBoolMask[] = "bool_mask";
 void build_attention(Graph &graph, const Call &call)
 {
 	Graph::Tensor input[4];
-	bool truth = call.num_attributes > 1;
+	bool truth = call.num_attributes > 2;
 
 	for (unsigned i = 0; i < call.num_inputs(); i++)
 		input[i] = graph.cast(graph.argument(i), call.format);
 	if (truth)
 		input[3] = graph.add("where", { input[3] }, { { "input", 0 }, { "other", kMasked } });
-	graph.add("attention", input, call.num_inputs(), call.attribute, 1, graph.output());
+	graph.add("attention", input, call.num_inputs(), call.attribute, 2, graph.output());
 }
 
 const Program kAttention = { "aten::scaled_dot_product_attention", "attention", build_attention,
@@ -67,6 +67,7 @@ Tensor causal_mask(int64_t rows, int64_t columns, c10::Device device)
 struct Attention {
 	Tensor q, k, v, mask;
 	double scale;
+	int64_t heads = 1;	/* side by side in the last dimension */
 };
 
 bool can_attend(const Attention &a)
@@ -101,6 +102,7 @@ bool attend(const Attention &a, const Tensor &target)
 		return false;
 	call.format = device_format(a.q.scalar_type());
 	call.add("scale", a.scale);
+	call.add("heads", static_cast<double>(a.heads));
 	if (a.mask.defined() && a.mask.scalar_type() == at::kBool)
 		call.add(kBoolMask, 1);
 	if (!launch_or_refuse(call, target.device().index()))
@@ -125,6 +127,55 @@ void split_heads(Attention &a, Tensor &target)
 			 a.mask.unflatten(1, { groups, heads / groups }) : a.mask.unsqueeze(2);
 }
 
+int64_t lanes_of(const Tensor &t)
+{
+	return SPYRE_STICK / c10::elementSize(t.scalar_type());
+}
+
+/* [B, H, S, D] with heads next to each other in sticks, as [B, H / n, S, D n]; or nothing. */
+std::optional<Tensor> side_by_side(const Tensor &t, int64_t n)
+{
+	int64_t size = t.size(3);
+	Operand o;
+
+	if (t.stride(3) != 1 || t.stride(1) != size || t.size(1) % n)
+		return std::nullopt;
+	Tensor wide = t.as_strided({ t.size(0), t.size(1) / n, t.size(2), size * n },
+				   { t.stride(0), size * n, t.stride(2), 1 }, t.storage_offset());
+	if (!operand_of(wide, &o) || stick_dim(o.desc) != 3)
+		return std::nullopt;
+	return wide;
+}
+
+/* Heads shorter than a stick, as a projection leaves them, are read where they lie; the
+ * result lies like that too, so that what joins the heads again is a view. */
+std::optional<Tensor> attend_side_by_side(const Attention &plain)
+{
+	const Tensor &q = plain.q;
+	int64_t size = q.size(-1), n = lanes_of(q) / size;
+	Attention a = plain;
+
+	if (q.dim() != 4 || n < 2 || lanes_of(q) % size || plain.k.size(1) != q.size(1) ||
+	    plain.v.sizes() != plain.k.sizes() || plain.k.size(3) != size ||
+	    (a.mask.defined() && a.mask.dim() > 2 && a.mask.size(-3) != 1))
+		return std::nullopt;
+	for (Tensor *t : { &a.q, &a.k, &a.v }) {
+		auto wide = side_by_side(*t, n);
+
+		if (!wide)
+			return std::nullopt;
+		*t = *wide;
+	}
+	a.heads = n;
+	Tensor joined = empty({ q.size(0), q.size(2), q.size(1) * size }, q.scalar_type(),
+			      q.device().index());
+	Tensor result = joined.unflatten(2, { q.size(1), size }).transpose(1, 2);
+	auto target = side_by_side(result, n);
+	if (!target || !attend(a, *target))
+		return std::nullopt;
+	return result;
+}
+
 Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor mask,
 		 double dropout, bool causal, std::optional<double> scale, bool gqa)
 {
@@ -134,6 +185,8 @@ Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor 
 	if (causal && !a.mask.defined() && q.dim() >= 2)
 		a.mask = causal_mask(q.size(-2), k.size(-2), q.device());
 	if (dropout == 0 && !(causal && mask) && can_attend(a)) {
+		if (auto result = attend_side_by_side(a))
+			return *result;
 		c10::DimVector size(q.sizes());
 		size.back() = v.size(-1);
 		Tensor result = empty(size, q.scalar_type(), q.device().index()), target = result;

@@ -21,12 +21,35 @@ def attention(
     """softmax(scale query key^T + mask) value."""
     return torch.nn.functional.scaled_dot_product_attention(
         query, key, value, mask, scale=scale
-    ).clone()
+    ).clone(memory_format=torch.contiguous_format)
 
 
 @attention.register_fake
 def _(query, key, value, mask, scale):
     return query.new_empty((*query.shape[:-1], value.shape[-1]))
+
+
+@torch.library.custom_op("spyre::attention_side_by_side", mutates_args=())
+def attention_side_by_side(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    scale: float,
+    heads: int,
+) -> torch.Tensor:
+    """The same of [B, H / n, S, D n], n heads in each stick, as [B, S, H / n, D n]."""
+    apart = [t.unflatten(3, (heads, -1)).transpose(2, 3).flatten(1, 2)
+             for t in (query, key, value)]
+    result = torch.nn.functional.scaled_dot_product_attention(*apart, mask, scale=scale)
+    batch, groups, length, width = query.shape
+    return result.transpose(1, 2).reshape(batch, length, groups, width).clone()
+
+
+@attention_side_by_side.register_fake
+def _(query, key, value, mask, scale, heads):
+    batch, groups, length, width = query.shape
+    return query.new_empty((batch, length, groups, width))
 
 
 def whole(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,

@@ -11,6 +11,7 @@ from .dynamic import PLACED
 from .emit import Refused
 from .finish import finish, results
 from .foreach import foreach
+from .heads import side_by_side
 from .lowering import EagerTarget, GroupTarget, ViewTarget
 from .partition import MOST_OPS, Partition
 from .placement import put_apart
@@ -150,6 +151,7 @@ def run(gm, name="spyre"):
     foreach(graph)
     scalars(graph)
     unflatten(graph)
+    side_by_side(graph)
     partition, kernels = plan(graph, name)
     report.report(graph, partition, kernels)
     Rewrite(graph, partition, kernels)

@@ -4,7 +4,7 @@
 import torch
 
 from .. import attention as _attention  # noqa: F401 (defines spyre::attention)
-from ..emit import Refused
+from ..emit import Permuted, Refused
 from .base import aten, number_of, rule
 from .pointwise import floats
 
@@ -90,11 +90,22 @@ MASKED = -4294967296.0
 
 @rule(torch.ops.spyre.attention.default)
 def attention(call):
-    q, k, v, mask = (call[name] for name in ("query", "key", "value", "mask"))
+    q, k = call["query"], call["key"]
     if len(q.size) != len(k.size) or q.size[:-2] != k.size[:-2] or q.size[-1] == 1:
         raise Refused("heads that share a key")
     if k.size[-2] == 1:
         raise Refused("attention to one key")
+    return attend(call)
+
+
+@rule(torch.ops.spyre.attention_side_by_side.default)
+def attention_side_by_side(call):
+    value = attend(call, heads=call["heads"])
+    return Permuted(value, (0, 2, 1, 3), value.dtype)
+
+
+def attend(call, **numbers):
+    q, k, v, mask = (call[name] for name in ("query", "key", "value", "mask"))
     form = floats(call, q, k, v)
     given = [call.value(t, form) for t in (q, k, v)]
     if mask is not None:
@@ -102,4 +113,4 @@ def attention(call):
         if mask.dtype == torch.bool:
             weight = call.op("where", weight, input=0, other=MASKED)
         given.append(weight)
-    return call.op("attention", *given, scale=call["scale"])
+    return call.op("attention", *given, scale=call["scale"], **numbers)

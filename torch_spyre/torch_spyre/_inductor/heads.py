@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Heads that are shorter than a stick, read where a projection leaves them.
+
+A view of such a head begins within a stick, which no layout says. The builder
+takes them as they lie, several in a stick, and leaves its result like that, so
+that what joins the heads again is a view.
+"""
+
+import torch
+
+from .placement import operand_in, placement_of
+from .unflatten import call
+from .views import VIEWS, View, on_card, static, tensor_of, view_of
+
+aten = torch.ops.aten
+
+STICK = 128
+CONTIGUOUS = (None, torch.contiguous_format)
+
+
+def wide(node, heads):
+    """[B, H, S, D] as a view [B, H / n, S, D n] of the tensor it is in, or None."""
+    view = view_of(node)
+    batch, count, length, size = view.size
+    if view.stride[3] != 1 or view.stride[1] != size or count % heads:
+        return None
+    seen = View(
+        view.base,
+        (batch, count // heads, length, size * heads),
+        (view.stride[0], size * heads, view.stride[2], 1),
+        view.offset,
+    )
+    return seen if operand_in(placement_of(view.base), seen) is not None else None
+
+
+def heads_of(query, key, value, mask):
+    """How many heads lie in a stick, if attention can be computed like that; else 1."""
+    size = static(tensor_of(query).shape)
+    lanes = STICK // tensor_of(query).element_size()
+    if len(size) != 4 or lanes % size[3] or lanes == size[3]:
+        return 1
+    keys = static(tensor_of(key).shape)
+    if keys[1] != size[1] or keys[2] == 1 or keys != static(tensor_of(value).shape):
+        return 1
+    if size[1] * size[3] == lanes:
+        return 1  # all heads in one stick: what the builder is told has no dim for it
+    shape = (1, 1, 1) if mask is None else (1, *static(tensor_of(mask).shape))
+    return lanes // size[3] if len(shape) < 4 or shape[-3] == 1 else 1
+
+
+def refresh(node):
+    """Views of a tensor that lies differently now; copies that are none any more go."""
+    for user in list(node.users):
+        if user.op != "call_function" or user.target not in {*VIEWS, aten.clone.default}:
+            continue
+        if user.target is aten.clone.default:
+            form = user.kwargs.get("memory_format")
+            if form in CONTIGUOUS and tensor_of(node).is_contiguous():
+                user.replace_all_uses_with(node)
+                user.graph.erase_node(user)
+                refresh(node)
+                return
+        user.meta["val"] = user.target(
+            *torch.fx.map_arg(user.args, lambda n: n.meta["val"]),
+            **torch.fx.map_arg(user.kwargs, lambda n: n.meta["val"]),
+        )
+        refresh(user)
+
+
+def replace(graph, node):
+    query, key, value, mask, scale = node.args
+    heads = heads_of(query, key, value, mask)
+    if heads == 1:
+        return
+    views = [wide(n, heads) for n in (query, key, value)]
+    if None in views:
+        return
+    batch, count, length, size = static(tensor_of(query).shape)
+    with graph.inserting_before(node):
+        seen = [
+            call(graph, aten.as_strided.default, v.base, list(v.size), list(v.stride),
+                 int(tensor_of(v.base).storage_offset()) + v.offset)
+            for v in views
+        ]
+        target = torch.ops.spyre.attention_side_by_side.default
+        joined = call(graph, target, *seen, mask, scale, heads)
+        apart = call(graph, aten.view.default, joined, [batch, length, count, size])
+        result = call(graph, aten.permute.default, apart, [0, 2, 1, 3])
+    node.replace_all_uses_with(result)
+    graph.erase_node(node)
+    refresh(result)
+
+
+def side_by_side(graph):
+    for node in list(graph.nodes):
+        if node.target is torch.ops.spyre.attention.default and on_card(node):
+            replace(graph, node)
+    graph.eliminate_dead_code()
