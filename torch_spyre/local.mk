@@ -111,6 +111,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/registration.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/report.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/__init__.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/base.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/formula.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/matmul.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/pointwise.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/reduce.py

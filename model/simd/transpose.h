@@ -14,26 +14,31 @@ typedef u16 v8h_mem __attribute__((vector_size(16), aligned(1), may_alias));
 #define ZIP_LO(a, b) __builtin_shuffle(a, b, (v8h){ 0, 8, 1, 9, 2, 10, 3, 11 })
 #define ZIP_HI(a, b) __builtin_shuffle(a, b, (v8h){ 4, 12, 5, 13, 6, 14, 7, 15 })
 
+static ALWAYS_INLINE void zip8(v8h *out, const v8h *in)
+{
+	long i;
+
+#pragma GCC unroll 4
+	for (i = 0; i < 4; i++) {
+		out[2 * i] = ZIP_LO(in[i], in[i + 4]);
+		out[2 * i + 1] = ZIP_HI(in[i], in[i + 4]);
+	}
+}
+
 /* Three rounds of zipping row i with row i + 4 transpose eight rows of eight. */
 static ALWAYS_INLINE void transpose8(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
 {
 	v8h x[8], y[8];
 	long i;
 
+	/* Unrolled, the lines are registers. */
+#pragma GCC unroll 8
 	for (i = 0; i < 8; i++)
 		x[i] = *(const v8h_mem *)(in + i * in_stride);
-	for (i = 0; i < 4; i++) {
-		y[2 * i] = ZIP_LO(x[i], x[i + 4]);
-		y[2 * i + 1] = ZIP_HI(x[i], x[i + 4]);
-	}
-	for (i = 0; i < 4; i++) {
-		x[2 * i] = ZIP_LO(y[i], y[i + 4]);
-		x[2 * i + 1] = ZIP_HI(y[i], y[i + 4]);
-	}
-	for (i = 0; i < 4; i++) {
-		y[2 * i] = ZIP_LO(x[i], x[i + 4]);
-		y[2 * i + 1] = ZIP_HI(x[i], x[i + 4]);
-	}
+	zip8(y, x);
+	zip8(x, y);
+	zip8(y, x);
+#pragma GCC unroll 8
 	for (i = 0; i < 8; i++)
 		*(v8h_mem *)(out + i * out_stride) = y[i];
 }
@@ -63,16 +68,20 @@ static ALWAYS_INLINE void transpose4(u8 *out, u64 out_stride, const u8 *in, u64 
 	v4w x[4], y[4];
 	long i;
 
+#pragma GCC unroll 4
 	for (i = 0; i < 4; i++)
 		x[i] = *(const v4w_mem *)(in + i * in_stride);
+#pragma GCC unroll 2
 	for (i = 0; i < 2; i++) {
 		y[2 * i] = __builtin_shuffle(x[i], x[i + 2], lo);
 		y[2 * i + 1] = __builtin_shuffle(x[i], x[i + 2], hi);
 	}
+#pragma GCC unroll 2
 	for (i = 0; i < 2; i++) {
 		x[2 * i] = __builtin_shuffle(y[i], y[i + 2], lo);
 		x[2 * i + 1] = __builtin_shuffle(y[i], y[i + 2], hi);
 	}
+#pragma GCC unroll 4
 	for (i = 0; i < 4; i++)
 		*(v4w_mem *)(out + i * out_stride) = x[i];
 }

@@ -8,6 +8,8 @@ import operator
 
 import torch
 
+from .views import on_card
+
 aten = torch.ops.aten
 PREFIX = "_foreach_"
 #: Where the overload of the single operation is not the list's own name or "Tensor".
@@ -28,7 +30,7 @@ def single(node):
     if packet is None:
         return None
     wanted = OVERLOADS.get(name, {}).get(overload)
-    for candidate in (wanted, "default", "Tensor"):
+    for candidate in (wanted, "Tensor", "default"):
         if candidate in packet.overloads():
             return getattr(packet, candidate)
     return None
@@ -61,7 +63,7 @@ def take_apart(graph, node, target):
 
 def foreach(graph):
     for node in list(graph.nodes):
-        if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
+        if not isinstance(node.target, torch._ops.OpOverload) or not on_card(node):
             continue
         name = node.target._schema.name
         if not name.startswith("aten::" + PREFIX) or node.target._schema.is_mutable:

@@ -7,12 +7,14 @@ import torch
 
 from ..inductor import log
 from . import report
+from .dynamic import PLACED
 from .emit import Refused
 from .finish import finish, results
 from .foreach import foreach
 from .heads import side_by_side
 from .lowering import EagerTarget, GroupTarget, ViewTarget
 from .partition import MOST_OPS, Partition
+from .placement import put_apart
 from .scalars import scalars
 from .unflatten import unflatten
 from .views import on_card, tensor_of, view_of
@@ -36,7 +38,10 @@ def plan(graph, name):
                     kernels.append(finish(group, f"{name}_{level}"))
             except Refused as refusal:
                 node = refusal.node or group.nodes[0]
-                if refusal.node or len(group.nodes) == 1:
+                if refusal.node and put_apart(node):
+                    log.debug("%s: %s; each element in a stick of its own instead", node, refusal)
+                elif refusal.node or len(group.nodes) == 1:
+                    node.meta.pop(PLACED, None)
                     node = node.args[0] if node.target is operator.getitem else node
                     banned[node] = str(refusal)
                 else:

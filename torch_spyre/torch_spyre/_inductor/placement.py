@@ -48,8 +48,6 @@ def placement_of(node):
     Of a kernel's own result this may be those of a view that others read, if it
     then needs no copy: heads that are joined again, for one.
     """
-    if PLACED in node.meta:
-        return (*node.meta[PLACED], tensor_of(node).dtype)
     size, stride = placing(node)
     return list(static(size)), list(static(stride)), tensor_of(node).dtype
 
@@ -61,12 +59,25 @@ def laid_out(value):
 def placing(node):
     """Size and stride, of symbols maybe, by which @node is brought into sticks."""
     value = tensor_of(node)
+    if PLACED in node.meta:
+        return node.meta[PLACED]
     if node.op == "call_function" and node.target in RULES and value.is_contiguous():
         kept = kept_size(node)
         if kept is not None:
             return kept, contiguous(kept)
         value = tensor_of(best_reader(node))
     return list(value.shape), list(value.stride())
+
+
+def put_apart(node):
+    """Has each element of a result lie in a stick of its own, as behind a reduction of the last
+    dim. False if that has been tried, or is no difference."""
+    value = tensor_of(node)
+    if PLACED in node.meta or value is None or not value.dim() or not value.is_contiguous():
+        return False
+    size = [*value.shape, 1]
+    node.meta[PLACED] = [size, contiguous(size)]
+    return True
 
 
 def kept_size(node):

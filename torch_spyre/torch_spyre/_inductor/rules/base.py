@@ -6,9 +6,12 @@ them for operations with several results. It raises Refused, as the builder
 does, where the card has no way; the operation then runs eagerly.
 """
 
+import math
+
 import torch
 
 from ..emit import FLOATS, Number, Refused, Value, format_of
+from ..views import static
 
 aten = torch.ops.aten
 prims = torch.ops.prims
@@ -54,6 +57,11 @@ class Call:
         """What the node returns; of several, the first."""
         value = self.node.meta["val"]
         return value[0] if isinstance(value, (tuple, list)) else value
+
+    def count(self, name):
+        """The number of elements of an argument."""
+        place = [a.name for a in self.node.target._schema.arguments].index(name)
+        return math.prod(static(self.node.args[place].meta["val"].shape))
 
     def computed_in(self, *things):
         """The dtype that arguments of an operation promote to; one that the card computes."""
