@@ -42,7 +42,8 @@ public:
 		       call_.num_inputs() > index ? op("mul", a, in(index)) : a;
 	}
 	/* The last operation: its result is the call's. */
-	void give(const char *name, std::initializer_list<T> inputs, Graph::Attributes attributes = {})
+	void give(const char *name, std::initializer_list<T> inputs,
+		  Graph::Attributes attributes = {})
 	{
 		if (graph_.format(graph_.output()) == format_)
 			graph_.add(name, inputs, attributes, graph_.output());
