@@ -3,6 +3,7 @@
 
 import pytest
 import torch
+import torch_spyre
 from support import DEVICE, assert_same, exact, process_error, python_ok
 
 
@@ -98,6 +99,66 @@ class TestBadInput:
         except RuntimeError as error:
             assert "7" in str(error)
 
+    @pytest.mark.parametrize("index", [2, 63, 64, 127, 200, 300, 1_000_000, -3])
+    @pytest.mark.parametrize(
+        "use",
+        [
+            torch.spyre.set_device,
+            torch.spyre.synchronize,
+            torch.spyre.reset,
+            torch.spyre.get_device_properties,
+            torch.spyre.mem_get_info,
+            torch.spyre.memory_stats,
+            torch.spyre.get_rng_state,
+            torch.spyre.current_stream,
+            torch.accelerator.set_device_index,
+            torch_spyre._C.get_device_state,
+            torch_spyre._C._spyre_get_allocator_stats,
+            lambda index: torch.spyre.default_generators[index],
+            lambda index: torch.ones(2, device=f"spyre:{index}"),
+            lambda index: torch.ones(2).to(torch.device("spyre", index)),
+            lambda index: torch.Stream(device=f"spyre:{index}"),
+            lambda index: torch.Generator(device=f"spyre:{index}"),
+        ],
+    )
+    def test_a_card_that_is_not_there(self, use, index):
+        """Never another card, however the number is cut; a negative one is as with CUDA."""
+        if index < 0 and use in (torch.spyre.set_device, torch.accelerator.set_device_index):
+            assert use(index) is None
+            return
+        with pytest.raises((RuntimeError, TypeError, ValueError, OverflowError, AssertionError)):
+            use(index)
+        assert torch.spyre.current_device() == 0
+
+    @pytest.mark.parametrize(
+        "use",
+        [
+            lambda L, x: L([-1], torch.float16),
+            lambda L, x: L([1 << 40, 1 << 40], torch.float16),
+            lambda L, x: L([4] * 50, torch.float16),
+            lambda L, x: L([4], torch.float64),
+            lambda L, x: L([1, 2], [1], torch_spyre.DataFormats.SEN169_FP16),
+            lambda L, x: L([128], [1], torch_spyre.DataFormats.SEN169_FP16),
+            lambda L, x: torch_spyre._C.set_spyre_tensor_layout(x, L([400, 4], torch.float32)),
+            lambda L, x: torch_spyre._C.as_strided_with_layout(
+                x, [900], [1], 0, L([900], torch.float32)
+            ),
+            lambda L, x: torch_spyre._C.reinterpret_tensor(x, [900], [1], 0),
+            lambda L, x: torch_spyre._C.get_spyre_tensor_layout(x.cpu()),
+            lambda L, x: torch_spyre._C.launch_kernel("/nonexistent", [x]),
+            lambda L, x: torch_spyre._C.launch_kernel("/nonexistent", []),
+            lambda L, x: torch_spyre._C.prepare_kernel("/nonexistent"),
+            lambda L, x: torch_spyre._C._elapsed_time(0, 0),
+            lambda L, x: x.cpu().to("cpu", device_layout=L([4, 4], torch.float32)),
+            lambda L, x: x.to(device_layout=3),
+        ],
+    )
+    def test_layouts_that_do_not_fit(self, use):
+        x = exact(4, 4, dtype=torch.float32).to(DEVICE)
+        with pytest.raises((RuntimeError, ValueError, TypeError)):
+            use(torch_spyre.SpyreTensorLayout, x)
+        assert_same(x, exact(4, 4, dtype=torch.float32))
+
     def test_configuration(self):
         for name, value in [("SPYRE_EMBEDDED_LPDDR_MIB", "much"), ("SPYRE_TIMEOUT_MS", "soon")]:
             error = process_error("torch.ones(3, device='spyre')", **{name: value})
@@ -123,6 +184,63 @@ class TestBadInput:
             "assert (x[:3] * 3).cpu().sum() == 9\n",
             SENCORES=1,
             SPYRE_EMBEDDED_LPDDR_MIB=2048,
+        )
+
+
+#: Takes the card's memory to the last granule.
+FILL = """
+keep = []
+for size in (1 << 20, 1 << 16, 1 << 12, 128):
+    try:
+        while True:
+            keep.append(torch.empty(size, device='spyre', dtype=torch.int8))
+    except torch.OutOfMemoryError as error:
+        text = str(error)
+"""
+
+
+class TestOutOfMemory:
+    def test_no_room_for_a_result_or_a_program(self):
+        """Each operation says so; when there is room again, each computes."""
+        python_ok(
+            "x = torch.ones(64, 1 << 10, dtype=torch.float16).to('spyre')\n"
+            "uses = [lambda: x + x, lambda: x @ x.t(), lambda: x.softmax(-1), lambda: x.float(),\n"
+            "        lambda: torch.nn.functional.layer_norm(x, (1 << 10,)), lambda: x.t() * 3,\n"
+            "        lambda: torch.cat([x, x]), lambda: x.sum(), lambda: x[1:, 3:].contiguous()]\n"
+            + FILL
+            + "for word in ('requested', 'free', 'largest free block'):\n"
+            "    assert word in text, text\n"
+            "for use in uses:\n"
+            "    try:\n"
+            "        use()\n"
+            "        raise SystemExit('there was room')\n"
+            "    except torch.OutOfMemoryError as error:\n"
+            "        assert 'largest free block' in str(error), error\n"
+            "try:\n"
+            "    x.fill_(1)\n"
+            "except torch.OutOfMemoryError as error:  # for its program\n"
+            "    assert 'largest free block' in str(error), error\n"
+            "assert x.cpu().eq(1).all()\n"
+            "del keep\n"
+            "for use in uses:\n"
+            "    use().cpu()\n",
+            SPYRE_EMBEDDED_LPDDR_MIB=64,
+        )
+
+    def test_a_pool_that_does_not_fit(self):
+        """What a compiled group needs for itself is asked of the card as well."""
+        python_ok(
+            FILL + "keep = keep[1:]\n"
+            "x = torch.ones(256, 256, dtype=torch.float16).to('spyre')\n"
+            "f = torch.compile(lambda a: ((a @ a) @ a).softmax(-1) @ a)\n"
+            "try:\n"
+            "    f(x).cpu()\n"
+            "except torch.OutOfMemoryError:\n"
+            "    pass\n"
+            "del keep\n"
+            "torch.spyre.empty_cache()\n"
+            "assert f(x).cpu().shape == (256, 256)\n",
+            SPYRE_EMBEDDED_LPDDR_MIB=64,
         )
 
 
@@ -200,6 +318,45 @@ class TestFaults:
     def test_exit_by_exception_with_live_tensors(self):
         error = process_error("x = torch.ones(1024, device='spyre')\nraise KeyError('mine')\n")
         assert error.rstrip().endswith("KeyError: 'mine'")
+
+    @pytest.mark.parametrize(
+        "code",
+        [
+            "import sys\nx = torch.ones(2048, 2048, device='spyre')\ny = x @ x\nsys.exit(0)\n",
+            "import atexit\nx = torch.ones(3, device='spyre')\n"
+            "atexit.register(lambda: print((x + x).sum().item()))\n",
+            "import builtins\n"
+            "class Late:\n"
+            "    def __del__(self):\n"
+            "        self.tensor.add_(1).cpu()\n"
+            "builtins.late = late = Late()\n"
+            "late.tensor = torch.ones(3, device='spyre')\n",
+            "import builtins\n"
+            "builtins.kept = [torch.Stream(device='spyre'), torch.Event(device='spyre'),\n"
+            "                 torch.ones(9, device='spyre'), torch.ones(9).pin_memory()]\n"
+            "builtins.kept[1].record(builtins.kept[0])\n",
+            "import threading\n"
+            "def work():\n"
+            "    import torch\n"
+            "    assert torch.ones(3, device='spyre').sum().item() == 3\n"
+            "thread = threading.Thread(target=work)\n"
+            "thread.start()\n"
+            "thread.join()\n",
+            "import os, signal, threading\n"
+            "x = torch.ones(2048, 2048, device='spyre')\n"
+            "torch.spyre.synchronize()\n"
+            "threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+            "try:\n"
+            "    while True:\n"
+            "        (x @ x).cpu()\n"
+            "except KeyboardInterrupt:\n"
+            "    pass\n"
+            "assert x[0, 0].item() == 1\n",
+        ],
+        ids=["sys.exit", "atexit", "__del__", "globals", "thread", "ctrl-c"],
+    )
+    def test_ends(self, code):
+        python_ok(code)
 
     def test_no_prints(self):
         printed = python_ok(

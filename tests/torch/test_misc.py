@@ -63,6 +63,30 @@ class TestBackendModule:
 
         assert hasattr(torch_spyre._C, name)
 
+    #: What functions of torch.accelerator take that take something.
+    ARGUMENTS = {"device_index": (1,), "set_device_index": (0,), "set_device_idx": (0,)}
+
+    @pytest.mark.filterwarnings("ignore:Use")
+    @pytest.mark.parametrize("name", torch.accelerator.__all__)
+    def test_accelerator_surface(self, name):
+        """Each public name, called."""
+        function = getattr(torch.accelerator, name)
+        if name == "Graph":
+            with pytest.raises(RuntimeError, match="not supported on device type: spyre"):
+                function()
+        elif name == "set_stream":
+            before = torch.accelerator.current_stream()
+            function(torch.Stream(device=DEVICE))
+            assert torch.accelerator.current_stream() != before
+            function(before)
+        else:
+            function(*self.ARGUMENTS.get(name, ()))
+
+    @pytest.mark.parametrize("name", torch.accelerator.memory.__all__)
+    def test_accelerator_memory_surface(self, name):
+        getattr(torch.accelerator.memory, name)()
+        getattr(torch.spyre.memory, name)()
+
     def test_diagnostic_report(self):
         report = torch.spyre.get_diagnostic_report()
         assert report and "spyre" in str(report).lower()

@@ -40,6 +40,20 @@ const char *remedy(spyre_status status)
 	}
 }
 
+/* What is left on the current card, where the work that found no room was. */
+std::string room()
+{
+	c10::DeviceIndex device = current_device();
+	spyre_memory_info info{};
+
+	info.struct_size = sizeof(info);
+	if (!has_context(device) || spyre_mem_info(context(device), &info) != SPYRE_SUCCESS)
+		return "";
+	return c10::str(" spyre:", static_cast<int>(device), " has ", info.free, " of ", info.total,
+			" bytes free, largest free block ", info.largest_free,
+			" bytes. Free tensors or take smaller batches.");
+}
+
 } // namespace
 
 void fail(spyre_status status, const char *what)
@@ -49,7 +63,7 @@ void fail(spyre_status status, const char *what)
 	c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
 
 	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY)
-		throw c10::OutOfMemoryError(here, std::move(text));
+		throw c10::OutOfMemoryError(here, text + room());
 	if (is_device_error(status))
 		throw c10::AcceleratorError(here, status, std::move(text));
 	throw c10::Error(here, std::move(text));

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "allocator.h"
 #include "device.h"
 
 namespace torch_spyre {
@@ -195,6 +196,25 @@ void ProgramCache::forget(const EntryRef &entry)
 		}
 }
 
+Kernel make(const Call &call, c10::DeviceIndex device, uint64_t since)
+{
+	Graph graph(call);
+
+	call.program->build(graph, call);
+	return keep_kernel(graph.load(context(device)), device, since);
+}
+
+/* What the allocator keeps may be room enough for the program. */
+Kernel make_or_make_room(const Call &call, c10::DeviceIndex device, uint64_t since)
+{
+	try {
+		return make(call, device, since);
+	} catch (const c10::OutOfMemoryError &) {
+		device_allocator()->emptyCache({0, 0});
+	}
+	return make(call, device, since);
+}
+
 Kernel ProgramCache::get(const Call &call, c10::DeviceIndex device)
 {
 	std::vector<EntryRef> dropped;
@@ -217,9 +237,7 @@ Kernel ProgramCache::get(const Call &call, c10::DeviceIndex device)
 	}
 	uint64_t since = generation(device);
 	try {
-		Graph graph(call);
-		call.program->build(graph, call);
-		kernel = keep_kernel(graph.load(context(device)), device, since);
+		kernel = make_or_make_room(call, device, since);
 	} catch (...) {
 		std::lock_guard<std::mutex> lock(mutex_);
 		forget(entry);
