@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Two small cards in this process, TAP for scripts/test, and the exclusion file."""
 
+import logging
 import os
 
 # Before torch loads the plugin: what the cards of this process are.
@@ -77,3 +78,15 @@ def on_card_0():
     yield
     if torch.spyre.is_initialized():
         torch.spyre.set_device(0)
+
+
+@pytest.fixture
+def said(caplog, tmp_path, monkeypatch):
+    """torch.compile anew; what the test gets returns what the log of the partition says."""
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(logging.getLogger("torch_spyre.inductor"), "propagate", True)
+    import torch
+
+    torch._dynamo.reset()
+    with torch.no_grad(), caplog.at_level(logging.INFO, "torch_spyre.inductor"):
+        yield lambda: caplog.text

@@ -99,7 +99,8 @@ class TestCompile:
     def test_module(self):
         torch._dynamo.reset()
         model = torch.nn.Sequential(
-            torch.nn.Linear(70, 130), torch.nn.GELU(), torch.nn.LayerNorm(130), torch.nn.Linear(130, 5)
+            torch.nn.Linear(70, 130), torch.nn.GELU(), torch.nn.LayerNorm(130),
+            torch.nn.Linear(130, 5),
         )
         model = model.half().to(DEVICE).eval()
         x = exact(9, 70).to(DEVICE)

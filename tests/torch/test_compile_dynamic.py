@@ -57,7 +57,8 @@ def views(x, y):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 def test_twenty_batch_sizes_compile_once(counted, dtype):
-    weights = [on_card(*s, seed=i, dtype=dtype) for i, s in enumerate([(128, 64), (64, 128), (64,)])]
+    shapes = (128, 64), (64, 128), (64,)
+    weights = [on_card(*s, seed=i, dtype=dtype) for i, s in enumerate(shapes)]
     compiled = torch.compile(feed_forward, backend=counted, dynamic=True)
     with torch.no_grad():
         for rows in [*range(2, 21), 64]:

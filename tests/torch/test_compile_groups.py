@@ -1,22 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What torch.compile gathers into one kernel, what it leaves, and what it says of it."""
 
-import logging
 import re
 
 import pytest
 import torch
 from support import DEVICE, assert_same, exact
-
-
-@pytest.fixture
-def said(caplog, tmp_path, monkeypatch):
-    """Compiles anew, and returns what the log of the partition says."""
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(logging.getLogger("torch_spyre.inductor"), "propagate", True)
-    torch._dynamo.reset()
-    with torch.no_grad(), caplog.at_level(logging.INFO, "torch_spyre.inductor"):
-        yield lambda: caplog.text
 
 
 def kernels(text):

@@ -2,7 +2,6 @@
 """Operations in torch.compile, one by one: in kernels where the builder has them, else as eager
 mode runs them; the same bits either way."""
 
-import logging
 import re
 
 import pytest
@@ -10,15 +9,6 @@ import torch
 from support import DEVICE, assert_same, exact
 
 functional = torch.nn.functional
-
-
-@pytest.fixture
-def said(caplog, tmp_path, monkeypatch):
-    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(logging.getLogger("torch_spyre.inductor"), "propagate", True)
-    torch._dynamo.reset()
-    with torch.no_grad(), caplog.at_level(logging.INFO, "torch_spyre.inductor"):
-        yield lambda: caplog.text
 
 
 def values(*size, seed=0, dtype=torch.float16):
@@ -89,7 +79,8 @@ def compare(function, *tensors):
 
 
 def eagerly(text):
-    return sorted({name.removesuffix(".default") for name in re.findall(r"eager aten\.(\S+)", text)})
+    found = re.findall(r"eager aten\.(\S+)", text)
+    return sorted({name.removesuffix(".default") for name in found})
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)

@@ -20,7 +20,7 @@ from ..inductor import log
 from .emit import Number, Permuted, Program, Refused, Value, format_of, stripped
 from .placement import default_operand, operand_of
 from .rules import RULES, Call
-from .views import hint, on_card, source, static, tensor_of, view_of
+from .views import hint, on_card, static, tensor_of, view_of
 
 aten = torch.ops.aten
 
