@@ -16,7 +16,8 @@ SENTENCES = os.path.join(
 )
 #: What may run on the CPU, all of it before the encoder: looking up rows of the embedding
 #: tables, and the whole numbers that say which (positions, the mask's).
-LOOKUP = {"aten::embedding", "aten::index_select", "aten::index.Tensor_out", "aten::add.Tensor"}
+LOOKUP = {"aten::embedding", "aten::index_select", "aten::index.Tensor_out", "aten::add.Tensor",
+          "aten::ge.Scalar"}  # fmt: skip
 
 
 def load(**options):

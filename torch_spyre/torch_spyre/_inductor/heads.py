@@ -18,19 +18,28 @@ STICK = 128
 CONTIGUOUS = (None, torch.contiguous_format)
 
 
-def wide(node, heads):
-    """[B, H, S, D] as a view [B, H / n, S, D n] of the tensor it is in, or None."""
+def fits(node, heads):
+    """Whether [B, H, S, D] has @heads in each of its sticks, one behind the other."""
     view = view_of(node)
     batch, count, length, size = view.size
     if view.stride[3] != 1 or view.stride[1] != size or count % heads:
-        return None
+        return False
     seen = View(
         view.base,
         (batch, count // heads, length, size * heads),
         (view.stride[0], size * heads, view.stride[2], 1),
         view.offset,
     )
-    return seen if operand_in(placement_of(view.base), seen) is not None else None
+    return operand_in(placement_of(view.base), seen) is not None
+
+
+def wide(graph, node, heads):
+    """[B, H, S, D] as [B, H / n, S, D n], a view of the tensor that it is in."""
+    value, base = tensor_of(node), view_of(node).base
+    batch, count, length, size = value.shape
+    stride = [value.stride(0), size * heads, value.stride(2), 1]
+    shape = [batch, count // heads, length, size * heads]
+    return call(graph, aten.as_strided.default, base, shape, stride, value.storage_offset())
 
 
 def heads_of(query, key, value, mask):
@@ -72,16 +81,11 @@ def replace(graph, node):
     heads = heads_of(query, key, value, mask)
     if heads == 1:
         return
-    views = [wide(n, heads) for n in (query, key, value)]
-    if None in views:
+    if not all(fits(n, heads) for n in (query, key, value)):
         return
-    batch, count, length, size = static(tensor_of(query).shape)
+    batch, count, length, size = tensor_of(query).shape
     with graph.inserting_before(node):
-        seen = [
-            call(graph, aten.as_strided.default, v.base, list(v.size), list(v.stride),
-                 int(tensor_of(v.base).storage_offset()) + v.offset)
-            for v in views
-        ]
+        seen = [wide(graph, n, heads) for n in (query, key, value)]
         target = torch.ops.spyre.attention_side_by_side.default
         joined = call(graph, target, *seen, mask, scale, heads)
         apart = call(graph, aten.view.default, joined, [batch, length, count, size])
