@@ -289,21 +289,27 @@ spyre_status build_mm(const struct build_call *call)
 	return build_add(call->graph, "matmul", NULL, 0, call->in, 2, call->out);
 }
 
-/* x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)): 1 + tanh(y) is 2 sigmoid(2 y). */
+/*
+ * x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)): 1 + tanh(y) is 2 sigmoid(2 y). In fp32,
+ * rounded once: errors of the exponent would grow with it.
+ */
 spyre_status build_gelu_tanh(const struct build_call *call)
 {
 	const double a = 2 * sqrt(2 / 3.14159265358979323846);
-	uint32_t square = NEW, scaled = NEW, moved = NEW, inner = NEW, gate = NEW;
+	spyre_format format = format_of(call, call->in[0]);
+	spyre_sdsc_attribute narrow = { "format", format };
+	uint32_t square = NEW, scaled = NEW, moved = NEW, inner = NEW, gate = NEW, wide = NEW, x;
+	bool single = format == SPYRE_FORMAT_IEEE_FP32;
 	spyre_sdsc_graph *g = call->graph;
-	uint32_t x = call->in[0];
 
+	BUILD_TRY(widened(call, call->in[0], &x));
 	DO(g, "mul", &square, x, x);
 	BUILD_TRY(with(g, "mul", square, 0.044715 * a, &scaled));
 	BUILD_TRY(with(g, "add", scaled, a, &moved));
 	DO(g, "mul", &inner, x, moved);
 	DO(g, "sigmoid", &gate, inner);
-	DO(g, "mul", call->out, x, gate);
-	return SPYRE_SUCCESS;
+	DO(g, "mul", single ? call->out : &wide, x, gate);
+	return single ? SPYRE_SUCCESS : build_add(g, "cast", &narrow, 1, &wide, 1, call->out);
 }
 
 /* x (w / sqrt(var + eps)) + (b - mean w / sqrt(var + eps)), along dim 1. */

@@ -2,10 +2,11 @@
 """torch.compile: the same bits as eager, one bundle per fused group, a cache on disk."""
 
 import os
+import shutil
 
 import pytest
 import torch
-from support import DEVICE, assert_same, exact, python_ok
+from support import DEVICE, assert_same, exact, python, python_ok
 
 BACKENDS = ["inductor", "spyre"]
 
@@ -147,11 +148,58 @@ class TestArtefacts:
         for path, when in files.items():
             assert os.stat(path).st_mtime_ns == when, path
 
-    def test_torch_logs(self, tmp_path):
-        from support import python
+    def bundles(self, folder):
+        return {path.parent: path.stat().st_mtime_ns for path in folder.rglob("bundle.mlir")}
 
-        done = python(
-            self.CODE, TORCHINDUCTOR_CACHE_DIR=tmp_path, TORCH_LOGS="+torch_spyre.inductor"
+    def test_deleted_bundle(self, tmp_path):
+        """The wrapper in the cache holds the program: a bundle that is gone is made again."""
+        first = self.run(tmp_path)
+        made = self.bundles(tmp_path)
+        for folder in made:
+            shutil.rmtree(folder)
+        assert self.run(tmp_path) == first
+        again = self.bundles(tmp_path)
+        assert set(again) == set(made) and again != made
+
+    def test_other_settings_and_libraries(self, tmp_path):
+        """Bundles are those of a planner: of its settings, and of the library's file."""
+        first = self.run(tmp_path, SENCORES="4")
+        made = self.bundles(tmp_path)
+        assert self.run(tmp_path, SENCORES="2") == first
+        cores = self.bundles(tmp_path)
+        assert len(cores) == 2 * len(made) and made.items() <= cores.items()
+        other = "from torch_spyre._inductor import bundle\nbundle.library = lambda: 'another'\n"
+        done = python_ok(other + self.CODE, TORCHINDUCTOR_CACHE_DIR=tmp_path, SENCORES="4")
+        assert done == first
+        assert len(self.bundles(tmp_path)) == 3 * len(made)
+
+    def test_cache_switched_off(self, tmp_path):
+        first = self.run(tmp_path)
+        made = self.bundles(tmp_path)
+        assert self.run(tmp_path, SPYRE_INDUCTOR_SDSC_CACHE="0") == first
+        again = self.bundles(tmp_path)
+        assert set(again) == set(made)
+        assert all(again[folder] != when for folder, when in made.items())
+
+    def test_torch_logs(self, tmp_path):
+        """The plan with its operations, cores and cycles, what runs eagerly, graph breaks."""
+        code = (
+            "def f(x, y):\n"
+            "    z = (x @ y + 1).softmax(-1).sin()\n"
+            "    torch._dynamo.graph_break()\n"
+            "    return z * 2\n"
+            "x = torch.arange(64 * 64).view(64, 64).half().spyre() / 4096\n"
+            "torch.compile(f)(x, x)\n"
         )
-        assert done.returncode == 0, done.stderr
-        assert "softmax" in done.stderr and "matmul" in done.stderr, done.stderr[-3000:]
+        done = python(
+            code,
+            TORCHINDUCTOR_CACHE_DIR=tmp_path,
+            TORCH_LOGS="+torch_spyre.inductor,graph_breaks",
+        )
+        said = done.stderr
+        assert done.returncode == 0, said
+        assert "2 kernels" not in said and said.count("1 kernels") == 2, said[-3000:]
+        for words in ("3 operations (aten.matmul.default", "aten._softmax.default", "modelled",
+                      "cores 32", "eager aten.sin.default", "no operation for it",
+                      "Graph break", "graph_break()"):  # fmt: skip
+            assert words in said, f"{words}: {said[-3000:]}"

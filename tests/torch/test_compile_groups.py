@@ -110,14 +110,6 @@ def test_with_the_cpu(said):
     compare(lambda x, y: ((x * 2).cpu() + y, x + y.to(DEVICE)), x, y)
 
 
-def test_dynamic_sizes_are_fixed(said):
-    compiled = torch.compile(lambda x: x * 2 + x.shape[0], dynamic=True)
-    for rows in (5, 6, 9):
-        x = exact(rows, 64).to(DEVICE)
-        assert_same(compiled(x), x * 2 + rows)
-    assert "compiled anew" in said()
-
-
 def test_settings_have_bundles_of_their_own(said, monkeypatch, tmp_path):
     x = exact(64, 128).to(DEVICE)
     for cores in ("1", "8"):

@@ -89,9 +89,7 @@ class Run(torch.fx.Interpreter):
         if isinstance(target, GroupTarget):
             return group(target.specification)(*args)
         if isinstance(target, ViewTarget):
-            view, (tensor,) = target.view, args
-            offset = tensor.storage_offset() + view.offset
-            return tensor.as_strided(view.size, view.stride, offset)
+            return target.strided(*args)
         if isinstance(target, EagerTarget):
             target = target.op
         return super().call_function(target, args, kwargs)

@@ -103,7 +103,7 @@ static void vector_norm(const struct operation *op)
 
 const struct operation math_operations[] = {
 	SIMPLE("ceil", 0), SIMPLE("sign", 0), SIMPLE("square", E16), SIMPLE("logical_not", 0),
-	SIMPLE("gelu_tanh", 5e-3), SIMPLE("leaky_relu", E16),
+	SIMPLE("gelu_tanh", E16), SIMPLE("leaky_relu", E16),
 	PAIR("logical_and"), PAIR("logical_or"), PAIR("logical_xor"),
 	{ "bitwise_or", pointwise, 0, DL16, { D(5, 70), D(5, 70), D(5, 70) }, { { 0 } }, 1 },
 	{ "bitwise_xor", pointwise, 0, DL16, { D(5, 70), D(70), D(5, 70) }, { { 0 } }, 1 },

@@ -113,6 +113,49 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 	}
 };
 
+/*
+ * Operations of any arguments: @run takes them, the result and whether that is
+ * resized, and says whether the card computed it; else the CPU does.
+ */
+template <auto run, class Op, class Schema = typename Op::schema> struct NewForm;
+template <auto run, class Op, class... Args> struct NewForm<run, Op, Tensor(Args...)> {
+	static Tensor call(Args... args)
+	{
+		Tensor result;
+		return run(args..., result, false) ? result : on_cpu<Op>(args...);
+	}
+};
+
+template <auto run, class Op, class Schema = typename Op::schema> struct OutForm;
+template <auto run, class Op, class... Args> struct OutForm<run, Op, Tensor &(Args...)> {
+	static Tensor &call(Args... args)
+	{
+		Tensor &out = std::get<sizeof...(Args) - 1>(std::tie(args...));
+		return run(args..., true) ? out : on_cpu<Op>(args...);
+	}
+};
+
+template <auto run, class Op, class Schema = typename Op::schema> struct InPlaceForm;
+template <auto run, class Op, class... Args>
+struct InPlaceForm<run, Op, Tensor &(Tensor &, Args...)> {
+	static Tensor &call(Tensor &self, Args... args)
+	{
+		return run(self, args..., self, false) ? self : on_cpu<Op>(self, args...);
+	}
+};
+
+template <auto run, class New, class Out> void add_forms(torch::Library &m)
+{
+	add_kernel<New>(m, TORCH_FN((NewForm<run, New>::call)));
+	add_kernel<Out>(m, TORCH_FN((OutForm<run, Out>::call)));
+}
+
+template <auto run, class New, class InPlace, class Out> void add_forms(torch::Library &m)
+{
+	add_forms<run, New, Out>(m);
+	add_kernel<InPlace>(m, TORCH_FN((InPlaceForm<run, InPlace>::call)));
+}
+
 /* A scalar as PyTorch hands numbers to operations on tensors. */
 Tensor wrapped(const at::Scalar &scalar);
 

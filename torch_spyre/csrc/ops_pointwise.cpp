@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Arithmetic and functions, element by element. */
+#include "formula.h"
 #include "kernels.h"
 
 #include <ATen/ScalarOps.h>
@@ -63,11 +64,29 @@ UNARY(kClamp, "clamp", "clamp", kSame, false);
 const Pointwise kBitwiseNot = { { "aten::bitwise_not", "logical_not", build_one, false },
 				{ .bools = true } };
 
+/* a + alpha b with alpha as an operand, fused as the builder does it with a constant. */
+void build_add_by(Graph &graph, const Call &call)
+{
+	Formula f(graph, call);
+
+	f.give("fnms", { f.op("neg", f.in(2)), f.in(1), f.in(0) });
+}
+
+void build_sub_by(Graph &graph, const Call &call)
+{
+	Formula f(graph, call);
+
+	f.give("fnms", { f.in(2), f.in(1), f.in(0) });
+}
+
+const Pointwise kAddBy = { { "aten::add", "add", build_add_by, false }, {} };
+const Pointwise kSubBy = { { "aten::sub", "sub", build_sub_by, false }, {} };
 extern const Pointwise kRevSub;
 const Pointwise kAdd = { { "aten::add", "add", build_one, true },
-			 { .number = { nullptr, "other" }, .swapped = &kAdd } };
+			 { .number = { nullptr, "other" }, .swapped = &kAdd, .varying = &kAddBy } };
 const Pointwise kSub = { { "aten::sub", "sub", build_one, true },
-			 { .number = { nullptr, "other" }, .swapped = &kRevSub } };
+			 { .number = { nullptr, "other" }, .swapped = &kRevSub,
+			   .varying = &kSubBy } };
 const Pointwise kRevSub = { { "aten::sub", "revsub", build_one, true },
 			    { .number = { nullptr, "other" }, .swapped = &kSub } };
 const Pointwise kSgn = { { "aten::sgn", "sign", build_one, true }, {} };

@@ -10,6 +10,7 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 
+#include "number.h"
 #include "operand.h"
 
 namespace torch_spyre {
@@ -19,7 +20,7 @@ namespace {
 using at::ScalarType;
 
 constexpr double kLargestDl16 = 8573157376.0;
-constexpr unsigned kInputs = 4;
+constexpr unsigned kInputs = 5;
 
 /* An operation on its way: inputs that are tensors on the card, and numbers. */
 struct Work {
@@ -67,7 +68,7 @@ void find_common(Work &w)
 	ScalarType dtype = w.input[first]->scalar_type();
 	bool same = true;
 
-	for (unsigned i = first; i < w.count; i++)
+	for (unsigned i = first; i < w.count && !w.op->leading; i++)
 		same = same && !w.is_number[i] && w.input[i]->scalar_type() == dtype;
 	/* A Python number leaves floating-point tensors as they are. */
 	if (!same && w.count == first + 2 && w.is_number[first + 1] && !w.is_number[first] &&
@@ -148,14 +149,30 @@ void settle_numbers(Work &w, spyre_format format, bool attributes)
 		w.op = w.op->swapped;
 	}
 	for (unsigned i = 0; i < w.count; i++) {
-		if (!w.is_number[i] ||
-		    (w.op->number[i] && constant_for(format, &w.number[i])))
+		if (!w.is_number[i])
 			continue;
-		w.held[i] = empty({}, w.common, w.device.index());
-		torch_spyre::copy(w.held[i], w.input[i]->to(w.common), false);
+		bool constant = constant_for(format, &w.number[i]);
+		if (constant && w.op->number[i] &&
+		    !keeps_changing(*w.op, i, format, w.size, w.number[i]))
+			continue;
+		if (constant) {
+			w.held[i] = one_element(w.number[i], format, w.device.index());
+		} else {
+			w.held[i] = empty({}, w.common, w.device.index());
+			torch_spyre::copy(w.held[i], w.input[i]->to(w.common), false);
+		}
 		w.input[i] = &w.held[i];
 		w.is_number[i] = false;
 	}
+}
+
+/* An attribute that is better an operand: it keeps changing. */
+bool has_varying_attribute(const Work &w, spyre_format format,
+			   at::ArrayRef<spyre_sdsc_attribute> attributes)
+{
+	return w.op->varying && attributes.size() == 1 &&
+	       std::none_of(w.is_number, w.is_number + w.count, [](bool is) { return is; }) &&
+	       keeps_changing(*w.op, kInputs, format, w.size, attributes[0].value);
 }
 
 /* A tensor of @size that lies as @like, whose strides are a permutation. */
@@ -406,12 +423,19 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 		return true;
 	}
 	settle_numbers(w, format, !attributes.empty());
-	Call call(*w.op);
+	bool varying = has_varying_attribute(w, format, attributes);
+	Call call(varying ? *op.varying : *w.op);
 	call.format = format;
-	for (const spyre_sdsc_attribute &a : attributes)
-		call.add(a.name, a.value);
+	if (!varying)
+		for (const spyre_sdsc_attribute &a : attributes)
+			call.add(a.name, a.value);
 	if (!take_operands(w, call))
 		return false;
+	at::Tensor factor;
+	if (varying) {
+		factor = one_element(attributes[0].value, SPYRE_FORMAT_IEEE_FP32, w.device.index());
+		operand_of(factor, &call.add_operand());
+	}
 	if (!given)
 		result = new_result(w, call, dtype);
 	if (compute(w, call, result, given))

@@ -38,10 +38,14 @@ struct PointwiseRules {
 	bool scales = false;
 	/* Inputs with their dimensions in full: repeating is not the same as broadcasting. */
 	bool complete = false;
+	/* The first input alone says what dtype is computed and results. */
+	bool leading = false;
 	/* Names of the attributes that hold numbers instead of the inputs. */
 	const char *number[3] = { nullptr, nullptr, nullptr };
 	/* The same with the first two inputs exchanged. */
 	const Pointwise *swapped = nullptr;
+	/* The same with its attribute as an operand behind the inputs: one element of fp32. */
+	const Pointwise *varying = nullptr;
 };
 
 struct Pointwise : Program, PointwiseRules {};

@@ -73,9 +73,16 @@ def _decompositions():
     decompositions.register()
 
 
+def _artefacts():
+    from . import artefacts
+
+    artefacts.register()
+
+
 def register():
     """Makes the card known to dynamo and Inductor as soon as they are there."""
     _after_import("torch._dynamo.device_interface", _dynamo)
     _after_import("torch._dynamo.backends.registry", _backend)
     _after_import("torch._inductor.codegen.common", _codegen)
     _after_import("torch._inductor.decomposition", _decompositions)
+    _after_import("torch._functorch._aot_autograd.autograd_cache", _artefacts)

@@ -23,7 +23,6 @@ from .emit import Program
 SETTINGS = (
     "SENCORES",
     "LX_PLANNING",
-    "CO_OPTIMIZING_LX_PLANNING",
     "HBM_POOL_PLANNING",
     "DXP_LX_FRAC_AVAIL",
     "SPYRE_CORE_ID_K_FAST_EMISSION",

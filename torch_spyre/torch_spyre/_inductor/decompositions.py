@@ -24,6 +24,13 @@ def _keep(decomposition):
     return keep
 
 
+#: What eager mode has whole, and the builder has not: runs eagerly, with the same results.
+EAGER = (
+    torch.ops.aten.native_layer_norm_backward.default,
+    torch.ops.aten.native_dropout.default,
+)
+
+
 def register():
     from torch._inductor import decomposition
 
@@ -31,7 +38,7 @@ def register():
     from .rules import RULES
 
     for table in (decomposition.decompositions, decomposition.fast_random_decomps()):
-        for target in RULES:
+        for target in (*RULES, *EAGER):
             if target in table:
                 table[target] = _keep(table[target])
         table[torch.ops.aten.scaled_dot_product_attention.default] = whole

@@ -6,8 +6,10 @@ import json
 import operator
 
 from .bundle import bundle
+from .dynamic import written
 from .emit import Number, Permuted, Program, Refused, format_of
-from .partition import UNKNOWN, operand_in, placement_of
+from .partition import UNKNOWN
+from .placement import operand_in, placement_of
 from .rules.base import finite
 from .views import static, tensor_of, view_of
 
@@ -22,6 +24,7 @@ class Kernel:
     inputs: list
     outputs: list
     specification: str
+    parameters: list
     directory: str
 
 
@@ -81,34 +84,44 @@ def direct(records, place):
     return records[place][0] == "op" and records[place][4] is None
 
 
-def finish(group, name):
-    """The kernel of a group; Refused if the builder does not take it as a whole."""
-    wanted = results(group)
-    records = group.program.records
-    shift = len(wanted)
-    outputs, arguments, aim = [], [], {}
-    for i, (node, value) in enumerate(wanted):
-        placed = place(node, value)
-        outputs.append((node, placed[0]))
-        arguments.append(("argument", placed[1], UNKNOWN))
+def aims(records, wanted):
+    """Which result each operation may write itself: its place in the program to the result's."""
+    aim = {}
+    for i, (_, value) in enumerate(wanted):
         if not isinstance(value, Number) and value.place not in aim:
             if direct(records, value.place) and value.format == format_of(value.dtype):
                 aim[value.place] = i
-    program = Program()
-    for argument in arguments:
-        program._do(argument)
-    try:
-        rewrite(program, records, shift, aim)
-        for i, (node, value) in enumerate(wanted):
-            if isinstance(value, Number) or aim.get(value.place) != i:
-                if not isinstance(value, Number):
-                    value = program.value(aim.get(value.place, value.place + shift))
-                try:
-                    store(program, value, program.value(i))
-                except Refused as refusal:
-                    raise Refused(str(refusal), node) from None
-    except RuntimeError as error:
-        raise Refused(str(error)) from None
+    return aim
+
+
+class Unwritten(Exception):
+    """An operation does not write its result as it is wanted; args[0] is its place."""
+
+
+def finish(group, name):
+    """The kernel of a group; Refused if the builder does not take it as a whole."""
+    wanted = results(group)
+    placed = [place(node, value) for node, value in wanted]
+    arguments = [("argument", operand, UNKNOWN) for _, operand in placed]
+    aim = aims(group.program.records, wanted)
+    while True:
+        program = Program(arguments)
+        try:
+            rewrite(program, group.program.records, len(wanted), aim)
+            break
+        except Unwritten as unwritten:
+            del aim[unwritten.args[0]]
+        except RuntimeError as error:
+            raise Refused(str(error)) from None
+    for i, (node, value) in enumerate(wanted):
+        if isinstance(value, Number) or aim.get(value.place) != i:
+            if not isinstance(value, Number):
+                value = program.value(aim.get(value.place, value.place + len(wanted)))
+            try:
+                store(program, value, program.value(i))
+            except Refused as refusal:
+                raise Refused(str(refusal), node) from None
+    outputs = [(node, placement) for (node, _), (placement, _) in zip(wanted, placed)]
     return described(group, name, program, outputs)
 
 
@@ -119,7 +132,12 @@ def rewrite(program, records, shift, aim):
             _, op, attributes, inputs, _ = record
             inputs = [aim.get(i, i + shift) for i in inputs]
             record = ("op", op, attributes, inputs, aim.get(place))
-        program._do(record)
+        try:
+            program._do(record)
+        except RuntimeError:
+            if place in aim:
+                raise Unwritten(place) from None
+            raise
 
 
 def described(group, name, program, outputs):
@@ -151,12 +169,7 @@ def described(group, name, program, outputs):
         where = bundle(program.records, program)
     except RuntimeError as error:
         raise Refused(str(error)) from None
-    return Kernel(
-        name,
-        group,
-        program,
-        [i.view.base for i in group.inputs],
-        [node for node, _ in outputs],
-        json.dumps(spec),
-        where,
-    )
+    inputs, nodes = [i.view.base for i in group.inputs], [node for node, _ in outputs]
+    dynamic = written(group, name, nodes)
+    text, parameters, inputs = dynamic or (json.dumps(spec), [], inputs)
+    return Kernel(name, group, program, inputs, nodes, text, parameters, where)

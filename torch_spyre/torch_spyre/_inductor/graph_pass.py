@@ -7,13 +7,17 @@ import torch
 
 from ..inductor import log
 from . import report
+from .dynamic import PLACED
 from .emit import Refused
 from .finish import finish, results
+from .foreach import foreach
 from .heads import side_by_side
 from .lowering import EagerTarget, GroupTarget, ViewTarget
 from .partition import MOST_OPS, Partition
+from .placement import put_apart
+from .scalars import scalars
 from .unflatten import unflatten
-from .views import on_card, static, tensor_of, view_of
+from .views import on_card, tensor_of, view_of
 
 
 def is_number(node):
@@ -21,7 +25,7 @@ def is_number(node):
     return not isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
 
 
-def plan(graph):
+def plan(graph, name):
     """The partition of a graph, and the kernels of its groups in order."""
     banned, most = {}, MOST_OPS
     while True:
@@ -31,10 +35,13 @@ def plan(graph):
             group = partition.groups[level]
             try:
                 if results(group):
-                    kernels.append(finish(group, f"spyre_{level}"))
+                    kernels.append(finish(group, f"{name}_{level}"))
             except Refused as refusal:
                 node = refusal.node or group.nodes[0]
-                if refusal.node or len(group.nodes) == 1:
+                if refusal.node and put_apart(node):
+                    log.debug("%s: %s; each element in a stick of its own instead", node, refusal)
+                elif refusal.node or len(group.nodes) == 1:
+                    node.meta.pop(PLACED, None)
                     node = node.args[0] if node.target is operator.getitem else node
                     banned[node] = str(refusal)
                 else:
@@ -82,8 +89,8 @@ class Rewrite:
     def insert(self, kernel):
         """The node of a kernel, and its results in the place of the nodes that it computes."""
         values = [tensor_of(node) for node in kernel.outputs]
-        outputs = [(v.device, v.dtype, static(v.shape), static(v.stride())) for v in values]
-        target = GroupTarget(kernel.name, kernel.specification, outputs)
+        outputs = [(v.device, v.dtype, tuple(v.shape), tuple(v.stride())) for v in values]
+        target = GroupTarget(kernel, outputs)
         inputs = tuple(self.replaced.get(node, node) for node in kernel.inputs)
         with self.end():
             call = self.graph.create_node("call_function", target, inputs)
@@ -104,8 +111,11 @@ class Rewrite:
             view = view_of(node)
             if view.base is node:
                 continue
+            value = tensor_of(node)
+            offset = value.storage_offset() - tensor_of(view.base).storage_offset()
+            target = ViewTarget(tuple(value.shape), tuple(value.stride()), offset)
             with self.graph.inserting_before(node):
-                seen = self.graph.call_function(ViewTarget(view), (view.base,))
+                seen = self.graph.call_function(target, (view.base,))
             seen.meta.update(node.meta)
             self.key[seen] = self.key[node]
             node.replace_all_uses_with(seen)
@@ -135,12 +145,14 @@ def view_of_eager(partition, node):
     return not partition.grouped(view_of(node).base)
 
 
-def run(gm):
+def run(gm, name="spyre"):
     """Kernels in the place of the operations that they compute."""
     graph = gm.graph
+    foreach(graph)
+    scalars(graph)
     unflatten(graph)
     side_by_side(graph)
-    partition, kernels = plan(graph)
+    partition, kernels = plan(graph, name)
     report.report(graph, partition, kernels)
     Rewrite(graph, partition, kernels)
     graph.lint()

@@ -8,7 +8,7 @@ that what joins the heads again is a view.
 
 import torch
 
-from .partition import operand_in, placement_of
+from .placement import operand_in, placement_of
 from .unflatten import call
 from .views import VIEWS, View, on_card, static, tensor_of, view_of
 

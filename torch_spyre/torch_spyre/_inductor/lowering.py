@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Groups, views and eager operations as nodes of Inductor's IR."""
 
+import sympy
 import torch
 from torch._inductor import ir
 from torch._inductor.ir import FixedLayout, MultiOutput, MultiOutputLayout, TensorBox
 from torch._inductor.lowering import fallback_handler
 from torch._inductor.virtualized import V
+
+
+def expressions(sizes):
+    """Sizes as Inductor has them."""
+    return [s.node.expr if isinstance(s, torch.SymInt) else sympy.Integer(s) for s in sizes]
 
 
 class Target:
@@ -24,8 +30,8 @@ class Target:
 class GroupKernel(ir.ExternKernel):
     """A group: one call, which makes all of its results."""
 
-    def __init__(self, device, inputs, name, specification):
-        super().__init__(None, MultiOutputLayout(device=device), inputs, ())
+    def __init__(self, device, inputs, parameters, name, specification):
+        super().__init__(None, MultiOutputLayout(device=device), inputs, parameters)
         self.name = V.graph.register_buffer(self)
         V.graph.register_operation(self)
         self.kernel_name, self.specification = name, specification
@@ -40,18 +46,20 @@ class GroupKernel(ir.ExternKernel):
 class GroupTarget(Target):
     """The results of a group; its arguments are the tensors that it reads."""
 
-    def __init__(self, name, specification, outputs):
-        super().__init__(name)
-        self.specification, self.outputs = specification, outputs
+    def __init__(self, kernel, outputs):
+        super().__init__(kernel.name)
+        self.specification, self.outputs = kernel.specification, outputs
+        self.parameters = kernel.parameters
 
     def __call__(self, *tensors):
         inputs = [ir.ExternKernel.realize_input(t) for t in tensors]
         device = self.outputs[0][0]
-        kernel = GroupKernel(device, inputs, self.__name__, self.specification)
+        parameters = expressions(self.parameters)
+        kernel = GroupKernel(device, inputs, parameters, self.__name__, self.specification)
         return [
             TensorBox.create(
                 MultiOutput(
-                    FixedLayout(device, dtype, size, stride),
+                    FixedLayout(device, dtype, expressions(size), expressions(stride)),
                     kernel,
                     [(tuple, i)],
                     skip_size_stride_alignment_checks=True,
@@ -64,9 +72,13 @@ class GroupTarget(Target):
 class ViewTarget(Target):
     """A view, as size, stride and offset in the tensor that holds it."""
 
-    def __init__(self, view):
+    def __init__(self, size, stride, offset):
         super().__init__("spyre_view")
-        self.view = view
+        self.size, self.stride, self.offset = size, stride, offset
+
+    def strided(self, tensor):
+        """The view of a tensor, where there is no wrapper."""
+        return tensor.as_strided(self.size, self.stride, tensor.storage_offset() + self.offset)
 
     def __call__(self, tensor):
         tensor.realize()
@@ -74,16 +86,16 @@ class ViewTarget(Target):
         while not isinstance(storage, ir.StorageBox):
             storage = storage.data
         layout = storage.get_layout()
-        view = self.view
+        (offset,) = expressions([self.offset])
         return TensorBox(
             ir.ReinterpretView(
                 data=storage,
                 layout=FixedLayout(
                     layout.device,
                     layout.dtype,
-                    list(view.size),
-                    list(view.stride),
-                    layout.offset + view.offset,
+                    expressions(self.size),
+                    expressions(self.stride),
+                    layout.offset + offset,
                 ),
             )
         )

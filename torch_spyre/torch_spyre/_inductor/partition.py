@@ -16,11 +16,11 @@ import operator
 
 import torch
 
-from .. import _C
 from ..inductor import log
 from .emit import Number, Permuted, Program, Refused, Value, format_of, stripped
+from .placement import default_operand, operand_of
 from .rules import RULES, Call
-from .views import on_card, source, static, tensor_of, view_of
+from .views import hint, on_card, source, static, tensor_of, view_of
 
 aten = torch.ops.aten
 
@@ -48,12 +48,12 @@ class Group:
         self.inputs, self.known = [], {}
         self.copies = []
 
-    def argument(self, view):
-        """The value of a tensor from outside."""
-        key = (view.base, view.size, view.stride, view.offset)
+    def argument(self, view, dense=False):
+        """The value of a tensor from outside; @dense: of a copy, if it lies otherwise."""
+        key = (view.base, view.size, view.stride, view.offset, dense)
         if key not in self.known:
             operand = operand_of(view)
-            if operand is None:
+            if operand is None or dense and operand != default_operand(view):
                 operand = default_operand(view)
                 self.copies.append(view)
             value = self.program.argument(operand, UNKNOWN)
@@ -97,83 +97,6 @@ def stamped(node, result):
     return values[0] if single else tuple(values)
 
 
-def default_operand(view):
-    """A dense copy of a view as the builder sees it."""
-    stride, step = [], 1
-    for size in reversed(view.size):
-        stride.insert(0, step)
-        step *= max(size, 1)
-    placement = (list(view.size), stride, tensor_of(view.base).dtype)
-    where = _C._view_operand(*placement, list(view.size), stride, 0)
-    if where is None:
-        raise Refused(f"a tensor of {len(view.size)} dims")
-    return where[0]
-
-
-def operand_of(view):
-    """Where a view lies on the card, if its tensor lies there as expected."""
-    return operand_in(placement_of(view.base), view)
-
-
-def operand_in(placement, view):
-    size, stride, dtype = placement
-    format_of(dtype)
-    where = _C._view_operand(
-        size, stride, dtype, list(view.size), list(view.stride), view.offset
-    )
-    return where and where[0]
-
-
-def placement_of(node):
-    """The size and stride by which the tensor of a node is brought into sticks.
-
-    Of a kernel's own result this may be those of a view that others read, if it
-    then needs no copy: heads that are joined again, for one.
-    """
-    value = tensor_of(node)
-    own = (list(static(value.shape)), list(static(value.stride())), value.dtype)
-    if node.op != "call_function" or node.target not in RULES or not value.is_contiguous():
-        return own
-    views = [view_of(node), *views_of(node)]
-    best, most = own, -1
-    for view in views:
-        if view.offset or not dense(view) or numel(view.size) != numel(own[0]):
-            continue
-        placement = (list(view.size), list(view.stride), value.dtype)
-        if operand_in(placement, views[0]) is None:
-            continue
-        fitting = sum(operand_in(placement, other) is not None for other in views)
-        if fitting > most:
-            best, most = placement, fitting
-    return best
-
-
-def views_of(node):
-    """All views of a node that somebody but another view reads."""
-    found = []
-    for user in node.users:
-        if source(user) is node and view_of(user).base is not user:
-            found.append(view_of(user))
-            found.extend(views_of(user))
-    return found
-
-
-def dense(view):
-    expected = 1
-    for size, stride in zip(reversed(view.size), reversed(view.stride)):
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True
-
-
-def numel(size):
-    count = 1
-    for n in size:
-        count *= n
-    return count
-
-
 class Partition:
     """The groups of a graph, and what is left to eager operations and why."""
 
@@ -194,13 +117,13 @@ class Partition:
             self.level[node] = level
             return
         if on_card(node) and node.target in RULES and node not in self.banned:
-            for attempt in (level, level + 1):
-                if self.join(node, attempt):
+            for attempt, dense in ((level, False), (level + 1, False), (level + 1, True)):
+                if self.join(node, attempt, dense):
                     return
                 log.debug("%s (%s) ends a kernel: %s", node.target, node, self.reasons[node])
         elif node in self.banned:
             self.reasons[node] = self.banned[node]
-        elif on_card(node) or any(on_card(n) for n in node.all_input_nodes):
+        elif on_card(node) or returns_tensor(node) and any(map(on_card, node.all_input_nodes)):
             self.reasons[node] = "the card has no operation for it"
         self.level[node] = self.above(node)
 
@@ -219,13 +142,13 @@ class Partition:
             node = node.args[0]
         return group is not None and node in group.values
 
-    def join(self, node, level):
+    def join(self, node, level, dense):
         group = self.groups.get(level) or Group(level)
         if len(group.program.records) > self.most:
             self.reasons[node] = "the group is full"
             return False
         try:
-            group.say(node, lambda n: self.resolve(group, n, node.target is aten.clone.default))
+            group.say(node, lambda n: self.resolve(group, node, n, dense))
         except Refused as refusal:
             self.reasons[node] = str(refusal)
             return False
@@ -234,11 +157,11 @@ class Partition:
         self.reasons.pop(node, None)
         return True
 
-    def resolve(self, group, node, to_store):
-        """An argument of a node: a value, or what it is when compiling."""
+    def resolve(self, group, reader, node, dense):
+        """An argument of @reader: a value, or what it is when compiling."""
         value = node.meta.get("val")
         if isinstance(value, (torch.SymInt, int)):
-            return int(value)
+            return hint(value)
         if isinstance(value, (torch.SymFloat, float, torch.SymBool, bool)):
             raise Refused("a number that is not known when compiling")
         if not isinstance(value, torch.Tensor):
@@ -248,11 +171,12 @@ class Partition:
         view = view_of(node)
         inside = self.inside(group, view.base)
         if inside is None:
-            return group.argument(view)
+            return group.argument(view, dense)
         if isinstance(inside, Permuted):
             raise Refused("it reads a copy in another order of dims of the same kernel")
         if view.whole or isinstance(inside, Value) and view.is_broadcast_of(inside.size):
             return inside
+        to_store = reader.target is aten.clone.default
         if to_store and isinstance(inside, Value) and view.permutation():
             if len(inside.size) == len(view.size):
                 return Permuted(inside, view.permutation(), inside.dtype)
@@ -266,6 +190,10 @@ class Partition:
             values = group.values.get(node.args[0])
             return None if values is None else values[node.args[1]]
         return group.values.get(node)
+
+
+def returns_tensor(node):
+    return isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
 
 
 def base(node):

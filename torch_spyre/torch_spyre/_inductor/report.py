@@ -7,7 +7,7 @@ import logging
 import torch
 
 from ..inductor import log
-from .views import on_card, tensor_of, view_of
+from .views import on_card, static, tensor_of, view_of
 
 
 def names(nodes):
@@ -66,7 +66,7 @@ def eager(graph, partition):
 
 
 def symbols(graph):
-    """Sizes that were symbols, and are fixed now: the card's programs have theirs."""
+    """Sizes that are symbols: the card's programs have fixed ones."""
     for node in graph.nodes:
         value = node.meta.get("val")
         if node.op != "placeholder" or not isinstance(value, torch.Tensor) or not on_card(node):
@@ -74,12 +74,17 @@ def symbols(graph):
         dynamic = [d for d, s in enumerate(value.shape) if isinstance(s, torch.SymInt)]
         if dynamic:
             log.info(
-                "%s: dims %s are dynamic; programs of the card have fixed sizes, so this one is "
-                "for %s and other sizes are compiled anew",
+                "%s: dims %s are dynamic, now of size %s; each size that is met has bundles of "
+                "its own",
                 node,
                 dynamic,
-                [int(s) for s in value.shape],
+                list(static(value.shape)),
             )
+
+
+def met(name, values):
+    """A size that a kernel meets for the first time."""
+    log.info("%s: first call with the sizes %s", name, list(values))
 
 
 def report(graph, partition, kernels):

@@ -63,7 +63,8 @@ class SpyreWrapperCodegen(PythonWrapperCodegen):
             name = f"{node.kernel_name}_{len(self.groups)}"
             self.groups[node.specification] = name
             self.header.writeline(f"{name} = spyre_group({node.specification!r})")
-        arguments = ", ".join(tensor.codegen_reference() for tensor in node.inputs)
+        arguments = [tensor.codegen_reference() for tensor in node.inputs]
+        arguments += [self.codegen_sizevar(size) for size in node.constant_args]
         self.writeline(
-            f"{node.get_name()} = {self.groups[node.specification]}({arguments})"
+            f"{node.get_name()} = {self.groups[node.specification]}({', '.join(arguments)})"
         )

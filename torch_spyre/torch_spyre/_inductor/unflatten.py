@@ -6,14 +6,20 @@ is a copy on the card, which multiplies with batch dims as they are.
 """
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true, sym_eq
 
-from .views import on_card, source, static, tensor_of
+from .views import on_card, source, tensor_of
 
 aten = torch.ops.aten
 
 
 def shape(node):
-    return static(tensor_of(node).shape)
+    return tuple(tensor_of(node).shape)
+
+
+def alike(a, b):
+    """Whether sizes are the same for all values of their symbols."""
+    return len(a) == len(b) and statically_known_true(sym_eq(a, b))
 
 
 def without_copies(node):
@@ -40,7 +46,7 @@ def unflattened(node, trailing):
             return None
         inner = without_copies(outer)
         size, flat = shape(inner), shape(node)
-        if len(size) > len(flat) and size[-trailing:] == flat[-trailing:]:
+        if len(size) > len(flat) and alike(size[-trailing:], flat[-trailing:]):
             return inner
 
 
@@ -64,7 +70,7 @@ def matrix(graph, node):
     wide = unflattened(a, 1)
     if wide is None or node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("beta", 1) != 1:
         return
-    if bias is not None and len(shape(bias)) > 1 and shape(bias)[0] != 1:
+    if bias is not None and len(shape(bias)) > 1 and not alike(shape(bias)[:1], (1,)):
         return
     with graph.inserting_before(node):
         product = call(graph, aten.matmul.default, wide, b)
@@ -75,7 +81,7 @@ def matrix(graph, node):
 
 def batched(graph, node):
     a, b = (unflattened(n, 2) for n in node.args[:2])
-    if a is None or b is None or shape(a)[:-2] != shape(b)[:-2]:
+    if a is None or b is None or not alike(shape(a)[:-2], shape(b)[:-2]):
         return
     with graph.inserting_before(node):
         replace(graph, node, call(graph, aten.matmul.default, a, b))

@@ -5,15 +5,27 @@ import dataclasses
 import operator
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true, sym_eq
 
-from .emit import stripped
+from .emit import Refused, stripped
 
 aten = torch.ops.aten
 
 
 def static(size):
-    """Sizes as numbers; symbols among them become guards of the compiled graph."""
-    return tuple(int(s) for s in size)
+    """Sizes as numbers; those that are symbols have the value that was met.
+
+    No guard comes of it: what is decided by it is decided again for other values.
+    """
+    return tuple(hint(s) for s in size)
+
+
+def hint(size):
+    if isinstance(size, int):
+        return size
+    if not size.node.has_hint():
+        raise Refused("a size that is not known when compiling")
+    return int(size.node.hint)
 
 
 def on_card(node):
@@ -129,7 +141,7 @@ def view_of(node):
     while (inner := source(base)) is not None and _viewable(base, inner):
         base = inner
     value = tensor_of(node)
-    offset = int(value.storage_offset()) - int(tensor_of(base).storage_offset())
+    offset = hint(value.storage_offset()) - hint(tensor_of(base).storage_offset())
     return View(base, static(value.shape), static(value.stride()), offset)
 
 
@@ -144,9 +156,7 @@ def _viewable(node, inner):
 def _same_elements(a, b):
     """Whether @b can be seen with the size of @a at all."""
     try:
-        seen = torch.empty_strided(
-            static(b.shape), static(b.stride()), device="meta"
-        ).view(static(a.shape))
+        seen = torch.empty_strided(b.shape, b.stride(), device="meta").view(a.shape)
     except RuntimeError:
         return False
-    return tuple(seen.stride()) == static(a.stride())
+    return statically_known_true(sym_eq(tuple(seen.stride()), tuple(a.stride())))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """How operations of ATen are said in operations of the builder."""
 
-from . import matmul, pointwise, reduce  # noqa: F401
+from . import formula, matmul, pointwise, reduce  # noqa: F401
 from .base import RULES, Call
+from .reduce import REDUCED
 
-__all__ = ["RULES", "Call"]
+__all__ = ["REDUCED", "RULES", "Call"]

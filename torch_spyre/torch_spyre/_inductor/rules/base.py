@@ -6,9 +6,12 @@ them for operations with several results. It raises Refused, as the builder
 does, where the card has no way; the operation then runs eagerly.
 """
 
+import math
+
 import torch
 
 from ..emit import FLOATS, Number, Refused, Value, format_of
+from ..views import static
 
 aten = torch.ops.aten
 prims = torch.ops.prims
@@ -26,16 +29,22 @@ def rule(*targets):
     return take
 
 
+def named_arguments(node, args=None, kwargs=None):
+    """The arguments of a node by name, with their defaults."""
+    schema = node.target._schema.arguments
+    named = {a.name: a.default_value for a in schema if a.has_default_value()}
+    named.update(zip((a.name for a in schema), node.args if args is None else args))
+    named.update(node.kwargs if kwargs is None else kwargs)
+    return named
+
+
 class Call:
     """One node of the graph, with values in the place of its tensors."""
 
     def __init__(self, program, node, args, kwargs):
         self.program, self.node = program, node
         self.args, self.kwargs = args, kwargs
-        schema = node.target._schema.arguments
-        self.named = {a.name: a.default_value for a in schema if a.has_default_value()}
-        self.named.update(zip((a.name for a in schema), args))
-        self.named.update(kwargs)
+        self.named = named_arguments(node, args, kwargs)
 
     def __getitem__(self, name):
         return self.named[name]
@@ -48,6 +57,11 @@ class Call:
         """What the node returns; of several, the first."""
         value = self.node.meta["val"]
         return value[0] if isinstance(value, (tuple, list)) else value
+
+    def count(self, name):
+        """The number of elements of an argument."""
+        place = [a.name for a in self.node.target._schema.arguments].index(name)
+        return math.prod(static(self.node.args[place].meta["val"].shape))
 
     def computed_in(self, *things):
         """The dtype that arguments of an operation promote to; one that the card computes."""

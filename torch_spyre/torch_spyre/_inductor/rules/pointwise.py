@@ -4,6 +4,7 @@
 import torch
 
 from ..emit import FLOATS, Number, Refused, Value, format_of, stripped
+from ..views import static
 from .base import aten, finite, number_of, prims, rule, size_of
 
 UNARY = {
@@ -244,4 +245,4 @@ def fill(call):
         value = call.get("fill_value", call.get("s"))
     if not isinstance(value, (bool, int, float)):
         raise Refused("a value that is not known when compiling")
-    return Number(value, tuple(int(s) for s in meta.shape), meta.dtype)
+    return Number(value, static(meta.shape), meta.dtype)

@@ -19,6 +19,17 @@ REDUCTIONS = {
 }
 
 
+#: What makes a tensor of fewer dims than it reads.
+REDUCED = {
+    *REDUCTIONS,
+    aten.var.correction,
+    aten.std.correction,
+    aten.linalg_vector_norm.default,
+    aten.argmax.default,
+    aten.argmin.default,
+}
+
+
 def rank_of(call, name="self"):
     return call.node.args[0].meta["val"].dim()
 
