@@ -52,6 +52,7 @@ EXTRA_DIST += torch_spyre/csrc/ops_conv.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_create.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_dropout.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_gradient.cpp
+EXTRA_DIST += torch_spyre/csrc/ops_index.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_loss.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_matmul.cpp
 EXTRA_DIST += torch_spyre/csrc/ops_norm.cpp

@@ -226,3 +226,58 @@ class TestNumbersThatChange:
         for v, many, more in list(zip(values, as_they_come, as_data))[-2:]:
             assert_same(self.WORK[name](y, v), many[:2])
             assert_same(self.WORK[name](y, v + 1), more[:2])
+
+
+class TestDecoding:
+    """What greedy decoding does with a key-value cache and masks."""
+
+    @pytest.mark.parametrize("dtype", DTYPES, ids=str)
+    @pytest.mark.parametrize("places", [[3], [0, 1, 2, 3], [9, 4, 5, 4], []], ids=str)
+    def test_rows_into_a_cache(self, places, dtype):
+        """Nothing but the rows moves; the last of equal places stays."""
+        cache, rows = exact(2, 3, 10, 70, dtype=dtype), exact(2, 3, len(places), 70, dtype=dtype)
+        index = torch.tensor(places, dtype=torch.long)
+        there = cache.to(DEVICE)
+        with torch.spyre.no_fallbacks():
+            there.index_copy_(2, index.to(DEVICE), rows.to(DEVICE))
+        for i, place in enumerate(places):
+            cache[:, :, place] = rows[:, :, i]
+        assert_same(there, cache)
+
+    def test_places_out_of_bounds(self):
+        cache = torch.zeros(2, 10, 64, device=DEVICE)
+        with pytest.raises(IndexError, match="index 10 is out of bounds for a size of 10"):
+            cache.index_copy_(1, torch.tensor([10]).to(DEVICE), cache[:, :1] + 1)
+        assert not cache.cpu().any()
+
+    def test_next_token(self):
+        logits = exact(2, 1000).to(DEVICE)
+        tokens = torch.zeros(2, 3, dtype=torch.long, device=DEVICE)
+        with torch.spyre.no_fallbacks():
+            following = logits.argmax(-1, keepdim=True)
+            tokens = torch.cat([tokens, following], 1)
+            allowed = logits.masked_fill(logits > 2, -torch.inf).topk(5)
+        assert tokens.dtype == torch.int64 and tokens.shape == (2, 4)
+        assert_same(tokens[:, 3:], logits.cpu().argmax(-1, keepdim=True))
+        expected = logits.cpu().masked_fill(logits.cpu() > 2, -torch.inf).topk(5)
+        assert_same(allowed.values, expected.values)
+
+
+class TestSeeds:
+    @pytest.mark.parametrize(
+        "draw",
+        [
+            lambda: torch.randperm(9, device=DEVICE),
+            lambda: torch.empty(9, device=DEVICE).uniform_(),
+            lambda: torch.empty(9, device=DEVICE).normal_(),
+            lambda: torch.multinomial(torch.ones(9, device=DEVICE), 4),
+        ],
+        ids=["randperm", "uniform_", "normal_", "multinomial"],
+    )
+    def test_the_same_again(self, draw):
+        drawn = []
+        for _ in range(2):
+            torch.manual_seed(3)
+            drawn.append(draw())
+        assert_same(*drawn)
+        assert not draw().cpu().equal(drawn[0].cpu())
