@@ -14,6 +14,7 @@ EXTRA_DIST += tests/torch/test_copy_parts.py
 EXTRA_DIST += tests/torch/test_device.py
 EXTRA_DIST += tests/torch/test_device_type.py
 EXTRA_DIST += tests/torch/test_distributed.py
+EXTRA_DIST += tests/torch/test_eager_on_card.py
 EXTRA_DIST += tests/torch/test_errors.py
 EXTRA_DIST += tests/torch/test_event.py
 EXTRA_DIST += tests/torch/test_exclusions.py

@@ -76,6 +76,24 @@ def random_view(pick, *tensors):
     return tensors
 
 
+def held(shape, dtype, seed=0, low=-1.0, high=1.0):
+    """Random numbers on the card, and in fp32 what it holds of them."""
+    generator = torch.Generator().manual_seed(seed)
+    values = torch.rand(shape, generator=generator) * (high - low) + low
+    card = values.to(dtype).to(DEVICE)
+    return card, card.cpu().float()
+
+
+def assert_held(card, expected, dtype, tolerance):
+    """A result on the card against the CPU's in fp32."""
+    assert card.device.type == DEVICE
+    assert card.dtype == dtype
+    assert card.shape == expected.shape
+    torch.testing.assert_close(
+        card.cpu().float(), expected, rtol=tolerance, atol=tolerance, equal_nan=True
+    )
+
+
 def assert_same(actual, expected):
     """Shape, dtype and every bit; NaN equals NaN."""
     assert torch.is_tensor(actual), actual

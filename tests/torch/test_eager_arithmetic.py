@@ -9,10 +9,8 @@ are rounded to the format as well.
 
 import pytest
 import torch
+from support import DEVICE, assert_held, held
 
-import torch_spyre
-
-DEVICE = "spyre"
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 TOLERANCE = {torch.float16: 2.0**-8, torch.bfloat16: 2.0**-6, torch.float32: 2.0**-21}
 #: No dimension is a multiple of a stick but 64; 1 and 0 are sizes too.
@@ -20,19 +18,11 @@ SHAPES = [(), (1,), (40,), (5, 100), (3, 64), (2, 7, 33), (2, 3, 4, 5), (0, 4)]
 
 
 def data(shape, dtype, seed=0, low=-2.0, high=2.0):
-    """Numbers that the card holds: they have been there."""
-    generator = torch.Generator().manual_seed(seed)
-    values = torch.rand(shape, generator=generator) * (high - low) + low
-    card = values.to(dtype).to(DEVICE)
-    return card, card.cpu().float()
+    return held(shape, dtype, seed, low, high)
 
 
 def near(card, expected, dtype, steps=1):
-    assert card.device.type == DEVICE
-    assert card.dtype == dtype
-    assert card.shape == expected.shape
-    rtol = TOLERANCE[dtype] * steps
-    torch.testing.assert_close(card.cpu().float(), expected, rtol=rtol, atol=rtol, equal_nan=True)
+    assert_held(card, expected, dtype, TOLERANCE[dtype] * steps)
 
 
 @pytest.fixture(autouse=True)

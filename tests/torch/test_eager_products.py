@@ -8,28 +8,19 @@ of the magnitudes, which the absolute part of near() stands for.
 
 import pytest
 import torch
+from support import DEVICE, assert_held, held
 from torch.nn import functional as F
 
-import torch_spyre
-
-DEVICE = "spyre"
 DTYPES = [torch.float16, torch.bfloat16, torch.float32]
 TOLERANCE = {torch.float16: 2.0**-8, torch.bfloat16: 2.0**-6, torch.float32: 2.0**-18}
 
 
 def data(*shape, dtype=torch.float16, seed=0, low=-1.0, high=1.0):
-    generator = torch.Generator().manual_seed(seed)
-    values = torch.rand(shape, generator=generator) * (high - low) + low
-    card = values.to(dtype).to(DEVICE)
-    return card, card.cpu().float()
+    return held(shape, dtype, seed, low, high)
 
 
 def near(card, expected, dtype, steps=1):
-    assert card.device.type == DEVICE
-    assert card.dtype == dtype
-    assert card.shape == expected.shape
-    rtol = TOLERANCE[dtype] * steps
-    torch.testing.assert_close(card.cpu().float(), expected, rtol=rtol, atol=rtol, equal_nan=True)
+    assert_held(card, expected, dtype, TOLERANCE[dtype] * steps)
 
 
 @pytest.fixture(autouse=True)

@@ -10,6 +10,7 @@
 
 #include <torch/library.h>
 
+#include "operand.h"
 #include "pointwise.h"
 
 namespace torch_spyre {
@@ -28,6 +29,15 @@ template <class Op> std::string schema_name()
 template <class Op, class Function> void add_kernel(torch::Library &m, Function function)
 {
 	m.impl(schema_name<Op>().c_str(), function);
+}
+
+/* @t as the next operand with all its dimensions in full, a copy in @held where that takes one. */
+inline void take_complete(Call &call, const Tensor &t, Tensor *held)
+{
+	Operand &o = call.add_operand();
+
+	if (!operand_of(t, &o) || !is_complete(t, o))
+		operand_of(*held = dense_copy(t), &o);
 }
 
 /* The CPU computes where the first tensor is; that may be a number. */

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Comparisons and logic: results are bools, 0 and 1 in DL16 on the card. */
+#include "formula.h"
 #include "kernels.h"
 
 #include <ATen/ops/eq_ops.h>
+#include <ATen/ops/full_like.h>
 #include <ATen/ops/ge_ops.h>
 #include <ATen/ops/gt_ops.h>
+#include <ATen/ops/isfinite_ops.h>
+#include <ATen/ops/isinf_ops.h>
+#include <ATen/ops/isnan_ops.h>
 #include <ATen/ops/le_ops.h>
 #include <ATen/ops/logical_and_ops.h>
 #include <ATen/ops/logical_not_ops.h>
@@ -39,6 +44,62 @@ LOGIC(kLogicalAnd, "logical_and");
 LOGIC(kLogicalOr, "logical_or");
 LOGIC(kLogicalXor, "logical_xor");
 
+/* Nothing but NaN differs from itself. */
+void build_isnan(Graph &graph, const Call &call)
+{
+	graph.store(graph.add("ne", { graph.argument(0), graph.argument(0) }));
+}
+
+const Pointwise kIsNan = { { "aten::isnan", "ne", build_isnan, true },
+			   { .result = ResultType::kBool, .bools = true } };
+
+bool isnan(const Tensor &a, Tensor &result, bool resize)
+{
+	return pointwise(kIsNan, { &a }, {}, result, resize);
+}
+
+/* What a tensor of fp16 reads back as infinite: numbers of DL16 from there on. */
+constexpr double kInfiniteHalf = 65536;
+
+bool is_half(const Call &call)
+{
+	return call.format == SPYRE_FORMAT_SEN169_FP16;
+}
+
+/* x - x is 0 of finite numbers and NaN of others. */
+void build_isinf(Graph &graph, const Call &call)
+{
+	Formula f(graph, call, call.format);
+	Formula::T x = f.in(0);
+
+	graph.store(is_half(call) ? f.with("ge", f.op("abs", x), kInfiniteHalf) :
+		    f.op("mul", f.with("ne", f.op("sub", x, x), 0), f.op("eq", x, x)));
+}
+
+void build_isfinite(Graph &graph, const Call &call)
+{
+	Formula f(graph, call, call.format);
+	Formula::T x = f.in(0);
+
+	graph.store(is_half(call) ? f.with("lt", f.op("abs", x), kInfiniteHalf) :
+				    f.with("eq", f.op("sub", x, x), 0));
+}
+
+const Pointwise kIsInf = { { "aten::isinf", "isinf", build_isinf, true },
+			   { .result = ResultType::kBool } };
+const Pointwise kIsFinite = { { "aten::isfinite", "isfinite", build_isfinite, false },
+			      { .result = ResultType::kBool } };
+
+/* Integers and bools are finite. */
+template <const Pointwise &op, class Op, bool of_integers> Tensor is(const Tensor &a)
+{
+	Tensor result;
+
+	if (!a.is_floating_point())
+		return at::full_like(a, of_integers, a.options().dtype(at::kBool));
+	return pointwise(op, { &a }, {}, result, false) ? result : on_cpu<Op>(a);
+}
+
 #define ADD_COMPARISON(ident, name) \
 	do { \
 		Binary<ident, at::_ops::name##_Tensor, at::_ops::name##__Tensor, \
@@ -64,6 +125,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	ADD_LOGIC(kLogicalAnd, logical_and);
 	ADD_LOGIC(kLogicalOr, logical_or);
 	ADD_LOGIC(kLogicalXor, logical_xor);
+	m.impl("isinf", TORCH_FN((is<kIsInf, at::_ops::isinf, false>)));
+	m.impl("isfinite", TORCH_FN((is<kIsFinite, at::_ops::isfinite, true>)));
+	add_forms<isnan, at::_ops::isnan, at::_ops::isnan_out>(m);
 }
 
 } // namespace torch_spyre

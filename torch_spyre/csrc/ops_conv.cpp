@@ -5,8 +5,6 @@
 #include <ATen/ops/convolution_backward_ops.h>
 #include <ATen/ops/convolution_ops.h>
 
-#include "operand.h"
-
 namespace torch_spyre {
 
 namespace {
@@ -26,11 +24,12 @@ int64_t extent(int64_t in, int64_t taps, int64_t stride, int64_t padding, int64_
 	return (in + 2 * padding - dilation * (taps - 1) - 1) / stride + 1;
 }
 
+/* Sticks hold neighbours: one element in each is not a form of these operands. */
 void take(Call &call, const Tensor &t, Tensor *held)
 {
-	Operand &o = call.add_operand();
-
-	if (!operand_of(t, &o) || !is_complete(t, o))
+	take_complete(call, t, held);
+	Operand &o = call.operand[call.num_operands - 1];
+	if (stick_dim(o.desc) < 0 && t.numel() > 1)
 		operand_of(*held = dense_copy(t), &o);
 }
 

@@ -9,6 +9,8 @@
 #include <ATen/ops/arange.h>
 #include <torch/library.h>
 
+#include "constant.h"
+#include "number.h"
 #include "operand.h"
 #include "pointwise.h"
 
@@ -26,36 +28,65 @@ void build_fill(Graph &graph, const Call &call)
 
 const Program kFill = { "aten::fill_", "fill", build_fill, false };
 
-/* All bytes of a storage: zeros of any dtype, padding too, without a kernel. */
-bool zero_storage(const Tensor &self)
+bool has_kernels(ScalarType dtype)
 {
-	static const uint8_t zero[16] = {};
+	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat ||
+	       dtype == at::kBool;
+}
+
+/* The number as a tensor of @dtype holds it; infinities of half precision are its largest. */
+double stored(const at::Scalar &scalar, ScalarType dtype)
+{
+	double value = scalar.toDouble();
+
+	if (dtype == at::kBool)
+		return value != 0;
+	constant_for(device_format(dtype), &value);
+	return value;
+}
+
+/* All bytes of a storage, its padding too: no kernel, whatever the value. */
+bool fill_storage(const Tensor &self, double value)
+{
+	static constexpr size_t kPattern = 16;
 	const Placement &placement = placement_of(self);
 	Block *block = block_of(self.storage());
+	uint8_t pattern[kPattern] = {};
+	bool zero = value == 0 && !std::signbit(value);
 
 	if (c10::multiply_integers(placement.size) != self.numel() ||
-	    !self.is_non_overlapping_and_dense())
+	    !self.is_non_overlapping_and_dense() || placement.dtype != self.scalar_type())
 		return false;
-	check(spyre_memset_async(current_native_stream(block->device), block->address, zero,
-				 sizeof(zero), spyre_layout_bytes(&placement.layout)),
-	      "aten::zero_");
-	block->clean_padding = true;
+	if (!zero) {
+		size_t width = placement.dtype == at::kFloat ? 4 : 2;
+		int64_t code = encode_constant(value, device_format(placement.dtype));
+
+		if (!has_kernels(placement.dtype))
+			return false;
+		for (size_t i = 0; i < kPattern; i += width)
+			std::memcpy(pattern + i, &code, width);
+	}
+	check(spyre_memset_async(current_native_stream(block->device), block->address, pattern,
+				 kPattern, spyre_layout_bytes(&placement.layout)), "aten::fill_");
+	block->clean_padding = zero;
 	return true;
 }
 
-/* By a kernel, for floats and bools. */
+/* A part of a storage by a kernel; values that keep changing are data to it. */
 bool fill_by_kernel(const Tensor &self, double value)
 {
 	ScalarType dtype = self.scalar_type();
 	Call call(kFill);
 
-	if (dtype == at::kBool)
-		value = value != 0;
-	else if (dtype != at::kHalf && dtype != at::kBFloat16 && dtype != at::kFloat)
+	if (!has_kernels(dtype) || !constant_for(device_format(dtype), &value) ||
+	    !operand_of(self, &call.add_operand()) || !is_writable(self, call.operand[0]))
 		return false;
-	if (!constant_for(device_format(dtype), &value) || !operand_of(self, &call.add_operand()) ||
-	    !is_writable(self, call.operand[0]))
-		return false;
+	if (keeps_changing(kFill, 0, device_format(dtype), self.sizes(), value)) {
+		Tensor one = one_element(value, device_format(dtype), self.device().index());
+
+		torch_spyre::copy(self, one.expand(self.sizes()), true);
+		return true;
+	}
 	call.add("value", value);
 	if (!launch_or_refuse(call, self.device().index()))
 		return false;
@@ -67,11 +98,14 @@ Tensor &fill(Tensor &self, const at::Scalar &value)
 {
 	if (!self.numel())
 		return self;
-	if (value.isComplex() || value.isSymbolic() ||
-	    !((value.toDouble() == 0 && !std::signbit(value.toDouble()) && zero_storage(self)) ||
-	      fill_by_kernel(self, value.toDouble())))
-		torch_spyre::copy(self, at::native::scalar_tensor(value, self.scalar_type()).expand(self.sizes()),
-				  true);
+	if (!value.isComplex() && !value.isSymbolic()) {
+		double number = stored(value, self.scalar_type());
+
+		if (fill_storage(self, number) || fill_by_kernel(self, number))
+			return self;
+	}
+	Tensor one = at::native::scalar_tensor(value, self.scalar_type());
+	torch_spyre::copy(self, one.expand(self.sizes()), true);
 	return self;
 }
 

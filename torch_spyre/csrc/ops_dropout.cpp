@@ -29,7 +29,8 @@ bool apply(const Tensor &a, const Tensor &mask, double scale, Tensor &result, bo
 {
 	spyre_sdsc_attribute attribute = { "scale", scale };
 
-	return a.is_floating_point() && pointwise(kDropout, { &a, &mask }, attribute, result, resize);
+	return a.is_floating_point() &&
+	       pointwise(kDropout, { &a, &mask }, attribute, result, resize);
 }
 
 std::tuple<Tensor, Tensor> native_dropout(const Tensor &input, double p, std::optional<bool> train)
@@ -55,7 +56,8 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor &input, double p, std::op
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
 	m.impl("native_dropout", TORCH_FN(native_dropout));
-	add_forms<apply, at::_ops::native_dropout_backward, at::_ops::native_dropout_backward_out>(m);
+	add_forms<apply, at::_ops::native_dropout_backward,
+		  at::_ops::native_dropout_backward_out>(m);
 }
 
 } // namespace torch_spyre

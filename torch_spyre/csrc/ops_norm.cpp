@@ -13,8 +13,6 @@
 #include <ATen/ops/sum.h>
 #include <ATen/ops/var.h>
 
-#include "operand.h"
-
 namespace torch_spyre {
 
 namespace {
@@ -207,12 +205,8 @@ bool weight_backward(const Tensor (&rows)[4], at::ScalarType dtype, Tensor &resu
 	Call call(kWeightBackward);
 	Tensor held[4];
 
-	for (int i = 0; i < 4; i++) {
-		Operand &o = call.add_operand();
-
-		if (!operand_of(rows[i], &o) || !is_complete(rows[i], o))
-			operand_of(held[i] = dense_copy(rows[i]), &o);
-	}
+	for (int i = 0; i < 4; i++)
+		take_complete(call, rows[i], &held[i]);
 	result = empty({ 1, rows[0].size(1) }, dtype, rows[0].device().index());
 	if (!operand_of(result, &call.add_operand()) ||
 	    !launch_or_refuse(call, rows[0].device().index()))

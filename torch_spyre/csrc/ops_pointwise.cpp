@@ -9,6 +9,8 @@
 #include <ATen/ops/add_ops.h>
 #include <ATen/ops/bitwise_and_ops.h>
 #include <ATen/ops/bitwise_not_ops.h>
+#include <ATen/ops/bitwise_or_ops.h>
+#include <ATen/ops/bitwise_xor_ops.h>
 #include <ATen/ops/ceil_ops.h>
 #include <ATen/ops/clamp_max_ops.h>
 #include <ATen/ops/clamp_min_ops.h>
@@ -105,59 +107,36 @@ const Pointwise kWhere = { { "aten::where", "where", build_one, false },
 			   { .bools = true, .condition = true,
 			     .number = { nullptr, "input", "other" } } };
 
-void build_bitwise_and(Graph &graph, const Call &call)
+/* The card's bitwise operations are those of 0 and 1. */
+void build_bitwise(Graph &graph, const Call &call)
 {
-	graph.add("bitwise_and", { graph.argument(0), graph.argument(1) }, {}, graph.output());
+	graph.add(call.program->op, { graph.argument(0), graph.argument(1) }, {}, graph.output());
 }
 
-const Pointwise kBitwiseAnd = { { "aten::bitwise_and", "bitwise_and", build_bitwise_and, true },
+const Pointwise kBitwiseAnd = { { "aten::bitwise_and", "bitwise_and", build_bitwise, true },
+				{ .bools = true } };
+const Pointwise kBitwiseOr = { { "aten::bitwise_or", "bitwise_or", build_bitwise, true },
+			       { .bools = true } };
+const Pointwise kBitwiseXor = { { "aten::bitwise_xor", "bitwise_xor", build_bitwise, true },
 				{ .bools = true } };
 
-/* The card's bitwise operations are those of 0 and 1. */
 bool is_bool(const Tensor &t)
 {
 	return t.scalar_type() == at::kBool;
 }
 
-Tensor bitwise_and(const Tensor &a, const Tensor &b)
+bool bitwise_not(const Tensor &a, Tensor &result, bool resize)
 {
-	Tensor result;
-	return is_bool(a) && is_bool(b) && pointwise(kBitwiseAnd, { &a, &b }, {}, result, false) ?
-	       result : on_cpu<at::_ops::bitwise_and_Tensor>(a, b);
+	return is_bool(a) && pointwise(kBitwiseNot, { &a }, {}, result, resize);
 }
 
-Tensor &bitwise_and_in_place(Tensor &a, const Tensor &b)
+template <const Pointwise &op>
+bool bitwise(const Tensor &a, const Tensor &b, Tensor &result, bool resize)
 {
-	return is_bool(a) && is_bool(b) && pointwise(kBitwiseAnd, { &a, &b }, {}, a, false) ?
-	       a : on_cpu<at::_ops::bitwise_and__Tensor>(a, b);
+	return is_bool(a) && is_bool(b) && pointwise(op, { &a, &b }, {}, result, resize);
 }
 
-Tensor &bitwise_and_out(const Tensor &a, const Tensor &b, Tensor &out)
-{
-	return is_bool(a) && is_bool(b) && pointwise(kBitwiseAnd, { &a, &b }, {}, out, true) ?
-	       out : on_cpu<at::_ops::bitwise_and_Tensor_out>(a, b, out);
-}
-
-Tensor bitwise_not(const Tensor &a)
-{
-	Tensor result;
-	return is_bool(a) && pointwise(kBitwiseNot, { &a }, {}, result, false) ?
-	       result : on_cpu<at::_ops::bitwise_not>(a);
-}
-
-Tensor &bitwise_not_in_place(Tensor &a)
-{
-	return is_bool(a) && pointwise(kBitwiseNot, { &a }, {}, a, false) ?
-	       a : on_cpu<at::_ops::bitwise_not_>(a);
-}
-
-Tensor &bitwise_not_out(const Tensor &a, Tensor &out)
-{
-	return is_bool(a) && pointwise(kBitwiseNot, { &a }, {}, out, true) ?
-	       out : on_cpu<at::_ops::bitwise_not_out>(a, out);
-}
-
-bool run_pow(const Tensor &a, const at::Scalar &exponent, Tensor &result, bool resize)
+bool pow_number(const Tensor &a, const at::Scalar &exponent, Tensor &result, bool resize)
 {
 	spyre_sdsc_attribute attribute = { "exponent", 0 };
 
@@ -166,24 +145,6 @@ bool run_pow(const Tensor &a, const at::Scalar &exponent, Tensor &result, bool r
 	attribute.value = exponent.toDouble();
 	return std::isfinite(attribute.value) &&
 	       pointwise(kPow, { &a }, attribute, result, resize);
-}
-
-Tensor pow(const Tensor &a, const at::Scalar &exponent)
-{
-	Tensor result;
-	return run_pow(a, exponent, result, false) ? result :
-	       on_cpu<at::_ops::pow_Tensor_Scalar>(a, exponent);
-}
-
-Tensor &pow_in_place(Tensor &a, const at::Scalar &exponent)
-{
-	return run_pow(a, exponent, a, false) ? a : on_cpu<at::_ops::pow__Scalar>(a, exponent);
-}
-
-Tensor &pow_out(const Tensor &a, const at::Scalar &exponent, Tensor &out)
-{
-	return run_pow(a, exponent, out, true) ? out :
-	       on_cpu<at::_ops::pow_Tensor_Scalar_out>(a, exponent, out);
 }
 
 /*
@@ -215,7 +176,7 @@ Tensor rsub_scalar(const Tensor &a, const at::Scalar &b, const at::Scalar &alpha
 
 using MaybeScalar = const std::optional<at::Scalar> &;
 
-bool run_clamp(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &result, bool resize)
+bool clamp_numbers(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &result, bool resize)
 {
 	spyre_sdsc_attribute attribute[2];
 	spyre_format format = SPYRE_FORMAT_INVALID;
@@ -236,113 +197,72 @@ bool run_clamp(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &result
 	return pointwise(kClamp, { &a }, { attribute, count }, result, resize);
 }
 
-Tensor clamp_new(const Tensor &a, MaybeScalar min, MaybeScalar max)
+using MaybeTensor = const std::optional<Tensor> &;
+
+/* The bounds one after the other: NaN stays NaN, min above max gives max. */
+bool clamp_tensor(const Tensor &a, MaybeTensor min, MaybeTensor max, Tensor &result, bool resize)
 {
-	Tensor result;
-	return run_clamp(a, min, max, result, false) ? result : on_cpu<at::_ops::clamp>(a, min, max);
+	Tensor raised;
+
+	TORCH_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
+	if (!min || !max)
+		return min ? pointwise(kMaximum, { &a, &*min }, {}, result, resize) :
+			     pointwise(kMinimum, { &a, &*max }, {}, result, resize);
+	return pointwise(kMaximum, { &a, &*min }, {}, raised, false) &&
+	       pointwise(kMinimum, { &raised, &*max }, {}, result, resize);
 }
 
-Tensor &clamp_in_place(Tensor &a, MaybeScalar min, MaybeScalar max)
+bool clamp_min(const Tensor &a, const at::Scalar &min, Tensor &result, bool resize)
 {
-	return run_clamp(a, min, max, a, false) ? a : on_cpu<at::_ops::clamp_>(a, min, max);
+	return clamp_numbers(a, min, std::nullopt, result, resize);
 }
 
-Tensor &clamp_out(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &out)
+bool clamp_max(const Tensor &a, const at::Scalar &max, Tensor &result, bool resize)
 {
-	return run_clamp(a, min, max, out, true) ? out :
-	       on_cpu<at::_ops::clamp_out>(a, min, max, out);
+	return clamp_numbers(a, std::nullopt, max, result, resize);
 }
 
-Tensor clamp_min(const Tensor &a, const at::Scalar &min)
+bool clamp_min_tensor(const Tensor &a, const Tensor &min, Tensor &result, bool resize)
 {
-	return clamp_new(a, min, std::nullopt);
+	return pointwise(kMaximum, { &a, &min }, {}, result, resize);
 }
 
-Tensor &clamp_min_in_place(Tensor &a, const at::Scalar &min)
+bool clamp_max_tensor(const Tensor &a, const Tensor &max, Tensor &result, bool resize)
 {
-	return clamp_in_place(a, min, std::nullopt);
+	return pointwise(kMinimum, { &a, &max }, {}, result, resize);
 }
 
-Tensor &clamp_min_out(const Tensor &a, const at::Scalar &min, Tensor &out)
-{
-	return clamp_out(a, min, std::nullopt, out);
-}
-
-Tensor clamp_max(const Tensor &a, const at::Scalar &max)
-{
-	return clamp_new(a, std::nullopt, max);
-}
-
-Tensor &clamp_max_in_place(Tensor &a, const at::Scalar &max)
-{
-	return clamp_in_place(a, std::nullopt, max);
-}
-
-Tensor &clamp_max_out(const Tensor &a, const at::Scalar &max, Tensor &out)
-{
-	return clamp_out(a, std::nullopt, max, out);
-}
-
-bool run_where(const Tensor &condition, const Tensor &a, const Tensor &b, Tensor &result,
+bool where(const Tensor &condition, const Tensor &a, const Tensor &b, Tensor &result,
 	       bool resize)
 {
 	return is_bool(condition) && condition.device().type() == c10::DeviceType::PrivateUse1 &&
 	       pointwise(kWhere, { &condition, &a, &b }, {}, result, resize);
 }
 
-Tensor where(const Tensor &condition, const Tensor &a, const Tensor &b)
-{
-	Tensor result;
-	return run_where(condition, a, b, result, false) ? result :
-	       on_cpu<at::_ops::where_self>(condition, a, b);
-}
-
-Tensor &where_out(const Tensor &condition, const Tensor &a, const Tensor &b, Tensor &out)
-{
-	return run_where(condition, a, b, out, true) ? out :
-	       on_cpu<at::_ops::where_self_out>(condition, a, b, out);
-}
-
 /* The value takes the dtype of the tensor that it goes into. */
-bool run_masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tensor &result)
+bool masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tensor &result, bool)
 {
 	TORCH_CHECK(value.dim() == 0,
 		    "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
 		    value.dim(), " dimension(s).");
 	Tensor fitting = value.scalar_type() == a.scalar_type() ? value : value.to(a.scalar_type());
-	return a.is_floating_point() && run_where(mask, fitting, a, result, false);
+	return a.is_floating_point() && where(mask, fitting, a, result, false);
 }
 
-Tensor masked_fill_scalar(const Tensor &a, const Tensor &mask, const at::Scalar &value)
+bool masked_fill_scalar(const Tensor &a, const Tensor &mask, const at::Scalar &value,
+			Tensor &result, bool resize)
 {
-	Tensor result;
-	return run_masked_fill(a, mask, wrapped(value), result) ? result :
-	       on_cpu<at::_ops::masked_fill_Scalar>(a, mask, value);
-}
-
-Tensor masked_fill_tensor(const Tensor &a, const Tensor &mask, const Tensor &value)
-{
-	Tensor result;
-	return run_masked_fill(a, mask, value, result) ? result :
-	       on_cpu<at::_ops::masked_fill_Tensor>(a, mask, value);
-}
-
-Tensor &masked_fill_scalar_in_place(Tensor &a, const Tensor &mask, const at::Scalar &value)
-{
-	return run_masked_fill(a, mask, wrapped(value), a) ? a :
-	       on_cpu<at::_ops::masked_fill__Scalar>(a, mask, value);
-}
-
-Tensor &masked_fill_tensor_in_place(Tensor &a, const Tensor &mask, const Tensor &value)
-{
-	return run_masked_fill(a, mask, value, a) ? a :
-	       on_cpu<at::_ops::masked_fill__Tensor>(a, mask, value);
+	return masked_fill(a, mask, wrapped(value), result, resize);
 }
 
 #define ADD_UNARY(ident, name) \
 	Unary<ident, at::_ops::name, at::_ops::name##_, at::_ops::name##_out>::add(m)
 #define ADD_BINARY(kind, ident, name) \
 	kind<ident, at::_ops::name##_Tensor, at::_ops::name##__Tensor, at::_ops::name##_out>::add(m)
+
+#define ADD_BITWISE(ident, name) \
+	add_forms<bitwise<ident>, at::_ops::bitwise_##name##_Tensor, \
+		  at::_ops::bitwise_##name##__Tensor, at::_ops::bitwise_##name##_Tensor_out>(m)
 
 } // namespace
 
@@ -374,31 +294,32 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 					   at::_ops::minimum_out>::make)));
 	m.impl("minimum.out", TORCH_FN((Binary<kMinimum, at::_ops::minimum, at::_ops::minimum,
 					       at::_ops::minimum_out>::into)));
-	m.impl("bitwise_and.Tensor", TORCH_FN(bitwise_and));
-	m.impl("bitwise_and_.Tensor", TORCH_FN(bitwise_and_in_place));
-	m.impl("bitwise_and.Tensor_out", TORCH_FN(bitwise_and_out));
-	m.impl("bitwise_not", TORCH_FN(bitwise_not));
-	m.impl("bitwise_not_", TORCH_FN(bitwise_not_in_place));
-	m.impl("bitwise_not.out", TORCH_FN(bitwise_not_out));
-	m.impl("pow.Tensor_Scalar", TORCH_FN(pow));
-	m.impl("pow_.Scalar", TORCH_FN(pow_in_place));
-	m.impl("pow.Tensor_Scalar_out", TORCH_FN(pow_out));
+	ADD_BITWISE(kBitwiseAnd, and);
+	ADD_BITWISE(kBitwiseOr, or);
+	ADD_BITWISE(kBitwiseXor, xor);
+	add_forms<bitwise_not, at::_ops::bitwise_not, at::_ops::bitwise_not_,
+		  at::_ops::bitwise_not_out>(m);
+	add_forms<pow_number, at::_ops::pow_Tensor_Scalar, at::_ops::pow__Scalar,
+		  at::_ops::pow_Tensor_Scalar_out>(m);
 	m.impl("pow.Tensor_Tensor_out", TORCH_FN(pow_tensor_out));
-	m.impl("clamp", TORCH_FN(clamp_new));
-	m.impl("clamp_", TORCH_FN(clamp_in_place));
-	m.impl("clamp.out", TORCH_FN(clamp_out));
-	m.impl("clamp_min", TORCH_FN(clamp_min));
-	m.impl("clamp_min_", TORCH_FN(clamp_min_in_place));
-	m.impl("clamp_min.out", TORCH_FN(clamp_min_out));
-	m.impl("clamp_max", TORCH_FN(clamp_max));
-	m.impl("clamp_max_", TORCH_FN(clamp_max_in_place));
-	m.impl("clamp_max.out", TORCH_FN(clamp_max_out));
-	m.impl("where.self", TORCH_FN(where));
-	m.impl("where.self_out", TORCH_FN(where_out));
-	m.impl("masked_fill.Scalar", TORCH_FN(masked_fill_scalar));
-	m.impl("masked_fill.Tensor", TORCH_FN(masked_fill_tensor));
-	m.impl("masked_fill_.Scalar", TORCH_FN(masked_fill_scalar_in_place));
-	m.impl("masked_fill_.Tensor", TORCH_FN(masked_fill_tensor_in_place));
+	add_forms<clamp_numbers, at::_ops::clamp, at::_ops::clamp_, at::_ops::clamp_out>(m);
+	add_forms<clamp_min, at::_ops::clamp_min, at::_ops::clamp_min_, at::_ops::clamp_min_out>(m);
+	add_forms<clamp_max, at::_ops::clamp_max, at::_ops::clamp_max_, at::_ops::clamp_max_out>(m);
+	add_forms<clamp_tensor, at::_ops::clamp_Tensor, at::_ops::clamp__Tensor,
+		  at::_ops::clamp_Tensor_out>(m);
+	add_forms<clamp_min_tensor, at::_ops::clamp_min_Tensor, at::_ops::clamp_min__Tensor,
+		  at::_ops::clamp_min_Tensor_out>(m);
+	add_forms<clamp_max_tensor, at::_ops::clamp_max_Tensor, at::_ops::clamp_max__Tensor,
+		  at::_ops::clamp_max_Tensor_out>(m);
+	add_forms<where, at::_ops::where_self, at::_ops::where_self_out>(m);
+	add_kernel<at::_ops::masked_fill_Scalar>(
+		m, TORCH_FN((NewForm<masked_fill_scalar, at::_ops::masked_fill_Scalar>::call)));
+	add_kernel<at::_ops::masked_fill__Scalar>(
+		m, TORCH_FN((InPlaceForm<masked_fill_scalar, at::_ops::masked_fill__Scalar>::call)));
+	add_kernel<at::_ops::masked_fill_Tensor>(
+		m, TORCH_FN((NewForm<masked_fill, at::_ops::masked_fill_Tensor>::call)));
+	add_kernel<at::_ops::masked_fill__Tensor>(
+		m, TORCH_FN((InPlaceForm<masked_fill, at::_ops::masked_fill__Tensor>::call)));
 }
 
 } // namespace torch_spyre

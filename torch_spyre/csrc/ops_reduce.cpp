@@ -8,8 +8,10 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/native/Resize.h>
+#include <ATen/ops/all_ops.h>
 #include <ATen/ops/amax_ops.h>
 #include <ATen/ops/amin_ops.h>
+#include <ATen/ops/any_ops.h>
 #include <ATen/ops/argmax_ops.h>
 #include <ATen/ops/argmin_ops.h>
 #include <ATen/ops/linalg_vector_norm_ops.h>
@@ -19,8 +21,6 @@
 #include <ATen/ops/std_ops.h>
 #include <ATen/ops/sum_ops.h>
 #include <ATen/ops/var_ops.h>
-
-#include "operand.h"
 
 namespace torch_spyre {
 
@@ -46,6 +46,26 @@ void build_arg(Graph &graph, const Call &call)
 
 	graph.add(call.program->op, &input, 1, call.attribute, call.num_attributes, graph.output());
 }
+
+/* Whether any element, or all, are other than 0: the largest or smallest of 0s and 1s. */
+void build_truth(Graph &graph, const Call &call)
+{
+	Graph::Tensor truth = graph.add("ne", { graph.argument(0) }, { { "other", 0 } });
+
+	graph.store(graph.add(call.program->op, &truth, 1, call.attribute, call.num_attributes));
+}
+
+/* Bools are counted in fp32, which is exact to 2^24. */
+void build_count(Graph &graph, const Call &call)
+{
+	Graph::Tensor wide = graph.cast(graph.argument(0), SPYRE_FORMAT_IEEE_FP32);
+
+	graph.store(graph.add("sum", &wide, 1, call.attribute, call.num_attributes));
+}
+
+const Program kAny = { "aten::any", "amax", build_truth, false };
+const Program kAll = { "aten::all", "amin", build_truth, false };
+const Program kCount = { "aten::sum", "sum", build_count, false };
 
 const Program kArgmax = { "aten::argmax", "argmax", build_arg, false };
 const Program kArgmin = { "aten::argmin", "argmin", build_arg, false };
@@ -123,19 +143,21 @@ bool reduce(const Reduction &r, Tensor &result)
 	Call call(r.program);
 	Tensor held, kept;
 
-	if (!is_float(r.input.scalar_type()) || !r.input.numel() || !r.input.dim() ||
-	    r.input.dim() > SPYRE_MAX_RANK)
+	bool truth = r.program.build == build_truth || r.program.build == build_count;
+
+	if (!(is_float(r.input.scalar_type()) || (truth && r.input.scalar_type() == at::kBool)) ||
+	    !r.input.numel() || !r.input.dim() || r.input.dim() > SPYRE_MAX_RANK)
 		return false;
-	Operand &in = call.add_operand();
-	if (!operand_of(r.input, &in) || !is_complete(r.input, in))
-		operand_of(held = dense_copy(r.input), &in);
-	kept = kept_result(r, in);
+	take_complete(call, r.input, &held);
+	kept = kept_result(r, call.operand[0]);
 	if (!operand_of(kept, &call.add_operand()))
 		return false;
 	call.format = device_format(r.program.build == build_arg || !is_float(r.dtype) ?
 				    r.input.scalar_type() : r.dtype);
 	for (int64_t d : r.dims)
 		call.add("dim", static_cast<double>(d));
+	if (truth)
+		call.add("keepdim", 1);
 	for (unsigned i = 0; i < r.num_extra; i++)
 		call.add(r.extra[i].name, r.extra[i].value);
 	if (!launch_or_refuse(call, r.input.device().index()))
@@ -153,44 +175,80 @@ Tensor &give(const Tensor &result, Tensor &out)
 	return out;
 }
 
-bool sum_or_mean(const Program &program, const Tensor &input, OptionalIntArrayRef dims, bool keep,
-		 MaybeDtype dtype, Tensor &result)
+constexpr int64_t kMostCounted = int64_t(1) << 24;
+
+/* Sums of bools are counts; other integers are the CPU's. */
+bool total(const Program &program, const Tensor &input, OptionalIntArrayRef dims, bool keep,
+	   MaybeDtype dtype, Tensor &result)
 {
 	at::ScalarType type = dtype.value_or(input.scalar_type());
 
+	if (input.scalar_type() == at::kBool && dtype.value_or(at::kLong) == at::kLong)
+		return &program == &kSum && input.numel() <= kMostCounted &&
+		       reduce({ kCount, input, wrapped_dims(input, dims), keep, at::kLong }, result);
 	return is_float(type) && reduce({ program, input, wrapped_dims(input, dims), keep, type },
 					result);
 }
 
-Tensor sum(const Tensor &input, OptionalIntArrayRef dims, bool keep, MaybeDtype dtype)
-{
-	Tensor result;
-	return sum_or_mean(kSum, input, dims, keep, dtype, result) ? result :
-	       on_cpu<at::_ops::sum_dim_IntList>(input, dims, keep, dtype);
-}
+/* Sums and means. */
+template <const Program &program, class New, class Out> struct Total {
+	static Tensor make(const Tensor &input, OptionalIntArrayRef dims, bool keep,
+			   MaybeDtype dtype)
+	{
+		Tensor result;
+		return total(program, input, dims, keep, dtype, result) ? result :
+		       on_cpu<New>(input, dims, keep, dtype);
+	}
+	static Tensor &into(const Tensor &input, OptionalIntArrayRef dims, bool keep,
+			    MaybeDtype dtype, Tensor &out)
+	{
+		Tensor result;
+		return total(program, input, dims, keep, dtype ? dtype : out.scalar_type(),
+			     result) ? give(result, out) : on_cpu<Out>(input, dims, keep, dtype, out);
+	}
+	static void add(torch::Library &m)
+	{
+		add_kernel<New>(m, TORCH_FN(make));
+		add_kernel<Out>(m, TORCH_FN(into));
+	}
+};
 
-Tensor &sum_out(const Tensor &input, OptionalIntArrayRef dims, bool keep, MaybeDtype dtype,
-		Tensor &out)
-{
-	Tensor result;
-	return sum_or_mean(kSum, input, dims, keep, dtype ? dtype : out.scalar_type(), result) ?
-	       give(result, out) : on_cpu<at::_ops::sum_IntList_out>(input, dims, keep, dtype, out);
-}
-
-Tensor mean(const Tensor &input, OptionalIntArrayRef dims, bool keep, MaybeDtype dtype)
-{
-	Tensor result;
-	return sum_or_mean(kMean, input, dims, keep, dtype, result) ? result :
-	       on_cpu<at::_ops::mean_dim>(input, dims, keep, dtype);
-}
-
-Tensor &mean_out(const Tensor &input, OptionalIntArrayRef dims, bool keep, MaybeDtype dtype,
-		 Tensor &out)
-{
-	Tensor result;
-	return sum_or_mean(kMean, input, dims, keep, dtype ? dtype : out.scalar_type(), result) ?
-	       give(result, out) : on_cpu<at::_ops::mean_out>(input, dims, keep, dtype, out);
-}
+/* any and all: of everything, along one dimension or along several. */
+template <const Program &program, class All, class Dim, class Dims, class AllOut, class DimOut,
+	  class DimsOut> struct Truth {
+	static bool run(const Tensor &input, OptionalIntArrayRef dims, bool keep, Tensor &result,
+			bool given)
+	{
+		Tensor made;
+		if ((dims && dims->empty()) || (given && result.scalar_type() != at::kBool) ||
+		    !reduce({ program, input, wrapped_dims(input, dims), keep, at::kBool }, made))
+			return false;
+		if (given)
+			give(made, result);
+		else
+			result = made;
+		return true;
+	}
+	static bool all(const Tensor &input, Tensor &result, bool given)
+	{
+		return run(input, std::nullopt, false, result, given);
+	}
+	static bool dim(const Tensor &input, int64_t dim, bool keep, Tensor &result, bool given)
+	{
+		return run(input, at::IntArrayRef(dim), keep, result, given);
+	}
+	static bool dims(const Tensor &input, OptionalIntArrayRef dims, bool keep, Tensor &result,
+			 bool given)
+	{
+		return run(input, dims, keep, result, given);
+	}
+	static void add(torch::Library &m)
+	{
+		add_forms<all, All, AllOut>(m);
+		add_forms<dim, Dim, DimOut>(m);
+		add_forms<dims, Dims, DimsOut>(m);
+	}
+};
 
 bool extreme(const Program &program, const Tensor &input, OptionalIntArrayRef dims, bool keep,
 	     Tensor &result)
@@ -320,6 +378,15 @@ template <const Program &program, class New, class Out> struct Spread {
 	}
 };
 
+std::tuple<Tensor, Tensor> var_mean(const Tensor &input, OptionalIntArrayRef dims,
+				    MaybeScalar correction, bool keep)
+{
+	return { Spread<kVar, at::_ops::var_correction, at::_ops::var_correction_out>::make(
+			 input, dims, correction, keep),
+		 Total<kMean, at::_ops::mean_dim, at::_ops::mean_out>::make(input, dims, keep,
+									 std::nullopt) };
+}
+
 bool norm(const Tensor &input, const at::Scalar &ord, OptionalIntArrayRef dims, bool keep,
 	  MaybeDtype dtype, Tensor &result)
 {
@@ -353,10 +420,13 @@ using Min = Searched<kAmin, kArgmin, at::_ops::min_dim, at::_ops::min_dim_min>;
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
-	m.impl("sum.dim_IntList", TORCH_FN(sum));
-	m.impl("sum.IntList_out", TORCH_FN(sum_out));
-	m.impl("mean.dim", TORCH_FN(mean));
-	m.impl("mean.out", TORCH_FN(mean_out));
+	Total<kSum, at::_ops::sum_dim_IntList, at::_ops::sum_IntList_out>::add(m);
+	Total<kMean, at::_ops::mean_dim, at::_ops::mean_out>::add(m);
+	Truth<kAny, at::_ops::any, at::_ops::any_dim, at::_ops::any_dims, at::_ops::any_all_out,
+	      at::_ops::any_out, at::_ops::any_dims_out>::add(m);
+	Truth<kAll, at::_ops::all, at::_ops::all_dim, at::_ops::all_dims, at::_ops::all_all_out,
+	      at::_ops::all_out, at::_ops::all_dims_out>::add(m);
+	m.impl("var_mean.correction", TORCH_FN(var_mean));
 	Extreme<kAmax, at::_ops::amax, at::_ops::amax_out>::add(m);
 	Extreme<kAmin, at::_ops::amin, at::_ops::amin_out>::add(m);
 	m.impl("max", TORCH_FN(max_all));

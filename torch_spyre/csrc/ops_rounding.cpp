@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/* Whole numbers: rounding, and quotients of them. */
+#include "formula.h"
+#include "kernels.h"
+
+#include <ATen/ops/div_ops.h>
+#include <ATen/ops/floor_divide_ops.h>
+#include <ATen/ops/round_ops.h>
+#include <ATen/ops/trunc_ops.h>
+
+namespace torch_spyre {
+
+namespace {
+
+using T = Formula::T;
+
+const Pointwise kRound = { { "aten::round", "round", build_one, true }, {} };
+const Pointwise kTrunc = { { "aten::trunc", "trunc", build_one, true }, {} };
+
+/*
+ * The floor of a / b. The quotient may be rounded up to a whole number that is
+ * above it; a - floor b, in one rounding, then has the other sign than b.
+ */
+T floored(Formula &f, T a, T b)
+{
+	T whole = f.op("floor", f.op("div", a, b)), left = f.op("fnms", whole, b, a);
+	T below = f.with("lt", f.op("mul", f.op("sign", left), f.op("sign", b)), 0);
+
+	return f.op("sub", whole, below);
+}
+
+void build_floor(Graph &graph, const Call &call)
+{
+	Formula f(graph, call);
+
+	f.give("identity", { floored(f, f.in(0), f.in(1)) });
+}
+
+void build_trunc(Graph &graph, const Call &call)
+{
+	Formula f(graph, call);
+
+	f.give("trunc", { f.op("div", f.in(0), f.in(1)) });
+}
+
+const Pointwise kDivFloor = { { "aten::div", "div_floor", build_floor, false }, {} };
+const Pointwise kDivTrunc = { { "aten::div", "div_trunc", build_trunc, false }, {} };
+
+using MaybeMode = std::optional<std::string_view>;
+
+bool div_mode(const Tensor &a, const Tensor &b, MaybeMode mode, Tensor &result, bool resize)
+{
+	if (mode && *mode == "floor")
+		return pointwise(kDivFloor, { &a, &b }, {}, result, resize);
+	if (mode && *mode == "trunc")
+		return pointwise(kDivTrunc, { &a, &b }, {}, result, resize);
+	TORCH_CHECK(!mode, "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '",
+		    *mode, "'");
+	if (!resize && !result.defined()) {
+		result = at::_ops::div_Tensor::call(a, b);
+		return true;
+	}
+	at::_ops::div_out::call(a, b, result);
+	return true;
+}
+
+bool floor_divide(const Tensor &a, const Tensor &b, Tensor &result, bool resize)
+{
+	return pointwise(kDivFloor, { &a, &b }, {}, result, resize);
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+	Unary<kRound, at::_ops::round, at::_ops::round_, at::_ops::round_out>::add(m);
+	Unary<kTrunc, at::_ops::trunc, at::_ops::trunc_, at::_ops::trunc_out>::add(m);
+	add_forms<div_mode, at::_ops::div_Tensor_mode, at::_ops::div__Tensor_mode,
+		  at::_ops::div_out_mode>(m);
+	add_forms<floor_divide, at::_ops::floor_divide, at::_ops::floor_divide__Tensor,
+		  at::_ops::floor_divide_out>(m);
+}
+
+} // namespace torch_spyre
