@@ -256,12 +256,13 @@ class DynamicGroup:
         self.kernels = {}
 
     def make(self, values):
-        from .graph_pass import run
+        from .graph_pass import divide
         from .report import met
 
         met(self.name, values)
         graph = Reader(self.specification, values).graph
-        run(torch.fx.GraphModule({}, graph), self.name)
+        # How results lie is settled: the passes that change it have had their turn.
+        divide(torch.fx.GraphModule({}, graph), self.name)
         steps = Steps(graph)
         made = steps.direct() or (steps, list(range(len(steps.inputs))))
         while len(self.kernels) >= MOST_SIZES:

@@ -145,13 +145,19 @@ def view_of_eager(partition, node):
     return not partition.grouped(view_of(node).base)
 
 
-def run(gm, name="spyre"):
-    """Kernels in the place of the operations that they compute."""
+def run(gm):
+    """The pass over the graph of a model."""
     graph = gm.graph
     foreach(graph)
     scalars(graph)
     unflatten(graph)
     side_by_side(graph)
+    divide(gm)
+
+
+def divide(gm, name="spyre"):
+    """Kernels in the place of the operations that they compute."""
+    graph = gm.graph
     partition, kernels = plan(graph, name)
     report.report(graph, partition, kernels)
     Rewrite(graph, partition, kernels)
