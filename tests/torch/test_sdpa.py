@@ -11,13 +11,13 @@ def heads(*size, seed):
     return exact(*size, seed=seed)
 
 
-def compare(size, key_size=None, **options):
+def compare(size, key_size=None, function=sdpa, **options):
     q = heads(*size, seed=1)
     k, v = (heads(*(key_size or size), seed=seed) for seed in (2, 3))
     host = {n: (x.float() if torch.is_tensor(x) and x.is_floating_point() else x) for n, x in options.items()}
     there = {n: (x.to(DEVICE) if torch.is_tensor(x) else x) for n, x in options.items()}
     expected = sdpa(q.float(), k.float(), v.float(), **host)
-    actual = sdpa(q.to(DEVICE), k.to(DEVICE), v.to(DEVICE), **there)
+    actual = function(q.to(DEVICE), k.to(DEVICE), v.to(DEVICE), **there)
     assert actual.dtype == torch.float16 and actual.device.type == DEVICE
     # The scores lie in DL16 between the steps: an absolute error of some steps of 1.
     assert_near(actual, expected, steps=8, atol=8 * 2.0**-9)
@@ -39,6 +39,16 @@ class TestSDPA:
     def test_bool_mask(self):
         mask = torch.ones(20, 20, dtype=torch.bool).tril()
         compare((2, 2, 20, 32), attn_mask=mask)
+
+    @pytest.mark.parametrize("size", [(2, 2, 20, 32), (2, 2, 20, 64), (1, 3, 20, 48)], ids=str)
+    @pytest.mark.parametrize("compiled", [False, True])
+    def test_rows_that_attend_to_nothing(self, size, compiled):
+        mask = torch.rand(size[0], 1, 20, 20, generator=torch.Generator().manual_seed(0)) > 0.5
+        mask[:, :, 3] = False
+        mask[0, :, 17:] = False
+        function = torch.compile(sdpa) if compiled else sdpa
+        with torch.no_grad():
+            compare(size, function=function, attn_mask=mask)
 
     def test_additive_mask(self):
         mask = torch.zeros(2, 1, 1, 20, dtype=torch.float16)

@@ -19,18 +19,27 @@ using MaybeTensor = const std::optional<Tensor> &;
 
 /* Far below any score, and far from the end of DL16. */
 constexpr double kMasked = -4294967296.0;
+/* The mask is of truth values: 0, and each row has one that is true; 1, some may not. */
 const char kBoolMask[] = "bool_mask";
 
 void build_attention(Graph &graph, const Call &call)
 {
-	Graph::Tensor input[4];
-	bool truth = call.num_attributes > 2;
+	bool truth = call.num_attributes > 2, empty_rows = truth && call.attribute[2].value != 0;
+	Graph::Tensor input[4], mask = 0;
 
 	for (unsigned i = 0; i < call.num_inputs(); i++)
 		input[i] = graph.cast(graph.argument(i), call.format);
-	if (truth)
-		input[3] = graph.add("where", { input[3] }, { { "input", 0 }, { "other", kMasked } });
-	graph.add("attention", input, call.num_inputs(), call.attribute, 2, graph.output());
+	if (truth) {
+		mask = input[3];
+		input[3] = graph.add("where", { mask }, { { "input", 0 }, { "other", kMasked } });
+	}
+	Graph::Tensor result = graph.add("attention", input, call.num_inputs(), call.attribute, 2,
+					 empty_rows ? Graph::kNew : graph.output());
+	if (!empty_rows)
+		return;
+	/* Rows that attend to nothing are zeros. */
+	Graph::Tensor any = graph.add("amax", { mask }, { { "dim", -1 }, { "keepdim", 1 } });
+	graph.add("where", { any, result }, { { "other", 0 } }, graph.output());
 }
 
 const Program kAttention = { "aten::scaled_dot_product_attention", "attention", build_attention,
@@ -67,6 +76,7 @@ Tensor causal_mask(int64_t rows, int64_t columns, c10::Device device)
 struct Attention {
 	Tensor q, k, v, mask;
 	double scale;
+	bool empty_rows = true;	/* of a mask of truth values, for all that is known */
 	int64_t heads = 1;	/* side by side in the last dimension */
 };
 
@@ -104,7 +114,7 @@ bool attend(const Attention &a, const Tensor &target)
 	call.add("scale", a.scale);
 	call.add("heads", static_cast<double>(a.heads));
 	if (a.mask.defined() && a.mask.scalar_type() == at::kBool)
-		call.add(kBoolMask, 1);
+		call.add(kBoolMask, a.empty_rows);
 	if (!launch_or_refuse(call, target.device().index()))
 		return false;
 	wrote(target, false);
@@ -182,8 +192,10 @@ Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor 
 	Attention a{ q, k, v, mask ? *mask : Tensor(),
 		     scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1)))) };
 
-	if (causal && !a.mask.defined() && q.dim() >= 2)
+	if (causal && !a.mask.defined() && q.dim() >= 2) {
 		a.mask = causal_mask(q.size(-2), k.size(-2), q.device());
+		a.empty_rows = false;
+	}
 	if (dropout == 0 && !(causal && mask) && can_attend(a)) {
 		if (auto result = attend_side_by_side(a))
 			return *result;

@@ -108,9 +108,11 @@ def attend(call, **numbers):
     q, k, v, mask = (call[name] for name in ("query", "key", "value", "mask"))
     form = floats(call, q, k, v)
     given = [call.value(t, form) for t in (q, k, v)]
-    if mask is not None:
-        weight = call.value(mask, form)
-        if mask.dtype == torch.bool:
-            weight = call.op("where", weight, input=0, other=MASKED)
-        given.append(weight)
-    return call.op("attention", *given, scale=call["scale"], **numbers)
+    if mask is None or mask.dtype != torch.bool:
+        given += [] if mask is None else [call.value(mask, form)]
+        return call.op("attention", *given, scale=call["scale"], **numbers)
+    truth = call.value(mask, form)
+    given.append(call.op("where", truth, input=0, other=MASKED))
+    result = call.op("attention", *given, scale=call["scale"], **numbers)
+    some = call.op("amax", truth, dim=-1, keepdim=1)
+    return call.op("where", some, result, other=0)
