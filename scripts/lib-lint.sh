@@ -60,7 +60,7 @@ lint_spdx() {
 }
 
 lint_length() {
-	! sources '*.c' '*.h' '*.py' '*.sh' 'scripts/*' | xargs wc -l |
+	! sources '*.c' '*.h' '*.cpp' '*.py' '*.sh' 'scripts/*' | xargs wc -l |
 		awk '$2 != "total" && $1 > 1000' | grep .
 }
 
@@ -68,7 +68,7 @@ lint_length() {
 # Texts are not broken over lines, so that they can be searched for.
 lint_columns() {
 	local bad=0
-	sources '*.c' '*.h' | python3 -c '
+	sources '*.c' '*.h' '*.cpp' | python3 -c '
 import sys
 bad = 0
 for path in sys.stdin.read().split():
@@ -78,13 +78,13 @@ for path in sys.stdin.read().split():
             print(f"{path}:{number}: {columns} columns")
             bad = 1
 sys.exit(bad)' || bad=1
-	git grep -nIE '[[:space:]]+$' -- '*.c' '*.h' '*.py' '*.sh' '*.mk' scripts && bad=1
+	git grep -nIE '[[:space:]]+$' -- '*.c' '*.h' '*.cpp' '*.py' '*.sh' '*.mk' scripts && bad=1
 	return $bad
 }
 
 lint_markers() {
 	! git grep -nIE '\b(TODO|FIXME)\b|https?://[a-z.-]*(debian|pypi|pythonhosted)[a-z.-]*/' \
-		-- '*.c' '*.h' '*.py' '*.sh' '*.mk' scripts .ci ':!scripts/lib-lint.sh'
+		-- '*.c' '*.h' '*.cpp' '*.py' '*.sh' '*.mk' scripts .ci ':!scripts/lib-lint.sh'
 }
 
 # The model is freestanding C; sparse reads it as the kernel's build would.

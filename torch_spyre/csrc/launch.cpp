@@ -86,7 +86,8 @@ Graph::~Graph()
 }
 
 Graph::Tensor Graph::add(const char *op, const Tensor *inputs, unsigned num_inputs,
-			 const spyre_sdsc_attribute *attributes, unsigned num_attributes, Tensor out)
+			 const spyre_sdsc_attribute *attributes, unsigned num_attributes,
+			 Tensor out)
 {
 	check(spyre_sdsc_graph_add_op(graph_, op, attributes, num_attributes, inputs, num_inputs,
 				      &out));

@@ -68,8 +68,8 @@ Tensor causal_mask(int64_t rows, int64_t columns, c10::Device device)
 {
 	Tensor mask = empty({ rows, columns }, at::kBool, device.index());
 
-	torch_spyre::copy(mask, at::ones({ rows, columns }, at::TensorOptions().dtype(at::kBool)).tril(),
-			  false);
+	Tensor ones = at::ones({ rows, columns }, at::TensorOptions().dtype(at::kBool));
+	torch_spyre::copy(mask, ones.tril(), false);
 	return mask;
 }
 

@@ -319,7 +319,8 @@ Tensor linear(const Tensor &input, const Tensor &weight, const std::optional<Ten
 /* Batches in front, broadcast; vectors as a row and a column. */
 Tensor matmul_new(const Tensor &a, const Tensor &b)
 {
-	Tensor rows = a.dim() == 1 ? a.unsqueeze(0) : a, columns = b.dim() == 1 ? b.unsqueeze(1) : b;
+	Tensor rows = a.dim() == 1 ? a.unsqueeze(0) : a;
+	Tensor columns = b.dim() == 1 ? b.unsqueeze(1) : b;
 	Tensor out;
 
 	TORCH_CHECK(a.dim() && b.dim(), "both arguments to matmul need to be at least 1D, but they are ",
@@ -362,7 +363,8 @@ std::tuple<Tensor, Tensor> matmul_backward(const Tensor &grad, const Tensor &a, 
 
 	if (!grad.defined())
 		return { ga, gb };
-	Tensor rows = a.dim() == 1 ? a.unsqueeze(0) : a, columns = b.dim() == 1 ? b.unsqueeze(1) : b;
+	Tensor rows = a.dim() == 1 ? a.unsqueeze(0) : a;
+	Tensor columns = b.dim() == 1 ? b.unsqueeze(1) : b;
 	Tensor g = b.dim() == 1 ? grad.unsqueeze(-1) : grad;
 	if (a.dim() == 1)
 		g = g.unsqueeze(-2);

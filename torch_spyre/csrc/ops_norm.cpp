@@ -232,12 +232,14 @@ bool run_backward(const Tensor &grad, const Tensor &input, at::IntArrayRef shape
 	rows[2] = mean.reshape({ -1, 1 });
 	rows[3] = rstd.reshape({ -1, 1 });
 	if (mask[0]) {
+		Tensor &g = rows[0], &x = rows[1], &m = rows[2], &r = rows[3];
+
 		if (is_given(weight))
 			w = weight->reshape({ width });
-		if (!(w.defined() ? pointwise(kBackward, { &rows[0], &rows[1], &rows[2], &rows[3], &w },
-					      {}, gradient, false) :
-				    pointwise(kBackward, { &rows[0], &rows[1], &rows[2], &rows[3] },
-					      {}, gradient, false)))
+		bool done = w.defined() ?
+			    pointwise(kBackward, { &g, &x, &m, &r, &w }, {}, gradient, false) :
+			    pointwise(kBackward, { &g, &x, &m, &r }, {}, gradient, false);
+		if (!done)
 			return false;
 		std::get<0>(result) = gradient.view(input.sizes());
 	}

@@ -315,7 +315,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	add_kernel<at::_ops::masked_fill_Scalar>(
 		m, TORCH_FN((NewForm<masked_fill_scalar, at::_ops::masked_fill_Scalar>::call)));
 	add_kernel<at::_ops::masked_fill__Scalar>(
-		m, TORCH_FN((InPlaceForm<masked_fill_scalar, at::_ops::masked_fill__Scalar>::call)));
+		m,
+		TORCH_FN((InPlaceForm<masked_fill_scalar, at::_ops::masked_fill__Scalar>::call)));
 	add_kernel<at::_ops::masked_fill_Tensor>(
 		m, TORCH_FN((NewForm<masked_fill, at::_ops::masked_fill_Tensor>::call)));
 	add_kernel<at::_ops::masked_fill__Tensor>(

@@ -185,7 +185,8 @@ bool total(const Program &program, const Tensor &input, OptionalIntArrayRef dims
 
 	if (input.scalar_type() == at::kBool && dtype.value_or(at::kLong) == at::kLong)
 		return &program == &kSum && input.numel() <= kMostCounted &&
-		       reduce({ kCount, input, wrapped_dims(input, dims), keep, at::kLong }, result);
+		       reduce({ kCount, input, wrapped_dims(input, dims), keep, at::kLong },
+			      result);
 	return is_float(type) && reduce({ program, input, wrapped_dims(input, dims), keep, type },
 					result);
 }
@@ -203,8 +204,9 @@ template <const Program &program, class New, class Out> struct Total {
 			    MaybeDtype dtype, Tensor &out)
 	{
 		Tensor result;
-		return total(program, input, dims, keep, dtype ? dtype : out.scalar_type(),
-			     result) ? give(result, out) : on_cpu<Out>(input, dims, keep, dtype, out);
+		if (!total(program, input, dims, keep, dtype ? dtype : out.scalar_type(), result))
+			return on_cpu<Out>(input, dims, keep, dtype, out);
+		return give(result, out);
 	}
 	static void add(torch::Library &m)
 	{
@@ -294,8 +296,8 @@ Tensor min_all(const Tensor &input)
 
 bool places(const Program &program, const Tensor &input, int64_t dim, bool keep, Tensor &result)
 {
-	return input.dim() && reduce({ program, input, { at::maybe_wrap_dim(dim, input.dim()) }, keep,
-				       at::kLong }, result);
+	return input.dim() && reduce({ program, input, { at::maybe_wrap_dim(dim, input.dim()) },
+				       keep, at::kLong }, result);
 }
 
 /* Values and places of the largest or smallest along a dimension. */

@@ -78,7 +78,8 @@ std::tuple<Tensor &, Tensor &> topk_out(const Tensor &input, int64_t k, int64_t 
 	Tensor v, p;
 
 	if (!run(input, k, dim, largest, v, p))
-		return on_cpu<at::_ops::topk_values>(input, k, dim, largest, sorted, values, places);
+		return on_cpu<at::_ops::topk_values>(input, k, dim, largest, sorted, values,
+						     places);
 	at::native::resize_output(values, v.sizes());
 	at::native::resize_output(places, p.sizes());
 	torch_spyre::copy(values, v, true);

@@ -123,7 +123,8 @@ Tensor cat_new(const at::ITensorListRef &list, int64_t dim)
 	auto parts = listed(list);
 	c10::DimVector size = whole_size(parts, dim);
 
-	return concatenated(parts, dim, empty(size, common_dtype(parts), parts[0].device().index()));
+	return concatenated(parts, dim,
+			    empty(size, common_dtype(parts), parts[0].device().index()));
 }
 
 Tensor &cat_out(const at::ITensorListRef &list, int64_t dim, Tensor &out)

@@ -22,8 +22,9 @@ namespace {
 
 /* The words that tell one kernel from another. */
 struct Key {
+	static constexpr unsigned kOfOperand = 3 + SPYRE_MAX_RANK + SPYRE_MAX_DEVICE_RANK;
 	static constexpr unsigned kWords = 8 + 2 * Call::kAttributes +
-					   Call::kOperands * (3 + SPYRE_MAX_RANK + SPYRE_MAX_DEVICE_RANK);
+					   Call::kOperands * kOfOperand;
 	uint64_t hash = 0xcbf29ce484222325ull;
 	unsigned count = 0;
 	uint64_t word[kWords];
