@@ -2,7 +2,8 @@
 /*
  * LPDDR5 of an embedded card. Each segment of a context's address space is
  * one reservation of host addresses, so that segment | offset is a host
- * pointer after one addition; mapping a range makes its pages accessible.
+ * pointer after one addition; mapping a range for the first time makes its
+ * pages accessible. What is mapped says the table, which every job asks.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -95,6 +96,8 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no host memory to back %" PRIu64 " bytes of LPDDR5: %s", bytes,
 				   strerror(errno));
+	/* What such a job left behind. */
+	madvise(card->segment[segment] + offset, bytes, MADV_DONTNEED);
 	memmove(&card->maps[at + 1], &card->maps[at],
 		(card->num_maps - at) * sizeof(card->maps[0]));
 	card->maps[at] = (struct embedded_map){ .va = va, .bytes = bytes };
@@ -136,9 +139,12 @@ void embedded_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
 		return;
 	}
 	host = card->segment[va >> SPYRE_SEGMENT_SHIFT] + (va & (SEGMENT_BYTES - 1));
-	/* The pages go now and read as zero when the range is mapped again. */
+	/*
+	 * The pages go now and read as zero when the range is mapped again. It
+	 * stays accessible: a job that another thread was about to submit has
+	 * found its addresses already, and finds zeros instead of a SIGSEGV.
+	 */
 	madvise(host, bytes, MADV_DONTNEED);
-	mprotect(host, bytes, PROT_NONE);
 	card->num_maps--;
 	memmove(&card->maps[at], &card->maps[at + 1],
 		(card->num_maps - at) * sizeof(card->maps[0]));

@@ -34,13 +34,20 @@ bool has_kernels(ScalarType dtype)
 	       dtype == at::kBool;
 }
 
-/* The number as a tensor of @dtype holds it; infinities of half precision are its largest. */
+/* The number as a tensor of @dtype holds it; infinities of half precision are its largest.
+ * Throws if it is finite and beyond the dtype. */
 double stored(const at::Scalar &scalar, ScalarType dtype)
 {
 	double value = scalar.toDouble();
 
 	if (dtype == at::kBool)
 		return value != 0;
+	if (dtype == at::kFloat)
+		(void)scalar.toFloat();
+	else if (dtype == at::kHalf)
+		(void)scalar.toHalf();
+	else if (dtype == at::kBFloat16)
+		(void)scalar.toBFloat16();
 	constant_for(device_format(dtype), &value);
 	return value;
 }
