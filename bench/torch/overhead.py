@@ -2,6 +2,7 @@
 """torch.add, mm and copy_ on spyre tensors beside the same calls of libspyre."""
 
 import ctypes
+import functools
 import time
 
 import torch
@@ -14,7 +15,7 @@ SAMPLE = 0.05
 def load(path):
     library = ctypes.CDLL(path)
     library.peer_open.restype = ctypes.c_void_p
-    library.peer_open.argtypes = [ctypes.c_char_p] + [ctypes.c_int64] * 3
+    library.peer_open.argtypes = [ctypes.c_char_p] + [ctypes.c_int64] * 3 + [ctypes.c_void_p]
     library.peer_run.restype = ctypes.c_double
     library.peer_run.argtypes = [ctypes.c_void_p, ctypes.c_int]
     library.peer_close.argtypes = [ctypes.c_void_p]
@@ -50,26 +51,27 @@ def interleave(ours, peer, samples):
 
 
 def operations(size):
-    """name, operation of the peer, its sizes, what torch does."""
+    """name, operation of the peer, its sizes, what torch does, the host's memory of both."""
     rows, columns = shape(size)
     host = torch.ones(rows, columns, dtype=torch.float16)
     x, y, z = (host.to("spyre") for _ in range(3))
     pinned = host.pin_memory()
     sizes = (rows, columns, columns)
-    yield "add", "add", sizes, lambda: torch.add(x, y)
-    yield "add out=", "add", sizes, lambda: torch.add(x, y, out=z)
-    yield "copy_ to the card", "h2d", sizes, lambda: x.copy_(host)
-    yield "copy_ to the card, pinned", "async", sizes, lambda: x.copy_(pinned, non_blocking=True)
-    yield "copy_ from the card", "d2h", sizes, lambda: host.copy_(x)
-    yield "copy_ on the card", "d2d", sizes, lambda: x.copy_(y)
-    yield "x[1].cpu()", "row", sizes, lambda: x[1].cpu()
+    yield "add", "add", sizes, lambda: torch.add(x, y), None
+    yield "add out=", "add", sizes, lambda: torch.add(x, y, out=z), None
+    yield "copy_ to the card", "h2d", sizes, lambda: x.copy_(host), host.data_ptr()
+    copy_pinned = functools.partial(x.copy_, pinned, non_blocking=True)
+    yield "copy_ to the card, pinned", "async", sizes, copy_pinned, None
+    yield "copy_ from the card", "d2h", sizes, lambda: host.copy_(x), host.data_ptr()
+    yield "copy_ on the card", "d2d", sizes, lambda: x.copy_(y), None
+    yield "x[1].cpu()", "row", sizes, lambda: x[1].cpu(), None
     if size == SIZES[0]:
         one = x[:1, :1].contiguous()
-        yield "item()", "d2h", (1, 1, 1), one.item
-        yield "x[1, 2].item()", "d2h", (1, 1, 1), lambda: x[1, 2].item()
+        yield "item()", "d2h", (1, 1, 1), one.item, None
+        yield "x[1, 2].item()", "d2h", (1, 1, 1), lambda: x[1, 2].item(), None
     if size <= 1 << 22:
         w = torch.ones(columns, columns, dtype=torch.float16).to("spyre")
-        yield "mm", "mm", sizes, lambda: torch.mm(x, w)
+        yield "mm", "mm", sizes, lambda: torch.mm(x, w), None
 
 
 def size_text(size):
@@ -79,8 +81,8 @@ def size_text(size):
 def run(report, library, samples, sizes=SIZES):
     peers = load(library)
     for size in sizes:
-        for name, op, sizes, work in operations(size):
-            peer = peers.peer_open(op.encode(), *sizes)
+        for name, op, sizes, work, memory in operations(size):
+            peer = peers.peer_open(op.encode(), *sizes, memory)
             if not peer:
                 raise RuntimeError(f"the peer of {name} could not be made")
             ours, theirs = interleave(torch_timer(work), lambda n: peers.peer_run(peer, n), samples)
