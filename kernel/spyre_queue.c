@@ -37,6 +37,8 @@ int spyre_queue_init(void)
 
 void spyre_queue_exit(void)
 {
+	/* Releases that wait for readers come onto it yet. */
+	rcu_barrier();
 	destroy_workqueue(spyre_release_wq);
 }
 
@@ -111,7 +113,7 @@ static const struct drm_sched_backend_ops spyre_queue_ops = {
 
 static void spyre_queue_release_work(struct work_struct *work)
 {
-	struct spyre_queue *queue = container_of(work, struct spyre_queue, release);
+	struct spyre_queue *queue = container_of(to_rcu_work(work), struct spyre_queue, release);
 
 	drm_sched_fini(&queue->sched);
 	mutex_destroy(&queue->lock);
@@ -125,7 +127,12 @@ static void spyre_queue_release(struct kref *ref)
 {
 	struct spyre_queue *queue = container_of(ref, struct spyre_queue, ref);
 
-	queue_work(spyre_release_wq, &queue->release);
+	/*
+	 * A fence that the entity waited for may be about to wake its scheduler:
+	 * the entity forgets the fence before that is over.  The fence's lock is
+	 * held meanwhile, which keeps a grace period from ending.
+	 */
+	queue_rcu_work(spyre_release_wq, &queue->release);
 }
 
 void spyre_queue_put(struct spyre_queue *queue)
@@ -164,7 +171,17 @@ void spyre_queue_close(struct spyre_queue *queue)
 	scoped_guard(mutex, &queue->lock)
 		queue->closed = true;
 	spyre_queue_kill(queue, -ECANCELED);
+	/*
+	 * drm_sched_entity_fini() takes what is left of the queue's jobs, but so
+	 * does the scheduler's worker: while it takes one, it puts the entity
+	 * back where it looks for the next.  The worker stops, therefore, and so
+	 * does the timer, which would start it again.  There is nothing to watch
+	 * over either: what has begun is told to stop.
+	 */
+	disable_delayed_work_sync(&queue->sched.work_tdr);
+	drm_sched_wqueue_stop(&queue->sched);
 	drm_sched_entity_fini(&queue->entity);
+	drm_sched_wqueue_start(&queue->sched);
 	spyre_engine_drain(&queue->spyre->engine, queue);
 	spyre_queue_put(queue);
 }
@@ -205,7 +222,7 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 	INIT_LIST_HEAD(&queue->jobs);
 	INIT_LIST_HEAD(&queue->stopped);
 	init_waitqueue_head(&queue->resume);
-	INIT_WORK(&queue->release, spyre_queue_release_work);
+	INIT_RCU_WORK(&queue->release, spyre_queue_release_work);
 	queue->priority = args->priority;
 	queue->timeout_ns = (u64)timeout_ms * NSEC_PER_MSEC;
 	queue->fence_context = dma_fence_context_alloc(1);

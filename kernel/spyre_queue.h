@@ -71,7 +71,7 @@ struct spyre_queue {
 	wait_queue_head_t resume;
 
 	/** @release: what the last reference leaves to do. */
-	struct work_struct release;
+	struct rcu_work release;
 };
 
 int spyre_queue_init(void);

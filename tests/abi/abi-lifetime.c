@@ -211,6 +211,40 @@ static void test_churn(int watch, uint64_t used)
 	tap_ok(abi_memory_settles(watch, used), "200 queues with work, destroyed at once");
 }
 
+/* Queues go while the scheduler takes their jobs off one after the other. */
+static void test_backlog(int watch, uint64_t used)
+{
+	const char *env = getenv("ABI_ROUNDS");
+	int rounds = 40 * (env ? atoi(env) : 8), lost = 0, i, job;
+	struct drm_spyre_cb stamp = abi_cb_timestamp(), fill = abi_cb_fill32(VA, 8 * MIB, 1);
+	int fd = abi_open();
+	struct abi_buf mem = abi_buf(fd, 8 * MIB, DRM_SPYRE_BO_DEVICE, VA);
+	struct abi_queue q, first = abi_queue(fd, 0);
+	struct drm_spyre_sync wait = { .handle = first.syncobj }, none = { 0 };
+	volatile int spin;
+
+	for (i = 0; i < rounds; i++) {
+		q = abi_queue(fd, 0);
+		lost += abi_submit(&first, &fill, 1, NULL) != 0;
+		wait.point = first.point;
+		for (job = 0; job < 128; job++)
+			lost += abi_submit_sync(&q, &stamp, 1, wait, none) != 0;
+		abi_wait(&first, 20000);
+		/* Not always at the same moment. */
+		for (spin = i % 64 * 1000; spin > 0; spin--)
+			;
+		abi_queue_destroy(fd, q.id);
+		lost += abi_wait(&q, 20000) != 0;
+		abi_queue_free(&q);
+	}
+	abi_queue_free(&first);
+	munmap(mem.map, mem.size);
+	close(fd);
+	tap_eq(lost, 0, "%d queues destroyed while their jobs begin: all fences signal", rounds);
+	tap_ok(abi_memory_settles(watch, used), "and memory is back");
+	check_alive("backlog");
+}
+
 int main(void)
 {
 	int watch = abi_open();
@@ -220,5 +254,6 @@ int main(void)
 	test_handles_first(watch, used);
 	test_processes(watch, used);
 	test_churn(watch, used);
+	test_backlog(watch, used);
 	return tap_done();
 }
