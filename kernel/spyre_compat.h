@@ -106,6 +106,25 @@ static inline int spyre_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv, u64 va
 #define io_uring_sqe128_cmd(sqe, type) ((const type *)(sqe)->cmd)
 #endif
 
+/*
+ * A request that got -EAGAIN is issued again with what its SQE says now, on
+ * kernels that copy the 128 bytes but go on looking at the ring, which is user
+ * space's again.  Here the request looks at the copy.
+ */
+#ifndef SPYRE_HAVE_URING_STABLE_SQE
+static inline void spyre_uring_keep_sqe(struct io_uring_cmd *cmd)
+{
+	struct io_uring_sqe *copy = cmd_to_io_kiocb(cmd)->async_data;
+
+	if (cmd->sqe == copy)
+		return;
+	memcpy(copy, cmd->sqe, 2 * sizeof(*copy));
+	cmd->sqe = copy;
+}
+#else
+#define spyre_uring_keep_sqe(cmd) ((void)(cmd))
+#endif
+
 /* Makes @name, which io_uring_cmd_complete_in_task() takes, of @fn(cmd, issue_flags). */
 #ifdef SPYRE_HAVE_URING_TW_REQ
 #define SPYRE_URING_TASK_WORK(name, fn)						\

@@ -100,8 +100,10 @@ static int spyre_uring_refuse(struct io_uring_cmd *cmd, int ret, u32 error_cb,
 			      unsigned int issue_flags)
 {
 	/* io_uring has the request issued again where it may sleep. */
-	if (ret == -EAGAIN && issue_flags & IO_URING_F_NONBLOCK)
+	if (ret == -EAGAIN && issue_flags & IO_URING_F_NONBLOCK) {
+		spyre_uring_keep_sqe(cmd);
 		return ret;
+	}
 	/* There is no call to restart. */
 	if (ret == -ERESTARTSYS)
 		ret = -EINTR;

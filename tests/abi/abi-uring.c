@@ -263,6 +263,8 @@ static void test_queue(int fd, struct abi_buf *dev)
 }
 
 /* --- imported buffers that another driver uses --- */
+#define HELD_UP 3		/* submissions, for one worker */
+
 struct opener {
 	struct abi_gate *gate;
 	pthread_t thread;
@@ -291,7 +293,7 @@ static void let_write(const struct peer *peer, const struct abi_gate *gate)
 	close(args.fd);
 }
 
-/* One submission that must wait for the buffer; nothing waits with it. */
+/* Submissions that must wait for the buffer; nothing waits with them. */
 static void held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t handle, uint32_t op)
 {
 	const char *how = op == DRM_SPYRE_URING_QUEUE ? "imported, QUEUE" : "imported";
@@ -302,28 +304,34 @@ static void held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t han
 	struct drm_spyre_submit args = submission(q.id, &cb, 1);
 	struct abi_gate gate = abi_gate();
 	struct opener opener = { .gate = &gate };
-	uint64_t data = 0, word = 0x1000 + op;
+	uint64_t data = 0, seen = 0, word = 0x1000 + op;
+	int i;
 
 	let_write(peer, &gate);
 	*(uint64_t *)dev->map = 0;
 	pthread_create(&opener.thread, NULL, open_later, &opener);
-	push(fd, &args, 7)->cmd_op = op;
+	for (i = 0; i < HELD_UP; i++)
+		push(fd, &args, (uint64_t)i)->cmd_op = op;
 	io_uring_submit(&ring);
 	tap_ok(!atomic_load(&opener.opened), "%s: io_uring_enter() does not wait for the fence", how);
-	/* What the worker reads is not what user space writes now. */
+	/* What the worker reads, now or in its turn, is not what user space writes. */
 	memset(ring.sq.sqes, 0xff, 2 * BATCH * 128);
 	args = submission(other.id, &stamp, 1);
-	push(fd, &args, 8);
+	push(fd, &args, HELD_UP);
 	io_uring_submit(&ring);
 	tap_ret(reap(NULL, &data), 0, "%s: the ring goes on", how);
-	tap_ok(data == 8 && !atomic_load(&opener.opened), "%s: meanwhile", how);
+	tap_ok(data == HELD_UP && !atomic_load(&opener.opened), "%s: meanwhile", how);
 	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "%s: nothing is queued yet", how);
 	*(uint64_t *)peer->map = word;
 	pthread_join(opener.thread, NULL);
-	tap_ret(reap(NULL, &data), 0, "%s: the fence signals, the submission is taken", how);
-	tap_eq(data, 7, "%s: that one", how);
-	while (abi_queue_query(fd, q.id).completed < 1)
+	for (i = 0; i < HELD_UP; i++) {
+		tap_ret(reap(NULL, &data), 0, "%s: the fence signals, submission %d is taken", how, i);
+		seen |= 1ull << data;
+	}
+	tap_eq(seen, (1ull << HELD_UP) - 1, "%s: each of them", how);
+	for (i = 0; i < 20000 && abi_queue_query(fd, q.id).completed < HELD_UP; i++)
 		abi_sleep_ms(1);
+	tap_eq(abi_queue_query(fd, q.id).completed, HELD_UP, "%s: and done", how);
 	tap_eq(*(uint64_t *)dev->map, word, "%s: it reads what was written last", how);
 	abi_queue_free(&q);
 	abi_queue_free(&other);
@@ -356,6 +364,7 @@ static void exit_held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_
 
 static void test_imported(int fd, struct abi_buf *dev)
 {
+	unsigned int workers[2] = { 1, 1 };
 	struct peer peer;
 	uint32_t handle = 0;
 
@@ -365,6 +374,9 @@ static void test_imported(int fd, struct abi_buf *dev)
 	}
 	if (drmPrimeFDToHandle(fd, peer.fd, &handle))
 		tap_bail("PRIME import: %s", strerror(errno));
+	/* The second one waits for the first one's worker, its SQE long overwritten. */
+	if (io_uring_register_iowq_max_workers(&ring, workers))
+		tap_bail("io_uring_register_iowq_max_workers");
 	held_up(fd, dev, &peer, handle, DRM_SPYRE_URING_SUBMIT);
 	held_up(fd, dev, &peer, handle, DRM_SPYRE_URING_QUEUE);
 	exit_held_up(fd, dev, &peer, handle);
