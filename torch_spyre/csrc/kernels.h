@@ -40,6 +40,15 @@ inline void take_complete(Call &call, const Tensor &t, Tensor *held)
 		operand_of(*held = dense_copy(t), &o);
 }
 
+/* The same in sticks of neighbours: windows have no form with one element in each. */
+inline void take_sticks(Call &call, const Tensor &t, Tensor *held)
+{
+	take_complete(call, t, held);
+	Operand &o = call.operand[call.num_operands - 1];
+	if (stick_dim(o.desc) < 0 && t.numel() > 1)
+		operand_of(*held = dense_copy(t), &o);
+}
+
 /* The CPU computes where the first tensor is; that may be a number. */
 inline Tensor placed(Tensor result, const Tensor &a, const Tensor &b)
 {

@@ -6,6 +6,12 @@
 
 namespace torch_spyre {
 
+/* A dtype whose arithmetic all of the card's operations have. */
+inline bool is_float(at::ScalarType dtype)
+{
+	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
+}
+
 /* The dimension along sticks, -1 if each element leads a stick of its own. */
 int stick_dim(const spyre_sdsc_operand &desc);
 

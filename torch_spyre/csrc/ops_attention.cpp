@@ -45,11 +45,6 @@ void build_attention(Graph &graph, const Call &call)
 const Program kAttention = { "aten::scaled_dot_product_attention", "attention", build_attention,
 			     false };
 
-bool is_float(at::ScalarType dtype)
-{
-	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
-}
-
 /* Rows and columns in full, sticks along one of them. */
 void take_matrix(const Tensor &t, Operand *o, Tensor *held)
 {

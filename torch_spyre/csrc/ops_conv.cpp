@@ -14,23 +14,9 @@ using MaybeTensor = const std::optional<Tensor> &;
 const Program kConv2d = { "aten::convolution", "conv2d", build_one, false };
 const Program kDepthwise = { "aten::convolution", "depthwise_conv2d", build_one, false };
 
-bool is_float(at::ScalarType dtype)
-{
-	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
-}
-
 int64_t extent(int64_t in, int64_t taps, int64_t stride, int64_t padding, int64_t dilation)
 {
 	return (in + 2 * padding - dilation * (taps - 1) - 1) / stride + 1;
-}
-
-/* Sticks hold neighbours: one element in each is not a form of these operands. */
-void take(Call &call, const Tensor &t, Tensor *held)
-{
-	take_complete(call, t, held);
-	Operand &o = call.operand[call.num_operands - 1];
-	if (stick_dim(o.desc) < 0 && t.numel() > 1)
-		operand_of(*held = dense_copy(t), &o);
 }
 
 bool convolve(const Tensor &input, const Tensor &weight, MaybeTensor bias, at::IntArrayRef stride,
@@ -47,10 +33,10 @@ bool convolve(const Tensor &input, const Tensor &weight, MaybeTensor bias, at::I
 	for (int d = 0; d < 2; d++)
 		size[2 + d] = extent(input.size(2 + d), weight.size(2 + d), stride[d], padding[d],
 				     dilation[d]);
-	take(call, input, &held[0]);
-	take(call, weight, &held[1]);
+	take_sticks(call, input, &held[0]);
+	take_sticks(call, weight, &held[1]);
 	if (bias && bias->defined())
-		take(call, *bias, &held[2]);
+		take_sticks(call, *bias, &held[2]);
 	result = empty(size, input.scalar_type(), input.device().index());
 	if (!operand_of(result, &call.add_operand()))
 		return false;

@@ -30,11 +30,6 @@ using at::Tensor;
 
 constexpr uint32_t kMaxRank = 5;	/* of the builder's matmul */
 
-bool is_float(at::ScalarType dtype)
-{
-	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
-}
-
 const char kTransposeB[] = "transpose_b", kAlpha[] = "alpha", kBeta[] = "beta";
 
 /* a b, or alpha a b + beta bias. */

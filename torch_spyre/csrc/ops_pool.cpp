@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pooling over windows of two dimensions, and batch norm of a trained model. */
+/* Pooling over windows of two dimensions. */
 #include "kernels.h"
 
 #include <ATen/core/grad_mode.h>
@@ -7,23 +7,15 @@
 #include <ATen/ops/avg_pool2d_ops.h>
 #include <ATen/ops/max_pool2d_ops.h>
 #include <ATen/ops/max_pool2d_with_indices.h>
-#include <ATen/ops/native_batch_norm_ops.h>
 
 namespace torch_spyre {
 
 namespace {
 
 using at::IntArrayRef;
-using MaybeTensor = const std::optional<Tensor> &;
 
 const Program kMaxPool = { "aten::max_pool2d", "max_pool2d", build_one, false };
 const Program kAvgPool = { "aten::avg_pool2d", "avg_pool2d", build_one, false };
-const Program kBatchNorm = { "aten::native_batch_norm", "batch_norm", build_one, false };
-
-bool is_float(at::ScalarType dtype)
-{
-	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
-}
 
 struct Windows {
 	const Tensor &input;
@@ -47,15 +39,6 @@ int64_t Windows::count(int d) const
 	return room < 0 ? 0 : n;
 }
 
-/* Elements with sticks of neighbours. */
-void take(Call &call, const Tensor &t, Tensor *held)
-{
-	take_complete(call, t, held);
-	Operand &o = call.operand[call.num_operands - 1];
-	if (stick_dim(o.desc) < 0 && t.numel() > 1)
-		operand_of(*held = dense_copy(t), &o);
-}
-
 bool pool(Call &call, const Windows &w, Tensor &result)
 {
 	int64_t rank = w.input.dim();
@@ -64,7 +47,7 @@ bool pool(Call &call, const Windows &w, Tensor &result)
 	if ((rank != 3 && rank != 4) || !is_float(w.input.scalar_type()) || !w.input.numel() ||
 	    w.count(0) < 1 || w.count(1) < 1)
 		return false;
-	take(call, image, &held);
+	take_sticks(call, image, &held);
 	Tensor pooled = empty({ image.size(0), image.size(1), w.count(0), w.count(1) },
 			      w.input.scalar_type(), w.input.device().index());
 	if (!operand_of(pooled, &call.add_operand()))
@@ -131,58 +114,12 @@ bool avg_pool2d(const Tensor &input, IntArrayRef kernel, IntArrayRef stride, Int
 	return true;
 }
 
-/* With the statistics that it was trained to; in training, they are the CPU's. */
-bool normalize(const Tensor &input, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
-	       MaybeTensor variance, double eps, Tensor &result)
-{
-	auto given = [](MaybeTensor t) { return t && t->defined(); };
-	Call call(kBatchNorm);
-	Tensor held[5];
-	int n = 0;
-
-	if (!given(mean) || !given(variance) || given(weight) != given(bias) || input.dim() < 2 ||
-	    !is_float(input.scalar_type()) || !input.numel())
-		return false;
-	take(call, input, &held[n++]);
-	take(call, *mean, &held[n++]);
-	take(call, *variance, &held[n++]);
-	if (given(weight)) {
-		take(call, *weight, &held[n++]);
-		take(call, *bias, &held[n++]);
-	}
-	result = empty(input.sizes(), input.scalar_type(), input.device().index());
-	if (!operand_of(result, &call.add_operand()))
-		return false;
-	call.format = device_format(input.scalar_type());
-	call.add("eps", eps);
-	if (!launch_or_refuse(call, input.device().index()))
-		return false;
-	wrote(result, false);
-	return true;
-}
-
-std::tuple<Tensor, Tensor, Tensor> native_batch_norm(const Tensor &input, MaybeTensor weight,
-						     MaybeTensor bias, MaybeTensor mean,
-						     MaybeTensor variance, bool training,
-						     double momentum, double eps)
-{
-	Tensor result;
-
-	if (!training && normalize(input, weight, bias, mean, variance, eps, result)) {
-		Tensor none = empty({ 0 }, input.scalar_type(), input.device().index());
-		return { result, none, none };
-	}
-	return on_cpu<at::_ops::native_batch_norm>(input, weight, bias, mean, variance, training,
-						   momentum, eps);
-}
-
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
 	m.impl("max_pool2d", TORCH_FN(max_pool2d));
 	add_forms<avg_pool2d, at::_ops::avg_pool2d, at::_ops::avg_pool2d_out>(m);
-	m.impl("native_batch_norm", TORCH_FN(native_batch_norm));
 }
 
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)

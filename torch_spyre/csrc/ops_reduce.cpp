@@ -70,11 +70,6 @@ const Program kCount = { "aten::sum", "sum", build_count, false };
 const Program kArgmax = { "aten::argmax", "argmax", build_arg, false };
 const Program kArgmin = { "aten::argmin", "argmin", build_arg, false };
 
-bool is_float(at::ScalarType dtype)
-{
-	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
-}
-
 struct Reduction {
 	const Program &program;
 	const Tensor &input;

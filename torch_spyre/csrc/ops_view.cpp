@@ -33,11 +33,6 @@ void build_copy(Graph &graph, const Call &call)
 
 const Program kCopy = { "aten::copy_", "identity", build_copy, true };
 
-bool is_float(ScalarType dtype)
-{
-	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
-}
-
 /* What a kernel converts as PyTorch does, bit for bit where dtypes agree. */
 bool can_convert(ScalarType from, ScalarType to)
 {

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Batch norm: of a trained model on the card, in training on the CPU. What the
+ * CPU writes of the running statistics no schema says, so that the fallback
+ * would leave it on the CPU.
+ */
+#include "kernels.h"
+
+#include <ATen/native/Resize.h>
+#include <ATen/ops/batch_norm_update_stats_ops.h>
+#include <ATen/ops/native_batch_norm_ops.h>
+
+namespace torch_spyre {
+
+namespace {
+
+using MaybeTensor = const std::optional<Tensor> &;
+using Two = std::tuple<Tensor, Tensor>;
+using Three = std::tuple<Tensor, Tensor, Tensor>;
+
+const Program kBatchNorm = { "aten::native_batch_norm", "batch_norm", build_one, false };
+
+bool given(MaybeTensor t)
+{
+	return t && t->defined();
+}
+
+/* A running statistic, on the CPU while that may write it. */
+class Statistic {
+public:
+	explicit Statistic(MaybeTensor card) : card_(card)
+	{
+		if (given(card_))
+			host_ = card_->cpu();
+	}
+
+	MaybeTensor host() const { return host_; }
+
+	void bring_back()
+	{
+		if (host_)
+			torch_spyre::copy(*card_, *host_, false);
+	}
+
+private:
+	std::optional<Tensor> card_, host_;
+};
+
+/* With the statistics that it was trained to. */
+bool normalize(const Tensor &input, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+	       MaybeTensor variance, double eps, Tensor &result)
+{
+	Call call(kBatchNorm);
+	Tensor held[5];
+	int n = 0;
+
+	if (!given(mean) || !given(variance) || given(weight) != given(bias) || input.dim() < 2 ||
+	    !is_float(input.scalar_type()) || !input.numel())
+		return false;
+	take_sticks(call, input, &held[n++]);
+	take_sticks(call, *mean, &held[n++]);
+	take_sticks(call, *variance, &held[n++]);
+	if (given(weight)) {
+		take_sticks(call, *weight, &held[n++]);
+		take_sticks(call, *bias, &held[n++]);
+	}
+	result = empty(input.sizes(), input.scalar_type(), input.device().index());
+	if (!operand_of(result, &call.add_operand()))
+		return false;
+	call.format = device_format(input.scalar_type());
+	call.add("eps", eps);
+	if (!launch_or_refuse(call, input.device().index()))
+		return false;
+	wrote(result, false);
+	return true;
+}
+
+Three native_batch_norm(const Tensor &input, MaybeTensor weight, MaybeTensor bias,
+			MaybeTensor mean, MaybeTensor variance, bool training, double momentum,
+			double eps)
+{
+	Tensor result;
+
+	if (!training) {
+		if (!normalize(input, weight, bias, mean, variance, eps, result))
+			return on_cpu<at::_ops::native_batch_norm>(input, weight, bias, mean, variance,
+								   false, momentum, eps);
+		Tensor none = empty({ 0 }, input.scalar_type(), input.device().index());
+		return { result, none, none };
+	}
+
+	Statistic means(mean), variances(variance);
+	Three results = on_cpu<at::_ops::native_batch_norm>(input, weight, bias, means.host(),
+							    variances.host(), true, momentum, eps);
+
+	means.bring_back();
+	variances.bring_back();
+	return results;
+}
+
+void give(const Tensor &result, Tensor &out)
+{
+	at::native::resize_output(out, result.sizes());
+	torch_spyre::copy(out, result, true);
+}
+
+std::tuple<Tensor &, Tensor &, Tensor &> native_batch_norm_out(
+	const Tensor &input, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
+	MaybeTensor variance, bool training, double momentum, double eps, Tensor &out,
+	Tensor &saved_mean, Tensor &saved_scale)
+{
+	Three results = torch_spyre::native_batch_norm(input, weight, bias, mean, variance,
+						       training, momentum, eps);
+
+	give(std::get<0>(results), out);
+	give(std::get<1>(results), saved_mean);
+	give(std::get<2>(results), saved_scale);
+	return { out, saved_mean, saved_scale };
+}
+
+Two batch_norm_update_stats(const Tensor &input, MaybeTensor mean, MaybeTensor variance,
+			    double momentum)
+{
+	Statistic means(mean), variances(variance);
+	Two results = on_cpu<at::_ops::batch_norm_update_stats>(input, means.host(),
+								variances.host(), momentum);
+
+	means.bring_back();
+	variances.bring_back();
+	return results;
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+	m.impl("native_batch_norm", TORCH_FN(native_batch_norm));
+	m.impl("native_batch_norm.out", TORCH_FN(native_batch_norm_out));
+	m.impl("batch_norm_update_stats", TORCH_FN(batch_norm_update_stats));
+}
+
+} // namespace torch_spyre
