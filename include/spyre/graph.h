@@ -58,8 +58,9 @@ SPYRE_API spyre_status spyre_stream_begin_capture(spyre_stream *stream);
  * CANCELLED (lost to a reset), OUT_OF_DEVICE_MEMORY, and the stream's error.
  */
 SPYRE_API spyre_status spyre_stream_end_capture(spyre_stream *stream, spyre_graph **graph);
-/** Whether @stream is captured now. Since 0.1. */
-SPYRE_API spyre_status spyre_stream_is_capturing(spyre_stream *stream, bool *capturing);
+/** The number of the capture that @stream is part of now, 0 if it is not captured.
+ * No two captures of a process have the same. Since 0.1. */
+SPYRE_API spyre_status spyre_stream_get_capture(spyre_stream *stream, uint64_t *capture);
 
 /**
  * Queues all operations of @graph on @stream, any of its context, and returns.

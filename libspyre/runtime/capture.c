@@ -207,15 +207,21 @@ spyre_status spyre_stream_end_capture(spyre_stream *stream, spyre_graph **out)
 	return SPYRE_SUCCESS;
 }
 
-spyre_status spyre_stream_is_capturing(spyre_stream *stream, bool *capturing)
+spyre_status spyre_stream_get_capture(spyre_stream *stream, uint64_t *capture)
 {
 	spyre_status status = spyre_stream_check(stream);
 
 	if (status)
 		return status;
-	if (!capturing)
-		return spyre_null_argument("spyre_stream_is_capturing", "capturing");
-	*capturing = stream->capture != NULL;
+	if (!capture)
+		return spyre_null_argument("spyre_stream_get_capture", "capture");
+	*capture = 0;
+	if (!stream->capture)
+		return SPYRE_SUCCESS;
+	pthread_mutex_lock(&stream->lock);
+	if (stream->capture)
+		*capture = stream->capture->number;
+	pthread_mutex_unlock(&stream->lock);
 	return SPYRE_SUCCESS;
 }
 

@@ -42,7 +42,7 @@ struct spyre_graph {
 	TAILQ_ENTRY(spyre_graph) link;
 	struct spyre_context *context;
 	_Atomic uint32_t refs;		/* the caller's; captured streams'; queued launches' */
-	uint64_t number;		/* of the process, from 1 */
+	uint64_t number;		/* of the capture; counts those of the process, from 1 */
 
 	/* Covers what is here until the capture has ended; constant from then on. */
 	pthread_mutex_t capture_lock;
