@@ -176,6 +176,35 @@ class TestReplay:
         graph.replay()
         assert same(y, torch.tanh(x * 0.123) - 4.5)
 
+    def test_training_step(self):
+        def make():
+            torch.manual_seed(0)
+            layers = torch.nn.Linear(40, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)
+            model = torch.nn.Sequential(*layers).half().to(DEVICE)
+            return model, torch.optim.SGD(model.parameters(), lr=0.125)
+
+        def step(model, optimizer, x):
+            optimizer.zero_grad(set_to_none=False)
+            model(x).float().square().mean().backward()
+            optimizer.step()
+
+        x = randn(16, 40).to(DEVICE)
+        model, optimizer = make()
+        eager, eager_optimizer = make()
+        stream = torch.Stream(device=DEVICE)
+        with stream:
+            step(model, optimizer, x)
+        step(eager, eager_optimizer, x)
+        graph = Graph()
+        with stream, graph:
+            step(model, optimizer, x)
+        for seed in range(3):
+            x.copy_(randn(16, 40, seed=seed))
+            graph.replay()
+            step(eager, eager_optimizer, x)
+        for got, want in zip(model.parameters(), eager.parameters()):
+            assert same(got, want)
+
     def test_two_streams(self):
         x = torch.zeros(64, 64, dtype=torch.float16, device=DEVICE)
         graph = Graph()

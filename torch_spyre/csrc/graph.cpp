@@ -140,11 +140,17 @@ void CapturedGraph::note_failure(const std::string &why)
 
 void capture_failed(const std::string &why)
 {
-	if (captures.load())
-		each_in_progress([&](CapturedGraph *graph) {
-			if (graph->is_of_thread(std::this_thread::get_id()))
-				graph->note_failure(why);
-		});
+	if (!captures.load())
+		return;
+
+	/* Threads of autograd work on the captured stream, too. */
+	c10::DeviceIndex device = current_device();
+	uint64_t capture = capture_of(device, static_cast<int>(current_stream(device).id()));
+
+	each_in_progress([&](CapturedGraph *graph) {
+		if (graph->is_of_thread(std::this_thread::get_id()) || graph->is_capture(capture))
+			graph->note_failure(why);
+	});
 }
 
 void refuse_in_graph(const char *what, const char *instead)

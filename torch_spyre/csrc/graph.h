@@ -25,7 +25,7 @@ inline bool is_capturing(c10::DeviceIndex device)
 	       current_stream_is_captured(device);
 }
 
-/* The captures of this thread are of no use any more: something in them was refused. */
+/* Captures of this thread or its current stream are of no use: something was refused. */
 void capture_failed(const std::string &why);
 
 [[noreturn]] void refuse_in_graph(const char *what, const char *instead);
