@@ -3,7 +3,8 @@
  * What it costs to ask the card for next to nothing and wait for it, against
  * two threads that wake each other through a futex: the least that a
  * hand-over can cost. One stick is run by the thread that launches it; 288
- * are handed to a worker of the card and back.
+ * are handed to a worker of the card and back. A graph of launches is held
+ * against the same launches, one by one.
  */
 #include "bench/device.h"
 
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #define ROUNDS 2000
+#define GRAPH_LAUNCHES 1000
 
 struct launch {
 	struct bench_device device;
@@ -27,6 +29,7 @@ struct launch {
 	spyre_arg wide_args[3];
 	spyre_kernel *wide_kernel;
 	spyre_event *event;
+	spyre_graph *graph;
 	int rounds;
 	int queued;		/* launches before each synchronize */
 	/* The ball of the ping-pong: whose turn it is. */
@@ -96,6 +99,18 @@ static double run_launch(void *state)
 	return (bench_now() - start) / l->rounds;
 }
 
+static double run_graph(void *state)
+{
+	struct launch *l = state;
+	const double start = bench_now();
+
+	for (int i = 0; i < l->rounds; i += GRAPH_LAUNCHES)
+		if (bench_failed(spyre_graph_launch(l->graph, l->device.stream), "launching") ||
+		    bench_failed(spyre_stream_synchronize(l->device.stream), "waiting"))
+			return -1;
+	return (bench_now() - start) / l->rounds;
+}
+
 static double run_wide(void *state)
 {
 	struct launch *l = state;
@@ -123,6 +138,18 @@ static double run_event(void *state)
 	return (bench_now() - start) / l->rounds;
 }
 
+static bool capture(struct launch *l)
+{
+	spyre_stream *stream = l->device.stream;
+
+	if (bench_failed(spyre_stream_begin_capture(stream), "capturing"))
+		return false;
+	for (int i = 0; i < GRAPH_LAUNCHES; i++)
+		if (bench_failed(spyre_launch(stream, l->kernel, l->args, 3), "recording"))
+			return false;
+	return !bench_failed(spyre_stream_end_capture(stream, &l->graph), "capturing");
+}
+
 static bool prepare(struct launch *l)
 {
 	const int64_t size[2] = { 1, 64 }, wide[2] = { 288, 64 };
@@ -139,7 +166,22 @@ static bool prepare(struct launch *l)
 	return bench_kernel_build(&l->device, "add", l->wide, 3, 1, &l->wide_kernel) &&
 	       bench_kernel_build(&l->device, "add", l->tensor, 3, 1, &l->kernel) &&
 	       !bench_failed(spyre_event_create(l->device.context, 0, &l->event),
-			     "creating an event");
+			     "creating an event") && capture(l);
+}
+
+static bool add_graph(struct launch *l, struct bench_report *report,
+		      const struct bench_options *options)
+{
+	const struct bench_pair pair = { run_graph, run_launch, l, 20 };
+	struct bench_result result = { .unit = "us", .peer = "the same, one by one" };
+
+	l->queued = l->rounds = GRAPH_LAUNCHES;
+	snprintf(result.name, sizeof(result.name), "%sa launch of a graph of %d",
+		 options->vm ? "VM: " : "", GRAPH_LAUNCHES);
+	if (!bench_interleave(&pair, options->samples, &result))
+		return false;
+	bench_add_time(report, &result, 1e6);
+	return true;
 }
 
 bool bench_launch(struct bench_report *report, const struct bench_options *options)
@@ -174,6 +216,8 @@ bool bench_launch(struct bench_report *report, const struct bench_options *optio
 		if (ok)
 			bench_add_time(report, &result, 1e6);
 	}
+	ok = ok && add_graph(&l, report, options);
+	spyre_graph_destroy(l.graph);
 	spyre_event_destroy(l.event);
 	spyre_kernel_unload(l.kernel);
 	spyre_kernel_unload(l.wide_kernel);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 spyreincludedir = $(includedir)/spyre
 spyreinclude_HEADERS = \
-	include/spyre/activity.h include/spyre/device.h include/spyre/kernel.h include/spyre/layout.h \
+	include/spyre/activity.h include/spyre/device.h include/spyre/graph.h \
+	include/spyre/kernel.h include/spyre/layout.h \
 	include/spyre/memory.h include/spyre/sdsc.h include/spyre/spyre.h \
 	include/spyre/ras.h include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
 pkgconfig_DATA = libspyre/libspyre.pc
@@ -31,8 +32,10 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/activity.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/activity.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/block.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/capture.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/chunk.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/chunk.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/command.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/context.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/context.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/copy.c
@@ -45,6 +48,8 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/error.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/error.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/event.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/format.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/graph.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/graph.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/host_memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel.h

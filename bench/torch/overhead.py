@@ -78,6 +78,24 @@ def size_text(size):
     return f"{size >> 20} MiB" if size >= 1 << 20 else f"{size >> 10} KiB"
 
 
+def add_replay(report, samples, adds=1000, size=SIZES[0]):
+    """Additions in a graph beside the same ones as eager operations."""
+    x, y, z = (torch.ones(shape(size), dtype=torch.float16).to("spyre") for _ in range(3))
+
+    def work():
+        for _ in range(adds):
+            torch.add(x, y, out=z)
+
+    work()
+    graph = torch.accelerator.Graph()
+    with torch.Stream(device="spyre"), graph:
+        work()
+    times = interleave(torch_timer(graph.replay), torch_timer(work), samples)
+    ours, eager = [[t / adds * 1e6 for t in side] for side in times]
+    name = f"add out= in a graph of {adds}, {size_text(size)}"
+    report.add(name, "us", ours, eager, "the same, eager")
+
+
 def run(report, library, samples, sizes=SIZES):
     peers = load(library)
     for size in sizes:
@@ -98,3 +116,4 @@ def run(report, library, samples, sizes=SIZES):
                 aim=1.05 if size >= 1 << 20 and aimed else None,
                 note=f"{added:+.2f} us" + (" (aim 3)" if size == 1 << 10 and aimed else ""),
             )
+    add_replay(report, samples)

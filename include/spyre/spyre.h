@@ -5,6 +5,7 @@
 
 #include <spyre/activity.h>
 #include <spyre/device.h>
+#include <spyre/graph.h>
 #include <spyre/kernel.h>
 #include <spyre/layout.h>
 #include <spyre/memory.h>

@@ -89,6 +89,8 @@ typedef enum spyre_status {
 	SPYRE_ERROR_DEVICE_RESET = 27,
 	/** Work failed on the card: a bad access, or a core or the DMA engine. */
 	SPYRE_ERROR_CARD_FAULT = 28,
+	/** A stream that is captured was asked for what a graph cannot hold. */
+	SPYRE_ERROR_CAPTURE = 29,
 	SPYRE_STATUS_COUNT
 } spyre_status;
 

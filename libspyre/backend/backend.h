@@ -89,6 +89,8 @@ struct spyre_command_result {
 };
 
 #define SPYRE_QUEUE_RESULTS 1024u
+/* Every backend takes as many commands in one submission. */
+#define SPYRE_MAX_COMMANDS 256u
 
 struct spyre_queue {
 	struct spyre_card *card;

@@ -7,14 +7,10 @@
  *	drm_program.c	programs
  *	drm_encode.c	commands -> control blocks; knows no system call
  *	drm_queue.c	queues: create, destroy, wait, completed
-<<<<<<< HEAD
  *	drm_submit.c	submissions; DRM_IOCTL_SPYRE_SUBMIT
+ *	drm_bounce.c	copies of memory that cannot be pinned
  *	drm_uring.c	the same by io_uring, and which of the two
  *	drm_reset.c	state and reset of a context, reset of a card
-=======
- *	drm_submit.c	DRM_IOCTL_SPYRE_SUBMIT
- *	drm_bounce.c	copies of memory that cannot be pinned
->>>>>>> integ
  *	drm_range.c	ordered table of address ranges
  *	drm_error.c	errno -> status and text
  *	drm_sysfs.c	enumeration
@@ -29,7 +25,7 @@
 #include "libspyre/backend/backend.h"
 
 /* Limits of DRM_IOCTL_SPYRE_SUBMIT. */
-#define SPYRE_DRM_MAX_CBS 256u
+#define SPYRE_DRM_MAX_CBS SPYRE_MAX_COMMANDS
 #define SPYRE_DRM_MAX_SYNCS 64u
 
 /* Ranges [start, start + bytes), disjoint, ascending, each backed by a GEM handle. */

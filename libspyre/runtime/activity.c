@@ -82,18 +82,18 @@ static bool grow(struct spyre_activity_log *log)
 }
 
 void spyre_activity_report(const struct spyre_stream *stream, const struct spyre_record *record,
-			   spyre_activity *activity)
+			   const struct spyre_part *part, spyre_activity *activity)
 {
 	struct spyre_activity_log *log;
 
 	activity->struct_size = sizeof(*activity);
-	activity->kind = record->activity;
+	activity->kind = part->kind;
 	activity->device = stream->context->index;
 	activity->stream = stream->id;
 	activity->operation = record->seq;
 	activity->correlation = record->correlation;
 	snprintf(activity->name, sizeof(activity->name), "%s",
-		 record->kernel ? spyre_kernel_name(record->kernel) : record->what);
+		 part->kernel ? spyre_kernel_name(part->kernel) : part->what);
 	pthread_mutex_lock(&logs_lock);
 	TAILQ_FOREACH(log, &logs, link) {
 		if (log->count == log->room && !grow(log)) {

@@ -20,8 +20,8 @@ static inline bool spyre_activity_on(void)
 uint64_t spyre_activity_correlation(void);
 /* What @work will have been, 0 for waits and events. */
 spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work);
-/* Adds the record of finished work, whose numbers @activity has, to every log. */
+/* Adds a finished operation, whose numbers @activity has, to every log. */
 void spyre_activity_report(const struct spyre_stream *stream, const struct spyre_record *record,
-			   spyre_activity *activity);
+			   const struct spyre_part *part, spyre_activity *activity);
 
 #endif /* SPYRE_RUNTIME_ACTIVITY_H */

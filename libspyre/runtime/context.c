@@ -68,6 +68,7 @@ static struct spyre_context *context_new(int index, const struct spyre_backend_o
 	TAILQ_INIT(&context->streams);
 	TAILQ_INIT(&context->events);
 	TAILQ_INIT(&context->kernels);
+	TAILQ_INIT(&context->graphs);
 	return context;
 }
 
@@ -212,6 +213,7 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	struct spyre_stream *stream;
 	struct spyre_event *event;
 	struct spyre_kernel *kernel;
+	struct spyre_graph *graph;
 	spyre_status status;
 	int caller;
 
@@ -225,11 +227,15 @@ spyre_status spyre_context_destroy(spyre_context *context)
 		return spyre_error(SPYRE_ERROR_BUSY,
 				   "spyre_context_destroy: called in a host function of stream %d "
 				   "of this context", caller);
+	TAILQ_FOREACH(stream, &context->streams, link)
+		spyre_capture_abort(stream);
 	streams_settle(context);
 	TAILQ_FOREACH(stream, &context->streams, link)
 		spyre_stream_drain(stream);
 	while ((event = spyre_event_pop(context)))
 		spyre_event_free(event);
+	while ((graph = spyre_graph_pop(context)))
+		spyre_graph_unref(graph);
 	while ((kernel = spyre_kernel_pop(context)))
 		spyre_kernel_unref(kernel);
 	while ((stream = TAILQ_FIRST(&context->streams))) {

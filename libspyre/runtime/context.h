@@ -24,6 +24,7 @@
 TAILQ_HEAD(spyre_stream_list, spyre_stream);
 TAILQ_HEAD(spyre_event_list, spyre_event);
 TAILQ_HEAD(spyre_kernel_list, spyre_kernel);
+TAILQ_HEAD(spyre_graph_list, spyre_graph);
 
 /* Pinned memory of the library, kept for the next copy through the host. */
 #define SPYRE_STAGING_BLOCKS 8
@@ -55,6 +56,7 @@ struct spyre_context {
 	struct spyre_stream_list streams;	/* all, those of the pool too */
 	struct spyre_event_list events;
 	struct spyre_kernel_list kernels;
+	struct spyre_graph_list graphs;
 	/* What failed first since the context was made or reset. */
 	pthread_mutex_t fault_lock;
 	struct spyre_context_fault {

@@ -84,7 +84,7 @@ spyre_status spyre_copy_h2d(spyre_context *context, spyre_devptr device,
 			    const spyre_layout *layout, const spyre_host_tensor *source)
 {
 	spyre_stream *stream;
-	spyre_status status = spyre_stream_get(context, SPYRE_STREAM_DEFAULT, &stream);
+	spyre_status status = spyre_capture_refuse_default(context, "spyre_copy_h2d", &stream);
 	uint64_t seq;
 
 	if (!status)
@@ -96,7 +96,7 @@ spyre_status spyre_copy_d2h(spyre_context *context, const spyre_host_tensor *tar
 			    spyre_devptr device, const spyre_layout *layout)
 {
 	spyre_stream *stream;
-	spyre_status status = spyre_stream_get(context, SPYRE_STREAM_DEFAULT, &stream);
+	spyre_status status = spyre_capture_refuse_default(context, "spyre_copy_d2h", &stream);
 	uint64_t seq;
 
 	if (!status)
@@ -313,7 +313,7 @@ spyre_status spyre_copy_d2d(spyre_context *context, spyre_devptr target,
 			    const int64_t *size)
 {
 	spyre_stream *stream;
-	spyre_status status = spyre_stream_get(context, SPYRE_STREAM_DEFAULT, &stream);
+	spyre_status status = spyre_capture_refuse_default(context, "spyre_copy_d2d", &stream);
 	uint64_t seq;
 
 	if (!status)

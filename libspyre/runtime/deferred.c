@@ -41,44 +41,22 @@ bool spyre_in_stream_thread(const struct spyre_stream *stream)
 	return own_stream && (!stream || own_stream == stream);
 }
 
-static size_t payload_bytes(const struct spyre_command *command)
-{
-	if (command->type == SPYRE_COMMAND_EXEC)
-		return command->exec.num_args * sizeof(uint64_t);
-	if (command->type == SPYRE_COMMAND_DMA)
-		return sizeof(struct spyre_dma_desc);
-	return 0;
-}
-
-/* A copy of @work that outlives the caller's. */
+/* A copy of @work that outlives the caller's; a graph's commands stay with it. */
 static struct spyre_stream_item *item_copy_work(const struct spyre_work *work)
 {
-	size_t bytes = work->num_commands * sizeof(struct spyre_command);
+	uint32_t n = work->segment ? 0 : work->num_commands;
 	struct spyre_stream_item *item;
-	char *payload;
 
-	for (uint32_t i = 0; i < work->num_commands; i++)
-		bytes += payload_bytes(&work->commands[i]);
-	item = malloc(sizeof(*item) + bytes);
+	item = malloc(sizeof(*item) + spyre_commands_bytes(work->commands, n));
 	if (!item)
 		return NULL;
 	item->kind = ITEM_WORK;
 	item->work = *work;
-	item->work.commands = item->commands;
-	payload = (char *)(item->commands + work->num_commands);
-	for (uint32_t i = 0; i < work->num_commands; i++) {
-		struct spyre_command *command = &item->commands[i];
-		size_t n = payload_bytes(&work->commands[i]);
-
-		*command = work->commands[i];
-		if (command->type == SPYRE_COMMAND_EXEC) {
-			memcpy(payload, command->exec.args, n);
-			command->exec.args = (const uint64_t *)(void *)payload;
-		} else if (command->type == SPYRE_COMMAND_DMA) {
-			memcpy(payload, command->dma.desc, n);
-			command->dma.desc = (const struct spyre_dma_desc *)(void *)payload;
-		}
-		payload += n;
+	if (work->segment) {
+		spyre_segment_ref(work->segment);
+	} else {
+		item->work.commands = item->commands;
+		spyre_commands_copy(item->commands, work->commands, n);
 	}
 	if (work->kernel) {
 		spyre_kernel_ref(work->kernel);
@@ -107,6 +85,8 @@ static void item_free_work(struct spyre_stream *stream, struct spyre_stream_item
 		kernel_variant_put(work->kernel, work->variant);
 		spyre_kernel_unref(work->kernel);
 	}
+	if (work->segment)
+		spyre_segment_unref(work->segment);
 }
 
 /* Waits for all before @seq, which has been submitted or is done; no lock held. */
@@ -288,7 +268,8 @@ spyre_status spyre_stream_defer_wait(struct spyre_stream *stream, struct spyre_s
 	return status;
 }
 
-spyre_status spyre_stream_defer_host_fn(struct spyre_stream *stream, spyre_host_fn fn, void *data)
+spyre_status spyre_stream_defer_host_fn(struct spyre_stream *stream, spyre_host_fn fn, void *data,
+					uint64_t *seq)
 {
 	struct spyre_stream_item *item = malloc(sizeof(*item));
 	spyre_status status;
@@ -299,7 +280,7 @@ spyre_status spyre_stream_defer_host_fn(struct spyre_stream *stream, spyre_host_
 	item->kind = ITEM_HOST_FN;
 	item->host.fn = fn;
 	item->host.data = data;
-	status = item_append(stream, item, NULL);
+	status = item_append(stream, item, seq);
 	if (status)
 		free(item);
 	return status;

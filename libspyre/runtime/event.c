@@ -112,7 +112,7 @@ static bool mark_quietly(struct spyre_stream *stream, struct spyre_mark *mark)
 
 	pthread_mutex_lock(&stream->lock);
 	spyre_stream_retire(stream, 0);
-	quiet = !stream->error && !stream->items && !stream->num_waits;
+	quiet = !stream->error && !stream->items && !stream->num_waits && !stream->capture;
 	if (quiet && stream->num_records) {
 		quiet = spyre_stream_push_mark(stream, mark);
 	} else if (quiet) {
@@ -178,6 +178,17 @@ static bool mark_poll(struct spyre_mark *mark)
 	return atomic_load_explicit(&mark->done, memory_order_acquire);
 }
 
+/* A point in a graph is there for those who are captured with it. */
+static spyre_status mark_check(const struct spyre_mark *mark, const char *function)
+{
+	if (!mark || !mark->capture)
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_CAPTURE,
+			   "%s: the event was recorded while stream %d was captured and is a point in "
+			   "that graph, which no launch of it reaches; record it after "
+			   "spyre_graph_launch()", function, mark->stream->id);
+}
+
 static spyre_status mark_result(struct spyre_mark *mark)
 {
 	spyre_status status = SPYRE_SUCCESS;
@@ -202,7 +213,8 @@ spyre_status spyre_event_query(spyre_event *event)
 	if (status)
 		return status;
 	mark = event_mark(event);
-	if (mark)
+	status = mark_check(mark, "spyre_event_query");
+	if (mark && !status)
 		status = mark_poll(mark) ? mark_result(mark) : SPYRE_NOT_READY;
 	spyre_mark_unref(mark);
 	return status;
@@ -216,7 +228,8 @@ spyre_status spyre_event_synchronize(spyre_event *event)
 	if (status)
 		return status;
 	mark = event_mark(event);
-	if (mark && !mark_poll(mark)) {
+	status = mark_check(mark, "spyre_event_synchronize");
+	if (mark && !status && !mark_poll(mark)) {
 		status = spyre_stream_wait_seq(mark->stream, mark->seq);
 		if (!status)
 			mark_poll(mark);
@@ -232,13 +245,19 @@ spyre_status spyre_stream_wait_for(struct spyre_stream *stream, struct spyre_str
 {
 	spyre_status status;
 
-	if (other == stream || spyre_stream_reached(other, seq))
+	/* Captured or not must not depend on how far the other one is. */
+	if (other == stream || (!stream->capture && spyre_stream_reached(other, seq)))
 		return SPYRE_SUCCESS;
 	pthread_mutex_lock(&stream->lock);
 	spyre_stream_retire(stream, 0);
 	status = spyre_stream_error(stream);
 	if (status)
 		;
+	else if (stream->capture)
+		status = spyre_error(SPYRE_ERROR_CAPTURE,
+				     "stream %d is captured and cannot wait for work of stream %d "
+				     "outside the graph; wait before the capture begins, or capture "
+				     "that work too", stream->id, other->id);
 	else if (stream->items || atomic_load(&other->submitted) < seq)
 		status = spyre_stream_defer_wait(stream, other, seq);
 	else
@@ -261,7 +280,9 @@ spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event *event)
 				   "spyre_stream_wait_event: event and stream belong to two contexts; "
 				   "use spyre_event_synchronize()");
 	mark = event_mark(event);
-	if (mark)
+	if (mark && mark->capture)
+		status = spyre_capture_join(stream, mark);
+	else if (mark)
 		status = spyre_stream_wait_for(stream, mark->stream, mark->seq);
 	spyre_mark_unref(mark);
 	return status;
@@ -271,6 +292,8 @@ static spyre_status check_elapsed(const char *function, struct spyre_event *star
 				  struct spyre_event *end, struct spyre_mark *from,
 				  struct spyre_mark *to)
 {
+	spyre_status status;
+
 	if (start->context != end->context)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "%s: the events belong to two contexts", function);
@@ -282,6 +305,11 @@ static spyre_status check_elapsed(const char *function, struct spyre_event *star
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "%s: the %s event was never recorded", function,
 				   from ? "end" : "start");
+	status = mark_check(from, function);
+	if (!status)
+		status = mark_check(to, function);
+	if (status)
+		return status;
 	if (!mark_poll(from) || !mark_poll(to))
 		return SPYRE_NOT_READY;
 	return mark_result(from) ?: mark_result(to);

@@ -162,6 +162,26 @@ spyre_status spyre_host_free(spyre_context *context, void *address)
 	return SPYRE_SUCCESS;
 }
 
+bool spyre_host_is_pinned(struct spyre_context *context, const void *address, uint64_t bytes)
+{
+	struct spyre_host_memory *host = &context->host;
+	uintptr_t start = (uintptr_t)address;
+	const struct spyre_host_block *block;
+	bool pinned = false;
+	uint32_t at;
+
+	pthread_rwlock_rdlock(&host->lock);
+	at = host_index(host, start);
+	if (at < host->num_blocks) {
+		block = &host->blocks[at];
+		pinned = !block->freed && block->address <= start &&
+			 start - block->address <= block->bytes &&
+			 bytes <= block->bytes - (start - block->address);
+	}
+	pthread_rwlock_unlock(&host->lock);
+	return pinned;
+}
+
 spyre_status spyre_host_pointer_query(spyre_context *context, const void *address,
 				      spyre_pointer_info *out)
 {

@@ -215,8 +215,8 @@ static spyre_status enqueue(spyre_stream *stream, spyre_kernel *kernel,
 	uint64_t addresses[SPYRE_MAX_OPERANDS];
 	struct spyre_command command = { .type = SPYRE_COMMAND_EXEC };
 	struct spyre_work work = {
-		.what = "launch", .kernel = kernel, .variant = variant, .commands = &command,
-		.num_commands = 1,
+		.what = "launch", .kernel = kernel, .variant = variant, .pool = pool,
+		.commands = &command, .num_commands = 1,
 	};
 	const struct spyre_bundle_operand *operands = kernel->bundle.operands;
 	uint32_t num_operands = kernel->bundle.num_operands;
@@ -267,8 +267,10 @@ static spyre_status launch(spyre_stream *stream, spyre_kernel *kernel,
 		status = kernel_variant_get(kernel, values, &variant);
 	if (status)
 		return status;
-	if (kernel->bundle.pool_bytes)
+	if (kernel->bundle.pool_bytes && !stream->capture)
 		status = enqueue_pooled(stream, kernel, variant, params->args);
+	else if (kernel->bundle.pool_bytes)
+		status = enqueue(stream, kernel, variant, params->args, SPYRE_POOL_OF_GRAPH, NULL);
 	else
 		status = enqueue(stream, kernel, variant, params->args, 0, NULL);
 	kernel_variant_put(kernel, variant);

@@ -157,7 +157,7 @@ spyre_status spyre_memcpy_h2d(spyre_context *context, spyre_devptr target, const
 			      uint64_t bytes)
 {
 	spyre_stream *stream;
-	spyre_status status = spyre_stream_get(context, SPYRE_STREAM_DEFAULT, &stream);
+	spyre_status status = spyre_capture_refuse_default(context, "spyre_memcpy_h2d", &stream);
 	uint64_t seq;
 
 	if (!status)
@@ -170,7 +170,7 @@ spyre_status spyre_memcpy_d2h(spyre_context *context, void *target, spyre_devptr
 			      uint64_t bytes)
 {
 	spyre_stream *stream;
-	spyre_status status = spyre_stream_get(context, SPYRE_STREAM_DEFAULT, &stream);
+	spyre_status status = spyre_capture_refuse_default(context, "spyre_memcpy_d2h", &stream);
 	uint64_t seq;
 
 	if (!status)

@@ -114,6 +114,8 @@ spyre_status spyre_memory_check(struct spyre_context *context, const struct spyr
 
 spyre_status spyre_host_memory_init(struct spyre_context *context);
 void spyre_host_memory_fini(struct spyre_context *context);
+/* Whether all of [address, address + bytes) is of one spyre_host_alloc(). */
+bool spyre_host_is_pinned(struct spyre_context *context, const void *address, uint64_t bytes);
 /* Unmaps freed memory whose copies have finished; never blocks on work. */
 void spyre_host_memory_reclaim(struct spyre_context *context);
 

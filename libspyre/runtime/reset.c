@@ -132,8 +132,10 @@ static spyre_status reset_streams(struct spyre_context *context, struct spyre_st
 	status = context->ops->context_reset(context->card);
 	if (status)
 		return status;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		spyre_capture_abort(streams[i]);
 		stream_shut(streams[i]);
+	}
 	/* Then what came in between. */
 	status = context->ops->context_reset(context->card);
 	if (status)

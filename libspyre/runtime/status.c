@@ -42,6 +42,7 @@ static const struct status_info statuses[SPYRE_STATUS_COUNT] = {
 	STATUS(ERROR_DEVICE_RESET,
 	       "The card was reset since the context was created; create a new context."),
 	STATUS(ERROR_CARD_FAULT, "Work failed on the card; spyre_context_reset() goes on."),
+	STATUS(ERROR_CAPTURE, "A captured stream was asked for what a graph cannot hold."),
 };
 
 static const struct status_info *status_find(spyre_status status)

@@ -161,7 +161,9 @@ spyre_status spyre_stream_destroy(spyre_stream *stream)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_stream_destroy: stream %d belongs to the context's pool",
 				   stream->id);
-	status = spyre_stream_drain(stream);
+	status = spyre_capture_refuse(stream, "spyre_stream_destroy");
+	if (!status)
+		status = spyre_stream_drain(stream);
 	if (status)
 		return status;
 	context = stream->context;
@@ -215,6 +217,8 @@ spyre_status spyre_stream_synchronize(spyre_stream *stream)
 	uint64_t seq;
 
 	if (!status)
+		status = spyre_capture_refuse(stream, "spyre_stream_synchronize");
+	if (!status)
 		status = stream_last(stream, &seq);
 	if (!status)
 		status = spyre_stream_finish(stream, seq);
@@ -227,6 +231,8 @@ spyre_status spyre_stream_query(spyre_stream *stream)
 	uint64_t seq;
 	bool idle;
 
+	if (!status)
+		status = spyre_capture_refuse(stream, "spyre_stream_query");
 	if (!status)
 		status = stream_last(stream, &seq);
 	if (status)
@@ -253,7 +259,8 @@ spyre_status spyre_stream_host_fn(spyre_stream *stream, spyre_host_fn fn, void *
 	spyre_stream_retire(stream, 0);
 	status = spyre_stream_error(stream);
 	if (!status)
-		status = spyre_stream_defer_host_fn(stream, fn, data);
+		status = stream->capture ? spyre_capture_host_fn(stream, fn, data) :
+					   spyre_stream_defer_host_fn(stream, fn, data, NULL);
 	pthread_mutex_unlock(&stream->lock);
 	return status;
 }

@@ -25,18 +25,42 @@ struct spyre_mark {
 	bool timing;
 	/* Set under the stream's lock, once the rest below is valid. */
 	_Atomic bool done;
+	/* Of the graph that it is a point in; then it is never reached. */
+	_Atomic uint64_t capture;
 	bool failed;
 	uint64_t time_ns;
 	uint64_t cycles;
 };
 
 struct kernel_variant;
+struct graph_segment;
+struct spyre_graph;
+
+/* What a result belongs to: a record is one operation, a graph's are many. */
+struct spyre_part {
+	const char *what;
+	struct spyre_kernel *kernel;
+	/* 0: not for logs. */
+	spyre_activity_kind kind;
+	/* Its results, from the record's first one. */
+	uint32_t first;
+	uint32_t count;
+};
+
+/*
+ * Memory for intermediates that a graph has yet to get: while it is recorded,
+ * addresses are offsets from here, which is no device address.
+ */
+#define SPYRE_POOL_OF_GRAPH (UINT64_C(1) << 62)
 
 /* Something to queue; what it points to is copied where need be. */
 struct spyre_work {
 	const char *what;		/* "launch", "copy to the device"; static */
 	struct spyre_kernel *kernel;	/* launches; the work takes a reference */
 	struct kernel_variant *variant;	/* that they run, or NULL; likewise until submitted */
+	uint64_t pool;			/* where the kernel's intermediates are, if it has any */
+	/* Launches of graphs: whose commands these are. A reference until submitted. */
+	const struct graph_segment *segment;
 	const struct spyre_command *commands;
 	uint32_t num_commands;
 	/* Pinned memory to free when done; taken over on success. */
@@ -55,6 +79,7 @@ struct spyre_record {
 	uint32_t num_slots;		/* with those skipped at the ring's end */
 	const char *what;
 	struct spyre_kernel *kernel;
+	const struct graph_segment *segment;	/* with a reference */
 	void *staging;
 	size_t staging_bytes;
 	struct spyre_mark *mark;
@@ -107,6 +132,11 @@ struct spyre_stream {
 	spyre_status error;
 	char *error_text;
 
+	/* What it is given goes there instead; holds a reference. Set under the lock. */
+	struct spyre_graph *_Atomic capture;
+	/* There was one, which a reset ended. */
+	bool capture_lost;
+
 	/* 256 device bytes for the ragged ends of plain copies. */
 	_Atomic uint64_t scratch;
 	spyre_stream_stats stats;
@@ -120,6 +150,12 @@ spyre_status spyre_stream_check(const struct spyre_stream *stream);
 spyre_status spyre_stream_drain(struct spyre_stream *stream);
 /* Destroys the queue; only references are left. */
 void spyre_stream_close(struct spyre_stream *stream);
+
+/* command.c */
+/* Of @n commands with what they point to. */
+size_t spyre_commands_bytes(const struct spyre_command *commands, uint32_t n);
+/* To @to, which has room for spyre_commands_bytes(). */
+void spyre_commands_copy(struct spyre_command *to, const struct spyre_command *from, uint32_t n);
 
 /* work.c */
 /* Never blocks and takes no lock. */
@@ -156,8 +192,8 @@ spyre_status spyre_stream_defer_work(struct spyre_stream *stream, const struct s
 				     uint64_t *seq);
 spyre_status spyre_stream_defer_wait(struct spyre_stream *stream, struct spyre_stream *other,
 				     uint64_t seq);
-spyre_status spyre_stream_defer_host_fn(struct spyre_stream *stream, spyre_host_fn fn,
-					void *data);
+spyre_status spyre_stream_defer_host_fn(struct spyre_stream *stream, spyre_host_fn fn, void *data,
+					uint64_t *seq);
 void spyre_stream_stop_thread(struct spyre_stream *stream);
 
 /* event.c */
@@ -168,6 +204,32 @@ spyre_status spyre_stream_wait_for(struct spyre_stream *stream, struct spyre_str
 /* Takes one off the context's list; NULL when none is left. */
 struct spyre_event *spyre_event_pop(struct spyre_context *context);
 void spyre_event_free(struct spyre_event *event);
+
+/* capture.c */
+/* CAPTURE if @stream is captured, where @function would wait for its work. */
+spyre_status spyre_capture_refuse(struct spyre_stream *stream, const char *function);
+/* The default stream, for a blocking copy. */
+spyre_status spyre_capture_refuse_default(struct spyre_context *context, const char *function,
+					  struct spyre_stream **stream);
+/* Records; stream.lock is held, and the stream is captured. */
+spyre_status spyre_capture_work(struct spyre_stream *stream, const struct spyre_work *work);
+spyre_status spyre_capture_host_fn(struct spyre_stream *stream, spyre_host_fn fn, void *data);
+/* @stream becomes part of the capture that @mark is a point in. */
+spyre_status spyre_capture_join(struct spyre_stream *stream, struct spyre_mark *mark);
+/* The capture that @stream is part of, if any, is over and lost. */
+void spyre_capture_abort(struct spyre_stream *stream);
+
+/* graph.c */
+void spyre_graph_unref(struct spyre_graph *graph);
+/* Takes one off the context's list; NULL when none is left. */
+struct spyre_graph *spyre_graph_pop(struct spyre_context *context);
+void spyre_segment_ref(const struct graph_segment *segment);
+void spyre_segment_unref(const struct graph_segment *segment);
+/* The operations that its commands belong to. */
+const struct spyre_part *spyre_segment_parts(const struct graph_segment *segment, uint32_t *n);
+/* Which operation of its graph @part is, for an error text. */
+void spyre_segment_describe(const struct graph_segment *segment, const struct spyre_part *part,
+			    char *text, size_t bytes);
 
 /* kernel.c */
 struct spyre_kernel *spyre_kernel_ref(struct spyre_kernel *kernel);

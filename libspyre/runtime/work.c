@@ -92,12 +92,27 @@ static spyre_status cancelled_error(struct spyre_stream *stream)
 			   "the card cancelled it (-ECANCELED), since its queue had failed");
 }
 
+/* "launch of kernel "x" as operation 7 of 9 of graph 1". */
+static void describe(const struct spyre_record *record, const struct spyre_part *part, char *text,
+		     size_t bytes)
+{
+	size_t at;
+
+	if (part->kernel)
+		at = snprintf(text, bytes, "%s of kernel \"%s\"", part->what,
+			      spyre_kernel_name(part->kernel));
+	else
+		at = snprintf(text, bytes, "%s", part->what);
+	if (record->segment && at < bytes)
+		spyre_segment_describe(record->segment, part, text + at, bytes - at);
+}
+
 static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record *record,
-			  uint32_t command, int err)
+			  const struct spyre_part *part, uint32_t command, int err)
 {
 	struct spyre_context_fault fault = { .operation = record->seq, .command = command };
 	spyre_status status;
-	char what[256];
+	char what[320];
 
 	if (stream->error)
 		return;
@@ -130,11 +145,7 @@ static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record
 		status = spyre_error(SPYRE_ERROR_SYSTEM, "the card reports %s (%d)", strerror(-err),
 				     err);
 	}
-	if (record->kernel)
-		snprintf(what, sizeof(what), "%s of kernel \"%s\"", record->what,
-			 spyre_kernel_name(record->kernel));
-	else
-		snprintf(what, sizeof(what), "%s", record->what);
+	describe(record, part, what, sizeof(what));
 	fault.status = status;
 	stream_fail(stream, what, &fault);
 }
@@ -159,21 +170,23 @@ static void activity_add(spyre_activity *activity, const struct spyre_command_re
 	activity->macs += result->macs;
 }
 
-static void record_retire(struct spyre_stream *stream, struct spyre_record *record)
+/* The results of one operation. When it ended, 0 if it failed. */
+static uint64_t part_retire(struct spyre_stream *stream, const struct spyre_record *record,
+			    const struct spyre_part *part)
 {
 	spyre_activity activity = { 0 };
 	uint64_t end_ns = 0;
 
-	for (uint32_t i = 0; i < record->num_results; i++) {
+	for (uint32_t i = part->first; i < part->first + part->count; i++) {
 		const struct spyre_command_result *result =
 			&stream->queue->results[record->first_result + i];
 
 		if (!__atomic_load_n(&result->state, __ATOMIC_ACQUIRE)) {
-			fail_by_errno(stream, record, i, -ECANCELED);
+			fail_by_errno(stream, record, part, i, -ECANCELED);
 			continue;
 		}
 		if (result->status) {
-			fail_by_errno(stream, record, i, result->status);
+			fail_by_errno(stream, record, part, i, result->status);
 			continue;
 		}
 		stream->stats.cycles += result->cycles;
@@ -185,17 +198,36 @@ static void record_retire(struct spyre_stream *stream, struct spyre_record *reco
 		if (record->activity)
 			activity_add(&activity, result);
 	}
-	if (record->activity && activity.end_ns)
-		spyre_activity_report(stream, record, &activity);
-	if (record->kernel)
+	if (record->activity && part->kind && activity.end_ns)
+		spyre_activity_report(stream, record, part, &activity);
+	if (part->kernel)
 		stream->stats.launches++;
-	else if (!record->mark && record->num_results)
+	else if (!record->mark && part->count)
 		stream->stats.copies++;
+	return end_ns;
+}
+
+static void record_retire(struct spyre_stream *stream, struct spyre_record *record)
+{
+	const struct spyre_part own = {
+		.what = record->what, .kernel = record->kernel, .kind = record->activity,
+		.count = record->num_results,
+	};
+	const struct spyre_part *parts = &own;
+	uint64_t end_ns = 0;
+	uint32_t n = 1;
+
+	if (record->segment)
+		parts = spyre_segment_parts(record->segment, &n);
+	for (uint32_t i = 0; i < n; i++)
+		end_ns = part_retire(stream, record, &parts[i]);
 	stream->used_slots -= record->num_slots;
 	if (record->staging)
 		spyre_staging_put(stream->context, record->staging, record->staging_bytes);
 	if (record->kernel)
 		spyre_kernel_unref(record->kernel);
+	if (record->segment)
+		spyre_segment_unref(record->segment);
 	if (record->mark)
 		mark_finish(stream, record->mark, end_ns);
 }
@@ -353,11 +385,15 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	record->staging = work->staging;
 	record->staging_bytes = work->staging_bytes;
 	record->kernel = work->kernel ? spyre_kernel_ref(work->kernel) : NULL;
+	record->segment = work->segment;
+	if (record->segment)
+		spyre_segment_ref(record->segment);
 	record->mark = work->mark;
 	if (record->mark)
 		atomic_fetch_add(&record->mark->refs, 1);
 	if (spyre_activity_on()) {
-		record->activity = spyre_activity_kind_of(work);
+		record->activity = work->segment ? SPYRE_ACTIVITY_LAUNCH :
+						   spyre_activity_kind_of(work);
 		record->correlation = work->correlation;
 	}
 	return SPYRE_SUCCESS;
@@ -391,6 +427,13 @@ spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyr
 	spyre_stream_retire(stream, 0);
 	if (stream->error) {
 		status = spyre_stream_error(stream);
+	} else if (stream->capture) {
+		status = spyre_capture_work(stream, work);
+		seq = atomic_load_explicit(&stream->tail, memory_order_relaxed);
+	} else if (work->pool == SPYRE_POOL_OF_GRAPH) {
+		status = spyre_error(SPYRE_ERROR_CAPTURE,
+				     "stream %d: the capture was ended during this %s; it is not part of "
+				     "the graph and has not run", stream->id, work->what);
 	} else if (stream->items) {
 		status = spyre_stream_defer_work(stream, work, &seq);
 	} else {

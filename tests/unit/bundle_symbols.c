@@ -141,6 +141,34 @@ START_TEST(rows)
 }
 END_TEST
 
+/* A graph keeps the program of its values, whatever the kernel is bound to since. */
+START_TEST(captured)
+{
+	const spyre_binding s0 = { "s0", 17 };
+	int64_t size[3][2] = { { 64, 128 }, { 64, 128 }, { 64, 128 } };
+	spyre_graph *graph;
+
+	load("add", size, 3, NULL, "\"mb\": \"s0\"");
+	ck_ok(spyre_stream_begin_capture(stream));
+	ck_ok(launch(&s0, 1));
+	ck_ok(spyre_stream_end_capture(stream, &graph));
+	/* More than are kept. */
+	for (int64_t value = 18; value < 60; value++)
+		run(value);
+	ck_ok(spyre_kernel_unload(kernel));
+	ck_ok(spyre_memset_async(stream, tensor[2].address, "\x5a", 1,
+				 spyre_layout_bytes(&tensor[2].layout)));
+	ck_ok(spyre_graph_launch(graph, stream));
+	ck_ok(spyre_graph_destroy(graph));
+	ck_ok(spyre_stream_synchronize(stream));
+	copy(2, false);
+	for (int64_t r = 0; r < 64; r++)
+		for (int64_t c = 0; c < 128; c++)
+			require(at(2, r, c) == (r < 17 ? at(0, r, c) + at(1, r, c) :
+						UNTOUCHED_VALUE), 17, r, c);
+}
+END_TEST
+
 /* Along the stick, whole sticks are written. */
 START_TEST(sticks)
 {
@@ -418,6 +446,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, rows);
+	tcase_add_test(tests, captured);
 	tcase_add_test(tests, sticks);
 	tcase_add_test(tests, sums);
 	tcase_add_test(tests, divided_sums);

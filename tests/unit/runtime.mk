@@ -2,6 +2,7 @@
 # Tests of the runtime, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
 runtime_tests = tests/unit/runtime_activity tests/unit/runtime_copy tests/unit/runtime_devices tests/unit/runtime_errors \
+	tests/unit/runtime_graph \
 	tests/unit/runtime_kernel tests/unit/runtime_memlock tests/unit/runtime_memory \
 	tests/unit/runtime_pools tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
 	tests/unit/runtime_threads tests/unit/runtime_va
@@ -21,6 +22,9 @@ tests_unit_runtime_devices_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 tests_unit_runtime_errors_SOURCES = tests/unit/runtime_errors.c tests/unit/runtime_check.h
 tests_unit_runtime_errors_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_errors_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_graph_SOURCES = tests/unit/runtime_graph.c tests/unit/runtime_check.h
+tests_unit_runtime_graph_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_graph_LDADD = libspyre/libspyre.la $(CHECK_LIBS) -lpthread
 tests_unit_runtime_kernel_SOURCES = tests/unit/runtime_kernel.c tests/unit/runtime_check.h
 tests_unit_runtime_kernel_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_kernel_LDADD = libspyre/libspyre.la $(CHECK_LIBS)

@@ -7,6 +7,7 @@
 
 #include "cache.h"
 #include "device.h"
+#include "graph.h"
 
 namespace torch_spyre {
 
@@ -218,6 +219,8 @@ Block *block_of(const c10::Storage &storage)
 		TORCH_CHECK(!block->address || block->generation == generation(block->device),
 			    "spyre: the tensor's memory was lost when the device was reset; create "
 			    "the tensor again");
+		if (is_capturing(block->device))
+			block->in_graph = true;
 		return block;
 	}
 

@@ -8,6 +8,7 @@
 #include <c10/util/Exception.h>
 
 #include "device.h"
+#include "graph.h"
 
 namespace torch_spyre {
 
@@ -24,6 +25,9 @@ constexpr uint64_t SMALL_SEGMENT = 2 * MIB;
 /* Up to MEDIUM_MOST, chunks share segments of MEDIUM_SEGMENT. */
 constexpr uint64_t MEDIUM_MOST = 8 * MIB;
 constexpr uint64_t MEDIUM_SEGMENT = 16 * MIB;
+
+/* The pool of what no graph has for itself. */
+constexpr c10::MempoolId_t EVERYBODYS{0, 0};
 
 uint64_t round_up(uint64_t bytes, uint64_t unit)
 {
@@ -78,10 +82,23 @@ Cache &cache(c10::DeviceIndex device)
 	return *(*caches)[device];
 }
 
+/* Gives back the segments that are wholly free and that @wanted says. */
+template <typename F> void Cache::release_free(F &&wanted)
+{
+	for (Pool *free_chunks : {&small_pool, &large_pool}) {
+		for (auto it = free_chunks->begin(); it != free_chunks->end();) {
+			Chunk *chunk = *it++;
+
+			if (is_releasable(chunk) && wanted(chunk))
+				release(chunk);
+		}
+	}
+}
+
 bool Cache::Order::operator()(const Chunk *a, const Chunk *b) const
 {
-	return std::tie(a->segment->stream, a->bytes, a->address) <
-	       std::tie(b->segment->stream, b->bytes, b->address);
+	return std::tie(a->segment->pool, a->segment->stream, a->bytes, a->address) <
+	       std::tie(b->segment->pool, b->segment->stream, b->bytes, b->address);
 }
 
 /* A free chunk that lies in a segment with others cannot be released alone. */
@@ -93,17 +110,19 @@ void Cache::count_inactive(const Chunk *chunk, bool more)
 	count(counts.inactive_split_bytes, chunk->segment->small, chunk->bytes, more);
 }
 
-Chunk *Cache::find(uint64_t bytes, int stream, bool small)
+/* @like: a segment of the stream and pool that want it. */
+Chunk *Cache::find(uint64_t bytes, const Segment &like)
 {
-	Segment probe_segment{0, 0, stream, small, nullptr};
+	Segment probe_segment = like;
 	Chunk probe{&probe_segment, 0, bytes};
-	Pool &free_chunks = pool(small);
+	Pool &free_chunks = pool(like.small);
 	auto it = free_chunks.lower_bound(&probe);
 
-	if (it == free_chunks.end() || (*it)->segment->stream != stream)
+	if (it == free_chunks.end() || (*it)->segment->stream != like.stream ||
+	    (*it)->segment->pool != like.pool)
 		return nullptr;
 	/* A huge chunk is not taken for a tenth of it: that would keep it from its like. */
-	if (!small && bytes > MEDIUM_MOST && (*it)->bytes > bytes + bytes / 2 + MEDIUM_SEGMENT)
+	if (!like.small && bytes > MEDIUM_MOST && (*it)->bytes > bytes + bytes / 2 + MEDIUM_SEGMENT)
 		return nullptr;
 
 	Chunk *chunk = *it;
@@ -122,9 +141,9 @@ spyre_status Cache::map(uint64_t bytes, spyre_devptr *address)
 	return status;
 }
 
-Chunk *Cache::grow(uint64_t bytes, int stream, bool small)
+Chunk *Cache::grow(uint64_t bytes, const Segment &like)
 {
-	uint64_t size = segment_bytes(bytes, small);
+	uint64_t size = segment_bytes(bytes, like.small);
 	spyre_devptr address;
 	spyre_status status = map(size, &address);
 
@@ -142,13 +161,15 @@ Chunk *Cache::grow(uint64_t bytes, int stream, bool small)
 		out_of_memory(bytes, spyre_last_error());
 	check(status, "allocating device memory");
 
-	auto segment = std::make_unique<Segment>(Segment{address, size, stream, small, nullptr});
+	auto segment = std::make_unique<Segment>(like);
+	segment->address = address;
+	segment->bytes = size;
 	auto *chunk = new Chunk{segment.get(), address, size, generation(device)};
 
 	segment->first = chunk;
 	segments.emplace(address, std::move(segment));
-	count(counts.segment, small, 1, true);
-	count(counts.reserved_bytes, small, size, true);
+	count(counts.segment, like.small, 1, true);
+	count(counts.reserved_bytes, like.small, size, true);
 	return chunk;
 }
 
@@ -198,10 +219,21 @@ Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner)
 	if (!pending.empty())
 		reclaim();
 
-	Chunk *chunk = find(bytes, stream, small);
+	Segment like{0, 0, stream, small};
+
+	if (!captured.empty()) {
+		auto it = captured.find(capture_of(device, stream));
+
+		/* Its streams take turns: they share what they have. */
+		if (it != captured.end()) {
+			like.stream = -1;
+			like.pool = it->second;
+		}
+	}
+	Chunk *chunk = find(bytes, like);
 
 	if (!chunk)
-		chunk = grow(bytes, stream, small);
+		chunk = grow(bytes, like);
 	cut(chunk, bytes);
 	chunk->in_use = true;
 	chunk->owner = owner;
@@ -330,6 +362,55 @@ void Cache::give_back(Chunk *chunk)
 	chunk->requested = 0;
 	pool(small).insert(chunk);
 	count_inactive(chunk, true);
+	/* The last of a pool that no graph has any more. */
+	if (chunk->segment->pool != EVERYBODYS && is_releasable(chunk))
+		release(chunk);
+}
+
+/* A segment that is wholly free, and no graph's. */
+bool Cache::is_releasable(const Chunk *chunk) const
+{
+	return !chunk->split() && !private_pools.count(chunk->segment->pool);
+}
+
+/* Gives the segment of a free @chunk back to the card, which waits for queued work. */
+void Cache::release(Chunk *chunk)
+{
+	Segment *segment = chunk->segment;
+
+	pool(segment->small).erase(chunk);
+	check(spyre_mem_free(context(device), segment->address), "freeing device memory");
+	counts.num_device_free++;
+	count(counts.segment, segment->small, 1, false);
+	count(counts.reserved_bytes, segment->small, segment->bytes, false);
+	segments.erase(segment->address);
+	delete chunk;
+}
+
+void Cache::begin_capture(uint64_t capture, c10::MempoolId_t id)
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	captured[capture] = id;
+	private_pools[id]++;
+}
+
+void Cache::end_capture(uint64_t capture)
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	captured.erase(capture);
+}
+
+void Cache::release_pool(c10::MempoolId_t id)
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+	auto users = private_pools.find(id);
+
+	if (users == private_pools.end() || --users->second)
+		return;
+	private_pools.erase(users);
+	release_free([&](const Chunk *chunk) { return chunk->segment->pool == id; });
 }
 
 /* Gives every segment that is wholly free back to the card, and waits for that. */
@@ -339,25 +420,7 @@ void Cache::release_segments()
 	(void)spyre_context_synchronize(context(device));
 	counts.num_sync_all_streams++;
 	reclaim();
-	for (Pool *free_chunks : {&small_pool, &large_pool}) {
-		for (auto it = free_chunks->begin(); it != free_chunks->end();) {
-			Chunk *chunk = *it;
-			Segment *segment = chunk->segment;
-
-			if (chunk->split()) {
-				++it;
-				continue;
-			}
-			it = free_chunks->erase(it);
-			check(spyre_mem_free(context(device), segment->address),
-			      "freeing device memory");
-			counts.num_device_free++;
-			count(counts.segment, segment->small, 1, false);
-			count(counts.reserved_bytes, segment->small, segment->bytes, false);
-			segments.erase(segment->address);
-			delete chunk;
-		}
-	}
+	release_free([](const Chunk *) { return true; });
 }
 
 void Cache::empty()
@@ -389,6 +452,8 @@ spyre_context *Cache::leave()
 	}
 	pending.clear();
 	segments.clear();
+	captured.clear();
+	private_pools.clear();
 	counts = {};
 	return leave_context(device);
 }

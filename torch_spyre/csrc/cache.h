@@ -30,6 +30,8 @@ struct Segment {
 	int stream;
 	bool small;
 	Chunk *first = nullptr;
+	/* The graphs' whose memory it is, {0, 0} for everybody's. */
+	c10::MempoolId_t pool{0, 0};
 };
 
 /* A part of a segment, between its neighbours in address order. */
@@ -67,6 +69,16 @@ public:
 	Block *owner(spyre_devptr address);
 	void record(Chunk *chunk, int stream);
 	void empty();
+
+	/*
+	 * Streams of @capture allocate from @pool, and from nothing else: what its graph
+	 * uses is not anybody else's until all graphs have released the pool. Memory
+	 * that is given back meanwhile serves captures into the same pool.
+	 */
+	void begin_capture(uint64_t capture, c10::MempoolId_t pool);
+	void end_capture(uint64_t capture);
+	void release_pool(c10::MempoolId_t pool);
+
 	/* Frees everything and leaves the card's context, which the caller may destroy. */
 	spyre_context *leave();
 
@@ -85,8 +97,8 @@ private:
 	{
 		return small ? small_pool : large_pool;
 	}
-	Chunk *find(uint64_t bytes, int stream, bool small);
-	Chunk *grow(uint64_t bytes, int stream, bool small);
+	Chunk *find(uint64_t bytes, const Segment &like);
+	Chunk *grow(uint64_t bytes, const Segment &like);
 	spyre_status map(uint64_t bytes, spyre_devptr *address);
 	[[noreturn]] void out_of_memory(uint64_t bytes, const std::string &cause);
 	void cut(Chunk *chunk, uint64_t bytes);
@@ -94,6 +106,9 @@ private:
 	void merge(Chunk *chunk, Chunk *neighbour);
 	bool reached(Chunk *chunk);
 	void reclaim();
+	bool is_releasable(const Chunk *chunk) const;
+	void release(Chunk *chunk);
+	template <typename F> void release_free(F &&wanted);
 	void release_segments();
 	void count_inactive(const Chunk *chunk, bool more);
 
@@ -103,6 +118,9 @@ private:
 	std::map<spyre_devptr, std::unique_ptr<Segment>> segments;
 	/* Given back, but other streams may still use them. */
 	std::list<Chunk *> pending;
+	/* Captures in progress and where they allocate; pools and how many graphs have them. */
+	std::map<uint64_t, c10::MempoolId_t> captured;
+	std::map<c10::MempoolId_t, unsigned> private_pools;
 	c10::CachingDeviceAllocator::DeviceStats counts;
 };
 

@@ -21,6 +21,7 @@
 
 #include "fallback.h"
 #include "gil.h"
+#include "graph.h"
 #include "host_allocator.h"
 #include "ops_view.h"
 #include "stream.h"
@@ -135,6 +136,17 @@ void finish(spyre_stream *stream, const char *what)
 	check(spyre_stream_synchronize(stream), what);
 }
 
+/* Whether a copy of host memory at @data has to be waited for: pageable memory may
+ * change or go away as soon as copy_() returns. */
+bool must_wait(const void *data, c10::Stream stream, bool non_blocking)
+{
+	if (non_blocking && record_pinned(data, stream))
+		return false;
+	not_in_graph(stream.device_index(), "a copy from or to the CPU that waits",
+		     "use pinned memory and non_blocking=True, or copy before the capture or after it");
+	return true;
+}
+
 /* A tensor that is all of the storage of @tensor. */
 Tensor storage_tensor(const Tensor &tensor)
 {
@@ -245,12 +257,12 @@ void host_to_storage(const Tensor &target, const Tensor &source, const Dims &dim
 			 source.storage_offset());
 	c10::Stream stream = current_stream(block->device);
 	spyre_stream *native = native_stream(stream);
+	bool wait = must_wait(host.data, stream, non_blocking);
 
 	check(spyre_copy_h2d_async(native, block->address, &block->placement->layout, &host),
 	      "copy to the device");
 	block->clean_padding = true;
-	/* Pageable memory may change or go away as soon as this returns. */
-	if (!non_blocking || !record_pinned(host.data, stream))
+	if (wait)
 		finish(native, "copy to the device");
 }
 
@@ -280,11 +292,12 @@ bool host_to_window(const Tensor &target, const Tensor &source, bool non_blockin
 		return false;
 	c10::Stream stream = current_stream(window.block->device);
 	spyre_stream *native = native_stream(stream);
+	bool wait = must_wait(source.storage().data(), stream, non_blocking);
 
 	strides_of(window, source, stride);
 	write_window(native, window, first_element(source), host_format(source.scalar_type()),
 		     stride);
-	if (!non_blocking || !record_pinned(source.storage().data(), stream))
+	if (wait)
 		finish(native, "copy to the device");
 	return true;
 }
@@ -327,10 +340,11 @@ void storage_to_host(const Tensor &target, const Tensor &source, const Dims &dim
 					  target.storage_offset());
 	c10::Stream stream = current_stream(block->device);
 	spyre_stream *native = native_stream(stream);
+	bool wait = must_wait(host.data, stream, non_blocking);
 
 	check(spyre_copy_d2h_async(native, &host, block->address, &block->placement->layout),
 	      "copy from the device");
-	if (!non_blocking || !record_pinned(host.data, stream))
+	if (wait)
 		finish(native, "copy from the device");
 }
 
@@ -354,15 +368,17 @@ void window_to_host(const Tensor &target, const Tensor &source, bool non_blockin
 	}
 	if (window.exact && window.at_stick() && !target.is_neg()) {
 		int64_t stride[SPYRE_MAX_RANK];
+		bool wait = must_wait(target.storage().data(), stream, non_blocking);
 
 		strides_of(window, target, stride);
 		read_window(native, first_element(target), format, stride, window);
-		if (!non_blocking || !record_pinned(target.storage().data(), stream))
+		if (wait)
 			finish(native, "copy from the device");
 		return;
 	}
 	window.round_to_sticks();
 	Packed packed(window);
+	must_wait(nullptr, stream, false);
 	Tensor part = empty_host({packed.elements}, target.scalar_type());
 	read_window(native, part.mutable_data_ptr(), format, packed.stride, window);
 	finish(native, "copy from the device");
@@ -507,7 +523,7 @@ bool copy_storage(const Tensor &target, const Tensor &source, const Dims &target
 	check(spyre_memcpy_d2d_async(current_native_stream(to->device), to->address, from->address,
 				     spyre_layout_bytes(&to->placement->layout)),
 	      "copy on the device");
-	to->clean_padding = from->clean_padding;
+	to->clean_padding = from->padding_is_clean();
 	return true;
 }
 
@@ -627,6 +643,8 @@ at::Scalar local_scalar_dense(const Tensor &tensor)
 
 	TORCH_CHECK(tensor.numel() == 1, "a Tensor with ", tensor.numel(),
 		    " elements cannot be converted to Scalar");
+	not_in_graph(tensor.device().index(), "the value of a tensor (item(), bool(), if, print)",
+		     "it is not computed before the graph is replayed; read it after that");
 	copy(host, make_tensor(tensor.storage(), tensor.scalar_type(), {}, {},
 			       tensor.storage_offset()), false);
 	return at::_local_scalar_dense(host);

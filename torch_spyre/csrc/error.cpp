@@ -4,6 +4,8 @@
 
 #include <c10/util/Exception.h>
 
+#include "graph.h"
+
 namespace torch_spyre {
 
 namespace {
@@ -33,6 +35,8 @@ const char *remedy(spyre_status status)
 	case SPYRE_ERROR_DEVICE_RESET:
 	case SPYRE_ERROR_CARD_FAULT:
 		return " torch.spyre.reset() makes the device usable again.";
+	case SPYRE_ERROR_CAPTURE:
+		return " The graph that is being captured is dropped; do this before or after it.";
 	case SPYRE_ERROR_FORKED:
 		return " To use spyre with multiprocessing, use the 'spawn' start method.";
 	default:
@@ -62,6 +66,8 @@ void fail(spyre_status status, const char *what)
 				    spyre_status_name(status), "].", remedy(status));
 	c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
 
+	if (status == SPYRE_ERROR_CAPTURE)
+		capture_failed(text);
 	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY)
 		throw c10::OutOfMemoryError(here, text + room());
 	if (is_device_error(status))

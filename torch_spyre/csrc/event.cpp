@@ -6,6 +6,7 @@
 
 #include "device.h"
 #include "gil.h"
+#include "graph.h"
 #include "stream.h"
 
 namespace torch_spyre {
@@ -92,6 +93,8 @@ void block_on_event(void *event, c10::Stream stream)
 		return;
 	}
 	/* Cards share no timeline: a host function of the stream waits. */
+	not_in_graph(stream.device_index(), "a wait for an event of another card",
+		     "wait before the capture");
 	auto data = std::make_unique<EventPtr>(e);
 
 	share_context(e->device);

@@ -11,6 +11,7 @@
 #include <torch/library.h>
 
 #include "generator.h"
+#include "graph.h"
 
 namespace torch_spyre {
 
@@ -92,6 +93,11 @@ void use_host_generators(const c10::FunctionSchema &schema, torch::jit::Stack *s
 /* In-place draws do not depend on what self held: nothing is read back. */
 void draw(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack)
 {
+	not_in_graph(device_of(*stack, op.schema().arguments().size()),
+		     c10::toString(op.operator_name()).c_str(),
+		     "the host draws the numbers, which would be the same in every replay; draw them "
+		     "into a tensor before each replay");
+
 	size_t self_at = stack->size() - op.schema().arguments().size();
 	at::Tensor self = (*stack)[self_at].toTensor();
 	at::Tensor host = at::empty(self.sizes(), at::TensorOptions().dtype(self.scalar_type()));
@@ -113,6 +119,10 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::St
 
 void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 {
+	not_in_graph(device_of(*stack, op.schema().arguments().size()),
+		     c10::toString(op.operator_name()).c_str(),
+		     "it has no kernel on the card and runs on the CPU; do it before or after");
+
 	Running guard;
 
 	count(op);

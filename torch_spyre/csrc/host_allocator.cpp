@@ -11,6 +11,7 @@
 #include <c10/util/llvmMathExtras.h>
 
 #include "device.h"
+#include "graph.h"
 #include "stream.h"
 
 namespace torch_spyre {
@@ -25,6 +26,8 @@ struct HostBlock {
 	c10::DeviceIndex device;	/* whose context pinned it */
 	uint64_t generation;
 	bool in_use = true;
+	/* Graphs that copy from or to it. */
+	unsigned graphs = 0;
 	std::set<std::pair<c10::DeviceIndex, int>> streams;
 	std::vector<spyre_event *> events;
 };
@@ -54,11 +57,29 @@ public:
 
 		count(block, false);
 		block->in_use = false;
-		record_events(block);
-		if (block->events.empty())
-			free_blocks.emplace(block->bytes, block);
-		else
-			pending.push_back(block);
+		if (!block->graphs)
+			retire(block);
+	}
+
+	HostBlock *hold(const void *pointer)
+	{
+		std::lock_guard<std::mutex> guard(lock);
+		HostBlock *block = find(pointer);
+
+		if (block)
+			block->graphs++;
+		return block;
+	}
+
+	void release(HostBlock *block, c10::DeviceIndex device, const std::set<int> &streams)
+	{
+		std::lock_guard<std::mutex> guard(lock);
+
+		block->graphs--;
+		for (int stream : streams)
+			block->streams.emplace(device, stream);
+		if (!block->in_use && !block->graphs)
+			retire(block);
 	}
 
 	bool record(const void *pointer, c10::Stream stream)
@@ -147,6 +168,16 @@ private:
 		stats.num_host_alloc++;
 		count(block, true);
 		return block;
+	}
+
+	/* To be used again once its copies are done. */
+	void retire(HostBlock *block)
+	{
+		record_events(block);
+		if (block->events.empty())
+			free_blocks.emplace(block->bytes, block);
+		else
+			pending.push_back(block);
 	}
 
 	void count(const HostBlock *block, bool more)
@@ -302,7 +333,21 @@ bool holds_pinned(c10::DeviceIndex device)
 
 bool record_pinned(const void *pointer, c10::Stream stream)
 {
-	return pool().record(pointer, stream);
+	if (!pool().record(pointer, stream))
+		return false;
+	keep_pinned(pointer, stream);
+	return true;
+}
+
+void *hold_pinned(const void *pointer)
+{
+	return pool().hold(pointer);
+}
+
+void release_pinned(void *held, c10::DeviceIndex device, const std::set<int> &streams)
+{
+	if (held && !in_bad_fork())
+		pool().release(static_cast<HostBlock *>(held), device, streams);
 }
 
 } // namespace torch_spyre

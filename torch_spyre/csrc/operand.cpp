@@ -272,7 +272,7 @@ bool operand_of(const at::Tensor &tensor, Operand *operand)
 		std::copy_n(placement->size.data(), tensor.dim(), operand->desc.size);
 		operand->desc.layout = l;
 		operand->whole_sticks = true;
-		operand->clean_padding = block->clean_padding ||
+		operand->clean_padding = block->padding_is_clean() ||
 			(stick >= 0 && tensor.size(stick) % l.device_size[l.device_rank - 1] == 0);
 		return true;
 	}
@@ -281,7 +281,7 @@ bool operand_of(const at::Tensor &tensor, Operand *operand)
 	    f.count > SPYRE_MAX_DEVICE_RANK)
 		return false;
 	describe(f, operand);
-	last_sticks(f, block->clean_padding, operand);
+	last_sticks(f, block->padding_is_clean(), operand);
 	return true;
 }
 

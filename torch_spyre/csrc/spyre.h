@@ -73,6 +73,13 @@ struct Block {
 	std::shared_ptr<const Placement> placement;
 	/* The lanes beyond the host tensor hold zeros (fresh from H2D), not leftovers. */
 	bool clean_padding;
+	/* Replays of a graph may write it, of which nobody here hears. */
+	bool in_graph = false;
+
+	bool padding_is_clean() const
+	{
+		return clean_padding && !in_graph;
+	}
 };
 Block *block_of(const c10::Storage &storage);
 
