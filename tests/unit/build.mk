@@ -12,6 +12,11 @@ tests_unit_sdsc_graph_SOURCES = tests/unit/sdsc_graph.c tests/unit/sdsc_graph_la
 	tests/unit/runtime_check.h
 tests_unit_sdsc_graph_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_graph_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM)
+check_PROGRAMS += tests/unit/sdsc_division
+TESTS += tests/unit/sdsc_division
+tests_unit_sdsc_division_SOURCES = tests/unit/sdsc_division.c tests/unit/runtime_check.h
+tests_unit_sdsc_division_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_sdsc_division_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_sdsc_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_plan_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 endif
