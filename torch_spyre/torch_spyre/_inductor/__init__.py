@@ -30,7 +30,11 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         load = spec.loader.exec_module
 
         def exec_module(module):
-            load(module)
+            try:
+                load(module)
+            except BaseException:
+                sys.meta_path.insert(0, self)  # it may be tried again
+                raise
             self.function()
 
         spec.loader.exec_module = exec_module
