@@ -179,6 +179,37 @@ def test_eager_is_not_touched():
         assert_same(x + x, x.clone() * 2)
 
 
+def test_graph_breaks_in_a_block():
+    def divided(x):
+        with spyre_hint(work_div={"M": 4}):
+            y = x + 1
+            torch._dynamo.graph_break()
+            y = y * 2
+        return y - 1
+
+    x = named("M", "N")
+    assert_same(torch.compile(divided)(x), divided(x.clone()))
+
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(K, N, dtype=torch.float16)
+
+    def forward(self, x):
+        with spyre_hint(work_div={"N": 3, "M": 2}):
+            return torch.relu(self.linear(x))
+
+
+def test_names_of_weights(said):
+    layer = Layer().to(DEVICE)
+    name_tensor_dims(layer.linear.weight, ["N", "K"])
+    x = named("M", "K")
+    result = torch.compile(layer, fullgraph=True)(x)
+    assert_same(result, layer(x.clone()))
+    assert slices(said(), "batchmatmul") == [{"mb": 2, "out": 3, "in": 1}]
+
+
 def test_others_ignore_hints():
     def divided(x):
         with spyre_hint(work_div={"M": 4}):

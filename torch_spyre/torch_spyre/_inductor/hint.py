@@ -57,9 +57,18 @@ def spyre_hint(*, tiles=None, work_div=None):
     for kind, given in (("work_div", work_div), ("tiles", tiles)):
         for dim, n in checked(kind, given).items():
             notes[PREFIX + kind + ("." if isinstance(dim, str) else "#") + str(dim)] = n
+    return noted(notes)
+
+
+@contextlib.contextmanager
+def noted(notes):
+    """Notes on the nodes that dynamo traces. A generator, so that graphs may break within it:
+    annotate() by itself does not survive that (torch 2.13)."""
     if torch.compiler.is_dynamo_compiling():
-        return torch.fx.traceback.annotate(notes)
-    return contextlib.nullcontext()
+        with torch.fx.traceback.annotate(notes):
+            yield
+    else:
+        yield
 
 
 def asked(node, kind):
