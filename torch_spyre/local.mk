@@ -126,6 +126,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/scalars.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/scheduling.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/unflatten.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/views.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/wish.py
 EXTRA_DIST += torch_spyre/torch_spyre/inductor.py
 EXTRA_DIST += tests/torch/test_core_copy.py
 EXTRA_DIST += tests/torch/test_core_device.py

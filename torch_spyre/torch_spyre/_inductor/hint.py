@@ -10,12 +10,9 @@ its caches do not look at notes: the key of the pass has them.
 import contextlib
 import contextvars
 import functools
-import os
-import warnings
 
 import torch
 
-from ..inductor import log
 from .propagate_named_dims import DECLARED, DIMS, NAMES, NOTE, check
 
 PREFIX = "spyre."
@@ -139,10 +136,15 @@ def name_inputs(graph):
     """Puts the names of inputs on the graph's nodes."""
     if not _inputs.get():
         return
+    from torch._functorch._aot_autograd.descriptors import PlainAOTInput
+
     for node in graph.nodes:
-        place = getattr(node.meta.get("desc"), "idx", None)
-        if node.op == "placeholder" and place in _inputs.get().names:
-            node.meta[DIMS] = _inputs.get().names[place]
+        where = node.meta.get("desc")
+        if node.op != "placeholder" or not isinstance(where, PlainAOTInput):
+            continue
+        names = _inputs.get().names.get(where.idx)
+        if names is not None and len(names) == node.meta["val"].dim():
+            node.meta[DIMS] = names
 
 
 def register():
@@ -162,106 +164,3 @@ def register():
             _inputs.reset(token)
 
     module.compile_fx = compile_fx
-
-
-class Hints:
-    """What hints ask of the operations of a graph, and what came of it."""
-
-    def __init__(self):
-        self.taken, self.skipped = set(), {}
-
-    def of(self, node):
-        """The wish for a node, or None."""
-        work_div = asked(node, "work_div")
-        return Wish(self, node, work_div) if work_div else None
-
-    def say(self, graph):
-        """Warns of what is not followed."""
-        wanted = {}
-        for node in graph.nodes:
-            for dim, n in asked(node, "work_div").items():
-                wanted.setdefault(("work_div", dim, n))
-            for dim, n in asked(node, "tiles").items():
-                log.info(
-                    "spyre_hint(tiles={%r: %d}): not used for %s; what an intermediate needs of "
-                    "LX follows from the division over the cores",
-                    dim,
-                    n,
-                    node,
-                )
-        for _, dim, n in wanted:
-            if (dim, n) in self.taken:
-                log.info("spyre_hint(work_div={%r: %d}): taken", dim, n)
-                continue
-            why = self.skipped.get((dim, n), f"no kernel under it iterates over dim {dim!r}")
-            log.info("spyre_hint(work_div={%r: %d}): ignored: %s", dim, n, why)
-            warnings.warn(f"spyre_hint(work_div={{{dim!r}: {n}}}) is ignored: {why}", stacklevel=2)
-
-
-def cores():
-    return int(os.environ.get("SENCORES") or 32)
-
-
-class Wish:
-    """What is asked of the builder's operations that one node becomes."""
-
-    def __init__(self, hints, node, work_div):
-        value = node.meta["val"]
-        value = value[0] if isinstance(value, (tuple, list)) else value
-        self.hints, self.node, self.work_div = hints, node, work_div
-        self.rank, self.size = value.dim(), value.shape
-        for dim in work_div:
-            self.check(dim)
-
-    def check(self, dim):
-        if isinstance(dim, str) and dim not in DECLARED:
-            raise HintError(
-                f"spyre_hint(work_div={{{dim!r}: {self.work_div[dim]}}}): nobody declared dim "
-                f"{dim!r}; call declare_tensor_dim({dim!r}, size) and name_tensor_dims(), or give "
-                "a position in the result, as -1"
-            )
-        if isinstance(dim, int) and not -self.rank <= dim < self.rank:
-            raise HintError(
-                f"spyre_hint(work_div={{{dim}: {self.work_div[dim]}}}): {self.node} has "
-                f"{self.rank} dims; give -{self.rank} to {self.rank - 1}"
-            )
-
-    def places(self, dim, walk):
-        """The iterated dims that a hint's dim is of, counted from the end; 0: what is summed."""
-        if isinstance(dim, int):
-            size, _ = walk.result()
-            if len(size) != self.rank or any(a != b for a, b in zip(size, self.size)):
-                return []
-            place = walk.place(dim if dim < 0 else dim - self.rank)
-            return [] if place is None else [place]
-        named = [d - len(walk.names) for d, name in enumerate(walk.names) if name == dim]
-        return named + ([0] if walk.summed == dim else [])
-
-    def division(self, walk):
-        """The splits of an operation of the builder, in the order of the hint."""
-        splits, product = [], 1
-        for dim, n in self.work_div.items():
-            for place in self.places(dim, walk) if walk else []:
-                if any(place == other for other, _ in splits):
-                    continue
-                if product * n > cores():
-                    self.hints.skipped[dim, n] = (
-                        f"with {product} slices before it, it takes more than the {cores()} cores "
-                        "of SENCORES"
-                    )
-                    continue
-                product *= n
-                splits.append((place, n))
-        return splits
-
-    def took(self, splits, walk):
-        for dim, n in self.work_div.items():
-            if any((place, n) in splits for place in self.places(dim, walk)):
-                self.hints.taken.add((dim, n))
-
-    def refused(self, error):
-        words = ", ".join(f"{dim!r}: {n}" for dim, n in self.work_div.items())
-        return HintError(
-            f"spyre_hint(work_div={{{words}}}): {error}; give a number that divides it "
-            f"({self.node.target})"
-        )

@@ -18,11 +18,11 @@ import torch
 
 from ..inductor import log
 from .emit import Number, Permuted, Program, Refused, Value, format_of, stripped
-from .hint import Hints
 from .placement import default_operand, operand_of
 from .propagate_named_dims import DIMS, fitted
 from .rules import RULES, Call
 from .views import hint, on_card, seen, static, tensor_of, view_of
+from .wish import Hints
 
 aten = torch.ops.aten
 

@@ -74,9 +74,9 @@ def replace(graph, node, product):
 def notes(node, *made):
     """What is made of @node has its notes (hints)."""
     for new in made:
-        new.meta["custom"] = node.meta.get("custom")
-        if node.meta.get("autograd_backward"):
-            new.meta["autograd_backward"] = True
+        for key in ("custom", "autograd_backward"):
+            if key in node.meta:
+                new.meta[key] = node.meta[key]
 
 
 def matrix(graph, node):
