@@ -173,6 +173,16 @@ def test_tiles_are_noted_only(said):
     assert "spyre_hint(tiles={'M': 4}): not used" in said() and "'N'" not in said()
 
 
+def test_bad_tiles():
+    def tiled(x, tiles):
+        with spyre_hint(tiles=tiles):
+            return x.exp()
+
+    assert "3 tiles do not divide" in refused(tiled, named("M", "N"), {"M": 3})
+    assert "size of 192" in refused(tiled, named("M", "N"), {-1: 5})
+    assert "nobody declared dim 'Q'" in refused(tiled, named("M", "N"), {"Q": 2})
+
+
 def test_eager_is_not_touched():
     x = named("M", "N")
     with spyre_hint(work_div={"M": 3, "nobody": 2}, tiles={"M": 2}):
@@ -237,6 +247,29 @@ def test_what_no_operation_has_is_ignored(said):
     assert "{'K': 4}): ignored" in said()
     assert slices(said(), "exp") == [{"mb": 2, "out": 1}]
     assert_same(result, x.exp())
+
+
+def test_what_is_reduced_along_sticks_is_ignored(said):
+    def divided(x):
+        with spyre_hint(work_div={"N": 3, "M": 2}):
+            return x.sum(-1)
+
+    x = named("M", "N")
+    result, text = warned(divided, x)
+    assert "{'N': 3}" in text and "reduced along sticks" in text and "'M'" not in text
+    assert slices(said(), "sum") == [{"mb": 2, "out": 1}]
+    assert_same(result, x.sum(-1))
+
+
+def test_results_are_not_named_by_hand(said):
+    def divided(x):
+        y = name_tensor_dims(x + 1, ["N", "M"])
+        with spyre_hint(work_div={"M": 2}):
+            return y.exp()
+
+    with pytest.warns(UserWarning, match="only its inputs get names"):
+        torch.compile(divided)(named("M", "N"))
+    assert slices(said(), "exp") == [{"mb": 2, "out": 1}]
 
 
 def test_what_passes_the_cores_is_skipped(said, monkeypatch):

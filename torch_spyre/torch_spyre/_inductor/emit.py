@@ -139,7 +139,7 @@ class Program:
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 pairs.append((key, float(item)))
         record = ("op", name, pairs, [v.place for v in inputs], None if out is None else out.place)
-        walked = walk(name, inputs, attributes)
+        walked = walk(name, inputs, attributes, self._stick(inputs))
         division = self.wish.division(walked) if self.wish else []
         if division:
             value = self._divided(record, division)
@@ -147,6 +147,12 @@ class Program:
         else:
             value = self._add(*record)
         return self._named(value, walked and walked.result()[1])
+
+    def _stick(self, inputs):
+        """The dim of the first input that lies along sticks; -1: none, or nobody asks."""
+        if not self.wish or not inputs:
+            return -1
+        return self.graph.tensor(self.tensors[inputs[0].place])[3][-1]
 
     def _divided(self, record, division):
         """Adds an operation with the division that a hint asks for."""

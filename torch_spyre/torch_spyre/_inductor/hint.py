@@ -10,6 +10,7 @@ its caches do not look at notes: the key of the pass has them.
 import contextlib
 import contextvars
 import functools
+import warnings
 
 import torch
 
@@ -109,9 +110,17 @@ class Inputs:
             if node.op != "call_function" or node.target is not torch.ops.aten.alias:
                 continue
             names = notes_of(node).get(NOTE)
-            if names is not None and node.args[0] in places:
-                check(names, tensor_size(node.args[0]))
-                self.names[places[node.args[0]]] = names
+            if names is None:
+                continue
+            if node.args[0] not in places:
+                warnings.warn(
+                    f"name_tensor_dims({node.args[0]}, {list(names)}) is ignored: in a compiled "
+                    "function only its inputs get names; those of results follow",
+                    stacklevel=2,
+                )
+                continue
+            check(names, tensor_size(node.args[0]))
+            self.names[places[node.args[0]]] = names
 
 
 def tensor_size(node):

@@ -81,6 +81,8 @@ class Walk:
     kept: tuple
     keeps_all: bool = True
     summed: str = None
+    #: A reduced dim along sticks, counted from the end: no step is divided along it.
+    whole: int = None
 
     def result(self):
         """Size and names of the result."""
@@ -117,22 +119,24 @@ def broadcast(values):
 
 
 REDUCTIONS = frozenset(
-    "sum mean amax amin absmax var std vector_norm argmax argmin exx2 exx2_zeromean".split()
+    "sum mean amax amin absmax var std vector_norm exx2 exx2_zeromean".split()
 )
-#: Their results' dims are not those of their inputs.
+#: They have dims of their own.
 OTHERS = frozenset(
-    "topk topk_indices conv2d depthwise_conv2d max_pool2d avg_pool2d restickify".split()
+    "topk topk_indices argmax argmin conv2d depthwise_conv2d max_pool2d avg_pool2d transpose "
+    "restickify".split()
 )
 
 
-def reduction(value, attributes):
+def reduction(value, attributes, stick):
     rank = len(value.size)
     given = attributes.get("dim", -1)
     dims = given if isinstance(given, (list, tuple)) else [given]
     gone = {int(d) % rank for d in dims} if rank else set()
     kept = tuple(d not in gone for d in range(rank))
     names = fitted(value.names, rank)
-    return Walk(value.size, names, kept, bool(attributes.get("keepdim", 0)))
+    whole = stick - rank if stick in gone else None
+    return Walk(value.size, names, kept, bool(attributes.get("keepdim", 0)), whole=whole)
 
 
 def product(a, b, attributes):
@@ -152,16 +156,17 @@ def product(a, b, attributes):
     return Walk(size, names, (True,) * len(size), summed=summed)
 
 
-def walk(op, inputs, attributes):
-    """What an operation iterates over; None if it has no dims that can be named."""
+def walk(op, inputs, attributes, stick):
+    """What an operation iterates over; None if it has no dims that can be named.
+
+    @stick: the dim of the first input that lies along sticks.
+    """
     if op in OTHERS or not inputs:
         return None
     if op in REDUCTIONS:
-        return reduction(inputs[0], attributes)
+        return reduction(inputs[0], attributes, stick)
     if op in ("matmul", "mm", "bmm"):
         return product(*inputs[:2], attributes)
-    if op == "transpose":
-        return None
     if op in ("attention", "batch_norm", "layer_norm", "rms_norm", "softmax", "log_softmax"):
         size, names = inputs[0].size, fitted(inputs[0].names, len(inputs[0].size))
         if op == "attention" and len(inputs[2].size) == len(size):

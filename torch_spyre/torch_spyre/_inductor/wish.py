@@ -22,15 +22,16 @@ class Hints:
 
     def of(self, node):
         """The wish for a node, or None."""
-        work_div = asked(node, "work_div")
+        work_div, tiles = asked(node, "work_div"), asked(node, "tiles")
+        if tiles:
+            Wish(self, node, tiles, "tiles").check_tiles()
         return Wish(self, node, work_div) if work_div else None
 
     def say(self, graph):
         """Warns of what is not followed."""
         wanted = {}
         for node in graph.nodes:
-            for dim, n in asked(node, "work_div").items():
-                wanted.setdefault(("work_div", dim, n))
+            wanted.update(dict.fromkeys(asked(node, "work_div").items()))
             for dim, n in asked(node, "tiles").items():
                 log.info(
                     "spyre_hint(tiles={%r: %d}): not used for %s; what an intermediate needs of "
@@ -39,7 +40,7 @@ class Hints:
                     n,
                     node,
                 )
-        for _, dim, n in wanted:
+        for dim, n in wanted:
             if (dim, n) in self.taken:
                 log.info("spyre_hint(work_div={%r: %d}): taken", dim, n)
                 continue
@@ -55,26 +56,35 @@ def cores():
 class Wish:
     """What is asked of the builder's operations that one node becomes."""
 
-    def __init__(self, hints, node, work_div):
+    def __init__(self, hints, node, asked_for, kind="work_div"):
         value = node.meta["val"]
         value = value[0] if isinstance(value, (tuple, list)) else value
-        self.hints, self.node, self.work_div = hints, node, work_div
+        self.hints, self.node, self.asked_for, self.kind = hints, node, asked_for, kind
         self.rank, self.size = value.dim(), static(value.shape)
-        for dim in work_div:
-            self.check(dim)
+        for dim, n in asked_for.items():
+            self.check(dim, n)
 
-    def check(self, dim):
+    def check(self, dim, n):
         if isinstance(dim, str) and dim not in DECLARED:
             raise HintError(
-                f"spyre_hint(work_div={{{dim!r}: {self.work_div[dim]}}}): nobody declared dim "
-                f"{dim!r}; call declare_tensor_dim({dim!r}, size) and name_tensor_dims(), or give "
-                "a position in the result, as -1"
+                f"spyre_hint({self.kind}={{{dim!r}: {n}}}): nobody declared dim {dim!r}; call "
+                f"declare_tensor_dim({dim!r}, size) and name_tensor_dims(), or give a position "
+                "in the result, as -1"
             )
         if isinstance(dim, int) and not -self.rank <= dim < self.rank:
             raise HintError(
-                f"spyre_hint(work_div={{{dim}: {self.work_div[dim]}}}): {self.node} has "
-                f"{self.rank} dims; give -{self.rank} to {self.rank - 1}"
+                f"spyre_hint({self.kind}={{{dim}: {n}}}): {self.node} has {self.rank} dims; "
+                f"give -{self.rank} to {self.rank - 1}"
             )
+
+    def check_tiles(self):
+        for dim, n in self.asked_for.items():
+            size = DECLARED[dim] if isinstance(dim, str) else self.size[dim]
+            if size % n:
+                raise HintError(
+                    f"spyre_hint(tiles={{{dim!r}: {n}}}): {n} tiles do not divide the dim's size "
+                    f"of {size}; give a divisor of it"
+                )
 
     def places(self, dim, walk):
         """The iterated dims that a hint's dim is of, counted from the end; 0: what is summed."""
@@ -90,9 +100,12 @@ class Wish:
     def division(self, walk):
         """The splits of an operation of the builder, in the order of the hint."""
         splits, product = [], 1
-        for dim, n in self.work_div.items():
+        for dim, n in self.asked_for.items():
             for place in self.places(dim, walk) if walk else []:
                 if any(place == other for other, _ in splits):
+                    continue
+                if place == walk.whole:
+                    self.hints.skipped[dim, n] = "it is reduced along sticks, which are not divided"
                     continue
                 if product * n > cores():
                     self.hints.skipped[dim, n] = (
@@ -105,12 +118,12 @@ class Wish:
         return splits
 
     def took(self, splits, walk):
-        for dim, n in self.work_div.items():
+        for dim, n in self.asked_for.items():
             if any((place, n) in splits for place in self.places(dim, walk)):
                 self.hints.taken.add((dim, n))
 
     def refused(self, error):
-        words = ", ".join(f"{dim!r}: {n}" for dim, n in self.work_div.items())
+        words = ", ".join(f"{dim!r}: {n}" for dim, n in self.asked_for.items())
         return HintError(
             f"spyre_hint(work_div={{{words}}}): {error}; give a number that divides it "
             f"({self.node.target})"
