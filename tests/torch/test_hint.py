@@ -116,6 +116,16 @@ def test_linear_with_batch_dims(said):
     assert product["out"] == 3 and max(product.values()) == 4
 
 
+def test_positions_of_some_operations(said):
+    def divided(x):
+        with spyre_hint(work_div={1: 3}):
+            return x.exp().sum(-1).sum() + 1
+
+    x = name_tensor_dims(whole(M, N) / 64, ["M", "N"])
+    torch.compile(divided)(x)
+    assert slices(said(), "exp") == [{"mb": 1, "out": 3}]
+
+
 def test_inner_hints_win(said):
     def divided(x):
         with spyre_hint(work_div={"M": 4, "N": 3}):
@@ -330,6 +340,8 @@ def test_what_one_core_cannot_reach_is_an_error():
 
 
 def test_names_that_nobody_declared():
+    """A position may be one of other operations in the block, a name may not."""
+
     def divided(x):
         with spyre_hint(work_div={"nobody": 2}):
             return x.exp()
@@ -340,7 +352,7 @@ def test_names_that_nobody_declared():
         with spyre_hint(work_div={2: 2}):
             return x.exp()
 
-    assert "give -2 to 1" in refused(far, named("M", "N"))
+    assert "over dim 2" in warned(far, named("M", "N"))[1]
 
 
 @pytest.mark.parametrize("given, error, text", [

@@ -59,26 +59,20 @@ class Wish:
     def __init__(self, hints, node, asked_for, kind="work_div"):
         value = node.meta["val"]
         value = value[0] if isinstance(value, (tuple, list)) else value
-        self.hints, self.node, self.asked_for, self.kind = hints, node, asked_for, kind
+        self.hints, self.node, self.asked_for = hints, node, asked_for
         self.rank, self.size = value.dim(), static(value.shape)
         for dim, n in asked_for.items():
-            self.check(dim, n)
-
-    def check(self, dim, n):
-        if isinstance(dim, str) and dim not in DECLARED:
-            raise HintError(
-                f"spyre_hint({self.kind}={{{dim!r}: {n}}}): nobody declared dim {dim!r}; call "
-                f"declare_tensor_dim({dim!r}, size) and name_tensor_dims(), or give a position "
-                "in the result, as -1"
-            )
-        if isinstance(dim, int) and not -self.rank <= dim < self.rank:
-            raise HintError(
-                f"spyre_hint({self.kind}={{{dim}: {n}}}): {self.node} has {self.rank} dims; "
-                f"give -{self.rank} to {self.rank - 1}"
-            )
+            if isinstance(dim, str) and dim not in DECLARED:
+                raise HintError(
+                    f"spyre_hint({kind}={{{dim!r}: {n}}}): nobody declared dim {dim!r}; call "
+                    f"declare_tensor_dim({dim!r}, size) and name_tensor_dims(), or give a "
+                    "position in the result, as -1"
+                )
 
     def check_tiles(self):
         for dim, n in self.asked_for.items():
+            if isinstance(dim, int) and not -self.rank <= dim < self.rank:
+                continue
             size = DECLARED[dim] if isinstance(dim, str) else self.size[dim]
             if size % n:
                 raise HintError(
@@ -90,7 +84,7 @@ class Wish:
         """The iterated dims that a hint's dim is of, counted from the end; 0: what is summed."""
         if isinstance(dim, int):
             size, _ = walk.result()
-            if size != self.size:
+            if size != self.size or not -self.rank <= dim < self.rank:
                 return []
             place = walk.place(dim if dim < 0 else dim - self.rank)
             return [] if place is None else [place]
