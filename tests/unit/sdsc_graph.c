@@ -382,19 +382,7 @@ START_TEST(one_operation)
 }
 END_TEST
 
-START_TEST(one_of_math)
-{
-	run(&math_operations[_i / NUM_PLACINGS], _i % NUM_PLACINGS);
-}
-END_TEST
-
-START_TEST(one_layer)
-{
-	run(&layer_operations[_i / NUM_PLACINGS], _i % NUM_PLACINGS);
-}
-END_TEST
-
-/* Whatever the builder lists is run above. */
+/* Whatever the builder lists is run above or by sdsc_layers. */
 START_TEST(all_listed)
 {
 	static const char *const inner[] = { "exx2", "layernormscale", "layernormnorm",
@@ -490,8 +478,6 @@ int main(void)
 	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, one_operation, 0, COUNT * NUM_PLACINGS);
-	tcase_add_loop_test(t, one_of_math, 0, num_math_operations * NUM_PLACINGS);
-	tcase_add_loop_test(t, one_layer, 0, num_layer_operations * NUM_PLACINGS);
 	tcase_add_test(t, all_listed);
 	tcase_add_test(q, questions);
 	tcase_add_test(q, paddings);

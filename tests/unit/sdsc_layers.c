@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+/* Operations that are made of others, and layers: a program beside sdsc_graph, to share its time. */
+#include <stdlib.h>
+
+#include "sdsc_operation.h"
+
+START_TEST(one_of_math)
+{
+	run(&math_operations[_i / NUM_PLACINGS], _i % NUM_PLACINGS);
+}
+END_TEST
+
+START_TEST(one_layer)
+{
+	run(&layer_operations[_i / NUM_PLACINGS], _i % NUM_PLACINGS);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *s = suite_create("layers");
+	TCase *t = tcase_create("layers");
+	SRunner *sr = srunner_create(s);
+	int failed;
+
+	setenv("SPYRE_BACKEND", "embedded", 0);
+	tcase_set_timeout(t, 120);
+	tcase_add_loop_test(t, one_of_math, 0, num_math_operations * NUM_PLACINGS);
+	tcase_add_loop_test(t, one_layer, 0, num_layer_operations * NUM_PLACINGS);
+	suite_add_tcase(s, t);
+	srunner_run_all(sr, CK_ENV);
+	failed = srunner_ntests_failed(sr);
+	srunner_free(sr);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
