@@ -83,14 +83,15 @@ torch_core_files() {
 	for file in "$top"/tests/torch/test_*.py; do
 		file=${file##*/}
 		case $file in
-		test_opinfo.py | test_compile*.py | test_inductor*.py | test_model_*.py) ;;
+		test_opinfo.py | test_compile*.py | test_hint.py | test_inductor*.py | \
+			test_model_*.py) ;;
 		*) echo "$file" ;;
 		esac
 	done
 }
 
 torch_compile_files() {
-	(cd "$top/tests/torch" && ls test_compile*.py test_inductor*.py 2>/dev/null)
+	(cd "$top/tests/torch" && ls test_compile*.py test_hint.py test_inductor*.py 2>/dev/null)
 }
 
 # Whether the plain user of the virtual machine can read a file.

@@ -98,6 +98,39 @@ typedef enum spyre_sdsc_padding {
 SPYRE_API spyre_status spyre_sdsc_graph_set_padding(spyre_sdsc_graph *graph, uint32_t tensor,
 						    spyre_sdsc_padding padding);
 
+/** As the dim of a split: what a product sums over. */
+#define SPYRE_SDSC_SUMMED 0
+/** Splits that can be asked for at a time. */
+#define SPYRE_SDSC_MAX_SPLITS 8
+
+/** A dimension of an operation, and into how many slices it is divided. */
+typedef struct spyre_sdsc_split {
+	/**
+	 * Counted from the end: -1 is the last dimension of the result, or of the
+	 * input where the operation reduces it; or SPYRE_SDSC_SUMMED.
+	 */
+	int32_t dim;
+	int64_t slices;
+} spyre_sdsc_split;
+
+/**
+ * Says how the operations that are added from then on are divided over the
+ * cores, in the place of the planner; no splits: the planner again. Each step
+ * is divided along the dimensions that it has of those, and along no other;
+ * one that has none of them is left to the planner, and so is a step that only
+ * brings an operand into form. Sticks are not cut: the dimension along them
+ * has as many points as sticks. The plan says what was asked of each step
+ * (spyre_sdsc_plan_step.asked). Since 0.1.
+ * Errors: INVALID_ARGUMENT (a NULL, more than SPYRE_SDSC_MAX_SPLITS, a
+ * dimension above 0 or named twice, slices below 1). Adding an operation fails
+ * with INVALID_ARGUMENT if the slices divide the dimension in no step that has
+ * it; planning with INVALID_ARGUMENT (a step is to have more slices than there
+ * are cores), SPAN_LIMIT or LX_OVERFLOW (too much for one core).
+ */
+SPYRE_API spyre_status spyre_sdsc_graph_set_division(spyre_sdsc_graph *graph,
+						     const spyre_sdsc_split *splits,
+						     uint32_t num_splits);
+
 /**
  * Adds an operation; they run in the order of these calls. @tensor names its
  * output: an argument, or SPYRE_SDSC_NEW for an intermediate, and then becomes
@@ -172,6 +205,8 @@ typedef struct spyre_sdsc_plan_step {
 	/** Bytes of one core's share of each, and from its first to its last. */
 	uint64_t core_bytes[SPYRE_SDSC_MAX_TENSORS];
 	uint64_t core_span[SPYRE_SDSC_MAX_TENSORS];
+	/** Slices that spyre_sdsc_graph_set_division() asked for; 0: none. */
+	int64_t asked[SPYRE_SDSC_MAX_DIMS];
 } spyre_sdsc_plan_step;
 
 /** What the planners make of a graph. */

@@ -73,6 +73,8 @@ struct build_step {
 	int8_t key[IR_MAX_DIMS];
 	uint32_t whole;		/* dims (bits) that are never divided */
 	uint32_t reduced;	/* dims that are reduced, but not along sticks */
+	int64_t asked[IR_MAX_DIMS];	/* slices that the caller wants, 0: no matter */
+	bool helps;		/* brings an operand into form */
 	/* Filled by the planner. */
 	uint32_t group;
 	struct ir_symbol *symbols;
@@ -86,6 +88,10 @@ struct spyre_sdsc_graph {
 	struct build_step *step;
 	uint32_t num_tensors, num_steps, num_args;
 	uint32_t room_tensors, room_steps;
+	/* The division that is asked for (build_division.c). */
+	spyre_sdsc_split split[SPYRE_SDSC_MAX_SPLITS];
+	uint32_t num_splits;
+	bool helping;		/* what is added brings operands into form */
 };
 
 /* An operand as an operation sees it: often the tensor itself. */
@@ -122,6 +128,13 @@ const spyre_sdsc_operand *build_operand(const spyre_sdsc_graph *graph, uint32_t 
 /* Adds an operation by its name, to an intermediate if *@out is SPYRE_SDSC_NEW. */
 spyre_status build_add(spyre_sdsc_graph *graph, const char *op, const spyre_sdsc_attribute *attr,
 		       uint32_t num_attrs, const uint32_t *in, uint32_t num_inputs, uint32_t *out);
+
+/* build_division.c: asks a step for what it has of the graph's division */
+void build_ask(const spyre_sdsc_graph *graph, struct build_step *step);
+/* Whether of the steps from @first on one takes each split that any of them has. */
+spyre_status build_check_division(const spyre_sdsc_graph *graph, const char *op, uint32_t first);
+/* The dim of a step that a split is of, -1 if it has none such. */
+int build_split_dim(const struct build_step *step, int32_t dim);
 
 /* build_layout.c */
 /* Finds the host dim of each device dim; dense row-major strides are assumed. */

@@ -68,7 +68,7 @@ struct build_use build_use_of(const spyre_sdsc_graph *g, uint32_t tensor)
 	return use;
 }
 
-spyre_status build_clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint32_t k)
+static spyre_status clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint32_t k)
 {
 	int64_t size = use->view.size[k], whole = build_whole_sticks(size, build_lanes(&use->view));
 	spyre_format format = use->view.layout.device_format;
@@ -94,6 +94,17 @@ spyre_status build_clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint3
 	return SPYRE_SUCCESS;
 }
 
+spyre_status build_clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint32_t k)
+{
+	bool helping = g->helping;
+	spyre_status status;
+
+	g->helping = true;
+	status = clean_lanes(g, use, k);
+	g->helping = helping;
+	return status;
+}
+
 /* One step of a plain operation on given views. */
 spyre_status build_emit(spyre_sdsc_graph *g, const char *op, const struct build_use *in,
 			 uint32_t num_inputs, struct build_use *out)
@@ -109,11 +120,7 @@ spyre_status build_emit(spyre_sdsc_graph *g, const char *op, const struct build_
 	return SPYRE_SUCCESS;
 }
 
-/*
- * A copy that has room for whole sticks along the dims in @pad (bits). With
- * @clean, the room holds zeros.
- */
-spyre_status build_pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t pad, bool clean)
+static spyre_status pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t pad, bool clean)
 {
 	struct build_use copy = { .view = use->view }, all;
 
@@ -140,6 +147,17 @@ spyre_status build_pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t
 	BUILD_TRY(build_emit(g, "identity", use, 1, &copy));
 	*use = copy;
 	return SPYRE_SUCCESS;
+}
+
+spyre_status build_pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t pad, bool clean)
+{
+	bool helping = g->helping;
+	spyre_status status;
+
+	g->helping = true;
+	status = pad_copy(g, use, pad, clean);
+	g->helping = helping;
+	return status;
 }
 
 /* Brings @from into sticks along the stick dim of @to, which may be left open. */
@@ -190,10 +208,15 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 spyre_status build_restick_new(spyre_sdsc_graph *g, struct build_use *use, int stick)
 {
 	struct build_use out = { .tensor = SPYRE_SDSC_NEW };
+	bool helping = g->helping;
+	spyre_status status;
 
-	BUILD_TRY(build_restick(g, *use, stick, &out));
-	*use = out;
-	return SPYRE_SUCCESS;
+	g->helping = true;
+	status = build_restick(g, *use, stick, &out);
+	g->helping = helping;
+	if (status == SPYRE_SUCCESS)
+		*use = out;
+	return status;
 }
 
 /*

@@ -133,6 +133,7 @@ spyre_status build_add_step(const struct build_call *call, struct build_use *use
 	BUILD_TRY(grow((void **)&g->step, &g->room_steps, g->num_steps, sizeof(*g->step),
 		       BUILD_MAX_STEPS, "operations"));
 	BUILD_TRY(build_shapes(call, uses, &g->step[g->num_steps]));
+	build_ask(g, &g->step[g->num_steps]);
 	g->num_steps++;
 	return mark_written(call, out);
 }
@@ -231,10 +232,13 @@ spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
 	if (!graph || !op || !tensor || (num_attributes && !attributes) || (num_inputs && !inputs))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_sdsc_graph_add_op: graph, op, attributes, inputs or tensor is NULL");
+	graph->helping = false;
 	tensors = graph->num_tensors;
 	steps = graph->num_steps;
 	out = *tensor;
 	status = build_add(graph, op, attributes, num_attributes, inputs, num_inputs, &out);
+	if (status == SPYRE_SUCCESS)
+		status = build_check_division(graph, op, steps);
 	if (status == SPYRE_SUCCESS) {
 		*tensor = out;
 		return status;

@@ -21,9 +21,9 @@ spyre_status build_transpose(const struct build_call *call)
 	out = build_use_of(call->graph, *call->out);
 	if (out.tensor == SPYRE_SDSC_NEW) {
 		BUILD_TRY(build_attr_dim(call, "stick", isnan(stick) ? -1 : stick, in.view.rank, &dim));
-		BUILD_TRY(build_restick_new(call->graph, &in,
-					    in.view.size[dim] > 1 ? (int)dim : -1));
-		*call->out = in.tensor;
+		BUILD_TRY(build_restick(call->graph, in, in.view.size[dim] > 1 ? (int)dim : -1,
+					&out));
+		*call->out = out.tensor;
 		return SPYRE_SUCCESS;
 	}
 	if (out.view.rank != in.view.rank)

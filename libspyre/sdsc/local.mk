@@ -7,6 +7,7 @@ libspyre_libcore_la_SOURCES += libspyre/sdsc/build.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_attention.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_cast.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/build_division.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_fill.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_fit.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/build_graph.c

@@ -57,6 +57,8 @@ int64_t plan_divisor(int64_t n, int64_t limit);
 double plan_matmul_cost(const struct ir_sdsc *s, const int64_t *slices);
 void plan_matmul(struct build_step *step, const int64_t *least, uint32_t cores);
 
+#define PLAN_PARTIAL_BYTES (1u << 20)	/* of LX, for partial sums */
+
 /* plan_divide.c */
 double plan_cost(const struct build_step *step, const int64_t *slices);
 /*
@@ -68,7 +70,16 @@ void plan_each(const struct ir_sdsc *s, uint32_t whole, const int64_t *least, ui
 /* The best others than the chosen one, cheapest first; returns their number. */
 uint32_t plan_choices(const struct build_step *step, uint32_t cores, struct plan_choice *choice,
 		      uint32_t room);
+/* Whether the partial results of one core fit beside what LX holds. */
+bool plan_partial_fits(const struct build_step *step);
 spyre_status plan_divide(struct plan *plan);
+
+/* build_division.c: divisions that the caller asks for */
+bool plan_is_asked(const struct build_step *step);
+/* Whether two steps are asked for the same, along the dims in @keys only. */
+bool plan_asked_alike(const struct build_step *a, const struct build_step *b, uint64_t keys);
+/* Divides a step as asked, and along no other dim. */
+spyre_status plan_asked(struct build_step *step, uint32_t cores);
 
 /* plan_group.c: steps that share a division, so that LX may keep what they pass on. */
 bool plan_same_walk(const struct build_step *a, uint32_t ta, const struct build_step *b,

@@ -9,7 +9,6 @@
 #define HBM_BYTES_PER_US 204.8e3
 #define RING_BYTES_PER_US (128 * 1500.0)	/* of one core */
 #define LANES_PER_US (64 * 1500.0)	/* of one core's SFU */
-#define PARTIAL_BYTES (1u << 20)	/* of LX, for partial sums */
 
 struct walk {
 	const struct ir_sdsc *s;
@@ -164,8 +163,7 @@ static int largest(const struct division *v, uint32_t among)
 	return best;
 }
 
-/* Whether the partial results of one core fit beside what LX holds. */
-static bool partial_fits(const struct build_step *step)
+bool plan_partial_fits(const struct build_step *step)
 {
 	const struct ir_sdsc *s = &step->sdsc;
 	const struct ir_tensor *out = &s->tensor[s->output];
@@ -174,7 +172,7 @@ static bool partial_fits(const struct build_step *step)
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		if (out->scale[d] > 0)
 			bytes *= (double)s->size[d] / (double)s->slices[d];
-	return bytes <= PARTIAL_BYTES;
+	return bytes <= PLAN_PARTIAL_BYTES;
 }
 
 /* The stick dim, then the others from the largest down; dims that are reduced last. */
@@ -193,7 +191,7 @@ static void divide_box(struct build_step *step, const int64_t *least, uint32_t w
 		take(&v, stick);
 	while ((d = largest(&v, all & ~reduced)) >= 0)
 		take(&v, (uint32_t)d);
-	while ((d = largest(&v, reduced)) >= 0 && partial_fits(step))
+	while ((d = largest(&v, reduced)) >= 0 && plan_partial_fits(step))
 		take(&v, (uint32_t)d);
 }
 
@@ -305,6 +303,10 @@ spyre_status plan_divide(struct plan *p)
 		}
 		for (uint32_t k = 0; k < p->num_steps; k++)
 			alone = alone && (k == i || p->step[k].group != i);
+		if (plan_is_asked(step)) {
+			BUILD_TRY(plan_asked(step, p->cores));
+			continue;
+		}
 		BUILD_TRY(group_span(p, i, least));
 		if (step->op->kind == BUILD_MATMUL)
 			plan_matmul(step, least, p->cores);

@@ -55,6 +55,7 @@ static void explain_step(const struct plan *plan, uint32_t index, spyre_sdsc_pla
 		snprintf(out->dim[d], sizeof(out->dim[d]), "%.15s", s->dim[d]);
 		out->size[d] = s->size[d];
 		out->choice[0].slices[d] = s->slices[d];
+		out->asked[d] = step->asked[d];
 		for (uint32_t i = 0; i < n; i++)
 			out->choice[i + 1].slices[d] = other[i].slices[d];
 	}

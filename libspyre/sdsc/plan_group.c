@@ -87,12 +87,13 @@ static void join(struct groups *g, uint32_t from, uint32_t out, uint32_t to, uin
 	uint64_t keys = g->keys[a] & g->keys[b] & keys_of(&p->step[from], out);
 
 	if (!joins(&p->step[from]) || !joins(&p->step[to]) ||
+	    !plan_asked_alike(&p->step[from], &p->step[to], keys) ||
 	    !plan_same_walk(&p->step[from], out, &p->step[to], in))
 		return;
 	for (uint32_t i = 0; i < p->num_steps; i++) {
 		const struct build_step *step = &p->step[i];
 
-		if (step->group != a && step->group != b)
+		if ((step->group != a && step->group != b) || plan_is_asked(step))
 			continue;
 		if (2 * busy(step, keys, p->cores) < busy(step, divisible(step), p->cores))
 			return;

@@ -21,6 +21,7 @@ EXTRA_DIST += tests/torch/test_event.py
 EXTRA_DIST += tests/torch/test_exclusions.py
 EXTRA_DIST += tests/torch/test_gradient_on_card.py
 EXTRA_DIST += tests/torch/test_graph.py
+EXTRA_DIST += tests/torch/test_hint.py
 EXTRA_DIST += tests/torch/test_ipc.py
 EXTRA_DIST += tests/torch/test_layout.py
 EXTRA_DIST += tests/torch/test_memory.py

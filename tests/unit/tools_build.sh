@@ -35,6 +35,11 @@ says() {
 says 0 'softmax: 6 steps; LX 67584 of 1677696' softmax --shape 512x1024 --explain
 says 0 '^ +2048 +34816  3 to 5  \.\.\.###$' softmax --shape 512x1024 --explain
 says 0 'batchmatmul +32  mb 8, out 4, in 1' matmul -i 512x1024@fp16 -i 1024x256@fp16 --explain
+says 0 'mb 4, out 1, in 2 .* asked for: mb 4, in 2' matmul -i 512x1024@fp16 -i 1024x256@fp16 \
+	--divide -2=4 --divide K=2 --explain
+says 2 "--divide takes DIM=SLICES.* not '0=4'" add --shape 4x64 --divide 0=4 --explain
+says 2 "--divide takes DIM=SLICES.* not '-1'" add --shape 4x64 --divide -1 --explain
+says 1 '3 slices do not divide dimension -1, of 16 sticks' add --shape 512x1024 --divide -1=3 --explain
 says 0 'instead of +mb 16, out 2, in 1' matmul -i 512x1024@fp16 -i 1024x256@fp16 --explain
 says 0 'add +32  mb 2, out 16' add --shape 512x1024 --explain
 says 0 'add +32  mb 1, out 32' add --shape 512x1024@fp32 --explain

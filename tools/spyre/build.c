@@ -25,6 +25,8 @@ struct build {
 	int64_t cores;
 	spyre_sdsc_attribute attributes[MAX_ATTRIBUTES];
 	uint32_t num_attributes;
+	spyre_sdsc_split splits[SPYRE_SDSC_MAX_SPLITS];
+	uint32_t num_splits;
 	char *shape;
 	bool explain, json;
 };
@@ -35,6 +37,7 @@ static const struct option options[] = {
 	{"shape", required_argument, NULL, 's'},
 	{"attr", required_argument, NULL, 'a'},
 	{"cores", required_argument, NULL, 'c'},
+	{"divide", required_argument, NULL, 'd'},
 	{"explain", no_argument, NULL, 'e'},
 	{"json", no_argument, NULL, 'j'},
 	{NULL, 0, NULL, 0},
@@ -146,6 +149,26 @@ static int add_attribute(struct build *build, char *word)
 	return EXIT_OK;
 }
 
+/* DIM=SLICES; DIM counts from the end, or is K. */
+static int add_split(struct build *build, const char *word)
+{
+	spyre_sdsc_split *split = &build->splits[build->num_splits];
+	const char *equals = strchr(word, '=');
+	int64_t dim = SPYRE_SDSC_SUMMED;
+	char name[16];
+
+	if (build->num_splits == SPYRE_SDSC_MAX_SPLITS)
+		return complain_usage("more than %d --divide", SPYRE_SDSC_MAX_SPLITS);
+	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - word) : 0, word);
+	if (!equals || (strcmp(name, "K") && parse_number(name, -SPYRE_MAX_RANK, -1, &dim)) ||
+	    parse_number(equals + 1, 1, INT64_MAX, &split->slices))
+		return complain_usage("--divide takes DIM=SLICES, DIM from -%d to -1 (the last) or K, not '%s'",
+				      SPYRE_MAX_RANK, word);
+	split->dim = (int32_t)dim;
+	build->num_splits++;
+	return EXIT_OK;
+}
+
 static int take_option(struct build *build, int option, char **argv)
 {
 	switch (option) {
@@ -157,6 +180,8 @@ static int take_option(struct build *build, int option, char **argv)
 		return EXIT_OK;
 	case 'a':
 		return add_attribute(build, optarg);
+	case 'd':
+		return add_split(build, optarg);
 	case 'e':
 		build->explain = true;
 		return EXIT_OK;
@@ -246,6 +271,8 @@ static spyre_status add_operation(const struct build *build, spyre_sdsc_graph *g
 		status = spyre_sdsc_graph_add_argument(graph, &build->inputs[i], &inputs[i]);
 	if (!status && has_output)
 		status = spyre_sdsc_graph_add_argument(graph, &build->output, output);
+	if (!status)
+		status = spyre_sdsc_graph_set_division(graph, build->splits, build->num_splits);
 	if (!status)
 		status = spyre_sdsc_graph_add_op(graph, build->op, build->attributes,
 						 build->num_attributes, inputs, build->num_inputs,
@@ -345,7 +372,8 @@ const struct command command_build = {
 	.name = "build",
 	.summary = "write an SDSC bundle for one operation, or explain its plan",
 	.help = "OP -i SHAPE@FORMAT[:ORDER]… [-o SHAPE@FORMAT[:ORDER]] [-a NAME=VALUE]…\n"
-		"                   [--cores N] [--explain] [--json] [DIR]\n"
+		"                   [--cores N] [--divide DIM=SLICES]… [--explain] [--json] "
+		"[DIR]\n"
 		"       spyre build OP --shape SHAPE[@FORMAT] …\n"
 		"Writes bundle.mlir and the sdsc_*.json of the operation OP to DIR, which is made "
 		"if it\n"
@@ -357,6 +385,8 @@ const struct command command_build = {
 		"  -a, --attr NAME=VALUE  an attribute: dim, keepdim, eps, min, max, other, k, stride, …\n"
 		"      --cores N  divide the work over at most N cores (default: SENCORES or "
 		"32)\n"
+		"      --divide DIM=SLICES  divide the work like this, and along no other dimension;\n"
+		"                 DIM is -1 (the last), -2, … or K, what a product sums over\n"
 		"      --explain  print the plan: division, bytes of a core, LX, modelled cost\n"
 		"      --json     print the plan as JSON\n\n"
 		"ORDER is the layout's dimension order, as 1,0, or 'sparse' for one element per\n"

@@ -27,17 +27,30 @@ static void format_slices(const spyre_sdsc_plan_step *s, const int64_t *slices, 
 				 s->dim[d], slices[d]);
 }
 
+/* "  asked for: mb 8" */
+static void format_asked(const spyre_sdsc_plan_step *s, char *text, size_t bytes)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (uint32_t d = 0; d < s->num_dims && used < bytes; d++)
+		if (s->asked[d])
+			used += snprintf(text + used, bytes - used, "%s%s %" PRId64,
+					 used ? ", " : "  asked for: ", s->dim[d], s->asked[d]);
+}
+
 static void print_divisions(const spyre_sdsc_plan *plan)
 {
-	char text[256];
+	char text[256], asked[256];
 
 	puts("\nstep  operation         cores  slices of each dimension          model us");
 	for (uint32_t i = 0; i < plan->num_steps; i++) {
 		const spyre_sdsc_plan_step *s = &plan->step[i];
 
 		format_slices(s, s->choice[0].slices, text, sizeof(text));
-		printf("%4u  %-16s  %5u  %-32s  %8.3f\n", i, s->op, s->num_cores, text,
-		       s->choice[0].microseconds);
+		format_asked(s, asked, sizeof(asked));
+		printf("%4u  %-16s  %5u  %-32s  %8.3f%s\n", i, s->op, s->num_cores, text,
+		       s->choice[0].microseconds, asked);
 		for (uint32_t k = 1; k < s->num_choices; k++) {
 			format_slices(s, s->choice[k].slices, text, sizeof(text));
 			printf("      %-16s         %-32s  %8.3f\n", k == 1 ? "instead of" : "",
@@ -114,6 +127,7 @@ static void add_step(yyjson_mut_doc *doc, yyjson_mut_val *array, const spyre_sds
 	yyjson_mut_obj_add_str(doc, step, "operation", s->op);
 	yyjson_mut_obj_add_uint(doc, step, "cores", s->num_cores);
 	yyjson_mut_obj_add_val(doc, step, "sizes", slices_object(doc, s, s->size));
+	yyjson_mut_obj_add_val(doc, step, "asked", slices_object(doc, s, s->asked));
 	list = yyjson_mut_obj_add_arr(doc, step, "divisions");
 	for (uint32_t k = 0; k < s->num_choices; k++) {
 		yyjson_mut_val *choice = yyjson_mut_arr_add_obj(doc, list);

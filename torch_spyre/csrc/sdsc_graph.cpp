@@ -72,13 +72,20 @@ public:
 
 	uint32_t add_op(const std::string &op,
 			const std::vector<std::pair<std::string, double>> &attributes,
-			const std::vector<uint32_t> &inputs, std::optional<uint32_t> out)
+			const std::vector<uint32_t> &inputs, std::optional<uint32_t> out,
+			const std::vector<std::pair<int32_t, int64_t>> &division)
 	{
 		std::vector<spyre_sdsc_attribute> list;
+		std::vector<spyre_sdsc_split> splits;
 		uint32_t tensor = out.value_or(SPYRE_SDSC_NEW);
 
 		for (const auto &[name, value] : attributes)
 			list.push_back({ name.c_str(), value });
+		for (const auto &[dim, slices] : division)
+			splits.push_back({ dim, slices });
+		check(spyre_sdsc_graph_set_division(graph_, splits.data(),
+						    static_cast<uint32_t>(splits.size())),
+		      op.c_str());
 		check(spyre_sdsc_graph_add_op(graph_, op.c_str(), list.data(),
 					      static_cast<uint32_t>(list.size()), inputs.data(),
 					      static_cast<uint32_t>(inputs.size()), &tensor),
@@ -109,18 +116,20 @@ private:
 
 py::dict step_dict(const spyre_sdsc_plan_step &step)
 {
-	py::list dims, sizes, slices;
+	py::list dims, sizes, slices, asked;
 	py::dict dict;
 
 	for (uint32_t d = 0; d < step.num_dims; d++) {
 		dims.append(step.dim[d]);
 		sizes.append(step.size[d]);
 		slices.append(step.num_choices ? step.choice[0].slices[d] : 1);
+		asked.append(step.asked[d]);
 	}
 	dict["op"] = step.op;
 	dict["dims"] = dims;
 	dict["sizes"] = sizes;
 	dict["slices"] = slices;
+	dict["asked"] = asked;
 	dict["cores"] = step.num_cores;
 	return dict;
 }
@@ -193,7 +202,9 @@ const Binding binding([](py::module_ &module) {
 	py::class_<PyGraph>(module, "_Graph")
 		.def(py::init<>())
 		.def("add_argument", &PyGraph::add_argument)
-		.def("add_op", &PyGraph::add_op)
+		.def("add_op", &PyGraph::add_op, py::arg("op"), py::arg("attributes"),
+		     py::arg("inputs"), py::arg("out"),
+		     py::arg("division") = std::vector<std::pair<int32_t, int64_t>>())
 		.def("tensor", &PyGraph::tensor)
 		.def("write", &PyGraph::write)
 		.def("plan", &PyGraph::plan);

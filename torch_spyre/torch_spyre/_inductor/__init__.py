@@ -10,6 +10,7 @@ operations.
 Nothing of torch._dynamo or torch._inductor is imported before somebody else does.
 """
 
+import importlib
 import importlib.abc
 import importlib.util
 import sys
@@ -29,7 +30,11 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         load = spec.loader.exec_module
 
         def exec_module(module):
-            load(module)
+            try:
+                load(module)
+            except BaseException:
+                sys.meta_path.insert(0, self)  # it may be tried again
+                raise
             self.function()
 
         spec.loader.exec_module = exec_module
@@ -73,6 +78,12 @@ def _decompositions():
     decompositions.register()
 
 
+def _hints():
+    from . import hint
+
+    hint.register()
+
+
 def _artefacts():
     from . import artefacts
 
@@ -86,3 +97,19 @@ def register():
     _after_import("torch._inductor.codegen.common", _codegen)
     _after_import("torch._inductor.decomposition", _decompositions)
     _after_import("torch._functorch._aot_autograd.autograd_cache", _artefacts)
+    _after_import("torch._inductor.compile_fx", _hints)
+
+
+#: What programs may use, and where it is: imported when it is asked for.
+PUBLIC = {
+    "spyre_hint": "hint",
+    "HintError": "hint",
+    "declare_tensor_dim": "propagate_named_dims",
+    "name_tensor_dims": "propagate_named_dims",
+}
+
+
+def __getattr__(name):
+    if name not in PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{PUBLIC[name]}"), name)

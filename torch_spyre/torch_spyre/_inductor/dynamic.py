@@ -13,6 +13,8 @@ import operator
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from .hint import notes_of
+from .propagate_named_dims import DIMS
 from .views import tensor_of, view_of
 
 aten = torch.ops.aten
@@ -43,7 +45,13 @@ class Writer:
         if inside not in self.group.values and base not in self.number:
             self.number[base] = len(self.bases)
             self.bases.append(base)
-            self.inputs.append({**self.tensor(tensor_of(base)), "placed": self.placed(base)})
+            self.inputs.append(
+                {
+                    **self.tensor(tensor_of(base)),
+                    "placed": self.placed(base),
+                    "dims": base.meta.get(DIMS),
+                }
+            )
 
     def node(self, node):
         self.add(node, node.args, node.kwargs, str(node.target))
@@ -62,6 +70,7 @@ class Writer:
                 "kwargs": self.any(kwargs),
                 "val": [self.tensor(v) for v in value] if several else self.tensor(value),
                 "placed": None if several else self.placed(node),
+                "notes": notes_of(node),
             }
         )
 
@@ -146,12 +155,16 @@ class Reader:
         self.graph, self.made, self.views = torch.fx.Graph(), [], {}
         with FakeTensorMode():
             for i, tensor in enumerate(specification["inputs"]):
-                self.meta(self.graph.placeholder(f"input_{i}"), tensor, tensor["placed"])
+                placeholder = self.graph.placeholder(f"input_{i}")
+                self.meta(placeholder, tensor, tensor["placed"])
+                if tensor["dims"]:
+                    placeholder.meta[DIMS] = tuple(tensor["dims"])
             for node in specification["nodes"]:
                 args, kwargs = self.any(node["args"]), self.any(node["kwargs"])
                 target = target_of(node["op"])
                 made = self.graph.call_function(target, tuple(args), kwargs)
                 self.meta(made, node["val"], node["placed"])
+                made.meta["custom"] = node["notes"]
         self.graph.output(tuple(self.made[i] for i in specification["outputs"]))
 
     def meta(self, node, value, placed):

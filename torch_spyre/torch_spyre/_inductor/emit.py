@@ -10,6 +10,7 @@ import dataclasses
 import torch
 
 from .. import _C
+from .propagate_named_dims import fitted, walk
 
 
 class Refused(Exception):
@@ -31,6 +32,8 @@ class Value:
     size: tuple
     format: int
     dtype: torch.dtype = None
+    #: Names of the dims, or None.
+    names: tuple = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,12 +88,14 @@ class Program:
     """Arguments and operations, as the builder took them.
 
     A value is known by the place of its record, so records mean the same to
-    every version of the library.
+    every version of the library. @wish is what a hint asks of the operations
+    that are being added (:mod:`.hint`).
     """
 
     def __init__(self, records=()):
         self.graph = _C._Graph()
         self.records, self.tensors = [], []
+        self.names, self.wish = {}, None
         for record in records:
             self._do(record)
 
@@ -98,12 +103,13 @@ class Program:
         if record[0] == "argument":
             tensor = self.graph.add_argument(*record[1:])
         else:
-            _, name, attributes, inputs, out = record
+            _, name, attributes, inputs, out, *division = record
             tensor = self.graph.add_op(
                 name,
                 [tuple(pair) for pair in attributes],
                 [self.tensors[i] for i in inputs],
                 None if out is None else self.tensors[out],
+                *([tuple(split) for split in part] for part in division),
             )
         self.records.append(record)
         self.tensors.append(tensor)
@@ -115,9 +121,16 @@ class Program:
             raise Refused(str(error)) from None
         return self.value(len(self.records) - 1)
 
-    def argument(self, operand, padding):
+    def argument(self, operand, padding, names=None):
         """Adds an argument; @operand is (size, device_size, stride_map, dim_map, format)."""
-        return self._add("argument", operand, padding)
+        return self._named(self._add("argument", operand, padding), names)
+
+    def _named(self, value, names):
+        if names is None or not any(names):
+            return value
+        names = fitted(names, len(value.size))
+        self.names[value.place] = names
+        return dataclasses.replace(value, names=names)
 
     def op(self, name, *inputs, out=None, **attributes):
         """Adds an operation of the builder; an attribute may be a list: given several times."""
@@ -125,8 +138,29 @@ class Program:
         for key, value in attributes.items():
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 pairs.append((key, float(item)))
-        places = [value.place for value in inputs]
-        return self._add("op", name, pairs, places, None if out is None else out.place)
+        record = ("op", name, pairs, [v.place for v in inputs], None if out is None else out.place)
+        walked = walk(name, inputs, attributes, self._stick(inputs))
+        division = self.wish.division(walked) if self.wish else []
+        if division:
+            value = self._divided(record, division)
+            self.wish.took(division, walked)
+        else:
+            value = self._add(*record)
+        return self._named(value, walked and walked.result()[1])
+
+    def _stick(self, inputs):
+        """The dim of the first input that lies along sticks; -1: none, or nobody asks."""
+        if not self.wish or not inputs:
+            return -1
+        return self.graph.tensor(self.tensors[inputs[0].place])[3][-1]
+
+    def _divided(self, record, division):
+        """Adds an operation with the division that a hint asks for."""
+        try:
+            return self._add(*record, division)
+        except Refused as refusal:
+            self._add(*record)  # refused without it, too?
+            raise self.wish.refused(refusal) from None
 
     def cast(self, value, form):
         """@value in a format; itself if it has that."""
@@ -139,8 +173,9 @@ class Program:
         if len(self.records) != mark:
             before = Program(self.records[:mark])
             self.graph, self.records, self.tensors = before.graph, before.records, before.tensors
+            self.names = {place: n for place, n in self.names.items() if place < mark}
 
     def value(self, place):
         """The value of a record."""
         size, _, _, _, form = self.graph.tensor(self.tensors[place])
-        return Value(place, tuple(size), form)
+        return Value(place, tuple(size), form, names=self.names.get(place))

@@ -8,6 +8,7 @@ import operator
 from .bundle import bundle
 from .dynamic import written
 from .emit import Number, Permuted, Program, Refused, format_of
+from .hint import HintError
 from .partition import UNKNOWN
 from .placement import operand_in, placement_of
 from .rules.base import finite
@@ -129,15 +130,28 @@ def rewrite(program, records, shift, aim):
     """The records behind @shift arguments, with some results written straight to them."""
     for place, record in enumerate(records):
         if record[0] == "op":
-            _, op, attributes, inputs, _ = record
+            _, op, attributes, inputs, _, *division = record
             inputs = [aim.get(i, i + shift) for i in inputs]
-            record = ("op", op, attributes, inputs, aim.get(place))
+            record = ("op", op, attributes, inputs, aim.get(place), *division)
         try:
             program._do(record)
         except RuntimeError:
             if place in aim:
                 raise Unwritten(place) from None
             raise
+
+
+def blame_hints(records, error):
+    """Raises if a program is refused for the divisions that hints ask for."""
+    if all(record[0] != "op" or len(record) == 5 for record in records):
+        return
+    try:
+        Program([record[:5] for record in records]).graph.plan()
+    except RuntimeError:
+        return
+    raise HintError(
+        f"spyre_hint(work_div=): {error}; ask for a division that fits, or for none"
+    ) from None
 
 
 def described(group, name, program, outputs):
@@ -168,6 +182,7 @@ def described(group, name, program, outputs):
     try:
         where = bundle(program.records, program)
     except RuntimeError as error:
+        blame_hints(program.records, error)
         raise Refused(str(error)) from None
     inputs, nodes = [i.view.base for i in group.inputs], [node for node, _ in outputs]
     dynamic = written(group, name, nodes)

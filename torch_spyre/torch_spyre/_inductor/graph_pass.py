@@ -12,6 +12,7 @@ from .emit import Refused
 from .finish import finish, results
 from .foreach import foreach
 from .heads import side_by_side
+from .hint import name_inputs
 from .lowering import EagerTarget, GroupTarget, ViewTarget
 from .partition import MOST_OPS, Partition
 from .placement import put_apart
@@ -152,6 +153,7 @@ def run(gm):
     scalars(graph)
     unflatten(graph)
     side_by_side(graph)
+    name_inputs(graph)
     divide(gm)
 
 
@@ -160,6 +162,7 @@ def divide(gm, name="spyre"):
     graph = gm.graph
     partition, kernels = plan(graph, name)
     report.report(graph, partition, kernels)
+    partition.hints.say(graph)
     Rewrite(graph, partition, kernels)
     graph.lint()
     gm.recompile()

@@ -9,7 +9,7 @@ that what joins the heads again is a view.
 import torch
 
 from .placement import operand_in, placement_of
-from .unflatten import call
+from .unflatten import call, notes
 from .views import VIEWS, View, on_card, static, tensor_of, view_of
 
 aten = torch.ops.aten
@@ -87,6 +87,7 @@ def replace(graph, node):
         seen = [wide(graph, n, heads) for n in (query, key, value)]
         target = torch.ops.spyre.attention_side_by_side.default
         joined = call(graph, target, *seen, mask, scale, heads)
+        notes(node, joined)
         apart = call(graph, aten.view.default, joined, [batch, length, count, size])
         result = call(graph, aten.permute.default, apart, [0, 2, 1, 3])
     node.replace_all_uses_with(result)

@@ -19,8 +19,10 @@ import torch
 from ..inductor import log
 from .emit import Number, Permuted, Program, Refused, Value, format_of, stripped
 from .placement import default_operand, operand_of
+from .propagate_named_dims import DIMS, fitted
 from .rules import RULES, Call
-from .views import hint, on_card, static, tensor_of, view_of
+from .views import hint, on_card, seen, static, tensor_of, view_of
+from .wish import Hints
 
 aten = torch.ops.aten
 
@@ -56,18 +58,19 @@ class Group:
             if operand is None or dense and operand != default_operand(view):
                 operand = default_operand(view)
                 self.copies.append(view)
-            value = self.program.argument(operand, UNKNOWN)
+            value = self.program.argument(operand, UNKNOWN, seen(view))
             self.inputs.append(Input(view, value.place))
             self.known[key] = dataclasses.replace(value, dtype=tensor_of(view.base).dtype)
         return self.known[key]
 
-    def say(self, node, resolve):
-        """Puts one node to the builder; leaves no trace if it is refused."""
+    def say(self, node, resolve, wish=None):
+        """Puts one node to the builder, as @wish has it; leaves no trace if it is refused."""
         mark = len(self.program.records)
         known, inputs, copies = dict(self.known), len(self.inputs), len(self.copies)
         try:
             args = torch.fx.map_arg(node.args, resolve)
             kwargs = torch.fx.map_arg(node.kwargs, resolve)
+            self.program.wish = wish
             result = RULES[node.target](Call(self.program, node, args, kwargs))
             self.values[node] = stamped(node, result)
         except Refused:
@@ -75,6 +78,8 @@ class Group:
             self.known = known
             del self.inputs[inputs:], self.copies[copies:]
             raise
+        finally:
+            self.program.wish = None
         self.nodes.append(node)
 
 
@@ -103,6 +108,7 @@ class Partition:
     def __init__(self, graph, banned=None, most=MOST_OPS):
         self.graph, self.banned, self.most = graph, banned or {}, most
         self.groups, self.level, self.reasons = {}, {}, {}
+        self.hints = Hints()
         self.floor = 0
         for node in graph.nodes:
             self.place(node)
@@ -148,13 +154,15 @@ class Partition:
             self.reasons[node] = "the group is full"
             return False
         try:
-            group.say(node, lambda n: self.resolve(group, node, n, dense))
+            wish = self.hints.of(node)
+            group.say(node, lambda n: self.resolve(group, node, n, dense), wish)
         except Refused as refusal:
             self.reasons[node] = str(refusal)
             return False
         self.groups[level] = group
         self.level[node] = level
         self.reasons.pop(node, None)
+        name_results(node, group.values[node])
         return True
 
     def resolve(self, group, reader, node, dense):
@@ -190,6 +198,22 @@ class Partition:
             values = group.values.get(node.args[0])
             return None if values is None else values[node.args[1]]
         return group.values.get(node)
+
+
+def name_results(node, value):
+    """Notes the names of the dims that a group found for what a node returns."""
+    if isinstance(value, tuple):
+        for user in node.users:
+            if user.target is operator.getitem:
+                name_results(user, value[user.args[1]])
+        return
+    node.meta.pop(DIMS, None)
+    names = value.value.names if isinstance(value, Permuted) else getattr(value, "names", None)
+    if names is None:
+        return
+    if isinstance(value, Permuted):
+        names = tuple(names[d] for d in value.dims)
+    node.meta[DIMS] = fitted(names, tensor_of(node).dim())
 
 
 def returns_tensor(node):

@@ -41,8 +41,9 @@ class SpyrePass(CustomGraphModulePass):
 
     def uuid(self):
         from .bundle import identity
+        from .hint import text
 
-        return identity()
+        return identity() + text()
 
 
 def scheduling(scheduler):

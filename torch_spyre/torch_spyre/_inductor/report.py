@@ -21,7 +21,11 @@ def divisions(plan):
     for step in plan["steps"]:
         sizes = " ".join(f"{d}={n}" for d, n in zip(step["dims"], step["sizes"]))
         slices = " ".join(f"{d}/{n}" for d, n in zip(step["dims"], step["slices"]) if n > 1)
-        yield f"{step['op']}: {sizes}; cores {step['cores']}{', ' + slices if slices else ''}"
+        asked = " ".join(f"{d}/{n}" for d, n in zip(step["dims"], step["asked"]) if n)
+        yield (
+            f"{step['op']}: {sizes}; cores {step['cores']}{', ' + slices if slices else ''}"
+            f"{'; asked for ' + asked if asked else ''}"
+        )
 
 
 def describe(kernel):
@@ -42,7 +46,7 @@ def describe(kernel):
         kernel.directory,
     )
     for line in divisions(plan):
-        log.debug("%s: %s", kernel.name, line)
+        log.log(logging.INFO if "asked for" in line else logging.DEBUG, "%s: %s", kernel.name, line)
     for view in kernel.group.copies:
         log.info(
             "%s: copies its input %s, size %s stride %s offset %d: no layout of sticks says so",

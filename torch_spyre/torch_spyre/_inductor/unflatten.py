@@ -64,10 +64,19 @@ def call(graph, target, *args):
 
 
 def replace(graph, node, product):
-    """Puts the flat view of @product in the place of @node."""
+    """Puts the flat view of @product in the place of @node; hints are on all of it."""
+    notes(node, product)
     flat = call(graph, aten.reshape.default, product, list(shape(node)))
     node.replace_all_uses_with(flat)
     graph.erase_node(node)
+
+
+def notes(node, *made):
+    """What is made of @node has its notes (hints)."""
+    for new in made:
+        for key in ("custom", "autograd_backward"):
+            if key in node.meta:
+                new.meta[key] = node.meta[key]
 
 
 def matrix(graph, node):
@@ -79,6 +88,7 @@ def matrix(graph, node):
         return
     with graph.inserting_before(node):
         product = call(graph, aten.matmul.default, wide, b)
+        notes(node, product)
         if bias is not None:
             product = call(graph, aten.add.Tensor, product, bias)
         replace(graph, node, product)

@@ -8,6 +8,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true, sym_eq
 
 from .emit import Refused, stripped
+from .propagate_named_dims import DIMS
 
 aten = torch.ops.aten
 
@@ -160,3 +161,16 @@ def _same_elements(a, b):
     except RuntimeError:
         return False
     return statically_known_true(sym_eq(tuple(seen.stride()), tuple(a.stride())))
+
+
+def seen(view):
+    """The names of a view: those of the dims of its tensor that it walks whole."""
+    names = view.base.meta.get(DIMS)
+    if names is None:
+        return None
+    base = tensor_of(view.base)
+    have = list(zip(static(base.shape), static(base.stride()), names))
+    return tuple(
+        next((name for n, s, name in have if n > 1 and (n, s) == own), None)
+        for own in zip(view.size, view.stride)
+    )

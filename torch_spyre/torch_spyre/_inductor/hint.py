@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""Hints in functions that are compiled: how operations are divided over the cores.
+
+Under dynamo a hint is a note on the nodes that are traced within it, by the way
+of torch.fx.traceback.annotate; it comes to the pass with them. What a graph's
+nodes and inputs have of notes is collected before Inductor takes the graph, as
+its caches do not look at notes: the key of the pass has them.
+"""
+
+import contextlib
+import contextvars
+import functools
+import warnings
+
+import torch
+
+from .propagate_named_dims import DECLARED, DIMS, NAMES, NOTE, check
+
+PREFIX = "spyre."
+
+
+class HintError(ValueError):
+    """A hint that cannot be followed."""
+
+
+def checked(kind, given):
+    """A hint's dims with their numbers; raises what is wrong with them."""
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise TypeError(
+            f"spyre_hint({kind}=) takes a dict of dims and numbers, as {{'H': 4}}, "
+            f"not {type(given).__name__}"
+        )
+    for dim, n in given.items():
+        if isinstance(dim, bool) or not isinstance(dim, (str, int)):
+            raise TypeError(
+                f"spyre_hint({kind}=): a dim is a name, or a position in the result, not {dim!r}"
+            )
+        if isinstance(n, bool) or not isinstance(n, int):
+            raise TypeError(f"spyre_hint({kind}={{{dim!r}: …}}) takes an int, not {n!r}")
+        if n < 1:
+            raise ValueError(f"spyre_hint({kind}={{{dim!r}: {n}}}): 1 is the least")
+    return given
+
+
+def spyre_hint(*, tiles=None, work_div=None):
+    """How the operations in a with-block of a compiled function are divided; else nothing.
+
+    @work_div: slices by dim, over the cores, in this order as long as there are cores; @tiles:
+    tiles by dim, noted only. A dim is a name (declare_tensor_dim(), name_tensor_dims()) or a
+    position in the result of an operation. Inner blocks add to outer ones, and win.
+    """
+    notes = {}
+    for kind, given in (("work_div", work_div), ("tiles", tiles)):
+        for dim, n in checked(kind, given).items():
+            notes[PREFIX + kind + ("." if isinstance(dim, str) else "#") + str(dim)] = n
+    return noted(notes)
+
+
+@contextlib.contextmanager
+def noted(notes):
+    """Notes on the nodes that dynamo traces. A generator, so that graphs may break within it:
+    annotate() by itself does not survive that (torch 2.13)."""
+    if torch.compiler.is_dynamo_compiling():
+        with torch.fx.traceback.annotate(notes):
+            yield
+    else:
+        yield
+
+
+def asked(node, kind):
+    """What the hints round a node ask for: numbers by dim. Derivatives are not asked."""
+    if node.meta.get("autograd_backward"):
+        return {}
+    found = {}
+    for key, n in (node.meta.get("custom") or {}).items():
+        if str(key).startswith(PREFIX + kind) and n > 1:
+            dim = key[len(PREFIX + kind) + 1 :]
+            found[int(dim) if key[len(PREFIX + kind)] == "#" else dim] = n
+    return found
+
+
+def notes_of(node):
+    """What a node has of this module's notes."""
+    custom = node.meta.get("custom") or {}
+    return {key: value for key, value in custom.items() if str(key).startswith(PREFIX)}
+
+
+_inputs = contextvars.ContextVar("spyre_named_inputs", default=None)
+
+
+class Inputs:
+    """The names of a graph's inputs by position, and all notes as text."""
+
+    def __init__(self, gm, tensors):
+        self.names = {}
+        for i, tensor in enumerate(tensors):
+            names = getattr(tensor, NAMES, None)
+            if names is not None and len(names) == tensor.dim():
+                self.names[i] = names
+        self.within(gm)
+        notes = [(node.name, notes_of(node)) for node in hinted(gm)]
+        self.text = repr((sorted(self.names.items()), notes, DECLARED)) if notes else ""
+
+    def within(self, gm):
+        """Names that are given to inputs in the function itself."""
+        places = {n: i for i, n in enumerate(n for n in gm.graph.nodes if n.op == "placeholder")}
+        for node in gm.graph.nodes:
+            if node.op != "call_function" or node.target is not torch.ops.aten.alias:
+                continue
+            names = notes_of(node).get(NOTE)
+            if names is None:
+                continue
+            if node.args[0] not in places:
+                warnings.warn(
+                    f"name_tensor_dims({node.args[0]}, {list(names)}) is ignored: in a compiled "
+                    "function only its inputs get names; those of results follow",
+                    stacklevel=2,
+                )
+                continue
+            check(names, tensor_size(node.args[0]))
+            self.names[places[node.args[0]]] = names
+
+
+def tensor_size(node):
+    return tuple(node.meta["example_value"].shape)
+
+
+def hinted(gm):
+    """The operations with notes of a graph and of the graphs in it."""
+    for module in gm.modules():
+        if isinstance(module, torch.fx.GraphModule):
+            for node in module.graph.nodes:
+                if node.op != "placeholder" and notes_of(node):
+                    yield node
+
+
+def text():
+    """What compiled graphs depend on of the hints in them."""
+    return _inputs.get().text if _inputs.get() else ""
+
+
+def name_inputs(graph):
+    """Puts the names of inputs on the graph's nodes."""
+    if not _inputs.get():
+        return
+    from torch._functorch._aot_autograd.descriptors import PlainAOTInput
+
+    for node in graph.nodes:
+        where = node.meta.get("desc")
+        if node.op != "placeholder" or not isinstance(where, PlainAOTInput):
+            continue
+        names = _inputs.get().names.get(where.idx)
+        if names is not None and len(names) == node.meta["val"].dim():
+            node.meta[DIMS] = names
+
+
+def register():
+    """Collects names and notes of each graph that Inductor is given."""
+    from torch._inductor import compile_fx as module
+
+    original = module.compile_fx
+
+    @functools.wraps(original)
+    def compile_fx(model_, example_inputs_, *args, **kwargs):
+        if not isinstance(model_, torch.fx.GraphModule):
+            return original(model_, example_inputs_, *args, **kwargs)
+        token = _inputs.set(Inputs(model_, example_inputs_))
+        try:
+            return original(model_, example_inputs_, *args, **kwargs)
+        finally:
+            _inputs.reset(token)
+
+    module.compile_fx = compile_fx
