@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operations that are made of others, and layers: a program beside sdsc_graph, to share its time. */
+/* Operations that are made of others, and layers: beside sdsc_graph, to share its time. */
 #include <stdlib.h>
 
 #include "sdsc_operation.h"

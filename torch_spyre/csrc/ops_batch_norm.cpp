@@ -81,20 +81,19 @@ Three native_batch_norm(const Tensor &input, MaybeTensor weight, MaybeTensor bia
 {
 	Tensor result;
 
-	if (!training) {
-		if (!normalize(input, weight, bias, mean, variance, eps, result))
-			return on_cpu<at::_ops::native_batch_norm>(input, weight, bias, mean, variance,
-								   false, momentum, eps);
+	if (!training && normalize(input, weight, bias, mean, variance, eps, result)) {
 		Tensor none = empty({ 0 }, input.scalar_type(), input.device().index());
 		return { result, none, none };
 	}
 
 	Statistic means(mean), variances(variance);
-	Three results = on_cpu<at::_ops::native_batch_norm>(input, weight, bias, means.host(),
-							    variances.host(), true, momentum, eps);
+	Three results = on_cpu<at::_ops::native_batch_norm>(
+		input, weight, bias, means.host(), variances.host(), training, momentum, eps);
 
-	means.bring_back();
-	variances.bring_back();
+	if (training) {
+		means.bring_back();
+		variances.bring_back();
+	}
 	return results;
 }
 
