@@ -282,6 +282,15 @@ def test_results_are_not_named_by_hand(said):
     assert slices(said(), "exp") == [{"mb": 2, "out": 1}]
 
 
+@pytest.mark.parametrize("text, cores", [("many", 32), ("-3", 32), ("", 32), ("8", 8)])
+def test_cores(text, cores, monkeypatch):
+    """What is no number of cores is left to the planner, whose error says what is expected."""
+    from torch_spyre._inductor import wish
+
+    monkeypatch.setenv("SENCORES", text)
+    assert wish.cores() == cores
+
+
 def test_what_passes_the_cores_is_skipped(said, monkeypatch):
     monkeypatch.setenv("SENCORES", "8")
 

@@ -50,7 +50,9 @@ class Hints:
 
 
 def cores():
-    return int(os.environ.get("SENCORES") or 32)
+    """What SENCORES says; the planner refuses what is no number of cores."""
+    text = os.environ.get("SENCORES", "")
+    return int(text) if text.isdecimal() else 32
 
 
 class Wish:
