@@ -173,15 +173,22 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 
 	spyre_reset_remove_file(sfile);
 	/* Stop all before waiting for each. */
-	xa_for_each(&sfile->queues, id, queue)
-		spyre_queue_kill(queue, -ECANCELED);
-	xa_for_each(&sfile->queues, id, queue)
+	spyre_file_kill_queues(sfile, -ECANCELED);
+	/*
+	 * A job may have been told of its time limit just before, and raises its fault
+	 * while this waits for it: the table then must not have queues that were put.
+	 */
+	xa_for_each(&sfile->queues, id, queue) {
+		xa_erase(&sfile->queues, id);
 		spyre_queue_close(queue);
+	}
 	xa_destroy(&sfile->queues);
 	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
 		spyre_seat_close(&sfile->seat[class]);
-	xa_for_each(&sfile->programs, id, program)
+	xa_for_each(&sfile->programs, id, program) {
+		xa_erase(&sfile->programs, id);
 		spyre_program_put(program);
+	}
 	xa_destroy(&sfile->programs);
 	spyre_vm_destroy(sfile->vm);
 	spyre_file_put(sfile);
