@@ -255,7 +255,7 @@ static bool spyre_queue_partition_ok(const struct spyre_device *spyre,
 
 static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_create *args)
 {
-	struct spyre_queue *queue;
+	struct spyre_queue *queue __free(spyre_queue_put) = NULL;
 	int ret;
 
 	if (spyre_file_is_stale(sfile))
@@ -269,6 +269,11 @@ static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_cre
 	queue = spyre_queue_alloc(sfile, args);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
+	/*
+	 * One reference is the table's and one this call's: ids can be guessed, and
+	 * QUEUE_DESTROY of another thread takes the table's from here on.
+	 */
+	kref_get(&queue->ref);
 	ret = xa_alloc(&sfile->queues, &queue->id, queue,
 		       XA_LIMIT(1, SPYRE_QUEUES_PER_FILE), GFP_KERNEL_ACCOUNT);
 	if (ret) {

@@ -3,6 +3,7 @@
 #define SPYRE_QUEUE_H
 
 #include <drm/gpu_scheduler.h>
+#include <linux/err.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/wait.h>
@@ -86,7 +87,7 @@ void spyre_queue_kill(struct spyre_queue *queue, int error);
 /* The same, but leaves it to the caller to tell the engine. */
 void spyre_queue_mark_dead(struct spyre_queue *queue, int error);
 
-DEFINE_FREE(spyre_queue_put, struct spyre_queue *, spyre_queue_put(_T))
+DEFINE_FREE(spyre_queue_put, struct spyre_queue *, if (!IS_ERR_OR_NULL(_T)) spyre_queue_put(_T))
 
 int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file);
 int spyre_ioctl_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file);
