@@ -18,6 +18,7 @@
 #include <drm/drm_device.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gpuvm.h>
+#include <linux/dma-fence.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -80,6 +81,10 @@ struct spyre_device {
 	struct spyre_coredump coredump;
 	/** @inject: faults to come. */
 	struct spyre_injections inject;
+	/** @gone: signals at the unplug, for who waits for other drivers' fences. */
+	struct dma_fence gone;
+	/** @gone_lock: of @gone. */
+	spinlock_t gone_lock;
 };
 
 static inline struct spyre_device *to_spyre_device(struct drm_device *drm)

@@ -86,7 +86,7 @@ MODULE_PARM_DESC(vfs, "virtual functions that each card is split into, 0 to 16 (
 
 static struct platform_device *spyre_cards[DRM_SPYRE_MAX_CARDS];
 
-int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
+static int spyre_lpddr_take(struct spyre_file *sfile, u64 bytes)
 {
 	struct spyre_device *spyre = sfile->spyre;
 	s64 used = atomic64_read(&spyre->lpddr_used);
@@ -103,6 +103,18 @@ int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
 	} while (!atomic64_try_cmpxchg(&spyre->lpddr_used, &used, used + bytes));
 	atomic64_add(bytes, &sfile->used);
 	return 0;
+}
+
+int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
+{
+	int ret, idx;
+
+	/* A card that is gone gives nothing out; what files have of it they give back later. */
+	if (!drm_dev_enter(&sfile->spyre->drm, &idx))
+		return -ENODEV;
+	ret = spyre_lpddr_take(sfile, bytes);
+	drm_dev_exit(idx);
+	return ret;
 }
 
 void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes)
@@ -240,31 +252,37 @@ static bool spyre_core_ioctl_allowed(unsigned int nr)
 	}
 }
 
+/*
+ * Unplug waits for whoever is between drm_dev_enter() and drm_dev_exit(), and a
+ * user decides how long a page fault in an argument or a fence of another
+ * driver takes.  So the ioctls are not within, only what touches the card is:
+ *
+ *	BO_CREATE, PROGRAM_CREATE	taking of LPDDR5 (spyre_lpddr_charge())
+ *	QUEUE_CREATE			publication of the queue
+ *	SUBMIT, also by io_uring	publication of the job, behind all waits
+ *	RESET				all of it: uses the engine's threads, copies nothing,
+ *					waits only for work that was told to stop
+ *
+ * The others use what the file holds, the file keeps the device's memory, and
+ * the engine lives on without threads: QUEUE_DESTROY and CONTEXT_RESET find it
+ * dry, as close() does.  DEV_QUERY reads numbers that are kept.  VM_BIND,
+ * BO_MMAP_OFFSET, BO_INFO, QUEUE_QUERY, PROGRAM_DESTROY, page faults and the
+ * cancelling of ring commands do not come near the card.  drm_ioctl() itself
+ * turns down what comes after the unplug.
+ */
 typedef long (*spyre_ioctl_fn)(struct file *filp, unsigned int cmd, unsigned long arg);
 
 static long spyre_do_ioctl(struct file *filp, unsigned int cmd, unsigned long arg,
 			   spyre_ioctl_fn fn)
 {
-	struct drm_file *file = filp->private_data;
-	struct drm_device *drm = file->minor->dev;
 	const unsigned int nr = DRM_IOCTL_NR(cmd);
-	long ret;
-	int idx;
 
 	/* The core's compat path does not look. */
 	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE)
 		return -ENOTTY;
-	if (nr < DRM_COMMAND_BASE || nr >= DRM_COMMAND_END) {
-		if (!spyre_core_ioctl_allowed(nr))
-			return -EOPNOTSUPP;
-		/* May wait for a fence as long as it likes: no lock around it. */
-		return fn(filp, cmd, arg);
-	}
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
-	ret = fn(filp, cmd, arg);
-	drm_dev_exit(idx);
-	return ret;
+	if ((nr < DRM_COMMAND_BASE || nr >= DRM_COMMAND_END) && !spyre_core_ioctl_allowed(nr))
+		return -EOPNOTSUPP;
+	return fn(filp, cmd, arg);
 }
 
 static long spyre_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -350,6 +368,7 @@ static void spyre_init_device(struct spyre_device *spyre, struct platform_device
 	uuid_gen(&spyre->uuid);
 	spyre_card_init(spyre);
 	spyre_reset_init(spyre);
+	spyre_prime_start(spyre);
 	spyre_inject_init(spyre);
 	spyre_coredump_init(spyre);
 	if (!share) {
@@ -391,6 +410,7 @@ static int spyre_start_engine(struct spyre_device *spyre)
 static void spyre_stop(struct spyre_device *spyre)
 {
 	drm_dev_unplug(&spyre->drm);
+	spyre_prime_stop(spyre);
 	spyre_hwmon_stop(spyre);
 	spyre_engine_stop(&spyre->engine);
 	/* No job runs any more, so nothing fails. */

@@ -253,6 +253,20 @@ static bool spyre_queue_partition_ok(const struct spyre_device *spyre,
 	       args->core_count <= spyre->num_cores - args->core_first;
 }
 
+/* A queue that is in the table can have jobs: none comes into it once the card is gone. */
+static int spyre_queue_publish(struct spyre_queue *queue)
+{
+	struct xarray *queues = &queue->sfile->queues;
+	int ret, idx;
+
+	if (!drm_dev_enter(&queue->spyre->drm, &idx))
+		return -ENODEV;
+	ret = xa_alloc(queues, &queue->id, queue, XA_LIMIT(1, SPYRE_QUEUES_PER_FILE),
+		       GFP_KERNEL_ACCOUNT);
+	drm_dev_exit(idx);
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
 static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_create *args)
 {
 	struct spyre_queue *queue __free(spyre_queue_put) = NULL;
@@ -274,11 +288,10 @@ static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_cre
 	 * QUEUE_DESTROY of another thread takes the table's from here on.
 	 */
 	kref_get(&queue->ref);
-	ret = xa_alloc(&sfile->queues, &queue->id, queue,
-		       XA_LIMIT(1, SPYRE_QUEUES_PER_FILE), GFP_KERNEL_ACCOUNT);
+	ret = spyre_queue_publish(queue);
 	if (ret) {
 		spyre_queue_close(queue);
-		return ret == -EBUSY ? -ENOSPC : ret;
+		return ret;
 	}
 	args->queue_id = queue->id;
 	/*

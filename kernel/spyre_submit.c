@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_exec.h>
 
 #include "spyre_array.h"
@@ -420,16 +421,13 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	return spyre_border_begin(job, s->nowait);
 }
 
-/* Nothing here allocates or fails but for a queue that has died meanwhile. */
-static int spyre_submission_push(struct spyre_submission *s)
+/* Nothing here allocates, fails or waits: unplug may be waiting for it. */
+static void spyre_submission_publish(struct spyre_submission *s)
 {
 	struct spyre_queue *queue = s->queue;
 	struct spyre_job *job = s->job;
 
-	guard(mutex)(&queue->lock);
-	if (queue->closed || READ_ONCE(queue->error))
-		return -ECANCELED;
-
+	lockdep_assert_held(&queue->lock);
 	drm_sched_job_arm(&job->base);
 	spyre_fence_init(job->done, queue->fence_context, ++queue->submitted);
 
@@ -444,6 +442,22 @@ static int spyre_submission_push(struct spyre_submission *s)
 	s->job = NULL;
 	trace_spyre_submit(job);
 	drm_sched_entity_push_job(&job->base);
+}
+
+/* Fails only if the queue has died or the card has gone meanwhile. */
+static int spyre_submission_push(struct spyre_submission *s)
+{
+	struct spyre_queue *queue = s->queue;
+	int idx;
+
+	guard(mutex)(&queue->lock);
+	if (queue->closed || READ_ONCE(queue->error))
+		return -ECANCELED;
+	/* All copies, page faults and waits for others are over. */
+	if (!drm_dev_enter(&queue->spyre->drm, &idx))
+		return -ENODEV;
+	spyre_submission_publish(s);
+	drm_dev_exit(idx);
 	return 0;
 }
 
@@ -500,6 +514,9 @@ int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
 	if (!ret)
 		ret = spyre_submission_commit(&s);
 	spyre_submission_cleanup(&s);
+	/* The queue may have died of the unplug, which then is the reason. */
+	if (ret == -ECANCELED && drm_dev_is_unplugged(&s.sfile->spyre->drm))
+		ret = -ENODEV;
 	return ret;
 }
 

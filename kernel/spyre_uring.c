@@ -180,15 +180,13 @@ static int spyre_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct drm_file *file = cmd->file->private_data;
-	int ret, idx;
 
 	if (issue_flags & IO_URING_F_CANCEL)
 		return spyre_uring_cancel(cmd);
 	if (!(issue_flags & IO_URING_F_SQE128))
 		return -EINVAL;
-	if (!drm_dev_enter(file->minor->dev, &idx))
+	/* As for an ioctl: spyre_submit() enters the device where it publishes the job. */
+	if (drm_dev_is_unplugged(file->minor->dev))
 		return -ENODEV;
-	ret = spyre_uring_issue(cmd, issue_flags);
-	drm_dev_exit(idx);
-	return ret;
+	return spyre_uring_issue(cmd, issue_flags);
 }
