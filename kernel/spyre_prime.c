@@ -142,7 +142,7 @@ static int spyre_import_attach(struct spyre_import *import, struct drm_device *d
 	/* What only devices can reach is nothing to this card, which is a program. */
 	if (!dmabuf->ops->vmap || !PAGE_ALIGNED(dmabuf->size) || !dmabuf->size)
 		return -EOPNOTSUPP;
-	/* First: where memory runs out, that is said here, and the rest finds it there. */
+	/* First: an exporter that is short of memory, or interrupted, can say so here. */
 	import->attach = dma_buf_attach(dmabuf, drm->dev);
 	if (IS_ERR(import->attach)) {
 		ret = PTR_ERR(import->attach);

@@ -167,7 +167,7 @@ struct folio *spyre_shmem_get(struct spyre_shmem *shmem, pgoff_t index)
 	return folio;
 }
 
-/* Makes pages present, and lists them if @pages is not NULL. */
+/* Makes pages present, and lists them. */
 static int spyre_shmem_populate(struct spyre_shmem *shmem, pgoff_t first, pgoff_t num,
 				struct page **pages)
 {
@@ -175,14 +175,14 @@ static int spyre_shmem_populate(struct spyre_shmem *shmem, pgoff_t first, pgoff_
 	struct folio *folio;
 	pgoff_t index, next;
 
-	for (index = first; index < end; index = next) {
+	for (index = first; index < end;) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		folio = spyre_shmem_get(shmem, index);
 		if (IS_ERR(folio))
 			return PTR_ERR(folio);
 		next = min(folio_next_index(folio), end);
-		for (; pages && index < next; index++)
+		for (; index < next; index++)
 			*pages++ = folio_file_page(folio, index);
 		cond_resched();
 	}
@@ -291,13 +291,14 @@ void *spyre_shmem_map(struct spyre_shmem *shmem, u64 offset, u64 bytes)
 	return window->vaddr + (offset - window->start);
 }
 
-/* Pages stay once they are there: there is nothing to undo. */
+/*
+ * An attachment makes all pages present and a window of them: here a signal or
+ * the lack of memory is an error like others.  Both stay as long as the buffer,
+ * so there is nothing to undo.
+ */
 int spyre_shmem_pin(struct drm_gem_object *obj)
 {
-	struct spyre_shmem *shmem = to_spyre_shmem(obj);
-
-	guard(mutex)(&shmem->lock);
-	return spyre_shmem_populate(shmem, 0, obj->size >> PAGE_SHIFT, NULL);
+	return PTR_ERR_OR_ZERO(spyre_shmem_map(to_spyre_shmem(obj), 0, obj->size));
 }
 
 void spyre_shmem_unpin(struct drm_gem_object *obj)
@@ -322,13 +323,14 @@ struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_seg
 	return ret ? ERR_PTR(ret) : no_free_ptr(table);
 }
 
+/* The dma-buf core warns of any error here, so only who has not attached gets one. */
 int spyre_shmem_vmap(struct drm_gem_object *obj, struct iosys_map *map)
 {
-	void *vaddr = spyre_shmem_map(to_spyre_shmem(obj), 0, obj->size);
+	struct spyre_window *window = spyre_window_find(to_spyre_shmem(obj), 0, obj->size);
 
-	if (IS_ERR(vaddr))
-		return PTR_ERR(vaddr);
-	iosys_map_set_vaddr(map, vaddr);
+	if (!window)
+		return -EINVAL;
+	iosys_map_set_vaddr(map, window->vaddr);
 	return 0;
 }
 
