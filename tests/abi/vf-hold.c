@@ -158,7 +158,7 @@ static void *fault_thread(void *arg)
 	return NULL;
 }
 
-/* Memory of which nobody has the pages yet; -1 if this kernel cannot. */
+/* Memory whose pages come when the test says so; -1 if this kernel cannot. */
 static int fault_memory(uint8_t **pages, size_t bytes)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -222,7 +222,7 @@ static void fault_unplug(struct provider *p, const struct vf_device *vf, int fd)
 	tap_ok(!p->late, "page fault: unbind is over before the pages come");
 	for (i = 0; i < NUM_WHERE; i++) {
 		pthread_join(thread[i], NULL);
-		/* A page of zeros is no argument that anyone takes. */
+		/* A page of zeros is no valid argument. */
 		if (i == IN_HOST)
 			tap_ret(fault[i].ret, -ENODEV, "page fault: %s: ENODEV", where_names[i]);
 		else
