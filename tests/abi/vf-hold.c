@@ -20,6 +20,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef ABI_URING
+#include <liburing.h>
+#endif
 #include <linux/dma-buf.h>
 #include <linux/userfaultfd.h>
 #include <xf86drm.h>
@@ -36,6 +39,7 @@ struct hold {
 	struct abi_buf lent, work, mem;
 	int fence;			/* sync_file of the job that runs on @one */
 	uint32_t imported;		/* @lent on @two */
+	bool ring;			/* through io_uring */
 	atomic_int ret;			/* of the SUBMIT on @two, 1: not back yet */
 };
 
@@ -64,19 +68,68 @@ static void hold_fence(struct hold *h)
 	close(dmabuf);
 }
 
+/* Through a ring of its own, of which a worker waits. */
+static int ring_submit(int fd, const struct drm_spyre_submit *args)
+{
+#ifdef ABI_URING
+	struct io_uring ring;
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+	int ret;
+
+	if (io_uring_queue_init(2, &ring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32))
+		tap_bail("io_uring_queue_init");
+	sqe = io_uring_get_sqe(&ring);
+	if (!sqe)
+		tap_bail("io_uring_get_sqe");
+	memset(sqe, 0, 128);
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->cmd_op = DRM_SPYRE_URING_SUBMIT;
+	memcpy(sqe->cmd, args, sizeof(*args));
+	io_uring_submit(&ring);
+	if (io_uring_wait_cqe(&ring, &cqe))
+		tap_bail("io_uring_wait_cqe");
+	ret = cqe->res;
+	io_uring_queue_exit(&ring);
+	return ret;
+#else
+	(void)fd;
+	(void)args;
+	return -ENOSYS;
+#endif
+}
+
 static void *hold_submit(void *arg)
 {
 	struct hold *h = arg;
 	struct drm_spyre_dma down = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
 	struct drm_spyre_cb cb = abi_cb_dma_bo(&down, VF_DATA, h->imported, 0, PAGE);
+	struct drm_spyre_submit args = {
+		.queue_id = h->waiter.id,
+		.cbs = { .stride = sizeof(cb), .count = 1, .array = PTR(&cb) },
+	};
 
-	h->ret = abi_submit(&h->waiter, &cb, 1, NULL);
+	h->ret = h->ring ? ring_submit(h->two, &args) :
+			   abi_ioctl(h->two, DRM_IOCTL_SPYRE_SUBMIT, &args);
 	return NULL;
 }
 
-static void test_foreign_fence(void)
+static void hold_free(struct hold *h)
 {
-	struct hold h = { .ret = 1 };
+	close(h->fence);
+	munmap(h->waiter.results.map, h->waiter.results.size);
+	munmap(h->mem.map, h->mem.size);
+	munmap(h->lent.map, h->lent.size);
+	munmap(h->work.map, h->work.size);
+	close(h->one);
+	close(h->two);
+}
+
+static void test_foreign_fence(bool ring)
+{
+	const char *what = ring ? "foreign fence, by a ring" : "foreign fence";
+	struct hold h = { .ret = 1, .ring = ring };
 	struct vf_device vf[VF_MAX];
 	pthread_t thread;
 
@@ -90,22 +143,16 @@ static void test_foreign_fence(void)
 	if (pthread_create(&thread, NULL, hold_submit, &h))
 		tap_bail("pthread_create");
 	abi_sleep_ms(100);
-	tap_eq(h.ret, 1, "foreign fence: SUBMIT waits for it");
-	tap_ret(vf_bind("unbind", vf[1].name), 0, "foreign fence: unbind of who waits");
+	tap_eq(h.ret, 1, "%s: SUBMIT waits for it", what);
+	tap_ret(vf_bind("unbind", vf[1].name), 0, "%s: unbind of who waits", what);
 	pthread_join(thread, NULL);
-	tap_eq(abi_sync_file_status(h.fence), 0,
-	       "foreign fence: unbind and SUBMIT are over before it signals");
-	tap_ret(h.ret, -ENODEV, "foreign fence: SUBMIT");
+	tap_eq(abi_sync_file_status(h.fence), 0, "%s: unbind and SUBMIT are over before it signals",
+	       what);
+	tap_ret(h.ret, -ENODEV, "%s: SUBMIT", what);
 	abi_queue_free(&h.lender);
-	tap_ok(abi_sync_file_poll(h.fence, 20000), "foreign fence: it signals");
-	close(h.fence);
-	munmap(h.waiter.results.map, h.waiter.results.size);
-	munmap(h.mem.map, h.mem.size);
-	munmap(h.lent.map, h.lent.size);
-	munmap(h.work.map, h.work.size);
-	close(h.one);
-	close(h.two);
-	tap_ret(vf_set("0"), 0, "foreign fence: num_vfs=0");
+	tap_ok(abi_sync_file_poll(h.fence, 20000), "%s: it signals", what);
+	hold_free(&h);
+	tap_ret(vf_set("0"), 0, "%s: num_vfs=0", what);
 }
 
 /* --- pages that do not come --- */
@@ -359,7 +406,10 @@ static void test_kill_import(void)
 
 void vf_test_hold(void)
 {
-	test_foreign_fence();
+	test_foreign_fence(false);
+#ifdef ABI_URING
+	test_foreign_fence(true);
+#endif
 	test_page_fault();
 	test_kill_import();
 }
