@@ -48,7 +48,9 @@ static void hold_fence(struct hold *h)
 {
 	struct abi_prog prog = abi_prog_long();
 	uint32_t program = abi_prog_create(h->one, &prog), done = abi_syncobj(h->one);
-	const uint64_t args[3] = { VF_DATA, VF_DATA + ABI_LONG_BYTES, VF_DATA + 2 * ABI_LONG_BYTES };
+	const uint64_t args[3] = {
+		VF_DATA, VF_DATA + ABI_LONG_BYTES, VF_DATA + 2 * ABI_LONG_BYTES
+	};
 	struct drm_spyre_cb cb = abi_cb_exec(program, args, 3);
 	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
 	int dmabuf = -1;
