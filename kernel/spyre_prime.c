@@ -242,7 +242,7 @@ static int spyre_import_wait(struct spyre_bo *bo)
 	return ret < 0 ? ret : 0;
 }
 
-/* With the lock, and with nothing left that beginning would wait for. */
+/* Takes the lock at a moment at which beginning would wait for nothing. */
 static int spyre_import_lock(struct spyre_bo *bo, bool nowait)
 {
 	struct spyre_import *import = bo->import;

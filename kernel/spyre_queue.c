@@ -6,6 +6,7 @@
  * A queue dies of its first failure, and with it the other queues of its file
  * (spyre_fault.c).  Later jobs complete with -ECANCELED.
  */
+#include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
@@ -137,7 +138,7 @@ static void spyre_queue_release(struct kref *ref)
 
 void spyre_queue_put(struct spyre_queue *queue)
 {
-	if (!queue)
+	if (IS_ERR_OR_NULL(queue))
 		return;
 	kref_put(&queue->ref, spyre_queue_release);
 }

@@ -3,7 +3,6 @@
 #define SPYRE_QUEUE_H
 
 #include <drm/gpu_scheduler.h>
-#include <linux/err.h>
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/wait.h>
@@ -79,6 +78,7 @@ int spyre_queue_init(void);
 void spyre_queue_exit(void);
 
 struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id);
+/* Does nothing for NULL or an error pointer. */
 void spyre_queue_put(struct spyre_queue *queue);
 /* Ends the queue: what has not started is cancelled, what has is stopped. */
 void spyre_queue_close(struct spyre_queue *queue);
@@ -87,7 +87,7 @@ void spyre_queue_kill(struct spyre_queue *queue, int error);
 /* The same, but leaves it to the caller to tell the engine. */
 void spyre_queue_mark_dead(struct spyre_queue *queue, int error);
 
-DEFINE_FREE(spyre_queue_put, struct spyre_queue *, if (!IS_ERR_OR_NULL(_T)) spyre_queue_put(_T))
+DEFINE_FREE(spyre_queue_put, struct spyre_queue *, spyre_queue_put(_T))
 
 int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file *file);
 int spyre_ioctl_queue_destroy(struct drm_device *drm, void *data, struct drm_file *file);
