@@ -292,12 +292,31 @@ static void spyre_engine_yield(struct spyre_engine *engine, struct spyre_job *jo
 	spyre_engine_dispatch(engine, now);
 }
 
+/*
+ * The scheduler's timer alone would not do: it starts anew with each job that
+ * comes in behind this one.
+ */
+static void spyre_engine_check_limit(struct spyre_engine *engine, struct spyre_job *job, u64 now)
+{
+	const u64 limit = job->queue->timeout_ns;
+	u64 active;
+
+	if (now < READ_ONCE(job->check_ns) || READ_ONCE(job->queue->error))
+		return;
+	active = spyre_engine_active_ns(engine, job);
+	if (active >= limit)
+		WRITE_ONCE(job->stop, -ETIME);
+	else	/* It was not in its turn all the time. */
+		WRITE_ONCE(job->check_ns, now + limit - active);
+}
+
 void spyre_engine_tile(struct spyre_engine *engine, struct spyre_job *job)
 {
 	struct spyre_queue *queue = job->queue;
 	const u64 now = ktime_get_ns();
 	bool helper;
 
+	spyre_engine_check_limit(engine, job, now);
 	if (!READ_ONCE(engine->arbiter.waiting))
 		return;
 	if (now >= READ_ONCE(queue->claim.slice_end))

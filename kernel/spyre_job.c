@@ -179,8 +179,11 @@ static int spyre_job_step(struct spyre_job *job, u32 index, struct spyre_runner 
 {
 	struct spyre_cb *cb = &job->cbs[index];
 	enum spyre_stop stop;
-	int reason = spyre_job_stop_reason(job);
+	int reason;
 
+	/* Blocks may be too small to be looked after while they run. */
+	spyre_engine_tile(runner->engine, job);
+	reason = spyre_job_stop_reason(job);
 	if (reason)
 		return spyre_fault_told(job, index, reason);
 	WRITE_ONCE(job->queue->now_cb, index);
@@ -215,6 +218,7 @@ void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)
 
 	trace_spyre_run(job);
 	atomic_inc(&sfile->health.running);
+	WRITE_ONCE(job->check_ns, now + job->queue->timeout_ns);
 	WRITE_ONCE(job->start_ns, now);
 	WRITE_ONCE(job->queue->now_since, now);
 	WRITE_ONCE(job->queue->now_job, job->done->seqno);

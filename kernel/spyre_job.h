@@ -87,6 +87,8 @@ struct spyre_job {
 	bool light;
 	/** @start_ns: when the engine started it, 0 = not yet. */
 	u64 start_ns;
+	/** @check_ns: not before then can it be past its queue's limit. */
+	u64 check_ns;
 	/** @paused_ns: time since then that it was not in its turn; engine lock. */
 	u64 paused_ns;
 	/** @paused_since: when its last turn ended; engine lock. */

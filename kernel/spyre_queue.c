@@ -22,7 +22,9 @@
 #define SPYRE_TIMEOUT_MAX_MS 60000
 /*
  * Jobs of a queue in the engine: enough to hide the scheduler's latency, few
- * because each one that comes in starts the hang timer anew.
+ * because each one that comes in starts the hang timer anew.  That timer is
+ * for jobs that do not come to the end of a tile; the others look at their
+ * time themselves (spyre_engine_tile()).
  */
 #define SPYRE_QUEUE_CREDITS 4
 
@@ -299,7 +301,6 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS ||
 	    !spyre_queue_partition_ok(sfile->spyre, args))
 		return -EINVAL;
-
 	if (mutex_lock_killable(&sfile->health.creating))
 		return -ERESTARTSYS;
 	ret = spyre_queue_make(sfile, args);
