@@ -6,6 +6,7 @@
  * A queue dies of its first failure, and with it the other queues of its file
  * (spyre_fault.c).  Later jobs complete with -ECANCELED.
  */
+#include <linux/capability.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
@@ -301,6 +302,10 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS ||
 	    !spyre_queue_partition_ok(sfile->spyre, args))
 		return -EINVAL;
+	/* All others' work waits for the high class. */
+	if (args->priority == DRM_SPYRE_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
+		return -EACCES;
+
 	if (mutex_lock_killable(&sfile->health.creating))
 		return -ERESTARTSYS;
 	ret = spyre_queue_make(sfile, args);

@@ -68,6 +68,10 @@ struct abi_queue {
 struct drm_spyre_context_info abi_context(int fd);
 /* CONTEXT_RESET; @queues may be NULL. */
 int abi_context_reset(int fd, uint32_t *queues);
+/* Whether this thread has CAP_SYS_NICE, which DRM_SPYRE_PRIORITY_HIGH takes. */
+bool abi_may_be_high(void);
+/* Gives it up, or takes it back. */
+void abi_set_high(bool may);
 int abi_queue_create(int fd, uint32_t priority, uint32_t timeout_ms, uint32_t *id);
 int abi_queue_destroy(int fd, uint32_t id);
 struct drm_spyre_queue_query abi_queue_query(int fd, uint32_t id);

@@ -424,7 +424,7 @@ struct drm_spyre_program_destroy {
 
 /** DRM_SPYRE_PRIORITY_LOW: default class. */
 #define DRM_SPYRE_PRIORITY_LOW 0
-/** DRM_SPYRE_PRIORITY_HIGH: runs before the low class. */
+/** DRM_SPYRE_PRIORITY_HIGH: runs before the low class; takes CAP_SYS_NICE (-EACCES). */
 #define DRM_SPYRE_PRIORITY_HIGH 1
 
 /**
@@ -437,7 +437,7 @@ struct drm_spyre_program_destroy {
 struct drm_spyre_queue_create {
 	/** @flags: MBZ. */
 	__u32 flags;
-	/** @priority: DRM_SPYRE_PRIORITY_*. */
+	/** @priority: DRM_SPYRE_PRIORITY_*; HIGH is refused without CAP_SYS_NICE (-EACCES). */
 	__u32 priority;
 	/** @timeout_ms: limit of one submission, 0 = default (10000), at most 60000. */
 	__u32 timeout_ms;
