@@ -377,7 +377,7 @@ static void test_stop_in_the_queue(void)
 /* The limit is on the time in their turns, and each comes to it. */
 static void test_limits(void)
 {
-	enum { FILES = 4, LIMIT_MS = 100 };
+	enum { FILES = 4, LIMIT_MS = 400 };
 	struct ctx c[FILES], quick;
 	struct abi_queue q[FILES], fine;
 	struct drm_spyre_cb cb;
@@ -388,8 +388,9 @@ static void test_limits(void)
 		c[i] = ctx_init((struct shape){ .cores = num_cores });
 		q[i] = queue_of(&c[i], DRM_SPYRE_PRIORITY_LOW, LIMIT_MS);
 	}
-	quick = ctx_init((struct shape){ .cores = num_cores, .turns = turns(60) });
-	fine = queue_of(&quick, DRM_SPYRE_PRIORITY_LOW, 300);
+	quick = ctx_init((struct shape){ .cores = num_cores, .turns = turns(250) });
+	/* A sixth of its limit in its turns, longer than that with those of the others. */
+	fine = queue_of(&quick, DRM_SPYRE_PRIORITY_LOW, 1500);
 	for (i = 0; i < FILES; i++) {
 		cb = work(&c[i]);
 		bad += abi_submit(&q[i], &cb, 1, NULL) != 0;
