@@ -7,7 +7,7 @@ EXTRA_DIST += \
 	kernel/dkms.conf \
 	kernel/spyre_arbiter.c \
 	kernel/spyre_arbiter.h \
-	kernel/spyre_array.h \
+	kernel/spyre_array.h kernel/spyre_charge.h \
 	kernel/spyre_bind.c \
 	kernel/spyre_bind.h \
 	kernel/spyre_bo.c \

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_device.h"
 #include "spyre_fault.h"
 #include "spyre_inject.h"
@@ -58,7 +59,7 @@ static const struct dma_fence_ops spyre_fence_ops = {
 
 struct dma_fence *spyre_fence_alloc(void)
 {
-	struct spyre_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
+	struct spyre_fence *fence = kzalloc(sizeof(*fence), SPYRE_GFP);
 
 	return fence ? &fence->base : NULL;
 }
@@ -250,7 +251,6 @@ static void spyre_cb_release(struct spyre_cb *cb)
 		break;
 	case DRM_SPYRE_CB_DMA:
 		spyre_host_span_release(&cb->dma.host);
-		kfree(cb->dma.desc);
 		break;
 	}
 }

@@ -44,7 +44,7 @@ struct spyre_cb {
 		} exec;
 		/** @dma: DMA. */
 		struct {
-			struct spyre_dma_desc *desc;
+			const struct spyre_dma_desc *desc;
 			u8 *device;
 			struct spyre_host_span host;
 		} dma;

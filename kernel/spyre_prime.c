@@ -17,6 +17,7 @@
 
 #include "spyre_compat.h"
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
 #include "spyre_prime.h"
@@ -147,7 +148,7 @@ struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf
 		}
 	}
 
-	import = kzalloc(sizeof(*import), GFP_KERNEL_ACCOUNT);
+	import = kzalloc(sizeof(*import), SPYRE_GFP);
 	bo = spyre_bo_alloc(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORTED);
 	if (!import || !bo) {
 		kfree(import);
@@ -247,7 +248,7 @@ int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
 			return 0;
 		}
 	}
-	more = krealloc(borders, struct_size(borders, item, num + 1), GFP_KERNEL_ACCOUNT);
+	more = krealloc(borders, struct_size(borders, item, num + 1), SPYRE_GFP);
 	if (!more)
 		return -ENOMEM;
 	more->num = num + 1;

@@ -19,6 +19,7 @@
 
 #include <drm/drm_prime.h>
 
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_shmem.h"
 #include "spyre_shmem_page.h"
@@ -81,7 +82,7 @@ int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size
 	drm_gem_private_object_init(drm, obj, size);
 
 	shmem->reach = kvcalloc(DIV_ROUND_UP_ULL(size, SPYRE_WINDOW_BYTES),
-				sizeof(*shmem->reach), GFP_KERNEL_ACCOUNT);
+				sizeof(*shmem->reach), SPYRE_GFP);
 	if (!shmem->reach)
 		return -ENOMEM;
 	if (spyre_shmem_mnt)
@@ -194,7 +195,7 @@ static struct page **spyre_shmem_list(struct spyre_shmem *shmem, u64 start, u64 
 {
 	const pgoff_t num = bytes >> PAGE_SHIFT;
 	struct page **pages __free(kvfree) =
-		kvmalloc_array(num, sizeof(*pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		kvmalloc_array(num, sizeof(*pages), SPYRE_GFP);
 	int ret;
 
 	if (!pages)
@@ -243,7 +244,7 @@ static struct spyre_window *spyre_window_add(struct spyre_shmem *shmem, u64 star
 {
 	const u64 size = shmem->base.size;
 	struct spyre_window *window __free(kfree) =
-		kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
+		kzalloc(sizeof(*window), SPYRE_GFP);
 	struct page **pages __free(kvfree) = NULL;
 	pgoff_t num;
 
@@ -307,7 +308,7 @@ void spyre_shmem_unpin(struct drm_gem_object *obj)
 struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_segment)
 {
 	const u64 size = shmem->base.size;
-	struct sg_table *table __free(kfree) = kzalloc(sizeof(*table), GFP_KERNEL);
+	struct sg_table *table __free(kfree) = kzalloc(sizeof(*table), SPYRE_GFP);
 	struct page **pages __free(kvfree) = NULL;
 	int ret;
 
@@ -318,7 +319,7 @@ struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_seg
 	if (IS_ERR(pages))
 		return ERR_CAST(pages);
 	ret = sg_alloc_table_from_pages_segment(table, pages, size >> PAGE_SHIFT, 0, size,
-						max_segment, GFP_KERNEL);
+						max_segment, SPYRE_GFP);
 	return ret ? ERR_PTR(ret) : no_free_ptr(table);
 }
 

@@ -12,6 +12,7 @@
 
 #include "spyre_array.h"
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
@@ -53,6 +54,8 @@ struct spyre_submission {
 	/* operand pointers, and their device addresses, not yet given to a control block */
 	u8 **operands;
 	u64 *addresses;
+	/* descriptor of the next DMA control block, in the job's allocation */
+	struct spyre_dma_desc *descs;
 	struct spyre_job *job;
 	/* filled if not NULL once the job is on its way */
 	struct spyre_submitted *submitted;
@@ -163,7 +166,7 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_cb *in,
 			    struct spyre_cb *cb)
 {
-	struct spyre_dma_desc *desc;
+	struct spyre_dma_desc *desc = s->descs++;
 	u64 va, device_bytes;
 	bool h2d;
 	int ret;
@@ -171,9 +174,8 @@ static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_c
 	if (in->program || in->num_args || in->args || in->pattern_size ||
 	    spyre_any(in->pattern, sizeof(in->pattern)))
 		return -EINVAL;
-	desc = memdup_user(u64_to_user_ptr(in->desc), sizeof(*desc));
-	if (IS_ERR(desc))
-		return PTR_ERR(desc);
+	if (copy_from_user(desc, u64_to_user_ptr(in->desc), sizeof(*desc)))
+		return -EFAULT;
 	cb->dma.desc = desc;
 	if (spyre_any(desc->reserved, sizeof(desc->reserved)) ||
 	    spyre_dma_check(desc, &device_bytes, &cb->cost) != SPYRE_STOP_NONE)
@@ -256,11 +258,11 @@ static int spyre_decode_cb(struct spyre_submission *s, const struct drm_spyre_cb
 	}
 }
 
-/* One allocation for the job, its control blocks, BO references and operands. */
+/* One allocation for the job, its control blocks, descriptors, BO references and operands. */
 static int spyre_submission_alloc_job(struct spyre_submission *s)
 {
 	const u32 num = s->args->cbs.count;
-	u32 operands = 0, bos = 1, i;	/* 1: the results */
+	u32 operands = 0, bos = 1, descs = 0, i;	/* 1: the results */
 	struct spyre_job *job;
 
 	for (i = 0; i < num; i++) {
@@ -269,16 +271,18 @@ static int spyre_submission_alloc_job(struct spyre_submission *s)
 			return -EINVAL;
 		}
 		operands += s->cbs[i].num_args;
+		descs += s->cbs[i].type == DRM_SPYRE_CB_DMA;
 		bos += s->cbs[i].num_args + 2;
 	}
-	job = kvzalloc(struct_size(job, cbs, num) + bos * sizeof(*job->bos) +
-		       operands * (sizeof(*s->operands) + sizeof(*s->addresses)),
-		       GFP_KERNEL_ACCOUNT);
+	job = kvzalloc(struct_size(job, cbs, num) + descs * sizeof(*s->descs) +
+		       bos * sizeof(*job->bos) +
+		       operands * (sizeof(*s->operands) + sizeof(*s->addresses)), SPYRE_GFP);
 	if (!job)
 		return -ENOMEM;
 	refcount_set(&job->parts, 1);
 	job->num_cbs = num;
-	job->bos = (struct spyre_bo **)&job->cbs[num];
+	s->descs = (struct spyre_dma_desc *)&job->cbs[num];
+	job->bos = (struct spyre_bo **)(s->descs + descs);
 	s->operands = (u8 **)(job->bos + bos);
 	s->addresses = (u64 *)(s->operands + operands);
 	s->job = job;
@@ -398,6 +402,8 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	ret = spyre_sched_job_init(&job->base, &queue->entity, 1, queue, s->file->client_id);
 	if (ret)
 		return ret;
+	/* Whoever waits for many fences pays for the table of them. */
+	job->base.dependencies.xa_flags |= XA_FLAGS_ACCOUNT;
 	kref_get(&queue->ref);
 	job->queue = queue;
 

@@ -14,6 +14,7 @@
 
 #include <drm/drm_drv.h>
 
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_queue.h"
@@ -122,7 +123,7 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 	ret = spyre_uring_args(cmd, &args);
 	if (ret)
 		return ret;
-	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	job = kzalloc(sizeof(*job), SPYRE_GFP);
 	if (!job)
 		return -ENOMEM;
 	job->cmd = cmd;
