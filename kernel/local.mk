@@ -35,6 +35,8 @@ EXTRA_DIST += \
 	kernel/spyre_inject.h \
 	kernel/spyre_job.c \
 	kernel/spyre_job.h \
+	kernel/spyre_lpddr.c \
+	kernel/spyre_lpddr.h \
 	kernel/spyre_lx.c \
 	kernel/spyre_lx.h \
 	kernel/spyre_mmap.c \

@@ -33,6 +33,7 @@
 #include "spyre_engine.h"
 #include "spyre_fault.h"
 #include "spyre_inject.h"
+#include "spyre_lpddr.h"
 
 struct spyre_job;
 
@@ -56,8 +57,8 @@ struct spyre_device {
 	u32 num_cores;
 	/** @lpddr_bytes: capacity. */
 	u64 lpddr_bytes;
-	/** @lpddr_used: bytes of device BOs and programs. */
-	atomic64_t lpddr_used;
+	/** @lpddr: who has how much of it. */
+	struct spyre_lpddr lpddr;
 	/** @generation: counts resets; written under @files_lock. */
 	u64 generation;
 	/** @files_lock: protects @files, held throughout a reset. */
@@ -107,6 +108,8 @@ struct spyre_file {
 	struct xarray programs;
 	/** @queues: struct spyre_queue by id. */
 	struct xarray queues;
+	/** @user: whose share of the card's memory it counts to, NULL: unlimited. */
+	struct spyre_lpddr_user *user;
 	/** @used: device memory on this file's bill. */
 	atomic64_t used;
 	/** @pinned: bytes of user memory that its jobs pin. */
@@ -134,10 +137,6 @@ static inline struct spyre_file *to_spyre_file(struct drm_file *file)
 
 struct spyre_file *spyre_file_get(struct spyre_file *sfile);
 void spyre_file_put(struct spyre_file *sfile);
-
-/* Takes device memory for @sfile or gives -ENOSPC; and gives it back. */
-int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes);
-void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes);
 
 /* Whether the card was reset since: the file can only be closed. */
 static inline bool spyre_file_is_stale(const struct spyre_file *sfile)

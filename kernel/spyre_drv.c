@@ -86,36 +86,11 @@ MODULE_PARM_DESC(vfs, "virtual functions that each card is split into, 0 to 16 (
 
 static struct platform_device *spyre_cards[DRM_SPYRE_MAX_CARDS];
 
-int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
-{
-	struct spyre_device *spyre = sfile->spyre;
-	s64 used = atomic64_read(&spyre->lpddr_used);
-	int ret;
-
-	ret = spyre_card_hold(spyre);
-	if (ret)
-		return ret;
-	do {
-		if (bytes > spyre->lpddr_bytes - used) {
-			spyre_card_release(spyre);
-			return -ENOSPC;
-		}
-	} while (!atomic64_try_cmpxchg(&spyre->lpddr_used, &used, used + bytes));
-	atomic64_add(bytes, &sfile->used);
-	return 0;
-}
-
-void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes)
-{
-	atomic64_sub(bytes, &sfile->used);
-	atomic64_sub(bytes, &sfile->spyre->lpddr_used);
-	spyre_card_release(sfile->spyre);
-}
-
 static void spyre_file_release(struct kref *ref)
 {
 	struct spyre_file *sfile = container_of(ref, struct spyre_file, ref);
 
+	spyre_lpddr_close(sfile);
 	drm_dev_put(&sfile->spyre->drm);
 	kfree(sfile);
 }
@@ -141,14 +116,20 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
 	if (!sfile)
 		return -ENOMEM;
+	sfile->spyre = spyre;
+	ret = spyre_lpddr_open(sfile);
+	if (ret) {
+		kfree(sfile);
+		return ret;
+	}
 	sfile->vm = spyre_vm_create(spyre);
 	if (IS_ERR(sfile->vm)) {
 		ret = PTR_ERR(sfile->vm);
+		spyre_lpddr_close(sfile);
 		kfree(sfile);
 		return ret;
 	}
 	kref_init(&sfile->ref);
-	sfile->spyre = spyre;
 	drm_dev_get(drm);
 	sfile->id = file->client_id;
 	sfile->pid = task_tgid_nr(current);
@@ -342,6 +323,7 @@ static void spyre_init_device(struct spyre_device *spyre, struct platform_device
 
 	uuid_gen(&spyre->uuid);
 	spyre_card_init(spyre);
+	spyre_lpddr_init(&spyre->lpddr);
 	spyre_reset_init(spyre);
 	spyre_inject_init(spyre);
 	spyre_coredump_init(spyre);

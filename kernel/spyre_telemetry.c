@@ -32,8 +32,8 @@ void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *in
 void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info)
 {
 	info->total = sfile->spyre->lpddr_bytes;
-	info->used = spyre_card_lpddr_used(sfile->spyre);
-	info->free = info->total - info->used;
+	info->free = spyre_lpddr_free(sfile);
+	info->used = info->total - info->free;
 	info->context_used = atomic64_read(&sfile->used);
 }
 

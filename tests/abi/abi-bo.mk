@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 check_PROGRAMS += tests/abi/abi-bo tests/abi/abi-dmabuf tests/abi/abi-memcg
-tests_abi_abi_bo_SOURCES = tests/abi/abi-bo.c tests/abi/memory.c tests/abi/memory.h
+tests_abi_abi_bo_SOURCES = tests/abi/abi-bo.c tests/abi/memory.c tests/abi/memory.h \
+	tests/abi/user.c tests/abi/user.h
 tests_abi_abi_bo_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_bo_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
@@ -10,7 +11,6 @@ tests_abi_abi_dmabuf_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_dmabuf_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread
 
 tests_abi_abi_memcg_SOURCES = tests/abi/abi-memcg.c tests/abi/memcg.h tests/abi/memcg-oom.c \
-	tests/abi/memcg-charge.c \
-	$(ABI_FENCE_SOURCES) tests/abi/memory.c tests/abi/memory.h
+	tests/abi/memcg-charge.c $(ABI_FENCE_SOURCES) tests/abi/memory.c tests/abi/memory.h
 tests_abi_abi_memcg_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_memcg_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)

@@ -51,7 +51,10 @@ void *abi_mmap(int fd, uint32_t handle, uint64_t size);
 struct abi_buf abi_buf(int fd, uint64_t size, uint32_t flags, uint64_t va);
 void abi_buf_free(int fd, struct abi_buf *buf);
 struct drm_spyre_memory_info abi_memory(int fd);
-/* Work ends a little after its fence: waits until @used is reached, false after 5 s. */
+/*
+ * Work ends a little after its fence: waits until @used is reached, false after 5 s.
+ * 0 stands for what a file sees as used of a card on which nothing is.
+ */
 bool abi_memory_settles(int fd, uint64_t used);
 
 /* --- queues --- */

@@ -139,14 +139,17 @@ struct drm_spyre_card_info {
 };
 
 /**
- * struct drm_spyre_memory_info - device memory; free + used = total, always
+ * struct drm_spyre_memory_info - device memory as the calling file may have it
+ *
+ * free + used = total, always.  Files that were opened without CAP_SYS_RESOURCE
+ * do not get a part of the card that is kept for other users; it is in @used.
  */
 struct drm_spyre_memory_info {
 	/** @total: capacity in bytes. */
 	__u64 total;
-	/** @used: bytes of device BOs and programs of all contexts. */
+	/** @used: bytes of device BOs and programs of all contexts, and what is kept from this one. */
 	__u64 used;
-	/** @free: total - used. */
+	/** @free: total - used, which is what BO_CREATE would grant this file now. */
 	__u64 free;
 	/** @context_used: bytes owned by the calling file. */
 	__u64 context_used;
