@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: MIT
+check_PROGRAMS += tests/abi/abi-counters
+tests_abi_abi_counters_SOURCES = tests/abi/abi-counters.c tests/abi/user.c tests/abi/user.h
+tests_abi_abi_counters_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_counters_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
 check_PROGRAMS += tests/abi/abi-bo tests/abi/abi-dmabuf tests/abi/abi-memcg
 tests_abi_abi_bo_SOURCES = tests/abi/abi-bo.c tests/abi/memory.c tests/abi/memory.h \
 	tests/abi/user.c tests/abi/user.h

@@ -157,6 +157,10 @@ struct drm_spyre_memory_info {
 
 /**
  * struct drm_spyre_counters - running totals of the card since it was loaded
+ *
+ * With the module's counters_paranoid (the default) a caller without
+ * CAP_PERFMON gets the totals of the calling file in place of the card's, as
+ * struct drm_spyre_context_info has them; power and temperature are the card's.
  */
 struct drm_spyre_counters {
 	/** @timestamp_ns: CLOCK_MONOTONIC when the rest was read. */
