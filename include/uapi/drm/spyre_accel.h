@@ -147,7 +147,7 @@ struct drm_spyre_card_info {
 struct drm_spyre_memory_info {
 	/** @total: capacity in bytes. */
 	__u64 total;
-	/** @used: bytes of device BOs and programs of all contexts, and what is kept from this one. */
+	/** @used: bytes of device BOs and programs of all contexts, and what is kept from it. */
 	__u64 used;
 	/** @free: total - used, which is what BO_CREATE would grant this file now. */
 	__u64 free;
