@@ -19,6 +19,7 @@
 #include <drm/drm_managed.h>
 
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_debugfs.h"
 #include "spyre_device.h"
@@ -113,7 +114,7 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	u32 class;
 	int ret;
 
-	sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
+	sfile = kzalloc(sizeof(*sfile), SPYRE_GFP);
 	if (!sfile)
 		return -ENOMEM;
 	sfile->spyre = spyre;

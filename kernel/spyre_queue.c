@@ -11,6 +11,7 @@
 
 #include <drm/drm_drv.h>
 
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
@@ -191,7 +192,7 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 {
 	const u32 timeout_ms = args->timeout_ms ?: SPYRE_TIMEOUT_MS;
 	struct spyre_device *spyre = sfile->spyre;
-	struct spyre_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	struct spyre_queue *queue = kzalloc(sizeof(*queue), SPYRE_GFP);
 	struct drm_gpu_scheduler *sched;
 	int ret;
 
