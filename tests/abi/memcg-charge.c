@@ -49,6 +49,8 @@ struct kind {
 	uint32_t cbs;
 	/* what is used may be this many quarters of what is charged */
 	uint32_t quarters;
+	/* not in slabs alone: all of the kernel's memory is looked at */
+	bool tables;
 };
 
 /* --- what rounds make --- */
@@ -202,22 +204,22 @@ static int make_queue(struct maker *m, uint32_t round)
 }
 
 static const struct kind kinds[] = {
-	{ "EXEC", 80, fill_exec, NULL, CBS, 6 },
-	{ "DMA with host BOs", 50, fill_dma_bo, NULL, CBS, 6 },
-	{ "DMA with spans of a page", 25, fill_dma_page, NULL, CBS, 6 },
+	{ "EXEC", 80, fill_exec, NULL, CBS, 6, false },
+	{ "DMA with host BOs", 50, fill_dma_bo, NULL, CBS, 6, false },
+	{ "DMA with spans of a page", 25, fill_dma_page, NULL, CBS, 6, false },
 	/* Page tables of the spans are as large as their lists of pages. */
-	{ "DMA with wide spans", 16, fill_dma_wide, NULL, CBS, 9 },
-	{ "FILL", 80, fill_fill, NULL, CBS, 6 },
-	{ "COPY", 80, fill_copy, NULL, CBS, 6 },
-	{ "TIMESTAMP", 80, fill_timestamp, NULL, CBS, 6 },
-	{ "job of one block", 2500, fill_timestamp, NULL, 1, 6 },
-	{ "job that waits for two fences", 3000, NULL, make_waits, 0, 6 },
-	{ "job with 61 timeline points", 300, NULL, make_points, 0, 6 },
-	{ "mapping", 10000, NULL, make_mapping, 0, 6 },
-	{ "asynchronous bind", 500, NULL, make_async, 0, 6 },
-	{ "BO", 1500, NULL, make_bo, 0, 6 },
-	{ "program", 2500, NULL, make_program, 0, 6 },
-	{ "queue", 600, NULL, make_queue, 0, 6 },
+	{ "DMA with wide spans", 16, fill_dma_wide, NULL, CBS, 9, true },
+	{ "FILL", 80, fill_fill, NULL, CBS, 6, false },
+	{ "COPY", 80, fill_copy, NULL, CBS, 6, false },
+	{ "TIMESTAMP", 80, fill_timestamp, NULL, CBS, 6, false },
+	{ "job of one block", 2500, fill_timestamp, NULL, 1, 6, false },
+	{ "job that waits for two fences", 3000, NULL, make_waits, 0, 6, false },
+	{ "job with 61 timeline points", 300, NULL, make_points, 0, 6, false },
+	{ "mapping", 10000, NULL, make_mapping, 0, 6, false },
+	{ "asynchronous bind", 500, NULL, make_async, 0, 6, false },
+	{ "BO", 1500, NULL, make_bo, 0, 6, false },
+	{ "program", 2500, NULL, make_program, 0, 6, false },
+	{ "queue", 600, NULL, make_queue, 0, 6, false },
 };
 
 /* --- the process in the group --- */
@@ -335,8 +337,9 @@ static void one_kind(const struct kind *kind)
 	charged = after.charged - before.charged;
 	bound = charged * kind->quarters / 4;
 	tap_ret(ret, 0, "charge: %u of %s", kind->rounds, kind->name);
+	/* Lists of free pages of each processor go up and down by some MiB. */
 	tap_ok(charged > (int64_t)MIB / 4 && slab <= bound + (int64_t)MIB &&
-	       all <= bound + 8 * (int64_t)MIB,
+	       (!kind->tables || all <= bound + 8 * (int64_t)MIB),
 	       "charge: %s: %lld KiB charged, slabs %lld KiB, in all %lld KiB", kind->name,
 	       (long long)charged >> 10, (long long)slab >> 10, (long long)all >> 10);
 }
