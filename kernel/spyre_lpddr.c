@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/math.h>
+#include <linux/math64.h>
 #include <linux/slab.h>
 
 #include <drm/drm_drv.h>
@@ -77,7 +78,7 @@ void spyre_lpddr_close(struct spyre_file *sfile)
 
 static u64 spyre_lpddr_part(u64 total, u32 divisor)
 {
-	return round_down(total / divisor, PAGE_SIZE);
+	return round_down(div_u64(total, divisor), PAGE_SIZE);
 }
 
 /* @used: of the function, by all. */
