@@ -281,7 +281,7 @@ static void make_all(const struct kind *kind, int socket)
 /* --- outside --- */
 struct usage {
 	int64_t slab;		/* unreclaimable slabs of the machine: exact */
-	int64_t all;		/* its kernel memory, give or take some MiB of free pages in lists */
+	int64_t all;		/* its kernel memory, and some MiB of free pages in lists */
 	int64_t charged;	/* of the group */
 };
 
