@@ -147,12 +147,14 @@ static void stage(const struct dma *dma, u8 *host, u8 *dense, u32 rows, u32 lane
 		copy_strided(host, host_row, host_lane, dense, dense_row, eb, rows, lanes, eb);
 }
 
-/* Transposes a whole tile between the host and a dense stage. */
+/*
+ * Transposes TASK_ROWS x @lanes between the host and a dense stage.  @lanes are
+ * the valid ones: those beyond lie outside the host span, or in the next row
+ * of the stage.
+ */
 static void transpose_tile(const struct dma *dma, u8 *out, u64 out_stride, const u8 *in,
-			   u64 in_stride, bool gather)
+			   u64 in_stride, u32 lanes, bool gather)
 {
-	u32 lanes = dma->count[dma->lane];
-
 	if (dma->host_bytes == 2)
 		dma->host->unit->transpose(out, out_stride, in, in_stride);
 	else
@@ -187,10 +189,10 @@ static bool stage_tile(struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 
 	if (!spyre_section_enter(&t->section, 64 * 64 * 4))
 		return false;
 	if (gather) {
-		transpose_tile(dma, dense, 128, host, host_lane, true);
+		transpose_tile(dma, dense, 128, host, host_lane, lanes, true);
 		return true;
 	}
-	transpose_tile(dma, dense + STAGE_BYTES, TASK_ROWS * eb, dense, 128, false);
+	transpose_tile(dma, dense + STAGE_BYTES, TASK_ROWS * eb, dense, 128, lanes, false);
 	dma->host->unit->copy(&copy);
 	return true;
 }
