@@ -361,6 +361,59 @@ START_TEST(test_wrapping_sizes)
 }
 END_TEST
 
+/*
+ * Descriptors that spyre_dma_check() refuses, given to the engine all the same,
+ * as if its own arithmetic were wrong: their blocks leave a span, and the
+ * transfer ends with an internal fault before a byte has moved.
+ */
+START_TEST(test_escape)
+{
+	static const uint32_t formats[][2] = {
+		{ FP16, FP16 }, { FP16, DL16 }, { FP32, FP32 }, { FP32, DL16 },
+		{ SPYRE_FMT_FP64, FP32 }, { SPYRE_FMT_BOOL, SPYRE_FMT_BOOL },
+	};
+	uint8_t *host = calloc(1, 1 << 16), *device = calloc(1, 1 << 16);
+	uint32_t i, k, direction, form;
+	uint64_t bytes;
+
+	for (i = 0; i < 6 * 2 * 2 * 3; i++) {
+		uint64_t eb = spyre_fmt_bytes(formats[i % 6][0]);
+		struct spyre_dma_desc desc = {
+			.host_format = formats[i % 6][0], .device_format = formats[i % 6][1],
+			/* Plus an element it is small again. */
+			.num_dims = 2, .host_offset = i / 6 % 2 ? -1ull : -eb,
+		};
+		struct test_host h;
+
+		direction = i / 12 % 2;
+		form = i / 24;
+		desc.direction = direction;
+		desc.dim[0] = (struct spyre_dma_dim){ .count = 64, .host_stride = eb };
+		desc.dim[1] = (struct spyre_dma_dim){ .count = 128 / eb, .host_stride = 64 * eb };
+		/* Rows that are dense, transposed tiles, or tiles but for their strides. */
+		if (form == 0) {
+			desc.dim[0].host_stride = 128;
+			desc.dim[1].host_stride = eb;
+		} else if (form == 1) {
+			desc.dim[0].host_stride = 2 * eb;
+		}
+		memset(host, 0x11, 1 << 16);
+		memset(device, 0x11, 1 << 16);
+		ck_assert_int_ne(spyre_dma_check(&desc, &bytes, NULL), SPYRE_STOP_NONE);
+		test_host_init(&h, test_units()[0], 1);
+		ck_assert_str_eq(spyre_stop_name(spyre_card_dma(&h.host, NULL, &h.self, &desc,
+								device + 8192, host + 8192, 32768)),
+				 "EXTENT");
+		test_host_done(&h);
+		for (k = 0; k < 1 << 16; k++)
+			expect(host[k] == 0x11 && device[k] == 0x11,
+			       "form %u, direction %u, byte %u was written", form, direction, k);
+	}
+	free(device);
+	free(host);
+}
+END_TEST
+
 START_TEST(test_cancel)
 {
 	struct spyre_dma_desc desc = tiled(1024, 1024, FP16, DL16, false);
@@ -396,6 +449,7 @@ int main(void)
 	tcase_add_test(tc, test_replicate);
 	tcase_add_test(tc, test_refusals);
 	tcase_add_test(tc, test_wrapping_sizes);
+	tcase_add_test(tc, test_escape);
 	tcase_add_test(tc, test_cancel);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
