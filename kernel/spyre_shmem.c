@@ -260,7 +260,11 @@ static struct spyre_window *spyre_window_add(struct spyre_shmem *shmem, u64 star
 		return ERR_CAST(pages);
 
 	num = (end - start) >> PAGE_SHIFT;
-	if (spyre_pages_are_contiguous(pages, num)) {
+	/*
+	 * The direct map goes on behind the buffer, a mapping ends at a guard page:
+	 * with KASAN every access beyond a window is to be seen.
+	 */
+	if (!IS_ENABLED(CONFIG_KASAN) && spyre_pages_are_contiguous(pages, num)) {
 		window->vaddr = page_address(pages[0]);
 	} else {
 		window->mapping = vmap(pages, num, VM_MAP, PAGE_KERNEL);
