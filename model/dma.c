@@ -220,7 +220,10 @@ static bool stage(const struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32
 	return gather ? copy_strided(t, dense, d, host, h) : copy_strided(t, host, h, dense, d);
 }
 
-/* out[column][row] = in[row][column], whole tiles of the unit: 64 x 64 if of 16 bits. */
+/*
+ * out[column][row] = in[row][column], as the unit does it: 64 x 64 elements of
+ * 16 bits, or blocks of 4 x 4 of 32 bits, of which it moves no parts.
+ */
 static bool transpose(const struct dma_thread *t, u8 *out, u64 out_stride, const u8 *in,
 		      u64 in_stride, u32 rows, u32 columns)
 {
@@ -231,7 +234,7 @@ static bool transpose(const struct dma_thread *t, u8 *out, u64 out_stride, const
 
 	if (!may_write(t, out, &to) || !may_read(t, in, &from))
 		return false;
-	if (eb == 2 && (rows != 64 || columns != 64))
+	if (eb == 2 ? rows != 64 || columns != 64 : rows % 4 || columns % 4)
 		return escape(t);
 	if (eb == 2)
 		unit->transpose(out, out_stride, in, in_stride);
