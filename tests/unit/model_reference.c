@@ -246,7 +246,7 @@ static int64_t float_to_int(uint32_t format, float x)
 	return trunc(x) < lo ? (int64_t)lo : trunc(x) > hi ? (int64_t)hi : (int64_t)x;
 }
 
-static void convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src)
+void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src)
 {
 	float x;
 	double d;
@@ -308,9 +308,11 @@ void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *
 		real = real && at + hb <= host_bytes;
 		if (desc->direction == SPYRE_DMA_D2H) {
 			if (real)
-				convert(desc->host_format, host + at, desc->device_format, device);
+				reference_convert(desc->host_format, host + at,
+						  desc->device_format, device);
 		} else if (real) {
-			convert(desc->device_format, device, desc->host_format, host + at);
+			reference_convert(desc->device_format, device, desc->host_format,
+					  host + at);
 		} else {
 			memset(device, 0, db);
 		}
