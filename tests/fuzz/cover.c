@@ -56,6 +56,8 @@ bool fuzz_cover_report(uint32_t forms, uint32_t formats, fuzz_name_fn form_name,
 			struct row row = row_of(form, formats, unit, format_name, reachable,
 						form_name(form));
 
+			if (!row.reachable)
+				continue;
 			printf("  %-24s %-8s %4u/%-4u %12llu %10llu\n", form_name(form),
 			       spyre_unit_name(card->unit[unit]), row.seen, row.reachable,
 			       (unsigned long long)row.sum, (unsigned long long)row.least);

@@ -72,6 +72,8 @@ static size_t make(uint8_t *data)
 {
 	struct dma_input input;
 
+	if (!fuzz_random(4))
+		return 0;
 	dma_make(&input);
 	memcpy(data, &input, sizeof(input));
 	return sizeof(input);

@@ -22,7 +22,7 @@ struct fuzz_target {
 	 * whose mutations then work on aligned integers. */
 	const char *const *words;
 	/* Makes an input of at most FUZZ_MAX_INPUT bytes from fuzz_random() and
-	 * returns its size; NULL if inputs are mutants of seeds only. */
+	 * returns its size, or 0 for a mutant of a seed; NULL: always one. */
 	size_t (*make)(uint8_t *data);
 	/* Prints what was compared; false if something that can be was not. NULL: nothing is. */
 	bool (*report)(void);

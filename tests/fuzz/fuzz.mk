@@ -26,9 +26,11 @@ tests_fuzz_fuzz_generated_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/
 	tests/unit/model_generate.h tests/unit/model_reference.c tests/unit/model_reference.h
 tests_fuzz_fuzz_generated_LDADD = model/libmodel.la $(LIBM)
 tests_fuzz_fuzz_isa_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \
-	tests/fuzz/isa.c tests/unit/model_build.c tests/unit/model_build.h \
-	tests/unit/model_generate.c tests/unit/model_generate.h
-tests_fuzz_fuzz_isa_LDADD = model/libmodel.la
+	tests/fuzz/cover.c tests/fuzz/cover.h tests/fuzz/isa.c \
+	tests/unit/model_build.c tests/unit/model_build.h \
+	tests/unit/model_checked.c tests/unit/model_checked.h tests/unit/model_generate.c \
+	tests/unit/model_generate.h tests/unit/model_reference.c tests/unit/model_reference.h
+tests_fuzz_fuzz_isa_LDADD = model/libmodel.la $(LIBM)
 tests_fuzz_fuzz_program_SOURCES = $(fuzz_common) tests/fuzz/bundles.c tests/fuzz/bundles.h \
 	tests/fuzz/card.c tests/fuzz/card.h tests/fuzz/program.c
 tests_fuzz_fuzz_program_LDADD = libspyre/libcore.la

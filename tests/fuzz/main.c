@@ -171,13 +171,12 @@ static bool run_mutant(void)
 {
 	const struct input *from = &seed[fuzz_random(num_seeds)];
 
-	if (fuzz_target.make && fuzz_random(4)) {
-		at_work->size = fuzz_target.make(at_work->data);
-		if (fuzz_random(2))
-			return fuzz_target.run(at_work->data, at_work->size);
-	} else {
+	at_work->size = fuzz_target.make ? fuzz_target.make(at_work->data) : 0;
+	if (!at_work->size) {
 		memcpy(at_work->data, from->data, from->size);
 		at_work->size = from->size;
+	} else if (fuzz_random(2)) {
+		return fuzz_target.run(at_work->data, at_work->size);
 	}
 	for (uint32_t n = 1 + fuzz_random(fuzz_random(8) ? 4 : 32); n; n--) {
 		if (fuzz_target.words)

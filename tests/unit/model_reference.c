@@ -39,11 +39,11 @@ float reference_load(uint32_t format, const uint8_t *p, uint32_t lane)
 		return from_bits(spyre_fp8_152_to_fp32(w));
 	case SPYRE_FMT_SENINT4:
 		w = lane % 2 ? w >> 4 : w & 15;
-		return from_bits(spyre_int_to_fp32(w < 8 ? (int64_t)w : (int64_t)w - 16));
+		return w < 8 ? (int)w : (int)w - 16;
 	case SPYRE_FMT_SENINT8:
-		return from_bits(spyre_int_to_fp32((int8_t)w));
+		return (int8_t)w;
 	case SPYRE_FMT_SENINT16:
-		return from_bits(spyre_int_to_fp32((int16_t)w));
+		return (int16_t)w;
 	case SPYRE_FMT_IEEE_INT32:
 		return from_bits(spyre_int_to_fp32((int32_t)w));
 	case SPYRE_FMT_SENUINT32:
