@@ -107,7 +107,8 @@ static float norm_scale(float mean, float squares, float eps)
 {
 	float variance = fmaf(-mean, mean, squares);
 
-	return 1 / sqrtf((variance < 0 ? 0 : variance) + eps);
+	/* The larger of it and +0, which -0 is not. */
+	return 1 / sqrtf((variance > 0 || isnan(variance) ? variance : 0) + eps);
 }
 
 /*
