@@ -138,7 +138,8 @@ static void each_instr(const struct spyre_program *program, instr_fn fn, void *a
 
 static void largest(const struct spyre_instr *in, void *arg)
 {
-	uint64_t *most = arg, n = in->lanes;
+	/* The lanes of a transpose are one of its dims. */
+	uint64_t *most = arg, n = in->opcode == SPYRE_OP_RESTICK ? 1 : in->lanes;
 
 	for (uint32_t d = 0; d < in->num_dims && n <= MAX_ELEMENTS; d++)
 		n *= in->count[d];
