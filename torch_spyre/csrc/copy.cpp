@@ -19,7 +19,6 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
-#include "fallback.h"
 #include "gil.h"
 #include "graph.h"
 #include "host_allocator.h"
@@ -605,7 +604,7 @@ void copy(const Tensor &target, const Tensor &source, bool non_blocking)
 	c10::DeviceGuard guard(target.device());
 
 	if (source.is_cpu())
-		host_to_card(target, to_be_kept(source), non_blocking);
+		host_to_card(target, source, non_blocking);
 	else if (source.is_privateuseone())
 		card_to_card(target, source);
 	else

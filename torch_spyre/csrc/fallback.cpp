@@ -2,12 +2,10 @@
 /* The CPU fallback: every operation without a kernel, and all that draw randomness. */
 #include "fallback.h"
 
-#include <limits>
 #include <mutex>
 
 #include <ATen/native/CPUFallback.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/nan_to_num.h>
 #include <torch/library.h>
 
 #include "generator.h"
@@ -16,13 +14,6 @@
 namespace torch_spyre {
 
 namespace {
-
-thread_local unsigned running;
-
-struct Running {
-	Running() { running++; }
-	~Running() { running--; }
-};
 
 struct Counts {
 	std::mutex lock;
@@ -123,20 +114,9 @@ void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 		     c10::toString(op.operator_name()).c_str(),
 		     "it has no kernel on the card and runs on the CPU; do it before or after");
 
-	Running guard;
-
 	count(op);
 	use_host_generators(op.schema(), stack);
 	at::native::cpu_fallback(op, stack);
-}
-
-at::Tensor to_be_kept(const at::Tensor &host)
-{
-	constexpr double kLargest = 65504;
-
-	if (!running || host.scalar_type() != at::kHalf)
-		return host;
-	return at::nan_to_num(host, std::numeric_limits<double>::quiet_NaN(), kLargest, -kLargest);
 }
 
 std::map<std::string, int64_t> fallback_counts()

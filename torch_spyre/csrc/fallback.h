@@ -15,13 +15,6 @@ namespace torch_spyre {
 /* Runs @op on the CPU and brings its results back; the first time it warns. */
 void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 
-/*
- * @host on its way to the card. fp16 results of a fallback are infinite where they
- * overflow; DL16 has one code for infinity and NaN, so they become the largest number
- * of fp16 there, which rounds up and reads back as infinite.
- */
-at::Tensor to_be_kept(const at::Tensor &host);
-
 /* How often each operation fell back, by name with overload. */
 std::map<std::string, int64_t> fallback_counts();
 void reset_fallback_counts();

@@ -34,8 +34,7 @@ bool has_kernels(ScalarType dtype)
 	       dtype == at::kBool;
 }
 
-/* The number as a tensor of @dtype holds it; infinities of half precision are its largest.
- * Throws if it is finite and beyond the dtype. */
+/* The number as a tensor of @dtype holds it. Throws if it is finite and beyond the dtype. */
 double stored(const at::Scalar &scalar, ScalarType dtype)
 {
 	double value = scalar.toDouble();
@@ -48,7 +47,6 @@ double stored(const at::Scalar &scalar, ScalarType dtype)
 		(void)scalar.toHalf();
 	else if (dtype == at::kBFloat16)
 		(void)scalar.toBFloat16();
-	constant_for(device_format(dtype), &value);
 	return value;
 }
 
@@ -85,7 +83,7 @@ bool fill_by_kernel(const Tensor &self, double value)
 	ScalarType dtype = self.scalar_type();
 	Call call(kFill);
 
-	if (!has_kernels(dtype) || !constant_for(device_format(dtype), &value) ||
+	if (!has_kernels(dtype) || !constant_for(device_format(dtype), value) ||
 	    !operand_of(self, &call.add_operand()) || !is_writable(self, call.operand[0]))
 		return false;
 	if (keeps_changing(kFill, 0, device_format(dtype), self.sizes(), value)) {

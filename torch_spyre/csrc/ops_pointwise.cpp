@@ -148,8 +148,8 @@ bool pow_number(const Tensor &a, const at::Scalar &exponent, Tensor &result, boo
 }
 
 /*
- * Half precision by way of fp32: what overflows in the host's fp16 is a number
- * of the card, which has one code for infinity and NaN.
+ * Half precision by way of fp32: what overflows in the host's fp16 may be a
+ * number of the card.
  */
 Tensor &pow_tensor_out(const Tensor &a, const Tensor &exponent, Tensor &out)
 {
@@ -191,7 +191,7 @@ bool clamp_numbers(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &re
 	if (max)
 		attribute[count++] = { "max", max->toDouble() };
 	for (unsigned i = 0; i < count; i++)
-		if (!constant_for(format, &attribute[i].value))
+		if (!constant_for(format, attribute[i].value))
 			return false;
 	/* min above max gives max, as the last bound that is applied. */
 	return pointwise(kClamp, { &a }, { attribute, count }, result, resize);

@@ -19,7 +19,6 @@ namespace {
 
 using at::ScalarType;
 
-constexpr double kLargestDl16 = 8573157376.0;
 constexpr unsigned kInputs = 5;
 
 /* An operation on its way: inputs that are tensors on the card, and numbers. */
@@ -151,7 +150,7 @@ void settle_numbers(Work &w, spyre_format format, bool attributes)
 	for (unsigned i = 0; i < w.count; i++) {
 		if (!w.is_number[i])
 			continue;
-		bool constant = constant_for(format, &w.number[i]);
+		bool constant = constant_for(format, w.number[i]);
 		if (constant && w.op->number[i] &&
 		    !keeps_changing(*w.op, i, format, w.size, w.number[i]))
 			continue;
@@ -368,17 +367,13 @@ bool number_of(const at::Tensor &t, double *value)
 	}
 }
 
-bool constant_for(spyre_format format, double *value)
+bool constant_for(spyre_format format, double value)
 {
-	if (std::isnan(*value))
+	if (std::isnan(value))
 		return false;
-	if (format == SPYRE_FORMAT_SEN169_FP16) {
-		/* Infinity and NaN are one code there: the largest numbers read as infinite. */
-		if (std::fabs(*value) > kLargestDl16)
-			*value = std::copysign(kLargestDl16, *value);
-		return true;
-	}
-	return std::isfinite(static_cast<float>(*value));
+	/* What overflows in DL16 is infinite there, as a result is. */
+	return format == SPYRE_FORMAT_SEN169_FP16 || std::isinf(value) ||
+	       std::isfinite(static_cast<float>(value));
 }
 
 void wrote(const at::Tensor &tensor, bool clean_padding)
