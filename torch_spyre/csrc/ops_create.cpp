@@ -83,7 +83,7 @@ bool fill_by_kernel(const Tensor &self, double value)
 	ScalarType dtype = self.scalar_type();
 	Call call(kFill);
 
-	if (!has_kernels(dtype) || !constant_for(device_format(dtype), value) ||
+	if (!has_kernels(dtype) || !constant_for(device_format(dtype), &value) ||
 	    !operand_of(self, &call.add_operand()) || !is_writable(self, call.operand[0]))
 		return false;
 	if (keeps_changing(kFill, 0, device_format(dtype), self.sizes(), value)) {

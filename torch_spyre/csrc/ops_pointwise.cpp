@@ -191,7 +191,7 @@ bool clamp_numbers(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &re
 	if (max)
 		attribute[count++] = { "max", max->toDouble() };
 	for (unsigned i = 0; i < count; i++)
-		if (!constant_for(format, attribute[i].value))
+		if (!constant_for(format, &attribute[i].value))
 			return false;
 	/* min above max gives max, as the last bound that is applied. */
 	return pointwise(kClamp, { &a }, { attribute, count }, result, resize);

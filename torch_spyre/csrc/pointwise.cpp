@@ -19,6 +19,7 @@ namespace {
 
 using at::ScalarType;
 
+constexpr double kLargestDl16 = 8564768768.0;
 constexpr unsigned kInputs = 5;
 
 /* An operation on its way: inputs that are tensors on the card, and numbers. */
@@ -150,7 +151,7 @@ void settle_numbers(Work &w, spyre_format format, bool attributes)
 	for (unsigned i = 0; i < w.count; i++) {
 		if (!w.is_number[i])
 			continue;
-		bool constant = constant_for(format, w.number[i]);
+		bool constant = constant_for(format, &w.number[i]);
 		if (constant && w.op->number[i] &&
 		    !keeps_changing(*w.op, i, format, w.size, w.number[i]))
 			continue;
@@ -367,13 +368,18 @@ bool number_of(const at::Tensor &t, double *value)
 	}
 }
 
-bool constant_for(spyre_format format, double value)
+bool constant_for(spyre_format format, double *value)
 {
-	if (std::isnan(value))
+	if (std::isnan(*value))
 		return false;
-	/* What overflows in DL16 is infinite there, as a result is. */
-	return format == SPYRE_FORMAT_SEN169_FP16 || std::isinf(value) ||
-	       std::isfinite(static_cast<float>(value));
+	if (std::isinf(*value))
+		return true;
+	if (format == SPYRE_FORMAT_SEN169_FP16) {
+		/* 0 times a finite number is 0: it may not overflow. */
+		*value = std::clamp(*value, -kLargestDl16, kLargestDl16);
+		return true;
+	}
+	return std::isfinite(static_cast<float>(*value));
 }
 
 void wrote(const at::Tensor &tensor, bool clean_padding)

@@ -17,6 +17,7 @@ aten = torch.ops.aten
 prims = torch.ops.prims
 
 RULES = {}
+LARGEST_DL16 = 8564768768.0
 
 
 def rule(*targets):
@@ -122,12 +123,14 @@ def constant(call, number, form):
 
 
 def held(value, form):
-    """A number that the builder can hold; what overflows in DL16 is infinite, as a result is."""
+    """A number that the builder can hold; what is finite stays finite."""
     value = float(value)
     if value != value:
         raise Refused("NaN is no constant of the builder")
-    if form == format_of(torch.float16) or math.isinf(value):
+    if math.isinf(value):
         return value
+    if form == format_of(torch.float16):
+        return max(-LARGEST_DL16, min(LARGEST_DL16, value))
     if abs(value) > torch.finfo(torch.float32).max:
         raise Refused(f"{value} is no constant of the builder")
     return value
