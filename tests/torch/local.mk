@@ -36,6 +36,7 @@ EXTRA_DIST += tests/torch/test_recovery.py
 EXTRA_DIST += tests/torch/test_rng.py
 EXTRA_DIST += tests/torch/test_rnn.py
 EXTRA_DIST += tests/torch/test_sdpa.py
+EXTRA_DIST += tests/torch/test_sdpa_mask.py
 EXTRA_DIST += tests/torch/test_storage.py
 EXTRA_DIST += tests/torch/test_streams.py
 EXTRA_DIST += tests/torch/test_testing.py
