@@ -88,6 +88,21 @@ spyre_status build_topk(const struct build_call *call)
 	return topk_into(call, build_use_of(call->graph, *call->out));
 }
 
+/*
+ * The place of the smallest float is that of the largest with the sign turned: NaN, which is
+ * the largest of all to topk, is what both are to find.
+ */
+static spyre_status turned_argmin(const struct build_call *call)
+{
+	struct build_call turned = *call;
+	uint32_t negative = NEW;
+
+	BUILD_TRY(build_add(call->graph, "neg", NULL, 0, call->in, 1, &negative));
+	turned.op = build_op_find("argmax");
+	turned.in[0] = negative;
+	return build_argmax(&turned);
+}
+
 /* The place of the largest or smallest element. */
 spyre_status build_argmax(const struct build_call *call)
 {
@@ -100,6 +115,8 @@ spyre_status build_argmax(const struct build_call *call)
 	struct build_use out;
 	uint32_t dim, tensor;
 
+	if (!attr[2].value && build_is_float(in->layout.device_format))
+		return turned_argmin(call);
 	BUILD_TRY(build_attr_dim(call, "dim", attr[1].value, in->rank, &dim));
 	if (given)
 		keep = build_operand(g, *call->out)->rank == in->rank;
