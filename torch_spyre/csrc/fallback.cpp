@@ -12,6 +12,7 @@
 
 #include "generator.h"
 #include "graph.h"
+#include "retry.h"
 
 namespace torch_spyre {
 
@@ -117,17 +118,29 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::St
 
 } // namespace
 
-void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack)
+void note_fallback(const c10::OperatorHandle &op, const torch::jit::Stack &stack)
 {
-	not_in_graph(device_of(*stack, op.schema().arguments().size()),
+	not_in_graph(device_of(stack, op.schema().arguments().size()),
 		     c10::toString(op.operator_name()).c_str(),
 		     "it has no kernel on the card and runs on the CPU; do it before or after");
+	count(op);
+}
+
+void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack)
+{
+	note_fallback(op, *stack);
 
 	Running guard;
 
-	count(op);
 	use_host_generators(op.schema(), stack);
-	at::native::cpu_fallback(op, stack);
+	Retry retry(op, *stack);
+
+	try {
+		at::native::cpu_fallback(op, stack);
+	} catch (const c10::Error &error) {
+		if (!retry.run(error, stack))
+			throw;
+	}
 }
 
 at::Tensor to_be_kept(const at::Tensor &host)

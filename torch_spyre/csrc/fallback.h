@@ -12,7 +12,13 @@
 
 namespace torch_spyre {
 
-/* Runs @op on the CPU and brings its results back; the first time it warns. */
+/* Counts @op as one that runs on the CPU, with a warning the first time; refused in a graph. */
+void note_fallback(const c10::OperatorHandle &op, const torch::jit::Stack &stack);
+
+/*
+ * Runs @op on the CPU and brings its results back. What the CPU has no kernel for in
+ * 16-bit floats it runs in fp32; results have the dtype that went in.
+ */
 void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 
 /*
