@@ -106,10 +106,13 @@ class Rewrite:
             node.replace_all_uses_with(result)
 
     def views(self):
-        for node in list(self.graph.nodes):
-            if tensor_of(node) is None or not on_card(node) or not node.users:
-                continue
-            view = view_of(node)
+        """Each view as one of the tensor that holds it, however many lie between them.
+
+        All are looked up first: a view that has been replaced is no longer seen through.
+        A view of a kernel's result stands behind the kernel, any other before it.
+        """
+        nodes = [n for n in self.graph.nodes if tensor_of(n) is not None and on_card(n)]
+        for node, view in [(node, view_of(node)) for node in nodes if node.users]:
             if view.base is node:
                 continue
             value = tensor_of(node)
@@ -118,7 +121,8 @@ class Rewrite:
             with self.graph.inserting_before(node):
                 seen = self.graph.call_function(target, (view.base,))
             seen.meta.update(node.meta)
-            self.key[seen] = self.key[node]
+            level, order = self.key[view.base]
+            self.key[seen] = (level, 2 if order else 0)
             node.replace_all_uses_with(seen)
 
     def sort(self):

@@ -82,10 +82,7 @@ class ViewTarget(Target):
 
     def __call__(self, tensor):
         tensor.realize()
-        storage = tensor.data
-        while not isinstance(storage, ir.StorageBox):
-            storage = storage.data
-        layout = storage.get_layout()
+        storage, layout = ir.as_storage_and_layout(tensor)
         (offset,) = expressions([self.offset])
         return TensorBox(
             ir.ReinterpretView(
