@@ -49,7 +49,7 @@ def _to_takes_layouts():
 
 def _empty_takes_layouts():
     # What `with torch.device(...)` acts on is collected once: before torch.empty changes.
-    _device._device_constructors()
+    constructors = _device._device_constructors()
     original = torch.empty
 
     @functools.wraps(original)
@@ -72,6 +72,8 @@ def _empty_takes_layouts():
 
     torch.jit._builtins._register_builtin(empty, "aten::empty")
     torch.empty = empty
+    # dynamo takes a call by the name it has in torch, and asks whether it is one of these.
+    constructors.add(empty)
 
 
 def _dlpack_knows_spyre():

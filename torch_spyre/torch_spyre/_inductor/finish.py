@@ -5,7 +5,7 @@ import dataclasses
 import json
 import operator
 
-from .bundle import bundle
+from .bundle import bundle, settings
 from .dynamic import written
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
@@ -158,6 +158,7 @@ def described(group, name, program, outputs):
     """The kernel's text, and its bundle."""
     spec = {
         "name": name,
+        "settings": settings(),
         "records": program.records,
         "inputs": [
             {

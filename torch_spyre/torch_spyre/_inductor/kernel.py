@@ -3,9 +3,20 @@
 
 import json
 
+import torch
+
 from .. import _C
 from .bundle import bundle
 from .dynamic import DynamicGroup
+
+
+def laid_out(tensor, size, stride):
+    """@tensor with the strides that the generated code counts on; a copy if it has others."""
+    if tensor.stride() == stride or tensor.shape != size:
+        return tensor
+    if all(a == b or n == 1 for a, b, n in zip(tensor.stride(), stride, size)):
+        return tensor
+    return torch.empty_strided(size, stride, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 def group(specification):
