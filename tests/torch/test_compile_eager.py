@@ -126,6 +126,18 @@ def test_results_lie_as_the_generated_code_counts_on(first, lie):
         torch.testing.assert_close(have.cpu(), want.cpu(), rtol=2**-18, atol=2**-18)
 
 
+def test_strides_of_dims_of_one_element():
+    """They are no part of what is checked, and still say how a tensor lies in sticks."""
+
+    def function(x):
+        y = x.amax(-1, keepdim=True).sigmoid().permute(2, 1, 0, 3).unsqueeze(3)
+        y = y.expand(1, 8, 3, 2, 1).reshape(1, 8, 3, 2).clone().unsqueeze(4)
+        return [functional.layer_norm(y.reshape(1, 16, 3, 1), (1,)) + 1]
+
+    x = exact(3, 8, 1, 32, dtype=torch.float32).to(DEVICE)
+    assert_same(inductor(function, [x])[0], function(x)[0])
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 def test_rms_norm(dtype, said):
     x, weight = exact(4, 64, dtype=dtype).to(DEVICE), exact(64, dtype=dtype, seed=1).to(DEVICE)
