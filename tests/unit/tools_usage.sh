@@ -129,6 +129,16 @@ bad_case "arg_index 9 of 1 operands" \
 awk 'BEGIN { for (i = 0; i < 200000; i++) printf "["; }' >"$work/deep"
 bad_case "offset" "$(cat "$work/deep")"
 
+# What the doctor tells to run is there: the package of dkms, no make target that is not.
+"$spyre" doctor >"$work/out" 2>&1
+version=$(cat "$src/VERSION")
+name=$(sed -n 's/^PACKAGE_NAME="\(.*\)"/\1/p' "$src/kernel/dkms.conf")
+! grep -q 'make -C' "$work/out" &&
+	for told in $(grep -o 'dkms install [^;]*' "$work/out" | cut -d' ' -f3); do
+		[ "$told" = "$name/$version" ] || break
+	done && [ "${told-$name/$version}" = "$name/$version" ]
+report $? "the doctor names what there is" "$work/out"
+
 # Every operation of the builder is completed.
 "$spyre" help build | sed -n '/^OP is one of/,$p' | tr -d ',.' | tr '\n' ' ' |
 	sed 's/^OP is one of //; s/ *$/\n/' >"$work/help"
