@@ -34,9 +34,9 @@ CLEANFILES += $(fuzzer_programs)
 # Of the kernel module, through its node: for the virtual machine.
 check_PROGRAMS += tests/fuzz/fuzz-ioctl
 tests_fuzz_fuzz_ioctl_SOURCES = tests/fuzz/ioctl.h tests/fuzz/ioctl-call.c \
-	tests/fuzz/ioctl-kcov.c tests/fuzz/ioctl-main.c tests/fuzz/ioctl-mutate.c \
-	tests/fuzz/ioctl-submit.c tests/fuzz/ioctl-sync.c tests/fuzz/ioctl-text.c \
-	tests/fuzz/ioctl-world.c tests/unit/model_build.c tests/unit/model_build.h \
+	tests/fuzz/ioctl-kcov.c tests/fuzz/ioctl-main.c tests/fuzz/ioctl-map.c \
+	tests/fuzz/ioctl-mutate.c tests/fuzz/ioctl-process.c tests/fuzz/ioctl-submit.c \
+	tests/fuzz/ioctl-sync.c tests/fuzz/ioctl-text.c tests/fuzz/ioctl-world.c tests/unit/model_build.c tests/unit/model_build.h \
 	tests/unit/model_generate.c tests/unit/model_generate.h
 tests_fuzz_fuzz_ioctl_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS) \
 	$(LIBURING_CFLAGS)
@@ -46,13 +46,16 @@ EXTRA_DIST += \
 	tests/fuzz/corpus-ioctl/dma \
 	tests/fuzz/corpus-ioctl/fill-copy \
 	tests/fuzz/corpus-ioctl/inject \
+	tests/fuzz/corpus-ioctl/map-race \
 	tests/fuzz/corpus-ioctl/partitions \
 	tests/fuzz/corpus-ioctl/prime \
+	tests/fuzz/corpus-ioctl/processes \
 	tests/fuzz/corpus-ioctl/program \
 	tests/fuzz/corpus-ioctl/refused-wait \
 	tests/fuzz/corpus-ioctl/resets \
 	tests/fuzz/corpus-ioctl/sync-file \
-	tests/fuzz/corpus-ioctl/uring
+	tests/fuzz/corpus-ioctl/uring \
+	tests/fuzz/corpus-ioctl/uring-scribble
 
 fuzzers: $(fuzzer_programs)
 .PHONY: fuzzers
