@@ -9,6 +9,7 @@ EXTRA_DIST += docs/planning.md
 EXTRA_DIST += docs/pytorch.md
 EXTRA_DIST += docs/sdsc.md
 EXTRA_DIST += docs/testing.md
+EXTRA_DIST += docs/threat-model.md
 EXTRA_DIST += docs/timing.md
 EXTRA_DIST += docs/unsupported.md
 EXTRA_DIST += .ci/run

@@ -7,7 +7,7 @@ EXTRA_DIST += \
 	kernel/dkms.conf \
 	kernel/spyre_arbiter.c \
 	kernel/spyre_arbiter.h \
-	kernel/spyre_array.h \
+	kernel/spyre_array.h kernel/spyre_charge.h \
 	kernel/spyre_bind.c \
 	kernel/spyre_bind.h \
 	kernel/spyre_bo.c \
@@ -35,6 +35,8 @@ EXTRA_DIST += \
 	kernel/spyre_inject.h \
 	kernel/spyre_job.c \
 	kernel/spyre_job.h \
+	kernel/spyre_lpddr.c \
+	kernel/spyre_lpddr.h \
 	kernel/spyre_lx.c \
 	kernel/spyre_lx.h \
 	kernel/spyre_mmap.c \

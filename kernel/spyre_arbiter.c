@@ -8,7 +8,9 @@
  * shares of the card, so that many narrow jobs and few wide ones weigh the
  * same.  Within a class the context that has had least is next, whatever the
  * number of its queues; its queues take turns.  One that comes back after a
- * pause begins where the others are, less one turn at most: nobody saves up.
+ * pause begins where the others are, less one turn at most.  One that stays
+ * but cannot use its share, for want of queues or of cores, pays more the
+ * further it falls behind.  No context saves up.
  *
  * The high class comes first.  While the low class waits, it is owed a part
  * of what the high one uses, and comes first itself as soon as that makes a
@@ -16,9 +18,17 @@
  *
  * A job that cannot have its cores yet keeps those of its partition from all
  * that come after it, else a wide one would never find them free at once.
+ *
+ * No decision walks over claims that cannot start.  The waiting claims of a
+ * context, and the contexts of a class, are trees in the order of turns whose
+ * nodes know which cores the claims below them ask for, by the runners that
+ * these claims can do with.  A claim that is found either starts or takes at
+ * least one core out of the question, so a decision is at most 33 descents of
+ * two trees per class, for any number of contexts and queues.
  */
 #include <linux/bitops.h>
 #include <linux/minmax.h>
+#include <linux/rbtree_augmented.h>
 
 #include <drm/spyre_accel.h>
 
@@ -26,8 +36,12 @@
 
 /* Shares of the card are counted in so many parts. */
 #define SPYRE_ARB_PARTS 1024u
-/* Claims that cannot start yet looked at in one go, with interrupts off. */
-#define SPYRE_ARB_SCAN 128u
+/* A context that is further behind its class pays more for its time. */
+#define SPYRE_ARB_LAG (4 * SPYRE_ARB_SLICE_NS)
+/* A greater lag counts as this one: products of a lag and a slice fit into 64 bits. */
+#define SPYRE_ARB_LAG_MAX BIT_ULL(40)
+/* Stands for cores where a claim needs none. */
+#define SPYRE_ARB_NO_CORES BIT_ULL(32)
 /* The low class does not save up either, nor does it run up debts. */
 #define SPYRE_ARB_OWED_MAX (4 * (s64)SPYRE_ARB_SLICE_NS)
 
@@ -38,6 +52,76 @@ static struct spyre_arb_context *to_context(struct rb_node *node)
 {
 	return rb_entry(node, struct spyre_arb_context, node);
 }
+
+static struct spyre_claim *to_claim(struct rb_node *node)
+{
+	return rb_entry(node, struct spyre_claim, wait);
+}
+
+/* Cores of which @claim needs some, as a mask. */
+static u64 spyre_claim_needs(const struct spyre_claim *claim)
+{
+	return claim->cores ? claim->partition : SPYRE_ARB_NO_CORES;
+}
+
+/* The runners that @claim can do with. */
+static u32 spyre_claim_level(const struct spyre_claim *claim)
+{
+	if (claim->runner != SPYRE_RUNNER_NONE)
+		return SPYRE_LEVEL_BEGUN;
+	return claim->own_only ? SPYRE_LEVEL_OWN : SPYRE_LEVEL_POOL;
+}
+
+/* Recomputes what @claim and those below it need; whether that was known already. */
+static bool spyre_claim_sum(struct spyre_claim *claim, bool exit)
+{
+	const struct rb_node *left = claim->wait.rb_left, *right = claim->wait.rb_right;
+	struct spyre_arb_needs sum = {};
+	bool same = true;
+	u32 i;
+
+	for (i = 0; i < SPYRE_ARB_LEVELS; i++) {
+		if (i >= spyre_claim_level(claim))
+			sum.of[i] = spyre_claim_needs(claim);
+		if (left)
+			sum.of[i] |= rb_entry(left, struct spyre_claim, wait)->below.of[i];
+		if (right)
+			sum.of[i] |= rb_entry(right, struct spyre_claim, wait)->below.of[i];
+		same = same && sum.of[i] == claim->below.of[i];
+	}
+	claim->below = sum;
+	return exit && same;
+}
+
+RB_DECLARE_CALLBACKS(static, spyre_claim_callbacks, struct spyre_claim, wait, below,
+		     spyre_claim_sum)
+
+static bool spyre_claim_less(struct rb_node *a, const struct rb_node *b)
+{
+	return to_claim(a)->turn < rb_entry(b, struct spyre_claim, wait)->turn;
+}
+
+/* The same for contexts: their claims that have a runner count. */
+static bool spyre_context_sum(struct spyre_arb_context *context, bool exit)
+{
+	const struct rb_node *left = context->node.rb_left, *right = context->node.rb_right;
+	struct spyre_arb_offers sum = context->offers;
+	bool same = true;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(sum.of); i++) {
+		if (left)
+			sum.of[i] |= rb_entry(left, struct spyre_arb_context, node)->below.of[i];
+		if (right)
+			sum.of[i] |= rb_entry(right, struct spyre_arb_context, node)->below.of[i];
+		same = same && sum.of[i] == context->below.of[i];
+	}
+	context->below = sum;
+	return exit && same;
+}
+
+RB_DECLARE_CALLBACKS(static, spyre_context_callbacks, struct spyre_arb_context, node, below,
+		     spyre_context_sum)
 
 static u64 spyre_context_key(const struct spyre_arb_context *context)
 {
@@ -50,40 +134,111 @@ static bool spyre_context_less(struct rb_node *a, const struct rb_node *b)
 	       spyre_context_key(rb_entry(b, struct spyre_arb_context, node));
 }
 
+/* The runners that @context has left, given whether the pool has any. */
+static u32 spyre_context_level(const struct spyre_arbiter *arb,
+			       const struct spyre_arb_context *context, bool pool)
+{
+	if (!context->own_taken)
+		return SPYRE_LEVEL_OWN;
+	return pool && context->pool_taken < max(arb->pool / 2, 1u) ? SPYRE_LEVEL_POOL :
+								      SPYRE_LEVEL_BEGUN;
+}
+
+static bool spyre_arbiter_has_pool(const struct spyre_arbiter *arb)
+{
+	return arb->pool_taken < arb->pool;
+}
+
+/* Notes the needs of those claims that @context has runners for. */
+static void spyre_context_offer(const struct spyre_arbiter *arb,
+				struct spyre_arb_context *context)
+{
+	struct rb_node *root = context->waiting.rb_root.rb_node;
+	u32 i;
+
+	for (i = 0; i < ARRAY_SIZE(context->offers.of); i++)
+		context->offers.of[i] = root ?
+			to_claim(root)->below.of[spyre_context_level(arb, context, i)] : 0;
+}
+
+/* The claims or runners of @context, which has its place in its class, have changed. */
+static void spyre_context_update(const struct spyre_arbiter *arb,
+				 struct spyre_arb_context *context)
+{
+	spyre_context_offer(arb, context);
+	spyre_context_callbacks.propagate(&context->node, NULL);
+}
+
 static void spyre_context_queue(struct spyre_arbiter *arb, struct spyre_arb_context *context)
 {
-	rb_add_cached(&context->node, &arb->class[context->class].contexts, spyre_context_less);
+	spyre_context_offer(arb, context);
+	context->below = context->offers;
+	rb_add_augmented_cached(&context->node, &arb->class[context->class].contexts,
+				spyre_context_less, &spyre_context_callbacks);
 }
 
 static void spyre_context_unqueue(struct spyre_arbiter *arb, struct spyre_arb_context *context)
 {
-	struct spyre_arb_class *class = &arb->class[context->class];
-	struct rb_node *first = rb_first_cached(&class->contexts);
+	rb_erase_augmented_cached(&context->node, &arb->class[context->class].contexts,
+				  &spyre_context_callbacks);
+}
 
-	/* The one that has had least tells how far the class has come. */
-	class->vtime = max(class->vtime, to_context(first)->vtime);
-	rb_erase_cached(&context->node, &class->contexts);
+/* The class has come to @back less than where its turns begin. */
+static u64 spyre_class_floor(const struct spyre_arb_class *class, u64 back)
+{
+	return class->front - min(class->front, back);
 }
 
 /* Where @context goes on that has had nothing to do: it keeps what it lacks of one turn. */
 static u64 spyre_context_start(const struct spyre_arb_class *class,
 			       const struct spyre_arb_context *context)
 {
-	return max(context->vtime, class->vtime - min(class->vtime, SPYRE_ARB_SLICE_NS));
+	return max(context->vtime, spyre_class_floor(class, SPYRE_ARB_SLICE_NS));
+}
+
+/*
+ * Puts @cost on the bill of @context.  One that lags far behind its class
+ * could not use its share, and must not shut out the others until it has
+ * caught up.  It pays the more the further it is behind, so that its lag is
+ * worth no more than the lag's logarithm.  Those that lag together, since they
+ * want the same cores, pay alike and share alike.
+ */
+static void spyre_context_pay(const struct spyre_arb_class *class,
+			      struct spyre_arb_context *context, u64 cost)
+{
+	const u64 floor = spyre_class_floor(class, SPYRE_ARB_LAG);
+	u64 lag, piece;
+
+	/* A quarter of what is left of the lag goes with each piece: some dozen rounds. */
+	while (cost && context->vtime < floor) {
+		lag = min(floor - context->vtime, SPYRE_ARB_LAG_MAX);
+		piece = min(cost, SPYRE_ARB_SLICE_NS / 4);
+		context->vtime += piece + lag * piece / SPYRE_ARB_SLICE_NS;
+		cost -= piece;
+	}
+	context->vtime += cost;
+}
+
+/* A turn of @context begins, whose cost is yet to come. */
+static void spyre_context_begin_turn(struct spyre_arbiter *arb,
+				     struct spyre_arb_context *context, u64 ahead)
+{
+	struct spyre_arb_class *class = &arb->class[context->class];
+
+	spyre_context_unqueue(arb, context);
+	class->front = max(class->front, context->vtime);
+	context->ahead += ahead;
+	spyre_context_queue(arb, context);
 }
 
 /* One more claim of @context waits or runs. */
 static void spyre_context_enter(struct spyre_arbiter *arb, struct spyre_arb_context *context)
 {
 	struct spyre_arb_class *class = &arb->class[context->class];
-	struct rb_node *first;
 
 	class->claims++;
 	if (context->claims++)
 		return;
-	first = rb_first_cached(&class->contexts);
-	if (first)
-		class->vtime = max(class->vtime, to_context(first)->vtime);
 	context->vtime = spyre_context_start(class, context);
 	spyre_context_queue(arb, context);
 }
@@ -95,8 +250,9 @@ static void spyre_context_leave(struct spyre_arbiter *arb, struct spyre_arb_cont
 	class->claims--;
 	if (!--context->claims)
 		spyre_context_unqueue(arb, context);
+	/* It keeps its debts, lest it comes and goes to be rid of them. */
 	if (!arb->class[LOW].claims) {
-		arb->owed = 0;
+		arb->owed = min(arb->owed, (s64)0);
 		arb->low_turn = false;
 	}
 }
@@ -136,7 +292,7 @@ static void spyre_claim_bill(struct spyre_arbiter *arb, struct spyre_claim *clai
 	claim->paid += more;
 	claim->ahead -= expected;
 	context->ahead -= expected;
-	context->vtime += more;
+	spyre_context_pay(&arb->class[context->class], context, more);
 	spyre_context_queue(arb, context);
 	spyre_arbiter_owe(arb, context->class, more);
 }
@@ -169,8 +325,7 @@ void spyre_arbiter_init(struct spyre_arbiter *arb, u32 num_cores, u32 max_active
 
 void spyre_arb_context_init(struct spyre_arb_context *context, u32 class)
 {
-	*context = (struct spyre_arb_context) { .class = class };
-	INIT_LIST_HEAD(&context->waiting);
+	*context = (struct spyre_arb_context) { .class = class, .waiting = RB_ROOT_CACHED };
 }
 
 void spyre_claim_init(struct spyre_arbiter *arb, struct spyre_claim *claim,
@@ -187,17 +342,6 @@ static bool spyre_claim_fits(const struct spyre_claim *claim, u32 cores)
 	return hweight32(claim->partition & cores) >= claim->cores;
 }
 
-/* Whether there is a thread to run it on. */
-static bool spyre_claim_can_run(const struct spyre_arbiter *arb, const struct spyre_claim *claim)
-{
-	const struct spyre_arb_context *context = claim->context;
-
-	if (claim->runner != SPYRE_RUNNER_NONE || !context->own_taken)
-		return true;
-	return !claim->own_only && arb->pool_taken < arb->pool &&
-	       context->pool_taken < max(arb->pool / 2, 1u);
-}
-
 /* The pool first: what needs the context's own runner should find it free. */
 static void spyre_claim_take_runner(struct spyre_arbiter *arb, struct spyre_claim *claim)
 {
@@ -205,7 +349,7 @@ static void spyre_claim_take_runner(struct spyre_arbiter *arb, struct spyre_clai
 
 	if (claim->runner != SPYRE_RUNNER_NONE)
 		return;
-	if (!claim->own_only && arb->pool_taken < arb->pool &&
+	if (!claim->own_only && spyre_arbiter_has_pool(arb) &&
 	    context->pool_taken < max(arb->pool / 2, 1u)) {
 		claim->runner = SPYRE_RUNNER_POOL;
 		context->pool_taken++;
@@ -229,9 +373,12 @@ static void spyre_claim_drop_runner(struct spyre_arbiter *arb, struct spyre_clai
 	claim->runner = SPYRE_RUNNER_NONE;
 }
 
-static void spyre_claim_take_cores(struct spyre_arbiter *arb, struct spyre_claim *claim)
+/* Of @cores: those that are free and not kept for another claim. */
+static void spyre_claim_take_cores(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores)
 {
-	u32 cores = claim->partition & arb->free, n;
+	u32 n;
+
+	cores &= claim->partition;
 
 	claim->held = 0;
 	for (n = 0; n < claim->cores; n++) {
@@ -256,25 +403,53 @@ static void spyre_claim_set_state(struct spyre_claim *claim, u32 state)
 /* From here to spyre_claim_end_wait() it counts as waiting. */
 static void spyre_claim_wait(struct spyre_arbiter *arb, struct spyre_claim *claim)
 {
-	list_add_tail(&claim->node, &claim->context->waiting);
-	arb->class[claim->context->class].waiting++;
+	struct spyre_arb_context *context = claim->context;
+
+	claim->turn = arb->turns++;
+	claim->wait = (struct rb_node) {};
+	spyre_claim_sum(claim, false);
+	rb_add_augmented_cached(&claim->wait, &context->waiting, spyre_claim_less,
+				&spyre_claim_callbacks);
+	spyre_context_update(arb, context);
+	arb->class[context->class].waiting++;
 	WRITE_ONCE(arb->waiting, arb->waiting + 1);
 	spyre_claim_set_state(claim, SPYRE_CLAIM_WAITING);
 }
 
 static void spyre_claim_end_wait(struct spyre_arbiter *arb, struct spyre_claim *claim)
 {
-	list_del_init(&claim->node);
-	arb->class[claim->context->class].waiting--;
+	struct spyre_arb_context *context = claim->context;
+
+	rb_erase_augmented_cached(&claim->wait, &context->waiting, &spyre_claim_callbacks);
+	spyre_context_update(arb, context);
+	arb->class[context->class].waiting--;
 	WRITE_ONCE(arb->waiting, arb->waiting - 1);
 }
 
+/*
+ * Brings the bills up to date before a claim of @class waits.  If none of the
+ * class did so far, what its contexts have had came at no other's cost, and
+ * the one that comes begins beside them.
+ */
+static void spyre_arbiter_settle(struct spyre_arbiter *arb, u32 class, u64 now)
+{
+	const bool free = !arb->class[class].waiting;
+	struct spyre_claim *active;
+
+	list_for_each_entry(active, &arb->active, node) {
+		spyre_claim_bill(arb, active, now);
+		if (free && active->context->class == class)
+			spyre_context_begin_turn(arb, active->context, 0);
+	}
+}
+
 void spyre_arbiter_request(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores,
-			   bool own_only)
+			   bool own_only, u64 now)
 {
 	const u32 rank = spyre_arbiter_rank(arb, claim->context->class);
 	struct spyre_claim *other;
 
+	spyre_arbiter_settle(arb, claim->context->class, now);
 	claim->cores = cores;
 	claim->own_only = own_only;
 	spyre_context_enter(arb, claim->context);
@@ -285,13 +460,12 @@ void spyre_arbiter_request(struct spyre_arbiter *arb, struct spyre_claim *claim,
 			WRITE_ONCE(other->slice_end, 0);
 }
 
-static void spyre_claim_activate(struct spyre_arbiter *arb, struct spyre_claim *claim, u64 now)
+static void spyre_claim_activate(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores,
+				 u64 now)
 {
-	struct spyre_arb_context *context = claim->context;
-
 	spyre_claim_end_wait(arb, claim);
 	spyre_claim_take_runner(arb, claim);
-	spyre_claim_take_cores(arb, claim);
+	spyre_claim_take_cores(arb, claim, cores);
 	list_add_tail(&claim->node, &arb->active);
 	arb->num_active++;
 	claim->since = now;
@@ -299,9 +473,7 @@ static void spyre_claim_activate(struct spyre_arbiter *arb, struct spyre_claim *
 	claim->ahead = spyre_claim_cost(arb, claim, SPYRE_ARB_SLICE_NS);
 	WRITE_ONCE(claim->slice_end, now + SPYRE_ARB_SLICE_NS);
 	/* What runs is as good as paid for: the next place is another context's. */
-	spyre_context_unqueue(arb, context);
-	context->ahead += claim->ahead;
-	spyre_context_queue(arb, context);
+	spyre_context_begin_turn(arb, claim->context, claim->ahead);
 	spyre_claim_set_state(claim, SPYRE_CLAIM_ACTIVE);
 }
 
@@ -320,64 +492,86 @@ static void spyre_claim_deactivate(struct spyre_arbiter *arb, struct spyre_claim
 	arb->num_active--;
 }
 
-typedef bool (*spyre_claim_fn)(const struct spyre_arbiter *arb, struct spyre_claim *claim,
-			       void *arg);
-
-/* The first claim, in the order of turns, that @fn takes, of so many. */
-static struct spyre_claim *spyre_arbiter_find(struct spyre_arbiter *arb, spyre_claim_fn fn,
-					      void *arg)
+/* The first claim of @context, in the order of turns, that can run and needs any of @want. */
+static struct spyre_claim *spyre_context_first(const struct spyre_arbiter *arb,
+					       const struct spyre_arb_context *context, u64 want)
 {
-	u32 class = spyre_arbiter_first_class(arb), left = SPYRE_ARB_SCAN, i;
+	const u32 level = spyre_context_level(arb, context, spyre_arbiter_has_pool(arb));
+	struct rb_node *node = context->waiting.rb_root.rb_node;
 	struct spyre_claim *claim;
-	struct rb_node *node;
 
-	for (i = 0; i < SPYRE_ARB_CLASSES; i++, class ^= LOW ^ HIGH) {
-		if (!arb->class[class].waiting)
-			continue;
-		for (node = rb_first_cached(&arb->class[class].contexts); node;
-		     node = rb_next(node)) {
-			list_for_each_entry(claim, &to_context(node)->waiting, node) {
-				if (fn(arb, claim, arg))
-					return claim;
-				if (!--left)
-					return NULL;
-			}
-		}
+	while (node) {
+		claim = to_claim(node);
+		if (node->rb_left && to_claim(node->rb_left)->below.of[level] & want)
+			node = node->rb_left;
+		else if (spyre_claim_level(claim) <= level && spyre_claim_needs(claim) & want)
+			return claim;
+		else
+			node = node->rb_right;
 	}
 	return NULL;
 }
 
-/* @arg: cores that nobody has or comes before for. */
-static bool spyre_claim_may_start(const struct spyre_arbiter *arb, struct spyre_claim *claim,
-				  void *arg)
+/* The same of all contexts of a class. */
+static struct spyre_claim *spyre_class_first(const struct spyre_arbiter *arb, u32 class, u64 want)
 {
-	u32 *cores = arg;
+	struct rb_node *node = arb->class[class].contexts.rb_root.rb_node;
+	const bool pool = spyre_arbiter_has_pool(arb);
+	struct spyre_arb_context *context;
 
-	if (!spyre_claim_can_run(arb, claim))
-		return false;
-	if (spyre_claim_fits(claim, *cores))
-		return true;
-	*cores &= ~claim->partition;
-	return false;
+	while (node) {
+		context = to_context(node);
+		if (node->rb_left && to_context(node->rb_left)->below.of[pool] & want)
+			node = node->rb_left;
+		else if (context->offers.of[pool] & want)
+			return spyre_context_first(arb, context, want);
+		else
+			node = node->rb_right;
+	}
+	return NULL;
+}
+
+/*
+ * A claim that cannot have its cores keeps them from those behind it.  The
+ * search begins at the first again: claims that it passed over need none of
+ * @want, and so none of the rest of it.
+ */
+static struct spyre_claim *spyre_class_next_start(const struct spyre_arbiter *arb, u32 class,
+						  u64 *want)
+{
+	struct spyre_claim *claim;
+
+	while ((claim = spyre_class_first(arb, class, *want))) {
+		if (spyre_claim_fits(claim, *want))
+			return claim;
+		*want &= ~spyre_claim_needs(claim);
+	}
+	return NULL;
 }
 
 struct spyre_claim *spyre_arbiter_pick(struct spyre_arbiter *arb, u64 now)
 {
+	u64 want = arb->free | SPYRE_ARB_NO_CORES;
+	u32 class = spyre_arbiter_first_class(arb);
 	struct spyre_claim *claim;
-	u32 cores = arb->free;
 
 	if (!arb->waiting || arb->num_active >= arb->max_active)
 		return NULL;
-	claim = spyre_arbiter_find(arb, spyre_claim_may_start, &cores);
+	claim = spyre_class_next_start(arb, class, &want);
+	if (!claim)
+		claim = spyre_class_next_start(arb, class ^ LOW ^ HIGH, &want);
 	if (claim)
-		spyre_claim_activate(arb, claim, now);
+		spyre_claim_activate(arb, claim, want, now);
 	return claim;
 }
 
-static bool spyre_claim_is_next(const struct spyre_arbiter *arb, struct spyre_claim *claim,
-				void *arg)
+/* The first claim, in the order of turns, that has a runner. */
+static struct spyre_claim *spyre_arbiter_next(const struct spyre_arbiter *arb)
 {
-	return spyre_claim_can_run(arb, claim);
+	const u32 class = spyre_arbiter_first_class(arb);
+
+	return spyre_class_first(arb, class, ~0ull) ?:
+	       spyre_class_first(arb, class ^ LOW ^ HIGH, ~0ull);
 }
 
 /* Whether a claim of @context would come before all that wait. */
@@ -389,7 +583,7 @@ static bool spyre_context_comes_first(struct spyre_arbiter *arb,
 
 	if (!arb->waiting)
 		return true;
-	next = spyre_arbiter_find(arb, spyre_claim_is_next, NULL);
+	next = spyre_arbiter_next(arb);
 	if (!next)
 		return true;
 	rank = spyre_arbiter_rank(arb, context->class);
@@ -408,7 +602,7 @@ bool spyre_arbiter_pick_light(struct spyre_arbiter *arb, struct spyre_claim *cla
 	    !spyre_context_comes_first(arb, claim->context))
 		return false;
 	spyre_context_enter(arb, claim->context);
-	spyre_claim_take_cores(arb, claim);
+	spyre_claim_take_cores(arb, claim, arb->free);
 	claim->since = now;
 	claim->paid = 0;
 	claim->ahead = 0;
@@ -416,23 +610,58 @@ bool spyre_arbiter_pick_light(struct spyre_arbiter *arb, struct spyre_claim *cla
 	return true;
 }
 
-/* @arg: an active claim.  Whether @claim comes before it and wants what it has. */
-static bool spyre_claim_wants(const struct spyre_arbiter *arb, struct spyre_claim *claim,
-			      void *arg)
+/* Whether @claim, which comes before @active, wants what that has; else it keeps its cores. */
+static bool spyre_claim_wants(const struct spyre_arbiter *arb, const struct spyre_claim *claim,
+			      const struct spyre_claim *active, u64 *want)
 {
-	const struct spyre_claim *active = arg;
-	const u32 rank = spyre_arbiter_rank(arb, claim->context->class);
-	const u32 other = spyre_arbiter_rank(arb, active->context->class);
+	const u64 needs = spyre_claim_needs(claim);
 
-	if (rank > other || !spyre_claim_can_run(arb, claim))
-		return false;
-	if (rank == other && claim->context != active->context &&
-	    spyre_context_key(claim->context) >
-	    spyre_context_key(active->context) - active->ahead)
-		return false;
-	if (!spyre_claim_fits(claim, arb->free))
-		return claim->partition & active->held;
-	return arb->num_active >= arb->max_active;
+	if (spyre_claim_fits(claim, *want & arb->free)) {
+		if (arb->num_active >= arb->max_active)
+			return true;
+	} else if (needs & active->held) {
+		return true;
+	}
+	*want &= ~needs;
+	return false;
+}
+
+/*
+ * Whether one does of the contexts of @active's class.  Its own claims take
+ * turns with it; of the others those that would come first if it had ended.
+ */
+static bool spyre_class_takes_over(const struct spyre_arbiter *arb,
+				   const struct spyre_claim *active, u64 want)
+{
+	const struct spyre_arb_context *own = active->context;
+	const u64 key = spyre_context_key(own) - active->ahead;
+	struct spyre_claim *claim;
+
+	while ((claim = spyre_class_first(arb, own->class, want))) {
+		if (claim->context != own && spyre_context_key(claim->context) > key)
+			break;
+		if (spyre_claim_wants(arb, claim, active, &want))
+			return true;
+	}
+	while ((claim = spyre_context_first(arb, own, want)))
+		if (spyre_claim_wants(arb, claim, active, &want))
+			return true;
+	return false;
+}
+
+/* Whether a claim that comes before @active wants what that has. */
+static bool spyre_arbiter_takes_over(const struct spyre_arbiter *arb,
+				     const struct spyre_claim *active)
+{
+	const u32 first = spyre_arbiter_first_class(arb);
+	u64 want = arb->free | active->held | SPYRE_ARB_NO_CORES;
+	struct spyre_claim *claim;
+
+	if (first != active->context->class)
+		while ((claim = spyre_class_first(arb, first, want)))
+			if (spyre_claim_wants(arb, claim, active, &want))
+				return true;
+	return spyre_class_takes_over(arb, active, want);
 }
 
 bool spyre_arbiter_yields(struct spyre_arbiter *arb, struct spyre_claim *claim, u64 now)
@@ -440,7 +669,8 @@ bool spyre_arbiter_yields(struct spyre_arbiter *arb, struct spyre_claim *claim, 
 	if (claim->state != SPYRE_CLAIM_ACTIVE || now < claim->slice_end)
 		return false;
 	spyre_claim_bill(arb, claim, now);
-	if (!spyre_arbiter_find(arb, spyre_claim_wants, claim)) {
+	if (!spyre_arbiter_takes_over(arb, claim)) {
+		spyre_context_begin_turn(arb, claim->context, 0);
 		WRITE_ONCE(claim->slice_end, now + SPYRE_ARB_SLICE_NS);
 		return false;
 	}
@@ -471,17 +701,24 @@ void spyre_arbiter_release(struct spyre_arbiter *arb, struct spyre_claim *claim,
 		return;
 	}
 	spyre_claim_drop_runner(arb, claim);
+	spyre_context_update(arb, claim->context);
 	spyre_claim_set_state(claim, SPYRE_CLAIM_IDLE);
 	spyre_context_leave(arb, claim->context);
 }
 
-static bool spyre_claim_any(const struct spyre_arbiter *arb, struct spyre_claim *claim,
-			    void *arg)
-{
-	return true;
-}
-
 struct spyre_claim *spyre_arbiter_any_waiting(struct spyre_arbiter *arb)
 {
-	return arb->waiting ? spyre_arbiter_find(arb, spyre_claim_any, NULL) : NULL;
+	struct rb_node *node, *first;
+	u32 class;
+
+	/* Contexts without a claim that waits are here for one that runs: they are few. */
+	for (class = 0; class < SPYRE_ARB_CLASSES; class++) {
+		for (node = rb_first_cached(&arb->class[class].contexts); node;
+		     node = rb_next(node)) {
+			first = rb_first_cached(&to_context(node)->waiting);
+			if (first)
+				return to_claim(first);
+		}
+	}
+	return NULL;
 }

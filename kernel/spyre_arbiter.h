@@ -47,6 +47,38 @@ enum spyre_claim_runner {
 };
 
 /**
+ * enum spyre_arb_level - which claims a context has runners for
+ *
+ * Each level includes those before it.
+ */
+enum spyre_arb_level {
+	/** @SPYRE_LEVEL_BEGUN: those that have begun and are on theirs. */
+	SPYRE_LEVEL_BEGUN,
+	/** @SPYRE_LEVEL_POOL: those for which any runner will do. */
+	SPYRE_LEVEL_POOL,
+	/** @SPYRE_LEVEL_OWN: all. */
+	SPYRE_LEVEL_OWN,
+	/** @SPYRE_ARB_LEVELS: number of levels. */
+	SPYRE_ARB_LEVELS,
+};
+
+/**
+ * struct spyre_arb_needs - cores that some claims need, by level
+ */
+struct spyre_arb_needs {
+	/** @of: by enum spyre_arb_level; cores as bits, one more bit for none. */
+	u64 of[SPYRE_ARB_LEVELS];
+};
+
+/**
+ * struct spyre_arb_offers - cores that claims of contexts need which have a runner
+ */
+struct spyre_arb_offers {
+	/** @of: [1] while the pool has a runner left, [0] while it has none. */
+	u64 of[2];
+};
+
+/**
  * struct spyre_arb_context - a context's share in one class
  */
 struct spyre_arb_context {
@@ -61,7 +93,11 @@ struct spyre_arb_context {
 	/** @ahead: what its running claims' turns have yet to cost. */
 	u64 ahead;
 	/** @waiting: claims that wait, in the order of their turns. */
-	struct list_head waiting;
+	struct rb_root_cached waiting;
+	/** @offers: what they need, those that have a runner. */
+	struct spyre_arb_offers offers;
+	/** @below: the same of all contexts below and at @node. */
+	struct spyre_arb_offers below;
 	/** @own_taken: its own runner has a job. */
 	bool own_taken;
 	/** @pool_taken: runners of the pool that its jobs are on. */
@@ -74,8 +110,14 @@ struct spyre_arb_context {
 struct spyre_claim {
 	/** @context: whose share it uses. */
 	struct spyre_arb_context *context;
-	/** @node: in the context's waiting or the arbiter's active claims. */
+	/** @node: in the arbiter's active claims. */
 	struct list_head node;
+	/** @wait: in the context's waiting claims. */
+	struct rb_node wait;
+	/** @below: what the claims below and at @wait need. */
+	struct spyre_arb_needs below;
+	/** @turn: number of its wait: the least is next. */
+	u64 turn;
 	/** @state: enum spyre_claim_state; threads that wait look at it without the lock. */
 	u32 state;
 	/** @runner: enum spyre_claim_runner. */
@@ -104,8 +146,8 @@ struct spyre_claim {
 struct spyre_arb_class {
 	/** @contexts: by vtime + ahead, the least first. */
 	struct rb_root_cached contexts;
-	/** @vtime: where a context begins that comes (back). */
-	u64 vtime;
+	/** @front: the greatest vtime at which a turn has begun: how far the class has come. */
+	u64 front;
 	/** @waiting: claims that wait. */
 	u32 waiting;
 	/** @claims: claims that wait or run. */
@@ -130,6 +172,8 @@ struct spyre_arbiter {
 	u32 pool_taken;
 	/** @waiting: claims that wait; read without the lock. */
 	u32 waiting;
+	/** @turns: waits so far. */
+	u64 turns;
 	/** @active: claims with a place. */
 	struct list_head active;
 	/** @class: by DRM_SPYRE_PRIORITY_*. */
@@ -148,7 +192,7 @@ void spyre_claim_init(struct spyre_arbiter *arb, struct spyre_claim *claim,
 
 /* An idle claim has a job that needs so many cores. */
 void spyre_arbiter_request(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores,
-			   bool own_only);
+			   bool own_only, u64 now);
 /* The next waiting claim whose turn it is, now active; NULL if there is none. */
 struct spyre_claim *spyre_arbiter_pick(struct spyre_arbiter *arb, u64 now);
 /* An idle claim with a light job: whether it may run at once, beside the places. */

@@ -11,6 +11,8 @@
 
 #include <drm/spyre_accel.h>
 
+#include "spyre_charge.h"
+
 /*
  * Copies min..max elements of @size bytes; kvfree() the result.  No element
  * type has grown yet: when one does, its first size becomes the least stride.
@@ -29,7 +31,7 @@ static inline void *spyre_array_get(const struct drm_spyre_array *array, size_t 
 		return NULL;
 	if (array->stride < size || array->stride > PAGE_SIZE)
 		return ERR_PTR(-EINVAL);
-	copy = kvmalloc_array(array->count, size, GFP_KERNEL_ACCOUNT);
+	copy = kvmalloc_array(array->count, size, SPYRE_GFP);
 	if (!copy)
 		return ERR_PTR(-ENOMEM);
 

@@ -12,6 +12,7 @@
 #include "spyre_array.h"
 #include "spyre_bind.h"
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_device.h"
 #include "spyre_sync.h"
 #include "spyre_vm.h"
@@ -122,7 +123,7 @@ static struct spyre_bind *spyre_bind_create(struct drm_file *file, struct spyre_
 	ret = spyre_syncs_find(syncs, file);
 	if (ret)
 		return ERR_PTR(ret);
-	bind = kzalloc(struct_size(bind, wait, syncs->count + 1), GFP_KERNEL_ACCOUNT);
+	bind = kzalloc(struct_size(bind, wait, syncs->count + 1), SPYRE_GFP);
 	if (!bind)
 		return ERR_PTR(-ENOMEM);
 	bind->num_waits = syncs->count + 1;
@@ -317,7 +318,7 @@ static int spyre_bind_async(struct drm_file *file, struct drm_spyre_vm_bind *arg
 	int ret;
 	u32 i;
 
-	ops = kvcalloc(num, sizeof(*ops), GFP_KERNEL_ACCOUNT);
+	ops = kvcalloc(num, sizeof(*ops), SPYRE_GFP);
 	if (!ops)
 		return -ENOMEM;
 	ret = spyre_syncs_read(&syncs, &args->syncs);

@@ -9,6 +9,7 @@
 #include <drm/drm_print.h>
 
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_prime.h"
@@ -52,7 +53,7 @@ static const struct drm_gem_object_funcs spyre_bo_import_funcs = {
 
 struct spyre_bo *spyre_bo_alloc(u32 flags)
 {
-	struct spyre_bo *bo = kzalloc(sizeof(*bo), GFP_KERNEL_ACCOUNT);
+	struct spyre_bo *bo = kzalloc(sizeof(*bo), SPYRE_GFP);
 
 	if (!bo)
 		return NULL;

@@ -255,12 +255,12 @@ void spyre_card_read_stats(struct spyre_device *spyre, struct spyre_engine_stats
 
 u64 spyre_card_lpddr_used(struct spyre_device *spyre)
 {
-	u64 used = atomic64_read(&spyre->lpddr_used);
+	u64 used = atomic64_read(&spyre->lpddr.used);
 	struct spyre_device *vf;
 
 	guard(spinlock)(&spyre->card.list_lock);
 	list_for_each_entry(vf, &spyre->card.vfs, vf_node)
-		used += atomic64_read(&vf->lpddr_used);
+		used += atomic64_read(&vf->lpddr.used);
 	return used;
 }
 

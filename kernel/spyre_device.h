@@ -18,6 +18,7 @@
 #include <drm/drm_device.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gpuvm.h>
+#include <linux/dma-fence.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -33,6 +34,7 @@
 #include "spyre_engine.h"
 #include "spyre_fault.h"
 #include "spyre_inject.h"
+#include "spyre_lpddr.h"
 
 struct spyre_job;
 
@@ -56,8 +58,8 @@ struct spyre_device {
 	u32 num_cores;
 	/** @lpddr_bytes: capacity. */
 	u64 lpddr_bytes;
-	/** @lpddr_used: bytes of device BOs and programs. */
-	atomic64_t lpddr_used;
+	/** @lpddr: who has how much of it. */
+	struct spyre_lpddr lpddr;
 	/** @generation: counts resets; written under @files_lock. */
 	u64 generation;
 	/** @files_lock: protects @files, held throughout a reset. */
@@ -80,6 +82,10 @@ struct spyre_device {
 	struct spyre_coredump coredump;
 	/** @inject: faults to come. */
 	struct spyre_injections inject;
+	/** @gone: signals at the unplug, for who waits for other drivers' fences. */
+	struct dma_fence gone;
+	/** @gone_lock: of @gone. */
+	spinlock_t gone_lock;
 };
 
 static inline struct spyre_device *to_spyre_device(struct drm_device *drm)
@@ -107,6 +113,8 @@ struct spyre_file {
 	struct xarray programs;
 	/** @queues: struct spyre_queue by id. */
 	struct xarray queues;
+	/** @user: whose share of the card's memory it counts to, NULL: unlimited. */
+	struct spyre_lpddr_user *user;
 	/** @used: device memory on this file's bill. */
 	atomic64_t used;
 	/** @pinned: bytes of user memory that its jobs pin. */
@@ -135,10 +143,6 @@ static inline struct spyre_file *to_spyre_file(struct drm_file *file)
 struct spyre_file *spyre_file_get(struct spyre_file *sfile);
 void spyre_file_put(struct spyre_file *sfile);
 
-/* Takes device memory for @sfile or gives -ENOSPC; and gives it back. */
-int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes);
-void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes);
-
 /* Whether the card was reset since: the file can only be closed. */
 static inline bool spyre_file_is_stale(const struct spyre_file *sfile)
 {
@@ -150,6 +154,8 @@ void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info);
 void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info);
 void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info);
+/* Whether exact totals are kept from users without CAP_PERFMON. */
+bool spyre_counters_are_private(void);
 int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file);
 
 #endif

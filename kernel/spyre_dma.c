@@ -19,6 +19,7 @@
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
 
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_dma.h"
@@ -46,10 +47,10 @@ static u64 spyre_host_span_count(u64 address, u64 bytes)
 	return DIV_ROUND_UP(bytes + offset_in_page(address), PAGE_SIZE);
 }
 
+/* Page tables of the mapping are charged to no one; they are no larger than this list. */
 static int spyre_host_span_alloc(struct spyre_host_span *span, u64 num)
 {
-	span->pages = kvmalloc_array(num, sizeof(*span->pages),
-				     GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	span->pages = kvmalloc_array(num, sizeof(*span->pages), SPYRE_GFP);
 	return span->pages ? 0 : -ENOMEM;
 }
 

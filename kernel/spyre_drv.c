@@ -19,6 +19,7 @@
 #include <drm/drm_managed.h>
 
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_debugfs.h"
 #include "spyre_device.h"
@@ -86,36 +87,11 @@ MODULE_PARM_DESC(vfs, "virtual functions that each card is split into, 0 to 16 (
 
 static struct platform_device *spyre_cards[DRM_SPYRE_MAX_CARDS];
 
-int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
-{
-	struct spyre_device *spyre = sfile->spyre;
-	s64 used = atomic64_read(&spyre->lpddr_used);
-	int ret;
-
-	ret = spyre_card_hold(spyre);
-	if (ret)
-		return ret;
-	do {
-		if (bytes > spyre->lpddr_bytes - used) {
-			spyre_card_release(spyre);
-			return -ENOSPC;
-		}
-	} while (!atomic64_try_cmpxchg(&spyre->lpddr_used, &used, used + bytes));
-	atomic64_add(bytes, &sfile->used);
-	return 0;
-}
-
-void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes)
-{
-	atomic64_sub(bytes, &sfile->used);
-	atomic64_sub(bytes, &sfile->spyre->lpddr_used);
-	spyre_card_release(sfile->spyre);
-}
-
 static void spyre_file_release(struct kref *ref)
 {
 	struct spyre_file *sfile = container_of(ref, struct spyre_file, ref);
 
+	spyre_lpddr_close(sfile);
 	drm_dev_put(&sfile->spyre->drm);
 	kfree(sfile);
 }
@@ -138,17 +114,23 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	u32 class;
 	int ret;
 
-	sfile = kzalloc(sizeof(*sfile), GFP_KERNEL_ACCOUNT);
+	sfile = kzalloc(sizeof(*sfile), SPYRE_GFP);
 	if (!sfile)
 		return -ENOMEM;
+	sfile->spyre = spyre;
+	ret = spyre_lpddr_open(sfile);
+	if (ret) {
+		kfree(sfile);
+		return ret;
+	}
 	sfile->vm = spyre_vm_create(spyre);
 	if (IS_ERR(sfile->vm)) {
 		ret = PTR_ERR(sfile->vm);
+		spyre_lpddr_close(sfile);
 		kfree(sfile);
 		return ret;
 	}
 	kref_init(&sfile->ref);
-	sfile->spyre = spyre;
 	drm_dev_get(drm);
 	sfile->id = file->client_id;
 	sfile->pid = task_tgid_nr(current);
@@ -173,15 +155,22 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 
 	spyre_reset_remove_file(sfile);
 	/* Stop all before waiting for each. */
-	xa_for_each(&sfile->queues, id, queue)
-		spyre_queue_kill(queue, -ECANCELED);
-	xa_for_each(&sfile->queues, id, queue)
+	spyre_file_kill_queues(sfile, -ECANCELED);
+	/*
+	 * A job may have been told of its time limit just before, and raises its fault
+	 * while this waits for it: the table then must not have queues that were put.
+	 */
+	xa_for_each(&sfile->queues, id, queue) {
+		xa_erase(&sfile->queues, id);
 		spyre_queue_close(queue);
+	}
 	xa_destroy(&sfile->queues);
 	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
 		spyre_seat_close(&sfile->seat[class]);
-	xa_for_each(&sfile->programs, id, program)
+	xa_for_each(&sfile->programs, id, program) {
+		xa_erase(&sfile->programs, id);
 		spyre_program_put(program);
+	}
 	xa_destroy(&sfile->programs);
 	spyre_vm_destroy(sfile->vm);
 	spyre_file_put(sfile);
@@ -233,31 +222,37 @@ static bool spyre_core_ioctl_allowed(unsigned int nr)
 	}
 }
 
+/*
+ * Unplug waits for whoever is between drm_dev_enter() and drm_dev_exit(), and a
+ * user decides how long a page fault in an argument or a fence of another
+ * driver takes.  So the ioctls are not within, only what touches the card is:
+ *
+ *	BO_CREATE, PROGRAM_CREATE	taking of LPDDR5 (spyre_lpddr_charge())
+ *	QUEUE_CREATE			publication of the queue
+ *	SUBMIT, also by io_uring	publication of the job, behind all waits
+ *	RESET				all of it: uses the engine's threads, copies nothing,
+ *					waits only for work that was told to stop
+ *
+ * The others use what the file holds, the file keeps the device's memory, and
+ * the engine lives on without threads: QUEUE_DESTROY and CONTEXT_RESET find it
+ * dry, as close() does.  DEV_QUERY reads numbers that are kept.  VM_BIND,
+ * BO_MMAP_OFFSET, BO_INFO, QUEUE_QUERY, PROGRAM_DESTROY, page faults and the
+ * cancelling of ring commands do not come near the card.  drm_ioctl() itself
+ * turns down what comes after the unplug.
+ */
 typedef long (*spyre_ioctl_fn)(struct file *filp, unsigned int cmd, unsigned long arg);
 
 static long spyre_do_ioctl(struct file *filp, unsigned int cmd, unsigned long arg,
 			   spyre_ioctl_fn fn)
 {
-	struct drm_file *file = filp->private_data;
-	struct drm_device *drm = file->minor->dev;
 	const unsigned int nr = DRM_IOCTL_NR(cmd);
-	long ret;
-	int idx;
 
 	/* The core's compat path does not look. */
 	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE)
 		return -ENOTTY;
-	if (nr < DRM_COMMAND_BASE || nr >= DRM_COMMAND_END) {
-		if (!spyre_core_ioctl_allowed(nr))
-			return -EOPNOTSUPP;
-		/* May wait for a fence as long as it likes: no lock around it. */
-		return fn(filp, cmd, arg);
-	}
-	if (!drm_dev_enter(drm, &idx))
-		return -ENODEV;
-	ret = fn(filp, cmd, arg);
-	drm_dev_exit(idx);
-	return ret;
+	if ((nr < DRM_COMMAND_BASE || nr >= DRM_COMMAND_END) && !spyre_core_ioctl_allowed(nr))
+		return -EOPNOTSUPP;
+	return fn(filp, cmd, arg);
 }
 
 static long spyre_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -342,7 +337,9 @@ static void spyre_init_device(struct spyre_device *spyre, struct platform_device
 
 	uuid_gen(&spyre->uuid);
 	spyre_card_init(spyre);
+	spyre_lpddr_init(&spyre->lpddr);
 	spyre_reset_init(spyre);
+	spyre_prime_start(spyre);
 	spyre_inject_init(spyre);
 	spyre_coredump_init(spyre);
 	if (!share) {
@@ -384,6 +381,7 @@ static int spyre_start_engine(struct spyre_device *spyre)
 static void spyre_stop(struct spyre_device *spyre)
 {
 	drm_dev_unplug(&spyre->drm);
+	spyre_prime_stop(spyre);
 	spyre_hwmon_stop(spyre);
 	spyre_engine_stop(&spyre->engine);
 	/* No job runs any more, so nothing fails. */

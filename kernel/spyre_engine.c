@@ -130,13 +130,14 @@ static void spyre_engine_dispatch(struct spyre_engine *engine, u64 now)
 }
 
 /* The oldest job of @queue wants to run, or to stop. */
-static void spyre_engine_offer(struct spyre_engine *engine, struct spyre_queue *queue)
+static void spyre_engine_offer(struct spyre_engine *engine, struct spyre_queue *queue, u64 now)
 {
 	struct spyre_job *job = list_first_entry(&queue->jobs, struct spyre_job, node);
 
 	lockdep_assert_held(&engine->lock);
 	if (!spyre_job_stop_reason(job)) {
-		spyre_arbiter_request(&engine->arbiter, &queue->claim, job->cores, job->lx);
+		spyre_arbiter_request(&engine->arbiter, &queue->claim, job->cores, job->lx,
+				      now);
 		return;
 	}
 	list_add_tail(&queue->stopped, &engine->stopped);
@@ -164,7 +165,7 @@ static bool spyre_engine_finish(struct spyre_engine *engine, struct spyre_queue 
 	if (idle)
 		engine->queues--;
 	else
-		spyre_engine_offer(engine, queue);
+		spyre_engine_offer(engine, queue, now);
 	spyre_engine_dispatch(engine, now);
 	return idle;
 }
@@ -259,7 +260,7 @@ int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job)
 		spyre_engine_serve(engine, queue, &engine->guest);
 		engine->guest_busy = false;
 	} else {
-		spyre_engine_offer(engine, queue);
+		spyre_engine_offer(engine, queue, now);
 		spyre_engine_dispatch(engine, now);
 	}
 	spin_unlock_irq(&engine->lock);
@@ -279,24 +280,46 @@ static void spyre_engine_yield(struct spyre_engine *engine, struct spyre_job *jo
 
 	guard(spinlock_irq)(&engine->lock);
 	/* A job that is to stop has been kicked and will not be again. */
-	if (spyre_job_stop_reason(job) ||
-	    !spyre_arbiter_yields(&engine->arbiter, &queue->claim, now))
+	if (spyre_job_stop_reason(job))
 		return;
-	job->paused_since = now;
-	atomic64_inc(&queue->sfile->preempted);
-	trace_spyre_preempt(job);
-	spyre_engine_end_turn(engine, now);
+	if (spyre_arbiter_yields(&engine->arbiter, &queue->claim, now)) {
+		job->paused_since = now;
+		atomic64_inc(&queue->sfile->preempted);
+		trace_spyre_preempt(job);
+		spyre_engine_end_turn(engine, now);
+	}
+	/* The bill alone may have changed who is next for a place that is free. */
 	spyre_engine_dispatch(engine, now);
+}
+
+/*
+ * The scheduler's timer alone would not do: it starts anew with each job that
+ * comes in behind this one.
+ */
+static void spyre_engine_check_limit(struct spyre_engine *engine, struct spyre_job *job, u64 now)
+{
+	const u64 limit = job->queue->timeout_ns;
+	u64 active;
+
+	if (now < READ_ONCE(job->check_ns) || READ_ONCE(job->queue->error))
+		return;
+	active = spyre_engine_active_ns(engine, job);
+	if (active >= limit)
+		WRITE_ONCE(job->stop, -ETIME);
+	else	/* It was not in its turn all the time. */
+		WRITE_ONCE(job->check_ns, now + limit - active);
 }
 
 void spyre_engine_tile(struct spyre_engine *engine, struct spyre_job *job)
 {
 	struct spyre_queue *queue = job->queue;
+	const u64 now = ktime_get_ns();
 	bool helper;
 
+	spyre_engine_check_limit(engine, job, now);
 	if (!READ_ONCE(engine->arbiter.waiting))
 		return;
-	if (ktime_get_ns() >= READ_ONCE(queue->claim.slice_end))
+	if (now >= READ_ONCE(queue->claim.slice_end))
 		spyre_engine_yield(engine, job);
 	if (!spyre_engine_is_waiting(job))
 		return;
@@ -342,7 +365,7 @@ static void spyre_engine_let_go(struct spyre_engine *engine, struct spyre_queue 
 	if (queue->job)
 		spyre_engine_resume(queue, ktime_get_ns());
 	else
-		spyre_engine_offer(engine, queue);
+		spyre_engine_offer(engine, queue, ktime_get_ns());
 }
 
 void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue)

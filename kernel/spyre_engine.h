@@ -111,7 +111,7 @@ u64 spyre_engine_active_ns(struct spyre_engine *engine, struct spyre_job *job);
 
 /* Whether @job has begun and waits for a further turn. */
 bool spyre_engine_is_waiting(const struct spyre_job *job);
-/* Between tiles of @job: waits here if others come first. */
+/* Between tiles of @job: stops it past its limit, waits here if others come first. */
 void spyre_engine_tile(struct spyre_engine *engine, struct spyre_job *job);
 /* What a runner does. */
 int spyre_engine_thread(void *data);

@@ -78,7 +78,7 @@ u32 spyre_file_kill_queues(struct spyre_file *sfile, int error)
 	unsigned long id;
 	u32 count = 0;
 
-	/* The lock keeps them: a queue leaves the table before it is put. */
+	/* The lock keeps them: QUEUE_DESTROY and close() erase a queue before they put it. */
 	xa_lock(&sfile->queues);
 	xa_for_each(&sfile->queues, id, queue) {
 		spyre_queue_kill(queue, error);

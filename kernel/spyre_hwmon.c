@@ -16,7 +16,8 @@
 static umode_t spyre_hwmon_is_visible(const void *data, enum hwmon_sensor_types type, u32 attr,
 				      int channel)
 {
-	return 0444;
+	/* The energy is a sum of exact totals. */
+	return type == hwmon_energy && spyre_counters_are_private() ? 0400 : 0444;
 }
 
 static int spyre_hwmon_read(struct device *dev, enum hwmon_sensor_types type, u32 attr,

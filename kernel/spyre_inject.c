@@ -98,19 +98,13 @@ static enum spyre_injected spyre_inject_next(struct spyre_injections *all, u64 c
 	return kind;
 }
 
-/*
- * Polite: others get their turns.  A light job runs in run_job(), and a timeout
- * handler that comes before its time waits for that: nobody could tell it.
- */
+/* Polite: others get their turns, and its limit stops it. */
 static void spyre_inject_hang(struct spyre_job *job)
 {
 	struct spyre_engine *engine = &job->queue->spyre->engine;
 
-	while (!engine->host.should_stop(&engine->host, job)) {
-		if (job->light && spyre_engine_active_ns(engine, job) >= job->queue->timeout_ns)
-			WRITE_ONCE(job->stop, -ETIME);
+	while (!engine->host.should_stop(&engine->host, job))
 		usleep_range(SPYRE_HANG_US, 2 * SPYRE_HANG_US);
-	}
 }
 
 enum spyre_stop spyre_inject_job(struct spyre_job *job)

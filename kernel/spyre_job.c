@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_device.h"
 #include "spyre_fault.h"
 #include "spyre_inject.h"
@@ -58,7 +59,7 @@ static const struct dma_fence_ops spyre_fence_ops = {
 
 struct dma_fence *spyre_fence_alloc(void)
 {
-	struct spyre_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
+	struct spyre_fence *fence = kzalloc(sizeof(*fence), SPYRE_GFP);
 
 	return fence ? &fence->base : NULL;
 }
@@ -179,8 +180,11 @@ static int spyre_job_step(struct spyre_job *job, u32 index, struct spyre_runner 
 {
 	struct spyre_cb *cb = &job->cbs[index];
 	enum spyre_stop stop;
-	int reason = spyre_job_stop_reason(job);
+	int reason;
 
+	/* Blocks may be too small to be looked after while they run. */
+	spyre_engine_tile(runner->engine, job);
+	reason = spyre_job_stop_reason(job);
 	if (reason)
 		return spyre_fault_told(job, index, reason);
 	WRITE_ONCE(job->queue->now_cb, index);
@@ -215,6 +219,7 @@ void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)
 
 	trace_spyre_run(job);
 	atomic_inc(&sfile->health.running);
+	WRITE_ONCE(job->check_ns, now + job->queue->timeout_ns);
 	WRITE_ONCE(job->start_ns, now);
 	WRITE_ONCE(job->queue->now_since, now);
 	WRITE_ONCE(job->queue->now_job, job->done->seqno);
@@ -250,7 +255,6 @@ static void spyre_cb_release(struct spyre_cb *cb)
 		break;
 	case DRM_SPYRE_CB_DMA:
 		spyre_host_span_release(&cb->dma.host);
-		kfree(cb->dma.desc);
 		break;
 	}
 }

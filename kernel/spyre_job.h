@@ -44,7 +44,7 @@ struct spyre_cb {
 		} exec;
 		/** @dma: DMA. */
 		struct {
-			struct spyre_dma_desc *desc;
+			const struct spyre_dma_desc *desc;
 			u8 *device;
 			struct spyre_host_span host;
 		} dma;
@@ -87,6 +87,8 @@ struct spyre_job {
 	bool light;
 	/** @start_ns: when the engine started it, 0 = not yet. */
 	u64 start_ns;
+	/** @check_ns: not before then can it be past its queue's limit. */
+	u64 check_ns;
 	/** @paused_ns: time since then that it was not in its turn; engine lock. */
 	u64 paused_ns;
 	/** @paused_since: when its last turn ended; engine lock. */

@@ -8,6 +8,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "spyre_charge.h"
 #include "spyre_lx.h"
 
 static void spyre_lx_release(struct kref *ref)
@@ -32,13 +33,13 @@ void spyre_lx_put(struct spyre_lx *lx)
 
 static struct spyre_lx *spyre_lx_alloc(u32 cores, u32 bytes)
 {
-	struct spyre_lx *lx = kzalloc(sizeof(*lx), GFP_KERNEL_ACCOUNT);
+	struct spyre_lx *lx = kzalloc(sizeof(*lx), SPYRE_GFP);
 	u32 core;
 
 	if (!lx)
 		return NULL;
 	lx->memory = __vmalloc((unsigned long)cores * bytes,
-			       GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
+			       SPYRE_GFP | __GFP_ZERO);
 	if (!lx->memory) {
 		kfree(lx);
 		return NULL;

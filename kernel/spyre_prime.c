@@ -4,6 +4,7 @@
  * the driver that it comes from.
  */
 #include <linux/dma-buf.h>
+#include <linux/dma-fence.h>
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
 #include <linux/iosys-map.h>
@@ -17,6 +18,7 @@
 
 #include "spyre_compat.h"
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
 #include "spyre_prime.h"
@@ -48,6 +50,39 @@ int spyre_prime_init(void)
 void spyre_prime_exit(void)
 {
 	destroy_workqueue(spyre_prime_wq);
+}
+
+static const char *spyre_gone_driver_name(struct dma_fence *fence)
+{
+	return "spyre_vdev";
+}
+
+static const char *spyre_gone_timeline_name(struct dma_fence *fence)
+{
+	return "unplug";
+}
+
+/* Part of the device, and no reference to it is given out. */
+static void spyre_gone_release(struct dma_fence *fence)
+{
+}
+
+static const struct dma_fence_ops spyre_gone_ops = {
+	.get_driver_name = spyre_gone_driver_name,
+	.get_timeline_name = spyre_gone_timeline_name,
+	.release = spyre_gone_release,
+};
+
+void spyre_prime_start(struct spyre_device *spyre)
+{
+	spin_lock_init(&spyre->gone_lock);
+	dma_fence_init(&spyre->gone, &spyre_gone_ops, &spyre->gone_lock,
+		       dma_fence_context_alloc(1), 1);
+}
+
+void spyre_prime_stop(struct spyre_device *spyre)
+{
+	dma_fence_signal(&spyre->gone);
 }
 
 /* As the core does it, but in segments that the importer's device can take. */
@@ -108,7 +143,7 @@ static int spyre_import_attach(struct spyre_import *import, struct drm_device *d
 	/* What only devices can reach is nothing to this card, which is a program. */
 	if (!dmabuf->ops->vmap || !PAGE_ALIGNED(dmabuf->size) || !dmabuf->size)
 		return -EOPNOTSUPP;
-	/* First: where memory runs out, that is said here, and the rest finds it there. */
+	/* First: an exporter that is short of memory, or interrupted, can say so here. */
 	import->attach = dma_buf_attach(dmabuf, drm->dev);
 	if (IS_ERR(import->attach)) {
 		ret = PTR_ERR(import->attach);
@@ -147,7 +182,7 @@ struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf
 		}
 	}
 
-	import = kzalloc(sizeof(*import), GFP_KERNEL_ACCOUNT);
+	import = kzalloc(sizeof(*import), SPYRE_GFP);
 	bo = spyre_bo_alloc(DRM_SPYRE_BO_HOST | DRM_SPYRE_BO_IMPORTED);
 	if (!import || !bo) {
 		kfree(import);
@@ -187,26 +222,69 @@ void spyre_import_free(struct spyre_bo *bo)
 	drm_dev_put(drm);
 }
 
+/* Waits for the fences that are in @bo's buffer now, while the card is there. */
+static int spyre_import_wait(struct spyre_bo *bo)
+{
+	struct spyre_device *spyre = to_spyre_device(bo->base.base.dev);
+	struct dma_fence *fences[2] = { NULL, &spyre->gone };
+	struct dma_resv_iter cursor;
+	long ret = 0;
+
+	dma_resv_iter_begin(&cursor, bo->base.base.resv, dma_resv_usage_rw(true));
+	dma_resv_for_each_fence_unlocked(&cursor, fences[0]) {
+		ret = dma_fence_wait_any_timeout(fences, ARRAY_SIZE(fences), true,
+						 MAX_SCHEDULE_TIMEOUT, NULL);
+		if (ret >= 0 && dma_fence_is_signaled(&spyre->gone))
+			ret = -ENODEV;
+		if (ret < 0)
+			break;
+	}
+	dma_resv_iter_end(&cursor);
+	return ret < 0 ? ret : 0;
+}
+
+/* Takes the lock at a moment at which beginning would wait for nothing. */
+static int spyre_import_lock(struct spyre_bo *bo, bool nowait)
+{
+	struct spyre_import *import = bo->import;
+	int ret;
+
+	for (;;) {
+		if (nowait && !mutex_trylock(&import->lock))
+			return -EAGAIN;
+		if (!nowait && mutex_lock_interruptible(&import->lock))
+			return -ERESTARTSYS;
+		if (import->users ||
+		    dma_resv_test_signaled(import->dmabuf->resv, dma_resv_usage_rw(true)))
+			return 0;
+		mutex_unlock(&import->lock);
+		if (nowait)
+			return -EAGAIN;
+		ret = spyre_import_wait(bo);
+		if (ret)
+			return ret;
+	}
+}
+
 /*
  * The first job begins, the last ends.  Beginning waits for the fences that
  * are there: none of them is ours then.  Those that come while jobs use the
  * buffer become the next jobs' dependencies.  Who may not wait is told to come
  * again.
+ *
+ * dma_buf_begin_cpu_access() would wait as well, but neither the card's unplug
+ * nor the other users of the buffer could end that: it finds nothing to wait
+ * for, unless a fence came in that moment.
  */
-static int spyre_import_begin(struct spyre_import *import, bool nowait)
+static int spyre_import_begin(struct spyre_bo *bo, bool nowait)
 {
-	int ret = 0;
+	struct spyre_import *import = bo->import;
+	int ret;
 
-	if (nowait) {
-		if (!mutex_trylock(&import->lock))
-			return -EAGAIN;
-	} else if (mutex_lock_interruptible(&import->lock)) {
-		return -ERESTARTSYS;
-	}
-	if (!import->users && nowait &&
-	    !dma_resv_test_signaled(import->dmabuf->resv, dma_resv_usage_rw(true)))
-		ret = -EAGAIN;
-	else if (!import->users)
+	ret = spyre_import_lock(bo, nowait);
+	if (ret)
+		return ret;
+	if (!import->users)
 		ret = dma_buf_begin_cpu_access(import->dmabuf, DMA_BIDIRECTIONAL);
 	if (!ret)
 		import->users++;
@@ -247,7 +325,7 @@ int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
 			return 0;
 		}
 	}
-	more = krealloc(borders, struct_size(borders, item, num + 1), GFP_KERNEL_ACCOUNT);
+	more = krealloc(borders, struct_size(borders, item, num + 1), SPYRE_GFP);
 	if (!more)
 		return -ENOMEM;
 	more->num = num + 1;
@@ -264,7 +342,7 @@ int spyre_border_begin(struct spyre_job *job, bool nowait)
 	int ret;
 
 	for (i = 0; borders && i < borders->num; i++) {
-		ret = spyre_import_begin(borders->item[i].bo->import, nowait);
+		ret = spyre_import_begin(borders->item[i].bo, nowait);
 		if (ret)
 			return ret;
 		borders->item[i].begun = true;

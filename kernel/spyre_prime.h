@@ -17,6 +17,7 @@ struct drm_device;
 struct drm_exec;
 struct drm_gem_object;
 struct spyre_bo;
+struct spyre_device;
 struct spyre_job;
 
 /**
@@ -50,6 +51,10 @@ int spyre_prime_init(void);
 /* Waits until all imported buffers that jobs used are let go of. */
 void spyre_prime_exit(void);
 
+/* The card is there, so that its files may wait for other drivers; it is not any more. */
+void spyre_prime_start(struct spyre_device *spyre);
+void spyre_prime_stop(struct spyre_device *spyre);
+
 struct dma_buf *spyre_prime_export(struct drm_gem_object *obj, int flags);
 struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf *dmabuf);
 
@@ -59,7 +64,11 @@ void spyre_import_free(struct spyre_bo *bo);
 
 /* @job uses the imported @bo. */
 int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write);
-/* Tells the exporters; waits for what they have to finish first. */
+/*
+ * Tells the exporters; waits for what they have to finish first, -ENODEV if the
+ * card goes meanwhile.  The caller is not between drm_dev_enter() and
+ * drm_dev_exit(): others decide how long this takes.
+ */
 int spyre_border_begin(struct spyre_job *job, bool nowait);
 /*
  * Locks the buffers, makes their fences the job's dependencies and room for

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "spyre_charge.h"
 #include "spyre_device.h"
 #include "spyre_program.h"
 
@@ -45,7 +46,7 @@ struct spyre_program_object *spyre_program_lookup(struct spyre_file *sfile, u32 
 /* An object without an image that already holds the card's memory for it. */
 static struct spyre_program_object *spyre_program_alloc(struct spyre_file *sfile, u64 size)
 {
-	struct spyre_program_object *program = kzalloc(sizeof(*program), GFP_KERNEL_ACCOUNT);
+	struct spyre_program_object *program = kzalloc(sizeof(*program), SPYRE_GFP);
 	int ret;
 
 	if (!program)
@@ -68,7 +69,7 @@ static int spyre_program_load(struct spyre_program_object *program,
 	struct spyre_verify_error why = {};
 	int ret;
 
-	program->image = kvmalloc(args->size, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	program->image = kvmalloc(args->size, SPYRE_GFP);
 	if (!program->image)
 		return -ENOMEM;
 	if (copy_from_user(program->image, u64_to_user_ptr(args->data), args->size))
@@ -114,7 +115,7 @@ int spyre_ioctl_program_create(struct drm_device *drm, void *data, struct drm_fi
 	if (ret)
 		return ret;
 	ret = xa_alloc(&sfile->programs, &args->handle, program, XA_LIMIT(1, INT_MAX),
-		       GFP_KERNEL_ACCOUNT);
+		       SPYRE_GFP);
 	if (ret)
 		return ret;
 	program = NULL;	/* the handle owns it */

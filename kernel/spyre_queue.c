@@ -6,11 +6,14 @@
  * A queue dies of its first failure, and with it the other queues of its file
  * (spyre_fault.c).  Later jobs complete with -ECANCELED.
  */
+#include <linux/capability.h>
+#include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
 #include <drm/drm_drv.h>
 
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
@@ -22,7 +25,9 @@
 #define SPYRE_TIMEOUT_MAX_MS 60000
 /*
  * Jobs of a queue in the engine: enough to hide the scheduler's latency, few
- * because each one that comes in starts the hang timer anew.
+ * because each one that comes in starts the hang timer anew.  That timer is
+ * for jobs that do not come to the end of a tile; the others look at their
+ * time themselves (spyre_engine_tile()).
  */
 #define SPYRE_QUEUE_CREDITS 4
 
@@ -137,7 +142,7 @@ static void spyre_queue_release(struct kref *ref)
 
 void spyre_queue_put(struct spyre_queue *queue)
 {
-	if (!queue)
+	if (IS_ERR_OR_NULL(queue))
 		return;
 	kref_put(&queue->ref, spyre_queue_release);
 }
@@ -191,7 +196,7 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 {
 	const u32 timeout_ms = args->timeout_ms ?: SPYRE_TIMEOUT_MS;
 	struct spyre_device *spyre = sfile->spyre;
-	struct spyre_queue *queue = kzalloc(sizeof(*queue), GFP_KERNEL_ACCOUNT);
+	struct spyre_queue *queue = kzalloc(sizeof(*queue), SPYRE_GFP);
 	struct drm_gpu_scheduler *sched;
 	int ret;
 
@@ -253,9 +258,23 @@ static bool spyre_queue_partition_ok(const struct spyre_device *spyre,
 	       args->core_count <= spyre->num_cores - args->core_first;
 }
 
+/* A queue that is in the table can have jobs: none comes into it once the card is gone. */
+static int spyre_queue_publish(struct spyre_queue *queue)
+{
+	struct xarray *queues = &queue->sfile->queues;
+	int ret, idx;
+
+	if (!drm_dev_enter(&queue->spyre->drm, &idx))
+		return -ENODEV;
+	ret = xa_alloc(queues, &queue->id, queue, XA_LIMIT(1, SPYRE_QUEUES_PER_FILE),
+		       SPYRE_GFP);
+	drm_dev_exit(idx);
+	return ret == -EBUSY ? -ENOSPC : ret;
+}
+
 static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_create *args)
 {
-	struct spyre_queue *queue;
+	struct spyre_queue *queue __free(spyre_queue_put) = NULL;
 	int ret;
 
 	if (spyre_file_is_stale(sfile))
@@ -269,11 +288,15 @@ static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_cre
 	queue = spyre_queue_alloc(sfile, args);
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
-	ret = xa_alloc(&sfile->queues, &queue->id, queue,
-		       XA_LIMIT(1, SPYRE_QUEUES_PER_FILE), GFP_KERNEL_ACCOUNT);
+	/*
+	 * One reference is the table's and one this call's: ids can be guessed, and
+	 * QUEUE_DESTROY of another thread takes the table's from here on.
+	 */
+	kref_get(&queue->ref);
+	ret = spyre_queue_publish(queue);
 	if (ret) {
 		spyre_queue_close(queue);
-		return ret == -EBUSY ? -ENOSPC : ret;
+		return ret;
 	}
 	args->queue_id = queue->id;
 	/*
@@ -299,6 +322,9 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS ||
 	    !spyre_queue_partition_ok(sfile->spyre, args))
 		return -EINVAL;
+	/* All others' work waits for the high class. */
+	if (args->priority == DRM_SPYRE_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
+		return -EACCES;
 
 	if (mutex_lock_killable(&sfile->health.creating))
 		return -ERESTARTSYS;

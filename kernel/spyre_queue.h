@@ -78,6 +78,7 @@ int spyre_queue_init(void);
 void spyre_queue_exit(void);
 
 struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id);
+/* Does nothing for NULL or an error pointer. */
 void spyre_queue_put(struct spyre_queue *queue);
 /* Ends the queue: what has not started is cancelled, what has is stopped. */
 void spyre_queue_close(struct spyre_queue *queue);

@@ -113,13 +113,18 @@ int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
 	struct spyre_device *spyre = to_spyre_device(drm);
 	struct spyre_file *sfile = to_spyre_file(file);
 	struct drm_spyre_reset *args = data;
-	int ret;
+	int ret, idx;
 
 	args->generation = 0;
 	if (args->flags || args->pad)
 		return -EINVAL;
+	/* The threads that are to answer end with the card. */
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
 	ret = spyre_reset_device(spyre, sfile);
 	if (!ret)
 		args->generation = sfile->generation;
-	return spyre_reset_vfs(spyre) ?: ret;
+	ret = spyre_reset_vfs(spyre) ?: ret;
+	drm_dev_exit(idx);
+	return ret;
 }

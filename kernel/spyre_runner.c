@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "spyre_charge.h"
 #include "spyre_engine.h"
 #include "spyre_lx.h"
 #include "spyre_runner.h"
@@ -51,8 +52,7 @@ int spyre_seat_open(struct spyre_seat *seat, u64 id)
 	if (runner->task)
 		return 0;
 	if (!runner->base.scratch)
-		runner->base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES,
-						 GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		runner->base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES, SPYRE_GFP);
 	if (!runner->base.scratch)
 		return -ENOMEM;
 	ret = spyre_runner_start(runner, runner->engine, "c", id);

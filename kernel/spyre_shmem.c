@@ -19,6 +19,7 @@
 
 #include <drm/drm_prime.h>
 
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_shmem.h"
 #include "spyre_shmem_page.h"
@@ -81,7 +82,7 @@ int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size
 	drm_gem_private_object_init(drm, obj, size);
 
 	shmem->reach = kvcalloc(DIV_ROUND_UP_ULL(size, SPYRE_WINDOW_BYTES),
-				sizeof(*shmem->reach), GFP_KERNEL_ACCOUNT);
+				sizeof(*shmem->reach), SPYRE_GFP);
 	if (!shmem->reach)
 		return -ENOMEM;
 	if (spyre_shmem_mnt)
@@ -167,7 +168,7 @@ struct folio *spyre_shmem_get(struct spyre_shmem *shmem, pgoff_t index)
 	return folio;
 }
 
-/* Makes pages present, and lists them if @pages is not NULL. */
+/* Makes pages present, and lists them. */
 static int spyre_shmem_populate(struct spyre_shmem *shmem, pgoff_t first, pgoff_t num,
 				struct page **pages)
 {
@@ -175,14 +176,14 @@ static int spyre_shmem_populate(struct spyre_shmem *shmem, pgoff_t first, pgoff_
 	struct folio *folio;
 	pgoff_t index, next;
 
-	for (index = first; index < end; index = next) {
+	for (index = first; index < end;) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		folio = spyre_shmem_get(shmem, index);
 		if (IS_ERR(folio))
 			return PTR_ERR(folio);
 		next = min(folio_next_index(folio), end);
-		for (; pages && index < next; index++)
+		for (; index < next; index++)
 			*pages++ = folio_file_page(folio, index);
 		cond_resched();
 	}
@@ -194,7 +195,7 @@ static struct page **spyre_shmem_list(struct spyre_shmem *shmem, u64 start, u64 
 {
 	const pgoff_t num = bytes >> PAGE_SHIFT;
 	struct page **pages __free(kvfree) =
-		kvmalloc_array(num, sizeof(*pages), GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		kvmalloc_array(num, sizeof(*pages), SPYRE_GFP);
 	int ret;
 
 	if (!pages)
@@ -243,7 +244,7 @@ static struct spyre_window *spyre_window_add(struct spyre_shmem *shmem, u64 star
 {
 	const u64 size = shmem->base.size;
 	struct spyre_window *window __free(kfree) =
-		kzalloc(sizeof(*window), GFP_KERNEL_ACCOUNT);
+		kzalloc(sizeof(*window), SPYRE_GFP);
 	struct page **pages __free(kvfree) = NULL;
 	pgoff_t num;
 
@@ -260,7 +261,11 @@ static struct spyre_window *spyre_window_add(struct spyre_shmem *shmem, u64 star
 		return ERR_CAST(pages);
 
 	num = (end - start) >> PAGE_SHIFT;
-	if (spyre_pages_are_contiguous(pages, num)) {
+	/*
+	 * The direct map goes on behind the buffer, a mapping ends at a guard page:
+	 * with KASAN every access beyond a window is to be seen.
+	 */
+	if (!IS_ENABLED(CONFIG_KASAN) && spyre_pages_are_contiguous(pages, num)) {
 		window->vaddr = page_address(pages[0]);
 	} else {
 		window->mapping = vmap(pages, num, VM_MAP, PAGE_KERNEL);
@@ -291,13 +296,14 @@ void *spyre_shmem_map(struct spyre_shmem *shmem, u64 offset, u64 bytes)
 	return window->vaddr + (offset - window->start);
 }
 
-/* Pages stay once they are there: there is nothing to undo. */
+/*
+ * An attachment makes all pages present and a window of them: here a signal or
+ * the lack of memory is an error like others.  Both stay as long as the buffer,
+ * so there is nothing to undo.
+ */
 int spyre_shmem_pin(struct drm_gem_object *obj)
 {
-	struct spyre_shmem *shmem = to_spyre_shmem(obj);
-
-	guard(mutex)(&shmem->lock);
-	return spyre_shmem_populate(shmem, 0, obj->size >> PAGE_SHIFT, NULL);
+	return PTR_ERR_OR_ZERO(spyre_shmem_map(to_spyre_shmem(obj), 0, obj->size));
 }
 
 void spyre_shmem_unpin(struct drm_gem_object *obj)
@@ -307,7 +313,7 @@ void spyre_shmem_unpin(struct drm_gem_object *obj)
 struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_segment)
 {
 	const u64 size = shmem->base.size;
-	struct sg_table *table __free(kfree) = kzalloc(sizeof(*table), GFP_KERNEL);
+	struct sg_table *table __free(kfree) = kzalloc(sizeof(*table), SPYRE_GFP);
 	struct page **pages __free(kvfree) = NULL;
 	int ret;
 
@@ -318,17 +324,18 @@ struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_seg
 	if (IS_ERR(pages))
 		return ERR_CAST(pages);
 	ret = sg_alloc_table_from_pages_segment(table, pages, size >> PAGE_SHIFT, 0, size,
-						max_segment, GFP_KERNEL);
+						max_segment, SPYRE_GFP);
 	return ret ? ERR_PTR(ret) : no_free_ptr(table);
 }
 
+/* The dma-buf core warns of any error here, so only who has not attached gets one. */
 int spyre_shmem_vmap(struct drm_gem_object *obj, struct iosys_map *map)
 {
-	void *vaddr = spyre_shmem_map(to_spyre_shmem(obj), 0, obj->size);
+	struct spyre_window *window = spyre_window_find(to_spyre_shmem(obj), 0, obj->size);
 
-	if (IS_ERR(vaddr))
-		return PTR_ERR(vaddr);
-	iosys_map_set_vaddr(map, vaddr);
+	if (!window)
+		return -EINVAL;
+	iosys_map_set_vaddr(map, window->vaddr);
 	return 0;
 }
 

@@ -66,7 +66,10 @@ void *spyre_shmem_map(struct spyre_shmem *shmem, u64 offset, u64 bytes);
  */
 struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_segment);
 
-/* For struct drm_gem_object_funcs. */
+/*
+ * For struct drm_gem_object_funcs.  Whoever attaches to the dma-buf pins, and
+ * only after that may have the kernel address.
+ */
 int spyre_shmem_pin(struct drm_gem_object *obj);
 void spyre_shmem_unpin(struct drm_gem_object *obj);
 int spyre_shmem_vmap(struct drm_gem_object *obj, struct iosys_map *map);

@@ -8,10 +8,12 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_exec.h>
 
 #include "spyre_array.h"
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
@@ -53,6 +55,8 @@ struct spyre_submission {
 	/* operand pointers, and their device addresses, not yet given to a control block */
 	u8 **operands;
 	u64 *addresses;
+	/* descriptor of the next DMA control block, in the job's allocation */
+	struct spyre_dma_desc *descs;
 	struct spyre_job *job;
 	/* filled if not NULL once the job is on its way */
 	struct spyre_submitted *submitted;
@@ -163,7 +167,7 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_cb *in,
 			    struct spyre_cb *cb)
 {
-	struct spyre_dma_desc *desc;
+	struct spyre_dma_desc *desc = s->descs++;
 	u64 va, device_bytes;
 	bool h2d;
 	int ret;
@@ -171,9 +175,8 @@ static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_c
 	if (in->program || in->num_args || in->args || in->pattern_size ||
 	    spyre_any(in->pattern, sizeof(in->pattern)))
 		return -EINVAL;
-	desc = memdup_user(u64_to_user_ptr(in->desc), sizeof(*desc));
-	if (IS_ERR(desc))
-		return PTR_ERR(desc);
+	if (copy_from_user(desc, u64_to_user_ptr(in->desc), sizeof(*desc)))
+		return -EFAULT;
 	cb->dma.desc = desc;
 	if (spyre_any(desc->reserved, sizeof(desc->reserved)) ||
 	    spyre_dma_check(desc, &device_bytes, &cb->cost) != SPYRE_STOP_NONE)
@@ -256,11 +259,11 @@ static int spyre_decode_cb(struct spyre_submission *s, const struct drm_spyre_cb
 	}
 }
 
-/* One allocation for the job, its control blocks, BO references and operands. */
+/* One allocation for the job, its control blocks, descriptors, BO references and operands. */
 static int spyre_submission_alloc_job(struct spyre_submission *s)
 {
 	const u32 num = s->args->cbs.count;
-	u32 operands = 0, bos = 1, i;	/* 1: the results */
+	u32 operands = 0, bos = 1, descs = 0, i;	/* 1: the results */
 	struct spyre_job *job;
 
 	for (i = 0; i < num; i++) {
@@ -269,16 +272,18 @@ static int spyre_submission_alloc_job(struct spyre_submission *s)
 			return -EINVAL;
 		}
 		operands += s->cbs[i].num_args;
+		descs += s->cbs[i].type == DRM_SPYRE_CB_DMA;
 		bos += s->cbs[i].num_args + 2;
 	}
-	job = kvzalloc(struct_size(job, cbs, num) + bos * sizeof(*job->bos) +
-		       operands * (sizeof(*s->operands) + sizeof(*s->addresses)),
-		       GFP_KERNEL_ACCOUNT);
+	job = kvzalloc(struct_size(job, cbs, num) + descs * sizeof(*s->descs) +
+		       bos * sizeof(*job->bos) +
+		       operands * (sizeof(*s->operands) + sizeof(*s->addresses)), SPYRE_GFP);
 	if (!job)
 		return -ENOMEM;
 	refcount_set(&job->parts, 1);
 	job->num_cbs = num;
-	job->bos = (struct spyre_bo **)&job->cbs[num];
+	s->descs = (struct spyre_dma_desc *)&job->cbs[num];
+	job->bos = (struct spyre_bo **)(s->descs + descs);
 	s->operands = (u8 **)(job->bos + bos);
 	s->addresses = (u64 *)(s->operands + operands);
 	s->job = job;
@@ -398,6 +403,8 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	ret = spyre_sched_job_init(&job->base, &queue->entity, 1, queue, s->file->client_id);
 	if (ret)
 		return ret;
+	/* Whoever waits for many fences pays for the table of them. */
+	job->base.dependencies.xa_flags |= XA_FLAGS_ACCOUNT;
 	kref_get(&queue->ref);
 	job->queue = queue;
 
@@ -420,16 +427,13 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	return spyre_border_begin(job, s->nowait);
 }
 
-/* Nothing here allocates or fails but for a queue that has died meanwhile. */
-static int spyre_submission_push(struct spyre_submission *s)
+/* Nothing here allocates, fails or waits: unplug may be waiting for it. */
+static void spyre_submission_publish(struct spyre_submission *s)
 {
 	struct spyre_queue *queue = s->queue;
 	struct spyre_job *job = s->job;
 
-	guard(mutex)(&queue->lock);
-	if (queue->closed || READ_ONCE(queue->error))
-		return -ECANCELED;
-
+	lockdep_assert_held(&queue->lock);
 	drm_sched_job_arm(&job->base);
 	spyre_fence_init(job->done, queue->fence_context, ++queue->submitted);
 
@@ -444,6 +448,22 @@ static int spyre_submission_push(struct spyre_submission *s)
 	s->job = NULL;
 	trace_spyre_submit(job);
 	drm_sched_entity_push_job(&job->base);
+}
+
+/* Fails only if the queue has died or the card has gone meanwhile. */
+static int spyre_submission_push(struct spyre_submission *s)
+{
+	struct spyre_queue *queue = s->queue;
+	int idx;
+
+	guard(mutex)(&queue->lock);
+	if (queue->closed || READ_ONCE(queue->error))
+		return -ECANCELED;
+	/* All copies, page faults and waits for others are over. */
+	if (!drm_dev_enter(&queue->spyre->drm, &idx))
+		return -ENODEV;
+	spyre_submission_publish(s);
+	drm_dev_exit(idx);
 	return 0;
 }
 
@@ -500,6 +520,9 @@ int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
 	if (!ret)
 		ret = spyre_submission_commit(&s);
 	spyre_submission_cleanup(&s);
+	/* The queue may have died of the unplug, which then is the reason. */
+	if (ret == -ECANCELED && drm_dev_is_unplugged(&s.sfile->spyre->drm))
+		ret = -ENODEV;
 	return ret;
 }
 

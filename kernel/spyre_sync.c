@@ -9,6 +9,7 @@
 #include <drm/drm_syncobj.h>
 
 #include "spyre_array.h"
+#include "spyre_charge.h"
 #include "spyre_sync.h"
 
 #define SPYRE_MAX_SYNCS 64
@@ -50,7 +51,8 @@ static int spyre_sync_find(struct spyre_sync *sync, const struct drm_spyre_sync 
 	sync->point = user->point;
 	if (!user->point)
 		return 0;
-	sync->chain = dma_fence_chain_alloc();
+	/* dma_fence_chain_alloc() would charge no one for it. */
+	sync->chain = kmalloc(sizeof(*sync->chain), SPYRE_GFP);
 	return sync->chain ? 0 : -ENOMEM;
 }
 
@@ -61,7 +63,7 @@ int spyre_syncs_find(struct spyre_syncs *syncs, struct drm_file *file)
 
 	if (!syncs->count)
 		return 0;
-	syncs->sync = kcalloc(syncs->count, sizeof(*syncs->sync), GFP_KERNEL_ACCOUNT);
+	syncs->sync = kcalloc(syncs->count, sizeof(*syncs->sync), SPYRE_GFP);
 	if (!syncs->sync)
 		return -ENOMEM;
 	for (i = 0; i < syncs->count; i++) {

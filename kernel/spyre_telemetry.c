@@ -3,8 +3,11 @@
  * What the card tells about itself: DEV_QUERY, sysfs attributes of the
  * platform device and fdinfo of an open node.
  */
+#include <linux/capability.h>
 #include <linux/device.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/moduleparam.h>
 #include <linux/sysfs.h>
 #include <linux/uaccess.h>
 
@@ -12,6 +15,28 @@
 
 #include "spyre_bo.h"
 #include "spyre_device.h"
+
+/* To which the card's load is rounded for those who may not see exact totals. */
+#define SPYRE_LOAD_NS (10 * NSEC_PER_MSEC)
+
+/*
+ * Totals of a card grow with each job by numbers that give away the shapes of
+ * what it computed, whoever submitted it.
+ */
+static bool counters_paranoid = true;
+module_param(counters_paranoid, bool, 0444);
+MODULE_PARM_DESC(counters_paranoid,
+		 "exact totals of a card's work are for CAP_PERFMON and root alone (1)");
+
+bool spyre_counters_are_private(void)
+{
+	return counters_paranoid;
+}
+
+static bool spyre_may_see_counters(void)
+{
+	return !counters_paranoid || perfmon_capable();
+}
 
 void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info)
 {
@@ -32,8 +57,8 @@ void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *in
 void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info)
 {
 	info->total = sfile->spyre->lpddr_bytes;
-	info->used = spyre_card_lpddr_used(sfile->spyre);
-	info->free = info->total - info->used;
+	info->free = spyre_lpddr_free(sfile);
+	info->used = info->total - info->free;
 	info->context_used = atomic64_read(&sfile->used);
 }
 
@@ -51,6 +76,23 @@ void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters 
 	info->bytes_read = stats.cost.bytes_read;
 	info->bytes_written = stats.cost.bytes_written;
 	spyre_card_read_power(spyre, &info->power_mw, &info->temperature_mc);
+}
+
+/* The same of one context, for those who may not see the card's. */
+static void spyre_query_own_counters(struct spyre_file *sfile, struct drm_spyre_counters *info)
+{
+	struct drm_spyre_context_info own = {};
+
+	spyre_query_context(sfile, &own);
+	info->timestamp_ns = ktime_get_ns();
+	info->busy_ns = own.busy_ns;
+	info->jobs = own.jobs;
+	info->errors = own.errors;
+	info->cycles = own.cycles;
+	info->macs = own.macs;
+	info->bytes_read = own.bytes_read;
+	info->bytes_written = own.bytes_written;
+	spyre_card_read_power(sfile->spyre, &info->power_mw, &info->temperature_mc);
 }
 
 int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file)
@@ -88,10 +130,12 @@ int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *f
 		spyre_query_card(spyre, &info.card);
 	else if (args->type == DRM_SPYRE_DEV_QUERY_MEMORY)
 		spyre_query_memory(to_spyre_file(file), &info.memory);
-	else if (args->type == DRM_SPYRE_DEV_QUERY_COUNTERS)
+	else if (args->type == DRM_SPYRE_DEV_QUERY_CONTEXT)
+		spyre_query_context(to_spyre_file(file), &info.context);
+	else if (spyre_may_see_counters())
 		spyre_query_counters(spyre, &info.counters);
 	else
-		spyre_query_context(to_spyre_file(file), &info.context);
+		spyre_query_own_counters(to_spyre_file(file), &info.counters);
 
 	if (copy_to_user(u64_to_user_ptr(args->pointer), &info, min(size, args->size)))
 		return -EFAULT;
@@ -135,6 +179,13 @@ static struct spyre_engine_stats spyre_stats(struct spyre_device *spyre)
 	return stats;
 }
 
+static u64 spyre_busy_ns(struct spyre_device *spyre)
+{
+	const u64 busy = spyre_stats(spyre).busy_ns;
+
+	return spyre_may_see_counters() ? busy : div_u64(busy, SPYRE_LOAD_NS) * SPYRE_LOAD_NS;
+}
+
 static u32 spyre_power(struct spyre_device *spyre)
 {
 	u32 power, temperature;
@@ -162,7 +213,7 @@ SPYRE_ATTR(lpddr_total, spyre->lpddr_bytes);
 SPYRE_ATTR(lpddr_used, spyre_card_lpddr_used(spyre));
 SPYRE_ATTR(lpddr_free, spyre->lpddr_bytes - spyre_card_lpddr_used(spyre));
 SPYRE_ATTR(generation, spyre->generation);
-SPYRE_ATTR(busy_ns, spyre_stats(spyre).busy_ns);
+SPYRE_ATTR(busy_ns, spyre_busy_ns(spyre));
 SPYRE_ATTR(jobs, spyre_stats(spyre).jobs);
 SPYRE_ATTR(errors, spyre_stats(spyre).errors);
 SPYRE_ATTR(cycles, spyre_stats(spyre).cost.cycles);
@@ -235,6 +286,14 @@ static struct attribute *spyre_attrs[] = {
 	NULL
 };
 
+/* Those that only root may read if counters are private. */
+static bool spyre_attr_is_exact(const struct attribute *attr)
+{
+	return attr == &dev_attr_jobs.attr || attr == &dev_attr_errors.attr ||
+	       attr == &dev_attr_cycles.attr || attr == &dev_attr_macs.attr ||
+	       attr == &dev_attr_bytes_read.attr || attr == &dev_attr_bytes_written.attr;
+}
+
 static umode_t spyre_attr_is_visible(struct kobject *kobj, struct attribute *attr, int index)
 {
 	struct spyre_device *spyre = dev_get_drvdata(kobj_to_dev(kobj));
@@ -242,7 +301,7 @@ static umode_t spyre_attr_is_visible(struct kobject *kobj, struct attribute *att
 	/* A VF is not split again. */
 	if (spyre->pf && (attr == &dev_attr_num_vfs.attr || attr == &dev_attr_total_vfs.attr))
 		return 0;
-	return attr->mode;
+	return spyre_counters_are_private() && spyre_attr_is_exact(attr) ? 0400 : attr->mode;
 }
 
 static const struct attribute_group spyre_group = {

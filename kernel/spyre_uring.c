@@ -14,6 +14,7 @@
 
 #include <drm/drm_drv.h>
 
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_queue.h"
@@ -122,7 +123,7 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 	ret = spyre_uring_args(cmd, &args);
 	if (ret)
 		return ret;
-	job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
+	job = kzalloc(sizeof(*job), SPYRE_GFP);
 	if (!job)
 		return -ENOMEM;
 	job->cmd = cmd;
@@ -180,15 +181,13 @@ static int spyre_uring_issue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct drm_file *file = cmd->file->private_data;
-	int ret, idx;
 
 	if (issue_flags & IO_URING_F_CANCEL)
 		return spyre_uring_cancel(cmd);
 	if (!(issue_flags & IO_URING_F_SQE128))
 		return -EINVAL;
-	if (!drm_dev_enter(file->minor->dev, &idx))
+	/* As for an ioctl: spyre_submit() enters the device where it publishes the job. */
+	if (drm_dev_is_unplugged(file->minor->dev))
 		return -ENODEV;
-	ret = spyre_uring_issue(cmd, issue_flags);
-	drm_dev_exit(idx);
-	return ret;
+	return spyre_uring_issue(cmd, issue_flags);
 }

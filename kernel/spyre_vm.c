@@ -11,6 +11,7 @@
 #include <drm/drm_utils.h>
 
 #include "spyre_bo.h"
+#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_vm.h"
@@ -89,7 +90,7 @@ struct spyre_vm *spyre_vm_create(struct spyre_device *spyre)
 	struct drm_gem_object *resv;
 	struct spyre_vm *vm;
 
-	vm = kzalloc(sizeof(*vm), GFP_KERNEL_ACCOUNT);
+	vm = kzalloc(sizeof(*vm), SPYRE_GFP);
 	if (!vm)
 		return ERR_PTR(-ENOMEM);
 	resv = drm_gpuvm_resv_object_alloc(&spyre->drm);
@@ -186,10 +187,10 @@ int spyre_vm_op_init(struct spyre_vm_op *op, const struct drm_spyre_vm_bind_op *
 	op->range = from->range;
 	op->bo_offset = from->bo_offset;
 	op->readonly = from->flags & DRM_SPYRE_VM_MAP_READONLY;
-	op->prev = kzalloc(sizeof(*op->prev), GFP_KERNEL_ACCOUNT);
-	op->next = kzalloc(sizeof(*op->next), GFP_KERNEL_ACCOUNT);
+	op->prev = kzalloc(sizeof(*op->prev), SPYRE_GFP);
+	op->next = kzalloc(sizeof(*op->next), SPYRE_GFP);
 	if (obj)
-		op->map = kzalloc(sizeof(*op->map), GFP_KERNEL_ACCOUNT);
+		op->map = kzalloc(sizeof(*op->map), SPYRE_GFP);
 	if (!op->prev || !op->next || (obj && !op->map)) {
 		spyre_vm_op_fini(op);
 		return -ENOMEM;

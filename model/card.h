@@ -63,7 +63,9 @@ enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self)
 /*
  * Runs a descriptor that spyre_dma_check() accepted.  @device: device_bytes
  * bytes; @host_mem: the host span, @host_bytes long.  Never touches a byte
- * outside either.  @cost as from spyre_dma_check().
+ * outside either: each block is checked once more before it is moved, and one
+ * that would leave them ends the transfer with SPYRE_STOP_EXTENT, which means
+ * a defect of the engine.  Otherwise SPYRE_STOP_NONE or _CANCELLED.
  */
 enum spyre_stop spyre_card_dma(struct spyre_host *host, void *job,
 			       struct spyre_worker *self,

@@ -5,6 +5,11 @@
  * pages of the host; tasks go to the host's threads.  Bounds are linear and
  * not negative, so the valid lanes of the rows of a task only shrink: rows
  * are handled in runs that have the same number of valid lanes.
+ *
+ * The spans may lie in memory that goes on behind them, such as the kernel's
+ * direct map.  So every block that is moved is held against the spans with the
+ * very arguments that the unit gets, whatever the arithmetic before has proved;
+ * a block that leaves them ends the transfer with SPYRE_STOP_EXTENT.
  */
 #include "core.h"
 
@@ -23,13 +28,20 @@ struct dma_bound {
 	u64 coef[SPYRE_DMA_MAX_DIMS];
 };
 
+/* Memory that a transfer may touch. */
+struct dma_span {
+	u8 *p;
+	u64 bytes;
+};
+
 struct dma {
 	const struct spyre_dma_desc *desc;
 	struct spyre_host *host;
 	void *job;
 	u32 stop;
-	u8 *device;
-	u8 *host_mem;
+	u32 escaped;			/* a block would have left the spans */
+	struct dma_span device;
+	struct dma_span host_mem;
 	u32 num_dims;
 	u32 count[SPYRE_DMA_MAX_DIMS];
 	u64 host_stride[SPYRE_DMA_MAX_DIMS];
@@ -57,8 +69,59 @@ struct dma_task {
 struct dma_thread {
 	const struct dma *dma;
 	struct spyre_worker *worker;
+	u32 *escaped;
+	struct dma_span from, to, stage;
 	struct spyre_section section;
 };
+
+/* @outer x @inner pieces of @bytes, two strides apart. */
+struct dma_block {
+	u64 outer_stride;
+	u64 inner_stride;
+	u64 bytes;
+	u32 outer;
+	u32 inner;
+};
+
+/* True if the block at @p ends within @span; nothing of it may overflow. */
+static bool block_within(const struct dma_block *b, const struct dma_span *span, const u8 *p)
+{
+	u64 at = (unsigned long)p - (unsigned long)span->p;
+	u64 reach, inner;
+
+	return at <= span->bytes &&
+	       !__builtin_mul_overflow(b->outer_stride, (u64)b->outer - 1, &reach) &&
+	       !__builtin_mul_overflow(b->inner_stride, (u64)b->inner - 1, &inner) &&
+	       !__builtin_add_overflow(reach, inner, &reach) &&
+	       !__builtin_add_overflow(reach, b->bytes, &reach) &&
+	       reach <= span->bytes - at;
+}
+
+static bool escape(const struct dma_thread *t)
+{
+	__atomic_store_n(t->escaped, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(t->section.stop, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
+/* Blocks are written to the side that the transfer goes to, or to the stage; not empty. */
+static bool may_write(const struct dma_thread *t, const u8 *p, const struct dma_block *b)
+{
+	return block_within(b, &t->to, p) || block_within(b, &t->stage, p) || escape(t);
+}
+
+static bool may_read(const struct dma_thread *t, const u8 *p, const struct dma_block *b)
+{
+	return block_within(b, &t->from, p) || block_within(b, &t->stage, p) || escape(t);
+}
+
+/* @rows of @bytes each, @stride apart. */
+static struct dma_block rows_of(u32 rows, u64 stride, u64 bytes)
+{
+	return (struct dma_block){
+		.outer_stride = stride, .bytes = bytes, .outer = rows, .inner = 1,
+	};
+}
 
 static u64 stride_of(const u64 *stride, const struct dma *dma, u32 d)
 {
@@ -106,59 +169,118 @@ static u32 rows_with(const struct dma *dma, const u64 *sum, u32 row, u32 rows, u
 
 #define COPY_STRIDED(type)							\
 	do {									\
-		for (i = 0; i < outer; i++)					\
-			for (j = 0; j < inner; j++)				\
-				memcpy(dst + i * dst_outer + j * dst_inner,	\
-				       src + i * src_outer + j * src_inner,	\
+		for (i = 0; i < to.outer; i++)					\
+			for (j = 0; j < to.inner; j++)				\
+				memcpy(dst + i * to.outer_stride + j * to.inner_stride, \
+				       src + i * from.outer_stride + j * from.inner_stride, \
 				       sizeof(type));				\
 	} while (0)
 
-/* Copies outer x inner elements of @bytes between two strided places. */
-static void copy_strided(u8 *dst, u64 dst_outer, u64 dst_inner, const u8 *src, u64 src_outer,
-			 u64 src_inner, u32 outer, u32 inner, u32 bytes)
+/* Copies elements between two strided places that have the same numbers of them. */
+static bool copy_strided(const struct dma_thread *t, u8 *dst, const struct dma_block to,
+			 const u8 *src, const struct dma_block from)
 {
 	u32 i, j;
 
-	if (bytes == 1)
+	if (!may_write(t, dst, &to) || !may_read(t, src, &from))
+		return false;
+	if (to.bytes == 1)
 		COPY_STRIDED(u8);
-	else if (bytes == 2)
+	else if (to.bytes == 2)
 		COPY_STRIDED(u16);
-	else if (bytes == 4)
+	else if (to.bytes == 4)
 		COPY_STRIDED(u32);
 	else
 		COPY_STRIDED(u64);
+	return true;
 }
 
 /* Moves rows x lanes between the host and a dense stage, along the host's grain. */
-static void stage(const struct dma *dma, u8 *host, u8 *dense, u32 rows, u32 lanes, bool gather)
+static bool stage(const struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 lanes,
+		  bool gather)
 {
-	u64 host_row = stride_of(dma->host_stride, dma, dma->row);
-	u64 host_lane = dma->host_stride[dma->lane];
+	const struct dma *dma = t->dma;
 	u64 eb = dma->host_bytes;
-	u64 dense_row = lanes * eb;
+	struct dma_block h = {
+		.outer_stride = stride_of(dma->host_stride, dma, dma->row),
+		.inner_stride = dma->host_stride[dma->lane],
+		.bytes = eb,
+		.outer = rows,
+		.inner = lanes,
+	};
+	struct dma_block d = {
+		.outer_stride = lanes * eb, .inner_stride = eb, .bytes = eb,
+		.outer = rows, .inner = lanes,
+	};
 
-	if (gather && host_row == eb)
-		copy_strided(dense, eb, dense_row, host, host_lane, host_row, lanes, rows, eb);
-	else if (gather)
-		copy_strided(dense, dense_row, eb, host, host_row, host_lane, rows, lanes, eb);
-	else if (host_row == eb)
-		copy_strided(host, host_lane, host_row, dense, eb, dense_row, lanes, rows, eb);
-	else
-		copy_strided(host, host_row, host_lane, dense, dense_row, eb, rows, lanes, eb);
+	if (h.outer_stride == eb) {
+		h = (struct dma_block){ h.inner_stride, eb, eb, lanes, rows };
+		d = (struct dma_block){ eb, lanes * eb, eb, lanes, rows };
+	}
+	return gather ? copy_strided(t, dense, d, host, h) : copy_strided(t, host, h, dense, d);
 }
 
-/* Transposes a whole tile between the host and a dense stage. */
-static void transpose_tile(const struct dma *dma, u8 *out, u64 out_stride, const u8 *in,
-			   u64 in_stride, bool gather)
+/*
+ * out[column][row] = in[row][column], as the unit does it: 64 x 64 elements of
+ * 16 bits, or blocks of 4 x 4 of 32 bits, of which it moves no parts.
+ */
+static bool transpose(const struct dma_thread *t, u8 *out, u64 out_stride, const u8 *in,
+		      u64 in_stride, u32 rows, u32 columns)
 {
-	u32 lanes = dma->count[dma->lane];
+	const struct spyre_unit *unit = t->dma->host->unit;
+	u64 eb = t->dma->host_bytes;
+	const struct dma_block to = rows_of(columns, out_stride, rows * eb);
+	const struct dma_block from = rows_of(rows, in_stride, columns * eb);
 
-	if (dma->host_bytes == 2)
-		dma->host->unit->transpose(out, out_stride, in, in_stride);
+	if (!may_write(t, out, &to) || !may_read(t, in, &from))
+		return false;
+	if (eb == 2 ? rows != 64 || columns != 64 : rows % 4 || columns % 4)
+		return escape(t);
+	if (eb == 2)
+		unit->transpose(out, out_stride, in, in_stride);
 	else
-		dma->host->unit->transpose32(out, out_stride, in, in_stride,
-					     gather ? lanes : TASK_ROWS,
-					     gather ? TASK_ROWS : lanes);
+		unit->transpose32(out, out_stride, in, in_stride, rows, columns);
+	return true;
+}
+
+static bool copy_rows(const struct dma_thread *t, const struct spyre_copy_run *run)
+{
+	const struct dma_block to = rows_of(run->rows, run->dst_stride, run->bytes);
+	const struct dma_block from = rows_of(run->rows, run->src_stride, run->bytes);
+
+	if (!may_write(t, run->dst, &to) || !may_read(t, run->src, &from))
+		return false;
+	t->dma->host->unit->copy(run);
+	return true;
+}
+
+static bool convert_rows(const struct dma_thread *t, const struct spyre_convert_run *run,
+			 u32 dst_bytes, u32 src_bytes)
+{
+	const struct dma_block to = rows_of(run->rows, run->dst_stride,
+					    (u64)run->lanes * dst_bytes);
+	const struct dma_block from = rows_of(run->rows, run->src_stride,
+					      (u64)run->lanes * src_bytes);
+
+	if (!may_write(t, run->dst, &to) || !may_read(t, run->src, &from))
+		return false;
+	t->dma->host->unit->convert(run);
+	return true;
+}
+
+/* Padding of @rows, @bytes each. */
+static bool zero_rows(const struct dma_thread *t, u8 *p, u64 stride, u32 rows, u64 bytes)
+{
+	const struct dma_block block = rows_of(rows, stride, bytes);
+	u32 row;
+
+	if (!bytes || !rows)
+		return true;
+	if (!may_write(t, p, &block))
+		return false;
+	for (row = 0; row < rows; row++)
+		memset(p + row * stride, 0, bytes);
+	return true;
 }
 
 /*
@@ -180,22 +302,18 @@ static bool stage_tile(struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 
 	};
 
 	if (rows != TASK_ROWS || lanes * eb != 128 || (eb != 2 && eb != 4) ||
-	    stride_of(dma->host_stride, dma, dma->row) != eb) {
-		stage(dma, host, dense, rows, lanes, gather);
-		return true;
-	}
+	    stride_of(dma->host_stride, dma, dma->row) != eb)
+		return stage(t, host, dense, rows, lanes, gather);
 	if (!spyre_section_enter(&t->section, 64 * 64 * 4))
 		return false;
-	if (gather) {
-		transpose_tile(dma, dense, 128, host, host_lane, true);
-		return true;
-	}
-	transpose_tile(dma, dense + STAGE_BYTES, TASK_ROWS * eb, dense, 128, false);
-	dma->host->unit->copy(&copy);
-	return true;
+	/* Of the dim's lanes only the valid ones have a place in the host span. */
+	if (gather)
+		return transpose(t, dense, 128, host, host_lane, lanes, rows);
+	return transpose(t, dense + STAGE_BYTES, TASK_ROWS * eb, dense, 128, rows, lanes) &&
+	       copy_rows(t, &copy);
 }
 
-static void copy_raw(const struct dma_thread *t, const struct spyre_convert_run *run, u32 bytes)
+static bool copy_raw(const struct dma_thread *t, const struct spyre_convert_run *run, u32 bytes)
 {
 	const struct spyre_copy_run copy = {
 		.dst = run->dst,
@@ -207,7 +325,7 @@ static void copy_raw(const struct dma_thread *t, const struct spyre_convert_run 
 		.stream = run->stream,
 	};
 
-	t->dma->host->unit->copy(&copy);
+	return copy_rows(t, &copy);
 }
 
 /* Converts or copies rows x lanes whose lanes are dense on both sides. */
@@ -224,10 +342,8 @@ static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 ds
 	run->stream = t->dma->stream && run->dst != t->worker->scratch &&
 		      !((unsigned long)run->dst % 64) && !(run->dst_stride % 64);
 	if (run->dst_format != run->src_format)
-		t->dma->host->unit->convert(run);
-	else
-		copy_raw(t, run, dst_bytes);
-	return true;
+		return convert_rows(t, run, dst_bytes, src_bytes);
+	return copy_raw(t, run, dst_bytes);
 }
 
 static bool to_device(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 lanes)
@@ -246,7 +362,6 @@ static bool to_device(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 
 		.cast = true,
 	};
 	u64 pad = row_bytes - (u64)lanes * dma->device_bytes;
-	u32 row;
 
 	if (dma->host_stride[dma->lane] != dma->host_bytes && lanes > 1) {
 		if (!stage_tile(t, host, t->worker->scratch, rows, lanes, true))
@@ -256,10 +371,8 @@ static bool to_device(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 
 	}
 	if (!transfer(t, &run, dma->device_bytes, dma->host_bytes))
 		return false;
-	for (row = 0; pad && row < rows; row++)
-		memset(device + row * stride_of(dma->device_stride, dma, dma->row) +
-		       row_bytes - pad, 0, pad);
-	return true;
+	return zero_rows(t, device + row_bytes - pad,
+			 stride_of(dma->device_stride, dma, dma->row), rows, pad);
 }
 
 static bool to_host(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 lanes)
@@ -303,23 +416,22 @@ static bool run_rows(struct dma_thread *t, const struct dma_task *task, u64 host
 	if (!spyre_section_enter(&t->section, STEP_COST))
 		return false;
 	for (row = 0; row < task->rows; row += n) {
-		u8 *dev = dma->device + device + row * device_row;
+		u8 *dev = dma->device.p + device + row * device_row;
 
 		lanes = valid_lanes(dma, task->sum, row);
 		if (!lanes)
 			break;
 		n = rows_with(dma, task->sum, row, task->rows, lanes);
-		if (h2d ? !to_device(t, dma->host_mem + host + row * host_row, dev, n, lanes) :
-			  !to_host(t, dma->host_mem + host + row * host_row, dev, n, lanes))
+		if (h2d ? !to_device(t, dma->host_mem.p + host + row * host_row, dev, n, lanes) :
+			  !to_host(t, dma->host_mem.p + host + row * host_row, dev, n, lanes))
 			return false;
 	}
 	if (!h2d || row == task->rows)
 		return true;
 	if (!spyre_section_enter(&t->section, (task->rows - row) * row_bytes))
 		return false;
-	for (; row < task->rows; row++)
-		memset(dma->device + device + row * device_row, 0, row_bytes);
-	return true;
+	return zero_rows(t, dma->device.p + device + row * device_row, device_row,
+			 task->rows - row, row_bytes);
 }
 
 static bool run_task(struct dma_thread *t, struct dma_task *task)
@@ -371,9 +483,14 @@ static void run_item(void *arg, u32 index, struct spyre_worker *worker)
 	struct dma *dma = arg;
 	u64 first = dma->tasks * index / dma->items;
 	u64 end = dma->tasks * (index + 1) / dma->items;
+	bool h2d = dma->desc->direction == SPYRE_DMA_H2D;
 	struct dma_thread t = {
 		.dma = dma,
 		.worker = worker,
+		.escaped = &dma->escaped,
+		.from = h2d ? dma->host_mem : dma->device,
+		.to = h2d ? dma->device : dma->host_mem,
+		.stage = { worker->scratch, 2 * STAGE_BYTES },
 		.section = { .host = dma->host, .job = dma->job, .stop = &dma->stop },
 	};
 	struct dma_task task;
@@ -409,7 +526,7 @@ static void choose_dims(struct dma *dma)
 }
 
 /* The engine's own bound: the last byte of an element lies in the host span. */
-static void add_bounds(struct dma *dma, u64 host_bytes)
+static void add_bounds(struct dma *dma)
 {
 	const struct spyre_dma_desc *desc = dma->desc;
 	struct dma_bound *own = &dma->bound[desc->num_bounds];
@@ -420,15 +537,15 @@ static void add_bounds(struct dma *dma, u64 host_bytes)
 		dma->bound[b].limit = desc->bound[b].limit;
 		memcpy(dma->bound[b].coef, desc->bound[b].coef, sizeof(dma->bound[b].coef));
 	}
-	own->limit = host_bytes < need ? 0 : host_bytes - need + 1;
+	own->limit = dma->host_mem.bytes < need ? 0 : dma->host_mem.bytes - need + 1;
 	memcpy(own->coef, dma->host_stride, sizeof(own->coef));
 	dma->num_bounds = desc->num_bounds + 1;
 }
 
-static void plan(struct dma *dma, u64 host_bytes)
+static void plan(struct dma *dma)
 {
 	const struct spyre_dma_desc *desc = dma->desc;
-	u64 bytes, stride;
+	u64 stride;
 	u32 d;
 
 	dma->num_dims = desc->num_dims;
@@ -441,10 +558,10 @@ static void plan(struct dma *dma, u64 host_bytes)
 		dma->device_stride[d] = stride;
 		stride *= dma->count[d];
 	}
-	bytes = stride;
-	dma->stream = bytes >= STREAM_BYTES;
+	dma->device.bytes = stride;
+	dma->stream = stride >= STREAM_BYTES;
 	choose_dims(dma);
-	add_bounds(dma, host_bytes);
+	add_bounds(dma);
 	dma->tasks = 1;
 	for (d = 0; d < dma->num_dims; d++) {
 		dma->task_count[d] = dma->count[d];
@@ -456,7 +573,7 @@ static void plan(struct dma *dma, u64 host_bytes)
 			dma->task_count[d] = ((u64)dma->count[d] + TASK_STEPS - 1) / TASK_STEPS;
 		dma->tasks *= dma->task_count[d];
 	}
-	dma->items = bytes < INLINE_BYTES ? 1 : spyre_min(dma->tasks, MAX_ITEMS);
+	dma->items = dma->device.bytes < INLINE_BYTES ? 1 : spyre_min(dma->tasks, MAX_ITEMS);
 }
 
 enum spyre_stop spyre_card_dma(struct spyre_host *host, void *job,
@@ -468,14 +585,16 @@ enum spyre_stop spyre_card_dma(struct spyre_host *host, void *job,
 		.desc = desc,
 		.host = host,
 		.job = job,
-		.device = device,
-		.host_mem = host_mem,
+		.device = { .p = device },
+		.host_mem = { host_mem, host_bytes },
 	};
 
-	plan(&dma, host_bytes);
+	plan(&dma);
 	if (dma.items == 1)
 		run_item(&dma, 0, self);
 	else
 		host->parallel(host, self, dma.items, run_item, &dma);
+	if (spyre_stopped(&dma.escaped))
+		return SPYRE_STOP_EXTENT;
 	return spyre_stopped(&dma.stop) ? SPYRE_STOP_CANCELLED : SPYRE_STOP_NONE;
 }

@@ -11,7 +11,6 @@
 #define FP32_INF 0x7f800000u
 #define FP32_NAN 0x7fc00000u	/* the only NaN that the card writes */
 
-#define DL16_NAN 0x7fffu
 #define DL16_BIAS_GAP 96u	/* fp32 bias 127 - DL16 bias 31 */
 
 u32 spyre_fmt_bytes(enum spyre_fmt fmt)
@@ -87,15 +86,14 @@ u16 spyre_fp32_to_dl16(u32 f32)
 	u32 code;
 
 	if (mag > FP32_INF)
-		return DL16_NAN;
+		return SPYRE_DL16_NAN;
 	/* Half an ulp of the 9-bit fraction, carrying into the exponent. */
 	code = (mag + 0x2000) >> 14;
 	if (code < DL16_BIAS_GAP << 9)
 		return sign;
 	code -= DL16_BIAS_GAP << 9;
-	if (code > DL16_NAN)
-		code = DL16_NAN;
-	return sign | code;
+	/* What would round to the code of NaN overflows as well. */
+	return sign | (code < SPYRE_DL16_NAN ? code : SPYRE_DL16_INF);
 }
 
 u32 spyre_dl16_to_fp32(u16 dl16)
@@ -105,8 +103,10 @@ u32 spyre_dl16_to_fp32(u16 dl16)
 
 	if (!mag)
 		return sign;
-	if (mag == DL16_NAN)
+	if (mag == SPYRE_DL16_NAN)
 		return FP32_NAN;
+	if (mag == SPYRE_DL16_INF)
+		return sign | FP32_INF;
 	return sign | ((mag << 14) + (DL16_BIAS_GAP << 23));
 }
 

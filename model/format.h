@@ -14,6 +14,10 @@
 
 #define SPYRE_STICK_BYTES 128u
 
+/* The last codes of DL16 without the sign; NaN is written without one. */
+#define SPYRE_DL16_NAN 0x7ffe
+#define SPYRE_DL16_INF 0x7fff
+
 enum spyre_fmt {
 	SPYRE_FMT_INVALID = 0,
 	/* device formats */

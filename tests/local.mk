@@ -3,6 +3,7 @@ include tests/abi/local.mk
 include tests/build/build.mk
 include tests/unit/tools.mk
 include tests/fuzz/fuzz.mk
+include tests/unit/arbiter.mk
 include tests/unit/telemetry.mk
 include tests/unit/sdsc.mk
 include tests/unit/nn.mk

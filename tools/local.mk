@@ -58,6 +58,11 @@ dist_man_MANS += docs/man/dxp_standalone.1
 # The public name of the bundle compiler.
 install-exec-hook:
 	cd '$(DESTDIR)$(bindir)' && rm -f dxp_standalone && $(LN_S) spyre$(EXEEXT) dxp_standalone
+# Libtool gives programs no path to a folder that ld.so.conf names: its cache has to know.
+	@if test -z '$(DESTDIR)' && test "`id -u`" = 0; then \
+	  PATH="$$PATH:/usr/sbin:/sbin" ldconfig || \
+	  echo "ldconfig failed: run it, or programs may not find libspyre.so.0" >&2; \
+	fi
 
 uninstall-hook: uninstall-dkms
 	-rm -f '$(DESTDIR)$(bindir)/dxp_standalone'

@@ -9,6 +9,7 @@ import glob
 import os
 import subprocess
 
+import torch
 from setuptools import setup
 from torch.utils.cpp_extension import BuildExtension, CppExtension, include_paths
 
@@ -46,7 +47,15 @@ include_dirs += [os.path.join(path, "kineto") for path in include_paths()]
 include_dirs = [os.path.abspath(path) for path in include_dirs]
 library_dirs = [os.path.abspath(path) for path in library_dirs]
 
+
+def required_torch():
+    """The minor version that is built against: its binary interface is no other's."""
+    major, minor = (int(part) for part in torch.__version__.split(".")[:2])
+    return f"torch>={major}.{minor},<{major}.{minor + 1}"
+
+
 setup(
+    install_requires=[required_torch()],
     ext_modules=[
         CppExtension(
             "torch_spyre._C",

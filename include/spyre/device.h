@@ -35,7 +35,7 @@ typedef struct spyre_device_properties {
 	size_t struct_size;
 	/** "Virtual Spyre", "Virtual Spyre VF 2", or, in telemetry, "Virtual Spyre (4 VFs)". */
 	char name[64];
-	/** 8-4-4-4-12 hex digits; stable while the module is loaded. */
+	/** 8-4-4-4-12 hex digits; stable while the module is loaded, or the process runs. */
 	char uuid[40];
 	/** Device path of sysfs ("spyre_vdev.0"), or "embedded.0". */
 	char bus_id[32];

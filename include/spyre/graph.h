@@ -30,7 +30,8 @@ typedef struct spyre_graph spyre_graph;
 
 /**
  * From now on @stream records what it is given, from any thread, until
- * spyre_stream_end_capture(). What was queued before runs as usual. What would
+ * spyre_stream_end_capture(). What was queued before runs as usual, and so does
+ * all of a graph whose launch another thread is amidst. What would
  * wait for the stream, or ask how far it is, is refused with CAPTURE and leaves
  * the capture as it was: spyre_stream_synchronize(), spyre_stream_query(),
  * blocking copies on it, spyre_stream_destroy(), spyre_context_synchronize(),

@@ -16,7 +16,7 @@ typedef struct spyre_memory_info {
 	size_t struct_size;
 	uint64_t total;
 	uint64_t free;
-	/** Used by everyone on the card. */
+	/** Used by everyone on the card, or kept for other users: not for this context. */
 	uint64_t used;
 	/** Used by this context, and the peak of it. */
 	uint64_t context_used;

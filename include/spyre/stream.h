@@ -14,6 +14,10 @@ extern "C" {
  * pool (priority 0), 33..64 the high-priority pool (priority -1). Pool streams
  * are made on first use, belong to the context and are never destroyed by the
  * caller. The default stream is an ordinary one: nothing waits for it unasked.
+ *
+ * On a card of the kernel's the high priority takes CAP_SYS_NICE. Without it
+ * streams of priority -1 work, but none of them goes before those of priority
+ * 0; a warning in the log (SPYRE_LOG) says so.
  */
 #define SPYRE_STREAM_DEFAULT 0
 #define SPYRE_STREAM_LOW_FIRST 1

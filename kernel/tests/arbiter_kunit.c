@@ -15,7 +15,7 @@
 #define HIGH DRM_SPYRE_PRIORITY_HIGH
 #define CORES 32u
 #define MAX_CONTEXTS 24
-#define MAX_QUEUES 128
+#define MAX_QUEUES 272
 #define US 1000ull
 #define MS 1000000ull
 /* How often a job looks whether its turn is over. */
@@ -52,6 +52,8 @@ struct sim {
 	struct sim_queue queue[MAX_QUEUES];
 	u32 num_contexts;
 	u32 num_queues;
+	/* sum over all places of the time that nobody had them */
+	u64 idle_ns;
 	u64 now;
 };
 
@@ -82,7 +84,7 @@ static void sim_ask(struct sim *sim, struct sim_queue *queue)
 		queue->jobs--;
 	queue->left = queue->length;
 	queue->requested = sim->now;
-	spyre_arbiter_request(&sim->arb, &queue->claim, queue->cores, queue->own_only);
+	spyre_arbiter_request(&sim->arb, &queue->claim, queue->cores, queue->own_only, sim->now);
 }
 
 static struct sim_queue *sim_queue(struct sim *sim, struct sim_context *context, u32 cores,
@@ -170,6 +172,7 @@ static void sim_run(struct sim *sim, u64 ns)
 			sim_ask(sim, &sim->queue[i]);
 		sim_turns(sim);
 		sim_check(sim);
+		sim->idle_ns += (u64)(sim->arb.max_active - sim->arb.num_active) * TILE;
 		sim->now += TILE;
 		for (i = 0; i < sim->num_queues; i++)
 			if (sim->queue[i].claim.state == SPYRE_CLAIM_ACTIVE)
@@ -260,6 +263,89 @@ static void test_high_comes_first(struct kunit *test)
 	sim_run(sim, 3 * TILE);
 	KUNIT_EXPECT_EQ(test, queue->done, 1);
 	KUNIT_EXPECT_LE(test, high->longest_wait, 2 * TILE);
+}
+
+/* A context with @queues jobs for @cores each, all but @any of them for its own runner. */
+struct crowd {
+	u32 queues;
+	u32 cores;
+	u32 any;
+};
+
+/* It against one with so many queues of narrow jobs. */
+static void crowd_against(struct kunit *test, u32 places, u32 queues, const struct crowd *kind)
+{
+	struct sim *sim = sim_init(test, places);
+	struct sim_context *victim = sim_context(sim, LOW), *crowd = sim_context(sim, LOW);
+	/* As many as have a runner at a time. */
+	const u32 had = min(kind->any + (kind->any < kind->queues), places);
+	const u32 due = min(queues, places - min(had, places / 2));
+	const u32 idle = had + queues < places ? places - had - queues : 0;
+	const u64 time = 200 * MS;
+	u32 i;
+
+	for (i = 0; i < queues; i++)
+		sim_queue(sim, victim, 1, 10000 * MS, U32_MAX);
+	for (i = 0; i < kind->queues; i++)
+		sim_queue(sim, crowd, kind->cores, 10000 * MS, U32_MAX)->own_only = i >= kind->any;
+	sim_run(sim, time);
+	KUNIT_EXPECT_LE(test, victim->longest_wait, 20 * MS);
+	if (kind->cores == 1) {
+		/* Narrow jobs leave no place free. */
+		KUNIT_EXPECT_GE(test, victim->active_ns + 10 * MS, time * due);
+		KUNIT_EXPECT_EQ(test, sim->idle_ns, time * idle);
+	} else {
+		/* Wide ones do while they run; each context has its part of the time. */
+		expect_between(test, victim->active_ns, time * min(queues, places) * 46 / 100,
+			       time * places);
+		KUNIT_EXPECT_GE(test, crowd->active_ns, time / (places + 1));
+	}
+	kunit_kfree(test, sim);
+}
+
+/* Claims that cannot run yet, however many, keep no other one from a place. */
+static void test_crowds(struct kunit *test)
+{
+	static const u32 queues[] = { 120, 127, 129, 200, 250 };
+	u32 i, places, kind;
+
+	for (i = 0; i < ARRAY_SIZE(queues); i++) {
+		const struct crowd crowd[] = {
+			{ queues[i], 1, queues[i] }, { queues[i], 1, 3 }, { queues[i], 1, 0 },
+			{ queues[i], CORES, queues[i] }, { queues[i], CORES, 0 },
+		};
+
+		for (kind = 0; kind < ARRAY_SIZE(crowd); kind++) {
+			for (places = 2; places <= 8; places += 6) {
+				crowd_against(test, places, 1, &crowd[kind]);
+				crowd_against(test, places, 16, &crowd[kind]);
+			}
+		}
+	}
+}
+
+/*
+ * One that could use but little of the card while others had the rest has not
+ * saved up for the day that it brings more queues.
+ */
+static void test_little_saves_nothing(struct kunit *test)
+{
+	struct sim *sim = sim_init(test, 8);
+	struct sim_context *little = sim_context(sim, LOW), *much = sim_context(sim, LOW);
+	u64 before;
+	u32 i;
+
+	sim_queue(sim, little, 1, 10000 * MS, U32_MAX);
+	for (i = 0; i < 8; i++)
+		sim_queue(sim, much, 1, 10000 * MS, U32_MAX);
+	sim_run(sim, 400 * MS);
+	expect_between(test, little->active_ns, 390 * MS, 400 * MS);
+	before = much->active_ns;
+	for (i = 0; i < 8; i++)
+		sim_queue(sim, little, 1, 10000 * MS, U32_MAX);
+	sim_run(sim, 100 * MS);
+	expect_between(test, much->active_ns - before, 100 * MS * 8 * 44 / 100,
+		       100 * MS * 8 * 54 / 100);
 }
 
 static void test_partitions(struct kunit *test)
@@ -452,6 +538,8 @@ static struct kunit_case arbiter_cases[] = {
 	KUNIT_CASE(test_many_contexts),
 	KUNIT_CASE(test_low_is_not_starved),
 	KUNIT_CASE(test_high_comes_first),
+	KUNIT_CASE(test_crowds),
+	KUNIT_CASE(test_little_saves_nothing),
 	KUNIT_CASE(test_partitions),
 	KUNIT_CASE(test_wide_and_narrow),
 	KUNIT_CASE(test_nobody_saves_up),

@@ -72,6 +72,8 @@ struct spyre_drm_card {
 	pthread_rwlock_t host_lock;
 	struct spyre_drm_ranges host;		/* addresses of this process */
 	_Atomic size_t host_count;
+	/* The kernel has refused the high class, and the log says so. */
+	atomic_bool high_refused;
 };
 
 struct spyre_drm_program {

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -50,6 +52,24 @@ static spyre_status read_timeout(struct spyre_drm_queue *queue)
 	return status;
 }
 
+/*
+ * The kernel's high class is for privileged users. A plain user's streams of
+ * high priority work as those of low priority do, and a log says so once.
+ */
+static int make_queue(struct spyre_drm_card *card, struct drm_spyre_queue_create *args)
+{
+	int error = drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, args) ? errno : 0;
+
+	if (error != EACCES || args->priority != DRM_SPYRE_PRIORITY_HIGH)
+		return error;
+	if (!atomic_exchange(&card->high_refused, true))
+		spyre_log(SPYRE_LOG_WARN,
+			  "%s: queues of high priority take CAP_SYS_NICE: streams of priority -1 have the normal priority 0",
+			  card->base.properties.node);
+	args->priority = DRM_SPYRE_PRIORITY_LOW;
+	return drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, args) ? errno : 0;
+}
+
 static spyre_status create_queue(struct spyre_drm_card *card, int priority,
 				 struct spyre_drm_queue *queue)
 {
@@ -57,13 +77,14 @@ static spyre_status create_queue(struct spyre_drm_card *card, int priority,
 		.priority = priority < 0 ? DRM_SPYRE_PRIORITY_HIGH : DRM_SPYRE_PRIORITY_LOW,
 		.timeout_ms = queue->timeout_ms,
 	};
+	const int error = make_queue(card, &args);
 
-	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args)) {
-		if (errno == ENOSPC)
+	if (error) {
+		if (error == ENOSPC)
 			return spyre_error(SPYRE_ERROR_SYSTEM,
 					   "%s: this context has as many queues as a card gives it; destroy streams that are not used",
 					   card->base.properties.node);
-		return spyre_drm_error(card, errno,
+		return spyre_drm_error(card, error,
 				       "DRM_IOCTL_SPYRE_QUEUE_CREATE of priority %d", priority);
 	}
 	queue->id = args.queue_id;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Embedded cards: what the environment asks for, and the devices in use. */
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +10,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "libspyre/backend/embedded.h"
 #include "libspyre/runtime/environment.h"
+#include "libspyre/runtime/telemetry_sources.h"
 
 #define MIB (1ull << 20)
 #define DEFAULT_LPDDR_MIB 16384
@@ -130,12 +135,46 @@ spyre_status embedded_count(int *count)
 	return status;
 }
 
+static void read_name(const char *path, char *text, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (read(fd, text, room) < 0)
+		text[0] = '\0';
+	close(fd);
+}
+
+/*
+ * A UUID of version 8 (own scheme), made of what tells this process from all
+ * others: the boot, the namespace of its pid, the pid, when it started.
+ */
+static void make_uuid(int index, char *uuid, size_t room)
+{
+	struct {
+		char boot[40], pids[40];
+		uint64_t start_time;
+		int64_t pid, index;
+	} of = { .pid = getpid(), .index = index };
+	XXH128_hash_t h;
+
+	read_name("/proc/sys/kernel/random/boot_id", of.boot, sizeof(of.boot));
+	if (readlink("/proc/self/ns/pid", of.pids, sizeof(of.pids)) < 0)
+		of.pids[0] = '\0';
+	if (!spyre_telemetry_start_time((int32_t)of.pid, &of.start_time))
+		of.start_time = 0;
+	h = XXH3_128bits(&of, sizeof(of));
+	snprintf(uuid, room, "%08x-%04x-8%03x-%04x-%012" PRIx64, (uint32_t)(h.high64 >> 32),
+		 (uint32_t)(h.high64 >> 16) & 0xffff, (uint32_t)h.high64 & 0xfff,
+		 (uint32_t)(h.low64 >> 48 & 0x3fff) | 0x8000, h.low64 & 0xffffffffffff);
+}
+
 static void config_properties(const struct embedded_config *config, int index,
 			      spyre_device_properties *p)
 {
 	snprintf(p->name, sizeof(p->name), "Virtual Spyre");
-	/* A UUID of version 8 (own scheme): "Spyre", then the index. */
-	snprintf(p->uuid, sizeof(p->uuid), "53707972-6500-8000-8000-%012x", index);
+	make_uuid(index, p->uuid, sizeof(p->uuid));
 	snprintf(p->bus_id, sizeof(p->bus_id), "embedded.%d", index);
 	p->node[0] = '\0';
 	p->backend = SPYRE_BACKEND_EMBEDDED;

@@ -215,14 +215,18 @@ static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job
 	for (uint32_t i = 0; i < job->num_commands; i++) {
 		struct embedded_command *command = &job->commands[i];
 		uint64_t start = now;
-		int status = 0;
+		enum spyre_stop stop = SPYRE_STOP_CANCELLED;
+		int status = -ECANCELED;
 
-		if (*failed || embedded_job_is_old(job))
-			status = -ECANCELED;
-		else if (command_run(worker, job, command) != SPYRE_STOP_NONE)
-			status = atomic_load(&job->stop) ?: -ECANCELED;
+		if (!*failed && !embedded_job_is_old(job)) {
+			stop = command_run(worker, job, command);
+			status = stop == SPYRE_STOP_NONE ? 0 : atomic_load(&job->stop) ?: -ECANCELED;
+		}
+		/* The card stopped by itself, which its checks had ruled out. */
+		if (stop != SPYRE_STOP_NONE && stop != SPYRE_STOP_CANCELLED)
+			status = -EFAULT;
 		/* Before anyone can see the result. */
-		if (status == -ETIME)
+		if (status == -ETIME || status == -EFAULT)
 			embedded_card_fault(job);
 		*failed |= status != 0;
 		now = spyre_now_ns();

@@ -247,6 +247,9 @@ spyre_status spyre_layout_init_strided(spyre_layout *layout, uint32_t rank, cons
 		status = check_order(rank, dim_order, order_len);
 	if (status != SPYRE_SUCCESS)
 		return status;
+	if (!spyre_format_name(host_format))
+		return spyre_error(SPYRE_ERROR_FORMAT, "host format %d is unknown (spyre_format)",
+				   (int)host_format);
 	if (!lanes)
 		return spyre_error(SPYRE_ERROR_FORMAT,
 				   "host format %s has no device form; convert to fp32, fp16, bf16, bool or an integer of at most 64 bits first",

@@ -241,11 +241,14 @@ static spyre_status read_all_folders(int base, struct spyre_readings *readings)
 	return status;
 }
 
+/* The oldest process first: an index stays while processes come, and pids start over. */
 static int by_process(const void *left, const void *right)
 {
 	const struct spyre_card_key *a = &((const struct spyre_reading *)left)->key;
 	const struct spyre_card_key *b = &((const struct spyre_reading *)right)->key;
 
+	if (a->start_time != b->start_time)
+		return a->start_time < b->start_time ? -1 : 1;
 	if (a->pid != b->pid)
 		return a->pid < b->pid ? -1 : 1;
 	if (a->card != b->card)

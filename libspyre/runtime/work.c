@@ -427,7 +427,8 @@ spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyr
 	spyre_stream_retire(stream, 0);
 	if (stream->error) {
 		status = spyre_stream_error(stream);
-	} else if (stream->capture) {
+	} else if (stream->capture && !work->segment) {
+		/* The rest of a graph whose launch came first is queued with its beginning. */
 		status = spyre_capture_work(stream, work);
 		seq = atomic_load_explicit(&stream->tail, memory_order_relaxed);
 	} else if (work->pool == SPYRE_POOL_OF_GRAPH) {

@@ -139,7 +139,10 @@ int build_split_dim(const struct build_step *step, int32_t dim);
 /* build_layout.c */
 /* Finds the host dim of each device dim; dense row-major strides are assumed. */
 spyre_status build_normalize(const char *op, uint32_t index, spyre_sdsc_operand *o);
-/* The host dim along sticks, -1 if each element has a stick of its own. */
+/*
+ * The host dim along sticks, -1 if each element has a stick of its own or there is
+ * no layout. No index: it is checked before it is one.
+ */
 int build_stick_dim(const spyre_sdsc_operand *o);
 /*
  * A row-major layout with sticks along @stick (-1: an element per stick); dims
@@ -202,7 +205,10 @@ spyre_status build_emit(spyre_sdsc_graph *graph, const char *op, const struct bu
  */
 spyre_status build_pad_copy(spyre_sdsc_graph *graph, struct build_use *use, uint32_t pad,
 			    bool clean);
-/* Brings @from into sticks along @stick; @to may be left open. */
+/*
+ * Brings @from into sticks along @stick, or with -1 into one stick per element;
+ * @to may be left open.
+ */
 spyre_status build_restick(spyre_sdsc_graph *graph, struct build_use from, int stick,
 			   struct build_use *to);
 /* A dense vector along the sticks as one with an element per stick. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Builder: from one format to another. */
+#include <math.h>
 #include <string.h>
 
 #include "libspyre/layout/stick.h"
@@ -61,10 +62,14 @@ static spyre_status cast_output(const struct build_call *call, struct build_use 
 		return SPYRE_SUCCESS;
 	BUILD_TRY(build_infer(call, use, &use[1].view));
 	if (!strcmp(call->op->name, "cast")) {
+		if (isnan(format))
+			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+					   "cast needs an output or the attribute \"format\"");
 		if (!(format >= 0 && format < 256) ||
 		    spyre_stick_elements((spyre_format)format) < 1)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					   "cast needs an output or the attribute \"format\"");
+					   "cast: the attribute \"format\" is %g, which is no device format (spyre_format)",
+					   format);
 		build_layout(&use[1].view, (spyre_format)format, build_stick_dim(&use[1].view), 0);
 	}
 	BUILD_TRY(build_new_tensor(call->graph, &use[1].view, &use[1].tensor));

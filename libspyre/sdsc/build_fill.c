@@ -37,6 +37,10 @@ static spyre_status filling(spyre_sdsc_graph *g, spyre_format format, double val
 	if (format == SPYRE_FORMAT_SEN169_FP16 || format == SPYRE_FORMAT_IEEE_FP16 ||
 	    format == SPYRE_FORMAT_BFLOAT16 || format == SPYRE_FORMAT_IEEE_FP32)
 		return build_constant(g, format, value, tensor);
+	if (isinf(value))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "fill: %s has no infinity, value is %g",
+				   spyre_format_name(format), value);
 	if (value != (float)value)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "fill: %.17g is not exact in fp32, by way of which %s is filled",
@@ -58,9 +62,9 @@ spyre_status build_fill(const struct build_call *call)
 	if (call->num_inputs && build_has_attr(call, "value"))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "fill takes a value as an input or as an attribute, not both");
-	if (!call->num_inputs && !isfinite(value))
-		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "fill: value %g is not finite",
-				   value);
+	if (!call->num_inputs && isnan(value))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "fill: NaN is no bound of clip, by way of which tensors are filled; give it as an input");
 	if (*call->out == SPYRE_SDSC_NEW)
 		return build_constant(call->graph, SPYRE_FORMAT_SEN169_FP16, value, call->out);
 	format = build_operand(call->graph, *call->out)->layout.device_format;

@@ -123,8 +123,9 @@ spyre_status build_emit(spyre_sdsc_graph *g, const char *op, const struct build_
 static spyre_status pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t pad, bool clean)
 {
 	struct build_use copy = { .view = use->view }, all;
-
-	int stick = build_stick_dim(&use->view);
+	const spyre_layout *l = &use->view.layout;
+	/* Also a dim of one point, if the sticks are along that. */
+	int stick = l->dim_map[l->device_rank - 1];
 	uint32_t lanes = stick < 0 ? 0 : 1u << stick;
 
 	build_layout(&copy.view, use->view.layout.device_format, stick, pad);
@@ -160,7 +161,80 @@ spyre_status build_pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t
 	return status;
 }
 
-/* Brings @from into sticks along the stick dim of @to, which may be left open. */
+/*
+ * Names the dim of one point that the sticks of @sparse are along. If there is
+ * none, both operands get one behind their last.
+ */
+static spyre_status name_single(struct build_use *sparse, struct build_use *other, int *dim)
+{
+	spyre_layout *l = &sparse->view.layout;
+
+	*dim = l->dim_map[l->device_rank - 1];
+	if (*dim >= 0)
+		return SPYRE_SUCCESS;
+	*dim = (int)sparse->view.rank;
+	if (*dim == SPYRE_MAX_RANK)
+		return spyre_error(SPYRE_ERROR_LAYOUT,
+				   "a tensor of %d dimensions with one element per stick cannot be restickified; give it sticks along a dimension",
+				   SPYRE_MAX_RANK);
+	build_unsqueeze(&sparse->view, (uint32_t)*dim);
+	if (other)
+		build_unsqueeze(&other->view, (uint32_t)*dim);
+	l->dim_map[l->device_rank - 1] = (int8_t)*dim;
+	return SPYRE_SUCCESS;
+}
+
+/* Takes back the dim that name_single() has added to operands of @rank dims. */
+static void drop_single(struct build_use *use, uint32_t rank)
+{
+	if (use->view.rank == rank)
+		return;
+	use->view.rank = rank;
+	use->clean &= ~(1u << rank);
+	for (uint32_t j = 0; j < use->view.layout.device_rank; j++)
+		if (use->view.layout.dim_map[j] == (int)rank)
+			use->view.layout.dim_map[j] = -1;
+}
+
+/* Elements that lie along sticks get one each. */
+static spyre_status into_singles(spyre_sdsc_graph *g, struct build_use from, struct build_use *to)
+{
+	uint32_t rank = from.view.rank, old = (uint32_t)build_stick_dim(&from.view);
+	struct build_use out = *to;
+	int dim;
+
+	if (out.tensor == SPYRE_SDSC_NEW) {
+		out.view = from.view;
+		build_layout(&out.view, from.view.layout.device_format, -1, 1u << old);
+		BUILD_TRY(build_new_tensor(g, &out.view, &out.tensor));
+	}
+	BUILD_TRY(name_single(&out, &from, &dim));
+	BUILD_TRY(build_restick(g, from, dim, &out));
+	drop_single(&out, rank);
+	*to = out;
+	return SPYRE_SUCCESS;
+}
+
+/* The reverse: the other elements of the sticks come along, and are left behind there. */
+static spyre_status out_of_singles(spyre_sdsc_graph *g, struct build_use from, int stick,
+				   struct build_use *to)
+{
+	struct build_use dense = { .tensor = SPYRE_SDSC_NEW };
+	uint32_t rank = from.view.rank;
+	int dim;
+
+	BUILD_TRY(name_single(&from, NULL, &dim));
+	from.view.size[dim] = build_lanes(&from.view);
+	BUILD_TRY(build_restick(g, from, stick, &dense));
+	dense.view.size[dim] = 1;
+	dense.clean &= ~(1u << dim);
+	drop_single(&dense, rank);
+	if (to->tensor != SPYRE_SDSC_NEW)
+		return build_emit(g, "identity", &dense, 1, to);
+	*to = dense;
+	return SPYRE_SUCCESS;
+}
+
 spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick,
 			    struct build_use *to)
 {
@@ -170,6 +244,10 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 	int64_t rows, columns;
 	uint32_t both;
 
+	if (old < 0 && stick >= 0 && from.view.size[stick] > 1)
+		return out_of_singles(g, from, stick, to);
+	if (old >= 0 && stick < 0)
+		return into_singles(g, from, to);
 	if (old < 0 || old == stick) {
 		if (out.tensor == SPYRE_SDSC_NEW) {
 			out.view = from.view;

@@ -145,8 +145,9 @@ static spyre_status check_count(const struct build_call *call)
 	if (call->num_inputs < op->inputs || call->num_inputs > op->most_inputs) {
 		if (op->inputs == op->most_inputs)
 			return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-					   "%s takes %u inputs and one output, got %u inputs",
-					   op->name, op->inputs, call->num_inputs);
+					   "%s takes %u input%s and one output, got %u input%s",
+					   op->name, op->inputs, op->inputs == 1 ? "" : "s",
+					   call->num_inputs, call->num_inputs == 1 ? "" : "s");
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "%s takes %u to %u inputs and one output, got %u inputs",
 				   op->name, op->inputs, op->most_inputs, call->num_inputs);
@@ -221,6 +222,15 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 	return build_add_step(&call, uses);
 }
 
+/* Whether the error's text begins with @op, or quotes it. */
+static bool names_operation(const char *op)
+{
+	const char *text = spyre_last_error();
+	size_t n = strlen(op);
+
+	return *text == '"' || (!strncmp(text, op, n) && (text[n] == ':' || text[n] == ' '));
+}
+
 spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
 				     const spyre_sdsc_attribute *attributes,
 				     uint32_t num_attributes, const uint32_t *inputs,
@@ -237,6 +247,9 @@ spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
 	steps = graph->num_steps;
 	out = *tensor;
 	status = build_add(graph, op, attributes, num_attributes, inputs, num_inputs, &out);
+	/* Operations that are made of others are what the caller knows. */
+	if (status != SPYRE_SUCCESS && !names_operation(op))
+		status = spyre_error_prefix(status, "%s", op);
 	if (status == SPYRE_SUCCESS)
 		status = build_check_division(graph, op, steps);
 	if (status == SPYRE_SUCCESS) {

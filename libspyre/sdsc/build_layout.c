@@ -80,7 +80,8 @@ spyre_status build_normalize(const char *op, uint32_t index, spyre_sdsc_operand 
 
 int build_stick_dim(const spyre_sdsc_operand *o)
 {
-	int dim = o->layout.dim_map[o->layout.device_rank - 1];
+	const spyre_layout *l = &o->layout;
+	int dim = l->device_rank ? l->dim_map[l->device_rank - 1] : -1;
 
 	return dim >= 0 && o->size[dim] > 1 ? dim : -1;
 }
@@ -97,7 +98,7 @@ void build_layout(spyre_sdsc_operand *o, spyre_format format, int stick, uint32_
 	l->device_format = format;
 	l->mapped = true;
 	for (uint32_t d = 0; d < o->rank; d++)
-		if ((int)d != stick && (stick >= 0 || o->size[d] > 1))
+		if ((int)d != stick && (stick >= 0 || o->size[d] > 1 || (pad >> d & 1)))
 			order[n++] = (int)d;
 	order[n++] = stick;
 	if (n >= SPYRE_MAX_DEVICE_RANK)

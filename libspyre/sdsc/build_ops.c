@@ -268,6 +268,11 @@ spyre_status build_check_attrs(const struct build_call *call)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "%s: attribute \"%s\" is not a number", call->op->name,
 					   name);
+		if (!strcmp(name, "eps") && !(call->attr[i].value >= 0 &&
+					      isfinite(call->attr[i].value)))
+			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+					   "%s: eps is %g, expected a finite number that is not below 0",
+					   call->op->name, call->attr[i].value);
 	}
 	return SPYRE_SUCCESS;
 }

@@ -127,12 +127,6 @@ static void finish(struct shaper *b, const char *func)
 	build_finish(b->step, b->uses, b->inputs + 1, func);
 }
 
-static uint32_t largest_finite(spyre_format format)
-{
-	return format == SPYRE_FORMAT_SEN169_FP16 ? 0x4fff8000u :
-	       format == SPYRE_FORMAT_IEEE_FP16 ? 0x477fe000u : 0x7f7fffffu;
-}
-
 void build_add_constant(struct ir_sdsc *s, const char *name, float value)
 {
 	struct ir_constant *c = &s->constant[s->num_constants++];
@@ -156,12 +150,6 @@ static spyre_status add_attributes(struct shaper *b)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "%s needs the attribute \"%s\"", op->name,
 					   op->attr[i].name);
-		if (isinf(value)) {
-			uint32_t bits = largest_finite(b->uses[0].view.layout.device_format) |
-					(value < 0 ? 1u << 31 : 0);
-
-			memcpy(&value, &bits, sizeof(value));
-		}
 		build_add_constant(b->s, op->attr[i].constant, value);
 	}
 	return SPYRE_SUCCESS;

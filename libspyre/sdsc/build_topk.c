@@ -88,38 +88,56 @@ spyre_status build_topk(const struct build_call *call)
 	return topk_into(call, build_use_of(call->graph, *call->out));
 }
 
+/*
+ * The place of the smallest float is that of the largest with the sign turned: NaN, which is
+ * the largest of all to topk, is what both are to find.
+ */
+static spyre_status turned_argmin(const struct build_call *call)
+{
+	struct build_call turned = *call;
+	uint32_t negative = NEW;
+
+	BUILD_TRY(build_add(call->graph, "neg", NULL, 0, call->in, 1, &negative));
+	turned.op = build_op_find("argmax");
+	turned.in[0] = negative;
+	return build_argmax(&turned);
+}
+
 /* The place of the largest or smallest element. */
 spyre_status build_argmax(const struct build_call *call)
 {
 	spyre_sdsc_graph *g = call->graph;
 	spyre_sdsc_attribute attr[3] = { { "k", 1 }, { "dim", build_attr(call, "dim") },
 					 { "largest", !strcmp(call->op->name, "argmax") } };
-	const spyre_sdsc_operand *in = build_operand(g, call->in[0]);
+	/* A copy: tensors move when the graph gets another. */
+	const spyre_sdsc_operand in = *build_operand(g, call->in[0]);
 	bool keep = build_attr(call, "keepdim") != 0, given = *call->out != NEW;
 	struct build_call top = *call;
 	struct build_use out;
 	uint32_t dim, tensor;
 
-	BUILD_TRY(build_attr_dim(call, "dim", attr[1].value, in->rank, &dim));
+	if (!attr[2].value && build_is_float(in.layout.device_format))
+		return turned_argmin(call);
+	BUILD_TRY(build_attr_dim(call, "dim", attr[1].value, in.rank, &dim));
 	if (given)
-		keep = build_operand(g, *call->out)->rank == in->rank;
+		keep = build_operand(g, *call->out)->rank == in.rank;
 	if (keep)
 		return build_add(g, "topk_indices", attr, 3, call->in, 1, call->out);
 	if (!given) {
 		spyre_sdsc_operand shape = { 0 };
 
-		for (uint32_t d = 0; d < in->rank; d++)
+		for (uint32_t d = 0; d < in.rank; d++)
 			if (d != dim)
-				shape.size[shape.rank++] = in->size[d];
+				shape.size[shape.rank++] = in.size[d];
 		build_layout(&shape, SPYRE_FORMAT_IEEE_INT32, -1, 0);
 		BUILD_TRY(build_new_tensor(g, &shape, &tensor));
 		*call->out = tensor;
 	}
 	out = build_use_of(g, *call->out);
-	if (out.view.rank != in->rank - 1)
+	if (out.view.rank != in.rank - 1)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "%s: the output has rank %u, expected %u", call->op->name,
-				   out.view.rank, in->rank - 1);
+				   out.view.rank, in.rank - 1);
 	build_unsqueeze(&out.view, dim);
 	top.op = build_op_find("topk_indices");
 	top.attr = attr;

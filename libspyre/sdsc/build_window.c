@@ -103,20 +103,13 @@ static spyre_status windows(const struct build_call *call, const struct build_us
 	return SPYRE_SUCCESS;
 }
 
-/* Sticks along @stick, also from sticks along a dim of one point. */
 static spyre_status restick(spyre_sdsc_graph *g, struct build_use *use, int stick)
 {
 	const spyre_layout *l = &use->view.layout;
-	int raw = l->dim_map[l->device_rank - 1];
 
-	if (raw == stick)
+	/* build_stick_dim() would not tell a dim of one point from none. */
+	if (l->dim_map[l->device_rank - 1] == stick)
 		return SPYRE_SUCCESS;
-	if (raw >= 0 && use->view.size[raw] == 1) {
-		use->view.size[raw] = build_lanes(&use->view);
-		BUILD_TRY(build_restick_new(g, use, stick));
-		use->view.size[raw] = 1;
-		return SPYRE_SUCCESS;
-	}
 	return build_restick_new(g, use, stick);
 }
 
@@ -155,10 +148,6 @@ static void output_shape(const struct build_call *call, const struct build_use *
 static spyre_status check_output(const struct build_call *call, const spyre_sdsc_operand *want,
 				 const spyre_sdsc_operand *got)
 {
-	if (got->rank != 4)
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "%s: the output has rank %u, expected that of operand 0",
-				   call->op->name, got->rank);
 	for (uint32_t d = 0; d < 4; d++)
 		if (got->size[d] != want->size[d])
 			return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
@@ -183,6 +172,11 @@ static spyre_status window_steps(const struct build_call *call, struct build_use
 
 	BUILD_TRY(windows(call, use, a));
 	output_shape(call, use, a, &made.view);
+	/* Before the dim is added, for which a view of all dims has no room. */
+	if (given && out.view.rank != 4u - flat)
+		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+				   "%s: the output has rank %u, operand 0 has %u",
+				   call->op->name, out.view.rank, 4u - flat);
 	if (given && flat)
 		build_unsqueeze(&out.view, 0);
 	if (given)
@@ -208,13 +202,8 @@ static spyre_status window_steps(const struct build_call *call, struct build_use
 		made = to;
 		direct = given && raw == CHANNELS;
 	}
-	if (given && !direct) {
-		if (raw >= 0 && out.view.size[raw] == 1)
-			return spyre_error(SPYRE_ERROR_LAYOUT,
-					   "%s: the output has its sticks along dimension %d of size 1; they have to be along channels here",
-					   call->op->name, raw);
+	if (given && !direct)
 		return build_restick(g, made, build_stick_dim(&out.view), &out);
-	}
 	if (!given && flat) {
 		/* The same bytes without dim 0. */
 		spyre_sdsc_operand *o = &g->tensor[made.tensor].operand;

@@ -123,8 +123,9 @@ static spyre_status bind_tensor(struct plan *p, struct build_step *step, uint32_
 	box = lower_box_bytes(s, t);
 	if (!t->lx && box > SPAN_LIMIT)
 		return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
-				   "%s: operand %u: one of %u cores reaches over %" PRIu64 " bytes, the limit is %llu; use more cores or smaller tensors",
-				   s->op, index, s->num_cores, box, SPAN_LIMIT);
+				   "%s: operand %u: one of %u cores reaches over %" PRIu64 " bytes, the limit is %llu; use %ssmaller tensors",
+				   s->op, index, s->num_cores, box, SPAN_LIMIT,
+				   s->num_cores < SPYRE_MAX_CORES ? "more cores or " : "");
 	for (uint32_t c = 0; c < s->num_cores; c++) {
 		struct ir_value value = { .base = IR_BASE_ARG };
 

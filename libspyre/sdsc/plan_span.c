@@ -108,8 +108,9 @@ spyre_status plan_span(struct build_step *step, uint32_t cores, int64_t *least)
 
 			if (dim < 0)
 				return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
-						   "%s: operand %u: one of %u cores reaches over %" PRIu64 " bytes, the limit is %llu; use more cores or smaller tensors",
-						   s->op, i, cores, box, SPAN_LIMIT);
+						   "%s: operand %u: one of %u cores reaches over %" PRIu64 " bytes, the limit is %llu; use %ssmaller tensors",
+						   s->op, i, cores, box, SPAN_LIMIT,
+						   cores < SPYRE_MAX_CORES ? "more cores or " : "");
 			split(s, least, (uint32_t)dim, cores);
 		}
 	}

@@ -6,6 +6,8 @@
 #ifndef SPYRE_MODEL_SIMD_AVX512_DL16_H
 #define SPYRE_MODEL_SIMD_AVX512_DL16_H
 
+#include "../format.h"
+
 #define ALL16 ((u16)-1)
 
 typedef float v16sf __attribute__((vector_size(64)));
@@ -15,27 +17,34 @@ static inline __attribute__((__always_inline__)) v16sf dl16_decode16(v16hi code)
 {
 	const v16hi magnitude = (v16hi){ 0 } + 0x7fff, sign = (v16hi){ 0 } + (short)0x8000;
 	const v16si bias = (v16si){ 0 } + (96 << 23), nan = (v16si){ 0 } + 0x7fc00000;
+	/* Of infinity the sum lacks this. */
+	const v16si rest = (v16si){ 0 } + (0x7f800000 - (SPYRE_DL16_INF << 14) - (96 << 23));
 	u16 some = __builtin_ia32_ptestmw256(code, magnitude, ALL16);
-	u16 none = __builtin_ia32_pcmpeqw256_mask(code | sign, (v16hi){ 0 } - 1, ALL16);
+	u16 infinite = __builtin_ia32_pcmpeqw256_mask(code | sign, (v16hi){ 0 } - 1, ALL16);
+	u16 none = __builtin_ia32_pcmpeqw256_mask(code | sign, (v16hi){ 0 } - 2, ALL16);
 	v16si x = __builtin_ia32_pmovsxwd512_mask(code, (v16si){ 0 }, ALL16);
 
 	x = (x << 14) & (int)0x9fffffff;
 	x = __builtin_ia32_paddd512_mask(x, bias, x, some);
+	x = __builtin_ia32_paddd512_mask(x, rest, x, infinite);
 	return (v16sf)__builtin_ia32_blendmd_512_mask(x, nan, none);
 }
 
-/* Narrowing saturates, to NaN's and infinity's code too; what underflows is negative. */
+/* Narrowing saturates, to infinity's code too; what underflows is negative. */
 static inline __attribute__((__always_inline__)) v16hi dl16_encode16(v16sf x)
 {
 	const v16hi sign = (v16hi){ 0 } + (short)0x8000;
+	const v16hi nan = (v16hi){ 0 } + SPYRE_DL16_NAN, infinity = (v16hi){ 0 } + SPYRE_DL16_INF;
 	v16si wide = (((v16si)x & 0x7fffffff) + (0x2000 - (96 << 23))) >> 14;
 	v16hi code = __builtin_ia32_pmovsdw512_mask(wide, (v16hi){ 0 }, ALL16);
 	u16 negative = __builtin_ia32_cvtd2mask512((v16si)x);
+	u16 none = __builtin_ia32_cmpps512_mask(x, x, 3, ALL16, 4);	/* 3: one is NaN */
+	u16 over = __builtin_ia32_pcmpeqw256_mask(code, nan, ALL16);
 
-	/* 7: neither is NaN, whose sign goes. */
-	negative = __builtin_ia32_cmpps512_mask(x, x, 7, negative, 4);
 	code = __builtin_ia32_pmaxsw256(code, (v16hi){ 0 });
-	return __builtin_ia32_psubw256_mask(code, sign, code, negative);
+	code = __builtin_ia32_blendmw_256_mask(code, infinity, over);
+	code = __builtin_ia32_psubw256_mask(code, sign, code, negative);
+	return __builtin_ia32_blendmw_256_mask(code, nan, none);
 }
 
 #define DL16_DECODE(code) ((vf)dl16_decode16((v16hi)(code)))

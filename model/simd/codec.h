@@ -19,13 +19,14 @@ static ALWAYS_INLINE vf dl16_decode(vh code)
 	vu sign = (x & 0x8000) << 16;
 	vu r = ((mag << 14) + (96u << 23)) & (vu)(mag != 0);
 
-	return (vf)vu_select(mag == 0x7fff, vu_splat(NAN_BITS), r | sign);
+	r = vu_select(mag == SPYRE_DL16_INF, vu_splat(INF_BITS), r);
+	return (vf)vu_select(mag == SPYRE_DL16_NAN, vu_splat(NAN_BITS), r | sign);
 #endif
 }
 
 /*
  * Half an ulp and the change of bias in one addition; an arithmetic shift
- * keeps what underflows negative.
+ * keeps what underflows negative.  The code of NaN overflows to that of infinity.
  */
 static ALWAYS_INLINE vh dl16_encode(vf x)
 {
@@ -34,10 +35,11 @@ static ALWAYS_INLINE vh dl16_encode(vf x)
 #else
 	vi mag = (vi)x & 0x7fffffff;
 	vi code = (mag + (0x2000 - (96 << 23))) >> 14;
-	vu sign = ((vu)x >> 16) & 0x8000 & (vu)(x == x);
+	vu sign = ((vu)x >> 16) & 0x8000;
 
-	code = VI_MIN(VI_MAX(code, (vi){ 0 }), vi_splat(0x7fff));
-	return vh_narrow((vu)code | sign);
+	code = VI_MIN(VI_MAX(code, (vi){ 0 }), vi_splat(SPYRE_DL16_INF));
+	code -= code == SPYRE_DL16_NAN;
+	return vh_narrow(vu_select(x == x, (vu)code | sign, vu_splat(SPYRE_DL16_NAN)));
 #endif
 }
 

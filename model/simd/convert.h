@@ -224,8 +224,9 @@ static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src, bool stream)
 		return false;
 	/* Half away from zero, then bias 15 becomes 31. */
 	code = ((mag + 1) >> 1) + (16 << 9);
-	code = hl_select((hls)mag >= 0x7c00, (hl){ 0 } + 0x7fff, code) & ~(hl)zero;
-	hl_store(dst, code | (x & 0x8000 & ~(hl)nan), stream);
+	code = hl_select((hls)mag >= 0x7c00, (hl){ 0 } + SPYRE_DL16_INF, code) & ~(hl)zero;
+	code = hl_select(nan, (hl){ 0 } + SPYRE_DL16_NAN, code | (x & 0x8000));
+	hl_store(dst, code, stream);
 	return true;
 }
 
@@ -234,7 +235,7 @@ static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src, bool stream)
 	hl x = *(const hl_mem *)src;
 	hl mag = x & 0x7fff;
 	hls zero = (hls)mag == 0;
-	hls nan = (hls)mag == 0x7fff;
+	hls nan = (hls)mag == SPYRE_DL16_NAN;
 	hl code;
 
 	if (hl_any(((hls)mag < 17 << 9) & ~zero))

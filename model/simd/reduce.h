@@ -248,34 +248,39 @@ static ALWAYS_INLINE void reduce_squares(const struct spyre_reduce_run *run, u32
 		}
 }
 
+static ALWAYS_INLINE hls hls_min(hls a, hls b)
+{
+	return (hls)hl_select(a < b, (hl)a, (hl)b);
+}
+
+static ALWAYS_INLINE hls hls_max(hls a, hls b)
+{
+	return (hls)hl_select(a > b, (hl)a, (hl)b);
+}
+
 /* Sign and magnitude to an integer with -0 below +0, and back. */
 static ALWAYS_INLINE hls dl16_flip(hls x)
 {
 	return x ^ ((x >> 15) & 0x7fff);
 }
 
-/*
- * The codes of DL16 in an order of signed integers: NaN, both codes, is 0x7fff,
- * above all, and nothing is -0x8000.
- */
-static ALWAYS_INLINE hls dl16_order(hls code)
-{
-	return dl16_flip((hls)hl_select(code == -1, (hl){ 0 } + 0x7fff, (hl)code));
-}
+/* The best codes of a stick, flipped, and 0 where one of them was NaN's. */
+struct order {
+	hls best[64 / HL];
+	hls numbers[64 / HL];
+};
 
-#define LOWEST ((hls){ 0 } - 0x7fff - 1)
-
-/* @best of a stick becomes floats and joins the accumulators. */
-static ALWAYS_INLINE void reduce_order_end(vf *acc, enum combine how, const hls *best)
+/* @order becomes floats that join the accumulators; NaN does, if there was one. */
+static ALWAYS_INLINE void reduce_order_end(vf *acc, enum combine how, const struct order *order)
 {
 	long i;
 
 #pragma GCC unroll 8
 	for (i = 0; i < 64 / HL; i++) {
-		hls x = (hls)hl_select(best[i] == LOWEST, (hl){ 0 } + 0x7fff, (hl)best[i]);
+		hl best = (hl)dl16_flip(order->best[i]);
 		u8 code[4 * VL];
 
-		*(hl_mem *)code = (hl)dl16_flip(x);
+		*(hl_mem *)code = hl_select(order->numbers[i] == 0, (hl){ 0 } + SPYRE_DL16_NAN, best);
 		acc[2 * i] = reduce_apply(how, acc[2 * i], vf_load(SPYRE_FMT_SEN169_FP16, code),
 					  (vf){ 0 });
 		acc[2 * i + 1] = reduce_apply(how, acc[2 * i + 1],
@@ -285,20 +290,23 @@ static ALWAYS_INLINE void reduce_order_end(vf *acc, enum combine how, const hls 
 }
 
 /*
- * The largest or smallest of sticks of DL16 by that order, twice as many lanes
- * at a time.  Among the smallest NaN is LOWEST: it goes before all there too.
+ * The largest or smallest of sticks of DL16 by their flipped codes, twice as
+ * many lanes at a time.  NaN's codes have places in that order too, but it counts apart.
  */
 static ALWAYS_INLINE void reduce_order(const struct spyre_reduce_run *run, enum combine how,
 				       long first, long rows)
 {
 	bool min = how == COMBINE_AMIN;
-	hls best[ROWS][64 / HL];
+	const hls lowest = (hls){ 0 } - 0x7fff - 1, highest = (hls){ 0 } + 0x7fff;
+	struct order order[ROWS];
 	long point, row, i;
 
 #pragma GCC unroll 4
 	for (row = 0; row < rows; row++)
-		for (i = 0; i < 64 / HL; i++)
-			best[row][i] = min ? (hls){ 0 } + 0x7fff : LOWEST + 1;
+		for (i = 0; i < 64 / HL; i++) {
+			order[row].best[i] = min ? highest : lowest;
+			order[row].numbers[i] = highest;
+		}
 	for (point = 0; point < run->points; point++) {
 #pragma GCC unroll 4
 		for (row = 0; row < rows; row++) {
@@ -307,19 +315,19 @@ static ALWAYS_INLINE void reduce_order(const struct spyre_reduce_run *run, enum 
 			reduce_prefetch(run, p);
 #pragma GCC unroll 8
 			for (i = 0; i < 64 / HL; i++) {
-				hls x = (hls)*(const hl_mem *)(p + i * 2 * HL), old = best[row][i];
+				hls x = (hls)*(const hl_mem *)(p + i * 2 * HL);
+				hls *best = &order[row].best[i], *numbers = &order[row].numbers[i];
+				hls number = (x & 0x7fff) ^ SPYRE_DL16_NAN;
 
-				x = how == COMBINE_ABSMAX ? x & 0x7fff : dl16_order(x);
-				if (min)
-					x = (hls)hl_select(x == 0x7fff, (hl)LOWEST, (hl)x);
-				best[row][i] = (hls)hl_select(min ? x < old : x > old, (hl)x,
-							      (hl)old);
+				x = how == COMBINE_ABSMAX ? x & 0x7fff : dl16_flip(x);
+				*best = min ? hls_min(x, *best) : hls_max(x, *best);
+				*numbers = hls_min(number, *numbers);
 			}
 		}
 	}
 #pragma GCC unroll 4
 	for (row = 0; row < rows; row++)
-		reduce_order_end(reduce_acc(run, first + row), how, best[row]);
+		reduce_order_end(reduce_acc(run, first + row), how, &order[row]);
 }
 
 /* All rows, some at once and then one by one. */

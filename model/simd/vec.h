@@ -44,6 +44,7 @@ typedef u16 u16_mem __attribute__((aligned(1), may_alias));
 #endif
 
 #define NAN_BITS 0x7fc00000
+#define INF_BITS 0x7f800000
 
 static ALWAYS_INLINE vf vf_splat(float x)
 {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "user.h"
 
 #define VA (1024 * MIB)
 #define GRANULE (2 * MIB)	/* what one touch may bring along */
@@ -171,14 +172,15 @@ static void test_huge(int fd)
 	abi_buf_free(fd, &a);
 }
 
-/* free + used = total, by every way of asking. */
+/* free + used = total, by every way of asking; a file's numbers have what is kept from it. */
 static bool numbers_agree(int fd, int other)
 {
 	struct drm_spyre_memory_info m = abi_memory(fd), o = abi_memory(other);
+	uint64_t used = memory_sysfs("lpddr_used");
 
-	return m.used + m.free == m.total && m.context_used + o.context_used == m.used &&
-	       memory_sysfs("lpddr_total") == m.total && memory_sysfs("lpddr_used") == m.used &&
-	       memory_sysfs("lpddr_free") == m.free &&
+	return m.used + m.free == m.total && m.context_used + o.context_used == used &&
+	       memory_sysfs("lpddr_total") == m.total && used + memory_sysfs("lpddr_free") == m.total &&
+	       m.used >= used && m.used - used <= (user_is_root() ? 0 : m.total / 16) &&
 	       memory_fdinfo(fd, "spyre-capacity-lpddr5") == m.total &&
 	       memory_fdinfo(fd, "spyre-used-lpddr5") == m.used &&
 	       memory_fdinfo(fd, "spyre-free-lpddr5") == m.free &&
@@ -214,6 +216,57 @@ static void test_capacity(int fd, int other)
 	tap_eq(abi_memory(fd).used, start.used, "capacity: back at the start");
 }
 
+/* Takes all that @fd may have, in halves of what is free; the number of BOs that it took. */
+static uint32_t take_all(int fd)
+{
+	uint32_t handle, count = 0;
+	uint64_t size;
+
+	while ((size = abi_memory(fd).free)) {
+		if (size > 64 * PAGE)
+			size = size / 2 & ~(PAGE - 1);
+		if (abi_bo(fd, size, DRM_SPYRE_BO_DEVICE, &handle))
+			return 0;
+		count++;
+	}
+	return count;
+}
+
+/* A user with two files takes all that it may, another one still gets its share. */
+static void test_shares(int fd)
+{
+	const uint64_t total = abi_memory(fd).total, share = total / 128 & ~(PAGE - 1);
+	uint64_t used = abi_memory(fd).used, free;
+	uint32_t handle;
+	int a, again, b;
+
+	if (!user_is_root()) {
+		tap_skip("needs root, to be two users", "shares: of two users");
+		return;
+	}
+	a = user_open(USER_A);
+	again = user_open(USER_A);
+	b = user_open(USER_B);
+	tap_ok(abi_memory(a).free >= total - total / 16 - PAGE, "shares: a user may have most");
+	tap_ret(abi_bo(a, abi_memory(a).free + PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENOSPC,
+		"shares: a page more than it says is free gives ENOSPC");
+	tap_ok(take_all(a) > 0, "shares: all that it says is free is granted");
+	tap_eq(abi_memory(again).free, 0, "shares: another file of the user gets no more");
+	tap_ret(abi_bo(again, PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENOSPC, "shares: not a page");
+	tap_eq(abi_memory(b).free, share, "shares: another user has its share");
+	tap_ret(abi_bo(b, share, DRM_SPYRE_BO_DEVICE, &handle), 0, "shares: and gets it");
+	tap_ret(abi_bo(b, PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENOSPC, "shares: and no more");
+	free = abi_memory(fd).free;
+	tap_ok(free > 0, "shares: root has what is left");
+	tap_ret(abi_bo(fd, free, DRM_SPYRE_BO_DEVICE, &handle), 0, "shares: all of it");
+	tap_eq(memory_sysfs("lpddr_free"), 0, "shares: the card is full");
+	abi_gem_close(fd, handle);
+	close(a);
+	close(again);
+	close(b);
+	tap_ok(abi_memory_settles(fd, used), "shares: all of it comes back");
+}
+
 static void test_fdinfo(int fd)
 {
 	struct abi_buf device = abi_buf(fd, 4 * MIB, DRM_SPYRE_BO_DEVICE, 0);
@@ -240,6 +293,7 @@ int main(void)
 	abi_memory_settles(fd, 0);
 	test_info(fd);
 	test_capacity(fd, other);
+	test_shares(fd);
 	test_fdinfo(fd);
 	q = abi_queue(fd, 0);
 	test_lazy_touch(fd);

@@ -56,12 +56,22 @@ uint64_t memcg_number(const char *name)
 	return value;
 }
 
-uint64_t memcg_kills(void)
+static uint64_t group_key(const char *name, const char *key)
 {
 	char path[128];
 
-	snprintf(path, sizeof(path), "%s/memory.events", group);
-	return memory_key(path, "oom_kill");
+	snprintf(path, sizeof(path), "%s/%s", group, name);
+	return memory_key(path, key);
+}
+
+uint64_t memcg_stat(const char *key)
+{
+	return group_key("memory.stat", key);
+}
+
+uint64_t memcg_kills(void)
+{
+	return group_key("memory.events", "oom_kill");
 }
 
 static void remove_group(void)
@@ -298,6 +308,8 @@ int main(void)
 	mine = abi_buf(fd, MIB, DRM_SPYRE_BO_DEVICE, 64 * MIB);
 	test_limit(fd, &q, &mine);
 	test_owner_pays(fd, &q);
+	memcg_test_jobs(fd);
+	memcg_test_charge();
 	memcg_test_oom(fd);
 	abi_buf_free(fd, &mine);
 	abi_queue_free(&q);

@@ -14,6 +14,7 @@
 
 #define VA (64 * MIB)
 #define STICKS 1024u
+#define MAX_FILLS 256
 #define BYTES ((uint64_t)STICKS * STICK)
 
 /* A file with a queue and a program whose result is known. */
@@ -220,6 +221,60 @@ static void test_lx(void)
 	close(v.fd);
 }
 
+/* Runs @count fills of the whole buffer as one job; its time in its turn, by the card's clock. */
+static uint64_t fill_ns(struct abi_queue *q, const struct abi_buf *mem, uint32_t count)
+{
+	struct drm_spyre_cb cb = abi_cb_fill32(mem->va, mem->size, 1), cbs[MAX_FILLS];
+	struct drm_spyre_cb_result *r = abi_results(q);
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		cbs[i] = cb;
+	if (abi_run(q, cbs, count))
+		tap_bail("fills");
+	return r[count - 1].end_ns - r[0].start_ns;
+}
+
+/*
+ * A job two and a half times as long as its limit, and jobs that come in behind
+ * it before the timer of the one before has run out: that prolongs nothing.
+ */
+static void test_behind(void)
+{
+	struct victim v = { .fd = abi_open() };
+	struct drm_spyre_cb cbs[MAX_FILLS], stamp = abi_cb_timestamp();
+	uint32_t limit_ms, fills, i, bad = 0;
+	int ret;
+	uint64_t one;
+
+	v.queue = abi_queue(v.fd, 60000);
+	v.mem = abi_buf(v.fd, 32 * MIB, DRM_SPYRE_BO_DEVICE, VA);
+	fill_ns(&v.queue, &v.mem, 1);	/* memory is made by its first use */
+	one = fill_ns(&v.queue, &v.mem, 4) / 4;
+	/* At least 200 ms, or more if fills are slow: the submissions must come in time. */
+	limit_ms = 200 + (uint32_t)(4 * one / 1000000);
+	fills = (uint32_t)(limit_ms * 2500000ull / one) + 1;
+	if (fills > MAX_FILLS)
+		fills = MAX_FILLS;
+	abi_queue_free(&v.queue);
+	v.queue = abi_queue(v.fd, limit_ms);
+	for (i = 0; i < fills; i++)
+		cbs[i] = abi_cb_fill32(v.mem.va, v.mem.size, i);
+	tap_ret(abi_submit(&v.queue, cbs, fills, NULL), 0, "behind: a long job is taken");
+	for (i = 0; i < 3; i++) {
+		abi_sleep_ms(limit_ms * 3 / 4);
+		/* Refused once the job has been stopped. */
+		ret = abi_submit(&v.queue, &stamp, 1, NULL);
+		bad += ret && ret != -ECANCELED;
+	}
+	tap_eq(bad, 0, "behind: jobs come in behind it");
+	tap_ret(abi_wait(&v.queue, 60000), 0, "behind: its fence signals");
+	tap_ret(abi_queue_query(v.fd, v.queue.id).error, -ETIME, "behind: its limit stopped it");
+	abi_queue_free(&v.queue);
+	abi_buf_free(v.fd, &v.mem);
+	close(v.fd);
+}
+
 int main(void)
 {
 	int fd = abi_open(), other = abi_open();
@@ -256,6 +311,7 @@ int main(void)
 	test_cheap();
 	test_padding();
 	test_lx();
+	test_behind();
 	worker_check(&apart, want, false, "after the third, other file");
 	worker_free(&same);
 	worker_free(&apart);

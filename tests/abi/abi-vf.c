@@ -2,7 +2,7 @@
 /*
  * Virtual functions: this splits the card, over and over, and leaves it whole.
  * What num_vfs takes and refuses is here; vf-share.c has what VFs get,
- * vf-lifetime.c how they go.
+ * vf-lifetime.c how they go, vf-hold.c what does not hold that up.
  */
 #include "vf.h"
 
@@ -75,6 +75,7 @@ int main(void)
 	test_values();
 	test_busy();
 	vf_test_share();
+	vf_test_hold();
 	vf_test_lifetime();
 	return tap_done();
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 check_PROGRAMS += tests/abi/abi-vf
 tests_abi_abi_vf_SOURCES = tests/abi/abi-vf.c \
-	tests/abi/vf.c tests/abi/vf.h tests/abi/vf-share.c tests/abi/vf-lifetime.c
-tests_abi_abi_vf_CPPFLAGS = $(ABI_CPPFLAGS)
-tests_abi_abi_vf_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread
+	tests/abi/vf.c tests/abi/vf.h tests/abi/vf-share.c tests/abi/vf-lifetime.c \
+	tests/abi/vf-hold.c $(ABI_FENCE_SOURCES)
+tests_abi_abi_vf_CPPFLAGS = $(BREAK_CPPFLAGS)
+tests_abi_abi_vf_LDADD = $(BREAK_LDADD) -lpthread

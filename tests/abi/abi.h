@@ -51,7 +51,10 @@ void *abi_mmap(int fd, uint32_t handle, uint64_t size);
 struct abi_buf abi_buf(int fd, uint64_t size, uint32_t flags, uint64_t va);
 void abi_buf_free(int fd, struct abi_buf *buf);
 struct drm_spyre_memory_info abi_memory(int fd);
-/* Work ends a little after its fence: waits until @used is reached, false after 5 s. */
+/*
+ * Work ends a little after its fence: waits until @used is reached, false after 5 s.
+ * 0 stands for what a file sees as used of a card on which nothing is.
+ */
 bool abi_memory_settles(int fd, uint64_t used);
 
 /* --- queues --- */
@@ -68,6 +71,10 @@ struct abi_queue {
 struct drm_spyre_context_info abi_context(int fd);
 /* CONTEXT_RESET; @queues may be NULL. */
 int abi_context_reset(int fd, uint32_t *queues);
+/* Whether this thread has CAP_SYS_NICE, which DRM_SPYRE_PRIORITY_HIGH takes. */
+bool abi_may_be_high(void);
+/* Gives it up, or takes it back. */
+void abi_set_high(bool may);
 int abi_queue_create(int fd, uint32_t priority, uint32_t timeout_ms, uint32_t *id);
 int abi_queue_destroy(int fd, uint32_t id);
 struct drm_spyre_queue_query abi_queue_query(int fd, uint32_t id);

@@ -24,4 +24,4 @@ tests_abi_abi_unload_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_unload_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
 EXTRA_DIST += tests/vm/lib.sh tests/debugvm/run.sh tests/debugvm/Kconfig \
-	tests/debugvm/kernel.config
+	tests/debugvm/kernel.config tests/debugvm/kcsan.config tests/debugvm/run-abi.sh

@@ -141,8 +141,33 @@ void test_program(int fd)
 		abi_prog_destroy(fd, destroy.handle);
 }
 
+/* The high class takes the right to raise the priority of processes. */
+static void test_queue_high(int fd)
+{
+	const bool may = abi_may_be_high();
+	struct drm_spyre_queue_create args = { .priority = DRM_SPYRE_PRIORITY_HIGH, .flags = 1 };
+	uint32_t id;
+
+	if (may) {
+		tap_ret(abi_queue_create(fd, DRM_SPYRE_PRIORITY_HIGH, 0, &id), 0,
+			"QUEUE_CREATE: the high class with CAP_SYS_NICE");
+		abi_queue_destroy(fd, id);
+		abi_set_high(false);
+	}
+	tap_ret(abi_queue_create(fd, DRM_SPYRE_PRIORITY_HIGH, 0, &id), -EACCES,
+		"QUEUE_CREATE: the high class without CAP_SYS_NICE");
+	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, &args), -EINVAL,
+		"QUEUE_CREATE: the high class, and flags");
+	tap_ret(abi_queue_create(fd, DRM_SPYRE_PRIORITY_LOW, 0, &id), 0,
+		"QUEUE_CREATE: the low class without it");
+	abi_queue_destroy(fd, id);
+	if (may)
+		abi_set_high(true);
+}
+
 static void test_queue_create(int fd)
 {
+	const uint32_t classes = abi_may_be_high() ? 2 : 1;
 	struct drm_spyre_queue_create args = { .queue_id = 0xa5a5a5a5 };
 	uint32_t ids[257], i, made;
 
@@ -160,9 +185,9 @@ static void test_queue_create(int fd)
 	for (i = 1; i < 16; i++)
 		abi_queue_destroy(fd, i);
 	for (made = 0; made < 256; made++)
-		if (abi_queue_create(fd, made & 1, made & 2 ? 60000 : 1, &ids[made]))
+		if (abi_queue_create(fd, made % classes, made & 2 ? 60000 : 1, &ids[made]))
 			break;
-	tap_eq(made, 256, "QUEUE_CREATE: 256 queues of both priorities");
+	tap_eq(made, 256, "QUEUE_CREATE: 256 queues of the classes there are");
 	tap_ret(abi_queue_create(fd, 0, 0, &ids[256]), -ENOSPC, "QUEUE_CREATE: the 257th");
 	for (i = 0; i < made; i++)
 		abi_queue_destroy(fd, ids[i]);
@@ -175,6 +200,7 @@ void test_queue(int fd)
 	uint32_t id;
 
 	test_queue_create(fd);
+	test_queue_high(fd);
 	if (abi_queue_create(fd, 0, 0, &id))
 		tap_bail("QUEUE_CREATE");
 	memset(&query, 0xa5, sizeof(query));

@@ -13,6 +13,8 @@
 void memcg_join(void);
 /* A file of the group; bails out if it has no number. */
 uint64_t memcg_number(const char *name);
+/* A key of its memory.stat. */
+uint64_t memcg_stat(const char *key);
 /* Processes of the group that the OOM killer ended. */
 uint64_t memcg_kills(void);
 
@@ -22,5 +24,7 @@ int memcg_receive_fd(int socket);
 
 /* @fd: of a process outside the group. */
 void memcg_test_oom(int fd);
+void memcg_test_jobs(int fd);
+void memcg_test_charge(void);
 
 #endif /* TESTS_ABI_MEMCG_H */

@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <linux/capability.h>
 #include <xf86drm.h>
 
 struct drm_spyre_context_info abi_context(int fd)
@@ -32,6 +35,35 @@ int abi_context_reset(int fd, uint32_t *queues)
 	if (queues)
 		*queues = args.queues;
 	return ret;
+}
+
+static struct __user_cap_header_struct own_caps(void)
+{
+	return (struct __user_cap_header_struct){ .version = _LINUX_CAPABILITY_VERSION_3 };
+}
+
+bool abi_may_be_high(void)
+{
+	struct __user_cap_header_struct header = own_caps();
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		tap_bail("capget: %s", strerror(errno));
+	return data[0].effective & 1u << CAP_SYS_NICE;
+}
+
+void abi_set_high(bool may)
+{
+	struct __user_cap_header_struct header = own_caps();
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	if (syscall(SYS_capget, &header, data))
+		tap_bail("capget: %s", strerror(errno));
+	data[0].effective &= ~(1u << CAP_SYS_NICE);
+	if (may)
+		data[0].effective |= 1u << CAP_SYS_NICE;
+	if (syscall(SYS_capset, &header, data))
+		tap_bail("capset of CAP_SYS_NICE: %s", strerror(errno));
 }
 
 int abi_queue_create(int fd, uint32_t priority, uint32_t timeout_ms, uint32_t *id)

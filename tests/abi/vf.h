@@ -37,5 +37,6 @@ void vf_saturate(int fd, struct abi_queue *q, struct abi_buf *mem);
 
 void vf_test_share(void);
 void vf_test_lifetime(void);
+void vf_test_hold(void);
 
 #endif /* ABI_VF_H */

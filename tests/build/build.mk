@@ -2,7 +2,8 @@
 # Tests of the build's products: exports, headers, manual pages, installed tree.
 build_tests = tests/build/headers.sh tests/build/manpages.sh tests/build/symbols.sh
 TESTS += $(build_tests)
-EXTRA_DIST += $(build_tests) tests/build/consumer.c tests/build/installed.sh
+EXTRA_DIST += $(build_tests) tests/build/consumer.c tests/build/installed.sh \
+	tests/build/install-root.sh
 
 installcheck-local:
 	@CC='$(CC)' SPYRE_SRCDIR='$(abs_top_srcdir)' SPYRE_BUILDDIR='$(abs_top_builddir)' \

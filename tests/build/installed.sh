@@ -31,6 +31,15 @@ libdir=$root$($pc --variable=libdir libspyre)
 case $($pc --variable=libdir libspyre) in "$root"/*) libdir=$($pc --variable=libdir libspyre) ;; esac
 cp "$src/tests/build/consumer.c" "$work/consumer.c"
 cp "$src/tests/build/consumer.c" "$work/consumer.cc"
+# Clients need no headers and no .pc file of the libraries that libspyre is linked with.
+alone() {
+	PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR="$pkgconfigdir" $pc "$@" libspyre
+}
+names_no_other() {
+	out=$(alone --static --cflags --libs) && case $out in *drm*|*yyjson*|*xxhash*) false ;; esac
+}
+try "libspyre.pc needs no other" alone --cflags --libs --static
+try "and passes on no flags of another" names_no_other
 san=${SPYRE_SAN_CFLAGS-}
 try "a C program builds through pkg-config" \
 	$CC -std=c11 -pedantic -Wall -Werror $san $cflags "$work/consumer.c" -o "$work/c" $libs

@@ -52,6 +52,8 @@ run root abi-stress "$build/tests/abi/abi-stress"
 run root abi-unload "$build/tests/abi/abi-unload"
 
 run root fuzz-ioctl "$build/tests/fuzz/fuzz-ioctl" --seconds "${FUZZ_SECONDS:-60}"
+run user fuzz-ioctl-processes "$build/tests/fuzz/fuzz-ioctl" --processes 4 \
+	--seconds "${FUZZ_SECONDS:-60}"
 
 # Before unload, while addresses of the module still have names.
 leaks "while the module is there"

@@ -263,4 +263,6 @@ static const char *const words[] = {
 	"\"kernel_slice\"", "\"base_sym_idx\"", "\"pool\"", "\"args\"", "\"symbols\"", "\xff", NULL
 };
 
-const struct fuzz_target fuzz_target = { "fuzz-bundle", seeds, run, words };
+const struct fuzz_target fuzz_target = {
+	.name = "fuzz-bundle", .seeds = seeds, .run = run, .words = words,
+};

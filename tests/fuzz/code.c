@@ -99,4 +99,4 @@ static bool run(const uint8_t *data, size_t size)
 	return !why;
 }
 
-const struct fuzz_target fuzz_target = { "fuzz-code", seeds, run, NULL };
+const struct fuzz_target fuzz_target = { .name = "fuzz-code", .seeds = seeds, .run = run };

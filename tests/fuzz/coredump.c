@@ -46,4 +46,4 @@ static bool run(const uint8_t *data, size_t size)
 	return true;
 }
 
-const struct fuzz_target fuzz_target = { "fuzz-coredump", seeds, run, NULL };
+const struct fuzz_target fuzz_target = { .name = "fuzz-coredump", .seeds = seeds, .run = run };

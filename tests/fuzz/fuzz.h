@@ -21,9 +21,24 @@ struct fuzz_target {
 	/* Words that the input's language is made of; NULL for binary inputs,
 	 * whose mutations then work on aligned integers. */
 	const char *const *words;
+	/* Makes an input of at most FUZZ_MAX_INPUT bytes from fuzz_random() and
+	 * returns its size, or 0 for a mutant of a seed; NULL: always one. */
+	size_t (*make)(uint8_t *data);
+	/* Prints what was compared; false if something that can be was not. NULL: nothing is. */
+	bool (*report)(void);
 };
 
 extern const struct fuzz_target fuzz_target;
+
+struct fuzz_options {
+	bool table;		/* the report has a line for each triple */
+	bool require_all;	/* a run fails if the report says false */
+};
+
+extern struct fuzz_options fuzz_options;
+
+/* Executions whose results were compared; --executions ends the run by them. */
+extern unsigned long long fuzz_compared;
 
 #define FUZZ_MAX_INPUT (256u << 10)
 

@@ -15,17 +15,22 @@ tests_fuzz_fuzz_coredump_SOURCES = $(fuzz_common) tests/fuzz/coredump.c \
 	tests/unit/coredump_sample.c tests/unit/coredump_sample.h
 tests_fuzz_fuzz_coredump_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(COREDUMP_CPPFLAGS)
 tests_fuzz_fuzz_coredump_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSON_LIBS)
-tests_fuzz_fuzz_dma_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h tests/fuzz/dma.c
-tests_fuzz_fuzz_dma_LDADD = libspyre/libcore.la
+tests_fuzz_fuzz_dma_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \
+	tests/fuzz/cover.c tests/fuzz/cover.h tests/fuzz/dma.c tests/fuzz/dma.h \
+	tests/fuzz/dma-make.c tests/unit/model_build.c tests/unit/model_build.h \
+	tests/unit/model_reference.c tests/unit/model_reference.h
+tests_fuzz_fuzz_dma_LDADD = model/libmodel.la $(LIBM)
 tests_fuzz_fuzz_generated_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \
 	tests/fuzz/generated.c tests/unit/model_build.c tests/unit/model_build.h \
 	tests/unit/model_checked.c tests/unit/model_checked.h tests/unit/model_generate.c \
 	tests/unit/model_generate.h tests/unit/model_reference.c tests/unit/model_reference.h
 tests_fuzz_fuzz_generated_LDADD = model/libmodel.la $(LIBM)
 tests_fuzz_fuzz_isa_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \
-	tests/fuzz/isa.c tests/unit/model_build.c tests/unit/model_build.h \
-	tests/unit/model_generate.c tests/unit/model_generate.h
-tests_fuzz_fuzz_isa_LDADD = model/libmodel.la
+	tests/fuzz/cover.c tests/fuzz/cover.h tests/fuzz/isa.c \
+	tests/unit/model_build.c tests/unit/model_build.h \
+	tests/unit/model_checked.c tests/unit/model_checked.h tests/unit/model_generate.c \
+	tests/unit/model_generate.h tests/unit/model_reference.c tests/unit/model_reference.h
+tests_fuzz_fuzz_isa_LDADD = model/libmodel.la $(LIBM)
 tests_fuzz_fuzz_program_SOURCES = $(fuzz_common) tests/fuzz/bundles.c tests/fuzz/bundles.h \
 	tests/fuzz/card.c tests/fuzz/card.h tests/fuzz/program.c
 tests_fuzz_fuzz_program_LDADD = libspyre/libcore.la
@@ -34,9 +39,9 @@ CLEANFILES += $(fuzzer_programs)
 # Of the kernel module, through its node: for the virtual machine.
 check_PROGRAMS += tests/fuzz/fuzz-ioctl
 tests_fuzz_fuzz_ioctl_SOURCES = tests/fuzz/ioctl.h tests/fuzz/ioctl-call.c \
-	tests/fuzz/ioctl-kcov.c tests/fuzz/ioctl-main.c tests/fuzz/ioctl-mutate.c \
-	tests/fuzz/ioctl-submit.c tests/fuzz/ioctl-sync.c tests/fuzz/ioctl-text.c \
-	tests/fuzz/ioctl-world.c tests/unit/model_build.c tests/unit/model_build.h \
+	tests/fuzz/ioctl-kcov.c tests/fuzz/ioctl-main.c tests/fuzz/ioctl-map.c \
+	tests/fuzz/ioctl-mutate.c tests/fuzz/ioctl-process.c tests/fuzz/ioctl-submit.c \
+	tests/fuzz/ioctl-sync.c tests/fuzz/ioctl-text.c tests/fuzz/ioctl-world.c tests/unit/model_build.c tests/unit/model_build.h \
 	tests/unit/model_generate.c tests/unit/model_generate.h
 tests_fuzz_fuzz_ioctl_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS) \
 	$(LIBURING_CFLAGS)
@@ -46,13 +51,16 @@ EXTRA_DIST += \
 	tests/fuzz/corpus-ioctl/dma \
 	tests/fuzz/corpus-ioctl/fill-copy \
 	tests/fuzz/corpus-ioctl/inject \
+	tests/fuzz/corpus-ioctl/map-race \
 	tests/fuzz/corpus-ioctl/partitions \
 	tests/fuzz/corpus-ioctl/prime \
+	tests/fuzz/corpus-ioctl/processes \
 	tests/fuzz/corpus-ioctl/program \
 	tests/fuzz/corpus-ioctl/refused-wait \
 	tests/fuzz/corpus-ioctl/resets \
 	tests/fuzz/corpus-ioctl/sync-file \
-	tests/fuzz/corpus-ioctl/uring
+	tests/fuzz/corpus-ioctl/uring \
+	tests/fuzz/corpus-ioctl/uring-scribble
 
 fuzzers: $(fuzzer_programs)
 .PHONY: fuzzers

@@ -100,4 +100,4 @@ static bool run(const uint8_t *data, size_t size)
 	return true;
 }
 
-const struct fuzz_target fuzz_target = { "fuzz-generated", seeds, run, NULL };
+const struct fuzz_target fuzz_target = { .name = "fuzz-generated", .seeds = seeds, .run = run };

@@ -9,13 +9,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <drm.h>
@@ -89,70 +86,6 @@ static int call_gem_close(struct fz_world *w, const struct fz_call *c, struct fz
 
 	fz_drop(&file->bo, args.handle);
 	return fz_ioctl(w, c, file->fd, DRM_IOCTL_GEM_CLOSE, &args);
-}
-
-static sigjmp_buf fault;
-
-static void on_fault(int signal)
-{
-	siglongjmp(fault, signal);
-}
-
-/* A mapping may have nothing behind it. */
-static void touch(uint8_t *p, uint64_t size, uint8_t how)
-{
-	static bool installed;
-	struct sigaction act = { .sa_handler = on_fault };
-
-	if (!installed) {
-		sigaction(SIGBUS, &act, NULL);
-		sigaction(SIGSEGV, &act, NULL);
-		installed = true;
-	}
-	if (sigsetjmp(fault, 1))
-		return;
-	if (how & 1)
-		*(volatile uint8_t *)(p + (how * 4096ull + 5) % size) = how;
-	else
-		(void)*(volatile uint8_t *)(p + (how * 4096ull + 5) % size);
-}
-
-static int call_mmap(struct fz_world *w, const struct fz_call *c, struct fz_file *file)
-{
-	static const int prots[] = {
-		PROT_READ | PROT_WRITE, PROT_READ, PROT_READ | PROT_WRITE, PROT_READ | PROT_EXEC,
-		PROT_NONE,
-	};
-	struct drm_spyre_bo_mmap_offset args = { .handle = fz_pick(&file->bo, c->p[0]) };
-	uint64_t size = fz_bytes(c->p[1]);
-	int prot = prots[c->p[2] % 5];
-	void *p;
-
-	if (w->num_maps == FZ_SLOTS || size > 1ull << 40)
-		return -EDQUOT;
-	if (c->p[5] >= 240 && w->fd.used) {
-		p = mmap(NULL, size, prot, MAP_SHARED, fz_pick(&w->fd, c->p[5] - 240), 0);
-	} else {
-		ioctl(file->fd, DRM_IOCTL_SPYRE_BO_MMAP_OFFSET, &args);
-		args.offset += c->p[3] < 240 ? 0 : fz_special(c->p[3]) & ~4095ull;
-		p = mmap(NULL, size, prot, c->p[4] < 224 ? MAP_SHARED : MAP_PRIVATE, file->fd,
-			 (off_t)args.offset);
-	}
-	if (p == MAP_FAILED)
-		return -errno;
-	w->map[w->num_maps] = p;
-	w->map_size[w->num_maps++] = size;
-	if (prot & PROT_READ)
-		touch(p, size, prot & PROT_WRITE ? c->p[6] : c->p[6] & 0xfe);
-	return 0;
-}
-
-static int call_munmap(struct fz_world *w)
-{
-	if (!w->num_maps)
-		return 0;
-	w->num_maps--;
-	return munmap(w->map[w->num_maps], w->map_size[w->num_maps]) ? -errno : 0;
 }
 
 static int call_op(struct fz_world *w, const struct fz_call *c, struct fz_file *file)
@@ -351,8 +284,10 @@ int fz_call(struct fz_world *w, const struct fz_call *c)
 	case FZ_BO_MMAP_OFFSET: return call_bo_mmap_offset(w, c, file);
 	case FZ_BO_INFO: return call_bo_info(w, c, file);
 	case FZ_GEM_CLOSE: return call_gem_close(w, c, file);
-	case FZ_MMAP: return call_mmap(w, c, file);
-	case FZ_MUNMAP: return call_munmap(w);
+	case FZ_MMAP:
+	case FZ_MUNMAP:
+	case FZ_REMAP:
+	case FZ_TOUCH: return fz_call_map(w, c, file);
 	case FZ_OP: return call_op(w, c, file);
 	case FZ_VM_BIND: return call_vm_bind(w, c, file);
 	case FZ_PROGRAM_CREATE: return call_program_create(w, c, file);
@@ -368,7 +303,12 @@ int fz_call(struct fz_world *w, const struct fz_call *c)
 	case FZ_SYNC:
 	case FZ_SUBMIT:
 	case FZ_URING_SUBMIT:
+	case FZ_URING_OPEN:
 	case FZ_URING_WAIT: return fz_call_submit(w, c, file);
+	case FZ_FORK:
+	case FZ_DUP:
+	case FZ_SEND_FD:
+	case FZ_RECV_FD: return fz_call_process(w, c, file);
 	default: return fz_call_sync(w, c, file);
 	}
 }

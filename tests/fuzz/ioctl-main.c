@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
@@ -32,6 +33,7 @@ static struct options {
 	double seconds;
 	uint64_t executions, seed;
 	const char *corpus, *seeds, *last, *input;
+	unsigned int processes;
 	bool user;
 } options = { .seconds = 10 };
 
@@ -39,6 +41,8 @@ static struct fz_world world;
 static struct fz_input corpus[MAX_CORPUS], recent[CHECK_EVERY], *at_work = recent;
 static uint32_t corpus_size, loaded;
 static uint64_t executions, calls;
+/* Of all workers, those that were killed included. */
+static _Atomic uint64_t *all_executions, *all_calls;
 static int kmsg = -1, last = -1;
 static uint64_t memory_before;
 static volatile uint64_t heartbeat;
@@ -137,18 +141,27 @@ static uint32_t execute(struct fz_input *input)
 	for (i = 0; i < input->count; i++) {
 		input->call[i].kind %= FZ_KIND_COUNT;
 		ret = fz_call(&world, &input->call[i]);
-		news = fz_kcov_end() + fz_kcov_result(input->call[i].kind, ret);
+		/* Coverage is the parent's: the child has its memory, and is not traced. */
+		news = fz_is_child() ? 0 : fz_kcov_end() +
+		       fz_kcov_result(input->call[i].kind, ret);
 		if (news)
 			fresh = i + 1;
 		if (!documented(ret) && drivers_own(input->call[i].kind))
 			fz_fail("%s gives %s", fz_kind_name(input->call[i].kind), strerror(-ret));
 	}
+	if (fz_is_child())
+		_exit(0);
 	fz_world_reset(&world);
+	/* Other workers have their own use for what is on its way. */
+	if (!options.processes)
+		fz_mail_drain(&world);
 	if (fz_kcov_end())
 		fresh = input->count;
 	calls += i;
 	executions++;
 	heartbeat++;
+	*all_calls += i;
+	++*all_executions;
 	return fresh;
 }
 
@@ -344,7 +357,7 @@ static void fuzz(void)
 		fresh = execute(&input);
 		if (fresh)
 			add(&input, fresh);
-		if (executions % CHECK_EVERY)
+		if (executions % CHECK_EVERY || options.processes)
 			continue;
 		check_memory();
 		check_log();
@@ -358,15 +371,46 @@ static void fuzz(void)
 	progress(start);
 }
 
+/* Until it is killed. */
+static void worker(uint64_t number)
+{
+	pthread_t watcher;
+
+	fz_srandom(options.seed + number * 0x9e3779b97f4a7c15ull);
+	options.executions = UINT64_MAX;
+	/* A life may be too short to run what is known once more. */
+	loaded = 0;
+	if (pthread_create(&watcher, NULL, watch, NULL))
+		fz_die("no second thread");
+	fuzz();
+}
+
+static void supervise(void)
+{
+	const double start = seconds_now();
+	uint64_t killed;
+
+	killed = fz_supervise(options.processes, options.seconds, worker, check_log);
+	fz_mail_drain(&world);
+	executions = *all_executions;
+	calls = *all_calls;
+	check_memory();
+	check_log();
+	progress(start);
+	printf("# %llu processes killed in the middle\n", (unsigned long long)killed);
+}
+
 static void usage(void)
 {
 	puts("usage: fuzz-ioctl [--seconds N | --executions N] [--seed N] [--user] [--corpus DIR]\n"
-	     "                  [--seeds DIR] [--last FILE] [INPUT]\n\n"
+	     "                  [--processes N] [--seeds DIR] [--last FILE] [INPUT]\n\n"
 	     "Calls the node of the first spyre_vdev card in random ways. Root has coverage.\n\n"
 	     "  --seconds N     how long (10)\n"
 	     "  --executions N  how many inputs, instead\n"
 	     "  --seed N        another run\n"
 	     "  --user          as uid 1000 in the node's group, with root's coverage\n"
+	     "  --processes N   that many at once, which pass descriptors on and are killed at work;\n"
+	     "                  not guided by coverage, --seconds only\n"
 	     "  --corpus DIR    start from its inputs as well, keep those that did something new\n"
 	     "  --seeds DIR     inputs to start from ($SPYRE_SRCDIR/tests/fuzz/corpus-ioctl)\n"
 	     "  --last FILE     keep the input at work, for kernels that die of it\n"
@@ -397,6 +441,8 @@ static void parse(int argc, char **argv)
 			options.executions = strtoull(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--seed"))
 			options.seed = strtoull(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--processes"))
+			options.processes = strtoul(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--corpus"))
 			options.corpus = argv[++i];
 		else if (!strcmp(argv[i], "--seeds"))
@@ -431,7 +477,7 @@ int main(int argc, char **argv)
 	parse(argc, argv);
 	fz_srandom(options.seed);
 	find_node();
-	kcov = fz_kcov_open();
+	kcov = !options.processes && fz_kcov_open();
 	kmsg = open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (kmsg >= 0)
 		lseek(kmsg, 0, SEEK_END);
@@ -445,7 +491,13 @@ int main(int argc, char **argv)
 	say_where(kcov);
 	fz_world_init(&world);
 	memory_before = memory_used();
-	if (pthread_create(&watcher, NULL, watch, NULL))
+	all_executions = mmap(NULL, 2 * sizeof(*all_executions), PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (all_executions == MAP_FAILED)
+		fz_die("no memory for counters: %s", strerror(errno));
+	all_calls = all_executions + 1;
+	/* Workers have watchers of their own: a process with threads is not forked. */
+	if (!options.processes && pthread_create(&watcher, NULL, watch, NULL))
 		fz_die("no second thread");
 	if (options.input) {
 		replay();
@@ -454,7 +506,10 @@ int main(int argc, char **argv)
 		/* Goes on where another run stopped. */
 		if (options.corpus)
 			load(options.corpus, "input-");
-		fuzz();
+		if (options.processes)
+			supervise();
+		else
+			fuzz();
 	}
 	printf("ok 1 - refusals have a documented errno, %llu executions\n",
 	       (unsigned long long)executions);

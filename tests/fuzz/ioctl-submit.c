@@ -147,9 +147,14 @@ static struct io_uring ring;
 static bool has_ring, no_ring;
 static uint32_t in_flight;
 
+static uint32_t setup_flags;
+
 static bool open_ring(struct fz_world *w)
 {
-	struct io_uring_params params = { .flags = IORING_SETUP_SQE128 | IORING_SETUP_CQE32 };
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_SQE128 | IORING_SETUP_CQE32 | setup_flags,
+		.sq_thread_idle = 1,
+	};
 	struct iovec buffer = { .iov_base = w->arena->host, .iov_len = sizeof(w->arena->host) };
 
 	if (!has_ring && !no_ring) {
@@ -209,6 +214,9 @@ static int call_uring_submit(struct fz_world *w, const struct fz_call *c, struct
 	sqe->flags = c->p[12] >= 240 ? IOSQE_ASYNC : 0;
 	in_flight++;
 	io_uring_submit(&ring);
+	/* A request that waits or is issued again must not look here any more. */
+	if (c->p[13] & 2 && !(setup_flags & IORING_SETUP_SQPOLL))
+		memset((uint8_t *)sqe + 16, c->p[10] ? c->p[10] : 0xa5, 112);
 	if (!io_uring_peek_cqe(&ring, &cqe)) {
 		ret = cqe->res;
 		io_uring_cqe_seen(&ring, cqe);
@@ -223,12 +231,35 @@ void fz_uring_reset(struct fz_world *w)
 	reap();
 	if (in_flight)
 		wait_ring(200);
-	if (!in_flight)
+	if (!in_flight && !setup_flags)
 		return;
-	io_uring_queue_exit(&ring);
-	has_ring = false;
-	in_flight = 0;
+	if (has_ring)
+		io_uring_queue_exit(&ring);
+	fz_uring_forget();
 	open_ring(w);
+}
+
+/* Another ring in the place of this one, whose work may be in flight. */
+static int call_uring_open(struct fz_world *w, const struct fz_call *c)
+{
+	static const uint32_t flags[] = {
+		0, IORING_SETUP_COOP_TASKRUN, IORING_SETUP_SQPOLL,
+		IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
+	};
+
+	if (has_ring)
+		io_uring_queue_exit(&ring);
+	fz_uring_forget();
+	setup_flags = flags[c->p[0] % 4];
+	return open_ring(w) ? 0 : -EDQUOT;
+}
+
+void fz_uring_forget(void)
+{
+	has_ring = false;
+	no_ring = false;
+	setup_flags = 0;
+	in_flight = 0;
 }
 
 static int call_uring_wait(const struct fz_call *c)
@@ -248,6 +279,16 @@ static int call_uring_wait(const struct fz_call *c)
 	return c->p[0] ? 0 : -ENOSYS;
 }
 
+static int call_uring_open(struct fz_world *w, const struct fz_call *c)
+{
+	(void)w;
+	return c->p[0] ? 0 : -ENOSYS;
+}
+
+void fz_uring_forget(void)
+{
+}
+
 void fz_uring_reset(struct fz_world *w)
 {
 	(void)w;
@@ -262,6 +303,7 @@ int fz_call_submit(struct fz_world *w, const struct fz_call *c, struct fz_file *
 	case FZ_CB: return call_cb(w, c, file);
 	case FZ_SYNC: return call_sync(w, c, file);
 	case FZ_URING_SUBMIT: return call_uring_submit(w, c, file);
+	case FZ_URING_OPEN: return call_uring_open(w, c);
 	case FZ_URING_WAIT: return call_uring_wait(c);
 	default:
 		args = submission(w, c, file);

@@ -43,6 +43,7 @@ void fz_world_init(struct fz_world *w)
 		fz_die("mprotect: %s", strerror(errno));
 	for (i = 0; i < FZ_FILES; i++)
 		w->file[i].fd = -1;
+	fz_mail_open(w);
 	/* The ring has its place below all that executions open. */
 	fz_uring_reset(w);
 	w->first_fd = dup(0);
@@ -53,8 +54,9 @@ void fz_world_reset(struct fz_world *w)
 {
 	uint32_t i;
 
-	for (i = 0; i < w->num_maps; i++)
-		munmap(w->map[i], w->map_size[i]);
+	/* Children may share our descriptors, so they end before these are closed. */
+	fz_process_reset();
+	fz_map_reset(w);
 	fz_uring_reset(w);
 	/* Also those that the kernel made and had no room to tell of. */
 	close_range(w->first_fd, ~0u, 0);
@@ -62,7 +64,6 @@ void fz_world_reset(struct fz_world *w)
 		memset(&w->file[i], 0, sizeof(w->file[i]));
 		w->file[i].fd = -1;
 	}
-	w->num_maps = 0;
 	w->fd.used = 0;
 	w->num_cbs = w->num_syncs = w->num_ops = 0;
 	w->bos = 0;

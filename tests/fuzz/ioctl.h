@@ -33,7 +33,8 @@
 	X(CONTEXT_RESET, 2) X(RESET, 1) X(SYNCOBJ_CREATE, 3) X(SYNCOBJ_DESTROY, 1) \
 	X(SYNCOBJ_WAIT, 3) X(SYNCOBJ_SIGNAL, 3) X(SYNCOBJ_TRANSFER, 1) X(SYNCOBJ_EXPORT, 2) \
 	X(SYNCOBJ_IMPORT, 2) X(PRIME_EXPORT, 2) X(PRIME_IMPORT, 2) X(CLOSE_FD, 1) X(INJECT, 1) \
-	X(RAW, 2)
+	X(RAW, 2) X(URING_OPEN, 1) X(FORK, 1) X(DUP, 1) X(SEND_FD, 2) X(RECV_FD, 2) X(REMAP, 2) \
+	X(TOUCH, 1)
 
 enum fz_kind {
 #define X(name, weight) FZ_##name,
@@ -124,6 +125,7 @@ struct fz_world {
 	struct fz_arena *arena;
 	uint8_t *edge, *readonly, *hole;	/* edge: first byte that is not mapped */
 	uint64_t bos;			/* bytes made in this execution */
+	int mail[2];			/* descriptors on their way: written to 0, read from 1 */
 	int first_fd;			/* of an execution's own */
 };
 
@@ -149,12 +151,35 @@ void fz_poke(const struct fz_call *c, void *arg, size_t size);
 int fz_ioctl(struct fz_world *w, const struct fz_call *c, int fd, unsigned long request,
 	     void *arg);
 
-/* --- ioctl-call.c, ioctl-sync.c, ioctl-submit.c --- */
+/* --- ioctl-call.c, ioctl-sync.c, ioctl-submit.c, ioctl-process.c, ioctl-map.c --- */
 /* 0 or a negative errno. */
 int fz_call(struct fz_world *w, const struct fz_call *c);
 int fz_call_sync(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
 int fz_call_submit(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
+int fz_call_process(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
+int fz_call_map(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
 /* Takes what the ring has completed; one with work in flight makes way for another. */
 void fz_uring_reset(struct fz_world *w);
+/* A forked child leaves the ring to its parent and opens its own. */
+void fz_uring_forget(void);
+/* Ends the threads that touch mappings, then unmaps all of them. */
+void fz_map_reset(struct fz_world *w);
+
+/* --- ioctl-process.c --- */
+void fz_mail_open(struct fz_world *w);
+/* Closes every descriptor that is on its way. */
+void fz_mail_drain(struct fz_world *w);
+/* Whether this is a child that FORK made: it reports nothing and ends with its input. */
+bool fz_is_child(void);
+/* Kills and reaps the children of this execution. */
+void fz_process_reset(void);
+
+/*
+ * Runs @worker in @processes processes for @seconds; kills one after the other in
+ * the middle of its work and puts a new one in its place.  @check looks at the
+ * kernel log.  Returns the number of processes that were killed.
+ */
+uint64_t fz_supervise(unsigned int processes, double seconds, void (*worker)(uint64_t number),
+		      void (*check)(void));
 
 #endif /* FUZZ_IOCTL_H */

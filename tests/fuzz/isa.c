@@ -4,10 +4,14 @@
  * verifier accepts runs on memory that is exactly as large as the operands'
  * extents and the LX, the rest of it poisoned.  A mutant whose operand table
  * alone is wrong gets a right one, so that strides, counts and offsets change
- * and still run.
+ * and still run.  Where the order of accesses is defined, and they are few
+ * enough, the checked interpreter runs it too, and every arithmetic unit must
+ * leave the same bytes; others are stopped soon.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/card.h"
+#include "tests/fuzz/cover.h"
+#include "tests/unit/model_checked.h"
 #include "tests/unit/model_generate.h"
 
 #include <stdio.h>
@@ -24,6 +28,10 @@
 #define SEEDS 256u
 #define ROOM (256u << 10)	/* an operand, or the LX of a core */
 #define CORES 4u
+#define MAX_ELEMENTS (1u << 15)	/* of an instruction that the interpreter runs */
+#define MAX_ACCESSES 60000u	/* of a program */
+#define MAX_MACS 32768u
+#define FORMATS_OF_VIEW 32u
 #define POLLS 2u		/* of about 20 us; then the program is stopped */
 
 /* One span of memory, of which @open bytes may be touched. */
@@ -33,12 +41,16 @@ struct span {
 };
 
 static struct span operand[GENERATE_OPERANDS], lx[CORES];
-static unsigned long long executed, stopped;
+static unsigned long long executed, stopped, unordered, long_ones;
+static uint8_t *noise[GENERATE_OPERANDS];	/* 2 * ROOM, from which operands are filled */
+static uint8_t *want[GENERATE_OPERANDS], *want_lx[CORES];
+static struct checked_order order;
 
-static void report(void)
-{
-	printf("fuzz-isa: %llu executed, of these %llu stopped early\n", executed, stopped);
-}
+enum {
+	FORM_ACCUMULATE = SPYRE_OP_TOPK + 1,
+	FORM_FUNCTIONS,
+	FORMS = FORM_FUNCTIONS + SPYRE_FUNC_TOPK_INDEX + 1,
+};
 
 static void make_span(struct span *span)
 {
@@ -57,6 +69,15 @@ static void open_span(struct span *span, uint64_t bytes)
 	span->open = bytes;
 }
 
+static struct checked_byte *make_order(void)
+{
+	struct checked_byte *bytes = calloc(ROOM, sizeof(*bytes));
+
+	if (!bytes)
+		fuzz_fail("no memory");
+	return bytes;
+}
+
 static void seeds(const char *source_dir)
 {
 	struct spyre_verify_error err;
@@ -73,11 +94,18 @@ static void seeds(const char *source_dir)
 		fuzz_seed(image, size);
 		free(image);
 	}
-	for (i = 0; i < GENERATE_OPERANDS; i++)
+	for (i = 0; i < GENERATE_OPERANDS; i++) {
 		make_span(&operand[i]);
-	for (i = 0; i < CORES; i++)
+		noise[i] = fuzz_card_memory(2 * ROOM);
+		generate_operand(1, i, noise[i], 2 * ROOM);
+		want[i] = fuzz_card_memory(ROOM);
+		order.operand[i] = make_order();
+	}
+	for (i = 0; i < CORES; i++) {
 		make_span(&lx[i]);
-	atexit(report);
+		want_lx[i] = fuzz_card_memory(ROOM);
+		order.lx[i] = make_order();
+	}
 }
 
 static bool fits(const struct spyre_program *program)
@@ -93,8 +121,74 @@ static bool fits(const struct spyre_program *program)
 	return true;
 }
 
-/* On any unit; values are not compared, for mutants may overlap themselves. */
-static void execute(const struct spyre_program *program)
+typedef void (*instr_fn)(const struct spyre_instr *in, void *arg);
+
+static void each_instr(const struct spyre_program *program, instr_fn fn, void *arg)
+{
+	uint32_t s, n;
+
+	for (s = 0; s < program->header->num_streams; s++) {
+		const struct spyre_prog_stream *stream = &program->streams[s];
+		const struct spyre_instr *in = (const void *)(program->instrs + stream->offset);
+
+		for (n = 0; n < stream->num_instrs; n++, in = spyre_instr_next(in))
+			fn(in, arg);
+	}
+}
+
+static void largest(const struct spyre_instr *in, void *arg)
+{
+	/* The lanes of a transpose are one of its dims. */
+	uint64_t *most = arg, n = in->opcode == SPYRE_OP_RESTICK ? 1 : in->lanes;
+
+	for (uint32_t d = 0; d < in->num_dims && n <= MAX_ELEMENTS; d++)
+		n *= in->count[d];
+	*most = n > *most ? n : *most;
+}
+
+/* Forms are opcodes and functions, formats those of each view. */
+static uint32_t form_of(const struct spyre_instr *in)
+{
+	if (in->func)
+		return FORM_FUNCTIONS + in->func;
+	return in->opcode == SPYRE_OP_PT && in->flags ? FORM_ACCUMULATE : in->opcode;
+}
+
+static void cover(const struct spyre_instr *in, void *arg)
+{
+	const uint32_t *unit = arg;
+
+	for (uint32_t v = 0; v < in->num_views; v++)
+		fuzz_cover_add(form_of(in), v * FORMATS_OF_VIEW + spyre_instr_views(in)[v].format,
+			       *unit);
+}
+
+static uint32_t hash(const struct spyre_program *program)
+{
+	const uint32_t *word = (const void *)program->header;
+	uint32_t h = 0, i;
+
+	for (i = 0; i < program->header->size / 4; i++)
+		h = (h ^ word[i]) * 0x9e3779b1u;
+	return h >> 8;
+}
+
+/* Operands of exactly their extents, holding noise; LX of other bytes than 0. */
+static void open_memory(const struct spyre_program *program, uint32_t seed)
+{
+	const struct spyre_prog_header *h = program->header;
+	uint32_t i;
+
+	for (i = 0; i < h->num_operands; i++) {
+		open_span(&operand[i], program->operands[i].extent);
+		memcpy(operand[i].p, noise[i] + seed % ROOM / 128 * 128, operand[i].open);
+	}
+	for (i = 0; i < h->num_cores; i++)
+		open_span(&lx[i], h->lx_bytes);
+}
+
+static enum spyre_stop execute(const struct spyre_program *program, uint32_t unit,
+			       uint32_t patience)
 {
 	const struct spyre_prog_header *h = program->header;
 	struct fuzz_card *card = fuzz_card();
@@ -105,18 +199,90 @@ static void execute(const struct spyre_program *program)
 	};
 	uint32_t i;
 
-	card->host.unit = card->unit[fuzz_random(card->num_units)];
-	card->patience = POLLS + 2 * h->num_cores;
-	for (i = 0; i < h->num_operands; i++) {
+	for (i = 0; i < h->num_operands; i++)
 		op[i] = operand[i].p;
-		open_span(&operand[i], program->operands[i].extent);
-	}
-	for (i = 0; i < h->num_cores; i++) {
+	for (i = 0; i < h->num_cores; i++)
 		scratchpad[i] = lx[i].p;
-		open_span(&lx[i], h->lx_bytes);
-	}
+	card->host.unit = card->unit[unit];
+	card->patience = patience;
 	executed++;
-	stopped += spyre_card_exec(&x, &card->worker) != SPYRE_STOP_NONE;
+	return spyre_card_exec(&x, &card->worker);
+}
+
+/* What the checked interpreter leaves in want[]; false if it says nothing of the values. */
+static bool run_checked(const struct spyre_program *program, uint32_t seed)
+{
+	const struct spyre_prog_header *h = program->header;
+	uint8_t *op[GENERATE_OPERANDS], *scratchpad[CORES];
+	uint64_t elements = 0;
+	char fault[200] = "";
+	uint32_t i;
+
+	each_instr(program, largest, &elements);
+	order.open = false;
+	/* Products take most of the time: a quarter of them. */
+	order.given_up = elements > MAX_ELEMENTS || program->cost.macs > MAX_MACS ||
+			 (program->cost.macs && seed % 4);
+	order.accesses = MAX_ACCESSES;
+	for (i = 0; i < h->num_operands; i++) {
+		op[i] = want[i];
+		memcpy(want[i], operand[i].p, operand[i].open);
+	}
+	for (i = 0; i < h->num_cores; i++)
+		scratchpad[i] = want_lx[i];
+	if (!order.given_up &&
+	    !checked_exec_ordered(program, op, scratchpad, &order, fault, sizeof(fault)))
+		fuzz_fail("%s", fault);
+	unordered += order.open;
+	long_ones += order.given_up && !order.open;
+	return !order.open && !order.given_up;
+}
+
+static void compare_span(const uint8_t *got, const uint8_t *expected, uint64_t bytes,
+			 const char *what, uint32_t index, uint32_t unit)
+{
+	uint64_t i = 0;
+
+	if (!memcmp(got, expected, bytes))
+		return;
+	while (got[i] == expected[i])
+		i++;
+	fuzz_fail("%s: byte %llu of %s %u is %02x, want %02x",
+		  spyre_unit_name(fuzz_card()->unit[unit]), (unsigned long long)i, what, index,
+		  got[i], expected[i]);
+}
+
+/* On each unit in turn, with the interpreter's results. */
+static void compare(const struct spyre_program *program, uint32_t seed)
+{
+	const struct spyre_prog_header *h = program->header;
+	uint32_t unit, i;
+
+	for (unit = 0; unit < fuzz_card()->num_units; unit++) {
+		if (unit)
+			open_memory(program, seed);
+		if (execute(program, unit, ~0u) != SPYRE_STOP_NONE)
+			fuzz_fail("unit %s stopped", spyre_unit_name(fuzz_card()->unit[unit]));
+		for (i = 0; i < h->num_operands; i++)
+			compare_span(operand[i].p, want[i], operand[i].open, "operand", i, unit);
+		/* Several cores may share scratchpads. */
+		if (h->num_cores == 1)
+			compare_span(lx[0].p, want_lx[0], h->lx_bytes, "LX", 0, unit);
+		each_instr(program, cover, &unit);
+	}
+	fuzz_compared++;
+}
+
+static void execute_all(const struct spyre_program *program)
+{
+	uint32_t seed = hash(program);
+
+	open_memory(program, seed);
+	if (run_checked(program, seed))
+		compare(program, seed);
+	else
+		stopped += execute(program, seed / 4 % fuzz_card()->num_units,
+				   POLLS + 2 * program->header->num_cores) != SPYRE_STOP_NONE;
 }
 
 static bool run(const uint8_t *data, size_t size)
@@ -137,8 +303,107 @@ static bool run(const uint8_t *data, size_t size)
 	if (!accepted && (err.stop == SPYRE_STOP_NONE || err.stop >= SPYRE_STOP_COUNT))
 		fuzz_fail("refused without a reason (%d)", err.stop);
 	if (accepted && fits(&program))
-		execute(&program);
+		execute_all(&program);
 	return accepted;
 }
 
-const struct fuzz_target fuzz_target = { "fuzz-isa", seeds, run, NULL };
+/* A new program, not a mutant, now and then. */
+static size_t make(uint8_t *data)
+{
+	struct spyre_verify_error err;
+	struct spyre_program program;
+	uint64_t seed = SEEDS + fuzz_random(1u << 30);
+	size_t size;
+	void *image;
+
+	if (fuzz_random(8))
+		return 0;
+	image = generate_program(seed, true, &size, &program, &err);
+	if (!image)
+		fuzz_fail("program %llu is refused: %s", (unsigned long long)seed,
+			  spyre_stop_name(err.stop));
+	if (size > FUZZ_MAX_INPUT)
+		size = 0;
+	memcpy(data, image, size);
+	free(image);
+	return size;
+}
+
+static const char *form_name(uint32_t form)
+{
+	static const char *const opcode[] = {
+		[SPYRE_OP_MOVE] = "MOVE", [SPYRE_OP_PT] = "PT", [SPYRE_OP_RESTICK] = "RESTICK",
+		[FORM_ACCUMULATE] = "PT, accumulating",
+	};
+	static char name[40];
+
+	if (form < FORM_FUNCTIONS)
+		return opcode[form];
+	snprintf(name, sizeof(name), "function %u", form - FORM_FUNCTIONS);
+	return name;
+}
+
+static const char *format_name(uint32_t format)
+{
+	static char name[40];
+
+	snprintf(name, sizeof(name), "format %u of view %u", format % FORMATS_OF_VIEW,
+		 format / FORMATS_OF_VIEW);
+	return name;
+}
+
+static bool is_float(uint32_t format)
+{
+	return format == SPYRE_FMT_SEN169_FP16 || format == SPYRE_FMT_IEEE_FP32 ||
+	       format == SPYRE_FMT_IEEE_FP16 || format == SPYRE_FMT_BFLOAT16 ||
+	       format == SPYRE_FMT_SEN143_FP8 || format == SPYRE_FMT_SEN152_FP8;
+}
+
+static bool is_arithmetic(uint32_t format)
+{
+	return is_float(format) || format == SPYRE_FMT_SENINT4 || format == SPYRE_FMT_SENINT8 ||
+	       format == SPYRE_FMT_SENINT16 || format == SPYRE_FMT_IEEE_INT32 ||
+	       format == SPYRE_FMT_SENUINT32;
+}
+
+/* As docs/isa.md has it: which formats a view of an instruction may have. */
+static bool reachable(uint32_t form, uint32_t format)
+{
+	uint32_t view = format / FORMATS_OF_VIEW, func = form - FORM_FUNCTIONS;
+
+	format %= FORMATS_OF_VIEW;
+	if (form < FORM_FUNCTIONS && format >= SPYRE_FMT_COUNT)
+		return false;
+	switch (form) {
+	case SPYRE_OP_MOVE:
+		return view < 2 && spyre_fmt_bytes(format);
+	case SPYRE_OP_RESTICK:
+		return view < 2 && spyre_fmt_bytes(format) && spyre_fmt_bytes(format) <= 4;
+	case SPYRE_OP_PT:
+	case FORM_ACCUMULATE:
+		if (view)
+			return view < 3 && (is_float(format) || format == SPYRE_FMT_SENINT8 ||
+					    format == SPYRE_FMT_SENINT4);
+		return format == SPYRE_FMT_IEEE_INT32 || (form == SPYRE_OP_PT ? is_float(format) :
+							  format == SPYRE_FMT_IEEE_FP32);
+	}
+	if (form < FORM_FUNCTIONS || !is_arithmetic(format))
+		return false;
+	if (func >= SPYRE_FUNC_SUM && func <= SPYRE_FUNC_MULSUM)
+		return view < 2 + (func == SPYRE_FUNC_MULSUM);
+	if (func == SPYRE_FUNC_TOPK_VALUE || func == SPYRE_FUNC_TOPK_INDEX)
+		return view < 2;
+	return spyre_func_inputs(func) && view <= spyre_func_inputs(func);
+}
+
+static bool report(void)
+{
+	printf("fuzz-isa: %llu executed, of these %llu stopped early; values open in %llu, "
+	       "not looked at in %llu\n", executed, stopped, unordered, long_ones);
+	return fuzz_cover_report(FORMS, 6 * FORMATS_OF_VIEW, form_name,
+				 format_name, reachable);
+}
+
+const struct fuzz_target fuzz_target = {
+	.name = "fuzz-isa", .seeds = seeds, .run = run, .make = make, .report = report,
+};

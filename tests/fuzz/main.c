@@ -12,6 +12,9 @@
 
 #define MAX_SEEDS 256
 
+struct fuzz_options fuzz_options;
+unsigned long long fuzz_compared;
+
 struct input {
 	uint8_t *data;
 	size_t size;
@@ -168,8 +171,13 @@ static bool run_mutant(void)
 {
 	const struct input *from = &seed[fuzz_random(num_seeds)];
 
-	memcpy(at_work->data, from->data, from->size);
-	at_work->size = from->size;
+	at_work->size = fuzz_target.make ? fuzz_target.make(at_work->data) : 0;
+	if (!at_work->size) {
+		memcpy(at_work->data, from->data, from->size);
+		at_work->size = from->size;
+	} else if (fuzz_random(2)) {
+		return fuzz_target.run(at_work->data, at_work->size);
+	}
 	for (uint32_t n = 1 + fuzz_random(fuzz_random(8) ? 4 : 32); n; n--) {
 		if (fuzz_target.words)
 			mutate_text();
@@ -211,17 +219,19 @@ static int replay(const char *path)
 	return 0;
 }
 
-static double seconds_now(void)
+static double seconds_of(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
-static void fuzz(double seconds)
+/* For @seconds, or, if not 0, until @executions were compared. */
+static void fuzz(double seconds, unsigned long long executions)
 {
-	const double end = seconds_now() + seconds;
+	const double start = seconds_of(CLOCK_MONOTONIC);
+	double cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
 	unsigned long runs = 0, accepted = 0;
 
 	for (int i = 0; i < num_seeds; i++) {
@@ -229,30 +239,48 @@ static void fuzz(double seconds)
 		if (!fuzz_target.run(at_work->data, at_work->size))
 			fuzz_fail("input %d to start from is refused, unchanged", i);
 	}
-	while (seconds_now() < end) {
+	while (executions ? fuzz_compared < executions : 
+	       seconds_of(CLOCK_MONOTONIC) < start + seconds) {
 		accepted += run_mutant();
 		runs++;
 	}
 	printf("%s: %d inputs to start from, %lu mutants, %lu accepted\n", fuzz_target.name,
 	       num_seeds, runs, accepted);
+	cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+	if (fuzz_target.report)
+		printf("%s: %llu executions compared in %.1f s of CPU time, %.0f a second\n",
+		       fuzz_target.name, fuzz_compared, cpu, fuzz_compared / cpu);
+}
+
+static int usage(const char *name)
+{
+	fprintf(stderr, "usage: %s [--seconds N] [--executions N] [--seed N] [--table] "
+		"[--require-all] [INPUT]\n", name);
+	return 2;
 }
 
 int main(int argc, char **argv)
 {
 	const char *source = getenv("SPYRE_SRCDIR"), *input = NULL;
+	unsigned long long executions = 0;
 	double seconds = 10;
 	int status = 0;
 
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "--seconds") && i + 1 < argc)
 			seconds = atof(argv[++i]);
+		else if (!strcmp(argv[i], "--executions") && i + 1 < argc && fuzz_target.report)
+			executions = strtoull(argv[++i], NULL, 0);
+		else if (!strcmp(argv[i], "--table"))
+			fuzz_options.table = true;
+		else if (!strcmp(argv[i], "--require-all"))
+			fuzz_options.require_all = true;
 		else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
 			state = strtoull(argv[++i], NULL, 0);
 		else if (argv[i][0] != '-' && !input)
 			input = argv[i];
 		else
-			return fprintf(stderr, "usage: %s [--seconds N] [--seed N] [INPUT]\n",
-				       argv[0]), 2;
+			return usage(argv[0]);
 	}
 	map_input();
 	fuzz_target.seeds(source ? source : ".");
@@ -262,7 +290,12 @@ int main(int argc, char **argv)
 	if (input)
 		status = replay(input);
 	else
-		fuzz(seconds);
+		fuzz(seconds, executions);
+	if (!input && fuzz_target.report && !fuzz_target.report() && fuzz_options.require_all) {
+		fprintf(stderr, "%s: the triples above at 0 were not compared; run it longer\n",
+			fuzz_target.name);
+		status = 1;
+	}
 	unlink(at_work_path);
 	for (int i = 0; i < num_seeds; i++)
 		free(seed[i].data);

@@ -146,4 +146,4 @@ static bool run(const uint8_t *data, size_t size)
 	return accepted;
 }
 
-const struct fuzz_target fuzz_target = { "fuzz-program", seeds, run, NULL };
+const struct fuzz_target fuzz_target = { .name = "fuzz-program", .seeds = seeds, .run = run };

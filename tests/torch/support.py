@@ -20,9 +20,10 @@ def dl16(tensor):
     bits = tensor.detach().to(torch.float32).contiguous().view(torch.int32)
     magnitude = (bits & 0x7FFFFFFF) + (1 << 13) & ~((1 << 14) - 1)
     rounded = (magnitude | (bits & -0x80000000)).view(torch.float32)
-    largest, smallest = 2.0**32 * (1 + 510 / 512), 2.0**-31 * (1 + 1 / 512)
-    # What does not fit is the code that stands for NaN and infinity.
-    rounded = torch.where(rounded.abs() > largest, torch.full_like(rounded, torch.nan), rounded)
+    largest, smallest = 2.0**32 * (1 + 509 / 512), 2.0**-31 * (1 + 1 / 512)
+    over = torch.copysign(torch.full_like(rounded, torch.inf), rounded)
+    rounded = torch.where(rounded.abs() > largest, over, rounded)
+    rounded = torch.where(tensor.isnan(), torch.nan, rounded)
     return torch.where(rounded.abs() < smallest, torch.copysign(torch.zeros(()), rounded), rounded)
 
 

@@ -43,9 +43,10 @@ class TestDevice:
         assert torch.spyre.current_device() == 0
 
     def test_negative_device_index(self):
-        """No card: torch.accelerator documents that it changes nothing, and so does ours."""
+        """torch.accelerator documents that it changes nothing; torch.spyre names a card."""
         torch.accelerator.set_device_index(-2)
-        torch.spyre.set_device(-1)
+        with pytest.raises(RuntimeError, match="-1 is out of range"):
+            torch.spyre.set_device(-1)
         assert torch.spyre.current_device() == 0
         with pytest.raises(RuntimeError, match="-2"):
             torch.device(f"spyre:{-2}")

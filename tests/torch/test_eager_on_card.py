@@ -165,7 +165,7 @@ def test_refusals_count_as_fallbacks():
 
 
 class TestInfinities:
-    """DL16 has one code for infinity and NaN: docs/pytorch.md says which numbers come back."""
+    """docs/pytorch.md says which numbers come back; test_infinities.py has the rest."""
 
     def test_of_fallbacks(self):
         """Overflow on the CPU reads back as infinite, as it does of what the card computes."""

@@ -23,6 +23,11 @@ tests_unit_sdsc_division_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_sdsc_layers_SOURCES = tests/unit/sdsc_layers.c $(sdsc_operations)
 tests_unit_sdsc_layers_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_layers_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM)
+check_PROGRAMS += tests/unit/sdsc_odd
+TESTS += tests/unit/sdsc_odd
+tests_unit_sdsc_odd_SOURCES = tests/unit/sdsc_odd.c $(sdsc_operations)
+tests_unit_sdsc_odd_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_sdsc_odd_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM)
 tests_unit_sdsc_plan_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_plan_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 endif

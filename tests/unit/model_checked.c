@@ -23,7 +23,75 @@ struct machine {
 	const struct spyre_view *view;
 	uint32_t core;
 	uint32_t c[SPYRE_MAX_DIMS];
+	/* what is looked at of the order, if anything */
+	struct checked_order *order;
+	uint32_t phase;		/* number of its first instruction */
+	uint32_t point;
+	uint32_t element;	/* of the next access */
 };
+
+/* The element is not one that an output may take the place of. */
+#define NO_ELEMENT ~0u
+#define SEVERAL_CORES 255u
+
+static bool ended(const struct machine *m)
+{
+	return m->failed || (m->order && (m->order->open || m->order->given_up));
+}
+
+/* The next access is of lane @lane of a view at this point. */
+static void set_element(struct machine *m, uint32_t v, uint32_t lane)
+{
+	bool pointwise = m->in->opcode == SPYRE_OP_MOVE || m->in->opcode == SPYRE_OP_SFU;
+
+	if (m->view[v].format == SPYRE_FMT_SENINT4)
+		lane &= ~1u;
+	m->element = (m->point * SPYRE_MAX_LANES + lane) * 32 + m->view[v].format;
+	if (v && (!pointwise || m->view[v].lanes == SPYRE_LANES_SPLAT))
+		m->element = NO_ELEMENT;
+}
+
+static void order_read(struct machine *m, struct checked_byte *b)
+{
+	struct checked_order *o = m->order;
+	bool in_phase = b->read >= m->phase;
+
+	o->open |= b->written == o->instr ||
+		   (b->written >= m->phase && b->write_core != m->core);
+	if (b->read == o->instr && b->read_element != m->element)
+		b->read_element = NO_ELEMENT;
+	else
+		b->read_element = m->element;
+	b->read_core = in_phase && b->read_core != m->core ? SEVERAL_CORES : m->core;
+	b->read = o->instr;
+}
+
+static void order_write(struct machine *m, struct checked_byte *b)
+{
+	struct checked_order *o = m->order;
+
+	o->open |= (b->written >= m->phase && b->write_core != m->core) ||
+		   (b->read >= m->phase && b->read_core != m->core) ||
+		   (b->written == o->instr && b->write_element != m->element) ||
+		   (b->read == o->instr && b->read_element != m->element);
+	b->write_element = m->element;
+	b->write_core = m->core;
+	b->written = o->instr;
+}
+
+static void look_at_order(struct machine *m, struct checked_byte *b, uint32_t bytes, bool write)
+{
+	if (!m->order->accesses)
+		m->order->given_up = true;
+	else
+		m->order->accesses--;
+	for (; bytes; bytes--, b++) {
+		if (write)
+			order_write(m, b);
+		else
+			order_read(m, b);
+	}
+}
 
 static void *not_allowed(struct machine *m, uint32_t v, uint64_t offset, uint32_t bytes,
 			 uint64_t limit, const char *why)
@@ -43,6 +111,7 @@ static void *reach(struct machine *m, uint32_t v, uint64_t offset, uint32_t byte
 	const struct spyre_prog_header *h = m->prog->header;
 	uint32_t operand = m->view[v].operand;
 	uint64_t limit = h->lx_bytes;
+	struct checked_byte *seen = NULL;
 	uint8_t *base;
 
 	if (operand < h->num_operands) {
@@ -52,15 +121,20 @@ static void *reach(struct machine *m, uint32_t v, uint64_t offset, uint32_t byte
 			return not_allowed(m, v, offset, bytes, op->flags, "access");
 		limit = op->extent;
 		base = m->operand[operand];
+		seen = m->order ? m->order->operand[operand] : NULL;
 	} else if (operand == SPYRE_VIEW_LX) {
 		base = m->lx[m->core];
+		seen = m->order ? m->order->lx[m->core] : NULL;
 	} else {
 		if (write || (operand & ~31u) != SPYRE_VIEW_RING || (operand & 31) >= h->num_cores)
 			return not_allowed(m, v, offset, bytes, h->num_cores, "ring");
 		base = m->lx[operand & 31];
+		seen = m->order ? m->order->lx[operand & 31] : NULL;
 	}
 	if (offset > limit || limit - offset < bytes)
 		return not_allowed(m, v, offset, bytes, limit, "range");
+	if (seen)
+		look_at_order(m, seen + offset, bytes, write);
 	return base + offset;
 }
 
@@ -84,6 +158,7 @@ static float get(struct machine *m, uint32_t v, uint64_t offset, uint32_t i)
 	uint32_t bits = spyre_fmt_bits(m->view[v].format);
 
 	offset += (uint64_t)i * bits / 8;
+	set_element(m, v, i);
 	return reference_load(m->view[v].format, reach(m, v, offset, (bits + 7) / 8, false),
 			      bits == 4 ? i % 2 : 0);
 }
@@ -93,6 +168,7 @@ static void put(struct machine *m, uint64_t offset, uint32_t i, float x)
 	uint32_t bits = spyre_fmt_bits(m->view->format);
 
 	offset += (uint64_t)i * bits / 8;
+	set_element(m, 0, i);
 	reference_store(m->view->format, reach(m, 0, offset, (bits + 7) / 8, true),
 			bits == 4 ? i % 2 : 0, x);
 }
@@ -107,6 +183,9 @@ static bool next(struct machine *m, uint32_t dims)
 {
 	int d;
 
+	if (ended(m))
+		return false;
+	m->point++;
 	for (d = (int)m->in->num_dims - 1; d >= 0; d--) {
 		if (!(dims & 1u << d))
 			continue;
@@ -287,15 +366,17 @@ static float element_b(struct machine *m, uint32_t k, uint32_t column)
 	return get(m, 2, place(m, 2, BATCH | 16) + k / p * b->stride[5], column * p + k % p);
 }
 
-static void integer_product(struct machine *m, uint32_t column)
+static void integer_product(struct machine *m, const float *a, uint32_t column)
 {
 	uint64_t out = place(m, 0, ~0u);
 	uint32_t k, sum = 0;
 
+	set_element(m, 0, column);
 	if (m->in->flags & SPYRE_INSTR_ACCUMULATE)
 		memcpy(&sum, reach(m, 0, out + column * 4, 4, false), 4);
 	for (k = 0; k < m->in->count[5]; k++)
-		sum += (uint32_t)((int)element_a(m, k) * (int)element_b(m, k, column));
+		sum += (uint32_t)((int)a[k] * (int)element_b(m, k, column));
+	set_element(m, 0, column);
 	if (m->view->format == SPYRE_FMT_IEEE_INT32)
 		memcpy(reach(m, 0, out + column * 4, 4, true), &sum, 4);
 	else
@@ -306,23 +387,27 @@ static void do_pt(struct machine *m)
 {
 	bool integer = m->view[1].format == SPYRE_FMT_SENINT4 ||
 		       m->view[1].format == SPYRE_FMT_SENINT8;
+	float *a = calloc(m->in->count[5], sizeof(*a));
 	uint32_t column, k;
 
 	do {
+		for (k = 0; k < m->in->count[5]; k++)
+			a[k] = element_a(m, k);
 		for (column = 0; column < m->in->lanes; column++) {
 			float sum = 0;
 
 			if (integer) {
-				integer_product(m, column);
+				integer_product(m, a, column);
 				continue;
 			}
 			if (m->in->flags & SPYRE_INSTR_ACCUMULATE)
 				sum = get(m, 0, place(m, 0, ~0u), column);
 			for (k = 0; k < m->in->count[5]; k++)
-				sum = fmaf(element_a(m, k), element_b(m, k, column), sum);
+				sum = fmaf(a[k], element_b(m, k, column), sum);
 			put(m, place(m, 0, ~0u), column, sum);
 		}
 	} while (next(m, 0x1f));
+	free(a);
 }
 
 static void do_move(struct machine *m)
@@ -330,9 +415,15 @@ static void do_move(struct machine *m)
 	uint32_t bytes = spyre_fmt_bytes(m->view->format), lane;
 
 	do {
-		for (lane = 0; lane < m->in->lanes; lane++)
-			memmove(reach(m, 0, place(m, 0, ~0u) + lane * bytes, bytes, true),
-				reach(m, 1, place(m, 1, ~0u) + lane * bytes, bytes, false), bytes);
+		for (lane = 0; lane < m->in->lanes; lane++) {
+			const void *from;
+
+			set_element(m, 1, lane);
+			from = reach(m, 1, place(m, 1, ~0u) + lane * bytes, bytes, false);
+			set_element(m, 0, lane);
+			memmove(reach(m, 0, place(m, 0, ~0u) + lane * bytes, bytes, true), from,
+				bytes);
+		}
 	} while (next(m, ~0u));
 }
 
@@ -344,11 +435,17 @@ static void do_restick(struct machine *m)
 		uint64_t out = place(m, 0, 15), from = place(m, 1, 15);
 
 		for (i = 0; i < m->in->count[4]; i++)
-			for (j = 0; j < m->in->count[5]; j++)
+			for (j = 0; j < m->in->count[5]; j++) {
+				const void *p;
+
+				m->element = NO_ELEMENT;
+				p = reach(m, 1, from + i * m->view[1].stride[4] + j * bytes,
+					  bytes, false);
+				/* Each its own, which none that is read is. */
+				m->element = (m->point * 128 + i) * 128 + j;
 				memcpy(reach(m, 0, out + j * m->view[0].stride[5] + i * bytes,
-					     bytes, true),
-				       reach(m, 1, from + i * m->view[1].stride[4] + j * bytes,
-					     bytes, false), bytes);
+					     bytes, true), p, bytes);
+			}
 	} while (next(m, 15));
 }
 
@@ -357,6 +454,9 @@ static void do_instr(struct machine *m, const struct spyre_instr *in, uint32_t c
 	m->in = in;
 	m->view = spyre_instr_views(in);
 	m->core = core;
+	m->point = 0;
+	if (m->order)
+		m->order->instr++;
 	memset(m->c, 0, sizeof(m->c));
 	switch (in->opcode) {
 	case SPYRE_OP_MOVE: do_move(m); break;
@@ -372,12 +472,13 @@ static void do_phase(struct machine *m, const struct spyre_prog_step *step)
 {
 	uint32_t s, n;
 
+	m->phase = m->order ? m->order->instr + 1 : 0;
 	for (s = 0; s < step->num_streams; s++) {
 		const struct spyre_prog_stream *stream =
 			&m->prog->streams[step->first_stream + s];
 		const struct spyre_instr *in = (const void *)(m->prog->instrs + stream->offset);
 
-		for (n = 0; n < stream->num_instrs && !m->failed; n++, in = spyre_instr_next(in))
+		for (n = 0; n < stream->num_instrs && !ended(m); n++, in = spyre_instr_next(in))
 			do_instr(m, in, stream->core);
 	}
 }
@@ -387,7 +488,7 @@ static uint32_t do_steps(struct machine *m, uint32_t i, uint32_t level)
 {
 	uint32_t end = i;
 
-	for (; i < m->prog->header->num_steps; i++) {
+	for (; i < m->prog->header->num_steps && !ended(m); i++) {
 		const struct spyre_prog_step *step = &m->prog->steps[i];
 
 		if (step->kind == SPYRE_STEP_END)
@@ -396,7 +497,8 @@ static uint32_t do_steps(struct machine *m, uint32_t i, uint32_t level)
 			do_phase(m, step);
 			continue;
 		}
-		for (m->turn[level] = 0; m->turn[level] < step->count; m->turn[level]++)
+		for (m->turn[level] = 0; m->turn[level] < step->count && !ended(m);
+		     m->turn[level]++)
 			end = do_steps(m, i + 1, level + 1);
 		m->turn[level] = 0;
 		i = end;
@@ -407,8 +509,15 @@ static uint32_t do_steps(struct machine *m, uint32_t i, uint32_t level)
 bool checked_exec(const struct spyre_program *prog, uint8_t *const *operand, uint8_t *const *lx,
 		  char *fault, size_t fault_bytes)
 {
+	return checked_exec_ordered(prog, operand, lx, NULL, fault, fault_bytes);
+}
+
+bool checked_exec_ordered(const struct spyre_program *prog, uint8_t *const *operand,
+			  uint8_t *const *lx, struct checked_order *order, char *fault,
+			  size_t fault_bytes)
+{
 	struct machine m = {
-		.prog = prog, .operand = operand, .lx = lx,
+		.prog = prog, .operand = operand, .lx = lx, .order = order,
 		.fault = fault, .fault_bytes = fault_bytes,
 	};
 	uint32_t c;

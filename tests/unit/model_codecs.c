@@ -26,7 +26,7 @@ static const struct format {
 	bool away;		/* ties, from zero; else to even */
 	bool minus_zero;
 } floats[] = {
-	{ "DL16", SPYRE_FMT_SEN169_FP16, 6, 9, 31, 0x7fff, 0x7fff, true, true },
+	{ "DL16", SPYRE_FMT_SEN169_FP16, 6, 9, 31, 0x7fff, 0x7ffe, true, true },
 	{ "fp16", SPYRE_FMT_IEEE_FP16, 5, 10, 15, 0x7c00, 0x7e00, false, true },
 	{ "bf16", SPYRE_FMT_BFLOAT16, 8, 7, 127, 0x7f80, 0x7fc0, false, true },
 	{ "SEN143_FP8", SPYRE_FMT_SEN143_FP8, 4, 3, 7, 0x7e, 0x7f, false, true },
@@ -62,7 +62,7 @@ static float from_bits(uint32_t bits)
 
 /*
  * The number of a code without its sign.  DL16 has no subnormals: its code 0
- * stands where 2^-31 would be, and 0x7fff where Inf begins.
+ * stands where 2^-31 would be, its Inf 0x7fff where that number would be.
  */
 static double magnitude(const struct format *f, uint32_t code)
 {
@@ -82,7 +82,7 @@ static uint32_t nearest(const struct format *f, double x, uint32_t *at, double *
 			*middle = (magnitude(f, *at) + magnitude(f, *at + 1)) / 2;
 		if (x < *middle || (x == *middle && !f->away && !(*at & 1)))
 			break;
-		++*at;
+		*at += *at + 1 == f->nan ? 2 : 1;
 		*middle = -1;
 	}
 	return *at;
@@ -227,7 +227,7 @@ static double value(const struct format *f, uint32_t code)
 	double x = magnitude(f, mag);
 
 	if (f->format == SPYRE_FMT_SEN169_FP16)
-		x = mag == 0x7fff ? (double)NAN : mag ? x : 0;
+		x = mag == f->nan ? (double)NAN : mag == f->top ? (double)INFINITY : mag ? x : 0;
 	else if (f->format == SPYRE_FMT_SEN152_FP8)
 		x = code == f->nan ? (double)NAN : x;
 	else if (f->format == SPYRE_FMT_SEN143_FP8)

@@ -137,12 +137,13 @@ START_TEST(test_shapes)
 }
 END_TEST
 
-/* Large enough that stores go past the caches. */
+/* 16 MiB on the device and a stick: stores go past the caches. */
 START_TEST(test_large)
 {
-	struct spyre_dma_desc desc = tiled(2100, 1100, FP16, DL16, false);
+	struct spyre_dma_desc desc = tiled(2048, 4097, FP16, DL16, false);
 
-	check_both(&desc, 2100ull * 1100 * 2);
+	desc.direction = _i;
+	check(&desc, 2048ull * 4097 * 2);
 }
 END_TEST
 
@@ -192,6 +193,79 @@ START_TEST(test_random)
 		}
 		if (spyre_dma_check(&desc, &bytes, NULL) == SPYRE_STOP_NONE && bytes < 1 << 21)
 			check_both(&desc, span - rng_below(&seed, span / 4 + 1));
+	}
+}
+END_TEST
+
+/* One transfer in memory of exactly its size, of which a sanitizer sees the end. */
+static void check_exact(const struct spyre_unit *unit, const struct spyre_dma_desc *desc,
+			uint64_t host_bytes)
+{
+	uint8_t *host = malloc(host_bytes), *device, *want_host = malloc(host_bytes), *want;
+	uint64_t seed = 5, bytes;
+	struct test_host h;
+
+	ck_assert_int_eq(spyre_dma_check(desc, &bytes, NULL), SPYRE_STOP_NONE);
+	device = malloc(bytes);
+	want = malloc(bytes);
+	rng_fill(&seed, host, host_bytes, desc->host_format);
+	rng_fill(&seed, device, bytes, desc->device_format);
+	memcpy(want_host, host, host_bytes);
+	memcpy(want, device, bytes);
+	reference_dma(desc, want, want_host, host_bytes);
+	test_host_init(&h, unit, 1);
+	ck_assert_int_eq(spyre_card_dma(&h.host, NULL, &h.self, desc, device, host, host_bytes),
+			 SPYRE_STOP_NONE);
+	test_host_done(&h);
+	ck_assert_msg(!memcmp(want, device, bytes) && !memcmp(want_host, host, host_bytes),
+		      "%s, direction %u, formats %u %u, %u lanes, span of %llu bytes",
+		      spyre_unit_name(unit), desc->direction, desc->host_format,
+		      desc->device_format, desc->dim[1].count, (unsigned long long)host_bytes);
+	free(host);
+	free(want_host);
+	free(device);
+	free(want);
+}
+
+/*
+ * Transposed rows whose valid lanes are a whole tile of the unit's, 128 bytes,
+ * while the dim has more: a bound or the end of the span leaves them.
+ */
+START_TEST(test_tile_of_partial_lanes)
+{
+	static const uint32_t formats[][2] = {
+		{ FP32, FP32 }, { FP32, DL16 }, { FP32, SPYRE_FMT_BFLOAT16 },
+		{ SPYRE_FMT_IEEE_INT32, SPYRE_FMT_IEEE_INT32 },
+		{ SPYRE_FMT_IEEE_INT32, DL16 }, { SPYRE_FMT_SENUINT32, SPYRE_FMT_SENUINT32 },
+		{ FP16, DL16 }, { FP16, FP16 }, { FP16, FP32 },
+	};
+	const struct spyre_unit *unit = test_units()[_i];
+	uint32_t i, lanes, stride, direction, bounded;
+
+	for (i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		uint32_t eb = spyre_fmt_bytes(formats[i][0]), tile = 128 / eb;
+
+		for (lanes = tile; lanes <= 256; lanes += lanes < 66 ? 1 : 38) {
+			stride = 64 * eb + lanes % 3 * 32;
+			for (direction = 0; direction < 2; direction++) {
+				for (bounded = 0; bounded < 2; bounded++) {
+					struct spyre_dma_desc desc = {
+						.direction = direction,
+						.host_format = formats[i][0],
+						.device_format = formats[i][1],
+						.num_dims = 2,
+						.num_bounds = bounded,
+						.dim = { { .count = 64, .host_stride = eb },
+							 { .count = lanes,
+							   .host_stride = stride } },
+						.bound = { { .limit = bounded ? tile : 0,
+							     .coef = { 0, bounded } } },
+					};
+
+					check_exact(unit, &desc, (tile - 1) * stride + 64 * eb);
+				}
+			}
+		}
 	}
 }
 END_TEST
@@ -288,6 +362,59 @@ START_TEST(test_wrapping_sizes)
 }
 END_TEST
 
+/*
+ * Descriptors that spyre_dma_check() refuses, given to the engine all the same,
+ * as if its own arithmetic were wrong: their blocks leave a span, and the
+ * transfer ends with an internal fault before a byte has moved.
+ */
+START_TEST(test_escape)
+{
+	static const uint32_t formats[][2] = {
+		{ FP16, FP16 }, { FP16, DL16 }, { FP32, FP32 }, { FP32, DL16 },
+		{ SPYRE_FMT_FP64, FP32 }, { SPYRE_FMT_BOOL, SPYRE_FMT_BOOL },
+	};
+	uint8_t *host = calloc(1, 1 << 16), *device = calloc(1, 1 << 16);
+	uint32_t i, k, direction, form;
+	uint64_t bytes;
+
+	for (i = 0; i < 6 * 2 * 2 * 3; i++) {
+		uint64_t eb = spyre_fmt_bytes(formats[i % 6][0]);
+		struct spyre_dma_desc desc = {
+			.host_format = formats[i % 6][0], .device_format = formats[i % 6][1],
+			/* Plus an element it is small again. */
+			.num_dims = 2, .host_offset = i / 6 % 2 ? -1ull : -eb,
+		};
+		struct test_host h;
+
+		direction = i / 12 % 2;
+		form = i / 24;
+		desc.direction = direction;
+		desc.dim[0] = (struct spyre_dma_dim){ .count = 64, .host_stride = eb };
+		desc.dim[1] = (struct spyre_dma_dim){ .count = 128 / eb, .host_stride = 64 * eb };
+		/* Rows that are dense, transposed tiles, or tiles but for their strides. */
+		if (form == 0) {
+			desc.dim[0].host_stride = 128;
+			desc.dim[1].host_stride = eb;
+		} else if (form == 1) {
+			desc.dim[0].host_stride = 2 * eb;
+		}
+		memset(host, 0x11, 1 << 16);
+		memset(device, 0x11, 1 << 16);
+		ck_assert_int_ne(spyre_dma_check(&desc, &bytes, NULL), SPYRE_STOP_NONE);
+		test_host_init(&h, test_units()[0], 1);
+		ck_assert_str_eq(spyre_stop_name(spyre_card_dma(&h.host, NULL, &h.self, &desc,
+								device + 8192, host + 8192, 32768)),
+				 "EXTENT");
+		test_host_done(&h);
+		for (k = 0; k < 1 << 16; k++)
+			expect(host[k] == 0x11 && device[k] == 0x11,
+			       "form %u, direction %u, byte %u was written", form, direction, k);
+	}
+	free(device);
+	free(host);
+}
+END_TEST
+
 START_TEST(test_cancel)
 {
 	struct spyre_dma_desc desc = tiled(1024, 1024, FP16, DL16, false);
@@ -309,17 +436,21 @@ int main(void)
 	Suite *suite = suite_create("model_dma");
 	TCase *tc = tcase_create("dma");
 	SRunner *runner;
-	int failed;
+	int failed, units = 0;
 
+	while (test_units()[units])
+		units++;
 	test_units_report();
-	tcase_set_timeout(tc, 120);
+	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, test_formats);
+	tcase_add_loop_test(tc, test_tile_of_partial_lanes, 0, units);
 	tcase_add_loop_test(tc, test_shapes, 0, 4);
-	tcase_add_test(tc, test_large);
+	tcase_add_loop_test(tc, test_large, 0, 2);
 	tcase_add_test(tc, test_random);
 	tcase_add_test(tc, test_replicate);
 	tcase_add_test(tc, test_refusals);
 	tcase_add_test(tc, test_wrapping_sizes);
+	tcase_add_test(tc, test_escape);
 	tcase_add_test(tc, test_cancel);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -655,13 +655,24 @@ START_TEST(test_known_results)
 	}
 	c[1] = 20 << 9;
 	c[2] = 0x8000 | 31 << 9;
-	c[3] = 0x7fff;
+	c[3] = SPYRE_DL16_NAN;
+	c[4] = SPYRE_DL16_INF;
+	c[5] = 0x8000 | SPYRE_DL16_INF;
+	a[6] = SPYRE_DL16_INF;
+	c[6] = 0x8000 | SPYRE_DL16_INF;
+	a[7] = c[7] = 62 << 9 | 510;		/* the sum reaches NaN's code */
+	a[8] = c[8] = 0x8000 | 62 << 9 | 509;	/* or the largest number's */
 	test_host_init(&host, test_units()[_i], 1);
 	ck_assert_int_eq(spyre_card_exec(&x, &host.self), SPYRE_STOP_NONE);
 	ck_assert_uint_eq(out[0], 31 << 9 | 1);	/* ties go away from zero */
 	ck_assert_uint_eq(out[1], 31 << 9);
 	ck_assert_uint_eq(out[2], 0);
-	ck_assert_uint_eq(out[3], 0x7fff);
+	ck_assert_uint_eq(out[3], SPYRE_DL16_NAN);
+	ck_assert_uint_eq(out[4], SPYRE_DL16_INF);
+	ck_assert_uint_eq(out[5], 0x8000 | SPYRE_DL16_INF);
+	ck_assert_uint_eq(out[6], SPYRE_DL16_NAN);
+	ck_assert_uint_eq(out[7], SPYRE_DL16_INF);
+	ck_assert_uint_eq(out[8], 0x8000 | 63 << 9 | 509);
 	test_host_done(&host);
 	free(image);
 }

@@ -24,17 +24,22 @@ static uint32_t to_bits(float x)
 	return bits;
 }
 
-/* Value of a 16-bit code from its definition; NaN for NaN and, in DL16, Inf. */
-static double dl16_value(uint32_t code)
+/* Number of a 16-bit code from its definition, but for the last two. */
+static double dl16_number(uint32_t code)
 {
 	uint32_t e = code >> 9 & 63, f = code & 511;
 	double v = ldexp(1 + f / 512.0, (int)e - 31);
 
 	if (!e && !f)
 		v = 0;
-	if (e == 63 && f == 511)
-		return NAN;
 	return code & 0x8000 ? -v : v;
+}
+
+static double dl16_value(uint32_t code)
+{
+	if ((code & 0x7fff) == 0x7fff)
+		return code & 0x8000 ? -INFINITY : INFINITY;
+	return (code & 0x7fff) == 0x7ffe ? NAN : dl16_number(code);
 }
 
 static double ieee_value(uint32_t code, int ebits, int fbits)
@@ -78,7 +83,7 @@ static uint32_t dl16_nearest(float x)
 	int e;
 
 	if (isnan(x))
-		return 0x7fff;
+		return 0x7ffe;
 	if (isinf(x))
 		return sign | 0x7fff;
 	if (mag == 0)
@@ -92,7 +97,8 @@ static uint32_t dl16_nearest(float x)
 	}
 	if (e < -31 || (e == -31 && scaled == 512))
 		return sign;
-	if (e > 32 || (e == 32 && scaled == 1023))
+	/* The code of 1022 is NaN's: Inf begins there. */
+	if (e > 32 || (e == 32 && scaled >= 1022))
 		return sign | 0x7fff;
 	return sign | (e + 31) << 9 | ((uint32_t)scaled - 512);
 }
@@ -143,7 +149,7 @@ START_TEST(test_encode_ties)
 
 	for (code = 0; code < 0x7fff; code++) {
 		uint32_t mid[3] = {
-			to_bits((dl16_value(code) + dl16_value(code + 1)) / 2),
+			to_bits((dl16_number(code) + dl16_number(code + 1)) / 2),
 			to_bits((ieee_value(code, 5, 10) + ieee_value(code + 1, 5, 10)) / 2),
 			(code << 16) + 0x8000,
 		};
@@ -168,12 +174,21 @@ START_TEST(test_known_values)
 {
 	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(0x1p-10f)), 0x2a00);
 	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(18.09375f)), 35 << 9 | 67);
-	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(8573157376.0f)), 0x7ffe);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(8564768768.0f)), 0x7ffd);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(8568962560.0f)), 0x7ffd);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(8568963072.0f)), 0x7fff);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(-8568963072.0f)), 0xffff);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(8573157376.0f)), 0x7fff);
 	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(-0x1p-31f)), 0x8000);
 	ck_assert_uint_eq(spyre_fp32_to_dl16(0xff800000), 0xffff);
-	ck_assert_uint_eq(spyre_fp32_to_dl16(0xffc00001), 0x7fff);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(0x7f800000), 0x7fff);
+	ck_assert_uint_eq(spyre_fp32_to_dl16(0xffc00001), 0x7ffe);
 	ck_assert_uint_eq(spyre_fp32_to_dl16(to_bits(FLT_MAX)), 0x7fff);
-	ck_assert_uint_eq(spyre_dl16_to_fp32(0xffff), 0x7fc00000);
+	ck_assert_uint_eq(spyre_dl16_to_fp32(0x7fff), 0x7f800000);
+	ck_assert_uint_eq(spyre_dl16_to_fp32(0xffff), 0xff800000);
+	ck_assert_uint_eq(spyre_dl16_to_fp32(0x7ffe), 0x7fc00000);
+	ck_assert_uint_eq(spyre_dl16_to_fp32(0xfffe), 0x7fc00000);
+	ck_assert_uint_eq(spyre_dl16_to_fp32(0x7ffd), to_bits(8564768768.0f));
 }
 END_TEST
 
@@ -252,6 +267,31 @@ START_TEST(test_units_decode)
 }
 END_TEST
 
+/* fp16 through DL16: infinities, NaN, zeros and what has nine bits of fraction are kept. */
+START_TEST(test_units_round_trip)
+{
+	const struct spyre_unit *unit = test_units()[_i];
+	static uint16_t codes[65536], dl16[65536], back[65536];
+	uint32_t i;
+
+	for (i = 0; i < 65536; i++)
+		codes[i] = i;
+	run_convert(unit, SPYRE_FMT_SEN169_FP16, dl16, SPYRE_FMT_IEEE_FP16, codes, 65536);
+	run_convert(unit, SPYRE_FMT_IEEE_FP16, back, SPYRE_FMT_SEN169_FP16, dl16, 65536);
+	for (i = 0; i < 65536; i++) {
+		double x = ieee_value(i, 5, 10);
+
+		if (isnan(x))
+			expect(back[i] == 0x7e00, "NaN %04x: %04x", i, back[i]);
+		else if (isinf(x) || x == 0 || dl16_number(dl16[i]) == x)
+			expect(back[i] == i, "%04x: %04x", i, back[i]);
+		expect(isinf(x) || (dl16[i] & 0x7fff) != 0x7fff, "%04x is not infinite", i);
+		if (!(i & 1) && (i & 0x7fff) >= 0x400 && isfinite(x))
+			expect(dl16_number(dl16[i]) == x, "%04x is representable", i);
+	}
+}
+END_TEST
+
 START_TEST(test_units_encode)
 {
 	const struct spyre_unit *unit = test_units()[_i];
@@ -320,6 +360,7 @@ int main(void)
 	tcase_add_test(tc, test_fp64);
 	tcase_add_test(tc, test_sizes_and_pairs);
 	tcase_add_loop_test(tc, test_units_decode, 0, units);
+	tcase_add_loop_test(tc, test_units_round_trip, 0, units);
 	tcase_add_loop_test(tc, test_units_encode, 0, units);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -168,6 +168,7 @@ static const struct function {
 	{ "floor", ref_floor, SPYRE_FUNC_FLOOR, { 0 }, 0, 0 },
 	{ "clip", ref_clip, SPYRE_FUNC_CLIP, { -1.5f, 6 }, 0, 0 },
 	{ "clip, no upper bound", ref_clip, SPYRE_FUNC_CLIP, { -1.5f, NAN }, 0, 0 },
+	{ "clip, infinite bounds", ref_clip, SPYRE_FUNC_CLIP, { -INFINITY, INFINITY }, 0, 0 },
 };
 
 #define NUM_FUNCTIONS ((int)(sizeof(functions) / sizeof(functions[0])))
@@ -240,7 +241,7 @@ static uint16_t dl16_nearest(long double x)
 	int exponent;
 
 	if (isnan(x))
-		return 0x7fff;
+		return 0x7ffe;
 	if (magnitude > 0x1p40L)
 		return sign | 0x7fff;
 	if (magnitude < 0x1p-40L)
@@ -249,7 +250,7 @@ static uint16_t dl16_nearest(long double x)
 	fraction = (long)floorl(ldexpl(magnitude, 10 - exponent) + 0.5L);
 	/* Of 512..1024 units; the bits above carry into the exponent. */
 	fraction += ((long)exponent - 1 + 31 - 1) * 512;
-	if (fraction > 0x7fff)
+	if (fraction > 0x7ffd)
 		fraction = 0x7fff;
 	return sign | (fraction < 0 ? 0 : fraction);
 }

@@ -251,13 +251,15 @@ static void generate_move(struct generator *g)
 {
 	static const uint32_t raw[] = {
 		SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SENINT8,
-		SPYRE_FMT_BOOL, SPYRE_FMT_IEEE_INT64,
+		SPYRE_FMT_BOOL, SPYRE_FMT_IEEE_INT64, SPYRE_FMT_SEN143_FP8, SPYRE_FMT_SEN152_FP8,
+		SPYRE_FMT_SENINT16, SPYRE_FMT_SENUINT32, SPYRE_FMT_IEEE_INT32,
+		SPYRE_FMT_IEEE_FP16, SPYRE_FMT_BFLOAT16, SPYRE_FMT_UINT8, SPYRE_FMT_FP64,
 	};
 	struct spyre_instr *in = new_instr(g, SPYRE_OP_MOVE, SPYRE_FUNC_NONE, below(g, 7));
 	struct spyre_view *view = (struct spyre_view *)(in + 1);
 
 	small_counts(g, in, in->num_dims);
-	view[0].format = raw[below(g, 5)];
+	view[0].format = raw[below(g, 14)];
 	view[1].format = view[0].format;
 	place_output(g, in, 0);
 	if (one_in(g, 10))
@@ -413,11 +415,14 @@ static void generate_restick(struct generator *g)
 {
 	static const uint32_t raw[] = {
 		SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SENINT8, SPYRE_FMT_SENINT16,
+		SPYRE_FMT_SEN143_FP8, SPYRE_FMT_SEN152_FP8, SPYRE_FMT_SENUINT32,
+		SPYRE_FMT_IEEE_INT32, SPYRE_FMT_IEEE_FP16, SPYRE_FMT_BFLOAT16, SPYRE_FMT_BOOL,
+		SPYRE_FMT_UINT8,
 	};
 	struct spyre_instr *in = new_instr(g, SPYRE_OP_RESTICK, SPYRE_FUNC_NONE, 6);
 	struct spyre_view *view = (struct spyre_view *)(in + 1);
 
-	view[0].format = raw[below(g, 4)];
+	view[0].format = raw[below(g, 12)];
 	view[1].format = view[0].format;
 	in->lanes = 128 / spyre_fmt_bytes(view->format);
 	small_counts(g, in, 3);

@@ -39,11 +39,11 @@ float reference_load(uint32_t format, const uint8_t *p, uint32_t lane)
 		return from_bits(spyre_fp8_152_to_fp32(w));
 	case SPYRE_FMT_SENINT4:
 		w = lane % 2 ? w >> 4 : w & 15;
-		return from_bits(spyre_int_to_fp32(w < 8 ? (int64_t)w : (int64_t)w - 16));
+		return w < 8 ? (int)w : (int)w - 16;
 	case SPYRE_FMT_SENINT8:
-		return from_bits(spyre_int_to_fp32((int8_t)w));
+		return (int8_t)w;
 	case SPYRE_FMT_SENINT16:
-		return from_bits(spyre_int_to_fp32((int16_t)w));
+		return (int16_t)w;
 	case SPYRE_FMT_IEEE_INT32:
 		return from_bits(spyre_int_to_fp32((int32_t)w));
 	case SPYRE_FMT_SENUINT32:
@@ -107,7 +107,8 @@ static float norm_scale(float mean, float squares, float eps)
 {
 	float variance = fmaf(-mean, mean, squares);
 
-	return 1 / sqrtf((variance < 0 ? 0 : variance) + eps);
+	/* The larger of it and +0, which -0 is not. */
+	return 1 / sqrtf((variance > 0 || isnan(variance) ? variance : 0) + eps);
 }
 
 /*
@@ -246,7 +247,7 @@ static int64_t float_to_int(uint32_t format, float x)
 	return trunc(x) < lo ? (int64_t)lo : trunc(x) > hi ? (int64_t)hi : (int64_t)x;
 }
 
-static void convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src)
+void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src)
 {
 	float x;
 	double d;
@@ -308,9 +309,11 @@ void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *
 		real = real && at + hb <= host_bytes;
 		if (desc->direction == SPYRE_DMA_D2H) {
 			if (real)
-				convert(desc->host_format, host + at, desc->device_format, device);
+				reference_convert(desc->host_format, host + at,
+						  desc->device_format, device);
 		} else if (real) {
-			convert(desc->device_format, device, desc->host_format, host + at);
+			reference_convert(desc->device_format, device, desc->host_format,
+					  host + at);
 		} else {
 			memset(device, 0, db);
 		}

@@ -11,6 +11,9 @@
 void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host,
 		   uint64_t host_bytes);
 
+/* One element from one format to another, by the DMA engine's rules. */
+void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src);
+
 /* Element @lane of a row; the float is what the SFU computes with. */
 float reference_load(uint32_t format, const uint8_t *p, uint32_t lane);
 void reference_store(uint32_t format, uint8_t *p, uint32_t lane, float x);

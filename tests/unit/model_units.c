@@ -329,6 +329,80 @@ START_TEST(test_reductions)
 }
 END_TEST
 
+/* Codes at both ends and the zeros; NaN, the last two, now and then. */
+static uint16_t extreme(uint64_t *seed)
+{
+	static const uint16_t codes[] = {
+		0x7fff, 0xffff, 0x7ffd, 0xfffd, 0, 0x8000, 1, 0x8001, 0x3e00, 0xbe00, 0x7ffe, 0xfffe,
+	};
+	/* Few kinds at a time, or all lanes would give the same. */
+	uint32_t from = rng_below(seed, 10), kinds = rng_below(seed, 30) ? 1 : 12 - from;
+
+	return codes[from + rng_below(seed, kinds)];
+}
+
+#define EXTREME_ROWS 5		/* more than a unit takes at once */
+#define EXTREME_POINTS 6
+#define EXTREME_LANES 64
+
+/* Row @row of @run as it ends in DL16, lane by lane against the reference. */
+static void check_extremes(const struct spyre_unit *unit, const struct spyre_reduce_run *run,
+			   uint32_t row)
+{
+	uint16_t got[EXTREME_LANES], code;
+	struct spyre_reduce_end end = {
+		.func = run->func, .lanes = run->lanes, .imm = float_bits(1),
+		.out = (uint8_t *)got, .format = run->in.format,
+		.acc = (uint8_t *)run->acc + row * SPYRE_ACC_BYTES,
+	};
+	uint32_t point, lane;
+
+	unit->reduce_end(&end);
+	for (lane = 0; lane < run->lanes; lane++) {
+		const uint8_t *p = run->in.p + row * run->row_stride;
+		float want = reference_first(run->func);
+
+		for (point = 0; point < run->points; point++, p += run->in.stride)
+			want = reference_combine(run->func, want,
+						 reference_load(run->in.format, p, lane), 0, false);
+		reference_store(run->in.format, (uint8_t *)&code, 0, want);
+		expect(got[lane] == code, "%s: reduction %u of %u points: %04x, want %04x",
+		       spyre_unit_name(unit), run->func, run->points, got[lane], code);
+	}
+}
+
+/* Largest and smallest of infinities, NaN and zeros, of several rows of sticks at once. */
+START_TEST(test_extremes)
+{
+	static const uint32_t funcs[] = {
+		SPYRE_FUNC_AMAX, SPYRE_FUNC_AMIN, SPYRE_FUNC_ABSMAX, SPYRE_FUNC_QUANTSCALE,
+	};
+	static uint8_t acc[EXTREME_ROWS * SPYRE_ACC_BYTES] __attribute__((aligned(64)));
+	static uint16_t in[EXTREME_ROWS * EXTREME_POINTS * EXTREME_LANES];
+	const struct spyre_unit *unit = test_units()[_i];
+	uint64_t seed = 4000;
+	uint32_t n, row, i;
+
+	for (n = 0; n < 4000; n++) {
+		struct spyre_reduce_run run = {
+			.func = funcs[n % 4], .rows = EXTREME_ROWS, .lanes = EXTREME_LANES,
+			.row_stride = 2 * EXTREME_POINTS * EXTREME_LANES,
+			.points = 1 + n % EXTREME_POINTS, .acc = acc,
+			.in = { .p = (uint8_t *)in, .stride = 2 * EXTREME_LANES,
+				.format = SPYRE_FMT_SEN169_FP16 },
+		};
+
+		for (i = 0; i < sizeof(in) / sizeof(in[0]); i++)
+			in[i] = extreme(&seed);
+		for (row = 0; row < run.rows; row++)
+			unit->reduce_begin(run.func, acc + row * SPYRE_ACC_BYTES);
+		unit->reduce(&run);
+		for (row = 0; row < run.rows; row++)
+			check_extremes(unit, &run, row);
+	}
+}
+END_TEST
+
 /* What a store rounds, saturates and drops, not through the DMA's rules. */
 START_TEST(test_convert)
 {
@@ -419,6 +493,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_functions, 0, FUNCTIONS);
 	tcase_add_loop_test(tc, test_odd_lanes, 0, FUNCTIONS);
 	tcase_add_loop_test(tc, test_reductions, 0, REDUCTIONS);
+	tcase_add_loop_test(tc, test_extremes, 0, units);
 	tcase_add_loop_test(tc, test_convert, 0, units);
 	tcase_add_loop_test(tc, test_known, 0, units);
 	suite_add_tcase(suite, tc);

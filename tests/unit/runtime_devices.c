@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Enumeration: the rules of SPYRE_DEVICES and friends, and properties. */
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "runtime_check.h"
 
@@ -251,6 +253,55 @@ START_TEST(error_texts)
 }
 END_TEST
 
+/* The UUID of card @index, as a process of its own sees it if @apart. */
+static void uuid_of(int index, bool apart, char uuid[40])
+{
+	spyre_device_properties p = { .struct_size = sizeof(p) };
+	int ends[2], status;
+	pid_t child;
+
+	if (!apart) {
+		ck_ok(spyre_device_get_properties(index, &p));
+		memcpy(uuid, p.uuid, sizeof(p.uuid));
+		return;
+	}
+	ck_assert_int_eq(pipe(ends), 0);
+	child = fork();
+	if (!child) {
+		status = spyre_device_get_properties(index, &p);
+		_exit(status || write(ends[1], p.uuid, sizeof(p.uuid)) != sizeof(p.uuid));
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	ck_assert_int_eq(read(ends[0], uuid, sizeof(p.uuid)), sizeof(p.uuid));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Embedded cards of all processes have UUIDs of their own, which stay while they are there. */
+START_TEST(uuids)
+{
+	char uuid[5][40];
+
+	setenv("SPYRE_BACKEND", "embedded", 1);
+	setenv("SPYRE_EMBEDDED_CARDS", "2", 1);
+	for (int i = 0; i < 2; i++)
+		uuid_of(i, false, uuid[i]);
+	uuid_of(0, true, uuid[2]);
+	uuid_of(1, true, uuid[3]);
+	uuid_of(0, true, uuid[4]);
+	for (int i = 0; i < 5; i++) {
+		ck_assert_uint_eq(strlen(uuid[i]), 36);
+		ck_assert_int_eq(uuid[i][14], '8');
+		ck_assert_ptr_nonnull(strchr("89ab", uuid[i][19]));
+		for (int k = 0; k < i; k++)
+			ck_assert_str_ne(uuid[i], uuid[k]);
+	}
+	uuid_of(0, false, uuid[4]);
+	ck_assert_str_eq(uuid[4], uuid[0]);
+}
+END_TEST
+
 static void clean_environment(void)
 {
 	unsetenv("SPYRE_DEVICES");
@@ -273,6 +324,7 @@ int main(void)
 	tcase_add_test(tests, backends);
 	tcase_add_test(tests, embedded_limits);
 	tcase_add_test(tests, properties);
+	tcase_add_test(tests, uuids);
 	tcase_add_test(tests, opened);
 	tcase_add_test(tests, names);
 	tcase_add_test(tests, error_texts);

@@ -397,6 +397,69 @@ START_TEST(host_functions)
 }
 END_TEST
 
+static _Atomic bool captures_end;
+
+/* Captures begin and end at any moment; nothing is given to the stream in between. */
+static void *capture_nothing(void *data)
+{
+	_Atomic uint32_t *rounds = data;
+
+	while (!captures_end) {
+		spyre_graph *graph;
+
+		ck_ok(spyre_stream_begin_capture(stream));
+		usleep(200);
+		ck_ok(spyre_stream_end_capture(stream, &graph));
+		ck_assert_uint_eq(info_of(graph).operations, 0);
+		ck_ok(spyre_graph_destroy(graph));
+		usleep(200);
+		++*rounds;
+	}
+	return NULL;
+}
+
+static void increase(void *data)
+{
+	++*(uint32_t *)data;
+}
+
+#define PARTS 1000
+
+/* A launch is before a capture of its stream or is refused; no part of it is recorded. */
+START_TEST(capture_amidst_launch)
+{
+	spyre_stream_stats before = { .struct_size = sizeof(before) }, after = before;
+	uint32_t called = 0, launched = 0;
+	_Atomic uint32_t rounds = 0;
+	spyre_graph *graph;
+	pthread_t thread;
+
+	ck_ok(spyre_stream_begin_capture(stream));
+	for (int i = 0; i < PARTS; i++) {
+		launch_add(stream, y, one, y);
+		ck_ok(spyre_stream_host_fn(stream, increase, &called));
+	}
+	ck_ok(spyre_stream_end_capture(stream, &graph));
+	ck_ok(spyre_stream_get_stats(stream, &before));
+	captures_end = false;
+	ck_assert_int_eq(pthread_create(&thread, NULL, capture_nothing, &rounds), 0);
+	while (launched < 10 || rounds < 50) {
+		spyre_status status = spyre_graph_launch(graph, stream);
+
+		ck_assert_msg(!status || status == SPYRE_ERROR_CAPTURE, "%s: %s",
+			      spyre_status_name(status), spyre_last_error());
+		launched += !status;
+	}
+	captures_end = true;
+	pthread_join(thread, NULL);
+	ck_ok(spyre_stream_synchronize(stream));
+	ck_assert_uint_eq(called, launched * PARTS);
+	ck_ok(spyre_stream_get_stats(stream, &after));
+	ck_assert_uint_eq(after.launches - before.launches, launched * PARTS);
+	ck_ok(spyre_graph_destroy(graph));
+}
+END_TEST
+
 /* Each is refused, says why, and leaves the capture as it was. */
 START_TEST(refusals)
 {
@@ -643,6 +706,7 @@ int main(void)
 	tcase_add_test(tests, intermediates);
 	tcase_add_test(tests, destroy_pending);
 	tcase_add_test(tests, host_functions);
+	tcase_add_test(tests, capture_amidst_launch);
 	tcase_add_test(tests, refusals);
 	tcase_add_test(tests, fork_and_join);
 	tcase_add_test(tests, context_reset);

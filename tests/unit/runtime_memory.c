@@ -21,6 +21,8 @@ START_TEST(rounding)
 	spyre_context *context = open_card();
 	spyre_pointer_info info = { .struct_size = sizeof(info) };
 	spyre_devptr address[7], none = 1;
+	/* A plain user's context counts what is kept for other users as used. */
+	const uint64_t before = memory_info(context).used;
 	uint64_t sum = 0;
 
 	ck_ok(spyre_mem_alloc(context, 0, &none));
@@ -43,7 +45,7 @@ START_TEST(rounding)
 	ck_assert_uint_eq(memory_info(context).context_used, 0);
 	ck_assert_uint_eq(memory_info(context).context_peak, sum);
 	/* No more than one empty chunk is kept. */
-	ck_assert_uint_le(memory_info(context).used, 2 * MIB);
+	ck_assert_uint_le(memory_info(context).used, before + 2 * MIB);
 	ck_ok(spyre_context_destroy(context));
 }
 END_TEST

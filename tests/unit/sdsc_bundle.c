@@ -420,7 +420,9 @@ static void execute(const struct spyre_bundle *bundle, const struct spyre_progra
 	}
 	for (uint32_t i = 0; i < SPYRE_MAX_CORES; i++) {
 		lx[i] = aligned_alloc(128, bundle->lx_bytes + 128);
-		memset(lx[i], 0xff, bundle->lx_bytes + 128);
+		/* NaN in DL16, fp32 and fp16. */
+		for (size_t j = 0; j < bundle->lx_bytes + 128; j += 2)
+			memcpy(lx[i] + j, &(uint16_t){ SPYRE_DL16_NAN }, 2);
 	}
 	ck_assert_int_eq(spyre_card_exec(&x, &worker), SPYRE_STOP_NONE);
 	for (uint32_t i = 0; i < SPYRE_MAX_CORES; i++)

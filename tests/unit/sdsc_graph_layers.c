@@ -75,7 +75,7 @@ static double output(const struct operation *op, size_t n, size_t c, size_t h, s
 	return sum / attribute(op, "divisor_override", (double)(a.taps * b.taps));
 }
 
-static void window(const struct operation *op)
+void window(const struct operation *op)
 {
 	const int64_t *size = out.size + out.rank - 3;
 	size_t i = 0;
@@ -108,7 +108,7 @@ static void sort_row(const float *x, size_t step, size_t n, bool largest, size_t
 	}
 }
 
-static void topk(const struct operation *op)
+void topk(const struct operation *op)
 {
 	bool values = !strcmp(op->name, "topk");
 	bool largest = strcmp(op->name, "argmin") && attribute(op, "largest", 1) != 0;
@@ -162,7 +162,7 @@ static void product(const struct operation *op)
 	}
 }
 
-static void turn(const struct operation *op)
+void turn(const struct operation *op)
 {
 	size_t n = (size_t)out.size[1];
 

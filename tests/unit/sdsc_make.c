@@ -571,7 +571,9 @@ static void execute(struct make *m, const struct spyre_bundle *bundle,
 	}
 	for (uint32_t i = 0; i < SPYRE_MAX_CORES; i++) {
 		lx[i] = aligned_alloc(128, lx_bytes);
-		memset(lx[i], 0xff, lx_bytes);	/* NaN */
+		/* NaN in DL16, fp32 and fp16. */
+		for (size_t j = 0; j < lx_bytes; j += 2)
+			memcpy(lx[i] + j, &(uint16_t){ SPYRE_DL16_NAN }, 2);
 	}
 	ck_assert_int_eq(spyre_card_exec(&x, &worker), SPYRE_STOP_NONE);
 	for (uint32_t i = 0; i < SPYRE_MAX_CORES; i++)

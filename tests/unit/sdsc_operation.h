@@ -93,6 +93,11 @@ extern spyre_context *context;
 extern const struct operation math_operations[], layer_operations[];
 extern const int num_math_operations, num_layer_operations;
 
+/* References that several tables use: windows, ranks, a transposed matrix. */
+void window(const struct operation *op);
+void topk(const struct operation *op);
+void turn(const struct operation *op);
+
 #define D(...) { { __VA_ARGS__, END }, DENSE, 0 }
 #define S(...) { { __VA_ARGS__, END }, SPARSE, 0 }
 #define T(...) { { __VA_ARGS__, END }, TURNED, 0 }

@@ -14,7 +14,7 @@ static uint32_t lanes_of(const struct value *v)
 static void fill(uint8_t *bytes, size_t size, uint32_t lanes)
 {
 	static const uint32_t nan32 = 0x7fffffff;
-	static const uint16_t nan16 = 0x7fff;
+	static const uint16_t nan16 = SPYRE_DL16_NAN;
 
 	for (size_t i = 0; i < size; i++)
 		bytes[i] = lanes == 32 ? (uint8_t)(nan32 >> i % 4 * 8) :

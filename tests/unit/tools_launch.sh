@@ -55,13 +55,18 @@ report $? "files in and out" "$work/out"
 # A shape in a file that is not what the kernel takes.
 "$spyre" launch -i "$work/two.npy" -i 96x64@fp16 -o 96x320@fp16 "$work/add" \
 	>"$work/out" 2>"$work/err"
-[ $? = 1 ] && grep -q SPYRE_ERROR_ARGUMENT_MISMATCH "$work/err"
+[ $? = 2 ] && grep -qF '96x64@fp16 has device size [1, 96, 64], the bundle takes [5, 96, 64]' "$work/err"
 report $? "a wrong shape is refused" "$work/err"
+# Nothing is allocated or copied for it: the card has less memory than this takes.
+SPYRE_EMBEDDED_LPDDR_MIB=64 "$spyre" launch -i 1000000x64@fp32 -i 96x320@fp16 -o 96x320@fp16 \
+	"$work/add" >"$work/out" 2>"$work/err"
+[ $? = 2 ] && grep -qF 'the bundle takes [5, 96, 64]' "$work/err"
+report $? "a wrong shape is refused before memory is asked for" "$work/err"
 "$spyre" launch -i "$work/two.npy" -o 96x320@fp16 "$work/add" >"$work/out" 2>"$work/err"
-[ $? = 1 ] && grep -q SPYRE_ERROR_ARGUMENT_MISMATCH "$work/err"
+[ $? = 2 ] && grep -q 'takes 3 operands, 1 inputs and 1 outputs are given' "$work/err"
 report $? "a missing argument is refused" "$work/err"
 "$spyre" launch -i 96x320@fp16 -o 96x320@fp16 "$work/none" >"$work/out" 2>"$work/err"
-[ $? = 1 ] && grep -q SPYRE_ERROR_FILE "$work/err"
+[ $? = 2 ] && grep -q SPYRE_ERROR_FILE "$work/err"
 report $? "a missing bundle is refused" "$work/err"
 "$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16=/dev/full "$work/add" \
 	>"$work/out" 2>"$work/err"
@@ -140,13 +145,13 @@ rm -r "$work/add/spyreCodeDir"
 # A symbolic dimension: 40 rows of 96.
 sed -i 's/"el_": *{/"el_": {"symbolicDimInfo_": {"mb": "s0"},/' "$work/add/sdsc_0.json"
 "$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" >"$work/out" 2>"$work/err"
-[ $? = 1 ] && grep -q 'symbol s0 (1 to 96) is not bound' "$work/err"
+[ $? = 2 ] && grep -q 'symbol s0 (1 to 96) is not bound' "$work/err"
 report $? "a symbol without a value is an error" "$work/err"
 "$spyre" launch --bind s0=40 -i 40x320@fp16 -i 40x320@fp16 -o 40x320@fp16 "$work/add" \
 	>"$work/out" 2>&1 && grep -q '^ *2 *2 *2 ' "$work/out"
 report $? "--bind s0=40" "$work/out"
 "$spyre" launch --bind s0=97 -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" \
 	>"$work/out" 2>"$work/err"
-[ $? = 1 ] && grep -q 's0 = 97, it takes 1 to 96' "$work/err"
+[ $? = 2 ] && grep -q 's0 = 97, it takes 1 to 96' "$work/err"
 report $? "--bind out of range" "$work/err"
 echo "1..$number"

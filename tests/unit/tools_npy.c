@@ -166,7 +166,7 @@ static const struct {
 	{HEAD("'<c8'", "False", "(2,)"), 16, "one of the dtypes"},
 	{HEAD("'f4'", "False", "(2,)"), 8, "one of the dtypes"},
 	{HEAD("''", "False", "(2,)"), 8, "one of the dtypes"},
-	{HEAD("'|O'", "False", "(2,)"), 16, "one of the dtypes"},
+	{HEAD("'|O'", "False", "(2,)"), 16, "found '|O'"},
 	{HEAD("[('a', '<f4')]", "False", "(2,)"), 8, "structured"},
 	{HEAD("4", "False", "(2,)"), 8, "a string, found '4"},
 	{HEAD("'<f4", "False", "(2,)"), 8, "expected"},

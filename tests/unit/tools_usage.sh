@@ -66,7 +66,17 @@ refused 2 "do not go with it" launch --case x.json -o 4@fp16 "$work"
 refused 2 "x.json: No such file" launch --case x.json
 refused 2 "$work/no.npy: No such file" launch -i "$work/no.npy" -o 4@fp16 "$work"
 refused 2 "no operation given" build
-refused 2 "no operation 'madd'; there are add, " build madd -o 4@fp16 "$work"
+refused 2 "no option '-j'; long options" info -json
+refused 2 "no option '-s'; long options" launch -stats "$work"
+refused 2 "SPYRE_ERROR_FILE" launch -i 4x64@fp16 -o 4x64@fp16 "$work/nothing"
+printf garbage >"$work/bundle.mlir"
+refused 2 "SPYRE_ERROR_PARSE" launch -i 4x64@fp16 -o 4x64@fp16 "$work"
+rm "$work/bundle.mlir"
+SENCORES=abc
+export SENCORES
+refused 2 "SPYRE_ERROR_CONFIGURATION" build add --shape 64x64
+unset SENCORES
+refused 2 "no operation 'madd'; did you mean 'add'?" build madd -o 4@fp16 "$work"
 refused 2 "needs -i for each input" build add -o 4x64@fp16 "$work/b"
 refused 2 "an operation has one output" build add -o 4@fp16 -o 4@fp16 "$work/b"
 refused 2 "not from files" build add -i a.npy -o 4@fp16 "$work/b"
@@ -75,7 +85,7 @@ refused 2 "no bundle directory" compile --bundle
 refused 2 "a second one" compile -d "$work" "$work"
 refused 2 "--cores takes a number from 1 to 32" compile --cores 0 "$work"
 refused 2 "no option '--nope'" compile --nope "$work"
-refused 1 "SPYRE_ERROR_FILE" compile --bundle -d "$work/nothing"
+refused 2 "SPYRE_ERROR_FILE" compile --bundle -d "$work/nothing"
 refused 2 "--bind takes SYMBOL=NUMBER" launch --bind s0 -o 4@fp16 "$work"
 refused 2 "--bind takes SYMBOL=NUMBER" launch --bind s0=0 -o 4@fp16 "$work"
 refused 2 "info takes no arguments" info x
@@ -118,6 +128,16 @@ bad_case "arg_index 9 of 1 operands" \
 	"{\"inputs\": [{\"arg_index\": 9, $operand, \"stride_map\": [64, 1]}], \"outputs\": []}"
 awk 'BEGIN { for (i = 0; i < 200000; i++) printf "["; }' >"$work/deep"
 bad_case "offset" "$(cat "$work/deep")"
+
+# What the doctor tells to run is there: the package of dkms, no make target that is not.
+"$spyre" doctor >"$work/out" 2>&1
+version=$(cat "$src/VERSION")
+name=$(sed -n 's/^PACKAGE_NAME="\(.*\)"/\1/p' "$src/kernel/dkms.conf")
+! grep -q 'make -C' "$work/out" &&
+	for told in $(grep -o 'dkms install [^;]*' "$work/out" | cut -d' ' -f3); do
+		[ "$told" = "$name/$version" ] || break
+	done && [ "${told-$name/$version}" = "$name/$version" ]
+report $? "the doctor names what there is" "$work/out"
 
 # Every operation of the builder is completed.
 "$spyre" help build | sed -n '/^OP is one of/,$p' | tr -d ',.' | tr '\n' ' ' |

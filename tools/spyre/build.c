@@ -58,14 +58,42 @@ static bool is_listed(const char *const *names, const char *op)
 	return false;
 }
 
-static void list_operations(char *buffer, size_t bytes)
+/* How many letters have to be put in, left out or exchanged. */
+static size_t distance(const char *a, const char *b)
 {
-	const char *const *names = spyre_sdsc_operations();
-	size_t used = 0;
+	size_t row[64], n = strlen(b);
 
-	*buffer = '\0';
-	for (; *names && used < bytes; names++)
-		used += snprintf(buffer + used, bytes - used, "%s%s", used ? ", " : "", *names);
+	if (n >= sizeof(row) / sizeof(row[0]))
+		return SIZE_MAX;
+	for (size_t k = 0; k <= n; k++)
+		row[k] = k;
+	for (size_t i = 1; a[i - 1]; i++) {
+		size_t corner = row[0]++;
+
+		for (size_t k = 1; k <= n; k++) {
+			size_t exchanged = corner + (a[i - 1] != b[k - 1]);
+			size_t other = 1 + (row[k] < row[k - 1] ? row[k] : row[k - 1]);
+
+			corner = row[k];
+			row[k] = exchanged < other ? exchanged : other;
+		}
+	}
+	return row[n];
+}
+
+static int complain_operation(const char *op)
+{
+	const char *best = NULL;
+	size_t least = 3;
+
+	for (const char *const *name = spyre_sdsc_operations(); *name; name++)
+		if (distance(op, *name) < least) {
+			least = distance(op, *name);
+			best = *name;
+		}
+	if (!best)
+		return complain_usage("no operation '%s'", op);
+	return complain_usage("no operation '%s'; did you mean '%s'?", op, best);
 }
 
 static void print_operations(void)
@@ -141,9 +169,14 @@ static int add_attribute(struct build *build, char *word)
 	if (!equals || equals == word)
 		return complain_usage("--attr takes NAME=VALUE, not '%s'", word);
 	a->value = strtod(equals + 1, &end);
-	if (!equals[1] || *end)
-		return complain_usage("--attr %s: '%s' is not a number", word, equals + 1);
 	*equals = '\0';
+	if (!strcmp(word, "format") && (!equals[1] || *end)) {
+		a->value = spyre_format_from_name(equals + 1);
+		if (a->value == SPYRE_FORMAT_INVALID)
+			return complain_usage("--attr format: no format '%s'", equals + 1);
+	} else if (!equals[1] || *end) {
+		return complain_usage("--attr %s: '%s' is not a number", word, equals + 1);
+	}
 	a->name = word;
 	build->num_attributes++;
 	return EXIT_OK;
@@ -193,10 +226,8 @@ static int take_option(struct build *build, int option, char **argv)
 			return complain_usage("--cores takes a number from 1 to 32, not '%s'",
 					      optarg);
 		return EXIT_OK;
-	case ':':
-		return complain_usage("option '%s' needs a value", argv[optind - 1]);
 	default:
-		return complain_usage("no option '%s'", argv[optind - 1]);
+		return complain_option(option, argv);
 	}
 }
 
@@ -245,12 +276,12 @@ static int parse_options(struct build *build, int argc, char **argv)
 		if (code)
 			return code;
 	}
-	if (optind == argc && !build->explain && !build->json)
-		return complain_usage("no directory given");
 	if (argc - optind > 1)
-		return complain_usage("one directory, please; '%s' is a second one",
-				      argv[optind + 1]);
+		return complain_usage("unexpected argument '%s': one directory, '%s', is given already",
+				      argv[optind + 1], argv[optind]);
 	build->directory = argv[optind];
+	/* Without a directory, the plan is all that there is to show. */
+	build->explain = build->explain || !build->directory;
 	code = spread_shape(build);
 	if (code)
 		return code;
@@ -322,8 +353,11 @@ static int write_bundle(struct build *build, const spyre_sdsc_graph *graph)
 	if (!build->directory)
 		return EXIT_OK;
 	status = spyre_sdsc_graph_write(graph, (uint32_t)build->cores, build->directory);
-	if (status)
-		return complain_status(status, "building %s", build->op);
+	if (status) {
+		int code = complain_status(status, "building %s", build->op);
+
+		return status == SPYRE_ERROR_FILE ? EXIT_DEVICE : code;
+	}
 	if (!build->json)
 		printf("%s: %s\n", build->directory, build->op);
 	return EXIT_OK;
@@ -355,15 +389,13 @@ static int build_operation(struct build *build)
 static int run_build(int argc, char **argv)
 {
 	struct build build = {0};
-	char names[4096];
 	int code;
 
-	list_operations(names, sizeof(names));
 	if (argc < 2 || argv[1][0] == '-')
-		return complain_usage("no operation given; there are %s", names);
+		return complain_usage("no operation given");
 	build.op = argv[1];
 	if (!is_listed(spyre_sdsc_operations(), build.op))
-		return complain_usage("no operation '%s'; there are %s", build.op, names);
+		return complain_operation(build.op);
 	code = parse_options(&build, argc - 1, argv + 1);
 	return code ? code : build_operation(&build);
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <yyjson.h>
 
@@ -42,7 +43,7 @@ static int set_directory(struct compile *compile, const char *word)
 	return EXIT_OK;
 }
 
-static int handle_option(struct compile *compile, int option, const char *word)
+static int handle_option(struct compile *compile, int option, char **argv)
 {
 	switch (option) {
 	case OPTION_BUNDLE:	/* the only kind of input there is */
@@ -60,10 +61,8 @@ static int handle_option(struct compile *compile, int option, const char *word)
 	case OPTION_JSON:
 		compile->json = true;
 		return EXIT_OK;
-	case ':':
-		return complain_usage("option '%s' needs a value", word);
 	default:
-		return complain_usage("no option '%s'", word);
+		return complain_option(option, argv);
 	}
 }
 
@@ -73,7 +72,7 @@ static int parse_options(struct compile *compile, int argc, char **argv)
 
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":d:o:", options, NULL)) != -1) {
-		code = handle_option(compile, option, argv[optind - 1]);
+		code = handle_option(compile, option, argv);
 		if (code)
 			return code;
 	}
@@ -111,6 +110,14 @@ static int print_json(const spyre_kernel_info *info)
 	return EXIT_OK;
 }
 
+/* A file that fails is one of the bundle, unless nothing can be written here. */
+static bool output_usable(const struct compile *compile)
+{
+	const char *output = compile->output ? compile->output : compile->directory;
+
+	return access(compile->directory, R_OK) || !access(output, W_OK);
+}
+
 static int run_compile(int argc, char **argv)
 {
 	spyre_kernel_info info = {.struct_size = sizeof(info)};
@@ -121,8 +128,10 @@ static int run_compile(int argc, char **argv)
 	if (code)
 		return code;
 	status = spyre_kernel_compile(compile.directory, compile.output, compile.cores, &info);
-	if (status)
-		return complain_status(status, "compiling %s", compile.directory);
+	if (status) {
+		code = complain_status(status, "compiling %s", compile.directory);
+		return status == SPYRE_ERROR_FILE && !output_usable(&compile) ? EXIT_DEVICE : code;
+	}
 	if (compile.json)
 		return finish_output(print_json(&info));
 	printf("%s: %u SDSC%s, %u argument%s, %u core%s, program of %" PRIu64 " bytes, %" PRIu64

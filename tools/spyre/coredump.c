@@ -204,10 +204,8 @@ static int run_coredump(int argc, char **argv)
 		case 'p':
 			options.program = optarg;
 			break;
-		case ':':
-			return complain_usage("option '%s' needs a value", argv[optind - 1]);
 		default:
-			return complain_usage("no option '%s'", argv[optind - 1]);
+			return complain_option(option, argv);
 		}
 	}
 	if (options.json && options.ras)

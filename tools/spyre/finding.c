@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The checks of the machine behind `spyre doctor`. */
+#include "config.h"
+
 #include <errno.h>
 #include <grp.h>
 #include <linux/io_uring.h>
@@ -47,6 +49,42 @@ void finding_fix(struct findings *findings, const char *format, ...)
 	va_end(args);
 }
 
+/* How the distribution installs dkms and the headers of the running kernel. */
+static void headers_command(const char *release, char *text, size_t room)
+{
+	char ids[256];
+
+	host_distribution(ids, sizeof(ids));
+	if (strstr(ids, " debian ") || strstr(ids, " ubuntu "))
+		snprintf(text, room, "apt install dkms linux-headers-%s", release);
+	else if (strstr(ids, " fedora ") || strstr(ids, " rhel "))
+		snprintf(text, room, "dnf install dkms kernel-devel-%s", release);
+	else if (strstr(ids, " arch "))
+		snprintf(text, room, "pacman -S dkms linux-headers");
+	else if (strstr(ids, " suse ") || strstr(ids, " opensuse "))
+		snprintf(text, room, "zypper install dkms kernel-default-devel");
+	else
+		snprintf(text, room, "install dkms and the headers of kernel %s", release);
+}
+
+static void fix_no_module(struct findings *findings, const char *release)
+{
+	unsigned int major = 0, minor = 0;
+	char headers[256];
+
+	if (sscanf(release, "%u.%u", &major, &minor) == 2 &&
+	    (major < 6 || (major == 6 && minor < 12))) {
+		finding_fix(findings, "for /dev/accel nodes: Linux 6.12 or later, this is %u.%u; "
+				      "embedded cards need nothing", major, minor);
+		return;
+	}
+	headers_command(release, headers, sizeof(headers));
+	finding_fix(findings,
+		    "for /dev/accel nodes: %s; dkms install spyre-vdev/%s; modprobe " HOST_MODULE
+		    " (sources in /usr/src, by configure --prefix=/usr); embedded cards need "
+		    "nothing", headers, PACKAGE_VERSION);
+}
+
 void finding_module(struct findings *findings)
 {
 	char release[128], version[64];
@@ -65,10 +103,7 @@ void finding_module(struct findings *findings)
 	} else {
 		finding_add(findings, "module", FINDING_WARN,
 			    "no " HOST_MODULE " for kernel %s; cards are embedded ones", release);
-		finding_fix(findings,
-			    "for /dev/accel nodes: apt install linux-headers-%s, then "
-			    "make -C kernel install; embedded cards need nothing",
-			    release);
+		fix_no_module(findings, release);
 	}
 }
 

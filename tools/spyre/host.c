@@ -42,6 +42,27 @@ void host_kernel_release(char *buffer, size_t bytes)
 	snprintf(buffer, bytes, "%s", uname(&name) ? "unknown" : name.release);
 }
 
+void host_distribution(char *buffer, size_t bytes)
+{
+	FILE *file = fopen("/etc/os-release", "re");
+	size_t used = 1;
+	char line[256];
+
+	snprintf(buffer, bytes, " ");
+	while (file && fgets(line, sizeof(line), file)) {
+		bool id = !strncmp(line, "ID=", 3) || !strncmp(line, "ID_LIKE=", 8);
+
+		for (char *c = strchr(line, '='); id && c && *++c && used + 2 < bytes;)
+			if (*c != '"' && *c != '\'')
+				buffer[used++] = *c == '\n' ? ' ' : *c;
+		if (buffer[used - 1] != ' ' && used + 1 < bytes)
+			buffer[used++] = ' ';
+		buffer[used] = '\0';
+	}
+	if (file)
+		fclose(file);
+}
+
 bool host_module_installed(void)
 {
 	char release[128], path[256];

@@ -17,6 +17,8 @@ void host_module_version(char *buffer, size_t bytes);
 bool host_module_installed(void);
 /* "6.12.43+deb12-amd64". */
 void host_kernel_release(char *buffer, size_t bytes);
+/* " debian ", " fedora rhel ": ID and ID_LIKE of os-release, with blanks around each. */
+void host_distribution(char *buffer, size_t bytes);
 /* Next accel node of the module from @minor on; -1 when there are no more. */
 int host_next_node(int minor, char *path, size_t bytes);
 /* The widest unit that the library can use on this CPU, and what the CPU has. */

@@ -209,7 +209,7 @@ static int run_info(int argc, char **argv)
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option != 'j')
-			return complain_usage("no option '%s'", argv[optind - 1]);
+			return complain_option(option, argv);
 		json = true;
 	}
 	if (optind < argc)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Messages of the spyre command, and the numbers on its command line. */
 #include <errno.h>
+#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,11 +9,16 @@
 
 #include "spyre.h"
 
-static const char *current = "";
+static const char *program = "spyre", *current = "";
 
 void set_command_name(const char *name)
 {
 	current = name;
+}
+
+void set_program_name(const char *name)
+{
+	program = name;
 }
 
 void write_text(struct text *why, const char *format, ...)
@@ -26,8 +32,10 @@ void write_text(struct text *why, const char *format, ...)
 
 static void print_prefix(void)
 {
+	bool own = strcmp(program, "spyre");	/* a name that means one subcommand */
+
 	fflush(stdout);
-	fprintf(stderr, "spyre%s%s: ", *current ? " " : "", current);
+	fprintf(stderr, "%s%s%s: ", program, *current && !own ? " " : "", own ? "" : current);
 }
 
 int complain(int code, const char *format, ...)
@@ -42,6 +50,27 @@ int complain(int code, const char *format, ...)
 	return code;
 }
 
+/* Whose fault a status is: what was given, or the card and the machine. */
+static int status_code(spyre_status status)
+{
+	switch (status) {
+	case SPYRE_ERROR_INVALID_ARGUMENT:
+	case SPYRE_ERROR_LAYOUT:
+	case SPYRE_ERROR_FORMAT:
+	case SPYRE_ERROR_ARGUMENT_MISMATCH:
+	case SPYRE_ERROR_FILE:
+	case SPYRE_ERROR_PARSE:
+	case SPYRE_ERROR_UNSUPPORTED:
+	case SPYRE_ERROR_SPAN_LIMIT:
+	case SPYRE_ERROR_LX_OVERFLOW:
+	case SPYRE_ERROR_VERIFY:
+	case SPYRE_ERROR_CONFIGURATION:
+		return EXIT_USAGE;
+	default:
+		return EXIT_DEVICE;
+	}
+}
+
 int complain_status(spyre_status status, const char *format, ...)
 {
 	const char *text = spyre_last_error();
@@ -53,7 +82,17 @@ int complain_status(spyre_status status, const char *format, ...)
 	va_end(args);
 	fprintf(stderr, ": %s: %s\n", spyre_status_name(status),
 		*text ? text : spyre_status_text(status));
-	return EXIT_DEVICE;
+	return status_code(status);
+}
+
+int complain_option(int option, char **argv)
+{
+	if (option == ':')
+		return complain_usage("option '%s' needs a value", argv[optind - 1]);
+	/* A letter of a word with one dash: the word is still to be read on. */
+	if (optopt > 0 && optopt < 128)
+		return complain_usage("no option '-%c'; long options have two dashes", optopt);
+	return complain_usage("no option '%s'", argv[optind - 1]);
 }
 
 int complain_usage(const char *format, ...)

@@ -98,10 +98,10 @@ static int parse_descr(struct cursor *c, struct npy *npy)
 		npy->item = known[i][1] - '0';
 		return 0;
 	}
-	c->at = start;
-	return unexpected(c, *descr == '>'
-				     ? "a little-endian dtype ('<')"
-				     : "one of the dtypes <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 |b1");
+	return explain(c->why, "%s: offset %zu: expected %s, found '%s'", c->path,
+		       c->offset + (size_t)(start - c->text),
+		       *descr == '>' ? "a little-endian dtype ('<')" :
+		       "one of the dtypes <f2 <f4 <f8 |i1 <i2 <i4 <i8 |u1 <u2 |b1", descr);
 }
 
 static int parse_bool(struct cursor *c, bool *value)

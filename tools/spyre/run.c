@@ -105,13 +105,9 @@ static spyre_status choose_layout(struct run *run, struct tensor *tensor)
 static spyre_status place(struct run *run, struct tensor *tensor)
 {
 	const spyre_host_tensor *host = &tensor->host;
-	spyre_status status = SPYRE_SUCCESS;
+	spyre_status status;
 	uint64_t bytes;
 
-	if (!tensor->layout_given)
-		status = choose_layout(run, tensor);
-	if (status)
-		return status;
 	bytes = spyre_layout_alloc_bytes(&tensor->layout, host->rank, host->size, host->format);
 	status = spyre_mem_alloc(run->context, bytes, &tensor->address);
 	if (status || !bytes)
@@ -120,6 +116,74 @@ static spyre_status place(struct run *run, struct tensor *tensor)
 		return spyre_memset_async(run->stream, tensor->address, unwritten,
 					  sizeof(unwritten), (bytes + 127) / 128 * 128);
 	return spyre_copy_h2d_async(run->stream, tensor->address, &tensor->layout, host);
+}
+
+static void sizes_text(char *text, size_t room, uint32_t rank, const int64_t *size)
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (uint32_t k = 0; k < rank && used < room; k++)
+		used += snprintf(text + used, room - used, "%s%lld", k ? ", " : "",
+				 (long long)size[k]);
+}
+
+static double elements(uint32_t rank, const int64_t *size)
+{
+	double n = 1;
+
+	for (uint32_t k = 0; k < rank; k++)
+		n *= (double)size[k];
+	return n;
+}
+
+/*
+ * The launch checks all of this anew and in full, but after the copies. What
+ * differs in size alone is found here; symbols size arguments at the launch.
+ */
+static int check_operand(const struct run *run, const struct tensor *tensor)
+{
+	const spyre_layout *layout = &tensor->layout;
+	const char *kind = tensor->output ? "output" : "input";
+	char wants[256], has[256], shape[160];
+	spyre_arg_info arg;
+
+	if (run->kernel_info.num_symbols ||
+	    spyre_kernel_get_arg(run->kernel, tensor->arg_index, &arg) || !arg.device_rank ||
+	    elements(arg.device_rank, arg.device_size) ==
+		    elements(layout->device_rank, layout->device_size))
+		return EXIT_OK;
+	sizes_text(wants, sizeof(wants), arg.device_rank, arg.device_size);
+	sizes_text(has, sizeof(has), layout->device_rank, layout->device_size);
+	shape_format(tensor->host.rank, tensor->host.size, shape, sizeof(shape));
+	return complain(EXIT_USAGE,
+			"%s %u (argument %u): %s@%s has device size [%s], the bundle takes [%s]; give the shape that the bundle was built for",
+			kind, tensor->position, tensor->arg_index, shape,
+			shape_format_name(tensor->host.format), has, wants);
+}
+
+int run_open(struct run *run, const struct run_options *options, struct tensor_list *list)
+{
+	int code;
+
+	memset(run, 0, sizeof(*run));
+	code = open_card(run, options);
+	if (!code && list->count != run->kernel_info.num_args)
+		code = complain(EXIT_USAGE,
+				"%s takes %u operands, %u inputs and %u outputs are given (-i, -o)",
+				options->directory, run->kernel_info.num_args, list->inputs,
+				list->count - list->inputs);
+	for (uint32_t i = 0; i < list->count && !code; i++) {
+		struct tensor *tensor = &list->at[i];
+		spyre_status status = SPYRE_SUCCESS;
+
+		if (!tensor->layout_given)
+			status = choose_layout(run, tensor);
+		code = status ? complain_status(status, "%s %u", tensor->output ? "output" :
+						"input", tensor->position) :
+		       check_operand(run, tensor);
+	}
+	return code;
 }
 
 static uint64_t now_ns(void)
@@ -188,10 +252,6 @@ int run_bundle(struct run *run, const struct run_options *options, struct tensor
 	spyre_status status = SPYRE_SUCCESS;
 	int code;
 
-	memset(run, 0, sizeof(*run));
-	code = open_card(run, options);
-	if (code)
-		return code;
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct tensor *tensor = &list->at[i];
 

@@ -36,10 +36,13 @@ struct run {
 };
 
 /*
- * Loads the bundle, copies the inputs to the card, launches options->repeat
- * times and copies the outputs back. Says on stderr what failed and returns an
- * exit_code. @run is to be closed in any case.
+ * Loads the bundle, chooses how operands lie on the card and checks them against
+ * the kernel's arguments; nothing is allocated or copied. Says on stderr what
+ * failed and returns an exit_code, as run_bundle() does. @run is to be closed in
+ * any case.
  */
+int run_open(struct run *run, const struct run_options *options, struct tensor_list *list);
+/* Copies the inputs to the card, launches options->repeat times, copies the outputs back. */
 int run_bundle(struct run *run, const struct run_options *options, struct tensor_list *list);
 void run_close(struct run *run);
 

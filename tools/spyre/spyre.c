@@ -35,7 +35,8 @@ static int print_help(void)
 	puts("  version   versions of this command and of the library\n"
 	     "  help      this text, or the text of one command\n\n"
 	     "'spyre help COMMAND' and man spyre(1) say more. Exit status: 0 success, 1 an error\n"
-	     "of the card or the library, 2 bad usage or an unusable input file.");
+	     "of the card, the machine or an output file, 2 bad usage or an unusable input: a\n"
+	     "file, a bundle, shapes, the environment.");
 	return finish_output(EXIT_OK);
 }
 
@@ -89,9 +90,10 @@ int main(int argc, char **argv)
 {
 	const struct command *command;
 
-	if (called_as_compiler(argv[0]))
+	if (called_as_compiler(argv[0])) {
+		set_program_name("dxp_standalone");
 		return run_command(&command_compile, argc, argv);
-
+	}
 	if (argc < 2) {
 		complain(EXIT_USAGE, "no command given");
 		fputs("Try 'spyre help'.\n", stderr);

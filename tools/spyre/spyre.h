@@ -7,9 +7,9 @@
 
 enum exit_code {
 	EXIT_OK = 0,
-	/* The card, the library or an output file. */
+	/* The card, the machine or an output file. */
 	EXIT_DEVICE = 1,
-	/* The command line or an input file. */
+	/* The command line, the environment or an input: a file, a bundle, a shape. */
 	EXIT_USAGE = 2,
 };
 
@@ -49,16 +49,24 @@ void write_text(struct text *why, const char *format, ...)
 
 /* The subcommand that runs, for messages; "" before it is known. */
 void set_command_name(const char *name);
+/* A name of this program that stands for one subcommand. */
+void set_program_name(const char *name);
 
 /* "spyre launch: …" on stderr; returns @code. */
 int complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* The same for a failed library call: adds the code's name and its text. */
+/*
+ * The same for a failed library call: adds the code's name and its text. Returns
+ * the exit_code of that status' cause.
+ */
 int complain_status(spyre_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
 /* Bad usage: the message, and where to read on. */
 int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
+
+/* What getopt_long() gave for an option that it does not know, or that lacks a value. */
+int complain_option(int option, char **argv);
 
 /* A decimal number in [@min, @max]; -1 if @text is not one. */
 int parse_number(const char *text, int64_t min, int64_t max, int64_t *value);

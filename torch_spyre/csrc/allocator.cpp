@@ -4,6 +4,7 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/util/Exception.h>
+#include <pybind11/pybind11.h>
 
 #include "cache.h"
 #include "device.h"
@@ -20,6 +21,24 @@ struct OwnedBlock final : Block {
 	/* Whose memory this is, if not its own. */
 	c10::Storage base;
 };
+
+/* Tensors in reference cycles are freed by Python's collector alone. Not under the cache's
+ * lock: finalizers run, and other threads that hold Python's lock may wait for the cache. */
+void collect_garbage()
+{
+	namespace py = pybind11;
+
+	if (!Py_IsInitialized())
+		return;
+	py::gil_scoped_acquire gil;
+	py::error_scope error;
+
+	try {
+		py::module_::import("gc").attr("collect")();
+	} catch (py::error_already_set &e) {
+		e.discard_as_unraisable("spyre: gc.collect()");
+	}
+}
 
 void report(const OwnedBlock &block, int64_t bytes)
 {
@@ -188,8 +207,13 @@ c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes, PlacementPtr plac
 	block->placement = std::move(placement);
 	block->clean_padding = false;
 	if (bytes) {
-		block->chunk = cache(device).allocate(
-			bytes, static_cast<int>(current_stream(device).id()), block.get());
+		int stream = static_cast<int>(current_stream(device).id());
+
+		block->chunk = cache(device).allocate(bytes, stream, block.get(), false);
+		if (!block->chunk) {
+			collect_garbage();
+			block->chunk = cache(device).allocate(bytes, stream, block.get(), true);
+		}
 		block->generation = block->chunk->generation;
 		block->address = block->chunk->address;
 		block->bytes = block->chunk->bytes;

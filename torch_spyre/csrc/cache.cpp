@@ -141,7 +141,7 @@ spyre_status Cache::map(uint64_t bytes, spyre_devptr *address)
 	return status;
 }
 
-Chunk *Cache::grow(uint64_t bytes, const Segment &like)
+Chunk *Cache::grow(uint64_t bytes, const Segment &like, bool last)
 {
 	uint64_t size = segment_bytes(bytes, like.small);
 	spyre_devptr address;
@@ -157,8 +157,11 @@ Chunk *Cache::grow(uint64_t bytes, const Segment &like)
 		size = round_up(bytes, GRANULE);
 		status = map(size, &address);
 	}
-	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY)
+	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY) {
+		if (!last)
+			return nullptr;
 		out_of_memory(bytes, spyre_last_error());
+	}
 	check(status, "allocating device memory");
 
 	auto segment = std::make_unique<Segment>(like);
@@ -208,7 +211,7 @@ void Cache::cut(Chunk *chunk, uint64_t bytes)
 	count_inactive(tail, true);
 }
 
-Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner)
+Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, bool last)
 {
 	uint64_t bytes = round_up(requested, GRANULE);
 	bool small = bytes <= SMALL_MOST;
@@ -233,7 +236,9 @@ Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner)
 	Chunk *chunk = find(bytes, like);
 
 	if (!chunk)
-		chunk = grow(bytes, like);
+		chunk = grow(bytes, like, last);
+	if (!chunk)
+		return nullptr;
 	cut(chunk, bytes);
 	chunk->in_use = true;
 	chunk->owner = owner;

@@ -61,8 +61,9 @@ public:
 	{
 	}
 
-	/* Throws c10::OutOfMemoryError when emptying the cache did not help either. */
-	Chunk *allocate(uint64_t bytes, int stream, Block *owner);
+	/* When emptying the cache did not help either: c10::OutOfMemoryError if this is the
+	 * @last attempt, else NULL. */
+	Chunk *allocate(uint64_t bytes, int stream, Block *owner, bool last);
 	/* False if its context has ended, and the memory with it. */
 	bool free(Chunk *chunk);
 	/* Whose memory @address lies in, or NULL. */
@@ -98,7 +99,7 @@ private:
 		return small ? small_pool : large_pool;
 	}
 	Chunk *find(uint64_t bytes, const Segment &like);
-	Chunk *grow(uint64_t bytes, const Segment &like);
+	Chunk *grow(uint64_t bytes, const Segment &like, bool last);
 	spyre_status map(uint64_t bytes, spyre_devptr *address);
 	[[noreturn]] void out_of_memory(uint64_t bytes, const std::string &cause);
 	void cut(Chunk *chunk, uint64_t bytes);

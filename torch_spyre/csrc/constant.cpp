@@ -20,21 +20,22 @@ uint32_t bits_of(float value)
 	return bits;
 }
 
-/* 1-6-9, bias 31: nearest, ties away from zero; no subnormals, one code for NaN and Inf. */
+/* 1-6-9, bias 31: nearest, ties away from zero; no subnormals, NaN below Inf at the end. */
 uint16_t dl16_of(float value)
 {
-	constexpr uint32_t NINF = 0x7fff, BIAS_GAP = (127 - 31) << 9;
+	constexpr uint32_t NAN_CODE = 0x7ffe, INF_CODE = 0x7fff, BIAS_GAP = (127 - 31) << 9;
 	uint32_t bits = bits_of(value), sign = bits >> 16 & 0x8000;
 	uint32_t magnitude = bits & 0x7fffffff;
 
 	if (std::isnan(value))
-		return NINF;
+		return NAN_CODE;
 
 	uint32_t code = (magnitude + 0x2000) >> 14;
 
 	if (code < BIAS_GAP)
 		return static_cast<uint16_t>(sign);
-	return static_cast<uint16_t>(sign | std::min(code - BIAS_GAP, NINF));
+	code -= BIAS_GAP;
+	return static_cast<uint16_t>(sign | (code < NAN_CODE ? code : INF_CODE));
 }
 
 } // namespace

@@ -15,17 +15,18 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/aminmax.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
-#include "fallback.h"
 #include "gil.h"
 #include "graph.h"
 #include "host_allocator.h"
 #include "ops_view.h"
 #include "stream.h"
 #include "tensor.h"
+#include "wait.h"
 #include "window.h"
 
 namespace torch_spyre {
@@ -129,8 +130,15 @@ Tensor empty_host(at::IntArrayRef size, ScalarType dtype)
 	return at::detail::empty_cpu(size, at::TensorOptions().dtype(dtype));
 }
 
-void finish(spyre_stream *stream, const char *what)
+/* A signal ends the wait, not the copy: it goes on with @host. */
+void finish(spyre_stream *stream, const Tensor &host, const char *what)
 {
+	try {
+		wait_for_signals_too(stream);
+	} catch (...) {
+		keep_until_done(host, stream);
+		throw;
+	}
 	ReleaseGil no_gil;
 
 	check(spyre_stream_synchronize(stream), what);
@@ -234,6 +242,24 @@ void warn_downcast(ScalarType dtype)
 			   "bits lose their upper half (TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");
 }
 
+/* int64 numbers that the card cannot hold are cut, each copy of them with a warning. */
+void warn_cut(const Tensor &source)
+{
+	if (source.scalar_type() != ScalarType::Long || !source.numel() || !downcast_warning.load())
+		return;
+
+	auto [least, most] = at::aminmax(source);
+	int64_t low = least.item<int64_t>(), high = most.item<int64_t>();
+	bool below = low != static_cast<int32_t>(low);
+
+	if (!below && high == static_cast<int32_t>(high))
+		return;
+	int64_t number = below ? low : high;
+	TORCH_WARN("spyre: int64 ", number, " does not fit the 32 bits that the card keeps of it and "
+		   "becomes ", static_cast<int32_t>(number),
+		   "; keep such tensors on the CPU (TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");
+}
+
 /* Host dtypes that the DMA engine brings into the target's form with one rounding. */
 Tensor convert_on_host(const Tensor &source, ScalarType dtype)
 {
@@ -263,7 +289,7 @@ void host_to_storage(const Tensor &target, const Tensor &source, const Dims &dim
 	      "copy to the device");
 	block->clean_padding = true;
 	if (wait)
-		finish(native, "copy to the device");
+		finish(native, source, "copy to the device");
 }
 
 /* Elements at @tensor's storage, as a window with its dimensions counts them. */
@@ -298,7 +324,7 @@ bool host_to_window(const Tensor &target, const Tensor &source, bool non_blockin
 	write_window(native, window, first_element(source), host_format(source.scalar_type()),
 		     stride);
 	if (wait)
-		finish(native, "copy to the device");
+		finish(native, source, "copy to the device");
 	return true;
 }
 
@@ -309,6 +335,8 @@ void host_to_card(const Tensor &target, const Tensor &given, bool non_blocking)
 	Dims dims;
 
 	warn_downcast(target.scalar_type());
+	if (target.scalar_type() == ScalarType::Long)
+		warn_cut(source);
 	if (target.scalar_type() != placement.dtype) {
 		write_through_host(target, source);
 	} else if (is_whole(target, placement, &dims) &&
@@ -345,7 +373,7 @@ void storage_to_host(const Tensor &target, const Tensor &source, const Dims &dim
 	check(spyre_copy_d2h_async(native, &host, block->address, &block->placement->layout),
 	      "copy from the device");
 	if (wait)
-		finish(native, "copy from the device");
+		finish(native, target, "copy from the device");
 }
 
 void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking);
@@ -373,7 +401,7 @@ void window_to_host(const Tensor &target, const Tensor &source, bool non_blockin
 		strides_of(window, target, stride);
 		read_window(native, first_element(target), format, stride, window);
 		if (wait)
-			finish(native, "copy from the device");
+			finish(native, target, "copy from the device");
 		return;
 	}
 	window.round_to_sticks();
@@ -381,7 +409,7 @@ void window_to_host(const Tensor &target, const Tensor &source, bool non_blockin
 	must_wait(nullptr, stream, false);
 	Tensor part = empty_host({packed.elements}, target.scalar_type());
 	read_window(native, part.mutable_data_ptr(), format, packed.stride, window);
-	finish(native, "copy from the device");
+	finish(native, part, "copy from the device");
 	if (target.numel() == 1 && !target.is_neg()) {
 		size_t bytes = target.element_size();
 
@@ -605,7 +633,7 @@ void copy(const Tensor &target, const Tensor &source, bool non_blocking)
 	c10::DeviceGuard guard(target.device());
 
 	if (source.is_cpu())
-		host_to_card(target, to_be_kept(source), non_blocking);
+		host_to_card(target, source, non_blocking);
 	else if (source.is_privateuseone())
 		card_to_card(target, source);
 	else

@@ -51,7 +51,7 @@ void define(py::module_ &m)
 {
 	m.def("_device_count", [] { return static_cast<int>(device_count()); });
 	m.def("_current_device", [] { return static_cast<int>(current_device()); });
-	m.def("_set_device", [](int index) { set_current_device(check_index(index)); });
+	m.def("_set_device", [](int index) { set_current_device(index); });
 	m.def("_open", [](int index) { context(check_index(index)); }, py::arg("index") = -1);
 	m.def("_is_initialized", is_initialized);
 	m.def("_is_in_bad_fork", in_bad_fork);

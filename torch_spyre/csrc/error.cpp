@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* A status as an exception: libspyre's text, led by the operation. */
+#include "error.h"
 #include "spyre.h"
 
 #include <c10/util/Exception.h>
+#include <pybind11/pybind11.h>
 
 #include "graph.h"
 
@@ -73,6 +75,18 @@ void fail(spyre_status status, const char *what)
 	if (is_device_error(status))
 		throw c10::AcceleratorError(here, status, std::move(text));
 	throw c10::Error(here, std::move(text));
+}
+
+void fail_dtype(const std::string &text)
+{
+	namespace py = pybind11;
+
+	TORCH_CHECK_TYPE(Py_IsInitialized(), text);
+	py::gil_scoped_acquire gil;
+	py::object error = py::module_::import("torch_spyre.utils").attr("DtypeError");
+
+	PyErr_SetString(error.ptr(), text.c_str());
+	throw py::error_already_set();
 }
 
 } // namespace torch_spyre

@@ -8,6 +8,7 @@
 #include "gil.h"
 #include "graph.h"
 #include "stream.h"
+#include "wait.h"
 
 namespace torch_spyre {
 
@@ -124,6 +125,7 @@ void synchronize_event(void *event)
 		return;
 	EventPtr e = of(event);
 	check_current(*e);
+	wait_for_signals_too(e->native);
 	ReleaseGil no_gil;
 
 	check(spyre_event_synchronize(e->native), "event synchronize");

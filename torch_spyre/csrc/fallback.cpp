@@ -2,27 +2,19 @@
 /* The CPU fallback: every operation without a kernel, and all that draw randomness. */
 #include "fallback.h"
 
-#include <limits>
 #include <mutex>
 
 #include <ATen/native/CPUFallback.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/nan_to_num.h>
 #include <torch/library.h>
 
 #include "generator.h"
 #include "graph.h"
+#include "retry.h"
 
 namespace torch_spyre {
 
 namespace {
-
-thread_local unsigned running;
-
-struct Running {
-	Running() { running++; }
-	~Running() { running--; }
-};
 
 struct Counts {
 	std::mutex lock;
@@ -117,26 +109,27 @@ void fallback(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::St
 
 } // namespace
 
-void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack)
+void note_fallback(const c10::OperatorHandle &op, const torch::jit::Stack &stack)
 {
-	not_in_graph(device_of(*stack, op.schema().arguments().size()),
+	not_in_graph(device_of(stack, op.schema().arguments().size()),
 		     c10::toString(op.operator_name()).c_str(),
 		     "it has no kernel on the card and runs on the CPU; do it before or after");
-
-	Running guard;
-
 	count(op);
-	use_host_generators(op.schema(), stack);
-	at::native::cpu_fallback(op, stack);
 }
 
-at::Tensor to_be_kept(const at::Tensor &host)
+void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 {
-	constexpr double kLargest = 65504;
+	note_fallback(op, *stack);
 
-	if (!running || host.scalar_type() != at::kHalf)
-		return host;
-	return at::nan_to_num(host, std::numeric_limits<double>::quiet_NaN(), kLargest, -kLargest);
+	use_host_generators(op.schema(), stack);
+	Retry retry(op, *stack);
+
+	try {
+		at::native::cpu_fallback(op, stack);
+	} catch (const c10::Error &error) {
+		if (!retry.run(error, stack))
+			throw;
+	}
 }
 
 std::map<std::string, int64_t> fallback_counts()

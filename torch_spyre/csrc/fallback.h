@@ -12,15 +12,14 @@
 
 namespace torch_spyre {
 
-/* Runs @op on the CPU and brings its results back; the first time it warns. */
-void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack);
+/* Counts @op as one that runs on the CPU, with a warning the first time; refused in a graph. */
+void note_fallback(const c10::OperatorHandle &op, const torch::jit::Stack &stack);
 
 /*
- * @host on its way to the card. fp16 results of a fallback are infinite where they
- * overflow; DL16 has one code for infinity and NaN, so they become the largest number
- * of fp16 there, which rounds up and reads back as infinite.
+ * Runs @op on the CPU and brings its results back. What the CPU has no kernel for in
+ * 16-bit floats it runs in fp32; results have the dtype that went in.
  */
-at::Tensor to_be_kept(const at::Tensor &host);
+void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 
 /* How often each operation fell back, by name with overload. */
 std::map<std::string, int64_t> fallback_counts();

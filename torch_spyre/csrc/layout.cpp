@@ -7,6 +7,8 @@
 #include <c10/util/Exception.h>
 #include <c10/util/hash.h>
 
+#include "error.h"
+
 namespace torch_spyre {
 
 namespace {
@@ -120,8 +122,8 @@ spyre_format host_format(c10::ScalarType dtype)
 {
 	spyre_format format = format_of(dtype);
 
-	TORCH_CHECK_TYPE(format != SPYRE_FORMAT_INVALID, "spyre: ", dtype,
-			 " has no form on the card. ", remedy(dtype));
+	if (format == SPYRE_FORMAT_INVALID)
+		fail_dtype(c10::str("spyre: ", dtype, " has no form on the card. ", remedy(dtype)));
 	return format;
 }
 

@@ -3,11 +3,14 @@
 #include "kernels.h"
 
 #include <cmath>
+#include <limits>
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
 #include <ATen/ops/ones.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/scaled_dot_product_attention_ops.h>
+#include <ATen/ops/where.h>
 
 #include "operand.h"
 
@@ -181,6 +184,39 @@ std::optional<Tensor> attend_side_by_side(const Attention &plain)
 	return result;
 }
 
+/* Of operations that have derivatives. They add the mask to scores in fp32: truth values become
+ * 0 and the -inf of fp32, by which rows that attend to nothing are known. */
+Tensor attention_of_parts(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor mask,
+			  double dropout, bool causal, std::optional<double> scale, bool gqa)
+{
+	std::optional<Tensor> added = mask;
+
+	if (mask && mask->defined() && mask->scalar_type() == at::kBool)
+		added = at::where(*mask, 0.0,
+				  at::scalar_tensor(-std::numeric_limits<double>::infinity(),
+						    q.options().dtype(at::kFloat)));
+	return std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, added, dropout, causal,
+								  std::nullopt, scale, gqa));
+}
+
+/* What the composite checks, in whose place the kernel of the card runs. */
+void check_mask(const Tensor &q, MaybeTensor mask, bool causal)
+{
+	if (!mask || !mask->defined())
+		return;
+	TORCH_CHECK(!causal, "scaled_dot_product_attention: attn_mask and is_causal=True exclude "
+		    "each other; put the triangle into the mask");
+	TORCH_CHECK(mask->scalar_type() == at::kBool || mask->scalar_type() == at::kFloat ||
+			    mask->scalar_type() == q.scalar_type(),
+		    "scaled_dot_product_attention: attn_mask has to be of dtype bool, float32 or "
+		    "the query's, ", q.scalar_type(), "; got ", mask->scalar_type());
+}
+
+bool derives(const Tensor &t)
+{
+	return (at::GradMode::is_enabled() && t.requires_grad()) || t._fw_grad(0).defined();
+}
+
 Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor mask,
 		 double dropout, bool causal, std::optional<double> scale, bool gqa)
 {
@@ -202,20 +238,16 @@ Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor 
 		if (attend(a, target))
 			return result;
 	}
-	return std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, mask, dropout, causal,
-								  std::nullopt, scale, gqa));
+	return attention_of_parts(q, k, v, mask, dropout, causal, scale, gqa);
 }
 
 Tensor attention_autograd(c10::DispatchKeySet keys, const Tensor &q, const Tensor &k,
 			  const Tensor &v, MaybeTensor mask, double dropout, bool causal,
 			  std::optional<double> scale, bool gqa)
 {
-	bool derives = q.requires_grad() || k.requires_grad() || v.requires_grad() ||
-		       (mask && mask->requires_grad());
-
-	if (at::GradMode::is_enabled() && derives)
-		return std::get<0>(at::_scaled_dot_product_attention_math(
-			q, k, v, mask, dropout, causal, std::nullopt, scale, gqa));
+	check_mask(q, mask, causal);
+	if (derives(q) || derives(k) || derives(v) || (mask && mask->defined() && derives(*mask)))
+		return attention_of_parts(q, k, v, mask, dropout, causal, scale, gqa);
 	return at::_ops::scaled_dot_product_attention::redispatch(
 		keys & c10::after_autograd_keyset, q, k, v, mask, dropout, causal, scale, gqa);
 }

@@ -34,21 +34,28 @@ bool has_kernels(ScalarType dtype)
 	       dtype == at::kBool;
 }
 
-/* The number as a tensor of @dtype holds it; infinities of half precision are its largest.
- * Throws if it is finite and beyond the dtype. */
+bool fits_card(int64_t value)
+{
+	return value == static_cast<int32_t>(value);
+}
+
+/* The number as a tensor of @dtype holds it. Throws if it is finite and beyond the dtype. */
 double stored(const at::Scalar &scalar, ScalarType dtype)
 {
 	double value = scalar.toDouble();
 
 	if (dtype == at::kBool)
 		return value != 0;
+	TORCH_CHECK(dtype != at::kLong || fits_card(scalar.to<int64_t>()), "spyre: ",
+		    scalar.to<int64_t>(), " does not fit int64 as the card keeps it, in 32 bits (",
+		    INT32_MIN, " to ", INT32_MAX, "); take a smaller number, or keep the tensor on "
+		    "the CPU");
 	if (dtype == at::kFloat)
 		(void)scalar.toFloat();
 	else if (dtype == at::kHalf)
 		(void)scalar.toHalf();
 	else if (dtype == at::kBFloat16)
 		(void)scalar.toBFloat16();
-	constant_for(device_format(dtype), &value);
 	return value;
 }
 

@@ -148,8 +148,8 @@ bool pow_number(const Tensor &a, const at::Scalar &exponent, Tensor &result, boo
 }
 
 /*
- * Half precision by way of fp32: what overflows in the host's fp16 is a number
- * of the card, which has one code for infinity and NaN.
+ * Half precision by way of fp32: what overflows in the host's fp16 may be a
+ * number of the card.
  */
 Tensor &pow_tensor_out(const Tensor &a, const Tensor &exponent, Tensor &out)
 {

@@ -19,7 +19,7 @@ namespace {
 
 using at::ScalarType;
 
-constexpr double kLargestDl16 = 8573157376.0;
+constexpr double kLargestDl16 = 8564768768.0;
 constexpr unsigned kInputs = 5;
 
 /* An operation on its way: inputs that are tensors on the card, and numbers. */
@@ -372,10 +372,11 @@ bool constant_for(spyre_format format, double *value)
 {
 	if (std::isnan(*value))
 		return false;
+	if (std::isinf(*value))
+		return true;
 	if (format == SPYRE_FORMAT_SEN169_FP16) {
-		/* Infinity and NaN are one code there: the largest numbers read as infinite. */
-		if (std::fabs(*value) > kLargestDl16)
-			*value = std::copysign(kLargestDl16, *value);
+		/* 0 times a finite number is 0: it may not overflow. */
+		*value = std::clamp(*value, -kLargestDl16, kLargestDl16);
 		return true;
 	}
 	return std::isfinite(static_cast<float>(*value));

@@ -64,7 +64,7 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 /* Writes @call into @result by way of its last operand; false if the builder refuses. */
 bool launch_or_refuse(const Call &call, c10::DeviceIndex device);
 
-/* A value that the builder can hold as a constant of @format: finite, not NaN. */
+/* A value that the builder can hold as a constant of @format: not NaN; finite ones stay finite. */
 bool constant_for(spyre_format format, double *value);
 /* The value of a tensor of no dimensions on the CPU. */
 bool number_of(const at::Tensor &tensor, double *value);

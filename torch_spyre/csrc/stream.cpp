@@ -3,11 +3,14 @@
 #include "stream.h"
 
 #include <array>
+#include <atomic>
 
 #include <c10/util/Exception.h>
 
 #include "device.h"
 #include "gil.h"
+#include "graph.h"
+#include "wait.h"
 
 namespace torch_spyre {
 
@@ -43,10 +46,21 @@ c10::Stream exchange_stream(c10::Stream stream)
 	return old;
 }
 
+/* Streams that were ever asked for, of each card. */
+static std::atomic<uint64_t> used[MAX_DEVICES][SPYRE_STREAM_HIGH_LAST / 64 + 1];
+
+static bool is_used(c10::DeviceIndex index, int id)
+{
+	return used[index][id / 64].load(std::memory_order_relaxed) >> id % 64 & 1;
+}
+
 static spyre_stream *stream_of(c10::DeviceIndex index, int id)
 {
+	uint64_t bit = uint64_t(1) << id % 64;
 	spyre_stream *stream;
 
+	if (!is_used(index, id))
+		used[index][id / 64].fetch_or(bit, std::memory_order_relaxed);
 	check(spyre_stream_get(context(index), id, &stream), "looking up a stream");
 	return stream;
 }
@@ -90,6 +104,8 @@ bool query_stream(c10::Stream stream)
 void synchronize_stream(c10::Stream stream)
 {
 	spyre_stream *native = native_stream(stream);
+
+	wait_for_signals_too(native);
 	ReleaseGil no_gil;
 
 	check(spyre_stream_synchronize(native), "stream synchronize");
@@ -102,6 +118,12 @@ void synchronize_device(c10::DeviceIndex index)
 		return;
 
 	spyre_context *c = context(index);
+
+	/* A capture that has to be told of the wait is told by the context. */
+	if (!is_capturing(index))
+		for (int id = 0; id <= SPYRE_STREAM_HIGH_LAST; id++)
+			if (is_used(index, id))
+				wait_for_signals_too(stream_of(index, id));
 	ReleaseGil no_gil;
 
 	check(spyre_context_synchronize(c), "synchronize");

@@ -5,15 +5,17 @@ Importing this (torch does it by the entry point "torch.backends") names the
 device "spyre" and opens no card.
 """
 
+import warnings
+
 import torch
 
-from . import _C
-from ._C import DataFormats, ElementArrangement, SpyreTensorLayout
-from .patches import require_layout
+from .compatibility import problem
 
 __version__ = "0.1.0"
 
 __all__ = ["DataFormats", "ElementArrangement", "SpyreTensorLayout", "require_layout"]
+
+_problem = problem()
 
 
 def _register():
@@ -31,7 +33,20 @@ def _register():
     _inductor.register()
 
 
-_register()
+if _problem is None:
+    from . import _C
+    from ._C import DataFormats, ElementArrangement, SpyreTensorLayout
+    from .patches import require_layout
+
+    _register()
+else:
+    # `import torch` loads this: it has to work for those who do not want the device.
+    warnings.warn(_problem, RuntimeWarning, stacklevel=2)
+
+    def __getattr__(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ImportError(_problem)
 
 
 def _autoload():

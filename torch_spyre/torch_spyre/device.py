@@ -125,9 +125,7 @@ def current_device():
 
 def set_device(device):
     """Makes a card the current one of this thread; opens none."""
-    index = device_index(device, default=-1)
-    if index >= 0:
-        _C._set_device(index)
+    _C._set_device(device_index(device))
 
 
 def _exchange_device(index):

@@ -6,6 +6,7 @@ import functools
 import torch
 import torch.utils.dlpack
 from torch import _tensor_str
+from torch.nn.attention import flex_attention
 from torch.utils import _device
 
 from . import _C
@@ -36,7 +37,10 @@ def _to_takes_layouts():
     original = torch.Tensor.to
 
     @functools.wraps(original)
-    def to(self, *args, device_layout=None, **kwargs):
+    def to(self, *args, **kwargs):
+        if "device_layout" not in kwargs:
+            return original(self, *args, **kwargs)
+        device_layout = kwargs.pop("device_layout")
         if device_layout is None:
             return original(self, *args, **kwargs)
         device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
@@ -49,7 +53,7 @@ def _to_takes_layouts():
 
 def _empty_takes_layouts():
     # What `with torch.device(...)` acts on is collected once: before torch.empty changes.
-    _device._device_constructors()
+    constructors = _device._device_constructors()
     original = torch.empty
 
     @functools.wraps(original)
@@ -70,8 +74,12 @@ def _empty_takes_layouts():
         tensor = _C.empty_with_layout(list(size), device_layout, dtype, device)
         return tensor.requires_grad_(requires_grad)
 
+    # As what pickle finds it by, in processes without this package too.
+    empty.__module__, empty.__qualname__ = "torch", "empty"
     torch.jit._builtins._register_builtin(empty, "aten::empty")
     torch.empty = empty
+    # dynamo takes a call by the name it has in torch, and asks whether it is one of these.
+    constructors.add(empty)
 
 
 def _dlpack_knows_spyre():
@@ -125,6 +133,38 @@ def _grad_scaler_counts_on_host():
     torch.amp.GradScaler._lazy_init_scale_growth_tracker = lazy_init
 
 
+def _trace_checks_on_host():
+    """What torch.jit.trace compares results in, float64, the card has not."""
+    original = torch.jit._trace._check_trace
+
+    def double(self, *args, **kwargs):
+        tensor = self.cpu() if self.device.type == "spyre" else self
+        return torch._C.TensorBase.double(tensor, *args, **kwargs)
+
+    @functools.wraps(original)
+    def check_trace(*args, **kwargs):
+        # A mode would change the graph of the second trace, which is compared with the first.
+        torch.Tensor.double = double
+        try:
+            return original(*args, **kwargs)
+        finally:
+            torch.Tensor.double = torch._C.TensorBase.double
+
+    torch.jit._trace._check_trace = check_trace
+
+
+def _flex_attention_takes_spyre():
+    """Of tensors on a card it runs unfused, by operations that a card has, or compiled."""
+    original = flex_attention._validate_device
+
+    @functools.wraps(original)
+    def validate_device(query, key, value):
+        if query.device.type != "spyre":
+            original(query, key, value)
+
+    flex_attention._validate_device = validate_device
+
+
 def require_layout(tensor, device_size, stride_map):
     """`tensor` if it lies so on its card, else a copy that does."""
     layout = _C.SpyreTensorLayout(
@@ -141,4 +181,6 @@ def apply():
     _empty_takes_layouts()
     _dlpack_knows_spyre()
     _grad_scaler_counts_on_host()
+    _trace_checks_on_host()
+    _flex_attention_takes_spyre()
     torch.Tensor.device_tensor_layout = _device_tensor_layout

@@ -6,6 +6,14 @@ import torch
 from . import _C
 
 
+class DtypeError(TypeError, RuntimeError):
+    """A dtype without a form on the card.
+
+    A TypeError, as of other devices without float64, and the RuntimeError that code
+    expects of operations that a device does not have.
+    """
+
+
 def device_index(device=None, default=None):
     """Index of a card given as None, a number, a string or a torch.device.
 

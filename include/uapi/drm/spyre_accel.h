@@ -139,14 +139,17 @@ struct drm_spyre_card_info {
 };
 
 /**
- * struct drm_spyre_memory_info - device memory; free + used = total, always
+ * struct drm_spyre_memory_info - device memory as the calling file may have it
+ *
+ * free + used = total, always.  Files that were opened without CAP_SYS_RESOURCE
+ * do not get a part of the card that is kept for other users; it is in @used.
  */
 struct drm_spyre_memory_info {
 	/** @total: capacity in bytes. */
 	__u64 total;
-	/** @used: bytes of device BOs and programs of all contexts. */
+	/** @used: bytes of device BOs and programs of all contexts, and what is kept from it. */
 	__u64 used;
-	/** @free: total - used. */
+	/** @free: total - used, which is what BO_CREATE would grant this file now. */
 	__u64 free;
 	/** @context_used: bytes owned by the calling file. */
 	__u64 context_used;
@@ -154,6 +157,10 @@ struct drm_spyre_memory_info {
 
 /**
  * struct drm_spyre_counters - running totals of the card since it was loaded
+ *
+ * With the module's counters_paranoid (the default) a caller without
+ * CAP_PERFMON gets the totals of the calling file in place of the card's, as
+ * struct drm_spyre_context_info has them; power and temperature are the card's.
  */
 struct drm_spyre_counters {
 	/** @timestamp_ns: CLOCK_MONOTONIC when the rest was read. */
@@ -424,7 +431,7 @@ struct drm_spyre_program_destroy {
 
 /** DRM_SPYRE_PRIORITY_LOW: default class. */
 #define DRM_SPYRE_PRIORITY_LOW 0
-/** DRM_SPYRE_PRIORITY_HIGH: runs before the low class. */
+/** DRM_SPYRE_PRIORITY_HIGH: runs before the low class; takes CAP_SYS_NICE (-EACCES). */
 #define DRM_SPYRE_PRIORITY_HIGH 1
 
 /**
@@ -437,7 +444,7 @@ struct drm_spyre_program_destroy {
 struct drm_spyre_queue_create {
 	/** @flags: MBZ. */
 	__u32 flags;
-	/** @priority: DRM_SPYRE_PRIORITY_*. */
+	/** @priority: DRM_SPYRE_PRIORITY_*; HIGH is refused without CAP_SYS_NICE (-EACCES). */
 	__u32 priority;
 	/** @timeout_ms: limit of one submission, 0 = default (10000), at most 60000. */
 	__u32 timeout_ms;

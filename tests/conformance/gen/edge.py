@@ -36,8 +36,8 @@ def ranges(rng, size):
     return out
 
 
-# Maxima of nothing are infinite, which is no number of DL16: dims that are kept only
-# have masks where nothing adds up to zero.
+# Maxima of nothing are infinite, which a difference to the reference is NaN of: dims that
+# are kept only have masks where nothing adds up to zero.
 @family("mask", [(op, where) for op in ("sum", "max", "min", "mean", "absmax")
                  for where in ("stick", "rows", "both", "kept")
                  if where != "kept" or op not in ("max", "min")], weight=2)

@@ -8,23 +8,26 @@ import numpy as np
 
 
 def to_dl16(values):
-    """Values rounded to DL16: 9 fraction bits, half away from zero, no subnormals."""
+    """Values rounded to DL16: 9 fraction bits, half away from zero, no subnormals.
+
+    The last two codes are NaN and infinity, which begins where NaN's number would be.
+    """
     x = np.asarray(values, np.float64)
     with np.errstate(invalid="ignore"):
         mantissa, exponent = np.frexp(np.abs(x))
         y = np.ldexp(np.floor(mantissa * 1024 + 0.5), exponent - 10)
         y = np.where(y < 2.0 ** -31 * (1 + 1 / 512), 0, y)
-        y = np.where(y > 2.0 ** 32 * (1 + 510 / 512), np.nan, y)
+        y = np.where(y >= 2.0 ** 32 * (1 + 510 / 512), np.inf, y)
     return np.where(x < 0, -y, y)
 
 
 def dl16_bits(value):
-    """The code of one value; infinite ones and NaN share the code of their sign."""
+    """The code of one value; NaN has no sign."""
     sign = 0x8000 if np.signbit(value) else 0
-    if not np.isfinite(value):
-        return sign | 0x7FFF
     y = abs(float(to_dl16(value)))
     if np.isnan(y):
+        return 0x7FFE
+    if np.isinf(y):
         return sign | 0x7FFF
     if y == 0:
         return sign

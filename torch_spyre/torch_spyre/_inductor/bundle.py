@@ -36,10 +36,14 @@ def library():
         return hashlib.sha256(file.read()).hexdigest()
 
 
+def settings():
+    """What the planner is told now."""
+    return [os.environ.get(name) for name in SETTINGS]
+
+
 def key(records):
     """The name of the bundle of a program."""
-    settings = [os.environ.get(name) for name in SETTINGS]
-    text = json.dumps([library(), settings, records])
+    text = json.dumps([library(), settings(), records])
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
@@ -50,12 +54,12 @@ def directory(records):
 
 def identity():
     """What compiled graphs depend on: these sources, the library and its settings."""
-    return _identity(tuple(os.environ.get(name) for name in SETTINGS))
+    return _identity(tuple(settings()))
 
 
 @functools.cache
-def _identity(settings):
-    digest = hashlib.sha256(repr((library(), settings)).encode())
+def _identity(told):
+    digest = hashlib.sha256(repr((library(), told)).encode())
     for file in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
         digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -35,6 +35,7 @@ def register():
     from torch._inductor import decomposition
 
     from .attention import whole
+    from .norm import whole as whole_norm
     from .rules import RULES
 
     for table in (decomposition.decompositions, decomposition.fast_random_decomps()):
@@ -42,3 +43,4 @@ def register():
             if target in table:
                 table[target] = _keep(table[target])
         table[torch.ops.aten.scaled_dot_product_attention.default] = whole
+        table[torch.ops.aten.rms_norm.default] = whole_norm

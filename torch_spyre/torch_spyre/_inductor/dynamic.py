@@ -13,6 +13,7 @@ import operator
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
+from .bundle import settings
 from .hint import notes_of
 from .propagate_named_dims import DIMS
 from .views import tensor_of, view_of
@@ -138,6 +139,7 @@ def written(group, name, outputs):
     text = json.dumps(
         {
             "name": name,
+            "settings": settings(),
             "parameters": len(writer.parameters),
             "inputs": writer.inputs,
             "nodes": writer.nodes,
@@ -225,7 +227,7 @@ class Steps:
 
     def __init__(self, graph):
         from .kernel import group
-        from .lowering import EagerTarget, GroupTarget, ViewTarget
+        from .lowering import GroupTarget
 
         self.inputs = [n for n in graph.nodes if n.op == "placeholder"]
         self.output = graph.output_node().args[0]
@@ -236,10 +238,6 @@ class Steps:
             function = node.target
             if isinstance(function, GroupTarget):
                 function = group(function.specification)
-            elif isinstance(function, ViewTarget):
-                function = function.strided
-            elif isinstance(function, EagerTarget):
-                function = function.op
             self.steps.append((node, function))
 
     def direct(self):

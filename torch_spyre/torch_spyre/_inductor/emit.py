@@ -10,6 +10,7 @@ import dataclasses
 import torch
 
 from .. import _C
+from ..inductor import log
 from .propagate_named_dims import fitted, walk
 
 
@@ -64,6 +65,17 @@ class Permuted:
     @property
     def format(self):
         return self.value.format
+
+
+def as_refusal(error, where):
+    """What @error means to those who try to make a kernel: this part of it runs eagerly.
+
+    An error that is not a refusal is a defect, which the log of debugging shows as such.
+    """
+    if isinstance(error, Refused):
+        return error
+    log.debug("%s: %s", where, error, exc_info=error)
+    return Refused(f"{type(error).__name__}: {error}")
 
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)

@@ -5,13 +5,13 @@ import dataclasses
 import json
 import operator
 
-from .bundle import bundle
+from .bundle import bundle, settings
 from .dynamic import written
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
 from .partition import UNKNOWN
 from .placement import operand_in, placement_of
-from .rules.base import finite
+from .rules.base import held
 from .views import static, tensor_of, view_of
 
 
@@ -73,7 +73,7 @@ def place(node, value):
 def store(program, value, out):
     """Writes a value to an argument, whatever format it is in."""
     if isinstance(value, Number):
-        program.op("fill", value=finite(value.value, out.format), out=out)
+        program.op("fill", value=held(value.value, out.format), out=out)
     elif value.format == out.format:
         program.op("identity", value, out=out)
     else:
@@ -158,6 +158,7 @@ def described(group, name, program, outputs):
     """The kernel's text, and its bundle."""
     spec = {
         "name": name,
+        "settings": settings(),
         "records": program.records,
         "inputs": [
             {

@@ -8,12 +8,12 @@ import torch
 from ..inductor import log
 from . import report
 from .dynamic import PLACED
-from .emit import Refused
+from .emit import as_refusal
 from .finish import finish, results
 from .foreach import foreach
 from .heads import side_by_side
-from .hint import name_inputs
-from .lowering import EagerTarget, GroupTarget, ViewTarget
+from .hint import HintError, name_inputs
+from .lowering import ConstantTarget, EagerTarget, GroupTarget, ViewTarget
 from .partition import MOST_OPS, Partition
 from .placement import put_apart
 from .scalars import scalars
@@ -37,7 +37,10 @@ def plan(graph, name):
             try:
                 if results(group):
                     kernels.append(finish(group, f"{name}_{level}"))
-            except Refused as refusal:
+            except HintError:
+                raise
+            except Exception as error:
+                refusal = as_refusal(error, f"group {level}")
                 node = refusal.node or group.nodes[0]
                 if refusal.node and put_apart(node):
                     log.debug("%s: %s; each element in a stick of its own instead", node, refusal)
@@ -106,10 +109,13 @@ class Rewrite:
             node.replace_all_uses_with(result)
 
     def views(self):
-        for node in list(self.graph.nodes):
-            if tensor_of(node) is None or not on_card(node) or not node.users:
-                continue
-            view = view_of(node)
+        """Each view as one of the tensor that holds it, however many lie between them.
+
+        All are looked up first: a view that has been replaced is no longer seen through.
+        A view of a kernel's result stands behind the kernel, any other before it.
+        """
+        nodes = [n for n in self.graph.nodes if tensor_of(n) is not None and on_card(n)]
+        for node, view in [(node, view_of(node)) for node in nodes if node.users]:
             if view.base is node:
                 continue
             value = tensor_of(node)
@@ -118,7 +124,8 @@ class Rewrite:
             with self.graph.inserting_before(node):
                 seen = self.graph.call_function(target, (view.base,))
             seen.meta.update(node.meta)
-            self.key[seen] = self.key[node]
+            level, order = self.key[view.base]
+            self.key[seen] = (level, 2 if order else 0)
             node.replace_all_uses_with(seen)
 
     def sort(self):
@@ -146,23 +153,73 @@ def view_of_eager(partition, node):
     return not partition.grouped(view_of(node).base)
 
 
-def run(gm):
-    """The pass over the graph of a model."""
-    graph = gm.graph
+def constants(gm):
+    """Tensors of the card that the graph holds become calls, which lower themselves."""
+    for node in list(gm.graph.nodes):
+        if node.op != "get_attr" or tensor_of(node) is None or not on_card(node):
+            continue
+        target = ConstantTarget(node.name, operator.attrgetter(node.target)(gm), tensor_of(node))
+        with gm.graph.inserting_before(node):
+            constant = gm.graph.call_function(target)
+        constant.meta.update(node.meta)
+        node.replace_all_uses_with(constant)
+        gm.graph.erase_node(node)
+
+
+def prepare(graph):
+    """What makes groups larger; the graph computes the same without it."""
     foreach(graph)
     scalars(graph)
     unflatten(graph)
     side_by_side(graph)
     name_inputs(graph)
-    divide(gm)
+
+
+def run(gm):
+    """The pass over the graph of a model.
+
+    A defect of the pass is no reason for a program to fail: all of it then runs eagerly.
+    """
+    constants(gm)
+    before = copied(gm.graph)
+    try:
+        prepare(gm.graph)
+        divide(gm)
+    except HintError:
+        raise
+    except Exception:
+        log.debug("the whole graph runs eagerly, as the pass over it failed", exc_info=True)
+        gm.graph = before
+        rewrite(gm, *nothing(gm.graph))
+
+
+def copied(graph):
+    copy = torch.fx.Graph(graph.owning_module)
+    copy.output(copy.graph_copy(graph, {}))
+    copy.output_node().meta.update(graph.output_node().meta)
+    return copy
+
+
+def nothing(graph):
+    """The partition of a graph that has no kernel."""
+    return Partition(graph, dict.fromkeys(graph.nodes, "no kernel could be made")), []
 
 
 def divide(gm, name="spyre"):
     """Kernels in the place of the operations that they compute."""
-    graph = gm.graph
-    partition, kernels = plan(graph, name)
-    report.report(graph, partition, kernels)
-    partition.hints.say(graph)
-    Rewrite(graph, partition, kernels)
-    graph.lint()
+    try:
+        partition, kernels = plan(gm.graph, name)
+    except HintError:
+        raise
+    except Exception:
+        log.debug("%s: no kernels, as planning them failed", name, exc_info=True)
+        partition, kernels = nothing(gm.graph)
+    rewrite(gm, partition, kernels)
+
+
+def rewrite(gm, partition, kernels):
+    report.report(gm.graph, partition, kernels)
+    partition.hints.say(gm.graph)
+    Rewrite(gm.graph, partition, kernels)
+    gm.graph.lint()
     gm.recompile()

@@ -3,9 +3,21 @@
 
 import json
 
+import torch
+
 from .. import _C
 from .bundle import bundle
 from .dynamic import DynamicGroup
+
+
+def laid_out(tensor, size, stride):
+    """@tensor with the strides that the generated code counts on; a copy if it has others."""
+    if tensor.stride() == stride or tensor.shape != size:
+        return tensor
+    if all(a == b or n == 1 for a, b, n in zip(tensor.stride(), stride, size)):
+        # By the strides of dims of one element, too, an argument lies in sticks or does not.
+        return tensor.as_strided(size, stride)
+    return torch.empty_strided(size, stride, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 def group(specification):

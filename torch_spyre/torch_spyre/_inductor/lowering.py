@@ -3,10 +3,13 @@
 
 import sympy
 import torch
+from torch._guards import detect_fake_mode
 from torch._inductor import ir
 from torch._inductor.ir import FixedLayout, MultiOutput, MultiOutputLayout, TensorBox
+from torch._inductor.graph import GraphLowering
 from torch._inductor.lowering import fallback_handler
 from torch._inductor.virtualized import V
+from torch.utils import _pytree as pytree
 
 
 def expressions(sizes):
@@ -15,7 +18,10 @@ def expressions(sizes):
 
 
 class Target:
-    """A callee of the graph that lowers itself."""
+    """A callee of the graph that lowers itself; with tensors it computes.
+
+    PyTorch calls it with fake tensors where the graph is the body of a control flow operation.
+    """
 
     _inductor_lowering_function = True
     __module__ = __name__
@@ -25,6 +31,15 @@ class Target:
 
     def __repr__(self):
         return self.__name__
+
+    def __call__(self, *args, **kwargs):
+        leaves = pytree.tree_leaves((args, kwargs))
+        if any(isinstance(leaf, torch.Tensor) for leaf in leaves):
+            return self.run(*args, **kwargs)
+        if any(isinstance(leaf, ir.IRNode) for leaf in leaves):
+            return self.lower(*args, **kwargs)
+        lowering = isinstance(V.graph, GraphLowering)
+        return (self.lower if lowering else self.run)(*args, **kwargs)
 
 
 class GroupKernel(ir.ExternKernel):
@@ -51,7 +66,17 @@ class GroupTarget(Target):
         self.specification, self.outputs = kernel.specification, outputs
         self.parameters = kernel.parameters
 
-    def __call__(self, *tensors):
+    def run(self, *tensors):
+        from .kernel import group
+
+        if detect_fake_mode(tensors) is None:
+            return group(self.specification)(*tensors)
+        return [
+            torch.empty_strided(size, stride, dtype=dtype, device=device)
+            for device, dtype, size, stride in self.outputs
+        ]
+
+    def lower(self, *tensors):
         inputs = [ir.ExternKernel.realize_input(t) for t in tensors]
         device = self.outputs[0][0]
         parameters = expressions(self.parameters)
@@ -76,16 +101,12 @@ class ViewTarget(Target):
         super().__init__("spyre_view")
         self.size, self.stride, self.offset = size, stride, offset
 
-    def strided(self, tensor):
-        """The view of a tensor, where there is no wrapper."""
+    def run(self, tensor):
         return tensor.as_strided(self.size, self.stride, tensor.storage_offset() + self.offset)
 
-    def __call__(self, tensor):
+    def lower(self, tensor):
         tensor.realize()
-        storage = tensor.data
-        while not isinstance(storage, ir.StorageBox):
-            storage = storage.data
-        layout = storage.get_layout()
+        storage, layout = ir.as_storage_and_layout(tensor)
         (offset,) = expressions([self.offset])
         return TensorBox(
             ir.ReinterpretView(
@@ -108,8 +129,25 @@ class EagerTarget(Target):
         super().__init__(str(op).replace(".", "_"))
         self.op = op
 
-    def __call__(self, *args, **kwargs):
+    def run(self, *args, **kwargs):
+        return self.op(*args, **kwargs)
+
+    def lower(self, *args, **kwargs):
         if self.op is torch.ops.aten.copy_.default:
             ir.InplaceCopyFallback.create(*args[:2], non_blocking=False)
             return args[0]
         return fallback_handler(self.op, add_to_fallback_set=False)(*args, **kwargs)
+
+
+class ConstantTarget(Target):
+    """A tensor of the card that the graph holds; Inductor would write its numbers as a loop."""
+
+    def __init__(self, name, tensor, fake):
+        super().__init__(name)
+        self.tensor, self.fake = tensor, fake
+
+    def run(self):
+        return self.tensor if detect_fake_mode() is None else self.fake
+
+    def lower(self):
+        return V.graph.add_tensor_constant(self.tensor, self.__name__)

@@ -17,7 +17,8 @@ import operator
 import torch
 
 from ..inductor import log
-from .emit import Number, Permuted, Program, Refused, Value, format_of, stripped
+from .emit import Number, Permuted, Program, Refused, Value, as_refusal, format_of, stripped
+from .hint import HintError
 from .placement import default_operand, operand_of
 from .propagate_named_dims import DIMS, fitted
 from .rules import RULES, Call
@@ -73,11 +74,13 @@ class Group:
             self.program.wish = wish
             result = RULES[node.target](Call(self.program, node, args, kwargs))
             self.values[node] = stamped(node, result)
-        except Refused:
+        except HintError:
+            raise
+        except Exception as error:
             self.program.back_to(mark)
             self.known = known
             del self.inputs[inputs:], self.copies[copies:]
-            raise
+            raise as_refusal(error, f"{node} ({node.target})") from None
         finally:
             self.program.wish = None
         self.nodes.append(node)

@@ -6,6 +6,7 @@ operations, so there is nothing to fuse and no loop to write.
 """
 
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
+from torch._inductor.ir import FallbackKernel, Layout
 from torch._inductor.scheduler import BaseScheduling
 from torch.utils._ordered_set import OrderedSet
 
@@ -40,31 +41,63 @@ class SpyreScheduling(BaseScheduling):
         pass
 
 
-class SpyreWrapperCodegen(PythonWrapperCodegen):
+class Lines:
+    """What wrappers write for the card; the outermost one holds the kernels."""
+
+    def outermost(self):
+        wrapper = self
+        while isinstance(wrapper, SubgraphPythonWrapperCodegen):
+            wrapper = wrapper.parent_wrapper
+        return wrapper
+
+    def generate_group(self, node):
+        """One call of a group."""
+        arguments = [tensor.codegen_reference() for tensor in node.inputs]
+        arguments += [self.codegen_sizevar(size) for size in node.constant_args]
+        kernel = self.outermost().kernel_of(node)
+        self.writeline(f"{node.get_name()} = {kernel}({', '.join(arguments)})")
+
+    def codegen_multi_output(self, node):
+        """A result of an eager operation lies as Inductor was told that it would."""
+        super().codegen_multi_output(node)
+        if not isinstance(node.inputs[0], FallbackKernel) or not isinstance(node.layout, Layout):
+            return
+        if node.get_device().type == "spyre":
+            name = node.get_name()
+            self.outermost().needs("spyre_laid_out", "kernel", "laid_out")
+            size = self.codegen_shape_tuple(node.get_size())
+            stride = self.codegen_shape_tuple(node.get_stride())
+            self.writeline(f"{name} = spyre_laid_out({name}, {size}, {stride})")
+
+
+class SpyreSubgraphCodegen(Lines, SubgraphPythonWrapperCodegen):
+    """The body of a control flow operation."""
+
+
+class SpyreWrapperCodegen(Lines, PythonWrapperCodegen):
     """The wrapper in Python, with a kernel for each group."""
 
     def __init__(self):
         super().__init__()
-        self.groups = {}
+        self.groups, self.imported = {}, set()
 
     @staticmethod
     def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
         if is_subgraph:
-            return SubgraphPythonWrapperCodegen(
-                subgraph_name, parent_wrapper, partition_signatures
-            )
+            return SpyreSubgraphCodegen(subgraph_name, parent_wrapper, partition_signatures)
         return SpyreWrapperCodegen()
 
-    def generate_group(self, node):
-        """One call of a group; its kernel is made when the wrapper is loaded."""
-        if not self.groups:
-            self.header.writeline("from torch_spyre._inductor.kernel import group as spyre_group")
+    def needs(self, name, module, function):
+        if name not in self.imported:
+            self.imported.add(name)
+            path = f"torch_spyre._inductor.{module}"
+            self.header.writeline(f"from {path} import {function} as {name}")
+
+    def kernel_of(self, node):
+        """The name of a group's kernel, which is made when the wrapper is loaded."""
         if node.specification not in self.groups:
+            self.needs("spyre_group", "kernel", "group")
             name = f"{node.kernel_name}_{len(self.groups)}"
             self.groups[node.specification] = name
             self.header.writeline(f"{name} = spyre_group({node.specification!r})")
-        arguments = [tensor.codegen_reference() for tensor in node.inputs]
-        arguments += [self.codegen_sizevar(size) for size in node.constant_args]
-        self.writeline(
-            f"{node.get_name()} = {self.groups[node.specification]}({', '.join(arguments)})"
-        )
+        return self.groups[node.specification]

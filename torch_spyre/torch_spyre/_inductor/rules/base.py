@@ -17,7 +17,7 @@ aten = torch.ops.aten
 prims = torch.ops.prims
 
 RULES = {}
-LARGEST_DL16 = 8573157376.0
+LARGEST_DL16 = 8564768768.0
 
 
 def rule(*targets):
@@ -119,16 +119,17 @@ def number_of(thing):
 
 def constant(call, number, form):
     """A tensor of one element that holds a number."""
-    return call.program.cast(call.op("fill", value=finite(number.value, form)), form)
+    return call.program.cast(call.op("fill", value=held(number.value, form)), form)
 
 
-def finite(value, form):
-    """A number as the builder takes it."""
+def held(value, form):
+    """A number that the builder can hold; what is finite stays finite."""
     value = float(value)
     if value != value:
         raise Refused("NaN is no constant of the builder")
+    if math.isinf(value):
+        return value
     if form == format_of(torch.float16):
-        # Infinity and NaN are one code there: the largest numbers read as infinite.
         return max(-LARGEST_DL16, min(LARGEST_DL16, value))
     if abs(value) > torch.finfo(torch.float32).max:
         raise Refused(f"{value} is no constant of the builder")

@@ -5,7 +5,7 @@ import torch
 
 from ..emit import FLOATS, Number, Refused, Value, format_of, stripped
 from ..views import static
-from .base import aten, finite, number_of, prims, rule, size_of
+from .base import aten, held, number_of, prims, rule, size_of
 
 UNARY = {
     aten.relu.default: "relu",
@@ -58,8 +58,8 @@ def clamp(call):
     form = floats(call, x, *(b for b in (least, most) if b is not None))
     bounds = {}
     for name, bound in (("min", least), ("max", most)):
-        if bound is not None and abs(bound) != float("inf"):
-            bounds[name] = finite(bound, form)
+        if bound is not None:
+            bounds[name] = held(bound, form)
     return call.op("clip", call.value(x, form), **bounds)
 
 
@@ -90,7 +90,7 @@ def binary(call, name, a, b, form, mirrored=None, **attributes):
         number = number_of(y)
         if op and isinstance(x, Value) and number is not None and \
                 stripped(size_of(y)) == () :
-            return call.op(op, call.value(x, form), other=finite(number, form), **attributes)
+            return call.op(op, call.value(x, form), other=held(number, form), **attributes)
     return call.op(name, call.value(a, form), call.value(b, form), **attributes)
 
 
@@ -185,7 +185,7 @@ def where(call):
     for name, branch in (("input", a), ("other", b)):
         number = number_of(branch)
         if number is not None and not stripped(size_of(branch)):
-            numbers[name] = finite(number, form)
+            numbers[name] = held(number, form)
         else:
             tensors.append(call.value(branch, form))
     return call.op("where", *tensors, **numbers)

@@ -3,6 +3,7 @@
 
 import torch
 
+from .. import norm as _norm  # noqa: F401 (defines spyre::rms_norm)
 from ..emit import Refused, format_of
 from .base import aten, dims_of, last, rule
 from .pointwise import floats
@@ -120,7 +121,7 @@ def layer_norm(call):
     return out, mean, call.op("rsqrt", call.op("add", spread, other=call["eps"]))
 
 
-@rule(aten._fused_rms_norm.default)
+@rule(torch.ops.spyre.rms_norm.default)
 def rms_norm(call):
     x, weight = call["input"], call["weight"]
     over_last(call, call["normalized_shape"])
@@ -129,8 +130,13 @@ def rms_norm(call):
     if eps is None:
         eps = torch.finfo(x.dtype).eps
     given = [call.value(t, form) for t in (x, weight) if t is not None]
+    return call.op("rms_norm", *given, eps=eps)
+
+
+@rule(aten._fused_rms_norm.default)
+def fused_rms_norm(call):
     only_first(call)
-    return (call.op("rms_norm", *given, eps=eps),)
+    return (rms_norm(call),)
 
 
 @rule(aten._native_batch_norm_legit_no_training.default)

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Each kind of object and of waiting work: the kernel memory that the machine
+ * uses for it is charged to the group of its maker, but for what DRM core and
+ * vmap() take, which docs/uapi.md lists.
+ */
+#include "memcg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <xf86drm.h>
+
+#include "fence.h"
+#include "memory.h"
+#include "prog.h"
+
+#define VA (1024 * MIB)
+#define DEVICE_BYTES (2 * MIB)
+#define OWN_BYTES (4 * MIB)
+#define CBS 256u
+#define POINTS 61u		/* with the queue's own and two waits: all syncs of a job */
+
+/* Where the process in the group makes things: a file of the card and what work needs. */
+struct maker {
+	int fd;
+	struct abi_queue q;
+	uint32_t gate;		/* binary syncobj whose fence does not come */
+	uint32_t other;		/* the same, of another fence context */
+	uint32_t timeline[POINTS];
+	struct abi_buf dev, host;
+	uint32_t program;
+	struct drm_spyre_cb cbs[CBS];
+	uint8_t *own;		/* OWN_BYTES of the process */
+};
+
+struct kind {
+	const char *name;
+	uint32_t rounds;
+	/* makes the control blocks of a round, NULL if @make does it all */
+	void (*fill)(struct maker *m);
+	int (*make)(struct maker *m, uint32_t round);
+	uint32_t cbs;
+	/* what is used may be this many quarters of what is charged */
+	uint32_t quarters;
+	/* not in slabs alone: all of the kernel's memory is looked at */
+	bool tables;
+};
+
+/* --- what rounds make --- */
+static struct drm_spyre_dma stick_down, own_down;
+
+static void fill_exec(struct maker *m)
+{
+	const uint64_t args[3] = { VA, VA + PAGE, VA + 2 * PAGE };
+	uint32_t i;
+
+	for (i = 0; i < CBS; i++)
+		m->cbs[i] = abi_cb_exec(m->program, args, 3);
+	/* The blocks point at it: it must stay. */
+	m->cbs[0].args = PTR(memcpy(m->own, args, sizeof(args)));
+	for (i = 1; i < CBS; i++)
+		m->cbs[i].args = m->cbs[0].args;
+}
+
+static void fill_dma_bo(struct maker *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < CBS; i++)
+		m->cbs[i] = abi_cb_dma_bo(&stick_down, VA, m->host.handle, 0, STICK);
+}
+
+static void fill_dma_page(struct maker *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < CBS; i++)
+		m->cbs[i] = abi_cb_dma(&stick_down, VA, m->own + i * PAGE, STICK);
+}
+
+static void fill_dma_wide(struct maker *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < CBS; i++)
+		m->cbs[i] = abi_cb_dma(&own_down, VA, m->own, DEVICE_BYTES);
+}
+
+static void fill_fill(struct maker *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < CBS; i++)
+		m->cbs[i] = abi_cb_fill32(VA, STICK, i);
+}
+
+static void fill_copy(struct maker *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < CBS; i++)
+		m->cbs[i] = abi_cb_copy(VA, VA + PAGE, STICK);
+}
+
+static void fill_timestamp(struct maker *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < CBS; i++)
+		m->cbs[i] = abi_cb_timestamp();
+}
+
+/*
+ * A job of one block that signals a point of each of POINTS timelines, since
+ * adding to one timeline takes as long as it is, and waits for two fences.
+ */
+static int make_points(struct maker *m, uint32_t round)
+{
+	struct drm_spyre_sync syncs[POINTS + 2];
+	struct drm_spyre_cb cb = abi_cb_timestamp();
+	struct drm_spyre_submit args = {
+		.queue_id = m->q.id,
+		.cbs = { .stride = sizeof(cb), .count = 1, .array = PTR(&cb) },
+		.syncs = { .stride = sizeof(*syncs), .count = POINTS + 2, .array = PTR(syncs) },
+	};
+	uint32_t i;
+
+	for (i = 0; i < POINTS; i++)
+		syncs[i] = abi_sync_signal(m->timeline[i], round + 1);
+	syncs[POINTS] = abi_sync_wait(m->gate, 0);
+	syncs[POINTS + 1] = abi_sync_wait(m->other, 0);
+	return abi_ioctl(m->fd, DRM_IOCTL_SPYRE_SUBMIT, &args);
+}
+
+static int make_waits(struct maker *m, uint32_t round)
+{
+	struct drm_spyre_cb cb = abi_cb_timestamp();
+
+	(void)round;
+	return abi_submit_sync(&m->q, &cb, 1, abi_sync_wait(m->gate, 0),
+			       abi_sync_wait(m->other, 0));
+}
+
+/* Every second page, so that each is a mapping of its own. */
+static int make_mapping(struct maker *m, uint32_t round)
+{
+	return abi_bind(m->fd, m->dev.handle, 0, 2 * VA + round * 2 * PAGE, PAGE, 0);
+}
+
+static int make_async(struct maker *m, uint32_t round)
+{
+	struct drm_spyre_vm_bind_op ops[8];
+	struct drm_spyre_sync syncs[2] = {
+		abi_sync_wait(m->gate, 0), abi_sync_signal(m->timeline[0], round + 1),
+	};
+	struct drm_spyre_vm_bind args = {
+		.flags = DRM_SPYRE_VM_BIND_ASYNC,
+		.ops = { .stride = sizeof(*ops), .count = 8, .array = PTR(ops) },
+		.syncs = { .stride = sizeof(*syncs), .count = 2, .array = PTR(syncs) },
+	};
+	uint32_t i;
+
+	for (i = 0; i < 8; i++)
+		ops[i] = (struct drm_spyre_vm_bind_op){
+			.op = DRM_SPYRE_VM_MAP, .handle = m->dev.handle, .range = PAGE,
+			.va = 2 * VA + (round * 8 + i) * 2 * PAGE,
+		};
+	return abi_ioctl(m->fd, DRM_IOCTL_SPYRE_VM_BIND, &args);
+}
+
+static int make_bo(struct maker *m, uint32_t round)
+{
+	uint32_t handle;
+
+	return abi_bo(m->fd, PAGE, round & 1 ? DRM_SPYRE_BO_HOST : DRM_SPYRE_BO_DEVICE, &handle);
+}
+
+static int make_program(struct maker *m, uint32_t round)
+{
+	struct abi_prog prog = abi_prog_add(1, 4);
+
+	(void)round;
+	abi_prog_create(m->fd, &prog);
+	return 0;
+}
+
+/* 200 of a file, which then is another one. */
+static int make_queue(struct maker *m, uint32_t round)
+{
+	static int fd;
+	uint32_t id;
+
+	if (round % 200 == 0)
+		fd = abi_open();
+	(void)m;
+	return abi_queue_create(fd, DRM_SPYRE_PRIORITY_LOW, 0, &id);
+}
+
+static const struct kind kinds[] = {
+	{ "EXEC", 80, fill_exec, NULL, CBS, 6, false },
+	{ "DMA with host BOs", 50, fill_dma_bo, NULL, CBS, 6, false },
+	{ "DMA with spans of a page", 25, fill_dma_page, NULL, CBS, 6, false },
+	/* Page tables of the spans are as large as their lists of pages. */
+	{ "DMA with wide spans", 16, fill_dma_wide, NULL, CBS, 9, true },
+	{ "FILL", 80, fill_fill, NULL, CBS, 6, false },
+	{ "COPY", 80, fill_copy, NULL, CBS, 6, false },
+	{ "TIMESTAMP", 80, fill_timestamp, NULL, CBS, 6, false },
+	{ "job of one block", 2500, fill_timestamp, NULL, 1, 6, false },
+	{ "job that waits for two fences", 3000, NULL, make_waits, 0, 6, false },
+	{ "job with 61 timeline points", 300, NULL, make_points, 0, 6, false },
+	{ "mapping", 10000, NULL, make_mapping, 0, 6, false },
+	{ "asynchronous bind", 500, NULL, make_async, 0, 6, false },
+	{ "BO", 1500, NULL, make_bo, 0, 6, false },
+	{ "program", 2500, NULL, make_program, 0, 6, false },
+	{ "queue", 600, NULL, make_queue, 0, 6, false },
+};
+
+/* --- the process in the group --- */
+static struct maker maker_make(int socket)
+{
+	struct abi_prog prog = abi_prog_add(1, 4);
+	struct maker m = { .fd = abi_open() };
+	struct drm_spyre_cb cb = abi_cb_timestamp();
+	struct abi_queue second;
+	int file = memcg_receive_fd(socket);
+	uint32_t i;
+
+	m.q = abi_queue(m.fd, 60000);
+	m.gate = abi_syncobj(m.fd);
+	m.other = abi_syncobj(m.fd);
+	for (i = 0; i < POINTS; i++)
+		m.timeline[i] = abi_syncobj(m.fd);
+	m.dev = abi_buf(m.fd, DEVICE_BYTES, DRM_SPYRE_BO_DEVICE, VA);
+	m.host = abi_buf(m.fd, PAGE, DRM_SPYRE_BO_HOST, 0);
+	m.program = abi_prog_create(m.fd, &prog);
+	m.own = mmap(NULL, OWN_BYTES, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (m.own == MAP_FAILED || drmSyncobjImportSyncFile(m.fd, m.gate, file))
+		_exit(97);
+	close(file);
+	second = abi_queue(m.fd, 60000);
+	/* All that is submitted to @q comes behind its first job, which waits for the gate. */
+	if (abi_submit_sync(&second, &cb, 1, abi_sync_wait(m.gate, 0),
+			    abi_sync_signal(m.other, 0)) ||
+	    abi_submit_sync(&m.q, &cb, 1, abi_sync_wait(m.gate, 0), (struct drm_spyre_sync){ 0 }))
+		_exit(96);
+	memset(m.dev.map, 0, DEVICE_BYTES);
+	return m;
+}
+
+/* Ends with the number of rounds that it made, for the parent to read. */
+static void make_all(const struct kind *kind, int socket)
+{
+	static struct maker m;
+	uint32_t i;
+	char byte;
+	int ret = 0;
+
+	memcg_join();
+	m = maker_make(socket);
+	if (kind->fill)
+		kind->fill(&m);
+	/* One of each first: caches, lists and page tables are there. */
+	for (i = 0; i <= kind->rounds && !ret; i++) {
+		ret = kind->make ? kind->make(&m, i) : abi_submit(&m.q, m.cbs, kind->cbs, NULL);
+		if (i == 0 && (write(socket, "1", 1) != 1 || read(socket, &byte, 1) != 1))
+			_exit(95);
+	}
+	if (write(socket, &ret, sizeof(ret)) != sizeof(ret) || read(socket, &byte, 1) < 0)
+		_exit(94);
+	_exit(0);
+}
+
+/* --- outside --- */
+struct usage {
+	int64_t slab;		/* unreclaimable slabs of the machine: exact */
+	int64_t all;		/* its kernel memory, and some MiB of free pages in lists */
+	int64_t charged;	/* of the group */
+};
+
+static int64_t meminfo(const char *key)
+{
+	return (int64_t)memory_key("/proc/meminfo", key) * 1024;
+}
+
+static struct usage usage_now(void)
+{
+	struct usage u = {
+		.slab = meminfo("SUnreclaim"),
+		.all = meminfo("MemTotal") - meminfo("MemFree") - meminfo("Buffers") -
+		       meminfo("Cached") - meminfo("AnonPages"),
+		.charged = (int64_t)memcg_stat("kernel"),
+	};
+
+	return u;
+}
+
+static void one_kind(const struct kind *kind)
+{
+	struct abi_gate gate = abi_gate();
+	struct usage before, after;
+	int64_t slab, all, charged, bound;
+	int sockets[2], file, status = 0, ret = -EPROTO;
+	char byte;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		tap_bail("socketpair");
+	pid = fork();
+	if (!pid) {
+		close(sockets[0]);
+		make_all(kind, sockets[1]);
+	}
+	close(sockets[1]);
+	file = abi_sync_file(gate.fd, gate.syncobj);
+	memcg_send_fd(sockets[0], file);
+	close(file);
+	if (read(sockets[0], &byte, 1) != 1)
+		tap_bail("charge: %s: the process in the group ended early", kind->name);
+	before = usage_now();
+	if (write(sockets[0], "1", 1) != 1 || read(sockets[0], &ret, sizeof(ret)) != sizeof(ret))
+		tap_note("charge: %s: the process in the group is gone", kind->name);
+	after = usage_now();
+	close(sockets[0]);
+	waitpid(pid, &status, 0);
+	abi_gate_free(&gate);
+
+	slab = after.slab - before.slab;
+	all = after.all - before.all;
+	charged = after.charged - before.charged;
+	bound = charged * kind->quarters / 4;
+	tap_ret(ret, 0, "charge: %u of %s", kind->rounds, kind->name);
+	/* Lists of free pages of each processor go up and down by some MiB. */
+	tap_ok(charged > (int64_t)MIB / 4 && slab <= bound + (int64_t)MIB &&
+	       (!kind->tables || all <= bound + 8 * (int64_t)MIB),
+	       "charge: %s: %lld KiB charged, slabs %lld KiB, in all %lld KiB", kind->name,
+	       (long long)charged >> 10, (long long)slab >> 10, (long long)all >> 10);
+}
+
+void memcg_test_charge(void)
+{
+	uint32_t i;
+
+	stick_down = abi_dma_raw(DRM_SPYRE_DMA_H2D, STICK);
+	own_down = abi_dma_raw(DRM_SPYRE_DMA_H2D, DEVICE_BYTES);
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		one_kind(&kinds[i]);
+}
+
+/* --- work that waits, until the group has no more --- */
+static void fill_group(int socket, int *report)
+{
+	static struct maker m;
+	int ret;
+
+	memcg_join();
+	m = maker_make(socket);
+	fill_fill(&m);
+	do
+		ret = abi_submit(&m.q, m.cbs, CBS, NULL);
+	while (!ret);
+	*report = ret;
+	_exit(0);
+}
+
+void memcg_test_jobs(int fd)
+{
+	int *report = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	uint64_t kills = memcg_kills(), used = abi_memory(fd).used;
+	int sockets[2], file, status = 0;
+	struct abi_gate gate;
+	pid_t pid;
+
+	gate = abi_gate();
+	if (report == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		tap_bail("socketpair");
+	pid = fork();
+	if (!pid)
+		fill_group(sockets[1], report);
+	file = abi_sync_file(gate.fd, gate.syncobj);
+	memcg_send_fd(sockets[0], file);
+	close(file);
+	close(sockets[0]);
+	close(sockets[1]);
+	waitpid(pid, &status, 0);
+	abi_gate_free(&gate);
+	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status),
+	       "jobs: a process whose waiting jobs fill its group lives (status %#x)", status);
+	tap_ret(*report, -ENOMEM, "jobs: SUBMIT says that there is no more");
+	tap_eq(memcg_kills(), kills, "jobs: the OOM killer was not called");
+	tap_ok(abi_memory_settles(fd, used), "jobs: device memory is given back");
+	munmap(report, PAGE);
+}

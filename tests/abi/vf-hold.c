@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Users who keep a call waiting do not keep root waiting: a VF is unbound while
+ * SUBMIT waits for a fence of another one, and while pages of arguments do not
+ * come. Processes that import a buffer of another VF are killed at any moment.
+ */
+#include "vf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifdef ABI_URING
+#include <liburing.h>
+#endif
+#include <linux/dma-buf.h>
+#include <linux/userfaultfd.h>
+#include <xf86drm.h>
+
+#include "fence.h"
+
+/* So long a broken driver keeps root waiting before the test lets go. */
+#define GIVE_UP_MS 10000
+
+/* --- a fence of another VF --- */
+struct hold {
+	int one, two;			/* files of two VFs */
+	struct abi_queue lender, waiter;
+	struct abi_buf lent, work, mem;
+	int fence;			/* sync_file of the job that runs on @one */
+	uint32_t imported;		/* @lent on @two */
+	bool ring;			/* through io_uring */
+	atomic_int ret;			/* of the SUBMIT on @two, 1: not back yet */
+};
+
+/* The fence of a job that runs for long becomes one of @lent's. */
+static void hold_fence(struct hold *h)
+{
+	struct abi_prog prog = abi_prog_long();
+	uint32_t program = abi_prog_create(h->one, &prog), done = abi_syncobj(h->one);
+	const uint64_t args[3] = {
+		VF_DATA, VF_DATA + ABI_LONG_BYTES, VF_DATA + 2 * ABI_LONG_BYTES
+	};
+	struct drm_spyre_cb cb = abi_cb_exec(program, args, 3);
+	struct dma_buf_import_sync_file import = { .flags = DMA_BUF_SYNC_WRITE };
+	int dmabuf = -1;
+
+	h->work = abi_buf(h->one, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, VF_DATA);
+	h->lent = abi_buf(h->one, PAGE, DRM_SPYRE_BO_HOST, 0);
+	h->lender = abi_queue(h->one, GIVE_UP_MS);
+	if (abi_submit_sync(&h->lender, &cb, 1, abi_sync_signal(done, 0),
+			    (struct drm_spyre_sync){ 0 }))
+		tap_bail("the job of the other VF");
+	h->fence = abi_sync_file(h->one, done);
+	import.fd = h->fence;
+	if (drmPrimeHandleToFD(h->one, h->lent.handle, DRM_CLOEXEC | DRM_RDWR, &dmabuf) ||
+	    ioctl(dmabuf, DMA_BUF_IOCTL_IMPORT_SYNC_FILE, &import) ||
+	    drmPrimeFDToHandle(h->two, dmabuf, &h->imported))
+		tap_bail("a dma-buf with a fence: %s", strerror(errno));
+	close(dmabuf);
+}
+
+/* Through a ring of its own, of which a worker waits. */
+static int ring_submit(int fd, const struct drm_spyre_submit *args)
+{
+#ifdef ABI_URING
+	struct io_uring ring;
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+	int ret;
+
+	if (io_uring_queue_init(2, &ring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32))
+		tap_bail("io_uring_queue_init");
+	sqe = io_uring_get_sqe(&ring);
+	if (!sqe)
+		tap_bail("io_uring_get_sqe");
+	memset(sqe, 0, 128);
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = fd;
+	sqe->cmd_op = DRM_SPYRE_URING_SUBMIT;
+	memcpy(sqe->cmd, args, sizeof(*args));
+	io_uring_submit(&ring);
+	if (io_uring_wait_cqe(&ring, &cqe))
+		tap_bail("io_uring_wait_cqe");
+	ret = cqe->res;
+	io_uring_queue_exit(&ring);
+	return ret;
+#else
+	(void)fd;
+	(void)args;
+	return -ENOSYS;
+#endif
+}
+
+static void *hold_submit(void *arg)
+{
+	struct hold *h = arg;
+	struct drm_spyre_dma down = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
+	struct drm_spyre_cb cb = abi_cb_dma_bo(&down, VF_DATA, h->imported, 0, PAGE);
+	struct drm_spyre_submit args = {
+		.queue_id = h->waiter.id,
+		.cbs = { .stride = sizeof(cb), .count = 1, .array = PTR(&cb) },
+	};
+
+	h->ret = h->ring ? ring_submit(h->two, &args) :
+			   abi_ioctl(h->two, DRM_IOCTL_SPYRE_SUBMIT, &args);
+	return NULL;
+}
+
+static void hold_free(struct hold *h)
+{
+	close(h->fence);
+	munmap(h->waiter.results.map, h->waiter.results.size);
+	munmap(h->mem.map, h->mem.size);
+	munmap(h->lent.map, h->lent.size);
+	munmap(h->work.map, h->work.size);
+	close(h->one);
+	close(h->two);
+}
+
+static void test_foreign_fence(bool ring)
+{
+	const char *what = ring ? "foreign fence, by a ring" : "foreign fence";
+	struct hold h = { .ret = 1, .ring = ring };
+	struct vf_device vf[VF_MAX];
+	pthread_t thread;
+
+	vf_set("2");
+	vf_list(vf);
+	h.one = vf_open(&vf[0]);
+	h.two = vf_open(&vf[1]);
+	h.mem = abi_buf(h.two, PAGE, DRM_SPYRE_BO_DEVICE, VF_DATA);
+	h.waiter = abi_queue(h.two, 0);
+	hold_fence(&h);
+	if (pthread_create(&thread, NULL, hold_submit, &h))
+		tap_bail("pthread_create");
+	abi_sleep_ms(100);
+	tap_eq(h.ret, 1, "%s: SUBMIT waits for it", what);
+	tap_ret(vf_bind("unbind", vf[1].name), 0, "%s: unbind of who waits", what);
+	pthread_join(thread, NULL);
+	tap_eq(abi_sync_file_status(h.fence), 0, "%s: unbind and SUBMIT are over before it signals",
+	       what);
+	tap_ret(h.ret, -ENODEV, "%s: SUBMIT", what);
+	abi_queue_free(&h.lender);
+	tap_ok(abi_sync_file_poll(h.fence, 20000), "%s: it signals", what);
+	hold_free(&h);
+	tap_ret(vf_set("0"), 0, "%s: num_vfs=0", what);
+}
+
+/* --- pages that do not come --- */
+enum where { IN_STRUCT, IN_CBS, IN_SYNCS, IN_DESC, IN_HOST, IN_IMAGE, NUM_WHERE };
+
+static const char *const where_names[] = {
+	"SUBMIT's struct", "control blocks", "syncs", "a DMA descriptor", "pinned memory",
+	"PROGRAM_CREATE's image",
+};
+
+struct fault {
+	enum where where;
+	int fd;
+	struct abi_queue *queue;
+	uint8_t *page;			/* that does not come */
+	atomic_int ret;			/* 1: not back yet */
+};
+
+static int fault_call(struct fault *f)
+{
+	struct drm_spyre_dma down = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
+	static uint8_t host[PAGE] __attribute__((aligned(PAGE)));
+	struct drm_spyre_cb cb = abi_cb_dma(&down, VF_DATA, host, PAGE);
+	struct drm_spyre_program_create program = { .data = PTR(f->page), .size = PAGE };
+	struct drm_spyre_submit args = {
+		.queue_id = f->queue->id,
+		.cbs = { .stride = sizeof(cb), .count = 1, .array = PTR(&cb) },
+	};
+
+	if (f->where == IN_DESC)
+		cb.desc = PTR(f->page);
+	if (f->where == IN_HOST)
+		cb.host_addr = PTR(f->page);
+	if (f->where == IN_CBS)
+		args.cbs.array = PTR(f->page);
+	if (f->where == IN_SYNCS)
+		args.syncs = (struct drm_spyre_array) { .stride = sizeof(struct drm_spyre_sync),
+							.count = 1, .array = PTR(f->page) };
+	if (f->where == IN_IMAGE)
+		return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_PROGRAM_CREATE, &program);
+	return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_SUBMIT,
+			 f->where == IN_STRUCT ? (void *)f->page : &args);
+}
+
+static void *fault_thread(void *arg)
+{
+	struct fault *f = arg;
+
+	f->ret = fault_call(f);
+	return NULL;
+}
+
+/* Memory whose pages come when the test says so; -1 if this kernel cannot. */
+static int fault_memory(uint8_t **pages, size_t bytes)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	*pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range.start = PTR(*pages);
+	range.range.len = bytes;
+	if (fd >= 0 && !ioctl(fd, UFFDIO_API, &api) && !ioctl(fd, UFFDIO_REGISTER, &range))
+		return fd;
+	close(fd);
+	munmap(*pages, bytes);
+	return -1;
+}
+
+struct provider {
+	int uffd;
+	uint8_t *pages;
+	size_t bytes;
+	atomic_bool now;	/* root is not waiting any more */
+	bool late;		/* it was, for longer than any working driver takes */
+};
+
+static void *provider_thread(void *arg)
+{
+	struct provider *p = arg;
+	struct uffdio_zeropage zero = { .range = { .start = PTR(p->pages), .len = p->bytes } };
+	const uint64_t end = abi_now_ns() + GIVE_UP_MS * 1000000ull;
+
+	while (!p->now && abi_now_ns() < end)
+		abi_sleep_ms(5);
+	p->late = !p->now;
+	if (ioctl(p->uffd, UFFDIO_ZEROPAGE, &zero))
+		tap_bail("UFFDIO_ZEROPAGE: %s", strerror(errno));
+	return NULL;
+}
+
+static void fault_unplug(struct provider *p, const struct vf_device *vf, int fd)
+{
+	struct abi_buf mem = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, VF_DATA);
+	struct abi_queue queue = abi_queue(fd, 0);
+	pthread_t thread[NUM_WHERE], provider;
+	struct fault fault[NUM_WHERE];
+	int i;
+
+	for (i = 0; i < NUM_WHERE; i++) {
+		fault[i] = (struct fault) { .where = i, .fd = fd, .queue = &queue, .ret = 1,
+					    .page = p->pages + i * PAGE };
+		if (pthread_create(&thread[i], NULL, fault_thread, &fault[i]))
+			tap_bail("pthread_create");
+	}
+	abi_sleep_ms(100);
+	for (i = 0; i < NUM_WHERE; i++)
+		tap_eq(fault[i].ret, 1, "page fault: %s: the call waits", where_names[i]);
+	if (pthread_create(&provider, NULL, provider_thread, p))
+		tap_bail("pthread_create");
+	tap_ret(vf_bind("unbind", vf->name), 0, "page fault: unbind");
+	p->now = true;
+	pthread_join(provider, NULL);
+	tap_ok(!p->late, "page fault: unbind is over before the pages come");
+	for (i = 0; i < NUM_WHERE; i++) {
+		pthread_join(thread[i], NULL);
+		/* A page of zeros is no valid argument. */
+		if (i == IN_HOST)
+			tap_ret(fault[i].ret, -ENODEV, "page fault: %s: ENODEV", where_names[i]);
+		else
+			tap_ok(fault[i].ret < 0, "page fault: %s: it fails", where_names[i]);
+	}
+	munmap(queue.results.map, queue.results.size);
+	munmap(mem.map, mem.size);
+}
+
+static void test_page_fault(void)
+{
+	struct provider p = { .bytes = NUM_WHERE * PAGE };
+	struct vf_device vf[VF_MAX];
+	int fd;
+
+	p.uffd = fault_memory(&p.pages, p.bytes);
+	if (p.uffd < 0) {
+		tap_skip("no userfaultfd", "page fault: unbind");
+		return;
+	}
+	vf_set("2");
+	vf_list(vf);
+	fd = vf_open(&vf[1]);
+	fault_unplug(&p, &vf[1], fd);
+	close(fd);
+	close(p.uffd);
+	munmap(p.pages, p.bytes);
+	tap_ret(vf_set("0"), 0, "page fault: num_vfs=0");
+}
+
+/* --- kills during import --- */
+#define IMPORT_BYTES (16 * MIB)
+#define SHMEM_HUGE "/sys/kernel/mm/transparent_hugepage/shmem_enabled"
+#define TAINT_WARN 512
+
+static uint64_t tainted(void)
+{
+	char line[32] = "";
+	int fd = open("/proc/sys/kernel/tainted", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, line, sizeof(line) - 1) <= 0)
+		tap_bail("/proc/sys/kernel/tainted");
+	close(fd);
+	return strtoull(line, NULL, 10);
+}
+
+/* Whether shared memory may have huge pages: sets it and gives what it was. */
+static void shmem_huge(const char *now, char before[16])
+{
+	char line[128] = "", *from;
+	int fd = open(SHMEM_HUGE, O_RDONLY | O_CLOEXEC);
+
+	if (read(fd, line, sizeof(line) - 1) < 0)
+		line[0] = 0;
+	close(fd);
+	from = strchr(line, '[');
+	snprintf(before, 16, "%.*s", from ? (int)strcspn(from + 1, "]") : 0, from ? from + 1 : "");
+	abi_write_file(SHMEM_HUGE, now);
+}
+
+/* Imports a buffer all pages of which are there, but no kernel address; time in ns. */
+static uint64_t import_once(const struct vf_device vf[2], int ready)
+{
+	int from = vf_open(&vf[0]), to = vf_open(&vf[1]), dmabuf = -1;
+	struct abi_buf buf = abi_buf(from, IMPORT_BYTES, DRM_SPYRE_BO_HOST, 0);
+	uint32_t handle;
+	uint64_t start;
+
+	memset(buf.map, 1, IMPORT_BYTES);
+	if (drmPrimeHandleToFD(from, buf.handle, DRM_CLOEXEC | DRM_RDWR, &dmabuf) ||
+	    (ready >= 0 && write(ready, "", 1) != 1))
+		tap_bail("export: %s", strerror(errno));
+	start = abi_now_ns();
+	if (drmPrimeFDToHandle(to, dmabuf, &handle))
+		tap_bail("import: %s", strerror(errno));
+	start = abi_now_ns() - start;
+	munmap(buf.map, IMPORT_BYTES);
+	close(dmabuf);
+	close(from);
+	close(to);
+	return start;
+}
+
+static void import_and_die(const struct vf_device vf[2], uint64_t delay_ns)
+{
+	uint64_t start;
+	int ready[2];
+	pid_t pid;
+	char c;
+
+	if (pipe(ready))
+		tap_bail("pipe: %s", strerror(errno));
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		import_once(vf, ready[1]);
+		_exit(0);
+	}
+	close(ready[1]);
+	if (pid < 0 || read(ready[0], &c, 1) != 1)
+		tap_bail("the child did not export");
+	for (start = abi_now_ns(); abi_now_ns() - start < delay_ns;)
+		;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	close(ready[0]);
+}
+
+static void test_kill_import(void)
+{
+	const char *env = getenv("ABI_ROUNDS");
+	const int kills = 16 * (env ? atoi(env) : 1);
+	struct vf_device vf[VF_MAX];
+	char huge[16];
+	uint64_t took;
+	int i;
+
+	if (tainted() & TAINT_WARN) {
+		tap_skip("the kernel has warned before", "kill: imports");
+		return;
+	}
+	vf_set("2");
+	vf_list(vf);
+	/* Pages one by one take their time. */
+	shmem_huge("deny", huge);
+	took = import_once(vf, -1);
+	for (i = 0; i < kills; i++)
+		import_and_die(vf, took * (i % 16) / 16);
+	abi_write_file(SHMEM_HUGE, huge);
+	tap_note("an import takes %llu us", (unsigned long long)took / 1000);
+	tap_ok(!(tainted() & TAINT_WARN), "kill: %d processes that import; no WARNING", kills);
+	tap_ret(vf_set("0"), 0, "kill: num_vfs=0");
+}
+
+void vf_test_hold(void)
+{
+	test_foreign_fence(false);
+#ifdef ABI_URING
+	test_foreign_fence(true);
+#endif
+	test_page_fault();
+	test_kill_import();
+}

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: MIT
+"""What a kernel cannot express runs eagerly: torch.compile does not fail for it, and gives what
+eager mode gives."""
+
+import pytest
+import torch
+from support import DEVICE, assert_same, exact
+from test_compile_chains import inductor
+from torch.nn.attention.flex_attention import flex_attention
+
+functional = torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def no_derivatives(said):
+    with torch.no_grad():
+        yield
+
+
+def compare(function, *tensors):
+    torch._dynamo.reset()
+    have, want = torch.compile(function)(*tensors), function(*tensors)
+    have, want = ((r,) if torch.is_tensor(r) else r for r in (have, want))
+    for a, b in zip(have, want, strict=True):
+        assert a.device == b.device
+        assert_same(a, b)
+
+
+def turned(y):
+    z = (y * 2)[:, 128:]
+    return torch.cat((-z[:, 64:], z[:, :64]), -1)
+
+
+def swapped(y):
+    a, b = (y * 2).chunk(2, -1)
+    return torch.cat((b, a), -1)
+
+
+VIEWS = {
+    "flat": lambda y: (y + 1)[2:].view(-1),
+    "row of rows": lambda y: (y + 1)[2:][1],
+    "columns of columns": lambda y: (y + 1)[:, 128:][:, :64],
+    "transposed": lambda y: (y + 1)[2:].t(),
+    "expanded": lambda y: (y + 1)[2:].unsqueeze(0).expand(3, 2, 256),
+    "read eagerly": lambda y: (y + 1)[3].view(4, 64).sin(),
+    "of an input": lambda y: y[:, 128:][:, :64].sin(),
+    "rotate_half": turned,
+    "stack": lambda y: torch.stack(((y * 2)[1:][0], (y * 2)[1:][1])),
+    "chunk": swapped,
+    "unbind": lambda y: (y + 1)[2:].unbind(0)[1].sin(),
+    "chunk, transposed": lambda y: (y + 1).chunk(2, 1)[1].transpose(0, 1),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_of_views(name):
+    compare(VIEWS[name], torch.arange(1024.0).view(4, 256).to(DEVICE))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("size", [16, 32, 64, 128])
+def test_causal_attention_of_transposed_heads(size, dtype):
+    def attend(*projected):
+        heads = [(t * 2).view(2, 21, 4, size).transpose(1, 2) for t in projected]
+        y = functional.scaled_dot_product_attention(*heads, is_causal=True)
+        return y, y.transpose(1, 2).reshape(2, 21, 4 * size) + 1
+
+    compare(attend, *(exact(2, 21, 4 * size, dtype=dtype, seed=i).to(DEVICE) for i in range(3)))
+
+
+def reversed_dims(x):
+    order = list(range(x.dim()))[::-1]
+    return x.permute(order).contiguous().permute(order)
+
+
+def channels_last(x):
+    return x.movedim(1, -1).contiguous().movedim(-1, 1)
+
+
+def rows(x):
+    return torch.arange(3, 0, -1, device=x.device)
+
+
+#: Operations that stay eager, of one tensor with four dims.
+STAY_EAGER = {
+    "cat": lambda x: torch.cat((x, x[:, :3]), 1), "stack": lambda x: torch.stack((x, x), 1),
+    "topk": lambda x: torch.topk(x, 2, 0), "topk, dim 1": lambda x: torch.topk(x, 2, 1),
+    "sort": lambda x: torch.sort(x, dim=1, stable=True), "cumsum": lambda x: x.cumsum(2),
+    "pad": lambda x: functional.pad(x, (1, 2, 0, 1)), "flip": lambda x: x.flip(1),
+    "roll": lambda x: x.roll(1, 2), "gather": lambda x: x.gather(0, x.argsort(0)),
+    "index_select": lambda x: x.index_select(1, rows(x)),
+    "index": lambda x: x[:, rows(x)], "sin": torch.sin, "cos": lambda x: x.cos() * 2,
+    "max": lambda x: x.max(1), "min": lambda x: x.min(2), "any": lambda x: (x > 1).any(1),
+    "interpolate": lambda x: functional.interpolate(x, scale_factor=2),
+    "bilinear": lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear"),
+    "max_pool2d": lambda x: functional.max_pool2d(x, 2, return_indices=True),
+    "conv of groups": lambda x: functional.conv2d(x, x[:4, :2, :2, :2], groups=2),
+    "conv_transpose2d": lambda x: functional.conv_transpose2d(x, x[:4, :, :2, :2]),
+    "repeat": lambda x: x.repeat(1, 2, 1, 1), "tril": torch.tril, "where": lambda x: torch.where(
+        x > 0, x, x.flip(0)), "scatter": lambda x: x.scatter(1, x.argsort(1), x * 2),
+    "cummax": lambda x: x.cummax(1), "remainder": lambda x: x % 0.75, "erf": torch.erf,
+    "sdpa": lambda x: functional.scaled_dot_product_attention(x, x, x, is_causal=True),
+    "matmul": lambda x: x @ x.transpose(-1, -2), "sum": lambda x: x.sum(1),
+    "pixel_shuffle": lambda x: functional.pixel_shuffle(x, 2),
+    "unfold": lambda x: functional.unfold(
+        x, 2), "diff": lambda x: x.diff(dim=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lie", [reversed_dims, channels_last])
+@pytest.mark.parametrize("first", range(0, len(STAY_EAGER), 9))
+def test_results_lie_as_the_generated_code_counts_on(first, lie):
+    """Whatever strides an eager operation gives its result: views of it read what it holds."""
+    operations = list(STAY_EAGER.values())[first : first + 9]
+
+    def function(x):
+        found = []
+        for operation in operations:
+            results = operation(x)
+            for y in (results,) if torch.is_tensor(results) else results:
+                found += [y, y.transpose(0, -1).sin(), y.flatten()[1:]]
+        return found
+
+    x = lie(exact(4, 4, 6, 8, dtype=torch.float32).to(DEVICE))
+    for have, want in zip(inductor(function, [x]), function(x), strict=True):
+        torch.testing.assert_close(have.cpu(), want.cpu(), rtol=2**-18, atol=2**-18)
+
+
+def test_strides_of_dims_of_one_element():
+    """They are no part of what is checked, and still say how a tensor lies in sticks."""
+
+    def function(x):
+        y = x.amax(-1, keepdim=True).sigmoid().permute(2, 1, 0, 3).unsqueeze(3)
+        y = y.expand(1, 8, 3, 2, 1).reshape(1, 8, 3, 2).clone().unsqueeze(4)
+        return [functional.layer_norm(y.reshape(1, 16, 3, 1), (1,)) + 1]
+
+    x = exact(3, 8, 1, 32, dtype=torch.float32).to(DEVICE)
+    assert_same(inductor(function, [x])[0], function(x)[0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_rms_norm(dtype, said):
+    x, weight = exact(4, 64, dtype=dtype).to(DEVICE), exact(64, dtype=dtype, seed=1).to(DEVICE)
+    compare(lambda x: functional.rms_norm(x, [64]), x)
+    compare(lambda x, w: functional.rms_norm(x * 2, [64], w, 1e-5) + 1, x, weight)
+    assert "eager" not in said().replace("0 eager", ""), said()
+    compare(lambda x: functional.rms_norm(x.view(2, 2, 64), [2, 64]), x)
+
+
+def test_constants():
+    y = torch.arange(1024.0).view(4, 256).to(DEVICE)
+    compare(lambda y: y + torch.tensor([1.0, 2.0, 3.0, 4.0], device=DEVICE)[:, None], y)
+    compare(lambda y: y * torch.tensor(3.0, device=DEVICE), y)
+    compare(lambda y: y[torch.tensor([1, 2], device=DEVICE)], y)
+    compare(lambda y: y[[1, 2]], y)
+
+
+def test_control_flow(said):
+    y = torch.arange(1024.0).view(4, 256).to(DEVICE)
+
+    def function(y):
+        return torch.cond(y.sum() > 0, lambda y: (y + 1)[2:] * 2, lambda y: (y - 1)[:2].sin(), (y,))
+
+    for x in (y, -y):
+        compare(function, x)
+
+
+def test_default_device():
+    y = torch.arange(1024.0).view(4, 256).to(DEVICE)
+    with torch.device(DEVICE):
+        compare(lambda y: torch.empty(4, 256).fill_(1) + torch.ones(256) + y, y)
+
+
+def test_flex_attention_is_refused_alike():
+    q = torch.zeros(1, 2, 128, 64, device=DEVICE)
+    texts = []
+    for attend in (flex_attention, torch.compile(flex_attention)):
+        with pytest.raises(ValueError, match="(?s)FlexAttention.*spyre") as caught:
+            attend(q, q, q)
+        texts.append(str(caught.value))
+    assert texts[0] == texts[1]
+
+
+def test_errors_of_the_user_are_raised():
+    y = torch.zeros(4, 256, device=DEVICE)
+    for function in (lambda y: y.view(3, -1), lambda y: (y + 1) @ y, lambda y: torch.cat((y, y[0]))):
+        with pytest.raises(RuntimeError):
+            function(y)
+        torch._dynamo.reset()
+        with pytest.raises(RuntimeError):
+            torch.compile(function)(y)
+
+
+def model(x):
+    y = torch.softmax(x * 2 + 1, -1)
+    return y.t()[3:].sin() + y.sum(), functional.layer_norm(x, (64,))
+
+
+def failing(*args, **kwargs):
+    raise ZeroDivisionError("a defect")
+
+
+@pytest.mark.parametrize("place", ["rule", "builder", "bundle", "finish", "pass", "partition"])
+def test_a_defect_is_no_failure(place, monkeypatch, said):
+    """Whichever part of making kernels fails: its operations run eagerly."""
+    from torch_spyre._inductor import emit, finish, graph_pass
+    from torch_spyre._inductor.rules import RULES
+
+    if place == "rule":
+        monkeypatch.setitem(RULES, torch.ops.aten._softmax.default, failing)
+    elif place == "builder":
+        monkeypatch.setattr(emit.Program, "_do", failing)
+    elif place == "bundle":
+        monkeypatch.setattr(finish, "bundle", failing)
+    elif place == "finish":
+        monkeypatch.setattr(graph_pass, "finish", failing)
+    elif place == "pass":
+        monkeypatch.setattr(graph_pass, "unflatten", failing)
+    else:
+        monkeypatch.setattr(graph_pass, "plan", failing)
+    compare(model, exact(8, 64, dtype=torch.float32).to(DEVICE))
+    assert ("0 kernels" in said()) == (place != "rule"), said()
+
+
+def test_settings_of_the_planner_are_not_mixed_up(monkeypatch):
+    """The wrapper of one number of cores is not that of another, though its program is."""
+    from torch_spyre._inductor import kernel
+
+    used, bundle = [], kernel.bundle
+    monkeypatch.setattr(kernel, "bundle", lambda records: used.append(bundle(records)) or used[-1])
+    x = exact(64, 128).to(DEVICE)
+    for cores in ("1", "8", "1"):
+        monkeypatch.setenv("SENCORES", cores)
+        compare(lambda x: torch.exp(x) + 1, x)
+    assert len(set(used)) == 2, used

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Operations that the CPU does as a whole. Composites of PyTorch's that compute in
+ * float64 or in complex numbers on the way, or refuse 16 bits before they call anything,
+ * would fail on the card in their middle; what they give has a form there.
+ */
+#include "kernels.h"
+
+#include <ATen/ops/batch_norm_native.h>
+#include <ATen/ops/histc_ops.h>
+#include <ATen/ops/native_group_norm_native.h>
+#include <c10/core/DispatchKeySet.h>
+
+#include "fallback.h"
+
+namespace torch_spyre {
+
+namespace {
+
+using torch::jit::Stack;
+
+/* Where the arguments were, and in what dtype. */
+struct Origin {
+	std::optional<c10::Device> device;
+	std::optional<at::ScalarType> narrow;
+	bool wide = false;
+};
+
+Tensor to_host(const Tensor &t, Origin *from)
+{
+	if (!t.defined() || !t.is_privateuseone())
+		return t;
+	from->device = t.device();
+	if (t.scalar_type() != at::kHalf && t.scalar_type() != at::kBFloat16) {
+		from->wide = from->wide || (t.is_floating_point() && t.dim());
+		return t.to(at::kCPU);
+	}
+	from->narrow = t.scalar_type();
+	return t.to(at::kCPU).to(at::kFloat);
+}
+
+Tensor to_card(const Tensor &t, const Origin &from)
+{
+	bool narrow = from.narrow && !from.wide && t.scalar_type() == at::kFloat;
+
+	return (narrow ? t.to(*from.narrow) : t).to(*from.device);
+}
+
+/* Copies have derivatives, and so has the operation on the CPU. */
+void whole(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack)
+{
+	Origin from;
+	size_t arguments = op.schema().arguments().size(), base = stack->size() - arguments;
+
+	note_fallback(op, *stack);
+	for (size_t i = base; i < stack->size(); i++)
+		if ((*stack)[i].isTensor())
+			(*stack)[i] = to_host((*stack)[i].toTensor(), &from);
+	op.callBoxed(stack);
+	for (size_t i = base; i < stack->size(); i++)
+		if ((*stack)[i].isTensor() && from.device)
+			(*stack)[i] = to_card((*stack)[i].toTensor(), from);
+}
+
+const char *const kWhole[] = {
+	"ctc_loss.IntList", "ctc_loss.Tensor",
+	"linalg_matrix_rank", "linalg_matrix_rank.atol_rtol_float",
+	"linalg_matrix_rank.atol_rtol_tensor", "linalg_matrix_rank.tol_tensor", "linalg_pinv",
+	"linalg_pinv.atol_rtol_float", "linalg_pinv.atol_rtol_tensor", "linalg_pinv.rcond_tensor",
+	"nanquantile", "nanquantile.scalar", "quantile", "quantile.scalar", "stft", "stft.center",
+};
+
+/* These check the dtype on the card already, where the CPU's kernel could be asked in fp32. */
+const char *const kUnchecked[] = {
+	"_linalg_slogdet", "_linalg_slogdet.sign", "linalg_inv_ex", "linalg_inv_ex.inverse",
+};
+
+void unchecked(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack)
+{
+	cpu_fallback(op, stack);
+}
+
+/* Integers are counted, as on other devices; the CPU has it of floats alone. */
+Tensor histc(const Tensor &input, int64_t bins, const at::Scalar &least, const at::Scalar &most)
+{
+	if (input.is_floating_point())
+		return on_cpu<at::_ops::histc>(input, bins, least, most);
+	return on_cpu<at::_ops::histc>(input.to(at::kFloat), bins, least, most)
+		.to(input.scalar_type());
+}
+
+Tensor &histc_out(const Tensor &input, int64_t bins, const at::Scalar &least,
+		  const at::Scalar &most, Tensor &out)
+{
+	if (input.is_floating_point())
+		return on_cpu<at::_ops::histc_out>(input, bins, least, most, out);
+
+	Tensor result = torch_spyre::histc(input, bins, least, most);
+
+	out.resize_(result.sizes());
+	return out.copy_(result);
+}
+
+/* ATen keeps the statistics of nothing in float64. */
+Tensor batch_norm(const Tensor &input, const std::optional<Tensor> &weight,
+		  const std::optional<Tensor> &bias, const std::optional<Tensor> &mean,
+		  const std::optional<Tensor> &variance, bool training, double momentum, double eps,
+		  bool cudnn)
+{
+	if (input.sym_numel() != 0)
+		return at::native::batch_norm(input, weight, bias, mean, variance, training,
+					      momentum, eps, cudnn);
+
+	Tensor result = input.clone();
+
+	/* Of the parameters one element: they are in the graph of derivatives. */
+	if (weight && weight->defined())
+		result = result.mul(weight->select(0, 0));
+	if (bias && bias->defined())
+		result = result.add(bias->select(0, 0));
+	return result;
+}
+
+/* ATen's takes views of its input. */
+std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor &input,
+						     const std::optional<Tensor> &weight,
+						     const std::optional<Tensor> &bias, int64_t n,
+						     int64_t c, int64_t hxw, int64_t groups,
+						     double eps)
+{
+	return at::native::math_group_norm(input.contiguous(), weight, bias, n, c, hxw, groups, eps);
+}
+
+} // namespace
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
+{
+	for (const char *name : kWhole)
+		m.impl(name, torch::CppFunction::makeFromBoxedFunction<&whole>());
+	for (const char *name : kUnchecked)
+		m.impl(name, torch::CppFunction::makeFromBoxedFunction<&unchecked>());
+	m.impl("histc", TORCH_FN(histc));
+	m.impl("histc.out", TORCH_FN(histc_out));
+	m.impl("batch_norm", TORCH_FN(batch_norm));
+	m.impl("native_group_norm", TORCH_FN(native_group_norm));
+}
+
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
+{
+	for (const char *name : kWhole)
+		m.impl(name, torch::CppFunction::makeFromBoxedFunction<&whole>());
+	m.impl("batch_norm", TORCH_FN(batch_norm));
+}
+
+} // namespace torch_spyre

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Waits that Ctrl-C ends. Python's handlers run in its main thread, between calls: one
+ * that waits for the card inside a call has to ask for them.
+ */
+#include "wait.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <pybind11/pybind11.h>
+
+#include "gil.h"
+
+namespace torch_spyre {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+/* A short wait is polled without sleep; a long one wakes up a thirtieth too late at most. */
+constexpr microseconds kAwake(50), kLongestSleep(20000), kSignals(40000);
+
+bool takes_signals()
+{
+	return Py_IsInitialized() && getpid() == gettid();
+}
+
+void raise_signals()
+{
+	pybind11::gil_scoped_acquire gil;
+
+	if (PyErr_CheckSignals())
+		throw pybind11::error_already_set();
+}
+
+template <typename Query> void poll(Query &&pending)
+{
+	Clock::time_point start = Clock::now(), asked = start;
+
+	for (;;) {
+		for (int i = 0; i < 8; i++) {
+			if (!pending())
+				return;
+			sched_yield();
+		}
+		Clock::time_point now = Clock::now();
+		auto waited = std::chrono::duration_cast<microseconds>(now - start);
+
+		if (now - asked > kSignals) {
+			asked = now;
+			raise_signals();
+		}
+		if (waited > kAwake)
+			std::this_thread::sleep_for(std::clamp(waited / 32, kAwake, kLongestSleep));
+	}
+}
+
+struct Marked {
+	spyre_event *event = nullptr;
+
+	explicit Marked(spyre_stream *stream)
+	{
+		if (spyre_event_create(spyre_stream_context(stream), SPYRE_EVENT_NO_TIMING,
+				       &event) ||
+		    spyre_event_record(event, stream)) {
+			spyre_event_destroy(event);
+			event = nullptr;
+		}
+	}
+	~Marked()
+	{
+		spyre_event_destroy(event);
+	}
+	Marked(const Marked &) = delete;
+	Marked &operator=(const Marked &) = delete;
+};
+
+void let_go(void *data)
+{
+	delete static_cast<at::Tensor *>(data);
+}
+
+} // namespace
+
+void wait_for_signals_too(spyre_event *event)
+{
+	if (!takes_signals() || spyre_event_query(event) != SPYRE_NOT_READY)
+		return;
+	ReleaseGil no_gil;
+
+	poll([event] { return spyre_event_query(event) == SPYRE_NOT_READY; });
+}
+
+void wait_for_signals_too(spyre_stream *stream)
+{
+	if (!takes_signals() || spyre_stream_query(stream) != SPYRE_NOT_READY)
+		return;
+	/* Not for what other threads queue meanwhile. */
+	Marked now(stream);
+
+	if (now.event)
+		wait_for_signals_too(now.event);
+}
+
+void keep_until_done(const at::Tensor &host, spyre_stream *stream) noexcept
+{
+	auto *kept = new at::Tensor(host);
+
+	/* A stream that takes nothing more has an error, and no work that goes on. */
+	if (spyre_stream_host_fn(stream, let_go, kept) != SPYRE_SUCCESS) {
+		ReleaseGil no_gil;
+
+		(void)spyre_stream_synchronize(stream);
+		delete kept;
+	}
+}
+
+} // namespace torch_spyre

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""Which torch the extension fits: the one that it was built against, in its minor version."""
+
+import importlib.metadata
+import re
+
+import torch
+
+
+def _built_for():
+    """ "2.13" of what the package requires; None where it is not installed."""
+    try:
+        requirements = importlib.metadata.requires("torch_spyre") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    for requirement in requirements:
+        if re.match(r"torch\b(?![-_.])", requirement):
+            bound = re.search(r">=\s*(\d+\.\d+)", requirement)
+            return bound and bound[1]
+    return None
+
+
+def _refusal(built, reason=""):
+    return (
+        f"torch_spyre was built against torch {built or '(unknown)'} and cannot be loaded by torch "
+        f"{torch.__version__}{reason}: there is no device 'spyre' in this process. Build "
+        "torch_spyre again with this torch (pip install --no-build-isolation), or install "
+        f"torch {built or 'that it was built against'}."
+    )
+
+
+def problem():
+    """Why the extension is not loaded, or None: then it has been."""
+    built = _built_for()
+    if built and not re.match(rf"{re.escape(built)}(\.|[a-z+]|$)", torch.__version__):
+        return _refusal(built)
+    try:
+        from . import _C  # noqa: F401
+    except ImportError as error:
+        return _refusal(built, f" ({error})")
+    return None
