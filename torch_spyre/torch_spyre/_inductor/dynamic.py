@@ -222,6 +222,17 @@ def target_of(name):
     return target
 
 
+def as_planned(value, planned):
+    """What an eager operation returned, with the strides that the graph has for it."""
+    from .kernel import laid_out
+
+    if isinstance(value, (tuple, list)):
+        return [as_planned(*pair) for pair in zip(value, planned)]
+    if not isinstance(value, torch.Tensor) or value.device.type != "spyre":
+        return value
+    return laid_out(value, tuple(planned.shape), tuple(planned.stride()))
+
+
 class Steps:
     """A graph behind the pass, ready to be called with its tensors."""
 
@@ -250,11 +261,15 @@ class Steps:
         return kernel, [self.inputs.index(n) for n in node.args]
 
     def __call__(self, *tensors):
+        from .lowering import EagerTarget
+
         values = dict(zip(self.inputs, tensors))
         for node, function in self.steps:
+            eager = isinstance(node.target, EagerTarget)
             args = torch.fx.map_arg(node.args, values.__getitem__)
             kwargs = torch.fx.map_arg(node.kwargs, values.__getitem__)
-            values[node] = function(*args, **kwargs)
+            value = function(*args, **kwargs)
+            values[node] = as_planned(value, node.meta.get("val")) if eager else value
         return tuple(values[n] for n in self.output)
 
 
