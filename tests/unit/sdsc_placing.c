@@ -4,6 +4,7 @@
  * behind, and one is added in which the operand has one point of several. What
  * is not the operand's is NaN in every format, lanes of last sticks too.
  */
+#include "model/format.h"
 #include "sdsc_operation.h"
 
 static uint32_t lanes_of(const struct value *v)
