@@ -41,15 +41,32 @@ struct Output {
 	int64_t bytes;
 };
 
+/* The next device dim from @dim on that takes part in addresses: one of size 1 does not. */
+uint32_t next_dim(const spyre_layout &layout, uint32_t dim)
+{
+	while (dim + 1 < layout.device_rank && layout.device_size[dim] == 1)
+		dim++;
+	return dim;
+}
+
+bool same_dims(const spyre_layout &a, const spyre_layout &b)
+{
+	uint32_t i = next_dim(a, 0), j = next_dim(b, 0);
+
+	while (i < a.device_rank && j < b.device_rank) {
+		if (a.device_size[i] != b.device_size[j] || a.dim_map[i] != b.dim_map[j])
+			return false;
+		i = next_dim(a, i + 1);
+		j = next_dim(b, j + 1);
+	}
+	return i >= a.device_rank && j >= b.device_rank;
+}
+
 bool same_operand(const spyre_sdsc_operand &a, const spyre_sdsc_operand &b)
 {
-	const spyre_layout &k = a.layout, &l = b.layout;
-
 	return a.rank == b.rank && std::equal(a.size, a.size + a.rank, b.size) &&
-	       k.device_rank == l.device_rank && k.device_format == l.device_format &&
-	       k.arrangement == l.arrangement &&
-	       std::equal(k.device_size, k.device_size + k.device_rank, l.device_size) &&
-	       std::equal(k.dim_map, k.dim_map + k.device_rank, l.dim_map);
+	       a.layout.device_format == b.layout.device_format &&
+	       a.layout.arrangement == b.layout.arrangement && same_dims(a.layout, b.layout);
 }
 
 /* The kernel of a card's context, which a reset may have replaced since. */
