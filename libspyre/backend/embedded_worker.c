@@ -220,7 +220,8 @@ static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job
 
 		if (!*failed && !embedded_job_is_old(job)) {
 			stop = command_run(worker, job, command);
-			status = stop == SPYRE_STOP_NONE ? 0 : atomic_load(&job->stop) ?: -ECANCELED;
+			status = stop == SPYRE_STOP_NONE ? 0 :
+				 atomic_load(&job->stop) ?: -ECANCELED;
 		}
 		/* The card stopped by itself, which its checks had ruled out. */
 		if (stop != SPYRE_STOP_NONE && stop != SPYRE_STOP_CANCELLED)

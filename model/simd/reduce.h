@@ -280,7 +280,8 @@ static ALWAYS_INLINE void reduce_order_end(vf *acc, enum combine how, const stru
 		hl best = (hl)dl16_flip(order->best[i]);
 		u8 code[4 * VL];
 
-		*(hl_mem *)code = hl_select(order->numbers[i] == 0, (hl){ 0 } + SPYRE_DL16_NAN, best);
+		*(hl_mem *)code = hl_select(order->numbers[i] == 0, (hl){ 0 } + SPYRE_DL16_NAN,
+					    best);
 		acc[2 * i] = reduce_apply(how, acc[2 * i], vf_load(SPYRE_FMT_SEN169_FP16, code),
 					  (vf){ 0 });
 		acc[2 * i + 1] = reduce_apply(how, acc[2 * i + 1],

@@ -239,7 +239,7 @@ static void fuzz(double seconds, unsigned long long executions)
 		if (!fuzz_target.run(at_work->data, at_work->size))
 			fuzz_fail("input %d to start from is refused, unchanged", i);
 	}
-	while (executions ? fuzz_compared < executions : 
+	while (executions ? fuzz_compared < executions :
 	       seconds_of(CLOCK_MONOTONIC) < start + seconds) {
 		accepted += run_mutant();
 		runs++;

@@ -227,7 +227,8 @@ static void add_queue(struct sim *sim, u32 index, u32 widest, u32 own_only)
 static void add_context(struct sim *sim, u32 queues)
 {
 	static const u32 widths[] = { 1, 1, 4, SIM_CORES };
-	const u32 index = sim->num_contexts++, widest = widths[sim_draw(sim, sim->flavor.narrow ? 3 : 4)];
+	const u32 widest = widths[sim_draw(sim, sim->flavor.narrow ? 3 : 4)];
+	const u32 index = sim->num_contexts++;
 	const u32 own_only = sim_draw(sim, 5);
 	struct sim_context *context = &sim->context[index];
 

@@ -333,7 +333,8 @@ END_TEST
 static uint16_t extreme(uint64_t *seed)
 {
 	static const uint16_t codes[] = {
-		0x7fff, 0xffff, 0x7ffd, 0xfffd, 0, 0x8000, 1, 0x8001, 0x3e00, 0xbe00, 0x7ffe, 0xfffe,
+		0x7fff, 0xffff, 0x7ffd, 0xfffd, 0, 0x8000, 1, 0x8001, 0x3e00, 0xbe00, 0x7ffe,
+		0xfffe,
 	};
 	/* Few kinds at a time, or all lanes would give the same. */
 	uint32_t from = rng_below(seed, 10), kinds = rng_below(seed, 30) ? 1 : 12 - from;

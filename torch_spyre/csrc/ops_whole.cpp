@@ -128,7 +128,8 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor &input,
 						     int64_t c, int64_t hxw, int64_t groups,
 						     double eps)
 {
-	return at::native::math_group_norm(input.contiguous(), weight, bias, n, c, hxw, groups, eps);
+	return at::native::math_group_norm(input.contiguous(), weight, bias, n, c, hxw, groups,
+					   eps);
 }
 
 } // namespace
