@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What fails, how it shows, and how contexts and cards come back. */
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +46,15 @@ static void queue_copies(spyre_stream *stream, spyre_devptr big, int n)
 		ck_ok(spyre_memcpy_d2d_async(stream, big + BIG / 2, big, BIG / 2));
 }
 
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+
+static void hold(void *data)
+{
+	(void)data;
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
+}
+
 START_TEST(timeout_and_back)
 {
 	spyre_context *context = open_card();
@@ -64,8 +74,12 @@ START_TEST(timeout_and_back)
 	check_works(context, other, kept, 7);
 	ck_ok(spyre_event_create(context, SPYRE_EVENT_NO_TIMING, &event));
 
+	/* All is queued before the first copy can fail, which refuses what comes later. */
+	pthread_mutex_lock(&gate);
+	ck_ok(spyre_stream_host_fn(slow, hold, NULL));
 	queue_copies(slow, big, 2);
 	ck_ok(spyre_event_record(event, slow));
+	pthread_mutex_unlock(&gate);
 	ck_status(spyre_stream_synchronize(slow), SPYRE_ERROR_TIMEOUT);
 	ck_mentions("spyre_context_reset");
 	state = state_of(context);
@@ -73,7 +87,7 @@ START_TEST(timeout_and_back)
 	ck_assert_int_eq(state.status, SPYRE_ERROR_TIMEOUT);
 	ck_assert_int_eq(state.fault, SPYRE_FAULT_TIMEOUT);
 	ck_assert_int_eq(state.stream, spyre_stream_id(slow));
-	ck_assert_uint_eq(state.operation, 1);
+	ck_assert_uint_eq(state.operation, 2);
 	ck_assert_uint_eq(state.control_block, 0);
 	ck_assert_ptr_nonnull(strstr(state.text, "time limit"));
 
