@@ -627,7 +627,7 @@ static bool spyre_claim_wants(const struct spyre_arbiter *arb, const struct spyr
 }
 
 /*
- * Whether one does of the contexts of @active's class.  Its own claims take
+ * The same for the contexts of @active's class.  Its own claims take
  * turns with it; of the others those that would come first if it had ended.
  */
 static bool spyre_class_takes_over(const struct spyre_arbiter *arb,
@@ -649,7 +649,7 @@ static bool spyre_class_takes_over(const struct spyre_arbiter *arb,
 	return false;
 }
 
-/* Whether a claim that comes before @active wants what that has. */
+/* True if a claim that comes before @active wants what that has. */
 static bool spyre_arbiter_takes_over(const struct spyre_arbiter *arb,
 				     const struct spyre_claim *active)
 {

@@ -154,7 +154,7 @@ void spyre_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info);
 void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info);
 void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info);
-/* Whether exact totals are kept from users without CAP_PERFMON. */
+/* True if exact totals are kept from users without CAP_PERFMON. */
 bool spyre_counters_are_private(void);
 int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file);
 

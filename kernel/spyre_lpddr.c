@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who has how much of the card's memory, and how much more may be taken.
+ * The card's memory by user: the part that each has, and how much more it may take.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
