@@ -171,14 +171,13 @@ def test_default_device():
         compare(lambda y: torch.empty(4, 256).fill_(1) + torch.ones(256) + y, y)
 
 
-def test_flex_attention_is_refused_alike():
-    q = torch.zeros(1, 2, 128, 64, device=DEVICE)
-    texts = []
-    for attend in (flex_attention, torch.compile(flex_attention)):
-        with pytest.raises(ValueError, match="(?s)FlexAttention.*spyre") as caught:
-            attend(q, q, q)
-        texts.append(str(caught.value))
-    assert texts[0] == texts[1]
+def test_flex_attention_runs_eagerly():
+    q, k, v = (exact(1, 2, 128, 32, seed=seed).to(DEVICE) for seed in range(3))
+
+    def score(value, batch, head, row, column):
+        return value * 2 + row
+
+    compare(lambda q, k, v: flex_attention(q * 2, k, v, score_mod=score) + 1, q, k, v)
 
 
 def test_errors_of_the_user_are_raised():

@@ -360,7 +360,7 @@ START_TEST(refused)
 	attr.value = 0.5;
 	ck_assert_int_eq(spyre_sdsc_graph_add_op(g, "sum", &attr, 1, &x, 1, &new),
 			 SPYRE_ERROR_ARGUMENT_MISMATCH);
-	attr = (spyre_sdsc_attribute){ "value", 1.0 / 0.0 };
+	attr = (spyre_sdsc_attribute){ "value", __builtin_nan("") };
 	ck_assert_int_eq(spyre_sdsc_graph_add_op(g, "fill", &attr, 1, &x, 0, &y),
 			 SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_assert_uint_eq(new, SPYRE_SDSC_NEW);

@@ -154,12 +154,16 @@ def _trace_checks_on_host():
 
 
 def _flex_attention_takes_spyre():
-    """Of tensors on a card it runs unfused, by operations that a card has, or compiled."""
+    """Of tensors on a card it runs unfused, by operations that a card has.
+
+    Inductor would write it as one loop, which no kernel of a card is. The error that dynamo
+    meets here ends its graph, and the call runs eagerly.
+    """
     original = flex_attention._validate_device
 
     @functools.wraps(original)
     def validate_device(query, key, value):
-        if query.device.type != "spyre":
+        if query.device.type != "spyre" or torch.compiler.is_dynamo_compiling():
             original(query, key, value)
 
     flex_attention._validate_device = validate_device
