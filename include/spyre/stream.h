@@ -86,6 +86,10 @@ SPYRE_API spyre_status spyre_event_record(spyre_event *event, spyre_stream *stre
 SPYRE_API spyre_status spyre_event_query(spyre_event *event);
 /** Waits until the event is reached; at once if it was never recorded. Since 0.1. */
 SPYRE_API spyre_status spyre_event_synchronize(spyre_event *event);
+/** The same for @timeout_ns nanoseconds at most: NOT_READY if the event is not reached by
+ * then, and the work goes on. For callers that have more to attend to, such as signals.
+ * Since 0.1. */
+SPYRE_API spyre_status spyre_event_synchronize_for(spyre_event *event, uint64_t timeout_ns);
 /** Work queued on @stream from now on waits for @event. Same card only. Since 0.1. */
 SPYRE_API spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event *event);
 /** Host milliseconds between two reached events. Since 0.1.

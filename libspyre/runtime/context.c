@@ -201,7 +201,7 @@ static void streams_settle(struct spyre_context *context)
 
 			/* A lost card's streams get no further: not worth a round. */
 			if (!spyre_stream_reached(streams[i], tail))
-				again |= !spyre_stream_wait_seq(streams[i], tail);
+				again |= !spyre_stream_wait_seq(streams[i], tail, INT64_MAX);
 			spyre_stream_unref(streams[i]);
 		}
 		free(streams);

@@ -2,6 +2,7 @@
 /* Events: points in streams. */
 #include <stdlib.h>
 
+#include "libspyre/backend/futex.h"
 #include "libspyre/runtime/stream.h"
 
 struct spyre_event {
@@ -220,7 +221,8 @@ spyre_status spyre_event_query(spyre_event *event)
 	return status;
 }
 
-spyre_status spyre_event_synchronize(spyre_event *event)
+/* Until @deadline_ns of CLOCK_MONOTONIC. */
+static spyre_status event_wait(spyre_event *event, int64_t deadline_ns, const char *call)
 {
 	spyre_status status = event_check(event);
 	struct spyre_mark *mark;
@@ -228,9 +230,9 @@ spyre_status spyre_event_synchronize(spyre_event *event)
 	if (status)
 		return status;
 	mark = event_mark(event);
-	status = mark_check(mark, "spyre_event_synchronize");
+	status = mark_check(mark, call);
 	if (mark && !status && !mark_poll(mark)) {
-		status = spyre_stream_wait_seq(mark->stream, mark->seq);
+		status = spyre_stream_wait_seq(mark->stream, mark->seq, deadline_ns);
 		if (!status)
 			mark_poll(mark);
 	}
@@ -238,6 +240,20 @@ spyre_status spyre_event_synchronize(spyre_event *event)
 		status = mark_result(mark);
 	spyre_mark_unref(mark);
 	return status;
+}
+
+spyre_status spyre_event_synchronize(spyre_event *event)
+{
+	return event_wait(event, INT64_MAX, "spyre_event_synchronize");
+}
+
+spyre_status spyre_event_synchronize_for(spyre_event *event, uint64_t timeout_ns)
+{
+	const uint64_t now = spyre_now_ns();
+	const bool ends = timeout_ns < (uint64_t)INT64_MAX - now;
+
+	return event_wait(event, ends ? (int64_t)(now + timeout_ns) : INT64_MAX,
+			  "spyre_event_synchronize_for");
 }
 
 spyre_status spyre_stream_wait_for(struct spyre_stream *stream, struct spyre_stream *other,

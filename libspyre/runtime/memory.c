@@ -140,7 +140,8 @@ static bool wait_for_oldest(struct spyre_context *context)
 		spyre_stream_ref(copy->points[i].stream);
 	pthread_rwlock_unlock(&memory->lock);
 	for (uint32_t i = 0; i < copy->num_points && ok; i++)
-		ok = !spyre_stream_wait_seq(copy->points[i].stream, copy->points[i].seq);
+		ok = !spyre_stream_wait_seq(copy->points[i].stream, copy->points[i].seq,
+					    INT64_MAX);
 	pthread_rwlock_wrlock(&memory->lock);
 	spyre_points_free(copy);
 	return ok;

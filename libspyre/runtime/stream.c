@@ -36,6 +36,7 @@ static spyre_status stream_new(struct spyre_context *context, int id, int priori
 			       struct spyre_stream **out)
 {
 	struct spyre_stream *stream = calloc(1, sizeof(*stream));
+	pthread_condattr_t monotonic;
 	spyre_status status;
 
 	if (!stream)
@@ -50,7 +51,10 @@ static spyre_status stream_new(struct spyre_context *context, int id, int priori
 	stream->priority = priority;
 	atomic_init(&stream->refs, 1);
 	pthread_mutex_init(&stream->lock, NULL);
-	pthread_cond_init(&stream->progress, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&stream->progress, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	stream->items_tail = &stream->items;
 	TAILQ_INSERT_TAIL(&context->streams, stream, link);
 	*out = stream;
@@ -124,7 +128,7 @@ spyre_status spyre_stream_create(spyre_context *context, int priority, spyre_str
 
 spyre_status spyre_stream_drain(struct spyre_stream *stream)
 {
-	spyre_status status = spyre_stream_wait_seq(stream, atomic_load(&stream->tail));
+	spyre_status status = spyre_stream_wait_seq(stream, atomic_load(&stream->tail), INT64_MAX);
 
 	if (status == SPYRE_ERROR_BUSY)
 		return status;

@@ -163,8 +163,9 @@ bool spyre_stream_reached(struct spyre_stream *stream, uint64_t seq);
 /* Queues @work; its sequence number goes to @seq, which may be NULL. */
 spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyre_work *work,
 				  uint64_t *seq);
-/* Waits until @seq is reached; BUSY if the caller is what it waits for. */
-spyre_status spyre_stream_wait_seq(struct spyre_stream *stream, uint64_t seq);
+/* Waits until @seq is reached, NOT_READY at the deadline; BUSY if it waits for the caller. */
+spyre_status spyre_stream_wait_seq(struct spyre_stream *stream, uint64_t seq,
+				   int64_t deadline_ns);
 /* Waits for @seq and returns the stream's error. */
 spyre_status spyre_stream_finish(struct spyre_stream *stream, uint64_t seq);
 

@@ -491,7 +491,27 @@ spyre_status spyre_stream_add_wait(struct spyre_stream *stream, struct spyre_str
 	return SPYRE_SUCCESS;
 }
 
-spyre_status spyre_stream_wait_seq(struct spyre_stream *stream, uint64_t seq)
+/* The stream's thread has it: waits until the card does, or it is done; false if too late. */
+static bool stream_is_submitted(struct spyre_stream *stream, uint64_t seq, int64_t deadline_ns)
+{
+	const struct timespec until = {
+		.tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000,
+	};
+	bool in_time = true;
+
+	pthread_mutex_lock(&stream->lock);
+	while (in_time && atomic_load(&stream->submitted) < seq &&
+	       !spyre_stream_reached(stream, seq))
+		in_time = pthread_cond_timedwait(&stream->progress, &stream->lock, &until) !=
+			  ETIMEDOUT;
+	in_time = in_time || atomic_load(&stream->submitted) >= seq ||
+		  spyre_stream_reached(stream, seq);
+	pthread_mutex_unlock(&stream->lock);
+	return in_time;
+}
+
+spyre_status spyre_stream_wait_seq(struct spyre_stream *stream, uint64_t seq,
+				   int64_t deadline_ns)
 {
 	if (spyre_stream_reached(stream, seq))
 		return SPYRE_SUCCESS;
@@ -500,20 +520,17 @@ spyre_status spyre_stream_wait_seq(struct spyre_stream *stream, uint64_t seq)
 				   "a host function of stream %d would wait for itself; wait elsewhere, "
 				   "or for an event recorded before it", stream->id);
 	if (atomic_load_explicit(&stream->submitted, memory_order_acquire) < seq) {
-		/* Its thread has it: wait until the card does, or it is done. */
-		pthread_mutex_lock(&stream->lock);
-		while (atomic_load(&stream->submitted) < seq && !spyre_stream_reached(stream, seq))
-			pthread_cond_wait(&stream->progress, &stream->lock);
-		pthread_mutex_unlock(&stream->lock);
+		if (!stream_is_submitted(stream, seq, deadline_ns))
+			return SPYRE_NOT_READY;
 		if (spyre_stream_reached(stream, seq))
 			return SPYRE_SUCCESS;
 	}
-	return stream->context->ops->wait(stream->queue, seq, INT64_MAX);
+	return stream->context->ops->wait(stream->queue, seq, deadline_ns);
 }
 
 spyre_status spyre_stream_finish(struct spyre_stream *stream, uint64_t seq)
 {
-	spyre_status status = spyre_stream_wait_seq(stream, seq);
+	spyre_status status = spyre_stream_wait_seq(stream, seq, INT64_MAX);
 
 	if (status)
 		return status;

@@ -211,13 +211,16 @@ START_TEST(events)
 	ck_status(spyre_event_create(context, 2, &a), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_ok(spyre_event_query(never));
 	ck_ok(spyre_event_synchronize(never));
+	ck_ok(spyre_event_synchronize_for(never, 0));
 	ck_ok(spyre_stream_wait_event(stream, never));
 
 	ck_ok(spyre_event_record(a, stream));
 	set32(stream, address, 1, SLOW);
 	ck_ok(spyre_event_record(b, stream));
 	ck_ok(spyre_event_record(quiet, stream));
-	ck_ok(spyre_event_synchronize(b));
+	while (spyre_event_synchronize_for(b, 1000) == SPYRE_NOT_READY)
+		;
+	ck_ok(spyre_event_synchronize_for(b, 0));
 	ck_ok(spyre_event_query(a));
 	ck_ok(spyre_event_synchronize(quiet));
 	ck_ok(spyre_event_elapsed(a, b, &ms));
@@ -331,13 +334,15 @@ START_TEST(host_fn_order)
 	ck_status(spyre_stream_query(b), SPYRE_NOT_READY);
 	ck_status(spyre_event_query(event), SPYRE_NOT_READY);
 	ck_status(spyre_event_query(timed), SPYRE_NOT_READY);
+	ck_status(spyre_event_synchronize_for(event, 0), SPYRE_NOT_READY);
+	ck_status(spyre_event_synchronize_for(timed, 1000000), SPYRE_NOT_READY);
 	/* Other streams go on. */
 	set32(free_one, z, 3, 4096);
 	ck_ok(spyre_stream_synchronize(free_one));
 	ck_assert_uint_eq(get32(x), 1);
 	ck_assert_uint_eq(get32(y), 0);
 	gate_open(&gate);
-	ck_ok(spyre_event_synchronize(event));
+	ck_ok(spyre_event_synchronize_for(event, UINT64_MAX));
 	ck_ok(spyre_event_synchronize(timed));
 	ck_ok(spyre_stream_synchronize(b));
 	ck_assert_uint_eq(get32(y), 2);

@@ -5,11 +5,6 @@
  */
 #include "wait.h"
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
-
-#include <sched.h>
 #include <unistd.h>
 
 #include <pybind11/pybind11.h>
@@ -20,11 +15,8 @@ namespace torch_spyre {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using std::chrono::microseconds;
-
-/* A short wait is polled without sleep; a long one wakes up a thirtieth too late at most. */
-constexpr microseconds kAwake(50), kLongestSleep(20000), kSignals(40000);
+/* The longest that a handler of Python's waits for the card. */
+constexpr uint64_t kBetweenSignals = 40000000;	/* ns */
 
 bool takes_signals()
 {
@@ -37,28 +29,6 @@ void raise_signals()
 
 	if (PyErr_CheckSignals())
 		throw pybind11::error_already_set();
-}
-
-template <typename Query> void poll(Query &&pending)
-{
-	Clock::time_point start = Clock::now(), asked = start;
-
-	for (;;) {
-		for (int i = 0; i < 8; i++) {
-			if (!pending())
-				return;
-			sched_yield();
-		}
-		Clock::time_point now = Clock::now();
-		auto waited = std::chrono::duration_cast<microseconds>(now - start);
-
-		if (now - asked > kSignals) {
-			asked = now;
-			raise_signals();
-		}
-		if (waited > kAwake)
-			std::this_thread::sleep_for(std::clamp(waited / 32, kAwake, kLongestSleep));
-	}
 }
 
 struct Marked {
@@ -94,7 +64,8 @@ void wait_for_signals_too(spyre_event *event)
 		return;
 	ReleaseGil no_gil;
 
-	poll([event] { return spyre_event_query(event) == SPYRE_NOT_READY; });
+	while (spyre_event_synchronize_for(event, kBetweenSignals) == SPYRE_NOT_READY)
+		raise_signals();
 }
 
 void wait_for_signals_too(spyre_stream *stream)
