@@ -71,7 +71,7 @@ struct abi_queue {
 struct drm_spyre_context_info abi_context(int fd);
 /* CONTEXT_RESET; @queues may be NULL. */
 int abi_context_reset(int fd, uint32_t *queues);
-/* Whether this thread has CAP_SYS_NICE, which DRM_SPYRE_PRIORITY_HIGH takes. */
+/* True if this thread has CAP_SYS_NICE, which DRM_SPYRE_PRIORITY_HIGH takes. */
 bool abi_may_be_high(void);
 /* Gives it up, or takes it back. */
 void abi_set_high(bool may);

@@ -88,7 +88,8 @@ static void be_born(struct life *l, const struct kill_client *client)
 	prog.loops[0] = 50;
 	must(load(l, &prog, &l->program[1]), "PROGRAM_CREATE");
 	for (i = 0; i < QUEUES; i++)
-		must(abi_queue_create(l->fd, i & 1, 60000, &l->queue[i]), "QUEUE_CREATE");
+		must(abi_queue_create(l->fd, abi_may_be_high() ? i & 1 : 0, 60000,
+				      &l->queue[i]), "QUEUE_CREATE");
 	l->user = mmap(NULL, BO_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 #ifdef ABI_URING
 	l->have_ring = !io_uring_queue_init(16, &l->ring, IORING_SETUP_SQE128);
@@ -231,7 +232,7 @@ static void requeue(struct life *l)
 	}
 #endif
 	must(abi_queue_destroy(l->fd, *id), "QUEUE_DESTROY");
-	must(abi_queue_create(l->fd, pick(l, 2), 0, id), "QUEUE_CREATE");
+	must(abi_queue_create(l->fd, abi_may_be_high() ? pick(l, 2) : 0, 0, id), "QUEUE_CREATE");
 }
 
 void kill_client_run(const struct kill_client *client)

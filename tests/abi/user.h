@@ -10,7 +10,7 @@
 #define USER_A 1001u
 #define USER_B 1002u
 
-/* Whether the process may be other users; if not, it is one without rights itself. */
+/* True if the process may be other users; if not, it is one without rights itself. */
 bool user_is_root(void);
 /* Becomes @uid with the node's group, until user_back(); bails out if it cannot. */
 void user_be(uint32_t uid);
