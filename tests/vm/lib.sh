@@ -89,6 +89,7 @@ conformance() {
 	shift
 	# numpy's AVX2 tanh is wrong on QEMU's emulated CPU, and it is the reference here.
 	# Products of the larger bundles take seconds there, more beside other work of the host.
-	run ${users##* } "$name" env SPYRE_TIMEOUT_MS=60000 PYTHONDONTWRITEBYTECODE=1 NPY_DISABLE_CPU_FEATURES="AVX2 FMA3" \
+	run ${users##* } "$name" env SPYRE_TIMEOUT_MS=60000 PYTHONDONTWRITEBYTECODE=1 \
+		NPY_DISABLE_CPU_FEATURES="AVX2 FMA3" \
 		"$python" "$src/tests/conformance/run.py" --spyre "$build/tools/spyre/spyre" "$@"
 }
