@@ -10,8 +10,12 @@
 
 #define GFP_KERNEL 0
 
+#define KUNIT_ALLOCATIONS 256
+
+/* Memory is the case's: it goes with it. */
 struct kunit {
-	unsigned failed;
+	unsigned failed, allocated;
+	void *memory[KUNIT_ALLOCATIONS];
 };
 
 struct kunit_case {
@@ -28,15 +32,23 @@ struct kunit_suite {
 
 static inline void *kunit_kzalloc(struct kunit *test, size_t size, int flags)
 {
-	(void)test;
 	(void)flags;
-	return calloc(1, size);
+	if (test->allocated == KUNIT_ALLOCATIONS)
+		return NULL;
+	return test->memory[test->allocated++] = calloc(1, size);
 }
 
 static inline void kunit_kfree(struct kunit *test, void *memory)
 {
-	(void)test;
-	free(memory);
+	unsigned i;
+
+	for (i = 0; i < test->allocated; i++) {
+		if (test->memory[i] != memory)
+			continue;
+		free(memory);
+		test->memory[i] = test->memory[--test->allocated];
+		return;
+	}
 }
 
 static inline bool kunit_check(struct kunit *test, bool ok, const char *text, long long left,
@@ -84,6 +96,8 @@ static inline int kunit_run(const struct kunit_suite *suite)
 		printf("%s %u %s.%s\n", test.failed ? "not ok" : "ok", ++number, suite->name,
 		       one->name);
 		failed += test.failed;
+		while (test.allocated)
+			free(test.memory[--test.allocated]);
 	}
 	printf("1..%u\n", number);
 	return failed ? 1 : 0;
