@@ -423,7 +423,7 @@ static void increase(void *data)
 	++*(uint32_t *)data;
 }
 
-#define PARTS 400
+#define PARTS 120
 
 /* A launch is before a capture of its stream or is refused; no part of it is recorded. */
 START_TEST(capture_amidst_launch)
