@@ -92,7 +92,7 @@ u16 spyre_fp32_to_dl16(u32 f32)
 	if (code < DL16_BIAS_GAP << 9)
 		return sign;
 	code -= DL16_BIAS_GAP << 9;
-	/* What would round to the code of NaN overflows as well. */
+	/* A number that would round to the code of NaN overflows as well. */
 	return sign | (code < SPYRE_DL16_NAN ? code : SPYRE_DL16_INF);
 }
 

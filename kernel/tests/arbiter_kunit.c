@@ -52,7 +52,7 @@ struct sim {
 	struct sim_queue queue[MAX_QUEUES];
 	u32 num_contexts;
 	u32 num_queues;
-	/* sum over all places of the time that nobody had them */
+	/* time that places stood free, summed over all of them */
 	u64 idle_ns;
 	u64 now;
 };

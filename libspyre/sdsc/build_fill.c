@@ -64,7 +64,7 @@ spyre_status build_fill(const struct build_call *call)
 				   "fill takes a value as an input or as an attribute, not both");
 	if (!call->num_inputs && isnan(value))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "fill: NaN is no bound of clip, by way of which tensors are filled; give it as an input");
+				   "fill: cannot fill with NaN, since tensors are filled by clip, which ignores such a bound; give it as an input instead");
 	if (*call->out == SPYRE_SDSC_NEW)
 		return build_constant(call->graph, SPYRE_FORMAT_SEN169_FP16, value, call->out);
 	format = build_operand(call->graph, *call->out)->layout.device_format;

@@ -222,7 +222,7 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 	return build_add_step(&call, uses);
 }
 
-/* Whether the error's text begins with @op, or quotes it. */
+/* True if the error's text begins with @op, or quotes it. */
 static bool names_operation(const char *op)
 {
 	const char *text = spyre_last_error();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may see the totals of a card: with counters_paranoid a user without
+ * Access to the totals of a card: with counters_paranoid a user without
  * CAP_PERFMON gets those of the own context, without it everyone gets all.
  */
 #include "abi.h"
