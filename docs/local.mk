@@ -25,7 +25,7 @@ EXTRA_DIST += scripts/mkman
 EXTRA_DIST += scripts/numerics
 EXTRA_DIST += scripts/test
 EXTRA_DIST += scripts/debug-kernel scripts/newkernel scripts/vm
-EXTRA_DIST += tests/vm/run-all.sh
+EXTRA_DIST += tests/vm/run-all.sh tests/vm/smoke.sh
 EXTRA_DIST += LICENSES/GPL-2.0-only.txt
 EXTRA_DIST += LICENSES/MIT.txt
 
