@@ -29,7 +29,8 @@ run ${users##* } "runtime_copy without pins" bash -c 'ulimit -l 0; exec "$0"' \
 	"$build/tests/unit/runtime_copy"
 
 for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.sh; do
-	run user "${program##*/}" "$program"
+	# The emulated processor takes seconds for a product of 1,024 x 1,024.
+	SPYRE_TIMEOUT_MS=60000 run user "${program##*/}" "$program"
 done
 
 bundles=()
