@@ -71,6 +71,22 @@ def test_truth_values_mask_with_dropout():
     torch.testing.assert_close(actual.cpu(), expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_rows_that_minus_infinity_empties_are_zeros(dtype, compiled):
+    """As on the CPU, and as a mask of truth values has it."""
+    q = exact(2, 2, TOKENS, 64, dtype=dtype)
+    keep = MASKS["empty rows"]()[:2]
+    mask = torch.zeros(keep.shape, dtype=dtype).masked_fill(~keep, -torch.inf)
+    call = torch.compile(sdpa) if compiled else sdpa
+    card = q.to(DEVICE)
+    actual = call(card, card, card, attn_mask=mask.to(DEVICE)).cpu()
+    empty = ~keep.any(-1).expand(2, 2, TOKENS)
+    assert empty.any() and not actual[empty].any()
+    expected = sdpa(*3 * [q.float()], attn_mask=mask.float())
+    torch.testing.assert_close(actual.float(), expected, rtol=3e-2, atol=3e-2)
+
+
 def test_gradient_of_a_mask_of_numbers():
     q = exact(2, 2, TOKENS, 16, dtype=torch.float32)
     grads = []

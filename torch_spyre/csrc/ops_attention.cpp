@@ -27,21 +27,25 @@ const char kBoolMask[] = "bool_mask";
 
 void build_attention(Graph &graph, const Call &call)
 {
-	bool truth = call.num_attributes > 2, empty_rows = truth && call.attribute[2].value != 0;
-	Graph::Tensor input[4], mask = 0;
+	bool truth = call.num_attributes > 2, added = !truth && call.num_inputs() > 3;
+	bool empty_rows = added || (truth && call.attribute[2].value != 0);
+	Graph::Tensor input[4] = {}, mask = 0;
 
 	for (unsigned i = 0; i < call.num_inputs(); i++)
 		input[i] = graph.cast(graph.argument(i), call.format);
-	if (truth) {
+	if (truth || added)
 		mask = input[3];
+	if (truth)
 		input[3] = graph.add("where", { mask }, { { "input", 0 }, { "other", kMasked } });
-	}
 	Graph::Tensor result = graph.add("attention", input, call.num_inputs(), call.attribute, 2,
 					 empty_rows ? Graph::kNew : graph.output());
 	if (!empty_rows)
 		return;
-	/* Rows that attend to nothing are zeros. */
+	/* Rows that attend to nothing are zeros: no truth value, or -inf added everywhere. */
 	Graph::Tensor any = graph.add("amax", { mask }, { { "dim", -1 }, { "keepdim", 1 } });
+	if (added)
+		any = graph.add("ne", { any },
+				{ { "other", -std::numeric_limits<double>::infinity() } });
 	graph.add("where", { any, result }, { { "other", 0 } }, graph.output());
 }
 

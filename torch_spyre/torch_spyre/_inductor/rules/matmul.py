@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rules of products and windows."""
 
+import math
+
 import torch
 
 from .. import attention as _attention  # noqa: F401 (defines spyre::attention)
@@ -108,11 +110,13 @@ def attend(call, **numbers):
     q, k, v, mask = (call[name] for name in ("query", "key", "value", "mask"))
     form = floats(call, q, k, v)
     given = [call.value(t, form) for t in (q, k, v)]
-    if mask is None or mask.dtype != torch.bool:
-        given += [] if mask is None else [call.value(mask, form)]
+    if mask is None:
         return call.op("attention", *given, scale=call["scale"], **numbers)
-    truth = call.value(mask, form)
-    given.append(call.op("where", truth, input=0, other=MASKED))
+    truth = mask.dtype == torch.bool
+    mask = call.value(mask, form)
+    given.append(call.op("where", mask, input=0, other=MASKED) if truth else mask)
     result = call.op("attention", *given, scale=call["scale"], **numbers)
-    some = call.op("amax", truth, dim=-1, keepdim=1)
+    # Rows that attend to nothing are zeros: no truth value, or -inf added everywhere.
+    some = call.op("amax", mask, dim=-1, keepdim=1)
+    some = some if truth else call.op("ne", some, other=-math.inf)
     return call.op("where", some, result, other=0)
