@@ -253,3 +253,17 @@ class TestConversions:
         device = host.to(DEVICE)
         assert_same(device, host)
         assert_same(device.clone(), host)
+
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.int32], ids=str)
+    def test_views_that_negate(self, dtype):
+        host = exact(5, 70, dtype=dtype)
+        for of, part in (lambda x: x, lambda x: x[1:, ::3]), (lambda x: x.t(), lambda x: x):
+            view = part(torch._neg_view(of(host.to(DEVICE))))
+            expected = -part(of(host))
+            assert_same(view, expected)
+            assert_same(view.clone(), expected)
+            assert_same(view.abs(), expected.abs())
+            assert view[1, 1].item() == expected[1, 1].item()
+            x = torch._neg_view(torch.zeros_like(expected, device=DEVICE))
+            assert_same(torch._neg_view(x.copy_(expected)), -expected)
+            assert_same(torch._neg_view(x.copy_(view)), -expected)

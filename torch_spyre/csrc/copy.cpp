@@ -651,9 +651,19 @@ at::Tensor dense_copy(const Tensor &tensor)
 
 namespace {
 
+/* What lies in memory, where @tensor is a view on the card that negates it. */
+Tensor without_neg(const Tensor &tensor)
+{
+	return tensor.is_privateuseone() && tensor.is_neg() ? tensor._neg_view() : tensor;
+}
+
 Tensor copy_from(const Tensor &source, const Tensor &target, bool non_blocking)
 {
-	copy(target, source, non_blocking);
+	Tensor from = without_neg(source), to = without_neg(target);
+
+	copy(to, from, non_blocking);
+	if ((from.is_same(source)) != (to.is_same(target)))
+		to.neg_();
 	return target;
 }
 
@@ -685,6 +695,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("_copy_from", TORCH_FN(copy_from));
 	m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
 	m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
+}
+
+/* The fallback of this key makes a plain copy first, with this very operation. */
+TORCH_LIBRARY_IMPL(aten, Negative, m)
+{
+	m.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 
 } // namespace torch_spyre
