@@ -128,3 +128,18 @@ def torch_layout(size, stride, order):
     from torch_spyre._C import SpyreTensorLayout
 
     return SpyreTensorLayout(size, stride, torch.float16, order)
+
+
+@pytest.mark.parametrize("use", [
+    lambda x, v: v.fill_(2), lambda x, v: v.copy_(torch.ones(1000)), lambda x, v: v.add_(1),
+    lambda x, v: x.add_(1), lambda x, v: v + 1, lambda x, v: x.t() + 1, lambda x, v: v[::3].cpu(),
+    lambda x, v: x.cpu(), lambda x, v: v.clone(), lambda x, v: v.sum().item(),
+], ids=range(10))
+def test_tensors_of_a_storage_that_became_smaller_are_refused(use):
+    x = torch.ones(4000, device="spyre")
+    v = x[3000:]
+    x.untyped_storage().resize_(16)
+    with pytest.raises(RuntimeError, match="storage of (size )?16"):
+        use(x, v)
+    x.untyped_storage().resize_(16000)
+    assert torch.equal(x[:4].cpu(), torch.ones(4))

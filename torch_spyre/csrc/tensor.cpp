@@ -97,8 +97,27 @@ static void adopt(const at::Tensor &tensor)
 		block->placement = std::move(placement);
 }
 
+/* A storage that was made smaller leaves its tensors with elements that it lacks. */
+static void check_within(const at::Tensor &tensor, const c10::Storage &storage)
+{
+	int64_t item = tensor.itemsize(), offset = tensor.storage_offset();
+	size_t need;
+
+	if (__builtin_expect(tensor.numel() == 0, 0))
+		return;
+	if (__builtin_expect(tensor.is_non_overlapping_and_dense(), 1))
+		need = (offset + tensor.numel()) * item;
+	else
+		need = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), item,
+							offset);
+	TORCH_CHECK(need <= storage.nbytes(), "spyre: the tensor reaches to byte ", need,
+		    " of a storage of ", storage.nbytes(), " bytes; resize the storage first");
+}
+
 Block *placed_block(const at::Tensor &tensor)
 {
+	check_within(tensor, tensor.storage());
+
 	Block *block = block_of(tensor.storage());
 
 	if (__builtin_expect(block->placement != nullptr, 1))
