@@ -23,6 +23,7 @@ struct compiler {
 	bool wrote_first, read_first;	/* baked segment 0 */
 	uint32_t scratch;
 	uint32_t num_args;	/* highest argument number used, + 1 */
+	struct ir_sdsc fitted;	/* the SDSC at hand, as far as memory goes */
 };
 
 static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
@@ -163,8 +164,11 @@ static spyre_status lower_all(struct compiler *c)
 			continue;
 		}
 		l.stmt = stmt;
-		l.sdsc = bundle_source_sdsc(c->source, i);
-		status = symbols_lower(&l, &c->source->symbols, c->values);
+		c->fitted = *bundle_source_sdsc(c->source, i);
+		l.sdsc = &c->fitted;
+		status = lower_fit(&l, &c->source->spec, &c->fitted);
+		if (status == SPYRE_SUCCESS)
+			status = symbols_lower(&l, &c->source->symbols, c->values);
 		if (status != SPYRE_SUCCESS)
 			break;
 		note_args(c, &l, elements);

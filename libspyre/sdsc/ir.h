@@ -105,7 +105,9 @@ struct ir_tensor {
 	uint32_t stick;			/* the stick dim; that of most elements of a pack */
 	uint32_t num_order;
 	uint32_t order[IR_MAX_DIMS];	/* memory order, inner to outer */
-	int64_t gap[IR_MAX_DIMS];	/* elements beyond the extent */
+	/* Elements of memory beyond the extent; below 0: memory ends before it. */
+	int64_t gap[IR_MAX_DIMS];
+	uint32_t stated;		/* dims of which maxDimSizes_ gives the size in memory */
 	/* Per core: a symbol id if negative, else a byte address. */
 	int64_t start[SPYRE_MAX_CORES];
 	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */
@@ -186,6 +188,12 @@ uint64_t ir_unit(const struct ir_tensor *t, uint32_t dim);
 uint64_t ir_bits(const struct ir_tensor *t, uint32_t dim, uint64_t x);
 /* Whether coordinates of @dim turn into another part or stick at multiples of @x. */
 bool ir_breaks(const struct ir_tensor *t, uint32_t dim, uint64_t x);
+
+/*
+ * A ReStickifyOpHBM of the June 2026 generator gives what its memory lacks of the padded
+ * iteration as a gap above 0; makes these gaps negative. docs/sdsc.md
+ */
+void ir_turn_gaps(struct ir_sdsc *s);
 
 /* Elements along a dim that one core reaches in a tensor that varies along it. */
 int64_t ir_share(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim);

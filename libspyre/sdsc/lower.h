@@ -63,6 +63,14 @@ uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
 bool lower_varies(const struct ir_tensor *t, uint32_t dim);
 /* Refuses coordinateMasking_ of the dims with a bit in @dims, which the output lacks. */
 spyre_status lower_unmasked(struct lower *l, uint32_t dims);
+/* The argument that starts at @start, SPYRE_MAX_OPERANDS if none does. */
+spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg);
+/*
+ * lower_fit.c: gives l->sdsc, a copy of the file's, the layouts of a launch spec that have
+ * less memory than the iteration by padding, and ends the iteration where memory does.
+ */
+struct launch_spec;
+spyre_status lower_fit(struct lower *l, const struct launch_spec *spec, struct ir_sdsc *sdsc);
 /* A constant of constantInfo_ as fp32 bits. */
 bool lower_has_constant(const struct lower *l, const char *name);
 spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits);
