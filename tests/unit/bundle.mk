@@ -21,4 +21,11 @@ tests_unit_bundle_spec_LDADD = $(bundle_test_libs)
 tests_unit_bundle_symbols_SOURCES = tests/unit/bundle_symbols.c $(bundle_test_common)
 tests_unit_bundle_symbols_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_symbols_LDADD = $(bundle_test_libs)
+
+check_PROGRAMS += tests/unit/embedded_warm
+TESTS += tests/unit/embedded_warm
+tests_unit_embedded_warm_SOURCES = tests/unit/embedded_warm.c $(bundle_test_common)
+tests_unit_embedded_warm_CFLAGS = $(bundle_test_cflags)
+tests_unit_embedded_warm_LDADD = $(bundle_test_libs)
+tests_unit_embedded_warm_LDFLAGS = -Wl,--wrap=spyre_card_exec
 endif
