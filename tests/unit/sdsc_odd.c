@@ -286,12 +286,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("odd");
 	TCase *t = tcase_create("shapes"), *b = tcase_create("builder");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
-	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, one_point, 0, COUNT * NUM_PLACINGS);
 	tcase_add_loop_test(t, random_windows, 0, ROUNDS);
@@ -299,10 +295,5 @@ int main(void)
 	tcase_add_test(b, output_of_seven_dims);
 	tcase_add_test(b, argmax_moves_tensors);
 	tcase_add_test(b, open_transpose);
-	suite_add_tcase(s, t);
-	suite_add_tcase(s, b);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_both("odd", t, b);
 }
