@@ -37,7 +37,7 @@ struct embedded_device;
 struct embedded_queue;
 struct embedded_job;
 
-/* What the environment says about embedded cards. */
+/* Settings of embedded cards, from the environment. */
 struct embedded_config {
 	int cards;
 	uint32_t cores;
@@ -298,7 +298,7 @@ void embedded_queue_retire(struct embedded_queue *queue);
 spyre_status embedded_workers_start(struct embedded_device *device);
 /* Work has arrived: makes a thread look. Called without the device's lock. */
 void embedded_kick(struct embedded_device *device);
-/* Whether there is something to take; caller holds the device's lock. */
+/* True if there is something to take; caller holds the device's lock. */
 bool embedded_work_left(const struct embedded_device *device);
 /* Runs the only job of a queue that is idle, if it is light and this thread may.
  * Called and returns with the device's lock held. */

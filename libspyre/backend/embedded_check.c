@@ -186,7 +186,7 @@ static spyre_status check_commands(struct embedded_card *card, const struct spyr
 	return status;
 }
 
-/* Whether it is a matter of microseconds. */
+/* True if the job is a matter of microseconds. */
 static bool job_is_light(const struct embedded_job *job)
 {
 	uint64_t work = 0, bytes = 0;

@@ -103,7 +103,7 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no host memory to back %" PRIu64 " bytes of LPDDR5: %s", bytes,
 				   strerror(errno));
-	/* What such a job left behind. */
+	/* Such a job may have left bytes behind. */
 	madvise(card->segment[segment] + offset, bytes, MADV_DONTNEED);
 	memmove(&card->maps[at + 1], &card->maps[at],
 		(card->num_maps - at) * sizeof(card->maps[0]));

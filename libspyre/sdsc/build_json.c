@@ -195,7 +195,7 @@ static void put_space(struct writer *w, val *dsc)
 	}
 }
 
-/* Whether each tensor is described in its own order. */
+/* True if each tensor is described in its own order. */
 static bool own_orders(const struct writer *w)
 {
 	return w->kind == BUILD_MATMUL || w->kind == BUILD_WINDOW || w->kind == BUILD_TOPK;

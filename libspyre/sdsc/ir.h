@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parsers make of a bundle: the statements of bundle.mlir and the
+ * The parsers turn a bundle into these: the statements of bundle.mlir and the
  * contents of each SDSC file, checked and with names replaced by indices.
  * Internal.
  */
@@ -73,7 +73,7 @@ struct ir_bundle {
 	struct ir_mem mem[IR_MAX_MEM];
 };
 
-/* What bundle.mlir says. Errors name the line. */
+/* Parses bundle.mlir. Errors name the line. */
 spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 			   struct ir_bundle *bundle);
 void ir_bundle_fini(struct ir_bundle *bundle);
@@ -174,7 +174,7 @@ struct ir_sdsc {
 bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
 
 /*
- * What an SDSC file says; @sdsc is zero before. The text is parsed in place (see
+ * Parses an SDSC file; @sdsc is zero before. The text is parsed in place (see
  * json_open()). Errors name the file and the JSON path.
  */
 spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
@@ -186,7 +186,7 @@ uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name);
 uint64_t ir_unit(const struct ir_tensor *t, uint32_t dim);
 /* Bits from coordinate 0 to @x of a dim, 0 if the tensor does not vary along it. */
 uint64_t ir_bits(const struct ir_tensor *t, uint32_t dim, uint64_t x);
-/* Whether coordinates of @dim turn into another part or stick at multiples of @x. */
+/* True if coordinates of @dim turn into another part or stick at multiples of @x. */
 bool ir_breaks(const struct ir_tensor *t, uint32_t dim, uint64_t x);
 
 /*

@@ -53,7 +53,7 @@ spyre_status nest_emit(struct lower *l, struct nest *nest);
 /* lower.c */
 spyre_status lower_sdsc(struct lower *l);
 typedef spyre_status lower_rule_fn(struct lower *l, enum spyre_func func);
-/* What lowers an operation, NULL if nothing does. */
+/* The function that lowers an operation, NULL if there is none. */
 lower_rule_fn *lower_rule(const char *op);
 spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -142,7 +142,7 @@ spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p);
 /* The same with tiles of at least @lanes elements to a stick. */
 spyre_status partial_plan_lanes(struct lower *l, uint32_t absent, uint32_t lanes,
 				struct partial *p);
-/* Whether this core computes into the tile. */
+/* True if this core computes into the tile. */
 bool partial_core(const struct partial *p, const struct ir_sdsc *s, uint32_t core);
 spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyre_func func,
 			     uint32_t scale_bits);

@@ -64,7 +64,7 @@ abi_tests() {
 # Another driver that makes and takes dma-bufs, where the kernel has it.
 modprobe vgem 2>/dev/null
 
-# Who runs what: a build folder in a closed home is root's alone.
+# $users run the programs: a build folder in a closed home is root's alone.
 users="root user"
 if ! "${user[@]}" test -x "$build/tests/abi/abi-core"; then
 	echo "ok - tests as a plain user # SKIP $build is closed to other users"
