@@ -56,7 +56,7 @@ named_docs() {
 	cat "$libdir"/libspyre.so.?* "$bindir"/spyre "$bindir"/spyre-smi "$bindir"/dxp_standalone |
 		tr -c '[:print:]' '\n' | grep -o 'docs/[a-z0-9-]*\.md' | sort -u >"$work/named"
 	grep -qx 'docs/unsupported.md' "$work/named" || {
-		echo "the library does not name docs/unsupported.md: this test looks in the wrong place"
+		echo "no program names docs/unsupported.md: this looks in the wrong place"
 		return 1
 	}
 	missing=0
