@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: MIT
+# Errors name these files as docs/NAME.md, and they link to each other.
+docsdir = $(docdir)/docs
+dist_docs_DATA =
+dist_docs_DATA += docs/architecture.md
+dist_docs_DATA += docs/bundles.md
+dist_docs_DATA += docs/control-blocks.md
+dist_docs_DATA += docs/error-and-reset.md
+dist_docs_DATA += docs/isa.md
+dist_docs_DATA += docs/numerics.md
+dist_docs_DATA += docs/performance.md
+dist_docs_DATA += docs/planning.md
+dist_docs_DATA += docs/pytorch.md
+dist_docs_DATA += docs/sdsc.md
+dist_docs_DATA += docs/testing.md
+dist_docs_DATA += docs/threat-model.md
+dist_docs_DATA += docs/timing.md
+dist_docs_DATA += docs/torch-compile.md
+dist_docs_DATA += docs/uapi.md
+dist_docs_DATA += docs/unsupported.md
+
 # Manual pages of the public functions, made from the headers' comments.
-EXTRA_DIST += docs/architecture.md
-EXTRA_DIST += docs/bundles.md
-EXTRA_DIST += docs/isa.md
-EXTRA_DIST += docs/numerics.md
-EXTRA_DIST += docs/performance.md
-EXTRA_DIST += docs/planning.md
-EXTRA_DIST += docs/pytorch.md
-EXTRA_DIST += docs/sdsc.md
-EXTRA_DIST += docs/testing.md
-EXTRA_DIST += docs/threat-model.md
-EXTRA_DIST += docs/timing.md
-EXTRA_DIST += docs/unsupported.md
 EXTRA_DIST += .ci/run
 EXTRA_DIST += scripts/bench
 EXTRA_DIST += scripts/demo

@@ -26,6 +26,7 @@ libspyre_libcore_la_SOURCES += libspyre/backend/embedded_device.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_memory.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_queue.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_reset.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_warm.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_worker.c
 libspyre_libcore_la_SOURCES += libspyre/backend/futex.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/activity.c

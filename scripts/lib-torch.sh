@@ -94,7 +94,7 @@ torch_compile_files() {
 	(cd "$top/tests/torch" && ls test_compile*.py test_hint.py test_inductor*.py 2>/dev/null)
 }
 
-# Whether the plain user of the virtual machine can read a file.
+# True if the plain user of the virtual machine can read a file.
 open_to_others() {
 	[ "$(id -u)" != 0 ] ||
 		setpriv --reuid=1000 --regid=1000 --clear-groups -- test -r "$1"

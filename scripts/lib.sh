@@ -48,7 +48,7 @@ complain() {
 	return 1
 }
 
-# What autogen.sh makes is missing, or older than what it is made from.
+# True if a file that autogen.sh makes is missing, or older than its sources.
 autogen_is_due() {
 	[ -x "$top/configure" ] && [ -e "$top/Makefile.in" ] || return 0
 	[ -n "$(find "$top" -path "$top/build" -prune -o \( -name '*.mk' -o -name Makefile.am \

@@ -2,7 +2,7 @@
 # Tools: the public headers and the public library only.
 include tools/smi/smi.mk
 
-# What unit tests link, too: everything of `spyre` but main() and the card.
+# Unit tests link this, too: everything of `spyre` but main() and the card.
 COREDUMP_CPPFLAGS = -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS)
 noinst_LTLIBRARIES += tools/spyre/libcommand.la
 tools_spyre_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(COREDUMP_CPPFLAGS)

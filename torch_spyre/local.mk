@@ -150,5 +150,4 @@ EXTRA_DIST += tests/torch/test_core_storage.py
 EXTRA_DIST += tests/torch/test_eager_arithmetic.py
 EXTRA_DIST += tests/torch/test_eager_products.py
 EXTRA_DIST += tests/torch/test_infinities.py
-EXTRA_DIST += docs/torch-compile.md
 EXTRA_DIST += tests/torch/test_compile_groups.py

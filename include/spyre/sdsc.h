@@ -144,7 +144,7 @@ SPYRE_API spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const ch
 					       uint32_t num_inputs, uint32_t *tensor);
 
 /**
- * What a tensor of a graph looks like, intermediates too. Since 0.1.
+ * The shape and layout of a tensor of a graph, intermediates too. Since 0.1.
  * Errors: INVALID_ARGUMENT (a NULL, or no such tensor).
  */
 SPYRE_API spyre_status spyre_sdsc_graph_get_tensor(const spyre_sdsc_graph *graph, uint32_t tensor,

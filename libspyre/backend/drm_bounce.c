@@ -32,7 +32,7 @@ static uint64_t span_bytes(uint64_t bytes)
 	return (bytes + SPAN_ALIGN - 1) & ~(SPAN_ALIGN - 1);
 }
 
-/* What the pin was refused for must not be that there is no such memory. */
+/* A pin is refused for missing memory, too, which a bounce must not hide. */
 static bool is_accessible(const struct drm_spyre_cb *cb, bool write)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = cb->host_addr & ~(page - 1);
@@ -233,7 +233,7 @@ void spyre_drm_bounce_end(struct spyre_drm_queue *queue,
 			  const struct spyre_submission *submission,
 			  struct spyre_drm_bounce *bounce, bool submitted)
 {
-	/* What goes wrong here is in the results, for whoever waits for them. */
+	/* Errors from here on are in the results, for whoever waits for them. */
 	if (bounce->out && submitted &&
 	    spyre_drm_wait(&queue->base, submission->point, INT64_MAX) == SPYRE_SUCCESS)
 		take_out(queue, submission, bounce);

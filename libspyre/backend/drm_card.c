@@ -142,7 +142,7 @@ static spyre_status check_version(const char *node, int fd)
 	return status;
 }
 
-/* What the open card says of itself goes before what sysfs said. */
+/* The open card knows its properties better than sysfs did. */
 static spyre_status query_card(struct spyre_drm_card *card)
 {
 	spyre_device_properties *p = &card->base.properties;

@@ -28,7 +28,7 @@ struct spyre_sysfs_cards {
 	int count;
 };
 
-/* What goes in front of absolute paths, "" by default. */
+/* The prefix of absolute paths, "" by default. */
 const char *spyre_sysfs_root(void);
 
 /*

@@ -37,7 +37,7 @@ struct embedded_device;
 struct embedded_queue;
 struct embedded_job;
 
-/* What the environment says about embedded cards. */
+/* Settings of embedded cards, from the environment. */
 struct embedded_config {
 	int cards;
 	uint32_t cores;
@@ -96,6 +96,7 @@ struct embedded_device {
 	bool lx_busy;
 	uint8_t *lx_map;
 	uint8_t *lx[SPYRE_MAX_CORES];
+	_Atomic uint32_t lx_warm[SPYRE_MAX_CORES];	/* bytes that have their pages */
 
 	/*
 	 * Idle workers watch @signal, which every arrival of work bumps: they
@@ -116,7 +117,13 @@ struct embedded_device {
 struct embedded_map {
 	uint64_t va;
 	uint64_t bytes;
+	/* By read and write: its first and last granule have their pages. */
+	uint64_t warm[2];
 };
+
+/* Granules in which pages come; a segment has this many words of bits for them. */
+#define EMBEDDED_GRANULE_SHIFT 21
+#define EMBEDDED_GRANULE_WORDS (1u << (SPYRE_SEGMENT_SHIFT - EMBEDDED_GRANULE_SHIFT - 6))
 
 struct embedded_card {
 	struct spyre_card base;
@@ -134,6 +141,8 @@ struct embedded_card {
 	struct embedded_map *maps;
 	uint32_t num_maps;
 	uint32_t max_maps;
+	/* Granules within one mapped range that have their pages, to read and to write. */
+	uint64_t warm[2][SPYRE_DATA_SEGMENTS][EMBEDDED_GRANULE_WORDS];
 };
 
 struct embedded_program {
@@ -239,9 +248,17 @@ spyre_status embedded_mem_map(struct spyre_card *card, uint64_t va, uint64_t byt
 void embedded_mem_unmap(struct spyre_card *card, uint64_t va, uint64_t bytes);
 spyre_status embedded_host_alloc(struct spyre_card *card, size_t bytes, void **address);
 void embedded_host_free(struct spyre_card *card, void *address, size_t bytes);
-/* Host pointer of device bytes, NULL unless one mapped range holds them all.
- * Caller holds maps_lock. */
+/* The mapped range that holds all these bytes, NULL if none does. Caller holds maps_lock. */
+struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, uint64_t bytes);
+/* Host pointer of such bytes, NULL likewise. */
 uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes);
+
+/* embedded_warm.c: brings the pages of device bytes of @map. Caller holds maps_lock. */
+void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_t va,
+		   uint64_t bytes, bool write);
+/* Forgets that a range has pages. Caller holds maps_lock to write. */
+void embedded_cool(struct embedded_card *card, struct embedded_map *map);
+void embedded_warm_lx(struct embedded_device *device, const struct spyre_prog_header *header);
 
 /* embedded_reset.c */
 /* Counts resets of a card of this process; contexts of another one are stale. */
@@ -281,7 +298,7 @@ void embedded_queue_retire(struct embedded_queue *queue);
 spyre_status embedded_workers_start(struct embedded_device *device);
 /* Work has arrived: makes a thread look. Called without the device's lock. */
 void embedded_kick(struct embedded_device *device);
-/* Whether there is something to take; caller holds the device's lock. */
+/* True if there is something to take; caller holds the device's lock. */
 bool embedded_work_left(const struct embedded_device *device);
 /* Runs the only job of a queue that is idle, if it is light and this thread may.
  * Called and returns with the device's lock held. */

@@ -43,6 +43,26 @@ static spyre_status no_address(const char *what, uint64_t va, uint64_t bytes)
 			   " are not within one mapped range of the context", what, bytes, va);
 }
 
+/*
+ * Operands of which a program uses scattered parts only keep to the pages that it touches:
+ * their extent may be all of the card's memory.
+ */
+static void warm_operands(struct embedded_card *card, const struct spyre_command *in,
+			  const struct spyre_program *program)
+{
+	uint64_t moved = program->cost.bytes_read + program->cost.bytes_written;
+
+	for (uint32_t i = 0; i < in->exec.num_args; i++) {
+		const struct spyre_prog_operand *o = &program->operands[i];
+		uint64_t va = in->exec.args[i];
+
+		if (o->extent && o->extent <= moved)
+			embedded_warm(card, embedded_find_map(card, va, o->extent), va, o->extent,
+				      o->flags & SPYRE_OPERAND_WRITE);
+	}
+	embedded_warm_lx(card->device, program->header);
+}
+
 static spyre_status check_exec(struct embedded_card *card, const struct spyre_command *in,
 			       struct embedded_command *out, uint8_t **operand)
 {
@@ -64,6 +84,7 @@ static spyre_status check_exec(struct embedded_card *card, const struct spyre_co
 		if (!operand[i])
 			return no_address("program operand", va, bytes);
 	}
+	warm_operands(card, in, &program->program);
 	out->exec.operand = operand;
 	out->exec.program = program;
 	out->cost = program->program.cost;
@@ -165,7 +186,7 @@ static spyre_status check_commands(struct embedded_card *card, const struct spyr
 	return status;
 }
 
-/* Whether it is a matter of microseconds. */
+/* True if the job is a matter of microseconds. */
 static bool job_is_light(const struct embedded_job *job)
 {
 	uint64_t work = 0, bytes = 0;

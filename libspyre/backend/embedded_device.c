@@ -87,7 +87,7 @@ static uint32_t online_cpus(void)
 	cpu_set_t set;
 	int n = 0;
 
-	/* What this process may use, which a container may have narrowed. */
+	/* A container may have narrowed the processors that this process may use. */
 	if (!sched_getaffinity(0, sizeof(set), &set))
 		n = CPU_COUNT(&set);
 	if (n < 1)

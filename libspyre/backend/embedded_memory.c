@@ -49,13 +49,20 @@ static uint32_t map_find(const struct embedded_card *card, uint64_t va)
 	return low;
 }
 
-uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes)
+struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, uint64_t bytes)
 {
 	uint32_t i = map_find(card, va);
-	const struct embedded_map *map = &card->maps[i];
+	struct embedded_map *map = &card->maps[i];
 
 	if (i == card->num_maps || va < map->va || bytes > map->bytes ||
 	    va - map->va > map->bytes - bytes)
+		return NULL;
+	return map;
+}
+
+uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes)
+{
+	if (!embedded_find_map(card, va, bytes))
 		return NULL;
 	return card->segment[va >> SPYRE_SEGMENT_SHIFT] + (va & (SEGMENT_BYTES - 1));
 }
@@ -96,7 +103,7 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no host memory to back %" PRIu64 " bytes of LPDDR5: %s", bytes,
 				   strerror(errno));
-	/* What such a job left behind. */
+	/* Such a job may have left bytes behind. */
 	madvise(card->segment[segment] + offset, bytes, MADV_DONTNEED);
 	memmove(&card->maps[at + 1], &card->maps[at],
 		(card->num_maps - at) * sizeof(card->maps[0]));
@@ -145,6 +152,7 @@ void embedded_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
 	 * found its addresses already, and finds zeros instead of a SIGSEGV.
 	 */
 	madvise(host, bytes, MADV_DONTNEED);
+	embedded_cool(card, &card->maps[at]);
 	card->num_maps--;
 	memmove(&card->maps[at], &card->maps[at + 1],
 		(card->num_maps - at) * sizeof(card->maps[0]));

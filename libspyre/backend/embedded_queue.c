@@ -197,7 +197,7 @@ spyre_status embedded_submit(struct spyre_queue *base, const struct spyre_submis
 	pthread_mutex_lock(&device->lock);
 	job_enlist_waits(job, s);
 	TAILQ_INSERT_TAIL(&queue->jobs, job, link);
-	/* What came or was released meanwhile is for the workers. */
+	/* Jobs that came or were released meanwhile are for the workers. */
 	ready = embedded_guest_serve(queue) ? embedded_work_left(device) : queue_ready(queue);
 	pthread_mutex_unlock(&device->lock);
 	if (ready)

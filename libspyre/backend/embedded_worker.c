@@ -81,7 +81,7 @@ void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n
 	struct embedded_device *device = ((struct embedded_host *)host)->device;
 	struct embedded_section section = { .fn = fn, .arg = arg, .n = n, .listed = true };
 
-	/* What a guest runs is not worth waking anyone. */
+	/* A guest's jobs are too short to wake another thread for. */
 	if (n < 2 || device->config.threads < 2 || self == &device->guest.base) {
 		for (u32 i = 0; i < n; i++)
 			fn(arg, i, self);

@@ -49,7 +49,7 @@ static inline void spyre_cpu_relax(void)
 }
 
 /*
- * Whether to spin before sleeping. Spinning pays only while another processor
+ * Decides on spinning before a sleep. Spinning pays only while another processor
  * does the work that is waited for; where spins fail (long work, busy machine)
  * one in 32 waits tries again and the others sleep at once.
  */

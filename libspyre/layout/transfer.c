@@ -12,7 +12,7 @@
 #include "libspyre/layout/stick.h"
 #include "libspyre/runtime/error.h"
 
-/* What the two ways of mapping share. All numbers are in elements. */
+/* The two ways of mapping share this state. All numbers are in elements. */
 struct plan {
 	enum spyre_dma_dir direction;
 	const spyre_layout *layout;
@@ -56,7 +56,7 @@ static uint64_t index_step(const struct plan *p, uint32_t j)
 	return is_tile(p->layout, j) ? p->lanes : 1;
 }
 
-/* Whether the layout was made for a tensor of this very shape. */
+/* True if the layout was made for a tensor of this very shape. */
 static bool mapped_fits(const struct plan *p)
 {
 	const spyre_layout *l = p->layout;

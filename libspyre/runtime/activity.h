@@ -9,7 +9,7 @@
 
 extern _Atomic uint32_t spyre_activity_logs;
 
-/* Whether anyone listens: all that a process without a profiler pays. */
+/* True if a profiler listens; a process without one pays for this look alone. */
 static inline bool spyre_activity_on(void)
 {
 	uint32_t logs = atomic_load_explicit(&spyre_activity_logs, memory_order_relaxed);
@@ -18,7 +18,7 @@ static inline bool spyre_activity_on(void)
 }
 
 uint64_t spyre_activity_correlation(void);
-/* What @work will have been, 0 for waits and events. */
+/* The kind of record that @work leaves, 0 for waits and events. */
 spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work);
 /* Adds a finished operation, whose numbers @activity has, to every log. */
 void spyre_activity_report(const struct spyre_stream *stream, const struct spyre_record *record,

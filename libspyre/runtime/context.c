@@ -152,7 +152,7 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_synchronize");
 	for (uint32_t i = 0; i < n; i++) {
 		one = spyre_stream_synchronize(streams[i]);
-		/* What was cancelled is not what went wrong. */
+		/* Cancelled work did not go wrong by itself. */
 		if (one && (!status || (status == SPYRE_ERROR_CANCELLED &&
 					one != SPYRE_ERROR_CANCELLED))) {
 			status = one;

@@ -57,7 +57,7 @@ struct spyre_context {
 	struct spyre_event_list events;
 	struct spyre_kernel_list kernels;
 	struct spyre_graph_list graphs;
-	/* What failed first since the context was made or reset. */
+	/* The first failure since the context was made or reset. */
 	pthread_mutex_t fault_lock;
 	struct spyre_context_fault {
 		spyre_status status;

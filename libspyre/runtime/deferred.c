@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a stream cannot leave to the card: host functions, and waits for what
+ * Work that a stream cannot leave to the card: host functions, and waits for what
  * has not reached the card. A thread of the stream works the list off in
  * order; it sleeps while the list is empty. One thread per stream, so that a
  * host function may wait for any other stream.

@@ -55,7 +55,7 @@ struct spyre_graph {
 	uint32_t max_steps;
 	uint64_t arena_bytes;
 
-	/* What launches need. */
+	/* Launches need these. */
 	uint64_t arena;
 	struct spyre_command *commands;
 	struct spyre_part *parts;

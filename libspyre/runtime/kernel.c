@@ -103,7 +103,7 @@ static spyre_status load_program(struct spyre_kernel *kernel, const char *direct
 	return status ? spyre_error_prefix(status, "%s", directory) : status;
 }
 
-/* What the program needs besides itself; then the kernel can be used. */
+/* Makes the memory that a program needs beside itself; then the kernel can be used. */
 static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *name)
 {
 	struct spyre_context *context = kernel->context;
@@ -275,7 +275,7 @@ spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index, spyre_symb
 	return SPYRE_SUCCESS;
 }
 
-/* What a verified program says of itself. */
+/* Verifies the program of a bundle, which gives its cost. */
 static spyre_status verify(const struct spyre_bundle *bundle, uint32_t cores,
 			   struct spyre_counters *cost)
 {

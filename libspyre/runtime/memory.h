@@ -93,7 +93,7 @@ void spyre_memory_fini(struct spyre_context *context);
 void spyre_memory_reclaim(struct spyre_context *context);
 
 /*
- * What is queued now, on any stream, which memory that is freed now has to
+ * The work queued now, on any stream, which memory that is freed now has to
  * outlive. NULL: nothing is; but if *busy, there was no memory to note it.
  */
 struct spyre_deferred_free *spyre_points_now(struct spyre_context *context, bool *busy);
@@ -114,7 +114,7 @@ spyre_status spyre_memory_check(struct spyre_context *context, const struct spyr
 
 spyre_status spyre_host_memory_init(struct spyre_context *context);
 void spyre_host_memory_fini(struct spyre_context *context);
-/* Whether all of [address, address + bytes) is of one spyre_host_alloc(). */
+/* True if all of [address, address + bytes) is of one spyre_host_alloc(). */
 bool spyre_host_is_pinned(struct spyre_context *context, const void *address, uint64_t bytes);
 /* Unmaps freed memory whose copies have finished; never blocks on work. */
 void spyre_host_memory_reclaim(struct spyre_context *context);

@@ -16,7 +16,7 @@
 
 #define RAS_LINE_BYTES 4096
 
-/* What follows from a code. */
+/* Fields of a record that follow from its code. */
 struct ras_kind {
 	uint32_t code;
 	const char *name;

@@ -5,7 +5,7 @@
 
 #include <spyre/ras.h>
 
-/* Whether SPYRE_RAS_LOG asks for records. */
+/* True if SPYRE_RAS_LOG asks for records. */
 bool spyre_ras_enabled(void);
 /* Writes @record if so. */
 void spyre_ras_log(const spyre_ras_record *record);

@@ -36,7 +36,7 @@ struct kernel_variant;
 struct graph_segment;
 struct spyre_graph;
 
-/* What a result belongs to: a record is one operation, a graph's are many. */
+/* The owner of a result: a record is one operation, a graph's are many. */
 struct spyre_part {
 	const char *what;
 	struct spyre_kernel *kernel;
@@ -132,7 +132,7 @@ struct spyre_stream {
 	spyre_status error;
 	char *error_text;
 
-	/* What it is given goes there instead; holds a reference. Set under the lock. */
+	/* Work it is given goes there instead; holds a reference. Set under the lock. */
 	struct spyre_graph *_Atomic capture;
 	/* There was one, which a reset ended. */
 	bool capture_lost;

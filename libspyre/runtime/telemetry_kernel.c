@@ -96,7 +96,7 @@ spyre_status spyre_telemetry_read_kernel(struct spyre_readings *readings)
 	return status;
 }
 
-/* What fdinfo says of one open node. */
+/* The numbers that fdinfo has of one open node. */
 struct client {
 	uint64_t id;
 	uint64_t memory;

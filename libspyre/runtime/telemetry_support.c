@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sources of telemetry share. */
+/* Helpers that the sources of telemetry share. */
 #include "config.h"
 
 #include <fcntl.h>

@@ -35,7 +35,7 @@ bool box_cut(const struct ir_sdsc *s, uint32_t core, const struct ir_tensor *con
 /* Cuts pieces longer than @max, a multiple of the sticks; false if they get too many. */
 bool box_limit(struct cuts *cuts, uint32_t dim, int64_t max);
 
-/* Whether the box is masked along one of the dims with a bit in @dims. */
+/* True if the box is masked along one of the dims with a bit in @dims. */
 bool box_masked(const struct cuts *cuts, uint32_t dims);
 /* The next box along @dims; false after the last one, and the first is at hand again. */
 bool box_next(struct cuts *cuts, uint32_t dims);

@@ -101,7 +101,7 @@ struct build_use {
 	uint32_t clean;		/* dims (bits) beyond which there are zeros */
 };
 
-/* What a recipe works on; @in[] and @out are tensors, @out may be SPYRE_SDSC_NEW. */
+/* A recipe works on this; @in[] and @out are tensors, @out may be SPYRE_SDSC_NEW. */
 struct build_call {
 	spyre_sdsc_graph *graph;
 	const struct build_op *op;
@@ -131,7 +131,7 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *op, const spyre_sdsc
 
 /* build_division.c: asks a step for what it has of the graph's division */
 void build_ask(const spyre_sdsc_graph *graph, struct build_step *step);
-/* Whether of the steps from @first on one takes each split that any of them has. */
+/* True if one of the steps from @first on takes each split that any of them has. */
 spyre_status build_check_division(const spyre_sdsc_graph *graph, const char *op, uint32_t first);
 /* The dim of a step that a split is of, -1 if it has none such. */
 int build_split_dim(const struct build_step *step, int32_t dim);
@@ -182,7 +182,7 @@ int64_t build_whole_sticks(int64_t size, int64_t lanes);
 /* Elements of a stick. */
 int64_t build_lanes(const spyre_sdsc_operand *o);
 /*
- * Whether steps may go as far as @size along @dim: lanes of a last stick are a
+ * True if steps may go as far as @size along @dim: lanes of a last stick are a
  * tensor's own, what lies beyond that is if its padding is.
  */
 bool build_has_room(const spyre_sdsc_graph *graph, const struct build_use *use, uint32_t dim,
@@ -190,7 +190,7 @@ bool build_has_room(const spyre_sdsc_graph *graph, const struct build_use *use, 
 /* The same for an output; what an argument has beyond its size is never written. */
 bool build_may_write(const spyre_sdsc_graph *graph, const struct build_use *use, uint32_t dim,
 		     int64_t size);
-/* Whether zeros follow up to a whole stick's worth of dim @dim. */
+/* True if zeros follow up to a whole stick's worth of dim @dim. */
 bool build_is_clean(const struct build_use *use, uint32_t dim);
 /* A copy with zeros in the lanes beyond dim @k, which is along its sticks. */
 spyre_status build_clean_lanes(spyre_sdsc_graph *graph, struct build_use *use, uint32_t k);

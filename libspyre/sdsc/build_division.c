@@ -142,7 +142,7 @@ bool plan_asked_alike(const struct build_step *a, const struct build_step *b, ui
 	return true;
 }
 
-/* What one core gets has to fit: K in the PT's counter, partial results in LX. */
+/* The share of one core has to fit: K in the PT's counter, partial results in LX. */
 static spyre_status check_share(const struct build_step *step)
 {
 	const struct ir_sdsc *s = &step->sdsc;

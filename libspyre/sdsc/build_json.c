@@ -195,7 +195,7 @@ static void put_space(struct writer *w, val *dsc)
 	}
 }
 
-/* Whether each tensor is described in its own order. */
+/* True if each tensor is described in its own order. */
 static bool own_orders(const struct writer *w)
 {
 	return w->kind == BUILD_MATMUL || w->kind == BUILD_WINDOW || w->kind == BUILD_TOPK;
@@ -303,6 +303,12 @@ static void put_gaps(struct writer *w, val *node, const struct ir_tensor *t)
 	}
 }
 
+/* A gap of a ReStickifyOpHBM has two meanings, between which the size decides (docs/sdsc.md). */
+static int64_t stated_size(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t d)
+{
+	return t->gap[d] && !strcmp(s->op, "ReStickifyOpHBM") ? s->size[d] + t->gap[d] : -1;
+}
+
 /* The way a coordinate is made up: alpha and factor of each fold, outer to inner. */
 static void put_coordinate(struct writer *w, val *up, const struct ir_tensor *t, uint32_t d)
 {
@@ -350,7 +356,7 @@ static void put_node(struct writer *w, val *tree, uint32_t index)
 	put_order(w, node, t);
 	sizes = put_arr(w, node, "maxDimSizes_");
 	for (uint32_t k = 0; k < t->num_order; k++)
-		yyjson_mut_arr_add_int(w->doc, sizes, -1);
+		yyjson_mut_arr_add_int(w->doc, sizes, stated_size(w->s, t, t->order[k]));
 	put_str(w, node, "indirectAllocType_", "no_indirection");
 	put_starts(w, node, t);
 	put_gaps(w, node, t);

@@ -144,7 +144,7 @@ void build_swap_dims(spyre_sdsc_operand *o, uint32_t a, uint32_t b)
 					 l->dim_map[j] == (int)b ? (int)a : l->dim_map[j]);
 }
 
-/* What device dim @j has to be for the iteration space. */
+/* The size that device dim @j has to have for the iteration space. */
 static int64_t wanted(const struct ir_sdsc *s, const struct ir_tensor *t,
 		      const spyre_sdsc_operand *o, const int *dim, uint32_t j)
 {

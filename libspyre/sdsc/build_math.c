@@ -175,7 +175,7 @@ static spyre_status power(spyre_sdsc_graph *g, uint32_t x, double e, uint32_t *o
 	return SPYRE_SUCCESS;
 }
 
-/* What has one operation has it; the rest is in fp32. */
+/* An exponent with an operation of its own uses it; the rest is in fp32. */
 spyre_status build_pow(const struct build_call *call)
 {
 	static const struct {

@@ -62,7 +62,7 @@ static void put_params(struct writer *w, uint8_t *done)
 	each_param(w, true, done);
 }
 
-/* Whether an address comes for the first time. */
+/* True if an address comes for the first time. */
 static bool is_new(struct writer *w, const struct ir_value *v)
 {
 	uint64_t at = (uint64_t)v->constant / SPYRE_STICK_BYTES * 0x9e3779b97f4a7c15u +

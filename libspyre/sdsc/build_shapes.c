@@ -79,7 +79,7 @@ static spyre_status check_formats(const struct shaper *b)
 					   "%s: operand %u is %s on the device, operand 0 is %s; they must be the same",
 					   b->op, i, spyre_format_name(format),
 					   spyre_format_name(b->uses[0].view.layout.device_format));
-		/* What conversions, copies and places come in, the compiler knows. */
+		/* The compiler knows the formats of conversions, copies and places. */
 		if ((b->call->op->flags & BUILD_CONVERTS) && b->call->op->kind != BUILD_MATMUL)
 			continue;
 		if (!strcmp(b->call->op->func, "identity"))

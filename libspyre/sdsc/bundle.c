@@ -23,6 +23,7 @@ struct compiler {
 	bool wrote_first, read_first;	/* baked segment 0 */
 	uint32_t scratch;
 	uint32_t num_args;	/* highest argument number used, + 1 */
+	struct ir_sdsc fitted;	/* the SDSC at hand, as far as memory goes */
 };
 
 static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
@@ -40,7 +41,7 @@ static bool is_input(const struct ir_sdsc *s, uint32_t tensor)
 }
 
 /*
- * What has to be known of all SDSCs before the first is lowered: where the
+ * Two things have to be known of all SDSCs before the first is lowered: where the
  * tensors in LX end, and whether baked addresses keep a pool in segment 0.
  * Nothing but the order of use tells the latter: a pool is written before it
  * is read, and argument 0 is the first to be used.
@@ -163,8 +164,11 @@ static spyre_status lower_all(struct compiler *c)
 			continue;
 		}
 		l.stmt = stmt;
-		l.sdsc = bundle_source_sdsc(c->source, i);
-		status = symbols_lower(&l, &c->source->symbols, c->values);
+		c->fitted = *bundle_source_sdsc(c->source, i);
+		l.sdsc = &c->fitted;
+		status = lower_fit(&l, &c->source->spec, &c->fitted);
+		if (status == SPYRE_SUCCESS)
+			status = symbols_lower(&l, &c->source->symbols, c->values);
 		if (status != SPYRE_SUCCESS)
 			break;
 		note_args(c, &l, elements);
@@ -252,7 +256,7 @@ static spyre_status compile(struct compiler *c)
 		if (bundle->stmts[i].kind == IR_STMT_EXECUTE)
 			status = survey(c, bundle_source_sdsc(c->source, i));
 	c->baked_pool |= c->baked && !c->read_first && !c->wrote_first;
-	/* Who says how large the pool is says whether there is one. */
+	/* A launch spec that has the pool's size thereby says whether there is a pool. */
 	if (spec->has_pool_size)
 		c->baked_pool = spec->pool_size;
 	c->baked_pool |= bundle->has_pool;

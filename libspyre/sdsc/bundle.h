@@ -28,7 +28,7 @@ struct bundle_symbol {
 	int64_t min, max;
 };
 
-/* What launch_spec.json says of an argument beyond what the SDSCs imply. */
+/* Facts that launch_spec.json has of an argument and the SDSCs do not imply. */
 struct bundle_arg_spec {
 	bool has_shape, has_layout;
 	spyre_format dtype;	/* INVALID: not said */

@@ -16,7 +16,7 @@ enum code_cache {
 	CODE_CACHE_REBUILD,	/* written, not read */
 };
 
-/* What SPYRE_KERNEL_CACHE says: 0 or 1 (the default). */
+/* The value of SPYRE_KERNEL_CACHE: 0 or 1 (the default). */
 spyre_status code_cache_mode(enum code_cache *mode);
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a compiled bundle depends on, as one 128-bit number: the compiler and
+ * All that a compiled bundle depends on, as one 128-bit number: the compiler and
  * the contents of every source file. Times of files never count. Internal.
  */
 #ifndef SPYRE_SDSC_CODE_KEY_H

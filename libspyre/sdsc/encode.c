@@ -118,7 +118,7 @@ static bool reach(uint64_t *end, uint64_t count, uint64_t stride)
 			     !__builtin_add_overflow(*end, part, end));
 }
 
-/* What the card's verifier will prove of the view. */
+/* The extent of the view, as the card's verifier will prove it. */
 static bool view_end(const struct encoder *e, const struct spyre_instr *in, uint32_t index,
 		     const struct spyre_view *view, uint64_t *end)
 {

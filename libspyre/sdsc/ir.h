@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the parsers make of a bundle: the statements of bundle.mlir and the
+ * The parsers turn a bundle into these: the statements of bundle.mlir and the
  * contents of each SDSC file, checked and with names replaced by indices.
  * Internal.
  */
@@ -73,7 +73,7 @@ struct ir_bundle {
 	struct ir_mem mem[IR_MAX_MEM];
 };
 
-/* What bundle.mlir says. Errors name the line. */
+/* Parses bundle.mlir. Errors name the line. */
 spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 			   struct ir_bundle *bundle);
 void ir_bundle_fini(struct ir_bundle *bundle);
@@ -105,7 +105,9 @@ struct ir_tensor {
 	uint32_t stick;			/* the stick dim; that of most elements of a pack */
 	uint32_t num_order;
 	uint32_t order[IR_MAX_DIMS];	/* memory order, inner to outer */
-	int64_t gap[IR_MAX_DIMS];	/* elements beyond the extent */
+	/* Elements of memory beyond the extent; below 0: memory ends before it. */
+	int64_t gap[IR_MAX_DIMS];
+	uint32_t stated;		/* dims of which maxDimSizes_ gives the size in memory */
 	/* Per core: a symbol id if negative, else a byte address. */
 	int64_t start[SPYRE_MAX_CORES];
 	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */
@@ -172,7 +174,7 @@ struct ir_sdsc {
 bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
 
 /*
- * What an SDSC file says; @sdsc is zero before. The text is parsed in place (see
+ * Parses an SDSC file; @sdsc is zero before. The text is parsed in place (see
  * json_open()). Errors name the file and the JSON path.
  */
 spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
@@ -184,8 +186,14 @@ uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name);
 uint64_t ir_unit(const struct ir_tensor *t, uint32_t dim);
 /* Bits from coordinate 0 to @x of a dim, 0 if the tensor does not vary along it. */
 uint64_t ir_bits(const struct ir_tensor *t, uint32_t dim, uint64_t x);
-/* Whether coordinates of @dim turn into another part or stick at multiples of @x. */
+/* True if coordinates of @dim turn into another part or stick at multiples of @x. */
 bool ir_breaks(const struct ir_tensor *t, uint32_t dim, uint64_t x);
+
+/*
+ * A ReStickifyOpHBM of the June 2026 generator gives what its memory lacks of the padded
+ * iteration as a gap above 0; makes these gaps negative. docs/sdsc.md
+ */
+void ir_turn_gaps(struct ir_sdsc *s);
 
 /* Elements along a dim that one core reaches in a tensor that varies along it. */
 int64_t ir_share(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim);

@@ -74,7 +74,7 @@ static spyre_status read_object(const struct json *at, struct launch_spec_arg *a
 	return set_arrangement(&text, name, arg);
 }
 
-/* What follows "key", blanks and "="; NULL if the key is not there. */
+/* The text behind "key", blanks and "="; NULL if the key is not there. */
 static const char *value_of(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);

@@ -48,6 +48,7 @@ libspyre_libcore_la_SOURCES += libspyre/sdsc/lower.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_convert.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_conv.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_fit.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_mask_by_index.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_matmul.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower_pointwise.c

@@ -267,6 +267,16 @@ static spyre_status resolve(struct lower *l, int64_t start, struct ir_value *val
 	return SPYRE_SUCCESS;
 }
 
+spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg)
+{
+	struct ir_value value;
+	spyre_status status = resolve(l, start, &value);
+
+	*arg = status == SPYRE_SUCCESS && value.base == IR_BASE_ARG ? value.arg :
+	       SPYRE_MAX_OPERANDS;
+	return status;
+}
+
 static spyre_status resolve_hbm(struct lower *l, uint32_t tensor, uint32_t core,
 				struct address *at)
 {

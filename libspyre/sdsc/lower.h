@@ -53,7 +53,7 @@ spyre_status nest_emit(struct lower *l, struct nest *nest);
 /* lower.c */
 spyre_status lower_sdsc(struct lower *l);
 typedef spyre_status lower_rule_fn(struct lower *l, enum spyre_func func);
-/* What lowers an operation, NULL if nothing does. */
+/* The function that lowers an operation, NULL if there is none. */
 lower_rule_fn *lower_rule(const char *op);
 spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -63,6 +63,14 @@ uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
 bool lower_varies(const struct ir_tensor *t, uint32_t dim);
 /* Refuses coordinateMasking_ of the dims with a bit in @dims, which the output lacks. */
 spyre_status lower_unmasked(struct lower *l, uint32_t dims);
+/* The argument that starts at @start, SPYRE_MAX_OPERANDS if none does. */
+spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg);
+/*
+ * lower_fit.c: gives l->sdsc, a copy of the file's, the layouts of a launch spec that have
+ * less memory than the iteration by padding, and ends the iteration where memory does.
+ */
+struct launch_spec;
+spyre_status lower_fit(struct lower *l, const struct launch_spec *spec, struct ir_sdsc *sdsc);
 /* A constant of constantInfo_ as fp32 bits. */
 bool lower_has_constant(const struct lower *l, const char *name);
 spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits);
@@ -134,7 +142,7 @@ spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p);
 /* The same with tiles of at least @lanes elements to a stick. */
 spyre_status partial_plan_lanes(struct lower *l, uint32_t absent, uint32_t lanes,
 				struct partial *p);
-/* Whether this core computes into the tile. */
+/* True if this core computes into the tile. */
 bool partial_core(const struct partial *p, const struct ir_sdsc *s, uint32_t core);
 spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyre_func func,
 			     uint32_t scale_bits);

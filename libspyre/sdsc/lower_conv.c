@@ -105,7 +105,7 @@ static spyre_status find_loops(struct lower *l, struct conv *c)
 #define BIT(format) (1u << SPYRE_FMT_##format)
 #define FLOATS (BIT(SEN169_FP16) | BIT(IEEE_FP16) | BIT(BFLOAT16) | BIT(IEEE_FP32))
 
-/* What the PT takes: the same formats and packs as for batchmatmul. */
+/* The PT takes the same formats and packs as for batchmatmul. */
 static const struct family {
 	const char *op;
 	uint32_t from, to;
@@ -333,7 +333,7 @@ static bool set_loop(const struct ir_sdsc *s, const struct conv *c, const struct
 	return true;
 }
 
-/* Whether a tap finds input for all outputs of a block. */
+/* True if a tap finds input for all outputs of a block. */
 static bool covers(const struct ir_sdsc *s, const struct block *b, uint32_t core,
 		   const int64_t *tap)
 {

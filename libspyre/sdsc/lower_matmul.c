@@ -190,7 +190,7 @@ spyre_status matmul_store(struct lower *l, const struct matmul *m, const struct 
 	return stage_emit(l, &stage, box);
 }
 
-/* Whether the PT writes the result itself, without a tile of sums. */
+/* True if the PT writes the result itself, without a tile of sums. */
 static bool is_direct(const struct matmul *m, const struct box *box)
 {
 	if (m->paired && box->len[m->rows] % 2)

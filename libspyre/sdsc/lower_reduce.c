@@ -161,7 +161,7 @@ static enum spyre_func combining(enum spyre_func func)
 	}
 }
 
-/* What remains of the lanes of a stick once they are reduced. */
+/* Lanes of a stick that remain once they are reduced. */
 static uint32_t result_lanes(const struct reduction *r)
 {
 	if (!r->lanes)
@@ -317,7 +317,7 @@ static void join_stick(const struct lower *l, struct reduction *r)
 	r->valid = visible[0].size == whole ? 0 : (uint64_t)visible[0].size;
 }
 
-/* Whether another core stores what this one has nothing to add to. */
+/* True if another core stores the result, to which this one has nothing to add. */
 static bool covered(const struct lower *l, const struct reduction *r, uint32_t core)
 {
 	const struct address *at = l->address[r->out_index];

@@ -53,7 +53,7 @@ static spyre_status find_dims(struct lower *l, struct topk *t)
 	return SPYRE_SUCCESS;
 }
 
-/* Whether a constant holds a number of at least 1; gives its whole part. */
+/* True if a constant holds a number of at least 1; gives its whole part. */
 static bool whole_number(uint32_t bits, uint64_t *out)
 {
 	uint32_t exponent = bits >> 23, mantissa = (bits & 0x7fffff) | 0x800000;

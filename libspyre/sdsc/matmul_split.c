@@ -158,7 +158,7 @@ static uint64_t need_parts(struct lower *l, void *arg, const struct box *box)
 	return 2 * part_bytes(l, arg, box);
 }
 
-/* What a core does in phase @turn. */
+/* Emits the work of a core in phase @turn. */
 static spyre_status go_round(struct lower *l, const struct matmul *m, const struct group *g,
 			     const struct box *part, uint32_t turn, uint64_t bytes)
 {

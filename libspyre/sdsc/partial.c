@@ -155,7 +155,7 @@ spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyr
 {
 	const struct ir_sdsc *s = l->sdsc;
 	spyre_status status = encoder_phase(l->encoder);
-	/* What is neither scaled nor spread is stored with the last tile. */
+	/* A result that is neither scaled nor spread is stored with the last tile. */
 	bool scaled = func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_QUANTSCALE;
 	bool apart = scaled || p->lanes;
 

@@ -91,7 +91,8 @@ bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t)
 			n = (n + unit - 1) / unit;
 			t->stride[d] = step;
 		}
-		n += (uint64_t)t->gap[d] / unit;
+		/* A gap of less than 0 is no longer than the dim: the parser sees to that. */
+		n = (uint64_t)((int64_t)n + t->gap[d] / (int64_t)unit);
 		t->extent[d] = n;
 		if (__builtin_mul_overflow(step, n, &step) || step > INT64_MAX)
 			return false;

@@ -10,7 +10,7 @@
 
 #define LX_FRACTION 0.2		/* of LX that is not the planner's */
 
-/* What is wrong with the environment is said, not guessed around. */
+/* A wrong variable of the environment is an error: a guess would hide it. */
 spyre_status build_cores(uint32_t *cores)
 {
 	const char *text = getenv("SENCORES");

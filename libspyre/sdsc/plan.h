@@ -70,13 +70,13 @@ void plan_each(const struct ir_sdsc *s, uint32_t whole, const int64_t *least, ui
 /* The best others than the chosen one, cheapest first; returns their number. */
 uint32_t plan_choices(const struct build_step *step, uint32_t cores, struct plan_choice *choice,
 		      uint32_t room);
-/* Whether the partial results of one core fit beside what LX holds. */
+/* True if the partial results of one core fit beside the tensors that LX holds. */
 bool plan_partial_fits(const struct build_step *step);
 spyre_status plan_divide(struct plan *plan);
 
 /* build_division.c: divisions that the caller asks for */
 bool plan_is_asked(const struct build_step *step);
-/* Whether two steps are asked for the same, along the dims in @keys only. */
+/* True if two steps are asked for the same, along the dims in @keys only. */
 bool plan_asked_alike(const struct build_step *a, const struct build_step *b, uint64_t keys);
 /* Divides a step as asked, and along no other dim. */
 spyre_status plan_asked(struct build_step *step, uint32_t cores);

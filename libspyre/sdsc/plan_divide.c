@@ -45,7 +45,7 @@ void plan_each(const struct ir_sdsc *s, uint32_t whole, const int64_t *least, ui
 }
 
 /*
- * What all cores move to and from device memory at the card's bandwidth, what
+ * Costs: bytes that all cores move to and from device memory at the card's bandwidth, what
  * one core moves at its ring's, or its points at its SFU's rate: whichever
  * takes longest. Partial results count as often as they are written.
  */
@@ -203,7 +203,7 @@ static int dim_of_key(const struct build_step *step, int8_t key)
 	return -1;
 }
 
-/* What members of a group do not all walk alike is not divided. */
+/* Dims that the members of a group do not all walk alike are not divided. */
 static uint32_t common_whole(const struct plan *p, uint32_t leader)
 {
 	const struct build_step *first = &p->step[leader];

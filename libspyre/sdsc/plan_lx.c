@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What LX keeps: results that all their readers take core by core, and copies
+ * LX keeps results that all their readers take core by core, and copies
  * of arguments that several steps of a group read.
  */
 #include <stdio.h>

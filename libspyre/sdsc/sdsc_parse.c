@@ -316,6 +316,37 @@ static spyre_status parse_starts(struct ir_sdsc *s, struct ir_tensor *t, const s
 	return SPYRE_SUCCESS;
 }
 
+/* Memory keeps one unit at least of the dim. */
+static spyre_status check_gap(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim,
+			      int64_t gap, const struct json *at)
+{
+	int64_t unit = (int64_t)ir_unit(t, dim), whole = t->lx ? s->el[dim] : s->size[dim];
+
+	if (gap % unit)
+		return json_wrong(at, "a gap of whole sticks of %" PRId64, unit);
+	whole = t->scale[dim] > 0 ? (whole + unit - 1) / unit * unit : unit;
+	if (gap <= -whole)
+		return json_wrong(at, "a gap above -%" PRId64 ", the extent of %s", whole,
+				  s->dim[dim]);
+	return SPYRE_SUCCESS;
+}
+
+/* maxDimSizes_ in memory order, -1 for a size that is not stated. */
+static void note_stated(const struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
+{
+	struct json sizes;
+
+	if (!json_find(node, "maxDimSizes_", &sizes))
+		return;
+	for (uint32_t k = 0; k < t->num_order; k++) {
+		yyjson_val *val = yyjson_arr_get(sizes.val, k);
+		uint32_t d = t->order[k];
+
+		if (yyjson_is_int(val) && yyjson_get_sint(val) == s->size[d] + t->gap[d])
+			t->stated |= 1u << d;
+	}
+}
+
 /* {dim: {"-1": gap}}, or one equal entry per core for LX. */
 static spyre_status parse_gaps(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
@@ -339,13 +370,11 @@ static spyre_status parse_gaps(struct ir_sdsc *s, struct ir_tensor *t, const str
 			at = (struct json){ .file = entry.file, .up = &entry,
 					    .key = yyjson_get_str(key),
 					    .val = yyjson_obj_iter_get_val(key) };
-			TRY(json_decimal(&at, 0, MAX_SIZE, &gap));
+			TRY(json_decimal(&at, -MAX_SIZE, MAX_SIZE, &gap));
 			if (!first && gap != t->gap[d])
 				return json_wrong(&at, "the same gap for all cores (%" PRId64 ")",
 						  t->gap[d]);
-			if (gap % (int64_t)ir_unit(t, d))
-				return json_wrong(&at, "a gap of whole sticks of %u elements",
-						  (unsigned int)ir_unit(t, d));
+			TRY(check_gap(s, t, d, gap, &at));
 			t->gap[d] = gap;
 			first = false;
 		}
@@ -402,6 +431,7 @@ static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const str
 	TRY(parse_order(s, t, node));
 	TRY(parse_starts(s, t, node));
 	TRY(parse_gaps(s, t, node));
+	note_stated(s, t, node);
 	return ir_place(s, t) ? SPYRE_SUCCESS : json_wrong(node, "a tensor of less than 2^63 bytes");
 }
 
@@ -548,6 +578,7 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	TRY(parse_constants(s, &dsc));
 	TRY(parse_tensors(s, &dsc));
 	TRY(parse_compute(s, &dsc));
+	ir_turn_gaps(s);
 	return ir_parse_window(s, &dsc);
 }
 

@@ -5,7 +5,7 @@
 
 #include <spyre/types.h>
 
-/* Whether the two are the same tensor; row-major. */
+/* True if the two are the same tensor; row-major. */
 bool bundle_same_sizes(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_rank);
 
 #endif /* SPYRE_SDSC_SIZES_H */

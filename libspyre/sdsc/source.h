@@ -26,7 +26,7 @@ struct bundle_source {
 	bool symbolic_args;	/* addresses are symbols, not baked */
 	struct launch_spec spec;
 	struct symbols symbols;
-	/* What the bytes of all these files were, if it was asked for. */
+	/* A hash of the bytes of all these files, if it was asked for. */
 	bool keyed;
 	struct code_key_state key;
 };

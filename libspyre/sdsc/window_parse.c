@@ -121,6 +121,10 @@ static spyre_status check_input(struct ir_sdsc *s, struct ir_tensor *t)
 
 		if (a->dim == IR_NO_DIM)
 			continue;
+		if (t->gap[a->dim] < 0)
+			return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+					   "%s: %s: backGapCore_ of %s is %" PRId64 " in the input that the window moves over; a gap of 0 or more (docs/unsupported.md)",
+					   s->file, s->op, axis_name[k], t->gap[a->dim]);
 		if (t->scale[a->dim] != 1 || (a->tap != IR_NO_DIM && t->scale[a->tap] > 0))
 			return spyre_error(SPYRE_ERROR_PARSE,
 					   "%s: %s: Tensor%u, the input, must vary along %s and not along %s",

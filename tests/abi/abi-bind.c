@@ -213,7 +213,7 @@ static void test_split(int fd)
 	abi_unbind(fd, VA, 8 * PAGE);
 }
 
-/* What waits for what while the gate is shut, and that all of it ends. */
+/* Jobs wait for binds while the gate is shut, and all of them end. */
 static void test_order(int fd)
 {
 	const uint64_t big = (1ull << 33) + 5;
@@ -287,7 +287,7 @@ static void test_pipeline(int fd)
 	drmSyncobjDestroy(fd, t);
 }
 
-/* What a fence that does not come may pile up is bounded. */
+/* A fence that does not come piles up a bounded amount of work. */
 static void test_bound(int fd)
 {
 	struct abi_gate gate = abi_gate();

@@ -289,7 +289,7 @@ int main(void)
 	int fd = abi_open(), other = abi_open();
 	struct abi_queue q;
 
-	/* What ran before may still be letting go. */
+	/* Earlier programs may still be letting go. */
 	abi_memory_settles(fd, 0);
 	test_info(fd);
 	test_capacity(fd, other);

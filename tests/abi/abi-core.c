@@ -109,7 +109,7 @@ static void test_refused(int fd, const char *entry, int (*call)(int fd, unsigned
 	tap_eq(refused, expected, "%s: every other core number gives EOPNOTSUPP", entry);
 }
 
-/* What is allowed must survive any argument; some results are known. */
+/* Allowed calls must survive any argument; some results are known. */
 static void test_allowed(int fd, const char *entry, int (*call)(int fd, unsigned long request))
 {
 	size_t i;

@@ -142,21 +142,16 @@ static void child(enum end end, int ready)
 
 static bool one_child(enum end end, unsigned int delay_ms)
 {
-	int ready[2], status = 0;
+	int ready, status = 0;
+	pid_t pid = abi_fork(&ready);
 	uint64_t start;
 	char c;
-	pid_t pid;
 
-	if (pipe(ready))
-		tap_bail("pipe: %s", strerror(errno));
-	fflush(stdout);
-	pid = fork();
 	if (!pid)
-		child(end, ready[1]);
-	close(ready[1]);
-	if (pid < 0 || read(ready[0], &c, 1) != 1)
+		child(end, ready);
+	if (read(ready, &c, 1) != 1)
 		tap_bail("the child did not start its work");
-	close(ready[0]);
+	close(ready);
 	abi_sleep_ms(delay_ms);
 	start = abi_now_ns();
 	if (end == END_KILL)

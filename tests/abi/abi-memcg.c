@@ -270,25 +270,20 @@ static void touch(int fd, struct abi_queue *q, int small, int big)
 static void test_owner_pays(int fd, struct abi_queue *q)
 {
 	uint64_t used = abi_memory(fd).used;
-	int sockets[2], small, big, status = 0, i;
-	pid_t pid;
+	int socket, small, big, status = 0, i;
+	pid_t pid = abi_fork(&socket);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		tap_bail("socketpair");
-	pid = fork();
 	if (!pid) {
-		close(sockets[0]);
 		memcg_join();
-		own(sockets[1]);
+		own(socket);
 		_exit(0);
 	}
-	close(sockets[1]);
-	small = memcg_receive_fd(sockets[0]);
-	big = memcg_receive_fd(sockets[0]);
+	small = memcg_receive_fd(socket);
+	big = memcg_receive_fd(socket);
 	touch(fd, q, small, big);
 	close(small);
 	close(big);
-	close(sockets[0]);
+	close(socket);
 	waitpid(pid, &status, 0);
 	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status), "owner: lives to its end");
 	tap_ok(abi_memory_settles(fd, used), "owner: its device memory is given back");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Virtual functions: this splits the card, over and over, and leaves it whole.
- * What num_vfs takes and refuses is here; vf-share.c has what VFs get,
+ * This file has what num_vfs takes and refuses; vf-share.c has what VFs get,
  * vf-lifetime.c how they go, vf-hold.c what does not hold that up.
  */
 #include "vf.h"

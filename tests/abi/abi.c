@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,6 +76,22 @@ int abi_ioctl(int fd, unsigned long request, void *arg)
 		ret = ioctl(fd, request, arg);
 	while (ret < 0 && errno == EINTR);
 	return ret < 0 ? -errno : 0;
+}
+
+pid_t abi_fork(int *socket)
+{
+	int ends[2];
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		tap_bail("socketpair: %s", strerror(errno));
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		tap_bail("fork: %s", strerror(errno));
+	*socket = ends[!pid];
+	close(ends[pid != 0]);
+	return pid;
 }
 
 uint64_t abi_now_ns(void)
@@ -230,7 +247,7 @@ struct drm_spyre_memory_info abi_memory(int fd)
 	return info;
 }
 
-/* What a plain user's file sees as used when nothing is: the part that is kept for others. */
+/* Bytes that a plain user's file sees as used when none are: the part kept for others. */
 static uint64_t memory_kept(int fd)
 {
 	return geteuid() ? abi_memory(fd).total / 16 & ~(PAGE - 1) : 0;

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <drm/spyre_accel.h>
 
@@ -26,6 +27,8 @@ bool abi_find(char *node, size_t node_size, char *device, size_t device_size);
 /* 0 or the negative errno; again after a signal, like any restartable call. */
 int abi_ioctl(int fd, unsigned long request, void *arg);
 uint64_t abi_now_ns(void);
+/* fork() with a pair of sockets, of which each process gets its own end; bails out. */
+pid_t abi_fork(int *socket);
 void abi_sleep_ms(unsigned int ms);
 
 /* Memory whose last byte is at @size, with nothing mapped behind it. */

@@ -296,7 +296,7 @@ static void *subject_cb(struct fields_context *c)
 	return &c->cb;
 }
 
-/* What a type does not use must be zero; CB() names those it does. */
+/* Fields that a type does not use must be zero; CB() names those it does. */
 #define CB_FIELDS(name, program_, num_args_, args_, desc_, dst_, src_, size_, host_addr_, \
 		  host_handle_, pattern_size_, host_offset_, pattern_) \
 static const struct field name[] = { \

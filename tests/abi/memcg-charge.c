@@ -307,28 +307,22 @@ static void one_kind(const struct kind *kind)
 	struct abi_gate gate = abi_gate();
 	struct usage before, after;
 	int64_t slab, all, charged, bound;
-	int sockets[2], file, status = 0, ret = -EPROTO;
+	int socket, file, status = 0, ret = -EPROTO;
+	pid_t pid = abi_fork(&socket);
 	char byte;
-	pid_t pid;
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		tap_bail("socketpair");
-	pid = fork();
-	if (!pid) {
-		close(sockets[0]);
-		make_all(kind, sockets[1]);
-	}
-	close(sockets[1]);
+	if (!pid)
+		make_all(kind, socket);
 	file = abi_sync_file(gate.fd, gate.syncobj);
-	memcg_send_fd(sockets[0], file);
+	memcg_send_fd(socket, file);
 	close(file);
-	if (read(sockets[0], &byte, 1) != 1)
+	if (read(socket, &byte, 1) != 1)
 		tap_bail("charge: %s: the process in the group ended early", kind->name);
 	before = usage_now();
-	if (write(sockets[0], "1", 1) != 1 || read(sockets[0], &ret, sizeof(ret)) != sizeof(ret))
+	if (write(socket, "1", 1) != 1 || read(socket, &ret, sizeof(ret)) != sizeof(ret))
 		tap_note("charge: %s: the process in the group is gone", kind->name);
 	after = usage_now();
-	close(sockets[0]);
+	close(socket);
 	waitpid(pid, &status, 0);
 	abi_gate_free(&gate);
 
@@ -375,21 +369,20 @@ void memcg_test_jobs(int fd)
 	int *report = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
 			   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	uint64_t kills = memcg_kills(), used = abi_memory(fd).used;
-	int sockets[2], file, status = 0;
+	int socket, file, status = 0;
 	struct abi_gate gate;
 	pid_t pid;
 
 	gate = abi_gate();
-	if (report == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		tap_bail("socketpair");
-	pid = fork();
+	if (report == MAP_FAILED)
+		tap_bail("mmap: %s", strerror(errno));
+	pid = abi_fork(&socket);
 	if (!pid)
-		fill_group(sockets[1], report);
+		fill_group(socket, report);
 	file = abi_sync_file(gate.fd, gate.syncobj);
-	memcg_send_fd(sockets[0], file);
+	memcg_send_fd(socket, file);
 	close(file);
-	close(sockets[0]);
-	close(sockets[1]);
+	close(socket);
 	waitpid(pid, &status, 0);
 	abi_gate_free(&gate);
 	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status),

@@ -134,18 +134,12 @@ static void victim(uint32_t round, int socket)
 
 static void one_round(struct survivor *s, uint32_t round, uint32_t *killed, uint32_t *stuck)
 {
-	int sockets[2], file, status = 0;
-	pid_t pid;
+	int socket, file, status = 0;
+	pid_t pid = abi_fork(&socket);
 
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
-		tap_bail("socketpair");
-	pid = fork();
-	if (!pid) {
-		close(sockets[0]);
-		victim(round, sockets[1]);
-	}
-	close(sockets[1]);
-	file = memcg_receive_fd(sockets[0]);
+	if (!pid)
+		victim(round, socket);
+	file = memcg_receive_fd(socket);
 	do
 		survivor_goes_on(s);
 	while (!waitpid(pid, &status, WNOHANG));
@@ -156,7 +150,7 @@ static void one_round(struct survivor *s, uint32_t round, uint32_t *killed, uint
 	*stuck += !abi_sync_file_poll(file, 10000) || abi_sync_file_status(file) != -ECANCELED;
 	survivor_goes_on(s);
 	close(file);
-	close(sockets[0]);
+	close(socket);
 }
 
 void memcg_test_oom(int fd)

@@ -138,7 +138,7 @@ void *abi_prog_encode(const struct abi_prog *p, uint64_t *size)
 
 int abi_prog_load(int fd, const void *image, uint64_t size, struct drm_spyre_program_create *args)
 {
-	/* What the kernel does not write shows. */
+	/* Bytes that the kernel does not write show. */
 	memset(args, 0xa5, sizeof(*args));
 	args->data = PTR(image);
 	args->size = size;

@@ -21,7 +21,7 @@ static bool result(bool pass, const char *format, va_list args)
 	say(pass ? "ok" : "not ok", format, args);
 	putchar('\n');
 	failures += !pass;
-	/* What was said before an oops is the only trace of it. */
+	/* Lines printed before an oops are the only trace of it. */
 	fflush(stdout);
 	return pass;
 }

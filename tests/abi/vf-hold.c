@@ -357,27 +357,22 @@ static uint64_t import_once(const struct vf_device vf[2], int ready)
 
 static void import_and_die(const struct vf_device vf[2], uint64_t delay_ns)
 {
+	int ready;
+	pid_t pid = abi_fork(&ready);
 	uint64_t start;
-	int ready[2];
-	pid_t pid;
 	char c;
 
-	if (pipe(ready))
-		tap_bail("pipe: %s", strerror(errno));
-	fflush(stdout);
-	pid = fork();
 	if (!pid) {
-		import_once(vf, ready[1]);
+		import_once(vf, ready);
 		_exit(0);
 	}
-	close(ready[1]);
-	if (pid < 0 || read(ready[0], &c, 1) != 1)
+	if (read(ready, &c, 1) != 1)
 		tap_bail("the child did not export");
 	for (start = abi_now_ns(); abi_now_ns() - start < delay_ns;)
 		;
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	close(ready[0]);
+	close(ready);
 }
 
 static void test_kill_import(void)

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What a saturated file leaves behind when its node is gone. */
+/* The state that a saturated file leaves when its node is gone. */
 static void drop(int fd, struct abi_queue *q, struct abi_buf *mem)
 {
 	munmap(q->results.map, q->results.size);
@@ -204,7 +204,7 @@ static bool fail_nth(unsigned int nth)
 	return !abi_write_file("/proc/thread-self/fail-nth", text);
 }
 
-/* What is left of it: 0 when one has failed. */
+/* Allocations left until one fails: 0 when one has failed. */
 static unsigned int fail_nth_left(void)
 {
 	char text[16] = "0";

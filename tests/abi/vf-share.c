@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What each VF has, and that it has it for itself. */
+/* Each VF has its share, and has it for itself. */
 #include "vf.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of virtual functions share: sysfs, nodes, one small program. */
+/* Helpers that the tests of virtual functions share: sysfs, nodes, one small program. */
 #ifndef ABI_VF_H
 #define ABI_VF_H
 

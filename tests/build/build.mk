@@ -9,4 +9,5 @@ installcheck-local:
 	@CC='$(CC)' SPYRE_SRCDIR='$(abs_top_srcdir)' SPYRE_BUILDDIR='$(abs_top_builddir)' \
 	PKG_CONFIG='$(PKG_CONFIG)' SPYRE_ROOT='$(DESTDIR)' SPYRE_SAN_CFLAGS='$(SAN_CFLAGS)' \
 	$(SHELL) $(srcdir)/tests/build/installed.sh \
-		'$(DESTDIR)$(pkgconfigdir)' '$(DESTDIR)$(mandir)'
+		'$(DESTDIR)$(pkgconfigdir)' '$(DESTDIR)$(mandir)' '$(DESTDIR)$(bindir)' \
+		'$(DESTDIR)$(docdir)'

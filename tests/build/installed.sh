@@ -3,10 +3,10 @@
 #
 # make installcheck: the installed tree is enough to build and run a program,
 # in C and in C++, found through pkg-config alone. Arguments: pkgconfigdir
-# mandir bindir, each with DESTDIR in front.
+# mandir bindir docdir, each with DESTDIR in front.
 set -u
 src=${SPYRE_SRCDIR:?} root=${SPYRE_ROOT-}
-pkgconfigdir=$1 mandir=$2
+pkgconfigdir=$1 mandir=$2 bindir=$3 docdir=$4
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 CC=${CC:-cc} CXX=${CXX:-c++}
@@ -51,6 +51,21 @@ if command -v "$CXX" >/dev/null; then
 else
 	echo "ok - a C++ program builds # SKIP no C++ compiler"
 fi
+# Errors and findings send their reader to docs/NAME.md.
+named_docs() {
+	cat "$libdir"/libspyre.so.?* "$bindir"/spyre "$bindir"/spyre-smi "$bindir"/dxp_standalone |
+		tr -c '[:print:]' '\n' | grep -o 'docs/[a-z0-9-]*\.md' | sort -u >"$work/named"
+	grep -qx 'docs/unsupported.md' "$work/named" || {
+		echo "no program names docs/unsupported.md: this looks in the wrong place"
+		return 1
+	}
+	missing=0
+	while read -r doc; do
+		[ -s "$docdir/$doc" ] || { echo "$docdir has no $doc"; missing=1; }
+	done <"$work/named"
+	return $missing
+}
+try "every document that a program names is installed" named_docs
 if [ -e "${SPYRE_BUILDDIR:-.}/docs/man3/stamp" ]; then
 	try "the manual page of spyre_launch is installed" test -s "$mandir/man3/spyre_launch.3"
 fi

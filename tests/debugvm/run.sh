@@ -4,7 +4,7 @@
 # Runs in the virtual machine as root, on the debug kernel and with spyre_vdev.ko
 # loaded, on behalf of 'scripts/test debugvm': KUnit suites, all ABI and API
 # tests, the recorded bundles, failed allocations, kills, unload. Prints TAP.
-# What the kernel's own checkers say is in its log.
+# The kernel's own checkers write to its log.
 set -u
 src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?} python=${PYTHON:-/usr/bin/python3}
 module=${SPYRE_MODULE:?}

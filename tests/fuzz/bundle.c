@@ -182,7 +182,7 @@ static void check_program(const struct spyre_bundle *bundle)
 			  spyre_stop_name(err.stop));
 }
 
-/* What verifies for the maxima verifies for other values, or is refused by name. */
+/* A bundle that verifies for the maxima verifies for other values, or is refused by name. */
 static void lower_again(const struct bundle_source *source)
 {
 	int64_t values[BUNDLE_MAX_SYMBOLS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a fuzzer has compared with its reference: executions by form, format
+ * Counts of what a fuzzer has compared with its reference: executions by form, format
  * and arithmetic unit.
  */
 #ifndef SPYRE_FUZZ_COVER_H
@@ -12,7 +12,7 @@
 #define FUZZ_COVER_FORMS 96u
 #define FUZZ_COVER_FORMATS 512u
 
-/* Whether valid inputs can have @form with @format. */
+/* True if valid inputs can have @form with @format. */
 typedef bool (*fuzz_reachable_fn)(uint32_t form, uint32_t format);
 /* Names of a form and of a format; they are used before the next call. */
 typedef const char *(*fuzz_name_fn)(uint32_t number);

@@ -79,7 +79,7 @@ static size_t make(uint8_t *data)
 	return sizeof(input);
 }
 
-/* What the reference found on its way. */
+/* Findings of the reference on its way. */
 struct outcome {
 	bool padded;		/* some element is padding */
 	bool unordered;		/* two elements go to one byte of the host */

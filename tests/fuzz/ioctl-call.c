@@ -220,7 +220,7 @@ static int call_reset(struct fz_world *w, const struct fz_call *c, struct fz_fil
 	return fz_ioctl(w, c, file->fd, DRM_IOCTL_SPYRE_RESET, &card);
 }
 
-/* What root may write below the card's debugfs folder, if there is anything. */
+/* Files that root may write below the card's debugfs folder, if there are any. */
 static int call_inject(struct fz_world *w, const struct fz_call *c)
 {
 	static const char *const words[] = {

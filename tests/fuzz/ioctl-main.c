@@ -105,7 +105,7 @@ void fz_fail(const char *format, ...)
 	_exit(1);
 }
 
-/* What docs/uapi.md and docs/error-and-reset.md list, and ours for "not possible now". */
+/* The errors of docs/uapi.md and docs/error-and-reset.md, and ours for "not possible now". */
 static bool documented(int ret)
 {
 	static const int known[] = {
@@ -335,7 +335,7 @@ static void next_input(struct fz_input *input)
 		fz_generate(input);
 		return;
 	}
-	/* What was found last is the most promising. */
+	/* The latest finds are the most promising. */
 	*input = corpus[fz_random(4) || corpus_size < 64 ? fz_random(corpus_size) :
 			corpus_size - 1 - fz_random(64)];
 	fz_mutate(input, &corpus[fz_random(corpus_size)]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What calls have to do with: files, handles, memory at known addresses; and
+ * The objects of calls: files, handles, memory at known addresses; and
  * how bytes become values.
  */
 #include "config.h"

@@ -85,7 +85,7 @@ bool fz_kcov_open(void);
 void fz_kcov_begin(void);
 /* Features not seen before since fz_kcov_begin(). */
 uint32_t fz_kcov_end(void);
-/* What a call gave is a feature, too; all there is without KCOV. */
+/* The result of a call is a feature, too; all there is without KCOV. */
 uint32_t fz_kcov_result(uint8_t kind, int result);
 uint32_t fz_kcov_pcs(void);
 uint32_t fz_kcov_features(void);
@@ -101,7 +101,7 @@ struct fz_file {
 	struct fz_slots bo, queue, program, syncobj;
 };
 
-/* What the kernel reads and writes: at one address in every run, alone there. */
+/* Memory that the kernel reads and writes: at one address in every run, alone there. */
 struct fz_arena {
 	struct drm_spyre_cb cb[FZ_PENDING];
 	struct drm_spyre_sync sync[FZ_PENDING];
@@ -169,7 +169,7 @@ void fz_map_reset(struct fz_world *w);
 void fz_mail_open(struct fz_world *w);
 /* Closes every descriptor that is on its way. */
 void fz_mail_drain(struct fz_world *w);
-/* Whether this is a child that FORK made: it reports nothing and ends with its input. */
+/* True in a child that FORK made: it reports nothing and ends with its input. */
 bool fz_is_child(void);
 /* Kills and reaps the children of this execution. */
 void fz_process_reset(void);

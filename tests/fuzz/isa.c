@@ -209,7 +209,7 @@ static enum spyre_stop execute(const struct spyre_program *program, uint32_t uni
 	return spyre_card_exec(&x, &card->worker);
 }
 
-/* What the checked interpreter leaves in want[]; false if it says nothing of the values. */
+/* Fills want[] by the checked interpreter; false if it says nothing of the values. */
 static bool run_checked(const struct spyre_program *program, uint32_t seed)
 {
 	const struct spyre_prog_header *h = program->header;

@@ -60,7 +60,7 @@ for wait in (
 ):
     interrupted(wait)
     torch.spyre.reset()
-# What goes on, and memory of a copy that nobody waits for, do no harm.
+# A copy that goes on, and the memory of one that is not waited for, do no harm.
 interrupted(lambda y: y.cpu())
 torch.spyre.synchronize()
 assert (x @ x / 512)[0, 0].item() == 1

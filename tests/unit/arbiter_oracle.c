@@ -149,7 +149,7 @@ void oracle_spends(struct sim *sim, const struct sim_queue *queue, u32 cores, u6
 	sim->class[class_of(sim, queue->context)].cost += cost;
 }
 
-/* Whether a claim of @account waits that has a thread to run on. */
+/* True if a claim of @account waits that has a thread to run on. */
 static bool could_run(const struct sim *sim, const struct sim_account *account)
 {
 	const bool pool = sim->pool < 2 * sim->flavor.places &&

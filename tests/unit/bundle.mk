@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Bundles beyond their SDSCs: launch specs, symbols, compiled bundles.
 if HAVE_CHECK
-bundle_tests = tests/unit/bundle_cache tests/unit/bundle_spec tests/unit/bundle_symbols
+bundle_tests = tests/unit/bundle_cache tests/unit/bundle_short tests/unit/bundle_spec
+bundle_tests += tests/unit/bundle_symbols
 check_PROGRAMS += $(bundle_tests)
 TESTS += $(bundle_tests)
 bundle_test_common = tests/unit/bundle_files.c tests/unit/bundle_files.h tests/unit/runtime_check.h
@@ -11,10 +12,20 @@ bundle_test_libs = libspyre/libcore.la $(CHECK_LIBS) $(YYJSON_LIBS) $(LIBM)
 tests_unit_bundle_cache_SOURCES = tests/unit/bundle_cache.c $(bundle_test_common)
 tests_unit_bundle_cache_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_cache_LDADD = $(bundle_test_libs)
+tests_unit_bundle_short_SOURCES = tests/unit/bundle_short.c $(bundle_test_common)
+tests_unit_bundle_short_CFLAGS = $(bundle_test_cflags)
+tests_unit_bundle_short_LDADD = $(bundle_test_libs)
 tests_unit_bundle_spec_SOURCES = tests/unit/bundle_spec.c $(bundle_test_common)
 tests_unit_bundle_spec_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_spec_LDADD = $(bundle_test_libs)
 tests_unit_bundle_symbols_SOURCES = tests/unit/bundle_symbols.c $(bundle_test_common)
 tests_unit_bundle_symbols_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_symbols_LDADD = $(bundle_test_libs)
+
+check_PROGRAMS += tests/unit/embedded_warm
+TESTS += tests/unit/embedded_warm
+tests_unit_embedded_warm_SOURCES = tests/unit/embedded_warm.c $(bundle_test_common)
+tests_unit_embedded_warm_CFLAGS = $(bundle_test_cflags)
+tests_unit_embedded_warm_LDADD = $(bundle_test_libs)
+tests_unit_embedded_warm_LDFLAGS = -Wl,--wrap=spyre_card_exec
 endif

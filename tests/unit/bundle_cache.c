@@ -291,7 +291,7 @@ START_TEST(elsewhere)
 }
 END_TEST
 
-/* What cannot be written, or is not what it should be, is no error. */
+/* A cache that cannot be written, or is damaged, is no error. */
 START_TEST(unwritable)
 {
 	char path[128], target[128], *text;

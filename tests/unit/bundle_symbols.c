@@ -198,7 +198,7 @@ static double row_sum(int64_t row, int64_t columns)
 	return sum;
 }
 
-/* What is summed ends at the value exactly, whether it is divided over cores or not. */
+/* A sum ends at the value exactly, whether it is divided over cores or not. */
 static void reduce(const char *op, const int64_t *slices)
 {
 	static const int64_t values[] = { 1, 63, 64, 65, 100, 250, 256 };
@@ -223,7 +223,7 @@ START_TEST(sums)
 }
 END_TEST
 
-/* What a mask hides has its coordinates in the whole dimension, which the value cuts. */
+/* A mask has its coordinates in the whole dimension, which the value cuts. */
 START_TEST(masked_rows)
 {
 	static const int64_t values[] = { 20, 36, 40, 64 };

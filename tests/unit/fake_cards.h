@@ -21,7 +21,7 @@ void fake_remove(const char *path);
 
 /* Card accel<minor> with all attributes; its device number is that of /dev/null or /dev/zero. */
 void fake_card(int minor, int card_index, const char *device);
-/* What a test needs of a VF: card @card_index, number @vf. */
+/* Makes the files of a VF that a test needs: card @card_index, number @vf. */
 void fake_vf(int minor, int card_index, int vf);
 /* Makes card @card_index one that is split. */
 void fake_split(int card_index, int num_vfs);

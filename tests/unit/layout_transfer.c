@@ -15,7 +15,7 @@
 #define END -9
 
 /*
- * What the DMA engine does with a descriptor, for two-byte elements of one
+ * The DMA engine's way with a descriptor, for two-byte elements of one
  * format. Fails the test on any access outside the two spans.
  */
 static void run_dma(const struct spyre_transfer *x, uint8_t *device)

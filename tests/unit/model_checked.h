@@ -16,7 +16,7 @@
 bool checked_exec(const struct spyre_program *prog, uint8_t *const *operand, uint8_t *const *lx,
 		  char *fault, size_t fault_bytes);
 
-/* Who touched a byte last: instruction, element of it, core. */
+/* The last access to a byte: instruction, element of it, core. */
 struct checked_byte {
 	uint32_t written, read;		/* numbers of instructions, 0: none */
 	uint32_t write_element, read_element;
@@ -24,7 +24,7 @@ struct checked_byte {
 };
 
 /*
- * Whether results depend on an order that docs/isa.md leaves open: outputs that
+ * Tells if results depend on an order that docs/isa.md leaves open: outputs that
  * overlap inputs other than element for element, or points of themselves, and
  * cores that meet in one phase.  The caller makes the arrays, zeroed, one as
  * long as each operand and LX, and may use them for the next program.

@@ -490,7 +490,7 @@ START_TEST(test_phases)
 END_TEST
 
 /* A stop ends the program soon, and says so. */
-/* What a program of one instruction costs in polls, when it may have so many. */
+/* Polls that a program of one instruction costs, when it may have so many. */
 static enum spyre_stop run_for(long polls, long *left)
 {
 	struct spyre_program prog;

@@ -18,7 +18,7 @@
 void *generate_program(uint64_t seed, bool small, size_t *size, struct spyre_program *prog,
 		       struct spyre_verify_error *err);
 
-/* What the operand of a generated program holds before it runs. */
+/* The contents of an operand of a generated program before it runs. */
 void generate_operand(uint64_t seed, uint32_t operand, void *p, size_t bytes);
 
 #endif /* MODEL_GENERATE_H */

@@ -190,7 +190,7 @@ void reference_across(uint32_t func, float *acc)
 		acc[lane] = acc[0];
 }
 
-/* What is stored of the accumulators, which @squares has in the EXX2 functions. */
+/* The value stored of the accumulators, to which @squares belongs in the EXX2 functions. */
 void reference_finish(uint32_t func, float factor, float *acc, const float *squares)
 {
 	uint32_t lane;

@@ -404,7 +404,7 @@ START_TEST(test_extremes)
 }
 END_TEST
 
-/* What a store rounds, saturates and drops, not through the DMA's rules. */
+/* A store rounds, saturates and drops by rules that are not those of the DMA. */
 START_TEST(test_convert)
 {
 	const struct spyre_unit *unit = test_units()[_i];

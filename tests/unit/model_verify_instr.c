@@ -267,7 +267,7 @@ START_TEST(test_masks_and_pairs)
 END_TEST
 
 /*
- * What the packed formats cost: two and four times the rate, and a quarter. Four
+ * The packed formats have two and four times the rate, and a quarter. Four
  * rows use sqrt(4 / 64) of the array. Enough turns hide the other costs.
  */
 START_TEST(test_costs)

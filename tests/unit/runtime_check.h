@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the runtime share. They use the public interface, so that
+ * Helpers that the tests of the runtime share. They use the public interface, so that
  * the same programs run on either backend (SPYRE_BACKEND=embedded or drm).
  */
 #ifndef RUNTIME_CHECK_H

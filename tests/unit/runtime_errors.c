@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes wrong stays where it went wrong: timeouts, forks, early ends. */
+/* Failures stay where they happened: timeouts, forks, early ends. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,7 +73,7 @@ START_TEST(timeout_takes_the_context)
 	ck_assert(all_words(host, MIB / 4, 49));
 	ck_ok(spyre_context_destroy(apart));
 	ck_ok(spyre_context_reset(context));
-	/* What could not run did not: the fill behind the killed copy. */
+	/* The fill behind the killed copy did not run. */
 	ck_ok(spyre_memcpy_d2h(context, host, big, 4096));
 	ck_assert_uint_eq(host[0], 0);
 	ck_ok(spyre_stream_destroy(slow));

@@ -621,7 +621,7 @@ START_TEST(card_reset)
 }
 END_TEST
 
-/* What fails inside a graph says where. */
+/* A failure inside a graph says where. */
 START_TEST(timeout_inside)
 {
 	spyre_context_state state = { .struct_size = sizeof(state) };

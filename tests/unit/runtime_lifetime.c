@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What outlives what: forks, pinned memory under copies, contexts under host functions. */
+/* Lifetimes: forks, pinned memory under copies, contexts under host functions. */
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -197,7 +197,7 @@ START_TEST(file)
 }
 END_TEST
 
-/* What is no memory stays an error, and nobody dies of it. */
+/* An address without memory stays an error, and no process dies of it. */
 START_TEST(no_memory)
 {
 	uint8_t *hole = mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

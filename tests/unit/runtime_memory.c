@@ -147,7 +147,7 @@ static void fill_card(spyre_context *context, spyre_devptr *address, int *n, int
 	uint64_t largest;
 
 	for (*n = 0; *n < max && (largest = memory_info(context).largest_free); ++*n) {
-		/* What info calls possible is possible. */
+		/* An allocation that info calls possible succeeds. */
 		ck_ok(spyre_mem_alloc(context, largest > 16 * MIB ? 16 * MIB : largest,
 				      &address[*n]));
 	}

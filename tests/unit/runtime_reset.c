@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fails, how it shows, and how contexts and cards come back. */
+/* Failures, how they show, and how contexts and cards come back. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -140,7 +140,7 @@ START_TEST(reset_stops_work)
 		      seconds() - start, one);
 	ck_ok(spyre_context_synchronize(context));
 	ck_status(spyre_event_synchronize(event), SPYRE_ERROR_CANCELLED);
-	/* What waited for cancelled work was cancelled, too. */
+	/* Work that waited for cancelled work was cancelled, too. */
 	ck_ok(spyre_memcpy_d2h(context, words, kept, sizeof(words)));
 	ck_assert(all_words(words, 1024, 11));
 	check_works(context, a, kept, 12);

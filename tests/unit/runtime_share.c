@@ -12,7 +12,7 @@
 #define BYTES (4 * MIB)
 #define WORDS (BYTES / 4)
 
-/* What goes from one process to the other, besides a descriptor. */
+/* A message from one process to the other, besides a descriptor. */
 struct message {
 	uint64_t offset;
 	uint64_t bytes;

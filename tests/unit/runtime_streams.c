@@ -310,7 +310,7 @@ static void gate_entered(struct gate *gate)
 
 #define GATE { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, false }
 
-/* What is behind a host function waits for it, on its stream and on others. */
+/* Work behind a host function waits for it, on its stream and on others. */
 START_TEST(host_fn_order)
 {
 	spyre_stream *a = get_stream(context, 1), *b = get_stream(context, 2);

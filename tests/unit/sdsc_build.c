@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the builder writes against the corpus, and its refusals. */
+/* Files of the builder against the corpus, and its refusals. */
 #include <spyre/spyre.h>
 
 #include <check.h>

@@ -210,7 +210,7 @@ void card_free_case(struct card_case *c)
 	}
 }
 
-/* What must come out */
+/* The expected outputs */
 
 /* The input's element for element n of the output, broadcast from the right. */
 static double pick(const struct card_tensor *in, const struct card_tensor *out, size_t n)

@@ -302,7 +302,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* What the generators of other months write, and what is not ours to know. */
+/* The generators of other months write these, and keys that the parser need not know. */
 static const struct bad accepted[] = {
 	{ "mm", "sdsc_0.json", "\"0_batchmatmul\": {",
 	  "\"0_batchmatmul\": {\"debug_handle_\": {\"id\": \"1868503139818264839\", \"source\": null},",

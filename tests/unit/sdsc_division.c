@@ -124,7 +124,7 @@ static spyre_devptr memory(spyre_context *context, size_t bytes)
 	return p;
 }
 
-/* What the operation makes of small whole numbers, of which sums are exact. */
+/* The operation's result on small whole numbers, of which sums are exact. */
 static void compute(spyre_context *context, const struct division *d, bool asked, float *result)
 {
 	spyre_stream *stream = get_stream(context, 0);

@@ -470,21 +470,12 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("graph");
 	TCase *t = tcase_create("graph"), *q = tcase_create("questions");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
-	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, one_operation, 0, COUNT * NUM_PLACINGS);
 	tcase_add_test(t, all_listed);
 	tcase_add_test(q, questions);
 	tcase_add_test(q, paddings);
-	suite_add_tcase(s, t);
-	suite_add_tcase(s, q);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_both("graph", t, q);
 }

@@ -45,7 +45,7 @@ struct make_case {
 
 struct make;
 
-/* What the output holds at @at, one coordinate per dim; NAN: anything. */
+/* The output's element at @at, one coordinate per dim; NAN: anything. */
 typedef double make_expect(const struct make *m, const int64_t *at);
 
 struct make *make_new(const struct make_case *c);

@@ -82,7 +82,7 @@ static int64_t draw_axis(int64_t *in_size, int64_t *taps, bool weights, int64_t 
 	*dilation = weights ? ONE_OF(1, 1, 2, 3) : 1;
 	*stride = ONE_OF(1, 1, 2, 3);
 	reach = (*taps - 1) * *dilation;
-	/* What is padded most has still an element in each window. */
+	/* Even the largest padding leaves an element in each window. */
 	*padding = reach ? ONE_OF(0, 1, 2) % (reach + 1) : 0;
 	*in_size = ONE_OF(1, 1, 2, 3, 4, 7, 9);
 	if (*in_size + 2 * *padding < reach + 1)
@@ -154,7 +154,7 @@ START_TEST(random_windows)
 		seed = (uint32_t)(_i * SHAPES + i + 1) * 2654435761u;
 		draw_operation(&op);
 		placing = (enum placing)ONE_OF(AS_COPIED, POISONED, WINDOWS);
-		/* What a failure was about: the log has it last. */
+		/* The log has this last when a case fails. */
 		printf("round %d.%d: %s, format %d, placing %d:", _i, i, op.name, (int)op.format,
 		       (int)placing);
 		for (uint32_t k = 0; k < MAX_IN && op.tensor[k].size[0]; k++) {
@@ -286,12 +286,8 @@ END_TEST
 
 int main(void)
 {
-	Suite *s = suite_create("odd");
 	TCase *t = tcase_create("shapes"), *b = tcase_create("builder");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
-	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, one_point, 0, COUNT * NUM_PLACINGS);
 	tcase_add_loop_test(t, random_windows, 0, ROUNDS);
@@ -299,10 +295,5 @@ int main(void)
 	tcase_add_test(b, output_of_seven_dims);
 	tcase_add_test(b, argmax_moves_tensors);
 	tcase_add_test(b, open_transpose);
-	suite_add_tcase(s, t);
-	suite_add_tcase(s, b);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return run_both("odd", t, b);
 }

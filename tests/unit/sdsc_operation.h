@@ -75,6 +75,8 @@ double at(const struct value *v, const struct value *full, size_t element);
 uint32_t reduced(const struct operation *op);
 /* The element of a tensor without the dims in @mask that element @i falls on. */
 size_t fold(const struct value *v, uint32_t mask, size_t i);
+/* Runs a suite of two cases on the embedded card, if the environment names no other. */
+int run_both(const char *name, TCase *first, TCase *second);
 /* Runs it on 1, 7, 24 and 32 cores, compiled at once and through files. */
 void run(const struct operation *op, enum placing placing);
 

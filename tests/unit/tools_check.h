@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of the spyre command share. */
+/* Helpers that the tests of the spyre command share. */
 #ifndef TOOLS_CHECK_H
 #define TOOLS_CHECK_H
 

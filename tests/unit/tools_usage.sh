@@ -129,7 +129,7 @@ bad_case "arg_index 9 of 1 operands" \
 awk 'BEGIN { for (i = 0; i < 200000; i++) printf "["; }' >"$work/deep"
 bad_case "offset" "$(cat "$work/deep")"
 
-# What the doctor tells to run is there: the package of dkms, no make target that is not.
+# Commands that the doctor proposes exist: the package of dkms, no make target that is not.
 "$spyre" doctor >"$work/out" 2>&1
 version=$(cat "$src/VERSION")
 name=$(sed -n 's/^PACKAGE_NAME="\(.*\)"/\1/p' "$src/kernel/dkms.conf")

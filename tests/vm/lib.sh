@@ -64,19 +64,38 @@ abi_tests() {
 # Another driver that makes and takes dma-bufs, where the kernel has it.
 modprobe vgem 2>/dev/null
 
-# Who runs what: a build folder in a closed home is root's alone.
+# $users run the programs: a build folder in a closed home is root's alone.
 users="root user"
 if ! "${user[@]}" test -x "$build/tests/abi/abi-core"; then
 	echo "ok - tests as a plain user # SKIP $build is closed to other users"
 	users=root
 fi
+# run_as_everyone PROGRAM...
+run_as_everyone() {
+	local who program
+	for who in $users; do
+		for program; do
+			run $who "${program##*/}" "$program"
+		done
+	done
+}
+
+# run_last_and_unload: the programs that take the card or the module away come last.
+run_last_and_unload() {
+	local name
+	for name in vf unplug kill unload stress; do
+		run $([ $name = kill ] && echo user || echo root) abi-$name \
+			"$build/tests/abi/abi-$name"
+	done
+	rmmod spyre_vdev
+	verdict $? "the module unloads"
+}
+
 # run_abi_and_api: all of tests/abi and of the API's tests, as everyone.
 run_abi_and_api() {
 	local who program
+	run_as_everyone $(abi_tests) $(api_tests)
 	for who in $users; do
-		for program in $(abi_tests) $(api_tests); do
-			run $who "${program##*/}" "$program"
-		done
 		for program in "$src"/tests/abi/*.py; do
 			[ ! -e "$program" ] || run $who "${program##*/}" "$python" "$program"
 		done

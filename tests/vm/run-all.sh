@@ -86,14 +86,7 @@ if [ "$users" != root ]; then
 	verdict $? "spyre-smi reset takes root"
 fi
 
-run root abi-vf "$build/tests/abi/abi-vf"
-run root abi-unplug "$build/tests/abi/abi-unplug"
-run user abi-kill "$build/tests/abi/abi-kill"
-run root abi-unload "$build/tests/abi/abi-unload"
-run root abi-stress "$build/tests/abi/abi-stress"
-
-rmmod spyre_vdev
-verdict $? "the module unloads"
+run_last_and_unload
 [ ! -e "$node" ]
 verdict $? "and takes its node with it"
 

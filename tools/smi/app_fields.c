@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What --query-compute-apps can show of a process. */
+/* Fields of a process that --query-compute-apps can show. */
 #include "config.h"
 
 #include <pwd.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What --query-device can show of a card. */
+/* Fields of a card that --query-device can show. */
 #include "config.h"
 
 #include <inttypes.h>

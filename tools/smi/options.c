@@ -284,7 +284,7 @@ static void print_version(void)
 	       version & 0xff);
 }
 
-/* What -L and -q show as JSON: the same objects as --query-device. */
+/* -L and -q show the same objects as --query-device when they print JSON. */
 static void default_fields(struct smi_options *options)
 {
 	const struct smi_field *field;

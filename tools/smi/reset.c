@@ -25,7 +25,7 @@ static int count_users(const struct smi_snapshot *snapshot, int card, bool show)
 	return count;
 }
 
-/* Whether this card can be reset at all, and now. */
+/* True if this card can be reset at all, and now. */
 static int check_card(const struct smi_snapshot *snapshot, int card, bool force)
 {
 	const spyre_telemetry_card *c = &snapshot->cards[card];

@@ -76,7 +76,7 @@ struct smi_value {
 	uint64_t number;
 };
 
-/* What a field is asked of: a card, or a process (and its card). */
+/* The subject of a field: a card, or a process (and its card). */
 struct smi_subject {
 	const struct smi_snapshot *snapshot;
 	const spyre_telemetry_card *card;

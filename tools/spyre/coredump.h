@@ -66,7 +66,7 @@ void coredump_print(const struct coredump *dump, FILE *out);
 char *coredump_json(const struct coredump *dump);
 /* The RAS record of the fault, malloc()ed; NULL with the library's error. */
 char *coredump_ras(const struct coredump *dump);
-/* What a program image says about itself, and its instructions. */
+/* Prints the header of a program image, and its instructions. */
 void coredump_print_program(const struct coredump_section *program, FILE *out);
 
 #endif /* SPYRE_TOOL_COREDUMP_H */

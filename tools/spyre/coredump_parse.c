@@ -122,7 +122,7 @@ static void take_sections(struct coredump *dump)
 		dump->num_sections++;
 		at = behind(dump, &section);
 	}
-	/* What is behind them is no section. */
+	/* Bytes behind them are no section. */
 	dump->size = at;
 }
 

@@ -107,7 +107,7 @@ void finding_module(struct findings *findings)
 	}
 }
 
-/* Whether the process has @group; root has no need of it. */
+/* True if the process has @group; root has no need of it. */
 static bool in_group(gid_t group)
 {
 	gid_t groups[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `spyre doctor` finds. */
+/* Findings of `spyre doctor`. */
 #ifndef SPYRE_TOOL_FINDING_H
 #define SPYRE_TOOL_FINDING_H
 
@@ -18,7 +18,7 @@ struct finding {
 	const char *check;
 	enum finding_level level;
 	char text[512];
-	/* What to do; "" when all is well. */
+	/* The remedy; "" when all is well. */
 	char fix[512];
 };
 

@@ -13,7 +13,7 @@ bool host_read_line(const char *path, char *buffer, size_t bytes);
 bool host_module_loaded(void);
 /* Version of the loaded module, "" if it tells none. */
 void host_module_version(char *buffer, size_t bytes);
-/* Whether modprobe would find the module for the running kernel. */
+/* True if modprobe would find the module for the running kernel. */
 bool host_module_installed(void);
 /* "6.12.43+deb12-amd64". */
 void host_kernel_release(char *buffer, size_t bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What `spyre launch` prints: text for people, JSON for scripts. */
+/* The output of `spyre launch`: text for people, JSON for scripts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `spyre launch` prints. */
+/* The output of `spyre launch`. */
 #ifndef SPYRE_TOOL_REPORT_H
 #define SPYRE_TOOL_REPORT_H
 

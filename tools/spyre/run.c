@@ -7,7 +7,7 @@
 
 #include "run.h"
 
-/* What outputs hold before the launch, so that what a kernel leaves unwritten
+/* Outputs hold this before the launch, so that what a kernel leaves unwritten
  * shows: 23224 in DL16, 1.5e16 in fp32. */
 static const uint8_t unwritten[2] = {0x5a, 0x5a};
 

@@ -65,7 +65,7 @@ int complain_status(spyre_status status, const char *format, ...)
 /* Bad usage: the message, and where to read on. */
 int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* What getopt_long() gave for an option that it does not know, or that lacks a value. */
+/* The result of getopt_long() for an option that it does not know, or that lacks a value. */
 int complain_option(int option, char **argv);
 
 /* A decimal number in [@min, @max]; -1 if @text is not one. */

@@ -24,7 +24,7 @@ struct tensor {
 	uint32_t position;
 	/* Position among the kernel's arguments. */
 	int arg_index;
-	/* What fills it. */
+	/* The source of its elements. */
 	enum tensor_init init;
 	/* Owned; the elements and their place in it. */
 	void *data;

@@ -5,7 +5,7 @@
 
 #include "spyre.h"
 
-/* Whether the two functions below know a format: the host formats do. */
+/* True if the two functions below know a format, as they do all host formats. */
 bool value_known(spyre_format format);
 
 double value_get(spyre_format format, const void *at);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a card leaves behind when a context fails: the file that root reads at
+ * The record that a card leaves when a context fails: the file that root reads at
  * /sys/class/devcoredump/devcd<N>/data, printed by 'spyre coredump'.
  *
  * A header, then sections: each a struct drm_spyre_coredump_section and its

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Pages of LPDDR5 and LX come when they are first touched, and zeroing them takes longer than
+ * many a kernel. A submission therefore brings the pages of its operands before its job has a
+ * time limit, in granules of 2 MiB as the driver does; memory that no kernel names stays
+ * unbacked, however much is allocated.
+ */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+
+#include "libspyre/backend/embedded.h"
+
+#define GRANULE_BYTES (1ull << EMBEDDED_GRANULE_SHIFT)
+#define SEGMENT_MASK ((1ull << SPYRE_SEGMENT_SHIFT) - 1)
+
+enum { MAP_HEAD = 1, MAP_TAIL = 2 };	/* granules that a mapping shares with others */
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/*
+ * A host that cannot (Linux before 5.14, or no memory left) changes nothing about the result:
+ * the job touches the pages itself.
+ */
+static void populate(uint8_t *at, uint64_t bytes, bool write)
+{
+	int saved = errno;
+
+	madvise(at, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+	errno = saved;
+}
+
+/* The word and the bit that say whether a granule of @map has its pages. */
+static uint64_t *granule_bit(struct embedded_card *card, struct embedded_map *map, uint64_t va,
+			     bool write, uint64_t *bit)
+{
+	uint64_t start = va & ~(GRANULE_BYTES - 1), index;
+
+	if (start < map->va || start + GRANULE_BYTES > map->va + map->bytes) {
+		*bit = start < map->va ? MAP_HEAD : MAP_TAIL;
+		return &map->warm[write];
+	}
+	index = (va & SEGMENT_MASK) >> EMBEDDED_GRANULE_SHIFT;
+	*bit = 1ull << index % 64;
+	return &card->warm[write][va >> SPYRE_SEGMENT_SHIFT][index / 64];
+}
+
+void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_t va,
+		   uint64_t bytes, bool write)
+{
+	uint64_t end = va + bytes, map_end = map->va + map->bytes;
+
+	while (va < end) {
+		uint64_t start = va & ~(GRANULE_BYTES - 1), next = start + GRANULE_BYTES, bit;
+		uint64_t *word = granule_bit(card, map, va, write, &bit);
+		uint8_t *base = card->segment[va >> SPYRE_SEGMENT_SHIFT];
+
+		if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit)) {
+			start = start > map->va ? start : map->va;
+			populate(base + (start & SEGMENT_MASK),
+				 (next < map_end ? next : map_end) - start, write);
+			__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+		}
+		va = next;
+	}
+}
+
+void embedded_cool(struct embedded_card *card, struct embedded_map *map)
+{
+	uint64_t bit;
+
+	for (uint64_t va = map->va; va < map->va + map->bytes; va += GRANULE_BYTES)
+		for (int write = 0; write < 2; write++)
+			*granule_bit(card, map, va, write, &bit) &= ~bit;
+	map->warm[0] = 0;
+	map->warm[1] = 0;
+}
+
+void embedded_warm_lx(struct embedded_device *device, const struct spyre_prog_header *header)
+{
+	for (uint32_t c = 0; c < header->num_cores; c++) {
+		if (atomic_load_explicit(&device->lx_warm[c], memory_order_relaxed) >=
+		    header->lx_bytes)
+			continue;
+		populate(device->lx[c], header->lx_bytes, true);
+		atomic_store_explicit(&device->lx_warm[c], header->lx_bytes,
+				      memory_order_relaxed);
+	}
+}
