@@ -14,6 +14,8 @@ part_lint() {
 	step "no source file is over 1,000 lines" lint-length lint_length
 	step "no line of C is over 100 columns (texts aside), no space at line ends" lint-columns lint_columns
 	step "no left-over marker, no archive address" lint-markers lint_markers
+	step "the README's figures and chart are those of docs/performance.md" lint-chart \
+		scripts/chart --check
 	if command -v sparse >/dev/null; then
 		step "sparse on model/" lint-sparse lint_sparse
 	else
