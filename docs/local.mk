@@ -30,6 +30,7 @@ EXTRA_DIST += scripts/chart
 EXTRA_DIST += scripts/demo
 EXTRA_DIST += scripts/demo-run
 EXTRA_DIST += scripts/deps
+EXTRA_DIST += scripts/docs
 EXTRA_DIST += scripts/lib-lint.sh
 EXTRA_DIST += scripts/lib-tap.sh
 EXTRA_DIST += scripts/lib-torch.sh
