@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre-bench: every figure the README quotes. scripts/bench runs it. */
+/* spyre-bench: every figure of docs/performance.md. scripts/bench runs it. */
 #define _GNU_SOURCE
 #include "bench/bench.h"
 

@@ -20,11 +20,40 @@ dist_docs_DATA += docs/uapi.md
 dist_docs_DATA += docs/unsupported.md
 
 # Manual pages of the public functions, made from the headers' comments.
+<<<<<<< HEAD
+=======
+EXTRA_DIST += docs/architecture.md
+EXTRA_DIST += docs/bundles.md
+EXTRA_DIST += docs/isa.md
+EXTRA_DIST += docs/numerics.md
+EXTRA_DIST += docs/performance.md
+EXTRA_DIST += docs/planning.md
+EXTRA_DIST += docs/pytorch.md
+EXTRA_DIST += docs/sdsc.md
+EXTRA_DIST += docs/testing.md
+EXTRA_DIST += docs/threat-model.md
+EXTRA_DIST += docs/timing.md
+EXTRA_DIST += docs/unsupported.md
+EXTRA_DIST += docs/adding-an-operation.md
+EXTRA_DIST += docs/glossary.md
+EXTRA_DIST += docs/index.md
+EXTRA_DIST += docs/install.md
+EXTRA_DIST += docs/migration.md
+EXTRA_DIST += docs/troubleshooting.md
+EXTRA_DIST += docs/tutorial/first-bundle.md
+EXTRA_DIST += docs/tutorial/first-kernel.md
+EXTRA_DIST += docs/tutorial/first-model.md
+EXTRA_DIST += docs/versioning.md
+EXTRA_DIST += docs/images/parts.svg
+EXTRA_DIST += docs/images/speed.svg
+>>>>>>> w-front
 EXTRA_DIST += .ci/run
 EXTRA_DIST += scripts/bench
+EXTRA_DIST += scripts/chart
 EXTRA_DIST += scripts/demo
 EXTRA_DIST += scripts/demo-run
 EXTRA_DIST += scripts/deps
+EXTRA_DIST += scripts/docs
 EXTRA_DIST += scripts/lib-lint.sh
 EXTRA_DIST += scripts/lib-tap.sh
 EXTRA_DIST += scripts/lib-torch.sh

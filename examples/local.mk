@@ -24,3 +24,6 @@ EXTRA_DIST += examples/digits/pack.py examples/digits/train.py
 # Semantic search with PyTorch.
 EXTRA_DIST += examples/semantic_search/ORIGIN examples/semantic_search/search.py
 EXTRA_DIST += examples/semantic_search/sentences.txt
+
+# A first program: users build it against the installed library, as installcheck does.
+EXTRA_DIST += examples/add/Makefile examples/add/add.c

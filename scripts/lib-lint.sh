@@ -14,6 +14,10 @@ part_lint() {
 	step "no source file is over 1,000 lines" lint-length lint_length
 	step "no line of C is over 100 columns (texts aside), no space at line ends" lint-columns lint_columns
 	step "no left-over marker, no archive address" lint-markers lint_markers
+	step "the README's figures and chart are those of docs/performance.md" lint-chart \
+		scripts/chart --check
+	step "links between documents lead somewhere" lint-links scripts/docs --check
+	step "one version everywhere" lint-version lint_version
 	if command -v sparse >/dev/null; then
 		step "sparse on model/" lint-sparse lint_sparse
 	else
@@ -85,6 +89,54 @@ sys.exit(bad)' || bad=1
 lint_markers() {
 	! git grep -nIE '\b(TODO|FIXME)\b|https?://[a-z.-]*(debian|pypi|pythonhosted)[a-z.-]*/' \
 		-- '*.c' '*.h' '*.cpp' '*.py' '*.sh' '*.mk' scripts .ci ':!scripts/lib-lint.sh'
+}
+
+# version_in FILE PATTERN: the part of a line between \( and \), which has to be in the file.
+version_in() {
+	local found
+	found=$(sed -n "s/$2/\1/p" "$1" | head -n 1)
+	if [ "$found" = "$version" ]; then
+		return 0
+	fi
+	echo "$1: version '$found', but VERSION says '$version'; set both (docs/versioning.md)"
+	return 1
+}
+
+# Those that configure substitutes (libspyre.pc, dkms.conf) take it from VERSION.
+lint_version() {
+	local version part value bad=0
+	version=$(cat VERSION)
+	value=
+	for part in MAJOR MINOR PATCH; do
+		value+=.$(sed -n "s/^#define SPYRE_VERSION_$part \([0-9]*\)$/\1/p" include/spyre/types.h)
+	done
+	[ "${value#.}" = "$version" ] ||
+		{ echo "include/spyre/types.h: version '${value#.}', but VERSION says '$version'"; bad=1; }
+	version_in torch_spyre/torch_spyre/__init__.py '^__version__ = "\(.*\)"' || bad=1
+	version_in CHANGELOG.md '^## \([0-9.]*\).*' || bad=1
+	grep -q 'AC_INIT(\[spyre\], \[m4_esyscmd_s(\[cat VERSION\])\])' configure.ac ||
+		{ echo "configure.ac: AC_INIT does not take its version from VERSION"; bad=1; }
+	grep -q '^PACKAGE_VERSION="@VERSION@"' kernel/dkms.conf ||
+		{ echo "kernel/dkms.conf: PACKAGE_VERSION is not @VERSION@"; bad=1; }
+	# Documents name it in commands.
+	! git grep -nE 'spyre-vdev[/-][0-9]+\.[0-9.]+' -- '*.md' | grep -vE "spyre-vdev[/-]$version\b" || bad=1
+	lint_interface || bad=1
+	return $bad
+}
+
+# The kernel interface has a number of its own, in the driver, its reference and the library.
+lint_interface() {
+	local driver bad=0
+	driver=$(sed -n 's/^\t\.major = \([0-9]*\),$/\1/p; s/^\t\.minor = \([0-9]*\),$/.\1/p' \
+		kernel/spyre_drv.c | tr -d '\n')
+	grep -q "^| kernel interface (uAPI) .* | $driver | " docs/versioning.md ||
+		{ echo "docs/versioning.md: the kernel interface is not $driver, the driver's"; bad=1; }
+	grep -qx "#define DRIVER_MAJOR ${driver%.*}" libspyre/backend/drm_card.c ||
+		{ echo "libspyre/backend/drm_card.c: DRIVER_MAJOR is not ${driver%.*}"; bad=1; }
+	grep -oE 'Since [0-9]+\.[0-9]+' include/uapi/drm/spyre_accel.h | sort -uV | tail -n 1 |
+		grep -qx "Since $driver" ||
+		{ echo "include/uapi/drm/spyre_accel.h: the newest 'Since' is not $driver"; bad=1; }
+	return $bad
 }
 
 # The model is freestanding C; sparse reads it as the kernel's build would.

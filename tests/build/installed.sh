@@ -66,6 +66,10 @@ named_docs() {
 	return $missing
 }
 try "every document that a program names is installed" named_docs
+cp "$src/examples/add/add.c" "$src/examples/add/Makefile" "$work"
+try "examples/add builds by its Makefile" \
+	make -C "$work" CC="$CC" PKG_CONFIG="$pc" CFLAGS="-Wall -Wextra -Werror $san" add
+try "and computes" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/add" "$work/bundle"
 if [ -e "${SPYRE_BUILDDIR:-.}/docs/man3/stamp" ]; then
 	try "the manual page of spyre_launch is installed" test -s "$mandir/man3/spyre_launch.3"
 fi
