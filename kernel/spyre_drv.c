@@ -538,5 +538,5 @@ module_init(spyre_init);
 module_exit(spyre_exit);
 
 MODULE_DESCRIPTION("virtual IBM Spyre accelerator cards");
-MODULE_VERSION("1.0");
+MODULE_VERSION("0.1.0");
 MODULE_LICENSE("GPL");

@@ -113,6 +113,7 @@ lint_version() {
 	[ "${value#.}" = "$version" ] ||
 		{ echo "include/spyre/types.h: version '${value#.}', but VERSION says '$version'"; bad=1; }
 	version_in torch_spyre/torch_spyre/__init__.py '^__version__ = "\(.*\)"' || bad=1
+	version_in kernel/spyre_drv.c '^MODULE_VERSION("\(.*\)");' || bad=1
 	version_in CHANGELOG.md '^## \([0-9.]*\).*' || bad=1
 	grep -q 'AC_INIT(\[spyre\], \[m4_esyscmd_s(\[cat VERSION\])\])' configure.ac ||
 		{ echo "configure.ac: AC_INIT does not take its version from VERSION"; bad=1; }
