@@ -18,35 +18,19 @@ dist_docs_DATA += docs/timing.md
 dist_docs_DATA += docs/torch-compile.md
 dist_docs_DATA += docs/uapi.md
 dist_docs_DATA += docs/unsupported.md
+dist_docs_DATA += docs/adding-an-operation.md
+dist_docs_DATA += docs/glossary.md
+dist_docs_DATA += docs/index.md
+dist_docs_DATA += docs/install.md
+dist_docs_DATA += docs/migration.md
+dist_docs_DATA += docs/troubleshooting.md
+dist_docs_DATA += docs/versioning.md
 
-# Manual pages of the public functions, made from the headers' comments.
-<<<<<<< HEAD
-=======
-EXTRA_DIST += docs/architecture.md
-EXTRA_DIST += docs/bundles.md
-EXTRA_DIST += docs/isa.md
-EXTRA_DIST += docs/numerics.md
-EXTRA_DIST += docs/performance.md
-EXTRA_DIST += docs/planning.md
-EXTRA_DIST += docs/pytorch.md
-EXTRA_DIST += docs/sdsc.md
-EXTRA_DIST += docs/testing.md
-EXTRA_DIST += docs/threat-model.md
-EXTRA_DIST += docs/timing.md
-EXTRA_DIST += docs/unsupported.md
-EXTRA_DIST += docs/adding-an-operation.md
-EXTRA_DIST += docs/glossary.md
-EXTRA_DIST += docs/index.md
-EXTRA_DIST += docs/install.md
-EXTRA_DIST += docs/migration.md
-EXTRA_DIST += docs/troubleshooting.md
 EXTRA_DIST += docs/tutorial/first-bundle.md
 EXTRA_DIST += docs/tutorial/first-kernel.md
 EXTRA_DIST += docs/tutorial/first-model.md
-EXTRA_DIST += docs/versioning.md
 EXTRA_DIST += docs/images/parts.svg
 EXTRA_DIST += docs/images/speed.svg
->>>>>>> w-front
 EXTRA_DIST += .ci/run
 EXTRA_DIST += scripts/bench
 EXTRA_DIST += scripts/chart
@@ -66,6 +50,7 @@ EXTRA_DIST += tests/vm/run-all.sh tests/vm/smoke.sh
 EXTRA_DIST += LICENSES/GPL-2.0-only.txt
 EXTRA_DIST += LICENSES/MIT.txt
 
+# Manual pages of the public functions, made from the headers' comments.
 man3dir = $(mandir)/man3
 man3_stamp = docs/man3/stamp
 CLEANFILES += $(man3_stamp)
