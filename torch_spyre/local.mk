@@ -82,6 +82,7 @@ EXTRA_DIST += torch_spyre/csrc/profiler_stubs.cpp
 EXTRA_DIST += torch_spyre/csrc/reset_binding.cpp
 EXTRA_DIST += torch_spyre/csrc/retry.cpp
 EXTRA_DIST += torch_spyre/csrc/retry.h
+EXTRA_DIST += torch_spyre/csrc/search.h
 EXTRA_DIST += torch_spyre/csrc/serialization.cpp
 EXTRA_DIST += torch_spyre/csrc/spyre.h
 EXTRA_DIST += torch_spyre/csrc/stream.cpp

@@ -52,11 +52,16 @@ static spyre_status topk_into(const struct build_call *call, struct build_use ou
 	struct build_call step = *call;
 	uint32_t dim;
 	int64_t k;
+	int stick;
 
 	BUILD_TRY(build_attr_dim(call, "dim", build_attr(call, "dim"), use[0].view.rank, &dim));
 	BUILD_TRY(ranks_of(call, use[0].view.size[dim], &k));
-	if (build_stick_dim(&use[0].view) >= 0 && build_stick_dim(&use[0].view) != (int)dim &&
-	    use[0].view.size[dim] > 1)
+	stick = build_stick_dim(&use[0].view);
+	if (stick < 0 && use[0].view.size[dim] > 1)
+		return spyre_error(SPYRE_ERROR_LAYOUT,
+				   "%s: operand 0 has one element per stick, sticks along dimension %u are needed here; copy it to a dense layout first",
+				   call->op->name, dim);
+	if (stick >= 0 && stick != (int)dim && use[0].view.size[dim] > 1)
 		BUILD_TRY(build_restick_new(g, &use[0], (int)dim));
 	made.view = use[0].view;
 	made.view.size[dim] = k;

@@ -232,3 +232,70 @@ def test_settings_of_the_planner_are_not_mixed_up(monkeypatch):
         monkeypatch.setenv("SENCORES", cores)
         compare(lambda x: torch.exp(x) + 1, x)
     assert len(set(used)) == 2, used
+
+
+def normalized(x, **wide):
+    return functional.layer_norm(x, x.shape[-1:], **wide)
+
+
+def column(*size):
+    """A tensor each of whose elements leads a stick of its own."""
+    return lambda x: x.flatten()[: 2 * torch.Size(size).numel()].view(*size, 2).sum(-1)
+
+
+#: How a tensor lies that a kernel reads: a view of one of (6, 130).
+LAYOUTS = {
+    "transposed": lambda x: x.t(),
+    "permuted": lambda x: x.view(6, 2, 65).permute(0, 2, 1),
+    "column of one stick": lambda x: x[:1, :20].cumsum(0).t(),
+    "row as a column": lambda x: x.view(-1)[:20].unsqueeze(-1),
+    "rows as columns": lambda x: x[:, :20].unsqueeze(-1).cumsum(0),
+    "an element in each stick": column(20),
+    "a row in each stick": column(20, 5),
+    "last dim of one, apart": lambda x: column(2, 2)(x).view(2, 1, 2, 1),
+    "expanded": lambda x: x[:4, :20].unsqueeze(1).expand(4, 3, 20).transpose(1, 2),
+}
+READERS = {
+    "sigmoid": torch.sigmoid,
+    "gelu": lambda x: functional.gelu(x, approximate="tanh"),
+    "lerp": lambda x: torch.lerp(x, x * 2, 0.3),
+    "isnan": lambda x: torch.isnan(x),
+    "layer_norm": normalized,
+    "layer_norm, weight and bias": lambda x: normalized(
+        x, weight=x.flatten()[: x.shape[-1]], bias=x.flatten()[-x.shape[-1] :]),
+    "native_layer_norm": lambda x: torch.native_layer_norm(
+        x, x.shape[-1:], None, None, 1e-5),
+    "rms_norm": lambda x: functional.rms_norm(x, x.shape[-1:]),
+    "softmax": lambda x: x.softmax(-1),
+    "topk": lambda x: x.topk(1, 0), "topk, last": lambda x: x.topk(1, -1),
+    "argmax": lambda x: x.argmax(0), "argmin": lambda x: x.argmin(-1),
+    "max": lambda x: x.max(0), "min": lambda x: x.min(-1),
+}  # fmt: skip
+SEARCHES = ("topk", "topk, last", "argmax", "argmin", "max", "min")
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("lie", LAYOUTS)
+def test_a_kernel_whatever_lies_how(lie, dtype):
+    """However a tensor lies, eager mode and torch.compile take the kernel, and agree."""
+
+    def read(x):
+        results = [reader(LAYOUTS[lie](x)) for reader in READERS.values()]
+        return [y for r in results for y in ((r,) if torch.is_tensor(r) else r)]
+
+    x = exact(6, 130, dtype=dtype).to(DEVICE)
+    torch.spyre.reset_fallbacks()
+    for have, want in zip(inductor(read, [x]), read(x), strict=True):
+        assert_same(have, want)
+    assert set(torch.spyre.fallbacks()) <= {"aten::cumsum.out"}, torch.spyre.fallbacks()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("lie", LAYOUTS)
+def test_what_is_found_whatever_lies_how(lie, dtype):
+    """A search finds what the CPU finds in the same numbers."""
+    x = LAYOUTS[lie](exact(6, 130, dtype=dtype).to(DEVICE))
+    for name in SEARCHES:
+        have, want = READERS[name](x), READERS[name](x.cpu())
+        for a, b in zip(*((r,) if torch.is_tensor(r) else r for r in (have, want)), strict=True):
+            assert_same(a, b)

@@ -135,6 +135,29 @@ def test_float64_on_the_way():
     torch.testing.assert_close(x.grad.cpu(), host.grad)
 
 
+#: What is computed in float64 by its definition, or as asked for.
+WIDE = {
+    "float_power": lambda x: torch.float_power(x.abs(), 1.5),
+    "float_power of tensors": lambda x: torch.float_power(x.abs(), x),
+    "float_power of a number": lambda x: torch.float_power(2, x),
+    "float_power of integers": lambda x: torch.float_power((x * 4).int(), 2),
+    "softmax": lambda x: x.softmax(-1, dtype=torch.float64),
+    "log_softmax": lambda x: F.log_softmax(x, 0, dtype=torch.float64),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("name", WIDE)
+def test_float64_is_rounded_to_fp32(name, dtype):
+    """The CPU computes it in float64; what the card gets of it is the nearest fp32."""
+    x = X.to(dtype)
+    expected = WIDE[name](x).float()
+    assert_same(WIDE[name](x.to(DEVICE)), expected)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        assert_same(torch.compile(WIDE[name])(x.to(DEVICE)), expected)
+
+
 def test_batch_norm_of_nothing():
     layer = torch.nn.BatchNorm1d(3).to(DEVICE)
     x = torch.ones(0, 3, device=DEVICE, requires_grad=True)

@@ -244,6 +244,7 @@ START_TEST(refused)
 					     { { 1 << 20, 4096, END }, DENSE } };
 	static const struct shape empty[] = { { { 0, 64, END }, DENSE },
 					      { { 0, 64, END }, DENSE } };
+	static const struct shape singles[] = { { { 20, 5, END }, SPARSE }, { { 20, END }, SPARSE } };
 	spyre_sdsc_operand operands[3];
 
 	ck_assert_int_eq(build("frobnicate", full, 2), SPYRE_ERROR_UNSUPPORTED);
@@ -253,6 +254,9 @@ START_TEST(refused)
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "expected 512"));
 	ck_assert_int_eq(build("sum", dense_sum, 2), SPYRE_ERROR_LAYOUT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "[512, 64]"));
+	/* A search reads whole sticks: the lanes behind a single element are not its rows. */
+	ck_assert_int_eq(build("argmax", singles, 2), SPYRE_ERROR_LAYOUT);
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "one element per stick"));
 	ck_assert_int_eq(build("relu", huge, 2), SPYRE_ERROR_SPAN_LIMIT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "268435456"));
 	ck_assert_int_eq(build("relu", empty, 2), SPYRE_ERROR_ARGUMENT_MISMATCH);

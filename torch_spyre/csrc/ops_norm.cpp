@@ -36,6 +36,19 @@ Tensor as_rows(const Tensor &t, size_t normalized)
 	return normalized == 1 ? t : t.flatten(t.dim() - static_cast<int64_t>(normalized), -1);
 }
 
+/* The same numbers with the last dimension along sticks, as the builder has it of layer norm. */
+Tensor along_sticks(const Tensor &t)
+{
+	Operand o;
+
+	if (!t.dim() || !t.numel())
+		return t;
+	if (operand_of(t, &o) && is_complete(t, o) &&
+	    o.desc.layout.dim_map[o.desc.layout.device_rank - 1] == t.dim() - 1)
+		return t;
+	return dense_copy(t);
+}
+
 /* x, weight and bias of one dtype, normalised along the last @shape dimensions. */
 bool normalize(const Pointwise &op, const Tensor &input, at::IntArrayRef shape, MaybeTensor weight,
 	       MaybeTensor bias, double eps, Tensor &result)
@@ -78,14 +91,15 @@ void check_shape(const char *what, const Tensor &input, at::IntArrayRef shape, M
 }
 
 /* With the mean and the factor of each row, which its derivative takes. */
-std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor &input, at::IntArrayRef shape,
+std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor &given, at::IntArrayRef shape,
 						     MaybeTensor weight, MaybeTensor bias,
 						     double eps)
 {
 	c10::SmallVector<int64_t, 8> dims;
-	Tensor result;
+	Tensor input, result;
 
-	check_shape("native_layer_norm", input, shape, weight, bias);
+	check_shape("native_layer_norm", given, shape, weight, bias);
+	input = along_sticks(given);
 	if (!normalize(kLayerNorm, input, shape, weight, bias, eps, result))
 		return on_cpu<at::_ops::native_layer_norm>(input, shape, weight, bias, eps);
 	for (size_t d = 0; d < shape.size(); d++)
@@ -111,7 +125,7 @@ Tensor layer_norm(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight
 	Tensor result;
 
 	check_shape("layer_norm", input, shape, weight, bias);
-	if (normalize(kLayerNorm, input, shape, weight, bias, eps, result))
+	if (normalize(kLayerNorm, along_sticks(input), shape, weight, bias, eps, result))
 		return result;
 	return std::get<0>(on_cpu<at::_ops::native_layer_norm>(input, shape, weight, bias, eps));
 }

@@ -3,7 +3,7 @@
  * Reductions. The card keeps reduced dimensions as dimensions of size 1; a
  * result without them is a view of that.
  */
-#include "kernels.h"
+#include "search.h"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
@@ -143,7 +143,10 @@ bool reduce(const Reduction &r, Tensor &result)
 	if (!(is_float(r.input.scalar_type()) || (truth && r.input.scalar_type() == at::kBool)) ||
 	    !r.input.numel() || !r.input.dim() || r.input.dim() > SPYRE_MAX_RANK)
 		return false;
-	take_complete(call, r.input, &held);
+	if (r.program.build == build_arg)
+		take_searched(call, r.input, r.dims[0], &held);
+	else
+		take_complete(call, r.input, &held);
 	kept = kept_result(r, call.operand[0]);
 	if (!operand_of(kept, &call.add_operand()))
 		return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The largest or smallest elements along a dimension, and their places. */
-#include "kernels.h"
+#include "search.h"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
@@ -29,7 +29,7 @@ bool search(const Program &program, const Tensor &input, int64_t k, bool largest
 	Tensor held;
 
 	size.back() = k;
-	take_complete(call, input, &held);
+	take_searched(call, input, input.dim() - 1, &held);
 	result = empty(size, dtype, input.device().index());
 	if (!operand_of(result, &call.add_operand()))
 		return false;

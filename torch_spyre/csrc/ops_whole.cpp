@@ -8,7 +8,11 @@
 
 #include <ATen/ops/batch_norm_native.h>
 #include <ATen/ops/histc_ops.h>
+#include <ATen/ops/log_softmax_native.h>
+#include <ATen/ops/log_softmax_ops.h>
 #include <ATen/ops/native_group_norm_native.h>
+#include <ATen/ops/softmax_native.h>
+#include <ATen/ops/softmax_ops.h>
 #include <c10/core/DispatchKeySet.h>
 
 #include "fallback.h"
@@ -42,8 +46,10 @@ Tensor to_host(const Tensor &t, Origin *from)
 Tensor to_card(const Tensor &t, const Origin &from)
 {
 	bool narrow = from.narrow && !from.wide && t.scalar_type() == at::kFloat;
+	/* What is computed in float64 is rounded once, to the widest that the card has. */
+	bool rounded = t.scalar_type() == at::kDouble;
 
-	return (narrow ? t.to(*from.narrow) : t).to(*from.device);
+	return (narrow ? t.to(*from.narrow) : rounded ? t.to(at::kFloat) : t).to(*from.device);
 }
 
 /* Copies have derivatives, and so has the operation on the CPU. */
@@ -63,7 +69,8 @@ void whole(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack)
 }
 
 const char *const kWhole[] = {
-	"ctc_loss.IntList", "ctc_loss.Tensor",
+	"ctc_loss.IntList", "ctc_loss.Tensor", "float_power.Scalar", "float_power.Tensor_Scalar",
+	"float_power.Tensor_Tensor",
 	"linalg_matrix_rank", "linalg_matrix_rank.atol_rtol_float",
 	"linalg_matrix_rank.atol_rtol_tensor", "linalg_matrix_rank.tol_tensor", "linalg_pinv",
 	"linalg_pinv.atol_rtol_float", "linalg_pinv.atol_rtol_tensor", "linalg_pinv.rcond_tensor",
@@ -121,6 +128,17 @@ Tensor batch_norm(const Tensor &input, const std::optional<Tensor> &weight,
 	return result;
 }
 
+/* Along a dimension, in the dtype that is asked for: float64 is the CPU's, others the card's. */
+template <class Op, auto native>
+Tensor softmax(const Tensor &input, int64_t dim, std::optional<at::ScalarType> dtype)
+{
+	if (dtype != at::kDouble || input.scalar_type() == at::kDouble)
+		return native(input, dim, dtype);
+	note_fallback(c10::Dispatcher::singleton().findSchemaOrThrow(Op::name, Op::overload_name),
+		      { input, dim, dtype });
+	return Op::call(input.to(at::kCPU), dim, dtype).to(at::kFloat).to(input.device());
+}
+
 /* ATen's takes views of its input. */
 std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor &input,
 						     const std::optional<Tensor> &weight,
@@ -130,6 +148,13 @@ std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor &input,
 {
 	return at::native::math_group_norm(input.contiguous(), weight, bias, n, c, hxw, groups,
 					   eps);
+}
+
+void add_softmax(torch::Library &m)
+{
+	m.impl("softmax.int", TORCH_FN((softmax<at::_ops::softmax_int, at::native::softmax>)));
+	m.impl("log_softmax.int",
+	       TORCH_FN((softmax<at::_ops::log_softmax_int, at::native::log_softmax>)));
 }
 
 } // namespace
@@ -144,6 +169,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("histc.out", TORCH_FN(histc_out));
 	m.impl("batch_norm", TORCH_FN(batch_norm));
 	m.impl("native_group_norm", TORCH_FN(native_group_norm));
+	add_softmax(m);
 }
 
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
@@ -151,6 +177,7 @@ TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
 	for (const char *name : kWhole)
 		m.impl(name, torch::CppFunction::makeFromBoxedFunction<&whole>());
 	m.impl("batch_norm", TORCH_FN(batch_norm));
+	add_softmax(m);
 }
 
 } // namespace torch_spyre

@@ -265,7 +265,10 @@ bool take_operands(Work &w, Call &call)
 	return true;
 }
 
-/* Columns that vary along the output's sticks made dense. */
+/*
+ * Columns that vary along the output's sticks made dense, and those that lie in
+ * one stick where the output has an element in each.
+ */
 bool align(Work &w, Call &call)
 {
 	const spyre_sdsc_operand &out = call.output().desc;
@@ -277,13 +280,12 @@ bool align(Work &w, Call &call)
 		Operand &in = call.operand[n++];
 		int lead = static_cast<int>(out.rank - in.desc.rank), own = stick_dim(in.desc);
 
-		if (stick < 0 && own >= 0)
-			return false;
-		if (stick < 0 || own >= 0 || stick < lead || in.desc.size[stick - lead] == 1)
+		if (stick < 0 ? own < 0 :
+		    own >= 0 || stick < lead || in.desc.size[stick - lead] == 1)
 			continue;
 		w.held[i] = dense_copy(*w.input[i]);
 		w.input[i] = &w.held[i];
-		if (!operand_of(w.held[i], &in))
+		if (!operand_of(w.held[i], &in) || (stick < 0 && stick_dim(in.desc) >= 0))
 			return false;
 	}
 	return true;
@@ -305,6 +307,47 @@ bool all_clean(const Call &call)
 	return true;
 }
 
+/* Is each input that has a layout a copy already? */
+bool all_dense(const Work &w)
+{
+	for (unsigned i = 0; i < w.count; i++)
+		if (!w.is_number[i] && !w.held[i].defined())
+			return false;
+	return true;
+}
+
+/* Copies of all inputs, which the builder may take where it refuses how they lie. */
+bool make_dense(Work &w, Call &call)
+{
+	if (all_dense(w))
+		return false;
+	for (unsigned i = 0, n = 0; i < w.count; i++) {
+		if (w.is_number[i])
+			continue;
+		Operand &in = call.operand[n++];
+		if (w.held[i].defined())
+			continue;
+		w.held[i] = dense_copy(*w.input[i]);
+		w.input[i] = &w.held[i];
+		if (!operand_of(w.held[i], &in))
+			return false;
+	}
+	return true;
+}
+
+/* A refusal is worth a warning if copies do not help. */
+bool run(const Work &w, const Call &call)
+{
+	if (all_dense(w))
+		return launch_or_refuse(call, w.device.index());
+	try {
+		launch(call, w.device.index());
+		return true;
+	} catch (const Refused &) {
+		return false;
+	}
+}
+
 /* Runs the call into @result, or into a tensor that is copied there. */
 bool compute(Work &w, Call &call, at::Tensor &result, bool given)
 {
@@ -321,7 +364,7 @@ bool compute(Work &w, Call &call, at::Tensor &result, bool given)
 		if (!operand_of(target, &call.add_operand()) || !align(w, call))
 			return false;
 	}
-	if (!launch_or_refuse(call, w.device.index()))
+	if (!run(w, call))
 		return false;
 	wrote(target, (w.op->keeps_zero && !call.num_attributes) || w.op->scales ? all_clean(call) :
 										  false);
@@ -437,10 +480,14 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 		factor = one_element(attributes[0].value, SPYRE_FORMAT_IEEE_FP32, w.device.index());
 		operand_of(factor, &call.add_operand());
 	}
-	if (!given)
-		result = new_result(w, call, dtype);
-	if (compute(w, call, result, given))
-		return true;
+	unsigned inputs_and_factor = call.num_operands;
+	do {
+		call.num_operands = inputs_and_factor;
+		if (!given)
+			result = new_result(w, call, dtype);
+		if (compute(w, call, result, given))
+			return true;
+	} while (make_dense(w, call));
 	if (!given)
 		result = at::Tensor();
 	return false;
