@@ -26,6 +26,8 @@ SIZES = {
 GROUPED = SIZES | {"num_key_value_heads": 2}
 EXPERTS = GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2}
 HEADLESS = {name: SIZES[name] for name in SIZES if "attention" not in name}
+#: Granite multiplies by it as it is; its own 1.0 is not for heads of 32.
+HEAD_SCALE = 32**-0.5
 BART = {
     "vocab_size": VOCABULARY,
     "d_model": 128,
@@ -107,18 +109,20 @@ LANGUAGE = {
     "qwen3": causal("Qwen3", head_dim=32),
     "mistral": causal("Mistral"),
     "mixtral": causal("Mixtral", EXPERTS),
-    "gemma2": causal("Gemma2", head_dim=32, query_pre_attn_scalar=32),
+    "gemma2": causal(
+        "Gemma2", head_dim=32, query_pre_attn_scalar=32, tie_word_embeddings=False
+    ),
     "gemma3": model_of(
         "Gemma3ForCausalLM", "Gemma3TextConfig", generates=True,
-        **GROUPED, head_dim=32, query_pre_attn_scalar=32,
+        **GROUPED, head_dim=32, query_pre_attn_scalar=32, tie_word_embeddings=False,
     ),
     "phi3": causal("Phi3"),
-    "granite": causal("Granite"),
-    "granitemoe": causal("GraniteMoe", EXPERTS),
+    "granite": causal("Granite", attention_multiplier=HEAD_SCALE),
+    "granitemoe": causal("GraniteMoe", EXPERTS, attention_multiplier=HEAD_SCALE),
     "granitehybrid": causal(
         "GraniteMoeHybrid", EXPERTS, shared_intermediate_size=256,
         layer_types=["mamba", "attention"], mamba_n_heads=8, mamba_d_head=32, mamba_d_state=32,
-        mamba_chunk_size=16,
+        mamba_chunk_size=16, attention_multiplier=HEAD_SCALE,
     ),
     "gptneox": causal("GPTNeoX", SIZES),
     "opt": causal("OPT", SIZES, ffn_dim=256, word_embed_proj_dim=128, init_std=0.2),
