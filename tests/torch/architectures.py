@@ -138,7 +138,8 @@ LANGUAGE = {
     "t5": model_of(
         "T5ForConditionalGeneration", "T5Config", pair, True,
         vocab_size=VOCABULARY, d_model=128, d_kv=32, d_ff=256, num_layers=2, num_heads=4,
-        initializer_factor=1.0, eos_token_id=None, pad_token_id=0, decoder_start_token_id=0,
+        initializer_factor=1.0, tie_word_embeddings=False, eos_token_id=None, pad_token_id=0,
+        decoder_start_token_id=0,
     ),
     "bart": model_of(
         "BartForConditionalGeneration", "BartConfig", pair, True,

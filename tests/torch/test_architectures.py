@@ -19,7 +19,12 @@ NEW = 12
 #: positions, windows, and convolutions whose results are one column wide.
 FEW = ("llama", "gpt2", "gptneox", "mixtral", "phi3", "mamba", "bert", "t5", "swin", "tv_vgg11")
 #: (model, test): why they differ. Each has to fail as long as it is listed.
-KNOWN = {}
+COMPLEX = "the Fourier transform is complex, and complex numbers have no form on the card"
+KNOWN = {
+    ("fnet", "eager"): COMPLEX,
+    ("fnet", "compiled"): COMPLEX,
+    ("tv_mobilenet_v2", "eager"): "cosine 0.993; the CPU's with every result in DL16 has 0.9987",
+}
 
 
 def selected():
