@@ -28,14 +28,16 @@ torch_venv() {
 		torch_missing="no python3 >= 3.10 with venv and headers (scripts/deps torch)"
 		return 1
 	fi
-	wanted=$(echo "$venv_python torch==$torch_version" && cat "$top/torch_spyre/requirements-test.txt")
+	wanted=$(echo "$venv_python torch==$torch_version" && cat "$top"/torch_spyre/requirements-*.txt)
 	[ "$(cat "$venv/.packages" 2>/dev/null)" != "$wanted" ] || return 0
 	say "pip install torch==$torch_version and the test packages, into build/torch-venv"
 	log=$(log_file torch-venv)
 	rm -rf "$venv"
 	if ! { "$venv_python" -m venv "$venv" &&
 		"$torch_python" -m pip install "torch==$torch_version" \
-			-r "$top/torch_spyre/requirements-test.txt"; } >"$log" 2>&1; then
+			-r "$top/torch_spyre/requirements-test.txt" &&
+		"$torch_python" -m pip install --no-deps --target "$venv/vision" \
+			-r "$top/torch_spyre/requirements-vision.txt"; } >"$log" 2>&1; then
 		torch_missing="pip cannot have torch==$torch_version here: $(tail -n 1 "$log")"
 		return 1
 	fi
@@ -84,7 +86,7 @@ torch_core_files() {
 		file=${file##*/}
 		case $file in
 		test_opinfo.py | test_compile*.py | test_hint.py | test_inductor*.py | \
-			test_model_*.py) ;;
+			test_model_*.py | test_architectures.py) ;;
 		*) echo "$file" ;;
 		esac
 	done
@@ -147,6 +149,6 @@ part_torch() {
 	torch_tests core $(torch_core_files)
 	torch_tests opinfo test_opinfo.py
 	torch_tests compile $(torch_compile_files)
-	torch_tests models test_model_minilm.py test_model_llama.py
+	torch_tests models test_model_minilm.py test_model_llama.py test_architectures.py
 	part_torch_vm
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
 # Tests of the PyTorch plugin; 'scripts/test torch' runs them.
-EXTRA_DIST += tests/torch/conftest.py tests/torch/exclusions.py tests/torch/exclusions.txt
+EXTRA_DIST += tests/torch/architectures.py tests/torch/conftest.py
+EXTRA_DIST += tests/torch/exclusions.py tests/torch/exclusions.txt
 EXTRA_DIST += tests/torch/smoke.py tests/torch/support.py
+EXTRA_DIST += tests/torch/test_architectures.py
 EXTRA_DIST += tests/torch/test_attention_heads.py
 EXTRA_DIST += tests/torch/test_autocast.py
 EXTRA_DIST += tests/torch/test_autograd.py
@@ -47,4 +49,4 @@ EXTRA_DIST += tests/torch/test_threads.py
 EXTRA_DIST += tests/torch/test_training.py
 EXTRA_DIST += tests/torch/test_transformer.py
 EXTRA_DIST += tests/torch/test_utils.py
-EXTRA_DIST += torch_spyre/requirements-test.txt
+EXTRA_DIST += torch_spyre/requirements-test.txt torch_spyre/requirements-vision.txt
