@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Graphs: recorded work does what the work itself would have done, each time. */
 #include <pthread.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 

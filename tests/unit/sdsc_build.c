@@ -244,7 +244,8 @@ START_TEST(refused)
 					     { { 1 << 20, 4096, END }, DENSE } };
 	static const struct shape empty[] = { { { 0, 64, END }, DENSE },
 					      { { 0, 64, END }, DENSE } };
-	static const struct shape singles[] = { { { 20, 5, END }, SPARSE }, { { 20, END }, SPARSE } };
+	static const struct shape singles[] = { { { 20, 5, END }, SPARSE },
+						{ { 20, END }, SPARSE } };
 	spyre_sdsc_operand operands[3];
 
 	ck_assert_int_eq(build("frobnicate", full, 2), SPYRE_ERROR_UNSUPPORTED);
