@@ -621,9 +621,9 @@ START_TEST(card_reset)
 }
 END_TEST
 
-static void copy_half(spyre_stream *stream, spyre_devptr big)
+static void copy_half(spyre_stream *on, spyre_devptr big)
 {
-	ck_ok(spyre_memcpy_d2d_async(stream, big + BIG / 2, big, BIG / 2));
+	ck_ok(spyre_memcpy_d2d_async(on, big + BIG / 2, big, BIG / 2));
 }
 
 /*
