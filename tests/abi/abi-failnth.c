@@ -183,7 +183,8 @@ static void walk_all(struct fail_ctx *c, const struct fail_call *calls)
 static struct fail_ctx start(void)
 {
 	struct abi_prog prog = abi_prog_add(2, FAIL_BYTES / STICK / 2);
-	struct fail_ctx c = { .fd = abi_open(), .other = abi_open() };
+	struct fail_ctx c = { .fd = abi_open(), .other = abi_open(),
+			      .high = abi_may_be_high() };
 
 	c.queue = abi_queue(c.fd, 60000);
 	c.dev = abi_buf(c.fd, 3 * FAIL_BYTES, DRM_SPYRE_BO_DEVICE, FAIL_VA);

@@ -37,7 +37,7 @@ static int call_program_destroy(struct fail_ctx *c)
 static int call_queue_create(struct fail_ctx *c)
 {
 	/* The context has a runner for the other class already. */
-	return abi_queue_create(c->fd, abi_may_be_high() ? DRM_SPYRE_PRIORITY_HIGH :
+	return abi_queue_create(c->fd, c->high ? DRM_SPYRE_PRIORITY_HIGH :
 				DRM_SPYRE_PRIORITY_LOW, 1000, &c->handle);
 }
 

@@ -27,6 +27,7 @@ struct fail_ctx {
 	int file;
 	void *map;
 	uint32_t round;
+	bool high;		/* may make queues of the high class */
 };
 
 struct fail_call {
