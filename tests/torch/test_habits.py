@@ -104,8 +104,6 @@ class TestErrors:
     def test_float64(self, kind):
         with pytest.raises(kind, match="Double has no form on the card"):
             torch.ones(2, dtype=torch.float64, device=DEVICE)
-        with pytest.raises(kind, match="Double has no form on the card"):
-            torch.ones(2, device=DEVICE).softmax(0, dtype=torch.float64)
         with pytest.raises(torch_spyre.utils.DtypeError):
             torch.ones(2).double().to(DEVICE)
 

@@ -200,5 +200,6 @@ def test_a_thread_resets_what_another_waits_for():
         "thread.join(60)\n"
         "assert seen and (seen == ['finished'] or 'CANCELLED' in seen[0]), seen\n"
         "torch.spyre.reset()\n"
-        "assert x[:4, :4].cpu().eq(1).all()\n"
+        "assert x[:4, :4].cpu().eq(1).all()\n",
+        SPYRE_TIMEOUT_MS=60000,
     )

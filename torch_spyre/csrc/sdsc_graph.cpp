@@ -170,6 +170,7 @@ view_operand(const std::vector<int64_t> &size, const std::vector<int64_t> &strid
 		elements += size[d] ? (size[d] - 1) * stride[d] : 0;
 	/* A storage without memory: its address is 0. */
 	c10::Storage storage = make_storage(0, strided_placement(size, stride, type, elements), 0);
+	storage.set_nbytes(elements * c10::elementSize(type));
 	at::Tensor view = make_tensor(std::move(storage), type, view_size, view_stride, offset);
 	Operand operand;
 
