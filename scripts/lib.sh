@@ -5,6 +5,12 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=${JOBS:-$(nproc)}
 
+# Where ccache is installed, objects of one clone serve another: the folder is not hashed.
+if [ -x /usr/lib/ccache/gcc ]; then
+	PATH=/usr/lib/ccache:$PATH
+	export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$top} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
+fi
+
 say() { printf '==> %s\n' "$*"; }
 note() { printf '    %s\n' "$*"; }
 die() {
