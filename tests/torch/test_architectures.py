@@ -24,7 +24,6 @@ KNOWN = {
     ("fnet", "eager"): COMPLEX,
     ("fnet", "compiled"): COMPLEX,
     ("tv_mobilenet_v2", "eager"): "cosine 0.993; the CPU's with every result in DL16 has 0.9987",
-    ("convnext", "compiled"): "logits are up to 0.012 off eager mode's; the cause is not known",
     ("segformer", "compiled"): "logits are up to 0.03 off eager mode's; the cause is not known",
 }
 
