@@ -186,7 +186,8 @@ def sound(seed):
 
 
 def clip():
-    text = transformers.CLIPTextConfig(**SIZES, projection_dim=64)
+    # The pooled text is the state at the end of sequence, which has to be a number.
+    text = transformers.CLIPTextConfig(**SIZES | {"eos_token_id": 2}, projection_dim=64)
     vision = transformers.CLIPVisionConfig(**SIZES, projection_dim=64, image_size=64, patch_size=16)
     return transformers.CLIPModel(
         transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=64)

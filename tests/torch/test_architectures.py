@@ -24,6 +24,10 @@ KNOWN = {
     ("fnet", "eager"): COMPLEX,
     ("fnet", "compiled"): COMPLEX,
     ("tv_mobilenet_v2", "eager"): "cosine 0.993; the CPU's with every result in DL16 has 0.9987",
+    ("tv_mnasnet0_5", "eager"): "cosine 0.995; the cause is not known",
+    ("tv_shufflenet_v2_x0_5", "eager"): "cosine 0.992; the cause is not known",
+    ("tv_regnet_y_400mf", "eager"): "cosine 0.995; the cause is not known",
+    ("wav2vec2", "compiled"): "logits are up to 0.13 off eager mode's; the cause is not known",
     ("segformer", "compiled"): "logits are up to 0.03 off eager mode's; the cause is not known",
 }
 
