@@ -651,7 +651,7 @@ at::Tensor dense_copy(const Tensor &tensor)
 
 namespace {
 
-/* What lies in memory, where @tensor is a view on the card that negates it. */
+/* Views that negate on access become views of the stored values, which the copy engine reads. */
 Tensor without_neg(const Tensor &tensor)
 {
 	return tensor.is_privateuseone() && tensor.is_neg() ? tensor._neg_view() : tensor;

@@ -46,7 +46,7 @@ Tensor to_host(const Tensor &t, Origin *from)
 Tensor to_card(const Tensor &t, const Origin &from)
 {
 	bool narrow = from.narrow && !from.wide && t.scalar_type() == at::kFloat;
-	/* What is computed in float64 is rounded once, to the widest that the card has. */
+	/* A float64 result is rounded once, to the widest floating-point dtype of the card. */
 	bool rounded = t.scalar_type() == at::kDouble;
 
 	return (narrow ? t.to(*from.narrow) : rounded ? t.to(at::kFloat) : t).to(*from.device);

@@ -307,7 +307,7 @@ bool all_clean(const Call &call)
 	return true;
 }
 
-/* Is each input that has a layout a copy already? */
+/* True if every tensor input has been replaced by a dense copy. */
 bool all_dense(const Work &w)
 {
 	for (unsigned i = 0; i < w.count; i++)
@@ -316,7 +316,7 @@ bool all_dense(const Work &w)
 	return true;
 }
 
-/* Copies of all inputs, which the builder may take where it refuses how they lie. */
+/* Replaces all inputs by dense copies: the builder may have refused their layouts. */
 bool make_dense(Work &w, Call &call)
 {
 	if (all_dense(w))
