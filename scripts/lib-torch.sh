@@ -66,18 +66,20 @@ torch_run() {
 		PATH="$top/build/torch-venv/bin:$PATH" "$@"
 }
 
-# torch_tests NAME FILE...: some of tests/torch, counted.
+# torch_tests NAME FILE...: some of tests/torch. Runs in a subshell as well: torch_tally counts.
 torch_tests() {
-	local name=torch-$1 start=$SECONDS status
+	local name=torch-$1 start=$SECONDS
 	shift
 	: >"$(log_file "$name")"
-	torch_run timeout -k 10 1500 "$torch_python" -m pytest -q --disable-warnings -p no:cacheprovider \
+	torch_run timeout -k 10 3000 "$torch_python" -m pytest -q --disable-warnings -p no:cacheprovider \
 		--tap "$(log_file "$name")" "${@/#/$top/tests/torch/}" \
 		>"$(log_file "$name-pytest")" 2>&1
-	status=$?
+	echo $? >"$(log_file "$name-status")"
 	note "$name: $((SECONDS - start)) s"
-	tally_tap $status "$name"
 }
+
+# torch_tally NAME: counts what torch_tests NAME found.
+torch_tally() { tally_tap "$(cat "$(log_file "torch-$1-status")")" "torch-$1"; }
 
 # Files of tests/torch that no other group has.
 torch_core_files() {
@@ -137,6 +139,22 @@ part_torch_vm() {
 	tally_tap $? torch-vm
 }
 
+# Most of a test is Python of one thread, so two processors run two groups at a time.
+torch_all_tests() {
+	local name core
+	rm -f "$(log_file torch-core-status)" "$(log_file torch-opinfo-status)" \
+		"$(log_file torch-compile-status)" "$(log_file torch-models-status)"
+	torch_tests core $(torch_core_files) &
+	core=$!
+	torch_tests opinfo test_opinfo.py
+	torch_tests compile $(torch_compile_files)
+	torch_tests models test_model_minilm.py test_model_llama.py test_architectures.py
+	wait $core
+	for name in core opinfo compile models; do
+		torch_tally $name
+	done
+}
+
 part_torch() {
 	need_plain || return
 	if ! torch_venv; then
@@ -146,9 +164,6 @@ part_torch() {
 	step "the plugin builds and installs" torch-plugin torch_plugin || return
 	say "tests/torch on the embedded card"
 	rm -rf "$top/build/torch-cache"
-	torch_tests core $(torch_core_files)
-	torch_tests opinfo test_opinfo.py
-	torch_tests compile $(torch_compile_files)
-	torch_tests models test_model_minilm.py test_model_llama.py test_architectures.py
+	torch_all_tests
 	part_torch_vm
 }
