@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # The lint part of scripts/test: what a reader would complain about first.
 
 part_lint() {
@@ -9,7 +10,17 @@ part_lint() {
 	fi
 	say "house rules, shell, Python, sparse, checkpatch"
 	step "shell scripts parse" lint-shell lint_shell
+	if command -v shellcheck >/dev/null; then
+		step "ShellCheck has no warning" lint-shellcheck lint_shellcheck
+	else
+		skip "ShellCheck" "shellcheck is not installed (scripts/deps lint)"
+	fi
 	step "Python files compile" lint-python lint_python
+	if find_ruff; then
+		step "ruff has no warning" lint-ruff "$ruff" check --no-cache .
+	else
+		skip "ruff" "ruff is not installed, and pip cannot install it (build/log/lint-venv.log)"
+	fi
 	step "every source file names its licence (SPDX)" lint-spdx lint_spdx
 	step "no source file is over 1,000 lines" lint-length lint_length
 	step "no line of C is over 100 columns (texts aside), no space at line ends" lint-columns lint_columns
@@ -43,6 +54,21 @@ lint_shell() {
 		sh -n "$file" || bad=1
 	done
 	return $bad
+}
+
+lint_shellcheck() { shellcheck -f gcc -S warning $(scripts_of 'bash|sh') $(sources 'scripts/lib*.sh'); }
+
+ruff_version=0.14.6
+
+# Sets $ruff: the installed one, or that of build/lint-venv, since Debian 12 has no package of it.
+find_ruff() {
+	local venv=$top/build/lint-venv
+	ruff=$(command -v ruff) && return 0
+	ruff=$venv/bin/ruff
+	[ "$("$ruff" --version 2>/dev/null)" != "ruff $ruff_version" ] || return 0
+	find_venv_python || return 1
+	{ "$venv_python" -m venv "$venv" &&
+		"$venv/bin/pip" install "ruff==$ruff_version"; } >"$(log_file lint-venv)" 2>&1
 }
 
 lint_python() {

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # Counting of test results: TAP streams, Automake's .trs files, single steps.
 # Sourced by scripts/test after lib.sh.
 

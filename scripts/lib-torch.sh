@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # The torch part of scripts/test and scripts/bench: a virtual environment with
 # torch and the plugin. Sourced by bash after lib.sh and lib-tap.sh.
 

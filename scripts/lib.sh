@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # Shared by the scripts of this folder: messages, build folders, counts.
 # Sourced by bash; sets $top (the source tree), $jobs and $python.
 
@@ -40,7 +41,8 @@ kernel_version() {
 		echo "$KERNEL_VERSION"
 		return 0
 	fi
-	for v in $(ls /lib/modules 2>/dev/null | grep -E '^6\.12\..*-amd64$' | grep -v cloud | sort -V); do
+	for v in $(find /lib/modules -mindepth 1 -maxdepth 1 -name '6.12.*-amd64' ! -name '*cloud*' \
+		-printf '%f\n' 2>/dev/null | sort -V); do
 		if [ -e "/lib/modules/$v/build/Makefile" ] && [ -d "/lib/modules/$v/kernel" ]; then
 			best=$v
 		fi

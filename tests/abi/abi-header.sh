@@ -44,11 +44,11 @@ structs=$(sed -n 's/^struct \(drm_spyre_[a-z0-9_]*\) {$/\1/p' $headers)
 	cat "$work/one.c"
 	echo '#include <stddef.h>'
 	for s in $structs; do
-		echo "char size_$s[sizeof(struct $s)];"
+		echo "char size_${s}[sizeof(struct $s)];"
 		echo "struct $s instance_of_$s;"
 		# One byte more, as there are no arrays of none.
 		fields "$s" | while read -r field; do
-			echo "char offset_${s}__$field[offsetof(struct $s, $field) + 1];"
+			echo "char offset_${s}__${field}[offsetof(struct $s, $field) + 1];"
 		done
 	done
 } >"$work/sizes.c"

@@ -102,7 +102,10 @@ def main():
     cases = args.cases or sorted(d for d in os.listdir(root)
                                  if os.path.isfile(os.path.join(root, d, "case.json")))
     cases = [c if os.path.isdir(c) else os.path.join(root, c) for c in cases]
-    tool = lambda *args_: by_tool(args.spyre, *args_)
+
+    def tool(*arguments):
+        return by_tool(args.spyre, *arguments)
+
     work = [(os.path.abspath(c), tool) for c in cases]
     if args.generated:
         library = in_library(build)

@@ -8,5 +8,6 @@ build=${SPYRE_BUILDDIR:?} src=${SPYRE_SRCDIR:?}
 export SPYRE_TEST_TIMEOUT=${SPYRE_TEST_TIMEOUT:-400}
 . "$src/tests/vm/lib.sh"
 
+# shellcheck disable=SC2046
 run_as_everyone $(abi_tests)
 run_last_and_unload

@@ -121,7 +121,7 @@ rmmod spyre_vdev
 
 # sum FILE...: of the numbers in them
 sum() { echo $(($(cat "$@" | paste -sd+))); }
-vf=/sys/devices/platform/spyre_vdev.*/spyre_vdev_vf.*
+vf='/sys/devices/platform/spyre_vdev.*/spyre_vdev_vf.*'
 # shellcheck disable=SC2086
 insmod "$module" cards=2 cores=30 lpddr_mib=1026 vfs=4 &&
 	[ "$(sum $vf/num_cores)" = 60 ] && [ "$(sum $vf/lpddr_total)" = $((2 * 1026 << 20)) ] &&
