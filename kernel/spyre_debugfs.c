@@ -53,7 +53,7 @@ static void spyre_show_engine(struct spyre_engine *engine, struct seq_file *seq)
 		arb = engine->arbiter;
 		queues = engine->queues;
 		running = engine->running;
-		inline_busy = engine->guest_busy;
+		inline_busy = engine->inline_busy;
 		stopped = !list_empty(&engine->stopped);
 	}
 	scoped_guard(spinlock_irq, &helpers->lock) {
@@ -66,7 +66,7 @@ static void spyre_show_engine(struct spyre_engine *engine, struct seq_file *seq)
 	seq_printf(seq, "arbiter: active %u of %u free_cores %#x pool %u of %u waiting %u low %u high %u owed_ns %lld low_first %d\n",
 		   arb.num_active, arb.max_active, arb.free, arb.pool_taken, arb.pool, arb.waiting,
 		   arb.class[DRM_SPYRE_PRIORITY_LOW].waiting,
-		   arb.class[DRM_SPYRE_PRIORITY_HIGH].waiting, arb.owed, arb.low_turn);
+		   arb.class[DRM_SPYRE_PRIORITY_HIGH].waiting, arb.owed, arb.low_first);
 	seq_printf(seq, "helpers: awake %u of %u idle %#lx open_sections %u\n", awake,
 		   helpers->max_awake, idle, sections);
 }
@@ -84,7 +84,7 @@ static const char *spyre_claim_state_name(u32 state)
 	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
 }
 
-/* Where the jobs of @queue are: in the engine, or still behind the scheduler's waits. */
+/* The jobs of @queue that are in the engine, and those that the scheduler still holds. */
 static void spyre_show_jobs(struct spyre_queue *queue, struct seq_file *seq)
 {
 	struct spyre_engine *engine = &queue->spyre->engine;
