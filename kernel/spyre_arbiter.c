@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The arbiter: fair in what the card is, which is cores and places.
+ * The arbiter shares out the card's cores and places.
  *
  * A place is the right to use the host's processors; there are max_active.  A
- * job in its turn has one, and as many cores of its queue's partition as its
- * widest program.  Its context pays for the time with the greater of the two
- * shares of the card, so that many narrow jobs and few wide ones weigh the
- * same.  Within a class the context that has had least is next, whatever the
- * number of its queues; its queues take turns.  One that comes back after a
- * pause begins where the others are, less one turn at most.  One that stays
+ * job has one during its time slice, and as many cores of its queue's partition
+ * as its widest program.  Its context pays for the time with the greater of the
+ * two shares of the card, so that many narrow jobs and few wide ones weigh the
+ * same.  Within a class the context that has used least is next, whatever the
+ * number of its queues; its queues alternate.  One that comes back after a
+ * pause begins where the others are, less one slice at most.  One that stays
  * but cannot use its share, for want of queues or of cores, pays more the
  * further it falls behind.  No context saves up.
  *
  * The high class comes first.  While the low class waits, it is owed a part
- * of what the high one uses, and comes first itself as soon as that makes a
- * turn.
+ * of the time that the high one uses, and comes first itself as soon as that
+ * makes a slice.
  *
  * A job that cannot have its cores yet keeps those of its partition from all
- * that come after it, else a wide one would never find them free at once.
+ * that come after it; otherwise a wide job would never find them free at once.
  *
  * No decision walks over claims that cannot start.  The waiting claims of a
- * context, and the contexts of a class, are trees in the order of turns whose
+ * context, and the contexts of a class, are trees in the order of service whose
  * nodes know which cores the claims below them ask for, by the runners that
- * these claims can do with.  A claim that is found either starts or takes at
+ * these claims can use.  A claim that is found either starts or takes at
  * least one core out of the question, so a decision is at most 33 descents of
  * two trees per class, for any number of contexts and queues.
  */
@@ -64,7 +64,7 @@ static u64 spyre_claim_needs(const struct spyre_claim *claim)
 	return claim->cores ? claim->partition : SPYRE_ARB_NO_CORES;
 }
 
-/* The runners that @claim can do with. */
+/* The least level of runners that @claim can use. */
 static u32 spyre_claim_level(const struct spyre_claim *claim)
 {
 	if (claim->runner != SPYRE_RUNNER_NONE)
@@ -72,7 +72,7 @@ static u32 spyre_claim_level(const struct spyre_claim *claim)
 	return claim->own_only ? SPYRE_LEVEL_OWN : SPYRE_LEVEL_POOL;
 }
 
-/* Recomputes what @claim and those below it need; whether that was known already. */
+/* Recomputes the needs of @claim and those below it; true if that changes nothing. */
 static bool spyre_claim_sum(struct spyre_claim *claim, bool exit)
 {
 	const struct rb_node *left = claim->wait.rb_left, *right = claim->wait.rb_right;
@@ -98,7 +98,7 @@ RB_DECLARE_CALLBACKS(static, spyre_claim_callbacks, struct spyre_claim, wait, be
 
 static bool spyre_claim_less(struct rb_node *a, const struct rb_node *b)
 {
-	return to_claim(a)->turn < rb_entry(b, struct spyre_claim, wait)->turn;
+	return to_claim(a)->order < rb_entry(b, struct spyre_claim, wait)->order;
 }
 
 /* The same for contexts: their claims that have a runner count. */
@@ -149,7 +149,7 @@ static bool spyre_arbiter_has_pool(const struct spyre_arbiter *arb)
 	return arb->pool_taken < arb->pool;
 }
 
-/* Notes the needs of those claims that @context has runners for. */
+/* Records the needs of those claims that @context has runners for. */
 static void spyre_context_offer(const struct spyre_arbiter *arb,
 				struct spyre_arb_context *context)
 {
@@ -183,13 +183,13 @@ static void spyre_context_unqueue(struct spyre_arbiter *arb, struct spyre_arb_co
 				  &spyre_context_callbacks);
 }
 
-/* The class has come to @back less than where its turns begin. */
+/* The progress of @class, less @back. */
 static u64 spyre_class_floor(const struct spyre_arb_class *class, u64 back)
 {
 	return class->front - min(class->front, back);
 }
 
-/* Where @context goes on that has had nothing to do: it keeps what it lacks of one turn. */
+/* The vtime of @context after a pause: it stays behind the class by one slice at most. */
 static u64 spyre_context_start(const struct spyre_arb_class *class,
 			       const struct spyre_arb_context *context)
 {
@@ -219,9 +219,9 @@ static void spyre_context_pay(const struct spyre_arb_class *class,
 	context->vtime += cost;
 }
 
-/* A turn of @context begins, whose cost is yet to come. */
-static void spyre_context_begin_turn(struct spyre_arbiter *arb,
-				     struct spyre_arb_context *context, u64 ahead)
+/* A slice of @context begins that will cost @ahead. */
+static void spyre_context_begin_slice(struct spyre_arbiter *arb,
+				      struct spyre_arb_context *context, u64 ahead)
 {
 	struct spyre_arb_class *class = &arb->class[context->class];
 
@@ -253,11 +253,11 @@ static void spyre_context_leave(struct spyre_arbiter *arb, struct spyre_arb_cont
 	/* It keeps its debts, lest it comes and goes to be rid of them. */
 	if (!arb->class[LOW].claims) {
 		arb->owed = min(arb->owed, (s64)0);
-		arb->low_turn = false;
+		arb->low_first = false;
 	}
 }
 
-/* What ns of @claim cost: the greater of its shares of cores and places. */
+/* Cost of @ns of @claim: the greater of its shares of cores and places. */
 static u64 spyre_claim_cost(const struct spyre_arbiter *arb, const struct spyre_claim *claim,
 			    u64 ns)
 {
@@ -275,12 +275,12 @@ static void spyre_arbiter_owe(struct spyre_arbiter *arb, u32 class, u64 cost)
 	else if (class == LOW && arb->class[HIGH].waiting)
 		arb->owed = max(arb->owed - (s64)cost, -SPYRE_ARB_OWED_MAX);
 	if (arb->owed >= (s64)SPYRE_ARB_SLICE_NS)
-		arb->low_turn = true;
+		arb->low_first = true;
 	else if (arb->owed < (s64)SPYRE_ARB_SLICE_NS / 2)
-		arb->low_turn = false;
+		arb->low_first = false;
 }
 
-/* Puts what @claim's turn has cost so far on its context's bill. */
+/* Adds the cost of @claim's slice so far to its context's vtime. */
 static void spyre_claim_bill(struct spyre_arbiter *arb, struct spyre_claim *claim, u64 now)
 {
 	struct spyre_arb_context *context = claim->context;
@@ -300,12 +300,12 @@ static void spyre_claim_bill(struct spyre_arbiter *arb, struct spyre_claim *clai
 /* Lower comes first. */
 static u32 spyre_arbiter_rank(const struct spyre_arbiter *arb, u32 class)
 {
-	return (class == LOW) != arb->low_turn;
+	return (class == LOW) != arb->low_first;
 }
 
 static u32 spyre_arbiter_first_class(const struct spyre_arbiter *arb)
 {
-	return arb->low_turn ? LOW : HIGH;
+	return arb->low_first ? LOW : HIGH;
 }
 
 void spyre_arbiter_init(struct spyre_arbiter *arb, u32 num_cores, u32 max_active, u32 pool)
@@ -396,7 +396,7 @@ static void spyre_claim_drop_cores(struct spyre_arbiter *arb, struct spyre_claim
 
 static void spyre_claim_set_state(struct spyre_claim *claim, u32 state)
 {
-	/* Pairs with the acquire of a thread that waits for its job's turn. */
+	/* Pairs with the acquire of a thread that waits for its job's next slice. */
 	smp_store_release(&claim->state, state);
 }
 
@@ -405,7 +405,7 @@ static void spyre_claim_wait(struct spyre_arbiter *arb, struct spyre_claim *clai
 {
 	struct spyre_arb_context *context = claim->context;
 
-	claim->turn = arb->turns++;
+	claim->order = arb->waits++;
 	claim->wait = (struct rb_node) {};
 	spyre_claim_sum(claim, false);
 	rb_add_augmented_cached(&claim->wait, &context->waiting, spyre_claim_less,
@@ -439,7 +439,7 @@ static void spyre_arbiter_settle(struct spyre_arbiter *arb, u32 class, u64 now)
 	list_for_each_entry(active, &arb->active, node) {
 		spyre_claim_bill(arb, active, now);
 		if (free && active->context->class == class)
-			spyre_context_begin_turn(arb, active->context, 0);
+			spyre_context_begin_slice(arb, active->context, 0);
 	}
 }
 
@@ -454,7 +454,7 @@ void spyre_arbiter_request(struct spyre_arbiter *arb, struct spyre_claim *claim,
 	claim->own_only = own_only;
 	spyre_context_enter(arb, claim->context);
 	spyre_claim_wait(arb, claim);
-	/* A class that comes first does not wait for the end of the other's turns. */
+	/* A class that comes first does not wait for the end of the other's slices. */
 	list_for_each_entry(other, &arb->active, node)
 		if (rank < spyre_arbiter_rank(arb, other->context->class))
 			WRITE_ONCE(other->slice_end, 0);
@@ -472,8 +472,8 @@ static void spyre_claim_activate(struct spyre_arbiter *arb, struct spyre_claim *
 	claim->paid = 0;
 	claim->ahead = spyre_claim_cost(arb, claim, SPYRE_ARB_SLICE_NS);
 	WRITE_ONCE(claim->slice_end, now + SPYRE_ARB_SLICE_NS);
-	/* What runs is as good as paid for: the next place is another context's. */
-	spyre_context_begin_turn(arb, claim->context, claim->ahead);
+	/* The slice counts as used from its start, so that the next place is another's. */
+	spyre_context_begin_slice(arb, claim->context, claim->ahead);
 	spyre_claim_set_state(claim, SPYRE_CLAIM_ACTIVE);
 }
 
@@ -492,7 +492,7 @@ static void spyre_claim_deactivate(struct spyre_arbiter *arb, struct spyre_claim
 	arb->num_active--;
 }
 
-/* The first claim of @context, in the order of turns, that can run and needs any of @want. */
+/* The first waiting claim of @context that can run and needs any of @want. */
 static struct spyre_claim *spyre_context_first(const struct spyre_arbiter *arb,
 					       const struct spyre_arb_context *context, u64 want)
 {
@@ -565,7 +565,7 @@ struct spyre_claim *spyre_arbiter_pick(struct spyre_arbiter *arb, u64 now)
 	return claim;
 }
 
-/* The first claim, in the order of turns, that has a runner. */
+/* The first waiting claim that has a runner. */
 static struct spyre_claim *spyre_arbiter_next(const struct spyre_arbiter *arb)
 {
 	const u32 class = spyre_arbiter_first_class(arb);
@@ -574,7 +574,7 @@ static struct spyre_claim *spyre_arbiter_next(const struct spyre_arbiter *arb)
 	       spyre_class_first(arb, class ^ LOW ^ HIGH, ~0ull);
 }
 
-/* Whether a claim of @context would come before all that wait. */
+/* True if a claim of @context would come before all that wait. */
 static bool spyre_context_comes_first(struct spyre_arbiter *arb,
 				      const struct spyre_arb_context *context)
 {
@@ -610,7 +610,7 @@ bool spyre_arbiter_pick_light(struct spyre_arbiter *arb, struct spyre_claim *cla
 	return true;
 }
 
-/* Whether @claim, which comes before @active, wants what that has; else it keeps its cores. */
+/* True if @claim, which comes before @active, needs what that has; else it keeps its cores. */
 static bool spyre_claim_wants(const struct spyre_arbiter *arb, const struct spyre_claim *claim,
 			      const struct spyre_claim *active, u64 *want)
 {
@@ -627,8 +627,8 @@ static bool spyre_claim_wants(const struct spyre_arbiter *arb, const struct spyr
 }
 
 /*
- * The same for the contexts of @active's class.  Its own claims take
- * turns with it; of the others those that would come first if it had ended.
+ * The same for the contexts of @active's class.  Its own claims alternate
+ * with it; of the others those count that would come first if it had ended.
  */
 static bool spyre_class_takes_over(const struct spyre_arbiter *arb,
 				   const struct spyre_claim *active, u64 want)
@@ -670,7 +670,7 @@ bool spyre_arbiter_yields(struct spyre_arbiter *arb, struct spyre_claim *claim, 
 		return false;
 	spyre_claim_bill(arb, claim, now);
 	if (!spyre_arbiter_takes_over(arb, claim)) {
-		spyre_context_begin_turn(arb, claim->context, 0);
+		spyre_context_begin_slice(arb, claim->context, 0);
 		WRITE_ONCE(claim->slice_end, now + SPYRE_ARB_SLICE_NS);
 		return false;
 	}

@@ -12,19 +12,19 @@
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
-/* A turn: a job that others wait for goes on for at least this long. */
+/* Time slice: a job that others wait for runs for at least this long. */
 #define SPYRE_ARB_SLICE_NS 1000000ull
 #define SPYRE_ARB_CLASSES 2
-/* What the high class leaves to a low class that waits: one part in so many. */
+/* While the low class waits, it gets one part in so many of the card. */
 #define SPYRE_ARB_LOW_PART 16
 
 /**
- * enum spyre_claim_state - what a claim is up to
+ * enum spyre_claim_state - state of a claim
  */
 enum spyre_claim_state {
 	/** @SPYRE_CLAIM_IDLE: has no job. */
 	SPYRE_CLAIM_IDLE,
-	/** @SPYRE_CLAIM_WAITING: for its turn, its first or a further one. */
+	/** @SPYRE_CLAIM_WAITING: for a time slice, its first or a further one. */
 	SPYRE_CLAIM_WAITING,
 	/** @SPYRE_CLAIM_ACTIVE: has cores and one of the card's places. */
 	SPYRE_CLAIM_ACTIVE,
@@ -35,7 +35,7 @@ enum spyre_claim_state {
 };
 
 /**
- * enum spyre_claim_runner - whose thread a job that has begun is on
+ * enum spyre_claim_runner - kind of thread that a job which has begun is on
  */
 enum spyre_claim_runner {
 	/** @SPYRE_RUNNER_NONE: has not begun. */
@@ -47,7 +47,7 @@ enum spyre_claim_runner {
 };
 
 /**
- * enum spyre_arb_level - which claims a context has runners for
+ * enum spyre_arb_level - the claims that a context has runners for
  *
  * Each level includes those before it.
  */
@@ -88,13 +88,13 @@ struct spyre_arb_context {
 	u32 class;
 	/** @claims: that wait or run. */
 	u32 claims;
-	/** @vtime: what it has had, in ns of a whole card. */
+	/** @vtime: time that it has used, in ns of a whole card. */
 	u64 vtime;
-	/** @ahead: what its running claims' turns have yet to cost. */
+	/** @ahead: cost of its running claims' slices that is not in @vtime yet. */
 	u64 ahead;
-	/** @waiting: claims that wait, in the order of their turns. */
+	/** @waiting: claims that wait, the first to be served first. */
 	struct rb_root_cached waiting;
-	/** @offers: what they need, those that have a runner. */
+	/** @offers: cores needed by those of them that have a runner. */
 	struct spyre_arb_offers offers;
 	/** @below: the same of all contexts below and at @node. */
 	struct spyre_arb_offers below;
@@ -108,16 +108,16 @@ struct spyre_arb_context {
  * struct spyre_claim - a queue, as the arbiter sees it: one job at a time
  */
 struct spyre_claim {
-	/** @context: whose share it uses. */
+	/** @context: the context that pays. */
 	struct spyre_arb_context *context;
 	/** @node: in the arbiter's active claims. */
 	struct list_head node;
 	/** @wait: in the context's waiting claims. */
 	struct rb_node wait;
-	/** @below: what the claims below and at @wait need. */
+	/** @below: cores needed by the claims below and at @wait. */
 	struct spyre_arb_needs below;
-	/** @turn: number of its wait: the least is next. */
-	u64 turn;
+	/** @order: number of its wait; the least is served first. */
+	u64 order;
 	/** @state: enum spyre_claim_state; threads that wait look at it without the lock. */
 	u32 state;
 	/** @runner: enum spyre_claim_runner. */
@@ -126,13 +126,13 @@ struct spyre_claim {
 	bool own_only;
 	/** @partition: cores that it may use. */
 	u32 partition;
-	/** @cores: how many of them its job needs. */
+	/** @cores: number of these that its job needs. */
 	u32 cores;
 	/** @held: those that it has. */
 	u32 held;
-	/** @since: start of its turn. */
+	/** @since: start of its time slice. */
 	u64 since;
-	/** @paid: what of this turn is in the context's vtime. */
+	/** @paid: part of this slice that is in the context's vtime. */
 	u64 paid;
 	/** @ahead: its part of the context's. */
 	u64 ahead;
@@ -146,7 +146,7 @@ struct spyre_claim {
 struct spyre_arb_class {
 	/** @contexts: by vtime + ahead, the least first. */
 	struct rb_root_cached contexts;
-	/** @front: the greatest vtime at which a turn has begun: how far the class has come. */
+	/** @front: progress of the class: the greatest vtime at which a slice has begun. */
 	u64 front;
 	/** @waiting: claims that wait. */
 	u32 waiting;
@@ -155,12 +155,12 @@ struct spyre_arb_class {
 };
 
 /**
- * struct spyre_arbiter - who has a card's cores and places
+ * struct spyre_arbiter - owners of a card's cores and places
  */
 struct spyre_arbiter {
 	/** @num_cores: cores of the card. */
 	u32 num_cores;
-	/** @free: those that nobody has. */
+	/** @free: cores without an owner. */
 	u32 free;
 	/** @max_active: jobs that run beside each other: the card's share of the host. */
 	u32 max_active;
@@ -168,20 +168,20 @@ struct spyre_arbiter {
 	u32 num_active;
 	/** @pool: runners for any context. */
 	u32 pool;
-	/** @pool_taken: how many of them have a job. */
+	/** @pool_taken: number of them that have a job. */
 	u32 pool_taken;
 	/** @waiting: claims that wait; read without the lock. */
 	u32 waiting;
-	/** @turns: waits so far. */
-	u64 turns;
+	/** @waits: number of waits so far. */
+	u64 waits;
 	/** @active: claims with a place. */
 	struct list_head active;
 	/** @class: by DRM_SPYRE_PRIORITY_*. */
 	struct spyre_arb_class class[SPYRE_ARB_CLASSES];
-	/** @owed: what the low class has yet to get, in ns of a whole card. */
+	/** @owed: time that the low class has yet to get, in ns of a whole card. */
 	s64 owed;
-	/** @low_turn: it is getting it. */
-	bool low_turn;
+	/** @low_first: the low class comes first, to get it. */
+	bool low_first;
 };
 
 void spyre_arbiter_init(struct spyre_arbiter *arb, u32 num_cores, u32 max_active, u32 pool);
@@ -193,16 +193,16 @@ void spyre_claim_init(struct spyre_arbiter *arb, struct spyre_claim *claim,
 /* An idle claim has a job that needs so many cores. */
 void spyre_arbiter_request(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores,
 			   bool own_only, u64 now);
-/* The next waiting claim whose turn it is, now active; NULL if there is none. */
+/* Activates the waiting claim that comes first and fits; NULL if there is none. */
 struct spyre_claim *spyre_arbiter_pick(struct spyre_arbiter *arb, u64 now);
-/* An idle claim with a light job: whether it may run at once, beside the places. */
+/* True if the light job of an idle claim may run at once, beside the places. */
 bool spyre_arbiter_pick_light(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores,
 			      u64 now);
-/* At the end of a turn: whether others come first, who now have what @claim had. */
+/* At the end of a slice: true if others come first; @claim then waits and holds nothing. */
 bool spyre_arbiter_yields(struct spyre_arbiter *arb, struct spyre_claim *claim, u64 now);
 /* The job of a claim has ended: it is idle. */
 void spyre_arbiter_release(struct spyre_arbiter *arb, struct spyre_claim *claim, u64 now);
-/* The job of a waiting claim is to stop and needs no turn for that. */
+/* The job of a waiting claim is to stop, which needs no time slice. */
 void spyre_arbiter_withdraw(struct spyre_arbiter *arb, struct spyre_claim *claim);
 /* Any waiting claim, or NULL. */
 struct spyre_claim *spyre_arbiter_any_waiting(struct spyre_arbiter *arb);

@@ -27,9 +27,9 @@ struct spyre_binds {
 	spinlock_t lock;
 	/** @pending: binds that have not signalled, in order. */
 	struct list_head pending;
-	/** @num_pending: how many; bounded. */
+	/** @num_pending: number of them; bounded. */
 	u32 num_pending;
-	/** @closed: what is pending is cancelled; protected by @lock. */
+	/** @closed: pending binds are cancelled; protected by @lock. */
 	bool closed;
 	/** @context: of their fences. */
 	u64 context;
@@ -40,7 +40,7 @@ struct spyre_binds {
 };
 
 void spyre_binds_init(struct spyre_binds *binds);
-/* Signals all with -ECANCELED; nobody may begin one any more. */
+/* Signals all with -ECANCELED; the caller sees to it that none is begun any more. */
 void spyre_binds_cancel(struct spyre_binds *binds);
 /* The last one's fence, referenced, or NULL if it has signalled. */
 struct dma_fence *spyre_binds_last(struct spyre_binds *binds);

@@ -18,7 +18,7 @@ struct spyre_bo {
 	struct spyre_shmem base;
 	/** @flags: DRM_SPYRE_BO_*. */
 	u32 flags;
-	/** @owner: who pays; only set on device BOs. */
+	/** @owner: file that pays; only set on device BOs. */
 	struct spyre_file *owner;
 	/** @import: another driver's buffer, or NULL. */
 	struct spyre_import *import;

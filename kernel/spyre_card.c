@@ -14,7 +14,7 @@
 
 /* Load is reported over the last one to two of these. */
 #define SPYRE_SAMPLE_NS NSEC_PER_SEC
-/* What closed files leave behind is gone long before. */
+/* Work that closed files leave behind ends long before. */
 #define SPYRE_CARD_SETTLE_JIFFIES HZ
 
 void spyre_card_init(struct spyre_device *spyre)
@@ -65,7 +65,7 @@ u32 spyre_card_cpus(const struct spyre_device *spyre)
 	return max(1u, cpus * spyre->num_cores / spyre->pf->num_cores);
 }
 
-/* What VF @vf of @count gets. */
+/* The share of VF @vf of @count. */
 static struct spyre_share spyre_card_share(const struct spyre_device *spyre, u32 vf, u32 count)
 {
 	const u32 cores = spyre->num_cores;
@@ -206,7 +206,7 @@ static void spyre_stats_add(struct spyre_engine_stats *sum, const struct spyre_e
 	sum->cost.bytes_written += more->cost.bytes_written;
 }
 
-/* What a VF adds to its card's totals: a VF that is busy keeps its part of the card busy. */
+/* Adds a VF's totals to its card's: a VF that is busy keeps its part of the card busy. */
 static void spyre_vf_read_load(struct spyre_device *vf, struct spyre_engine_stats *stats)
 {
 	spyre_engine_read_stats(&vf->engine, stats);

@@ -69,7 +69,7 @@ struct spyre_card {
 
 void spyre_card_init(struct spyre_device *spyre);
 
-/* Whether a card of this size can be split into @count VFs: 0 or -ERANGE. */
+/* 0 if a card of this size can be split into @count VFs, else -ERANGE. */
 int spyre_card_check_vfs(u32 num_cores, u64 lpddr_bytes, u32 count);
 /* From none to @count or back; -EBUSY from one number to another, or if the PF is in use. */
 int spyre_card_set_vfs(struct spyre_device *spyre, u32 count);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between kernels, from 6.12 to the newest that docs/testing.md
+ * Differences between kernels, from 6.12 to the newest that docs/testing.md
  * names.  Distributions take newer interfaces into older kernels, so Kbuild
  * looks at the headers, not at the version, and says which ones there are; what
  * is a macro says so itself.
@@ -63,7 +63,7 @@ static inline int spyre_sched_job_init(struct drm_sched_job *job,
 #define SPYRE_SCHED_STAT_RESET DRM_GPU_SCHED_STAT_NOMINAL
 #endif
 
-/* Said that a driver has address spaces; nobody asks any more. */
+/* A feature flag of drivers with address spaces, which newer kernels do not have. */
 #ifdef SPYRE_HAVE_DRIVER_GEM_GPUVA
 #define SPYRE_DRIVER_GEM_GPUVA DRIVER_GEM_GPUVA
 #else

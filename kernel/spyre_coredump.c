@@ -2,7 +2,7 @@
 /*
  * Device coredumps: what a context's first failure leaves for root to read.
  *
- * Whoever raises a fault may neither allocate nor wait, so it only keeps the
+ * The thread that raises a fault may neither allocate nor wait, so it only keeps the
  * job's parts; the dump is made of them in a work item, after the fence.  One
  * at a time, and the core keeps one per card: faults all day cost no memory.
  * There is no data of the user's in it, in LPDDR5 or host memory.
@@ -19,7 +19,7 @@
 #include "spyre_program.h"
 #include "spyre_queue.h"
 
-/* Dumps that nobody has asked for yet are not worth more of the host's time. */
+/* A dump costs time of the host even if it is never read: the least time between two. */
 #define SPYRE_COREDUMP_JIFFIES msecs_to_jiffies(100)
 
 static_assert((int)DRM_SPYRE_COREDUMP_OPERAND_READ == (int)SPYRE_OPERAND_READ);

@@ -34,7 +34,7 @@ void spyre_coredump_init(struct spyre_device *spyre);
 void spyre_coredump_stop(struct spyre_device *spyre);
 /* Keeps @job's parts and has a dump made of them, unless one is being made. */
 void spyre_coredump_take(struct spyre_job *job, const struct spyre_fault *fault);
-/* What @queue looks like from outside. */
+/* Describes @queue as a dump and debugfs show it. */
 void spyre_queue_describe(struct spyre_queue *queue, struct drm_spyre_coredump_queue *out);
 
 #endif

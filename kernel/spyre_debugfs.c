@@ -2,7 +2,8 @@
 /*
  * debugfs: /sys/kernel/debug/accel/<device>/
  *
- *	state	the card, its files and queues, what runs and since when
+ *	state	the card, its files and queues, what runs and since when, and what each
+ *		queue waits for in the scheduler and in the arbiter
  *	bos	programs, and what device memory each file holds
  *	inject	faults to come, see spyre_inject.c
  *
@@ -40,6 +41,73 @@ static void spyre_show_card(struct spyre_device *spyre, struct seq_file *seq)
 	seq_printf(seq, "power_mw: %u\ntemperature_mc: %u\n", power, temperature);
 }
 
+static void spyre_show_engine(struct spyre_engine *engine, struct seq_file *seq)
+{
+	struct spyre_helpers *helpers = &engine->helpers;
+	u32 queues, running, awake, sections;
+	bool inline_busy, stopped;
+	struct spyre_arbiter arb;
+	unsigned long idle;
+
+	scoped_guard(spinlock_irq, &engine->lock) {
+		arb = engine->arbiter;
+		queues = engine->queues;
+		running = engine->running;
+		inline_busy = engine->inline_busy;
+		stopped = !list_empty(&engine->stopped);
+	}
+	scoped_guard(spinlock_irq, &helpers->lock) {
+		awake = helpers->awake;
+		idle = helpers->idle;
+		sections = list_count_nodes(&helpers->sections);
+	}
+	seq_printf(seq, "engine: queues %u running %u inline %d stopped %d\n", queues, running,
+		   inline_busy, stopped);
+	seq_printf(seq, "arbiter: active %u of %u free_cores %#x pool %u of %u waiting %u low %u high %u owed_ns %lld low_first %d\n",
+		   arb.num_active, arb.max_active, arb.free, arb.pool_taken, arb.pool, arb.waiting,
+		   arb.class[DRM_SPYRE_PRIORITY_LOW].waiting,
+		   arb.class[DRM_SPYRE_PRIORITY_HIGH].waiting, arb.owed, arb.low_first);
+	seq_printf(seq, "helpers: awake %u of %u idle %#lx open_sections %u\n", awake,
+		   helpers->max_awake, idle, sections);
+}
+
+static const char *spyre_claim_state_name(u32 state)
+{
+	static const char * const names[] = {
+		[SPYRE_CLAIM_IDLE] = "idle",
+		[SPYRE_CLAIM_WAITING] = "waiting",
+		[SPYRE_CLAIM_ACTIVE] = "active",
+		[SPYRE_CLAIM_LIGHT] = "inline",
+		[SPYRE_CLAIM_ENDING] = "ending",
+	};
+
+	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
+}
+
+/* The jobs of @queue that are in the engine, and those that the scheduler still holds. */
+static void spyre_show_jobs(struct spyre_queue *queue, struct seq_file *seq)
+{
+	struct spyre_engine *engine = &queue->spyre->engine;
+	u32 state, cores, held, jobs;
+	bool begun;
+	pid_t pid;
+
+	scoped_guard(spinlock_irq, &engine->lock) {
+		state = queue->claim.state;
+		cores = queue->claim.cores;
+		held = queue->claim.held;
+		jobs = list_count_nodes(&queue->jobs);
+		begun = queue->job;
+		pid = queue->runner && queue->runner->task ? task_pid_nr(queue->runner->task) : 0;
+	}
+	seq_printf(seq, "    claim %s cores %u held %#x begun %d thread %d next %u; scheduler: credits %d queued %d dependency %d stopped %d\n",
+		   spyre_claim_state_name(state), cores, held, begun, pid, jobs,
+		   atomic_read(&queue->sched.credit_count),
+		   spsc_queue_count(&queue->entity.job_queue),
+		   READ_ONCE(queue->entity.dependency) != NULL,
+		   READ_ONCE(queue->sched.pause_submit));
+}
+
 static void spyre_show_queue(struct spyre_queue *queue, struct seq_file *seq)
 {
 	struct drm_spyre_coredump_queue now;
@@ -51,6 +119,7 @@ static void spyre_show_queue(struct spyre_queue *queue, struct seq_file *seq)
 	if (now.job)
 		seq_printf(seq, " runs %llu cb %u since_ns %llu", now.job, now.cb, now.since_ns);
 	seq_putc(seq, '\n');
+	spyre_show_jobs(queue, seq);
 }
 
 static void spyre_show_file(struct spyre_file *sfile, struct seq_file *seq)
@@ -82,6 +151,7 @@ static int state_show(struct seq_file *seq, void *unused)
 	struct spyre_file *sfile;
 
 	spyre_show_card(spyre, seq);
+	spyre_show_engine(&spyre->engine, seq);
 	guard(mutex)(&spyre->files_lock);
 	list_for_each_entry(sfile, &spyre->files, node)
 		spyre_show_file(sfile, seq);

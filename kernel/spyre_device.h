@@ -58,7 +58,7 @@ struct spyre_device {
 	u32 num_cores;
 	/** @lpddr_bytes: capacity. */
 	u64 lpddr_bytes;
-	/** @lpddr: who has how much of it. */
+	/** @lpddr: its owners. */
 	struct spyre_lpddr lpddr;
 	/** @generation: counts resets; written under @files_lock. */
 	u64 generation;
@@ -76,7 +76,7 @@ struct spyre_device {
 	u64 since_ns;
 	/** @hwmon: its sensors, or NULL. */
 	struct device *hwmon;
-	/** @engine: what executes jobs. */
+	/** @engine: executes jobs. */
 	struct spyre_engine engine;
 	/** @coredump: the dump of a fault under way. */
 	struct spyre_coredump coredump;
@@ -113,21 +113,21 @@ struct spyre_file {
 	struct xarray programs;
 	/** @queues: struct spyre_queue by id. */
 	struct xarray queues;
-	/** @user: whose share of the card's memory it counts to, NULL: unlimited. */
+	/** @user: user in whose share of the card's memory it counts, NULL: unlimited. */
 	struct spyre_lpddr_user *user;
 	/** @used: device memory on this file's bill. */
 	atomic64_t used;
 	/** @pinned: bytes of user memory that its jobs pin. */
 	atomic64_t pinned;
-	/** @seat: its share of the engine, by class. */
-	struct spyre_seat seat[SPYRE_ARB_CLASSES];
+	/** @ctx_sched: its scheduling state, by class. */
+	struct spyre_ctx_sched ctx_sched[SPYRE_ARB_CLASSES];
 	/** @busy_ns: time its jobs ran. */
 	atomic64_t busy_ns;
-	/** @preempted: times that a job of it made way for another context's or queue's. */
+	/** @preempted: number of times that a job of it was preempted. */
 	atomic64_t preempted;
 	/** @cycles: modelled cycles of its jobs. */
 	atomic64_t cycles;
-	/** @health: whether it has failed, and its other counters. */
+	/** @health: its fault, if it has failed, and its other counters. */
 	struct spyre_context_health health;
 	/** @pid: process that opened it. */
 	pid_t pid;
@@ -143,7 +143,7 @@ static inline struct spyre_file *to_spyre_file(struct drm_file *file)
 struct spyre_file *spyre_file_get(struct spyre_file *sfile);
 void spyre_file_put(struct spyre_file *sfile);
 
-/* Whether the card was reset since: the file can only be closed. */
+/* True if the card was reset since: the file can only be closed. */
 static inline bool spyre_file_is_stale(const struct spyre_file *sfile)
 {
 	return READ_ONCE(sfile->spyre->generation) != sfile->generation;

@@ -47,7 +47,7 @@ static u64 spyre_host_span_count(u64 address, u64 bytes)
 	return DIV_ROUND_UP(bytes + offset_in_page(address), PAGE_SIZE);
 }
 
-/* Page tables of the mapping are charged to no one; they are no larger than this list. */
+/* Page tables of the mapping are not charged; they are no larger than this list. */
 static int spyre_host_span_alloc(struct spyre_host_span *span, u64 num)
 {
 	span->pages = kvmalloc_array(num, sizeof(*span->pages), SPYRE_GFP);

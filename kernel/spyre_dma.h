@@ -21,15 +21,15 @@ struct spyre_host_span {
 	struct page **pages;
 	/** @pinned: they are this span's to unpin, not a registered buffer's. */
 	bool pinned;
-	/** @num_pages: how many. */
+	/** @num_pages: number of them. */
 	u32 num_pages;
-	/** @user: who is charged for @charged pages, referenced; NULL: nobody. */
+	/** @user: charged for @charged pages, referenced, or NULL. */
 	struct user_struct *user;
 	/** @charged: pages on RLIMIT_MEMLOCK's account. */
 	u64 charged;
-	/** @sfile: whose fdinfo counts @num_pages, if @pinned; the job keeps it. */
+	/** @sfile: file whose fdinfo counts @num_pages, if @pinned; the job keeps it. */
 	struct spyre_file *sfile;
-	/** @mapping: what vmap() gave. */
+	/** @mapping: from vmap(). */
 	void *mapping;
 	/** @write: the card writes. */
 	bool write;

@@ -139,7 +139,7 @@ static int spyre_open(struct drm_device *drm, struct drm_file *file)
 	xa_init_flags(&sfile->programs, XA_FLAGS_ALLOC1);
 	xa_init_flags(&sfile->queues, XA_FLAGS_ALLOC1);
 	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
-		spyre_seat_init(&sfile->seat[class], &spyre->engine, class);
+		spyre_ctx_sched_init(&sfile->ctx_sched[class], &spyre->engine, class);
 	file->driver_priv = sfile;
 	spyre_reset_add_file(sfile);
 	return 0;
@@ -166,7 +166,7 @@ static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
 	}
 	xa_destroy(&sfile->queues);
 	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
-		spyre_seat_close(&sfile->seat[class]);
+		spyre_ctx_sched_close(&sfile->ctx_sched[class]);
 	xa_for_each(&sfile->programs, id, program) {
 		xa_erase(&sfile->programs, id);
 		spyre_program_put(program);
@@ -238,7 +238,7 @@ static bool spyre_core_ioctl_allowed(unsigned int nr)
  * dry, as close() does.  DEV_QUERY reads numbers that are kept.  VM_BIND,
  * BO_MMAP_OFFSET, BO_INFO, QUEUE_QUERY, PROGRAM_DESTROY, page faults and the
  * cancelling of ring commands do not come near the card.  drm_ioctl() itself
- * turns down what comes after the unplug.
+ * refuses calls after the unplug.
  */
 typedef long (*spyre_ioctl_fn)(struct file *filp, unsigned int cmd, unsigned long arg);
 
@@ -330,7 +330,7 @@ static u64 spyre_lpddr_bytes(void)
 	return clamp(half, (u64)SPYRE_LPDDR_MIN_MIB << 20, (u64)SPYRE_LPDDR_MAX_MIB << 20);
 }
 
-/* What the device is: a card, or the share of one that its parent gave it. */
+/* The device is a card, or the share of one that its parent gave it. */
 static void spyre_init_device(struct spyre_device *spyre, struct platform_device *pdev)
 {
 	const struct spyre_share *share = dev_get_platdata(&pdev->dev);
@@ -463,7 +463,7 @@ static struct platform_driver spyre_platform_driver = {
 	.driver = {
 		.name = SPYRE_DRIVER,
 		.dev_groups = spyre_groups,
-		/* Whoever makes VFs waits for them. */
+		/* Callers that make VFs wait for them. */
 		.probe_type = PROBE_FORCE_SYNCHRONOUS,
 	},
 };

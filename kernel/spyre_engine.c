@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine: gives the jobs of the queues to runners, in the turns that the
- * arbiter gives out.
+ * The engine gives the jobs of the queues to runners, in the time slices that
+ * the arbiter grants.
  *
- * A turn ends between two tiles.  A job that is no longer in its turn stays
- * where it is: its runner, and the helpers that are within it, sleep until it
- * is its turn again or it is to stop.  Waiting for a turn, however long, waits
- * for nothing but other jobs' turns, which all end.
+ * A slice ends between two tiles.  A job without a slice stays on its threads:
+ * its runner, and the helpers that are within it, sleep until the next slice or
+ * until it is to stop.  Such a wait, however long, is for nothing but other
+ * jobs' slices, which all end.
  *
- * A light job of an idle queue runs at once, on the thread that brings it.
+ * A light job of an idle queue runs inline, on the thread that submits it.
  */
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -64,13 +64,13 @@ static bool spyre_host_should_stop(struct spyre_host *host, void *job)
 	return spyre_job_stop_reason(job);
 }
 
-static void spyre_engine_begin_turn(struct spyre_engine *engine, u64 now)
+static void spyre_engine_begin_slice(struct spyre_engine *engine, u64 now)
 {
 	if (!engine->running++)
 		engine->busy_since = now;
 }
 
-static void spyre_engine_end_turn(struct spyre_engine *engine, u64 now)
+static void spyre_engine_end_slice(struct spyre_engine *engine, u64 now)
 {
 	if (!--engine->running)
 		engine->stats.busy_ns += now - engine->busy_since;
@@ -86,14 +86,14 @@ static void spyre_engine_begin(struct spyre_queue *queue, struct spyre_runner *r
 	kref_get(&queue->ref);
 }
 
-/* The runner that the arbiter means. */
+/* The runner that the arbiter has chosen. */
 static struct spyre_runner *spyre_engine_runner(struct spyre_engine *engine,
 						struct spyre_queue *queue)
 {
 	struct spyre_runner *runner;
 
 	if (queue->claim.runner == SPYRE_RUNNER_OWN)
-		return &queue->seat->runner;
+		return &queue->ctx_sched->runner;
 	runner = list_first_entry(&engine->pool, struct spyre_runner, pool);
 	list_del_init(&runner->pool);
 	return runner;
@@ -107,7 +107,7 @@ static void spyre_engine_resume(struct spyre_queue *queue, u64 now)
 	wake_up_all(&queue->resume);
 }
 
-/* Gives out all turns that there are. */
+/* Grants all time slices that are free. */
 static void spyre_engine_dispatch(struct spyre_engine *engine, u64 now)
 {
 	struct spyre_claim *claim;
@@ -117,7 +117,7 @@ static void spyre_engine_dispatch(struct spyre_engine *engine, u64 now)
 	lockdep_assert_held(&engine->lock);
 	while ((claim = spyre_arbiter_pick(&engine->arbiter, now))) {
 		queue = to_queue(claim);
-		spyre_engine_begin_turn(engine, now);
+		spyre_engine_begin_slice(engine, now);
 		if (queue->job) {
 			spyre_engine_resume(queue, now);
 			spyre_helpers_resume(&engine->helpers);
@@ -155,7 +155,7 @@ static bool spyre_engine_finish(struct spyre_engine *engine, struct spyre_queue 
 	lockdep_assert_held(&engine->lock);
 	spyre_arbiter_release(&engine->arbiter, &queue->claim, now);
 	if (state == SPYRE_CLAIM_ACTIVE || state == SPYRE_CLAIM_LIGHT)
-		spyre_engine_end_turn(engine, now);
+		spyre_engine_end_slice(engine, now);
 	if (runner >= engine->runner && runner < engine->runner + engine->num_runners)
 		list_add(&runner->pool, &engine->pool);
 	runner->queue = NULL;
@@ -189,7 +189,7 @@ static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *
 	spin_lock_irq(&engine->lock);
 }
 
-/* What @runner is to do next. */
+/* The queue that @runner is to serve next, or NULL. */
 static struct spyre_queue *spyre_engine_next(struct spyre_engine *engine,
 					     struct spyre_runner *runner)
 {
@@ -251,14 +251,14 @@ int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job)
 	}
 	now = ktime_get_ns();
 	engine->queues++;
-	if (job->light && !engine->guest_busy &&
+	if (job->light && !engine->inline_busy &&
 	    spyre_arbiter_pick_light(&engine->arbiter, &queue->claim, job->cores, now)) {
 		/* Waking a runner would cost more than the work itself. */
-		engine->guest_busy = true;
-		spyre_engine_begin_turn(engine, now);
-		spyre_engine_begin(queue, &engine->guest);
-		spyre_engine_serve(engine, queue, &engine->guest);
-		engine->guest_busy = false;
+		engine->inline_busy = true;
+		spyre_engine_begin_slice(engine, now);
+		spyre_engine_begin(queue, &engine->inline_runner);
+		spyre_engine_serve(engine, queue, &engine->inline_runner);
+		engine->inline_busy = false;
 	} else {
 		spyre_engine_offer(engine, queue, now);
 		spyre_engine_dispatch(engine, now);
@@ -286,7 +286,7 @@ static void spyre_engine_yield(struct spyre_engine *engine, struct spyre_job *jo
 		job->paused_since = now;
 		atomic64_inc(&queue->sfile->preempted);
 		trace_spyre_preempt(job);
-		spyre_engine_end_turn(engine, now);
+		spyre_engine_end_slice(engine, now);
 	}
 	/* The bill alone may have changed who is next for a place that is free. */
 	spyre_engine_dispatch(engine, now);
@@ -306,7 +306,7 @@ static void spyre_engine_check_limit(struct spyre_engine *engine, struct spyre_j
 	active = spyre_engine_active_ns(engine, job);
 	if (active >= limit)
 		WRITE_ONCE(job->stop, -ETIME);
-	else	/* It was not in its turn all the time. */
+	else	/* It was paused for a part of that time. */
 		WRITE_ONCE(job->check_ns, now + limit - active);
 }
 
@@ -357,7 +357,7 @@ void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue)
 	wait_event(engine->idle, spyre_queue_is_dry(engine, queue));
 }
 
-/* The job of a claim that waits is to stop: that needs no turn. */
+/* Lets the job of a waiting claim stop, which needs no time slice. */
 static void spyre_engine_let_go(struct spyre_engine *engine, struct spyre_queue *queue)
 {
 	lockdep_assert_held(&engine->lock);
@@ -471,9 +471,9 @@ int spyre_engine_start(struct spyre_engine *engine, const char *name, u32 num_co
 	spyre_engine_init_host(engine);
 	spyre_arbiter_init(&engine->arbiter, num_cores, cpus, 2 * cpus);
 
-	engine->guest.engine = engine;
-	engine->guest.base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES, GFP_KERNEL);
-	if (!engine->guest.base.scratch)
+	engine->inline_runner.engine = engine;
+	engine->inline_runner.base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES, GFP_KERNEL);
+	if (!engine->inline_runner.base.scratch)
 		return -ENOMEM;
 	ret = spyre_runner_start(&engine->reaper, engine, "r", 0);
 	if (!ret)
@@ -527,6 +527,6 @@ void spyre_engine_stop(struct spyre_engine *engine)
 
 void spyre_engine_free(struct spyre_engine *engine)
 {
-	vfree(engine->guest.base.scratch);
+	vfree(engine->inline_runner.base.scratch);
 	spyre_helpers_free(&engine->helpers);
 }

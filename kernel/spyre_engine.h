@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The engine of a card: runs the jobs of its queues, one job of a queue at a
- * time, in turns that the arbiter gives out.
+ * time, in time slices that the arbiter grants.
  */
 #ifndef SPYRE_ENGINE_H
 #define SPYRE_ENGINE_H
@@ -19,7 +19,7 @@ struct spyre_device;
 struct spyre_job;
 struct spyre_queue;
 
-/* Twice the jobs that run at a time: those that wait for a further turn stay on theirs. */
+/* Twice the jobs that run at a time: those that wait for their next slice keep their runner. */
 #define SPYRE_MAX_POOL (2 * SPYRE_MAX_CPUS)
 
 /**
@@ -52,19 +52,19 @@ struct spyre_engine_sample {
 struct spyre_engine {
 	/** @name: begins the names of its threads. */
 	char name[32];
-	/** @host: what the model calls back. */
+	/** @host: callbacks of the model. */
 	struct spyre_host host;
 	/** @lock: protects the arbiter, the lists, @stats and the flags; with interrupts off. */
 	spinlock_t lock;
-	/** @idle: who waits for a queue or for the engine to run dry. */
+	/** @idle: threads that wait for a queue or for the engine to run dry. */
 	wait_queue_head_t idle;
-	/** @arbiter: who is next. */
+	/** @arbiter: decides which job runs. */
 	struct spyre_arbiter arbiter;
 	/** @stopped: queues whose oldest job is to stop and has not begun. */
 	struct list_head stopped;
 	/** @queues: that have a job here. */
 	u32 queues;
-	/** @running: jobs in their turn. */
+	/** @running: jobs that have a time slice. */
 	u32 running;
 	/** @busy_since: when @running left zero. */
 	u64 busy_since;
@@ -73,10 +73,10 @@ struct spyre_engine {
 	/** @stats: totals. */
 	struct spyre_engine_stats stats;
 
-	/** @guest: stands for the thread that brings a light job. */
-	struct spyre_runner guest;
-	/** @guest_busy: @guest runs a job. */
-	bool guest_busy;
+	/** @inline_runner: stands for a thread that runs a light job inline. */
+	struct spyre_runner inline_runner;
+	/** @inline_busy: @inline_runner has a job. */
+	bool inline_busy;
 	/** @reaper: reports jobs that stop before they began; has no scratch. */
 	struct spyre_runner reaper;
 	/** @pool: idle runners for any context. */
@@ -104,16 +104,16 @@ int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job);
 void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue);
 /* Sees that nothing runs and that the threads answer; -EIO if one does not. */
 int spyre_engine_probe(struct spyre_engine *engine);
-/* @queue has a job that is to stop: lets it, if it is not in its turn. */
+/* Wakes @queue's job, which is to stop, if it waits for a time slice. */
 void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue);
-/* Time that @job was in its turn so far. */
+/* Sum of the time slices of @job so far. */
 u64 spyre_engine_active_ns(struct spyre_engine *engine, struct spyre_job *job);
 
-/* Whether @job has begun and waits for a further turn. */
+/* True if @job has begun and waits for its next time slice. */
 bool spyre_engine_is_waiting(const struct spyre_job *job);
 /* Between tiles of @job: stops it past its limit, waits here if others come first. */
 void spyre_engine_tile(struct spyre_engine *engine, struct spyre_job *job);
-/* What a runner does. */
+/* The function of all runners. */
 int spyre_engine_thread(void *data);
 
 void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counters *cost,

@@ -39,7 +39,7 @@ const char *spyre_fault_name(u32 kind)
 }
 
 /*
- * What it means that the card stopped by itself.  The verifier has ruled all
+ * The kind of fault when the card stopped by itself.  The verifier has ruled all
  * of it out: reaching memory that the operands do not name, leaving the
  * bounds that it has proved, or an instruction that makes no sense to a core.
  */

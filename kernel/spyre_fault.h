@@ -36,7 +36,7 @@ struct spyre_fault {
 	u64 job;
 	/** @ns: CLOCK_MONOTONIC. */
 	u64 ns;
-	/** @stop: what the model gave. */
+	/** @stop: reason that the model reported. */
 	enum spyre_stop stop;
 };
 
@@ -76,7 +76,7 @@ int spyre_fault_stopped(struct spyre_job *job, u32 cb, enum spyre_stop stop);
 /* The same for a job that was told to stop with @reason; passes that on. */
 int spyre_fault_told(struct spyre_job *job, u32 cb, int reason);
 
-/* Whether the context has failed: takes no work. */
+/* True if the context has failed and takes no work. */
 bool spyre_file_is_faulted(struct spyre_file *sfile);
 struct spyre_fault spyre_file_fault(struct spyre_file *sfile);
 /* Clears the mark; nothing of @sfile runs and its queues are dead. */

@@ -4,8 +4,8 @@
  *
  * A section's owner takes part in it and waits only for indices that others
  * have begun, so sections end whatever the helpers do.  Open sections are
- * served in rotation, one index at a time; those of jobs that are not in their
- * turn are passed over.
+ * served in rotation, one index at a time; those of jobs without a time slice
+ * are passed over.
  */
 #include <linux/bitops.h>
 #include <linux/completion.h>
@@ -44,7 +44,7 @@ static bool spyre_parallel_next(struct spyre_helpers *helpers, struct spyre_para
 	return true;
 }
 
-/* An open section of a job in its turn; the next time another one, if there is one. */
+/* An open section of a job that has a time slice; the next call returns another one. */
 static struct spyre_parallel *spyre_helpers_section(struct spyre_helpers *helpers)
 {
 	struct spyre_parallel *section;
@@ -92,7 +92,7 @@ static void spyre_helpers_wake(struct spyre_helpers *helpers, u32 wanted)
 	}
 }
 
-/* Outside of any section: nobody waits for this thread to get its memory. */
+/* Called outside of any section, so that no job waits for this allocation. */
 static bool spyre_helper_is_ready(struct spyre_helper *helper)
 {
 	if (!helper->base.scratch)
@@ -176,7 +176,7 @@ void spyre_helpers_pause(struct spyre_helpers *helpers)
 {
 	guard(spinlock_irq)(&helpers->lock);
 	helpers->awake--;
-	/* Another one takes its place for those that are in their turn. */
+	/* Another helper serves the sections of jobs that have a time slice. */
 	if (!list_empty(&helpers->sections))
 		spyre_helpers_wake(helpers, 1);
 }

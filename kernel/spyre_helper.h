@@ -19,7 +19,7 @@ struct task_struct;
 #define SPYRE_MAX_CPUS 8u
 /*
  * One per processor works at a time.  The others stand in for those that are
- * stuck in the section of a job that is not in its turn.
+ * within the section of a job that has no time slice.
  */
 #define SPYRE_HELPERS_PER_CPU 4u
 #define SPYRE_MAX_HELPERS (SPYRE_MAX_CPUS * SPYRE_HELPERS_PER_CPU)
@@ -28,7 +28,7 @@ struct task_struct;
  * struct spyre_helper - a thread
  */
 struct spyre_helper {
-	/** @base: what the model sees of it; its scratch comes when first needed. */
+	/** @base: the model's view; its scratch is allocated when first needed. */
 	struct spyre_worker base;
 	/** @engine: its engine. */
 	struct spyre_engine *engine;
@@ -48,7 +48,7 @@ struct spyre_helpers {
 	unsigned long idle;
 	/** @awake: helpers that are neither idle nor paused. */
 	u32 awake;
-	/** @max_awake: how many there should be. */
+	/** @max_awake: limit of @awake. */
 	u32 max_awake;
 	/** @num: threads. */
 	u32 num;
@@ -64,9 +64,9 @@ void spyre_helpers_free(struct spyre_helpers *helpers);
 /* Calls @fn for each index, on the caller's thread and others; @job: whose work it is, or NULL. */
 void spyre_helpers_parallel(struct spyre_engine *engine, struct spyre_job *job,
 			    struct spyre_worker *self, u32 count, spyre_work_fn fn, void *arg);
-/* A job with open sections has its turn again. */
+/* A job with open sections has a time slice again. */
 void spyre_helpers_resume(struct spyre_helpers *helpers);
-/* The calling helper waits for its job's turn, or goes on. */
+/* The calling helper begins, or ends, its wait for its job's next slice. */
 void spyre_helpers_pause(struct spyre_helpers *helpers);
 void spyre_helpers_unpause(struct spyre_helpers *helpers);
 

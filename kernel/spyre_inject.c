@@ -27,7 +27,7 @@ enum spyre_injected {
 	SPYRE_INJECT_HANG,
 };
 
-/* What the model gives; a hang gives nothing until the job is told to stop. */
+/* Status that the model reports; a hang reports none until the job is told to stop. */
 static const struct {
 	const char *name;
 	enum spyre_stop stop;
@@ -98,7 +98,7 @@ static enum spyre_injected spyre_inject_next(struct spyre_injections *all, u64 c
 	return kind;
 }
 
-/* Polite: others get their turns, and its limit stops it. */
+/* Other jobs get their time slices meanwhile, and its limit stops it. */
 static void spyre_inject_hang(struct spyre_job *job)
 {
 	struct spyre_engine *engine = &job->queue->spyre->engine;

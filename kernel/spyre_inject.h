@@ -35,7 +35,7 @@ int spyre_inject_parse(struct spyre_device *spyre, char *text);
 void spyre_inject_show(struct spyre_device *spyre, struct seq_file *seq);
 
 /*
- * What the model is to have given for the next control block of @job, NONE
+ * The status that replaces the model's for the next control block of @job, NONE
  * for most.  A hang comes back once the job is told to stop.
  */
 enum spyre_stop spyre_inject_job(struct spyre_job *job);

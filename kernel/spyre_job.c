@@ -274,7 +274,7 @@ void spyre_job_put(struct spyre_job *job)
 		return;
 	for (i = 0; i < job->num_cbs; i++)
 		spyre_cb_release(&job->cbs[i]);
-	spyre_border_end(job);
+	spyre_import_sync_end(job);
 	for (i = 0; i < job->num_bos; i++)
 		spyre_bo_put(job->bos[i]);
 	spyre_lx_put(job->lx);

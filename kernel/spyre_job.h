@@ -16,7 +16,7 @@
 #include "spyre_dma.h"
 
 struct spyre_bo;
-struct spyre_borders;
+struct spyre_import_syncs;
 struct spyre_lx;
 struct spyre_program_object;
 struct spyre_queue;
@@ -28,7 +28,7 @@ struct spyre_runner;
 struct spyre_cb {
 	/** @type: enum drm_spyre_cb_type. */
 	u32 type;
-	/** @cost: what it will have cost. */
+	/** @cost: modelled cost. */
 	struct spyre_counters cost;
 	/** @dst: device address that user space gave; likewise @src and @size. */
 	u64 dst;
@@ -63,7 +63,7 @@ struct spyre_cb {
  * struct spyre_job - a submission
  */
 struct spyre_job {
-	/** @base: what the scheduler sees of it. */
+	/** @base: the scheduler's view. */
 	struct drm_sched_job base;
 	/** @parts: references to all but @base: the scheduler's, a dump's. */
 	refcount_t parts;
@@ -71,9 +71,9 @@ struct spyre_job {
 	struct spyre_queue *queue;
 	/** @node: in the queue's list while in the engine. */
 	struct list_head node;
-	/** @done: what user space waits for; signals last. */
+	/** @done: fence that user space waits for; signals last. */
 	struct dma_fence *done;
-	/** @results: where to report, or NULL. */
+	/** @results: results of its control blocks, or NULL. */
 	struct drm_spyre_cb_result *results;
 	/** @stop: errno with which to stop, 0 = go on. */
 	int stop;
@@ -83,22 +83,22 @@ struct spyre_job {
 	u32 lx_bytes;
 	/** @lx: scratchpads, referenced; it runs on its context's own runner, or NULL. */
 	struct spyre_lx *lx;
-	/** @light: a matter of microseconds that waits for nothing. */
+	/** @light: takes microseconds, so that it may run inline. */
 	bool light;
 	/** @start_ns: when the engine started it, 0 = not yet. */
 	u64 start_ns;
 	/** @check_ns: not before then can it be past its queue's limit. */
 	u64 check_ns;
-	/** @paused_ns: time since then that it was not in its turn; engine lock. */
+	/** @paused_ns: time since then that it had no slice; engine lock. */
 	u64 paused_ns;
-	/** @paused_since: when its last turn ended; engine lock. */
+	/** @paused_since: when its last slice ended; engine lock. */
 	u64 paused_since;
 	/** @bos: referenced BOs. */
 	struct spyre_bo **bos;
-	/** @num_bos: how many. */
+	/** @num_bos: number of them. */
 	u32 num_bos;
-	/** @borders: the imported ones among them, NULL if there are none. */
-	struct spyre_borders *borders;
+	/** @import_syncs: fences of the imported BOs among them, or NULL. */
+	struct spyre_import_syncs *import_syncs;
 	/** @num_cbs: control blocks. */
 	u32 num_cbs;
 	/** @cbs: control blocks. */
@@ -125,7 +125,7 @@ int spyre_job_stop_reason(struct spyre_job *job);
 /* The fence of a job; keeps the module. */
 struct dma_fence *spyre_fence_alloc(void);
 void spyre_fence_init(struct dma_fence *fence, u64 context, u64 seqno);
-/* Whether it was initialised, so that others may hold it. */
+/* True if it was initialised, so that others may hold it. */
 static inline bool spyre_fence_is_public(const struct dma_fence *fence)
 {
 	return fence->ops;

@@ -27,9 +27,9 @@ struct spyre_file;
 struct spyre_lpddr_user {
 	/** @node: in the card's list. */
 	struct list_head node;
-	/** @uid: whose files. */
+	/** @uid: user that opened the files. */
 	kuid_t uid;
-	/** @files: how many; spyre_lpddr's lock, as the rest. */
+	/** @files: number of them; spyre_lpddr's lock, as the rest. */
 	u32 files;
 	/** @used: bytes that they own. */
 	u64 used;

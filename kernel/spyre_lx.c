@@ -58,7 +58,7 @@ struct spyre_lx *spyre_lx_provide(struct spyre_lx **lx, u32 cores, u32 bytes)
 
 	if (old && old->cores >= cores && old->bytes >= bytes)
 		return spyre_lx_get(old);
-	/* It does not shrink, lest two programs that take turns have one made each time. */
+	/* It does not shrink, since two programs that alternate would reallocate it each time. */
 	new = spyre_lx_alloc(max(cores, old ? old->cores : 0), max(bytes, old ? old->bytes : 0));
 	if (!new)
 		return ERR_PTR(-ENOMEM);

@@ -18,7 +18,7 @@
 struct spyre_lx {
 	/** @ref: held by the runner that it belongs to and by jobs. */
 	struct kref ref;
-	/** @cores: how many. */
+	/** @cores: number of scratchpads. */
 	u32 cores;
 	/** @bytes: of each. */
 	u32 bytes;

@@ -140,7 +140,7 @@ static int spyre_import_attach(struct spyre_import *import, struct drm_device *d
 	struct dma_buf *dmabuf = import->dmabuf;
 	int ret;
 
-	/* What only devices can reach is nothing to this card, which is a program. */
+	/* This card is a program and cannot reach memory of devices. */
 	if (!dmabuf->ops->vmap || !PAGE_ALIGNED(dmabuf->size) || !dmabuf->size)
 		return -EOPNOTSUPP;
 	/* First: an exporter that is short of memory, or interrupted, can say so here. */
@@ -300,104 +300,104 @@ static void spyre_import_end(struct spyre_import *import)
 }
 
 /* The job's own work is over; the buffers go one by one. */
-static void spyre_borders_release(struct work_struct *work)
+static void spyre_import_syncs_release(struct work_struct *work)
 {
-	struct spyre_borders *borders = container_of(work, struct spyre_borders, work);
+	struct spyre_import_syncs *syncs = container_of(work, struct spyre_import_syncs, work);
 	u32 i;
 
-	for (i = 0; i < borders->num; i++) {
-		if (borders->item[i].begun)
-			spyre_import_end(borders->item[i].bo->import);
-		spyre_bo_put(borders->item[i].bo);
+	for (i = 0; i < syncs->num; i++) {
+		if (syncs->item[i].begun)
+			spyre_import_end(syncs->item[i].bo->import);
+		spyre_bo_put(syncs->item[i].bo);
 	}
-	kfree(borders);
+	kfree(syncs);
 }
 
-int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
+int spyre_import_sync_add(struct spyre_job *job, struct spyre_bo *bo, bool write)
 {
-	struct spyre_borders *borders = job->borders, *more;
-	const u32 num = borders ? borders->num : 0;
+	struct spyre_import_syncs *syncs = job->import_syncs, *more;
+	const u32 num = syncs ? syncs->num : 0;
 	u32 i;
 
 	for (i = 0; i < num; i++) {
-		if (borders->item[i].bo == bo) {
-			borders->item[i].write |= write;
+		if (syncs->item[i].bo == bo) {
+			syncs->item[i].write |= write;
 			return 0;
 		}
 	}
-	more = krealloc(borders, struct_size(borders, item, num + 1), SPYRE_GFP);
+	more = krealloc(syncs, struct_size(syncs, item, num + 1), SPYRE_GFP);
 	if (!more)
 		return -ENOMEM;
 	more->num = num + 1;
 	drm_gem_object_get(&bo->base.base);
-	more->item[num] = (struct spyre_border) { .bo = bo, .write = write };
-	job->borders = more;
+	more->item[num] = (struct spyre_import_sync) { .bo = bo, .write = write };
+	job->import_syncs = more;
 	return 0;
 }
 
-int spyre_border_begin(struct spyre_job *job, bool nowait)
+int spyre_import_sync_begin(struct spyre_job *job, bool nowait)
 {
-	struct spyre_borders *borders = job->borders;
+	struct spyre_import_syncs *syncs = job->import_syncs;
 	u32 i;
 	int ret;
 
-	for (i = 0; borders && i < borders->num; i++) {
-		ret = spyre_import_begin(borders->item[i].bo, nowait);
+	for (i = 0; syncs && i < syncs->num; i++) {
+		ret = spyre_import_begin(syncs->item[i].bo, nowait);
 		if (ret)
 			return ret;
-		borders->item[i].begun = true;
+		syncs->item[i].begun = true;
 	}
 	return 0;
 }
 
-int spyre_border_lock(struct spyre_job *job, struct drm_exec *exec)
+int spyre_import_sync_lock(struct spyre_job *job, struct drm_exec *exec)
 {
-	struct spyre_borders *borders = job->borders;
-	struct spyre_border *border;
+	struct spyre_import_syncs *syncs = job->import_syncs;
+	struct spyre_import_sync *sync;
 	u32 i;
 	int ret;
 
 	drm_exec_init(exec, DRM_EXEC_INTERRUPTIBLE_WAIT | DRM_EXEC_IGNORE_DUPLICATES,
-		      borders->num);
+		      syncs->num);
 	drm_exec_until_all_locked(exec) {
-		for (i = 0; i < borders->num; i++) {
-			border = &borders->item[i];
-			/* Buffers may share their fences: room for each. */
-			ret = drm_exec_prepare_obj(exec, &border->bo->base.base, borders->num);
+		for (i = 0; i < syncs->num; i++) {
+			sync = &syncs->item[i];
+			/* Buffers may share their reservation object: a slot for each. */
+			ret = drm_exec_prepare_obj(exec, &sync->bo->base.base, syncs->num);
 			drm_exec_retry_on_contention(exec);
 			if (ret)
 				return ret;
 		}
 	}
-	for (i = 0; i < borders->num; i++) {
-		border = &borders->item[i];
-		ret = drm_sched_job_add_resv_dependencies(&job->base, border->bo->base.base.resv,
-							  dma_resv_usage_rw(border->write));
+	for (i = 0; i < syncs->num; i++) {
+		sync = &syncs->item[i];
+		ret = drm_sched_job_add_resv_dependencies(&job->base, sync->bo->base.base.resv,
+							  dma_resv_usage_rw(sync->write));
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-void spyre_border_publish(struct spyre_job *job)
+void spyre_import_sync_publish(struct spyre_job *job)
 {
-	struct spyre_borders *borders = job->borders;
+	struct spyre_import_syncs *syncs = job->import_syncs;
 	u32 i;
 
-	for (i = 0; borders && i < borders->num; i++)
-		dma_resv_add_fence(borders->item[i].bo->base.base.resv, job->done,
-				   borders->item[i].write ? DMA_RESV_USAGE_WRITE :
-							    DMA_RESV_USAGE_READ);
+	for (i = 0; syncs && i < syncs->num; i++)
+		dma_resv_add_fence(syncs->item[i].bo->base.base.resv, job->done,
+				   syncs->item[i].write ? DMA_RESV_USAGE_WRITE :
+							  DMA_RESV_USAGE_READ);
 }
 
-void spyre_border_end(struct spyre_job *job)
+void spyre_import_sync_end(struct spyre_job *job)
 {
-	struct spyre_borders *borders = no_free_ptr(job->borders);
+	struct spyre_import_syncs *syncs = no_free_ptr(job->import_syncs);
 
-	if (!borders)
+	if (!syncs)
 		return;
-	INIT_WORK(&borders->work, spyre_borders_release);
-	queue_work(spyre_prime_wq, &borders->work);
+	INIT_WORK(&syncs->work, spyre_import_syncs_release);
+	queue_work(spyre_prime_wq, &syncs->work);
 }
 
 SPYRE_IMPORT_NS(DMA_BUF);

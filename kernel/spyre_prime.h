@@ -21,9 +21,9 @@ struct spyre_device;
 struct spyre_job;
 
 /**
- * struct spyre_border - an imported buffer that a job uses
+ * struct spyre_import_sync - an imported buffer whose fences a job shares
  */
-struct spyre_border {
+struct spyre_import_sync {
 	/** @bo: the buffer, referenced. */
 	struct spyre_bo *bo;
 	/** @write: the job writes it. */
@@ -33,18 +33,18 @@ struct spyre_border {
 };
 
 /**
- * struct spyre_borders - all that a job uses
+ * struct spyre_import_syncs - all of a job
  *
  * They are let go of by a worker: the schedulers' own must not wait for the
  * locks of other drivers, who may hold them while they wait for a job.
  */
-struct spyre_borders {
+struct spyre_import_syncs {
 	/** @work: lets go. */
 	struct work_struct work;
-	/** @num: how many. */
+	/** @num: number of items. */
 	u32 num;
 	/** @item: each buffer once. */
-	struct spyre_border item[] __counted_by(num);
+	struct spyre_import_sync item[] __counted_by(num);
 };
 
 int spyre_prime_init(void);
@@ -58,26 +58,26 @@ void spyre_prime_stop(struct spyre_device *spyre);
 struct dma_buf *spyre_prime_export(struct drm_gem_object *obj, int flags);
 struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf *dmabuf);
 
-/* What an imported BO is made of. */
+/* The parts of an imported BO. */
 u8 *spyre_import_vaddr(struct spyre_bo *bo);
 void spyre_import_free(struct spyre_bo *bo);
 
 /* @job uses the imported @bo. */
-int spyre_border_add(struct spyre_job *job, struct spyre_bo *bo, bool write);
+int spyre_import_sync_add(struct spyre_job *job, struct spyre_bo *bo, bool write);
 /*
  * Tells the exporters; waits for what they have to finish first, -ENODEV if the
  * card goes meanwhile.  The caller is not between drm_dev_enter() and
  * drm_dev_exit(): others decide how long this takes.
  */
-int spyre_border_begin(struct spyre_job *job, bool nowait);
+int spyre_import_sync_begin(struct spyre_job *job, bool nowait);
 /*
- * Locks the buffers, makes their fences the job's dependencies and room for
- * its own.  drm_exec_fini() unlocks, also after an error.
+ * Locks the buffers, makes their fences the job's dependencies and reserves
+ * slots for its own.  drm_exec_fini() unlocks, also after an error.
  */
-int spyre_border_lock(struct spyre_job *job, struct drm_exec *exec);
+int spyre_import_sync_lock(struct spyre_job *job, struct drm_exec *exec);
 /* Leaves the job's fence in the buffers that are locked. */
-void spyre_border_publish(struct spyre_job *job);
+void spyre_import_sync_publish(struct spyre_job *job);
 /* Undoes begin and add, soon. */
-void spyre_border_end(struct spyre_job *job);
+void spyre_import_sync_end(struct spyre_job *job);
 
 #endif

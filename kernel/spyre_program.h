@@ -16,13 +16,13 @@ struct spyre_file;
 struct spyre_program_object {
 	/** @ref: held by the handle and by jobs. */
 	struct kref ref;
-	/** @owner: who pays. */
+	/** @owner: file that pays. */
 	struct spyre_file *owner;
 	/** @image: the kernel's own copy. */
 	void *image;
 	/** @charged: bytes on the bill. */
 	u64 charged;
-	/** @base: what the verifier derived. */
+	/** @base: as the verifier derived it. */
 	struct spyre_program base;
 };
 

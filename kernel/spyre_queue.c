@@ -73,7 +73,7 @@ static bool spyre_job_overran(struct spyre_job *job)
 
 /*
  * The timer runs from when a job was handed to the engine; the limit is on the
- * time that it was in its turn.  A job that is still within its limit gets the
+ * slices that it had.  A job that is still within its limit gets the
  * timer once more.
  */
 static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sched_job)
@@ -85,7 +85,7 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 
 	/*
 	 * Before drm_sched_stop(), which waits for a job that runs in run_job().
-	 * Who runs it raises the fault: it may just have come to its end.
+	 * The thread that runs it raises the fault, since it may just have ended.
 	 */
 	if (!dma_fence_is_signaled(job->done) && !READ_ONCE(queue->error) &&
 	    spyre_job_overran(job)) {
@@ -234,8 +234,8 @@ static struct spyre_queue *spyre_queue_alloc(struct spyre_file *sfile,
 	queue->sfile = spyre_file_get(sfile);
 	queue->spyre = spyre;
 	drm_dev_get(&spyre->drm);
-	queue->seat = &sfile->seat[args->priority];
-	spyre_claim_init(&spyre->engine.arbiter, &queue->claim, &queue->seat->context,
+	queue->ctx_sched = &sfile->ctx_sched[args->priority];
+	spyre_claim_init(&spyre->engine.arbiter, &queue->claim, &queue->ctx_sched->context,
 			 args->core_first, args->core_count);
 	return queue;
 
@@ -248,7 +248,7 @@ free:
 	return ERR_PTR(ret);
 }
 
-/* Whether the card has the cores of the partition that @args names. */
+/* True if the card has the cores of the partition that @args names. */
 static bool spyre_queue_partition_ok(const struct spyre_device *spyre,
 				     const struct drm_spyre_queue_create *args)
 {
@@ -281,7 +281,7 @@ static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_cre
 		return -EIO;
 	if (spyre_file_is_faulted(sfile))
 		return -ECANCELED;
-	ret = spyre_seat_open(&sfile->seat[args->priority], sfile->id);
+	ret = spyre_ctx_sched_open(&sfile->ctx_sched[args->priority], sfile->id);
 	if (ret)
 		return ret;
 

@@ -55,8 +55,8 @@ struct spyre_queue {
 	/** @completed: jobs finished. */
 	atomic64_t completed;
 
-	/** @seat: what its context has of the engine in its class. */
-	struct spyre_seat *seat;
+	/** @ctx_sched: its context's scheduling state in its class. */
+	struct spyre_ctx_sched *ctx_sched;
 	/** @claim: its part in the arbiter; engine lock. */
 	struct spyre_claim claim;
 	/** @jobs: in the engine and not begun; engine lock. */
@@ -67,10 +67,10 @@ struct spyre_queue {
 	struct spyre_runner *runner;
 	/** @stopped: in the engine's list while its oldest job is to stop; engine lock. */
 	struct list_head stopped;
-	/** @resume: threads within @job wait here for its turn. */
+	/** @resume: threads within @job wait here for its next time slice. */
 	wait_queue_head_t resume;
 
-	/** @release: what the last reference leaves to do. */
+	/** @release: frees it after the last reference. */
 	struct rcu_work release;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runners and seats: their memory and threads.  What they do is the engine's.
+ * Memory and threads of runners and contexts; spyre_engine.c has their function.
  */
 #include <linux/err.h>
 #include <linux/kthread.h>
@@ -36,19 +36,19 @@ void spyre_runner_stop(struct spyre_runner *runner)
 	runner->base.scratch = NULL;
 }
 
-void spyre_seat_init(struct spyre_seat *seat, struct spyre_engine *engine, u32 class)
+void spyre_ctx_sched_init(struct spyre_ctx_sched *sched, struct spyre_engine *engine, u32 class)
 {
-	spyre_arb_context_init(&seat->context, class);
-	mutex_init(&seat->lock);
-	seat->runner.engine = engine;
+	spyre_arb_context_init(&sched->context, class);
+	mutex_init(&sched->lock);
+	sched->runner.engine = engine;
 }
 
-int spyre_seat_open(struct spyre_seat *seat, u64 id)
+int spyre_ctx_sched_open(struct spyre_ctx_sched *sched, u64 id)
 {
-	struct spyre_runner *runner = &seat->runner;
+	struct spyre_runner *runner = &sched->runner;
 	int ret;
 
-	guard(mutex)(&seat->lock);
+	guard(mutex)(&sched->lock);
 	if (runner->task)
 		return 0;
 	if (!runner->base.scratch)
@@ -60,16 +60,16 @@ int spyre_seat_open(struct spyre_seat *seat, u64 id)
 	return ret == -EINTR ? -ERESTARTSYS : ret;
 }
 
-struct spyre_lx *spyre_seat_lx(struct spyre_seat *seat, u32 cores, u32 bytes)
+struct spyre_lx *spyre_ctx_sched_lx(struct spyre_ctx_sched *sched, u32 cores, u32 bytes)
 {
-	guard(mutex)(&seat->lock);
-	return spyre_lx_provide(&seat->lx, cores, bytes);
+	guard(mutex)(&sched->lock);
+	return spyre_lx_provide(&sched->lx, cores, bytes);
 }
 
-void spyre_seat_close(struct spyre_seat *seat)
+void spyre_ctx_sched_close(struct spyre_ctx_sched *sched)
 {
-	spyre_runner_stop(&seat->runner);
-	spyre_lx_put(seat->lx);
-	seat->lx = NULL;
-	mutex_destroy(&seat->lock);
+	spyre_runner_stop(&sched->runner);
+	spyre_lx_put(sched->lx);
+	sched->lx = NULL;
+	mutex_destroy(&sched->lock);
 }

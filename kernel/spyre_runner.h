@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Runners: threads that run jobs.  A job stays on its runner from its start to
- * its end, also while it is not in its turn.  So that no context can be kept
- * from having a job on the way, each has a runner of its own in each class
- * that it uses (its seat); the card has a pool of more for all of them.
+ * its end, also between its time slices.  Each context has a runner of its own
+ * in each class that it uses, so that others' jobs cannot keep it from starting
+ * one; the card has a pool of more for all contexts.
  */
 #ifndef SPYRE_RUNNER_H
 #define SPYRE_RUNNER_H
@@ -23,22 +23,22 @@ struct task_struct;
  * struct spyre_runner - a thread that runs jobs
  */
 struct spyre_runner {
-	/** @base: what the model sees of it. */
+	/** @base: the model's view. */
 	struct spyre_worker base;
 	/** @engine: its engine. */
 	struct spyre_engine *engine;
-	/** @task: its thread; NULL: the thread that brings a light job. */
+	/** @task: its thread; NULL for the inline runner. */
 	struct task_struct *task;
-	/** @queue: whose oldest job it is to run, or runs; engine lock. */
+	/** @queue: the queue whose oldest job it is to run, or runs; engine lock. */
 	struct spyre_queue *queue;
 	/** @pool: while idle, in the engine's pool. */
 	struct list_head pool;
 };
 
 /**
- * struct spyre_seat - what a context has of the engine in one class
+ * struct spyre_ctx_sched - a context's scheduling state in one class
  */
-struct spyre_seat {
+struct spyre_ctx_sched {
 	/** @context: its share; engine lock. */
 	struct spyre_arb_context context;
 	/** @runner: its own runner, once it has a queue. */
@@ -49,13 +49,13 @@ struct spyre_seat {
 	struct spyre_lx *lx;
 };
 
-void spyre_seat_init(struct spyre_seat *seat, struct spyre_engine *engine, u32 class);
+void spyre_ctx_sched_init(struct spyre_ctx_sched *sched, struct spyre_engine *engine, u32 class);
 /* Gives it its runner if it has none; may sleep and fail. */
-int spyre_seat_open(struct spyre_seat *seat, u64 id);
+int spyre_ctx_sched_open(struct spyre_ctx_sched *sched, u64 id);
 /* Scratchpads that are large enough, referenced, or an error. */
-struct spyre_lx *spyre_seat_lx(struct spyre_seat *seat, u32 cores, u32 bytes);
+struct spyre_lx *spyre_ctx_sched_lx(struct spyre_ctx_sched *sched, u32 cores, u32 bytes);
 /* Its queues are closed. */
-void spyre_seat_close(struct spyre_seat *seat);
+void spyre_ctx_sched_close(struct spyre_ctx_sched *sched);
 
 /* Starts @runner's thread. */
 int spyre_runner_start(struct spyre_runner *runner, struct spyre_engine *engine,

@@ -40,9 +40,9 @@ struct spyre_window {
 	u64 start;
 	/** @end: behind the last byte. */
 	u64 end;
-	/** @vaddr: where it is. */
+	/** @vaddr: its address. */
 	u8 *vaddr;
-	/** @mapping: what vmap() gave, NULL if the pages are side by side anyway. */
+	/** @mapping: from vmap(), NULL if the pages are contiguous anyway. */
 	void *mapping;
 };
 

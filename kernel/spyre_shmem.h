@@ -24,7 +24,7 @@ struct spyre_window;
 struct spyre_shmem {
 	/** @base: the object; its file has the pages. */
 	struct drm_gem_object base;
-	/** @memcg: who pays, referenced. */
+	/** @memcg: group that pays, referenced. */
 	struct mem_cgroup *memcg;
 	/** @lock: protects what follows, and adding pages. */
 	struct mutex lock;

@@ -7,7 +7,7 @@
 struct folio;
 struct spyre_shmem;
 
-/* What is at a page of the buffer, or NULL; needs no lock. */
+/* The folio at a page of the buffer, or NULL; needs no lock. */
 struct folio *spyre_shmem_peek(struct spyre_shmem *shmem, pgoff_t index);
 /* The same, made present if need be; under the buffer's lock. */
 struct folio *spyre_shmem_get(struct spyre_shmem *shmem, pgoff_t index);

@@ -40,7 +40,7 @@ static_assert((int)DRM_SPYRE_DMA_D2H == (int)SPYRE_DMA_D2H);
 static_assert((int)DRM_SPYRE_FORMAT_FP64 == (int)SPYRE_FMT_FP64);
 static_assert((int)DRM_SPYRE_FORMAT_FP64 + 1 == (int)SPYRE_FMT_COUNT);
 
-/* What a submission is made of while it is being checked. */
+/* The parts of a submission while it is being checked. */
 struct spyre_submission {
 	struct drm_file *file;
 	struct spyre_file *sfile;
@@ -48,7 +48,7 @@ struct spyre_submission {
 	struct spyre_queue *queue;
 	/* registered buffer that the host spans lie in, or NULL */
 	struct io_uring_cmd *fixed;
-	/* -EAGAIN in place of waiting for a fence */
+	/* -EAGAIN instead of waiting for a fence */
 	bool nowait;
 	struct drm_spyre_cb *cbs;
 	struct spyre_syncs syncs;
@@ -161,7 +161,7 @@ static int spyre_resolve_host(struct spyre_submission *s, const struct drm_spyre
 		return PTR_ERR(vaddr);
 	span->vaddr = vaddr;
 	span->bytes = in->size;
-	return bo->import ? spyre_border_add(job, bo, write) : 0;
+	return bo->import ? spyre_import_sync_add(job, bo, write) : 0;
 }
 
 static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_cb *in,
@@ -357,7 +357,7 @@ static u64 spyre_job_cycles(const struct spyre_job *job)
 
 /*
  * Light jobs run without a change of thread.  Modelled cycles alone do not
- * tell: a loop turn costs none, and points that repeat cost as much as one.
+ * tell: an iteration of a loop costs none, and points that repeat cost as much as one.
  */
 static bool spyre_job_is_light(const struct spyre_job *job)
 {
@@ -379,7 +379,7 @@ static int spyre_submission_lx(struct spyre_submission *s)
 
 	if (!job->lx_bytes)
 		return 0;
-	lx = spyre_seat_lx(s->queue->seat, job->cores, job->lx_bytes);
+	lx = spyre_ctx_sched_lx(s->queue->ctx_sched, job->cores, job->lx_bytes);
 	if (IS_ERR(lx))
 		return PTR_ERR(lx);
 	job->lx = lx;
@@ -403,7 +403,7 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	ret = spyre_sched_job_init(&job->base, &queue->entity, 1, queue, s->file->client_id);
 	if (ret)
 		return ret;
-	/* Whoever waits for many fences pays for the table of them. */
+	/* The caller is charged for the table of many fences. */
 	job->base.dependencies.xa_flags |= XA_FLAGS_ACCOUNT;
 	kref_get(&queue->ref);
 	job->queue = queue;
@@ -424,7 +424,7 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 		ret = spyre_submission_waits(s);
 	if (ret)
 		return ret;
-	return spyre_border_begin(job, s->nowait);
+	return spyre_import_sync_begin(job, s->nowait);
 }
 
 /* Nothing here allocates, fails or waits: unplug may be waiting for it. */
@@ -438,7 +438,7 @@ static void spyre_submission_publish(struct spyre_submission *s)
 	spyre_fence_init(job->done, queue->fence_context, ++queue->submitted);
 
 	spyre_syncs_publish(&s->syncs, job->done);
-	spyre_border_publish(job);
+	spyre_import_sync_publish(job);
 	if (s->submitted) {
 		s->submitted->done = dma_fence_get(job->done);
 		s->submitted->queue = queue;
@@ -473,9 +473,9 @@ static int spyre_submission_commit(struct spyre_submission *s)
 	struct drm_exec exec;
 	int ret;
 
-	if (!s->job->borders)
+	if (!s->job->import_syncs)
 		return spyre_submission_push(s);
-	ret = spyre_border_lock(s->job, &exec);
+	ret = spyre_import_sync_lock(s->job, &exec);
 	if (!ret)
 		ret = spyre_submission_push(s);
 	drm_exec_fini(&exec);

@@ -51,7 +51,7 @@ static int spyre_sync_find(struct spyre_sync *sync, const struct drm_spyre_sync 
 	sync->point = user->point;
 	if (!user->point)
 		return 0;
-	/* dma_fence_chain_alloc() would charge no one for it. */
+	/* dma_fence_chain_alloc() would not charge it. */
 	sync->chain = kmalloc(sizeof(*sync->chain), SPYRE_GFP);
 	return sync->chain ? 0 : -ENOMEM;
 }

@@ -35,7 +35,7 @@ struct spyre_sync {
 struct spyre_syncs {
 	/** @user: copy of what user space passed. */
 	struct drm_spyre_sync *user;
-	/** @sync: what they name, once found. */
+	/** @sync: the objects that they name, once found. */
 	struct spyre_sync *sync;
 	/** @count: of @user, and of @sync if that is not NULL. */
 	u32 count;

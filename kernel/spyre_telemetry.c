@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the card tells about itself: DEV_QUERY, sysfs attributes of the
+ * Reports of the card about itself: DEV_QUERY, sysfs attributes of the
  * platform device and fdinfo of an open node.
  */
 #include <linux/capability.h>

@@ -52,13 +52,13 @@ DEFINE_EVENT(spyre_job, spyre_run,
 	TP_ARGS(job)
 );
 
-/* Its turn is over, others come first. */
+/* Its time slice is over, others come first. */
 DEFINE_EVENT(spyre_job, spyre_preempt,
 	TP_PROTO(const struct spyre_job *job),
 	TP_ARGS(job)
 );
 
-/* It is its turn again, or it is to stop. */
+/* It has its next time slice, or is to stop. */
 DEFINE_EVENT(spyre_job, spyre_resume,
 	TP_PROTO(const struct spyre_job *job),
 	TP_ARGS(job)

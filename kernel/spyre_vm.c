@@ -247,7 +247,7 @@ int spyre_vm_apply(struct spyre_vm *vm, struct spyre_vm_op *ops, u32 num,
 
 struct dma_fence *spyre_vm_last_bind(struct spyre_vm *vm)
 {
-	/* Who saw the mapping, under the lock, sees the fence as well. */
+	/* A thread that saw the mapping, under the lock, sees the fence as well. */
 	if (!READ_ONCE(vm->binds.last))
 		return NULL;
 	guard(mutex)(&vm->lock);

@@ -41,9 +41,9 @@ struct spyre_vm_op {
 	bool readonly;
 	/** @map: MAP: the new mapping. */
 	struct drm_gpuva *map;
-	/** @prev: what stays of a mapping that begins before @va. */
+	/** @prev: the rest of a mapping that begins before @va. */
 	struct drm_gpuva *prev;
-	/** @next: what stays of a mapping that ends behind. */
+	/** @next: the rest of a mapping that ends behind. */
 	struct drm_gpuva *next;
 };
 
@@ -56,7 +56,7 @@ void spyre_vm_destroy(struct spyre_vm *vm);
  */
 struct spyre_bo *spyre_vm_find(struct spyre_vm *vm, u64 va, u64 size, bool write, u64 *offset);
 
-/* Whether the fields are right by themselves: 0 or -EINVAL. */
+/* 0 if each field is valid by itself, else -EINVAL. */
 int spyre_vm_op_check(const struct drm_spyre_vm_bind_op *op);
 /* A zeroed @op of a checked one; -EINVAL if @obj is too small, -ENOMEM. */
 int spyre_vm_op_init(struct spyre_vm_op *op, const struct drm_spyre_vm_bind_op *from,

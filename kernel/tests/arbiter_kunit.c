@@ -18,7 +18,7 @@
 #define MAX_QUEUES 272
 #define US 1000ull
 #define MS 1000000ull
-/* How often a job looks whether its turn is over. */
+/* Time between two tiles, at which a job looks for the end of its slice. */
 #define TILE (100 * US)
 
 /* A queue with jobs of one kind. */
@@ -39,7 +39,7 @@ struct sim_queue {
 
 struct sim_context {
 	struct spyre_arb_context base;
-	/* core time and time in turns */
+	/* core time and sum of time slices */
 	u64 core_ns;
 	u64 active_ns;
 	u64 longest_wait;
@@ -135,7 +135,7 @@ static void sim_check(struct sim *sim)
 	KUNIT_ASSERT_LE(test, pool, sim->arb.pool);
 }
 
-static void sim_turns(struct sim *sim)
+static void sim_slices(struct sim *sim)
 {
 	struct spyre_claim *claim;
 
@@ -170,17 +170,17 @@ static void sim_run(struct sim *sim, u64 ns)
 	while (sim->now < end) {
 		for (i = 0; i < sim->num_queues; i++)
 			sim_ask(sim, &sim->queue[i]);
-		sim_turns(sim);
+		sim_slices(sim);
 		sim_check(sim);
 		sim->idle_ns += (u64)(sim->arb.max_active - sim->arb.num_active) * TILE;
 		sim->now += TILE;
 		for (i = 0; i < sim->num_queues; i++)
 			if (sim->queue[i].claim.state == SPYRE_CLAIM_ACTIVE)
 				sim_work(sim, &sim->queue[i], TILE);
-		/* Who gets a turn here begins to work with the next tile. */
+		/* A job that gets a slice here begins to work with the next tile. */
 		for (i = 0; i < sim->num_queues; i++)
 			if (spyre_arbiter_yields(&sim->arb, &sim->queue[i].claim, sim->now))
-				sim_turns(sim);
+				sim_slices(sim);
 	}
 }
 
@@ -250,7 +250,7 @@ static void test_low_is_not_starved(struct kunit *test)
 	expect_between(test, percent(low->active_ns, high->active_ns), 5, 8);
 }
 
-/* A high job takes the place of a low one at its next tile, not at the end of its turn. */
+/* A high job preempts a low one at its next tile, not at the end of its slice. */
 static void test_high_comes_first(struct kunit *test)
 {
 	struct sim *sim = sim_init(test, 1);
@@ -363,7 +363,7 @@ static void test_partitions(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lower->context->active_ns, 50 * MS);
 	KUNIT_EXPECT_EQ(test, upper->context->active_ns, 50 * MS);
 
-	/* One more in the upper half takes turns there and leaves the lower one alone. */
+	/* One more in the upper half alternates there and leaves the lower one alone. */
 	also = sim_queue(sim, sim_context(sim, LOW), 16, 100 * MS, U32_MAX);
 	spyre_claim_init(&sim->arb, &also->claim, &also->context->base, 16, 16);
 	sim_run(sim, 100 * MS);
@@ -386,7 +386,7 @@ static void test_wide_and_narrow(struct kunit *test)
 	KUNIT_EXPECT_LE(test, wide->longest_wait, 20 * MS);
 }
 
-static void test_nobody_saves_up(struct kunit *test)
+static void test_no_context_saves_up(struct kunit *test)
 {
 	struct sim *sim = sim_init(test, 1);
 	struct sim_context *busy = sim_context(sim, LOW), *late = sim_context(sim, LOW);
@@ -398,7 +398,7 @@ static void test_nobody_saves_up(struct kunit *test)
 	sim_queue(sim, late, CORES, 10000 * MS, U32_MAX);
 	sim_run(sim, 100 * MS);
 	expect_between(test, percent(late->active_ns, busy->active_ns - before), 45, 55);
-	/* And does not have to wait for its first turn until the other one is even. */
+	/* And does not have to wait for its first slice until the other one is even. */
 	KUNIT_EXPECT_LE(test, late->longest_wait, 2 * SPYRE_ARB_SLICE_NS);
 }
 
@@ -447,7 +447,7 @@ static void test_withdraw(struct kunit *test)
 	u32 i;
 
 	sim_run(sim, 20 * MS);
-	/* Both have begun, one waits for a further turn. */
+	/* Both have begun, one waits for its next slice. */
 	KUNIT_EXPECT_NE(test, first->claim.runner, SPYRE_RUNNER_NONE);
 	KUNIT_EXPECT_NE(test, second->claim.runner, SPYRE_RUNNER_NONE);
 	for (i = 0; i < 2; i++) {
@@ -477,7 +477,7 @@ static void test_light(struct kunit *test)
 	sim_queue(sim, busy, CORES, 10000 * MS, 1);
 	sim_run(sim, 10 * MS);
 	KUNIT_EXPECT_TRUE_MSG(test, spyre_arbiter_pick_light(&sim->arb, &light->claim, 0, sim->now),
-			      "it needs no cores and nobody waits");
+			      "it needs no cores and none waits");
 	spyre_arbiter_release(&sim->arb, &light->claim, sim->now + 10 * US);
 	KUNIT_EXPECT_FALSE_MSG(test,
 			       spyre_arbiter_pick_light(&sim->arb, &light->claim, 1, sim->now),
@@ -542,7 +542,7 @@ static struct kunit_case arbiter_cases[] = {
 	KUNIT_CASE(test_little_saves_nothing),
 	KUNIT_CASE(test_partitions),
 	KUNIT_CASE(test_wide_and_narrow),
-	KUNIT_CASE(test_nobody_saves_up),
+	KUNIT_CASE(test_no_context_saves_up),
 	KUNIT_CASE(test_short_jobs_pay),
 	KUNIT_CASE(test_own_runner),
 	KUNIT_CASE(test_withdraw),

@@ -29,7 +29,7 @@ struct verify_image {
 	struct spyre_view move_view[2];
 };
 
-static void verify_view(struct spyre_view *view, u16 operand, u64 offset, u64 per_turn)
+static void verify_view(struct spyre_view *view, u16 operand, u64 offset, u64 per_iteration)
 {
 	*view = (struct spyre_view) {
 		.operand = operand,
@@ -37,7 +37,7 @@ static void verify_view(struct spyre_view *view, u16 operand, u64 offset, u64 pe
 		.lanes = SPYRE_LANES_ALL,
 		.offset = offset,
 		.stride = { SPYRE_STICK_BYTES },
-		.loop_stride = { per_turn },
+		.loop_stride = { per_iteration },
 	};
 }
 

@@ -129,7 +129,7 @@ static int vm_test_unmap(struct vm_test *t, u64 va, u64 range)
 	return vm_test_do(t, &op, NULL);
 }
 
-/* Which BO is there, or -errno; its offset goes to @offset. */
+/* The BO that is there, or -errno; its offset goes to @offset. */
 static int vm_test_find(struct vm_test *t, u64 va, u64 size, bool write, u64 *offset)
 {
 	struct spyre_bo *bo = spyre_vm_find(t->vm, va, size, write, offset);
@@ -304,7 +304,7 @@ static void vm_keeps_bo(struct kunit *test)
 	t->bo[0] = NULL;
 }
 
-/* What the pages of the window are; a mapping is known by the operation that made it. */
+/* The content of the window's pages; a mapping is known by the operation that made it. */
 struct vm_page {
 	int bo;
 	u32 offset;

@@ -114,25 +114,17 @@ static void calibrate(void)
 {
 	struct drm_spyre_card_info card = { 0 };
 	struct drm_spyre_dev_query query = { .size = sizeof(card), .pointer = PTR(&card) };
-	struct ctx c;
-	struct abi_queue q;
-	struct drm_spyre_cb cb;
-	uint64_t ns;
+	struct abi_prog p;
 	int fd = abi_open();
 
 	abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
 	close(fd);
 	num_cores = card.num_cores;
-	c = ctx_init((struct shape){ .cores = num_cores, .turns = 64 });
-	q = abi_queue(c.fd, 0);
-	cb = work(&c);
-	if (abi_run(&q, &cb, 1) || abi_run(&q, &cb, 1))
-		tap_bail("the program does not run");
-	ns = abi_results(&q)->end_ns - abi_results(&q)->start_ns;
-	turns_per_100ms = (uint32_t)(64 * MS(100) / (ns ? ns : 1)) + 1;
+	p = abi_prog_add(num_cores, WORK / STICK / num_cores);
+	p.num_loops = 1;
+	p.loops[0] = 64;
+	turns_per_100ms = (uint32_t)(64 * MS(100) / abi_prog_ns(&p)) + 1;
 	tap_note("%u cores, %u turns in 100 ms", num_cores, turns_per_100ms);
-	queue_done(&q);
-	ctx_free(&c);
 }
 
 /* --- partitions --- */

@@ -72,18 +72,12 @@ static void ctx_free(struct ctx *c)
 
 static void calibrate(void)
 {
-	struct ctx c = ctx_init(16);
-	struct abi_queue q = abi_queue(c.fd, 0);
-	struct drm_spyre_cb cb = work(&c);
-	uint64_t ns;
+	struct abi_prog p = abi_prog_add(1, WORK / STICK);
 
-	if (abi_run(&q, &cb, 1) || abi_run(&q, &cb, 1))
-		tap_bail("the program does not run");
-	ns = abi_results(&q)->end_ns - abi_results(&q)->start_ns;
-	turns_per_100ms = (uint32_t)(16 * 100000000ull / (ns ? ns : 1)) + 1;
+	p.num_loops = 1;
+	p.loops[0] = 16;
+	turns_per_100ms = (uint32_t)(16 * 100000000ull / abi_prog_ns(&p)) + 1;
 	tap_note("%u turns in 100 ms", turns_per_100ms);
-	munmap(q.results.map, q.results.size);
-	ctx_free(&c);
 }
 
 /* Twelve low jobs keep every worker busy; a high one goes before the last. */

@@ -2,7 +2,8 @@
 /*
  * Several processes do at random what a client may do and are killed at random
  * moments; then, as root, the same while the card is unplugged and plugged in
- * again. ABI_SECONDS sets how long (8), ABI_SEED what (1).
+ * again. ABI_SECONDS sets how long (8), ABI_SEED what (1), ABI_PATIENCE_MS how
+ * long the card may complete no job while a client waits (20000).
  */
 #include "abi.h"
 
@@ -18,16 +19,21 @@
 #include <unistd.h>
 
 #include "prog.h"
+#include "stuck.h"
 
 #define PROCESSES 4
 #define QUEUES 6
 #define VA MIB
 #define STICKS 64u
 #define BYTES (STICKS * STICK)
+#define JOB_NS 20000000ull
 #define DRIVER "/sys/bus/platform/drivers/spyre_vdev/"
 
 static unsigned int state;
 static bool tolerant;
+static unsigned int patience_ms = 20000;
+/* iterations of the long program */
+static uint32_t iterations;
 
 static uint32_t pick(uint32_t n)
 {
@@ -63,7 +69,7 @@ static void client_programs(struct client *c)
 	int i;
 
 	prog[1].num_loops = 1;
-	prog[1].loops[0] = 2000;
+	prog[1].loops[0] = iterations;
 	/* the third keeps its sum in the scratchpad */
 	prog[2].lx_bytes = BYTES;
 	prog[2].views[0].operand = SPYRE_VIEW_LX;
@@ -144,9 +150,9 @@ static void client_submit(struct client *c)
 	for (i = 0; i < n; i++)
 		cbs[i] = random_cb(c, &dma);
 	must(abi_ioctl(c->fd, DRM_IOCTL_SPYRE_SUBMIT, &s), "SUBMIT");
-	/* Longer than the limit of the queue: slow work passes, work that is stuck does not. */
 	if (c->point[queue] % 16 == 0)
-		must(abi_wait_point(c->fd, c->syncobj[queue], c->point[queue], 150000), "wait");
+		must(stuck_wait_point(c->fd, c->syncobj[queue], c->point[queue], patience_ms),
+		     "wait for a card that completes no job");
 }
 
 static void client_requeue(struct client *c)
@@ -185,6 +191,31 @@ static void child(uint64_t end, unsigned int seed)
 	_exit(0);
 }
 
+/*
+ * Twenty time slices long on any host, so that jobs are preempted, and no
+ * longer, since hundreds of jobs may lie before the one that a client waits for.
+ */
+static void calibrate(void)
+{
+	struct abi_prog p = abi_prog_add(1, STICKS);
+
+	p.num_loops = 1;
+	p.loops[0] = 16;
+	iterations = (uint32_t)(16 * JOB_NS / abi_prog_ns(&p)) + 1;
+	if (iterations > 65535)
+		iterations = 65535;
+	tap_note("%u iterations take %llu ms", iterations, JOB_NS / 1000000);
+}
+
+static int reap(pid_t pid)
+{
+	int status;
+
+	if (!stuck_wait_exit(pid, &status, patience_ms))
+		tap_bail("process %d does not end, and the card completes no job", (int)pid);
+	return status;
+}
+
 /* Returns how many children reported an error. */
 static int storm(unsigned int seed, unsigned int seconds, const char *device)
 {
@@ -209,7 +240,7 @@ static int storm(unsigned int seed, unsigned int seconds, const char *device)
 		}
 		i = pick(PROCESSES);
 		kill(pids[i], SIGKILL);
-		waitpid(pids[i], &status, 0);
+		status = reap(pids[i]);
 		bad += WIFEXITED(status) && WEXITSTATUS(status);
 		pids[i] = 0;
 		rounds++;
@@ -217,7 +248,7 @@ static int storm(unsigned int seed, unsigned int seconds, const char *device)
 	for (i = 0; i < PROCESSES; i++) {
 		if (!pids[i])
 			continue;
-		waitpid(pids[i], &status, 0);
+		status = reap(pids[i]);
 		bad += !WIFEXITED(status) || WEXITSTATUS(status);
 	}
 	return bad;
@@ -226,13 +257,17 @@ static int storm(unsigned int seed, unsigned int seconds, const char *device)
 int main(void)
 {
 	const char *seconds = getenv("ABI_SECONDS"), *seed = getenv("ABI_SEED");
+	const char *patience = getenv("ABI_PATIENCE_MS");
 	unsigned int s = seed ? strtoul(seed, NULL, 0) : 1, t = seconds ? atoi(seconds) : 8;
 	char node[PATH_MAX], device[NAME_MAX];
 	int fd;
 
+	if (patience)
+		patience_ms = strtoul(patience, NULL, 0);
 	close(abi_open());
 	abi_find(node, sizeof(node), device, sizeof(device));
 	tap_note("seed %u, %u s", s, t);
+	calibrate();
 	tap_eq(storm(s, t, NULL), 0, "clients at random, killed at random: no other error");
 	if (getuid())
 		tap_skip("unbinding needs root", "the same while the card comes and goes");

@@ -62,7 +62,7 @@ tests_abi_abi_race_SOURCES = tests/abi/abi-race.c
 tests_abi_abi_race_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_race_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread
 
-tests_abi_abi_stress_SOURCES = tests/abi/abi-stress.c
+tests_abi_abi_stress_SOURCES = tests/abi/abi-stress.c tests/abi/stuck.c tests/abi/stuck.h
 tests_abi_abi_stress_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_stress_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 

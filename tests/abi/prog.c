@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct spyre_view stick_view(uint16_t operand)
 {
@@ -161,6 +162,26 @@ uint32_t abi_prog_create(int fd, const struct abi_prog *p)
 			 args.stop_instr, args.stop_view, (unsigned long long)args.stop_value,
 			 (unsigned long long)args.stop_limit);
 	return args.handle;
+}
+
+uint64_t abi_prog_ns(const struct abi_prog *p)
+{
+	const uint64_t extent = p->operands[0].extent, va = 64 * MIB;
+	const uint64_t args[3] = { va, va + extent, va + 2 * extent };
+	const int fd = abi_open();
+	struct abi_buf mem = abi_buf(fd, 3 * extent, DRM_SPYRE_BO_DEVICE, va);
+	struct abi_queue q = abi_queue(fd, 0);
+	struct drm_spyre_cb cb = abi_cb_exec(abi_prog_create(fd, p), args, 3);
+	uint64_t ns;
+
+	/* The first run finds caches cold. */
+	if (abi_run(&q, &cb, 1) || abi_run(&q, &cb, 1))
+		tap_bail("the program does not run");
+	ns = abi_results(&q)->end_ns - abi_results(&q)->start_ns;
+	abi_queue_free(&q);
+	abi_buf_free(fd, &mem);
+	close(fd);
+	return ns ? ns : 1;
 }
 
 int abi_prog_destroy(int fd, uint32_t handle)

@@ -31,6 +31,8 @@ void *abi_prog_encode(const struct abi_prog *p, uint64_t *size);
 int abi_prog_load(int fd, const void *image, uint64_t size, struct drm_spyre_program_create *args);
 /* Bails out if the card refuses. */
 uint32_t abi_prog_create(int fd, const struct abi_prog *p);
+/* Nanoseconds on the card, in a file of its own, of a program with three operands. */
+uint64_t abi_prog_ns(const struct abi_prog *p);
 int abi_prog_destroy(int fd, uint32_t handle);
 
 /* DL16 bits of the whole number @n, |n| <= 512. */
