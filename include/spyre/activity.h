@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Activity records: what ran on the cards, when, and for whom. For profilers.
+ * Activity records for profilers: the operations that ran on the cards, with their
+ * times and correlation ids.
  *
- * A log takes a record of each operation that is queued while it is open. A
- * record is made when the library has read the operation's result, which the
- * next call on its stream does, or a wait for it: synchronize before the last
- * read. Without a log nothing is recorded and nothing is paid.
+ * A log records each operation that is queued while the log is open. The record
+ * appears once the library has read the operation's result, in the next call on its
+ * stream or a wait for it: synchronise before the last read. Without an open log
+ * nothing is recorded and recording has no cost.
  */
 #ifndef SPYRE_ACTIVITY_H
 #define SPYRE_ACTIVITY_H
@@ -16,7 +17,7 @@
 extern "C" {
 #endif
 
-/** What an operation did (append only). Since 0.1. */
+/** Kind of an operation (append only). Since 0.1. */
 typedef enum spyre_activity_kind {
 	SPYRE_ACTIVITY_LAUNCH = 1,
 	SPYRE_ACTIVITY_COPY_H2D = 2,
@@ -25,7 +26,7 @@ typedef enum spyre_activity_kind {
 	SPYRE_ACTIVITY_FILL = 5,
 } spyre_activity_kind;
 
-/** An operation that has run. Since 0.1. */
+/** A finished operation. Since 0.1. */
 typedef struct spyre_activity {
 	/** sizeof(struct spyre_activity) of the library. */
 	size_t struct_size;
@@ -33,45 +34,51 @@ typedef struct spyre_activity {
 	/** Index of the card, and id of the stream. */
 	int device;
 	int stream;
-	/** Of that stream, counted from 1. */
+	/** Number of the operation on its stream, counted from 1. */
 	uint64_t operation;
-	/** What spyre_activity_correlate() said on the thread that queued it. */
+	/** Value of spyre_activity_correlate() on the thread that queued it. */
 	uint64_t correlation;
-	/** First command's start and last one's end, CLOCK_MONOTONIC. */
+	/** Start of the first command and end of the last one, CLOCK_MONOTONIC. */
 	uint64_t start_ns;
 	uint64_t end_ns;
-	/** Modelled. */
+	/** Modelled cycles, bytes and multiply-accumulates. */
 	uint64_t cycles;
 	uint64_t bytes_read;
 	uint64_t bytes_written;
 	uint64_t macs;
-	/** The kernel's name, or "copy to the device" and so on; cut to fit. */
+	/** The kernel's name, or a name such as "copy to the device"; truncated if necessary. */
 	char name[128];
 } spyre_activity;
 
-/** Records of operations, as they finish. */
+/** A queue of records of finished operations. */
 typedef struct spyre_activity_log spyre_activity_log;
 
 /**
- * Opens a log of all contexts of this process. Any number may be open. It
- * keeps up to @limit records that have not been read, 0 for 1,048,576, and
- * counts what comes beyond. Since 0.1.
+ * Opens a log that records the operations of all contexts of this process. Any number
+ * of logs may be open. A log holds up to @limit unread records, or 1,048,576 if @limit
+ * is 0, and counts the records it had to drop. The caller closes it with
+ * spyre_activity_close(). Since 0.1.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
  */
 SPYRE_API spyre_status spyre_activity_open(uint32_t limit, spyre_activity_log **log);
 
 /**
- * Takes the oldest records out of @log: at most @capacity entries of @stride
- * bytes (sizeof(spyre_activity)) to @records, their number to @count. @dropped,
- * which may be NULL, becomes how many were lost so far. Since 0.1.
+ * Moves the oldest records out of @log: at most @capacity entries of @stride bytes
+ * (sizeof(spyre_activity)) to @records, and their number to @count. @dropped, which
+ * may be NULL, returns the number of records dropped so far. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
  */
 SPYRE_API spyre_status spyre_activity_read(spyre_activity_log *log, spyre_activity *records,
 					   size_t stride, uint32_t capacity, uint32_t *count,
 					   uint64_t *dropped);
 
-/** Ends a log and its records. NULL is fine. Since 0.1. */
+/** Closes a log and frees its records. NULL is allowed and has no effect. Since 0.1. */
 SPYRE_API spyre_status spyre_activity_close(spyre_activity_log *log);
 
-/** Operations that this thread queues from now on carry @id. The one before. Since 0.1. */
+/**
+ * Sets the correlation id that the calling thread's subsequent operations carry, and
+ * returns the previous one. Since 0.1.
+ */
 SPYRE_API uint64_t spyre_activity_correlate(uint64_t id);
 
 #ifdef __cplusplus

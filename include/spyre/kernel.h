@@ -10,37 +10,39 @@
 extern "C" {
 #endif
 
+/** Direction of a kernel argument. Since 0.1. */
 typedef enum spyre_arg_role {
 	SPYRE_ARG_INPUT = 1,
 	SPYRE_ARG_OUTPUT = 2,
 	SPYRE_ARG_INPUT_OUTPUT = 3,
 } spyre_arg_role;
 
-/** What a kernel wants of one argument. Since 0.1. */
+/** One argument of a kernel. Since 0.1. */
 typedef struct spyre_arg_info {
 	/** Position in the argument array. */
 	int index;
 	spyre_arg_role role;
 	spyre_format format;
-	/** Device dimensions as the bundle implies them, row-major, stick last. */
+	/** Device dimensions that the bundle implies, row-major, stick last. */
 	uint32_t device_rank;
 	int64_t device_size[SPYRE_MAX_DEVICE_RANK];
-	/** Bytes that the kernel reaches from the argument's address. */
+	/** Bytes that the kernel accesses from the argument's address on. */
 	uint64_t bytes;
 } spyre_arg_info;
 
+/** Name, sizes and modelled cost of a kernel. Since 0.1. */
 typedef struct spyre_kernel_info {
 	/** in: sizeof(struct spyre_kernel_info). */
 	size_t struct_size;
-	/** Root names of its SDSCs, "0_mul+1_add"; cut to fit. */
+	/** Root names of its SDSCs, "0_mul+1_add", truncated if necessary. */
 	char name[128];
 	uint32_t num_args;
 	uint32_t num_sdscs;
 	uint32_t num_cores;
 	uint32_t lx_bytes;
 	/**
-	 * Device memory for intermediates, owned by the kernel. Streams that run it
-	 * at the same time each have as much, up to eight times in all.
+	 * Bytes of device memory for intermediates, owned by the kernel. Up to eight
+	 * streams that run it concurrently get a pool of this size each.
 	 */
 	uint64_t pool_bytes;
 	uint64_t program_bytes;
@@ -49,50 +51,69 @@ typedef struct spyre_kernel_info {
 	uint64_t bytes_read;
 	uint64_t bytes_written;
 	uint64_t macs;
-	/** Symbols that a launch has to bind; the figures above are for their maxima. */
+	/** Symbols that a launch must bind; the values above are for their maxima. */
 	uint32_t num_symbols;
 } spyre_kernel_info;
 
 /** A symbolic dimension of a kernel. Since 0.1. */
 typedef struct spyre_symbol_info {
 	char name[32];
-	/** A launch binds a value of this range. */
+	/** Range of values that a launch can bind, inclusive. */
 	int64_t min, max;
 } spyre_symbol_info;
 
 /**
- * Loads a bundle directory (bundle.mlir and its sdsc_*.json), compiles it and
- * has the card verify it. The compiled form is kept in spyreCodeDir/ in the
- * directory, where it can be written, and taken from there the next time if
- * nothing has changed (SPYRE_KERNEL_CACHE=0: neither). Since 0.1.
- * Errors: FILE, PARSE, UNSUPPORTED, SPAN_LIMIT, LX_OVERFLOW, VERIFY: each
- * text names the file and the field or operand.
+ * Loads a bundle directory (bundle.mlir and its sdsc_*.json), compiles it and has the
+ * card verify the program. The compiled form is stored in the directory's
+ * spyreCodeDir/ if that is writable, and reused as long as no source has changed;
+ * SPYRE_KERNEL_CACHE=0 disables both. The caller owns @kernel and unloads it with
+ * spyre_kernel_unload(). Since 0.1.
+ * Errors: FILE, PARSE, UNSUPPORTED, SPAN_LIMIT, LX_OVERFLOW, VERIFY (each message
+ * names the file and the field or operand), OUT_OF_DEVICE_MEMORY.
  */
 SPYRE_API spyre_status spyre_kernel_load(spyre_context *context, const char *directory,
 					 spyre_kernel **kernel);
+
 /**
- * Compiles a bundle directory ahead of time, without a card: writes
- * spyrecode.json and init_binary.bin to @output, or to spyreCodeDir in
- * @directory if that is NULL, where spyre_kernel_load() finds them. @cores: of
- * the card that it is for, 1..32, or 0 for 32. @info: NULL, or filled as by
+ * Compiles a bundle directory ahead of time, without a card: writes spyrecode.json and
+ * init_binary.bin to @output, or, if that is NULL, to spyreCodeDir in @directory,
+ * where spyre_kernel_load() finds them. @cores is the number of cores of the target
+ * card, 1 to 32, or 0 for 32. @info is NULL or is filled as by
  * spyre_kernel_get_info(). Since 0.1.
- * Errors: as spyre_kernel_load().
+ * Errors: those of spyre_kernel_load().
  */
 SPYRE_API spyre_status spyre_kernel_compile(const char *directory, const char *output,
 					    uint32_t cores, spyre_kernel_info *info);
-/** Unloads a kernel; launches in flight keep what they need. NULL is fine. Since 0.1. */
+
+/**
+ * Unloads a kernel. Launches in flight keep the memory they need until they finish.
+ * NULL is allowed and has no effect. Since 0.1.
+ */
 SPYRE_API spyre_status spyre_kernel_unload(spyre_kernel *kernel);
-/** What a kernel is and costs. Set struct_size before the call. Since 0.1. */
+
+/**
+ * Returns the name, sizes and modelled cost of a kernel. The caller sets
+ * @info->struct_size. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
+ */
 SPYRE_API spyre_status spyre_kernel_get_info(spyre_kernel *kernel, spyre_kernel_info *info);
-/** What a kernel wants of argument @index, 0..num_args - 1. Since 0.1. */
+
+/**
+ * Returns the role, format and device size of argument @index, 0 to num_args - 1.
+ * Since 0.1.
+ * Errors: INVALID_ARGUMENT.
+ */
 SPYRE_API spyre_status spyre_kernel_get_arg(spyre_kernel *kernel, int index,
 					    spyre_arg_info *info);
 
-/** Symbol @index of a kernel, 0..num_symbols - 1. Since 0.1. */
+/**
+ * Returns the name and range of symbol @index, 0 to num_symbols - 1. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
+ */
 SPYRE_API spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index,
 					       spyre_symbol_info *info);
 
-/** One argument of a launch. */
+/** One argument of spyre_launch(). Since 0.1. */
 typedef struct spyre_arg {
 	spyre_devptr address;
 	/** If not NULL: checked against the kernel (format, device_size). */
@@ -100,52 +121,54 @@ typedef struct spyre_arg {
 } spyre_arg;
 
 /**
- * Queues one run of the kernel. Any number of threads and streams may launch
- * one kernel at the same time. Checked before anything runs: argument count,
- * layouts where given, and that each address lies in an allocation with room
- * for what the kernel reaches. Since 0.1.
+ * Queues one execution of @kernel on @stream with @num_args arguments and returns. Any
+ * number of threads and streams may launch a kernel concurrently. The argument count,
+ * the layouts that are given, and the bytes that the kernel accesses at each address
+ * are checked before anything is queued. @args is copied. Since 0.1.
  * Errors: ARGUMENT_MISMATCH, INVALID_ADDRESS, FORMAT, and the stream's error.
  */
 SPYRE_API spyre_status spyre_launch(spyre_stream *stream, spyre_kernel *kernel,
 				    const spyre_arg *args, uint32_t num_args);
 
-/** The value of a symbol in one launch. */
+/** The value of a symbol in one launch. Since 0.1. */
 typedef struct spyre_binding {
 	const char *symbol;
 	int64_t value;
 } spyre_binding;
 
-/** One argument of spyre_launch_ex(). */
+/** One argument of spyre_launch_ex(). Since 0.1. */
 typedef struct spyre_launch_arg {
 	spyre_devptr address;
 	/** If not NULL: checked against the kernel (format, device_size, arrangement). */
 	const spyre_layout *layout;
 	/**
-	 * If not NULL: shape and format are checked against what launch_spec.json
-	 * says, where there is one. Data and strides are not looked at.
+	 * If not NULL: shape and format are checked against launch_spec.json, if the
+	 * bundle has one. Data and strides are ignored.
 	 */
 	const spyre_host_tensor *host;
 } spyre_launch_arg;
 
+/** Parameters of spyre_launch_ex(). Since 0.1. */
 typedef struct spyre_launch_params {
 	/** in: sizeof(struct spyre_launch_params). */
 	size_t struct_size;
 	const spyre_launch_arg *args;
 	uint32_t num_args;
 	uint32_t num_bindings;
-	/** One per symbol of the kernel, in any order. */
+	/** One entry per symbol of the kernel, in any order. */
 	const spyre_binding *bindings;
 } spyre_launch_params;
 
 /**
- * spyre_launch() with values for the kernel's symbols, and with more to check.
- * Tensors lie in memory as for the symbols' maxima; the values limit what the
- * kernel works on. Each launch has its own: launches of one kernel with
+ * Queues one execution as spyre_launch() does, with values for the kernel's symbols
+ * and optional checks of host shapes. Tensors are placed as for the symbols' maxima;
+ * the values limit the part that the kernel processes. Launches of a kernel with
  * different values may be in flight together. The first launch with new values
- * compiles the kernel for them. Since 0.1.
- * Errors: those of spyre_launch(); ARGUMENT_MISMATCH for a symbol that is
- * unknown, bound twice, not bound or out of range; UNSUPPORTED for a value that
- * an operation cannot be cut to.
+ * compiles the kernel for them. The caller sets @params->struct_size; @params and its
+ * arrays are copied. Since 0.1.
+ * Errors: those of spyre_launch(); ARGUMENT_MISMATCH for a symbol that is unknown,
+ * bound twice, unbound or out of range; UNSUPPORTED for a value that an operation
+ * cannot be cut to.
  */
 SPYRE_API spyre_status spyre_launch_ex(spyre_stream *stream, spyre_kernel *kernel,
 				       const spyre_launch_params *params);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layouts: how a host tensor lies in sticks on the device (SpyreTensorLayout). */
+/* Layouts: the placement of a host tensor in sticks on the device (SpyreTensorLayout). */
 #ifndef SPYRE_LAYOUT_H
 #define SPYRE_LAYOUT_H
 
@@ -60,24 +60,35 @@ typedef struct spyre_host_tensor {
 	int64_t storage_offset;
 } spyre_host_tensor;
 
-/** Fills @tensor for a dense row-major tensor. Since 0.1. */
+/**
+ * Fills @tensor with the description of a dense row-major tensor: @rank sizes in
+ * @size, 0 to SPYRE_MAX_RANK, and elements at @data, which stays owned by the caller.
+ * Since 0.1.
+ * Errors: INVALID_ARGUMENT, FORMAT.
+ */
 SPYRE_API spyre_status spyre_host_tensor_dense(spyre_host_tensor *tensor, void *data,
 					       spyre_format format, uint32_t rank,
 					       const int64_t *size);
 
-/** Device format that a host format is stored as (fp16 -> SEN169_FP16, …). Since 0.1.
- * Returns INVALID for formats without a device form (fp64). */
+/**
+ * Returns the device format that stores a host format, such as SEN169_FP16 for fp16;
+ * SPYRE_FORMAT_INVALID if the device has none (fp64). Since 0.1.
+ */
 SPYRE_API spyre_format spyre_layout_device_format(spyre_format host);
 
-/** Constructor 1: dense row-major host tensor of a host format. Since 0.1.
- * Errors: FORMAT, INVALID_ARGUMENT. */
+/**
+ * Constructor 1: initialises @layout for a dense row-major host tensor of @rank sizes
+ * in @host_format. Since 0.1.
+ * Errors: FORMAT, INVALID_ARGUMENT.
+ */
 SPYRE_API spyre_status spyre_layout_init(spyre_layout *layout, uint32_t rank,
 					 const int64_t *size, spyre_format host_format);
 
 /**
- * Constructor 2: host strides (elements) and dimension order. dim_order has
- * @order_len entries: rank of them, or rank + 1 with a last entry of -1 (one
- * element per stick). Since 0.1.
+ * Constructor 2: initialises @layout for a host tensor with @stride in elements and an
+ * explicit dimension order. @dim_order has @order_len entries: either @rank of them,
+ * or @rank + 1 with a last entry of -1, which puts one element in each stick. Since
+ * 0.1.
  * Errors: FORMAT, LAYOUT ("Incompatible host_size and dim_order").
  */
 SPYRE_API spyre_status spyre_layout_init_strided(spyre_layout *layout, uint32_t rank,
@@ -85,27 +96,37 @@ SPYRE_API spyre_status spyre_layout_init_strided(spyre_layout *layout, uint32_t 
 						 spyre_format host_format,
 						 const int32_t *dim_order, uint32_t order_len);
 
-/** Constructor 3: taken as it is; a copy checks it against its tensor. Since 0.1.
- * Errors: LAYOUT, FORMAT. */
+/**
+ * Constructor 3: stores the given @device_rank entries of @device_size and @stride_map
+ * unchanged. A copy checks them against its tensor. Since 0.1.
+ * Errors: LAYOUT, FORMAT.
+ */
 SPYRE_API spyre_status spyre_layout_init_explicit(spyre_layout *layout, uint32_t device_rank,
 						  const int64_t *device_size,
 						  const int64_t *stride_map,
 						  spyre_format device_format,
 						  spyre_element_arrangement arrangement);
 
-/** All fields but dim_map compare equal. Since 0.1. */
+/** Returns true if all fields but mapped and dim_map are equal. Since 0.1. */
 SPYRE_API bool spyre_layout_equal(const spyre_layout *a, const spyre_layout *b);
 
-/** 128 * product of device_size[:-1]: the bytes that a tensor occupies. Since 0.1. */
+/**
+ * Returns the bytes that a tensor of this layout occupies on the device: 128 times the
+ * product of all entries of device_size but the last. Since 0.1.
+ */
 SPYRE_API uint64_t spyre_layout_bytes(const spyre_layout *layout);
 
-/** Bytes to allocate: at least spyre_layout_bytes(), 0 for no elements. Since 0.1. */
+/**
+ * Returns the bytes to allocate for a tensor of @rank sizes in @host_format: at least
+ * spyre_layout_bytes(), or 0 if the tensor has no elements. Since 0.1.
+ */
 SPYRE_API uint64_t spyre_layout_alloc_bytes(const spyre_layout *layout, uint32_t rank,
 					    const int64_t *size, spyre_format host_format);
 
 /**
  * Writes a layout as text, "SpyreTensorLayout(device_size=[…], stride_map =[…], …)",
- * always NUL terminated; returns the length it needs, like snprintf(). Since 0.1.
+ * to @buffer of @size bytes, NUL-terminated and truncated if necessary. Returns the
+ * length of the whole text, as snprintf() does. Since 0.1.
  */
 SPYRE_API int spyre_layout_format_string(const spyre_layout *layout, char *buffer, size_t size);
 

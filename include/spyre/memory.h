@@ -10,15 +10,15 @@
 extern "C" {
 #endif
 
-/** Device memory of the context's card. free + used = total, always. Since 0.1. */
+/** Device memory of the context's card in bytes; free + used = total. Since 0.1. */
 typedef struct spyre_memory_info {
 	/** in: sizeof(struct spyre_memory_info). */
 	size_t struct_size;
 	uint64_t total;
 	uint64_t free;
-	/** Used by everyone on the card, or kept for other users: not for this context. */
+	/** Used by all contexts, or reserved for other users: not available to this one. */
 	uint64_t used;
-	/** Used by this context, and the peak of it. */
+	/** Used by this context, now and at most so far. */
 	uint64_t context_used;
 	uint64_t context_peak;
 	/** Largest single allocation that could succeed now. */
@@ -28,149 +28,241 @@ typedef struct spyre_memory_info {
 } spyre_memory_info;
 
 /**
- * Allocates @bytes of zeroed device memory, rounded up to 128. 0 bytes is
- * success with address 0. Since 0.1.
- * Errors: OUT_OF_DEVICE_MEMORY (never sticky; says requested, free, largest).
+ * Allocates @bytes of zeroed device memory, rounded up to a multiple of 128, and
+ * returns its address. The context owns the memory until spyre_mem_free(). A size of 0
+ * returns address 0 and SUCCESS. Since 0.1.
+ * Errors: OUT_OF_DEVICE_MEMORY (the message gives the requested, free and largest free
+ * bytes; the context stays usable).
  */
 SPYRE_API spyre_status spyre_mem_alloc(spyre_context *context, uint64_t bytes,
 				       spyre_devptr *address);
 
-/** Frees memory once queued work that may use it has finished. 0 is fine. Since 0.1.
- * Errors: INVALID_ADDRESS (not the start of a live allocation). */
+/**
+ * Frees the allocation that starts at @address once all queued work that may use it
+ * has finished; does not block. Address 0 is allowed and has no effect. Since 0.1.
+ * Errors: INVALID_ADDRESS (not the start of a live allocation).
+ */
 SPYRE_API spyre_status spyre_mem_free(spyre_context *context, spyre_devptr address);
 
+/**
+ * Reads the device memory usage of the card and of @context, in bytes. The caller sets
+ * @info->struct_size. Since 0.1.
+ * Errors: INVALID_ARGUMENT, DEVICE_LOST.
+ */
 SPYRE_API spyre_status spyre_mem_info(spyre_context *context, spyre_memory_info *info);
 
 /**
- * A dma-buf of the memory that @address, which may be an interior one, lies in,
- * to be passed to another process (SCM_RIGHTS) or driver. The caller closes
- * @fd. @offset is where @address lies in it; @bytes, which may be NULL, is how
- * much of its allocation follows. The dma-buf is the whole mapping: allocations
- * below 1 MiB share theirs with others of this context, so allocate more, or
- * trust who gets it. It keeps the memory until the last one closes it, also
- * past spyre_mem_free(). Nothing orders the work of two processes: synchronize
- * before you tell the other one. Since 0.1.
- * Errors: INVALID_ADDRESS, UNSUPPORTED (embedded cards: their memory is their
- * process's own).
+ * Exports the mapping that contains @address, which may be an interior address, as a
+ * dma-buf for another process (SCM_RIGHTS) or driver. The caller owns and closes @fd.
+ * @offset returns the position of @address in the dma-buf; @bytes, which may be NULL,
+ * returns the bytes from there to the end of the allocation.
+ *
+ * The dma-buf covers the whole mapping. Allocations below 1 MiB share a mapping with
+ * others of this context: allocate at least 1 MiB, or export only to trusted
+ * receivers. The dma-buf keeps the memory alive until its last holder closes it, even
+ * after spyre_mem_free(). The work of two processes is not ordered: synchronise before
+ * notifying the other process. Since 0.1.
+ * Errors: INVALID_ADDRESS, UNSUPPORTED (embedded cards, whose memory is private to
+ * their process).
  */
 SPYRE_API spyre_status spyre_mem_export_dmabuf(spyre_context *context, spyre_devptr address,
 					       int *fd, uint64_t *offset, uint64_t *bytes);
 
 /**
- * Maps @bytes at @offset, a multiple of 128, of a dma-buf at a device address of
- * this context; 0 bytes are all behind @offset. @fd stays the caller's and may
- * be closed. spyre_mem_free() ends the mapping, and the memory is not counted
- * as this context's. Since 0.1.
- * Errors: INVALID_ARGUMENT (no dma-buf, or not so large), UNSUPPORTED.
+ * Maps @bytes of a dma-buf from @offset on, a multiple of 128, at a device address of
+ * @context. 0 bytes map everything after @offset. The caller keeps @fd and may close
+ * it. spyre_mem_free() removes the mapping; the memory does not count as used by this
+ * context. Since 0.1.
+ * Errors: INVALID_ARGUMENT (@fd is not a dma-buf, or is too small), UNSUPPORTED
+ * (embedded cards).
  */
 SPYRE_API spyre_status spyre_mem_import_dmabuf(spyre_context *context, int fd, uint64_t offset,
 					       uint64_t bytes, spyre_devptr *address);
 
-/** Names memory across processes; plain bytes, to be sent in any way. Since 0.1. */
+/** Identifies memory across processes. Plain bytes; any channel can carry it. Since 0.1. */
 typedef struct spyre_ipc_handle {
 	uint64_t opaque[8];
 } spyre_ipc_handle;
 
 /**
- * A handle of the memory at @address, for processes of this machine that may
- * trace this one (same user; see ptrace(2), prctl(2) PR_SET_PTRACER). Valid
- * until the memory is freed. What holds for spyre_mem_export_dmabuf() holds
- * here. Since 0.1.
+ * Creates a handle to the memory at @address for processes on this machine that are
+ * allowed to trace the calling one (same user; see ptrace(2) and prctl(2),
+ * PR_SET_PTRACER). The handle is valid until the memory is freed. It covers whole
+ * mappings, as described at spyre_mem_export_dmabuf(). Since 0.1.
+ * Errors: INVALID_ADDRESS, UNSUPPORTED (embedded cards).
  */
 SPYRE_API spyre_status spyre_ipc_get_handle(spyre_context *context, spyre_devptr address,
 					    spyre_ipc_handle *handle);
+
 /**
- * Maps the memory of a handle, from the address that it was made of to the end
- * of that allocation. spyre_mem_free() closes it. Since 0.1.
- * Errors: INVALID_ARGUMENT (not a handle, or the memory or process is gone),
- * NO_PERMISSION (names the setting), UNSUPPORTED.
+ * Maps the memory of @handle, from the address it was created for to the end of that
+ * allocation. spyre_mem_free() removes the mapping. Since 0.1.
+ * Errors: INVALID_ARGUMENT (not a handle, or its memory or process no longer exists),
+ * NO_PERMISSION (the message names the setting), UNSUPPORTED.
  */
 SPYRE_API spyre_status spyre_ipc_open_handle(spyre_context *context,
 					     const spyre_ipc_handle *handle,
 					     spyre_devptr *address);
 
-/** Kind of memory an address is in. */
+/** Kind of memory that contains an address. */
 typedef enum spyre_memory_kind {
 	SPYRE_MEMORY_UNKNOWN = 0,
 	SPYRE_MEMORY_DEVICE = 1,
 	SPYRE_MEMORY_PINNED_HOST = 2,
 } spyre_memory_kind;
 
-/** What an address, also an interior one, belongs to. Since 0.1. */
+/** The allocation that contains an address. Since 0.1. */
 typedef struct spyre_pointer_info {
+	/** in: sizeof(struct spyre_pointer_info). */
 	size_t struct_size;
 	spyre_memory_kind kind;
-	/** Start and bytes of the allocation. */
+	/** Start and size of the allocation in bytes. */
 	uint64_t base;
 	uint64_t size;
-	/** Offset of the queried address in it. */
+	/** Offset of the queried address in the allocation. */
 	uint64_t offset;
 } spyre_pointer_info;
 
-/** Looks up a device address. Unknown ones give kind UNKNOWN, not an error. Since 0.1. */
+/**
+ * Finds the device allocation that contains @address. An unknown address gives kind
+ * UNKNOWN and SUCCESS. The caller sets @info->struct_size. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
+ */
 SPYRE_API spyre_status spyre_pointer_query(spyre_context *context, spyre_devptr address,
 					   spyre_pointer_info *info);
 
-/** Looks up a host address: PINNED_HOST or UNKNOWN. Since 0.1. */
+/**
+ * Finds the pinned host allocation that contains @address. Other addresses give kind
+ * UNKNOWN and SUCCESS. The caller sets @info->struct_size. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
+ */
 SPYRE_API spyre_status spyre_host_pointer_query(spyre_context *context, const void *address,
 						spyre_pointer_info *info);
 
-/** Allocates page-aligned pinned host memory that the DMA engine reaches without
- * pinning per copy. Free with spyre_host_free(). Since 0.1. */
+/**
+ * Allocates @bytes of page-aligned host memory that is pinned once, so that the DMA
+ * engine needs no pinning for each copy. The context owns it until spyre_host_free().
+ * 0 bytes return NULL and SUCCESS. Since 0.1.
+ * Errors: OUT_OF_HOST_MEMORY (also for the limit on locked memory).
+ */
 SPYRE_API spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, void **address);
-/** Frees pinned host memory once queued copies that use it have finished. Since 0.1. */
+
+/**
+ * Frees pinned host memory once all queued copies that use it have finished. NULL is
+ * allowed and has no effect. Since 0.1.
+ * Errors: INVALID_ADDRESS (not the start of a live allocation).
+ */
 SPYRE_API spyre_status spyre_host_free(spyre_context *context, void *address);
 
 /**
- * Tiled copies with format conversion. @layout says how the tensor lies at
- * @device. Padding is zeroed on the way in and skipped on the way out; no host
- * byte outside the tensor's elements is touched. The _async forms return once
- * queued; host memory must stay as it is until the stream gets past them.
- * Since 0.1.
- * Errors: LAYOUT (does not fit tensor or allocation), FORMAT, INVALID_ADDRESS,
- * and the stream's error.
+ * Copies a host tensor to @device, where @layout describes its placement, and waits
+ * for the copy. Elements are converted to the device format, and padding is filled
+ * with zeros. Since 0.1.
+ * Errors: LAYOUT (the layout does not fit the tensor or the allocation), FORMAT,
+ * INVALID_ADDRESS, and the stream's error.
  */
 SPYRE_API spyre_status spyre_copy_h2d(spyre_context *context, spyre_devptr device,
 				      const spyre_layout *layout,
 				      const spyre_host_tensor *source);
+
+/**
+ * Queues the copy of spyre_copy_h2d() on @stream and returns. The host memory must
+ * remain unchanged until the stream has executed the copy; @layout and @source
+ * themselves are copied. Since 0.1.
+ * Errors: those of spyre_copy_h2d().
+ */
 SPYRE_API spyre_status spyre_copy_h2d_async(spyre_stream *stream, spyre_devptr device,
 					    const spyre_layout *layout,
 					    const spyre_host_tensor *source);
+
+/**
+ * Copies the tensor at @device, where @layout describes its placement, to @target and
+ * waits for the copy. Elements are converted to the host format, and padding is
+ * skipped: no host byte outside the tensor's elements is written. Since 0.1.
+ * Errors: those of spyre_copy_h2d().
+ */
 SPYRE_API spyre_status spyre_copy_d2h(spyre_context *context, const spyre_host_tensor *target,
 				      spyre_devptr device, const spyre_layout *layout);
+
+/**
+ * Queues the copy of spyre_copy_d2h() on @stream and returns. The host memory must
+ * remain allocated, and its contents are undefined, until the stream has executed the
+ * copy. Since 0.1.
+ * Errors: those of spyre_copy_h2d().
+ */
 SPYRE_API spyre_status spyre_copy_d2h_async(spyre_stream *stream,
 					    const spyre_host_tensor *target,
 					    spyre_devptr device, const spyre_layout *layout);
 
 /**
- * Copies a tensor from one layout to another; @rank and @size are its host
- * shape, which both layouts must describe. Equal layouts copy bytes; others go
- * through host memory of the library. In one format all bits stay as they are.
- * Since 0.1.
+ * Copies a tensor from one device layout to another and waits for the copy. @rank and
+ * @size are the host shape, which both layouts must describe. Equal layouts are copied
+ * byte by byte, others pass through host memory of the library. All bits are preserved
+ * if the formats are equal. Since 0.1.
+ * Errors: those of spyre_copy_h2d().
  */
 SPYRE_API spyre_status spyre_copy_d2d(spyre_context *context, spyre_devptr target,
 				      const spyre_layout *target_layout, spyre_devptr source,
 				      const spyre_layout *source_layout, uint32_t rank,
 				      const int64_t *size);
+
+/**
+ * Queues the copy of spyre_copy_d2d() on @stream and returns. Since 0.1.
+ * Errors: those of spyre_copy_h2d().
+ */
 SPYRE_API spyre_status spyre_copy_d2d_async(spyre_stream *stream, spyre_devptr target,
 					    const spyre_layout *target_layout,
 					    spyre_devptr source,
 					    const spyre_layout *source_layout, uint32_t rank,
 					    const int64_t *size);
 
-/** Plain byte copies and fills of device memory. Since 0.1. */
+/**
+ * Copies @bytes from host memory to device memory without conversion and waits for the
+ * copy. Since 0.1.
+ * Errors: INVALID_ADDRESS, INVALID_ARGUMENT, and the stream's error.
+ */
 SPYRE_API spyre_status spyre_memcpy_h2d(spyre_context *context, spyre_devptr target,
 					const void *source, uint64_t bytes);
+
+/**
+ * Copies @bytes from device memory to host memory without conversion and waits for the
+ * copy. Since 0.1.
+ * Errors: those of spyre_memcpy_h2d().
+ */
 SPYRE_API spyre_status spyre_memcpy_d2h(spyre_context *context, void *target,
 					spyre_devptr source, uint64_t bytes);
+
+/**
+ * Queues the copy of spyre_memcpy_h2d() on @stream and returns. The host memory must
+ * remain unchanged until the stream has executed the copy. Since 0.1.
+ * Errors: those of spyre_memcpy_h2d().
+ */
 SPYRE_API spyre_status spyre_memcpy_h2d_async(spyre_stream *stream, spyre_devptr target,
 					      const void *source, uint64_t bytes);
+
+/**
+ * Queues the copy of spyre_memcpy_d2h() on @stream and returns. The host memory must
+ * remain allocated, and its contents are undefined, until the stream has executed the
+ * copy. Since 0.1.
+ * Errors: those of spyre_memcpy_h2d().
+ */
 SPYRE_API spyre_status spyre_memcpy_d2h_async(spyre_stream *stream, void *target,
 					      spyre_devptr source, uint64_t bytes);
+
+/**
+ * Queues a copy of @bytes between two device addresses of the stream's context and
+ * returns. Since 0.1.
+ * Errors: those of spyre_memcpy_h2d().
+ */
 SPYRE_API spyre_status spyre_memcpy_d2d_async(spyre_stream *stream, spyre_devptr target,
 					      spyre_devptr source, uint64_t bytes);
-/** Fills device memory. @pattern_bytes: 1, 2, 4, 8 or 16; @bytes a multiple of
- * it. Since 0.1. */
+
+/**
+ * Queues a fill of @bytes of device memory with repetitions of @pattern and returns.
+ * @pattern_bytes is 1, 2, 4, 8 or 16, and @bytes a multiple of it; the pattern is
+ * copied. Since 0.1.
+ * Errors: those of spyre_memcpy_h2d().
+ */
 SPYRE_API spyre_status spyre_memset_async(spyre_stream *stream, spyre_devptr target,
 					  const void *pattern, size_t pattern_bytes,
 					  uint64_t bytes);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * RAS records: what went wrong, one JSON object on one line, with the codes
- * and field names that the public Spyre stack logs. docs/error-and-reset.md
- * says what each field means here.
+ * RAS records: errors as JSON objects of one line each, with the codes and field
+ * names that the public Spyre stack logs. docs/error-and-reset.md explains each
+ * field.
  *
- * The library writes one when an asynchronous error is first seen on a stream,
- * and for unusable SPYRE_DEVICES, to the file that SPYRE_RAS_LOG names ("-":
- * standard error); without the variable it writes none.
+ * The library writes a record when it first sees an asynchronous error on a stream,
+ * and for an invalid SPYRE_DEVICES, to the file named by SPYRE_RAS_LOG ("-" is
+ * standard error). Without the variable it writes none.
  */
 #ifndef SPYRE_RAS_H
 #define SPYRE_RAS_H
@@ -21,7 +21,7 @@ extern "C" {
 typedef enum spyre_ras_code {
 	/** CBRB::ControlBlockSoftFail: a control block reached memory that is not mapped. */
 	SPYRE_RAS_CONTROL_BLOCK_SOFT_FAIL = 0x1274,
-	/** The card does not know a control block. */
+	/** The card does not support a control block. */
 	SPYRE_RAS_UNSUPPORTED_MESSAGE = 0x1d8c,
 	/** RUNTIMESCHEDULER::ComputeHardwareError: a core or the DMA engine failed. */
 	SPYRE_RAS_COMPUTE_HARDWARE_ERROR = 0x7b1b,
@@ -33,40 +33,41 @@ typedef enum spyre_ras_code {
 	SPYRE_RAS_INCORRECT_SPYRE_DEVICES_VAR = 0xdbf4,
 } spyre_ras_code;
 
-/** What a record says besides what follows from its code. Since 0.1. */
+/** The fields of a record that do not follow from its code. Since 0.1. */
 typedef struct spyre_ras_record {
 	/** sizeof(spyre_ras_record). */
 	size_t struct_size;
 	spyre_ras_code code;
-	/** Control block in its job, from 0. */
+	/** Index of the control block in its job, from 0. */
 	uint32_t step;
-	/** What happened, in words; NULL: what the code stands for. */
+	/** Description of the error; NULL for the text of the code. */
 	const char *message;
-	/** The control block in words; NULL: none. */
+	/** Name of the control block, or NULL. */
 	const char *cb_name;
-	/** Device address at fault, 0: not known. */
+	/** Faulting device address, 0 if unknown. */
 	uint64_t address;
 	/** 0 read, 1 write. */
 	uint32_t mode;
-	/** Queue or stream that it happened on. */
+	/** Queue or stream that failed. */
 	uint32_t source;
-	/** What the card gave as the reason. */
+	/** Reason code of the card. */
 	uint64_t syndrome;
-	/** Device address of the program, 0: programs have none. */
+	/** Device address of the program; always 0, as programs have none. */
 	uint64_t boot_address;
 	uint64_t context;
-	/** Job or operation, from 1. */
+	/** Number of the job or operation, from 1. */
 	uint64_t message_tag;
-	/** Kind of control block, 1 to 5 as in docs/control-blocks.md; 0: not known. */
+	/** Type of the control block, 1 to 5 as in docs/control-blocks.md; 0 if unknown. */
 	uint32_t message_type;
-	/** Virtual function, 0: the card itself. */
+	/** Virtual function, 0 for the card itself. */
 	uint32_t vf;
 } spyre_ras_record;
 
 /**
- * Writes @record as one line of JSON without its end, and a NUL, to @text.
- * INVALID_ARGUMENT for an unknown code or if @size bytes are too few; 2048
- * always do unless the texts are longer. Since 0.1.
+ * Writes @record as one line of JSON, without a newline, NUL-terminated, to @text of
+ * @size bytes. 2048 bytes suffice unless the record's own strings are longer. Since
+ * 0.1.
+ * Errors: INVALID_ARGUMENT (unknown code, or @size is too small).
  */
 SPYRE_API spyre_status spyre_ras_format(const spyre_ras_record *record, char *text, size_t size);
 

@@ -12,12 +12,12 @@ extern "C" {
 /**
  * Stream ids of a context: 0 is the default stream, 1..32 the low-priority
  * pool (priority 0), 33..64 the high-priority pool (priority -1). Pool streams
- * are made on first use, belong to the context and are never destroyed by the
- * caller. The default stream is an ordinary one: nothing waits for it unasked.
+ * are created on first use and owned by the context. The default stream does not
+ * synchronise implicitly with other streams (unlike CUDA's legacy default stream).
  *
- * On a card of the kernel's the high priority takes CAP_SYS_NICE. Without it
- * streams of priority -1 work, but none of them goes before those of priority
- * 0; a warning in the log (SPYRE_LOG) says so.
+ * On a card of the kernel module, high priority requires CAP_SYS_NICE. Without it
+ * streams of priority -1 are scheduled like those of priority 0, and a warning is
+ * logged (SPYRE_LOG).
  */
 #define SPYRE_STREAM_DEFAULT 0
 #define SPYRE_STREAM_LOW_FIRST 1
@@ -25,79 +25,164 @@ extern "C" {
 #define SPYRE_STREAM_HIGH_FIRST 33
 #define SPYRE_STREAM_HIGH_LAST 64
 
-/** The stream with this id. Since 0.1. Errors: INVALID_ARGUMENT. */
+/**
+ * Returns the stream with this id, 0 to 64. The context owns it. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
+ */
 SPYRE_API spyre_status spyre_stream_get(spyre_context *context, int id, spyre_stream **stream);
-/** The next stream of a pool, round robin; @priority 0 (low) or -1 (high). Since 0.1. */
-SPYRE_API spyre_status spyre_stream_from_pool(spyre_context *context, int priority,
-					      spyre_stream **stream);
-/** A stream of the caller's own (id >= 65); destroy it. Since 0.1. */
-SPYRE_API spyre_status spyre_stream_create(spyre_context *context, int priority,
-					   spyre_stream **stream);
-/** Waits for the stream's work, then frees it. Pool streams: INVALID_ARGUMENT. Since 0.1. */
-SPYRE_API spyre_status spyre_stream_destroy(spyre_stream *stream);
-/** The range of priorities: @least is the lowest (0), @greatest the highest
- * (-1). Since 0.1. */
-SPYRE_API spyre_status spyre_stream_priority_range(int *least, int *greatest);
-
-/** A stream's id, priority (0 or -1) and context. Since 0.1. */
-SPYRE_API int spyre_stream_id(const spyre_stream *stream);
-SPYRE_API int spyre_stream_priority(const spyre_stream *stream);
-SPYRE_API spyre_context *spyre_stream_context(const spyre_stream *stream);
-
-/** Waits until everything queued so far is done; returns the stream's error. Since 0.1. */
-SPYRE_API spyre_status spyre_stream_synchronize(spyre_stream *stream);
-/** SUCCESS if idle, NOT_READY if not, or the stream's error. Since 0.1. */
-SPYRE_API spyre_status spyre_stream_query(spyre_stream *stream);
-
-typedef void (*spyre_host_fn)(void *data);
-/** Calls @fn on a thread of the library after what is queued so far; what is
- * queued later waits for it. Any libspyre call but one that waits for this
- * stream is allowed inside. Since 0.1. */
-SPYRE_API spyre_status spyre_stream_host_fn(spyre_stream *stream, spyre_host_fn fn, void *data);
 
 /**
- * Totals of a stream's finished work. Since 0.1.
+ * Returns the next stream of a pool, in rotation. @priority is 0 for the low-priority
+ * pool or -1 for the high-priority one. The context owns the stream. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
  */
+SPYRE_API spyre_status spyre_stream_from_pool(spyre_context *context, int priority,
+					      spyre_stream **stream);
+
+/**
+ * Creates a stream with an id of 65 or above. @priority is 0 (low) or -1 (high). The
+ * caller owns the stream and destroys it with spyre_stream_destroy(). Since 0.1.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
+ */
+SPYRE_API spyre_status spyre_stream_create(spyre_context *context, int priority,
+					   spyre_stream **stream);
+
+/**
+ * Waits for the work of a stream that spyre_stream_create() made, then frees it. NULL
+ * is allowed and has no effect. Since 0.1.
+ * Errors: INVALID_ARGUMENT (a default or pool stream), CAPTURE (the stream is being
+ * captured).
+ */
+SPYRE_API spyre_status spyre_stream_destroy(spyre_stream *stream);
+
+/**
+ * Returns the range of priorities: the lowest in @least (0) and the highest in
+ * @greatest (-1). Either pointer may be NULL. Since 0.1.
+ */
+SPYRE_API spyre_status spyre_stream_priority_range(int *least, int *greatest);
+
+/** Returns the id of a stream, -1 for NULL. Since 0.1. */
+SPYRE_API int spyre_stream_id(const spyre_stream *stream);
+
+/** Returns the priority of a stream, 0 (low) or -1 (high). Since 0.1. */
+SPYRE_API int spyre_stream_priority(const spyre_stream *stream);
+
+/** Returns the context that a stream belongs to, NULL for NULL. Since 0.1. */
+SPYRE_API spyre_context *spyre_stream_context(const spyre_stream *stream);
+
+/**
+ * Waits until all work that is queued on @stream so far has finished. Since 0.1.
+ * Errors: the stream's error, CAPTURE (the stream is being captured).
+ */
+SPYRE_API spyre_status spyre_stream_synchronize(spyre_stream *stream);
+
+/**
+ * Returns SUCCESS if @stream is idle and NOT_READY if it has unfinished work. Since
+ * 0.1.
+ * Errors: the stream's error, CAPTURE (the stream is being captured).
+ */
+SPYRE_API spyre_status spyre_stream_query(spyre_stream *stream);
+
+/** A function that a stream calls, with the pointer given when it was queued. Since 0.1. */
+typedef void (*spyre_host_fn)(void *data);
+
+/**
+ * Queues a call of @fn with @data on a thread of the library: it runs after all work
+ * queued before it, and work queued after it waits for its return. @fn may call any
+ * function of libspyre except those that wait for this stream. Since 0.1.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, and the stream's error.
+ */
+SPYRE_API spyre_status spyre_stream_host_fn(spyre_stream *stream, spyre_host_fn fn, void *data);
+
+/** Totals of a stream's finished work. Since 0.1. */
 typedef struct spyre_stream_stats {
+	/** in: sizeof(struct spyre_stream_stats). */
 	size_t struct_size;
 	uint64_t launches;
 	uint64_t copies;
-	/** Modelled device time and traffic. */
+	/** Modelled device time in cycles, and traffic in bytes. */
 	uint64_t cycles;
 	uint64_t bytes_read;
 	uint64_t bytes_written;
 	uint64_t macs;
-	/** Host time spent executing. */
+	/** Host time of the execution in nanoseconds. */
 	uint64_t host_ns;
 } spyre_stream_stats;
+
+/**
+ * Returns the totals of the finished work of @stream. The caller sets
+ * @stats->struct_size. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
+ */
 SPYRE_API spyre_status spyre_stream_get_stats(spyre_stream *stream, spyre_stream_stats *stats);
 
-/** Event keeps no times: cheaper, elapsed() refuses it. */
+/** The event records no times, which is cheaper; spyre_event_elapsed() rejects it. */
 #define SPYRE_EVENT_NO_TIMING 1u
 
-/** An event, not recorded yet. @flags: 0 or SPYRE_EVENT_NO_TIMING. Since 0.1. */
+/**
+ * Creates an event, not yet recorded. @flags is 0 or SPYRE_EVENT_NO_TIMING. The caller
+ * owns it and destroys it with spyre_event_destroy(). Since 0.1.
+ * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.
+ */
 SPYRE_API spyre_status spyre_event_create(spyre_context *context, uint32_t flags,
 					  spyre_event **event);
-/** Destroys an event; legal while recorded work is pending. NULL is fine. Since 0.1. */
+
+/**
+ * Destroys an event, which may still be pending: work that waits for it is not
+ * affected. NULL is allowed and has no effect. Since 0.1.
+ */
 SPYRE_API spyre_status spyre_event_destroy(spyre_event *event);
-/** Marks the point after all that @stream holds now; re-recording moves it. Since 0.1. */
+
+/**
+ * Records @event on @stream: it is reached when all work queued on the stream so far
+ * has finished. Recording it again moves the event. Since 0.1.
+ * Errors: INVALID_ARGUMENT (the stream belongs to another context),
+ * OUT_OF_HOST_MEMORY, and the stream's error.
+ */
 SPYRE_API spyre_status spyre_event_record(spyre_event *event, spyre_stream *stream);
-/** SUCCESS if reached or never recorded, else NOT_READY. Since 0.1. */
+
+/**
+ * Returns SUCCESS if @event has been reached or was never recorded, otherwise
+ * NOT_READY. Since 0.1.
+ * Errors: the error of the stream it was recorded on, CAPTURE (recorded in a capture).
+ */
 SPYRE_API spyre_status spyre_event_query(spyre_event *event);
-/** Waits until the event is reached; at once if it was never recorded. Since 0.1. */
+
+/**
+ * Waits until @event is reached; returns immediately if it was never recorded. Since
+ * 0.1.
+ * Errors: those of spyre_event_query().
+ */
 SPYRE_API spyre_status spyre_event_synchronize(spyre_event *event);
-/** The same for @timeout_ns nanoseconds at most: NOT_READY if the event is not reached by
- * then, and the work goes on. For callers that have more to attend to, such as signals.
- * Since 0.1. */
+
+/**
+ * Waits until @event is reached, for at most @timeout_ns nanoseconds. Returns
+ * NOT_READY after that time; the work continues. This suits callers that also handle
+ * other events, such as signals. Since 0.1.
+ * Errors: those of spyre_event_query().
+ */
 SPYRE_API spyre_status spyre_event_synchronize_for(spyre_event *event, uint64_t timeout_ns);
-/** Work queued on @stream from now on waits for @event. Same card only. Since 0.1. */
+
+/**
+ * Makes all work that is queued on @stream from now on wait for @event; does not block
+ * the caller. Both must belong to the same context. Since 0.1.
+ * Errors: INVALID_ARGUMENT, CAPTURE (the event was recorded outside the capture), and
+ * the stream's error.
+ */
 SPYRE_API spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event *event);
-/** Host milliseconds between two reached events. Since 0.1.
- * Errors: NOT_READY, NO_TIMING, INVALID_ARGUMENT (never recorded). */
+
+/**
+ * Returns the host time between two reached events in milliseconds. Since 0.1.
+ * Errors: NOT_READY, NO_TIMING, INVALID_ARGUMENT (never recorded).
+ */
 SPYRE_API spyre_status spyre_event_elapsed(spyre_event *start, spyre_event *end,
 					   double *milliseconds);
-/** Modelled device cycles of the stream's work between two events that were
- * recorded on one stream. Since 0.1. */
+
+/**
+ * Returns the modelled device cycles of the work between two events that were recorded
+ * on the same stream. Since 0.1.
+ * Errors: those of spyre_event_elapsed().
+ */
 SPYRE_API spyre_status spyre_event_elapsed_cycles(spyre_event *start, spyre_event *end,
 						  uint64_t *cycles);
 

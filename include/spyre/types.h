@@ -2,9 +2,12 @@
 /*
  * Basic types of libspyre: status codes, data formats, handles.
  *
- * Every call is thread safe, returns a spyre_status and, when that is not
- * SPYRE_SUCCESS, leaves a text for the calling thread in spyre_last_error().
- * The library never aborts, exits or prints (but see SPYRE_LOG).
+ * Every function is thread safe unless its description says otherwise. Those that
+ * return a spyre_status store a message for the calling thread in
+ * spyre_last_error() when they fail. All of them can return INVALID_ARGUMENT for a
+ * NULL pointer or an unknown flag and FORKED in a child of the process that created
+ * the object; "Errors:" lists the other codes. The library never aborts, exits or
+ * prints, except for the log that SPYRE_LOG enables.
  */
 #ifndef SPYRE_TYPES_H
 #define SPYRE_TYPES_H
@@ -28,9 +31,9 @@ extern "C" {
 #define SPYRE_VERSION_MINOR 1
 #define SPYRE_VERSION_PATCH 0
 
-/** Bytes of a stick: unit of transfer and alignment of device addresses. */
+/** Bytes in a stick, the unit of transfers and the alignment of device addresses. */
 #define SPYRE_STICK 128
-/** Most dimensions of a host tensor and of a device layout. */
+/** Largest number of dimensions of a host tensor and of a device layout. */
 #define SPYRE_MAX_RANK 7
 #define SPYRE_MAX_DEVICE_RANK 8
 
@@ -42,7 +45,7 @@ typedef enum spyre_status {
 	SPYRE_ERROR_INVALID_ARGUMENT = 2,
 	/** No such card, or it is hidden by SPYRE_DEVICES. */
 	SPYRE_ERROR_NO_DEVICE = 3,
-	/** The drm backend was asked for and there is no spyre_vdev node. */
+	/** The drm backend was requested, but no spyre_vdev node exists. */
 	SPYRE_ERROR_NO_DRIVER = 4,
 	SPYRE_ERROR_NO_PERMISSION = 5,
 	SPYRE_ERROR_OUT_OF_DEVICE_MEMORY = 6,
@@ -57,9 +60,9 @@ typedef enum spyre_status {
 	SPYRE_ERROR_ARGUMENT_MISMATCH = 11,
 	/** A file of a bundle is missing or unreadable. */
 	SPYRE_ERROR_FILE = 12,
-	/** A file of a bundle is not what it should be. */
+	/** A file of a bundle is malformed. */
 	SPYRE_ERROR_PARSE = 13,
-	/** Well formed, but no rule of the card covers it (docs/unsupported.md). */
+	/** Well formed, but not supported by the card (docs/unsupported.md). */
 	SPYRE_ERROR_UNSUPPORTED = 14,
 	/** A per-core span of a tensor above 256 MiB. */
 	SPYRE_ERROR_SPAN_LIMIT = 15,
@@ -69,32 +72,32 @@ typedef enum spyre_status {
 	SPYRE_ERROR_VERIFY = 17,
 	/** Work ran past its time limit and was killed; the stream is in error. */
 	SPYRE_ERROR_TIMEOUT = 18,
-	/** Work was cancelled since its stream or context had failed. */
+	/** Work was cancelled because its stream or context had failed. */
 	SPYRE_ERROR_CANCELLED = 19,
 	/** The card is gone (unplugged). */
 	SPYRE_ERROR_DEVICE_LOST = 20,
-	/** Used in a child of the process that created the object. */
+	/** The object belongs to the parent process and was used after fork(). */
 	SPYRE_ERROR_FORKED = 21,
 	/** The object is still in use. */
 	SPYRE_ERROR_BUSY = 22,
-	/** Kernel module and library do not fit together. */
+	/** Kernel module and library are incompatible. */
 	SPYRE_ERROR_ABI_MISMATCH = 23,
 	/** A system call failed in a way that no other code names. */
 	SPYRE_ERROR_SYSTEM = 24,
-	/** An environment variable holds something unusable. */
+	/** An environment variable has an invalid value. */
 	SPYRE_ERROR_CONFIGURATION = 25,
-	/** An event without timing was asked for a time. */
+	/** The event was created without timing. */
 	SPYRE_ERROR_NO_TIMING = 26,
 	/** The card was reset since the context was created; the context is stale. */
 	SPYRE_ERROR_DEVICE_RESET = 27,
 	/** Work failed on the card: a bad access, or a core or the DMA engine. */
 	SPYRE_ERROR_CARD_FAULT = 28,
-	/** A stream that is captured was asked for what a graph cannot hold. */
+	/** The call cannot be recorded in a graph, and the stream is being captured. */
 	SPYRE_ERROR_CAPTURE = 29,
 	SPYRE_STATUS_COUNT
 } spyre_status;
 
-/** Data formats (append only; the numbers are this project's own). Since 0.1. */
+/** Data formats (append only). The numbers are defined by this project. Since 0.1. */
 typedef enum spyre_format {
 	SPYRE_FORMAT_INVALID = 0,
 	/** DL16: 1 sign, 6 exponent, 9 fraction bits. Device. */
@@ -122,37 +125,53 @@ typedef enum spyre_format {
 	SPYRE_FORMAT_COUNT
 } spyre_format;
 
-/** A device address: segment << 34 | offset. 0 is no address. */
+/** A device address, segment << 34 | offset. 0 is never valid. */
 typedef uint64_t spyre_devptr;
 
-/** An open card: address space, memory, streams of one user. */
+/** An open card: an address space with its memory, streams and kernels. */
 typedef struct spyre_context spyre_context;
 typedef struct spyre_stream spyre_stream;
 typedef struct spyre_event spyre_event;
 /** A loaded bundle. */
 typedef struct spyre_kernel spyre_kernel;
 
-/** Name of a code, "SPYRE_ERROR_LAYOUT"; never NULL. Since 0.1. */
-SPYRE_API const char *spyre_status_name(spyre_status status);
-/** One sentence on what a code means; never NULL. Since 0.1. */
-SPYRE_API const char *spyre_status_text(spyre_status status);
 /**
- * Text of the calling thread's last failed call: what, where, the numbers and
- * what to do. Valid until the thread's next failing call; "" if none. Since 0.1.
+ * Returns the name of a status code, such as "SPYRE_ERROR_LAYOUT"; never NULL. Since
+ * 0.1.
+ */
+SPYRE_API const char *spyre_status_name(spyre_status status);
+
+/** Returns one sentence that explains a status code; never NULL. Since 0.1. */
+SPYRE_API const char *spyre_status_text(spyre_status status);
+
+/**
+ * Returns the message of the calling thread's last failed call: the operation, the
+ * reason, the values involved and a remedy. The library owns the string, which stays
+ * valid until the thread's next failing call; it is "" if no call has failed. Since
+ * 0.1.
  */
 SPYRE_API const char *spyre_last_error(void);
 
-/** Public name of a format, "SEN169_FP16"; NULL if unknown. Since 0.1. */
-SPYRE_API const char *spyre_format_name(spyre_format format);
 /**
- * Format by public name (SEN169_FP16, IEEE_FP32, …) or short name (dl16 fp16
- * fp32 bf16 fp64 int8 int16 int32 int64 uint8 bool); INVALID if unknown. Since 0.1.
+ * Returns the public name of a format, such as "SEN169_FP16"; NULL if @format is
+ * unknown. Since 0.1.
+ */
+SPYRE_API const char *spyre_format_name(spyre_format format);
+
+/**
+ * Finds a format by its public name (SEN169_FP16, IEEE_FP32, …) or its short name
+ * (dl16 fp16 fp32 bf16 fp64 int8 int16 int32 int64 uint8 bool). Returns
+ * SPYRE_FORMAT_INVALID for any other string. Since 0.1.
  */
 SPYRE_API spyre_format spyre_format_from_name(const char *name);
-/** Bytes of one element, 0 if it has no whole number of bytes. Since 0.1. */
+
+/**
+ * Returns the size of one element in bytes; 0 for formats whose elements are not a
+ * whole number of bytes, and for unknown ones. Since 0.1.
+ */
 SPYRE_API size_t spyre_format_bytes(spyre_format format);
 
-/** Version of the library as major << 16 | minor << 8 | patch. Since 0.1. */
+/** Returns the version of the library as major << 16 | minor << 8 | patch. Since 0.1. */
 SPYRE_API uint32_t spyre_version(void);
 
 #ifdef __cplusplus

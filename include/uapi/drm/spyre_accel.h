@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The contract between spyre_vdev.ko and user space.
+ * The interface between spyre_vdev.ko and user space.
  *
  * Conventions: handles are non-zero; flags, pads and reserved fields that
- * this version does not define must be zero (-EINVAL); structs only ever grow
- * at their end; arrays carry their stride, so either side may be the newer.
+ * this version does not define must be zero (-EINVAL); structs grow only
+ * at their end; arrays carry their stride, so either side may be newer.
  */
 #ifndef _UAPI_SPYRE_ACCEL_H_
 #define _UAPI_SPYRE_ACCEL_H_
@@ -37,26 +37,26 @@ enum drm_spyre_ioctl_id {
 	DRM_SPYRE_VM_BIND,
 	/** @DRM_SPYRE_PROGRAM_CREATE: load and verify a program. */
 	DRM_SPYRE_PROGRAM_CREATE,
-	/** @DRM_SPYRE_PROGRAM_DESTROY: drop a program. */
+	/** @DRM_SPYRE_PROGRAM_DESTROY: release a program handle. */
 	DRM_SPYRE_PROGRAM_DESTROY,
 	/** @DRM_SPYRE_QUEUE_CREATE: create an in-order queue. */
 	DRM_SPYRE_QUEUE_CREATE,
 	/** @DRM_SPYRE_QUEUE_DESTROY: destroy a queue; its pending work is cancelled. */
 	DRM_SPYRE_QUEUE_DESTROY,
-	/** @DRM_SPYRE_QUEUE_QUERY: state of a queue. */
+	/** @DRM_SPYRE_QUEUE_QUERY: query the state of a queue. */
 	DRM_SPYRE_QUEUE_QUERY,
 	/** @DRM_SPYRE_SUBMIT: queue control blocks. */
 	DRM_SPYRE_SUBMIT,
 	/** @DRM_SPYRE_RESET: reset the card (CAP_SYS_ADMIN). Since 1.1. */
 	DRM_SPYRE_RESET,
-	/** @DRM_SPYRE_CONTEXT_RESET: bring the caller's context back. Since 1.2. */
+	/** @DRM_SPYRE_CONTEXT_RESET: reset the caller's context after a fault. Since 1.2. */
 	DRM_SPYRE_CONTEXT_RESET,
-	/** @DRM_SPYRE_BO_INFO: what a handle stands for. Since 1.2. */
+	/** @DRM_SPYRE_BO_INFO: query flags and size of a buffer object. Since 1.2. */
 	DRM_SPYRE_BO_INFO,
 };
 
 /**
- * enum drm_spyre_format - data formats (append only; numbers of this project)
+ * enum drm_spyre_format - data formats (append only; the numbers are this project's)
  */
 enum drm_spyre_format {
 	DRM_SPYRE_FORMAT_INVALID = 0,
@@ -83,7 +83,7 @@ enum drm_spyre_format {
 };
 
 /**
- * enum drm_spyre_dev_query_type - what DEV_QUERY returns
+ * enum drm_spyre_dev_query_type - selects the struct that DEV_QUERY returns
  */
 enum drm_spyre_dev_query_type {
 	/** @DRM_SPYRE_DEV_QUERY_CARD: struct drm_spyre_card_info. */
@@ -102,19 +102,19 @@ enum drm_spyre_dev_query_type {
 struct drm_spyre_dev_query {
 	/** @type: enum drm_spyre_dev_query_type. */
 	__u32 type;
-	/** @size: in: bytes at @pointer; out: bytes the kernel knows. */
+	/** @size: in: bytes at @pointer; out: bytes of the struct in this kernel. */
 	__u32 size;
-	/** @pointer: user buffer, or 0 to ask for @size only. */
+	/** @pointer: user buffer, or 0 to query only @size. */
 	__u64 pointer;
 };
 
 /**
- * struct drm_spyre_card_info - what the card is
+ * struct drm_spyre_card_info - properties of the card
  */
 struct drm_spyre_card_info {
 	/** @index: index of the card, the N of cards=. */
 	__u32 index;
-	/** @num_cores: cores. */
+	/** @num_cores: number of cores. */
 	__u32 num_cores;
 	/** @lx_bytes: LX scratchpad bytes per core. */
 	__u32 lx_bytes;
@@ -126,30 +126,31 @@ struct drm_spyre_card_info {
 	__u32 program_version;
 	/** @lpddr_bytes: device memory capacity. */
 	__u64 lpddr_bytes;
-	/** @generation: counts resets of the card. */
+	/** @generation: incremented by each reset of the card. */
 	__u64 generation;
 	/** @unit: arithmetic unit of the host, NUL terminated. */
 	__u8 unit[16];
-	/** @uuid: 16 bytes that name the card for as long as it is loaded. */
+	/** @uuid: identifies the card until the driver is unbound. */
 	__u8 uuid[16];
 	/** @vf: 0 for the card itself (PF), else the number of this virtual function. Since 1.2. */
 	__u32 vf;
-	/** @num_vfs: PF: virtual functions that it is split into; VF: 0. Since 1.2. */
+	/** @num_vfs: PF: number of its virtual functions; VF: 0. Since 1.2. */
 	__u32 num_vfs;
 };
 
 /**
- * struct drm_spyre_memory_info - device memory as the calling file may have it
+ * struct drm_spyre_memory_info - device memory from the point of view of the calling file
  *
- * free + used = total, always.  Files that were opened without CAP_SYS_RESOURCE
- * do not get a part of the card that is kept for other users; it is in @used.
+ * @free + @used is always @total.  Files that were opened without
+ * CAP_SYS_RESOURCE cannot allocate a part of the card that is reserved for other
+ * users; that part is included in @used.
  */
 struct drm_spyre_memory_info {
 	/** @total: capacity in bytes. */
 	__u64 total;
-	/** @used: bytes of device BOs and programs of all contexts, and what is kept from it. */
+	/** @used: device BOs and programs of all contexts, and memory reserved for other users. */
 	__u64 used;
-	/** @free: total - used, which is what BO_CREATE would grant this file now. */
+	/** @free: total - used: the amount that BO_CREATE would grant this file now. */
 	__u64 free;
 	/** @context_used: bytes owned by the calling file. */
 	__u64 context_used;
@@ -159,15 +160,15 @@ struct drm_spyre_memory_info {
  * struct drm_spyre_counters - running totals of the card since it was loaded
  *
  * With the module's counters_paranoid (the default) a caller without
- * CAP_PERFMON gets the totals of the calling file in place of the card's, as
- * struct drm_spyre_context_info has them; power and temperature are the card's.
+ * CAP_PERFMON gets the totals of the calling file instead of the card's (the same
+ * as in struct drm_spyre_context_info); power and temperature are the card's.
  */
 struct drm_spyre_counters {
-	/** @timestamp_ns: CLOCK_MONOTONIC when the rest was read. */
+	/** @timestamp_ns: CLOCK_MONOTONIC at which the other fields were read. */
 	__u64 timestamp_ns;
 	/** @busy_ns: host time during which at least one job ran. */
 	__u64 busy_ns;
-	/** @jobs: completed jobs. */
+	/** @jobs: jobs that ended, including those in @errors. */
 	__u64 jobs;
 	/** @errors: jobs that failed, timed out or were cancelled. */
 	__u64 errors;
@@ -189,39 +190,39 @@ struct drm_spyre_counters {
  * enum drm_spyre_context_state - health of a context (an open file)
  */
 enum drm_spyre_context_state {
-	/** @DRM_SPYRE_CONTEXT_OK: takes work. */
+	/** @DRM_SPYRE_CONTEXT_OK: accepts work. */
 	DRM_SPYRE_CONTEXT_OK = 0,
-	/** @DRM_SPYRE_CONTEXT_FAULTED: its work failed; CONTEXT_RESET brings it back. */
+	/** @DRM_SPYRE_CONTEXT_FAULTED: its work failed; CONTEXT_RESET makes it usable again. */
 	DRM_SPYRE_CONTEXT_FAULTED = 1,
 	/** @DRM_SPYRE_CONTEXT_STALE: the card was reset; open the node again. */
 	DRM_SPYRE_CONTEXT_STALE = 2,
 };
 
 /**
- * enum drm_spyre_fault - why a context failed (append only)
+ * enum drm_spyre_fault - reason for the failure of a context (append only)
  */
 enum drm_spyre_fault {
-	/** @DRM_SPYRE_FAULT_NONE: it has not. */
+	/** @DRM_SPYRE_FAULT_NONE: no failure. */
 	DRM_SPYRE_FAULT_NONE = 0,
-	/** @DRM_SPYRE_FAULT_TIMEOUT: a job ran past its queue's limit. -ETIME. */
+	/** @DRM_SPYRE_FAULT_TIMEOUT: a job exceeded its queue's time limit. -ETIME. */
 	DRM_SPYRE_FAULT_TIMEOUT = 1,
-	/** @DRM_SPYRE_FAULT_ACCESS: work reached outside the context's addresses. -EFAULT. */
+	/** @DRM_SPYRE_FAULT_ACCESS: access outside the context's addresses. -EFAULT. */
 	DRM_SPYRE_FAULT_ACCESS = 2,
-	/** @DRM_SPYRE_FAULT_ESCAPE: a program did what its verification ruled out. -EFAULT. */
+	/** @DRM_SPYRE_FAULT_ESCAPE: a program did what verification had ruled out. -EFAULT. */
 	DRM_SPYRE_FAULT_ESCAPE = 3,
 	/** @DRM_SPYRE_FAULT_COMPUTE: a core or the DMA engine failed. -EIO. */
 	DRM_SPYRE_FAULT_COMPUTE = 4,
 };
 
 /**
- * struct drm_spyre_context_info - the calling file: health, memory and counters
+ * struct drm_spyre_context_info - health, memory and counters of the calling file
  *
  * Since 1.2.
  */
 struct drm_spyre_context_info {
-	/** @id: number of the context, drm-client-id of fdinfo. */
+	/** @id: number of the context, drm-client-id in fdinfo. */
 	__u64 id;
-	/** @generation: that of the card when the context was opened or last reset. */
+	/** @generation: the card's generation at open() or at the context's last RESET. */
 	__u64 generation;
 	/** @state: enum drm_spyre_context_state. */
 	__u32 state;
@@ -229,23 +230,23 @@ struct drm_spyre_context_info {
 	__s32 error;
 	/** @fault: enum drm_spyre_fault of that failure. */
 	__u32 fault;
-	/** @fault_queue: queue that it happened on. */
+	/** @fault_queue: queue of the failed job. */
 	__u32 fault_queue;
-	/** @fault_job: that queue's job, counted from 1. */
+	/** @fault_job: number of the failed job on its queue, counted from 1. */
 	__u64 fault_job;
-	/** @fault_cb: control block of that job. */
+	/** @fault_cb: index of the failed control block in the job. */
 	__u32 fault_cb;
-	/** @num_queues: queues that exist. */
+	/** @num_queues: number of queues. */
 	__u32 num_queues;
-	/** @fault_ns: CLOCK_MONOTONIC of the failure. */
+	/** @fault_ns: CLOCK_MONOTONIC time of the failure. */
 	__u64 fault_ns;
-	/** @memory_used: device memory in bytes. */
+	/** @memory_used: bytes of device memory owned by the context. */
 	__u64 memory_used;
-	/** @busy_ns: host time that its jobs ran. */
+	/** @busy_ns: host time during which its jobs ran. */
 	__u64 busy_ns;
 	/** @jobs: jobs that ended. */
 	__u64 jobs;
-	/** @errors: of these, failed, timed out or cancelled. */
+	/** @errors: jobs that failed, timed out or were cancelled. */
 	__u64 errors;
 	/** @cycles: modelled cycles. */
 	__u64 cycles;
@@ -255,7 +256,7 @@ struct drm_spyre_context_info {
 	__u64 bytes_read;
 	/** @bytes_written: LPDDR5 bytes written. */
 	__u64 bytes_written;
-	/** @preempted: times that a job of it made way for another context's. */
+	/** @preempted: number of times that its jobs were preempted by another context. */
 	__u64 preempted;
 };
 
@@ -267,8 +268,8 @@ struct drm_spyre_context_info {
 /**
  * struct drm_spyre_bo_create - argument of DRM_IOCTL_SPYRE_BO_CREATE
  *
- * Memory reads as zero.  -ENOSPC when the card's capacity is exhausted,
- * -ENOMEM when the host's is.
+ * The memory is zeroed.  -ENOSPC if the card's capacity is exhausted, -ENOMEM if
+ * the host's memory is.
  */
 struct drm_spyre_bo_create {
 	/** @size: in: bytes, non-zero; out: rounded up to pages. */
@@ -306,7 +307,7 @@ struct drm_spyre_bo_info {
 	__u32 flags;
 	/** @size: out: bytes. */
 	__u64 size;
-	/** @resident: out: bytes that are backed by memory of the host. */
+	/** @resident: out: bytes backed by host memory. */
 	__u64 resident;
 };
 
@@ -314,17 +315,17 @@ struct drm_spyre_bo_info {
  * enum drm_spyre_vm_op - kinds of VM_BIND operation
  */
 enum drm_spyre_vm_op {
-	/** @DRM_SPYRE_VM_MAP: map a range of a device BO; replaces what was there. */
+	/** @DRM_SPYRE_VM_MAP: map a range of a device BO; replaces existing mappings. */
 	DRM_SPYRE_VM_MAP = 0,
-	/** @DRM_SPYRE_VM_UNMAP: unmap a range, splitting mappings if need be. */
+	/** @DRM_SPYRE_VM_UNMAP: unmap a range, splitting mappings where necessary. */
 	DRM_SPYRE_VM_UNMAP = 1,
 };
 
-/** DRM_SPYRE_VM_MAP_READONLY: programs and DMA may not write through it. */
+/** DRM_SPYRE_VM_MAP_READONLY: programs and DMA cannot write through the mapping. */
 #define DRM_SPYRE_VM_MAP_READONLY (1 << 0)
 
 /**
- * struct drm_spyre_vm_bind_op - one operation
+ * struct drm_spyre_vm_bind_op - one operation of VM_BIND
  */
 struct drm_spyre_vm_bind_op {
 	/** @op: enum drm_spyre_vm_op. */
@@ -347,36 +348,38 @@ struct drm_spyre_vm_bind_op {
  * struct drm_spyre_array - an array of structs in user memory
  */
 struct drm_spyre_array {
-	/** @stride: bytes of one element as user space knows it. */
+	/** @stride: size of one element in bytes, as user space knows it. */
 	__u32 stride;
-	/** @count: elements. */
+	/** @count: number of elements. */
 	__u32 count;
-	/** @array: address of the first. */
+	/** @array: address of the first element. */
 	__u64 array;
 };
 
 /**
- * DRM_SPYRE_VM_BIND_ASYNC: the mappings take part in the order of fences
+ * DRM_SPYRE_VM_BIND_ASYNC: the mappings are ordered by fences
  *
- * The operations are checked and errors reported at once.  Work submitted from
- * here on sees the new mappings and starts behind the waits of @syncs; its
- * signals come when all waits, and those of earlier asynchronous binds, have.
- * All operations are done or none.  Since 1.2.
+ * The operations are checked, and errors reported, before the call returns.  Work
+ * submitted from here on sees the new mappings and starts after the waits of
+ * @syncs; the signals of @syncs are sent once all of its waits, and those of
+ * earlier asynchronous binds, are over.  Either all operations are done, or none.
+ * Since 1.2.
  */
 #define DRM_SPYRE_VM_BIND_ASYNC (1 << 0)
 
 /**
  * struct drm_spyre_vm_bind - argument of DRM_IOCTL_SPYRE_VM_BIND
  *
- * Operations are done in order.  Work queued before keeps the mappings that it
- * was submitted with.  On error, @done operations stand.
+ * Operations are done in order.  Work that is already queued keeps the mappings
+ * that it was submitted with.  On error, the first @done operations remain in
+ * effect.
  */
 struct drm_spyre_vm_bind {
 	/** @ops: array of struct drm_spyre_vm_bind_op, at most 4096. */
 	struct drm_spyre_array ops;
 	/** @flags: DRM_SPYRE_VM_BIND_*. */
 	__u32 flags;
-	/** @done: out: operations carried out. */
+	/** @done: out: number of operations done. */
 	__u32 done;
 	/** @syncs: ASYNC: array of struct drm_spyre_sync, at most 64; else MBZ. Since 1.2. */
 	struct drm_spyre_array syncs;
@@ -385,8 +388,8 @@ struct drm_spyre_vm_bind {
 /**
  * struct drm_spyre_program_create - argument of DRM_IOCTL_SPYRE_PROGRAM_CREATE
  *
- * The image is copied and verified.  A program that does not verify gives
- * -EINVAL, and @stop says why.
+ * The image is copied and verified.  If verification fails, the call returns
+ * -EINVAL and @stop is the reason.
  */
 struct drm_spyre_program_create {
 	/** @data: address of the image (docs/isa.md). */
@@ -397,21 +400,21 @@ struct drm_spyre_program_create {
 	__u32 flags;
 	/** @handle: out: program handle. */
 	__u32 handle;
-	/** @stop: out: enum spyre_stop of the verifier, 0 if it passed. */
+	/** @stop: out: enum spyre_stop of the verifier, 0 if verification passed. */
 	__u32 stop;
-	/** @stop_step: out: step index. */
+	/** @stop_step: out: index of the step. */
 	__u32 stop_step;
 	/** @stop_core: out: core. */
 	__u32 stop_core;
-	/** @stop_instr: out: instruction in the core's stream. */
+	/** @stop_instr: out: index of the instruction in the core's stream. */
 	__u32 stop_instr;
 	/** @stop_view: out: view of the instruction. */
 	__u32 stop_view;
 	/** @pad: MBZ. */
 	__u32 pad;
-	/** @stop_value: out: the offending number. */
+	/** @stop_value: out: the offending value. */
 	__u64 stop_value;
-	/** @stop_limit: out: what it was held against. */
+	/** @stop_limit: out: the limit that @stop_value violates. */
 	__u64 stop_limit;
 	/** @cycles: out: modelled cycles of one launch. */
 	__u64 cycles;
@@ -431,28 +434,28 @@ struct drm_spyre_program_destroy {
 
 /** DRM_SPYRE_PRIORITY_LOW: default class. */
 #define DRM_SPYRE_PRIORITY_LOW 0
-/** DRM_SPYRE_PRIORITY_HIGH: runs before the low class; takes CAP_SYS_NICE (-EACCES). */
+/** DRM_SPYRE_PRIORITY_HIGH: runs before the low class; requires CAP_SYS_NICE (-EACCES). */
 #define DRM_SPYRE_PRIORITY_HIGH 1
 
 /**
  * struct drm_spyre_queue_create - argument of DRM_IOCTL_SPYRE_QUEUE_CREATE
  *
- * A queue runs its programs on the cores of its partition; one that needs
- * more is refused by SUBMIT (-EINVAL).  Jobs on cores that do not meet run
- * beside each other, others take turns.
+ * A queue runs its programs on the cores of its partition; SUBMIT rejects a
+ * program that needs more cores (-EINVAL).  Jobs on disjoint cores run in
+ * parallel, others share the cores in time slices.
  */
 struct drm_spyre_queue_create {
 	/** @flags: MBZ. */
 	__u32 flags;
-	/** @priority: DRM_SPYRE_PRIORITY_*; HIGH is refused without CAP_SYS_NICE (-EACCES). */
+	/** @priority: DRM_SPYRE_PRIORITY_*; HIGH requires CAP_SYS_NICE (-EACCES). */
 	__u32 priority;
-	/** @timeout_ms: limit of one submission, 0 = default (10000), at most 60000. */
+	/** @timeout_ms: time limit of one submission, 0 = default (10000), at most 60000. */
 	__u32 timeout_ms;
 	/** @queue_id: out: id of the queue; a file has at most 256 (-ENOSPC). */
 	__u32 queue_id;
 	/** @core_first: first core of the queue's partition, 0 with @core_count 0. Since 1.2. */
 	__u32 core_first;
-	/** @core_count: cores of the queue's partition, 0 = all; see above. Since 1.2. */
+	/** @core_count: number of cores of the queue's partition, 0 = all; see above. Since 1.2. */
 	__u32 core_count;
 };
 
@@ -470,9 +473,9 @@ struct drm_spyre_queue_destroy {
  * enum drm_spyre_queue_state - health of a queue
  */
 enum drm_spyre_queue_state {
-	/** @DRM_SPYRE_QUEUE_OK: takes work. */
+	/** @DRM_SPYRE_QUEUE_OK: accepts work. */
 	DRM_SPYRE_QUEUE_OK = 0,
-	/** @DRM_SPYRE_QUEUE_KILLED: a job or its context failed; SUBMIT gives -ECANCELED. */
+	/** @DRM_SPYRE_QUEUE_KILLED: a job or the context failed; SUBMIT returns -ECANCELED. */
 	DRM_SPYRE_QUEUE_KILLED = 1,
 };
 
@@ -488,9 +491,9 @@ struct drm_spyre_queue_query {
 	__s32 error;
 	/** @pad: MBZ. */
 	__u32 pad;
-	/** @submitted: out: jobs taken. */
+	/** @submitted: out: number of accepted jobs. */
 	__u64 submitted;
-	/** @completed: out: jobs finished, well or not. */
+	/** @completed: out: number of finished jobs, successful or not. */
 	__u64 completed;
 };
 
@@ -503,11 +506,11 @@ struct drm_spyre_queue_query {
  * struct drm_spyre_dma_dim - one device dimension of a transfer
  */
 struct drm_spyre_dma_dim {
-	/** @count: extent; the last dimension is within the stick. */
+	/** @count: extent; the last dimension is the one within the stick. */
 	__u32 count;
 	/** @pad: MBZ. */
 	__u32 pad;
-	/** @host_stride: bytes on the host for one step. */
+	/** @host_stride: bytes between neighbours on the host. */
 	__u64 host_stride;
 };
 
@@ -531,9 +534,9 @@ struct drm_spyre_dma {
 	__u8 host_format;
 	/** @device_format: enum drm_spyre_format. */
 	__u8 device_format;
-	/** @num_dims: 1..8. */
+	/** @num_dims: number of dimensions, 1..8. */
 	__u8 num_dims;
-	/** @num_bounds: 0..8. */
+	/** @num_bounds: number of bounds, 0..8. */
 	__u8 num_bounds;
 	/** @pad: MBZ. */
 	__u8 pad[3];
@@ -541,7 +544,7 @@ struct drm_spyre_dma {
 	__u64 host_offset;
 	/** @dim: dimensions, outermost first. */
 	struct drm_spyre_dma_dim dim[DRM_SPYRE_DMA_MAX_DIMS];
-	/** @bound: bounds; coordinates outside are padding. */
+	/** @bound: bounds; coordinates outside of any of them are padding. */
 	struct drm_spyre_dma_bound bound[DRM_SPYRE_DMA_MAX_BOUNDS];
 };
 
@@ -553,9 +556,9 @@ enum drm_spyre_cb_type {
 	DRM_SPYRE_CB_EXEC = 1,
 	/** @DRM_SPYRE_CB_DMA: tiled transfer. Uses desc, dst or src, host_*, size. */
 	DRM_SPYRE_CB_DMA = 2,
-	/** @DRM_SPYRE_CB_COPY: device to device. Uses dst, src, size. */
+	/** @DRM_SPYRE_CB_COPY: copy from device to device. Uses dst, src, size. */
 	DRM_SPYRE_CB_COPY = 3,
-	/** @DRM_SPYRE_CB_FILL: Uses dst, size, pattern, pattern_size. */
+	/** @DRM_SPYRE_CB_FILL: fill with a pattern. Uses dst, size, pattern, pattern_size. */
 	DRM_SPYRE_CB_FILL = 4,
 	/** @DRM_SPYRE_CB_TIMESTAMP: only writes its result. */
 	DRM_SPYRE_CB_TIMESTAMP = 5,
@@ -571,7 +574,7 @@ struct drm_spyre_cb {
 	__u32 flags;
 	/** @program: EXEC: program handle. */
 	__u32 program;
-	/** @num_args: EXEC: number of operand addresses, as the program says. */
+	/** @num_args: EXEC: number of operand addresses, equal to that of the program. */
 	__u32 num_args;
 	/** @args: EXEC: address of __u64 device addresses, 128-byte aligned each. */
 	__u64 args;
@@ -591,7 +594,7 @@ struct drm_spyre_cb {
 	__u32 pattern_size;
 	/** @host_offset: DMA: offset of the span in the host BO. */
 	__u64 host_offset;
-	/** @pattern: FILL. */
+	/** @pattern: FILL: the pattern, in its first @pattern_size bytes. */
 	__u64 pattern[2];
 	/** @reserved: MBZ. */
 	__u64 reserved[3];
@@ -603,14 +606,14 @@ struct drm_spyre_cb {
 enum drm_spyre_cb_state {
 	/** @DRM_SPYRE_CB_PENDING: not finished. */
 	DRM_SPYRE_CB_PENDING = 0,
-	/** @DRM_SPYRE_CB_DONE: finished; @status says how. */
+	/** @DRM_SPYRE_CB_DONE: finished; @status has the outcome. */
 	DRM_SPYRE_CB_DONE = 1,
 };
 
 /**
- * struct drm_spyre_cb_result - what a finished control block reports
+ * struct drm_spyre_cb_result - result of a control block
  *
- * Written to the submission's result BO before its fence signals; @state last.
+ * Written to the submission's result BO before its fence signals, @state last.
  */
 struct drm_spyre_cb_result {
 	/** @state: enum drm_spyre_cb_state. */
@@ -652,8 +655,8 @@ struct drm_spyre_sync {
  * struct drm_spyre_submit - argument of DRM_IOCTL_SPYRE_SUBMIT
  *
  * All control blocks are checked before any is queued; on error nothing was
- * queued and @error_cb is the index of the offending one.  Waiting for a
- * syncobj or point that has no fence yet gives -EINVAL.
+ * queued and @error_cb is the index of the offending one.  Waiting for a syncobj
+ * or point that has no fence yet returns -EINVAL.
  */
 struct drm_spyre_submit {
 	/** @queue_id: queue. */
@@ -666,42 +669,42 @@ struct drm_spyre_submit {
 	struct drm_spyre_array syncs;
 	/** @result_handle: host BO for results, or 0. */
 	__u32 result_handle;
-	/** @error_cb: out: see above; 0xffffffff if no control block is at fault. */
+	/** @error_cb: out: see above; 0xffffffff if the error is not in a control block. */
 	__u32 error_cb;
-	/** @result_offset: where results[count] start in the BO, 64-byte aligned. */
+	/** @result_offset: offset of results[count] in the BO, 64-byte aligned. */
 	__u64 result_offset;
 };
 
 /**
  * struct drm_spyre_reset - argument of DRM_IOCTL_SPYRE_RESET
  *
- * Kills all queues of the card (their error becomes -EIO), stops what runs,
- * clears the scratchpads and returns when the card is seen to answer, -EIO if
- * it does not.  Other files that are open are stale from then on: what would
- * create or queue something gives -EIO, all else works, so that they can look
- * and close.  The calling file goes on, with new queues.
+ * Kills all queues of the card (their error becomes -EIO), stops running work,
+ * clears the scratchpads and returns when the card has responded, -EIO if it does
+ * not.  Other open files become stale: calls that create or queue anything return
+ * -EIO, all others work, so that these files can query their state and close.  The
+ * calling file can continue with new queues.
  */
 struct drm_spyre_reset {
 	/** @flags: MBZ. */
 	__u32 flags;
 	/** @pad: MBZ. */
 	__u32 pad;
-	/** @generation: out: that of the card, one more than before. */
+	/** @generation: out: new generation of the card, one more than before. */
 	__u64 generation;
 };
 
 /**
  * struct drm_spyre_context_reset - argument of DRM_IOCTL_SPYRE_CONTEXT_RESET
  *
- * Kills the queues of the calling file, stops what runs, waits until the card
- * has let go of it and clears the mark of a failure: the file may create
- * queues again.  Queues stay dead; memory, mappings and programs stay.  A
- * stale file gives -EIO.  Since 1.2.
+ * Kills the queues of the calling file, stops its running work, waits until the
+ * card has released it and clears the mark of a failure, so that the file can
+ * create queues again.  Existing queues stay dead; memory, mappings and programs
+ * are kept.  A stale file gets -EIO.  Since 1.2.
  */
 struct drm_spyre_context_reset {
 	/** @flags: MBZ. */
 	__u32 flags;
-	/** @queues: out: queues that were killed. */
+	/** @queues: out: number of killed queues. */
 	__u32 queues;
 };
 
@@ -709,27 +712,27 @@ struct drm_spyre_context_reset {
  * DRM_SPYRE_URING_SUBMIT: cmd_op of an IORING_OP_URING_CMD on the node
  *
  * The ring has 128-byte SQEs (IORING_SETUP_SQE128); the command area holds a
- * struct drm_spyre_submit and zeros behind it (-E2BIG), and the same rules hold
- * as for the ioctl.  The CQE comes when all control blocks are done: res is 0,
- * or -errno as of the first that failed, or why nothing was queued.  With
- * IORING_SETUP_CQE32 the first extra word is the sum of modelled cycles, or
- * error_cb if nothing was queued.  With IORING_URING_CMD_FIXED and buf_index,
- * DMA host spans without a handle lie in that registered buffer.  A ring or
- * task that ends with work in flight stops the queues that the work is on.
+ * struct drm_spyre_submit followed by zeros (-E2BIG), and the rules of the ioctl
+ * apply.  The CQE is posted when all control blocks are done: res is 0, the
+ * -errno of the first block that failed, or the -errno for which nothing was
+ * queued.  With IORING_SETUP_CQE32 the first extra word is the sum of modelled
+ * cycles, or error_cb if nothing was queued.  With IORING_URING_CMD_FIXED and
+ * buf_index, DMA host spans without a handle lie in that registered buffer.  When
+ * a ring or task ends with work in flight, the queues of that work are killed.
  */
 #define DRM_SPYRE_URING_SUBMIT 1
 
 /**
- * DRM_SPYRE_URING_QUEUE: like DRM_SPYRE_URING_SUBMIT, but done once queued
+ * DRM_SPYRE_URING_QUEUE: like DRM_SPYRE_URING_SUBMIT, but completes once queued
  *
- * The CQE says whether the submission was taken, as the ioctl's return value
- * does, and @syncs and results say the rest: nothing of the ring stays in
- * flight, so neither the ring nor the thread that submitted has to outlive
- * the work.  res is 0 or why nothing was queued; with IORING_SETUP_CQE32 the
- * first extra word is error_cb of a refusal, else 0.  Without SQPOLL the CQE
- * is there when io_uring_enter() returns, but for imported buffers that wait
- * for other drivers.  Registered buffers may go while
- * the work runs, so IORING_URING_CMD_FIXED gives -EINVAL.  Since 1.2.
+ * Like the ioctl's return value, the CQE says whether the submission was accepted;
+ * @syncs and results report the rest.  Nothing of the ring stays in flight, so
+ * neither the ring nor the submitting thread has to outlive the work.  res is 0 or
+ * the -errno for which nothing was queued; with IORING_SETUP_CQE32 the first extra
+ * word is error_cb of a rejection, else 0.  Without SQPOLL the CQE is posted before
+ * io_uring_enter() returns, except for imported buffers that wait for other
+ * drivers.  Registered buffers may be unregistered while the work runs, so
+ * IORING_URING_CMD_FIXED returns -EINVAL.  Since 1.2.
  */
 #define DRM_SPYRE_URING_QUEUE 2
 
