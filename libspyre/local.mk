@@ -43,12 +43,9 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/copy.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/copy.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/deferred.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/device.c
-libspyre_libcore_la_SOURCES += libspyre/runtime/environment.c
-libspyre_libcore_la_SOURCES += libspyre/runtime/environment.h
-libspyre_libcore_la_SOURCES += libspyre/runtime/error.c
-libspyre_libcore_la_SOURCES += libspyre/runtime/error.h
+libspyre_libcore_la_SOURCES += libspyre/base/environment.h
+libspyre_libcore_la_SOURCES += libspyre/base/error.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/event.c
-libspyre_libcore_la_SOURCES += libspyre/runtime/format.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/graph.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/graph.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/host_memory.c
@@ -58,14 +55,12 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/kernel_pool.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/kernel_variant.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/launch.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/linear.c
-libspyre_libcore_la_SOURCES += libspyre/runtime/log.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/ras.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/ras.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/memory.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/reset.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/share.c
-libspyre_libcore_la_SOURCES += libspyre/runtime/status.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/stream.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/stream.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/telemetry_page.h
@@ -76,6 +71,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/visible.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/work.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/staging.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/zeroing.c
+include libspyre/base/local.mk
 include libspyre/layout/local.mk
 include libspyre/sdsc/local.mk
 

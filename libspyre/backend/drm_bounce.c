@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 #ifndef MADV_POPULATE_READ	/* Linux 5.14 */
 #define MADV_POPULATE_READ 22

@@ -15,7 +15,7 @@
 
 #include "libspyre/backend/drm.h"
 #include "libspyre/backend/drm_sysfs.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 /* DRM driver version that this file speaks; the minor only ever adds. */
 #define DRIVER_MAJOR 1

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 /* The model's descriptor goes to the kernel as it is. */
 #define SAME_FIELD(field) \

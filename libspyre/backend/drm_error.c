@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 static const struct {
 	int error;

@@ -12,7 +12,8 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 
 void spyre_drm_gem_close(struct spyre_drm_card *card, uint32_t handle)
 {

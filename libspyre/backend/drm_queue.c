@@ -14,8 +14,9 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/environment.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/environment.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 
 #define SAME_FIELD(field) \
 	static_assert(offsetof(struct spyre_command_result, field) == \

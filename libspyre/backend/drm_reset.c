@@ -8,7 +8,7 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 static_assert((int)SPYRE_CONTEXT_OK == DRM_SPYRE_CONTEXT_OK &&
 	      (int)SPYRE_CONTEXT_FAULTED == DRM_SPYRE_CONTEXT_FAULTED &&

@@ -9,7 +9,7 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 /* The seam to whatever carries a submission to the kernel. */
 static int carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args)

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/drm_sysfs.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 #define SYSFS_PATH 512
 

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/environment.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/environment.h"
+#include "libspyre/base/error.h"
 
 static void choose(struct spyre_drm_card *card, spyre_submit_path path, const char *reason)
 {
@@ -28,6 +28,8 @@ static void choose(struct spyre_drm_card *card, spyre_submit_path path, const ch
 
 #ifdef HAVE_LIBURING
 #include <liburing.h>
+
+#include "libspyre/base/log.h"
 
 /* A submission is one entry, and one is under way at a time. */
 #define RING_ENTRIES 4

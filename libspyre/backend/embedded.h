@@ -19,7 +19,7 @@
 
 #include "libspyre/backend/backend.h"
 #include "libspyre/backend/futex.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/telemetry_page.h"
 #include "model/card.h"
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libspyre/backend/embedded.h"
-#include "libspyre/runtime/environment.h"
+#include "libspyre/base/environment.h"
 
 static spyre_status card_open(int index, struct spyre_card **out)
 {

@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 #include "libspyre/backend/embedded.h"
-#include "libspyre/runtime/environment.h"
+#include "libspyre/base/environment.h"
 #include "libspyre/runtime/telemetry_sources.h"
 
 #define MIB (1ull << 20)

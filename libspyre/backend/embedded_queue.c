@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "libspyre/backend/embedded.h"
-#include "libspyre/runtime/environment.h"
+#include "libspyre/base/environment.h"
 
 /* How long a waiter spins at most; sleeping costs about as much. */
 #define WAIT_SPIN_NS 4000

@@ -14,8 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 
 int64_t spyre_stick_elements(spyre_format format)
 {

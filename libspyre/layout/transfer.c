@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 
 /* The two ways of mapping share this state. All numbers are in elements. */
 struct plan {

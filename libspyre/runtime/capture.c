@@ -2,6 +2,7 @@
 /* Capture: what a stream is given becomes steps of a graph. */
 #include <stdlib.h>
 
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/activity.h"
 #include "libspyre/runtime/graph.h"
 #include "libspyre/runtime/kernel.h"

@@ -11,6 +11,7 @@
 
 #include <yyjson.h>
 
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/stream.h"
 

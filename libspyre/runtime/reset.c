@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/stream.h"
 
 /* How long a card that was just reset may take for one command. */

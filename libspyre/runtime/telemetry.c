@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/telemetry_sources.h"
 
 /* Between two readings when there is no earlier one to compare with. */

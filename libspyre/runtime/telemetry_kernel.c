@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/drm_sysfs.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/telemetry_sources.h"
 
 #define PATH_BYTES 512

@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/telemetry_page.h"
 #include "libspyre/runtime/telemetry_sources.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/drm_sysfs.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/telemetry_sources.h"
 
 uint64_t spyre_telemetry_now(void)

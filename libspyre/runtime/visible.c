@@ -12,7 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/visible.h"
 

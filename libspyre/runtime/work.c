@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/activity.h"
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/stream.h"

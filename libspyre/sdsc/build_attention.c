@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 #define NEW SPYRE_SDSC_NEW

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/plan.h"
 
 static spyre_status check_split(const spyre_sdsc_split *splits, uint32_t index)

@@ -2,7 +2,7 @@
 /* Builder: constants, made of nothing. */
 #include <math.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 spyre_status build_zero(spyre_sdsc_graph *g, spyre_format format, uint32_t *tensor)

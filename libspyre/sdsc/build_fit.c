@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
 int64_t build_whole_sticks(int64_t size, int64_t lanes)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 spyre_status spyre_sdsc_graph_create(spyre_sdsc_graph **graph)

@@ -2,8 +2,8 @@
 /* Builder: what an intermediate looks like that a caller leaves to the graph. */
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
 /* The shape that all inputs broadcast to; sticks as the first that has any. */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <yyjson.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 typedef yyjson_mut_val val;

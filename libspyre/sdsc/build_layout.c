@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
 /* The host dim whose stride fits that of device dim @j; the largest that does. */

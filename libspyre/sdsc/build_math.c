@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
 #define NEW SPYRE_SDSC_NEW

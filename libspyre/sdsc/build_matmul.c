@@ -2,7 +2,7 @@
 /* Builder: operands of products brought into form. */
 #include <inttypes.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 static spyre_status mismatch(const struct build_call *call, uint32_t index, uint32_t dim,

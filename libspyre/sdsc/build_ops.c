@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 #define UNARY(name, func, flags) { name, func, BUILD_POINTWISE, 1, 1, flags, NULL, { { 0 } } }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Builder: narrow numbers and their scales. */
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 /* x divided by the scale, along the same sticks; columns of scales are repeated along them. */

@@ -2,8 +2,8 @@
 /* Builder: operations that are made of others, written by their names. */
 #include <math.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
 #define NEW SPYRE_SDSC_NEW

@@ -2,7 +2,7 @@
 /* Builder: reductions, one dimension after the other. */
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 /* Which dims go, as bits; those that a caller names, or the last. */

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/build.h"
 
 struct shaper {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 #define NEW SPYRE_SDSC_NEW

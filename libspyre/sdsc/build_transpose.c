@@ -2,7 +2,7 @@
 /* Builder: dims exchanged, sticks along others. */
 #include <math.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
 spyre_status build_transpose(const struct build_call *call)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower.h"
 #include "libspyre/sdsc/source.h"
 #include "libspyre/sdsc/symbols.h"

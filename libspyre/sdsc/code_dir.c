@@ -12,8 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libspyre/runtime/environment.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/environment.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 #include "libspyre/sdsc/bundle_file.h"
 #include "libspyre/sdsc/code_image.h"
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/sizes.h"
 #include "libspyre/sdsc/symbol_kinds.h"
 #include "libspyre/sdsc/symbolic.h"

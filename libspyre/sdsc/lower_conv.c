@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/pack.h"
 
 #define TILE_BYTES (512u << 10)		/* enough rows to keep the PT busy */

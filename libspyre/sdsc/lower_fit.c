@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/launch_spec.h"
 
 /* Elements that a stick of some tensor holds along a dim: padding is less than that. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/box.h"
 
 #define MAX_POINTS 65280	/* of a dim in one instruction: whole sticks, at most 65535 */

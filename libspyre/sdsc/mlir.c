@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/affine.h"
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/name_table.h"

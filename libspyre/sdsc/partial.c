@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower.h"
 
 #define FP32_ONE 0x3f800000u

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 #define LX_FRACTION 0.2		/* of LX that is not the planner's */
 

@@ -2,7 +2,7 @@
 /* Places in LX or in the pool: blocks that are not in use at one time may share bytes. */
 #include <stdlib.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/plan.h"
 
 uint64_t plan_share(const struct build_step *step, uint32_t tensor)

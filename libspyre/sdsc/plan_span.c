@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower.h"
 #include "libspyre/sdsc/plan.h"
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/json.h"
 #include "libspyre/sdsc/symbolic.h"

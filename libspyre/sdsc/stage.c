@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 void box_share(const struct ir_sdsc *s, struct box *box)
 {

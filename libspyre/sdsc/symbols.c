@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/launch_spec.h"
 #include "libspyre/sdsc/lower.h"
 

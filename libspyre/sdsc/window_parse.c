@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/json.h"
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/log.h"
 
 #define LOG_LINE_BYTES 1400
 

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 
 #define ERROR_TEXT_BYTES SPYRE_ERROR_BYTES
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/runtime/environment.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/environment.h"
+#include "libspyre/base/error.h"
 
 #define DEFAULT_TIMEOUT_MS 10000
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Thread-local error texts and the log. Internal. */
+/* Thread-local error texts. Internal. */
 #ifndef SPYRE_ERROR_H
 #define SPYRE_ERROR_H
 
@@ -30,18 +30,5 @@ void spyre_error_save(struct spyre_error_state *state);
 void spyre_error_restore(const struct spyre_error_state *state);
 /* Ends this without a return to the text before. */
 void spyre_error_end(void);
-
-enum spyre_log_level {
-	SPYRE_LOG_ERROR = 1,
-	SPYRE_LOG_WARN,
-	SPYRE_LOG_INFO,
-	SPYRE_LOG_DEBUG,
-	SPYRE_LOG_TRACE,
-};
-
-/* SPYRE_LOG=level, to stderr or SPYRE_LOG_FILE; off by default. */
-bool spyre_log_enabled(enum spyre_log_level level);
-void spyre_log(enum spyre_log_level level, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
 
 #endif /* SPYRE_ERROR_H */
