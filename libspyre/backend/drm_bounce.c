@@ -235,7 +235,7 @@ void spyre_drm_bounce_end(struct spyre_drm_queue *queue,
 {
 	/* Errors from here on are in the results, for whoever waits for them. */
 	if (bounce->out && submitted &&
-	    spyre_drm_wait(&queue->base, submission->point, INT64_MAX) == SPYRE_SUCCESS)
+	    !spyre_drm_wait(&queue->base, submission->point, INT64_MAX))
 		take_out(queue, submission, bounce);
 	munmap(bounce->map, bounce->bytes);
 	/* The job keeps it. */

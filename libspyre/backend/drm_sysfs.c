@@ -199,7 +199,7 @@ spyre_status spyre_sysfs_scan(struct spyre_sysfs_cards *cards)
 				   "cannot list %s: %s (errno %d); is sysfs mounted and readable?",
 				   path, strerror(errno), errno);
 	}
-	while (status == SPYRE_SUCCESS && (entry = readdir(dir))) {
+	while (!status && (entry = readdir(dir))) {
 		minor = entry_minor(entry->d_name);
 		if (minor >= 0 && probe(minor, &card))
 			status = add_card(cards, &card);

@@ -262,12 +262,9 @@ void spyre_drm_ring_close(struct spyre_drm_ring *ring)
 
 spyre_status spyre_drm_submit_choose(struct spyre_drm_card *card)
 {
-	spyre_status status;
 	enum spyre_env_submit want;
 
-	status = spyre_env_submit(&want);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(spyre_env_submit(&want));
 	if (want == SPYRE_ENV_URING || want == SPYRE_ENV_SQPOLL)
 		return forced(card, want == SPYRE_ENV_SQPOLL);
 	/* One submission by one call: io_uring's has more to do (docs/performance.md). */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "libspyre/backend/embedded.h"
+#include "libspyre/base/error.h"
 
 #define SEGMENT_BYTES (1ull << SPYRE_SEGMENT_SHIFT)
 
@@ -87,7 +88,6 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 	unsigned int segment = va >> SPYRE_SEGMENT_SHIFT;
 	uint64_t offset = va & (SEGMENT_BYTES - 1);
 	uint32_t at = map_find(card, va);
-	spyre_status status;
 
 	if (!bytes || ((va | bytes) & (SPYRE_VA_PAGE - 1)) || segment >= SPYRE_DATA_SEGMENTS ||
 	    bytes > SEGMENT_BYTES - offset ||
@@ -95,9 +95,7 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "device range 0x%" PRIx64 " + 0x%" PRIx64
 				   " is unaligned, outside the data segments or in use", va, bytes);
-	status = segment_reserve(card, segment);
-	if (status)
-		return status;
+	TRY(segment_reserve(card, segment));
 	if (!map_reserve_entry(card) ||
 	    mprotect(card->segment[segment] + offset, bytes, PROT_READ | PROT_WRITE))
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,

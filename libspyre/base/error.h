@@ -17,6 +17,13 @@ spyre_status spyre_error(spyre_status status, const char *format, ...)
 spyre_status spyre_error_prefix(spyre_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
+/* Returns from the calling function with the status of @call if that is an error. */
+#define TRY(call) do { \
+	spyre_status try_ = (call); \
+	if (try_) \
+		return try_; \
+} while (0)
+
 /*
  * Between the two, errors of the calling thread are no failure of its call:
  * they are not logged as such, and the text before stays the last one.

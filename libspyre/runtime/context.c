@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
 #include "libspyre/runtime/stream.h"
 
@@ -198,14 +199,11 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	struct spyre_event *event;
 	struct spyre_kernel *kernel;
 	struct spyre_graph *graph;
-	spyre_status status;
 	int caller;
 
 	if (!context)
 		return SPYRE_SUCCESS;
-	status = spyre_context_check(context);
-	if (status)
-		return status;
+	TRY(spyre_context_check(context));
 	caller = spyre_context_calling_stream(context);
 	if (caller >= 0)
 		return spyre_error(SPYRE_ERROR_BUSY,

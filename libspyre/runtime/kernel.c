@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
 #include "libspyre/sdsc/code_dir.h"
 #include "libspyre/sdsc/plan.h"
@@ -195,13 +196,9 @@ spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_grap
 
 spyre_status spyre_kernel_unload(spyre_kernel *kernel)
 {
-	spyre_status status;
-
 	if (!kernel)
 		return SPYRE_SUCCESS;
-	status = kernel_check(kernel);
-	if (status)
-		return status;
+	TRY(kernel_check(kernel));
 	pthread_mutex_lock(&kernel->context->streams_lock);
 	TAILQ_REMOVE(&kernel->context->kernels, kernel, link);
 	pthread_mutex_unlock(&kernel->context->streams_lock);

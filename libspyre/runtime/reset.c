@@ -118,7 +118,7 @@ static spyre_status zeroing_renew(struct spyre_context *context)
 	if (zeroing->queue) {
 		status = context->ops->queue_renew(zeroing->queue, 0);
 		spyre_zeroing_poll(context, !status);
-		zeroing->broken = status != SPYRE_SUCCESS;
+		zeroing->broken = status;
 	}
 	pthread_rwlock_unlock(&context->memory.lock);
 	return status;

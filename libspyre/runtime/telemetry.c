@@ -30,13 +30,9 @@ static spyre_status check_array(const char *function, const void *array, size_t 
 
 static spyre_status read_all(struct spyre_readings *readings)
 {
-	spyre_status status;
-
 	readings->count = 0;
-	status = spyre_telemetry_read_kernel(readings);
-	if (status == SPYRE_SUCCESS)
-		status = spyre_telemetry_read_pages(readings);
-	return status;
+	TRY(spyre_telemetry_read_kernel(readings));
+	return spyre_telemetry_read_pages(readings);
 }
 
 /* Fills what needs an earlier reading; false if some card has none. */
@@ -69,20 +65,20 @@ spyre_status spyre_telemetry_cards(spyre_telemetry_card *cards, size_t stride, i
 	int i;
 
 	status = check_array(__func__, cards, stride, sizeof(*cards), capacity, count);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	status = read_all(&readings);
-	if (status == SPYRE_SUCCESS && capacity && !compare_all(&readings)) {
+	if (!status && capacity && !compare_all(&readings)) {
 		pause_for_sample();
 		status = read_all(&readings);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			compare_all(&readings);
 	}
-	for (i = 0; status == SPYRE_SUCCESS && i < readings.count && i < capacity; i++) {
+	for (i = 0; !status && i < readings.count && i < capacity; i++) {
 		readings.reading[i].card.properties.index = i;
 		memcpy((char *)cards + stride * i, &readings.reading[i].card, sizeof(*cards));
 	}
-	*count = status == SPYRE_SUCCESS ? readings.count : 0;
+	*count = status ? 0 : readings.count;
 	free(readings.reading);
 	return status;
 }
@@ -96,7 +92,7 @@ static spyre_status add_hosts(struct spyre_processes *processes)
 	int i;
 
 	status = read_all(&readings);
-	for (i = 0; i < readings.count && status == SPYRE_SUCCESS; i++) {
+	for (i = 0; i < readings.count && !status; i++) {
 		const struct spyre_reading *reading = &readings.reading[i];
 
 		if (!reading->key.pid)
@@ -135,16 +131,16 @@ spyre_status spyre_telemetry_processes(spyre_telemetry_process *processes, size_
 	int i;
 
 	status = check_array(__func__, processes, stride, sizeof(*processes), capacity, count);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	status = spyre_telemetry_kernel_processes(&found);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = add_hosts(&found);
-	if (status == SPYRE_SUCCESS && found.count > 1)
+	if (!status && found.count > 1)
 		qsort(found.process, found.count, sizeof(*found.process), by_card);
-	for (i = 0; status == SPYRE_SUCCESS && i < found.count && i < capacity; i++)
+	for (i = 0; !status && i < found.count && i < capacity; i++)
 		memcpy((char *)processes + stride * i, &found.process[i], sizeof(*processes));
-	*count = status == SPYRE_SUCCESS ? found.count : 0;
+	*count = status ? 0 : found.count;
 	free(found.process);
 	return status;
 }

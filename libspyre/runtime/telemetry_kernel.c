@@ -85,7 +85,7 @@ spyre_status spyre_telemetry_read_kernel(struct spyre_readings *readings)
 	int i;
 
 	status = spyre_sysfs_scan(&cards);
-	for (i = 0; i < cards.count && status == SPYRE_SUCCESS; i++) {
+	for (i = 0; i < cards.count && !status; i++) {
 		reading = spyre_readings_add(readings);
 		if (reading)
 			read_card(&cards.card[i], i, reading);
@@ -302,7 +302,7 @@ static spyre_status read_process(struct scan *scan, int32_t pid)
 		return SPYRE_SUCCESS;	/* another user's, or gone */
 	scan->pid = pid;
 	scan->first = scan->processes->count;
-	while (status == SPYRE_SUCCESS && (entry = readdir(dir)))
+	while (!status && (entry = readdir(dir)))
 		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
 			status = read_descriptor(scan, entry->d_name);
 	closedir(dir);
@@ -324,7 +324,7 @@ static spyre_status read_all_processes(struct scan *scan)
 						   : SPYRE_ERROR_SYSTEM,
 				   "cannot list %s: %s (errno %d); is it mounted?", path,
 				   strerror(errno), errno);
-	while (status == SPYRE_SUCCESS && (entry = readdir(dir))) {
+	while (!status && (entry = readdir(dir))) {
 		pid = spyre_telemetry_pid(entry->d_name);
 		if (pid)
 			status = read_process(scan, pid);
@@ -339,7 +339,7 @@ spyre_status spyre_telemetry_kernel_processes(struct spyre_processes *processes)
 	spyre_status status;
 
 	status = spyre_sysfs_scan(&scan.cards);
-	if (status == SPYRE_SUCCESS && scan.cards.count)
+	if (!status && scan.cards.count)
 		status = read_all_processes(&scan);
 	spyre_sysfs_fini(&scan.cards);
 	free(scan.seen.id);

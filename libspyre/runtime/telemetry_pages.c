@@ -204,7 +204,7 @@ static spyre_status read_folder(int base, const char *name, uid_t owner,
 		close(file.folder);
 		return SPYRE_SUCCESS;
 	}
-	while (status == SPYRE_SUCCESS && (entry = readdir(dir))) {
+	while (!status && (entry = readdir(dir))) {
 		file.name = entry->d_name;
 		if (parse_name(file.name, &file.key))
 			status = read_file(&file, readings);
@@ -230,7 +230,7 @@ static spyre_status read_all_folders(int base, struct spyre_readings *readings)
 			close(fd);
 		return SPYRE_SUCCESS;
 	}
-	while (status == SPYRE_SUCCESS && (entry = readdir(dir))) {
+	while (!status && (entry = readdir(dir))) {
 		if (sscanf(entry->d_name, "spyre-%10u", &owner) != 1)
 			continue;
 		snprintf(again, sizeof(again), "spyre-%u", owner);

@@ -45,7 +45,7 @@ static spyre_status write_plan(const struct plan *plan, const char *directory)
 		return spyre_error(SPYRE_ERROR_FILE, "%s: cannot make the directory: %s",
 				   directory, strerror(errno));
 	for (uint32_t i = 0; i < plan->num_steps; i++)
-		BUILD_TRY(build_write_json(&plan->step[i], directory));
+		TRY(build_write_json(&plan->step[i], directory));
 	return build_write_mlir(plan, directory);
 }
 
@@ -55,7 +55,7 @@ static spyre_status write_graph(const spyre_sdsc_graph *graph, uint32_t cores,
 	spyre_status status;
 	struct plan plan;
 
-	BUILD_TRY(plan_make(&plan, graph, cores, slices));
+	TRY(plan_make(&plan, graph, cores, slices));
 	status = write_plan(&plan, directory);
 	plan_fini(&plan);
 	return status;
@@ -93,8 +93,8 @@ static spyre_status single(const char *name, const spyre_sdsc_operand *operands,
 	for (uint32_t i = 0; i < num_operands; i++) {
 		spyre_sdsc_operand o = operands[i];
 
-		BUILD_TRY(build_normalize(name, i, &o));
-		BUILD_TRY(spyre_sdsc_graph_add_argument(graph, &o, &tensor[i]));
+		TRY(build_normalize(name, i, &o));
+		TRY(spyre_sdsc_graph_add_argument(graph, &o, &tensor[i]));
 	}
 	return spyre_sdsc_graph_add_op(graph, name, NULL, 0, tensor, num_operands - 1,
 				       &tensor[num_operands - 1]);
@@ -107,10 +107,10 @@ spyre_status build_bundle(const char *name, const spyre_sdsc_operand *operands,
 	spyre_sdsc_graph *graph;
 	spyre_status status;
 
-	BUILD_TRY(build_cores(&cores));
-	BUILD_TRY(spyre_sdsc_graph_create(&graph));
+	TRY(build_cores(&cores));
+	TRY(spyre_sdsc_graph_create(&graph));
 	status = single(name, operands, num_operands, graph);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = write_graph(graph, cores, slices, directory);
 	spyre_sdsc_graph_destroy(graph);
 	return status;

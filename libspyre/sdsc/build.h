@@ -12,12 +12,6 @@
 
 #include "libspyre/sdsc/ir.h"
 
-#define BUILD_TRY(call) do { \
-	spyre_status s_ = (call); \
-	if (s_ != SPYRE_SUCCESS) \
-		return s_; \
-} while (0)
-
 #define BUILD_MAX_INPUTS 6u
 #define BUILD_MAX_ATTRS 8u
 #define BUILD_MAX_TENSORS 4096u

@@ -18,7 +18,7 @@
 #define IN(...) ((const uint32_t[]){ __VA_ARGS__ })
 #define COUNT(...) (sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 #define DO(g, op, out, ...) \
-	BUILD_TRY(build_add(g, op, NULL, 0, IN(__VA_ARGS__), COUNT(__VA_ARGS__), out))
+	TRY(build_add(g, op, NULL, 0, IN(__VA_ARGS__), COUNT(__VA_ARGS__), out))
 
 struct heads {
 	const struct build_call *call;
@@ -36,12 +36,12 @@ static spyre_status attend(const struct heads *h, uint32_t q, uint32_t k, uint32
 	uint32_t product = NEW, scores = NEW, masked = NEW, weights = NEW;
 	uint32_t shifted, power, sum;
 
-	BUILD_TRY(build_add(g, "matmul", &transpose, 1, IN(q, k), 2, &product));
+	TRY(build_add(g, "matmul", &transpose, 1, IN(q, k), 2, &product));
 	DO(g, "mul", &scores, product, h->factor);
 	if (inner.num_inputs > 3)
 		DO(g, "add", &masked, scores, inner.in[3]);
 	inner.in[0] = inner.num_inputs > 3 ? masked : scores;
-	BUILD_TRY(build_exponentials(&inner, -1, &shifted, &power, &sum));
+	TRY(build_exponentials(&inner, -1, &shifted, &power, &sum));
 	DO(g, "div", &weights, power, sum);
 	DO(g, "matmul", out, weights, v);
 	return SPYRE_SUCCESS;
@@ -53,7 +53,7 @@ static spyre_status lanes_before(const struct heads *h, int64_t end, uint32_t *l
 	spyre_sdsc_attribute value = { "value", 0 };
 	uint32_t index;
 
-	BUILD_TRY(build_constant(h->call->graph, SPYRE_FORMAT_IEEE_FP32, (double)end, &index));
+	TRY(build_constant(h->call->graph, SPYRE_FORMAT_IEEE_FP32, (double)end, &index));
 	*lanes = NEW;
 	return build_add(h->call->graph, "mask_by_index", &value, 1, IN(h->ones, index), 2, lanes);
 }
@@ -65,11 +65,11 @@ static spyre_status lanes_of(const struct heads *h, int64_t i, uint32_t *lanes)
 	spyre_sdsc_attribute zero = { "input", 0 };
 
 	if (i + 1 < h->count)
-		BUILD_TRY(lanes_before(h, (i + 1) * h->size, &to_end));
+		TRY(lanes_before(h, (i + 1) * h->size, &to_end));
 	*lanes = to_end;
 	if (!i)
 		return SPYRE_SUCCESS;
-	BUILD_TRY(lanes_before(h, i * h->size, &before));
+	TRY(lanes_before(h, i * h->size, &before));
 	*lanes = NEW;
 	return build_add(h->call->graph, "where", &zero, 1, IN(before, to_end), 2, lanes);
 }
@@ -91,16 +91,16 @@ static spyre_status attend_by_heads(struct heads *h)
 	uint32_t so_far = NEW, lanes, q, k;
 
 	build_layout(&row, build_operand(call->graph, call->in[0])->layout.device_format, 0, 0);
-	BUILD_TRY(build_new_tensor(call->graph, &row, &h->ones));
-	BUILD_TRY(build_add(call->graph, "fill", &one, 1, NULL, 0, &h->ones));
+	TRY(build_new_tensor(call->graph, &row, &h->ones));
+	TRY(build_add(call->graph, "fill", &one, 1, NULL, 0, &h->ones));
 	for (int64_t i = 0; i < h->count; i++) {
 		bool last = i + 1 == h->count;
 		uint32_t result = NEW, joined = NEW, *out = last ? call->out : &joined;
 
-		BUILD_TRY(lanes_of(h, i, &lanes));
-		BUILD_TRY(head_alone(h, lanes, call->in[0], &q));
-		BUILD_TRY(head_alone(h, lanes, call->in[1], &k));
-		BUILD_TRY(attend(h, q, k, call->in[2], &result));
+		TRY(lanes_of(h, i, &lanes));
+		TRY(head_alone(h, lanes, call->in[0], &q));
+		TRY(head_alone(h, lanes, call->in[1], &k));
+		TRY(attend(h, q, k, call->in[2], &result));
 		if (i)
 			DO(call->graph, "where", out, lanes, result, so_far);
 		so_far = i ? joined : result;
@@ -141,10 +141,10 @@ spyre_status build_attention(const struct build_call *call)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "attention: the query has rank %u, expected 2 or more", q->rank);
 	h.width = q->size[q->rank - 1];
-	BUILD_TRY(check_heads(call, &h));
+	TRY(check_heads(call, &h));
 	if (isnan(scale))
 		scale = 1 / sqrt((double)h.size);
-	BUILD_TRY(build_constant(call->graph, q->layout.device_format, scale, &h.factor));
+	TRY(build_constant(call->graph, q->layout.device_format, scale, &h.factor));
 	if (h.count == 1)
 		return attend(&h, call->in[0], call->in[1], call->in[2], call->out);
 	return attend_by_heads(&h);

@@ -60,7 +60,7 @@ static spyre_status cast_output(const struct build_call *call, struct build_use 
 
 	if (use[1].tensor != SPYRE_SDSC_NEW)
 		return SPYRE_SUCCESS;
-	BUILD_TRY(build_infer(call, use, &use[1].view));
+	TRY(build_infer(call, use, &use[1].view));
 	if (!strcmp(call->op->name, "cast")) {
 		if (isnan(format))
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
@@ -72,7 +72,7 @@ static spyre_status cast_output(const struct build_call *call, struct build_use 
 					   format);
 		build_layout(&use[1].view, (spyre_format)format, build_stick_dim(&use[1].view), 0);
 	}
-	BUILD_TRY(build_new_tensor(call->graph, &use[1].view, &use[1].tensor));
+	TRY(build_new_tensor(call->graph, &use[1].view, &use[1].tensor));
 	*call->out = use[1].tensor;
 	return SPYRE_SUCCESS;
 }
@@ -90,13 +90,13 @@ spyre_status build_cast(const struct build_call *call)
 	int64_t most;
 	bool widens;
 
-	BUILD_TRY(cast_output(call, use));
+	TRY(cast_output(call, use));
 	to = use[1].view.layout.device_format;
 	if (by_fp32(from, to) && !strcmp(call->op->name, "cast")) {
 		spyre_sdsc_attribute wide_format = { "format", SPYRE_FORMAT_IEEE_FP32 };
 		uint32_t middle = SPYRE_SDSC_NEW;
 
-		BUILD_TRY(build_add(call->graph, "cast", &wide_format, 1, call->in, 1, &middle));
+		TRY(build_add(call->graph, "cast", &wide_format, 1, call->in, 1, &middle));
 		return build_add(call->graph, "cast", NULL, 0, &middle, 1, &use[1].tensor);
 	}
 	name = cast_name(from, to);
@@ -120,11 +120,11 @@ spyre_status build_cast(const struct build_call *call)
 			copy.view.layout.device_size[j] =
 				build_whole_sticks(shape->size[stick], most) /
 				build_lanes(&copy.view);
-	BUILD_TRY(build_new_tensor(call->graph, &copy.view, &copy.tensor));
+	TRY(build_new_tensor(call->graph, &copy.view, &copy.tensor));
 	if (widens) {
-		BUILD_TRY(build_emit(call->graph, name, &use[0], 1, &copy));
+		TRY(build_emit(call->graph, name, &use[0], 1, &copy));
 		return build_emit(call->graph, "identity", &copy, 1, &use[1]);
 	}
-	BUILD_TRY(build_emit(call->graph, "identity", &use[0], 1, &copy));
+	TRY(build_emit(call->graph, "identity", &use[0], 1, &copy));
 	return build_emit(call->graph, name, &copy, 1, &use[1]);
 }

@@ -41,7 +41,7 @@ spyre_status spyre_sdsc_graph_set_division(spyre_sdsc_graph *graph,
 				   "spyre_sdsc_graph_set_division: %u splits, %d is the most",
 				   num_splits, SPYRE_SDSC_MAX_SPLITS);
 	for (uint32_t i = 0; i < num_splits; i++)
-		BUILD_TRY(check_split(splits, i));
+		TRY(check_split(splits, i));
 	if (num_splits)
 		memcpy(graph->split, splits, num_splits * sizeof(*splits));
 	graph->num_splits = num_splits;

@@ -11,7 +11,7 @@ spyre_status build_zero(spyre_sdsc_graph *g, spyre_format format, uint32_t *tens
 	struct build_use use[2];
 
 	build_layout(&scalar, format, -1, 0);
-	BUILD_TRY(build_new_tensor(g, &scalar, tensor));
+	TRY(build_new_tensor(g, &scalar, tensor));
 	use[0] = use[1] = build_use_of(g, *tensor);
 	return build_emit(g, "gt", use, 2, &(struct build_use){ .tensor = *tensor, .view = scalar });
 }
@@ -22,7 +22,7 @@ spyre_status build_constant(spyre_sdsc_graph *g, spyre_format format, double val
 	spyre_sdsc_attribute range[2] = { { "min", value }, { "max", value } };
 	uint32_t zero;
 
-	BUILD_TRY(build_zero(g, format, &zero));
+	TRY(build_zero(g, format, &zero));
 	*tensor = SPYRE_SDSC_NEW;
 	return build_add(g, "clip", range, 2, &zero, 1, tensor);
 }
@@ -45,7 +45,7 @@ static spyre_status filling(spyre_sdsc_graph *g, spyre_format format, double val
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "fill: %.17g is not exact in fp32, by way of which %s is filled",
 				   value, spyre_format_name(format));
-	BUILD_TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, value, &wide));
+	TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, value, &wide));
 	*tensor = SPYRE_SDSC_NEW;
 	return build_add(g, "cast", &to, 1, &wide, 1, tensor);
 }
@@ -69,6 +69,6 @@ spyre_status build_fill(const struct build_call *call)
 		return build_constant(call->graph, SPYRE_FORMAT_SEN169_FP16, value, call->out);
 	format = build_operand(call->graph, *call->out)->layout.device_format;
 	if (!call->num_inputs)
-		BUILD_TRY(filling(call->graph, format, value, &in));
+		TRY(filling(call->graph, format, value, &in));
 	return build_add(call->graph, "identity", NULL, 0, &in, 1, call->out);
 }

@@ -81,14 +81,14 @@ static spyre_status clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint
 	uint32_t index;
 
 	/* Places along a dim may be more than 16 bits hold. */
-	BUILD_TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, (double)size, &index));
+	TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, (double)size, &index));
 	use->view.size[k] = out.view.size[k] = whole;
 	build_layout(&out.view, format, (int)k, 0);
-	BUILD_TRY(build_new_tensor(g, &out.view, &out.tensor));
+	TRY(build_new_tensor(g, &out.view, &out.tensor));
 	uses[0] = *use;
 	uses[1] = build_use_of(g, index);
 	uses[2] = out;
-	BUILD_TRY(build_add_step(&call, uses));
+	TRY(build_add_step(&call, uses));
 	*use = out;
 	use->view.size[k] = size;
 	return SPYRE_SUCCESS;
@@ -115,7 +115,7 @@ spyre_status build_emit(spyre_sdsc_graph *g, const char *op, const struct build_
 
 	memcpy(uses, in, num_inputs * sizeof(*in));
 	uses[num_inputs] = *out;
-	BUILD_TRY(build_add_step(&call, uses));
+	TRY(build_add_step(&call, uses));
 	*out = uses[num_inputs];
 	return SPYRE_SUCCESS;
 }
@@ -129,23 +129,23 @@ static spyre_status pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_
 	uint32_t lanes = stick < 0 ? 0 : 1u << stick;
 
 	build_layout(&copy.view, use->view.layout.device_format, stick, pad);
-	BUILD_TRY(build_new_tensor(g, &copy.view, &copy.tensor));
+	TRY(build_new_tensor(g, &copy.view, &copy.tensor));
 	/* Lanes come with their sticks. */
 	copy.clean = (use->clean & lanes) | (clean ? pad & ~lanes : 0);
 	if (clean) {
 		uint32_t zero;
 		struct build_use value;
 
-		BUILD_TRY(build_zero(g, use->view.layout.device_format, &zero));
+		TRY(build_zero(g, use->view.layout.device_format, &zero));
 		value = build_use_of(g, zero);
 		all = copy;
 		for (uint32_t d = 0; d < all.view.rank; d++)
 			if (pad >> d & 1)
 				all.view.size[d] = build_whole_sticks(all.view.size[d],
 								      build_lanes(&all.view));
-		BUILD_TRY(build_emit(g, "identity", &value, 1, &all));
+		TRY(build_emit(g, "identity", &value, 1, &all));
 	}
-	BUILD_TRY(build_emit(g, "identity", use, 1, &copy));
+	TRY(build_emit(g, "identity", use, 1, &copy));
 	*use = copy;
 	return SPYRE_SUCCESS;
 }
@@ -206,10 +206,10 @@ static spyre_status into_singles(spyre_sdsc_graph *g, struct build_use from, str
 	if (out.tensor == SPYRE_SDSC_NEW) {
 		out.view = from.view;
 		build_layout(&out.view, from.view.layout.device_format, -1, 1u << old);
-		BUILD_TRY(build_new_tensor(g, &out.view, &out.tensor));
+		TRY(build_new_tensor(g, &out.view, &out.tensor));
 	}
-	BUILD_TRY(name_single(&out, &from, &dim));
-	BUILD_TRY(build_restick(g, from, dim, &out));
+	TRY(name_single(&out, &from, &dim));
+	TRY(build_restick(g, from, dim, &out));
 	drop_single(&out, rank);
 	*to = out;
 	return SPYRE_SUCCESS;
@@ -223,9 +223,9 @@ static spyre_status out_of_singles(spyre_sdsc_graph *g, struct build_use from, i
 	uint32_t rank = from.view.rank;
 	int dim;
 
-	BUILD_TRY(name_single(&from, NULL, &dim));
+	TRY(name_single(&from, NULL, &dim));
 	from.view.size[dim] = build_lanes(&from.view);
-	BUILD_TRY(build_restick(g, from, stick, &dense));
+	TRY(build_restick(g, from, stick, &dense));
 	dense.view.size[dim] = 1;
 	dense.clean &= ~(1u << dim);
 	drop_single(&dense, rank);
@@ -252,7 +252,7 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 		if (out.tensor == SPYRE_SDSC_NEW) {
 			out.view = from.view;
 			build_layout(&out.view, from.view.layout.device_format, stick, 0);
-			BUILD_TRY(build_new_tensor(g, &out.view, &out.tensor));
+			TRY(build_new_tensor(g, &out.view, &out.tensor));
 		}
 		*to = out;
 		return build_emit(g, "identity", &from, 1, to);
@@ -261,13 +261,13 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 	rows = build_whole_sticks(from.view.size[stick], lanes);
 	columns = build_whole_sticks(from.view.size[old], lanes);
 	if (!build_has_room(g, &from, (uint32_t)stick, rows))
-		BUILD_TRY(build_pad_copy(g, &from, both, true));
+		TRY(build_pad_copy(g, &from, both, true));
 	padded = out;
 	if (out.tensor == SPYRE_SDSC_NEW ||
 	    !build_may_write(g, &out, (uint32_t)old, columns)) {
 		padded.view = from.view;
 		build_layout(&padded.view, from.view.layout.device_format, stick, both);
-		BUILD_TRY(build_new_tensor(g, &padded.view, &padded.tensor));
+		TRY(build_new_tensor(g, &padded.view, &padded.tensor));
 	}
 	padded.clean = 0;
 	for (uint32_t i = 0; i < 2; i++)
@@ -276,7 +276,7 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 	whole = padded;
 	from.view.size[stick] = whole.view.size[stick] = rows;
 	from.view.size[old] = whole.view.size[old] = columns;
-	BUILD_TRY(build_emit(g, "restickify", &from, 1, &whole));
+	TRY(build_emit(g, "restickify", &from, 1, &whole));
 	if (out.tensor != SPYRE_SDSC_NEW && padded.tensor != out.tensor)
 		return build_emit(g, "identity", &padded, 1, to);
 	*to = padded;
@@ -292,7 +292,7 @@ spyre_status build_restick_new(spyre_sdsc_graph *g, struct build_use *use, int s
 	g->helping = true;
 	status = build_restick(g, *use, stick, &out);
 	g->helping = helping;
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		*use = out;
 	return status;
 }
@@ -310,7 +310,7 @@ spyre_status build_sparse(spyre_sdsc_graph *g, struct build_use *use)
 				   "a column of %u dimensions stored densely cannot be repeated along sticks",
 				   extra);
 	build_unsqueeze(&use->view, extra);
-	BUILD_TRY(build_restick_new(g, use, (int)extra));
+	TRY(build_restick_new(g, use, (int)extra));
 	use->view.rank = extra;
 	for (uint32_t j = 0; j < use->view.layout.device_rank; j++)
 		if (use->view.layout.dim_map[j] == (int)extra)
@@ -326,9 +326,9 @@ spyre_status build_align(const struct build_call *call, struct build_use *uses)
 	int stick;
 
 	for (uint32_t i = 0; i < call->num_inputs; i++)
-		BUILD_TRY(build_normalize(call->op->name, i, &uses[i].view));
+		TRY(build_normalize(call->op->name, i, &uses[i].view));
 	if (out->tensor == SPYRE_SDSC_NEW)
-		BUILD_TRY(build_infer(call, uses, &shape));
+		TRY(build_infer(call, uses, &shape));
 	stick = build_stick_dim(&shape);
 	for (uint32_t i = 0; i < call->num_inputs && stick >= 0; i++) {
 		const spyre_sdsc_operand *in = &uses[i].view;
@@ -337,10 +337,10 @@ spyre_status build_align(const struct build_call *call, struct build_use *uses)
 		if (in->rank > shape.rank || own < 0 || own == want)
 			continue;
 		if (want < 0 || in->size[want] == 1) {
-			BUILD_TRY(build_sparse(call->graph, &uses[i]));
+			TRY(build_sparse(call->graph, &uses[i]));
 			continue;
 		}
-		BUILD_TRY(build_restick_new(call->graph, &uses[i], want));
+		TRY(build_restick_new(call->graph, &uses[i], want));
 	}
 	return SPYRE_SUCCESS;
 }

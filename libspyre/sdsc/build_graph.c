@@ -53,8 +53,8 @@ spyre_status build_new_tensor(spyre_sdsc_graph *g, const spyre_sdsc_operand *ope
 {
 	struct build_tensor *t;
 
-	BUILD_TRY(grow((void **)&g->tensor, &g->room_tensors, g->num_tensors, sizeof(*t),
-		       BUILD_MAX_TENSORS, "tensors"));
+	TRY(grow((void **)&g->tensor, &g->room_tensors, g->num_tensors, sizeof(*t),
+		 BUILD_MAX_TENSORS, "tensors"));
 	t = &g->tensor[g->num_tensors];
 	*t = (struct build_tensor){ .operand = *operand, .padding = SPYRE_SDSC_PADDING_UNKNOWN };
 	*tensor = g->num_tensors++;
@@ -70,8 +70,8 @@ spyre_status spyre_sdsc_graph_add_argument(spyre_sdsc_graph *graph,
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_sdsc_graph_add_argument: graph, operand or tensor is NULL");
 	checked = *operand;
-	BUILD_TRY(build_normalize("graph", graph->num_args, &checked));
-	BUILD_TRY(build_new_tensor(graph, &checked, tensor));
+	TRY(build_normalize("graph", graph->num_args, &checked));
+	TRY(build_new_tensor(graph, &checked, tensor));
 	graph->tensor[*tensor].argument = true;
 	graph->tensor[*tensor].padding = SPYRE_SDSC_PADDING_ZERO;
 	graph->tensor[*tensor].arg = graph->num_args++;
@@ -124,15 +124,15 @@ spyre_status build_add_step(const struct build_call *call, struct build_use *use
 	spyre_sdsc_graph *g = call->graph;
 
 	for (uint32_t i = 0; i < call->num_inputs; i++)
-		BUILD_TRY(build_normalize(call->op->name, i, &uses[i].view));
+		TRY(build_normalize(call->op->name, i, &uses[i].view));
 	if (out->tensor == SPYRE_SDSC_NEW) {
-		BUILD_TRY(build_infer(call, uses, &out->view));
-		BUILD_TRY(build_new_tensor(g, &out->view, &out->tensor));
+		TRY(build_infer(call, uses, &out->view));
+		TRY(build_new_tensor(g, &out->view, &out->tensor));
 	}
 	*call->out = out->tensor;
-	BUILD_TRY(grow((void **)&g->step, &g->room_steps, g->num_steps, sizeof(*g->step),
-		       BUILD_MAX_STEPS, "operations"));
-	BUILD_TRY(build_shapes(call, uses, &g->step[g->num_steps]));
+	TRY(grow((void **)&g->step, &g->room_steps, g->num_steps, sizeof(*g->step),
+		 BUILD_MAX_STEPS, "operations"));
+	TRY(build_shapes(call, uses, &g->step[g->num_steps]));
 	build_ask(g, &g->step[g->num_steps]);
 	g->num_steps++;
 	return mark_written(call, out);
@@ -202,13 +202,13 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
-	BUILD_TRY(build_check_attrs(&call));
+	TRY(build_check_attrs(&call));
 	/* No more is read than an operation takes. */
 	for (uint32_t i = 0; i < num_inputs && num_inputs <= call.op->most_inputs; i++)
 		call.in[i] = in[i];
-	BUILD_TRY(scalar_input(&call));
-	BUILD_TRY(check_count(&call));
-	BUILD_TRY(check_call(&call));
+	TRY(scalar_input(&call));
+	TRY(check_count(&call));
+	TRY(check_call(&call));
 	num_inputs = call.num_inputs;
 	in = call.in;
 	if (call.op->recipe)
@@ -218,7 +218,7 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 	uses[num_inputs].tensor = *out;
 	if (*out != SPYRE_SDSC_NEW)
 		uses[num_inputs].view = *build_operand(graph, *out);
-	BUILD_TRY(build_align(&call, uses));
+	TRY(build_align(&call, uses));
 	return build_add_step(&call, uses);
 }
 
@@ -248,11 +248,11 @@ spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
 	out = *tensor;
 	status = build_add(graph, op, attributes, num_attributes, inputs, num_inputs, &out);
 	/* Operations that are made of others are what the caller knows. */
-	if (status != SPYRE_SUCCESS && !names_operation(op))
+	if (status && !names_operation(op))
 		status = spyre_error_prefix(status, "%s", op);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = build_check_division(graph, op, steps);
-	if (status == SPYRE_SUCCESS) {
+	if (!status) {
 		*tensor = out;
 		return status;
 	}

@@ -60,7 +60,7 @@ spyre_status build_normalize(const char *op, uint32_t index, spyre_sdsc_operand 
 	spyre_layout *l = &o->layout;
 	int64_t stride[SPYRE_MAX_RANK], step = 1;
 
-	BUILD_TRY(check_operand(op, index, o));
+	TRY(check_operand(op, index, o));
 	for (uint32_t d = o->rank; d-- > 0;) {
 		stride[d] = step;
 		if (__builtin_mul_overflow(step, o->size[d], &step))

@@ -11,7 +11,7 @@
 #define IN(...) ((const uint32_t[]){ __VA_ARGS__ })
 #define COUNT(...) (sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 #define DO(g, op, out, ...) \
-	BUILD_TRY(build_add(g, op, NULL, 0, IN(__VA_ARGS__), COUNT(__VA_ARGS__), out))
+	TRY(build_add(g, op, NULL, 0, IN(__VA_ARGS__), COUNT(__VA_ARGS__), out))
 
 /* An operation on a tensor and a number. */
 static spyre_status with(spyre_sdsc_graph *g, const char *op, uint32_t in, double value,
@@ -36,7 +36,7 @@ static spyre_status plain(const struct build_call *call)
 	for (uint32_t i = 0; i < call->num_inputs; i++)
 		uses[i] = build_use_of(call->graph, call->in[i]);
 	uses[call->num_inputs] = build_use_of(call->graph, *call->out);
-	BUILD_TRY(build_align(&own, uses));
+	TRY(build_align(&own, uses));
 	return build_add_step(&own, uses);
 }
 
@@ -67,9 +67,9 @@ spyre_status build_alpha(const struct build_call *call)
 		own.op = build_op_find(subtracts ? "add" : "sub");
 	if (fabs(alpha) == 1)
 		return plain(&own);
-	BUILD_TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, subtracts ? alpha : -alpha, &factor));
-	BUILD_TRY(widened(call, call->in[0], &a));
-	BUILD_TRY(widened(call, call->in[1], &b));
+	TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, subtracts ? alpha : -alpha, &factor));
+	TRY(widened(call, call->in[0], &a));
+	TRY(widened(call, call->in[1], &b));
 	if (format == SPYRE_FORMAT_IEEE_FP32)
 		return build_add(g, "fnms", NULL, 0, IN(factor, b, a), 3, call->out);
 	DO(g, "fnms", &wide, factor, b, a);
@@ -86,8 +86,8 @@ spyre_status build_where(const struct build_call *call)
 	own.num_inputs = 3;
 	for (uint32_t i = 0; i < 2; i++) {
 		if (build_has_attr(call, names[i])) {
-			BUILD_TRY(build_constant(call->graph, format_of(call, call->in[0]),
-						 build_attr(call, names[i]), &own.in[1 + i]));
+			TRY(build_constant(call->graph, format_of(call, call->in[0]),
+					   build_attr(call, names[i]), &own.in[1 + i]));
 			continue;
 		}
 		if (next == call->num_inputs)
@@ -117,8 +117,8 @@ spyre_status build_sign(const struct build_call *call)
 {
 	uint32_t above = NEW, below = NEW;
 
-	BUILD_TRY(with(call->graph, "gt", call->in[0], 0, &above));
-	BUILD_TRY(with(call->graph, "lt", call->in[0], 0, &below));
+	TRY(with(call->graph, "gt", call->in[0], 0, &above));
+	TRY(with(call->graph, "lt", call->in[0], 0, &below));
 	DO(call->graph, "sub", call->out, above, below);
 	return SPYRE_SUCCESS;
 }
@@ -162,11 +162,11 @@ static spyre_status power(spyre_sdsc_graph *g, uint32_t x, double e, uint32_t *o
 	*out = NEW;
 	if (e != floor(e) || fabs(e) > MAX_POWER) {
 		DO(g, "log", &log, x);
-		BUILD_TRY(with(g, "mul", log, e, &scaled));
+		TRY(with(g, "mul", log, e, &scaled));
 		DO(g, "exp", out, scaled);
 		return SPYRE_SUCCESS;
 	}
-	BUILD_TRY(whole_power(g, x, (uint32_t)fabs(e), &result));
+	TRY(whole_power(g, x, (uint32_t)fabs(e), &result));
 	if (e > 0) {
 		*out = result;
 		return SPYRE_SUCCESS;
@@ -208,9 +208,9 @@ spyre_status build_pow(const struct build_call *call)
 				   MAX_POWER, e);
 	if (format != SPYRE_FORMAT_IEEE_FP32) {
 		x = NEW;
-		BUILD_TRY(build_add(g, "cast", &wide, 1, call->in, 1, &x));
+		TRY(build_add(g, "cast", &wide, 1, call->in, 1, &x));
 	}
-	BUILD_TRY(power(g, x, e, &result));
+	TRY(power(g, x, e, &result));
 	if (format == SPYRE_FORMAT_IEEE_FP32)
 		return build_add(g, "identity", NULL, 0, &result, 1, call->out);
 	return build_add(g, "cast", &narrow, 1, &result, 1, call->out);
@@ -230,8 +230,8 @@ spyre_status build_logical(const struct build_call *call)
 
 	if (!strncmp(name, "bitwise", 7))
 		return build_add(call->graph, op, NULL, 0, call->in, 2, call->out);
-	BUILD_TRY(with(call->graph, "ne", call->in[0], 0, &a));
-	BUILD_TRY(with(call->graph, "ne", call->in[1], 0, &b));
+	TRY(with(call->graph, "ne", call->in[0], 0, &a));
+	TRY(with(call->graph, "ne", call->in[1], 0, &b));
 	DO(call->graph, op, call->out, a, b);
 	return SPYRE_SUCCESS;
 }
@@ -249,7 +249,7 @@ spyre_status build_trunc(const struct build_call *call)
 	uint32_t x = call->in[0], below = NEW, down = NEW, up = NEW;
 	spyre_sdsc_graph *g = call->graph;
 
-	BUILD_TRY(with(g, "lt", x, 0, &below));
+	TRY(with(g, "lt", x, 0, &below));
 	DO(g, "floor", &down, x);
 	DO(g, "ceil", &up, x);
 	return choose(g, below, up, down, call->out);
@@ -269,17 +269,17 @@ spyre_status build_round(const struct build_call *call)
 	DO(g, "abs", &size, x);
 	DO(g, "floor", &whole, size);
 	DO(g, "sub", &rest, size, whole);
-	BUILD_TRY(with(g, "mul", whole, 0.5, &half));
+	TRY(with(g, "mul", whole, 0.5, &half));
 	DO(g, "floor", &pair, half);
 	DO(g, "add", &even, pair, pair);
 	DO(g, "sub", &odd, whole, even);
-	BUILD_TRY(with(g, "gt", rest, 0.5, &above));
-	BUILD_TRY(with(g, "eq", rest, 0.5, &tie));
-	BUILD_TRY(build_zero(g, format_of(call, x), &zero));
-	BUILD_TRY(choose(g, tie, odd, zero, &more));
+	TRY(with(g, "gt", rest, 0.5, &above));
+	TRY(with(g, "eq", rest, 0.5, &tie));
+	TRY(build_zero(g, format_of(call, x), &zero));
+	TRY(choose(g, tie, odd, zero, &more));
 	DO(g, "add", &up, above, more);
 	DO(g, "add", &near, whole, up);
-	BUILD_TRY(with(g, "lt", x, 0, &below));
+	TRY(with(g, "lt", x, 0, &below));
 	DO(g, "neg", &minus, near);
 	return choose(g, below, minus, near, call->out);
 }
@@ -302,10 +302,10 @@ spyre_status build_gelu_tanh(const struct build_call *call)
 	bool single = format == SPYRE_FORMAT_IEEE_FP32;
 	spyre_sdsc_graph *g = call->graph;
 
-	BUILD_TRY(widened(call, call->in[0], &x));
+	TRY(widened(call, call->in[0], &x));
 	DO(g, "mul", &square, x, x);
-	BUILD_TRY(with(g, "mul", square, 0.044715 * a, &scaled));
-	BUILD_TRY(with(g, "add", scaled, a, &moved));
+	TRY(with(g, "mul", square, 0.044715 * a, &scaled));
+	TRY(with(g, "add", scaled, a, &moved));
 	DO(g, "mul", &inner, x, moved);
 	DO(g, "sigmoid", &gate, inner);
 	DO(g, "mul", single ? call->out : &wide, x, gate);
@@ -324,7 +324,7 @@ spyre_status build_batch_norm(const struct build_call *call)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "batch_norm: operand 0 has rank %u, expected 2 or more; channels are dimension 1",
 				   use[0].view.rank);
-	BUILD_TRY(with(g, "add", call->in[2], build_attr(call, "eps"), &moved));
+	TRY(with(g, "add", call->in[2], build_attr(call, "eps"), &moved));
 	DO(g, "rsqrt", &scale, moved);
 	if (call->num_inputs > 3)
 		DO(g, "mul", &weighted, scale, call->in[3]);
@@ -349,6 +349,6 @@ spyre_status build_batch_norm(const struct build_call *call)
 	}
 	norm.op = build_op_find("batchnormfwd");
 	norm.num_inputs = 3;
-	BUILD_TRY(build_align(&norm, use));
+	TRY(build_align(&norm, use));
 	return build_add_step(&norm, use);
 }

@@ -26,7 +26,7 @@ static spyre_status small_matmul(const struct build_call *call, struct build_use
 
 		if (a->size[a->rank - 1] != b->size[0])
 			return mismatch(call, 1, 0, use, a->size[a->rank - 1]);
-		BUILD_TRY(build_add(call->graph, "mul", NULL, 0, call->in, 2, &product));
+		TRY(build_add(call->graph, "mul", NULL, 0, call->in, 2, &product));
 		return build_add(call->graph, "sum", &last, 1, &product, 1, call->out);
 	}
 	if (a->rank >= 2 && b->size[b->rank - 2] == 1 && a->size[a->rank - 1] == 1) {
@@ -50,9 +50,9 @@ static spyre_status first_factor(spyre_sdsc_graph *g, struct build_use *use)
 	uint32_t k = a->rank - 1;
 
 	if (build_stick_dim(a) == (int)a->rank - 2)
-		BUILD_TRY(build_restick_new(g, use, (int)k));
+		TRY(build_restick_new(g, use, (int)k));
 	if (build_stick_dim(a) == (int)k && !build_is_clean(use, k))
-		BUILD_TRY(build_clean_lanes(g, use, k));
+		TRY(build_clean_lanes(g, use, k));
 	return SPYRE_SUCCESS;
 }
 
@@ -65,11 +65,11 @@ static spyre_status second_factor(spyre_sdsc_graph *g, struct build_use *use)
 	if (build_stick_dim(b) == (int)k && b->size[n] > 1) {
 		/* Clean lanes become clean rows. */
 		if (!build_is_clean(use, k))
-			BUILD_TRY(build_clean_lanes(g, use, k));
-		BUILD_TRY(build_restick_new(g, use, (int)n));
+			TRY(build_clean_lanes(g, use, k));
+		TRY(build_restick_new(g, use, (int)n));
 	}
 	if (!build_is_clean(use, k) || !build_has_room(g, use, k, whole))
-		BUILD_TRY(build_pad_copy(g, use, 1u << k, true));
+		TRY(build_pad_copy(g, use, 1u << k, true));
 	return SPYRE_SUCCESS;
 }
 
@@ -87,7 +87,7 @@ spyre_status build_matmul(const struct build_call *call)
 				   a->rank, b->rank);
 	if (build_attr(call, "transpose_b") != 0 && b->rank > 1)
 		build_swap_dims(b, b->rank - 2, b->rank - 1);
-	BUILD_TRY(small_matmul(call, use, &done));
+	TRY(small_matmul(call, use, &done));
 	if (done)
 		return SPYRE_SUCCESS;
 	if (a->rank == 1) {
@@ -104,7 +104,7 @@ spyre_status build_matmul(const struct build_call *call)
 	}
 	if (a->size[a->rank - 1] != b->size[b->rank - 2])
 		return build_add_step(call, use);	/* says what is wrong */
-	BUILD_TRY(first_factor(g, &use[0]));
-	BUILD_TRY(second_factor(g, &use[1]));
+	TRY(first_factor(g, &use[0]));
+	TRY(second_factor(g, &use[1]));
 	return build_add_step(call, use);
 }

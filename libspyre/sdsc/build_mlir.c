@@ -164,9 +164,9 @@ spyre_status build_write_mlir(const struct plan *plan, const char *directory)
 	if (!w.file)
 		return no_memory();
 	status = put_all(&w);
-	if (fclose(w.file) && status == SPYRE_SUCCESS)
+	if (fclose(w.file) && !status)
 		status = no_memory();
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = build_write_file(directory, "bundle.mlir", text, size);
 	free(text);
 	return status;

@@ -23,10 +23,10 @@ spyre_status build_quantise(const struct build_call *call)
 					   call->op->name, i,
 					   spyre_format_name(use[i].view.layout.device_format));
 	*out = build_use_of(call->graph, *call->out);
-	BUILD_TRY(build_align(call, use));
+	TRY(build_align(call, use));
 	if (out->tensor == SPYRE_SDSC_NEW) {
-		BUILD_TRY(build_infer(call, use, &out->view));
-		BUILD_TRY(build_new_tensor(call->graph, &out->view, &out->tensor));
+		TRY(build_infer(call, use, &out->view));
+		TRY(build_new_tensor(call->graph, &out->view, &out->tensor));
 	}
 	shape = use[0].view;
 	stick = build_stick_dim(&shape);
@@ -47,12 +47,12 @@ spyre_status build_quantise(const struct build_call *call)
 		for (uint32_t j = 0; j + 1 < copy.view.layout.device_rank; j++)
 			if (copy.view.layout.dim_map[j] == build_stick_dim(&use[i].view))
 				copy.view.layout.device_size[j] = whole / build_lanes(&copy.view);
-		BUILD_TRY(build_new_tensor(call->graph, &copy.view, &copy.tensor));
-		BUILD_TRY(build_emit(call->graph, "identity", &use[i], 1, &copy));
+		TRY(build_new_tensor(call->graph, &copy.view, &copy.tensor));
+		TRY(build_emit(call->graph, "identity", &use[i], 1, &copy));
 		use[i] = copy;
 	}
 	step.out = &out->tensor;
-	BUILD_TRY(build_add_step(&step, use));
+	TRY(build_add_step(&step, use));
 	*call->out = out->tensor;
 	return SPYRE_SUCCESS;
 }
@@ -72,14 +72,14 @@ spyre_status build_scaled_mm(const struct build_call *call)
 
 	for (uint32_t i = 0; i < 2; i++) {
 		wide[i] = SPYRE_SDSC_NEW;
-		BUILD_TRY(build_add(g, "cast", &format, 1, &call->in[i], 1, &wide[i]));
+		TRY(build_add(g, "cast", &format, 1, &call->in[i], 1, &wide[i]));
 	}
-	BUILD_TRY(build_add(g, "matmul", NULL, 0, wide, 2, &last));
+	TRY(build_add(g, "matmul", NULL, 0, wide, 2, &last));
 	for (uint32_t i = 0; i < steps; i++) {
 		uint32_t in[2] = { last, call->in[2 + i] };
 
 		next = i + 1 == steps && !casts ? *call->out : SPYRE_SDSC_NEW;
-		BUILD_TRY(build_add(g, i < 2 ? "mul" : "add", NULL, 0, in, 2, &next));
+		TRY(build_add(g, i < 2 ? "mul" : "add", NULL, 0, in, 2, &next));
 		last = next;
 	}
 	if (casts)

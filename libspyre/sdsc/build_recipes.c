@@ -11,7 +11,7 @@
 #define COUNT(...) (sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
 /* An operation without attributes, into *out. */
 #define DO(g, op, out, ...) \
-	BUILD_TRY(build_add(g, op, NULL, 0, IN(__VA_ARGS__), COUNT(__VA_ARGS__), out))
+	TRY(build_add(g, op, NULL, 0, IN(__VA_ARGS__), COUNT(__VA_ARGS__), out))
 
 static spyre_status keep(const struct build_call *call, const char *op, double dim, uint32_t in,
 			 uint32_t *out)
@@ -28,7 +28,7 @@ spyre_status build_exponentials(const struct build_call *call, double dim, uint3
 	uint32_t top = NEW;
 
 	*shifted = *power = *sum = NEW;
-	BUILD_TRY(keep(call, "amax", dim, call->in[0], &top));
+	TRY(keep(call, "amax", dim, call->in[0], &top));
 	DO(g, "sub", shifted, call->in[0], top);
 	DO(g, "exp", power, *shifted);
 	return keep(call, "sum", dim, *power, sum);
@@ -38,7 +38,7 @@ spyre_status build_softmax(const struct build_call *call)
 {
 	uint32_t shifted, power, sum;
 
-	BUILD_TRY(build_exponentials(call, build_attr(call, "dim"), &shifted, &power, &sum));
+	TRY(build_exponentials(call, build_attr(call, "dim"), &shifted, &power, &sum));
 	DO(call->graph, "div", call->out, power, sum);
 	return SPYRE_SUCCESS;
 }
@@ -47,7 +47,7 @@ spyre_status build_log_softmax(const struct build_call *call)
 {
 	uint32_t shifted, power, sum, log = NEW;
 
-	BUILD_TRY(build_exponentials(call, build_attr(call, "dim"), &shifted, &power, &sum));
+	TRY(build_exponentials(call, build_attr(call, "dim"), &shifted, &power, &sum));
 	DO(call->graph, "log", &log, sum);
 	DO(call->graph, "sub", call->out, shifted, log);
 	return SPYRE_SUCCESS;
@@ -61,8 +61,8 @@ spyre_status build_layer_norm(const struct build_call *call)
 	uint32_t scaled = NEW, *out = call->num_inputs > 1 ? &scaled : call->out;
 	spyre_sdsc_graph *g = call->graph;
 
-	BUILD_TRY(keep(call, "exx2", -1, x, &moments));
-	BUILD_TRY(build_add(g, "layernormscale", &eps, 1, &moments, 1, &scale));
+	TRY(keep(call, "exx2", -1, x, &moments));
+	TRY(build_add(g, "layernormscale", &eps, 1, &moments, 1, &scale));
 	if (call->num_inputs == 3) {
 		DO(g, "layernormnorm", call->out, x, moments, scale, call->in[1], call->in[2]);
 		return SPYRE_SUCCESS;
@@ -80,10 +80,10 @@ spyre_status build_rms_norm(const struct build_call *call)
 	uint32_t scaled = NEW, *out = call->num_inputs > 1 ? &scaled : call->out;
 	spyre_sdsc_graph *g = call->graph;
 
-	BUILD_TRY(build_constant(g, build_operand(g, x)->layout.device_format,
-				 build_attr(call, "eps"), &eps));
+	TRY(build_constant(g, build_operand(g, x)->layout.device_format,
+			   build_attr(call, "eps"), &eps));
 	DO(g, "mul", &square, x, x);
-	BUILD_TRY(keep(call, "mean", -1, square, &mean));
+	TRY(keep(call, "mean", -1, square, &mean));
 	DO(g, "add", &moved, mean, eps);
 	DO(g, "rsqrt", &scale, moved);
 	DO(g, "mul", out, x, scale);
@@ -107,7 +107,7 @@ spyre_status build_linear(const struct build_call *call)
 	spyre_sdsc_attribute transpose = { "transpose_b", 1 };
 	uint32_t product = NEW, *out = call->num_inputs > 2 ? &product : call->out;
 
-	BUILD_TRY(build_add(call->graph, "matmul", &transpose, 1, call->in, 2, out));
+	TRY(build_add(call->graph, "matmul", &transpose, 1, call->in, 2, out));
 	if (call->num_inputs > 2)
 		DO(call->graph, "add", call->out, product, call->in[2]);
 	return SPYRE_SUCCESS;

@@ -18,7 +18,7 @@ static spyre_status reduced_dims(const struct build_call *call, uint32_t rank, u
 	for (uint32_t i = 0; i < call->num_attrs; i++) {
 		if (strcmp(call->attr[i].name, "dim"))
 			continue;
-		BUILD_TRY(build_attr_dim(call, "dim", call->attr[i].value, rank, &dim));
+		TRY(build_attr_dim(call, "dim", call->attr[i].value, rank, &dim));
 		if (*mask >> dim & 1)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "%s: dimension %u is named twice", call->op->name, dim);
@@ -46,7 +46,7 @@ static spyre_status reduced_output(const struct build_call *call, const spyre_sd
 				out->view.size[out->view.rank++] = mask >> d & 1 ? 1 : in->size[d];
 		}
 		build_layout(&out->view, in->layout.device_format, stick, 0);
-		BUILD_TRY(build_new_tensor(call->graph, &out->view, call->out));
+		TRY(build_new_tensor(call->graph, &out->view, call->out));
 	}
 	*out = build_use_of(call->graph, *call->out);
 	if (out->view.rank == in->rank)
@@ -67,8 +67,8 @@ spyre_status build_reduce(const struct build_call *call)
 	struct build_use use[2] = { build_use_of(call->graph, call->in[0]) }, out;
 	uint32_t mask;
 
-	BUILD_TRY(reduced_dims(call, use[0].view.rank, &mask));
-	BUILD_TRY(reduced_output(call, &use[0].view, mask, &out));
+	TRY(reduced_dims(call, use[0].view.rank, &mask));
+	TRY(reduced_output(call, &use[0].view, mask, &out));
 	if ((mask & (mask - 1)) && !strncmp(call->op->name, "exx2", 4))
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "exx2 reduces one dimension, the one along sticks");
@@ -90,7 +90,7 @@ spyre_status build_reduce(const struct build_call *call)
 		    strncmp(call->op->name, "exx2", 4))
 			one.op = build_op_find(strcmp(call->op->name, "absmax") ? "identity" :
 					       "abs");
-		BUILD_TRY(build_add_step(&one, use));
+		TRY(build_add_step(&one, use));
 		use[0] = use[1];
 	}
 	return SPYRE_SUCCESS;

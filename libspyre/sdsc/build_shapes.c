@@ -240,8 +240,8 @@ static spyre_status pointwise_shapes(struct shaper *b)
 	if (lane < 0)
 		return too_many(b);
 	for (uint32_t i = 0; i < b->inputs; i++)
-		BUILD_TRY(pointwise_input(b, i, dim, lane));
-	BUILD_TRY(build_place_tensor(s, b->op, out, dim, (uint32_t)lane, true));
+		TRY(pointwise_input(b, i, dim, lane));
+	TRY(build_place_tensor(s, b->op, out, dim, (uint32_t)lane, true));
 	build_share_singles(s, 0);
 	for (uint32_t i = 0; i < b->inputs; i++) {
 		struct ir_tensor *t = &s->tensor[i];
@@ -328,7 +328,7 @@ static spyre_status reduce_shapes(struct shaper *b)
 	lane = reduce_dims(b, reduced, stick, dim);
 	if (lane < 0)
 		return too_many(b);
-	BUILD_TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)lane, true));
+	TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)lane, true));
 	if (!lanes)
 		b->step->reduced = 1u << dim[reduced];
 	else
@@ -336,7 +336,7 @@ static spyre_status reduce_shapes(struct shaper *b)
 	dim[reduced] = -1;
 	if (!lanes && build_stick_dim(out) != stick)
 		return wrong_sticks(b, 1, build_stick_dim(out), stick);
-	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)lane, !lanes));
+	TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)lane, !lanes));
 	build_share_singles(b->s, 0);
 	add_broadcast(b->s, &b->s->tensor[1]);
 	snprintf(func, sizeof(func), "%s%s", b->call->op->func,
@@ -396,7 +396,7 @@ static spyre_status matmul_shapes(struct shaper *b)
 	int batch[SPYRE_MAX_RANK], m = -1, n, k;
 	uint32_t rank = c->rank;
 
-	BUILD_TRY(matmul_check(b));
+	TRY(matmul_check(b));
 	for (uint32_t d = 0; d + 2 < rank; d++)
 		batch[d] = c->size[d] > 1 ? add_dim(b, batch_names[d], c->size[d],
 						    (int)(rank - 1 - d)) : -1;
@@ -405,9 +405,9 @@ static spyre_status matmul_shapes(struct shaper *b)
 	n = add_dim(b, "out", build_whole_sticks(c->size[rank - 1], build_lanes(c)), 0);
 	k = add_dim(b, "in", build_whole_sticks(a->size[a->rank - 1], build_lanes(a)),
 		    BUILD_NO_KEY);
-	BUILD_TRY(matmul_place(b, 0, batch, m, k, k));
-	BUILD_TRY(matmul_place(b, 1, batch, k, n, n));
-	BUILD_TRY(matmul_place(b, 2, batch, m, n, n));
+	TRY(matmul_place(b, 0, batch, m, k, k));
+	TRY(matmul_place(b, 1, batch, k, n, n));
+	TRY(matmul_place(b, 2, batch, m, n, n));
 	build_share_singles(b->s, 0);
 	finish(b, b->call->op->func);
 	return SPYRE_SUCCESS;
@@ -428,8 +428,8 @@ static spyre_status restick_shapes(struct shaper *b)
 	if (lane < 0)
 		return too_many(b);
 	b->s->size[dim[from]] = build_whole_sticks(b->s->size[dim[from]], most_lanes(b));
-	BUILD_TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)dim[from], true));
-	BUILD_TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)dim[to], true));
+	TRY(build_place_tensor(b->s, b->op, in, dim, (uint32_t)dim[from], true));
+	TRY(build_place_tensor(b->s, b->op, out, dim, (uint32_t)dim[to], true));
 	build_share_singles(b->s, 0);
 	finish(b, b->call->op->func);
 	return SPYRE_SUCCESS;
@@ -447,8 +447,8 @@ spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
 	for (uint32_t d = 0; d < IR_MAX_DIMS; d++)
 		step->sdsc.slices[d] = 1;
 	for (uint32_t i = 0; i <= b.inputs; i++)
-		BUILD_TRY(build_normalize(b.op, i, &uses[i].view));
-	BUILD_TRY(check_formats(&b));
+		TRY(build_normalize(b.op, i, &uses[i].view));
+	TRY(check_formats(&b));
 	switch (call->op->kind) {
 	case BUILD_REDUCE:
 		return reduce_shapes(&b);

@@ -54,19 +54,19 @@ spyre_status build_var(const struct build_call *call)
 	uint32_t scaled = NEW, *var = root ? &scaled : call->out;
 	spyre_sdsc_graph *g = call->graph;
 
-	BUILD_TRY(reduce(call, "mean", x, true, &mean));
+	TRY(reduce(call, "mean", x, true, &mean));
 	n = count_of(build_operand(g, x)) / count_of(build_operand(g, mean));
 	if (n <= correction)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "%s: %g elements with a correction of %g leave nothing to divide by",
 				   call->op->name, n, correction);
-	BUILD_TRY(build_add(g, "sub", NULL, 0, (uint32_t[]){ x, mean }, 2, &centred));
-	BUILD_TRY(build_add(g, "square", NULL, 0, &centred, 1, &square));
+	TRY(build_add(g, "sub", NULL, 0, (uint32_t[]){ x, mean }, 2, &centred));
+	TRY(build_add(g, "square", NULL, 0, &centred, 1, &square));
 	/* A given output decides whether the reduced dims stay. */
 	if (*call->out != NEW)
 		keep = build_operand(g, *call->out)->rank == build_operand(g, x)->rank;
-	BUILD_TRY(reduce(call, "mean", square, keep, &spread));
-	BUILD_TRY(with(g, "mul", spread, n / (n - correction), var));
+	TRY(reduce(call, "mean", square, keep, &spread));
+	TRY(with(g, "mul", spread, n / (n - correction), var));
 	return root ? build_add(g, "sqrt", NULL, 0, var, 1, call->out) : SPYRE_SUCCESS;
 }
 
@@ -84,19 +84,19 @@ spyre_status build_vector_norm(const struct build_call *call)
 	if (p == INFINITY)
 		return reduce(call, "absmax", x, keep, call->out);
 	if (p == 0) {
-		BUILD_TRY(with(g, "ne", x, 0, &power));
+		TRY(with(g, "ne", x, 0, &power));
 		return reduce(call, "sum", power, keep, call->out);
 	}
 	if (p == 2) {
-		BUILD_TRY(build_add(g, "square", NULL, 0, &x, 1, &power));
-		BUILD_TRY(reduce(call, "sum", power, keep, &sum));
+		TRY(build_add(g, "square", NULL, 0, &x, 1, &power));
+		TRY(reduce(call, "sum", power, keep, &sum));
 		return build_add(g, "sqrt", NULL, 0, &sum, 1, call->out);
 	}
-	BUILD_TRY(build_add(g, "abs", NULL, 0, &x, 1, &size));
+	TRY(build_add(g, "abs", NULL, 0, &x, 1, &size));
 	if (p == -INFINITY || p == 1)
 		return reduce(call, p == 1 ? "sum" : "amin", size, keep, call->out);
-	BUILD_TRY(build_add(g, "pow", &exponent, 1, &size, 1, &power));
-	BUILD_TRY(reduce(call, "sum", power, keep, &sum));
+	TRY(build_add(g, "pow", &exponent, 1, &size, 1, &power));
+	TRY(reduce(call, "sum", power, keep, &sum));
 	exponent.value = 1 / p;
 	return build_add(g, "pow", &exponent, 1, &sum, 1, call->out);
 }

@@ -54,29 +54,29 @@ static spyre_status topk_into(const struct build_call *call, struct build_use ou
 	int64_t k;
 	int stick;
 
-	BUILD_TRY(build_attr_dim(call, "dim", build_attr(call, "dim"), use[0].view.rank, &dim));
-	BUILD_TRY(ranks_of(call, use[0].view.size[dim], &k));
+	TRY(build_attr_dim(call, "dim", build_attr(call, "dim"), use[0].view.rank, &dim));
+	TRY(ranks_of(call, use[0].view.size[dim], &k));
 	stick = build_stick_dim(&use[0].view);
 	if (stick < 0 && use[0].view.size[dim] > 1)
 		return spyre_error(SPYRE_ERROR_LAYOUT,
 				   "%s: operand 0 has one element per stick, sticks along dimension %u are needed here; copy it to a dense layout first",
 				   call->op->name, dim);
 	if (stick >= 0 && stick != (int)dim && use[0].view.size[dim] > 1)
-		BUILD_TRY(build_restick_new(g, &use[0], (int)dim));
+		TRY(build_restick_new(g, &use[0], (int)dim));
 	made.view = use[0].view;
 	made.view.size[dim] = k;
 	build_layout(&made.view, given ? l->device_format : indices ? SPYRE_FORMAT_IEEE_INT32 :
 		     use[0].view.layout.device_format, k > 1 ? (int)dim : -1, 0);
 	if (given)
-		BUILD_TRY(check_output(call, &made.view, &out.view));
+		TRY(check_output(call, &made.view, &out.view));
 	direct = given && (build_stick_dim(&out.view) == (k > 1 ? (int)dim : -1));
 	if (direct)
 		made = out;
 	else
-		BUILD_TRY(build_new_tensor(g, &made.view, &made.tensor));
+		TRY(build_new_tensor(g, &made.view, &made.tensor));
 	use[1] = made;
 	step.out = &made.tensor;
-	BUILD_TRY(build_add_step(&step, use));
+	TRY(build_add_step(&step, use));
 	if (given && !direct) {
 		if (k == 1)
 			return spyre_error(SPYRE_ERROR_LAYOUT,
@@ -102,7 +102,7 @@ static spyre_status turned_argmin(const struct build_call *call)
 	struct build_call turned = *call;
 	uint32_t negative = NEW;
 
-	BUILD_TRY(build_add(call->graph, "neg", NULL, 0, call->in, 1, &negative));
+	TRY(build_add(call->graph, "neg", NULL, 0, call->in, 1, &negative));
 	turned.op = build_op_find("argmax");
 	turned.in[0] = negative;
 	return build_argmax(&turned);
@@ -123,7 +123,7 @@ spyre_status build_argmax(const struct build_call *call)
 
 	if (!attr[2].value && build_is_float(in.layout.device_format))
 		return turned_argmin(call);
-	BUILD_TRY(build_attr_dim(call, "dim", attr[1].value, in.rank, &dim));
+	TRY(build_attr_dim(call, "dim", attr[1].value, in.rank, &dim));
 	if (given)
 		keep = build_operand(g, *call->out)->rank == in.rank;
 	if (keep)
@@ -135,7 +135,7 @@ spyre_status build_argmax(const struct build_call *call)
 			if (d != dim)
 				shape.size[shape.rank++] = in.size[d];
 		build_layout(&shape, SPYRE_FORMAT_IEEE_INT32, -1, 0);
-		BUILD_TRY(build_new_tensor(g, &shape, &tensor));
+		TRY(build_new_tensor(g, &shape, &tensor));
 		*call->out = tensor;
 	}
 	out = build_use_of(g, *call->out);
@@ -160,8 +160,8 @@ spyre_status build_topk_shapes(const struct build_call *call, struct build_use *
 	uint32_t search;
 	int64_t k;
 
-	BUILD_TRY(build_attr_dim(call, "dim", build_attr(call, "dim"), in->rank, &search));
-	BUILD_TRY(ranks_of(call, in->size[search], &k));
+	TRY(build_attr_dim(call, "dim", build_attr(call, "dim"), in->rank, &search));
+	TRY(ranks_of(call, in->size[search], &k));
 	for (uint32_t d = 0; d < in->rank; d++)
 		dim[d] = d != search && in->size[d] > 1 ?
 			 build_add_dim(step, names[d], in->size[d], BUILD_NO_KEY) : -1;
@@ -174,9 +174,9 @@ spyre_status build_topk_shapes(const struct build_call *call, struct build_use *
 				   call->op->name, IR_MAX_DIMS);
 	step->whole = 1u << searched;
 	dim[search] = in->size[search] > 1 ? searched : -1;
-	BUILD_TRY(build_place_tensor(s, call->op->name, in, dim, (uint32_t)searched, true));
+	TRY(build_place_tensor(s, call->op->name, in, dim, (uint32_t)searched, true));
 	dim[search] = k > 1 ? lanes : -1;
-	BUILD_TRY(build_place_tensor(s, call->op->name, out, dim, (uint32_t)lanes, true));
+	TRY(build_place_tensor(s, call->op->name, out, dim, (uint32_t)lanes, true));
 	build_share_singles(s, 0);
 	build_finish(step, uses, 2, call->op->func);
 	build_add_constant(s, "k", (float)k);

@@ -15,14 +15,14 @@ spyre_status build_transpose(const struct build_call *call)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "%s: operand 0 has rank 0, there is nothing to exchange",
 				   call->op->name);
-	BUILD_TRY(build_attr_dim(call, "dim0", build_attr(call, "dim0"), in.view.rank, &d0));
-	BUILD_TRY(build_attr_dim(call, "dim1", build_attr(call, "dim1"), in.view.rank, &d1));
+	TRY(build_attr_dim(call, "dim0", build_attr(call, "dim0"), in.view.rank, &d0));
+	TRY(build_attr_dim(call, "dim1", build_attr(call, "dim1"), in.view.rank, &d1));
 	build_swap_dims(&in.view, d0, d1);
 	out = build_use_of(call->graph, *call->out);
 	if (out.tensor == SPYRE_SDSC_NEW) {
-		BUILD_TRY(build_attr_dim(call, "stick", isnan(stick) ? -1 : stick, in.view.rank, &dim));
-		BUILD_TRY(build_restick(call->graph, in, in.view.size[dim] > 1 ? (int)dim : -1,
-					&out));
+		TRY(build_attr_dim(call, "stick", isnan(stick) ? -1 : stick, in.view.rank, &dim));
+		TRY(build_restick(call->graph, in, in.view.size[dim] > 1 ? (int)dim : -1,
+				  &out));
 		*call->out = out.tensor;
 		return SPYRE_SUCCESS;
 	}

@@ -58,11 +58,11 @@ static spyre_status one_axis(const struct build_call *call, const spyre_sdsc_ope
 	if (w)
 		a->taps = w->size[ROWS + axis];
 	else
-		BUILD_TRY(whole_attr(call, "kernel_size", axis, 1, NAN, &a->taps));
-	BUILD_TRY(whole_attr(call, "stride", axis, 1, w ? 1 : (double)a->taps, &a->stride));
-	BUILD_TRY(whole_attr(call, "padding", axis, 0, 0, &a->padding));
+		TRY(whole_attr(call, "kernel_size", axis, 1, NAN, &a->taps));
+	TRY(whole_attr(call, "stride", axis, 1, w ? 1 : (double)a->taps, &a->stride));
+	TRY(whole_attr(call, "padding", axis, 0, 0, &a->padding));
 	if (!isnan(build_attr(call, "dilation")))
-		BUILD_TRY(whole_attr(call, "dilation", axis, 1, 1, &a->dilation));
+		TRY(whole_attr(call, "dilation", axis, 1, 1, &a->dilation));
 	reach = (a->taps - 1) * a->dilation;
 	if (a->padding > reach)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
@@ -99,7 +99,7 @@ static spyre_status windows(const struct build_call *call, const struct build_us
 				   depthwise ? "[C, 1, H, W]" : "[out, C, H, W]",
 				   x->size[CHANNELS]);
 	for (uint32_t k = 0; k < 2; k++)
-		BUILD_TRY(one_axis(call, x, w, k, &a[k]));
+		TRY(one_axis(call, x, w, k, &a[k]));
 	return SPYRE_SUCCESS;
 }
 
@@ -125,10 +125,10 @@ static spyre_status weights(const struct build_call *call, struct build_use *w)
 	int64_t rows = w->view.size[CHANNELS];
 
 	if (strcmp(call->op->name, "conv2d")) {		/* [C, 1, H, W]: no rows */
-		BUILD_TRY(restick(g, w, 0));
+		TRY(restick(g, w, 0));
 		return SPYRE_SUCCESS;
 	}
-	BUILD_TRY(restick(g, w, 0));
+	TRY(restick(g, w, 0));
 	if (rows % build_lanes(&w->view) == 0)
 		return SPYRE_SUCCESS;
 	return build_pad_copy(g, w, 1u << CHANNELS, true);
@@ -170,7 +170,7 @@ static spyre_status window_steps(const struct build_call *call, struct build_use
 	bool given = out.tensor != NEW, direct;
 	int raw;
 
-	BUILD_TRY(windows(call, use, a));
+	TRY(windows(call, use, a));
 	output_shape(call, use, a, &made.view);
 	/* Before the dim is added, for which a view of all dims has no room. */
 	if (given && out.view.rank != 4u - flat)
@@ -180,25 +180,25 @@ static spyre_status window_steps(const struct build_call *call, struct build_use
 	if (given && flat)
 		build_unsqueeze(&out.view, 0);
 	if (given)
-		BUILD_TRY(check_output(call, &made.view, &out.view));
+		TRY(check_output(call, &made.view, &out.view));
 	raw = out.view.layout.device_rank ?
 	      out.view.layout.dim_map[out.view.layout.device_rank - 1] : -1;
 	direct = given && raw == CHANNELS && !bias;
 	if (direct)
 		made = out;
 	else
-		BUILD_TRY(build_new_tensor(g, &made.view, &made.tensor));
+		TRY(build_new_tensor(g, &made.view, &made.tensor));
 	use[inputs] = made;
 	step.out = &made.tensor;
-	BUILD_TRY(build_add_step(&step, use));
+	TRY(build_add_step(&step, use));
 	if (bias) {
 		struct build_use sum[2] = { made, *bias };
 		struct build_use to = given && raw == CHANNELS ? out :
 				      (struct build_use){ .tensor = NEW, .view = made.view };
 
 		if (to.tensor == NEW)
-			BUILD_TRY(build_new_tensor(g, &to.view, &to.tensor));
-		BUILD_TRY(build_emit(g, "bias_add", sum, 2, &to));
+			TRY(build_new_tensor(g, &to.view, &to.tensor));
+		TRY(build_emit(g, "bias_add", sum, 2, &to));
 		made = to;
 		direct = given && raw == CHANNELS;
 	}
@@ -229,11 +229,11 @@ spyre_status build_conv2d(const struct build_call *call)
 
 	if (flat)
 		build_unsqueeze(&use[0].view, 0);
-	BUILD_TRY(windows(call, use, a));
-	BUILD_TRY(restick(g, &use[0], CHANNELS));
+	TRY(windows(call, use, a));
+	TRY(restick(g, &use[0], CHANNELS));
 	if (!strcmp(call->op->name, "conv2d"))
-		BUILD_TRY(clean_channels(g, &use[0]));
-	BUILD_TRY(weights(call, &use[1]));
+		TRY(clean_channels(g, &use[0]));
+	TRY(weights(call, &use[1]));
 	conv.num_inputs = 2;
 	if (call->num_inputs < 3)
 		return window_steps(&conv, use, NULL, flat);
@@ -259,14 +259,14 @@ static spyre_status counts(const struct build_call *call, const struct build_use
 
 	shape.size[0] = 1;
 	build_layout(&shape, x->view.layout.device_format, CHANNELS, 0);
-	BUILD_TRY(build_new_tensor(g, &shape, &ones));
-	BUILD_TRY(build_add(g, "fill", &one, 1, NULL, 0, &ones));
+	TRY(build_new_tensor(g, &shape, &ones));
+	TRY(build_add(g, "fill", &one, 1, NULL, 0, &ones));
 	for (uint32_t i = 0; i < call->num_attrs && n + 1 < BUILD_MAX_ATTRS * 2; i++)
 		if (strcmp(call->attr[i].name, "count_include_pad"))
 			attr[n++] = call->attr[i];
 	attr[n++] = (spyre_sdsc_attribute){ "divisor_override", 1 };
-	BUILD_TRY(build_add(g, "avg_pool2d", attr, n, &ones, 1, &sum));
-	BUILD_TRY(build_add(g, "reciprocal", NULL, 0, &sum, 1, &inverse));
+	TRY(build_add(g, "avg_pool2d", attr, n, &ones, 1, &sum));
+	TRY(build_add(g, "reciprocal", NULL, 0, &sum, 1, &inverse));
 	*map = build_use_of(g, inverse);
 	return SPYRE_SUCCESS;
 }
@@ -281,12 +281,12 @@ spyre_status build_pool2d(const struct build_call *call)
 
 	if (flat)
 		build_unsqueeze(&use[0].view, 0);
-	BUILD_TRY(windows(call, use, a));
+	TRY(windows(call, use, a));
 	if (average && build_attr(call, "ceil_mode") > 0)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s: ceil_mode is for max_pool2d only: windows that hang over would count differently from padding (docs/unsupported.md)",
 				   call->op->name);
-	BUILD_TRY(restick(g, &use[0], CHANNELS));
+	TRY(restick(g, &use[0], CHANNELS));
 	if (call->num_inputs > 1) {
 		use[1] = build_use_of(g, call->in[1]);
 		if (use[1].view.rank == 3)
@@ -295,11 +295,11 @@ spyre_status build_pool2d(const struct build_call *call)
 			return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 					   "%s: operand 1 has rank %u, expected 3 or 4",
 					   call->op->name, use[1].view.rank);
-		BUILD_TRY(restick(g, &use[1], CHANNELS));
+		TRY(restick(g, &use[1], CHANNELS));
 	} else if (average && build_attr(call, "count_include_pad") == 0 &&
 		   isnan(build_attr(call, "divisor_override")) &&
 		   (a[0].padding || a[1].padding)) {
-		BUILD_TRY(counts(call, &use[0], &use[1]));
+		TRY(counts(call, &use[0], &use[1]));
 		pool.op = build_op_find("avgpoolnmap");
 		pool.num_inputs = 2;
 	}
@@ -362,7 +362,7 @@ static spyre_status place(struct shaper *b, const spyre_sdsc_operand *o, int bat
 				   "%s: operand %u has its sticks along dimension %d, they have to be along channels",
 				   b->call->op->name, b->s->num_tensors,
 				   o->layout.dim_map[o->layout.device_rank - 1]);
-	BUILD_TRY(build_place_tensor(b->s, b->call->op->name, o, dim, (uint32_t)channels, true));
+	TRY(build_place_tensor(b->s, b->call->op->name, o, dim, (uint32_t)channels, true));
 	t = &b->s->tensor[b->s->num_tensors - 1];
 	for (uint32_t k = 0; k < 2; k++)
 		if (!t->scale[along[k]]) {
@@ -419,16 +419,16 @@ spyre_status build_window_shapes(const struct build_call *call, struct build_use
 	if (build_attr(call, "divisor_override") == 0)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "%s: divisor_override is 0", call->op->name);
-	BUILD_TRY(windows(call, uses, a));
+	TRY(windows(call, uses, a));
 	add_dims(&b, uses, a);
 	named = b.s->num_dims;
 	set_axes(&b, a);
-	BUILD_TRY(place_input(&b, &uses[0].view));
+	TRY(place_input(&b, &uses[0].view));
 	if (has_weight(call))
-		BUILD_TRY(place_weights(&b, &uses[1].view));
+		TRY(place_weights(&b, &uses[1].view));
 	else if (call->num_inputs > 1)
-		BUILD_TRY(place(&b, &uses[1].view, b.batch, b.out, b.axis));
-	BUILD_TRY(place(&b, &uses[call->num_inputs].view, b.batch, b.out, b.axis));
+		TRY(place(&b, &uses[1].view, b.batch, b.out, b.axis));
+	TRY(place(&b, &uses[call->num_inputs].view, b.batch, b.out, b.axis));
 	build_share_singles(b.s, named);
 	build_finish(step, uses, call->num_inputs + 1, call->op->func);
 	add_constants(&b, a);

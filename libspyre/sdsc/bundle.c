@@ -152,7 +152,7 @@ static spyre_status lower_all(struct compiler *c)
 	uint64_t elements[SPYRE_MAX_OPERANDS] = { 0 };
 	spyre_status status = SPYRE_SUCCESS;
 
-	for (uint32_t i = 0; i < bundle->num_stmts && status == SPYRE_SUCCESS; i++) {
+	for (uint32_t i = 0; i < bundle->num_stmts && !status; i++) {
 		const struct ir_stmt *stmt = &bundle->stmts[i];
 
 		if (stmt->kind == IR_STMT_LOOP) {
@@ -167,9 +167,9 @@ static spyre_status lower_all(struct compiler *c)
 		c->fitted = *bundle_source_sdsc(c->source, i);
 		l.sdsc = &c->fitted;
 		status = lower_fit(&l, &c->source->spec, &c->fitted);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = symbols_lower(&l, &c->source->symbols, c->values);
-		if (status != SPYRE_SUCCESS)
+		if (status)
 			break;
 		note_args(c, &l, elements);
 		note_name(c, l.sdsc->root);
@@ -252,7 +252,7 @@ static spyre_status compile(struct compiler *c)
 	const struct launch_spec *spec = &c->source->spec;
 	spyre_status status = SPYRE_SUCCESS;
 
-	for (uint32_t i = 0; i < bundle->num_stmts && status == SPYRE_SUCCESS; i++)
+	for (uint32_t i = 0; i < bundle->num_stmts && !status; i++)
 		if (bundle->stmts[i].kind == IR_STMT_EXECUTE)
 			status = survey(c, bundle_source_sdsc(c->source, i));
 	c->baked_pool |= c->baked && !c->read_first && !c->wrote_first;
@@ -260,13 +260,13 @@ static spyre_status compile(struct compiler *c)
 	if (spec->has_pool_size)
 		c->baked_pool = spec->pool_size;
 	c->baked_pool |= bundle->has_pool;
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = lower_all(c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		fill_args(c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = place_pool(c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = encoder_finish(&c->encoder, &c->out->image, &c->out->image_bytes);
 	c->out->num_cores = c->encoder.num_cores;
 	c->out->lx_bytes = c->encoder.lx_bytes;
@@ -287,11 +287,11 @@ spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_
 	c->max_cores = max_cores;
 	c->out = bundle;
 	status = compile(c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = launch_spec_apply(&source->spec, &source->symbols, bundle);
 	encoder_fini(&c->encoder);
 	free(c);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		spyre_bundle_fini(bundle);
 	return status;
 }
@@ -304,11 +304,11 @@ spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
 
 	memset(bundle, 0, sizeof(*bundle));
 	status = bundle_source_open(directory, false, &source);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	status = spyre_bundle_lower(&source, NULL, max_cores, bundle);
 	bundle_source_close(&source);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return spyre_error_prefix(status, "bundle %s", directory);
 	return SPYRE_SUCCESS;
 }

@@ -71,7 +71,7 @@ spyre_status bundle_file_load(const char *directory, const char *file, bool opti
 					     "%s: no memory for %zu bytes", path, *size);
 	}
 	close(fd);
-	if (status != SPYRE_SUCCESS) {
+	if (status) {
 		free(*text);
 		*text = NULL;
 		return status;

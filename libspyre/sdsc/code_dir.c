@@ -297,14 +297,14 @@ spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum c
 	if (!source)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
 	status = bundle_source_open(directory, cache != CODE_CACHE_OFF, source);
-	if (status == SPYRE_SUCCESS) {
+	if (!status) {
 		status = spyre_bundle_lower(source, NULL, max_cores, bundle);
-		if (status != SPYRE_SUCCESS)
+		if (status)
 			spyre_error_prefix(status, "bundle %s", directory);
 	}
-	if (status == SPYRE_SUCCESS && cache != CODE_CACHE_OFF)
+	if (!status && cache != CODE_CACHE_OFF)
 		store(path, source, bundle);
-	if (status == SPYRE_SUCCESS && out && bundle->num_symbols) {
+	if (!status && out && bundle->num_symbols) {
 		*out = source;
 		return status;
 	}

@@ -64,7 +64,7 @@ static spyre_status add_step(struct encoder *e, const struct spyre_prog_step *st
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "more than %u steps (docs/unsupported.md)", SPYRE_MAX_STEPS);
 	status = grow(&e->steps, &e->room_steps, e->num_steps, 1, sizeof(*e->steps));
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		e->steps[e->num_steps++] = *step;
 	return status;
 }
@@ -95,11 +95,7 @@ spyre_status encoder_phase(struct encoder *e)
 
 spyre_status encoder_stream(struct encoder *e, uint32_t core)
 {
-	spyre_status status;
-
-	status = grow(&e->streams, &e->room_streams, e->num_streams, 1, sizeof(*e->streams));
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(grow(&e->streams, &e->room_streams, e->num_streams, 1, sizeof(*e->streams)));
 	e->streams[e->num_streams++] = (struct spyre_prog_stream){
 		.core = core, .offset = (uint32_t)e->instr_bytes,
 	};
@@ -164,20 +160,15 @@ spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *in,
 			   const struct spyre_view *views)
 {
 	size_t bytes = sizeof(*in) + in->num_views * sizeof(*views);
-	spyre_status status;
 
 	for (uint32_t i = 0; i < in->num_views; i++) {
-		status = account(e, in, i, &views[i]);
-		if (status != SPYRE_SUCCESS)
-			return status;
+		TRY(account(e, in, i, &views[i]));
 	}
 	if (e->instr_bytes + bytes > MAX_INSTR_BYTES)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s: more than %u bytes of instructions in all (docs/unsupported.md)",
 				   e->file, MAX_INSTR_BYTES);
-	status = grow(&e->instrs, &e->room_instrs, e->instr_bytes, bytes, 1);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(grow(&e->instrs, &e->room_instrs, e->instr_bytes, bytes, 1));
 	memcpy(e->instrs + e->instr_bytes, in, sizeof(*in));
 	memcpy(e->instrs + e->instr_bytes + sizeof(*in), views, in->num_views * sizeof(*views));
 	e->instr_bytes += bytes;

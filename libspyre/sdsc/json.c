@@ -205,7 +205,7 @@ spyre_status json_text(const struct json *at, char *out, size_t size)
 {
 	spyre_status status = json_expect(at, JSON_STRING);
 
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	if (yyjson_get_len(at->val) >= size)
 		return json_wrong(at, "a string of at most %zu bytes", size - 1);

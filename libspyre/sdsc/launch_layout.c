@@ -7,10 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/launch_spec.h"
-
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
 
 #define MAX_SIZE (INT64_C(1) << 40)
 

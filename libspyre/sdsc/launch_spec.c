@@ -12,8 +12,6 @@
 #include "libspyre/sdsc/symbolic.h"
 #include "libspyre/sdsc/symbols.h"
 
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
-
 #define FILE_NAME "launch_spec.json"
 #define MAX_SIZE (INT64_C(1) << 40)
 #define MAX_POOL (INT64_C(1) << IR_SEGMENT_SHIFT)

@@ -272,7 +272,7 @@ spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg)
 	struct ir_value value;
 	spyre_status status = resolve(l, start, &value);
 
-	*arg = status == SPYRE_SUCCESS && value.base == IR_BASE_ARG ? value.arg :
+	*arg = !status && value.base == IR_BASE_ARG ? value.arg :
 	       SPYRE_MAX_OPERANDS;
 	return status;
 }
@@ -282,11 +282,8 @@ static spyre_status resolve_hbm(struct lower *l, uint32_t tensor, uint32_t core,
 {
 	const struct ir_sdsc *s = l->sdsc;
 	struct ir_value value;
-	spyre_status status;
 
-	status = resolve(l, s->tensor[tensor].start[core], &value);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(resolve(l, s->tensor[tensor].start[core], &value));
 	if (value.constant < 0 || value.constant % SPYRE_STICK_BYTES)
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   "%s: Tensor%u of core %u starts at byte %" PRId64 " of its argument; offsets are multiples of %u from 0 on",
@@ -316,7 +313,7 @@ static spyre_status resolve_tensor(struct lower *l, uint32_t tensor)
 		return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
 				   "%s: Tensor%u: one core reaches over %" PRIu64 " bytes, the limit is %llu; divide the work over more cores or tile the tensor",
 				   s->file, tensor, box, SPAN_LIMIT);
-	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++) {
+	for (uint32_t c = 0; c < s->num_cores && !status; c++) {
 		struct address *at = &l->address[tensor][c];
 
 		memset(at, 0, sizeof(*at));
@@ -413,7 +410,6 @@ static bool takes_packs(size_t operation)
 spyre_status lower_sdsc(struct lower *l)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	spyre_status status;
 	size_t i;
 
 	l->encoder->file = s->file;
@@ -432,12 +428,8 @@ spyre_status lower_sdsc(struct lower *l)
 			return lower_unsupported(l, "Tensor%u is %s with elements of several dimensions in a stick",
 						 t, spyre_format_name(
 							 (spyre_format)s->tensor[t].format));
-		status = resolve_tensor(l, t);
-		if (status != SPYRE_SUCCESS)
-			return status;
+		TRY(resolve_tensor(l, t));
 	}
-	status = encoder_phase(l->encoder);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(encoder_phase(l->encoder));
 	return operations[i].lower(l, operations[i].func);
 }

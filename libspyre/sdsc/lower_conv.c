@@ -271,7 +271,6 @@ static spyre_status emit_pointwise(struct lower *l, const struct conv *c, uint32
 	const struct ir_sdsc *s = l->sdsc;
 	struct nest nest = { .in = { .opcode = SPYRE_OP_SFU } };
 	const struct ir_tensor *tensor[3], *out = c->tensor[Y];
-	spyre_status status;
 
 	tensor[0] = tensor[1] = tensor[2] = sums(l, c, core, b, &nest.view[0]);
 	nest.view[1] = nest.view[2] = nest.view[0];
@@ -294,8 +293,8 @@ static spyre_status emit_pointwise(struct lower *l, const struct conv *c, uint32
 						       (d == c->out ? out->lanes : 1) *
 						       out->stride[d];
 	}
-	status = lower_dims(l, &nest, tensor, nest.in.num_views, c->out, b->count, c->skip, 0);
-	return status == SPYRE_SUCCESS ? nest_emit(l, &nest) : status;
+	TRY(lower_dims(l, &nest, tensor, nest.in.num_views, c->out, b->count, c->skip, 0));
+	return nest_emit(l, &nest);
 }
 
 struct pt {
@@ -403,12 +402,12 @@ static spyre_status emit_block(struct lower *l, const struct conv *c, uint32_t c
 		status = emit_pointwise(l, c, core, b, false);
 	for (; tap[0] < window_taps(s, &s->axis[0]); tap[0]++)
 		for (tap[1] = 0; tap[1] < window_taps(s, &s->axis[1]); tap[1]++) {
-			if (status == SPYRE_SUCCESS && !(*budget)--)
+			if (!status && !(*budget)--)
 				status = lower_unsupported(l, "a core's share needs more than %u products; divide it over more cores",
 							   MAX_BLOCKS);
-			if (status == SPYRE_SUCCESS)
+			if (!status)
 				status = emit_tap(l, c, core, b, tap, !start);
-			if (status != SPYRE_SUCCESS)
+			if (status)
 				return status;
 			start = false;
 		}
@@ -446,9 +445,9 @@ static spyre_status emit_core(struct lower *l, const struct conv *c, uint32_t co
 	struct block b = *size;
 
 	do {
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = emit_block(l, c, core, &b, &budget);
-	} while (status == SPYRE_SUCCESS && next_block(l->sdsc, c, size, &b));
+	} while (!status && next_block(l->sdsc, c, size, &b));
 	return status;
 }
 
@@ -470,21 +469,21 @@ spyre_status lower_conv(struct lower *l, enum spyre_func func)
 	spyre_status status;
 
 	status = find_roles(l, &c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = find_loops(l, &c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_formats(l, &c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = partial_plan(l, 0, &c.partial);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_sharing(l, &c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_channels(l, &c);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = plan_tile(l, &c, &size);
-	for (uint32_t core = 0; core < s->num_cores && status == SPYRE_SUCCESS; core++)
+	for (uint32_t core = 0; core < s->num_cores && !status; core++)
 		status = emit_core(l, &c, core, &size);
-	if (status != SPYRE_SUCCESS || !c.partial.active)
+	if (status || !c.partial.active)
 		return status;
 	return partial_combine(l, &c.partial, SPYRE_FUNC_SUM, func);
 }

@@ -58,7 +58,7 @@ spyre_status convert_check(struct lower *l, const struct ir_tensor *in,
 	const struct ir_sdsc *s = l->sdsc;
 	spyre_status status = check_formats(l, in, out);
 
-	for (uint32_t d = 0; d < s->num_dims && status == SPYRE_SUCCESS; d++)
+	for (uint32_t d = 0; d < s->num_dims && !status; d++)
 		if (s->el[d] > 1 && !lower_varies(out, d))
 			status = lower_unsupported(l, "the output does not vary along %s",
 						   s->dim[d]);
@@ -92,7 +92,7 @@ spyre_status lower_convert(struct lower *l, enum spyre_func func)
 	spyre_status status = convert_check(l, in, out);
 	struct box box;
 
-	if (status == SPYRE_SUCCESS && turns(in, out))
+	if (!status && turns(in, out))
 		return lower_restickify(l, func);
 	if (by_sfu(in, out, raw)) {
 		stage.in.opcode = SPYRE_OP_SFU;
@@ -101,12 +101,12 @@ spyre_status lower_convert(struct lower *l, enum spyre_func func)
 		as.format = out->format;
 	}
 	box_share(s, &box);
-	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++) {
+	for (uint32_t c = 0; c < s->num_cores && !status; c++) {
 		stage.operand[0] = tensor_operand(l, s->output, c);
 		stage.operand[1] = tensor_operand(l, s->input[0], c);
 		stage.operand[1].tensor = &as;
 		status = encoder_stream(l->encoder, s->core[c]);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = stage_emit(l, &stage, &box);
 	}
 	return status;

@@ -93,7 +93,7 @@ static spyre_status take_layout(struct lower *l, const struct launch_spec *spec,
 	if (t->lx || t->windowed || s->symbolic || !spec->has_args)
 		return SPYRE_SUCCESS;
 	status = lower_argument(l, t->start[0], &arg);
-	if (status != SPYRE_SUCCESS || arg >= spec->num_args ||
+	if (status || arg >= spec->num_args ||
 	    !spec->args[arg].spec.has_layout || !gaps_of_layout(s, t, &spec->args[arg], gap))
 		return status;
 	memcpy(t->gap, gap, sizeof(gap));
@@ -144,9 +144,9 @@ spyre_status lower_fit(struct lower *l, const struct launch_spec *spec, struct i
 
 	if (s->has_window)
 		return SPYRE_SUCCESS;
-	for (uint32_t i = 0; i < s->num_tensors && status == SPYRE_SUCCESS; i++)
+	for (uint32_t i = 0; i < s->num_tensors && !status; i++)
 		status = take_layout(l, spec, s, &s->tensor[i]);
-	for (uint32_t d = 0; d < s->num_dims && status == SPYRE_SUCCESS; d++) {
+	for (uint32_t d = 0; d < s->num_dims && !status; d++) {
 		int64_t size = room(s, d);
 
 		if (size == s->size[d])

@@ -66,16 +66,16 @@ spyre_status lower_mask_by_index(struct lower *l, enum spyre_func func)
 	spyre_status status;
 
 	status = find_dim(l, tensor, &dim);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = set_lanes(l, tensor, dim, &model.in);
-	if (status == SPYRE_SUCCESS && s->size[dim] > 1 << 24)
+	if (!status && s->size[dim] > 1 << 24)
 		status = lower_unsupported(l, "%" PRId64 " coordinates along %s, at most %u",
 					   s->size[dim], s->dim[dim], 1u << 24);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = lower_constant(l, "samv-maskvalue", &model.in.imm[0]);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = lower_dims(l, &model, tensor, 3, dim, s->el, 0, 1u << dim);
-	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++) {
+	for (uint32_t c = 0; c < s->num_cores && !status; c++) {
 		struct nest nest = model;
 
 		for (uint32_t i = 0; i < 3; i++)
@@ -84,7 +84,7 @@ spyre_status lower_mask_by_index(struct lower *l, enum spyre_func func)
 			nest.view[INDEX].lanes = SPYRE_LANES_SPLAT;
 		nest.in.imm[1] = s->slice[c][dim] * (uint32_t)s->el[dim];
 		status = encoder_stream(l->encoder, s->core[c]);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = nest_emit(l, &nest);
 	}
 	return status;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/matmul.h"
 #include "libspyre/sdsc/pack.h"
 
@@ -80,9 +81,9 @@ static spyre_status check_formats(struct lower *l, struct matmul *m)
 						 i == C ? "result" : "input");
 	}
 	status = check_stick(l, m, A, &f->a);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_stick(l, m, B, &f->b);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_stick(l, m, C, &families[0].b);
 	m->sum = FLOATS >> m->tensor[A]->format & 1 || FLOAT8 >> m->tensor[A]->format & 1 ?
 		 SPYRE_FMT_IEEE_FP32 : SPYRE_FMT_IEEE_INT32;
@@ -148,20 +149,16 @@ static spyre_status check_shares(struct lower *l, const struct matmul *m)
 spyre_status matmul_roles(struct lower *l, struct matmul *m)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	spyre_status status;
 
 	memset(m, 0, sizeof(*m));
 	m->index[C] = s->output;
 	m->tensor[C] = &s->tensor[s->output];
 	m->n = m->tensor[C]->stick;
-	status = find_k(l, m);
-	if (status == SPYRE_SUCCESS)
-		status = find_inputs(l, m);
-	if (status == SPYRE_SUCCESS)
-		status = check_formats(l, m);
-	if (status == SPYRE_SUCCESS)
-		status = check_shares(l, m);
-	return status == SPYRE_SUCCESS ? check_sums(l, m) : status;
+	TRY(find_k(l, m));
+	TRY(find_inputs(l, m));
+	TRY(check_formats(l, m));
+	TRY(check_shares(l, m));
+	return check_sums(l, m);
 }
 
 uint64_t matmul_tile(const struct lower *l, const struct matmul *m, const struct box *box,
@@ -202,14 +199,13 @@ spyre_status matmul_alone(struct lower *l, const struct matmul *m, const struct 
 {
 	struct stage_operand to = tensor_operand(l, m->index[C], m->core);
 	struct ir_tensor tile;
-	spyre_status status;
 
 	if (is_direct(m, box))
 		return matmul_emit(l, m, box, &to, false);
 	matmul_tile(l, m, box, &tile);
 	to = tile_operand(l, &tile, 0);
-	status = matmul_emit(l, m, box, &to, false);
-	return status == SPYRE_SUCCESS ? matmul_store(l, m, box, &to) : status;
+	TRY(matmul_emit(l, m, box, &to, false));
+	return matmul_store(l, m, box, &to);
 }
 
 static uint64_t need(struct lower *l, void *arg, const struct box *box)
@@ -232,7 +228,7 @@ spyre_status lower_matmul(struct lower *l, enum spyre_func func)
 	spyre_status status = matmul_roles(l, &m);
 	struct box box;
 
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	m.split = partial_leaders(l, 0, m.leader);
 	if (m.split)
@@ -240,9 +236,9 @@ spyre_status lower_matmul(struct lower *l, enum spyre_func func)
 	box_share(s, &box);
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		blocks.align[d] = d == m.k ? 0 : d == m.n ? 64 : m.paired && d == m.rows ? 2 : 1;
-	for (m.core = 0; m.core < s->num_cores && status == SPYRE_SUCCESS; m.core++) {
+	for (m.core = 0; m.core < s->num_cores && !status; m.core++) {
 		status = encoder_stream(l->encoder, s->core[m.core]);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = box_blocks(l, &blocks, &box);
 	}
 	return status;

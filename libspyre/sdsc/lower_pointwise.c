@@ -2,6 +2,7 @@
 /* Pointwise operations: SFU instructions. */
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/box.h"
 
 static bool arithmetic(enum spyre_fmt format)
@@ -66,13 +67,10 @@ static spyre_status emit_core(struct lower *l, const struct pointwise *p, const 
 {
 	const struct ir_sdsc *s = l->sdsc;
 	struct nest nest = *model;
-	spyre_status status;
 
 	if (overwritten(l, core))
 		return SPYRE_SUCCESS;
-	status = encoder_stream(l->encoder, s->core[core]);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(encoder_stream(l->encoder, s->core[core]));
 	for (uint32_t i = 0; i < p->views; i++) {
 		lower_view(&nest.view[i], p->tensor[i], &l->address[p->index[i]][core]);
 		for (uint32_t d = 0; d < s->num_dims; d++)
@@ -117,7 +115,7 @@ static spyre_status set_imms(struct lower *l, struct spyre_instr *in)
 	if (in->func == SPYRE_FUNC_LEAKYRELU)
 		return lower_slope(l, &in->imm[0]);
 	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		for (uint32_t k = 0; k < 2 && names[i].name[k] && status == SPYRE_SUCCESS; k++)
+		for (uint32_t k = 0; k < 2 && names[i].name[k] && !status; k++)
 			if (names[i].func == in->func)
 				status = lower_constant(l, names[i].name[k], &in->imm[k]);
 	return status;
@@ -167,16 +165,16 @@ spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
 		return lower_unsupported(l, "%u inputs; it takes x, scale and bias, into which mean and variance are folded",
 					 s->num_inputs);
 	status = find_tensors(l, &p);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = set_imms(l, &p.in);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	set_lanes(&p);
 	status = check_formats(l, &p);
 	nest.in = p.in;
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = lower_dims(l, &nest, p.tensor, p.views, p.lane_dim, s->el, p.pinned, 0);
-	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++)
+	for (uint32_t c = 0; c < s->num_cores && !status; c++)
 		status = emit_core(l, &p, &nest, c);
 	return status;
 }

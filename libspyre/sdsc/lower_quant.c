@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/pack.h"
 
 #define BIT(format) (1u << SPYRE_FMT_##format)
@@ -68,7 +69,6 @@ static spyre_status find_operands(struct lower *l, struct quant *q)
 	const struct ir_sdsc *s = l->sdsc;
 	static const char *const factors[] = { "mulConst", "scaling_factor" };
 	uint32_t inputs = s->num_inputs;
-	spyre_status status;
 
 	if (inputs > 1 && s->input[inputs - 1] == s->output)
 		inputs--;
@@ -90,9 +90,7 @@ static spyre_status find_operands(struct lower *l, struct quant *q)
 		if (q->has_factor)
 			return lower_unsupported(l, "both mulConst and scaling_factor");
 		q->has_factor = true;
-		status = lower_constant(l, name, &q->factor);
-		if (status != SPYRE_SUCCESS)
-			return status;
+		TRY(lower_constant(l, name, &q->factor));
 	}
 	return check_formats(l, q);
 }
@@ -127,7 +125,7 @@ static spyre_status quantise(struct lower *l, void *arg, uint32_t core,
 						 .func = SPYRE_FUNC_REALDIV };
 		stage.operand[2] = tensor_operand(l, q->scale, core);
 	}
-	return status == SPYRE_SUCCESS ? stage_emit(l, &stage, box) : status;
+	return status ? status : stage_emit(l, &stage, box);
 }
 
 static uint64_t need(struct lower *l, void *arg, const struct box *box)
@@ -158,14 +156,14 @@ spyre_status lower_quant(struct lower *l, enum spyre_func func)
 	spyre_status status = find_operands(l, &q);
 	struct box box;
 
-	if (status == SPYRE_SUCCESS && pack_interleaves(&s->tensor[s->output]))
+	if (!status && pack_interleaves(&s->tensor[s->output]))
 		return pack_interleave(l, quantise, &q, q.has_factor && q.has_scale ? 8 : 0);
 	box_share(s, &box);
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		blocks.align[d] = SPYRE_STICK_BYTES;
-	for (q.core = 0; q.core < s->num_cores && status == SPYRE_SUCCESS; q.core++) {
+	for (q.core = 0; q.core < s->num_cores && !status; q.core++) {
 		status = encoder_stream(l->encoder, s->core[q.core]);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = box_blocks(l, &blocks, &box);
 	}
 	return status;

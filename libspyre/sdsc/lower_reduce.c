@@ -85,7 +85,6 @@ static spyre_status emit(struct lower *l, const struct reduction *r, struct nest
 {
 	const struct ir_tensor *tensor[SPYRE_MAX_VIEWS];
 	int64_t size[IR_MAX_DIMS];
-	spyre_status status;
 
 	for (uint32_t i = 0; i < num; i++) {
 		uint8_t lanes = nest->view[i].lanes;
@@ -98,8 +97,8 @@ static spyre_status emit(struct lower *l, const struct reduction *r, struct nest
 	if (nest->in.opcode == SPYRE_OP_REDUCE && !reduce &&
 	    !(nest->in.flags & SPYRE_INSTR_REDUCE_LANES))
 		nest->dim[nest->num_dims++] = (struct nest_dim){ .count = 1, .reduce = true };
-	status = lower_dims(l, nest, tensor, num, r->in->stick, size, flat, reduce);
-	return status == SPYRE_SUCCESS ? nest_emit(l, nest) : status;
+	TRY(lower_dims(l, nest, tensor, num, r->in->stick, size, flat, reduce));
+	return nest_emit(l, nest);
 }
 
 /* EXX2 takes two lanes at least. */
@@ -140,7 +139,7 @@ static spyre_status emit_box(struct lower *l, const struct reduction *r, const s
 	if (exx2(r->func) && nest.in.lanes == 1) {
 		spyre_status status = widen(l, r, &nest.in);
 
-		if (status != SPYRE_SUCCESS)
+		if (status)
 			return status;
 		flat = 1u << r->in->stick;
 	}
@@ -223,7 +222,7 @@ static spyre_status fill(struct lower *l, const struct reduction *r, const struc
 	place[1].tensor = place[2].tensor = &one;
 	zero.view[1].lanes = zero.view[2].lanes = SPYRE_LANES_SPLAT;
 	status = emit(l, r, &zero, place, 3, r->dims, 0);
-	if (status != SPYRE_SUCCESS || !bits)
+	if (status || !bits)
 		return status;
 	place[1] = *out;
 	return emit(l, r, &clip, place, 2, r->dims, 0);
@@ -280,17 +279,17 @@ static spyre_status emit_result(struct lower *l, struct reduction *r, const stru
 		return fill(l, r, &sum);
 	if (!tile && !direct)
 		status = make_tile(l, r, end, &tensor[0], &sum, &end);
-	if (status == SPYRE_SUCCESS && boxes > 1)
+	if (!status && boxes > 1)
 		status = make_tile(l, r, end, &tensor[1], &part, &end);
 	do {
-		if (status != SPYRE_SUCCESS || box_masked(&r->cuts, r->dims))
+		if (status || box_masked(&r->cuts, r->dims))
 			continue;
 		status = emit_box(l, r, first ? &sum : &part, direct && !tile);
-		if (status == SPYRE_SUCCESS && !first)
+		if (!status && !first)
 			status = add_tile(l, r, &sum, &part);
 		first = false;
 	} while (box_next(&r->cuts, r->dims));	/* to the end: the first is at hand again */
-	if (status != SPYRE_SUCCESS || tile || direct)
+	if (status || tile || direct)
 		return status;
 	return finish(l, r, &out, &sum);
 }
@@ -359,9 +358,9 @@ static spyre_status emit_core(struct lower *l, struct reduction *r, const struct
 			return lower_unsupported(l, "a reduction over %" PRId64 " elements of %s",
 						 l->sdsc->el[d], l->sdsc->dim[d]);
 	status = check_boxes(l, r);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = encoder_stream(l->encoder, l->sdsc->core[r->core]);
-	while (status == SPYRE_SUCCESS) {
+	while (!status) {
 		status = emit_result(l, r, p);
 		if (!box_next(&r->cuts, r->kept))
 			break;
@@ -447,15 +446,15 @@ static spyre_status reduce_all(struct lower *l, struct reduction *r)
 	struct partial partial;
 	spyre_status status = set_zero_mean(l, &r->func);
 
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = set_scale(l, r);
 	for (uint32_t c = 0; c < s->num_cores; c++)
 		r->absent |= all_masked(s, c, r->dims) ? 1u << c : 0;
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = partial_plan_lanes(l, r->absent, r->lanes ? r->in->lanes : 0, &partial);
-	for (r->core = 0; r->core < s->num_cores && status == SPYRE_SUCCESS; r->core++)
+	for (r->core = 0; r->core < s->num_cores && !status; r->core++)
 		status = emit_core(l, r, &partial);
-	if (status != SPYRE_SUCCESS || !partial.active)
+	if (status || !partial.active)
 		return status;
 	return combine_all(l, r, &partial);
 }

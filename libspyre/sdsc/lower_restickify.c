@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/stage.h"
 
 #define MAX_LOOPS 4u
@@ -55,7 +56,7 @@ static spyre_status write_tiles(struct lower *l, struct tiles *t, uint32_t next)
 						 MAX_UNROLL);
 		return encoder_instr(l->encoder, &part.in, part.view);
 	}
-	for (uint64_t i = 0; i < t->loop[next].count && status == SPYRE_SUCCESS; i++) {
+	for (uint64_t i = 0; i < t->loop[next].count && !status; i++) {
 		status = write_tiles(l, &part, next + 1);
 		for (uint32_t v = 0; v < 2; v++)
 			part.view[v].offset += t->loop[next].stride[v];
@@ -148,7 +149,6 @@ static spyre_status emit_block(struct lower *l, void *arg, const struct box *box
 	struct stage_operand in = tensor_operand(l, l->sdsc->input[0], r->core);
 	struct stage_operand first, last;
 	uint64_t second;
-	spyre_status status;
 
 	in.tensor = &r->in;
 	if (is_direct(l, r, box))
@@ -156,10 +156,9 @@ static spyre_status emit_block(struct lower *l, void *arg, const struct box *box
 	make_tiles(l, r, box, &second);
 	first = tile_operand(l, &r->tile[0], 0);
 	last = tile_operand(l, &r->tile[1], second);
-	status = copy(l, r->func, &first, &in, box);
-	if (status == SPYRE_SUCCESS)
-		status = transpose(l, r, &last, &first, &r->padded);
-	return status == SPYRE_SUCCESS ? copy(l, r->func, &out, &last, box) : status;
+	TRY(copy(l, r->func, &first, &in, box));
+	TRY(transpose(l, r, &last, &first, &r->padded));
+	return copy(l, r->func, &out, &last, box);
 }
 
 /* Whole tiles first, then what is left of either dim. */
@@ -180,7 +179,7 @@ static spyre_status emit_core(struct lower *l, const struct blocks *blocks, cons
 		status = emit_core(l, blocks, &part, r);
 		part.start[d] += part.len[d];
 		part.len[d] = rest;
-		return status == SPYRE_SUCCESS ? emit_core(l, blocks, &part, r) : status;
+		return status ? status : emit_core(l, blocks, &part, r);
 	}
 	return box_blocks(l, blocks, box);
 }
@@ -195,7 +194,7 @@ spyre_status lower_restickify(struct lower *l, enum spyre_func func)
 	spyre_status status = convert_check(l, in, out);
 	struct box box;
 
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	if (r.lane == r.row || !lower_varies(in, r.lane) || !lower_varies(in, r.row))
 		return lower_convert(l, r.func);
@@ -207,9 +206,9 @@ spyre_status lower_restickify(struct lower *l, enum spyre_func func)
 	box_share(s, &box);
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		blocks.align[d] = d == r.lane || d == r.row ? 128 : 1;
-	for (r.core = 0; r.core < s->num_cores && status == SPYRE_SUCCESS; r.core++) {
+	for (r.core = 0; r.core < s->num_cores && !status; r.core++) {
 		status = encoder_stream(l->encoder, s->core[r.core]);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = emit_core(l, &blocks, &box, &r);
 	}
 	return status;

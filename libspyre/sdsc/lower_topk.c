@@ -76,16 +76,16 @@ static spyre_status read_constants(struct lower *l, struct topk *t)
 	       out->stick == t->search ? out->lanes : 1;
 	if (lower_has_constant(l, "k")) {
 		status = lower_constant(l, "k", &bits);
-		if (status == SPYRE_SUCCESS && (!whole_number(bits, &t->k) || bits >> 31))
+		if (!status && (!whole_number(bits, &t->k) || bits >> 31))
 			status = lower_unsupported(l, "constant k is not 1 or more");
 	}
-	if (status == SPYRE_SUCCESS && t->rank == IR_NO_DIM &&
+	if (!status && t->rank == IR_NO_DIM &&
 	    t->k > (out->stick == t->search ? out->lanes : 1))
 		status = lower_unsupported(l, "k is %" PRIu64 ", the output has no dimension for so many ranks",
 					   t->k);
-	if (status == SPYRE_SUCCESS && t->k > MAX_RANKS)
+	if (!status && t->k > MAX_RANKS)
 		status = lower_unsupported(l, "%" PRIu64 " ranks, at most %u", t->k, MAX_RANKS);
-	if (status == SPYRE_SUCCESS && lower_has_constant(l, "largest")) {
+	if (!status && lower_has_constant(l, "largest")) {
 		status = lower_constant(l, "largest", &bits);
 		t->smallest = !(bits << 1);
 	}
@@ -228,9 +228,9 @@ static spyre_status emit_core(struct lower *l, const struct topk *t, uint32_t co
 	lower_view(&nest.view[1], in, &l->address[t->index[1]][core]);
 	status = lower_dims(l, &nest, t->tensor, 2, t->search, el,
 			    t->rank == IR_NO_DIM ? 0 : 1u << t->rank, 1u << t->search);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = encoder_stream(l->encoder, s->core[core]);
-	for (uint64_t r = 0; r < ranks && status == SPYRE_SUCCESS; r += nest.in.lanes)
+	for (uint64_t r = 0; r < ranks && !status; r += nest.in.lanes)
 		status = emit_ranks(l, t, first + r, r, &nest);
 	return status;
 }
@@ -244,13 +244,13 @@ spyre_status lower_topk(struct lower *l, enum spyre_func func)
 	t.tensor[0] = &s->tensor[t.index[0]];
 	t.tensor[1] = &s->tensor[t.index[1]];
 	status = find_dims(l, &t);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = read_constants(l, &t);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = apply_masks(l, &t);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_index(l, &t);
-	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++)
+	for (uint32_t c = 0; c < s->num_cores && !status; c++)
 		status = emit_core(l, &t, c);
 	return status;
 }

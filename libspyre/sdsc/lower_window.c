@@ -94,7 +94,7 @@ static spyre_status start_nest(struct lower *l, const struct pool *p, uint32_t c
 		skip |= s->axis[k].tap == IR_NO_DIM ? 0 : 1u << s->axis[k].tap;
 	}
 	status = lower_dims(l, nest, p->tensor, p->views, lane_dim, s->el, skip, 0);
-	for (uint32_t k = 0; k < 2 && status == SPYRE_SUCCESS; k++) {
+	for (uint32_t k = 0; k < 2 && !status; k++) {
 		const struct ir_axis *a = &s->axis[k];
 		struct nest_dim *dim = &nest->dim[nest->num_dims];
 
@@ -158,7 +158,7 @@ static spyre_status emit_run(struct lower *l, const struct pool *p, uint32_t cor
 			     .ordered = true };
 	spyre_status status = start_nest(l, p, core, run, &nest);
 
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	if (!run[0].taps || !run[1].taps)
 		return emit_zeros(l, p, core, &nest);
@@ -177,12 +177,12 @@ static spyre_status emit_core(struct lower *l, const struct pool *p, uint32_t co
 		window_run(s, &s->axis[0], core, i, &run[0]);
 		for (int64_t j = 0; j < window_outputs(s, &s->axis[1]); j += run[1].count) {
 			window_run(s, &s->axis[1], core, j, &run[1]);
-			if (status == SPYRE_SUCCESS && runs++ == MAX_RUNS)
+			if (!status && runs++ == MAX_RUNS)
 				status = lower_unsupported(l, "the borders of the input need more than %u instructions of a core",
 							   MAX_RUNS);
-			if (status == SPYRE_SUCCESS)
+			if (!status)
 				status = emit_run(l, p, core, run);
-			if (status != SPYRE_SUCCESS)
+			if (status)
 				return status;
 		}
 	}
@@ -200,9 +200,9 @@ spyre_status lower_window(struct lower *l, enum spyre_func func)
 		p.tensor[i] = &s->tensor[p.index[i]];
 	}
 	status = check_tensors(l, &p);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = set_factor(l, &p);
-	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++)
+	for (uint32_t c = 0; c < s->num_cores && !status; c++)
 		status = emit_core(l, &p, c);
 	return status;
 }

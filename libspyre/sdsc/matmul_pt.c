@@ -111,7 +111,7 @@ static spyre_status write_rows(struct lower *l, struct pt *pt)
 
 	part.view[C].stride[3] = pt->rows.stride[C];
 	part.view[A].stride[3] = step;
-	while (left && status == SPYRE_SUCCESS) {
+	while (left && !status) {
 		uint64_t count = left < pt->most_rows ? left : pt->most_rows;
 
 		if (!pt->budget--)
@@ -147,7 +147,7 @@ static spyre_status write_batch(struct lower *l, struct pt *pt, uint32_t next)
 		pt->budget = part.budget;
 		return status;
 	}
-	for (uint64_t i = 0; i < pt->batch[next].count && status == SPYRE_SUCCESS; i++) {
+	for (uint64_t i = 0; i < pt->batch[next].count && !status; i++) {
 		status = write_batch(l, &part, next + 1);
 		advance(&part, &pt->batch[next], 1);
 	}
@@ -198,7 +198,7 @@ static spyre_status write_k(struct lower *l, const struct matmul *m, const struc
 	pt.view[B].offset += ir_bits(pt.tensor[B], m->k, from) / 8;
 	if (whole)
 		status = write_columns(l, m, &pt, whole);
-	if (status != SPYRE_SUCCESS || whole == columns)
+	if (status || whole == columns)
 		return status;
 	pt.view[C].offset += ir_bits(pt.tensor[C], m->n, whole) / 8;
 	pt.view[B].offset += ir_bits(pt.tensor[B], m->n, whole) / 8;
@@ -227,7 +227,7 @@ spyre_status matmul_emit(struct lower *l, const struct matmul *m, const struct b
 	collect(l, m, box, &pt);
 	pt.view[A].stride[5] = m->tensor[A]->stride[m->k];
 	pt.view[B].stride[5] = b->stride[m->k];
-	for (int64_t k = 0; k < box->len[m->k] && status == SPYRE_SUCCESS; k += most) {
+	for (int64_t k = 0; k < box->len[m->k] && !status; k += most) {
 		int64_t left = box->len[m->k] - k;
 
 		pt.in.count[5] = (uint32_t)(left < most ? left : most);

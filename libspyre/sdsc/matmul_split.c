@@ -66,7 +66,7 @@ static spyre_status add_tiles(struct lower *l, const struct matmul *m, const str
 	spyre_status status = SPYRE_SUCCESS;
 
 	stage.operand[0] = stage.operand[1] = stage.operand[2] = tile_operand(l, tile, 0);
-	for (uint32_t i = 1; i < g->count && status == SPYRE_SUCCESS; i++) {
+	for (uint32_t i = 1; i < g->count && !status; i++) {
 		stage.operand[2].at.operand =
 			(uint16_t)(SPYRE_VIEW_RING | l->sdsc->core[g->core[i]]);
 		if (i == g->count - 1)
@@ -86,21 +86,21 @@ static spyre_status sum_floats(struct lower *l, void *arg, const struct box *box
 
 	matmul_tile(l, m, box, &tile);
 	to = tile_operand(l, &tile, 0);
-	for (uint32_t c = 0; c < l->sdsc->num_cores && status == SPYRE_SUCCESS; c++) {
+	for (uint32_t c = 0; c < l->sdsc->num_cores && !status; c++) {
 		group_of(m, l->sdsc, c, &g);
 		status = begin_core(l, m, c);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = g.count == 1 ? matmul_alone(l, m, box) :
 						matmul_emit(l, m, box, &to, false);
 	}
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = next_phase(l, m);
-	for (uint32_t c = 0; c < l->sdsc->num_cores && status == SPYRE_SUCCESS; c++) {
+	for (uint32_t c = 0; c < l->sdsc->num_cores && !status; c++) {
 		group_of(m, l->sdsc, c, &g);
 		if (g.count == 1 || g.place)
 			continue;
 		status = begin_core(l, m, c);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = add_tiles(l, m, &g, box, &tile);
 	}
 	return status;
@@ -179,9 +179,9 @@ static spyre_status go_round(struct lower *l, const struct matmul *m, const stru
 		fetch.operand[1].at.operand = (uint16_t)(SPYRE_VIEW_RING | l->sdsc->core[before]);
 		status = stage_emit(l, &fetch, &even);
 	}
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = matmul_emit(l, m, part, &to, turn > 0);
-	if (status == SPYRE_SUCCESS && turn == g->count - 1)
+	if (!status && turn == g->count - 1)
 		status = matmul_store(l, m, part, &to);
 	return status;
 }
@@ -194,9 +194,9 @@ static spyre_status sum_integers(struct lower *l, void *arg, const struct box *b
 	uint32_t turns = 1;
 	struct group g;
 
-	for (uint32_t turn = 0; turn < turns && status == SPYRE_SUCCESS; turn++) {
+	for (uint32_t turn = 0; turn < turns && !status; turn++) {
 		status = next_phase(l, m);
-		for (uint32_t c = 0; c < l->sdsc->num_cores && status == SPYRE_SUCCESS; c++) {
+		for (uint32_t c = 0; c < l->sdsc->num_cores && !status; c++) {
 			struct box part;
 
 			group_of(m, l->sdsc, c, &g);
@@ -205,7 +205,7 @@ static spyre_status sum_integers(struct lower *l, void *arg, const struct box *b
 							g.count, g.count, &part))
 				continue;
 			status = begin_core(l, m, c);
-			if (status == SPYRE_SUCCESS)
+			if (!status)
 				status = g.count == 1 ? matmul_alone(l, m, box) :
 					 go_round(l, m, &g, &part, turn, bytes);
 		}

@@ -17,8 +17,6 @@
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/name_table.h"
 
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
-
 #define MAX_VALUES (1u << 20)
 #define MAX_STMTS SPYRE_MAX_STEPS
 #define ARG_TYPE "!sdscbundle.input_arg<index>"
@@ -687,7 +685,7 @@ static spyre_status parse_body(struct parser *p)
 		struct ir_stmt stmt = { .kind = IR_STMT_EXECUTE, .line = p->line };
 		spyre_status status = parse_execute(p, &stmt);
 
-		if (status != SPYRE_SUCCESS) {
+		if (status) {
 			free(stmt.file);
 			free(stmt.symbols);
 		}
@@ -735,22 +733,22 @@ spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 	spyre_status status = SPYRE_SUCCESS;
 
 	memset(bundle, 0, sizeof(*bundle));
-	while (status == SPYRE_SUCCESS && p.at < p.end) {
+	while (!status && p.at < p.end) {
 		status = parse_line(&p);
-		if (status == SPYRE_SUCCESS && p.at < p.end) {
+		if (!status && p.at < p.end) {
 			p.at++;
 			p.line++;
 		}
 	}
-	if (status == SPYRE_SUCCESS && !p.done)
+	if (!status && !p.done)
 		status = fail(&p, "the file ends within the module");
-	if (status == SPYRE_SUCCESS && !bundle->num_stmts)
+	if (!status && !bundle->num_stmts)
 		status = fail(&p, "there is no sdsc_execute to run");
 	name_fini(&p.value_names);
 	name_fini(&p.map_names);
 	free(p.values);
 	free(p.maps);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		ir_bundle_fini(bundle);
 	return status;
 }

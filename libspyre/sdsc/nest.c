@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower.h"
 
 #define MAX_UNROLL 4096u	/* instructions for dims beyond the sixth */
@@ -126,7 +127,7 @@ static spyre_status unroll_first(struct lower *l, const struct nest *n, uint32_t
 		return lower_unsupported(l, "the reduction needs more than %u loops",
 					 SPYRE_MAX_DIMS);
 	drop_dim(&part, 0);
-	for (uint64_t i = 0; i < first.count && status == SPYRE_SUCCESS; i++) {
+	for (uint64_t i = 0; i < first.count && !status; i++) {
 		status = unroll(l, &part, budget);
 		advance(&part, &first, 1);
 	}
@@ -163,7 +164,6 @@ static spyre_status split(struct lower *l, struct nest *n, uint32_t *budget)
 	uint64_t factor, whole;
 	struct nest_dim dim;
 	struct nest part;
-	spyre_status status;
 	uint32_t i;
 
 	for (i = 0; i < n->num_dims && n->dim[i].count <= SPYRE_MAX_COUNT; i++)
@@ -190,9 +190,7 @@ static spyre_status split(struct lower *l, struct nest *n, uint32_t *budget)
 					 (unsigned long long)dim.count);
 	part = *n;
 	part.dim[i].count = whole;
-	status = split(l, &part, budget);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(split(l, &part, budget));
 	n->dim[i].count -= whole;
 	advance(n, &dim, whole);
 	return split(l, n, budget);

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
+
 #define WORDS 64u		/* of a stick */
 
 bool pack_matches(const struct ir_tensor *t, const struct pack_rule *rule)
@@ -179,7 +181,7 @@ static spyre_status join(struct lower *l, const struct interleave *x, const stru
 	out.tensor = &words;
 	box.start[x->low] = 0;
 	box.len[x->low] = 1;
-	for (uint32_t r = 0; r < x->p && status == SPYRE_SUCCESS; r++) {
+	for (uint32_t r = 0; r < x->p && !status; r++) {
 		struct stage_operand row = tile_operand(l, &signs, m->at_rows +
 							r * m->rows.stride[x->low]);
 		struct stage_operand zero = tile_operand(l, &m->power, 0);
@@ -189,9 +191,9 @@ static spyre_status join(struct lower *l, const struct interleave *x, const stru
 		if (r == x->p - 1)
 			return step(l, SPYRE_FUNC_MULADD, &box, out, row, power, &sum);
 		status = step(l, SPYRE_FUNC_LT, &box, word, row, zero, NULL);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = step(l, SPYRE_FUNC_MULADD, &box, r ? word : sum, word, one, &row);
-		if (status == SPYRE_SUCCESS && r)
+		if (!status && r)
 			status = step(l, SPYRE_FUNC_MULADD, &box, sum, word, power, &sum);
 	}
 	return status;
@@ -202,12 +204,11 @@ static spyre_status emit_block(struct lower *l, void *arg, const struct box *box
 	struct interleave *x = arg;
 	struct stage_operand rows;
 	struct layout m;
-	spyre_status status;
 
 	plan(l, x, box, &m);
 	rows = tile_operand(l, &m.rows, m.at_rows);
-	status = x->source(l, x->arg, x->core, &rows, box, m.at_source);
-	return status == SPYRE_SUCCESS ? join(l, x, &m, box) : status;
+	TRY(x->source(l, x->arg, x->core, &rows, box, m.at_source));
+	return join(l, x, &m, box);
 }
 
 /* Sticks of 0, m, m^2, ...: what CLIP makes of any number between equal bounds. */
@@ -219,7 +220,7 @@ static spyre_status make_powers(struct lower *l, const struct interleave *x)
 	};
 	spyre_status status = SPYRE_SUCCESS;
 
-	for (uint32_t r = 0; r < x->p && status == SPYRE_SUCCESS; r++) {
+	for (uint32_t r = 0; r < x->p && !status; r++) {
 		struct spyre_instr in = { .opcode = SPYRE_OP_SFU, .func = SPYRE_FUNC_CLIP,
 					  .num_views = 2, .lanes = 32 };
 		struct spyre_view view[2] = {
@@ -254,11 +255,11 @@ spyre_status pack_interleave(struct lower *l, pack_source source, void *arg, uin
 		for (uint32_t i = 0; i < s.num_tensors; i++)
 			if ((int64_t)ir_unit(&s.tensor[i], d) > blocks.align[d])
 				blocks.align[d] = (int64_t)ir_unit(&s.tensor[i], d);
-	for (x.core = 0; x.core < s.num_cores && status == SPYRE_SUCCESS; x.core++) {
+	for (x.core = 0; x.core < s.num_cores && !status; x.core++) {
 		status = encoder_stream(l->encoder, s.core[x.core]);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = make_powers(l, &x);
-		if (status == SPYRE_SUCCESS)
+		if (!status)
 			status = box_blocks(l, &blocks, &box);
 	}
 	l->sdsc = whole;

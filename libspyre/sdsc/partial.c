@@ -107,7 +107,6 @@ static spyre_status combine_one(struct lower *l, const struct partial *p, uint32
 	struct nest nest = { .in = { .opcode = SPYRE_OP_SFU, .num_views = 3,
 				     .lanes = p->lanes ? p->lanes : out->lanes } };
 	uint32_t skip = 0;
-	spyre_status status;
 
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		skip |= lower_varies(out, d) ? 0 : 1u << d;
@@ -119,8 +118,8 @@ static spyre_status combine_one(struct lower *l, const struct partial *p, uint32
 	lower_view(&nest.view[1], &p->tile, &p->tile_address);
 	lower_view(&nest.view[2], &p->tile, &p->tile_address);
 	nest.view[2].operand = (uint16_t)(SPYRE_VIEW_RING | s->core[peer]);
-	status = lower_dims(l, &nest, tensor, 3, out->stick, s->el, skip, 0);
-	return status == SPYRE_SUCCESS ? nest_emit(l, &nest) : status;
+	TRY(lower_dims(l, &nest, tensor, 3, out->stick, s->el, skip, 0));
+	return nest_emit(l, &nest);
 }
 
 /* result = own tile * scale; lane 0 for the whole stick where only that one counts */
@@ -134,7 +133,6 @@ static spyre_status store_scaled(struct lower *l, const struct partial *p, uint3
 				     .num_views = 2, .imm = { scale_bits },
 				     .lanes = p->lanes > 1 ? p->lanes : out->lanes } };
 	uint32_t skip = 0;
-	spyre_status status;
 
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		skip |= lower_varies(out, d) ? 0 : 1u << d;
@@ -146,8 +144,8 @@ static spyre_status store_scaled(struct lower *l, const struct partial *p, uint3
 	} else {
 		nest.dim[nest.num_dims++] = (struct nest_dim){ .count = 1, .reduce = true };
 	}
-	status = lower_dims(l, &nest, tensor, 2, out->stick, s->el, skip, 0);
-	return status == SPYRE_SUCCESS ? nest_emit(l, &nest) : status;
+	TRY(lower_dims(l, &nest, tensor, 2, out->stick, s->el, skip, 0));
+	return nest_emit(l, &nest);
 }
 
 spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyre_func func,
@@ -159,7 +157,7 @@ spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyr
 	bool scaled = func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_QUANTSCALE;
 	bool apart = scaled || p->lanes;
 
-	for (uint32_t core = 0; core < s->num_cores && status == SPYRE_SUCCESS; core++) {
+	for (uint32_t core = 0; core < s->num_cores && !status; core++) {
 		uint32_t left = 0;
 
 		if (p->leader[core] != core || !partial_core(p, s, core))
@@ -167,13 +165,13 @@ spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyr
 		status = encoder_stream(l->encoder, s->core[core]);
 		for (uint32_t c = core + 1; c < s->num_cores; c++)
 			left += p->leader[c] == core;
-		for (uint32_t c = core + 1; c < s->num_cores && status == SPYRE_SUCCESS; c++) {
+		for (uint32_t c = core + 1; c < s->num_cores && !status; c++) {
 			if (p->leader[c] != core)
 				continue;
 			left--;
 			status = combine_one(l, p, core, c, !left && !apart, func);
 		}
-		if (status == SPYRE_SUCCESS && apart)
+		if (!status && apart)
 			status = store_scaled(l, p, core, scaled ? scale_bits : FP32_ONE);
 	}
 	return status;

@@ -55,9 +55,9 @@ static spyre_status read_environment(struct plan *p)
 	double fraction = LX_FRACTION;
 	char *end;
 
-	BUILD_TRY(flag("LX_PLANNING", &p->use_lx));
-	BUILD_TRY(flag("HBM_POOL_PLANNING", &p->reuse_pool));
-	BUILD_TRY(flag("SPYRE_CORE_ID_K_FAST_EMISSION", &p->k_fastest));
+	TRY(flag("LX_PLANNING", &p->use_lx));
+	TRY(flag("HBM_POOL_PLANNING", &p->reuse_pool));
+	TRY(flag("SPYRE_CORE_ID_K_FAST_EMISSION", &p->k_fastest));
 	if (text && *text) {
 		fraction = strtod(text, &end);
 		if (*end || !(fraction >= 0 && fraction <= 1))
@@ -146,14 +146,14 @@ static spyre_status divide(struct plan *p, const int64_t *forced)
 
 static spyre_status make(struct plan *p, const spyre_sdsc_graph *graph, const int64_t *forced)
 {
-	BUILD_TRY(build_cores(&p->cores));
-	BUILD_TRY(read_environment(p));
-	BUILD_TRY(copy_graph(p, graph));
+	TRY(build_cores(&p->cores));
+	TRY(read_environment(p));
+	TRY(copy_graph(p, graph));
 	set_lifetimes(p);
-	BUILD_TRY(divide(p, forced));
-	BUILD_TRY(plan_lx(p));
+	TRY(divide(p, forced));
+	TRY(plan_lx(p));
 	set_lifetimes(p);
-	BUILD_TRY(plan_pool(p));
+	TRY(plan_pool(p));
 	return plan_bind(p);
 }
 
@@ -165,7 +165,7 @@ spyre_status plan_make(struct plan *plan, const spyre_sdsc_graph *graph, uint32_
 	memset(plan, 0, sizeof(*plan));
 	plan->cores = cores;
 	status = make(plan, graph, forced);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		plan_fini(plan);
 	return status;
 }

@@ -162,7 +162,7 @@ spyre_status plan_bind(struct plan *p)
 			return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 					   "no memory for the addresses of %s", s->root);
 		for (uint32_t k = 0; k < s->num_tensors; k++)
-			BUILD_TRY(bind_tensor(p, step, k, &next));
+			TRY(bind_tensor(p, step, k, &next));
 	}
 	return SPYRE_SUCCESS;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower.h"
 #include "libspyre/sdsc/plan.h"
 
@@ -252,7 +253,7 @@ static spyre_status group_span(struct plan *p, uint32_t leader, int64_t *least)
 
 			own[d] = e >= 0 && i != leader ? least[e] : 1;
 		}
-		BUILD_TRY(plan_span(step, p->cores, own));
+		TRY(plan_span(step, p->cores, own));
 		for (uint32_t d = 0; d < step->sdsc.num_dims; d++) {
 			int e = i == leader ? (int)d : dim_of_key(first, step->key[d]);
 
@@ -304,10 +305,10 @@ spyre_status plan_divide(struct plan *p)
 		for (uint32_t k = 0; k < p->num_steps; k++)
 			alone = alone && (k == i || p->step[k].group != i);
 		if (plan_is_asked(step)) {
-			BUILD_TRY(plan_asked(step, p->cores));
+			TRY(plan_asked(step, p->cores));
 			continue;
 		}
-		BUILD_TRY(group_span(p, i, least));
+		TRY(group_span(p, i, least));
 		if (step->op->kind == BUILD_MATMUL)
 			plan_matmul(step, least, p->cores);
 		else if (step->op->kind == BUILD_WINDOW)

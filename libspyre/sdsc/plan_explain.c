@@ -21,7 +21,7 @@ static spyre_status compile(const struct plan *plan, uint32_t max_cores,
 	for (uint32_t i = 0; i < plan->num_steps; i++)
 		sdscs[i] = &plan->step[i].sdsc;
 	status = plan_bundle(plan, &parsed);
-	if (status == SPYRE_SUCCESS) {
+	if (!status) {
 		status = spyre_bundle_compile_parsed(&parsed, sdscs, max_cores, bundle);
 		ir_bundle_fini(&parsed);
 	}
@@ -35,7 +35,7 @@ spyre_status plan_compile(const spyre_sdsc_graph *graph, uint32_t cores, uint32_
 	spyre_status status;
 	struct plan plan;
 
-	BUILD_TRY(plan_make(&plan, graph, cores, NULL));
+	TRY(plan_make(&plan, graph, cores, NULL));
 	status = compile(&plan, max_cores, bundle);
 	plan_fini(&plan);
 	return status;
@@ -78,7 +78,7 @@ static spyre_status add_cost(const struct plan *plan, spyre_sdsc_plan *out)
 	struct spyre_bundle bundle;
 	spyre_status status = compile(plan, SPYRE_MAX_CORES, &bundle);
 
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	if (spyre_program_verify(bundle.image, bundle.image_bytes, SPYRE_MAX_CORES, &program,
 				 &why)) {
@@ -128,12 +128,12 @@ spyre_status spyre_sdsc_graph_plan(const spyre_sdsc_graph *graph, uint32_t cores
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_sdsc_graph_plan: graph or plan is NULL");
 	*out = NULL;
-	BUILD_TRY(plan_make(&plan, graph, cores, NULL));
+	TRY(plan_make(&plan, graph, cores, NULL));
 	*out = calloc(1, sizeof(**out));
 	status = *out ? explain(&plan, *out) :
 		 spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a plan");
 	plan_fini(&plan);
-	if (status != SPYRE_SUCCESS) {
+	if (status) {
 		spyre_sdsc_plan_free(*out);
 		*out = NULL;
 	}

@@ -95,7 +95,7 @@ spyre_status plan_span(struct build_step *step, uint32_t cores, int64_t *least)
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		s->el[d] = s->size[d] / least[d];
 	if (step->op->kind == BUILD_MATMUL)
-		BUILD_TRY(limit_k(s, least, cores));
+		TRY(limit_k(s, least, cores));
 	for (uint32_t i = 0; i < s->num_tensors; i++) {
 		struct ir_tensor *t = &s->tensor[i];
 		uint64_t box;

@@ -15,8 +15,6 @@
 #include "libspyre/sdsc/json.h"
 #include "libspyre/sdsc/symbolic.h"
 
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
-
 #define MAX_SIZE (INT64_C(1) << 40)
 #define MAX_NODES 1024		/* of scheduleTree_, searched once per tensor */
 
@@ -590,7 +588,7 @@ spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_
 
 	snprintf(sdsc->file, sizeof(sdsc->file), "%s", file);
 	status = json_open(&root, text, size, &doc);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	status = parse_root(sdsc, &root);
 	yyjson_doc_free(doc);

@@ -10,8 +10,6 @@
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/bundle_file.h"
 
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
-
 struct reader {
 	const char *directory;
 	struct bundle_source *out;
@@ -72,7 +70,7 @@ static spyre_status parse_units(struct reader *r)
 	out->unit_of = calloc(out->bundle.num_stmts, sizeof(*out->unit_of));
 	if (!out->units || !out->unit_of)
 		return no_memory();
-	for (uint32_t i = 0; i < out->bundle.num_stmts && status == SPYRE_SUCCESS; i++)
+	for (uint32_t i = 0; i < out->bundle.num_stmts && !status; i++)
 		if (out->bundle.stmts[i].kind == IR_STMT_EXECUTE)
 			status = parse_unit(r, i);
 	return status;
@@ -103,9 +101,9 @@ static spyre_status read_optional(struct reader *r)
 	note_key(r, "launch_spec.json", text, size);
 	status = text ? launch_spec_parse(text, size, &r->out->spec, &of_spec) : SPYRE_SUCCESS;
 	free(text);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = bundle_file_load(r->directory, "symbol_kinds.json", true, &text, &size);
-	if (status != SPYRE_SUCCESS) {
+	if (status) {
 		symbol_kinds_fini(&of_spec);
 		return status;
 	}
@@ -125,7 +123,7 @@ static spyre_status bind_kinds(struct reader *r)
 	struct bundle_source *out = r->out;
 	spyre_status status = SPYRE_SUCCESS;
 
-	for (uint32_t i = 0; i < out->bundle.num_stmts && status == SPYRE_SUCCESS; i++)
+	for (uint32_t i = 0; i < out->bundle.num_stmts && !status; i++)
 		if (out->bundle.stmts[i].kind == IR_STMT_EXECUTE)
 			status = symbol_kinds_bind(&r->kinds, &out->bundle, &out->bundle.stmts[i],
 						   bundle_source_sdsc(out, i));
@@ -139,7 +137,7 @@ static spyre_status collect_symbols(struct bundle_source *out)
 {
 	spyre_status status = symbols_from_spec(&out->symbols, &out->spec);
 
-	for (uint32_t i = 0; i < out->num_units && status == SPYRE_SUCCESS; i++)
+	for (uint32_t i = 0; i < out->num_units && !status; i++)
 		status = symbols_add(&out->symbols, &out->units[i].sdsc);
 	return status;
 }
@@ -160,17 +158,17 @@ spyre_status bundle_source_open(const char *directory, bool keyed, struct bundle
 	if (keyed)
 		code_key_begin(&source->key);
 	status = read_mlir(&r);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = read_optional(&r);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = parse_units(&r);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = bind_kinds(&r);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = collect_symbols(source);
 	tdestroy(r.by_name, keep);
 	symbol_kinds_fini(&r.kinds);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		return status;
 	bundle_source_close(source);
 	return spyre_error_prefix(status, "bundle %s", directory);

@@ -139,18 +139,18 @@ static spyre_status emit(struct lower *l, const struct stage *stage, const struc
 		status = emit(l, stage, &part, origin);
 		part.start[dim] += whole;
 		part.len[dim] = box->len[dim] - whole;
-		return status == SPYRE_SUCCESS ? emit(l, stage, &part, origin) : status;
+		return status ? status : emit(l, stage, &part, origin);
 	}
-	for (uint32_t i = 0; i < nest.in.num_views && status == SPYRE_SUCCESS; i++) {
+	for (uint32_t i = 0; i < nest.in.num_views && !status; i++) {
 		tensor[i] = stage->operand[i].tensor;
 		status = set_view(l, stage, i, box, origin, &nest);
 	}
-	if (status == SPYRE_SUCCESS && nest.in.opcode == SPYRE_OP_REDUCE)
+	if (!status && nest.in.opcode == SPYRE_OP_REDUCE)
 		nest.dim[nest.num_dims++] = (struct nest_dim){ .count = 1, .reduce = true };
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = lower_dims(l, &nest, tensor, nest.in.num_views, tensor[0]->part[0].dim,
 				    box->len, 0, 0);
-	return status == SPYRE_SUCCESS ? nest_emit(l, &nest) : status;
+	return status ? status : nest_emit(l, &nest);
 }
 
 spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct box *box)
@@ -189,5 +189,5 @@ spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct bo
 	status = box_blocks(l, b, &part);
 	part.start[dim] += part.len[dim];
 	part.len[dim] = box->len[dim] - part.len[dim];
-	return status == SPYRE_SUCCESS ? box_blocks(l, b, &part) : status;
+	return status ? status : box_blocks(l, b, &part);
 }

@@ -9,8 +9,6 @@
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/json.h"
 
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
-
 #define MAX_KINDS (1u << 20)
 #define MAX_ARG ((int64_t)SPYRE_MAX_OPERANDS - 1)
 #define MAX_OFFSET (INT64_C(1) << IR_SEGMENT_SHIFT)
@@ -89,14 +87,14 @@ spyre_status symbol_kinds_read(const struct json *at, struct symbol_kinds *kinds
 	if (!kinds->list)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory", at->file);
 	yyjson_arr_iter_init(at->val, &it);
-	while ((val = yyjson_arr_iter_next(&it)) && status == SPYRE_SUCCESS) {
+	while ((val = yyjson_arr_iter_next(&it)) && !status) {
 		struct json entry = { .file = at->file, .up = at, .index = kinds->num, .val = val };
 
 		kinds->list[kinds->num].id = -1 - (int64_t)kinds->num;
 		status = read_kind(&entry, kinds, &kinds->list[kinds->num]);
 		kinds->num++;
 	}
-	if (status != SPYRE_SUCCESS) {
+	if (status) {
 		symbol_kinds_fini(kinds);
 		return status;
 	}
@@ -118,7 +116,7 @@ spyre_status symbol_kinds_parse(char *text, size_t size, struct symbol_kinds *ki
 
 	memset(kinds, 0, sizeof(*kinds));
 	status = json_open(&root, text, size, &doc);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	if (json_find(&root, "symbol_kinds", &list))
 		status = symbol_kinds_read(&list, kinds);

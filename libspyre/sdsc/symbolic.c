@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
+#include "libspyre/base/error.h"
 
 spyre_status ir_symbol_name(const struct json *at, char *out)
 {

@@ -93,7 +93,7 @@ static spyre_status rescale(struct lower *l, struct ir_sdsc *s, double ratio)
 		if (strcmp(c->name, "scaling_factor") && strcmp(c->name, "exx2scale"))
 			continue;
 		status = lower_constant(l, c->name, &bits);
-		if (status != SPYRE_SUCCESS)
+		if (status)
 			return status;
 		memcpy(&value, &bits, sizeof(value));
 		value = (float)((double)value * ratio);
@@ -206,7 +206,7 @@ static spyre_status lower_cut(struct lower *l, struct cut *cut)
 	spyre_status status = SPYRE_SUCCESS;
 	uint32_t done = 0;
 
-	for (uint32_t c = 0; c < s->num_cores && status == SPYRE_SUCCESS; c++) {
+	for (uint32_t c = 0; c < s->num_cores && !status; c++) {
 		if (done >> c & 1 || !take_group(cut, s, c, &done))
 			continue;
 		l->sdsc = &cut->part;
@@ -223,7 +223,6 @@ spyre_status symbols_lower(struct lower *l, const struct symbols *symbols, const
 	struct cut cut = { .symbols = symbols, .values = values };
 	lower_rule_fn *rule;
 	double ratio = 1;
-	spyre_status status;
 
 	if (!s->symbolic)
 		return lower_sdsc(l);
@@ -243,10 +242,8 @@ spyre_status symbols_lower(struct lower *l, const struct symbols *symbols, const
 
 		if (!s->symbol[d][0] || symbol < 0)
 			continue;
-		status = cut_dim(l, &cut, rule, (uint32_t)symbol, d, &ratio);
-		if (status != SPYRE_SUCCESS)
-			return status;
+		TRY(cut_dim(l, &cut, rule, (uint32_t)symbol, d, &ratio));
 	}
-	status = ratio != 1 ? rescale(l, &cut.part, ratio) : SPYRE_SUCCESS;
-	return status == SPYRE_SUCCESS ? lower_cut(l, &cut) : status;
+	TRY(ratio != 1 ? rescale(l, &cut.part, ratio) : SPYRE_SUCCESS);
+	return lower_cut(l, &cut);
 }

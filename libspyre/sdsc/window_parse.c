@@ -10,8 +10,6 @@
 #include "libspyre/sdsc/ir.h"
 #include "libspyre/sdsc/json.h"
 
-#define TRY(call) do { spyre_status s_ = (call); if (s_ != SPYRE_SUCCESS) return s_; } while (0)
-
 static const char *const axis_name[2] = { "i", "j" };
 static const char *const tap_name[2] = { "ki", "kj" };
 
