@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/drm_sysfs.h"
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 
 #define SYSFS_PATH 512
@@ -164,17 +165,10 @@ static int entry_minor(const char *name)
 
 static spyre_status add_card(struct spyre_sysfs_cards *cards, const struct spyre_sysfs_card *card)
 {
-	struct spyre_sysfs_card *grown;
-
-	/* Powers of two: grow when the count reaches one. */
-	if (!(cards->count & (cards->count - 1))) {
-		grown = realloc(cards->card,
-				(cards->count ? 2 * (size_t)cards->count : 1) * sizeof(*grown));
-		if (!grown)
-			return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-					   "no memory to list %d accel devices", cards->count + 1);
-		cards->card = grown;
-	}
+	if (!spyre_array_reserve(&cards->card, &cards->capacity, (size_t)cards->count + 1,
+				 sizeof(*cards->card)))
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory to list %d accel devices", cards->count + 1);
 	cards->card[cards->count++] = *card;
 	return SPYRE_SUCCESS;
 }

@@ -26,6 +26,7 @@ struct spyre_sysfs_card {
 struct spyre_sysfs_cards {
 	struct spyre_sysfs_card *card;
 	int count;
+	size_t capacity;
 };
 
 /* The prefix of absolute paths, "" by default. */

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "libspyre/backend/embedded.h"
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 
 #define SEGMENT_BYTES (1ull << SPYRE_SEGMENT_SHIFT)
@@ -70,17 +71,8 @@ uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t byte
 
 static bool map_reserve_entry(struct embedded_card *card)
 {
-	uint32_t max = card->max_maps ? card->max_maps * 2 : 64;
-	struct embedded_map *maps;
-
-	if (card->num_maps < card->max_maps)
-		return true;
-	maps = realloc(card->maps, max * sizeof(*maps));
-	if (!maps)
-		return false;
-	card->maps = maps;
-	card->max_maps = max;
-	return true;
+	return spyre_array_reserve(&card->maps, &card->max_maps, card->num_maps + 1,
+				   sizeof(*card->maps));
 }
 
 static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t bytes)

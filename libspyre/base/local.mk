@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/base/array.c
+libspyre_libcore_la_SOURCES += libspyre/base/array.h
 libspyre_libcore_la_SOURCES += libspyre/base/check.c
 libspyre_libcore_la_SOURCES += libspyre/base/check.h
 libspyre_libcore_la_SOURCES += libspyre/base/environment.c

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/runtime/telemetry_sources.h"
 #include "model/card.h"
 
@@ -40,7 +41,7 @@ static struct {
 	pthread_mutex_t lock;
 	struct history *card;
 	int count;
-	int capacity;
+	size_t capacity;
 } past = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool same_card(const struct spyre_card_key *a, const struct spyre_card_key *b)
@@ -127,16 +128,10 @@ static void forget(uint64_t now)
 
 static struct history *add(const struct spyre_card_key *key, uint64_t now)
 {
-	struct history *grown;
-
 	forget(now);
-	if (past.count == past.capacity) {
-		grown = realloc(past.card, (size_t)(2 * past.capacity + 8) * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		past.card = grown;
-		past.capacity = 2 * past.capacity + 8;
-	}
+	if (!spyre_array_reserve(&past.card, &past.capacity, (size_t)past.count + 1,
+				 sizeof(*past.card)))
+		return NULL;
 	past.card[past.count] = (struct history){ .key = *key };
 	return &past.card[past.count++];
 }

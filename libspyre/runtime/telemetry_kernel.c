@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/drm_sysfs.h"
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/telemetry_sources.h"
 
@@ -182,20 +183,13 @@ struct seen {
 
 static bool first_sight(struct seen *seen, uint64_t id)
 {
-	uint64_t *grown;
 	size_t i;
 
 	for (i = 0; i < seen->count; i++)
 		if (seen->id[i] == id)
 			return false;
-	if (seen->count == seen->capacity) {
-		grown = realloc(seen->id, (2 * seen->capacity + 16) * sizeof(*grown));
-		if (!grown)
-			return true;
-		seen->id = grown;
-		seen->capacity = 2 * seen->capacity + 16;
-	}
-	seen->id[seen->count++] = id;
+	if (spyre_array_reserve(&seen->id, &seen->capacity, seen->count + 1, sizeof(*seen->id)))
+		seen->id[seen->count++] = id;
 	return true;
 }
 

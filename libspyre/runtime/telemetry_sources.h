@@ -33,13 +33,13 @@ struct spyre_reading {
 struct spyre_readings {
 	struct spyre_reading *reading;
 	int count;
-	int capacity;
+	size_t capacity;
 };
 
 struct spyre_processes {
 	spyre_telemetry_process *process;
 	int count;
-	int capacity;
+	size_t capacity;
 };
 
 /* A zeroed entry at the end; NULL (with an error text) without memory. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/drm_sysfs.h"
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/telemetry_sources.h"
 
@@ -66,33 +67,22 @@ int32_t spyre_telemetry_pid(const char *name)
 	return *end || pid > INT32_MAX ? 0 : (int32_t)pid;
 }
 
-/* Makes room for entry @count of @size bytes; false without memory. */
-static bool grow(void **array, int count, int *capacity, size_t size)
+/* Makes room for entry @count of @size bytes; false, with an error text, without memory. */
+static bool reserve(void *array, int count, size_t *capacity, size_t size)
 {
-	int wanted = *capacity ? 2 * *capacity : 8;
-	void *grown;
-
-	if (count < *capacity)
+	if (spyre_array_reserve(array, capacity, (size_t)count + 1, size))
 		return true;
-	grown = realloc(*array, (size_t)wanted * size);
-	if (!grown) {
-		(void)spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				  "no host memory for a list of %d telemetry entries", wanted);
-		return false;
-	}
-	*array = grown;
-	*capacity = wanted;
-	return true;
+	(void)spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+			  "no host memory for a list of %d telemetry entries", count + 1);
+	return false;
 }
 
 struct spyre_reading *spyre_readings_add(struct spyre_readings *readings)
 {
 	struct spyre_reading *added;
-	void *array = readings->reading;
 
-	if (!grow(&array, readings->count, &readings->capacity, sizeof(*added)))
+	if (!reserve(&readings->reading, readings->count, &readings->capacity, sizeof(*added)))
 		return NULL;
-	readings->reading = array;
 	added = &readings->reading[readings->count++];
 	memset(added, 0, sizeof(*added));
 	return added;
@@ -101,11 +91,9 @@ struct spyre_reading *spyre_readings_add(struct spyre_readings *readings)
 spyre_telemetry_process *spyre_processes_add(struct spyre_processes *processes)
 {
 	spyre_telemetry_process *added;
-	void *array = processes->process;
 
-	if (!grow(&array, processes->count, &processes->capacity, sizeof(*added)))
+	if (!reserve(&processes->process, processes->count, &processes->capacity, sizeof(*added)))
 		return NULL;
-	processes->process = array;
 	added = &processes->process[processes->count++];
 	memset(added, 0, sizeof(*added));
 	return added;

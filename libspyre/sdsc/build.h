@@ -81,7 +81,7 @@ struct spyre_sdsc_graph {
 	struct build_tensor *tensor;
 	struct build_step *step;
 	uint32_t num_tensors, num_steps, num_args;
-	uint32_t room_tensors, room_steps;
+	size_t room_tensors, room_steps;
 	/* The division that is asked for (build_division.c). */
 	spyre_sdsc_split split[SPYRE_SDSC_MAX_SPLITS];
 	uint32_t num_splits;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/build.h"
 
@@ -27,25 +28,12 @@ void spyre_sdsc_graph_destroy(spyre_sdsc_graph *graph)
 	free(graph);
 }
 
-/* Makes room for one more element. */
-static spyre_status grow(void **list, uint32_t *room, uint32_t num, size_t bytes, uint32_t limit,
-			 const char *what)
+static spyre_status no_more(uint32_t num, uint32_t limit, const char *what)
 {
-	uint32_t want = *room ? *room * 2 : 4;
-	void *more;
-
-	if (num < *room)
-		return SPYRE_SUCCESS;
 	if (num >= limit)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "a graph has at most %u %s", limit,
 				   what);
-	more = realloc(*list, want * bytes);
-	if (!more)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for %u %s", want,
-				   what);
-	*list = more;
-	*room = want;
-	return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for %u %s", num + 1, what);
 }
 
 spyre_status build_new_tensor(spyre_sdsc_graph *g, const spyre_sdsc_operand *operand,
@@ -53,8 +41,9 @@ spyre_status build_new_tensor(spyre_sdsc_graph *g, const spyre_sdsc_operand *ope
 {
 	struct build_tensor *t;
 
-	TRY(grow((void **)&g->tensor, &g->room_tensors, g->num_tensors, sizeof(*t),
-		 BUILD_MAX_TENSORS, "tensors"));
+	if (g->num_tensors == BUILD_MAX_TENSORS ||
+	    !spyre_array_reserve(&g->tensor, &g->room_tensors, g->num_tensors + 1, sizeof(*t)))
+		return no_more(g->num_tensors, BUILD_MAX_TENSORS, "tensors");
 	t = &g->tensor[g->num_tensors];
 	*t = (struct build_tensor){ .operand = *operand, .padding = SPYRE_SDSC_PADDING_UNKNOWN };
 	*tensor = g->num_tensors++;
@@ -130,8 +119,9 @@ spyre_status build_add_step(const struct build_call *call, struct build_use *use
 		TRY(build_new_tensor(g, &out->view, &out->tensor));
 	}
 	*call->out = out->tensor;
-	TRY(grow((void **)&g->step, &g->room_steps, g->num_steps, sizeof(*g->step),
-		 BUILD_MAX_STEPS, "operations"));
+	if (g->num_steps == BUILD_MAX_STEPS ||
+	    !spyre_array_reserve(&g->step, &g->room_steps, g->num_steps + 1, sizeof(*g->step)))
+		return no_more(g->num_steps, BUILD_MAX_STEPS, "operations");
 	TRY(build_shapes(call, uses, &g->step[g->num_steps]));
 	build_ask(g, &g->step[g->num_steps]);
 	g->num_steps++;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 
 #define MAX_INSTR_BYTES (64u << 20)
@@ -18,24 +19,12 @@ void encoder_fini(struct encoder *e)
 	memset(e, 0, sizeof(*e));
 }
 
-/* Room for @more elements beyond @used; doubles. */
-static spyre_status grow(void *array, size_t *room, size_t used, size_t more, size_t size)
+static spyre_status reserve(void *array, size_t *capacity, size_t count, size_t size)
 {
-	void **list = array;
-	void *bigger;
-	size_t want = *room ? *room : 64;
-
-	if (used + more <= *room)
+	if (spyre_array_reserve(array, capacity, count, size))
 		return SPYRE_SUCCESS;
-	while (want < used + more)
-		want *= 2;
-	bigger = realloc(*list, want * size);
-	if (!bigger)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "no memory for a program of %zu bytes", want * size);
-	*list = bigger;
-	*room = want;
-	return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a program of %zu bytes",
+			   count * size);
 }
 
 spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, uint32_t arg,
@@ -63,7 +52,7 @@ static spyre_status add_step(struct encoder *e, const struct spyre_prog_step *st
 	if (e->num_steps == SPYRE_MAX_STEPS)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "more than %u steps (docs/unsupported.md)", SPYRE_MAX_STEPS);
-	status = grow(&e->steps, &e->room_steps, e->num_steps, 1, sizeof(*e->steps));
+	status = reserve(&e->steps, &e->room_steps, e->num_steps + 1, sizeof(*e->steps));
 	if (!status)
 		e->steps[e->num_steps++] = *step;
 	return status;
@@ -95,7 +84,7 @@ spyre_status encoder_phase(struct encoder *e)
 
 spyre_status encoder_stream(struct encoder *e, uint32_t core)
 {
-	TRY(grow(&e->streams, &e->room_streams, e->num_streams, 1, sizeof(*e->streams)));
+	TRY(reserve(&e->streams, &e->room_streams, e->num_streams + 1, sizeof(*e->streams)));
 	e->streams[e->num_streams++] = (struct spyre_prog_stream){
 		.core = core, .offset = (uint32_t)e->instr_bytes,
 	};
@@ -168,7 +157,7 @@ spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *in,
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s: more than %u bytes of instructions in all (docs/unsupported.md)",
 				   e->file, MAX_INSTR_BYTES);
-	TRY(grow(&e->instrs, &e->room_instrs, e->instr_bytes, bytes, 1));
+	TRY(reserve(&e->instrs, &e->room_instrs, e->instr_bytes + bytes, 1));
 	memcpy(e->instrs + e->instr_bytes, in, sizeof(*in));
 	memcpy(e->instrs + e->instr_bytes + sizeof(*in), views, in->num_views * sizeof(*views));
 	e->instr_bytes += bytes;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/affine.h"
 #include "libspyre/sdsc/ir.h"
@@ -71,24 +72,14 @@ static spyre_status fail(const struct parser *p, const char *format, ...)
 	return spyre_error(SPYRE_ERROR_PARSE, "%s:%u: %s at \"%s\"", p->file, p->line, what, near);
 }
 
-/* Room for one more element; doubles. */
-static spyre_status grow(const struct parser *p, void *array, size_t *room, size_t used,
-			 size_t size)
+/* Makes room for element @count of an array. */
+static spyre_status reserve(const struct parser *p, void *array, size_t *capacity, size_t count,
+			    size_t size)
 {
-	void **list = array;
-	void *more;
-	size_t want;
-
-	if (used < *room)
+	if (spyre_array_reserve(array, capacity, count + 1, size))
 		return SPYRE_SUCCESS;
-	want = *room ? *room * 2 : 64;
-	more = realloc(*list, want * size);
-	if (!more)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for %zu bytes",
-				   p->file, p->line, want * size);
-	*list = more;
-	*room = want;
-	return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for %zu bytes",
+			   p->file, p->line, (count + 1) * size);
 }
 
 static void blanks(struct parser *p)
@@ -194,7 +185,7 @@ static spyre_status define(struct parser *p, const struct name *key, const struc
 
 	if (n == MAX_VALUES)
 		return fail(p, "more than %u values", MAX_VALUES);
-	TRY(grow(p, &p->values, &p->room_values, n, sizeof(*p->values)));
+	TRY(reserve(p, &p->values, &p->room_values, n, sizeof(*p->values)));
 	TRY(enter(p, &p->value_names, p->values, sizeof(*p->values), key, '%'));
 	p->values[n] = (struct named){ *key, p->depth, *value };
 	return SPYRE_SUCCESS;
@@ -275,7 +266,7 @@ static spyre_status parse_map(struct parser *p)
 	TRY(map_body(p, &map.affine));
 	if (n == MAX_VALUES)
 		return fail(p, "more than %u maps", MAX_VALUES);
-	TRY(grow(p, &p->maps, &p->room_maps, n, sizeof(*p->maps)));
+	TRY(reserve(p, &p->maps, &p->room_maps, n, sizeof(*p->maps)));
 	TRY(enter(p, &p->map_names, p->maps, sizeof(*p->maps), &map.name, '#'));
 	p->maps[n] = map;
 	return line_end(p);
@@ -433,8 +424,8 @@ static spyre_status add_stmt(struct parser *p, const struct ir_stmt *stmt)
 {
 	if (p->bundle->num_stmts == MAX_STMTS)
 		return fail(p, "more than %u statements", MAX_STMTS);
-	TRY(grow(p, &p->bundle->stmts, &p->room_stmts, p->bundle->num_stmts,
-		 sizeof(*p->bundle->stmts)));
+	TRY(reserve(p, &p->bundle->stmts, &p->room_stmts, p->bundle->num_stmts,
+		    sizeof(*p->bundle->stmts)));
 	p->bundle->stmts[p->bundle->num_stmts++] = *stmt;
 	return SPYRE_SUCCESS;
 }
@@ -598,7 +589,7 @@ static spyre_status parse_operands(struct parser *p, struct ir_stmt *stmt)
 			TRY(need(p, ","));
 		if (p->num_symbols++ == MAX_VALUES)
 			return fail(p, "more than %u operands in all", MAX_VALUES);
-		TRY(grow(p, &stmt->symbols, &room, stmt->num_symbols, sizeof(*stmt->symbols)));
+		TRY(reserve(p, &stmt->symbols, &room, stmt->num_symbols, sizeof(*stmt->symbols)));
 		TRY(use(p, &stmt->symbols[stmt->num_symbols].value));
 		stmt->num_symbols++;
 	}
