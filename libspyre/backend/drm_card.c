@@ -14,8 +14,8 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/backend/drm_sysfs.h"
 #include "libspyre/base/error.h"
+#include "libspyre/base/sysfs.h"
 
 /* DRM driver version that this file speaks; the minor only ever adds. */
 #define DRIVER_MAJOR 1

@@ -20,7 +20,7 @@
 #include "libspyre/backend/backend.h"
 #include "libspyre/backend/futex.h"
 #include "libspyre/base/error.h"
-#include "libspyre/runtime/telemetry_page.h"
+#include "libspyre/telemetry/page.h"
 #include "model/card.h"
 
 #define EMBEDDED_MAX_CARDS 8

@@ -15,7 +15,7 @@
 #include "libspyre/backend/embedded.h"
 #include "libspyre/base/environment.h"
 #include "libspyre/base/error.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/telemetry/sources.h"
 
 #define MIB (1ull << 20)
 #define DEFAULT_LPDDR_MIB 16384

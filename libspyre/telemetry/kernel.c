@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libspyre/backend/drm_sysfs.h"
 #include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/base/sysfs.h"
+#include "libspyre/telemetry/sources.h"
 
 #define PATH_BYTES 512
 

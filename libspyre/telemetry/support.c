@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "libspyre/backend/drm_sysfs.h"
 #include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/base/sysfs.h"
+#include "libspyre/telemetry/sources.h"
 
 uint64_t spyre_telemetry_now(void)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The drm backend, part of libcore.
+libspyre_libcore_la_SOURCES += libspyre/backend/backend.h
 libspyre_libcore_la_SOURCES += libspyre/backend/drm.h
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_bounce.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_card.c
@@ -12,5 +12,13 @@ libspyre_libcore_la_SOURCES += libspyre/backend/drm_range.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_reset.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_submit.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_uring.c
-libspyre_libcore_la_SOURCES += libspyre/backend/drm_sysfs.c
-libspyre_libcore_la_SOURCES += libspyre/backend/drm_sysfs.h
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded.h
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_card.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_check.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_device.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_memory.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_queue.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_reset.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_warm.c
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_worker.c
+libspyre_libcore_la_SOURCES += libspyre/backend/futex.h

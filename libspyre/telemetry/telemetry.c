@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "libspyre/base/error.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/telemetry/sources.h"
 
 /* Between two readings when there is no earlier one to compare with. */
 #define SAMPLE_NS (100 * 1000 * 1000)

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "libspyre/base/error.h"
-#include "libspyre/runtime/telemetry_page.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/telemetry/page.h"
+#include "libspyre/telemetry/sources.h"
 #include "model/program.h"
 
 /* Reads of a page that changes under the reader. */

@@ -5,8 +5,8 @@
  * SPYRE_FSROOT (ignored in set-user-id programs) goes in front of /sys, /proc
  * and /dev: a container's mount of the host, or the tree of a test.
  */
-#ifndef SPYRE_DRM_SYSFS_H
-#define SPYRE_DRM_SYSFS_H
+#ifndef SPYRE_SYSFS_H
+#define SPYRE_SYSFS_H
 
 #include <sys/types.h>
 
@@ -57,4 +57,4 @@ void spyre_sysfs_node(const struct spyre_sysfs_card *card, char *path, size_t si
 void spyre_sysfs_properties(const struct spyre_sysfs_card *card, int position,
 			    spyre_device_properties *properties);
 
-#endif /* SPYRE_DRM_SYSFS_H */
+#endif /* SPYRE_SYSFS_H */

@@ -14,8 +14,8 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
-#include "libspyre/runtime/telemetry_page.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/telemetry/page.h"
+#include "libspyre/telemetry/sources.h"
 
 /* Sequence of a page that is no file. */
 #define PRIVATE_PAGE UINT32_MAX

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "libspyre/base/array.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/telemetry/sources.h"
 #include "model/card.h"
 
 #define MS UINT64_C(1000000)

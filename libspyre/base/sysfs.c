@@ -12,9 +12,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "libspyre/backend/drm_sysfs.h"
 #include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
+#include "libspyre/base/sysfs.h"
 
 #define SYSFS_PATH 512
 

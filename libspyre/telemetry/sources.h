@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where readings come from: telemetry_kernel.c (sysfs, /proc), telemetry_pages.c
- * (pages of embedded cards). telemetry_history.c turns two readings into
- * shares. Internal.
+ * Where readings come from: kernel.c (sysfs, /proc) and pages.c (pages of
+ * embedded cards). history.c turns two readings into shares. Internal.
  */
 #ifndef SPYRE_TELEMETRY_SOURCES_H
 #define SPYRE_TELEMETRY_SOURCES_H
