@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/layout/sizes.h"
 #include "libspyre/runtime/kernel.h"
-#include "libspyre/sdsc/sizes.h"
-#include "libspyre/sdsc/symbols.h"
+#include "libspyre/sdsc/parse/symbols.h"
 
 /* Writes "[4, 2, 64]". */
 static const char *sizes_text(char *text, size_t bytes, const int64_t *size, uint32_t rank)

@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libspyre/sdsc/bundle.h"
-#include "libspyre/sdsc/source.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/parse/source.h"
 
 /* The files of an input, joined by zero bytes; the last two may be missing. */
 static const char *const files[] = {

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/sdsc/code_image.h"
-#include "libspyre/sdsc/ir.h"
+#include "libspyre/sdsc/cache/code_image.h"
+#include "libspyre/sdsc/ir/ir.h"
 
 static void add_bundle(const char *directory)
 {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
 
 #define MAX_BYTES (4u << 20)
 #define MAX_CYCLES 20000000ull

@@ -9,8 +9,8 @@
 #include <yyjson.h>
 
 #include "bundle_files.h"
-#include "libspyre/sdsc/code_dir.h"
-#include "libspyre/sdsc/code_image.h"
+#include "libspyre/sdsc/cache/code_dir.h"
+#include "libspyre/sdsc/cache/code_image.h"
 #include "runtime_check.h"
 
 #define BINARY "spyreCodeDir/init_binary.bin"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "bundle_files.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
 #include "runtime_check.h"
 
 #define ROWS 100

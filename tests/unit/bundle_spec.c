@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "bundle_files.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
 #include "runtime_check.h"
 
 static char folder[64];

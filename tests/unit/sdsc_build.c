@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <yyjson.h>
 
-#include "libspyre/sdsc/build.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/ir/bundle.h"
 
 #define FP16 SPYRE_FORMAT_IEEE_FP16
 #define FP32 SPYRE_FORMAT_IEEE_FP32

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
 #include "model/card.h"
 
 /* Description */

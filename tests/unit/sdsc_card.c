@@ -9,7 +9,7 @@
 #include <string.h>
 #include <yyjson.h>
 
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
 #include "model/card.h"
 
 /* case.json */

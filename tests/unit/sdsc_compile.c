@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libspyre/sdsc/build.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/ir/bundle.h"
 #include "sdsc_card.h"
 
 static char corpus[512];

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
 
 #define ROUNDS 60
 #define MAX_TEXT (1 << 20)

@@ -12,8 +12,8 @@
 
 #include <spyre/spyre.h>
 
-#include "libspyre/sdsc/bundle.h"
-#include "libspyre/sdsc/ir.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/ir/ir.h"
 
 /* A text that grows. */
 struct text {

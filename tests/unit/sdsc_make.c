@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "libspyre/layout/stick.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
 #include "model/card.h"
 #include "model_util.h"
 

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/bind.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/divide.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/explain.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/group.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/lx.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/matmul.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/memory.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/plan.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/plan.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/plan/span.c
