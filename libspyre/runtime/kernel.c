@@ -8,6 +8,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
 #include "libspyre/sdsc/cache/code_dir.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "libspyre/sdsc/plan/plan.h"
 
 struct spyre_kernel *spyre_kernel_ref(struct spyre_kernel *kernel)

@@ -5,6 +5,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
+#include "libspyre/sdsc/lower/compile.h"
 
 /* As many as the front-end makes buckets. */
 #define MAX_VARIANTS 32u

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "libspyre/sdsc/parse/source.h"
 
 /* The files of an input, joined by zero bytes; the last two may be missing. */

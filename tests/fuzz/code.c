@@ -13,6 +13,7 @@
 
 #include "libspyre/sdsc/cache/code_image.h"
 #include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/lower/compile.h"
 
 static void add_bundle(const char *directory)
 {

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 
 #define MAX_BYTES (4u << 20)
 #define MAX_CYCLES 20000000ull

@@ -11,6 +11,7 @@
 #include "bundle_files.h"
 #include "libspyre/sdsc/cache/code_dir.h"
 #include "libspyre/sdsc/cache/code_image.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "runtime_check.h"
 
 #define BINARY "spyreCodeDir/init_binary.bin"

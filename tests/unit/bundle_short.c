@@ -7,6 +7,7 @@
 
 #include "bundle_files.h"
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "runtime_check.h"
 
 #define ROWS 100

@@ -4,6 +4,7 @@
 
 #include "bundle_files.h"
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "runtime_check.h"
 
 static char folder[64];

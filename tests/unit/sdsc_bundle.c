@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "model/card.h"
 
 /* Description */

@@ -10,6 +10,7 @@
 #include <yyjson.h>
 
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "model/card.h"
 
 /* case.json */

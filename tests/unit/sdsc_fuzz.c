@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 
 #define ROUNDS 60
 #define MAX_TEXT (1 << 20)

@@ -14,6 +14,8 @@
 
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/parse/mlir.h"
 
 /* A text that grows. */
 struct text {

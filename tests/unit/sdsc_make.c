@@ -12,6 +12,7 @@
 
 #include "libspyre/layout/stick.h"
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "model/card.h"
 #include "model_util.h"
 

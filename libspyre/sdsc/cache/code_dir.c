@@ -16,6 +16,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
 #include "libspyre/sdsc/cache/code_image.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "libspyre/sdsc/parse/bundle_file.h"
 
 #define BINARY "init_binary.bin"

@@ -10,7 +10,6 @@
 #include "libspyre/sdsc/parse/code_key.h"
 
 #define CODE_IMAGE_MAGIC 0x42505953u	/* "SYPB" */
-#define CODE_IMAGE_VERSION 1u
 #define CODE_IMAGE_NAME_BYTES 64u
 #define CODE_IMAGE_MAX_BYTES (512u << 20)
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/plan/plan.h"
 
 static spyre_status check_split(const spyre_sdsc_split *splits, uint32_t index)
@@ -67,7 +68,7 @@ void build_ask(const spyre_sdsc_graph *graph, struct build_step *step)
 		const spyre_sdsc_split *split = &graph->split[i];
 		int d = build_split_dim(step, split->dim);
 
-		if (d >= 0 && plan_points(&step->sdsc, (uint32_t)d) % split->slices == 0)
+		if (d >= 0 && ir_points(&step->sdsc, (uint32_t)d) % split->slices == 0)
 			step->asked[d] = split->slices;
 	}
 }
@@ -77,7 +78,7 @@ static spyre_status undivided(const struct build_step *step, const char *op,
 {
 	const struct ir_sdsc *s = &step->sdsc;
 	uint32_t d = (uint32_t)build_split_dim(step, split->dim);
-	int64_t points = plan_points(s, d);
+	int64_t points = ir_points(s, d);
 	char dim[32] = "what it sums over";
 
 	if (split->dim != SPYRE_SDSC_SUMMED)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Where the elements of a tensor lie. */
-#include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/ir/address.h"
+
+#include <string.h>
 
 uint64_t ir_unit(const struct ir_tensor *t, uint32_t dim)
 {
@@ -98,4 +100,46 @@ bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t)
 			return false;
 	}
 	return true;
+}
+
+int64_t ir_longest_stick(const struct ir_sdsc *s, uint32_t dim)
+{
+	int64_t longest = 1;
+
+	for (uint32_t t = 0; t < s->num_tensors; t++)
+		if (s->tensor[t].scale[dim] > 0 && (int64_t)ir_unit(&s->tensor[t], dim) > longest)
+			longest = (int64_t)ir_unit(&s->tensor[t], dim);
+	return longest;
+}
+
+void ir_turn_gaps(struct ir_sdsc *s)
+{
+	if (strcmp(s->op, "ReStickifyOpHBM"))
+		return;
+	for (uint32_t i = 0; i < s->num_tensors; i++) {
+		struct ir_tensor *t = &s->tensor[i];
+
+		for (uint32_t d = 0; d < s->num_dims; d++) {
+			int64_t stick = ir_longest_stick(s, d);
+
+			/* Padded dims are not divided, and their padding is no whole stick. */
+			if (t->lx || t->scale[d] < 1 || ir_unit(t, d) > 1 || t->gap[d] < 1 ||
+			    t->gap[d] >= stick || s->size[d] % stick || s->slices[d] > 1 ||
+			    t->stated >> d & 1)
+				continue;
+			t->gap[d] = -t->gap[d];
+		}
+		/* Less memory than before: its size is within bounds still. */
+		ir_place(s, t);
+	}
+}
+
+int64_t ir_points(const struct ir_sdsc *s, uint32_t dim)
+{
+	int64_t unit = 1;
+
+	for (uint32_t i = 0; i < s->num_tensors; i++)
+		if (s->tensor[i].stick == dim && s->tensor[i].lanes > unit)
+			unit = s->tensor[i].lanes;
+	return s->size[dim] / unit;
 }

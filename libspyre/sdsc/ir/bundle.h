@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compiler: bundle directory -> program image. Internal. */
+/* A compiled bundle: the program image and what its operands are. Internal. */
 #ifndef SPYRE_BUNDLE_H
 #define SPYRE_BUNDLE_H
 
@@ -37,8 +37,6 @@ struct bundle_arg_spec {
 	spyre_element_arrangement arrangement;
 };
 
-struct bundle_source;
-
 /* A compiled bundle; owns what it points to. */
 struct spyre_bundle {
 	void *image;
@@ -61,18 +59,6 @@ struct spyre_bundle {
 	bool cached;		/* from spyreCodeDir: the verifier may refuse it */
 };
 
-/* @max_cores: cores of the card. Errors as spyre_kernel_load(). */
-spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
-				  struct spyre_bundle *bundle);
-/* The program for given values of the symbols, in their order; NULL: the maxima. */
-spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
-				uint32_t max_cores, struct spyre_bundle *bundle);
-struct ir_bundle;
-struct ir_sdsc;
-/* Without files: statement i of @parsed executes @sdscs[i]. Both stay the caller's. */
-spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
-					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
-					 struct spyre_bundle *bundle);
 void spyre_bundle_fini(struct spyre_bundle *bundle);
 
 #endif /* SPYRE_BUNDLE_H */

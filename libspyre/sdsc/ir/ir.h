@@ -73,11 +73,6 @@ struct ir_bundle {
 	struct ir_mem mem[IR_MAX_MEM];
 };
 
-/* Parses bundle.mlir. Errors name the line. */
-spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
-			   struct ir_bundle *bundle);
-void ir_bundle_fini(struct ir_bundle *bundle);
-
 /* A run of elements along a dim within a stick. */
 struct ir_part {
 	uint32_t dim, size;
@@ -167,42 +162,10 @@ struct ir_sdsc {
 	struct ir_axis axis[2];
 };
 
-/*
- * Derives strides and extents of a tensor from its order, from the inside out,
- * starting at one stick. False if they do not fit in 63 bits.
- */
-bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t);
-
-/*
- * Parses an SDSC file; @sdsc is zero before. The text is parsed in place (see
- * json_open()). Errors name the file and the JSON path.
- */
-spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
-
+/* Frees the statements from @from on. */
+void ir_drop_stmts(struct ir_bundle *bundle, uint32_t from);
+void ir_bundle_fini(struct ir_bundle *bundle);
 /* The dim of that name, IR_NO_DIM if there is none. */
 uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name);
-
-/* Elements of a dim that one stick holds, 1 if the stick does not run along it. */
-uint64_t ir_unit(const struct ir_tensor *t, uint32_t dim);
-/* Bits from coordinate 0 to @x of a dim, 0 if the tensor does not vary along it. */
-uint64_t ir_bits(const struct ir_tensor *t, uint32_t dim, uint64_t x);
-/* True if coordinates of @dim turn into another part or stick at multiples of @x. */
-bool ir_breaks(const struct ir_tensor *t, uint32_t dim, uint64_t x);
-
-/*
- * A ReStickifyOpHBM of the June 2026 generator gives what its memory lacks of the padded
- * iteration as a gap above 0; makes these gaps negative. docs/sdsc.md
- */
-void ir_turn_gaps(struct ir_sdsc *s);
-
-/* Elements along a dim that one core reaches in a tensor that varies along it. */
-int64_t ir_share(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim);
-
-/*
- * The window of a convolution or of pooling, from the descriptor @dsc; places the
- * first input again, whose rows and columns are not those of N_. docs/sdsc.md
- */
-struct json;
-spyre_status ir_parse_window(struct ir_sdsc *s, const struct json *dsc);
 
 #endif /* SPYRE_SDSC_IR_H */

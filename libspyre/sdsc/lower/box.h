@@ -8,6 +8,13 @@
 
 #include "libspyre/sdsc/lower/lower.h"
 
+struct box {
+	int64_t start[IR_MAX_DIMS], len[IR_MAX_DIMS];
+};
+
+/* The whole share of a core. */
+void box_share(const struct ir_sdsc *s, struct box *box);
+
 #define BOX_MAX_PIECES 96u	/* of a dim */
 
 struct piece {
@@ -43,5 +50,15 @@ bool box_next(struct cuts *cuts, uint32_t dims);
 uint64_t box_offset(const struct ir_sdsc *s, const struct ir_tensor *t, const struct cuts *cuts);
 /* Bytes from coordinate 0 to @x along a dim. */
 uint64_t box_bytes(const struct ir_tensor *t, uint32_t dim, int64_t x);
+
+/* Cuts a box until what each part needs fits in LX. */
+struct blocks {
+	uint64_t (*need)(struct lower *l, void *arg, const struct box *box);
+	spyre_status (*emit)(struct lower *l, void *arg, const struct box *box);
+	void *arg;
+	int64_t align[IR_MAX_DIMS];	/* of the cuts, 0: the dim stays whole */
+};
+
+spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct box *box);
 
 #endif /* SPYRE_SDSC_BOX_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The compiler: from the parsed bundle to a program and its arguments. */
-#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
-#include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/operations.h"
+#include "libspyre/sdsc/lower/symbol_cut.h"
 #include "libspyre/sdsc/parse/source.h"
 #include "libspyre/sdsc/parse/symbols.h"
 
@@ -23,7 +24,8 @@ struct compiler {
 	bool wrote_first, read_first;	/* baked segment 0 */
 	uint32_t scratch;
 	uint32_t num_args;	/* highest argument number used, + 1 */
-	struct ir_sdsc fitted;	/* the SDSC at hand, as far as memory goes */
+	struct ir_sdsc fitted;	/* the current SDSC, as far as memory goes */
+	struct symbol_cut cut;
 };
 
 static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
@@ -144,6 +146,21 @@ static void note_name(struct compiler *c, const char *root)
 	snprintf(name + used, sizeof(c->out->name) - used, "%s%s", used ? "+" : "", root);
 }
 
+/* Lowers the current SDSC, in parts if bound values cut it. */
+static spyre_status lower_parts(struct compiler *c, struct lower *l)
+{
+	spyre_status status = SPYRE_SUCCESS;
+
+	if (!c->fitted.symbolic)
+		return lower_sdsc(l);
+	TRY(symbol_cut_begin(l, &c->source->symbols, c->values, &c->cut));
+	l->sdsc = &c->cut.part;
+	while (!status && symbol_cut_next(&c->cut))
+		status = lower_sdsc(l);
+	l->sdsc = &c->fitted;
+	return status;
+}
+
 static spyre_status lower_all(struct compiler *c)
 {
 	const struct ir_bundle *bundle = &c->source->bundle;
@@ -168,7 +185,7 @@ static spyre_status lower_all(struct compiler *c)
 		l.sdsc = &c->fitted;
 		status = lower_fit(&l, &c->source->spec, &c->fitted);
 		if (!status)
-			status = symbols_lower(&l, &c->source->symbols, c->values);
+			status = lower_parts(c, &l);
 		if (status)
 			break;
 		note_args(c, &l, elements);
@@ -337,10 +354,4 @@ spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
 	free(source.units);
 	free(source.unit_of);
 	return status;
-}
-
-void spyre_bundle_fini(struct spyre_bundle *bundle)
-{
-	free(bundle->image);
-	memset(bundle, 0, sizeof(*bundle));
 }

@@ -50,11 +50,8 @@ struct nest {
 /* Orders, merges and splits the dims and adds the instructions that result. */
 spyre_status nest_emit(struct lower *l, struct nest *nest);
 
-/* lower.c */
-spyre_status lower_sdsc(struct lower *l);
-typedef spyre_status lower_rule_fn(struct lower *l, enum spyre_func func);
-/* The function that lowers an operation, NULL if there is none. */
-lower_rule_fn *lower_rule(const char *op);
+/* Finds the addresses of @tensor on every core, and checks its reach. */
+spyre_status lower_resolve(struct lower *l, uint32_t tensor);
 spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct address *at);
@@ -102,18 +99,6 @@ void window_tap(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core,
 /* Sizes of a core's share along an axis. */
 int64_t window_outputs(const struct ir_sdsc *s, const struct ir_axis *a);
 int64_t window_taps(const struct ir_sdsc *s, const struct ir_axis *a);
-
-/* One per kind of operation. */
-spyre_status lower_pointwise(struct lower *l, enum spyre_func func);
-spyre_status lower_reduce(struct lower *l, enum spyre_func func);
-spyre_status lower_matmul(struct lower *l, enum spyre_func func);
-spyre_status lower_conv(struct lower *l, enum spyre_func func);
-spyre_status lower_window(struct lower *l, enum spyre_func func);
-spyre_status lower_topk(struct lower *l, enum spyre_func func);
-spyre_status lower_mask_by_index(struct lower *l, enum spyre_func func);
-spyre_status lower_restickify(struct lower *l, enum spyre_func func);
-spyre_status lower_convert(struct lower *l, enum spyre_func func);
-spyre_status lower_quant(struct lower *l, enum spyre_func func);
 
 /*
  * Partial results: cores whose output address is the same each compute into

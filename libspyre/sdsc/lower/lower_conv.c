@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/pack.h"
+#include "libspyre/sdsc/lower/rules.h"
 
 #define TILE_BYTES (512u << 10)		/* enough rows to keep the PT busy */
 #define MAX_BLOCKS 65536u		/* PT instructions of one core */

@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+#include "libspyre/sdsc/lower/lower_convert.h"
+#include "libspyre/sdsc/lower/rules.h"
 #include "libspyre/sdsc/lower/stage.h"
 
 #define BIT(format) (1u << SPYRE_FMT_##format)

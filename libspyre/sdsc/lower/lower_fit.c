@@ -10,40 +10,8 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/parse/launch_spec.h"
-
-/* Elements that a stick of some tensor holds along a dim: padding is less than that. */
-static int64_t longest_stick(const struct ir_sdsc *s, uint32_t dim)
-{
-	int64_t longest = 1;
-
-	for (uint32_t t = 0; t < s->num_tensors; t++)
-		if (s->tensor[t].scale[dim] > 0 && (int64_t)ir_unit(&s->tensor[t], dim) > longest)
-			longest = (int64_t)ir_unit(&s->tensor[t], dim);
-	return longest;
-}
-
-void ir_turn_gaps(struct ir_sdsc *s)
-{
-	if (strcmp(s->op, "ReStickifyOpHBM"))
-		return;
-	for (uint32_t i = 0; i < s->num_tensors; i++) {
-		struct ir_tensor *t = &s->tensor[i];
-
-		for (uint32_t d = 0; d < s->num_dims; d++) {
-			int64_t stick = longest_stick(s, d);
-
-			/* Padded dims are not divided, and their padding is no whole stick. */
-			if (t->lx || t->scale[d] < 1 || ir_unit(t, d) > 1 || t->gap[d] < 1 ||
-			    t->gap[d] >= stick || s->size[d] % stick || s->slices[d] > 1 ||
-			    t->stated >> d & 1)
-				continue;
-			t->gap[d] = -t->gap[d];
-		}
-		/* Less memory than before: its size is within bounds still. */
-		ir_place(s, t);
-	}
-}
 
 /* Dims of the argument from the outside in, as device sizes have them. */
 static uint32_t device_dims(const struct ir_tensor *t, uint32_t *dim)
@@ -77,7 +45,7 @@ static bool gaps_of_layout(const struct ir_sdsc *s, const struct ir_tensor *t,
 		gap[d] = arg->device_size[i] * unit - whole;
 		if (gap[d] == t->gap[d] || (t->gap[d] < 0 && gap[d] == -t->gap[d]))
 			continue;
-		if (t->gap[d] || gap[d] > 0 || -gap[d] >= longest_stick(s, d) || t->scale[d] < 1)
+		if (t->gap[d] || gap[d] > 0 || -gap[d] >= ir_longest_stick(s, d) || t->scale[d] < 1)
 			return false;
 	}
 	return true;

@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/matmul.h"
 #include "libspyre/sdsc/lower/pack.h"
+#include "libspyre/sdsc/lower/rules.h"
 
 #define C MATMUL_C
 #define A MATMUL_A

@@ -8,6 +8,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/pack.h"
+#include "libspyre/sdsc/lower/rules.h"
 
 #define BIT(format) (1u << SPYRE_FMT_##format)
 #define FLOATS (BIT(SEN169_FP16) | BIT(IEEE_FP16) | BIT(BFLOAT16) | BIT(IEEE_FP32))

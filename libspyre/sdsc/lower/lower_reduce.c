@@ -13,6 +13,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/box.h"
+#include "libspyre/sdsc/lower/rules.h"
 
 #define MAX_POINTS 65280	/* of a dim in one instruction: whole sticks, at most 65535 */
 #define MAX_BOXES 4096u	/* of a core's share */

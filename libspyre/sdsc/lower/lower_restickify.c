@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/lower_convert.h"
+#include "libspyre/sdsc/lower/rules.h"
 #include "libspyre/sdsc/lower/stage.h"
 
 #define MAX_LOOPS 4u

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/rules.h"
 
 #define MAX_RANKS 65536u		/* that a TOPK instruction finds */
 #define MAX_PLACES (1u << 24)		/* that it searches */

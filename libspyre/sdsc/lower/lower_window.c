@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/rules.h"
 
 #define MAX_RUNS 4096u		/* instructions of one core for borders */
 

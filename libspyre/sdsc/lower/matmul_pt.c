@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "libspyre/sdsc/ir/address.h"
+
 #define C MATMUL_C
 #define A MATMUL_A
 #define B MATMUL_B

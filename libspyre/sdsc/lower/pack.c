@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 
 #define WORDS 64u		/* of a stick */
 

@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
-
-void box_share(const struct ir_sdsc *s, struct box *box)
-{
-	memset(box, 0, sizeof(*box));
-	memcpy(box->len, s->el, sizeof(box->len));
-}
+#include "libspyre/sdsc/ir/address.h"
 
 struct stage_operand tensor_operand(const struct lower *l, uint32_t tensor, uint32_t core)
 {
@@ -161,33 +156,4 @@ spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct
 		if (!lower_varies(stage->operand[0].tensor, d))
 			part.len[d] = 1;
 	return emit(l, stage, &part, box);
-}
-
-spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct box *box)
-{
-	uint64_t need = b->need(l, b->arg, box), room = SPYRE_LX_BYTES - l->scratch;
-	struct box part = *box;
-	uint32_t dim = 0;
-	int64_t most = 1;
-	spyre_status status;
-
-	if (need <= room)
-		return b->emit(l, b->arg, box);
-	for (uint32_t d = 0; d < l->sdsc->num_dims; d++) {
-		int64_t parts = b->align[d] ? (box->len[d] + b->align[d] - 1) / b->align[d] : 1;
-
-		if (parts > most) {
-			most = parts;
-			dim = d;
-		}
-	}
-	if (most == 1)
-		return spyre_error(SPYRE_ERROR_LX_OVERFLOW,
-				   "%s: %s needs %" PRIu64 " bytes of LX for intermediate results from byte %u on, a core has %u; plan less into LX",
-				   l->sdsc->file, l->sdsc->op, need, l->scratch, SPYRE_LX_BYTES);
-	part.len[dim] = most / 2 * b->align[dim];
-	status = box_blocks(l, b, &part);
-	part.start[dim] += part.len[dim];
-	part.len[dim] = box->len[dim] - part.len[dim];
-	return status ? status : box_blocks(l, b, &part);
 }

@@ -6,14 +6,7 @@
 #ifndef SPYRE_SDSC_STAGE_H
 #define SPYRE_SDSC_STAGE_H
 
-#include "libspyre/sdsc/lower/lower.h"
-
-struct box {
-	int64_t start[IR_MAX_DIMS], len[IR_MAX_DIMS];
-};
-
-/* The whole share of a core. */
-void box_share(const struct ir_sdsc *s, struct box *box);
+#include "libspyre/sdsc/lower/box.h"
 
 struct stage_operand {
 	const struct ir_tensor *tensor;
@@ -44,22 +37,5 @@ uint64_t tile_make(const struct ir_sdsc *s, const struct box *box, const struct 
 struct stage_operand tile_operand(const struct lower *l, const struct ir_tensor *tile,
 				  uint64_t offset);
 struct stage_operand tensor_operand(const struct lower *l, uint32_t tensor, uint32_t core);
-
-/* Cuts a box until what each part needs fits in LX. */
-struct blocks {
-	uint64_t (*need)(struct lower *l, void *arg, const struct box *box);
-	spyre_status (*emit)(struct lower *l, void *arg, const struct box *box);
-	void *arg;
-	int64_t align[IR_MAX_DIMS];	/* of the cuts, 0: the dim stays whole */
-};
-
-spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct box *box);
-
-/* lower_convert.c: whether the operation has a rule from one format to the other. */
-spyre_status convert_check(struct lower *l, const struct ir_tensor *in,
-			   const struct ir_tensor *out);
-/* Same bits on both sides: numbers of one format, and 32-bit words of either sign. */
-bool convert_is_raw(const struct lower *l, const struct ir_tensor *in,
-		    const struct ir_tensor *out);
 
 #endif /* SPYRE_SDSC_STAGE_H */

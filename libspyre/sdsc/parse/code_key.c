@@ -11,7 +11,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "libspyre/sdsc/cache/code_image.h"
 #include "model/program.h"
 
 #define MAX_BUILD_ID 64u

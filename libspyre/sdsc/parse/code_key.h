@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdbool.h>
 
+#define CODE_IMAGE_VERSION 1u	/* of the encoding that a key stands for (code_image.h) */
+
 struct code_key {
 	uint64_t word[2];
 };

@@ -16,6 +16,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/affine.h"
+#include "libspyre/sdsc/parse/mlir.h"
 #include "libspyre/sdsc/parse/name_table.h"
 
 #define MAX_VALUES (1u << 20)
@@ -519,15 +520,6 @@ static spyre_status parse_for(struct parser *p)
 	return line_end(p);
 }
 
-static void drop_stmts(struct ir_bundle *bundle, uint32_t from)
-{
-	for (uint32_t i = from; i < bundle->num_stmts; i++) {
-		free(bundle->stmts[i].file);
-		free(bundle->stmts[i].symbols);
-	}
-	bundle->num_stmts = from;
-}
-
 static spyre_status close_for(struct parser *p)
 {
 	struct ir_stmt stmt = { .kind = IR_STMT_END, .line = p->line };
@@ -537,7 +529,7 @@ static spyre_status close_for(struct parser *p)
 		name_remove_last(&p->value_names, &p->values[p->value_names.num - 1].name);
 	/* A loop without turns or without executes does nothing. */
 	if (loop->empty || p->bundle->num_stmts == loop->stmt + 1) {
-		drop_stmts(p->bundle, loop->stmt);
+		ir_drop_stmts(p->bundle, loop->stmt);
 		return SPYRE_SUCCESS;
 	}
 	return add_stmt(p, &stmt);
@@ -742,11 +734,4 @@ spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 	if (status)
 		ir_bundle_fini(bundle);
 	return status;
-}
-
-void ir_bundle_fini(struct ir_bundle *bundle)
-{
-	drop_stmts(bundle, 0);
-	free(bundle->stmts);
-	memset(bundle, 0, sizeof(*bundle));
 }

@@ -11,20 +11,15 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/json.h"
+#include "libspyre/sdsc/parse/sdsc_parse.h"
 #include "libspyre/sdsc/parse/symbolic.h"
+#include "libspyre/sdsc/parse/window_parse.h"
 
 #define MAX_SIZE (INT64_C(1) << 40)
 #define MAX_NODES 1024		/* of scheduleTree_, searched once per tensor */
-
-uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name)
-{
-	for (uint32_t d = 0; d < s->num_dims; d++)
-		if (!strcmp(s->dim[d], name))
-			return d;
-	return IR_NO_DIM;
-}
 
 /* The dim that a string names. */
 static spyre_status get_dim(const struct ir_sdsc *s, const struct json *at, uint32_t *out)

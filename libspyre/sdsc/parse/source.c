@@ -9,6 +9,8 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/parse/bundle_file.h"
+#include "libspyre/sdsc/parse/mlir.h"
+#include "libspyre/sdsc/parse/sdsc_parse.h"
 
 struct reader {
 	const char *directory;

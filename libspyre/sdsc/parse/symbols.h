@@ -12,7 +12,6 @@
 #include "libspyre/sdsc/ir/ir.h"
 
 struct launch_spec;
-struct lower;
 
 struct symbols {
 	uint32_t num;
@@ -25,8 +24,5 @@ spyre_status symbols_from_spec(struct symbols *symbols, const struct launch_spec
 /* Adds those of an SDSC, and checks that they fit its sizes. */
 spyre_status symbols_add(struct symbols *symbols, const struct ir_sdsc *sdsc);
 int symbols_find(const struct bundle_symbol *symbols, uint32_t num, const char *name);
-
-/* Lowers l->sdsc for these values, in the order of @symbols; NULL: the maxima. */
-spyre_status symbols_lower(struct lower *l, const struct symbols *symbols, const int64_t *values);
 
 #endif /* SPYRE_SDSC_SYMBOLS_H */

@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/json.h"
+#include "libspyre/sdsc/parse/window_parse.h"
 
 static const char *const axis_name[2] = { "i", "j" };
 static const char *const tap_name[2] = { "ki", "kj" };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/lower.h"
 #include "libspyre/sdsc/plan/plan.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/lower.h"
 #include "libspyre/sdsc/plan/plan.h"
 
@@ -28,7 +29,7 @@ static void walk(struct walk *w, uint32_t dim, int64_t cores)
 		w->visit(w->arg, w->slices);
 		return;
 	}
-	points = w->whole >> dim & 1 ? 1 : plan_points(w->s, dim);
+	points = w->whole >> dim & 1 ? 1 : ir_points(w->s, dim);
 	for (int64_t n = 1; n <= points && n <= cores; n++) {
 		if (points % n || n < w->least[dim])
 			continue;
@@ -148,7 +149,7 @@ static void take(struct division *v, uint32_t dim)
 	for (uint32_t d = 0; d < v->s->num_dims; d++)
 		if (d != dim && !(v->done >> d & 1))
 			rest /= v->least[d];
-	v->s->slices[dim] = plan_divisor(plan_points(v->s, dim), rest);
+	v->s->slices[dim] = plan_divisor(ir_points(v->s, dim), rest);
 	v->cores /= v->s->slices[dim];
 	v->done |= 1u << dim;
 }
@@ -159,7 +160,7 @@ static int largest(const struct division *v, uint32_t among)
 
 	for (uint32_t d = 0; d < v->s->num_dims; d++)
 		if ((among >> d & 1) && !(v->done >> d & 1) &&
-		    (best < 0 || plan_points(v->s, d) > plan_points(v->s, (uint32_t)best)))
+		    (best < 0 || ir_points(v->s, d) > ir_points(v->s, (uint32_t)best)))
 			best = (int)d;
 	return best;
 }
@@ -220,8 +221,8 @@ static uint32_t common_whole(const struct plan *p, uint32_t leader)
 			e = dim_of_key(other, first->key[d]);
 			if (e < 0 || other->sdsc.size[e] != first->sdsc.size[d] ||
 			    ((other->whole | other->reduced) >> e & 1) ||
-			    plan_points(&other->sdsc, (uint32_t)e) !=
-			    plan_points(&first->sdsc, d))
+			    ir_points(&other->sdsc, (uint32_t)e) !=
+			    ir_points(&first->sdsc, d))
 				whole |= 1u << d;
 		}
 	return whole;

@@ -6,6 +6,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/lower/compile.h"
 #include "libspyre/sdsc/lower/lower.h"
 #include "libspyre/sdsc/plan/plan.h"
 

@@ -3,6 +3,7 @@
  * Groups: steps that pass on tensors core by core, so that LX may keep them.
  * All members of a group have one division.
  */
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/plan/plan.h"
 
 /* Host dims that an operand varies along, as bits by key. */
@@ -53,7 +54,7 @@ static uint64_t divisible(const struct build_step *step)
 
 	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
 		if (!((step->whole | step->reduced) >> d & 1) && step->key[d] != BUILD_NO_KEY &&
-		    plan_points(&step->sdsc, d) > 1)
+		    ir_points(&step->sdsc, d) > 1)
 			keys |= 1ull << step->key[d];
 	return keys;
 }
@@ -65,7 +66,7 @@ static int64_t busy(const struct build_step *step, uint64_t keys, int64_t cores)
 
 	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
 		if (step->key[d] != BUILD_NO_KEY && (keys >> step->key[d] & 1))
-			used *= plan_divisor(plan_points(&step->sdsc, d), cores / used);
+			used *= plan_divisor(ir_points(&step->sdsc, d), cores / used);
 	return used;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 
 #define LX_FRACTION 0.2		/* of LX that is not the planner's */
 
@@ -119,7 +120,7 @@ static spyre_status check_forced(const struct ir_sdsc *s)
 	int64_t product = 1;
 
 	for (uint32_t d = 0; d < s->num_dims; d++) {
-		if (s->slices[d] < 1 || plan_points(s, d) % s->slices[d])
+		if (s->slices[d] < 1 || ir_points(s, d) % s->slices[d])
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "%s: %lld slices do not divide %s of %lld", s->op,
 					   (long long)s->slices[d], s->dim[d],

@@ -48,8 +48,6 @@ spyre_status plan_compile(const spyre_sdsc_graph *graph, uint32_t cores, uint32_
 
 /* plan_span.c: the fewest slices of each dim with which every core's reach is in limits. */
 spyre_status plan_span(struct build_step *step, uint32_t cores, int64_t *least);
-/* Points of a dim that can be divided: whole sticks of the tensors along it. */
-int64_t plan_points(const struct ir_sdsc *s, uint32_t dim);
 /* The largest divisor of @n that is at most @limit. */
 int64_t plan_divisor(int64_t n, int64_t limit);
 

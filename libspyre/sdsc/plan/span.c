@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/lower.h"
 #include "libspyre/sdsc/plan/plan.h"
 
@@ -13,16 +14,6 @@ int64_t plan_divisor(int64_t n, int64_t limit)
 		if (n % d == 0)
 			return d;
 	return 1;
-}
-
-int64_t plan_points(const struct ir_sdsc *s, uint32_t dim)
-{
-	int64_t unit = 1;
-
-	for (uint32_t i = 0; i < s->num_tensors; i++)
-		if (s->tensor[i].stick == dim && s->tensor[i].lanes > unit)
-			unit = s->tensor[i].lanes;
-	return s->size[dim] / unit;
 }
 
 /* The next larger divisor of a dim's points, 0 if there is none. */
@@ -55,7 +46,7 @@ static int widest(const struct ir_sdsc *s, const struct ir_tensor *t, const int6
 		uint64_t reach = (uint64_t)(s->el[d] / unit - 1) * t->stride[d];
 
 		if (t->scale[d] < 1 || (whole >> d & 1) || reach <= most ||
-		    !next_divisor(plan_points(s, d), least[d],
+		    !next_divisor(ir_points(s, d), least[d],
 				  cores / (product(least, s->num_dims) / least[d])))
 			continue;
 		most = reach;
@@ -66,7 +57,7 @@ static int widest(const struct ir_sdsc *s, const struct ir_tensor *t, const int6
 
 static void split(struct ir_sdsc *s, int64_t *least, uint32_t dim, int64_t cores)
 {
-	least[dim] = next_divisor(plan_points(s, dim), least[dim],
+	least[dim] = next_divisor(ir_points(s, dim), least[dim],
 				  cores / (product(least, s->num_dims) / least[dim]));
 	s->el[dim] = s->size[dim] / least[dim];
 }
@@ -79,7 +70,7 @@ static spyre_status limit_k(struct ir_sdsc *s, int64_t *least, int64_t cores)
 	while (s->el[k] > (int64_t)SPYRE_MAX_COUNT) {
 		int64_t room = cores / (product(least, s->num_dims) / least[k]);
 
-		if (!next_divisor(plan_points(s, k), least[k], room))
+		if (!next_divisor(ir_points(s, k), least[k], room))
 			return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
 					   "%s: %s of %" PRId64 " does not divide over %" PRId64 " cores so that one has %u at most",
 					   s->op, s->dim[k], s->size[k], cores, SPYRE_MAX_COUNT);
