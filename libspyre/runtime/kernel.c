@@ -9,6 +9,7 @@
 #include "libspyre/runtime/kernel.h"
 #include "libspyre/sdsc/cache/code_dir.h"
 #include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/plan/compile.h"
 #include "libspyre/sdsc/plan/plan.h"
 
 struct spyre_kernel *spyre_kernel_ref(struct spyre_kernel *kernel)
@@ -184,7 +185,7 @@ spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_grap
 		return spyre_null_argument("spyre_sdsc_graph_load", out ? "graph" : "kernel");
 	*out = NULL;
 	most = context->card->properties.num_cores;
-	status = build_cores(&cores);
+	status = plan_cores(&cores);
 	if (!status)
 		status = alloc_kernel(context, &kernel);
 	if (status)

@@ -13,6 +13,7 @@
 #include "libspyre/sdsc/graph/graph.h"
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/write/write.h"
 
 #define FP16 SPYRE_FORMAT_IEEE_FP16
 #define FP32 SPYRE_FORMAT_IEEE_FP32

@@ -13,6 +13,7 @@
 #include "libspyre/sdsc/graph/graph.h"
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/write/write.h"
 #include "sdsc_card.h"
 
 static char corpus[512];

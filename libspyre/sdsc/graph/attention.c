@@ -12,7 +12,11 @@
 #include <math.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fill.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 #define NEW SPYRE_SDSC_NEW
 #define IN(...) ((const uint32_t[]){ __VA_ARGS__ })

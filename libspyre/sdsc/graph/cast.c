@@ -5,7 +5,13 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/cast.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/infer.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 bool build_is_float(spyre_format format)
 {

@@ -3,7 +3,12 @@
 #include <math.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fill.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 spyre_status build_zero(spyre_sdsc_graph *g, spyre_format format, uint32_t *tensor)
 {

@@ -8,7 +8,12 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
+#include "libspyre/sdsc/graph/fill.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/infer.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/ops.h"
 
 int64_t build_whole_sticks(int64_t size, int64_t lanes)
 {
@@ -342,16 +347,5 @@ spyre_status build_align(const struct build_call *call, struct build_use *uses)
 		}
 		TRY(build_restick_new(call->graph, &uses[i], want));
 	}
-	return SPYRE_SUCCESS;
-}
-
-spyre_status build_attr_dim(const struct build_call *call, const char *name, double value,
-			     uint32_t rank, uint32_t *dim)
-{
-	if (value != floor(value) || value < -(double)rank || value >= rank)
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "%s: %s %g is none of the %u dimensions of operand 0",
-				   call->op->name, name, value, rank);
-	*dim = (uint32_t)(value < 0 ? value + rank : value);
 	return SPYRE_SUCCESS;
 }

@@ -6,7 +6,15 @@
 
 #include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/division.h"
+#include "libspyre/sdsc/graph/fill.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/infer.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/ops.h"
+#include "libspyre/sdsc/graph/shapes.h"
 
 spyre_status spyre_sdsc_graph_create(spyre_sdsc_graph **graph)
 {

@@ -4,7 +4,10 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
+#include "libspyre/sdsc/graph/attr.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/infer.h"
+#include "libspyre/sdsc/graph/layout.h"
 
 /* The shape that all inputs broadcast to; sticks as the first that has any. */
 static void infer_pointwise(const struct build_call *call, const struct build_use *uses,

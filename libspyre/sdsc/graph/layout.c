@@ -7,6 +7,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
 
 /* The host dim whose stride fits that of device dim @j; the largest that does. */
 static int owner(const spyre_sdsc_operand *o, const int64_t *stride, uint32_t j)

@@ -3,7 +3,12 @@
 #include <inttypes.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/ops.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 static spyre_status mismatch(const struct build_call *call, uint32_t index, uint32_t dim,
 			     const struct build_use *use, int64_t want)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* Builder: the operations by name, and their attributes. */
+/* Builder: the operations by name. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/ops.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 #define UNARY(name, func, flags) { name, func, BUILD_POINTWISE, 1, 1, flags, NULL, { { 0 } } }
 #define BINARY(name, func, flags) { name, func, BUILD_POINTWISE, 2, 2, flags, NULL, \
@@ -202,77 +204,5 @@ spyre_status spyre_sdsc_operation_inputs(const char *name, uint32_t *least, uint
 				   name);
 	*least = op->inputs;
 	*most = op->most_inputs;
-	return SPYRE_SUCCESS;
-}
-
-bool build_has_attr(const struct build_call *call, const char *name)
-{
-	for (uint32_t i = 0; i < call->num_attrs; i++)
-		if (!strcmp(call->attr[i].name, name))
-			return true;
-	return false;
-}
-
-double build_attr(const struct build_call *call, const char *name)
-{
-	for (uint32_t i = 0; i < call->num_attrs; i++)
-		if (!strcmp(call->attr[i].name, name))
-			return call->attr[i].value;
-	for (uint32_t i = 0; i < BUILD_MAX_ATTRS && call->op->attr[i].name; i++)
-		if (!strcmp(call->op->attr[i].name, name))
-			return call->op->attr[i].fallback;
-	return NAN;
-}
-
-double build_attr_nth(const struct build_call *call, const char *name, uint32_t n)
-{
-	double value = build_attr(call, name);
-
-	for (uint32_t i = 0; i < call->num_attrs; i++) {
-		if (strcmp(call->attr[i].name, name))
-			continue;
-		value = call->attr[i].value;
-		if (!n--)
-			break;
-	}
-	return value;
-}
-
-static spyre_status unknown_attr(const struct build_call *call, const char *name)
-{
-	char list[256] = "none";
-	size_t used = 0;
-
-	for (uint32_t k = 0; k < BUILD_MAX_ATTRS && call->op->attr[k].name; k++)
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", k ? ", " : "",
-					 call->op->attr[k].name);
-	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-			   "%s has no attribute \"%s\"; its attributes are %s", call->op->name, name,
-			   list);
-}
-
-spyre_status build_check_attrs(const struct build_call *call)
-{
-	for (uint32_t i = 0; i < call->num_attrs; i++) {
-		const char *name = call->attr[i].name;
-		bool known = false;
-
-		if (!name)
-			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					   "%s: attribute %u has no name", call->op->name, i);
-		for (uint32_t k = 0; k < BUILD_MAX_ATTRS && call->op->attr[k].name; k++)
-			known = known || !strcmp(call->op->attr[k].name, name);
-		if (!known)
-			return unknown_attr(call, name);
-		if (isnan(call->attr[i].value))
-			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					   "%s: attribute \"%s\" is not a number", call->op->name,
-					   name);
-		if (!strcmp(name, "eps") && !(call->attr[i].value >= 0 &&
-					      isfinite(call->attr[i].value)))
-			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					   "%s: eps is %g, expected a finite number that is not below 0",
-					   call->op->name, call->attr[i].value);
-	}
 	return SPYRE_SUCCESS;
 }

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Builder: narrow numbers and their scales. */
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/cast.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/infer.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 /* x divided by the scale, along the same sticks; columns of scales are repeated along them. */
 spyre_status build_quantise(const struct build_call *call)

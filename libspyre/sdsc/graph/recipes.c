@@ -4,7 +4,10 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fill.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 #define NEW SPYRE_SDSC_NEW
 #define IN(...) ((const uint32_t[]){ __VA_ARGS__ })

@@ -3,7 +3,12 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/ops.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 /* Which dims go, as bits; those that a caller names, or the last. */
 static spyre_status reduced_dims(const struct build_call *call, uint32_t rank, uint32_t *mask)

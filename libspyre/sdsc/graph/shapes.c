@@ -10,7 +10,13 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/shapes.h"
+#include "libspyre/sdsc/graph/topk.h"
+#include "libspyre/sdsc/graph/window.h"
 
 struct shaper {
 	const struct build_call *call;

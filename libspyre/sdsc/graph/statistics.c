@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/attr.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 #define NEW SPYRE_SDSC_NEW
 

@@ -3,7 +3,11 @@
 #include <math.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/recipes.h"
 
 spyre_status build_transpose(const struct build_call *call)
 {

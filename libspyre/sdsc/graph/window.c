@@ -8,7 +8,14 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/ops.h"
+#include "libspyre/sdsc/graph/recipes.h"
+#include "libspyre/sdsc/graph/shapes.h"
+#include "libspyre/sdsc/graph/window.h"
 
 #define NEW SPYRE_SDSC_NEW
 #define CHANNELS 1		/* host dim of [N, C, H, W] */

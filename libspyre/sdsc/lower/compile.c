@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/lower/lower_fit.h"
 #include "libspyre/sdsc/lower/operations.h"
 #include "libspyre/sdsc/lower/symbol_cut.h"
 #include "libspyre/sdsc/parse/source.h"

@@ -13,6 +13,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/nest.h"
 
 spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
 {

@@ -9,8 +9,11 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/nest.h"
 #include "libspyre/sdsc/lower/pack.h"
+#include "libspyre/sdsc/lower/partial.h"
 #include "libspyre/sdsc/lower/rules.h"
+#include "libspyre/sdsc/lower/window.h"
 
 #define TILE_BYTES (512u << 10)		/* enough rows to keep the PT busy */
 #define MAX_BLOCKS 65536u		/* PT instructions of one core */

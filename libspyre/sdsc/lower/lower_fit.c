@@ -11,6 +11,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/lower_fit.h"
 #include "libspyre/sdsc/parse/launch_spec.h"
 
 /* Dims of the argument from the outside in, as device sizes have them. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/nest.h"
 #include "libspyre/sdsc/lower/rules.h"
 
 enum { OUT, IN, INDEX };

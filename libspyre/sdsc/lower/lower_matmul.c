@@ -11,6 +11,7 @@
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/matmul.h"
 #include "libspyre/sdsc/lower/pack.h"
+#include "libspyre/sdsc/lower/partial.h"
 #include "libspyre/sdsc/lower/rules.h"
 
 #define C MATMUL_C

@@ -4,6 +4,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/box.h"
+#include "libspyre/sdsc/lower/nest.h"
 #include "libspyre/sdsc/lower/rules.h"
 
 static bool arithmetic(enum spyre_fmt format)

@@ -13,6 +13,8 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/box.h"
+#include "libspyre/sdsc/lower/nest.h"
+#include "libspyre/sdsc/lower/partial.h"
 #include "libspyre/sdsc/lower/rules.h"
 
 #define MAX_POINTS 65280	/* of a dim in one instruction: whole sticks, at most 65535 */

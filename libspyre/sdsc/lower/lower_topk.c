@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/nest.h"
 #include "libspyre/sdsc/lower/rules.h"
 
 #define MAX_RANKS 65536u		/* that a TOPK instruction finds */

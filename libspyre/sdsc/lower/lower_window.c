@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/nest.h"
 #include "libspyre/sdsc/lower/rules.h"
+#include "libspyre/sdsc/lower/window.h"
 
 #define MAX_RUNS 4096u		/* instructions of one core for borders */
 

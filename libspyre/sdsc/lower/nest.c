@@ -8,6 +8,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/nest.h"
 
 #define MAX_UNROLL 4096u	/* instructions for dims beyond the sixth */
 #define MAX_TRIES 256u		/* divisions in search of a factor */

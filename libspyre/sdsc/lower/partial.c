@@ -5,6 +5,8 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/nest.h"
+#include "libspyre/sdsc/lower/partial.h"
 
 #define FP32_ONE 0x3f800000u
 

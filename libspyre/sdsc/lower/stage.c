@@ -7,6 +7,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/nest.h"
 
 struct stage_operand tensor_operand(const struct lower *l, uint32_t tensor, uint32_t core)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Where a moving window meets the borders of its input. */
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/window.h"
 
 int64_t window_outputs(const struct ir_sdsc *s, const struct ir_axis *a)
 {

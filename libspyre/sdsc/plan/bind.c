@@ -8,6 +8,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/plan/bind.h"
 #include "libspyre/sdsc/plan/plan.h"
 
 /* Dims in the order in which the core number counts through them, fastest first. */

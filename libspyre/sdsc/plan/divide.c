@@ -6,7 +6,11 @@
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/plan/asked.h"
+#include "libspyre/sdsc/plan/divide.h"
+#include "libspyre/sdsc/plan/matmul.h"
 #include "libspyre/sdsc/plan/plan.h"
+#include "libspyre/sdsc/plan/span.h"
 
 #define HBM_BYTES_PER_US 204.8e3
 #define RING_BYTES_PER_US (128 * 1500.0)	/* of one core */

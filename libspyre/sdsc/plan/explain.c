@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Plans made public, and planned graphs compiled without files. */
+/* Plans made public. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,39 +8,10 @@
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/lower/compile.h"
 #include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/plan/compile.h"
+#include "libspyre/sdsc/plan/divide.h"
+#include "libspyre/sdsc/plan/memory.h"
 #include "libspyre/sdsc/plan/plan.h"
-
-static spyre_status compile(const struct plan *plan, uint32_t max_cores,
-			    struct spyre_bundle *bundle)
-{
-	const struct ir_sdsc **sdscs = calloc(plan->num_steps, sizeof(*sdscs));
-	struct ir_bundle parsed;
-	spyre_status status;
-
-	if (!sdscs)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a graph");
-	for (uint32_t i = 0; i < plan->num_steps; i++)
-		sdscs[i] = &plan->step[i].sdsc;
-	status = plan_bundle(plan, &parsed);
-	if (!status) {
-		status = spyre_bundle_compile_parsed(&parsed, sdscs, max_cores, bundle);
-		ir_bundle_fini(&parsed);
-	}
-	free(sdscs);
-	return status;
-}
-
-spyre_status plan_compile(const spyre_sdsc_graph *graph, uint32_t cores, uint32_t max_cores,
-			  struct spyre_bundle *bundle)
-{
-	spyre_status status;
-	struct plan plan;
-
-	TRY(plan_make(&plan, graph, cores, NULL));
-	status = compile(&plan, max_cores, bundle);
-	plan_fini(&plan);
-	return status;
-}
 
 static void explain_step(const struct plan *plan, uint32_t index, spyre_sdsc_plan_step *out)
 {
@@ -77,7 +48,7 @@ static spyre_status add_cost(const struct plan *plan, spyre_sdsc_plan *out)
 	struct spyre_verify_error why;
 	struct spyre_program program;
 	struct spyre_bundle bundle;
-	spyre_status status = compile(plan, SPYRE_MAX_CORES, &bundle);
+	spyre_status status = plan_compile_steps(plan, SPYRE_MAX_CORES, &bundle);
 
 	if (status)
 		return status;

@@ -4,7 +4,10 @@
  * All members of a group have one division.
  */
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/plan/asked.h"
+#include "libspyre/sdsc/plan/group.h"
 #include "libspyre/sdsc/plan/plan.h"
+#include "libspyre/sdsc/plan/span.h"
 
 /* Host dims that an operand varies along, as bits by key. */
 static uint64_t keys_of(const struct build_step *step, uint32_t tensor)

@@ -8,6 +8,10 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/ops.h"
+#include "libspyre/sdsc/plan/group.h"
+#include "libspyre/sdsc/plan/lx.h"
+#include "libspyre/sdsc/plan/memory.h"
 #include "libspyre/sdsc/plan/plan.h"
 
 struct lx {

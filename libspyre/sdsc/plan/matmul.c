@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "libspyre/sdsc/plan/divide.h"
+#include "libspyre/sdsc/plan/matmul.h"
 #include "libspyre/sdsc/plan/plan.h"
 
 #define PT_ROWS 8.0

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/plan/memory.h"
 #include "libspyre/sdsc/plan/plan.h"
 
 uint64_t plan_share(const struct build_step *step, uint32_t tensor)

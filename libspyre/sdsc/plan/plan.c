@@ -8,11 +8,16 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/plan/bind.h"
+#include "libspyre/sdsc/plan/divide.h"
+#include "libspyre/sdsc/plan/group.h"
+#include "libspyre/sdsc/plan/lx.h"
+#include "libspyre/sdsc/plan/memory.h"
 
 #define LX_FRACTION 0.2		/* of LX that is not the planner's */
 
 /* A wrong variable of the environment is an error: a guess would hide it. */
-spyre_status build_cores(uint32_t *cores)
+spyre_status plan_cores(uint32_t *cores)
 {
 	const char *text = getenv("SENCORES");
 	char *end;
@@ -147,7 +152,7 @@ static spyre_status divide(struct plan *p, const int64_t *forced)
 
 static spyre_status make(struct plan *p, const spyre_sdsc_graph *graph, const int64_t *forced)
 {
-	TRY(build_cores(&p->cores));
+	TRY(plan_cores(&p->cores));
 	TRY(read_environment(p));
 	TRY(copy_graph(p, graph));
 	set_lifetimes(p);

@@ -7,6 +7,7 @@
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/lower.h"
 #include "libspyre/sdsc/plan/plan.h"
+#include "libspyre/sdsc/plan/span.h"
 
 int64_t plan_divisor(int64_t n, int64_t limit)
 {

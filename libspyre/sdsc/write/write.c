@@ -10,34 +10,12 @@
 #include <unistd.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/ops.h"
 #include "libspyre/sdsc/plan/plan.h"
-
-spyre_status build_write_file(const char *directory, const char *file, const char *text,
-			      size_t size)
-{
-	char path[4096], draft[4096];
-	bool ok;
-	FILE *f;
-
-	if (snprintf(path, sizeof(path), "%s/%s", directory, file) >= (int)sizeof(path) ||
-	    snprintf(draft, sizeof(draft), "%s/.%s.new", directory, file) >= (int)sizeof(draft))
-		return spyre_error(SPYRE_ERROR_FILE, "%s: path longer than %zu bytes", file,
-				   sizeof(path));
-	/* A reader never sees half a file. */
-	f = fopen(draft, "we");
-	if (!f)
-		return spyre_error(SPYRE_ERROR_FILE, "%s: cannot create it: %s", draft,
-				   strerror(errno));
-	ok = fwrite(text, 1, size, f) == size;
-	if (fclose(f) || !ok || rename(draft, path)) {
-		spyre_status status = spyre_error(SPYRE_ERROR_FILE, "%s: cannot write it: %s", path,
-						  strerror(errno));
-
-		unlink(draft);
-		return status;
-	}
-	return SPYRE_SUCCESS;
-}
+#include "libspyre/sdsc/write/write.h"
+#include "libspyre/sdsc/write/write_json.h"
+#include "libspyre/sdsc/write/write_mlir.h"
 
 static spyre_status write_plan(const struct plan *plan, const char *directory)
 {
@@ -107,7 +85,7 @@ spyre_status build_bundle(const char *name, const spyre_sdsc_operand *operands,
 	spyre_sdsc_graph *graph;
 	spyre_status status;
 
-	TRY(build_cores(&cores));
+	TRY(plan_cores(&cores));
 	TRY(spyre_sdsc_graph_create(&graph));
 	status = single(name, operands, num_operands, graph);
 	if (!status)

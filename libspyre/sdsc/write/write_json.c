@@ -8,6 +8,8 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/write/write_file.h"
+#include "libspyre/sdsc/write/write_json.h"
 
 typedef yyjson_mut_val val;
 

@@ -7,6 +7,8 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/plan/plan.h"
+#include "libspyre/sdsc/write/write_file.h"
+#include "libspyre/sdsc/write/write_mlir.h"
 
 #define TYPE "!sdscbundle.input_arg<index>"
 
