@@ -20,13 +20,7 @@ libspyre_libcore_la_LIBADD = model/libmodel.la $(YYJSON_LIBS) $(XXHASH_LIBS) \
 libspyre_libcore_la_SOURCES =
 include libspyre/base/local.mk
 include libspyre/layout/local.mk
-include libspyre/sdsc/ir/local.mk
-include libspyre/sdsc/parse/local.mk
-include libspyre/sdsc/lower/local.mk
-include libspyre/sdsc/graph/local.mk
-include libspyre/sdsc/plan/local.mk
-include libspyre/sdsc/write/local.mk
-include libspyre/sdsc/cache/local.mk
+include libspyre/sdsc/local.mk
 include libspyre/telemetry/local.mk
 include libspyre/backend/local.mk
 include libspyre/runtime/local.mk

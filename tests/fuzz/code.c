@@ -13,7 +13,7 @@
 
 #include "libspyre/sdsc/cache/code_image.h"
 #include "libspyre/sdsc/ir/ir.h"
-#include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/load.h"
 
 static void add_bundle(const char *directory)
 {
@@ -24,7 +24,7 @@ static void add_bundle(const char *directory)
 	void *data;
 	size_t size;
 
-	if (spyre_bundle_compile(directory, SPYRE_MAX_CORES, &bundle))
+	if (spyre_bundle_load(directory, SPYRE_MAX_CORES, CODE_CACHE_OFF, &bundle, NULL))
 		return;
 	data = code_image_encode(&bundle, key, &files, &size);
 	if (data)

@@ -16,12 +16,11 @@
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
 #include "libspyre/sdsc/cache/code_image.h"
-#include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/cache/spyrecode.h"
 #include "libspyre/sdsc/parse/bundle_file.h"
 
 #define BINARY "init_binary.bin"
 #define PLAN "spyrecode.json"
-#define MAX_PATH 4096
 
 spyre_status code_cache_mode(enum code_cache *mode)
 {
@@ -32,8 +31,7 @@ spyre_status code_cache_mode(enum code_cache *mode)
 	return status;
 }
 
-/* spyreCodeDir of a bundle, or its place in the common cache. */
-static bool cache_path(const char *directory, char *path, size_t size)
+bool code_dir_path(const char *directory, char *path, size_t size)
 {
 	const char *common = getenv("SPYRE_KERNEL_CACHE_DIR");
 	struct code_key key;
@@ -133,9 +131,8 @@ static bool key_of_sources(const char *directory, const struct code_files *files
 	return ok;
 }
 
-/* Why the cache cannot be taken; NULL if @bundle was. */
-static const char *try_cache(const char *path, const char *directory, uint32_t max_cores,
-			     struct spyre_bundle *bundle)
+const char *code_dir_read(const char *path, const char *directory, uint32_t max_cores,
+			  struct spyre_bundle *bundle)
 {
 	const struct symbols none = { 0 };
 	struct launch_spec *spec;
@@ -256,9 +253,8 @@ spyre_status code_dir_write(const char *path, const struct bundle_source *source
 	return status;
 }
 
-/* A directory that cannot be written to is no error: the next load compiles again. */
-static void store(const char *path, const struct bundle_source *source,
-		  const struct spyre_bundle *bundle)
+void code_dir_store(const char *path, const struct bundle_source *source,
+		    const struct spyre_bundle *bundle)
 {
 	struct spyre_error_state saved;
 
@@ -267,50 +263,4 @@ static void store(const char *path, const struct bundle_source *source,
 		spyre_log(SPYRE_LOG_INFO, "the compiled bundle is not kept: %s",
 			  spyre_last_error());
 	spyre_error_restore(&saved);
-}
-
-spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum code_cache cache,
-			       struct spyre_bundle *bundle, struct bundle_source **out)
-{
-	struct bundle_source *source;
-	char path[MAX_PATH];
-	spyre_status status;
-
-	memset(bundle, 0, sizeof(*bundle));
-	if (out)
-		*out = NULL;
-	if (cache != CODE_CACHE_OFF && !cache_path(directory, path, sizeof(path)))
-		cache = CODE_CACHE_OFF;
-	if (cache == CODE_CACHE_ON) {
-		struct spyre_error_state saved;
-		const char *why;
-
-		spyre_error_save(&saved);
-		why = try_cache(path, directory, max_cores, bundle);
-		spyre_error_restore(&saved);
-		if (!why) {
-			bundle->cached = true;
-			return SPYRE_SUCCESS;
-		}
-		spyre_log(SPYRE_LOG_INFO, "%s: %s, compiling the bundle", path, why);
-	}
-	source = malloc(sizeof(*source));
-	if (!source)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
-	status = bundle_source_open(directory, cache != CODE_CACHE_OFF, source);
-	if (!status) {
-		status = spyre_bundle_lower(source, NULL, max_cores, bundle);
-		if (status)
-			spyre_error_prefix(status, "bundle %s", directory);
-	}
-	if (!status && cache != CODE_CACHE_OFF)
-		store(path, source, bundle);
-	if (!status && out && bundle->num_symbols) {
-		*out = source;
-		return status;
-	}
-	if (source->units)
-		bundle_source_close(source);
-	free(source);
-	return status;
 }

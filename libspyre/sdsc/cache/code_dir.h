@@ -19,18 +19,18 @@ enum code_cache {
 /* The value of SPYRE_KERNEL_CACHE: 0 or 1 (the default). */
 spyre_status code_cache_mode(enum code_cache *mode);
 
-/*
- * A bundle, from the cache if that is current, else compiled and put there.
- * @source: NULL, or gets the parsed bundle if it has symbols, to lower it again.
- */
-spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum code_cache cache,
-			       struct spyre_bundle *bundle, struct bundle_source **source);
+#define CODE_DIR_MAX_PATH 4096
 
+/* spyreCodeDir of a bundle, or its place in the common cache; false if it has none. */
+bool code_dir_path(const char *directory, char *path, size_t size);
+/* Reads a compiled bundle; returns why that is not possible, NULL if @bundle is filled. */
+const char *code_dir_read(const char *path, const char *directory, uint32_t max_cores,
+			  struct spyre_bundle *bundle);
 /* Writes a compiled bundle to the directory @path, made if it is missing. */
 spyre_status code_dir_write(const char *path, const struct bundle_source *source,
 			    const struct spyre_bundle *bundle);
-
-/* spyrecode.json for a binary of @binary bytes; to be freed, NULL without memory. */
-char *spyrecode_text(const struct spyre_bundle *bundle, size_t binary, size_t *size);
+/* The same, where failing is no error: the next load compiles again. */
+void code_dir_store(const char *path, const struct bundle_source *source,
+		    const struct spyre_bundle *bundle);
 
 #endif /* SPYRE_SDSC_CODE_DIR_H */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <yyjson.h>
 
-#include "libspyre/sdsc/cache/code_dir.h"
+#include "libspyre/sdsc/cache/spyrecode.h"
 
 #define SEGMENT_7 (UINT64_C(7) << 34)
 #define FLIT 128u

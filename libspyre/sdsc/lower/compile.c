@@ -314,23 +314,6 @@ spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_
 	return status;
 }
 
-spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
-				  struct spyre_bundle *bundle)
-{
-	struct bundle_source source;
-	spyre_status status;
-
-	memset(bundle, 0, sizeof(*bundle));
-	status = bundle_source_open(directory, false, &source);
-	if (status)
-		return status;
-	status = spyre_bundle_lower(&source, NULL, max_cores, bundle);
-	bundle_source_close(&source);
-	if (status)
-		return spyre_error_prefix(status, "bundle %s", directory);
-	return SPYRE_SUCCESS;
-}
-
 spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
 					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
 					 struct spyre_bundle *bundle)

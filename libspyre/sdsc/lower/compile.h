@@ -7,9 +7,6 @@
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/source.h"
 
-/* @max_cores: cores of the card. Errors as spyre_kernel_load(). */
-spyre_status spyre_bundle_compile(const char *directory, uint32_t max_cores,
-				  struct spyre_bundle *bundle);
 /* The program for given values of the symbols, in their order; NULL: the maxima. */
 spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
 				uint32_t max_cores, struct spyre_bundle *bundle);
