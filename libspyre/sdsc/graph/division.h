@@ -7,7 +7,7 @@
 
 /* Asks a step for its part of the graph's division. */
 void build_ask(const spyre_sdsc_graph *graph, struct build_step *step);
-/* True if one of the steps from @first on takes each split that any of them has. */
+/* Checks that every requested split divides at least one step from @first on. */
 spyre_status build_check_division(const spyre_sdsc_graph *graph, const char *op, uint32_t first);
 /* The dim of a step that a split is of, -1 if it has none such. */
 int build_split_dim(const struct build_step *step, int32_t dim);

@@ -9,7 +9,9 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
-#include "libspyre/sdsc/lower/matmul.h"
+#include "libspyre/sdsc/lower/lower_matmul.h"
+#include "libspyre/sdsc/lower/matmul_pt.h"
+#include "libspyre/sdsc/lower/matmul_split.h"
 #include "libspyre/sdsc/lower/pack.h"
 #include "libspyre/sdsc/lower/partial.h"
 #include "libspyre/sdsc/lower/rules.h"

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* PT instructions for a box of a product: see matmul.h. */
-#include "libspyre/sdsc/lower/matmul.h"
+#include "libspyre/sdsc/lower/lower_matmul.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/matmul_pt.h"
 
 #define C MATMUL_C
 #define A MATMUL_A

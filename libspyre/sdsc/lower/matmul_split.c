@@ -12,7 +12,9 @@
  */
 #include <string.h>
 
-#include "libspyre/sdsc/lower/matmul.h"
+#include "libspyre/sdsc/lower/lower_matmul.h"
+#include "libspyre/sdsc/lower/matmul_pt.h"
+#include "libspyre/sdsc/lower/matmul_split.h"
 
 /* The cores that share a result, by core index. */
 struct group {

@@ -9,6 +9,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/parse/launch_layout.h"
 #include "libspyre/sdsc/parse/launch_spec.h"
 
 #define MAX_SIZE (INT64_C(1) << 40)

@@ -8,6 +8,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/sizes.h"
+#include "libspyre/sdsc/parse/launch_layout.h"
 #include "libspyre/sdsc/parse/symbol_kinds.h"
 #include "libspyre/sdsc/parse/symbolic.h"
 #include "libspyre/sdsc/parse/symbols.h"

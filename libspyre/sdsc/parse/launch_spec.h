@@ -34,8 +34,6 @@ struct launch_spec {
 
 spyre_status launch_spec_parse(char *text, size_t size, struct launch_spec *spec,
 			       struct symbol_kinds *kinds);
-/* The layout of an argument: an object, or the text form of a SpyreTensorLayout. */
-spyre_status launch_spec_layout(const struct json *at, struct launch_spec_arg *arg);
 
 /* Holds the spec against a compiled bundle and gives it what the spec knows better. */
 spyre_status launch_spec_apply(const struct launch_spec *spec, const struct symbols *symbols,

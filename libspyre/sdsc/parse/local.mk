@@ -8,6 +8,7 @@ libspyre_libcore_la_SOURCES += libspyre/sdsc/parse/code_key.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/parse/json.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/parse/json.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/parse/launch_layout.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/parse/launch_layout.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/parse/launch_spec.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/parse/launch_spec.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/parse/mlir.c

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Matrix products: roles of tensors and dims, PT instructions, sums over cores. Internal. */
-#ifndef SPYRE_SDSC_MATMUL_H
-#define SPYRE_SDSC_MATMUL_H
+/* Matrix products: roles of tensors and dims, and tiles of sums. Internal. */
+#ifndef SPYRE_SDSC_LOWER_MATMUL_H
+#define SPYRE_SDSC_LOWER_MATMUL_H
 
 #include "libspyre/sdsc/lower/stage.h"
 
@@ -23,17 +23,8 @@ struct matmul {
 	uint32_t core;			/* at work */
 };
 
-/* lower_matmul.c: finds the roles, refuses what the PT has no rule for. */
+/* Finds the roles, refuses what the PT has no rule for. */
 spyre_status matmul_roles(struct lower *l, struct matmul *m);
-
-/*
- * matmul_pt.c: @box of the product at @c, added to it with @accumulate (then, or
- * if K takes several instructions, @c is in the format of the sums).
- */
-spyre_status matmul_emit(struct lower *l, const struct matmul *m, const struct box *box,
-			 const struct stage_operand *c, bool accumulate);
-/* Elements of K that one instruction takes. */
-int64_t matmul_max_k(const struct matmul *m);
 
 /* A tile for the sums of @box; returns its bytes. */
 uint64_t matmul_tile(const struct lower *l, const struct matmul *m, const struct box *box,
@@ -44,7 +35,4 @@ spyre_status matmul_store(struct lower *l, const struct matmul *m, const struct 
 /* @box of a core that shares its result with none. */
 spyre_status matmul_alone(struct lower *l, const struct matmul *m, const struct box *box);
 
-/* matmul_split.c: cores that share results, each with a part of K. */
-spyre_status matmul_split(struct lower *l, struct matmul *m);
-
-#endif /* SPYRE_SDSC_MATMUL_H */
+#endif /* SPYRE_SDSC_LOWER_MATMUL_H */
