@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Copies of memory that the kernel will not pin: RLIMIT_MEMLOCK is 8 MiB for
  * the plain user of many systems, and files cannot be pinned for writing. The

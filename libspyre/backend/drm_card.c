@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The drm backend: cards of spyre_vdev.ko, opened by their accel node. */
 #include "config.h"
 

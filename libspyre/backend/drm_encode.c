@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* From commands to control blocks. Whatever carries them to the kernel comes after. */
 #include "config.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* From errno to a status and a text that says what to do. */
 #include "config.h"
 

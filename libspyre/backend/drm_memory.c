@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Device ranges (a BO mapped at an address of the context) and pinned host memory. */
 #include "config.h"
 

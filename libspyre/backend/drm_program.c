@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Programs: the kernel copies and verifies the image. */
 #include "config.h"
 

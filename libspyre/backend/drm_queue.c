@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Queues: an id of the kernel's, a timeline syncobj, a ring of results. */
 #include "config.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Ordered table of disjoint address ranges. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* How a context stands with its card, and the two kinds of reset. */
 #include "config.h"
 

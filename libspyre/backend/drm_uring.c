@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Submission by io_uring: IORING_OP_URING_CMD with DRM_SPYRE_URING_QUEUE, which
  * is done as soon as the control blocks are queued. So the caller learns of a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* One context's view of an embedded card, its programs, and the vtable. */
 #define _GNU_SOURCE
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Embedded cards: what the environment asks for, and the devices in use. */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * LPDDR5 of an embedded card. Each segment of a context's address space is
  * one reservation of host addresses, so that segment | offset is a host

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Queues of an embedded card: order, waits between queues, points. */
 #define _GNU_SOURCE
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Growing arrays. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Checks of the arguments of public functions. */
 #include "libspyre/base/check.h"
 

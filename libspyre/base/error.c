@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The text of a thread's last failed call. */
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Names and sizes of data formats. */
 #include <string.h>
 #include <strings.h>

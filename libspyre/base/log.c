@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The log: SPYRE_LOG=error|warn|info|debug|trace, to stderr or SPYRE_LOG_FILE. */
 #define _GNU_SOURCE
 #include <errno.h>

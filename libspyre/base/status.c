@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Names and texts of status codes, and the version. */
 #include <spyre/types.h>
 

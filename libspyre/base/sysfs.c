@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Kernel cards as sysfs shows them. */
 #include "config.h"
 

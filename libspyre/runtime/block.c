@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Mapped blocks: large allocations and chunks, sorted by address. */
 #include <stdlib.h>
 #include <unistd.h>

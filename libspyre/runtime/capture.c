@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Capture: what a stream is given becomes steps of a graph. */
 #include <stdlib.h>
 

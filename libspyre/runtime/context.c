@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Contexts: opening a card and giving everything back. */
 #include <stdlib.h>
 #include <unistd.h>

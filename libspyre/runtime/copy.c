@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Tiled copies: a layout and a host tensor become a DMA command. */
 #include <inttypes.h>
 #include <stdlib.h>

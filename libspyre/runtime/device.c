@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Enumeration: which backend, how many cards, what they are. Opens nothing. */
 #include <stdlib.h>
 #include <string.h>

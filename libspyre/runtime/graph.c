@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Graphs: from steps to submissions, and launching them. */
 #include <inttypes.h>
 #include <stdio.h>

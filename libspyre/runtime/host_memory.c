@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Pinned host memory, and whose a host address is. */
 #include <inttypes.h>
 #include <stdlib.h>

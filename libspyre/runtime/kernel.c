@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Kernels: loading a bundle, and launching it. */
 #include <inttypes.h>
 #include <stdio.h>

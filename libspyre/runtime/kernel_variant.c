@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Programs of a kernel for values of its symbols; the latest used are kept. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Launching a kernel: what is checked before anything runs, and the queueing. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Plain byte copies and fills. They ask nothing of the addresses. The DMA
  * engine starts at whole sticks only, so what lies before the first whole

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Device memory: allocation, deferred freeing, queries. */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* RAS records: formatted for anyone, written to SPYRE_RAS_LOG=FILE for the library. */
 #define _GNU_SOURCE
 #include <errno.h>

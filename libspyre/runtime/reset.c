@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Health of a context, and what brings a context or a card back. */
 #include <inttypes.h>
 #include <stdio.h>

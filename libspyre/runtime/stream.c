@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Streams: the pool, streams of the caller's own, waiting, statistics. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Which cards a process sees. SPYRE_DEVICES lists them in the order in which
  * they get their visible indices: numbers, bus ids or UUIDs, blanks allowed;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* From an operation to the card, and back: submission, results, errors. */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Earlier readings of each card, and the shares that follow from two of them:
  * "busy in the last second" needs a reading of about a second ago, so a few

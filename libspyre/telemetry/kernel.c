@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Kernel cards from sysfs, and who uses them from the fdinfo of open nodes. */
 #include "config.h"
 

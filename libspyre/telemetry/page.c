@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Publishes the telemetry page of an embedded card. */
 #include "config.h"
 

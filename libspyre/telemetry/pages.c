@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Reads the pages of embedded cards. Whoever runs as the user can write any
  * bytes there, and root reads the files of everyone: nothing of a page is

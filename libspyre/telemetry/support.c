@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Helpers that the sources of telemetry share. */
 #include "config.h"
 

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* spyre_telemetry_cards() and spyre_telemetry_processes(). */
 #include "config.h"
 
