@@ -168,32 +168,28 @@ static spyre_status lower_all(struct compiler *c)
 	struct lower l = { .encoder = &c->encoder, .bundle = bundle,
 			   .baked_pool = c->baked_pool, .scratch = c->scratch };
 	uint64_t elements[SPYRE_MAX_OPERANDS] = { 0 };
-	spyre_status status = SPYRE_SUCCESS;
 
-	for (uint32_t i = 0; i < bundle->num_stmts && !status; i++) {
+	for (uint32_t i = 0; i < bundle->num_stmts; i++) {
 		const struct ir_stmt *stmt = &bundle->stmts[i];
 
 		if (stmt->kind == IR_STMT_LOOP) {
-			status = encoder_loop(&c->encoder, stmt->count);
+			TRY(encoder_loop(&c->encoder, stmt->count));
 			continue;
 		}
 		if (stmt->kind == IR_STMT_END) {
-			status = encoder_end(&c->encoder);
+			TRY(encoder_end(&c->encoder));
 			continue;
 		}
 		l.stmt = stmt;
 		c->fitted = *bundle_source_sdsc(c->source, i);
 		l.sdsc = &c->fitted;
-		status = lower_fit(&l, &c->source->spec, &c->fitted);
-		if (!status)
-			status = lower_parts(c, &l);
-		if (status)
-			break;
+		TRY(lower_fit(&l, &c->source->spec, &c->fitted));
+		TRY(lower_parts(c, &l));
 		note_args(c, &l, elements);
 		note_name(c, l.sdsc->root);
 		c->out->num_sdscs++;
 	}
-	return status;
+	return SPYRE_SUCCESS;
 }
 
 /*
@@ -268,27 +264,22 @@ static spyre_status compile(struct compiler *c)
 {
 	const struct ir_bundle *bundle = &c->source->bundle;
 	const struct launch_spec *spec = &c->source->spec;
-	spyre_status status = SPYRE_SUCCESS;
 
-	for (uint32_t i = 0; i < bundle->num_stmts && !status; i++)
+	for (uint32_t i = 0; i < bundle->num_stmts; i++)
 		if (bundle->stmts[i].kind == IR_STMT_EXECUTE)
-			status = survey(c, bundle_source_sdsc(c->source, i));
+			TRY(survey(c, bundle_source_sdsc(c->source, i)));
 	c->baked_pool |= c->baked && !c->read_first && !c->wrote_first;
 	/* A launch spec that has the pool's size thereby says whether there is a pool. */
 	if (spec->has_pool_size)
 		c->baked_pool = spec->pool_size;
 	c->baked_pool |= bundle->has_pool;
-	if (!status)
-		status = lower_all(c);
-	if (!status)
-		fill_args(c);
-	if (!status)
-		status = place_pool(c);
-	if (!status)
-		status = encoder_finish(&c->encoder, &c->out->image, &c->out->image_bytes);
+	TRY(lower_all(c));
+	fill_args(c);
+	TRY(place_pool(c));
+	TRY(encoder_finish(&c->encoder, &c->out->image, &c->out->image_bytes));
 	c->out->num_cores = c->encoder.num_cores;
 	c->out->lx_bytes = c->encoder.lx_bytes;
-	return status;
+	return SPYRE_SUCCESS;
 }
 
 spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
