@@ -11,6 +11,7 @@ include tests/unit/sdsc_formats.mk
 include tests/unit/build.mk
 include tests/unit/bundle.mk
 include tests/unit/model.mk
+include tests/unit/base.mk
 include tests/unit/runtime.mk
 include tests/unit/fault.mk
 include tests/unit/property.mk

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The seam between the runtime and the card: one small struct of functions.
- * Nothing above it knows which backend runs. backend_drm.c speaks to
- * spyre_vdev.ko, backend_embedded.c runs the card model on threads of this
- * process.
+ * The interface between the runtime and the card: one small struct of functions.
+ * Nothing above it knows which backend runs. drm_*.c speak to spyre_vdev.ko,
+ * embedded_*.c run the card model on threads of this process.
  *
  * Errors: every function leaves its text with spyre_error() and returns the
  * status. Functions are thread safe except where one queue is named: the

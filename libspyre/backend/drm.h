@@ -13,7 +13,7 @@
  *	drm_reset.c	state and reset of a context, reset of a card
  *	drm_range.c	ordered table of address ranges
  *	drm_error.c	errno -> status and text
- *	drm_sysfs.c	enumeration
+ *	base/sysfs.c	enumeration
  */
 #ifndef SPYRE_DRM_H
 #define SPYRE_DRM_H

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Copies of memory that the kernel will not pin: RLIMIT_MEMLOCK is 8 MiB for
  * the plain user of many systems, and files cannot be pinned for writing. The
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 #ifndef MADV_POPULATE_READ	/* Linux 5.14 */
 #define MADV_POPULATE_READ 22
@@ -235,7 +235,7 @@ void spyre_drm_bounce_end(struct spyre_drm_queue *queue,
 {
 	/* Errors from here on are in the results, for whoever waits for them. */
 	if (bounce->out && submitted &&
-	    spyre_drm_wait(&queue->base, submission->point, INT64_MAX) == SPYRE_SUCCESS)
+	    !spyre_drm_wait(&queue->base, submission->point, INT64_MAX))
 		take_out(queue, submission, bounce);
 	munmap(bounce->map, bounce->bytes);
 	/* The job keeps it. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* The drm backend: cards of spyre_vdev.ko, opened by their accel node. */
 #include "config.h"
 
@@ -14,8 +14,8 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/backend/drm_sysfs.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/sysfs.h"
 
 /* DRM driver version that this file speaks; the minor only ever adds. */
 #define DRIVER_MAJOR 1
@@ -26,7 +26,7 @@ static spyre_status drm_count(int *count)
 	spyre_status status;
 
 	status = spyre_sysfs_scan(&cards);
-	*count = status == SPYRE_SUCCESS ? cards.count : 0;
+	*count = status ? 0 : cards.count;
 	spyre_sysfs_fini(&cards);
 	return status;
 }
@@ -41,7 +41,7 @@ static spyre_status drm_usable(enum spyre_functions functions, int count, bool *
 	status = spyre_sysfs_scan(&cards);
 	for (i = 0; i < count; i++) {
 		card = &cards.card[i];
-		usable[i] = status == SPYRE_SUCCESS && i < cards.count && !card->num_vfs &&
+		usable[i] = !status && i < cards.count && !card->num_vfs &&
 			    (functions != SPYRE_FUNCTIONS_PF || !card->vf) &&
 			    (functions != SPYRE_FUNCTIONS_VF || card->vf);
 	}
@@ -55,11 +55,11 @@ static spyre_status drm_properties(int index, spyre_device_properties *propertie
 	spyre_status status;
 
 	status = spyre_sysfs_scan(&cards);
-	if (status == SPYRE_SUCCESS && (index < 0 || index >= cards.count))
+	if (!status && (index < 0 || index >= cards.count))
 		status = spyre_error(SPYRE_ERROR_NO_DEVICE,
 				     "no card %d: %d card(s) of " SPYRE_DRM_DRIVER
 				     " under /sys/class/accel", index, cards.count);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		spyre_sysfs_properties(&cards.card[index], index, properties);
 	spyre_sysfs_fini(&cards);
 	return status;
@@ -181,11 +181,11 @@ static spyre_status init_card(struct spyre_drm_card *card)
 	if (card->fd < 0)
 		return open_error(node, errno);
 	status = check_version(node, card->fd);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = query_card(card);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = spyre_drm_submit_choose(card);
-	if (status != SPYRE_SUCCESS) {
+	if (status) {
 		close(card->fd);
 		return status;
 	}
@@ -205,9 +205,9 @@ static spyre_status drm_open(int index, struct spyre_card **opened)
 	card->base.ops = &spyre_backend_drm;
 	card->base.properties.struct_size = sizeof(card->base.properties);
 	status = drm_properties(index, &card->base.properties);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = init_card(card);
-	if (status != SPYRE_SUCCESS) {
+	if (status) {
 		free(card);
 		return status;
 	}
@@ -234,7 +234,7 @@ static spyre_status drm_device_reset(int index, uint64_t *generation)
 	spyre_status status;
 
 	status = drm_open(index, &card);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	status = spyre_drm_reset(spyre_drm_card(card), generation);
 	drm_close(card);

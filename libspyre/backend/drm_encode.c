@@ -1,11 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* From commands to control blocks. Whatever carries them to the kernel comes after. */
 #include "config.h"
 
 #include <string.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 /* The model's descriptor goes to the kernel as it is. */
 #define SAME_FIELD(field) \

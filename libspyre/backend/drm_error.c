@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* From errno to a status and a text that says what to do. */
 #include "config.h"
 
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 static const struct {
 	int error;

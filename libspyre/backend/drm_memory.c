@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Device ranges (a BO mapped at an address of the context) and pinned host memory. */
 #include "config.h"
 
@@ -12,7 +12,8 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 
 void spyre_drm_gem_close(struct spyre_drm_card *card, uint32_t handle)
 {
@@ -30,7 +31,7 @@ static spyre_status create_error(struct spyre_drm_card *card, int error, uint64_
 	uint64_t total, used;
 
 	if (error == ENOSPC &&
-	    card->base.ops->mem_info(&card->base, &total, &used) == SPYRE_SUCCESS)
+	    !card->base.ops->mem_info(&card->base, &total, &used))
 		return spyre_drm_error(card, error,
 				       "DRM_IOCTL_SPYRE_BO_CREATE of %" PRIu64 " bytes of %s memory (%"
 				       PRIu64 " of %" PRIu64 " bytes are free)", bytes, kind,
@@ -100,7 +101,7 @@ spyre_status spyre_drm_mem_map(struct spyre_card *base, uint64_t va, uint64_t by
 				   "no host memory to note %" PRIu64 " bytes of device memory", bytes);
 	}
 	status = vm_bind(card, &op);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		device_remove(card, va);
 	return status;
 }
@@ -167,7 +168,7 @@ spyre_status spyre_drm_mem_import(struct spyre_card *base, uint64_t va, uint64_t
 		return import_error(card, error, fd);
 	op.handle = range.handle;
 	status = vm_bind(card, &op);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		device_remove(card, va);
 	return status;
 }
@@ -210,7 +211,7 @@ spyre_status spyre_drm_host_bo(struct spyre_drm_card *card, size_t bytes, void *
 	if (drmIoctl(card->fd, DRM_IOCTL_SPYRE_BO_CREATE, &create))
 		return create_error(card, errno, bytes, "pinned host");
 	status = map_host_bo(card, create.handle, bytes, address);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		spyre_drm_gem_close(card, create.handle);
 	else
 		*handle = create.handle;
@@ -236,16 +237,13 @@ spyre_status spyre_drm_host_alloc(struct spyre_card *base, size_t bytes, void **
 	struct spyre_drm_card *card = spyre_drm_card(base);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct spyre_drm_range range;
-	spyre_status status;
 	void *start;
 
 	if (bytes > SIZE_MAX - page)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "%zu bytes of pinned host memory are more than can exist", bytes);
 	bytes = (bytes + page - 1) / page * page;
-	status = spyre_drm_host_bo(card, bytes, &start, &range.handle);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(spyre_drm_host_bo(card, bytes, &start, &range.handle));
 	range.start = (uintptr_t)start;
 	range.bytes = bytes;
 	if (!host_insert(card, range)) {

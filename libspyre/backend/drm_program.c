@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Programs: the kernel copies and verifies the image. */
 #include "config.h"
 
@@ -8,7 +8,7 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 static void fill_why(const struct drm_spyre_program_create *args, struct spyre_verify_error *why)
 {

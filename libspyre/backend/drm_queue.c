@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Queues: an id of the kernel's, a timeline syncobj, a ring of results. */
 #include "config.h"
 
@@ -14,8 +14,9 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/environment.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/environment.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 
 #define SAME_FIELD(field) \
 	static_assert(offsetof(struct spyre_command_result, field) == \
@@ -115,10 +116,10 @@ spyre_status spyre_drm_queue_create(struct spyre_card *base, int priority,
 				   "no host memory for a queue of %zu bytes", sizeof(*queue));
 	queue->base.card = base;
 	status = read_timeout(queue);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		goto free_queue;
 	status = spyre_drm_host_bo(card, RESULT_BYTES, &results, &queue->result_handle);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		goto free_queue;
 	queue->base.results = results;
 	if (drmSyncobjCreate(card->fd, 0, &queue->syncobj)) {
@@ -131,7 +132,7 @@ spyre_status spyre_drm_queue_create(struct spyre_card *base, int priority,
 		goto free_syncobj;
 	}
 	status = create_queue(card, priority, queue);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		goto free_ring;
 	*made = &queue->base;
 	return SPYRE_SUCCESS;
@@ -174,7 +175,7 @@ spyre_status spyre_drm_queue_renew(struct spyre_queue *base, int priority)
 				   "%s: the card does not let go of a queue's work within %d s; reset it (spyre-smi reset)",
 				   card->base.properties.node,
 				   (int)(DESTROY_WAIT_NS / INT64_C(1000000000)));
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	return create_queue(card, priority, queue);
 }

@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Ordered table of disjoint address ranges. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "libspyre/backend/drm.h"
+#include "libspyre/base/array.h"
 
 /* Number of ranges that start at or below @address. */
 static size_t upper_bound(const struct spyre_drm_ranges *ranges, uint64_t address)
@@ -23,18 +24,8 @@ static size_t upper_bound(const struct spyre_drm_ranges *ranges, uint64_t addres
 
 bool spyre_drm_ranges_reserve(struct spyre_drm_ranges *ranges)
 {
-	struct spyre_drm_range *grown;
-	size_t capacity;
-
-	if (ranges->count < ranges->capacity)
-		return true;
-	capacity = ranges->capacity ? 2 * ranges->capacity : 16;
-	grown = realloc(ranges->range, capacity * sizeof(*grown));
-	if (!grown)
-		return false;
-	ranges->range = grown;
-	ranges->capacity = capacity;
-	return true;
+	return spyre_array_reserve(&ranges->range, &ranges->capacity, ranges->count + 1,
+				   sizeof(*ranges->range));
 }
 
 void spyre_drm_ranges_insert(struct spyre_drm_ranges *ranges, struct spyre_drm_range range)

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* How a context stands with its card, and the two kinds of reset. */
 #include "config.h"
 
@@ -8,7 +8,7 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 static_assert((int)SPYRE_CONTEXT_OK == DRM_SPYRE_CONTEXT_OK &&
 	      (int)SPYRE_CONTEXT_FAULTED == DRM_SPYRE_CONTEXT_FAULTED &&

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Submission; no allocation on the way. */
 #include "config.h"
 
@@ -9,7 +9,7 @@
 #include <xf86drm.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 
 /* The seam to whatever carries a submission to the kernel. */
 static int carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args)
@@ -95,7 +95,7 @@ static spyre_status encode_commands(struct spyre_drm_queue *queue,
 	spyre_status status = SPYRE_SUCCESS;
 	uint32_t i;
 
-	for (i = 0; i < submission->num_commands && status == SPYRE_SUCCESS; i++)
+	for (i = 0; i < submission->num_commands && !status; i++)
 		status = spyre_drm_encode(card, &submission->commands[i], i, &queue->cbs[i]);
 	if (!submission->num_commands)
 		add_timestamp(queue);
@@ -190,17 +190,12 @@ spyre_status spyre_drm_submit(struct spyre_queue *base, const struct spyre_submi
 	struct spyre_drm_queue *queue = spyre_drm_queue(base);
 	struct spyre_drm_bounce bounce = { 0 };
 	struct drm_spyre_submit args;
-	spyre_status status;
 	uint32_t syncs = 0;
 	int error;
 
-	status = check_counts(queue, submission);
-	if (status == SPYRE_SUCCESS)
-		status = encode_waits(queue, submission, SPYRE_DRM_MAX_SYNCS - 1, &syncs);
-	if (status == SPYRE_SUCCESS)
-		status = encode_commands(queue, submission);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(check_counts(queue, submission));
+	TRY(encode_waits(queue, submission, SPYRE_DRM_MAX_SYNCS - 1, &syncs));
+	TRY(encode_commands(queue, submission));
 	reset_results(queue, submission);
 	queue->syncs[syncs++] = (struct drm_spyre_sync){
 		.handle = queue->syncobj,

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Submission by io_uring: IORING_OP_URING_CMD with DRM_SPYRE_URING_QUEUE, which
  * is done as soon as the control blocks are queued. So the caller learns of a
@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "libspyre/backend/drm.h"
-#include "libspyre/runtime/environment.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/environment.h"
+#include "libspyre/base/error.h"
 
 static void choose(struct spyre_drm_card *card, spyre_submit_path path, const char *reason)
 {
@@ -28,6 +28,8 @@ static void choose(struct spyre_drm_card *card, spyre_submit_path path, const ch
 
 #ifdef HAVE_LIBURING
 #include <liburing.h>
+
+#include "libspyre/base/log.h"
 
 /* A submission is one entry, and one is under way at a time. */
 #define RING_ENTRIES 4
@@ -260,12 +262,9 @@ void spyre_drm_ring_close(struct spyre_drm_ring *ring)
 
 spyre_status spyre_drm_submit_choose(struct spyre_drm_card *card)
 {
-	spyre_status status;
 	enum spyre_env_submit want;
 
-	status = spyre_env_submit(&want);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(spyre_env_submit(&want));
 	if (want == SPYRE_ENV_URING || want == SPYRE_ENV_SQPOLL)
 		return forced(card, want == SPYRE_ENV_SQPOLL);
 	/* One submission by one call: io_uring's has more to do (docs/performance.md). */

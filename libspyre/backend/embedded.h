@@ -19,8 +19,8 @@
 
 #include "libspyre/backend/backend.h"
 #include "libspyre/backend/futex.h"
-#include "libspyre/runtime/error.h"
-#include "libspyre/runtime/telemetry_page.h"
+#include "libspyre/base/error.h"
+#include "libspyre/telemetry/page.h"
 #include "model/card.h"
 
 #define EMBEDDED_MAX_CARDS 8
@@ -140,7 +140,7 @@ struct embedded_card {
 	/* Mapped ranges by address. */
 	struct embedded_map *maps;
 	uint32_t num_maps;
-	uint32_t max_maps;
+	size_t max_maps;
 	/* Granules within one mapped range that have their pages, to read and to write. */
 	uint64_t warm[2][SPYRE_DATA_SEGMENTS][EMBEDDED_GRANULE_WORDS];
 };

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* One context's view of an embedded card, its programs, and the vtable. */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "libspyre/backend/embedded.h"
-#include "libspyre/runtime/environment.h"
+#include "libspyre/base/environment.h"
 
 static spyre_status card_open(int index, struct spyre_card **out)
 {

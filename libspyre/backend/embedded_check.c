@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * From a submission to a job: every command is checked and its device
  * addresses become host pointers before anything is queued, so that the

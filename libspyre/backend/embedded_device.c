@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Embedded cards: what the environment asks for, and the devices in use. */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,8 +13,9 @@
 #include <xxhash.h>
 
 #include "libspyre/backend/embedded.h"
-#include "libspyre/runtime/environment.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/base/environment.h"
+#include "libspyre/base/error.h"
+#include "libspyre/telemetry/sources.h"
 
 #define MIB (1ull << 20)
 #define DEFAULT_LPDDR_MIB 16384
@@ -100,23 +101,14 @@ static uint32_t online_cpus(void)
 static spyre_status config_read(struct embedded_config *config)
 {
 	uint64_t cards, cores, threads, mib;
-	spyre_status status;
 
-	status = spyre_env_u64("SPYRE_EMBEDDED_CARDS", 1, 0, EMBEDDED_MAX_CARDS, &cards);
-	if (status)
-		return status;
-	status = spyre_env_u64("SPYRE_EMBEDDED_CORES", SPYRE_MAX_CORES, 1, SPYRE_MAX_CORES,
-			       &cores);
-	if (status)
-		return status;
-	status = spyre_env_u64("SPYRE_EMBEDDED_THREADS", online_cpus(), 1,
-			       EMBEDDED_MAX_THREADS, &threads);
-	if (status)
-		return status;
-	status = spyre_env_u64("SPYRE_EMBEDDED_LPDDR_MIB", DEFAULT_LPDDR_MIB, 1, MAX_LPDDR_MIB,
-			       &mib);
-	if (status)
-		return status;
+	TRY(spyre_env_u64("SPYRE_EMBEDDED_CARDS", 1, 0, EMBEDDED_MAX_CARDS, &cards));
+	TRY(spyre_env_u64("SPYRE_EMBEDDED_CORES", SPYRE_MAX_CORES, 1, SPYRE_MAX_CORES,
+			  &cores));
+	TRY(spyre_env_u64("SPYRE_EMBEDDED_THREADS", online_cpus(), 1,
+			  EMBEDDED_MAX_THREADS, &threads));
+	TRY(spyre_env_u64("SPYRE_EMBEDDED_LPDDR_MIB", DEFAULT_LPDDR_MIB, 1, MAX_LPDDR_MIB,
+			  &mib));
 	config->cards = cards;
 	config->cores = cores;
 	config->threads = threads;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * LPDDR5 of an embedded card. Each segment of a context's address space is
  * one reservation of host addresses, so that segment | offset is a host
@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 
 #include "libspyre/backend/embedded.h"
+#include "libspyre/base/array.h"
+#include "libspyre/base/error.h"
 
 #define SEGMENT_BYTES (1ull << SPYRE_SEGMENT_SHIFT)
 
@@ -69,17 +71,8 @@ uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t byte
 
 static bool map_reserve_entry(struct embedded_card *card)
 {
-	uint32_t max = card->max_maps ? card->max_maps * 2 : 64;
-	struct embedded_map *maps;
-
-	if (card->num_maps < card->max_maps)
-		return true;
-	maps = realloc(card->maps, max * sizeof(*maps));
-	if (!maps)
-		return false;
-	card->maps = maps;
-	card->max_maps = max;
-	return true;
+	return spyre_array_reserve(&card->maps, &card->max_maps, card->num_maps + 1,
+				   sizeof(*card->maps));
 }
 
 static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t bytes)
@@ -87,7 +80,6 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 	unsigned int segment = va >> SPYRE_SEGMENT_SHIFT;
 	uint64_t offset = va & (SEGMENT_BYTES - 1);
 	uint32_t at = map_find(card, va);
-	spyre_status status;
 
 	if (!bytes || ((va | bytes) & (SPYRE_VA_PAGE - 1)) || segment >= SPYRE_DATA_SEGMENTS ||
 	    bytes > SEGMENT_BYTES - offset ||
@@ -95,9 +87,7 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "device range 0x%" PRIx64 " + 0x%" PRIx64
 				   " is unaligned, outside the data segments or in use", va, bytes);
-	status = segment_reserve(card, segment);
-	if (status)
-		return status;
+	TRY(segment_reserve(card, segment));
 	if (!map_reserve_entry(card) ||
 	    mprotect(card->segment[segment] + offset, bytes, PROT_READ | PROT_WRITE))
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,

@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Queues of an embedded card: order, waits between queues, points. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "libspyre/backend/embedded.h"
-#include "libspyre/runtime/environment.h"
+#include "libspyre/base/environment.h"
+#include "libspyre/base/error.h"
 
 /* How long a waiter spins at most; sleeping costs about as much. */
 #define WAIT_SPIN_NS 4000
@@ -61,13 +62,9 @@ spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 {
 	struct embedded_queue *queue;
 	uint32_t timeout_ms;
-	spyre_status status;
 
-	status = embedded_card_check((struct embedded_card *)card);
-	if (!status)
-		status = spyre_env_timeout_ms(&timeout_ms);
-	if (status)
-		return status;
+	TRY(embedded_card_check((struct embedded_card *)card));
+	TRY(spyre_env_timeout_ms(&timeout_ms));
 	queue = calloc(1, sizeof(*queue));
 	if (queue)
 		queue->base.results = aligned_alloc(64, SPYRE_QUEUE_RESULTS *
@@ -183,17 +180,11 @@ spyre_status embedded_submit(struct spyre_queue *base, const struct spyre_submis
 	struct embedded_queue *queue = (struct embedded_queue *)base;
 	struct embedded_device *device = queue->device;
 	struct embedded_job *job;
-	spyre_status status;
 	bool ready;
 
-	status = embedded_card_check((struct embedded_card *)base->card);
-	if (!status)
-		status = embedded_workers_start(device);
-	if (status)
-		return status;
-	status = embedded_job_create(queue, s, &job);
-	if (status)
-		return status;
+	TRY(embedded_card_check((struct embedded_card *)base->card));
+	TRY(embedded_workers_start(device));
+	TRY(embedded_job_create(queue, s, &job));
 	pthread_mutex_lock(&device->lock);
 	job_enlist_waits(job, s);
 	TAILQ_INSERT_TAIL(&queue->jobs, job, link);

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Failures and resets of embedded cards. Nothing is searched for: a context
  * counts its resets (the epoch), a device its own (the generation). A job that

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Pages of LPDDR5 and LX come when they are first touched, and zeroing them takes longer than
  * many a kernel. A submission therefore brings the pages of its operands before its job has a

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Worker threads of an embedded card: each takes a queue's first job and runs
  * its commands in order, or helps in a parallel section of another worker.

@@ -14,29 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
-
-int64_t spyre_stick_elements(spyre_format format)
-{
-	size_t bytes = spyre_format_bytes(format);
-
-	switch (format) {
-	case SPYRE_FORMAT_SENINT4:
-		return 2 * SPYRE_STICK;
-	case SPYRE_FORMAT_SENINT2:
-	case SPYRE_FORMAT_SENUINT2:
-		return 4 * SPYRE_STICK;
-	case SPYRE_FORMAT_UINT8:
-	case SPYRE_FORMAT_FP64:
-		return 0;	/* host only */
-	default:
-		break;
-	}
-	if (!bytes || SPYRE_STICK % bytes)
-		return 0;
-	return SPYRE_STICK / (int64_t)bytes;
-}
 
 spyre_format spyre_layout_device_format(spyre_format host)
 {
@@ -109,15 +88,11 @@ static spyre_status dense_strides(const char *what, uint32_t rank, const int64_t
 spyre_status spyre_host_tensor_dense(spyre_host_tensor *tensor, void *data, spyre_format format,
 				     uint32_t rank, const int64_t *size)
 {
-	spyre_status status;
-
 	if (!tensor)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_host_tensor_dense: tensor is NULL");
 	memset(tensor, 0, sizeof(*tensor));
-	status = check_size("spyre_host_tensor_dense", rank, size);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(check_size("spyre_host_tensor_dense", rank, size));
 	if (!spyre_format_bytes(format))
 		return spyre_error(SPYRE_ERROR_FORMAT,
 				   "spyre_host_tensor_dense: %s has no whole-byte elements; host tensors need one of fp16, fp32, bf16, fp64, bool or an integer format",
@@ -152,13 +127,9 @@ spyre_status spyre_layout_init(spyre_layout *layout, uint32_t rank, const int64_
 {
 	int64_t stride[SPYRE_MAX_RANK];
 	int32_t order[SPYRE_MAX_RANK];
-	spyre_status status;
 
-	status = check_size("spyre_layout_init", rank, size);
-	if (status == SPYRE_SUCCESS)
-		status = dense_strides("spyre_layout_init", rank, size, stride);
-	if (status != SPYRE_SUCCESS)
-		return status;
+	TRY(check_size("spyre_layout_init", rank, size));
+	TRY(dense_strides("spyre_layout_init", rank, size, stride));
 	for (uint32_t d = 0; d < rank; d++)
 		order[d] = (int32_t)d;
 	return spyre_layout_init_strided(layout, rank, size, stride, host_format, order, rank);
@@ -243,9 +214,9 @@ spyre_status spyre_layout_init_strided(spyre_layout *layout, uint32_t rank, cons
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "layout is NULL");
 	memset(layout, 0, sizeof(*layout));
 	status = check_size("layout", rank, size);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_order(rank, dim_order, order_len);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	if (!spyre_format_name(host_format))
 		return spyre_error(SPYRE_ERROR_FORMAT, "host format %d is unknown (spyre_format)",
@@ -276,9 +247,9 @@ spyre_status spyre_layout_init_strided(spyre_layout *layout, uint32_t rank, cons
 			layout->device_size[j] = size[d] / lanes + !!(size[d] % lanes);
 	}
 	status = fill_strides(layout, size, stride);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_bytes("layout", layout);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		memset(layout, 0, sizeof(*layout));
 	return status;
 }

@@ -9,8 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
-#include "libspyre/runtime/error.h"
 
 /* The two ways of mapping share this state. All numbers are in elements. */
 struct plan {
@@ -275,13 +275,13 @@ static spyre_status plan_explicit(struct plan *p)
 	spyre_status status;
 
 	status = assign_dims(p, run, num_runs);
-	for (uint32_t r = 0; status == SPYRE_SUCCESS && r < num_runs; r++) {
+	for (uint32_t r = 0; !status && r < num_runs; r++) {
 		status = bound_run(p, &run[r]);
 		have *= reached(p, &run[r], 0, run[r].size);
 		if (__builtin_mul_overflow(want, (uint64_t)run[r].size, &want))
 			want = UINT64_MAX;
 	}
-	if (status == SPYRE_SUCCESS && have != want)
+	if (!status && have != want)
 		status = spyre_error(SPYRE_ERROR_LAYOUT,
 				     "the layout has room for %" PRIu64 " of the %" PRIu64 " elements of the host tensor; its device_size and stride_map must reach every element",
 				     have, want);
@@ -422,14 +422,14 @@ spyre_status spyre_transfer_init(struct spyre_transfer *transfer, enum spyre_dma
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "copy without a %s",
 				   layout ? "host tensor" : "layout");
 	status = check_tensor(tensor, &last);
-	if (status != SPYRE_SUCCESS || last < 0)
+	if (status || last < 0)
 		return status;
 	status = check_layout(layout);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = check_formats(layout, tensor);
-	if (status == SPYRE_SUCCESS && direction == SPYRE_DMA_D2H)
+	if (!status && direction == SPYRE_DMA_D2H)
 		status = check_overlap(tensor);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	p.rank = layout->device_rank;
 	p.lanes = layout->device_size[p.rank - 1];
@@ -437,9 +437,9 @@ spyre_status spyre_transfer_init(struct spyre_transfer *transfer, enum spyre_dma
 		plan_mapped(&p);
 	else
 		status = plan_explicit(&p);
-	if (status == SPYRE_SUCCESS)
+	if (!status)
 		status = fill_desc(transfer, &p);
-	if (status != SPYRE_SUCCESS)
+	if (status)
 		return status;
 	transfer->host = (uint8_t *)tensor->data +
 			 tensor->storage_offset * spyre_format_bytes(tensor->format);

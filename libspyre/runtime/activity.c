@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Logs of what ran on the cards. */
 #include "libspyre/runtime/activity.h"
 

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Mapped blocks: large allocations and chunks, sorted by address. */
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/runtime/block.h"
 
 /* Zeroing a quarter of a chunk is worth a submission. */
@@ -47,21 +48,6 @@ bool spyre_block_lookup(const struct spyre_memory *memory, uint64_t address, uin
 }
 
 /* Room for one more pointer in an array that doubles. */
-static bool array_grow(struct spyre_block ***array, uint32_t n, uint32_t *max)
-{
-	uint32_t grown_max = *max ? *max * 2 : 64;
-	struct spyre_block **grown;
-
-	if (n < *max)
-		return true;
-	grown = realloc(*array, grown_max * sizeof(**array));
-	if (!grown)
-		return false;
-	*array = grown;
-	*max = grown_max;
-	return true;
-}
-
 static void block_insert(struct spyre_memory *memory, struct spyre_block *block)
 {
 	uint32_t at = spyre_block_index(memory, block->va);
@@ -78,8 +64,10 @@ static struct spyre_block *block_new(struct spyre_memory *memory, uint64_t bytes
 {
 	struct spyre_block *block;
 
-	if (!array_grow(&memory->blocks, memory->num_blocks, &memory->max_blocks) ||
-	    !array_grow(&memory->chunks, memory->num_chunks, &memory->max_chunks))
+	if (!spyre_array_reserve(&memory->blocks, &memory->max_blocks, memory->num_blocks + 1,
+				 sizeof(*memory->blocks)) ||
+	    !spyre_array_reserve(&memory->chunks, &memory->max_chunks, memory->num_chunks + 1,
+				 sizeof(*memory->chunks)))
 		return NULL;
 	block = calloc(1, sizeof(*block));
 	if (!block)

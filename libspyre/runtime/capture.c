@@ -1,7 +1,9 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Capture: what a stream is given becomes steps of a graph. */
 #include <stdlib.h>
 
+#include "libspyre/base/array.h"
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/activity.h"
 #include "libspyre/runtime/graph.h"
 #include "libspyre/runtime/kernel.h"
@@ -49,18 +51,15 @@ static struct spyre_graph *graph_new(struct spyre_context *context)
 /* Takes @stream in, whose lock is held. */
 static spyre_status attach(struct spyre_graph *graph, struct spyre_stream *stream)
 {
-	struct spyre_stream **grown;
 	spyre_status status = SPYRE_SUCCESS;
 
 	pthread_mutex_lock(&graph->capture_lock);
-	grown = realloc(graph->streams, (graph->num_streams + 1) * sizeof(*grown));
-	if (grown)
-		graph->streams = grown;
 	if (graph->ended)
 		status = spyre_error(SPYRE_ERROR_CAPTURE,
 				     "stream %d: the capture that it would become part of has ended",
 				     stream->id);
-	else if (!grown)
+	else if (!spyre_array_reserve(&graph->streams, &graph->max_streams, graph->num_streams + 1,
+				      sizeof(*graph->streams)))
 		status = no_memory(stream);
 	if (!status) {
 		graph->streams[graph->num_streams++] = spyre_stream_ref(stream);
@@ -266,23 +265,15 @@ spyre_status spyre_capture_join(struct spyre_stream *stream, struct spyre_mark *
 static spyre_status append(struct spyre_graph *graph, struct spyre_stream *stream,
 			   struct graph_step *step)
 {
-	uint32_t max = graph->max_steps ? graph->max_steps * 2 : 64;
-	struct graph_step **grown;
 	spyre_status status = SPYRE_SUCCESS;
 
 	pthread_mutex_lock(&graph->capture_lock);
-	if (graph->num_steps == graph->max_steps) {
-		grown = realloc(graph->steps, max * sizeof(*grown));
-		if (grown) {
-			graph->steps = grown;
-			graph->max_steps = max;
-		}
-	}
 	if (graph->ended)
 		status = spyre_error(SPYRE_ERROR_CAPTURE,
 				     "stream %d: the capture is being ended; this %s is not part of the "
 				     "graph and has not run", stream->id, step->what);
-	else if (graph->num_steps == graph->max_steps)
+	else if (!spyre_array_reserve(&graph->steps, &graph->max_steps, graph->num_steps + 1,
+				      sizeof(*graph->steps)))
 		status = no_memory(stream);
 	else
 		graph->steps[graph->num_steps++] = step;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Bitmaps of a chunk. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Copies of commands that outlive what the caller's point to. */
 #include "libspyre/runtime/stream.h"
 

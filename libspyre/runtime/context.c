@@ -1,8 +1,10 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Contexts: opening a card and giving everything back. */
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/stream.h"
 
 static _Atomic uint32_t fork_generation = 1;
@@ -32,23 +34,6 @@ spyre_status spyre_context_error(const spyre_context *context)
 			   "card %d was opened before fork(); process %d is a child and cannot use it: "
 			   "create a context here, or start workers with exec (\"spawn\")",
 			   context->index, getpid());
-}
-
-spyre_status spyre_null_argument(const char *function, const char *argument)
-{
-	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: %s is NULL", function, argument);
-}
-
-spyre_status spyre_struct_check(const char *function, const char *type, const void *out)
-{
-	if (!out)
-		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: the spyre_%s is NULL",
-				   function, type);
-	if (*(const size_t *)out < sizeof(size_t))
-		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "%s: struct_size is %zu; set it to sizeof(spyre_%s) before the call",
-				   function, *(const size_t *)out, type);
-	return SPYRE_SUCCESS;
 }
 
 static struct spyre_context *context_new(int index, const struct spyre_backend_ops *ops)
@@ -214,14 +199,11 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	struct spyre_event *event;
 	struct spyre_kernel *kernel;
 	struct spyre_graph *graph;
-	spyre_status status;
 	int caller;
 
 	if (!context)
 		return SPYRE_SUCCESS;
-	status = spyre_context_check(context);
-	if (status)
-		return status;
+	TRY(spyre_context_check(context));
 	caller = spyre_context_calling_stream(context);
 	if (caller >= 0)
 		return spyre_error(SPYRE_ERROR_BUSY,

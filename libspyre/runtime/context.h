@@ -10,13 +10,13 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/queue.h>
 
 #include <spyre/spyre.h>
 
 #include "libspyre/backend/backend.h"
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/check.h"
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/memory.h"
 
 #define SPYRE_POOL_STREAMS (SPYRE_STREAM_HIGH_LAST + 1)
@@ -89,17 +89,6 @@ static inline spyre_status spyre_context_check(const spyre_context *context)
 struct spyre_stream **spyre_context_streams(struct spyre_context *context, uint32_t *count);
 /* The id of the stream of @context whose host function calls, -1 if none does. */
 int spyre_context_calling_stream(struct spyre_context *context);
-
-spyre_status spyre_null_argument(const char *function, const char *argument);
-/* SUCCESS if @out, a size-tagged struct of type spyre_@type, can be written. */
-spyre_status spyre_struct_check(const char *function, const char *type, const void *out);
-
-/* Writes as much of a size-tagged struct as its reader knows. */
-static inline void spyre_struct_write(void *out, size_t out_size, const void *in, size_t in_size)
-{
-	memcpy(out, in, out_size < in_size ? out_size : in_size);
-	*(size_t *)out = out_size;
-}
 
 /* device.c */
 spyre_status spyre_backend_choose(const struct spyre_backend_ops **ops, int *total);

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Tiled copies: a layout and a host tensor become a DMA command. */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/layout/transfer.h"
 #include "libspyre/runtime/copy.h"
 
@@ -33,11 +34,8 @@ static spyre_status transfer_queue(struct spyre_stream *stream, const char *what
 		},
 	};
 	struct spyre_work work = { .what = what, .commands = &command, .num_commands = 1 };
-	spyre_status status;
 
-	status = spyre_copy_check_device(stream->context, what, device, transfer->device_bytes);
-	if (status)
-		return status;
+	TRY(spyre_copy_check_device(stream->context, what, device, transfer->device_bytes));
 	return spyre_stream_enqueue(stream, &work, seq);
 }
 
@@ -238,14 +236,10 @@ static spyre_status copy_bytes(struct spyre_stream *stream, spyre_devptr target,
 	struct spyre_work work = {
 		.what = "copy on the device", .commands = &command, .num_commands = 1,
 	};
-	spyre_status status;
 
-	status = spyre_copy_check_device(stream->context, "copy source", source, bytes);
-	if (!status)
-		status = spyre_copy_check_device(stream->context, "copy target", target, bytes);
-	if (!status)
-		status = spyre_stream_enqueue(stream, &work, seq);
-	return status;
+	TRY(spyre_copy_check_device(stream->context, "copy source", source, bytes));
+	TRY(spyre_copy_check_device(stream->context, "copy target", target, bytes));
+	return spyre_stream_enqueue(stream, &work, seq);
 }
 
 /* An equal layout still has to be one of this shape. */

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Work that a stream cannot leave to the card: host functions, and waits for what
  * has not reached the card. A thread of the stream works the list off in

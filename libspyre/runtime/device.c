@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Enumeration: which backend, how many cards, what they are. Opens nothing. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/context.h"
 #include "libspyre/runtime/visible.h"
 
@@ -95,15 +96,15 @@ static spyre_status usable_read(const struct spyre_backend_ops *ops, int total, 
 	if (!ops->usable)
 		return SPYRE_SUCCESS;
 	status = ops->usable(functions, total, usable);
-	for (i = 0; i < total && status == SPYRE_SUCCESS; i++)
+	for (i = 0; i < total && !status; i++)
 		if (usable[i])
 			return SPYRE_SUCCESS;
-	if (status == SPYRE_SUCCESS && functions == SPYRE_FUNCTIONS_PF)
+	if (!status && functions == SPYRE_FUNCTIONS_PF)
 		status = spyre_error(SPYRE_ERROR_NO_DRIVER,
 				     "FLEX_DEVICE=PF asks for a whole card, and all are split into "
 				     "virtual functions: write 0 to num_vfs of one "
 				     "(/sys/bus/platform/devices/spyre_vdev.N/), or unset it");
-	else if (status == SPYRE_SUCCESS && functions == SPYRE_FUNCTIONS_VF)
+	else if (!status && functions == SPYRE_FUNCTIONS_VF)
 		status = spyre_error(SPYRE_ERROR_NO_DRIVER,
 				     "FLEX_DEVICE=VF asks for a virtual function, and no card is "
 				     "split: write their number to num_vfs of one "
@@ -117,7 +118,6 @@ static spyre_status visible_read(struct spyre_visible *visible,
 	const char *name = "SPYRE_DEVICES";
 	const char *devices = getenv(name);
 	bool usable[SPYRE_MAX_CARDS];
-	spyre_status status;
 
 	if (!devices || !*devices) {
 		const char *older = getenv("SPYRE_VISIBLE_DEVICES");
@@ -127,11 +127,8 @@ static spyre_status visible_read(struct spyre_visible *visible,
 			devices = older;
 		}
 	}
-	status = spyre_backend_choose(ops, total);
-	if (!status)
-		status = usable_read(*ops, *total, usable);
-	if (status)
-		return status;
+	TRY(spyre_backend_choose(ops, total));
+	TRY(usable_read(*ops, *total, usable));
 	return spyre_visible_parse(visible, *total, name, devices, getenv("AIU_WORLD_SIZE"),
 				   usable, *ops);
 }
@@ -155,12 +152,9 @@ spyre_status spyre_device_count(int *count)
 spyre_status spyre_device_resolve(int index, const struct spyre_backend_ops **ops, int *physical)
 {
 	struct spyre_visible visible;
-	spyre_status status;
 	int total;
 
-	status = visible_read(&visible, ops, &total);
-	if (status)
-		return status;
+	TRY(visible_read(&visible, ops, &total));
 	if (index < 0 || index >= visible.count)
 		return spyre_error(SPYRE_ERROR_NO_DEVICE,
 				   "card %d: %d of %d cards are visible, numbered from 0; see "
@@ -173,16 +167,11 @@ spyre_status spyre_device_get_properties(int index, spyre_device_properties *out
 {
 	spyre_device_properties properties = { .struct_size = sizeof(properties) };
 	const struct spyre_backend_ops *ops;
-	spyre_status status;
 	int physical;
 
-	status = spyre_struct_check("spyre_device_get_properties", "device_properties", out);
-	if (!status)
-		status = spyre_device_resolve(index, &ops, &physical);
-	if (!status)
-		status = ops->properties(physical, &properties);
-	if (status)
-		return status;
+	TRY(spyre_struct_check("spyre_device_get_properties", "device_properties", out));
+	TRY(spyre_device_resolve(index, &ops, &physical));
+	TRY(ops->properties(physical, &properties));
 	properties.index = index;
 	properties.physical_index = physical;
 	spyre_struct_write(out, out->struct_size, &properties, sizeof(properties));

@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Events: points in streams. */
 #include <stdlib.h>
 
 #include "libspyre/backend/futex.h"
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/stream.h"
 
 struct spyre_event {
@@ -89,13 +90,9 @@ void spyre_event_free(struct spyre_event *event)
 
 spyre_status spyre_event_destroy(spyre_event *event)
 {
-	spyre_status status;
-
 	if (!event)
 		return SPYRE_SUCCESS;
-	status = event_check(event);
-	if (status)
-		return status;
+	TRY(event_check(event));
 	pthread_mutex_lock(&event->context->streams_lock);
 	TAILQ_REMOVE(&event->context->events, event, link);
 	pthread_mutex_unlock(&event->context->streams_lock);
@@ -308,8 +305,6 @@ static spyre_status check_elapsed(const char *function, struct spyre_event *star
 				  struct spyre_event *end, struct spyre_mark *from,
 				  struct spyre_mark *to)
 {
-	spyre_status status;
-
 	if (start->context != end->context)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "%s: the events belong to two contexts", function);
@@ -321,11 +316,8 @@ static spyre_status check_elapsed(const char *function, struct spyre_event *star
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "%s: the %s event was never recorded", function,
 				   from ? "end" : "start");
-	status = mark_check(from, function);
-	if (!status)
-		status = mark_check(to, function);
-	if (status)
-		return status;
+	TRY(mark_check(from, function));
+	TRY(mark_check(to, function));
 	if (!mark_poll(from) || !mark_poll(to))
 		return SPYRE_NOT_READY;
 	return mark_result(from) ?: mark_result(to);

@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Graphs: from steps to submissions, and launching them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/graph.h"
 #include "libspyre/runtime/kernel.h"
 
@@ -299,13 +300,9 @@ spyre_status spyre_graph_launch(spyre_graph *graph, spyre_stream *stream)
 
 spyre_status spyre_graph_destroy(spyre_graph *graph)
 {
-	spyre_status status;
-
 	if (!graph)
 		return SPYRE_SUCCESS;
-	status = graph_check(graph);
-	if (status)
-		return status;
+	TRY(graph_check(graph));
 	pthread_mutex_lock(&graph->context->streams_lock);
 	TAILQ_REMOVE(&graph->context->graphs, graph, link);
 	pthread_mutex_unlock(&graph->context->streams_lock);

@@ -50,9 +50,10 @@ struct spyre_graph {
 	struct spyre_stream *origin;	/* in @streams */
 	struct spyre_stream **streams;	/* with a reference each */
 	uint32_t num_streams;
+	size_t max_streams;
 	struct graph_step **steps;
 	uint32_t num_steps;
-	uint32_t max_steps;
+	size_t max_steps;
 	uint64_t arena_bytes;
 
 	/* Launches need these. */

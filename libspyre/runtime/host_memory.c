@@ -1,8 +1,9 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Pinned host memory, and whose a host address is. */
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/runtime/context.h"
 
 spyre_status spyre_host_memory_init(struct spyre_context *context)
@@ -72,15 +73,9 @@ static bool host_insert(struct spyre_host_memory *host, const struct spyre_host_
 {
 	uint32_t at;
 
-	if (host->num_blocks == host->max_blocks) {
-		uint32_t max = host->max_blocks ? host->max_blocks * 2 : 16;
-		struct spyre_host_block *grown = realloc(host->blocks, max * sizeof(*grown));
-
-		if (!grown)
-			return false;
-		host->blocks = grown;
-		host->max_blocks = max;
-	}
+	if (!spyre_array_reserve(&host->blocks, &host->max_blocks, host->num_blocks + 1,
+				 sizeof(*host->blocks)))
+		return false;
 	at = host_index(host, block->address);
 	memmove(&host->blocks[at + 1], &host->blocks[at],
 		(host->num_blocks - at) * sizeof(host->blocks[0]));

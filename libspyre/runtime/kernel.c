@@ -1,13 +1,16 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Kernels: loading a bundle, and launching it. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
-#include "libspyre/sdsc/code_dir.h"
-#include "libspyre/sdsc/plan.h"
+#include "libspyre/sdsc/load.h"
+#include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/plan/compile.h"
+#include "libspyre/sdsc/plan/plan.h"
 
 struct spyre_kernel *spyre_kernel_ref(struct spyre_kernel *kernel)
 {
@@ -182,7 +185,7 @@ spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_grap
 		return spyre_null_argument("spyre_sdsc_graph_load", out ? "graph" : "kernel");
 	*out = NULL;
 	most = context->card->properties.num_cores;
-	status = build_cores(&cores);
+	status = plan_cores(&cores);
 	if (!status)
 		status = alloc_kernel(context, &kernel);
 	if (status)
@@ -195,13 +198,9 @@ spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_grap
 
 spyre_status spyre_kernel_unload(spyre_kernel *kernel)
 {
-	spyre_status status;
-
 	if (!kernel)
 		return SPYRE_SUCCESS;
-	status = kernel_check(kernel);
-	if (status)
-		return status;
+	TRY(kernel_check(kernel));
 	pthread_mutex_lock(&kernel->context->streams_lock);
 	TAILQ_REMOVE(&kernel->context->kernels, kernel, link);
 	pthread_mutex_unlock(&kernel->context->streams_lock);
@@ -275,49 +274,6 @@ spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index, spyre_symb
 	return SPYRE_SUCCESS;
 }
 
-/* Verifies the program of a bundle, which gives its cost. */
-static spyre_status verify(const struct spyre_bundle *bundle, uint32_t cores,
-			   struct spyre_counters *cost)
-{
-	struct spyre_verify_error why = { 0 };
-	struct spyre_program program;
-
-	if (spyre_program_verify(bundle->image, bundle->image_bytes, cores, &program, &why))
-		return spyre_error(SPYRE_ERROR_VERIFY,
-				   "the program of kernel \"%s\" does not verify: %s at step %u, "
-				   "core %u, instruction %u (value %" PRIu64 ", limit %" PRIu64
-				   "); this is a fault of the compiler, please report it with the bundle",
-				   bundle->name, spyre_stop_name(why.stop), why.step, why.core,
-				   why.instr, why.value, why.limit);
-	*cost = program.cost;
-	return SPYRE_SUCCESS;
-}
-
-static spyre_status compile(const char *directory, const char *output, uint32_t cores,
-			    struct spyre_bundle *bundle, struct spyre_counters *cost)
-{
-	struct bundle_source source;
-	char path[4096];
-	spyre_status status;
-
-	if (!output && snprintf(path, sizeof(path), "%s/spyreCodeDir", directory) >=
-	    (int)sizeof(path))
-		return spyre_error(SPYRE_ERROR_FILE, "%.64s…: path longer than %zu bytes",
-				   directory, sizeof(path));
-	status = bundle_source_open(directory, true, &source);
-	if (status)
-		return status;
-	status = spyre_bundle_lower(&source, NULL, cores, bundle);
-	if (!status)
-		status = verify(bundle, cores, cost);
-	if (status)
-		spyre_error_prefix(status, "bundle %s", directory);
-	else
-		status = code_dir_write(output ? output : path, &source, bundle);
-	bundle_source_close(&source);
-	return status;
-}
-
 spyre_status spyre_kernel_compile(const char *directory, const char *output, uint32_t cores,
 				  spyre_kernel_info *info)
 {
@@ -339,7 +295,8 @@ spyre_status spyre_kernel_compile(const char *directory, const char *output, uin
 	bundle = calloc(1, sizeof(*bundle));
 	if (!bundle)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "bundle %s", directory);
-	status = compile(directory, output, cores ? cores : SPYRE_MAX_CORES, bundle, &cost);
+	status = spyre_bundle_compile(directory, output, cores ? cores : SPYRE_MAX_CORES, bundle,
+				      &cost);
 	if (!status && info) {
 		fill_info(&own, bundle, bundle->image_bytes, &cost);
 		spyre_struct_write(info, info->struct_size, &own, sizeof(own));

@@ -4,7 +4,7 @@
 #define SPYRE_RUNTIME_KERNEL_H
 
 #include "libspyre/runtime/stream.h"
-#include "libspyre/sdsc/source.h"
+#include "libspyre/sdsc/parse/source.h"
 
 /* The program for one set of values of the symbols. */
 struct kernel_variant {

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Memory for a kernel's intermediates. Launches of one stream follow each other
  * and share it; launches that may run at the same time each need their own.

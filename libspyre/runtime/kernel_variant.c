@@ -1,9 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Programs of a kernel for values of its symbols; the latest used are kept. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
+#include "libspyre/sdsc/lower/compile.h"
 
 /* As many as the front-end makes buckets. */
 #define MAX_VARIANTS 32u
@@ -76,7 +78,6 @@ spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *valu
 				struct kernel_variant **out)
 {
 	struct kernel_variant *made, *last;
-	spyre_status status;
 
 	*out = NULL;
 	if (is_maximum(kernel, values))
@@ -87,9 +88,7 @@ spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *valu
 	if (*out)
 		return SPYRE_SUCCESS;
 	/* Not under the lock: launches with other values go on. */
-	status = build(kernel, values, &made);
-	if (status)
-		return status;
+	TRY(build(kernel, values, &made));
 	pthread_mutex_lock(&kernel->variants_lock);
 	*out = find(kernel, values);
 	if (*out) {	/* another thread was faster */

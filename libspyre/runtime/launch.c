@@ -1,12 +1,13 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Launching a kernel: what is checked before anything runs, and the queueing. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
+#include "libspyre/layout/sizes.h"
 #include "libspyre/runtime/kernel.h"
-#include "libspyre/sdsc/sizes.h"
-#include "libspyre/sdsc/symbols.h"
+#include "libspyre/sdsc/parse/symbols.h"
 
 /* Writes "[4, 2, 64]". */
 static const char *sizes_text(char *text, size_t bytes, const int64_t *size, uint32_t rank)
@@ -295,15 +296,12 @@ spyre_status spyre_launch_ex(spyre_stream *stream, spyre_kernel *kernel,
 			     const spyre_launch_params *params)
 {
 	spyre_launch_params own = { 0 };
-	spyre_status status;
 
 	if (!params)
 		return spyre_null_argument("spyre_launch_ex", "params");
-	status = spyre_struct_check("spyre_launch_ex", "launch_params", params);
-	if (status)
-		return status;
+	TRY(spyre_struct_check("spyre_launch_ex", "launch_params", params));
 	/* An older caller's is shorter. */
 	memcpy(&own, params, params->struct_size < sizeof(own) ? params->struct_size : sizeof(own));
-	status = check_call(stream, kernel, own.args, own.num_args);
-	return status ? status : launch(stream, kernel, &own);
+	TRY(check_call(stream, kernel, own.args, own.num_args));
+	return launch(stream, kernel, &own);
 }

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Plain byte copies and fills. They ask nothing of the addresses. The DMA
  * engine starts at whole sticks only, so what lies before the first whole
@@ -8,6 +8,7 @@
  */
 #include <inttypes.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/copy.h"
 
 #define ROW_LANES 256u
@@ -25,12 +26,9 @@ struct linear {
 static spyre_status scratch_get(struct spyre_stream *stream, uint64_t *address)
 {
 	uint64_t scratch = atomic_load(&stream->scratch), mine;
-	spyre_status status;
 
 	if (!scratch) {
-		status = spyre_mem_alloc(stream->context, SCRATCH_BYTES, &mine);
-		if (status)
-			return status;
+		TRY(spyre_mem_alloc(stream->context, SCRATCH_BYTES, &mine));
 		if (atomic_compare_exchange_strong(&stream->scratch, &scratch, mine))
 			scratch = mine;
 		else

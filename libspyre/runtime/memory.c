@@ -1,9 +1,10 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Device memory: allocation, deferred freeing, queries. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/block.h"
 #include "libspyre/runtime/stream.h"
 
@@ -109,13 +110,10 @@ static spyre_status alloc_small(struct spyre_context *context, uint64_t bytes, u
 static spyre_status alloc_once(struct spyre_context *context, uint64_t bytes, uint64_t *address)
 {
 	struct spyre_block *block;
-	spyre_status status;
 
 	if (bytes < SPYRE_LARGE_BYTES)
 		return alloc_small(context, bytes, address);
-	status = spyre_block_map(context, round_up(bytes, SPYRE_VA_PAGE), false, &block);
-	if (status)
-		return status;
+	TRY(spyre_block_map(context, round_up(bytes, SPYRE_VA_PAGE), false, &block));
 	block->size = bytes;
 	*address = block->va;
 	return SPYRE_SUCCESS;

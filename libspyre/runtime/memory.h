@@ -52,11 +52,11 @@ struct spyre_memory {
 	/* Mapped blocks by address. */
 	struct spyre_block **blocks;
 	uint32_t num_blocks;
-	uint32_t max_blocks;
+	size_t max_blocks;
 	/* Blocks with a chunk, newest last. */
 	struct spyre_block **chunks;
 	uint32_t num_chunks;
-	uint32_t max_chunks;
+	size_t max_chunks;
 	uint32_t last_chunk;
 	/* Oldest first: what precedes one in the list is ready before it. */
 	struct spyre_deferred_free *deferred;
@@ -81,7 +81,7 @@ struct spyre_host_memory {
 	pthread_rwlock_t lock;
 	struct spyre_host_block *blocks;	/* by address */
 	uint32_t num_blocks;
-	uint32_t max_blocks;
+	size_t max_blocks;
 	uint32_t num_freed;
 };
 

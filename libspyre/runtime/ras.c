@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* RAS records: formatted for anyone, written to SPYRE_RAS_LOG=FILE for the library. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -11,6 +11,7 @@
 
 #include <yyjson.h>
 
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/stream.h"
 

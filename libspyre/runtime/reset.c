@@ -1,10 +1,11 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Health of a context, and what brings a context or a card back. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/stream.h"
 
 /* How long a card that was just reset may take for one command. */
@@ -117,7 +118,7 @@ static spyre_status zeroing_renew(struct spyre_context *context)
 	if (zeroing->queue) {
 		status = context->ops->queue_renew(zeroing->queue, 0);
 		spyre_zeroing_poll(context, !status);
-		zeroing->broken = status != SPYRE_SUCCESS;
+		zeroing->broken = status;
 	}
 	pthread_rwlock_unlock(&context->memory.lock);
 	return status;

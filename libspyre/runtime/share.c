@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Device memory across processes: dma-bufs, and handles that name one. */
 #define _GNU_SOURCE
 #include <errno.h>

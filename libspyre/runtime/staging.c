@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Pinned memory for copies that go through the host. A few blocks are kept:
  * new ones come page by page, which takes longer than the copies.

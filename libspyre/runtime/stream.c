@@ -1,7 +1,8 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Streams: the pool, streams of the caller's own, waiting, statistics. */
 #include <stdlib.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/stream.h"
 
 struct spyre_stream *spyre_stream_ref(struct spyre_stream *stream)
@@ -154,22 +155,16 @@ void spyre_stream_close(struct spyre_stream *stream)
 spyre_status spyre_stream_destroy(spyre_stream *stream)
 {
 	struct spyre_context *context;
-	spyre_status status;
 
 	if (!stream)
 		return SPYRE_SUCCESS;
-	status = spyre_stream_check(stream);
-	if (status)
-		return status;
+	TRY(spyre_stream_check(stream));
 	if (stream->id <= SPYRE_STREAM_HIGH_LAST)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_stream_destroy: stream %d belongs to the context's pool",
 				   stream->id);
-	status = spyre_capture_refuse(stream, "spyre_stream_destroy");
-	if (!status)
-		status = spyre_stream_drain(stream);
-	if (status)
-		return status;
+	TRY(spyre_capture_refuse(stream, "spyre_stream_destroy"));
+	TRY(spyre_stream_drain(stream));
 	context = stream->context;
 	pthread_mutex_lock(&context->streams_lock);
 	TAILQ_REMOVE(&context->streams, stream, link);

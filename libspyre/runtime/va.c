@@ -1,27 +1,16 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 #include <stdlib.h>
 #include <string.h>
 
 #include "libspyre/backend/backend.h"
+#include "libspyre/base/array.h"
 #include "libspyre/runtime/va.h"
 
 #define SEGMENT_BYTES (1ull << SPYRE_SEGMENT_SHIFT)
 
 static bool reserve(struct spyre_va *va, uint32_t ranges)
 {
-	uint32_t max = va->max_free ? va->max_free : 64;
-	struct spyre_va_range *grown;
-
-	if (ranges <= va->max_free)
-		return true;
-	while (max < ranges)
-		max *= 2;
-	grown = realloc(va->free, max * sizeof(*grown));
-	if (!grown)
-		return false;
-	va->free = grown;
-	va->max_free = max;
-	return true;
+	return spyre_array_reserve(&va->free, &va->max_free, ranges, sizeof(*va->free));
 }
 
 bool spyre_va_init(struct spyre_va *va)

@@ -4,6 +4,7 @@
 #define SPYRE_VA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct spyre_va_range {
@@ -15,7 +16,7 @@ struct spyre_va_range {
 struct spyre_va {
 	struct spyre_va_range *free;
 	uint32_t num_free;
-	uint32_t max_free;
+	size_t max_free;
 	/* Ranges handed out: giving one back must never need memory. */
 	uint32_t live;
 };

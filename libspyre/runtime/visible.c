@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /*
  * Which cards a process sees. SPYRE_DEVICES lists them in the order in which
  * they get their visible indices: numbers, bus ids or UUIDs, blanks allowed;
@@ -12,7 +12,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/visible.h"
 

@@ -1,10 +1,12 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* From an operation to the card, and back: submission, results, errors. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 #include "libspyre/runtime/activity.h"
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/stream.h"
@@ -152,7 +154,7 @@ static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record
 
 static void mark_finish(struct spyre_stream *stream, struct spyre_mark *mark, uint64_t time_ns)
 {
-	mark->failed = stream->error != SPYRE_SUCCESS;
+	mark->failed = stream->error;
 	mark->time_ns = time_ns;
 	mark->cycles = stream->stats.cycles;
 	atomic_store_explicit(&mark->done, true, memory_order_release);
@@ -355,19 +357,14 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 		.point = seq,
 	};
 	struct spyre_record *record;
-	spyre_status status;
 	uint32_t slots;
 
 	if (!record_room(stream))
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: %s", stream->id,
 				   work->what);
-	status = slots_take(stream, work->num_commands, &submission.first_result, &slots);
-	if (status)
-		return status;
+	TRY(slots_take(stream, work->num_commands, &submission.first_result, &slots));
 	submission.num_waits = stream->num_waits ? waits_collect(stream, waits) : 0;
-	status = stream->context->ops->submit(stream->queue, &submission);
-	if (status)
-		return status;
+	TRY(stream->context->ops->submit(stream->queue, &submission));
 	spyre_log(SPYRE_LOG_TRACE, "stream %d: operation %" PRIu64 ": %s%s%s, %u commands", stream->id,
 		  seq, work->what, work->kernel ? " of " : "",
 		  work->kernel ? spyre_kernel_name(work->kernel) : "", work->num_commands);
@@ -472,8 +469,6 @@ spyre_status spyre_stream_flush_waits(struct spyre_stream *stream)
 spyre_status spyre_stream_add_wait(struct spyre_stream *stream, struct spyre_stream *other,
 				   uint64_t seq)
 {
-	spyre_status status;
-
 	for (uint32_t i = 0; i < stream->num_waits; i++) {
 		if (stream->waits[i].stream != other)
 			continue;
@@ -482,9 +477,7 @@ spyre_status spyre_stream_add_wait(struct spyre_stream *stream, struct spyre_str
 		return SPYRE_SUCCESS;
 	}
 	if (stream->num_waits == SPYRE_MAX_PENDING_WAITS) {
-		status = spyre_stream_flush_waits(stream);
-		if (status)
-			return status;
+		TRY(spyre_stream_flush_waits(stream));
 	}
 	stream->waits[stream->num_waits].stream = spyre_stream_ref(other);
 	stream->waits[stream->num_waits++].seq = seq;

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT */
+// SPDX-License-Identifier: MIT
 /* Zeroing of freed units in batches, on a queue of the library's own. */
 #include <string.h>
 

@@ -13,8 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "libspyre/sdsc/bundle.h"
-#include "libspyre/sdsc/source.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
+#include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/parse/source.h"
 
 /* The files of an input, joined by zero bytes; the last two may be missing. */
 static const char *const files[] = {
@@ -116,7 +118,7 @@ static void add_bundle(const char *directory)
 	char path[4200];
 
 	/* Of one SDSC, and of an operation that is there. */
-	if (spyre_bundle_compile(directory, SPYRE_MAX_CORES, &bundle))
+	if (spyre_bundle_load(directory, SPYRE_MAX_CORES, CODE_CACHE_OFF, &bundle, NULL))
 		return;
 	if (bundle.num_sdscs == 1) {
 		snprintf(path, sizeof(path), "%s/bundle.mlir", directory);

@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/sdsc/code_image.h"
-#include "libspyre/sdsc/ir.h"
+#include "libspyre/sdsc/cache/code_image.h"
+#include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/load.h"
 
 static void add_bundle(const char *directory)
 {
@@ -23,7 +24,7 @@ static void add_bundle(const char *directory)
 	void *data;
 	size_t size;
 
-	if (spyre_bundle_compile(directory, SPYRE_MAX_CORES, &bundle))
+	if (spyre_bundle_load(directory, SPYRE_MAX_CORES, CODE_CACHE_OFF, &bundle, NULL))
 		return;
 	data = code_image_encode(&bundle, key, &files, &size);
 	if (data)

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
 
 #define MAX_BYTES (4u << 20)
 #define MAX_CYCLES 20000000ull
@@ -36,7 +37,7 @@ static void add_bundle(const char *directory)
 {
 	struct spyre_bundle bundle;
 
-	if (spyre_bundle_compile(directory, SPYRE_MAX_CORES, &bundle))
+	if (spyre_bundle_load(directory, SPYRE_MAX_CORES, CODE_CACHE_OFF, &bundle, NULL))
 		return;		/* of operations that are not there yet */
 	fuzz_seed(bundle.image, bundle.image_bytes);
 	spyre_bundle_fini(&bundle);

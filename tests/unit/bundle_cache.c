@@ -9,8 +9,9 @@
 #include <yyjson.h>
 
 #include "bundle_files.h"
-#include "libspyre/sdsc/code_dir.h"
-#include "libspyre/sdsc/code_image.h"
+#include "libspyre/sdsc/cache/code_dir.h"
+#include "libspyre/sdsc/cache/code_image.h"
+#include "libspyre/sdsc/load.h"
 #include "runtime_check.h"
 
 #define BINARY "spyreCodeDir/init_binary.bin"
@@ -41,7 +42,7 @@ static bool load(void)
 	bool cached;
 
 	ck_ok(spyre_bundle_load(folder, 32, CODE_CACHE_ON, &bundle, NULL));
-	ck_ok(spyre_bundle_compile(folder, 32, &fresh));
+	ck_ok(spyre_bundle_load(folder, 32, CODE_CACHE_OFF, &fresh, NULL));
 	ck_assert_uint_eq(bundle.image_bytes, fresh.image_bytes);
 	ck_assert(!memcmp(bundle.image, fresh.image, fresh.image_bytes));
 	ck_assert_str_eq(bundle.name, fresh.name);

@@ -5,7 +5,7 @@
 
 #include <spyre/spyre.h>
 
-#include "libspyre/sdsc/build.h"
+#include "libspyre/sdsc/write/write.h"
 
 #define FILES_MAX_TEXT (1u << 20)
 

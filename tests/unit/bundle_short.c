@@ -6,7 +6,8 @@
 #include <stdio.h>
 
 #include "bundle_files.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
 #include "runtime_check.h"
 
 #define ROWS 100
@@ -168,7 +169,7 @@ START_TEST(refused)
 
 	take(e->bundle);
 	files_edit(folder, "sdsc_0.json", e->from, e->to);
-	ck_status(spyre_bundle_compile(folder, 32, &bundle), e->status);
+	ck_status(spyre_bundle_load(folder, 32, CODE_CACHE_OFF, &bundle, NULL), e->status);
 	for (int i = 0; i < 2 && e->words[i]; i++)
 		ck_mentions(e->words[i]);
 	ck_assert_ptr_null(bundle.image);
@@ -190,7 +191,7 @@ START_TEST(other_layouts)
 	snprintf(text, sizeof(text), "{\"args\": [" LAYOUT(0, "input", "%s")
 		 ", {\"arg_index\": 1, \"role\": \"output\"}]}", layouts[_i]);
 	files_write(folder, "launch_spec.json", text);
-	ck_status(spyre_bundle_compile(folder, 32, &bundle), SPYRE_ERROR_PARSE);
+	ck_status(spyre_bundle_load(folder, 32, CODE_CACHE_OFF, &bundle, NULL), SPYRE_ERROR_PARSE);
 	ck_mentions("argument 0 has a layout of other device sizes");
 }
 END_TEST

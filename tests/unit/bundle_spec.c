@@ -3,7 +3,8 @@
 #include <stdio.h>
 
 #include "bundle_files.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
 #include "runtime_check.h"
 
 static char folder[64];
@@ -23,7 +24,7 @@ static void teardown(void)
 
 static spyre_status compile(struct spyre_bundle *bundle)
 {
-	return spyre_bundle_compile(folder, 32, bundle);
+	return spyre_bundle_load(folder, 32, CODE_CACHE_OFF, bundle, NULL);
 }
 
 #define INPUT(n) "{\"arg_index\": " #n ", \"role\": \"input\"}"

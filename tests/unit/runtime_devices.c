@@ -6,7 +6,7 @@
 
 #include "runtime_check.h"
 
-#include "libspyre/runtime/error.h"
+#include "libspyre/base/error.h"
 #include "libspyre/runtime/visible.h"
 
 static int visible(int total, const char *devices, const char *world)

@@ -10,8 +10,10 @@
 #include <unistd.h>
 #include <yyjson.h>
 
-#include "libspyre/sdsc/build.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
+#include "libspyre/sdsc/write/write.h"
 
 #define FP16 SPYRE_FORMAT_IEEE_FP16
 #define FP32 SPYRE_FORMAT_IEEE_FP32
@@ -211,8 +213,8 @@ START_TEST(other_shapes)
 	make_directory();
 	ck_assert_msg(spyre_sdsc_build(b->op, operands, n, 32, directory) == SPYRE_SUCCESS, "%s",
 		      spyre_last_error());
-	ck_assert_msg(spyre_bundle_compile(directory, 32, &bundle) == SPYRE_SUCCESS, "%s",
-		      spyre_last_error());
+	ck_assert_msg(spyre_bundle_load(directory, 32, CODE_CACHE_OFF, &bundle, NULL) ==
+		      SPYRE_SUCCESS, "%s", spyre_last_error());
 	ck_assert_uint_eq(bundle.num_args, n);
 	if (strcmp(b->op, "mul"))
 		ck_assert_uint_eq(bundle.num_cores, b->cores);
@@ -288,7 +290,8 @@ START_TEST(sencores)
 	setenv("SENCORES", "8", 1);
 	ck_assert_int_eq(spyre_sdsc_build("add", operands, 3, 0, directory), SPYRE_SUCCESS);
 	unsetenv("SENCORES");
-	ck_assert_int_eq(spyre_bundle_compile(directory, 32, &bundle), SPYRE_SUCCESS);
+	ck_assert_int_eq(spyre_bundle_load(directory, 32, CODE_CACHE_OFF, &bundle, NULL),
+			 SPYRE_SUCCESS);
 	ck_assert_uint_eq(bundle.num_cores, 8);
 	spyre_bundle_fini(&bundle);
 	remove_directory();

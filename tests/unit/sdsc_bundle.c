@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
 #include "model/card.h"
 
 /* Description */
@@ -384,7 +385,7 @@ static spyre_status compile(const struct bundle_case *c, struct spyre_bundle *ou
 	ck_assert_ptr_nonnull(f);
 	fprintf(f, "module {\nfunc.func @sdsc_bundle() {\nsdscbundle.sdsc_execute () {sdsc_filename=\"sdsc_0.json\"}\nreturn\n}\n}\n");
 	fclose(f);
-	status = spyre_bundle_compile(directory, 32, out);
+	status = spyre_bundle_load(directory, 32, CODE_CACHE_OFF, out, NULL);
 	if (getenv("KEEP_BUNDLES"))
 		return status;
 	unlink(path);

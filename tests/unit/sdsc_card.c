@@ -9,7 +9,8 @@
 #include <string.h>
 #include <yyjson.h>
 
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
 #include "model/card.h"
 
 /* case.json */
@@ -425,8 +426,8 @@ void card_run_case(const char *directory, struct card_case *c, uint32_t cores)
 	struct spyre_program program;
 	struct spyre_bundle bundle;
 
-	ck_assert_msg(spyre_bundle_compile(directory, cores, &bundle) == SPYRE_SUCCESS, "%s",
-		      spyre_last_error());
+	ck_assert_msg(spyre_bundle_load(directory, cores, CODE_CACHE_OFF, &bundle, NULL) ==
+		      SPYRE_SUCCESS, "%s", spyre_last_error());
 	ck_assert_msg(!spyre_program_verify(bundle.image, bundle.image_bytes, cores, &program,
 					    &err),
 		      "%s: %s: step %u core %u instruction %u view %u: %llu against %llu", directory,

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libspyre/sdsc/build.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
+#include "libspyre/sdsc/write/write.h"
 #include "sdsc_card.h"
 
 static char corpus[512];
@@ -64,6 +66,11 @@ static const struct split splits[] = {
 	{ "add", "in0+in1", 3, { { 3, 4, 130 }, { 1, 4, 1 }, { 3, 4, 130 } }, { 0 }, "randn",
 	  0.01, 0.01 },
 };
+
+static spyre_status compile(const char *directory, uint32_t cores, struct spyre_bundle *out)
+{
+	return spyre_bundle_load(directory, cores, CODE_CACHE_OFF, out, NULL);
+}
 
 static void fill_operand(spyre_sdsc_operand *o, struct card_tensor *t, const struct split *s,
 			 uint32_t index)
@@ -292,7 +299,7 @@ START_TEST(refused)
 
 	ck_assert_ptr_nonnull(mkdtemp(directory));
 	copy_changed(b, directory);
-	ck_assert_msg(spyre_bundle_compile(directory, 32, &out) == (spyre_status)b->status,
+	ck_assert_msg(compile(directory, 32, &out) == (spyre_status)b->status,
 		      "%s -> %s: %s", b->from, b->to ? b->to : "cut", spyre_last_error());
 	for (int i = 0; i < 3 && b->words[i]; i++)
 		ck_assert_msg(strstr(spyre_last_error(), b->words[i]), "\"%s\" is not in: %s",
@@ -322,10 +329,10 @@ START_TEST(tolerated)
 
 	ck_assert_ptr_nonnull(mkdtemp(directory));
 	copy_changed(b, directory);
-	ck_assert_msg(spyre_bundle_compile(directory, 32, &out) == SPYRE_SUCCESS, "%s",
+	ck_assert_msg(compile(directory, 32, &out) == SPYRE_SUCCESS, "%s",
 		      spyre_last_error());
 	snprintf(path, sizeof(path), "%s/%s", corpus, b->bundle);
-	ck_assert_int_eq(spyre_bundle_compile(path, 32, &plain), SPYRE_SUCCESS);
+	ck_assert_int_eq(compile(path, 32, &plain), SPYRE_SUCCESS);
 	ck_assert_uint_eq(out.image_bytes, plain.image_bytes);
 	ck_assert_int_eq(memcmp(out.image, plain.image, out.image_bytes), 0);
 	spyre_bundle_fini(&out);
@@ -361,7 +368,7 @@ START_TEST(baked_pool)
 	compute = strstr(text, "outputLabeledDs");
 	memcpy(strstr(compute, "Tensor2-idx2"), "Tensor0-idx0", 12);
 	write_text(directory, "sdsc_0.json", text, size);
-	ck_assert_msg(spyre_bundle_compile(directory, 32, &out) == SPYRE_SUCCESS, "%s",
+	ck_assert_msg(compile(directory, 32, &out) == SPYRE_SUCCESS, "%s",
 		      spyre_last_error());
 	ck_assert_uint_eq(out.pool_bytes, 1 << 20);
 	ck_assert_uint_eq(out.num_args, 2);
@@ -401,7 +408,7 @@ START_TEST(span)
 		strcat(big, "\"mb_\": 1048576");
 	}
 	write_text(directory, "sdsc_0.json", big, strlen(big));
-	ck_assert_int_eq(spyre_bundle_compile(directory, 32, &out), SPYRE_ERROR_SPAN_LIMIT);
+	ck_assert_int_eq(compile(directory, 32, &out), SPYRE_ERROR_SPAN_LIMIT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "2147483648"));
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "268435456"));
 	free(text);
@@ -425,12 +432,12 @@ START_TEST(nested)
 	write_text(directory, "bundle.mlir", mlir, size);
 	memset(text, '[', depth);
 	write_text(directory, "sdsc_0.json", text, depth);
-	ck_assert_int_eq(spyre_bundle_compile(directory, 32, &out), SPYRE_ERROR_PARSE);
+	ck_assert_int_eq(compile(directory, 32, &out), SPYRE_ERROR_PARSE);
 	memset(text, '{', depth);
 	write_text(directory, "bundle.mlir", text, depth);
-	ck_assert_int_eq(spyre_bundle_compile(directory, 32, &out), SPYRE_ERROR_PARSE);
+	ck_assert_int_eq(compile(directory, 32, &out), SPYRE_ERROR_PARSE);
 	write_text(directory, "bundle.mlir", text, 0);
-	ck_assert_int_eq(spyre_bundle_compile(directory, 32, &out), SPYRE_ERROR_PARSE);
+	ck_assert_int_eq(compile(directory, 32, &out), SPYRE_ERROR_PARSE);
 	free(text);
 	free(mlir);
 	remove_bundle(directory);
@@ -442,11 +449,11 @@ START_TEST(directories)
 	struct spyre_bundle out;
 	char path[1024];
 
-	ck_assert_int_eq(spyre_bundle_compile("/nonexistent", 32, &out), SPYRE_ERROR_FILE);
+	ck_assert_int_eq(compile("/nonexistent", 32, &out), SPYRE_ERROR_FILE);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "/nonexistent/bundle.mlir"));
-	ck_assert_int_eq(spyre_bundle_compile(NULL, 32, &out), SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_assert_int_eq(compile(NULL, 32, &out), SPYRE_ERROR_INVALID_ARGUMENT);
 	snprintf(path, sizeof(path), "%s/add", corpus);
-	ck_assert_int_eq(spyre_bundle_compile(path, 8, &out), SPYRE_ERROR_UNSUPPORTED);
+	ck_assert_int_eq(compile(path, 8, &out), SPYRE_ERROR_UNSUPPORTED);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "SENCORES=8"));
 }
 END_TEST

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
 
 #define ROUNDS 60
 #define MAX_TEXT (1 << 20)
@@ -160,7 +161,7 @@ static void compile(const char *directory, const char *bundle, uint64_t seed)
 	struct spyre_bundle out;
 	spyre_status status;
 
-	status = spyre_bundle_compile(directory, 32, &out);
+	status = spyre_bundle_load(directory, 32, CODE_CACHE_OFF, &out, NULL);
 	if (status != SPYRE_SUCCESS) {
 		if (!*spyre_last_error())
 			complain("%s, seed %llu: no text", bundle, (unsigned long long)seed);

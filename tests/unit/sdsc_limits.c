@@ -12,8 +12,10 @@
 
 #include <spyre/spyre.h>
 
-#include "libspyre/sdsc/bundle.h"
-#include "libspyre/sdsc/ir.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/load.h"
+#include "libspyre/sdsc/parse/mlir.h"
 
 /* A text that grows. */
 struct text {
@@ -89,7 +91,7 @@ static spyre_status compile(const struct text *sdsc, struct spyre_bundle *out)
 	ck_assert_ptr_nonnull(mkdtemp(directory));
 	write_text(directory, "bundle.mlir", &mlir);
 	write_text(directory, "sdsc_0.json", sdsc);
-	status = spyre_bundle_compile(directory, 32, out);
+	status = spyre_bundle_load(directory, 32, CODE_CACHE_OFF, out, NULL);
 	snprintf(path, sizeof(path), "%s/bundle.mlir", directory);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/sdsc_0.json", directory);

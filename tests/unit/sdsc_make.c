@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 #include "libspyre/layout/stick.h"
-#include "libspyre/sdsc/bundle.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/load.h"
 #include "model/card.h"
 #include "model_util.h"
 
@@ -521,7 +522,7 @@ static spyre_status compile(struct make *m, struct spyre_bundle *out)
 	put_sdsc(m);
 	write_file(directory, "bundle.mlir", mlir, strlen(mlir));
 	write_file(directory, "sdsc_0.json", m->text, m->size);
-	status = spyre_bundle_compile(directory, 32, out);
+	status = spyre_bundle_load(directory, 32, CODE_CACHE_OFF, out, NULL);
 	snprintf(path, sizeof(path), "%s/bundle.mlir", directory);
 	unlink(path);
 	snprintf(path, sizeof(path), "%s/sdsc_0.json", directory);

@@ -8,7 +8,7 @@
 
 #include <spyre/spyre.h>
 
-#include "libspyre/sdsc/plan.h"
+#include "libspyre/sdsc/plan/plan.h"
 
 #define END -9
 #define DL16 SPYRE_FORMAT_IEEE_FP16

@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "libspyre/runtime/telemetry_page.h"
-#include "libspyre/runtime/telemetry_sources.h"
+#include "libspyre/telemetry/page.h"
+#include "libspyre/telemetry/sources.h"
 #include "tests/unit/fake_cards.h"
 
 static char base[64], folder[96];

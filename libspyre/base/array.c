@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+/* Growing arrays. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "libspyre/base/array.h"
+
+#define FIRST_CAPACITY 8
+
+bool spyre_array_reserve(void *array, size_t *capacity, size_t count, size_t size)
+{
+	size_t grown = *capacity ? *capacity : FIRST_CAPACITY, bytes;
+	void *data;
+
+	if (count <= *capacity)
+		return true;
+	while (grown < count)
+		if (__builtin_mul_overflow(grown, (size_t)2, &grown))
+			return false;
+	if (__builtin_mul_overflow(grown, size, &bytes))
+		return false;
+	/* Pointers of any type are stored in *@array, which only memcpy may read. */
+	memcpy(&data, array, sizeof(data));
+	data = realloc(data, bytes);
+	if (!data)
+		return false;
+	memcpy(array, &data, sizeof(data));
+	*capacity = grown;
+	return true;
+}

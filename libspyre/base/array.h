@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Growing arrays. Internal. */
+#ifndef SPYRE_ARRAY_H
+#define SPYRE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * Makes room for @count elements of @size bytes in a malloc'd array. @array is
+ * the address of the pointer to it, *@capacity its length in elements, which
+ * doubles so that appending takes constant time. Returns false, with both as
+ * they were, if there is no memory.
+ */
+bool spyre_array_reserve(void *array, size_t *capacity, size_t count, size_t size);
+
+#endif /* SPYRE_ARRAY_H */

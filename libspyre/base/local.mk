@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/base/array.c
+libspyre_libcore_la_SOURCES += libspyre/base/array.h
+libspyre_libcore_la_SOURCES += libspyre/base/check.c
+libspyre_libcore_la_SOURCES += libspyre/base/check.h
+libspyre_libcore_la_SOURCES += libspyre/base/environment.c
+libspyre_libcore_la_SOURCES += libspyre/base/environment.h
+libspyre_libcore_la_SOURCES += libspyre/base/error.c
+libspyre_libcore_la_SOURCES += libspyre/base/error.h
+libspyre_libcore_la_SOURCES += libspyre/base/format.c
+libspyre_libcore_la_SOURCES += libspyre/base/log.c
+libspyre_libcore_la_SOURCES += libspyre/base/log.h
+libspyre_libcore_la_SOURCES += libspyre/base/status.c
+libspyre_libcore_la_SOURCES += libspyre/base/sysfs.c
+libspyre_libcore_la_SOURCES += libspyre/base/sysfs.h

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/* Names and texts of status codes, and the version. */
+#include <spyre/types.h>
+
+struct status_info {
+	const char *name;
+	const char *text;
+};
+
+#define STATUS(code, what) [SPYRE_##code] = { "SPYRE_" #code, what }
+
+static const struct status_info statuses[SPYRE_STATUS_COUNT] = {
+	STATUS(SUCCESS, "The call did what it was asked for."),
+	STATUS(NOT_READY, "The asynchronous work has not finished yet."),
+	STATUS(ERROR_INVALID_ARGUMENT, "An argument of the call is not usable."),
+	STATUS(ERROR_NO_DEVICE, "There is no such card, or SPYRE_DEVICES hides it."),
+	STATUS(ERROR_NO_DRIVER,
+	       "The drm backend was asked for, but no spyre_vdev node exists; load the module."),
+	STATUS(ERROR_NO_PERMISSION, "This user may not open the card's node."),
+	STATUS(ERROR_OUT_OF_DEVICE_MEMORY, "The card has no room for the allocation."),
+	STATUS(ERROR_OUT_OF_HOST_MEMORY, "The host has no memory left for the library."),
+	STATUS(ERROR_INVALID_ADDRESS,
+	       "A device address is not in a live allocation of this context, or runs out of it."),
+	STATUS(ERROR_LAYOUT, "A layout does not fit its allocation or host tensor."),
+	STATUS(ERROR_FORMAT, "These data formats cannot be used together here."),
+	STATUS(ERROR_ARGUMENT_MISMATCH, "Arguments differ in number or shape from what is taken."),
+	STATUS(ERROR_FILE, "A file of the bundle is missing or cannot be read."),
+	STATUS(ERROR_PARSE, "A file of the bundle is malformed."),
+	STATUS(ERROR_UNSUPPORTED, "Well formed, but the card has no rule for it."),
+	STATUS(ERROR_SPAN_LIMIT, "One core's span of a tensor is above 256 MiB."),
+	STATUS(ERROR_LX_OVERFLOW, "The plan needs more LX scratchpad than a core has."),
+	STATUS(ERROR_VERIFY, "The card's verifier refused the program."),
+	STATUS(ERROR_TIMEOUT, "Work ran past its time limit and was stopped."),
+	STATUS(ERROR_CANCELLED, "Work was cancelled, since work before it had failed."),
+	STATUS(ERROR_DEVICE_LOST, "The card is gone."),
+	STATUS(ERROR_FORKED, "The object belongs to the parent process, before fork()."),
+	STATUS(ERROR_BUSY, "The object is in use."),
+	STATUS(ERROR_ABI_MISMATCH, "The kernel module and the library do not fit together."),
+	STATUS(ERROR_SYSTEM, "A system call failed."),
+	STATUS(ERROR_CONFIGURATION, "An environment variable holds something unusable."),
+	STATUS(ERROR_NO_TIMING, "The event was created without timing."),
+	STATUS(ERROR_DEVICE_RESET,
+	       "The card was reset since the context was created; create a new context."),
+	STATUS(ERROR_CARD_FAULT, "Work failed on the card; spyre_context_reset() goes on."),
+	STATUS(ERROR_CAPTURE, "A captured stream was asked for what a graph cannot hold."),
+};
+
+static const struct status_info *status_find(spyre_status status)
+{
+	static const struct status_info unknown = {
+		"SPYRE_STATUS_UNKNOWN", "The library does not know this status code.",
+	};
+
+	if ((unsigned int)status >= SPYRE_STATUS_COUNT || !statuses[status].name)
+		return &unknown;
+	return &statuses[status];
+}
+
+const char *spyre_status_name(spyre_status status)
+{
+	return status_find(status)->name;
+}
+
+const char *spyre_status_text(spyre_status status)
+{
+	return status_find(status)->text;
+}
+
+uint32_t spyre_version(void)
+{
+	return SPYRE_VERSION_MAJOR << 16 | SPYRE_VERSION_MINOR << 8 | SPYRE_VERSION_PATCH;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Kernel cards as sysfs shows them. Reads /sys/class/accel only: no node is
+ * opened, so enumeration works without permission and wakes no card.
+ * SPYRE_FSROOT (ignored in set-user-id programs) goes in front of /sys, /proc
+ * and /dev: a container's mount of the host, or the tree of a test.
+ */
+#ifndef SPYRE_SYSFS_H
+#define SPYRE_SYSFS_H
+
+#include <sys/types.h>
+
+#include <spyre/device.h>
+
+#define SPYRE_DRM_DRIVER "spyre_vdev"
+
+struct spyre_sysfs_card {
+	int card_index;		/* N of the module's cards=; sort key */
+	uint32_t vf;		/* 0: the card itself (PF), else a virtual function of it */
+	uint32_t num_vfs;	/* PF: what it is split into; it does no work then */
+	int minor;		/* N of accelN */
+	dev_t rdev;		/* device number of the node, 0 if unknown */
+	char bus_id[32];	/* "spyre_vdev.0" */
+};
+
+struct spyre_sysfs_cards {
+	struct spyre_sysfs_card *card;
+	int count;
+	size_t capacity;
+};
+
+/* The prefix of absolute paths, "" by default. */
+const char *spyre_sysfs_root(void);
+
+/*
+ * Lists the cards of spyre_vdev in order of card_index, each before its virtual
+ * functions; none is success.
+ * Free with spyre_sysfs_fini(), also after an error.
+ */
+spyre_status spyre_sysfs_scan(struct spyre_sysfs_cards *cards);
+void spyre_sysfs_fini(struct spyre_sysfs_cards *cards);
+
+/* An attribute of the card's device; false, @value untouched, if it is not there. */
+bool spyre_sysfs_u64(const struct spyre_sysfs_card *card, const char *attribute,
+		     uint64_t *value);
+/* First line, cut to fit; "" if it is not there. */
+bool spyre_sysfs_string(const struct spyre_sysfs_card *card, const char *attribute,
+			char *value, size_t size);
+
+/* Path of the card's node, "/dev/accel/accel0". */
+void spyre_sysfs_node(const struct spyre_sysfs_card *card, char *path, size_t size);
+
+/*
+ * Fills all but struct_size; @position is the card's place in the scan. What
+ * sysfs does not say stays 0 or "".
+ */
+void spyre_sysfs_properties(const struct spyre_sysfs_card *card, int position,
+			    spyre_device_properties *properties);
+
+#endif /* SPYRE_SYSFS_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * spyreCodeDir/: where a compiled bundle is kept, beside its sources or below
+ * SPYRE_KERNEL_CACHE_DIR. Nothing in it is trusted; what does not fit is
+ * compiled anew. Internal.
+ */
+#ifndef SPYRE_SDSC_CODE_DIR_H
+#define SPYRE_SDSC_CODE_DIR_H
+
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/parse/source.h"
+
+enum code_cache {
+	CODE_CACHE_OFF,		/* neither read nor written */
+	CODE_CACHE_ON,
+	CODE_CACHE_REBUILD,	/* written, not read */
+};
+
+/* The value of SPYRE_KERNEL_CACHE: 0 or 1 (the default). */
+spyre_status code_cache_mode(enum code_cache *mode);
+
+#define CODE_DIR_MAX_PATH 4096
+
+/* spyreCodeDir of a bundle, or its place in the common cache; false if it has none. */
+bool code_dir_path(const char *directory, char *path, size_t size);
+/* Reads a compiled bundle; returns why that is not possible, NULL if @bundle is filled. */
+const char *code_dir_read(const char *path, const char *directory, uint32_t max_cores,
+			  struct spyre_bundle *bundle);
+/* Writes a compiled bundle to the directory @path, made if it is missing. */
+spyre_status code_dir_write(const char *path, const struct bundle_source *source,
+			    const struct spyre_bundle *bundle);
+/* The same, where failing is no error: the next load compiles again. */
+void code_dir_store(const char *path, const struct bundle_source *source,
+		    const struct spyre_bundle *bundle);
+
+#endif /* SPYRE_SDSC_CODE_DIR_H */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * init_binary.bin: a compiled bundle as a file. The encoding is our own, little
+ * endian; docs/bundles.md is the reference. Internal.
+ */
+#ifndef SPYRE_SDSC_CODE_IMAGE_H
+#define SPYRE_SDSC_CODE_IMAGE_H
+
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/parse/code_key.h"
+
+#define CODE_IMAGE_MAGIC 0x42505953u	/* "SYPB" */
+#define CODE_IMAGE_NAME_BYTES 64u
+#define CODE_IMAGE_MAX_BYTES (512u << 20)
+
+#define CODE_IMAGE_NAMED_ARGS 1u
+#define CODE_IMAGE_SYMBOLS 2u	/* the program is that of the maxima */
+
+struct code_image_header {
+	uint32_t magic, version;
+	uint64_t size;			/* of the file, a multiple of 128 */
+	struct code_key key;		/* compiler and sources */
+	struct code_key sum;		/* code_image_sum() */
+	uint32_t program_version;
+	uint32_t num_cores, lx_bytes, num_sdscs;
+	uint32_t num_args, num_operands, num_files, flags;
+	uint64_t pool_bytes;
+	uint64_t image_offset, image_bytes;
+	uint8_t reserved[24];		/* zero */
+};
+
+/* After the header: a name, then these tables, then the program image. */
+struct code_image_arg {
+	uint32_t role, format, device_rank, reserved;
+	int64_t device_size[SPYRE_MAX_DEVICE_RANK];
+};
+
+struct code_image_operand {
+	uint32_t kind, arg;
+	uint64_t offset;
+};
+
+struct code_image_file {
+	char name[CODE_IMAGE_NAME_BYTES];
+};
+
+/* The SDSC files in the order of their first execute, to be freed. */
+struct code_files {
+	struct code_image_file *list;
+	uint32_t num;
+};
+
+/* Hash of the header with sum 0, and of all that follows. @size: at least a header. */
+struct code_key code_image_sum(const void *data, size_t size);
+
+/* To be freed; NULL without memory. */
+void *code_image_encode(const struct spyre_bundle *bundle, struct code_key key,
+			const struct code_files *files, size_t *size);
+
+/*
+ * Reads what may be damaged or hostile: every field is checked. What is wrong
+ * comes back as text, NULL if nothing is. The program itself is for the card's
+ * verifier.
+ */
+const char *code_image_decode(const void *data, size_t size, struct spyre_bundle *bundle,
+			      struct code_key *key, struct code_files *files);
+
+#endif /* SPYRE_SDSC_CODE_IMAGE_H */

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* Attributes of operations. Internal. */
+#ifndef SPYRE_SDSC_ATTR_H
+#define SPYRE_SDSC_ATTR_H
+
+#include "libspyre/sdsc/graph/graph.h"
+
+bool build_has_attr(const struct build_call *call, const char *name);
+double build_attr(const struct build_call *call, const char *name);
+/* The value of the attribute that is given for the @n-th time, or the last one. */
+double build_attr_nth(const struct build_call *call, const char *name, uint32_t n);
+spyre_status build_check_attrs(const struct build_call *call);
+/* An attribute that names a dim; negative ones count from the end. */
+spyre_status build_attr_dim(const struct build_call *call, const char *name, double value,
+			    uint32_t rank, uint32_t *dim);
+
+#endif /* SPYRE_SDSC_ATTR_H */

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+/* Builder: element by element, made of other operations. */
+#include <math.h>
+#include <string.h>
+
+#include "libspyre/base/error.h"
+#include "libspyre/layout/stick.h"
+#include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fill.h"
+#include "libspyre/sdsc/graph/fit.h"
+#include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/ops.h"
+#include "libspyre/sdsc/graph/recipes.h"
+
+#define NEW SPYRE_SDSC_NEW
+#define IN(...) ((const uint32_t[]){ __VA_ARGS__ })
+#define COUNT(...) (sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+#define DO(g, op, out, ...) \
+	TRY(build_add(g, op, NULL, 0, IN(__VA_ARGS__), COUNT(__VA_ARGS__), out))
+
+/* An operation on a tensor and a number. */
+static spyre_status with(spyre_sdsc_graph *g, const char *op, uint32_t in, double value,
+			 uint32_t *out)
+{
+	spyre_sdsc_attribute other = { "other", value };
+
+	return build_add(g, op, &other, 1, &in, 1, out);
+}
+
+static spyre_format format_of(const struct build_call *call, uint32_t tensor)
+{
+	return build_operand(call->graph, tensor)->layout.device_format;
+}
+
+/* The operation itself, without its recipe. */
+static spyre_status plain(const struct build_call *call)
+{
+	struct build_use uses[BUILD_MAX_INPUTS + 1] = { 0 };
+	struct build_call own = *call;
+
+	for (uint32_t i = 0; i < call->num_inputs; i++)
+		uses[i] = build_use_of(call->graph, call->in[i]);
+	uses[call->num_inputs] = build_use_of(call->graph, *call->out);
+	TRY(build_align(&own, uses));
+	return build_add_step(&own, uses);
+}
+
+/* @tensor in fp32; itself if it is. */
+static spyre_status widened(const struct build_call *call, uint32_t tensor, uint32_t *wide)
+{
+	spyre_sdsc_attribute format = { "format", SPYRE_FORMAT_IEEE_FP32 };
+
+	*wide = tensor;
+	if (format_of(call, tensor) == SPYRE_FORMAT_IEEE_FP32)
+		return SPYRE_SUCCESS;
+	*wide = NEW;
+	return build_add(call->graph, "cast", &format, 1, &tensor, 1, wide);
+}
+
+/* a + alpha b, a - alpha b: alpha is a number of fp32, and the result is rounded once. */
+spyre_status build_alpha(const struct build_call *call)
+{
+	bool subtracts = !strcmp(call->op->name, "sub");
+	spyre_format format = format_of(call, call->in[0]);
+	spyre_sdsc_attribute narrow = { "format", format };
+	double alpha = build_attr(call, "alpha");
+	uint32_t a, b, factor, wide = NEW;
+	spyre_sdsc_graph *g = call->graph;
+	struct build_call own = *call;
+
+	if (alpha == -1)
+		own.op = build_op_find(subtracts ? "add" : "sub");
+	if (fabs(alpha) == 1)
+		return plain(&own);
+	TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, subtracts ? alpha : -alpha, &factor));
+	TRY(widened(call, call->in[0], &a));
+	TRY(widened(call, call->in[1], &b));
+	if (format == SPYRE_FORMAT_IEEE_FP32)
+		return build_add(g, "fnms", NULL, 0, IN(factor, b, a), 3, call->out);
+	DO(g, "fnms", &wide, factor, b, a);
+	return build_add(g, "cast", &narrow, 1, &wide, 1, call->out);
+}
+
+/* The condition, and tensors or numbers to choose from. */
+spyre_status build_where(const struct build_call *call)
+{
+	static const char *const names[2] = { "input", "other" };
+	struct build_call own = *call;
+	uint32_t next = 1;
+
+	own.num_inputs = 3;
+	for (uint32_t i = 0; i < 2; i++) {
+		if (build_has_attr(call, names[i])) {
+			TRY(build_constant(call->graph, format_of(call, call->in[0]),
+					   build_attr(call, names[i]), &own.in[1 + i]));
+			continue;
+		}
+		if (next == call->num_inputs)
+			return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+					   "where takes a condition and two operands, each an input or one of the attributes \"input\" and \"other\"; it got %u inputs",
+					   call->num_inputs);
+		own.in[1 + i] = call->in[next++];
+	}
+	if (next != call->num_inputs)
+		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+				   "where has %u inputs besides the attributes \"input\" and \"other\", expected %u",
+				   call->num_inputs, next);
+	return plain(&own);
+}
+
+spyre_status build_ceil(const struct build_call *call)
+{
+	uint32_t minus = NEW, down = NEW;
+
+	DO(call->graph, "neg", &minus, call->in[0]);
+	DO(call->graph, "floor", &down, minus);
+	DO(call->graph, "neg", call->out, down);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status build_sign(const struct build_call *call)
+{
+	uint32_t above = NEW, below = NEW;
+
+	TRY(with(call->graph, "gt", call->in[0], 0, &above));
+	TRY(with(call->graph, "lt", call->in[0], 0, &below));
+	DO(call->graph, "sub", call->out, above, below);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status build_square(const struct build_call *call)
+{
+	DO(call->graph, "mul", call->out, call->in[0], call->in[0]);
+	return SPYRE_SUCCESS;
+}
+
+#define MAX_POWER 64
+
+/* x^n by squares; rounding errors would add up in 16 bits. */
+static spyre_status whole_power(spyre_sdsc_graph *g, uint32_t x, uint32_t n, uint32_t *out)
+{
+	uint32_t result = NEW, square = x;
+
+	for (; n; n >>= 1) {
+		uint32_t next = NEW;
+
+		if (n & 1 && result == NEW) {
+			result = square;
+		} else if (n & 1) {
+			DO(g, "mul", &next, result, square);
+			result = next;
+		}
+		next = NEW;
+		if (n > 1)
+			DO(g, "mul", &next, square, square);
+		square = next;
+	}
+	*out = result;
+	return SPYRE_SUCCESS;
+}
+
+/* x^e in fp32. */
+static spyre_status power(spyre_sdsc_graph *g, uint32_t x, double e, uint32_t *out)
+{
+	uint32_t log = NEW, scaled = NEW, result = NEW;
+
+	*out = NEW;
+	if (e != floor(e) || fabs(e) > MAX_POWER) {
+		DO(g, "log", &log, x);
+		TRY(with(g, "mul", log, e, &scaled));
+		DO(g, "exp", out, scaled);
+		return SPYRE_SUCCESS;
+	}
+	TRY(whole_power(g, x, (uint32_t)fabs(e), &result));
+	if (e > 0) {
+		*out = result;
+		return SPYRE_SUCCESS;
+	}
+	DO(g, "reciprocal", out, result);
+	return SPYRE_SUCCESS;
+}
+
+/* An exponent with an operation of its own uses it; the rest is in fp32. */
+spyre_status build_pow(const struct build_call *call)
+{
+	static const struct {
+		double exponent;
+		const char *op;
+	} single[] = { { 1, "identity" }, { 2, "square" }, { 0.5, "sqrt" }, { -0.5, "rsqrt" },
+		       { -1, "reciprocal" } };
+	spyre_format format = format_of(call, call->in[0]);
+	spyre_sdsc_attribute wide = { "format", SPYRE_FORMAT_IEEE_FP32 };
+	spyre_sdsc_attribute narrow = { "format", format };
+	double e = build_attr(call, "exponent");
+	uint32_t x = call->in[0], result;
+	spyre_sdsc_graph *g = call->graph;
+
+	if (!isfinite(e))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "pow needs the attribute \"exponent\", a finite number");
+	for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++)
+		if (e == single[i].exponent)
+			return build_add(g, single[i].op, NULL, 0, &x, 1, call->out);
+	if (e == 0) {
+		uint32_t equal = NEW;	/* 1, NaN too */
+
+		DO(g, "eq", &equal, x, x);
+		return with(g, "ge", equal, 0, call->out);
+	}
+	if (e == floor(e) && fabs(e) > MAX_POWER)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "pow: whole exponents are at most %d, not %g (docs/unsupported.md)",
+				   MAX_POWER, e);
+	if (format != SPYRE_FORMAT_IEEE_FP32) {
+		x = NEW;
+		TRY(build_add(g, "cast", &wide, 1, call->in, 1, &x));
+	}
+	TRY(power(g, x, e, &result));
+	if (format == SPYRE_FORMAT_IEEE_FP32)
+		return build_add(g, "identity", NULL, 0, &result, 1, call->out);
+	return build_add(g, "cast", &narrow, 1, &result, 1, call->out);
+}
+
+spyre_status build_logical_not(const struct build_call *call)
+{
+	return with(call->graph, "eq", call->in[0], 0, call->out);
+}
+
+/* Anything but 0 is true; bitwise_and is on 0 and 1. */
+spyre_status build_logical(const struct build_call *call)
+{
+	const char *name = call->op->name;
+	const char *op = strstr(name, "_or") ? "maximum" : strstr(name, "_xor") ? "ne" : "minimum";
+	uint32_t a = NEW, b = NEW;
+
+	if (!strncmp(name, "bitwise", 7))
+		return build_add(call->graph, op, NULL, 0, call->in, 2, call->out);
+	TRY(with(call->graph, "ne", call->in[0], 0, &a));
+	TRY(with(call->graph, "ne", call->in[1], 0, &b));
+	DO(call->graph, op, call->out, a, b);
+	return SPYRE_SUCCESS;
+}
+
+/* A condition, and what is taken where it holds and where not. */
+static spyre_status choose(spyre_sdsc_graph *g, uint32_t condition, uint32_t yes, uint32_t no,
+			   uint32_t *out)
+{
+	return build_add(g, "where", NULL, 0, IN(condition, yes, no), 3, out);
+}
+
+/* Towards zero: the sign of zeros stays. */
+spyre_status build_trunc(const struct build_call *call)
+{
+	uint32_t x = call->in[0], below = NEW, down = NEW, up = NEW;
+	spyre_sdsc_graph *g = call->graph;
+
+	TRY(with(g, "lt", x, 0, &below));
+	DO(g, "floor", &down, x);
+	DO(g, "ceil", &up, x);
+	return choose(g, below, up, down, call->out);
+}
+
+/*
+ * To nearest, ties to even. Of |x| in a format, floor |x|, what is left of it and
+ * half of floor |x| are numbers of the format, so nothing is rounded on the way.
+ */
+spyre_status build_round(const struct build_call *call)
+{
+	uint32_t x = call->in[0], size = NEW, whole = NEW, rest = NEW, half = NEW, pair = NEW;
+	uint32_t even = NEW, odd = NEW, above = NEW, tie = NEW, zero, up = NEW, more = NEW;
+	uint32_t near = NEW, below = NEW, minus = NEW;
+	spyre_sdsc_graph *g = call->graph;
+
+	DO(g, "abs", &size, x);
+	DO(g, "floor", &whole, size);
+	DO(g, "sub", &rest, size, whole);
+	TRY(with(g, "mul", whole, 0.5, &half));
+	DO(g, "floor", &pair, half);
+	DO(g, "add", &even, pair, pair);
+	DO(g, "sub", &odd, whole, even);
+	TRY(with(g, "gt", rest, 0.5, &above));
+	TRY(with(g, "eq", rest, 0.5, &tie));
+	TRY(build_zero(g, format_of(call, x), &zero));
+	TRY(choose(g, tie, odd, zero, &more));
+	DO(g, "add", &up, above, more);
+	DO(g, "add", &near, whole, up);
+	TRY(with(g, "lt", x, 0, &below));
+	DO(g, "neg", &minus, near);
+	return choose(g, below, minus, near, call->out);
+}
+
+spyre_status build_mm(const struct build_call *call)
+{
+	return build_add(call->graph, "matmul", NULL, 0, call->in, 2, call->out);
+}
+
+/*
+ * x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)): 1 + tanh(y) is 2 sigmoid(2 y). In fp32,
+ * rounded once: errors of the exponent would grow with it.
+ */
+spyre_status build_gelu_tanh(const struct build_call *call)
+{
+	const double a = 2 * sqrt(2 / 3.14159265358979323846);
+	spyre_format format = format_of(call, call->in[0]);
+	spyre_sdsc_attribute narrow = { "format", format };
+	uint32_t square = NEW, scaled = NEW, moved = NEW, inner = NEW, gate = NEW, wide = NEW, x;
+	bool single = format == SPYRE_FORMAT_IEEE_FP32;
+	spyre_sdsc_graph *g = call->graph;
+
+	TRY(widened(call, call->in[0], &x));
+	DO(g, "mul", &square, x, x);
+	TRY(with(g, "mul", square, 0.044715 * a, &scaled));
+	TRY(with(g, "add", scaled, a, &moved));
+	DO(g, "mul", &inner, x, moved);
+	DO(g, "sigmoid", &gate, inner);
+	DO(g, "mul", single ? call->out : &wide, x, gate);
+	return single ? SPYRE_SUCCESS : build_add(g, "cast", &narrow, 1, &wide, 1, call->out);
+}
+
+/* x (w / sqrt(var + eps)) + (b - mean w / sqrt(var + eps)), along dim 1. */
+spyre_status build_batch_norm(const struct build_call *call)
+{
+	uint32_t moved = NEW, scale = NEW, weighted = NEW, product = NEW, shift = NEW;
+	struct build_use use[4] = { build_use_of(call->graph, call->in[0]) };
+	spyre_sdsc_graph *g = call->graph;
+	struct build_call norm = *call;
+
+	if (use[0].view.rank < 2)
+		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+				   "batch_norm: operand 0 has rank %u, expected 2 or more; channels are dimension 1",
+				   use[0].view.rank);
+	TRY(with(g, "add", call->in[2], build_attr(call, "eps"), &moved));
+	DO(g, "rsqrt", &scale, moved);
+	if (call->num_inputs > 3)
+		DO(g, "mul", &weighted, scale, call->in[3]);
+	else
+		weighted = scale;
+	if (call->num_inputs > 4) {
+		DO(g, "fnms", &shift, call->in[1], weighted, call->in[4]);
+	} else {
+		DO(g, "mul", &product, call->in[1], weighted);
+		DO(g, "neg", &shift, product);
+	}
+	use[1] = build_use_of(g, weighted);
+	use[2] = build_use_of(g, shift);
+	use[3] = build_use_of(g, *call->out);
+	for (uint32_t i = 1; i < 3; i++) {
+		if (use[i].view.rank != 1)
+			return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+					   "batch_norm: mean, variance, weight and bias have one dimension, not %u",
+					   use[i].view.rank);
+		while (use[i].view.rank < use[0].view.rank - 1)
+			build_unsqueeze(&use[i].view, use[i].view.rank);
+	}
+	norm.op = build_op_find("batchnormfwd");
+	norm.num_inputs = 3;
+	TRY(build_align(&norm, use));
+	return build_add_step(&norm, use);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* A compiled bundle: the program image and what its operands are. Internal. */
+#ifndef SPYRE_BUNDLE_H
+#define SPYRE_BUNDLE_H
+
+#include <spyre/kernel.h>
+
+#include "model/program.h"
+
+enum spyre_operand_kind {
+	SPYRE_OPERAND_ARG,	/* kernel argument number `arg` */
+	SPYRE_OPERAND_POOL,	/* intermediates, allocated with the kernel: 0 the pool,
+				 * 1 + n allocation n of bundle.mlir */
+};
+
+struct spyre_bundle_operand {
+	enum spyre_operand_kind kind;
+	uint32_t arg;
+	uint64_t offset;	/* POOL: within the kernel's pool_bytes */
+};
+
+#define BUNDLE_MAX_SYMBOLS 8u
+#define BUNDLE_SYMBOL_BYTES 32u
+
+/* A symbol that a launch binds. */
+struct bundle_symbol {
+	char name[BUNDLE_SYMBOL_BYTES];
+	int64_t min, max;
+};
+
+/* Facts that launch_spec.json has of an argument and the SDSCs do not imply. */
+struct bundle_arg_spec {
+	bool has_shape, has_layout;
+	spyre_format dtype;	/* INVALID: not said */
+	uint32_t rank;
+	int64_t shape[SPYRE_MAX_RANK];	/* -1 - n: symbol n */
+	spyre_element_arrangement arrangement;
+};
+
+/* A compiled bundle; owns what it points to. */
+struct spyre_bundle {
+	void *image;
+	size_t image_bytes;
+	/* operand i of the program's operand table */
+	uint32_t num_operands;
+	struct spyre_bundle_operand operands[SPYRE_MAX_OPERANDS];
+	/* kernel arguments, by index */
+	uint32_t num_args;
+	spyre_arg_info args[SPYRE_MAX_OPERANDS];
+	struct bundle_arg_spec specs[SPYRE_MAX_OPERANDS];
+	bool named_args;	/* addresses are symbols, not baked */
+	uint32_t num_symbols;
+	struct bundle_symbol symbols[BUNDLE_MAX_SYMBOLS];
+	uint64_t pool_bytes;
+	uint32_t num_sdscs;
+	uint32_t num_cores;
+	uint32_t lx_bytes;
+	char name[128];
+	bool cached;		/* from spyreCodeDir: the verifier may refuse it */
+};
+
+void spyre_bundle_fini(struct spyre_bundle *bundle);
+
+#endif /* SPYRE_BUNDLE_H */

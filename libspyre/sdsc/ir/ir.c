@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+/* A parsed bundle: lookup and release. */
+#include "libspyre/sdsc/ir/ir.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void ir_drop_stmts(struct ir_bundle *bundle, uint32_t from)
+{
+	for (uint32_t i = from; i < bundle->num_stmts; i++) {
+		free(bundle->stmts[i].file);
+		free(bundle->stmts[i].symbols);
+	}
+	bundle->num_stmts = from;
+}
+
+void ir_bundle_fini(struct ir_bundle *bundle)
+{
+	ir_drop_stmts(bundle, 0);
+	free(bundle->stmts);
+	memset(bundle, 0, sizeof(*bundle));
+}
+
+uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name)
+{
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if (!strcmp(s->dim[d], name))
+			return d;
+	return IR_NO_DIM;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parsers turn a bundle into these: the statements of bundle.mlir and the
+ * contents of each SDSC file, checked and with names replaced by indices.
+ * Internal.
+ */
+#ifndef SPYRE_SDSC_IR_H
+#define SPYRE_SDSC_IR_H
+
+#include <spyre/types.h>
+
+#include "model/program.h"
+
+#define IR_MAX_DIMS 12u
+#define IR_MAX_TENSORS 8u
+#define IR_MAX_MASKS 32u
+#define IR_MAX_CONSTANTS 8u
+#define IR_MAX_PARTS 4u		/* of a stick */
+#define IR_NAME_BYTES 64u
+#define IR_MAX_FILE_BYTES (64u << 20)
+#define IR_SEGMENT_SHIFT 34
+#define IR_MAX_MEM (SPYRE_MAX_OPERANDS - 1)
+#define IR_SYMBOL_BYTES 32u
+#define IR_NO_DIM UINT32_MAX
+
+/* A value of bundle.mlir: base + constant + sum of turn[level] * loop turn. */
+enum ir_base {
+	IR_BASE_NONE,
+	IR_BASE_ARG,
+	IR_BASE_POOL,
+	IR_BASE_MEM,	/* allocation number `arg` of device_mem_allocate */
+};
+
+struct ir_value {
+	enum ir_base base;
+	uint32_t arg;
+	int64_t constant;
+	int64_t turn[SPYRE_MAX_LOOPS];	/* outermost loop first */
+};
+
+struct ir_symbol {
+	int64_t id;
+	struct ir_value value;
+};
+
+enum ir_stmt_kind {
+	IR_STMT_EXECUTE,
+	IR_STMT_LOOP,
+	IR_STMT_END,
+};
+
+struct ir_stmt {
+	enum ir_stmt_kind kind;
+	uint32_t line;
+	uint32_t count;			/* LOOP */
+	char *file;			/* EXECUTE, owned */
+	struct ir_symbol *symbols;	/* EXECUTE, owned, ascending ids */
+	uint32_t num_symbols;
+};
+
+/* A device_mem_allocate. */
+struct ir_mem {
+	uint64_t bytes;
+	uint32_t line;
+};
+
+struct ir_bundle {
+	struct ir_stmt *stmts;
+	uint32_t num_stmts;
+	uint32_t num_args;		/* arguments named by the function */
+	bool has_pool;
+	uint32_t num_mem;
+	struct ir_mem mem[IR_MAX_MEM];
+};
+
+/* A run of elements along a dim within a stick. */
+struct ir_part {
+	uint32_t dim, size;
+};
+
+/* An operand: a labeledDs_ entry with its scheduleTree_ node. */
+struct ir_tensor {
+	enum spyre_fmt format;
+	uint32_t word;			/* bytes of an element, 0 below one */
+	uint32_t lanes;			/* elements of a stick */
+	/*
+	 * The stick from the inside out. Most have one part; more make a pack,
+	 * no two neighbours along the same dim, sizes powers of two. None yet
+	 * is one part, lanes along the stick dim; ir_place() puts it there.
+	 */
+	uint32_t num_parts;
+	struct ir_part part[IR_MAX_PARTS];
+	bool lx;
+	bool windowed;			/* walked by the axes of the SDSC */
+	/*
+	 * The same along a dim: 1 varies, -1 does not, -2 does not and is the
+	 * stick dim, 0 the tensor lacks the dim.
+	 */
+	int8_t scale[IR_MAX_DIMS];
+	uint32_t stick;			/* the stick dim; that of most elements of a pack */
+	uint32_t num_order;
+	uint32_t order[IR_MAX_DIMS];	/* memory order, inner to outer */
+	/* Elements of memory beyond the extent; below 0: memory ends before it. */
+	int64_t gap[IR_MAX_DIMS];
+	uint32_t stated;		/* dims of which maxDimSizes_ gives the size in memory */
+	/* Per core: a symbol id if negative, else a byte address. */
+	int64_t start[SPYRE_MAX_CORES];
+	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */
+	uint64_t stride[IR_MAX_DIMS];
+	uint64_t extent[IR_MAX_DIMS];	/* steps in memory */
+};
+
+struct ir_mask {
+	uint32_t dim;
+	int64_t start, length;
+};
+
+struct ir_constant {
+	char name[IR_NAME_BYTES];
+	enum spyre_fmt format;
+	uint32_t bits;
+};
+
+/*
+ * An axis of the window that convolutions and pooling move over their first
+ * input: output i takes input i * stride + tap * dilation - before.
+ */
+struct ir_axis {
+	uint32_t dim;			/* i or j, IR_NO_DIM if the file has none */
+	uint32_t tap;			/* ki or kj, IR_NO_DIM: one tap */
+	int64_t stride, dilation;
+	int64_t before, after;		/* padding */
+	int64_t size;			/* of the input, without padding */
+};
+
+/* One SDSC file. */
+struct ir_sdsc {
+	char file[IR_NAME_BYTES];
+	char root[IR_NAME_BYTES];
+	char op[IR_NAME_BYTES];		/* opFuncName */
+	uint32_t num_cores;
+	uint32_t core[SPYRE_MAX_CORES];	/* ascending */
+	uint32_t num_dims;
+	char dim[IR_MAX_DIMS][IR_NAME_BYTES];
+	int64_t size[IR_MAX_DIMS];	/* N_ */
+	int64_t slices[IR_MAX_DIMS];
+	int64_t el[IR_MAX_DIMS];	/* size of one core's share */
+	uint32_t slice[SPYRE_MAX_CORES][IR_MAX_DIMS];	/* by index into core[] */
+	/* Symbolic dims: sizes are those of the maximum. */
+	bool symbolic;
+	char symbol[IR_MAX_DIMS][IR_SYMBOL_BYTES];	/* "": a fixed dim */
+	uint32_t num_tensors;
+	struct ir_tensor tensor[IR_MAX_TENSORS];
+	uint32_t num_inputs;
+	uint32_t input[IR_MAX_TENSORS];
+	uint32_t output;
+	uint32_t num_masks;
+	struct ir_mask mask[IR_MAX_MASKS];
+	uint32_t num_constants;
+	struct ir_constant constant[IR_MAX_CONSTANTS];
+	bool has_window;
+	struct ir_axis axis[2];
+};
+
+/* Frees the statements from @from on. */
+void ir_drop_stmts(struct ir_bundle *bundle, uint32_t from);
+void ir_bundle_fini(struct ir_bundle *bundle);
+/* The dim of that name, IR_NO_DIM if there is none. */
+uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name);
+
+#endif /* SPYRE_SDSC_IR_H */

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/* From a bundle's directory to its program: the cache if that is current, else the compiler. */
+#include "libspyre/sdsc/load.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
+#include "libspyre/sdsc/lower/compile.h"
+
+static bool load_cached(const char *path, const char *directory, uint32_t max_cores,
+			struct spyre_bundle *bundle)
+{
+	struct spyre_error_state saved;
+	const char *why;
+
+	spyre_error_save(&saved);
+	why = code_dir_read(path, directory, max_cores, bundle);
+	spyre_error_restore(&saved);
+	bundle->cached = !why;
+	if (why)
+		spyre_log(SPYRE_LOG_INFO, "%s: %s, compiling the bundle", path, why);
+	return !why;
+}
+
+/* @path: where the result is kept, NULL if nowhere. */
+static spyre_status compile_source(const char *directory, const char *path, uint32_t max_cores,
+				   struct spyre_bundle *bundle, struct bundle_source *source)
+{
+	spyre_status status;
+
+	TRY(bundle_source_open(directory, path != NULL, source));
+	status = spyre_bundle_lower(source, NULL, max_cores, bundle);
+	if (status)
+		return spyre_error_prefix(status, "bundle %s", directory);
+	if (path)
+		code_dir_store(path, source, bundle);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum code_cache cache,
+			       struct spyre_bundle *bundle, struct bundle_source **out)
+{
+	struct bundle_source *source;
+	char path[CODE_DIR_MAX_PATH];
+	spyre_status status;
+
+	memset(bundle, 0, sizeof(*bundle));
+	if (out)
+		*out = NULL;
+	if (cache != CODE_CACHE_OFF && !code_dir_path(directory, path, sizeof(path)))
+		cache = CODE_CACHE_OFF;
+	if (cache == CODE_CACHE_ON && load_cached(path, directory, max_cores, bundle))
+		return SPYRE_SUCCESS;
+	source = malloc(sizeof(*source));
+	if (!source)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
+	status = compile_source(directory, cache == CODE_CACHE_OFF ? NULL : path, max_cores,
+				bundle, source);
+	if (!status && out && bundle->num_symbols) {
+		*out = source;
+		return status;
+	}
+	bundle_source_close(source);
+	free(source);
+	return status;
+}
+
+/* Verifies the program of a bundle, which gives its cost. */
+static spyre_status verify(const struct spyre_bundle *bundle, uint32_t cores,
+			   struct spyre_counters *cost)
+{
+	struct spyre_verify_error why = { 0 };
+	struct spyre_program program;
+
+	if (spyre_program_verify(bundle->image, bundle->image_bytes, cores, &program, &why))
+		return spyre_error(SPYRE_ERROR_VERIFY,
+				   "the program of kernel \"%s\" does not verify: %s at step %u, "
+				   "core %u, instruction %u (value %" PRIu64 ", limit %" PRIu64
+				   "); this is a fault of the compiler, please report it with the bundle",
+				   bundle->name, spyre_stop_name(why.stop), why.step, why.core,
+				   why.instr, why.value, why.limit);
+	*cost = program.cost;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_bundle_compile(const char *directory, const char *output, uint32_t cores,
+				  struct spyre_bundle *bundle, struct spyre_counters *cost)
+{
+	struct bundle_source source;
+	char path[CODE_DIR_MAX_PATH];
+	spyre_status status;
+
+	if (!output && snprintf(path, sizeof(path), "%s/spyreCodeDir", directory) >=
+	    (int)sizeof(path))
+		return spyre_error(SPYRE_ERROR_FILE, "%.64s…: path longer than %zu bytes",
+				   directory, sizeof(path));
+	TRY(bundle_source_open(directory, true, &source));
+	status = spyre_bundle_lower(&source, NULL, cores, bundle);
+	if (!status)
+		status = verify(bundle, cores, cost);
+	if (status)
+		spyre_error_prefix(status, "bundle %s", directory);
+	else
+		status = code_dir_write(output ? output : path, &source, bundle);
+	bundle_source_close(&source);
+	return status;
+}

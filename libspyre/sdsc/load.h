@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The loader: bundle directory -> compiled bundle. Internal. */
+#ifndef SPYRE_SDSC_LOAD_H
+#define SPYRE_SDSC_LOAD_H
+
+#include "libspyre/sdsc/cache/code_dir.h"
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/parse/source.h"
+
+/*
+ * Loads a bundle, from the cache if that is current; else it is compiled and put
+ * there. @max_cores: cores of the card. @source: NULL, or gets the parsed bundle if
+ * it has symbols, to lower it again. Errors as spyre_kernel_load().
+ */
+spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum code_cache cache,
+			       struct spyre_bundle *bundle, struct bundle_source **source);
+
+/*
+ * Compiles a bundle for a card of @cores and verifies its program, which gives
+ * @cost. Writes it to the directory @output, NULL: spyreCodeDir beside the sources.
+ */
+spyre_status spyre_bundle_compile(const char *directory, const char *output, uint32_t cores,
+				  struct spyre_bundle *bundle, struct spyre_counters *cost);
+
+#endif /* SPYRE_SDSC_LOAD_H */

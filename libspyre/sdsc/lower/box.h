@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Boxes of a core's share: what coordinateMasking_ leaves of it, cut so that
+ * each box is walked in whole sticks or lies within one. Internal.
+ */
+#ifndef SPYRE_SDSC_BOX_H
+#define SPYRE_SDSC_BOX_H
+
+#include "libspyre/sdsc/lower/lower.h"
+
+struct box {
+	int64_t start[IR_MAX_DIMS], len[IR_MAX_DIMS];
+};
+
+/* The whole share of a core. */
+void box_share(const struct ir_sdsc *s, struct box *box);
+
+#define BOX_MAX_PIECES 96u	/* of a dim */
+
+struct piece {
+	int64_t start, size;	/* coordinates within the share */
+	bool masked;
+};
+
+/* A share cut along each dim; a box is one piece of each. */
+struct cuts {
+	uint32_t num[IR_MAX_DIMS];
+	uint32_t at[IR_MAX_DIMS];	/* the box at hand */
+	struct piece piece[IR_MAX_DIMS][BOX_MAX_PIECES];
+};
+
+/* The masked and visible parts of a core's share along a dim, ascending. */
+uint32_t box_visible(const struct ir_sdsc *s, uint32_t core, uint32_t dim, struct piece *piece);
+
+/*
+ * Cuts a core's share for tensors that are walked along @lane_dim, @lanes
+ * elements at a time. False if that takes more than BOX_MAX_PIECES of a dim.
+ */
+bool box_cut(const struct ir_sdsc *s, uint32_t core, const struct ir_tensor *const *tensor,
+	     uint32_t num_tensors, uint32_t lane_dim, uint32_t lanes, struct cuts *cuts);
+
+/* Cuts pieces longer than @max, a multiple of the sticks; false if they get too many. */
+bool box_limit(struct cuts *cuts, uint32_t dim, int64_t max);
+
+/* True if the box is masked along one of the dims with a bit in @dims. */
+bool box_masked(const struct cuts *cuts, uint32_t dims);
+/* The next box along @dims; false after the last one, and the first is at hand again. */
+bool box_next(struct cuts *cuts, uint32_t dims);
+/* Bytes from a share's start to the box at hand. */
+uint64_t box_offset(const struct ir_sdsc *s, const struct ir_tensor *t, const struct cuts *cuts);
+/* Bytes from coordinate 0 to @x along a dim. */
+uint64_t box_bytes(const struct ir_tensor *t, uint32_t dim, int64_t x);
+
+/* Cuts a box until what each part needs fits in LX. */
+struct blocks {
+	uint64_t (*need)(struct lower *l, void *arg, const struct box *box);
+	spyre_status (*emit)(struct lower *l, void *arg, const struct box *box);
+	void *arg;
+	int64_t align[IR_MAX_DIMS];	/* of the cuts, 0: the dim stays whole */
+};
+
+spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct box *box);
+
+#endif /* SPYRE_SDSC_BOX_H */

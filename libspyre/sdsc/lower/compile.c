@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+/* The compiler: from the parsed bundle to a program and its arguments. */
+#include "libspyre/sdsc/lower/compile.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libspyre/base/error.h"
+#include "libspyre/sdsc/lower/lower_fit.h"
+#include "libspyre/sdsc/lower/operations.h"
+#include "libspyre/sdsc/lower/symbol_cut.h"
+#include "libspyre/sdsc/parse/source.h"
+#include "libspyre/sdsc/parse/symbols.h"
+
+struct compiler {
+	uint32_t max_cores;
+	struct spyre_bundle *out;
+	const struct bundle_source *source;
+	const int64_t *values;		/* of the symbols; NULL: the maxima */
+	struct encoder encoder;
+	bool baked_pool;
+	bool baked;		/* some address is a plain number */
+	bool wrote_first, read_first;	/* baked segment 0 */
+	uint32_t scratch;
+	uint32_t num_args;	/* highest argument number used, + 1 */
+	struct ir_sdsc fitted;	/* the current SDSC, as far as memory goes */
+	struct symbol_cut cut;
+};
+
+static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
+{
+	return tensor == s->output;
+}
+
+/* Reductions list their output among the inputs; it is not read. */
+static bool is_input(const struct ir_sdsc *s, uint32_t tensor)
+{
+	for (uint32_t i = 0; i < s->num_inputs; i++)
+		if (s->input[i] == tensor && tensor != s->output)
+			return true;
+	return false;
+}
+
+/*
+ * Two things have to be known of all SDSCs before the first is lowered: where the
+ * tensors in LX end, and whether baked addresses keep a pool in segment 0.
+ * Nothing but the order of use tells the latter: a pool is written before it
+ * is read, and argument 0 is the first to be used.
+ */
+static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
+{
+	if (s->core[s->num_cores - 1] >= c->max_cores)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: uses core %u, the card has %u; compile the bundle with SENCORES=%u (docs/unsupported.md)",
+				   s->file, s->core[s->num_cores - 1], c->max_cores, c->max_cores);
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		const struct ir_tensor *tensor = &s->tensor[t];
+		uint64_t end = lower_box_bytes(s, tensor);
+
+		for (uint32_t i = 0; i < s->num_cores; i++) {
+			uint64_t start = (uint64_t)tensor->start[i];
+
+			if (tensor->lx && end <= SPYRE_LX_BYTES && start + end > c->scratch &&
+			    start < SPYRE_LX_BYTES)
+				c->scratch = (uint32_t)(start + end + SPYRE_STICK_BYTES - 1) &
+					     ~(SPYRE_STICK_BYTES - 1);
+		}
+		c->baked = c->baked || (!tensor->lx && tensor->start[0] >= 0);
+		if (tensor->lx || tensor->start[0] < 0 || tensor->start[0] >> IR_SEGMENT_SHIFT)
+			continue;
+		if (is_input(s, t) && !c->wrote_first)
+			c->read_first = true;
+		if (is_input(s, t) && c->wrote_first)
+			c->baked_pool = true;
+	}
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		const struct ir_tensor *tensor = &s->tensor[t];
+
+		if (is_output(s, t) && !tensor->lx && tensor->start[0] >= 0 &&
+		    !(tensor->start[0] >> IR_SEGMENT_SHIFT) && !c->read_first)
+			c->wrote_first = true;
+	}
+	return SPYRE_SUCCESS;
+}
+
+/*
+ * Device dimensions as the tensor's order and extents imply them, row-major.
+ * Dims that it does not vary along are no dims of the argument, but for the
+ * tile index of the stick.
+ */
+static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *elements)
+{
+	uint32_t n = 0;
+
+	*elements = t->lanes;
+	for (uint32_t k = t->num_order; k-- > 0;) {
+		uint32_t d = t->order[k];
+
+		if (d != t->stick && t->scale[d] < 0)
+			continue;
+		if (n < SPYRE_MAX_DEVICE_RANK - 1)
+			info->device_size[n++] = (int64_t)t->extent[d];
+		else	/* walked with its neighbour as one */
+			info->device_size[n - 1] *= (int64_t)t->extent[d];
+		*elements *= t->extent[d];
+	}
+	info->device_size[n++] = t->lanes;
+	info->device_rank = n;
+	info->format = (spyre_format)t->format;
+}
+
+/* An argument that several SDSCs see differently has the largest of the shapes. */
+static void note_args(struct compiler *c, const struct lower *l, uint64_t *elements)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		const struct spyre_bundle_operand *kind;
+		spyre_arg_info shape = { 0 }, *info;
+		uint64_t n;
+
+		if (s->tensor[t].lx || (!is_input(s, t) && !is_output(s, t)))
+			continue;
+		kind = &c->encoder.kind[l->address[t][0].operand];
+		if (kind->kind != SPYRE_OPERAND_ARG)
+			continue;
+		shape_of(&s->tensor[t], &shape, &n);
+		info = &c->out->args[kind->arg];
+		if (kind->arg >= c->num_args)
+			c->num_args = kind->arg + 1;
+		if (n <= elements[kind->arg])
+			continue;
+		elements[kind->arg] = n;
+		info->format = shape.format;
+		info->device_rank = shape.device_rank;
+		memcpy(info->device_size, shape.device_size, sizeof(shape.device_size));
+	}
+}
+
+static void note_name(struct compiler *c, const char *root)
+{
+	char *name = c->out->name;
+	size_t used = strlen(name);
+
+	snprintf(name + used, sizeof(c->out->name) - used, "%s%s", used ? "+" : "", root);
+}
+
+/* Lowers the current SDSC, in parts if bound values cut it. */
+static spyre_status lower_parts(struct compiler *c, struct lower *l)
+{
+	spyre_status status = SPYRE_SUCCESS;
+
+	if (!c->fitted.symbolic)
+		return lower_sdsc(l);
+	TRY(symbol_cut_begin(l, &c->source->symbols, c->values, &c->cut));
+	l->sdsc = &c->cut.part;
+	while (!status && symbol_cut_next(&c->cut))
+		status = lower_sdsc(l);
+	l->sdsc = &c->fitted;
+	return status;
+}
+
+static spyre_status lower_all(struct compiler *c)
+{
+	const struct ir_bundle *bundle = &c->source->bundle;
+	struct lower l = { .encoder = &c->encoder, .bundle = bundle,
+			   .baked_pool = c->baked_pool, .scratch = c->scratch };
+	uint64_t elements[SPYRE_MAX_OPERANDS] = { 0 };
+
+	for (uint32_t i = 0; i < bundle->num_stmts; i++) {
+		const struct ir_stmt *stmt = &bundle->stmts[i];
+
+		if (stmt->kind == IR_STMT_LOOP) {
+			TRY(encoder_loop(&c->encoder, stmt->count));
+			continue;
+		}
+		if (stmt->kind == IR_STMT_END) {
+			TRY(encoder_end(&c->encoder));
+			continue;
+		}
+		l.stmt = stmt;
+		c->fitted = *bundle_source_sdsc(c->source, i);
+		l.sdsc = &c->fitted;
+		TRY(lower_fit(&l, &c->source->spec, &c->fitted));
+		TRY(lower_parts(c, &l));
+		note_args(c, &l, elements);
+		note_name(c, l.sdsc->root);
+		c->out->num_sdscs++;
+	}
+	return SPYRE_SUCCESS;
+}
+
+/*
+ * Intermediates lie one after the other: the pool that the bundle divides up
+ * itself, then each allocation.
+ */
+static spyre_status place_pool(struct compiler *c)
+{
+	struct spyre_bundle *out = c->out;
+
+	out->pool_bytes = c->source->spec.pool_size;
+	for (uint32_t pass = 0; pass < 2; pass++)
+		for (uint32_t i = 0; i < out->num_operands; i++) {
+			struct spyre_bundle_operand *o = &out->operands[i];
+			uint64_t extent = c->encoder.operand[i].extent;
+
+			if (o->kind != SPYRE_OPERAND_POOL || (o->arg != 0) != pass)
+				continue;
+			if (!pass && extent <= c->source->spec.pool_size)
+				continue;
+			if (!pass && c->source->spec.has_pool_size)
+				return spyre_error(SPYRE_ERROR_PARSE,
+						   "launch_spec.json: pool_size is %" PRIu64 ", the SDSCs use %" PRIu64 " bytes of the pool",
+						   c->source->spec.pool_size, extent);
+			if (pass && extent > c->source->bundle.mem[o->arg - 1].bytes)
+				return spyre_error(SPYRE_ERROR_PARSE,
+						   "bundle.mlir:%u: device_mem_allocate of %" PRIu64 " bytes, the SDSCs use %" PRIu64,
+						   c->source->bundle.mem[o->arg - 1].line,
+						   c->source->bundle.mem[o->arg - 1].bytes, extent);
+			o->offset = pass ? out->pool_bytes : 0;
+			out->pool_bytes = (o->offset + extent + SPYRE_STICK_BYTES - 1) &
+					  ~(uint64_t)(SPYRE_STICK_BYTES - 1);
+		}
+	return SPYRE_SUCCESS;
+}
+
+/* Arguments are numbered from 0 on, whether named or baked; some may be used by no SDSC. */
+static void fill_args(struct compiler *c)
+{
+	struct spyre_bundle *out = c->out;
+	const struct encoder *e = &c->encoder;
+	uint32_t named = c->source->bundle.num_args;
+
+	if (named > c->num_args)
+		c->num_args = named;
+	/* A tensor that its operation does not name has an address all the same. */
+	for (uint32_t i = 0; i < e->num_operands; i++)
+		if (e->kind[i].kind == SPYRE_OPERAND_ARG && e->kind[i].arg >= c->num_args)
+			c->num_args = e->kind[i].arg + 1;
+	out->num_args = c->num_args;
+	out->named_args = c->source->symbolic_args;
+	out->num_operands = e->num_operands;
+	memcpy(out->operands, e->kind, sizeof(out->operands));
+	for (uint32_t i = 0; i < e->num_operands; i++) {
+		spyre_arg_info *info = &out->args[e->kind[i].arg];
+
+		if (e->kind[i].kind == SPYRE_OPERAND_POOL)
+			continue;
+		info->bytes = e->operand[i].extent;
+		info->role = e->operand[i].flags == SPYRE_OPERAND_WRITE ? SPYRE_ARG_OUTPUT :
+			     e->operand[i].flags & SPYRE_OPERAND_WRITE ? SPYRE_ARG_INPUT_OUTPUT :
+			     SPYRE_ARG_INPUT;
+	}
+	for (uint32_t i = 0; i < c->num_args; i++) {
+		out->args[i].index = (int)i;
+		if (!out->args[i].role)
+			out->args[i].role = SPYRE_ARG_INPUT;
+	}
+}
+
+static spyre_status compile(struct compiler *c)
+{
+	const struct ir_bundle *bundle = &c->source->bundle;
+	const struct launch_spec *spec = &c->source->spec;
+
+	for (uint32_t i = 0; i < bundle->num_stmts; i++)
+		if (bundle->stmts[i].kind == IR_STMT_EXECUTE)
+			TRY(survey(c, bundle_source_sdsc(c->source, i)));
+	c->baked_pool |= c->baked && !c->read_first && !c->wrote_first;
+	/* A launch spec that has the pool's size thereby says whether there is a pool. */
+	if (spec->has_pool_size)
+		c->baked_pool = spec->pool_size;
+	c->baked_pool |= bundle->has_pool;
+	TRY(lower_all(c));
+	fill_args(c);
+	TRY(place_pool(c));
+	TRY(encoder_finish(&c->encoder, &c->out->image, &c->out->image_bytes));
+	c->out->num_cores = c->encoder.num_cores;
+	c->out->lx_bytes = c->encoder.lx_bytes;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
+				uint32_t max_cores, struct spyre_bundle *bundle)
+{
+	struct compiler *c = calloc(1, sizeof(*c));
+	spyre_status status;
+
+	memset(bundle, 0, sizeof(*bundle));
+	if (!c)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
+	c->source = source;
+	c->values = values;
+	c->max_cores = max_cores;
+	c->out = bundle;
+	status = compile(c);
+	if (!status)
+		status = launch_spec_apply(&source->spec, &source->symbols, bundle);
+	encoder_fini(&c->encoder);
+	free(c);
+	if (status)
+		spyre_bundle_fini(bundle);
+	return status;
+}
+
+spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
+					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct spyre_bundle *bundle)
+{
+	struct bundle_source source = { .bundle = *parsed, .symbolic_args = true,
+					.num_units = parsed->num_stmts };
+	spyre_status status;
+
+	memset(bundle, 0, sizeof(*bundle));
+	source.units = calloc(parsed->num_stmts, sizeof(*source.units));
+	source.unit_of = calloc(parsed->num_stmts, sizeof(*source.unit_of));
+	if (source.units && source.unit_of) {
+		for (uint32_t i = 0; i < parsed->num_stmts; i++) {
+			source.units[i] = (struct bundle_unit){ parsed->stmts[i].file, *sdscs[i] };
+			source.unit_of[i] = i;
+		}
+		status = spyre_bundle_lower(&source, NULL, max_cores, bundle);
+	} else {
+		status = spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				     "no memory to compile a bundle");
+	}
+	free(source.units);
+	free(source.unit_of);
+	return status;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Compiler: parsed bundle -> program image. Internal. */
+#ifndef SPYRE_SDSC_COMPILE_H
+#define SPYRE_SDSC_COMPILE_H
+
+#include "libspyre/sdsc/ir/bundle.h"
+#include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/parse/source.h"
+
+/* The program for given values of the symbols, in their order; NULL: the maxima. */
+spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
+				uint32_t max_cores, struct spyre_bundle *bundle);
+/* Without files: statement i of @parsed executes @sdscs[i]. Both stay the caller's. */
+spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
+					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct spyre_bundle *bundle);
+
+#endif /* SPYRE_SDSC_COMPILE_H */

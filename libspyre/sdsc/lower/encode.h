@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Builds a program image. The operand table's extents and access flags grow
+ * with every view, by the rule that the verifier applies. Internal.
+ */
+#ifndef SPYRE_SDSC_ENCODE_H
+#define SPYRE_SDSC_ENCODE_H
+
+#include "libspyre/sdsc/ir/bundle.h"
+
+struct encoder {
+	const char *file;		/* of the SDSC at hand, for errors */
+	uint32_t num_operands;
+	struct spyre_prog_operand operand[SPYRE_MAX_OPERANDS];
+	struct spyre_bundle_operand kind[SPYRE_MAX_OPERANDS];
+	struct spyre_prog_step *steps;
+	size_t num_steps, room_steps;
+	struct spyre_prog_stream *streams;
+	size_t num_streams, room_streams;
+	uint8_t *instrs;
+	size_t instr_bytes, room_instrs;
+	uint32_t num_cores;
+	uint32_t lx_bytes;
+	uint32_t depth;			/* of open loops */
+	uint32_t turns[SPYRE_MAX_LOOPS];
+};
+
+void encoder_fini(struct encoder *e);
+
+/* Index of the operand of an argument or of the pool, made when first asked for. */
+spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, uint32_t arg,
+			     uint16_t *index);
+spyre_status encoder_loop(struct encoder *e, uint32_t count);
+spyre_status encoder_end(struct encoder *e);
+/* Phases hold streams in ascending core order, streams hold instructions. */
+spyre_status encoder_phase(struct encoder *e);
+spyre_status encoder_stream(struct encoder *e, uint32_t core);
+spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *in,
+			   const struct spyre_view *views);
+spyre_status encoder_finish(struct encoder *e, void **image, size_t *bytes);
+
+#endif /* SPYRE_SDSC_ENCODE_H */

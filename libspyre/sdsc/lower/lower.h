@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Lowering: one SDSC to the phases of a program. Internal. */
+#ifndef SPYRE_SDSC_LOWER_H
+#define SPYRE_SDSC_LOWER_H
+
+#include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/lower/encode.h"
+
+#define SPAN_LIMIT (256ull << 20)	/* bytes of a tensor that one core reaches */
+
+struct nest;
+
+/* Where a tensor starts for one core. */
+struct address {
+	uint16_t operand;
+	uint64_t offset;
+	uint64_t turn[SPYRE_MAX_LOOPS];
+};
+
+struct lower {
+	struct encoder *encoder;
+	const struct ir_bundle *bundle;
+	const struct ir_stmt *stmt;
+	const struct ir_sdsc *sdsc;
+	bool baked_pool;		/* segment 0 of baked addresses is the pool */
+	uint32_t scratch;		/* first LX byte that no tensor of the bundle uses */
+	uint32_t idle;			/* work on the bundle that led to no instruction */
+	/* by tensor and index into sdsc->core[] */
+	struct address address[IR_MAX_TENSORS][SPYRE_MAX_CORES];
+};
+
+/* Finds the addresses of @tensor on every core, and checks its reach. */
+spyre_status lower_resolve(struct lower *l, uint32_t tensor);
+spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct address *at);
+/* Last byte (exclusive) of one core's box, from its start. */
+uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
+bool lower_varies(const struct ir_tensor *t, uint32_t dim);
+/* Refuses coordinateMasking_ of the dims with a bit in @dims, which the output lacks. */
+spyre_status lower_unmasked(struct lower *l, uint32_t dims);
+/* The argument that starts at @start, SPYRE_MAX_OPERANDS if none does. */
+spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg);
+/* A constant of constantInfo_ as fp32 bits. */
+bool lower_has_constant(const struct lower *l, const char *name);
+spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits);
+
+/*
+ * Adds the iteration dims to a nest whose views are those of @tensor[]; the
+ * lanes are along dim @lane_dim, @nest->in.lanes elements of it. Dims with a
+ * bit in @skip are left out, those in @reduce are reduced. @el: the core's box.
+ */
+spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tensor *const *tensor,
+			uint32_t num_tensors, uint32_t lane_dim, const int64_t *el, uint32_t skip,
+			uint32_t reduce);
+
+#endif /* SPYRE_SDSC_LOWER_H */

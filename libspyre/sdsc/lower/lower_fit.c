@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory that ends before the iteration does. An iteration is padded to whole sticks of
+ * all its tensors; a tensor whose own sticks run elsewhere, or are shorter, has no memory
+ * for the padding. There is nothing to compute there, so the iteration ends as well.
+ */
+#include "libspyre/sdsc/lower/lower.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/lower_fit.h"
+#include "libspyre/sdsc/parse/launch_spec.h"
+
+/* Dims of the argument from the outside in, as device sizes have them. */
+static uint32_t device_dims(const struct ir_tensor *t, uint32_t *dim)
+{
+	uint32_t n = 0;
+
+	for (uint32_t k = t->num_order; k-- > 0;)
+		if (t->order[k] == t->stick || t->scale[t->order[k]] > 0)
+			dim[n++] = t->order[k];
+	return n;
+}
+
+/*
+ * The gaps by which a layout differs from the iteration, if it holds all of a tensor but
+ * padding. Any other layout is left for launch_spec_apply() to name.
+ */
+static bool gaps_of_layout(const struct ir_sdsc *s, const struct ir_tensor *t,
+			   const struct launch_spec_arg *arg, int64_t *gap)
+{
+	uint32_t dim[IR_MAX_DIMS], n = device_dims(t, dim);
+
+	if (arg->device_format != (spyre_format)t->format || arg->device_rank != n + 1 ||
+	    arg->device_size[n] != t->lanes)
+		return false;
+	memcpy(gap, t->gap, sizeof(t->gap));
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t d = dim[i];
+		int64_t unit = (int64_t)ir_unit(t, d);
+		int64_t whole = (int64_t)t->extent[d] * unit - t->gap[d];
+
+		gap[d] = arg->device_size[i] * unit - whole;
+		if (gap[d] == t->gap[d] || (t->gap[d] < 0 && gap[d] == -t->gap[d]))
+			continue;
+		if (t->gap[d] || gap[d] > 0 || -gap[d] >= ir_longest_stick(s, d) || t->scale[d] < 1)
+			return false;
+	}
+	return true;
+}
+
+static spyre_status take_layout(struct lower *l, const struct launch_spec *spec,
+				struct ir_sdsc *s, struct ir_tensor *t)
+{
+	int64_t gap[IR_MAX_DIMS];
+	spyre_status status;
+	uint32_t arg;
+
+	if (t->lx || t->windowed || s->symbolic || !spec->has_args)
+		return SPYRE_SUCCESS;
+	status = lower_argument(l, t->start[0], &arg);
+	if (status || arg >= spec->num_args ||
+	    !spec->args[arg].spec.has_layout || !gaps_of_layout(s, t, &spec->args[arg], gap))
+		return status;
+	memcpy(t->gap, gap, sizeof(gap));
+	return ir_place(s, t) ? SPYRE_SUCCESS :
+	       lower_unsupported(l, "argument %u has a layout of 2^63 bytes or more", arg);
+}
+
+/* Elements along a dim that all tensors have memory for. */
+static int64_t room(const struct ir_sdsc *s, uint32_t dim)
+{
+	int64_t least = s->size[dim];
+
+	for (uint32_t i = 0; i < s->num_tensors; i++) {
+		const struct ir_tensor *t = &s->tensor[i];
+		int64_t has = (int64_t)(t->extent[dim] * ir_unit(t, dim));
+
+		if (t->scale[dim] > 0 && t->gap[dim] < 0 && has < least)
+			least = has;
+	}
+	return least;
+}
+
+/* Ends the iteration along @dim after @size elements; memory stays as it is. */
+static void end_at(struct ir_sdsc *s, uint32_t dim, int64_t size)
+{
+	s->size[dim] = size;
+	s->el[dim] = size;
+	for (uint32_t i = 0; i < s->num_tensors; i++) {
+		struct ir_tensor *t = &s->tensor[i];
+		int64_t unit = (int64_t)ir_unit(t, dim);
+
+		if (t->scale[dim] > 0)
+			t->gap[dim] = ((int64_t)t->extent[dim] - (size + unit - 1) / unit) * unit;
+	}
+	for (uint32_t i = 0; i < s->num_masks; i++) {
+		struct ir_mask *m = &s->mask[i];
+
+		if (m->dim != dim)
+			continue;
+		m->start = m->start < size ? m->start : size;
+		m->length = m->length < size - m->start ? m->length : size - m->start;
+	}
+}
+
+spyre_status lower_fit(struct lower *l, const struct launch_spec *spec, struct ir_sdsc *s)
+{
+	spyre_status status = SPYRE_SUCCESS;
+
+	if (s->has_window)
+		return SPYRE_SUCCESS;
+	for (uint32_t i = 0; i < s->num_tensors && !status; i++)
+		status = take_layout(l, spec, s, &s->tensor[i]);
+	for (uint32_t d = 0; d < s->num_dims && !status; d++) {
+		int64_t size = room(s, d);
+
+		if (size == s->size[d])
+			continue;
+		if (s->slices[d] > 1 || s->symbol[d][0])
+			return lower_unsupported(l, "memory holds %" PRId64 " of the %" PRId64 " elements of %s, which is %s; pad the tensor",
+						 size, s->size[d], s->dim[d],
+						 s->symbol[d][0] ? "symbolic" :
+						 "divided over cores");
+		end_at(s, d, size);
+	}
+	return status;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that ends before the iteration does. Internal. */
+#ifndef SPYRE_SDSC_LOWER_FIT_H
+#define SPYRE_SDSC_LOWER_FIT_H
+
+#include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/parse/launch_spec.h"
+
+/*
+ * Gives l->sdsc, a copy of the file's, the layouts of a launch spec that have
+ * less memory than the iteration by padding, and ends the iteration where memory does.
+ */
+spyre_status lower_fit(struct lower *l, const struct launch_spec *spec, struct ir_sdsc *sdsc);
+
+#endif /* SPYRE_SDSC_LOWER_FIT_H */

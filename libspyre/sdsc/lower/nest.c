@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loop nests fitted to the machine: at most 6 dims of at most 65535 points.
+ * Dims are put in memory order and merged where all views walk them as one,
+ * so that the cores get few, long, contiguous runs.
+ */
+#include <string.h>
+
+#include "libspyre/base/error.h"
+#include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/nest.h"
+
+#define MAX_UNROLL 4096u	/* instructions for dims beyond the sixth */
+#define MAX_TRIES 256u		/* divisions in search of a factor */
+
+static void drop_dim(struct nest *n, uint32_t i)
+{
+	n->num_dims--;
+	memmove(&n->dim[i], &n->dim[i + 1], (n->num_dims - i) * sizeof(n->dim[0]));
+}
+
+/* Dims of one point say nothing, but a reduction needs a dim to reduce. */
+static void drop_ones(struct nest *n)
+{
+	bool keep = n->in.opcode == SPYRE_OP_REDUCE && !(n->in.flags & SPYRE_INSTR_REDUCE_LANES);
+
+	for (uint32_t i = 0; i < n->num_dims && keep; i++)
+		keep = !(n->dim[i].reduce && n->dim[i].count > 1);
+	for (uint32_t i = n->num_dims; i-- > 0;) {
+		if (n->dim[i].count > 1)
+			continue;
+		if (keep && n->dim[i].reduce) {
+			keep = false;
+			memset(n->dim[i].stride, 0, sizeof(n->dim[i].stride));
+			continue;
+		}
+		drop_dim(n, i);
+	}
+}
+
+/* Kept dims outside by their place in the result, reduced ones inside by the source's. */
+static bool outside(const struct nest *n, const struct nest_dim *a, const struct nest_dim *b)
+{
+	uint32_t first = a->reduce;
+
+	if (a->reduce != b->reduce)
+		return !a->reduce;
+	if (a->reduce && n->ordered)
+		return false;
+	if (a->stride[first] != b->stride[first])
+		return a->stride[first] > b->stride[first];
+	return a->stride[!first] > b->stride[!first];
+}
+
+static void sort_dims(struct nest *n)
+{
+	for (uint32_t i = 1; i < n->num_dims; i++) {
+		struct nest_dim dim = n->dim[i];
+		uint32_t k = i;
+
+		for (; k > 0 && outside(n, &dim, &n->dim[k - 1]); k--)
+			n->dim[k] = n->dim[k - 1];
+		n->dim[k] = dim;
+	}
+}
+
+/* True if all views walk @outer and @inner as one dim. */
+static bool mergeable(const struct nest *n, const struct nest_dim *outer,
+		      const struct nest_dim *inner)
+{
+	uint64_t points, step;
+
+	/* Nothing bounds the counts of dims that no view moves along. */
+	if (outer->reduce != inner->reduce ||
+	    __builtin_mul_overflow(outer->count, inner->count, &points) ||
+	    points > SPYRE_MAX_COUNT)
+		return false;
+	for (uint32_t v = 0; v < n->in.num_views; v++)
+		if (__builtin_mul_overflow(inner->stride[v], inner->count, &step) ||
+		    outer->stride[v] != step)
+			return false;
+	return true;
+}
+
+static void merge_dims(struct nest *n)
+{
+	for (uint32_t i = n->num_dims; i-- > 1;) {
+		if (!mergeable(n, &n->dim[i - 1], &n->dim[i]))
+			continue;
+		n->dim[i].count *= n->dim[i - 1].count;
+		drop_dim(n, i - 1);
+	}
+}
+
+static spyre_status write_instr(struct lower *l, const struct nest *n)
+{
+	struct spyre_view view[SPYRE_MAX_VIEWS];
+	struct spyre_instr in = n->in;
+
+	memcpy(view, n->view, in.num_views * sizeof(view[0]));
+	in.num_dims = (uint8_t)n->num_dims;
+	for (uint32_t d = 0; d < n->num_dims; d++) {
+		in.count[d] = (uint32_t)n->dim[d].count;
+		if (n->dim[d].reduce)
+			in.reduce_mask |= (uint8_t)(1u << d);
+		for (uint32_t v = 0; v < in.num_views; v++)
+			view[v].stride[d] = n->dim[d].stride[v];
+	}
+	return encoder_instr(l->encoder, &in, view);
+}
+
+static void advance(struct nest *n, const struct nest_dim *dim, uint64_t steps)
+{
+	for (uint32_t v = 0; v < n->in.num_views; v++)
+		n->view[v].offset += steps * dim->stride[v];
+}
+
+static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget);
+
+/* One instruction per point of the outermost dim. */
+static spyre_status unroll_first(struct lower *l, const struct nest *n, uint32_t *budget)
+{
+	struct nest part = *n;
+	struct nest_dim first = n->dim[0];
+	spyre_status status = SPYRE_SUCCESS;
+
+	if (first.reduce)
+		return lower_unsupported(l, "the reduction needs more than %u loops",
+					 SPYRE_MAX_DIMS);
+	drop_dim(&part, 0);
+	for (uint64_t i = 0; i < first.count && !status; i++) {
+		status = unroll(l, &part, budget);
+		advance(&part, &first, 1);
+	}
+	return status;
+}
+
+/* Apart from the above: a nest is large, and most fit as they are. */
+static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget)
+{
+	if (n->num_dims > SPYRE_MAX_DIMS)
+		return unroll_first(l, n, budget);
+	if (!(*budget)--)
+		return lower_unsupported(l, "the loops need more than %u instructions", MAX_UNROLL);
+	return write_instr(l, n);
+}
+
+/*
+ * The largest factor of @count that fits a counter and leaves one that fits:
+ * the one with the smallest other factor, which is at least count / 65535.
+ */
+static uint64_t factor_of(uint64_t count)
+{
+	uint64_t other = (count + SPYRE_MAX_COUNT - 1) / SPYRE_MAX_COUNT;
+
+	for (uint32_t tries = 0; tries < MAX_TRIES && other <= SPYRE_MAX_COUNT; tries++, other++)
+		if (count % other == 0)
+			return count / other > 64 ? count / other : 0;
+	return 0;
+}
+
+/* Splits counts above the limit; what no factor divides becomes two instructions. */
+static spyre_status split(struct lower *l, struct nest *n, uint32_t *budget)
+{
+	uint64_t factor, whole;
+	struct nest_dim dim;
+	struct nest part;
+	uint32_t i;
+
+	for (i = 0; i < n->num_dims && n->dim[i].count <= SPYRE_MAX_COUNT; i++)
+		;
+	if (i == n->num_dims)
+		return unroll(l, n, budget);
+	dim = n->dim[i];
+	factor = factor_of(dim.count);
+	if (factor && n->num_dims < NEST_MAX_DIMS) {
+		memmove(&n->dim[i + 1], &n->dim[i], (n->num_dims - i) * sizeof(dim));
+		n->num_dims++;
+		n->dim[i].count = dim.count / factor;
+		n->dim[i + 1].count = factor;
+		for (uint32_t v = 0; v < n->in.num_views; v++)
+			n->dim[i].stride[v] *= factor;
+		return split(l, n, budget);
+	}
+	if (dim.reduce)
+		return lower_unsupported(l, "a reduction over %llu points, which no loops of at most %u make up",
+					 (unsigned long long)dim.count, SPYRE_MAX_COUNT);
+	whole = dim.count > (1ull << 30) ? dim.count & ~((1ull << 30) - 1) : dim.count & ~0x7fffull;
+	if (whole == dim.count)
+		return lower_unsupported(l, "a dimension of %llu points",
+					 (unsigned long long)dim.count);
+	part = *n;
+	part.dim[i].count = whole;
+	TRY(split(l, &part, budget));
+	n->dim[i].count -= whole;
+	advance(n, &dim, whole);
+	return split(l, n, budget);
+}
+
+spyre_status nest_emit(struct lower *l, struct nest *nest)
+{
+	uint32_t budget = MAX_UNROLL;
+
+	drop_ones(nest);
+	sort_dims(nest);
+	merge_dims(nest);
+	return split(l, nest, &budget);
+}

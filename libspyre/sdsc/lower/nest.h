@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Loop nests of instructions. Internal. */
+#ifndef SPYRE_SDSC_NEST_H
+#define SPYRE_SDSC_NEST_H
+
+#include "libspyre/sdsc/lower/lower.h"
+
+/*
+ * A loop nest of an instruction before it is fitted to the machine's limits:
+ * any number of dims up to NEST_MAX_DIMS, any counts, any order.
+ */
+#define NEST_MAX_DIMS 48u	/* dims, and parts of sticks of every view */
+
+struct nest_dim {
+	uint64_t count;
+	bool reduce;
+	uint64_t stride[SPYRE_MAX_VIEWS];
+};
+
+struct nest {
+	struct spyre_instr in;		/* counts and masks are filled by nest_emit() */
+	struct spyre_view view[SPYRE_MAX_VIEWS];	/* strides likewise */
+	bool ordered;		/* reduced dims keep their order: it counts */
+	uint32_t num_dims;
+	struct nest_dim dim[NEST_MAX_DIMS];
+};
+
+/* Orders, merges and splits the dims and adds the instructions that result. */
+spyre_status nest_emit(struct lower *l, struct nest *nest);
+
+#endif /* SPYRE_SDSC_NEST_H */

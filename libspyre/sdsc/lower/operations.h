@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* The operations that the card has a rule for. Internal. */
+#ifndef SPYRE_SDSC_OPERATIONS_H
+#define SPYRE_SDSC_OPERATIONS_H
+
+#include "libspyre/sdsc/lower/rules.h"
+
+/* Lowers l->sdsc by the rule of its operation, to a phase of its own. */
+spyre_status lower_sdsc(struct lower *l);
+/* The function that lowers an operation, NULL if there is none. */
+lower_rule_fn *lower_rule(const char *op);
+
+#endif /* SPYRE_SDSC_OPERATIONS_H */

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* Results that several cores have a part of. Internal. */
+#ifndef SPYRE_SDSC_PARTIAL_H
+#define SPYRE_SDSC_PARTIAL_H
+
+#include "libspyre/sdsc/lower/lower.h"
+
+/*
+ * Partial results: cores whose output address is the same each compute into
+ * an fp32 tile in LX; in a second phase the first of them adds up all tiles in
+ * core order over the ring and stores the result once.
+ */
+struct partial {
+	bool active;
+	/* The first core (index) with the same output, for each core index. */
+	uint32_t leader[SPYRE_MAX_CORES];
+	uint32_t absent;		/* cores (index mask) that have nothing to add */
+	struct ir_tensor tile;
+	struct address tile_address;
+	uint64_t tile_bytes;
+	/* Lanes of each stick of the tile that hold results, 0: all; 1 fills the output's. */
+	uint32_t lanes;
+};
+
+/* The first core (index) with the same output, for each; whether any is another's. */
+bool partial_leaders(const struct lower *l, uint32_t absent, uint32_t *leader);
+/* A dense fp32 tile for @size elements of the output, @lanes to a stick; its bytes. */
+uint64_t partial_tile(const struct ir_sdsc *s, uint32_t lanes, const int64_t *size,
+		      struct ir_tensor *tile);
+
+spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p);
+/* The same with tiles of at least @lanes elements to a stick. */
+spyre_status partial_plan_lanes(struct lower *l, uint32_t absent, uint32_t lanes,
+				struct partial *p);
+/* True if this core computes into the tile. */
+bool partial_core(const struct partial *p, const struct ir_sdsc *s, uint32_t core);
+spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyre_func func,
+			     uint32_t scale_bits);
+
+#endif /* SPYRE_SDSC_PARTIAL_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* The rules by which operations are lowered, each in a file of its name. Internal. */
+#ifndef SPYRE_SDSC_RULES_H
+#define SPYRE_SDSC_RULES_H
+
+#include "libspyre/sdsc/lower/lower.h"
+
+/* Adds the instructions of l->sdsc on all its cores; @func is the card's function. */
+typedef spyre_status lower_rule_fn(struct lower *l, enum spyre_func func);
+
+spyre_status lower_pointwise(struct lower *l, enum spyre_func func);
+spyre_status lower_reduce(struct lower *l, enum spyre_func func);
+spyre_status lower_matmul(struct lower *l, enum spyre_func func);
+spyre_status lower_conv(struct lower *l, enum spyre_func func);
+spyre_status lower_window(struct lower *l, enum spyre_func func);
+spyre_status lower_topk(struct lower *l, enum spyre_func func);
+spyre_status lower_mask_by_index(struct lower *l, enum spyre_func func);
+spyre_status lower_restickify(struct lower *l, enum spyre_func func);
+spyre_status lower_convert(struct lower *l, enum spyre_func func);
+spyre_status lower_quant(struct lower *l, enum spyre_func func);
+
+#endif /* SPYRE_SDSC_RULES_H */

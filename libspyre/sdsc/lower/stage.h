@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Stages: one pointwise step over a box of a core's share, on tensors of any
+ * stick, packs too, and on tiles in the part of LX that no tensor uses. Internal.
+ */
+#ifndef SPYRE_SDSC_STAGE_H
+#define SPYRE_SDSC_STAGE_H
+
+#include "libspyre/sdsc/lower/box.h"
+
+struct stage_operand {
+	const struct ir_tensor *tensor;
+	struct address at;	/* of coordinate 0 */
+	bool tile;		/* holds a box only: coordinate 0 is the box's start */
+};
+
+struct stage {
+	struct spyre_instr in;	/* opcode, func, immediates, number of views */
+	struct stage_operand operand[SPYRE_MAX_VIEWS];
+};
+
+/*
+ * Adds the instructions of a stage over @box, whose dims start at whole units of
+ * all tensors; dims that the output lacks count once. REDUCE is taken over one
+ * point: that makes MEAN a multiplication.
+ */
+spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct box *box);
+
+/*
+ * A dense tile for a box of @like, its sticks @lanes elements along @lane_dim
+ * (which need not make 128 bytes); returns its bytes, rounded up to sticks.
+ */
+uint64_t tile_make(const struct ir_sdsc *s, const struct box *box, const struct ir_tensor *like,
+		   enum spyre_fmt format, uint32_t lane_dim, uint32_t lanes,
+		   struct ir_tensor *tile);
+/* An operand at @offset of the LX that no tensor uses. */
+struct stage_operand tile_operand(const struct lower *l, const struct ir_tensor *tile,
+				  uint64_t offset);
+struct stage_operand tensor_operand(const struct lower *l, uint32_t tensor, uint32_t core);
+
+#endif /* SPYRE_SDSC_STAGE_H */

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+/* Where a moving window meets the borders of its input. */
+#include "libspyre/sdsc/lower/lower.h"
+#include "libspyre/sdsc/lower/window.h"
+
+int64_t window_outputs(const struct ir_sdsc *s, const struct ir_axis *a)
+{
+	return a->dim == IR_NO_DIM ? 1 : s->el[a->dim];
+}
+
+int64_t window_taps(const struct ir_sdsc *s, const struct ir_axis *a)
+{
+	return a->tap == IR_NO_DIM ? 1 : s->el[a->tap];
+}
+
+/* Place in the input of the core's first output and tap; below 0 is padding. */
+static int64_t first_place(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core)
+{
+	int64_t at = -a->before;
+
+	if (a->dim != IR_NO_DIM)
+		at += (int64_t)s->slice[core][a->dim] * s->el[a->dim] * a->stride;
+	if (a->tap != IR_NO_DIM)
+		at += (int64_t)s->slice[core][a->tap] * s->el[a->tap] * a->dilation;
+	return at;
+}
+
+/* The core's start address is that of the first place in the input that it reaches. */
+static int64_t start_place(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core)
+{
+	int64_t at = first_place(s, a, core);
+
+	return at < 0 ? 0 : at < a->size ? at : a->size - 1;
+}
+
+/* The first x >= 0 with from + x * step >= 0. */
+static int64_t reaches_zero(int64_t from, int64_t step)
+{
+	return from >= 0 ? 0 : (-from + step - 1) / step;
+}
+
+/* Taps of output @i that lie in the input: from @lo to @hi. */
+static void taps_of(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core, int64_t i,
+		    int64_t *lo, int64_t *hi)
+{
+	int64_t from = first_place(s, a, core) + i * a->stride, taps = window_taps(s, a);
+
+	*lo = reaches_zero(from, a->dilation);
+	*hi = reaches_zero(from - a->size, a->dilation);
+	if (*hi > taps)
+		*hi = taps;
+	if (*lo > *hi)
+		*lo = *hi;
+}
+
+void window_run(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core, int64_t first,
+		struct window_run *run)
+{
+	int64_t lo, hi, low = first, high;
+
+	*run = (struct window_run){ .first = first, .count = 1, .taps = 1 };
+	if (a->dim == IR_NO_DIM)
+		return;
+	taps_of(s, a, core, first, &lo, &hi);
+	/* Both ends only ever move down, so that equal ones are neighbours. */
+	for (high = s->el[a->dim]; high - low > 1;) {
+		int64_t middle = low + (high - low) / 2, next_lo, next_hi;
+
+		taps_of(s, a, core, middle, &next_lo, &next_hi);
+		if (next_lo == lo && next_hi == hi)
+			low = middle;
+		else
+			high = middle;
+	}
+	run->count = high - first;
+	run->tap = lo;
+	run->taps = hi - lo;
+	run->at = first_place(s, a, core) + first * a->stride + lo * a->dilation -
+		  start_place(s, a, core);
+	if (!run->taps)
+		run->at = 0;
+}
+
+void window_tap(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core, int64_t tap,
+		struct window_run *run)
+{
+	int64_t from, end;
+
+	*run = (struct window_run){ .count = 1, .tap = tap, .taps = 1 };
+	if (a->dim == IR_NO_DIM)
+		return;
+	from = first_place(s, a, core) + tap * a->dilation;
+	run->first = reaches_zero(from, a->stride);
+	end = reaches_zero(from - a->size, a->stride);
+	if (end > s->el[a->dim])
+		end = s->el[a->dim];
+	run->count = end > run->first ? end - run->first : 0;
+	run->at = from + run->first * a->stride - start_place(s, a, core);
+	if (!run->count)
+		run->first = run->at = 0;
+}

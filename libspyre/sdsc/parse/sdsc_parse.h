@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The parser of SDSC files. Internal. */
+#ifndef SPYRE_SDSC_SDSC_PARSE_H
+#define SPYRE_SDSC_SDSC_PARSE_H
+
+#include "libspyre/sdsc/ir/ir.h"
+
+/*
+ * Parses an SDSC file; @sdsc is zero before. The text is parsed in place (see
+ * json_open()). Errors name the file and the JSON path.
+ */
+spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
+
+#endif /* SPYRE_SDSC_SDSC_PARSE_H */

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Strides, slices, addresses and symbols of all steps. Internal. */
+#ifndef SPYRE_SDSC_BIND_H
+#define SPYRE_SDSC_BIND_H
+
+#include "libspyre/sdsc/plan/plan.h"
+
+spyre_status plan_bind(struct plan *plan);
+/* The statements of bundle.mlir. */
+spyre_status plan_bundle(const struct plan *plan, struct ir_bundle *bundle);
+
+#endif /* SPYRE_SDSC_BIND_H */

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Groups: steps that pass on tensors core by core, so that LX may keep them.
+ * All members of a group have one division.
+ */
+#include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/plan/asked.h"
+#include "libspyre/sdsc/plan/group.h"
+#include "libspyre/sdsc/plan/plan.h"
+#include "libspyre/sdsc/plan/span.h"
+
+/* Host dims that an operand varies along, as bits by key. */
+static uint64_t keys_of(const struct build_step *step, uint32_t tensor)
+{
+	const struct ir_tensor *t = &step->sdsc.tensor[tensor];
+	uint64_t keys = 0;
+
+	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
+		if (t->scale[d] > 0 && step->key[d] != BUILD_NO_KEY)
+			keys |= 1ull << step->key[d];
+	return keys;
+}
+
+static int64_t size_along(const struct build_step *step, int key)
+{
+	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
+		if (step->key[d] == key)
+			return step->sdsc.size[d];
+	return 0;
+}
+
+static bool has_gap(const struct build_step *step, uint32_t tensor)
+{
+	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
+		if (step->sdsc.tensor[tensor].gap[d])
+			return true;
+	return false;
+}
+
+bool plan_same_walk(const struct build_step *a, uint32_t ta, const struct build_step *b,
+		    uint32_t tb)
+{
+	uint64_t keys = keys_of(a, ta);
+
+	if (keys != keys_of(b, tb) || has_gap(a, ta) || has_gap(b, tb))
+		return false;
+	for (int key = 0; key < 64; key++)
+		if ((keys >> key & 1) && size_along(a, key) != size_along(b, key))
+			return false;
+	return true;
+}
+
+/* Host dims that a step can be divided along. */
+static uint64_t divisible(const struct build_step *step)
+{
+	uint64_t keys = 0;
+
+	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
+		if (!((step->whole | step->reduced) >> d & 1) && step->key[d] != BUILD_NO_KEY &&
+		    ir_points(&step->sdsc, d) > 1)
+			keys |= 1ull << step->key[d];
+	return keys;
+}
+
+/* How many cores a step keeps busy if it is divided along @keys only. */
+static int64_t busy(const struct build_step *step, uint64_t keys, int64_t cores)
+{
+	int64_t used = 1;
+
+	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
+		if (step->key[d] != BUILD_NO_KEY && (keys >> step->key[d] & 1))
+			used *= plan_divisor(ir_points(&step->sdsc, d), cores / used);
+	return used;
+}
+
+static bool joins(const struct build_step *step)
+{
+	return step->op->kind == BUILD_POINTWISE || step->op->kind == BUILD_REDUCE;
+}
+
+struct groups {
+	struct plan *plan;
+	uint64_t *keys;		/* by group: what all members can be divided along */
+};
+
+/* Joins the groups of a producer and a reader unless that idles most cores. */
+static void join(struct groups *g, uint32_t from, uint32_t out, uint32_t to, uint32_t in)
+{
+	struct plan *p = g->plan;
+	uint32_t a = p->step[from].group, b = p->step[to].group, low = a < b ? a : b;
+	uint64_t keys = g->keys[a] & g->keys[b] & keys_of(&p->step[from], out);
+
+	if (!joins(&p->step[from]) || !joins(&p->step[to]) ||
+	    !plan_asked_alike(&p->step[from], &p->step[to], keys) ||
+	    !plan_same_walk(&p->step[from], out, &p->step[to], in))
+		return;
+	for (uint32_t i = 0; i < p->num_steps; i++) {
+		const struct build_step *step = &p->step[i];
+
+		if ((step->group != a && step->group != b) || plan_is_asked(step))
+			continue;
+		if (2 * busy(step, keys, p->cores) < busy(step, divisible(step), p->cores))
+			return;
+	}
+	for (uint32_t i = 0; i < p->num_steps; i++)
+		if (p->step[i].group == a || p->step[i].group == b)
+			p->step[i].group = low;
+	g->keys[low] = keys;
+}
+
+/* The only step that writes an intermediate, -1 if there are several. */
+static int writer(const struct plan *p, uint32_t tensor)
+{
+	int found = -1;
+
+	for (uint32_t i = p->tensor[tensor].first; i <= p->tensor[tensor].last; i++)
+		if (p->step[i].tensor[p->step[i].sdsc.output] == tensor) {
+			if (found >= 0)
+				return -1;
+			found = (int)i;
+		}
+	return found;
+}
+
+void plan_groups(struct plan *p)
+{
+	uint64_t keys[BUILD_MAX_STEPS];
+	struct groups g = { .plan = p, .keys = keys };
+
+	for (uint32_t i = 0; i < p->num_steps; i++) {
+		p->step[i].group = i;
+		keys[i] = divisible(&p->step[i]);
+	}
+	if (!p->use_lx)
+		return;
+	for (uint32_t i = 0; i < p->num_steps; i++) {
+		const struct ir_sdsc *s = &p->step[i].sdsc;
+
+		for (uint32_t k = 0; k < s->num_tensors; k++) {
+			uint32_t t = p->step[i].tensor[k];
+			int from;
+
+			if (k == s->output || p->tensor[t].place == SPYRE_SDSC_ARGUMENT)
+				continue;
+			from = writer(p, t);
+			if (from >= 0 && (uint32_t)from < i &&
+			    (p->step[from].op->flags & BUILD_LX))
+				join(&g, (uint32_t)from, p->step[from].sdsc.output, i, k);
+		}
+	}
+}

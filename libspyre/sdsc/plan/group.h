@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps that share a division, so that LX may keep what they pass on. Internal. */
+#ifndef SPYRE_SDSC_GROUP_H
+#define SPYRE_SDSC_GROUP_H
+
+#include "libspyre/sdsc/plan/plan.h"
+
+bool plan_same_walk(const struct build_step *a, uint32_t ta, const struct build_step *b,
+		    uint32_t tb);
+void plan_groups(struct plan *plan);
+
+#endif /* SPYRE_SDSC_GROUP_H */

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/* Second pass: divisions of matrix products by modelled cost (docs/planning.md). */
+#include <math.h>
+#include <string.h>
+
+#include "libspyre/sdsc/plan/divide.h"
+#include "libspyre/sdsc/plan/matmul.h"
+#include "libspyre/sdsc/plan/plan.h"
+
+#define PT_ROWS 8.0
+#define TARGET_PASSES 8.0
+#define MACS_PER_US 1.536e6		/* of one core */
+#define HBM_BYTES_PER_US 204.8e3
+#define PSUM_US 1.4e-4			/* per element and hop */
+#define COHORT 8.0			/* cores that one fetch serves */
+#define BATCH_EXPONENT 1.4
+#define M_PENALTY_US 50.0
+
+struct sizes {
+	double m, n, k, batch;		/* of one core; batch: products one after the other */
+	double split_m, split_n, split_k;
+};
+
+static struct sizes sizes_of(const struct ir_sdsc *s, const int64_t *slices)
+{
+	struct sizes z = { 1, 1, 1, 1, 1, 1, 1 };
+
+	for (uint32_t d = 0; d < s->num_dims; d++) {
+		double part = (double)s->size[d] / (double)slices[d];
+
+		if (d == s->tensor[0].stick) {
+			z.k = part;
+			z.split_k = (double)slices[d];
+		} else if (d == s->tensor[2].stick) {
+			z.n = part;
+			z.split_n = (double)slices[d];
+		} else if (s->tensor[1].scale[d] < 1) {
+			z.m *= part;
+			z.split_m *= (double)slices[d];
+		} else {
+			z.batch *= part;
+		}
+	}
+	return z;
+}
+
+double plan_matmul_cost(const struct ir_sdsc *s, const int64_t *slices)
+{
+	struct sizes z = sizes_of(s, slices);
+	double passes = ceil(z.m / PT_ROWS), word = s->tensor[0].word;
+	double efficiency = fmin(1, sqrt(passes / TARGET_PASSES));
+	double compute = z.m * z.n * z.k / (MACS_PER_US * efficiency);
+	double m = z.m * z.split_m, n = z.n * z.split_n, k = z.k * z.split_k;
+	double bytes = word * (m * k * ceil(z.split_n / COHORT) + k * n * ceil(z.split_m / COHORT) +
+			       m * n);
+	double psum = z.m * z.n * (z.split_k - 1) * PSUM_US;
+
+	return (compute + bytes / HBM_BYTES_PER_US + psum + M_PENALTY_US / z.split_m) *
+	       pow(z.batch, BATCH_EXPONENT);
+}
+
+struct search {
+	struct build_step *step;
+	double best;
+};
+
+static void visit(void *arg, const int64_t *slices)
+{
+	struct search *search = arg;
+	struct ir_sdsc *s = &search->step->sdsc;
+	double cost = plan_matmul_cost(s, slices);
+
+	if (cost >= search->best)
+		return;
+	search->best = cost;
+	memcpy(s->slices, slices, s->num_dims * sizeof(*slices));
+}
+
+void plan_matmul(struct build_step *step, const int64_t *least, uint32_t cores)
+{
+	struct search search = { .step = step, .best = INFINITY };
+
+	plan_each(&step->sdsc, step->whole, least, cores, visit, &search);
+}

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/sdsc/write/write.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/write/write.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/write/write_file.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/write/write_file.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/write/write_json.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/write/write_json.h
+libspyre_libcore_la_SOURCES += libspyre/sdsc/write/write_mlir.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/write/write_mlir.h

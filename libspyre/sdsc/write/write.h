@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* Planned graphs as files, and one operation as a graph. Internal. */
+#ifndef SPYRE_SDSC_WRITE_H
+#define SPYRE_SDSC_WRITE_H
+
+#include <spyre/sdsc.h>
+
+/*
+ * spyre_sdsc_build() with a division of the caller's choice: slices of the
+ * dims in their order, NULL for the usual one.
+ */
+spyre_status build_bundle(const char *op, const spyre_sdsc_operand *operands,
+			  uint32_t num_operands, uint32_t cores, const int64_t *slices,
+			  const char *directory);
+
+#endif /* SPYRE_SDSC_WRITE_H */

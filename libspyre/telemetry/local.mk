@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/telemetry/history.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/kernel.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/page.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/page.h
+libspyre_libcore_la_SOURCES += libspyre/telemetry/pages.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/sources.h
+libspyre_libcore_la_SOURCES += libspyre/telemetry/support.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/telemetry.c

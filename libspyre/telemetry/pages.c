@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads the pages of embedded cards. Whoever runs as the user can write any
+ * bytes there, and root reads the files of everyone: nothing of a page is
+ * believed before it was checked.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libspyre/base/error.h"
+#include "libspyre/telemetry/page.h"
+#include "libspyre/telemetry/sources.h"
+#include "model/program.h"
+
+/* Reads of a page that changes under the reader. */
+#define MAX_RETRIES 8
+
+struct page_file {
+	int folder;
+	uid_t owner;
+	const char *name;
+	struct spyre_card_key key;	/* from the name */
+};
+
+/* "<pid>.<card>.<n>", nothing else. */
+static bool parse_name(const char *name, struct spyre_card_key *key)
+{
+	unsigned int pid, card, sequence;
+	char again[64];
+
+	if (sscanf(name, "%9u.%9u.%9u", &pid, &card, &sequence) != 3 || !pid)
+		return false;
+	snprintf(again, sizeof(again), "%u.%u.%u", pid, card, sequence);
+	*key = (struct spyre_card_key){ .pid = (int32_t)pid, .card = card, .sequence = sequence };
+	return !strcmp(again, name);
+}
+
+static bool read_page(int fd, struct spyre_telemetry_page *page)
+{
+	ssize_t got;
+
+	do {
+		got = pread(fd, page, sizeof(*page), 0);
+	} while (got < 0 && errno == EINTR);
+	return got == sizeof(*page);
+}
+
+/*
+ * The end of a busy period moves time from busy_since_ns to busy_ns. Two equal
+ * reads in a row did not see the middle of that.
+ */
+static bool read_steady(int fd, struct spyre_telemetry_page *page)
+{
+	struct spyre_telemetry_page next;
+	int i;
+
+	if (!read_page(fd, page))
+		return false;
+	for (i = 0; i < MAX_RETRIES; i++) {
+		if (!read_page(fd, &next))
+			return false;
+		if (next.busy_ns == page->busy_ns && next.busy_since_ns == page->busy_since_ns)
+			break;
+		*page = next;
+	}
+	return true;
+}
+
+enum verdict { PAGE_GOOD, PAGE_STALE, PAGE_FOREIGN };
+
+static enum verdict judge(const struct page_file *file, const struct spyre_telemetry_page *page)
+{
+	uint64_t start_time;
+
+	if (!spyre_telemetry_start_time(file->key.pid, &start_time))
+		return PAGE_STALE;
+	/* Also a page whose process is just filling it, or of another version. */
+	if (page->magic != SPYRE_TELEMETRY_MAGIC || page->version != SPYRE_TELEMETRY_VERSION ||
+	    page->bytes != sizeof(*page) || page->pid != file->key.pid ||
+	    page->uid != file->owner || page->sequence != file->key.sequence)
+		return PAGE_FOREIGN;
+	return page->start_time == start_time ? PAGE_GOOD : PAGE_STALE;
+}
+
+static uint32_t at_most(uint32_t value, uint32_t limit)
+{
+	return value <= limit ? value : 0;
+}
+
+static void take_properties(const struct spyre_device_properties *from, uint32_t card,
+			    spyre_device_properties *to)
+{
+	*to = *from;
+	to->struct_size = sizeof(*to);
+	spyre_telemetry_clean(to->name, sizeof(to->name));
+	spyre_telemetry_clean(to->uuid, sizeof(to->uuid));
+	spyre_telemetry_clean(to->bus_id, sizeof(to->bus_id));
+	spyre_telemetry_clean(to->unit, sizeof(to->unit));
+	memset(to->node, 0, sizeof(to->node));
+	to->backend = SPYRE_BACKEND_EMBEDDED;
+	to->physical_index = (int)card;
+	to->index = to->index >= 0 && to->index <= (int)card ? to->index : (int)card;
+	to->num_cores = at_most(to->num_cores, SPYRE_MAX_CORES);
+	to->lx_bytes = at_most(to->lx_bytes, SPYRE_LX_BYTES);
+	to->stick_bytes = at_most(to->stick_bytes, SPYRE_STICK);
+}
+
+static uint64_t busy_until(const struct spyre_telemetry_page *page, uint64_t now)
+{
+	uint64_t busy = page->busy_ns, since = page->busy_since_ns;
+
+	if (since && since < now && busy <= UINT64_MAX - (now - since))
+		busy += now - since;
+	return busy;
+}
+
+static void take_page(const struct page_file *file, const struct spyre_telemetry_page *page,
+		      struct spyre_reading *reading)
+{
+	spyre_telemetry_card *card = &reading->card;
+
+	reading->key = file->key;
+	reading->key.start_time = page->start_time;
+	reading->uid = file->owner;
+	memcpy(reading->process, page->process, sizeof(reading->process));
+	spyre_telemetry_clean(reading->process, sizeof(reading->process));
+	card->struct_size = sizeof(*card);
+	take_properties(&page->properties, file->key.card, &card->properties);
+	card->host_pid = file->key.pid;
+	card->timestamp_ns = spyre_telemetry_now();
+	card->memory_total = page->memory_total;
+	card->memory_used = page->memory_used <= page->memory_total ? page->memory_used :
+								       page->memory_total;
+	card->busy_ns = busy_until(page, card->timestamp_ns);
+	card->jobs = page->jobs;
+	card->errors = page->errors;
+	card->cycles = page->cycles;
+	card->macs = page->macs;
+	card->bytes_read = page->bytes_read;
+	card->bytes_written = page->bytes_written;
+	card->utilization = UINT32_MAX;
+	card->power_mw = UINT32_MAX;
+	card->power_limit_mw = SPYRE_POWER_LIMIT_MW;
+	card->temperature_mc = UINT32_MAX;
+	card->generation = UINT64_MAX;
+}
+
+static spyre_status read_file(const struct page_file *file, struct spyre_readings *readings)
+{
+	struct spyre_telemetry_page page = { 0 };
+	enum verdict verdict = PAGE_FOREIGN;
+	struct spyre_reading *reading;
+	struct stat st;
+	int fd;
+
+	/* O_NONBLOCK: a fifo must not hold up the reader. */
+	fd = openat(file->folder, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return SPYRE_SUCCESS;
+	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == file->owner) {
+		if (st.st_size != sizeof(page) || !read_steady(fd, &page))
+			memset(&page, 0, sizeof(page));
+		verdict = judge(file, &page);
+	}
+	close(fd);
+	if (verdict == PAGE_STALE)
+		unlinkat(file->folder, file->name, 0);
+	if (verdict != PAGE_GOOD)
+		return SPYRE_SUCCESS;
+	reading = spyre_readings_add(readings);
+	if (!reading)
+		return SPYRE_ERROR_OUT_OF_HOST_MEMORY;
+	take_page(file, &page, reading);
+	return SPYRE_SUCCESS;
+}
+
+/* The pages of one user; a folder that others could have filled is passed over. */
+static spyre_status read_folder(int base, const char *name, uid_t owner,
+				struct spyre_readings *readings)
+{
+	struct page_file file = { .owner = owner };
+	spyre_status status = SPYRE_SUCCESS;
+	struct dirent *entry;
+	struct stat st;
+	DIR *dir;
+
+	file.folder = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (file.folder < 0)
+		return SPYRE_SUCCESS;
+	if (fstat(file.folder, &st) || st.st_uid != owner || (st.st_mode & 077)) {
+		close(file.folder);
+		return SPYRE_SUCCESS;
+	}
+	dir = fdopendir(file.folder);
+	if (!dir) {
+		close(file.folder);
+		return SPYRE_SUCCESS;
+	}
+	while (!status && (entry = readdir(dir))) {
+		file.name = entry->d_name;
+		if (parse_name(file.name, &file.key))
+			status = read_file(&file, readings);
+	}
+	closedir(dir);
+	return status;
+}
+
+/* Root sees the folders of all users. */
+static spyre_status read_all_folders(int base, struct spyre_readings *readings)
+{
+	spyre_status status = SPYRE_SUCCESS;
+	struct dirent *entry;
+	unsigned int owner;
+	char again[32];
+	DIR *dir;
+	int fd;
+
+	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return SPYRE_SUCCESS;
+	}
+	while (!status && (entry = readdir(dir))) {
+		if (sscanf(entry->d_name, "spyre-%10u", &owner) != 1)
+			continue;
+		snprintf(again, sizeof(again), "spyre-%u", owner);
+		if (!strcmp(again, entry->d_name))
+			status = read_folder(base, entry->d_name, owner, readings);
+	}
+	closedir(dir);
+	return status;
+}
+
+/* The oldest process first: an index stays while processes come, and pids start over. */
+static int by_process(const void *left, const void *right)
+{
+	const struct spyre_card_key *a = &((const struct spyre_reading *)left)->key;
+	const struct spyre_card_key *b = &((const struct spyre_reading *)right)->key;
+
+	if (a->start_time != b->start_time)
+		return a->start_time < b->start_time ? -1 : 1;
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a->card != b->card)
+		return a->card < b->card ? -1 : 1;
+	return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+}
+
+spyre_status spyre_telemetry_read_pages(struct spyre_readings *readings)
+{
+	const char *path = secure_getenv("SPYRE_TELEMETRY_DIR");
+	int first = readings->count;
+	spyre_status status;
+	char name[32];
+	int base;
+
+	base = open(path && *path ? path : "/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (base < 0)
+		return SPYRE_SUCCESS;
+	if (geteuid() == 0) {
+		status = read_all_folders(base, readings);
+	} else {
+		snprintf(name, sizeof(name), "spyre-%u", (unsigned int)geteuid());
+		status = read_folder(base, name, geteuid(), readings);
+	}
+	close(base);
+	if (readings->count - first > 1)
+		qsort(readings->reading + first, readings->count - first,
+		      sizeof(*readings->reading), by_process);
+	return status;
+}
