@@ -18,7 +18,7 @@
 #include <drm/drm_drv.h>
 
 #include "spyre_debugfs.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 
