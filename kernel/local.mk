@@ -27,6 +27,8 @@ EXTRA_DIST += \
 	kernel/spyre_engine.h \
 	kernel/spyre_fault.c \
 	kernel/spyre_fault.h \
+	kernel/spyre_file.c \
+	kernel/spyre_file.h \
 	kernel/spyre_helper.c \
 	kernel/spyre_helper.h \
 	kernel/spyre_hwmon.c \
@@ -44,6 +46,8 @@ EXTRA_DIST += \
 	kernel/spyre_prime.h \
 	kernel/spyre_program.c \
 	kernel/spyre_program.h \
+	kernel/spyre_query.c \
+	kernel/spyre_query.h \
 	kernel/spyre_queue.c \
 	kernel/spyre_queue.h \
 	kernel/spyre_reset.c \
@@ -58,6 +62,7 @@ EXTRA_DIST += \
 	kernel/spyre_sync.c \
 	kernel/spyre_sync.h \
 	kernel/spyre_telemetry.c \
+	kernel/spyre_telemetry.h \
 	kernel/spyre_trace.c \
 	kernel/spyre_trace.h \
 	kernel/spyre_uring.c \

@@ -13,7 +13,7 @@
 #include "spyre_bind.h"
 #include "spyre_bo.h"
 #include "spyre_charge.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_sync.h"
 #include "spyre_vm.h"
 

@@ -11,7 +11,7 @@
 #include "spyre_bo.h"
 #include "spyre_charge.h"
 #include "spyre_compat.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_prime.h"
 
 /* More than any card holds; keeps size arithmetic far from overflow. */

@@ -14,9 +14,10 @@
 #include <linux/vmalloc.h>
 
 #include "spyre_coredump.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_job.h"
 #include "spyre_program.h"
+#include "spyre_query.h"
 #include "spyre_queue.h"
 
 /* A dump costs time of the host even if it is never read: the least time between two. */

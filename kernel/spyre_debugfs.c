@@ -18,7 +18,7 @@
 #include <drm/drm_drv.h>
 
 #include "spyre_debugfs.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 
@@ -87,6 +87,7 @@ static const char *spyre_claim_state_name(u32 state)
 /* The jobs of @queue that are in the engine, and those that the scheduler still holds. */
 static void spyre_show_jobs(struct spyre_queue *queue, struct seq_file *seq)
 {
+	const bool depends = READ_ONCE(queue->entity.dependency);
 	struct spyre_engine *engine = &queue->spyre->engine;
 	u32 state, cores, held, jobs;
 	bool begun;
@@ -104,8 +105,7 @@ static void spyre_show_jobs(struct spyre_queue *queue, struct seq_file *seq)
 		   spyre_claim_state_name(state), cores, held, begun, pid, jobs,
 		   atomic_read(&queue->sched.credit_count),
 		   spsc_queue_count(&queue->entity.job_queue),
-		   READ_ONCE(queue->entity.dependency) != NULL,
-		   READ_ONCE(queue->sched.pause_submit));
+		   depends, READ_ONCE(queue->sched.pause_submit));
 }
 
 static void spyre_show_queue(struct spyre_queue *queue, struct seq_file *seq)

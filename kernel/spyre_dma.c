@@ -21,8 +21,8 @@
 
 #include "spyre_charge.h"
 #include "spyre_compat.h"
-#include "spyre_device.h"
 #include "spyre_dma.h"
+#include "spyre_file.h"
 #include "spyre_uring.h"
 
 static int spyre_host_span_map(struct spyre_host_span *span, u32 num, u32 offset, u64 bytes,

@@ -3,8 +3,7 @@
  * spyre_vdev: virtual IBM Spyre cards behind the kernel's accel interface.
  *
  * Each card, and each VF of one, is a platform device with one /dev/accel node.
- * This file makes the devices, opens and closes the node and says which ioctls
- * there are.
+ * This file makes the devices and lists the operations of a node.
  */
 #include <linux/mm.h>
 #include <linux/mod_devicetable.h>
@@ -19,16 +18,17 @@
 #include <drm/drm_managed.h>
 
 #include "spyre_bo.h"
-#include "spyre_charge.h"
 #include "spyre_compat.h"
 #include "spyre_debugfs.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_hwmon.h"
 #include "spyre_prime.h"
 #include "spyre_program.h"
+#include "spyre_query.h"
 #include "spyre_queue.h"
 #include "spyre_reset.h"
 #include "spyre_submit.h"
+#include "spyre_telemetry.h"
 #include "spyre_uring.h"
 #include "spyre_vm.h"
 #include "tests/kcov.h"
@@ -86,95 +86,6 @@ module_param_cb(vfs, &spyre_vfs_ops, &vfs, 0444);
 MODULE_PARM_DESC(vfs, "virtual functions that each card is split into, 0 to 16 (0)");
 
 static struct platform_device *spyre_cards[DRM_SPYRE_MAX_CARDS];
-
-static void spyre_file_release(struct kref *ref)
-{
-	struct spyre_file *sfile = container_of(ref, struct spyre_file, ref);
-
-	spyre_lpddr_close(sfile);
-	drm_dev_put(&sfile->spyre->drm);
-	kfree(sfile);
-}
-
-struct spyre_file *spyre_file_get(struct spyre_file *sfile)
-{
-	kref_get(&sfile->ref);
-	return sfile;
-}
-
-void spyre_file_put(struct spyre_file *sfile)
-{
-	kref_put(&sfile->ref, spyre_file_release);
-}
-
-static int spyre_open(struct drm_device *drm, struct drm_file *file)
-{
-	struct spyre_device *spyre = to_spyre_device(drm);
-	struct spyre_file *sfile;
-	u32 class;
-	int ret;
-
-	sfile = kzalloc(sizeof(*sfile), SPYRE_GFP);
-	if (!sfile)
-		return -ENOMEM;
-	sfile->spyre = spyre;
-	ret = spyre_lpddr_open(sfile);
-	if (ret) {
-		kfree(sfile);
-		return ret;
-	}
-	sfile->vm = spyre_vm_create(spyre);
-	if (IS_ERR(sfile->vm)) {
-		ret = PTR_ERR(sfile->vm);
-		spyre_lpddr_close(sfile);
-		kfree(sfile);
-		return ret;
-	}
-	kref_init(&sfile->ref);
-	drm_dev_get(drm);
-	sfile->id = file->client_id;
-	sfile->pid = task_tgid_nr(current);
-	get_task_comm(sfile->comm, current);
-	spyre_health_init(&sfile->health);
-	xa_init_flags(&sfile->programs, XA_FLAGS_ALLOC1);
-	xa_init_flags(&sfile->queues, XA_FLAGS_ALLOC1);
-	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
-		spyre_ctx_sched_init(&sfile->ctx_sched[class], &spyre->engine, class);
-	file->driver_priv = sfile;
-	spyre_reset_add_file(sfile);
-	return 0;
-}
-
-static void spyre_postclose(struct drm_device *drm, struct drm_file *file)
-{
-	struct spyre_file *sfile = to_spyre_file(file);
-	struct spyre_program_object *program;
-	struct spyre_queue *queue;
-	unsigned long id;
-	u32 class;
-
-	spyre_reset_remove_file(sfile);
-	/* Stop all before waiting for each. */
-	spyre_file_kill_queues(sfile, -ECANCELED);
-	/*
-	 * A job may have been told of its time limit just before, and raises its fault
-	 * while this waits for it: the table then must not have queues that were put.
-	 */
-	xa_for_each(&sfile->queues, id, queue) {
-		xa_erase(&sfile->queues, id);
-		spyre_queue_close(queue);
-	}
-	xa_destroy(&sfile->queues);
-	for (class = 0; class < SPYRE_ARB_CLASSES; class++)
-		spyre_ctx_sched_close(&sfile->ctx_sched[class]);
-	xa_for_each(&sfile->programs, id, program) {
-		xa_erase(&sfile->programs, id);
-		spyre_program_put(program);
-	}
-	xa_destroy(&sfile->programs);
-	spyre_vm_destroy(sfile->vm);
-	spyre_file_put(sfile);
-}
 
 static const struct drm_ioctl_desc spyre_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(SPYRE_DEV_QUERY, spyre_ioctl_dev_query, 0),
@@ -300,12 +211,12 @@ static const struct drm_driver spyre_driver = {
 	.major = 1,
 	.minor = 2,
 	.fops = &spyre_fops,
-	.open = spyre_open,
-	.postclose = spyre_postclose,
+	.open = spyre_file_open,
+	.postclose = spyre_file_close,
 	.ioctls = spyre_ioctls,
 	.num_ioctls = ARRAY_SIZE(spyre_ioctls),
 	.gem_prime_import = spyre_prime_import,
-	.show_fdinfo = spyre_show_fdinfo,
+	.show_fdinfo = spyre_file_show_fdinfo,
 };
 
 static void spyre_device_free(struct drm_device *drm, void *data)

@@ -8,7 +8,8 @@
  * until it is to stop.  Such a wait, however long, is for nothing but other
  * jobs' slices, which all end.
  *
- * A light job of an idle queue runs inline, on the thread that submits it.
+ * A light job of an idle queue runs inline, on the scheduler's worker that pushes
+ * it.
  */
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -17,7 +18,7 @@
 
 #include <asm/fpu/api.h>
 
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
 #include "spyre_trace.h"

@@ -73,7 +73,7 @@ struct spyre_engine {
 	/** @stats: totals. */
 	struct spyre_engine_stats stats;
 
-	/** @inline_runner: stands for a thread that runs a light job inline. */
+	/** @inline_runner: stands for a scheduler's worker that runs a light job. */
 	struct spyre_runner inline_runner;
 	/** @inline_busy: @inline_runner has a job. */
 	bool inline_busy;

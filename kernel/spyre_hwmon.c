@@ -10,6 +10,7 @@
 
 #include "spyre_device.h"
 #include "spyre_hwmon.h"
+#include "spyre_query.h"
 
 #define SPYRE_POWER_CAP_MW 75000u
 

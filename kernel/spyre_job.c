@@ -9,8 +9,8 @@
 
 #include "spyre_bo.h"
 #include "spyre_charge.h"
-#include "spyre_device.h"
 #include "spyre_fault.h"
+#include "spyre_file.h"
 #include "spyre_inject.h"
 #include "spyre_job.h"
 #include "spyre_lx.h"

@@ -11,7 +11,7 @@
 #include <drm/drm_drv.h>
 
 #include "spyre_charge.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_lpddr.h"
 
 /* Kept back from those who have their share, as a part of the capacity. */

@@ -15,7 +15,7 @@
 
 #include "spyre_charge.h"
 #include "spyre_compat.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
 #include "spyre_trace.h"

@@ -11,7 +11,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_queue.h"
 #include "spyre_reset.h"
 #include "spyre_trace.h"

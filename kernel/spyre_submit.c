@@ -15,7 +15,7 @@
 #include "spyre_bo.h"
 #include "spyre_charge.h"
 #include "spyre_compat.h"
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_job.h"
 #include "spyre_prime.h"
 #include "spyre_program.h"

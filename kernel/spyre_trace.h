@@ -12,7 +12,7 @@
 #include <linux/dma-fence.h>
 #include <linux/tracepoint.h>
 
-#include "spyre_device.h"
+#include "spyre_file.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
 

@@ -13,10 +13,11 @@
 #include <linux/slab.h>
 
 #include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/spyre_accel.h>
 
 #include "spyre_charge.h"
 #include "spyre_compat.h"
-#include "spyre_device.h"
 #include "spyre_queue.h"
 #include "spyre_submit.h"
 #include "spyre_uring.h"

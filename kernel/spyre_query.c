@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * DEV_QUERY, and the numbers that it shares with dumps, fdinfo and sysfs.
+ */
+#include <linux/capability.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "spyre_file.h"
+#include "spyre_query.h"
+
+/*
+ * Totals of a card grow with each job by numbers that give away the shapes of
+ * what it computed, whoever submitted it.
+ */
+static bool counters_paranoid = true;
+module_param(counters_paranoid, bool, 0444);
+MODULE_PARM_DESC(counters_paranoid,
+		 "exact totals of a card's work are for CAP_PERFMON and root alone (1)");
+
+bool spyre_counters_are_private(void)
+{
+	return counters_paranoid;
+}
+
+bool spyre_may_see_counters(void)
+{
+	return !counters_paranoid || perfmon_capable();
+}
+
+void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info)
+{
+	info->index = spyre->index;
+	info->num_cores = spyre->num_cores;
+	info->lx_bytes = SPYRE_LX_BYTES;
+	info->stick_bytes = SPYRE_STICK_BYTES;
+	info->clock_khz = SPYRE_CLOCK_HZ / 1000;
+	info->program_version = SPYRE_PROG_VERSION;
+	info->lpddr_bytes = spyre->lpddr_bytes;
+	info->generation = spyre->generation;
+	strscpy((char *)info->unit, spyre_unit_name(spyre->engine.host.unit), sizeof(info->unit));
+	export_uuid(info->uuid, &spyre->uuid);
+	info->vf = spyre->vf;
+	info->num_vfs = READ_ONCE(spyre->card.num_vfs);
+}
+
+void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info)
+{
+	info->total = sfile->spyre->lpddr_bytes;
+	info->free = spyre_lpddr_free(sfile);
+	info->used = info->total - info->free;
+	info->context_used = atomic64_read(&sfile->used);
+}
+
+void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info)
+{
+	struct spyre_engine_stats stats;
+
+	spyre_card_read_stats(spyre, &stats);
+	info->timestamp_ns = ktime_get_ns();
+	info->busy_ns = stats.busy_ns;
+	info->jobs = stats.jobs;
+	info->errors = stats.errors;
+	info->cycles = stats.cost.cycles;
+	info->macs = stats.cost.macs;
+	info->bytes_read = stats.cost.bytes_read;
+	info->bytes_written = stats.cost.bytes_written;
+	spyre_card_read_power(spyre, &info->power_mw, &info->temperature_mc);
+}
+
+/* The same of one context, for those who may not see the card's. */
+static void spyre_query_own_counters(struct spyre_file *sfile, struct drm_spyre_counters *info)
+{
+	struct drm_spyre_context_info own = {};
+
+	spyre_query_context(sfile, &own);
+	info->timestamp_ns = ktime_get_ns();
+	info->busy_ns = own.busy_ns;
+	info->jobs = own.jobs;
+	info->errors = own.errors;
+	info->cycles = own.cycles;
+	info->macs = own.macs;
+	info->bytes_read = own.bytes_read;
+	info->bytes_written = own.bytes_written;
+	spyre_card_read_power(sfile->spyre, &info->power_mw, &info->temperature_mc);
+}
+
+int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct spyre_device *spyre = to_spyre_device(drm);
+	struct drm_spyre_dev_query *args = data;
+	const u32 size = args->size;
+	union {
+		struct drm_spyre_card_info card;
+		struct drm_spyre_memory_info memory;
+		struct drm_spyre_counters counters;
+		struct drm_spyre_context_info context;
+	} info = {};
+
+	switch (args->type) {
+	case DRM_SPYRE_DEV_QUERY_CARD:
+		args->size = sizeof(info.card);
+		break;
+	case DRM_SPYRE_DEV_QUERY_MEMORY:
+		args->size = sizeof(info.memory);
+		break;
+	case DRM_SPYRE_DEV_QUERY_COUNTERS:
+		args->size = sizeof(info.counters);
+		break;
+	case DRM_SPYRE_DEV_QUERY_CONTEXT:
+		args->size = sizeof(info.context);
+		break;
+	default:
+		return -EINVAL;
+	}
+	if (!args->pointer)
+		return 0;
+
+	if (args->type == DRM_SPYRE_DEV_QUERY_CARD)
+		spyre_query_card(spyre, &info.card);
+	else if (args->type == DRM_SPYRE_DEV_QUERY_MEMORY)
+		spyre_query_memory(to_spyre_file(file), &info.memory);
+	else if (args->type == DRM_SPYRE_DEV_QUERY_CONTEXT)
+		spyre_query_context(to_spyre_file(file), &info.context);
+	else if (spyre_may_see_counters())
+		spyre_query_counters(spyre, &info.counters);
+	else
+		spyre_query_own_counters(to_spyre_file(file), &info.counters);
+
+	if (copy_to_user(u64_to_user_ptr(args->pointer), &info, min(size, args->size)))
+		return -EFAULT;
+	return 0;
+}
