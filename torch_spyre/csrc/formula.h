@@ -17,6 +17,10 @@ public:
 	T op(const char *name, T a) { return graph_.add(name, { a }); }
 	T op(const char *name, T a, T b) { return graph_.add(name, { a, b }); }
 	T op(const char *name, T a, T b, T c) { return graph_.add(name, { a, b, c }); }
+	T op(const char *name, T a, Graph::Attributes attributes)
+	{
+		return graph_.add(name, { a }, attributes);
+	}
 	/* With a number as the second operand. */
 	T with(const char *name, T a, double number)
 	{

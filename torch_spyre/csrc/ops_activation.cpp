@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Activations and softmax. */
+#include "formula.h"
 #include "kernels.h"
 
 #include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_softmax_ops.h>
 #include <ATen/ops/gelu_ops.h>
+#include <ATen/ops/hardsigmoid_ops.h>
+#include <ATen/ops/hardswish_ops.h>
 #include <ATen/ops/hardtanh_ops.h>
 #include <ATen/ops/leaky_relu_ops.h>
 #include <ATen/ops/mish_ops.h>
@@ -30,6 +33,31 @@ ACTIVATION(kGeluTanh, "gelu", "gelu_tanh", true);
 ACTIVATION(kSoftplus, "softplus", "softplus", false);
 ACTIVATION(kLeakyRelu, "leaky_relu", "leaky_relu", true);
 ACTIVATION(kHardtanh, "hardtanh", "clamp", false);
+
+/* 6 times what stands for the sigmoid: straight from -3 to 3. */
+Formula::T hard(Formula &f, Formula::T x)
+{
+	return f.op("clip", f.with("add", x, 3), { { "min", 0 }, { "max", 6 } });
+}
+
+void build_hardsigmoid(Graph &graph, const Call &call)
+{
+	Formula f(graph, call);
+
+	f.give_with("div", hard(f, f.in(0)), 6);
+}
+
+void build_hardswish(Graph &graph, const Call &call)
+{
+	Formula f(graph, call);
+	Formula::T x = f.in(0);
+
+	f.give_with("div", f.op("mul", x, hard(f, x)), 6);
+}
+
+const Pointwise kHardsigmoid = { { "aten::hardsigmoid", "hardsigmoid", build_hardsigmoid, false },
+				 {} };
+const Pointwise kHardswish = { { "aten::hardswish", "hardswish", build_hardswish, true }, {} };
 
 #define WHOLE(ident, name, op) \
 	const Pointwise ident = { { "aten::" name, op, build_one, false }, { .complete = true } }
@@ -88,6 +116,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	ADD(kSigmoid, sigmoid);
 	ADD(kSilu, silu);
 	ADD(kMish, mish);
+	ADD(kHardsigmoid, hardsigmoid);
+	ADD(kHardswish, hardswish);
 	add_forms<gelu, at::_ops::gelu, at::_ops::gelu_, at::_ops::gelu_out>(m);
 	add_forms<softplus, at::_ops::softplus, at::_ops::softplus_out>(m);
 	add_forms<leaky_relu, at::_ops::leaky_relu, at::_ops::leaky_relu_,

@@ -26,6 +26,7 @@ namespace torch_spyre {
 
 namespace {
 
+using at::IntArrayRef;
 using at::OptionalIntArrayRef;
 using MaybeDtype = std::optional<at::ScalarType>;
 
@@ -413,6 +414,19 @@ Tensor &vector_norm_out(const Tensor &input, const at::Scalar &ord, OptionalIntA
 	       on_cpu<at::_ops::linalg_vector_norm_out>(input, ord, dims, keep, dtype, out);
 }
 
+/* The norm of before torch.linalg: the same but for its defaults. */
+Tensor &norm_out(const Tensor &input, const std::optional<at::Scalar> &p, IntArrayRef dims,
+		 bool keep, Tensor &out)
+{
+	return torch_spyre::vector_norm_out(input, p.value_or(2), dims, keep, std::nullopt, out);
+}
+
+Tensor &norm_dtype_out(const Tensor &input, const std::optional<at::Scalar> &p, IntArrayRef dims,
+		       bool keep, at::ScalarType dtype, Tensor &out)
+{
+	return torch_spyre::vector_norm_out(input, p.value_or(2), dims, keep, dtype, out);
+}
+
 using Max = Searched<kAmax, kArgmax, at::_ops::max_dim, at::_ops::max_dim_max>;
 using Min = Searched<kAmin, kArgmin, at::_ops::min_dim, at::_ops::min_dim_min>;
 
@@ -441,6 +455,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	Spread<kStd, at::_ops::std_correction, at::_ops::std_correction_out>::add(m);
 	m.impl("linalg_vector_norm", TORCH_FN(vector_norm));
 	m.impl("linalg_vector_norm.out", TORCH_FN(vector_norm_out));
+	m.impl("norm.out", TORCH_FN(norm_out));
+	m.impl("norm.dtype_out", TORCH_FN(norm_dtype_out));
 }
 
 } // namespace torch_spyre

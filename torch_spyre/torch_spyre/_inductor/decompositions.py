@@ -4,31 +4,107 @@
 import functools
 
 import torch
+from torch._decomp.decompositions import upsample_compute_output_size
 from torch.utils._pytree import tree_leaves
 
 
 def _on_card(args, kwargs):
-    return any(
-        isinstance(leaf, torch.Tensor) and leaf.device.type == "spyre"
-        for leaf in tree_leaves((args, kwargs))
-    )
+    leaves = tree_leaves((args, kwargs))
+    devices = [x.device if isinstance(x, torch.Tensor) else x for x in leaves]
+    return any(isinstance(d, torch.device) and d.type == "spyre" for d in devices)
 
 
-def _keep(decomposition):
+def _keep(decomposition, whole=_on_card):
     @functools.wraps(decomposition)
     def keep(*args, **kwargs):
-        if _on_card(args, kwargs):
+        if whole(args, kwargs):
             return NotImplemented
         return decomposition(*args, **kwargs)
 
     return keep
 
 
-#: What eager mode has whole, and the builder has not: runs eagerly, with the same results.
-EAGER = (
-    torch.ops.aten.native_layer_norm_backward.default,
-    torch.ops.aten.native_dropout.default,
+aten = torch.ops.aten
+
+INTERPOLATIONS = (
+    *(aten.upsample_linear1d, aten.upsample_bilinear2d),
+    *(aten.upsample_bicubic2d, aten.upsample_trilinear3d),
 )
+
+#: What eager mode has whole, and the builder has not: runs eagerly, with the same results.
+#: The CPU computes most of these and rounds once; of parts, each would be rounded.
+EAGER = (
+    *(aten.elu, aten.elu_backward, aten.celu, aten.selu, aten.threshold),
+    *(aten._prelu_kernel, aten._prelu_kernel_backward, aten.glu_backward),
+    *(aten.hardswish_backward, aten.hardsigmoid_backward),
+    *(aten.logit, aten.logit_backward, aten.sinc, aten.logaddexp, aten.logaddexp2, aten.logsumexp),
+    *(aten.xlogy, aten.special_xlog1py, aten.special_entr, aten.special_log_ndtr),
+    *(aten.deg2rad, aten.rad2deg, aten.round, aten.linspace, aten.std_mean, aten.nansum),
+    *(aten.dist, aten.pairwise_distance, aten.renorm, aten._weight_norm_interface),
+    *(aten.mv, aten.addmv, aten.addr, aten.linalg_cross),
+    *(*INTERPOLATIONS, aten.grid_sampler_2d, aten.affine_grid_generator),
+    *(aten.native_layer_norm_backward, aten.native_dropout),
+    *(aten.native_group_norm, aten.native_group_norm_backward),
+    *(aten.binary_cross_entropy, aten.binary_cross_entropy_backward),
+    *(aten.huber_loss, aten.huber_loss_backward, aten.multi_margin_loss),
+    *(aten.smooth_l1_loss, aten.smooth_l1_loss_backward),
+    *(aten.soft_margin_loss, aten.soft_margin_loss_backward),
+    *(aten.nll_loss_forward, aten.nll_loss_backward),
+    *(aten.nll_loss2d_forward, aten.nll_loss2d_backward),
+)
+
+
+def overloads(packet):
+    return (getattr(packet, name) for name in packet.overloads())
+
+
+def _makes_floats(args, kwargs):
+    """A range of floats, which the CPU counts in float64."""
+    dtype = kwargs.get("dtype")
+    floats = any(isinstance(number, float) for number in args)
+    return _on_card(args, kwargs) and (dtype.is_floating_point if dtype else floats)
+
+
+#: Operations that stay whole with some arguments.
+SOMETIMES = {
+    aten.arange.default: _makes_floats,
+    aten.arange.start: _makes_floats,
+    aten.arange.start_step: _makes_floats,
+    aten._native_batch_norm_legit.no_stats: _on_card,
+}
+#: Where autograd comes in, and where inference mode has an operation taken apart.
+AUTOGRAD = torch._C.DispatchKey.AutogradPrivateUse1
+COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
+
+
+def _interpolation(packet, decomposition):
+    """The form that takes sizes or scales in terms of the one that is kept."""
+
+    def vec(input, output_size, align_corners, scale_factors):
+        if input.device.type != "spyre":
+            return decomposition(input, output_size, align_corners, scale_factors)
+        size = upsample_compute_output_size(input.size(), output_size, scale_factors)
+        scales = scale_factors or [None] * len(size)
+        return packet.default(input, size, align_corners, *scales)
+
+    return vec
+
+
+def _keep_under_autograd(packet):
+    """Python kernels of PyTorch's take some operations apart before any table is asked."""
+    for op in overloads(packet):
+        if torch._C.DispatchKey.Autograd in op.py_kernels and AUTOGRAD not in op.py_kernels:
+            op.py_impl(AUTOGRAD)(functools.partial(op._op_dk, AUTOGRAD))
+
+
+def _keep_interpolation(packet, tables):
+    op = packet.vec
+    vec = _interpolation(packet, op.py_kernels[COMPOSITE])
+    op.py_kernels[COMPOSITE] = vec
+    op.py_kernels[AUTOGRAD] = vec
+    op._dispatch_cache.clear()
+    for table in tables:
+        table[op] = vec
 
 
 def register():
@@ -38,9 +114,16 @@ def register():
     from .norm import whole as whole_norm
     from .rules import RULES
 
-    for table in (decomposition.decompositions, decomposition.fast_random_decomps()):
-        for target in (*RULES, *EAGER):
+    tables = (decomposition.decompositions, decomposition.fast_random_decomps())
+    for table in tables:
+        for target in (*RULES, *(op for packet in EAGER for op in overloads(packet))):
             if target in table:
                 table[target] = _keep(table[target])
-        table[torch.ops.aten.scaled_dot_product_attention.default] = whole
-        table[torch.ops.aten.rms_norm.default] = whole_norm
+        for target, when in SOMETIMES.items():
+            table[target] = _keep(table[target], when)
+        table[aten.scaled_dot_product_attention.default] = whole
+        table[aten.rms_norm.default] = whole_norm
+    for packet in EAGER:
+        _keep_under_autograd(packet)
+    for packet in INTERPOLATIONS:
+        _keep_interpolation(packet, tables)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Rules of derivatives, losses and optimisers' steps.
+"""Rules of formulas: piecewise activations, derivatives, losses and optimisers' steps.
 
 As eager mode has them (csrc/formula.h and its users): in fp32 throughout,
 rounded once into the result.
@@ -58,6 +58,21 @@ def formula(target, *names):
         return function
 
     return take
+
+
+def hard(f, x):
+    """6 times what stands for the sigmoid: straight from -3 to 3."""
+    return f.op("clip", f.by("add", x, 3), min=0, max=6)
+
+
+@formula(aten.hardsigmoid.default, "self")
+def hardsigmoid(f, x):
+    return f.by("div", hard(f, x), 6)
+
+
+@formula(aten.hardswish.default, "self")
+def hardswish(f, x):
+    return f.by("div", f.op("mul", x, hard(f, x)), 6)
 
 
 @formula(aten.tanh_backward.default, "grad_output", "output")

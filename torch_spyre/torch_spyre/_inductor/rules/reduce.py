@@ -142,13 +142,11 @@ def fused_rms_norm(call):
 @rule(aten._native_batch_norm_legit_no_training.default)
 def batch_norm(call):
     x, weight, bias = call["input"], call["weight"], call["bias"]
-    if weight is None or bias is None:
-        raise Refused("a batch norm without weight and bias")
+    if (weight is None) != (bias is None):
+        raise Refused("a batch norm with one of weight and bias")
     form = floats(call, x)
-    given = [
-        call.value(t, form)
-        for t in (x, call["running_mean"], call["running_var"], weight, bias)
-    ]
+    tensors = (x, call["running_mean"], call["running_var"], weight, bias)
+    given = [call.value(t, form) for t in tensors if t is not None]
     only_first(call)
     return (call.op("batch_norm", *given, eps=call["eps"]),)
 
