@@ -47,21 +47,21 @@ says 0 'add +8  mb 1, out 8' add --shape 512x1024 --cores 8 --explain
 says 0 '"lx_bytes": 67584' softmax --shape 512x1024 --json
 says 0 '"version": 1' fill --shape 64 -a value=2 --json
 says 0 'sumnonstick' sum --shape 100x150 -a dim=0 --explain
-says 2 "takes NAME=VALUE, not 'dim'" sum --shape 100x150 -a dim --explain
+says 2 "'dim': --attr takes NAME=VALUE" sum --shape 100x150 -a dim --explain
 says 2 "'x' is not a number" sum --shape 100x150 -a dim=x --explain
 says 2 'no attribute "axis"' sum --shape 100x150 -a axis=0 --explain
 says 2 'none of the 2 dimensions' sum --shape 100x150 -a dim=2 --explain
-says 2 '--shape and -i exclude each other' sum --shape 4 -i 4@fp16 --explain
+says 2 'cannot combine --shape with -i' sum --shape 4 -i 4@fp16 --explain
 says 0 "relu: 1 step" relu --shape 4x64
 says 2 "unexpected argument 'd2'" relu --shape 4x64 d1 d2
 says 1 'SPYRE_ERROR_FILE' relu --shape 4x64 /proc/nowhere
 says 0 'dl16tofp32' cast --shape 4x64 -a format=IEEE_FP32
-says 2 "no format 'fp31'" cast --shape 4x64 -a format=fp31
+says 2 "unknown format 'fp31'" cast --shape 4x64 -a format=fp31
 says 2 '"format" is 77, which is no device format' cast --shape 4x64 -a format=77
 says 2 'eps is -1, expected' layer_norm --shape 4x64 -a eps=-1
 says 2 'softmax: amax: dim 9 is none' softmax --shape 4x64 -a dim=9
 says 2 'got 1 input$' add -i 4x64@fp16
-says 2 "no option '-s'; long options have two dashes" add -shape 4x64
+says 2 "unknown option '-s'; long options have two dashes" add -shape 4x64
 says 2 'takes 2 inputs' add -i 4x64@fp16 --explain
 
 # Layers, attributes and what is wrong with them.

@@ -63,7 +63,7 @@ SPYRE_EMBEDDED_LPDDR_MIB=64 "$spyre" launch -i 1000000x64@fp32 -i 96x320@fp16 -o
 [ $? = 2 ] && grep -qF 'the bundle takes [5, 96, 64]' "$work/err"
 report $? "a wrong shape is refused before memory is asked for" "$work/err"
 "$spyre" launch -i "$work/two.npy" -o 96x320@fp16 "$work/add" >"$work/out" 2>"$work/err"
-[ $? = 2 ] && grep -q 'takes 3 operands, 1 inputs and 1 outputs are given' "$work/err"
+[ $? = 2 ] && grep -q 'takes 3 operands, but 1 inputs and 1 outputs were given' "$work/err"
 report $? "a missing argument is refused" "$work/err"
 "$spyre" launch -i 96x320@fp16 -o 96x320@fp16 "$work/none" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -q SPYRE_ERROR_FILE "$work/err"
