@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Coredumps: what is in one is printed, what is wrong with one is said. */
+/* Coredumps: the printed contents of valid ones, and the errors of invalid ones. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -18,10 +18,10 @@ static void setup(void)
 	sample_bytes = coredump_sample(sample);
 }
 
-/* Everything that the command makes of @size bytes, which end where memory does. */
+/* Produces every output of the command for @size bytes, which end at the end of an allocation. */
 static int digest(const uint8_t *data, size_t size, char **printed)
 {
-	/* malloc() for each length: a sanitizer sees the first byte too many. */
+	/* A malloc() for each length lets a sanitizer detect the first byte too many. */
 	uint8_t *copy = malloc(size ? size : 1);
 	struct coredump dump;
 	struct text why = { "" };
@@ -141,7 +141,7 @@ START_TEST(truncated)
 			cut += strstr(text, "is truncated") != NULL;
 		free(text);
 	}
-	/* Only the padding of the last section may be missing without a loss. */
+	/* Only the padding of the last section may be missing without an error. */
 	ck_assert_uint_ge(cut, sample_bytes - sizeof(struct drm_spyre_coredump_header) - 8);
 }
 END_TEST
@@ -168,7 +168,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* Whatever the bytes: an answer, soon, of bounded length. */
+/* Any bytes give an answer soon, of bounded length. */
 START_TEST(hostile)
 {
 	static uint8_t bytes[COREDUMP_SAMPLE_MAX];
@@ -178,7 +178,7 @@ START_TEST(hostile)
 		memcpy(bytes, sample, sample_bytes);
 		for (int n = 0; n < 1 + round % 8; n++) {
 			state = state * 6364136223846793005ull + 1442695040888963407ull;
-			/* Not the header: it would only be refused. */
+			/* The header is not changed, since the file would only be refused. */
 			bytes[16 + (state >> 33) % (sample_bytes - 16)] = state >> 25;
 		}
 		digest(bytes, sample_bytes, NULL);
@@ -186,7 +186,7 @@ START_TEST(hostile)
 }
 END_TEST
 
-/* Any number may stand where an errno is: the smallest has no negative. */
+/* Any number may stand in place of an errno: the smallest cannot be negated. */
 START_TEST(strange_error)
 {
 	static const int32_t errors[] = { INT32_MIN, INT32_MAX, 0, -1 };
@@ -207,7 +207,7 @@ START_TEST(strange_error)
 }
 END_TEST
 
-/* Sections without end, each of no bytes. */
+/* A huge number of empty sections. */
 START_TEST(many)
 {
 	static uint8_t bytes[1 << 20];

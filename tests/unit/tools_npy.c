@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* .npy files: what is written reads back, and what is wrong is named. */
+/* .npy files: written files can be read back, and errors in a file are named. */
 #include <stdio.h>
 
 #include "tools/spyre/npy.h"
@@ -29,7 +29,7 @@ static void write_bytes(const void *data, size_t bytes)
 	ck_assert_int_eq(fclose(file), 0);
 }
 
-/* A version 1 file of @header and @bytes of zeros, as numpy would pad it. */
+/* Writes a version 1 file of @header and @bytes of zeros, padded like numpy's. */
 static void write_file(const char *header, size_t bytes)
 {
 	uint8_t file[4096] = "\x93NUMPY\x01";
@@ -231,7 +231,7 @@ START_TEST(damaged)
 	file = fopen(path, "rb");
 	bytes = fread(whole, 1, sizeof(whole), file);
 	fclose(file);
-	/* Any single byte replaced: read or refused, never worse (see ASan). */
+	/* With any single byte replaced the file is read or refused, never worse (see ASan). */
 	for (size_t at = 0; at < bytes - sizeof(data); at++) {
 		for (int value = 0; value < 256; value += at < 12 ? 1 : 11) {
 			uint8_t old = whole[at];
