@@ -254,7 +254,7 @@ static void load(const char *path, const char *prefix)
 			if (fz_read(name, &corpus[corpus_size]))
 				corpus_size++;
 			else if (!prefix[0])
-				fz_die("%s is no input", name);
+				fz_die("%s is not an input", name);
 		}
 		free(entries[i]);
 	}
@@ -470,7 +470,7 @@ static void replay(void)
 	struct fz_input input;
 
 	if (!fz_read(options.input, &input))
-		fz_die("%s is no input", options.input);
+		fz_die("%s is not an input", options.input);
 	while (executions < times)
 		execute(&input);
 	check_memory();

@@ -209,7 +209,7 @@ static int replay(const char *path)
 	uint8_t *file = fuzz_read_file(path, &size);
 
 	if (!file || size != sizeof(*at_work)) {
-		fprintf(stderr, "%s: %s is no input that a run left behind\n", fuzz_target.name,
+		fprintf(stderr, "%s: %s is not an input of an earlier run\n", fuzz_target.name,
 			path);
 		return 2;
 	}

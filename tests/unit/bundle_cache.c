@@ -354,7 +354,7 @@ static uint64_t number(yyjson_val *object, const char *key)
 {
 	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
 
-	ck_assert_msg(text, "%s is no string", key);
+	ck_assert_msg(text, "%s is not a string", key);
 	return strtoull(text, NULL, 10);
 }
 

@@ -113,7 +113,7 @@ static uint8_t *round_trip(const spyre_layout *l, spyre_host_tensor *t, size_t s
 	}
 	for (size_t i = 0; i < storage; i++)
 		if (!mine[i] && to[i] != 0xdead)
-			ck_abort_msg("byte %zu beside the view was written", i * 2);
+			ck_abort_msg("byte %zu outside the view was written", i * 2);
 	free(from);
 	free(to);
 	free(mine);
@@ -175,7 +175,7 @@ static const struct vector vectors[] = {
 	{ ROW1(60), { 1, 1, 1, 64, END }, { 60, 64, 60, 1 }, 0 },
 	{ ROW1(60), { 1, 1, 1, 1, 64, END }, { 60, 60, 64, 60, 1 }, 0 },
 	{ ROW1(60), { 1, 1, 1, 1, 1, 64, END }, { 60, 60, 60, 64, 60, 1 }, 0 },
-	/* trailing 1: each element in a stick of its own */
+	/* trailing 1: one element per stick */
 	{ ROW1(60), { 1, 60, 64, END }, { 64, 1, 1 }, 0 },
 	{ ROW1(60), { 1, 1, 60, 64, END }, { 1, 64, 1, 1 }, 0 },
 	{ ROW1(60), { 1, 1, 1, 60, 64, END }, { 1, 1, 64, 1, 1 }, 0 },

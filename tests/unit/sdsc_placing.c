@@ -145,7 +145,7 @@ void check_surroundings(const struct value *v, bool whole, const char *name)
 	}
 	for (size_t i = 0; i < v->base_bytes; i++)
 		if (all[i] != v->shadow[i])
-			ck_abort_msg("%s writes byte %zu, beside its window at %zu", name, i,
+			ck_abort_msg("%s writes byte %zu, outside its window at %zu", name, i,
 				     (size_t)(v->device - v->base));
 	free(all);
 }

@@ -44,7 +44,6 @@ START_TEST(all_halves)
 END_TEST
 
 #ifdef __FLT16_MAX__
-/* The reference is the compiler's conversion. */
 /* All codes of the 8-bit floats, and the midpoints between them. */
 START_TEST(eighths)
 {
@@ -82,6 +81,7 @@ START_TEST(eighths)
 }
 END_TEST
 
+/* The reference is the compiler's conversion, for values between codes as well. */
 START_TEST(halves_round_to_even)
 {
 	for (uint32_t bits = 0; bits < 0x7c00; bits++) {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The spyre command without a bundle: help, bad usage, what completion offers.
+# The spyre command without a bundle: help, bad usage, completion.
 set -u
 spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
 src=${SPYRE_SRCDIR:?}
@@ -19,7 +19,7 @@ report() { # STATUS NAME [FILE]
 	fi
 }
 
-# STATUS TEXT ARGUMENT...: exits so and says that on stderr, nothing on stdout.
+# STATUS TEXT ARGUMENT...: exits with STATUS, prints TEXT on stderr and nothing on stdout.
 refused() {
 	want=$1 text=$2
 	shift 2
@@ -99,7 +99,7 @@ refused 2 "too few for a coredump" coredump /dev/null
 refused 2 "requires a coredump in /sys" coredump --clear /dev/null
 refused 1 "SPYRE_ERROR_NO_DEVICE" launch --device 900 -i 4x64@fp16 -o 4x64@fp16 "$work"
 
-# Files of a case that are not what they should be.
+# Invalid files of a case.
 bad_case() { # TEXT CONTENT
 	printf '%s' "$2" >"$work/case.json"
 	refused 2 "$1" launch --case "$work/case.json"
@@ -129,7 +129,7 @@ bad_case "arg_index 9 is out of range for 1 operands" \
 awk 'BEGIN { for (i = 0; i < 200000; i++) printf "["; }' >"$work/deep"
 bad_case "offset" "$(cat "$work/deep")"
 
-# Commands that the doctor proposes exist: the package of dkms, no make target that is not.
+# Commands that the doctor proposes exist: the package of dkms, and no missing make target.
 "$spyre" doctor >"$work/out" 2>&1
 version=$(cat "$src/VERSION")
 name=$(sed -n 's/^PACKAGE_NAME="\(.*\)"/\1/p' "$src/kernel/dkms.conf")
@@ -137,7 +137,7 @@ name=$(sed -n 's/^PACKAGE_NAME="\(.*\)"/\1/p' "$src/kernel/dkms.conf")
 	for told in $(grep -o 'dkms install [^;]*' "$work/out" | cut -d' ' -f3); do
 		[ "$told" = "$name/$version" ] || break
 	done && [ "${told-$name/$version}" = "$name/$version" ]
-report $? "the doctor names what there is" "$work/out"
+report $? "the doctor names existing packages" "$work/out"
 
 # Every operation of the builder is completed.
 "$spyre" help build | sed -n '/^OP is one of/,$p' | tr -d ',.' | tr '\n' ' ' |
@@ -146,7 +146,7 @@ sed -n "s/.*words='\(add [^-']*\)'.*/\1/p" "$src/tools/completions/spyre" >"$wor
 [ -s "$work/help" ] && diff "$work/help" "$work/completion" >"$work/diff"
 report $? "completion of operations" "$work/diff"
 
-# Every long option of the help is known to the completion, and the reverse.
+# The help and the completion have the same long options.
 for command in launch build compile info doctor coredump; do
 	"$spyre" help $command | grep -o -e '--[a-z]\+' | sort -u >"$work/help"
 	sed -n "/^	$command)/,/;;/p; /^	[a-z]* | $command)/,/;;/p; /^	$command | [a-z]*)/,/;;/p" \
