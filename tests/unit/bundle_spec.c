@@ -275,7 +275,7 @@ static spyre_status mapped(const char *bounds, const char *map, const char *argu
 
 struct mapping {
 	const char *bounds, *map, *arguments;
-	uint64_t offset, turn;	/* of the first view of argument 0 */
+	uint64_t offset, stride;	/* of the first view of argument 0 */
 	spyre_status status;
 	const char *word;
 };
@@ -307,7 +307,7 @@ static const struct mapping mappings[] = {
 };
 
 /* Reads the start of a view of argument 0 from its program. */
-static void first_place(const struct spyre_bundle *bundle, uint64_t *offset, uint64_t *turn)
+static void first_place(const struct spyre_bundle *bundle, uint64_t *offset, uint64_t *stride)
 {
 	const struct spyre_prog_header *h = bundle->image;
 	const uint8_t *at = (const uint8_t *)bundle->image + h->size - h->instr_bytes;
@@ -317,7 +317,7 @@ static void first_place(const struct spyre_bundle *bundle, uint64_t *offset, uin
 	for (uint32_t i = 0; i < in->num_views; i++, view++)
 		if (bundle->operands[view->operand].arg == 0) {
 			*offset = view->offset;
-			*turn = view->loop_stride[0];
+			*stride = view->loop_stride[0];
 			return;
 		}
 	ck_abort_msg("no view of argument 0");
@@ -327,16 +327,16 @@ START_TEST(mapping)
 {
 	const struct mapping *m = &mappings[_i];
 	struct spyre_bundle bundle;
-	uint64_t offset, turn;
+	uint64_t offset, stride;
 
 	ck_status(mapped(m->bounds, m->map, m->arguments, &bundle), m->status);
 	if (m->status) {
 		ck_mentions(m->word);
 		return;
 	}
-	first_place(&bundle, &offset, &turn);
+	first_place(&bundle, &offset, &stride);
 	ck_assert_uint_eq(offset, m->offset);
-	ck_assert_uint_eq(turn, m->turn);
+	ck_assert_uint_eq(stride, m->stride);
 	spyre_bundle_fini(&bundle);
 }
 END_TEST

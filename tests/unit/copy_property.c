@@ -93,13 +93,13 @@ static void draw_view(struct trial *t, struct view *v)
 	spyre_host_tensor *tensor = &v->tensor;
 	size_t bytes = spyre_format_bytes(t->format);
 	int32_t order[SPYRE_MAX_RANK];
-	int64_t room;
+	int64_t extent;
 
 	do {
 		uint64_t most = 1 + dice(t, 3);
 
 		*tensor = (spyre_host_tensor){ .format = t->format, .rank = t->rank };
-		room = 1;
+		extent = 1;
 		for (uint32_t d = 0; d < t->rank; d++)
 			order[d] = d;
 		shuffle(t, order, t->rank);
@@ -110,13 +110,13 @@ static void draw_view(struct trial *t, struct view *v)
 			tensor->size[d] = t->size[d];
 			if (t->expanded[d])
 				continue;
-			tensor->stride[d] = room * step;
-			tensor->storage_offset += room * start;
+			tensor->stride[d] = extent * step;
+			tensor->storage_offset += extent * start;
 			if (t->size[d])
-				room *= start + (t->size[d] - 1) * step + 1 + dice(t, most);
+				extent *= start + (t->size[d] - 1) * step + 1 + dice(t, most);
 		}
-	} while (room > MAX_STORAGE);
-	v->block_bytes = room * bytes + 2 * GUARD;
+	} while (extent > MAX_STORAGE);
+	v->block_bytes = extent * bytes + 2 * GUARD;
 	v->block = malloc(v->block_bytes);
 	ck_assert_ptr_nonnull(v->block);
 	memset(v->block, HOST_POISON, v->block_bytes);
@@ -316,7 +316,7 @@ static bool try_explicit(struct trial *t, spyre_context *context, spyre_devptr d
 
 static bool run_trial(struct trial *t, spyre_context *context)
 {
-	uint64_t bytes, room;
+	uint64_t bytes, guarded;
 	struct view from, to;
 	uint8_t *image;
 	spyre_devptr device;
@@ -334,17 +334,17 @@ static bool run_trial(struct trial *t, spyre_context *context)
 	} while (bytes > MAX_DEVICE);
 	fill_view(t, &from);
 	describe(t, &from, text, sizeof(text));
-	room = bytes + 2 * GUARD;
-	image = malloc(room);
+	guarded = bytes + 2 * GUARD;
+	image = malloc(guarded);
 	ck_assert_ptr_nonnull(image);
-	memset(image, DEVICE_POISON, room);
-	ck_ok(spyre_mem_alloc(context, room, &device));
-	ck_ok(spyre_memcpy_h2d(context, device, image, room));
+	memset(image, DEVICE_POISON, guarded);
+	ck_ok(spyre_mem_alloc(context, guarded, &device));
+	ck_ok(spyre_memcpy_h2d(context, device, image, guarded));
 	ck_assert_msg(!spyre_copy_h2d(context, device + GUARD, &t->layout, &from.tensor),
 		      "%s: %s", text, spyre_last_error());
-	ck_ok(spyre_memcpy_d2h(context, image, device, room));
+	ck_ok(spyre_memcpy_d2h(context, image, device, guarded));
 	for (uint32_t i = 0; i < GUARD; i++)
-		if (image[i] != DEVICE_POISON || image[room - 1 - i] != DEVICE_POISON)
+		if (image[i] != DEVICE_POISON || image[guarded - 1 - i] != DEVICE_POISON)
 			ck_abort_msg("%s: guard byte %u of the device", text, i);
 	mark_point();
 	if (elements(t))

@@ -13,7 +13,7 @@ struct machine {
 	const struct spyre_program *prog;
 	uint8_t *const *operand;
 	uint8_t *const *lx;
-	uint32_t turn[SPYRE_MAX_LOOPS];
+	uint32_t iter[SPYRE_MAX_LOOPS];
 	char *fault;
 	size_t fault_bytes;
 	bool failed;
@@ -145,7 +145,7 @@ static uint64_t place(const struct machine *m, uint32_t v, uint32_t dims)
 	uint32_t d;
 
 	for (d = 0; d < SPYRE_MAX_LOOPS; d++)
-		offset += m->turn[d] * m->view[v].loop_stride[d];
+		offset += m->iter[d] * m->view[v].loop_stride[d];
 	for (d = 0; d < m->in->num_dims; d++)
 		if (dims & 1u << d)
 			offset += m->c[d] * m->view[v].stride[d];
@@ -497,10 +497,10 @@ static uint32_t do_steps(struct machine *m, uint32_t i, uint32_t level)
 			do_phase(m, step);
 			continue;
 		}
-		for (m->turn[level] = 0; m->turn[level] < step->count && !ended(m);
-		     m->turn[level]++)
+		for (m->iter[level] = 0; m->iter[level] < step->count && !ended(m);
+		     m->iter[level]++)
 			end = do_steps(m, i + 1, level + 1);
-		m->turn[level] = 0;
+		m->iter[level] = 0;
 		i = end;
 	}
 	return i;
