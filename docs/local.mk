@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Errors name these files as docs/NAME.md, and they link to each other.
+# Error texts refer to these files as docs/NAME.md, and they link to each other.
 docsdir = $(docdir)/docs
 dist_docs_DATA =
 dist_docs_DATA += docs/architecture.md
@@ -50,7 +50,7 @@ EXTRA_DIST += tests/vm/run-all.sh tests/vm/smoke.sh
 EXTRA_DIST += LICENSES/GPL-2.0-only.txt
 EXTRA_DIST += LICENSES/MIT.txt
 
-# Manual pages of the public functions, made from the headers' comments.
+# Manual pages of the public functions, generated from the headers' comments.
 man3dir = $(mandir)/man3
 man3_stamp = docs/man3/stamp
 CLEANFILES += $(man3_stamp)

@@ -25,5 +25,5 @@ EXTRA_DIST += examples/digits/pack.py examples/digits/train.py
 EXTRA_DIST += examples/semantic_search/ORIGIN examples/semantic_search/search.py
 EXTRA_DIST += examples/semantic_search/sentences.txt
 
-# A first program: users build it against the installed library, as installcheck does.
+# A first program, which users and installcheck build against the installed library.
 EXTRA_DIST += examples/add/Makefile examples/add/add.c

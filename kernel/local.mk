@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The module is built by the kernel's own rules in a folder of its own:
+# The kernel's build system builds the module in a separate folder:
 #	make module [KDIR=/lib/modules/…/build] [W=1] [C=2]
 EXTRA_DIST += \
 	kernel/Kbuild \
@@ -79,7 +79,7 @@ EXTRA_DIST += \
 EXTRA_DIST += docs/uapi.md docs/control-blocks.md docs/error-and-reset.md
 
 # Like libraries below the prefix; with --prefix=/usr these are the folders that
-# udev and dkms look into.
+# udev and dkms search.
 udevrulesdir = $(prefix)/lib/udev/rules.d
 dist_udevrules_DATA = udev/60-spyre.rules
 dist_doc_DATA = kernel/spyre-vdev.conf

@@ -8,7 +8,7 @@ spyreinclude_HEADERS = \
 pkgconfig_DATA = libspyre/libspyre.pc
 EXTRA_DIST += libspyre/libspyre.map include/uapi/drm/spyre_accel.h include/uapi/drm/spyre_coredump.h
 
-# Everything, with its internal symbols: what unit tests of internals link.
+# The library with its internal symbols, for unit tests of internals.
 noinst_LTLIBRARIES += libspyre/libcore.la
 libspyre_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(XXHASH_CFLAGS) \
 	$(LIBDRM_CFLAGS) $(LIBURING_CFLAGS)

@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The card: runs the steps of a verified program.  Phases are barriers; the
- * streams of a phase go to whatever threads the host has.  Where no core
- * minds, phases are run as a group: core by core instead of phase by phase.
+ * The card: runs the steps of a verified program. Phases are barriers; the streams
+ * of a phase run on whatever threads the host has. Phases whose cores are
+ * independent run as a group: core by core instead of phase by phase.
  */
 #include "core.h"
 
 #define LX_CHUNK (128u << 10)	/* of LX, cleared between two polls */
-#define QUIET_STEPS 64u		/* between two polls; streams poll for themselves */
+#define QUIET_STEPS 64u		/* between two polls; streams also poll by themselves */
 
 struct run {
 	const struct spyre_exec *x;
-	u32 turn[SPYRE_MAX_LOOPS];
+	u32 iter[SPYRE_MAX_LOOPS];
 	u32 begin[SPYRE_MAX_LOOPS];	/* step index of each open loop */
 	u32 depth;
-	const struct spyre_prog_step *phase;	/* the first that is running */
+	const struct spyre_prog_step *phase;	/* the first running phase */
 	u32 phases;
-	bool borrow;			/* cores share scratchpads, one after the other */
-	u32 borrowed;			/* those in use */
+	bool borrow;			/* cores borrow scratchpads one after the other */
+	u32 borrowed;			/* bit mask of the borrowed scratchpads */
 	u32 quiet;			/* steps since the last poll */
 	u32 stop;
 };
 
-/* Between sections: lets others run, and asks whether to stop. */
+/* Yields and polls for a stop; called between sections. */
 static void poll(struct run *run)
 {
 	struct spyre_host *host = run->x->host;
@@ -43,7 +43,7 @@ static void run_stream(struct run *run, const struct spyre_prog_stream *stream, 
 		.unit = x->host->unit,
 		.index = stream->core,
 		.lx = lx,
-		.turn = run->turn,
+		.iter = run->iter,
 		.section = { .host = x->host, .job = x->job, .stop = &run->stop },
 	};
 
@@ -63,7 +63,7 @@ static void clear(struct run *run, u8 *lx)
 	}
 }
 
-/* Results must not depend on what an earlier program left in the LX. */
+/* Clears the LX, so that results cannot depend on what an earlier program left there. */
 static void clear_lx(void *arg, u32 index, struct spyre_worker *worker)
 {
 	struct run *run = arg;
@@ -85,7 +85,7 @@ static void run_phase_stream(void *arg, u32 index, struct spyre_worker *worker)
 	run_stream(run, stream, lx_of(run->x, stream->core), worker);
 }
 
-/* The lowest scratchpad that no core works with: it is warm in some cache. */
+/* Takes the lowest free scratchpad, which is likely to be warm in a cache. */
 static u32 borrow_lx(struct run *run)
 {
 	u32 used = __atomic_load_n(&run->borrowed, __ATOMIC_RELAXED);
@@ -98,7 +98,7 @@ static u32 borrow_lx(struct run *run)
 	return slot;
 }
 
-/* All that core @index does in a group of phases. */
+/* Runs everything that core @index does in a group of phases. */
 static void run_core(void *arg, u32 index, struct spyre_worker *worker)
 {
 	struct run *run = arg;
@@ -124,7 +124,7 @@ static void run_core(void *arg, u32 index, struct spyre_worker *worker)
 		__atomic_fetch_and(&run->borrowed, ~(1u << slot), __ATOMIC_RELEASE);
 }
 
-/* Runs a phase, or a group that starts with it; returns how many phases. */
+/* Runs a phase, or a group that starts with it; returns the number of phases. */
 static u32 run_phases(struct run *run, u32 index, u32 phases, struct spyre_worker *self)
 {
 	const struct spyre_exec *x = run->x;
@@ -143,7 +143,7 @@ static u32 run_phases(struct run *run, u32 index, u32 phases, struct spyre_worke
 	return phases;
 }
 
-/* Phases that go together from step @index on. */
+/* Returns the number of phases that form a group from step @index on. */
 static u32 group_at(const struct run *run, u32 index, struct spyre_worker *self)
 {
 	return run->depth ? 1 : spyre_phase_group(run->x, index, self->scratch);
@@ -155,9 +155,9 @@ static u32 end_loop(struct run *run, u32 step)
 	u32 level = run->depth - 1;
 	u32 begin = run->begin[level];
 
-	if (++run->turn[level] < run->x->prog->steps[begin].count)
+	if (++run->iter[level] < run->x->prog->steps[begin].count)
 		return begin + 1;
-	run->turn[level] = 0;
+	run->iter[level] = 0;
 	run->depth--;
 	return step + 1;
 }
@@ -170,7 +170,7 @@ enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self)
 
 	if (h->num_steps && x->prog->steps[0].kind == SPYRE_STEP_PHASE)
 		phases = group_at(&run, 0, self);
-	/* Nothing has to stay in a scratchpad from one group to the next. */
+	/* If one group is the whole program, no scratchpad has to keep data between groups. */
 	run.borrow = h->lx_bytes && phases > 1 && phases == h->num_steps;
 	if (h->lx_bytes && !run.borrow)
 		x->host->parallel(x->host, self, h->num_cores, clear_lx, &run);
@@ -185,12 +185,12 @@ enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self)
 			break;
 		case SPYRE_STEP_LOOP:
 			run.begin[run.depth] = i++;
-			run.turn[run.depth++] = 0;
+			run.iter[run.depth++] = 0;
 			break;
 		default:
 			i = end_loop(&run, i);
 		}
-		/* Loops around nothing, and phases of nothing, turn too. */
+		/* Empty loops and empty phases must also poll. */
 		if (++run.quiet == QUIET_STEPS) {
 			run.quiet = 0;
 			poll(&run);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The card as its host (kernel module or libspyre) sees it: run a verified
- * program, a checked DMA descriptor, a fill or a copy, on memory the host has
- * already resolved and checked.  Nothing here allocates, sleeps by itself or
- * calls the operating system; what it needs comes through struct spyre_host.
+ * The card as its host (kernel module or libspyre) sees it: runs a verified
+ * program, a checked DMA descriptor, a fill or a copy on memory that the host has
+ * already resolved and checked. Nothing here allocates, sleeps by itself or calls
+ * the operating system; struct spyre_host provides what the card needs.
  */
 #ifndef SPYRE_MODEL_CARD_H
 #define SPYRE_MODEL_CARD_H
@@ -28,9 +28,9 @@ typedef void (*spyre_work_fn)(void *arg, u32 index, struct spyre_worker *worker)
 struct spyre_host {
 	const struct spyre_unit *unit;
 	/*
-	 * Calls fn(arg, i, worker) once for each i < n on any threads and
-	 * returns when all have returned.  @self is the calling thread's own
-	 * worker; the caller takes part.
+	 * Calls fn(arg, i, worker) once for each i < n on any threads and returns
+	 * after all have returned. @self is the worker of the calling thread, which
+	 * takes part.
 	 */
 	void (*parallel)(struct spyre_host *host, struct spyre_worker *self,
 			 u32 n, spyre_work_fn fn, void *arg);
@@ -61,11 +61,11 @@ struct spyre_exec {
 enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self);
 
 /*
- * Runs a descriptor that spyre_dma_check() accepted.  @device: device_bytes
- * bytes; @host_mem: the host span, @host_bytes long.  Never touches a byte
- * outside either: each block is checked once more before it is moved, and one
- * that would leave them ends the transfer with SPYRE_STOP_EXTENT, which means
- * a defect of the engine.  Otherwise SPYRE_STOP_NONE or _CANCELLED.
+ * Runs a descriptor that spyre_dma_check() accepted. @device has device_bytes
+ * bytes; @host_mem is the host span, @host_bytes long. Never touches a byte outside
+ * either: each block is checked again before it is moved, and one that would leave
+ * them ends the transfer with SPYRE_STOP_EXTENT, which indicates a defect of the
+ * engine. Otherwise returns SPYRE_STOP_NONE or _CANCELLED.
  */
 enum spyre_stop spyre_card_dma(struct spyre_host *host, void *job,
 			       struct spyre_worker *self,
@@ -82,18 +82,19 @@ enum spyre_stop spyre_card_copy(struct spyre_host *host, void *job,
 				struct spyre_worker *self, u8 *dst,
 				const u8 *src, u64 bytes);
 
-/* Modelled cost of a fill or copy that reads/writes so many LPDDR5 bytes. */
+/* Modelled cost of a fill or copy that reads and writes this many LPDDR5 bytes. */
 void spyre_cost_linear(u64 bytes_read, u64 bytes_written,
 		       struct spyre_counters *cost);
 
 /*
- * Power and temperature follow from load: milliwatts and milli-degrees for a
- * card that was busy @busy_ns out of @window_ns and did @macs in it.
+ * Power and temperature follow from the load: milliwatts and milli-degrees of a
+ * card that was busy for @busy_ns out of @window_ns and executed @macs in that
+ * window.
  */
 void spyre_power_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes,
 		       u32 *milliwatt, u32 *millicelsius);
 
-/* Microjoules that a card took which was on for @window_ns and did all that in it. */
+/* Microjoules that a card consumes in @window_ns with this load. */
 u64 spyre_energy_model(u64 busy_ns, u64 window_ns, u64 macs, u64 bytes);
 
 #endif /* SPYRE_MODEL_CARD_H */

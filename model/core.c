@@ -53,7 +53,7 @@ u8 *spyre_core_base(const struct spyre_core *core, const struct spyre_view *view
 	u32 i;
 
 	for (i = 0; i < SPYRE_MAX_LOOPS; i++)
-		offset += view->loop_stride[i] * core->turn[i];
+		offset += view->loop_stride[i] * core->iter[i];
 	if (view->operand < SPYRE_MAX_OPERANDS)
 		return core->x->operand[view->operand] + offset;
 	if (view->operand == SPYRE_VIEW_LX)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The DMA engine.  A transfer is cut into tasks of rows (one dim), steps (a
+ * The DMA engine.  A transfer is divided into tasks of rows (one dim), steps (a
  * second dim) and lanes (the last dim), chosen so that a task touches few
- * pages of the host; tasks go to the host's threads.  Bounds are linear and
- * not negative, so the valid lanes of the rows of a task only shrink: rows
- * are handled in runs that have the same number of valid lanes.
+ * pages of the host; the host's threads run the tasks.  Bounds are linear and
+ * not negative, so the number of valid lanes never grows from row to row of a
+ * task: rows are handled in runs with the same number of valid lanes.
  *
- * The spans may lie in memory that goes on behind them, such as the kernel's
- * direct map.  So every block that is moved is held against the spans with the
- * very arguments that the unit gets, whatever the arithmetic before has proved;
- * a block that leaves them ends the transfer with SPYRE_STOP_EXTENT.
+ * The spans may be part of larger mappings, such as the kernel's direct map, so
+ * an access beyond them would not fault.  Therefore every block is checked
+ * against the spans with the very arguments that the unit gets, independently
+ * of the arithmetic that produced them; a block that leaves the spans ends the
+ * transfer with SPYRE_STOP_EXTENT.
  */
 #include "core.h"
 
@@ -17,9 +18,9 @@
 #define TASK_STEPS 32u
 #define MAX_ITEMS 1024u
 #define STREAM_BYTES (16u << 20)
-#define STEP_COST 256u		/* of finding rows, in units of unit->budget */
-#define INLINE_BYTES 65536u	/* below, threads are not worth waking */
-#define STAGE_BYTES (TASK_ROWS * 256u * 8u)	/* rows, lanes and bytes of a task at most */
+#define STEP_COST 256u		/* cost of finding rows, in units of unit->budget */
+#define INLINE_BYTES 65536u	/* below this, waking threads costs more than it saves */
+#define STAGE_BYTES (TASK_ROWS * 256u * 8u)	/* rows, lanes and bytes of the largest task */
 
 static_assert(2 * STAGE_BYTES <= SPYRE_SCRATCH_BYTES, "two stages fit the scratch");
 
@@ -39,7 +40,7 @@ struct dma {
 	struct spyre_host *host;
 	void *job;
 	u32 stop;
-	u32 escaped;			/* a block would have left the spans */
+	u32 escaped;			/* set if a block would have left the spans */
 	struct dma_span device;
 	struct dma_span host_mem;
 	u32 num_dims;
@@ -52,12 +53,12 @@ struct dma {
 	u64 task_count[SPYRE_DMA_MAX_DIMS + 1];	/* tasks along each dim */
 	u64 tasks;
 	u32 items;
-	bool stream;			/* too much for the caches */
+	bool stream;			/* exceeds the caches */
 	u32 num_bounds;
 	struct dma_bound bound[SPYRE_DMA_MAX_BOUNDS + 1];
 };
 
-/* A task: position of its first element and how far it goes. */
+/* A task: the position of its first element, and its extent. */
 struct dma_task {
 	u64 host;
 	u64 device;
@@ -74,7 +75,7 @@ struct dma_thread {
 	struct spyre_section section;
 };
 
-/* @outer x @inner pieces of @bytes, two strides apart. */
+/* @outer x @inner pieces of @bytes, with two strides. */
 struct dma_block {
 	u64 outer_stride;
 	u64 inner_stride;
@@ -83,7 +84,7 @@ struct dma_block {
 	u32 inner;
 };
 
-/* True if the block at @p ends within @span; nothing of it may overflow. */
+/* Returns true if the block at @p ends within @span; none of the sums may overflow. */
 static bool block_within(const struct dma_block *b, const struct dma_span *span, const u8 *p)
 {
 	u64 at = (unsigned long)p - (unsigned long)span->p;
@@ -104,7 +105,7 @@ static bool escape(const struct dma_thread *t)
 	return false;
 }
 
-/* Blocks are written to the side that the transfer goes to, or to the stage; not empty. */
+/* A block may be written within the destination span or the stage; it is not empty. */
 static bool may_write(const struct dma_thread *t, const u8 *p, const struct dma_block *b)
 {
 	return block_within(b, &t->to, p) || block_within(b, &t->stage, p) || escape(t);
@@ -115,7 +116,7 @@ static bool may_read(const struct dma_thread *t, const u8 *p, const struct dma_b
 	return block_within(b, &t->from, p) || block_within(b, &t->stage, p) || escape(t);
 }
 
-/* @rows of @bytes each, @stride apart. */
+/* A block of @rows of @bytes each, @stride apart. */
 static struct dma_block rows_of(u32 rows, u64 stride, u64 bytes)
 {
 	return (struct dma_block){
@@ -133,7 +134,7 @@ static u64 coef_of(const struct dma *dma, u32 b, u32 d)
 	return d < dma->num_dims ? dma->bound[b].coef[d] : 0;
 }
 
-/* Valid lanes of a row whose bound sums are @sum + @row * coef. */
+/* Returns the valid lanes of a row whose bound sums are @sum + @row * coef. */
 static u32 valid_lanes(const struct dma *dma, const u64 *sum, u32 row)
 {
 	u64 lanes = dma->count[dma->lane];
@@ -151,7 +152,7 @@ static u32 valid_lanes(const struct dma *dma, const u64 *sum, u32 row)
 	return lanes;
 }
 
-/* How many rows from @row on have at least @lanes > 0 valid lanes. */
+/* Returns how many rows from @row on have at least @lanes > 0 valid lanes. */
 static u32 rows_with(const struct dma *dma, const u64 *sum, u32 row, u32 rows, u32 lanes)
 {
 	u64 n = rows - row;
@@ -176,7 +177,7 @@ static u32 rows_with(const struct dma *dma, const u64 *sum, u32 row, u32 rows, u
 				       sizeof(type));				\
 	} while (0)
 
-/* Copies elements between two strided places that have the same numbers of them. */
+/* Copies elements between two strided blocks with the same number of elements. */
 static bool copy_strided(const struct dma_thread *t, u8 *dst, const struct dma_block to,
 			 const u8 *src, const struct dma_block from)
 {
@@ -195,7 +196,7 @@ static bool copy_strided(const struct dma_thread *t, u8 *dst, const struct dma_b
 	return true;
 }
 
-/* Moves rows x lanes between the host and a dense stage, along the host's grain. */
+/* Moves rows x lanes between the host and a dense stage, in the host's order. */
 static bool stage(const struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 lanes,
 		  bool gather)
 {
@@ -221,8 +222,8 @@ static bool stage(const struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32
 }
 
 /*
- * out[column][row] = in[row][column], as the unit does it: 64 x 64 elements of
- * 16 bits, or blocks of 4 x 4 of 32 bits, of which it moves no parts.
+ * Transposes as the unit does, out[column][row] = in[row][column]: 64 x 64 elements
+ * of 16 bits, or whole blocks of 4 x 4 elements of 32 bits.
  */
 static bool transpose(const struct dma_thread *t, u8 *out, u64 out_stride, const u8 *in,
 		      u64 in_stride, u32 rows, u32 columns)
@@ -268,7 +269,7 @@ static bool convert_rows(const struct dma_thread *t, const struct spyre_convert_
 	return true;
 }
 
-/* Padding of @rows, @bytes each. */
+/* Zeroes the padding of @rows, @bytes each. */
 static bool zero_rows(const struct dma_thread *t, u8 *p, u64 stride, u32 rows, u64 bytes)
 {
 	const struct dma_block block = rows_of(rows, stride, bytes);
@@ -284,8 +285,9 @@ static bool zero_rows(const struct dma_thread *t, u8 *p, u64 stride, u32 rows, u
 }
 
 /*
- * As stage(); whole tiles of 16-bit and 32-bit elements go through the unit's
- * transposes, to the host by way of a second stage that is then copied by rows.
+ * Like stage(), but whole tiles of 16-bit and 32-bit elements use the unit's
+ * transposes. Towards the host they go to a second stage, which is then copied by
+ * rows.
  */
 static bool stage_tile(struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 lanes, bool gather)
 {
@@ -306,7 +308,7 @@ static bool stage_tile(struct dma_thread *t, u8 *host, u8 *dense, u32 rows, u32 
 		return stage(t, host, dense, rows, lanes, gather);
 	if (!spyre_section_enter(&t->section, 64 * 64 * 4))
 		return false;
-	/* Of the dim's lanes only the valid ones have a place in the host span. */
+	/* Only the valid lanes of the dim exist in the host span. */
 	if (gather)
 		return transpose(t, dense, 128, host, host_lane, lanes, rows);
 	return transpose(t, dense + STAGE_BYTES, TASK_ROWS * eb, dense, 128, rows, lanes) &&
@@ -328,7 +330,7 @@ static bool copy_raw(const struct dma_thread *t, const struct spyre_convert_run 
 	return copy_rows(t, &copy);
 }
 
-/* Converts or copies rows x lanes whose lanes are dense on both sides. */
+/* Converts or copies rows x lanes that are dense on both sides. */
 static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 dst_bytes,
 		     u32 src_bytes)
 {
@@ -402,7 +404,7 @@ static bool to_host(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 la
 	return true;
 }
 
-/* All rows of one step of a task. */
+/* Moves all rows of one step of a task. */
 static bool run_rows(struct dma_thread *t, const struct dma_task *task, u64 host, u64 device)
 {
 	const struct dma *dma = t->dma;
@@ -412,7 +414,7 @@ static bool run_rows(struct dma_thread *t, const struct dma_task *task, u64 host
 	u64 row_bytes = (u64)dma->count[dma->lane] * dma->device_bytes;
 	u32 row, n, lanes;
 
-	/* Also for rows that are all padding: someone must see whether to stop. */
+	/* Rows that are all padding are accounted as well, so that the engine polls for a stop. */
 	if (!spyre_section_enter(&t->section, STEP_COST))
 		return false;
 	for (row = 0; row < task->rows; row += n) {
@@ -450,7 +452,7 @@ static bool run_task(struct dma_thread *t, struct dma_task *task)
 	return true;
 }
 
-/* Where task number @index starts. */
+/* Computes the start of task @index. */
 static void find_task(const struct dma *dma, u64 index, struct dma_task *task)
 {
 	u32 d = dma->num_dims;
@@ -503,7 +505,7 @@ static void run_item(void *arg, u32 index, struct spyre_worker *worker)
 	spyre_section_leave(&t.section);
 }
 
-/* Rows run along the host's grain if the lanes do not. */
+/* Chooses the row dim in the host's order if the lanes are not contiguous there. */
 static void choose_dims(struct dma *dma)
 {
 	u32 d;
@@ -525,7 +527,7 @@ static void choose_dims(struct dma *dma)
 	}
 }
 
-/* The engine's own bound: the last byte of an element lies in the host span. */
+/* Adds the engine's own bound: the last byte of an element lies in the host span. */
 static void add_bounds(struct dma *dma)
 {
 	const struct spyre_dma_desc *desc = dma->desc;

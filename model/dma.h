@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * DMA engine: moves tensors between host memory and LPDDR5 with stick tiling
- * and format conversion.
+ * DMA engine: moves tensors between host memory and LPDDR5 with stick tiling and
+ * format conversion.
  *
- * The device side is dense: coordinate c (num_dims entries, the last one
- * within the stick) lives at row-major position of count[].  The host side
- * is strided: host_offset + sum c[i] * dim[i].host_stride bytes.  Bounds are
- * linear: a coordinate is real where sum c[i] * coef[i] < limit holds for
- * every bound, else it is padding: H2D fills padding with zeros, D2H skips it.
- * The engine adds one bound of its own: no access leaves the host span.
+ * The device side is dense: coordinate c (num_dims entries, the last one within the
+ * stick) lives at its row-major position in count[]. The host side is strided:
+ * host_offset + sum c[i] * dim[i].host_stride bytes. Bounds are linear: a
+ * coordinate is valid where sum c[i] * coef[i] < limit holds for every bound;
+ * otherwise it is padding, which H2D fills with zeros and D2H skips. The engine
+ * adds a bound of its own: no access leaves the host span.
  */
 #ifndef SPYRE_MODEL_DMA_H
 #define SPYRE_MODEL_DMA_H
@@ -50,10 +50,10 @@ static_assert(sizeof(struct spyre_dma_desc) == 16 + 8 * 16 + 8 * 72,
 	      "DMA descriptor is 720 bytes");
 
 /*
- * Checks a descriptor and returns its device bytes in @device_bytes and its
- * cost in @cost (may be NULL).  D2H with a zero host stride writes one host
- * element several times and is refused unless that dim's coordinate is
- * bounded to 0.  Returns SPYRE_STOP_NONE or the reason.
+ * Checks a descriptor and returns its device bytes in @device_bytes and its cost in
+ * @cost (may be NULL). D2H with a zero host stride writes one host element several
+ * times and is refused unless that dim's coordinate is bounded to 0. Returns
+ * SPYRE_STOP_NONE or the reason.
  */
 enum spyre_stop spyre_dma_check(const struct spyre_dma_desc *desc,
 				u64 *device_bytes, struct spyre_counters *cost);

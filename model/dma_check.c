@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Checks of DMA descriptors.  After them no sum of coordinate times stride or
- * coefficient overflows, so the engine computes without checks.
+ * Checks DMA descriptors. Afterwards no sum of coordinate times stride or
+ * coefficient can overflow, so the engine computes without checks.
  */
 #include "dma.h"
 #include "verify.h"
@@ -10,7 +10,7 @@
 #define MAX_LANES 256u
 #define MAX_SUM (1ull << 62)
 
-/* *sum += (count - 1) * factor; false if that gets too large. */
+/* Adds (count - 1) * factor to *sum; returns false if it exceeds the limit. */
 static bool add_reach(u64 *sum, u32 count, u64 factor)
 {
 	if (count <= 1 || !factor)
@@ -65,7 +65,7 @@ static bool bounds_ok(const struct spyre_dma_desc *desc)
 	return true;
 }
 
-/* A repeated host element may be read, but written only once. */
+/* Repeated host elements may be read, but each may be written only once. */
 static bool repeats_ok(const struct spyre_dma_desc *desc)
 {
 	u32 b, i;
@@ -98,7 +98,7 @@ enum spyre_stop spyre_dma_check(const struct spyre_dma_desc *desc,
 	if (!spyre_fmt_convertible(desc->host_format, desc->device_format))
 		return SPYRE_STOP_DMA_FORMAT;
 	for (i = 0; i < desc->num_dims; i++) {
-		/* Divide: the product may pass 64 bits and look small again. */
+		/* Divides because the product may exceed 64 bits and wrap to a small number. */
 		if (desc->dim[i].count > SPYRE_MAX_EXTENT / elements)
 			return SPYRE_STOP_DMA_RANGE;
 		elements *= desc->dim[i].count;

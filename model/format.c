@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Data formats: sizes, which pairs the DMA engine converts, and reference
- * codecs.  Everything here works on raw bits with integer arithmetic, so
- * kernel code outside an FPU section may call it.
+ * Data formats: sizes, the pairs that the DMA engine converts, and reference
+ * codecs. All of this works on raw bits with integer arithmetic, so kernel code may
+ * call it outside FPU sections.
  */
 #include "format.h"
 
@@ -36,7 +36,7 @@ u32 spyre_fmt_bytes(enum spyre_fmt fmt)
 		return 8;
 	default:
 		/*
-		 * Sub-byte formats, and the 9 and 24 bit ones, whose place in
+		 * The sub-byte formats and those of 9 and 24 bits, whose packing in
 		 * a stick is not public.
 		 */
 		return 0;
@@ -68,14 +68,14 @@ bool spyre_fmt_convertible(enum spyre_fmt host, enum spyre_fmt device)
 {
 	if (!spyre_fmt_bytes(host) || !spyre_fmt_bytes(device))
 		return false;
-	/* Host-only formats have no place on the device, not even raw. */
+	/* The device has no form of the host-only formats, not even raw. */
 	if (device == SPYRE_FMT_FP64 || device == SPYRE_FMT_UINT8)
 		return false;
 	if (host == device)
 		return true;
 	if (is_float(device))
 		return is_float(host) || is_integer(host);
-	/* No rule for host floats in integer sticks: round in a program. */
+	/* Host floats cannot be converted to integer sticks: a program has to round them. */
 	return is_integer(device) && is_integer(host);
 }
 
@@ -87,7 +87,7 @@ u16 spyre_fp32_to_dl16(u32 f32)
 
 	if (mag > FP32_INF)
 		return SPYRE_DL16_NAN;
-	/* Half an ulp of the 9-bit fraction, carrying into the exponent. */
+	/* Adds half an ulp of the 9-bit fraction, which may carry into the exponent. */
 	code = (mag + 0x2000) >> 14;
 	if (code < DL16_BIAS_GAP << 9)
 		return sign;
@@ -196,7 +196,7 @@ u32 spyre_fp64_to_fp32(u64 f64)
 	}
 	if (exp < 872)
 		return sign;
-	/* Subnormal: in units of 2^-149. */
+	/* Subnormal: the fraction with its hidden bit, in units of 2^-149. */
 	return sign | shift_rne((mag & ((1ull << 52) - 1)) | 1ull << 52, 926 - exp);
 }
 
@@ -221,7 +221,7 @@ u64 spyre_fp32_to_fp64(u32 f32)
 	return sign | exp << 52 | (mag & 0x7fffff) << 29;
 }
 
-/* Formats of eight bits: the fraction's, and what the exponent's bias lacks of 127. */
+/* 8-bit formats: fraction bits, and 127 minus the bias of the exponent. */
 #define FP8_143_FRACTION 3
 #define FP8_143_GAP 120u
 #define FP8_143_NAN 0x7fu
@@ -283,7 +283,7 @@ u8 spyre_fp32_to_fp8_152(u32 f32)
 	if (mag > FP32_INF)
 		return FP8_152_NAN;
 	code = fp8_encode(mag, FP8_152_FRACTION, FP8_152_GAP, FP8_152_MAX);
-	/* There is no -0: its code is the NaN's. */
+	/* -0 does not exist: its code is NaN. */
 	return code ? (f32 & FP32_SIGN) >> 24 | code : 0;
 }
 
@@ -306,11 +306,11 @@ u32 spyre_int_to_fp32(s64 value)
 		mag <<= 1;
 		exp--;
 	}
-	/* The hidden bit and what rounding carries count the exponent up. */
+	/* The hidden bit and the carry of the rounding increment the exponent. */
 	return sign + ((exp - 1) << 23) + (u32)shift_rne(mag, 40);
 }
 
-/* Largest number of an integer format of the SFU; the least is -@max - 1 or 0. */
+/* Largest number of an integer format of the SFU; the smallest is -@max - 1 or 0. */
 static s64 int_max(enum spyre_fmt fmt)
 {
 	return fmt == SPYRE_FMT_SENUINT32 ? 0xffffffffll :

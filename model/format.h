@@ -2,10 +2,10 @@
 /*
  * Data formats of the card and of host tensors, and their exact conversions.
  *
- * The numbers below are this project's own (IBM's are not public); they are
- * part of the program encoding and of the kernel ABI, so they are append only.
- * <spyre/types.h> and <drm/spyre_accel.h> repeat them, and static assertions
- * in both hosts keep the three in step.
+ * The numbers below are this project's own (IBM's are not public). They are part of
+ * the program encoding and of the kernel ABI and therefore append-only.
+ * <spyre/types.h> and <drm/spyre_accel.h> repeat them, and static assertions in
+ * both hosts keep the three in sync.
  */
 #ifndef SPYRE_MODEL_FORMAT_H
 #define SPYRE_MODEL_FORMAT_H
@@ -14,7 +14,7 @@
 
 #define SPYRE_STICK_BYTES 128u
 
-/* The last codes of DL16 without the sign; NaN is written without one. */
+/* The highest codes of DL16, without the sign; NaN is written without a sign. */
 #define SPYRE_DL16_NAN 0x7ffe
 #define SPYRE_DL16_INF 0x7fff
 
@@ -45,18 +45,18 @@ enum spyre_fmt {
 	SPYRE_FMT_COUNT
 };
 
-/* Bytes of one element, 0 for a format without whole-byte elements. */
+/* Bytes of one element; 0 if the format has no whole-byte elements. */
 u32 spyre_fmt_bytes(enum spyre_fmt fmt);
-/* Bits of one element, 0 for a format whose place in a stick is not known. */
+/* Bits of one element; 0 if its packing in a stick is unknown. */
 u32 spyre_fmt_bits(enum spyre_fmt fmt);
 
 /*
- * True when the DMA engine can move elements between @host and @device
- * format; raw moves (same format, same width) are always possible.
+ * Returns true if the DMA engine can convert between @host and @device format; raw
+ * moves (same format, same width) are always supported.
  */
 bool spyre_fmt_convertible(enum spyre_fmt host, enum spyre_fmt device);
 
-/* Reference codecs on raw bits; the vector units must give the same bits. */
+/* Reference codecs on raw bits; the vector units must produce the same bits. */
 u16 spyre_fp32_to_dl16(u32 f32);
 u32 spyre_dl16_to_fp32(u16 dl16);
 u16 spyre_fp32_to_fp16(u32 f32);

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Which phases may go without barriers between them: those in which no core
- * touches what another core wrote, or writes what another one touched.  A
- * core then runs its streams of all of them in a row, while what it works on
- * is still in the host's caches.
+ * Finds phases that need no barriers between them: no core touches data that
+ * another core wrote, or writes data that another one touched. A core then runs its
+ * streams of all these phases in a row, while its data is still in the host's
+ * caches.
  *
- * The proof is on intervals: the bytes of an operand from the first to the
- * last that a core reaches.  It is made at each launch, since operands that
- * are apart in the program may be one tensor for the caller.
+ * The proof uses intervals: the bytes of an operand from the first to the last that
+ * a core reaches. It is repeated at each launch, since the caller may pass one
+ * tensor for operands that are distinct in the program.
  */
 #include "core.h"
 #include "verify.h"
 
-#define MIN_WORK 8192u		/* steps of a program that pay for the proof */
-#define MAX_VIEWS 8192u		/* that a group looks at */
+#define MIN_WORK 8192u		/* steps of a program below which the proof does not pay */
+#define MAX_VIEWS 8192u		/* that the proof of a group inspects */
 
 struct interval {
-	u64 low, high;		/* high: the end; nothing if not above low */
+	u64 low, high;		/* high: the end; empty if not above low */
 };
 
 struct uses {
@@ -26,7 +26,7 @@ struct uses {
 
 static_assert(sizeof(struct uses) <= SPYRE_SCRATCH_BYTES, "uses fit the scratch");
 
-/* Whether two operands share memory that one of them writes. */
+/* Returns true if two operands share memory that one of them writes. */
 static bool operands_overlap(const struct spyre_exec *x)
 {
 	const struct spyre_prog_operand *o = x->prog->operands;
@@ -74,7 +74,7 @@ static void join(struct interval *to, struct interval at)
 
 enum visit { VISIT_CHECK, VISIT_JOIN };
 
-/* Holds a stream against the uses of earlier phases, or adds it to them. */
+/* Checks a stream against the uses of earlier phases, or adds it to them. */
 static bool visit_stream(const struct spyre_exec *x, const struct spyre_prog_stream *stream,
 			 struct uses *uses, enum visit visit, u32 *views)
 {
@@ -89,7 +89,7 @@ static bool visit_stream(const struct spyre_exec *x, const struct spyre_prog_str
 
 			if (operand == SPYRE_VIEW_LX)
 				continue;
-			/* A peer's LX is its owner's own affair only up to a barrier. */
+			/* A core may read a peer's LX only after a barrier. */
 			if (operand >= SPYRE_MAX_OPERANDS || ++*views > MAX_VIEWS)
 				return false;
 			at = view_interval(in, v);

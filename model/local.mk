@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
-# The arithmetic units are built with their own flags, each in a library of
-# its own, so that no other code gets vector instructions.
+# Each arithmetic unit is built with its own flags in a separate library,
+# so that other code does not use vector instructions.
 model_unit_cflags = $(AM_CFLAGS) -O3 -fno-math-errno
 model_unit_sources = \
 	model/simd/codec.h model/simd/convert.h model/simd/math.h model/simd/pt.h \

@@ -17,7 +17,7 @@ struct linear {
 	u32 pattern_bytes;
 };
 
-/* Between chunks: give way and see whether to stop. */
+/* Between chunks: yields, and returns false to stop. */
 static bool go_on(struct linear *l)
 {
 	if (l->host->relax)
@@ -41,7 +41,7 @@ static void fill_chunk(void *arg, u32 index, struct spyre_worker *worker)
 		memset(p, l->pattern[0], bytes);
 		return;
 	}
-	/* The first 16 bytes, then a doubling copy within 4 KiB, then pages. */
+	/* Writes the first 16 bytes, doubles them up to 4 KiB, then copies pages. */
 	done = spyre_min(16, bytes);
 	memcpy(p, l->pattern, done);
 	for (; done < bytes; done += n) {
@@ -59,7 +59,7 @@ static void copy_chunk(void *arg, u32 index, struct spyre_worker *worker)
 		memcpy(l->dst + at, l->src + at, spyre_min(CHUNK, l->bytes - at));
 }
 
-/* Overlapping ranges: in order, from the side that is not overwritten. */
+/* Copies overlapping ranges in order, starting at the end that is not overwritten. */
 static void copy_overlapping(struct linear *l)
 {
 	bool up = l->dst > l->src;

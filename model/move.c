@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The load/store unit: raw moves between LPDDR5, LX and ring, and the
- * re-layout of tiles.
+ * The load/store unit: raw moves between LPDDR5, LX and ring, and transposes of
+ * tiles.
  */
 #include "core.h"
 
-/* Bytes of one piece of a move, some microseconds. */
+/* bytes of one piece of a move, which takes some microseconds */
 #define MOVE_CHUNK (64u << 10)
 
-/* A tile of 16 bits whose rows are pages apart. */
+/* A tile of 16 bits whose rows lie in different pages. */
 #define TILE_NS 2500u
 
-/* What a point and a byte of a move take at most. */
+/* Upper bound of the time of a move of @points and @bytes. */
 static u64 move_ns(u64 points, u64 bytes)
 {
 	return points * 8 + bytes / 4 + SPYRE_CALL_NS;
 }
 
-/* @bytes on end. */
+/* Moves @bytes that are contiguous on both sides. */
 static bool move_flat(struct spyre_core *core, u8 *to, const u8 *from, u64 bytes)
 {
 	u64 i, n;
@@ -31,7 +31,7 @@ static bool move_flat(struct spyre_core *core, u8 *to, const u8 *from, u64 bytes
 	return true;
 }
 
-/* @count points of @bytes. */
+/* Moves @count points of @bytes. */
 static bool move_row(struct spyre_core *core, const struct spyre_walk *walk, const u64 *stride,
 		     u64 bytes, u64 count)
 {
@@ -71,7 +71,7 @@ bool spyre_core_move(struct spyre_core *core, const struct spyre_instr *in)
 	return go;
 }
 
-/* Tiles of 1 and 4 bytes, one element at a time; 16 bits are the unit's. */
+/* Transposes tiles of 1- and 4-byte elements one by one; the unit does 16 bits. */
 static void transpose_bytes(u8 *out, u64 out_stride, const u8 *in, u64 in_stride, u32 rows)
 {
 	u32 i, j;
@@ -97,7 +97,7 @@ static bool transpose_tile(struct spyre_core *core, u32 bytes, const struct spyr
 
 	switch (bytes) {
 	case 1:
-		/* In strips, which are some microseconds. */
+		/* Works in strips, which take some microseconds each. */
 		for (j = 0; j < 128; j += 32) {
 			if (!spyre_section_count(&core->section, spyre_cost_ns(core, 8000)))
 				return false;

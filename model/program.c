@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Names of what the card says no to.
+ * The names of stop reasons.
  */
 #include "program.h"
 

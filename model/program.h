@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Program encoding of the virtual card: what libspyre's SDSC compiler emits,
- * what the verifier proves and what the cores execute.  docs/isa.md is the
- * reference; IBM's device encoding is closed and this one is our own.
+ * Program encoding of the virtual card, which libspyre's SDSC compiler emits,
+ * the verifier checks and the cores execute.  docs/isa.md is the reference;
+ * IBM's device encoding is not public and this one is our own.
  *
  * An image is little endian, 8-byte aligned and laid out in this order:
  *
@@ -17,7 +17,7 @@
  *
  * Compute instructions name LPDDR5 operands directly: the load/store unit
  * streams the sticks through the reserved fifth of LX, as SDSC's memOrg_
- * (hbm and lx both present) says; timing.c charges that traffic.
+ * (hbm and lx both present) specifies; timing.c charges that traffic.
  */
 #ifndef SPYRE_MODEL_PROGRAM_H
 #define SPYRE_MODEL_PROGRAM_H
@@ -96,7 +96,7 @@ struct spyre_view {
 	u32 reserved;
 	u64 offset;		/* bytes from the operand's base */
 	u64 stride[SPYRE_MAX_DIMS];		/* bytes per step of dim d */
-	u64 loop_stride[SPYRE_MAX_LOOPS];	/* bytes per turn, outermost first */
+	u64 loop_stride[SPYRE_MAX_LOOPS];	/* bytes per iteration, outermost first */
 };
 
 enum spyre_opcode {
@@ -187,7 +187,7 @@ enum spyre_func {
  * taken in ascending index order; REDUCE_LANES also reduces across the lanes
  * and fills every lane of the output point with the value.  With
  * REDUCE_LANES, @valid counts the elements that take part along the reduced
- * dims, lanes fastest (the rest is padding); 0 means all.
+ * dims, lanes fastest (the others are padding); 0 means all.
  *
  * PT has fixed roles: dims 0..2 batch, 3 rows (M), 4 sticks of columns, 5
  * elements of K.  @lanes is the columns of such a stick, 64 or 32.  A stick of
@@ -198,34 +198,35 @@ enum spyre_func {
  * row k is element n * p + k % p of group k / p; stride[5] is the distance of
  * the groups, stride[4] that of sticks of columns.  SENINT4 puts the lower
  * address in the low half of a byte; a stick of A is [K 16, rows 2, K 8] inner
- * to outer, 128 of K of two rows: count[3] is even, stride[3] that of row pairs.
- * A does not step by stride[4], B not by [3], view0 not by [5]: they are 0.
+ * to outer, 128 elements of K of two rows: count[3] is even, stride[3] is the
+ * distance of row pairs.  Stride[4] of A, [3] of B and [5] of view0 must be 0.
  *
  * Floating-point products (DL16, fp32, fp16, bf16, both fp8, in any mix) sum
  * in fp32 with fused multiply-add, k ascending, and view0 is any of these.
  * Integer products (SENINT8, SENINT4, in any mix) sum in 32-bit integers, which
- * K <= 65535 keeps in range; view0 is IEEE_INT32, or one of the floats that the
- * sum is rounded to by way of fp32.  With ACCUMULATE the sums start at view0,
- * which is read and written, and is fp32, or IEEE_INT32 (modulo 2^32) for
- * integers.
+ * K <= 65535 keeps in range; view0 is IEEE_INT32, or a float, to which the sum
+ * is rounded via fp32.  With ACCUMULATE the sums start with the value of view0,
+ * which is read and written; its format is fp32, or IEEE_INT32 (modulo 2^32)
+ * for integers.
  *
  * RESTICK: E x E tiles, E = 128 / bytes = @lanes, of 1, 2 or 4 bytes; dims 0..3
  * loops, 4 rows of the input tile (E), 5 rows of the output tile (E): out[j][i] =
- * in[i][j], view1.stride[4] and view0.stride[5] being the row distances.
+ * in[i][j], where view1.stride[4] and view0.stride[5] are the row distances.
  *
- * TOPK searches the dims in reduce_mask and the lanes, as REDUCE with
- * REDUCE_LANES counts them, @valid too; at most SPYRE_MAX_PLACE elements.  Lane
+ * TOPK searches the dims in reduce_mask and the lanes, which it counts like REDUCE
+ * with REDUCE_LANES, including @valid; at most SPYRE_MAX_PLACE elements.  Lane
  * i < imm[1] of the output gets the element of rank imm[0] + i in descending
  * order (SMALLEST: ascending), its value or its place plus imm[2]; other lanes,
  * and ranks that do not exist, get 0.  Elements compare as fp32, -0 equal to +0;
- * NaN counts as the largest number, equal elements keep their order.  imm[1] is
+ * NaN compares as the largest number, equal elements keep their order.  imm[1] is
  * 1..@lanes, imm[0] + imm[1] at most SPYRE_MAX_RANKS.  View0 has stride 0 in the
  * searched dims.
  *
  * SFU, REDUCE and TOPK compute on DL16, fp32, fp16, bf16, the fp8 formats,
- * SENINT4, SENINT8, SENINT16, IEEE_INT32 and SENUINT32, all by way of fp32.
- * SENINT4 lies two to the byte: @lanes is even if any view has it, a SPLAT of it
- * is the low half of a byte.  docs/numerics.md has the rounding rules.
+ * SENINT4, SENINT8, SENINT16, IEEE_INT32 and SENUINT32, all via fp32.  Two
+ * elements of SENINT4 share a byte: @lanes is even if any view has this format,
+ * and a SPLAT of it is the low half of a byte.  docs/numerics.md has the rounding
+ * rules.
  */
 #define SPYRE_INSTR_REDUCE_LANES 1u	/* REDUCE */
 #define SPYRE_INSTR_ACCUMULATE 2u	/* PT */
@@ -285,7 +286,7 @@ static inline u32 spyre_pt_interleave(u32 fmt)
 	return spyre_fmt_bytes(fmt) == 1 ? 2 : 1;
 }
 
-/* Steps that view @index takes along a dim: PT's operands are packed. */
+/* Steps of view @index along a dim; PT's operands are packed. */
 static inline u32 spyre_view_count(const struct spyre_instr *in, const struct spyre_view *view,
 				   u32 index, u32 d)
 {
@@ -324,7 +325,7 @@ static inline u32 spyre_view_access(const struct spyre_instr *in, u32 index)
 	return SPYRE_OPERAND_WRITE;
 }
 
-/* MASKBYINDEX: how far the coordinate goes along a dim. */
+/* MASKBYINDEX: distance of the coordinate along a dim. */
 static inline u64 spyre_coord_stride(const struct spyre_instr *in, u32 d)
 {
 	u64 stride = in->lanes;
@@ -338,7 +339,7 @@ static inline u64 spyre_coord_stride(const struct spyre_instr *in, u32 d)
 	return stride;
 }
 
-/* Inputs of an SFU function, 0 if there is no such function. */
+/* Number of inputs of an SFU function; 0 if the function does not exist. */
 static inline u32 spyre_func_inputs(u32 func)
 {
 	if (func >= SPYRE_FUNC_IDENTITY && func <= SPYRE_FUNC_CLIP)
@@ -354,7 +355,7 @@ static inline u32 spyre_func_inputs(u32 func)
 	return func == SPYRE_FUNC_LAYERNORMNORM ? 5 : 0;
 }
 
-/* Words of imm[] that a function uses; the others must be zero. */
+/* Number of words of imm[] that a function uses; the others must be zero. */
 static inline u32 spyre_func_imms(u32 func)
 {
 	switch (func) {
@@ -377,7 +378,7 @@ static inline u32 spyre_func_imms(u32 func)
 	}
 }
 
-/* Whether the SFU takes several passes for a function. */
+/* Returns true if the SFU needs several passes for a function. */
 static inline bool spyre_func_long(u32 func)
 {
 	return (func >= SPYRE_FUNC_EXP && func <= SPYRE_FUNC_GELU) ||
@@ -385,10 +386,10 @@ static inline bool spyre_func_long(u32 func)
 	       func == SPYRE_FUNC_LAYERNORMNORM;
 }
 
-/* Why the card refuses or stops something; docs/unsupported.md and isa.md list them. */
+/* The reasons to refuse or stop work; docs/unsupported.md and isa.md list them. */
 enum spyre_stop {
 	SPYRE_STOP_NONE = 0,
-	SPYRE_STOP_TRUNCATED,		/* image shorter than it says */
+	SPYRE_STOP_TRUNCATED,		/* image shorter than its header claims */
 	SPYRE_STOP_BAD_MAGIC,
 	SPYRE_STOP_BAD_VERSION,
 	SPYRE_STOP_BAD_HEADER,		/* counts, sizes, reserved fields */
@@ -397,11 +398,11 @@ enum spyre_stop {
 	SPYRE_STOP_BAD_OPCODE,
 	SPYRE_STOP_BAD_FUNC,		/* unknown, or wrong for the opcode */
 	SPYRE_STOP_BAD_SHAPE,		/* dims, counts, lanes, number of views */
-	SPYRE_STOP_BAD_FORMAT,		/* the unit has no rule for this format */
+	SPYRE_STOP_BAD_FORMAT,		/* the unit does not support this format */
 	SPYRE_STOP_BAD_VIEW,		/* operand index, lanes mode, alignment */
 	SPYRE_STOP_LX_OVERFLOW,		/* view leaves lx_bytes */
-	SPYRE_STOP_EXTENT,		/* operand extent differs from what is used */
-	SPYRE_STOP_ACCESS,		/* operand flags differ from what is used */
+	SPYRE_STOP_EXTENT,		/* operand extent differs from the bytes used */
+	SPYRE_STOP_ACCESS,		/* operand flags differ from the accesses made */
 	SPYRE_STOP_TOO_LONG,		/* the work bound is exceeded */
 	SPYRE_STOP_TOO_MANY_CORES,
 	SPYRE_STOP_DMA_SHAPE,		/* DMA descriptor dims or bounds */
@@ -423,8 +424,8 @@ struct spyre_counters {
 };
 
 /*
- * A verified program: the image (borrowed, must not change or move away while
- * this is in use) and what the verifier derived from it.
+ * A verified program: the image (borrowed; it must not change or move while this is
+ * in use) and the data that the verifier derived from it.
  */
 struct spyre_program {
 	const struct spyre_prog_header *header;
@@ -443,14 +444,14 @@ struct spyre_verify_error {
 	u32 instr;		/* index within the stream */
 	u32 view;
 	u64 value;		/* the offending number */
-	u64 limit;		/* what it was held against */
+	u64 limit;		/* the limit that it violates */
 };
 
 /*
  * Proves that executing @image stays within the operands' extents and the LX,
- * ends, and costs what @prog->cost says.  Called once, when a program is
- * loaded; a launch then only compares operand sizes with the extents.
- * @cores: cores of the card.  Returns 0, or -EINVAL with @err filled.
+ * terminates, and costs what @prog->cost says. Called once, when a program is
+ * loaded; a launch then only compares operand sizes with the extents. @cores: cores
+ * of the card. Returns 0, or -EINVAL with @err filled.
  */
 int spyre_program_verify(const void *image, u64 size, u32 cores,
 			 struct spyre_program *prog,

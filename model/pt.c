@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The PT: matrix products.  Tiles are widened to fp32 once and multiplied
- * from the worker's scratch; accumulators are kept there in fp32 between
- * blocks of K, which does not change a bit of the result.  Integer products
- * are exact in fp32 over some depth of K, after which they join 32-bit sums.
+ * The PT: matrix products. Tiles are widened to fp32 once and multiplied from the
+ * worker's scratch. Accumulators stay there in fp32 between blocks of K, which does
+ * not change any bit of the result. Integer products are exact in fp32 up to a
+ * certain depth of K, after which they are added to 32-bit sums.
  */
 #include "pt.h"
 
@@ -44,7 +44,7 @@ static bool multiply(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* A single row needs no lines of B in the scratch. */
+/* A single row does not need the lines of B in the scratch. */
 static bool is_row(const struct spyre_instr *in, const struct spyre_pt_block *block)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
@@ -73,7 +73,7 @@ static bool multiply_row(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* The sums of a stick of all rows to @out, or (@load) from there. */
+/* Moves the sums of all rows of a stick to @out, or (@load) from there. */
 static bool move_stick(struct spyre_core *core, const struct spyre_instr *in,
 		       const struct spyre_pt_block *block, u8 *out, u8 *sums, bool load)
 {
@@ -84,8 +84,8 @@ static bool move_stick(struct spyre_core *core, const struct spyre_instr *in,
 	u32 i;
 
 	spyre_pt_lines(block, &lines);
-	next = lines.across ? view->stride[3] : block->out_turn;
-	step = lines.across ? block->out_turn : view->stride[3];
+	next = lines.across ? view->stride[3] : block->out_iter;
+	step = lines.across ? block->out_iter : view->stride[3];
 	for (i = 0; i < lines.count; i++) {
 		u8 *row = sums + i * lines.next * SPYRE_PT_LINE;
 		struct spyre_convert_run run = {
@@ -97,7 +97,7 @@ static bool move_stick(struct spyre_core *core, const struct spyre_instr *in,
 			.lanes = in->lanes,
 			.dst_format = load ? format : view->format,
 			.src_format = load ? view->format : format,
-			/* Not by way of fp32, if both are integers. */
+			/* Integers must not pass through fp32. */
 			.cast = view->format == SPYRE_FMT_IEEE_INT32,
 		};
 
@@ -143,7 +143,7 @@ static bool begin(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* What a panel has of exact partial sums in fp32 joins the 32-bit sums. */
+/* Adds a panel's exact partial sums in fp32 to the 32-bit sums. */
 static bool gather(struct spyre_core *core, const struct spyre_pt_block *block, u32 panel)
 {
 	struct spyre_pt_scratch *s = core->worker->scratch;
@@ -200,7 +200,7 @@ static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* Whether the places that the output has along dims 3, 4 and @d are all different. */
+/* Returns true if the output has distinct addresses along dims 3, 4 and @d. */
 static bool disjoint(const struct spyre_instr *in, u32 d)
 {
 	const struct spyre_view *out = spyre_instr_views(in);
@@ -209,7 +209,7 @@ static bool disjoint(const struct spyre_instr *in, u32 d)
 	u32 i, k, n;
 
 	for (n = 0; n < 3; n++) {
-		/* The smallest step of those that are left. */
+		/* Selects the smallest stride of the remaining dims. */
 		for (i = n, k = n; k < 3; k++)
 			if (out->stride[dims[k]] < out->stride[dims[i]])
 				i = k;
@@ -225,48 +225,48 @@ static bool disjoint(const struct spyre_instr *in, u32 d)
 }
 
 /*
- * A dim beside the rows along which B stays the same: so many of its turns make
- * one block, for which B is widened once. Rows are sums of their own, so the
+ * Returns a batch dim along which B does not change, and how many of its iterations
+ * form one block, for which B is widened once. Every row has its own sums, so the
  * result is the same.
  */
-static u32 shared_dim(const struct spyre_instr *in, u32 *turns)
+static u32 shared_dim(const struct spyre_instr *in, u32 *iters)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
 	u32 d;
 
-	*turns = 1;
+	*iters = 1;
 	for (d = 0; d < 3; d++) {
 		if (in->count[d] == 1 || view[2].stride[d] || spyre_pt_integer(in) ||
 		    in->count[3] > SPYRE_PT_ROWS / 2 || !disjoint(in, d))
 			continue;
-		*turns = spyre_min(in->count[d], SPYRE_PT_ROWS / in->count[3]);
+		*iters = spyre_min(in->count[d], SPYRE_PT_ROWS / in->count[3]);
 		return d;
 	}
 	return 3;
 }
 
-/* All rows and columns of @turns turns of a dim. */
-static bool run_turns(struct spyre_core *core, const struct spyre_instr *in,
-		      const struct spyre_walk *walk, u32 turn, u32 turns, u32 dim)
+/* Runs all rows and columns of @iters iterations of a dim. */
+static bool run_iters(struct spyre_core *core, const struct spyre_instr *in,
+		      const struct spyre_walk *walk, u32 iter, u32 iters, u32 dim)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
 	u32 a_rows = view[1].format == SPYRE_FMT_SENINT4 ? 2 : 1;	/* of a stick of A */
 	u32 sticks = SPYRE_PT_PANELS * 64 / in->lanes;
-	struct spyre_pt_block block = { .turns = turns };
+	struct spyre_pt_block block = { .iters = iters };
 	u32 row, stick, rows;
 
 	if (dim < 3) {
-		block.out_turn = view[0].stride[dim];
-		block.a_turn = view[1].stride[dim];
+		block.out_iter = view[0].stride[dim];
+		block.a_iter = view[1].stride[dim];
 	}
 	for (stick = 0; stick < in->count[4]; stick += sticks) {
 		for (row = 0; row < in->count[3]; row += SPYRE_PT_ROWS) {
 			rows = spyre_min(SPYRE_PT_ROWS, in->count[3] - row);
-			block.rows = rows * turns;
+			block.rows = rows * iters;
 			block.sticks = spyre_min(sticks, in->count[4] - stick);
-			block.out = walk->p[0] + turn * block.out_turn +
+			block.out = walk->p[0] + iter * block.out_iter +
 				    row * view[0].stride[3] + stick * view[0].stride[4];
-			block.a = walk->p[1] + turn * block.a_turn +
+			block.a = walk->p[1] + iter * block.a_iter +
 				  row / a_rows * view[1].stride[3];
 			block.b = walk->p[2] + stick * view[2].stride[4];
 			if (!run_block(core, in, &block))
@@ -279,7 +279,7 @@ static bool run_turns(struct spyre_core *core, const struct spyre_instr *in,
 bool spyre_core_pt(struct spyre_core *core, const struct spyre_instr *in)
 {
 	struct spyre_walk walk;
-	u32 d, turn, turns, most, dim = shared_dim(in, &most);
+	u32 d, iter, iters, most, dim = shared_dim(in, &most);
 	u32 count = dim < 3 ? in->count[dim] : 1;
 
 	spyre_walk_start(&walk, core, in);
@@ -287,9 +287,9 @@ bool spyre_core_pt(struct spyre_core *core, const struct spyre_instr *in)
 		if (d != dim)
 			spyre_walk_add(&walk, in, d);
 	do {
-		for (turn = 0; turn < count; turn += turns) {
-			turns = spyre_min(most, count - turn);
-			if (!run_turns(core, in, &walk, turn, turns, dim))
+		for (iter = 0; iter < count; iter += iters) {
+			iters = spyre_min(most, count - iter);
+			if (!run_iters(core, in, &walk, iter, iters, dim))
 				return false;
 		}
 	} while (spyre_walk_next(&walk));

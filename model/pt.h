@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A block of a product: what the PT keeps in the worker's scratch.
+ * A block of a product: the PT's data in the worker's scratch.
  */
 #ifndef SPYRE_MODEL_PT_H
 #define SPYRE_MODEL_PT_H
@@ -15,7 +15,7 @@
 #define SPYRE_PT_LINE 256u		/* bytes of 64 columns of fp32 */
 #define SPYRE_PT_PANEL (SPYRE_PT_ROWS * SPYRE_PT_LINE)
 
-/* Integer sums are exact in fp32 over so many elements of K: 2^24 / (128 * 128). */
+/* Integer sums are exact in fp32 over this many elements of K: 2^24 / (128 * 128). */
 #define SPYRE_PT_EXACT_DEPTH 1024u
 
 struct spyre_pt_scratch {
@@ -33,35 +33,35 @@ struct spyre_pt_block {
 	u8 *out;		/* first row and stick of the block, view by view */
 	const u8 *a;
 	const u8 *b;
-	u32 rows;		/* of all turns */
+	u32 rows;		/* of all iterations */
 	u32 sticks;		/* of columns; a panel is one of 64 or two of 32 */
-	/* Turns of an outer dim that share B: their rows follow each other. */
-	u32 turns;
-	u64 out_turn, a_turn;
+	/* Iterations of an outer dim that share B; their rows are consecutive. */
+	u32 iters;
+	u64 out_iter, a_iter;
 };
 
-/* Rows at one distance, which one conversion moves: those of a turn, or one of each turn. */
+/* Equidistant rows, which one conversion moves: the rows of an iteration, or one of each. */
 struct spyre_pt_lines {
-	u32 count, rows;	/* as many conversions, of so many rows */
+	u32 count, rows;	/* number of conversions, and of rows in each */
 	u32 next, step;		/* rows of the scratch between conversions, between rows */
 	bool across;
 };
 
 static inline void spyre_pt_lines(const struct spyre_pt_block *block, struct spyre_pt_lines *lines)
 {
-	u32 own = block->rows / block->turns;
+	u32 own = block->rows / block->iters;
 
-	lines->across = block->turns > own;
-	lines->count = lines->across ? own : block->turns;
-	lines->rows = lines->across ? block->turns : own;
+	lines->across = block->iters > own;
+	lines->count = lines->across ? own : block->iters;
+	lines->rows = lines->across ? block->iters : own;
 	lines->next = lines->across ? 1 : own;
 	lines->step = lines->across ? own : 1;
 }
 
-/* unit->convert in sections. */
+/* Calls unit->convert in sections. */
 bool spyre_pt_convert(struct spyre_core *core, struct spyre_convert_run *run);
 
-/* Elements k.. of K of all rows, or of the columns of a panel, to the scratch. */
+/* Load elements k.. of K of all rows, or of the columns of a panel, into the scratch. */
 bool spyre_pt_load_a(struct spyre_core *core, const struct spyre_instr *in,
 		     const struct spyre_pt_block *block, u32 k, u32 depth);
 bool spyre_pt_load_b(struct spyre_core *core, const struct spyre_instr *in,

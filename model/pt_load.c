@@ -5,7 +5,7 @@
  */
 #include "pt.h"
 
-#define UNPACK_NS 6000u		/* to unpack so many rows, at most */
+#define UNPACK_NS 6000u		/* upper bound of the time to unpack this many rows */
 
 bool spyre_pt_convert(struct spyre_core *core, struct spyre_convert_run *run)
 {
@@ -29,7 +29,7 @@ bool spyre_pt_convert(struct spyre_core *core, struct spyre_convert_run *run)
 	return true;
 }
 
-/* The low half of a byte is the lower address. */
+/* The low half of a byte has the lower address. */
 static u8 low_half(u8 byte)
 {
 	return (byte & 0xf) | -(byte & 8);
@@ -87,7 +87,7 @@ static bool load_a4(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* Stick @stick of K of all rows. */
+/* Loads stick @stick of K of all rows. */
 static bool load_a_stick(struct spyre_core *core, const struct spyre_instr *in,
 			 const struct spyre_pt_block *block, u32 stick, u8 *dst)
 {
@@ -97,8 +97,8 @@ static bool load_a_stick(struct spyre_core *core, const struct spyre_instr *in,
 	u32 i;
 
 	spyre_pt_lines(block, &lines);
-	next = lines.across ? a->stride[3] : block->a_turn;
-	step = lines.across ? block->a_turn : a->stride[3];
+	next = lines.across ? a->stride[3] : block->a_iter;
+	step = lines.across ? block->a_iter : a->stride[3];
 	for (i = 0; i < lines.count; i++) {
 		struct spyre_convert_run run = {
 			.dst = dst + i * lines.next * SPYRE_PT_A_STRIDE,
@@ -136,7 +136,7 @@ bool spyre_pt_load_a(struct spyre_core *core, const struct spyre_instr *in,
 	return true;
 }
 
-/* @columns of the rows of one group, two of bytes or four of 4-bit elements. */
+/* Unpacks @columns of the rows of one group: two of bytes, or four of 4-bit elements. */
 static void unpack_b(u8 *out, const u8 *group, u32 columns, u32 rows)
 {
 	u32 n;
@@ -156,7 +156,7 @@ static void unpack_b(u8 *out, const u8 *group, u32 columns, u32 rows)
 	}
 }
 
-/* A stick of columns whose groups interleave @p rows of K. */
+/* Loads a stick of columns whose groups interleave @p rows of K. */
 static bool load_packed(struct spyre_core *core, const struct spyre_instr *in, const u8 *group,
 			u32 p, u8 *dst, u32 depth)
 {
@@ -222,7 +222,7 @@ bool spyre_pt_load_b(struct spyre_core *core, const struct spyre_instr *in,
 				return false;
 			continue;
 		}
-		/* The panel's other half has no columns; what they get is not stored. */
+		/* The panel's other half has no columns; its results are not stored. */
 		for (i = 0; i < depth; i++)
 			memset(s->b + i * SPYRE_PT_LINE + column * 4, 0, in->lanes * 4);
 	}

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The SFU: pointwise functions and reductions.  This file cuts instructions
- * into runs; the unit does the arithmetic.
+ * The SFU: pointwise functions and reductions. This file divides instructions into
+ * runs; the unit does the arithmetic.
  */
 #include "core.h"
 
 #define COST_PER_ELEMENT 16u
-#define STREAM_BYTES (16u << 20)	/* results of operands as large go past the caches */
+#define STREAM_BYTES (16u << 20)	/* larger results bypass the caches */
 
 /*
- * Cost of an element of a pointwise function, in the unit's budget.  Coordinates
- * take as long as long functions, 4-bit elements twice as long as others.
+ * Cost of an element of a pointwise function, in the unit's budget. Coordinates
+ * cost as much as long functions, 4-bit elements twice as much as others.
  */
 static u64 element_cost(const struct spyre_core *core, const struct spyre_sfu_run *run, u32 views)
 {
@@ -25,7 +25,7 @@ static u64 element_cost(const struct spyre_core *core, const struct spyre_sfu_ru
 	return cost;
 }
 
-/* True if the inner dim only continues the lanes of every view. */
+/* Returns true if the inner dim merely continues the lanes of every view. */
 static bool lanes_continue(const struct spyre_sfu_run *run, u32 views, u32 lanes)
 {
 	u32 i;
@@ -39,7 +39,7 @@ static bool lanes_continue(const struct spyre_sfu_run *run, u32 views, u32 lanes
 	return run->func != SPYRE_FUNC_MASKBYINDEX || run->coord_step == lanes;
 }
 
-/* Whether the output is whole, aligned lines that caches would not keep. */
+/* Returns true if the output has whole, aligned lines and is too large for the caches. */
 static bool streams(const struct spyre_core *core, const struct spyre_instr *in,
 		    const struct spyre_walk *walk, const struct spyre_span *out)
 {
@@ -57,8 +57,8 @@ static bool streams(const struct spyre_core *core, const struct spyre_instr *in,
 }
 
 /*
- * Bytes from one run to the next, @n points (flat: elements) further on.  Rows
- * may be longer than 4 GiB; runs start at even elements.
+ * Bytes from one run to the next, @n points (flat: elements) further on. Rows may
+ * be longer than 4 GiB; runs start at even elements.
  */
 static u64 span_step(const struct spyre_span *span, u64 n, bool flat)
 {
@@ -67,7 +67,7 @@ static u64 span_step(const struct spyre_span *span, u64 n, bool flat)
 	return span->splat ? 0 : n * spyre_fmt_bits(span->format) / 8;
 }
 
-/* One row of @count points from the walk's position, in budgeted runs. */
+/* Runs one row of @count points from the walk's position, in budgeted runs. */
 static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 		    struct spyre_sfu_run *run, u32 lanes, u32 count, bool flat)
 {
@@ -79,7 +79,7 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 	u32 i;
 
 	chunk = chunk < 128 / unit ? 128 / unit : chunk;
-	/* Runs of a chunk are shorter than 2^31 elements, and start at even ones. */
+	/* A chunk has fewer than 2^31 elements and starts at an even one. */
 	chunk = flat ? chunk & ~63ull : chunk;
 	for (done = 0; done < total; done += n) {
 		n = spyre_min(chunk, total - done);
@@ -124,11 +124,11 @@ bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
 	return true;
 }
 
-#define REDUCE_ROWS 8u		/* outputs at once, neighbours in their walk */
+#define REDUCE_ROWS 8u		/* outputs at once, adjacent in their walk */
 
 static_assert(REDUCE_ROWS * SPYRE_ACC_BYTES <= SPYRE_SCRATCH_BYTES, "accumulators fit");
 
-/* Adds @count points of each row to its accumulators, @left elements at most. */
+/* Adds @count points of each row to its accumulators, at most @left elements. */
 static bool reduce_points(struct spyre_core *core, struct spyre_reduce_run *run,
 			  const struct spyre_walk *at, u32 lanes, u64 count, u64 *left)
 {
@@ -159,14 +159,14 @@ static bool reduce_points(struct spyre_core *core, struct spyre_reduce_run *run,
 	return true;
 }
 
-/* All that is reduced into run->rows points of the output. */
+/* Reduces all inputs of run->rows points of the output. */
 static bool reduce_rows(struct spyre_core *core, const struct spyre_instr *in,
 			struct spyre_walk *inner, struct spyre_reduce_run *run, u32 count)
 {
 	u64 left = in->valid ? in->valid : ~0ull;
 	u32 row;
 
-	/* Also for the end. */
+	/* This includes the cost of the final reduction across the lanes. */
 	if (!spyre_section_enter(&core->section,
 				 run->rows * (2 * SPYRE_ACC_LANES * COST_PER_ELEMENT +
 					      2 * spyre_cost_ns(core, SPYRE_CALL_NS))))

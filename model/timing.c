@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Modelled time, power and temperature.  Integer arithmetic only; the figures
- * are in docs/timing.md.  Modelled time never makes anyone wait.
+ * Modelled time, power and temperature, in integer arithmetic only; docs/timing.md
+ * has the figures. Modelled time never delays any work.
  */
 #include "card.h"
 #include "verify.h"
@@ -9,7 +9,7 @@
 #define PT_MACS_PER_CYCLE 1024ull	/* 16-bit operands; see pt_rate() */
 #define PT_FULL_ROWS 64u		/* eight passes of eight rows; fewer waste the array */
 #define SFU_STICKS_PER_CYCLE 2ull	/* one per corelet */
-#define LONG_BEATS 2ull			/* of the SFU's functions that take passes */
+#define LONG_BEATS 2ull			/* of the SFU's functions that need several passes */
 #define RING_BYTES_PER_CYCLE 128ull	/* per direction; LPDDR5 is reached over it */
 #define LX_BYTES_PER_CYCLE 256ull	/* per direction, both corelets */
 #define ISSUE_CYCLES 16ull		/* to decode and start an instruction */
@@ -17,10 +17,10 @@
 #define PCIE_BYTES_PER_S 63000000000ull
 
 /*
- * LPDDR5, in bytes per cycle of 1.5 GHz: 100 one way (150 GB/s), 70 where
- * reads and writes alternate (105 GB/s), so each byte of the smaller direction
- * costs 6/700 of a cycle more.  Some kinds of work have a public rate of their
- * own; their bytes are weighed so that the sum comes out at it.
+ * LPDDR5, in bytes per cycle of 1.5 GHz: 100 one way (150 GB/s), 70 where reads and
+ * writes alternate (105 GB/s), so each byte of the smaller direction costs 6/700 of
+ * a cycle more. Some kinds of work have their own published rate; their bytes are
+ * weighted so that the sum gives that rate.
  */
 #define LPDDR_ONE_WAY 150u		/* GB/s */
 #define LPDDR_MIXED 105u
@@ -39,7 +39,7 @@ static u64 larger(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
-/* Bytes that a view moves per execution, in sticks: points that repeat cost once. */
+/* Bytes that a view moves per execution, in sticks; repeated points cost once. */
 static u64 view_traffic(const struct spyre_instr *in, u32 index)
 {
 	const struct spyre_view *view = spyre_instr_views(in) + index;
@@ -52,7 +52,7 @@ static u64 view_traffic(const struct spyre_instr *in, u32 index)
 	return sticks * SPYRE_STICK_BYTES;
 }
 
-/* Multiply-adds per cycle: the wider of the two inputs decides. */
+/* Multiply-adds per cycle; the wider of the two inputs determines the rate. */
 static u64 pt_rate(const struct spyre_instr *in)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
@@ -70,7 +70,7 @@ static u64 pt_rate(const struct spyre_instr *in)
 	}
 }
 
-/* Beats of the SFU for so many points. */
+/* Beats of the SFU for this many points. */
 static u64 sfu_beats(const struct spyre_instr *in, u64 points)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
@@ -93,7 +93,7 @@ static u64 root(u64 x)
 	return r;
 }
 
-/* The array is filled row by row: a few rows use sqrt(rows / 64) of it. */
+/* The array is filled row by row: few rows use sqrt(rows / 64) of it. */
 static u64 pt_cycles(const struct spyre_instr *in, u64 macs)
 {
 	u64 cycles = div_up(macs, pt_rate(in));
@@ -104,7 +104,7 @@ static u64 pt_cycles(const struct spyre_instr *in, u64 macs)
 	return cycles;
 }
 
-/* Cycles that the executing unit itself needs. */
+/* Cycles of the executing unit itself. */
 static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 {
 	u64 beats = sfu_beats(in, points);
@@ -113,7 +113,7 @@ static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 	case SPYRE_OP_PT:
 		return pt_cycles(in, points * in->lanes);
 	case SPYRE_OP_RESTICK:
-		/* A tile is read by rows and written by rows. */
+		/* A tile is read and written by rows. */
 		return points / in->lanes * 2;
 	case SPYRE_OP_MOVE:
 		return 0;
@@ -125,7 +125,7 @@ static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 	}
 }
 
-/* What a byte of this instruction takes of LPDDR5's one-way rate, as a fraction. */
+/* The share of LPDDR5's one-way rate that a byte of this instruction uses, as a fraction. */
 static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u64 *num, u64 *den)
 {
 	*num = LPDDR_ONE_WAY;
@@ -136,7 +136,7 @@ static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u6
 	} else if (in->opcode == SPYRE_OP_REDUCE && !(in->flags & SPYRE_INSTR_REDUCE_LANES)) {
 		*den = LPDDR_OUTER_REDUCE;
 	} else if (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_MOVE) {
-		/* The output is mostly copies of the input. */
+		/* The output consists mostly of copies of the input. */
 		if (read && read < written / 4)
 			*den = LPDDR_BROADCAST;
 	}
@@ -172,7 +172,7 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 	lpddr_weight(in, cost->bytes_read, cost->bytes_written, &num, &den);
 	cost->lpddr_read = cost->bytes_read * num / den;
 	cost->lpddr_written = cost->bytes_written * num / den;
-	/* Load, compute and store overlap; the slowest decides. */
+	/* Load, compute and store overlap; the slowest determines the cycles. */
 	cost->cycles = larger(unit_cycles(in, points),
 			      larger(local_read, local_written) / LX_BYTES_PER_CYCLE);
 	cost->cycles = larger(cost->cycles, larger(cost->bytes_read, cost->bytes_written) /
@@ -218,7 +218,7 @@ void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
 #define PJ_PER_BYTE_X1000 90000ull	/* 204.8 GB/s sustained: 18.4 W */
 #define BUSY_MW 9000ull			/* clocks and ring while anything runs */
 
-/* a * b / c for values whose product may pass 64 bits. */
+/* a * b / c for values whose product may exceed 64 bits. */
 static u64 mul_div(u64 a, u64 b, u64 c)
 {
 	u64 whole = a / c, rest = a % c;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The largest or smallest elements of a search, in order.  The unit widens
- * elements to fp32; they are compared as integers whose order is that of the
- * numbers.  A heap in the worker's scratch holds as many as have a rank, the
- * worst of them at its root.
+ * Finds the largest or smallest elements of a search, in order. The unit widens
+ * elements to fp32; they are compared as integers with the order of the numbers. A
+ * heap in the worker's scratch holds the ranked elements, with the worst of them at
+ * its root.
  */
 #include "core.h"
 
 #define DECODE 1024u		/* elements widened at a time */
-#define STEP_NS 4u		/* an element compared, or moved by one level */
+#define STEP_NS 4u		/* time to compare an element, or to move it by one level */
 #define STEPS 1024u		/* accounted at a time */
 
 struct scratch {
@@ -22,15 +22,15 @@ struct search {
 	struct spyre_core *core;
 	u64 *heap;
 	u32 size;
-	u32 ranks;		/* elements that the heap holds at most */
+	u32 ranks;		/* capacity of the heap */
 	u32 flip;		/* ~0: the smallest come first */
 	u32 place;		/* of the next element */
 	u32 steps;		/* not accounted yet */
 };
 
 /*
- * Larger keys come first: the number, its sign lost if it is 0, then the
- * place, then that sign, which no comparison gets to.
+ * Larger keys come first: the number (a zero without its sign), then the place,
+ * then the sign of a zero, which is never reached because places differ.
  */
 static u64 key_of(const struct search *s, u32 bits)
 {
@@ -56,7 +56,7 @@ static u32 value_of(const struct search *s, u64 key)
 	return order & 0x80000000 ? order ^ 0x80000000 : ~order;
 }
 
-/* The fp32 of an integer below 2^24. */
+/* Converts an integer below 2^24 to fp32. */
 static u32 fp32_of(u32 x)
 {
 	u32 exponent = 127 + 23;
@@ -75,7 +75,7 @@ static u32 place_of(u64 key)
 	return SPYRE_MAX_PLACE - 1 - ((u32)key >> 8);
 }
 
-/* Accounts steps taken since the last time; false: stop. */
+/* Accounts the steps since the last call; returns false to stop. */
 static bool settle(struct search *s)
 {
 	u64 cost = spyre_cost_ns(s->core, (u64)s->steps * STEP_NS);
@@ -130,7 +130,7 @@ static bool take(struct search *s, const u32 *fp32, u32 count)
 	return settle(s);
 }
 
-/* Best first. */
+/* Sorts the heap, best first. */
 static bool sort(struct search *s)
 {
 	u32 size = s->size;
@@ -148,7 +148,7 @@ static bool sort(struct search *s)
 	return settle(s);
 }
 
-/* A row of @count points of the search, @left elements at most. */
+/* Searches a row of @count points, at most @left elements. */
 static bool search_row(struct search *s, struct spyre_sfu_run *run, const u8 *from, u32 count,
 		       u64 *left)
 {
@@ -172,7 +172,7 @@ static bool search_row(struct search *s, struct spyre_sfu_run *run, const u8 *fr
 	return true;
 }
 
-/* The output point, from the sorted heap. */
+/* Writes the output point from the sorted heap. */
 static bool store(struct search *s, const struct spyre_instr *in, u8 *out)
 {
 	struct spyre_core *core = s->core;
@@ -202,7 +202,7 @@ static bool store(struct search *s, const struct spyre_instr *in, u8 *out)
 	return true;
 }
 
-/* One point of the output; @inner walks what is searched for it. */
+/* Computes one point of the output; @inner walks its inputs. */
 static bool search_point(struct search *s, const struct spyre_instr *in,
 			 struct spyre_walk *inner, struct spyre_sfu_run *run, u32 count, u8 *out)
 {

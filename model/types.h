@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Integer types of the card model.  The model is compiled into the kernel
- * module and into libspyre from the same files; this is the only header that
- * knows which of the two it is in.
+ * Integer types of the card model. The model is compiled into the kernel module and
+ * into libspyre from the same files; only this header distinguishes the two.
  */
 #ifndef SPYRE_MODEL_TYPES_H
 #define SPYRE_MODEL_TYPES_H

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The verifier: one pass over an untrusted image, no recursion, no
- * allocation, time linear in the image.  This file walks header, steps and
- * streams; verify_instr.c proves single instructions.
+ * The verifier: one pass over an untrusted image without recursion or allocation,
+ * in time linear in the image. This file walks header, steps and streams;
+ * verify_instr.c proves single instructions.
  */
 #include "verify.h"
 
@@ -16,7 +16,7 @@ int spyre_verify_fail(struct spyre_verify *v, enum spyre_stop stop, u64 value, u
 
 int spyre_verify_work(struct spyre_verify *v, u64 steps)
 {
-	/* trips never passes the bound, so the division is the overflow check. */
+	/* trips never exceeds the bound, so the division is the overflow check. */
 	if (steps > (SPYRE_MAX_WORK - v->work) / v->trips)
 		return spyre_verify_fail(v, SPYRE_STOP_TOO_LONG, steps, SPYRE_MAX_WORK);
 	v->work += steps * v->trips;
@@ -73,7 +73,7 @@ static void lay_out(struct spyre_program *prog, const void *image)
 	prog->instrs = (const void *)(prog->streams + prog->header->num_streams);
 }
 
-/* Walks one stream; *pos is where it must start and, after, where it ended. */
+/* Walks one stream; *pos is the required start, and the end on return. */
 static int verify_stream(struct spyre_verify *v, const struct spyre_prog_stream *stream,
 			 u32 *pos, struct spyre_instr_cost *sum)
 {
@@ -81,7 +81,7 @@ static int verify_stream(struct spyre_verify *v, const struct spyre_prog_stream 
 	struct spyre_instr_cost cost;
 	u32 i;
 
-	/* Back to back, so that none overlaps another and none is walked twice. */
+	/* Streams are contiguous, so that none overlaps another and none is walked twice. */
 	if (stream->offset != *pos)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_STREAM, stream->offset, *pos);
 	for (i = 0; i < stream->num_instrs; i++) {
@@ -129,7 +129,7 @@ static void add_phase_cost(struct spyre_verify *v, u64 compute, u32 streams,
 	total->elements += sum->elements * v->trips;
 }
 
-/* *next: the stream and instruction that no phase before has used. */
+/* *next: the first stream and instruction that no earlier phase has used. */
 static int verify_phase(struct spyre_verify *v, const struct spyre_prog_step *step,
 			u32 *next_stream, u32 *pos)
 {
@@ -181,10 +181,10 @@ static int open_loop(struct spyre_verify *v, const struct spyre_prog_step *step)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_STEP, step->count, SPYRE_MAX_COUNT);
 	if (v->depth == SPYRE_MAX_LOOPS)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_STEP, v->depth + 1, SPYRE_MAX_LOOPS);
-	/* Each turn is a step of work, even of an empty loop. */
+	/* Each iteration is a step of work, even of an empty loop. */
 	if (spyre_verify_work(v, step->count))
 		return -EINVAL;
-	v->turns[v->depth++] = step->count;
+	v->iters[v->depth++] = step->count;
 	v->trips *= step->count;
 	return 0;
 }
@@ -195,7 +195,7 @@ static int close_loop(struct spyre_verify *v, const struct spyre_prog_step *step
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_STEP, step->count, 0);
 	if (!v->depth)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_STEP, 0, 0);
-	v->trips /= v->turns[--v->depth];
+	v->trips /= v->iters[--v->depth];
 	return 0;
 }
 
@@ -237,7 +237,7 @@ static int verify_steps(struct spyre_verify *v)
 	return 0;
 }
 
-/* The table must say exactly what the instructions do. */
+/* The table must declare exactly what the instructions use. */
 static int verify_operands(struct spyre_verify *v)
 {
 	u32 i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Proofs about single instructions: which fields and formats are allowed and
- * how much work they are.  verify_shape.c has the rules of single opcodes,
- * verify_view.c proves which bytes are reached.
+ * Proofs about single instructions: the permitted fields and formats, and the
+ * amount of work. verify_shape.c has the rules of single opcodes, verify_view.c
+ * proves which bytes are reached.
  */
 #include "verify.h"
 
@@ -18,14 +18,14 @@ static bool product_integer(u32 fmt)
 	return fmt == SPYRE_FMT_SENINT4 || fmt == SPYRE_FMT_SENINT8;
 }
 
-/* What the SFU computes on, by way of fp32. */
+/* The formats that the SFU computes on, converted to fp32. */
 static bool arithmetic_format(u32 fmt)
 {
 	return float_format(fmt) || product_integer(fmt) || fmt == SPYRE_FMT_SENINT16 ||
 	       fmt == SPYRE_FMT_IEEE_INT32 || fmt == SPYRE_FMT_SENUINT32;
 }
 
-/* Views of a function of an opcode, 0 if the pair does not exist. */
+/* Number of views of a function of an opcode; 0 if the pair does not exist. */
 static u32 views_of(u32 opcode, u32 func)
 {
 	switch (opcode) {
@@ -67,7 +67,7 @@ static int verify_counts(struct spyre_verify *v, const struct spyre_instr *in)
 	return 0;
 }
 
-/* Fields that only some opcodes and functions use. */
+/* Checks fields that only some opcodes and functions use. */
 static int verify_extras(struct spyre_verify *v, const struct spyre_instr *in)
 {
 	bool search = in->opcode == SPYRE_OP_REDUCE || in->opcode == SPYRE_OP_TOPK;
@@ -131,7 +131,7 @@ static int verify_formats(struct spyre_verify *v, const struct spyre_instr *in)
 	return 0;
 }
 
-/* Steps of work of an instruction, see SPYRE_MAX_WORK. */
+/* Computes the steps of work of an instruction, see SPYRE_MAX_WORK. */
 static int verify_steps_of(struct spyre_verify *v, const struct spyre_instr *in)
 {
 	u64 steps = 1;

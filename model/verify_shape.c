@@ -16,7 +16,7 @@ static int verify_zero_stride(struct spyre_verify *v, const struct spyre_instr *
 	return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, stride, 0);
 }
 
-/* Multiplies *total by the counts of reduce_mask; fails if it is or gets above @most. */
+/* Multiplies *total by the counts of reduce_mask; fails if it exceeds @most. */
 static int verify_masked(struct spyre_verify *v, const struct spyre_instr *in, u64 *total,
 			 u64 most, enum spyre_stop stop)
 {
@@ -34,7 +34,7 @@ static int verify_masked(struct spyre_verify *v, const struct spyre_instr *in, u
 	return 0;
 }
 
-/* The output stays where it is while the masked dims are walked. */
+/* The output must not move while the masked dims are walked. */
 static int verify_masked_output(struct spyre_verify *v, const struct spyre_instr *in)
 {
 	u32 d;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Proofs about views: which bytes one can reach, over all points and all
- * turns of the enclosing loops.
+ * Proofs about views: the bytes that one can reach, over all points and all
+ * iterations of the enclosing loops.
  */
 #include "verify.h"
 
-/* Adds (count - 1) * stride to *end; false if that passes the largest extent. */
+/* Adds (count - 1) * stride to *end; returns false if that exceeds the largest extent. */
 static bool reach(u64 *end, u32 count, u64 stride)
 {
-	/* Also for one point: engines may form the address after the last. */
+	/* The stride is checked even for one point: engines may form the address after the last. */
 	if (stride > SPYRE_MAX_EXTENT)
 		return false;
 	if (count <= 1 || !stride)
@@ -17,7 +17,7 @@ static bool reach(u64 *end, u32 count, u64 stride)
 	return *end <= SPYRE_MAX_EXTENT;
 }
 
-/* Where the view's last byte ends, over all points and turns. */
+/* Computes the end of the view's last byte, over all points and iterations. */
 static int view_end(struct spyre_verify *v, const struct spyre_instr *in, u32 index, u64 *end)
 {
 	const struct spyre_view *view = spyre_instr_views(in) + index;
@@ -40,7 +40,7 @@ static int view_end(struct spyre_verify *v, const struct spyre_instr *in, u32 in
 		if (view->loop_stride[d] % align || (d >= v->depth && view->loop_stride[d]))
 			return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->loop_stride[d],
 						 align);
-		count = d < v->depth ? v->turns[d] : 1;
+		count = d < v->depth ? v->iters[d] : 1;
 		if (!reach(end, count, view->loop_stride[d]))
 			return spyre_verify_fail(v, SPYRE_STOP_EXTENT, view->loop_stride[d],
 						 SPYRE_MAX_EXTENT);
@@ -83,7 +83,7 @@ int spyre_verify_view(struct spyre_verify *v, const struct spyre_instr *in, u32 
 	if (view->operand != SPYRE_VIEW_LX) {
 		u32 peer = view->operand ^ SPYRE_VIEW_RING;
 
-		/* The ring is read only. */
+		/* Peers' scratchpads are read-only. */
 		if (peer >= h->num_cores || !index)
 			return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->operand,
 						 h->num_cores);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
-# The lint part of scripts/test: what a reader would complain about first.
+# The lint part of scripts/test: checks of the sources that run nothing.
 
 part_lint() {
 	cd "$top" || return
@@ -24,10 +24,10 @@ part_lint() {
 	step "every source file names its licence (SPDX)" lint-spdx lint_spdx
 	step "no source file is over 1,000 lines" lint-length lint_length
 	step "no line of C is over 100 columns (texts aside), no space at line ends" lint-columns lint_columns
-	step "no left-over marker, no archive address" lint-markers lint_markers
+	step "no unfinished marker, no archive address" lint-markers lint_markers
 	step "the README's figures and chart are those of docs/performance.md" lint-chart \
 		scripts/chart --check
-	step "links between documents lead somewhere" lint-links scripts/docs --check
+	step "links between documents have targets" lint-links scripts/docs --check
 	step "one version everywhere" lint-version lint_version
 	if command -v sparse >/dev/null; then
 		step "sparse on model/" lint-sparse lint_sparse
@@ -94,8 +94,8 @@ lint_length() {
 		awk '$2 != "total" && $1 > 1000' | grep .
 }
 
-# Tabs are eight columns wide; a character is one, however many bytes it has.
-# Texts are not broken over lines, so that they can be searched for.
+# A tab has eight columns; any other character has one, however many bytes it has.
+# Texts may be longer, so that they can be searched for.
 lint_columns() {
 	local bad=0
 	sources '*.c' '*.h' '*.cpp' | python3 -c '
@@ -117,7 +117,7 @@ lint_markers() {
 		-- '*.c' '*.h' '*.cpp' '*.py' '*.sh' '*.mk' scripts .ci ':!scripts/lib-lint.sh'
 }
 
-# version_in FILE PATTERN: the part of a line between \( and \), which has to be in the file.
+# version_in FILE PATTERN: the part of a line between \( and \), which the file must contain.
 version_in() {
 	local found
 	found=$(sed -n "s/$2/\1/p" "$1" | head -n 1)
@@ -128,7 +128,7 @@ version_in() {
 	return 1
 }
 
-# Those that configure substitutes (libspyre.pc, dkms.conf) take it from VERSION.
+# Files that configure substitutes (libspyre.pc, dkms.conf) take the version from VERSION.
 lint_version() {
 	local version part value bad=0
 	version=$(cat VERSION)
@@ -151,7 +151,7 @@ lint_version() {
 	return $bad
 }
 
-# The kernel interface has a number of its own, in the driver, its reference and the library.
+# The kernel interface has a separate version, in the driver, its reference and the library.
 lint_interface() {
 	local driver bad=0
 	driver=$(sed -n 's/^\t\.major = \([0-9]*\),$/\1/p; s/^\t\.minor = \([0-9]*\),$/.\1/p' \
@@ -166,7 +166,7 @@ lint_interface() {
 	return $bad
 }
 
-# The model is freestanding C; sparse reads it as the kernel's build would.
+# The model is freestanding C; sparse checks it with the options of the kernel's build.
 lint_sparse() {
 	local file bad=0
 	for file in $(sources 'model/*.c'); do
@@ -186,7 +186,7 @@ lint_checkpatch() {
 			"no checkpatch.pl here; Debian has it in linux-source-6.12, or set CHECKPATCH"
 		return 0
 	fi
-	# The tracepoint macros have a layout of their own, in every driver.
+	# Tracepoint macros are formatted differently in every driver.
 	step "checkpatch --strict on kernel/" lint-checkpatch "$checkpatch" --no-tree --strict \
 		--terse --show-types --max-line-length=100 \
 		-f $(sources 'kernel/*.c' 'kernel/*.h' | grep -v /spyre_trace.h)

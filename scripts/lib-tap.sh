@@ -24,7 +24,7 @@ skip() { skipped=$((skipped + 1)); note "skipped: $1: $2"; }
 step() {
 	local what=$1 name=$2
 	shift 2
-	# The command may read the log that it is about.
+	# The command may read the log of the same step.
 	if "$@" >"$(log_file "$name").new" 2>&1; then
 		mv "$(log_file "$name").new" "$(log_file "$name")"
 		ok "$what"
@@ -42,8 +42,8 @@ add_counts() {
 	[ "$f" = 0 ] || failures+=("$f of $name")
 }
 
-# tally_trs FOLDER STEP: results that 'make check' left. No result at all is a
-# failure: the tests did not even build.
+# tally_trs FOLDER STEP: counts the results of 'make check'. No result at all is a
+# failure: the tests did not build.
 tally_trs() {
 	local results p f s
 	results=$(find "$1" -name '*.trs' -not -path '*/spyre-[0-9]*' -exec \
@@ -55,15 +55,15 @@ tally_trs() {
 	p=$(grep -c '^:test-result: \(PASS\|XFAIL\)' <<<"$results")
 	s=$(grep -c '^:test-result: SKIP' <<<"$results")
 	f=$(grep -c '^:test-result: \(FAIL\|XPASS\|ERROR\)' <<<"$results")
-	# The names are in the logs beside them.
+	# The logs in the same folder have the names.
 	find "$1" -name '*.trs' -not -path '*/spyre-[0-9]*' | sed 's/trs$/log/' |
 		xargs -r grep -hE '^(FAIL|XPASS|ERROR|SKIP): ' | sed 's/^/    /' | head -n 40
 	add_counts "$2" "$p" "$f" "$s"
 }
 
-# tally_tap STATUS STEP: the TAP stream in a step's log, with plan lines or
-# without. A non-zero status, or fewer results than a single plan says, is a
-# failure of its own.
+# tally_tap STATUS STEP: counts the TAP stream in a step's log, with plan lines or
+# without. A non-zero status, or fewer results than a single plan announces, is a
+# failure as well.
 tally_tap() {
 	local status=$1 name=$2 log p f s planned
 	log=$(log_file "$name")
@@ -78,7 +78,7 @@ tally_tap() {
 		planned=${planned%%[!0-9]*}
 		if [ "$planned" -gt $((p + f + s)) ]; then
 			f=$((f + planned - p - f - s))
-			note "the log ends early: $planned results were planned"
+			note "the log is truncated: $planned results were planned"
 		fi
 	fi
 	if [ "$status" != 0 ] && [ "$f" = 0 ]; then

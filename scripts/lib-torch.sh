@@ -5,7 +5,7 @@
 
 torch_version=2.13.0
 
-# A python3 that can make virtual environments and build extensions.
+# A python3 that can create virtual environments and build extensions.
 find_venv_python() {
 	local p
 	for p in ${PYTHON:-/usr/bin/python3 python3}; do
@@ -20,7 +20,7 @@ sys.exit(sys.version_info < (3, 10) or
 }
 
 # torch_venv: makes build/torch-venv, once for each list of packages; sets
-# $torch_python. False, with the reason in $torch_missing, if it cannot be had.
+# $torch_python. Fails with the reason in $torch_missing if that is impossible.
 torch_venv() {
 	local venv=$top/build/torch-venv wanted log
 	torch_python=$venv/bin/python
@@ -59,7 +59,7 @@ torch_plugin() {
 		--force-reinstall "$copy"
 }
 
-# torch_run COMMAND...: with what the tests and benchmarks of the plugin need.
+# torch_run COMMAND...: runs it in the environment of the plugin's tests and benchmarks.
 torch_run() {
 	env SPYRE_BACKEND=embedded SPYRE_SRCDIR="$top" SPYRE_BUILDDIR="$top/build/plain" \
 		TORCHINDUCTOR_CACHE_DIR="$top/build/torch-cache" HF_HUB_OFFLINE=1 \
@@ -79,10 +79,10 @@ torch_tests() {
 	note "$name: $((SECONDS - start)) s"
 }
 
-# torch_tally NAME: counts what torch_tests NAME found.
+# torch_tally NAME: counts the results of torch_tests NAME.
 torch_tally() { tally_tap "$(cat "$(log_file "torch-$1-status")")" "torch-$1"; }
 
-# Files of tests/torch that no other group has.
+# Files of tests/torch that are in no other group.
 torch_core_files() {
 	local file
 	for file in "$top"/tests/torch/test_*.py; do
@@ -117,7 +117,7 @@ torch_smoke() {
 	return $status
 }
 
-# The same set on both cards: right, and equal in bytes.
+# The same set on both cards: results are correct and bit-identical.
 part_torch_vm() {
 	local log user=--user
 	torch_smoke || return
@@ -132,7 +132,7 @@ part_torch_vm() {
 	fi
 	say "booting QEMU: a subset on /dev/accel/accel0"
 	log=$(log_file torch-vm)
-	# The emulated processor's AVX2 is wrong in places: torch and numpy do without.
+	# Some AVX2 instructions of the emulated processor are wrong: torch and numpy do not use it.
 	"$top/scripts/vm" $user --module "$module" --log "$(log_file torch-vm-kernel)" \
 		--timeout 900 --env SPYRE_BACKEND=drm --env PYTHONDONTWRITEBYTECODE=1 \
 		--env ATEN_CPU_CAPABILITY=default --env NPY_DISABLE_CPU_FEATURES="AVX2 FMA3" \

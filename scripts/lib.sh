@@ -6,7 +6,7 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 jobs=${JOBS:-$(nproc)}
 
-# Where ccache is installed, objects of one clone serve another: the folder is not hashed.
+# ccache, if installed, ignores the folder, so that clones share objects.
 if [ -x /usr/lib/ccache/gcc ]; then
 	PATH=/usr/lib/ccache:$PATH
 	export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$top} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR:-1}
@@ -19,10 +19,10 @@ die() {
 	exit 1
 }
 
-# A python3 that has numpy: the first in PATH may be someone's own without it.
+# A python3 that has numpy: the first one in PATH may be a user's own, without it.
 find_python() {
 	local p
-	# The system's comes first: one in a home folder is closed to the plain user of the VM.
+	# The system's comes first: the VM's plain user may be unable to read one in a home folder.
 	for p in ${PYTHON:-/usr/bin/python3 python3}; do
 		if "$p" -c 'import numpy' 2>/dev/null; then
 			python=$(command -v "$p")
@@ -33,8 +33,8 @@ find_python() {
 	return 1
 }
 
-# Version of the newest Debian 6.12 kernel whose headers and modules are here;
-# nothing and false if there is none. KERNEL_VERSION overrides.
+# Prints the version of the newest Debian 6.12 kernel with headers and modules;
+# prints nothing and fails without one. KERNEL_VERSION overrides.
 kernel_version() {
 	local v best=
 	if [ -n "${KERNEL_VERSION:-}" ]; then
@@ -50,13 +50,13 @@ kernel_version() {
 	[ -n "$best" ] && echo "$best"
 }
 
-# complain MESSAGE...: says it and is false, for 'complain … || return'.
+# complain MESSAGE...: prints it and fails, for 'complain … || return'.
 complain() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
 	return 1
 }
 
-# True if a file that autogen.sh makes is missing, or older than its sources.
+# Succeeds if a file that autogen.sh creates is missing or older than its sources.
 autogen_is_due() {
 	[ -x "$top/configure" ] && [ -e "$top/Makefile.in" ] || return 0
 	[ -n "$(find "$top" -path "$top/build" -prune -o \( -name '*.mk' -o -name Makefile.am \
@@ -64,8 +64,8 @@ autogen_is_due() {
 }
 
 # build_tree NAME [configure flags]: configures build/NAME outside the source
-# tree (again only if the flags changed) and sets $build. False after saying
-# why if that fails.
+# tree (again only if the flags changed) and sets $build. Prints the reason and
+# fails if that is impossible.
 build_tree() {
 	local name=$1
 	shift
@@ -93,24 +93,24 @@ log_file() {
 	echo "$top/build/log/$1.log"
 }
 
-# quietly STEP COMMAND...: its output goes to the log; shown only if it fails.
+# quietly STEP COMMAND...: writes its output to the log, and shows it only on failure.
 quietly() {
 	local step=$1
 	shift
 	"$@" >"$(log_file "$step")" 2>&1 && return 0
 	tail -n 40 "$(log_file "$step")" >&2
-	complain "$step failed; the whole output is in build/log/$step.log"
+	complain "$step failed; see build/log/$step.log for the whole output"
 }
 
 # build_module [C=1]: builds spyre_vdev.ko for the kernel that the VM boots; sets
-# $module. C=1 has sparse read it, too.
+# $module. C=1 also runs sparse.
 build_module() {
 	local version
 	version=$(kernel_version) ||
-		complain "no Debian 6.12 kernel with headers; run scripts/deps vm" || return 1
+		complain "cannot find a Debian 6.12 kernel with headers; run scripts/deps vm" || return 1
 	say "building spyre_vdev.ko for $version"
 	quietly module make -C "$build" module KDIR="/lib/modules/$version/build" W=1 "$@" ||
 		return 1
 	module=$build/build/kernel/spyre_vdev.ko
-	[ -e "$module" ] || complain "'make module' left no $module"
+	[ -e "$module" ] || complain "'make module' did not create $module"
 }

@@ -2,7 +2,7 @@
 # Tools: the public headers and the public library only.
 include tools/smi/smi.mk
 
-# Unit tests link this, too: everything of `spyre` but main() and the card.
+# All of `spyre` except main() and the use of the card; unit tests link it as well.
 COREDUMP_CPPFLAGS = -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS)
 noinst_LTLIBRARIES += tools/spyre/libcommand.la
 tools_spyre_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(COREDUMP_CPPFLAGS)
@@ -58,10 +58,10 @@ dist_man_MANS += docs/man/dxp_standalone.1
 # The public name of the bundle compiler.
 install-exec-hook:
 	cd '$(DESTDIR)$(bindir)' && rm -f dxp_standalone && $(LN_S) spyre$(EXEEXT) dxp_standalone
-# Libtool gives programs no path to a folder that ld.so.conf names: its cache has to know.
+# libtool sets no run path to a folder of ld.so.conf, so ldconfig must update its cache.
 	@if test -z '$(DESTDIR)' && test "`id -u`" = 0; then \
 	  PATH="$$PATH:/usr/sbin:/sbin" ldconfig || \
-	  echo "ldconfig failed: run it, or programs may not find libspyre.so.0" >&2; \
+	  echo "cannot run ldconfig: programs may not find libspyre.so.0; run it as root" >&2; \
 	fi
 
 uninstall-hook: uninstall-dkms

@@ -2,7 +2,7 @@
 /*
  * AVX2 with FMA: eight lanes.
  */
-#ifndef __CHECKER__	/* sparse knows no vector types */
+#ifndef __CHECKER__	/* sparse does not support vector types */
 #define VL 8
 #define PT_ROWS 6
 #define PT_VECS 2

@@ -2,7 +2,7 @@
 /*
  * AVX-512 (F, BW, VL, DQ): sixteen lanes.
  */
-#ifndef __CHECKER__	/* sparse knows no vector types */
+#ifndef __CHECKER__	/* sparse does not support vector types */
 #define VL 16
 #define PT_ROWS 6
 #define PT_VECS 4
@@ -12,7 +12,7 @@
 #define VI_MIN(a, b) __builtin_elementwise_min(a, b)
 #define VI_MAX(a, b) __builtin_elementwise_max(a, b)
 #else
-/* All lanes, rounding as MXCSR says. */
+/* All lanes, in the rounding mode of MXCSR. */
 #define VF_FMA(a, b, c) __builtin_ia32_vfmaddps512_mask(a, b, c, (unsigned short)-1, 4)
 #define VF_SQRT(a)						\
 	__builtin_ia32_sqrtps512_mask(a, (vf){ 0 }, (unsigned short)-1, 4)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * DL16 with mask registers: the same numbers as codec.h's in fewer
- * instructions.  Included by the AVX-512 unit.
+ * DL16 with mask registers: the same results as codec.h in fewer instructions.
+ * Included by the AVX-512 unit.
  */
 #ifndef SPYRE_MODEL_SIMD_AVX512_DL16_H
 #define SPYRE_MODEL_SIMD_AVX512_DL16_H
@@ -12,12 +12,12 @@
 
 typedef float v16sf __attribute__((vector_size(64)));
 
-/* Sign-extended, the sign is where fp32 has it after a shift; zeros keep only that. */
+/* Sign extension and a shift put the sign where fp32 has it; zeros keep nothing else. */
 static inline __attribute__((__always_inline__)) v16sf dl16_decode16(v16hi code)
 {
 	const v16hi magnitude = (v16hi){ 0 } + 0x7fff, sign = (v16hi){ 0 } + (short)0x8000;
 	const v16si bias = (v16si){ 0 } + (96 << 23), nan = (v16si){ 0 } + 0x7fc00000;
-	/* Of infinity the sum lacks this. */
+	/* The sum of an infinity lacks this much. */
 	const v16si rest = (v16si){ 0 } + (0x7f800000 - (SPYRE_DL16_INF << 14) - (96 << 23));
 	u16 some = __builtin_ia32_ptestmw256(code, magnitude, ALL16);
 	u16 infinite = __builtin_ia32_pcmpeqw256_mask(code | sign, (v16hi){ 0 } - 1, ALL16);
@@ -30,7 +30,7 @@ static inline __attribute__((__always_inline__)) v16sf dl16_decode16(v16hi code)
 	return (v16sf)__builtin_ia32_blendmd_512_mask(x, nan, none);
 }
 
-/* Narrowing saturates, to infinity's code too; what underflows is negative. */
+/* Narrowing saturates to infinity's code; underflows are negative before the maximum. */
 static inline __attribute__((__always_inline__)) v16hi dl16_encode16(v16sf x)
 {
 	const v16hi sign = (v16hi){ 0 } + (short)0x8000;

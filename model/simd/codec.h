@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The formats of the SFU as vectors of fp32: decoders, encoders, loads and
- * stores.  docs/numerics.md has the rules; model/format.c has the same codecs
- * one number at a time.  Included once by each unit.
+ * The formats of the SFU as vectors of fp32: decoders, encoders, loads and stores.
+ * docs/numerics.md has the rules; model/format.c has the same codecs for single
+ * numbers. Each unit includes this once.
  */
 #ifndef SPYRE_MODEL_SIMD_CODEC_H
 #define SPYRE_MODEL_SIMD_CODEC_H
@@ -25,8 +25,9 @@ static ALWAYS_INLINE vf dl16_decode(vh code)
 }
 
 /*
- * Half an ulp and the change of bias in one addition; an arithmetic shift
- * keeps what underflows negative.  The code of NaN overflows to that of infinity.
+ * One addition applies half an ulp and the change of bias; an arithmetic shift
+ * keeps underflows negative. Numbers that would round to the code of NaN become
+ * infinity.
  */
 static ALWAYS_INLINE vh dl16_encode(vf x)
 {
@@ -78,7 +79,7 @@ static ALWAYS_INLINE vh fp16_encode(vf v)
 	vu sign = (x >> 16) & 0x8000;
 	vu even = (mag >> 13) & 1;
 	vi code = (vi)(((mag + 0xfff + even) >> 13) - (112u << 10));
-	/* Adding 0.5 lines a number below 2^-14 up with units of 2^-24. */
+	/* Adding 0.5 aligns a number below 2^-14 to units of 2^-24. */
 	vu low = (vu)((vf)mag + 0.5f) - 0x3f000000;
 
 	code = VI_MIN(code, vi_splat(0x7c00));
@@ -87,7 +88,7 @@ static ALWAYS_INLINE vh fp16_encode(vf v)
 	return vh_narrow((vu)code);
 }
 
-/* As fp16: a power of two makes up for the bias, subnormals included. */
+/* As for fp16, a power of two compensates for the bias, subnormals included. */
 static ALWAYS_INLINE vf fp8_143_decode(vb code)
 {
 	vu x = __builtin_convertvector(code, vu);
@@ -110,7 +111,7 @@ static ALWAYS_INLINE vb fp8_143_encode(vf v)
 	vu x = (vu)v;
 	vu mag = x & 0x7fffffff;
 	vi code = (vi)(((mag + 0x7ffff + ((mag >> 20) & 1)) >> 20) - (120u << 3));
-	/* Lines a number below 2^-6 up with units of 2^-9. */
+	/* Aligns a number below 2^-6 to units of 2^-9. */
 	vu low = (vu)((vf)mag + 0x1p14f) - 0x46800000;
 
 	code = VI_MIN(code, vi_splat(0x7e));
@@ -124,12 +125,12 @@ static ALWAYS_INLINE vb fp8_152_encode(vf v)
 	vu x = (vu)v;
 	vu mag = x & 0x7fffffff;
 	vi code = (vi)(((mag + 0xfffff + ((mag >> 21) & 1)) >> 21) - (111u << 2));
-	/* Lines a number below 2^-15 up with units of 2^-17. */
+	/* Aligns a number below 2^-15 to units of 2^-17. */
 	vu low = (vu)((vf)mag + 0x1p6f) - 0x42800000;
 
 	code = VI_MIN(code, vi_splat(0x7f));
 	code = (vi)vu_select((vi)mag < 0x38000000, low, (vu)code);
-	code |= (vi)(x >> 24 & 0x80) & (code != 0);	/* there is no -0 */
+	code |= (vi)(x >> 24 & 0x80) & (code != 0);	/* -0 does not exist */
 	return vb_narrow(vu_select((vi)mag > 0x7f800000, vu_splat(0x80), (vu)code));
 }
 
@@ -140,7 +141,7 @@ static ALWAYS_INLINE vu vi_small_encode(vf x, u32 bits)
 
 	x = vf_select(x > max, vf_splat(max), x);
 	x = vf_select(x < min, vf_splat(min), x);
-	/* The low bits of the sum are those of the integer. */
+	/* The low bits of the sum are the integer. */
 	x = vf_select(x == x, x + 0x1.8p23f, (vf){ 0 });
 	return (vu)x & ((1u << bits) - 1);
 }
@@ -159,7 +160,7 @@ static ALWAYS_INLINE vu vi_uint32_encode(vf x)
 {
 	vf r = vf_round(x);
 	vi inside = (r > 0) & (r < 0x1p32f), high = r >= 0x1p31f;
-	/* The upper half less 2^31, exactly, and that bit put back. */
+	/* Subtracts 2^31 from the upper half, exactly, and restores that bit below. */
 	vf rest = r - (vf)((vu)high & 0x4f000000);
 	vu whole = (vu)__builtin_convertvector(vf_select(inside, rest, (vf){ 0 }), vi);
 
@@ -169,13 +170,13 @@ static ALWAYS_INLINE vu vi_uint32_encode(vf x)
 
 static ALWAYS_INLINE vf uint32_decode(vu x)
 {
-	/* Halves are exact, their sum is rounded once. */
+	/* The halves are exact; their sum is rounded once. */
 	vf high = __builtin_convertvector((vi)(x >> 16), vf) * 0x1p16f;
 
 	return high + __builtin_convertvector((vi)(x & 0xffff), vf);
 }
 
-/* Pairs of lanes, for two elements in a byte. */
+/* Pairs of lanes, for two elements per byte. */
 typedef u64 vp __attribute__((vector_size(4 * VL)));
 typedef u8 vp_bytes __attribute__((vector_size(VL / 2)));
 
@@ -215,7 +216,7 @@ static ALWAYS_INLINE void vb_store(u8 *p, vb x)
 typedef s8 vb_signed __attribute__((vector_size(VL)));
 typedef s16 vh_signed __attribute__((vector_size(2 * VL)));
 
-/* @format is a constant wherever speed counts. */
+/* @format is a constant in every performance-critical caller. */
 static ALWAYS_INLINE vf vf_load(u32 format, const u8 *p)
 {
 	switch (format) {
@@ -284,7 +285,7 @@ static ALWAYS_INLINE void vf_store(u32 format, u8 *p, vf x)
 	}
 }
 
-/* Of @lanes elements of a format of the SFU. */
+/* Bytes of @lanes elements of a format of the SFU. */
 static ALWAYS_INLINE long vf_bytes(u32 format, long lanes)
 {
 	switch (format) {
@@ -303,7 +304,7 @@ static ALWAYS_INLINE long vf_bytes(u32 format, long lanes)
 	}
 }
 
-/* n < VL lanes; the others read as +0.0. */
+/* Loads n < VL lanes; the others become +0.0. */
 static ALWAYS_INLINE vf vf_load_part(u32 format, const u8 *p, long n)
 {
 	u8 buf[4 * VL] = { 0 };
@@ -320,7 +321,7 @@ static ALWAYS_INLINE void vf_store_part(u32 format, u8 *p, vf x, long n)
 	__builtin_memcpy(p, buf, vf_bytes(format, n));
 }
 
-/* Lane 0 in all lanes. */
+/* Loads lane 0 into all lanes. */
 static ALWAYS_INLINE vf vf_load_splat(u32 format, const u8 *p)
 {
 	if (format == SPYRE_FMT_SEN169_FP16)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Format conversion for the DMA engine and for packing PT tiles.  Floating
- * formats go through fp32, which holds all of them but fp64.  Integers go to
- * and from floats through fp32 too, among themselves through 64 bits if the
- * run is a cast.  Included once by each unit.
+ * Format conversion for the DMA engine and for packing PT tiles. Floating formats
+ * go through fp32, which holds all of them but fp64. Conversions between integers
+ * and floats use fp32 as well; those between integers use 64 bits if the run is a
+ * cast. Each unit includes this once.
  */
 #ifndef SPYRE_MODEL_SIMD_CONVERT_H
 #define SPYRE_MODEL_SIMD_CONVERT_H
@@ -11,14 +11,14 @@
 #include "tile.h"
 
 /*
- * Rows of a tile lie pages apart on the host, where no hardware prefetcher
- * follows; PREFETCH_ROWS ahead hides the memory's latency.
+ * Rows of a tile lie pages apart on the host, where no hardware prefetcher follows;
+ * prefetching PREFETCH_ROWS ahead hides the memory's latency.
  */
 #define PREFETCH_ROWS 12
 
 static ALWAYS_INLINE void prefetch_row(const struct spyre_convert_run *run, const u8 *src)
 {
-	/* A number, not a pointer: it may lie outside the span, or wrap. */
+	/* An integer instead of a pointer, because it may lie outside the span, or wrap. */
 	const unsigned long at = (unsigned long)src + PREFETCH_ROWS * run->src_stride;
 	const u8 *ahead = (const u8 *)at;
 
@@ -26,7 +26,7 @@ static ALWAYS_INLINE void prefetch_row(const struct spyre_convert_run *run, cons
 	__builtin_prefetch(ahead + 64, 0, 2);
 }
 
-/* Integer element i, as a C cast would widen it. */
+/* Widens integer element i like a C cast. */
 static s64 integer_load(u32 format, const u8 *p, long i)
 {
 	switch (format) {
@@ -47,7 +47,7 @@ static s64 integer_load(u32 format, const u8 *p, long i)
 	}
 }
 
-/* As a C cast would narrow it. */
+/* Narrows like a C cast. */
 static void integer_store(u32 format, u8 *p, long i, s64 x)
 {
 	switch (format) {
@@ -70,7 +70,7 @@ static void integer_store(u32 format, u8 *p, long i, s64 x)
 	}
 }
 
-/* Towards zero, saturating, NaN to 0. */
+/* Rounds towards zero, saturates, and converts NaN to 0. */
 static s64 integer_of_float(u32 format, float x)
 {
 	float lo = -0x1p63f, above = 0x1p63f;
@@ -111,7 +111,7 @@ static ALWAYS_INLINE bool is_sfu_float(u32 format)
 	       format == SPYRE_FMT_SEN143_FP8 || format == SPYRE_FMT_SEN152_FP8;
 }
 
-/* Formats that only hosts have: element by element. */
+/* Formats that only hosts have are loaded element by element. */
 static NOINLINE void host_load(vf *tile, u32 format, const u8 *p, long n)
 {
 	float x[TILE];
@@ -146,7 +146,7 @@ static NOINLINE void host_store(const vf *tile, u32 format, u8 *p, long n)
 	}
 }
 
-/* Formats are constants, of whole bytes. */
+/* The formats are constants and have whole bytes. */
 static ALWAYS_INLINE void convert_part(u8 *dst, u32 to, const u8 *src, u32 from, long n)
 {
 	if (n < VL)
@@ -174,9 +174,9 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
 }
 
 /*
- * fp16 and DL16 differ by bias and one fraction bit.  Sticks without
- * subnormal fp16 numbers, nearly all, convert in their 16 bits, twice as many
- * lanes at a time; HL lanes.
+ * fp16 and DL16 differ by bias and one fraction bit. Sticks without subnormal fp16
+ * numbers, nearly all, convert in 16 bits, HL lanes at a time, twice as many as
+ * fp32 allows.
  */
 #define HL (2 * VL)
 
@@ -200,7 +200,7 @@ static ALWAYS_INLINE bool hl_any(hls mask)
 	return all;
 }
 
-/* Past the caches, which a large transfer would only empty. */
+/* Bypasses the caches, which a large transfer would only pollute. */
 static ALWAYS_INLINE void hl_store(u8 *dst, hl x, bool stream)
 {
 #ifdef V_STREAM
@@ -222,7 +222,7 @@ static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src, bool stream)
 
 	if (hl_any(((hls)mag < 0x400) & ~zero))
 		return false;
-	/* Half away from zero, then bias 15 becomes 31. */
+	/* Rounds half away from zero, then changes the bias from 15 to 31. */
 	code = ((mag + 1) >> 1) + (16 << 9);
 	code = hl_select((hls)mag >= 0x7c00, (hl){ 0 } + SPYRE_DL16_INF, code) & ~(hl)zero;
 	code = hl_select(nan, (hl){ 0 } + SPYRE_DL16_NAN, code | (x & 0x8000));

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The SFU's transcendental functions on vectors of fp32.  Every operation here
- * is exact or rounded as IEEE says (+, -, *, /, square root, fused
- * multiply-add, integers, comparisons), so all units give the same bits.
- * docs/numerics.md states the errors; tests/unit/model_functions.c measures
- * them.  The polynomials are minimax fits with rounded coefficients.
+ * The SFU's transcendental functions on vectors of fp32. Every operation here is
+ * exact or rounded as IEEE specifies (+, -, *, /, square root, fused multiply-add,
+ * integers, comparisons), so all units produce the same bits. docs/numerics.md
+ * states the errors; tests/unit/model_functions.c measures them. The polynomials
+ * are minimax fits with rounded coefficients.
  *
- * NaN goes through every function: comparisons with it are false, so each
- * vf_select() here has NaN take the path that keeps it.
+ * NaN propagates through every function: comparisons with it are false, so each
+ * vf_select() here has NaN take the operand that preserves it.
  */
 #ifndef SPYRE_MODEL_SIMD_MATH_H
 #define SPYRE_MODEL_SIMD_MATH_H
 
 #include "vec.h"
 
-#define LN2 0x1.62e430p-1f		/* ln 2 rounded, and the rest */
+#define LN2 0x1.62e430p-1f		/* ln 2, rounded, and the remainder */
 #define LN2_REST (-0x1.05c610p-29f)
 #define LN2_SHORT 0x1.62e4p-1f		/* 15 bits: times an exponent is exact */
 #define LN2_SHORT_REST 0x1.7f7d1cp-20f
 #define LOG2_E 0x1.715476p+0f
 #define ROUND_MAGIC 0x1.8p+23f		/* adding it rounds to an integer */
 #define EXP_MAX 89.0f			/* e^x is infinite from here on */
-#define EXP_MIN (-110.0f)		/* e^x, also times 100, is 0 up to here */
+#define EXP_MIN (-110.0f)		/* e^x, also times 100, is 0 down from here */
 
-/* e^x in two steps: p * lo * hi; p within [0.7, 1.42] or 0. */
+/* e^x in two factors: p * lo * hi; p within [0.7, 1.42] or 0. */
 struct vf_exp {
 	vf p, lo, hi;
 };
@@ -47,7 +47,7 @@ static ALWAYS_INLINE struct vf_exp vf_exp_parts(vf x, vf rest)
 	p = VF_FUSED(p, r, vf_splat(0x1.555490p-3f));
 	p = VF_FUSED(p, r, vf_splat(0x1.fffffcp-2f));
 	p = VF_FUSED(p, r * r, r) + 1.0f;
-	/* Far below there is no need for products in the slow subnormal range. */
+	/* Results this far below skip products in the slow subnormal range. */
 	e.p = (vf)((vu)p & ~(vu)(x == EXP_MIN));
 	k = (vi)t - (vi)vf_splat(ROUND_MAGIC);
 	half = k >> 1;
@@ -113,10 +113,10 @@ static ALWAYS_INLINE vf vf_tanh(vf x)
 }
 
 /*
- * Sigmoid, silu, gelu and mish are, of x < 0, a product that must be exact to
- * the last places where it is tiny.  It is computed from t = |x| in pairs of
- * floats, h + l, the second the error of the first.  Of x > 0 the function is
- * 1 or x less a number that is at most half as large, of the same form.
+ * For x < 0 sigmoid, silu, gelu and mish are a product that must be accurate to the
+ * last bits even where it is tiny. It is computed from t = |x| in pairs of floats,
+ * h + l, where l is the error of h. For x > 0 the function is 1 or x minus a number
+ * of the same form that is at most half as large.
  */
 struct vf_pair {
 	vf h, l;
@@ -170,7 +170,7 @@ static ALWAYS_INLINE struct vf_decay vf_decay(struct vf_pair t, bool exact)
 	struct vf_decay e;
 	vf magic = VF_FUSED(t.h, vf_splat(-LOG2_E), vf_splat(ROUND_MAGIC));
 	vf n = magic - ROUND_MAGIC;
-	/* Exact, then in two floats. */
+	/* Computed exactly, then split into two floats. */
 	vf r0 = VF_REST(n, vf_splat(-LN2_SHORT), -t.h);
 	vf r1 = exact ? r0 : r0 - t.l;
 	vf r = VF_REST(n, vf_splat(-LN2_SHORT_REST), r1);
@@ -187,26 +187,26 @@ static ALWAYS_INLINE struct vf_decay vf_decay(struct vf_pair t, bool exact)
 	p = VF_FUSED(p, r, vf_splat(0x1.fffffcp-2f));
 	rest = VF_FUSED(p, r * r, rest);
 	e.p = vf_sum(vf_splat(1.0f), r);
-	/* The rest may reach 0.06: it belongs into the first float. */
+	/* The remainder may reach 0.06 and is therefore added to the first float. */
 	e.p = vf_sum(e.p.h, e.p.l + rest);
 	e.lo = (vf)((vu)(half + 127) << 23);
 	e.hi = (vf)((vu)(k - half + 127) << 23);
 	return e;
 }
 
-/* The same as one float, precise enough beside 1. */
+/* The same as one float, precise enough in a sum with 1. */
 static ALWAYS_INLINE vf vf_decay_value(struct vf_decay e)
 {
 	return e.p.h * e.lo * e.hi;
 }
 
-/* |x|, small enough for vf_decay(). */
+/* |x|, limited to vf_decay()'s range. */
 static ALWAYS_INLINE vf vf_decay_range(vf x)
 {
 	return vf_least(vf_splat(DECAY_MAX), vf_abs(x));
 }
 
-/* x > 0 ? x - v : -v, with the sign of x also where that is 0. */
+/* x > 0 ? x - v : -v, with the sign of x even where the result is 0. */
 static ALWAYS_INLINE vf vf_gate(vf x, vf v)
 {
 	vf r = vf_most((vf){ 0 }, x) - v;
@@ -234,9 +234,8 @@ static ALWAYS_INLINE vf vf_silu(vf x)
 }
 
 /*
- * x * tanh(log(1 + e^x)).  With w = e^-t, of x < 0
- *	-t w (2 + w) / (2 + w (2 + w)), of x > 0
- *	t - t w 2w / (1 + 2w (1 + w)).
+ * x * tanh(log(1 + e^x)). With w = e^-t: for x < 0 it is -t w (2 + w) / (2 + w (2 +
+ * w)), for x > 0 it is t - t w 2w / (1 + 2w (1 + w)).
  */
 static ALWAYS_INLINE vf vf_mish(vf x)
 {
@@ -257,9 +256,9 @@ static ALWAYS_INLINE vf vf_mish(vf x)
 }
 
 /*
- * x * Phi(x) = x * (1 + erf(x / sqrt 2)) / 2.  Phi(-t) = e^(-t^2 / 2) * G(t);
- * g = G(t) * (t + c) is a polynomial in u = (t - c) / (t + c) for t up to 15,
- * where Phi(-t) is 0 in fp32.  It stays near its first coefficient.
+ * x * Phi(x) = x * (1 + erf(x / sqrt 2)) / 2. Phi(-t) = e^(-t^2 / 2) * G(t); g =
+ * G(t) * (t + c) is a polynomial in u = (t - c) / (t + c) for t up to 15, where
+ * Phi(-t) is 0 in fp32. It stays near its first coefficient.
  */
 #define GELU_C 3.125f
 
@@ -275,7 +274,7 @@ static ALWAYS_INLINE vf vf_gelu(vf x)
 	struct vf_pair g;
 	vf v;
 
-	/* Exact, as the sums are multiples of their last places. */
+	/* This is exact, because the sums are multiples of their last places. */
 	top.l = t - (top.h + GELU_C);
 	line.l = t - (line.h - GELU_C);
 	rest = VF_REST(-u, line.h, top.h) + VF_FUSED(-u, line.l, top.l);
@@ -289,7 +288,7 @@ static ALWAYS_INLINE vf vf_gelu(vf x)
 	q = VF_FUSED(q, u, vf_splat(0x1.02b9c0p-2f));
 	q = VF_FUSED(q, u, c1);
 	g.h = VF_FUSED(q, u, c0);
-	/* The error of this, and of u times about the slope. */
+	/* The error of this sum, and of u multiplied by the approximate slope. */
 	g.l = VF_FUSED(q, u, c0 - g.h);
 	g.l = VF_FUSED(rest * inverse, VF_FUSED(vf_splat(2.0f), q, -c1), g.l);
 	g = vf_pair_times(vf_times(t, e.p), g);
@@ -307,7 +306,7 @@ static ALWAYS_INLINE vf vf_softplus(vf x, vf beta, vf threshold)
 	vf w, r;
 	vi big;
 
-	/* Also keeps the rest of an infinite product out. */
+	/* This also discards the remainder of an infinite product. */
 	rest = vf_select(vf_abs(y) < 128.0f, rest, (vf){ 0 });
 	e = vf_exp_parts(-vf_abs(y), vf_select(y < 0, rest, -rest));
 	w = e.p * e.lo * e.hi;
@@ -327,7 +326,7 @@ static ALWAYS_INLINE vf vf_floor(vf x)
 	return vf_select(t < 0x1p23f, vf_copysign(r, x), x);
 }
 
-/* To an integer, towards zero. */
+/* Rounds to an integer, towards zero. */
 static ALWAYS_INLINE vf vf_trunc(vf x)
 {
 	vf t = vf_abs(x);
@@ -337,7 +336,7 @@ static ALWAYS_INLINE vf vf_trunc(vf x)
 	return vf_select(t < 0x1p23f, vf_copysign(r, x), x);
 }
 
-/* Whether integers are below @x, exactly; nothing is below NaN. */
+/* Compares integers @n < @x exactly; false if @x is NaN. */
 static ALWAYS_INLINE vi vu_below(vu n, vf x)
 {
 	vi high = x >= 0x1p31f;
@@ -346,13 +345,13 @@ static ALWAYS_INLINE vi vu_below(vu n, vf x)
 	vi whole = __builtin_convertvector(low, vi);
 	vu above;
 
-	/* n < x is n < the next integer from x up. */
+	/* n < x is equivalent to n < ceil(x). */
 	whole -= __builtin_convertvector(whole, vf) < low;
 	above = (vu)whole | ((vu)high & 0x80000000);
 	return ((vi)(n ^ 0x80000000) < (vi)(above ^ 0x80000000)) | (x >= 0x1p32f);
 }
 
-/* A bound of NaN bounds nothing; the upper one is applied last. */
+/* A NaN bound has no effect; the upper bound is applied last. */
 static ALWAYS_INLINE vf vf_clip(vf x, vf low, vf high)
 {
 	x = vf_select(x < low, low, x);

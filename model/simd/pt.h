@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * PT arithmetic: a block of rows times a stick of 64 columns, fp32, one fused
- * multiply-add per k in ascending order, accumulators in registers.  PT_ROWS
- * and PT_VECS (rows and vectors of columns held in registers) come from the
- * unit.  Included once by each unit.
+ * PT arithmetic: a block of rows times a stick of 64 columns in fp32, one fused
+ * multiply-add per k in ascending order, accumulators in registers. The unit
+ * defines PT_ROWS and PT_VECS (rows and vectors of columns held in registers). Each
+ * unit includes this once.
  */
 #ifndef SPYRE_MODEL_SIMD_PT_H
 #define SPYRE_MODEL_SIMD_PT_H
@@ -59,10 +59,10 @@ static void pt_fused(const struct spyre_pt_run *run)
 		pt_rows(c + r * 64, a + r * run->a_stride, run->a_stride, run->b, run->k, 1);
 }
 
-/* Lines of B some pages ahead; a number, which may wrap. */
+/* Prefetches lines of B some pages ahead. The address is an integer, which may wrap. */
 #define PT_ROW_AHEAD 16
 
-/* One row: each line of B is used once, so it is widened in registers. */
+/* For one row each line of B is used once, so it is widened in registers. */
 static NOINLINE void unit_pt_row(const struct spyre_pt_row_run *run)
 {
 	const float *a = run->a;

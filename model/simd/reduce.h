@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Reductions of the SFU: points are combined lane by lane into accumulators
- * of fp32, these in the end across the lanes by a tree.  Included once by each
- * unit.
+ * Reductions of the SFU: points are combined lane by lane into accumulators of
+ * fp32, and a tree finally combines these across the lanes. Each unit includes this
+ * once.
  */
 #ifndef SPYRE_MODEL_SIMD_REDUCE_H
 #define SPYRE_MODEL_SIMD_REDUCE_H
 
 #include "convert.h"
 
-/* How an element is combined with what is there. */
+/* The operation that combines an element with the accumulator. */
 enum combine {
 	COMBINE_SUM,
 	COMBINE_SQUARES,
 	COMBINE_PRODUCTS,	/* of two inputs */
-	COMBINE_PRODUCTS_EXACT,	/* that fp32 holds exactly */
+	COMBINE_PRODUCTS_EXACT,	/* of two inputs, whose products fp32 holds exactly */
 	COMBINE_AMAX,
 	COMBINE_AMIN,
 	COMBINE_ABSMAX,
@@ -149,8 +149,8 @@ static NOINLINE void reduce_tiles(const struct spyre_reduce_run *run)
 }
 
 /*
- * Rows of whole sticks.  Some at once, as many as registers hold, so that what
- * is read lies together; accumulators stay in registers.
+ * Rows of whole sticks. As many rows as fit in registers are reduced at once, so
+ * that adjacent memory is read together; accumulators stay in registers.
  */
 #define ROWS (VL >= 16 ? 4 : 1)
 #define SQUARE_ROWS (VL >= 16 ? 2 : 1)
@@ -176,7 +176,7 @@ static ALWAYS_INLINE void reduce_prefetch(const struct spyre_reduce_run *run, co
 	__builtin_prefetch((const u8 *)(at + 64));
 }
 
-/* From row @first on; all but @run and @first are constants. */
+/* Starts at row @first; all arguments but @run and @first are constants. */
 static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, enum combine how,
 					u32 format, long lanes, long first, long rows)
 {
@@ -211,7 +211,7 @@ static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, enum
 			reduce_acc(run, first + row)[i] = acc[row][i];
 }
 
-/* Sums and sums of squares. */
+/* Accumulates sums and sums of squares. */
 static ALWAYS_INLINE void reduce_squares(const struct spyre_reduce_run *run, u32 format,
 					 long lanes, long first, long rows)
 {
@@ -258,19 +258,22 @@ static ALWAYS_INLINE hls hls_max(hls a, hls b)
 	return (hls)hl_select(a > b, (hl)a, (hl)b);
 }
 
-/* Sign and magnitude to an integer with -0 below +0, and back. */
+/* Converts sign and magnitude to an integer with -0 below +0, and back. */
 static ALWAYS_INLINE hls dl16_flip(hls x)
 {
 	return x ^ ((x >> 15) & 0x7fff);
 }
 
-/* The best codes of a stick, flipped, and 0 where one of them was NaN's. */
+/* The best codes of a stick, flipped, and 0 where one of them was NaN. */
 struct order {
 	hls best[64 / HL];
 	hls numbers[64 / HL];
 };
 
-/* @order becomes floats that join the accumulators; NaN does, if there was one. */
+/*
+ * Converts @order to floats and combines them with the accumulators, including NaN
+ * if there was one.
+ */
 static ALWAYS_INLINE void reduce_order_end(vf *acc, enum combine how, const struct order *order)
 {
 	long i;
@@ -291,8 +294,9 @@ static ALWAYS_INLINE void reduce_order_end(vf *acc, enum combine how, const stru
 }
 
 /*
- * The largest or smallest of sticks of DL16 by their flipped codes, twice as
- * many lanes at a time.  NaN's codes have places in that order too, but it counts apart.
+ * Finds the largest or smallest of sticks of DL16 by their flipped codes, twice as
+ * many lanes at a time. NaN's codes are ordered as well, but NaN is tracked
+ * separately.
  */
 static ALWAYS_INLINE void reduce_order(const struct spyre_reduce_run *run, enum combine how,
 				       long first, long rows)
@@ -331,7 +335,7 @@ static ALWAYS_INLINE void reduce_order(const struct spyre_reduce_run *run, enum 
 		reduce_order_end(reduce_acc(run, first + row), how, &order[row]);
 }
 
-/* All rows, some at once and then one by one. */
+/* Reduces all rows, several at once and the remainder one by one. */
 #define REDUCE_ROWS(name, at_once, value)					\
 static NOINLINE void reduce_##name(const struct spyre_reduce_run *run)		\
 {										\
@@ -423,8 +427,8 @@ static void unit_reduce(const struct spyre_reduce_run *run)
 }
 
 /*
- * The tree: lane i += lane i + 64, then 32, 16, 8, 4, 2, 1. The result is lane 0,
- * the others hold anything. @how is a constant.
+ * The tree: lane i += lane i + 64, then 32, 16, 8, 4, 2, 1. Lane 0 has the result;
+ * the other lanes are undefined. @how is a constant.
  */
 static ALWAYS_INLINE void reduce_halves(enum combine how, float *acc)
 {
@@ -459,7 +463,7 @@ static NOINLINE void reduce_tree(enum combine how, float *acc)
 	}
 }
 
-/* Both sums to the first two lanes, +0.0 to the others. */
+/* Writes both sums to the first two lanes and +0.0 to the others. */
 static void squares_end(const struct spyre_reduce_end *end, float factor)
 {
 	float *acc = end->acc, *squares = acc + SPYRE_ACC_LANES;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The unit for any CPU: four lanes, which is SSE2 on x86-64.  It has no fused
- * multiply-add instruction and may not call libc's, so it makes its own.
+ * The unit for any CPU: four lanes, which is SSE2 on x86-64. It has no fused
+ * multiply-add instruction and may not call libc, so it computes its own.
  */
-#ifndef __CHECKER__	/* sparse knows no vector types */
+#ifndef __CHECKER__	/* sparse does not support vector types */
 #define VL 4
 #define PT_ROWS 2
 #define PT_VECS 4
-/* Only for products that are exact in fp32: then one rounding is all there is. */
+/* Only for products that are exact in fp32, where the addition is the only rounding. */
 #define VF_FMA(a, b, c) ((a) * (b) + (c))
 #define VF_FUSED(a, b, c) vf_fused(a, b, c)
 #define VF_REST(a, b, c) vf_rest(a, b, c)
@@ -33,10 +33,10 @@ typedef double vd_ __attribute__((vector_size(32)));
 typedef s64 vl_ __attribute__((vector_size(32)));
 
 /*
- * a * b + c rounded once.  The product of two floats is exact in double; the
- * sum is rounded to odd there, so that rounding it again to float gives what
- * one rounding would have given.  The error of a sum that is not finite is
- * NaN, which compares false and corrects nothing.
+ * a * b + c rounded once. The product of two floats is exact in double. The sum is
+ * rounded to odd there, so that rounding it to float gives the result of a single
+ * rounding. The error of a sum that is not finite is NaN, which compares false and
+ * corrects nothing.
  */
 static inline __attribute__((__always_inline__)) vf_ vf_fused(vf_ a, vf_ b, vf_ c)
 {
@@ -46,14 +46,14 @@ static inline __attribute__((__always_inline__)) vf_ vf_fused(vf_ a, vf_ b, vf_ 
 	vd_ t = sum - p;
 	vd_ err = (p - (sum - t)) + (z - t);
 	vl_ even = ((vl_)sum & 1) - 1;
-	/* Away from zero if the error has the sign of the sum. */
+	/* Rounds away from zero if the error has the sign of the sum. */
 	vl_ step = ((err > 0) ^ (sum > 0)) | 1;
 
 	sum = (vd_)((vl_)sum + (step & even & ((err > 0) | (err < 0))));
 	return __builtin_convertvector(sum, vf_);
 }
 
-/* The same where the sum is exact in double. */
+/* The same for sums that are exact in double. */
 static inline __attribute__((__always_inline__)) vf_ vf_rest(vf_ a, vf_ b, vf_ c)
 {
 	return __builtin_convertvector(__builtin_convertvector(a, vd_) *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * SFU arithmetic: pointwise functions.  What models do most on DL16 and fp32
- * has loops of its own; all else goes through tiles.  Included once by each
- * unit.
+ * SFU arithmetic: pointwise functions. The operations that models use most on DL16
+ * and fp32 have specialised loops; all others use tiles. Each unit includes this
+ * once.
  */
 #ifndef SPYRE_MODEL_SIMD_SFU_H
 #define SPYRE_MODEL_SIMD_SFU_H
@@ -22,7 +22,7 @@ static ALWAYS_INLINE vf sfu_short(u32 func, const vf *x, const vf *k, bool exact
 
 	switch (func) {
 	case SPYRE_FUNC_RELU:
-		/* a > 0 fails for -0 and NaN; NaN goes on as it is. */
+		/* a > 0 is false for -0 and NaN; NaN is passed through. */
 		return vf_select((a > 0) | (a != a), a, (vf){ 0 });
 	case SPYRE_FUNC_NEG:
 		return (vf)((vu)a ^ 0x80000000);
@@ -80,7 +80,7 @@ static ALWAYS_INLINE vf sfu_short(u32 func, const vf *x, const vf *k, bool exact
 	}
 }
 
-/* One input of a point: splats are read before any lane is written. */
+/* One input of a point; splats are read before any lane is written. */
 struct sfu_input {
 	const u8 *p;
 	vf splat;
@@ -97,7 +97,7 @@ static ALWAYS_INLINE vf sfu_input(const struct spyre_span *v, u32 format, bool s
 	return n < VL ? vf_load_part(format, p, n) : vf_load(format, p);
 }
 
-/* Past the caches, which a large result would only empty; @p is aligned to the vector. */
+/* Bypasses the caches, which a large result would only pollute; @p is aligned to the vector. */
 static ALWAYS_INLINE void sfu_store(u32 format, u8 *p, vf x, bool stream)
 {
 #ifdef V_STREAM_HALF
@@ -109,7 +109,7 @@ static ALWAYS_INLINE void sfu_store(u32 format, u8 *p, vf x, bool stream)
 	vf_store(format, p, x);
 }
 
-/* @splats: there may be some among the inputs; constants but for @run and @stream. */
+/* @splats: some inputs may be splats. All arguments but @run and @stream are constants. */
 static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, u32 format,
 				     long inputs, bool splats, bool stream)
 {
@@ -145,7 +145,7 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 	}
 }
 
-/* A loop of its own for each function and format, and for each kind of inputs. */
+/* A specialised loop for each function and format, and for each kind of inputs. */
 #define SFU_LOOPS(name, f, format, n)						\
 static NOINLINE void sfu_##name(const struct spyre_sfu_run *run, bool splats)	\
 {										\
@@ -175,7 +175,7 @@ SFU_FORMATS(muladd, MULADD, 3)
 SFU_FORMATS(fnms, FNMS, 3)
 SFU_FORMATS(layernormnorm, LAYERNORMNORM, 5)
 
-/* Much code each; of one input, which is no splat. */
+/* Functions with much code, of one input, which is not a splat. */
 #define SFU_LONG(name, value)							\
 static NOINLINE void sfu_dl16_##name(const struct spyre_sfu_run *run)		\
 {										\
@@ -209,7 +209,7 @@ SFU_LONG(sigmoid, vf_sigmoid(x))
 SFU_LONG(silu, vf_silu(x))
 SFU_LONG(gelu, vf_gelu(x))
 
-/* False: there is no loop of its own for this function. */
+/* Returns false if this function has no specialised loop. */
 static bool sfu_dl16_long(const struct spyre_sfu_run *run)
 {
 	switch (run->func) {
@@ -268,13 +268,16 @@ static bool sfu_uniform(const struct spyre_sfu_run *run, u32 format, bool splats
 	}
 }
 
-/* A tile of each input, and of the result. */
+/* A tile for each input, and one for the result. */
 struct sfu_tiles {
 	vf out[TILE_VECS];
 	vf in[5][TILE_VECS];
 };
 
-/* Functions that are much code: one each, or the stack of all together would be too large. */
+/*
+ * Functions with much code are separate, since inlining all of them would make the
+ * stack too large.
+ */
 #define TILE_FUNCTION(name, value)						\
 static NOINLINE void tile_##name(struct sfu_tiles *t, const u32 *imm)		\
 {										\

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Tiles: 64 lanes of fp32 that any format is loaded into and stored from.
- * What is not worth a loop of its own per format goes through them, so that a
- * format is looked at once per tile and a function too.  Included once by each
- * unit.
+ * Tiles: 64 lanes of fp32 that are loaded from and stored to any format. Operations
+ * without specialised loops use them, so that format and function are dispatched
+ * once per tile. Each unit includes this once.
  */
 #ifndef SPYRE_MODEL_SIMD_TILE_H
 #define SPYRE_MODEL_SIMD_TILE_H
@@ -36,7 +35,7 @@ static ALWAYS_INLINE void tile_store_part(const vf *tile, u32 format, u8 *p, lon
 	}
 }
 
-/* @n <= TILE lanes; on load the others become +0.0. */
+/* @n <= TILE lanes; a load fills the others with +0.0. */
 #define TILE_FORMAT(name, format)						\
 static NOINLINE void tile_load_##name(vf *tile, const u8 *p, long n)		\
 {										\
@@ -132,7 +131,7 @@ static void tile_store(const vf *tile, u32 format, u8 *p, long n)
 	}
 }
 
-/* The element at @p in all lanes. */
+/* Loads the element at @p into all lanes. */
 static void tile_splat(vf *tile, u32 format, const u8 *p)
 {
 	vf x;

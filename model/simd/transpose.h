@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Moving raw bits: transposes of tiles in blocks of 16 bytes, and copies of
- * rows that lie far apart.  Included once by each unit.
+ * Moves raw bits: transposes of tiles in blocks of 16 bytes, and copies of rows
+ * that lie far apart. Each unit includes this once.
  */
 #ifndef SPYRE_MODEL_SIMD_TRANSPOSE_H
 #define SPYRE_MODEL_SIMD_TRANSPOSE_H
@@ -25,13 +25,13 @@ static ALWAYS_INLINE void zip8(v8h *out, const v8h *in)
 	}
 }
 
-/* Three rounds of zipping row i with row i + 4 transpose eight rows of eight. */
+/* Three rounds that interleave row i with row i + 4 transpose eight rows of eight. */
 static ALWAYS_INLINE void transpose8(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
 {
 	v8h x[8], y[8];
 	long i;
 
-	/* Unrolled, the lines are registers. */
+	/* Unrolled, so that the lines are registers. */
 #pragma GCC unroll 8
 	for (i = 0; i < 8; i++)
 		x[i] = *(const v8h_mem *)(in + i * in_stride);
@@ -47,7 +47,7 @@ static void unit_transpose(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
 {
 	long i, j;
 
-	/* Tiles of a row follow each other; their lines are far apart. */
+	/* Tiles of a row are adjacent; their lines lie far apart. */
 	for (i = 0; i < 64; i++) {
 		__builtin_prefetch(in + i * in_stride + 128, 0, 2);
 		__builtin_prefetch(in + i * in_stride + 192, 0, 2);
@@ -61,7 +61,7 @@ static void unit_transpose(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
 typedef u32 v4w __attribute__((vector_size(16)));
 typedef u32 v4w_mem __attribute__((vector_size(16), aligned(1), may_alias));
 
-/* Two rounds of zipping row i with row i + 2. */
+/* Two rounds interleave row i with row i + 2. */
 static ALWAYS_INLINE void transpose4(u8 *out, u64 out_stride, const u8 *in, u64 in_stride)
 {
 	const v4w lo = { 0, 4, 1, 5 }, hi = { 2, 6, 3, 7 };
@@ -92,7 +92,10 @@ static void unit_transpose32(u8 *out, u64 out_stride, const u8 *in, u64 in_strid
 	long i, j;
 
 	for (i = 0; i < rows; i += 4) {
-		/* The next tile, whose lines are far apart; a number, which may wrap. */
+		/*
+		 * Prefetches the next tile, whose lines lie far apart. The address
+		 * is an integer, which may wrap.
+		 */
 		for (j = 0; j < columns; j += 16)
 			__builtin_prefetch((const u8 *)((unsigned long)in + i * in_stride +
 							4 * (columns + j)), 0, 2);
@@ -108,7 +111,7 @@ static ALWAYS_INLINE void copy_rows(const struct spyre_copy_run *run, bool strea
 
 	for (row = 0; row < run->rows; row++) {
 		const u8 *src = run->src + row * run->src_stride;
-		/* A number, not a pointer: it may lie outside the span, or wrap. */
+		/* An integer instead of a pointer, because it may lie outside the span, or wrap. */
 		const unsigned long ahead = (unsigned long)src + PREFETCH_ROWS * run->src_stride;
 		u8 *dst = run->dst + row * run->dst_stride;
 

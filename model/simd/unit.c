@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The arithmetic units that this build has.  Whether the CPU can run one is
- * for the host to know.
+ * The arithmetic units of this build. The host has to know which of them the CPU
+ * can run.
  */
 #include "unit.h"
 #include "../card.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The arithmetic units: the only code of the card that touches floating
- * point.  Functions take pointers and integers only, so callers may be built
- * without FPU registers; the caller brackets calls with fpu_begin/fpu_end.
+ * The arithmetic units, the only code of the card that uses floating point.
+ * Functions take pointers and integers only, so callers may be built without FPU
+ * registers; the caller brackets calls with fpu_begin/fpu_end.
  *
- * All units give the same bits for the same calls.
+ * All units produce the same bits for the same calls.
  */
 #ifndef SPYRE_MODEL_UNIT_H
 #define SPYRE_MODEL_UNIT_H
@@ -25,20 +25,20 @@ struct spyre_sfu_run {
 	u32 lanes;		/* consecutive elements of each point */
 	u32 points;
 	u32 imm[2];
-	u32 coord;		/* MASKBYINDEX: that of the first lane of the first point */
-	u32 coord_step;		/* and its step from point to point */
+	u32 coord;		/* MASKBYINDEX: coordinate of the first lane of the first point */
+	u32 coord_step;		/* and its increment from point to point */
 	bool stream;		/* the output is 64-byte aligned and not needed soon */
 	struct spyre_span v[SPYRE_MAX_VIEWS];	/* v[0] is the output */
 };
 
 /* Lane accumulators of a reduction: fp32 each, part of the worker's scratch. */
 #define SPYRE_ACC_LANES 128u
-/* EXX2 has a second set of them, of the squares, behind the first. */
+/* EXX2 has a second set, of the squares, after the first. */
 #define SPYRE_ACC_BYTES (2 * 4 * SPYRE_ACC_LANES)
 
 struct spyre_reduce_run {
 	u32 func;
-	u32 rows;		/* outputs: input row_stride on, accumulators ACC_BYTES on */
+	u32 rows;		/* outputs: input row_stride apart, accumulators ACC_BYTES apart */
 	u64 row_stride;
 	u64 row_stride2;
 	u32 lanes;		/* lanes that take part, <= 128 */
@@ -59,9 +59,9 @@ struct spyre_reduce_end {
 };
 
 /*
- * rows x lanes elements from one format to another; rows of SENINT4 have an
- * even number of lanes.  Integers are stored as the SFU does, nearest and
- * saturating, or as C casts do.
+ * rows x lanes elements from one format to another; rows of SENINT4 have an even
+ * number of lanes. Integers are stored like the SFU's, nearest and saturating, or
+ * like C casts.
  */
 struct spyre_convert_run {
 	u8 *dst;
@@ -109,13 +109,13 @@ struct spyre_pt_row_run {
 
 struct spyre_unit {
 	const char *name;
-	/* Multiply-adds in about 20 us; pointwise work counts 16 per element. */
+	/* Multiply-adds in about 20 us; pointwise work costs 16 per element. */
 	u32 budget;
 	/* Extra cost of a multiply-add whose product is not exact in fp32. */
 	u32 inexact_factor;
-	/* Cost of an element of a long function, of others 1. */
+	/* Cost of an element of a long function relative to others. */
 	u32 long_factor;
-	u32 pt_rows;		/* rows that the PT kernel likes best */
+	u32 pt_rows;		/* the PT kernel's preferred number of rows */
 	void (*sfu)(const struct spyre_sfu_run *run);
 	void (*reduce_begin)(u32 func, void *acc);
 	void (*reduce)(const struct spyre_reduce_run *run);
@@ -125,7 +125,7 @@ struct spyre_unit {
 	void (*pt_row)(const struct spyre_pt_row_run *run);
 	/* 64 x 64 tile of 16-bit elements: out[j][i] = in[i][j] */
 	void (*transpose)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride);
-	/* The same of rows x columns of 32-bit elements, multiples of 4 and of 16. */
+	/* The same for rows x columns of 32-bit elements, multiples of 4 and of 16. */
 	void (*transpose32)(u8 *out, u64 out_stride, const u8 *in, u64 in_stride, u32 rows,
 			    u32 columns);
 	void (*copy)(const struct spyre_copy_run *run);

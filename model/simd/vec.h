@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Vectors of VL fp32 lanes, in GCC vector extensions (the kernel has no
- * <immintrin.h>).  VL and
- * the macros VF_FMA(a, b, c), VF_SQRT(a), VI_MIN(a, b), VI_MAX(a, b) come from
- * the unit that includes this.  Indices are long: with int and -fwrapv GCC gives up on
- * vectorising.
+ * Vectors of VL fp32 lanes in GCC vector extensions (the kernel has no
+ * <immintrin.h>). The including unit defines VL and the macros VF_FMA(a, b, c),
+ * VF_SQRT(a), VI_MIN(a, b) and VI_MAX(a, b). Indices are long, because with int and
+ * -fwrapv GCC does not vectorise.
  */
 #ifndef SPYRE_MODEL_VEC_H
 #define SPYRE_MODEL_VEC_H
@@ -20,7 +19,7 @@ typedef u32 vu __attribute__((vector_size(4 * VL)));
 typedef u16 vh __attribute__((vector_size(2 * VL)));
 typedef u8 vb __attribute__((vector_size(VL)));
 
-/* The same for memory: any address, any type. */
+/* The same for memory of any alignment and type. */
 typedef float vf_mem __attribute__((vector_size(4 * VL), aligned(1), may_alias));
 typedef u16 vh_mem __attribute__((vector_size(2 * VL), aligned(1), may_alias));
 typedef float f32_mem __attribute__((aligned(1), may_alias));
@@ -29,16 +28,16 @@ typedef u32 u32_mem __attribute__((aligned(1), may_alias));
 typedef u64 u64_mem __attribute__((aligned(1), may_alias));
 typedef u16 u16_mem __attribute__((aligned(1), may_alias));
 
-/* For any operands; VF_FMA may be right only where products are exact. */
+/* Correct for any operands; VF_FMA may be correct only for exact products. */
 #ifndef VF_FUSED
 #define VF_FUSED VF_FMA
 #endif
-/* For operands whose exact result double can hold, such as the error of a product. */
+/* For operands whose exact result fits double, such as the error of a product. */
 #ifndef VF_REST
 #define VF_REST VF_FUSED
 #endif
 
-/* Orders streamed stores before what the thread does next. */
+/* Orders streamed stores before the thread's later stores. */
 #ifndef V_FENCE
 #define V_FENCE() do { } while (0)
 #endif
@@ -71,7 +70,7 @@ static ALWAYS_INLINE vf vf_select(vi mask, vf yes, vf no)
 	return (vf)vu_select(mask, (vu)yes, (vu)no);
 }
 
-/* Units may know a better instruction than GCC finds. */
+/* Units may define a better instruction than GCC chooses. */
 static ALWAYS_INLINE vu vu_widen(vh x)
 {
 #ifdef VU_WIDEN
@@ -106,7 +105,7 @@ static ALWAYS_INLINE vf vf_nan(void)
 	return (vf)vu_splat(NAN_BITS);
 }
 
-/* Larger of two: NaN if either is, +0 above -0, so order does not matter. */
+/* The larger of two: NaN if either is, +0 above -0, so the order does not matter. */
 static ALWAYS_INLINE vf vf_max(vf a, vf b)
 {
 	vf r = vf_select(a > b, a, b);
@@ -152,7 +151,7 @@ static ALWAYS_INLINE vf vf_copysign(vf x, vf sign)
 	return (vf)(((vu)x & 0x7fffffff) | ((vu)sign & 0x80000000));
 }
 
-/* To an integer, ties to even. */
+/* Rounds to an integer, ties to even. */
 static ALWAYS_INLINE vf vf_round(vf x)
 {
 	vf t = vf_abs(x);

@@ -66,7 +66,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Median ns per call; what a batch leaves running is not part of its time. */
+/* Median ns per call; the work that a batch leaves running is not timed. */
 static double measure(int (*run)(uint32_t calls), uint32_t calls)
 {
 	double ns[BATCHES];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* VM_BIND that takes part in the order of fences. */
+/* VM_BIND that is ordered by fences. */
 #include "fence.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 #define MOST_OPS 4096u
 
 static struct abi_queue queue;
-static struct abi_buf probe;	/* mapped at VA / 2, to copy into */
-static struct abi_buf a, b;	/* 8 pages that say a0.., b0.. */
+static struct abi_buf probe;	/* mapped at VA / 2, target of copies */
+static struct abi_buf a, b;	/* 8 pages that contain a0.., b0.. */
 
 static struct drm_spyre_vm_bind_op map_op(const struct abi_buf *buf, uint64_t page, uint64_t va,
 					  uint64_t pages)
@@ -108,7 +108,7 @@ static void test_arguments(int fd)
 	drmSyncobjDestroy(fd, empty);
 }
 
-/* Each is wrong in its own way, after two that are right. */
+/* Each has a different error, after two valid operations. */
 static void test_all_or_none(int fd)
 {
 	struct drm_spyre_vm_bind_op ops[4] = {
@@ -144,7 +144,7 @@ static void test_all_or_none(int fd)
 	drmSyncobjDestroy(fd, t);
 }
 
-/* Pages that are mapped among @num from @va on, looked at here and there. */
+/* Samples how many of @num pages from @va on are mapped. */
 static uint32_t count_mapped(uint64_t va, uint32_t num, uint32_t first, uint32_t end)
 {
 	const uint32_t at[] = { 0, 1, first, first + 1, (first + end) / 2, end - 1, end, end + 1,
@@ -160,7 +160,7 @@ static uint32_t count_mapped(uint64_t va, uint32_t num, uint32_t first, uint32_t
 	return wrong;
 }
 
-/* The largest array there is, right, and wrong in its middle: which part is done? */
+/* The largest possible array, valid, and invalid in its middle: which part was applied? */
 static void test_large(int fd)
 {
 	static struct drm_spyre_vm_bind_op ops[MOST_OPS + 1];
@@ -193,7 +193,7 @@ static void test_large(int fd)
 	}
 }
 
-/* A hole is made in a mapping, and then something is wrong. */
+/* A hole is unmapped in a mapping, and then an operation fails. */
 static void test_split(int fd)
 {
 	struct drm_spyre_vm_bind_op ops[3] = {
@@ -205,7 +205,7 @@ static void test_split(int fd)
 	tap_eq(done, 2, "split: done says 2");
 	for (i = 0; i < 8; i++)
 		wrong += peek(VA + i * PAGE) != (i == 3 || i == 4 ? 0xdead : 0xa0 + i);
-	tap_eq(wrong, 0, "split: what is left of the mapping stands");
+	tap_eq(wrong, 0, "split: the remaining mapping is intact");
 	tap_ret(bind_ops(fd, 1, ops, 3, NULL, 0, &done), -EINVAL, "split: again, all or none");
 	for (i = 0, wrong = 0; i < 8; i++)
 		wrong += peek(VA + i * PAGE) != (i == 3 || i == 4 ? 0xdead : 0xa0 + i);
@@ -213,7 +213,7 @@ static void test_split(int fd)
 	abi_unbind(fd, VA, 8 * PAGE);
 }
 
-/* Jobs wait for binds while the gate is shut, and all of them end. */
+/* Jobs wait for binds while the gate is shut, and all of them complete. */
 static void test_order(int fd)
 {
 	const uint64_t big = (1ull << 33) + 5;
@@ -237,7 +237,7 @@ static void test_order(int fd)
 	tap_ret(abi_wait(&early, 50), -ETIME, "order: waits as well");
 	tap_ret(bind_async(fd, unmap_op(VA, 1), NONE, NONE), 0, "order: unmap");
 	tap_ret(abi_submit(&early, &copy, 1, NULL), -EFAULT,
-		"order: what comes now does not find it");
+		"order: later work does not see it");
 	tap_eq(abi_sync_file_status(file), 0, "order: still not signalled");
 
 	abi_gate_open(&gate);
@@ -263,7 +263,7 @@ static void test_order(int fd)
 	abi_gate_free(&gate);
 }
 
-/* Jobs signal binds and binds signal jobs, all in one go. */
+/* Jobs signal binds and binds signal jobs, all submitted at once. */
 static void test_pipeline(int fd)
 {
 	uint32_t t = abi_syncobj(fd), i, bad = 0;
@@ -287,14 +287,14 @@ static void test_pipeline(int fd)
 	drmSyncobjDestroy(fd, t);
 }
 
-/* A fence that does not come piles up a bounded amount of work. */
+/* A fence that never signals accumulates a bounded amount of work. */
 static void test_bound(int fd)
 {
 	struct abi_gate gate = abi_gate();
 	uint32_t in = abi_gate_syncobj(&gate, fd), t = abi_syncobj(fd), taken = 0, refused = 0, i;
 	int ret;
 
-	/* Well within the limit of the gate's job on the slowest kernel. */
+	/* This is well within the limit of the gate's job on the slowest kernel. */
 	for (i = 0; i < TRIES; i++) {
 		ret = bind_async(fd, map_op(&a, i % 8, VA, 1), abi_sync_wait(in, 0),
 				 abi_sync_signal(t, i + 1));
@@ -313,7 +313,7 @@ static void test_bound(int fd)
 	abi_gate_free(&gate);
 }
 
-/* A file may go while its binds wait for something that does not come. */
+/* A file may be closed while its binds wait for a fence that never signals. */
 static void test_close(void)
 {
 	struct abi_gate gate = abi_gate();

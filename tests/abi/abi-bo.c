@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of buffer objects: when it comes, what it is, what is said about it. */
+/* Memory of buffer objects: when it is allocated, its contents, and how it is reported. */
 #define _GNU_SOURCE	/* mremap() */
 #include "abi.h"
 
@@ -15,7 +15,7 @@
 #include "user.h"
 
 #define VA (1024 * MIB)
-#define GRANULE (2 * MIB)	/* what one touch may bring along */
+#define GRANULE (2 * MIB)	/* one touch may allocate this much */
 
 static void test_info(int fd)
 {
@@ -86,7 +86,7 @@ static void test_lazy_work(int fd, struct abi_queue *q)
 	abi_buf_free(fd, &a);
 }
 
-/* More ranges, overlapping in more ways, than a buffer has windows for. */
+/* More ranges, overlapping in more ways, than a buffer has windows. */
 static void test_many_ranges(int fd, struct abi_queue *q)
 {
 	const uint64_t size = 32 * MIB - PAGE;
@@ -158,7 +158,7 @@ static void test_mappings(int fd)
 	abi_buf_free(fd, &a);
 }
 
-/* Informational: whether huge pages come is the kernel's decision. */
+/* Informational: the kernel decides whether to use huge pages. */
 static void test_huge(int fd)
 {
 	uint64_t before = memory_key("/proc/vmstat", "thp_file_alloc");
@@ -172,7 +172,7 @@ static void test_huge(int fd)
 	abi_buf_free(fd, &a);
 }
 
-/* free + used = total, by every way of asking; a file's numbers have what is kept from it. */
+/* free + used = total in every query; a file's numbers include the memory reserved from it. */
 static bool numbers_agree(int fd, int other)
 {
 	struct drm_spyre_memory_info m = abi_memory(fd), o = abi_memory(other);
@@ -216,7 +216,7 @@ static void test_capacity(int fd, int other)
 	tap_eq(abi_memory(fd).used, start.used, "capacity: back at the start");
 }
 
-/* Takes all that @fd may have, in halves of what is free; the number of BOs that it took. */
+/* Allocates all memory that @fd may have, halving the free size; returns the number of BOs. */
 static uint32_t take_all(int fd)
 {
 	uint32_t handle, count = 0;
@@ -232,7 +232,7 @@ static uint32_t take_all(int fd)
 	return count;
 }
 
-/* A user with two files takes all that it may, another one still gets its share. */
+/* A user with two files allocates everything it may; another one still gets its share. */
 static void test_shares(int fd)
 {
 	const uint64_t total = abi_memory(fd).total, share = total / 128 & ~(PAGE - 1);
@@ -289,7 +289,7 @@ int main(void)
 	int fd = abi_open(), other = abi_open();
 	struct abi_queue q;
 
-	/* Earlier programs may still be letting go. */
+	/* Earlier programs may still be releasing memory. */
 	abi_memory_settles(fd, 0);
 	test_info(fd);
 	test_capacity(fd, other);

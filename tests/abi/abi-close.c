@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Objects that go while another thread of the kernel looks for them in their
- * table: a file that is closed at the time limit of its job, and a queue that
- * is destroyed before QUEUE_CREATE has returned. A thread of the kernel is held
- * up at the moment in question by one of real-time priority, so the results
- * here are always right: what shows the error is a kernel that poisons freed
- * memory (slub_debug=FP,kmalloc-*) or has KASAN, the second one with
- * preempt=full. ABI_ROUNDS sets how often (2).
+ * Objects that are destroyed while another kernel thread looks them up in their
+ * table: a file that is closed at the time limit of its job, and a queue that is
+ * destroyed before QUEUE_CREATE has returned. A real-time thread delays a kernel
+ * thread at the critical moment. The results here are always correct: the error
+ * only shows on a kernel that poisons freed memory (slub_debug=FP,kmalloc-*) or has
+ * KASAN, for the second test with preempt=full. ABI_ROUNDS sets the number of
+ * rounds (2).
  */
 #define _GNU_SOURCE
 #include "abi.h"
@@ -29,13 +29,13 @@
 #include "fence.h"
 
 #define VA (64 * MIB)
-/* More than a grace period and a worker's turn; and far more. */
+/* More than a grace period and a run of the worker; and far more. */
 #define FREED_MS 100
 #define SETTLE_MS 150
 #define LIMIT_MS 100
 #define IDLE_QUEUES 16
 
-/* The last processor belongs to who is held up, the others to who overtakes. */
+/* The delayed thread runs on the last processor, the overtaking ones on the others. */
 enum side { SLOW = 1, QUICK = 2, BOTH = 3 };
 static int slow_cpu;
 
@@ -78,7 +78,7 @@ static void pin_card_threads(enum side side)
 		closedir(dir);
 }
 
-/* Keeps all that is not of real-time priority from this processor. */
+/* Keeps everything without real-time priority off this processor. */
 static void spin_ms(unsigned int ms)
 {
 	const uint64_t end = abi_now_ns() + ms * 1000000ull;
@@ -105,9 +105,9 @@ static void *hog_past_limit(void *unused)
 }
 
 /*
- * The job's thread does not run from before the limit until idle queues of its
- * file are freed: it learns of the limit when close() waits for it. Returns the
- * errno of the job's fence.
+ * The job's thread does not run from before the limit until idle queues of its file
+ * are freed: it notices the limit when close() waits for it. Returns the errno of
+ * the job's fence.
  */
 static int close_at_limit(void)
 {
@@ -145,7 +145,7 @@ static void test_close(int rounds)
 {
 	int tries, ret, late = 0, ended = 0;
 
-	/* A busy machine can be late itself. */
+	/* On a busy machine this program may be late as well. */
 	for (tries = 0; tries < 3 * rounds && late < rounds; tries++) {
 		ret = close_at_limit();
 		late += ret == -ETIME;
@@ -155,12 +155,12 @@ static void test_close(int rounds)
 	tap_note("%d of %d were told of their limit first", late, tries);
 }
 
-/* --- QUEUE_DESTROY before QUEUE_CREATE is back --- */
+/* --- QUEUE_DESTROY before QUEUE_CREATE has returned --- */
 static struct {
 	int fd;
 	atomic_bool over;
-	atomic_uint creating;	/* odd while the call is on its way */
-	atomic_uint caught;	/* its value when the queue was there before the call's end */
+	atomic_uint creating;	/* odd during the call */
+	atomic_uint caught;	/* its value when the queue existed before the end of the call */
 	int wrong, made;
 	atomic_int hits;
 } race = { .caught = ~0u };
@@ -199,7 +199,7 @@ static void *race_destroy(void *unused)
 	return NULL;
 }
 
-/* Interrupts the maker at any moment, and stays if that was a good one. */
+/* Interrupts the creating thread at any moment, and keeps running if the moment was right. */
 static void *race_hog(void *unused)
 {
 	const struct timespec pause = { .tv_nsec = 50000 };

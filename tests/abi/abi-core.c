@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Core DRM ioctls on the node. On accel nodes some of them dereference what
- * only a primary node has, so all but a few are refused: every number, both
- * entries (native and 32 bit), also under another ioctl type, of which the
- * core's 32-bit entry takes no notice.
+ * Core DRM ioctls on the node. On accel nodes some of them dereference data that
+ * only a primary node has, so all but a few are refused: every number, through both
+ * entries (native and 32 bit), and under other ioctl types, which the core's 32-bit
+ * entry ignores.
  */
 #include "abi.h"
 
@@ -55,7 +55,7 @@ static void on_fault(int signal)
 	siglongjmp(no_compat, signal);
 }
 
-/* int 0x80 enters the kernel as a 32-bit program does. */
+/* int 0x80 enters the kernel like a 32-bit program. */
 static int compat(int fd, unsigned long request)
 {
 #ifdef __x86_64__
@@ -127,7 +127,7 @@ static void test_allowed(int fd, const char *entry, int (*call)(int fd, unsigned
 	tap_ret(call(fd, DRM_IOCTL_GEM_CLOSE), -EINVAL, "%s: GEM_CLOSE of handle 0", entry);
 }
 
-/* drm_compat_ioctl() looks at the number only, so another type must not reach it. */
+/* drm_compat_ioctl() checks the number only, so another type must not reach it. */
 static void test_other_types(int fd, const char *entry, int (*call)(int fd, unsigned long request))
 {
 	static const char types[] = { 'x', 'D', 'e', 0, (char)0xff, 'f' };
@@ -136,7 +136,7 @@ static void test_other_types(int fd, const char *entry, int (*call)(int fd, unsi
 
 	for (t = 0; t < sizeof(types); t++)
 		for (nr = 0; nr < 256; nr++) {
-			/* The file layer's own, such as FIOCLEX, have their own numbers. */
+			/* The file layer's ioctls, such as FIOCLEX, have their own numbers. */
 			if (types[t] == 'f' && nr > 0x02)
 				break;
 			prepare(0);
@@ -148,7 +148,7 @@ static void test_other_types(int fd, const char *entry, int (*call)(int fd, unsi
 	tap_eq(bad, 0, "%s: other ioctl types are refused", entry);
 }
 
-/* Errors that the allowed ones have for arguments of zeros, or none. */
+/* Errors that the allowed ioctls return for arguments of zeros, or none. */
 static bool is_plain_error(int ret)
 {
 	static const int known[] = {
@@ -162,7 +162,10 @@ static bool is_plain_error(int ret)
 	return false;
 }
 
-/* Every number, direction and size, with an argument nowhere, and one that just fits. */
+/*
+ * Every number, direction and size, with an unmapped argument, and one that ends at
+ * the last mapped byte.
+ */
 static void test_places(const char *entry, int (*call)(int fd, unsigned long request))
 {
 	static const unsigned int sizes[] = { 0, 1, 8, 24, 64, 1024, 16383 };

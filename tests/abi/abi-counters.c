@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Access to the totals of a card: with counters_paranoid a user without
- * CAP_PERFMON gets those of the own context, without it everyone gets all.
+ * Access to the totals of a card: with counters_paranoid a user without CAP_PERFMON
+ * sees only the totals of the own context; without it everyone sees all.
  */
 #include "abi.h"
 
@@ -37,7 +37,7 @@ static struct drm_spyre_counters counters(int fd)
 	return info;
 }
 
-/* 0 and the number, or -errno. */
+/* Returns 0 and sets the number, or returns -errno. */
 static int read_file(const char *path, uint64_t *value)
 {
 	char text[64] = "";
@@ -80,7 +80,7 @@ static void find_folder(void)
 	snprintf(folder, sizeof(folder), "/sys/bus/platform/devices/%s", device);
 }
 
-/* Work of a context that the others are not to know about. */
+/* Runs work in a context that is invisible to the others. */
 static void work(int fd)
 {
 	struct abi_queue q = abi_queue(fd, 0);
@@ -92,7 +92,7 @@ static void work(int fd)
 	abi_queue_free(&q);
 }
 
-/* As a plain user: another context's file sees none of @fd's work, or all of it. */
+/* As a plain user: the file of another context shows none of @fd's work, or all of it. */
 static void test_query(int fd, int mine, bool paranoid)
 {
 	struct drm_spyre_counters before = counters(mine), after;

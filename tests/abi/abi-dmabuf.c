@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dma-bufs, out and in; foreign peers where the machine has them. */
+/* Export and import of dma-bufs, with foreign peers where the machine has them. */
 #include "abi.h"
 
 #include <errno.h>
@@ -115,7 +115,7 @@ static void test_outlives_file(void)
 	close(fd);
 }
 
-/* vgem takes a spyre buffer: attaching makes all of it present. */
+/* vgem imports a spyre buffer: attaching populates all of it. */
 static void test_foreign_importer(int fd)
 {
 	struct abi_buf a = abi_buf(fd, SIZE, DRM_SPYRE_BO_DEVICE, 0);
@@ -200,7 +200,7 @@ static void test_import(int fd, struct abi_queue *q, struct abi_buf *dev, struct
 	peer_sync(peer->fd, false, false);
 	refused(fd, q, peer, handle);
 
-	/* The card's reference is enough; then that of the mapping of this process is. */
+	/* The card's reference is enough, and then that of the mapping of this process. */
 	close(peer->fd);
 	peer->fd = -1;
 	cb = abi_cb_dma_bo(&up, dev->va, handle, 0, SIZE);
@@ -240,7 +240,7 @@ static void test_hostile(int fd)
 	close(pipes[1]);
 }
 
-/* --- fences, with vgem's, that are signalled when this program says so --- */
+/* --- fences of vgem, which signal when this program decides --- */
 struct late {
 	const struct peer *peer;
 	uint32_t fence;
@@ -264,7 +264,7 @@ static bool ready(int dmabuf, short events)
 	return poll(&p, 1, 0) == 1 && p.revents & events;
 }
 
-/* A job that is held back by a fence of @gate, as a syncobj. */
+/* A job that waits for a fence of @gate, as a syncobj. */
 static uint32_t gate_syncobj(int fd, const struct peer *gate)
 {
 	uint32_t syncobj = abi_syncobj(fd);
@@ -304,18 +304,18 @@ static void test_own_fence(int fd, struct abi_queue *q, struct abi_buf *dev, str
 	uint32_t held = peer_vgem_fence(gate, true), fence;
 	struct drm_spyre_sync wait = { .handle = gate_syncobj(fd, gate) }, none = { 0 };
 
-	tap_ok(ready(peer->fd, POLLOUT), "fences: nobody uses the buffer");
+	tap_ok(ready(peer->fd, POLLOUT), "fences: the buffer is idle");
 	tap_ret(abi_submit_sync(q, &read, 1, wait, none), 0, "fences: a job that reads it, held back");
 	tap_ok(ready(peer->fd, POLLIN) && !ready(peer->fd, POLLOUT),
 	       "fences: others may read, not write");
 	tap_ok(!peer_vgem_fence(peer, true), "fences: vgem may not write it now");
 
-	/* While jobs use it, another driver's fence holds up a job, but not SUBMIT. */
+	/* While jobs use it, another driver's fence delays a job, but not SUBMIT. */
 	fence = peer_vgem_fence(peer, false);
 	tap_ok(fence, "fences: vgem may read it");
 	tap_ret(abi_submit(&second, &write, 1, NULL), 0, "fences: a job that writes it");
 	tap_ok(!ready(peer->fd, POLLIN), "fences: others may not read behind it");
-	tap_ok(peer_vgem_signal(gate, held), "fences: the reader goes on");
+	tap_ok(peer_vgem_signal(gate, held), "fences: the reader continues");
 	tap_ret(abi_wait(q, 5000), 0, "fences: it runs");
 	tap_ret(abi_wait(&second, 50), -ETIME, "fences: the writer waits for vgem's reader");
 	tap_ok(peer_vgem_signal(peer, fence), "fences: which is over");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every call of the driver, with its first allocation failing, then its second,
- * until it gets through without a failure. Each failure is an errno that says
- * so, leaves nothing behind, and the next call works. Then a while of work of
- * four processes, any allocation of which may fail, beside one that is spared.
- * Needs root and a kernel with fault injection.
- * ABI_SECONDS sets how long the latter takes (8).
+ * Makes every call of the driver with its first allocation failing, then its
+ * second, until it succeeds without a failure. Each failure returns an errno that
+ * reports it, leaves nothing behind, and the next call works. Then four processes
+ * work for a while with random failing allocations, while one is spared. Needs root
+ * and a kernel with fault injection. ABI_SECONDS sets the duration of the last part
+ * (8).
  */
 #include "failnth.h"
 
@@ -35,7 +35,7 @@ static bool set(const char *file, const char *text)
 	return done;
 }
 
-/* Allocations that may sleep fail as well, and the kernel log stays quiet. */
+/* Allocations that may sleep fail as well, without messages in the kernel log. */
 static void configure(const char *probability)
 {
 	static const char *const kinds[] = { "failslab", "fail_page_alloc", "fail_usercopy" };
@@ -71,23 +71,23 @@ static void arm(unsigned int nth)
 		tap_bail("fail-nth: %s", strerror(errno));
 }
 
-/* True if the failure has happened. */
+/* Returns true if the failure has happened. */
 static bool disarm(void)
 {
 	char text[16] = "";
 	bool happened;
 
-	/* A failed copy to user space may be the one that is asked for here. */
+	/* A failed copy to user space may be the copy requested here. */
 	if (pread(fail_file, text, sizeof(text) - 1, 0) < 0)
 		text[0] = 0;
 	happened = !strtoul(text, NULL, 10);
-	/* Writing 0 takes no allocation, but a copy from user space. */
+	/* Writing 0 needs no allocation, but a copy from user space. */
 	while (pwrite(fail_file, "0", 1, 0) != 1)
 		;
 	return happened;
 }
 
-/* -ENOSYS and friends: this driver does not have the call. */
+/* -ENOSYS and similar: this driver does not have the call. */
 static bool is_absent(int ret)
 {
 	return ret == -EINVAL || ret == -EOPNOTSUPP || ret == -ENOTTY || ret == -ENOSYS;
@@ -103,7 +103,7 @@ static bool is_lost(const struct fail_call *f, int ret)
 	return ret == -EFAULT && f->gives_number;
 }
 
-/* The numbers that the same call gave when it last worked. */
+/* The numbers that the same call returned when it last succeeded. */
 static void take_numbers(struct fail_ctx *c, const struct fail_ctx *first)
 {
 	c->handle = first->handle;
@@ -111,7 +111,7 @@ static void take_numbers(struct fail_ctx *c, const struct fail_ctx *first)
 	c->imported = first->imported;
 }
 
-/* One call with its @nth allocation failing. False if it has fewer. */
+/* Makes one call with its @nth allocation failing; returns false if it has fewer. */
 static bool one(struct fail_ctx *c, const struct fail_call *f, unsigned int nth, int *ret)
 {
 	static struct fail_ctx first;
@@ -150,7 +150,7 @@ static void walk(struct fail_ctx *c, const struct fail_call *f)
 
 	one(c, f, 0, &ret);
 	if (is_absent(ret)) {
-		tap_skip("not to be had here", "%s", f->name);
+		tap_skip("not supported here", "%s", f->name);
 		return;
 	}
 	if (!tap_ret(ret, 0, "%s without a failure", f->name))
@@ -218,12 +218,12 @@ void fail_renew(struct fail_ctx *c)
 	c->round = round;
 }
 
-/* What the processes of the soak did, in memory that they share. */
+/* Results of the soak's processes, in shared memory. */
 struct tally {
 	atomic_uint calls, failed, odd, broken;
 };
 
-/* One call, any allocation of which may fail. */
+/* Makes one call with random failing allocations. */
 static void soak_call(struct fail_ctx *c, const struct fail_call *f, struct tally *tally)
 {
 	int ret;
@@ -247,7 +247,7 @@ static void soak_call(struct fail_ctx *c, const struct fail_call *f, struct tall
 	}
 }
 
-/* All calls in turn until @end, on files of its own. */
+/* Makes all calls in turn until @end, on its own files. */
 static void soak_process(uint64_t end, struct tally *tally)
 {
 	const struct fail_call *tables[] = { fail_memory_calls, fail_work_calls,
@@ -263,7 +263,7 @@ static void soak_process(uint64_t end, struct tally *tally)
 	stop(&c);
 }
 
-/* FNV-1a of a sum that the card computes in memory that is poisoned before. */
+/* FNV-1a of a sum that the card computes in poisoned memory. */
 static uint64_t checksum(struct fail_ctx *c)
 {
 	const uint64_t args[3] = { FAIL_VA, FAIL_VA + FAIL_BYTES, FAIL_VA + 2 * FAIL_BYTES };
@@ -290,8 +290,8 @@ static void fill_operands(struct fail_ctx *c)
 }
 
 /*
- * Four processes make all calls while one allocation in a hundred of theirs
- * fails. This one is spared, and its results are the same each time.
+ * Four processes make all calls while one percent of their allocations fails. This
+ * process is spared, and its results are the same each time.
  */
 static void soak(struct fail_ctx *c, unsigned int seconds)
 {

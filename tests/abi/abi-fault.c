@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A context that fails is marked, takes no work and comes back by
- * CONTEXT_RESET; nobody else's bytes know of it.
+ * A context that fails is marked, refuses work and recovers by CONTEXT_RESET; the
+ * data of other contexts does not change.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@
 #define BYTES ((uint64_t)STICKS * STICK)
 #define LONG_VA (512 * MIB)
 
-/* A file with a sum whose result is known, and work for hours. */
+/* A file with a sum whose result is known, and work that takes hours. */
 struct ctx {
 	int fd;
 	struct abi_queue queue;
@@ -74,7 +74,7 @@ static struct drm_spyre_cb forever(struct ctx *c)
 	return abi_cb_exec(c->forever, c->long_args, 3);
 }
 
-/* The bytes of the sum must be those of @want, which the first call sets. */
+/* The bytes of the sum must equal those of @want, which the first call sets. */
 static void ctx_check(struct ctx *c, uint8_t *want, bool first, const char *when)
 {
 	struct drm_spyre_cb cb = sum(c);
@@ -123,7 +123,7 @@ static void test_query(void)
 	abi_guard_free(info, sizeof(*info));
 }
 
-/* What a faulted context still does and what it refuses. */
+/* The calls that a faulted context still accepts, and those that it refuses. */
 static void test_refusals(struct ctx *c, struct abi_queue *sibling)
 {
 	struct drm_spyre_cb stamp = abi_cb_timestamp();
@@ -215,7 +215,7 @@ static void test_fault(struct ctx *other, uint8_t *want)
 	ctx_check(&c, want, false, "before");
 	tap_ret(abi_submit(&late, &stamp, 1, NULL), 0, "a good job");
 	memset(abi_results(&sibling), 0, sizeof(*r));
-	tap_ret(abi_submit(&late, cbs, 3, NULL), 0, "and one that goes on for hours");
+	tap_ret(abi_submit(&late, cbs, 3, NULL), 0, "and one that runs for hours");
 	after = (struct drm_spyre_sync){ .handle = late.syncobj, .point = late.point };
 	tap_ret(abi_submit_sync(&sibling, &stamp, 1, after, none), 0,
 		"a job of another queue waits for it");
@@ -266,16 +266,16 @@ static void test_reset(void)
 	tap_eq(queues, 1, "reset: one queue is dead");
 	tap_ret(abi_wait(&c.queue, 5000), 0, "reset: its fences signal");
 	tap_ret(abi_results(&c.queue)->status, -ECANCELED, "reset: the work was cancelled");
-	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK, "reset: that is no fault");
+	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK, "reset: that is not a fault");
 	abi_queue_free(&c.queue);
 	tap_ret(abi_context_reset(c.fd, &queues), 0, "reset: of a context without queues");
 	tap_eq(queues, 0, "reset: kills none");
 	c.queue = abi_queue(c.fd, 0);
-	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "reset: work goes on");
+	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "reset: work continues");
 	ctx_close(&c);
 }
 
-/* What is cancelled on purpose is nobody's fault. */
+/* Work that is cancelled on purpose is not a fault of any context. */
 static void test_cancelled(void)
 {
 	struct ctx c = ctx_open();
@@ -286,11 +286,11 @@ static void test_cancelled(void)
 	abi_sleep_ms(20);
 	abi_queue_free(&q);
 	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK, "cancelled: QUEUE_DESTROY marks nothing");
-	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "cancelled: other queues go on");
+	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "cancelled: other queues continue");
 	ctx_close(&c);
 }
 
-/* A program that is late again and again does not keep memory. */
+/* A program that exceeds its limit again and again does not leak memory. */
 static void test_again(uint64_t used, int fd)
 {
 	struct ctx c = ctx_open();

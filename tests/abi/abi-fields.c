@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every field of every argument wrong once, by table (fields-targets.c), the
- * argument itself in wrong places and of other sizes, and nothing left of it.
+ * Every field of every argument, invalid in turn, by table (fields-targets.c); the
+ * argument itself at invalid addresses and of other sizes; no side effects remain.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The argument: where it is not, where it just fits, where it may not be written. */
+/* The argument: unmapped, ending at the last mapped byte, and read-only. */
 static void test_place(struct fields_context *c, const struct target *t)
 {
 	static const uint64_t nowhere[] = { 0, 8, 0xffff888000000000ull, 0x800000000000ull, ~0ull };
@@ -48,8 +48,8 @@ static void test_place(struct fields_context *c, const struct target *t)
 }
 
 /*
- * Ioctl numbers as a header of another age would make them.  Each on a file of
- * its own, for a call that says nothing of what it made leaves that behind.
+ * Ioctl numbers from other versions of the header. Each runs on its own file,
+ * because a call that does not report the objects it created leaves them behind.
  */
 static int call_sized(const struct target *t, unsigned int direction, size_t size, uint8_t fill,
 		      uint8_t *out)
@@ -84,7 +84,10 @@ static void test_sizes(const struct target *t)
 	tap_eq(bad, 0, "%s: of which the kernel writes none", t->name);
 	tap_ret(call_sized(t, _IOC_READ | _IOC_WRITE, t->first_size, 0, out), 0,
 		"%s: as the first header had it, %u bytes", t->name, t->first_size);
-	/* No result is right for half an argument; it must only not be more than half. */
+	/*
+	 * Half an argument has no correct result; the kernel must only not access
+	 * more than half.
+	 */
 	for (s = 0; s < size; s += 4)
 		call_sized(t, _IOC_READ | _IOC_WRITE, s, 0, out);
 	for (i = 0; i < 3; i++)
@@ -92,7 +95,7 @@ static void test_sizes(const struct target *t)
 	tap_ok(true, "%s: shorter ones and other directions do no harm", t->name);
 }
 
-/* What a query returns is written to its last byte, and no further. */
+/* The result of a query is written up to its last byte and no further. */
 static void test_query(struct fields_context *c, uint32_t type, uint32_t size)
 {
 	struct drm_spyre_dev_query args = { .type = type };
@@ -120,7 +123,7 @@ static void test_query(struct fields_context *c, uint32_t type, uint32_t size)
 	tap_eq(bad, 0, "DEV_QUERY %u: %u bytes for a buffer of 0 to %u", type, size, size + 64);
 }
 
-/* A result is written whole: state last, reserved as 0. */
+/* A result is written completely: state last, reserved as 0. */
 static void test_result(struct fields_context *c)
 {
 	struct drm_spyre_cb cb = abi_cb_timestamp();
@@ -158,14 +161,14 @@ static void test_target(const struct target *t)
 		if (!t->subject)
 			test_place(&c, t);
 		fields_same_state(&c, &before, t->name);
-		/* On files of its own; a reset of the card makes this one stale. */
+		/* Runs on its own files; a reset of the card makes this one stale. */
 		if (!t->subject)
 			test_sizes(t);
 	}
 	fields_context_free(&c);
 }
 
-/* Numbers behind the last one, with arguments of all kinds. */
+/* Numbers after the last one, with arguments of all kinds. */
 static void test_unknown_numbers(int fd)
 {
 	uint8_t *p = abi_guard(256);
@@ -200,7 +203,7 @@ int main(void)
 	tap_skip("built without liburing", "io_uring");
 #endif
 	tap_ok(abi_memory_settles(c.fd, before.used), "all memory is back");
-	/* A reset of the card makes other files stale: last. */
+	/* A reset of the card makes other files stale, so it comes last. */
 	for (i = 0; i < fields_num_targets; i++)
 		if (fields_targets[i].root)
 			test_target(&fields_targets[i]);

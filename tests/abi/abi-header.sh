@@ -46,7 +46,7 @@ structs=$(sed -n 's/^struct \(drm_spyre_[a-z0-9_]*\) {$/\1/p' $headers)
 	for s in $structs; do
 		echo "char size_${s}[sizeof(struct $s)];"
 		echo "struct $s instance_of_$s;"
-		# One byte more, as there are no arrays of none.
+		# One more byte, since arrays cannot be empty.
 		fields "$s" | while read -r field; do
 			echo "char offset_${s}__${field}[offsetof(struct $s, $field) + 1];"
 		done
@@ -77,7 +77,7 @@ sizes() {
 }
 sizes "$work/object.o" >"$work/sizes64"
 
-# Every field of every struct: what is between two of them is none.
+# Every field of every struct: there is no hidden padding between two of them.
 all_fields() {
 	[ "$(grep -c '^offset_' "$work/sizes64")" -gt 150 ] || { wc -l "$work/sizes64"; return 1; }
 }
@@ -105,7 +105,7 @@ else
 fi
 
 if echo 'int x;' >"$work/x.c" && "$CC" -m32 -c "$work/x.c" -o "$work/x.o" 2>/dev/null; then
-	# A 32-bit compiler may lack the asm/ headers of its own; they are the same.
+	# A 32-bit compiler may lack asm/ headers; those of the 64-bit one are the same.
 	arch=$("$CC" -print-multiarch 2>/dev/null)
 	m32="-m32 -idirafter /usr/include/$arch"
 	# shellcheck disable=SC2086
@@ -116,7 +116,7 @@ else
 	skip "layout with -m32" "$CC has no -m32"
 fi
 
-# Numbers, sizes and directions are for ever.
+# Numbers, sizes and directions never change.
 cat >"$work/numbers.c" <<'EOF'
 #include <drm/spyre_accel.h>
 #define SAME(name, nr, size) \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults on demand: each kind goes the way of a real one, and leaves a device
- * coredump that says what happened. Needs root and debugfs.
+ * Injected faults: each kind follows the path of a real one and leaves a device
+ * coredump that describes it. Needs root and debugfs.
  */
 #define _GNU_SOURCE
 #include "abi.h"
@@ -25,7 +25,7 @@
 #define BYTES ((uint64_t)STICKS * STICK)
 #define DUMP_MAX (4 * MIB)
 
-static char folder[256];	/* of the card in debugfs */
+static char folder[256];	/* the card's, in debugfs */
 static uint8_t dump[DUMP_MAX];
 
 struct ctx {
@@ -98,7 +98,7 @@ static bool shows(const char *file, const char *text)
 	return strstr(buffer, text);
 }
 
-/* Reads the coredump of a virtual card into @dump and deletes it; its bytes, or 0. */
+/* Reads the coredump of a virtual card into @dump and deletes it; returns its size, or 0. */
 static size_t take_dump(void)
 {
 	struct dirent *entry;
@@ -127,7 +127,7 @@ static size_t take_dump(void)
 	return n > 0 ? n : 0;
 }
 
-/* The section of this kind, or the first one; NULL if there is none. */
+/* Returns the section of this kind, or the first one; NULL if there is none. */
 static const void *section(size_t size, uint32_t type, uint32_t index, uint64_t bytes)
 {
 	const struct drm_spyre_coredump_header *header = (const void *)dump;
@@ -180,7 +180,7 @@ static void test_dump(struct ctx *c, const char *kind, uint32_t fault, int error
 	tap_ok(section(size, DRM_SPYRE_COREDUMP_CB, 2, 1) &&
 	       section(size, DRM_SPYRE_COREDUMP_QUEUES, 0, 1) &&
 	       section(size, DRM_SPYRE_COREDUMP_CARD, 0, 1), "%s: dump: all else", kind);
-	/* The input of the sum is the user's. */
+	/* The input of the sum is user data. */
 	tap_ok(!memmem(dump, size, (uint8_t *)c->mem.map + BYTES, 64),
 	       "%s: dump: nothing of the user's memory", kind);
 }
@@ -215,7 +215,7 @@ static void test_kind(const char *kind, uint32_t fault, int error)
 	tap_ret(abi_context(c.fd).error, error, "%s: with its errno", kind);
 	tap_eq(abi_context(c.fd).fault_cb, 1, "%s: and control block", kind);
 	snprintf(text, sizeof(text), "fault %s error %d", kind[0] == 'h' ? "timeout" : kind, error);
-	tap_ok(shows("state", text), "%s: debugfs says so", kind);
+	tap_ok(shows("state", text), "%s: debugfs shows it", kind);
 	test_dump(&c, kind, fault, error);
 	tap_ret(abi_context_reset(c.fd, NULL), 0, "%s: CONTEXT_RESET", kind);
 	abi_queue_free(&c.queue);
@@ -224,7 +224,7 @@ static void test_kind(const char *kind, uint32_t fault, int error)
 	tap_ok(!memcmp(want, c.mem.map, BYTES), "%s: with the right bytes", kind);
 	ctx_close(&c);
 	ctx_close(&other);
-	/* Dumps are no more than ten a second. */
+	/* At most ten dumps per second are made. */
 	abi_sleep_ms(150);
 }
 
@@ -248,7 +248,7 @@ static void test_syntax(void)
 	tap_ok(!shows("inject", "client="), "syntax: nothing waits any more");
 }
 
-/* times=, client=any, and dumps that nobody reads. */
+/* times=, client=any, and dumps that are not read. */
 static void test_any(void)
 {
 	struct drm_spyre_cb fill;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a field's table cannot say (abi-fields has those): sizes, ranges and
- * values that depend on each other, and the errno that they give.
+ * Cases beyond the table of fields (see abi-fields): sizes, ranges and values that
+ * depend on each other, and their errnos.
  */
 #include "ioctl.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Four processes submit, through the ioctl and through io_uring, map, bind,
- * export and import, and are killed at random moments. After each kill the
- * fences of the dead have signalled, and a process that lives on computes what
- * it computed at first. ABI_ROUNDS sets how many kills (100), ABI_SEED which.
+ * Four processes submit, through the ioctl and through io_uring, map, bind, export
+ * and import, and are killed at random moments. After each kill the fences of the
+ * dead process have signalled, and a surviving process computes its first result
+ * again. ABI_ROUNDS sets the number of kills (100), ABI_SEED the moments.
  */
 #include "config.h"
 
@@ -33,7 +33,7 @@ struct survivor {
 	int fd;
 	struct abi_queue queue;
 	struct abi_buf dev, host;
-	struct abi_buf lent;		/* which the others import */
+	struct abi_buf lent;		/* imported by the others */
 	int lent_file;
 	uint32_t program;
 	uint64_t checksum;
@@ -41,7 +41,7 @@ struct survivor {
 
 struct slot {
 	pid_t pid;
-	uint32_t syncobj;		/* of the survivor; the child signals it */
+	uint32_t syncobj;		/* the survivor's; the child signals it */
 	int syncobj_file;
 };
 
@@ -63,7 +63,7 @@ static uint64_t checksum(const void *data, size_t bytes, uint64_t sum)
 	return sum;
 }
 
-/* The sum of two tensors that come from the host and go back to it; 0: an error. */
+/* Sums two tensors that come from the host, and copies the result back; returns 0 on error. */
 static uint64_t survivor_run(struct survivor *s)
 {
 	const uint64_t args[3] = { VA, VA + BYTES, VA + 2 * BYTES };
@@ -124,7 +124,7 @@ static void slot_start(struct slot *slot, const struct survivor *s, uint64_t see
 		kill_client_run(&client);
 }
 
-/* What the dead left in the syncobj signals; a child may not have got that far. */
+/* The fences that the dead process left in the syncobj signal; it may not have got that far. */
 static bool fence_signals(const struct survivor *s, const struct slot *slot)
 {
 	int ret = abi_wait_point(s->fd, slot->syncobj, 0, 30000);
@@ -134,7 +134,7 @@ static bool fence_signals(const struct survivor *s, const struct slot *slot)
 	return !ret || ret == -EINVAL;
 }
 
-/* True if the child was alive until now: it gives up at the first error. */
+/* Returns true if the child was alive until now: it exits at the first error. */
 static bool slot_kill(struct slot *slot)
 {
 	int status = 0;

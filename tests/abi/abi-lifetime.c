@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that can go away while work uses it: queues, programs, buffers,
- * files and whole processes. Afterwards the card's memory is as it was and new
- * work runs. ABI_ROUNDS sets how often (8).
+ * Every object that can be destroyed while work uses it: queues, programs, buffers,
+ * files and whole processes. Afterwards the card's memory is as before and new work
+ * runs. ABI_ROUNDS sets the number of rounds (8).
  */
 #include "abi.h"
 
@@ -53,7 +53,7 @@ static struct busy busy_start(int fd)
 	return b;
 }
 
-/* New work on a new file must run, and not wait behind what was left. */
+/* New work on a new file must run without waiting behind old work. */
 static void check_alive(const char *after)
 {
 	int fd = abi_open();
@@ -97,7 +97,7 @@ static void test_queue_destroy(int watch, uint64_t used)
 	check_alive("QUEUE_DESTROY");
 }
 
-/* Handles go first; the work keeps what it needs. */
+/* Handles are closed first; the work keeps the objects that it needs. */
 static void test_handles_first(int watch, uint64_t used)
 {
 	int fd = abi_open();
@@ -113,7 +113,7 @@ static void test_handles_first(int watch, uint64_t used)
 	tap_ok(abi_memory(fd).context_used >= b.mem.size, "handles: memory in use stays counted");
 	tap_eq(abi_queue_query(fd, b.queue[0].id).state, DRM_SPYRE_QUEUE_OK,
 	       "handles: the queue is well");
-	tap_eq(abi_queue_query(fd, b.queue[0].id).completed, 0, "handles: the work goes on");
+	tap_eq(abi_queue_query(fd, b.queue[0].id).completed, 0, "handles: the work continues");
 	drmSyncobjDestroy(fd, b.queue[0].syncobj);
 	munmap(b.queue[1].results.map, b.queue[1].results.size);
 	close(fd);
@@ -125,7 +125,7 @@ enum end { END_CLOSE, END_EXIT, END_KILL, NUM_ENDS };
 
 static const char *const end_names[] = { "close", "exit", "kill -9" };
 
-/* The child's way out; @ready tells the parent that its work is in flight. */
+/* Ends the child; @ready tells the parent that its work is in flight. */
 static void child(enum end end, int ready)
 {
 	int fd = abi_open();
@@ -179,7 +179,7 @@ static void test_processes(int watch, uint64_t used)
 	}
 }
 
-/* A thousand short lives: what leaks a little shows. */
+/* A thousand short lives reveal small leaks. */
 static void test_churn(int watch, uint64_t used)
 {
 	struct abi_prog prog = abi_prog_add(1, 1);
@@ -206,7 +206,7 @@ static void test_churn(int watch, uint64_t used)
 	tap_ok(abi_memory_settles(watch, used), "200 queues with work, destroyed at once");
 }
 
-/* Queues go while the scheduler takes their jobs off one after the other. */
+/* Queues are destroyed while the scheduler removes their jobs one by one. */
 static void test_backlog(int watch, uint64_t used)
 {
 	const char *env = getenv("ABI_ROUNDS");
@@ -225,7 +225,7 @@ static void test_backlog(int watch, uint64_t used)
 		for (job = 0; job < 128; job++)
 			lost += abi_submit_sync(&q, &stamp, 1, wait, none) != 0;
 		abi_wait(&first, 20000);
-		/* Not always at the same moment. */
+		/* Varies the moment. */
 		for (spin = i % 64 * 1000; spin > 0; spin--)
 			;
 		abi_queue_destroy(fd, q.id);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory cgroups: the limit of whoever made a buffer holds, whoever touches it
- * first, and reaching it is an error of that call and of nothing else. Needs
- * root, to make cgroups.
+ * Memory cgroups: the limit of a buffer's creator holds, no matter which process
+ * touches it first, and reaching it is an error of that call alone. Needs root, to
+ * create cgroups.
  */
 #define _GNU_SOURCE
 #include "abi.h"
@@ -94,7 +94,7 @@ static void make_group(void)
 	snprintf(group, sizeof(group), "%s/spyre-owner", root);
 	atexit(remove_group);
 	if (!mounted || write_file(root, "cgroup.subtree_control", "+memory") || mkdir(group, 0755))
-		tap_skip_all("no cgroup v2 with a memory controller to be had");
+		tap_skip_all("cgroup v2 with a memory controller is not available");
 	snprintf(limit, sizeof(limit), "%llu", MEMCG_LIMIT);
 	if (write_file(group, "memory.max", limit))
 		tap_skip_all("memory.max cannot be set");
@@ -110,7 +110,7 @@ void memcg_join(void)
 		_exit(99);
 }
 
-/* What the process in the group found. */
+/* The observations of the process in the group. */
 struct report {
 	int big_fill, small_fill;
 	uint64_t touched;
@@ -182,14 +182,14 @@ static void test_limit(int fd, struct abi_queue *q, struct abi_buf *mine)
 	tap_ret(report->small_fill, 0, "limit: one that needs 16 is fine, afterwards");
 	tap_ok(report->touched < MEMCG_LIMIT, "limit: a mapping gives SIGBUS (after %llu KiB)",
 	       (unsigned long long)report->touched >> 10);
-	tap_ret(report->after, 0, "limit: and work goes on");
-	tap_eq(memcg_kills(), 0, "limit: nobody was killed");
+	tap_ret(report->after, 0, "limit: and work continues");
+	tap_eq(memcg_kills(), 0, "limit: no process was killed");
 	tap_ok(!failed && rounds, "limit: another process noticed nothing, %u times", rounds);
 	tap_ok(abi_memory_settles(fd, used), "limit: device memory is given back");
 	munmap(report, PAGE);
 }
 
-/* --- a buffer's owner in the group, its first toucher outside --- */
+/* --- a buffer's owner is in the group, the first process to touch it is not --- */
 void memcg_send_fd(int socket, int fd)
 {
 	char byte = 0, control[CMSG_SPACE(sizeof(fd))] = { 0 };
@@ -224,7 +224,7 @@ int memcg_receive_fd(int socket)
 	return fd;
 }
 
-/* Makes two buffers, touches none, and waits until it may go. */
+/* Creates two buffers, touches neither, and waits until it may exit. */
 static void own(int socket)
 {
 	int fd = abi_open(), dmabuf;
@@ -261,7 +261,7 @@ static void touch(int fd, struct abi_queue *q, int small, int big)
 	abi_bind(fd, b, 0, VA, BIG, 0);
 	cb = abi_cb_fill32(VA, BIG, 3);
 	tap_ret(abi_run(q, &cb, 1), -ENOMEM, "owner: its limit holds for others' work on its memory");
-	tap_eq(memcg_kills(), 0, "owner: nobody was killed for it");
+	tap_eq(memcg_kills(), 0, "owner: no process was killed for it");
 	abi_unbind(fd, VA, BIG);
 	abi_gem_close(fd, a);
 	abi_gem_close(fd, b);

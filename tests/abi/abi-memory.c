@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffer objects, accounting, the address space, and walls between files. */
+/* Buffer objects, accounting, the address space, and isolation between files. */
 #include "abi.h"
 
 #include <errno.h>
@@ -99,13 +99,13 @@ static void test_accounting(int fd)
 	tap_ok(abi_memory_settles(fd, start.used), "accounting: back at the start");
 }
 
-/* --- the address space, seen through COPY into a host-visible BO --- */
+/* --- the address space, observed by COPY into a host-visible BO --- */
 #define VA (256 * MIB)
 
 static struct abi_queue queue;
-static struct abi_buf probe;	/* mapped at VA / 2, to copy into */
+static struct abi_buf probe;	/* mapped at VA / 2, target of copies */
 
-/* First word at a device address, or the errno of reading it. */
+/* Reads the first word at a device address; returns the errno of reading it. */
 static int peek(uint64_t va, uint32_t *value)
 {
 	struct drm_spyre_cb cb = abi_cb_copy(probe.va, va, STICK);
@@ -233,7 +233,7 @@ static void test_isolation(int fd, int other)
 	struct drm_spyre_bo_mmap_offset offset = { .handle = a.handle };
 
 	*(uint32_t *)a.map = 0x5ec2e7;
-	/* Handles count from 1 in each file: take one that only @fd has. */
+	/* Handles count from 1 in each file: uses one that only @fd has. */
 	while (a.handle <= q.results.handle + 2)
 		if (abi_bo(fd, PAGE, DRM_SPYRE_BO_DEVICE, &a.handle))
 			tap_bail("BO_CREATE");
@@ -299,7 +299,7 @@ static void test_prime(int fd, int other)
 	tap_ok(abi_memory_settles(fd, before.used - 2 * PAGE), "PRIME: freed with the last user");
 }
 
-/* The file goes first; what it mapped in this process stays readable. */
+/* The file is closed first; its mappings in this process stay readable. */
 static void test_close_with_maps(int fd)
 {
 	uint64_t used = abi_memory(fd).used;

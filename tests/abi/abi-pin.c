@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * User memory that DMA pins, and RLIMIT_MEMLOCK. All but the first test runs
+ * User memory pinned by DMA, and RLIMIT_MEMLOCK. All tests except the first run
  * without privileges, as a user that pins nothing else.
  */
 #include "config.h"
@@ -48,7 +48,7 @@ static int set_limit(uint64_t bytes)
 	return setrlimit(RLIMIT_MEMLOCK, &limit);
 }
 
-/* Gives up root and its capabilities; a plain user stays who it is. */
+/* Drops root and its capabilities; a plain user keeps its identity. */
 static void drop(void)
 {
 	if (!geteuid() && (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY)))
@@ -63,7 +63,7 @@ static int copy(struct context *c, uint64_t bytes, uint32_t direction, struct dr
 	return abi_submit_sync(&c->queue, &cb, 1, sync, (struct drm_spyre_sync){ 0 });
 }
 
-/* Jobs are freed a little after their fence: tries for 5 s. */
+/* Jobs are freed shortly after their fence: retries for 5 s. */
 static int copy_settles(struct context *c, uint64_t bytes)
 {
 	int ret, i;
@@ -77,7 +77,7 @@ static int copy_settles(struct context *c, uint64_t bytes)
 	return ret ?: abi_wait(&c->queue, 10000);
 }
 
-/* KiB that fdinfo says are pinned, ~0 if it does not. */
+/* Pinned KiB in fdinfo; ~0 if it is missing. */
 static uint64_t fdinfo_pinned(int fd)
 {
 	unsigned long long kib = ~0ull;
@@ -111,7 +111,7 @@ static void test_limit(struct context *c, uint32_t in)
 	tap_eq(fdinfo_pinned(c->fd), 0, "limit: nothing is pinned");
 	tap_ret(copy(c, LIMIT + STICK, DRM_SPYRE_DMA_H2D, none), -ENOMEM, "limit: a page more");
 	tap_ret(copy(c, LIMIT / 2, DRM_SPYRE_DMA_H2D, shut), 0, "limit: half, and it waits");
-	tap_eq(fdinfo_pinned(c->fd), LIMIT / 2 >> 10, "limit: fdinfo says so");
+	tap_eq(fdinfo_pinned(c->fd), LIMIT / 2 >> 10, "limit: fdinfo shows it");
 	tap_ret(copy(c, LIMIT / 2, DRM_SPYRE_DMA_H2D, none), 0, "limit: the other half, behind it");
 	tap_ret(copy(c, STICK, DRM_SPYRE_DMA_H2D, none), -ENOMEM,
 		"limit: the same page once more counts");
@@ -132,7 +132,7 @@ static void test_holes(struct context *c)
 	tap_ret(copy_settles(c, LIMIT), 0, "fault: and what it charged");
 }
 
-/* A process that pins all that its user may, behind the gate, when it is told to. */
+/* A process that, when told, pins all that its user may, behind the gate. */
 struct hog {
 	pid_t pid;
 	int go, said;
@@ -167,7 +167,7 @@ static struct hog hog_start(const struct abi_gate *gate)
 	return hog;
 }
 
-/* The process and its memory go first, then the gate opens, then the job is freed. */
+/* The process and its memory are gone first, then the gate opens, then the job is freed. */
 static void test_killed(struct context *c, struct hog *hog, struct abi_gate *gate)
 {
 	const struct drm_spyre_sync none = { 0 };
@@ -193,7 +193,7 @@ static void test_capable(void)
 
 	set_limit(0);
 	tap_ret(copy_settles(&c, MIB), 0, "CAP_IPC_LOCK: no limit");
-	tap_ok(fdinfo_settles(c.fd, 0), "CAP_IPC_LOCK: fdinfo counts all the same");
+	tap_ok(fdinfo_settles(c.fd, 0), "CAP_IPC_LOCK: fdinfo still counts");
 	set_limit(RLIM_INFINITY);
 	close(c.fd);
 }

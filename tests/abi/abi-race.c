@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads that pull the same handles from under each other: create, use and
- * destroy by guessed numbers. Any errno will do; what counts is that the
- * kernel stays well and nothing is lost. ABI_SECONDS sets how long (4).
+ * Threads that use and destroy each other's handles: create, use and destroy by
+ * guessed numbers. Any errno is acceptable, but the kernel must survive and leak
+ * nothing. ABI_SECONDS sets the duration (4).
  */
 #include "abi.h"
 
@@ -31,7 +31,7 @@ static void one_submit(unsigned int *seed)
 	uint64_t args[3] = { VA, VA + PAGE, VA + 2 * PAGE };
 	uint32_t pick = (uint32_t)rand_r(seed), error_cb;
 	struct drm_spyre_dma desc = abi_dma_raw(pick & 1, PAGE);
-	/* Not on the stack: a job may still write here when this returns. */
+	/* Not on the stack: a job may still write here after the function returns. */
 	static __thread uint8_t host[PAGE];
 	struct drm_spyre_cb cbs[4] = {
 		abi_cb_exec(1 + pick / 2 % GUESS, args, 3),
@@ -112,7 +112,7 @@ static void *thread(void *arg)
 	return (void *)steps;
 }
 
-/* Keeps the numbers of things low, so that guesses hit. */
+/* Keeps ids low, so that guesses hit. */
 static void sweep(void)
 {
 	uint32_t i;
@@ -151,7 +151,7 @@ int main(void)
 			pthread_join(threads[i], &ret);
 			steps += (uintptr_t)ret;
 		}
-		/* Half of the rounds leave all to close(). */
+		/* Half of the rounds leave the clean-up to close(). */
 		if (round & 1)
 			sweep();
 		close(fd);

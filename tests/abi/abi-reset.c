@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reset of the card: who may, what it stops, who is stale, who goes on. */
+/* Reset of the card: permissions, the work that it stops, stale files, and recovery. */
 #include "abi.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static uint64_t generation_of(int fd)
 	return card.generation;
 }
 
-/* Everything that would make or queue something is refused, the rest works. */
+/* Every call that would create or queue something is refused; the others work. */
 static void test_stale(int fd, struct abi_queue *q, struct abi_buf *mem, uint32_t program)
 {
 	struct drm_spyre_cb stamp = abi_cb_timestamp();
@@ -88,7 +88,7 @@ int main(void)
 	tap_ret(reset(fd, &generation), 0, "RESET");
 	tap_ok(abi_now_ns() - start < 5000000000ull, "it does not wait for the work");
 	tap_eq(generation, before + 1, "one generation on");
-	tap_eq(generation_of(victim), before + 1, "DEV_QUERY says so to others");
+	tap_eq(generation_of(victim), before + 1, "DEV_QUERY shows it to others");
 	tap_ret(abi_wait(&q, 10000), 0, "the fences signal");
 	tap_ret(abi_results(&q)->status, -ECANCELED, "the work was cancelled");
 	test_stale(victim, &q, &mem, program);
@@ -96,7 +96,7 @@ int main(void)
 	tap_ret(abi_submit(&own, &stamp, 1, NULL), -ECANCELED, "the caller's queue died too");
 	abi_queue_free(&own);
 	own = abi_queue(fd, 0);
-	tap_ret(abi_run(&own, &stamp, 1), 0, "the caller goes on with a new one");
+	tap_ret(abi_run(&own, &stamp, 1), 0, "the caller continues with a new one");
 	fresh = abi_open();
 	abi_queue_free(&own);
 	own = abi_queue(fresh, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What control blocks do, what they report, and how submissions are ordered. */
+/* Effects of control blocks, their results, and the order of submissions. */
 #include "submit.h"
 
 #include <errno.h>
@@ -86,7 +86,7 @@ static void test_order(int fd, struct abi_buf *dev)
 	struct drm_spyre_cb cbs[64];
 	uint32_t i, round, bad = 0;
 
-	/* Each block builds on the one before: 64 copies carry a word along. */
+	/* Each block depends on the one before: 64 copies carry a word along. */
 	for (round = 0; round < 8; round++) {
 		memset(dev->map, 0, 65 * PAGE);
 		for (i = 0; i < 64; i++)
@@ -124,7 +124,7 @@ static void test_many_queues(int fd, struct abi_buf *dev)
 	tap_eq(bad, 0, "queues: %u at once, 32 jobs each, last one wins", QUEUES);
 }
 
-/* Work keeps the mappings that it was submitted with. */
+/* Work keeps the mappings that existed at its submission. */
 static void test_unbind_behind_submit(int fd, struct abi_buf *dev)
 {
 	struct abi_prog p = abi_prog_add(1, 512);
@@ -135,7 +135,7 @@ static void test_unbind_behind_submit(int fd, struct abi_buf *dev)
 	struct drm_spyre_cb slow, cb = abi_cb_fill32(a.va, PAGE, 0x77777777);
 	uint32_t program;
 
-	/* Long enough that the job behind it has hardly run when VM_BIND returns. */
+	/* Long enough that the job behind it has barely run when VM_BIND returns. */
 	p.num_loops = 1;
 	p.loops[0] = 1000;
 	program = abi_prog_create(fd, &p);

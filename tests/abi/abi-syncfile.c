@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The card's fences as sync_files and eventfds, and the fences of others as waits. */
+/* The card's fences as sync_files and eventfds, and other drivers' fences as waits. */
 #include "fence.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 #define NONE ((struct drm_spyre_sync){ 0 })
 
-/* Of the kernel's sw_sync: a fence that signals when the test says so. */
+/* The kernel's sw_sync: a fence that the test signals. */
 struct sw_sync_create {
 	uint32_t value;
 	char name[32];
@@ -33,7 +33,7 @@ static int merge(int x, int y)
 	return ioctl(x, SYNC_IOC_MERGE, &data) ? -errno : data.fence;
 }
 
-/* Waits that are a sync_file: imported into a syncobj first. */
+/* A sync_file is imported into a syncobj to wait for it. */
 static uint32_t import(int fd, int file)
 {
 	uint32_t handle = abi_syncobj(fd);
@@ -109,7 +109,7 @@ static void test_error(int fd, struct abi_queue *q)
 	abi_gate_free(&gate);
 }
 
-/* A fence goes to another file and outlives its own. */
+/* A fence is passed to another file and outlives its own. */
 static void test_other_file(int fd, struct abi_queue *q)
 {
 	int other = abi_open(), file;
@@ -144,7 +144,7 @@ static bool same_card(int a, int b)
 	       !memcmp(card[0].uuid, card[1].uuid, sizeof(card[0].uuid));
 }
 
-/* A file of a card that is not @fd's, or -1. */
+/* Opens a file of a card other than @fd's; -1 if there is none. */
 static int other_card(int fd)
 {
 	char node[32];
@@ -161,7 +161,7 @@ static int other_card(int fd)
 	return -1;
 }
 
-/* The scheduler of another card knows nothing of ours: its fence is a foreign one. */
+/* The schedulers of two cards are independent: the other's fence is a foreign one. */
 static void test_other_card(int fd, struct abi_queue *q)
 {
 	struct abi_prog p = abi_prog_long();
@@ -200,7 +200,7 @@ static void test_other_card(int fd, struct abi_queue *q)
 	close(other);
 }
 
-#ifndef DRM_IOCTL_SYNCOBJ_EVENTFD	/* newer than some libdrm */
+#ifndef DRM_IOCTL_SYNCOBJ_EVENTFD	/* missing in older libdrm */
 struct drm_syncobj_eventfd {
 	__u32 handle;
 	__u32 flags;
@@ -257,7 +257,7 @@ static void test_eventfd(int fd, struct abi_queue *q)
 	drmSyncobjDestroy(fd, t);
 }
 
-/* SUBMIT never waits for a fence to be made; the core's wait does if it is told to. */
+/* SUBMIT never waits for a fence to be created; the core's wait does if requested. */
 static void test_wait_for_submit(int fd, struct abi_queue *q)
 {
 	const uint32_t flag = DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT;
@@ -315,7 +315,7 @@ static void test_foreign(int fd, struct abi_queue *q)
 	tap_ret(abi_wait(q, 10000), 0, "foreign: until it signals");
 	drmSyncobjDestroy(fd, in);
 
-	/* One that does not come before the file has gone. */
+	/* A fence that does not signal before the file is closed. */
 	before = abi_memory(fd);
 	other = abi_open();
 	theirs = abi_queue(other, 0);
@@ -329,10 +329,11 @@ static void test_foreign(int fd, struct abi_queue *q)
 	munmap(buf.map, MIB);
 	close(other);
 	tap_ret(submit_stamp(q, NONE, NONE) ?: abi_wait(q, 10000), 0,
-		"foreign, never: the file is closed, others go on");
+		"foreign, never: the file is closed, others continue");
 	/*
-	 * Its timeline signals what is left with an error.  The kernel does so without
-	 * a reference, under the lock that the fence's end takes: it must not end there.
+	 * Its timeline signals the remaining fences with an error. The kernel does
+	 * so without a reference, under the lock that the fence's release takes: it
+	 * must not be released there.
 	 */
 	close(timeline);
 	tap_ok(abi_memory_settles(fd, before.used), "foreign, never: it ends, the memory is back");

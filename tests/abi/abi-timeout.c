@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program that runs too long costs its own context and nobody else. */
+/* A program that runs too long fails its own context and no other. */
 #include "abi.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ static void worker_free(struct worker *w)
 	abi_queue_free(&w->queue);
 }
 
-/* Runs the sum; the bytes must be those of @want, which the first run sets. */
+/* Runs the sum; the bytes must equal those of @want, which the first run sets. */
 static void worker_check(struct worker *w, uint8_t *want, bool first, const char *when)
 {
 	struct drm_spyre_cb cb = abi_cb_exec(w->program, w->args, 3);
@@ -103,7 +103,7 @@ static void test_queue_dies(struct victim *v)
 
 	memset(r, 0, 16 * sizeof(*r));
 	tap_ret(abi_submit(&v->queue, cbs, 3, NULL), 0, "timeout: the long program is taken");
-	/* One more behind it, which will never start. */
+	/* One more behind it, which never starts. */
 	tap_ret(abi_ioctl(v->fd, DRM_IOCTL_SPYRE_SUBMIT, &args), 0, "timeout: and one behind it");
 	tap_ret(abi_wait(&v->queue, 30000), 0, "timeout: its fence signals");
 	behind = (abi_now_ns() - start) / 1000000;
@@ -127,7 +127,7 @@ static void test_queue_dies(struct victim *v)
 	tap_ret(abi_submit(&v->queue, cbs, 1, NULL), -ECANCELED, "timeout: it takes no more work");
 }
 
-/* Modelled cycles are not host time: a program that costs next to none is stopped too. */
+/* Modelled cycles are not host time: a program with almost no modelled cost is stopped as well. */
 static void test_cheap(void)
 {
 	struct abi_prog prog = abi_prog_cheap();
@@ -148,7 +148,7 @@ static void test_cheap(void)
 	close(v.fd);
 }
 
-/* So is a transfer of which no element is within the bounds. */
+/* So is a transfer without any element within the bounds. */
 static void test_padding(void)
 {
 	struct drm_spyre_dma dma = {
@@ -175,7 +175,7 @@ static void test_padding(void)
 	close(v.fd);
 }
 
-/* Who waits for the scratchpads of another file's job is not late. */
+/* Waiting for the scratchpads of another file's job does not count against the limit. */
 static void test_lx(void)
 {
 	struct abi_prog slow = abi_prog_long(), quick = abi_prog_add(1, STICKS);
@@ -208,7 +208,7 @@ static void test_lx(void)
 	tap_ret(abi_submit(&w.queue, &cb, 1, NULL), 0, "lx: another file's job waits for them");
 	tap_ret(abi_wait(&w.queue, 20000), 0, "lx: its fence signals");
 	tap_ret(abi_results(&w.queue)->status, 0, "lx: it is well, and was not called late");
-	tap_ret(abi_run(&w.queue, &stamp, 1), 0, "lx: its queue goes on");
+	tap_ret(abi_run(&w.queue, &stamp, 1), 0, "lx: its queue continues");
 	tap_ret(abi_wait(&v.queue, 20000), 0, "lx: the long one has ended");
 	tap_ret(abi_results(&v.queue)->status, -ETIME, "lx: by its own limit");
 	/* A mapping left behind would keep its file open. */
@@ -221,7 +221,10 @@ static void test_lx(void)
 	close(v.fd);
 }
 
-/* Runs @count fills of the whole buffer as one job; its time in its turn, by the card's clock. */
+/*
+ * Runs @count fills of the whole buffer as one job; returns its execution time by
+ * the card's clock.
+ */
 static uint64_t fill_ns(struct abi_queue *q, const struct abi_buf *mem, uint32_t count)
 {
 	struct drm_spyre_cb cb = abi_cb_fill32(mem->va, mem->size, 1), cbs[MAX_FILLS];
@@ -236,8 +239,8 @@ static uint64_t fill_ns(struct abi_queue *q, const struct abi_buf *mem, uint32_t
 }
 
 /*
- * A job two and a half times as long as its limit, and jobs that come in behind
- * it before the timer of the one before has run out: that prolongs nothing.
+ * A job two and a half times as long as its limit, and jobs that are queued behind
+ * it before the previous one's timer has expired: they must not extend the limit.
  */
 static void test_behind(void)
 {
@@ -249,9 +252,9 @@ static void test_behind(void)
 
 	v.queue = abi_queue(v.fd, 60000);
 	v.mem = abi_buf(v.fd, 32 * MIB, DRM_SPYRE_BO_DEVICE, VA);
-	fill_ns(&v.queue, &v.mem, 1);	/* memory is made by its first use */
+	fill_ns(&v.queue, &v.mem, 1);	/* the first use allocates memory */
 	one = fill_ns(&v.queue, &v.mem, 4) / 4;
-	/* At least 200 ms, or more if fills are slow: the submissions must come in time. */
+	/* At least 200 ms, or more if fills are slow: the submissions must be in time. */
 	limit_ms = 200 + (uint32_t)(4 * one / 1000000);
 	fills = (uint32_t)(limit_ms * 2500000ull / one) + 1;
 	if (fills > MAX_FILLS)

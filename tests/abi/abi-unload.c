@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The module and its card are pulled from under work: rmmod, unbind and reset
+ * Removes the module and its card while they are used: rmmod, unbind and reset
  * under load, and while a dma-buf or a sync_file of the card is still open.
- * Unloading is refused or waits; it never takes anything away that is in use.
- * Also 64 files of 64 queues, each with a job. ABI_ROUNDS sets how often (8).
+ * Unloading is refused or waits; it never removes an object in use. Also 64 files
+ * of 64 queues, each with a job. ABI_ROUNDS sets the number of rounds (8).
  */
 #include "abi.h"
 
@@ -37,7 +37,7 @@ static int rmmod(void)
 	return syscall(SYS_delete_module, "spyre_vdev", O_NONBLOCK) ? -errno : 0;
 }
 
-/* A new node takes a moment to appear. */
+/* A new node appears with a short delay. */
 static int open_again(void)
 {
 	char node[PATH_MAX], device[NAME_MAX];
@@ -69,7 +69,7 @@ static void check_alive(const char *after)
 	close(fd);
 }
 
-/* Works until it is killed; errors are what a card that goes away gives. */
+/* Works until it is killed; accepts only the errors of a removed card. */
 static void client(unsigned int number)
 {
 	const uint64_t args[3] = { VA, VA + ABI_LONG_BYTES, VA + 2 * ABI_LONG_BYTES };
@@ -135,7 +135,7 @@ static void clients_stop(pid_t *pids)
 	}
 }
 
-/* A file is open throughout: the module stays, and says so at once. */
+/* A file is open throughout: rmmod fails at once. */
 static void test_rmmod(unsigned int rounds)
 {
 	int fd = abi_open(), bad = 0;
@@ -188,7 +188,7 @@ static void test_reset(unsigned int rounds)
 	check_alive("reset under load");
 }
 
-/* Reads what the kernel says of a fence, which outlives its queue and file. */
+/* Reads the kernel's status of a fence, which outlives its queue and file. */
 static int fence_status(int file)
 {
 	struct sync_fence_info fence = { 0 };
@@ -199,7 +199,7 @@ static int fence_status(int file)
 	return info.status;
 }
 
-/* A sync_file of work that ends, or (@lasting) is ended with its file. */
+/* Makes a sync_file of work that completes, or (@lasting) is cancelled with its file. */
 static int make_sync_file(bool lasting)
 {
 	const uint64_t args[3] = { VA, VA + ABI_LONG_BYTES, VA + 2 * ABI_LONG_BYTES };
@@ -230,7 +230,7 @@ static void test_live_fence(bool lasting)
 
 	for (i = 0; i < 500 && !fence_status(file); i++)
 		abi_sleep_ms(10);
-	/* What is freed late is freed by now. */
+	/* Deferred frees have completed by now. */
 	abi_sleep_ms(300);
 	ret = fence_status(file);
 	tap_ok(lasting ? ret < 0 : ret == 1, "a sync_file %s outlives all else (%d)", what, ret);
@@ -253,8 +253,8 @@ static void test_live_dmabuf(const char *device)
 	ret = abi_write_file(DRIVER "unbind", device);
 	tap_ret(ret, 0, "unbind while a dma-buf is open");
 	map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	/* The card is gone: either there is nothing to map, or what was there still is. */
-	tap_ok(map == MAP_FAILED || map[MIB - 1] == 0x77, "its memory is whole or not to be had");
+	/* The card is gone: mmap fails, or the old contents are still there. */
+	tap_ok(map == MAP_FAILED || map[MIB - 1] == 0x77, "its memory is intact or unavailable");
 	if (map != MAP_FAILED)
 		munmap(map, MIB);
 	tap_ret(rmmod(), -EAGAIN, "rmmod is still refused");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The card is pulled out (sysfs unbind) while a program runs and memory is
- * mapped. Run this last: the node is a new one afterwards.
+ * Unplugs the card (sysfs unbind) while a program runs and memory is mapped. Runs
+ * last, since the node is a new one afterwards.
  */
 #include "abi.h"
 
@@ -31,7 +31,7 @@ static void on_bus_error(int signal)
 	siglongjmp(out, signal);
 }
 
-/* Reads and writes all of a mapping: data, zeros or SIGBUS, never an oops. */
+/* Reads and writes a whole mapping: data, zeros or SIGBUS, never an oops. */
 static void touch(const char *what, struct abi_buf *buf)
 {
 	struct sigaction act = { .sa_handler = on_bus_error }, old;
@@ -84,11 +84,11 @@ static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
 	       "unplugged: PRIME");
 }
 
-/* Buffers that go over the border: one exported and mapped, one imported. */
+/* Shared buffers: one exported and mapped, one imported. */
 struct border {
 	int file;
 	int dmabuf;
-	struct abi_buf exported;	/* its map is the dma-buf's */
+	struct abi_buf exported;	/* its map belongs to the dma-buf */
 	struct peer peer;
 	bool has_peer;
 };
@@ -150,7 +150,7 @@ static void test_unplug(const char *device)
 	border_make(&border);
 	memset(r, 0, PAGE);
 	memset(host.map, 3, MIB);
-	/* A sync_file outlives the device's file: its fence must still end. */
+	/* A sync_file outlives the device's file: its fence must still signal. */
 	tap_ret(abi_submit(&q, &cb, 1, NULL), 0, "a long program runs");
 	abi_submit(&q, &cb, 1, NULL);
 	drmPrimeHandleToFD(fd, host.handle, DRM_CLOEXEC | DRM_RDWR, &export);
@@ -192,7 +192,7 @@ static void test_works_again(void)
 	struct abi_buf mem;
 	int fd, i;
 
-	/* udev or devtmpfs makes the node a moment later. */
+	/* udev or devtmpfs creates the node with a short delay. */
 	for (i = 0; i < 100; i++) {
 		if (abi_find(node, sizeof(node), device, sizeof(device)) && !access(node, R_OK))
 			break;

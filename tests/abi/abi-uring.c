@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Submission through io_uring: the same jobs, the same errors, no call per job. */
+/* Submission through io_uring: the same jobs and errors, without a call per job. */
 #include "config.h"
 
 #include "abi.h"
@@ -32,7 +32,7 @@ static void ring_open(unsigned int flags)
 	int ret = io_uring_queue_init_params(2 * BATCH, &ring, &params);
 
 	if (ret == -EPERM || ret == -ENOSYS)
-		tap_skip_all("io_uring is not to be had here: %s", strerror(-ret));
+		tap_skip_all("io_uring is not available: %s", strerror(-ret));
 	if (ret)
 		tap_bail("io_uring_queue_init: %s", strerror(-ret));
 }
@@ -62,7 +62,7 @@ static struct io_uring_sqe *push(int fd, const struct drm_spyre_submit *args, ui
 	return sqe;
 }
 
-/* res of the next completion; *extra its first extra word. */
+/* Returns res of the next completion; sets *extra to its first extra word. */
 static int reap(uint64_t *extra, uint64_t *data)
 {
 	struct io_uring_cqe *cqe;
@@ -187,7 +187,7 @@ static void test_fixed(int fd, struct abi_buf *dev)
 	if (io_uring_register_buffers(&ring, &buffer, 1))
 		tap_bail("io_uring_register_buffers: %s", strerror(errno));
 
-	/* There and back, from the middle of a page to the middle of another. */
+	/* Copies there and back, from the middle of a page to the middle of another. */
 	cbs[0] = abi_cb_dma(&down, dev->va, memory + 512, bytes);
 	cbs[1] = abi_cb_dma(&up, dev->va, memory + 8 * PAGE + 256, bytes);
 	args = submission(q.id, cbs, 2);
@@ -220,7 +220,7 @@ static void test_fixed(int fd, struct abi_buf *dev)
 	abi_queue_free(&q);
 }
 
-/* QUEUE is over when the work is queued, and its ring owns none of it. */
+/* QUEUE completes when the work is queued, and its ring owns none of it. */
 static void test_queue(int fd, struct abi_buf *dev)
 {
 	struct abi_prog p = abi_prog_long();
@@ -281,7 +281,7 @@ static void *open_later(void *arg)
 	return NULL;
 }
 
-/* The gate's job writes the buffer, as far as anyone can tell. */
+/* The gate's job appears to write the buffer. */
 static void let_write(const struct peer *peer, const struct abi_gate *gate)
 {
 	struct dma_buf_import_sync_file args = {
@@ -293,7 +293,7 @@ static void let_write(const struct peer *peer, const struct abi_gate *gate)
 	close(args.fd);
 }
 
-/* Submissions that must wait for the buffer; nothing waits with them. */
+/* Submissions that must wait for the buffer do not delay other work. */
 static void held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t handle, uint32_t op)
 {
 	const char *how = op == DRM_SPYRE_URING_QUEUE ? "imported, QUEUE" : "imported";
@@ -314,12 +314,12 @@ static void held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t han
 		push(fd, &args, (uint64_t)i)->cmd_op = op;
 	io_uring_submit(&ring);
 	tap_ok(!atomic_load(&opener.opened), "%s: io_uring_enter() does not wait for the fence", how);
-	/* What the worker reads, now or in its turn, is not what user space writes. */
+	/* The worker must not read the bytes that user space writes now, neither now nor later. */
 	memset(ring.sq.sqes, 0xff, 2 * BATCH * 128);
 	args = submission(other.id, &stamp, 1);
 	push(fd, &args, HELD_UP);
 	io_uring_submit(&ring);
-	tap_ret(reap(NULL, &data), 0, "%s: the ring goes on", how);
+	tap_ret(reap(NULL, &data), 0, "%s: the ring continues", how);
 	tap_ok(data == HELD_UP && !atomic_load(&opener.opened), "%s: meanwhile", how);
 	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "%s: nothing is queued yet", how);
 	*(uint64_t *)peer->map = word;
@@ -338,7 +338,7 @@ static void held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t han
 	abi_gate_free(&gate);
 }
 
-/* The ring goes while a worker waits. */
+/* The ring is closed while a worker waits. */
 static void exit_held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t handle)
 {
 	struct drm_spyre_dma up = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
@@ -384,7 +384,7 @@ static void test_imported(int fd, struct abi_buf *dev)
 	peer_free(&peer);
 }
 
-/* A ring that ends with hours of work in flight ends soon. */
+/* A ring with hours of work in flight can be closed soon. */
 static void test_exit(int fd, struct abi_buf *dev)
 {
 	struct abi_prog p = abi_prog_long();
@@ -404,8 +404,8 @@ static void test_exit(int fd, struct abi_buf *dev)
 		abi_sleep_ms(10);
 	tap_eq(abi_queue_query(fd, q.id).completed, 1, "a ring that ends stops its work");
 	tap_ok(abi_now_ns() - start < 10000000000ull, "long before the queue's limit");
-	tap_ret(abi_queue_query(fd, q.id).error, -ECANCELED, "its queue says so");
-	tap_ret(abi_run(&other, &stamp, 1), 0, "another queue goes on");
+	tap_ret(abi_queue_query(fd, q.id).error, -ECANCELED, "its queue reports it");
+	tap_ret(abi_run(&other, &stamp, 1), 0, "another queue continues");
 	abi_prog_destroy(fd, program);
 	abi_queue_free(&other);
 	abi_queue_free(&q);

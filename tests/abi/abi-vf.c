@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Virtual functions: this splits the card, over and over, and leaves it whole.
- * This file has what num_vfs takes and refuses; vf-share.c has what VFs get,
- * vf-lifetime.c how they go, vf-hold.c what does not hold that up.
+ * Virtual functions: splits the card repeatedly, and finally leaves it whole. This
+ * file tests the values of num_vfs; vf-share.c the resources of VFs, vf-lifetime.c
+ * their removal, vf-hold.c clients that must not delay it.
  */
 #include "vf.h"
 
@@ -29,7 +29,7 @@ static void test_values(void)
 	tap_eq(vf_read(vf_pf.name, "num_vfs"), 0, "none of it made a VF");
 }
 
-/* A card that has given something out is not split. */
+/* A card with open files cannot be split. */
 static void test_busy(void)
 {
 	int fd = vf_open(&vf_pf);

@@ -247,7 +247,7 @@ struct drm_spyre_memory_info abi_memory(int fd)
 	return info;
 }
 
-/* Bytes that a plain user's file sees as used when none are: the part kept for others. */
+/* Bytes that an idle card reports as used to a plain user's file: the part reserved for others. */
 static uint64_t memory_kept(int fd)
 {
 	return geteuid() ? abi_memory(fd).total / 16 & ~(PAGE - 1) : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the ABI tests share: the node, raw ioctls, memory, queues. Nothing here
- * uses libspyre: these programs hold the module to its header.
+ * Shared by the ABI tests: the node, raw ioctls, memory, queues. Nothing here uses
+ * libspyre, because these programs check the module against its header.
  */
 #ifndef TESTS_ABI_H
 #define TESTS_ABI_H
@@ -17,24 +17,24 @@
 #define PAGE 4096ull
 #define MIB (1ull << 20)
 #define STICK DRM_SPYRE_STICK_BYTES
-#define NEVER (~0u)		/* a handle nobody has */
+#define NEVER (~0u)		/* a handle that never exists */
 #define PTR(p) ((uint64_t)(uintptr_t)(p))
 
-/* Opens another file of the card; skips the whole program if there is none. */
+/* Opens another file of the card; skips the whole program if there is no card. */
 int abi_open(void);
-/* Finds the node and its device's name under /sys/bus/platform; false if none. */
+/* Finds the node and its device's name under /sys/bus/platform; returns false if there is none. */
 bool abi_find(char *node, size_t node_size, char *device, size_t device_size);
-/* 0 or the negative errno; again after a signal, like any restartable call. */
+/* Returns 0 or the negative errno; restarts after a signal, like any restartable call. */
 int abi_ioctl(int fd, unsigned long request, void *arg);
 uint64_t abi_now_ns(void);
-/* fork() with a pair of sockets, of which each process gets its own end; bails out. */
+/* Forks with a socket pair, of which each process gets one end; bails out on failure. */
 pid_t abi_fork(int *socket);
 void abi_sleep_ms(unsigned int ms);
 
-/* Memory whose last byte is at @size, with nothing mapped behind it. */
+/* Memory whose last byte is followed by an unmapped page. */
 void *abi_guard(size_t size);
 void abi_guard_free(void *p, size_t size);
-/* An address at which nothing is mapped, now and later. */
+/* An address at which nothing is ever mapped. */
 void *abi_hole(void);
 
 /* --- buffers --- */
@@ -50,13 +50,13 @@ void abi_gem_close(int fd, uint32_t handle);
 int abi_bind(int fd, uint32_t handle, uint64_t offset, uint64_t va, uint64_t range, uint32_t flags);
 int abi_unbind(int fd, uint64_t va, uint64_t range);
 void *abi_mmap(int fd, uint32_t handle, uint64_t size);
-/* BO, mapped here and, if @va is not 0, on the card; bails out if it cannot. */
+/* Creates a BO, maps it here and, if @va is not 0, on the card; bails out on failure. */
 struct abi_buf abi_buf(int fd, uint64_t size, uint32_t flags, uint64_t va);
 void abi_buf_free(int fd, struct abi_buf *buf);
 struct drm_spyre_memory_info abi_memory(int fd);
 /*
- * Work ends a little after its fence: waits until @used is reached, false after 5 s.
- * 0 stands for what a file sees as used of a card on which nothing is.
+ * Work ends shortly after its fence: waits until @used is reached, returns false
+ * after 5 s. 0 stands for the bytes that a file sees as used on an idle card.
  */
 bool abi_memory_settles(int fd, uint64_t used);
 
@@ -70,13 +70,13 @@ struct abi_queue {
 	struct abi_buf results;
 };
 
-/* DEV_QUERY_CONTEXT; bails out if it cannot. */
+/* DEV_QUERY_CONTEXT; bails out on failure. */
 struct drm_spyre_context_info abi_context(int fd);
 /* CONTEXT_RESET; @queues may be NULL. */
 int abi_context_reset(int fd, uint32_t *queues);
-/* True if this thread has CAP_SYS_NICE, which DRM_SPYRE_PRIORITY_HIGH takes. */
+/* Returns true if this thread has CAP_SYS_NICE, which DRM_SPYRE_PRIORITY_HIGH requires. */
 bool abi_may_be_high(void);
-/* Gives it up, or takes it back. */
+/* Drops the capability, or restores it. */
 void abi_set_high(bool may);
 int abi_queue_create(int fd, uint32_t priority, uint32_t timeout_ms, uint32_t *id);
 int abi_queue_destroy(int fd, uint32_t id);
@@ -88,12 +88,12 @@ struct drm_spyre_cb_result *abi_results(struct abi_queue *q);
 /* Signals q->point + 1 on success; results start at results[0]. */
 int abi_submit(struct abi_queue *q, const struct drm_spyre_cb *cbs, uint32_t count,
 	       uint32_t *error_cb);
-/* The same with two more syncs, where they have a handle. */
+/* The same with two more syncs, if they have a handle. */
 int abi_submit_sync(struct abi_queue *q, const struct drm_spyre_cb *cbs, uint32_t count,
 		    struct drm_spyre_sync a, struct drm_spyre_sync b);
 int abi_wait_point(int fd, uint32_t syncobj, uint64_t point, unsigned int ms);
 int abi_wait(struct abi_queue *q, unsigned int ms);
-/* Submits and waits: an errno of SUBMIT, of the wait, or the first bad status. */
+/* Submits and waits; returns an errno of SUBMIT, of the wait, or the first bad status. */
 int abi_run(struct abi_queue *q, const struct drm_spyre_cb *cbs, uint32_t count);
 uint32_t abi_syncobj(int fd);
 
@@ -106,10 +106,10 @@ struct drm_spyre_cb abi_cb_dma(const struct drm_spyre_dma *desc, uint64_t device
 struct drm_spyre_cb abi_cb_dma_bo(const struct drm_spyre_dma *desc, uint64_t device,
 				  uint32_t handle, uint64_t offset, uint64_t size);
 struct drm_spyre_cb abi_cb_exec(uint32_t program, const uint64_t *args, uint32_t num_args);
-/* Raw move of @bytes (a multiple of the stick) as sticks of fp32. */
+/* A raw move of @bytes (a multiple of the stick) as sticks of fp32. */
 struct drm_spyre_dma abi_dma_raw(uint8_t direction, uint64_t bytes);
 
-/* Writes @text to a file of sysfs or debugfs: 0 or -errno. */
+/* Writes @text to a file of sysfs or debugfs; returns 0 or -errno. */
 int abi_write_file(const char *path, const char *text);
 
 #endif /* TESTS_ABI_H */

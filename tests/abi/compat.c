@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * abi-compat: a 32-bit program, static and without a C library, so that it can
- * be built wherever the compiler has -m32.  Its ioctls come in by the kernel's
- * 32-bit entry, and must do what those of a 64-bit program do.
+ * abi-compat: a 32-bit program, static and without a C library, so that any
+ * compiler with -m32 can build it. Its ioctls use the kernel's 32-bit entry and
+ * must behave like those of a 64-bit program.
  */
 #include <drm/spyre_accel.h>
 
@@ -106,7 +106,7 @@ static void test_query(void)
 	expect(give(DRM_IOCTL_SPYRE_DEV_QUERY, &args), 0, "DEV_QUERY of the memory");
 	expect(memory.free + memory.used == memory.total && memory.total == card.lpddr_bytes, 1,
 	       "free + used = total");
-	/* A pointer of 64 bits stays one. */
+	/* A 64-bit pointer must not be truncated. */
 	args.pointer |= 1ull << 32;
 	expect(give(DRM_IOCTL_SPYRE_DEV_QUERY, &args), -EFAULT, "an address above 4 GiB");
 	args.type = ~0u;
@@ -135,7 +135,7 @@ static volatile __u32 *map(__u32 handle)
 	args.handle = handle;
 	expect(give(DRM_IOCTL_SPYRE_BO_MMAP_OFFSET, &args), 0, "BO_MMAP_OFFSET");
 	pages[0] = (__u32)(args.offset >> 12);
-	/* The sixth argument goes in ebp; nothing is addressed by the stack meanwhile. */
+	/* The sixth argument is in ebp; the stack is not addressed meanwhile. */
 	__asm__ volatile("push %%ebp; mov (%%eax), %%ebp; mov 4(%%eax), %%eax; int $0x80; pop %%ebp"
 			 : "=a"(p)
 			 : "a"(pages), "b"(0), "c"(BYTES), "d"(3), "S"(1), "D"(node) : "memory");
@@ -174,7 +174,7 @@ static __u32 queue_create(void)
 	return args.queue_id;
 }
 
-/* Fills and waits; the syncobj's calls are the core's. */
+/* Fills and waits; the syncobj calls are DRM core's. */
 static void work(__u32 queue, __u32 results, volatile __u32 *device,
 		 volatile struct drm_spyre_cb_result *result)
 {
@@ -212,7 +212,7 @@ static void work(__u32 queue, __u32 results, volatile __u32 *device,
 	wait.count_handles = 1;
 	expect(give(DRM_IOCTL_SYNCOBJ_WAIT, &wait), 0, "SYNCOBJ_WAIT");
 	expect(device[0] == 0x12345678 && device[BYTES / 4 - 1] == 0x12345678, 1, "it is filled");
-	expect(result->state, DRM_SPYRE_CB_DONE, "its result says so");
+	expect(result->state, DRM_SPYRE_CB_DONE, "its result reports it");
 	expect(result->bytes_written, BYTES, "and how much");
 
 	cb.reserved[2] = 1ull << 63;
@@ -241,7 +241,7 @@ static void test_errors(__u32 queue)
 	clear(&query, sizeof(query));
 	query.queue_id = queue;
 	expect(give(DRM_IOCTL_SPYRE_QUEUE_QUERY, &query), 0, "QUEUE_QUERY");
-	expect(query.submitted, 1, "QUEUE_QUERY: what was refused does not count");
+	expect(query.submitted, 1, "QUEUE_QUERY: refused work does not count");
 	query.queue_id = ~0u;
 	expect(give(DRM_IOCTL_SPYRE_QUEUE_QUERY, &query), -ENOENT, "QUEUE_QUERY: unknown");
 	clear(any, sizeof(any));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A 32-bit program of its own: no library, so no flags of the others either.
+# A separate 32-bit program; it uses no library and none of the other flags.
 COMPAT_CFLAGS = -m32 -O1 -std=gnu11 -Wall -Wextra -ffreestanding -fno-pie -fno-stack-protector \
 	-fno-builtin -mno-sse -nostdlib -static -no-pie
 EXTRA_DIST += tests/abi/compat.c

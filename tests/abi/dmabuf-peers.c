@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drivers that make dma-bufs: udmabuf, the system heap, vgem. */
+/* Other drivers that export dma-bufs: udmabuf, the system heap, vgem. */
 #define _GNU_SOURCE
 #include "dmabuf-peers.h"
 

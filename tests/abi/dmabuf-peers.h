@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drivers that make dma-bufs: udmabuf, the system heap, vgem. */
+/* Other drivers that export dma-bufs: udmabuf, the system heap, vgem. */
 #ifndef TESTS_ABI_DMABUF_PEERS_H
 #define TESTS_ABI_DMABUF_PEERS_H
 
@@ -15,7 +15,7 @@ struct peer {
 	uint32_t handle;	/* vgem: of the buffer */
 };
 
-/* NULL if it worked, else why not, for a SKIP line. */
+/* These return NULL on success, else the reason for a SKIP line. */
 const char *peer_udmabuf(struct peer *peer, uint64_t size);
 const char *peer_heap(struct peer *peer, uint64_t size);
 const char *peer_vgem(struct peer *peer, uint64_t size);
@@ -23,12 +23,18 @@ void peer_free(struct peer *peer);
 
 /* DMA_BUF_IOCTL_SYNC around an access of this process. */
 bool peer_sync(int dmabuf, bool start, bool write);
-/* A vgem node, or -1. */
+/* Opens a vgem node; returns -1 if there is none. */
 int peer_vgem_open(void);
-/* A fence in a vgem buffer, signalled by peer_vgem_signal() or after 10 s; 0 on failure. */
+/*
+ * Adds a fence to a vgem buffer, signalled by peer_vgem_signal() or after 10 s;
+ * returns 0 on failure.
+ */
 uint32_t peer_vgem_fence(const struct peer *vgem, bool write);
 bool peer_vgem_signal(const struct peer *vgem, uint32_t fence);
-/* The fences of a dma-buf that an access must wait for, as a sync_file; -1 on failure. */
+/*
+ * Exports the fences of a dma-buf that an access must wait for as a sync_file;
+ * returns -1 on failure.
+ */
 int peer_sync_file(int dmabuf, bool write);
 
 #endif /* TESTS_ABI_DMABUF_PEERS_H */

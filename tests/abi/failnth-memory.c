@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls about files, buffers and addresses. */
+/* Calls that concern files, buffers and addresses. */
 #include "failnth.h"
 
 #include <errno.h>
@@ -144,7 +144,7 @@ static void on_bus_error(int signal)
 	siglongjmp(out, signal);
 }
 
-/* A page that cannot be had is a SIGBUS, or the kernel tries once more. */
+/* A page that cannot be allocated is a SIGBUS, or the kernel retries. */
 static int call_fault(struct fail_ctx *c)
 {
 	struct sigaction act = { .sa_handler = on_bus_error }, old;

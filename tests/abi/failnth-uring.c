@@ -13,7 +13,7 @@
 static struct io_uring ring;
 static bool have_ring;
 
-/* A failed io_uring_enter() leaves its entry in the ring: each call has its own. */
+/* A failed io_uring_enter() leaves its entry in the ring, so each call has its own ring. */
 static void prepare_ring(struct fail_ctx *c)
 {
 	struct io_uring_params params = { .flags = IORING_SETUP_SQE128 | IORING_SETUP_CQE32 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls about programs, queues, work and resets. */
+/* Calls that concern programs, queues, work and resets. */
 #include "failnth.h"
 
 #include <errno.h>
@@ -36,7 +36,7 @@ static int call_program_destroy(struct fail_ctx *c)
 
 static int call_queue_create(struct fail_ctx *c)
 {
-	/* The context has a runner for the other class already. */
+	/* The context already has a runner for the other class. */
 	return abi_queue_create(c->fd, c->high ? DRM_SPYRE_PRIORITY_HIGH :
 				DRM_SPYRE_PRIORITY_LOW, 1000, &c->handle);
 }
@@ -66,7 +66,7 @@ static int call_queue_query(struct fail_ctx *c)
 	return abi_ioctl(c->fd, DRM_IOCTL_SPYRE_QUEUE_QUERY, &args);
 }
 
-/* One of each kind of block, behind the work before, with results. */
+/* Submits one block of each kind, behind earlier work, with results. */
 static int call_submit(struct fail_ctx *c)
 {
 	const uint64_t args[3] = { FAIL_VA, FAIL_VA + FAIL_BYTES, FAIL_VA + 2 * FAIL_BYTES };
@@ -111,7 +111,7 @@ static void undo_syncobj(struct fail_ctx *c)
 	drmSyncobjDestroy(c->fd, c->handle);
 }
 
-/* Kills the queues of a file: on one of its own. */
+/* Kills the queues of a file, and therefore uses a separate one. */
 static int call_context_reset(struct fail_ctx *c)
 {
 	struct drm_spyre_context_reset args = { 0 };
@@ -131,7 +131,7 @@ const struct fail_call fail_work_calls[] = {
 	{ 0 }
 };
 
-/* All files are stale or have lost their queues: begins anew. */
+/* All files are stale or have lost their queues: starts over. */
 static int call_reset(struct fail_ctx *c)
 {
 	struct drm_spyre_reset args = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One call of the driver whose allocations fail in turn. prepare() and undo()
- * run without failures; call() gives 0 or a negative errno and leaves nothing
- * behind if it fails.
+ * A call of the driver whose allocations fail in turn. prepare() and undo() run
+ * without failures; call() returns 0 or a negative errno and leaves nothing behind
+ * if it fails.
  */
 #ifndef ABI_FAILNTH_H
 #define ABI_FAILNTH_H
@@ -13,7 +13,7 @@
 #define FAIL_BYTES (64 * 1024u)
 
 struct fail_ctx {
-	int fd;			/* the file that the calls are made on */
+	int fd;			/* the file for the calls */
 	int other;		/* another of the card, for imports */
 	struct abi_queue queue;	/* of @fd */
 	struct abi_buf dev;	/* mapped at FAIL_VA */
@@ -22,12 +22,12 @@ struct fail_ctx {
 	void *image;
 	uint64_t image_size;
 	uint8_t *user;		/* FAIL_BYTES */
-	uint32_t handle;	/* what prepare() or call() made */
+	uint32_t handle;	/* created by prepare() or call() */
 	uint32_t imported;	/* of @other */
 	int file;
 	void *map;
 	uint32_t round;
-	bool high;		/* may make queues of the high class */
+	bool high;		/* may create queues of the high class */
 };
 
 struct fail_call {
@@ -35,10 +35,10 @@ struct fail_call {
 	void (*prepare)(struct fail_ctx *c);
 	int (*call)(struct fail_ctx *c);
 	void (*undo)(struct fail_ctx *c);	/* after success */
-	void (*release)(struct fail_ctx *c);	/* what prepare() made, always */
+	void (*release)(struct fail_ctx *c);	/* objects of prepare(), always */
 	/*
-	 * call() gives a number back: if that cannot be copied out, nobody knows it. It
-	 * is the lowest that is free, so undo() finds it.
+	 * call() returns a number. If the copy to user space fails, the number is
+	 * lost; it is the lowest free one, so undo() can find it.
 	 */
 	bool gives_number;
 };
@@ -46,7 +46,7 @@ struct fail_call {
 extern const struct fail_call fail_memory_calls[], fail_work_calls[], fail_uring_calls[],
 	fail_reset_calls[];
 
-/* Closes all that @c has, and opens it anew. */
+/* Closes everything that @c has, and opens it again. */
 void fail_renew(struct fail_ctx *c);
 
 #endif /* ABI_FAILNTH_H */

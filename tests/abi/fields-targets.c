@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* abi-fields: the tables. A field of the header that is in none fails the test. */
+/* abi-fields: the tables. A field of the header that is in no table fails the test. */
 #include "fields.h"
 
 #include <stdlib.h>
@@ -68,7 +68,7 @@ static bool has_async(struct fields_context *c)
 	return !abi_ioctl(c->fd, DRM_IOCTL_SPYRE_VM_BIND, &args);
 }
 
-/* A module that knows partitions has no 33rd core. */
+/* A module that supports partitions has no 33rd core. */
 static bool has_partitions(struct fields_context *c)
 {
 	struct drm_spyre_queue_create args = { .core_count = 33 };
@@ -208,7 +208,7 @@ static const struct field program_destroy_fields[] = {
 	FIELD(drm_spyre_program_destroy, pad, FIELD_MBZ),
 };
 
-/* Each good call destroys; there is one more for the next. */
+/* Each good call destroys one; another is created for the next. */
 static void good_program_destroy(struct fields_context *c, void *argument)
 {
 	struct drm_spyre_program_create args;
@@ -296,7 +296,7 @@ static void *subject_cb(struct fields_context *c)
 	return &c->cb;
 }
 
-/* Fields that a type does not use must be zero; CB() names those it does. */
+/* Fields that a type does not use must be zero; CB() lists those that it uses. */
 #define CB_FIELDS(name, program_, num_args_, args_, desc_, dst_, src_, size_, host_addr_, \
 		  host_handle_, pattern_size_, host_offset_, pattern_) \
 static const struct field name[] = { \

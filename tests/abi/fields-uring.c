@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * abi-fields: the tables of SUBMIT once more through io_uring, whose command
- * area holds the same struct, and the fields of the SQE around it.
+ * abi-fields: the tables of SUBMIT again through io_uring, whose command area holds
+ * the same struct, and the fields of the SQE around it.
  */
 #include "config.h"
 
@@ -16,7 +16,7 @@
 #include <liburing.h>
 
 static struct io_uring ring;
-/* Changes the SQE that is about to go. */
+/* Changes the SQE before its submission. */
 static void (*tamper)(struct io_uring_sqe *sqe, uint64_t value);
 static uint64_t tamper_value;
 static uint64_t extra;
@@ -81,7 +81,7 @@ static void set_fixed(struct io_uring_sqe *sqe, uint64_t value)
 	sqe->buf_index = (uint16_t)value;
 }
 
-/* A byte of the command area behind the struct. */
+/* Sets a byte of the command area after the struct. */
 static void set_tail(struct io_uring_sqe *sqe, uint64_t value)
 {
 	sqe->cmd[sizeof(struct drm_spyre_submit) + value] = 1;
@@ -144,7 +144,7 @@ static void test_sqe(struct fields_context *c)
 	io_uring_unregister_buffers(&ring);
 }
 
-/* With small and large CQEs: the same errors; a large one says which block. */
+/* With small and large CQEs: the same errors; a large one reports the block. */
 static void test_walk(unsigned int flags, const char *how)
 {
 	struct fields_context c = fields_context();
@@ -166,7 +166,7 @@ static void test_walk(unsigned int flags, const char *how)
 		c.cb.flags = 0;
 		((struct drm_spyre_submit *)argument)->flags = 1;
 		tap_ret(issue(&c, fill, argument), -EINVAL, "CQE32: a bad submission");
-		tap_eq((uint32_t)extra, ~0u, "CQE32: says that it is no control block");
+		tap_eq((uint32_t)extra, ~0u, "CQE32: reports that no control block failed");
 		test_sqe(&c);
 	}
 	fields_same_state(&c, &before, "io_uring");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* abi-fields: wrong values from what a field is, and what must be left after them. */
+/* abi-fields: derives invalid values from the kind of a field, and checks the state afterwards. */
 #include "fields.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ struct walk {
 	fields_issue issue;
 	const char *how;
 	uint32_t tried, failed, notes;
-	/* the field at work */
+	/* the current field */
 	const struct field *f;
 };
 
@@ -57,7 +57,7 @@ int fields_ioctl(struct fields_context *c, const struct target *t, void *argumen
 	return abi_ioctl(c->fd, t->request, argument);
 }
 
-/* The numbers that the next of each kind gets: the lowest that is free. */
+/* The ids that the next objects of each kind get: the lowest free ones. */
 struct fields_state fields_state(struct fields_context *c)
 {
 	struct fields_state state = { 0 };
@@ -70,7 +70,7 @@ struct fields_state fields_state(struct fields_context *c)
 	if (abi_bo(c->fd, PAGE, DRM_SPYRE_BO_HOST, &state.bo) ||
 	    abi_queue_create(c->fd, 0, 0, &state.queue) ||
 	    abi_prog_load(c->fd, c->image, c->image_size, &program))
-		tap_bail("what was possible before is no more");
+		tap_bail("calls that worked before fail now");
 	state.program = program.handle;
 	state.syncobj = abi_syncobj(c->fd);
 	abi_gem_close(c->fd, state.bo);
@@ -97,18 +97,18 @@ void fields_same_state(struct fields_context *c, const struct fields_state *befo
 			 before->syncobj, (unsigned long long)before->used);
 	tap_ok(!memcmp(&now, before, sizeof(now)), "%s: no handle, id or byte is left behind",
 	       name);
-	tap_ret(abi_run(&c->queue, &cb, 1), 0, "%s: work goes on", name);
+	tap_ret(abi_run(&c->queue, &cb, 1), 0, "%s: work continues", name);
 	tap_eq(*(uint32_t *)c->device.map, 0x600d600d, "%s: and is done", name);
 }
 
-/* --- one wrong value --- */
+/* --- one invalid value --- */
 
 static void *subject_of(struct walk *w, void *argument)
 {
 	return w->t->subject ? w->t->subject(w->c) : argument;
 }
 
-/* The good call with @size bytes at @offset of the subject as in @value. */
+/* Makes the good call with @size bytes at @offset of the subject replaced by @value. */
 static int call_with(struct walk *w, uint32_t offset, const void *value, size_t size)
 {
 	uint8_t argument[FIELDS_MAX_ARGUMENT] = { 0 };
@@ -190,7 +190,7 @@ static void walk_enum(struct walk *w)
 	expect_number(w, -EINVAL, most);
 }
 
-/* Handles are the file's own: what another file has under a number is not meant. */
+/* Handles are local to a file: another file's object of that number must not be used. */
 static uint32_t foreign(struct walk *w, struct fields_context *other)
 {
 	struct abi_prog p = abi_prog_add(1, 1);
@@ -226,7 +226,7 @@ static void walk_handle(struct walk *w)
 	if (w->f->kind == FIELD_BO && !(w->f->arg & DRM_SPYRE_BO_DEVICE))
 		expect_number(w, -EINVAL, w->c->small.handle);
 	if (w->f->kind == FIELD_BO) {
-		/* A closed one. */
+		/* A closed handle. */
 		abi_bo(w->c->fd, PAGE, DRM_SPYRE_BO_HOST, &id);
 		abi_gem_close(w->c->fd, id);
 		expect_number(w, -ENOENT, id);
@@ -252,7 +252,7 @@ static uint64_t field_value(struct walk *w, uint32_t offset)
 	return value;
 }
 
-/* The address at @offset of the field, of @bytes that @write says what is done to. */
+/* The address at @offset of the field, of @bytes that the kernel reads or writes (@write). */
 static void walk_address(struct walk *w, uint32_t offset, size_t bytes, bool write)
 {
 	static const uint64_t nowhere[] = {
@@ -345,7 +345,7 @@ static void walk_array(struct walk *w)
 	expect_longer(w, -E2BIG, 4096, 4095);
 }
 
-/* A byte that two calls leave as two patterns was not written. */
+/* A byte that two calls leave with two patterns was not written. */
 static void walk_out(struct walk *w)
 {
 	uint8_t a[FIELDS_MAX_ARGUMENT], b[FIELDS_MAX_ARGUMENT], kept = 0;
@@ -357,7 +357,7 @@ static void walk_out(struct walk *w)
 		w->t->good(w->c, each[i]);
 		memset(each[i] + w->f->offset, i ? 0x5a : 0xa5, w->f->size);
 		if (w->issue(w->c, w->t, each[i]))
-			tap_note("%s: %s: what was there is not ignored", w->t->name, w->f->name);
+			tap_note("%s: %s: the previous value is not ignored", w->t->name, w->f->name);
 		if (w->t->undo)
 			w->t->undo(w->c, each[i]);
 	}
@@ -394,14 +394,14 @@ static void walk_field(struct walk *w)
 	}
 }
 
-/* A field that no table names would be left out without anyone noticing. */
+/* A field that no table lists would remain untested unnoticed. */
 static bool complete(const struct target *t)
 {
 	const uint32_t size = t->size ? t->size : _IOC_SIZE(t->request);
 	uint32_t at = 0, i;
 
 	if (t->fields[0].offset == 0 && size == sizeof(struct drm_spyre_dma))
-		return true;	/* its dims and bounds are the verifier's */
+		return true;	/* its dims and bounds are checked by the verifier's tests */
 	for (i = 0; i < t->num_fields && t->fields[i].offset == at; i++)
 		at += t->fields[i].size;
 	return at == size;

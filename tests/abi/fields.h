@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * abi-fields: every field of every argument wrong once, by table.
+ * abi-fields: every field of every argument, invalid in turn, by table.
  *
- * A target is a struct that reaches the kernel: the argument of an ioctl, or
- * one that the argument points to.  Its table says what each field is; the
- * wrong values, and the errno of each, follow from that.
+ * A target is a struct that reaches the kernel: the argument of an ioctl, or a
+ * struct to which the argument points. Its table gives the kind of each field,
+ * which determines the invalid values and their errnos.
  */
 #ifndef ABI_FIELDS_H
 #define ABI_FIELDS_H
@@ -20,11 +20,11 @@ enum field_kind {
 	FIELD_MBZ,
 	/* numbers above .arg: EINVAL */
 	FIELD_ENUM,
-	/* as FIELD_ENUM, and 0 is wrong, too */
+	/* as FIELD_ENUM, and 0 is invalid as well */
 	FIELD_ENUM1,
-	/* GEM handles: ENOENT if there is none; .arg: kinds of BO that are right */
+	/* GEM handles: ENOENT if unknown; .arg: the accepted kinds of BO */
 	FIELD_BO,
-	/* ids of programs, queues, syncobjs: ENOENT if there is none */
+	/* ids of programs, queues, syncobjs: ENOENT if unknown */
 	FIELD_PROGRAM,
 	FIELD_QUEUE,
 	FIELD_SYNCOBJ,
@@ -33,15 +33,15 @@ enum field_kind {
 	FIELD_WRITE,
 	/* struct drm_spyre_array of elements of .arg bytes, at most .max */
 	FIELD_ARRAY,
-	/* written by the kernel, whatever it was */
+	/* written by the kernel; its input does not matter */
 	FIELD_OUT,
-	/* tested by hand in abi-ioctl: sizes, addresses and offsets with rules of their own */
+	/* tested by hand in abi-ioctl: sizes, addresses and offsets with special rules */
 	FIELD_OTHER,
 };
 
-/* The value 0 means "none" and is no error. */
+/* The value 0 means "none" and is valid. */
 #define FIELD_OR_NONE 1u
-/* The value 0 means that an address, which is NULL here, says it: EFAULT. */
+/* The value 0 refers to an address, which is NULL here: EFAULT. */
 #define FIELD_OR_ADDRESS 2u
 
 struct fields_context;
@@ -53,7 +53,7 @@ struct field {
 	uint64_t arg;
 	uint32_t max;
 	uint32_t how;
-	/* has this module what the field is for? */
+	/* does this module support the field? */
 	bool (*probe)(struct fields_context *c);
 };
 
@@ -62,7 +62,7 @@ struct field {
 	.size = sizeof(((struct type *)0)->field), .kind = kind_, ##__VA_ARGS__ \
 }
 
-/* What good arguments are made of: one per open file. */
+/* The objects of good arguments: one set per open file. */
 struct fields_context {
 	int fd;
 	struct abi_queue queue;
@@ -72,7 +72,7 @@ struct fields_context {
 	uint32_t spare_program, spare_queue;
 	uint64_t image_size;
 	void *image;
-	/* what arguments point to */
+	/* pointees of arguments */
 	struct drm_spyre_cb cb;
 	struct drm_spyre_sync sync;
 	struct drm_spyre_vm_bind_op op;
@@ -89,17 +89,17 @@ struct target {
 	unsigned long request;
 	const struct field *fields;
 	uint32_t num_fields;
-	/* bytes of the struct that has the fields, if that is not the argument itself */
+	/* bytes of the struct with the fields, if that is not the argument itself */
 	uint32_t size;
-	/* bytes of the argument in the first version of the interface that had it */
+	/* bytes of the argument in the first version of the interface that has it */
 	uint32_t first_size;
-	/* a good argument; what it points to is in @c */
+	/* fills a good argument, whose pointees are in @c */
 	void (*good)(struct fields_context *c, void *argument);
-	/* the struct that has the fields, if it is not the argument itself */
+	/* returns the struct with the fields, if it is not the argument itself */
 	void *(*subject)(struct fields_context *c);
-	/* takes back what a good call did */
+	/* reverts a good call */
 	void (*undo)(struct fields_context *c, const void *argument);
-	/* the header's minor version that brought it */
+	/* the header's minor version that introduced it */
 	uint32_t since;
 	bool root;
 };
@@ -111,13 +111,13 @@ extern const uint32_t fields_num_targets;
 
 struct fields_context fields_context(void);
 void fields_context_free(struct fields_context *c);
-/* Passes @argument, of @size bytes, to the kernel: the ioctl, or another way in. */
+/* Passes @argument, of @size bytes, to the kernel: by ioctl, or another path. */
 typedef int (*fields_issue)(struct fields_context *c, const struct target *t, void *argument);
-/* All values of all fields of @t; the number of wrong ones that were tried. */
+/* Tries all values of all fields of @t; returns the number of invalid ones tried. */
 uint32_t fields_walk(struct fields_context *c, const struct target *t, fields_issue issue,
 		     const char *how);
 int fields_ioctl(struct fields_context *c, const struct target *t, void *argument);
-/* Nothing is left of refused calls: handles, ids, memory; and work still works. */
+/* Refused calls leave nothing: handles, ids, memory; and work still runs. */
 struct fields_state {
 	uint32_t bo, queue, program, syncobj;
 	uint64_t used;
@@ -125,7 +125,7 @@ struct fields_state {
 struct fields_state fields_state(struct fields_context *c);
 void fields_same_state(struct fields_context *c, const struct fields_state *before,
 		       const char *name);
-/* Does this module have what @t needs? */
+/* Returns true if this module supports @t. */
 bool fields_supported(struct fields_context *c, const struct target *t);
 
 #ifdef HAVE_LIBURING

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* abi-ioctl: each field of each type of control block wrong once. */
+/* abi-ioctl: each field of each type of control block, invalid in turn. */
 #include "ioctl.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ static struct abi_queue queue;
 static struct abi_buf device, host;
 static uint32_t program, num_tests_with_index;
 
-/* The bad block goes second of three, so that its index says something. */
+/* The invalid block is the second of three, so that its index is significant. */
 static void refuse(int fd, const char *what, const struct drm_spyre_cb *cb, int want)
 {
 	struct drm_spyre_cb cbs[3] = { abi_cb_timestamp(), *cb, abi_cb_timestamp() };
@@ -177,7 +177,7 @@ static void test_dma(int fd, uint8_t direction)
 	struct drm_spyre_cb good = abi_cb_dma_bo(&desc, VA, host.handle, 0, PAGE);
 	bool h2d = direction == DRM_SPYRE_DMA_H2D;
 	struct drm_spyre_dma *edge = abi_guard(sizeof(desc));
-	/* Far below the end of user space, wherever that is on this kernel. */
+	/* Far below the end of user space on any kernel. */
 	void *low = mmap((void *)(1ull << 40), PAGE, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	const char *type = h2d ? "DMA H2D" : "DMA D2H";
@@ -201,7 +201,7 @@ static void test_dma(int fd, uint8_t direction)
 	REFUSE(-EFAULT, "DMA, no host memory", c.host_handle = 0);
 	REFUSE(-EFAULT, "DMA, host memory unmapped", c.host_handle = 0;
 	       c.host_addr = PTR(abi_hole()));
-	/* Who may pin without limit gets to see that the memory is not there. */
+	/* A process that may pin without limit gets the error of the missing memory. */
 	if (low == MAP_FAILED)
 		tap_bail("mmap at 2^40: %s", strerror(errno));
 	REFUSE(geteuid() ? -ENOMEM : -EFAULT,
@@ -257,7 +257,7 @@ static void test_dma_desc(int fd)
 	DESC_WITH(-EFAULT, "more device bytes than are mapped", d.dim[0].count = 4096);
 	DESC_WITH(-EINVAL, "device bytes past 64 bits", d.num_dims = 8;
 		  for (int i = 0; i < 7; i++) d.dim[i].count = 1u << 31; d.dim[7].count = 32);
-	/* Products that are small again modulo 2^64: 2^64 itself, and 2^64 + 4. */
+	/* Products that wrap to small numbers modulo 2^64: 2^64 itself, and 2^64 + 4. */
 	DESC_WITH(-EINVAL, "device bytes that wrap to 0", d.num_dims = 4;
 		  for (int i = 0; i < 4; i++) d.dim[i].host_stride = 0;
 		  d.dim[0].count = 1u << 31; d.dim[1].count = 8; d.dim[2].count = 1u << 30;
@@ -285,7 +285,7 @@ void test_submit_cb(int fd)
 	test_dma_desc(fd);
 	tap_ok(num_tests_with_index > 100, "cb: error_cb named the bad one, %u times",
 	       num_tests_with_index);
-	tap_ret(abi_wait(&queue, 10000), 0, "cb: what was good has run");
+	tap_ret(abi_wait(&queue, 10000), 0, "cb: the valid blocks have run");
 	tap_eq(abi_queue_query(fd, queue.id).error, 0, "cb: nothing that was refused ran");
 	abi_prog_destroy(fd, program);
 	abi_buf_free(fd, &device);

@@ -48,7 +48,7 @@ static void test_program_arguments(int fd, const uint8_t *image, uint64_t size)
 	free(odd);
 }
 
-/* What a refusal must leave in each output. */
+/* The required contents of each output after a refusal. */
 static void refused(int fd, const char *what, const void *image, uint64_t size, uint32_t stop)
 {
 	struct drm_spyre_program_create args;
@@ -136,12 +136,12 @@ void test_program(int fd)
 	test_program_arguments(fd, image, size);
 	test_program_verifier(fd);
 	free(image);
-	/* test_pointer() left one behind; it goes by number, as handles are small. */
+	/* test_pointer() left a program; it is destroyed by number, as handles are small. */
 	for (destroy.handle = 1; destroy.handle < 64; destroy.handle++)
 		abi_prog_destroy(fd, destroy.handle);
 }
 
-/* The high class takes the right to raise the priority of processes. */
+/* The high class requires the privilege to raise the priority of processes. */
 static void test_queue_high(int fd)
 {
 	const bool may = abi_may_be_high();
@@ -181,7 +181,7 @@ static void test_queue_create(int fd)
 	tap_ret(abi_queue_create(fd, ~0u, 0, ids), -EINVAL, "QUEUE_CREATE: priority ~0");
 	tap_ret(abi_queue_create(fd, 0, 60001, ids), -EINVAL, "QUEUE_CREATE: timeout of 60001 ms");
 	tap_ret(abi_queue_create(fd, 0, ~0u, ids), -EINVAL, "QUEUE_CREATE: timeout ~0");
-	/* test_pointer() left one behind. */
+	/* test_pointer() left a queue. */
 	for (i = 1; i < 16; i++)
 		abi_queue_destroy(fd, i);
 	for (made = 0; made < 256; made++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* abi-ioctl: one function per ioctl, each field wrong once. */
+/* abi-ioctl: one function per ioctl, with each field invalid in turn. */
 #ifndef ABI_IOCTL_H
 #define ABI_IOCTL_H
 
@@ -15,8 +15,8 @@ void test_submit(int fd);
 void test_submit_cb(int fd);
 
 /*
- * The argument struct itself: no memory at all, half of it, and its last byte
- * at the end of the mapped world, which must do as it does anywhere.
+ * The argument struct itself: unmapped, half mapped, and with its last byte at the
+ * end of mapped memory, which must work as anywhere else.
  */
 void test_pointer(int fd, const char *name, unsigned long request, const void *good, int want);
 

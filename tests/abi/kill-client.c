@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The life of a process that abi-kill ends. */
+/* The client process that abi-kill kills. */
 #include "config.h"
 
 #include "kill.h"
@@ -124,7 +124,7 @@ static uint32_t make_cbs(struct life *l, struct drm_spyre_cb *cbs, struct drm_sp
 }
 
 #ifdef ABI_URING
-/* Leaves some in flight, so that the end finds them there. */
+/* Leaves some in flight, so that the kill happens with work in flight. */
 static void submit_uring(struct life *l, const struct drm_spyre_submit *args)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&l->ring);
@@ -172,7 +172,7 @@ static void submit(struct life *l)
 		must(abi_wait_point(l->fd, l->syncobj, 0, 60000), "wait");
 }
 
-/* Reads what another process lent, in its own mapping. */
+/* Reads a buffer that another process exported, through its own mapping. */
 static void borrow(struct life *l)
 {
 	uint8_t *p;
@@ -223,7 +223,7 @@ static void requeue(struct life *l)
 #ifdef ABI_URING
 	struct io_uring_cqe *cqe;
 
-	/* A queue that goes cancels what is on it. */
+	/* Destroying a queue cancels its work. */
 	for (; l->in_flight; l->in_flight--) {
 		if (io_uring_wait_cqe(&l->ring, &cqe))
 			break;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A client that does everything until it is killed. */
+/* A client that uses all features until it is killed. */
 #ifndef ABI_KILL_H
 #define ABI_KILL_H
 
@@ -11,7 +11,7 @@ struct kill_client {
 	unsigned int seed;
 };
 
-/* Says on stderr what fails and exits; else does not return. */
+/* Prints the failed call on stderr and exits; does not return otherwise. */
 void kill_client_run(const struct kill_client *client) __attribute__((noreturn));
 
 #endif /* ABI_KILL_H */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Programs that hold spyre_vdev.ko to its header. They need the module, so
-# tests/vm runs them, not make check; each skips itself where there is no node.
+# Programs that check spyre_vdev.ko against its header. They need the module, so
+# tests/vm runs them instead of make check; each skips itself without a node.
 check_LTLIBRARIES += tests/abi/libabi.la
 ABI_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS)
 tests_abi_libabi_la_CPPFLAGS = $(ABI_CPPFLAGS)

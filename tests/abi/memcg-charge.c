@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each kind of object and of waiting work: the kernel memory that the machine
- * uses for it is charged to the group of its maker, but for what DRM core and
- * vmap() take, which docs/uapi.md lists.
+ * For each kind of object and of pending work: the kernel memory that the machine
+ * uses for it is charged to its creator's group, except for allocations of DRM core
+ * and vmap(), which docs/uapi.md lists.
  */
 #include "memcg.h"
 
@@ -25,13 +25,14 @@
 #define DEVICE_BYTES (2 * MIB)
 #define OWN_BYTES (4 * MIB)
 #define CBS 256u
-#define POINTS 61u		/* with the queue's own and two waits: all syncs of a job */
+#define POINTS 61u		/* with the queue's own and two waits this is the maximum of
+				 * syncs */
 
-/* Where the process in the group makes things: a file of the card and what work needs. */
+/* The objects of the process in the group: a file of the card and the needs of its work. */
 struct maker {
 	int fd;
 	struct abi_queue q;
-	uint32_t gate;		/* binary syncobj whose fence does not come */
+	uint32_t gate;		/* binary syncobj whose fence does not signal */
 	uint32_t other;		/* the same, of another fence context */
 	uint32_t timeline[POINTS];
 	struct abi_buf dev, host;
@@ -43,17 +44,17 @@ struct maker {
 struct kind {
 	const char *name;
 	uint32_t rounds;
-	/* makes the control blocks of a round, NULL if @make does it all */
+	/* creates the control blocks of a round; NULL if @make does everything */
 	void (*fill)(struct maker *m);
 	int (*make)(struct maker *m, uint32_t round);
 	uint32_t cbs;
-	/* what is used may be this many quarters of what is charged */
+	/* usage may be this many quarters of the charge */
 	uint32_t quarters;
-	/* not in slabs alone: all of the kernel's memory is looked at */
+	/* not only in slabs: all kernel memory is compared */
 	bool tables;
 };
 
-/* --- what rounds make --- */
+/* --- objects that rounds create --- */
 static struct drm_spyre_dma stick_down, own_down;
 
 static void fill_exec(struct maker *m)
@@ -63,7 +64,7 @@ static void fill_exec(struct maker *m)
 
 	for (i = 0; i < CBS; i++)
 		m->cbs[i] = abi_cb_exec(m->program, args, 3);
-	/* The blocks point at it: it must stay. */
+	/* The blocks point to it, so it must remain. */
 	m->cbs[0].args = PTR(memcpy(m->own, args, sizeof(args)));
 	for (i = 1; i < CBS; i++)
 		m->cbs[i].args = m->cbs[0].args;
@@ -118,8 +119,8 @@ static void fill_timestamp(struct maker *m)
 }
 
 /*
- * A job of one block that signals a point of each of POINTS timelines, since
- * adding to one timeline takes as long as it is, and waits for two fences.
+ * A job of one block that signals a point of each of POINTS timelines, since adding
+ * to one timeline takes time linear in its length, and waits for two fences.
  */
 static int make_points(struct maker *m, uint32_t round)
 {
@@ -148,7 +149,7 @@ static int make_waits(struct maker *m, uint32_t round)
 			       abi_sync_wait(m->other, 0));
 }
 
-/* Every second page, so that each is a mapping of its own. */
+/* Maps every second page, so that each is a separate mapping. */
 static int make_mapping(struct maker *m, uint32_t round)
 {
 	return abi_bind(m->fd, m->dev.handle, 0, 2 * VA + round * 2 * PAGE, PAGE, 0);
@@ -191,7 +192,7 @@ static int make_program(struct maker *m, uint32_t round)
 	return 0;
 }
 
-/* 200 of a file, which then is another one. */
+/* Creates 200 per file, then continues with another file. */
 static int make_queue(struct maker *m, uint32_t round)
 {
 	static int fd;
@@ -207,7 +208,7 @@ static const struct kind kinds[] = {
 	{ "EXEC", 80, fill_exec, NULL, CBS, 6, false },
 	{ "DMA with host BOs", 50, fill_dma_bo, NULL, CBS, 6, false },
 	{ "DMA with spans of a page", 25, fill_dma_page, NULL, CBS, 6, false },
-	/* Page tables of the spans are as large as their lists of pages. */
+	/* Page tables of the spans are as large as their page lists. */
 	{ "DMA with wide spans", 16, fill_dma_wide, NULL, CBS, 9, true },
 	{ "FILL", 80, fill_fill, NULL, CBS, 6, false },
 	{ "COPY", 80, fill_copy, NULL, CBS, 6, false },
@@ -246,7 +247,7 @@ static struct maker maker_make(int socket)
 		_exit(97);
 	close(file);
 	second = abi_queue(m.fd, 60000);
-	/* All that is submitted to @q comes behind its first job, which waits for the gate. */
+	/* All later work on @q waits behind its first job, which waits for the gate. */
 	if (abi_submit_sync(&second, &cb, 1, abi_sync_wait(m.gate, 0),
 			    abi_sync_signal(m.other, 0)) ||
 	    abi_submit_sync(&m.q, &cb, 1, abi_sync_wait(m.gate, 0), (struct drm_spyre_sync){ 0 }))
@@ -255,7 +256,7 @@ static struct maker maker_make(int socket)
 	return m;
 }
 
-/* Ends with the number of rounds that it made, for the parent to read. */
+/* Exits with the number of rounds, which the parent reads. */
 static void make_all(const struct kind *kind, int socket)
 {
 	static struct maker m;
@@ -267,7 +268,7 @@ static void make_all(const struct kind *kind, int socket)
 	m = maker_make(socket);
 	if (kind->fill)
 		kind->fill(&m);
-	/* One of each first: caches, lists and page tables are there. */
+	/* One of each comes first, to allocate caches, lists and page tables. */
 	for (i = 0; i <= kind->rounds && !ret; i++) {
 		ret = kind->make ? kind->make(&m, i) : abi_submit(&m.q, m.cbs, kind->cbs, NULL);
 		if (i == 0 && (write(socket, "1", 1) != 1 || read(socket, &byte, 1) != 1))
@@ -281,7 +282,7 @@ static void make_all(const struct kind *kind, int socket)
 /* --- outside --- */
 struct usage {
 	int64_t slab;		/* unreclaimable slabs of the machine: exact */
-	int64_t all;		/* its kernel memory, and some MiB of free pages in lists */
+	int64_t all;		/* its kernel memory, plus some MiB of free pages in lists */
 	int64_t charged;	/* of the group */
 };
 
@@ -302,7 +303,7 @@ static struct usage usage_now(void)
 	return u;
 }
 
-/* KASAN's quarantine and kmemleak's objects are slabs that no group is charged for. */
+/* KASAN's quarantine and kmemleak's objects are slabs that are charged to no group. */
 static bool kernel_checks_itself(void)
 {
 	FILE *file = fopen("/proc/kallsyms", "r");
@@ -345,9 +346,9 @@ static void one_kind(const struct kind *kind, bool exact)
 	charged = after.charged - before.charged;
 	bound = charged * kind->quarters / 4;
 	tap_ret(ret, 0, "charge: %u of %s", kind->rounds, kind->name);
-	/* Lists of free pages of each processor go up and down by some MiB. */
+	/* Per-processor lists of free pages vary by some MiB. */
 	if (!exact) {
-		tap_skip("a kernel that checks itself has slabs of its own, and frees late",
+		tap_skip("a debug kernel has additional slabs and frees late",
 			 "charge: %s", kind->name);
 		return;
 	}
@@ -368,7 +369,7 @@ void memcg_test_charge(void)
 		one_kind(&kinds[i], exact);
 }
 
-/* --- work that waits, until the group has no more --- */
+/* --- pending work, until the group is full --- */
 static void fill_group(int socket, int *report)
 {
 	static struct maker m;
@@ -407,7 +408,7 @@ void memcg_test_jobs(int fd)
 	abi_gate_free(&gate);
 	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status),
 	       "jobs: a process whose waiting jobs fill its group lives (status %#x)", status);
-	tap_ret(*report, -ENOMEM, "jobs: SUBMIT says that there is no more");
+	tap_ret(*report, -ENOMEM, "jobs: SUBMIT reports that memory is exhausted");
 	tap_eq(memcg_kills(), kills, "jobs: the OOM killer was not called");
 	tap_ok(abi_memory_settles(fd, used), "jobs: device memory is given back");
 	munmap(report, PAGE);

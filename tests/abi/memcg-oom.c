@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Out of memory for good: processes in the group use all that its limit gives,
- * in device memory, pinned memory and their own, until the kernel kills them
- * with work in flight. A context outside computes the same sum all the while.
+ * Out of memory: processes in the group use up its limit with device memory, pinned
+ * memory and their own, until the kernel kills them with work in flight. A context
+ * outside computes the same sum throughout.
  */
 #include "memcg.h"
 
@@ -23,13 +23,13 @@
 #define STICKS 512u
 #define BYTES ((uint64_t)STICKS * STICK)
 
-/* --- the survivor: a sum whose checksum stays --- */
+/* --- the survivor: a sum with a constant checksum --- */
 struct survivor {
 	int fd;
 	struct abi_queue queue;
 	struct abi_buf mem;
 	uint32_t program;
-	uint64_t sum;		/* of the result when nobody disturbed it */
+	uint64_t sum;		/* of the undisturbed result */
 	uint32_t rounds, wrong;
 };
 
@@ -72,7 +72,7 @@ static void survivor_goes_on(struct survivor *s)
 }
 
 /* --- the victim, in the group --- */
-/* Device memory that its work touches, until SUBMIT says that there is no more. */
+/* Touches device memory by its work until SUBMIT fails for lack of memory. */
 static int fill_device(int fd, struct abi_queue *q)
 {
 	const uint64_t step = 4 * MIB;
@@ -91,7 +91,7 @@ static int fill_device(int fd, struct abi_queue *q)
 	return ret;
 }
 
-/* Its own memory, pinned by work that does not start, and then more of it. */
+/* Pins its own memory by work that does not start, and then allocates more. */
 static void fill_own(struct abi_queue *held)
 {
 	const uint64_t size = 4 * MEMCG_LIMIT, part = 2 * MIB;
@@ -110,8 +110,8 @@ static void fill_own(struct abi_queue *held)
 }
 
 /*
- * Odd rounds take what is left in device memory first, so that the next page of
- * anything is one too many; even ones have it all in pinned pages.
+ * Odd rounds first use up device memory, so that the next page of any kind exceeds
+ * the limit; even ones use pinned pages only.
  */
 static void victim(uint32_t round, int socket)
 {

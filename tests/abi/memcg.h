@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cgroup that abi-memcg makes, and what its parts share. */
+/* The cgroup of abi-memcg, shared by its parts. */
 #ifndef TESTS_ABI_MEMCG_H
 #define TESTS_ABI_MEMCG_H
 
@@ -9,16 +9,16 @@
 
 #define MEMCG_LIMIT (64 * MIB)
 
-/* In a child: ends it if it cannot. */
+/* For a child: joins the group, and exits on failure. */
 void memcg_join(void);
-/* A file of the group; bails out if it has no number. */
+/* Reads a file of the group; bails out if it has no number. */
 uint64_t memcg_number(const char *name);
-/* A key of its memory.stat. */
+/* Reads a key of its memory.stat. */
 uint64_t memcg_stat(const char *key);
-/* Processes of the group that the OOM killer ended. */
+/* Number of processes of the group that the OOM killer killed. */
 uint64_t memcg_kills(void);
 
-/* A descriptor through a socket; bails out, or ends the child, if that fails. */
+/* Sends a descriptor through a socket; bails out, or exits the child, on failure. */
 void memcg_send_fd(int socket, int fd);
 int memcg_receive_fd(int socket);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel says about memory, by each way of asking. */
+/* Queries of memory use, by each interface of the kernel. */
 #include "memory.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ uint64_t memory_resident(int fd, uint32_t handle)
 	return info.resident;
 }
 
-/* The number behind "@key" and a colon or blank, in the unit that follows it. */
+/* Returns the number after "@key" and a colon or blank, scaled by its unit. */
 uint64_t memory_key(const char *path, const char *key)
 {
 	uint64_t value = UINT64_MAX, number;

@@ -69,14 +69,14 @@ static uint32_t wrong_on_host(const uint16_t *host, uint32_t rows, uint32_t cols
 {
 	uint32_t r, c, bad = 0;
 
-	/* Behind each row, what was there before must still be. */
+	/* After each row, the previous contents must be unchanged. */
 	for (r = 0; r < rows; r++)
 		for (c = 0; c < (r + 1 < rows ? pitch : cols); c++)
 			bad += host[r * pitch + c] != (c < cols ? fp16(value_at(r, c)) : 0xeeee);
 	return bad;
 }
 
-/* There and back; the span ends with the last element, at a page's end. */
+/* Copies there and back; the span ends with the last element, at the end of a page. */
 static void matrix(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo, uint32_t rows,
 		   uint32_t cols, uint32_t pitch)
 {
@@ -128,7 +128,10 @@ static void test_raw(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *b
 	tap_eq(abi_results(q)[0].bytes_written, MIB, "DMA raw: LPDDR5 bytes written");
 	tap_eq(abi_results(q)[1].bytes_read, MIB, "DMA raw: LPDDR5 bytes read");
 	tap_ok(abi_results(q)[0].cycles && abi_results(q)[1].cycles, "DMA raw: takes cycles");
-	/* A span of half the tensor: the rest is out of reach, so it is padding. */
+	/*
+	 * The span covers half of the tensor: the other half is unreachable and
+	 * therefore padding.
+	 */
 	memset(dev->map, 0x77, MIB);
 	cbs[0].size = MIB / 2;
 	tap_ret(abi_run(q, cbs, 1), 0, "DMA raw: a span shorter than the tensor");

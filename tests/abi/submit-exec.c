@@ -65,13 +65,13 @@ static void test_add(int fd, struct abi_queue *q, struct abi_buf *dev, uint32_t 
 	fill_inputs(dev->map);
 	tap_ret(abi_run(q, cbs, 2), 0, "EXEC: again");
 	tap_ok(r[0].cycles == first.cycles, "EXEC: modelled cycles repeat exactly");
-	/* Arguments are read at submission: what happens to them later is no matter. */
+	/* Arguments are read at submission: later changes have no effect. */
 	fill_inputs(dev->map);
 	tap_ret(abi_submit(q, cbs, 1, NULL), 0, "EXEC: submit");
 	memset(args, 0xff, sizeof(args));
 	abi_prog_destroy(fd, program);
 	tap_ret(abi_wait(q, 20000), 0, "EXEC: program destroyed while queued");
-	tap_eq(wrong_sums(dev->map), 0, "EXEC: it ran all the same");
+	tap_eq(wrong_sums(dev->map), 0, "EXEC: it still ran");
 }
 
 static void test_operands(int fd, struct abi_queue *q, struct abi_buf *dev)
@@ -98,7 +98,7 @@ static void test_operands(int fd, struct abi_queue *q, struct abi_buf *dev)
 	abi_buf_free(fd, &small);
 }
 
-/* One program in many queues at once: nothing of a launch lives in the program. */
+/* One program in many queues at once: a launch keeps no state in the program. */
 static void test_shared_program(int fd, struct abi_buf *dev)
 {
 	struct abi_prog p = abi_prog_add(1, STICKS);

@@ -60,7 +60,7 @@ static void test_points(int fd, struct abi_queue *q)
 	drmSyncobjDestroy(fd, binary);
 }
 
-/* Queue b may not start before queue a's long work is over. */
+/* Queue b may not start before queue a's long work has completed. */
 static void test_between_queues(int fd, struct abi_buf *dev)
 {
 	struct abi_prog p = abi_prog_add(1, 512);
@@ -77,7 +77,7 @@ static void test_between_queues(int fd, struct abi_buf *dev)
 	memset(rb, 0, sizeof(*rb));
 	tap_ret(abi_submit_sync(&a, &slow, 1, sync_signal(t, 3), NONE), 0, "sync: slow work in a");
 	tap_ret(abi_submit_sync(&b, &quick, 1, sync_wait(t, 3), NONE), 0, "sync: b waits for a");
-	tap_ret(abi_submit(&b, &quick, 1, NULL), 0, "sync: more in b, with no wait of its own");
+	tap_ret(abi_submit(&b, &quick, 1, NULL), 0, "sync: more in b, without a wait");
 	tap_ret(abi_wait(&b, 30000), 0, "sync: b ends");
 	tap_ok(ra->state == DRM_SPYRE_CB_DONE && ra->end_ns && rb->start_ns >= ra->end_ns,
 	       "sync: b started after a had ended");
@@ -88,7 +88,7 @@ static void test_between_queues(int fd, struct abi_buf *dev)
 	abi_queue_free(&b);
 }
 
-/* Results are written before the fence: whoever has waited sees them. */
+/* Results are written before the fence signals, so a waiter sees them. */
 static void test_results_before_fence(int fd, struct abi_queue *q)
 {
 	struct drm_spyre_cb cbs[16];

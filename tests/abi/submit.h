@@ -5,7 +5,7 @@
 
 #include "abi.h"
 
-/* Each may write all over @dev, 4 MiB of mapped device memory. */
+/* Each may overwrite @dev, 4 MiB of mapped device memory. */
 void test_dma(int fd, struct abi_buf *dev);
 void test_exec(int fd, struct abi_buf *dev);
 void test_sync(int fd, struct abi_buf *dev);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Users who keep a call waiting do not keep root waiting: a VF is unbound while
- * SUBMIT waits for a fence of another one, and while pages of arguments do not
- * come. Processes that import a buffer of another VF are killed at any moment.
+ * Users who stall a call do not block root: a VF is unbound while SUBMIT waits for
+ * a fence of another VF, and while the pages of arguments are missing. Processes
+ * that import a buffer of another VF are killed at any moment.
  */
 #include "vf.h"
 
@@ -29,7 +29,7 @@
 
 #include "fence.h"
 
-/* So long a broken driver keeps root waiting before the test lets go. */
+/* A broken driver blocks root for this long before the test gives up. */
 #define GIVE_UP_MS 10000
 
 /* --- a fence of another VF --- */
@@ -37,13 +37,13 @@ struct hold {
 	int one, two;			/* files of two VFs */
 	struct abi_queue lender, waiter;
 	struct abi_buf lent, work, mem;
-	int fence;			/* sync_file of the job that runs on @one */
+	int fence;			/* sync_file of the running job on @one */
 	uint32_t imported;		/* @lent on @two */
-	bool ring;			/* through io_uring */
-	atomic_int ret;			/* of the SUBMIT on @two, 1: not back yet */
+	bool ring;			/* submit through io_uring */
+	atomic_int ret;			/* of the SUBMIT on @two, 1: not returned yet */
 };
 
-/* The fence of a job that runs for long becomes one of @lent's. */
+/* Attaches the fence of a long job to @lent. */
 static void hold_fence(struct hold *h)
 {
 	struct abi_prog prog = abi_prog_long();
@@ -70,7 +70,7 @@ static void hold_fence(struct hold *h)
 	close(dmabuf);
 }
 
-/* Through a ring of its own, of which a worker waits. */
+/* Submits through a separate ring, one of whose workers waits. */
 static int ring_submit(int fd, const struct drm_spyre_submit *args)
 {
 #ifdef ABI_URING
@@ -146,7 +146,7 @@ static void test_foreign_fence(bool ring)
 		tap_bail("pthread_create");
 	abi_sleep_ms(100);
 	tap_eq(h.ret, 1, "%s: SUBMIT waits for it", what);
-	tap_ret(vf_bind("unbind", vf[1].name), 0, "%s: unbind of who waits", what);
+	tap_ret(vf_bind("unbind", vf[1].name), 0, "%s: unbind of the waiting VF", what);
 	pthread_join(thread, NULL);
 	tap_eq(abi_sync_file_status(h.fence), 0, "%s: unbind and SUBMIT are over before it signals",
 	       what);
@@ -157,7 +157,7 @@ static void test_foreign_fence(bool ring)
 	tap_ret(vf_set("0"), 0, "%s: num_vfs=0", what);
 }
 
-/* --- pages that do not come --- */
+/* --- missing pages --- */
 enum where { IN_STRUCT, IN_CBS, IN_SYNCS, IN_DESC, IN_HOST, IN_IMAGE, NUM_WHERE };
 
 static const char *const where_names[] = {
@@ -169,8 +169,8 @@ struct fault {
 	enum where where;
 	int fd;
 	struct abi_queue *queue;
-	uint8_t *page;			/* that does not come */
-	atomic_int ret;			/* 1: not back yet */
+	uint8_t *page;			/* the missing page */
+	atomic_int ret;			/* 1: not returned yet */
 };
 
 static int fault_call(struct fault *f)
@@ -207,7 +207,7 @@ static void *fault_thread(void *arg)
 	return NULL;
 }
 
-/* Memory whose pages come when the test says so; -1 if this kernel cannot. */
+/* Memory whose pages the test provides on demand; -1 if this kernel does not support that. */
 static int fault_memory(uint8_t **pages, size_t bytes)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -228,8 +228,8 @@ struct provider {
 	int uffd;
 	uint8_t *pages;
 	size_t bytes;
-	atomic_bool now;	/* root is not waiting any more */
-	bool late;		/* it was, for longer than any working driver takes */
+	atomic_bool now;	/* root no longer waits */
+	bool late;		/* root waited longer than with any working driver */
 };
 
 static void *provider_thread(void *arg)
@@ -271,7 +271,7 @@ static void fault_unplug(struct provider *p, const struct vf_device *vf, int fd)
 	tap_ok(!p->late, "page fault: unbind is over before the pages come");
 	for (i = 0; i < NUM_WHERE; i++) {
 		pthread_join(thread[i], NULL);
-		/* A page of zeros is no valid argument. */
+		/* A page of zeros is not a valid argument. */
 		if (i == IN_HOST)
 			tap_ret(fault[i].ret, -ENODEV, "page fault: %s: ENODEV", where_names[i]);
 		else
@@ -318,7 +318,7 @@ static uint64_t tainted(void)
 	return strtoull(line, NULL, 10);
 }
 
-/* Whether shared memory may have huge pages: sets it and gives what it was. */
+/* Sets the huge-page mode of shared memory and returns the previous one. */
 static void shmem_huge(const char *now, char before[16])
 {
 	char line[128] = "", *from;
@@ -332,7 +332,7 @@ static void shmem_huge(const char *now, char before[16])
 	abi_write_file(SHMEM_HUGE, now);
 }
 
-/* Imports a buffer all pages of which are there, but no kernel address; time in ns. */
+/* Imports a buffer whose pages exist but have no kernel address; returns the time in ns. */
 static uint64_t import_once(const struct vf_device vf[2], int ready)
 {
 	int from = vf_open(&vf[0]), to = vf_open(&vf[1]), dmabuf = -1;
@@ -390,7 +390,7 @@ static void test_kill_import(void)
 	}
 	vf_set("2");
 	vf_list(vf);
-	/* Pages one by one take their time. */
+	/* Allocating single pages takes time. */
 	shmem_huge("deny", huge);
 	took = import_once(vf, -1);
 	for (i = 0; i < kills; i++)

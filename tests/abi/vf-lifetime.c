@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* VFs that are taken away, reset, unbound and bound, at any moment. */
+/* VFs that are removed, reset, unbound and bound, at any moment. */
 #include "vf.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The state that a saturated file leaves when its node is gone. */
+/* Releases a saturated file whose node is gone. */
 static void drop(int fd, struct abi_queue *q, struct abi_buf *mem)
 {
 	munmap(q->results.map, q->results.size);
@@ -82,13 +82,13 @@ static void test_reset(void)
 	drop(one, &q, &mem);
 	close(two);
 	one = vf_open(&vf[0]);
-	tap_ret(vf_run_add(one, bytes), 0, "VF 1 works for who opens it anew");
+	tap_ret(vf_run_add(one, bytes), 0, "VF 1 works when it is opened again");
 	close(one);
 	close(pf);
 	vf_set("0");
 }
 
-/* A VF is a device like others. */
+/* A VF behaves like any other device. */
 static void test_bind_one(void)
 {
 	struct vf_device vf[VF_MAX];
@@ -147,7 +147,7 @@ static void *race_split(void *arg)
 	return NULL;
 }
 
-/* Nodes are opened and told to work while they come and go. */
+/* Opens nodes and submits work while the nodes come and go. */
 static void *race_open(void *arg)
 {
 	struct vf_device vf[VF_MAX];
@@ -195,7 +195,7 @@ static void test_race(void)
 	close(i);
 }
 
-/* Fails the @nth allocation that this thread makes from now on; 0 ends that. */
+/* Fails the @nth allocation that this thread makes from now on; 0 disables that. */
 static bool fail_nth(unsigned int nth)
 {
 	char text[16];
@@ -204,7 +204,7 @@ static bool fail_nth(unsigned int nth)
 	return !abi_write_file("/proc/thread-self/fail-nth", text);
 }
 
-/* Allocations left until one fails: 0 when one has failed. */
+/* Allocations left until one fails; 0 if one has failed. */
 static unsigned int fail_nth_left(void)
 {
 	char text[16] = "0";
@@ -235,10 +235,10 @@ static int walk_step(bool binds, unsigned int nth, unsigned int *left)
 }
 
 /*
- * Allocations on the way to a VF, or to a bound card, fail one by one, from the
- * last to the middle and as far as a minute takes it. The earlier ones are the
- * cores' of devices and DRM: 6.12's drm_minor_alloc() puts an error pointer when
- * its own fails, which is not ours to test.
+ * Fails the allocations of creating a VF, or of binding a card, one by one, from
+ * the last to the middle and as many as a minute allows. The earlier ones belong to
+ * the driver core and DRM: 6.12's drm_minor_alloc() puts an error pointer when its
+ * own allocation fails, which is not tested here.
  */
 static void walk(const char *what, bool binds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each VF has its share, and has it for itself. */
+/* Each VF has its share, isolated from the others. */
 #include "vf.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Every VF says who it is; together they are the card. */
+/* Every VF has an identity; together they add up to the card. */
 static void test_sums(const char *count)
 {
 	int pf = vf_open(&vf_pf), fd, n, i, j;
@@ -45,7 +45,7 @@ static void test_sums(const char *count)
 			if (!memcmp(info[j].uuid, info[i].uuid, sizeof(card.uuid)))
 				break;
 		tap_ok(j == i && memcmp(card.uuid, info[i].uuid, sizeof(card.uuid)),
-		       "%s VFs: VF %d has a uuid of its own", count, i + 1);
+		       "%s VFs: VF %d has a distinct uuid", count, i + 1);
 		close(fd);
 	}
 	tap_eq(cores, card.num_cores, "%s VFs: all cores are somebody's", count);
@@ -55,7 +55,7 @@ static void test_sums(const char *count)
 	close(pf);
 }
 
-/* One VF takes all of its memory: the other does not notice, the PF counts it. */
+/* One VF uses all of its memory: the other is not affected, the PF counts it. */
 static void test_memory(int pf, int one, int two)
 {
 	uint64_t total = abi_memory(one).total, size = total;
@@ -66,7 +66,7 @@ static void test_memory(int pf, int one, int two)
 		(unsigned long long)(size / MIB));
 	tap_ret(abi_bo(one, PAGE, DRM_SPYRE_BO_DEVICE, &more), -ENOSPC, "and has no more");
 	info = abi_memory(two);
-	tap_ok(!info.used && info.free == info.total, "VF 2 still has all of its own");
+	tap_ok(!info.used && info.free == info.total, "VF 2 still has all of its memory");
 	tap_ret(abi_bo(two, PAGE, DRM_SPYRE_BO_DEVICE, &handle), 0, "and can take it");
 	info = abi_memory(pf);
 	tap_ok(info.used == size + PAGE && info.free + info.used == info.total,
@@ -79,7 +79,7 @@ static void test_memory(int pf, int one, int two)
 	tap_ok(abi_memory_settles(pf, 0), "all of it comes back");
 }
 
-/* A program may use the cores of its VF and no more. */
+/* A program may use at most the cores of its VF. */
 static void test_cores(int fd)
 {
 	uint32_t cores = vf_card(fd).num_cores;
@@ -104,7 +104,7 @@ static void test_results(int fd, const uint8_t *expected, const char *what)
 		       what);
 }
 
-/* Work for hours on one VF; jobs of the other still take their own time alone. */
+/* One VF has work for hours; jobs of the other take as long as if alone. */
 static void test_saturated(int one, int two, const uint8_t *expected)
 {
 	uint64_t busy = vf_read(vf_pf.name, "busy_ns"), start = abi_now_ns();

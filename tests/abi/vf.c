@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cards and their VFs as sysfs shows them, and work that a VF can be given. */
+/* Cards and their VFs in sysfs, and work for a VF. */
 #include "vf.h"
 
 #include <dirent.h>
@@ -100,7 +100,7 @@ int vf_open(const struct vf_device *device)
 {
 	int i, fd = -1;
 
-	/* udev may be about to make the node. */
+	/* udev may not have created the node yet. */
 	for (i = 0; i < 100 && fd < 0; i++) {
 		fd = open(device->node, O_RDWR | O_CLOEXEC);
 		if (fd < 0)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Each public header stands alone: strict C11, C17 and C++, as the first and
-# only include, with no warning.
+# Each public header is self-contained: strict C11, C17 and C++, as the first and
+# only include, without warnings.
 set -u
 src=${SPYRE_SRCDIR:?}
 work=$(mktemp -d) || exit 99
@@ -28,7 +28,7 @@ set -- "$src"/include/spyre/*.h "$src"/include/uapi/drm/*.h
 echo "1..$(($# * 3))"
 for header; do
 	name=${header#"$src"/include/}
-	# The kernel's own headers use what ISO C++ has not; they are not ours.
+	# The kernel's headers use extensions of ISO C++, so they are system headers here.
 	quiet=
 	case $name in uapi/*) quiet="-I$src/include/uapi $drm" ;; esac
 	printf '#include <%s>\nint spyre_unit_not_empty;\n' "$name" >"$work/a.c"

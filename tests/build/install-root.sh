@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# make install as root without DESTDIR: what it installs starts at once. Runs in
-# a mount namespace whose prefix is empty and whose /etc is a copy. Argument: the
-# build folder.
+# make install as root without DESTDIR: the installed programs start at once. Runs
+# in a mount namespace whose prefix is empty and whose /etc is a copy. Argument:
+# the build folder.
 set -u
 build=$1
 if [ "$(id -u)" != 0 ] || ! unshare -m true 2>/dev/null; then

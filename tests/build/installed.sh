@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# make installcheck: the installed tree is enough to build and run a program,
-# in C and in C++, found through pkg-config alone. Arguments: pkgconfigdir
+# make installcheck: the installed tree suffices to build and run a program,
+# in C and in C++, with pkg-config alone. Arguments: pkgconfigdir
 # mandir bindir docdir, each with DESTDIR in front.
 set -u
 src=${SPYRE_SRCDIR:?} root=${SPYRE_ROOT-}
@@ -31,15 +31,15 @@ libdir=$root$($pc --variable=libdir libspyre)
 case $($pc --variable=libdir libspyre) in "$root"/*) libdir=$($pc --variable=libdir libspyre) ;; esac
 cp "$src/tests/build/consumer.c" "$work/consumer.c"
 cp "$src/tests/build/consumer.c" "$work/consumer.cc"
-# Clients need no headers and no .pc file of the libraries that libspyre is linked with.
+# Clients need neither headers nor .pc files of the libraries that libspyre links with.
 alone() {
 	PKG_CONFIG_PATH='' PKG_CONFIG_LIBDIR="$pkgconfigdir" $pc "$@" libspyre
 }
 names_no_other() {
 	out=$(alone --static --cflags --libs) && case $out in *drm*|*yyjson*|*xxhash*) false ;; esac
 }
-try "libspyre.pc needs no other" alone --cflags --libs --static
-try "and passes on no flags of another" names_no_other
+try "libspyre.pc requires no other package" alone --cflags --libs --static
+try "and passes on no flags of other packages" names_no_other
 san=${SPYRE_SAN_CFLAGS-}
 try "a C program builds through pkg-config" \
 	$CC -std=c11 -pedantic -Wall -Werror $san $cflags "$work/consumer.c" -o "$work/c" $libs
@@ -51,23 +51,23 @@ if command -v "$CXX" >/dev/null; then
 else
 	echo "ok - a C++ program builds # SKIP no C++ compiler"
 fi
-# Errors and findings send their reader to docs/NAME.md.
+# Errors and findings refer to docs/NAME.md.
 named_docs() {
 	cat "$libdir"/libspyre.so.?* "$bindir"/spyre "$bindir"/spyre-smi "$bindir"/dxp_standalone |
 		tr -c '[:print:]' '\n' | grep -o 'docs/[a-z0-9-]*\.md' | sort -u >"$work/named"
 	grep -qx 'docs/unsupported.md' "$work/named" || {
-		echo "no program names docs/unsupported.md: this looks in the wrong place"
+		echo "no program refers to docs/unsupported.md: the search is wrong"
 		return 1
 	}
 	missing=0
 	while read -r doc; do
-		[ -s "$docdir/$doc" ] || { echo "$docdir has no $doc"; missing=1; }
+		[ -s "$docdir/$doc" ] || { echo "cannot find $doc in $docdir"; missing=1; }
 	done <"$work/named"
 	return $missing
 }
 try "every document that a program names is installed" named_docs
 cp "$src/examples/add/add.c" "$src/examples/add/Makefile" "$work"
-try "examples/add builds by its Makefile" \
+try "examples/add builds with its Makefile" \
 	make -C "$work" CC="$CC" PKG_CONFIG="$pc" CFLAGS="-Wall -Wextra -Werror $san" add
 try "and computes" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/add" "$work/bundle"
 if [ -e "${SPYRE_BUILDDIR:-.}/docs/man3/stamp" ]; then

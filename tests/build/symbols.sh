@@ -12,7 +12,7 @@ lib=$build/libspyre/.libs/libspyre.so
 [ -e "$lib" ] || lib=$build/.libs/libspyre.so
 number=0
 
-# same NAME A B: the two lists are equal; says what is only in one of them.
+# same NAME A B: checks that two lists are equal; prints entries that only one of them has.
 same() {
 	number=$((number + 1))
 	diff=$(comm -3 "$2" "$3" | tr '\t\n' '> ')
@@ -33,20 +33,20 @@ echo 1..4
 sed -n 's/^[[:space:]]*\(spyre_[a-z0-9_]*\);$/\1/p' "$map" | LC_ALL=C sort >"$work/map"
 export LC_ALL=C
 
-# The map itself: only functions, sorted, nothing twice.
+# The map itself: only functions, sorted, without duplicates.
 sed -n 's/^[[:space:]]*\(spyre_[a-z0-9_]*\);$/\1/p' "$map" | LC_ALL=C sort -u >"$work/map-unique"
-same "libspyre.map names nothing twice" "$work/map" "$work/map-unique"
+same "libspyre.map has no duplicates" "$work/map" "$work/map-unique"
 
 if command -v nm >/dev/null && [ -e "$lib" ]; then
-	# Version nodes and what a sanitizer adds are not functions of ours.
+	# Skips version nodes and the symbols of sanitizers.
 	nm -D --defined-only "$lib" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' |
 		grep -vE '^(__asan_|__ubsan_|__tsan_|__odr_asan|_init$|_fini$)' | sort >"$work/lib"
 	same "the library exports libspyre.map and nothing else" "$work/map" "$work/lib"
 else
-	skip "the library exports libspyre.map and nothing else" "no nm, or no shared library"
+	skip "the library exports libspyre.map and nothing else" "nm or the shared library is missing"
 fi
 
-# A declaration may run over lines: SPYRE_API … name(.
+# A declaration may span lines: SPYRE_API … name(.
 cat "$src"/include/spyre/*.h | grep -v '^#' | tr '\n\t' '  ' | grep -o 'SPYRE_API [^(]*(' |
 	sed 's/.*[ *]\([a-z0-9_]*\)($/\1/' | sort >"$work/headers"
 same "the headers declare libspyre.map and nothing else" "$work/map" "$work/headers"
@@ -55,5 +55,5 @@ if [ -e "$build/docs/man3/stamp" ]; then
 	ls "$build/docs/man3" | sed -n 's/^\(spyre_.*\)\.3$/\1/p' | sort >"$work/man"
 	same "each function has a manual page" "$work/map" "$work/man"
 else
-	skip "each function has a manual page" "no python3 to make them with"
+	skip "each function has a manual page" "python3 is missing"
 fi

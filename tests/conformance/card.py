@@ -113,7 +113,7 @@ class Card:
                     host = self.host(tensor, array)
                     self.call("spyre_copy_h2d", self.context, address, c.byref(layout),
                               c.byref(host))
-                else:       # what a kernel leaves unwritten shows
+                else:       # makes unwritten elements visible
                     fill = np.full(size, 0x5a, np.uint8)
                     self.call("spyre_memcpy_h2d", self.context, address,
                               c.c_void_p(fill.ctypes.data), c.c_uint64(size))

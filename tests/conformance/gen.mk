@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The generator of bundles; a module of it is one line.
+# The generator of bundles; each line is one module.
 EXTRA_DIST += tests/conformance/gen/__init__.py tests/conformance/gen/__main__.py
 EXTRA_DIST += tests/conformance/gen/bundle.py
 EXTRA_DIST += tests/conformance/gen/divide.py

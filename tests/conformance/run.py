@@ -7,11 +7,11 @@ usage: run.py [--spyre PATH] [--seed N] [--hashes FILE] [--compare FILE]
 
 CASE: names or directories of bundles, default all in bundles/; each is run by
 "spyre launch". --generated adds the directories in DIR, which 'python3 -m gen'
-made: all of them on one card, through the library. The card is that of the
+created: all of them on one card, through the library. The card is that of the
 environment: SPYRE_BACKEND, SPYRE_UNIT, SPYRE_EMBEDDED_THREADS. Output is TAP.
 --hashes writes a sha256 of every case's outputs as JSON; --compare fails where
-they differ from such a file, so that two configurations can be held against
-each other bit by bit.
+they differ from such a file, so that two configurations can be compared
+bit by bit.
 """
 import argparse
 import hashlib
@@ -87,7 +87,7 @@ def in_library(build):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    # Compiled bundles would be kept beside their sources.
+    # Compiled bundles would be stored next to their sources.
     os.environ.setdefault("SPYRE_KERNEL_CACHE", "0")
     build = os.environ.get("SPYRE_BUILDDIR", os.path.join(HERE, "..", ".."))
     parser.add_argument("--spyre", default=os.path.join(build, "tools", "spyre", "spyre"))

@@ -8,12 +8,12 @@
 set -u
 src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?} python=${PYTHON:-/usr/bin/python3}
 module=${SPYRE_MODULE:?}
-# KASAN and lockdep under an emulator: everything takes its time.
+# KASAN and lockdep under an emulator slow everything down.
 export CK_TIMEOUT_MULTIPLIER=20 SPYRE_TEST_TIMEOUT=${SPYRE_TEST_TIMEOUT:-400}
 export ABI_SECONDS=${ABI_SECONDS:-8} ABI_ROUNDS=${ABI_ROUNDS:-2}
 . "$src/tests/vm/lib.sh"
 
-# The results of the suites that the module brought, one line for each case.
+# The results of the module's suites, one line per case.
 kunit_results() {
 	local file suite found=0
 	for file in /sys/kernel/debug/kunit/*/results; do
@@ -28,7 +28,7 @@ kunit_results() {
 	[ $found = 1 ] || echo "ok - kunit # SKIP the module has no suites"
 }
 
-# leaks WHEN: kmemleak tells of objects that are some seconds old and the same twice.
+# leaks WHEN: checks kmemleak, which reports objects that are seconds old and did not change.
 leaks() {
 	local file=/sys/kernel/debug/kmemleak
 	sleep 6

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bundles: whatever the files hold, the compiler gives a program or a named
- * status with a text, also for other values of its symbols. An input is all
- * files of a bundle of one SDSC, mutated.
+ * Fuzzes bundles: for any contents of the files, and for other values of its
+ * symbols, the compiler returns a program or a named status with a text. An input
+ * consists of all files of a bundle of one SDSC, mutated.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/bundles.h"
@@ -18,7 +18,7 @@
 #include "libspyre/sdsc/lower/compile.h"
 #include "libspyre/sdsc/parse/source.h"
 
-/* The files of an input, joined by zero bytes; the last two may be missing. */
+/* The files of an input, joined by zero bytes; the last two are optional. */
 static const char *const files[] = {
 	"bundle.mlir", "sdsc_0.json", "launch_spec.json", "symbol_kinds.json",
 };
@@ -73,14 +73,14 @@ static void put_spec(FILE *f, const struct spyre_bundle *bundle, const struct bu
 	fprintf(f, "]}");
 }
 
-/* Only what is right is an input to start from. */
+/* Only valid inputs become seeds. */
 static void add_if_right(const void *data, size_t size)
 {
 	if (size < FUZZ_MAX_INPUT && run(data, size))
 		fuzz_seed(data, size);
 }
 
-/* With its rows symbolic, and with a launch spec. */
+/* Adds variants with symbolic rows and with a launch spec. */
 static void add_more(const uint8_t *mlir, size_t mlir_size, const char *json,
 		     const char *directory, const struct spyre_bundle *bundle)
 {
@@ -117,7 +117,7 @@ static void add_bundle(const char *directory)
 	size_t mlir_size, json_size;
 	char path[4200];
 
-	/* Of one SDSC, and of an operation that is there. */
+	/* The seeds have one SDSC and a supported operation. */
 	if (spyre_bundle_load(directory, SPYRE_MAX_CORES, CODE_CACHE_OFF, &bundle, NULL))
 		return;
 	if (bundle.num_sdscs == 1) {
@@ -172,7 +172,7 @@ static void check_refusal(spyre_status status)
 	texts += strlen(text) > 0;
 }
 
-/* Only the amount of work is left for the verifier to refuse. */
+/* The verifier may refuse only the amount of work. */
 static void check_program(const struct spyre_bundle *bundle)
 {
 	struct spyre_verify_error err = { 0 };
@@ -184,7 +184,7 @@ static void check_program(const struct spyre_bundle *bundle)
 			  spyre_stop_name(err.stop));
 }
 
-/* A bundle that verifies for the maxima verifies for other values, or is refused by name. */
+/* A bundle that verifies for the maxima must verify for other values or be refused by name. */
 static void lower_again(const struct bundle_source *source)
 {
 	int64_t values[BUNDLE_MAX_SYMBOLS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bundles of tests/conformance as inputs to start from. */
+/* The bundles of tests/conformance as seeds. */
 #ifndef SPYRE_FUZZ_BUNDLES_H
 #define SPYRE_FUZZ_BUNDLES_H
 

@@ -11,14 +11,14 @@ struct fuzz_card {
 	/* The units that this machine can run. */
 	const struct spyre_unit *unit[3];
 	unsigned int num_units;
-	/* Polls left before the work is told to stop. */
+	/* Polls left before should_stop() returns true. */
 	unsigned int patience;
 };
 
-/* The one card; its patience is full again. */
+/* Returns the only card with its patience restored. */
 struct fuzz_card *fuzz_card(void);
 
-/* @bytes of card memory, not one more; free() it. */
+/* Allocates exactly @bytes of card memory; the caller frees it. */
 uint8_t *fuzz_card_memory(uint64_t bytes);
 
 #endif /* SPYRE_FUZZ_CARD_H */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Compiled bundles (init_binary.bin): whatever the file holds, its tables are
- * within their limits, and what a launch checks addresses against is never
- * less than what the program reaches. The sum is made right first, as a
- * forger would.
+ * Fuzzes compiled bundles (init_binary.bin): for any contents of the file, its
+ * tables stay within their limits, and the extents that a launch checks are never
+ * smaller than those that the program reaches. The checksum is corrected first, as
+ * an attacker would.
  */
 #include "tests/fuzz/bundles.h"
 #include "tests/fuzz/fuzz.h"

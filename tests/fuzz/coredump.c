@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Coredumps: whatever the file, what is printed of it ends, and is valid. */
+/* Fuzzes coredumps: for any file the output is finite and valid. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

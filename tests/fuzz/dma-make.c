@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Random descriptors: all forms with all pairs of formats, small tensors. */
+/* Random descriptors: all forms with all pairs of formats, on small tensors. */
 #include "tests/fuzz/dma.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -46,7 +46,7 @@ static uint32_t some_lanes(void)
 	return lanes[fuzz_random(fuzz_random(4) ? 12 : sizeof(lanes))];
 }
 
-/* Counts of all dims; the elements are few, so that many inputs are tried. */
+/* Chooses the counts of all dims, with few elements, so that many inputs run. */
 static void some_counts(struct spyre_dma_desc *desc, uint32_t shape)
 {
 	uint32_t d, room = fuzz_random(8) ? 128 : 3000, lane = desc->num_dims - 1;
@@ -72,7 +72,7 @@ static void some_counts(struct spyre_dma_desc *desc, uint32_t shape)
 	}
 }
 
-/* Strides of a host tensor with gaps, dims in any order but for what @shape asks. */
+/* Strides of a host tensor with gaps, with dims in any order that @shape permits. */
 static uint64_t some_strides(struct spyre_dma_desc *desc, uint32_t shape)
 {
 	uint32_t lane = desc->num_dims - 1, order[SPYRE_DMA_MAX_DIMS], d, i, n = 0;
@@ -95,7 +95,7 @@ static uint64_t some_strides(struct spyre_dma_desc *desc, uint32_t shape)
 		stride += 1 + fuzz_random(3 * stride);
 	for (i = 0; i < desc->num_dims; i++) {
 		d = order[i];
-		/* A repeated host element, now and then in other dims as well. */
+		/* Repeats a host element, sometimes in other dims as well. */
 		if (d == lane ? shape == DMA_FORM_REPEATED :
 		    shape != DMA_FORM_TILE && (i || !n) && !fuzz_random(12))
 			continue;
@@ -121,7 +121,7 @@ static void some_bounds(struct spyre_dma_desc *desc, uint32_t shape)
 	uint32_t lane = desc->num_dims - 1, d;
 	uint64_t reach = 0;
 
-	/* Back, an element that is repeated is written by coordinate 0 alone. */
+	/* In D2H a repeated element may be written by coordinate 0 alone. */
 	for (d = 0; d < desc->num_dims && desc->direction == SPYRE_DMA_D2H; d++)
 		if (!desc->dim[d].host_stride && desc->dim[d].count > 1)
 			bound_dim(desc, d, 1);
@@ -161,7 +161,7 @@ void dma_make(struct dma_input *input)
 	input->seed = fuzz_random(~0u);
 	if (!fuzz_random(12))
 		input->kind = 1 + fuzz_random(DMA_INPUT_KINDS - 1);
-	/* Of a unit's tiles a few: they have thousands of elements. */
+	/* Only a few inputs use the unit's tiles, which have thousands of elements. */
 	shape = number % DMA_FORM_SHAPES;
 	if (shape == DMA_FORM_TILE && (fuzz_random(8) || (spyre_fmt_bytes(host) != 2 &&
 							  spyre_fmt_bytes(host) != 4)))
@@ -173,7 +173,7 @@ void dma_make(struct dma_input *input)
 	some_counts(desc, shape);
 	input->host_bytes = desc->host_offset + some_strides(desc, shape);
 	some_bounds(desc, shape);
-	/* A span that is too short, or longer. */
+	/* Makes the span too short, or longer. */
 	if (!fuzz_random(4))
 		input->host_bytes -= fuzz_random(1 + input->host_bytes / (1 + fuzz_random(20)));
 	else if (!fuzz_random(8))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * DMA descriptors: what spyre_dma_check() accepts stays within its two spans,
- * and leaves, on every arithmetic unit, the bytes that a reference of a few
- * lines does, which moves one element at a time.  The spans end at a page that
- * cannot be touched; bytes before them, and behind a device range that is
- * aligned, are looked at afterwards.
+ * Fuzzes DMA descriptors: a transfer that spyre_dma_check() accepts stays within
+ * its two spans and, on every arithmetic unit, produces the bytes of a short
+ * reference that moves one element at a time. The spans end at an inaccessible
+ * page; the bytes before them, and after an aligned device range, are checked
+ * afterwards.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/card.h"
@@ -21,11 +21,11 @@
 #include <sys/mman.h>
 
 #define AREA (2 * DMA_MAX_BYTES)
-#define EDGE 64u		/* bytes before and behind a span that must not change */
+#define EDGE 64u		/* guard bytes before and after a span */
 #define CANARY 0xc3
 
 static uint8_t *area[2];		/* each ends at a guard page */
-static uint8_t *noise[2];		/* of 16-bit and of fp32 numbers */
+static uint8_t *noise[2];		/* random 16-bit and fp32 numbers */
 static uint8_t want[2][DMA_MAX_BYTES], source[2][DMA_MAX_BYTES];
 static unsigned long long unordered, too_large;
 
@@ -79,13 +79,13 @@ static size_t make(uint8_t *data)
 	return sizeof(input);
 }
 
-/* Findings of the reference on its way. */
+/* Facts that the reference finds on its way. */
 struct outcome {
 	bool padded;		/* some element is padding */
-	bool unordered;		/* two elements go to one byte of the host */
+	bool unordered;		/* two elements are written to one byte of the host */
 };
 
-/* Bytes of the host that an element of this transfer has been written to. */
+/* Returns true if an element of this transfer has already written these bytes of the host. */
 static bool written_before(uint64_t at, uint32_t bytes, bool restart)
 {
 	static uint32_t stamp[DMA_MAX_BYTES], now;
@@ -102,7 +102,7 @@ static bool written_before(uint64_t at, uint32_t bytes, bool restart)
 	return before;
 }
 
-/* c -> host_offset + sum of c * stride, and one sum per bound. */
+/* Maps c to host_offset + sum of c * stride, and to one sum per bound. */
 struct odometer {
 	const struct spyre_dma_desc *desc;
 	uint64_t at;
@@ -166,7 +166,7 @@ static struct outcome reference(const struct spyre_dma_desc *desc, uint8_t *host
 	return out;
 }
 
-/* Valid lanes of row @row of the dim that lies densely on the host; the rest is at 0. */
+/* Valid lanes of row @row of the dim that is contiguous on the host; other coordinates are 0. */
 static uint32_t lanes_of(const struct dma_input *in, uint32_t d, uint32_t row)
 {
 	const uint32_t lane = in->desc.num_dims - 1;
@@ -198,7 +198,7 @@ static uint32_t shape_of(const struct dma_input *in)
 	return DMA_FORM_STRIDED;
 }
 
-/* Where a span of @bytes lies: at the very end, or at a multiple of @align before it. */
+/* Places a span of @bytes at the very end, or at a multiple of @align before it. */
 static uint8_t *place(enum side side, uint64_t bytes, uint32_t align)
 {
 	return area[side] + (AREA - bytes) / align * align;
@@ -302,7 +302,7 @@ static void transfer(const struct dma_input *in, uint64_t device_bytes)
 	fuzz_compared += !out.unordered;
 }
 
-/* One call of a unit that stores past the caches, as transfers of 16 MiB do. */
+/* Runs one call of a unit that bypasses the caches, as transfers of 16 MiB do. */
 static void stream(const struct dma_input *in)
 {
 	const struct spyre_dma_desc *desc = &in->desc;
@@ -351,7 +351,7 @@ static void stream(const struct dma_input *in)
 	fuzz_compared++;
 }
 
-/* Copies and fills within device memory, which need no unit. */
+/* Copies and fills within device memory, which use no unit. */
 static void linear(const struct dma_input *in)
 {
 	struct fuzz_card *card = fuzz_card();
@@ -370,7 +370,7 @@ static void linear(const struct dma_input *in)
 		spyre_card_fill(&card->host, card, &card->worker, p[DEVICE], bytes[DEVICE],
 				noise[0], pattern);
 	} else {
-		/* Either way, between places that may overlap. */
+		/* Copies in either direction between ranges that may overlap. */
 		uint64_t n = bytes[DEVICE] - part, from = in->seed % 2 ? 0 : shift;
 		uint64_t to = in->seed % 2 ? shift : 0;
 
@@ -444,7 +444,7 @@ static bool reachable(uint32_t form, uint32_t pair)
 	/* The tiles are of 16 and of 32 bits. */
 	if (form % DMA_FORM_SHAPES == DMA_FORM_TILE)
 		return spyre_fmt_bytes(host) == 2 || spyre_fmt_bytes(host) == 4;
-	/* All lanes but one are padding, or the descriptor is refused. */
+	/* All lanes except one are padding, or the descriptor is refused. */
 	return form != (uint32_t)DMA_FORM_D2H + DMA_FORM_REPEATED;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inputs of fuzz-dma, and the forms that they are counted by. */
+/* Inputs of fuzz-dma, and the forms by which they are counted. */
 #ifndef SPYRE_FUZZ_DMA_H
 #define SPYRE_FUZZ_DMA_H
 
@@ -9,7 +9,7 @@
 
 enum dma_input_kind {
 	DMA_INPUT_TRANSFER,	/* the descriptor */
-	DMA_INPUT_STREAM,	/* its last two dims as one call of a unit, past the caches */
+	DMA_INPUT_STREAM,	/* its last two dims as one call of a unit, bypassing the caches */
 	DMA_INPUT_COPY,		/* within device memory */
 	DMA_INPUT_FILL,
 	DMA_INPUT_KINDS
@@ -19,15 +19,15 @@ struct dma_input {
 	struct spyre_dma_desc desc;
 	uint64_t host_bytes;
 	uint32_t kind;
-	uint32_t seed;		/* of the bytes, and of where they lie */
+	uint32_t seed;		/* of the bytes and of their location */
 };
 
-/* Transfers in either direction, of which no lane is padding or some are. */
+/* Transfers in either direction, with or without padding lanes. */
 enum dma_form {
-	DMA_FORM_ROWS,		/* lanes are dense on the host */
+	DMA_FORM_ROWS,		/* lanes are contiguous on the host */
 	DMA_FORM_STRIDED,	/* neither lanes nor rows are */
-	DMA_FORM_TRANSPOSED,	/* rows are */
-	DMA_FORM_TILE,		/* so are 64 rows whose valid lanes are 128 bytes */
+	DMA_FORM_TRANSPOSED,	/* rows are contiguous on the host */
+	DMA_FORM_TILE,		/* as TRANSPOSED, with 64 rows whose valid lanes are 128 bytes */
 	DMA_FORM_REPEATED,	/* one element in all lanes */
 	DMA_FORM_SHAPES,
 	DMA_FORM_PADDED = DMA_FORM_SHAPES,
@@ -40,12 +40,12 @@ enum dma_form {
 	DMA_FORMS
 };
 
-/* Pairs of a host's and a device's format that can be moved; of no pair: 0. */
+/* Supported pairs of a host and a device format; pair 0 stands for no pair. */
 uint32_t dma_pairs(void);
 uint32_t dma_pair(uint32_t host_format, uint32_t device_format);
 void dma_pair_formats(uint32_t pair, uint32_t *host_format, uint32_t *device_format);
 
-/* A random input, all forms and pairs in turn. */
+/* Creates a random input; cycles through all forms and pairs. */
 void dma_make(struct dma_input *input);
 
 #endif /* SPYRE_FUZZ_DMA_H */

@@ -36,7 +36,7 @@ tests_fuzz_fuzz_program_SOURCES = $(fuzz_common) tests/fuzz/bundles.c tests/fuzz
 tests_fuzz_fuzz_program_LDADD = libspyre/libcore.la
 CLEANFILES += $(fuzzer_programs)
 
-# Of the kernel module, through its node: for the virtual machine.
+# Fuzzes the kernel module through its node; runs in the virtual machine.
 check_PROGRAMS += tests/fuzz/fuzz-ioctl
 tests_fuzz_fuzz_ioctl_SOURCES = tests/fuzz/ioctl.h tests/fuzz/ioctl-call.c \
 	tests/fuzz/ioctl-kcov.c tests/fuzz/ioctl-main.c tests/fuzz/ioctl-map.c \

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random valid programs: an input is the number that a program is made from.
- * The verifier accepts it, the checked interpreter finds no access that is not
- * allowed, and every arithmetic unit leaves the same bytes as it does.
+ * Random valid programs: an input is the number from which a program is generated.
+ * The verifier accepts the program, the checked interpreter finds no invalid
+ * access, and every arithmetic unit leaves the same bytes as the interpreter.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/card.h"

@@ -104,7 +104,7 @@ static int call_op(struct fz_world *w, const struct fz_call *c, struct fz_file *
 		op->handle = fz_pick(&file->bo, c->p[3]);
 		op->flags = (c->p[4] & 7) == 7;
 		op->bo_offset = c->p[5] < 16 ? 0 : c->p[5] * 4096ull;
-		/* As large as the usual BO. */
+		/* The size of the usual BO. */
 		if (c->p[2] < 64)
 			op->range = 64 * 4096;
 	}
@@ -155,7 +155,7 @@ static int call_program_create(struct fz_world *w, const struct fz_call *c, stru
 		image[at] = c->p[i] & 8 ? c->p[i + 2] : image[at] + c->p[i + 2];
 		changed = true;
 	}
-	/* So that most mutants get past the operand table. */
+	/* With this, most mutants pass the checks of the operand table. */
 	if (changed && c->p[12] < 128)
 		build_settle(image, size, SPYRE_MAX_CORES, &program, &err);
 	args.data = fz_pointer(w, c->p[13], image);
@@ -220,7 +220,7 @@ static int call_reset(struct fz_world *w, const struct fz_call *c, struct fz_fil
 	return fz_ioctl(w, c, file->fd, DRM_IOCTL_SPYRE_RESET, &card);
 }
 
-/* Files that root may write below the card's debugfs folder, if there are any. */
+/* The files below the card's debugfs folder that root may write, if there are any. */
 static int call_inject(struct fz_world *w, const struct fz_call *c)
 {
 	static const char *const words[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Coverage: KCOV's list of the PCs that this thread executed in the kernel, of
- * which those of the driver count, singly and in pairs.
+ * Coverage: KCOV lists the PCs that this thread executed in the kernel; those of
+ * the driver count, singly and in pairs.
  */
 #include "config.h"
 
@@ -56,7 +56,7 @@ bool fz_kcov_open(void)
 	buffer = mmap(NULL, BUFFER * sizeof(*buffer), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (buffer == MAP_FAILED)
 		goto fail;
-	/* It stays open, and on, until the program ends. */
+	/* It stays open and enabled until the program ends. */
 	if (!ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC))
 		return true;
 	munmap(buffer, BUFFER * sizeof(*buffer));

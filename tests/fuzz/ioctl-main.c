@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * fuzz-ioctl: the loop, its corpus, and what an execution is held to: refusals
- * with a documented errno, all memory back, a quiet kernel log.  Prints TAP.
+ * fuzz-ioctl: the loop, its corpus, and the checks of an execution: documented
+ * errnos only, all memory returned, no reports in the kernel log. Prints TAP.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #define MAX_CORPUS 8192
-#define CHECK_EVERY 256		/* executions between looks at memory and log */
+#define CHECK_EVERY 256		/* executions between checks of memory and log */
 #define STUCK_SECONDS 120
 
 static struct options {
@@ -41,7 +41,7 @@ static struct fz_world world;
 static struct fz_input corpus[MAX_CORPUS], recent[CHECK_EVERY], *at_work = recent;
 static uint32_t corpus_size, loaded;
 static uint64_t executions, calls;
-/* Of all workers, those that were killed included. */
+/* Totals of all workers, including killed ones. */
 static _Atomic uint64_t *all_executions, *all_calls;
 static int kmsg = -1, last = -1;
 static uint64_t memory_before;
@@ -83,7 +83,7 @@ static void keep(const char *name, const struct fz_input *input)
 		printf("# cannot write %s: %s\n", path, strerror(errno));
 }
 
-/* The input at work and those before it, for a cause may be some executions old. */
+/* Saves the current input and those before it, since the cause may be some executions old. */
 void fz_fail(const char *format, ...)
 {
 	char name[64];
@@ -105,7 +105,10 @@ void fz_fail(const char *format, ...)
 	_exit(1);
 }
 
-/* The errors of docs/uapi.md and docs/error-and-reset.md, and ours for "not possible now". */
+/*
+ * The errors of docs/uapi.md and docs/error-and-reset.md, and the fuzzer's code for
+ * "not possible now".
+ */
 static bool documented(int ret)
 {
 	static const int known[] = {
@@ -120,14 +123,17 @@ static bool documented(int ret)
 	return false;
 }
 
-/* Kinds whose errno is the driver's alone. */
+/* Kinds whose errno always comes from the driver. */
 static bool drivers_own(uint8_t kind)
 {
 	return kind >= FZ_DEV_QUERY && kind <= FZ_RESET && kind != FZ_MMAP && kind != FZ_MUNMAP &&
 	       kind != FZ_GEM_CLOSE && kind != FZ_URING_SUBMIT;
 }
 
-/* Calls of @input up to the last that did something new; 0 if none did. */
+/*
+ * Returns the number of calls of @input up to the last that covered something new;
+ * 0 if none did.
+ */
 static uint32_t execute(struct fz_input *input)
 {
 	uint32_t i, fresh = 0, news;
@@ -141,7 +147,10 @@ static uint32_t execute(struct fz_input *input)
 	for (i = 0; i < input->count; i++) {
 		input->call[i].kind %= FZ_KIND_COUNT;
 		ret = fz_call(&world, &input->call[i]);
-		/* Coverage is the parent's: the child has its memory, and is not traced. */
+		/*
+		 * Only the parent counts coverage: the child shares its memory and
+		 * is not traced.
+		 */
 		news = fz_is_child() ? 0 : fz_kcov_end() +
 		       fz_kcov_result(input->call[i].kind, ret);
 		if (news)
@@ -152,7 +161,7 @@ static uint32_t execute(struct fz_input *input)
 	if (fz_is_child())
 		_exit(0);
 	fz_world_reset(&world);
-	/* Other workers have their own use for what is on its way. */
+	/* Other workers read the mailbox for themselves. */
 	if (!options.processes)
 		fz_mail_drain(&world);
 	if (fz_kcov_end())
@@ -241,11 +250,11 @@ static void load(const char *path, const char *prefix)
 		snprintf(name, sizeof(name), "%s/%s", path, entries[i]->d_name);
 		if (!strncmp(entries[i]->d_name, prefix, strlen(prefix)) &&
 		    entries[i]->d_name[0] != '.' && corpus_size < MAX_CORPUS) {
-			/* The machine may have died while one was written. */
+			/* The machine may have crashed while a file was written. */
 			if (fz_read(name, &corpus[corpus_size]))
 				corpus_size++;
 			else if (!prefix[0])
-				fz_die("%s is no input", name);
+				fz_die("%s is not an input", name);
 		}
 		free(entries[i]);
 	}
@@ -254,7 +263,7 @@ static void load(const char *path, const char *prefix)
 	loaded = corpus_size;
 }
 
-/* A call that does not come back would keep the loop from noticing. */
+/* Detects a call that does not return, which the loop itself could not notice. */
 static void *watch(void *unused)
 {
 	uint64_t beat = 0;
@@ -300,7 +309,7 @@ static void find_node(void)
 	}
 }
 
-/* To uid 1000 in the node's group; coverage and log stay open. */
+/* Switches to uid 1000 in the node's group; coverage and log stay open. */
 static void drop_privileges(void)
 {
 	struct stat st;
@@ -335,7 +344,7 @@ static void next_input(struct fz_input *input)
 		fz_generate(input);
 		return;
 	}
-	/* The latest finds are the most promising. */
+	/* The latest corpus entries are the most promising. */
 	*input = corpus[fz_random(4) || corpus_size < 64 ? fz_random(corpus_size) :
 			corpus_size - 1 - fz_random(64)];
 	fz_mutate(input, &corpus[fz_random(corpus_size)]);
@@ -371,14 +380,14 @@ static void fuzz(void)
 	progress(start);
 }
 
-/* Until it is killed. */
+/* Runs until it is killed. */
 static void worker(uint64_t number)
 {
 	pthread_t watcher;
 
 	fz_srandom(options.seed + number * 0x9e3779b97f4a7c15ull);
 	options.executions = UINT64_MAX;
-	/* A life may be too short to run what is known once more. */
+	/* A worker may live too briefly to replay the known inputs. */
 	loaded = 0;
 	if (pthread_create(&watcher, NULL, watch, NULL))
 		fz_die("no second thread");
@@ -454,14 +463,14 @@ static void parse(int argc, char **argv)
 	}
 }
 
-/* One input, as often as was asked for. */
+/* Runs one input as often as requested. */
 static void replay(void)
 {
 	const uint64_t times = options.executions ? options.executions : 1;
 	struct fz_input input;
 
 	if (!fz_read(options.input, &input))
-		fz_die("%s is no input", options.input);
+		fz_die("%s is not an input", options.input);
 	while (executions < times)
 		execute(&input);
 	check_memory();
@@ -496,14 +505,14 @@ int main(int argc, char **argv)
 	if (all_executions == MAP_FAILED)
 		fz_die("no memory for counters: %s", strerror(errno));
 	all_calls = all_executions + 1;
-	/* Workers have watchers of their own: a process with threads is not forked. */
+	/* Workers start their own watchers, because a process with threads must not fork. */
 	if (!options.processes && pthread_create(&watcher, NULL, watch, NULL))
 		fz_die("no second thread");
 	if (options.input) {
 		replay();
 	} else {
 		load(options.seeds, "");
-		/* Goes on where another run stopped. */
+		/* Continues a previous run. */
 		if (options.corpus)
 			load(options.corpus, "input-");
 		if (options.processes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Mappings: made, moved, taken away, and touched meanwhile by other threads. */
+/* Mappings that are created, moved and removed while other threads touch them. */
 #include "config.h"
 
 #include "tests/fuzz/ioctl.h"
@@ -33,8 +33,8 @@ static void on_fault(int signal)
 }
 
 /*
- * A mapping may have no page behind it, or be gone.  Its address may by then be
- * memory of the fuzzer's own, so a write adds nothing to what it finds.
+ * A mapping may have no page behind it, or be gone. Its address may meanwhile be
+ * the fuzzer's own memory, so a write must not change its contents.
  */
 static void touch(uint8_t *p, uint64_t size, uint8_t how, bool write)
 {
@@ -163,7 +163,7 @@ static int call_touch(struct fz_world *w, const struct fz_call *c)
 	return 0;
 }
 
-/* Mappings go under the threads that touch them: that is what these are for. */
+/* Unmaps memory while threads touch it, which is their purpose. */
 void fz_map_reset(struct fz_world *w)
 {
 	uint32_t i;
@@ -173,7 +173,7 @@ void fz_map_reset(struct fz_world *w)
 	w->num_maps = 0;
 	for (i = 0; i < num_touchers; i++)
 		touchers[i].stop = true;
-	/* A child has the list, not the threads. */
+	/* A child has the list, but not the threads. */
 	for (i = 0; i < num_touchers && !fz_is_child(); i++)
 		pthread_join(touchers[i].thread, NULL);
 	num_touchers = 0;

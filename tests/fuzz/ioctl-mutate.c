@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* New inputs, and changes to old ones. */
+/* Creates new inputs and mutates old ones. */
 #include "config.h"
 
 #include "tests/fuzz/ioctl.h"
@@ -41,7 +41,7 @@ static uint8_t random_kind(void)
 	return kind;
 }
 
-/* Low bytes mean what is right; the high ones choose what is wrong. */
+/* Low bytes select valid objects; high ones select the kind of error. */
 static uint8_t random_param(void)
 {
 	return fz_random(24) ? fz_random(fz_random(4) ? 16 : 192) : fz_random(256);
@@ -71,7 +71,7 @@ static struct fz_call random_call(void)
 	return call_of(random_kind(), fz_random(8) ? 0 : fz_random(FZ_FILES));
 }
 
-/* Memory that is mapped, a queue and a program: what most work needs. */
+/* Creates mapped memory, a queue and a program, which most work needs. */
 static void prologue(struct fz_input *input)
 {
 	static const struct fz_call calls[] = {

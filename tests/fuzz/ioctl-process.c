@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Several processes: children on the files of their parent, descriptors that
- * travel between processes, and workers that are killed in the middle.
+ * Several processes: children that use the files of their parent, descriptors
+ * passed between processes, and workers that are killed at any time.
  */
 #include "config.h"
 
@@ -35,14 +35,14 @@ bool fz_is_child(void)
 
 void fz_mail_open(struct fz_world *w)
 {
-	/* Every worker writes to the one end and reads from the other. */
+	/* Every worker writes to one end and reads from the other. */
 	if (w->mail[0] || w->mail[1])
 		return;
 	if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, w->mail))
 		fz_die("socketpair: %s", strerror(errno));
 }
 
-/* @fd may be any: the socket refuses what is not open. */
+/* @fd may be invalid: the socket refuses it then. */
 static int send_fd(struct fz_world *w, int fd)
 {
 	union { struct cmsghdr align; char space[CMSG_SPACE(sizeof(int))]; } control = { 0 };
@@ -61,7 +61,7 @@ static int send_fd(struct fz_world *w, int fd)
 	return sendmsg(w->mail[0], &message, 0) < 0 ? -errno : 0;
 }
 
-/* The descriptor, or a negative errno. */
+/* Returns the descriptor, or a negative errno. */
 static int receive_fd(struct fz_world *w)
 {
 	union { struct cmsghdr align; char space[CMSG_SPACE(sizeof(int))]; } control = { 0 };
@@ -94,7 +94,7 @@ void fz_mail_drain(struct fz_world *w)
 
 static int call_send(struct fz_world *w, const struct fz_call *c, struct fz_file *file)
 {
-	/* The node itself as well: then two processes work on one context. */
+	/* The node itself may be sent as well; then two processes use one context. */
 	if (c->p[0] >= 192 || !w->fd.used)
 		return send_fd(w, file->fd);
 	return send_fd(w, (int)w->fd.id[c->p[0] % w->fd.used]);
@@ -108,7 +108,7 @@ static int call_receive(struct fz_world *w, struct fz_file *file)
 	if (fd < 0)
 		return fd;
 	if (!fstat(fd, &st) && S_ISCHR(st.st_mode)) {
-		/* Handles are small numbers: those of the former file are good guesses. */
+		/* Handles are small numbers, so those of the former file are good guesses. */
 		close(file->fd);
 		file->fd = fd;
 	} else if (w->fd.used == FZ_SLOTS) {
@@ -119,7 +119,7 @@ static int call_receive(struct fz_world *w, struct fz_file *file)
 	return 0;
 }
 
-/* One file in two slots, or over another that is still in use. */
+/* Puts one file into two slots, possibly over another that is still in use. */
 static int call_dup(struct fz_world *w, const struct fz_call *c, struct fz_file *file)
 {
 	struct fz_file *other = &w->file[c->p[0] % FZ_FILES];
@@ -141,9 +141,9 @@ static int call_dup(struct fz_world *w, const struct fz_call *c, struct fz_file 
 }
 
 /*
- * The child makes the calls that follow, as its parent does at the same time.
- * It has a copy of the memory, and either a copy of the descriptors or the very
- * table, so that each closes and replaces what the other uses.
+ * The child makes the calls that follow, concurrently with its parent. It has a
+ * copy of the memory, and either a copy of the descriptors or the same table, so
+ * that each process closes and replaces descriptors that the other uses.
  */
 static int call_fork(const struct fz_call *c)
 {
@@ -170,13 +170,13 @@ void fz_process_reset(void)
 	uint32_t i;
 
 	for (i = 0; i < num_children; i++) {
-		/* Every other one may finish its calls; none makes the run wait long. */
+		/* Every second child may finish its calls; none delays the run for long. */
 		if (i & 1)
 			nanosleep(&(struct timespec){ .tv_nsec = 2000000 }, NULL);
 		kill(children[i], SIGKILL);
 		if (waitpid(children[i], &status, 0) != children[i])
 			fz_die("waitpid: %s", strerror(errno));
-		/* It has said why. */
+		/* It has printed the reason. */
 		if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
 			_exit(1);
 	}
@@ -214,7 +214,7 @@ static pid_t start_worker(void (*worker)(uint64_t number), uint64_t number)
 	return pid;
 }
 
-/* True if @pid was ended by us; a worker that found something ends the run. */
+/* Returns true if the supervisor killed @pid; a worker that found an error ends the run. */
 static bool end_worker(pid_t pid)
 {
 	int status;

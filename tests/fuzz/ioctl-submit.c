@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Control blocks, syncs, and the two ways to submit them. */
+/* Control blocks, syncs, and both ways to submit them. */
 #include "config.h"
 
 #include "tests/fuzz/ioctl.h"
@@ -12,7 +12,7 @@
 #include <liburing.h>
 #endif
 
-/* A raw move, a padded one, or bytes as they come. */
+/* A raw move, a padded one, or arbitrary bytes. */
 static void fill_desc(struct drm_spyre_dma *d, const struct fz_call *c)
 {
 	uint32_t i, lanes;
@@ -41,7 +41,7 @@ static void fill_dma(struct fz_world *w, const struct fz_call *c, struct fz_file
 	struct fz_call poke = *c;
 
 	fill_desc(desc, c);
-	/* Every other poke is the descriptor's. */
+	/* Every second poke changes the descriptor. */
 	if (c->poke_at & 1)
 		fz_poke(&poke, desc, sizeof(*desc));
 	cb->desc = fz_pointer(w, c->p[13], desc);
@@ -125,7 +125,7 @@ static struct drm_spyre_submit submission(struct fz_world *w, const struct fz_ca
 		.queue_id = fz_pick(&file->queue, c->p[0]),
 		.cbs = fz_array(w, c->p[1], c->p[2], c->p[3], w->arena->cb,
 				sizeof(w->arena->cb[0]), w->num_cbs),
-		/* One array at most ends at the edge. */
+		/* At most one array ends at the edge. */
 		.syncs = fz_array(w, c->p[4] & ~0x40, c->p[5], c->p[6], w->arena->sync,
 				  sizeof(w->arena->sync[0]), w->num_syncs),
 	};
@@ -134,7 +134,7 @@ static struct drm_spyre_submit submission(struct fz_world *w, const struct fz_ca
 		args.result_handle = fz_pick(&file->bo, c->p[8]);
 		args.result_offset = c->p[9] < 192 ? 64u * (c->p[9] & 7) : fz_special(c->p[9]);
 	}
-	/* Blocks stay for another submission now and then. */
+	/* Sometimes blocks are kept for another submission. */
 	if (c->p[10] < 128) {
 		w->num_cbs = 0;
 		w->num_syncs = 0;
@@ -209,12 +209,12 @@ static int call_uring_submit(struct fz_world *w, const struct fz_call *c, struct
 	memcpy(sqe->cmd, &args, sizeof(args));
 	if (c->poke_at & 1)
 		fz_poke(c, (uint8_t *)sqe + 8, 56);	/* not its opcode and fd */
-	/* Neither a personality nor a link nor a fixed file is the driver's affair. */
+	/* Personality, links and fixed files do not concern the driver. */
 	sqe->personality = 0;
 	sqe->flags = c->p[12] >= 240 ? IOSQE_ASYNC : 0;
 	in_flight++;
 	io_uring_submit(&ring);
-	/* A request that waits or is issued again must not look here any more. */
+	/* A request that waits or is reissued must not read the SQE again. */
 	if (c->p[13] & 2 && !(setup_flags & IORING_SETUP_SQPOLL))
 		memset((uint8_t *)sqe + 16, c->p[10] ? c->p[10] : 0xa5, 112);
 	if (!io_uring_peek_cqe(&ring, &cqe)) {
@@ -239,7 +239,7 @@ void fz_uring_reset(struct fz_world *w)
 	open_ring(w);
 }
 
-/* Another ring in the place of this one, whose work may be in flight. */
+/* Replaces this ring by another while work may be in flight. */
 static int call_uring_open(struct fz_world *w, const struct fz_call *c)
 {
 	static const uint32_t flags[] = {

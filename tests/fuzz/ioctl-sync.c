@@ -31,7 +31,7 @@ static int syncobj_destroy(struct fz_world *w, const struct fz_call *c, struct f
 	return fz_ioctl(w, c, file->fd, DRM_IOCTL_SYNCOBJ_DESTROY, &args);
 }
 
-/* Fills the arena's handles and points; returns how many. */
+/* Fills the arena's handles and points; returns their number. */
 static uint32_t targets(struct fz_world *w, const struct fz_call *c, struct fz_file *file)
 {
 	uint32_t *handles = (uint32_t *)w->arena->handles, n = 1 + c->p[0] % 3, i;
@@ -60,7 +60,7 @@ static int syncobj_wait(struct fz_world *w, const struct fz_call *c, struct fz_f
 	};
 	int ret;
 
-	/* Deadlines are past: an execution that is to wait sleeps a little instead. */
+	/* Deadlines are in the past; instead of waiting, an execution sometimes sleeps briefly. */
 	if (c->p[7] & 1)
 		ret = fz_ioctl(w, c, file->fd, DRM_IOCTL_SYNCOBJ_WAIT, &wait);
 	else
@@ -112,7 +112,7 @@ static void keep_fd(struct fz_world *w, int fd)
 		fz_put(&w->fd, fd);
 }
 
-/* An fd that the execution made, never one of the fuzzer's own. */
+/* Picks an fd that the execution opened, never one of the fuzzer's own. */
 static int pick_fd(const struct fz_world *w, uint8_t choice)
 {
 	return w->fd.used && choice < 250 ? (int)w->fd.id[choice % w->fd.used] : -1;
@@ -138,7 +138,7 @@ static int syncobj_import(struct fz_world *w, const struct fz_call *c, struct fz
 	struct fz_call quiet = *c;
 	int ret;
 
-	quiet.poke_op = 0;	/* its fd must stay one of the execution */
+	quiet.poke_op = 0;	/* its fd must belong to the execution */
 	if (args.flags)
 		args.handle = fz_pick(&file->syncobj, c->p[2]);
 	ret = fz_ioctl(w, &quiet, file->fd, DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &args);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Inputs as text: one call a line, NAME FILE PARAMS POKE; '#' begins a comment. */
+/* Inputs as text: one call per line, NAME FILE PARAMS POKE; '#' begins a comment. */
 #include "config.h"
 
 #include "tests/fuzz/ioctl.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The objects of calls: files, handles, memory at known addresses; and
- * how bytes become values.
+ * The objects of calls: files, handles, memory at known addresses; and the
+ * conversion of bytes to values.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 #include <drm.h>
 
 #define PAGE 4096ull
-/* Far from everything else, so that a wrong bit of a pointer hits nothing of ours. */
+/* Far from other mappings, so that flipping a bit of a pointer hits no memory of the fuzzer. */
 #define ARENA ((void *)0x100000000000ul)
 #define VA_BASE (16ull << 20)
 #define MAX_BO (1ull << 20)
@@ -44,7 +44,7 @@ void fz_world_init(struct fz_world *w)
 	for (i = 0; i < FZ_FILES; i++)
 		w->file[i].fd = -1;
 	fz_mail_open(w);
-	/* The ring has its place below all that executions open. */
+	/* The ring's descriptors come before those that executions open. */
 	fz_uring_reset(w);
 	w->first_fd = dup(0);
 	close(w->first_fd);
@@ -54,11 +54,11 @@ void fz_world_reset(struct fz_world *w)
 {
 	uint32_t i;
 
-	/* Children may share our descriptors, so they end before these are closed. */
+	/* Children may share these descriptors, so they end before these are closed. */
 	fz_process_reset();
 	fz_map_reset(w);
 	fz_uring_reset(w);
-	/* Also those that the kernel made and had no room to tell of. */
+	/* This includes descriptors that the kernel created but could not report. */
 	close_range(w->first_fd, ~0u, 0);
 	for (i = 0; i < FZ_FILES; i++) {
 		memset(&w->file[i], 0, sizeof(w->file[i]));
@@ -167,7 +167,7 @@ struct drm_spyre_array fz_array(struct fz_world *w, uint8_t where, uint8_t strid
 	if (count >= 236)
 		array.count = count < 240 ? num - (count - 235u) : (uint32_t)fz_special(count);
 	if (where >= 192 && where < 224) {
-		/* Ends where the mapped world does. */
+		/* The array ends at the end of the mapped memory. */
 		array.array = (uint64_t)(uintptr_t)w->edge - num * size;
 		memcpy(w->edge - num * size, data, num * size);
 	} else {
@@ -177,8 +177,8 @@ struct drm_spyre_array fz_array(struct fz_world *w, uint8_t where, uint8_t strid
 }
 
 /*
- * drm_syncobj_array_find() asks the page allocator for any number of handles,
- * which has a warning for that: the core's, on every driver's node.
+ * drm_syncobj_array_find() asks the page allocator for any number of handles and
+ * triggers its warning, on every driver's node: an issue of the DRM core.
  */
 static void clamp_count(uint32_t *count)
 {
@@ -186,7 +186,7 @@ static void clamp_count(uint32_t *count)
 		*count = *count % 65536;
 }
 
-/* Sizes and times that would be allowed, but make an execution long or large. */
+/* Limits sizes and times that are valid but would make an execution long or large. */
 static void clamp(unsigned int nr, void *arg)
 {
 	struct drm_syncobj_array *array = arg;
@@ -225,7 +225,7 @@ static void clamp(unsigned int nr, void *arg)
 		clamp_count(&points->count_handles);
 		break;
 	case _IOC_NR(DRM_IOCTL_SYNCOBJ_TRANSFER):
-		/* Sleeps for seconds otherwise. */
+		/* Otherwise the call sleeps for seconds. */
 		transfer->flags &= ~DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT;
 		break;
 	}
@@ -260,7 +260,7 @@ int fz_ioctl(struct fz_world *w, const struct fz_call *c, int fd, unsigned long 
 	int ret;
 
 	if (c->poke_op >= FZ_POKE && c->poke_op % 8 == 6)
-		as = c->poke_value;		/* a header of another age */
+		as = c->poke_value;		/* a header of another version */
 	if (c->poke_op >= FZ_POKE && c->poke_op % 8 == 7)
 		off = c->poke_value;
 	fz_poke(c, arg, size);

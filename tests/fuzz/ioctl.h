@@ -21,10 +21,10 @@
 #define FZ_MAX_CALLS 24
 #define FZ_FILES 3
 #define FZ_SLOTS 8
-#define FZ_PENDING 8		/* control blocks, syncs, operations that wait for their call */
+#define FZ_PENDING 8		/* control blocks, syncs and operations that wait for their call */
 #define FZ_ARGS 64
 
-/* One line each: its name in text, and how often the generator takes it. */
+/* One line each: its name in text, and its weight in the generator. */
 #define FZ_KINDS(X) \
 	X(OPEN, 1) X(DEV_QUERY, 4) X(BO_CREATE, 8) X(BO_MMAP_OFFSET, 2) X(BO_INFO, 3) \
 	X(GEM_CLOSE, 3) X(MMAP, 4) X(MUNMAP, 1) X(OP, 10) X(VM_BIND, 8) X(PROGRAM_CREATE, 6) \
@@ -60,32 +60,32 @@ struct fz_input {
 };
 
 /* --- ioctl-main.c --- */
-/* The kernel did what it must not: says so, keeps the input, ends the run. */
+/* The kernel violated a guarantee: prints it, saves the input and ends the run. */
 void fz_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-/* The machine lacks something that the fuzzer cannot do without. */
+/* The machine lacks something that the fuzzer requires. */
 void fz_die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* --- ioctl-text.c --- */
 const char *fz_kind_name(uint8_t kind);
 /* Writes one line per call; false if the file cannot be written. */
 bool fz_write(const char *path, const struct fz_input *input);
-/* False if it is no such file. */
+/* Returns false if the file is not an input. */
 bool fz_read(const char *path, struct fz_input *input);
 
 /* --- ioctl-mutate.c --- */
 void fz_srandom(uint64_t seed);
 uint32_t fz_random(uint32_t limit);
 void fz_generate(struct fz_input *input);
-/* @other: another input to take calls from. */
+/* @other: another input from which calls are copied. */
 void fz_mutate(struct fz_input *input, const struct fz_input *other);
 
 /* --- ioctl-kcov.c --- */
-/* Before privileges are dropped. False: this kernel has no KCOV, or not for us. */
+/* Call this before privileges are dropped. Returns false if KCOV is unavailable. */
 bool fz_kcov_open(void);
 void fz_kcov_begin(void);
-/* Features not seen before since fz_kcov_begin(). */
+/* Returns the number of new features since fz_kcov_begin(). */
 uint32_t fz_kcov_end(void);
-/* The result of a call is a feature, too; all there is without KCOV. */
+/* The result of a call is a feature as well; the only one without KCOV. */
 uint32_t fz_kcov_result(uint8_t kind, int result);
 uint32_t fz_kcov_pcs(void);
 uint32_t fz_kcov_features(void);
@@ -101,7 +101,10 @@ struct fz_file {
 	struct fz_slots bo, queue, program, syncobj;
 };
 
-/* Memory that the kernel reads and writes: at one address in every run, alone there. */
+/*
+ * Memory that the kernel reads and writes, at the same address in every run,
+ * isolated from other mappings.
+ */
 struct fz_arena {
 	struct drm_spyre_cb cb[FZ_PENDING];
 	struct drm_spyre_sync sync[FZ_PENDING];
@@ -125,19 +128,19 @@ struct fz_world {
 	struct fz_arena *arena;
 	uint8_t *edge, *readonly, *hole;	/* edge: first byte that is not mapped */
 	uint64_t bos;			/* bytes made in this execution */
-	int mail[2];			/* descriptors on their way: written to 0, read from 1 */
-	int first_fd;			/* of an execution's own */
+	int mail[2];			/* descriptors in transit: written to 0, read from 1 */
+	int first_fd;			/* the first that an execution opens */
 };
 
 void fz_world_init(struct fz_world *w);
-/* Closes and unmaps all that an execution left. */
+/* Closes and unmaps everything that an execution left. */
 void fz_world_reset(struct fz_world *w);
-/* Opens it if it is not; -1 if that fails. */
+/* Opens the file if necessary; returns -1 on failure. */
 int fz_open(struct fz_world *w, struct fz_file *file);
 
 void fz_put(struct fz_slots *slots, uint32_t id);
 void fz_drop(struct fz_slots *slots, uint32_t id);
-/* Mostly one that is there, else one that is wrong. */
+/* Picks an existing entry in most cases, else an invalid one. */
 uint32_t fz_pick(const struct fz_slots *slots, uint8_t choice);
 uint64_t fz_special(uint8_t choice);
 uint64_t fz_va(uint8_t choice);
@@ -145,20 +148,20 @@ uint64_t fz_bytes(uint8_t choice);
 uint64_t fz_pointer(struct fz_world *w, uint8_t choice, const void *good);
 struct drm_spyre_array fz_array(struct fz_world *w, uint8_t where, uint8_t stride, uint8_t count,
 				const void *data, uint32_t size, uint32_t num);
-/* Does what the call's poke says to @arg. */
+/* Applies the call's poke to @arg. */
 void fz_poke(const struct fz_call *c, void *arg, size_t size);
-/* The call's poke and the ioctl; 0 or a negative errno. */
+/* Applies the call's poke and calls ioctl; returns 0 or a negative errno. */
 int fz_ioctl(struct fz_world *w, const struct fz_call *c, int fd, unsigned long request,
 	     void *arg);
 
 /* --- ioctl-call.c, ioctl-sync.c, ioctl-submit.c, ioctl-process.c, ioctl-map.c --- */
-/* 0 or a negative errno. */
+/* Returns 0 or a negative errno. */
 int fz_call(struct fz_world *w, const struct fz_call *c);
 int fz_call_sync(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
 int fz_call_submit(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
 int fz_call_process(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
 int fz_call_map(struct fz_world *w, const struct fz_call *c, struct fz_file *file);
-/* Takes what the ring has completed; one with work in flight makes way for another. */
+/* Reaps the ring's completions; replaces a ring that has work in flight. */
 void fz_uring_reset(struct fz_world *w);
 /* A forked child leaves the ring to its parent and opens its own. */
 void fz_uring_forget(void);
@@ -167,17 +170,17 @@ void fz_map_reset(struct fz_world *w);
 
 /* --- ioctl-process.c --- */
 void fz_mail_open(struct fz_world *w);
-/* Closes every descriptor that is on its way. */
+/* Closes every descriptor in transit. */
 void fz_mail_drain(struct fz_world *w);
-/* True in a child that FORK made: it reports nothing and ends with its input. */
+/* Returns true in a child that FORK created: it reports nothing and ends with its input. */
 bool fz_is_child(void);
 /* Kills and reaps the children of this execution. */
 void fz_process_reset(void);
 
 /*
- * Runs @worker in @processes processes for @seconds; kills one after the other in
- * the middle of its work and puts a new one in its place.  @check looks at the
- * kernel log.  Returns the number of processes that were killed.
+ * Runs @worker in @processes processes for @seconds; kills them one by one at any
+ * time and replaces each. @check reads the kernel log. Returns the number of
+ * processes killed.
  */
 uint64_t fz_supervise(unsigned int processes, double seconds, void (*worker)(uint64_t number),
 		      void (*check)(void));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Small programs of the card, mutated, as fast as they will go: what the
- * verifier accepts runs on memory that is exactly as large as the operands'
- * extents and the LX, the rest of it poisoned.  A mutant whose operand table
- * alone is wrong gets a right one, so that strides, counts and offsets change
- * and still run.  Where the order of accesses is defined, and they are few
- * enough, the checked interpreter runs it too, and every arithmetic unit must
- * leave the same bytes; others are stopped soon.
+ * Small programs of the card, mutated at full speed: a program that the verifier
+ * accepts runs on memory of exactly the operands' extents and the LX, with poisoned
+ * surroundings. If only the operand table of a mutant is wrong, it is corrected, so
+ * that strides, counts and offsets change and still run. If the order of accesses
+ * is defined and they are few enough, the checked interpreter runs the program as
+ * well, and every arithmetic unit must leave the same bytes; others are stopped
+ * early.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/card.h"
@@ -28,13 +28,13 @@
 #define SEEDS 256u
 #define ROOM (256u << 10)	/* an operand, or the LX of a core */
 #define CORES 4u
-#define MAX_ELEMENTS (1u << 15)	/* of an instruction that the interpreter runs */
+#define MAX_ELEMENTS (1u << 15)	/* of an instruction that the interpreter executes */
 #define MAX_ACCESSES 60000u	/* of a program */
 #define MAX_MACS 32768u
 #define FORMATS_OF_VIEW 32u
-#define POLLS 2u		/* of about 20 us; then the program is stopped */
+#define POLLS 2u		/* about 20 us each; then the program is stopped */
 
-/* One span of memory, of which @open bytes may be touched. */
+/* A span of memory, of which @open bytes are accessible. */
 struct span {
 	u8 *p;
 	uint64_t open;
@@ -42,7 +42,7 @@ struct span {
 
 static struct span operand[GENERATE_OPERANDS], lx[CORES];
 static unsigned long long executed, stopped, unordered, long_ones;
-static uint8_t *noise[GENERATE_OPERANDS];	/* 2 * ROOM, from which operands are filled */
+static uint8_t *noise[GENERATE_OPERANDS];	/* 2 * ROOM bytes that fill operands */
 static uint8_t *want[GENERATE_OPERANDS], *want_lx[CORES];
 static struct checked_order order;
 
@@ -146,7 +146,7 @@ static void largest(const struct spyre_instr *in, void *arg)
 	*most = n > *most ? n : *most;
 }
 
-/* Forms are opcodes and functions, formats those of each view. */
+/* Forms combine opcodes and functions; formats are those of each view. */
 static uint32_t form_of(const struct spyre_instr *in)
 {
 	if (in->func)
@@ -173,7 +173,7 @@ static uint32_t hash(const struct spyre_program *program)
 	return h >> 8;
 }
 
-/* Operands of exactly their extents, holding noise; LX of other bytes than 0. */
+/* Fills operands of exactly their extents with noise; the LX does not start with 0. */
 static void open_memory(const struct spyre_program *program, uint32_t seed)
 {
 	const struct spyre_prog_header *h = program->header;
@@ -209,7 +209,7 @@ static enum spyre_stop execute(const struct spyre_program *program, uint32_t uni
 	return spyre_card_exec(&x, &card->worker);
 }
 
-/* Fills want[] by the checked interpreter; false if it says nothing of the values. */
+/* Fills want[] with the checked interpreter; returns false if the values are undefined. */
 static bool run_checked(const struct spyre_program *program, uint32_t seed)
 {
 	const struct spyre_prog_header *h = program->header;
@@ -220,7 +220,7 @@ static bool run_checked(const struct spyre_program *program, uint32_t seed)
 
 	each_instr(program, largest, &elements);
 	order.open = false;
-	/* Products take most of the time: a quarter of them. */
+	/* Products take most of the time, so only a quarter of them run. */
 	order.given_up = elements > MAX_ELEMENTS || program->cost.macs > MAX_MACS ||
 			 (program->cost.macs && seed % 4);
 	order.accesses = MAX_ACCESSES;
@@ -252,7 +252,7 @@ static void compare_span(const uint8_t *got, const uint8_t *expected, uint64_t b
 		  got[i], expected[i]);
 }
 
-/* On each unit in turn, with the interpreter's results. */
+/* Runs each unit and compares with the interpreter's results. */
 static void compare(const struct spyre_program *program, uint32_t seed)
 {
 	const struct spyre_prog_header *h = program->header;
@@ -296,7 +296,7 @@ static bool run(const uint8_t *data, size_t size)
 		make_span(&image);
 	if (size > ROOM)
 		return false;
-	/* Exactly as long as it is. */
+	/* Exactly as long as the image. */
 	open_span(&image, size);
 	memcpy(image.p, data, size);
 	accepted = build_settle(image.p, size, SPYRE_MAX_CORES, &program, &err);
@@ -307,7 +307,7 @@ static bool run(const uint8_t *data, size_t size)
 	return accepted;
 }
 
-/* A new program, not a mutant, now and then. */
+/* Sometimes creates a new program instead of a mutant. */
 static size_t make(uint8_t *data)
 {
 	struct spyre_verify_error err;
@@ -366,7 +366,7 @@ static bool is_arithmetic(uint32_t format)
 	       format == SPYRE_FMT_SENUINT32;
 }
 
-/* As docs/isa.md has it: which formats a view of an instruction may have. */
+/* The formats that docs/isa.md permits for a view of an instruction. */
 static bool reachable(uint32_t form, uint32_t format)
 {
 	uint32_t view = format / FORMATS_OF_VIEW, func = form - FORM_FUNCTIONS;

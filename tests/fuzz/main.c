@@ -24,7 +24,7 @@ static struct input seed[MAX_SEEDS];
 static int num_seeds;
 static uint64_t state;
 
-/* The input at work: shared memory of a file, so it outlives a crash. */
+/* The current input, in shared memory of a file, so that it survives a crash. */
 struct shared_input {
 	uint64_t size;
 	uint8_t data[FUZZ_MAX_INPUT];
@@ -209,7 +209,7 @@ static int replay(const char *path)
 	uint8_t *file = fuzz_read_file(path, &size);
 
 	if (!file || size != sizeof(*at_work)) {
-		fprintf(stderr, "%s: %s is no input that a run left behind\n", fuzz_target.name,
+		fprintf(stderr, "%s: %s is not an input of an earlier run\n", fuzz_target.name,
 			path);
 		return 2;
 	}
@@ -227,7 +227,7 @@ static double seconds_of(clockid_t clock)
 	return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
-/* For @seconds, or, if not 0, until @executions were compared. */
+/* Runs for @seconds, or, if not 0, until @executions were compared. */
 static void fuzz(double seconds, unsigned long long executions)
 {
 	const double start = seconds_of(CLOCK_MONOTONIC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs: what the verifier accepts runs within its operands and its LX, on
- * every arithmetic unit, and all of them leave the same bytes.
+ * Fuzzes programs: a program that the verifier accepts stays within its operands
+ * and its LX on every arithmetic unit, and all units leave the same bytes.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/bundles.h"
@@ -17,7 +17,7 @@
 #define MAX_BYTES (4u << 20)
 #define MAX_CYCLES 20000000ull
 
-#define LX_PIECE (128u << 10)	/* that the card clears between two polls */
+#define LX_PIECE (128u << 10)	/* cleared by the card between two polls */
 
 struct operands {
 	u8 *memory[SPYRE_MAX_OPERANDS];
@@ -38,7 +38,7 @@ static void add_bundle(const char *directory)
 	struct spyre_bundle bundle;
 
 	if (spyre_bundle_load(directory, SPYRE_MAX_CORES, CODE_CACHE_OFF, &bundle, NULL))
-		return;		/* of operations that are not there yet */
+		return;		/* for operations that do not exist yet */
 	fuzz_seed(bundle.image, bundle.image_bytes);
 	spyre_bundle_fini(&bundle);
 }
@@ -88,7 +88,7 @@ static enum spyre_stop execute(struct fuzz_card *card, const struct spyre_progra
 		.operand = o->memory, .lx = program->header->lx_bytes ? o->lx : NULL,
 	};
 
-	/* Clearing the LX is not what the patience is for. */
+	/* The patience does not include clearing the LX. */
 	card->patience += program->header->num_cores *
 			  ((program->header->lx_bytes + LX_PIECE - 1) / LX_PIECE);
 	return spyre_card_exec(&exec, &card->worker);
@@ -119,7 +119,7 @@ static void run_on_all_units(const struct spyre_program *program)
 
 		make_operands(&other, program);
 		card->host.unit = card->unit[unit];
-		/* Work that was stopped stops at different places. */
+		/* Units stop at different places, so stopped work is not compared. */
 		if (execute(card, program, &other) == SPYRE_STOP_NONE && stop == SPYRE_STOP_NONE)
 			compare(program, &first, &other, card->unit[unit]);
 		free_operands(&other);
@@ -131,7 +131,7 @@ static bool run(const uint8_t *data, size_t size)
 {
 	struct spyre_verify_error why = { 0 };
 	struct spyre_program program;
-	/* 8-aligned and exactly as long as it is. */
+	/* 8-byte aligned and exactly as long as the image. */
 	void *image = malloc(size ? size : 1);
 	bool accepted;
 

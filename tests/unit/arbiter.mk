@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The driver's arbiter in a program: its KUnit suite, and against random contexts.
+# The driver's arbiter in user space: its KUnit suite, and random contexts.
 check_PROGRAMS += tests/unit/arbiter_kunit tests/unit/arbiter_sim
 TESTS += tests/unit/arbiter_kunit tests/unit/arbiter_sim
 arbiter_cppflags = -I$(top_srcdir)/tests/unit/kernel -I$(top_srcdir)/include/uapi $(AM_CPPFLAGS) \

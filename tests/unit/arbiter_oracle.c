@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arbiter's promises, checked from outside: nothing is given out twice,
- * no place idles while a claim could have it, contexts of a class share alike,
- * and so do the classes as 15 to 1.
+ * Checks the arbiter's guarantees from outside: no place is allocated twice, no
+ * place idles while a claim could use it, contexts of a class get equal shares, and
+ * the classes share 15 to 1.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,9 +11,9 @@
 #include "arbiter_sim.h"
 
 #define SLICE SPYRE_ARB_SLICE_NS
-/* Up to so many turns of a whole card that a context lacks it may catch up with at no price. */
+/* A context may catch up for free on a lag of this many time slices of a whole card. */
 #define LAG (4 * SLICE)
-/* And the lead of one that catches up: the logarithm of some seconds, in slices. */
+/* The lead of a context that catches up: the logarithm of some seconds, in slices. */
 #define CATCH_UP (8 * SLICE)
 #define FAILURES_TOLD 10
 
@@ -36,13 +36,13 @@ static void hold(struct sim *sim, const char *what, u64 value, u64 limit, u32 *w
 	*worst = max(*worst, (u32)(value * 1000 / limit));
 }
 
-/* Whole turns of a whole card, in the oracle's unit of cost. */
+/* Cost of whole time slices of a whole card, in the oracle's unit. */
 static u64 cost_of(const struct sim *sim, u64 ns)
 {
 	return ns * SIM_CORES * sim->flavor.places;
 }
 
-/* The longest that a turn lasts which is asked to end. */
+/* The longest duration of a time slice that was asked to end. */
 static u64 turn(const struct sim *sim)
 {
 	return SLICE + sim->flavor.step;
@@ -66,7 +66,7 @@ void oracle_init(struct sim *sim)
 	sim->pool = 0;
 }
 
-/* Which runners will do for a claim that waits: its own from before, any, its context's. */
+/* Runners that a waiting claim may use: its former one, any, or its context's. */
 static u32 kind_of(const struct sim_queue *queue)
 {
 	if (queue->runner != SPYRE_RUNNER_NONE)
@@ -149,7 +149,7 @@ void oracle_spends(struct sim *sim, const struct sim_queue *queue, u32 cores, u6
 	sim->class[class_of(sim, queue->context)].cost += cost;
 }
 
-/* True if a claim of @account waits that has a thread to run on. */
+/* Returns true if a claim of @account waits and has a thread to run on. */
 static bool could_run(const struct sim *sim, const struct sim_account *account)
 {
 	const bool pool = sim->pool < 2 * sim->flavor.places &&
@@ -159,7 +159,7 @@ static bool could_run(const struct sim *sim, const struct sim_account *account)
 	       (account->waiting[2] && !account->own);
 }
 
-/* The same of one claim. */
+/* Returns true if the claim of @queue waits and has a thread to run on. */
 static bool queue_could_run(const struct sim *sim, const struct sim_queue *queue)
 {
 	const struct sim_account *account = &sim->account[queue->context];
@@ -172,7 +172,7 @@ static bool queue_could_run(const struct sim *sim, const struct sim_queue *queue
 	       account->pool < sim->flavor.places;
 }
 
-/* Counts claims that could run and fit beside what is @kept; those that do not fit add to it. */
+/* Counts claims that could run and fit besides @kept; those that do not fit are added to it. */
 static u32 count_fits(const struct sim *sim, u32 *kept)
 {
 	u32 more = *kept, fits = 0, i;
@@ -193,9 +193,9 @@ static u32 count_fits(const struct sim *sim, u32 *kept)
 }
 
 /*
- * A place is free: no claim waits that could have it.  One that cannot have
- * its cores may keep those of its partition from others, which may keep theirs
- * then; what is left belongs to any claim.
+ * If a place is free, no waiting claim could have it. A claim that cannot have its
+ * cores may reserve those of its partition; the remaining cores are available to
+ * any claim.
  */
 static void check_idle(struct sim *sim)
 {
@@ -210,9 +210,9 @@ static void check_idle(struct sim *sim)
 }
 
 /*
- * While a claim of @one waits that could run, no context of its class gets
- * more than it does, but for what either may lack or have in advance.  A job
- * without cores may use what one that needs them cannot.
+ * While a claim of @one waits that could run, no context of its class gets more
+ * service, except for the permitted lag and lead. A job without cores may use
+ * capacity that one with cores cannot.
  */
 static void check_pairs(struct sim *sim, u32 one)
 {
@@ -235,9 +235,9 @@ static void check_pairs(struct sim *sim, u32 one)
 }
 
 /*
- * And where there are cores for all places it gets its share of the card.  A
- * job that waits for more cores than are free keeps places idle, which is on
- * no context's bill.
+ * If there are cores for all places, it also gets its share of the card. A job that
+ * waits for more cores than are free keeps places idle, which is charged to no
+ * context.
  */
 static void check_share(struct sim *sim, u32 one)
 {
@@ -250,7 +250,7 @@ static void check_share(struct sim *sim, u32 one)
 		     cost_of(sim, LAG + CATCH_UP + 4 * turn(sim)), &sim->worst_share);
 }
 
-/* A context that waits no longer must have had its part up to now. */
+/* A context that no longer waits must have received its share up to now. */
 void oracle_settled(struct sim *sim)
 {
 	bool hungry[2] = { false, false };
@@ -297,7 +297,7 @@ static void check_context(struct sim *sim, u32 one)
 	hold(sim, "ns without a turn", sim->now - account->served, wait, &sim->worst_wait);
 }
 
-/* The low class has a part in 16 while it waits, the high one all but that. */
+/* The low class gets 1/16 of the card while it waits, the high class the remainder. */
 static void check_classes(struct sim *sim)
 {
 	const u64 bound = cost_of(sim, 4 * SLICE + 4 * turn(sim));

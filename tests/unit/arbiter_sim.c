@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The driver's arbiter against contexts that do as they like: many queues or
- * few, narrow and wide jobs, jobs with scratchpads, jobs without cores, parts
- * of the card, both classes, work that comes, goes, is killed or held back
- * until it may hurt.  ARBITER_SIM_TURNS sets the number of turns (100,000),
- * ARBITER_SIM_SEED the seed.
+ * Runs the driver's arbiter against random contexts: many or few queues, narrow and
+ * wide jobs, jobs with scratchpads, jobs without cores, partitions of the card,
+ * both classes, work that starts, ends, is killed or delayed until it could starve.
+ * ARBITER_SIM_TURNS sets the number of time slices (100,000), ARBITER_SIM_SEED the
+ * seed.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 /* Duration of a light job. */
 #define LIGHT (10 * US)
 #define TURNS_PER_WORLD 4000
-/* Far more steps than so many turns take: a card that stands still is told of, too. */
+/* Far more steps than this many time slices take, so that a stalled card is detected. */
 #define STEPS_PER_WORLD 400000
 
 u32 sim_draw(struct sim *sim, u32 below)
@@ -69,7 +69,7 @@ static void ask(struct sim *sim, u32 index)
 	oracle_waits(sim, queue);
 }
 
-/* Gives out the turns that there are, as the engine does after each change. */
+/* Starts the available time slices, as the engine does after each change. */
 static void dispatch(struct sim *sim)
 {
 	struct spyre_claim *claim;
@@ -95,7 +95,7 @@ static void not_active(struct sim *sim, const struct sim_queue *queue, u32 held)
 	oracle_stops(sim, queue, held);
 }
 
-/* The job of @queue, which may have had a turn or not, is over. */
+/* Ends the job of @queue, which may have run or not. */
 static void end(struct sim *sim, struct sim_queue *queue)
 {
 	spyre_arbiter_release(&sim->arb, &queue->claim, sim->now);
@@ -104,7 +104,7 @@ static void end(struct sim *sim, struct sim_queue *queue)
 	make_idle(sim, (u32)(queue - sim->queue));
 }
 
-/* One step of @queue's work is done: its job ends, pauses or goes on. */
+/* Completes one step of @queue's work: its job ends, pauses or continues. */
 static void advance(struct sim *sim, struct sim_queue *queue)
 {
 	const u32 held = queue->claim.held;
@@ -121,7 +121,7 @@ static void advance(struct sim *sim, struct sim_queue *queue)
 	dispatch(sim);
 }
 
-/* The job of a queue that waits is killed: it ends without a further turn. */
+/* Kills the job of a waiting queue, which ends without another time slice. */
 static void kill_one(struct sim *sim)
 {
 	struct sim_queue *queue = &sim->queue[sim_draw(sim, sim->num_queues)];
@@ -134,7 +134,7 @@ static void kill_one(struct sim *sim)
 	dispatch(sim);
 }
 
-/* A light job of an idle queue runs at once, if it may. */
+/* Runs a light job of an idle queue at once, if permitted. */
 static void light_one(struct sim *sim)
 {
 	struct sim_queue *queue;
@@ -150,7 +150,7 @@ static void light_one(struct sim *sim)
 	dispatch(sim);
 }
 
-/* A context takes up more work, or lets it run dry. */
+/* A context gets more work, or stops getting any. */
 static void change_contexts(struct sim *sim)
 {
 	struct sim_context *context;
@@ -181,7 +181,7 @@ static void step(struct sim *sim)
 	for (i = 0; i < sim->num_idle;) {
 		const u32 index = sim->idle[i];
 
-		/* The last of the list takes the place of one that asks. */
+		/* Replaces the entry by the last of the list. */
 		if (queue_enabled(sim, index) && sim->queue[index].idle_until <= sim->now)
 			ask(sim, index);
 		else
@@ -244,7 +244,7 @@ static void add_context(struct sim *sim, u32 queues)
 	context->enabled = sim_once_in(sim, 4) ? 1 : context->num_queues;
 }
 
-/* A new card, and those who use it: a few, some, or many contexts. */
+/* Creates a new card and its users: a few, some, or many contexts. */
 static void new_world(struct sim *sim)
 {
 	static const u32 crowds[] = { 2, 4, 12, SIM_CONTEXTS };

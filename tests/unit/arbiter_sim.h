@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A card without work in it, on a clock of its own: contexts and queues that
- * ask the driver's arbiter for turns, and an oracle that holds it to its
- * promises.  The oracle does its own books and knows nothing of how the
- * arbiter decides.
+ * A card without real work and with a simulated clock: contexts and queues that
+ * request time slices from the driver's arbiter, and an oracle that checks its
+ * guarantees. The oracle keeps its own accounts and does not know how the arbiter
+ * decides.
  */
 #ifndef TESTS_UNIT_ARBITER_SIM_H
 #define TESTS_UNIT_ARBITER_SIM_H
@@ -22,10 +22,10 @@
 #define SIM_LOW DRM_SPYRE_PRIORITY_LOW
 #define SIM_HIGH DRM_SPYRE_PRIORITY_HIGH
 
-/* The kind of a world, drawn anew for each. */
+/* The properties of a world, drawn for each one. */
 struct sim_flavor {
 	u32 places;
-	/* How long a job works before it looks whether its turn is over. */
+	/* Time between two checks of a job for the end of its time slice. */
 	u64 step;
 	/* No job needs more cores than one place has. */
 	bool narrow;
@@ -41,16 +41,16 @@ struct sim_queue {
 	/* Longest job, and longest pause between two. */
 	u64 length, pause;
 	u64 left, idle_until;
-	/* The runner that its job was on when it last had a turn. */
+	/* The runner of its job in the last time slice. */
 	u32 runner;
-	/* Places in the world's lists of idle and active queues. */
+	/* Positions in the world's lists of idle and active queues. */
 	u32 idle_index, active_index;
 };
 
 struct sim_context {
 	struct spyre_arb_context base;
 	u32 first_queue, num_queues;
-	/* So many of its queues have work now; of the rest what has begun ends. */
+	/* This many of its queues get work; the others only finish theirs. */
 	u32 enabled;
 	/* Its jobs need no cores. */
 	bool no_cores;
@@ -61,12 +61,12 @@ struct sim_context {
 struct sim_account {
 	/* Cost so far, in ns of a card with 32 * places parts. */
 	u64 cost;
-	/* Claims that wait: begun, for any runner, for the context's own. */
+	/* Waiting claims: begun, for any runner, for the context's own. */
 	u32 waiting[3];
 	u32 active;
 	/* Its runners with a job. */
 	u32 own, pool;
-	/* A claim of it has waited that has a runner, at any time since then. */
+	/* A claim with a runner has been waiting continuously since then. */
 	bool hungry;
 	u64 hungry_since, served;
 	/* The cost of all contexts then. */
@@ -93,29 +93,29 @@ struct sim {
 	u32 idle[SIM_QUEUES], num_idle;
 	u32 active[SIM_PLACES], num_active;
 
-	/* The oracle's. */
+	/* Owned by the oracle. */
 	struct sim_account account[SIM_CONTEXTS];
 	struct sim_class_account class[2];
 	u32 held, pool;
 	u64 failed;
-	/* Greatest parts of the bounds that were used, in per mille. */
+	/* Largest fractions of the bounds that were reached, in per mille. */
 	u32 worst_pair, worst_share, worst_low, worst_high, worst_wait;
 };
 
 u32 sim_draw(struct sim *sim, u32 below);
 
-/* The oracle is told of each change, and looks at the whole after each step. */
+/* The oracle is notified of each change, and checks the whole state after each step. */
 void oracle_init(struct sim *sim);
 void oracle_waits(struct sim *sim, const struct sim_queue *queue);
-/* A claim that waited has a turn, or is withdrawn. */
+/* A waiting claim starts a time slice or is withdrawn. */
 void oracle_starts(struct sim *sim, const struct sim_queue *queue);
 void oracle_withdrawn(struct sim *sim, const struct sim_queue *queue);
-/* A turn in which it had the cores @held is over. */
+/* A time slice with the cores @held ends. */
 void oracle_stops(struct sim *sim, const struct sim_queue *queue, u32 held);
 /* Its job, which was on @runner, has ended. */
 void oracle_ends(struct sim *sim, const struct sim_queue *queue, u32 runner);
 void oracle_spends(struct sim *sim, const struct sim_queue *queue, u32 cores, u64 ns);
-/* All turns that there are have been given out. */
+/* All available time slices have been started. */
 void oracle_settled(struct sim *sim);
 void oracle_step(struct sim *sim);
 

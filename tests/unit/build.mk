@@ -8,7 +8,7 @@ TESTS += tests/unit/sdsc_chain tests/unit/sdsc_graph tests/unit/sdsc_layers \
 tests_unit_sdsc_chain_SOURCES = tests/unit/sdsc_chain.c tests/unit/runtime_check.h
 tests_unit_sdsc_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_chain_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
-# Two programs, each half of the operations: they take longest by far.
+# Two programs with half of the operations each, because they take longest by far.
 sdsc_operations = tests/unit/sdsc_graph_layers.c tests/unit/sdsc_graph_math.c \
 	tests/unit/sdsc_operation.c tests/unit/sdsc_operation.h tests/unit/sdsc_placing.c \
 	tests/unit/runtime_check.h

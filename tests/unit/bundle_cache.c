@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyreCodeDir: when the compiled bundle is taken, and when it is not. */
+/* spyreCodeDir: when the compiled bundle is used, and when it is not. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ static void setup(void)
 {
 	int64_t size[3][2] = { { 64, 128 }, { 64, 128 }, { 64, 128 } };
 
-	/* make check switches the cache off; here it is what is tested. */
+	/* make check disables the cache; this program tests it. */
 	unsetenv("SPYRE_KERNEL_CACHE");
 	unsetenv("SPYRE_KERNEL_CACHE_DIR");
 	files_make(folder);
@@ -35,7 +35,7 @@ static void teardown(void)
 	files_remove(folder);
 }
 
-/* Loads; whether it came from the cache. The program is that of a fresh compile. */
+/* Loads; returns true if the cache was used. The program equals that of a fresh compile. */
 static bool load(void)
 {
 	struct spyre_bundle bundle, fresh;
@@ -75,7 +75,7 @@ START_TEST(taken)
 }
 END_TEST
 
-/* Any change of any file, also with its times put back. */
+/* Any change of any file makes the cache stale, even with its times restored. */
 START_TEST(stale)
 {
 	struct timespec times[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
@@ -84,7 +84,7 @@ START_TEST(stale)
 	snprintf(path, sizeof(path), "%s/sdsc_0.json", folder);
 	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
 	ck_assert(!load());
-	/* The same length, the same times. */
+	/* The length and times do not change. */
 	files_edit(folder, "sdsc_0.json", "\"opFuncName\": \"add\"", "\"opFuncName\": \"sub\"");
 	ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
 	ck_assert(!load());
@@ -102,7 +102,7 @@ START_TEST(stale)
 	ck_assert(!load());
 	ck_assert(load());
 	files_write(folder, "symbol_kinds.json", "[]");
-	/* Symbols that it does not know: refused, not taken from the cache. */
+	/* Symbols unknown to the cached bundle are refused, not taken from the cache. */
 	ck_status(spyre_bundle_load(folder, 32, CODE_CACHE_ON, &(struct spyre_bundle){ 0 }, NULL),
 		  SPYRE_ERROR_PARSE);
 }
@@ -134,7 +134,7 @@ static void write_binary(const uint8_t *data, size_t size)
 	fclose(f);
 }
 
-/* Each bit matters: what is changed anywhere is compiled anew. */
+/* Each bit matters: a file changed anywhere is compiled again. */
 START_TEST(damaged)
 {
 	uint8_t *data;
@@ -157,7 +157,7 @@ START_TEST(damaged)
 }
 END_TEST
 
-/* A forger makes the checksum right; what he may not reach is the tables' effect. */
+/* An attacker corrects the checksum, but must not affect the tables. */
 static void forge(uint8_t *data, size_t size)
 {
 	struct code_image_header *h = (void *)data;
@@ -219,7 +219,7 @@ START_TEST(hostile)
 	copy = malloc(size);
 	for (size_t i = 0; i < sizeof(forgeries) / sizeof(forgeries[0]); i++) {
 		memcpy(copy, data, size);
-		/* The name is a string: its end must be in it. */
+		/* The name must be a terminated string. */
 		if (forgeries[i].at == name + 124)
 			memset(copy + name, 'x', 124);
 		memcpy(copy + forgeries[i].at, &forgeries[i].word, sizeof(forgeries[i].word));
@@ -231,7 +231,7 @@ START_TEST(hostile)
 }
 END_TEST
 
-/* Tables and sums in order, but a program that would leave its operands. */
+/* Tables and checksums are valid, but the program would leave its operands. */
 START_TEST(hostile_program)
 {
 	spyre_context *context = open_card();
@@ -244,7 +244,7 @@ START_TEST(hostile_program)
 	ck_assert(!load());
 	data = read_binary(&size);
 	h = (void *)data;
-	/* The last view, which is the program's end. */
+	/* The last view, at the end of the program. */
 	data[h->image_offset + h->image_bytes - sizeof(struct spyre_view) +
 	     offsetof(struct spyre_view, offset) + 2] ^= 0xff;
 	forge(data, size);
@@ -255,7 +255,7 @@ START_TEST(hostile_program)
 	ck_ok(spyre_kernel_load(context, folder, &kernel));
 	ck_assert_str_eq(spyre_last_error(), "");
 	ck_ok(spyre_kernel_unload(kernel));
-	/* It was compiled anew, and put in place of the forgery. */
+	/* It was compiled again and replaced the forgery. */
 	ck_assert(load());
 	ck_ok(spyre_context_destroy(context));
 }
@@ -292,7 +292,7 @@ START_TEST(elsewhere)
 }
 END_TEST
 
-/* A cache that cannot be written, or is damaged, is no error. */
+/* A cache that is read-only or damaged is not an error. */
 START_TEST(unwritable)
 {
 	char path[128], target[128], *text;
@@ -302,7 +302,7 @@ START_TEST(unwritable)
 	ck_assert(!load());
 	ck_assert(!load());
 	unlink(path);
-	/* Links are not followed. */
+	/* Symbolic links are not followed. */
 	snprintf(target, sizeof(target), "%s/target", folder);
 	ck_assert_int_eq(mkdir(target, 0777), 0);
 	ck_assert_int_eq(symlink(target, path), 0);
@@ -315,7 +315,7 @@ START_TEST(unwritable)
 	files_write(folder, "precious", "text");
 	ck_assert_int_eq(symlink(target, path), 0);
 	ck_assert(!load());
-	/* Replaced, not written through. */
+	/* The link is replaced, not written through. */
 	ck_assert(load());
 	ck_assert_int_eq(unlink(path), 0);
 	text = files_read(folder, "precious");
@@ -355,7 +355,7 @@ static uint64_t number(yyjson_val *object, const char *key)
 {
 	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
 
-	ck_assert_msg(text, "%s is no string", key);
+	ck_assert_msg(text, "%s is not a string", key);
 	return strtoull(text, NULL, 10);
 }
 
@@ -367,7 +367,7 @@ static yyjson_val *command(yyjson_val *list, size_t index, const char *name)
 	return found;
 }
 
-/* Ahead of time, and the plans in their public form. */
+/* Compiles ahead of time; the plans have their public form. */
 START_TEST(compile)
 {
 	spyre_kernel_info info = { .struct_size = sizeof(info) };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bundles in temporary folders, to be edited. */
+/* Bundles in temporary folders, which tests can edit. */
 #ifndef BUNDLE_FILES_H
 #define BUNDLE_FILES_H
 
@@ -9,7 +9,7 @@
 
 #define FILES_MAX_TEXT (1u << 20)
 
-/* A new folder; removed with all that is in it by files_remove(). */
+/* Creates a folder; files_remove() removes it with its contents. */
 void files_make(char folder[64]);
 void files_remove(const char *folder);
 
@@ -17,9 +17,9 @@ void files_remove(const char *folder);
 void files_build(const char *folder, const char *op, int64_t (*size)[2], uint32_t count,
 		 const int64_t *slices);
 void files_write(const char *folder, const char *file, const char *text);
-/* To be freed. */
+/* The caller frees the result. */
 char *files_read(const char *folder, const char *file);
-/* Replaces the first @from, which must be there. */
+/* Replaces the first occurrence of @from, which must exist. */
 void files_edit(const char *folder, const char *file, const char *from, const char *to);
 bool files_exist(const char *folder, const char *file);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bundles whose memory ends before the padded iteration: they load, take arguments of just
- * the size of their layouts, compute the right elements and store nothing behind them.
+ * Bundles whose memory ends before the padded iteration: they load, take arguments
+ * of exactly the size of their layouts, compute the right elements and store
+ * nothing beyond them.
  */
 #include <stdio.h>
 
@@ -22,7 +23,7 @@ struct side {
 
 struct sample {
 	const char *bundle;
-	const char *spec;		/* launch_spec.json in place of the bundle's */
+	const char *spec;		/* replaces the bundle's launch_spec.json */
 	bool transposed;
 	struct side side[2];
 };
@@ -38,7 +39,7 @@ static const struct sample samples[] = {
 	{ "restickify_gap", NULL, true, { TALL(100), WIDE(150) } },
 	{ "restickify_gap", "{\"args\": [" LAYOUT(0, "input", "[3, 100, 64]") ", "
 	  LAYOUT(1, "output", "[2, 150, 64]") "]}", true, { TALL(100), WIDE(150) } },
-	/* The layouts say that the same gaps are room behind the padded iteration. */
+	/* Here the layouts declare the same gaps as space after the padded iteration. */
 	{ "restickify_gap", "{\"args\": [" LAYOUT(0, "input", "[3, 156, 64]") ", "
 	  LAYOUT(1, "output", "[2, 234, 64]") "]}", true, { TALL(156), WIDE(234) } },
 	{ "cast_short", NULL, false,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* launch_spec.json, symbol_kinds.json and bundle.mlir: what is read, what is refused. */
+/* launch_spec.json, symbol_kinds.json and bundle.mlir: accepted and refused contents. */
 #include <stdio.h>
 
 #include "bundle_files.h"
@@ -122,7 +122,7 @@ START_TEST(accepted_spec)
 }
 END_TEST
 
-/* Symbols -1 … -6: each argument on two cores, the second 32 rows on. */
+/* Symbols -1 … -6: each argument on two cores, the second starting 32 rows later. */
 #define KERNEL(n) "{\"kind\": \"kernel\", \"arg_index\": " #n "}"
 #define SLICE(base, offset) \
 	"{\"kind\": \"kernel_slice\", \"base_sym_idx\": " #base ", \"offset\": " #offset "}"
@@ -162,7 +162,7 @@ START_TEST(refused_kinds)
 }
 END_TEST
 
-/* In place of the operands, the kinds give the same program. */
+/* The kinds give the same program as the operands that they replace. */
 START_TEST(kinds)
 {
 	struct spyre_bundle plain, bundle;
@@ -181,13 +181,13 @@ START_TEST(kinds)
 	ck_assert_uint_eq(bundle.image_bytes, plain.image_bytes);
 	ck_assert(!memcmp(bundle.image, plain.image, plain.image_bytes));
 	spyre_bundle_fini(&bundle);
-	/* In launch_spec.json just as well. */
+	/* The same in launch_spec.json. */
 	files_write(folder, "launch_spec.json", "{\"symbol_kinds\": " KINDS "}");
 	ck_assert_int_eq(remove(strcat(strcpy((char[128]){ 0 }, folder), "/symbol_kinds.json")), 0);
 	ck_ok(compile(&bundle));
 	ck_assert(!memcmp(bundle.image, plain.image, plain.image_bytes));
 	spyre_bundle_fini(&bundle);
-	/* A symbol that neither says. */
+	/* A symbol that neither defines. */
 	files_write(folder, "launch_spec.json", "{\"symbol_kinds\": [" KERNEL(0) "]}");
 	ck_status(compile(&bundle), SPYRE_ERROR_PARSE);
 	ck_mentions("uses symbol -");
@@ -195,7 +195,7 @@ START_TEST(kinds)
 }
 END_TEST
 
-/* The second input is an allocation of the bundle. */
+/* Makes the second input an allocation of the bundle. */
 static spyre_status allocate(const char *allocation, struct spyre_bundle *bundle)
 {
 	char *text = files_read(folder, "bundle.mlir"), *at;
@@ -251,7 +251,7 @@ START_TEST(refused_allocation)
 }
 END_TEST
 
-/* The first execute's operand %arg_0 becomes @map of a loop's variable. */
+/* Replaces the first execute's operand %arg_0 by @map of a loop's variable. */
 static spyre_status mapped(const char *bounds, const char *map, const char *arguments,
 			   struct spyre_bundle *bundle)
 {
@@ -276,7 +276,7 @@ static spyre_status mapped(const char *bounds, const char *map, const char *argu
 
 struct mapping {
 	const char *bounds, *map, *arguments;
-	uint64_t offset, turn;	/* of the first view of argument 0 */
+	uint64_t offset, stride;	/* of the first view of argument 0 */
 	spyre_status status;
 	const char *word;
 };
@@ -307,8 +307,8 @@ static const struct mapping mappings[] = {
 	{ "0 8 1", "(d0)[s0] -> (s0 + d0)", "(%i)", 0, 0, SPYRE_ERROR_PARSE, "'['" },
 };
 
-/* Where a view of argument 0 starts, from its program. */
-static void first_place(const struct spyre_bundle *bundle, uint64_t *offset, uint64_t *turn)
+/* Reads the start of a view of argument 0 from its program. */
+static void first_place(const struct spyre_bundle *bundle, uint64_t *offset, uint64_t *stride)
 {
 	const struct spyre_prog_header *h = bundle->image;
 	const uint8_t *at = (const uint8_t *)bundle->image + h->size - h->instr_bytes;
@@ -318,7 +318,7 @@ static void first_place(const struct spyre_bundle *bundle, uint64_t *offset, uin
 	for (uint32_t i = 0; i < in->num_views; i++, view++)
 		if (bundle->operands[view->operand].arg == 0) {
 			*offset = view->offset;
-			*turn = view->loop_stride[0];
+			*stride = view->loop_stride[0];
 			return;
 		}
 	ck_abort_msg("no view of argument 0");
@@ -328,16 +328,16 @@ START_TEST(mapping)
 {
 	const struct mapping *m = &mappings[_i];
 	struct spyre_bundle bundle;
-	uint64_t offset, turn;
+	uint64_t offset, stride;
 
 	ck_status(mapped(m->bounds, m->map, m->arguments, &bundle), m->status);
 	if (m->status) {
 		ck_mentions(m->word);
 		return;
 	}
-	first_place(&bundle, &offset, &turn);
+	first_place(&bundle, &offset, &stride);
 	ck_assert_uint_eq(offset, m->offset);
-	ck_assert_uint_eq(turn, m->turn);
+	ck_assert_uint_eq(stride, m->stride);
 	spyre_bundle_fini(&bundle);
 }
 END_TEST

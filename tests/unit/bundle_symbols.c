@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Symbolic dimensions on the card, and what a launch checks. */
+/* Symbolic dimensions on the card, and the checks of a launch. */
 #include <math.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -115,7 +115,7 @@ static float at(uint32_t i, int64_t row, int64_t column)
 	return tensor[i].host[row * tensor[i].size[1] + column];
 }
 
-/* Checking each element by an assertion would take Check minutes. */
+/* Assertions for each element would take Check minutes. */
 #define require(condition, value, row, column) \
 	do { \
 		if (!(condition)) \
@@ -123,7 +123,7 @@ static float at(uint32_t i, int64_t row, int64_t column)
 				     (int)(row), (int)(column)); \
 	} while (0)
 
-/* Rows divided over four cores; the boundary lies in one of them, or between two. */
+/* Rows are divided over four cores; the boundary lies within a core's rows or between two. */
 START_TEST(rows)
 {
 	static const int64_t values[] = { 1, 15, 16, 17, 40, 63, 64 };
@@ -141,7 +141,7 @@ START_TEST(rows)
 }
 END_TEST
 
-/* A graph keeps the program of its values, whatever the kernel is bound to since. */
+/* A graph keeps the program of its values, even if the kernel is bound to others later. */
 START_TEST(captured)
 {
 	const spyre_binding s0 = { "s0", 17 };
@@ -152,7 +152,7 @@ START_TEST(captured)
 	ck_ok(spyre_stream_begin_capture(stream));
 	ck_ok(launch(&s0, 1));
 	ck_ok(spyre_stream_end_capture(stream, &graph));
-	/* More than are kept. */
+	/* More than the programs that are kept. */
 	for (int64_t value = 18; value < 60; value++)
 		run(value);
 	ck_ok(spyre_kernel_unload(kernel));
@@ -198,7 +198,7 @@ static double row_sum(int64_t row, int64_t columns)
 	return sum;
 }
 
-/* A sum ends at the value exactly, whether it is divided over cores or not. */
+/* A sum ends exactly at the value, with and without division over cores. */
 static void reduce(const char *op, const int64_t *slices)
 {
 	static const int64_t values[] = { 1, 63, 64, 65, 100, 250, 256 };
@@ -223,7 +223,7 @@ START_TEST(sums)
 }
 END_TEST
 
-/* A mask has its coordinates in the whole dimension, which the value cuts. */
+/* A mask uses coordinates of the whole dimension, which the value truncates. */
 START_TEST(masked_rows)
 {
 	static const int64_t values[] = { 20, 36, 40, 64 };
@@ -357,7 +357,7 @@ static void hold(void *data)
 	usleep(200000);
 }
 
-/* More values in flight than programs are kept, and none at the card yet. */
+/* More values in flight than programs are kept, with none on the card yet. */
 START_TEST(many_values)
 {
 	int64_t size[3][2] = { { 64, 64 }, { 64, 64 }, { 64, 64 } };
@@ -409,7 +409,7 @@ START_TEST(launch_spec)
 	for (int i = 0; i < 3; i++)
 		args[i] = (spyre_launch_arg){ tensor[i].address, &tensor[i].layout, &right };
 	ck_ok(spyre_launch_ex(stream, kernel, &params));
-	args[2].host = &wide;	/* no dtype, so any */
+	args[2].host = &wide;	/* no dtype, so any is accepted */
 	ck_ok(spyre_launch_ex(stream, kernel, &params));
 	args[1].host = &wide;
 	ck_status(spyre_launch_ex(stream, kernel, &params), SPYRE_ERROR_FORMAT);

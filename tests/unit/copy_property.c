@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tiled copies of random views: permuted, sliced, stepped, expanded, of all
- * formats and dimension orders, by the public interface. The device image is
- * held against the documented order of the layout, what comes back against
- * what went in, and every byte beside either must be as it was.
+ * Tiled copies of random views through the public interface: permuted, sliced,
+ * stepped, expanded, of all formats and dimension orders. The device image is
+ * compared with the documented order of the layout, the result with the source, and
+ * every other byte must be unchanged.
  */
 #include <stdio.h>
 
 #include "runtime_check.h"
 
-#define ROUNDS 24		/* tests, each a process of its own */
+#define ROUNDS 24		/* tests, each in a separate process */
 #define TRIALS 40
 #define MAX_ELEMENTS 6000
 #define MAX_STORAGE 60000	/* elements */
@@ -69,7 +69,7 @@ static int64_t elements(const struct trial *t)
 	return n;
 }
 
-/* Sizes about the stick's, small ones, ones, and now and then none at all. */
+/* Sizes near the stick's, small ones, ones, and sometimes zero. */
 static void draw_shape(struct trial *t)
 {
 	static const int64_t sizes[] = {
@@ -87,19 +87,19 @@ static void draw_shape(struct trial *t)
 		t->expanded[d] = !dice(t, 8);
 }
 
-/* Memory order, step, start and rest of each dimension at random. */
+/* Chooses memory order, step, start and remainder of each dimension at random. */
 static void draw_view(struct trial *t, struct view *v)
 {
 	spyre_host_tensor *tensor = &v->tensor;
 	size_t bytes = spyre_format_bytes(t->format);
 	int32_t order[SPYRE_MAX_RANK];
-	int64_t room;
+	int64_t extent;
 
 	do {
 		uint64_t most = 1 + dice(t, 3);
 
 		*tensor = (spyre_host_tensor){ .format = t->format, .rank = t->rank };
-		room = 1;
+		extent = 1;
 		for (uint32_t d = 0; d < t->rank; d++)
 			order[d] = d;
 		shuffle(t, order, t->rank);
@@ -110,13 +110,13 @@ static void draw_view(struct trial *t, struct view *v)
 			tensor->size[d] = t->size[d];
 			if (t->expanded[d])
 				continue;
-			tensor->stride[d] = room * step;
-			tensor->storage_offset += room * start;
+			tensor->stride[d] = extent * step;
+			tensor->storage_offset += extent * start;
 			if (t->size[d])
-				room *= start + (t->size[d] - 1) * step + 1 + dice(t, most);
+				extent *= start + (t->size[d] - 1) * step + 1 + dice(t, most);
 		}
-	} while (room > MAX_STORAGE);
-	v->block_bytes = room * bytes + 2 * GUARD;
+	} while (extent > MAX_STORAGE);
+	v->block_bytes = extent * bytes + 2 * GUARD;
 	v->block = malloc(v->block_bytes);
 	ck_assert_ptr_nonnull(v->block);
 	memset(v->block, HOST_POISON, v->block_bytes);
@@ -152,7 +152,7 @@ static void draw_value(struct trial *t, uint8_t *at)
 	case SPYRE_FORMAT_BOOL:
 		*at = any & 1;
 		break;
-	default:	/* stored as it is, or wide enough */
+	default:	/* stored without conversion, or wide enough */
 		memcpy(at, &any, spyre_format_bytes(t->format));
 	}
 }
@@ -208,7 +208,7 @@ static int64_t element_at(const struct trial *t, const int64_t *c)
 	return n;
 }
 
-/* Padding is zero; formats that are stored as they are equal the host's. */
+/* Padding is zero; formats that are stored without conversion equal the host's. */
 static void check_image(const struct trial *t, const struct view *v, const uint8_t *image)
 {
 	size_t bytes = spyre_format_bytes(t->layout.device_format);
@@ -235,7 +235,7 @@ static void check_image(const struct trial *t, const struct view *v, const uint8
 	ck_assert_uint_eq(found, elements(t));
 }
 
-/* The elements came back, and no byte beside them changed. */
+/* The elements are back, and no other byte changed. */
 static void check_back(const struct trial *t, const struct view *from, const struct view *to)
 {
 	size_t bytes = spyre_format_bytes(t->format);
@@ -279,7 +279,7 @@ static void copy_back(struct trial *t, spyre_context *context, spyre_devptr devi
 	free(to->block);
 }
 
-/* A view with the same strides, in a storage of its own. */
+/* Creates a view with the same strides in separate storage. */
 static void same_view(const struct view *v, struct view *out)
 {
 	*out = *v;
@@ -290,8 +290,9 @@ static void same_view(const struct view *v, struct view *out)
 }
 
 /*
- * The same layout by its strides alone. It may be refused, when strides do not
- * tell the dimensions apart, but must not be misread. Returns whether it was taken.
+ * Creates the same layout from its strides alone. It may be refused if strides do
+ * not distinguish the dimensions, but must not be misinterpreted. Returns true if
+ * it was accepted.
  */
 static bool try_explicit(struct trial *t, spyre_context *context, spyre_devptr device,
 			 const struct view *v)
@@ -315,7 +316,7 @@ static bool try_explicit(struct trial *t, spyre_context *context, spyre_devptr d
 
 static bool run_trial(struct trial *t, spyre_context *context)
 {
-	uint64_t bytes, room;
+	uint64_t bytes, guarded;
 	struct view from, to;
 	uint8_t *image;
 	spyre_devptr device;
@@ -333,24 +334,24 @@ static bool run_trial(struct trial *t, spyre_context *context)
 	} while (bytes > MAX_DEVICE);
 	fill_view(t, &from);
 	describe(t, &from, text, sizeof(text));
-	room = bytes + 2 * GUARD;
-	image = malloc(room);
+	guarded = bytes + 2 * GUARD;
+	image = malloc(guarded);
 	ck_assert_ptr_nonnull(image);
-	memset(image, DEVICE_POISON, room);
-	ck_ok(spyre_mem_alloc(context, room, &device));
-	ck_ok(spyre_memcpy_h2d(context, device, image, room));
+	memset(image, DEVICE_POISON, guarded);
+	ck_ok(spyre_mem_alloc(context, guarded, &device));
+	ck_ok(spyre_memcpy_h2d(context, device, image, guarded));
 	ck_assert_msg(!spyre_copy_h2d(context, device + GUARD, &t->layout, &from.tensor),
 		      "%s: %s", text, spyre_last_error());
-	ck_ok(spyre_memcpy_d2h(context, image, device, room));
+	ck_ok(spyre_memcpy_d2h(context, image, device, guarded));
 	for (uint32_t i = 0; i < GUARD; i++)
-		if (image[i] != DEVICE_POISON || image[room - 1 - i] != DEVICE_POISON)
+		if (image[i] != DEVICE_POISON || image[guarded - 1 - i] != DEVICE_POISON)
 			ck_abort_msg("%s: guard byte %u of the device", text, i);
 	mark_point();
 	if (elements(t))
 		check_image(t, &from, image + GUARD);
 	same_view(&from, &to);
 	copy_back(t, context, device + GUARD, &t->layout, &from, &to);
-	/* Another view of the same shape: the layout does not mind. */
+	/* Another view of the same shape works with the same layout. */
 	draw_view(t, &to);
 	copy_back(t, context, device + GUARD, &t->layout, &from, &to);
 	taken = try_explicit(t, context, device + GUARD, &from);
@@ -370,7 +371,7 @@ START_TEST(random_views)
 
 		taken += run_trial(&trial, context);
 	}
-	/* Refusals are for views that strides cannot describe: the fewer. */
+	/* Only views that strides cannot describe are refused; they are the minority. */
 	ck_assert_int_gt(taken, TRIALS / 2);
 	ck_ok(spyre_context_destroy(context));
 }

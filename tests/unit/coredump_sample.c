@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A job of three control blocks, whose second, an EXEC, left its operands. */
+/* A job of three control blocks, the second of which, an EXEC, has operands. */
 #include <string.h>
 
 #include <drm/spyre_coredump.h>

@@ -52,7 +52,7 @@ START_TEST(ranges_find_what_they_hold)
 }
 END_TEST
 
-/* Against a plain array of pages, with inserts and removals in any order. */
+/* Compares with a plain array of pages, for random inserts and removals. */
 START_TEST(ranges_against_a_model)
 {
 	enum { PAGES = 512, ROUNDS = 20000 };
@@ -143,7 +143,7 @@ START_TEST(dma_of_plain_and_pinned_memory)
 	ck_assert_uint_eq(cb.host_handle, 9);
 	ck_assert_uint_eq(cb.host_offset, 100);
 
-	/* To the last byte of the pinned memory, and one beyond it. */
+	/* Up to the last byte of the pinned memory, and one beyond it. */
 	command.dma.host_bytes = 3996;
 	ck_assert_int_eq(spyre_drm_encode(&card, &command, 0, &cb), SPYRE_SUCCESS);
 	ck_assert_uint_eq(cb.host_handle, 9);

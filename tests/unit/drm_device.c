@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The drm backend on a card. Without an accel node that this user may open it
- * is skipped; the virtual machine of scripts/test has one.
+ * The drm backend on a card. Skipped without an accel node that this user may open;
+ * the virtual machine of scripts/test has one.
  */
 #include "config.h"
 
@@ -128,7 +128,7 @@ START_TEST(too_much_memory_says_the_numbers)
 	ck_assert_int_eq(ops->mem_map(card, VA, total + 4096), SPYRE_ERROR_OUT_OF_DEVICE_MEMORY);
 	snprintf(text, sizeof(text), "%llu", (unsigned long long)total);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), text));
-	/* Not sticky, and the address is free. */
+	/* The error is not sticky, and the address is free. */
 	ok(ops->mem_map(card, VA, 4096));
 	ops->mem_unmap(card, VA, 4096);
 }
@@ -205,7 +205,7 @@ START_TEST(deadline_passes_then_point_is_reached)
 
 	ok(ops->mem_map(card, VA, 256 * MIB));
 	ok(submit(queue, &command, 1, 0, 7));
-	/* 256 MiB take longer than nothing. */
+	/* 256 MiB take a measurable time. */
 	ck_assert_int_eq(ops->wait(queue, 7, (int64_t)now_ns()), SPYRE_NOT_READY);
 	seen = ops->completed(queue);
 	ck_assert(seen == 0 || seen == 7);
@@ -215,7 +215,7 @@ START_TEST(deadline_passes_then_point_is_reached)
 }
 END_TEST
 
-/* More waits than one submission takes; each queue writes a byte the last one reads. */
+/* More waits than one submission takes; each queue writes a byte that the last one reads. */
 START_TEST(many_waits)
 {
 	enum { QUEUES = 140 };
@@ -232,7 +232,7 @@ START_TEST(many_waits)
 		struct spyre_command fills[2];
 
 		ok(ops->queue_create(card, -(i & 1), &queues[i]));
-		/* The long one first, so that the waits matter. */
+		/* The long one comes first, so that the waits matter. */
 		fills[0] = fill(VA + 4 * MIB, 4 * MIB, i);
 		fills[1] = fill(VA + i * 128, 128, i + 1);
 		ok(submit(queues[i], fills, 2, 0, 1));
@@ -273,7 +273,7 @@ START_TEST(ring_goes_round)
 	for (point = 1; point <= 3 * SPYRE_QUEUE_RESULTS; point++) {
 		uint64_t seen;
 
-		/* A slot is free once the point that had it before is reached. */
+		/* A slot is free once its previous point is reached. */
 		if (point > 64)
 			ok(ops->wait(queue, point - 64, INT64_MAX));
 		ok(submit(queue, &command, 1, (point * 16) % SPYRE_QUEUE_RESULTS, point));
@@ -317,7 +317,7 @@ START_TEST(bad_command_is_named_and_nothing_runs)
 	ck_assert_uint_eq(ops->completed(queue), 0);
 	commands[0].fill.bytes = 0;
 	ck_assert_int_eq(submit(queue, commands, 1, 0, 1), SPYRE_ERROR_INVALID_ARGUMENT);
-	/* The queue is well. */
+	/* The queue still works. */
 	commands[0] = fill(VA, 128, 1);
 	ok(submit(queue, commands, 1, 0, 1));
 	ok(ops->wait(queue, 1, INT64_MAX));
@@ -381,7 +381,7 @@ START_TEST(queue_with_work_can_go)
 }
 END_TEST
 
-/* A skip must be seen as one: no node, no rights. */
+/* Prints the reason of a skip: no node, or no permission. */
 static bool have_card(void)
 {
 	struct spyre_card *probe;

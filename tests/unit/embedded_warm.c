@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory of embedded cards that is cold: a job finds all pages of its operands and LX when
- * its time begins, whoever allocated how much, and memory that no job names stays unbacked.
+ * Cold memory of embedded cards: a job finds all pages of its operands and LX when
+ * its time begins, however they were allocated, and memory that no job names stays
+ * unbacked.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -21,11 +22,11 @@ enum spyre_stop __wrap_spyre_card_exec(struct spyre_exec *exec, struct spyre_wor
 
 static struct {
 	uint32_t jobs;
-	uint64_t operand_pages, lx_pages;	/* that are missing when a job begins */
+	uint64_t operand_pages, lx_pages;	/* pages missing when a job begins */
 	uint8_t *first;				/* operand 0 */
 } seen;
 
-/* Pages of a range that are there, or that are not. */
+/* Counts pages of a range that are resident, or that are not. */
 static uint64_t count_pages(const uint8_t *at, uint64_t bytes, bool there)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), n = 0, pages;
@@ -42,7 +43,7 @@ static uint64_t count_pages(const uint8_t *at, uint64_t bytes, bool there)
 	return n;
 }
 
-/* Stands before the card's own: the linker sends all calls here. */
+/* Wraps the card's function: the linker redirects all calls here. */
 enum spyre_stop __wrap_spyre_card_exec(struct spyre_exec *exec, struct spyre_worker *self)
 {
 	const struct spyre_prog_header *header = exec->prog->header;
@@ -90,7 +91,10 @@ static void launch(const spyre_arg *args)
 	ck_assert_uint_eq(seen.lx_pages, 0);
 }
 
-/* Sizes that are no whole granules, so that operands share one with their neighbours. */
+/*
+ * The sizes are not multiples of a granule, so that operands share granules with
+ * their neighbours.
+ */
 START_TEST(cold)
 {
 	int64_t size[3][2] = { { ROWS, COLUMNS }, { ROWS, COLUMNS }, { ROWS, COLUMNS } };
@@ -123,7 +127,7 @@ START_TEST(cold_lx)
 }
 END_TEST
 
-/* A kernel on a few MiB amidst 4 GiB brings these, and the granules that they lie in. */
+/* A kernel on a few MiB amid 4 GiB populates these and the granules around them. */
 START_TEST(lazy)
 {
 	int64_t size[3][2] = { { ROWS, COLUMNS }, { ROWS, COLUMNS }, { ROWS, COLUMNS } };

@@ -15,8 +15,8 @@
 #define END -9
 
 /*
- * The DMA engine's way with a descriptor, for two-byte elements of one
- * format. Fails the test on any access outside the two spans.
+ * Interprets a descriptor like the DMA engine, for two-byte elements of one format.
+ * Fails the test on any access outside the two spans.
  */
 static void run_dma(const struct spyre_transfer *x, uint8_t *device)
 {
@@ -76,7 +76,7 @@ static uint64_t element(const spyre_host_tensor *t, uint64_t n)
 }
 
 /*
- * H2D, then D2H into a poisoned copy of the storage: the view must come back
+ * Copies H2D, then D2H into a poisoned copy of the storage: the view must come back
  * and nothing else may change. Returns the device image.
  */
 static uint8_t *round_trip(const spyre_layout *l, spyre_host_tensor *t, size_t storage)
@@ -113,7 +113,7 @@ static uint8_t *round_trip(const spyre_layout *l, spyre_host_tensor *t, size_t s
 	}
 	for (size_t i = 0; i < storage; i++)
 		if (!mine[i] && to[i] != 0xdead)
-			ck_abort_msg("byte %zu beside the view was written", i * 2);
+			ck_abort_msg("byte %zu outside the view was written", i * 2);
 	free(from);
 	free(to);
 	free(mine);
@@ -175,7 +175,7 @@ static const struct vector vectors[] = {
 	{ ROW1(60), { 1, 1, 1, 64, END }, { 60, 64, 60, 1 }, 0 },
 	{ ROW1(60), { 1, 1, 1, 1, 64, END }, { 60, 60, 64, 60, 1 }, 0 },
 	{ ROW1(60), { 1, 1, 1, 1, 1, 64, END }, { 60, 60, 60, 64, 60, 1 }, 0 },
-	/* trailing 1: each element in a stick of its own */
+	/* trailing 1: one element per stick */
 	{ ROW1(60), { 1, 60, 64, END }, { 64, 1, 1 }, 0 },
 	{ ROW1(60), { 1, 1, 60, 64, END }, { 1, 64, 1, 1 }, 0 },
 	{ ROW1(60), { 1, 1, 1, 60, 64, END }, { 1, 1, 64, 1, 1 }, 0 },
@@ -244,7 +244,7 @@ START_TEST(published)
 }
 END_TEST
 
-/* Where the device element of mapped layouts must come from, told apart from transfer.c. */
+/* Computes the source of each device element of mapped layouts, independently of transfer.c. */
 static void check_image(const spyre_layout *l, const spyre_host_tensor *t, const uint8_t *device)
 {
 	uint64_t c[SPYRE_MAX_DEVICE_RANK] = { 0 };
@@ -335,7 +335,7 @@ START_TEST(views)
 }
 END_TEST
 
-/* A tensor moved with the layout of another view of the same memory. */
+/* A tensor is moved with the layout of another view of the same memory. */
 START_TEST(other_shape)
 {
 	static const int64_t flat[] = { 131072 }, rows[] = { 512, 256 }, tail[] = { 512, 256, 1 };
@@ -353,7 +353,7 @@ START_TEST(other_shape)
 }
 END_TEST
 
-/* Aligned shapes need no bounds at all: the engine then copies whole runs. */
+/* Aligned shapes need no bounds, so the engine copies whole runs. */
 START_TEST(no_bounds)
 {
 	static const int64_t rows[] = { 512, 256 }, size[] = { 4, 512, 64 }, map[] = { 64, 256, 1 };
@@ -402,7 +402,7 @@ struct refused {
 };
 
 static const struct refused refused[] = {
-	/* no room: rows, lanes, a hole between digits */
+	/* not enough space: rows, lanes, a hole between digits */
 	{ ROW2(40, 60), { 1, 39, 64, END }, { 64, 60, 1 }, SPYRE_ERROR_LAYOUT, "2340 of the 2400" },
 	{ ROW2(40, 70), { 1, 40, 64, END }, { 64, 70, 1 }, SPYRE_ERROR_LAYOUT, "2560 of the 2800" },
 	{ ROW1(60), { 2, 64, END }, { 80, 2 }, SPYRE_ERROR_LAYOUT, "30 of the 60" },
@@ -458,7 +458,7 @@ START_TEST(bad_arguments)
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, &zero, &t), SPYRE_ERROR_LAYOUT);
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, NULL, &t),
 			 SPYRE_ERROR_INVALID_ARGUMENT);
-	/* Floats do not go into integer sticks. */
+	/* Floats cannot be copied to integer sticks. */
 	ck_assert_int_eq(spyre_layout_init(&l, 1, size, SPYRE_FORMAT_IEEE_INT32), SPYRE_SUCCESS);
 	ck_assert_int_eq(spyre_transfer_init(&x, SPYRE_DMA_H2D, &l, &t), SPYRE_ERROR_FORMAT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "IEEE_INT32"));

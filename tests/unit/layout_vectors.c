@@ -17,7 +17,7 @@ struct vector {
 	int64_t stride_map[9];
 };
 
-/* Strides are those of the rule without the clamp of later generators. */
+/* Strides follow the rule without the clamp of later generators. */
 static const struct vector vectors[] = {
 	{ FP16, { END }, { END }, { 1, 64, END }, { -1, -1 } },
 	{ FP16, { 120, END }, { END }, { 2, 64, END }, { 64, 1 } },
@@ -125,7 +125,7 @@ START_TEST(published)
 }
 END_TEST
 
-/* Convolution layouts that no dimension order gives are taken as they are. */
+/* Convolution layouts that no dimension order produces are taken unchanged. */
 START_TEST(explicit_as_is)
 {
 	static const int64_t size[] = { 32, 32, 1, 1, 64 }, map[] = { 1, 32, -1, 65536, 1024 };

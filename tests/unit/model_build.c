@@ -172,7 +172,7 @@ bool build_settle(void *image, size_t size, uint32_t cores, struct spyre_program
 	int rounds = 2 * SPYRE_MAX_OPERANDS + 1;
 
 	while (spyre_program_verify(image, size, cores, prog, err)) {
-		/* Errors of the table come last, and name no instruction. */
+		/* Errors of the table come last and name no instruction. */
 		if (!rounds-- || err->instr || err->core)
 			return false;
 		if (err->stop != SPYRE_STOP_EXTENT && err->stop != SPYRE_STOP_ACCESS)

@@ -8,7 +8,7 @@
 /* xorshift; fixed seeds make every run the same. */
 uint64_t rng_next(uint64_t *state);
 uint32_t rng_below(uint64_t *state, uint32_t n);
-/* Random bytes with plenty of NaN, Inf, zero and subnormal patterns. */
+/* Fills with random bytes, with many NaN, Inf, zero and subnormal patterns. */
 void rng_fill(uint64_t *state, void *p, size_t bytes, uint32_t format);
 
 /* Builds an image section by section. */
@@ -25,16 +25,16 @@ void build_loop(struct builder *b, uint32_t count);
 void build_end(struct builder *b);
 void build_phase(struct builder *b);
 void build_stream(struct builder *b, uint32_t core);
-/* Views are zeroed, all DL16; counts are 1. */
+/* Views are zeroed and DL16; counts are 1. */
 struct spyre_instr *build_instr(struct builder *b, uint32_t opcode, uint32_t func,
 				uint32_t dims, uint32_t lanes);
 struct spyre_view *build_view(struct spyre_instr *in, uint32_t index, uint32_t operand,
 			      uint64_t offset);
-/* The image; free() it. */
+/* Returns the image; the caller frees it. */
 void *build_image(struct builder *b, size_t *size);
 /*
- * Corrects the operand table from what the verifier says; false, with @err, if
- * the program is refused for another reason.
+ * Corrects the operand table from the verifier's errors; returns false, with @err,
+ * if the program is refused for another reason.
  */
 bool build_settle(void *image, size_t size, uint32_t cores, struct spyre_program *prog,
 		  struct spyre_verify_error *err);

@@ -13,24 +13,24 @@ struct machine {
 	const struct spyre_program *prog;
 	uint8_t *const *operand;
 	uint8_t *const *lx;
-	uint32_t turn[SPYRE_MAX_LOOPS];
+	uint32_t iter[SPYRE_MAX_LOOPS];
 	char *fault;
 	size_t fault_bytes;
 	bool failed;
-	uint64_t nowhere[16];	/* accesses that are not allowed go here */
-	/* the instruction at work */
+	uint64_t nowhere[16];	/* target of accesses that are not permitted */
+	/* the current instruction */
 	const struct spyre_instr *in;
 	const struct spyre_view *view;
 	uint32_t core;
 	uint32_t c[SPYRE_MAX_DIMS];
-	/* what is looked at of the order, if anything */
+	/* checks of the order of accesses, if any */
 	struct checked_order *order;
 	uint32_t phase;		/* number of its first instruction */
 	uint32_t point;
 	uint32_t element;	/* of the next access */
 };
 
-/* The element is not one that an output may take the place of. */
+/* The element is not one that an output may replace. */
 #define NO_ELEMENT ~0u
 #define SEVERAL_CORES 255u
 
@@ -39,7 +39,7 @@ static bool ended(const struct machine *m)
 	return m->failed || (m->order && (m->order->open || m->order->given_up));
 }
 
-/* The next access is of lane @lane of a view at this point. */
+/* The next access is to lane @lane of a view at this point. */
 static void set_element(struct machine *m, uint32_t v, uint32_t lane)
 {
 	bool pointwise = m->in->opcode == SPYRE_OP_MOVE || m->in->opcode == SPYRE_OP_SFU;
@@ -105,7 +105,7 @@ static void *not_allowed(struct machine *m, uint32_t v, uint64_t offset, uint32_
 	return m->nowhere;
 }
 
-/* The only way to memory: @bytes at @offset of what a view names. */
+/* The only access to memory: @bytes at @offset of the memory that a view names. */
 static void *reach(struct machine *m, uint32_t v, uint64_t offset, uint32_t bytes, bool write)
 {
 	const struct spyre_prog_header *h = m->prog->header;
@@ -138,21 +138,21 @@ static void *reach(struct machine *m, uint32_t v, uint64_t offset, uint32_t byte
 	return base + offset;
 }
 
-/* Offset of a view in this turn; of its dims those of @dims. */
+/* Offset of a view in this iteration, for the dims in @dims. */
 static uint64_t place(const struct machine *m, uint32_t v, uint32_t dims)
 {
 	uint64_t offset = m->view[v].offset;
 	uint32_t d;
 
 	for (d = 0; d < SPYRE_MAX_LOOPS; d++)
-		offset += m->turn[d] * m->view[v].loop_stride[d];
+		offset += m->iter[d] * m->view[v].loop_stride[d];
 	for (d = 0; d < m->in->num_dims; d++)
 		if (dims & 1u << d)
 			offset += m->c[d] * m->view[v].stride[d];
 	return offset;
 }
 
-/* Element @i of those that lie at @offset. */
+/* Returns element @i of those at @offset. */
 static float get(struct machine *m, uint32_t v, uint64_t offset, uint32_t i)
 {
 	uint32_t bits = spyre_fmt_bits(m->view[v].format);
@@ -178,7 +178,7 @@ static float lane_of(struct machine *m, uint32_t v, uint32_t lane)
 	return get(m, v, place(m, v, ~0u), m->view[v].lanes == SPYRE_LANES_SPLAT ? 0 : lane);
 }
 
-/* Counts c[] up over the dims of @dims; false after the last point. */
+/* Increments c[] over the dims in @dims; returns false after the last point. */
 static bool next(struct machine *m, uint32_t dims)
 {
 	int d;
@@ -196,7 +196,7 @@ static bool next(struct machine *m, uint32_t dims)
 	return false;
 }
 
-/* Functions that are no IEEE operation: one element of the scalar unit. */
+/* Functions that are not IEEE operations use one element of the scalar unit. */
 static float polynomial(const struct spyre_instr *in, float x)
 {
 	float r;
@@ -301,7 +301,7 @@ static int ascending(const void *a, const void *b)
 	return x->at < y->at ? -1 : 1;
 }
 
-/* The other way round, but equal numbers still by place. */
+/* The reverse order, but equal numbers still by place. */
 static int descending(const void *a, const void *b)
 {
 	const struct found *x = a, *y = b;
@@ -441,7 +441,7 @@ static void do_restick(struct machine *m)
 				m->element = NO_ELEMENT;
 				p = reach(m, 1, from + i * m->view[1].stride[4] + j * bytes,
 					  bytes, false);
-				/* Each its own, which none that is read is. */
+				/* Each output has its own number, which no input has. */
 				m->element = (m->point * 128 + i) * 128 + j;
 				memcpy(reach(m, 0, out + j * m->view[0].stride[5] + i * bytes,
 					     bytes, true), p, bytes);
@@ -483,7 +483,7 @@ static void do_phase(struct machine *m, const struct spyre_prog_step *step)
 	}
 }
 
-/* Steps from @i to the end of their loop; returns where that is. */
+/* Runs the steps from @i to the end of their loop; returns the end's index. */
 static uint32_t do_steps(struct machine *m, uint32_t i, uint32_t level)
 {
 	uint32_t end = i;
@@ -497,10 +497,10 @@ static uint32_t do_steps(struct machine *m, uint32_t i, uint32_t level)
 			do_phase(m, step);
 			continue;
 		}
-		for (m->turn[level] = 0; m->turn[level] < step->count && !ended(m);
-		     m->turn[level]++)
+		for (m->iter[level] = 0; m->iter[level] < step->count && !ended(m);
+		     m->iter[level]++)
 			end = do_steps(m, i + 1, level + 1);
-		m->turn[level] = 0;
+		m->iter[level] = 0;
 		i = end;
 	}
 	return i;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Codecs of every format against their definition: a list of numbers and a
- * rule for what lies between two of them.  The reference codecs and each unit
- * must follow it, over fp32 inputs a stride apart, or all 2^32 of them with
+ * Codecs of every format against their definition: a list of numbers and a rule for
+ * the values between two of them. The reference codecs and each unit must follow
+ * it, over fp32 inputs at a stride, or over all 2^32 of them with
  * SPYRE_NUMERICS=full in the environment (scripts/numerics).
  */
 #include <math.h>
@@ -15,15 +15,15 @@
 
 #define BLOCK 4096u
 #define INF 0x7f800000u
-#define STRIDE 251u		/* of a run that is not full */
+#define STRIDE 251u		/* of a partial run */
 
-/* Largest magnitude that has a code of its own, Inf too; bits of the exponent and fraction. */
+/* Largest magnitude with a code, Inf included; bits of the exponent and fraction. */
 static const struct format {
 	const char *name;
 	uint32_t format;
 	int ebits, fbits, bias;
 	uint32_t top, nan;
-	bool away;		/* ties, from zero; else to even */
+	bool away;		/* ties round away from zero; otherwise to even */
 	bool minus_zero;
 } floats[] = {
 	{ "DL16", SPYRE_FMT_SEN169_FP16, 6, 9, 31, 0x7fff, 0x7ffe, true, true },
@@ -61,8 +61,8 @@ static float from_bits(uint32_t bits)
 }
 
 /*
- * The number of a code without its sign.  DL16 has no subnormals: its code 0
- * stands where 2^-31 would be, its Inf 0x7fff where that number would be.
+ * The number of a code without its sign. DL16 has no subnormals: its code 0 has the
+ * place of 2^-31, and its Inf 0x7fff the place of the next number.
  */
 static double magnitude(const struct format *f, uint32_t code)
 {
@@ -74,7 +74,7 @@ static double magnitude(const struct format *f, uint32_t code)
 	return ldexp(fraction * one, 1 - f->bias);
 }
 
-/* The code of a magnitude that is not below those asked for before; *at goes up. */
+/* Returns the code of a magnitude that does not decrease between calls; advances *at. */
 static uint32_t nearest(const struct format *f, double x, uint32_t *at, double *middle)
 {
 	while (*at < f->top) {
@@ -106,7 +106,7 @@ static uint32_t reference_encode(uint32_t format, uint32_t bits)
 	}
 }
 
-/* Codes side by side, as an operand has them. */
+/* Packs codes like an operand. */
 static void pack(uint32_t format, uint8_t *p, const uint32_t *code, uint32_t n)
 {
 	uint32_t i;
@@ -129,7 +129,7 @@ static void pack(uint32_t format, uint8_t *p, const uint32_t *code, uint32_t n)
 	}
 }
 
-/* A block of inputs through all units; @want is what they must store. */
+/* Converts a block of inputs with all units, which must store @want. */
 static void check_units(uint32_t format, const uint32_t *in, const uint8_t *want)
 {
 	static uint8_t got[BLOCK * 4];
@@ -148,7 +148,7 @@ static void check_units(uint32_t format, const uint32_t *in, const uint8_t *want
 	}
 }
 
-/* All that is one sign's, in ascending magnitude, then the NaN. */
+/* All inputs of one sign, in ascending magnitude, then the NaNs. */
 static uint64_t sweep_float(const struct format *f, uint32_t sign, uint32_t stride)
 {
 	static uint32_t in[BLOCK], codes[BLOCK];
@@ -190,7 +190,7 @@ START_TEST(test_encode_floats)
 }
 END_TEST
 
-/* The definition: rint() rounds to nearest, ties to even. */
+/* The definition uses rint(), which rounds to nearest, ties to even. */
 START_TEST(test_encode_integers)
 {
 	const struct integer *f = &integers[_i];
@@ -220,7 +220,7 @@ START_TEST(test_encode_integers)
 }
 END_TEST
 
-/* The number of a code by the definition, NaN also for what has none. */
+/* The number of a code by the definition; NaN for codes without one. */
 static double value(const struct format *f, uint32_t code)
 {
 	uint32_t sign = 1u << (f->ebits + f->fbits), mag = code & (sign - 1);
@@ -288,7 +288,7 @@ START_TEST(test_decode_floats)
 }
 END_TEST
 
-/* 32-bit integers: each power of two, its neighbours, ties at 24 bits, and many others. */
+/* 32-bit integers: each power of two, its neighbours, ties at 24 bits, and random ones. */
 static uint32_t some_integer(uint32_t i, uint64_t *seed)
 {
 	if (i < 32 * 64)
@@ -322,7 +322,7 @@ START_TEST(test_decode_integers)
 }
 END_TEST
 
-/* A case of its own for each half: scripts/numerics runs them side by side. */
+/* Each half is a separate case: scripts/numerics runs them in parallel. */
 static void add_case(Suite *suite, const char *name, const TTest *decode, const TTest *encode)
 {
 	TCase *tc = tcase_create(name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tiled, converting transfers against the naive reference; refusals. */
+/* Tiled, converting transfers against the naive reference; refused descriptors. */
 #include "model_util.h"
 #include "model_reference.h"
 
@@ -10,7 +10,7 @@
 #define FP32 SPYRE_FMT_IEEE_FP32
 #define FP16 SPYRE_FMT_IEEE_FP16
 
-/* Runs @desc both ways on all units; the host span is @host_bytes long. */
+/* Runs @desc in both directions on all units; the host span is @host_bytes long. */
 static void check(struct spyre_dma_desc *desc, uint64_t host_bytes)
 {
 	const struct spyre_unit *const *unit;
@@ -123,7 +123,7 @@ START_TEST(test_shapes)
 							   formats[_i][1], t);
 
 			check_both(&desc, (uint64_t)rows * cols * spyre_fmt_bytes(formats[_i][0]));
-			/* A span that is too short by three bytes, or by a row. */
+			/* The span is too short by three bytes, or by a row. */
 			if (rows * cols > 100) {
 				desc.host_offset = 2;
 				check_both(&desc, (uint64_t)rows * cols *
@@ -137,7 +137,7 @@ START_TEST(test_shapes)
 }
 END_TEST
 
-/* 16 MiB on the device and a stick: stores go past the caches. */
+/* 16 MiB on the device and a stick: stores bypass the caches. */
 START_TEST(test_large)
 {
 	struct spyre_dma_desc desc = tiled(2048, 4097, FP16, DL16, false);
@@ -147,7 +147,7 @@ START_TEST(test_large)
 }
 END_TEST
 
-/* Random dims, strides and bounds: what the bounds leave is what moves. */
+/* Random dims, strides and bounds: only elements within the bounds move. */
 START_TEST(test_random)
 {
 	uint64_t seed = 31337;
@@ -168,7 +168,7 @@ START_TEST(test_random)
 		stride = spyre_fmt_bytes(desc.host_format);
 		desc.num_dims = 1 + rng_below(&seed, 6);
 		desc.host_offset = rng_below(&seed, 40);
-		/* A dense host tensor with its dims in random order on the device. */
+		/* A dense host tensor whose dims have a random order on the device. */
 		for (d = 0; d < desc.num_dims; d++) {
 			uint32_t at = rng_below(&seed, d + 1);
 
@@ -197,7 +197,7 @@ START_TEST(test_random)
 }
 END_TEST
 
-/* One transfer in memory of exactly its size, of which a sanitizer sees the end. */
+/* Runs one transfer in memory of exactly its size, so that a sanitizer sees the end. */
 static void check_exact(const struct spyre_unit *unit, const struct spyre_dma_desc *desc,
 			uint64_t host_bytes)
 {
@@ -228,8 +228,8 @@ static void check_exact(const struct spyre_unit *unit, const struct spyre_dma_de
 }
 
 /*
- * Transposed rows whose valid lanes are a whole tile of the unit's, 128 bytes,
- * while the dim has more: a bound or the end of the span leaves them.
+ * Transposed rows whose valid lanes are a whole tile of the unit, 128 bytes, while
+ * the dim has more: a bound or the end of the span cuts them off.
  */
 START_TEST(test_tile_of_partial_lanes)
 {
@@ -280,7 +280,7 @@ START_TEST(test_replicate)
 	check(&desc, 128);
 	desc.dim[2].host_stride = 0;
 	check(&desc, 2);
-	/* Back, one host element would be written many times. */
+	/* In D2H one host element would be written many times. */
 	desc.direction = SPYRE_DMA_D2H;
 	ck_assert_int_eq(spyre_dma_check(&desc, &bytes, NULL), SPYRE_STOP_DMA_SHAPE);
 	desc.num_bounds = 3;
@@ -342,7 +342,7 @@ START_TEST(test_refusals)
 }
 END_TEST
 
-/* Products of counts that pass 64 bits and come out small. */
+/* Products of counts that exceed 64 bits and wrap to small numbers. */
 START_TEST(test_wrapping_sizes)
 {
 	static const uint32_t counts[][4] = {
@@ -363,9 +363,9 @@ START_TEST(test_wrapping_sizes)
 END_TEST
 
 /*
- * Descriptors that spyre_dma_check() refuses, given to the engine all the same,
- * as if its own arithmetic were wrong: their blocks leave a span, and the
- * transfer ends with an internal fault before a byte has moved.
+ * Passes descriptors that spyre_dma_check() refuses to the engine, as if its own
+ * arithmetic were wrong: their blocks leave a span, and the transfer ends with an
+ * internal fault before any byte moves.
  */
 START_TEST(test_escape)
 {
@@ -381,7 +381,7 @@ START_TEST(test_escape)
 		uint64_t eb = spyre_fmt_bytes(formats[i % 6][0]);
 		struct spyre_dma_desc desc = {
 			.host_format = formats[i % 6][0], .device_format = formats[i % 6][1],
-			/* Plus an element it is small again. */
+			/* With an element added, the sum wraps to a small number. */
 			.num_dims = 2, .host_offset = i / 6 % 2 ? -1ull : -eb,
 		};
 		struct test_host h;
@@ -391,7 +391,7 @@ START_TEST(test_escape)
 		desc.direction = direction;
 		desc.dim[0] = (struct spyre_dma_dim){ .count = 64, .host_stride = eb };
 		desc.dim[1] = (struct spyre_dma_dim){ .count = 128 / eb, .host_stride = 64 * eb };
-		/* Rows that are dense, transposed tiles, or tiles but for their strides. */
+		/* Dense rows, transposed tiles, or tiles with other strides. */
 		if (form == 0) {
 			desc.dim[0].host_stride = 128;
 			desc.dim[1].host_stride = eb;

@@ -28,7 +28,7 @@ struct memory {
 	uint8_t *lx_of[MAX_CORES];
 };
 
-/* Inputs are random in @format, outputs start out as 0x11. */
+/* Inputs are random in @format; outputs are initialised to 0x11. */
 static void memory_init(struct memory *m, const struct spyre_program *prog, uint32_t format)
 {
 	uint64_t seed = 1234;
@@ -78,7 +78,7 @@ static void compare(const struct memory *want, const struct memory *got,
 	}
 }
 
-/* Runs what is in the builder everywhere. */
+/* Runs the builder's program on all units and thread counts. */
 static void check(uint32_t format)
 {
 	const struct spyre_unit *const *unit;
@@ -139,7 +139,7 @@ static void set_imms(struct spyre_instr *in)
 
 #define NUM_FUNCTIONS ((int)(sizeof(functions) / sizeof(functions[0])))
 
-/* Sticks on end, in every format. */
+/* Contiguous sticks, in every format. */
 START_TEST(test_sfu_dense)
 {
 	static const uint32_t formats[] = { DL16, FP32, FP16, BF16 };
@@ -232,7 +232,7 @@ static const uint32_t reductions[] = {
 	SPYRE_FUNC_EXX2,
 };
 
-/* Random data would drown in NaN: one group is finite only. */
+/* Random data would mostly give NaN, so one group is finite only. */
 START_TEST(test_reduce)
 {
 	static const uint32_t formats[] = { DL16, FP32, FP16, BF16 };
@@ -278,13 +278,13 @@ START_TEST(test_reduce)
 		out->stride[3] = in->reduce_mask & 8 ? 0 : out->stride[3];
 		if (n % 11 == 10)
 			src->lanes = SPYRE_LANES_SPLAT;
-		/* INT16 patterns read as any format are mostly finite. */
+		/* INT16 patterns interpreted in any format are mostly finite. */
 		check(n % 2 ? format : FP16);
 	}
 }
 END_TEST
 
-/* Formats of C, A, B; @lanes columns in a stick. */
+/* Formats of C, A, B; a stick has @lanes columns. */
 static struct spyre_instr *add_pt(uint32_t batch, uint32_t m, uint32_t n, uint32_t k,
 				  uint32_t lanes, const uint32_t *formats)
 {
@@ -352,7 +352,7 @@ START_TEST(test_pt)
 }
 END_TEST
 
-/* Onto what is there: the second product starts where the first ended. */
+/* Accumulates: the second product starts with the result of the first. */
 START_TEST(test_pt_accumulate)
 {
 	static const uint32_t sums[][3] = {
@@ -368,7 +368,7 @@ START_TEST(test_pt_accumulate)
 }
 END_TEST
 
-/* -128 * -128 over the longest K that fits: 2^14 * 65,408 does not pass 2^31. */
+/* -128 * -128 over the longest permitted K: 2^14 * 65,408 stays below 2^31. */
 START_TEST(test_pt_largest_sum)
 {
 	static const uint32_t f[3] = { INT32, INT8, INT8 };
@@ -443,7 +443,7 @@ START_TEST(test_move_and_restick)
 }
 END_TEST
 
-/* Load to LX, compute there, exchange over the ring, store; in two loops. */
+/* Loads to LX, computes there, exchanges over the ring, stores; in two loops. */
 START_TEST(test_phases)
 {
 	struct spyre_instr *in;
@@ -464,7 +464,7 @@ START_TEST(test_phases)
 		view->stride[0] = 128;
 		view->loop_stride[0] = 6 * 512 * 4;
 		view->loop_stride[1] = 6 * 512;
-		/* Sums over the turns: LX lives as long as the program. */
+		/* Sums over the iterations: LX keeps its contents for the whole program. */
 		in = build_instr(&b, SPYRE_OP_SFU, SPYRE_FUNC_ADD, 1, 64);
 		in->count[0] = 4;
 		build_view(in, 0, SPYRE_VIEW_LX, 1024)->stride[0] = 128;
@@ -489,8 +489,7 @@ START_TEST(test_phases)
 }
 END_TEST
 
-/* A stop ends the program soon, and says so. */
-/* Polls that a program of one instruction costs, when it may have so many. */
+/* Runs the builder's program; it is told to stop after @polls polls, of which *left remain. */
 static enum spyre_stop run_for(long polls, long *left)
 {
 	struct spyre_program prog;
@@ -515,7 +514,7 @@ static enum spyre_stop run_for(long polls, long *left)
 	return stop;
 }
 
-/* Work that moves little data for long still asks whether to stop. */
+/* Long work that moves little data still polls for a stop. */
 START_TEST(test_polls)
 {
 	static const uint32_t kinds[][2] = {
@@ -532,7 +531,7 @@ START_TEST(test_polls)
 	for (d = 0; d < 6; d++)
 		in->count[d] = 40;
 	build_view(in, 0, OUT, 0);
-	/* Points that cannot be merged, and of a search a million each. */
+	/* Points that cannot be merged, and a million points for each search. */
 	build_view(in, 1, 0, 0)->stride[1] = 2;
 	build_view(in, 1, 0, 0)->stride[3] = 2;
 	if (kinds[_i][0] == SPYRE_OP_REDUCE)
@@ -542,14 +541,14 @@ START_TEST(test_polls)
 		in->imm[1] = 2;
 	}
 	ck_assert_int_eq(run_for(50, &left), SPYRE_STOP_CANCELLED);
-	/* It stops at the poll that says so. */
+	/* It stops at the poll that requests it. */
 	ck_assert_int_ge(left, -3);
 }
 END_TEST
 
 /*
- * Points of two lanes take as long as whole tiles: 64,000 of them are some 500
- * polls of the scalar unit, where 16 would do for the 128,000 lanes.
+ * Points of two lanes take as long as whole tiles: 64,000 of them take some 500
+ * polls of the scalar unit, where their 128,000 lanes alone would take 16.
  */
 START_TEST(test_polls_of_small_points)
 {
@@ -576,7 +575,7 @@ START_TEST(test_polls_of_small_points)
 }
 END_TEST
 
-/* Of a reduction of 2^31 elements only the first is valid: the rest is not walked. */
+/* Only the first element of a reduction of 2^31 is valid: the others are not walked. */
 START_TEST(test_valid_ends_walk)
 {
 	struct spyre_instr *in;
@@ -630,7 +629,7 @@ START_TEST(test_cancel)
 }
 END_TEST
 
-/* 0.1 and 0.2 in the card's own hand, so that not all rests on one reference. */
+/* 0.1 and 0.2 in literal codes, so that not everything depends on one reference. */
 START_TEST(test_known_results)
 {
 	struct spyre_program prog;

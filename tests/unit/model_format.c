@@ -24,7 +24,7 @@ static uint32_t to_bits(float x)
 	return bits;
 }
 
-/* Number of a 16-bit code from its definition, but for the last two. */
+/* The number of a 16-bit code from its definition, except for the last two codes. */
 static double dl16_number(uint32_t code)
 {
 	uint32_t e = code >> 9 & 63, f = code & 511;
@@ -97,7 +97,7 @@ static uint32_t dl16_nearest(float x)
 	}
 	if (e < -31 || (e == -31 && scaled == 512))
 		return sign;
-	/* The code of 1022 is NaN's: Inf begins there. */
+	/* The code of 1022 is NaN, so Inf begins there. */
 	if (e > 32 || (e == 32 && scaled >= 1022))
 		return sign | 0x7fff;
 	return sign | (e + 31) << 9 | ((uint32_t)scaled - 512);
@@ -116,7 +116,7 @@ static uint32_t ieee_nearest(double x, int ebits, int fbits, uint32_t nan)
 		return sign | top << fbits;
 	frexp(mag, &e);
 	e = mag == 0 || e - 1 < 1 - bias ? 1 - bias : e - 1;
-	/* Counting from the code of the exponent, carries come out right. */
+	/* Adding to the code of the exponent handles carries. */
 	mag = rint(ldexp(mag, fbits - e)) + ldexp(e + bias - 1, fbits);
 	if (mag >= ldexp(top, fbits))
 		return sign | top << fbits;
@@ -141,7 +141,7 @@ START_TEST(test_encode_stride)
 }
 END_TEST
 
-/* Exactly at, just below and just above the middle between two codes. */
+/* Exactly at, just below and just above the midpoint of two codes. */
 START_TEST(test_encode_ties)
 {
 	uint32_t code;
@@ -202,7 +202,7 @@ START_TEST(test_fp64)
 		uint32_t want;
 		double d;
 
-		/* Half of them near the range of fp32, a quarter near its ties. */
+		/* Half of them lie near the range of fp32, a quarter near its ties. */
 		if (i & 1)
 			bits = (bits & ~(0x7ffull << 52)) |
 			       (uint64_t)(865 + rng_below(&seed, 300)) << 52;
@@ -231,7 +231,7 @@ static void run_convert(const struct spyre_unit *unit, uint32_t to, void *dst, u
 	unit->convert(&run);
 }
 
-/* The units' vector converters give the bits of the reference codecs. */
+/* The units' vector converters produce the bits of the reference codecs. */
 START_TEST(test_units_decode)
 {
 	const struct spyre_unit *unit = test_units()[_i];
@@ -267,7 +267,7 @@ START_TEST(test_units_decode)
 }
 END_TEST
 
-/* fp16 through DL16: infinities, NaN, zeros and what has nine bits of fraction are kept. */
+/* fp16 through DL16 preserves infinities, NaN, zeros and numbers with nine fraction bits. */
 START_TEST(test_units_round_trip)
 {
 	const struct spyre_unit *unit = test_units()[_i];

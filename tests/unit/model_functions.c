@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The SFU's functions: the same bits on every unit, and how far from the
- * true value.  Prints what it measured, for docs/numerics.md.
+ * The SFU's functions: identical bits on every unit, and the error relative to the
+ * exact value. Prints the measurements for docs/numerics.md.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "model_util.h"
 
 #define CODES 65536u		/* all inputs of a 16-bit format */
-/* fp32 patterns: so many, or with SPYRE_NUMERICS=full in the environment 10^7. */
+/* Number of fp32 patterns; with SPYRE_NUMERICS=full in the environment 10^7. */
 #define RANDOM (1u << 18)
 #define RANDOM_FULL 10000000u
 
@@ -59,7 +59,7 @@ static long double ref_sigmoid(long double x, const float *k)
 	return 1 / (1 + expl(-x));
 }
 
-/* Of silu, gelu and mish the card gives the limit at -Inf. */
+/* The card returns the limit of silu, gelu and mish at -Inf. */
 static long double ref_silu(long double x, const float *k)
 {
 	(void)k;
@@ -138,7 +138,7 @@ static long double ref_clip(long double x, const float *k)
 	return x > k[1] ? k[1] : x;
 }
 
-/* Limits: hundredths of an ulp in fp32, codes off the nearest in DL16. */
+/* Limits: hundredths of an ulp in fp32, codes from the nearest in DL16. */
 static const struct function {
 	const char *name;
 	reference_fn reference;
@@ -211,7 +211,7 @@ static void apply(const struct spyre_unit *unit, const struct function *f, void 
 	unit->sfu(&run);
 }
 
-/* Distance in ulps of fp32 at @want, infinite where it is wrong in kind. */
+/* Distance in ulps of fp32 at @want, infinite for a wrong NaN, infinity or sign. */
 static double ulps(float got, long double want)
 {
 	int exponent;
@@ -248,7 +248,7 @@ static uint16_t dl16_nearest(long double x)
 		return sign;
 	frexpl(magnitude, &exponent);
 	fraction = (long)floorl(ldexpl(magnitude, 10 - exponent) + 0.5L);
-	/* Of 512..1024 units; the bits above carry into the exponent. */
+	/* In 512..1024 units; the higher bits carry into the exponent. */
 	fraction += ((long)exponent - 1 + 31 - 1) * 512;
 	if (fraction > 0x7ffd)
 		fraction = 0x7fff;
@@ -314,7 +314,7 @@ START_TEST(test_dl16)
 }
 END_TEST
 
-/* Half of the patterns are any, half lie where functions are not trivial. */
+/* Half of the patterns are arbitrary, half lie where functions are not trivial. */
 static void random_patterns(uint32_t *in, uint32_t n, uint64_t seed)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -366,7 +366,7 @@ START_TEST(test_fp32)
 }
 END_TEST
 
-/* Mixed formats, odd numbers of lanes and splats go other ways through the unit. */
+/* Mixed formats, odd numbers of lanes and splats use other paths of the unit. */
 START_TEST(test_paths)
 {
 	const struct function *f = &functions[_i];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random programs: what verifies stays within its operands and LX, whatever
- * it does there; random damage to an image never crashes the verifier, and
- * what still passes after damage runs within bounds too.
+ * Random programs: a verified program stays within its operands and LX; random
+ * damage to an image never crashes the verifier, and a damaged image that is still
+ * accepted runs within bounds as well.
  */
 #include "model_util.h"
 
@@ -115,7 +115,7 @@ static void *random_program(size_t *size)
 	return image;
 }
 
-/* Makes the table right; false if the program is refused for another reason. */
+/* Corrects the table; returns false if the program is refused for another reason. */
 static bool settle(void *image, size_t size, struct spyre_program *prog)
 {
 	struct spyre_prog_operand *op = (void *)((struct spyre_prog_header *)image + 1);
@@ -137,7 +137,7 @@ static bool settle(void *image, size_t size, struct spyre_program *prog)
 	return false;
 }
 
-/* Operands and LX are exactly as large as the program said. */
+/* Operands and LX have exactly the sizes that the program declares. */
 static void run(const struct spyre_program *prog, const struct spyre_unit *unit)
 {
 	struct guarded op[SPYRE_MAX_OPERANDS], lx[SPYRE_MAX_CORES];
@@ -186,7 +186,7 @@ START_TEST(test_random_programs)
 		}
 		free(image);
 	}
-	/* Most are valid, or this test says nothing. */
+	/* Most must be valid, or this test would show nothing. */
 	ck_assert_int_gt(ran, 100);
 }
 END_TEST
@@ -252,7 +252,7 @@ START_TEST(test_damaged_programs)
 }
 END_TEST
 
-/* Bytes without any structure behind a right header. */
+/* Random bytes after a valid header. */
 START_TEST(test_noise)
 {
 	struct spyre_verify_error err;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs are made so that the verifier must accept them and so that their
- * values are defined: every instruction writes a region of its own, or reads
- * exactly what it writes, and reads only inputs, what its own stream wrote
- * before, and what any core wrote in a phase before.
+ * Programs are generated so that the verifier must accept them and so that their
+ * values are defined: every instruction writes a separate region, or reads exactly
+ * the region that it writes, and otherwise reads only inputs, regions that its own
+ * stream wrote before, and regions that any core wrote in an earlier phase.
  */
 #include "model_generate.h"
 
@@ -14,8 +14,8 @@
 #define MAX_REGIONS 256u
 
 struct region {
-	uint32_t operand;	/* of the table, or SPYRE_VIEW_LX */
-	uint32_t core;		/* that wrote it */
+	uint32_t operand;	/* index in the table, or SPYRE_VIEW_LX */
+	uint32_t core;		/* the core that wrote it */
 	uint32_t phase;
 	uint64_t start, bytes;
 };
@@ -67,7 +67,7 @@ static uint32_t align_of(const struct spyre_view *view)
 	return spyre_fmt_span(view->format, 1);
 }
 
-/* Loops around the instruction; a region of its own for each turn, or one for all. */
+/* Puts loops around the instruction, with a region for each iteration, or one for all. */
 static uint64_t loop_strides(struct generator *g, struct spyre_view *view, uint64_t bytes)
 {
 	uint32_t d;
@@ -89,14 +89,14 @@ static void add_region(struct generator *g, uint32_t operand, uint64_t start, ui
 		};
 }
 
-/* Dims in any order, one inside the other, with a gap here and there. */
+/* Nests dims in any order, sometimes with gaps. */
 static uint64_t nest_strides(struct generator *g, const struct spyre_instr *in, uint32_t index,
 			     uint32_t skip, struct spyre_view *view)
 {
 	uint64_t step = spyre_view_bytes(in, view, index);
 	uint32_t order[SPYRE_MAX_DIMS], d, i;
 
-	/* As often as not the order of the dims, which executors merge. */
+	/* Half of the programs use the order of the dims, which executors merge. */
 	for (d = 0; d < in->num_dims; d++)
 		order[d] = in->num_dims - 1 - d;
 	if (one_in(g, 2)) {
@@ -118,7 +118,7 @@ static uint64_t nest_strides(struct generator *g, const struct spyre_instr *in, 
 	return step;
 }
 
-/* Where view0 goes: an operand or the core's LX. */
+/* Places view0 in an operand or the core's LX. */
 static void place_output(struct generator *g, struct spyre_instr *in, uint32_t skip)
 {
 	struct spyre_view *view = (struct spyre_view *)(in + 1);
@@ -145,7 +145,7 @@ static void output_is_readable(struct generator *g, const struct spyre_instr *in
 	add_region(g, view->operand, view->offset, end - view->offset);
 }
 
-/* A region that may be read and has room for @bytes; false: none was found. */
+/* Finds a readable region of at least @bytes; returns false if there is none. */
 static bool read_region(struct generator *g, struct spyre_view *view, uint64_t bytes)
 {
 	const struct region *r;
@@ -186,7 +186,7 @@ static void place_input(struct generator *g, struct spyre_instr *in, uint32_t in
 	loop_strides(g, view, align_of(view) * below(g, 40));
 }
 
-/* View0 over again: defined where an element depends on its own place only. */
+/* Uses view0's region again: defined only if an element depends on its own place only. */
 static void place_same(struct spyre_instr *in)
 {
 	struct spyre_view *view = (struct spyre_view *)(in + 1);
@@ -201,7 +201,7 @@ static void small_counts(struct generator *g, struct spyre_instr *in, uint32_t d
 
 	for (d = 0; d < dims; d++)
 		in->count[d] = one_in(g, 2) ? 1 : 1 + below(g, g->small || tiles ? 2 : 4);
-	/* Now and then many points of few elements. */
+	/* Sometimes uses many points of few elements. */
 	if (dims && !tiles && !g->small && one_in(g, 6)) {
 		for (d = 0; d < dims; d++)
 			in->count[d] = 1 + one_in(g, 3);
@@ -227,7 +227,7 @@ static uint32_t some_float(struct generator *g)
 	return bits[below(g, 10)];
 }
 
-/* One format for all views, or one for each; SENINT4 wants even lanes. */
+/* One format for all views, or one for each; SENINT4 requires even lanes. */
 static void arithmetic_formats(struct generator *g, struct spyre_instr *in)
 {
 	struct spyre_view *view = (struct spyre_view *)(in + 1);
@@ -269,7 +269,7 @@ static void generate_move(struct generator *g)
 	output_is_readable(g, in);
 }
 
-/* Coordinates are compared with small numbers, which input 2 has. */
+/* Coordinates are compared with the small numbers of input 2. */
 static void mask_coordinates(struct generator *g, struct spyre_instr *in)
 {
 	struct spyre_view *view = (struct spyre_view *)(in + 1);
@@ -306,7 +306,7 @@ static void generate_sfu(struct generator *g)
 	output_is_readable(g, in);
 }
 
-/* Elements of a search or of a reduction across the lanes. */
+/* Number of elements of a search or of a reduction across the lanes. */
 static uint64_t searched(const struct spyre_instr *in)
 {
 	uint64_t n = in->lanes;
@@ -390,14 +390,14 @@ static void generate_pt(struct generator *g)
 		in->count[3] += in->count[3] % 2;
 	in->count[4] = 1 + below(g, g->small ? 1 : 2);
 	in->count[5] = depth * (1 + below(g, g->small ? 1 : 2));
-	/* Deeper than integer sums stay exact in fp32, or than a block of K. */
+	/* Deeper than the exact integer sums in fp32, or than a block of K. */
 	if (!g->small && one_in(g, 8)) {
 		in->count[3] = 2;
 		in->count[4] = 1;
 		in->count[5] = depth * (1280 / depth);
 		memcpy(in->count, (uint32_t[]){ 1, 1, 1 }, 12);
 	}
-	/* Or more rows than a block has. */
+	/* More rows than a block has. */
 	if (!g->small && one_in(g, 16)) {
 		in->count[3] = 268;
 		in->lanes = 32;
@@ -435,7 +435,7 @@ static void generate_restick(struct generator *g)
 
 static void generate_instr(struct generator *g)
 {
-	/* A tile is large; seeds of fuzzers should not be. */
+	/* A tile is large, but seeds of fuzzers should be small. */
 	switch (below(g, g->small && !one_in(g, 8) ? 9 : 10)) {
 	case 0: return generate_move(g);
 	case 1: case 2: case 3: return generate_sfu(g);
@@ -521,7 +521,7 @@ void generate_operand(uint64_t seed, uint32_t operand, void *p, size_t bytes)
 		rng_fill(&rng, p, bytes, fill[operand]);
 		return;
 	}
-	/* DL16 numbers from 0 to 511, against which coordinates are compared. */
+	/* DL16 numbers from 0 to 511, with which coordinates are compared. */
 	memset(p, 0, bytes);
 	for (i = 0; i < bytes / 2; i++) {
 		float x = rng_below(&rng, 512);

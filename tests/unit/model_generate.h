@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* Random programs that are valid and whose results are defined. */
+/* Random valid programs with defined results. */
 #ifndef MODEL_GENERATE_H
 #define MODEL_GENERATE_H
 
 #include "model_build.h"
 
 #define GENERATE_CORES 4u
-/* Operands that programs read, and the others, which they write. */
+/* Operands that programs read; they write the others. */
 #define GENERATE_INPUTS 3u
 #define GENERATE_OPERANDS 5u
 
 /*
- * The program of @seed: any opcode, function and format, loops, ring, splats,
- * several cores and phases.  @small: for fuzzers, fewer and shorter.  free()
- * the image.  Returns NULL, with @err, if the verifier refuses it.
+ * Generates the program of @seed: any opcode, function and format, loops, ring,
+ * splats, several cores and phases. @small: fewer and shorter, for fuzzers. The
+ * caller frees the image. Returns NULL, with @err, if the verifier refuses it.
  */
 void *generate_program(uint64_t seed, bool small, size_t *size, struct spyre_program *prog,
 		       struct spyre_verify_error *err);
 
-/* The contents of an operand of a generated program before it runs. */
+/* Fills an operand of a generated program before it runs. */
 void generate_operand(uint64_t seed, uint32_t operand, void *p, size_t bytes);
 
 #endif /* MODEL_GENERATE_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Phases that go without a barrier: which may, and that the result is the same. */
+/* Phases without barriers: which ones qualify, and that the result does not change. */
 #include "model_util.h"
 #include "model/core.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define CORES 4u
-#define POINTS 2048u		/* of a core; all of them pay for the proof */
+#define POINTS 2048u		/* of a core; enough to pay for the proof */
 #define SLICE (POINTS * 128u)
 #define WHOLE (CORES * SLICE)
 
@@ -17,8 +17,8 @@ static const struct {
 	const char *what;
 	uint32_t middle;	/* an operand, or SPYRE_VIEW_LX */
 	uint32_t from;		/* the second phase reads that of core + from */
-	bool alias;		/* OUT is IN's memory */
-	uint32_t group;		/* phases expected to go together */
+	bool alias;		/* OUT shares IN's memory */
+	uint32_t group;		/* number of phases expected in the group */
 } cases[] = {
 	{ "own slice of an operand", MIDDLE, 0, false, 2 },
 	{ "a neighbour's slice", MIDDLE, 1, false, 1 },
@@ -36,7 +36,7 @@ static void move(struct builder *b, uint32_t to, uint64_t to_at, uint32_t from, 
 	build_view(in, 1, from, from_at)->stride[0] = 128;
 }
 
-/* Out becomes the input, each core's slice from core + from. */
+/* The output becomes the input; each core reads the slice of core + from. */
 static void *build(int which, size_t *size)
 {
 	static struct builder b;
@@ -48,7 +48,7 @@ static void *build(int which, size_t *size)
 	for (core = 0; core < CORES; core++) {
 		build_stream(&b, core);
 		move(&b, cases[which].middle, lx ? 0 : core * SLICE, IN, core * SLICE);
-		if (lx)		/* each operand is used */
+		if (lx)		/* every operand must be used */
 			move(&b, MIDDLE, core * SLICE, IN, core * SLICE);
 	}
 	build_phase(&b);

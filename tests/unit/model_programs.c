@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random valid programs: the checked interpreter finds no access that the
- * verifier should not have let pass, and every unit on one thread and on four
- * leaves the same bytes as it does.
+ * Random valid programs: the checked interpreter finds no access that the verifier
+ * should have refused, and every unit leaves the same bytes as the interpreter,
+ * with one thread and with four.
  */
 #include "model_checked.h"
 #include "model_generate.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PROGRAMS 40		/* per test; SPYRE_PROGRAMS in the environment: more */
+#define PROGRAMS 40		/* per test; SPYRE_PROGRAMS in the environment overrides */
 #define TESTS 10
 
 struct memory {

@@ -107,13 +107,13 @@ static float norm_scale(float mean, float squares, float eps)
 {
 	float variance = fmaf(-mean, mean, squares);
 
-	/* The larger of it and +0, which -0 is not. */
+	/* The larger of the variance and +0; -0 becomes +0. */
 	return 1 / sqrtf((variance > 0 || isnan(variance) ? variance : 0) + eps);
 }
 
 /*
- * Functions of IEEE operations only; model_functions.c has the others.
- * @coord is the place of the lane, for MASKBYINDEX.
+ * Functions of IEEE operations only; model_functions.c has the others. @coord is
+ * the position of the lane, for MASKBYINDEX.
  */
 float reference_apply(uint32_t func, const uint32_t *imm, uint32_t coord, const float *x)
 {
@@ -149,7 +149,7 @@ float reference_apply(uint32_t func, const uint32_t *imm, uint32_t coord, const 
 	case SPYRE_FUNC_LAYERNORMNORM: return (a - b) * x[2] * x[3] + x[4];
 	case SPYRE_FUNC_MULADD: return fmaf(a, b, x[2]);
 	case SPYRE_FUNC_FNMS: return fmaf(-a, b, x[2]);
-	/* Any place and any index is exact in double. */
+	/* Any position and any index is exact in double. */
 	case SPYRE_FUNC_MASKBYINDEX: return (double)coord < b ? a : low;
 	default: return a != 0 ? b : x[2];
 	}
@@ -160,7 +160,7 @@ float reference_first(uint32_t func)
 	return func == SPYRE_FUNC_AMAX ? -INFINITY : func == SPYRE_FUNC_AMIN ? INFINITY : 0;
 }
 
-/* Two accumulators, or one and an element. */
+/* Combines two accumulators, or one with an element. */
 static float combine(uint32_t func, float acc, float x)
 {
 	switch (func) {
@@ -190,7 +190,7 @@ void reference_across(uint32_t func, float *acc)
 		acc[lane] = acc[0];
 }
 
-/* The value stored of the accumulators, to which @squares belongs in the EXX2 functions. */
+/* The value to store from the accumulators; @squares is used by the EXX2 functions. */
 void reference_finish(uint32_t func, float factor, float *acc, const float *squares)
 {
 	uint32_t lane;

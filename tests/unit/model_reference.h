@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A second, naive implementation of the card's arithmetic and of its DMA engine,
- * one element at a time; model_checked.h runs programs with it.
+ * An independent, naive implementation of the card's arithmetic and of its DMA
+ * engine, one element at a time; model_checked.h runs programs with it.
  */
 #ifndef MODEL_REFERENCE_H
 #define MODEL_REFERENCE_H
@@ -11,15 +11,15 @@
 void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host,
 		   uint64_t host_bytes);
 
-/* One element from one format to another, by the DMA engine's rules. */
+/* Converts one element by the DMA engine's rules. */
 void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src);
 
-/* Element @lane of a row; the float is what the SFU computes with. */
+/* Loads element @lane of a row as the float that the SFU computes with. */
 float reference_load(uint32_t format, const uint8_t *p, uint32_t lane);
 void reference_store(uint32_t format, uint8_t *p, uint32_t lane, float x);
-/* Pointwise functions that are IEEE operations. */
+/* Applies a pointwise function that consists of IEEE operations. */
 float reference_apply(uint32_t func, const uint32_t *imm, uint32_t coord, const float *x);
-/* Reductions: before, each element, the tree over 128 accumulators, after. */
+/* Reductions: the start value, each element, the tree over 128 accumulators, the result. */
 float reference_first(uint32_t func);
 float reference_combine(uint32_t func, float acc, float x, float y, bool square);
 void reference_across(uint32_t func, float *acc);

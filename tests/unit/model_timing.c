@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Modelled time against the public figures of the card; docs/timing.md is the
- * table that this prints.
+ * Compares modelled time with the public figures of the card and prints the table
+ * of docs/timing.md.
  */
 #include "model_util.h"
 
@@ -18,7 +18,7 @@ struct figure {
 	const char *name, *unit;
 	double public;
 	double (*modelled)(void);
-	bool apart;		/* more than 20 % off, for the reason in docs/timing.md */
+	bool apart;		/* more than 20 % off; docs/timing.md has the reason */
 };
 
 static struct spyre_counters cost_of(uint32_t cores)
@@ -50,7 +50,7 @@ static void sticks(struct spyre_instr *in, uint32_t view, uint32_t operand, uint
 	build_view(in, view, operand, offset)->stride[0] = STICK;
 }
 
-/* Every core multiplies 1024 rows by 4096 x 512 that lie in its LX. */
+/* Every core multiplies 1024 rows by 4096 x 512 elements in its LX. */
 static double peak_tflops(void)
 {
 	struct spyre_counters cost;
@@ -170,7 +170,7 @@ static double broadcast_rate(void)
 	return gigabytes_per_s(&cost);
 }
 
-/* A pass of softmax over 512 rows of 16 sticks on one core, a phase of its own. */
+/* A pass of softmax over 512 rows of 16 sticks on one core, as a separate phase. */
 static void pass(uint32_t opcode, uint32_t func, uint32_t out, uint32_t from, bool column)
 {
 	const uint32_t x = 512 * STICK;		/* after the row values in LX */
@@ -243,7 +243,7 @@ START_TEST(test_figure)
 
 	printf("# %-36s modelled %8.2f  public %8.2f %-8s %+6.1f %%\n", f->name, modelled,
 	       f->public, f->unit, 100 * off);
-	/* One that comes within reach must lose its excuse. */
+	/* A figure that comes within 20 % must no longer be marked. */
 	ck_assert_msg((fabs(off) <= 0.2) == !f->apart, "%s: %.2f %s, public figure %.2f", f->name,
 		      modelled, f->unit, f->public);
 }

@@ -25,7 +25,7 @@ static const uint32_t functions[] = {
 	SPYRE_FUNC_LAYERNORMSCALE, SPYRE_FUNC_LAYERNORMNORM, SPYRE_FUNC_LEAKYRELU,
 	SPYRE_FUNC_ROUND, SPYRE_FUNC_TRUNC, SPYRE_FUNC_MASKBYINDEX, SPYRE_FUNC_MULADD,
 	SPYRE_FUNC_FNMS,
-	/* No IEEE operations: against the scalar unit on fp32. */
+	/* No IEEE operations: compared with the scalar unit on fp32. */
 	SPYRE_FUNC_EXP, SPYRE_FUNC_LOG, SPYRE_FUNC_TANH, SPYRE_FUNC_SIGMOID, SPYRE_FUNC_SILU,
 	SPYRE_FUNC_GELU, SPYRE_FUNC_SOFTPLUS, SPYRE_FUNC_MISH,
 };
@@ -45,7 +45,7 @@ static const uint32_t lane_counts[] = { 2, 6, 30, 32, 64, 78, 128, 130, 192 };
 #define LANE_COUNTS 9
 #define MAX_LANES 192
 #define POINTS 4
-#define ROW 1024			/* bytes of a point, with room behind it */
+#define ROW 1024			/* bytes of a point, with space after it */
 #define BYTES (POINTS * ROW)
 #define GUARD 0x5a
 
@@ -102,7 +102,7 @@ static void reference_sfu(const struct spyre_sfu_run *run)
 	}
 }
 
-/* Where a mask ends lies among the lanes; in fp32 it is a fraction or huge now and then. */
+/* The end of a mask lies among the lanes; in fp32 it is sometimes a fraction or huge. */
 static void fill_index(uint64_t *seed, uint8_t *p, uint32_t format)
 {
 	uint32_t row, lane;
@@ -198,7 +198,7 @@ START_TEST(test_functions)
 					run.v[i].format = formats[i % 2 ? in : out];
 					run.v[i].splat = (n + i + in) % 4 == 0;
 				}
-				/* One format for all is a way of its own. */
+				/* The case of one format for all has a separate path. */
 				if (out == in && n != 4)
 					for (i = 1; i <= spyre_func_inputs(func); i++)
 						run.v[i].splat = false;
@@ -209,7 +209,7 @@ START_TEST(test_functions)
 }
 END_TEST
 
-/* Odd numbers of lanes, of whole bytes. */
+/* Odd numbers of lanes, in formats of whole bytes. */
 START_TEST(test_odd_lanes)
 {
 	uint32_t func = functions[_i], n, i;
@@ -318,7 +318,10 @@ START_TEST(test_reductions)
 
 				rng_fill(&seed, in, BYTES, formats[from]);
 				rng_fill(&seed, in2, BYTES, run.in2.format);
-				/* NaN would drown all: integers below 2^15 read as small floats. */
+				/*
+				 * Random bits would mostly give NaN: integers below
+				 * 2^15 read as small floats.
+				 */
 				if ((from + to) % 2 && spyre_fmt_bits(formats[from]) > 8)
 					for (uint32_t i = 1; i < BYTES; i += 2)
 						in[i] &= 0xbf;
@@ -329,24 +332,24 @@ START_TEST(test_reductions)
 }
 END_TEST
 
-/* Codes at both ends and the zeros; NaN, the last two, now and then. */
+/* Codes at both ends, zeros, and sometimes NaN, the last two codes. */
 static uint16_t extreme(uint64_t *seed)
 {
 	static const uint16_t codes[] = {
 		0x7fff, 0xffff, 0x7ffd, 0xfffd, 0, 0x8000, 1, 0x8001, 0x3e00, 0xbe00, 0x7ffe,
 		0xfffe,
 	};
-	/* Few kinds at a time, or all lanes would give the same. */
+	/* Few kinds at a time, since otherwise all lanes would give the same result. */
 	uint32_t from = rng_below(seed, 10), kinds = rng_below(seed, 30) ? 1 : 12 - from;
 
 	return codes[from + rng_below(seed, kinds)];
 }
 
-#define EXTREME_ROWS 5		/* more than a unit takes at once */
+#define EXTREME_ROWS 5		/* more than a unit processes at once */
 #define EXTREME_POINTS 6
 #define EXTREME_LANES 64
 
-/* Row @row of @run as it ends in DL16, lane by lane against the reference. */
+/* Compares row @row of @run with the reference in DL16, lane by lane. */
 static void check_extremes(const struct spyre_unit *unit, const struct spyre_reduce_run *run,
 			   uint32_t row)
 {
@@ -372,7 +375,7 @@ static void check_extremes(const struct spyre_unit *unit, const struct spyre_red
 	}
 }
 
-/* Largest and smallest of infinities, NaN and zeros, of several rows of sticks at once. */
+/* The largest and smallest of infinities, NaN and zeros, in several rows of sticks at once. */
 START_TEST(test_extremes)
 {
 	static const uint32_t funcs[] = {
@@ -404,7 +407,7 @@ START_TEST(test_extremes)
 }
 END_TEST
 
-/* A store rounds, saturates and drops by rules that are not those of the DMA. */
+/* The rules by which a store rounds and saturates differ from the DMA engine's. */
 START_TEST(test_convert)
 {
 	const struct spyre_unit *unit = test_units()[_i];
@@ -457,7 +460,7 @@ static float mask(const struct spyre_unit *unit, uint32_t coord, float index)
 	return out;
 }
 
-/* By hand, so that not all rests on the reference. */
+/* Literal codes, so that not everything depends on the reference. */
 START_TEST(test_known)
 {
 	const struct spyre_unit *unit = test_units()[_i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A right program passes; each field wrong once gives the right stop. */
+/* A valid program is accepted; each field, invalid in turn, causes the right stop. */
 #include "model_util.h"
 
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void *good(size_t *size)
 	build_view(in, 1, 0, 0)->stride[4] = 128;
 	image = build_image(&b, size);
 	build_seal(image, *size, 2, &prog);
-	/* By hand: what each operand's farthest access is. */
+	/* The farthest access of each operand, computed by hand. */
 	ck_assert_uint_eq(prog.operands[0].extent, 64 * 128);
 	ck_assert_uint_eq(prog.operands[0].flags, SPYRE_OPERAND_READ);
 	ck_assert_uint_eq(prog.operands[1].extent, 128 + 1024 + 2 * 256 + 128);
@@ -293,7 +293,7 @@ START_TEST(test_views)
 }
 END_TEST
 
-/* Errors name the place. */
+/* Errors name the position. */
 START_TEST(test_error_place)
 {
 	struct spyre_verify_error err;
@@ -314,7 +314,7 @@ START_TEST(test_error_place)
 }
 END_TEST
 
-/* Work is bounded, also that of loops around nothing. */
+/* Work is bounded, even that of empty loops. */
 START_TEST(test_too_long)
 {
 	struct spyre_instr *in;
@@ -355,7 +355,7 @@ START_TEST(test_too_long)
 }
 END_TEST
 
-/* Costs are part of what programs report: fixed figures for fixed programs. */
+/* Costs are part of a program's report: fixed figures for fixed programs. */
 START_TEST(test_cost)
 {
 	struct spyre_counters cost;
@@ -377,11 +377,11 @@ START_TEST(test_cost)
 	build_seal(image, size, 1, &prog);
 	ck_assert_uint_eq(prog.cost.bytes_read, 2 * 1600 * 128);
 	ck_assert_uint_eq(prog.cost.bytes_written, 1600 * 128);
-	/* LPDDR5: 100 bytes a cycle, and 6/700 more for what is written; a barrier. */
+	/* LPDDR5: 100 bytes per cycle, and 6/700 more per byte written; a barrier. */
 	ck_assert_uint_eq(prog.cost.cycles, (7 * 614400 + 6 * 204800) / 700 + 65);
 	free(image);
 	spyre_cost_linear(2048000, 2048000, &cost);
-	/* 105 GB/s both ways together. */
+	/* 105 GB/s for both directions together. */
 	ck_assert_uint_eq(cost.cycles, 4096000 / 70 + 16);
 	spyre_cost_linear(0, 1500000, &cost);
 	ck_assert_uint_eq(cost.cycles, 15000 + 16);

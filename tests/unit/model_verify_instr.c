@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Extents and access of packed products, searches, masks and pairs, worked out
- * by hand; each of their fields wrong once gives the right stop.
+ * Extents and access of packed products, searches, masks and pairs, computed by
+ * hand; each of their fields, invalid in turn, causes the right stop.
  */
 #include "model_util.h"
 
@@ -229,7 +229,7 @@ START_TEST(test_searches)
 	BAD(TOPK, in->func, 82, BAD_FUNC);
 	BAD(INDEX, in->imm[2], (1u << 24) - 191, BAD_SHAPE);
 	BAD(INDEX, in->imm[2], ~0u, BAD_SHAPE);
-	/* One point alone counts too. */
+	/* A single point counts as well. */
 	BAD(INDEX, in->valid = in->reduce_mask = 0; in->imm[2], (1u << 24) - 63, BAD_SHAPE);
 	BAD(INDEX, in->valid = in->reduce_mask = 0; in->imm[2], 1u << 24, BAD_SHAPE);
 }
@@ -267,8 +267,8 @@ START_TEST(test_masks_and_pairs)
 END_TEST
 
 /*
- * The packed formats have two and four times the rate, and a quarter. Four
- * rows use sqrt(4 / 64) of the array. Enough turns hide the other costs.
+ * The packed formats have two and four times the rate, and a quarter. Four rows use
+ * sqrt(4 / 64) of the array. Enough iterations hide the other costs.
  */
 START_TEST(test_costs)
 {
@@ -286,7 +286,7 @@ START_TEST(test_costs)
 		struct spyre_instr *in = (void *)(image + 64 + 3 * 16 + 16 + 16);
 		struct spyre_view *view = (void *)(in + 1);
 
-		/* In the LX, where memory is no slower than the PT. */
+		/* The operands are in the LX, where memory is not slower than the PT. */
 		view[0].operand = view[1].operand = view[2].operand = SPYRE_VIEW_LX;
 		memset(view[2].stride, 0, sizeof(view[2].stride));
 		spyre_cost_instr(in, &cost);
@@ -297,7 +297,7 @@ START_TEST(test_costs)
 }
 END_TEST
 
-/* 6 points of one stick, 7 levels of 64 ranks, two sticks in a cycle. */
+/* 6 points of one stick, 7 levels of 64 ranks, two sticks per cycle. */
 START_TEST(test_search_cost)
 {
 	struct spyre_instr_cost cost;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Convolutions, pooling, top-k, masks and the other operations on windows and places.
+# Convolutions, pooling, top-k, masks and the other operations on windows and positions.
 if HAVE_CHECK
 sdsc_make_sources = tests/unit/sdsc_make.c tests/unit/sdsc_make.h
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Random tests of the public interface, and of what outlives what.
+# Random tests of the public interface and of object lifetimes.
 if HAVE_CHECK
 check_PROGRAMS += tests/unit/copy_property
 tests_unit_copy_property_SOURCES = tests/unit/copy_property.c tests/unit/runtime_check.h

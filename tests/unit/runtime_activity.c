@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Activity records: one for each operation, with what a profiler needs of it. */
+/* Activity records: one per operation, with the data that a profiler needs. */
 #include <time.h>
 
 #include "runtime_check.h"
@@ -32,7 +32,7 @@ static uint32_t read_all(spyre_activity_log *log, spyre_activity *records, uint3
 	return count;
 }
 
-/* Copies in, fills, copies on the card and out: four kinds. */
+/* Four kinds of operations: copies in, fills, copies on the card and out. */
 static void work(spyre_stream *stream, spyre_devptr device, void *host)
 {
 	uint32_t pattern = 7;
@@ -88,7 +88,7 @@ START_TEST(kinds)
 }
 END_TEST
 
-/* Events, waits and what ran without a log leave none. */
+/* Events, waits and work without a log leave no record. */
 START_TEST(nothing_else)
 {
 	spyre_stream *stream = get_stream(context, 0);
@@ -110,7 +110,7 @@ START_TEST(nothing_else)
 }
 END_TEST
 
-/* Two logs get the same; a full one counts what it lost. */
+/* Two logs get the same records; a full one counts the lost ones. */
 START_TEST(limits)
 {
 	spyre_stream *stream = get_stream(context, 0);

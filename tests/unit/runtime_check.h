@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helpers that the tests of the runtime share. They use the public interface, so that
- * the same programs run on either backend (SPYRE_BACKEND=embedded or drm).
+ * Helpers shared by the tests of the runtime. They use the public interface, so
+ * that the same programs run on either backend (SPYRE_BACKEND=embedded or drm).
  */
 #ifndef RUNTIME_CHECK_H
 #define RUNTIME_CHECK_H
@@ -28,7 +28,7 @@
 			      spyre_last_error()); \
 	} while (0)
 
-/* The thread's error text must name @part. */
+/* The thread's error text must contain @part. */
 #define ck_mentions(part) \
 	ck_assert_msg(strstr(spyre_last_error(), (part)), "\"%s\" does not mention \"%s\"", \
 		      spyre_last_error(), (part))
@@ -79,8 +79,8 @@ static inline void random_bytes(void *buffer, size_t bytes, uint64_t seed)
 }
 
 /*
- * True when all @n words are @value. Asserting each would be slow: Check
- * writes a mark to its runner for every assertion.
+ * Returns true if all @n words are @value. Asserting each would be slow: Check
+ * writes a record to its runner for every assertion.
  */
 static inline bool all_words(const uint32_t *words, size_t n, uint32_t value)
 {
@@ -104,7 +104,7 @@ static inline int run_suite(const char *name, TCase *tests)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	/* Generous: under an emulator or sanitizer everything is slow. */
+	/* The timeout is generous, because emulators and sanitizers are slow. */
 	tcase_set_timeout(tests, 300);
 	suite_add_tcase(suite, tests);
 	srunner_run_all(runner, CK_ENV);

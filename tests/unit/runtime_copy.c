@@ -19,7 +19,7 @@ static void teardown(void)
 	ck_ok(spyre_context_destroy(context));
 }
 
-/* One copy in and out again, with everything around it looked at. */
+/* Copies in and out again, and checks the memory around both. */
 static void check_linear(uint32_t offset, uint32_t host_offset, uint32_t bytes, uint64_t seed)
 {
 	static uint8_t before[AREA], expect[AREA], after[AREA], source[AREA], target[AREA];
@@ -36,7 +36,7 @@ static void check_linear(uint32_t offset, uint32_t host_offset, uint32_t bytes, 
 	memset(target, GUARD, AREA);
 	ck_ok(spyre_memcpy_d2h(context, target + host_offset, device + offset, bytes));
 	ck_assert_mem_eq(target + host_offset, source + host_offset, bytes);
-	/* Around it, the guard stands. */
+	/* The guard around it must not change. */
 	memset(target + host_offset, GUARD, bytes);
 	for (uint32_t i = 0; i < AREA; i++)
 		touched |= target[i] != GUARD;
@@ -103,7 +103,7 @@ START_TEST(fills)
 }
 END_TEST
 
-/* Overlapping device copies, both ways. */
+/* Overlapping device copies in both directions. */
 START_TEST(overlap)
 {
 	static uint8_t expect[AREA], after[AREA];
@@ -167,7 +167,7 @@ START_TEST(tiled_round_trip)
 	ck_assert_mem_eq(in, out + 1, sizeof(in));
 	ck_assert(out[0] == 1e30f && out[3 * 5 * 70 + 1] == 1e30f);
 
-	/* An allocation that is too small, and an address off the stick. */
+	/* The allocation is too small; then the address is not aligned to a stick. */
 	ck_ok(spyre_mem_free(context, tensor));
 	ck_ok(spyre_mem_alloc(context, spyre_layout_bytes(&layout) - 128, &tensor));
 	ck_status(spyre_copy_h2d(context, tensor, &layout, &source), SPYRE_ERROR_INVALID_ADDRESS);
@@ -212,7 +212,10 @@ START_TEST(between_layouts)
 }
 END_TEST
 
-/* Without a change of format, bits stay: NaNs with their payloads, strides of all kinds. */
+/*
+ * Without a change of format all bits are preserved: NaNs with their payloads,
+ * strides of all kinds.
+ */
 START_TEST(raw_bits)
 {
 	static const spyre_format hosts[] = {
@@ -248,7 +251,7 @@ START_TEST(raw_bits)
 	for (int n = 0; n < N; n++)
 		ck_assert_mem_eq(in + n * bytes, out + bytes * (size_t)(11 + n / (Y * Z) +
 				 n / Z % Y * X + n % Z * X * Y), bytes);
-	/* One row for all. */
+	/* All rows are the same one. */
 	source.stride[0] = source.stride[1] = 0;
 	source.storage_offset = Z;
 	ck_ok(spyre_copy_h2d(context, a, &rows, &source));

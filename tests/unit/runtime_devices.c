@@ -81,7 +81,7 @@ START_TEST(garbage)
 			  SPYRE_ERROR_CONFIGURATION);
 		ck_mentions("AIU_WORLD_SIZE");
 	}
-	/* The older name is named when it is the culprit. */
+	/* An error names the older variable if it is the cause. */
 	setenv("SPYRE_BACKEND", "embedded", 1);
 	setenv("SPYRE_VISIBLE_DEVICES", "zero", 1);
 	ck_status(spyre_device_count(&(int){ 0 }), SPYRE_ERROR_CONFIGURATION);
@@ -178,7 +178,7 @@ START_TEST(properties)
 	ck_ok(spyre_device_get_properties(1, &q));
 	ck_assert_str_eq(q.uuid, p.uuid);
 
-	/* A reader that knows less gets less. */
+	/* A caller with a smaller struct gets fewer fields. */
 	ck_ok(spyre_device_get_properties(0, (spyre_device_properties *)&small));
 	ck_assert_int_eq(small.guard, 'g');
 	ck_assert_mem_eq(small.name, "Virt", 4);
@@ -253,7 +253,7 @@ START_TEST(error_texts)
 }
 END_TEST
 
-/* The UUID of card @index, as a process of its own sees it if @apart. */
+/* The UUID of card @index, as a separate process sees it if @apart. */
 static void uuid_of(int index, bool apart, char uuid[40])
 {
 	spyre_device_properties p = { .struct_size = sizeof(p) };
@@ -278,7 +278,7 @@ static void uuid_of(int index, bool apart, char uuid[40])
 	close(ends[1]);
 }
 
-/* Embedded cards of all processes have UUIDs of their own, which stay while they are there. */
+/* Embedded cards of all processes have distinct UUIDs, which do not change during their life. */
 START_TEST(uuids)
 {
 	char uuid[5][40];

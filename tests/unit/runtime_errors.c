@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Failures stay where they happened: timeouts, forks, early ends. */
+/* Failures stay within their stream or context: timeouts, forks, early ends. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static void make_checked_work(spyre_context *context, spyre_stream *stream, spyr
 		ck_ok(spyre_memset_async(stream, *address, &i, 4, MIB));
 }
 
-/* One stream is killed by the clock, its context with it; another context's results do not know. */
+/* A timeout on one stream fails its context; another context is not affected. */
 START_TEST(timeout_takes_the_context)
 {
 	const uint64_t bytes = 512 * MIB;
@@ -47,7 +47,7 @@ START_TEST(timeout_takes_the_context)
 	good = get_stream(apart, 2);
 	ck_ok(spyre_event_create(context, 0, &event));
 	ck_ok(spyre_mem_alloc(context, bytes, &big));
-	/* One submission of its own per copy: the limit counts from its start. */
+	/* Each copy is a separate submission: the limit counts from its start. */
 	ck_ok(spyre_memcpy_d2d_async(slow, big + 128, big, bytes - 128));
 	ck_ok(spyre_memset_async(slow, big, "x", 1, 4096));
 	make_checked_work(apart, good, &fine);
@@ -56,13 +56,13 @@ START_TEST(timeout_takes_the_context)
 	ck_mentions("plain copy on the device");
 	ck_mentions("operation 1");
 	ck_mentions("SPYRE_TIMEOUT_MS");
-	/* Sticky on the stream, whatever is asked of it. */
+	/* The error is sticky for every call on the stream. */
 	ck_status(spyre_stream_query(slow), SPYRE_ERROR_TIMEOUT);
 	ck_status(spyre_memset_async(slow, big, "x", 1, 128), SPYRE_ERROR_TIMEOUT);
 	ck_status(spyre_event_record(event, slow), SPYRE_ERROR_TIMEOUT);
 	ck_status(spyre_stream_host_fn(slow, (spyre_host_fn)free, NULL), SPYRE_ERROR_TIMEOUT);
 	ck_mentions("plain copy on the device");
-	/* Other streams of the context take no work either; what went wrong is said. */
+	/* Other streams of the context refuse work as well, and their error names the cause. */
 	ck_status(spyre_memset_async(other, big, "x", 1, 128), SPYRE_ERROR_CANCELLED);
 	ck_mentions("spyre_context_reset()");
 	ck_status(spyre_stream_create(context, 0, &other), SPYRE_ERROR_CANCELLED);
@@ -73,7 +73,7 @@ START_TEST(timeout_takes_the_context)
 	ck_assert(all_words(host, MIB / 4, 49));
 	ck_ok(spyre_context_destroy(apart));
 	ck_ok(spyre_context_reset(context));
-	/* The fill behind the killed copy did not run. */
+	/* The fill after the killed copy did not run. */
 	ck_ok(spyre_memcpy_d2h(context, host, big, 4096));
 	ck_assert_uint_eq(host[0], 0);
 	ck_ok(spyre_stream_destroy(slow));
@@ -103,7 +103,7 @@ START_TEST(bad_timeout)
 }
 END_TEST
 
-/* Addresses are looked at before anything is queued. */
+/* Addresses are checked before anything is queued. */
 START_TEST(bad_addresses)
 {
 	spyre_context *context = open_card();
@@ -130,7 +130,7 @@ START_TEST(bad_addresses)
 	ck_status(spyre_memset_async(stream, b + 1, "a", 1, 4 * MIB),
 		  SPYRE_ERROR_INVALID_ADDRESS);
 	ck_status(spyre_memcpy_h2d(context, a, NULL, 1), SPYRE_ERROR_INVALID_ARGUMENT);
-	/* None of that is sticky. */
+	/* None of these errors is sticky. */
 	ck_ok(spyre_memcpy_h2d(context, a, host, 256));
 	ck_ok(spyre_context_synchronize(context));
 	ck_ok(spyre_context_destroy(context));
@@ -145,7 +145,7 @@ static int child(spyre_context *context, spyre_stream *stream, spyre_event *even
 	int count = 0;
 
 	alarm(60);
-	/* Every call on the parent's objects says so; none crashes or hangs. */
+	/* Every call on the parent's objects reports this; none crashes or hangs. */
 	if (spyre_mem_alloc(context, 128, &address) != SPYRE_ERROR_FORKED ||
 	    !strstr(spyre_last_error(), "fork"))
 		return 1;
@@ -162,7 +162,7 @@ static int child(spyre_context *context, spyre_stream *stream, spyre_event *even
 	/* The thread sanitizer allows no new threads after such a fork. */
 	return 0;
 #endif
-	/* A context of its own works. */
+	/* A context that the child creates works. */
 	if (spyre_device_count(&count) || count < 1 || spyre_context_create(0, 0, &own))
 		return 3;
 	if (spyre_mem_alloc(own, 4096, &address) || spyre_memcpy_h2d(own, address, &value, 4))
@@ -194,7 +194,7 @@ START_TEST(forked)
 		_exit(child(context, stream, event, address));
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "child: status 0x%x", status);
-	/* The parent never noticed. */
+	/* The parent is not affected. */
 	ck_ok(spyre_event_synchronize(event));
 	ck_ok(spyre_memcpy_d2h(context, &value, fine, 4));
 	ck_assert_uint_eq(value, 49);
@@ -202,7 +202,7 @@ START_TEST(forked)
 }
 END_TEST
 
-/* Enumeration before a fork hurts nobody. */
+/* Enumeration before a fork has no side effects. */
 START_TEST(count_then_fork)
 {
 	int count = 0, status;

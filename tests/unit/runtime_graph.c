@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs: recorded work does what the work itself would have done, each time. */
+/* Graphs: recorded work has the same effect as the work itself, each time. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -70,7 +70,7 @@ static void setup(void)
 	spyre_kernel_info info = { .struct_size = sizeof(info) };
 	spyre_host_tensor tensor;
 
-	/* Everything between the steps of softmax goes to memory. */
+	/* With LX_PLANNING=0 all data between the steps of softmax goes to memory. */
 	setenv("LX_PLANNING", "0", 1);
 	context = open_card();
 	stream = get_stream(context, 1);
@@ -104,7 +104,7 @@ static spyre_graph_info info_of(spyre_graph *graph)
 	return info;
 }
 
-/* All elements of @at are @value. */
+/* Checks that all elements at @at are @value. */
 static void check_value(spyre_devptr at, float value)
 {
 	float *data = malloc(ELEMENTS * sizeof(*data));
@@ -129,7 +129,7 @@ static void set_value(spyre_devptr at, float value)
 	free(data);
 }
 
-/* @n times y += 1. */
+/* Captures @n times y += 1. */
 static spyre_graph *capture_adds(spyre_stream *on, int n)
 {
 	spyre_graph *graph;
@@ -141,7 +141,10 @@ static spyre_graph *capture_adds(spyre_stream *on, int n)
 	return graph;
 }
 
-/* One of each: what comes in is in @pinned and @ragged, what goes out in the other two. */
+/*
+ * Captures one operation of each kind; inputs are in @pinned and @ragged, outputs
+ * in the other two.
+ */
 static void everything(spyre_stream *on, float *out, char *ragged, char *ragged_out)
 {
 	spyre_host_tensor from = tensor_of(pinned), to = tensor_of(out);
@@ -155,7 +158,7 @@ static void everything(spyre_stream *on, float *out, char *ragged, char *ragged_
 	ck_ok(spyre_memcpy_d2d_async(on, y + 128, x + 128, BYTES - 256));
 	ck_ok(spyre_memcpy_h2d_async(on, y + 1001, ragged, 777));
 	ck_ok(spyre_memcpy_d2h_async(on, ragged_out, y + 990, 801));
-	/* By way of host memory of the library. */
+	/* This copy goes through host memory of the library. */
 	ck_ok(spyre_copy_d2d_async(on, z, &other, x, &operand.layout, 2, operand.size));
 	ck_ok(spyre_copy_d2d_async(on, x, &operand.layout, z, &other, 2, operand.size));
 	launch_add(on, x, x, x);
@@ -183,7 +186,7 @@ START_TEST(all_kinds)
 	ck_assert_uint_eq(info.host_functions, 0);
 	ck_assert_uint_gt(info.commands, info.operations);
 	ck_assert_uint_gt(info.device_bytes, 0);
-	/* Neighbours share one, but for three copies of memory that is not pinned. */
+	/* Adjacent operations share one, except for three copies of memory that is not pinned. */
 	ck_assert_uint_eq(info.submissions, 5);
 	for (int round = 0; round < 20; round++) {
 		spyre_stream *on = get_stream(context, round % 3);
@@ -214,7 +217,7 @@ static uint32_t read_log(spyre_activity_log *log, spyre_activity *records, uint3
 	return count;
 }
 
-/* Few submissions, and yet each launch is counted, timed and named. */
+/* Although there are few submissions, each launch is counted, timed and named. */
 START_TEST(accounts)
 {
 	spyre_graph *graph = capture_adds(stream, 1000);
@@ -268,7 +271,7 @@ static void *replay(void *arg)
 	return NULL;
 }
 
-/* Launches of one graph do not overlap, from whatever stream and thread. */
+/* Launches of one graph do not overlap, from any stream or thread. */
 START_TEST(threads)
 {
 	spyre_graph *graph = capture_adds(stream, 10);
@@ -289,7 +292,7 @@ START_TEST(threads)
 }
 END_TEST
 
-/* The captured stream goes on with the same kernel; nobody's intermediates are another's. */
+/* The captured stream continues with the same kernel; intermediates are never shared. */
 START_TEST(intermediates)
 {
 	float *want = malloc(ELEMENTS * sizeof(*want)), *own = malloc(ELEMENTS * sizeof(*own));
@@ -328,7 +331,7 @@ static void hold(void *data)
 	pthread_mutex_unlock(&gate);
 }
 
-/* A graph and its kernel may go while launches are pending, and leave nothing. */
+/* A graph and its kernel may be destroyed while launches are pending, without leaks. */
 START_TEST(destroy_pending)
 {
 	uint64_t allocations = memory_info(context).allocations;
@@ -399,7 +402,7 @@ END_TEST
 
 static _Atomic bool captures_end;
 
-/* Captures begin and end at any moment; nothing is given to the stream in between. */
+/* Captures begin and end at any moment, with no work on the stream in between. */
 static void *capture_nothing(void *data)
 {
 	_Atomic uint32_t *rounds = data;
@@ -425,7 +428,7 @@ static void increase(void *data)
 
 #define PARTS 120
 
-/* A launch is before a capture of its stream or is refused; no part of it is recorded. */
+/* A launch either precedes a capture of its stream or is refused; no part of it is recorded. */
 START_TEST(capture_amidst_launch)
 {
 	spyre_stream_stats before = { .struct_size = sizeof(before) }, after = before;
@@ -460,7 +463,7 @@ START_TEST(capture_amidst_launch)
 }
 END_TEST
 
-/* Each is refused, says why, and leaves the capture as it was. */
+/* Each is refused with a text and leaves the capture unchanged. */
 START_TEST(refusals)
 {
 	spyre_host_tensor tensor = tensor_of(pinned);
@@ -506,7 +509,7 @@ START_TEST(refusals)
 	ck_mentions("stream 5");
 	ck_status(spyre_graph_launch(inner, zero), SPYRE_ERROR_CAPTURE);
 	ck_mentions("graphs hold no graphs");
-	/* Other streams go on meanwhile. */
+	/* Other streams continue meanwhile. */
 	ck_ok(spyre_graph_launch(inner, other));
 	ck_ok(spyre_stream_synchronize(other));
 	ck_ok(spyre_stream_end_capture(zero, &graph));
@@ -514,7 +517,7 @@ START_TEST(refusals)
 	check_value(y, 1);
 	ck_ok(spyre_graph_launch(graph, zero));
 	check_value(y, 2);
-	/* The event is a point in a graph, for good. */
+	/* The event is a point in a graph permanently. */
 	ck_status(spyre_event_synchronize(inside), SPYRE_ERROR_CAPTURE);
 	ck_status(spyre_stream_wait_event(other, inside), SPYRE_ERROR_CAPTURE);
 	ck_mentions("has ended");
@@ -533,11 +536,11 @@ START_TEST(refusals)
 	ck_status(spyre_graph_launch(NULL, zero), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_status(spyre_graph_launch(inner, NULL), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_status(spyre_stream_begin_capture(NULL), SPYRE_ERROR_INVALID_ARGUMENT);
-	/* inner, both events: the context frees them. */
+	/* The context frees inner and both events. */
 }
 END_TEST
 
-/* An event takes another stream along, and brings it back. */
+/* An event makes another stream join the capture and the stream join it again. */
 START_TEST(fork_and_join)
 {
 	spyre_stream *side = get_stream(context, 6), *third = get_stream(context, 7);
@@ -581,7 +584,7 @@ START_TEST(fork_and_join)
 }
 END_TEST
 
-/* A reset ends captures; graphs stay, as kernels and memory do. */
+/* A reset ends captures; graphs survive, like kernels and memory. */
 START_TEST(context_reset)
 {
 	spyre_graph *graph = capture_adds(stream, 3), *none;
@@ -599,7 +602,7 @@ START_TEST(context_reset)
 	ck_ok(spyre_graph_launch(graph, stream));
 	ck_ok(spyre_stream_synchronize(stream));
 	check_value(y, 3);
-	/* With the context go a capture and a graph. */
+	/* Destroying the context frees a capture and a graph. */
 	ck_ok(spyre_stream_begin_capture(stream));
 	launch_add(stream, y, one, y);
 }
@@ -627,8 +630,8 @@ static void copy_half(spyre_stream *on, spyre_devptr big)
 }
 
 /*
- * A limit in ms that a copy of half of @big exceeds and small work does not: both take
- * many times as long on a kernel that checks itself, under an emulator.
+ * A limit in ms that a copy of half of @big exceeds and small work does not: both
+ * take many times as long on a debug kernel, under an emulator.
  */
 static void limit_below_copy(spyre_devptr big, char *limit, size_t size)
 {
@@ -645,7 +648,7 @@ static void limit_below_copy(spyre_devptr big, char *limit, size_t size)
 	snprintf(limit, size, "%ld", ms / 3 > 1 ? ms / 3 : 1);
 }
 
-/* A failure inside a graph says where. */
+/* A failure inside a graph names the operation. */
 START_TEST(timeout_inside)
 {
 	spyre_context_state state = { .struct_size = sizeof(state) };
@@ -678,7 +681,7 @@ START_TEST(timeout_inside)
 	ck_status(spyre_stream_begin_capture(slow), SPYRE_ERROR_TIMEOUT);
 	ck_ok(spyre_context_reset(context));
 	check_value(y, 2);
-	/* And runs where there is more time. */
+	/* The graph runs where there is more time. */
 	ck_ok(spyre_graph_launch(graph, patient));
 	ck_ok(spyre_stream_synchronize(patient));
 	check_value(y, 5);
@@ -703,7 +706,7 @@ START_TEST(memory_gone)
 	ck_ok(spyre_stream_synchronize(stream));
 	ck_ok(spyre_graph_destroy(graph));
 
-	/* In the middle: what came before has run, so the stream cannot go on. */
+	/* The failure is in the middle: earlier work has run, so the stream cannot continue. */
 	ck_ok(spyre_mem_alloc(context, 16 * MIB, &big));
 	set_value(y, 0);
 	ck_ok(spyre_stream_begin_capture(stream));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels: loading, what a launch checks, results, lifetimes. */
+/* Kernels: loading, the checks of a launch, results, lifetimes. */
 #include <stdio.h>
 #include <unistd.h>
 
@@ -158,7 +158,7 @@ START_TEST(checks)
 	bad[2].address = 0;
 	ck_status(spyre_launch(stream, kernel, bad, 3), SPYRE_ERROR_INVALID_ADDRESS);
 	bad[2] = args[2];
-	/* Dimensions of size 1 make no difference; no layout is no check of it. */
+	/* Dimensions of size 1 are ignored; an argument without layout is not checked. */
 	bad[0].layout = &wide;
 	ck_ok(spyre_launch(stream, kernel, bad, 3));
 	check_sum(args[2].address);
@@ -179,7 +179,7 @@ static void hold(void *data)
 	usleep(20000);
 }
 
-/* Unloaded and freed at once, also with launches that have not reached the card. */
+/* Kernels may be unloaded and freed at once, even with launches that have not reached the card. */
 START_TEST(unload_in_flight)
 {
 	spyre_stream *stream = get_stream(context, 4);

@@ -30,7 +30,7 @@ static int use_card(spyre_context *context)
 	return memcmp(&value, "seen", 4) ? 2 : 0;
 }
 
-/* The parent's card is at work; the child opens one of its own, as its text advises. */
+/* The parent's card is busy; the child opens its own, as the error text advises. */
 START_TEST(child_opens)
 {
 	spyre_context *context = open_card();
@@ -67,7 +67,7 @@ static void hold(void *data)
 		usleep(1000);
 }
 
-/* Freed while a copy of it waits: it stays until then, and is unknown meanwhile. */
+/* Memory freed while a copy waits for it remains until then, but is unknown meanwhile. */
 START_TEST(pinned_under_copy)
 {
 	spyre_context *context = open_card();
@@ -106,7 +106,7 @@ struct chain {
 	int left;
 };
 
-/* Each call queues the next, on another stream that may have been idle. */
+/* Each call queues the next one on another stream, which may have been idle. */
 static void pass_on(void *data)
 {
 	struct chain *chain = data;
@@ -129,7 +129,7 @@ START_TEST(destroy_under_host_functions)
 }
 END_TEST
 
-/* A query whose struct_size is not set says so. */
+/* A query whose struct_size is not set reports that. */
 START_TEST(struct_size)
 {
 	spyre_context *context = open_card();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of pageable memory by a process that may pin hardly anything. */
+/* Copies of pageable memory by a process with a very low pin limit. */
 #include "runtime_check.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@
 
 static spyre_context *context;
 
-/* Root may pin what it likes: not any more. */
+/* Drops root's permission to pin without limit. */
 static void drop_ipc_lock(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -49,7 +49,7 @@ static void teardown(void)
 	ck_ok(spyre_context_destroy(context));
 }
 
-/* Faster than random_bytes(), which matters for this much under an emulator. */
+/* Faster than random_bytes(), which matters for this size under an emulator. */
 static void fill_words(void *buffer, size_t bytes)
 {
 	uint64_t *words = buffer;
@@ -69,7 +69,7 @@ START_TEST(plain_256_mib)
 	ck_ok(spyre_memcpy_h2d(context, device, in, BIG));
 	ck_ok(spyre_memcpy_d2h(context, out, device, BIG));
 	ck_assert(!memcmp(in, out, BIG));
-	/* Not at the start of a stick. */
+	/* The address is not the start of a stick. */
 	ck_ok(spyre_memcpy_h2d(context, device + 13, in + 1, BIG));
 	out[BIG] = GUARD;
 	ck_ok(spyre_memcpy_d2h(context, out, device + 13, BIG));
@@ -79,7 +79,7 @@ START_TEST(plain_256_mib)
 }
 END_TEST
 
-/* The source of the second copy is what the first one writes. */
+/* The first copy writes the source of the second. */
 START_TEST(order)
 {
 	spyre_stream *a = get_stream(context, 1), *b = get_stream(context, 2);
@@ -101,7 +101,7 @@ START_TEST(order)
 		ck_ok(spyre_memcpy_d2h_async(b, out, second, 8 * MIB));
 		ck_ok(spyre_stream_synchronize(b));
 		ck_assert(!memcmp(in, out, 8 * MIB));
-		/* The source may change as soon as the copy out of it is done. */
+		/* The source may change as soon as the copy from it is done. */
 		ck_ok(spyre_stream_synchronize(a));
 	}
 	ck_ok(spyre_event_destroy(event));
@@ -111,7 +111,7 @@ START_TEST(order)
 }
 END_TEST
 
-/* Every element of @size in a host tensor with gaps; nothing between them may change. */
+/* Copies every element of @size in a host tensor with gaps, which must not change. */
 static void check_strided(uint32_t rank, const int64_t *size, const int64_t *stride,
 			  size_t elements)
 {
@@ -176,7 +176,7 @@ START_TEST(nothing_may_be_pinned)
 }
 END_TEST
 
-/* The kernel does not pin a file's pages to be written. */
+/* The kernel cannot pin the pages of a file for writing. */
 START_TEST(file)
 {
 	FILE *f = tmpfile();
@@ -197,7 +197,7 @@ START_TEST(file)
 }
 END_TEST
 
-/* An address without memory stays an error, and no process dies of it. */
+/* An address without memory remains an error and kills no process. */
 START_TEST(no_memory)
 {
 	uint8_t *hole = mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

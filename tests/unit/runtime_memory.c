@@ -21,7 +21,7 @@ START_TEST(rounding)
 	spyre_context *context = open_card();
 	spyre_pointer_info info = { .struct_size = sizeof(info) };
 	spyre_devptr address[7], none = 1;
-	/* A plain user's context counts what is kept for other users as used. */
+	/* A plain user's context reports memory that is reserved for other users as used. */
 	const uint64_t before = memory_info(context).used;
 	uint64_t sum = 0;
 
@@ -44,7 +44,7 @@ START_TEST(rounding)
 		ck_ok(spyre_mem_free(context, address[i]));
 	ck_assert_uint_eq(memory_info(context).context_used, 0);
 	ck_assert_uint_eq(memory_info(context).context_peak, sum);
-	/* No more than one empty chunk is kept. */
+	/* At most one empty chunk is kept. */
 	ck_assert_uint_le(memory_info(context).used, before + 2 * MIB);
 	ck_ok(spyre_context_destroy(context));
 }
@@ -91,7 +91,7 @@ START_TEST(interior)
 }
 END_TEST
 
-/* Written memory comes back zeroed, small and large, again and again. */
+/* Reused memory is zeroed, small and large, again and again. */
 START_TEST(zeroed)
 {
 	static const uint64_t sizes[] = { 128, 4096, 70000, 600000, MIB, 3 * MIB };
@@ -134,7 +134,7 @@ START_TEST(coalesce)
 	for (int i = 63; i > 0; i -= 2)
 		ck_ok(spyre_mem_free(context, address[i]));
 	ck_assert_uint_eq(memory_info(context).used, before);
-	/* First fit: the holes are one again. */
+	/* First fit: the holes have been merged. */
 	ck_ok(spyre_mem_alloc(context, 64 * MIB, &whole));
 	ck_assert_uint_eq(whole, address[0]);
 	ck_ok(spyre_mem_free(context, whole));
@@ -147,7 +147,7 @@ static void fill_card(spyre_context *context, spyre_devptr *address, int *n, int
 	uint64_t largest;
 
 	for (*n = 0; *n < max && (largest = memory_info(context).largest_free); ++*n) {
-		/* An allocation that info calls possible succeeds. */
+		/* An allocation of the size that info reports succeeds. */
 		ck_ok(spyre_mem_alloc(context, largest > 16 * MIB ? 16 * MIB : largest,
 				      &address[*n]));
 	}
@@ -160,7 +160,7 @@ START_TEST(exhaustion)
 	spyre_context *context;
 	int n;
 
-	/* Elsewhere the card's own size decides, and may be large. */
+	/* Other backends use the card's own size, which may be large. */
 	setenv("SPYRE_EMBEDDED_LPDDR_MIB", "96", 1);
 	context = open_card();
 	if (memory_info(context).total > 256 * MIB) {
@@ -190,7 +190,7 @@ START_TEST(exhaustion)
 }
 END_TEST
 
-/* Frees behind queued work are waited for before "out of memory" is said. */
+/* The library waits for frees behind queued work before it reports "out of memory". */
 START_TEST(reclaim_before_oom)
 {
 	const uint8_t byte = 0x5a;
@@ -207,7 +207,7 @@ START_TEST(reclaim_before_oom)
 			ck_ok(spyre_memset_async(stream, a, &byte, 1, 40 * MIB));
 			ck_ok(spyre_mem_free(context, a));
 		}
-		/* The same with small pieces that fill the card. */
+		/* The same with small allocations that fill the card. */
 		for (int i = 0; i < 300; i++) {
 			ck_ok(spyre_mem_alloc(context, 900000, &a));
 			ck_ok(spyre_memset_async(stream, a, &byte, 1, 900000));
@@ -227,7 +227,7 @@ START_TEST(shared_capacity)
 	ck_ok(spyre_mem_alloc(one, 8 * MIB, &address));
 	ck_assert_uint_eq(memory_info(two).used, before + 8 * MIB);
 	ck_assert_uint_eq(memory_info(two).context_used, 0);
-	/* An address is its context's. */
+	/* An address is valid in its context only. */
 	ck_status(spyre_mem_free(two, address), SPYRE_ERROR_INVALID_ADDRESS);
 	ck_ok(spyre_context_destroy(one));
 	ck_assert_uint_eq(memory_info(two).used, before);
@@ -282,7 +282,7 @@ static void check_live(spyre_context *context, const struct live *live, uint32_t
 	ck_assert(all_words(host, live->bytes / 4, live->pattern));
 }
 
-/* Random traffic on several streams: nobody's bytes are touched, news are zero. */
+/* Random traffic on several streams: no allocation overlaps another, new ones are zero. */
 START_TEST(random_traffic)
 {
 	enum { LIVE = 96, STREAMS = 5, MAX = 2 << 20 };
@@ -303,7 +303,7 @@ START_TEST(random_traffic)
 				ck_ok(spyre_context_synchronize(context));
 				check_live(context, slot, host);
 			}
-			/* Queued after the check, and freed at once. */
+			/* Queued after the check, and freed immediately. */
 			ck_ok(spyre_memset_async(stream, slot->address, &round, 4, slot->bytes));
 			ck_ok(spyre_mem_free(context, slot->address));
 			slot->bytes = 0;

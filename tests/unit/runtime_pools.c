@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One kernel with intermediates, launched by many streams and threads at the same time. */
+/* One kernel with intermediates, launched by many streams and threads concurrently. */
 #include <pthread.h>
 
 #include "runtime_check.h"
 
-#define STREAMS 12	/* more than there are memories for intermediates */
+#define STREAMS 12	/* more than the buffers for intermediates */
 #define ROWS 256
 #define COLUMNS 192
 #define ELEMENTS (ROWS * COLUMNS)
@@ -47,7 +47,7 @@ static void setup(void)
 	float *data = malloc(ELEMENTS * sizeof(*data));
 	spyre_host_tensor host;
 
-	/* Everything between the steps goes to the pool. */
+	/* With LX_PLANNING=0 all data between the steps goes to the pool. */
 	setenv("LX_PLANNING", "0", 1);
 	context = open_card();
 	ck_ok(spyre_layout_init(&operand.layout, 2, operand.size, SPYRE_FORMAT_IEEE_FP16));
@@ -109,7 +109,7 @@ static void hold(void *data)
 	pthread_mutex_unlock(&gate);
 }
 
-/* Launches behind host functions: their order is known before the card is. */
+/* Launches behind host functions are ordered before the card is known. */
 START_TEST(deferred)
 {
 	pthread_mutex_lock(&gate);
@@ -122,7 +122,7 @@ START_TEST(deferred)
 }
 END_TEST
 
-/* Each thread launches the common kernel and one that it loads. */
+/* Each thread launches the shared kernel and one that it loads. */
 static void *work(void *arg)
 {
 	int i = (int)(intptr_t)arg;
@@ -152,7 +152,7 @@ START_TEST(threads)
 }
 END_TEST
 
-/* Memory is given back with the kernel, also that of streams which are gone. */
+/* Memory is freed with the kernel, even that of destroyed streams. */
 START_TEST(unloaded)
 {
 	uint64_t before = memory_info(context).allocations;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* RAS records: every field, every code, and when the library writes one. */
+/* RAS records: every field, every code, and when the library writes a record. */
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,7 +94,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* Work of one stream runs too long; the other's is cancelled with it. */
+/* One stream's work runs too long; the other's is cancelled with it. */
 static int fail_work(void)
 {
 	spyre_context *context;
@@ -145,7 +145,7 @@ static int few_devices(void)
 	return spyre_device_count(&count) || count != 1;
 }
 
-/* Runs @fn in a process of its own, as its variables are read once; its records. */
+/* Runs @fn in a separate process, because variables are read once; returns its records. */
 static size_t records_of(int (*fn)(void), char lines[4][4096])
 {
 	char path[] = "/tmp/spyre-ras-XXXXXX";

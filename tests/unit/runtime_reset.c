@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Failures, how they show, and how contexts and cards come back. */
+/* Failures, how they are reported, and how contexts and cards recover. */
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -28,7 +28,7 @@ static double seconds(void)
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
-/* The stream takes work, and what it writes arrives. */
+/* Checks that the stream accepts work and that its writes arrive. */
 static void check_works(spyre_context *context, spyre_stream *stream, spyre_devptr at,
 			uint32_t value)
 {
@@ -74,7 +74,7 @@ START_TEST(timeout_and_back)
 	check_works(context, other, kept, 7);
 	ck_ok(spyre_event_create(context, SPYRE_EVENT_NO_TIMING, &event));
 
-	/* All is queued before the first copy can fail, which refuses what comes later. */
+	/* All work is queued before the first copy can fail, since later work would be refused. */
 	pthread_mutex_lock(&gate);
 	ck_ok(spyre_stream_host_fn(slow, hold, NULL));
 	queue_copies(slow, big, 2);
@@ -98,7 +98,7 @@ START_TEST(timeout_and_back)
 	ck_ok(spyre_stream_query(slow));
 	ck_status(spyre_event_query(event), SPYRE_ERROR_CANCELLED);
 	ck_mentions("record the event again");
-	/* The same handles, the same memory. */
+	/* The handles and the memory are unchanged. */
 	check_works(context, other, big, 8);
 	ck_ok(spyre_memset_async(slow, big, "a", 1, 128));
 	ck_ok(spyre_event_record(event, slow));
@@ -140,7 +140,7 @@ START_TEST(reset_stops_work)
 		      seconds() - start, one);
 	ck_ok(spyre_context_synchronize(context));
 	ck_status(spyre_event_synchronize(event), SPYRE_ERROR_CANCELLED);
-	/* Work that waited for cancelled work was cancelled, too. */
+	/* Work that waited for cancelled work was cancelled as well. */
 	ck_ok(spyre_memcpy_d2h(context, words, kept, sizeof(words)));
 	ck_assert(all_words(words, 1024, 11));
 	check_works(context, a, kept, 12);
@@ -170,7 +170,7 @@ START_TEST(host_functions)
 	ck_ok(spyre_stream_synchronize(stream));
 	ck_assert_int_eq(inside, SPYRE_ERROR_BUSY);
 
-	/* One that is still listed runs, and the reset waits for it. */
+	/* A host function that is still queued runs, and the reset waits for it. */
 	inside = SPYRE_SUCCESS;
 	ck_ok(spyre_stream_host_fn(stream, reset_inside, data));
 	ck_ok(spyre_context_reset(context));
@@ -250,7 +250,7 @@ START_TEST(card_reset)
 }
 END_TEST
 
-/* A card that is reset under load lets go of all of it. */
+/* A card that is reset under load releases everything. */
 START_TEST(card_reset_under_load)
 {
 	spyre_context *context = open_card(), *fresh;

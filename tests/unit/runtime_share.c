@@ -12,7 +12,7 @@
 #define BYTES (4 * MIB)
 #define WORDS (BYTES / 4)
 
-/* A message from one process to the other, besides a descriptor. */
+/* A message between the processes, which may come with a descriptor. */
 struct message {
 	uint64_t offset;
 	uint64_t bytes;
@@ -39,7 +39,7 @@ static void send_message(int socket, struct message *message, int fd)
 	ck_assert_int_eq(sendmsg(socket, &msg, 0), sizeof(*message));
 }
 
-/* False when the other end is gone; *fd is -1 if none came. */
+/* Returns false if the other end is closed; *fd is -1 if none came. */
 static bool receive_message(int socket, struct message *message, int *fd)
 {
 	struct iovec iov = { .iov_base = message, .iov_len = sizeof(*message) };
@@ -61,7 +61,7 @@ static bool receive_message(int socket, struct message *message, int *fd)
 }
 
 /*
- * The other process: maps what it is sent, checks that all words are
+ * The other process maps each buffer that it receives, checks that all words are
  * @seen, and writes twice that. Its exit status is the step that failed.
  */
 static int peer(int socket, uint32_t seen)
@@ -98,7 +98,7 @@ static int peer(int socket, uint32_t seen)
 		return 6;
 	if (write(socket, "x", 1) != 1)
 		return 7;
-	/* Not before the other one has looked. */
+	/* Waits until the other process has checked. */
 	return read(socket, host, 1) == 0 ? 0 : 8;
 }
 
@@ -228,7 +228,7 @@ START_TEST(handle_between_processes)
 }
 END_TEST
 
-/* The same buffer many times in one context: one handle of the kernel's behind all. */
+/* Importing the same buffer many times in one context uses one handle of the kernel. */
 START_TEST(in_one_process)
 {
 	spyre_context *context = open_card(), *other;
@@ -262,7 +262,7 @@ START_TEST(in_one_process)
 	ck_status(spyre_memset_async(get_stream(context, 0), two, "x", 1, 128),
 		  SPYRE_ERROR_INVALID_ADDRESS);
 
-	/* The exporter's own mapping goes; the memory stays. */
+	/* The exporter's own mapping is removed; the memory stays. */
 	ck_ok(spyre_ipc_get_handle(context, at, &handle));
 	other = open_card();
 	ck_ok(spyre_ipc_open_handle(other, &handle, &three));

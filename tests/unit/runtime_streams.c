@@ -72,7 +72,7 @@ START_TEST(pool)
 	ck_ok(spyre_stream_destroy(stream));
 	ck_ok(spyre_stream_destroy(NULL));
 	ck_status(spyre_stream_synchronize(NULL), SPYRE_ERROR_INVALID_ARGUMENT);
-	/* @again is left to the context. */
+	/* The context frees @again. */
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(statistics)
 }
 END_TEST
 
-/* b waits for a's slow work; c does not and may come first. */
+/* b waits for a's slow work; c does not and may run first. */
 START_TEST(wait_event)
 {
 	spyre_stream *a = get_stream(context, 1), *b = get_stream(context, 2);
@@ -130,7 +130,7 @@ START_TEST(wait_event)
 			ck_ok(spyre_event_record(event, a));
 			ck_ok(spyre_stream_wait_event(b, event));
 			ck_ok(spyre_memcpy_d2d_async(b, to, from, SLOW));
-			/* And back: a must not overwrite what b still reads. */
+			/* The reverse: a must not overwrite data that b still reads. */
 			ck_ok(spyre_event_record(event, b));
 			ck_ok(spyre_stream_wait_event(a, event));
 		}
@@ -145,7 +145,7 @@ START_TEST(wait_event)
 }
 END_TEST
 
-/* A wait with nothing behind it is still part of the stream. */
+/* A wait without later work is still part of the stream. */
 START_TEST(bare_wait)
 {
 	spyre_stream *a = get_stream(context, 1), *b = get_stream(context, 40);
@@ -326,7 +326,7 @@ START_TEST(host_fn_order)
 	set32(a, x, 2, 4096);
 	ck_ok(spyre_event_record(event, a));
 	ck_ok(spyre_event_record(timed, a));
-	/* Waits for what has not reached the card. */
+	/* Waits for work that has not reached the card. */
 	ck_ok(spyre_stream_wait_event(b, event));
 	ck_ok(spyre_memcpy_d2d_async(b, y, x, 4096));
 	gate_entered(&gate);
@@ -336,7 +336,7 @@ START_TEST(host_fn_order)
 	ck_status(spyre_event_query(timed), SPYRE_NOT_READY);
 	ck_status(spyre_event_synchronize_for(event, 0), SPYRE_NOT_READY);
 	ck_status(spyre_event_synchronize_for(timed, 1000000), SPYRE_NOT_READY);
-	/* Other streams go on. */
+	/* Other streams continue. */
 	set32(free_one, z, 3, 4096);
 	ck_ok(spyre_stream_synchronize(free_one));
 	ck_assert_uint_eq(get32(x), 1);
@@ -348,7 +348,7 @@ START_TEST(host_fn_order)
 	ck_assert_uint_eq(get32(y), 2);
 	ck_ok(spyre_stream_synchronize(a));
 	ck_ok(spyre_stream_query(a));
-	/* And back on the plain path. */
+	/* The stream returns to the direct path. */
 	set32(a, x, 4, 4096);
 	ck_ok(spyre_stream_synchronize(a));
 	ck_assert_uint_eq(get32(x), 4);
@@ -385,7 +385,7 @@ static void free_and_queue(void *data)
 	atomic_fetch_add(&chain->calls, 1);
 }
 
-/* Inside, freeing, allocating, queueing and waiting for others are allowed. */
+/* Host functions may free, allocate, queue and wait for others. */
 START_TEST(host_fn_calls)
 {
 	struct chain chain = { .stream = get_stream(context, 9), .address = alloc(4096) };
@@ -410,7 +410,7 @@ static void sync_other(void *data)
 	ck_ok(spyre_stream_synchronize(data));
 }
 
-/* A host function waits for a stream whose own host function is behind it. */
+/* A host function waits for a stream whose own host function comes later. */
 START_TEST(host_fn_cross)
 {
 	spyre_stream *a = get_stream(context, 1), *b = get_stream(context, 2);
@@ -441,7 +441,7 @@ START_TEST(deferred_arguments)
 	ck_ok(spyre_memcpy_h2d_async(stream, address + 77, source, sizeof(source)));
 	ck_ok(spyre_memcpy_d2d_async(stream, address + 5001, address + 77, sizeof(source)));
 	ck_ok(spyre_memcpy_d2h_async(stream, target, address + 5001, sizeof(target)));
-	/* Freed while it waits: it stays until the work is done. */
+	/* Memory freed while work waits for it stays until the work is done. */
 	ck_ok(spyre_mem_free(context, address));
 	gate_open(&gate);
 	ck_ok(spyre_stream_synchronize(stream));

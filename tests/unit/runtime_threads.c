@@ -16,7 +16,7 @@ static void count_call(void *data)
 	atomic_fetch_add(&host_calls, 1);
 }
 
-/* Everything at once: allocate, fill, copy, event, host function, free. */
+/* All operations at once: allocate, fill, copy, event, host function, free. */
 static void *mixed_traffic(void *arg)
 {
 	uint64_t state = (uintptr_t)arg + 1;
@@ -67,7 +67,7 @@ START_TEST(one_context)
 }
 END_TEST
 
-/* All threads on one stream: nothing is lost, results are whole. */
+/* All threads use one stream: nothing is lost, results are complete. */
 static void *same_stream(void *arg)
 {
 	uint32_t id = (uintptr_t)arg, *host = malloc(65536);
@@ -134,7 +134,7 @@ START_TEST(many_contexts)
 }
 END_TEST
 
-/* The card's answers do not depend on how many threads compute them. */
+/* The card's results do not depend on the number of threads. */
 static void checksum(const char *threads, uint8_t *out)
 {
 	spyre_devptr a;

@@ -28,7 +28,7 @@ START_TEST(segments)
 		ck_assert_uint_eq(spyre_va_alloc(&va, PAGE, PAGE), (i + 1) * SEGMENT - PAGE);
 	ck_assert_uint_eq(spyre_va_alloc(&va, PAGE, PAGE), 0);
 	ck_assert_uint_eq(spyre_va_largest(&va), 0);
-	/* Neighbours across the border of segments 2 and 3 stay apart. */
+	/* Adjacent ranges across the boundary of segments 2 and 3 are not merged. */
 	spyre_va_free(&va, 3 * SEGMENT - PAGE, PAGE);
 	spyre_va_free(&va, 3 * SEGMENT, SEGMENT - PAGE);
 	ck_assert_uint_eq(spyre_va_largest(&va), SEGMENT - PAGE);
@@ -95,7 +95,7 @@ START_TEST(random_ranges)
 }
 END_TEST
 
-/* Against a byte per unit: who owns it, and is it clean. */
+/* Compares with a byte per unit that records owner and cleanliness. */
 START_TEST(random_units)
 {
 	static uint16_t owner[SPYRE_CHUNK_UNITS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Files of the builder against the corpus, and its refusals. */
+/* Compares the builder's files with the corpus, and tests its refusals. */
 #include <spyre/spyre.h>
 
 #include <check.h>
@@ -88,7 +88,7 @@ struct equal {
 	const char *op;
 	spyre_format format;
 	uint32_t cores;
-	int64_t slices[4];	/* first 0: the builder's own */
+	int64_t slices[4];	/* first 0: the builder chooses */
 	struct shape operand[5];
 };
 
@@ -160,7 +160,7 @@ START_TEST(corpus)
 	ck_assert_ptr_nonnull(a);
 	ck_assert_ptr_nonnull(b);
 	ck_assert(yyjson_equals(yyjson_doc_get_root(a), yyjson_doc_get_root(b)));
-	/* and the same to the byte: order of the keys and white space too */
+	/* and to the byte: the order of keys and white space as well */
 	ck_assert_uint_eq(got_size, want_size);
 	ck_assert_int_eq(memcmp(got, want, want_size), 0);
 	yyjson_doc_free(a);
@@ -173,12 +173,12 @@ END_TEST
 
 struct built {
 	const char *op;
-	uint32_t cores;		/* that should be used */
+	uint32_t cores;		/* number of cores expected to be used */
 	struct shape operand[5];
 	int64_t device_size[9];	/* of the last argument, as compiled */
 };
 
-/* Shapes that the corpus lacks: they must compile, to the shape that was asked for. */
+/* Shapes that are not in the corpus: they must compile to the requested shape. */
 static const struct built builts[] = {
 	{ "add", 32, { { { 4, 256, 512, END }, DENSE }, { { 4, 256, 512, END }, DENSE },
 		       { { 4, 256, 512, END }, DENSE } }, { 256, 8, 4, 64, END } },
@@ -257,7 +257,10 @@ START_TEST(refused)
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "expected 512"));
 	ck_assert_int_eq(build("sum", dense_sum, 2), SPYRE_ERROR_LAYOUT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "[512, 64]"));
-	/* A search reads whole sticks: the lanes behind a single element are not its rows. */
+	/*
+	 * A search reads whole sticks: the lanes after a single element are not
+	 * part of its rows.
+	 */
 	ck_assert_int_eq(build("argmax", singles, 2), SPYRE_ERROR_LAYOUT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "one element per stick"));
 	ck_assert_int_eq(build("relu", huge, 2), SPYRE_ERROR_SPAN_LIMIT);

@@ -400,7 +400,7 @@ static spyre_status compile(const struct bundle_case *c, struct spyre_bundle *ou
 static void parallel(struct spyre_host *host, struct spyre_worker *self, u32 n, spyre_work_fn fn,
 		     void *arg)
 {
-	/* Backwards: the order must not matter. */
+	/* Runs in reverse: the order must not matter. */
 	while (n-- > 0)
 		fn(arg, n, self);
 }

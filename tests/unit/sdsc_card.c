@@ -106,7 +106,7 @@ static void store(const struct card_tensor *t, size_t at, double value)
 	memcpy(t->device + at * word(t), &bits, word(t));
 }
 
-/* The host element of a device coordinate, -1 for padding: bounded per host dim. */
+/* Returns the host element of a device coordinate, -1 for padding: bounded per host dim. */
 static int64_t host_element(const struct card_tensor *t, const int64_t *coordinate)
 {
 	int64_t index[CARD_MAX_RANK] = { 0 }, stride[CARD_MAX_RANK], step = 1, at = 0;
@@ -138,7 +138,7 @@ static int64_t host_element(const struct card_tensor *t, const int64_t *coordina
 	return at;
 }
 
-/* Walks all device elements; @put: values go to the device, else they come back. */
+/* Walks all device elements; @put copies values to the device, otherwise they are read back. */
 static void convert(struct card_tensor *t, bool put)
 {
 	int64_t c[8] = { 0 };
@@ -213,7 +213,7 @@ void card_free_case(struct card_case *c)
 
 /* The expected outputs */
 
-/* The input's element for element n of the output, broadcast from the right. */
+/* Returns the input's element for element n of the output, broadcast from the right. */
 static double pick(const struct card_tensor *in, const struct card_tensor *out, size_t n)
 {
 	size_t at = 0, step = 1;
@@ -302,7 +302,7 @@ static bool normalised(const struct card_case *c, const struct card_tensor *out,
 	const struct card_tensor *in = c->tensor;
 	size_t columns = (size_t)out->shape[out->rank - 1];
 	const double *row = in[0].value + n / columns * columns;
-	static double most, exps, sum, squares;	/* of the row, made at its first element */
+	static double most, exps, sum, squares;	/* of the row, computed at its first element */
 	double mean;
 
 	if (strncmp(c->reference, "np.exp(in0-in0.max", 18) &&
@@ -358,7 +358,7 @@ static double expected(const struct card_case *c, const struct card_tensor *out,
 static void parallel(struct spyre_host *host, struct spyre_worker *self, u32 n, spyre_work_fn fn,
 		     void *arg)
 {
-	/* Backwards: the order must not matter. */
+	/* Runs in reverse: the order must not matter. */
 	while (n-- > 0)
 		fn(arg, n, self);
 }
@@ -408,7 +408,7 @@ static void check_args(const struct spyre_bundle *bundle, const struct card_case
 		ck_assert_int_eq(arg->role, t->output ? SPYRE_ARG_OUTPUT : SPYRE_ARG_INPUT);
 		ck_assert_int_eq(arg->format, t->format);
 		ck_assert_uint_le(arg->bytes, t->device_bytes);
-		/* Equal but for dimensions of 1. */
+		/* Equal except for dimensions of 1. */
 		for (uint32_t k = 0; k < arg->device_rank; k++) {
 			if (arg->device_size[k] == 1)
 				continue;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bundle on a bare card: compiles, verifies and executes it on memory of the
- * test, and computes what must come out from the case's tensors.
+ * A bundle on a bare card: compiles, verifies and executes it in memory of the
+ * test, and computes the expected output from the case's tensors.
  */
 #ifndef SDSC_CARD_H
 #define SDSC_CARD_H

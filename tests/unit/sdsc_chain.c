@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random chains of operations: however the planners divide and place them, the
+ * Random chains of operations: for any division and placement of the planners, the
  * result has the same bits as that of one core without LX and without reuse.
  */
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct chain {
 	spyre_sdsc_graph *graph;
 	int64_t size[3];
 	uint32_t rank;
-	uint32_t tensor[MAX_TENSORS];	/* that can be read */
+	uint32_t tensor[MAX_TENSORS];	/* readable tensors */
 	uint32_t count;
 	uint32_t args;
 	spyre_layout layout;
@@ -40,7 +40,7 @@ static void add_argument(struct chain *c)
 	c->args++;
 }
 
-/* One more operation on tensors that exist; their values stay small. */
+/* Adds an operation on existing tensors whose values stay small. */
 static void add_random(struct chain *c)
 {
 	static const char *const unary[] = { "relu", "neg", "abs", "tanh", "sigmoid", "silu",
@@ -50,7 +50,7 @@ static void add_random(struct chain *c)
 	spyre_sdsc_attribute keep = { "keepdim", 1 };
 	uint32_t in[2], out = SPYRE_SDSC_NEW, kind = random_below(10);
 
-	/* Often what was made last, for long chains. */
+	/* Often uses the latest results, which gives long chains. */
 	for (int i = 0; i < 2; i++)
 		in[i] = c->tensor[random_below(2) ? c->count - 1 : random_below(c->count)];
 	if (kind < 3)
@@ -90,7 +90,7 @@ static void make_chain(struct chain *c)
 		add_argument(c);
 	for (uint32_t i = 0; i < ops; i++)
 		add_random(c);
-	/* The output takes up the last result and an argument, so that it has their shape. */
+	/* The output combines the last result and an argument, so that it has their shape. */
 	last = c->tensor[c->count - 1];
 	sum = c->count;
 	add_argument(c);

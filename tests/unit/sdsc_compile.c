@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every bundle of the corpus through compiler, verifier and card; divisions
- * that split the summed dimension; and what the compiler refuses.
+ * Runs every bundle of the corpus through compiler, verifier and card; tests
+ * divisions that split the summed dimension, and the compiler's refusals.
  */
 #include <check.h>
 #include <dirent.h>
@@ -53,14 +53,14 @@ static const struct split splits[] = {
 	{ "sum", "in0.sum(1)", 2, { { 20, 1000 }, { 20, 1 } }, { 4, 8 }, "randn", 0.01, 0.1 },
 	{ "mean", "in0.mean(1)", 2, { { 20, 1000 }, { 20, 1 } }, { 4, 8 }, "randn", 0.01, 0.01 },
 	{ "amax", "in0.max(1)", 2, { { 20, 1000 }, { 20, 1 } }, { 4, 8 }, "randn", 0, 0 },
-	/* the last slice has one element that is not masked */
+	/* the last slice has a single unmasked element */
 	{ "amax", "in0.max(1)", 2, { { 3, 257 }, { 3, 1 } }, { 3, 5 }, "randn", 0, 0 },
-	/* counts beyond the loop counters: with a factor that fits, and without */
+	/* counts that exceed the loop counters: with a suitable factor, and without */
 	{ "relu", "np.maximum(in0,0)", 1, { { 64 * 131072 }, { 64 * 131072 } }, { 0 }, "randn", 0, 0 },
 	{ "relu", "np.maximum(in0,0)", 1, { { 64 * 65537 }, { 64 * 65537 } }, { 0 }, "randn", 0, 0 },
 	{ "matmul", "in0@in1", 2, { { 70001, 64 }, { 64, 64 }, { 70001, 64 } }, { 0 }, "small",
 	  0.01, 0.01 },
-	/* more loops than an instruction has */
+	/* more loops than an instruction supports */
 	{ "add", "in0+in1", 7, { { 2, 3, 2, 3, 2, 3, 128 }, { 2, 1, 2, 1, 2, 1, 128 },
 				 { 2, 3, 2, 3, 2, 3, 128 } }, { 0 }, "randn", 0.01, 0.01 },
 	{ "add", "in0+in1", 3, { { 3, 4, 130 }, { 1, 4, 1 }, { 3, 4, 130 } }, { 0 }, "randn",
@@ -120,7 +120,7 @@ struct bad {
 	const char *file;
 	const char *from, *to;	/* first occurrence; NULL @to: cut the file there */
 	int status;
-	const char *words[3];	/* that the text must have */
+	const char *words[3];	/* that the text must contain */
 };
 
 static const struct bad bads[] = {
@@ -309,7 +309,7 @@ START_TEST(refused)
 }
 END_TEST
 
-/* The generators of other months write these, and keys that the parser need not know. */
+/* The generators of other months write these, and keys that the parser may ignore. */
 static const struct bad accepted[] = {
 	{ "mm", "sdsc_0.json", "\"0_batchmatmul\": {",
 	  "\"0_batchmatmul\": {\"debug_handle_\": {\"id\": \"1868503139818264839\", \"source\": null},",
@@ -342,8 +342,8 @@ START_TEST(tolerated)
 END_TEST
 
 /*
- * Baked addresses do not say whether segment 0 is argument 0 or the pool: a
- * pool is written before it is read.
+ * Baked addresses do not tell whether segment 0 is argument 0 or the pool: a pool
+ * is written before it is read.
  */
 START_TEST(baked_pool)
 {

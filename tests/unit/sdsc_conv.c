@@ -22,7 +22,7 @@ static const struct make_case convolutions[] = {
 	CONV("mb:1 out:64 i:6 j:5 ki:3 kj:3 in:64", PLAIN, PLAIN),
 	CONV("mb:2 out:64 i:6 j:6 ki:3 kj:3 in:128", { 1, 1, 1, 1 }, { 1, 1, 1, 1 }),
 	CONV("mb:1 out:128 i:6/3 j:6/2 ki:3 kj:3 in:64", { 1, 1, 1, 1 }, { 1, 1, 1, 1 }),
-	/* a first layer: 7 x 7, stride 2, no padding reached behind */
+	/* a first layer: 7 x 7, stride 2, padding that is not read */
 	CONV("mb:1 out:64 i:8/4 j:8 ki:7 kj:7 in:64", { 2, 1, 3, 2 }, { 2, 1, 3, 2 }),
 	CONV("mb:1 out:64 i:7 j:4/4 ki:3 kj:2 in:64", { 1, 2, 2, 1 }, { 3, 3, 0, 2 }),
 	/* nearly all of the input is padding */
@@ -40,7 +40,7 @@ static const struct make_case convolutions[] = {
 	  .tensor = { "SEN169_FP16 in* i", "SEN169_FP16 out* in ki", "SEN169_FP16 out* i" },
 	  .window = true, .axis = { { 2, 1, 1, 2 }, { 1, 1, 0, 0 } }, .low = -0.25, .high = 0.25,
 	  .tolerance = 2e-3 },
-	/* other memory orders, gaps, a group dimension, rows behind the last window */
+	/* other memory orders, gaps, a group dimension, rows after the last window */
 	{ .op = "conv2d", .dims = "mb:2 out:64 i:4 j:5 ki:2 kj:3 in:128 x:2/2",
 	  .tensor = { "SEN169_FP16 i+3 mb in* x j+1", "SEN169_FP16 kj x ki out* in",
 		      "SEN169_FP16 mb x j+2 i out*" },
@@ -108,7 +108,10 @@ static const struct make_case depthwise[] = {
 	  .window = true, .axis = { { 1, 1, 1, 1 }, { 1, 1, 1, 1 } }, .tolerance = 1e-5 },
 };
 
-/* The sum over the taps of one input channel; coordinates along taps and rows are changed. */
+/*
+ * Computes the sum over the taps of one input channel; changes the coordinates
+ * along taps and rows.
+ */
 static double over_window(const struct make *m, const struct make_case *c, int64_t *at,
 			  const int64_t *out)
 {
@@ -141,7 +144,7 @@ static double over_window(const struct make *m, const struct make_case *c, int64
 
 static const struct make_case *current;
 
-/* Long sums are worked out for every eighth output, another one in each row. */
+/* Long sums are computed for every eighth output only, a different one in each row. */
 static bool left_out(const struct make *m, const int64_t *out)
 {
 	int64_t terms = make_size(m, "ki") * make_size(m, "kj") * make_size(m, "in"), sum = 0;

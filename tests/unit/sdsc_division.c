@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Divisions that a caller asks for: what becomes of them, and that they change no result. */
+/* Divisions that a caller requests: how they are applied, and that they do not change results. */
 #include "runtime_check.h"
 
 #include <stdio.h>
@@ -11,15 +11,15 @@
 #define K SPYRE_SDSC_SUMMED
 #define MOST 3
 
-/* An operation with what is asked for. */
+/* An operation with requested divisions. */
 struct division {
 	const char *op;
 	int64_t size[MOST][6];	/* inputs, output */
 	spyre_format format;
 	spyre_sdsc_attribute attr;
 	spyre_sdsc_split split[3];
-	uint32_t step;		/* that is looked at */
-	int64_t slices[4];	/* that it should have */
+	uint32_t step;		/* the step to check */
+	int64_t slices[4];	/* its expected slices */
 };
 
 static spyre_sdsc_operand operand(const int64_t *size, spyre_format format)
@@ -49,7 +49,7 @@ static uint32_t operands_of(const struct division *d, spyre_sdsc_operand *o)
 	return n;
 }
 
-/* The graph of an operation; @asked: divided as it says. */
+/* Adds the operation to a graph; @asked: with the requested divisions. */
 static spyre_status add(const struct division *d, bool asked, spyre_sdsc_graph **graph)
 {
 	uint32_t tensor[MOST], n, splits = 0;
@@ -73,17 +73,17 @@ static const struct division divisions[] = {
 	{ "add", { PLAIN, PLAIN, PLAIN }, DL16, { 0 }, { { -2, 4 } }, 0, { 4, 1 } },
 	{ "add", { PLAIN, PLAIN, PLAIN }, DL16, { 0 }, { { -1, 8 }, { -2, 4 } }, 0, { 4, 8 } },
 	{ "add", { PLAIN, PLAIN, PLAIN }, DL16, { 0 }, { { -1, 1 } }, 0, { 1, 1 } },
-	/* No such dim: the planner's. */
+	/* The dim does not exist, so the planner divides. */
 	{ "add", { PLAIN, PLAIN, PLAIN }, DL16, { 0 }, { { -3, 4 } }, 0, { 2, 16 } },
 	{ "add", { PLAIN, PLAIN, PLAIN }, DL16, { 0 }, { { K, 4 } }, 0, { 2, 16 } },
 	{ "relu", { { 4, 6, 100, END }, { 4, 6, 100, END } }, FP32, { 0 }, { { -2, 3 }, { -1, 2 } },
 	  0, { 1, 3, 2 } },
 	{ "matmul", PRODUCT, DL16, { 0 }, { { -2, 2 }, { -1, 2 }, { K, 4 } }, 0, { 2, 2, 4 } },
 	{ "matmul", PRODUCT, DL16, { 0 }, { { K, 16 } }, 0, { 1, 1, 16 } },
-	/* Behind the steps that put zeros beyond K. */
+	/* After the steps that write zeros beyond K. */
 	{ "matmul", { { 6, 40, 200, END }, { 6, 200, 130, END }, { 6, 40, 130, END } }, DL16, { 0 },
 	  { { -3, 6 }, { -2, 5 } }, 3, { 6, 5, 1, 1 } },
-	/* A reduced dim only where it is not along the sticks. */
+	/* A reduced dim can be divided only if it is not along the sticks. */
 	{ "sum", { PLAIN, { 512, 1, END } }, DL16, { "keepdim", 1 }, { { -1, 4 }, { -2, 2 } }, 0,
 	  { 2, 1 } },
 	{ "sum", { PLAIN, { 1024, END } }, DL16, { "dim", 0 }, { { -2, 8 }, { -1, 2 } }, 0,
@@ -124,7 +124,7 @@ static spyre_devptr memory(spyre_context *context, size_t bytes)
 	return p;
 }
 
-/* The operation's result on small whole numbers, of which sums are exact. */
+/* Computes the operation's result on small integers, whose sums are exact. */
 static void compute(spyre_context *context, const struct division *d, bool asked, float *result)
 {
 	spyre_stream *stream = get_stream(context, 0);
@@ -156,7 +156,7 @@ static void compute(spyre_context *context, const struct division *d, bool asked
 		ck_ok(spyre_mem_free(context, args[i].address));
 }
 
-/* Bits are those of the planner's own division. */
+/* The bits equal those of the planner's own division. */
 START_TEST(same_bits)
 {
 	spyre_context *context = open_card();
@@ -173,7 +173,7 @@ START_TEST(same_bits)
 }
 END_TEST
 
-/* In the bundle as if it were planned. */
+/* The bundle contains the division like a planned one. */
 START_TEST(written)
 {
 	static char text[1 << 20];
@@ -201,7 +201,7 @@ START_TEST(written)
 }
 END_TEST
 
-/* Steps share LX only if the same is asked of them. */
+/* Steps share LX only if they have the same requests. */
 START_TEST(groups)
 {
 	spyre_sdsc_operand o = operand((int64_t[])PLAIN, DL16);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Mutated bundles: the compiler must never crash, must say why it refuses, and
- * what it accepts must pass the card's verifier. Seeds are fixed; give a seed
- * and a count to look further: tests/unit/sdsc_fuzz 1234 100000.
+ * Mutated bundles: the compiler must never crash and must give a reason when it
+ * refuses; an accepted bundle must pass the card's verifier. Seeds are fixed; give
+ * a seed and a count to search further: tests/unit/sdsc_fuzz 1234 100000.
  */
 #include <check.h>
 #include <stdarg.h>
@@ -73,7 +73,7 @@ static void splice(struct file *f, size_t at, size_t len, const char *text, size
 	f->size += size - len;
 }
 
-/* The number at or after a random place. */
+/* Finds the number at or after a random position. */
 static bool find_number(const struct file *f, size_t *at, size_t *len)
 {
 	size_t i = dice((uint32_t)f->size);
@@ -111,14 +111,14 @@ static void mutate(struct file *f)
 		len = dice(64);
 		splice(f, at, len < f->size - at ? len : f->size - at, "", 0);
 		break;
-	case 4:	/* a piece from elsewhere */
+	case 4:	/* insert a piece from elsewhere */
 		from = dice((uint32_t)f->size);
 		len = dice(sizeof(piece));
 		len = len < f->size - from ? len : f->size - from;
 		memcpy(piece, f->text + from, len);
 		splice(f, at, 0, piece, len);
 		break;
-	default:	/* another number: keeps the form, changes the meaning */
+	default:	/* another number: keeps the syntax, changes the meaning */
 		number = numbers[dice(COUNT(numbers))];
 		if (find_number(f, &at, &len))
 			splice(f, at, len, number, strlen(number));
@@ -167,7 +167,7 @@ static void compile(const char *directory, const char *bundle, uint64_t seed)
 			complain("%s, seed %llu: no text", bundle, (unsigned long long)seed);
 		return;
 	}
-	/* Only the amount of work is left for the verifier to refuse. */
+	/* The verifier may refuse only the amount of work. */
 	if (spyre_program_verify(out.image, out.image_bytes, 32, &program, &err) &&
 	    err.stop != SPYRE_STOP_TOO_LONG)
 		complain("%s, seed %llu: the verifier refuses what was compiled: %s, step %u, core %u, instruction %u, view %u: %llu against %llu",

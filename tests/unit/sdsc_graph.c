@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every operation of the builder, compiled and run on shapes that divide and
- * shapes that do not, against plain loops. SPYRE_BACKEND chooses the card.
+ * Every operation of the builder, compiled and run on shapes that can be divided
+ * and shapes that cannot, compared with plain loops. SPYRE_BACKEND chooses the
+ * card.
  */
 #include "sdsc_operation.h"
 
@@ -147,7 +148,7 @@ static void norm(const struct operation *op)
 	}
 }
 
-/* The matrix of a batch index of @full. */
+/* Returns the matrix of a batch index of @full. */
 static const float *matrix(const struct value *v, const struct value *full, size_t batch)
 {
 	size_t index = 0, step = v->size[v->rank - 1] * v->size[v->rank - 2];
@@ -233,7 +234,7 @@ static void transpose(const struct operation *op)
 	}
 }
 
-/* Of one row of a query to the lanes from @first of all keys. */
+/* Attends from one row of a query to the lanes from @first of all keys. */
 static void attend_row(const float *q, const float *k, const float *v, const float *mask,
 		       float *to, size_t t, size_t d, size_t width, size_t e, double scale)
 {
@@ -382,7 +383,7 @@ START_TEST(one_operation)
 }
 END_TEST
 
-/* Whatever the builder lists is run above or by sdsc_layers. */
+/* Every operation that the builder lists is run above or by sdsc_layers. */
 START_TEST(all_listed)
 {
 	static const char *const inner[] = { "exx2", "layernormscale", "layernormnorm",
@@ -397,7 +398,7 @@ START_TEST(all_listed)
 			found = found || !strcmp(math_operations[i].name, *name);
 		for (int i = 0; i < num_layer_operations; i++)
 			found = found || !strcmp(layer_operations[i].name, *name);
-		/* Parts of norms, which are run. */
+		/* Parts of norms, which are tested. */
 		for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
 			found = found || !strcmp(inner[i], *name);
 		ck_assert_msg(found, "%s is not run", *name);
@@ -434,7 +435,7 @@ START_TEST(questions)
 }
 END_TEST
 
-/* Padding: what is refused, and outputs that would write to a neighbour. */
+/* Padding: refusals, and outputs that would overwrite a neighbour. */
 START_TEST(paddings)
 {
 	spyre_sdsc_operand whole = { .rank = 2, .size = { 4, 128 } };

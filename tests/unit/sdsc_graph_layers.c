@@ -2,7 +2,7 @@
 /* Layers of the builder: products in fp32, convolutions, pooling, top-k, batch norm. */
 #include "sdsc_operation.h"
 
-/* A place of [N, C, H, W]; those before the first dim are 0. */
+/* The offset of [N, C, H, W]; coordinates before the first dim are 0. */
 static size_t place(const struct value *v, size_t n, size_t c, size_t h, size_t w)
 {
 	const int64_t *size = v->size + (v->rank == 4);
@@ -10,7 +10,7 @@ static size_t place(const struct value *v, size_t n, size_t c, size_t h, size_t 
 	return ((n * (size_t)size[0] + c) * (size_t)size[1] + h) * (size_t)size[2] + w;
 }
 
-/* The value of the attribute for an axis: given once, or once for each. */
+/* The value of the attribute for an axis: given once, or once per axis. */
 static int64_t along(const struct operation *op, const char *name, int axis, double fallback)
 {
 	double value = fallback;
@@ -40,7 +40,7 @@ static struct axis axis_of(const struct operation *op, int k)
 	return a;
 }
 
-/* One output: what the window does with each element that it finds. */
+/* Computes one output from the elements in its window. */
 static double output(const struct operation *op, size_t n, size_t c, size_t h, size_t w)
 {
 	const struct axis a = axis_of(op, 0), b = axis_of(op, 1);
@@ -95,7 +95,7 @@ static void nmap(const struct operation *op)
 			   (float)at(&in[1], &out, i);
 }
 
-/* Places of a row in order, by insertion. */
+/* Sorts the places of a row by insertion. */
 static void sort_row(const float *x, size_t step, size_t n, bool largest, size_t *order)
 {
 	for (size_t i = 0; i < n; i++) {

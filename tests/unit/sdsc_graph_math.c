@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Elementwise operations and statistics that are made of others. */
+/* Elementwise operations and statistics that consist of other operations. */
 #include "sdsc_operation.h"
 
 #define BFLOAT SPYRE_FORMAT_BFLOAT16

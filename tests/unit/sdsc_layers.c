@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Operations that are made of others, and layers: beside sdsc_graph, to share its time. */
+/* Layers and other composed operations, separate from sdsc_graph to run in parallel with it. */
 #include <stdlib.h>
 
 #include "sdsc_operation.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Bundles made to hurt: sizes whose products do not fit, addresses that no
- * operation uses, and texts on which a careless compiler takes n^2 steps.
+ * Malicious bundles: sizes whose products overflow, addresses that no operation
+ * uses, and texts that take a naive compiler n^2 steps.
  */
 #include <check.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "libspyre/sdsc/load.h"
 #include "libspyre/sdsc/parse/mlir.h"
 
-/* A text that grows. */
+/* A growing text. */
 struct text {
 	char *data;
 	size_t size, room;
@@ -113,7 +113,7 @@ static void expect(const struct text *sdsc, spyre_status want, const char *text)
 		ck_assert_msg(strstr(spyre_last_error(), text), "%s", spyre_last_error());
 }
 
-/* 2^40 * 2^24 is 0 in 64 bits: not a loop of no turns. */
+/* 2^40 * 2^24 is 0 in 64 bits, but not a loop without iterations. */
 START_TEST(products)
 {
 	struct text sdsc = { 0 };
@@ -140,7 +140,7 @@ START_TEST(unused_tensor)
 }
 END_TEST
 
-/* Each takes minutes where each step looks at all that came before. */
+/* Each takes minutes if every step scans all earlier ones. */
 START_TEST(long_lists)
 {
 	struct text sdsc = { 0 };
@@ -154,7 +154,7 @@ START_TEST(long_lists)
 }
 END_TEST
 
-/* Outputs that overwrite what windows not yet seen still need. */
+/* Outputs that overwrite inputs of later windows. */
 START_TEST(window_in_place)
 {
 	struct text sdsc = { 0 };

@@ -25,7 +25,7 @@ struct tensor {
 	spyre_format format;
 	uint32_t word, lanes;
 	int num_order, order[MAKE_DIMS], stick;
-	int pairs;		/* dim of which the stick holds two, -1: none */
+	int pairs;		/* the dim of which a stick holds pairs, -1: none */
 	int scale[MAKE_DIMS];
 	int64_t gap[MAKE_DIMS], extent[MAKE_DIMS];
 	uint64_t stride[MAKE_DIMS];	/* bytes, per stick along the stick dim */
@@ -143,7 +143,7 @@ static void parse_tensor(struct make *m, int index)
 	memset(t->data, 0x5a, t->bytes);
 }
 
-/* @lanes: along a stick of scale -2, coordinates are lanes; else lane 0 is meant. */
+/* @lanes: along a stick of scale -2 coordinates are lanes; otherwise lane 0 is used. */
 static uint64_t place(const struct tensor *t, const int64_t *at, bool lanes)
 {
 	uint64_t byte = 0;
@@ -326,7 +326,7 @@ static int slice_of(const struct make *m, int core, int dim)
 	return core % (int)m->dim[dim].slices;
 }
 
-/* The first element that a core reaches, as a byte address in the tensor. */
+/* Byte address in the tensor of the first element that a core reaches. */
 static uint64_t start(const struct make *m, int index, int core)
 {
 	const struct tensor *t = &m->tensor[index];
@@ -549,7 +549,7 @@ void make_refused(const struct make_case *c, spyre_status want, const char *text
 static void parallel(struct spyre_host *host, struct spyre_worker *self, u32 n, spyre_work_fn fn,
 		     void *arg)
 {
-	/* Backwards: the order must not matter. */
+	/* Runs in reverse: the order must not matter. */
 	while (n-- > 0)
 		fn(arg, n, self);
 }
@@ -582,7 +582,7 @@ static void execute(struct make *m, const struct spyre_bundle *bundle,
 	free(worker.scratch);
 }
 
-/* Steps to the next point of the output; false after the last. */
+/* Steps to the next point of the output; returns false after the last. */
 static bool next_point(const struct make *m, int64_t *at)
 {
 	const struct tensor *t = &m->tensor[m->num_tensors - 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bundles of one SDSC, written from a short description, run on a bare card
- * with every arithmetic unit, and compared with a function of the test. Places
- * and start addresses are worked out here, by the rules of docs/sdsc.md alone.
+ * Bundles of one SDSC, written from a short description, run on a bare card with
+ * every arithmetic unit, and compared with a function of the test. Places and start
+ * addresses are computed here by the rules of docs/sdsc.md alone.
  */
 #ifndef SDSC_MAKE_H
 #define SDSC_MAKE_H
@@ -30,36 +30,36 @@ struct make_case {
 	/*
 	 * The last is the output: "SEN169_FP16 out* j i mb", in memory order from
 	 * inside out; "*" marks the stick dim, "-" scale -1, "=" scale -2, "+n" a
-	 * gap of n behind a dim, "%" that the stick holds pairs along a dim.
+	 * gap of n after a dim, "%" that the stick holds pairs along a dim.
 	 */
 	const char *tensor[MAKE_TENSORS];
 	struct make_axis axis[2];
-	bool window;			/* the first input is walked by axis[] */
+	bool window;			/* axis[] walks the first input */
 	const char *masks;		/* coordinateMasking_, or NULL */
 	struct make_constant constant[MAKE_CONSTANTS];
 	const char *node;		/* more members of every scheduleTree_ node */
 	const char *compute;		/* more members of computeOp_[0] */
-	double low, high;		/* of the inputs, both 0: -2 to 2 */
-	double tolerance;		/* of the largest of 1 and the expected value */
+	double low, high;		/* range of the inputs, both 0: -2 to 2 */
+	double tolerance;		/* relative to the larger of 1 and the expected value */
 };
 
 struct make;
 
-/* The output's element at @at, one coordinate per dim; NAN: anything. */
+/* Returns the output's element at @at, one coordinate per dim; NAN: not checked. */
 typedef double make_expect(const struct make *m, const int64_t *at);
 
 struct make *make_new(const struct make_case *c);
 void make_free(struct make *m);
 int make_dim(const struct make *m, const char *name);	/* fails the test if missing */
-int64_t make_size(const struct make *m, const char *name);	/* 1 if there is none */
+int64_t make_size(const struct make *m, const char *name);	/* 1 if missing */
 /* The input's size along axis 0 or 1, without padding. */
 int64_t make_input_size(const struct make *m, int axis);
-/* Elements of tensors; coordinates along dims they do not vary along are ignored. */
+/* Elements of tensors; coordinates of dims that a tensor lacks are ignored. */
 double make_get(const struct make *m, int tensor, const int64_t *at);
 void make_set(struct make *m, int tensor, const int64_t *at, double value);
-/* One lane of the stick at @at. */
+/* Sets one lane of the stick at @at. */
 void make_set_lane(struct make *m, int tensor, const int64_t *at, uint32_t lane, double value);
-/* Calls @fn for each point of the dims that the tensor varies along. */
+/* Calls @fn for each point of the tensor's dims. */
 void make_each(struct make *m, int tensor, void (*fn)(struct make *m, const int64_t *at));
 /* Compiles, runs with all units, compares the output; @what names the case. */
 void make_run(struct make *m, make_expect *expect, const char *what);

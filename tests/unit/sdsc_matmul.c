@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Products in all formats, bit by bit against a naive product: shapes, work
- * divisions, K in parts, and what has no rule.
+ * divisions, K in parts, and unsupported combinations.
  */
 #include <check.h>
 #include <math.h>
@@ -25,7 +25,7 @@ static const struct product products[] = {
 	  "SEN169_FP16 [out 64] in out", "SEN169_FP16 [out 64] out" },
 	{ "batchmatmul", "x 3/3, y 2, mb 4, out 64, in 64", "BFLOAT16 [in 64] mb in y x",
 	  "IEEE_FP16 [out 64] in out x", "BFLOAT16 [out 64] y mb out x" },
-	/* fp32 on every side */
+	/* fp32 for all operands */
 	{ "batchmatmul", "mb 7, out 96/3, in 64/2", "IEEE_FP32 [in 32] mb in",
 	  "IEEE_FP32 [out 32] in out", "IEEE_FP32 [out 32] mb out" },
 	{ "batchmatmul", "x 2, mb 3, out 192, in 128", "SEN169_FP16 [in 64] mb in x",
@@ -36,7 +36,7 @@ static const struct product products[] = {
 	  "IEEE_FP32 [out 32] in out", "SEN169_FP16 [out 64] out mb" },
 	{ "batchmatmul", "mb 4, out 32, in 64", "SEN169_FP16 [in 64] mb in",
 	  "IEEE_FP32 [out 32] in out", "IEEE_FP32 [out 32] mb out" },
-	/* K longer than an instruction, sums in LX or in the result */
+	/* K longer than an instruction supports, sums in LX or in the result */
 	{ "batchmatmul", "mb 3, out 64, in 131136", "SEN169_FP16 [in 64] mb in",
 	  "SEN169_FP16 [out 64] in out", "SEN169_FP16 [out 64] mb out" },
 	{ "batchmatmul", "mb 2, out 32, in 65536", "IEEE_FP32 [in 32] mb in",
@@ -86,7 +86,7 @@ static bool is_integer(enum spyre_fmt format)
 	return format == SPYRE_FMT_SENINT8 || format == SPYRE_FMT_SENINT4;
 }
 
-/* One element: each core's part of K in ascending order, the parts in core order. */
+/* Computes one element: each core's part of K in ascending order, the parts in core order. */
 static uint32_t naive(const struct bundle_case *c, int64_t *x)
 {
 	int64_t parts = 1, whole = 0;

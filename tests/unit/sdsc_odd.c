@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Shapes in which dimensions have one point: sticks are then along a dimension
- * that the builder may not use as an index. Convolutions, pooling and what else
- * changes sticks, from a table and drawn at random, against loops.
+ * Shapes in which dimensions have one point: sticks then lie along a dimension that
+ * the builder may not use as an index. Compares convolutions, pooling and other
+ * operations that change sticks, from a table and drawn at random, with loops.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define C(...) { { __VA_ARGS__, END }, CHANNELS, 0 }
 
 static const struct operation odd[] = {
-	/* one column, however it comes about, and in all kinds of sticks */
+	/* one column, of any origin, and in all kinds of sticks */
 	{ "conv2d", window, 2e-2, DL16, { D(1, 64, 1, 1), D(64, 64, 1, 1), D(1, 64, 1, 1) }, { { 0 } }, 0 },
 	{ "conv2d", window, 2e-2, DL16, { S(1, 64, 1, 1), D(64, 64, 1, 1), S(1, 64, 1, 1) }, { { 0 } }, 0 },
 	{ "conv2d", window, 2e-2, DL16, { C(2, 70, 1, 1), D(33, 70, 1, 1), D(33), S(2, 33, 1, 1) }, { { 0 } }, 0 },
@@ -82,7 +82,7 @@ static int64_t draw_axis(int64_t *in_size, int64_t *taps, bool weights, int64_t 
 	*dilation = weights ? ONE_OF(1, 1, 2, 3) : 1;
 	*stride = ONE_OF(1, 1, 2, 3);
 	reach = (*taps - 1) * *dilation;
-	/* Even the largest padding leaves an element in each window. */
+	/* Even with the largest padding each window contains an element. */
 	*padding = reach ? ONE_OF(0, 1, 2) % (reach + 1) : 0;
 	*in_size = ONE_OF(1, 1, 2, 3, 4, 7, 9);
 	if (*in_size + 2 * *padding < reach + 1)
@@ -143,7 +143,7 @@ static void describe_tensor(const struct tensor *t, char *text, size_t room)
 #define ROUNDS 60
 #define SHAPES 5
 
-/* Each round has its own numbers, so that one can be repeated alone. */
+/* Each round has its own seed, so that it can be repeated alone. */
 START_TEST(random_windows)
 {
 	for (int i = 0; i < SHAPES; i++) {
@@ -154,7 +154,7 @@ START_TEST(random_windows)
 		seed = (uint32_t)(_i * SHAPES + i + 1) * 2654435761u;
 		draw_operation(&op);
 		placing = (enum placing)ONE_OF(AS_COPIED, POISONED, WINDOWS);
-		/* The log has this last when a case fails. */
+		/* This is the last line of the log when a case fails. */
 		printf("round %d.%d: %s, format %d, placing %d:", _i, i, op.name, (int)op.format,
 		       (int)placing);
 		for (uint32_t k = 0; k < MAX_IN && op.tensor[k].size[0]; k++) {
@@ -203,7 +203,7 @@ static uint32_t add_sparse(spyre_sdsc_graph *graph, const int64_t size[SPYRE_MAX
 	return tensor;
 }
 
-/* All seven dims and an element per stick: there is no such layout, and no index into it. */
+/* All seven dims and one element per stick: no layout or index can have that. */
 START_TEST(too_many_for_a_layout)
 {
 	const int64_t a[7] = { 2, 1, 2, 1, 2, 1, 2 }, b[7] = { 1, 2, 1, 2, 1, 2, 1 };
@@ -220,7 +220,7 @@ START_TEST(too_many_for_a_layout)
 }
 END_TEST
 
-/* A window's output of the wrong rank gets no dim more before it is looked at. */
+/* An output of the wrong rank gets no additional dim before it is checked. */
 START_TEST(output_of_seven_dims)
 {
 	const int64_t x[3] = { 3, 5, 5 }, w[4] = { 8, 3, 3, 3 }, y[7] = { 1, 1, 1, 1, 8, 3, 3 };
@@ -238,7 +238,7 @@ START_TEST(output_of_seven_dims)
 }
 END_TEST
 
-/* The list of tensors moves when it grows, whatever number of tensors a graph has. */
+/* The list of tensors moves when it grows, for any number of tensors. */
 START_TEST(argmax_moves_tensors)
 {
 	const int64_t size[2] = { 10, 150 };
@@ -261,7 +261,7 @@ START_TEST(argmax_moves_tensors)
 }
 END_TEST
 
-/* An output that is left open: the last dim has one point, so the sticks are along none. */
+/* An open output: the last dim has one point, so the sticks are along no dim. */
 START_TEST(open_transpose)
 {
 	const spyre_sdsc_attribute attr[2] = { { "dim0", 0 }, { "dim1", 2 } };

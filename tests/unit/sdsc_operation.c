@@ -19,7 +19,7 @@ double attribute(const struct operation *op, const char *name, double fallback)
 	return fallback;
 }
 
-/* The element of @v for a coordinate of @full, broadcast from the right. */
+/* Returns the element of @v for a coordinate of @full, broadcast from the right. */
 double at(const struct value *v, const struct value *full, size_t element)
 {
 	size_t index = 0, step = 1;
@@ -38,7 +38,7 @@ double at(const struct value *v, const struct value *full, size_t element)
 	return v->data[index];
 }
 
-/* Which dims are reduced, as bits. */
+/* Returns the reduced dims as bits. */
 uint32_t reduced(const struct operation *op)
 {
 	uint32_t mask = 0;
@@ -50,7 +50,7 @@ uint32_t reduced(const struct operation *op)
 	return mask ? mask : 1u << (in[0].rank - 1);
 }
 
-/* The element of a tensor without the dims in @mask that element @i falls on. */
+/* Returns the element of a tensor without the dims in @mask to which element @i contributes. */
 size_t fold(const struct value *v, uint32_t mask, size_t i)
 {
 	size_t index = 0, step = 1;
@@ -111,7 +111,7 @@ static spyre_host_tensor host(const struct value *v)
 	return h;
 }
 
-/* Whole numbers, of both signs. */
+/* Draws integers of both signs. */
 static void draw_integers(struct value *v)
 {
 	int32_t *whole = malloc(v->elements * sizeof(*whole));
@@ -127,7 +127,7 @@ static void draw_integers(struct value *v)
 	free(whole);
 }
 
-/* Inputs hold what the card holds, rounded. */
+/* Inputs are rounded to the card's format. */
 static void draw(struct value *v, const struct operation *op, uint32_t index)
 {
 	spyre_host_tensor h = host(v);
@@ -154,7 +154,7 @@ static void draw(struct value *v, const struct operation *op, uint32_t index)
 	settle(v);
 }
 
-/* Integers come as such. */
+/* Integers are returned as integers. */
 static void read_back(struct value *v, spyre_host_tensor *h)
 {
 	spyre_format format = v->operand.layout.device_format;
@@ -218,7 +218,7 @@ static void remove_bundle(const char *folder)
 	rmdir(folder);
 }
 
-/* The same through files gives the same bytes. */
+/* The path through files gives the same bytes. */
 static void run_files(const struct operation *op, spyre_sdsc_graph *graph, uint32_t cores)
 {
 	size_t bytes = out.base_bytes;
@@ -241,7 +241,7 @@ static void run_files(const struct operation *op, spyre_sdsc_graph *graph, uint3
 	free(filed);
 }
 
-/* An output that ends within a stick writes all of that. */
+/* An output that ends within a stick writes the whole stick. */
 static spyre_sdsc_padding padding_of(uint32_t index)
 {
 	const spyre_layout *l = &out.plain;
@@ -294,7 +294,7 @@ void run(const struct operation *op, enum placing how)
 	want = malloc(out.elements * sizeof(*want));
 	op->reference(op);
 	graph = make_graph(op);
-	/* Where operands lie has to do with cores, but not with each number of them. */
+	/* The placing varies with the number of cores, but not every pair is tested. */
 	for (size_t i = 0; i < sizeof(cores) / sizeof(cores[0]); i += how ? 2 : 1) {
 		ck_ok(spyre_sdsc_graph_load(context, graph, cores[i], &kernel));
 		scribble(&out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One operation of the builder, compiled and run against plain loops. */
+/* One operation of the builder, compiled, run and compared with plain loops. */
 #ifndef SDSC_OPERATION_H
 #define SDSC_OPERATION_H
 
@@ -13,7 +13,7 @@
 #define DL16 SPYRE_FORMAT_IEEE_FP16
 #define FP32 SPYRE_FORMAT_IEEE_FP32
 #define END -9
-/* Sticks: the last dim, one element each, the dim before the last, the third last. */
+/* Sticks: the last dim, one element each, the second last dim, the third last. */
 #define DENSE 0
 #define SPARSE 1
 #define TURNED 2
@@ -38,11 +38,11 @@ struct operation {
 	bool positive;
 };
 
-/* How operands lie on the card. */
+/* The placement of operands on the card. */
 enum placing {
 	AS_COPIED,	/* padding holds zeros */
-	POISONED,	/* padding holds what is no number */
-	WINDOWS,	/* parts of larger tensors, which hold no numbers either */
+	POISONED,	/* padding holds NaN */
+	WINDOWS,	/* parts of larger tensors, which hold NaN as well */
 	NUM_PLACINGS
 };
 
@@ -53,15 +53,15 @@ struct value {
 	float *data;
 	size_t elements;
 	spyre_devptr device;
-	/* As a tensor of its own, by way of which it is copied. */
+	/* The layout as a separate tensor, through which it is copied. */
 	spyre_layout plain;
 	spyre_devptr plain_device;
-	/* The tensor that it is a window of, and what that should hold. */
+	/* The tensor of which it is a window, and its expected contents. */
 	spyre_devptr base;
 	size_t base_bytes;
 	uint8_t *shadow;
 	bool zeros;				/* in the padding */
-	uint32_t where[SPYRE_MAX_DEVICE_RANK];	/* dim of the window's layout of each */
+	uint32_t where[SPYRE_MAX_DEVICE_RANK];	/* the window's layout dim of each dim */
 };
 
 extern struct value in[MAX_IN], out;
@@ -69,33 +69,33 @@ extern float *want;
 extern uint32_t inputs;
 
 double attribute(const struct operation *op, const char *name, double fallback);
-/* The element of @v for a coordinate of @full, broadcast from the right. */
+/* Returns the element of @v for a coordinate of @full, broadcast from the right. */
 double at(const struct value *v, const struct value *full, size_t element);
-/* Which dims are reduced, as bits. */
+/* Returns the reduced dims as bits. */
 uint32_t reduced(const struct operation *op);
-/* The element of a tensor without the dims in @mask that element @i falls on. */
+/* Returns the element of a tensor without the dims in @mask to which element @i contributes. */
 size_t fold(const struct value *v, uint32_t mask, size_t i);
-/* Runs a suite of two cases on the embedded card, if the environment names no other. */
+/* Runs a suite of two cases, on the embedded card unless the environment names another. */
 int run_both(const char *name, TCase *first, TCase *second);
-/* Runs it on 1, 7, 24 and 32 cores, compiled at once and through files. */
+/* Runs it on 1, 7, 24 and 32 cores, compiled directly and through files. */
 void run(const struct operation *op, enum placing placing);
 
-/* sdsc_placing.c: describe() has made the plain layout; this makes the one in use. */
+/* sdsc_placing.c: replaces describe()'s plain layout by the one in use. */
 void put_down(struct value *v, enum placing placing, uint32_t seed);
-/* Fills all of it with what is no number. */
+/* Fills all of the tensor with NaN. */
 void scribble(const struct value *v);
-/* Moves what is in the plain tensor to its place and back. */
+/* Moves the plain tensor's contents to their place and back. */
 void settle(const struct value *v);
 void gather(const struct value *v);
-/* Nothing round the window has changed; nothing in it either if @whole. */
+/* Checks that nothing around the window has changed; nothing in it either if @whole. */
 void check_surroundings(const struct value *v, bool whole, const char *name);
 extern spyre_context *context;
 
-/* The operations that are tested, in several files. */
+/* The tested operations, in several files. */
 extern const struct operation math_operations[], layer_operations[];
 extern const int num_math_operations, num_layer_operations;
 
-/* References that several tables use: windows, ranks, a transposed matrix. */
+/* References shared by several tables: windows, ranks, a transposed matrix. */
 void window(const struct operation *op);
 void topk(const struct operation *op);
 void turn(const struct operation *op);

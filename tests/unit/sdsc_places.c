@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pointwise companions of convolutions, the mean that is taken as zero, fp32
- * layer norm, and the fields that are refused by name.
+ * Pointwise companions of convolutions, exx2_zeromean, fp32 layer norm, and fields
+ * that are refused by name.
  */
 #include <check.h>
 #include <math.h>
@@ -31,7 +31,7 @@ static double constant(int index)
 static double added(const struct make *m, const int64_t *at)
 {
 	if (at[make_dim(m, "out")] >= make_size(m, "out"))
-		return NAN;	/* lanes behind the one that counts */
+		return NAN;	/* lanes after the valid one */
 	return make_get(m, 0, at) + make_get(m, 1, at);
 }
 
@@ -57,7 +57,7 @@ static double bounded(const struct make *m, const int64_t *at)
 	return fmin(fmax(make_get(m, 0, at), -0.5), 1);
 }
 
-/* Lanes 0 and 1 hold 0 and the mean of the squares; nothing reads the others. */
+/* Lanes 0 and 1 hold 0 and the mean of the squares; the others are not read. */
 static double squares(const struct make *m, const int64_t *at)
 {
 	int lane = make_dim(m, "out");
@@ -101,7 +101,7 @@ static const struct rule rules[] = {
 	CASE("leakyrelufwd", leaked, "mb:2 i:5/5 out:128", 4e-3, SLOPE("negativeSlope"), DL16, DL16),
 	CASE("leakyrelufwd", leaked, "mb:2 i:1 out:64", 4e-3, SLOPE("alpha"), DL16, DL16),
 	CASE("leakyrelufwd", leaked, "mb:2 i:5 out:96/3", 1e-6, SLOPE("x"), FP32, FP32),
-	/* constants in other formats than the tensors */
+	/* constants in formats other than the tensors' */
 	CASE("clip", bounded, "mb:2 i:5/5 out:128", 2e-3, BOUNDS, DL16, DL16),
 	CASE("clip", bounded, "mb:3/3 i:5 out:32", 1e-6, BOUNDS, FP32, FP32),
 	CASE("exx2_zeromean", squares, "mb:2 i:5/5 out:64", 4e-3, ONE_OF("exx2scale", 0x3c800000),
@@ -140,7 +140,7 @@ END_TEST
 static void set_moments(struct make *m, const int64_t *at)
 {
 	make_set_lane(m, 0, at, 0, 0.25);	/* the mean */
-	make_set_lane(m, 0, at, 1, 1);		/* that of the squares */
+	make_set_lane(m, 0, at, 1, 1);		/* the mean of the squares */
 }
 
 static double deviation(const struct make *m, const int64_t *at)
@@ -203,7 +203,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* Fields that say "none", and masks of operations that reduce nothing, change nothing. */
+/* Fields with the value "none", and masks of operations without reductions, have no effect. */
 START_TEST(accepted)
 {
 	static const struct make_case cases[] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Operands as parts of larger tensors: each device dim gets points before and
- * behind, and one is added in which the operand has one point of several. What
- * is not the operand's is NaN in every format, lanes of last sticks too.
+ * after, and a dim is added of which the operand selects one point. Everything else
+ * is NaN in every format, even the unused lanes of last sticks.
  */
 #include "model/format.h"
 #include "sdsc_operation.h"
@@ -22,7 +22,7 @@ static void fill(uint8_t *bytes, size_t size, uint32_t lanes)
 			   lanes == 64 ? (uint8_t)(nan16 >> i % 2 * 8) : 0x7f;
 }
 
-/* A dim that the operand selects one point of, behind dim 0. */
+/* Adds a dim after dim 0 of which the operand selects one point. */
 static void add_selected(struct value *v)
 {
 	spyre_layout *l = &v->operand.layout;
@@ -76,7 +76,7 @@ void scribble(const struct value *v)
 	ck_ok(spyre_memcpy_h2d(context, v->base, v->shadow, v->base_bytes));
 }
 
-/* Where stick @n of the plain tensor lies in the other; @lanes of it are the tensor's. */
+/* Returns the offset of stick @n of the plain tensor in the other; @lanes of it are valid. */
 static size_t stick_at(const struct value *v, size_t n, uint32_t *lanes)
 {
 	const spyre_layout *p = &v->plain, *l = &v->operand.layout;
@@ -145,7 +145,7 @@ void check_surroundings(const struct value *v, bool whole, const char *name)
 	}
 	for (size_t i = 0; i < v->base_bytes; i++)
 		if (all[i] != v->shadow[i])
-			ck_abort_msg("%s writes byte %zu, beside its window at %zu", name, i,
+			ck_abort_msg("%s writes byte %zu, outside its window at %zu", name, i,
 				     (size_t)(v->device - v->base));
 	free(all);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The planners: known divisions, known LX plans, bundles of the corpus to the byte. */
+/* The planners: known divisions, known LX plans, and bundles of the corpus to the byte. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,10 +38,10 @@ struct operation {
 	const char *name;
 	int64_t size[4][8];	/* inputs, output */
 	spyre_format format;
-	bool sparse;		/* the output */
+	bool sparse;		/* the output is sparse */
 	spyre_sdsc_attribute attr;
 	uint32_t cores;
-	uint32_t step;		/* that is looked at */
+	uint32_t step;		/* the step to check */
 	int64_t slices[5];
 };
 
@@ -64,7 +64,7 @@ static spyre_sdsc_graph *graph_of(const struct operation *op)
 
 #define PLAIN { 512, 1024, END }
 
-/* Divisions that are published, or follow from the published rule. */
+/* Published divisions, or those that follow from the published rule. */
 static const struct operation divisions[] = {
 	{ "add", { PLAIN, PLAIN, PLAIN }, DL16, 0, { 0 }, 32, 0, { 2, 16 } },
 	{ "exp", { PLAIN, PLAIN }, DL16, 0, { 0 }, 32, 0, { 2, 16 } },
@@ -104,7 +104,7 @@ START_TEST(division)
 }
 END_TEST
 
-/* At every number of cores, shares are whole sticks and within the cores given. */
+/* For every number of cores, shares are whole sticks and use only the given cores. */
 START_TEST(shares)
 {
 	static const int64_t sizes[] = { 1, 33, 64, 100, 150, 192, 500, 1024, 4096 };
@@ -165,7 +165,7 @@ START_TEST(span)
 }
 END_TEST
 
-/* Cores that share an output are neighbours. */
+/* Cores that share an output are adjacent. */
 START_TEST(k_fastest)
 {
 	static const struct operation op = { "matmul", { { 64, 1 << 17, END }, { 1 << 17, 64, END },
@@ -222,7 +222,7 @@ START_TEST(softmax_in_lx)
 }
 END_TEST
 
-/* LX_PLANNING=0: five steps and a pool in which places are used again. */
+/* LX_PLANNING=0: five steps and a pool whose space is reused. */
 START_TEST(softmax_in_pool)
 {
 	spyre_sdsc_graph *graph = graph_of(&softmax);
@@ -247,7 +247,7 @@ START_TEST(softmax_in_pool)
 }
 END_TEST
 
-/* Nothing that is in use at one time shares bytes, whatever LX is left. */
+/* Buffers that are in use at the same time never overlap, for any size of LX. */
 START_TEST(small_lx)
 {
 	static const char *const fractions[] = { "0", "0.2", "0.5", "0.9", "0.97", "0.985", "0.99",

@@ -39,7 +39,7 @@ static const struct make_case averages[] = {
 	{ .op = "avgpoolfwd", .dims = "mb:2 out:128/2 i:5 j:4 ki:3 kj:2", .tensor = { DL16, FP32 },
 	  .window = true, .axis = { { 1, 1, 1, 1 }, { 1, 1, 1, 0 } },
 	  .constant = { { "scaling_factor", "IEEE_FP32", 0x3e000000 } }, .tolerance = 1e-6 },
-	/* windows in padding only average to 0 */
+	/* windows that contain only padding average to 0 */
 	POOL("avgpoolfwd", DL16, "mb:1 out:64 i:6 j:2 ki:2 kj:2", { 1, 9, 6, 7 }, PLAIN),
 	FINE("avgpoolfwd", "mb:1 out:32 i:4 j:4 ki:2 kj:2", { 2, 1, 0, 0 }, { 2, 1, 0, 0 }),
 	FINE("avgpoolfwd", "mb:2/2 out:96/3 i:9 j:8 ki:3 kj:3", { 2, 1, 1, 1 }, { 2, 1, 1, 0 }),
@@ -50,7 +50,7 @@ static const struct make_case averages[] = {
 	.tensor = { x, map, y }, .window = true, .axis = { __VA_ARGS__ }, .tolerance = most }
 
 static const struct make_case maps[] = {
-	/* one value per position, in lane 0 of a stick; per channel too; per row */
+	/* one value per position, in lane 0 of a stick; per channel as well; per row */
 	NMAP(DL16, "SEN169_FP16 out= j i", DL16, "mb:2 out:64 i:4 j:4 ki:3 kj:3", 8e-3,
 	     { 1, 1, 1, 1 }, { 1, 1, 1, 1 }),
 	NMAP(DL16, DL16, DL16, "mb:2/2 out:128/2 i:4/2 j:5 ki:2 kj:3", 8e-3, { 2, 1, 1, 0 },
@@ -138,7 +138,7 @@ START_TEST(average_pool_with_map)
 }
 END_TEST
 
-/* Stick dims that no lane rule fits, divided taps, windows without input, endless borders. */
+/* Stick dims without a lane rule, divided taps, windows without input, excessive padding. */
 START_TEST(refusals)
 {
 	static const struct make_case cases[] = {

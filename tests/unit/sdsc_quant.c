@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Quantisation, conversions and restickify in every format and pack, bit by bit
- * against one element at a time; and what has no rule.
+ * against one element at a time; and unsupported combinations.
  */
 #include <check.h>
 #include <math.h>
@@ -36,7 +36,7 @@ static const struct conversion conversions[] = {
 	{ "csqint8ch", "mb 6, in 256/2", X16, TOKEN32, "SENINT8 [in 128] mb in", 100, NULL, 0 },
 	{ "csqint8ch", "mb 5, in 128", X32, CHANNEL16, "SENINT8 [in 128] mb in", 100,
 	  "scaling_factor", 1.7f },
-	/* pairs of rows in eights */
+	/* pairs of rows in groups of eight */
 	{ "qfp8mb", "mb 6, in 128/2", X16, NULL, "SEN143_FP8 [in 8, mb 2, in 8] mb in", 3, NULL, 0 },
 	{ "qfp8mb", "mb 8/2, in 64", X32, TOKEN32, "SEN143_FP8 [in 8, mb 2, in 8] mb in", 3,
 	  NULL, 0 },
@@ -141,7 +141,7 @@ static uint32_t naive(const struct bundle_case *c, const struct conversion *v, c
 
 	if (from == to)
 		return code;
-	/* 32-bit words are moved as they are, whatever their sign. */
+	/* 32-bit words are moved unchanged, including those with a sign bit. */
 	if (from != SPYRE_FMT_IEEE_FP32 && to != SPYRE_FMT_IEEE_FP32 && from + to ==
 	    SPYRE_FMT_IEEE_INT32 + SPYRE_FMT_SENUINT32)
 		return code;

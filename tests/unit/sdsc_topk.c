@@ -12,7 +12,7 @@
 #define TOPK(what, sizes, from, to, ...) { .op = "topk" what, .dims = sizes, \
 	.tensor = { from, to }, .constant = { __VA_ARGS__ } }
 
-/* The searched dim is called s, that of the ranks r. */
+/* The searched dim is called s, the dim of ranks r. */
 static const struct make_case searches[] = {
 	/* ranks in the lanes of one stick */
 	TOPK("value", "mb:5 s:64", "SEN169_FP16 mb s*", "SEN169_FP16 mb s=", K(3)),
@@ -27,7 +27,7 @@ static const struct make_case searches[] = {
 	TOPK("value", "mb:4/2 s:192 r:128/2", "SEN169_FP16 mb s*", "SEN169_FP16 r* mb", K(70)),
 	TOPK("value", "mb:3 s:64 r:128", "IEEE_FP32 s* mb", "IEEE_FP32 mb r*"),
 	TOPK("value", "mb:3 s:128 r:96/3", "SEN169_FP16 mb s*", "IEEE_FP32 mb r*", K(60)),
-	/* the end is hidden */
+	/* the end is masked */
 	{ .op = "topkvalue", .dims = "mb:5 s:192", .masks = "{\"s\":[[150,42]]}",
 	  .tensor = { "SEN169_FP16 mb s*", "SEN169_FP16 mb s=" }, .constant = { K(64) } },
 	/* along dims without sticks, ranks in sticks or not */
@@ -133,7 +133,7 @@ static double equal_order(const struct make *m, const int64_t *out)
 			if ((pass ? x == 1 : isnan(x)) && !rank--)
 				return (double)a;
 		}
-	return NAN;	/* the smaller ones are not looked at here */
+	return NAN;	/* the smaller ones are not checked here */
 }
 
 START_TEST(equals)

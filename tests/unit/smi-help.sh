@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Options of spyre-smi: help, completion and manual page name the same ones.
+# Options of spyre-smi: help, completion and manual page list the same ones.
 src=${SPYRE_SRCDIR:-.}
 smi=${SPYRE_BUILDDIR:-.}/tools/spyre-smi
 count=0
@@ -14,7 +14,7 @@ report() {
 	fi
 }
 
-# Options stand in the help's left column.
+# The help's left column has the options.
 help=$("$smi" --help | grep '^ *-' | cut -c1-31 | grep -o -- '--\?[A-Za-z][a-z-]*=\?' | sort -u)
 [ "$(echo "$help" | wc -l)" -gt 15 ]
 report $? "help lists options"
@@ -22,7 +22,7 @@ report $? "help lists options"
 completion=$(sed -n "/local options=/,/'\$/p" "$src/tools/completions/spyre-smi" |
 	grep -o -- '--\?[A-Za-z][a-z-]*=\?' | sort -u)
 [ "$help" = "$completion" ]
-report $? "completion offers what the help lists"
+report $? "completion offers the options of the help"
 
 missing=
 for option in $(echo "$help" | tr -d =); do

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spyre-smi as its users run it: arguments, exit statuses, CSV and JSON that parse. */
+/* Runs spyre-smi like its users: arguments, exit statuses, valid CSV and JSON. */
 #include "config.h"
 
 #include <check.h>
@@ -17,7 +17,7 @@
 
 static char output[1 << 16];
 
-/* Runs spyre-smi, standard output to output[], and returns its exit status. */
+/* Runs spyre-smi, captures standard output in output[], and returns its exit status. */
 static int smi(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 static int smi(const char *format, ...)
@@ -72,7 +72,7 @@ static int num_lines(void)
 	return lines;
 }
 
-/* Cells of a CSV line, ", " between them, quotes taken off; -1 if it is malformed. */
+/* Splits a CSV line with ", " between cells and removes quotes; returns -1 if it is malformed. */
 static int split(const char *line, char cells[][128], int capacity)
 {
 	int count = 0;
@@ -102,7 +102,7 @@ static int split(const char *line, char cells[][128], int capacity)
 	}
 }
 
-/* All names that --help-query-<what> lists; the strings live in @buffer. */
+/* Lists the names of --help-query-<what>; the strings live in @buffer. */
 static int list_fields(const char *what, char names[][64], char json[][64], int capacity)
 {
 	char *line, *end, *key;
@@ -252,7 +252,7 @@ START_TEST(each_field_alone_as_csv)
 }
 END_TEST
 
-/* All fields of a table, joined. */
+/* Joins the names of all fields of a table. */
 static int all_fields(const char *what, char *joined, char json[][64])
 {
 	static char names[64][64];
@@ -278,7 +278,7 @@ START_TEST(all_fields_as_csv)
 	ck_assert_int_eq(split(output, cells, 64), count);
 	row = strchr(output, '\n') + 1;
 	ck_assert_int_eq(split(row, cells, 64), count);
-	/* power.draw is gone; all the rest is still there. */
+	/* power.draw is missing; all other fields remain. */
 	ck_assert_ptr_nonnull(strstr(row, ", [N/A], 75.00 W, 1500 MHz, 77, 2, 5.000 ms"));
 	ck_assert_ptr_nonnull(strstr(row, "18446744073709551614"));
 	count = all_fields("compute-apps", joined, json);
@@ -304,7 +304,7 @@ START_TEST(csv_switches)
 }
 END_TEST
 
-/* Keys that hold names; everything else is a number or null. */
+/* Keys with text; all others are numbers or null. */
 static bool is_text(const char *key)
 {
 	static const char *const texts[] = {
@@ -355,7 +355,7 @@ START_TEST(all_fields_as_json)
 	fake_remove("/sys/devices/platform/spyre_vdev.0/power_mw");
 	fake_remove("/sys/devices/platform/spyre_vdev.0/uuid");
 	count = all_fields("device", joined, json);
-	/* Each key once, however often it was asked for. */
+	/* Each key appears once, even if it is requested several times. */
 	ck_assert_int_eq(smi("--query-device=%s,name --format=json", joined), 0);
 	ck_assert_int_eq(num_lines(), 1);
 	check_json(output, strlen(output), "devices", 2, json, count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernel cards and their processes, read from a made-up sysfs and procfs. */
+/* Kernel cards and their processes, read from a fake sysfs and procfs. */
 #include "config.h"
 
 #include <check.h>
@@ -82,7 +82,7 @@ START_TEST(cards_in_order_of_index)
 }
 END_TEST
 
-/* Which cards the library shows for a value of FLEX_DEVICE: bus ids, in order. */
+/* Checks the bus ids, in order, that the library shows for a value of FLEX_DEVICE. */
 static void shows(const char *flex, const char *expected)
 {
 	spyre_device_properties p = { .struct_size = sizeof(p) };
@@ -155,7 +155,7 @@ START_TEST(readings)
 	ck_assert_uint_eq(cards[0].temperature_mc, 41500);
 	ck_assert_uint_eq(cards[0].generation, 0);
 	ck_assert_str_eq(cards[0].driver_version, "0.1.0");
-	/* busy_ns of the tree stands still. */
+	/* busy_ns of the fake tree does not change. */
 	ck_assert_uint_eq(cards[0].utilization, 0);
 }
 END_TEST
@@ -235,10 +235,10 @@ START_TEST(node_that_cannot_be_opened)
 
 	fake_card(0, 0, "/dev/null");
 	ck_assert_int_eq(spyre_backend_drm.open(1, &card), SPYRE_ERROR_NO_DEVICE);
-	/* No node. */
+	/* The node does not exist. */
 	ck_assert_int_eq(spyre_backend_drm.open(0, &card), SPYRE_ERROR_NO_DEVICE);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "/dev/accel/accel0"));
-	/* A node of something else. */
+	/* The node is a different device. */
 	fake_link("/dev/accel/accel0", "/dev/null");
 	ck_assert_int_eq(spyre_backend_drm.open(0, &card), SPYRE_ERROR_ABI_MISMATCH);
 	fake_remove("/dev/accel/accel0");

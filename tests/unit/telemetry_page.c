@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages of embedded cards: published, read, and everything that must not be believed. */
+/* Pages of embedded cards: publishing, reading, and every field that must not be trusted. */
 #include "config.h"
 
 #include <check.h>
@@ -38,7 +38,7 @@ static const spyre_device_properties card0 = {
 
 static void setup(void)
 {
-	/* No kernel cards of the machine in the way. */
+	/* Hides this machine's kernel cards. */
 	snprintf(base, sizeof(base), "/tmp/spyre-test-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(base));
 	snprintf(folder, sizeof(folder), "%s/spyre-%u", base, (unsigned int)geteuid());
@@ -50,7 +50,7 @@ static void teardown(void)
 	remove_tree(base);
 }
 
-/* Embedded cards only: this machine may have others. */
+/* Reads embedded cards only, since this machine may have others. */
 static int read_cards(void)
 {
 	int count, i, kept = 0;
@@ -76,7 +76,7 @@ static int num_files(void)
 	return count;
 }
 
-/* A child that publishes a page, sets figures and waits for its end. */
+/* A child that publishes a page, sets figures and waits until it is ended. */
 static pid_t start_child(void)
 {
 	struct spyre_telemetry_page *page;
@@ -206,7 +206,7 @@ START_TEST(forked_child_leaves_the_page)
 }
 END_TEST
 
-/* A good page of this process, to be spoilt. */
+/* A valid page of this process, which tests corrupt. */
 static struct spyre_telemetry_page good_page(void)
 {
 	struct spyre_telemetry_page page;
@@ -249,7 +249,7 @@ START_TEST(crafted_page_is_taken)
 {
 	struct spyre_telemetry_page page = good_page();
 
-	/* Without this, the tests below would pass for any reason. */
+	/* Without this check, the tests below could pass for any reason. */
 	write_own(&page, sizeof(page));
 	ck_assert_int_eq(read_cards(), 1);
 }
@@ -272,7 +272,7 @@ START_TEST(spoilt_page_is_ignored)
 	}
 	write_own(&page, bytes);
 	ck_assert_int_eq(read_cards(), 0);
-	/* Its process lives: it may be one of another version. */
+	/* The process is alive and may be of another version, so its page is kept. */
 	ck_assert_int_eq(num_files(), 1);
 }
 END_TEST
@@ -409,7 +409,7 @@ START_TEST(symlink_for_a_folder_is_not_used)
 	ck_assert_ptr_nonnull(page);
 	ck_assert_int_eq(num_files(), 0);
 	spyre_telemetry_unpublish(page);
-	/* Nothing was written through it. */
+	/* Nothing was written through the link. */
 	ck_assert_int_eq(rmdir(target), 0);
 }
 END_TEST

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# spyre build: what it explains, and that composed operations run.
+# spyre build: its explanations, and launches of composed operations.
 set -u
 spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
 work=$(mktemp -d) || exit 99
@@ -20,7 +20,7 @@ report() { # STATUS NAME [FILE]
 	fi
 }
 
-# STATUS TEXT ARGUMENT...: spyre build exits so and says that.
+# STATUS TEXT ARGUMENT...: spyre build exits with STATUS and prints TEXT.
 says() {
 	want=$1 text=$2
 	shift 2
@@ -47,24 +47,24 @@ says 0 'add +8  mb 1, out 8' add --shape 512x1024 --cores 8 --explain
 says 0 '"lx_bytes": 67584' softmax --shape 512x1024 --json
 says 0 '"version": 1' fill --shape 64 -a value=2 --json
 says 0 'sumnonstick' sum --shape 100x150 -a dim=0 --explain
-says 2 "takes NAME=VALUE, not 'dim'" sum --shape 100x150 -a dim --explain
+says 2 "'dim': --attr takes NAME=VALUE" sum --shape 100x150 -a dim --explain
 says 2 "'x' is not a number" sum --shape 100x150 -a dim=x --explain
 says 2 'no attribute "axis"' sum --shape 100x150 -a axis=0 --explain
 says 2 'none of the 2 dimensions' sum --shape 100x150 -a dim=2 --explain
-says 2 '--shape and -i exclude each other' sum --shape 4 -i 4@fp16 --explain
+says 2 'cannot combine --shape with -i' sum --shape 4 -i 4@fp16 --explain
 says 0 "relu: 1 step" relu --shape 4x64
 says 2 "unexpected argument 'd2'" relu --shape 4x64 d1 d2
 says 1 'SPYRE_ERROR_FILE' relu --shape 4x64 /proc/nowhere
 says 0 'dl16tofp32' cast --shape 4x64 -a format=IEEE_FP32
-says 2 "no format 'fp31'" cast --shape 4x64 -a format=fp31
+says 2 "unknown format 'fp31'" cast --shape 4x64 -a format=fp31
 says 2 '"format" is 77, which is no device format' cast --shape 4x64 -a format=77
 says 2 'eps is -1, expected' layer_norm --shape 4x64 -a eps=-1
 says 2 'softmax: amax: dim 9 is none' softmax --shape 4x64 -a dim=9
 says 2 'got 1 input$' add -i 4x64@fp16
-says 2 "no option '-s'; long options have two dashes" add -shape 4x64
+says 2 "unknown option '-s'; long options have two dashes" add -shape 4x64
 says 2 'takes 2 inputs' add -i 4x64@fp16 --explain
 
-# Layers, attributes and what is wrong with them.
+# Layers, attributes and errors in them.
 says 0 'conv2d +32 .* ki 1, ' conv2d -i 2x3x32x32@fp16 -i 16x3x3x3@fp16 -a padding=1 --explain
 says 0 'maxpoolfwd ' max_pool2d --shape 4x64x8x8 -a kernel_size=2 --explain
 says 0 'topkvalue +25 ' topk --shape 100x150 -a k=5 --explain
@@ -78,7 +78,7 @@ says 2 'with C = 3' conv2d -i 2x3x32x32@fp16 -i 16x4x3x3@fp16 --explain
 says 2 'k is 65, there are 64' topk --shape 4x64 -a k=65 --explain
 says 2 'needs the attribute "exponent"' pow --shape 4x64 --explain
 
-# One element, many dims, and more than a core may reach over.
+# One element, many dims, and more than a core may address.
 says 0 'relufwd +1 ' relu --shape 1x1x1x1 --explain
 says 0 'add +21 ' add --shape 2x3x4x5x6x7x64 --explain
 says 0 'mb 1, out 32' add --shape 8192x65536 --explain
@@ -95,7 +95,7 @@ if command -v python3 >/dev/null; then
 	report $? "the plan is JSON" "$work/out"
 fi
 
-# Composed operations are bundles like any other.
+# Composed operations are ordinary bundles.
 for op in softmax log_softmax rms_norm layer_norm swiglu; do
 	{ "$spyre" build $op --shape 100x150 "$work/$op" &&
 		case $op in

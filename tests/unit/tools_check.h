@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Helpers that the tests of the spyre command share. */
+/* Helpers shared by the tests of the spyre command. */
 #ifndef TOOLS_CHECK_H
 #define TOOLS_CHECK_H
 
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The text must name @part: the file, the offset, what was found. */
+/* The text must contain @part: the file, the offset or the value found. */
 #define ck_mentions(why, part) \
 	ck_assert_msg(strstr((why).s, part), "'%s' does not mention '%s'", (why).s, part)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Coredumps: what is in one is printed, what is wrong with one is said. */
+/* Coredumps: the printed contents of valid ones, and the errors of invalid ones. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -18,10 +18,10 @@ static void setup(void)
 	sample_bytes = coredump_sample(sample);
 }
 
-/* Everything that the command makes of @size bytes, which end where memory does. */
+/* Produces every output of the command for @size bytes, which end at the end of an allocation. */
 static int digest(const uint8_t *data, size_t size, char **printed)
 {
-	/* malloc() for each length: a sanitizer sees the first byte too many. */
+	/* A malloc() for each length lets a sanitizer detect the first byte too many. */
 	uint8_t *copy = malloc(size ? size : 1);
 	struct coredump dump;
 	struct text why = { "" };
@@ -78,7 +78,7 @@ START_TEST(good)
 	ck_assert_int_eq(digest(sample, sample_bytes, &text), 0);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
 		ck_assert_msg(strstr(text, parts[i]), "no '%s' in:\n%s", parts[i], text);
-	ck_assert_ptr_null(strstr(text, "breaks off"));
+	ck_assert_ptr_null(strstr(text, "is truncated"));
 	free(text);
 }
 END_TEST
@@ -138,10 +138,10 @@ START_TEST(truncated)
 		if (digest(sample, size, &text))
 			ck_assert_uint_lt(size, sizeof(struct drm_spyre_coredump_header));
 		else
-			cut += strstr(text, "breaks off") != NULL;
+			cut += strstr(text, "is truncated") != NULL;
 		free(text);
 	}
-	/* Only the padding of the last section may be missing without a loss. */
+	/* Only the padding of the last section may be missing without an error. */
 	ck_assert_uint_ge(cut, sample_bytes - sizeof(struct drm_spyre_coredump_header) - 8);
 }
 END_TEST
@@ -164,11 +164,11 @@ START_TEST(refused)
 	check_refused(8, 2, "version 2");
 	check_refused(12, 31, "31 bytes");
 	check_refused(12, 33, "33 bytes");
-	check_refused(15, 0x80, "bytes; it has");
+	check_refused(15, 0x80, "bytes, expected");
 }
 END_TEST
 
-/* Whatever the bytes: an answer, soon, of bounded length. */
+/* Any bytes give an answer soon, of bounded length. */
 START_TEST(hostile)
 {
 	static uint8_t bytes[COREDUMP_SAMPLE_MAX];
@@ -178,7 +178,7 @@ START_TEST(hostile)
 		memcpy(bytes, sample, sample_bytes);
 		for (int n = 0; n < 1 + round % 8; n++) {
 			state = state * 6364136223846793005ull + 1442695040888963407ull;
-			/* Not the header: it would only be refused. */
+			/* The header is not changed, since the file would only be refused. */
 			bytes[16 + (state >> 33) % (sample_bytes - 16)] = state >> 25;
 		}
 		digest(bytes, sample_bytes, NULL);
@@ -186,7 +186,7 @@ START_TEST(hostile)
 }
 END_TEST
 
-/* Any number may stand where an errno is: the smallest has no negative. */
+/* Any number may stand in place of an errno: the smallest cannot be negated. */
 START_TEST(strange_error)
 {
 	static const int32_t errors[] = { INT32_MIN, INT32_MAX, 0, -1 };
@@ -207,7 +207,7 @@ START_TEST(strange_error)
 }
 END_TEST
 
-/* Sections without end, each of no bytes. */
+/* A huge number of empty sections. */
 START_TEST(many)
 {
 	static uint8_t bytes[1 << 20];
@@ -221,7 +221,7 @@ START_TEST(many)
 	for (size_t at = sizeof(header); at + sizeof(head) <= sizeof(bytes); at += sizeof(head))
 		memcpy(bytes + at, &head, sizeof(head));
 	ck_assert_int_eq(digest(bytes, sizeof(bytes), &text), 0);
-	ck_assert_ptr_nonnull(strstr(text, "more than a card makes"));
+	ck_assert_ptr_nonnull(strstr(text, "exceed the limit of 1024"));
 	free(text);
 }
 END_TEST

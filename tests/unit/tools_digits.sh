@@ -44,7 +44,7 @@ TMPDIR="$work" "$digits" --repeat 3 --bundles "$work/bundles" --verbose >"$work/
 	[ -n "$first" ] && [ "$(checksum)" = "$first" ] && [ "$(value launches)" = 150 ]
 report $? "the same checksum in every pass" "$work/out"
 [ -s "$work/bundles/0_matmul/bundle.mlir" ] && [ -s "$work/bundles/4_bias/sdsc_0.json" ]
-report $? "bundles are kept where asked"
+report $? "bundles are kept in the requested folder"
 
 "$digits" --batch 1 >"$work/out" 2>&1 && [ "$(checksum)" = "$first" ] &&
 	[ "$(value launches)" = 2995 ]
@@ -61,8 +61,8 @@ report $? "missing weights" "$work/out"
 head -c 1000 "$data/weights.f16" >"$work/data/weights.f16"
 "$digits" --data "$work/data" >"$work/out" 2>&1
 [ $? = 1 ] && grep -q "1000 bytes, its header promises 19244" "$work/out"
-report $? "cut weights" "$work/out"
-# Untrained weights: the floors must catch it.
+report $? "truncated weights" "$work/out"
+# Untrained weights must fail the accuracy limits.
 { head -c 24 "$data/weights.f16"; head -c 19220 /dev/zero; } >"$work/data/weights.f16"
 "$digits" --data "$work/data" >"$work/out" 2>&1
 [ $? = 1 ] && grep -q "are expected" "$work/out"

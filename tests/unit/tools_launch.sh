@@ -18,7 +18,7 @@ report() { # STATUS NAME [FILE]
 	fi
 }
 
-# NAME EXPECTED OP OPERAND...: builds and launches on ones; all of the first
+# NAME EXPECTED OP OPERAND...: builds and launches with inputs of ones; the whole first
 # printed row is EXPECTED.
 computes() {
 	name=$1 expected=$2 op=$3
@@ -52,18 +52,18 @@ computes bmm 256 matmul -i 8x128x256@fp16 -i 8x256x128@fp16 -o 8x128x128@fp16
 		>"$work/out" 2>&1 && grep -q '^ *4 *4 *4 ' "$work/out"
 report $? "files in and out" "$work/out"
 
-# A shape in a file that is not what the kernel takes.
+# A file whose shape the kernel does not take.
 "$spyre" launch -i "$work/two.npy" -i 96x64@fp16 -o 96x320@fp16 "$work/add" \
 	>"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -qF '96x64@fp16 has device size [1, 96, 64], the bundle takes [5, 96, 64]' "$work/err"
 report $? "a wrong shape is refused" "$work/err"
-# Nothing is allocated or copied for it: the card has less memory than this takes.
+# It is refused before allocations and copies: the card has less memory than this needs.
 SPYRE_EMBEDDED_LPDDR_MIB=64 "$spyre" launch -i 1000000x64@fp32 -i 96x320@fp16 -o 96x320@fp16 \
 	"$work/add" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -qF 'the bundle takes [5, 96, 64]' "$work/err"
-report $? "a wrong shape is refused before memory is asked for" "$work/err"
+report $? "a wrong shape is refused before memory is allocated" "$work/err"
 "$spyre" launch -i "$work/two.npy" -o 96x320@fp16 "$work/add" >"$work/out" 2>"$work/err"
-[ $? = 2 ] && grep -q 'takes 3 operands, 1 inputs and 1 outputs are given' "$work/err"
+[ $? = 2 ] && grep -q 'takes 3 operands, but 1 inputs and 1 outputs were given' "$work/err"
 report $? "a missing argument is refused" "$work/err"
 "$spyre" launch -i 96x320@fp16 -o 96x320@fp16 "$work/none" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -q SPYRE_ERROR_FILE "$work/err"
@@ -87,7 +87,7 @@ echo "$one $again $two" >"$work/out"
 [ -n "$one" ] && [ "$one" = "$again" ] && [ "$one" != "$two" ]
 report $? "seeds" "$work/out"
 
-# Statistics: modelled cycles are there and JSON has the same.
+# Statistics: modelled cycles are printed, and JSON has the same.
 "$spyre" launch --repeat 5 --stats -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" \
 	>"$work/out" 2>&1
 cycles=$(awk '/^modelled cycles/ { print $3 }' "$work/out")
@@ -114,7 +114,7 @@ END
 	"$spyre" launch --case "$work/add/case.json" --inputs "$work/a" --outputs "$work/b" \
 		"$work/add" >>"$work/out" 2>&1 && cmp "$work/a/out0.npy" "$work/b/out0.npy" &&
 	[ ! -e "$work/b/in0.npy" ]
-report $? "a case, with made and with read inputs" "$work/out"
+report $? "a case, with generated and with read inputs" "$work/out"
 "$spyre" launch --case "$work/add/case.json" --inputs "$work" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -q "$work/in0.npy: No such file" "$work/err"
 report $? "a case without its inputs" "$work/err"
@@ -124,7 +124,7 @@ cp "$work/b/out0.npy" "$work/in1.npy"
 "$spyre" launch --case "$work/add/case.json" --inputs "$work" >"$work/out" 2>&1
 report $? "fp32 files for a bf16 input are converted" "$work/out"
 # Ahead of time, also under the compiler's public name and command line.
-# (libtool's wrapper does not know other names: the program itself, with its library.)
+# (libtool's wrapper does not support other names, so this runs the program itself.)
 real=$SPYRE_BUILDDIR/tools/spyre/.libs/spyre
 [ -x "$real" ] || real=$spyre
 ln -s "$real" "$work/dxp_standalone"
@@ -139,7 +139,7 @@ report $? "compile -o DIR gives the same" "$work/out"
 SPYRE_KERNEL_CACHE=1 SPYRE_LOG=info "$spyre" launch -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 \
 	"$work/add" >"$work/out" 2>"$work/err" && ! grep -q compiling "$work/err" &&
 	grep -q '^ *2 *2 *2 ' "$work/out"
-report $? "a launch takes what was compiled" "$work/err"
+report $? "a launch uses the compiled bundle" "$work/err"
 rm -r "$work/add/spyreCodeDir"
 
 # A symbolic dimension: 40 rows of 96.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* .npy files: what is written reads back, and what is wrong is named. */
+/* .npy files: written files can be read back, and errors in a file are named. */
 #include <stdio.h>
 
 #include "tools/spyre/npy.h"
@@ -29,7 +29,7 @@ static void write_bytes(const void *data, size_t bytes)
 	ck_assert_int_eq(fclose(file), 0);
 }
 
-/* A version 1 file of @header and @bytes of zeros, as numpy would pad it. */
+/* Writes a version 1 file of @header and @bytes of zeros, padded like numpy's. */
 static void write_file(const char *header, size_t bytes)
 {
 	uint8_t file[4096] = "\x93NUMPY\x01";
@@ -177,12 +177,12 @@ static const struct {
 	{HEAD("'<f4'", "False", "(2 3)"), 24, "',' or ')'"},
 	{HEAD("'<f4'", "False", "(1,1,1,1,1,1,1,1)"), 4, "at most 7"},
 	{HEAD("'<f4'", "False", "(99999999999999999999,)"), 4, "below 2^63"},
-	{HEAD("'<f4'", "False", "(4611686018427387904, 4)"), 4, "more than any card"},
-	{HEAD("'<f8'", "False", "(2305843009213693953,)"), 8, "more than any card"},
+	{HEAD("'<f4'", "False", "(4611686018427387904, 4)"), 4, "exceeds the memory of any card"},
+	{HEAD("'<f8'", "False", "(2305843009213693953,)"), 8, "exceeds the memory of any card"},
 	{"{'descr': '<f4', 'shape': (1,)}", 4, "lacks 'fortran_order'"},
 	{"{'descr': '<f4', 'descr': '<f4', 'shape': (1,)}", 4, "one each of"},
 	{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4, "one each of"},
-	{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 7", 4, "nothing after"},
+	{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)} 7", 4, "the end of the header after"},
 	{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)", 4, "found the end"},
 	{"", 4, "expected '{'"},
 	{"__import__('os')", 4, "expected '{'"},
@@ -231,7 +231,7 @@ START_TEST(damaged)
 	file = fopen(path, "rb");
 	bytes = fread(whole, 1, sizeof(whole), file);
 	fclose(file);
-	/* Any single byte replaced: read or refused, never worse (see ASan). */
+	/* With any single byte replaced the file is read or refused, never worse (see ASan). */
 	for (size_t at = 0; at < bytes - sizeof(data); at++) {
 		for (int value = 0; value < 256; value += at < 12 ? 1 : 11) {
 			uint8_t old = whole[at];

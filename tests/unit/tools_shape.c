@@ -104,8 +104,8 @@ END_TEST
 static const struct {
 	const char *word, *part;
 } bad[] = {
-	{"", "no format"},
-	{"512x1024", "no format; write"},
+	{"", "the format is missing"},
+	{"512x1024", "the format is missing; write"},
 	{"@fp16", "expected a number at character 1"},
 	{"512x@fp16", "expected a number at character 5, found '@'"},
 	{"x4@fp16", "expected a number at character 1, found 'x'"},
@@ -113,18 +113,18 @@ static const struct {
 	{"4*4@fp16", "expected 'x' or '@' at character 2, found '*'"},
 	{"-4@fp16", "expected a number at character 1, found '-'"},
 	{" 4@fp16", "expected a number"},
-	{"4@", "no format ''"},
-	{"4@fp17", "no format 'fp17'"},
-	{"4@fp16@fp16", "no format 'fp16@fp16'"},
+	{"4@", "unknown format ''"},
+	{"4@fp17", "unknown format 'fp17'"},
+	{"4@fp16@fp16", "unknown format 'fp16@fp16'"},
 	{"1x1x1x1x1x1x1x1@fp16", "more than 7 dimensions"},
-	{"99999999999999999999@fp16", "a dimension above"},
+	{"99999999999999999999@fp16", "a dimension exceeds"},
 	{"4398046511104x4398046511104@fp16", "elements"},
 	{"4x4@fp16:", "expected a dimension"},
 	{"4x4@fp16:0,", "expected a dimension or 'sparse' at its end"},
 	{"4x4@fp16:0;1", "expected ','"},
-	{"4x4@fp16:0,7", "no dimension 7"},
-	{"4x4@fp16:-2", "no dimension -2"},
-	{"4x4@fp16:0,1,2,3,4,5,6,0,1", "an order of more than"},
+	{"4x4@fp16:0,7", "dimension 7 is out of range"},
+	{"4x4@fp16:-2", "dimension -2 is out of range"},
+	{"4x4@fp16:0,1,2,3,4,5,6,0,1", "the order has more than"},
 };
 
 START_TEST(bad_words)
@@ -147,9 +147,9 @@ START_TEST(bad_outputs)
 	struct text why;
 
 	ck_assert_int_eq(shape_parse_output("a.npy@fp16", &spec, &why), -1);
-	ck_mentions(why, "needs its shape");
+	ck_mentions(why, "needs a shape");
 	ck_assert_int_eq(shape_parse_output("4@fp16=", &spec, &why), -1);
-	ck_mentions(why, "no file name");
+	ck_mentions(why, "the file name");
 	ck_assert_int_eq(shape_parse_input("a.npy@fp99", &spec, &why), -1);
 	ck_mentions(why, "fp99");
 	ck_assert_ptr_null(spec.path);

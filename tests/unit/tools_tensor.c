@@ -23,7 +23,7 @@ static void teardown(void)
 	remove_folder();
 }
 
-/* Every 16-bit pattern survives the way through double. */
+/* Every 16-bit pattern survives the conversion to double and back. */
 START_TEST(all_halves)
 {
 	const spyre_format formats[] = {SPYRE_FORMAT_IEEE_FP16, SPYRE_FORMAT_BFLOAT16};
@@ -44,8 +44,7 @@ START_TEST(all_halves)
 END_TEST
 
 #ifdef __FLT16_MAX__
-/* The compiler's own conversion is the reference, between neighbours too. */
-/* All codes of the 8-bit floats, and what lies half way between two of them. */
+/* All codes of the 8-bit floats, and the midpoints between them. */
 START_TEST(eighths)
 {
 	static const struct {
@@ -82,6 +81,7 @@ START_TEST(eighths)
 }
 END_TEST
 
+/* The reference is the compiler's conversion, for values between codes as well. */
 START_TEST(halves_round_to_even)
 {
 	for (uint32_t bits = 0; bits < 0x7c00; bits++) {
@@ -125,7 +125,7 @@ END_TEST
 
 START_TEST(splitmix64)
 {
-	/* The published sequence from state 0 begins with these. */
+	/* The published sequence from state 0 begins with these values. */
 	const uint64_t want[] = {0xe220a8397b1dcdafull, 0x6e789e6aa1b965f4ull,
 				 0x06c45d188009454full};
 	struct random_stream stream = {.state = 0};
@@ -243,7 +243,7 @@ START_TEST(bf16_files)
 }
 END_TEST
 
-/* Without conversion the file's order stays, with conversion it does not. */
+/* Without conversion the file's order is kept, with conversion it is not. */
 START_TEST(fortran_files)
 {
 	const char header[] = "\x93NUMPY\x01\x00\x38\x00{'descr': '<i2', 'fortran_order': True, "

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# The spyre command without a bundle: help, bad usage, what completion offers.
+# The spyre command without a bundle: help, bad usage, completion.
 set -u
 spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
 src=${SPYRE_SRCDIR:?}
@@ -19,7 +19,7 @@ report() { # STATUS NAME [FILE]
 	fi
 }
 
-# STATUS TEXT ARGUMENT...: exits so and says that on stderr, nothing on stdout.
+# STATUS TEXT ARGUMENT...: exits with STATUS, prints TEXT on stderr and nothing on stdout.
 refused() {
 	want=$1 text=$2
 	shift 2
@@ -49,25 +49,25 @@ accepted info
 accepted info --json
 
 refused 2 "no command given"
-refused 2 "no command 'lunch'" lunch
-refused 2 "no command 'lunch'" help lunch
-refused 2 "no option '--nope'" launch --nope
-refused 2 "option '--seed' needs a value" launch --seed
+refused 2 "unknown command 'lunch'" lunch
+refused 2 "unknown command 'lunch'" help lunch
+refused 2 "unknown option '--nope'" launch --nope
+refused 2 "option '--seed' requires a value" launch --seed
 refused 2 "no bundle directory" launch -i 4x4@fp16 -o 4x4@fp16
 refused 2 "no output given" launch -i 4x4@fp16 "$work"
 refused 2 "'4y4@fp16': expected 'x' or '@' at character 2" launch -i 4y4@fp16 -o 4@fp16 "$work"
-refused 2 "no format 'fp17'" launch -i 4@fp17 -o 4@fp16 "$work"
-refused 2 "a second one" launch -o 4@fp16 "$work" "$work"
-refused 2 "--repeat takes a number" launch --repeat 0 -o 4@fp16 "$work"
-refused 2 "--device takes a number" launch --device x -o 4@fp16 "$work"
-refused 2 "--stream takes a number from 0 to 64" launch --stream 65 -o 4@fp16 "$work"
-refused 2 "go with --case" launch --inputs "$work" -o 4@fp16 "$work"
-refused 2 "do not go with it" launch --case x.json -o 4@fp16 "$work"
+refused 2 "unknown format 'fp17'" launch -i 4@fp17 -o 4@fp16 "$work"
+refused 2 "only one bundle directory is allowed" launch -o 4@fp16 "$work" "$work"
+refused 2 "for --repeat: expected a number" launch --repeat 0 -o 4@fp16 "$work"
+refused 2 "for --device: expected a number" launch --device x -o 4@fp16 "$work"
+refused 2 "for --stream: expected a number from 0 to 64" launch --stream 65 -o 4@fp16 "$work"
+refused 2 "require --case" launch --inputs "$work" -o 4@fp16 "$work"
+refused 2 "cannot combine --case with" launch --case x.json -o 4@fp16 "$work"
 refused 2 "x.json: No such file" launch --case x.json
 refused 2 "$work/no.npy: No such file" launch -i "$work/no.npy" -o 4@fp16 "$work"
 refused 2 "no operation given" build
-refused 2 "no option '-j'; long options" info -json
-refused 2 "no option '-s'; long options" launch -stats "$work"
+refused 2 "unknown option '-j'; long options" info -json
+refused 2 "unknown option '-s'; long options" launch -stats "$work"
 refused 2 "SPYRE_ERROR_FILE" launch -i 4x64@fp16 -o 4x64@fp16 "$work/nothing"
 printf garbage >"$work/bundle.mlir"
 refused 2 "SPYRE_ERROR_PARSE" launch -i 4x64@fp16 -o 4x64@fp16 "$work"
@@ -76,30 +76,30 @@ SENCORES=abc
 export SENCORES
 refused 2 "SPYRE_ERROR_CONFIGURATION" build add --shape 64x64
 unset SENCORES
-refused 2 "no operation 'madd'; did you mean 'add'?" build madd -o 4@fp16 "$work"
-refused 2 "needs -i for each input" build add -o 4x64@fp16 "$work/b"
+refused 2 "unknown operation 'madd'; did you mean 'add'?" build madd -o 4@fp16 "$work"
+refused 2 "add -i for each input" build add -o 4x64@fp16 "$work/b"
 refused 2 "an operation has one output" build add -o 4@fp16 -o 4@fp16 "$work/b"
 refused 2 "not from files" build add -i a.npy -o 4@fp16 "$work/b"
-refused 2 "--cores takes a number from 1 to 32" build add --cores 33 "$work/b"
+refused 2 "for --cores: expected a number from 1 to 32" build add --cores 33 "$work/b"
 refused 2 "no bundle directory" compile --bundle
-refused 2 "a second one" compile -d "$work" "$work"
-refused 2 "--cores takes a number from 1 to 32" compile --cores 0 "$work"
-refused 2 "no option '--nope'" compile --nope "$work"
+refused 2 "only one bundle directory is allowed" compile -d "$work" "$work"
+refused 2 "for --cores: expected a number from 1 to 32" compile --cores 0 "$work"
+refused 2 "unknown option '--nope'" compile --nope "$work"
 refused 2 "SPYRE_ERROR_FILE" compile --bundle -d "$work/nothing"
-refused 2 "--bind takes SYMBOL=NUMBER" launch --bind s0 -o 4@fp16 "$work"
-refused 2 "--bind takes SYMBOL=NUMBER" launch --bind s0=0 -o 4@fp16 "$work"
+refused 2 "for --bind: expected SYMBOL=NUMBER" launch --bind s0 -o 4@fp16 "$work"
+refused 2 "for --bind: expected SYMBOL=NUMBER" launch --bind s0=0 -o 4@fp16 "$work"
 refused 2 "info takes no arguments" info x
-refused 2 "no option '--nope'" doctor --nope
-refused 2 "no option '--nope'" coredump --nope
-refused 2 "needs a value" coredump --program
-refused 2 "two answers" coredump --json --ras
-refused 2 "one file at a time" coredump a b
+refused 2 "unknown option '--nope'" doctor --nope
+refused 2 "unknown option '--nope'" coredump --nope
+refused 2 "requires a value" coredump --program
+refused 2 "cannot combine --json with --ras" coredump --json --ras
+refused 2 "only one file is allowed" coredump a b
 refused 2 "/nowhere/file: No such file" coredump /nowhere/file
 refused 2 "too few for a coredump" coredump /dev/null
-refused 2 "coredumps in /sys" coredump --clear /dev/null
+refused 2 "requires a coredump in /sys" coredump --clear /dev/null
 refused 1 "SPYRE_ERROR_NO_DEVICE" launch --device 900 -i 4x64@fp16 -o 4x64@fp16 "$work"
 
-# Files of a case that are not what they should be.
+# Invalid files of a case.
 bad_case() { # TEXT CONTENT
 	printf '%s' "$2" >"$work/case.json"
 	refused 2 "$1" launch --case "$work/case.json"
@@ -124,12 +124,12 @@ bad_case "inputs[0].device_bytes: 7, but device_size takes 128" \
 bad_case "arg_index 0 appears twice" \
 	"{\"inputs\": [{\"arg_index\": 0, $operand, \"stride_map\": [64, 1]}],
 	\"outputs\": [{\"arg_index\": 0, $operand, \"stride_map\": [64, 1]}]}"
-bad_case "arg_index 9 of 1 operands" \
+bad_case "arg_index 9 is out of range for 1 operands" \
 	"{\"inputs\": [{\"arg_index\": 9, $operand, \"stride_map\": [64, 1]}], \"outputs\": []}"
 awk 'BEGIN { for (i = 0; i < 200000; i++) printf "["; }' >"$work/deep"
 bad_case "offset" "$(cat "$work/deep")"
 
-# Commands that the doctor proposes exist: the package of dkms, no make target that is not.
+# Commands that the doctor proposes exist: the package of dkms, and no missing make target.
 "$spyre" doctor >"$work/out" 2>&1
 version=$(cat "$src/VERSION")
 name=$(sed -n 's/^PACKAGE_NAME="\(.*\)"/\1/p' "$src/kernel/dkms.conf")
@@ -137,7 +137,7 @@ name=$(sed -n 's/^PACKAGE_NAME="\(.*\)"/\1/p' "$src/kernel/dkms.conf")
 	for told in $(grep -o 'dkms install [^;]*' "$work/out" | cut -d' ' -f3); do
 		[ "$told" = "$name/$version" ] || break
 	done && [ "${told-$name/$version}" = "$name/$version" ]
-report $? "the doctor names what there is" "$work/out"
+report $? "the doctor names existing packages" "$work/out"
 
 # Every operation of the builder is completed.
 "$spyre" help build | sed -n '/^OP is one of/,$p' | tr -d ',.' | tr '\n' ' ' |
@@ -146,7 +146,7 @@ sed -n "s/.*words='\(add [^-']*\)'.*/\1/p" "$src/tools/completions/spyre" >"$wor
 [ -s "$work/help" ] && diff "$work/help" "$work/completion" >"$work/diff"
 report $? "completion of operations" "$work/diff"
 
-# Every long option of the help is known to the completion, and the reverse.
+# The help and the completion have the same long options.
 for command in launch build compile info doctor coredump; do
 	"$spyre" help $command | grep -o -e '--[a-z]\+' | sort -u >"$work/help"
 	sed -n "/^	$command)/,/;;/p; /^	[a-z]* | $command)/,/;;/p; /^	$command | [a-z]*)/,/;;/p" \

@@ -2,7 +2,7 @@
 # Shared by the scripts that run in the virtual machine as root: the node, the
 # users, TAP. Sourced by bash, after $build is set; ends in /tmp.
 #
-# SPYRE_TEST_TIMEOUT: seconds that one program may take.
+# SPYRE_TEST_TIMEOUT: time limit of one program in seconds.
 
 export CK_TAP_LOG_FILE_NAME=- CK_VERBOSITY=silent CK_DEFAULT_TIMEOUT=120 HOME=/tmp
 export SPYRE_BACKEND=drm SPYRE_KERNEL_CACHE=0 PATH=$PATH:/sbin:/usr/sbin
@@ -20,8 +20,8 @@ verdict() {
 	if [ "$1" = 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
 }
 
-# run WHO NAME COMMAND...: its results, each named for program and user. A
-# program that dies, or that has no result, is a failure of its own.
+# run WHO NAME COMMAND...: prints its results, named after program and user. A
+# program that crashes or has no result is a failure as well.
 run() {
 	local -n prefix=$1
 	local name="$2 as $1" status start=$SECONDS
@@ -49,7 +49,7 @@ api_tests() {
 	done
 }
 
-# Programs of tests/abi but those that have a place of their own below, or none.
+# Programs of tests/abi except those that run separately below, or not at all.
 abi_tests() {
 	local program
 	for program in "$build"/tests/abi/abi-*; do
@@ -61,10 +61,10 @@ abi_tests() {
 	done
 }
 
-# Another driver that makes and takes dma-bufs, where the kernel has it.
+# Another driver that exports and imports dma-bufs, if the kernel has it.
 modprobe vgem 2>/dev/null
 
-# $users run the programs: a build folder in a closed home is root's alone.
+# $users run the programs: only root can read a build folder in a private home.
 users="root user"
 if ! "${user[@]}" test -x "$build/tests/abi/abi-core"; then
 	echo "ok - tests as a plain user # SKIP $build is closed to other users"
@@ -80,7 +80,7 @@ run_as_everyone() {
 	done
 }
 
-# run_last_and_unload: the programs that take the card or the module away come last.
+# run_last_and_unload: runs the programs that remove the card or the module last.
 run_last_and_unload() {
 	local name
 	for name in vf unplug kill unload stress; do
@@ -91,7 +91,7 @@ run_last_and_unload() {
 	verdict $? "the module unloads"
 }
 
-# run_abi_and_api: all of tests/abi and of the API's tests, as everyone.
+# run_abi_and_api: runs all of tests/abi and the API's tests as every user.
 run_abi_and_api() {
 	local who program
 	run_as_everyone $(abi_tests) $(api_tests)
@@ -102,12 +102,12 @@ run_abi_and_api() {
 	done
 }
 
-# conformance NAME [run.py options]: bundles on the card, as the plain user if there is one.
+# conformance NAME [run.py options]: runs bundles on the card, as the plain user if possible.
 conformance() {
 	local name=$1
 	shift
-	# numpy's AVX2 tanh is wrong on QEMU's emulated CPU, and it is the reference here.
-	# Products of the larger bundles take seconds there, more beside other work of the host.
+	# numpy is the reference, but its AVX2 tanh is wrong on QEMU's emulated CPU.
+	# Products of the larger bundles take seconds there, and longer on a busy host.
 	run ${users##* } "$name" env SPYRE_TIMEOUT_MS=60000 PYTHONDONTWRITEBYTECODE=1 \
 		NPY_DISABLE_CPU_FEATURES="AVX2 FMA3" \
 		"$python" "$src/tests/conformance/run.py" --spyre "$build/tools/spyre/spyre" "$@"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Runs in the virtual machine as root, with spyre_vdev.ko loaded, on behalf of
-# 'scripts/test vm': every test that takes a card, as root and as a plain user
+# 'scripts/test vm': every test that uses a card, as root and as a plain user
 # in group render, then unload and a second load. Prints TAP.
 #
 # SPYRE_BASELINE: hashes of the embedded card's conformance results.
@@ -13,7 +13,7 @@ module=$build/build/kernel/spyre_vdev.ko
 
 run_abi_and_api
 
-# The same programs, their submissions by another way.
+# The same programs with another submission path.
 if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h"; then
 	for way in uring sqpoll; do
 		for name in copy errors kernel streams threads; do
@@ -21,7 +21,7 @@ if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h
 				"$build/tests/unit/runtime_$name"
 		done
 		SPYRE_SUBMIT=$way "$build/tools/spyre/spyre" info | grep -q "submission *$way ("
-		verdict $? "spyre info tells of $way"
+		verdict $? "spyre info reports $way"
 	done
 fi
 
@@ -63,32 +63,32 @@ used=$("$build/tools/spyre-smi" --query-device=memory.used --format=csv,noheader
 [ "$used" = 0 ]
 verdict $? "no device memory is in use once all programs have ended (${used:-?} MiB)"
 
-# A plain user may not see others' totals, which is no reason to fail.
+# A plain user may not see the totals of others; spyre-smi must not fail for that.
 [ "$("${user[@]}" "$build/tools/spyre-smi" --query-device=jobs.completed,memory.used \
 	--format=csv,noheader,nounits)" = "[N/A], 0" ]
-verdict $? "spyre-smi of a plain user shows what it may see, [N/A] for the rest"
+verdict $? "spyre-smi of a plain user shows permitted values, [N/A] for the others"
 
 setpriv --reuid=1001 --regid=1001 --clear-groups -- test ! -r "$node"
 verdict $? "the node is closed to users outside its group"
 
 exec 7<>"$node"
 ! rmmod spyre_vdev 2>/dev/null
-verdict $? "the module stays while a node is open"
+verdict $? "the module cannot be unloaded while a node is open"
 "$build/tools/spyre-smi" reset --yes >/tmp/output 2>&1
 [ $? = 19 ] && grep -q "run-all.sh" /tmp/output
-verdict $? "spyre-smi reset leaves a card alone that is in use, and says by whom"
+verdict $? "spyre-smi reset refuses a card that is in use and names its users"
 "$build/tools/spyre-smi" reset --yes --force -i 0 | grep -q "was reset: generation [1-9]"
 verdict $? "spyre-smi reset --force resets it"
 exec 7<&-
 if [ "$users" != root ]; then
 	"${user[@]}" "$build/tools/spyre-smi" reset --yes 2>/dev/null
 	[ $? = 4 ]
-	verdict $? "spyre-smi reset takes root"
+	verdict $? "spyre-smi reset requires root"
 fi
 
 run_last_and_unload
 [ ! -e "$node" ]
-verdict $? "and takes its node with it"
+verdict $? "and removes its node"
 
 for parameter in cards=0 cards=9 cores=0 cores=33 lpddr_mib=0 lpddr_mib=x vfs=17 vfs=-1 vfs=x \
 	"vfs=4 cores=3" "vfs=5 lpddr_mib=79"; do

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields of a process that --query-compute-apps can show. */
+/* The fields of a process for --query-compute-apps. */
 #include "config.h"
 
 #include <pwd.h>

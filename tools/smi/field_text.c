@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields by name, and their values as text. */
+/* Looks up fields by name and formats their values. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -62,7 +62,7 @@ void smi_field_text(const struct smi_field *field, const struct smi_subject *sub
 		snprintf(text, size, "%s", value.text);
 		return;
 	case SMI_NUMBER:
-		/* Integers stay exact: a double ends at 2^53. */
+		/* Integers are printed exactly; a double would lose digits above 2^53. */
 		if (field->divisor == 1)
 			snprintf(text, size, "%" PRIu64, value.number);
 		else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fields of a card that --query-device can show. */
+/* The fields of a card for --query-device. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static void set_u32(struct smi_value *value, uint32_t number)
 	smi_set_number(value, number == UINT32_MAX ? UINT64_MAX : number);
 }
 
-/* Zero cores, bytes or hertz mean that nobody said how many. */
+/* The library reports 0 cores, bytes or hertz if the number is unknown. */
 static void set_positive(struct smi_value *value, uint64_t number)
 {
 	smi_set_number(value, number ? number : UINT64_MAX);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spyre-smi: one snapshot, or a loop of them, or a reset. */
+/* spyre-smi: shows one snapshot or a loop of them, or resets cards. */
 #include "config.h"
 
 #include <errno.h>
@@ -37,14 +37,15 @@ static int show(const struct smi_snapshot *snapshot, const struct smi_options *o
 
 static int no_cards(void)
 {
-	fputs("spyre-smi: no Spyre card: there is no accel node of spyre_vdev, and no process of "
-	      "this user has an embedded card.\n"
-	      "Load the module (sudo modprobe spyre_vdev), or start a program with "
-	      "SPYRE_BACKEND=embedded.\n", stderr);
+	fputs("spyre-smi: cannot find a Spyre card: spyre_vdev has no accel node, and no process "
+	      "of this user has an embedded card.\n"
+	      "Load the module (sudo modprobe spyre_vdev) or start a program with "
+	      "SPYRE_BACKEND=embedded.\n",
+	      stderr);
 	return SMI_NO_DRIVER;
 }
 
-/* One round. Without a card, machine formats still give an (empty) document. */
+/* One iteration. Machine formats print an (empty) document even without a card. */
 static int show_once(const struct smi_options *options)
 {
 	bool looping = options->interval > 0;
@@ -60,13 +61,14 @@ static int show_once(const struct smi_options *options)
 		status = looping ? SMI_NO_DRIVER : no_cards();
 	smi_free_snapshot(&snapshot);
 	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "spyre-smi: cannot write: %s\n", strerror(errno));
+		fprintf(stderr, "spyre-smi: cannot write to standard output: %s\n",
+			strerror(errno));
 		status = SMI_OTHER;
 	}
 	return status;
 }
 
-/* The next round; those that were missed are not made up for. */
+/* Sets @time to the next iteration; missed ones are skipped. */
 static void advance(struct timespec *time, double seconds)
 {
 	struct timespec now;
@@ -83,7 +85,7 @@ static void advance(struct timespec *time, double seconds)
 		*time = now;
 }
 
-/* Cards that come and go do not end a loop; it tells if there ever was one. */
+/* Continues while cards come and go; returns SMI_NO_DRIVER if it never saw one. */
 static int loop(const struct smi_options *options)
 {
 	int status, result = SMI_NO_DRIVER;

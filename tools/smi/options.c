@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Command line. */
+/* The command line. */
 #include "config.h"
 
 #include <errno.h>
@@ -94,7 +94,7 @@ static void complain(const char *format, ...)
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fputs("\nTry \"spyre-smi --help\".\n", stderr);
+	fputs("\nTry 'spyre-smi --help'.\n", stderr);
 }
 
 static bool parse_fields(struct smi_options *options, const struct smi_field *table,
@@ -107,12 +107,13 @@ static bool parse_fields(struct smi_options *options, const struct smi_field *ta
 		length = strcspn(text, ",");
 		field = smi_find_field(table, text, length);
 		if (!field) {
-			complain("\"%.*s\" is no field of --%s; --help-%s lists them", (int)length,
+			complain("unknown field '%.*s' for --%s; --help-%s lists them", (int)length,
 				 text, where, where);
 			return false;
 		}
 		if (options->num_fields == SMI_MAX_FIELDS) {
-			complain("--%s takes at most %d fields", where, SMI_MAX_FIELDS);
+			complain("too many fields for --%s: the limit is %d", where,
+				 SMI_MAX_FIELDS);
 			return false;
 		}
 		options->fields[options->num_fields++] = field;
@@ -150,7 +151,8 @@ static bool parse_format(struct smi_options *options, const char *text)
 			break;
 		}
 	}
-	complain("--format takes csv, csv,noheader, csv,nounits, csv,noheader,nounits or json");
+	complain("invalid value for --format; valid: csv, csv,noheader, csv,nounits, "
+		 "csv,noheader,nounits, json");
 	return false;
 }
 
@@ -165,7 +167,9 @@ static bool parse_sections(struct smi_options *options, const char *text)
 			if (is_word(text, length, smi_section_names[i]))
 				break;
 		if (i == SMI_NUM_SECTIONS) {
-			complain("\"%.*s\" is no section of -d", (int)length, text);
+			complain("unknown section '%.*s' for -d; valid: DEVICE, MEMORY, "
+				 "UTILIZATION, TEMPERATURE, POWER, CLOCK, COUNTERS, PROCESSES",
+				 (int)length, text);
 			return false;
 		}
 		options->sections |= 1u << i;
@@ -174,7 +178,7 @@ static bool parse_sections(struct smi_options *options, const char *text)
 	}
 }
 
-/* A positive number of at most a day, times @scale seconds. */
+/* Parses a number in units of @scale seconds, from a millisecond to a day. */
 static bool parse_interval(struct smi_options *options, const char *text, double scale)
 {
 	double value;
@@ -183,7 +187,8 @@ static bool parse_interval(struct smi_options *options, const char *text, double
 	errno = 0;
 	value = strtod(text, &end) * scale;
 	if (errno || end == text || *end || !isfinite(value) || value < 0.001 || value > 86400) {
-		complain("\"%s\" is no time between a millisecond and a day", text);
+		complain("invalid interval '%s': expected %g to %.10g %s", text, 0.001 / scale,
+			 86400 / scale, scale == 1 ? "seconds" : "milliseconds");
 		return false;
 	}
 	options->interval = value;
@@ -197,7 +202,7 @@ static bool parse_count(struct smi_options *options, const char *text)
 	errno = 0;
 	options->count = strtoul(text, &end, 10);
 	if (errno || text[0] < '0' || text[0] > '9' || *end || !options->count) {
-		complain("-c takes a positive number, not \"%s\"", text);
+		complain("invalid count '%s' for -c: expected a positive integer", text);
 		return false;
 	}
 	return true;
@@ -206,7 +211,8 @@ static bool parse_count(struct smi_options *options, const char *text)
 static bool set_mode(struct smi_options *options, enum smi_mode mode)
 {
 	if (options->mode != SMI_SCREEN && options->mode != mode) {
-		complain("only one of -L, -q, -r, --query-device and --query-compute-apps at a time");
+		complain("cannot combine -L, -q, -r, --query-device and --query-compute-apps; give "
+			 "one");
 		return false;
 	}
 	options->mode = mode;
@@ -248,8 +254,8 @@ static bool parse_option(struct smi_options *options, int option)
 	case 'c':
 		return parse_count(options, optarg);
 	}
-	/* getopt_long() has said what was wrong. */
-	fputs("Try \"spyre-smi --help\".\n", stderr);
+	/* getopt_long() has printed the error. */
+	fputs("Try 'spyre-smi --help'.\n", stderr);
 	return false;
 }
 
@@ -258,19 +264,19 @@ static bool check(const struct smi_options *options)
 	bool query = options->mode == SMI_QUERY_DEVICE || options->mode == SMI_QUERY_APPS;
 
 	if (options->sections && options->mode != SMI_REPORT)
-		complain("-d goes with -q");
+		complain("-d requires -q");
 	else if (options->count && !options->interval)
-		complain("-c goes with -l");
+		complain("-c requires -l");
 	else if (options->interval && options->mode == SMI_RESET)
-		complain("-l does not go with -r");
+		complain("cannot combine -l with -r");
 	else if ((options->yes || options->force) && options->mode != SMI_RESET)
-		complain("--yes and --force go with -r");
+		complain("--yes and --force require -r");
 	else if (options->format == SMI_JSON && options->mode == SMI_RESET)
-		complain("--format does not go with -r");
+		complain("cannot combine --format with -r");
 	else if (options->format == SMI_CSV && !query)
-		complain("--format=csv goes with --query-device or --query-compute-apps");
+		complain("--format=csv requires --query-device or --query-compute-apps");
 	else if (options->format == SMI_JSON && options->mode == SMI_SCREEN)
-		complain("--format=json goes with -L, -q, --query-device or --query-compute-apps");
+		complain("--format=json requires -L, -q, --query-device or --query-compute-apps");
 	else
 		return true;
 	return false;
@@ -284,7 +290,7 @@ static void print_version(void)
 	       version & 0xff);
 }
 
-/* -L and -q show the same objects as --query-device when they print JSON. */
+/* With --format=json, -L and -q print objects like those of --query-device. */
 static void default_fields(struct smi_options *options)
 {
 	const struct smi_field *field;
@@ -304,7 +310,7 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 
 	*options = (struct smi_options){ .mode = SMI_SCREEN };
 	*exit_status = SMI_BAD_ARGUMENT;
-	/* The one command among the options. */
+	/* reset is the only subcommand; the rest of the command line is options. */
 	if (argc > 1 && !strcmp(argv[1], "reset")) {
 		options->mode = SMI_RESET;
 		optind = 2;
@@ -332,7 +338,7 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 		return false;
 	}
 	if (optind < argc) {
-		complain("unexpected argument \"%s\"", argv[optind]);
+		complain("unexpected argument '%s'", argv[optind]);
 		return false;
 	}
 	if (!check(options))

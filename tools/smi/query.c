@@ -9,7 +9,7 @@
 
 #include "tools/smi/smi.h"
 
-/* A name may hold a comma; quoted as RFC 4180 says. */
+/* Quotes cells as RFC 4180 requires: a process name may contain a comma. */
 static void print_cell(const char *text)
 {
 	if (!strpbrk(text, ",\"")) {
@@ -54,7 +54,7 @@ static void print_row(const struct smi_options *options, const struct smi_subjec
 	putchar('\n');
 }
 
-/* The next card or process that is to be shown; false after the last. */
+/* Advances to the next card or process to print; returns false after the last. */
 static bool next_subject(const struct smi_snapshot *snapshot, enum smi_mode mode, int *position,
 			 struct smi_subject *subject)
 {
@@ -88,7 +88,7 @@ static bool add_value(yyjson_mut_doc *doc, yyjson_mut_val *object, const struct 
 {
 	struct smi_value value = { .kind = SMI_NONE };
 
-	/* A field that was asked for twice is one key. */
+	/* JSON keys are unique: a field that was requested twice is printed once. */
 	if (yyjson_mut_obj_get(object, field->json))
 		return true;
 	field->get(subject, &value);

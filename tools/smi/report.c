@@ -46,7 +46,7 @@ static void print_process(const struct smi_subject *subject)
 	for (field = smi_app_fields; field->name; field++) {
 		bool first = field == smi_app_fields;
 
-		/* The fields that describe the card have no label here. */
+		/* Fields without a label identify the card and are printed above. */
 		if (!field->label)
 			continue;
 		smi_field_text(field, subject, true, "N/A", text, sizeof(text));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spyre-smi reset: who uses the card, the reset, and proof that it took place. */
+/* spyre-smi reset: refuses cards in use, resets the card and confirms the reset. */
 #include "config.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #include "tools/smi/smi.h"
 
-/* Processes but this one that have the card open; names them if @show. */
+/* Counts the other processes that have the card open; prints them if @show. */
 static int count_users(const struct smi_snapshot *snapshot, int card, bool show)
 {
 	int count = 0, i;
@@ -25,35 +25,40 @@ static int count_users(const struct smi_snapshot *snapshot, int card, bool show)
 	return count;
 }
 
-/* True if this card can be reset at all, and now. */
+/* Returns SMI_OK if this card can be reset now, else prints the reason. */
 static int check_card(const struct smi_snapshot *snapshot, int card, bool force)
 {
 	const spyre_telemetry_card *c = &snapshot->cards[card];
 
 	if (c->host_pid) {
 		fprintf(stderr,
-			"spyre-smi: card %d (%s) is embedded: it is part of process %d, and goes with it; only that process can reset it, by spyre_device_reset()\n",
+			"spyre-smi: cannot reset card %d (%s): it is embedded in process %d, and "
+			"only that process can reset it; call spyre_device_reset() there or end "
+			"it\n",
 			card, c->properties.bus_id, c->host_pid);
 		return SMI_NOT_AVAILABLE;
 	}
 	if (snapshot->visible[card] < 0) {
 		fprintf(stderr,
-			"spyre-smi: card %d (%s) is hidden from programs by SPYRE_DEVICES, SPYRE_BACKEND or FLEX_DEVICE; unset them\n",
+			"spyre-smi: cannot reset card %d (%s): SPYRE_DEVICES, SPYRE_BACKEND or "
+			"FLEX_DEVICE hides it; unset them\n",
 			card, c->properties.bus_id);
 		return SMI_NOT_FOUND;
 	}
 	if (geteuid()) {
 		fprintf(stderr,
-			"spyre-smi: resetting card %d (%s) stops the work of everybody on it and takes root: run it with sudo\n",
+			"spyre-smi: cannot reset card %d (%s): a reset cancels the work of every "
+			"user and requires root; run it with sudo\n",
 			card, c->properties.bus_id);
 		return SMI_NO_PERMISSION;
 	}
 	if (!force && count_users(snapshot, card, false)) {
 		fprintf(stderr,
-			"spyre-smi: card %d (%s) is in use; these processes would lose their work:\n",
+			"spyre-smi: cannot reset card %d (%s): it is in use, and these processes "
+			"would lose their work:\n",
 			card, c->properties.bus_id);
 		count_users(snapshot, card, true);
-		fputs("End them, or reset it all the same with --force.\n", stderr);
+		fputs("End them, or reset the card anyway with --force.\n", stderr);
 		return SMI_IN_USE;
 	}
 	return SMI_OK;
@@ -69,7 +74,7 @@ static bool confirmed(const struct smi_snapshot *snapshot, int card)
 	return fgets(answer, sizeof(answer), stdin) && (*answer == 'y' || *answer == 'Y');
 }
 
-/* The generation of the card with this UUID now; UINT64_MAX if it is gone. */
+/* Returns the current generation of the card with this UUID; UINT64_MAX if it is gone. */
 static uint64_t generation_now(const char *uuid)
 {
 	struct smi_snapshot snapshot;
@@ -91,29 +96,30 @@ static int reset_card(const struct smi_snapshot *snapshot, int card)
 	uint64_t now;
 
 	if (status) {
-		fprintf(stderr, "spyre-smi: card %d (%s): %s\n", card, c->properties.bus_id,
-			spyre_last_error());
+		fprintf(stderr, "spyre-smi: cannot reset card %d (%s): %s\n", card,
+			c->properties.bus_id, spyre_last_error());
 		return status == SPYRE_ERROR_NO_PERMISSION ? SMI_NO_PERMISSION : SMI_OTHER;
 	}
 	now = generation_now(c->properties.uuid);
 	if (now == UINT64_MAX || now <= c->generation) {
 		fprintf(stderr,
-			"spyre-smi: card %d (%s): the reset is not to be seen: generation %lld before, %lld after\n",
+			"spyre-smi: cannot confirm the reset of card %d (%s): generation %lld "
+			"before, %lld after\n",
 			card, c->properties.bus_id, (long long)c->generation, (long long)now);
 		return SMI_OTHER;
 	}
-	printf("Card %d (%s) was reset: generation %llu, runs commands.\n", card,
-	       c->properties.bus_id, (unsigned long long)now);
+	printf("Card %d (%s) was reset: generation %llu, ready.\n", card, c->properties.bus_id,
+	       (unsigned long long)now);
 	return SMI_OK;
 }
 
-/* Without -i embedded cards are nobody's wish. */
+/* Without -i only the kernel's cards are reset; no process can reset another's embedded one. */
 static bool is_meant(const struct smi_snapshot *snapshot, int card, const char *ids)
 {
 	return snapshot->chosen[card] && (ids || !snapshot->cards[card].host_pid);
 }
 
-/* All chosen cards are checked before the first is touched. */
+/* Checks all chosen cards before it resets the first. */
 int smi_reset(const struct smi_snapshot *snapshot, const struct smi_options *options)
 {
 	int status = SMI_OK, meant = 0, card;
@@ -125,7 +131,8 @@ int smi_reset(const struct smi_snapshot *snapshot, const struct smi_options *opt
 		status = check_card(snapshot, card, options->force);
 	}
 	if (!meant) {
-		fputs("spyre-smi: no card of the kernel to reset; embedded ones are part of their processes\n",
+		fputs("spyre-smi: cannot find a card of the kernel module to reset; embedded cards "
+		      "can be reset only by their processes\n",
 		      stderr);
 		return SMI_NOT_AVAILABLE;
 	}
@@ -133,7 +140,7 @@ int smi_reset(const struct smi_snapshot *snapshot, const struct smi_options *opt
 		if (!is_meant(snapshot, card, options->ids))
 			continue;
 		if (!options->yes && isatty(STDIN_FILENO) && !confirmed(snapshot, card))
-			fprintf(stderr, "spyre-smi: card %d is left as it is\n", card);
+			fprintf(stderr, "spyre-smi: card %d was not reset\n", card);
 		else
 			status = reset_card(snapshot, card);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The screen: 80 columns, in the manner of nvidia-smi. */
+/* The default screen: 80 columns, arranged like nvidia-smi's. */
 #include "config.h"
 
 #include <inttypes.h>

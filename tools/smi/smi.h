@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spyre-smi: shows cards and who uses them. Public headers of libspyre only;
- * opens a card for nothing but its reset.
+ * spyre-smi shows cards and the processes that use them. It uses the public headers
+ * of libspyre only and opens a card only to reset it.
  */
 #ifndef SMI_H
 #define SMI_H
@@ -13,7 +13,7 @@
 
 #define SMI_SCHEMA_VERSION 1
 
-/* Exit statuses, those of nvidia-smi where it has one. */
+/* Exit statuses; nvidia-smi's where it has an equivalent. */
 enum smi_exit {
 	SMI_OK = 0,
 	SMI_BAD_ARGUMENT = 2,
@@ -59,24 +59,24 @@ struct smi_options {
 	enum smi_format format;
 	bool no_header;
 	bool no_units;
-	bool force;			/* of reset: although processes use the card */
-	bool yes;			/* of reset: ask nothing */
+	bool force; /* reset cards that are in use */
+	bool yes;   /* reset without a prompt */
 	const struct smi_field *fields[SMI_MAX_FIELDS];
 	int num_fields;
-	unsigned int sections;		/* of -q, bits */
+	unsigned int sections;		/* bits of enum smi_section, for -q */
 	const char *ids;		/* -i, NULL: all */
 	double interval;		/* seconds, 0: once */
-	unsigned long count;		/* 0: for ever */
+	unsigned long count;		/* 0: no limit */
 };
 
-/* A value of a field. NUMBER is in the field's own integer unit. */
+/* A value of a field; a NUMBER is in the integer unit of the field's getter. */
 struct smi_value {
 	enum { SMI_NONE, SMI_STRING, SMI_NUMBER } kind;
 	char text[96];
 	uint64_t number;
 };
 
-/* The subject of a field: a card, or a process (and its card). */
+/* A field describes a card, or a process and its card. */
 struct smi_subject {
 	const struct smi_snapshot *snapshot;
 	const spyre_telemetry_card *card;
@@ -98,52 +98,55 @@ enum smi_section {
 };
 
 struct smi_field {
-	const char *name;		/* as --query-device takes it */
+	const char *name;		/* as in --query-device */
 	const char *aliases;		/* comma separated, or NULL */
-	const char *json;		/* key, unit at its end */
+	const char *json;		/* ends with the unit */
 	const char *label;		/* in -q */
 	enum smi_section section;
 	const char *unit;		/* of CSV and text, NULL: none */
-	double divisor;			/* from the integer unit to the text's unit */
+	double divisor;			/* from the getter's unit to the text's */
 	int decimals;
 	double json_divisor;		/* to the base unit; 1: stays an integer */
 	void (*get)(const struct smi_subject *subject, struct smi_value *value);
 	const char *help;
 };
 
-/* fields.c, app_fields.c: tables end with an entry without a name. */
+/* fields.c, app_fields.c: an entry without a name ends the tables. */
 extern const struct smi_field smi_device_fields[];
 extern const struct smi_field smi_app_fields[];
 const struct smi_field *smi_find_field(const struct smi_field *table, const char *name,
 				       size_t length);
 void smi_print_fields(const struct smi_field *table);
-/* Text of a field, "[N/A]" if it is not available. */
+/* Formats a field, or @missing if it is not available. */
 void smi_field_text(const struct smi_field *field, const struct smi_subject *subject,
 		    bool units, const char *missing, char *text, size_t size);
 void smi_set_string(struct smi_value *value, const char *text);
-/* NONE for @number == UINT64_MAX, what telemetry calls "not available". */
+/* UINT64_MAX, which telemetry uses for "not available", becomes NONE. */
 void smi_set_number(struct smi_value *value, uint64_t number);
 
-/* options.c: false if the program is to exit with *exit_status now. */
+/* options.c: returns false if the program should exit with *exit_status. */
 bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *exit_status);
 extern const char *const smi_section_names[SMI_NUM_SECTIONS];
 
 /* snapshot.c */
 int smi_take_snapshot(struct smi_snapshot *snapshot);
-/* Marks the cards of @ids ("0,2", UUIDs, bus ids; NULL: all); SMI_NOT_FOUND if one is not there. */
+/*
+ * Marks the cards of @ids ("0,2", UUIDs, bus ids; NULL: all). Returns SMI_NOT_FOUND
+ * if one is missing.
+ */
 int smi_choose(struct smi_snapshot *snapshot, const char *ids);
 void smi_free_snapshot(struct smi_snapshot *snapshot);
 
-/* reset.c: the chosen cards; an exit status. */
+/* reset.c: resets the chosen cards; returns an exit status. */
 int smi_reset(const struct smi_snapshot *snapshot, const struct smi_options *options);
 
-/* Output, to stdout. */
+/* These print to stdout. */
 void smi_screen(const struct smi_snapshot *snapshot);
 void smi_list(const struct smi_snapshot *snapshot);
 void smi_report(const struct smi_snapshot *snapshot, unsigned int sections);
 void smi_csv_header(const struct smi_options *options);
 void smi_csv(const struct smi_snapshot *snapshot, const struct smi_options *options);
-/* false without memory */
+/* Returns false if out of memory. */
 bool smi_json(const struct smi_snapshot *snapshot, const struct smi_options *options);
 
 #endif /* SMI_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One reading of all cards and processes. */
+/* Reads the state of all cards and processes once. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "tools/smi/smi.h"
 
-/* Lists can grow between asking for their length and reading them. */
+/* Lists may grow between the query of their length and the read. */
 #define SLACK 8
 #define MAX_TRIES 8
 
@@ -79,8 +79,8 @@ static int read_processes(struct smi_snapshot *snapshot)
 }
 
 /*
- * Cards and processes were read one after the other. An embedded card comes
- * and goes with its process: one that is not where its process says is gone.
+ * Cards and processes are read one after the other, and an embedded card ends with
+ * its process. Drops processes whose card is gone.
  */
 static void drop_strays(struct smi_snapshot *snapshot)
 {
@@ -100,7 +100,7 @@ static void drop_strays(struct smi_snapshot *snapshot)
 	snapshot->num_processes = kept;
 }
 
-/* Which index programs use for each kernel card; an unusable SPYRE_DEVICES hides all. */
+/* Finds the index under which programs see each kernel card; an invalid SPYRE_DEVICES hides all. */
 static void find_visible(struct smi_snapshot *snapshot)
 {
 	int count = 0, card, i;
@@ -183,7 +183,7 @@ int smi_choose(struct smi_snapshot *snapshot, const char *ids)
 		length = strcspn(ids, ",");
 		if (!choose_one(snapshot, ids, length)) {
 			fprintf(stderr,
-				"spyre-smi: no card \"%.*s\": %d found; \"spyre-smi -L\" lists them\n",
+				"spyre-smi: cannot find card '%.*s'; 'spyre-smi -L' lists all %d\n",
 				(int)length, ids, snapshot->num_cards);
 			return SMI_NOT_FOUND;
 		}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre build: writes a bundle for one operation, and says how it is planned. */
+/* spyre build: writes the bundle of one operation and explains its plan. */
 #include "config.h"
 
 #include <getopt.h>
@@ -43,11 +43,11 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* Operations that leave one value per stick. */
+/* Operations whose result has one value per stick. */
 static const char *const reductions[] = {"sum", "mean", "amax", "amin", "absmax", "exx2", "exx2_zeromean",
 					 "var", "std", "vector_norm", "argmax", "argmin", NULL};
 
-/* Operations whose second input meets the zeros at the end of the first one's rows. */
+/* Operations whose second input needs padding: its rows meet the zeros that pad the first one's. */
 static const char *const products[] = {"matmul", "mm", "bmm", NULL};
 
 static bool is_listed(const char *const *names, const char *op)
@@ -58,7 +58,7 @@ static bool is_listed(const char *const *names, const char *op)
 	return false;
 }
 
-/* How many letters have to be put in, left out or exchanged. */
+/* The Levenshtein distance of two names. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[64], n = strlen(b);
@@ -92,8 +92,8 @@ static int complain_operation(const char *op)
 			best = *name;
 		}
 	if (!best)
-		return complain_usage("no operation '%s'", op);
-	return complain_usage("no operation '%s'; did you mean '%s'?", op, best);
+		return complain_usage("unknown operation '%s'", op);
+	return complain_usage("unknown operation '%s'; did you mean '%s'?", op, best);
 }
 
 static void print_operations(void)
@@ -108,8 +108,8 @@ static void print_operations(void)
 }
 
 /*
- * The second operand of a matmul has its inner dimension padded to whole sticks:
- * the rows that meet the zeros at the end of the first operand's rows.
+ * Pads the inner dimension of a matmul's second operand to whole sticks, because
+ * its rows are multiplied by the zeros that pad the first operand's rows.
  */
 static spyre_status pad_inner(spyre_sdsc_operand *operand)
 {
@@ -133,14 +133,17 @@ static int add_operand(struct build *build, bool output, const char *word)
 	spyre_status status;
 
 	if (output && build->has_output)
-		return complain_usage("'%s': an operation has one output", word);
+		return complain_usage("unexpected output '%s': an operation has one output", word);
 	if (!output && build->num_inputs == MAX_OPERANDS)
-		return complain_usage("'%s': more than %d inputs", word, MAX_OPERANDS);
+		return complain_usage("cannot add input '%s': the limit is %d inputs", word,
+				      MAX_OPERANDS);
 	if (output ? shape_parse_output(word, &spec, &why) : shape_parse_input(word, &spec, &why))
 		return complain_usage("%s", why.s);
 	if (spec.path) {
 		shape_fini(&spec);
-		return complain_usage("'%s': a bundle is built from shapes, not from files", word);
+		return complain_usage("unexpected file '%s': a bundle is built from shapes, not "
+				      "from files; give SHAPE@FORMAT",
+				      word);
 	}
 	operand->rank = spec.rank;
 	memcpy(operand->size, spec.size, sizeof(operand->size));
@@ -152,37 +155,39 @@ static int add_operand(struct build *build, bool output, const char *word)
 		status = pad_inner(operand);
 	shape_fini(&spec);
 	if (status)
-		return complain_usage("'%s': %s", word, spyre_last_error());
+		return complain_usage("invalid operand '%s': %s", word, spyre_last_error());
 	build->num_inputs += !output;
 	build->has_output |= output;
 	return EXIT_OK;
 }
 
-/* NAME=VALUE; the word is cut in two. */
+/* Parses NAME=VALUE; splits the word in place. */
 static int add_attribute(struct build *build, char *word)
 {
 	spyre_sdsc_attribute *a = &build->attributes[build->num_attributes];
 	char *equals = strchr(word, '='), *end;
 
 	if (build->num_attributes == MAX_ATTRIBUTES)
-		return complain_usage("more than %d attributes", MAX_ATTRIBUTES);
+		return complain_usage("too many attributes: the limit is %d", MAX_ATTRIBUTES);
 	if (!equals || equals == word)
-		return complain_usage("--attr takes NAME=VALUE, not '%s'", word);
+		return complain_usage("invalid attribute '%s': --attr takes NAME=VALUE", word);
 	a->value = strtod(equals + 1, &end);
 	*equals = '\0';
 	if (!strcmp(word, "format") && (!equals[1] || *end)) {
 		a->value = spyre_format_from_name(equals + 1);
 		if (a->value == SPYRE_FORMAT_INVALID)
-			return complain_usage("--attr format: no format '%s'", equals + 1);
+			return complain_usage(
+				"invalid value for --attr format: unknown format '%s'", equals + 1);
 	} else if (!equals[1] || *end) {
-		return complain_usage("--attr %s: '%s' is not a number", word, equals + 1);
+		return complain_usage("invalid value for --attr %s: '%s' is not a number", word,
+				      equals + 1);
 	}
 	a->name = word;
 	build->num_attributes++;
 	return EXIT_OK;
 }
 
-/* DIM=SLICES; DIM counts from the end, or is K. */
+/* Parses DIM=SLICES; DIM is negative and counts from the end, or is K. */
 static int add_split(struct build *build, const char *word)
 {
 	spyre_sdsc_split *split = &build->splits[build->num_splits];
@@ -191,11 +196,13 @@ static int add_split(struct build *build, const char *word)
 	char name[16];
 
 	if (build->num_splits == SPYRE_SDSC_MAX_SPLITS)
-		return complain_usage("more than %d --divide", SPYRE_SDSC_MAX_SPLITS);
+		return complain_usage("too many --divide options: the limit is %d",
+				      SPYRE_SDSC_MAX_SPLITS);
 	snprintf(name, sizeof(name), "%.*s", equals ? (int)(equals - word) : 0, word);
 	if (!equals || (strcmp(name, "K") && parse_number(name, -SPYRE_MAX_RANK, -1, &dim)) ||
 	    parse_number(equals + 1, 1, INT64_MAX, &split->slices))
-		return complain_usage("--divide takes DIM=SLICES, DIM from -%d to -1 (the last) or K, not '%s'",
+		return complain_usage("--divide takes DIM=SLICES with DIM from -%d to -1 (the "
+				      "last) or K, not '%s'",
 				      SPYRE_MAX_RANK, word);
 	split->dim = (int32_t)dim;
 	build->num_splits++;
@@ -223,15 +230,16 @@ static int take_option(struct build *build, int option, char **argv)
 		return EXIT_OK;
 	case 'c':
 		if (parse_number(optarg, 1, 32, &build->cores))
-			return complain_usage("--cores takes a number from 1 to 32, not '%s'",
-					      optarg);
+			return complain_usage(
+				"invalid value '%s' for --cores: expected a number from 1 to 32",
+				optarg);
 		return EXIT_OK;
 	default:
 		return complain_option(option, argv);
 	}
 }
 
-/* --shape: all inputs that the operation needs have it. */
+/* --shape gives this shape to each input that the operation requires. */
 static int spread_shape(struct build *build)
 {
 	uint32_t least, most;
@@ -242,13 +250,13 @@ static int spread_shape(struct build *build)
 	if (!build->shape)
 		return EXIT_OK;
 	if (build->num_inputs)
-		return complain_usage("--shape and -i exclude each other");
+		return complain_usage("cannot combine --shape with -i");
 	status = spyre_sdsc_operation_inputs(build->op, &least, &most);
 	if (status)
-		return complain_status(status, "%s", build->op);
+		return complain_status(status, "cannot build %s", build->op);
 	snprintf(word, sizeof(word), "%s%s", build->shape,
 		 strchr(build->shape, '@') ? "" : "@fp16");
-	/* A number takes the place of the second one. */
+	/* A numeric attribute replaces the second input. */
 	for (uint32_t i = 0; i < build->num_attributes && least == 2; i++)
 		least -= !strcmp(build->attributes[i].name, "other");
 	for (uint32_t i = 0; i < least; i++) {
@@ -277,20 +285,21 @@ static int parse_options(struct build *build, int argc, char **argv)
 			return code;
 	}
 	if (argc - optind > 1)
-		return complain_usage("unexpected argument '%s': one directory, '%s', is given already",
+		return complain_usage("unexpected argument '%s': only one directory is allowed, "
+				      "and '%s' was given",
 				      argv[optind + 1], argv[optind]);
 	build->directory = argv[optind];
-	/* Without a directory, the plan is all that there is to show. */
+	/* Without a directory there is nothing to write, so the plan is printed. */
 	build->explain = build->explain || !build->directory;
 	code = spread_shape(build);
 	if (code)
 		return code;
 	if (!build->num_inputs && !(build->has_output && takes_none(build->op)))
-		return complain_usage("an operation needs -i for each input, or --shape");
+		return complain_usage("no inputs given; add -i for each input, or --shape");
 	return EXIT_OK;
 }
 
-/* The operation on its inputs; *@output: a tensor, or SPYRE_SDSC_NEW. */
+/* Adds the operation; *@output is a tensor to write, or SPYRE_SDSC_NEW. */
 static spyre_status add_operation(const struct build *build, spyre_sdsc_graph *graph,
 				  bool has_output, uint32_t *output)
 {
@@ -311,7 +320,7 @@ static spyre_status add_operation(const struct build *build, spyre_sdsc_graph *g
 	return status;
 }
 
-/* An output that is not given is what the operation would make. */
+/* The default output is the one that the operation infers. */
 static spyre_status infer_output(struct build *build)
 {
 	spyre_sdsc_graph *graph;
@@ -337,7 +346,7 @@ static int explain_graph(const struct build *build, const spyre_sdsc_graph *grap
 
 	status = spyre_sdsc_graph_plan(graph, (uint32_t)build->cores, &plan);
 	if (status)
-		return complain_status(status, "planning %s", build->op);
+		return complain_status(status, "cannot plan %s", build->op);
 	if (build->json)
 		explain_json(build->op, plan);
 	else
@@ -354,7 +363,7 @@ static int write_bundle(struct build *build, const spyre_sdsc_graph *graph)
 		return EXIT_OK;
 	status = spyre_sdsc_graph_write(graph, (uint32_t)build->cores, build->directory);
 	if (status) {
-		int code = complain_status(status, "building %s", build->op);
+		int code = complain_status(status, "cannot build %s", build->op);
 
 		return status == SPYRE_ERROR_FILE ? EXIT_DEVICE : code;
 	}
@@ -372,12 +381,12 @@ static int build_operation(struct build *build)
 
 	status = spyre_sdsc_graph_create(&graph);
 	if (status)
-		return complain_status(status, "building %s", build->op);
+		return complain_status(status, "cannot build %s", build->op);
 	status = infer_output(build);
 	if (!status)
 		status = add_operation(build, graph, true, &output);
 	if (status)
-		code = complain_status(status, "building %s", build->op);
+		code = complain_status(status, "cannot build %s", build->op);
 	else
 		code = write_bundle(build, graph);
 	if (!code && (build->explain || build->json))
@@ -408,8 +417,7 @@ const struct command command_build = {
 		"[DIR]\n"
 		"       spyre build OP --shape SHAPE[@FORMAT] …\n"
 		"Writes bundle.mlir and the sdsc_*.json of the operation OP to DIR, which is made "
-		"if it\n"
-		"is missing. Without DIR, the plan is only shown.\n\n"
+		"if it\nis missing. Without DIR, the plan is only shown.\n\n"
 		"  -i, --input SHAPE@FORMAT[:ORDER]   an input; in order\n"
 		"  -o, --output SHAPE@FORMAT[:ORDER]  the output (default: what follows from the "
 		"inputs)\n"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * case.json: the operands of a bundle. What only a checker of results needs
- * (reference, rtol, atol) is left alone; so are base_addresses and pool_size,
- * which are the library's business, and pad: copies to the card always zero the
- * padding, and no case needs it to be anything else.
+ * Reads case.json, the operands of a bundle. It ignores the fields that only a
+ * checker of results needs (reference, rtol, atol), and base_addresses and
+ * pool_size, which the library chooses. It ignores pad as well: copies to the card
+ * always zero the padding, and every case relies on that.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 
 #include "case.h"
 
-/* The corpus takes 3 kB. */
+/* The cases of the corpus have 3 kB. */
 #define MAX_CASE_BYTES (1 << 20)
 
 struct field {
@@ -140,7 +140,7 @@ static int read_operands(const char *path, yyjson_val *root, bool output, struct
 	return 0;
 }
 
-/* Argument positions are 0 … n-1, each once. */
+/* Checks that the argument positions are 0 … n-1, each used once. */
 static int check_arguments(const char *path, const struct tensor_list *list, struct text *why)
 {
 	bool seen[TENSOR_MAX] = {false};
@@ -149,8 +149,8 @@ static int check_arguments(const char *path, const struct tensor_list *list, str
 		int index = list->at[i].arg_index;
 
 		if (index >= list->count)
-			return explain(why, "%s: arg_index %d of %u operands", path, index,
-				       list->count);
+			return explain(why, "%s: arg_index %d is out of range for %u operands",
+				       path, index, list->count);
 		if (seen[index])
 			return explain(why, "%s: arg_index %d appears twice", path, index);
 		seen[index] = true;
@@ -164,7 +164,7 @@ static char *read_text(const char *path, size_t *length, struct text *why)
 	char *text;
 
 	if (!file) {
-		explain(why, "%s: %s", path, strerror(errno));
+		explain(why, "cannot open %s: %s", path, strerror(errno));
 		return NULL;
 	}
 	text = malloc(MAX_CASE_BYTES + 1);
@@ -172,9 +172,9 @@ static char *read_text(const char *path, size_t *length, struct text *why)
 	if (!text)
 		explain(why, "out of memory");
 	else if (ferror(file))
-		explain(why, "%s: %s", path, strerror(errno));
+		explain(why, "cannot read %s: %s", path, strerror(errno));
 	else if (*length > MAX_CASE_BYTES)
-		explain(why, "%s: more than %d bytes", path, MAX_CASE_BYTES);
+		explain(why, "cannot read %s: it has more than %d bytes", path, MAX_CASE_BYTES);
 	else
 		goto out;
 	free(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre compile, and dxp_standalone: compiles a bundle ahead of time. */
+/* spyre compile and dxp_standalone: compile a bundle ahead of time. */
 #include "config.h"
 
 #include <getopt.h>
@@ -38,7 +38,8 @@ static const struct option options[] = {
 static int set_directory(struct compile *compile, const char *word)
 {
 	if (compile->directory)
-		return complain_usage("one bundle directory, please; '%s' is a second one", word);
+		return complain_usage(
+			"unexpected argument '%s': only one bundle directory is allowed", word);
 	compile->directory = word;
 	return EXIT_OK;
 }
@@ -46,7 +47,7 @@ static int set_directory(struct compile *compile, const char *word)
 static int handle_option(struct compile *compile, int option, char **argv)
 {
 	switch (option) {
-	case OPTION_BUNDLE:	/* the only kind of input there is */
+	case OPTION_BUNDLE: /* accepted for compatibility */
 		return EXIT_OK;
 	case 'd':
 		return set_directory(compile, optarg);
@@ -55,8 +56,9 @@ static int handle_option(struct compile *compile, int option, char **argv)
 		return EXIT_OK;
 	case OPTION_CORES:
 		if (parse_number(optarg, 1, 32, &compile->cores))
-			return complain_usage("--cores takes a number from 1 to 32, not '%s'",
-					      optarg);
+			return complain_usage(
+				"invalid value '%s' for --cores: expected a number from 1 to 32",
+				optarg);
 		return EXIT_OK;
 	case OPTION_JSON:
 		compile->json = true;
@@ -81,7 +83,8 @@ static int parse_options(struct compile *compile, int argc, char **argv)
 		if (code)
 			return code;
 	}
-	return compile->directory ? EXIT_OK : complain_usage("no bundle directory given");
+	return compile->directory ? EXIT_OK
+				  : complain_usage("no bundle directory given; add -d DIR");
 }
 
 static int print_json(const spyre_kernel_info *info)
@@ -104,13 +107,13 @@ static int print_json(const spyre_kernel_info *info)
 	text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
 	yyjson_mut_doc_free(doc);
 	if (!text)
-		return complain(EXIT_DEVICE, "no memory for the report");
+		return complain(EXIT_DEVICE, "cannot print the report: out of memory");
 	puts(text);
 	free(text);
 	return EXIT_OK;
 }
 
-/* A file that fails is one of the bundle, unless nothing can be written here. */
+/* SPYRE_ERROR_FILE concerns the bundle if the output directory is writable. */
 static bool output_usable(const struct compile *compile)
 {
 	const char *output = compile->output ? compile->output : compile->directory;
@@ -129,7 +132,7 @@ static int run_compile(int argc, char **argv)
 		return code;
 	status = spyre_kernel_compile(compile.directory, compile.output, compile.cores, &info);
 	if (status) {
-		code = complain_status(status, "compiling %s", compile.directory);
+		code = complain_status(status, "cannot compile %s", compile.directory);
 		return status == SPYRE_ERROR_FILE && !output_usable(&compile) ? EXIT_DEVICE : code;
 	}
 	if (compile.json)

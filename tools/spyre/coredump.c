@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre coredump: what a failed context has left behind. */
+/* spyre coredump: prints the coredump of a failed context. */
 #include "config.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "coredump.h"
 
-/* Far more than a card makes. */
+/* Far larger than any dump of the module. */
 #define FILE_MAX (64u << 20)
 #define SYSFS_DUMPS "/sys/class/devcoredump/devcd*/data"
 
@@ -22,15 +22,15 @@ struct options {
 	const char *path;
 };
 
-/* All of a file; NULL with @why. */
+/* Reads a whole file; NULL with @why on failure. */
 static uint8_t *read_all(int fd, size_t *size, struct text *why)
 {
-	size_t room = 1 << 16, have = 0;
-	uint8_t *data = malloc(room), *more;
+	size_t capacity = 1 << 16, have = 0;
+	uint8_t *data = malloc(capacity), *more;
 	ssize_t n;
 
 	while (data) {
-		n = read(fd, data + have, room - have);
+		n = read(fd, data + have, capacity - have);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -42,15 +42,15 @@ static uint8_t *read_all(int fd, size_t *size, struct text *why)
 		if (n < 0)
 			break;
 		have += n;
-		if (have < room)
+		if (have < capacity)
 			continue;
-		if (room >= FILE_MAX) {
-			write_text(why, "more than %u MiB", FILE_MAX >> 20);
+		if (capacity >= FILE_MAX) {
+			write_text(why, "it is larger than %u MiB", FILE_MAX >> 20);
 			break;
 		}
-		more = realloc(data, room *= 2);
+		more = realloc(data, capacity *= 2);
 		if (!more) {
-			write_text(why, "no memory for %zu bytes", room);
+			write_text(why, "cannot allocate %zu bytes", capacity);
 			break;
 		}
 		data = more;
@@ -74,14 +74,17 @@ static uint8_t *read_path(const char *path, size_t *size, struct text *why)
 	return data;
 }
 
-/* The first dump of a virtual card in sysfs, its path in @path; NULL with @why. */
+/*
+ * Reads the first dump of a virtual card in sysfs and sets @path; NULL with @why if
+ * there is none.
+ */
 static uint8_t *read_sysfs(char *path, size_t path_size, size_t *size, struct text *why)
 {
 	uint8_t *data = NULL;
 	glob_t found;
 	size_t i;
 
-	write_text(why, "no card has left a coredump in " SYSFS_DUMPS);
+	write_text(why, "cannot find a coredump of a card in " SYSFS_DUMPS);
 	if (glob(SYSFS_DUMPS, 0, NULL, &found))
 		return NULL;
 	for (i = 0; i < found.gl_pathc && !data; i++) {
@@ -103,35 +106,37 @@ static int save_program(const struct coredump *dump, const char *path)
 	bool good;
 
 	if (!coredump_find(dump, DRM_SPYRE_COREDUMP_PROGRAM, dump->fault.cb, &section))
-		return complain(EXIT_USAGE, "no program in this coredump: what failed was no EXEC");
+		return complain(EXIT_USAGE,
+				"cannot save the program: the coredump has none, because the "
+				"failed control block was not an EXEC");
 	file = fopen(path, "wb");
 	if (!file)
-		return complain(EXIT_DEVICE, "%s: %s", path, strerror(errno));
+		return complain(EXIT_DEVICE, "cannot create %s: %s", path, strerror(errno));
 	good = fwrite(section.data, 1, section.bytes, file) == section.bytes;
 	if (fclose(file) || !good)
-		return complain(EXIT_DEVICE, "%s: cannot write %llu bytes", path,
-				(unsigned long long)section.bytes);
+		return complain(EXIT_DEVICE, "cannot write %llu bytes to %s",
+				(unsigned long long)section.bytes, path);
 	return EXIT_OK;
 }
 
 static int print_line(char *line, const char *what)
 {
 	if (!line)
-		return complain(EXIT_DEVICE, "%s: %s", what, *spyre_last_error() ?
-				spyre_last_error() : "no memory");
+		return complain(EXIT_DEVICE, "cannot print %s: %s", what,
+				*spyre_last_error() ? spyre_last_error() : "out of memory");
 	puts(line);
 	free(line);
 	return EXIT_OK;
 }
 
-/* The kernel frees it, and keeps the next one. */
+/* Writing to the dump makes the kernel free it, so that it can keep the next one. */
 static int clear(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 	bool good = fd >= 0 && write(fd, "0", 1) == 1;
 
 	if (!good)
-		complain(EXIT_DEVICE, "%s: %s", path, strerror(errno));
+		complain(EXIT_DEVICE, "cannot clear %s: %s", path, strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return good ? EXIT_OK : EXIT_DEVICE;
@@ -144,7 +149,7 @@ static int show(const struct options *options, const uint8_t *data, size_t size,
 	int code = EXIT_OK;
 
 	if (coredump_parse(&dump, data, size, &why))
-		return complain(EXIT_USAGE, "%s: %s", path, why.s);
+		return complain(EXIT_USAGE, "cannot parse %s: %s", path, why.s);
 	if (options->json)
 		code = print_line(coredump_json(&dump), "the report");
 	else if (options->ras)
@@ -167,9 +172,10 @@ static int run_file(const struct options *options)
 
 	data = path ? read_path(path, &size, &why) :
 		      read_sysfs(found, sizeof(found), &size, &why);
+	if (!data && path)
+		return complain(EXIT_USAGE, "cannot read %s: %s", path, why.s);
 	if (!data)
-		return complain(path ? EXIT_USAGE : EXIT_DEVICE, "%s%s%s", path ? path : "",
-				path ? ": " : "", why.s);
+		return complain(EXIT_DEVICE, "%s", why.s);
 	code = show(options, data, size, path ? path : found);
 	free(data);
 	if (!code && options->clear)
@@ -209,12 +215,13 @@ static int run_coredump(int argc, char **argv)
 		}
 	}
 	if (options.json && options.ras)
-		return complain_usage("--json and --ras are two answers; ask for one");
+		return complain_usage("cannot combine --json with --ras");
 	if (optind + 1 < argc)
-		return complain_usage("'%s': one file at a time", argv[optind + 1]);
+		return complain_usage("unexpected argument '%s': only one file is allowed",
+				      argv[optind + 1]);
 	options.path = argv[optind];
 	if (options.clear && options.path && strncmp(options.path, "/sys/", 5))
-		return complain_usage("--clear is for coredumps in /sys");
+		return complain_usage("--clear requires a coredump in /sys");
 	return run_file(&options);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Device coredumps of spyre_vdev: reading them, whatever is in the file. */
+/* Parses device coredumps of spyre_vdev; a file may have any content. */
 #ifndef SPYRE_TOOL_COREDUMP_H
 #define SPYRE_TOOL_COREDUMP_H
 
@@ -9,11 +9,14 @@
 
 #include "spyre.h"
 
-/* Three for each of 256 control blocks, and some; in what a file may say there is no end. */
+/*
+ * A card writes up to three for each of 256 control blocks and a few more; a file
+ * may claim any number.
+ */
 #define COREDUMP_SECTIONS_MAX 1024
 #define COREDUMP_OPERANDS_MAX 64
 
-/* A section: @bytes that are all there, from @data on. */
+/* A section whose @bytes are all present, from @data on. */
 struct coredump_section {
 	uint32_t type;
 	uint32_t index;
@@ -22,13 +25,13 @@ struct coredump_section {
 	uint64_t whole;
 };
 
-/* The structs are copies, zero where the file has none. */
+/* The structs are copies, zeroed where the file has none. */
 struct coredump {
 	const uint8_t *data;
 	size_t size;
 	struct drm_spyre_coredump_header header;
-	uint32_t num_sections;	/* that are whole */
-	struct text truncated;	/* why the others are not, or "" */
+	uint32_t num_sections; /* number of complete sections */
+	struct text truncated; /* why the others are missing, or "" */
 	bool has_fault;
 	struct drm_spyre_coredump_info info;
 	struct drm_spyre_card_info card;
@@ -39,19 +42,19 @@ struct coredump {
 };
 
 /*
- * Looks through @size bytes, which must stay. -1 with @why if that is no dump;
- * one that breaks off is read as far as it goes.
+ * Indexes @size bytes, which the caller keeps. Returns -1 with @why if they are not
+ * a dump; a truncated dump is read up to its end.
  */
 int coredump_parse(struct coredump *dump, const void *data, size_t size, struct text *why);
-/* The next whole section; *at is 0 at first. */
+/* Returns the next complete section; *at starts at 0. */
 bool coredump_next(const struct coredump *dump, size_t *at, struct coredump_section *section);
-/* The section of that kind and index. */
+/* Finds the section of that type and index. */
 bool coredump_find(const struct coredump *dump, uint32_t type, uint32_t index,
 		   struct coredump_section *section);
-/* Element @i of a section that is an array, as much of it as both sides know. */
+/* Copies element @i of a section that is an array, truncated or zero-padded to @size. */
 bool coredump_element(const struct coredump_section *section, size_t i, void *element, size_t size);
 
-/* Text of a file, which may lack its end and hold anything. */
+/* A string from the file, which may lack its NUL and contain any bytes. */
 struct coredump_string {
 	char s[68];
 };
@@ -62,9 +65,9 @@ const char *coredump_cb_name(uint32_t type);
 const char *coredump_cb_state(const struct coredump *dump, uint32_t index);
 
 void coredump_print(const struct coredump *dump, FILE *out);
-/* malloc()ed, one line; NULL: no memory. */
+/* Returns one line, malloc()ed; NULL if out of memory. */
 char *coredump_json(const struct coredump *dump);
-/* The RAS record of the fault, malloc()ed; NULL with the library's error. */
+/* Returns the fault as a RAS record, malloc()ed; NULL with spyre_last_error() set. */
 char *coredump_ras(const struct coredump *dump);
 /* Prints the header of a program image, and its instructions. */
 void coredump_print_program(const struct coredump_section *program, FILE *out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A coredump for scripts: one object. */
+/* Prints a coredump as one JSON object. */
 #include <string.h>
 
 #include <yyjson.h>

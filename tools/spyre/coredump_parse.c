@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-/* From the bytes of a coredump to its sections: nothing is believed. */
+/* Splits a coredump into its sections; no length in the file is trusted. */
 #include <string.h>
 
 #include "coredump.h"
 
-/* As much of a struct as is there and as this command knows. */
+/* Copies the part of a struct that both the file and this command have; zeroes the rest. */
 static void take(void *to, size_t size, const void *from, uint64_t bytes)
 {
 	memset(to, 0, size);
 	memcpy(to, from, bytes < size ? bytes : size);
 }
 
-/* The section at @at: 1, or 0 with @why. */
+/* Returns 1 for a complete section at @at, or 0 with @why. */
 static int section_at(const struct coredump *dump, size_t at, struct coredump_section *section,
 		      struct text *why)
 {
@@ -19,14 +19,14 @@ static int section_at(const struct coredump *dump, size_t at, struct coredump_se
 	size_t left = dump->size - at;
 
 	if (left < sizeof(head)) {
-		write_text(why, "byte %zu: the head of a section is %zu bytes, %zu are left", at,
+		write_text(why, "the section header at byte %zu needs %zu bytes, %zu are left", at,
 			   sizeof(head), left);
 		return 0;
 	}
 	memcpy(&head, dump->data + at, sizeof(head));
 	left -= sizeof(head);
 	if (head.bytes > left) {
-		write_text(why, "byte %zu: a section of %llu bytes, %zu are left", at,
+		write_text(why, "the section at byte %zu needs %llu bytes, %zu are left", at,
 			   (unsigned long long)head.bytes, left);
 		return 0;
 	}
@@ -40,7 +40,7 @@ static int section_at(const struct coredump *dump, size_t at, struct coredump_se
 	return 1;
 }
 
-/* Where the section behind @section begins; the padding of the last may be missing. */
+/* Returns the offset of the section after @section; the last one may lack its padding. */
 static size_t behind(const struct coredump *dump, const struct coredump_section *section)
 {
 	size_t at = section->data - dump->data + section->bytes;
@@ -112,8 +112,8 @@ static void take_sections(struct coredump *dump)
 
 	while (dump->num_sections < dump->header.num_sections) {
 		if (dump->num_sections == COREDUMP_SECTIONS_MAX) {
-			write_text(&dump->truncated, "%u sections, more than a card makes",
-				   dump->header.num_sections);
+			write_text(&dump->truncated, "%u sections exceed the limit of %u",
+				   dump->header.num_sections, COREDUMP_SECTIONS_MAX);
 			break;
 		}
 		if (!section_at(dump, at, &section, &dump->truncated))
@@ -122,7 +122,7 @@ static void take_sections(struct coredump *dump)
 		dump->num_sections++;
 		at = behind(dump, &section);
 	}
-	/* Bytes behind them are no section. */
+	/* Ignores bytes after the last section. */
 	dump->size = at;
 }
 
@@ -137,15 +137,17 @@ int coredump_parse(struct coredump *dump, const void *data, size_t size, struct 
 		return explain(why, "%zu bytes are too few for a coredump", size);
 	memcpy(header, data, sizeof(*header));
 	if (memcmp(header->magic, DRM_SPYRE_COREDUMP_MAGIC, sizeof(header->magic)))
-		return explain(why, "not a coredump of spyre_vdev: it does not begin with \""
-			       DRM_SPYRE_COREDUMP_MAGIC "\"");
+		return explain(why, "it is not a coredump of spyre_vdev: it does not begin with "
+				    "'" DRM_SPYRE_COREDUMP_MAGIC "'");
 	if (header->version != DRM_SPYRE_COREDUMP_VERSION)
-		return explain(why, "a coredump of version %u; this command reads version %u",
+		return explain(why, "it has version %u, and this command reads version %u",
 			       header->version, DRM_SPYRE_COREDUMP_VERSION);
 	if (header->header_bytes < sizeof(*header) || header->header_bytes > size ||
 	    header->header_bytes % 8)
-		return explain(why, "the header says that it has %u bytes; it has %zu or more of "
-			       "%zu, in eights", header->header_bytes, sizeof(*header), size);
+		return explain(why,
+			       "its header claims to have %u bytes, expected a multiple of "
+			       "8 from %zu to %zu",
+			       header->header_bytes, sizeof(*header), size);
 	take_sections(dump);
 	return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A coredump for people, and the RAS record of its fault. */
+/* Prints a coredump as text and its fault as a RAS record. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 static const char *errno_name(int error)
 {
-	/* Cases of the negated names: a file may hold INT_MIN, which has no negative. */
+	/* The cases are negative because a file may hold INT_MIN, which cannot be negated. */
 	switch (error) {
 	case -ETIME:
 		return "ETIME";
@@ -30,7 +30,7 @@ static void print_fault(const struct coredump *dump, FILE *out)
 	const struct drm_spyre_coredump_fault *f = &dump->fault;
 
 	if (!dump->has_fault) {
-		fputs("fault       not in this file\n", out);
+		fputs("fault       missing from the file\n", out);
 		return;
 	}
 	fprintf(out, "fault       %s, %s (%d)\n", coredump_fault_name(f->fault),
@@ -192,7 +192,7 @@ void coredump_print(const struct coredump *dump, FILE *out)
 			coredump_print_program(&section, out);
 	print_queues(dump, out);
 	if (*dump->truncated.s)
-		fprintf(out, "The file breaks off: %s.\n", dump->truncated.s);
+		fprintf(out, "The file is truncated: %s.\n", dump->truncated.s);
 }
 
 static spyre_ras_code ras_code(uint32_t fault)
@@ -210,7 +210,7 @@ static spyre_ras_code ras_code(uint32_t fault)
 	}
 }
 
-/* The address that a control block is about, and whether it writes there. */
+/* Sets the address of the control block's first operand and its access mode. */
 static void ras_address(const struct coredump *dump, const struct drm_spyre_coredump_cb *cb,
 			spyre_ras_record *record)
 {

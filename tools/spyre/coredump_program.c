@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program image of a coredump, one line per instruction, as far as it is
- * there. docs/isa.md has the encoding; offsets here are from it.
+ * Prints the program image of a coredump, one line per instruction, up to the end
+ * of the data. docs/isa.md describes the encoding and its offsets.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define HEADER_BYTES 64u
 #define ENTRY_BYTES 16u		/* operands, steps, streams */
-#define HEAD_BYTES 64u		/* of an instruction */
+#define HEAD_BYTES 64u		/* instruction header */
 #define VIEW_BYTES 96u
 #define MAX_LINES 256u
 
@@ -22,7 +22,7 @@ struct image {
 	uint32_t lines;
 };
 
-/* A field of @size bytes, 0 beyond the end. */
+/* Returns a field of @size bytes; 0 beyond the end of the image. */
 static uint64_t field(const struct image *image, uint64_t offset, unsigned int size)
 {
 	uint64_t value = 0;
@@ -43,7 +43,7 @@ static const char *opcode_name(unsigned int opcode)
 	return opcode && opcode < sizeof(names) / sizeof(names[0]) ? names[opcode] : "unknown";
 }
 
-/* Prints the instruction at @at; returns where the next one begins. */
+/* Prints the instruction at @at; returns the offset of the next one. */
 static uint64_t print_instr(struct image *image, uint64_t at, FILE *out)
 {
 	unsigned int dims = field(image, at + 4, 1), views = field(image, at + 5, 1), i;
@@ -81,7 +81,7 @@ static void print_stream(struct image *image, uint32_t stream, FILE *out)
 	at = image->instrs + field(image, entry + 8, 4);
 	for (i = 0; i < count && image->lines < MAX_LINES; i++) {
 		if (at > image->bytes || image->bytes - at < HEAD_BYTES) {
-			fputs("        not in this file\n", out);
+			fputs("        missing from the file\n", out);
 			image->lines++;
 			return;
 		}
@@ -139,5 +139,7 @@ void coredump_print_program(const struct coredump_section *program, FILE *out)
 	for (i = 0; i < image.num_steps && image.lines < MAX_LINES; i++)
 		print_step(&image, i, out);
 	if (image.lines >= MAX_LINES)
-		fputs("    and so on; --program FILE saves all of it\n", out);
+		fputs("    output is limited to 256 lines; --program FILE saves the whole "
+		      "program\n",
+		      out);
 }

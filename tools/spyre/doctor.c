@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre doctor: whether this machine can use a card, and what would help. */
+/* spyre doctor: checks that this machine can use a card and suggests fixes. */
 #include "config.h"
 
 #include <getopt.h>
@@ -26,7 +26,8 @@ static void check_versions(struct findings *findings)
 	}
 	finding_add(findings, "library", FINDING_WARN, "libspyre %u.%u.%u, this command %s",
 		    library >> 16, library >> 8 & 0xff, library & 0xff, PACKAGE_VERSION);
-	finding_fix(findings, "an older copy may come first: see ldd and LD_LIBRARY_PATH");
+	finding_fix(findings,
+		    "the loader may find another copy first: check ldd and LD_LIBRARY_PATH");
 }
 
 static void fix_status(struct findings *findings, spyre_status status)
@@ -38,14 +39,14 @@ static void fix_status(struct findings *findings, spyre_status status)
 		finding_fix(findings, "unset or correct the variable; 'spyre info' lists what is "
 				      "set");
 	else if (status == SPYRE_ERROR_NO_PERMISSION)
-		finding_fix(findings, "see the finding on the node above");
+		finding_fix(findings, "see the node finding above");
 	else if (status == SPYRE_ERROR_ABI_MISMATCH)
-		finding_fix(findings, "install module and library of one release");
+		finding_fix(findings, "install the module and the library of the same release");
 	else
 		finding_fix(findings, "run again with SPYRE_LOG=debug");
 }
 
-/* Opens the card and asks it for a page: what a first program would do. */
+/* Opens the card and allocates a page, as any first program would. */
 static void check_card(struct findings *findings, int index)
 {
 	spyre_device_properties p = {.struct_size = sizeof(p)};
@@ -117,7 +118,7 @@ static int print_json(const struct findings *findings, bool usable)
 	text = yyjson_mut_write(doc, 0, NULL);
 	yyjson_mut_doc_free(doc);
 	if (!text)
-		return complain(EXIT_DEVICE, "no memory for the report");
+		return complain(EXIT_DEVICE, "cannot print the report: out of memory");
 	puts(text);
 	free(text);
 	return EXIT_OK;
@@ -132,7 +133,7 @@ static void print_text(const struct findings *findings, bool usable)
 		if (*f->fix)
 			printf("                 fix: %s\n", f->fix);
 	}
-	puts(usable ? "Cards can be used." : "Cards cannot be used: see what failed above.");
+	puts(usable ? "Cards can be used." : "Cards cannot be used: see the failed checks above.");
 }
 
 static int run_doctor(int argc, char **argv)
@@ -152,7 +153,8 @@ static int run_doctor(int argc, char **argv)
 		json = true;
 	}
 	if (optind < argc)
-		return complain_usage("'%s': doctor takes no arguments", argv[optind]);
+		return complain_usage("unexpected argument '%s': doctor takes no arguments",
+				      argv[optind]);
 	check_versions(&findings);
 	finding_module(&findings);
 	finding_nodes(&findings);
@@ -177,8 +179,8 @@ const struct command command_doctor = {
 	.summary = "check that cards can be used, and say what would help",
 	.help = "[--json]\n"
 		"Looks at the kernel module, the nodes and their group, the cards (each is "
-		"opened),\n"
-		"RLIMIT_MEMLOCK, io_uring, huge pages and the CPU. Each finding is ok, warn or\n"
+		"opened),\nRLIMIT_MEMLOCK, io_uring, huge pages and the CPU. Each finding is ok, "
+		"warn or\n"
 		"fail, with its fix. Exit status 0 if nothing failed, else 1.\n",
 	.run = run_doctor,
 };

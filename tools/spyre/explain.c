@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre build --explain: how an operation is divided, placed and what it costs. */
+/* spyre build --explain: prints how an operation is divided and placed, and its modelled cost. */
 #include "explain.h"
 
 #include <inttypes.h>

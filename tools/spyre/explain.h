@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for people and for scripts. */
+/* Prints a plan as text or JSON. */
 #ifndef SPYRE_TOOL_EXPLAIN_H
 #define SPYRE_TOOL_EXPLAIN_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The checks of the machine behind `spyre doctor`. */
+/* The checks of the machine for `spyre doctor`. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,8 +18,10 @@
 #include "finding.h"
 #include "host.h"
 
-/* The least RLIMIT_MEMLOCK that does not get in the way; systemd's default of
- * 8 MiB is less than one layer's weights. */
+/*
+ * A lower RLIMIT_MEMLOCK limits what can be registered: systemd's default of 8 MiB
+ * is less than one layer's weights.
+ */
 #define GOOD_MEMLOCK (64ull << 20)
 
 void finding_add(struct findings *findings, const char *check, enum finding_level level,
@@ -49,22 +51,22 @@ void finding_fix(struct findings *findings, const char *format, ...)
 	va_end(args);
 }
 
-/* How the distribution installs dkms and the headers of the running kernel. */
-static void headers_command(const char *release, char *text, size_t room)
+/* Formats the distribution's command that installs dkms and the running kernel's headers. */
+static void headers_command(const char *release, char *text, size_t size)
 {
 	char ids[256];
 
 	host_distribution(ids, sizeof(ids));
 	if (strstr(ids, " debian ") || strstr(ids, " ubuntu "))
-		snprintf(text, room, "apt install dkms linux-headers-%s", release);
+		snprintf(text, size, "apt install dkms linux-headers-%s", release);
 	else if (strstr(ids, " fedora ") || strstr(ids, " rhel "))
-		snprintf(text, room, "dnf install dkms kernel-devel-%s", release);
+		snprintf(text, size, "dnf install dkms kernel-devel-%s", release);
 	else if (strstr(ids, " arch "))
-		snprintf(text, room, "pacman -S dkms linux-headers");
+		snprintf(text, size, "pacman -S dkms linux-headers");
 	else if (strstr(ids, " suse ") || strstr(ids, " opensuse "))
-		snprintf(text, room, "zypper install dkms kernel-default-devel");
+		snprintf(text, size, "zypper install dkms kernel-default-devel");
 	else
-		snprintf(text, room, "install dkms and the headers of kernel %s", release);
+		snprintf(text, size, "install dkms and the headers of kernel %s", release);
 }
 
 static void fix_no_module(struct findings *findings, const char *release)
@@ -74,15 +76,18 @@ static void fix_no_module(struct findings *findings, const char *release)
 
 	if (sscanf(release, "%u.%u", &major, &minor) == 2 &&
 	    (major < 6 || (major == 6 && minor < 12))) {
-		finding_fix(findings, "for /dev/accel nodes: Linux 6.12 or later, this is %u.%u; "
-				      "embedded cards need nothing", major, minor);
+		finding_fix(findings,
+			    "/dev/accel nodes need Linux 6.12 or later, this is %u.%u; "
+			    "embedded cards need no module",
+			    major, minor);
 		return;
 	}
 	headers_command(release, headers, sizeof(headers));
 	finding_fix(findings,
 		    "for /dev/accel nodes: %s; dkms install spyre-vdev/%s; modprobe " HOST_MODULE
-		    " (sources in /usr/src, by configure --prefix=/usr); embedded cards need "
-		    "nothing", headers, PACKAGE_VERSION);
+		    " (with the sources in /usr/src: configure --prefix=/usr); embedded cards need "
+		    "no module",
+		    headers, PACKAGE_VERSION);
 }
 
 void finding_module(struct findings *findings)
@@ -96,18 +101,20 @@ void finding_module(struct findings *findings)
 			    version, *version ? " " : "", release);
 	} else if (host_module_installed()) {
 		finding_add(findings, "module", FINDING_WARN,
-			    HOST_MODULE " is installed for kernel %s but not loaded; cards are "
-					"embedded ones",
+			    HOST_MODULE
+			    " is installed for kernel %s but not loaded; only embedded cards "
+			    "are available",
 			    release);
 		finding_fix(findings, "modprobe " HOST_MODULE);
 	} else {
 		finding_add(findings, "module", FINDING_WARN,
-			    "no " HOST_MODULE " for kernel %s; cards are embedded ones", release);
+			    "no " HOST_MODULE " for kernel %s; only embedded cards are available",
+			    release);
 		fix_no_module(findings, release);
 	}
 }
 
-/* True if the process has @group; root has no need of it. */
+/* Returns true if the process has @group; root does not need it. */
 static bool in_group(gid_t group)
 {
 	gid_t groups[1024];
@@ -142,8 +149,8 @@ static void fix_group(struct findings *findings, const char *path, const struct 
 			    path, path);
 	else if (listed_in_group(group, name))
 		finding_fix(findings,
-			    "log in again, or newgrp %s: %s is in the group but this "
-			    "session is older",
+			    "log in again or run newgrp %s: %s joined the group after this "
+			    "session began",
 			    group->gr_name, name);
 	else
 		finding_fix(findings, "usermod -aG %s %s, then log in again", group->gr_name, name);
@@ -155,17 +162,18 @@ static void check_node(struct findings *findings, const char *path)
 	struct stat st;
 
 	if (stat(path, &st)) {
-		finding_add(findings, "node", FINDING_FAIL, "%s: %s, but the card is there", path,
-			    strerror(errno));
-		finding_fix(findings,
-			    "udevadm trigger -s accel; in a container, pass the device in");
+		finding_add(findings, "node", FINDING_FAIL, "%s: %s, although the card exists",
+			    path, strerror(errno));
+		finding_fix(
+			findings,
+			"run udevadm trigger -s accel; in a container, pass the device through");
 		return;
 	}
 	group = getgrgid(st.st_gid);
 	if (!access(path, R_OK | W_OK)) {
 		finding_add(findings, "node", FINDING_OK, "%s: mode %04o, group %s%s", path,
 			    st.st_mode & 07777, group ? group->gr_name : "without a name",
-			    in_group(st.st_gid) ? ", which this user is in" : "");
+			    in_group(st.st_gid) ? ", which includes this user" : "");
 		return;
 	}
 	finding_add(findings, "node", FINDING_FAIL, "%s: mode %04o, group %s: %s", path,
@@ -195,8 +203,8 @@ void finding_nodes(struct findings *findings)
 						 : "this user is not in group render";
 	if (host_module_loaded()) {
 		finding_add(findings, "node", FINDING_WARN,
-			    HOST_MODULE " is loaded but made no /dev/accel node; %s", state);
-		finding_fix(findings, "see dmesg; modprobe -r " HOST_MODULE
+			    HOST_MODULE " is loaded but has created no /dev/accel node; %s", state);
+		finding_fix(findings, "check dmesg; modprobe -r " HOST_MODULE
 				      " && modprobe " HOST_MODULE " cards=1");
 	} else {
 		finding_add(findings, "node", FINDING_OK,
@@ -243,14 +251,17 @@ void finding_io_uring(struct findings *findings)
 		return;
 	}
 	finding_add(findings, "io_uring", FINDING_WARN,
-		    "io_uring_setup: %s%s%s; submissions take the ioctl, which does the same",
+		    "io_uring_setup: %s%s%s; submissions use the ioctl, with the same results",
 		    strerror(error), known ? ", kernel.io_uring_disabled=" : "", known ? line : "");
 	if (known && strcmp(line, "0"))
 		finding_fix(findings, "sysctl kernel.io_uring_disabled=0");
 	else if (error == ENOSYS)
-		finding_fix(findings, "a kernel with CONFIG_IO_URING, or a sandbox that allows it");
+		finding_fix(findings,
+			    "use a kernel with CONFIG_IO_URING, or a sandbox that allows it");
 	else if (error == EPERM)
-		finding_fix(findings, "a seccomp profile (container runtime) that allows io_uring");
+		finding_fix(
+			findings,
+			"use a seccomp profile (of the container runtime) that allows io_uring");
 	else if (error == ENOMEM)
 		finding_fix(findings, "raise RLIMIT_MEMLOCK");
 }
@@ -261,12 +272,12 @@ void finding_hugepages(struct findings *findings)
 
 	if (!host_read_line("/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof(line))) {
 		finding_add(findings, "hugepages", FINDING_WARN,
-			    "the kernel has no transparent huge pages: first touches of card "
+			    "the kernel has no transparent huge pages: first accesses to card "
 			    "memory take more page faults");
-		finding_fix(findings, "a kernel with CONFIG_TRANSPARENT_HUGEPAGE");
+		finding_fix(findings, "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE");
 	} else if (strstr(line, "[never]")) {
 		finding_add(findings, "hugepages", FINDING_WARN,
-			    "transparent huge pages are off: first touches of card memory take "
+			    "transparent huge pages are off: first accesses to card memory take "
 			    "more page faults");
 		finding_fix(findings, "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
 	} else {
@@ -283,7 +294,8 @@ void finding_vector_units(struct findings *findings)
 		finding_add(findings, "cpu", FINDING_OK, "%s (%s)", unit, features);
 	} else {
 		finding_add(findings, "cpu", FINDING_WARN,
-			    "no AVX2 with FMA (%s): the same results, slower", features);
+			    "no AVX2 with FMA (%s): results are the same, but computed more slowly",
+			    features);
 		finding_fix(findings, "in a virtual machine, pass the host's CPU through "
 				      "(-cpu host or -cpu max)");
 	}

@@ -7,18 +7,18 @@
 
 enum finding_level {
 	FINDING_OK,
-	/* Works, but slower or without the kernel's card. */
+	/* Works, but slower or only with embedded cards. */
 	FINDING_WARN,
 	/* Cards cannot be used. */
 	FINDING_FAIL,
 };
 
 struct finding {
-	/* "io_uring": a fixed set, for scripts. */
+	/* One of a fixed set of names that scripts can rely on, such as "io_uring". */
 	const char *check;
 	enum finding_level level;
 	char text[512];
-	/* The remedy; "" when all is well. */
+	/* The remedy; "" if none is needed. */
 	char fix[512];
 };
 
@@ -29,14 +29,14 @@ struct findings {
 	struct finding at[FINDING_MAX];
 };
 
-/* Adds a finding with its text; the fix follows by finding_fix(). */
+/* Adds a finding with its text; finding_fix() adds the remedy. */
 void finding_add(struct findings *findings, const char *check, enum finding_level level,
 		 const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* The remedy of the finding that was added last. */
+/* Sets the remedy of the last finding added. */
 void finding_fix(struct findings *findings, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The checks of the machine, in the order of their output. */
+/* The checks of the machine, in output order. */
 void finding_module(struct findings *findings);
 void finding_nodes(struct findings *findings);
 void finding_memlock(struct findings *findings);

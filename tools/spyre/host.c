@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Facts of the machine. Nothing here opens a card. */
+/* Queries facts about the machine without opening a card. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "host.h"
 
-/* Minors of accel nodes: the kernel hands out 0..255. */
+/* The kernel assigns minors 0..255 to accel nodes. */
 #define MAX_MINOR 256
 
 bool host_read_line(const char *path, char *buffer, size_t bytes)
@@ -134,7 +134,7 @@ const char *host_vector_unit(char *features, size_t bytes)
 		return "avx512";
 	return has[0] && has[1] ? "avx2" : "scalar";
 #else
-	snprintf(features, bytes, "none that the card model knows");
+	snprintf(features, bytes, "none that the card model supports");
 	return "scalar";
 #endif
 }

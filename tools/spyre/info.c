@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* spyre info: versions, cards, how work reaches them, environment. */
+/* spyre info: prints versions, cards, submission paths and the environment. */
 #include "config.h"
 
 #include <getopt.h>
@@ -13,7 +13,7 @@
 #include "host.h"
 #include "spyre.h"
 
-/* How submissions reach a card: "ioctl", and why that. */
+/* The submission path of a card, such as "ioctl", and why it was chosen. */
 struct path {
 	const char *name;
 	char reason[512];
@@ -45,8 +45,8 @@ static const char *path_name(spyre_submit_path path)
 }
 
 /*
- * The way of submission is settled when a card is opened. One that cannot be
- * opened is no failure here: the reason takes its place.
+ * The submission path is chosen when a card is opened. A card that cannot be opened
+ * is not an error here; its error text replaces the reason.
  */
 static void find_path(int index, struct path *path)
 {
@@ -80,16 +80,16 @@ static int collect(struct info *info)
 			 host_module_loaded() ? "loaded" : "not loaded");
 	status = spyre_device_count(&info->count);
 	if (status)
-		return complain_status(status, "counting the cards");
+		return complain_status(status, "cannot count the cards");
 	info->cards = calloc(info->count ? info->count : 1, sizeof(*info->cards));
 	info->paths = calloc(info->count ? info->count : 1, sizeof(*info->paths));
 	if (!info->cards || !info->paths)
-		return complain(EXIT_DEVICE, "no memory for %d cards", info->count);
+		return complain(EXIT_DEVICE, "cannot list %d cards: out of memory", info->count);
 	for (int i = 0; i < info->count; i++) {
 		info->cards[i].struct_size = sizeof(info->cards[i]);
 		status = spyre_device_get_properties(i, &info->cards[i]);
 		if (status)
-			return complain_status(status, "card %d", i);
+			return complain_status(status, "cannot query card %d", i);
 		find_path(i, &info->paths[i]);
 	}
 	return EXIT_OK;
@@ -186,11 +186,11 @@ static int print_json(const struct info *info)
 	for (char **variable = environ; *variable; variable++)
 		if (is_ours(*variable))
 			yyjson_mut_arr_add_str(doc, environment, *variable);
-	/* The environment may hold bytes that are no UTF-8. */
+	/* The environment may contain invalid UTF-8. */
 	text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
 	yyjson_mut_doc_free(doc);
 	if (!text)
-		return complain(EXIT_DEVICE, "no memory for the report");
+		return complain(EXIT_DEVICE, "cannot print the report: out of memory");
 	puts(text);
 	free(text);
 	return EXIT_OK;
@@ -213,7 +213,8 @@ static int run_info(int argc, char **argv)
 		json = true;
 	}
 	if (optind < argc)
-		return complain_usage("'%s': info takes no arguments", argv[optind]);
+		return complain_usage("unexpected argument '%s': info takes no arguments",
+				      argv[optind]);
 	code = collect(&info);
 	if (!code && json)
 		code = print_json(&info);
@@ -229,8 +230,8 @@ const struct command command_info = {
 	.summary = "print versions, cards and environment",
 	.help = "[--json]\n"
 		"Prints the versions of command, library, kernel and module, the visible cards "
-		"and\n"
-		"the environment variables that the library reads. Opens each card for a moment\n"
+		"and\nthe environment variables that the library reads. Opens each card for a "
+		"moment\n"
 		"to see how submissions reach it.\n",
 	.run = run_info,
 };

@@ -19,7 +19,7 @@ struct launch {
 	const char *case_path;
 	const char *inputs;
 	const char *outputs;
-	/* Of the bundle, when --case alone tells where it is. */
+	/* The directory of the bundle if only --case gives it. */
 	char *case_directory;
 	uint64_t seed;
 	bool random;
@@ -56,7 +56,7 @@ static const struct option options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-/* -i and -o: the tensor, its layout if the word has one, its memory. */
+/* -i and -o: adds the tensor, its layout if given, and its memory. */
 static int add_operand(struct launch *launch, bool output, const char *word)
 {
 	struct shape_spec spec;
@@ -80,13 +80,13 @@ static int add_operand(struct launch *launch, bool output, const char *word)
 		memcpy(spec.size, tensor->host.size, sizeof(spec.size));
 		tensor->layout_given = true;
 		if (shape_layout(&spec, &tensor->layout))
-			err = explain(&why, "'%s': %s", word, spyre_last_error());
+			err = explain(&why, "invalid operand '%s': %s", word, spyre_last_error());
 	}
 	if (!err && output) {
 		tensor->path = spec.path;
 		spec.path = NULL;
 	}
-	/* A file that cannot be used is no question of how to call this. */
+	/* An unusable file is not a usage error, so the help is not mentioned. */
 	if (err && spec.path && !spec.has_shape)
 		code = complain(EXIT_USAGE, "%s", why.s);
 	else if (err)
@@ -98,12 +98,13 @@ static int add_operand(struct launch *launch, bool output, const char *word)
 static int number_option(const char *name, int64_t min, int64_t max, int64_t *value)
 {
 	if (parse_number(optarg, min, max, value))
-		return complain_usage("--%s takes a number from %lld to %lld, not '%s'", name,
-				      (long long)min, (long long)max, optarg);
+		return complain_usage(
+			"invalid value '%s' for --%s: expected a number from %lld to %lld", optarg,
+			name, (long long)min, (long long)max);
 	return EXIT_OK;
 }
 
-/* --bind s0=128; the word is argv's, which stays. */
+/* Parses --bind s0=128; the symbol's name stays in argv. */
 static int add_binding(struct launch *launch, char *word)
 {
 	struct run_options *run = &launch->run;
@@ -111,9 +112,12 @@ static int add_binding(struct launch *launch, char *word)
 	int64_t value;
 
 	if (!equals || equals == word || parse_number(equals + 1, 1, INT64_MAX, &value))
-		return complain_usage("--bind takes SYMBOL=NUMBER, as s0=128, not '%s'", word);
+		return complain_usage(
+			"invalid value '%s' for --bind: expected SYMBOL=NUMBER, as in s0=128",
+			word);
 	if (run->num_bindings == RUN_MAX_BINDINGS)
-		return complain_usage("--bind %s: more than %d", word, RUN_MAX_BINDINGS);
+		return complain_usage("cannot bind %s: the limit is %d bindings", word,
+				      RUN_MAX_BINDINGS);
 	*equals = '\0';
 	run->bindings[run->num_bindings++] = (spyre_binding){word, value};
 	return EXIT_OK;
@@ -179,13 +183,15 @@ static int parse_options(struct launch *launch, int argc, char **argv)
 			return code;
 	}
 	if (argc - optind > 1)
-		return complain_usage("one bundle directory, please; '%s' is a second one",
-				      argv[optind + 1]);
+		return complain_usage(
+			"unexpected argument '%s': only one bundle directory is allowed",
+			argv[optind + 1]);
 	launch->run.directory = argv[optind];
 	if (launch->case_path && launch->list.count)
-		return complain_usage("--case names the operands; -i and -o do not go with it");
+		return complain_usage(
+			"cannot combine --case with -i or -o: the case names the operands");
 	if (!launch->case_path && (launch->inputs || launch->outputs))
-		return complain_usage("--inputs and --outputs go with --case");
+		return complain_usage("--inputs and --outputs require --case");
 	if (launch->case_path)
 		return EXIT_OK;
 	if (!launch->run.directory)
@@ -195,7 +201,7 @@ static int parse_options(struct launch *launch, int argc, char **argv)
 	return EXIT_OK;
 }
 
-/* inN.npy in place of the memory that the case made, with the case's shape. */
+/* Replaces the case's input by inN.npy, which must have the same shape. */
 static int load_case_input(struct launch *launch, struct tensor *tensor, struct text *why)
 {
 	spyre_host_tensor expected = tensor->host;
@@ -203,18 +209,19 @@ static int load_case_input(struct launch *launch, struct tensor *tensor, struct 
 
 	if (snprintf(path, sizeof(path), "%s/in%u.npy", launch->inputs, tensor->position) >=
 	    (int)sizeof(path))
-		return explain(why, "%.64s…: the path is too long", launch->inputs);
+		return explain(why, "cannot read inputs from %.64s…: the path is too long",
+			       launch->inputs);
 	if (tensor_load(tensor, path, expected.format, why))
 		return -1;
 	shape_format(expected.rank, expected.size, want, sizeof(want));
 	shape_format(tensor->host.rank, tensor->host.size, got, sizeof(got));
 	if (strcmp(want, got))
-		return explain(why, "%s: a shape of %s, but the case's input %u has %s", path, got,
+		return explain(why, "%s has shape %s, but input %u of the case has %s", path, got,
 			       tensor->position, want);
 	return 0;
 }
 
-/* outN.npy, and inN.npy for inputs that were made here. */
+/* Names outN.npy for outputs, and inN.npy for inputs that were generated. */
 static int set_case_path(struct launch *launch, struct tensor *tensor, struct text *why)
 {
 	if (tensor->path || !launch->outputs)
@@ -231,7 +238,7 @@ static int prepare_case(struct launch *launch, struct text *why)
 	if (case_read(launch->case_path, &launch->list, why))
 		return -1;
 	if (launch->outputs && mkdir(launch->outputs, 0777) && errno != EEXIST)
-		return explain(why, "%s: %s", launch->outputs, strerror(errno));
+		return explain(why, "cannot create %s: %s", launch->outputs, strerror(errno));
 	for (uint32_t i = 0; i < launch->list.count; i++) {
 		struct tensor *tensor = &launch->list.at[i];
 		bool made = !tensor->output && !launch->inputs;
@@ -284,7 +291,7 @@ static int launch_and_report(struct launch *launch)
 	struct run run;
 	int code = run_open(&run, &launch->run, &launch->list);
 
-	/* Making values takes longest: not for shapes that do not fit. */
+	/* Shapes are checked before values are generated, which takes longest. */
 	if (!code && !launch->case_path)
 		fill_operands(launch);
 	if (!code)
@@ -294,7 +301,7 @@ static int launch_and_report(struct launch *launch)
 	if (!code && !launch->json)
 		report_text(&run, &launch->list, launch->stats);
 	else if (!code && report_json(&run, &launch->run, &launch->list))
-		code = complain(EXIT_DEVICE, "no memory for the report");
+		code = complain(EXIT_DEVICE, "cannot print the report: out of memory");
 	run_close(&run);
 	return finish_output(code);
 }
@@ -321,8 +328,7 @@ const struct command command_launch = {
 	.summary = "run an SDSC bundle with given, read or random inputs",
 	.help = "[OPTION]… -i INPUT… -o OUTPUT… DIR\n"
 		"       spyre launch [OPTION]… --case case.json [--inputs DIR] [--outputs DIR] "
-		"[DIR]\n"
-		"Runs the bundle in DIR and prints the corner of each output.\n\n"
+		"[DIR]\nRuns the bundle in DIR and prints the corner of each output.\n\n"
 		"  -i, --input SHAPE@FORMAT[:ORDER]      an input of ones, as in 512x1024@fp16\n"
 		"  -i, --input FILE.npy[@FORMAT[:ORDER]] an input from a file\n"
 		"  -o, --output SHAPE@FORMAT[:ORDER][=FILE.npy]\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Messages of the spyre command, and the numbers on its command line. */
+/* Prints the messages of the spyre command and parses numbers. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ void write_text(struct text *why, const char *format, ...)
 
 static void print_prefix(void)
 {
-	bool own = strcmp(program, "spyre");	/* a name that means one subcommand */
+	bool own = strcmp(program, "spyre"); /* the name stands for one subcommand */
 
 	fflush(stdout);
 	fprintf(stderr, "%s%s%s: ", program, *current && !own ? " " : "", own ? "" : current);
@@ -50,7 +50,7 @@ int complain(int code, const char *format, ...)
 	return code;
 }
 
-/* Whose fault a status is: what was given, or the card and the machine. */
+/* Returns EXIT_USAGE for errors of the input, EXIT_DEVICE for those of the card and machine. */
 static int status_code(spyre_status status)
 {
 	switch (status) {
@@ -88,11 +88,11 @@ int complain_status(spyre_status status, const char *format, ...)
 int complain_option(int option, char **argv)
 {
 	if (option == ':')
-		return complain_usage("option '%s' needs a value", argv[optind - 1]);
-	/* A letter of a word with one dash: the word is still to be read on. */
+		return complain_usage("option '%s' requires a value", argv[optind - 1]);
+	/* optopt is a letter inside a word such as -json: getopt has not finished the word. */
 	if (optopt > 0 && optopt < 128)
-		return complain_usage("no option '-%c'; long options have two dashes", optopt);
-	return complain_usage("no option '%s'", argv[optind - 1]);
+		return complain_usage("unknown option '-%c'; long options have two dashes", optopt);
+	return complain_usage("unknown option '%s'", argv[optind - 1]);
 }
 
 int complain_usage(const char *format, ...)
@@ -125,7 +125,7 @@ int parse_number(const char *text, int64_t min, int64_t max, int64_t *value)
 int finish_output(int code)
 {
 	if (fflush(stdout) || ferror(stdout)) {
-		complain(EXIT_DEVICE, "standard output: %s", strerror(errno));
+		complain(EXIT_DEVICE, "cannot write to standard output: %s", strerror(errno));
 		return code ? code : EXIT_DEVICE;
 	}
 	return code;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * NumPy .npy files. A file is 6 magic bytes, a version, the length of a header,
- * the header (a Python dict literal that is parsed here, never evaluated) and
- * the elements. Nothing in it is believed before it is held against the size of
- * the file.
+ * Reads and writes NumPy .npy files. A file has 6 magic bytes, a version, the
+ * length of a header, the header (a Python dict literal, which is parsed here and
+ * never evaluated) and the elements. No length is trusted until it is checked
+ * against the size of the file.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are taken as
 
 #define MAGIC "\x93NUMPY"
 #define MAGIC_BYTES 6
-/* Headers of plain arrays take 128 bytes; numpy itself refuses above 10,000. */
+/* The header of a plain array has 128 bytes; numpy itself rejects more than 10,000. */
 #define MAX_HEADER 10000
 
 struct cursor {
@@ -84,7 +84,8 @@ static int parse_descr(struct cursor *c, struct npy *npy)
 	skip_space(c);
 	start = c->at;
 	if (*start == '[')
-		return unexpected(c, "a plain dtype (a list is a structured one)");
+		return unexpected(c,
+				  "a plain dtype instead of a list, which is a structured dtype");
 	if (take_string(c, descr, sizeof(descr)))
 		return -1;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -202,7 +203,7 @@ static int parse_header(struct cursor *c, struct npy *npy)
 	}
 	skip_space(c);
 	if (*c->at)
-		return unexpected(c, "nothing after the dict");
+		return unexpected(c, "the end of the header after the dict");
 	if (!descr || !order || !shape)
 		return explain(c->why, "%s: offset %zu: the header lacks '%s'", c->path, c->offset,
 			       !descr	? "descr"
@@ -223,7 +224,7 @@ static void set_strides(struct npy *npy)
 	}
 }
 
-/* Exactly @bytes at the file's position, or a text that says how many came. */
+/* Reads exactly @bytes at the file's position; on failure @why says how many were read. */
 static int read_exactly(FILE *file, const char *path, size_t offset, void *data, size_t bytes,
 			const char *what, struct text *why)
 {
@@ -237,7 +238,7 @@ static int read_exactly(FILE *file, const char *path, size_t offset, void *data,
 		       offset + got, what, got, bytes);
 }
 
-/* Magic, version and length: fills @length and @offset of the header. */
+/* Reads magic, version and length; sets @length and @offset of the header. */
 static int read_prelude(FILE *file, const char *path, size_t *length, size_t *offset,
 			struct text *why)
 {
@@ -252,8 +253,9 @@ static int read_prelude(FILE *file, const char *path, size_t *length, size_t *of
 			       "%02x; not a .npy file",
 			       path, head[0], head[1], head[2], head[3], head[4], head[5]);
 	if (head[6] != 1 && head[6] != 2)
-		return explain(why, "%s: offset 6: version %u.%u; versions 1 and 2 are known", path,
-			       head[6], head[7]);
+		return explain(
+			why, "%s: offset 6: version %u.%u is not supported, only versions 1 and 2",
+			path, head[6], head[7]);
 	field = head[6] == 1 ? 2 : 4;
 	if (read_exactly(file, path, 8, head + 8, field, "the header's length", why))
 		return -1;
@@ -262,7 +264,7 @@ static int read_prelude(FILE *file, const char *path, size_t *length, size_t *of
 		*length |= (size_t)head[10] << 16 | (size_t)head[11] << 24;
 	*offset = 8 + field;
 	if (*length > MAX_HEADER)
-		return explain(why, "%s: offset 8: a header of %zu bytes; at most %d are read",
+		return explain(why, "%s: offset 8: a header of %zu bytes exceeds the limit of %d",
 			       path, *length, MAX_HEADER);
 	return 0;
 }
@@ -281,14 +283,14 @@ static int read_header(FILE *file, const char *path, struct npy *npy, size_t *da
 	header[length] = '\0';
 	if (strlen(header) != length) {
 		c.at += strlen(header);
-		return explain(why, "%s: offset %zu: a zero byte in the header", path,
+		return explain(why, "%s: offset %zu: the header contains a zero byte", path,
 			       c.offset + (size_t)(c.at - c.text));
 	}
 	*data_offset = c.offset + length;
 	return parse_header(&c, npy);
 }
 
-/* The element bytes that the header promises, against those in the file. */
+/* Checks the element bytes that the header implies against the file's size. */
 static int check_size(const char *path, struct npy *npy, size_t offset, uint64_t file_bytes,
 		      struct text *why)
 {
@@ -297,8 +299,8 @@ static int check_size(const char *path, struct npy *npy, size_t offset, uint64_t
 	shape_format(npy->rank, npy->size, shape, sizeof(shape));
 	npy->elements = shape_elements(npy->rank, npy->size);
 	if (npy->elements < 0)
-		return explain(why, "%s: offset %zu: a shape of %s is more than any card holds",
-			       path, offset, shape);
+		return explain(why, "%s: offset %zu: shape %s exceeds the memory of any card", path,
+			       offset, shape);
 	npy->bytes = (size_t)npy->elements * npy->item;
 	if (file_bytes - offset != npy->bytes)
 		return explain(why,
@@ -314,9 +316,9 @@ static int read_file(FILE *file, const char *path, struct npy *npy, struct text 
 	size_t offset;
 
 	if (fstat(fileno(file), &st))
-		return explain(why, "%s: %s", path, strerror(errno));
+		return explain(why, "cannot read %s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode))
-		return explain(why, "%s: not a regular file", path);
+		return explain(why, "cannot read %s: not a regular file", path);
 	if (read_header(file, path, npy, &offset, why) ||
 	    check_size(path, npy, offset, st.st_size, why))
 		return -1;
@@ -325,7 +327,7 @@ static int read_file(FILE *file, const char *path, struct npy *npy, struct text 
 		return 0;
 	npy->data = malloc(npy->bytes);
 	if (!npy->data)
-		return explain(why, "%s: no memory for %zu bytes", path, npy->bytes);
+		return explain(why, "cannot read %s: cannot allocate %zu bytes", path, npy->bytes);
 	return read_exactly(file, path, offset, npy->data, npy->bytes, "the elements", why);
 }
 
@@ -337,7 +339,7 @@ int npy_read(const char *path, struct npy *npy, struct text *why)
 	memset(npy, 0, sizeof(*npy));
 	file = fopen(path, "rbe");
 	if (!file)
-		return explain(why, "%s: %s", path, strerror(errno));
+		return explain(why, "cannot open %s: %s", path, strerror(errno));
 	err = read_file(file, path, npy, why);
 	fclose(file);
 	if (err)
@@ -351,7 +353,7 @@ void npy_fini(struct npy *npy)
 	npy->data = NULL;
 }
 
-/* Version 1 header, padded so that the elements start at a multiple of 64. */
+/* Builds a version 1 header, padded so that the elements start at a multiple of 64. */
 static size_t build_header(char *header, size_t bytes, char kind, uint8_t item, uint32_t rank,
 			   const int64_t *size)
 {
@@ -384,7 +386,7 @@ int npy_write(const char *path, char kind, uint8_t item, uint32_t rank, const in
 	int err;
 
 	if (!file)
-		return explain(why, "%s: %s", path, strerror(errno));
+		return explain(why, "cannot create %s: %s", path, strerror(errno));
 	err = fwrite(header, 1, length, file) != length ||
 			      (bytes && fwrite(data, 1, bytes, file) != bytes)
 		      ? errno
@@ -393,7 +395,7 @@ int npy_write(const char *path, char kind, uint8_t item, uint32_t rank, const in
 		err = errno;
 	if (!err)
 		return 0;
-	explain(why, "%s: writing %zu bytes: %s", path, length + bytes, strerror(err));
+	explain(why, "cannot write %s (%zu bytes): %s", path, length + bytes, strerror(err));
 	if (!stat(path, &st) && S_ISREG(st.st_mode))
 		unlink(path);
 	return -1;

@@ -6,13 +6,13 @@
 #include "spyre.h"
 
 struct npy {
-	/* As in descr: 'f', 'i', 'u' or 'b', and bytes of one element. */
+	/* As in descr: kind 'f', 'i', 'u' or 'b', and bytes per element. */
 	char kind;
 	uint8_t item;
 	bool fortran;
 	uint32_t rank;
 	int64_t size[SPYRE_MAX_RANK];
-	/* In elements. */
+	/* In elements, not bytes. */
 	int64_t stride[SPYRE_MAX_RANK];
 	int64_t elements;
 	size_t bytes;
@@ -21,13 +21,13 @@ struct npy {
 };
 
 /*
- * Reads a whole file. 0, or -1 and a text with the file, the offset and what
- * was found there.
+ * Reads a whole file. Returns 0, or -1 with the file, the offset and what was found
+ * there in @why.
  */
 int npy_read(const char *path, struct npy *npy, struct text *why);
 void npy_fini(struct npy *npy);
 
-/* Writes a dense row-major array; a file that could not be finished is removed. */
+/* Writes a dense row-major array; removes a file that could not be completed. */
 int npy_write(const char *path, char kind, uint8_t item, uint32_t rank, const int64_t *size,
 	      const void *data, struct text *why);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reproducible random numbers. The generator is splitmix64; stream i of a seed
- * starts at the state mix(seed + GAMMA) + i * mix(i + GAMMA), so that the
- * streams of one seed are unrelated. spyre-launch(1) documents this.
+ * Reproducible random numbers from splitmix64. Stream i of a seed starts at the
+ * state mix(seed + GAMMA) + i * mix(i + GAMMA), so that the streams of a seed are
+ * independent. spyre-launch(1) documents this.
  */
 #include <math.h>
 
@@ -42,7 +42,7 @@ double random_normal(struct random_stream *stream)
 		stream->has_spare = 0;
 		return stream->spare;
 	}
-	/* 1 - u is in (0, 1]: its logarithm is finite. */
+	/* 1 - u lies in (0, 1], so its logarithm is finite. */
 	radius = sqrt(-2 * log(1 - random_uniform(stream)));
 	angle = 2 * M_PI * random_uniform(stream);
 	stream->spare = radius * sin(angle);

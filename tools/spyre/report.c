@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The output of `spyre launch`: text for people, JSON for scripts. */
+/* Prints the results of `spyre launch` as text or JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define CORNER_ROWS 4
 #define CORNER_COLUMNS 6
 
-/* The leading sub-matrix; outer dimensions at 0. */
+/* The leading sub-matrix, at index 0 of the outer dimensions. */
 struct corner {
 	int64_t rows, columns; /* of the tensor */
 	int64_t shown_rows, shown_columns;
@@ -86,7 +86,7 @@ struct spread {
 	uint64_t min, median;
 };
 
-/* Of one field of all samples; @offset is that of a uint64_t in a sample. */
+/* Returns the spread of one field over all samples; @offset is that of a uint64_t. */
 static struct spread spread_of(const struct run *run, size_t offset)
 {
 	uint64_t *values = calloc(run->launches, sizeof(*values));

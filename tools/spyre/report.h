@@ -6,7 +6,7 @@
 #include "run.h"
 
 void report_text(const struct run *run, const struct tensor_list *list, bool stats);
-/* One object on one line; schema in spyre-launch(1). 0, or -1 if out of memory. */
+/* Prints one object on one line; spyre-launch(1) has the schema. Returns -1 if out of memory. */
 int report_json(const struct run *run, const struct run_options *options,
 		const struct tensor_list *list);
 

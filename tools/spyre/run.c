@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The part of a launch that happens on the card. */
+/* Runs a launch on the card. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,10 @@
 
 #include "run.h"
 
-/* Outputs hold this before the launch, so that what a kernel leaves unwritten
- * shows: 23224 in DL16, 1.5e16 in fp32. */
+/*
+ * Fills outputs before the launch, so that elements which a kernel leaves unwritten
+ * are recognisable: 23224 in DL16, 1.5e16 in fp32.
+ */
 static const uint8_t unwritten[2] = {0x5a, 0x5a};
 
 static int open_card(struct run *run, const struct run_options *options)
@@ -16,20 +18,21 @@ static int open_card(struct run *run, const struct run_options *options)
 	spyre_status status = spyre_context_create(options->device, 0, &run->context);
 
 	if (status)
-		return complain_status(status, "opening card %d", options->device);
+		return complain_status(status, "cannot open card %d", options->device);
 	run->device.struct_size = sizeof(run->device);
 	status = spyre_context_get_properties(run->context, &run->device);
 	if (!status)
 		status = spyre_stream_get(run->context, options->stream, &run->stream);
 	if (status)
-		return complain_status(status, "card %d, stream %d", options->device,
+		return complain_status(status, "cannot use card %d, stream %d", options->device,
 				       options->stream);
 	status = spyre_kernel_load(run->context, options->directory, &run->kernel);
 	if (status)
-		return complain_status(status, "loading %s", options->directory);
+		return complain_status(status, "cannot load %s", options->directory);
 	run->kernel_info.struct_size = sizeof(run->kernel_info);
 	status = spyre_kernel_get_info(run->kernel, &run->kernel_info);
-	return status ? complain_status(status, "kernel of %s", options->directory) : EXIT_OK;
+	return status ? complain_status(status, "cannot query the kernel of %s", options->directory)
+		      : EXIT_OK;
 }
 
 /* Sizes of a device tensor without the dimensions of 1 that bundles drop. */
@@ -52,9 +55,11 @@ static bool layout_fits(const spyre_layout *layout, const spyre_arg_info *arg)
 	       !memcmp(a, b, n * sizeof(a[0]));
 }
 
-/* The dense layout with a dimension outside the stick padded to whole sticks, as
- * a matmul's K or both dimensions of a transposition; with @symbols also longer
- * dimensions, since memory is that of the largest values. */
+/*
+ * Pads a dimension outside the stick of the dense layout to whole sticks, as for a
+ * matmul's K or both dimensions of a transposition. With @symbols a dimension may
+ * also be longer, since memory is allocated for the largest values.
+ */
 static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg, bool symbols,
 			  spyre_layout *padded)
 {
@@ -76,10 +81,10 @@ static bool layout_padded(const spyre_layout *dense, const spyre_arg_info *arg, 
 }
 
 /*
- * A shape does not say how it lies in sticks. The dense layout is the rule;
- * where the kernel wants one element per stick (a reduction's result) or more
- * padding, that is taken. What fits nothing stays dense, and the launch says
- * what is wrong with it.
+ * A shape does not determine its layout in sticks. The default is dense; if the
+ * kernel expects one element per stick (a reduction's result) or more padding, that
+ * layout is used. A shape that fits neither stays dense, and the launch reports the
+ * mismatch.
  */
 static spyre_status choose_layout(struct run *run, struct tensor *tensor)
 {
@@ -118,13 +123,13 @@ static spyre_status place(struct run *run, struct tensor *tensor)
 	return spyre_copy_h2d_async(run->stream, tensor->address, &tensor->layout, host);
 }
 
-static void sizes_text(char *text, size_t room, uint32_t rank, const int64_t *size)
+static void sizes_text(char *text, size_t bytes, uint32_t rank, const int64_t *size)
 {
 	size_t used = 0;
 
 	*text = '\0';
-	for (uint32_t k = 0; k < rank && used < room; k++)
-		used += snprintf(text + used, room - used, "%s%lld", k ? ", " : "",
+	for (uint32_t k = 0; k < rank && used < bytes; k++)
+		used += snprintf(text + used, bytes - used, "%s%lld", k ? ", " : "",
 				 (long long)size[k]);
 }
 
@@ -138,8 +143,8 @@ static double elements(uint32_t rank, const int64_t *size)
 }
 
 /*
- * The launch checks all of this anew and in full, but after the copies. What
- * differs in size alone is found here; symbols size arguments at the launch.
+ * The launch repeats this check in full, but only after the copies. This one
+ * compares sizes; with symbols, argument sizes are known at the launch only.
  */
 static int check_operand(const struct run *run, const struct tensor *tensor)
 {
@@ -169,19 +174,21 @@ int run_open(struct run *run, const struct run_options *options, struct tensor_l
 	memset(run, 0, sizeof(*run));
 	code = open_card(run, options);
 	if (!code && list->count != run->kernel_info.num_args)
-		code = complain(EXIT_USAGE,
-				"%s takes %u operands, %u inputs and %u outputs are given (-i, -o)",
-				options->directory, run->kernel_info.num_args, list->inputs,
-				list->count - list->inputs);
+		code = complain(
+			EXIT_USAGE,
+			"%s takes %u operands, but %u inputs and %u outputs were given (-i, -o)",
+			options->directory, run->kernel_info.num_args, list->inputs,
+			list->count - list->inputs);
 	for (uint32_t i = 0; i < list->count && !code; i++) {
 		struct tensor *tensor = &list->at[i];
 		spyre_status status = SPYRE_SUCCESS;
 
 		if (!tensor->layout_given)
 			status = choose_layout(run, tensor);
-		code = status ? complain_status(status, "%s %u", tensor->output ? "output" :
-						"input", tensor->position) :
-		       check_operand(run, tensor);
+		code = status ? complain_status(status, "cannot place %s %u",
+						tensor->output ? "output" : "input",
+						tensor->position)
+			      : check_operand(run, tensor);
 	}
 	return code;
 }
@@ -234,14 +241,15 @@ static int launch_all(struct run *run, const struct run_options *options,
 	}
 	run->samples = calloc(options->repeat, sizeof(*run->samples));
 	if (!run->samples)
-		return complain(EXIT_DEVICE, "no memory for %u samples", options->repeat);
+		return complain(EXIT_DEVICE, "cannot record %u samples: out of memory",
+				options->repeat);
 	while (run->launches < options->repeat) {
 		spyre_status status =
 			launch_once(run, &params, &run->samples[run->launches]);
 
 		if (status)
-			return complain_status(status, "launch %u of %u", run->launches + 1,
-					       options->repeat);
+			return complain_status(status, "cannot complete launch %u of %u",
+					       run->launches + 1, options->repeat);
 		run->launches++;
 	}
 	return EXIT_OK;
@@ -257,14 +265,14 @@ int run_bundle(struct run *run, const struct run_options *options, struct tensor
 
 		status = place(run, tensor);
 		if (status)
-			return complain_status(status, "%s %u to the card",
+			return complain_status(status, "cannot copy %s %u to the card",
 					       tensor->output ? "output" : "input",
 					       tensor->position);
 	}
-	/* Copies done: they are no part of the first launch's time. */
+	/* Waits for the copies so that they do not count in the first launch's time. */
 	status = spyre_stream_synchronize(run->stream);
 	if (status)
-		return complain_status(status, "copying the inputs to the card");
+		return complain_status(status, "cannot copy the inputs to the card");
 	code = launch_all(run, options, list);
 	if (code)
 		return code;
@@ -273,13 +281,13 @@ int run_bundle(struct run *run, const struct run_options *options, struct tensor
 					      &list->at[i].layout);
 	if (!status)
 		status = spyre_stream_synchronize(run->stream);
-	return status ? complain_status(status, "copying the outputs from the card") : EXIT_OK;
+	return status ? complain_status(status, "cannot copy the outputs from the card") : EXIT_OK;
 }
 
 void run_close(struct run *run)
 {
 	spyre_kernel_unload(run->kernel);
-	/* Frees the device memory, too. */
+	/* This frees the device memory as well. */
 	spyre_context_destroy(run->context);
 	free(run->samples);
 	memset(run, 0, sizeof(*run));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of a launch that happens on the card. */
+/* Runs a launch on the card. */
 #ifndef SPYRE_TOOL_RUN_H
 #define SPYRE_TOOL_RUN_H
 
@@ -17,9 +17,9 @@ struct run_options {
 };
 
 struct run_sample {
-	/* From the call of spyre_launch() to the end of the stream's work. */
+	/* From the call of spyre_launch() until the stream is idle. */
 	uint64_t wall_ns;
-	/* Of which the host executed the program. */
+	/* The part of it in which the host executed the program. */
 	uint64_t host_ns;
 	uint64_t cycles;
 };
@@ -36,10 +36,9 @@ struct run {
 };
 
 /*
- * Loads the bundle, chooses how operands lie on the card and checks them against
- * the kernel's arguments; nothing is allocated or copied. Says on stderr what
- * failed and returns an exit_code, as run_bundle() does. @run is to be closed in
- * any case.
+ * Loads the bundle, chooses the layouts of the operands and checks them against the
+ * kernel's arguments; allocates and copies nothing. Prints errors to stderr and
+ * returns an exit_code, as run_bundle() does. The caller closes @run in any case.
  */
 int run_open(struct run *run, const struct run_options *options, struct tensor_list *list);
 /* Copies the inputs to the card, launches options->repeat times, copies the outputs back. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Operands as words of the command line. */
+/* Parses operands of the command line. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "shape.h"
 
-/* More than eight cards of 128 GiB hold: keeps sizes in bytes within int64. */
+/* Exceeds the memory of eight cards of 128 GiB, and keeps sizes in bytes within int64. */
 #define MAX_ELEMENTS (1ll << 42)
 
 int64_t shape_elements(uint32_t rank, const int64_t *size)
@@ -73,7 +73,7 @@ static int parse_shape(const char *word, const char *end, struct shape_spec *spe
 		for (; at < end && *at >= '0' && *at <= '9'; at++) {
 			size = size * 10 + (*at - '0');
 			if (size > MAX_ELEMENTS)
-				return explain(why, "'%s': a dimension above %lld", word,
+				return explain(why, "'%s': a dimension exceeds %lld", word,
 					       MAX_ELEMENTS);
 		}
 		spec->size[spec->rank++] = size;
@@ -107,9 +107,10 @@ static int parse_order(const char *word, const char *order, struct shape_spec *s
 			return expected(why, word, at, "a dimension or 'sparse'");
 		dim = strtol(at, &end, 10);
 		if (dim < -1 || dim >= SPYRE_MAX_RANK)
-			return explain(why, "'%s': no dimension %.*s", word, (int)(end - at), at);
+			return explain(why, "'%s': dimension %.*s is out of range", word,
+				       (int)(end - at), at);
 		if (spec->order_len == SPYRE_MAX_RANK + 1)
-			return explain(why, "'%s': an order of more than %d dimensions", word,
+			return explain(why, "'%s': the order has more than %d dimensions", word,
 				       SPYRE_MAX_RANK + 1);
 		spec->dim_order[spec->order_len++] = dim;
 		if (!*end)
@@ -132,7 +133,7 @@ static int parse_format(const char *word, const char *text, struct shape_spec *s
 	spec->format = length < sizeof(name) ? spyre_format_from_name(name) : SPYRE_FORMAT_INVALID;
 	if (spec->format == SPYRE_FORMAT_INVALID)
 		return explain(why,
-			       "'%s': no format '%s'; formats are fp16, bf16, fp32, bool, int8, "
+			       "'%s': unknown format '%s'; valid: fp16, bf16, fp32, bool, int8, "
 			       "int16, int32, int64, uint8, fp8_e4m3, fp8_e5m2",
 			       word, name);
 	return colon ? parse_order(word, colon + 1, spec, why) : 0;
@@ -143,14 +144,15 @@ static int parse_shape_and_format(const char *word, struct shape_spec *spec, str
 	const char *at = strchr(word, '@');
 
 	if (!at)
-		return explain(why, "'%s': no format; write SHAPE@FORMAT, as in 512x1024@fp16",
-			       word);
+		return explain(
+			why, "'%s': the format is missing; write SHAPE@FORMAT, as in 512x1024@fp16",
+			word);
 	if (parse_shape(word, at, spec, why))
 		return -1;
 	return parse_format(word, at + 1, spec, why);
 }
 
-/* Where ".npy" ends at the end of @word or before an '@', NULL if nowhere. */
+/* Returns the end of ".npy" at the end of @word or before an '@'; NULL if there is none. */
 static const char *file_end(const char *word)
 {
 	const char *end = NULL;
@@ -193,10 +195,10 @@ int shape_parse_output(const char *word, struct shape_spec *spec, struct text *w
 
 	memset(spec, 0, sizeof(*spec));
 	if (!equals && file_end(word))
-		return explain(why, "'%s': an output needs its shape; write SHAPE@FORMAT=FILE.npy",
+		return explain(why, "'%s': an output needs a shape; write SHAPE@FORMAT=FILE.npy",
 			       word);
 	if (equals && !equals[1])
-		return explain(why, "'%s': no file name after '='", word);
+		return explain(why, "'%s': the file name after '=' is missing", word);
 	shape = strndup(word, equals ? (size_t)(equals - word) : strlen(word));
 	if (!shape)
 		return explain(why, "out of memory");

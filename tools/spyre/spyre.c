@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The spyre command: chooses the subcommand, prints help and messages. */
+/* The spyre command: dispatches to the subcommands and prints help. */
 #include "config.h"
 
 #include <stdio.h>
@@ -65,7 +65,7 @@ static int run_help(int argc, char **argv)
 		return print_help();
 	command = find_command(argv[1]);
 	if (!command)
-		return complain_usage("no command '%s'", argv[1]);
+		return complain_usage("unknown command '%s'", argv[1]);
 	return print_command_help(command);
 }
 
@@ -107,6 +107,6 @@ int main(int argc, char **argv)
 		return run_help(argc - 1, argv + 1);
 	command = find_command(argv[1]);
 	if (!command)
-		return complain_usage("no command '%s'", argv[1]);
+		return complain_usage("unknown command '%s'", argv[1]);
 	return run_command(command, argc - 1, argv + 1);
 }

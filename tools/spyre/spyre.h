@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The spyre command: what its subcommands share. */
+/* Declarations that the subcommands of spyre share. */
 #ifndef SPYRE_TOOL_H
 #define SPYRE_TOOL_H
 
@@ -7,18 +7,18 @@
 
 enum exit_code {
 	EXIT_OK = 0,
-	/* The card, the machine or an output file. */
+	/* An error of the card, the machine or an output file. */
 	EXIT_DEVICE = 1,
-	/* The command line, the environment or an input: a file, a bundle, a shape. */
+	/* An error of the command line, the environment or an input: a file, a bundle, a shape. */
 	EXIT_USAGE = 2,
 };
 
 struct command {
 	const char *name;
 	const char *summary;
-	/* After the synopsis line; ends with a newline. */
+	/* Printed after the synopsis line; ends with a newline. */
 	const char *help;
-	/* Prints what the help cannot know beforehand; may be NULL. */
+	/* Prints help that is only known at run time; may be NULL. */
 	void (*help_more)(void);
 	/* argv[0] is the subcommand's name. Returns an exit_code. */
 	int (*run)(int argc, char **argv);
@@ -31,8 +31,10 @@ extern const struct command command_info;
 extern const struct command command_doctor;
 extern const struct command command_coredump;
 
-/* A message under construction: functions that read input leave it here, the
- * caller decides where it goes. */
+/*
+ * A message under construction. Functions that parse input write it; their caller
+ * decides where to print it.
+ */
 struct text {
 	char s[768];
 };
@@ -40,38 +42,38 @@ struct text {
 void write_text(struct text *why, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
-/* Writes @why and is -1, also to the compiler: "return explain(why, …)". */
+/* Writes @why and evaluates to -1, which the compiler can see: "return explain(why, …)". */
 #define explain(why, ...)                     \
 	({                                    \
 		write_text(why, __VA_ARGS__); \
 		-1;                           \
 	})
 
-/* The subcommand that runs, for messages; "" before it is known. */
+/* Sets the current subcommand for messages; "" before it is known. */
 void set_command_name(const char *name);
-/* A name of this program that stands for one subcommand. */
+/* Sets the name of this program if it stands for one subcommand. */
 void set_program_name(const char *name);
 
-/* "spyre launch: …" on stderr; returns @code. */
+/* Prints "spyre launch: …" to stderr; returns @code. */
 int complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 /*
- * The same for a failed library call: adds the code's name and its text. Returns
- * the exit_code of that status' cause.
+ * Reports a failed library call with the status' name and text; returns the
+ * exit_code for that status.
  */
 int complain_status(spyre_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
 
-/* Bad usage: the message, and where to read on. */
+/* Reports bad usage and names the help to read. */
 int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* The result of getopt_long() for an option that it does not know, or that lacks a value. */
+/* Reports an option that getopt_long() does not know or that lacks a value. */
 int complain_option(int option, char **argv);
 
-/* A decimal number in [@min, @max]; -1 if @text is not one. */
+/* Parses a decimal number in [@min, @max]; -1 if @text is not one. */
 int parse_number(const char *text, int64_t min, int64_t max, int64_t *value);
 
-/* Flushes stdout; EXIT_DEVICE if anything written to it was lost. */
+/* Flushes stdout; returns EXIT_DEVICE if any output was lost. */
 int finish_output(int code);
 
 #endif /* SPYRE_TOOL_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Tensors of a launch. */
+/* Creates, fills, reads and writes the tensors of a launch. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const char *const init_names[TENSOR_INIT_COUNT] = {
 	[TENSOR_ZERO] = "zero",
 };
 
-/* Elements of .npy files and the host formats that have the same bits. */
+/* Element types of .npy files and the host formats with the same bits. */
 static const struct {
 	char kind;
 	uint8_t item;
@@ -46,7 +46,7 @@ struct tensor *tensor_add(struct tensor_list *list, bool output, struct text *wh
 		return NULL;
 	}
 	list->at = grown;
-	/* Inputs stay in front of outputs, whatever the order they come in. */
+	/* Keeps inputs before outputs, in whatever order they are added. */
 	tensor = &grown[output ? list->count : list->inputs];
 	memmove(tensor + 1, tensor, (&grown[list->count] - tensor) * sizeof(*tensor));
 	memset(tensor, 0, sizeof(*tensor));
@@ -91,14 +91,14 @@ int tensor_alloc(struct tensor *tensor, uint32_t rank, const int64_t *size, spyr
 
 	shape_format(rank, size, shape, sizeof(shape));
 	if (!value_known(format))
-		return explain(why, "%s@%s: not a format of host tensors", shape,
+		return explain(why, "%s@%s: host tensors cannot have this format", shape,
 			       shape_format_name(format));
 	if (elements < 0)
-		return explain(why, "%s@%s: more elements than any card holds", shape,
+		return explain(why, "%s@%s: the size exceeds the memory of any card", shape,
 			       shape_format_name(format));
 	data = calloc(elements ? elements : 1, item);
 	if (!data)
-		return explain(why, "%s@%s: no host memory for %llu bytes", shape,
+		return explain(why, "%s@%s: cannot allocate %llu bytes of host memory", shape,
 			       shape_format_name(format), (unsigned long long)elements * item);
 	free(tensor->data);
 	tensor->data = data;
@@ -108,7 +108,7 @@ int tensor_alloc(struct tensor *tensor, uint32_t rank, const int64_t *size, spyr
 	return 0;
 }
 
-/* To the 9 fraction bits of DL16, half away from zero, as the card rounds. */
+/* Rounds to the 9 fraction bits of DL16, half away from zero, as the card does. */
 static double round_dl16(double value)
 {
 	int exponent;
@@ -156,7 +156,7 @@ void tensor_fill(struct tensor *tensor, uint64_t seed)
 	}
 }
 
-/* The next index in row-major order; false after the last. */
+/* Advances to the next index in row-major order; false after the last. */
 static bool next_index(uint32_t rank, const int64_t *size, int64_t *index)
 {
 	for (uint32_t d = rank; d-- > 0;) {
@@ -176,7 +176,7 @@ static int64_t offset_of(uint32_t rank, const int64_t *stride, const int64_t *in
 	return offset;
 }
 
-/* Dense row-major elements of @format, by value. */
+/* Converts to dense row-major elements of @format, by value. */
 static int convert(struct tensor *tensor, const char *path, const struct npy *npy,
 		   spyre_format from, spyre_format format, struct text *why)
 {
@@ -200,7 +200,7 @@ static int convert(struct tensor *tensor, const char *path, const struct npy *np
 	return 0;
 }
 
-/* The elements as they lie in the file: its order becomes the strides. */
+/* Uses the elements as stored in the file: their order becomes the strides. */
 static void adopt(struct tensor *tensor, struct npy *npy, spyre_format format)
 {
 	spyre_host_tensor *host = &tensor->host;
@@ -221,7 +221,10 @@ static int load(struct tensor *tensor, const char *path, struct npy *npy, spyre_
 {
 	spyre_format own = SPYRE_FORMAT_INVALID;
 
-	/* The first of a kind, or the one asked for: uint8 may be fp8 codes. */
+	/*
+	 * Takes the first format of this element type, or the requested one: uint8
+	 * may hold fp8 codes.
+	 */
 	for (size_t i = 0; i < NUM_NPY_FORMATS; i++)
 		if (npy_formats[i].kind == npy->kind && npy_formats[i].item == npy->item &&
 		    (!own || npy_formats[i].format == format))
@@ -232,10 +235,12 @@ static int load(struct tensor *tensor, const char *path, struct npy *npy, spyre_
 	if (format == SPYRE_FORMAT_INVALID)
 		format = own;
 	if (!value_known(format))
-		return explain(why, "%s: %s is not a format of host tensors", path,
+		return explain(why, "cannot read %s: host tensors cannot have format %s", path,
 			       shape_format_name(format));
 	if (spyre_layout_device_format(format) == SPYRE_FORMAT_INVALID)
-		return explain(why, "%s: %s has no device form; write %s@fp32 to have it converted",
+		return explain(why,
+			       "cannot read %s: format %s cannot be copied to the card; write "
+			       "%s@fp32 to convert it",
 			       path, shape_format_name(format), path);
 	if (format != own)
 		return convert(tensor, path, npy, own, format, why);
@@ -269,7 +274,8 @@ int tensor_save(const struct tensor *tensor, const char *path, struct text *why)
 		if (npy_formats[i].format == host->format)
 			return npy_write(path, npy_formats[i].kind, npy_formats[i].item, host->rank,
 					 host->size, tensor->data, why);
-	return explain(why, "%s: no .npy type for %s", path, shape_format_name(host->format));
+	return explain(why, "cannot write %s: .npy files have no type for %s", path,
+		       shape_format_name(host->format));
 }
 
 double tensor_value(const struct tensor *tensor, const int64_t *index)

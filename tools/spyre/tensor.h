@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors of a launch: host memory, where it comes from, where it goes. */
+/* Tensors of a launch: their host memory, source and destination. */
 #ifndef SPYRE_TOOL_TENSOR_H
 #define SPYRE_TOOL_TENSOR_H
 
 #include "npy.h"
 #include "shape.h"
 
-/* The distributions of case.json's "init", and ones. */
+/* The distributions of "init" in case.json, and ones. */
 enum tensor_init {
 	TENSOR_ONES,
 	TENSOR_RANDN,
@@ -26,13 +26,13 @@ struct tensor {
 	int arg_index;
 	/* The source of its elements. */
 	enum tensor_init init;
-	/* Owned; the elements and their place in it. */
+	/* Owned; @host describes the elements in it. */
 	void *data;
 	spyre_host_tensor host;
 	/* The layout on the card; given by the user or chosen for the kernel. */
 	spyre_layout layout;
 	bool layout_given;
-	/* Where an input came from and where an output goes; owned, may be NULL. */
+	/* The file of an input or output; owned, may be NULL. */
 	char *path;
 	spyre_devptr address;
 };
@@ -46,31 +46,30 @@ struct tensor_list {
 	uint32_t inputs;
 };
 
-/* Appends a zeroed tensor; NULL and @why when there are too many. */
+/* Appends a zeroed tensor; NULL with @why if there are too many. */
 struct tensor *tensor_add(struct tensor_list *list, bool output, struct text *why);
 void tensor_list_fini(struct tensor_list *list);
 
 enum tensor_init tensor_init_from_name(const char *name);
 const char *tensor_init_name(enum tensor_init init);
 
-/* Shape and format of @tensor, and memory for it. */
+/* Sets shape and format of @tensor and allocates its memory. */
 int tensor_alloc(struct tensor *tensor, uint32_t rank, const int64_t *size, spyre_format format,
 		 struct text *why);
-/* Fills the elements by tensor->init. Values for a DL16 layout are ones that
- * DL16 holds exactly. */
+/* Fills the elements according to tensor->init. Values for a DL16 layout are exact in DL16. */
 void tensor_fill(struct tensor *tensor, uint64_t seed);
 /*
- * Reads a .npy file. @format INVALID: the file's own. Elements stay where they
- * are in the file (C or Fortran order) unless they need conversion; uint16 read
- * as bf16 is taken as its bit pattern.
+ * Reads a .npy file; @format INVALID takes the file's own. Elements keep their
+ * order in the file (C or Fortran) unless they are converted; uint16 read as bf16
+ * is taken as its bit pattern.
  */
 int tensor_load(struct tensor *tensor, const char *path, spyre_format format, struct text *why);
-/* Writes the elements in their own type, bf16 as the uint16 of its bits. */
+/* Writes the elements in their own type, bf16 as uint16 bit patterns. */
 int tensor_save(const struct tensor *tensor, const char *path, struct text *why);
 
-/* Element at @index. */
+/* Returns the element at @index. */
 double tensor_value(const struct tensor *tensor, const int64_t *index);
-/* FNV-1a, 64 bits, of the elements' bytes in row-major order; dense tensors. */
+/* The FNV-1a hash, 64 bits, of the elements' bytes in row-major order. The tensor must be dense. */
 uint64_t tensor_checksum(const struct tensor *tensor);
 
 #endif /* SPYRE_TOOL_TENSOR_H */

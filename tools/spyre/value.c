@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Single elements of host formats. */
+/* Converts single elements of host formats. */
 #include <math.h>
 #include <string.h>
 
 #include "value.h"
 
-/* The 16-bit floats: @fraction bits of fraction, the rest but the sign exponent. */
+/* The 16-bit floats: a sign, @fraction bits of fraction, and the exponent. */
 static double get_float16(uint16_t bits, int fraction)
 {
 	int bias = (1 << (14 - fraction)) - 1;
@@ -47,9 +47,9 @@ static uint16_t put_float16(double value, int fraction)
 }
 
 /*
- * The 8-bit floats, neither with infinities: SEN143_FP8 is float8_e4m3fn, whose
- * largest code of either sign is NaN; SEN152_FP8 is float8_e5m2fnuz, whose code
- * of -0 is NaN.
+ * The 8-bit floats, both without infinities: SEN143_FP8 is float8_e4m3fn, whose
+ * largest code of either sign is NaN; SEN152_FP8 is float8_e5m2fnuz, whose code of
+ * -0 is NaN.
  */
 static double get_float8(uint8_t bits, int fraction)
 {
@@ -64,7 +64,7 @@ static double get_float8(uint8_t bits, int fraction)
 	return bits & 0x80 ? -value : value;
 }
 
-/* Saturates. */
+/* Values out of range saturate. */
 static uint8_t put_float8(double value, int fraction)
 {
 	int bias = fraction == 3 ? 7 : 16, most = fraction == 3 ? 0x7e : 0x7f, exponent;

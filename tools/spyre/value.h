@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Single elements of host formats, by way of double. */
+/* Converts single elements of host formats to and from double. */
 #ifndef SPYRE_TOOL_VALUE_H
 #define SPYRE_TOOL_VALUE_H
 
 #include "spyre.h"
 
-/* True if the two functions below know a format, as they do all host formats. */
+/* True for all host formats, which are those that the functions below support. */
 bool value_known(spyre_format format);
 
 double value_get(spyre_format format, const void *at);

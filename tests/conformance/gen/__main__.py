@@ -30,7 +30,7 @@ def fixed(families, only, smallest):
 
 
 def random(families, only, seed, count):
-    """(directory name, Bundle) of @count random bundles, each of its own seed."""
+    """(directory name, Bundle) of @count random bundles, one seed each."""
     table = names(families, only)
     weights = np.array([families[n][2] * len(families[n][1]) for n in table], float)
     for i in range(seed, seed + count):

@@ -42,7 +42,7 @@ class Bundle:
                 yield step
 
     def base(self, argument):
-        """Baked addresses: a segment per argument, the pool in the first."""
+        """Baked addresses: one segment per argument, with the pool in the first."""
         return (argument.index + bool(self.pool)) * SEGMENT
 
     def case(self):
@@ -61,7 +61,7 @@ class Bundle:
         return out
 
     def write(self, directory, strange=None):
-        """Writes the directory; @strange: a random generator, for keys that nobody knows."""
+        """Writes the directory; @strange: a random generator, for unknown keys."""
         os.makedirs(directory, exist_ok=True)
         writer = Writer(self)
         if strange is not None:
@@ -130,7 +130,7 @@ class Writer:
         return name
 
     def _address(self, operand, offset, lines):
-        """SSA name of an operand's address in the loops at hand."""
+        """SSA name of an operand's address in the current loops."""
         name = self._base(operand.where, offset)
         turn = [(self.loops[loop], step) for loop, step in operand.turn.items() if step]
         if not turn:

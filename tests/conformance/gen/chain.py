@@ -114,7 +114,7 @@ class Chain:
         self.values.append(Value(name, operand, True, bound))
 
     def prune(self, last):
-        """Front-ends emit no step whose result nobody reads."""
+        """Front-ends emit no step whose result is not read."""
         live, steps = [last], []
         for step in reversed(self.steps):
             if any(step.operands[-1].where is v.where for v in live):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Work divisions: how many cores along each dimension."""
+"""Work divisions: the number of cores along each dimension."""
 
 
 def factors(n, limit):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the documents allow and ordinary front-ends rarely write."""
+"""Valid bundles that ordinary front-ends rarely write."""
 from . import divide, family
 from .bundle import Bundle
 from .formats import HOSTS, stored
@@ -36,8 +36,8 @@ def ranges(rng, size):
     return out
 
 
-# Maxima of nothing are infinite, which a difference to the reference is NaN of: dims that
-# are kept only have masks where nothing adds up to zero.
+# Maxima of empty sets are infinite, so the difference to the reference is NaN: dims that
+# are kept have masks only in operations whose result of an empty set is zero.
 @family("mask", [(op, where) for op in ("sum", "max", "min", "mean", "absmax")
                  for where in ("stick", "rows", "both", "kept")
                  if where != "kept" or op not in ("max", "min")], weight=2)

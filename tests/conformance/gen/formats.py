@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data formats: what values they hold and how host arrays of a dtype look.
+"""Data formats: their values, and the host arrays of each dtype.
 
 A module that brings a format of its own adds a Format to FORMATS, and, if a host
 tensor can have it, a Host to HOSTS.
@@ -47,7 +47,7 @@ def from_bf16_bits(bits):
 
 
 def fp8_values(fraction, bias, nan):
-    """What the 256 codes of an 8-bit float stand for; @nan: its codes."""
+    """The numbers of the 256 codes of an 8-bit float; @nan: the codes of NaN."""
     code = np.arange(256)
     exponent, mantissa = (code & 0x7F) >> fraction, code & ((1 << fraction) - 1)
     value = np.where(exponent > 0, (mantissa + (1 << fraction)) * 2.0 ** (exponent - 1), mantissa)

@@ -52,7 +52,7 @@ class Frame:
             shape = [int(pick(rng, ROWS if rank < 4 else ROWS[:8])) for _ in range(rank)]
             shape[stick] = int(pick(rng, STICKS))
             if self.narrow < self.wide and shape[stick] <= self.narrow:
-                continue                # padding could not be told from the next row
+                continue                # padding would be indistinguishable from the next row
             n = -(-shape[stick] // self.wide) * self.wide
             for axis, size in enumerate(shape):
                 n *= size if axis != stick else 1
@@ -126,7 +126,7 @@ class Frame:
         if argument.stick is None:
             lane = self.dim[self.stick]
             gone.remove(lane)
-        # An axis of one element takes no room: it is left out, and listed as broadcast.
+        # An axis of one element needs no dim: it is left out, and listed as broadcast.
         order = [a for a in argument.order if dims[a] is not None]
         whole = Argument.operand
         operand = whole(_Without(argument, order), dims, space, start, gone, lane, argument)

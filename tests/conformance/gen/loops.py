@@ -9,7 +9,7 @@ from .tensors import Argument, Lx, Operand
 
 
 def tile(argument, dims, space, turn):
-    """A tile of an argument: the axes in @turn ({axis: loop}) have one element per turn."""
+    """A tile of an argument: the axes in @turn ({axis: loop}) have one element per iteration."""
     use = argument.operand(dims, space)
     step = argument.lanes
     for axis in argument.order:
@@ -22,7 +22,7 @@ def tile(argument, dims, space, turn):
 @family("loop", [(kind, dtype) for kind in ("one", "two", "body") for dtype in ("fp16", "fp32")],
         weight=3)
 def loop(rng, variant):
-    """Loops over one or two axes, each turn a tile of one row of them."""
+    """Loops over one or two axes; each iteration handles a tile of one row of them."""
     kind, dtype = variant
     lanes = 128 // {"fp16": 2, "fp32": 4}[dtype]
     outer, inner = int(pick(rng, [1, 2, 3, 5, 8])), int(pick(rng, [1, 2, 4, 6]))

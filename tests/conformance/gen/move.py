@@ -13,7 +13,7 @@ from .tensors import Argument
 def cast(rng, variant):
     op, source, target = variant
     rank = int(rng.choice([1, 2, 2, 3, 4]))
-    if rank == 1:                                   # a dim of its own, as the front-end adds
+    if rank == 1:                                   # a separate dim, as the front-end adds
         n = int(pick(rng, [n for n in STICKS if n > 32]))
         frame = Frame(rng, source, target, shape=(1, n), names=["mb", "out"])
     else:

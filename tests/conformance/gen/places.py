@@ -57,7 +57,7 @@ def topk(rng, variant):
         shapes, names = [[count, rows], [k, rows]], [["s", "out"], ["r", "out"]]
     pairs = []
     for shape, dims in zip(shapes, names):
-        # Dims of one element are no dims of the ranks or the search.
+        # Dims of one element are not dims of the ranks or the search.
         argument = Argument(shape, dtype, None, None, -1)
         pairs.append((argument, argument.operand(dict(enumerate(dims)), space)))
     constants = [("k", HOSTS["fp32"].device, float(k))]

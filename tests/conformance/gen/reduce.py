@@ -32,7 +32,7 @@ def result(rng, frame, axes, dtype):
 
 
 def masks(rng, frame, axes):
-    """What is padding in a reduced stick."""
+    """The padding of a reduced stick."""
     real, size = frame.shape[frame.stick], frame.size(frame.stick)
     if frame.stick not in axes or real == size:
         return {}

@@ -7,7 +7,7 @@ PT_LABELS = ["INPUT", "KERNEL", "OUTPUT"]
 
 
 class Sdsc:
-    """What one SDSC computes.
+    """The computation of one SDSC.
 
     op          opFuncName
     space       {dim: size} in the order of the files, first dim fastest over the cores

@@ -136,7 +136,7 @@ class Lx:
 
 
 class Operand:
-    """A tensor as one SDSC sees it.
+    """The view of a tensor in one SDSC.
 
     where   Argument, Pool or Lx
     order   dims outside the stick, inner to outer; scale {dim: 1, -1, -2}

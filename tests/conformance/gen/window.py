@@ -25,13 +25,13 @@ class Axis:
                 return
 
     def tap(self, name):
-        """The slice of a padded input that tap @name meets."""
+        """The slice of a padded input for tap @name."""
         first = "%s*%d" % (name, self.dilation)
         return "%s:%s+%d:%d" % (first, first, (self.n - 1) * self.stride + 1, self.stride)
 
 
 class Walked(Operand):
-    """The first input: rows and columns of its own, neighbours share some."""
+    """The first input: its own rows and columns, some of which adjacent windows share."""
 
     def __init__(self, argument, order, stick, axes):
         super().__init__(argument, argument.fmt, order, stick)
@@ -170,7 +170,7 @@ def conv2dpacked(rng, variant):
         ".reshape(%d, %d, %d, %d)" % (ki, kj, cout // 64, cin // 2, ki, kj, cin, cout)
     text = "(lambda w: sum(%s @ w[ki, kj] %s))(%s)" % (w.seen, w.taps, unfolded)
     exact = target == "int32"
-    # Partial results of 8-bit products want DL16 outputs (docs/unsupported.md).
+    # Partial results of 8-bit products require DL16 outputs (docs/unsupported.md).
     fixed = ["in", "ki", "kj"] if op == "conv2dint8" or target == "fp32" or chance(rng, 0.4) else []
     return w.bundle(op, space, pairs, fixed, text,
                     0 if exact else 0.0025 if target == "fp16" else 1e-5,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The part of the kernel's interface that the arbiter uses, for programs: its
- * source is built unchanged against the headers beside this file.  The trees
- * are treaps, which have the interface of red-black trees and a shape that
- * depends on the number of insertions alone.
+ * source is built unchanged with the headers in this folder. The trees are treaps,
+ * which have the interface of red-black trees and a shape that depends only on the
+ * number of insertions.
  */
 #ifndef TESTS_UNIT_KERNEL_SHIM_H
 #define TESTS_UNIT_KERNEL_SHIM_H
@@ -28,7 +28,7 @@ typedef uint64_t u64;
 #define min(a, b) ((a) < (b) ? (a) : (b))
 #define max(a, b) ((a) > (b) ? (a) : (b))
 
-/* One thread: the order of its own accesses is all there is. */
+/* There is one thread, so plain accesses suffice. */
 #define READ_ONCE(x) (x)
 #define WRITE_ONCE(x, value) ((x) = (value))
 #define smp_store_release(pointer, value) (*(pointer) = (value))
@@ -77,9 +77,9 @@ struct rb_root_cached {
 };
 
 struct rb_augment_callbacks {
-	/* Recomputes @rb and what is above it, as far as that changes. */
+	/* Updates @rb and its ancestors up to the first that does not change. */
 	void (*propagate)(struct rb_node *rb, struct rb_node *stop);
-	/* Recomputes @rb alone. */
+	/* Updates @rb alone. */
 	void (*compute)(struct rb_node *rb);
 };
 
@@ -121,7 +121,7 @@ static inline struct rb_node *rb_next(struct rb_node *node)
 	return node->parent;
 }
 
-/* The pointer that points at @node. */
+/* Returns the pointer that points at @node. */
 static inline struct rb_node **rb_link(struct rb_root *root, struct rb_node *node)
 {
 	if (!node->parent)
@@ -129,7 +129,7 @@ static inline struct rb_node **rb_link(struct rb_root *root, struct rb_node *nod
 	return node == node->parent->rb_left ? &node->parent->rb_left : &node->parent->rb_right;
 }
 
-/* Puts @node in its parent's place and the parent below it. */
+/* Swaps @node with its parent by a rotation. */
 static inline void rb_rotate_up(struct rb_root *root, struct rb_node *node,
 				const struct rb_augment_callbacks *augment)
 {

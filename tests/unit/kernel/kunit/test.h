@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* As much of KUnit as the arbiter's suite uses: the suite is a program then. */
+/* The part of KUnit that the arbiter's suite uses, so that the suite runs as a program. */
 #ifndef TESTS_UNIT_KERNEL_KUNIT_TEST_H
 #define TESTS_UNIT_KERNEL_KUNIT_TEST_H
 
@@ -12,7 +12,7 @@
 
 #define KUNIT_ALLOCATIONS 256
 
-/* Memory is the case's: it goes with it. */
+/* The case owns its memory, which is freed with it. */
 struct kunit {
 	unsigned failed, allocated;
 	void *memory[KUNIT_ALLOCATIONS];
@@ -74,7 +74,7 @@ static inline bool kunit_check(struct kunit *test, bool ok, const char *text, lo
 #define KUNIT_EXPECT_TRUE_MSG(test, a, ...) KUNIT_COMPARE(test, a, ==, true)
 #define KUNIT_EXPECT_FALSE_MSG(test, a, ...) KUNIT_COMPARE(test, a, ==, false)
 
-/* An assertion that fails ends the program: there is no thread to end. */
+/* A failed assertion ends the program, because there is no thread to end. */
 #define KUNIT_ASSERT(passed) \
 	do { \
 		if (!(passed)) \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers that a seed determines, not those of the kernel. */
+/* Reproducible random numbers from a seed, different from the kernel's. */
 #ifndef TESTS_UNIT_KERNEL_PRANDOM_H
 #define TESTS_UNIT_KERNEL_PRANDOM_H
 
