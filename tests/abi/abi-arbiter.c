@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Contexts that want the card at the same time: nobody starves, nobody is
- * stalled by another's long work, and results do not depend on who was there.
- * What is checked is what had ended when something else ended, not how long
- * anything took.
+ * Contexts that compete for the card: none starves, none is stalled by another's
+ * long work, and results do not depend on the competitors. The checks compare which
+ * jobs had ended when another one ended, not durations.
  */
 #include "abi.h"
 
@@ -23,7 +22,7 @@
 #define MS(n) ((n) * 1000000ull)
 
 static uint32_t num_cores;
-static uint32_t turns_per_100ms;
+static uint32_t iters_per_100ms;
 
 /* A file with memory for sums and a program that adds. */
 struct ctx {
@@ -36,7 +35,7 @@ struct ctx {
 struct shape {
 	uint32_t cores;
 	uint32_t lx;
-	uint32_t turns;		/* 0: hours */
+	uint32_t iters;		/* 0: runs for hours */
 	uint32_t sticks;	/* of each core, 0: its part of WORK */
 };
 
@@ -48,8 +47,8 @@ static struct ctx ctx_init(struct shape shape)
 	int i;
 
 	p.lx_bytes = shape.lx;
-	p.num_loops = shape.turns ? 1 : 2;
-	p.loops[0] = shape.turns && shape.turns < 65535 ? shape.turns : 65535;
+	p.num_loops = shape.iters ? 1 : 2;
+	p.loops[0] = shape.iters && shape.iters < 65535 ? shape.iters : 65535;
 	p.loops[1] = 64;
 	c.mem = abi_buf(c.fd, 3 * WORK, DRM_SPYRE_BO_DEVICE, VA);
 	c.program = abi_prog_create(c.fd, &p);
@@ -75,9 +74,9 @@ static void ctx_free(struct ctx *c)
 	close(c->fd);
 }
 
-static uint32_t turns(uint32_t ms)
+static uint32_t iters(uint32_t ms)
 {
-	return turns_per_100ms * ms / 100 + 1;
+	return iters_per_100ms * ms / 100 + 1;
 }
 
 static struct abi_queue queue_of(struct ctx *c, uint32_t priority, uint32_t timeout_ms)
@@ -100,7 +99,7 @@ static bool is_done(struct abi_queue *q)
 	return r->state == DRM_SPYRE_CB_DONE;
 }
 
-/* Preemptions of a file, or ~0 where the driver does not tell. */
+/* Number of preemptions of a file; ~0 if the driver does not report it. */
 static uint64_t preempted(int fd)
 {
 	struct drm_spyre_context_info info = { 0 };
@@ -123,8 +122,8 @@ static void calibrate(void)
 	p = abi_prog_add(num_cores, WORK / STICK / num_cores);
 	p.num_loops = 1;
 	p.loops[0] = 64;
-	turns_per_100ms = (uint32_t)(64 * MS(100) / abi_prog_ns(&p)) + 1;
-	tap_note("%u cores, %u turns in 100 ms", num_cores, turns_per_100ms);
+	iters_per_100ms = (uint32_t)(64 * MS(100) / abi_prog_ns(&p)) + 1;
+	tap_note("%u cores, %u iterations in 100 ms", num_cores, iters_per_100ms);
 }
 
 /* --- partitions --- */
@@ -140,7 +139,7 @@ static int create(int fd, uint32_t first, uint32_t count, uint32_t *id)
 static void test_partition_arguments(void)
 {
 	const uint32_t half = num_cores / 2;
-	struct ctx wide = ctx_init((struct shape){ .cores = num_cores, .turns = 1 });
+	struct ctx wide = ctx_init((struct shape){ .cores = num_cores, .iters = 1 });
 	struct abi_queue q = abi_queue(wide.fd, 0);
 	struct drm_spyre_cb cbs[2] = { abi_cb_timestamp(), work(&wide) };
 	uint32_t id, error_cb;
@@ -164,12 +163,12 @@ static void test_partition_arguments(void)
 	ctx_free(&wide);
 }
 
-/* Hours on one half of the card, and other work on the other half. */
+/* Work for hours on one half of the card, and other work on the other half. */
 static void test_partitions(void)
 {
 	const uint32_t half = num_cores / 2;
 	struct ctx slow = ctx_init((struct shape){ .cores = half });
-	struct ctx quick = ctx_init((struct shape){ .cores = half, .turns = turns(20) });
+	struct ctx quick = ctx_init((struct shape){ .cores = half, .iters = iters(20) });
 	struct abi_queue a = abi_queue(slow.fd, 0), b = abi_queue(quick.fd, 0);
 	struct drm_spyre_cb cb = work(&slow), other = work(&quick);
 	int i, bad = 0;
@@ -189,13 +188,16 @@ static void test_partitions(void)
 	ctx_free(&quick);
 }
 
-/* --- turns --- */
+/* --- time slices --- */
 
-/* All cores and LX for hours, twice; another context wants the same for a moment, often. */
+/*
+ * Two contexts use all cores and LX for hours; another one repeatedly needs the
+ * same for a moment.
+ */
 static void test_short_beside_long(void)
 {
 	struct ctx slow = ctx_init((struct shape){ .cores = num_cores, .lx = LX });
-	struct ctx quick = ctx_init((struct shape){ .cores = num_cores, .lx = LX, .turns = 1 });
+	struct ctx quick = ctx_init((struct shape){ .cores = num_cores, .lx = LX, .iters = 1 });
 	struct abi_queue a[2], b = abi_queue(quick.fd, 0);
 	struct drm_spyre_cb cb = work(&slow), other = work(&quick);
 	uint64_t count;
@@ -223,7 +225,7 @@ static void test_short_beside_long(void)
 	ctx_free(&quick);
 }
 
-/* Adds to its own result: what is done twice, or not at all, shows. */
+/* Adds to its own result, so that work done twice or not at all is detected. */
 static void run_sum(struct ctx *c, struct abi_queue *q, uint8_t *result)
 {
 	struct drm_spyre_cb cb;
@@ -247,7 +249,7 @@ static void run_sum(struct ctx *c, struct abi_queue *q, uint8_t *result)
 static void test_same_results(void)
 {
 	struct ctx sum = ctx_init((struct shape){ .cores = num_cores, .lx = LX,
-						  .turns = turns(100) });
+						  .iters = iters(100) });
 	struct ctx other = ctx_init((struct shape){ .cores = num_cores, .lx = LX });
 	struct abi_queue q = abi_queue(sum.fd, 60000);
 	struct abi_queue busy = queue_of(&other, DRM_SPYRE_PRIORITY_LOW, 60000);
@@ -272,11 +274,11 @@ static void test_same_results(void)
 	ctx_free(&other);
 }
 
-/* More jobs of hours than the card can run, all of one class, and one job of the other. */
+/* More jobs of hours than the card can run, all of one class, and one job of the other class. */
 static void saturated_by(uint32_t class, const char *what)
 {
 	struct ctx hog = ctx_init((struct shape){ .cores = num_cores });
-	struct ctx one = ctx_init((struct shape){ .cores = num_cores, .turns = turns(30) });
+	struct ctx one = ctx_init((struct shape){ .cores = num_cores, .iters = iters(30) });
 	struct abi_queue h[12], q = queue_of(&one, !class, 60000);
 	struct drm_spyre_cb cb = work(&hog), other = work(&one);
 	int i, bad = 0, done = 0;
@@ -297,12 +299,12 @@ static void saturated_by(uint32_t class, const char *what)
 	ctx_free(&one);
 }
 
-/* 64 queues of one file hold no more of the card than one queue of another. */
+/* 64 queues of one file get no larger share of the card than one queue of another file. */
 static void test_share_is_the_contexts(void)
 {
 	enum { QUEUES = 64, EACH = 4, JOBS = 40 };
-	struct ctx many = ctx_init((struct shape){ .cores = num_cores, .turns = turns(4) });
-	struct ctx one = ctx_init((struct shape){ .cores = num_cores, .turns = turns(4) });
+	struct ctx many = ctx_init((struct shape){ .cores = num_cores, .iters = iters(4) });
+	struct ctx one = ctx_init((struct shape){ .cores = num_cores, .iters = iters(4) });
 	struct abi_queue m[QUEUES], q = abi_queue(one.fd, 60000);
 	struct drm_spyre_cb cb = work(&many), other = work(&one);
 	uint64_t before = 0, after = 0;
@@ -323,7 +325,7 @@ static void test_share_is_the_contexts(void)
 		queue_done(&m[i]);
 	}
 	tap_eq(bad, 0, "share: all run");
-	/* Jobs in their turn but not ended count for nothing: a few more on either side. */
+	/* Running jobs are not counted, so each side may have a few more. */
 	tap_ok(after - before >= JOBS / 4 && after - before <= JOBS * 3,
 	       "share: %d jobs of one queue, meanwhile %llu of 64 queues of another file", JOBS,
 	       (unsigned long long)(after - before));
@@ -332,7 +334,7 @@ static void test_share_is_the_contexts(void)
 	ctx_free(&one);
 }
 
-/* --- jobs that end while they are not in their turn --- */
+/* --- jobs that end while they wait for a time slice --- */
 static void test_stop_in_the_queue(void)
 {
 	enum { FILES = 6 };
@@ -349,7 +351,7 @@ static void test_stop_in_the_queue(void)
 		bad += abi_submit(&q[i], &cb, 1, NULL) != 0;
 	}
 	abi_sleep_ms(100);
-	/* One at most is in its turn. */
+	/* At most one is running. */
 	for (i = 0; i < FILES; i++) {
 		start = abi_now_ns();
 		bad += abi_queue_destroy(c[i].fd, q[i].id) != 0;
@@ -360,13 +362,13 @@ static void test_stop_in_the_queue(void)
 		queue_done(&q[i]);
 		ctx_free(&c[i]);
 	}
-	tap_eq(bad, 0, "stop: six jobs that take turns are destroyed");
+	tap_eq(bad, 0, "stop: six jobs that share the card are destroyed");
 	tap_eq(cancelled, FILES, "stop: all are cancelled");
 	tap_ok(longest < MS(5000), "stop: in %llu ms at most",
 	       (unsigned long long)longest / 1000000);
 }
 
-/* The limit is on the time in their turns, and each comes to it. */
+/* The limit applies to the time in their own slices, and each job reaches it. */
 static void test_limits(void)
 {
 	enum { FILES = 4, LIMIT_MS = 400 };
@@ -380,8 +382,11 @@ static void test_limits(void)
 		c[i] = ctx_init((struct shape){ .cores = num_cores });
 		q[i] = queue_of(&c[i], DRM_SPYRE_PRIORITY_LOW, LIMIT_MS);
 	}
-	quick = ctx_init((struct shape){ .cores = num_cores, .turns = turns(250) });
-	/* A sixth of its limit in its turns, longer than that with those of the others. */
+	quick = ctx_init((struct shape){ .cores = num_cores, .iters = iters(250) });
+	/*
+	 * A sixth of its limit in its own slices, but longer than the limit with
+	 * those of the others.
+	 */
 	fine = queue_of(&quick, DRM_SPYRE_PRIORITY_LOW, 1500);
 	for (i = 0; i < FILES; i++) {
 		cb = work(&c[i]);
@@ -440,7 +445,7 @@ static void test_many(void)
 	int i, bad = 0, waits = 0;
 
 	for (i = 0; i < FILES; i++) {
-		c[i] = ctx_init((struct shape){ .cores = 1 + i % num_cores, .turns = 1,
+		c[i] = ctx_init((struct shape){ .cores = 1 + i % num_cores, .iters = 1,
 						.sticks = 8, .lx = i % 3 ? 0 : LX });
 		bad += submit_everywhere(&c[i], syncobj[i]);
 	}

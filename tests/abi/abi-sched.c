@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who runs when, who waits for whom, and what must not pass between them. */
+/* The order of jobs, waits between them, and isolation of their data. */
 #include "abi.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "prog.h"
 
 #define VA (64 * MIB)
-#define WORK (64 * 1024u)	/* one turn of the loop */
+#define WORK (64 * 1024u)	/* one iteration of the loop */
 
 /* A file with memory for sums, and a program that runs for some time. */
 struct ctx {
@@ -51,7 +51,7 @@ static struct ctx ctx_init(uint32_t turns)
 	return ctx_make(&p);
 }
 
-/* Work that ends only because somebody stops it. */
+/* Work that ends only when it is stopped. */
 static struct ctx ctx_long(void)
 {
 	struct abi_prog p = abi_prog_long();
@@ -80,7 +80,7 @@ static void calibrate(void)
 	tap_note("%u turns in 100 ms", turns_per_100ms);
 }
 
-/* Twelve low jobs keep every worker busy; a high one goes before the last. */
+/* Twelve low jobs keep every worker busy; a high one runs before the last. */
 static void test_priority(void)
 {
 	struct ctx c = ctx_init(turns_per_100ms);
@@ -109,7 +109,7 @@ static void test_priority(void)
 	ctx_free(&c);
 }
 
-/* Jobs that wait for a busy card have not begun, so their time has not either. */
+/* Jobs that wait for a busy card have not begun, so their time limit has not either. */
 static void test_patience(void)
 {
 	struct ctx c = ctx_init(turns_per_100ms * 3);
@@ -131,7 +131,7 @@ static void test_patience(void)
 	ctx_free(&c);
 }
 
-/* The limit may fall on the very end of a job: either way it ends once, and well. */
+/* The limit may expire at the very end of a job: either way it ends once and correctly. */
 static void test_timeout_race(void)
 {
 	struct ctx c = ctx_init(turns_per_100ms / 20 + 1);
@@ -160,7 +160,7 @@ static void test_timeout_race(void)
 	ctx_free(&c);
 }
 
-/* A long job of one file must not stop another file's from running. */
+/* A long job of one file must not prevent another file's jobs from running. */
 static void test_beside_long_work(void)
 {
 	struct ctx slow = ctx_long(), quick = ctx_init(1);
@@ -172,14 +172,14 @@ static void test_beside_long_work(void)
 	tap_ret(abi_run(&b, &other, 1), 0, "beside: another file's work runs");
 	tap_ret(abi_wait(&a, 30000), 0, "beside: the first ends");
 	tap_ret(abi_results(&a)->status, -ETIME, "beside: by its limit");
-	tap_ret(abi_run(&b, &other, 1), 0, "beside: the other goes on");
+	tap_ret(abi_run(&b, &other, 1), 0, "long work: the other file continues");
 	munmap(a.results.map, a.results.size);
 	munmap(b.results.map, b.results.size);
 	ctx_free(&slow);
 	ctx_free(&quick);
 }
 
-/* Shares @syncobj of one file with another, as two processes would. */
+/* Shares @syncobj of one file with another, like two processes. */
 static uint32_t share(int from, uint32_t syncobj, int to)
 {
 	uint32_t handle = 0;
@@ -192,8 +192,8 @@ static uint32_t share(int from, uint32_t syncobj, int to)
 }
 
 /*
- * b's jobs wait for a's. One of b's queues goes away before a does: that takes no
- * waiting, though its fence keeps its place behind a's.
+ * b's jobs wait for a's. One of b's queues is destroyed before a ends: that does
+ * not block, although its fence stays behind a's.
  */
 static void test_waiting_for_another_file(void)
 {
@@ -229,8 +229,8 @@ static void test_waiting_for_another_file(void)
 }
 
 /*
- * When QUEUE_DESTROY is back, what was running has stopped; the rest of the queue
- * ends a moment later.
+ * When QUEUE_DESTROY returns, the running job has stopped; the other jobs of the
+ * queue end shortly after.
  */
 static void test_destroy_is_done(void)
 {
@@ -301,7 +301,7 @@ static uint32_t lx_program(int fd, bool store)
 	return abi_prog_create(fd, &p);
 }
 
-/* The pages that are given out next are full of something. */
+/* Fills the pages that are allocated next. */
 static void leave_traces(void)
 {
 	uint8_t *p = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -309,7 +309,7 @@ static void leave_traces(void)
 
 	if (p == MAP_FAILED)
 		tap_bail("no memory");
-	/* Small ones, which are first to be given out again. */
+	/* Small pages, which are the first to be reused. */
 	madvise(p, 32 * MIB, MADV_NOHUGEPAGE);
 	memset(p, 0x5e, 32 * MIB);
 	munmap(p, 32 * MIB);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Several processes do at random what a client may do and are killed at random
- * moments; then, as root, the same while the card is unplugged and plugged in
- * again. ABI_SECONDS sets how long (8), ABI_SEED what (1), ABI_PATIENCE_MS how
+ * Several processes make random calls of a client and are killed at random moments;
+ * then, as root, the same while the card is unplugged and plugged in again.
+ * ABI_SECONDS sets the duration (8), ABI_SEED the seed (1), ABI_PATIENCE_MS how
  * long the card may complete no job while a client waits (20000).
  */
 #include "abi.h"
@@ -41,7 +41,7 @@ static uint32_t pick(uint32_t n)
 	return (state >> 8) % n;
 }
 
-/* In a child: a call that must work, unless the card may be gone. */
+/* For a child: a call that must succeed, unless the card may be gone. */
 static void must(int ret, const char *what)
 {
 	if (!ret)
@@ -185,15 +185,15 @@ static void child(uint64_t end, unsigned int seed)
 			if (!pick(20))
 				client_rebind(&c);
 		}
-		munmap(c.user, 4 * PAGE);	/* what is pinned stays */
+		munmap(c.user, 4 * PAGE);	/* pinned memory stays */
 		close(c.fd);
 	}
 	_exit(0);
 }
 
 /*
- * Twenty time slices long on any host, so that jobs are preempted, and no
- * longer, since hundreds of jobs may lie before the one that a client waits for.
+ * Twenty time slices long on any host, so that jobs are preempted, but not longer,
+ * since hundreds of jobs may precede the one that a client waits for.
  */
 static void calibrate(void)
 {
@@ -216,7 +216,7 @@ static int reap(pid_t pid)
 	return status;
 }
 
-/* Returns how many children reported an error. */
+/* Returns the number of children that reported an error. */
 static int storm(unsigned int seed, unsigned int seconds, const char *device)
 {
 	uint64_t end = abi_now_ns() + seconds * 1000000000ull;

@@ -139,7 +139,7 @@ void *abi_prog_encode(const struct abi_prog *p, uint64_t *size)
 
 int abi_prog_load(int fd, const void *image, uint64_t size, struct drm_spyre_program_create *args)
 {
-	/* Bytes that the kernel does not write show. */
+	/* Makes bytes that the kernel does not write detectable. */
 	memset(args, 0xa5, sizeof(*args));
 	args->data = PTR(image);
 	args->size = size;
@@ -174,7 +174,7 @@ uint64_t abi_prog_ns(const struct abi_prog *p)
 	struct drm_spyre_cb cb = abi_cb_exec(abi_prog_create(fd, p), args, 3);
 	uint64_t ns;
 
-	/* The first run finds caches cold. */
+	/* The first run warms the caches. */
 	if (abi_run(&q, &cb, 1) || abi_run(&q, &cb, 1))
 		tap_bail("the program does not run");
 	ns = abi_results(&q)->end_ns - abi_results(&q)->start_ns;

@@ -23,15 +23,15 @@ struct abi_prog abi_prog_add(uint32_t cores, uint32_t sticks);
 /* The same for hours, within the verifier's work bound; reads and writes 1 MiB. */
 struct abi_prog abi_prog_long(void);
 #define ABI_LONG_BYTES MIB
-/* Minutes of host time that cost 16 modelled cycles: one stick moved again and again. */
+/* Takes minutes of host time but 16 modelled cycles: moves one stick again and again. */
 struct abi_prog abi_prog_cheap(void);
 
-/* malloc()ed image. */
+/* Returns the malloc()ed image. */
 void *abi_prog_encode(const struct abi_prog *p, uint64_t *size);
 int abi_prog_load(int fd, const void *image, uint64_t size, struct drm_spyre_program_create *args);
 /* Bails out if the card refuses. */
 uint32_t abi_prog_create(int fd, const struct abi_prog *p);
-/* Nanoseconds on the card, in a file of its own, of a program with three operands. */
+/* Nanoseconds that a program with three operands takes on the card, on a separate file. */
 uint64_t abi_prog_ns(const struct abi_prog *p);
 int abi_prog_destroy(int fd, uint32_t handle);
 

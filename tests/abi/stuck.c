@@ -48,7 +48,7 @@ static void copy_states(FILE *out)
 	globfree(&files);
 }
 
-/* The name of a process, without the newline; empty if it has ended. */
+/* Reads the name of a process without the newline; empty if it has ended. */
 static void read_name(const char *pid, char *name, size_t size)
 {
 	char path[PATH_MAX];
@@ -65,7 +65,7 @@ static void read_name(const char *pid, char *name, size_t size)
 	fclose(file);
 }
 
-/* Threads of the driver, its workers, and processes of this program. */
+/* Copies the stacks of the driver's threads, its workers, and processes of this program. */
 static void copy_stacks(FILE *out)
 {
 	char path[PATH_MAX], own[64], name[64];
@@ -88,7 +88,7 @@ static void copy_stacks(FILE *out)
 	closedir(proc);
 }
 
-/* Written at once, so that reports of several processes do not mix. */
+/* Written in one call, so that reports of several processes do not mix. */
 static void report(const char *object, uint64_t number, unsigned int ms)
 {
 	size_t size = 0, done = 0;
@@ -109,7 +109,7 @@ static void report(const char *object, uint64_t number, unsigned int ms)
 	free(text);
 }
 
-/* Jobs that the card has completed, or a negative errno. */
+/* Number of jobs that the card has completed, or a negative errno. */
 static int64_t completed(int fd)
 {
 	struct drm_spyre_counters info = { 0 };
@@ -143,7 +143,7 @@ int stuck_wait_point(int fd, uint32_t syncobj, uint64_t point, unsigned int pati
 	}
 }
 
-/* The same of the card that is there now. */
+/* The same for the card that exists now. */
 static int64_t card_completed(void)
 {
 	char node[PATH_MAX], device[NAME_MAX];
