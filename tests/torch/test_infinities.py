@@ -275,3 +275,37 @@ class TestMasks:
         got = torch.masked.softmax(x.to(DEVICE), 1, mask=mask.to(DEVICE)).cpu()
         want = torch.masked.softmax(x.float(), 1, mask=mask)
         assert torch.equal(got.isnan(), want.isnan())
+
+
+def as_on_the_cpu(function, dtype):
+    """Numbers, NaN, and the signs of infinities and zeros."""
+    x = torch.tensor([1.0, -2.0, 0.0, torch.inf, -torch.inf], dtype=dtype)
+    have, want = function(x.to(DEVICE)).cpu(), function(x.float()).to(dtype)
+    torch.testing.assert_close(have, want, rtol=0, atol=0, equal_nan=True)
+    number = ~want.isnan()
+    assert torch.equal(have.signbit()[number], want.signbit()[number]), (have, want)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_a_number_keeps_the_sign_of_zero(dtype):
+    for function in (
+        lambda x: x / -0.0,
+        lambda x: x * -0.0,
+        lambda x: x * -0.0 + -0.0,
+        lambda x: x.masked_fill(x > 0, -0.0),
+    ):
+        as_on_the_cpu(function, dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_floors_of_infinities(dtype):
+    for other in (2.0, -2.0, torch.inf, -torch.inf, 0.0):
+        as_on_the_cpu(lambda x, b=other: torch.floor_divide(x, b), dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_powers_of_infinities(dtype):
+    for exponent in (3, -2, -3):
+        as_on_the_cpu(lambda x, e=exponent: x**e, dtype)
+    for exponent in (0.1, -0.1):
+        as_on_the_cpu(lambda x, e=exponent: torch.where(x == -2, x, x**e), dtype)

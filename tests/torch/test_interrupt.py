@@ -57,6 +57,7 @@ for wait in (
     lambda y: y.cpu(),
     lambda y: y[3, 5].item(),
     lambda y: y.copy_(torch.zeros(512, 512)),
+    lambda y: torch.spyre.empty_cache(),
 ):
     interrupted(wait)
     torch.spyre.reset()

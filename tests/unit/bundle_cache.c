@@ -292,6 +292,31 @@ START_TEST(elsewhere)
 }
 END_TEST
 
+/* A common cache that others may write to is refused, unless it is switched off. */
+START_TEST(open_to_others)
+{
+	static const mode_t modes[] = { 0777, 0775, 01777 };
+	spyre_context *context = open_card();
+	spyre_kernel *kernel;
+	char cache[80];
+
+	snprintf(cache, sizeof(cache), "%s/cache", folder);
+	ck_assert_int_eq(mkdir(cache, 0755), 0);
+	setenv("SPYRE_KERNEL_CACHE_DIR", cache, 1);
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		ck_assert_int_eq(chmod(cache, modes[i]), 0);
+		ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_CONFIGURATION);
+		ck_mentions("chmod go-w");
+	}
+	setenv("SPYRE_KERNEL_CACHE", "0", 1);
+	ck_ok(spyre_kernel_load(context, folder, &kernel));
+	setenv("SPYRE_KERNEL_CACHE", "1", 1);
+	ck_assert_int_eq(chmod(cache, 0755), 0);
+	ck_ok(spyre_kernel_load(context, folder, &kernel));
+	ck_ok(spyre_context_destroy(context));
+}
+END_TEST
+
 /* A cache that is read-only or damaged is not an error. */
 START_TEST(unwritable)
 {
@@ -427,6 +452,7 @@ int main(void)
 	tcase_add_test(tests, hostile_program);
 	tcase_add_test(tests, switched_off);
 	tcase_add_test(tests, elsewhere);
+	tcase_add_test(tests, open_to_others);
 	tcase_add_test(tests, unwritable);
 	tcase_add_test(tests, together);
 	tcase_add_test(tests, compile);

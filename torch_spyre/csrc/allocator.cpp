@@ -9,6 +9,7 @@
 #include "cache.h"
 #include "device.h"
 #include "graph.h"
+#include "wait.h"
 
 namespace torch_spyre {
 
@@ -38,6 +39,13 @@ void collect_garbage()
 	} catch (py::error_already_set &e) {
 		e.discard_as_unraisable("spyre: gc.collect()");
 	}
+}
+
+/* The cache waits for the card under its lock; Ctrl-C ends the wait before that. */
+void empty_cache_of(c10::DeviceIndex device)
+{
+	wait_for_signals_too(device);
+	cache(device).empty();
 }
 
 void report(const OwnedBlock &block, int64_t bytes)
@@ -111,7 +119,7 @@ public:
 	{
 		for (c10::DeviceIndex i = 0; i < device_count(); i++)
 			if (has_context(i))
-				cache(i).empty();
+				empty_cache_of(i);
 	}
 
 	void recordStream(const c10::DataPtr &ptr, c10::Stream stream) override

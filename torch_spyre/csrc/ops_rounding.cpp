@@ -3,6 +3,8 @@
 #include "formula.h"
 #include "kernels.h"
 
+#include <limits>
+
 #include <ATen/ops/div_ops.h>
 #include <ATen/ops/floor_divide_ops.h>
 #include <ATen/ops/round_ops.h>
@@ -17,16 +19,25 @@ using T = Formula::T;
 const Pointwise kRound = { { "aten::round", "round", build_one, true }, {} };
 const Pointwise kTrunc = { { "aten::trunc", "trunc", build_one, true }, {} };
 
+T is_infinite(Formula &f, T x)
+{
+	return f.with("eq", f.op("abs", x), std::numeric_limits<double>::infinity());
+}
+
 /*
  * The floor of a / b. The quotient may be rounded up to a whole number that is
  * above it; a - floor b, in one rounding, then has the other sign than b.
+ * As on the CPU, what is left of a / Inf is a, and of an infinity there is no
+ * floor, but that of its quotient by zero.
  */
 T floored(Formula &f, T a, T b)
 {
-	T whole = f.op("floor", f.op("div", a, b)), left = f.op("fnms", whole, b, a);
+	T quotient = f.op("div", a, b), whole = f.op("floor", quotient);
+	T left = f.op("where", is_infinite(f, b), a, f.op("fnms", whole, b, a));
 	T below = f.with("lt", f.op("mul", f.op("sign", left), f.op("sign", b)), 0);
+	T result = f.op("where", is_infinite(f, a), f.op("sub", a, a), f.op("sub", whole, below));
 
-	return f.op("sub", whole, below);
+	return f.op("where", f.with("eq", b, 0), quotient, result);
 }
 
 void build_floor(Graph &graph, const Call &call)

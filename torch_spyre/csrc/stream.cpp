@@ -111,6 +111,15 @@ void synchronize_stream(c10::Stream stream)
 	check(spyre_stream_synchronize(native), "stream synchronize");
 }
 
+void wait_for_signals_too(c10::DeviceIndex device)
+{
+	/* A capture that has to be told of the wait is told by the context. */
+	if (!is_capturing(device))
+		for (int id = 0; id <= SPYRE_STREAM_HIGH_LAST; id++)
+			if (is_used(device, id))
+				wait_for_signals_too(stream_of(device, id));
+}
+
 void synchronize_device(c10::DeviceIndex index)
 {
 	index = check_index(index);
@@ -119,11 +128,7 @@ void synchronize_device(c10::DeviceIndex index)
 
 	spyre_context *c = context(index);
 
-	/* A capture that has to be told of the wait is told by the context. */
-	if (!is_capturing(index))
-		for (int id = 0; id <= SPYRE_STREAM_HIGH_LAST; id++)
-			if (is_used(index, id))
-				wait_for_signals_too(stream_of(index, id));
+	wait_for_signals_too(index);
 	ReleaseGil no_gil;
 
 	check(spyre_context_synchronize(c), "synchronize");

@@ -12,6 +12,8 @@ namespace torch_spyre {
  * returns at once. Says nothing of errors: synchronize afterwards.
  */
 void wait_for_signals_too(spyre_stream *stream);
+/* stream.cpp: for all streams of a card, where no capture forbids it. */
+void wait_for_signals_too(c10::DeviceIndex device);
 void wait_for_signals_too(spyre_event *event);
 
 /* @host, which a copy of @stream reads or writes, lives until that is over. */

@@ -22,13 +22,35 @@
 #define BINARY "init_binary.bin"
 #define PLAN "spyrecode.json"
 
+/*
+ * Whoever may write to the common cache can take programs out of it and put
+ * others' names on them. Every user of it would have to trust all of those.
+ */
+static spyre_status check_common(void)
+{
+	const char *common = getenv("SPYRE_KERNEL_CACHE_DIR");
+	struct stat st;
+
+	if (!common || !*common || stat(common, &st) || !S_ISDIR(st.st_mode))
+		return SPYRE_SUCCESS;
+	if (st.st_uid != geteuid() && st.st_uid)
+		return spyre_error(SPYRE_ERROR_CONFIGURATION,
+				   "cannot use SPYRE_KERNEL_CACHE_DIR=%s: it belongs to user %u, not to user %u or root; set it to a directory of your own",
+				   common, st.st_uid, geteuid());
+	if (st.st_mode & (S_IWGRP | S_IWOTH))
+		return spyre_error(SPYRE_ERROR_CONFIGURATION,
+				   "cannot use SPYRE_KERNEL_CACHE_DIR=%s: others may write to it (mode %04o); run chmod go-w on it, or set it to a directory of your own",
+				   common, (unsigned)st.st_mode & 07777);
+	return SPYRE_SUCCESS;
+}
+
 spyre_status code_cache_mode(enum code_cache *mode)
 {
 	uint64_t on;
 	spyre_status status = spyre_env_u64("SPYRE_KERNEL_CACHE", 1, 0, 1, &on);
 
 	*mode = on ? CODE_CACHE_ON : CODE_CACHE_OFF;
-	return status;
+	return status || !on ? status : check_common();
 }
 
 bool code_dir_path(const char *directory, char *path, size_t size)
@@ -46,7 +68,7 @@ bool code_dir_path(const char *directory, char *path, size_t size)
 	key = code_hash(real, strlen(real));
 	free(real);
 	n = snprintf(path, size, "%s/%016" PRIx64 "%016" PRIx64, common, key.word[1], key.word[0]);
-	return n < (int)size && (!mkdir(common, 0777) || errno == EEXIST);
+	return n < (int)size && (!mkdir(common, 0755) || errno == EEXIST);
 }
 
 /*

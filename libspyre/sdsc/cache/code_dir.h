@@ -16,7 +16,10 @@ enum code_cache {
 	CODE_CACHE_REBUILD,	/* written, not read */
 };
 
-/* The value of SPYRE_KERNEL_CACHE: 0 or 1 (the default). */
+/*
+ * The value of SPYRE_KERNEL_CACHE: 0 or 1 (the default). An error if the
+ * directory that SPYRE_KERNEL_CACHE_DIR names is open to other users.
+ */
 spyre_status code_cache_mode(enum code_cache *mode);
 
 #define CODE_DIR_MAX_PATH 4096

@@ -29,6 +29,9 @@ spyre_status build_constant(spyre_sdsc_graph *g, spyre_format format, double val
 
 	TRY(build_zero(g, format, &zero));
 	*tensor = SPYRE_SDSC_NEW;
+	/* A bound that equals what it bounds leaves the sign of it. */
+	if (value == 0 && signbit(value))
+		return build_add(g, "neg", NULL, 0, &zero, 1, tensor);
 	return build_add(g, "clip", range, 2, &zero, 1, tensor);
 }
 

@@ -163,11 +163,16 @@ static spyre_status whole_power(spyre_sdsc_graph *g, uint32_t x, uint32_t n, uin
 /* x^e in fp32. */
 static spyre_status power(spyre_sdsc_graph *g, uint32_t x, double e, uint32_t *out)
 {
-	uint32_t log = NEW, scaled = NEW, result = NEW;
+	uint32_t log = NEW, scaled = NEW, result = NEW, endless = NEW, positive = NEW;
+	spyre_sdsc_attribute infinity = { "input", INFINITY };
 
 	*out = NEW;
 	if (e != floor(e) || fabs(e) > MAX_POWER) {
-		DO(g, "log", &log, x);
+		/* As in C, the power of -Inf is that of Inf. */
+		TRY(with(g, "eq", x, -INFINITY, &endless));
+		TRY(build_add(g, "where", &infinity, 1, (uint32_t[]){ endless, x }, 2,
+				    &positive));
+		DO(g, "log", &log, positive);
 		TRY(with(g, "mul", log, e, &scaled));
 		DO(g, "exp", out, scaled);
 		return SPYRE_SUCCESS;
