@@ -48,6 +48,12 @@ kernel_version() {
 	[ -n "$best" ] && echo "$best"
 }
 
+# archive_of SUITE: its address in what apt on this machine uses; the scripts name no archive.
+archive_of() {
+	apt-get indextargets --format '$(REPO_URI) $(CODENAME)' "Created-By: Packages" |
+		awk -v name="$1" '$2 == name && !found { found = $1 } END { print found }'
+}
+
 # complain MESSAGE...: says it and is false, for 'complain … || return'.
 complain() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
