@@ -54,6 +54,14 @@ archive_of() {
 		awk -v name="$1" '$2 == name && !found { found = $1 } END { print found }'
 }
 
+# deps GROUP...: installs their packages. Other scripts have no one to ask where there is no
+# terminal, as in continuous integration; who starts them there agrees.
+deps() {
+	local yes=--yes
+	[ ! -t 0 ] || [ ! -t 2 ] || yes=
+	"$top/scripts/deps" $yes "$@"
+}
+
 # complain MESSAGE...: says it and is false, for 'complain … || return'.
 complain() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
