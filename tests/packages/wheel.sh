@@ -22,9 +22,9 @@ bare() {
 	! command -v cc && ! command -v gcc && ! command -v c++ && ! ldconfig -p | grep -E 'spyre|yyjson'
 }
 
-environment() {
-	python3 -m venv /tmp/v && echo /shared >"$(echo /tmp/v/lib/python3*/site-packages)/torch.pth"
-}
+# torch's folder may have a plugin of its own, which pip would take for the one of the wheel.
+see_torch() { echo /shared >"$(echo /tmp/v/lib/python3*/site-packages)/torch.pth"; }
+forget_torch() { rm /tmp/v/lib/python3*/site-packages/torch.pth; }
 
 cat >/tmp/check.py <<'PYTHON'
 import torch
@@ -46,10 +46,12 @@ for name in ("libspyre", "libyyjson", "libxxhash", "libdrm", "liburing"):
 PYTHON
 
 try "there is no compiler and no libspyre" bare
-try "a virtual environment" environment
+try "a virtual environment" python3 -m venv /tmp/v
 try "pip installs the wheel" /tmp/v/bin/pip install --no-deps --no-index /state/*.whl
+see_torch
 try "import torch computes on the card, with the libraries of the wheel" \
 	env SPYRE_BACKEND=embedded /tmp/v/bin/python /tmp/check.py
+forget_torch
 try "pip uninstalls it" /tmp/v/bin/pip uninstall -y torch_spyre
 try "and leaves no file" sh -c '! find /tmp/v -ipath "*spyre*" | grep .'
 exit $failed
