@@ -177,7 +177,7 @@ rpm_has() {
 
 rpm_files() {
 	rpm_has libspyre /libspyre.so.0 && rpm_has libspyre-devel /spyre/spyre.h &&
-		rpm_has libspyre-devel /man3/spyre_launch.3.gz && rpm_has spyre-tools /bin/spyre-smi &&
+		rpm_has libspyre-devel '/man3/spyre_launch.3\(.gz\)\?' && rpm_has spyre-tools /bin/spyre-smi &&
 		rpm_has spyre-tools /docs/unsupported.md &&
 		rpm_has spyre-vdev-dkms "/src/spyre-vdev-$version/dkms.conf"
 }
