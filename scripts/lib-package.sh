@@ -108,6 +108,17 @@ package_rpm() {
 	find "$folder/tree" -name '*.rpm' -exec mv {} "$folder" \;
 }
 
+# The wheel takes torch from the virtual environment of the tests, not from the network.
+package_wheel() {
+	. "$top/scripts/lib-torch.sh"
+	build_tree plain --enable-werror && quietly plain-build make -C "$build" -j"$jobs" || return
+	torch_venv || complain "$torch_missing" || return
+	package_folder wheel && torch_source || return
+	say "pip wheel in build/package/wheel"
+	SPYRE_BUNDLE=1 quietly package-wheel torch_pip wheel --no-build-isolation --no-deps --no-index \
+		-w "$folder" "$top/build/torch-src"
+}
+
 # package_state: a folder for what a test in a root needs; sets $state.
 package_state() {
 	mkdir -p "$top/build/package"
