@@ -55,9 +55,13 @@ man3dir = $(mandir)/man3
 man3_stamp = docs/man3/stamp
 CLEANFILES += $(man3_stamp)
 
-$(man3_stamp): scripts/mkman $(spyreinclude_HEADERS)
+man3_pages = docs/man/libspyre.pages
+EXTRA_DIST += $(man3_pages)
+dist_man_MANS += docs/man/spyre-environment.7
+
+$(man3_stamp): scripts/mkman $(man3_pages) $(spyreinclude_HEADERS)
 	$(AM_V_GEN)rm -rf docs/man3 && \
-	$(PYTHON) $(top_srcdir)/scripts/mkman docs/man3 \
+	$(PYTHON) $(top_srcdir)/scripts/mkman docs/man3 $(top_srcdir)/$(man3_pages) \
 		`for h in $(spyreinclude_HEADERS); do \
 			test -f $$h || h=$(top_srcdir)/$$h; echo $$h; done` && \
 	: > $@

@@ -141,6 +141,8 @@ lint_version() {
 	version_in torch_spyre/torch_spyre/__init__.py '^__version__ = "\(.*\)"' || bad=1
 	version_in kernel/spyre_drv.c '^MODULE_VERSION("\(.*\)");' || bad=1
 	version_in CHANGELOG.md '^## \([0-9.]*\).*' || bad=1
+	version_in debian/changelog '^spyre (\(.*\)) .*' || bad=1
+	version_in packaging/spyre.spec '^Version: *\(.*\)' || bad=1
 	grep -q 'AC_INIT(\[spyre\], \[m4_esyscmd_s(\[cat VERSION\])\])' configure.ac ||
 		{ echo "configure.ac: AC_INIT does not take its version from VERSION"; bad=1; }
 	grep -q '^PACKAGE_VERSION="@VERSION@"' kernel/dkms.conf ||

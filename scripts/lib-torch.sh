@@ -45,18 +45,27 @@ torch_venv() {
 	printf '%s' "$wanted" >"$venv/.packages"
 }
 
-# Builds the plugin against build/plain, from a copy that keeps the source tree
-# clean, and installs it.
-torch_plugin() {
+# torch_source: a copy of the plugin in build/torch-src, which keeps the source tree clean.
+torch_source() {
 	local copy=$top/build/torch-src
 	mkdir -p "$copy"
 	find "$copy" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 	(cd "$top/torch_spyre" && tar -c --exclude=build --exclude='*.so' --exclude=__pycache__ \
-		--exclude='*.egg-info' .) | tar -x -C "$copy" || return 1
+		--exclude='*.egg-info' .) | tar -x -C "$copy"
+}
+
+# torch_pip COMMAND...: pip of the virtual environment, building against build/plain.
+torch_pip() {
 	SPYRE_BUILDDIR=$top/build/plain SPYRE_SRCDIR=$top MAX_JOBS=$jobs CFLAGS="-O2 -g0 ${CFLAGS-}" \
 		PATH=$top/build/torch-venv/bin:$PATH \
-		"$torch_python" -m pip install --no-build-isolation --no-deps --no-index \
-		--force-reinstall "$copy"
+		"$torch_python" -m pip "$@"
+}
+
+# Builds the plugin against build/plain and installs it.
+torch_plugin() {
+	torch_source || return 1
+	torch_pip install --no-build-isolation --no-deps --no-index \
+		--force-reinstall "$top/build/torch-src"
 }
 
 # torch_run COMMAND...: runs it in the environment of the plugin's tests and benchmarks.

@@ -50,6 +50,20 @@ kernel_version() {
 	[ -n "$best" ] && echo "$best"
 }
 
+# archive_of SUITE: its address in what apt on this machine uses; the scripts name no archive.
+archive_of() {
+	apt-get indextargets --format '$(REPO_URI) $(CODENAME)' "Created-By: Packages" |
+		awk -v name="$1" '$2 == name && !found { found = $1 } END { print found }'
+}
+
+# deps GROUP...: installs their packages. Other scripts have no one to ask where there is no
+# terminal, as in continuous integration; who starts them there agrees.
+deps() {
+	local yes=--yes
+	[ ! -t 0 ] || [ ! -t 2 ] || yes=
+	"$top/scripts/deps" $yes "$@"
+}
+
 # complain MESSAGE...: prints it and fails, for 'complain … || return'.
 complain() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2

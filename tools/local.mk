@@ -52,6 +52,11 @@ tools_spyre_spyre_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSO
 
 bashcompletiondir = $(bashcompdir)
 dist_bashcompletion_DATA = tools/completions/spyre
+zshcompletiondir = $(zshcompdir)
+dist_zshcompletion_DATA = tools/completions/_spyre tools/completions/_spyre-smi
+fishcompletiondir = $(fishcompdir)
+dist_fishcompletion_DATA = tools/completions/spyre.fish tools/completions/spyre-smi.fish
+EXTRA_DIST += scripts/mkcompletions
 dist_man_MANS += docs/man/spyre.1 docs/man/spyre-launch.1
 dist_man_MANS += docs/man/dxp_standalone.1
 

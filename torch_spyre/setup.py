@@ -3,10 +3,16 @@
 
 libspyre comes from pkg-config; SPYRE_PREFIX names another installation and
 SPYRE_BUILDDIR an uninstalled build tree (SPYRE_SRCDIR its sources, if elsewhere).
+An installed libspyre is copied into the package, with the libraries that it
+needs, so that a wheel needs nothing but torch. One of a build tree is linked
+by its path, so that a rebuilt library takes effect. SPYRE_BUNDLE=1 or 0
+overrides that.
 """
 
 import glob
 import os
+import re
+import shutil
 import subprocess
 
 import torch
@@ -48,6 +54,100 @@ include_dirs = [os.path.abspath(path) for path in include_dirs]
 library_dirs = [os.path.abspath(path) for path in library_dirs]
 
 
+# Libraries that every machine with Python has; torch loads its own copy of the last two.
+SYSTEM_LIBRARIES = re.compile(r"(linux-vdso|ld-linux.*|libc|libm|libpthread|libdl|librt"
+                              r"|libgcc_s|libstdc\+\+)\.so")
+
+
+def bundled():
+    choice = os.environ.get("SPYRE_BUNDLE", "0" if os.environ.get("SPYRE_BUILDDIR") else "1")
+    if choice not in ("0", "1"):
+        raise SystemExit(f"torch_spyre: SPYRE_BUNDLE is '{choice}'; set it to 0 or 1")
+    return choice == "1"
+
+
+def run(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def find_library():
+    for folder in [*library_dirs, *pkg_config_folder()]:
+        path = os.path.join(folder, "libspyre.so")
+        if os.path.exists(path):
+            return os.path.realpath(path)
+    raise SystemExit("torch_spyre: cannot find libspyre.so to put into the package; "
+                     "set SPYRE_PREFIX to where it is installed, or SPYRE_BUNDLE=0")
+
+
+def pkg_config_folder():
+    """The folder of libspyre where pkg-config leaves out -L because it is a system one."""
+    if os.environ.get("SPYRE_BUILDDIR") or os.environ.get("SPYRE_PREFIX"):
+        return []
+    return pkg_config("--variable=libdir")
+
+
+def soname(path):
+    return re.search(r"SONAME\s+(\S+)", run("objdump", "-p", path)).group(1)
+
+
+def libraries_to_bundle():
+    """Name and path of libspyre and of each library that it needs and a machine may lack."""
+    library = find_library()
+    found = {soname(library): library}
+    for name, path in re.findall(r"^\s*(\S+) => (.*?)(?: \(0x\w+\))?$", run("ldd", library), re.M):
+        if path == "not found":
+            raise SystemExit(f"torch_spyre: libspyre needs {name}, which is not installed")
+        if not SYSTEM_LIBRARIES.match(name):
+            found[name] = os.path.realpath(path)
+    return found
+
+
+def copyright_file(path):
+    """Where Debian keeps the licence of the package that a library came with, or None."""
+    for name in {path, re.sub("^/usr/lib/", "/lib/", path)}:
+        try:
+            package = run("dpkg-query", "-S", name).split(":")[0]
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return f"/usr/share/doc/{package}/copyright"
+    return None
+
+
+class BundlingBuildExtension(BuildExtension):
+    """Copies libspyre and its libraries beside the extension module."""
+
+    def run(self):
+        super().run()
+        if not bundled():
+            return
+        folder = os.path.join(os.path.dirname(self.get_ext_fullpath("torch_spyre._C")), "lib")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(os.path.join(folder, "licences"))
+        for name, path in libraries_to_bundle().items():
+            copy = os.path.join(folder, name)
+            shutil.copyfile(path, copy)
+            if shutil.which("strip"):
+                run("strip", "--strip-unneeded", copy)
+            licence = copyright_file(path)
+            if licence and os.path.exists(licence):
+                shutil.copyfile(licence, os.path.join(folder, "licences", name + ".txt"))
+
+
+def link_options():
+    """Options of the linker and folders of libraries at run time.
+
+    The module names each library of its own folder: the loader then has them before
+    libspyre, which has no path to them, asks for them.
+    """
+    if not bundled():
+        return [], library_dirs
+    others = [path for name, path in libraries_to_bundle().items() if "spyre" not in name]
+    return ["-Wl,--no-as-needed", *others, "-Wl,--as-needed"], ["$ORIGIN/lib"]
+
+
+extra_link_args, runtime_library_dirs = link_options()
+
+
 def required_torch():
     """The minor version that is built against: its binary interface is no other's."""
     major, minor = (int(part) for part in torch.__version__.split(".")[:2])
@@ -63,10 +163,11 @@ setup(
             sorted(os.path.relpath(path, HERE) for path in glob.glob(f"{HERE}/csrc/*.cpp")),
             include_dirs=include_dirs,
             library_dirs=library_dirs,
-            runtime_library_dirs=library_dirs,
+            runtime_library_dirs=runtime_library_dirs,
             libraries=["spyre"],
+            extra_link_args=extra_link_args,
             extra_compile_args=["-Wall", "-fvisibility=hidden"],
         )
     ],
-    cmdclass={"build_ext": BuildExtension},
+    cmdclass={"build_ext": BundlingBuildExtension},
 )

@@ -29,7 +29,7 @@ skip() {
 	echo "ok $number - $1 # SKIP $2"
 }
 
-echo 1..4
+echo 1..5
 sed -n 's/^[[:space:]]*\(spyre_[a-z0-9_]*\);$/\1/p' "$map" | LC_ALL=C sort >"$work/map"
 export LC_ALL=C
 
@@ -57,3 +57,6 @@ if [ -e "$build/docs/man3/stamp" ]; then
 else
 	skip "each function has a manual page" "python3 is missing"
 fi
+
+sed -n 's/^ \(spyre_[a-z0-9_]*\)@.*/\1/p' "$src/debian/libspyre0.symbols" | sort >"$work/debian"
+same "debian/libspyre0.symbols lists libspyre.map" "$work/map" "$work/debian"

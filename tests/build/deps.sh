@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# scripts/deps takes nothing from another release, and leaves apt's sources alone,
+# unless it may ask or is told --yes. The package tools are stand-ins that write
+# down how they are called.
+set -u
+src=${SPYRE_SRCDIR:?}
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
+if ! command -v bash >/dev/null || [ -z "$release" ]; then
+	echo "1..0 # SKIP no bash, or /etc/os-release names no release"
+	exit 0
+fi
+mkdir "$work/bin"
+stand_in() {
+	{
+		echo '#!/bin/sh'
+		echo "echo \"$1 \$*\" >>'$work/calls'"
+		echo "$2"
+	} >"$work/bin/$1"
+	chmod +x "$work/bin/$1"
+}
+# Nothing is installed, no kernel is there, and apt knows the release's archive alone.
+stand_in id 'echo 0'
+stand_in ls ''
+stand_in dpkg-query ''
+stand_in pkg-config 'exit 1'
+stand_in apt-cache ''
+stand_in apt-get "[ \"\$1\" != indextargets ] || echo 'file:/nowhere $release'"
+stand_in tee 'cat >/dev/null'
+stand_in dpkg ''
+number=0
+ok() {
+	number=$((number + 1))
+	if [ "$2" = 0 ]; then
+		echo "ok $number - $1"
+	else
+		echo "not ok $number - $1"
+		sed 's/^/# /' "$work/out" "$work/calls"
+	fi
+}
+run() {
+	: >"$work/calls"
+	PATH=$work/bin:$PATH KERNEL_VERSION='' bash "$src/scripts/deps" "$@" </dev/null >"$work/out" 2>&1
+}
+unchanged() {
+	[ -s "$work/calls" ] && ! grep -E '^(tee|dpkg -i|apt-get .*install)' "$work/calls"
+}
+
+echo 1..7
+run build && status=1 || status=0
+ok "without a terminal and --yes it fails where a package is in no archive" $status
+unchanged
+ok "and installs nothing" $?
+grep -q 'scripts/deps --yes build' "$work/out"
+ok "and says how to allow it" $?
+grep -q 'libyyjson-dev of trixie' "$work/out"
+ok "and what it would do" $?
+run vm && status=1 || status=0
+ok "nor does it add an archive to apt's" $status
+unchanged && grep -q "$release-backports is added to apt" "$work/out"
+ok "but says which it would add" $?
+run --yes vm
+grep -q '^tee /etc/apt/sources.list.d/spyre-backports.list' "$work/calls"
+ok "with --yes it adds it" $?

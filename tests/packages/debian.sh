@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Runs inside a bare Debian with the packages in /state/debs: installs them as an
+# administrator would, uses each, and removes them. Results are TAP on stdout.
+set -u
+failed=0
+log=/state/debian.log
+: >"$log"
+
+try() {
+	name=$1
+	shift
+	echo "== $name: $*" >>"$log"
+	if "$@" >/tmp/out 2>&1; then
+		echo "ok - $name"
+	else
+		echo "not ok - $name"
+		tail -n 20 /tmp/out | sed 's/^/# /'
+		failed=1
+	fi
+	cat /tmp/out >>"$log"
+}
+
+apt() { apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@"; }
+package() { ls /state/debs/"$1"_*.deb; }
+
+says() {
+	wanted=$1
+	shift
+	out=$("$@") || return
+	echo "$out"
+	case $out in *"$wanted"*) ;; *) echo "expected: $wanted"; return 1 ;; esac
+}
+
+computes() {
+	cd /tmp && SPYRE_BACKEND=embedded spyre build add --shape 64x64 bundle &&
+		SPYRE_BACKEND=embedded spyre launch -i 64x64@fp16 -i 64x64@fp16 -o 64x64@fp16 --stats bundle
+}
+
+example() {
+	cp -r /usr/share/doc/libspyre-dev/examples/add /tmp/add && cd /tmp/add && make add && ./add /tmp/add.bundle
+}
+
+# Files that belong to no package, and differences from what dpkg unpacked.
+verified() {
+	changed=$(dpkg --verify libspyre0 spyre-tools libspyre-dev spyre-vdev-dkms)
+	[ -z "$changed" ] || { echo "$changed"; return 1; }
+}
+
+dkms_says() { says "$1" dkms status spyre-vdev; }
+
+module_installed() {
+	for kernel in /lib/modules/*; do
+		kernel=${kernel##*/}
+		modinfo -k "$kernel" -F version spyre_vdev &&
+			says "$kernel " modinfo -k "$kernel" -F vermagic spyre_vdev || return
+	done
+}
+
+nothing_left() {
+	left=$(find / -xdev \( -path /state -o -path /proc -o -path /var/lib/dpkg -o -path /tmp \
+		-o -path /var/cache -o -path /var/log \) -prune -o -iname '*spyre*' -print)
+	[ -z "$left" ] || { printf 'left behind: %s\n' "$left"; return 1; }
+}
+
+try "apt reads the archive" apt-get -qq update
+! command -v cc >/dev/null || { echo "not ok - this Debian has no compiler"; failed=1; }
+try "libspyre0 and spyre-tools install" apt install "$(package libspyre0)" "$(package spyre-tools)"
+try "spyre starts" says "$(cat /state/version)" spyre version
+try "spyre-smi starts" spyre-smi --version
+try "dxp_standalone starts" dxp_standalone --help
+try "a bundle is built and computes on the embedded card" computes
+try "spyre doctor has its say" says libspyre env SPYRE_BACKEND=embedded spyre doctor
+try "errors find their document" test -s /usr/share/doc/spyre-tools/docs/unsupported.md
+
+try "libspyre-dev installs beside a compiler" apt install "$(package libspyre-dev)" gcc libc6-dev make pkgconf
+try "its example compiles and computes" example
+try "its manual pages are there" test -s /usr/share/man/man3/spyre_launch.3.gz
+
+try "kernel headers install" apt install linux-headers-amd64
+try "spyre-vdev-dkms installs" apt install "$(package spyre-vdev-dkms)"
+try "dkms has built and installed the module" dkms_says installed
+try "modprobe would find it" module_installed
+try "the udev rule is where udev looks" test -s /usr/lib/udev/rules.d/60-spyre.rules
+try "all files are as they were packed" verified
+
+try "the packages are removed" apt purge libspyre0 libspyre-dev spyre-tools spyre-vdev-dkms
+try "nothing of them is left" nothing_left
+exit $failed

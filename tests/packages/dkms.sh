@@ -1,0 +1,38 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Runs on this machine's files with a writable layer above them, so that what dkms does to
+# /lib/modules, /var/lib/dkms and /usr/src is gone with it. The package is in /state/debs,
+# the version in /state/version, the kernel's in /state/kernel. Results are TAP on stdout.
+set -u
+failed=0
+version=$(cat /state/version) kernel=$(cat /state/kernel)
+
+try() {
+	name=$1
+	shift
+	if "$@" >/tmp/out 2>&1; then
+		echo "ok - $name"
+	else
+		echo "not ok - $name"
+		tail -n 20 /tmp/out | sed 's/^/# /'
+		tail -n 20 "/var/lib/dkms/spyre-vdev/$version/build/make.log" 2>/dev/null | sed 's/^/# /'
+		failed=1
+	fi
+}
+
+status_is() { dkms status "spyre-vdev/$version" | tee /dev/stderr | grep -q "$1"; }
+module() { find "/lib/modules/$kernel/updates" -name 'spyre_vdev.ko*' 2>/dev/null; }
+built_for_kernel() { modinfo -F vermagic "$(module)" | grep -q "^$kernel "; }
+none_left() { [ -z "$(module)" ] && [ -z "$(dkms status "spyre-vdev/$version")" ]; }
+
+try "the source unpacks" dpkg-deb -x /state/debs/spyre-vdev-dkms_*.deb /
+try "dkms add" dkms add "spyre-vdev/$version"
+try "dkms build" dkms build "spyre-vdev/$version" -k "$kernel"
+try "dkms install" dkms install "spyre-vdev/$version" -k "$kernel"
+try "dkms status says installed" status_is installed
+try "the module is one for $kernel" built_for_kernel
+try "modprobe would take it" modprobe -n -S "$kernel" spyre_vdev
+try "dkms remove" dkms remove "spyre-vdev/$version" --all
+try "and nothing is left" none_left
+exit $failed
