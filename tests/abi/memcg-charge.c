@@ -303,6 +303,22 @@ static struct usage usage_now(void)
 	return u;
 }
 
+/* After the previous kind's memory, which RCU frees later, is back: usage no longer falls. */
+static struct usage usage_settled(void)
+{
+	struct usage before, now = usage_now();
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		before = now;
+		abi_sleep_ms(100);
+		now = usage_now();
+		if (now.slab >= before.slab - 64 * 1024 && now.charged >= before.charged - 64 * 1024)
+			break;
+	}
+	return now;
+}
+
 /* KASAN's quarantine and kmemleak's objects are slabs that are charged to no group. */
 static bool kernel_checks_itself(void)
 {
@@ -333,7 +349,7 @@ static void one_kind(const struct kind *kind, bool exact)
 	close(file);
 	if (read(socket, &byte, 1) != 1)
 		tap_bail("charge: %s: the process in the group ended early", kind->name);
-	before = usage_now();
+	before = usage_settled();
 	if (write(socket, "1", 1) != 1 || read(socket, &ret, sizeof(ret)) != sizeof(ret))
 		tap_note("charge: %s: the process in the group is gone", kind->name);
 	after = usage_now();
