@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# shellcheck shell=bash
 # Building of packages, for scripts/package and the packages part of scripts/test.
 # Sourced by bash after lib.sh.
 

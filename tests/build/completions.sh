@@ -62,9 +62,11 @@ else
 fi
 for shell in zsh fish; do
 	if command -v $shell >/dev/null; then
-		files=$src/tools/completions/*.fish
-		[ $shell = fish ] || files=$src/tools/completions/_*
-		try "$shell reads its completions" parses $shell $files
+		case $shell in
+		fish) set -- "$src"/tools/completions/*.fish ;;
+		zsh) set -- "$src"/tools/completions/_* ;;
+		esac
+		try "$shell reads its completions" parses $shell "$@"
 	else
 		number=$((number + 1))
 		echo "ok $number - $shell reads its completions # SKIP no $shell"

@@ -24,7 +24,7 @@ stand_in() {
 }
 # Nothing is installed, no kernel is there, and apt knows the release's archive alone.
 stand_in id 'echo 0'
-stand_in ls ''
+stand_in find ''
 stand_in dpkg-query ''
 stand_in pkg-config 'exit 1'
 stand_in apt-cache ''

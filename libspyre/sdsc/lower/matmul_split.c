@@ -26,6 +26,7 @@ static void group_of(const struct matmul *m, const struct ir_sdsc *s, uint32_t c
 		     struct group *g)
 {
 	g->count = 0;
+	g->place = 0;
 	for (uint32_t c = 0; c < s->num_cores; c++) {
 		if (m->leader[c] != m->leader[core])
 			continue;
