@@ -68,9 +68,11 @@ torch_plugin() {
 		--force-reinstall "$top/build/torch-src"
 }
 
-# torch_run COMMAND...: runs it in the environment of the plugin's tests and benchmarks.
+# torch_run COMMAND...: runs it in the environment of the plugin's tests and benchmarks. A
+# convolution on a busy machine can exceed the default time limit of 10 s.
 torch_run() {
-	env SPYRE_BACKEND=embedded SPYRE_SRCDIR="$top" SPYRE_BUILDDIR="$top/build/plain" \
+	env SPYRE_BACKEND=embedded SPYRE_TIMEOUT_MS="${SPYRE_TIMEOUT_MS:-60000}" \
+		SPYRE_SRCDIR="$top" SPYRE_BUILDDIR="$top/build/plain" \
 		TORCHINDUCTOR_CACHE_DIR="$top/build/torch-cache" HF_HUB_OFFLINE=1 \
 		TRANSFORMERS_OFFLINE=1 PYTHONDONTWRITEBYTECODE=1 TOKENIZERS_PARALLELISM=false \
 		PATH="$top/build/torch-venv/bin:$PATH" "$@"
