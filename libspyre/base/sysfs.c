@@ -25,24 +25,31 @@ const char *spyre_sysfs_root(void)
 	return root && strlen(root) < SYSFS_PATH / 4 ? root : "";
 }
 
-static bool read_line(const char *path, char *line, size_t size)
+bool spyre_sysfs_read(const char *path, char *text, size_t size)
 {
 	ssize_t got;
 	int fd;
 
-	line[0] = '\0';
+	text[0] = '\0';
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	do {
-		got = read(fd, line, size - 1);
+		got = read(fd, text, size - 1);
 	} while (got < 0 && errno == EINTR);
 	close(fd);
 	if (got <= 0)
 		return false;
-	line[got] = '\0';
-	line[strcspn(line, "\n")] = '\0';
+	text[got] = '\0';
 	return true;
+}
+
+bool spyre_sysfs_read_line(const char *path, char *line, size_t size)
+{
+	bool found = spyre_sysfs_read(path, line, size);
+
+	line[strcspn(line, "\n")] = '\0';
+	return found;
 }
 
 static bool read_accel(int minor, const char *file, char *line, size_t size)
@@ -51,7 +58,7 @@ static bool read_accel(int minor, const char *file, char *line, size_t size)
 
 	snprintf(path, sizeof(path), "%s/sys/class/accel/accel%d/%s", spyre_sysfs_root(), minor,
 		 file);
-	return read_line(path, line, size);
+	return spyre_sysfs_read_line(path, line, size);
 }
 
 /* Last component of a link of the accel device; false if there is none. */

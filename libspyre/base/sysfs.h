@@ -33,6 +33,14 @@ struct spyre_sysfs_cards {
 const char *spyre_sysfs_root(void);
 
 /*
+ * Reads a file of sysfs or /proc, whose text is cut to @size and NUL-terminated.
+ * False, with "" in @text, if the file cannot be read or is empty.
+ */
+bool spyre_sysfs_read(const char *path, char *text, size_t size);
+/* Its first line, without the newline. */
+bool spyre_sysfs_read_line(const char *path, char *line, size_t size);
+
+/*
  * Lists the cards of spyre_vdev in order of card_index, each before its virtual
  * functions; none is success.
  * Free with spyre_sysfs_fini(), also after an error.

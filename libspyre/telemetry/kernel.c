@@ -36,18 +36,10 @@ static uint32_t u32_or_unknown(const struct spyre_sysfs_card *card, const char *
 static void read_driver_version(char *version, size_t size)
 {
 	char path[PATH_BYTES];
-	ssize_t got = -1;
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/sys/module/" SPYRE_DRM_DRIVER "/version",
 		 spyre_sysfs_root());
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, version, size - 1);
-		close(fd);
-	}
-	version[got > 0 ? got : 0] = '\0';
-	version[strcspn(version, "\n")] = '\0';
+	spyre_sysfs_read_line(path, version, size);
 	spyre_telemetry_clean(version, size);
 }
 
@@ -152,17 +144,9 @@ static bool read_client(const char *path, struct client *client)
 {
 	char text[4096];
 	const char *unit;
-	ssize_t got;
-	int fd;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!spyre_sysfs_read(path, text, sizeof(text)))
 		return false;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
 	if (!is_ours(text) || !find_number(text, "drm-client-id", &client->id, &unit))
 		return false;
 	if (find_number(text, "drm-total-lpddr5", &client->memory, &unit))
@@ -215,19 +199,11 @@ static void read_name(struct scan *scan, spyre_telemetry_process *process)
 {
 	char path[PATH_BYTES];
 	struct stat st;
-	ssize_t got = -1;
-	int fd;
 
 	snprintf(path, sizeof(path), "%s/proc/%" PRId32, spyre_sysfs_root(), scan->pid);
 	process->uid = stat(path, &st) ? UINT32_MAX : st.st_uid;
 	snprintf(path, sizeof(path), "%s/proc/%" PRId32 "/comm", spyre_sysfs_root(), scan->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		got = read(fd, process->name, sizeof(process->name) - 1);
-		close(fd);
-	}
-	process->name[got > 0 ? got : 0] = '\0';
-	process->name[strcspn(process->name, "\n")] = '\0';
+	spyre_sysfs_read_line(path, process->name, sizeof(process->name));
 	spyre_telemetry_clean(process->name, sizeof(process->name));
 }
 

@@ -26,18 +26,11 @@ uint64_t spyre_telemetry_now(void)
 bool spyre_telemetry_start_time(int32_t pid, uint64_t *start_time)
 {
 	char path[256], text[1024], *field;
-	ssize_t got;
-	int fd, i;
+	int i;
 
 	snprintf(path, sizeof(path), "%s/proc/%" PRId32 "/stat", spyre_sysfs_root(), pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!spyre_sysfs_read(path, text, sizeof(text)))
 		return false;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (got <= 0)
-		return false;
-	text[got] = '\0';
 	/* The name, field 2, may hold anything, also blanks and brackets. */
 	field = strrchr(text, ')');
 	for (i = 2; field && i < 22; i++)
