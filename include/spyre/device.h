@@ -71,7 +71,7 @@ SPYRE_API spyre_status spyre_device_count(int *count);
 /**
  * Reads the properties of visible card @index, 0 to count - 1, without opening the
  * card. The caller sets @properties->struct_size. Since 0.1.
- * Errors: NO_DEVICE, INVALID_ARGUMENT, CONFIGURATION.
+ * Errors: NO_DEVICE, INVALID_ARGUMENT, and those of spyre_device_count().
  */
 SPYRE_API spyre_status spyre_device_get_properties(int index,
 						   spyre_device_properties *properties);
@@ -81,7 +81,7 @@ SPYRE_API spyre_status spyre_device_get_properties(int index,
  * @flags must be 0. The caller owns @context and destroys it with
  * spyre_context_destroy(). Since 0.1.
  * Errors: NO_DEVICE, NO_PERMISSION (the message names the node and its group),
- * ABI_MISMATCH, CONFIGURATION (SPYRE_SUBMIT requests an unavailable path),
+ * ABI_MISMATCH, CONFIGURATION (SPYRE_SUBMIT requests an unavailable path), NO_DRIVER,
  * OUT_OF_HOST_MEMORY, SYSTEM.
  */
 SPYRE_API spyre_status spyre_context_create(int index, uint32_t flags,
@@ -200,7 +200,8 @@ SPYRE_API spyre_status spyre_context_reset(spyre_context *context);
  * calls return DEVICE_RESET, and they can only be destroyed. On a card of the kernel
  * module the caller needs CAP_SYS_ADMIN; an embedded card belongs to the calling
  * process. @flags must be 0. Since 0.1.
- * Errors: NO_PERMISSION, NO_DEVICE, DEVICE_LOST (the card does not respond).
+ * Errors: NO_PERMISSION, NO_DEVICE, DEVICE_LOST (the card does not respond), and those
+ * of spyre_device_count().
  */
 SPYRE_API spyre_status spyre_device_reset(int index, uint32_t flags);
 

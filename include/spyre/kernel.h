@@ -65,11 +65,13 @@ typedef struct spyre_symbol_info {
 /**
  * Loads a bundle directory (bundle.mlir and its sdsc_*.json), compiles it and has the
  * card verify the program. The compiled form is stored in the directory's
- * spyreCodeDir/ if that is writable, and reused as long as no source has changed;
- * SPYRE_KERNEL_CACHE=0 disables both. The caller owns @kernel and unloads it with
- * spyre_kernel_unload(). Since 0.1.
+ * spyreCodeDir/ if that is writable, or below SPYRE_KERNEL_CACHE_DIR, and reused as
+ * long as no source has changed; SPYRE_KERNEL_CACHE=0 disables both. The caller owns
+ * @kernel and unloads it with spyre_kernel_unload(). Since 0.1.
  * Errors: FILE, PARSE, UNSUPPORTED, SPAN_LIMIT, LX_OVERFLOW, VERIFY (each message
- * names the file and the field or operand), OUT_OF_DEVICE_MEMORY.
+ * names the file and the field or operand), OUT_OF_DEVICE_MEMORY, CONFIGURATION
+ * (SPYRE_KERNEL_CACHE, or users other than this one and root may write to
+ * SPYRE_KERNEL_CACHE_DIR).
  */
 SPYRE_API spyre_status spyre_kernel_load(spyre_context *context, const char *directory,
 					 spyre_kernel **kernel);

@@ -29,7 +29,7 @@ typedef enum spyre_element_arrangement {
 typedef struct spyre_layout {
 	/** sizeof(struct spyre_layout), set by the constructors. */
 	uint32_t struct_size;
-	/** Device dimensions, 2..SPYRE_MAX_DEVICE_RANK. */
+	/** Device dimensions, 1..SPYRE_MAX_DEVICE_RANK. */
 	uint32_t device_rank;
 	int64_t device_size[SPYRE_MAX_DEVICE_RANK];
 	int64_t stride_map[SPYRE_MAX_DEVICE_RANK];
@@ -79,7 +79,7 @@ SPYRE_API spyre_format spyre_layout_device_format(spyre_format host);
 /**
  * Constructor 1: initialises @layout for a dense row-major host tensor of @rank sizes
  * in @host_format. Since 0.1.
- * Errors: FORMAT, INVALID_ARGUMENT.
+ * Errors: FORMAT, INVALID_ARGUMENT, LAYOUT (more than 2^63 bytes).
  */
 SPYRE_API spyre_status spyre_layout_init(spyre_layout *layout, uint32_t rank,
 					 const int64_t *size, spyre_format host_format);

@@ -62,8 +62,8 @@ SPYRE_API spyre_status spyre_mem_info(spyre_context *context, spyre_memory_info 
  * receivers. The dma-buf keeps the memory alive until its last holder closes it, even
  * after spyre_mem_free(). The work of two processes is not ordered: synchronise before
  * notifying the other process. Since 0.1.
- * Errors: INVALID_ADDRESS, UNSUPPORTED (embedded cards, whose memory is private to
- * their process).
+ * Errors: INVALID_ADDRESS, INVALID_ARGUMENT (imported memory: pass on its own dma-buf),
+ * UNSUPPORTED (embedded cards, whose memory is private to their process).
  */
 SPYRE_API spyre_status spyre_mem_export_dmabuf(spyre_context *context, spyre_devptr address,
 					       int *fd, uint64_t *offset, uint64_t *bytes);
@@ -89,7 +89,7 @@ typedef struct spyre_ipc_handle {
  * allowed to trace the calling one (same user; see ptrace(2) and prctl(2),
  * PR_SET_PTRACER). The handle is valid until the memory is freed. It covers whole
  * mappings, as described at spyre_mem_export_dmabuf(). Since 0.1.
- * Errors: INVALID_ADDRESS, UNSUPPORTED (embedded cards).
+ * Errors: those of spyre_mem_export_dmabuf().
  */
 SPYRE_API spyre_status spyre_ipc_get_handle(spyre_context *context, spyre_devptr address,
 					    spyre_ipc_handle *handle);
@@ -150,7 +150,7 @@ SPYRE_API spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, vo
 /**
  * Frees pinned host memory once all queued copies that use it have finished. NULL is
  * allowed and has no effect. Since 0.1.
- * Errors: INVALID_ADDRESS (not the start of a live allocation).
+ * Errors: INVALID_ARGUMENT (not the start of a live allocation).
  */
 SPYRE_API spyre_status spyre_host_free(spyre_context *context, void *address);
 
@@ -158,8 +158,9 @@ SPYRE_API spyre_status spyre_host_free(spyre_context *context, void *address);
  * Copies a host tensor to @device, where @layout describes its placement, and waits
  * for the copy. Elements are converted to the device format, and padding is filled
  * with zeros. Since 0.1.
- * Errors: LAYOUT (the layout does not fit the tensor or the allocation), FORMAT,
- * INVALID_ADDRESS, and the stream's error.
+ * Errors: LAYOUT (the layout does not fit the tensor), FORMAT, INVALID_ADDRESS (also if
+ * the allocation is too small), the error of the default stream, and CAPTURE (it is
+ * being captured).
  */
 SPYRE_API spyre_status spyre_copy_h2d(spyre_context *context, spyre_devptr device,
 				      const spyre_layout *layout,
@@ -219,7 +220,8 @@ SPYRE_API spyre_status spyre_copy_d2d_async(spyre_stream *stream, spyre_devptr t
 /**
  * Copies @bytes from host memory to device memory without conversion and waits for the
  * copy. Since 0.1.
- * Errors: INVALID_ADDRESS, INVALID_ARGUMENT, and the stream's error.
+ * Errors: INVALID_ADDRESS, INVALID_ARGUMENT, the error of the default stream, and
+ * CAPTURE (it is being captured).
  */
 SPYRE_API spyre_status spyre_memcpy_h2d(spyre_context *context, spyre_devptr target,
 					const void *source, uint64_t bytes);

@@ -49,7 +49,7 @@ SPYRE_API spyre_status spyre_sdsc_operation_inputs(const char *op, uint32_t *lea
  * SENCORES (default 32); fewer are used if the shape does not divide. Attributes have
  * their default values; reductions reduce the last dimension. Since 0.1.
  * Errors: UNSUPPORTED (operation), ARGUMENT_MISMATCH (shapes), LAYOUT (sticks),
- * FORMAT, SPAN_LIMIT, FILE.
+ * FORMAT, and those of spyre_sdsc_graph_write().
  */
 SPYRE_API spyre_status spyre_sdsc_build(const char *op, const spyre_sdsc_operand *operands,
 					uint32_t num_operands, uint32_t cores,
@@ -165,7 +165,8 @@ SPYRE_API spyre_status spyre_sdsc_graph_get_tensor(const spyre_sdsc_graph *graph
 /**
  * Plans the graph for @cores (1 to 32, or 0 for SENCORES) and writes it to @directory
  * as a bundle. Since 0.1.
- * Errors: SPAN_LIMIT, LX_OVERFLOW, FILE, CONFIGURATION.
+ * Errors: SPAN_LIMIT, LX_OVERFLOW, FILE, INVALID_ARGUMENT (more than 32 cores, an empty
+ * graph), CONFIGURATION (SENCORES and the planner's variables).
  */
 SPYRE_API spyre_status spyre_sdsc_graph_write(const spyre_sdsc_graph *graph, uint32_t cores,
 					      const char *directory);

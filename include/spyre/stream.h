@@ -89,7 +89,7 @@ typedef void (*spyre_host_fn)(void *data);
 /**
  * Queues a call of @fn with @data on a thread of the library: it runs after all work
  * queued before it, and work queued after it waits for its return. @fn may call any
- * function of libspyre except those that wait for this stream. Since 0.1.
+ * function of libspyre; those that would wait for this stream fail with BUSY. Since 0.1.
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY, and the stream's error.
  */
 SPYRE_API spyre_status spyre_stream_host_fn(spyre_stream *stream, spyre_host_fn fn, void *data);
@@ -173,7 +173,8 @@ SPYRE_API spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event
 
 /**
  * Returns the host time between two reached events in milliseconds. Since 0.1.
- * Errors: NOT_READY, NO_TIMING, INVALID_ARGUMENT (never recorded).
+ * Errors: NOT_READY, NO_TIMING, INVALID_ARGUMENT (never recorded), and those of
+ * spyre_event_query().
  */
 SPYRE_API spyre_status spyre_event_elapsed(spyre_event *start, spyre_event *end,
 					   double *milliseconds);
@@ -181,7 +182,8 @@ SPYRE_API spyre_status spyre_event_elapsed(spyre_event *start, spyre_event *end,
 /**
  * Returns the modelled device cycles of the work between two events that were recorded
  * on the same stream. Since 0.1.
- * Errors: those of spyre_event_elapsed().
+ * Errors: those of spyre_event_elapsed(); INVALID_ARGUMENT (recorded on two streams, or
+ * @end before @start).
  */
 SPYRE_API spyre_status spyre_event_elapsed_cycles(spyre_event *start, spyre_event *end,
 						  uint64_t *cycles);

@@ -5,9 +5,11 @@
  * Every function is thread safe unless its description says otherwise. Those that
  * return a spyre_status store a message for the calling thread in
  * spyre_last_error() when they fail. All of them can return INVALID_ARGUMENT for a
- * NULL pointer or an unknown flag and FORKED in a child of the process that created
- * the object; "Errors:" lists the other codes. The library never aborts, exits or
- * prints, except for the log that SPYRE_LOG enables.
+ * NULL pointer, an unknown flag or objects of two contexts, FORKED in a child of the
+ * process that created the object, and OUT_OF_HOST_MEMORY. Those that use a card can
+ * return DEVICE_RESET, DEVICE_LOST and SYSTEM, and those that wait for a stream BUSY
+ * in a host function of that stream. "Errors:" lists the other codes. The library
+ * never aborts, exits or prints, except for the log that SPYRE_LOG enables.
  */
 #ifndef SPYRE_TYPES_H
 #define SPYRE_TYPES_H
@@ -159,9 +161,10 @@ SPYRE_API const char *spyre_last_error(void);
 SPYRE_API const char *spyre_format_name(spyre_format format);
 
 /**
- * Finds a format by its public name (SEN169_FP16, IEEE_FP32, …) or its short name
- * (dl16 fp16 fp32 bf16 fp64 int8 int16 int32 int64 uint8 bool). Returns
- * SPYRE_FORMAT_INVALID for any other string. Since 0.1.
+ * Finds a format by its public name (SEN169_FP16, IEEE_FP32, …) or, in upper or lower
+ * case, its short name (dl16 fp16 fp32 bf16 fp64 int4 int8 int16 int32 int64 uint8 bool
+ * fp8_e4m3 float8_e4m3fn fp8_e5m2 float8_e5m2fnuz). Returns SPYRE_FORMAT_INVALID for
+ * any other string. Since 0.1.
  */
 SPYRE_API spyre_format spyre_format_from_name(const char *name);
 

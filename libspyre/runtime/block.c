@@ -47,7 +47,7 @@ bool spyre_block_lookup(const struct spyre_memory *memory, uint64_t address, uin
 	return true;
 }
 
-/* Room for one more pointer in an array that doubles. */
+/* The array has room for @block. */
 static void block_insert(struct spyre_memory *memory, struct spyre_block *block)
 {
 	uint32_t at = spyre_block_index(memory, block->va);

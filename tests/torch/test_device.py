@@ -164,6 +164,14 @@ class TestProcesses:
             SPYRE_EMBEDDED_CARDS=0,
         )
 
+    def test_plugin_imported_before_torch(self):
+        """torch loads its plugins while this one is still being imported."""
+        import subprocess
+        import sys
+
+        code = "import torch_spyre, torch; assert torch.ones(2, device='spyre').sum() == 2"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
     def test_autoload_can_be_switched_off(self):
         import subprocess
         import sys

@@ -155,6 +155,27 @@ def test_out(dtype):
         assert not wide[:, :33].cpu().any() and not wide[:, 103:].cpu().any()
 
 
+def test_out_of_another_dtype():
+    """Where PyTorch refuses the dtype of out=, so does the card: no number is cut to an integer."""
+    x = exact(4, 70, dtype=torch.float32).to(DEVICE)
+    works = {
+        "norm": lambda x, out: torch.norm(x, 2, 1, out=out),
+        "vector_norm": lambda x, out: torch.linalg.vector_norm(x, 2, 1, out=out),
+        "std": lambda x, out: torch.std(x, 1, out=out),
+        "var": lambda x, out: torch.var(x, 1, out=out),
+        "argmax": lambda x, out: torch.argmax(x, 1, out=out),
+        "max": lambda x, out: torch.max(x, 1, out=(out, out.new_empty(0, dtype=torch.int64))),
+        "matmul": lambda x, out: torch.matmul(x, x.t(), out=out),
+    }
+    for name, work in works.items():
+        for tensor in (x.cpu(), x):
+            with pytest.raises(RuntimeError, match="dtype|cast"):
+                pytest.fail(f"{name}: {work(tensor, tensor.new_empty(0, dtype=torch.int32))}")
+    for tensor in (x.cpu(), x):
+        with pytest.raises(RuntimeError, match="without narrowing"):
+            torch.linalg.vector_norm(tensor, dtype=torch.float16)
+
+
 def test_refusals_count_as_fallbacks():
     """What the builder does not make shows, by the name of the operation that was called."""
     x = exact(4, 70, dtype=torch.float32).to(DEVICE)

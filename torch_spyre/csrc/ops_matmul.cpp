@@ -340,6 +340,8 @@ Tensor &matmul_out(const Tensor &a, const Tensor &b, Tensor &out)
 {
 	Tensor result = matmul_new(a, b);
 
+	TORCH_CHECK(out.scalar_type() == result.scalar_type(), "Expected out tensor to have dtype ",
+		    result.dtype(), ", but got ", out.dtype(), " instead");
 	at::native::resize_output(out, result.sizes());
 	torch_spyre::copy(out, result, true);
 	return out;

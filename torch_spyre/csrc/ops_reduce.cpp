@@ -166,7 +166,10 @@ bool reduce(const Reduction &r, Tensor &result)
 	return true;
 }
 
-/* Results go where the caller wants them. */
+/*
+ * Results go where the caller wants them. An @out whose dtype PyTorch refuses is
+ * left to the CPU, which raises its error.
+ */
 Tensor &give(const Tensor &result, Tensor &out)
 {
 	at::native::resize_output(out, result.sizes());
@@ -313,7 +316,9 @@ template <const Program &value, const Program &place, class New, class Out> stru
 						   Tensor &values, Tensor &indices)
 	{
 		Tensor v, i;
-		if (input.dim() && extreme(value, input, at::IntArrayRef(dim), keep, v) &&
+		if (input.dim() && values.scalar_type() == input.scalar_type() &&
+		    indices.scalar_type() == at::kLong &&
+		    extreme(value, input, at::IntArrayRef(dim), keep, v) &&
 		    places(place, input, dim, keep, i))
 			return { give(v, values), give(i, indices) };
 		return on_cpu<Out>(input, dim, keep, values, indices);
@@ -336,8 +341,8 @@ template <const Program &program, class New, class Out> struct Place {
 	static Tensor &into(const Tensor &input, std::optional<int64_t> dim, bool keep, Tensor &out)
 	{
 		Tensor result;
-		return run(input, dim, keep, result) ? give(result, out) :
-		       on_cpu<Out>(input, dim, keep, out);
+		return out.scalar_type() == at::kLong && run(input, dim, keep, result) ?
+		       give(result, out) : on_cpu<Out>(input, dim, keep, out);
 	}
 	static void add(torch::Library &m)
 	{
@@ -369,8 +374,9 @@ template <const Program &program, class New, class Out> struct Spread {
 			    bool keep, Tensor &out)
 	{
 		Tensor result;
-		return spread(program, input, dims, correction, keep, result) ? give(result, out) :
-		       on_cpu<Out>(input, dims, correction, keep, out);
+		return c10::canCast(input.scalar_type(), out.scalar_type()) &&
+		       spread(program, input, dims, correction, keep, result) ?
+		       give(result, out) : on_cpu<Out>(input, dims, correction, keep, out);
 	}
 	static void add(torch::Library &m)
 	{
@@ -395,7 +401,9 @@ bool norm(const Tensor &input, const at::Scalar &ord, OptionalIntArrayRef dims, 
 		     dtype.value_or(input.scalar_type()) };
 
 	r.extra[r.num_extra++] = { "ord", ord.toDouble() };
-	return is_float(r.dtype) && reduce(r, result);
+	/* A dtype that would narrow the input is the CPU's to refuse. */
+	return is_float(r.dtype) && c10::promoteTypes(input.scalar_type(), r.dtype) == r.dtype &&
+	       reduce(r, result);
 }
 
 Tensor vector_norm(const Tensor &input, const at::Scalar &ord, OptionalIntArrayRef dims, bool keep,
@@ -410,7 +418,9 @@ Tensor &vector_norm_out(const Tensor &input, const at::Scalar &ord, OptionalIntA
 			bool keep, MaybeDtype dtype, Tensor &out)
 {
 	Tensor result;
-	return norm(input, ord, dims, keep, dtype, result) ? give(result, out) :
+	return dtype.value_or(input.scalar_type()) == out.scalar_type() &&
+	       norm(input, ord, dims, keep, dtype, result) ?
+	       give(result, out) :
 	       on_cpu<at::_ops::linalg_vector_norm_out>(input, ord, dims, keep, dtype, out);
 }
 

@@ -7,6 +7,14 @@ device "spyre" and opens no card.
 
 import warnings
 
+
+def _autoload():
+    """Called by `import torch`; importing this module has done the work.
+
+    Defined first: in a program that imports this module before torch, the next import calls it.
+    """
+
+
 import torch
 
 from .compatibility import problem
@@ -47,7 +55,3 @@ else:
         if name.startswith("__"):
             raise AttributeError(name)
         raise ImportError(_problem)
-
-
-def _autoload():
-    """Called by `import torch`; importing this module has done the work."""
