@@ -245,7 +245,7 @@ class TestOutOfMemory:
 
 
 #: Enough for everything but the product, which takes some seconds, on a busy machine too.
-TIMEOUT_MS = 500
+TIMEOUT_MS = 1500
 
 #: A model whose matrix product takes longer than the time limit, and what comes after.
 FAULT = """
@@ -272,6 +272,24 @@ class TestFaults:
         assert "time limit" in printed or "TIMEOUT" in printed
         assert "mm" in printed or "matmul" in printed, printed
         assert "reset" in printed, printed
+
+    def test_later_call_names_the_first_failure(self):
+        """An allocation that comes once the product has failed is only cancelled."""
+        printed = python_ok(
+            "import time\n"
+            "import torch_spyre\n"
+            "x = torch.ones(4096, 4096, dtype=torch.float16).to('spyre')\n"
+            "z = x @ x\n"
+            "while not torch_spyre._C.has_stream_error():\n"
+            "    time.sleep(0.01)\n"
+            "try:\n"
+            "    torch.ones(1 << 20, dtype=torch.float16, device='spyre')\n"
+            "except RuntimeError as error:\n"
+            "    print(error)\n",
+            SPYRE_TIMEOUT_MS=TIMEOUT_MS,
+        )
+        assert "CANCELLED" in printed and "TIMEOUT" in printed, printed
+        assert "mm" in printed or "matmul" in printed, printed
 
     def test_state_and_reset(self):
         """After a reset the same process goes on, with the memory that it had."""

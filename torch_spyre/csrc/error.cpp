@@ -60,12 +60,26 @@ std::string room()
 			" bytes. Free tensors or take smaller batches.");
 }
 
+/* The failure that a cancelled call follows from; the call's own text does not have it. */
+std::string first_failure(spyre_status status)
+{
+	c10::DeviceIndex device = current_device();
+	spyre_context_state state{};
+
+	state.struct_size = sizeof(state);
+	if (status != SPYRE_ERROR_CANCELLED || !has_context(device) ||
+	    spyre_context_get_state(context(device), &state) != SPYRE_SUCCESS || !*state.text)
+		return "";
+	return c10::str(" The first failure was: ", state.text, ".");
+}
+
 } // namespace
 
 void fail(spyre_status status, const char *what)
 {
 	std::string text = c10::str("spyre: ", what, ": ", spyre_last_error(), " [",
-				    spyre_status_name(status), "].", remedy(status));
+				    spyre_status_name(status), "].", first_failure(status),
+				    remedy(status));
 	c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
 
 	if (status == SPYRE_ERROR_CAPTURE)
