@@ -73,7 +73,8 @@ SPYRE_API spyre_status spyre_stream_get_capture(spyre_stream *stream, uint64_t *
  * Launches of one graph execute one after the other, on different streams too. If only
  * some of the operations could be queued, the stream is in error. Since 0.1.
  * Errors: CAPTURE (the stream is being captured), INVALID_ADDRESS (memory of the graph
- * was freed), and the stream's error.
+ * was freed and unmapped; allocations below 1 MiB share a mapping, and freeing one is
+ * not detected), and the stream's error.
  */
 SPYRE_API spyre_status spyre_graph_launch(spyre_graph *graph, spyre_stream *stream);
 

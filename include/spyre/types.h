@@ -169,8 +169,8 @@ SPYRE_API const char *spyre_format_name(spyre_format format);
 SPYRE_API spyre_format spyre_format_from_name(const char *name);
 
 /**
- * Returns the size of one element in bytes; 0 for formats whose elements are not a
- * whole number of bytes, and for unknown ones. Since 0.1.
+ * Returns the size of one element in bytes; 0 for formats that no host tensor can have
+ * (elements of 2, 4, 9 or 24 bits), and for unknown ones. Since 0.1.
  */
 SPYRE_API size_t spyre_format_bytes(spyre_format format);
 
