@@ -56,11 +56,11 @@ archive_of() {
 		awk -v name="$1" '$2 == name && !found { found = $1 } END { print found }'
 }
 
-# deps GROUP...: installs their packages. Other scripts have no one to ask where there is no
-# terminal, as in continuous integration; who starts them there agrees.
+# deps GROUP...: installs their packages. Without a terminal as input, as in continuous
+# integration, there is no user to ask, and running the script is consent.
 deps() {
-	local yes=--yes
-	[ ! -t 0 ] || [ ! -t 2 ] || yes=
+	local yes=
+	[ -t 0 ] || yes=--yes
 	"$top/scripts/deps" $yes "$@"
 }
 
