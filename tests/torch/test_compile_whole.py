@@ -104,7 +104,14 @@ def gradients(function, *tensors):
 DERIVATIVES = {
     "hardswish": lambda x: F.hardswish(x * 3), "hardsigmoid": lambda x: F.hardsigmoid(x * 3),
     "elu": F.elu, "glu": lambda x: F.glu(x, 1), "logit": lambda x: torch.logit(x.sigmoid()),
-    "bilinear": lambda x: F.interpolate(x, size=(13, 11), mode="bilinear") * 0.3,
+    "bilinear": lambda x: F.interpolate(x, size=(13, 11), mode="bilinear") ** 2,
+    "bicubic": lambda x: F.interpolate(x, scale_factor=1.5, mode="bicubic") * 0.3,
+    "linear": lambda x: F.interpolate(x[0], size=13, mode="linear") * 0.3,
+    "trilinear": lambda x: F.interpolate(x[None], scale_factor=1.5, mode="trilinear") * 0.3,
+    "soft_margin_loss": lambda x: F.soft_margin_loss(x, x.detach().sign()),
+    "smooth_l1_loss": lambda x: F.smooth_l1_loss(x, x.detach().flip(0)),
+    "group_norm": lambda x: F.group_norm(x, 3) * x,
+    "logsumexp": lambda x: x.logsumexp(-1),
     "huber_loss": lambda x: F.huber_loss(x, x.detach().flip(0)),
 }  # fmt: skip
 

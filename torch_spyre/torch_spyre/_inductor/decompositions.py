@@ -91,10 +91,13 @@ def _interpolation(packet, decomposition):
 
 
 def _keep_under_autograd(packet):
-    """Python kernels of PyTorch's take some operations apart before any table is asked."""
+    """Python kernels of PyTorch's take some operations apart before any table is asked.
+
+    The kernel that knows the derivative stands under the alias of all autograd keys; under this
+    one alone the dispatcher finds its fallback, which has no derivative."""
     for op in overloads(packet):
         if torch._C.DispatchKey.Autograd in op.py_kernels and AUTOGRAD not in op.py_kernels:
-            op.py_impl(AUTOGRAD)(functools.partial(op._op_dk, AUTOGRAD))
+            op.py_impl(AUTOGRAD)(functools.partial(op._op_dk, torch._C.DispatchKey.Autograd))
 
 
 def _keep_interpolation(packet, tables):
