@@ -313,7 +313,8 @@ static struct usage usage_settled(void)
 		before = now;
 		abi_sleep_ms(100);
 		now = usage_now();
-		if (now.slab >= before.slab - 64 * 1024 && now.charged >= before.charged - 64 * 1024)
+		if (now.slab + 64 * 1024 >= before.slab &&
+		    now.charged + 64 * 1024 >= before.charged)
 			break;
 	}
 	return now;

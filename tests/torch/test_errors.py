@@ -245,7 +245,7 @@ class TestOutOfMemory:
 
 
 #: Enough for everything but the product, which takes some seconds, on a busy machine too.
-TIMEOUT_MS = 1500
+TIMEOUT_MS = 500
 
 #: A model whose matrix product takes longer than the time limit, and what comes after.
 FAULT = """
