@@ -38,7 +38,7 @@ START_TEST(takes_many_at_once)
 }
 END_TEST
 
-/* What does not fit in the address space fails, and leaves the array as it was. */
+/* An array too large for the address space is refused, and the old one is kept. */
 START_TEST(refuses_overflow)
 {
 	uint32_t *list = NULL, *before;

@@ -23,7 +23,7 @@
 #define PLAN "spyrecode.json"
 
 /*
- * Whoever may write to the common cache can take programs out of it and put
+ * A user who may write to the common cache can take programs out of it and put
  * others' names on them. Every user of it would have to trust all of those.
  */
 static spyre_status check_common(void)

@@ -29,7 +29,7 @@ enum build_kind {
 
 enum {
 	BUILD_LX = 1,		/* the result may stay in LX */
-	BUILD_IN_PLACE = 2,	/* may overwrite an input that nobody needs any more */
+	BUILD_IN_PLACE = 2,	/* may overwrite an input at its last use */
 	BUILD_CONVERTS = 4,	/* input and output differ in format */
 	BUILD_SPLAT = 8,	/* reads single lanes even where all operands are sparse */
 };
