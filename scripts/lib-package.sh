@@ -69,6 +69,16 @@ can_mount() {
 	return 1
 }
 
+# pip_files: what pip on this machine takes packages from or trusts, as far as it is local: a
+# root on it would not have the same archives otherwise.
+pip_files() {
+	local file
+	for file in /etc/pip.conf "$HOME/.config/pip/pip.conf" \
+		$(python3 -m pip config list 2>/dev/null | grep -oE "/[^' ]+" | sed 's|^//*|/|' | sort -u); do
+		[ ! -e "$file" ] || echo "$file"
+	done
+}
+
 # in_root ROOT SHARED COMMAND...: chroot to ROOT in a mount namespace, with a writable layer
 # that is gone afterwards. The folder $state is mounted as /state, SHARED (unless it is
 # empty) as /shared. Packages that apt fetches are kept.
@@ -79,8 +89,8 @@ in_root() {
 	# An overlay may not lie on a layer of its own: with ROOT / it takes another file system.
 	# shellcheck disable=SC2016
 	unshare -m --propagation private sh -ec '
-		root=$1 state=$2 cache=$3 shared=$4 layer=$2/layer
-		shift 4
+		root=$1 state=$2 cache=$3 shared=$4 pip=$5 layer=$2/layer
+		shift 5
 		mount -t tmpfs tmpfs "$layer"
 		mkdir "$layer/upper" "$layer/work" "$layer/root"
 		mount -t overlay overlay \
@@ -90,11 +100,15 @@ in_root() {
 		mount --bind "$state" state
 		[ -z "$shared" ] || mount --bind -o ro "$shared" shared
 		mount --bind "$cache" var/cache/apt/archives
+		for path in $pip; do
+			[ -d "$path" ] && mkdir -p ".$path" || { mkdir -p ".${path%/*}" && : >>".$path"; }
+			mount --bind -o ro "$path" ".$path"
+		done
 		mount -t proc proc proc
 		mount --rbind /dev dev
 		cp /etc/resolv.conf etc/resolv.conf 2>/dev/null || :
-		exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
-			DEBIAN_FRONTEND=noninteractive "$@"' sh "$root" "$state" "$cache" "$shared" "$@"
+		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+			HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' sh "$root" "$state" "$cache" "$shared" "$(pip_files)" "$@"
 }
 
 package_rpm() {
@@ -125,16 +139,20 @@ package_state() {
 	mkdir -p "$top/build/package"
 	state=$(mktemp -d "$top/build/package/state.XXXXXX") && mkdir "$state/debs" || return
 	echo "$version" >"$state/version"
-	cp "$top"/tests/packages/*.sh "$state"
+	cp "$top"/tests/packages/* "$state"
 	! ls "$top"/build/package/deb/*.deb >/dev/null 2>&1 || cp "$top"/build/package/deb/*.deb "$state/debs"
 }
 
-# test_in_root ROOT SHARED SCRIPT [FILE...]: runs a script of tests/packages, beside these files.
+# test_in_root ROOT SHARED SCRIPT [FILE...] [-- ARGUMENT...]: runs a script of tests/packages,
+# beside these files.
 test_in_root() {
 	local root=$1 shared=$2 script=$3 state status
 	shift 3
-	package_state && { [ $# = 0 ] || cp -r "$@" "$state"; } || return
-	in_root "$root" "$shared" sh "/state/$script"
+	package_state || return
+	while [ $# -gt 0 ] && [ "$1" != -- ]; do
+		cp -r "$1" "$state" && shift || return
+	done
+	in_root "$root" "$shared" "/state/$script" "${@:2}"
 	status=$?
 	rm -rf "$state"
 	return $status
@@ -192,6 +210,24 @@ rpm_files() {
 		rpm_has libspyre-devel '/man3/spyre_launch.3\(.gz\)\?' && rpm_has spyre-tools /bin/spyre-smi &&
 		rpm_has spyre-tools /docs/unsupported.md &&
 		rpm_has spyre-vdev-dkms "/src/spyre-vdev-$version/dkms.conf"
+}
+
+# A reader's day: what README and docs/install.md say, command by command. The packages of the
+# root are those that Debian's installer gives every machine.
+part_documents() {
+	local checkout=$top/build/package/checkout
+	if ! bare_root bookworm ca-certificates git python3-venv sudo udev; then
+		skip "commands of the documents" "$root_missing"
+		return
+	fi
+	rm -rf "$checkout" && mkdir -p "$checkout"
+	git clone -q --bare "$top" "$checkout/spyre.git" || return
+	step_in_root "README and the tutorials in a bare Debian 12" documents-readme "$root" "$checkout" \
+		documents.sh -- README.md docs/tutorial/first-{kernel,bundle,model}.md
+	step_in_root "docs/install.md: packages" documents-packages "$root" "$checkout" \
+		documents.sh -- "docs/install.md:## Packages:## Library"
+	step_in_root "docs/install.md: from source" documents-source "$root" "$checkout" \
+		documents.sh -- "docs/install.md:## Library"
 }
 
 part_packages_wheel() {

@@ -4,23 +4,7 @@
 # Runs inside a bare Debian with the packages in /state/debs: installs them as an
 # administrator would, uses each, and removes them. Results are TAP on stdout.
 set -u
-failed=0
-log=/state/debian.log
-: >"$log"
-
-try() {
-	name=$1
-	shift
-	echo "== $name: $*" >>"$log"
-	if "$@" >/tmp/out 2>&1; then
-		echo "ok - $name"
-	else
-		echo "not ok - $name"
-		tail -n 20 /tmp/out | sed 's/^/# /'
-		failed=1
-	fi
-	cat /tmp/out >>"$log"
-}
+. /state/try.sh
 
 apt() { apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@"; }
 package() { ls /state/debs/"$1"_*.deb; }
@@ -87,4 +71,4 @@ try "all files are as they were packed" verified
 
 try "the packages are removed" apt purge libspyre0 libspyre-dev spyre-tools spyre-vdev-dkms
 try "nothing of them is left" nothing_left
-exit $failed
+exit "$failed"

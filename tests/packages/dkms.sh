@@ -5,20 +5,13 @@
 # /lib/modules, /var/lib/dkms and /usr/src is gone with it. The package is in /state/debs,
 # the version in /state/version, the kernel's in /state/kernel. Results are TAP on stdout.
 set -u
-failed=0
+. /state/try.sh
 version=$(cat /state/version) kernel=$(cat /state/kernel)
 
-try() {
-	name=$1
-	shift
-	if "$@" >/tmp/out 2>&1; then
-		echo "ok - $name"
-	else
-		echo "not ok - $name"
-		tail -n 20 /tmp/out | sed 's/^/# /'
-		tail -n 20 "/var/lib/dkms/spyre-vdev/$version/build/make.log" 2>/dev/null | sed 's/^/# /'
-		failed=1
-	fi
+build() {
+	dkms build "spyre-vdev/$version" -k "$kernel" && return
+	tail -n 20 "/var/lib/dkms/spyre-vdev/$version/build/make.log"
+	return 1
 }
 
 status_is() { dkms status "spyre-vdev/$version" | tee /dev/stderr | grep -q "$1"; }
@@ -28,11 +21,11 @@ none_left() { [ -z "$(module)" ] && [ -z "$(dkms status "spyre-vdev/$version")" 
 
 try "the source unpacks" dpkg-deb -x /state/debs/spyre-vdev-dkms_*.deb /
 try "dkms add" dkms add "spyre-vdev/$version"
-try "dkms build" dkms build "spyre-vdev/$version" -k "$kernel"
+try "dkms build" build
 try "dkms install" dkms install "spyre-vdev/$version" -k "$kernel"
 try "dkms status says installed" status_is installed
 try "the module is one for $kernel" built_for_kernel
 try "modprobe would take it" modprobe -n -S "$kernel" spyre_vdev
 try "dkms remove" dkms remove "spyre-vdev/$version" --all
 try "and nothing is left" none_left
-exit $failed
+exit "$failed"

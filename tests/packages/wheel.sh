@@ -4,19 +4,7 @@
 # Runs inside a bare Debian that has python3 and no compiler, with the wheel in /state
 # and torch in /shared: installs the wheel and computes. Results are TAP on stdout.
 set -u
-failed=0
-
-try() {
-	name=$1
-	shift
-	if "$@" >/tmp/out 2>&1; then
-		echo "ok - $name"
-	else
-		echo "not ok - $name"
-		tail -n 20 /tmp/out | sed 's/^/# /'
-		failed=1
-	fi
-}
+. /state/try.sh
 
 bare() {
 	! command -v cc && ! command -v gcc && ! command -v c++ && ! ldconfig -p | grep -E 'spyre|yyjson'
@@ -54,4 +42,4 @@ try "import torch computes on the card, with the libraries of the wheel" \
 forget_torch
 try "pip uninstalls it" /tmp/v/bin/pip uninstall -y torch_spyre
 try "and leaves no file" sh -c '! find /tmp/v -ipath "*spyre*" | grep .'
-exit $failed
+exit "$failed"
