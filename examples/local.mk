@@ -26,4 +26,4 @@ EXTRA_DIST += examples/semantic_search/ORIGIN examples/semantic_search/search.py
 EXTRA_DIST += examples/semantic_search/sentences.txt
 
 # A first program, which users and installcheck build against the installed library.
-EXTRA_DIST += examples/add/Makefile examples/add/add.c
+EXTRA_DIST += examples/add/Makefile examples/add/add.c examples/add/add.py

@@ -70,6 +70,26 @@ cp "$src/examples/add/add.c" "$src/examples/add/Makefile" "$work"
 try "examples/add builds with its Makefile" \
 	make -C "$work" CC="$CC" PKG_CONFIG="$pc" CFLAGS="-Wall -Wextra -Werror $san" add
 try "and computes" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/add" "$work/bundle"
+# The Python package: Python's headers, cffi, setuptools and numpy are not part of the installation.
+python=${PYTHON:-/usr/bin/python3}
+builds_extensions() {
+	"$python" -c 'import os, sysconfig, cffi, numpy, setuptools
+assert os.path.exists(sysconfig.get_paths()["include"] + "/Python.h")' 2>/dev/null
+}
+in_python() {
+	env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded PYTHONPATH="$work/python" "$python" "$@"
+}
+build_python() { cd "$work/python" && "$python" setup.py -q build_ext --inplace; }
+if [ -n "$san" ]; then
+	echo "ok - the Python package # SKIP Python itself has no sanitizer"
+elif builds_extensions; then
+	cp -r "$src/python" "$work/python"
+	try "the Python package builds" build_python
+	try "its tests pass" in_python "$src/tests/python/test_spyre.py"
+	try "examples/add/add.py computes" in_python "$src/examples/add/add.py" "$work/bundle.py"
+else
+	echo "ok - the Python package # SKIP $python lacks cffi, setuptools, numpy or its headers"
+fi
 if [ -e "${SPYRE_BUILDDIR:-.}/docs/man3/stamp" ]; then
 	try "the manual page of spyre_launch is installed" test -s "$mandir/man3/spyre_launch.3"
 fi

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: MIT
+"""Spyre cards from Python and numpy, over libspyre, without PyTorch.
+
+    import numpy as np, spyre
+
+    x = np.ones((64, 128), np.float16)
+    spyre.build("add", [x, x, x], "add.bundle")
+    with spyre.Context() as card:
+        a, b, total = card.array(x), card.array(x), card.empty(x.shape, x.dtype)
+        card.load("add.bundle")(a, b, total)
+        print(total.numpy())
+
+Functions raise spyre.Error, with libspyre's text, if a call fails. `spyre.lib` and `spyre.ffi` have
+all functions, types and constants of the C library for what this module has no name for.
+"""
+
+import numpy as np
+
+from ._library import ffi, lib
+
+_FORMATS = {
+    "float16": lib.SPYRE_FORMAT_IEEE_FP16, "float32": lib.SPYRE_FORMAT_IEEE_FP32,
+    "bfloat16": lib.SPYRE_FORMAT_BFLOAT16, "int8": lib.SPYRE_FORMAT_SENINT8,
+    "uint8": lib.SPYRE_FORMAT_UINT8, "int32": lib.SPYRE_FORMAT_IEEE_INT32,
+    "int64": lib.SPYRE_FORMAT_IEEE_INT64, "bool": lib.SPYRE_FORMAT_BOOL,
+}
+
+
+def _text(pointer):
+    return ffi.string(pointer).decode("utf-8", "replace")
+
+
+class Error(RuntimeError):
+    """A call of libspyre failed. `status` is the spyre_status."""
+
+    def __init__(self, status):
+        self.status = status
+        super().__init__(f"{_text(lib.spyre_status_name(status))}: {_text(lib.spyre_last_error())}")
+
+
+def _check(status):
+    if status != lib.SPYRE_SUCCESS:
+        raise Error(status)
+
+
+def _new(kind, function, *args):
+    """Calls a function that returns an object through its last argument."""
+    result = ffi.new(kind + " *")
+    _check(function(*args, result))
+    return result[0]
+
+
+def _read(kind, function, owner):
+    """Calls a function that fills a struct; returns it as a dict, texts as str."""
+    value = ffi.new(kind + " *")
+    value.struct_size = ffi.sizeof(kind)
+    _check(function(owner, value))
+    items = {name: getattr(value, name) for name, _ in ffi.typeof(kind).fields[1:]}
+    return {name: _text(item) if isinstance(item, ffi.CData) else item for name, item in items.items()}
+
+
+def _format(dtype):
+    name = np.dtype(dtype).name
+    if name not in _FORMATS:
+        raise TypeError(f"cannot use dtype {name} on a card: it has {', '.join(_FORMATS)}")
+    return _FORMATS[name]
+
+
+def _operand(shape, dtype):
+    """How a tensor of this shape lies in device memory: a spyre_sdsc_operand."""
+    operand = ffi.new("spyre_sdsc_operand *")
+    operand.rank = len(shape)
+    operand.size[0:len(shape)] = shape
+    _check(lib.spyre_layout_init(ffi.addressof(operand, "layout"), len(shape), operand.size,
+                                 _format(dtype)))
+    return operand
+
+
+def version():
+    """Version of the library, as (major, minor, patch)."""
+    number = lib.spyre_version()
+    return number >> 16, number >> 8 & 255, number & 255
+
+
+def device_count():
+    """Number of cards that this process can see."""
+    return _new("int", lib.spyre_device_count)
+
+
+def operations():
+    """Names of the operations that build() and Graph.op() take."""
+    names, table = [], lib.spyre_sdsc_operations()
+    while table[len(names)] != ffi.NULL:
+        names.append(_text(table[len(names)]))
+    return names
+
+
+def build(op, operands, directory, cores=0):
+    """Writes the SDSC bundle of one operation.
+
+    operands: inputs, then the output; of each only `shape` and `dtype` are read.
+    cores: number of cores to divide it over; 0 lets the planner choose.
+    """
+    structs = [_operand(operand.shape, operand.dtype) for operand in operands]
+    array = ffi.new("spyre_sdsc_operand[]", [struct[0] for struct in structs])
+    _check(lib.spyre_sdsc_build(op.encode(), array, len(structs), cores, str(directory).encode()))
+
+
+class Context:
+    """One card, opened by this process until close(), the end of a `with` block or the last
+    reference, which arrays and kernels hold as well."""
+
+    def __init__(self, index=0):
+        self._pointer = ffi.gc(_new("spyre_context *", lib.spyre_context_create, index, 0),
+                               lib.spyre_context_destroy)
+        self._stream = _new("spyre_stream *", lib.spyre_stream_get, self._pointer, 0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    @property
+    def pointer(self):
+        """The spyre_context, for functions of `spyre.lib`."""
+        if self._pointer is None:
+            raise ValueError("cannot use this context: it is closed")
+        return self._pointer
+
+    @property
+    def stream(self):
+        """The spyre_stream, number 0, that copies and kernels of this module use."""
+        return self.pointer and self._stream
+
+    def close(self):
+        """Closes the card; its memory is gone. Arrays and kernels of it can no longer be used."""
+        pointer, self._pointer = self._pointer, None
+        if pointer is not None:
+            ffi.gc(pointer, None)
+            _check(lib.spyre_context_destroy(pointer))
+
+    def properties(self):
+        """Name, UUID, number of cores and sizes (bytes, kHz) of the card, as a dict."""
+        return _read("spyre_device_properties", lib.spyre_context_get_properties, self.pointer)
+
+    def memory(self):
+        """Device memory in bytes, as a dict: total, free, used, context_used, ..."""
+        return _read("spyre_memory_info", lib.spyre_mem_info, self.pointer)
+
+    def empty(self, shape, dtype=np.float16):
+        """Device memory for a tensor, not initialised."""
+        return Array(self, tuple(shape), dtype)
+
+    def array(self, values):
+        """A copy of a numpy array on the card."""
+        values = np.asarray(values)
+        array = Array(self, values.shape, values.dtype)
+        array.write(values)
+        return array
+
+    def load(self, directory):
+        """Compiles a bundle, or takes its compiled form beside it; returns a Kernel."""
+        return Kernel(self, _new("spyre_kernel *", lib.spyre_kernel_load, self.pointer,
+                                 str(directory).encode()))
+
+    def synchronize(self):
+        """Waits until all queued work has finished; raises what went wrong in it."""
+        _check(lib.spyre_context_synchronize(self.pointer))
+
+
+class Array:
+    """A tensor in device memory, at `address`, which is freed with its last reference."""
+
+    def __init__(self, context, shape, dtype):
+        self.context, self.shape, self.dtype = context, shape, np.dtype(dtype)
+        self.operand = _operand(shape, dtype)
+        self.layout = ffi.addressof(self.operand, "layout")
+        self.address = None
+        self.address = _new("spyre_devptr", lib.spyre_mem_alloc, context.pointer,
+                            lib.spyre_layout_bytes(self.layout))
+
+    def __del__(self):
+        if self.context._pointer is not None and self.address is not None:
+            lib.spyre_mem_free(self.context._pointer, self.address)
+
+    def _tensor(self, values):
+        tensor = ffi.new("spyre_host_tensor *")
+        _check(lib.spyre_host_tensor_dense(tensor, ffi.cast("void *", values.ctypes.data),
+                                           _format(self.dtype), len(self.shape), self.operand.size))
+        return tensor
+
+    def write(self, values):
+        """Copies a numpy array of the same shape to the card, converting it to its dtype."""
+        values = np.ascontiguousarray(values, self.dtype).reshape(np.shape(values))
+        if values.shape != self.shape:
+            raise ValueError(f"cannot write shape {values.shape}: the array has {self.shape}")
+        _check(lib.spyre_copy_h2d(self.context.pointer, self.address, self.layout,
+                                  self._tensor(values)))
+
+    def numpy(self):
+        """A copy on the host. Waits for work that was queued before."""
+        values = np.empty(self.shape, self.dtype)
+        _check(lib.spyre_stream_synchronize(self.context.stream))
+        _check(lib.spyre_copy_d2h(self.context.pointer, self._tensor(values), self.address,
+                                  self.layout))
+        return values
+
+
+class Kernel:
+    """A compiled bundle. Calling it with Arrays, inputs first, queues one run."""
+
+    def __init__(self, context, pointer):
+        self.context = context
+        self._pointer = pointer
+
+    def __del__(self):
+        if self.context._pointer is not None:
+            lib.spyre_kernel_unload(self._pointer)
+
+    def info(self):
+        """Number of arguments, cores, bytes and modelled cycles, as a dict."""
+        return _read("spyre_kernel_info", lib.spyre_kernel_get_info,
+                     self.context.pointer and self._pointer)
+
+    def __call__(self, *arrays):
+        args = ffi.new("spyre_arg[]", [(array.address, array.layout) for array in arrays])
+        _check(lib.spyre_launch(self.context.stream, self._pointer, args, len(arrays)))
+
+
+class Graph:
+    """Operations that become one kernel. Tensors are numbers, in the order of their making."""
+
+    def __init__(self):
+        self._pointer = ffi.gc(_new("spyre_sdsc_graph *", lib.spyre_sdsc_graph_create),
+                               lib.spyre_sdsc_graph_destroy)
+
+    def argument(self, shape, dtype=np.float16):
+        """A tensor that the kernel's caller provides; returns its number."""
+        return _new("uint32_t", lib.spyre_sdsc_graph_add_argument, self._pointer,
+                    _operand(shape, dtype))
+
+    def op(self, name, *inputs, out=None, **attributes):
+        """Adds an operation that writes to the argument `out` or a new tensor; returns its number."""
+        tensor = ffi.new("uint32_t *", lib.SPYRE_SDSC_NEW if out is None else out)
+        names = [ffi.new("char[]", key.encode()) for key in attributes]
+        values = ffi.new("spyre_sdsc_attribute[]", list(zip(names, attributes.values())))
+        _check(lib.spyre_sdsc_graph_add_op(self._pointer, name.encode(), values, len(names),
+                                           ffi.new("uint32_t[]", inputs), len(inputs), tensor))
+        return tensor[0]
+
+    def load(self, context, cores=0):
+        """Plans and compiles the graph; returns a Kernel, whose arguments are the graph's."""
+        return Kernel(context, _new("spyre_kernel *", lib.spyre_sdsc_graph_load, context.pointer,
+                                    self._pointer, cores))
