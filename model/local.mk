@@ -8,13 +8,8 @@ model_unit_sources = \
 	model/simd/transpose.h model/simd/unit.h model/simd/vec.h
 
 noinst_LTLIBRARIES += model/libmodel.la model/libmodel_scalar.la
-model_libmodel_la_SOURCES = \
-	model/card.c model/card.h model/core.c model/core.h model/dma.c model/dma.h \
-	model/dma_check.c model/format.c model/format.h model/group.c model/lpddr.c model/move.c \
-	model/program.c model/program.h model/pt.c model/pt.h model/pt_load.c model/sfu.c \
-	model/simd/unit.c \
-	model/timing.c model/topk.c model/types.h model/verify.c model/verify.h model/verify_instr.c \
-	model/verify_shape.c model/verify_view.c
+include model/sources.mk
+model_libmodel_la_SOURCES = $(model_sources) $(model_headers)
 model_libmodel_la_CPPFLAGS = $(AM_CPPFLAGS)
 model_libmodel_la_LIBADD = model/libmodel_scalar.la
 
