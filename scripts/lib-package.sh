@@ -139,7 +139,7 @@ package_state() {
 	mkdir -p "$top/build/package"
 	state=$(mktemp -d "$top/build/package/state.XXXXXX") && mkdir "$state/debs" || return
 	echo "$version" >"$state/version"
-	cp "$top"/tests/packages/* "$state"
+	cp "$top"/tests/packages/* "$top/tests/tap.sh" "$state"
 	! ls "$top"/build/package/deb/*.deb >/dev/null 2>&1 || cp "$top"/build/package/deb/*.deb "$state/debs"
 }
 

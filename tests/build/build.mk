@@ -2,7 +2,7 @@
 # Tests of the build's products: exports, headers, manual pages, installed tree.
 build_tests = tests/build/completions.sh tests/build/deps.sh tests/build/headers.sh tests/build/manpages.sh tests/build/symbols.sh
 TESTS += $(build_tests)
-EXTRA_DIST += $(build_tests) tests/build/consumer.c tests/build/installed.sh \
+EXTRA_DIST += $(build_tests) tests/tap.sh tests/build/consumer.c tests/build/installed.sh \
 	tests/build/install-root.sh tests/python/test_spyre.py
 EXTRA_DIST += python/pyproject.toml python/setup.py python/spyre/__init__.py \
 	python/spyre/build_library.py

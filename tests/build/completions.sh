@@ -7,19 +7,7 @@ set -u
 src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?}
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
-number=0
-
-try() {
-	number=$((number + 1))
-	name=$1
-	shift
-	if "$@" >"$work/out" 2>&1; then
-		echo "ok $number - $name"
-	else
-		echo "not ok $number - $name"
-		sed 's/^/# /' "$work/out" | head -n 20
-	fi
-}
+. "$src/tests/tap.sh"
 
 # The options of a help text, without those that only a sentence mentions.
 options_of() {
@@ -54,8 +42,7 @@ parses() {
 echo 1..4
 try "bash completes every option" bash_has
 if ! command -v python3 >/dev/null; then
-	number=$((number + 1))
-	echo "ok $number - zsh and fish complete every option # SKIP no python3"
+	skip "zsh and fish complete every option" "no python3"
 else
 	try "zsh and fish complete every option" \
 		python3 -B "$src/scripts/mkcompletions" --check "$build"
@@ -68,7 +55,6 @@ for shell in zsh fish; do
 		esac
 		try "$shell reads its completions" parses $shell "$@"
 	else
-		number=$((number + 1))
-		echo "ok $number - $shell reads its completions # SKIP no $shell"
+		skip "$shell reads its completions" "no $shell"
 	fi
 done

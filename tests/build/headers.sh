@@ -7,22 +7,10 @@ set -u
 src=${SPYRE_SRCDIR:?}
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
+. "$src/tests/tap.sh"
 CC=${CC:-cc} CXX=${CXX:-c++}
 flags="-pedantic -Wall -Wextra -Wundef -Werror -fsyntax-only -I$src/include"
 drm=$(${PKG_CONFIG:-pkg-config} --cflags libdrm 2>/dev/null)
-number=0
-
-try() {
-	number=$((number + 1))
-	what=$1
-	shift
-	if "$@" >"$work/out" 2>&1; then
-		echo "ok $number - $what"
-	else
-		echo "not ok $number - $what"
-		sed 's/^/# /' "$work/out" | head -n 20
-	fi
-}
 
 set -- "$src"/include/spyre/*.h "$src"/include/uapi/drm/*.h
 echo "1..$(($# * 3))"
@@ -38,7 +26,6 @@ for header; do
 	if command -v "$CXX" >/dev/null; then
 		try "$name in C++" $CXX -std=c++11 $flags $quiet "$work/a.cc"
 	else
-		number=$((number + 1))
-		echo "ok $number - $name in C++ # SKIP no C++ compiler"
+		skip "$name in C++" "no C++ compiler"
 	fi
 done

@@ -9,22 +9,10 @@ src=${SPYRE_SRCDIR:?} root=${SPYRE_ROOT-}
 pkgconfigdir=$1 mandir=$2 bindir=$3 docdir=$4
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
+. "$src/tests/tap.sh"
 CC=${CC:-cc} CXX=${CXX:-c++}
 export PKG_CONFIG_PATH="$pkgconfigdir" PKG_CONFIG_SYSROOT_DIR="$root"
 pc=${PKG_CONFIG:-pkg-config}
-failed=0
-
-try() {
-	name=$1
-	shift
-	if "$@" >"$work/out" 2>&1; then
-		echo "ok - $name"
-	else
-		echo "not ok - $name"
-		sed 's/^/# /' "$work/out" | head -n 20
-		failed=1
-	fi
-}
 
 cflags=$($pc --cflags libspyre) libs=$($pc --libs libspyre) || exit 1
 libdir=$root$($pc --variable=libdir libspyre)
@@ -49,7 +37,7 @@ if command -v "$CXX" >/dev/null; then
 		$CXX -Wall -Werror $san $cflags "$work/consumer.cc" -o "$work/cc" $libs
 	try "and runs" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/cc"
 else
-	echo "ok - a C++ program builds # SKIP no C++ compiler"
+	skip "a C++ program builds" "no C++ compiler"
 fi
 # Errors and findings refer to docs/NAME.md.
 named_docs() {
@@ -81,14 +69,14 @@ in_python() {
 }
 build_python() { cd "$work/python" && "$python" setup.py -q build_ext --inplace; }
 if [ -n "$san" ]; then
-	echo "ok - the Python package # SKIP Python itself has no sanitizer"
+	skip "the Python package" "Python itself has no sanitizer"
 elif builds_extensions; then
 	cp -r "$src/python" "$work/python"
 	try "the Python package builds" build_python
 	try "its tests pass" in_python "$src/tests/python/test_spyre.py"
 	try "examples/add/add.py computes" in_python "$src/examples/add/add.py" "$work/bundle.py"
 else
-	echo "ok - the Python package # SKIP $python lacks cffi, setuptools, numpy or its headers"
+	skip "the Python package" "$python lacks cffi, setuptools, numpy or its headers"
 fi
 if [ -e "${SPYRE_BUILDDIR:-.}/docs/man3/stamp" ]; then
 	try "the manual page of spyre_launch is installed" test -s "$mandir/man3/spyre_launch.3"

@@ -7,27 +7,10 @@ set -u
 src=${SPYRE_SRCDIR:?} build=${SPYRE_BUILDDIR:?}
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
+. "$src/tests/tap.sh"
 map=$src/libspyre/libspyre.map
 lib=$build/libspyre/.libs/libspyre.so
 [ -e "$lib" ] || lib=$build/.libs/libspyre.so
-number=0
-
-# same NAME A B: checks that two lists are equal; prints entries that only one of them has.
-same() {
-	number=$((number + 1))
-	diff=$(comm -3 "$2" "$3" | tr '\t\n' '> ')
-	if [ -s "$2" ] && [ -z "$diff" ]; then
-		echo "ok $number - $1"
-	else
-		echo "not ok $number - $1"
-		echo "# only in one of the two ('>': the second): $diff"
-	fi
-}
-
-skip() {
-	number=$((number + 1))
-	echo "ok $number - $1 # SKIP $2"
-}
 
 echo 1..5
 sed -n 's/^[[:space:]]*\(spyre_[a-z0-9_]*\);$/\1/p' "$map" | LC_ALL=C sort >"$work/map"

@@ -4,7 +4,8 @@
 # Runs inside a bare Debian with the packages in /state/debs: installs them as an
 # administrator would, uses each, and removes them. Results are TAP on stdout.
 set -u
-. /state/try.sh
+work=/tmp
+. /state/tap.sh
 
 apt() { apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@"; }
 package() { ls /state/debs/"$1"_*.deb; }

@@ -5,7 +5,8 @@
 # /lib/modules, /var/lib/dkms and /usr/src is gone with it. The package is in /state/debs,
 # the version in /state/version, the kernel's in /state/kernel. Results are TAP on stdout.
 set -u
-. /state/try.sh
+work=/tmp
+. /state/tap.sh
 version=$(cat /state/version) kernel=$(cat /state/kernel)
 
 build() {

@@ -7,7 +7,8 @@
 # reader's terminal, which "script" provides: questions are answered with "y". Results are TAP
 # on stdout.
 set -u
-. /state/try.sh
+work=/tmp
+. /state/tap.sh
 
 # Commands of another machine than a root of this one, with the reason.
 impossible() {

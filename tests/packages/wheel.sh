@@ -4,7 +4,8 @@
 # Runs inside a bare Debian that has python3 and no compiler, with the wheel in /state
 # and torch in /shared: installs the wheel and computes. Results are TAP on stdout.
 set -u
-. /state/try.sh
+work=/tmp
+. /state/tap.sh
 
 bare() {
 	! command -v cc && ! command -v gcc && ! command -v c++ && ! ldconfig -p | grep -E 'spyre|yyjson'

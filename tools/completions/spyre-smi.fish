@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 # Made by scripts/mkcompletions from the help texts of spyre-smi.
 complete -c spyre-smi -f
-complete -c spyre-smi -s L -l list-devices -d 'one line per card'
+complete -c spyre-smi -s L -l list-devices -d 'one line per card (or --list-gpus)'
 complete -c spyre-smi -s q -l query -d 'everything about each card'
 complete -c spyre-smi -s d -l display -r -d 'with -q: only DEVICE, MEMORY, UTILIZATION,'
 complete -c spyre-smi -l query-device -r -d 'chosen fields of each card (or --query-gpu)'
 complete -c spyre-smi -l query-compute-apps -r -d 'chosen fields of each process that uses a card'
-complete -c spyre-smi -l help-query-device -d 'the fields of --query-device'
+complete -c spyre-smi -l help-query-device -d 'the fields of --query-device (or --help-query-gpu)'
 complete -c spyre-smi -l help-query-compute-apps -d 'the fields of --query-compute-apps'
 complete -c spyre-smi -l format -r -d 'csv[,noheader][,nounits] or json, for queries;'
 complete -c spyre-smi -s i -l id -r -d 'only these cards: index, UUID or bus id'
