@@ -128,7 +128,7 @@ static spyre_status import_error(struct spyre_drm_card *card, int error, int fd)
 {
 	if (error == EINVAL || error == EBADF || error == ENOTTY)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "%s: file descriptor %d is no dma-buf that this card can use: %s (errno %d)",
+				   "%s: file descriptor %d is not a dma-buf that this card can use: %s (errno %d)",
 				   card->base.properties.node, fd, strerror(error), error);
 	return spyre_drm_error(card, error, "DRM_IOCTL_PRIME_FD_TO_HANDLE of file descriptor %d",
 			       fd);

@@ -187,7 +187,7 @@ static spyre_status assign_dims(struct plan *p, struct run *run, uint32_t num_ru
 				owner = &run[r];
 		if (!owner && num_runs)
 			return spyre_error(SPYRE_ERROR_LAYOUT,
-					   "device dimension %u has stride_map %" PRId64 ", which is no multiple of any stride of the host tensor (finest %" PRId64 "); it cannot describe this tensor",
+					   "device dimension %u has stride_map %" PRId64 ", which is not a multiple of any stride of the host tensor (finest %" PRId64 "); it cannot describe this tensor",
 					   j, stride, run[num_runs - 1].stride);
 		p->step[j] = stride;
 		if (owner)

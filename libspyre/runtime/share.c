@@ -102,7 +102,7 @@ static spyre_status check_window(int fd, uint64_t offset, uint64_t *bytes)
 
 	if (end < 0)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "file descriptor %d is no dma-buf: %s", fd, strerror(errno));
+				   "file descriptor %d is not a dma-buf: %s", fd, strerror(errno));
 	if (offset % SPYRE_STICK || *bytes % SPYRE_STICK)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "offset %" PRIu64 " and %" PRIu64 " bytes: both are multiples of %d",
@@ -258,7 +258,7 @@ spyre_status spyre_ipc_open_handle(spyre_context *context, const spyre_ipc_handl
 	if (handle.magic != HANDLE_MAGIC || handle.reserved[0] || handle.reserved[1] ||
 	    handle.pid <= 0 || handle.fd < 0 || !handle.bytes)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_ipc_open_handle: these bytes are no handle of "
+				   "spyre_ipc_open_handle: these bytes are not a handle of "
 				   "spyre_ipc_get_handle()");
 	status = fetch(&handle, &fd);
 	if (!status) {

@@ -2,7 +2,7 @@
 # Made by scripts/mkcompletions from the help texts of spyre-smi.
 complete -c spyre-smi -f
 complete -c spyre-smi -s L -l list-devices -d 'one line per card (or --list-gpus)'
-complete -c spyre-smi -s q -l query -d 'everything about each card'
+complete -c spyre-smi -s q -l query -d 'all values of each card'
 complete -c spyre-smi -s d -l display -r -d 'with -q: only DEVICE, MEMORY, UTILIZATION,'
 complete -c spyre-smi -l query-device -r -d 'chosen fields of each card (or --query-gpu)'
 complete -c spyre-smi -l query-compute-apps -r -d 'chosen fields of each process that uses a card'
@@ -10,11 +10,11 @@ complete -c spyre-smi -l help-query-device -d 'the fields of --query-device (or 
 complete -c spyre-smi -l help-query-compute-apps -d 'the fields of --query-compute-apps'
 complete -c spyre-smi -l format -r -d 'csv[,noheader][,nounits] or json, for queries;'
 complete -c spyre-smi -s i -l id -r -d 'only these cards: index, UUID or bus id'
-complete -c spyre-smi -s l -l loop -r -d 'again every SECONDS, until interrupted'
-complete -c spyre-smi -l loop-ms -r -d 'again every MILLISECONDS'
+complete -c spyre-smi -s l -l loop -r -d 'repeat every SECONDS, until interrupted'
+complete -c spyre-smi -l loop-ms -r -d 'repeat every MILLISECONDS'
 complete -c spyre-smi -s c -l count -r -d 'with -l: stop after COUNT times'
 complete -c spyre-smi -s i -r -d 'reset cards, as root; all of the kernel\'s without'
 complete -c spyre-smi -s y -l yes -d 'with -r: do not ask'
-complete -c spyre-smi -l force -d 'with -r: although processes use the card'
+complete -c spyre-smi -l force -d 'with -r: even if processes use the card'
 complete -c spyre-smi -l version -d 'versions of this tool and of libspyre'
 complete -c spyre-smi -s h -l help -d 'this text'

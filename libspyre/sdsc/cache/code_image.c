@@ -103,7 +103,7 @@ static const char *check_header(const struct code_image_header *h, const uint8_t
 	static const uint8_t zero[sizeof(h->reserved)];
 
 	if (h->magic != CODE_IMAGE_MAGIC)
-		return "is no compiled bundle";
+		return "is not a compiled bundle";
 	if (h->version != CODE_IMAGE_VERSION || h->program_version != SPYRE_PROG_VERSION)
 		return "has another encoding";
 	if (h->size != size)

@@ -74,7 +74,7 @@ static spyre_status cast_output(const struct build_call *call, struct build_use 
 		if (!(format >= 0 && format < 256) ||
 		    spyre_stick_elements((spyre_format)format) < 1)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					   "cast: the attribute \"format\" is %g, which is no device format (spyre_format)",
+					   "cast: the attribute \"format\" is %g, which is not a device format (spyre_format)",
 					   format);
 		build_layout(&use[1].view, (spyre_format)format, build_stick_dim(&use[1].view), 0);
 	}

@@ -83,7 +83,7 @@ spyre_status spyre_sdsc_graph_set_padding(spyre_sdsc_graph *graph, uint32_t tens
 				   "spyre_sdsc_graph_set_padding: graph is NULL");
 	if (tensor >= graph->num_tensors || !graph->tensor[tensor].argument)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_sdsc_graph_set_padding: tensor %u is no argument of the graph, which has %u tensors and %u arguments",
+				   "spyre_sdsc_graph_set_padding: tensor %u is not an argument of the graph, which has %u tensors and %u arguments",
 				   tensor, graph->num_tensors, graph->num_args);
 	if (padding > SPYRE_SDSC_PADDING_FOREIGN)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
@@ -198,7 +198,7 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 
 	if (!call.op)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
+				   "\"%s\" is not an operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
 	TRY(build_check_attrs(&call));
 	/* No more is read than an operation takes. */

@@ -200,7 +200,7 @@ spyre_status spyre_sdsc_operation_inputs(const char *name, uint32_t *least, uint
 	op = build_op_find(name);
 	if (!op)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
+				   "\"%s\" is not an operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
 	*least = op->inputs;
 	*most = op->most_inputs;

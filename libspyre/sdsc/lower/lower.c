@@ -283,7 +283,7 @@ spyre_status lower_dims(struct lower *l, struct nest *nest, const struct ir_tens
 				return lower_unsupported(l, "dimensions and sticks that make more than %u loops",
 							 NEST_MAX_DIMS);
 			if (left % unit[i])
-				return lower_unsupported(l, "a core's share of %s is %" PRIu64 " elements, which is no multiple of %" PRIu64,
+				return lower_unsupported(l, "a core's share of %s is %" PRIu64 " elements, which is not a multiple of %" PRIu64,
 							 l->sdsc->dim[d], left, unit[i]);
 			*dim = (struct nest_dim){ .count = left / unit[i],
 						  .reduce = reduce >> d & 1 };

@@ -57,7 +57,7 @@ static spyre_status single(const char *name, const spyre_sdsc_operand *operands,
 
 	if (!op)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "\"%s\" is no operation of the builder; spyre_sdsc_operations() lists them",
+				   "\"%s\" is not an operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
 	if (num_operands < op->inputs + 1 || num_operands > op->most_inputs + 1) {
 		char most[16] = "";
