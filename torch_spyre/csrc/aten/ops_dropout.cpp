@@ -8,7 +8,7 @@
 #include <ATen/ops/native_dropout_ops.h>
 #include <ATen/ops/ones_like.h>
 
-#include "generator.h"
+#include "runtime/generator.h"
 
 namespace torch_spyre {
 

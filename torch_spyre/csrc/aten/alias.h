@@ -2,7 +2,7 @@
 /* Storages changed in place. */
 #pragma once
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

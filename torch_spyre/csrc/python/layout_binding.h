@@ -2,7 +2,7 @@
 /* What Python asks of formats. */
 #pragma once
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

@@ -2,10 +2,10 @@
 /* How a card's context stands, and how it is brought back. */
 #include "module.h"
 
-#include "allocator.h"
-#include "device.h"
-#include "gil.h"
-#include "host_allocator.h"
+#include "runtime/allocator.h"
+#include "runtime/device.h"
+#include "runtime/gil.h"
+#include "runtime/host_allocator.h"
 
 namespace torch_spyre {
 

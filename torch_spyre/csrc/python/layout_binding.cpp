@@ -7,7 +7,7 @@
 #include <pybind11/stl.h>
 
 #include "module.h"
-#include "tensor.h"
+#include "aten/tensor.h"
 
 namespace torch_spyre {
 

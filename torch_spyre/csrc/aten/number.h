@@ -2,7 +2,7 @@
 /* Numbers in calls: constants of a kernel, or data where they keep changing. */
 #pragma once
 
-#include "program.h"
+#include "runtime/program.h"
 
 namespace torch_spyre {
 

@@ -9,8 +9,8 @@
 #include <c10/core/TensorOptions.h>
 #include <torch/library.h>
 
-#include "allocator.h"
-#include "device.h"
+#include "runtime/allocator.h"
+#include "runtime/device.h"
 
 namespace torch_spyre {
 

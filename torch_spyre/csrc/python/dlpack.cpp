@@ -9,8 +9,8 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/StorageImpl.h>
 
-#include "allocator.h"
-#include "tensor.h"
+#include "runtime/allocator.h"
+#include "aten/tensor.h"
 
 namespace torch_spyre {
 

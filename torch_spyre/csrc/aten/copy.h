@@ -2,7 +2,7 @@
 /* The warning that int64 is narrowed; copies themselves are in spyre.h. */
 #pragma once
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

@@ -7,7 +7,7 @@
 
 #include <ATen/native/CPUFallback.h>
 
-#include "program.h"
+#include "runtime/program.h"
 
 namespace torch_spyre {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* torch_spyre._C: how the program cache does. */
 #include "module.h"
-#include "program.h"
+#include "runtime/program.h"
 
 namespace torch_spyre {
 

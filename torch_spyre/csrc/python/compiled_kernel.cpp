@@ -8,12 +8,12 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include "allocator.h"
-#include "device.h"
-#include "layout.h"
+#include "runtime/allocator.h"
+#include "runtime/device.h"
+#include "runtime/layout.h"
 #include "module.h"
 #include "sdsc_graph.h"
-#include "tensor.h"
+#include "aten/tensor.h"
 
 namespace py = pybind11;
 

@@ -11,7 +11,7 @@
 #include <torch/library.h>
 
 #include "alias.h"
-#include "allocator.h"
+#include "runtime/allocator.h"
 #include "tensor.h"
 
 namespace torch_spyre {

@@ -2,7 +2,7 @@
 /* Questions that operations ask of operands. */
 #pragma once
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

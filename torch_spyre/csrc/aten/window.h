@@ -8,7 +8,7 @@
 
 #include <c10/util/DimVector.h>
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

@@ -2,7 +2,7 @@
 /* Copies that a kernel of the card makes. */
 #pragma once
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

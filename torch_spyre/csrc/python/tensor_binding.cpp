@@ -4,11 +4,11 @@
 #include <c10/core/DefaultDtype.h>
 #include <pybind11/stl.h>
 
-#include "allocator.h"
-#include "constant.h"
-#include "device.h"
+#include "runtime/allocator.h"
+#include "aten/constant.h"
+#include "runtime/device.h"
 #include "module.h"
-#include "tensor.h"
+#include "aten/tensor.h"
 
 namespace torch_spyre {
 

@@ -4,12 +4,12 @@
 
 #include <torch/csrc/Generator.h>
 
-#include "copy.h"
-#include "device.h"
-#include "event.h"
-#include "fallback.h"
-#include "generator.h"
-#include "stream.h"
+#include "aten/copy.h"
+#include "runtime/device.h"
+#include "runtime/event.h"
+#include "aten/fallback.h"
+#include "runtime/generator.h"
+#include "runtime/stream.h"
 
 namespace torch_spyre {
 

@@ -20,13 +20,13 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
-#include "gil.h"
-#include "graph.h"
-#include "host_allocator.h"
+#include "runtime/gil.h"
+#include "runtime/graph.h"
+#include "runtime/host_allocator.h"
 #include "ops_view.h"
-#include "stream.h"
+#include "runtime/stream.h"
 #include "tensor.h"
-#include "wait.h"
+#include "runtime/wait.h"
 #include "window.h"
 
 namespace torch_spyre {

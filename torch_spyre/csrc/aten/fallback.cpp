@@ -8,8 +8,8 @@
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
-#include "generator.h"
-#include "graph.h"
+#include "runtime/generator.h"
+#include "runtime/graph.h"
 #include "retry.h"
 
 namespace torch_spyre {

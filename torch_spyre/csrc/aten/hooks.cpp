@@ -3,10 +3,10 @@
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 
 #include "alias.h"
-#include "allocator.h"
-#include "device.h"
-#include "generator.h"
-#include "host_allocator.h"
+#include "runtime/allocator.h"
+#include "runtime/device.h"
+#include "runtime/generator.h"
+#include "runtime/host_allocator.h"
 
 namespace torch_spyre {
 

@@ -6,8 +6,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <pybind11/stl.h>
 
-#include "device.h"
-#include "operand.h"
+#include "runtime/device.h"
+#include "aten/operand.h"
 
 namespace torch_spyre {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Graphs of the builder, and launches of what they become. */
-#include "pointwise.h"
+#include "aten/pointwise.h"
 #include "program.h"
 
 #include <mutex>

@@ -2,8 +2,8 @@
 /* Tensors and their storages. */
 #pragma once
 
-#include "layout.h"
-#include "spyre.h"
+#include "runtime/layout.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

@@ -2,7 +2,7 @@
 /* The bits of a number in a format of the card. */
 #pragma once
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

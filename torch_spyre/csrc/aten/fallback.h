@@ -8,7 +8,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
-#include "spyre.h"
+#include "runtime/spyre.h"
 
 namespace torch_spyre {
 

@@ -9,9 +9,9 @@
 
 #include <pybind11/stl.h>
 
-#include "layout.h"
+#include "runtime/layout.h"
 #include "module.h"
-#include "tensor.h"
+#include "aten/tensor.h"
 
 namespace py = pybind11;
 
