@@ -23,6 +23,7 @@
 #include "runtime/gil.h"
 #include "runtime/graph.h"
 #include "runtime/host_allocator.h"
+#include "operand.h"
 #include "ops_view.h"
 #include "runtime/stream.h"
 #include "tensor.h"

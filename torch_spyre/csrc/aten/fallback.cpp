@@ -8,6 +8,7 @@
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
+#include "copy.h"
 #include "runtime/generator.h"
 #include "runtime/graph.h"
 #include "retry.h"

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "constant.h"
+#include "tensor.h"
 
 namespace torch_spyre {
 

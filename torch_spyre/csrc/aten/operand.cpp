@@ -14,6 +14,9 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "copy.h"
+#include "tensor.h"
+
 namespace torch_spyre {
 
 namespace {

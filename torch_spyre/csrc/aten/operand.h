@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Questions that operations ask of operands. */
+/* Tensors as operands of kernels. */
 #pragma once
 
 #include "runtime/spyre.h"
@@ -11,6 +11,13 @@ inline bool is_float(at::ScalarType dtype)
 {
 	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
 }
+
+/* False if no layout says where the view lies (strided slices, parts of sticks). */
+bool operand_of(const at::Tensor &tensor, Operand *operand);
+/* A copy in the default layout, on the tensor's card. */
+at::Tensor dense_copy(const at::Tensor &tensor);
+/* @tensor if operand_of() takes it, else dense_copy(). */
+at::Tensor readable(const at::Tensor &tensor, Operand *operand);
 
 /* The dimension along sticks, -1 if each element leads a stick of its own. */
 int stick_dim(const spyre_sdsc_operand &desc);

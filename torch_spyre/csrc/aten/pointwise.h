@@ -7,12 +7,12 @@
 
 #include <ATen/native/CPUFallback.h>
 
+#include "copy.h"
+#include "fallback.h"
 #include "runtime/program.h"
+#include "tensor.h"
 
 namespace torch_spyre {
-
-/* fallback.cpp: computes on the CPU, with one warning for each operation. */
-void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 
 /* The operation @Op on the CPU. */
 template <class Op, class... Args> decltype(auto) on_cpu(Args &&...args)
@@ -60,9 +60,6 @@ using Inputs = std::initializer_list<const at::Tensor *>;
  */
 bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attribute> attributes,
 	       at::Tensor &result, bool resize);
-
-/* Writes @call into @result by way of its last operand; false if the builder refuses. */
-bool launch_or_refuse(const Call &call, c10::DeviceIndex device);
 
 /* A value that the builder can hold as a constant of @format: not NaN; finite ones stay finite. */
 bool constant_for(spyre_format format, double *value);

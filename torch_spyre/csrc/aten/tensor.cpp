@@ -9,6 +9,7 @@
 #include <c10/core/TensorOptions.h>
 #include <torch/library.h>
 
+#include "copy.h"
 #include "runtime/allocator.h"
 #include "runtime/device.h"
 

@@ -11,6 +11,12 @@ c10::Storage make_storage(c10::DeviceIndex device, PlacementPtr placement, int64
 at::Tensor make_tensor(c10::Storage storage, c10::ScalarType dtype, at::IntArrayRef size,
 		       at::IntArrayRef stride, int64_t offset = 0);
 
+const Placement &placement_of(const at::Tensor &tensor);
+at::Tensor empty(at::IntArrayRef size, c10::ScalarType dtype, c10::DeviceIndex device = -1);
+at::Tensor empty_with_layout(at::IntArrayRef size, at::IntArrayRef stride,
+			     c10::ScalarType dtype, const spyre_layout &layout,
+			     c10::DeviceIndex device = -1);
+
 /* The block of a tensor, with a placement: memory of no dtype yet gets the tensor's. */
 Block *placed_block(const at::Tensor &tensor);
 

@@ -13,6 +13,8 @@
 #include "runtime/layout.h"
 #include "module.h"
 #include "sdsc_graph.h"
+#include "aten/copy.h"
+#include "aten/operand.h"
 #include "aten/tensor.h"
 
 namespace py = pybind11;

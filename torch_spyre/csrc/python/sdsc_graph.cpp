@@ -11,6 +11,7 @@
 
 #include "runtime/layout.h"
 #include "module.h"
+#include "aten/operand.h"
 #include "aten/tensor.h"
 
 namespace py = pybind11;

@@ -8,6 +8,7 @@
 #include "aten/constant.h"
 #include "runtime/device.h"
 #include "module.h"
+#include "aten/copy.h"
 #include "aten/tensor.h"
 
 namespace torch_spyre {

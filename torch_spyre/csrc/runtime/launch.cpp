@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Graphs of the builder, and launches of what they become. */
-#include "aten/pointwise.h"
 #include "program.h"
 
 #include <mutex>

@@ -102,5 +102,7 @@ Kernel program_for(const Call &call, c10::DeviceIndex device);
 
 /* launch.cpp: runs the call on the current stream of @device. */
 void launch(const Call &call, c10::DeviceIndex device);
+/* The same, but false and one warning for each program if the builder refuses. */
+bool launch_or_refuse(const Call &call, c10::DeviceIndex device);
 
 } // namespace torch_spyre

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the files of the plugin know of each other. PyTorch's interfaces end
+ * The declarations that all files of the plugin use. PyTorch's interfaces end
  * here, libspyre's public headers begin; all work is done by libspyre.
  *
  * A storage's bytes lie on the card as its Placement says: a host tensor (size,
@@ -83,14 +83,7 @@ struct Block {
 };
 Block *block_of(const c10::Storage &storage);
 
-/* tensor.cpp */
-const Placement &placement_of(const at::Tensor &tensor);
-at::Tensor empty(at::IntArrayRef size, c10::ScalarType dtype, c10::DeviceIndex device = -1);
-at::Tensor empty_with_layout(at::IntArrayRef size, at::IntArrayRef stride,
-			     c10::ScalarType dtype, const spyre_layout &layout,
-			     c10::DeviceIndex device = -1);
-
-/* operand.cpp: a tensor as a kernel sees it. */
+/* A tensor as a kernel sees it. */
 struct Operand {
 	spyre_sdsc_operand desc;	/* host size of the view, layout with dim_map */
 	spyre_devptr address;		/* of its first stick */
@@ -98,14 +91,5 @@ struct Operand {
 	/* A kernel that writes the operand in whole sticks writes nothing else. */
 	bool whole_sticks;
 };
-/* False if no layout says where the view lies (strided slices, parts of sticks). */
-bool operand_of(const at::Tensor &tensor, Operand *operand);
-/* A copy in the default layout, on the tensor's card. */
-at::Tensor dense_copy(const at::Tensor &tensor);
-/* @tensor if operand_of() takes it, else dense_copy(). */
-at::Tensor readable(const at::Tensor &tensor, Operand *operand);
-
-/* copy.cpp: any view to any view, host or card, converting; ordered on the current stream. */
-void copy(const at::Tensor &target, const at::Tensor &source, bool non_blocking);
 
 } // namespace torch_spyre
