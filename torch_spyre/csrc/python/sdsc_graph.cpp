@@ -94,6 +94,19 @@ public:
 		return tensor;
 	}
 
+	uint32_t mark()
+	{
+		uint32_t mark;
+
+		check(spyre_sdsc_graph_mark(graph_, &mark), "a mark");
+		return mark;
+	}
+
+	void rollback(uint32_t mark)
+	{
+		check(spyre_sdsc_graph_rollback(graph_, mark), "a rollback");
+	}
+
 	OperandTuple tensor(uint32_t number) const
 	{
 		spyre_sdsc_operand operand;
@@ -207,6 +220,8 @@ const Binding binding([](py::module_ &module) {
 		.def("add_op", &PyGraph::add_op, py::arg("op"), py::arg("attributes"),
 		     py::arg("inputs"), py::arg("out"),
 		     py::arg("division") = std::vector<std::pair<int32_t, int64_t>>())
+		.def("mark", &PyGraph::mark)
+		.def("rollback", &PyGraph::rollback)
 		.def("tensor", &PyGraph::tensor)
 		.def("write", &PyGraph::write)
 		.def("plan", &PyGraph::plan);
