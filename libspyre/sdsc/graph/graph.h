@@ -86,6 +86,11 @@ struct spyre_sdsc_graph {
 	spyre_sdsc_split split[SPYRE_SDSC_MAX_SPLITS];
 	uint32_t num_splits;
 	bool helping;		/* what is added brings operands into form */
+	/* Marks, and the paddings that have changed (mark.c). */
+	struct build_mark *mark;
+	struct build_change *change;
+	uint32_t num_marks, num_changes;
+	size_t room_marks, room_changes;
 };
 
 /* An operand as an operation sees it: often the tensor itself. */

@@ -180,12 +180,16 @@ class Program:
             return value
         return dataclasses.replace(self.op("cast", value, format=form), dtype=value.dtype)
 
+    def mark(self):
+        """What back_to() takes to return to the program as it is now."""
+        return len(self.records), self.graph.mark()
+
     def back_to(self, mark):
-        """The program as it was when it had @mark records."""
-        if len(self.records) != mark:
-            before = Program(self.records[:mark])
-            self.graph, self.records, self.tensors = before.graph, before.records, before.tensors
-            self.names = {place: n for place, n in self.names.items() if place < mark}
+        """The program as it was at a mark; nothing is added again."""
+        count, place = mark
+        self.graph.rollback(place)
+        del self.records[count:], self.tensors[count:]
+        self.names = {place: n for place, n in self.names.items() if place < count}
 
     def value(self, place):
         """The value of a record."""

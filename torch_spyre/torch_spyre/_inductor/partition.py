@@ -66,7 +66,7 @@ class Group:
 
     def say(self, node, resolve, wish=None):
         """Puts one node to the builder, as @wish has it; leaves no trace if it is refused."""
-        mark = len(self.program.records)
+        mark = self.program.mark()
         known, inputs, copies = dict(self.known), len(self.inputs), len(self.copies)
         try:
             args = torch.fx.map_arg(node.args, resolve)

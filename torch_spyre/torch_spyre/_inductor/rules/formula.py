@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Rules of formulas: piecewise activations, derivatives, losses and optimisers' steps.
 
-As eager mode has them (csrc/formula.h and its users): in fp32 throughout,
+As eager mode has them (csrc/aten/formula.h and its users): in fp32 throughout,
 rounded once into the result.
 """
 
