@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What torch.compile gathers into one kernel, what it leaves, and what it says of it."""
+"""The operations that torch.compile gathers into kernels or leaves eager, and its log."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""spyre_hint: divisions that a compiled function asks for, and what becomes of them."""
+"""spyre_hint: requested divisions of compiled functions, and their results."""
 
 import glob
 import json
@@ -284,7 +284,7 @@ def test_results_are_not_named_by_hand(said):
 
 @pytest.mark.parametrize("text, cores", [("many", 32), ("-3", 32), ("", 32), ("8", 8)])
 def test_cores(text, cores, monkeypatch):
-    """What is no number of cores is left to the planner, whose error says what is expected."""
+    """Wrong values are left to the planner, whose error names the valid ones."""
     from torch_spyre._inductor import division
 
     monkeypatch.setenv("SENCORES", text)
@@ -335,7 +335,7 @@ def test_what_does_not_divide_is_an_error():
 
 
 def test_what_one_core_cannot_reach_is_an_error():
-    """The planner's refusal is the hint's, if without it there was none."""
+    """A refusal of the planner is blamed on the hint if it does not occur without the hint."""
     size = 1 << 17
 
     def divided(x, y):
@@ -348,8 +348,8 @@ def test_what_one_core_cannot_reach_is_an_error():
     assert "spyre_hint(work_div=)" in text and "65535" in text
 
 
-def test_names_that_nobody_declared():
-    """A position may be one of other operations in the block, a name may not."""
+def test_undeclared_names():
+    """A position may be meant for other operations in the block; a name must be declared."""
 
     def divided(x):
         with spyre_hint(work_div={"nobody": 2}):
@@ -444,7 +444,7 @@ print(counters["inductor"]["fxgraph_cache_hit"], counters["aot_autograd"]["autog
 """
 
 
-def test_other_processes_find_what_they_ask_for(tmp_path):
+def test_other_processes_find_their_hints(tmp_path):
     """Inductor's caches hold a graph for each hint."""
     found = [
         python_ok(HINTED, ROWS=rows, TORCHINDUCTOR_CACHE_DIR=tmp_path).split()
