@@ -108,8 +108,8 @@ struct spyre_submission {
 	uint32_t first_result;	/* command i reports to results[first_result + i] */
 	const struct spyre_wait *waits;
 	uint32_t num_waits;
-		/* The queue's timeline reaches this point when all commands are done,
-		 * also after an error. Points of one queue ascend. */
+	/* The queue's timeline reaches this point when all commands are done,
+	 * also after an error. Points of one queue ascend. */
 	uint64_t point;
 };
 
@@ -133,8 +133,8 @@ struct spyre_backend_ops {
 	/* Number of cards; opens nothing. */
 	spyre_status (*count)(int *count);
 	/*
-		 * Sets usable[i] if card i of @count works and is of that kind; opens
-		 * nothing. A backend without this function has usable cards only.
+	 * Sets usable[i] if card i of @count works and is of that kind; opens
+	 * nothing. A backend without this function has usable cards only.
 	 */
 	spyre_status (*usable)(enum spyre_functions functions, int count, bool *usable);
 	/* Fills properties of physical card @index (name … unit); opens nothing. */
@@ -145,15 +145,15 @@ struct spyre_backend_ops {
 
 	spyre_status (*mem_info)(struct spyre_card *card, uint64_t *total, uint64_t *used);
 	/*
-		 * Backs [va, va + bytes) with zeroed LPDDR5. Both are multiples of
-		 * SPYRE_VA_PAGE; the range is free and within one segment.
+	 * Backs [va, va + bytes) with zeroed LPDDR5. Both are multiples of
+	 * SPYRE_VA_PAGE; the range is free and within one segment.
 	 */
 	spyre_status (*mem_map)(struct spyre_card *card, uint64_t va, uint64_t bytes);
 	/* Takes exactly the range of an earlier mem_map(); no queued work uses it. */
 	void (*mem_unmap)(struct spyre_card *card, uint64_t va, uint64_t bytes);
 	/*
-		 * Makes a dma-buf of the range that mem_map() or mem_import() put at @va.
-		 * This and mem_import are NULL where memory cannot leave the process.
+	 * Makes a dma-buf of the range that mem_map() or mem_import() put at @va.
+	 * This and mem_import are NULL where memory cannot leave the process.
 	 */
 	spyre_status (*mem_export)(struct spyre_card *card, uint64_t va, int *fd);
 	/* Maps [offset, offset + bytes) of a dma-buf, as mem_map(); the caller still owns @fd. */
@@ -190,13 +190,13 @@ struct spyre_backend_ops {
 	/* Does not wait for work. */
 	spyre_status (*state)(struct spyre_card *card, struct spyre_card_state *state);
 	/*
-		 * Stops all work of this context. Its queues take no submissions until
-		 * each is renewed; the caller submits nothing meanwhile.
+	 * Stops all work of this context. Its queues take no submissions until
+	 * each is renewed; the caller submits nothing meanwhile.
 	 */
 	spyre_status (*context_reset)(struct spyre_card *card);
 	/*
-		 * Waits until the queue's work has ended on the card. The queue takes
-		 * work again, and its points go on from the last one.
+	 * Waits until the queue's work has ended on the card. The queue takes
+	 * work again, and its points go on from the last one.
 	 */
 	spyre_status (*queue_renew)(struct spyre_queue *queue, int priority);
 	/* Resets physical card @index for all its users; gives its new generation. */

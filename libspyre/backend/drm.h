@@ -62,8 +62,8 @@ struct spyre_drm_card {
 	/* With SQPOLL, the ring whose kernel thread also serves the queues' rings. */
 	struct spyre_drm_ring *ring;
 	/*
-		 * Protects @device. A file has one handle per buffer, however often it is
-		 * imported, so the last range of a handle closes it under this lock.
+	 * Protects @device. A file has one handle per buffer, however often it is
+	 * imported, so the last range of a handle closes it under this lock.
 	 */
 	pthread_mutex_t device_lock;
 	bool imports;
@@ -93,9 +93,9 @@ struct spyre_drm_queue {
 	_Atomic uint64_t completed;
 	_Atomic uint64_t submitted;
 	/*
-		 * Locates the last result of recent points: entry point %
-		 * SPYRE_QUEUE_RESULTS holds point * SPYRE_QUEUE_RESULTS + slot, so that
-		 * wait() and completed() see a finished point without a system call.
+	 * Locates the last result of recent points: entry point %
+	 * SPYRE_QUEUE_RESULTS holds point * SPYRE_QUEUE_RESULTS + slot, so that
+	 * wait() and completed() see a finished point without a system call.
 	 */
 	_Atomic uint64_t last_result[SPYRE_QUEUE_RESULTS];
 	/* Arguments of the current submission; the runtime serialises submissions. */

@@ -99,8 +99,8 @@ struct embedded_device {
 	_Atomic uint32_t lx_warm[SPYRE_MAX_CORES];	/* bytes whose pages are populated */
 
 	/*
-		 * Idle workers spin on @signal for a moment and then sleep on it; each
-		 * arrival of work increments it.
+	 * Idle workers spin on @signal for a moment and then sleep on it; each
+	 * arrival of work increments it.
 	 */
 	_Atomic uint32_t signal;
 	struct spyre_spin spin;

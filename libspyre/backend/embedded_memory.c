@@ -138,9 +138,9 @@ void embedded_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
 	}
 	host = card->segment[va >> SPYRE_SEGMENT_SHIFT] + (va & (SEGMENT_BYTES - 1));
 	/*
-		 * The pages are freed and read as zero when the range is mapped again. The
-		 * range stays accessible: a job that another thread is submitting may
-		 * have resolved its addresses already and reads zeros instead of a SIGSEGV.
+	 * The pages are freed and read as zero when the range is mapped again. The
+	 * range stays accessible: a job that another thread is submitting may
+	 * have resolved its addresses already and reads zeros instead of a SIGSEGV.
 	 */
 	madvise(host, bytes, MADV_DONTNEED);
 	embedded_warm_forget(card, &card->maps[at]);

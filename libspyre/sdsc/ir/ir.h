@@ -83,17 +83,17 @@ struct ir_tensor {
 	uint32_t word;			/* bytes of an element, 0 if it is smaller than a byte */
 	uint32_t lanes;			/* elements of a stick */
 	/*
-		 * Parts of the stick from the inside out. Most sticks have one; several
-		 * make a pack, whose sizes are powers of two and whose adjacent parts are
-		 * along different dims. ir_place() replaces 0 parts by one along the stick dim.
+	 * Parts of the stick from the inside out. Most sticks have one; several
+	 * make a pack, whose sizes are powers of two and whose adjacent parts are
+	 * along different dims. ir_place() replaces 0 parts by one along the stick dim.
 	 */
 	uint32_t num_parts;
 	struct ir_part part[IR_MAX_PARTS];
 	bool lx;
 	bool windowed;			/* walked by the axes of the SDSC */
 	/*
-		 * By dim: 1 the tensor varies along it, -1 it does not, -2 it does not and
-		 * the dim is its stick dim, 0 the tensor lacks the dim.
+	 * By dim: 1 the tensor varies along it, -1 it does not, -2 it does not and
+	 * the dim is its stick dim, 0 the tensor lacks the dim.
 	 */
 	int8_t scale[IR_MAX_DIMS];
 	uint32_t stick;			/* the stick dim; that of most elements of a pack */
