@@ -6,7 +6,7 @@
 
 namespace torch_spyre {
 
-/* Whether narrowing int64 to int32 warns (once); enabling lets it warn again. */
+/* Enables or disables the warning that int64 is narrowed to int32, which is given once. */
 void set_downcast_warning(bool enabled);
 bool get_downcast_warning();
 
