@@ -76,8 +76,8 @@ void free_block(void *context)
 		if (cache(block->device).free(block->chunk))
 			report(*block, -static_cast<int64_t>(bytes));
 	} catch (const std::exception &) {
-						/* Deleters must neither throw nor call Python, as a warning might. The next
-						 * use of the context reports the error. */
+		/* Deleters must neither throw nor call Python, as a warning might. The next
+		 * use of the context reports the error. */
 	}
 }
 
