@@ -27,6 +27,7 @@ part_lint() {
 	step "no unfinished marker, no archive address" lint-markers lint_markers
 	step "the README's figures and chart are those of docs/performance.md" lint-chart \
 		scripts/chart --check
+	step "includes of the plugin point from python/ to aten/ to runtime/" lint-layers lint_layers
 	step "links between documents have targets" lint-links scripts/docs --check
 	step "one version everywhere" lint-version lint_version
 	if command -v sparse >/dev/null; then
@@ -43,6 +44,11 @@ scripts_of() {
 	git grep -lE "^#!.*\b($1)\b" -- . | while read -r file; do
 		sed -n 1p "$file" | grep -qE "^#!.*\b($1)\b" && echo "$file"
 	done
+}
+
+lint_layers() {
+	! git grep -nE '^#include "(\.\./)?(aten|python)/' -- torch_spyre/csrc/runtime &&
+		! git grep -nE '^#include "(\.\./)?python/' -- torch_spyre/csrc/aten
 }
 
 lint_shell() {

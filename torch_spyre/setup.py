@@ -50,7 +50,8 @@ def libspyre():
 include_dirs, library_dirs = libspyre()
 # torch's own headers of the profiler include Kineto's by plain names.
 include_dirs += [os.path.join(path, "kineto") for path in include_paths()]
-include_dirs = [os.path.abspath(path) for path in include_dirs]
+# Includes name the folder of csrc unless it is their own.
+include_dirs = [os.path.abspath(path) for path in [os.path.join(HERE, "csrc"), *include_dirs]]
 library_dirs = [os.path.abspath(path) for path in library_dirs]
 
 
@@ -160,7 +161,7 @@ setup(
         CppExtension(
             "torch_spyre._C",
             # Relative, as setuptools wants it for a source distribution.
-            sorted(os.path.relpath(path, HERE) for path in glob.glob(f"{HERE}/csrc/*.cpp")),
+            sorted(os.path.relpath(path, HERE) for path in glob.glob(f"{HERE}/csrc/*/*.cpp")),
             include_dirs=include_dirs,
             library_dirs=library_dirs,
             runtime_library_dirs=runtime_library_dirs,

@@ -155,6 +155,24 @@ SPYRE_API spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const ch
 					       uint32_t num_inputs, uint32_t *tensor);
 
 /**
+ * Marks the state of a graph that is being built. @mark returns a number for
+ * spyre_sdsc_graph_rollback(); the graph owns the mark and frees it when it is
+ * destroyed. The time taken does not depend on the size of the graph. Since 0.1.
+ * Errors: INVALID_ARGUMENT (NULL), OUT_OF_HOST_MEMORY.
+ */
+SPYRE_API spyre_status spyre_sdsc_graph_mark(spyre_sdsc_graph *graph, uint32_t *mark);
+
+/**
+ * Returns a graph to the state that it had at @mark: the arguments, intermediates and
+ * operations added since are removed and their numbers are given out again, paddings
+ * and the requested division are restored. @mark remains valid, so that one mark serves
+ * several attempts; marks made after it end. Plans, bundles and kernels made from the
+ * graph are not affected. Since 0.1.
+ * Errors: INVALID_ARGUMENT (NULL, no such mark). The graph is unchanged after an error.
+ */
+SPYRE_API spyre_status spyre_sdsc_graph_rollback(spyre_sdsc_graph *graph, uint32_t mark);
+
+/**
  * Returns the shape and layout of a tensor of the graph, argument or intermediate.
  * Since 0.1.
  * Errors: INVALID_ARGUMENT (NULL, or no such tensor).

@@ -106,3 +106,34 @@ def test_settings_have_bundles_of_their_own(said, monkeypatch, tmp_path):
         monkeypatch.setenv("SENCORES", cores)
         compare(lambda x: torch.exp(x) + 1, x)
     assert len({path.parent for path in tmp_path.rglob("bundle.mlir")}) == 2
+
+
+def test_a_refused_operation_is_taken_back_without_a_replay(monkeypatch, tmp_path):
+    """A program returns to a mark; none of its operations is added again."""
+    from torch_spyre import _C
+    from torch_spyre._inductor import emit
+
+    operand = _C._view_operand([8, 64], [64, 1], torch.float16, [8, 64], [64, 1], 0)[0]
+    added, add = [], emit.Program._do
+    monkeypatch.setattr(emit.Program, "_do", lambda *args: added.append(args[1]) or add(*args))
+
+    def bundle(name, attempts):
+        program = emit.Program()
+        x = program.argument(operand, 1)
+        y = program.op("exp", x)
+        for _ in range(attempts):
+            mark = program.mark()
+            program.argument(operand, 1)
+            program.op("relu", program.op("sum", y, dim=-1, keepdim=1))
+            program.rollback(mark)
+        program.op("relu", y)
+        program.graph.write(str(tmp_path / name))
+        return program, [path.read_bytes() for path in sorted((tmp_path / name).iterdir())]
+
+    plain, wanted = bundle("plain", 0)
+    del added[:]
+    tried, written = bundle("tried", 5)
+    assert tried.records == plain.records
+    assert written == wanted
+    # Three that stay, and three for each attempt.
+    assert len(added) == 3 + 5 * 3

@@ -13,6 +13,7 @@
 #include "libspyre/sdsc/graph/graph.h"
 #include "libspyre/sdsc/graph/infer.h"
 #include "libspyre/sdsc/graph/layout.h"
+#include "libspyre/sdsc/graph/mark.h"
 #include "libspyre/sdsc/graph/ops.h"
 #include "libspyre/sdsc/graph/shapes.h"
 
@@ -33,6 +34,8 @@ void spyre_sdsc_graph_destroy(spyre_sdsc_graph *graph)
 		return;
 	free(graph->tensor);
 	free(graph->step);
+	free(graph->mark);
+	free(graph->change);
 	free(graph);
 }
 
@@ -89,8 +92,7 @@ spyre_status spyre_sdsc_graph_set_padding(spyre_sdsc_graph *graph, uint32_t tens
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_sdsc_graph_set_padding: there is no kind %d",
 				   (int)padding);
-	graph->tensor[tensor].padding = padding;
-	return SPYRE_SUCCESS;
+	return build_change_padding(graph, tensor, padding);
 }
 
 const spyre_sdsc_operand *build_operand(const spyre_sdsc_graph *graph, uint32_t tensor)
@@ -107,7 +109,7 @@ static spyre_status mark_written(const struct build_call *call, const struct bui
 	int64_t size = along < 0 ? 1 : out->view.size[along];
 
 	if (t->padding == SPYRE_SDSC_PADDING_ZERO)
-		t->padding = SPYRE_SDSC_PADDING_UNKNOWN;
+		TRY(build_change_padding(call->graph, out->tensor, SPYRE_SDSC_PADDING_UNKNOWN));
 	if (t->padding != SPYRE_SDSC_PADDING_FOREIGN || size % build_lanes(&out->view) == 0)
 		return SPYRE_SUCCESS;
 	return spyre_error(SPYRE_ERROR_LAYOUT,
@@ -234,29 +236,28 @@ spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
 				     uint32_t num_attributes, const uint32_t *inputs,
 				     uint32_t num_inputs, uint32_t *tensor)
 {
-	uint32_t tensors, steps, out;
+	struct build_mark before;
 	spyre_status status;
+	uint32_t out;
 
 	if (!graph || !op || !tensor || (num_attributes && !attributes) || (num_inputs && !inputs))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_sdsc_graph_add_op: graph, op, attributes, inputs or tensor is NULL");
 	graph->helping = false;
-	tensors = graph->num_tensors;
-	steps = graph->num_steps;
+	before = build_state(graph);
 	out = *tensor;
 	status = build_add(graph, op, attributes, num_attributes, inputs, num_inputs, &out);
 	/* An error of a step inside a recipe gets the name of the operation that was called. */
 	if (status && !names_operation(op))
 		status = spyre_error_prefix(status, "%s", op);
 	if (!status)
-		status = build_check_division(graph, op, steps);
+		status = build_check_division(graph, op, before.steps);
 	if (!status) {
 		*tensor = out;
 		return status;
 	}
 	/* A failed operation is rolled back. */
-	graph->num_tensors = tensors;
-	graph->num_steps = steps;
+	build_return_to(graph, &before);
 	return status;
 }
 

@@ -85,6 +85,11 @@ struct spyre_sdsc_graph {
 	spyre_sdsc_split split[SPYRE_SDSC_MAX_SPLITS];
 	uint32_t num_splits;
 	bool helping;		/* the steps being added adapt operands */
+	/* Marks, and the paddings that have changed (mark.c). */
+	struct build_mark *mark;
+	struct build_change *change;
+	uint32_t num_marks, num_changes;
+	size_t capacity_marks, capacity_changes;
 };
 
 /* A tensor with the view that an operation takes of it, often the whole tensor. */

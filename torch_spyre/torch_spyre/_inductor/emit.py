@@ -189,12 +189,16 @@ class Program:
             return value
         return dataclasses.replace(self.op("cast", value, format=form), dtype=value.dtype)
 
+    def mark(self):
+        """Returns a mark of the present state for rollback()."""
+        return len(self.records), self.graph.mark()
+
     def rollback(self, mark):
-        """Removes all records from @mark on."""
-        if len(self.records) != mark:
-            before = Program(self.records[:mark])
-            self.graph, self.records, self.tensors = before.graph, before.records, before.tensors
-            self.names = {place: n for place, n in self.names.items() if place < mark}
+        """Removes all records since @mark, a result of mark()."""
+        count, place = mark
+        self.graph.rollback(place)
+        del self.records[count:], self.tensors[count:]
+        self.names = {place: n for place, n in self.names.items() if place < count}
 
     def value(self, place):
         """Returns the Value of the record at @place."""

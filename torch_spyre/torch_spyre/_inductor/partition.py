@@ -65,7 +65,7 @@ class Group:
 
     def try_add(self, node, resolve, request=None):
         """Adds one node with the division of @request; raises Refused after a rollback."""
-        mark = len(self.program.records)
+        mark = self.program.mark()
         known, inputs, copies = dict(self.known), len(self.inputs), len(self.copies)
         try:
             args = torch.fx.map_arg(node.args, resolve)

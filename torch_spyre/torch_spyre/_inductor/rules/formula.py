@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Rules of formulas: piecewise activations, derivatives, losses and optimisers' steps.
 
-They equal those of eager mode (formula.h and its users in csrc): all steps are in fp32, and
+They equal those of eager mode (csrc/aten/formula.h and its users): all steps are in fp32, and
 the result is rounded once.
 """
 

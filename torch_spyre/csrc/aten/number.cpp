@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+/* Which numbers of calls are constants, and how the others get to the card. */
+#include "number.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "constant.h"
+#include "tensor.h"
+
+namespace torch_spyre {
+
+namespace {
+
+/* The values of one kind of call that have their own kernels. */
+struct Constants {
+	static constexpr unsigned kMost = 4;
+	unsigned count = 0;
+	double value[kMost];
+
+	bool has(double v) const
+	{
+		return std::find(value, value + count, v) != value + count;
+	}
+};
+
+/* Limit of kinds per thread; beyond it the record is cleared. */
+constexpr size_t kKinds = 4096;
+
+uint64_t kind_of(const Program &program, unsigned place, spyre_format format, at::IntArrayRef size)
+{
+	uint64_t hash = reinterpret_cast<uintptr_t>(&program) ^
+			static_cast<uint64_t>(format) << 48 ^ static_cast<uint64_t>(place) << 56;
+
+	for (int64_t n : size)
+		hash = (hash ^ static_cast<uint64_t>(n)) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+at::ScalarType dtype_of(spyre_format format)
+{
+	return format == SPYRE_FORMAT_IEEE_FP32 ? at::kFloat :
+	       format == SPYRE_FORMAT_BFLOAT16 ? at::kBFloat16 : at::kHalf;
+}
+
+} // namespace
+
+bool keeps_changing(const Program &program, unsigned place, spyre_format format,
+		    at::IntArrayRef size, double value)
+{
+	static thread_local std::unordered_map<uint64_t, Constants> kinds;
+
+	if (kinds.size() >= kKinds)
+		kinds.clear();
+	Constants &c = kinds[kind_of(program, place, format, size)];
+	if (c.has(value))
+		return false;
+	if (c.count == Constants::kMost)
+		return true;
+	c.value[c.count++] = value;
+	return false;
+}
+
+at::Tensor one_element(double value, spyre_format format, c10::DeviceIndex device)
+{
+	at::Tensor tensor = empty({}, dtype_of(format), device);
+	Block *block = block_of(tensor.storage());
+	int64_t code = encode_constant(value, format);
+
+	/* Fills the whole stick, whose first lane is the element. */
+	check(spyre_memset_async(current_native_stream(device), block->address, &code,
+				 format == SPYRE_FORMAT_IEEE_FP32 ? 4 : 2,
+				 spyre_layout_bytes(&placement_of(tensor).layout)), "a number");
+	block->clean_padding = false;
+	return tensor;
+}
+
+} // namespace torch_spyre

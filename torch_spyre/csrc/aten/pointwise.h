@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pointwise operations: PyTorch's rules of dtypes, broadcasting and outputs around
+ * one operation of the builder.
+ */
+#pragma once
+
+#include <ATen/native/CPUFallback.h>
+
+#include "copy.h"
+#include "fallback.h"
+#include "runtime/program.h"
+#include "tensor.h"
+
+namespace torch_spyre {
+
+/* The operation @Op on the CPU. */
+template <class Op, class... Args> decltype(auto) on_cpu(Args &&...args)
+{
+	return at::native::call_fallback_fn<&cpu_fallback, Op>::call(std::forward<Args>(args)...);
+}
+
+enum class ResultType : uint8_t {
+	kSame,		/* the dtype to which inputs promote */
+	kFloat,		/* the same, but the default dtype for integers */
+	kBool,
+};
+
+struct Pointwise;
+
+struct PointwiseRules {
+	ResultType result = ResultType::kSame;
+	/* Bools are computed as 0 and 1; otherwise the CPU computes them. */
+	bool bools = false;
+	/* The first input is a condition and takes no part in promotion. */
+	bool condition = false;
+	/* A zero result of a zero input does not depend on numbers. */
+	bool scales = false;
+	/* Inputs need all dimensions in full, because the builder does not broadcast them. */
+	bool complete = false;
+	/* The first input alone determines the dtype of the computation and result. */
+	bool leading = false;
+	/* Names of the attributes that hold numbers instead of the inputs. */
+	const char *number[3] = { nullptr, nullptr, nullptr };
+	/* The operation with the first two inputs exchanged. */
+	const Pointwise *swapped = nullptr;
+	/* The operation with its attribute as the last operand, one element of fp32. */
+	const Pointwise *varying = nullptr;
+};
+
+struct Pointwise : Program, PointwiseRules {};
+
+/* Inputs are tensors; a number is a tensor without dimensions on the CPU. */
+using Inputs = std::initializer_list<const at::Tensor *>;
+
+/*
+ * Computes into @result: a new tensor if it is undefined, else the caller's tensor,
+ * which is resized if @resize. Returns false, with nothing changed, if the card does not
+ * support the call.
+ */
+bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attribute> attributes,
+	       at::Tensor &result, bool resize);
+
+/* Makes *@value a constant of @format, finite if it was finite; false for NaN. */
+bool constant_for(spyre_format format, double *value);
+/* The value of a tensor of no dimensions on the CPU. */
+bool number_of(const at::Tensor &tensor, double *value);
+
+/* A tensor with one element per stick, as reductions along sticks make them. */
+at::Tensor empty_sparse(at::IntArrayRef size, at::ScalarType dtype, c10::DeviceIndex device);
+
+/* Records the state of @tensor's padding after a launch wrote it. */
+void wrote(const at::Tensor &tensor, bool clean_padding);
+
+} // namespace torch_spyre
