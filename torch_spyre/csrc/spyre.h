@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Declarations that the plugin's files share. It is the border between PyTorch's
+ * Declarations that the plugin's files share. It is the boundary of PyTorch's
  * interfaces and libspyre's public headers; libspyre does all work.
  *
  * The Placement of a storage describes its bytes on the card: a host tensor (size,

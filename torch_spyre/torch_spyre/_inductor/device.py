@@ -100,7 +100,8 @@ class SpyreInterface(DeviceInterface):
     def raise_if_triton_unavailable(device=None):
         """Raises RuntimeError."""
         raise RuntimeError(
-            "cannot use Triton on spyre: it has no code for the card; torch.compile works without it"
+            "cannot use Triton on spyre: it has no code for the card; "
+            "torch.compile works without it"
         )
 
 
