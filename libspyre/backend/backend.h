@@ -29,7 +29,7 @@ struct spyre_backend_ops;
 struct spyre_card {
 	const struct spyre_backend_ops *ops;
 	spyre_device_properties properties;
-	/* How submissions travel, and why so. */
+	/* Path of submissions (ioctl or io_uring) and the reason for the choice. */
 	spyre_submit_path submit_path;
 	char submit_reason[128];
 };
@@ -47,8 +47,8 @@ enum spyre_command_type {
 	SPYRE_COMMAND_TIMESTAMP,
 };
 
-/* A control block. Everything it points to is copied by submit(), except the
- * host span of a DMA, which must live until the command is done. */
+/* A control block. submit() copies everything it points to except the host
+ * span of a DMA, which must live until the command is done. */
 struct spyre_command {
 	enum spyre_command_type type;
 	union {
@@ -88,7 +88,7 @@ struct spyre_command_result {
 };
 
 #define SPYRE_QUEUE_RESULTS 1024u
-/* Every backend takes as many commands in one submission. */
+/* Limit of one submission, the same on both backends. */
 #define SPYRE_MAX_COMMANDS 256u
 
 struct spyre_queue {
@@ -109,11 +109,11 @@ struct spyre_submission {
 	const struct spyre_wait *waits;
 	uint32_t num_waits;
 	/* The queue's timeline reaches this point when all commands are done,
-	 * well or not. Points of one queue ascend. */
+	 * also after an error. Points of one queue ascend. */
 	uint64_t point;
 };
 
-/* How a context stands with its card. */
+/* State of a context: a reset of the card makes it stale. */
 struct spyre_card_state {
 	spyre_context_health health;
 	spyre_fault fault;
@@ -121,7 +121,7 @@ struct spyre_card_state {
 	uint64_t card_generation;	/* now */
 };
 
-/* Functions of a card that can be asked for. */
+/* The kinds of PCI functions that usable() can select. */
 enum spyre_functions {
 	SPYRE_FUNCTIONS_ALL,	/* all that work: VFs, and cards that are not split */
 	SPYRE_FUNCTIONS_PF,	/* whole cards */
@@ -133,73 +133,73 @@ struct spyre_backend_ops {
 	/* Number of cards; opens nothing. */
 	spyre_status (*count)(int *count);
 	/*
-	 * Which of cards 0 to @count - 1 work and are of that kind; opens
-	 * nothing. NULL: all.
+	 * Sets usable[i] if card i of @count works and is of that kind; opens
+	 * nothing. A backend without this function has usable cards only.
 	 */
 	spyre_status (*usable)(enum spyre_functions functions, int count, bool *usable);
 	/* Fills properties of physical card @index (name … unit); opens nothing. */
 	spyre_status (*properties)(int index, spyre_device_properties *properties);
 	spyre_status (*open)(int index, struct spyre_card **card);
-	/* All queues are destroyed, all memory unmapped before. */
+	/* The caller has destroyed all queues and unmapped all memory. */
 	void (*close)(struct spyre_card *card);
 
 	spyre_status (*mem_info)(struct spyre_card *card, uint64_t *total, uint64_t *used);
 	/*
-	 * Backs [va, va + bytes) with zeroed LPDDR5; both multiples of
-	 * SPYRE_VA_PAGE, the range is free and within one segment.
+	 * Backs [va, va + bytes) with zeroed LPDDR5. Both are multiples of
+	 * SPYRE_VA_PAGE; the range is free and within one segment.
 	 */
 	spyre_status (*mem_map)(struct spyre_card *card, uint64_t va, uint64_t bytes);
-	/* The same range as a mem_map() before; no queued work uses it. */
+	/* Takes exactly the range of an earlier mem_map(); no queued work uses it. */
 	void (*mem_unmap)(struct spyre_card *card, uint64_t va, uint64_t bytes);
 	/*
-	 * A dma-buf of the range that mem_map() or mem_import() put at @va. NULL,
-	 * as mem_import, where memory cannot leave the process.
+	 * Makes a dma-buf of the range that mem_map() or mem_import() put at @va.
+	 * This and mem_import are NULL where memory cannot leave the process.
 	 */
 	spyre_status (*mem_export)(struct spyre_card *card, uint64_t va, int *fd);
-	/* As mem_map(), of [offset, offset + bytes) of a dma-buf; @fd stays the caller's. */
+	/* Maps [offset, offset + bytes) of a dma-buf, as mem_map(); the caller still owns @fd. */
 	spyre_status (*mem_import)(struct spyre_card *card, uint64_t va, uint64_t bytes, int fd,
 				   uint64_t offset);
 	spyre_status (*host_alloc)(struct spyre_card *card, size_t bytes, void **address);
 	void (*host_free)(struct spyre_card *card, void *address, size_t bytes);
 
-	/* Copies the image. A refusal is SPYRE_ERROR_VERIFY and fills @why. */
+	/* Copies the image. If the verifier rejects it, returns VERIFY and fills @why. */
 	spyre_status (*program_create)(struct spyre_card *card, const void *image,
 				       size_t bytes, struct spyre_program_handle **program,
 				       struct spyre_verify_error *why);
-	/* Queued launches keep what they need. */
+	/* Queued launches hold references of their own. */
 	void (*program_destroy)(struct spyre_program_handle *program);
 
 	/* @priority: 0 low, -1 high. */
 	spyre_status (*queue_create)(struct spyre_card *card, int priority,
 				     struct spyre_queue **queue);
-	/* Cancels what has not started, waits for what has. */
+	/* Cancels commands that have not started and waits for those that have. */
 	void (*queue_destroy)(struct spyre_queue *queue);
 	/*
-	 * All commands are checked before any is queued; on error nothing was.
+	 * Checks all commands before it queues any; after an error none is queued.
 	 * Once a command of a queue fails, the rest of its submission and all
 	 * later ones complete with -ECANCELED.
 	 */
 	spyre_status (*submit)(struct spyre_queue *queue,
 			       const struct spyre_submission *submission);
 	/* Waits until the timeline reaches @point; deadline is CLOCK_MONOTONIC ns,
-	 * INT64_MAX = for ever. NOT_READY when the deadline passes. */
+	 * INT64_MAX = no limit. NOT_READY when the deadline passes. */
 	spyre_status (*wait)(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 	/* Highest point reached; never blocks. */
 	uint64_t (*completed)(struct spyre_queue *queue);
 
-	/* Never waits for work. */
+	/* Does not wait for work. */
 	spyre_status (*state)(struct spyre_card *card, struct spyre_card_state *state);
 	/*
-	 * Stops all work of the card's user. Its queues are dead until each is
-	 * renewed; nothing is submitted meanwhile.
+	 * Stops all work of this context. Its queues take no submissions until
+	 * each is renewed; the caller submits nothing meanwhile.
 	 */
 	spyre_status (*context_reset)(struct spyre_card *card);
 	/*
-	 * Waits until the card has let go of the queue's work, which is over
-	 * then; the queue takes work again, its points go on ascending.
+	 * Waits until the queue's work has ended on the card. The queue takes
+	 * work again, and its points go on from the last one.
 	 */
 	spyre_status (*queue_renew)(struct spyre_queue *queue, int priority);
-	/* Resets physical card @index for everybody; gives its new generation. */
+	/* Resets physical card @index for all its users; gives its new generation. */
 	spyre_status (*device_reset)(int index, uint64_t *generation);
 };
 

@@ -9,7 +9,7 @@
  *	drm_queue.c	queues: create, destroy, wait, completed
  *	drm_submit.c	submissions; DRM_IOCTL_SPYRE_SUBMIT
  *	drm_bounce.c	copies of memory that cannot be pinned
- *	drm_uring.c	the same by io_uring, and which of the two
+ *	drm_uring.c	submissions by io_uring, and the choice between the two paths
  *	drm_reset.c	state and reset of a context, reset of a card
  *	drm_range.c	ordered table of address ranges
  *	drm_error.c	errno -> status and text
@@ -41,13 +41,13 @@ struct spyre_drm_ranges {
 	size_t capacity;
 };
 
-/* Makes room for one more, so that the next insert cannot fail. */
+/* Reserves capacity for one more range, so that the next insert cannot fail. */
 bool spyre_drm_ranges_reserve(struct spyre_drm_ranges *ranges);
 void spyre_drm_ranges_insert(struct spyre_drm_ranges *ranges, struct spyre_drm_range range);
 /* The range that contains @address; NULL if none does. */
 const struct spyre_drm_range *spyre_drm_ranges_find(const struct spyre_drm_ranges *ranges,
 						    uint64_t address);
-/* Takes out the range that starts at @start; false if there is none. */
+/* Removes the range that starts at @start; false if there is none. */
 bool spyre_drm_ranges_remove(struct spyre_drm_ranges *ranges, uint64_t start,
 			     struct spyre_drm_range *removed);
 void spyre_drm_ranges_fini(struct spyre_drm_ranges *ranges);
@@ -57,22 +57,22 @@ struct spyre_drm_ring;
 struct spyre_drm_card {
 	struct spyre_card base;
 	int fd;
-	/* The card's, when the node was opened. */
+	/* Generation of the card when the node was opened. */
 	uint64_t generation;
-	/* SQPOLL: the ring whose thread serves those of the queues. */
+	/* With SQPOLL, the ring whose kernel thread also serves the queues' rings. */
 	struct spyre_drm_ring *ring;
 	/*
-	 * A file has one handle for a buffer, however often it is imported: the
-	 * lock also covers that the last of its ranges closes it.
+	 * Protects @device. A file has one handle per buffer, however often it is
+	 * imported, so the last range of a handle closes it under this lock.
 	 */
 	pthread_mutex_t device_lock;
 	bool imports;
 	struct spyre_drm_ranges device;		/* device addresses */
-	/* Read for each DMA of a submission, written by host_alloc and _free. */
+	/* Protects @host: read for each DMA of a submission, written by host_alloc and _free. */
 	pthread_rwlock_t host_lock;
 	struct spyre_drm_ranges host;		/* addresses of this process */
 	_Atomic size_t host_count;
-	/* The kernel has refused the high class, and the log says so. */
+	/* The kernel has refused the high priority class; the warning is logged once. */
 	atomic_bool high_refused;
 };
 
@@ -87,18 +87,18 @@ struct spyre_drm_queue {
 	uint32_t syncobj;
 	uint32_t result_handle;
 	uint32_t timeout_ms;
-	/* NULL: the ioctl carries its submissions. */
+	/* NULL if the queue submits by ioctl. */
 	struct spyre_drm_ring *ring;
-	/* Highest point known to be reached, highest submitted. */
+	/* Highest point known to be reached, and highest submitted. */
 	_Atomic uint64_t completed;
 	_Atomic uint64_t submitted;
 	/*
-	 * Where the last result of recent points lies: entry point %
-	 * SPYRE_QUEUE_RESULTS holds point * SPYRE_QUEUE_RESULTS + slot. Lets
+	 * Locates the last result of recent points: entry point %
+	 * SPYRE_QUEUE_RESULTS holds point * SPYRE_QUEUE_RESULTS + slot, so that
 	 * wait() and completed() see a finished point without a system call.
 	 */
 	_Atomic uint64_t last_result[SPYRE_QUEUE_RESULTS];
-	/* Arguments of the submission under way; submissions are serialised. */
+	/* Arguments of the current submission; the runtime serialises submissions. */
 	struct drm_spyre_cb cbs[SPYRE_DRM_MAX_CBS];
 	struct drm_spyre_sync syncs[SPYRE_DRM_MAX_SYNCS];
 };
@@ -129,7 +129,7 @@ spyre_status spyre_drm_mem_import(struct spyre_card *card, uint64_t va, uint64_t
 				  uint64_t offset);
 spyre_status spyre_drm_host_alloc(struct spyre_card *card, size_t bytes, void **address);
 void spyre_drm_host_free(struct spyre_card *card, void *address, size_t bytes);
-/* A host BO of its own, mapped; @bytes a multiple of the page size. */
+/* Creates and maps a host BO; @bytes is a multiple of the page size. */
 spyre_status spyre_drm_host_bo(struct spyre_drm_card *card, size_t bytes, void **address,
 			       uint32_t *handle);
 void spyre_drm_gem_close(struct spyre_drm_card *card, uint32_t handle);
@@ -143,7 +143,7 @@ spyre_status spyre_drm_program_create(struct spyre_card *card, const void *image
 				      struct spyre_verify_error *why);
 void spyre_drm_program_destroy(struct spyre_program_handle *program);
 
-/* drm_encode.c: fills @cb from @command; its pointers are those of @command. */
+/* drm_encode.c: fills @cb from @command, which must outlive it: pointers are not copied. */
 spyre_status spyre_drm_encode(struct spyre_drm_card *card, const struct spyre_command *command,
 			      uint32_t index, struct drm_spyre_cb *cb);
 /* Name of a command for error texts, "DMA H2D"; never NULL. */
@@ -158,31 +158,31 @@ uint64_t spyre_drm_completed(struct spyre_queue *queue);
 spyre_status spyre_drm_queue_renew(struct spyre_queue *queue, int priority);
 
 /* drm_reset.c */
-/* Generation of the card now; false if it cannot be asked. */
+/* Present generation of the card; false if the query fails. */
 bool spyre_drm_generation(struct spyre_drm_card *card, uint64_t *generation);
 bool spyre_drm_is_stale(struct spyre_drm_card *card);
 spyre_status spyre_drm_state(struct spyre_card *card, struct spyre_card_state *state);
 spyre_status spyre_drm_context_reset(struct spyre_card *card);
-/* On a card that was opened for it. */
+/* Resets a card that was opened for this; gives its new generation. */
 spyre_status spyre_drm_reset(struct spyre_drm_card *card, uint64_t *generation);
 
-/* drm_bounce.c: host spans of a submission in a host BO, while they are copied. */
+/* drm_bounce.c: a host BO that stands in for the host spans of one submission. */
 struct spyre_drm_bounce {
 	uint8_t *map;
 	uint64_t bytes;
 	uint32_t handle;
-	bool out;	/* the card writes */
+	bool out;	/* direction is device to host */
 };
 
 /*
- * For a submission of which control block @refused was refused because its
- * memory cannot be pinned: lets all use a host BO instead. false, and nothing
- * has changed, if that does not help.
+ * Moves the host spans of a submission to a host BO after the kernel could not
+ * pin the memory of control block @refused. Returns false, with nothing
+ * changed, if a host BO cannot replace them.
  */
 bool spyre_drm_bounce_begin(struct spyre_drm_queue *queue,
 			    const struct spyre_submission *submission, uint32_t refused,
 			    struct spyre_drm_bounce *bounce);
-/* After the second try. Waits for the card if it writes. */
+/* Releases the host BO after the second try; first waits for results and copies them out. */
 void spyre_drm_bounce_end(struct spyre_drm_queue *queue,
 			  const struct spyre_submission *submission,
 			  struct spyre_drm_bounce *bounce, bool submitted);
@@ -192,13 +192,13 @@ spyre_status spyre_drm_submit(struct spyre_queue *queue,
 			      const struct spyre_submission *submission);
 
 /* drm_uring.c */
-/* Picks the way of submission and notes it in the card's properties. */
+/* Chooses the submission path and stores it in the card's properties. */
 spyre_status spyre_drm_submit_choose(struct spyre_drm_card *card);
-/* A queue's ring, NULL if the card's way takes none; 0 or a positive errno. */
+/* Opens a queue's ring, NULL if the card submits by ioctl; 0 or a positive errno. */
 int spyre_drm_ring_open(struct spyre_drm_card *card, struct spyre_drm_ring **ring);
 void spyre_drm_ring_close(struct spyre_drm_ring *ring);
-/* False: not by this way, ask the ioctl. Else *@error is 0 or a positive errno. */
-bool spyre_drm_ring_carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args,
+/* False if the ring cannot be used: submit by ioctl. Else *@error is 0 or a positive errno. */
+bool spyre_drm_ring_submit(struct spyre_drm_queue *queue, struct drm_spyre_submit *args,
 			  int *error);
 
 #endif /* SPYRE_DRM_H */

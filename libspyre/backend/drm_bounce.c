@@ -2,9 +2,9 @@
 /*
  * Copies of memory that the kernel will not pin: RLIMIT_MEMLOCK is 8 MiB for
  * the plain user of many systems, and files cannot be pinned for writing. The
- * spans go through a host BO instead, which needs no pin. On the way in the
- * kernel does the rest alone; on the way out this waits for the card and then
- * copies what the descriptors say is written, not a byte more.
+ * spans go through a host BO instead, which needs no pin. Copies to the device
+ * need nothing after the submission; copies to the host wait for the card and
+ * then store exactly the bytes that the descriptors write.
  */
 #include "config.h"
 
@@ -32,7 +32,7 @@ static uint64_t span_bytes(uint64_t bytes)
 	return (bytes + SPAN_ALIGN - 1) & ~(SPAN_ALIGN - 1);
 }
 
-/* A pin is refused for missing memory, too, which a bounce must not hide. */
+/* The kernel also refuses pins of unmapped memory; a bounce must not hide that error. */
 static bool is_accessible(const struct drm_spyre_cb *cb, bool write)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), start = cb->host_addr & ~(page - 1);
@@ -41,7 +41,7 @@ static bool is_accessible(const struct drm_spyre_cb *cb, bool write)
 			write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
 }
 
-/* Bytes of all spans; 0 if there are none, or not all of one direction. */
+/* Bytes of all spans; 0 if there are none or if they have different directions. */
 static uint64_t bounce_bytes(const struct spyre_drm_queue *queue,
 			     const struct spyre_submission *submission, bool *out)
 {
@@ -55,7 +55,7 @@ static uint64_t bounce_bytes(const struct spyre_drm_queue *queue,
 		if (!is_bounced(&queue->cbs[i]))
 			continue;
 		write = command->dma.desc->direction == SPYRE_DMA_D2H;
-		/* One may read what the other writes: that order needs the pages themselves. */
+		/* One copy may read memory that another writes; only the pages keep that order. */
 		if (total && write != *out)
 			return 0;
 		*out = write;
@@ -67,7 +67,7 @@ static uint64_t bounce_bytes(const struct spyre_drm_queue *queue,
 	return total;
 }
 
-/* The source may be what earlier work writes. */
+/* Earlier work may still write the source, which is about to be read here. */
 static bool wait_for_source(struct spyre_drm_queue *queue,
 			    const struct spyre_submission *submission)
 {
@@ -121,12 +121,12 @@ bool spyre_drm_bounce_begin(struct spyre_drm_queue *queue,
 	return true;
 }
 
-/* A copy in pieces, of which neighbours go in one go. */
+/* A copy in pieces; adjacent pieces are merged into one memcpy(). */
 struct pieces {
 	uint8_t *to;
 	const uint8_t *from;
-	uint64_t span;		/* bytes that there are */
-	uint64_t start, end;	/* not copied yet */
+	uint64_t span;		/* length of the source in bytes */
+	uint64_t start, end;	/* the merged piece, not yet copied */
 };
 
 static void flush(struct pieces *pieces)
@@ -135,7 +135,7 @@ static void flush(struct pieces *pieces)
 	       pieces->end - pieces->start);
 }
 
-/* Elements of @size bytes from byte @at on, as far as they lie in the span. */
+/* Adds @count elements of @size bytes from byte @at on, cut to the span. */
 static void add_piece(struct pieces *pieces, uint64_t at, uint64_t count, uint64_t size)
 {
 	if (at > pieces->span)
@@ -149,7 +149,7 @@ static void add_piece(struct pieces *pieces, uint64_t at, uint64_t count, uint64
 	pieces->end = at + count * size;
 }
 
-/* How many lanes of the last dimension are real at coordinate @c of the others. */
+/* Number of lanes of the last dimension that are no padding at coordinate @c of the others. */
 static uint64_t real_lanes(const struct spyre_dma_desc *desc, const uint32_t *c)
 {
 	const uint32_t last = desc->num_dims - 1;
@@ -173,7 +173,7 @@ static uint64_t real_lanes(const struct spyre_dma_desc *desc, const uint32_t *c)
 	return lanes;
 }
 
-/* The next coordinate of all dimensions but the last; false after the last one. */
+/* Advances @c, which leaves out the last dimension; false after the last coordinate. */
 static bool next_row(const struct spyre_dma_desc *desc, uint32_t *c)
 {
 	uint32_t d = desc->num_dims - 1;
@@ -233,11 +233,11 @@ void spyre_drm_bounce_end(struct spyre_drm_queue *queue,
 			  const struct spyre_submission *submission,
 			  struct spyre_drm_bounce *bounce, bool submitted)
 {
-	/* Errors from here on are in the results, for whoever waits for them. */
+	/* Later errors are reported through the results. */
 	if (bounce->out && submitted &&
 	    !spyre_drm_wait(&queue->base, submission->point, INT64_MAX))
 		take_out(queue, submission, bounce);
 	munmap(bounce->map, bounce->bytes);
-	/* The job keeps it. */
+	/* The job holds its own reference. */
 	spyre_drm_gem_close(spyre_drm_card(queue->base.card), bounce->handle);
 }

@@ -17,7 +17,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/base/sysfs.h"
 
-/* DRM driver version that this file speaks; the minor only ever adds. */
+/* DRM driver version of this interface; a new minor only adds to it. */
 #define DRIVER_MAJOR 1
 
 static spyre_status drm_count(int *count)
@@ -142,7 +142,7 @@ static spyre_status check_version(const char *node, int fd)
 	return status;
 }
 
-/* The open card knows its properties better than sysfs did. */
+/* Replaces the properties from sysfs by those of the open node, which are complete. */
 static spyre_status query_card(struct spyre_drm_card *card)
 {
 	spyre_device_properties *p = &card->base.properties;

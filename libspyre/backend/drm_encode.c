@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From commands to control blocks. Whatever carries them to the kernel comes after. */
+/* Translates commands into control blocks; drm_submit.c sends them. */
 #include "config.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "libspyre/backend/drm.h"
 #include "libspyre/base/error.h"
 
-/* The model's descriptor goes to the kernel as it is. */
+/* DMA descriptors are passed to the kernel unchanged, so the layouts must agree. */
 #define SAME_FIELD(field) \
 	static_assert(offsetof(struct spyre_dma_desc, field) == \
 		      offsetof(struct drm_spyre_dma, field), #field)

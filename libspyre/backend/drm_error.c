@@ -65,7 +65,7 @@ spyre_status spyre_drm_error(struct spyre_drm_card *card, int error, const char 
 			break;
 		}
 	}
-	/* The kernel tells this to a file that is older than a reset. */
+	/* The kernel returns EIO for a file opened before a reset. */
 	if (error == EIO && spyre_drm_is_stale(card)) {
 		status = SPYRE_ERROR_DEVICE_RESET;
 		remedy = "the card was reset: destroy the context and create another";

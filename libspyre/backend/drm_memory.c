@@ -24,7 +24,7 @@ void spyre_drm_gem_close(struct spyre_drm_card *card, uint32_t handle)
 			  card->base.properties.node, handle, strerror(errno));
 }
 
-/* ENOSPC is the one error whose numbers the kernel can still be asked for. */
+/* After ENOSPC a query still gives the free and total bytes for the text. */
 static spyre_status create_error(struct spyre_drm_card *card, int error, uint64_t bytes,
 				 const char *kind)
 {
@@ -67,7 +67,7 @@ static bool device_insert(struct spyre_drm_card *card, struct spyre_drm_range ra
 	return room;
 }
 
-/* Takes a range out of the table and lets go of its buffer; its mapping keeps that alive. */
+/* Removes a range from the table and closes its handle; the mapping keeps the buffer alive. */
 static bool device_remove(struct spyre_drm_card *card, uint64_t va)
 {
 	struct spyre_drm_range range;
@@ -134,7 +134,7 @@ static spyre_status import_error(struct spyre_drm_card *card, int error, int fd)
 			       fd);
 }
 
-/* The buffer's handle, noted in @range, which is in the table then. */
+/* Imports a dma-buf and inserts @range with its handle into the table. */
 static int import_range(struct spyre_drm_card *card, int fd, struct spyre_drm_range *range)
 {
 	int error = 0;
@@ -281,7 +281,7 @@ bool spyre_drm_host_lookup(struct spyre_drm_card *card, const void *address, uin
 	const struct spyre_drm_range *range;
 	bool inside = false;
 
-	/* Most programs pin nothing; they pay one load here. */
+	/* Most programs pin nothing: one load spares them the lock. */
 	if (!atomic_load_explicit(&card->host_count, memory_order_acquire))
 		return false;
 	pthread_rwlock_rdlock(&card->host_lock);

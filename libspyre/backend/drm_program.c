@@ -87,7 +87,7 @@ void spyre_drm_program_destroy(struct spyre_program_handle *program)
 	struct spyre_drm_program *gone = (struct spyre_drm_program *)program;
 	struct drm_spyre_program_destroy args = { .handle = gone->handle };
 
-	/* Fails only when the card is gone, and the program with it. */
+	/* This fails only after an unplug, when the program no longer exists. */
 	(void)drmIoctl(spyre_drm_card(program->card)->fd, DRM_IOCTL_SPYRE_PROGRAM_DESTROY, &args);
 	free(gone);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Queues: an id of the kernel's, a timeline syncobj, a ring of results. */
+/* Queues: a kernel queue id, a timeline syncobj and a ring of results. */
 #include "config.h"
 
 #include <errno.h>
@@ -31,31 +31,31 @@ SAME_FIELD(macs);
 SAME_FIELD(start_ns);
 SAME_FIELD(end_ns);
 
-/* The longest that DRM_IOCTL_SPYRE_QUEUE_CREATE takes. */
+/* Longest time limit that DRM_IOCTL_SPYRE_QUEUE_CREATE accepts. */
 #define MAX_TIMEOUT_MS 60000u
 
 #define RESULT_BYTES (SPYRE_QUEUE_RESULTS * sizeof(struct spyre_command_result))
 
-/* Looks at a result this often before sleeping: some microseconds, the time of
- * a short job, against the tens that sleeping and waking cost. */
+/* Polls of a result before sleeping. They take some microseconds, as long as a
+ * short job; sleeping and waking cost tens of microseconds. */
 #define SPIN_ROUNDS 200
 
-/* Longest that a started job lasts (DRM_IOCTL_SPYRE_QUEUE_CREATE), and some. */
+/* Longest time of a started job (DRM_IOCTL_SPYRE_QUEUE_CREATE) plus a margin of 10 s. */
 #define DESTROY_WAIT_NS (70 * INT64_C(1000000000))
 
 static spyre_status read_timeout(struct spyre_drm_queue *queue)
 {
 	spyre_status status = spyre_env_timeout_ms(&queue->timeout_ms);
 
-	/* The kernel knows no "none": its longest patience is the nearest. */
+	/* The kernel has no value for "no limit"; its longest limit is the nearest. */
 	if (!queue->timeout_ms || queue->timeout_ms > MAX_TIMEOUT_MS)
 		queue->timeout_ms = MAX_TIMEOUT_MS;
 	return status;
 }
 
 /*
- * The kernel's high class is for privileged users. A plain user's streams of
- * high priority work as those of low priority do, and a log says so once.
+ * The kernel reserves the high class for privileged users. For other users a
+ * stream of high priority falls back to low priority, with one log message.
  */
 static int make_queue(struct spyre_drm_card *card, struct drm_spyre_queue_create *args)
 {
@@ -149,7 +149,7 @@ free_queue:
 	return status;
 }
 
-/* Kills the kernel's queue. Started work may still read and write host spans of the caller. */
+/* Destroys the kernel's queue. Started work may still access host spans of the caller. */
 static spyre_status end_queue(struct spyre_drm_queue *queue)
 {
 	struct timespec now;
@@ -163,7 +163,7 @@ static spyre_status end_queue(struct spyre_drm_queue *queue)
 			      now.tv_sec * INT64_C(1000000000) + now.tv_nsec + DESTROY_WAIT_NS);
 }
 
-/* A new queue of the kernel's behind the same timeline and results. */
+/* Creates a new kernel queue that uses the same timeline and results. */
 spyre_status spyre_drm_queue_renew(struct spyre_queue *base, int priority)
 {
 	struct spyre_drm_queue *queue = spyre_drm_queue(base);
@@ -203,7 +203,7 @@ static void raise_completed(struct spyre_drm_queue *queue, uint64_t point)
 		;
 }
 
-/* True if the last result of @point is in; false also when its place is not known. */
+/* True if the last result of @point has arrived; false also if its slot is unknown. */
 static bool result_done(struct spyre_drm_queue *queue, uint64_t point)
 {
 	uint64_t note = atomic_load_explicit(&queue->last_result[point % SPYRE_QUEUE_RESULTS],
@@ -225,8 +225,8 @@ static bool known_done(struct spyre_drm_queue *queue, uint64_t point)
 }
 
 /*
- * After an unplug nobody writes the results that are still pending. Whoever
- * reads one must not take it for success.
+ * After an unplug the kernel no longer writes pending results, and a reader
+ * must not take them for success: marks them as lost.
  */
 static void lose_results(struct spyre_drm_queue *queue)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How a context stands with its card, and the two kinds of reset. */
+/* State of a context, and the resets of a context and of a card. */
 #include "config.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ spyre_status spyre_drm_state(struct spyre_card *base, struct spyre_card_state *s
 		state->health = SPYRE_CONTEXT_STALE;
 		return SPYRE_SUCCESS;
 	}
-	/* A module before 1.2 marks no contexts: their queues fail one by one. */
+	/* Modules before 1.2 do not mark contexts as failed; their queues fail one by one. */
 	if (query(card, DRM_SPYRE_DEV_QUERY_CONTEXT, &info, sizeof(info)))
 		return SPYRE_SUCCESS;
 	if (info.state <= DRM_SPYRE_CONTEXT_STALE)
@@ -75,7 +75,7 @@ spyre_status spyre_drm_context_reset(struct spyre_card *base)
 	struct spyre_drm_card *card = spyre_drm_card(base);
 	struct drm_spyre_context_reset args = { 0 };
 
-	/* Before 1.2 a queue's end stops its work, and that is all there is to stop. */
+	/* Modules before 1.2 lack this ioctl; destroying the queues stops all work there. */
 	if (!drmIoctl(card->fd, DRM_IOCTL_SPYRE_CONTEXT_RESET, &args) || errno == EINVAL)
 		return SPYRE_SUCCESS;
 	return spyre_drm_error(card, errno, "DRM_IOCTL_SPYRE_CONTEXT_RESET");

@@ -11,12 +11,12 @@
 #include "libspyre/backend/drm.h"
 #include "libspyre/base/error.h"
 
-/* The seam to whatever carries a submission to the kernel. */
-static int carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args)
+/* Submits by io_uring if the queue has a usable ring, else by ioctl; 0 or a positive errno. */
+static int send_submission(struct spyre_drm_queue *queue, struct drm_spyre_submit *args)
 {
 	int error;
 
-	if (spyre_drm_ring_carry(queue, args, &error))
+	if (spyre_drm_ring_submit(queue, args, &error))
 		return error;
 	return drmIoctl(spyre_drm_card(queue->base.card)->fd, DRM_IOCTL_SPYRE_SUBMIT, args) ?
 	       errno : 0;
@@ -48,13 +48,13 @@ static void add_timestamp(struct spyre_drm_queue *queue)
 }
 
 /*
- * Fills queue->syncs with the waits that are still of use and returns their
- * number: reached points and the queue's own (it is in order) are left out.
- * More than @room go into submissions of their own that only wait: what comes
- * after them on this queue waits as well.
+ * Fills queue->syncs with the waits that are still pending and gives their
+ * number. Reached points and points of this queue (it is in order) are left
+ * out. Waits beyond @capacity go into earlier submissions that only wait, which
+ * later submissions of this queue follow.
  */
 static spyre_status encode_waits(struct spyre_drm_queue *queue,
-				 const struct spyre_submission *submission, uint32_t room,
+				 const struct spyre_submission *submission, uint32_t capacity,
 				 uint32_t *count)
 {
 	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
@@ -69,10 +69,10 @@ static spyre_status encode_waits(struct spyre_drm_queue *queue,
 		if (other == queue || !wait->point ||
 		    atomic_load_explicit(&other->completed, memory_order_acquire) >= wait->point)
 			continue;
-		if (used == room) {
+		if (used == capacity) {
 			add_timestamp(queue);
 			init_args(queue, 1, used, &args);
-			error = carry(queue, &args);
+			error = send_submission(queue, &args);
 			if (error)
 				return spyre_drm_error(card, error,
 						       "submission on queue %u of %u waits",
@@ -102,7 +102,7 @@ static spyre_status encode_commands(struct spyre_drm_queue *queue,
 	return status;
 }
 
-/* Results become pending before the kernel can know of them. */
+/* Marks the results as pending before the kernel can write them. */
 static void reset_results(struct spyre_drm_queue *queue, const struct spyre_submission *submission)
 {
 	struct spyre_command_result *results = queue->base.results + submission->first_result;
@@ -118,7 +118,7 @@ static void reset_results(struct spyre_drm_queue *queue, const struct spyre_subm
 			      memory_order_release);
 }
 
-/* The kernel named a command that it does not take. */
+/* Text for a command that the kernel refused by its index. */
 static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint32_t index,
 				  const struct spyre_submission *submission)
 {
@@ -135,7 +135,7 @@ static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint
 				   submission->num_commands, name, (unsigned long long)cb->dst,
 				   (unsigned long long)cb->src, (unsigned long long)cb->size,
 				   (void *)(uintptr_t)cb->host_addr);
-	/* The kernel's check of descriptors is this one. */
+	/* The kernel checks descriptors by this function too, so it gives the same reason. */
 	if (error == EINVAL && cb->type == DRM_SPYRE_CB_DMA)
 		stop = spyre_dma_check(submission->commands[index].dma.desc, &bytes, NULL);
 	if (stop != SPYRE_STOP_NONE)
@@ -208,11 +208,11 @@ spyre_status spyre_drm_submit(struct spyre_queue *base, const struct spyre_submi
 		args.result_offset = submission->first_result *
 				     sizeof(struct spyre_command_result);
 	}
-	error = carry(queue, &args);
-	/* Over RLIMIT_MEMLOCK, or memory of a file. */
+	error = send_submission(queue, &args);
+	/* The pin exceeds RLIMIT_MEMLOCK, or the memory belongs to a file. */
 	if ((error == ENOMEM || error == EFAULT) &&
 	    spyre_drm_bounce_begin(queue, submission, args.error_cb, &bounce))
-		error = carry(queue, &args);
+		error = send_submission(queue, &args);
 	if (!error)
 		atomic_store_explicit(&queue->submitted, submission->point,
 				      memory_order_release);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Submission by io_uring: IORING_OP_URING_CMD with DRM_SPYRE_URING_QUEUE, which
- * is done as soon as the control blocks are queued. So the caller learns of a
- * refusal at once, as by the ioctl, and the ring never holds work: threads may
- * end, and a ring may go, while the card works.
+ * completes as soon as the control blocks are queued. So the caller learns of a
+ * refusal at once, as with the ioctl, and the ring never holds work: threads may
+ * end and rings may be closed while the card works.
  *
- * A queue has a ring of its own. Submissions of a queue are serialised by the
- * runtime, so it takes no lock, and streams do not wait for each other. A child
- * of fork() does not even see the ring's memory.
+ * Each queue has a ring. The runtime serialises the submissions of a queue, so
+ * the ring needs no lock and streams do not wait for each other. The ring's
+ * memory is not mapped in a child of fork().
  */
 #include "config.h"
 
@@ -31,11 +31,11 @@ static void choose(struct spyre_drm_card *card, spyre_submit_path path, const ch
 
 #include "libspyre/base/log.h"
 
-/* A submission is one entry, and one is under way at a time. */
+/* A submission is one entry, and a queue has one submission at a time. */
 #define RING_ENTRIES 4
-/* How long, in ms, the kernel's thread looks for entries before it sleeps. */
+/* Time in ms that the kernel's thread polls for entries before it sleeps. */
 #define SQPOLL_IDLE_MS 2
-/* Looks at the ring this often before it sleeps, where another thread answers. */
+/* Polls of the ring before sleeping, if the kernel's thread completes the entries. */
 #define SPIN_ROUNDS 2000
 
 struct spyre_drm_ring {
@@ -43,7 +43,7 @@ struct spyre_drm_ring {
 	bool polled;
 };
 
-/* 0, or a positive errno. With @share, polled rings take turns on one thread. */
+/* Returns 0 or a positive errno. With @share, polled rings share that ring's kernel thread. */
 static int ring_open(bool polled, const struct spyre_drm_ring *share, struct spyre_drm_ring **made)
 {
 	struct io_uring_params params = {
@@ -88,7 +88,7 @@ static struct io_uring_cqe *ring_peek(struct spyre_drm_ring *ring)
 	return io_uring_peek_cqe(&ring->ring, &cqe) ? NULL : cqe;
 }
 
-/* The answer to the one entry that was handed in. */
+/* Waits for the completion of the one submitted entry. */
 static struct io_uring_cqe *ring_reap(struct spyre_drm_ring *ring)
 {
 	const int rounds = ring->polled ? SPIN_ROUNDS : 1;
@@ -108,18 +108,18 @@ static struct io_uring_cqe *ring_reap(struct spyre_drm_ring *ring)
 }
 
 /*
- * 0, or a positive errno; *@carried says whether the kernel has looked at the
- * submission at all. If not, the ring is of no more use.
+ * Returns 0 or a positive errno. *@seen is false if the kernel did not process
+ * the submission; the ring is then unusable.
  */
-static int ring_carry(struct spyre_drm_ring *ring, int fd, struct drm_spyre_submit *args,
-		      bool *carried)
+static int ring_submit(struct spyre_drm_ring *ring, int fd, struct drm_spyre_submit *args,
+		      bool *seen)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->ring);
 	struct io_uring_cqe *cqe;
 	int ret;
 
-	*carried = false;
-	/* A polling thread answers before it gives the entry back. */
+	*seen = false;
+	/* A polling thread posts the completion before it releases the entry. */
 	if (!sqe && ring->polled) {
 		io_uring_sqring_wait(&ring->ring);
 		sqe = io_uring_get_sqe(&ring->ring);
@@ -139,21 +139,21 @@ static int ring_carry(struct spyre_drm_ring *ring, int fd, struct drm_spyre_subm
 	cqe = ring_reap(ring);
 	if (!cqe)
 		return EIO;
-	*carried = true;
+	*seen = true;
 	ret = -cqe->res;
 	args->error_cb = ret ? (uint32_t)cqe->big_cqe[0] : UINT32_MAX;
 	io_uring_cqe_seen(&ring->ring, cqe);
 	return ret;
 }
 
-/* A submission to a queue that cannot be is refused, by a module that knows it. */
+/* A module that has the command refuses a submission to a queue that cannot exist. */
 static int probe(struct spyre_drm_card *card, struct spyre_drm_ring *ring)
 {
 	struct drm_spyre_submit args = { .queue_id = UINT32_MAX };
-	bool carried;
-	int error = ring_carry(ring, card->fd, &args, &carried);
+	bool seen;
+	int error = ring_submit(ring, card->fd, &args, &seen);
 
-	if (carried && error == ENOENT)
+	if (seen && error == ENOENT)
 		return 0;
 	return error ? error : EPROTO;
 }
@@ -194,7 +194,7 @@ static spyre_status forced(struct spyre_drm_card *card, bool polled)
 				   card->base.properties.node, name,
 				   why_not(error, text, sizeof(text)));
 	}
-	/* Queues have rings of their own; the thread of this one serves them. */
+	/* Each queue opens its own ring, so this one is needed only for its polling thread. */
 	if (!polled) {
 		spyre_drm_ring_close(card->ring);
 		card->ring = NULL;
@@ -214,18 +214,18 @@ int spyre_drm_ring_open(struct spyre_drm_card *card, struct spyre_drm_ring **rin
 	return ring_open(path == SPYRE_SUBMIT_SQPOLL, card->ring, ring);
 }
 
-bool spyre_drm_ring_carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args, int *error)
+bool spyre_drm_ring_submit(struct spyre_drm_queue *queue, struct drm_spyre_submit *args, int *error)
 {
 	const int fd = spyre_drm_card(queue->base.card)->fd;
-	bool carried;
+	bool seen;
 
 	if (!queue->ring)
 		return false;
-	/* As drmIoctl() does. */
+	/* Retries as drmIoctl() does. */
 	do {
-		*error = ring_carry(queue->ring, fd, args, &carried);
-	} while (carried && (*error == EINTR || *error == EAGAIN));
-	if (carried)
+		*error = ring_submit(queue->ring, fd, args, &seen);
+	} while (seen && (*error == EINTR || *error == EAGAIN));
+	if (seen)
 		return true;
 	spyre_log(SPYRE_LOG_WARN, "queue %u: its ring failed: %s (errno %d); using the ioctl",
 		  queue->id, strerror(*error), *error);
@@ -249,7 +249,7 @@ int spyre_drm_ring_open(struct spyre_drm_card *card, struct spyre_drm_ring **rin
 	return 0;
 }
 
-bool spyre_drm_ring_carry(struct spyre_drm_queue *queue, struct drm_spyre_submit *args, int *error)
+bool spyre_drm_ring_submit(struct spyre_drm_queue *queue, struct drm_spyre_submit *args, int *error)
 {
 	return false;
 }
@@ -267,7 +267,7 @@ spyre_status spyre_drm_submit_choose(struct spyre_drm_card *card)
 	TRY(spyre_env_submit(&want));
 	if (want == SPYRE_ENV_URING || want == SPYRE_ENV_SQPOLL)
 		return forced(card, want == SPYRE_ENV_SQPOLL);
-	/* One submission by one call: io_uring's has more to do (docs/performance.md). */
+	/* A single submission is faster by ioctl than by io_uring (docs/performance.md). */
 	choose(card, SPYRE_SUBMIT_IOCTL, want == SPYRE_ENV_IOCTL ? "SPYRE_SUBMIT=ioctl" :
 	       "the faster one for single submissions");
 	return SPYRE_SUCCESS;

@@ -27,8 +27,8 @@
 #define EMBEDDED_MAX_THREADS 64
 
 /*
- * A light job of an idle queue runs at once, on the thread that brings it: a
- * few microseconds of work, less than a change of thread costs.
+ * A light job of an idle queue runs inline, on the thread that submits it: its
+ * few microseconds are less than a change of thread costs.
  */
 #define EMBEDDED_LIGHT_WORK 256		/* of programs, see model/verify.h */
 #define EMBEDDED_LIGHT_BYTES 262144	/* of LPDDR5, read and written by the rest */
@@ -96,11 +96,11 @@ struct embedded_device {
 	bool lx_busy;
 	uint8_t *lx_map;
 	uint8_t *lx[SPYRE_MAX_CORES];
-	_Atomic uint32_t lx_warm[SPYRE_MAX_CORES];	/* bytes that have their pages */
+	_Atomic uint32_t lx_warm[SPYRE_MAX_CORES];	/* bytes whose pages are populated */
 
 	/*
-	 * Idle workers watch @signal, which every arrival of work bumps: they
-	 * spin on it for a moment and then sleep on it.
+	 * Idle workers spin on @signal for a moment and then sleep on it; each
+	 * arrival of work increments it.
 	 */
 	_Atomic uint32_t signal;
 	struct spyre_spin spin;
@@ -109,26 +109,26 @@ struct embedded_device {
 	_Atomic uint32_t started;
 	bool stop;
 	struct embedded_worker workers[EMBEDDED_MAX_THREADS];
-	/* Stands for the thread that brings a light job, one at a time. */
-	struct embedded_worker guest;
-	bool guest_busy;
+	/* Runs light jobs on the submitting thread, one at a time. */
+	struct embedded_worker inline_worker;
+	bool inline_busy;
 };
 
 struct embedded_map {
 	uint64_t va;
 	uint64_t bytes;
-	/* By read and write: its first and last granule have their pages. */
+	/* MAP_HEAD and MAP_TAIL of the populated granules, for read and for write. */
 	uint64_t warm[2];
 };
 
-/* Granules in which pages come; a segment has this many words of bits for them. */
+/* Pages are populated in granules of 2 MiB; a segment has this many words of bits for them. */
 #define EMBEDDED_GRANULE_SHIFT 21
 #define EMBEDDED_GRANULE_WORDS (1u << (SPYRE_SEGMENT_SHIFT - EMBEDDED_GRANULE_SHIFT - 6))
 
 struct embedded_card {
 	struct spyre_card base;
 	struct embedded_device *device;
-	/* The device's, when the card was opened. */
+	/* Generation of the device when the card was opened. */
 	uint64_t generation;
 	/* Counts resets of the context; jobs of another epoch do not run. */
 	_Atomic uint32_t epoch;
@@ -141,7 +141,7 @@ struct embedded_card {
 	struct embedded_map *maps;
 	uint32_t num_maps;
 	size_t max_maps;
-	/* Granules within one mapped range that have their pages, to read and to write. */
+	/* Bits of granules inside one mapped range that are populated, for read and for write. */
 	uint64_t warm[2][SPYRE_DATA_SEGMENTS][EMBEDDED_GRANULE_WORDS];
 };
 
@@ -203,7 +203,7 @@ struct embedded_job {
 	bool needs_lx;
 	bool light;
 	uint32_t epoch;
-	/* Why it is to stop, -errno; polled by the model between tiles. */
+	/* Reason to stop as -errno, 0 if none; the model polls it between tiles. */
 	_Atomic int stop;
 	int64_t deadline_ns;
 	struct embedded_wait *waits;
@@ -250,24 +250,24 @@ spyre_status embedded_host_alloc(struct spyre_card *card, size_t bytes, void **a
 void embedded_host_free(struct spyre_card *card, void *address, size_t bytes);
 /* The mapped range that holds all these bytes, NULL if none does. Caller holds maps_lock. */
 struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, uint64_t bytes);
-/* Host pointer of such bytes, NULL likewise. */
+/* Host pointer of these bytes, NULL if no mapped range holds them all. */
 uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes);
 
-/* embedded_warm.c: brings the pages of device bytes of @map. Caller holds maps_lock. */
+/* embedded_warm.c: populates the pages of device bytes of @map. Caller holds maps_lock. */
 void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_t va,
 		   uint64_t bytes, bool write);
-/* Forgets that a range has pages. Caller holds maps_lock to write. */
-void embedded_cool(struct embedded_card *card, struct embedded_map *map);
+/* Clears the record of populated pages of a range. Caller holds maps_lock to write. */
+void embedded_warm_forget(struct embedded_card *card, struct embedded_map *map);
 void embedded_warm_lx(struct embedded_device *device, const struct spyre_prog_header *header);
 
 /* embedded_reset.c */
-/* Counts resets of a card of this process; contexts of another one are stale. */
+/* Counts the resets of a card of this process; contexts of an earlier count are stale. */
 uint64_t embedded_generation(int index);
 /* SUCCESS unless the card was reset since @card was opened, or its work has failed. */
 spyre_status embedded_card_check(struct embedded_card *card);
-/* The context fails with @job: none of this epoch runs any more. */
+/* Fails the context because of @job: no further job of this epoch runs. */
 void embedded_card_fault(struct embedded_job *job);
-/* A job that a reset or a failure of its context has overtaken. */
+/* True if the context was reset or failed after the job was submitted. */
 bool embedded_job_is_old(const struct embedded_job *job);
 spyre_status embedded_state(struct spyre_card *card, struct spyre_card_state *state);
 spyre_status embedded_context_reset(struct spyre_card *card);
@@ -288,21 +288,21 @@ spyre_status embedded_queue_renew(struct spyre_queue *queue, int priority);
 spyre_status embedded_submit(struct spyre_queue *queue, const struct spyre_submission *submission);
 spyre_status embedded_wait_point(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 uint64_t embedded_completed(struct spyre_queue *queue);
-/* Publishes @queue's progress to @point and wakes who waits for it. */
+/* Publishes @queue's progress to @point and wakes the waiters. */
 void embedded_queue_advance(struct embedded_queue *queue, uint64_t point);
-/* Takes the finished first job off; caller holds the device's lock. */
+/* Removes the finished first job; caller holds the device's lock. */
 void embedded_queue_retire(struct embedded_queue *queue);
 
 /* embedded_worker.c */
-/* Makes sure that there is a thread at all. */
+/* Starts the first worker thread if none runs. */
 spyre_status embedded_workers_start(struct embedded_device *device);
-/* Work has arrived: makes a thread look. Called without the device's lock. */
+/* Wakes or starts a worker for new work. Called without the device's lock. */
 void embedded_kick(struct embedded_device *device);
-/* True if there is something to take; caller holds the device's lock. */
+/* True if a worker has work to take; caller holds the device's lock. */
 bool embedded_work_left(const struct embedded_device *device);
-/* Runs the only job of a queue that is idle, if it is light and this thread may.
- * Called and returns with the device's lock held. */
-bool embedded_guest_serve(struct embedded_queue *queue);
+/* Runs the only job of an idle queue inline if it is light and no other inline
+ * job runs. Called and returns with the device's lock held. */
+bool embedded_inline_serve(struct embedded_queue *queue);
 void embedded_workers_stop(struct embedded_device *device);
 void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n,
 		       spyre_work_fn fn, void *arg);

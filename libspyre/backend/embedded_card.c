@@ -15,7 +15,7 @@ static spyre_status card_open(int index, struct spyre_card **out)
 	struct embedded_card *card;
 	spyre_status status;
 
-	/* There is one way to this card; a word that is none is wrong all the same. */
+	/* Embedded cards have one path only, but an invalid SPYRE_SUBMIT is an error here too. */
 	status = spyre_env_submit(&submit);
 	if (status)
 		return status;
@@ -34,7 +34,7 @@ static spyre_status card_open(int index, struct spyre_card **out)
 	}
 	card->base.ops = &spyre_backend_embedded;
 	card->generation = embedded_generation(index);
-	/* The device may be older than the environment's present state. */
+	/* The environment may have changed since the device was started. */
 	card->base.properties.num_cores = card->device->config.cores;
 	card->base.submit_path = SPYRE_SUBMIT_DIRECT;
 	snprintf(card->base.submit_reason, sizeof(card->base.submit_reason),
@@ -61,14 +61,14 @@ static spyre_status program_create(struct spyre_card *base, const void *image, s
 {
 	struct embedded_card *card = (struct embedded_card *)base;
 	struct embedded_program *program;
-	size_t room = (bytes + 63) & ~(size_t)63;
+	size_t padded = (bytes + 63) & ~(size_t)63;
 	spyre_status status = embedded_card_check(card);
 
 	if (status)
 		return status;
 	program = calloc(1, sizeof(*program));
 	if (program)
-		program->image = aligned_alloc(64, room ? room : 64);
+		program->image = aligned_alloc(64, padded ? padded : 64);
 	if (!program || !program->image) {
 		free(program);
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a program of %zu bytes", bytes);
@@ -82,7 +82,7 @@ static spyre_status program_create(struct spyre_card *base, const void *image, s
 		return spyre_error(SPYRE_ERROR_VERIFY, "the card refused the program: %s",
 				   spyre_stop_name(why->stop));
 	}
-	/* Programs live in segment 7 and take room on the card. */
+	/* Programs live in segment 7 and count against the card's capacity. */
 	program->charged = (bytes + SPYRE_VA_PAGE - 1) & ~(SPYRE_VA_PAGE - 1);
 	if (!embedded_charge(card->device, program->charged)) {
 		uint64_t charged = program->charged;

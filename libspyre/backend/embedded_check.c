@@ -44,8 +44,8 @@ static spyre_status no_address(const char *what, uint64_t va, uint64_t bytes)
 }
 
 /*
- * Operands of which a program uses scattered parts only keep to the pages that it touches:
- * their extent may be all of the card's memory.
+ * Populates the operands that the program touches as a whole. An operand of which it uses
+ * scattered parts only is left to page faults, because its extent may be the whole memory.
  */
 static void warm_operands(struct embedded_card *card, const struct spyre_command *in,
 			  const struct spyre_program *program)
@@ -186,7 +186,7 @@ static spyre_status check_commands(struct embedded_card *card, const struct spyr
 	return status;
 }
 
-/* True if the job is a matter of microseconds. */
+/* True if the job takes a few microseconds, so that it may run inline. */
 static bool job_is_light(const struct embedded_job *job)
 {
 	uint64_t work = 0, bytes = 0;
@@ -238,7 +238,7 @@ spyre_status embedded_job_create(struct embedded_queue *queue, const struct spyr
 		free(job);
 		return status;
 	}
-	/* Nothing fails from here on: now it may hold references. */
+	/* Nothing fails from here on, so references need no undoing. */
 	for (uint32_t i = 0; i < job->num_commands; i++) {
 		struct embedded_command *command = &job->commands[i];
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Embedded cards: what the environment asks for, and the devices in use. */
+/* Embedded cards: their settings from the environment, and the devices in use. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static void in_parent(void)
 	pthread_mutex_unlock(&devices_lock);
 }
 
-/* The devices' threads are the parent's alone: a child starts its own devices. */
+/* The devices' threads do not survive fork(), so a child starts its own devices. */
 static void in_child(void)
 {
 	memset(devices, 0, sizeof(devices));
@@ -88,7 +88,7 @@ static uint32_t online_cpus(void)
 	cpu_set_t set;
 	int n = 0;
 
-	/* A container may have narrowed the processors that this process may use. */
+	/* A container may restrict the processors of this process. */
 	if (!sched_getaffinity(0, sizeof(set), &set))
 		n = CPU_COUNT(&set);
 	if (n < 1)
@@ -127,22 +127,22 @@ spyre_status embedded_count(int *count)
 	return status;
 }
 
-static void read_name(const char *path, char *text, size_t room)
+static void read_name(const char *path, char *text, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return;
-	if (read(fd, text, room) < 0)
+	if (read(fd, text, size) < 0)
 		text[0] = '\0';
 	close(fd);
 }
 
 /*
- * A UUID of version 8 (own scheme), made of what tells this process from all
- * others: the boot, the namespace of its pid, the pid, when it started.
+ * Makes a UUID of version 8 (own scheme) from the values that identify this
+ * process: the boot, the namespace of its pid, the pid and its start time.
  */
-static void make_uuid(int index, char *uuid, size_t room)
+static void make_uuid(int index, char *uuid, size_t size)
 {
 	struct {
 		char boot[40], pids[40];
@@ -157,7 +157,7 @@ static void make_uuid(int index, char *uuid, size_t room)
 	if (!spyre_telemetry_start_time((int32_t)of.pid, &of.start_time))
 		of.start_time = 0;
 	h = XXH3_128bits(&of, sizeof(of));
-	snprintf(uuid, room, "%08x-%04x-8%03x-%04x-%012" PRIx64, (uint32_t)(h.high64 >> 32),
+	snprintf(uuid, size, "%08x-%04x-8%03x-%04x-%012" PRIx64, (uint32_t)(h.high64 >> 32),
 		 (uint32_t)(h.high64 >> 16) & 0xffff, (uint32_t)h.high64 & 0xfff,
 		 (uint32_t)(h.low64 >> 48 & 0x3fff) | 0x8000, h.low64 & 0xffffffffffff);
 }
@@ -202,7 +202,7 @@ spyre_status embedded_properties(int index, spyre_device_properties *properties)
 	return status;
 }
 
-/* LX of all cores: reserved address space, populated by the pages touched. */
+/* Reserves address space for the LX of all cores; pages are populated when first touched. */
 static bool device_map_lx(struct embedded_device *device)
 {
 	size_t bytes = (size_t)SPYRE_MAX_CORES * SPYRE_LX_BYTES;

@@ -3,7 +3,8 @@
  * LPDDR5 of an embedded card. Each segment of a context's address space is
  * one reservation of host addresses, so that segment | offset is a host
  * pointer after one addition; mapping a range for the first time makes its
- * pages accessible. What is mapped says the table, which every job asks.
+ * pages accessible. The table of mapped ranges decides which addresses a job
+ * may use.
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -27,7 +28,7 @@ static spyre_status segment_reserve(struct embedded_card *card, unsigned int seg
 		    -1, 0);
 	if (base == MAP_FAILED)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "no room for 16 GiB of addresses of segment %u: %s; check ulimit -v",
+				   "cannot reserve 16 GiB of addresses for segment %u: %s; check ulimit -v",
 				   segment, strerror(errno));
 	madvise(base, SEGMENT_BYTES, MADV_DONTFORK);
 	madvise(base, SEGMENT_BYTES, MADV_HUGEPAGE);
@@ -35,7 +36,7 @@ static spyre_status segment_reserve(struct embedded_card *card, unsigned int seg
 	return SPYRE_SUCCESS;
 }
 
-/* First entry that ends above @va. */
+/* Index of the first entry that ends above @va. */
 static uint32_t map_find(const struct embedded_card *card, uint64_t va)
 {
 	uint32_t low = 0, high = card->num_maps;
@@ -93,7 +94,7 @@ static spyre_status map_locked(struct embedded_card *card, uint64_t va, uint64_t
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no host memory to back %" PRIu64 " bytes of LPDDR5: %s", bytes,
 				   strerror(errno));
-	/* Such a job may have left bytes behind. */
+	/* Such a job may have written bytes after the range was unmapped. */
 	madvise(card->segment[segment] + offset, bytes, MADV_DONTNEED);
 	memmove(&card->maps[at + 1], &card->maps[at],
 		(card->num_maps - at) * sizeof(card->maps[0]));
@@ -137,12 +138,12 @@ void embedded_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
 	}
 	host = card->segment[va >> SPYRE_SEGMENT_SHIFT] + (va & (SEGMENT_BYTES - 1));
 	/*
-	 * The pages go now and read as zero when the range is mapped again. It
-	 * stays accessible: a job that another thread was about to submit has
-	 * found its addresses already, and finds zeros instead of a SIGSEGV.
+	 * The pages are freed and read as zero when the range is mapped again. The
+	 * range stays accessible: a job that another thread is submitting may
+	 * have resolved its addresses already and reads zeros instead of a SIGSEGV.
 	 */
 	madvise(host, bytes, MADV_DONTNEED);
-	embedded_cool(card, &card->maps[at]);
+	embedded_warm_forget(card, &card->maps[at]);
 	card->num_maps--;
 	memmove(&card->maps[at], &card->maps[at + 1],
 		(card->num_maps - at) * sizeof(card->maps[0]));

@@ -7,10 +7,10 @@
 #include "libspyre/base/environment.h"
 #include "libspyre/base/error.h"
 
-/* How long a waiter spins at most; sleeping costs about as much. */
+/* Longest time that a waiter spins; sleeping and waking cost about as much. */
 #define WAIT_SPIN_NS 4000
 
-/* Puts the queue in line if its first job may start; caller holds the lock. */
+/* Lists the queue as runnable if its first job may start; caller holds the lock. */
 static bool queue_ready(struct embedded_queue *queue)
 {
 	struct embedded_job *job = TAILQ_FIRST(&queue->jobs);
@@ -85,7 +85,7 @@ spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 	return SPYRE_SUCCESS;
 }
 
-/* Takes the jobs that have not started off the queue; caller holds the lock. */
+/* Moves the jobs that have not started from the queue to @jobs; caller holds the lock. */
 static void queue_strip(struct embedded_queue *queue, struct embedded_job_list *jobs)
 {
 	struct embedded_job *running = NULL, *job;
@@ -144,7 +144,7 @@ void embedded_queue_destroy(struct spyre_queue *base)
 	free(queue);
 }
 
-/* The queue's jobs end by themselves, soon: a reset has overtaken them. */
+/* A reset preceded this, so the queue's jobs end without being cancelled here. */
 spyre_status embedded_queue_renew(struct spyre_queue *base, int priority)
 {
 	struct embedded_queue *queue = (struct embedded_queue *)base;
@@ -188,8 +188,8 @@ spyre_status embedded_submit(struct spyre_queue *base, const struct spyre_submis
 	pthread_mutex_lock(&device->lock);
 	job_enlist_waits(job, s);
 	TAILQ_INSERT_TAIL(&queue->jobs, job, link);
-	/* Jobs that came or were released meanwhile are for the workers. */
-	ready = embedded_guest_serve(queue) ? embedded_work_left(device) : queue_ready(queue);
+	/* The workers run jobs that arrived or became ready meanwhile. */
+	ready = embedded_inline_serve(queue) ? embedded_work_left(device) : queue_ready(queue);
 	pthread_mutex_unlock(&device->lock);
 	if (ready)
 		embedded_kick(device);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Failures and resets of embedded cards. Nothing is searched for: a context
- * counts its resets (the epoch), a device its own (the generation). A job that
- * is of another count, or of an epoch in which the context has failed, stops
- * where it runs, and does not begin where it waits.
+ * Failures and resets of embedded cards. A reset does not visit jobs: a context
+ * counts its resets (the epoch) and a device its own (the generation). A job of
+ * an older count, or of an epoch in which the context has failed, stops if it
+ * runs and does not start if it waits.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,10 +12,10 @@
 
 #include "libspyre/backend/embedded.h"
 
-/* Stopping takes as long as a tile. */
+/* Running jobs stop at the next tile, so this limit is a safety net only. */
 #define RESET_TIMEOUT_S 10
 
-/* Devices come and go with their contexts, this stays. */
+/* This outlives the devices, which exist only while contexts have them open. */
 static _Atomic uint64_t generations[EMBEDDED_MAX_CARDS];
 
 uint64_t embedded_generation(int index)
@@ -93,7 +93,7 @@ spyre_status embedded_context_reset(struct spyre_card *base)
 	return SPYRE_SUCCESS;
 }
 
-/* Waits until the jobs that the reset has overtaken have ended. */
+/* Waits until the jobs of before the reset have ended. */
 static spyre_status device_drain(struct embedded_device *device)
 {
 	struct timespec end;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages of LPDDR5 and LX come when they are first touched, and zeroing them takes longer than
- * many a kernel. A submission therefore brings the pages of its operands before its job has a
- * time limit, in granules of 2 MiB as the driver does; memory that no kernel names stays
- * unbacked, however much is allocated.
+ * Pages of LPDDR5 and LX are populated when first touched, and zeroing them takes longer than
+ * many a kernel. A submission therefore populates the pages of its operands before its job's
+ * time limit starts, in granules of 2 MiB as the driver does. Allocated memory that no kernel
+ * uses stays unbacked.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -21,8 +21,8 @@ enum { MAP_HEAD = 1, MAP_TAIL = 2 };	/* granules that a mapping shares with othe
 #endif
 
 /*
- * A host that cannot (Linux before 5.14, or no memory left) changes nothing about the result:
- * the job touches the pages itself.
+ * A failure (Linux before 5.14, or memory is short) is ignored: the job then faults the pages
+ * in itself.
  */
 static void populate(uint8_t *at, uint64_t bytes, bool write)
 {
@@ -32,7 +32,7 @@ static void populate(uint8_t *at, uint64_t bytes, bool write)
 	errno = saved;
 }
 
-/* The word and the bit that say whether a granule of @map has its pages. */
+/* Finds the word and the bit that record a populated granule of @map. */
 static uint64_t *granule_bit(struct embedded_card *card, struct embedded_map *map, uint64_t va,
 			     bool write, uint64_t *bit)
 {
@@ -67,7 +67,7 @@ void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_
 	}
 }
 
-void embedded_cool(struct embedded_card *card, struct embedded_map *map)
+void embedded_warm_forget(struct embedded_card *card, struct embedded_map *map)
 {
 	uint64_t bit;
 

@@ -32,7 +32,7 @@ bool embedded_should_stop(struct spyre_host *host, void *arg)
 	}
 	if (job->deadline_ns == INT64_MAX)
 		return false;
-	/* Coarse: polled between tiles, and milliseconds will do. */
+	/* The coarse clock is cheap to poll between tiles, and a limit needs milliseconds only. */
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
 	if (now.tv_sec * 1000000000ll + now.tv_nsec < job->deadline_ns)
 		return false;
@@ -81,8 +81,8 @@ void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n
 	struct embedded_device *device = ((struct embedded_host *)host)->device;
 	struct embedded_section section = { .fn = fn, .arg = arg, .n = n, .listed = true };
 
-	/* A guest's jobs are too short to wake another thread for. */
-	if (n < 2 || device->config.threads < 2 || self == &device->guest.base) {
+	/* Inline jobs are too short to wake another thread for. */
+	if (n < 2 || device->config.threads < 2 || self == &device->inline_worker.base) {
 		for (u32 i = 0; i < n; i++)
 			fn(arg, i, self);
 		return;
@@ -120,7 +120,7 @@ static struct embedded_section *take_section(struct embedded_device *device)
 static void help(struct embedded_worker *worker, struct embedded_section *section)
 {
 	section_run(section, &worker->base);
-	/* The section's memory is its caller's again after this. */
+	/* The caller may reuse the section's memory after this. */
 	if (atomic_fetch_sub(&section->helpers, 1) == (EMBEDDED_SECTION_WAITED | 1))
 		spyre_futex_wake(&section->helpers, 1);
 }
@@ -204,8 +204,8 @@ static void command_report(struct embedded_queue *queue, uint32_t slot, int stat
 				  memory_order_relaxed);
 }
 
-/* Returns when it ended. Only its worker touches queue->failed meanwhile,
- * or queue_destroy(), which has taken the jobs behind this one away. */
+/* Runs @job and returns the time at which it ended. Meanwhile only this worker
+ * changes queue->failed, or queue_destroy(), which has removed the later jobs. */
 static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job, uint64_t now,
 			bool *failed)
 {
@@ -223,10 +223,10 @@ static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job
 			status = stop == SPYRE_STOP_NONE ? 0 :
 				 atomic_load(&job->stop) ?: -ECANCELED;
 		}
-		/* The card stopped by itself, which its checks had ruled out. */
+		/* The card stopped on an error that the checks should have excluded. */
 		if (stop != SPYRE_STOP_NONE && stop != SPYRE_STOP_CANCELLED)
 			status = -EFAULT;
-		/* Before anyone can see the result. */
+		/* The context fails before the result becomes visible. */
 		if (status == -ETIME || status == -EFAULT)
 			embedded_card_fault(job);
 		*failed |= status != 0;
@@ -261,7 +261,7 @@ bool embedded_work_left(const struct embedded_device *device)
 }
 
 /* Runs the first job of @queue, which is in state RUNNING; the lock is held
- * before and after. @more: there is other work to look at. */
+ * before and after. @more: there is other work to take. */
 static void serve(struct embedded_worker *worker, struct embedded_queue *queue, bool more)
 {
 	struct embedded_device *device = queue->device;
@@ -335,7 +335,7 @@ static bool spin_idle(struct embedded_device *device, uint32_t seen)
 	return good;
 }
 
-/* Waits for work; called and returns with the lock held. */
+/* Sleeps until work arrives; called and returns with the lock held. */
 static void idle(struct embedded_device *device)
 {
 	uint32_t seen = atomic_load(&device->signal);
@@ -349,7 +349,7 @@ static void idle(struct embedded_device *device)
 	pthread_mutex_lock(&device->lock);
 }
 
-/* The card's arithmetic knows denormals, whatever the application chose. */
+/* The card's arithmetic keeps denormals, even if the application flushes them. */
 struct arithmetic {
 #if defined(__x86_64__)
 	unsigned int csr;
@@ -389,26 +389,26 @@ static void *scratch_new(void)
 	return scratch == MAP_FAILED ? NULL : scratch;
 }
 
-bool embedded_guest_serve(struct embedded_queue *queue)
+bool embedded_inline_serve(struct embedded_queue *queue)
 {
 	struct embedded_device *device = queue->device;
 	struct embedded_job *job = TAILQ_FIRST(&queue->jobs);
 	struct arithmetic old;
 
 	if (queue->state != EMBEDDED_QUEUE_IDLE || TAILQ_NEXT(job, link) || !job->light ||
-	    job->pending_waits || device->guest_busy)
+	    job->pending_waits || device->inline_busy)
 		return false;
-	if (!device->guest.base.scratch)
-		device->guest.base.scratch = scratch_new();
-	if (!device->guest.base.scratch)
+	if (!device->inline_worker.base.scratch)
+		device->inline_worker.base.scratch = scratch_new();
+	if (!device->inline_worker.base.scratch)
 		return false;
-	device->guest_busy = true;
-	device->guest.device = device;
+	device->inline_busy = true;
+	device->inline_worker.device = device;
 	queue->state = EMBEDDED_QUEUE_RUNNING;
 	old = arithmetic_enter();
-	serve(&device->guest, queue, false);
+	serve(&device->inline_worker, queue, false);
 	arithmetic_leave(&old);
-	device->guest_busy = false;
+	device->inline_busy = false;
 	return true;
 }
 
@@ -444,7 +444,7 @@ static bool worker_start(struct embedded_device *device)
 	worker->base.scratch = scratch;
 	worker->device = device;
 	worker->index = index;
-	/* Signals are the application's: its threads get them, not ours. */
+	/* Workers block all signals, so that the application's threads receive them. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&worker->thread, NULL, worker_main, worker);
@@ -478,7 +478,7 @@ spyre_status embedded_workers_start(struct embedded_device *device)
 void embedded_kick(struct embedded_device *device)
 {
 	atomic_fetch_add(&device->signal, 1);
-	/* A spinner will look by itself, and kicks again if it leaves work. */
+	/* A spinning worker sees the signal and kicks again if it leaves work. */
 	if (atomic_load(&device->spinners))
 		return;
 	if (atomic_load(&device->sleepers)) {
@@ -507,6 +507,6 @@ void embedded_workers_stop(struct embedded_device *device)
 		pthread_join(device->workers[i].thread, NULL);
 		munmap(device->workers[i].base.scratch, SPYRE_SCRATCH_BYTES);
 	}
-	if (device->guest.base.scratch)
-		munmap(device->guest.base.scratch, SPYRE_SCRATCH_BYTES);
+	if (device->inline_worker.base.scratch)
+		munmap(device->inline_worker.base.scratch, SPYRE_SCRATCH_BYTES);
 }

@@ -23,7 +23,7 @@ static inline uint64_t spyre_now_ns(void)
 
 /*
  * Sleeps while *@word is @value, until CLOCK_MONOTONIC @deadline_ns (INT64_MAX:
- * for ever). Returns false when the deadline passed; wakes may be spurious.
+ * no limit). Returns false when the deadline passed; wakes may be spurious.
  */
 static inline bool spyre_futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t deadline_ns)
 {
@@ -50,8 +50,8 @@ static inline void spyre_cpu_relax(void)
 
 /*
  * Decides on spinning before a sleep. Spinning pays only while another processor
- * does the work that is waited for; where spins fail (long work, busy machine)
- * one in 32 waits tries again and the others sleep at once.
+ * does the work that is waited for. After spins that failed (long work, busy
+ * machine) one in 32 waits tries again and the others sleep at once.
  */
 struct spyre_spin {
 	_Atomic int credit;

@@ -19,7 +19,7 @@ bool spyre_array_reserve(void *array, size_t *capacity, size_t count, size_t siz
 			return false;
 	if (__builtin_mul_overflow(grown, size, &bytes))
 		return false;
-	/* Pointers of any type are stored in *@array, which only memcpy may read. */
+	/* *@array may have any pointer type, so only memcpy may read it. */
 	memcpy(&data, array, sizeof(data));
 	data = realloc(data, bytes);
 	if (!data)

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /*
- * Makes room for @count elements of @size bytes in a malloc'd array. @array is
+ * Reserves @count elements of @size bytes in a malloc'd array. @array is
  * the address of the pointer to it, *@capacity its length in elements, which
  * doubles so that appending takes constant time. Returns false, with both as
  * they were, if there is no memory.

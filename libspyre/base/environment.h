@@ -10,10 +10,10 @@
 spyre_status spyre_env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t max,
 			   uint64_t *value);
 
-/* SPYRE_TIMEOUT_MS: limit of one submission, by default 10000; 0: none. */
+/* SPYRE_TIMEOUT_MS: limit of one submission, by default 10000; 0 means no limit. */
 spyre_status spyre_env_timeout_ms(uint32_t *milliseconds);
 
-/* SPYRE_SUBMIT: how submissions are to reach a card of the kernel. */
+/* SPYRE_SUBMIT: the requested submission path to a card of the kernel. */
 enum spyre_env_submit {
 	SPYRE_ENV_AUTO,
 	SPYRE_ENV_IOCTL,

@@ -22,11 +22,11 @@ spyre_status spyre_error(spyre_status status, const char *format, ...)
 	char text[ERROR_TEXT_BYTES];
 	va_list args;
 
-	/* By way of a buffer: an argument may be the current text. */
+	/* An argument may be the current text, so the new one is formatted in a buffer first. */
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* Names from files are part of it: nothing that steers a terminal. */
+	/* The text may contain names from files; control characters could steer a terminal. */
 	for (char *c = text; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 0x7f)
 			*c = '?';
@@ -46,7 +46,7 @@ spyre_status spyre_error_prefix(spyre_status status, const char *format, ...)
 	va_end(args);
 	if (len < 0)
 		return status;
-	/* A text that does not fit loses its end. */
+	/* A text that does not fit is cut at its end. */
 	for (const char *c = ": "; *c && (size_t)len < sizeof(text) - 1; c++)
 		text[len++] = *c;
 	for (const char *c = error_text; *c && (size_t)len < sizeof(text) - 1; c++)

@@ -7,8 +7,8 @@
 
 /*
  * Leaves a text for spyre_last_error(), logs it at level "error" and returns
- * @status, so that failing paths read "return spyre_error(…)". Texts say what,
- * where, the numbers and what to do.
+ * @status, so that failing paths read "return spyre_error(…)". Texts follow
+ * CODING_STYLE.md: "cannot X: Y; do Z", with the numbers.
  */
 spyre_status spyre_error(spyre_status status, const char *format, ...)
 	__attribute__((format(printf, 2, 3), cold));
@@ -25,8 +25,8 @@ spyre_status spyre_error_prefix(spyre_status status, const char *format, ...)
 } while (0)
 
 /*
- * Between the two, errors of the calling thread are no failure of its call:
- * they are not logged as such, and the text before stays the last one.
+ * Between save and restore, errors of the calling thread are expected: they are
+ * not logged as errors, and restore brings the text of before back.
  */
 #define SPYRE_ERROR_BYTES 1024
 struct spyre_error_state {
@@ -35,7 +35,7 @@ struct spyre_error_state {
 
 void spyre_error_save(struct spyre_error_state *state);
 void spyre_error_restore(const struct spyre_error_state *state);
-/* Ends this without a return to the text before. */
+/* Ends the section without restoring the text of before. */
 void spyre_error_end(void);
 
 #endif /* SPYRE_ERROR_H */

@@ -7,7 +7,7 @@
 
 #include "model/format.h"
 
-/* The three numberings of formats (model, library, kernel ABI) are one. */
+/* Model, library and kernel ABI must number the formats alike; no code translates them. */
 _Static_assert(SPYRE_FORMAT_SEN169_FP16 == (int)SPYRE_FMT_SEN169_FP16, "DL16");
 _Static_assert(SPYRE_FORMAT_SENINT8 == (int)SPYRE_FMT_SENINT8, "int8");
 _Static_assert(SPYRE_FORMAT_BFLOAT16 == (int)SPYRE_FMT_BFLOAT16, "bf16");

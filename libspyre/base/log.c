@@ -47,7 +47,7 @@ static void log_start(void)
 	if (!level || !*level)
 		return;
 	found = level_find(level);
-	/* Set to something, so the user wants to read something. */
+	/* An unknown level still shows that the user wants a log. */
 	log_level = found < 0 ? SPYRE_LOG_WARN : found;
 	if (!log_level)
 		return;

@@ -17,7 +17,7 @@ static const struct status_info statuses[SPYRE_STATUS_COUNT] = {
 	STATUS(ERROR_NO_DRIVER,
 	       "The drm backend was asked for, but no spyre_vdev node exists; load the module."),
 	STATUS(ERROR_NO_PERMISSION, "This user may not open the card's node."),
-	STATUS(ERROR_OUT_OF_DEVICE_MEMORY, "The card has no room for the allocation."),
+	STATUS(ERROR_OUT_OF_DEVICE_MEMORY, "The card has too little free memory for the allocation."),
 	STATUS(ERROR_OUT_OF_HOST_MEMORY, "The host has no memory left for the library."),
 	STATUS(ERROR_INVALID_ADDRESS,
 	       "A device address is not in a live allocation of this context, or runs out of it."),

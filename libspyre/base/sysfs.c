@@ -61,7 +61,7 @@ static bool read_accel(int minor, const char *file, char *line, size_t size)
 	return spyre_sysfs_read_line(path, line, size);
 }
 
-/* Last component of a link of the accel device; false if there is none. */
+/* Gives the last component of a link of the accel device; false if there is no such link. */
 static bool link_name(int minor, const char *link, char *name, size_t size)
 {
 	char path[SYSFS_PATH], target[SYSFS_PATH];
@@ -125,7 +125,7 @@ static uint32_t read_u32(const struct spyre_sysfs_card *card, const char *attrib
 	return value <= UINT32_MAX ? (uint32_t)value : 0;
 }
 
-/* True if accel<minor> is a card of ours; fills @card. */
+/* True if accel<minor> is a card of spyre_vdev; fills @card. */
 static bool probe(int minor, struct spyre_sysfs_card *card)
 {
 	unsigned int node_major, node_minor;

@@ -17,7 +17,7 @@
 struct spyre_sysfs_card {
 	int card_index;		/* N of the module's cards=; sort key */
 	uint32_t vf;		/* 0: the card itself (PF), else a virtual function of it */
-	uint32_t num_vfs;	/* PF: what it is split into; it does no work then */
+	uint32_t num_vfs;	/* PF: number of its VFs; a split PF does no work itself */
 	int minor;		/* N of accelN */
 	dev_t rdev;		/* device number of the node, 0 if unknown */
 	char bus_id[32];	/* "spyre_vdev.0" */
@@ -42,16 +42,16 @@ bool spyre_sysfs_read_line(const char *path, char *line, size_t size);
 
 /*
  * Lists the cards of spyre_vdev in order of card_index, each before its virtual
- * functions; none is success.
+ * functions. Succeeds with an empty list if there are no cards.
  * Free with spyre_sysfs_fini(), also after an error.
  */
 spyre_status spyre_sysfs_scan(struct spyre_sysfs_cards *cards);
 void spyre_sysfs_fini(struct spyre_sysfs_cards *cards);
 
-/* An attribute of the card's device; false, @value untouched, if it is not there. */
+/* Reads an attribute of the card's device; false, with @value unchanged, if it is missing. */
 bool spyre_sysfs_u64(const struct spyre_sysfs_card *card, const char *attribute,
 		     uint64_t *value);
-/* First line, cut to fit; "" if it is not there. */
+/* Reads the first line, cut to fit; false, with "", if the attribute is missing. */
 bool spyre_sysfs_string(const struct spyre_sysfs_card *card, const char *attribute,
 			char *value, size_t size);
 
@@ -59,8 +59,8 @@ bool spyre_sysfs_string(const struct spyre_sysfs_card *card, const char *attribu
 void spyre_sysfs_node(const struct spyre_sysfs_card *card, char *path, size_t size);
 
 /*
- * Fills all but struct_size; @position is the card's place in the scan. What
- * sysfs does not say stays 0 or "".
+ * Fills all but struct_size; @position is the card's index in the scan. Fields
+ * that sysfs does not have stay 0 or "".
  */
 void spyre_sysfs_properties(const struct spyre_sysfs_card *card, int position,
 			    spyre_device_properties *properties);

@@ -160,7 +160,7 @@ static spyre_status check_order(uint32_t rank, const int32_t *order, uint32_t le
 	return SPYRE_SUCCESS;
 }
 
-/* The host dimension of every device dimension, -1 for none. */
+/* Sets the host dimension of each device dimension, -1 for none. */
 static uint32_t map_dims(int8_t *map, const int32_t *order, uint32_t len)
 {
 	uint32_t n = 0;
@@ -313,7 +313,7 @@ uint64_t spyre_layout_bytes(const spyre_layout *layout)
 
 	if (!layout || !layout->device_rank || layout->device_rank > SPYRE_MAX_DEVICE_RANK)
 		return 0;
-	/* A zero anywhere is no bytes, whatever the others multiply to. */
+	/* One zero makes the size 0, also if the other sizes overflow. */
 	for (uint32_t j = 0; j + 1 < layout->device_rank; j++)
 		if (layout->device_size[j] <= 0)
 			return 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Device sizes as a bundle implies them and as a layout has them. */
+/* Compares device sizes that a bundle implies with those of a layout. */
 #include "libspyre/layout/sizes.h"
 
 /*
- * The same but for dimensions of size 1, which a bundle may leave out or add, and for
- * neighbours that one side walks as a single dimension: [4, 8, 64] and [32, 64].
+ * Ignores dimensions of size 1, which a bundle may leave out or add, and adjacent dimensions
+ * that one side walks as a single one: [4, 8, 64] equals [32, 64].
  */
 bool bundle_same_sizes(const int64_t *a, uint32_t a_rank, const int64_t *b, uint32_t b_rank)
 {

@@ -16,7 +16,7 @@ int64_t spyre_stick_elements(spyre_format format)
 		return 4 * SPYRE_STICK;
 	case SPYRE_FORMAT_UINT8:
 	case SPYRE_FORMAT_FP64:
-		return 0;	/* host only */
+		return 0;	/* a host format, which has no device form */
 	default:
 		break;
 	}

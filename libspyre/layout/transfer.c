@@ -12,7 +12,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
 
-/* The two ways of mapping share this state. All numbers are in elements. */
+/* State of both kinds of mapping. All numbers are in elements. */
 struct plan {
 	enum spyre_dma_dir direction;
 	const spyre_layout *layout;
@@ -33,7 +33,7 @@ static struct spyre_dma_bound *add_bound(struct plan *p, uint64_t limit)
 	return b;
 }
 
-/* Only coordinate 0 of device dimension @j is real. */
+/* Adds the bound that all but coordinate 0 of device dimension @j is padding. */
 static void pin(struct plan *p, uint32_t j)
 {
 	if (p->layout->device_size[j] > 1)
@@ -50,13 +50,13 @@ static bool is_tile(const spyre_layout *layout, uint32_t j)
 	       layout->dim_map[j] == layout->dim_map[layout->device_rank - 1];
 }
 
-/* Host index steps of one step along device dimension @j. */
+/* Host indices per step along device dimension @j. */
 static uint64_t index_step(const struct plan *p, uint32_t j)
 {
 	return is_tile(p->layout, j) ? p->lanes : 1;
 }
 
-/* True if the layout was made for a tensor of this very shape. */
+/* True if the layout was made for a tensor of exactly this shape. */
 static bool mapped_fits(const struct plan *p)
 {
 	const spyre_layout *l = p->layout;
@@ -193,19 +193,19 @@ static spyre_status assign_dims(struct plan *p, struct run *run, uint32_t num_ru
 		if (owner)
 			insert_dim(l, owner, j);
 		else
-			pin(p, j);	/* one host element in all */
+			pin(p, j);	/* the run has a single host element */
 	}
 	return SPYRE_SUCCESS;
 }
 
 /*
  * Within a run every element has one canonical place: the digits of its
- * position in the mixed radix that the strides make, coarse first. That is,
- * what the finer dimensions add up to stays below the stride of a coarser one.
+ * position in the mixed radix of the strides, coarse first. So the sum of the
+ * finer dimensions stays below the stride of a coarser one.
  *
- * Adds the bound "what run->dim[i..] add up to stays below @limit" unless it
- * always holds; @finer says what dim[i+1..] can add up to at most, which the
- * next call's bound keeps below the stride of dim[i]. All in elements.
+ * Adds the bound "the sum of run->dim[i..] stays below @limit" unless @reach,
+ * the largest such sum, always does. The bound of the next call keeps the sum
+ * of dim[i+1..] below the stride of dim[i]. All are in elements.
  */
 static void add_digit_bound(struct plan *p, const struct run *run, uint32_t i, int64_t limit,
 			    int64_t reach)
@@ -251,7 +251,7 @@ static spyre_status bound_run(struct plan *p, const struct run *run)
 	return SPYRE_SUCCESS;
 }
 
-/* How many of the first @size elements of a run have a canonical place. */
+/* Number of the first @size elements of a run that have a canonical place. */
 static uint64_t reached(const struct plan *p, const struct run *run, uint32_t i, int64_t size)
 {
 	int64_t step, full, count;
@@ -283,12 +283,12 @@ static spyre_status plan_explicit(struct plan *p)
 	}
 	if (!status && have != want)
 		status = spyre_error(SPYRE_ERROR_LAYOUT,
-				     "the layout has room for %" PRIu64 " of the %" PRIu64 " elements of the host tensor; its device_size and stride_map must reach every element",
+				     "the layout holds %" PRIu64 " of the %" PRIu64 " elements of the host tensor; its device_size and stride_map must reach every element",
 				     have, want);
 	return status;
 }
 
-/* Strides of distinct elements that coincide would make D2H order matter. */
+/* Elements that overlap in memory would make the result depend on the order of D2H. */
 static spyre_status check_overlap(const spyre_host_tensor *t)
 {
 	struct run run[SPYRE_MAX_RANK];
@@ -399,7 +399,7 @@ static spyre_status fill_desc(struct spyre_transfer *transfer, const struct plan
 	desc->num_bounds = p->num_bounds;
 	for (uint32_t j = 0; j < p->rank; j++) {
 		desc->dim[j].count = (uint32_t)p->layout->device_size[j];
-		/* A dimension of one step never moves. */
+		/* The stride of a dimension of one step has no effect. */
 		if (desc->dim[j].count > 1 &&
 		    __builtin_mul_overflow(p->step[j], bytes, &desc->dim[j].host_stride))
 			return spyre_error(SPYRE_ERROR_LAYOUT,

@@ -11,14 +11,14 @@
 struct spyre_activity_log {
 	TAILQ_ENTRY(spyre_activity_log) link;
 	spyre_activity *records;
-	uint32_t first, count, room, limit;
+	uint32_t first, count, capacity, limit;
 	uint64_t dropped;
 };
 
 _Atomic uint32_t spyre_activity_logs;
 
 static TAILQ_HEAD(, spyre_activity_log) logs = TAILQ_HEAD_INITIALIZER(logs);
-/* Covers the list and the logs in it; a leaf, taken with a stream's lock held. */
+/* Protects the list and the logs in it; a leaf, taken with a stream's lock held. */
 static pthread_mutex_t logs_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local uint64_t correlation;
 
@@ -39,7 +39,7 @@ spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work)
 {
 	if (work->kernel)
 		return SPYRE_ACTIVITY_LAUNCH;
-	/* By way of host memory of the library. */
+	/* The copy passes through host memory of the library. */
 	if (work->staging)
 		return SPYRE_ACTIVITY_COPY_D2D;
 	for (uint32_t i = 0; i < work->num_commands; i++) {
@@ -62,22 +62,22 @@ spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work)
 
 static bool grow(struct spyre_activity_log *log)
 {
-	uint32_t room = log->room ? log->room * 2 : 256;
+	uint32_t capacity = log->capacity ? log->capacity * 2 : 256;
 	spyre_activity *grown;
 
-	if (log->room == log->limit)
+	if (log->capacity == log->limit)
 		return false;
-	if (room > log->limit)
-		room = log->limit;
-	grown = malloc((size_t)room * sizeof(*grown));
+	if (capacity > log->limit)
+		capacity = log->limit;
+	grown = malloc((size_t)capacity * sizeof(*grown));
 	if (!grown)
 		return false;
 	for (uint32_t i = 0; i < log->count; i++)
-		grown[i] = log->records[(log->first + i) % log->room];
+		grown[i] = log->records[(log->first + i) % log->capacity];
 	free(log->records);
 	log->records = grown;
 	log->first = 0;
-	log->room = room;
+	log->capacity = capacity;
 	return true;
 }
 
@@ -96,11 +96,11 @@ void spyre_activity_report(const struct spyre_stream *stream, const struct spyre
 		 part->kernel ? spyre_kernel_name(part->kernel) : part->what);
 	pthread_mutex_lock(&logs_lock);
 	TAILQ_FOREACH(log, &logs, link) {
-		if (log->count == log->room && !grow(log)) {
+		if (log->count == log->capacity && !grow(log)) {
 			log->dropped++;
 			continue;
 		}
-		log->records[(log->first + log->count++) % log->room] = *activity;
+		log->records[(log->first + log->count++) % log->capacity] = *activity;
 	}
 	pthread_mutex_unlock(&logs_lock);
 }
@@ -139,13 +139,13 @@ spyre_status spyre_activity_read(spyre_activity_log *log, spyre_activity *record
 	pthread_mutex_lock(&logs_lock);
 	n = capacity < log->count ? capacity : log->count;
 	for (uint32_t i = 0; i < n; i++) {
-		const spyre_activity *from = &log->records[(log->first + i) % log->room];
+		const spyre_activity *from = &log->records[(log->first + i) % log->capacity];
 
 		memcpy((char *)records + i * stride, from,
 		       stride < sizeof(*from) ? stride : sizeof(*from));
 	}
 	if (n)
-		log->first = (log->first + n) % log->room;
+		log->first = (log->first + n) % log->capacity;
 	log->count -= n;
 	if (dropped)
 		*dropped = log->dropped;

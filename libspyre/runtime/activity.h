@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Activity records: what the stream's bookkeeping tells the logs. Internal. */
+/* Activity records, which streams write to the logs of profilers. Internal. */
 #ifndef SPYRE_RUNTIME_ACTIVITY_H
 #define SPYRE_RUNTIME_ACTIVITY_H
 
@@ -9,7 +9,7 @@
 
 extern _Atomic uint32_t spyre_activity_logs;
 
-/* True if a profiler listens; a process without one pays for this look alone. */
+/* True if a log is open. Inline, as it is the only cost without a profiler. */
 static inline bool spyre_activity_on(void)
 {
 	uint32_t logs = atomic_load_explicit(&spyre_activity_logs, memory_order_relaxed);
@@ -18,9 +18,9 @@ static inline bool spyre_activity_on(void)
 }
 
 uint64_t spyre_activity_correlation(void);
-/* The kind of record that @work leaves, 0 for waits and events. */
+/* Kind of the record of @work, 0 for waits and events. */
 spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work);
-/* Adds a finished operation, whose numbers @activity has, to every log. */
+/* Completes @activity, which has the numbers of a finished operation, and adds it to all logs. */
 void spyre_activity_report(const struct spyre_stream *stream, const struct spyre_record *record,
 			   const struct spyre_part *part, spyre_activity *activity);
 

@@ -6,7 +6,7 @@
 #include "libspyre/base/array.h"
 #include "libspyre/runtime/block.h"
 
-/* Zeroing a quarter of a chunk is worth a submission. */
+/* A quarter of a chunk is enough memory to zero to be worth a submission. */
 #define ZERO_UNITS (SPYRE_CHUNK_UNITS / 4)
 
 uint32_t spyre_block_index(const struct spyre_memory *memory, uint64_t address)
@@ -47,7 +47,7 @@ bool spyre_block_lookup(const struct spyre_memory *memory, uint64_t address, uin
 	return true;
 }
 
-/* The array has room for @block. */
+/* Inserts @block, sorted by address; the caller has reserved the entry. */
 static void block_insert(struct spyre_memory *memory, struct spyre_block *block)
 {
 	uint32_t at = spyre_block_index(memory, block->va);
@@ -85,7 +85,7 @@ static struct spyre_block *block_new(struct spyre_memory *memory, uint64_t bytes
 	return block;
 }
 
-/* @import NULL: new memory. */
+/* Maps a block: the dma-buf of @import, or new memory if that is NULL. */
 static spyre_status block_place(struct spyre_context *context, uint64_t bytes, bool chunked,
 				const struct spyre_import *import, struct spyre_block **out)
 {
@@ -162,7 +162,7 @@ void spyre_block_unmap(struct spyre_context *context, struct spyre_block *block)
 	free(block);
 }
 
-/* Looks through the chunks, beginning where the last search ended. */
+/* Searches the chunks from the one on where the last search ended. */
 static uint64_t search_chunks(struct spyre_memory *memory, uint32_t units)
 {
 	for (uint32_t i = 0; i < memory->num_chunks; i++) {
@@ -221,7 +221,7 @@ void spyre_block_release(struct spyre_context *context, struct spyre_block *bloc
 		return;
 	}
 	spyre_chunk_give(block->chunk, first, units);
-	/* One empty chunk stays: the next allocation will want it. */
+	/* One empty chunk is kept, which spares the next allocation a mapping. */
 	if (!block->chunk->num_used)
 		spyre_block_trim(context, 1);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Capture: what a stream is given becomes steps of a graph. */
+/* Capture: operations of captured streams become steps of a graph. */
 #include <stdlib.h>
 
 #include "libspyre/base/array.h"
@@ -48,7 +48,7 @@ static struct spyre_graph *graph_new(struct spyre_context *context)
 	return graph;
 }
 
-/* Takes @stream in, whose lock is held. */
+/* Adds @stream, whose lock is held, to the capture. */
 static spyre_status attach(struct spyre_graph *graph, struct spyre_stream *stream)
 {
 	spyre_status status = SPYRE_SUCCESS;
@@ -69,7 +69,7 @@ static spyre_status attach(struct spyre_graph *graph, struct spyre_stream *strea
 	return status;
 }
 
-/* Lets all streams of the capture go. false: somebody else ended it. No lock is held. */
+/* Removes all streams from the capture; false if it had ended before. Caller holds no lock. */
 static bool detach(struct spyre_graph *graph, bool lost)
 {
 	struct spyre_stream **streams;
@@ -96,7 +96,7 @@ static bool detach(struct spyre_graph *graph, bool lost)
 	return first;
 }
 
-/* The graph that @stream is captured into, with a reference; NULL: none. */
+/* A reference to the graph that @stream is captured into, NULL if it is not captured. */
 static struct spyre_graph *capture_of(struct spyre_stream *stream)
 {
 	struct spyre_graph *graph;
@@ -132,7 +132,7 @@ spyre_status spyre_stream_begin_capture(spyre_stream *stream)
 	if (!status)
 		stream->capture_lost = false;
 	pthread_mutex_unlock(&stream->lock);
-	/* The capture's reference becomes that of who ends it. */
+	/* On success the first reference passes to the call that ends the capture. */
 	if (status)
 		spyre_graph_unref(graph);
 	return status;
@@ -154,7 +154,7 @@ static spyre_status not_captured(struct spyre_stream *stream)
 			   "spyre_stream_end_capture: stream %d is not captured", stream->id);
 }
 
-/* Ends the capture of @stream and gives its graph, which has no segments yet. */
+/* Ends the capture of @stream and returns its graph, which has no segments yet. */
 static spyre_status take_capture(struct spyre_stream *stream, struct spyre_graph **out)
 {
 	struct spyre_graph *graph = capture_of(stream);
@@ -290,9 +290,9 @@ static void need_arena(struct spyre_graph *graph, uint64_t bytes)
 }
 
 /*
- * Streams and kernels lend memory to one operation after the other; a graph
- * brings its own. Scratch and all intermediates share it: launches of a graph
- * do one thing at a time.
+ * Operations use scratch memory of their stream and intermediates of their
+ * kernel. A graph has memory of its own instead, which all its steps share,
+ * because they run one after the other.
  */
 static void detach_memory(struct spyre_graph *graph, struct spyre_stream *stream,
 			  struct graph_step *step, uint64_t pool)
@@ -325,7 +325,7 @@ static void detach_memory(struct spyre_graph *graph, struct spyre_stream *stream
 		need_arena(graph, pool_bytes);
 }
 
-/* A copy that the kernel may refuse to pin memory for is best handled by itself. */
+/* True if the kernel may refuse to pin a copy's memory; such a step is submitted alone. */
 static bool is_pageable(struct spyre_context *context, const struct spyre_work *work)
 {
 	for (uint32_t i = 0; i < work->num_commands; i++) {

@@ -21,7 +21,7 @@ static void bits_set(uint64_t *map, uint32_t first, uint32_t n, bool value)
 	}
 }
 
-/* First unit from @from on whose bit is @value, or SPYRE_CHUNK_UNITS. */
+/* First unit from @from on whose bit is @value, SPYRE_CHUNK_UNITS if none is. */
 static uint32_t bits_find(const uint64_t *map, uint32_t from, bool value)
 {
 	uint64_t word;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Copies of commands that outlive what the caller's point to. */
+/* Deep copies of commands, which outlive the caller's arguments. */
 #include "libspyre/runtime/stream.h"
 
 static size_t payload_bytes(const struct spyre_command *command)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Contexts: opening a card and giving everything back. */
+/* Contexts: opening a card, and releasing all resources when it is closed. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -137,14 +137,14 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_synchronize");
 	for (uint32_t i = 0; i < n; i++) {
 		one = spyre_stream_synchronize(streams[i]);
-		/* Cancelled work did not go wrong by itself. */
+		/* A real failure replaces a cancellation, which only reports another one. */
 		if (one && (!status || (status == SPYRE_ERROR_CANCELLED &&
 					one != SPYRE_ERROR_CANCELLED))) {
 			status = one;
 			failed = i;
 		}
 	}
-	/* Its text may have been overwritten by a later one's. */
+	/* A later stream may have replaced the text: the failed one leaves it again. */
 	if (status && status != SPYRE_ERROR_BUSY)
 		status = spyre_stream_synchronize(streams[failed]);
 	for (uint32_t i = 0; i < n; i++)
@@ -169,8 +169,8 @@ int spyre_context_calling_stream(struct spyre_context *context)
 }
 
 /*
- * Waits until no stream has work. Host functions may queue more, on any stream
- * or a new one, so this goes round until a round finds nothing.
+ * Waits until no stream has work. Host functions may queue more, also on other
+ * or new streams, so this repeats until no stream had work.
  */
 static void streams_settle(struct spyre_context *context)
 {
@@ -184,7 +184,7 @@ static void streams_settle(struct spyre_context *context)
 		for (uint32_t i = 0; i < n; i++) {
 			uint64_t tail = atomic_load(&streams[i]->tail);
 
-			/* A lost card's streams get no further: not worth a round. */
+			/* Streams of a lost card make no progress: an error ends the loop. */
 			if (!spyre_stream_reached(streams[i], tail))
 				again |= !spyre_stream_wait_seq(streams[i], tail, INT64_MAX);
 			spyre_stream_unref(streams[i]);

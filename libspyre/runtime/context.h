@@ -3,7 +3,7 @@
  * A context: an open card, its address space, streams and what they own. Internal.
  *
  * Lock order: stream.lock, then context.streams_lock or memory.lock (leaves;
- * neither inside the other). Nothing calls the application with a lock held.
+ * never nested). The application is never called with a lock held.
  */
 #ifndef SPYRE_CONTEXT_H
 #define SPYRE_CONTEXT_H
@@ -26,7 +26,7 @@ TAILQ_HEAD(spyre_event_list, spyre_event);
 TAILQ_HEAD(spyre_kernel_list, spyre_kernel);
 TAILQ_HEAD(spyre_graph_list, spyre_graph);
 
-/* Pinned memory of the library, kept for the next copy through the host. */
+/* Number of blocks of pinned memory that are kept for copies through the host. */
 #define SPYRE_STAGING_BLOCKS 8
 
 struct spyre_staging {
@@ -34,7 +34,7 @@ struct spyre_staging {
 	uint64_t kept;
 	struct {
 		void *memory;
-		size_t bytes;		/* 0: none */
+		size_t bytes;		/* 0: the entry is free */
 	} block[SPYRE_STAGING_BLOCKS];
 };
 
@@ -50,10 +50,10 @@ struct spyre_context {
 	struct spyre_host_memory host;
 	struct spyre_staging staging;
 
-	/* Covers the lists; objects in them have locks of their own. */
+	/* Protects the lists; the objects in them have their own locks. */
 	pthread_mutex_t streams_lock;
 	struct spyre_stream *pool[SPYRE_POOL_STREAMS];
-	struct spyre_stream_list streams;	/* all, those of the pool too */
+	struct spyre_stream_list streams;	/* including those of the pool */
 	struct spyre_event_list events;
 	struct spyre_kernel_list kernels;
 	struct spyre_graph_list graphs;
@@ -72,12 +72,12 @@ struct spyre_context {
 	int next_own;
 };
 
-/* Counts forks; objects of another generation belong to a parent. */
+/* Counts forks; objects of another generation belong to a parent process. */
 uint32_t spyre_fork_generation(void);
 
 spyre_status spyre_context_error(const spyre_context *context);
 
-/* SUCCESS if @context may be used here, else an error with its text. */
+/* SUCCESS if @context may be used in this process, else an error with its text. */
 static inline spyre_status spyre_context_check(const spyre_context *context)
 {
 	if (__builtin_expect(context && context->fork_generation == spyre_fork_generation(), 1))
@@ -85,16 +85,16 @@ static inline spyre_status spyre_context_check(const spyre_context *context)
 	return spyre_context_error(context);
 }
 
-/* All streams with a reference each; *count is 0 when there is no memory. */
+/* All streams with a reference each; *count is 0 if memory is short. */
 struct spyre_stream **spyre_context_streams(struct spyre_context *context, uint32_t *count);
-/* The id of the stream of @context whose host function calls, -1 if none does. */
+/* Id of the stream of @context whose host function is the caller, -1 for other callers. */
 int spyre_context_calling_stream(struct spyre_context *context);
 
 /* device.c */
 spyre_status spyre_backend_choose(const struct spyre_backend_ops **ops, int *total);
 spyre_status spyre_device_resolve(int index, const struct spyre_backend_ops **ops, int *physical);
 
-/* staging.c: at least *@bytes, which become what there is and go back with it. */
+/* staging.c: gets at least *@bytes and sets *@bytes to the size, which put() takes. */
 spyre_status spyre_staging_get(struct spyre_context *context, size_t *bytes, void **memory);
 void spyre_staging_put(struct spyre_context *context, void *memory, size_t bytes);
 void spyre_staging_drop(struct spyre_context *context);

@@ -132,15 +132,15 @@ static spyre_format through_format(spyre_format from, spyre_format to)
 		SPYRE_FORMAT_SENINT8, SPYRE_FORMAT_UINT8, SPYRE_FORMAT_BOOL,
 	};
 
-	/* Bits stay as they are. */
+	/* Equal formats pass through the host without conversion. */
 	if (from == to && convertible(from, to) && spyre_format_bytes(from))
 		return from;
-	/* Every float of the card is exact in fp32. */
+	/* fp32 holds the values of all the card's floating-point formats exactly. */
 	if (is_float(from) && is_float(to))
 		return convertible(SPYRE_FORMAT_IEEE_FP32, from) &&
 		       convertible(SPYRE_FORMAT_IEEE_FP32, to) ? SPYRE_FORMAT_IEEE_FP32 :
 								 SPYRE_FORMAT_INVALID;
-	/* Rounding between integers and floats is for a program to decide. */
+	/* Integers and floats do not convert here: a program decides how to round. */
 	if (is_float(from) != is_float(to))
 		return SPYRE_FORMAT_INVALID;
 	for (size_t i = 0; i < sizeof(integers) / sizeof(integers[0]); i++)
@@ -149,7 +149,7 @@ static spyre_format through_format(spyre_format from, spyre_format to)
 	return SPYRE_FORMAT_INVALID;
 }
 
-/* Everything that a copy between layouts needs; out->device_bytes 0: nothing to do. */
+/* State of a copy between layouts; out->device_bytes is 0 if the tensor is empty. */
 struct restick {
 	void *host;
 	size_t host_bytes;
@@ -242,7 +242,7 @@ static spyre_status copy_bytes(struct spyre_stream *stream, spyre_devptr target,
 	return spyre_stream_enqueue(stream, &work, seq);
 }
 
-/* An equal layout still has to be one of this shape. */
+/* Checks that a layout fits the shape, which equality of two layouts does not show. */
 static spyre_status check_shape(const spyre_layout *layout, uint32_t rank, const int64_t *size,
 				bool *empty)
 {
@@ -252,10 +252,10 @@ static spyre_status check_shape(const spyre_layout *layout, uint32_t rank, const
 	spyre_status status;
 
 	*empty = false;
-	/* A format that never leaves the card: nothing to hold the shape against. */
+	/* A format without a host form has no descriptor that could check the shape. */
 	if (!format)
 		return SPYRE_SUCCESS;
-	/* An address to build a descriptor with, which is then not used. */
+	/* The descriptor is only built as a check, so any address does. */
 	status = spyre_host_tensor_dense(&tensor, &tensor, format, rank, size);
 	if (!status)
 		status = spyre_transfer_init(&transfer, SPYRE_DMA_D2H, layout, &tensor);

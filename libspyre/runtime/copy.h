@@ -5,7 +5,7 @@
 
 #include "libspyre/runtime/stream.h"
 
-/* 128-byte aligned, and @bytes within one allocation. */
+/* SUCCESS if a span is 128-byte aligned and its @bytes lie within one allocation. */
 spyre_status spyre_copy_check_device(struct spyre_context *context, const char *what,
 				     spyre_devptr device, uint64_t bytes);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Work that a stream cannot leave to the card: host functions, and waits for what
- * has not reached the card. A thread of the stream works the list off in
- * order; it sleeps while the list is empty. One thread per stream, so that a
- * host function may wait for any other stream.
+ * Work that a stream cannot submit at once: host functions, waits for work that
+ * has not been submitted, and operations that follow these. A thread of the
+ * stream processes the list in order and sleeps while it is empty. Each stream
+ * has its own thread, so that a host function may wait for any other stream.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -30,7 +30,7 @@ struct spyre_stream_item {
 			void *data;
 		} host;
 	};
-	/* ITEM_WORK: the commands, then what they point to. */
+	/* ITEM_WORK: the commands, followed by the arguments that they point to. */
 	struct spyre_command commands[];
 };
 
@@ -41,7 +41,7 @@ bool spyre_in_stream_thread(const struct spyre_stream *stream)
 	return own_stream && (!stream || own_stream == stream);
 }
 
-/* A copy of @work that outlives the caller's; a graph's commands stay with it. */
+/* Copies @work so that it outlives the caller's; commands of a graph are not copied. */
 static struct spyre_stream_item *item_copy_work(const struct spyre_work *work)
 {
 	uint32_t n = work->segment ? 0 : work->num_commands;
@@ -67,7 +67,7 @@ static struct spyre_stream_item *item_copy_work(const struct spyre_work *work)
 	return item;
 }
 
-/* Work that never reached the card, or has and is recorded there. */
+/* Frees the copy of @work. If it was @submitted, its record owns staging and mark. */
 static void item_free_work(struct spyre_stream *stream, struct spyre_stream_item *item,
 			   bool submitted)
 {
@@ -89,14 +89,14 @@ static void item_free_work(struct spyre_stream *stream, struct spyre_stream_item
 		spyre_segment_unref(work->segment);
 }
 
-/* Waits for all before @seq, which has been submitted or is done; no lock held. */
+/* Waits for all operations before @seq, which are submitted or done; no lock held. */
 static void wait_before(struct spyre_stream *stream, uint64_t seq)
 {
 	if (!spyre_stream_reached(stream, seq - 1))
 		stream->context->ops->wait(stream->queue, seq - 1, INT64_MAX);
 }
 
-/* An operation that the host ended: it is reached now. Lock held, dropped for a while. */
+/* Marks an operation that the host ended as reached. Drops the held lock meanwhile. */
 static void finish_on_host(struct spyre_stream *stream, uint64_t seq)
 {
 	pthread_mutex_unlock(&stream->lock);
@@ -151,7 +151,7 @@ static void run_wait(struct spyre_stream *stream, struct spyre_stream_item *item
 	spyre_stream_unref(other);
 }
 
-/* Also on a stream in error: @data may be the caller's to clean up. */
+/* Runs also on a stream in error, because the function may have to free @data. */
 static void run_host_fn(struct spyre_stream *stream, struct spyre_stream_item *item)
 {
 	pthread_mutex_unlock(&stream->lock);
@@ -178,7 +178,7 @@ static void *stream_main(void *arg)
 		item = stream->items;
 		if (!item)
 			break;
-		/* It stays listed meanwhile, so that what comes next queues up. */
+		/* The item stays listed while it runs, so that later operations queue behind it. */
 		if (item->kind == ITEM_WORK)
 			run_work(stream, item);
 		else if (item->kind == ITEM_WAIT)
@@ -244,7 +244,7 @@ spyre_status spyre_stream_defer_work(struct spyre_stream *stream, const struct s
 	if (!item)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: %s", stream->id,
 				   work->what);
-	/* The list is not empty here, so that appending cannot fail. */
+	/* The list is not empty, so its thread exists and appending cannot fail. */
 	return item_append(stream, item, seq);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Enumeration: which backend, how many cards, what they are. Opens nothing. */
+/* Enumeration: the backend, the number of cards and their properties. Opens nothing. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static spyre_status choice_read(enum choice *choice, const char **why)
 					   "FLEX_DEVICE=\"%s\": expected PF, VF (the kernel's cards) or "
 					   "MOCK (the embedded card)", flex);
 	}
-	/* This library's own variable has the last word. */
+	/* SPYRE_BACKEND takes precedence over the variables of other runtimes. */
 	if (backend && *backend) {
 		*why = "SPYRE_BACKEND";
 		if (!strcmp(backend, "embedded"))
@@ -82,7 +82,7 @@ static enum spyre_functions functions_wanted(void)
 	return flex && !strcmp(flex, "VF") ? SPYRE_FUNCTIONS_VF : SPYRE_FUNCTIONS_ALL;
 }
 
-/* Which of @total cards may be seen; none of a kind that was asked for is an error. */
+/* Sets usable[i] for the visible cards of @total; fails if none is of the requested kind. */
 static spyre_status usable_read(const struct spyre_backend_ops *ops, int total, bool *usable)
 {
 	const enum spyre_functions functions = functions_wanted();

@@ -10,7 +10,7 @@ struct spyre_event {
 	TAILQ_ENTRY(spyre_event) link;
 	struct spyre_context *context;
 	bool timing;
-	/* Covers @mark, which is replaced by each recording. */
+	/* Protects @mark, which each recording replaces. */
 	pthread_mutex_t lock;
 	struct spyre_mark *mark;
 };
@@ -80,7 +80,7 @@ struct spyre_event *spyre_event_pop(struct spyre_context *context)
 	return event;
 }
 
-/* Off the context's list already. */
+/* The caller has removed the event from the context's list. */
 void spyre_event_free(struct spyre_event *event)
 {
 	spyre_mark_unref(event->mark);
@@ -101,24 +101,24 @@ spyre_status spyre_event_destroy(spyre_event *event)
 }
 
 /*
- * Without timing, a mark is bookkeeping: it rides behind the last record and
- * costs no control block. False: it needs one all the same.
+ * Without timing a mark needs no control block: it is attached to the last
+ * record. False if the stream's state requires a control block after all.
  */
-static bool mark_quietly(struct spyre_stream *stream, struct spyre_mark *mark)
+static bool mark_without_command(struct spyre_stream *stream, struct spyre_mark *mark)
 {
-	bool quiet;
+	bool attached;
 
 	pthread_mutex_lock(&stream->lock);
 	spyre_stream_retire(stream, 0);
-	quiet = !stream->error && !stream->items && !stream->num_waits && !stream->capture;
-	if (quiet && stream->num_records) {
-		quiet = spyre_stream_push_mark(stream, mark);
-	} else if (quiet) {
+	attached = !stream->error && !stream->items && !stream->num_waits && !stream->capture;
+	if (attached && stream->num_records) {
+		attached = spyre_stream_push_mark(stream, mark);
+	} else if (attached) {
 		mark->seq = atomic_load(&stream->tail);
 		atomic_store(&mark->done, true);
 	}
 	pthread_mutex_unlock(&stream->lock);
-	return quiet;
+	return attached;
 }
 
 static spyre_status mark_by_command(struct spyre_stream *stream, struct spyre_mark *mark)
@@ -149,7 +149,7 @@ spyre_status spyre_event_record(spyre_event *event, spyre_stream *stream)
 	atomic_init(&mark->refs, 1);
 	mark->stream = spyre_stream_ref(stream);
 	mark->timing = event->timing;
-	if (event->timing || !mark_quietly(stream, mark))
+	if (event->timing || !mark_without_command(stream, mark))
 		status = mark_by_command(stream, mark);
 	if (status) {
 		spyre_mark_unref(mark);
@@ -163,7 +163,7 @@ spyre_status spyre_event_record(spyre_event *event, spyre_stream *stream)
 	return SPYRE_SUCCESS;
 }
 
-/* Brings @mark up to date without waiting. */
+/* Updates @mark without waiting; true if its point is reached. */
 static bool mark_poll(struct spyre_mark *mark)
 {
 	struct spyre_stream *stream = mark->stream;
@@ -176,7 +176,7 @@ static bool mark_poll(struct spyre_mark *mark)
 	return atomic_load_explicit(&mark->done, memory_order_acquire);
 }
 
-/* A point in a graph is there for those who are captured with it. */
+/* Refuses a mark that was captured: it is a point in a graph, which is never reached. */
 static spyre_status mark_check(const struct spyre_mark *mark, const char *function)
 {
 	if (!mark || !mark->capture)
@@ -218,7 +218,7 @@ spyre_status spyre_event_query(spyre_event *event)
 	return status;
 }
 
-/* Until @deadline_ns of CLOCK_MONOTONIC. */
+/* Waits until @deadline_ns of CLOCK_MONOTONIC. */
 static spyre_status event_wait(spyre_event *event, int64_t deadline_ns, const char *call)
 {
 	spyre_status status = event_check(event);
@@ -258,7 +258,7 @@ spyre_status spyre_stream_wait_for(struct spyre_stream *stream, struct spyre_str
 {
 	spyre_status status;
 
-	/* Captured or not must not depend on how far the other one is. */
+	/* A capture must not depend on the other stream's progress: it always records the wait. */
 	if (other == stream || (!stream->capture && spyre_stream_reached(other, seq)))
 		return SPYRE_SUCCESS;
 	pthread_mutex_lock(&stream->lock);

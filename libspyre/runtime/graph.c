@@ -9,9 +9,9 @@
 #include "libspyre/runtime/kernel.h"
 
 /*
- * Steps share a submission for its cost of some microseconds. More work than
- * this, in bytes and macs, would gain nothing, and would keep the card from
- * other streams and near the time limit of a submission.
+ * Steps share a submission because each one costs some microseconds. Beyond this
+ * work, in bytes and macs, sharing gains nothing, delays other streams and
+ * approaches the time limit of a submission.
  */
 #define SEGMENT_WORK (UINT64_C(8) << 20)
 
@@ -117,7 +117,7 @@ static uint64_t step_work(const struct graph_step *step)
 	return work;
 }
 
-/* Addresses of the graph's own memory, now that it has one. */
+/* Moves offsets from SPYRE_POOL_OF_GRAPH to @arena, the graph's memory. */
 static void place(struct graph_step *step, uint64_t arena)
 {
 	const uint64_t by = arena - SPYRE_POOL_OF_GRAPH;
@@ -142,7 +142,7 @@ static void place(struct graph_step *step, uint64_t arena)
 	}
 }
 
-/* The last segment if @step fits in, else a new one. */
+/* Returns the last segment if step @index fits in, else a new one. */
 static struct graph_segment *segment_for(struct spyre_graph *graph, uint32_t index,
 					 uint64_t *work, uint32_t commands)
 {
@@ -220,7 +220,7 @@ static spyre_status graph_check(const struct spyre_graph *graph)
 	return spyre_context_check(graph->context);
 }
 
-/* As spyre_stream_host_fn(), which does not say when it will be done. */
+/* Queues a host function as spyre_stream_host_fn() does, but gives its number in @seq. */
 static spyre_status queue_host_fn(struct spyre_stream *stream, const struct graph_step *step,
 				  uint64_t *seq)
 {
@@ -247,7 +247,7 @@ static spyre_status queue_segment(struct spyre_stream *stream,
 			  spyre_stream_enqueue(stream, &work, seq);
 }
 
-/* All segments; launch_lock is held. */
+/* Queues all segments; caller holds launch_lock. */
 static spyre_status queue_segments(struct spyre_graph *graph, struct spyre_stream *stream)
 {
 	spyre_status status = SPYRE_SUCCESS;

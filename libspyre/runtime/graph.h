@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Graphs, while they are recorded and after. Internal.
+ * Graphs, during and after capture. Internal.
  *
  * Lock order: launch_lock, then stream.lock, then capture_lock (a leaf).
  */
@@ -14,21 +14,21 @@
 /* A recorded operation. */
 struct graph_step {
 	const char *what;
-	struct spyre_kernel *kernel;	/* it and the variant: with a reference */
+	struct spyre_kernel *kernel;	/* holds a reference, as the variant does */
 	struct kernel_variant *variant;
 	spyre_activity_kind kind;
 	void *staging;
 	size_t staging_bytes;
-	/* Host functions; no commands then. */
+	/* Host function, NULL if the step has commands. */
 	spyre_host_fn fn;
 	void *data;
-	/* Host memory that may have to be bounced: has a submission of its own. */
+	/* The host memory may have to be bounced, so the step is submitted alone. */
 	bool alone;
 	uint32_t num_commands;
-	struct spyre_command commands[];	/* and what they point to */
+	struct spyre_command commands[];	/* followed by their arguments */
 };
 
-/* Steps that go to the card together, or one host function. */
+/* Steps of one submission, or one host function. */
 struct graph_segment {
 	struct spyre_graph *graph;
 	const struct spyre_command *commands;
@@ -41,10 +41,10 @@ struct graph_segment {
 struct spyre_graph {
 	TAILQ_ENTRY(spyre_graph) link;
 	struct spyre_context *context;
-	_Atomic uint32_t refs;		/* the caller's; captured streams'; queued launches' */
-	uint64_t number;		/* of the capture; counts those of the process, from 1 */
+	_Atomic uint32_t refs;		/* of the caller, captured streams and queued launches */
+	uint64_t number;		/* of the capture, counted from 1 in the process */
 
-	/* Covers what is here until the capture has ended; constant from then on. */
+	/* Protects the fields below during the capture; they are constant after it. */
 	pthread_mutex_t capture_lock;
 	bool ended;
 	struct spyre_stream *origin;	/* in @streams */
@@ -56,14 +56,14 @@ struct spyre_graph {
 	size_t max_steps;
 	uint64_t arena_bytes;
 
-	/* Launches need these. */
+	/* Used by launches; set by graph_finish(). */
 	uint64_t arena;
 	struct spyre_command *commands;
 	struct spyre_part *parts;
 	struct graph_segment *segments;
 	uint32_t num_segments;
 
-	/* One launch at a time, and the last one. */
+	/* Serialises launches and protects the last one's stream and number. */
 	pthread_mutex_t launch_lock;
 	struct spyre_stream *last_stream;	/* holds a reference */
 	uint64_t last_seq;
@@ -71,7 +71,7 @@ struct spyre_graph {
 
 /* graph.c */
 struct spyre_graph *graph_ref(struct spyre_graph *graph);
-/* Makes segments of the steps, and places them in memory. */
+/* Divides the steps into segments and allocates the graph's memory. */
 spyre_status graph_finish(struct spyre_graph *graph);
 
 #endif /* SPYRE_RUNTIME_GRAPH_H */

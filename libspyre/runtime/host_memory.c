@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pinned host memory, and whose a host address is. */
+/* Pinned host memory, and lookups of host addresses in it. */
 #include <inttypes.h>
 #include <stdlib.h>
 

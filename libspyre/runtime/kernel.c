@@ -78,7 +78,7 @@ spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spy
 			   why.core, why.instr, why.view, why.value, why.limit);
 }
 
-/* A compiled bundle from the cache may be anything: it is compiled anew if it does not verify. */
+/* The cache is untrusted: a compiled bundle that fails the verifier is compiled anew. */
 static spyre_status load_program(struct spyre_kernel *kernel, const char *directory)
 {
 	const uint32_t cores = kernel->context->card->properties.num_cores;
@@ -106,14 +106,14 @@ static spyre_status load_program(struct spyre_kernel *kernel, const char *direct
 	return status ? spyre_error_prefix(status, "%s", directory) : status;
 }
 
-/* Makes the memory that a program needs beside itself; then the kernel can be used. */
+/* Allocates the program's constants and intermediates; the kernel is usable after this. */
 static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *name)
 {
 	struct spyre_context *context = kernel->context;
 	spyre_status status;
 
 	kernel->image_bytes = kernel->bundle.image_bytes;
-	/* The card has its own copy. */
+	/* The card keeps a copy of the image. */
 	free(kernel->bundle.image);
 	kernel->bundle.image = NULL;
 	if (kernel->bundle.pool_bytes) {
@@ -143,7 +143,7 @@ static spyre_status alloc_kernel(struct spyre_context *context, struct spyre_ker
 	return SPYRE_SUCCESS;
 }
 
-/* Gives the kernel to the caller, or drops it. */
+/* Returns the kernel to the caller, or frees it after an error. */
 static spyre_status finish_kernel(struct spyre_kernel *kernel, spyre_status status,
 				  const char *name, struct spyre_kernel **out)
 {

@@ -9,14 +9,14 @@
 /* The program for one set of values of the symbols. */
 struct kernel_variant {
 	TAILQ_ENTRY(kernel_variant) link;
-	uint32_t refs;			/* under the kernel's variants_lock */
+	uint32_t refs;			/* protected by the kernel's variants_lock */
 	int64_t values[BUNDLE_MAX_SYMBOLS];
 	struct spyre_program_handle *program;
 	uint32_t num_operands;
 	struct spyre_bundle_operand operands[SPYRE_MAX_OPERANDS];
 };
 
-/* Memory that launches keep their intermediates in, and the last launch that has it. */
+/* Memory for the intermediates of launches, and the last launch that uses it. */
 struct kernel_pool {
 	TAILQ_ENTRY(kernel_pool) link;
 	spyre_devptr address;
@@ -28,40 +28,40 @@ struct spyre_kernel {
 	TAILQ_ENTRY(spyre_kernel) link;
 	struct spyre_context *context;
 	_Atomic uint32_t refs;
-	/* Its image is gone once the card has it. */
+	/* The image is freed once the card has a copy. */
 	struct spyre_bundle bundle;
 	size_t image_bytes;
 	struct spyre_program_handle *program;	/* for the symbols' maxima */
-	/* Memory for intermediates, the latest used first; under the lock. */
+	/* Memory for intermediates, most recently used first; protected by the lock. */
 	pthread_mutex_t pools_lock;
 	TAILQ_HEAD(kernel_pool_list, kernel_pool) pools;
 	uint32_t num_pools;
-	/* With symbols: what programs for other values come from, and these. */
+	/* Kernels with symbols: the source of programs for other values, and these programs. */
 	struct bundle_source *source;
 	pthread_mutex_t variants_lock;
-	TAILQ_HEAD(kernel_variant_list, kernel_variant) variants;	/* latest used first */
+	TAILQ_HEAD(kernel_variant_list, kernel_variant) variants;	/* in LRU order */
 	uint32_t num_variants;
 };
 
 spyre_status kernel_check(const struct spyre_kernel *kernel);
-/* Has the card verify and keep the program of @bundle. */
+/* Creates the program of @bundle on the card, which verifies it. */
 spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spyre_bundle *bundle,
 				   struct spyre_program_handle **program);
 
 /*
- * The program for @values, compiled if it is not among the latest used. @out is
- * NULL for the maxima, whose program is the kernel's own; else it is to be put.
+ * Gets the program for @values and compiles it if it is not cached. *@out is NULL
+ * for the maxima, whose program is the kernel's own; else the caller puts it.
  */
 spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *values,
 				struct kernel_variant **out);
 void kernel_variants_drop(struct spyre_kernel *kernel);
 
-/* kernel_pool.c: these with pools_lock held, but for kernel_pools_drop() */
+/* kernel_pool.c: callers hold pools_lock, except for kernel_pools_drop() */
 spyre_status kernel_pool_add(struct spyre_kernel *kernel);
-/* Memory for a launch on @stream, which waits for another stream if need be. */
+/* Gets memory for a launch on @stream; if all is in use, @stream waits for another stream. */
 spyre_status kernel_pool_take(struct spyre_kernel *kernel, struct spyre_stream *stream,
 			      struct kernel_pool **pool);
-/* Operation @seq of @stream has it now. */
+/* Records that operation @seq of @stream uses @pool. */
 void kernel_pool_used(struct spyre_kernel *kernel, struct kernel_pool *pool,
 		      struct spyre_stream *stream, uint64_t seq);
 void kernel_pools_drop(struct spyre_kernel *kernel);

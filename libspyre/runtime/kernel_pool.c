@@ -7,7 +7,7 @@
 
 #include "libspyre/runtime/kernel.h"
 
-/* Beyond these, or when memory is short, streams wait for each other. */
+/* Beyond this number, or if memory is short, streams wait for each other. */
 #define MAX_POOLS 8u
 
 spyre_status kernel_pool_add(struct spyre_kernel *kernel)
@@ -41,7 +41,7 @@ void kernel_pools_drop(struct spyre_kernel *kernel)
 	}
 }
 
-/* One that the stream had last, or else one that nobody uses any more. */
+/* Returns the pool that @stream used last, else one whose launch is done, else NULL. */
 static struct kernel_pool *idle_pool(struct spyre_kernel *kernel, const struct spyre_stream *stream)
 {
 	struct kernel_pool *pool, *idle = NULL;
@@ -64,7 +64,7 @@ spyre_status kernel_pool_take(struct spyre_kernel *kernel, struct spyre_stream *
 	if (!pool && kernel->num_pools < MAX_POOLS && !kernel_pool_add(kernel))
 		pool = TAILQ_FIRST(&kernel->pools);
 	if (!pool) {
-		/* The one that has been in use longest. */
+		/* The least recently used pool is free first. */
 		pool = TAILQ_LAST(&kernel->pools, kernel_pool_list);
 		status = spyre_stream_wait_for(stream, pool->stream, pool->seq);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Programs of a kernel for values of its symbols; the latest used are kept. */
+/* Programs of a kernel for values of its symbols, in an LRU cache. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "libspyre/runtime/kernel.h"
 #include "libspyre/sdsc/lower/compile.h"
 
-/* As many as the front-end makes buckets. */
+/* The front-end makes at most this many buckets. */
 #define MAX_VARIANTS 32u
 
 static bool is_maximum(const struct spyre_kernel *kernel, const int64_t *values)
@@ -18,7 +18,7 @@ static bool is_maximum(const struct spyre_kernel *kernel, const int64_t *values)
 	return true;
 }
 
-/* With the lock held. */
+/* Caller holds the lock. */
 static void drop_ref(struct spyre_kernel *kernel, struct kernel_variant *variant)
 {
 	if (--variant->refs)
@@ -27,7 +27,7 @@ static void drop_ref(struct spyre_kernel *kernel, struct kernel_variant *variant
 	free(variant);
 }
 
-/* With the lock held: the variant moves to the front and gets a reference. */
+/* Moves the variant to the front and takes a reference; caller holds the lock. */
 static struct kernel_variant *find(struct spyre_kernel *kernel, const int64_t *values)
 {
 	const size_t bytes = kernel->bundle.num_symbols * sizeof(*values);
@@ -87,11 +87,11 @@ spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *valu
 	pthread_mutex_unlock(&kernel->variants_lock);
 	if (*out)
 		return SPYRE_SUCCESS;
-	/* Not under the lock: launches with other values go on. */
+	/* Compiling without the lock lets launches with other values proceed. */
 	TRY(build(kernel, values, &made));
 	pthread_mutex_lock(&kernel->variants_lock);
 	*out = find(kernel, values);
-	if (*out) {	/* another thread was faster */
+	if (*out) {	/* another thread has compiled the same one */
 		made->refs = 1;
 		drop_ref(kernel, made);
 	} else {

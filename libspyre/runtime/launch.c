@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Launching a kernel: what is checked before anything runs, and the queueing. */
+/* Launching a kernel: all checks come before anything is queued. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static const char *sizes_text(char *text, size_t bytes, const int64_t *size, uin
 	return text;
 }
 
-/* Front-ends move 32-bit integers as if they were numbers, and call indices unsigned. */
+/* Front-ends copy 32-bit integers by kernels of fp32 and name indices unsigned. */
 static bool same_format(spyre_format want, spyre_format has)
 {
 	if (want == has)
@@ -38,7 +38,7 @@ static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t ind
 	const struct bundle_arg_spec *spec = &kernel->bundle.specs[index];
 	char wants[160], has[160];
 
-	if (!want->device_rank)		/* no SDSC touches it, or they see it in parts */
+	if (!want->device_rank)		/* no SDSC uses it, or they use parts of it */
 		return SPYRE_SUCCESS;
 	if (!same_format(want->format, layout->device_format))
 		return spyre_error(SPYRE_ERROR_FORMAT,
@@ -66,7 +66,7 @@ static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t ind
 	return SPYRE_SUCCESS;
 }
 
-/* The host tensor against launch_spec.json. */
+/* Compares the host tensor with launch_spec.json. */
 static spyre_status check_host(const struct spyre_kernel *kernel, uint32_t index,
 			       const spyre_host_tensor *host, const int64_t *values)
 {
@@ -188,7 +188,7 @@ static spyre_status bind_all(const struct spyre_kernel *kernel, const spyre_laun
 	return SPYRE_SUCCESS;
 }
 
-/* All that can be wrong with a launch but its addresses and symbols. */
+/* Checks everything of a launch except addresses and symbols. */
 static spyre_status check_call(spyre_stream *stream, spyre_kernel *kernel, const void *args,
 			       uint32_t num_args)
 {
@@ -236,7 +236,7 @@ static spyre_status enqueue(spyre_stream *stream, spyre_kernel *kernel,
 	return spyre_stream_enqueue(stream, &work, seq);
 }
 
-/* With intermediates: two streams may run the kernel at once, but not in the same memory. */
+/* Queues a launch with intermediates, which concurrent streams must not share. */
 static spyre_status enqueue_pooled(spyre_stream *stream, spyre_kernel *kernel,
 				   struct kernel_variant *variant, const spyre_launch_arg *args)
 {
@@ -300,7 +300,7 @@ spyre_status spyre_launch_ex(spyre_stream *stream, spyre_kernel *kernel,
 	if (!params)
 		return spyre_null_argument("spyre_launch_ex", "params");
 	TRY(spyre_struct_check("spyre_launch_ex", "launch_params", params));
-	/* An older caller's is shorter. */
+	/* Callers of an older version pass a shorter struct. */
 	memcpy(&own, params, params->struct_size < sizeof(own) ? params->struct_size : sizeof(own));
 	TRY(check_call(stream, kernel, own.args, own.num_args));
 	return launch(stream, kernel, &own);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Plain byte copies and fills. They ask nothing of the addresses. The DMA
- * engine starts at whole sticks only, so what lies before the first whole
- * stick goes through a scratch stick of the stream and a device copy, which
- * takes any address; the rest is moved as rows of 256 int64, rows of 256
- * bytes and one short row, none of which converts anything.
+ * Plain byte copies and fills, at any address. The DMA engine starts at whole
+ * sticks only, so the bytes before the first whole stick go through a scratch
+ * stick of the stream and a device copy, which takes any address; the rest is
+ * moved as rows of 256 int64, rows of 256 bytes and one short row, without
+ * conversion.
  */
 #include <inttypes.h>
 
@@ -14,7 +14,7 @@
 #define ROW_LANES 256u
 #define SCRATCH_BYTES 128u
 
-/* The commands of one plain copy and what they point to. */
+/* The commands of one plain copy and their arguments. */
 struct linear {
 	struct spyre_command commands[5];
 	struct spyre_dma_desc descs[4];
@@ -38,7 +38,7 @@ static spyre_status scratch_get(struct spyre_stream *stream, uint64_t *address)
 	return SPYRE_SUCCESS;
 }
 
-/* A DMA of @rows rows of @lanes elements, dense on both sides. */
+/* Adds a DMA of @rows rows of @lanes elements, dense on both sides. */
 static void add_dma(struct linear *l, uint64_t device, void *host, enum spyre_fmt format,
 		    uint64_t rows, uint32_t lanes)
 {

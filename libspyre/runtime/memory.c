@@ -8,7 +8,7 @@
 #include "libspyre/runtime/block.h"
 #include "libspyre/runtime/stream.h"
 
-/* A segment, but for its first page, is the most that one allocation gets. */
+/* Largest allocation: a segment without its first page. */
 #define MAX_BYTES ((1ull << SPYRE_SEGMENT_SHIFT) - SPYRE_VA_PAGE)
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
@@ -97,7 +97,7 @@ static spyre_status alloc_small(struct spyre_context *context, uint64_t bytes, u
 			   (uint64_t)spyre_chunk_take(block->chunk, units) * SPYRE_UNIT_BYTES;
 		return SPYRE_SUCCESS;
 	}
-	/* The card may still have room for less than a chunk. */
+	/* The free memory may suffice for the allocation, though not for a chunk. */
 	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY)
 		status = spyre_block_map(context, round_up(bytes, SPYRE_VA_PAGE), false, &block);
 	if (status)
@@ -145,7 +145,7 @@ static bool wait_for_oldest(struct spyre_context *context)
 	return ok;
 }
 
-/* Everything that can be given back is, before "out of memory" is said. */
+/* Frees all memory that can be freed before it reports "out of memory". */
 static spyre_status alloc_hard(struct spyre_context *context, uint64_t bytes, uint64_t *address)
 {
 	spyre_status status;
@@ -159,7 +159,7 @@ static spyre_status alloc_hard(struct spyre_context *context, uint64_t bytes, ui
 		status = alloc_once(context, bytes, address);
 		if (status != SPYRE_ERROR_OUT_OF_DEVICE_MEMORY)
 			return status;
-		/* A host function may be what the work is waiting for. */
+		/* A host function must not wait: the work may be waiting for it. */
 		if (spyre_in_stream_thread(NULL) || !wait_for_oldest(context))
 			return status;
 	}
@@ -325,7 +325,7 @@ spyre_status spyre_mem_free(spyre_context *context, spyre_devptr address)
 	} else if (found && !busy) {
 		spyre_block_release(context, block, first, units);
 	}
-	/* Else: no host memory to remember it; the context's end frees it. */
+	/* Without host memory for an entry the block is freed with the context. */
 	pthread_rwlock_unlock(&memory->lock);
 	if (entry)
 		spyre_points_free(entry);

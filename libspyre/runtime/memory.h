@@ -3,8 +3,8 @@
  * Device memory of a context, and its pinned host memory. Internal.
  *
  * A block is a mapped range of device addresses: one large allocation, or a
- * chunk from which small ones are cut in units of 128 bytes. Freed memory
- * comes back when the work that was queued at that time has finished.
+ * chunk from which small ones are cut in units of 128 bytes. Freed memory can
+ * be reused when the work that was queued at that time has finished.
  */
 #ifndef SPYRE_RUNTIME_MEMORY_H
 #define SPYRE_RUNTIME_MEMORY_H
@@ -26,10 +26,10 @@ struct spyre_block {
 	uint64_t va;
 	uint64_t bytes;			/* mapped */
 	uint64_t size;			/* allocated, if not a chunk */
-	uint64_t offset;		/* where that begins: imports start anywhere in a page */
+	uint64_t offset;		/* start of the allocation; not 0 for imports only */
 	bool imported;
-	int ipc_fd;			/* dma-buf that handles of other processes name; -1: none */
-	struct spyre_chunk *chunk;	/* NULL: one allocation */
+	int ipc_fd;			/* dma-buf named by handles of other processes, or -1 */
+	struct spyre_chunk *chunk;	/* NULL if the block is one allocation */
 	bool freed;			/* waits for queued work */
 };
 
@@ -58,7 +58,7 @@ struct spyre_memory {
 	uint32_t num_chunks;
 	size_t max_chunks;
 	uint32_t last_chunk;
-	/* Oldest first: what precedes one in the list is ready before it. */
+	/* Oldest first, so the first entry is the first that becomes ready. */
 	struct spyre_deferred_free *deferred;
 	struct spyre_deferred_free **deferred_tail;
 	struct spyre_zeroing zeroing;
@@ -70,9 +70,9 @@ struct spyre_memory {
 
 struct spyre_host_block {
 	uintptr_t address;
-	size_t bytes;			/* asked for */
+	size_t bytes;			/* requested */
 	size_t mapped;
-	/* Freed while work was queued: goes after @points, or with the context. */
+	/* Freed while work was queued: unmapped after @points, or with the context. */
 	bool freed;
 	struct spyre_deferred_free *points;
 };
@@ -86,21 +86,21 @@ struct spyre_host_memory {
 };
 
 spyre_status spyre_memory_init(struct spyre_context *context);
-/* All streams are idle and destroyed. */
+/* The caller has destroyed all streams. */
 void spyre_memory_fini(struct spyre_context *context);
 
 /* Releases freed memory whose work has finished; never blocks on work. */
 void spyre_memory_reclaim(struct spyre_context *context);
 
 /*
- * The work queued now, on any stream, which memory that is freed now has to
- * outlive. NULL: nothing is; but if *busy, there was no memory to note it.
+ * Records the work that is queued on all streams, which memory freed now has to
+ * outlive. NULL if no work is queued, or, with *busy set, if memory is short.
  */
 struct spyre_deferred_free *spyre_points_now(struct spyre_context *context, bool *busy);
 bool spyre_points_reached(const struct spyre_deferred_free *entry);
 void spyre_points_free(struct spyre_deferred_free *entry);
 
-/* A range that a copy or kernel is going to use, and what to call it in errors. */
+/* A range that a copy or kernel uses, and its name for error texts. */
 struct spyre_span {
 	spyre_devptr address;
 	uint64_t bytes;
@@ -114,7 +114,7 @@ spyre_status spyre_memory_check(struct spyre_context *context, const struct spyr
 
 spyre_status spyre_host_memory_init(struct spyre_context *context);
 void spyre_host_memory_fini(struct spyre_context *context);
-/* True if all of [address, address + bytes) is of one spyre_host_alloc(). */
+/* True if [address, address + bytes) lies within one spyre_host_alloc(). */
 bool spyre_host_is_pinned(struct spyre_context *context, const void *address, uint64_t bytes);
 /* Unmaps freed memory whose copies have finished; never blocks on work. */
 void spyre_host_memory_reclaim(struct spyre_context *context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* RAS records: formatted for anyone, written to SPYRE_RAS_LOG=FILE for the library. */
+/* RAS records: formatting for all callers, and the library's own in SPYRE_RAS_LOG=FILE. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -98,7 +98,7 @@ static char *ras_json(const spyre_ras_record *r, const struct ras_kind *kind)
 	yyjson_mut_obj_add_uint(doc, root, "VfId", r->vf);
 	yyjson_mut_obj_add_uint(doc, root, "MessageTag", r->message_tag);
 	yyjson_mut_obj_add_uint(doc, root, "MessageType", r->message_type);
-	/* Names come from files, and may be no UTF-8. */
+	/* Names come from files and may be invalid UTF-8. */
 	text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
 	yyjson_mut_doc_free(doc);
 	return text;
@@ -167,7 +167,7 @@ void spyre_ras_log(const spyre_ras_record *record)
 
 	if (!spyre_ras_enabled())
 		return;
-	/* A record is no part of the call that it is about. */
+	/* Errors while writing a record must not change the text of the call it describes. */
 	spyre_error_save(&state);
 	if (!spyre_ras_format(record, line, sizeof(line) - 1)) {
 		len = strlen(line);

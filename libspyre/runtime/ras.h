@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* RAS records of the library's own. Internal. */
+/* RAS records that the library writes. Internal. */
 #ifndef SPYRE_RUNTIME_RAS_H
 #define SPYRE_RUNTIME_RAS_H
 
@@ -7,14 +7,14 @@
 
 /* True if SPYRE_RAS_LOG asks for records. */
 bool spyre_ras_enabled(void);
-/* Writes @record if so. */
+/* Writes @record if spyre_ras_enabled(). */
 void spyre_ras_log(const spyre_ras_record *record);
 /* The record of a stream that failed with @what. */
 struct spyre_context_fault;
 struct spyre_stream;
 void spyre_ras_stream(const struct spyre_stream *stream, const char *what,
 		      const struct spyre_context_fault *fault);
-/* That of SPYRE_DEVICES, the first time that it is seen in this process. */
+/* Writes the record of a wrong SPYRE_DEVICES, once per process. */
 void spyre_ras_devices(const char *message);
 
 #endif /* SPYRE_RUNTIME_RAS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Health of a context, and what brings a context or a card back. */
+/* Health of a context, and the resets of a context and of a card. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,12 +8,12 @@
 #include "libspyre/base/log.h"
 #include "libspyre/runtime/stream.h"
 
-/* How long a card that was just reset may take for one command. */
+/* Time limit of the first command after a reset of the card. */
 #define PROBE_NS (10 * INT64_C(1000000000))
 
 /*
- * Streams notice failures when they read results. One whose lock is taken waits
- * for room in its ring, and will notice by itself.
+ * Makes streams read their results, where they find failures. A stream whose lock
+ * is taken is submitting and reads its results by itself.
  */
 static void notice_failures(struct spyre_context *context)
 {
@@ -56,7 +56,7 @@ spyre_status spyre_context_get_state(spyre_context *context, spyre_context_state
 		if (state.health == SPYRE_CONTEXT_OK)
 			state.health = SPYRE_CONTEXT_FAULTED;
 		state.status = fault.status;
-		/* The kernel's word on the kind is better than what results say. */
+		/* The kernel knows the kind of failure more precisely than the results do. */
 		state.fault = card.fault ? card.fault : fault.kind;
 		state.stream = fault.stream;
 		state.operation = fault.operation;
@@ -67,7 +67,7 @@ spyre_status spyre_context_get_state(spyre_context *context, spyre_context_state
 	return SPYRE_SUCCESS;
 }
 
-/* From here on nothing new of the stream's gets to the card. */
+/* Puts the stream into error, so that it submits nothing more to the card. */
 static void stream_shut(struct spyre_stream *stream)
 {
 	pthread_mutex_lock(&stream->lock);
@@ -79,7 +79,7 @@ static void stream_shut(struct spyre_stream *stream)
 	pthread_mutex_unlock(&stream->lock);
 }
 
-/* Waits until the stream's thread is through with its list. */
+/* Waits until the stream's thread has emptied its list. */
 static void stream_settle(struct spyre_stream *stream)
 {
 	pthread_mutex_lock(&stream->lock);
@@ -96,7 +96,7 @@ static spyre_status stream_renew(struct spyre_stream *stream)
 	pthread_mutex_lock(&stream->lock);
 	status = context->ops->queue_renew(stream->queue, stream->priority);
 	if (!status) {
-		/* All that was queued is over, and its events are those of lost work. */
+		/* All queued work has ended; events of work that was lost report an error. */
 		spyre_stream_retire(stream, UINT64_MAX);
 		while (stream->num_waits)
 			spyre_stream_unref(stream->waits[--stream->num_waits].stream);
@@ -129,7 +129,7 @@ static spyre_status reset_streams(struct spyre_context *context, struct spyre_st
 {
 	spyre_status status, one;
 
-	/* First what runs, since a stream may hold its lock until that gives way. */
+	/* Running work is stopped first: a stream may hold its lock while it waits for it. */
 	status = context->ops->context_reset(context->card);
 	if (status)
 		return status;
@@ -137,7 +137,7 @@ static spyre_status reset_streams(struct spyre_context *context, struct spyre_st
 		spyre_capture_abort(streams[i]);
 		stream_shut(streams[i]);
 	}
-	/* Then what came in between. */
+	/* The second reset stops work that was submitted before the streams were shut. */
 	status = context->ops->context_reset(context->card);
 	if (status)
 		return status;
@@ -151,7 +151,7 @@ static spyre_status reset_streams(struct spyre_context *context, struct spyre_st
 	return status ? status : zeroing_renew(context);
 }
 
-/* Each stream runs a command, so that success is one that was seen. */
+/* Runs a command on each stream, so that success of the reset is verified. */
 static spyre_status prove_streams(struct spyre_context *context, struct spyre_stream **streams,
 				  uint32_t n)
 {
@@ -229,7 +229,7 @@ static spyre_status probe_queue(const struct spyre_backend_ops *ops, struct spyr
 	return status;
 }
 
-/* The card is of @generation and runs a command. */
+/* Checks that the card has at least @generation and runs a command. */
 static spyre_status probe_card(const struct spyre_backend_ops *ops, int physical,
 			       uint64_t generation)
 {
@@ -242,7 +242,7 @@ static spyre_status probe_card(const struct spyre_backend_ops *ops, int physical
 	if (status)
 		return status;
 	status = ops->state(card, &state);
-	/* Another reset meanwhile is one, too. */
+	/* Another reset may have increased the generation further. */
 	if (!status && state.card_generation < generation)
 		status = spyre_error(SPYRE_ERROR_DEVICE_LOST,
 				     "the card was reset, but counts %" PRIu64 " instead of %" PRIu64,

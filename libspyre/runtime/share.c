@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Device memory across processes: dma-bufs, and handles that name one. */
+/* Device memory across processes: dma-bufs, and IPC handles that name a dma-buf. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
@@ -11,14 +11,14 @@
 #include "libspyre/runtime/block.h"
 #include "libspyre/runtime/context.h"
 
-/* "spyreIPC", and what a handle holds. */
+/* "spyreIPC", followed by the contents of a handle. */
 #define HANDLE_MAGIC 0x4350496572797073ull
 
 struct handle {
 	uint64_t magic;
 	int32_t pid;
-	int32_t fd;		/* of that process */
-	uint64_t device;	/* which file that must be */
+	int32_t fd;		/* in the exporting process */
+	uint64_t device;	/* identifies the dma-buf behind @fd */
 	uint64_t inode;
 	uint64_t offset;
 	uint64_t bytes;
@@ -36,7 +36,7 @@ static spyre_status check_sharing(const struct spyre_context *context, const cha
 			   "card of the kernel (spyre_vdev)", function, context->index);
 }
 
-/* The block of a live allocation; lock held. */
+/* Finds the block of a live allocation; caller holds the lock. */
 static struct spyre_block *find_block(struct spyre_context *context, spyre_devptr address,
 				      uint64_t *offset, uint64_t *bytes)
 {
@@ -61,7 +61,7 @@ static spyre_status export_locked(struct spyre_context *context, spyre_devptr ad
 		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
 				   "0x%" PRIx64 " is not in a live allocation of this context",
 				   address);
-	/* Offsets in an import are those of its window, not of the buffer behind. */
+	/* Offsets in an import count from its window, not from the start of the dma-buf. */
 	if ((*block)->imported)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "0x%" PRIx64 " is imported memory; pass on the dma-buf or handle "
@@ -94,7 +94,7 @@ spyre_status spyre_mem_export_dmabuf(spyre_context *context, spyre_devptr addres
 	return SPYRE_SUCCESS;
 }
 
-/* The window of whole pages around [offset, offset + bytes), checked. */
+/* Checks [offset, offset + bytes) and widens it to whole pages. */
 static spyre_status check_window(int fd, uint64_t offset, uint64_t *bytes)
 {
 	off_t end = lseek(fd, 0, SEEK_END);
@@ -179,7 +179,7 @@ spyre_status spyre_ipc_get_handle(spyre_context *context, spyre_devptr address,
 		return status;
 	pthread_rwlock_wrlock(&context->memory.lock);
 	status = export_locked(context, address, &block, &fd, &handle.offset, &handle.bytes);
-	/* All handles of a block name one descriptor, which goes with the block. */
+	/* All handles of a block name one descriptor, which is closed with the block. */
 	if (!status && block->ipc_fd >= 0)
 		close(fd);
 	else if (!status)
@@ -215,7 +215,7 @@ static spyre_status fetch_error(const struct handle *handle, const char *call, i
 			   handle->pid, strerror(error), error);
 }
 
-/* A descriptor of the handle's dma-buf in this process. */
+/* Opens the handle's dma-buf in this process. */
 static spyre_status fetch(const struct handle *handle, int *fd)
 {
 	struct stat st;
@@ -232,7 +232,7 @@ static spyre_status fetch(const struct handle *handle, int *fd)
 		return fetch_error(handle, "pidfd_getfd", error);
 	}
 	close(pidfd);
-	/* Numbers of processes and files are used again. */
+	/* Process ids and descriptors are reused, so the inode identifies the dma-buf. */
 	if (!fstat(*fd, &st) && st.st_dev == handle->device && st.st_ino == handle->inode)
 		return SPYRE_SUCCESS;
 	close(*fd);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pinned memory for copies that go through the host. A few blocks are kept:
- * new ones come page by page, which takes longer than the copies.
+ * Pinned memory for copies that go through the host. A few blocks are kept,
+ * because faulting in new pages takes longer than the copies.
  */
 #include "libspyre/runtime/context.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Streams: the pool, streams of the caller's own, waiting, statistics. */
+/* Streams: the pool, streams of the caller, waiting, statistics. */
 #include <stdlib.h>
 
 #include "libspyre/base/error.h"
@@ -11,7 +11,7 @@ struct spyre_stream *spyre_stream_ref(struct spyre_stream *stream)
 	return stream;
 }
 
-/* Events and memory may still name a destroyed stream; its queue stays so long. */
+/* Events and memory may refer to a destroyed stream, so its queue lives as long as they do. */
 void spyre_stream_unref(struct spyre_stream *stream)
 {
 	if (atomic_fetch_sub(&stream->refs, 1) != 1)
@@ -32,7 +32,7 @@ spyre_status spyre_stream_check(const struct spyre_stream *stream)
 	return spyre_context_check(stream->context);
 }
 
-/* A new stream with one reference, the list's; caller holds streams_lock. */
+/* Creates a stream; the list holds its only reference. Caller holds streams_lock. */
 static spyre_status stream_new(struct spyre_context *context, int id, int priority,
 			       struct spyre_stream **out)
 {
@@ -135,7 +135,7 @@ spyre_status spyre_stream_drain(struct spyre_stream *stream)
 		return status;
 	spyre_stream_stop_thread(stream);
 	pthread_mutex_lock(&stream->lock);
-	/* On a lost card nothing more comes: what is left is cancelled. */
+	/* A lost card writes no more results: the remaining work is cancelled. */
 	spyre_stream_retire(stream, UINT64_MAX);
 	while (stream->num_waits)
 		spyre_stream_unref(stream->waits[--stream->num_waits].stream);
@@ -197,7 +197,7 @@ spyre_context *spyre_stream_context(const spyre_stream *stream)
 	return stream ? stream->context : NULL;
 }
 
-/* The last operation, waits without one behind them included. */
+/* Number of the last operation; pending waits are submitted as one first. */
 static spyre_status stream_last(struct spyre_stream *stream, uint64_t *seq)
 {
 	spyre_status status = SPYRE_SUCCESS;

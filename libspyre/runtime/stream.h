@@ -3,10 +3,10 @@
  * Streams. Every operation of a stream has a sequence number; operations that
  * reach the card use it as their point on the queue's timeline. Internal.
  *
- * The plain path submits in the calling thread. A host function, or a wait for
- * another stream's operation that has not reached the card yet, cannot be left
- * to the card: from then on operations go to a list that a thread of the
- * stream works off, until it is empty again.
+ * Normally the calling thread submits. The card cannot execute a host function,
+ * nor wait for another stream's operation that is not submitted yet: these and
+ * all later operations go to a list, which a thread of the stream processes,
+ * until the list is empty again.
  */
 #ifndef SPYRE_RUNTIME_STREAM_H
 #define SPYRE_RUNTIME_STREAM_H
@@ -23,9 +23,9 @@ struct spyre_mark {
 	struct spyre_stream *stream;	/* holds a reference */
 	uint64_t seq;
 	bool timing;
-	/* Set under the stream's lock, once the rest below is valid. */
+	/* Set under the stream's lock when the fields below are valid. */
 	_Atomic bool done;
-	/* Of the graph that it is a point in; then it is never reached. */
+	/* Number of the graph that captured it, else 0; a captured mark is never reached. */
 	_Atomic uint64_t capture;
 	bool failed;
 	uint64_t time_ns;
@@ -36,54 +36,54 @@ struct kernel_variant;
 struct graph_segment;
 struct spyre_graph;
 
-/* The owner of a result: a record is one operation, a graph's are many. */
+/* An operation that owns results: a record has one, the record of a graph has many. */
 struct spyre_part {
 	const char *what;
 	struct spyre_kernel *kernel;
-	/* 0: not for logs. */
+	/* 0 if the operation is not logged. */
 	spyre_activity_kind kind;
-	/* Its results, from the record's first one. */
+	/* Its results, counted from the record's first one. */
 	uint32_t first;
 	uint32_t count;
 };
 
 /*
- * Memory for intermediates that a graph has yet to get: while it is recorded,
- * addresses are offsets from here, which is no device address.
+ * Placeholder for the memory of a graph during capture: addresses in it are
+ * offsets from here, outside the range of device addresses.
  */
 #define SPYRE_POOL_OF_GRAPH (UINT64_C(1) << 62)
 
-/* Something to queue; what it points to is copied where need be. */
+/* An operation to queue; its arguments are copied if they have to outlive the call. */
 struct spyre_work {
 	const char *what;		/* "launch", "copy to the device"; static */
 	struct spyre_kernel *kernel;	/* launches; the work takes a reference */
-	struct kernel_variant *variant;	/* that they run, or NULL; likewise until submitted */
-	uint64_t pool;			/* where the kernel's intermediates are, if it has any */
-	/* Launches of graphs: whose commands these are. A reference until submitted. */
+	struct kernel_variant *variant;	/* or NULL; a reference until submitted */
+	uint64_t pool;			/* address of the kernel's intermediates, if any */
+	/* Owner of the commands in a graph's launch. Holds a reference until submitted. */
 	const struct graph_segment *segment;
 	const struct spyre_command *commands;
 	uint32_t num_commands;
-	/* Pinned memory to free when done; taken over on success. */
+	/* Pinned memory to free when done; owned by the stream after success. */
 	void *staging;
 	size_t staging_bytes;
 	struct spyre_mark *mark;	/* takes a reference */
-	/* Of the thread that queued it, if a log of activities is open. */
+	/* Correlation id of the queueing thread, if an activity log is open. */
 	uint64_t correlation;
 };
 
-/* Queued work, until its results have been read. */
+/* A queued operation, kept until its results have been read. */
 struct spyre_record {
 	uint64_t seq;
 	uint32_t first_result;
 	uint32_t num_results;
-	uint32_t num_slots;		/* with those skipped at the ring's end */
+	uint32_t num_slots;		/* includes slots skipped at the end of the ring */
 	const char *what;
 	struct spyre_kernel *kernel;
 	const struct graph_segment *segment;	/* with a reference */
 	void *staging;
 	size_t staging_bytes;
 	struct spyre_mark *mark;
-	/* 0 if no log was open. */
+	/* 0 if no log was open when it was queued. */
 	spyre_activity_kind activity;
 	uint64_t correlation;
 };
@@ -104,12 +104,12 @@ struct spyre_stream {
 
 	pthread_mutex_t lock;
 	struct spyre_queue *queue;
-	/* Sequence numbers: given out; on the card or done; done by the host. */
+	/* Sequence numbers: last assigned; last submitted; last finished by the host. */
 	_Atomic uint64_t tail;
 	_Atomic uint64_t submitted;
 	_Atomic uint64_t host_done;
 
-	/* Records in order, a ring of a power of two. */
+	/* Records in order, in a ring whose size is a power of two. */
 	struct spyre_record *records;
 	uint32_t first_record;
 	uint32_t num_records;
@@ -120,7 +120,7 @@ struct spyre_stream {
 	struct spyre_pending_wait waits[SPYRE_MAX_PENDING_WAITS];
 	uint32_t num_waits;
 
-	/* The list of the stream's thread; @progress says that it moved. */
+	/* List of the stream's thread, which signals @progress after each item. */
 	struct spyre_stream_item *items;
 	struct spyre_stream_item **items_tail;
 	pthread_cond_t progress;
@@ -128,16 +128,16 @@ struct spyre_stream {
 	bool has_thread;
 	bool stop;
 
-	/* Sticky. */
+	/* First error; stays until a reset. */
 	spyre_status error;
 	char *error_text;
 
-	/* Work it is given goes there instead; holds a reference. Set under the lock. */
+	/* Graph that records new work instead; holds a reference. Set under the lock. */
 	struct spyre_graph *_Atomic capture;
-	/* There was one, which a reset ended. */
+	/* A reset has ended the stream's capture. */
 	bool capture_lost;
 
-	/* 256 device bytes for the ragged ends of plain copies. */
+	/* 256 bytes of device memory for the partial sticks of plain copies. */
 	_Atomic uint64_t scratch;
 	spyre_stream_stats stats;
 };
@@ -152,13 +152,13 @@ spyre_status spyre_stream_drain(struct spyre_stream *stream);
 void spyre_stream_close(struct spyre_stream *stream);
 
 /* command.c */
-/* Of @n commands with what they point to. */
+/* Bytes of a deep copy of @n commands. */
 size_t spyre_commands_bytes(const struct spyre_command *commands, uint32_t n);
-/* To @to, which has room for spyre_commands_bytes(). */
+/* Makes a deep copy in @to, which has spyre_commands_bytes(). */
 void spyre_commands_copy(struct spyre_command *to, const struct spyre_command *from, uint32_t n);
 
 /* work.c */
-/* Never blocks and takes no lock. */
+/* True if @seq is done. Neither blocks nor takes a lock. */
 bool spyre_stream_reached(struct spyre_stream *stream, uint64_t seq);
 /* Queues @work; its sequence number goes to @seq, which may be NULL. */
 spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyre_work *work,
@@ -169,26 +169,26 @@ spyre_status spyre_stream_wait_seq(struct spyre_stream *stream, uint64_t seq,
 /* Waits for @seq and returns the stream's error. */
 spyre_status spyre_stream_finish(struct spyre_stream *stream, uint64_t seq);
 
-/* These with stream.lock held. */
+/* The caller of these holds stream.lock. */
 spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_work *work,
 			       uint64_t seq);
-/* A mark behind the last record, with no command. false: out of host memory. */
+/* Attaches a mark to the last record, without a command; false if memory is short. */
 bool spyre_stream_push_mark(struct spyre_stream *stream, struct spyre_mark *mark);
-/* Reads the results of what is finished; all up to @upto is known to be. */
+/* Reads the results of finished operations; those up to @upto are known to be finished. */
 void spyre_stream_retire(struct spyre_stream *stream, uint64_t upto);
-/* Submits pending waits with nothing behind them; not while items are listed. */
+/* Submits pending waits as an operation; the list of items is empty. */
 spyre_status spyre_stream_flush_waits(struct spyre_stream *stream);
 spyre_status spyre_stream_add_wait(struct spyre_stream *stream, struct spyre_stream *other,
 				   uint64_t seq);
-/* Puts the stream into error, unless it is; the thread's text is the cause. */
+/* Puts the stream into error if it is not; the thread's error text becomes the cause. */
 void spyre_stream_fail(struct spyre_stream *stream, spyre_status status, const char *what,
 		       uint64_t seq);
 spyre_status spyre_stream_error(const struct spyre_stream *stream);
 
 /* deferred.c */
-/* True in a host function of @stream; of any stream if @stream is NULL. */
+/* True in a host function of @stream, or of any stream if @stream is NULL. */
 bool spyre_in_stream_thread(const struct spyre_stream *stream);
-/* These with stream.lock held; *seq is given out. */
+/* The caller of these holds stream.lock; *seq gets the operation's number. */
 spyre_status spyre_stream_defer_work(struct spyre_stream *stream, const struct spyre_work *work,
 				     uint64_t *seq);
 spyre_status spyre_stream_defer_wait(struct spyre_stream *stream, struct spyre_stream *other,
@@ -207,17 +207,17 @@ struct spyre_event *spyre_event_pop(struct spyre_context *context);
 void spyre_event_free(struct spyre_event *event);
 
 /* capture.c */
-/* CAPTURE if @stream is captured, where @function would wait for its work. */
+/* Fails with CAPTURE if @stream is captured, because @function waits for its work. */
 spyre_status spyre_capture_refuse(struct spyre_stream *stream, const char *function);
-/* The default stream, for a blocking copy. */
+/* The same for the default stream, which blocking copies use. */
 spyre_status spyre_capture_refuse_default(struct spyre_context *context, const char *function,
 					  struct spyre_stream **stream);
-/* Records; stream.lock is held, and the stream is captured. */
+/* Records @work of a captured stream; caller holds stream.lock. */
 spyre_status spyre_capture_work(struct spyre_stream *stream, const struct spyre_work *work);
 spyre_status spyre_capture_host_fn(struct spyre_stream *stream, spyre_host_fn fn, void *data);
-/* @stream becomes part of the capture that @mark is a point in. */
+/* Adds @stream to the capture that recorded @mark. */
 spyre_status spyre_capture_join(struct spyre_stream *stream, struct spyre_mark *mark);
-/* The capture that @stream is part of, if any, is over and lost. */
+/* Ends the capture of @stream, if any; spyre_stream_end_capture() then fails. */
 void spyre_capture_abort(struct spyre_stream *stream);
 
 /* graph.c */
@@ -226,9 +226,9 @@ void spyre_graph_unref(struct spyre_graph *graph);
 struct spyre_graph *spyre_graph_pop(struct spyre_context *context);
 void spyre_segment_ref(const struct graph_segment *segment);
 void spyre_segment_unref(const struct graph_segment *segment);
-/* The operations that its commands belong to. */
+/* Operations that the segment's commands belong to. */
 const struct spyre_part *spyre_segment_parts(const struct graph_segment *segment, uint32_t *n);
-/* Which operation of its graph @part is, for an error text. */
+/* Describes @part as an operation of its graph, for an error text. */
 void spyre_segment_describe(const struct graph_segment *segment, const struct spyre_part *part,
 			    char *text, size_t bytes);
 

@@ -49,7 +49,7 @@ static void insert_at(struct spyre_va *va, uint32_t i, uint64_t start, uint64_t 
 
 uint64_t spyre_va_alloc(struct spyre_va *va, uint64_t bytes, uint64_t align)
 {
-	/* Every live range may become one free range, and a split adds one. */
+	/* Freeing must not need memory: each live range may become a free one, a split adds one. */
 	if (!bytes || !reserve(va, va->num_free + va->live + 2))
 		return 0;
 	for (uint32_t i = 0; i < va->num_free; i++) {

@@ -17,14 +17,14 @@ struct spyre_va {
 	struct spyre_va_range *free;
 	uint32_t num_free;
 	size_t max_free;
-	/* Ranges handed out: giving one back must never need memory. */
+	/* Number of allocated ranges; the array reserves an entry for each to be freed. */
 	uint32_t live;
 };
 
-/* Segments 0..6 but for the first page. false: out of host memory. */
+/* Frees segments 0..6 except their first pages; false if host memory is short. */
 bool spyre_va_init(struct spyre_va *va);
 void spyre_va_fini(struct spyre_va *va);
-/* Returns 0 if there is no such range (or no host memory). @align: power of two. */
+/* Returns 0 if no range is large enough (or host memory is short). @align: power of two. */
 uint64_t spyre_va_alloc(struct spyre_va *va, uint64_t bytes, uint64_t align);
 void spyre_va_free(struct spyre_va *va, uint64_t start, uint64_t bytes);
 uint64_t spyre_va_largest(const struct spyre_va *va);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which cards a process sees. SPYRE_DEVICES lists them in the order in which
- * they get their visible indices: numbers, bus ids or UUIDs, blanks allowed;
- * repeated and absent ones are dropped. It wins over AIU_WORLD_SIZE, which
- * takes the first so many. Cards of a kind that FLEX_DEVICE does not ask for,
- * and cards that are split into virtual functions, are not seen.
+ * Cards that are visible to a process. SPYRE_DEVICES lists them in the order of
+ * their visible indices: numbers, bus ids or UUIDs, blanks allowed; repeated and
+ * absent ones are dropped. It takes precedence over AIU_WORLD_SIZE=N, which
+ * selects the first N. Cards of another kind than FLEX_DEVICE, and cards that
+ * are split into virtual functions, are hidden.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static bool is_number(const char *text)
 	return true;
 }
 
-/* Index of the card with this bus id or UUID, -1 if there is none. */
+/* Index of the card with this bus id or UUID, -1 if no card has it. */
 static int find_by_name(const struct spyre_backend_ops *ops, int total, const char *entry)
 {
 	spyre_device_properties properties = { .struct_size = sizeof(properties) };
@@ -106,7 +106,7 @@ static spyre_status parse_list(struct spyre_visible *visible, int total, const c
 	}
 }
 
-/* A job of more ranks than cards starts all the same: who runs it shall know. */
+/* A job with more ranks than cards starts nevertheless, so a RAS record reports it. */
 static void report_too_few(int count, const char *name, const char *devices, const char *world)
 {
 	char text[256];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Which cards a process sees: SPYRE_DEVICES and AIU_WORLD_SIZE. Internal. */
+/* Cards that are visible to a process: SPYRE_DEVICES and AIU_WORLD_SIZE. Internal. */
 #ifndef SPYRE_VISIBLE_H
 #define SPYRE_VISIBLE_H
 
 #include "libspyre/backend/backend.h"
 
-/* 8 cards, each in 16 parts. */
+/* 8 cards, each with 16 virtual functions. */
 #define SPYRE_MAX_CARDS 136
 
 struct spyre_visible {
@@ -15,7 +15,7 @@ struct spyre_visible {
 
 /*
  * @name is the variable that @devices came from (for error texts); @devices
- * and @world may be NULL. @usable: which of the @total cards may be seen, NULL:
+ * and @world may be NULL. @usable selects from the @total cards, NULL selects
  * all. @ops finds cards named by bus id or UUID.
  */
 spyre_status spyre_visible_parse(struct spyre_visible *visible, int total, const char *name,

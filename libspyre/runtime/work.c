@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From an operation to the card, and back: submission, results, errors. */
+/* Submission of operations, and the results and errors that come back. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static bool needs_new_context(spyre_status status)
 	return status == SPYRE_ERROR_DEVICE_LOST || status == SPYRE_ERROR_DEVICE_RESET;
 }
 
-/* Notes the first failure of the context; what is only cancelled gives way. */
+/* Records the context's first failure. A real failure replaces a cancellation. */
 static void context_fault(struct spyre_stream *stream, const struct spyre_context_fault *fault)
 {
 	struct spyre_context *context = stream->context;
@@ -73,7 +73,7 @@ void spyre_stream_fail(struct spyre_stream *stream, spyre_status status, const c
 	stream_fail(stream, what, &fault);
 }
 
-/* Work that did not run, for a reason that lies elsewhere: the card, or another stream. */
+/* Error of work that was cancelled because of the card or another stream. */
 static spyre_status cancelled_error(struct spyre_stream *stream)
 {
 	struct spyre_context *context = stream->context;
@@ -94,7 +94,7 @@ static spyre_status cancelled_error(struct spyre_stream *stream)
 			   "the card cancelled it (-ECANCELED), since its queue had failed");
 }
 
-/* "launch of kernel "x" as operation 7 of 9 of graph 1". */
+/* Writes "launch of kernel "x" as operation 7 of 9 of graph 1". */
 static void describe(const struct spyre_record *record, const struct spyre_part *part, char *text,
 		     size_t bytes)
 {
@@ -172,7 +172,7 @@ static void activity_add(spyre_activity *activity, const struct spyre_command_re
 	activity->macs += result->macs;
 }
 
-/* The results of one operation. When it ended, 0 if it failed. */
+/* Reads the results of one operation. Returns its end time, 0 if it failed. */
 static uint64_t part_retire(struct spyre_stream *stream, const struct spyre_record *record,
 			    const struct spyre_part *part)
 {
@@ -234,7 +234,7 @@ static void record_retire(struct spyre_stream *stream, struct spyre_record *reco
 		mark_finish(stream, record->mark, end_ns);
 }
 
-/* The results are written in order, so the last one tells. */
+/* Results are written in order, so the record is done when the last one is. */
 static bool record_done(const struct spyre_stream *stream, const struct spyre_record *record)
 {
 	if (!record->num_results)
@@ -301,8 +301,8 @@ bool spyre_stream_push_mark(struct spyre_stream *stream, struct spyre_mark *mark
 }
 
 /*
- * Room for @n results in one piece. When the ring is full this waits for the
- * oldest work: the card needs nothing of this thread to finish it.
+ * Reserves @n contiguous result slots. If the ring is full this waits for the
+ * oldest work, which the card finishes without this thread.
  */
 static spyre_status slots_take(struct spyre_stream *stream, uint32_t n, uint32_t *first,
 			       uint32_t *slots)
@@ -396,7 +396,7 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	return SPYRE_SUCCESS;
 }
 
-/* A failed submission may be news of a failed queue: say what failed first. */
+/* The queue may have failed earlier; reports that first error instead. */
 static spyre_status submit_failed(struct spyre_stream *stream, spyre_status status)
 {
 	if (status != SPYRE_ERROR_CANCELLED && !needs_new_context(status))
@@ -420,12 +420,12 @@ spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyr
 		work = &tagged;
 	}
 	pthread_mutex_lock(&stream->lock);
-	/* Reads results of what is finished, which costs no call. */
+	/* Reading available results here costs no system call. */
 	spyre_stream_retire(stream, 0);
 	if (stream->error) {
 		status = spyre_stream_error(stream);
 	} else if (stream->capture && !work->segment) {
-		/* The rest of a graph whose launch came first is queued with its beginning. */
+		/* The rest of a graph launch that began before the capture stays out of it. */
 		status = spyre_capture_work(stream, work);
 		seq = atomic_load_explicit(&stream->tail, memory_order_relaxed);
 	} else if (work->pool == SPYRE_POOL_OF_GRAPH) {
@@ -484,7 +484,7 @@ spyre_status spyre_stream_add_wait(struct spyre_stream *stream, struct spyre_str
 	return SPYRE_SUCCESS;
 }
 
-/* The stream's thread has it: waits until the card does, or it is done; false if too late. */
+/* Waits until the stream's thread has submitted @seq or it is done; false at the deadline. */
 static bool stream_is_submitted(struct spyre_stream *stream, uint64_t seq, int64_t deadline_ns)
 {
 	const struct timespec until = {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Zeroing of freed units in batches, on a queue of the library's own. */
+/* Zeroing of freed units in batches, on a queue that no stream uses. */
 #include <string.h>
 
 #include "libspyre/runtime/context.h"
 
 #define BATCH_COMMANDS 64
 
-/* Moves up to @room runs of dirty units of a block into @commands. */
+/* Moves up to @capacity runs of dirty units of a block into @commands. */
 static uint32_t batch_chunk(struct spyre_block *block, struct spyre_command *commands,
-			    uint32_t room)
+			    uint32_t capacity)
 {
 	struct spyre_chunk *chunk = block->chunk;
 	uint32_t unit = 0, n = 0;
@@ -21,7 +21,7 @@ static uint32_t batch_chunk(struct spyre_block *block, struct spyre_command *com
 			continue;
 		}
 		unit += __builtin_ctzll(chunk->dirty[unit / 64] >> unit % 64);
-		if (n == room)
+		if (n == capacity)
 			break;
 		first = unit;
 		while (unit < SPYRE_CHUNK_UNITS && (chunk->dirty[unit / 64] >> unit % 64 & 1)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* From a bundle's directory to its program: the cache if that is current, else the compiler. */
+/* The loader: takes a bundle's program from the cache if that is current, else compiles it. */
 #include "libspyre/sdsc/load.h"
 
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static bool load_cached(const char *path, const char *directory, uint32_t max_co
 	return !why;
 }
 
-/* @path: where the result is kept, NULL if nowhere. */
+/* Compiles a bundle and stores the result at @path, unless that is NULL. */
 static spyre_status compile_source(const char *directory, const char *path, uint32_t max_cores,
 				   struct spyre_bundle *bundle, struct bundle_source *source)
 {

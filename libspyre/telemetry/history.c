@@ -2,8 +2,8 @@
 /*
  * Earlier readings of each card, and the shares that follow from two of them:
  * "busy in the last second" needs a reading of about a second ago, so a few
- * are kept per card and the best one is taken. Nothing is guessed: without an
- * earlier reading there is no share.
+ * are kept per card and the best one is taken. Without an earlier reading the
+ * shares are unknown, not estimated.
  */
 #include "config.h"
 
@@ -17,10 +17,10 @@
 
 #define MS UINT64_C(1000000)
 #define SECOND (1000 * MS)
-/* Readings closer than this are not kept; with KEPT of them 1.2 s are covered. */
+/* A reading that follows the last one sooner is not kept; KEPT of them cover 1.2 s. */
 #define SPACING (200 * MS)
 #define KEPT 7
-/* A comparison over less is noise, over more is not "the last second". */
+/* Shorter windows are noise, longer ones are no longer "the last second". */
 #define MIN_WINDOW (95 * MS)
 #define MAX_WINDOW (2000 * MS)
 
@@ -93,7 +93,7 @@ bool spyre_telemetry_compare(struct spyre_reading *reading)
 	int i;
 
 	if (reading->card.busy_ns == UINT64_MAX)
-		return true;	/* nothing that waiting would bring */
+		return true;	/* waiting would not bring a reading */
 	pthread_mutex_lock(&past.lock);
 	history = find(&reading->key);
 	for (i = 0; history && i < history->count; i++) {
@@ -104,7 +104,7 @@ bool spyre_telemetry_compare(struct spyre_reading *reading)
 			best_off = off;
 		}
 	}
-	/* Counters that fell belong to another load of the module. */
+	/* Counters that have decreased belong to an earlier load of the module. */
 	if (best && best->busy_ns <= now.busy_ns && best->macs <= now.macs &&
 	    best->bytes <= now.bytes)
 		derive(&reading->card, best, &now);
@@ -112,7 +112,7 @@ bool spyre_telemetry_compare(struct spyre_reading *reading)
 	return best != NULL;
 }
 
-/* Cards that were not read for long are gone, or nobody's concern. */
+/* Drops cards that were not read for long: they are gone or no longer watched. */
 static void forget(uint64_t now)
 {
 	int i, kept = 0;
@@ -147,7 +147,7 @@ void spyre_telemetry_remember(const struct spyre_reading *reading)
 		history = add(&reading->key, sample.timestamp_ns);
 	if (history && history->count &&
 	    sample.timestamp_ns - history->sample[history->count - 1].timestamp_ns < SPACING)
-		history = NULL;		/* recent enough; or another thread was faster */
+		history = NULL;		/* the last reading is recent, perhaps of another thread */
 	if (history) {
 		if (history->count == KEPT)
 			memmove(&history->sample[0], &history->sample[1],

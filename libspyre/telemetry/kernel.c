@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Kernel cards from sysfs, and who uses them from the fdinfo of open nodes. */
+/* Reads kernel cards from sysfs, and their processes from the fdinfo of open nodes. */
 #include "config.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ spyre_status spyre_telemetry_read_kernel(struct spyre_readings *readings)
 	return status;
 }
 
-/* The numbers that fdinfo has of one open node. */
+/* Numbers of one open node from its fdinfo. */
 struct client {
 	uint64_t id;
 	uint64_t memory;
@@ -158,7 +158,7 @@ static bool read_client(const char *path, struct client *client)
 	return true;
 }
 
-/* Client ids that were counted: a descriptor may be open twice, or in two processes. */
+/* Client ids already counted: several descriptors or processes may share one client. */
 struct seen {
 	uint64_t *id;
 	size_t count;
@@ -212,7 +212,7 @@ static uint64_t add_known(uint64_t sum, uint64_t more)
 	return sum == UINT64_MAX || more == UINT64_MAX ? UINT64_MAX : sum + more;
 }
 
-/* Adds a client to its process's entry for the card, which it makes if need be. */
+/* Adds a client to its process's entry for the card; creates the entry if it is missing. */
 static spyre_status add_client(struct scan *scan, int card, const struct client *client)
 {
 	struct spyre_processes *processes = scan->processes;
@@ -245,7 +245,7 @@ static spyre_status read_descriptor(struct scan *scan, const char *number)
 
 	snprintf(path, sizeof(path), "%s/proc/%" PRId32 "/fd/%.16s", spyre_sysfs_root(), scan->pid,
 		 number);
-	/* stat() could hang on a dead network file; only nodes are looked at. */
+	/* stat() could hang on a dead network file, so only paths below /dev are inspected. */
 	if (readlink(path, target, sizeof(target)) < 5 || memcmp(target, "/dev/", 5) ||
 	    stat(path, &st) || !S_ISCHR(st.st_mode))
 		return SPYRE_SUCCESS;
@@ -269,7 +269,7 @@ static spyre_status read_process(struct scan *scan, int32_t pid)
 	snprintf(path, sizeof(path), "%s/proc/%" PRId32 "/fd", spyre_sysfs_root(), pid);
 	dir = opendir(path);
 	if (!dir)
-		return SPYRE_SUCCESS;	/* another user's, or gone */
+		return SPYRE_SUCCESS;	/* owned by another user, or gone */
 	scan->pid = pid;
 	scan->first = scan->processes->count;
 	while (!status && (entry = readdir(dir)))

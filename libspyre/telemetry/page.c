@@ -17,7 +17,7 @@
 #include "libspyre/telemetry/page.h"
 #include "libspyre/telemetry/sources.h"
 
-/* Sequence of a page that is no file. */
+/* Sequence of a page in private memory, which has no file. */
 #define PRIVATE_PAGE UINT32_MAX
 #define NAME_BYTES 48
 
@@ -59,7 +59,7 @@ static int open_folder(bool create)
 	return fd;
 }
 
-/* A new file, sized; fills page->sequence. */
+/* Creates a file of the page's size; fills page->sequence. */
 static int create_file(int folder, struct spyre_telemetry_page *page, char *name)
 {
 	int fd, error;
@@ -83,7 +83,7 @@ static int create_file(int folder, struct spyre_telemetry_page *page, char *name
 	return -1;
 }
 
-/* Maps a new file of the user's folder; MAP_FAILED if that cannot be had. */
+/* Creates and maps a file in the user's folder; MAP_FAILED on any error. */
 static void *map_file(struct spyre_telemetry_page *page)
 {
 	void *mapped = MAP_FAILED;
@@ -106,7 +106,7 @@ static void *map_file(struct spyre_telemetry_page *page)
 	return mapped;
 }
 
-/* Pages of processes that died without a word go when the next one comes. */
+/* Removes pages of processes that died without cleaning up. */
 static void sweep(void)
 {
 	struct spyre_readings readings = { 0 };
@@ -138,7 +138,7 @@ struct spyre_telemetry_page *spyre_telemetry_publish(const spyre_device_properti
 			return NULL;
 	}
 	memcpy(page, &first, sizeof(first));
-	/* The magic comes last: until then readers pass over the file. */
+	/* The magic is stored last; until then readers skip the file. */
 	__atomic_store_n(&page->magic, SPYRE_TELEMETRY_MAGIC, __ATOMIC_RELEASE);
 	return page;
 }
@@ -150,7 +150,7 @@ void spyre_telemetry_unpublish(struct spyre_telemetry_page *page)
 
 	if (!page)
 		return;
-	/* A forked child lets go of the page; the file is its parent's. */
+	/* A forked child only unmaps the page; the parent owns the file. */
 	if (page->sequence != PRIVATE_PAGE && page->pid == getpid()) {
 		folder = open_folder(false);
 		if (folder >= 0) {

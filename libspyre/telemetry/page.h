@@ -37,9 +37,9 @@ struct spyre_telemetry_page {
 };
 
 /*
- * Publishes a page for a card that this process opened. Never fails: where no
- * file can be made the page is private memory (logged at "warn") or, out of
- * memory, NULL; callers update it through a NULL check.
+ * Publishes a page for a card that this process opened. Does not fail: without
+ * a file the page is private memory (logged at "warn") and, if memory is short,
+ * NULL; callers check for NULL before they update it.
  */
 struct spyre_telemetry_page *spyre_telemetry_publish(const spyre_device_properties *properties);
 void spyre_telemetry_unpublish(struct spyre_telemetry_page *page);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the pages of embedded cards. Whoever runs as the user can write any
- * bytes there, and root reads the files of everyone: nothing of a page is
- * believed before it was checked.
+ * Reads the pages of embedded cards. Any process of the user can write any bytes
+ * there, and root reads the files of all users, so every field is checked before
+ * it is used.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@
 #include "libspyre/telemetry/sources.h"
 #include "model/program.h"
 
-/* Reads of a page that changes under the reader. */
+/* Limit of repeated reads of a page that changes meanwhile. */
 #define MAX_RETRIES 8
 
 struct page_file {
@@ -30,7 +30,7 @@ struct page_file {
 	struct spyre_card_key key;	/* from the name */
 };
 
-/* "<pid>.<card>.<n>", nothing else. */
+/* Accepts exactly "<pid>.<card>.<n>". */
 static bool parse_name(const char *name, struct spyre_card_key *key)
 {
 	unsigned int pid, card, sequence;
@@ -54,8 +54,8 @@ static bool read_page(int fd, struct spyre_telemetry_page *page)
 }
 
 /*
- * The end of a busy period moves time from busy_since_ns to busy_ns. Two equal
- * reads in a row did not see the middle of that.
+ * The end of a busy period moves time from busy_since_ns to busy_ns in two
+ * stores. Two equal reads in a row cannot both lie between them.
  */
 static bool read_steady(int fd, struct spyre_telemetry_page *page)
 {
@@ -82,7 +82,7 @@ static enum verdict judge(const struct page_file *file, const struct spyre_telem
 
 	if (!spyre_telemetry_start_time(file->key.pid, &start_time))
 		return PAGE_STALE;
-	/* Also a page whose process is just filling it, or of another version. */
+	/* The magic is also missing while the process fills the page. */
 	if (page->magic != SPYRE_TELEMETRY_MAGIC || page->version != SPYRE_TELEMETRY_VERSION ||
 	    page->bytes != sizeof(*page) || page->pid != file->key.pid ||
 	    page->uid != file->owner || page->sequence != file->key.sequence)
@@ -161,7 +161,7 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	struct stat st;
 	int fd;
 
-	/* O_NONBLOCK: a fifo must not hold up the reader. */
+	/* O_NONBLOCK, because opening a fifo would block the reader. */
 	fd = openat(file->folder, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
 		return SPYRE_SUCCESS;
@@ -182,7 +182,7 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	return SPYRE_SUCCESS;
 }
 
-/* The pages of one user; a folder that others could have filled is passed over. */
+/* Reads the pages of one user; skips a folder that other users can write. */
 static spyre_status read_folder(int base, const char *name, uid_t owner,
 				struct spyre_readings *readings)
 {
@@ -241,7 +241,7 @@ static spyre_status read_all_folders(int base, struct spyre_readings *readings)
 	return status;
 }
 
-/* The oldest process first: an index stays while processes come, and pids start over. */
+/* Orders by age, since pids wrap: indices stay as they are while new processes start. */
 static int by_process(const void *left, const void *right)
 {
 	const struct spyre_card_key *a = &((const struct spyre_reading *)left)->key;

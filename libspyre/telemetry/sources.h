@@ -10,10 +10,10 @@
 
 #include <spyre/telemetry.h>
 
-/* Power limit of the card: what its slot gives (75 W). */
+/* Power limit of the card: 75 W, the limit of its slot. */
 #define SPYRE_POWER_LIMIT_MW 75000u
 
-/* Tells cards of one reading apart, and knows them again in the next. */
+/* Identifies a card within one reading and across readings. */
 struct spyre_card_key {
 	int32_t pid;		/* 0: kernel card */
 	uint32_t card;		/* minor of the node, or card of the process */
@@ -24,7 +24,7 @@ struct spyre_card_key {
 struct spyre_reading {
 	struct spyre_card_key key;
 	spyre_telemetry_card card;
-	/* Embedded cards: who runs them. */
+	/* Embedded cards: owner of the process. */
 	uint32_t uid;
 	char process[64];
 };
@@ -41,29 +41,29 @@ struct spyre_processes {
 	size_t capacity;
 };
 
-/* A zeroed entry at the end; NULL (with an error text) without memory. */
+/* Appends a zeroed entry; NULL (with an error text) if memory is short. */
 struct spyre_reading *spyre_readings_add(struct spyre_readings *readings);
 spyre_telemetry_process *spyre_processes_add(struct spyre_processes *processes);
 
-/* Append what they find, in the order of spyre_telemetry_cards(). */
+/* Append their readings in the order of spyre_telemetry_cards(). */
 spyre_status spyre_telemetry_read_kernel(struct spyre_readings *readings);
 spyre_status spyre_telemetry_read_pages(struct spyre_readings *readings);
-/* Processes with an open node; cards are numbered from 0. */
+/* Appends the processes with an open node; cards are numbered from 0. */
 spyre_status spyre_telemetry_kernel_processes(struct spyre_processes *processes);
 
 /*
  * Fills utilization, and power and temperature of embedded cards, from earlier
- * readings; false if there is none to compare with (fields stay as they are).
+ * readings; false, with the fields unchanged, if no earlier reading is kept.
  */
 bool spyre_telemetry_compare(struct spyre_reading *reading);
-/* Keeps the reading for later ones. */
+/* Keeps the reading for later comparisons. */
 void spyre_telemetry_remember(const struct spyre_reading *reading);
 
 uint64_t spyre_telemetry_now(void);
 /* Field 22 of /proc/<pid>/stat; false if there is no such process. */
 bool spyre_telemetry_start_time(int32_t pid, uint64_t *start_time);
-/* Text from outside: cut to @size, NUL terminated, '?' for what could steer a
- * terminal. */
+/* Cleans a text of another process: cuts it to @size with a NUL and replaces
+ * characters that could steer a terminal by '?'. */
 void spyre_telemetry_clean(char *text, size_t size);
 /* Process id of a folder of /proc, 0 for other entries. */
 int32_t spyre_telemetry_pid(const char *name);

@@ -31,7 +31,7 @@ bool spyre_telemetry_start_time(int32_t pid, uint64_t *start_time)
 	snprintf(path, sizeof(path), "%s/proc/%" PRId32 "/stat", spyre_sysfs_root(), pid);
 	if (!spyre_sysfs_read(path, text, sizeof(text)))
 		return false;
-	/* The name, field 2, may hold anything, also blanks and brackets. */
+	/* Field 2, the name, may contain blanks and brackets, so the last bracket ends it. */
 	field = strrchr(text, ')');
 	for (i = 2; field && i < 22; i++)
 		field = strchr(field + 1, ' ');
@@ -60,7 +60,7 @@ int32_t spyre_telemetry_pid(const char *name)
 	return *end || pid > INT32_MAX ? 0 : (int32_t)pid;
 }
 
-/* Makes room for entry @count of @size bytes; false, with an error text, without memory. */
+/* Reserves entry @count of @size bytes; false, with an error text, if memory is short. */
 static bool reserve(void *array, int count, size_t *capacity, size_t size)
 {
 	if (spyre_array_reserve(array, capacity, (size_t)count + 1, size))

@@ -10,7 +10,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/telemetry/sources.h"
 
-/* Between two readings when there is no earlier one to compare with. */
+/* Time between two readings if no earlier one is kept. */
 #define SAMPLE_NS (100 * 1000 * 1000)
 
 static spyre_status check_array(const char *function, const void *array, size_t stride,
@@ -35,7 +35,7 @@ static spyre_status read_all(struct spyre_readings *readings)
 	return spyre_telemetry_read_pages(readings);
 }
 
-/* Fills what needs an earlier reading; false if some card has none. */
+/* Fills the fields that need an earlier reading; false if a card has none. */
 static bool compare_all(struct spyre_readings *readings)
 {
 	bool all = true;
@@ -83,7 +83,7 @@ spyre_status spyre_telemetry_cards(spyre_telemetry_card *cards, size_t stride, i
 	return status;
 }
 
-/* The process of an embedded card is the one that published it. */
+/* Appends the processes of embedded cards, which are those that published the pages. */
 static spyre_status add_hosts(struct spyre_processes *processes)
 {
 	struct spyre_readings readings = { 0 };

@@ -4,7 +4,7 @@
 import logging
 import os
 
-# Before torch loads the plugin: what the cards of this process are.
+# The cards of this process are configured before torch loads the plugin.
 os.environ.setdefault("SPYRE_BACKEND", "embedded")
 os.environ.setdefault("SPYRE_EMBEDDED_CARDS", "2")
 
@@ -33,7 +33,7 @@ class Tap:
 
     @staticmethod
     def reason(report):
-        """What the exception says, without the way to it."""
+        """The exception's text, without the traceback."""
         crash = getattr(report.longrepr, "reprcrash", None)
         return crash.message if crash else report.longreprtext
 
@@ -82,7 +82,7 @@ def on_card_0():
 
 @pytest.fixture
 def said(caplog, tmp_path, monkeypatch):
-    """torch.compile anew; what the test gets returns what the log of the partition says."""
+    """Resets torch.compile; the test gets a function that returns the log of the partition."""
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(logging.getLogger("torch_spyre.inductor"), "propagate", True)
     import torch

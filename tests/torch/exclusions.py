@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""exclusions.txt: the tests that are left out, and why.
+"""exclusions.txt: the excluded tests, with reasons.
 
 A line is "KIND PATTERN  # REASON". PATTERN is matched (fnmatch) against a test's
 id, "test_ops.py::TestOps::test_expand". KIND is
 
-    skip    not run: what it asks for does not exist here
+    skip    not run: it needs something that does not exist here
     fails   run, and fails; should it pass one day, that is a failure of the line
 """
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A few operations on whichever card there is; prints TAP and a hash of each result.
+"""A few operations on the visible card; prints TAP and a hash of each result.
 
     smoke.py --hashes FILE      writes the hashes
     smoke.py --compare FILE     results must have these bytes
@@ -91,7 +91,7 @@ def streams():
 
 
 def errors():
-    """Memory that the card does not have is an exception, and nothing more."""
+    """Requesting more memory than the card has raises an exception without side effects."""
     try:
         torch.empty(1 << 40, dtype=torch.int8, device=DEVICE)
     except torch.OutOfMemoryError:

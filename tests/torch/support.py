@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of the PyTorch plugin share: numbers, comparisons, child processes."""
+"""Helpers of the tests of the PyTorch plugin: numbers, comparisons, child processes."""
 
 import os
 import subprocess
@@ -78,7 +78,7 @@ def random_view(pick, *tensors):
 
 
 def held(shape, dtype, seed=0, low=-1.0, high=1.0):
-    """Random numbers on the card, and in fp32 what it holds of them."""
+    """Random numbers on the card, and in fp32 as the card stores them."""
     generator = torch.Generator().manual_seed(seed)
     values = torch.rand(shape, generator=generator) * (high - low) + low
     card = values.to(dtype).to(DEVICE)
@@ -105,7 +105,7 @@ def assert_same(actual, expected):
 
 
 def assert_near(actual, expected, steps=1, atol=0.0):
-    """Within so many DL16 steps of what was computed on the CPU, in fp32."""
+    """Checks that a result is within some DL16 steps of the CPU's, which is in fp32."""
     torch.testing.assert_close(
         actual.detach().cpu().float(),
         expected.detach().cpu().float(),
@@ -129,7 +129,7 @@ def python(code, timeout=120, **environment):
 
 
 def python_ok(code, **arguments):
-    """python() that must succeed; what it printed."""
+    """Runs python(), which must succeed; returns its output."""
     done = python(code, **arguments)
     assert done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Attention with heads shorter than a stick: read where they lie, and the same bits as
-heads that have sticks of their own."""
+"""Attention with heads shorter than a stick: read in place, with the same bits as heads in
+separate sticks."""
 
 import pytest
 import torch

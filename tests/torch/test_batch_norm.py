@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Batch norm: what training leaves in the running statistics, which no schema says is written."""
+"""Batch norm: training updates the running statistics, which the schema does not declare."""
 
 import copy
 

@@ -115,7 +115,7 @@ class TestCompile:
 
 
 class TestArtefacts:
-    """What a compilation leaves on disk, in a cache folder of the test's own."""
+    """The files of a compilation, in a cache folder of the test."""
 
     CODE = (
         "f = torch.compile(lambda x, y: (x @ y + 1).softmax(-1))\n"
@@ -163,7 +163,7 @@ class TestArtefacts:
         assert set(again) == set(made) and again != made
 
     def test_other_settings_and_libraries(self, tmp_path):
-        """Bundles are those of a planner: of its settings, and of the library's file."""
+        """Bundles depend on the planner's settings and on the library's file."""
         first = self.run(tmp_path, SENCORES="4")
         made = self.bundles(tmp_path)
         assert self.run(tmp_path, SENCORES="2") == first

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Random chains of views and of what reads them, compiled, against the same run eagerly.
+"""Random chains of views with their readers: compiled against eager.
 
 A chain selects, slices, splits, permutes, expands, reshapes, concatenates and pads, two levels
 and more with offsets; kernels, eager operations and the caller read what comes of it. Results
@@ -46,7 +46,7 @@ def factors(rng, count):
 
 
 def one_of_list(rng, x, d):
-    """A piece of what split, chunk, unbind and the like return."""
+    """An element of the list that split, chunk, unbind and similar functions return."""
     n = x.shape[d]
     kind = rng.randrange(4)
     if kind == 0:
@@ -64,7 +64,7 @@ def one_of_list(rng, x, d):
 
 
 def a_view(rng, x):
-    """A random view of @x, or what copies where it cannot be seen."""
+    """A random view of @x, or a copy if no such view exists."""
     d, e = rng.randrange(x.dim()), rng.randrange(x.dim())
     kind = rng.randrange(14)
     if kind == 0 and x.dim() > 1:
@@ -99,7 +99,7 @@ def a_view(rng, x):
 
 
 def a_copy(rng, x):
-    """Numbers moved, none changed."""
+    """An operation that moves numbers without changing them."""
     d = rng.randrange(x.dim())
     kind = rng.randrange(6)
     if kind == 0:
@@ -170,7 +170,7 @@ def chain(rng):
 
 
 def attention(rng):
-    """Heads apart, attention, heads together, as models write it."""
+    """Splits heads, computes attention and joins heads, as models do."""
     batch, length = rng.randint(1, 2), rng.choice([1, 5, 16, 21])
     heads, size = rng.choice([(2, 32), (4, 32), (2, 64), (4, 16), (3, 24)])
     causal, form = rng.random() < 0.6, rng.randrange(3)
@@ -199,7 +199,7 @@ def attention(rng):
 
 
 def convolution(rng):
-    """Of odd sizes, down to one row or one column; its input a view at times."""
+    """A convolution of odd sizes, down to one row or column; its input may be a view."""
     channels, out = rng.choice([3, 8, 64]), rng.choice([1, 5, 64])
     kernel = (rng.randint(1, 3), rng.randint(1, 3))
     stride = rng.randint(1, 2)

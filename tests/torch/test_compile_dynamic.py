@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Sizes that are symbols: the graph is compiled once, and a bundle made for each that is met."""
+"""Sizes that are symbols: the graph is compiled once, with a bundle for each size."""
 
 import logging
 import re
@@ -83,7 +83,7 @@ def test_views_and_numbers(counted):
 
 
 def test_the_second_size_makes_a_dim_dynamic(counted):
-    """What torch.compile does unless told otherwise: fixed first, then dynamic."""
+    """By default torch.compile takes the first size as fixed and then makes the dim dynamic."""
     compiled = torch.compile(feed_forward, backend=counted)
     weights = [on_card(*s, seed=i) for i, s in enumerate([(128, 64), (64, 128), (64,)])]
     with torch.no_grad():
@@ -93,7 +93,7 @@ def test_the_second_size_makes_a_dim_dynamic(counted):
 
 
 def test_mark_dynamic(counted):
-    """An error if the dim were fixed to the size that is met."""
+    """torch raises if compilation fixes the dim to the size of the call."""
     compiled = torch.compile(lambda x: (x * 2).softmax(-1), backend=counted)
     for rows in (5, 6, 9):
         x = on_card(rows, 70)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What a kernel cannot express runs eagerly: torch.compile does not fail for it, and gives what
-eager mode gives."""
+"""Operations that a kernel cannot express run eagerly: torch.compile does not fail and gives the
+results of eager mode."""
 
 import pytest
 import torch
@@ -110,7 +110,7 @@ STAY_EAGER = {
 @pytest.mark.parametrize("lie", [reversed_dims, channels_last])
 @pytest.mark.parametrize("first", range(0, len(STAY_EAGER), 9))
 def test_results_lie_as_the_generated_code_counts_on(first, lie):
-    """Whatever strides an eager operation gives its result: views of it read what it holds."""
+    """Views of an eager operation's result are right for all strides of the result."""
     operations = list(STAY_EAGER.values())[first : first + 9]
 
     def function(x):
@@ -127,7 +127,7 @@ def test_results_lie_as_the_generated_code_counts_on(first, lie):
 
 
 def test_strides_of_dims_of_one_element():
-    """They are no part of what is checked, and still say how a tensor lies in sticks."""
+    """Inductor does not check these strides, but they affect the layout in sticks."""
 
     def function(x):
         y = x.amax(-1, keepdim=True).sigmoid().permute(2, 1, 0, 3).unsqueeze(3)
@@ -201,7 +201,7 @@ def failing(*args, **kwargs):
 
 @pytest.mark.parametrize("place", ["rule", "builder", "bundle", "finish", "pass", "partition"])
 def test_a_defect_is_no_failure(place, monkeypatch, said):
-    """Whichever part of making kernels fails: its operations run eagerly."""
+    """If any part of making kernels fails, its operations run eagerly."""
     from torch_spyre._inductor import emit, finish, graph_pass
     from torch_spyre._inductor.rules import RULES
 
@@ -222,7 +222,7 @@ def test_a_defect_is_no_failure(place, monkeypatch, said):
 
 
 def test_settings_of_the_planner_are_not_mixed_up(monkeypatch):
-    """The wrapper of one number of cores is not that of another, though its program is."""
+    """Wrappers for other numbers of cores differ, although their program is equal."""
     from torch_spyre._inductor import kernel
 
     used, bundle = [], kernel.bundle
@@ -239,11 +239,11 @@ def normalized(x, **wide):
 
 
 def column(*size):
-    """A tensor each of whose elements leads a stick of its own."""
+    """A tensor with one element per stick."""
     return lambda x: x.flatten()[: 2 * torch.Size(size).numel()].view(*size, 2).sum(-1)
 
 
-#: How a tensor lies that a kernel reads: a view of one of (6, 130).
+#: Layouts of a kernel's input, as views of a tensor of (6, 130).
 LAYOUTS = {
     "transposed": lambda x: x.t(),
     "permuted": lambda x: x.view(6, 2, 65).permute(0, 2, 1),
@@ -277,7 +277,7 @@ SEARCHES = ("topk", "topk, last", "argmax", "argmin", "max", "min")
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 @pytest.mark.parametrize("lie", LAYOUTS)
 def test_a_kernel_whatever_lies_how(lie, dtype):
-    """However a tensor lies, eager mode and torch.compile take the kernel, and agree."""
+    """Eager mode and torch.compile use the kernel for all layouts, with equal results."""
 
     def read(x):
         results = [reader(LAYOUTS[lie](x)) for reader in READERS.values()]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What torch.compile gathers into one kernel, what it leaves, and what it says of it."""
+"""The operations that torch.compile gathers into kernels or leaves eager, and its log."""
 
 import re
 
@@ -125,7 +125,7 @@ def test_a_refused_operation_is_taken_back_without_a_replay(monkeypatch, tmp_pat
             mark = program.mark()
             program.argument(operand, 1)
             program.op("relu", program.op("sum", y, dim=-1, keepdim=1))
-            program.back_to(mark)
+            program.rollback(mark)
         program.op("relu", y)
         program.graph.write(str(tmp_path / name))
         return program, [path.read_bytes() for path in sorted((tmp_path / name).iterdir())]

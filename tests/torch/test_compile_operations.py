@@ -93,7 +93,7 @@ def test_operation(said, name, dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 def test_topk(said, dtype):
-    """Of values that differ: which of several equal ones is found is nobody's promise."""
+    """The values differ, because the order of equal ones is undefined."""
     x = torch.randperm(7 * 130, generator=torch.Generator().manual_seed(0)).view(7, 130)
     compare(lambda x: torch.topk(x * 2, 5), x.to(dtype).to(DEVICE))
     compare(lambda x: torch.topk(x, 3, largest=False), x.to(dtype).to(DEVICE))
@@ -120,7 +120,7 @@ def pools(x, m, v, w, b):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 def test_where_eager_mode_falls_back(said, dtype):
-    """Batch norm and average pools are kernels here, and the CPU's work in eager mode: close."""
+    """Batch norm and average pools are kernels here, on the CPU in eager mode: close results."""
     x, m, w, b = (values(*s, seed=i, dtype=dtype) for i, s in enumerate([IMAGE, *[(64,)] * 3]))
     v = values(64, seed=9, dtype=dtype).abs() + 1
     have = torch.compile(pools)(*(t.to(DEVICE) for t in (x, m, v, w, b)))

@@ -96,7 +96,7 @@ class Run(torch.fx.Interpreter):
 
 
 def fused(function, tensors):
-    """What the pass makes of a function, and the number of its kernels."""
+    """The function after the pass, and the number of its kernels."""
     from torch._inductor.decomposition import select_decomp_table
     from torch_spyre._inductor.graph_pass import run
     from torch_spyre._inductor.lowering import EagerTarget, GroupTarget

@@ -181,7 +181,7 @@ class TestNumbers:
         assert counted.frame_count == 1 and len(list(tmp_path.rglob("bundle.mlir"))) == 1
 
     def test_where_it_has_to_be_fixed(self):
-        """alpha is no operand, so each value compiles anew; no value is taken for another."""
+        """alpha is not an operand, so each value compiles anew; values are not mixed up."""
         compiled = torch.compile(lambda p, g, rate: torch.add(p, g, alpha=rate))
         p, g = (values(8, 70, seed=s).to(DEVICE) for s in (0, 1))
         for rate in (0.1, 0.2, 0.3, 0.4, 0.3):

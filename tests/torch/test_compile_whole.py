@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Operations that PyTorch would take apart below torch.compile: of numbers that are not exact in
-the formats, the parts would be rounded one by one, where eager mode rounds once."""
+"""Operations that PyTorch would decompose below torch.compile: eager mode rounds once, while each
+part would round numbers that are not exact in the formats."""
 
 import pytest
 import torch
@@ -89,7 +89,7 @@ def test_whole(said, name, dtype):
 
 @pytest.mark.parametrize("name", ["bilinear", "bicubic", "linear", "trilinear", "instance_norm"])
 def test_whole_in_inference_mode(said, name):
-    """Composites of PyTorch's are taken apart another way there."""
+    """PyTorch decomposes composites in another way in inference mode."""
     with torch.inference_mode():
         given = Given(torch.float16)
         compare(lambda: CASES[name](given))

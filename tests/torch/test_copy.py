@@ -84,7 +84,7 @@ class TestViews:
     @pytest.mark.parametrize("view", [v for v in VIEWS if "expand" not in v and "windows" not in v])
     @pytest.mark.parametrize("source", ["cpu", "spyre", "number"])
     def test_into_device(self, view, source, pairs):
-        """Writing through a view changes what it shows and nothing else."""
+        """Writing through a view changes its elements only."""
         host, device = (tensor.clone() for tensor in pairs[torch.float16])
         target, expected = VIEWS[view](device), VIEWS[view](host)
         if "new leading" in view:
@@ -193,7 +193,7 @@ class TestConversions:
         assert_same(numbers.to(DEVICE).bool(), numbers.bool())
 
     def test_downcast_of_int64(self):
-        """Numbers that fit stay; one warning says what happens to others."""
+        """Numbers that fit are exact; one warning describes the others."""
         printed = python_ok(
             "import warnings\n"
             "with warnings.catch_warnings(record=True) as caught:\n"
@@ -216,7 +216,7 @@ class TestConversions:
 
     @pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.complex128], ids=str)
     def test_unsupported_dtypes(self, dtype):
-        """An exception with a remedy, whichever way such a tensor is asked for."""
+        """All ways to make such a tensor raise an exception with a remedy."""
         host = torch.ones(3, dtype=dtype)
         for use in (
             lambda: host.to(DEVICE),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Parts of large tensors: copied alone, without what lies beside them."""
+"""Parts of large tensors are copied without the memory around them."""
 
 import json
 
@@ -46,7 +46,7 @@ class TestRandomViews:
                 assert_same(view.clone(memory_format=torch.contiguous_format), expected)
 
     def test_write(self, name, dtype):
-        """From the host, the card, and numbers: what the view shows changes, nothing else."""
+        """Writes from the host, the card and numbers change the view's elements only."""
         pick = picker(len(name) + 100)
         host, device = both(name, dtype)
         for n in range(15):
@@ -102,7 +102,7 @@ def test_padding_stays_clean(dtype):
 
 
 def test_numbers_that_only_bits_tell_apart():
-    """What is beside a part that is written keeps its bits: NaN, infinity, both zeros."""
+    """Elements next to a written part keep their bits: NaN, infinity, both zeros."""
     host = torch.tensor([float("nan"), float("inf"), -float("inf"), -0.0, 0.0, 65504.0, 6e-8])
     host = host.repeat(400, 100).half()
     device = host.to(DEVICE)

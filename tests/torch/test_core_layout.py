@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""SpyreTensorLayout, and tensors that lie by one."""
+"""SpyreTensorLayout, and tensors with an explicit one."""
 
 import copy
 import pickle

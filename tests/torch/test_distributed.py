@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collectives: there is no process group of spyre cards; what there is instead."""
+"""Collectives: cards have no process group; those of the CPU work through copies."""
 
 import pytest
 import torch

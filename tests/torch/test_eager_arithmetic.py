@@ -125,7 +125,7 @@ def test_views_are_read(name, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", [n for n in VIEWS if n != "expand"])
 def test_views_are_written(name, dtype):
-    """In place, by copy, by a fill: what lies round the view stays as it is."""
+    """Writes in place, by copy and by fill leave the elements around the view unchanged."""
     card, host = data((10, 130), dtype)
     VIEWS[name](card).mul_(2)
     VIEWS[name](host).mul_(2)
@@ -192,7 +192,7 @@ def test_backward():
 
 
 def test_integers_fall_back():
-    """The card computes no integers; results are where they belong all the same."""
+    """The card does not compute integers, so these fall back; results are on the card."""
     a = torch.arange(6, dtype=torch.int64).to(DEVICE)
     for card, host in ((a + 1, a.cpu() + 1), (1 - a, 1 - a.cpu()), (torch.tensor(2) * a, 2 * a.cpu()),
                        (a == 3, a.cpu() == 3), (2.5 - a, 2.5 - a.cpu())):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which calls the card computes: the public table's operations, in all their usual forms.
+"""The public table's operations run on the card in all their usual forms.
 
 Each line is evaluated in each dtype with no fallback allowed, and compared with the CPU in
 fp32 within a few steps of the format. A form that the builder refuses counts as a fallback.
@@ -156,7 +156,7 @@ def test_out(dtype):
 
 
 def test_out_of_another_dtype():
-    """Where PyTorch refuses the dtype of out=, so does the card: no number is cut to an integer."""
+    """The card refuses the same dtypes of out= as PyTorch: numbers are not cut to integers."""
     x = exact(4, 70, dtype=torch.float32).to(DEVICE)
     works = {
         "norm": lambda x, out: torch.norm(x, 2, 1, out=out),
@@ -177,7 +177,7 @@ def test_out_of_another_dtype():
 
 
 def test_refusals_count_as_fallbacks():
-    """What the builder does not make shows, by the name of the operation that was called."""
+    """A call that the builder refuses is counted under the name of the called operation."""
     x = exact(4, 70, dtype=torch.float32).to(DEVICE)
     torch.spyre.reset_fallbacks()
     x.pow(65)
@@ -186,10 +186,10 @@ def test_refusals_count_as_fallbacks():
 
 
 class TestInfinities:
-    """docs/pytorch.md says which numbers come back; test_infinities.py has the rest."""
+    """The numbers that docs/pytorch.md lists; test_infinities.py has the others."""
 
     def test_of_fallbacks(self):
-        """Overflow on the CPU reads back as infinite, as it does of what the card computes."""
+        """Overflow reads back as infinite from the CPU as well as from the card."""
         x = torch.tensor([20.0, -20.0, 1.0], dtype=torch.float16, device=DEVICE)
         assert_same(x.sinh().isinf(), torch.tensor([True, True, False]))
         assert_same(x.sinh().cpu().sign(), torch.tensor([1.0, -1.0, 1.0], dtype=torch.float16))
@@ -203,7 +203,7 @@ class TestInfinities:
         assert_same(x.asin().isnan(), torch.tensor([True, True]))
 
     def test_beyond_fp16(self):
-        """A number of DL16 that fp16 has not reads back as infinite, and is still a number."""
+        """A number of DL16 beyond fp16 reads back as infinite, but is finite on the card."""
         x = torch.full((3,), 20.0, dtype=torch.float16, device=DEVICE).exp()
         assert x.cpu().isinf().all()
         torch.testing.assert_close(x.log().cpu(), torch.full((3,), 20.0).half(), rtol=2**-8, atol=0)
@@ -217,7 +217,7 @@ class TestInfinities:
 
 
 class TestNumbersThatChange:
-    """Each value of a Python number has a kernel of its own, until there are too many."""
+    """Each value of a Python number has its own kernel, until they are too many."""
 
     WORK = {
         "mul": lambda x, v: x * v,
@@ -250,12 +250,12 @@ class TestNumbersThatChange:
 
 
 class TestDecoding:
-    """What greedy decoding does with a key-value cache and masks."""
+    """The operations of greedy decoding on a key-value cache and masks."""
 
     @pytest.mark.parametrize("dtype", DTYPES, ids=str)
     @pytest.mark.parametrize("places", [[3], [0, 1, 2, 3], [9, 4, 5, 4], []], ids=str)
     def test_rows_into_a_cache(self, places, dtype):
-        """Nothing but the rows moves; the last of equal places stays."""
+        """Only the rows are copied; of equal indices the last one counts."""
         cache, rows = exact(2, 3, 10, 70, dtype=dtype), exact(2, 3, len(places), 70, dtype=dtype)
         index = torch.tensor(places, dtype=torch.long)
         there = cache.to(DEVICE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Matrix products, reductions and what is made of them, on the card against the CPU.
+"""Matrix products, reductions and their composites, on the card against the CPU.
 
 Tolerance: products and sums are accumulated in fp32 on both sides, in another order; results
 are rounded once. So they agree within the last step of the format, and within 2^-20 of the sum
@@ -80,7 +80,7 @@ def test_biased(dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("leave", [torch.exp, lambda x: (x + 2).log(), lambda x: (x + 2).reciprocal()])
 def test_padding_counts_for_nothing(leave, dtype):
-    """K = 40: what an operation leaves in the other lanes of a stick is no number of the tensor.
+    """K = 40: values that an operation leaves in the other lanes of a stick have no effect.
 
     exp leaves 1, log(x + 2) log 2, and log and reciprocal of a clean 0 leave infinity.
     """
@@ -97,7 +97,7 @@ def test_padding_counts_for_nothing(leave, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_windows_multiply(dtype):
-    """Neighbours of a window, NaN all of them, take no part."""
+    """Elements outside of a window, which are all NaN, have no effect."""
     whole = torch.full((12, 200), float("nan"), dtype=dtype).to(DEVICE)
     x, host_x = data(5, 40, dtype=dtype)
     b, host_b = data(40, 9, dtype=dtype, seed=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Bad input and faults: a Python exception that says what to do, never an abort."""
+"""Bad input and faults raise a Python exception with a remedy and never abort."""
 
 import pytest
 import torch
@@ -49,7 +49,7 @@ class TestBadInput:
         ],
     )
     def test_shape_mismatch(self, use):
-        """Noticed before anything runs, by the same exception as on the CPU."""
+        """The same exception as on the CPU, before anything runs."""
         with pytest.raises((RuntimeError, IndexError)) as cpu:
             use(lambda *size: torch.ones(size))
         with pytest.raises(type(cpu.value)):
@@ -67,7 +67,7 @@ class TestBadInput:
         ],
     )
     def test_wrong_dtypes(self, use):
-        """What torch refuses on the CPU it refuses on the card."""
+        """Dtypes that torch refuses on the CPU are refused on the card."""
 
         def outcome(device):
             x = torch.ones(4, 4, device=device)
@@ -122,7 +122,7 @@ class TestBadInput:
         ],
     )
     def test_a_card_that_is_not_there(self, use, index):
-        """Never another card, however the number is cut; torch.accelerator ignores -1 and below."""
+        """A wrong number never selects another card; torch.accelerator ignores -1 and below."""
         if index < 0 and use is torch.accelerator.set_device_index:
             assert use(index) is None
             return
@@ -201,7 +201,7 @@ for size in (1 << 20, 1 << 16, 1 << 12, 128):
 
 class TestOutOfMemory:
     def test_no_room_for_a_result_or_a_program(self):
-        """Each operation says so; when there is room again, each computes."""
+        """Each operation raises; after memory was freed, each computes."""
         python_ok(
             "x = torch.ones(64, 1 << 10, dtype=torch.float16).to('spyre')\n"
             "uses = [lambda: x + x, lambda: x @ x.t(), lambda: x.softmax(-1), lambda: x.float(),\n"
@@ -228,7 +228,7 @@ class TestOutOfMemory:
         )
 
     def test_a_pool_that_does_not_fit(self):
-        """What a compiled group needs for itself is asked of the card as well."""
+        """Memory for a compiled group's intermediates may be missing, too."""
         python_ok(
             FILL + "keep = keep[1:]\n"
             "x = torch.ones(256, 256, dtype=torch.float16).to('spyre')\n"
@@ -247,7 +247,7 @@ class TestOutOfMemory:
 #: Enough for everything but the product, which takes some seconds, on a busy machine too.
 TIMEOUT_MS = 500
 
-#: A model whose matrix product takes longer than the time limit, and what comes after.
+#: A model whose matrix product exceeds the time limit, and later calls.
 FAULT = """
 import torch_spyre
 x = torch.ones(4096, 4096, dtype=torch.float16).to('spyre')

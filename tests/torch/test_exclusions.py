@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The exclusion file excludes what it says and nothing else."""
+"""The exclusion file excludes exactly the tests that it lists."""
 
 import os
 import subprocess

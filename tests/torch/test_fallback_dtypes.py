@@ -78,7 +78,7 @@ def test_out_and_in_place_are_written_once():
 
 
 def test_generators_are_drawn_from_once():
-    """What a draw that fails takes from a generator, the second does not find missing."""
+    """A failed draw does not advance the generator for the second try."""
     x = torch.rand(64).half().to(DEVICE)
     torch.manual_seed(3)
     torch.multinomial(x, 8)
@@ -100,7 +100,7 @@ def test_generators_are_drawn_from_once():
     ],
 )
 def test_wrong_arguments_are_said_as_before(use):
-    """The text is that of the CPU, of 16 bits or where it lacks those of 32; nothing is hidden."""
+    """The text is the CPU's for 16 bits, or for 32 bits if it has no kernel of 16 bits."""
     texts = []
     for device, dtype in (DEVICE, torch.float16), ("cpu", torch.float16), ("cpu", torch.float32):
         try:
@@ -114,7 +114,7 @@ def test_wrong_arguments_are_said_as_before(use):
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64, torch.uint8], ids=str)
 def test_histogram_of_integers(dtype):
-    """As experts of a mixture are counted."""
+    """The count of tokens per expert of a mixture."""
     values = torch.tensor([1, 2, 2, 0, 3, 1, 2], dtype=dtype)
     expected = torch.bincount(values.long(), minlength=4).to(dtype)
     actual = torch.histc(values.to(DEVICE), bins=4, min=0, max=3)
@@ -135,7 +135,7 @@ def test_float64_on_the_way():
     torch.testing.assert_close(x.grad.cpu(), host.grad)
 
 
-#: What is computed in float64 by its definition, or as asked for.
+#: Operations in float64 by definition or by an argument.
 WIDE = {
     "float_power": lambda x: torch.float_power(x.abs(), 1.5),
     "float_power of tensors": lambda x: torch.float_power(x.abs(), x),
@@ -149,7 +149,7 @@ WIDE = {
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 @pytest.mark.parametrize("name", WIDE)
 def test_float64_is_rounded_to_fp32(name, dtype):
-    """The CPU computes it in float64; what the card gets of it is the nearest fp32."""
+    """The CPU computes in float64, and the card gets the nearest fp32."""
     x = X.to(dtype)
     expected = WIDE[name](x).float()
     assert_same(WIDE[name](x.to(DEVICE)), expected)

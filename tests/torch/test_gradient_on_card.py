@@ -35,7 +35,7 @@ OF_RESULT = {
 
 
 def numbers(*size, dtype, seed):
-    """What the card holds of random numbers."""
+    """Random numbers, rounded as the card stores them."""
     values = torch.randn(size, generator=torch.Generator().manual_seed(seed)).to(dtype)
     return values.to(DEVICE).cpu()
 

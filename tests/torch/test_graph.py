@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""torch.accelerator.Graph: what was captured gives eager's bits at every replay."""
+"""torch.accelerator.Graph: each replay gives the bits of eager mode."""
 
 import gc
 import threading
@@ -101,7 +101,7 @@ class TestReplay:
             assert same(y, block(fresh.to(DEVICE))), seed
 
     def test_static_input_written_by_kernels(self):
-        """Replays write behind eager's back: it must not trust what it knew of lanes."""
+        """Eager mode does not see writes of replays, so it must drop its record of clean lanes."""
         x = randn(5, 70).to(DEVICE)
         graph = Graph()
         with torch.Stream(device=DEVICE), graph:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What programs for other devices do as a matter of course."""
+"""Idioms of programs for other devices."""
 
 import io
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""spyre_hint: divisions that a compiled function asks for, and what becomes of them."""
+"""spyre_hint: requested divisions of compiled functions, and their results."""
 
 import glob
 import json
@@ -190,7 +190,7 @@ def test_bad_tiles():
 
     assert "3 tiles do not divide" in refused(tiled, named("M", "N"), {"M": 3})
     assert "size of 192" in refused(tiled, named("M", "N"), {-1: 5})
-    assert "nobody declared dim 'Q'" in refused(tiled, named("M", "N"), {"Q": 2})
+    assert "dim 'Q' is not declared" in refused(tiled, named("M", "N"), {"Q": 2})
 
 
 def test_eager_is_not_touched():
@@ -284,11 +284,11 @@ def test_results_are_not_named_by_hand(said):
 
 @pytest.mark.parametrize("text, cores", [("many", 32), ("-3", 32), ("", 32), ("8", 8)])
 def test_cores(text, cores, monkeypatch):
-    """What is no number of cores is left to the planner, whose error says what is expected."""
-    from torch_spyre._inductor import wish
+    """Wrong values are left to the planner, whose error names the valid ones."""
+    from torch_spyre._inductor import division
 
     monkeypatch.setenv("SENCORES", text)
-    assert wish.cores() == cores
+    assert division.cores() == cores
 
 
 def test_what_passes_the_cores_is_skipped(said, monkeypatch):
@@ -335,7 +335,7 @@ def test_what_does_not_divide_is_an_error():
 
 
 def test_what_one_core_cannot_reach_is_an_error():
-    """The planner's refusal is the hint's, if without it there was none."""
+    """A refusal of the planner is blamed on the hint if it does not occur without the hint."""
     size = 1 << 17
 
     def divided(x, y):
@@ -348,8 +348,8 @@ def test_what_one_core_cannot_reach_is_an_error():
     assert "spyre_hint(work_div=)" in text and "65535" in text
 
 
-def test_names_that_nobody_declared():
-    """A position may be one of other operations in the block, a name may not."""
+def test_undeclared_names():
+    """A position may be meant for other operations in the block; a name must be declared."""
 
     def divided(x):
         with spyre_hint(work_div={"nobody": 2}):
@@ -389,7 +389,7 @@ def test_bad_names():
     x = exact(M, N).to(DEVICE)
     with pytest.raises(ValueError, match="1 names"):
         name_tensor_dims(x, ["M"])
-    with pytest.raises(ValueError, match="nobody declared dim 'Q'"):
+    with pytest.raises(ValueError, match="dim 'Q' is not declared"):
         name_tensor_dims(x, ["M", "Q"])
     with pytest.raises(ValueError, match="declared with size 256, the tensor has 192"):
         name_tensor_dims(x, ["M", "K"])
@@ -444,7 +444,7 @@ print(counters["inductor"]["fxgraph_cache_hit"], counters["aot_autograd"]["autog
 """
 
 
-def test_other_processes_find_what_they_ask_for(tmp_path):
+def test_other_processes_find_their_hints(tmp_path):
     """Inductor's caches hold a graph for each hint."""
     found = [
         python_ok(HINTED, ROWS=rows, TORCHINDUCTOR_CACHE_DIR=tmp_path).split()

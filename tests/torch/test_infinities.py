@@ -16,7 +16,7 @@ MODES = pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compil
 
 
 def run(work, compiled, *inputs):
-    """What @work gives of tensors that are copied to the card."""
+    """The result of @work on copies of tensors on the card."""
     torch._dynamo.reset()
     return (torch.compile(work) if compiled else work)(*(x.to(DEVICE) for x in inputs))
 

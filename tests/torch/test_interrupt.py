@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Ctrl-C while the card works, and memory that only Python's collector gives back."""
+"""Ctrl-C while the card works, and memory that only Python's collector frees."""
 
 from support import python_ok
 

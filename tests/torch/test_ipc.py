@@ -27,7 +27,7 @@ def base(dtype=torch.float16):
 
 
 def there_and_back(tensor):
-    """What ForkingPickler makes of a tensor, in this process."""
+    """A tensor after a round trip through ForkingPickler in this process."""
     return pickle.loads(ForkingPickler.dumps(tensor))
 
 

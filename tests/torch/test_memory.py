@@ -100,7 +100,7 @@ class TestDeviceAllocator:
             assert_same(x.copy_(host), host)
 
     def test_new_memory_holds_no_secrets(self):
-        """What one tensor held does not reach the host through the padding of the next."""
+        """Old contents of memory do not reach the host through the padding of a new tensor."""
         torch.full((64, 64), 7.0, dtype=torch.float16, device=DEVICE)
         x = torch.empty(1000, dtype=torch.float16, device=DEVICE)
         assert_same(x.zero_(), torch.zeros(1000, dtype=torch.float16))
@@ -199,7 +199,7 @@ class TestStatistics:
 
 
 class TestMemoryLeaks:
-    """After as many rounds as you like the same memory is in use."""
+    """The memory in use does not grow with the number of rounds."""
 
     def check(self, work, rounds=100):
         work()
@@ -282,7 +282,7 @@ class TestMultiDeviceAllocation:
 
 class TestOutOfMemory:
     def test_oom(self):
-        """What was asked for, what is free, what would fit; and then life goes on."""
+        """The error names the requested, free and largest sizes; the card works afterwards."""
         python_ok(
             "import re\n"
             "x = torch.ones(1024, device='spyre')\n"
@@ -307,7 +307,7 @@ class TestOutOfMemory:
         assert re.search(r"free", error)
 
     def test_oom_empties_the_cache_first(self):
-        """Cached blocks of other sizes do not stand in the way."""
+        """Cached blocks of other sizes are freed first."""
         python_ok(
             "for size in range(1, 9):\n"
             "    torch.empty(size << 20, device='spyre', dtype=torch.float16)\n"
@@ -356,7 +356,7 @@ class TestPinMemory:
 
     @pytest.mark.parametrize("pinned", [False, True])
     def test_non_blocking_source_may_die(self, pinned):
-        """The memory of a source that is gone is not reused before the copy has read it."""
+        """The memory of a deleted source is not reused before the copy has read it."""
         for seed in range(20):
             expected = exact(1 << 16, seed=seed)
             source = expected.clone().pin_memory() if pinned else expected.clone()

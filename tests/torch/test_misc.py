@@ -63,7 +63,7 @@ class TestBackendModule:
 
         assert hasattr(torch_spyre._C, name)
 
-    #: What functions of torch.accelerator take that take something.
+    #: Arguments of functions of torch.accelerator.
     ARGUMENTS = {"device_index": (1,), "set_device_index": (0,), "set_device_idx": (0,)}
 
     @pytest.mark.filterwarnings("ignore:Use")
@@ -138,7 +138,7 @@ class TestTensorType:
 
 
 class TestUse:
-    """What a user does without a thought of the device."""
+    """Common operations that do not depend on the device."""
 
     def test_device_context_of_factories(self):
         with torch.device(DEVICE):

@@ -15,7 +15,7 @@ NEW = 24
 
 
 class RoundedToDL16(TorchDispatchMode):
-    """What an operation makes in fp16 is left with nine bits of fraction."""
+    """Rounds results in fp16 to nine bits of fraction."""
 
     def __torch_dispatch__(self, function, types, arguments=(), options=None):
         result = function(*arguments, **(options or {}))

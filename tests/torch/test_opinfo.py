@@ -123,7 +123,7 @@ class TestConsistency(TestCase):
             self.assertEqual(have.device.type, "spyre")
             self.assertEqual(have.shape, want.shape)
             have = have.cpu()
-            # Sums that cancel: what is lost is relative to what was added.
+            # Sums that cancel: the error is relative to the summands.
             largest = want.abs().max().item() if op.name in SUMMED and want.numel() else 1
             if op.name in UNDEFINED:
                 continue
@@ -154,7 +154,7 @@ class TestConsistency(TestCase):
         actual = op(there[0], *there[1], **kwargs)
         actual, expected = tensors(actual), tensors(expected)
         if op.name == "topk":
-            # Which of equal elements is named first is not defined: what the places hold is.
+            # The order of equal elements is undefined, so the values at the indices are compared.
             dim = inputs[1][1] if len(inputs[1]) > 1 else -1
             actual[1] = pick(there[0], dim, actual[1])
             expected[1] = pick(inputs[0], dim, expected[1])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Operations by hand: what is made, where it runs, what falls back. Values over all
-samples and dtypes are test_opinfo.py's."""
+"""Selected operations: results, device and fallbacks. test_opinfo.py checks values over all
+samples and dtypes."""
 
 import warnings
 
@@ -144,7 +144,7 @@ class TestOps:
                 assert_same(result, x * y)
 
     def test_int64_is_exact_to_32_bits(self):
-        """Not by way of fp32, which has 24."""
+        """The path through fp32 would have 24 bits."""
         x = torch.tensor([2**31 - 2, -(2**31) + 1, 2**24 + 1, -7])
         for work in (
             lambda t: t + 1,

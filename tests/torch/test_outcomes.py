@@ -101,7 +101,7 @@ def indexed(function):
 
 
 def counted(function):
-    """A use of a 3 x 3 tensor of 0 to 8; what is left of it, if nothing is returned."""
+    """A use of a 3 x 3 tensor of 0 to 8; returns the tensor if the use returns None."""
 
     def use(device):
         x = torch.arange(9.0, device=device).view(3, 3)
@@ -264,5 +264,5 @@ ODD = {
 @pytest.mark.parametrize("name", ODD)
 def test_odd(name):
     assert_same_outcome(ODD[name])
-    # Nothing of it is left: the card computes.
+    # The failure has no lasting effect: the card computes.
     assert (torch.ones(3, device=DEVICE) * 2).sum().item() == 6

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Resets: what survives one, what does not, and threads that know nothing of it."""
+"""Resets: surviving and lost objects, and threads that are unaware of the reset."""
 
 from support import python_ok
 
-#: A thread that works all the time; what it raises is kept.
+#: A thread that works all the time and keeps its exceptions.
 WORKERS = """
 import threading, time
 stop, errors = [], []

@@ -99,7 +99,7 @@ def test_gradient_of_a_mask_of_numbers():
 
 
 def test_forward_derivative_is_refused_not_lost():
-    """matmul has no forward derivative on the card: the tangent takes the way that says so."""
+    """matmul has no forward derivative on the card, so a tangent raises an error."""
     q = exact(1, 2, TOKENS, 16, dtype=torch.float32).to(DEVICE)
     with pytest.raises(NotImplementedError, match="forward AD"):
         torch.func.jvp(lambda x: sdpa(x, q, q), (q,), (q,))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Storages and their way through torch.save, copy, pickle."""
+"""Storages, and their round trips through torch.save, copy and pickle."""
 
 import copy
 import io
@@ -95,7 +95,7 @@ class TestSerialization:
         assert_same(saved(exact(3, 3), map_location="spyre"), exact(3, 3))
 
     def test_layout_is_kept(self):
-        """A tensor in a layout of its own comes back in it."""
+        """A tensor with an explicit layout keeps it."""
         layout = torch_layout([512, 256], [256, 1], [1, 0])
         x = torch.empty(512, 256, dtype=torch.float16, device=DEVICE, device_layout=layout)
         x.copy_(exact(512, 256))

@@ -65,7 +65,7 @@ class TestSpyreStream:
         assert torch.spyre.current_stream() == torch.spyre.default_stream()
 
     def test_pools(self):
-        """1 to 32 low priority, 33 to 64 high, in turns."""
+        """The pool hands out streams 1 to 32 of low and 33 to 64 of high priority in rotation."""
         low = {torch.spyre.Stream(priority=0).id for _ in range(32)}
         high = {torch.spyre.Stream(priority=-1).id for _ in range(32)}
         assert low == set(range(1, 33)) and high == set(range(33, 65))
@@ -101,7 +101,7 @@ class TestSpyreStream:
             assert_same(result, expected)
 
     def test_order_by_event(self):
-        """What one stream writes, another one reads behind its event."""
+        """A stream that waits for an event reads the other stream's writes."""
         producer, consumer = torch.spyre.Stream(), torch.spyre.Stream()
         x = exact(512, 512).to(DEVICE)
         expected = ((x @ x) + 1).cpu()
@@ -118,7 +118,7 @@ class TestSpyreStream:
         assert_same(z, expected)
 
     def test_record_stream(self):
-        """A block that another stream still reads is not given out again."""
+        """A block that another stream still reads is not reused."""
         side = torch.spyre.Stream()
         x = exact(1024, 1024).to(DEVICE)
         expected = (x @ x).cpu()

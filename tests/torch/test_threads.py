@@ -112,7 +112,7 @@ def test_all_compile_the_same_program():
 
 
 def test_memory_between_streams():
-    """Memory that another stream was recorded to use is not handed out while it does."""
+    """Memory with a recorded use by another stream is not reused meanwhile."""
     ones = torch.ones(256, 256, dtype=torch.float16, device=DEVICE)
     torch.spyre.synchronize()
 
@@ -150,7 +150,7 @@ def test_backward(battle):
 
 
 def test_python_runs_while_a_thread_waits():
-    """Who waits for the card does not hold the lock of the interpreter."""
+    """A thread that waits for the card releases the GIL."""
     x = torch.ones(1536, 1536, dtype=torch.float16, device=DEVICE)
     torch.spyre.synchronize()
     ticks, waits = [], {}

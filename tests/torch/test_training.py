@@ -3,7 +3,7 @@
 
 The card's functions are right to about one ulp of fp32 and its sums have an order of their own,
 so that weights drift apart by rounding errors: after 30 steps losses are within BOUND of each
-other. What falls back by design is said at each test; nothing else may.
+other. Each test names the fallbacks that are by design; others are failures.
 """
 
 import copy
@@ -83,7 +83,7 @@ def compare(model, make, x, y, loss_of, allowed=()):
 @pytest.mark.parametrize("foreach", [False, True], ids=["for_loop", "foreach"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_mlp(name, foreach):
-    """No operation falls back, whichever way the optimizer goes over its tensors."""
+    """No operation falls back, with single-tensor and multi-tensor optimizers."""
     torch.manual_seed(1)
     x, y = torch.randn(48, 20), torch.randn(48, 10)
     compare(mlp(), lambda p: OPTIMIZERS[name](p, foreach=foreach), x, y, F.mse_loss)
@@ -91,7 +91,7 @@ def test_mlp(name, foreach):
 
 @pytest.mark.parametrize("name", ["sgd", "adamw"])
 def test_transformer_block(name):
-    """The loss of classes falls back by design: it picks elements by their places."""
+    """The loss of classes falls back by design: it picks elements by index."""
     torch.manual_seed(2)
     x, y = torch.randn(16, 12, 64), torch.randint(0, 10, (16,))
     allowed = {"aten::nll_loss_forward.output", "aten::nll_loss_backward.grad_input"}
@@ -112,7 +112,7 @@ def test_half_precision_learns():
 
 
 def test_schedules_do_not_compile():
-    """Numbers that change with each step are operands of programs that are there."""
+    """Numbers that change with each step are operands, so programs are reused."""
     torch.manual_seed(4)
     x, y = torch.randn(48, 20).to(DEVICE), torch.randn(48, 10).to(DEVICE)
     model = mlp().to(DEVICE)

@@ -12,7 +12,7 @@ BATCH, LENGTH, WIDTH, HEADS = 3, 9, 32, 4
 
 
 def padding():
-    """True behind the ends of sentences of 9, 5 and 1 words."""
+    """True after the ends of sentences of 9, 5 and 1 words."""
     return torch.arange(LENGTH) >= torch.tensor([[9], [5], [1]])
 
 
@@ -46,7 +46,7 @@ def test_encoder(masks, norm_first, activation):
     card.to(DEVICE)
     x = torch.randn(BATCH, LENGTH, WIDTH)
     with torch.spyre.no_fallbacks():
-        # Unless told, it makes a causal mask with triu to compare with.
+        # By default it makes a causal mask with triu to compare with.
         have = card(x.to(DEVICE), is_causal=False, **on_card(MASKS[masks]))
     assert_near(have, host(x, **MASKS[masks]), steps=0.05, atol=1e-5)
 

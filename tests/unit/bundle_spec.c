@@ -293,7 +293,7 @@ static const struct mapping mappings[] = {
 	{ "0 8 4", "(d0)[s0] -> (-(-s0) + 7 mod 4 * 128 + d0 * 32)", "(%i)[%arg_0]", 0, 0,
 	  SPYRE_ERROR_PARSE, "not multiplied" },
 	{ "0 8 1", "(d0)[s0] -> (s0 + (d0 floordiv 2) * 128)", "(%i)[%arg_0]", 0, 0,
-	  SPYRE_ERROR_UNSUPPORTED, "floordiv by 2 of what grows by 1" },
+	  SPYRE_ERROR_UNSUPPORTED, "floordiv by 2 of a value that grows by 1" },
 	{ "0 8 1", "(d0)[s0] -> (s0 mod 4 + d0)", "(%i)[%arg_0]", 0, 0, SPYRE_ERROR_UNSUPPORTED,
 	  "mod of an address" },
 	{ "0 8 1", "(d0)[s0] -> (s0 + d0 * d0)", "(%i)[%arg_0]", 0, 0, SPYRE_ERROR_PARSE,

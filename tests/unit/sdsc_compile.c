@@ -157,7 +157,7 @@ static const struct bad bads[] = {
 	  { "no sdsc_execute" } },
 	{ "loop_add", "bundle.mlir", "step %c1", "step %c0", SPYRE_ERROR_PARSE, { "by 0" } },
 	{ "loop_add", "bundle.mlir", "128*d0", "100*d0", SPYRE_ERROR_UNSUPPORTED,
-	  { "100 bytes per loop turn" } },
+	  { "100 bytes per loop iteration" } },
 	{ "loop_add", "bundle.mlir", "128*d0", "128*d1", SPYRE_ERROR_PARSE, { "d1" } },
 	{ "loop_add", "bundle.mlir", "(s0 + 128*d0)", "(s0 + s0)", SPYRE_ERROR_PARSE,
 	  { "not multiplied" } },

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: MIT
 """PyTorch on Spyre devices.
 
-Importing this (torch does it by the entry point "torch.backends") names the
-device "spyre" and opens no card.
+Importing this module registers the device "spyre" and opens no card. torch imports it
+through the entry point "torch.backends".
 """
 
 import warnings
 
 
 def _autoload():
-    """Called by `import torch`; importing this module has done the work.
+    """Does nothing: `import torch` calls it after this module has registered the device.
 
-    Defined first: in a program that imports this module before torch, the next import calls it.
+    It is defined first, because a program that imports this module before torch reaches the call
+        during the next import statement.
     """
 
 
@@ -48,7 +49,7 @@ if _problem is None:
 
     _register()
 else:
-    # `import torch` loads this: it has to work for those who do not want the device.
+    # `import torch` loads this module, so it must not fail for users of other devices.
     warnings.warn(_problem, RuntimeWarning, stacklevel=2)
 
     def __getattr__(name):

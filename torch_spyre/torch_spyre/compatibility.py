@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which torch the extension fits: the one that it was built against, in its minor version."""
+"""Checks that the running torch has the minor version that the extension was built against."""
 
 import importlib.metadata
 import re
@@ -8,7 +8,7 @@ import torch
 
 
 def _built_for():
-    """ "2.13" of what the package requires; None where it is not installed."""
+    """Returns the minor version of torch that the package requires, None if it is not installed."""
     try:
         requirements = importlib.metadata.requires("torch_spyre") or []
     except importlib.metadata.PackageNotFoundError:
@@ -30,7 +30,7 @@ def _refusal(built, reason=""):
 
 
 def problem():
-    """Why the extension is not loaded, or None: then it has been."""
+    """Loads the extension; returns None, or the reason why it cannot be loaded."""
     built = _built_for()
     if built and not re.match(rf"{re.escape(built)}(\.|[a-z+]|$)", torch.__version__):
         return _refusal(built)

@@ -93,17 +93,17 @@ __all__ = [
 
 
 def device_count():
-    """Number of visible cards (SPYRE_DEVICES, AIU_WORLD_SIZE); opens none."""
+    """Returns the number of visible cards (SPYRE_DEVICES, AIU_WORLD_SIZE); opens none."""
     return _C._device_count()
 
 
 def is_available():
-    """Whether there is a card; opens none and never throws."""
+    """Returns True if a card is visible; opens none and does not raise."""
     return device_count() > 0
 
 
 def is_initialized():
-    """Whether this process has opened a card."""
+    """Returns True if this process has opened a card."""
     return _C._is_initialized()
 
 
@@ -112,7 +112,10 @@ def _is_in_bad_fork():
 
 
 def init():
-    """Opens the current card; its first use does that as well."""
+    """Opens the current card, as its first use does.
+
+    Raises RuntimeError if the card cannot be opened.
+    """
     _C._open()
 
 
@@ -120,16 +123,21 @@ _lazy_init = init
 
 
 def current_device():
+    """Returns the index of this thread's current card."""
     return _C._current_device()
 
 
 def set_device(device):
-    """Makes a card the current one of this thread; opens none."""
+    """Makes a card the current one of this thread; opens none.
+
+    `device` is an index, a string or a torch.device; None and a device without an index change
+    nothing. Raises ValueError for another device type, RuntimeError if there is no such card.
+    """
     _C._set_device(device_index(device))
 
 
 def _exchange_device(index):
-    """Sets the current device, -1 for none, and returns the one before."""
+    """Sets the current device unless `index` is negative; returns the previous one."""
     previous = current_device()
     if index >= 0:
         _C._set_device(index)
@@ -140,9 +148,9 @@ _maybe_exchange_device = _exchange_device
 
 
 class device:
-    """Context manager: another current card.
+    """Context manager that changes the current card of this thread.
 
-    None and -1 change nothing.
+    `device` is an index, a string or a torch.device; None and -1 change nothing.
     """
 
     def __init__(self, device):
@@ -159,14 +167,17 @@ class device:
 
 
 class device_of(device):
-    """Context manager: the card of a tensor or storage; others change nothing."""
+    """Context manager that makes the card of a tensor or storage current.
+
+    Objects on other devices change nothing.
+    """
 
     def __init__(self, obj):
         super().__init__(obj.device if obj.device.type == "spyre" else None)
 
 
 class DeviceProperties(dict):
-    """Properties of a card, as attributes too."""
+    """Properties of a card, readable as items and as attributes."""
 
     def __getattr__(self, name):
         try:
@@ -176,7 +187,10 @@ class DeviceProperties(dict):
 
 
 def get_device_properties(device=None):
-    """What a card is, from sysfs; opens none."""
+    """Returns the DeviceProperties of a card (default: the current one); opens none.
+
+    Sizes are in bytes, clocks in kHz. Raises RuntimeError if there is no such card.
+    """
     index = device_index(device)
     properties = DeviceProperties(_C._properties(index))
     properties.update(
@@ -189,47 +203,50 @@ def get_device_properties(device=None):
 
 
 def get_device_name(device=None):
+    """Returns the name of a card (default: current); raises RuntimeError for a wrong index."""
     return get_device_properties(device)["name"]
 
 
 def get_device_capability(device=None):
-    """Dtypes that tensors on a card can have."""
+    """Returns the dtypes that tensors on a card can have, as torch.accelerator does."""
     return torch.accelerator.get_device_capability(device_index(device))
 
 
 def get_amp_supported_dtype():
+    """Returns the dtypes that torch.autocast can use on cards."""
     return [torch.float16, torch.bfloat16]
 
 
 def is_bf16_supported(including_emulation=True):
+    """Returns True: all cards compute in bfloat16, without emulation."""
     return True
 
 
 def fallbacks():
-    """How often each operation ran on the CPU, by name with overload."""
+    """Returns how often each operation ran on the CPU, as a dict by name with overload."""
     return _C._fallback_counts()
 
 
 def reset_fallbacks():
-    """Starts counting anew; operations that have warned do not warn again."""
+    """Sets the counts of fallbacks() to 0; operations that have warned do not warn again."""
     _C._reset_fallback_counts()
 
 
 def reset(device=None, *, hard=False):
-    """Brings a card back after an error; the process goes on.
+    """Resets a card after an error, so that the process can use it again.
 
-    Work that is queued is cancelled; tensors keep their memory, except that
-    what the cancelled work was writing holds any part of it. If the card itself
-    was reset or lost, or with `hard`, the card is opened anew and the memory of
-    its tensors is lost: using one of them raises RuntimeError. `hard` resets the
-    card for everybody and takes CAP_SYS_ADMIN on a card of the kernel.
+    Cancels queued work. Tensors keep their memory, but memory that cancelled work was writing
+    may hold any part of the result. If the card itself was reset or lost, or with `hard`, the
+    card is opened again and the memory of its tensors is lost: using one of them raises
+    RuntimeError. `hard` resets the card for all processes and requires CAP_SYS_ADMIN on a card
+    of the kernel. Raises RuntimeError if the reset fails.
     """
     _C._reset(device_index(device), hard)
 
 
 @contextlib.contextmanager
 def no_fallbacks():
-    """Raises if an operation runs on the CPU within the block."""
+    """Context manager that raises RuntimeError at its end if an operation ran on the CPU."""
     before = fallbacks()
     yield
     new = {name: n - before.get(name, 0) for name, n in fallbacks().items()}

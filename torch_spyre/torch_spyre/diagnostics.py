@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""First failure data: all that a report of a problem needs, as plain data."""
+"""First failure data: the state that a problem report needs, as plain data."""
 
 import os
 import platform
@@ -29,9 +29,10 @@ def _card(index):
 
 
 def get_diagnostic_report():
-    """Versions, environment, cards, their first errors and memory, fallbacks.
+    """Returns versions, environment, cards with first errors and memory, and fallbacks as a dict.
 
-    Opens no card: of those that are not open, it says what they are.
+    Opens no card: the entry of a card that is not open has only its properties. Memory is in
+    bytes.
     """
     return {
         "versions": {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What torch.compile makes of a model for the card, in words.
+"""The log of torch.compile for the card.
 
-``TORCH_LOGS="torch_spyre.inductor"`` shows the kernels and what they leave to
-eager operations, ``TORCH_LOGS="+torch_spyre.inductor"`` the plan of each too.
+``TORCH_LOGS="torch_spyre.inductor"`` shows the kernels and the operations that run eagerly,
+``TORCH_LOGS="+torch_spyre.inductor"`` the plan of each kernel as well.
 """
 
 import logging

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tensors sent to another process (torch.multiprocessing).
 
-A copy travels, in shared memory of the host, and becomes a tensor on the same
-card of the process that takes it: neither sees what the other writes later.
+A tensor is sent as a copy in shared memory of the host and becomes a tensor on the same card
+of the receiving process. Neither process sees later writes of the other.
 """
 
 import io
@@ -16,7 +16,7 @@ from . import _C
 
 
 def _layout(tensor):
-    """The layout of a tensor that is all of its memory; None for the default one."""
+    """Returns the layout of a tensor that covers its memory; None for the default layout."""
     layout = tensor.device_tensor_layout() if tensor.numel() else None
     if layout is None or not tensor.is_contiguous() or tensor.storage_offset():
         return None
@@ -24,7 +24,7 @@ def _layout(tensor):
         return None
     try:
         default = _C.SpyreTensorLayout(list(tensor.shape), tensor.dtype)
-    except RuntimeError:  # more dimensions than a layout has
+    except RuntimeError:  # the tensor has more dimensions than a layout
         return None
     return None if layout == default else layout
 
@@ -49,13 +49,13 @@ def _reduce_tensor(tensor):
         return reductions.reduce_tensor(tensor)
     if tensor.requires_grad and not tensor.is_leaf:
         raise RuntimeError(
-            "spyre: a tensor that has a history cannot be sent to another process, which has none "
-            "of it; detach() it first"
+            "spyre: cannot send a tensor with autograd history to another process, which does not "
+            "have the history; detach() it first"
         )
     torch.utils.hooks.warn_if_has_hooks(tensor)
     host = tensor.detach().cpu()
     if context.get_spawning_popen() is not None:
-        # A process that starts takes descriptors over after the copies are gone.
+        # A spawned process receives descriptors after the copies have been freed.
         host = _to_bytes(host)
     return _rebuild, (type(tensor), host, tensor.device, _layout(tensor), tensor.requires_grad)
 
@@ -64,12 +64,13 @@ def _reduce_storage(storage):
     if storage.device.type != "spyre":
         return reductions.reduce_storage(storage)
     raise RuntimeError(
-        f"spyre: a storage on {storage.device} cannot be sent to another process; send a tensor, "
-        "which goes as a copy"
+        f"spyre: cannot send a storage on {storage.device} to another process; send a tensor, "
+        "which is sent as a copy"
     )
 
 
 def register():
+    """Registers the reductions of tensors and storages on cards with multiprocessing."""
     for kind in (torch.Tensor, torch.nn.Parameter):
         ForkingPickler.register(kind, _reduce_tensor)
     ForkingPickler.register(torch.UntypedStorage, _reduce_storage)

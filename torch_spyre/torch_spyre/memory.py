@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""torch.spyre.memory: what torch.accelerator says of the cards' memory."""
+"""torch.spyre.memory: the functions of torch.accelerator.memory for cards."""
 
 from torch.accelerator import memory as _memory
 from torch.accelerator.memory import *  # noqa: F401, F403

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where PyTorch has no hook: functions of its own that are wrapped."""
+"""Wraps functions of PyTorch that have no hook for devices."""
 
 import functools
 
@@ -13,7 +13,7 @@ from . import _C
 
 
 def _print_on_host():
-    """Formats numbers on the host, in float64, which the card has not."""
+    """Formats tensors on the host, because PyTorch formats in float64, which the card lacks."""
     original = _tensor_str._tensor_str
 
     @functools.wraps(original)
@@ -24,9 +24,9 @@ def _print_on_host():
 
 
 def _device_tensor_layout(self):
-    """The SpyreTensorLayout of a tensor on a card; None elsewhere.
+    """Returns the SpyreTensorLayout of a tensor on a card, None for other tensors.
 
-    It is that of the memory that the tensor is a view of.
+    A view has the layout of the memory that it is a view of.
     """
     if self.device.type != "spyre" or isinstance(self, torch._subclasses.FakeTensor):
         return None
@@ -52,7 +52,7 @@ def _to_takes_layouts():
 
 
 def _empty_takes_layouts():
-    # What `with torch.device(...)` acts on is collected once: before torch.empty changes.
+    # `with torch.device(...)` collects its functions once; they must include the original empty.
     constructors = _device._device_constructors()
     original = torch.empty
 
@@ -74,21 +74,24 @@ def _empty_takes_layouts():
         tensor = _C.empty_with_layout(list(size), device_layout, dtype, device)
         return tensor.requires_grad_(requires_grad)
 
-    # As what pickle finds it by, in processes without this package too.
+    # pickle stores this name, so that processes without this package can load it.
     empty.__module__, empty.__qualname__ = "torch", "empty"
     torch.jit._builtins._register_builtin(empty, "aten::empty")
     torch.empty = empty
-    # dynamo takes a call by the name it has in torch, and asks whether it is one of these.
+    # dynamo identifies a call by its name in torch and looks for it in this set.
     constructors.add(empty)
 
 
 def _dlpack_knows_spyre():
-    """DLPack has a device type for extensions, under PyTorch's name for the first of them."""
+    """Exports spyre tensors as kDLExtDev, DLPack's type for extension devices.
+
+    PyTorch imports that type as its first extension device.
+    """
     original_device, original = torch.Tensor.__dlpack_device__, torch.Tensor.__dlpack__
     original_to, original_from = torch.utils.dlpack.to_dlpack, torch.utils.dlpack.from_dlpack
 
     def check_address(tensor):
-        # Memory under a second layout would come back under the first.
+        # An import finds the memory's first layout by the address, so a second one would be lost.
         if tensor.device.type == "spyre" and not _C._dlpack_has_address(tensor):
             raise BufferError(
                 f"a view at offset {tensor.storage_offset()} of memory on {tensor.device} has no "
@@ -123,7 +126,7 @@ def _dlpack_knows_spyre():
 
 
 def _grad_scaler_counts_on_host():
-    """The scale and its growth are numbers of the host: its reciprocal is taken in float64."""
+    """Keeps the scale and its growth on the host: its reciprocal is computed in float64."""
     original = torch.amp.GradScaler._lazy_init_scale_growth_tracker
 
     @functools.wraps(original)
@@ -134,7 +137,7 @@ def _grad_scaler_counts_on_host():
 
 
 def _trace_checks_on_host():
-    """What torch.jit.trace compares results in, float64, the card has not."""
+    """Compares results of torch.jit.trace on the host: it uses float64, which the card lacks."""
     original = torch.jit._trace._check_trace
 
     def double(self, *args, **kwargs):
@@ -143,7 +146,7 @@ def _trace_checks_on_host():
 
     @functools.wraps(original)
     def check_trace(*args, **kwargs):
-        # A mode would change the graph of the second trace, which is compared with the first.
+        # A TorchFunctionMode would appear in the second trace, which is compared with the first.
         torch.Tensor.double = double
         try:
             return original(*args, **kwargs)
@@ -154,10 +157,10 @@ def _trace_checks_on_host():
 
 
 def _flex_attention_takes_spyre():
-    """Of tensors on a card it runs unfused, by operations that a card has.
+    """Lets flex_attention run unfused on a card, by operations that the card has.
 
-    Inductor would write it as one loop, which no kernel of a card is. The error that dynamo
-    meets here ends its graph, and the call runs eagerly.
+    Inductor would write it as one loop, for which the card has no kernel. Under dynamo the
+    original check raises, which breaks the graph, so the call runs eagerly.
     """
     original = flex_attention._validate_device
 
@@ -170,7 +173,11 @@ def _flex_attention_takes_spyre():
 
 
 def require_layout(tensor, device_size, stride_map):
-    """`tensor` if it lies so on its card, else a copy that does."""
+    """Returns `tensor` if its layout has this device_size and stride_map, else a copy that has.
+
+    Both are in elements, outermost device dimension first. Raises RuntimeError if they do not
+    describe the tensor.
+    """
     layout = _C.SpyreTensorLayout(
         list(device_size), list(stride_map), _C.get_device_dtype(tensor.dtype)
     )
@@ -180,6 +187,7 @@ def require_layout(tensor, device_size, stride_map):
 
 
 def apply():
+    """Applies all wrappers of this module; called once, when the device is registered."""
     _print_on_host()
     _to_takes_layouts()
     _empty_takes_layouts()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Streams and events, over torch.Stream and torch.Event."""
+"""Streams and events, based on torch.Stream and torch.Event."""
 
 import contextlib
 
@@ -14,7 +14,11 @@ def _device(device):
 
 
 class Stream(torch.Stream):
-    """A stream of the card's pool; priority -1 goes before 0."""
+    """A stream of the card's pool.
+
+    `device` is an index, a string or a torch.device, by default the current card. Work of
+    `priority` -1 precedes work of 0.
+    """
 
     def __new__(cls, device=None, priority=0, **kwargs):
         if "stream_id" in kwargs:
@@ -23,11 +27,12 @@ class Stream(torch.Stream):
 
     @property
     def id(self):
+        """The number of the stream on its card; 0 is the default stream."""
         return self.stream_id
 
     @property
     def priority(self):
-        """-1 for streams of the high-priority pool, else 0."""
+        """The priority: -1 for streams of the high-priority pool, else 0."""
         return _C._stream_priority(self.stream_id)
 
     def __repr__(self):
@@ -35,7 +40,11 @@ class Stream(torch.Stream):
 
 
 class Event(torch.Event):
-    """A point in a stream."""
+    """A point in a stream.
+
+    `enable_timing` is required for elapsed_time(); `blocking` has no effect. Raises
+    RuntimeError if `interprocess`.
+    """
 
     def __new__(cls, enable_timing=False, blocking=False, interprocess=False, device=None):
         if interprocess:
@@ -43,7 +52,10 @@ class Event(torch.Event):
         return super().__new__(cls, _device(device), enable_timing=enable_timing)
 
     def elapsed_time(self, end_event):
-        """Milliseconds from this event to `end_event`, both with timing and reached."""
+        """Returns the milliseconds from this event to `end_event`.
+
+        Raises RuntimeError unless both have timing and have been reached.
+        """
         return _C._elapsed_time(self.event_id, end_event.event_id)
 
 
@@ -56,25 +68,27 @@ def _wrap(stream):
 
 
 def current_stream(device=None):
+    """Returns the current Stream of a card (default: the current card)."""
     return _wrap(torch.accelerator.current_stream(_device(device)))
 
 
 def default_stream(device=None):
+    """Returns the default Stream of a card (default: the current card)."""
     stream = torch.accelerator.current_stream(_device(device))
     return Stream(stream_id=0, device_index=stream.device_index, device_type=stream.device_type)
 
 
 def set_stream(stream):
-    """Makes `stream` the current one of its card; None changes nothing."""
+    """Makes `stream` the current stream of its card and that card current; None does nothing."""
     if stream is not None:
         torch.accelerator.set_stream(stream)
 
 
 def stream(stream):
-    """Context manager: work goes to `stream`; None changes nothing."""
+    """Context manager that makes `stream` current; None changes nothing."""
     return contextlib.nullcontext() if stream is None else stream
 
 
 def synchronize(device=None):
-    """Waits for all work of a card and raises its error, if there is one."""
+    """Waits for all work of a card (default: current); raises RuntimeError if any failed."""
     _C._synchronize(device_index(device))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Devices as people write them."""
+"""Conversion of the forms in which callers name devices."""
 
 import torch
 
@@ -7,17 +7,18 @@ from . import _C
 
 
 class DtypeError(TypeError, RuntimeError):
-    """A dtype without a form on the card.
+    """Raised for a dtype that the card cannot store.
 
-    A TypeError, as of other devices without float64, and the RuntimeError that code
-    expects of operations that a device does not have.
+    It is a TypeError, as on other devices without float64, and also the RuntimeError that
+    code expects of operations that a device lacks.
     """
 
 
 def device_index(device=None, default=None):
-    """Index of a card given as None, a number, a string or a torch.device.
+    """Returns the index of a card given as None, an int, a string or a torch.device.
 
-    What names no card means `default`, or the current card.
+    None and a device without an index give `default`, or the current card if that is None.
+    Raises ValueError for another device type.
     """
     if device is None:
         index = None

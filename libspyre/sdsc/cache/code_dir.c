@@ -23,8 +23,8 @@
 #define PLAN "spyrecode.json"
 
 /*
- * A user who may write to the common cache can take programs out of it and put
- * others' names on them. Every user of it would have to trust all of those.
+ * A user who may write to the common cache can replace programs in it, so only a
+ * directory that no other user can write is accepted.
  */
 static spyre_status check_common(void)
 {
@@ -75,7 +75,7 @@ bool code_dir_path(const char *directory, char *path, size_t size)
  * Reading
  */
 
-/* Not what anyone else could have put there. */
+/* True if the file belongs to this user, to root or to the owner of the bundle. */
 static bool owner_trusted(const struct stat *st, const char *directory)
 {
 	struct stat bundle;
@@ -122,7 +122,7 @@ static bool add_file(struct code_key_state *key, const char *directory, const ch
 	return true;
 }
 
-/* The key of the sources as they are now, and what the launch spec says. */
+/* Computes the key of the present sources, and reads the launch spec. */
 static bool key_of_sources(const char *directory, const struct code_files *files,
 			   struct code_key *key, struct launch_spec *spec)
 {
@@ -188,7 +188,7 @@ const char *code_dir_read(const char *path, const char *directory, uint32_t max_
  * Writing
  */
 
-/* Under a name of its own, then renamed: readers see the old file or the new one. */
+/* Writes a temporary file and renames it: readers see the old file or the new one. */
 static bool write_file(int dir, const char *name, const void *data, size_t size)
 {
 	static atomic_uint serial;
@@ -199,7 +199,7 @@ static bool write_file(int dir, const char *name, const void *data, size_t size)
 
 	snprintf(own, sizeof(own), ".%s.%ld.%u", name, (long)getpid(), atomic_fetch_add(&serial, 1));
 	fd = openat(dir, own, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0 && errno == EEXIST) {	/* of a process that died */
+	if (fd < 0 && errno == EEXIST) {	/* left by a process that died */
 		unlinkat(dir, own, 0);
 		fd = openat(dir, own, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	}
@@ -237,7 +237,7 @@ static bool list_files(const struct bundle_source *source, struct code_files *fi
 static spyre_status write_both(int dir, const char *path, const void *binary, size_t binary_size,
 			       const char *plan, size_t plan_size)
 {
-	/* The binary last: it is what a load looks for. */
+	/* The binary is written last, because a load looks for it first. */
 	if (write_file(dir, PLAN, plan, plan_size) &&
 	    write_file(dir, BINARY, binary, binary_size))
 		return SPYRE_SUCCESS;

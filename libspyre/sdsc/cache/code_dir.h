@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * spyreCodeDir/: where a compiled bundle is kept, beside its sources or below
- * SPYRE_KERNEL_CACHE_DIR. Nothing in it is trusted; what does not fit is
- * compiled anew. Internal.
+ * spyreCodeDir/: the cache of a compiled bundle, next to its sources or below
+ * SPYRE_KERNEL_CACHE_DIR. Its files are untrusted; a bundle whose cache is
+ * damaged or outdated is compiled anew. Internal.
  */
 #ifndef SPYRE_SDSC_CODE_DIR_H
 #define SPYRE_SDSC_CODE_DIR_H
@@ -24,15 +24,15 @@ spyre_status code_cache_mode(enum code_cache *mode);
 
 #define CODE_DIR_MAX_PATH 4096
 
-/* spyreCodeDir of a bundle, or its place in the common cache; false if it has none. */
+/* Path of spyreCodeDir of a bundle, which may be in the common cache; false if it is too long. */
 bool code_dir_path(const char *directory, char *path, size_t size);
-/* Reads a compiled bundle; returns why that is not possible, NULL if @bundle is filled. */
+/* Reads a compiled bundle. Returns NULL if @bundle is filled, else the reason as text. */
 const char *code_dir_read(const char *path, const char *directory, uint32_t max_cores,
 			  struct spyre_bundle *bundle);
-/* Writes a compiled bundle to the directory @path, made if it is missing. */
+/* Writes a compiled bundle to the directory @path, which it creates if it is missing. */
 spyre_status code_dir_write(const char *path, const struct bundle_source *source,
 			    const struct spyre_bundle *bundle);
-/* The same, where failing is no error: the next load compiles again. */
+/* Writes it too, but ignores failures: the next load compiles again. */
 void code_dir_store(const char *path, const struct bundle_source *source,
 		    const struct spyre_bundle *bundle);
 

@@ -141,8 +141,8 @@ static const char *take_arg(const struct code_image_arg *arg, uint32_t index, sp
 }
 
 /*
- * @extent is the program's, which the verifier proves: what a launch checks
- * addresses against never comes from a table of the file.
+ * @extent comes from the program, where the verifier proves it. A launch checks
+ * addresses against it, so the file's table must not supply it.
  */
 static const char *take_operand(const struct code_image_operand *operand, uint64_t extent,
 				struct spyre_bundle *b, uint32_t index)

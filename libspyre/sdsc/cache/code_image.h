@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * init_binary.bin: a compiled bundle as a file. The encoding is our own, little
- * endian; docs/bundles.md is the reference. Internal.
+ * init_binary.bin: a compiled bundle as a file, in an encoding of this project,
+ * little endian. docs/bundles.md is the reference. Internal.
  */
 #ifndef SPYRE_SDSC_CODE_IMAGE_H
 #define SPYRE_SDSC_CODE_IMAGE_H
@@ -14,7 +14,7 @@
 #define CODE_IMAGE_MAX_BYTES (512u << 20)
 
 #define CODE_IMAGE_NAMED_ARGS 1u
-#define CODE_IMAGE_SYMBOLS 2u	/* the program is that of the maxima */
+#define CODE_IMAGE_SYMBOLS 2u	/* has symbols; the program is for their maxima */
 
 struct code_image_header {
 	uint32_t magic, version;
@@ -44,23 +44,22 @@ struct code_image_file {
 	char name[CODE_IMAGE_NAME_BYTES];
 };
 
-/* The SDSC files in the order of their first execute, to be freed. */
+/* The SDSC files in the order of their first execute; the caller frees them. */
 struct code_files {
 	struct code_image_file *list;
 	uint32_t num;
 };
 
-/* Hash of the header with sum 0, and of all that follows. @size: at least a header. */
+/* Hash of the file, with the header's sum taken as 0. @size is at least a header. */
 struct code_key code_image_sum(const void *data, size_t size);
 
-/* To be freed; NULL without memory. */
+/* Returns the file's bytes, which the caller frees; NULL if memory is short. */
 void *code_image_encode(const struct spyre_bundle *bundle, struct code_key key,
 			const struct code_files *files, size_t *size);
 
 /*
- * Reads what may be damaged or hostile: every field is checked. What is wrong
- * comes back as text, NULL if nothing is. The program itself is for the card's
- * verifier.
+ * Reads a file that may be damaged or hostile, so it checks every field. Returns
+ * NULL, or the error as text. The card's verifier checks the program itself.
  */
 const char *code_image_decode(const void *data, size_t size, struct spyre_bundle *bundle,
 			      struct code_key *key, struct code_files *files);

@@ -15,7 +15,7 @@
 #define SEGMENT_7 (UINT64_C(7) << 34)
 #define FLIT 128u
 #define FLIT_WORDS 16u
-#define POOL_SYMBOL SPYRE_MAX_OPERANDS	/* behind all arguments */
+#define POOL_SYMBOL SPYRE_MAX_OPERANDS	/* after all arguments */
 
 struct plan {
 	yyjson_mut_doc *doc;
@@ -49,7 +49,7 @@ static yyjson_mut_val *add_command(struct plan *p, yyjson_mut_val *list, const c
 	return yyjson_mut_obj_add_obj(p->doc, command, name);
 }
 
-/* Symbols that come in: arguments are -1, -2, …; the pool is behind the last possible one. */
+/* Input symbols: arguments are -1, -2, …; the pool follows the last possible argument. */
 static int64_t base_symbol(const struct spyre_bundle_operand *o)
 {
 	return -1 - (int64_t)(o->kind == SPYRE_OPERAND_ARG ? o->arg : POOL_SYMBOL);
@@ -143,7 +143,7 @@ char *spyrecode_text(const struct spyre_bundle *bundle, size_t binary, size_t *s
 	root = yyjson_mut_obj(p.doc);
 	yyjson_mut_doc_set_root(p.doc, root);
 	put_plans(&p, root);
-	/* Names come from the bundle's files, so they need not be UTF-8. */
+	/* Names come from the bundle's files and may be invalid UTF-8. */
 	text = yyjson_mut_write(p.doc, YYJSON_WRITE_PRETTY | YYJSON_WRITE_ALLOW_INVALID_UNICODE,
 				size);
 	yyjson_mut_doc_free(p.doc);

@@ -2,11 +2,11 @@
 /*
  * Builder: attention, softmax(scale * q k^T + mask) v over the last two dimensions.
  *
- * Heads that are shorter than a stick lie side by side in one, as projections
- * leave them. They are not taken apart: a head's scores are products of whole
- * sticks in which the other heads are zeros, and of what its weights make of v
- * the lanes of the head are kept. Sums have the same terms in the same order,
- * and zeros besides, so the results are those of heads with sticks of their own.
+ * Heads that are shorter than a stick share one, as projections leave them. They
+ * are not separated: a head's scores are products of whole sticks in which the
+ * other heads are zeros, and only the head's lanes of its weights times v are
+ * kept. The sums have the same terms in the same order, plus zeros, so the
+ * results equal those of heads in separate sticks.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +26,7 @@
 
 struct heads {
 	const struct build_call *call;
-	int64_t count, size, width;	/* of one; of all */
+	int64_t count, size, width;	/* number of heads; lanes of one and of all */
 	uint32_t factor;
 	uint32_t ones;
 };
@@ -51,7 +51,7 @@ static spyre_status attend(const struct heads *h, uint32_t q, uint32_t k, uint32
 	return SPYRE_SUCCESS;
 }
 
-/* Ones in the lanes before @end, zeros behind. */
+/* Makes ones in the lanes before @end and zeros from there on. */
 static spyre_status lanes_before(const struct heads *h, int64_t end, uint32_t *lanes)
 {
 	spyre_sdsc_attribute value = { "value", 0 };
@@ -62,7 +62,7 @@ static spyre_status lanes_before(const struct heads *h, int64_t end, uint32_t *l
 	return build_add(h->call->graph, "mask_by_index", &value, 1, IN(h->ones, index), 2, lanes);
 }
 
-/* Ones in the lanes of head @i. */
+/* Makes ones in the lanes of head @i and zeros in the others. */
 static spyre_status lanes_of(const struct heads *h, int64_t i, uint32_t *lanes)
 {
 	uint32_t before = NEW, to_end = h->ones;

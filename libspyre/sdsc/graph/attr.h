@@ -7,7 +7,7 @@
 
 bool build_has_attr(const struct build_call *call, const char *name);
 double build_attr(const struct build_call *call, const char *name);
-/* The value of the attribute that is given for the @n-th time, or the last one. */
+/* Value @n of an attribute that is given several times, or the last one if @n is too large. */
 double build_attr_nth(const struct build_call *call, const char *name, uint32_t n);
 spyre_status build_check_attrs(const struct build_call *call);
 /* An attribute that names a dim; negative ones count from the end. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: from one format to another. */
+/* Builder: conversions between formats. */
 #include <math.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static bool is_int32(spyre_format format)
 	return format == SPYRE_FORMAT_IEEE_INT32 || format == SPYRE_FORMAT_SENUINT32;
 }
 
-/* The operation between two formats; NULL if there is none. */
+/* Operation that converts between two formats; NULL if the card has none. */
 static const char *cast_name(spyre_format from, spyre_format to)
 {
 	if (from == to || (is_int32(from) && is_int32(to)))
@@ -51,7 +51,7 @@ static const char *cast_name(spyre_format from, spyre_format to)
 	return build_is_float(from) && build_is_float(to) ? "cast" : NULL;
 }
 
-/* 16-bit floats and integers meet in fp32. */
+/* True if a conversion takes two steps: 16-bit floats and integers convert via fp32. */
 static bool by_fp32(spyre_format from, spyre_format to)
 {
 	return (is_int32(from) && build_is_float(to) && to != SPYRE_FORMAT_IEEE_FP32) ||
@@ -59,7 +59,7 @@ static bool by_fp32(spyre_format from, spyre_format to)
 		to == SPYRE_FORMAT_IEEE_INT32);
 }
 
-/* Given by the output, by its name or by an attribute. */
+/* Determines the output's format from the output, the operation's name or an attribute. */
 static spyre_status cast_output(const struct build_call *call, struct build_use *use)
 {
 	double format = build_attr(call, "format");
@@ -83,7 +83,7 @@ static spyre_status cast_output(const struct build_call *call, struct build_use 
 	return SPYRE_SUCCESS;
 }
 
-/* Wide sticks come in twos or fours for one narrow one; a tensor may have fewer. */
+/* One narrow stick takes two or four wide ones; a tensor with fewer gets a padded copy. */
 spyre_status build_cast(const struct build_call *call)
 {
 	struct build_use use[2] = { build_use_of(call->graph, call->in[0]),
@@ -115,7 +115,7 @@ spyre_status build_cast(const struct build_call *call)
 	wide = &use[widens];
 	if (build_lanes(shape) == build_lanes(&use[1].view) || stick < 0 ||
 	    build_stick_dim(&wide->view) != stick ||
-	    (widens ? build_may_write : build_has_room)(call->graph, wide, (uint32_t)stick,
+	    (widens ? build_may_write : build_may_read)(call->graph, wide, (uint32_t)stick,
 							build_whole_sticks(shape->size[stick],
 									   most)))
 		return build_emit(call->graph, name, use, 1, &use[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Divisions that a caller asks for: which dims of which steps they are of (docs/planning.md). */
+/* Requested divisions: maps a caller's splits to the dims of steps (docs/planning.md). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

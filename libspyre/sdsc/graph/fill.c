@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: constants, made of nothing. */
+/* Builder: constants, computed without an input. */
 #include <math.h>
 
 #include "libspyre/base/error.h"
@@ -29,13 +29,13 @@ spyre_status build_constant(spyre_sdsc_graph *g, spyre_format format, double val
 
 	TRY(build_zero(g, format, &zero));
 	*tensor = SPYRE_SDSC_NEW;
-	/* A bound that equals what it bounds leaves the sign of it. */
+	/* clip leaves the sign of a zero that equals its bound, so -0 is a negated zero. */
 	if (value == 0 && signbit(value))
 		return build_add(g, "neg", NULL, 0, &zero, 1, tensor);
 	return build_add(g, "clip", range, 2, &zero, 1, tensor);
 }
 
-/* Integers and fp8 are made of fp32. */
+/* Fills integers and fp8 by a conversion from fp32, as clip has neither. */
 static spyre_status filling(spyre_sdsc_graph *g, spyre_format format, double value,
 			    uint32_t *tensor)
 {

@@ -5,7 +5,7 @@
 
 #include "libspyre/sdsc/graph/graph.h"
 
-/* One value that is 0 whatever memory holds; any value made of it. */
+/* Make one element: 0, whatever memory holds, and any value computed from that. */
 spyre_status build_zero(spyre_sdsc_graph *graph, spyre_format format, uint32_t *tensor);
 spyre_status build_constant(spyre_sdsc_graph *graph, spyre_format format, double value,
 			    uint32_t *tensor);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builder: steps that bring operands into form: room for whole sticks, zeros
- * in it, sticks along another dimension.
+ * Builder: steps that adapt operands: padding to whole sticks, zeros in the
+ * padding, sticks along another dimension.
  */
 #include <math.h>
 #include <string.h>
@@ -25,7 +25,7 @@ int64_t build_lanes(const spyre_sdsc_operand *o)
 	return spyre_stick_elements(o->layout.device_format);
 }
 
-/* Lanes of a last stick are the tensor's. */
+/* Elements along @dim that belong to the tensor, with all lanes of its last stick. */
 static int64_t own_size(const struct build_use *use, uint32_t dim)
 {
 	int64_t size = use->view.size[dim];
@@ -34,26 +34,26 @@ static int64_t own_size(const struct build_use *use, uint32_t dim)
 	       build_whole_sticks(size, build_lanes(&use->view)) : size;
 }
 
-bool build_has_room(const spyre_sdsc_graph *g, const struct build_use *use, uint32_t dim,
+bool build_may_read(const spyre_sdsc_graph *g, const struct build_use *use, uint32_t dim,
 		    int64_t size)
 {
 	const struct build_tensor *t = &g->tensor[use->tensor];
 	const spyre_layout *l = &use->view.layout;
-	int64_t room = 1;
+	int64_t capacity = 1;
 
 	if (t->argument && t->padding != SPYRE_SDSC_PADDING_ZERO)
 		return size <= own_size(use, dim);
 	for (uint32_t j = 0; j < l->device_rank; j++)
 		if (l->dim_map[j] == (int)dim)
-			room *= l->device_size[j];
-	return room >= size;
+			capacity *= l->device_size[j];
+	return capacity >= size;
 }
 
 bool build_may_write(const spyre_sdsc_graph *g, const struct build_use *use, uint32_t dim,
 		     int64_t size)
 {
 	return g->tensor[use->tensor].argument ? size <= own_size(use, dim) :
-						 build_has_room(g, use, dim, size);
+						 build_may_read(g, use, dim, size);
 }
 
 bool build_is_clean(const struct build_use *use, uint32_t dim)
@@ -85,7 +85,7 @@ static spyre_status clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint
 	struct build_use uses[3];
 	uint32_t index;
 
-	/* Places along a dim may be more than 16 bits hold. */
+	/* Indices along a dim may exceed the integers that 16-bit floats hold exactly. */
 	TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, (double)size, &index));
 	use->view.size[k] = out.view.size[k] = whole;
 	build_layout(&out.view, format, (int)k, 0);
@@ -110,7 +110,7 @@ spyre_status build_clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint3
 	return status;
 }
 
-/* One step of a plain operation on given views. */
+/* Adds one step of an operation without a recipe, on given views. */
 spyre_status build_emit(spyre_sdsc_graph *g, const char *op, const struct build_use *in,
 			 uint32_t num_inputs, struct build_use *out)
 {
@@ -129,13 +129,13 @@ static spyre_status pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_
 {
 	struct build_use copy = { .view = use->view }, all;
 	const spyre_layout *l = &use->view.layout;
-	/* Also a dim of one point, if the sticks are along that. */
+	/* Includes dims of size 1, which build_stick_dim() leaves out. */
 	int stick = l->dim_map[l->device_rank - 1];
 	uint32_t lanes = stick < 0 ? 0 : 1u << stick;
 
 	build_layout(&copy.view, use->view.layout.device_format, stick, pad);
 	TRY(build_new_tensor(g, &copy.view, &copy.tensor));
-	/* Lanes come with their sticks. */
+	/* Sticks are copied whole, so lanes stay clean as they were. */
 	copy.clean = (use->clean & lanes) | (clean ? pad & ~lanes : 0);
 	if (clean) {
 		uint32_t zero;
@@ -167,8 +167,8 @@ spyre_status build_pad_copy(spyre_sdsc_graph *g, struct build_use *use, uint32_t
 }
 
 /*
- * Names the dim of one point that the sticks of @sparse are along. If there is
- * none, both operands get one behind their last.
+ * Finds the dim of size 1 that the sticks of @sparse are along. If there is none,
+ * both operands get such a dim after their last.
  */
 static spyre_status name_single(struct build_use *sparse, struct build_use *other, int *dim)
 {
@@ -189,7 +189,7 @@ static spyre_status name_single(struct build_use *sparse, struct build_use *othe
 	return SPYRE_SUCCESS;
 }
 
-/* Takes back the dim that name_single() has added to operands of @rank dims. */
+/* Removes the dim that name_single() has added to operands of @rank dims. */
 static void drop_single(struct build_use *use, uint32_t rank)
 {
 	if (use->view.rank == rank)
@@ -201,7 +201,7 @@ static void drop_single(struct build_use *use, uint32_t rank)
 			use->view.layout.dim_map[j] = -1;
 }
 
-/* Elements that lie along sticks get one each. */
+/* Copies elements that lie along sticks to one stick per element. */
 static spyre_status into_singles(spyre_sdsc_graph *g, struct build_use from, struct build_use *to)
 {
 	uint32_t rank = from.view.rank, old = (uint32_t)build_stick_dim(&from.view);
@@ -220,7 +220,7 @@ static spyre_status into_singles(spyre_sdsc_graph *g, struct build_use from, str
 	return SPYRE_SUCCESS;
 }
 
-/* The reverse: the other elements of the sticks come along, and are left behind there. */
+/* The reverse: copies whole sticks, and drops all but their first elements by a view. */
 static spyre_status out_of_singles(spyre_sdsc_graph *g, struct build_use from, int stick,
 				   struct build_use *to)
 {
@@ -265,7 +265,7 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 	both = 1u << old | 1u << stick;
 	rows = build_whole_sticks(from.view.size[stick], lanes);
 	columns = build_whole_sticks(from.view.size[old], lanes);
-	if (!build_has_room(g, &from, (uint32_t)stick, rows))
+	if (!build_may_read(g, &from, (uint32_t)stick, rows))
 		TRY(build_pad_copy(g, &from, both, true));
 	padded = out;
 	if (out.tensor == SPYRE_SDSC_NEW ||
@@ -303,8 +303,8 @@ spyre_status build_restick_new(spyre_sdsc_graph *g, struct build_use *use, int s
 }
 
 /*
- * A dim more, and the sticks along that: each element then leads a stick of its
- * own, and whatever fills the stick is not looked at.
+ * Restickifies along an additional dim, so that each element is the first of its
+ * own stick. The other lanes of the stick are never read.
  */
 spyre_status build_sparse(spyre_sdsc_graph *g, struct build_use *use)
 {
@@ -323,7 +323,7 @@ spyre_status build_sparse(spyre_sdsc_graph *g, struct build_use *use)
 	return SPYRE_SUCCESS;
 }
 
-/* Inputs of pointwise operations that have their sticks along another dim than the output. */
+/* Restickifies inputs whose sticks are along another dim than those of the output. */
 spyre_status build_align(const struct build_call *call, struct build_use *uses)
 {
 	struct build_use *out = &uses[call->num_inputs];

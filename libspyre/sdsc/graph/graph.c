@@ -53,7 +53,7 @@ spyre_status build_new_tensor(spyre_sdsc_graph *g, const spyre_sdsc_operand *ope
 	struct build_tensor *t;
 
 	if (g->num_tensors == BUILD_MAX_TENSORS ||
-	    !spyre_array_reserve(&g->tensor, &g->room_tensors, g->num_tensors + 1, sizeof(*t)))
+	    !spyre_array_reserve(&g->tensor, &g->capacity_tensors, g->num_tensors + 1, sizeof(*t)))
 		return no_more(g->num_tensors, BUILD_MAX_TENSORS, "tensors");
 	t = &g->tensor[g->num_tensors];
 	*t = (struct build_tensor){ .operand = *operand, .padding = SPYRE_SDSC_PADDING_UNKNOWN };
@@ -100,7 +100,7 @@ const spyre_sdsc_operand *build_operand(const spyre_sdsc_graph *graph, uint32_t 
 	return &graph->tensor[tensor].operand;
 }
 
-/* Sticks are written whole: what the last one holds beyond the tensor is anything then. */
+/* Records that a step writes whole sticks, so that the padding of the last is undefined. */
 static spyre_status mark_written(const struct build_call *call, const struct build_use *out)
 {
 	struct build_tensor *t = &call->graph->tensor[out->tensor];
@@ -130,7 +130,7 @@ spyre_status build_add_step(const struct build_call *call, struct build_use *use
 	}
 	*call->out = out->tensor;
 	if (g->num_steps == BUILD_MAX_STEPS ||
-	    !spyre_array_reserve(&g->step, &g->room_steps, g->num_steps + 1, sizeof(*g->step)))
+	    !spyre_array_reserve(&g->step, &g->capacity_steps, g->num_steps + 1, sizeof(*g->step)))
 		return no_more(g->num_steps, BUILD_MAX_STEPS, "operations");
 	TRY(build_shapes(call, uses, &g->step[g->num_steps]));
 	build_ask(g, &g->step[g->num_steps]);
@@ -184,7 +184,7 @@ static spyre_status scalar_input(struct build_call *call)
 				   "%s takes its second operand as an input or as the attribute \"other\", not both",
 				   call->op->name) : SPYRE_SUCCESS;
 	if (call->in[0] >= call->graph->num_tensors)
-		return SPYRE_SUCCESS;	/* check_call() says so */
+		return SPYRE_SUCCESS;	/* check_call() reports the error */
 	first = build_operand(call->graph, call->in[0]);
 	call->num_inputs = 2;
 	return build_constant(call->graph, first->layout.device_format,
@@ -203,7 +203,7 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 				   "\"%s\" is not an operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
 	TRY(build_check_attrs(&call));
-	/* No more is read than an operation takes. */
+	/* A surplus of inputs is not read; check_count() reports it. */
 	for (uint32_t i = 0; i < num_inputs && num_inputs <= call.op->most_inputs; i++)
 		call.in[i] = in[i];
 	TRY(scalar_input(&call));
@@ -247,7 +247,7 @@ spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
 	before = build_state(graph);
 	out = *tensor;
 	status = build_add(graph, op, attributes, num_attributes, inputs, num_inputs, &out);
-	/* Operations that are made of others are what the caller knows. */
+	/* An error of a step inside a recipe gets the name of the operation that was called. */
 	if (status && !names_operation(op))
 		status = spyre_error_prefix(status, "%s", op);
 	if (!status)
@@ -256,7 +256,7 @@ spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
 		*tensor = out;
 		return status;
 	}
-	/* An operation that fails leaves nothing behind. */
+	/* A failed operation is rolled back. */
 	build_return_to(graph, &before);
 	return status;
 }

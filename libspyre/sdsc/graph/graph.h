@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Builder: operations by name to SDSCs. An operation is first put into the
- * form that the parser makes of a file; the planners (plan/) divide the work
- * and place what lies between operations; then it is written or compiled.
- * Internal.
+ * Builder: turns operations by name into SDSCs. An operation first becomes the
+ * struct that the parser makes from a file; the planners (plan/) divide the work
+ * and place intermediates; then it is written or compiled. Internal.
  */
 #ifndef SPYRE_SDSC_GRAPH_H
 #define SPYRE_SDSC_GRAPH_H
@@ -24,7 +23,7 @@ enum build_kind {
 	BUILD_RESTICK,
 	BUILD_WINDOW,		/* convolutions and pooling */
 	BUILD_TOPK,
-	BUILD_RECIPE,		/* made of others */
+	BUILD_RECIPE,		/* composed of other operations */
 };
 
 enum {
@@ -37,17 +36,17 @@ enum {
 struct build_call;
 
 struct build_op {
-	const char *name;	/* what callers say */
+	const char *name;	/* name for callers */
 	const char *func;	/* opFuncName */
 	enum build_kind kind;
 	uint32_t inputs, most_inputs;
 	uint32_t flags;
 	spyre_status (*recipe)(const struct build_call *call);
-	/* Attributes, and for pointwise operations the constants they become. */
+	/* Attributes; those of pointwise operations become constants of the SDSC. */
 	struct {
 		const char *name;
 		const char *constant;
-		double fallback;	/* NAN: has to be given */
+		double fallback;	/* NAN: the attribute is required */
 	} attr[BUILD_MAX_ATTRS];
 };
 
@@ -58,7 +57,7 @@ struct build_tensor {
 	spyre_sdsc_padding padding;
 };
 
-/* One SDSC to be. */
+/* A step, which becomes one SDSC. */
 struct build_step {
 	struct ir_sdsc sdsc;
 	const struct build_op *op;
@@ -67,8 +66,8 @@ struct build_step {
 	int8_t key[IR_MAX_DIMS];
 	uint32_t whole;		/* dims (bits) that are never divided */
 	uint32_t reduced;	/* dims that are reduced, but not along sticks */
-	int64_t asked[IR_MAX_DIMS];	/* slices that the caller wants, 0: no matter */
-	bool helps;		/* brings an operand into form */
+	int64_t asked[IR_MAX_DIMS];	/* slices that the caller requests, 0: none requested */
+	bool helps;		/* adapts an operand */
 	/* Filled by the planner. */
 	uint32_t group;
 	struct ir_symbol *symbols;
@@ -81,26 +80,26 @@ struct spyre_sdsc_graph {
 	struct build_tensor *tensor;
 	struct build_step *step;
 	uint32_t num_tensors, num_steps, num_args;
-	size_t room_tensors, room_steps;
-	/* The division that is asked for (division.c). */
+	size_t capacity_tensors, capacity_steps;
+	/* The requested division (division.c). */
 	spyre_sdsc_split split[SPYRE_SDSC_MAX_SPLITS];
 	uint32_t num_splits;
-	bool helping;		/* what is added brings operands into form */
+	bool helping;		/* the steps being added adapt operands */
 	/* Marks, and the paddings that have changed (mark.c). */
 	struct build_mark *mark;
 	struct build_change *change;
 	uint32_t num_marks, num_changes;
-	size_t room_marks, room_changes;
+	size_t capacity_marks, capacity_changes;
 };
 
-/* An operand as an operation sees it: often the tensor itself. */
+/* A tensor with the view that an operation takes of it, often the whole tensor. */
 struct build_use {
 	uint32_t tensor;
 	spyre_sdsc_operand view;
-	uint32_t clean;		/* dims (bits) beyond which there are zeros */
+	uint32_t clean;		/* dims (bits) whose padding is zeros */
 };
 
-/* A recipe works on this; @in[] and @out are tensors, @out may be SPYRE_SDSC_NEW. */
+/* Arguments of a recipe; @in[] and @out are tensors, @out may be SPYRE_SDSC_NEW. */
 struct build_call {
 	spyre_sdsc_graph *graph;
 	const struct build_op *op;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: what an intermediate looks like that a caller leaves to the graph. */
+/* Builder: shapes and layouts of intermediates that the caller does not give. */
 #include <string.h>
 
 #include "libspyre/base/error.h"
@@ -9,7 +9,7 @@
 #include "libspyre/sdsc/graph/infer.h"
 #include "libspyre/sdsc/graph/layout.h"
 
-/* The shape that all inputs broadcast to; sticks as the first that has any. */
+/* Broadcasts the shapes of all inputs; sticks are those of the first input that has any. */
 static void infer_pointwise(const struct build_call *call, const struct build_use *uses,
 			    spyre_sdsc_operand *out)
 {

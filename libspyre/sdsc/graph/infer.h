@@ -5,7 +5,7 @@
 
 #include "libspyre/sdsc/graph/graph.h"
 
-/* Makes the view of an output that the caller left open. */
+/* Makes the view of an output that the caller does not give. */
 spyre_status build_infer(const struct build_call *call, const struct build_use *uses,
 			 spyre_sdsc_operand *out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: from a layout to the dims, order and gaps of a tensor, and back. */
+/* Builder: conversion between layouts and the dims, order and gaps of a tensor. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "libspyre/sdsc/graph/graph.h"
 #include "libspyre/sdsc/graph/layout.h"
 
-/* The host dim whose stride fits that of device dim @j; the largest that does. */
+/* Host dim with the largest stride that divides the stride of device dim @j. */
 static int owner(const spyre_sdsc_operand *o, const int64_t *stride, uint32_t j)
 {
 	int64_t step = o->layout.stride_map[j];
@@ -103,7 +103,7 @@ void build_layout(spyre_sdsc_operand *o, spyre_format format, int stick, uint32_
 			order[n++] = (int)d;
 	order[n++] = stick;
 	if (n >= SPYRE_MAX_DEVICE_RANK)
-		return;		/* no layout has that many; build_normalize() says so */
+		return;		/* too many for a layout, which build_normalize() reports */
 	for (uint32_t i = 1; i < n; i++)
 		l->dim_map[r++] = (int8_t)order[i];
 	l->dim_map[r++] = (int8_t)order[0];
@@ -145,7 +145,7 @@ void build_swap_dims(spyre_sdsc_operand *o, uint32_t a, uint32_t b)
 					 l->dim_map[j] == (int)b ? (int)a : l->dim_map[j]);
 }
 
-/* The size that device dim @j has to have for the iteration space. */
+/* Size that the iteration space requires of device dim @j. */
 static int64_t wanted(const struct ir_sdsc *s, const struct ir_tensor *t,
 		      const spyre_sdsc_operand *o, const int *dim, uint32_t j)
 {
@@ -183,7 +183,7 @@ static bool is_tile(const struct ir_tensor *t, const spyre_sdsc_operand *o, cons
 	       host == l->dim_map[l->device_rank - 1] || dim[host] == (int)t->stick;
 }
 
-/* A dim of one point in which a tensor has room for more. */
+/* Adds an iteration dim of size 1, for a device dim of a tensor that is longer. */
 static int add_single(struct ir_sdsc *s)
 {
 	if (s->num_dims == IR_MAX_DIMS)
@@ -222,15 +222,15 @@ spyre_status build_place_tensor(struct ir_sdsc *s, const char *op, const spyre_s
 	for (uint32_t j = l->device_rank - 1; j-- > 0;) {
 		bool tile = is_tile(t, o, dim, j);
 		int d = tile ? (int)stick : l->dim_map[j] < 0 ? -1 : dim[l->dim_map[j]];
-		int64_t need = 1, room = l->device_size[j];
+		int64_t need = 1, capacity = l->device_size[j];
 
-		/* One of several points, behind the sticks. */
+		/* A dim of the stick's own dim that follows its tile index. */
 		if (d >= 0 && l->dim_map[j] < 0 && (seen >> d & 1)) {
 			tile = false;
 			d = -1;
 		}
-		/* Dims of one point say nothing. */
-		if (room == 1 && (d < 0 || (seen >> d & 1) || (!tile && s->size[d] > 1)))
+		/* Dims of size 1 do not affect addresses. */
+		if (capacity == 1 && (d < 0 || (seen >> d & 1) || (!tile && s->size[d] > 1)))
 			continue;
 		if (d < 0)
 			d = add_single(s);
@@ -240,11 +240,11 @@ spyre_status build_place_tensor(struct ir_sdsc *s, const char *op, const spyre_s
 			t->scale[d] = 1;
 		if (t->scale[d] > 0)
 			need = tile ? (s->size[d] + t->lanes - 1) / t->lanes : s->size[d];
-		if (room < need)
+		if (capacity < need)
 			return refuse(s, op, t, o, dim);
 		seen |= 1u << d;
 		t->order[t->num_order++] = (uint32_t)d;
-		t->gap[d] = (room - need) * (tile ? t->lanes : 1);
+		t->gap[d] = (capacity - need) * (tile ? t->lanes : 1);
 	}
 	if (!(seen >> stick & 1)) {
 		if (varies && s->size[stick] > t->lanes)

@@ -37,7 +37,7 @@ spyre_status build_change_padding(spyre_sdsc_graph *g, uint32_t tensor, spyre_sd
 
 	if (t->padding == padding)
 		return SPYRE_SUCCESS;
-	if (!spyre_array_reserve(&g->change, &g->room_changes, (size_t)g->num_changes + 1,
+	if (!spyre_array_reserve(&g->change, &g->capacity_changes, (size_t)g->num_changes + 1,
 				 sizeof(*g->change)))
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no memory for %u changes of padding", g->num_changes + 1);
@@ -51,7 +51,7 @@ spyre_status spyre_sdsc_graph_mark(spyre_sdsc_graph *graph, uint32_t *mark)
 	if (!graph || !mark)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_sdsc_graph_mark: graph or mark is NULL");
-	if (!spyre_array_reserve(&graph->mark, &graph->room_marks, (size_t)graph->num_marks + 1,
+	if (!spyre_array_reserve(&graph->mark, &graph->capacity_marks, (size_t)graph->num_marks + 1,
 				 sizeof(*graph->mark)))
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for %u marks",
 				   graph->num_marks + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: element by element, made of other operations. */
+/* Builder: pointwise operations that are composed of others. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static spyre_format format_of(const struct build_call *call, uint32_t tensor)
 	return build_operand(call->graph, tensor)->layout.device_format;
 }
 
-/* The operation itself, without its recipe. */
+/* Adds the operation itself, without its recipe. */
 static spyre_status plain(const struct build_call *call)
 {
 	struct build_use uses[BUILD_MAX_INPUTS + 1] = { 0 };
@@ -46,7 +46,7 @@ static spyre_status plain(const struct build_call *call)
 	return build_add_step(&own, uses);
 }
 
-/* @tensor in fp32; itself if it is. */
+/* Converts @tensor to fp32, or returns it if it has that format. */
 static spyre_status widened(const struct build_call *call, uint32_t tensor, uint32_t *wide)
 {
 	spyre_sdsc_attribute format = { "format", SPYRE_FORMAT_IEEE_FP32 };
@@ -82,7 +82,7 @@ spyre_status build_alpha(const struct build_call *call)
 	return build_add(g, "cast", &narrow, 1, &wide, 1, call->out);
 }
 
-/* The condition, and tensors or numbers to choose from. */
+/* Selects by a condition from tensors or numbers. */
 spyre_status build_where(const struct build_call *call)
 {
 	static const char *const names[2] = { "input", "other" };
@@ -137,7 +137,7 @@ spyre_status build_square(const struct build_call *call)
 
 #define MAX_POWER 64
 
-/* x^n by squares; rounding errors would add up in 16 bits. */
+/* x^n by repeated squaring, in fp32: in 16 bits rounding errors would accumulate. */
 static spyre_status whole_power(spyre_sdsc_graph *g, uint32_t x, uint32_t n, uint32_t *out)
 {
 	uint32_t result = NEW, square = x;
@@ -160,7 +160,7 @@ static spyre_status whole_power(spyre_sdsc_graph *g, uint32_t x, uint32_t n, uin
 	return SPYRE_SUCCESS;
 }
 
-/* x^e in fp32. */
+/* Computes x^e in fp32. */
 static spyre_status power(spyre_sdsc_graph *g, uint32_t x, double e, uint32_t *out)
 {
 	uint32_t log = NEW, scaled = NEW, result = NEW, endless = NEW, positive = NEW;
@@ -168,7 +168,7 @@ static spyre_status power(spyre_sdsc_graph *g, uint32_t x, double e, uint32_t *o
 
 	*out = NEW;
 	if (e != floor(e) || fabs(e) > MAX_POWER) {
-		/* As in C, the power of -Inf is that of Inf. */
+		/* As in C, -Inf to a power is Inf to that power. */
 		TRY(with(g, "eq", x, -INFINITY, &endless));
 		TRY(build_add(g, "where", &infinity, 1, (uint32_t[]){ endless, x }, 2,
 				    &positive));
@@ -186,7 +186,7 @@ static spyre_status power(spyre_sdsc_graph *g, uint32_t x, double e, uint32_t *o
 	return SPYRE_SUCCESS;
 }
 
-/* An exponent with an operation of its own uses it; the rest is in fp32. */
+/* Exponents with a dedicated operation use it; other powers are computed in fp32. */
 spyre_status build_pow(const struct build_call *call)
 {
 	static const struct {
@@ -208,7 +208,7 @@ spyre_status build_pow(const struct build_call *call)
 		if (e == single[i].exponent)
 			return build_add(g, single[i].op, NULL, 0, &x, 1, call->out);
 	if (e == 0) {
-		uint32_t equal = NEW;	/* 1, NaN too */
+		uint32_t equal = NEW;	/* 1 for NaN, too */
 
 		DO(g, "eq", &equal, x, x);
 		return with(g, "ge", equal, 0, call->out);
@@ -232,7 +232,7 @@ spyre_status build_logical_not(const struct build_call *call)
 	return with(call->graph, "eq", call->in[0], 0, call->out);
 }
 
-/* Anything but 0 is true; bitwise_and is on 0 and 1. */
+/* Reduces operands to 0 and 1 first, because any value but 0 is true. */
 spyre_status build_logical(const struct build_call *call)
 {
 	const char *name = call->op->name;
@@ -247,14 +247,14 @@ spyre_status build_logical(const struct build_call *call)
 	return SPYRE_SUCCESS;
 }
 
-/* A condition, and what is taken where it holds and where not. */
+/* Selects @yes where the condition holds, else @no. */
 static spyre_status choose(spyre_sdsc_graph *g, uint32_t condition, uint32_t yes, uint32_t no,
 			   uint32_t *out)
 {
 	return build_add(g, "where", NULL, 0, IN(condition, yes, no), 3, out);
 }
 
-/* Towards zero: the sign of zeros stays. */
+/* Rounds towards zero; results of 0 keep the operand's sign. */
 spyre_status build_trunc(const struct build_call *call)
 {
 	uint32_t x = call->in[0], below = NEW, down = NEW, up = NEW;
@@ -267,8 +267,8 @@ spyre_status build_trunc(const struct build_call *call)
 }
 
 /*
- * To nearest, ties to even. Of |x| in a format, floor |x|, what is left of it and
- * half of floor |x| are numbers of the format, so nothing is rounded on the way.
+ * Rounds to nearest, ties to even. For |x| in a format, floor |x|, the remainder
+ * and half of floor |x| are numbers of the format, so each step is exact.
  */
 spyre_status build_round(const struct build_call *call)
 {
@@ -301,8 +301,8 @@ spyre_status build_mm(const struct build_call *call)
 }
 
 /*
- * x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)): 1 + tanh(y) is 2 sigmoid(2 y). In fp32,
- * rounded once: errors of the exponent would grow with it.
+ * x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)), as 1 + tanh(y) is 2 sigmoid(2 y). Computed in
+ * fp32 and rounded once, because an exponent's error grows with the exponent.
  */
 spyre_status build_gelu_tanh(const struct build_call *call)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: operands of products brought into form. */
+/* Builder: adaption of the operands of matrix products. */
 #include <inttypes.h>
 
 #include "libspyre/base/error.h"
@@ -18,7 +18,7 @@ static spyre_status mismatch(const struct build_call *call, uint32_t index, uint
 			   call->op->name, index, dim, use[index].view.size[dim], want);
 }
 
-/* Products with one element to sum over, or with a vector, are plain ones. */
+/* Products with K = 1 or with a vector become pointwise products and reductions. */
 static spyre_status small_matmul(const struct build_call *call, struct build_use *use, bool *done)
 {
 	const spyre_sdsc_operand *a = &use[0].view, *b = &use[1].view, *c = &use[2].view;
@@ -48,7 +48,7 @@ static spyre_status small_matmul(const struct build_call *call, struct build_use
 	return SPYRE_SUCCESS;
 }
 
-/* Products need zeros beyond K on both sides: anything times anything may be NaN. */
+/* Products need zeros beyond K in both factors, because padding may hold Inf or NaN. */
 static spyre_status first_factor(spyre_sdsc_graph *g, struct build_use *use)
 {
 	const spyre_sdsc_operand *a = &use->view;
@@ -68,12 +68,12 @@ static spyre_status second_factor(spyre_sdsc_graph *g, struct build_use *use)
 	int64_t whole = build_whole_sticks(b->size[k], build_lanes(b));
 
 	if (build_stick_dim(b) == (int)k && b->size[n] > 1) {
-		/* Clean lanes become clean rows. */
+		/* Restickifying moves clean lanes to clean rows. */
 		if (!build_is_clean(use, k))
 			TRY(build_clean_lanes(g, use, k));
 		TRY(build_restick_new(g, use, (int)n));
 	}
-	if (!build_is_clean(use, k) || !build_has_room(g, use, k, whole))
+	if (!build_is_clean(use, k) || !build_may_read(g, use, k, whole))
 		TRY(build_pad_copy(g, use, 1u << k, true));
 	return SPYRE_SUCCESS;
 }
@@ -108,7 +108,7 @@ spyre_status build_matmul(const struct build_call *call)
 		build_unsqueeze(&use[2].view, use[2].view.rank - 1);
 	}
 	if (a->size[a->rank - 1] != b->size[b->rank - 2])
-		return build_add_step(call, use);	/* says what is wrong */
+		return build_add_step(call, use);	/* reports the error */
 	TRY(first_factor(g, &use[0]));
 	TRY(second_factor(g, &use[1]));
 	return build_add_step(call, use);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: the operations by name. */
+/* Builder: the table of operations by name. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

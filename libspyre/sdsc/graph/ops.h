@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operations by name. Internal. */
+/* The table of operations by name. Internal. */
 #ifndef SPYRE_SDSC_OPS_H
 #define SPYRE_SDSC_OPS_H
 

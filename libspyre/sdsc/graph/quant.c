@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: narrow numbers and their scales. */
+/* Builder: quantisation and products of scaled fp8 numbers. */
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/graph/cast.h"
 #include "libspyre/sdsc/graph/fit.h"
@@ -8,7 +8,7 @@
 #include "libspyre/sdsc/graph/layout.h"
 #include "libspyre/sdsc/graph/recipes.h"
 
-/* x divided by the scale, along the same sticks; columns of scales are repeated along them. */
+/* Divides x by the scale; a column of scales is broadcast along the sticks. */
 spyre_status build_quantise(const struct build_call *call)
 {
 	struct build_use use[3] = { build_use_of(call->graph, call->in[0]) };
@@ -44,7 +44,7 @@ spyre_status build_quantise(const struct build_call *call)
 		struct build_use copy = { .view = use[i].view };
 
 		if (build_stick_dim(&use[i].view) < 0 ||
-		    build_has_room(call->graph, &use[i],
+		    build_may_read(call->graph, &use[i],
 				   (uint32_t)build_stick_dim(&use[i].view), whole))
 			continue;
 		build_layout(&copy.view, use[i].view.layout.device_format,
@@ -63,8 +63,8 @@ spyre_status build_quantise(const struct build_call *call)
 }
 
 /*
- * Products of fp8 numbers, times the scales of rows and columns, and a bias. The
- * numbers are exact in the scales' format, in which everything is computed.
+ * Products of fp8 numbers, times the scales of rows and columns, plus a bias. fp8
+ * numbers are exact in the scales' format, in which all steps are computed.
  */
 spyre_status build_scaled_mm(const struct build_call *call)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: operations that are made of others, written by their names. */
+/* Builder: operations that are composed of others. */
 #include <math.h>
 
 #include "libspyre/base/error.h"
@@ -12,7 +12,7 @@
 #define NEW SPYRE_SDSC_NEW
 #define IN(...) ((const uint32_t[]){ __VA_ARGS__ })
 #define COUNT(...) (sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
-/* An operation without attributes, into *out. */
+/* Adds an operation without attributes; its result is *out. */
 #define DO(g, op, out, ...) \
 	TRY(build_add(g, op, NULL, 0, IN(__VA_ARGS__), COUNT(__VA_ARGS__), out))
 
@@ -56,7 +56,7 @@ spyre_status build_log_softmax(const struct build_call *call)
 	return SPYRE_SUCCESS;
 }
 
-/* Along the last dimension; weight and bias may be left out. */
+/* Normalises along the last dimension; weight and bias are optional. */
 spyre_status build_layer_norm(const struct build_call *call)
 {
 	spyre_sdsc_attribute eps = { "eps", build_attr(call, "eps") };

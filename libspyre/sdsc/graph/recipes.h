@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that are made of others, as the table of ops.c names them. Internal. */
+/* Operations that are composed of others, for the table of ops.c. Internal. */
 #ifndef SPYRE_SDSC_RECIPES_H
 #define SPYRE_SDSC_RECIPES_H
 
 #include "libspyre/sdsc/graph/graph.h"
 
-/* Each adds the steps of call->op; the result goes to *call->out. */
+/* Each adds the steps of call->op and sets *call->out to the result. */
 
 /* attention.c */
 spyre_status build_attention(const struct build_call *call);
@@ -46,7 +46,7 @@ spyre_status build_rms_norm(const struct build_call *call);
 spyre_status build_swiglu(const struct build_call *call);
 spyre_status build_linear(const struct build_call *call);
 spyre_status build_addmm(const struct build_call *call);
-/* e^(x - max x) and its sum, along @dim of the first input. */
+/* Computes e^(x - max x) and its sum, along @dim of the first input. */
 spyre_status build_exponentials(const struct build_call *call, double dim, uint32_t *shifted,
 				uint32_t *power, uint32_t *sum);
 

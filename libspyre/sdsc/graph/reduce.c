@@ -10,7 +10,7 @@
 #include "libspyre/sdsc/graph/ops.h"
 #include "libspyre/sdsc/graph/recipes.h"
 
-/* Which dims go, as bits; those that a caller names, or the last. */
+/* The reduced dims as bits: those that the caller names, or the last. */
 static spyre_status reduced_dims(const struct build_call *call, uint32_t rank, uint32_t *mask)
 {
 	uint32_t dim;
@@ -34,7 +34,7 @@ static spyre_status reduced_dims(const struct build_call *call, uint32_t rank, u
 	return SPYRE_SUCCESS;
 }
 
-/* The output with the reduced dims as dims of size 1. */
+/* Makes the output's view with the reduced dims kept as dims of size 1. */
 static spyre_status reduced_output(const struct build_call *call, const spyre_sdsc_operand *in,
 				   uint32_t mask, struct build_use *out)
 {
@@ -66,7 +66,7 @@ static spyre_status reduced_output(const struct build_call *call, const spyre_sd
 	return SPYRE_SUCCESS;
 }
 
-/* One dim after the other, the last into the output. */
+/* Reduces one dim after the other; the last reduction writes the output. */
 spyre_status build_reduce(const struct build_call *call)
 {
 	struct build_use use[2] = { build_use_of(call->graph, call->in[0]) }, out;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builder: from operands to dims and tensors. Dims are named as the public
- * front-end names them; those of size 1 are left out, but for stick dims.
+ * Builder: makes the dims and tensors of a step from its operands. Dims are named
+ * as in the public front-end; those of size 1 are left out unless they are stick
+ * dims.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -46,7 +47,7 @@ static int add_dim(struct shaper *b, const char *name, int64_t size, int key)
 	return build_add_dim(b->step, name, size, key);
 }
 
-/* A dim of lanes for tensors that have one value per stick. */
+/* Adds a dim of lanes, for tensors that have one value per stick. */
 static int add_lanes(struct shaper *b, int64_t lanes)
 {
 	static const char *const free_names[] = { "x", "y", "i", "j", "ki", "kj", "mb" };
@@ -85,7 +86,7 @@ static spyre_status check_formats(const struct shaper *b)
 					   "%s: operand %u is %s on the device, operand 0 is %s; they must be the same",
 					   b->op, i, spyre_format_name(format),
 					   spyre_format_name(b->uses[0].view.layout.device_format));
-		/* The compiler knows the formats of conversions, copies and places. */
+		/* The compiler checks the formats of conversions, copies and index searches. */
 		if ((b->call->op->flags & BUILD_CONVERTS) && b->call->op->kind != BUILD_MATMUL)
 			continue;
 		if (!strcmp(b->call->op->func, "identity"))
@@ -105,7 +106,7 @@ static spyre_status mismatch(const struct shaper *b, uint32_t index, uint32_t di
 			   index, dim, b->uses[index].view.size[dim], want);
 }
 
-/* Dims that a tensor lacks and is repeated along come outside all others. */
+/* Dims that a tensor is broadcast along are its outermost dims. */
 static void add_broadcast(struct ir_sdsc *s, struct ir_tensor *t)
 {
 	for (uint32_t d = 0; d < s->num_dims; d++)
@@ -168,7 +169,7 @@ static spyre_status wrong_sticks(const struct shaper *b, uint32_t index, int sti
 			   b->op, index, stick, want);
 }
 
-/* Dims of a box that an output fills. Returns the one along lanes, -1 for too many. */
+/* Adds the dims of an output. Returns the dim along lanes, -1 if they are too many. */
 static int box_dims(struct shaper *b, const spyre_sdsc_operand *out, int *dim)
 {
 	int stick = build_stick_dim(out), last = -1, lane = -1;
@@ -194,7 +195,7 @@ static int box_dims(struct shaper *b, const spyre_sdsc_operand *out, int *dim)
 		if ((int)d == stick)
 			lane = dim[d];
 	}
-	/* Single lanes are read, whatever sticks the inputs have. */
+	/* A sparse output has one element per stick, so a dim for the lanes is added. */
 	if (stick < 0)
 		lane = add_lanes(b, b->call->op->flags & BUILD_CONVERTS ? build_lanes(out) :
 				    most_lanes(b));
@@ -207,7 +208,7 @@ static spyre_status too_many(const struct shaper *b)
 			   IR_MAX_DIMS);
 }
 
-/* Inputs broadcast to the output from the right. */
+/* Adds an input, which broadcasts to the output from the right. */
 static spyre_status pointwise_input(struct shaper *b, uint32_t index, const int *dim, int lane)
 {
 	const spyre_sdsc_operand *in = &b->uses[index].view, *out = &b->uses[b->inputs].view;
@@ -253,7 +254,7 @@ static spyre_status pointwise_shapes(struct shaper *b)
 		struct ir_tensor *t = &s->tensor[i];
 
 		if (t->scale[t->stick] == -2 && t->num_order == 1) {
-			/* No own order: take that of the output. */
+			/* A scalar has no order, so it takes that of the output. */
 			memcpy(t->order, s->tensor[b->inputs].order, sizeof(t->order));
 			t->num_order = s->num_dims;
 			for (uint32_t d = 0; d < s->num_dims; d++)
@@ -266,7 +267,7 @@ static spyre_status pointwise_shapes(struct shaper *b)
 	return add_attributes(b);
 }
 
-/* Masks hide the padding of a partial last stick. */
+/* Adds a mask that hides the padding of a partial last stick. */
 static void add_mask(struct ir_sdsc *s, uint32_t stick, int64_t size)
 {
 	float identity = !strcmp(s->op, "max") ? -INFINITY : !strcmp(s->op, "min") ? INFINITY : 0;
@@ -287,7 +288,7 @@ static void reduce_constants(struct ir_sdsc *s, const char *func, int64_t size)
 	build_add_constant(s, "useZeroMean", strcmp(func, "exx2") != 0);
 }
 
-/* Kept dims first, then the reduced one; the output has it with size 1. */
+/* Adds the kept dims, then the reduced one, which has size 1 in the output. */
 static int reduce_dims(struct shaper *b, uint32_t reduced, int stick, int *dim)
 {
 	const spyre_sdsc_operand *in = &b->uses[0].view;
@@ -355,7 +356,7 @@ static spyre_status reduce_shapes(struct shaper *b)
 	return SPYRE_SUCCESS;
 }
 
-/* [.., M, K] x [.., K, N] -> [.., M, N]; batches broadcast from the right. */
+/* Checks [.., M, K] x [.., K, N] -> [.., M, N]; batches broadcast from the right. */
 static spyre_status matmul_check(const struct shaper *b)
 {
 	const spyre_sdsc_operand *o[3] = { &b->uses[0].view, &b->uses[1].view, &b->uses[2].view };
@@ -419,7 +420,7 @@ static spyre_status matmul_shapes(struct shaper *b)
 	return SPYRE_SUCCESS;
 }
 
-/* The same tensor with other sticks: both stick dims have whole sticks of room. */
+/* Input and output have different stick dims; both are padded to whole sticks. */
 static spyre_status restick_shapes(struct shaper *b)
 {
 	const spyre_sdsc_operand *in = &b->uses[0].view, *out = &b->uses[1].view;

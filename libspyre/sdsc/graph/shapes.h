@@ -6,12 +6,12 @@
 #include "libspyre/sdsc/graph/graph.h"
 
 int build_add_dim(struct build_step *step, const char *name, int64_t size, int key);
-/* Constants are stored in DL16 or fp32. */
+/* Adds a constant, stored in DL16 if the first tensor is DL16, else in fp32. */
 void build_add_constant(struct ir_sdsc *s, const char *name, float value);
 /* Names the operation; the last of @count operands is its output. */
 void build_finish(struct build_step *step, const struct build_use *uses, uint32_t count,
 		  const char *func);
-/* Dims and tensors of a step; the work is not divided yet. */
+/* Makes the dims and tensors of a step, without a division of the work. */
 spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
 			  struct build_step *step);
 

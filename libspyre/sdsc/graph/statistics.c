@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: variance and norms, made of reductions. */
+/* Builder: variance and norms, composed of reductions. */
 #include <math.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static spyre_status with(spyre_sdsc_graph *g, const char *op, uint32_t in, doubl
 	return build_add(g, op, &other, 1, &in, 1, out);
 }
 
-/* A reduction along the dims of the call. */
+/* Adds a reduction along the dims of the call. */
 static spyre_status reduce(const struct build_call *call, const char *op, uint32_t in, bool keep,
 			   uint32_t *out)
 {
@@ -64,7 +64,7 @@ spyre_status build_var(const struct build_call *call)
 				   call->op->name, n, correction);
 	TRY(build_add(g, "sub", NULL, 0, (uint32_t[]){ x, mean }, 2, &centred));
 	TRY(build_add(g, "square", NULL, 0, &centred, 1, &square));
-	/* A given output decides whether the reduced dims stay. */
+	/* If an output is given, its rank decides whether the reduced dims are kept. */
 	if (*call->out != NEW)
 		keep = build_operand(g, *call->out)->rank == build_operand(g, x)->rank;
 	TRY(reduce(call, "mean", square, keep, &spread));
@@ -72,7 +72,7 @@ spyre_status build_var(const struct build_call *call)
 	return root ? build_add(g, "sqrt", NULL, 0, var, 1, call->out) : SPYRE_SUCCESS;
 }
 
-/* (sum |x|^p)^(1/p), and its limits. */
+/* (sum |x|^p)^(1/p), and its limits for p = 0 and p = +-Inf. */
 spyre_status build_vector_norm(const struct build_call *call)
 {
 	double p = build_attr(call, "ord");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: the largest elements along a dimension, and their places. */
+/* Builder: the largest elements along a dimension, and their indices. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static spyre_status check_output(const struct build_call *call, const spyre_sdsc
 	return SPYRE_SUCCESS;
 }
 
-/* Sticks of the input along the searched dim, of the output along the ranks. */
+/* Restickifies the input along the searched dim and the output along the ranks. */
 static spyre_status topk_into(const struct build_call *call, struct build_use out)
 {
 	spyre_sdsc_graph *g = call->graph;
@@ -102,27 +102,27 @@ spyre_status build_topk(const struct build_call *call)
 }
 
 /*
- * The place of the smallest float is that of the largest with the sign turned: NaN, which is
- * the largest of all to topk, is what both are to find.
+ * argmin(x) is argmax(-x) for floats: both have to find NaN, which topk orders as the largest
+ * number.
  */
-static spyre_status turned_argmin(const struct build_call *call)
+static spyre_status argmax_of_negative(const struct build_call *call)
 {
-	struct build_call turned = *call;
+	struct build_call argmax = *call;
 	uint32_t negative = NEW;
 
 	TRY(build_add(call->graph, "neg", NULL, 0, call->in, 1, &negative));
-	turned.op = build_op_find("argmax");
-	turned.in[0] = negative;
-	return build_argmax(&turned);
+	argmax.op = build_op_find("argmax");
+	argmax.in[0] = negative;
+	return build_argmax(&argmax);
 }
 
-/* The place of the largest or smallest element. */
+/* Finds the index of the largest or smallest element. */
 spyre_status build_argmax(const struct build_call *call)
 {
 	spyre_sdsc_graph *g = call->graph;
 	spyre_sdsc_attribute attr[3] = { { "k", 1 }, { "dim", build_attr(call, "dim") },
 					 { "largest", !strcmp(call->op->name, "argmax") } };
-	/* A copy: tensors move when the graph gets another. */
+	/* A copy, because adding a tensor may reallocate the graph's array. */
 	const spyre_sdsc_operand in = *build_operand(g, call->in[0]);
 	bool keep = build_attr(call, "keepdim") != 0, given = *call->out != NEW;
 	struct build_call top = *call;
@@ -130,7 +130,7 @@ spyre_status build_argmax(const struct build_call *call)
 	uint32_t dim, tensor;
 
 	if (!attr[2].value && build_is_float(in.layout.device_format))
-		return turned_argmin(call);
+		return argmax_of_negative(call);
 	TRY(build_attr_dim(call, "dim", attr[1].value, in.rank, &dim));
 	if (given)
 		keep = build_operand(g, *call->out)->rank == in.rank;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The largest elements and their places. Internal. */
+/* The largest elements and their indices. Internal. */
 #ifndef SPYRE_SDSC_TOPK_H
 #define SPYRE_SDSC_TOPK_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: dims exchanged, sticks along others. */
+/* Builder: transposition, and restickification along other dims. */
 #include <math.h>
 
 #include "libspyre/base/error.h"

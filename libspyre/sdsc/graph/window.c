@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Builder: convolutions and pooling on [N, C, H, W] or [C, H, W]. The card has
- * sticks along channels; other tensors are restickified on the way.
+ * Builder: convolutions and pooling on [N, C, H, W] or [C, H, W]. The card needs
+ * sticks along channels; tensors with other sticks are restickified.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -35,7 +35,7 @@ static bool has_weight(const struct build_call *call)
 	       strcmp(call->op->name, "avg_pool2d") && strcmp(call->op->name, "avgpoolnmap");
 }
 
-/* An attribute that is given once for both axes, or once for each. */
+/* Reads an attribute that is given once for both axes, or once for each. */
 static spyre_status whole_attr(const struct build_call *call, const char *name, uint32_t axis,
 			       int64_t least, double fallback, int64_t *value)
 {
@@ -58,7 +58,7 @@ static spyre_status whole_attr(const struct build_call *call, const char *name, 
 static spyre_status one_axis(const struct build_call *call, const spyre_sdsc_operand *x,
 			     const spyre_sdsc_operand *w, uint32_t axis, struct window *a)
 {
-	int64_t reach, room;
+	int64_t reach, slack;
 
 	a->in = x->size[ROWS + axis];
 	a->dilation = 1;
@@ -75,14 +75,14 @@ static spyre_status one_axis(const struct build_call *call, const spyre_sdsc_ope
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s: a padding of %" PRId64 " along %s puts windows of %" PRId64 " wholly outside of the input; at most %" PRId64 " is possible (docs/unsupported.md)",
 				   call->op->name, a->padding, axis_names[axis], reach + 1, reach);
-	room = a->in + 2 * a->padding - reach - 1;
-	if (room < 0)
+	slack = a->in + 2 * a->padding - reach - 1;
+	if (slack < 0)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "%s: windows of %" PRId64 " do not fit in size[%u] = %" PRId64 " with a padding of %" PRId64,
 				   call->op->name, reach + 1, ROWS + axis, a->in, a->padding);
-	a->out = room / a->stride + 1;
-	/* A last window that hangs over, if it starts in the input. */
-	if (build_attr(call, "ceil_mode") > 0 && room % a->stride &&
+	a->out = slack / a->stride + 1;
+	/* ceil_mode adds a window that exceeds the padding if it starts in the input. */
+	if (build_attr(call, "ceil_mode") > 0 && slack % a->stride &&
 	    a->out * a->stride < a->in + a->padding)
 		a->out++;
 	return SPYRE_SUCCESS;
@@ -114,13 +114,13 @@ static spyre_status restick(spyre_sdsc_graph *g, struct build_use *use, int stic
 {
 	const spyre_layout *l = &use->view.layout;
 
-	/* build_stick_dim() would not tell a dim of one point from none. */
+	/* build_stick_dim() returns -1 for dims of size 1, so dim_map is compared. */
 	if (l->dim_map[l->device_rank - 1] == stick)
 		return SPYRE_SUCCESS;
 	return build_restick_new(g, use, stick);
 }
 
-/* Lanes and rows beyond the channels meet in products: both are zeros. */
+/* Products include the lanes and rows beyond the channels, so both must be zeros. */
 static spyre_status clean_channels(spyre_sdsc_graph *g, struct build_use *x)
 {
 	return build_is_clean(x, CHANNELS) ? SPYRE_SUCCESS : build_clean_lanes(g, x, CHANNELS);
@@ -131,7 +131,7 @@ static spyre_status weights(const struct build_call *call, struct build_use *w)
 	spyre_sdsc_graph *g = call->graph;
 	int64_t rows = w->view.size[CHANNELS];
 
-	if (strcmp(call->op->name, "conv2d")) {		/* [C, 1, H, W]: no rows */
+	if (strcmp(call->op->name, "conv2d")) {		/* [C, 1, H, W] is not summed over rows */
 		TRY(restick(g, w, 0));
 		return SPYRE_SUCCESS;
 	}
@@ -165,7 +165,7 @@ static spyre_status check_output(const struct build_call *call, const spyre_sdsc
 	return SPYRE_SUCCESS;
 }
 
-/* The step, into sticks along channels; then, if need be, a bias and other sticks. */
+/* Adds the step with sticks along channels, then the bias and, if needed, a restickify. */
 static spyre_status window_steps(const struct build_call *call, struct build_use *use,
 				 const struct build_use *bias, bool flat)
 {
@@ -179,7 +179,7 @@ static spyre_status window_steps(const struct build_call *call, struct build_use
 
 	TRY(windows(call, use, a));
 	output_shape(call, use, a, &made.view);
-	/* Before the dim is added, for which a view of all dims has no room. */
+	/* Checked first, because a view of full rank would overflow in build_unsqueeze(). */
 	if (given && out.view.rank != 4u - flat)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "%s: the output has rank %u, operand 0 has %u",
@@ -212,7 +212,7 @@ static spyre_status window_steps(const struct build_call *call, struct build_use
 	if (given && !direct)
 		return build_restick(g, made, build_stick_dim(&out.view), &out);
 	if (!given && flat) {
-		/* The same bytes without dim 0. */
+		/* Removes dim 0 from the view, which leaves the memory as it is. */
 		spyre_sdsc_operand *o = &g->tensor[made.tensor].operand;
 		spyre_layout *l = &o->layout;
 
@@ -255,7 +255,7 @@ spyre_status build_conv2d(const struct build_call *call)
 	return window_steps(&conv, use, &bias, flat);
 }
 
-/* One over the number of elements that each window finds. */
+/* Computes 1 / the number of input elements of each window. */
 static spyre_status counts(const struct build_call *call, const struct build_use *x,
 			   struct build_use *map)
 {
@@ -356,7 +356,7 @@ static void set_axes(struct shaper *b, const struct window *a)
 	b->s->has_window = true;
 }
 
-/* [N, C, H, W] with its places along two dims. */
+/* Adds a tensor [N, C, H, W] whose rows and columns walk the dims @along. */
 static spyre_status place(struct shaper *b, const spyre_sdsc_operand *o, int batch, int channels,
 			  const int *along)
 {
@@ -379,7 +379,7 @@ static spyre_status place(struct shaper *b, const spyre_sdsc_operand *o, int bat
 	return SPYRE_SUCCESS;
 }
 
-/* The first input has rows and columns of its own. */
+/* Adds the first input, whose rows and columns are no iteration dims. */
 static spyre_status place_input(struct shaper *b, const spyre_sdsc_operand *x)
 {
 	int64_t own[2];
@@ -396,7 +396,7 @@ static spyre_status place_input(struct shaper *b, const spyre_sdsc_operand *x)
 	return status;
 }
 
-/* [out, in, H, W] with sticks along out; depthwise, in is 1. */
+/* Adds weights [out, in, H, W] with sticks along out; in is 1 if depthwise. */
 static spyre_status place_weights(struct shaper *b, const spyre_sdsc_operand *w)
 {
 	int dim[4] = { b->out, w->size[1] > 1 || b->in >= 0 ? b->in : -1,

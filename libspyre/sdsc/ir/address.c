@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where the elements of a tensor lie. */
+/* Addresses of the elements of a tensor. */
 #include "libspyre/sdsc/ir/address.h"
 
 #include <string.h>
@@ -88,12 +88,12 @@ bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t)
 
 		t->stride[d] = 0;
 		if (t->scale[d] > 0) {
-			/* A core's LX holds its own share only. */
+			/* A core's LX holds that core's share only. */
 			n = (uint64_t)(t->lx ? ir_share(s, t, d) : whole(s, t, d));
 			n = (n + unit - 1) / unit;
 			t->stride[d] = step;
 		}
-		/* A gap of less than 0 is no longer than the dim: the parser sees to that. */
+		/* The parser ensures that a negative gap is not longer than the dim. */
 		n = (uint64_t)((int64_t)n + t->gap[d] / (int64_t)unit);
 		t->extent[d] = n;
 		if (__builtin_mul_overflow(step, n, &step) || step > INT64_MAX)
@@ -112,7 +112,7 @@ int64_t ir_longest_stick(const struct ir_sdsc *s, uint32_t dim)
 	return longest;
 }
 
-void ir_turn_gaps(struct ir_sdsc *s)
+void ir_negate_gaps(struct ir_sdsc *s)
 {
 	if (strcmp(s->op, "ReStickifyOpHBM"))
 		return;
@@ -122,14 +122,14 @@ void ir_turn_gaps(struct ir_sdsc *s)
 		for (uint32_t d = 0; d < s->num_dims; d++) {
 			int64_t stick = ir_longest_stick(s, d);
 
-			/* Padded dims are not divided, and their padding is no whole stick. */
+			/* Padded dims are not divided, and their padding is less than a stick. */
 			if (t->lx || t->scale[d] < 1 || ir_unit(t, d) > 1 || t->gap[d] < 1 ||
 			    t->gap[d] >= stick || s->size[d] % stick || s->slices[d] > 1 ||
 			    t->stated >> d & 1)
 				continue;
 			t->gap[d] = -t->gap[d];
 		}
-		/* Less memory than before: its size is within bounds still. */
+		/* Cannot overflow, because the tensor takes less memory than before. */
 		ir_place(s, t);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A compiled bundle: the program image and what its operands are. Internal. */
+/* A compiled bundle: the program image and its operands. Internal. */
 #ifndef SPYRE_BUNDLE_H
 #define SPYRE_BUNDLE_H
 
@@ -28,16 +28,16 @@ struct bundle_symbol {
 	int64_t min, max;
 };
 
-/* Facts that launch_spec.json has of an argument and the SDSCs do not imply. */
+/* Properties of an argument from launch_spec.json that the SDSCs do not imply. */
 struct bundle_arg_spec {
 	bool has_shape, has_layout;
-	spyre_format dtype;	/* INVALID: not said */
+	spyre_format dtype;	/* INVALID if not given */
 	uint32_t rank;
 	int64_t shape[SPYRE_MAX_RANK];	/* -1 - n: symbol n */
 	spyre_element_arrangement arrangement;
 };
 
-/* A compiled bundle; owns what it points to. */
+/* A compiled bundle; owns the memory of its pointers. */
 struct spyre_bundle {
 	void *image;
 	size_t image_bytes;
@@ -56,7 +56,7 @@ struct spyre_bundle {
 	uint32_t num_cores;
 	uint32_t lx_bytes;
 	char name[128];
-	bool cached;		/* from spyreCodeDir: the verifier may refuse it */
+	bool cached;		/* from spyreCodeDir, so the verifier may reject it */
 };
 
 void spyre_bundle_fini(struct spyre_bundle *bundle);

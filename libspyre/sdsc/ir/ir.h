@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parsers turn a bundle into these: the statements of bundle.mlir and the
- * contents of each SDSC file, checked and with names replaced by indices.
- * Internal.
+ * The parsed bundle: the statements of bundle.mlir and the contents of each SDSC
+ * file, checked and with names replaced by indices. Internal.
  */
 #ifndef SPYRE_SDSC_IR_H
 #define SPYRE_SDSC_IR_H
@@ -23,7 +22,7 @@
 #define IR_SYMBOL_BYTES 32u
 #define IR_NO_DIM UINT32_MAX
 
-/* A value of bundle.mlir: base + constant + sum of turn[level] * loop turn. */
+/* A value of bundle.mlir: base + constant + sum of per_iter[level] * iteration of the loop. */
 enum ir_base {
 	IR_BASE_NONE,
 	IR_BASE_ARG,
@@ -35,7 +34,7 @@ struct ir_value {
 	enum ir_base base;
 	uint32_t arg;
 	int64_t constant;
-	int64_t turn[SPYRE_MAX_LOOPS];	/* outermost loop first */
+	int64_t per_iter[SPYRE_MAX_LOOPS];	/* outermost loop first */
 };
 
 struct ir_symbol {
@@ -81,28 +80,28 @@ struct ir_part {
 /* An operand: a labeledDs_ entry with its scheduleTree_ node. */
 struct ir_tensor {
 	enum spyre_fmt format;
-	uint32_t word;			/* bytes of an element, 0 below one */
+	uint32_t word;			/* bytes of an element, 0 if it is smaller than a byte */
 	uint32_t lanes;			/* elements of a stick */
 	/*
-	 * The stick from the inside out. Most have one part; more make a pack,
-	 * no two neighbours along the same dim, sizes powers of two. None yet
-	 * is one part, lanes along the stick dim; ir_place() puts it there.
+	 * Parts of the stick from the inside out. Most sticks have one; several
+	 * make a pack, whose sizes are powers of two and whose adjacent parts are
+	 * along different dims. ir_place() replaces 0 parts by one along the stick dim.
 	 */
 	uint32_t num_parts;
 	struct ir_part part[IR_MAX_PARTS];
 	bool lx;
 	bool windowed;			/* walked by the axes of the SDSC */
 	/*
-	 * The same along a dim: 1 varies, -1 does not, -2 does not and is the
-	 * stick dim, 0 the tensor lacks the dim.
+	 * By dim: 1 the tensor varies along it, -1 it does not, -2 it does not and
+	 * the dim is its stick dim, 0 the tensor lacks the dim.
 	 */
 	int8_t scale[IR_MAX_DIMS];
 	uint32_t stick;			/* the stick dim; that of most elements of a pack */
 	uint32_t num_order;
 	uint32_t order[IR_MAX_DIMS];	/* memory order, inner to outer */
-	/* Elements of memory beyond the extent; below 0: memory ends before it. */
+	/* Elements of memory beyond the extent; negative if memory ends before it. */
 	int64_t gap[IR_MAX_DIMS];
-	uint32_t stated;		/* dims of which maxDimSizes_ gives the size in memory */
+	uint32_t stated;		/* dims (bits) whose size in memory maxDimSizes_ gives */
 	/* Per core: a symbol id if negative, else a byte address. */
 	int64_t start[SPYRE_MAX_CORES];
 	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */
@@ -165,7 +164,7 @@ struct ir_sdsc {
 /* Frees the statements from @from on. */
 void ir_drop_stmts(struct ir_bundle *bundle, uint32_t from);
 void ir_bundle_fini(struct ir_bundle *bundle);
-/* The dim of that name, IR_NO_DIM if there is none. */
+/* Index of the dim of that name, IR_NO_DIM if there is none. */
 uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name);
 
 #endif /* SPYRE_SDSC_IR_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Masks, and the boxes that they leave: see box.h. */
+/* Masks, and the boxes of visible elements: see box.h. */
 #include "libspyre/sdsc/lower/box.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 uint32_t box_visible(const struct ir_sdsc *s, uint32_t core, uint32_t dim, struct piece *piece)
 {
-	/* Not el: a symbol may cut that. */
+	/* Not s->el, which a symbol may have cut. */
 	int64_t origin = (int64_t)s->slice[core][dim] * (s->size[dim] / s->slices[dim]);
 	int64_t end = origin + s->el[dim];
 	int64_t at = origin;
@@ -53,7 +53,7 @@ static bool add(struct cuts *cuts, uint32_t dim, int64_t start, int64_t size, bo
 	return true;
 }
 
-/* The first sticks, the whole ones of the widest tensor, and the rest. */
+/* Cuts a piece into narrow sticks up to a wide boundary, whole wide sticks, and the rest. */
 static bool cut_piece(struct cuts *cuts, uint32_t dim, const struct piece *p, int64_t narrow,
 		      int64_t wide)
 {
@@ -166,13 +166,13 @@ void box_share(const struct ir_sdsc *s, struct box *box)
 
 spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct box *box)
 {
-	uint64_t need = b->need(l, b->arg, box), room = SPYRE_LX_BYTES - l->scratch;
+	uint64_t need = b->need(l, b->arg, box), capacity = SPYRE_LX_BYTES - l->scratch;
 	struct box part = *box;
 	uint32_t dim = 0;
 	int64_t most = 1;
 	spyre_status status;
 
-	if (need <= room)
+	if (need <= capacity)
 		return b->emit(l, b->arg, box);
 	for (uint32_t d = 0; d < l->sdsc->num_dims; d++) {
 		int64_t parts = b->align[d] ? (box->len[d] + b->align[d] - 1) / b->align[d] : 1;

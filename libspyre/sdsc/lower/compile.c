@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The compiler: from the parsed bundle to a program and its arguments. */
+/* The compiler: makes a program and its argument table from a parsed bundle. */
 #include "libspyre/sdsc/lower/compile.h"
 
 #include <inttypes.h>
@@ -21,11 +21,11 @@ struct compiler {
 	const int64_t *values;		/* of the symbols; NULL: the maxima */
 	struct encoder encoder;
 	bool baked_pool;
-	bool baked;		/* some address is a plain number */
-	bool wrote_first, read_first;	/* baked segment 0 */
+	bool baked;		/* an address is a number instead of a symbol */
+	bool wrote_first, read_first;	/* first use of baked segment 0 */
 	uint32_t scratch;
 	uint32_t num_args;	/* highest argument number used, + 1 */
-	struct ir_sdsc fitted;	/* the current SDSC, as far as memory goes */
+	struct ir_sdsc fitted;	/* the current SDSC, cut to its memory */
 	struct symbol_cut cut;
 };
 
@@ -34,7 +34,7 @@ static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
 	return tensor == s->output;
 }
 
-/* Reductions list their output among the inputs; it is not read. */
+/* Reductions list their output among the inputs, although they do not read it. */
 static bool is_input(const struct ir_sdsc *s, uint32_t tensor)
 {
 	for (uint32_t i = 0; i < s->num_inputs; i++)
@@ -44,10 +44,10 @@ static bool is_input(const struct ir_sdsc *s, uint32_t tensor)
 }
 
 /*
- * Two things have to be known of all SDSCs before the first is lowered: where the
- * tensors in LX end, and whether baked addresses keep a pool in segment 0.
- * Nothing but the order of use tells the latter: a pool is written before it
- * is read, and argument 0 is the first to be used.
+ * Collects two properties of all SDSCs before the first is lowered: the end of the
+ * tensors in LX, and whether segment 0 of baked addresses is a pool. Only the order
+ * of use shows the latter: a pool is written before it is read, and argument 0 is
+ * the first to be used.
  */
 static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 {
@@ -86,9 +86,8 @@ static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 }
 
 /*
- * Device dimensions as the tensor's order and extents imply them, row-major.
- * Dims that it does not vary along are no dims of the argument, but for the
- * tile index of the stick.
+ * Derives row-major device dimensions from the tensor's order and extents. Dims
+ * that it does not vary along are left out, except for the tile index of the stick.
  */
 static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *elements)
 {
@@ -102,7 +101,7 @@ static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *
 			continue;
 		if (n < SPYRE_MAX_DEVICE_RANK - 1)
 			info->device_size[n++] = (int64_t)t->extent[d];
-		else	/* walked with its neighbour as one */
+		else	/* merged with the last one */
 			info->device_size[n - 1] *= (int64_t)t->extent[d];
 		*elements *= t->extent[d];
 	}
@@ -111,7 +110,7 @@ static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *
 	info->format = (spyre_format)t->format;
 }
 
-/* An argument that several SDSCs see differently has the largest of the shapes. */
+/* Records arguments; one with different shapes in several SDSCs gets the largest. */
 static void note_args(struct compiler *c, const struct lower *l, uint64_t *elements)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -193,8 +192,8 @@ static spyre_status lower_all(struct compiler *c)
 }
 
 /*
- * Intermediates lie one after the other: the pool that the bundle divides up
- * itself, then each allocation.
+ * Places intermediates one after the other: first the pool, which the bundle
+ * divides itself, then each allocation.
  */
 static spyre_status place_pool(struct compiler *c)
 {
@@ -226,7 +225,7 @@ static spyre_status place_pool(struct compiler *c)
 	return SPYRE_SUCCESS;
 }
 
-/* Arguments are numbered from 0 on, whether named or baked; some may be used by no SDSC. */
+/* Numbers arguments from 0 on, named and baked ones; SDSCs need not use all of them. */
 static void fill_args(struct compiler *c)
 {
 	struct spyre_bundle *out = c->out;
@@ -235,7 +234,7 @@ static void fill_args(struct compiler *c)
 
 	if (named > c->num_args)
 		c->num_args = named;
-	/* A tensor that its operation does not name has an address all the same. */
+	/* A tensor that its operation does not use still has an address. */
 	for (uint32_t i = 0; i < e->num_operands; i++)
 		if (e->kind[i].kind == SPYRE_OPERAND_ARG && e->kind[i].arg >= c->num_args)
 			c->num_args = e->kind[i].arg + 1;
@@ -269,7 +268,7 @@ static spyre_status compile(struct compiler *c)
 		if (bundle->stmts[i].kind == IR_STMT_EXECUTE)
 			TRY(survey(c, bundle_source_sdsc(c->source, i)));
 	c->baked_pool |= c->baked && !c->read_first && !c->wrote_first;
-	/* A launch spec that has the pool's size thereby says whether there is a pool. */
+	/* pool_size of launch_spec.json, if present, decides whether there is a pool. */
 	if (spec->has_pool_size)
 		c->baked_pool = spec->pool_size;
 	c->baked_pool |= bundle->has_pool;

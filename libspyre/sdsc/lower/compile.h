@@ -7,10 +7,10 @@
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/source.h"
 
-/* The program for given values of the symbols, in their order; NULL: the maxima. */
+/* Compiles the program for values of the symbols, in their order; NULL selects the maxima. */
 spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
 				uint32_t max_cores, struct spyre_bundle *bundle);
-/* Without files: statement i of @parsed executes @sdscs[i]. Both stay the caller's. */
+/* Compiles without files: statement i of @parsed executes @sdscs[i]. The caller owns both. */
 spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
 					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
 					 struct spyre_bundle *bundle);

@@ -52,7 +52,7 @@ static spyre_status add_step(struct encoder *e, const struct spyre_prog_step *st
 	if (e->num_steps == SPYRE_MAX_STEPS)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "more than %u steps (docs/unsupported.md)", SPYRE_MAX_STEPS);
-	status = reserve(&e->steps, &e->room_steps, e->num_steps + 1, sizeof(*e->steps));
+	status = reserve(&e->steps, &e->capacity_steps, e->num_steps + 1, sizeof(*e->steps));
 	if (!status)
 		e->steps[e->num_steps++] = *step;
 	return status;
@@ -62,7 +62,7 @@ spyre_status encoder_loop(struct encoder *e, uint32_t count)
 {
 	struct spyre_prog_step step = { .kind = SPYRE_STEP_LOOP, .count = count };
 
-	e->turns[e->depth++] = count;
+	e->iters[e->depth++] = count;
 	return add_step(e, &step);
 }
 
@@ -84,7 +84,7 @@ spyre_status encoder_phase(struct encoder *e)
 
 spyre_status encoder_stream(struct encoder *e, uint32_t core)
 {
-	TRY(reserve(&e->streams, &e->room_streams, e->num_streams + 1, sizeof(*e->streams)));
+	TRY(reserve(&e->streams, &e->capacity_streams, e->num_streams + 1, sizeof(*e->streams)));
 	e->streams[e->num_streams++] = (struct spyre_prog_stream){
 		.core = core, .offset = (uint32_t)e->instr_bytes,
 	};
@@ -103,7 +103,7 @@ static bool reach(uint64_t *end, uint64_t count, uint64_t stride)
 			     !__builtin_add_overflow(*end, part, end));
 }
 
-/* The extent of the view, as the card's verifier will prove it. */
+/* Computes the extent of a view by the rule of the card's verifier. */
 static bool view_end(const struct encoder *e, const struct spyre_instr *in, uint32_t index,
 		     const struct spyre_view *view, uint64_t *end)
 {
@@ -112,7 +112,7 @@ static bool view_end(const struct encoder *e, const struct spyre_instr *in, uint
 		if (!reach(end, spyre_view_count(in, view, index, d), view->stride[d]))
 			return false;
 	for (uint32_t d = 0; d < e->depth; d++)
-		if (!reach(end, e->turns[d], view->loop_stride[d]))
+		if (!reach(end, e->iters[d], view->loop_stride[d]))
 			return false;
 	return !__builtin_add_overflow(*end, spyre_view_bytes(in, view, index), end);
 }
@@ -157,7 +157,7 @@ spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *in,
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s: more than %u bytes of instructions in all (docs/unsupported.md)",
 				   e->file, MAX_INSTR_BYTES);
-	TRY(reserve(&e->instrs, &e->room_instrs, e->instr_bytes + bytes, 1));
+	TRY(reserve(&e->instrs, &e->capacity_instrs, e->instr_bytes + bytes, 1));
 	memcpy(e->instrs + e->instr_bytes, in, sizeof(*in));
 	memcpy(e->instrs + e->instr_bytes + sizeof(*in), views, in->num_views * sizeof(*views));
 	e->instr_bytes += bytes;
@@ -189,7 +189,7 @@ spyre_status encoder_finish(struct encoder *e, void **image, size_t *bytes)
 			e->num_streams * sizeof(e->streams[0]);
 	uint8_t *at;
 
-	/* In place: the instructions are most of the image. */
+	/* Moves the instructions in place, because they are most of the image. */
 	h.size = before + e->instr_bytes;
 	at = realloc(e->instrs, h.size);
 	if (!at)

@@ -9,25 +9,25 @@
 #include "libspyre/sdsc/ir/bundle.h"
 
 struct encoder {
-	const char *file;		/* of the SDSC at hand, for errors */
+	const char *file;		/* of the current SDSC, for errors */
 	uint32_t num_operands;
 	struct spyre_prog_operand operand[SPYRE_MAX_OPERANDS];
 	struct spyre_bundle_operand kind[SPYRE_MAX_OPERANDS];
 	struct spyre_prog_step *steps;
-	size_t num_steps, room_steps;
+	size_t num_steps, capacity_steps;
 	struct spyre_prog_stream *streams;
-	size_t num_streams, room_streams;
+	size_t num_streams, capacity_streams;
 	uint8_t *instrs;
-	size_t instr_bytes, room_instrs;
+	size_t instr_bytes, capacity_instrs;
 	uint32_t num_cores;
 	uint32_t lx_bytes;
 	uint32_t depth;			/* of open loops */
-	uint32_t turns[SPYRE_MAX_LOOPS];
+	uint32_t iters[SPYRE_MAX_LOOPS];
 };
 
 void encoder_fini(struct encoder *e);
 
-/* Index of the operand of an argument or of the pool, made when first asked for. */
+/* Index of the operand of an argument or of the pool, added on first use. */
 spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, uint32_t arg,
 			     uint16_t *index);
 spyre_status encoder_loop(struct encoder *e, uint32_t count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From an SDSC to phases: what all operations share. Addresses are resolved
- * per core; inside a core's share, coordinates start at 0.
+ * Lowering of an SDSC to phases: functions that all operations share. Addresses
+ * are resolved per core; inside a core's share, coordinates start at 0.
  */
 #include "libspyre/sdsc/lower/lower.h"
 
@@ -103,7 +103,7 @@ void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct
 	view->operand = at->operand;
 	view->format = (uint8_t)t->format;
 	view->offset = at->offset;
-	memcpy(view->loop_stride, at->turn, sizeof(view->loop_stride));
+	memcpy(view->loop_stride, at->per_iter, sizeof(view->loop_stride));
 }
 
 uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t)
@@ -132,14 +132,14 @@ static int by_id(const void *key, const void *element)
 	return id < symbol->id ? -1 : id > symbol->id;
 }
 
-/* A number from the file: a byte address, or a symbol that bundle.mlir binds. */
+/* Resolves a number from the file: a byte address, or a symbol that bundle.mlir binds. */
 static spyre_status resolve(struct lower *l, int64_t start, struct ir_value *value)
 {
 	const struct ir_symbol *symbol = NULL;
 
 	memset(value, 0, sizeof(*value));
 	if (start < 0) {
-		/* Ids without a gap, as they mostly are, are places. */
+		/* Most lists of ids have no gaps, so that an id gives its index. */
 		if (l->stmt->num_symbols && start >= l->stmt->symbols[0].id &&
 		    start - l->stmt->symbols[0].id < l->stmt->num_symbols)
 			symbol = &l->stmt->symbols[start - l->stmt->symbols[0].id];
@@ -200,10 +200,10 @@ static spyre_status resolve_hbm(struct lower *l, uint32_t tensor, uint32_t core,
 				   s->file, tensor, s->core[core], value.constant,
 				   SPYRE_STICK_BYTES);
 	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++) {
-		if (value.turn[i] < 0 || value.turn[i] % SPYRE_STICK_BYTES)
-			return lower_unsupported(l, "Tensor%u moves %" PRId64 " bytes per loop turn; only multiples of %u from 0 on",
-						 tensor, value.turn[i], SPYRE_STICK_BYTES);
-		at->turn[i] = (uint64_t)value.turn[i];
+		if (value.per_iter[i] < 0 || value.per_iter[i] % SPYRE_STICK_BYTES)
+			return lower_unsupported(l, "Tensor%u moves %" PRId64 " bytes per loop iteration; only multiples of %u from 0 on",
+						 tensor, value.per_iter[i], SPYRE_STICK_BYTES);
+		at->per_iter[i] = (uint64_t)value.per_iter[i];
 	}
 	at->offset = (uint64_t)value.constant;
 	if (value.base == IR_BASE_ARG)
@@ -242,7 +242,7 @@ spyre_status lower_resolve(struct lower *l, uint32_t tensor)
 	return status;
 }
 
-/* The units that a dim is walked in: sticks and parts of the tensors, then @last; descending. */
+/* Lists the units of a dim in descending order: sticks and parts of the tensors, then @last. */
 static uint32_t units_of(const struct ir_tensor *const *tensor, uint32_t num_tensors,
 			 uint32_t dim, uint64_t el, uint64_t last, uint64_t *unit)
 {

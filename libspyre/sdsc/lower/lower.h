@@ -10,11 +10,11 @@
 
 struct nest;
 
-/* Where a tensor starts for one core. */
+/* Start address of a tensor for one core. */
 struct address {
 	uint16_t operand;
 	uint64_t offset;
-	uint64_t turn[SPYRE_MAX_LOOPS];
+	uint64_t per_iter[SPYRE_MAX_LOOPS];
 };
 
 struct lower {
@@ -22,9 +22,9 @@ struct lower {
 	const struct ir_bundle *bundle;
 	const struct ir_stmt *stmt;
 	const struct ir_sdsc *sdsc;
-	bool baked_pool;		/* segment 0 of baked addresses is the pool */
+	bool baked_pool;		/* baked addresses in segment 0 belong to the pool */
 	uint32_t scratch;		/* first LX byte that no tensor of the bundle uses */
-	uint32_t idle;			/* work on the bundle that led to no instruction */
+	uint32_t idle;			/* taps of the bundle that produced no instruction */
 	/* by tensor and index into sdsc->core[] */
 	struct address address[IR_MAX_TENSORS][SPYRE_MAX_CORES];
 };
@@ -39,9 +39,9 @@ uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
 bool lower_varies(const struct ir_tensor *t, uint32_t dim);
 /* Refuses coordinateMasking_ of the dims with a bit in @dims, which the output lacks. */
 spyre_status lower_unmasked(struct lower *l, uint32_t dims);
-/* The argument that starts at @start, SPYRE_MAX_OPERANDS if none does. */
+/* Finds the argument that starts at @start, SPYRE_MAX_OPERANDS if none does. */
 spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg);
-/* A constant of constantInfo_ as fp32 bits. */
+/* True if constantInfo_ has the constant; lower_constant() reads it as fp32 bits. */
 bool lower_has_constant(const struct lower *l, const char *name);
 spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * conv2d: one PT instruction per tap of the window adds its product to a tile of
- * fp32 or 32-bit integers in LX, taps in the order of ki, then kj; the SFU converts the tile to the
- * output. A tap's instruction covers the outputs that it finds input for.
+ * fp32 or 32-bit integers in LX, taps in the order of ki, then kj; the SFU
+ * converts the tile to the output. A tap's instruction covers the outputs for
+ * which the tap lies inside the input.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 #define TILE_BYTES (512u << 10)		/* enough rows to keep the PT busy */
 #define MAX_BLOCKS 65536u		/* PT instructions of one core */
-#define MAX_IDLE (1u << 20)		/* taps of all windows of a bundle that find padding only */
+#define MAX_IDLE (1u << 20)		/* limit of taps of a bundle that lie in padding only */
 #define MAX_BLOCK_COUNT 65472		/* of a dim: below the loop limit, whole sticks */
 #define MAX_LOOPS 4u			/* dims that a PT instruction has for rows and batch */
 
@@ -31,7 +32,7 @@ struct conv {
 	enum spyre_fmt sum;		/* IEEE_FP32, or IEEE_INT32 for integers */
 	uint32_t num_loops, loop[IR_MAX_DIMS];	/* batch, then rows and columns of the output */
 	uint32_t skip;			/* dims that the output lacks */
-	bool direct;			/* one tap: no tile between */
+	bool direct;			/* one tap, which writes the output without a tile */
 	struct ir_tensor tile;
 	struct address tile_address;
 	struct partial partial;
@@ -110,7 +111,7 @@ static spyre_status find_loops(struct lower *l, struct conv *c)
 #define BIT(format) (1u << SPYRE_FMT_##format)
 #define FLOATS (BIT(SEN169_FP16) | BIT(IEEE_FP16) | BIT(BFLOAT16) | BIT(IEEE_FP32))
 
-/* The PT takes the same formats and packs as for batchmatmul. */
+/* Formats and packs are those that the PT supports for batchmatmul. */
 static const struct family {
 	const char *op;
 	uint32_t from, to;
@@ -168,7 +169,7 @@ static spyre_status check_channels(struct lower *l, const struct conv *c)
 	return SPYRE_SUCCESS;
 }
 
-/* One tap that finds input for every output, written in sticks like those of the PT. */
+/* True if one tap has input for all outputs, and the output has the sticks of the PT. */
 static bool is_direct(const struct ir_sdsc *s, const struct conv *c)
 {
 	struct window_run run;
@@ -185,28 +186,28 @@ static bool is_direct(const struct ir_sdsc *s, const struct conv *c)
 	return true;
 }
 
-/* Cuts the outputs of a core to what a tile of @bytes holds: batch, rows, columns, channels. */
+/* Limits a block of outputs to a tile of @bytes, in the order batch, rows, columns, channels. */
 static void cut_block(const struct ir_sdsc *s, const struct conv *c, uint64_t bytes,
 		      struct block *b)
 {
-	uint64_t room = bytes / (4 * c->columns);
+	uint64_t capacity = bytes / (4 * c->columns);
 	uint32_t order[IR_MAX_DIMS], n = 0;
 
 	for (uint32_t i = 0; i < c->num_loops; i++)
 		order[n++] = c->loop[i];
 	order[n++] = c->out;
-	/* From the inside out, each dim gets what the ones within it leave. */
+	/* From the inside out, each dim gets the capacity that the inner ones leave. */
 	for (uint32_t i = n; i-- > 0;) {
 		uint32_t d = order[i], unit = d == c->out ? c->columns : 1;
-		int64_t most = room > MAX_BLOCK_COUNT ? MAX_BLOCK_COUNT : (int64_t)room;
+		int64_t most = capacity > MAX_BLOCK_COUNT ? MAX_BLOCK_COUNT : (int64_t)capacity;
 
 		most = most < 1 ? unit : most * unit;
 		b->count[d] = s->el[d] < most ? s->el[d] : most;
-		room /= (uint64_t)(b->count[d] / unit);
+		capacity /= (uint64_t)(b->count[d] / unit);
 	}
 }
 
-/* The tile of sums of a block: columns innermost, channels outermost. */
+/* Makes the tile of sums of a block: columns innermost, channels outermost. */
 static void make_tile(const struct ir_sdsc *s, struct conv *c, const struct block *b)
 {
 	struct ir_tensor *t = &c->tile;
@@ -252,7 +253,7 @@ static spyre_status plan_tile(struct lower *l, struct conv *c, struct block *b)
 	return SPYRE_SUCCESS;
 }
 
-/* Where the sums go: the output, the tile of partial results, or a tile of this block. */
+/* Destination of the sums: the output, the tile of partial results, or the block's tile. */
 static const struct ir_tensor *sums(struct lower *l, const struct conv *c, uint32_t core,
 				    const struct block *b, struct spyre_view *view)
 {
@@ -269,7 +270,7 @@ static const struct ir_tensor *sums(struct lower *l, const struct conv *c, uint3
 	return t;
 }
 
-/* Pointwise on the sums: zeros, or the conversion to the output. */
+/* Emits a pointwise instruction on the sums: zeros, or the conversion to the output. */
 static spyre_status emit_pointwise(struct lower *l, const struct conv *c, uint32_t core,
 				   const struct block *b, bool convert)
 {
@@ -287,7 +288,7 @@ static spyre_status emit_pointwise(struct lower *l, const struct conv *c, uint32
 		tensor[0] = out;
 		if (out->lanes < nest.in.lanes)
 			nest.in.lanes = out->lanes;
-		if (out->format == c->sum) {	/* integers above 2^24 are no fp32 */
+		if (out->format == c->sum) {	/* the SFU would round integers above 2^24 */
 			nest.in.opcode = SPYRE_OP_MOVE;
 			nest.in.func = SPYRE_FUNC_NONE;
 		}
@@ -307,7 +308,7 @@ struct pt {
 	struct spyre_view view[3];
 };
 
-/* Loop @slot of the instruction is dim @d of the block, as far as the tap has input. */
+/* Sets loop @slot to the part of dim @d of the block for which the tap has input. */
 static bool set_loop(const struct ir_sdsc *s, const struct conv *c, const struct ir_tensor *sum,
 		     const struct block *b, uint32_t d, const struct window_run *run,
 		     uint32_t slot, struct pt *pt)
@@ -337,7 +338,7 @@ static bool set_loop(const struct ir_sdsc *s, const struct conv *c, const struct
 	return true;
 }
 
-/* True if a tap finds input for all outputs of a block. */
+/* True if a tap has input for all outputs of a block. */
 static bool covers(const struct ir_sdsc *s, const struct block *b, uint32_t core,
 		   const int64_t *tap)
 {
@@ -355,7 +356,7 @@ static bool covers(const struct ir_sdsc *s, const struct block *b, uint32_t core
 	return true;
 }
 
-static spyre_status idle(struct lower *l)
+static spyre_status count_idle_tap(struct lower *l)
 {
 	if (l->idle++ == MAX_IDLE)
 		return lower_unsupported(l, "windows whose taps find padding only more than %u times in all of the bundle",
@@ -385,7 +386,7 @@ static spyre_status emit_tap(struct lower *l, const struct conv *c, uint32_t cor
 	for (uint32_t i = 0; i < c->num_loops; i++)
 		if (!set_loop(s, c, sum, b, c->loop[i], &run[c->loop[i] == s->axis[1].dim],
 			      MAX_LOOPS - c->num_loops + i, &pt))
-			return idle(l);
+			return count_idle_tap(l);
 	pt.in.count[4] = (uint32_t)(b->count[c->out] / c->columns);
 	pt.in.count[5] = (uint32_t)s->el[c->in];
 	pt.view[Y].stride[4] = sum->stride[c->out];
@@ -400,7 +401,7 @@ static spyre_status emit_block(struct lower *l, const struct conv *c, uint32_t c
 {
 	const struct ir_sdsc *s = l->sdsc;
 	int64_t tap[2] = { 0, 0 };
-	bool start = covers(s, b, core, tap);	/* the first tap starts the sums */
+	bool start = covers(s, b, core, tap);	/* the first tap writes the sums, no zeros needed */
 	spyre_status status = SPYRE_SUCCESS;
 
 	if (!start)
@@ -420,7 +421,7 @@ static spyre_status emit_block(struct lower *l, const struct conv *c, uint32_t c
 	       emit_pointwise(l, c, core, b, true);
 }
 
-/* The next block of @size in a core's share; false after the last. */
+/* Advances to the next block of @size in a core's share; false after the last. */
 static bool next_block(const struct ir_sdsc *s, const struct conv *c, const struct block *size,
 		       struct block *b)
 {
@@ -456,7 +457,7 @@ static spyre_status emit_core(struct lower *l, const struct conv *c, uint32_t co
 	return status;
 }
 
-/* Tiles of partial results are all there is then: a core of its own would store nothing. */
+/* If cores share outputs all of them must: an unshared core's tile would not be stored. */
 static spyre_status check_sharing(struct lower *l, const struct conv *c)
 {
 	for (uint32_t core = 0; core < l->sdsc->num_cores && c->partial.active; core++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conversions: the same elements in another format or pack. What stays in its
- * format is moved bit by bit, everything else goes through the SFU.
+ * Conversions to another format or pack. Elements that keep their format are moved
+ * bit by bit, all others go through the SFU.
  */
 #include <string.h>
 
@@ -67,15 +67,15 @@ spyre_status convert_check(struct lower *l, const struct ir_tensor *in,
 	return status;
 }
 
-/* Sticks along other dims: tiles are turned, where both tensors fill them. */
-static bool turns(const struct ir_tensor *in, const struct ir_tensor *out)
+/* True if sticks are along different dims and the tiles can be transposed. */
+static bool needs_transpose(const struct ir_tensor *in, const struct ir_tensor *out)
 {
 	return in->num_parts == 1 && out->num_parts == 1 && in->stick != out->stick &&
 	       lower_varies(in, out->stick) && lower_varies(in, in->stick) && out->word &&
 	       out->word <= 4;
 }
 
-/* Moves take whole bytes and repeat nothing within a stick; the SFU holds a number in fp32. */
+/* Moves handle whole bytes and cannot splat within a stick; the SFU can, for fp32-exact formats. */
 static bool by_sfu(const struct ir_tensor *in, const struct ir_tensor *out, bool raw)
 {
 	bool splat = !lower_varies(in, out->part[0].dim);
@@ -94,7 +94,7 @@ spyre_status lower_convert(struct lower *l, enum spyre_func func)
 	spyre_status status = convert_check(l, in, out);
 	struct box box;
 
-	if (!status && turns(in, out))
+	if (!status && needs_transpose(in, out))
 		return lower_restickify(l, func);
 	if (by_sfu(in, out, raw)) {
 		stage.in.opcode = SPYRE_OP_SFU;

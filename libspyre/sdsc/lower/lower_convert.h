@@ -5,10 +5,10 @@
 
 #include "libspyre/sdsc/lower/lower.h"
 
-/* Refuses a pair of formats that l->sdsc's operation does not convert. */
+/* Fails for a pair of formats that l->sdsc's operation does not convert. */
 spyre_status convert_check(struct lower *l, const struct ir_tensor *in,
 			   const struct ir_tensor *out);
-/* Same bits on both sides: numbers of one format, and 32-bit words of either sign. */
+/* True if the bits stay the same: equal formats, or 32-bit words with and without sign. */
 bool convert_is_raw(const struct lower *l, const struct ir_tensor *in,
 		    const struct ir_tensor *out);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that ends before the iteration does. An iteration is padded to whole sticks of
- * all its tensors; a tensor whose own sticks run elsewhere, or are shorter, has no memory
- * for the padding. There is nothing to compute there, so the iteration ends as well.
+ * Memory that ends before the iteration does. An iteration is padded to whole sticks of all
+ * its tensors; a tensor with sticks along another dim, or with shorter ones, has no memory for
+ * the padding. The padding needs no computation, so the iteration is cut to the memory.
  */
 #include "libspyre/sdsc/lower/lower.h"
 
@@ -14,7 +14,7 @@
 #include "libspyre/sdsc/lower/lower_fit.h"
 #include "libspyre/sdsc/parse/launch_spec.h"
 
-/* Dims of the argument from the outside in, as device sizes have them. */
+/* Lists the dims of the argument in the order of device sizes, outermost first. */
 static uint32_t device_dims(const struct ir_tensor *t, uint32_t *dim)
 {
 	uint32_t n = 0;
@@ -26,8 +26,8 @@ static uint32_t device_dims(const struct ir_tensor *t, uint32_t *dim)
 }
 
 /*
- * The gaps by which a layout differs from the iteration, if it holds all of a tensor but
- * padding. Any other layout is left for launch_spec_apply() to name.
+ * Computes the gaps of a layout that lacks only padding of the iteration. False for any other
+ * layout, which launch_spec_apply() reports.
  */
 static bool gaps_of_layout(const struct ir_sdsc *s, const struct ir_tensor *t,
 			   const struct launch_spec_arg *arg, int64_t *gap)
@@ -70,8 +70,8 @@ static spyre_status take_layout(struct lower *l, const struct launch_spec *spec,
 	       lower_unsupported(l, "argument %u has a layout of 2^63 bytes or more", arg);
 }
 
-/* Elements along a dim that all tensors have memory for. */
-static int64_t room(const struct ir_sdsc *s, uint32_t dim)
+/* Number of elements along a dim that all tensors have memory for. */
+static int64_t capacity(const struct ir_sdsc *s, uint32_t dim)
 {
 	int64_t least = s->size[dim];
 
@@ -85,7 +85,7 @@ static int64_t room(const struct ir_sdsc *s, uint32_t dim)
 	return least;
 }
 
-/* Ends the iteration along @dim after @size elements; memory stays as it is. */
+/* Ends the iteration along @dim after @size elements and leaves memory as it is. */
 static void end_at(struct ir_sdsc *s, uint32_t dim, int64_t size)
 {
 	s->size[dim] = size;
@@ -116,7 +116,7 @@ spyre_status lower_fit(struct lower *l, const struct launch_spec *spec, struct i
 	for (uint32_t i = 0; i < s->num_tensors && !status; i++)
 		status = take_layout(l, spec, s, &s->tensor[i]);
 	for (uint32_t d = 0; d < s->num_dims && !status; d++) {
-		int64_t size = room(s, d);
+		int64_t size = capacity(s, d);
 
 		if (size == s->size[d])
 			continue;

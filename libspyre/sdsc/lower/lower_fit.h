@@ -7,8 +7,8 @@
 #include "libspyre/sdsc/parse/launch_spec.h"
 
 /*
- * Gives l->sdsc, a copy of the file's, the layouts of a launch spec that have
- * less memory than the iteration by padding, and ends the iteration where memory does.
+ * Applies layouts of a launch spec that lack only padding to @sdsc, a copy of the
+ * file's SDSC, and cuts the iteration to the memory.
  */
 spyre_status lower_fit(struct lower *l, const struct launch_spec *spec, struct ir_sdsc *sdsc);
 

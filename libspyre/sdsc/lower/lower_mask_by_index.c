@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * maskbyindex: elements whose coordinate along one dimension is at or beyond an
- * index, which does not vary along it, become the mask value.
+ * maskbyindex: sets elements to the mask value if their coordinate along one
+ * dimension is at least an index, which does not vary along that dimension.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { OUT, IN, INDEX };
 
-/* The one dimension that the index lacks, or the output's stick dimension if it is among them. */
+/* Finds the dimension that the index lacks; of several, the output's stick dimension. */
 static spyre_status find_dim(struct lower *l, const struct ir_tensor *const *tensor,
 			     uint32_t *dim)
 {
@@ -39,7 +39,7 @@ static spyre_status find_dim(struct lower *l, const struct ir_tensor *const *ten
 	return SPYRE_SUCCESS;
 }
 
-/* Lanes along the sticks count as coordinates; along another dim, elements go one by one. */
+/* Along the sticks lanes are coordinates; along another dim elements are processed one by one. */
 static spyre_status set_lanes(struct lower *l, const struct ir_tensor *const *tensor, uint32_t dim,
 			      struct spyre_instr *in)
 {

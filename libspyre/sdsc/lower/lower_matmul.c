@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * batchmatmul in all formats. A has K in its lanes, B and C have N; every other
- * dim is rows (B does not vary along it) or batch.
+ * batchmatmul in all formats. A has K in its lanes, B and C have N. All other dims
+ * are rows, if B does not vary along them, or batches.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -37,7 +37,7 @@ static const struct family {
 	  { { 16, 2, 8 }, { 0, 1, 0 } }, { { 4, 64 }, { 0, 1 } } },
 };
 
-/* The dim that the output lacks; dims of one point say nothing unless all are. */
+/* Finds K, the dim that the output lacks. Dims of size 1 count only if no longer one is missing. */
 static spyre_status find_k(struct lower *l, struct matmul *m)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -97,7 +97,7 @@ static spyre_status check_formats(struct lower *l, struct matmul *m)
 	return status;
 }
 
-/* Which input is which follows from the sticks. */
+/* Assigns the inputs to A and B by their sticks. */
 static spyre_status find_inputs(struct lower *l, struct matmul *m)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -192,7 +192,7 @@ spyre_status matmul_store(struct lower *l, const struct matmul *m, const struct 
 	return stage_emit(l, &stage, box);
 }
 
-/* True if the PT writes the result itself, without a tile of sums. */
+/* True if the PT writes the result directly, without a tile of sums. */
 static bool is_direct(const struct matmul *m, const struct box *box)
 {
 	if (m->paired && box->len[m->rows] % 2)

@@ -14,10 +14,9 @@ static bool arithmetic(enum spyre_fmt format)
 }
 
 /*
- * Lanes run along the output's stick; what does not vary there is one value
- * for all. An input with its sticks along another dim is taken one element at
- * a time. Along dims that the output does not vary along, the last element
- * counts.
+ * Lanes run along the output's stick; an input that does not vary there supplies
+ * one value for all. An input with sticks along another dim is read one element
+ * at a time. Along dims that the output lacks, the last element is used.
  */
 struct pointwise {
 	struct spyre_instr in;
@@ -51,7 +50,7 @@ static void set_lanes(struct pointwise *p)
 	}
 }
 
-/* Of the cores that write the same place the last one counts. */
+/* True if a later core writes the same output, so that this core's result is lost. */
 static bool overwritten(const struct lower *l, uint32_t core)
 {
 	const struct address *at = l->address[l->sdsc->output];
@@ -87,7 +86,7 @@ static spyre_status emit_core(struct lower *l, const struct pointwise *p, const 
 	return nest_emit(l, &nest);
 }
 
-/* leakyrelufwd: negativeSlope, or what its one constant is called. */
+/* leakyrelufwd: reads negativeSlope, or the only constant under another name. */
 static spyre_status lower_slope(struct lower *l, uint32_t *bits)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -97,7 +96,7 @@ static spyre_status lower_slope(struct lower *l, uint32_t *bits)
 	return lower_constant(l, s->constant[0].name, bits);
 }
 
-/* The immediates of a function, from constantInfo_. */
+/* Sets the immediates of a function from constantInfo_. */
 static spyre_status set_imms(struct lower *l, struct spyre_instr *in)
 {
 	static const struct {

@@ -96,7 +96,7 @@ static spyre_status find_operands(struct lower *l, struct quant *q)
 	return check_formats(l, q);
 }
 
-/* One core's @box of results at @to; @tile: LX for x times the constant. */
+/* Emits one core's @box of results at @to; @tile is LX for x times the constant. */
 static spyre_status quantise(struct lower *l, void *arg, uint32_t core,
 			     const struct stage_operand *to, const struct box *box, uint64_t tile)
 {

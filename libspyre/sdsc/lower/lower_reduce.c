@@ -2,10 +2,10 @@
 /*
  * Reductions over stick and other dimensions, with masks and partial results.
  *
- * Input sticks are reduced or kept whole where the layouts allow it, else one
- * element at a time. What coordinateMasking_ leaves of a core's share falls
- * into boxes; the results of several go to fp32 tiles in LX, are combined
- * there in order and stored once.
+ * Input sticks are reduced or kept whole where the layouts allow it, else elements
+ * are processed one by one. coordinateMasking_ cuts a core's share into boxes; the
+ * results of several boxes go to fp32 tiles in LX, are combined there in order
+ * and stored once.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -46,13 +46,13 @@ struct reduction {
 	uint32_t width;		/* elements at a time along in->stick */
 	uint32_t scale_bits;	/* of a mean or exx2, fp32 */
 	uint32_t absent;	/* cores whose whole share is masked */
-	/* Of the core at hand: */
+	/* State of the current core: */
 	uint32_t core;
-	uint64_t valid;		/* elements of a masked stick dim, 0: all of the box */
+	uint64_t valid;		/* visible elements of the stick dim, 0 if all are */
 	struct cuts cuts;
 };
 
-/* A tensor at an address, seen from a box. */
+/* A tensor with the address of a box. */
 struct place {
 	const struct ir_tensor *tensor;
 	struct address at;
@@ -65,7 +65,7 @@ static uint32_t lanes_of(const struct reduction *r)
 	return p->size < r->width ? (uint32_t)p->size : r->width;
 }
 
-/* Sizes of the box at hand; 1 along the dims in @flat. */
+/* Sizes of the current box; 1 along the dims in @flat. */
 static void box_sizes(const struct lower *l, const struct reduction *r, uint32_t flat,
 		      int64_t *size)
 {
@@ -82,7 +82,7 @@ static struct place placed(const struct lower *l, const struct reduction *r,
 	return p;
 }
 
-/* Writes @nest over the box at hand, of which @flat dims are left out. */
+/* Emits @nest over the current box without the dims in @flat. */
 static spyre_status emit(struct lower *l, const struct reduction *r, struct nest *nest,
 			 const struct place *place, uint32_t num, uint32_t flat, uint32_t reduce)
 {
@@ -104,7 +104,7 @@ static spyre_status emit(struct lower *l, const struct reduction *r, struct nest
 	return nest_emit(l, nest);
 }
 
-/* EXX2 takes two lanes at least. */
+/* Widens a box of one lane to two with one valid, as EXX2 requires two. */
 static spyre_status widen(struct lower *l, const struct reduction *r, struct spyre_instr *in)
 {
 	uint32_t stick = r->in->stick;
@@ -121,7 +121,7 @@ static spyre_status widen(struct lower *l, const struct reduction *r, struct spy
 	return SPYRE_SUCCESS;
 }
 
-/* target = func(box at hand of the input); @last: the result is final. */
+/* target = func(current box of the input); @last if the result is final. */
 static spyre_status emit_box(struct lower *l, const struct reduction *r, const struct place *target,
 			     bool last)
 {
@@ -163,7 +163,7 @@ static enum spyre_func combining(enum spyre_func func)
 	}
 }
 
-/* Lanes of a stick that remain once they are reduced. */
+/* Lanes of a stick that hold results. */
 static uint32_t result_lanes(const struct reduction *r)
 {
 	if (!r->lanes)
@@ -204,7 +204,7 @@ static spyre_status finish(struct lower *l, const struct reduction *r, const str
 	return emit(l, r, &nest, place, 2, r->dims, 0);
 }
 
-/* The box at hand of the result is what nothing reduces to. */
+/* Sets the current box of the result to the value of an empty reduction. */
 static spyre_status fill(struct lower *l, const struct reduction *r, const struct place *out)
 {
 	const struct place in = { r->in, l->address[r->in_index][r->core] };
@@ -220,7 +220,7 @@ static spyre_status fill(struct lower *l, const struct reduction *r, const struc
 	struct ir_tensor one = *r->in;
 	spyre_status status;
 
-	for (uint32_t d = 0; d < IR_MAX_DIMS; d++)	/* the first element, for all points */
+	for (uint32_t d = 0; d < IR_MAX_DIMS; d++)	/* all points read the first element */
 		one.scale[d] = -1;
 	place[1].tensor = place[2].tensor = &one;
 	zero.view[1].lanes = zero.view[2].lanes = SPYRE_LANES_SPLAT;
@@ -231,7 +231,7 @@ static spyre_status fill(struct lower *l, const struct reduction *r, const struc
 	return emit(l, r, &clip, place, 2, r->dims, 0);
 }
 
-/* Boxes along the reduced dims that are not masked; the first is at hand afterwards. */
+/* Counts the unmasked boxes along the reduced dims and restarts at the first. */
 static uint32_t count_visible(struct reduction *r)
 {
 	uint32_t n = 0;
@@ -242,7 +242,7 @@ static uint32_t count_visible(struct reduction *r)
 	return n;
 }
 
-/* A dense fp32 tile for the box at hand, at an LX address; its end. */
+/* Makes a dense fp32 tile for the current box at LX address @from; sets @end. */
 static spyre_status make_tile(struct lower *l, const struct reduction *r, uint64_t from,
 			      struct ir_tensor *tensor, struct place *place, uint64_t *end)
 {
@@ -260,7 +260,7 @@ static spyre_status make_tile(struct lower *l, const struct reduction *r, uint64
 	return SPYRE_SUCCESS;
 }
 
-/* One box of the result: of the input boxes that belong to it. */
+/* Computes one box of the result from its input boxes. */
 static spyre_status emit_result(struct lower *l, struct reduction *r, const struct partial *p)
 {
 	bool tile = partial_core(p, l->sdsc, r->core), first = true;
@@ -269,7 +269,7 @@ static spyre_status emit_result(struct lower *l, struct reduction *r, const stru
 	struct ir_tensor tensor[2];
 	uint32_t boxes = count_visible(r);
 	uint64_t end = l->scratch;
-	/* Lanes that a narrow box does not reach are filled from a tile. */
+	/* A narrow box does not write all lanes of the result, so these take a tile. */
 	bool direct = boxes == 1 && (!r->spread || (r->lanes && r->width == r->out->lanes &&
 						    lanes_of(r) == r->width));
 	spyre_status status = SPYRE_SUCCESS;
@@ -291,13 +291,13 @@ static spyre_status emit_result(struct lower *l, struct reduction *r, const stru
 		if (!status && !first)
 			status = add_tile(l, r, &sum, &part);
 		first = false;
-	} while (box_next(&r->cuts, r->dims));	/* to the end: the first is at hand again */
+	} while (box_next(&r->cuts, r->dims));	/* ends at the first box */
 	if (status || tile || direct)
 		return status;
 	return finish(l, r, &out, &sum);
 }
 
-/* A masked end of the only reduced dim, the stick, is a matter of one count. */
+/* If the stick is the only reduced dim, a masked end only shortens the count of its elements. */
 static void join_stick(const struct lower *l, struct reduction *r)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -319,7 +319,7 @@ static void join_stick(const struct lower *l, struct reduction *r)
 	r->valid = visible[0].size == whole ? 0 : (uint64_t)visible[0].size;
 }
 
-/* True if another core stores the result, to which this one has nothing to add. */
+/* True if another core stores the result and this one does not contribute to it. */
 static bool covered(const struct lower *l, const struct reduction *r, uint32_t core)
 {
 	const struct address *at = l->address[r->out_index];
@@ -331,7 +331,7 @@ static bool covered(const struct lower *l, const struct reduction *r, uint32_t c
 	return false;
 }
 
-/* Instructions are in proportion to the boxes, which a few masks make many of. */
+/* Limits the boxes, whose number multiplies over dims and gives the instructions. */
 static spyre_status check_boxes(struct lower *l, const struct reduction *r)
 {
 	uint64_t boxes = 1;
@@ -371,7 +371,7 @@ static spyre_status emit_core(struct lower *l, struct reduction *r, const struct
 	return status;
 }
 
-/* exx2 with useZeroMean takes the mean as 0, as exx2_zeromean does. */
+/* Makes exx2 with useZeroMean the same as exx2_zeromean. */
 static spyre_status set_zero_mean(struct lower *l, enum spyre_func *func)
 {
 	uint32_t bits = 0;
@@ -401,7 +401,7 @@ static spyre_status set_scale(struct lower *l, struct reduction *r)
 	return lower_constant(l, "exx2scale", &r->scale_bits);
 }
 
-/* How the lanes of the input are walked. */
+/* Determines the width in which the input's lanes are walked. */
 static void set_lanes(struct reduction *r)
 {
 	bool varies = lower_varies(r->in, r->in->stick);
@@ -427,7 +427,7 @@ static bool all_masked(const struct ir_sdsc *s, uint32_t core, uint32_t dims)
 	return false;
 }
 
-/* Cores that share an output have summed up their tiles: what the first one does. */
+/* Combines the tiles of cores that share an output, on the first of them. */
 static spyre_status combine_all(struct lower *l, const struct reduction *r, struct partial *p)
 {
 	enum spyre_func func = r->func;

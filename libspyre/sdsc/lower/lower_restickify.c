@@ -22,7 +22,7 @@ struct loop {
 struct restick {
 	uint32_t lane, row;		/* stick dims of input and output */
 	uint32_t edge;			/* of a tile, elements */
-	enum spyre_func func;		/* on the way to another format */
+	enum spyre_func func;		/* conversion to another format */
 	uint32_t core;
 	struct ir_tensor in;		/* in the output's format, if its bits are moved */
 	struct ir_tensor tile[2];	/* input and output of the transposition, in LX */
@@ -37,7 +37,7 @@ struct tiles {
 	uint32_t budget;
 };
 
-/* Loops beyond the fourth, and beyond the counters, are one instruction per turn. */
+/* Loops beyond the fourth or longer than the counters become one instruction per iteration. */
 static spyre_status write_tiles(struct lower *l, struct tiles *t, uint32_t next)
 {
 	struct tiles part = *t;
@@ -111,7 +111,7 @@ static int64_t round_up(int64_t n, int64_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-/* Both tiles for a box, the second behind the first; returns their bytes. */
+/* Makes both tiles for a box, the second after the first; returns their bytes. */
 static uint64_t make_tiles(const struct lower *l, struct restick *r, const struct box *box,
 			   uint64_t *second)
 {
@@ -164,7 +164,7 @@ static spyre_status emit_block(struct lower *l, void *arg, const struct box *box
 	return copy(l, r->func, &out, &last, box);
 }
 
-/* Whole tiles first, then what is left of either dim. */
+/* Emits whole tiles first, then the rest of either dim. */
 static spyre_status emit_core(struct lower *l, const struct blocks *blocks, const struct box *box,
 			      const struct restick *r)
 {

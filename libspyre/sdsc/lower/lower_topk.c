@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * topkvalue and topkindex. Where the input has its sticks along the searched
- * dimension and the output its ranks along a stick, an instruction finds a stick
- * of ranks; else it finds one rank, element by element.
+ * topkvalue and topkindex. If the input's sticks are along the searched dimension
+ * and the output's are along the ranks, an instruction finds a stick of ranks;
+ * else it finds one rank, element by element.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "libspyre/sdsc/lower/nest.h"
 #include "libspyre/sdsc/lower/rules.h"
 
-#define MAX_RANKS 65536u		/* that a TOPK instruction finds */
-#define MAX_PLACES (1u << 24)		/* that it searches */
+#define MAX_RANKS 65536u		/* limit of a TOPK instruction */
+#define MAX_PLACES (1u << 24)		/* elements searched by a TOPK instruction */
 #define MAX_INSTRS 4096u		/* of one core */
 
 struct topk {
@@ -55,7 +55,7 @@ static spyre_status find_dims(struct lower *l, struct topk *t)
 	return SPYRE_SUCCESS;
 }
 
-/* True if a constant holds a number of at least 1; gives its whole part. */
+/* True if a constant is at least 1; gives its integer part. */
 static bool whole_number(uint32_t bits, uint64_t *out)
 {
 	uint32_t exponent = bits >> 23, mantissa = (bits & 0x7fffff) | 0x800000;
@@ -94,7 +94,7 @@ static spyre_status read_constants(struct lower *l, struct topk *t)
 	return status;
 }
 
-/* Only the end of the searched dimension can be hidden. */
+/* Applies coordinateMasking_, which may hide only the end of the searched dimension. */
 static spyre_status apply_masks(struct lower *l, struct topk *t)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -118,7 +118,7 @@ static spyre_status apply_masks(struct lower *l, struct topk *t)
 	return SPYRE_SUCCESS;
 }
 
-/* Formats hold whole numbers exactly up to a power of two. */
+/* Checks that the format holds all indices exactly. */
 static spyre_status check_index(struct lower *l, const struct topk *t)
 {
 	uint64_t most;
@@ -151,7 +151,7 @@ static spyre_status check_index(struct lower *l, const struct topk *t)
 	return SPYRE_SUCCESS;
 }
 
-/* Bytes from the first rank of a core to rank @r of it. */
+/* Bytes from a core's first rank to its rank @r. */
 static uint64_t rank_bytes(const struct topk *t, uint64_t r)
 {
 	const struct ir_tensor *out = t->tensor[0];
@@ -162,7 +162,7 @@ static uint64_t rank_bytes(const struct topk *t, uint64_t r)
 	return r / out->lanes * stride + r % out->lanes * out->word;
 }
 
-/* Ranks from k on are 0: x < x is false for every x, even for a NaN. */
+/* Sets ranks from k on to 0, as x < x, which is false also for NaN. */
 static spyre_status emit_zeros(struct lower *l, struct nest *nest)
 {
 	uint32_t kept = 0;
@@ -182,7 +182,7 @@ static spyre_status emit_zeros(struct lower *l, struct nest *nest)
 	return nest_emit(l, nest);
 }
 
-/* The ranks from @rank on that are @r and more in the core's share of the output. */
+/* Emits a stick of ranks, from @rank on, at rank @r of the core's share of the output. */
 static spyre_status emit_ranks(struct lower *l, const struct topk *t, uint64_t rank, uint64_t r,
 			       const struct nest *model)
 {

@@ -10,7 +10,7 @@
 #include "libspyre/sdsc/lower/rules.h"
 #include "libspyre/sdsc/lower/window.h"
 
-#define MAX_RUNS 4096u		/* instructions of one core for borders */
+#define MAX_RUNS 4096u		/* instructions of one core */
 
 struct pool {
 	enum spyre_func func;
@@ -55,11 +55,11 @@ static spyre_status check_tensors(struct lower *l, const struct pool *p)
 	return lower_unmasked(l, taps);
 }
 
-/* Averages count padding as zeros: the factor is the same for all windows. */
+/* Padding counts as zeros in averages, so one factor serves all windows. */
 static spyre_status set_factor(struct lower *l, struct pool *p)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	double taps = 1;	/* sizes from a file: no integer holds every product */
+	double taps = 1;	/* sizes of a file, whose product may overflow integers */
 	float factor;
 
 	if (p->func != SPYRE_FUNC_MEAN)
@@ -75,7 +75,7 @@ static spyre_status set_factor(struct lower *l, struct pool *p)
 	return SPYRE_SUCCESS;
 }
 
-/* Views and dims of @run[], the taps left out. */
+/* Sets the views and dims of @run[], without the taps. */
 static spyre_status start_nest(struct lower *l, const struct pool *p, uint32_t core,
 			       const struct window_run *run, struct nest *nest)
 {
@@ -137,7 +137,7 @@ static void add_taps(const struct lower *l, const struct pool *p, const struct w
 	}
 }
 
-/* Windows that lie wholly in padding: x < x is 0 for every x, even for a NaN. */
+/* Emits zeros for windows that lie in padding: x < x is 0 also for NaN. */
 static spyre_status emit_zeros(struct lower *l, const struct pool *p, uint32_t core,
 			       struct nest *nest)
 {

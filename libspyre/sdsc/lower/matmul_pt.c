@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* PT instructions for a box of a product: see matmul.h. */
+/* PT instructions for a box of a product: see matmul_pt.h. */
 #include "libspyre/sdsc/lower/lower_matmul.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ struct pt {
 	struct spyre_instr in;
 	struct spyre_view view[3];
 	struct dim rows;
-	uint64_t most_rows;		/* in one instruction */
+	uint64_t most_rows;		/* limit of one instruction */
 	uint32_t num_batch;
 	struct dim batch[IR_MAX_DIMS + 1];
 	uint32_t budget;
@@ -56,7 +56,7 @@ static void join(struct dim *dim, uint32_t *num)
 		}
 }
 
-/* Largest first: it becomes the rows. */
+/* Moves the largest dim to the front, where it becomes the rows. */
 static void largest_first(struct dim *dim, uint32_t num)
 {
 	for (uint32_t i = 1; i < num; i++)
@@ -68,7 +68,7 @@ static void largest_first(struct dim *dim, uint32_t num)
 		}
 }
 
-/* Rows are dims that B lacks: one of them, the others are batches like B's own. */
+/* Collects dims: one that B lacks becomes the rows, all others become batches. */
 static void collect(const struct lower *l, const struct matmul *m, const struct box *box,
 		    struct pt *pt)
 {
@@ -123,7 +123,7 @@ static spyre_status write_rows(struct lower *l, struct pt *pt)
 		part.in.count[3] = (uint32_t)count;
 		status = encoder_instr(l->encoder, &part.in, part.view);
 		part.view[C].offset += count * pt->rows.stride[C];
-		/* Even counts: of paired rows, @step is that of pairs. */
+		/* Counts of paired rows are even, and @step is the stride of a pair. */
 		part.view[A].offset += count * step /
 				       (pt->tensor[A]->format == SPYRE_FMT_SENINT4 ? 2 : 1);
 		left -= count;
@@ -131,7 +131,7 @@ static spyre_status write_rows(struct lower *l, struct pt *pt)
 	return status;
 }
 
-/* Batch dims beyond the third are one instruction per point. */
+/* Writes batch dims beyond the third as one instruction per point. */
 static spyre_status write_batch(struct lower *l, struct pt *pt, uint32_t next)
 {
 	spyre_status status = SPYRE_SUCCESS;
@@ -158,7 +158,7 @@ static spyre_status write_batch(struct lower *l, struct pt *pt, uint32_t next)
 	return status;
 }
 
-/* @count columns from the start of the views; sticks of both widths end there. */
+/* Writes @count columns from the start of the views, a multiple of both sticks. */
 static spyre_status write_columns(struct lower *l, const struct matmul *m, const struct pt *model,
 				  uint64_t count)
 {
@@ -173,7 +173,7 @@ static spyre_status write_columns(struct lower *l, const struct matmul *m, const
 	if (lanes == wide || count < wide) {
 		pt.in.count[4] = (uint32_t)(count / lanes);
 	} else {
-		/* Parts of the wider stick, and those sticks as a batch. */
+		/* The columns are the parts of a wide stick; the wide sticks become a batch. */
 		struct dim *sticks = &pt.batch[pt.num_batch++];
 
 		pt.in.count[4] = (uint32_t)(wide / lanes);

@@ -2,13 +2,13 @@
 /*
  * Products whose K is divided over cores, which then share a result.
  *
- * Floats: each core leaves its sums in a tile in fp32, and in a second phase the
- * first of them adds the others' over the ring, in core order.
+ * Floats: each core writes its sums to a tile in fp32; in a second phase the first
+ * of them adds the tiles of the others over the ring, in core order.
  *
- * Integers: the SFU adds by way of fp32, so only the PT adds them exactly. The
- * result is cut in one part per core; in every phase a core fetches the sums so
- * far of another part from the core before it and adds its own products, until
- * each part has gone round.
+ * Integers: the SFU adds in fp32, so only the PT adds them exactly. The result is
+ * cut into one part per core; in each phase a core fetches the partial sums of
+ * another part from the previous core and adds its own products, until each part
+ * has passed all cores.
  */
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void group_of(const struct matmul *m, const struct ir_sdsc *s, uint32_t c
 	}
 }
 
-/* The SDSC begins with an open phase. */
+/* Opens a phase, except for the first one, which the SDSC begins with. */
 static spyre_status next_phase(struct lower *l, struct matmul *m)
 {
 	if (m->phase_used)
@@ -60,7 +60,7 @@ static uint64_t need_tile(struct lower *l, void *arg, const struct box *box)
 	return matmul_tile(l, arg, box, &tile);
 }
 
-/* The leader's tile plus those of the others; the last sum is the result. */
+/* Adds the tiles of the others to the leader's; the last sum is the result. */
 static spyre_status add_tiles(struct lower *l, const struct matmul *m, const struct group *g,
 			      const struct box *box, const struct ir_tensor *tile)
 {
@@ -111,7 +111,7 @@ static spyre_status sum_floats(struct lower *l, void *arg, const struct box *box
 
 /* Integers */
 
-/* Part @i of @count of a box, along its longest dim; false if it is empty. */
+/* Cuts part @i of @count from a box, along its longest dim; false if it is empty. */
 static bool part_of(const struct lower *l, const struct matmul *m, const struct box *box,
 		    uint32_t i, uint32_t count, struct box *part)
 {
@@ -135,7 +135,7 @@ static bool part_of(const struct lower *l, const struct matmul *m, const struct 
 	return part->len[dim] > 0;
 }
 
-/* Bytes of the largest part's tile; two take turns, one is read while one is written. */
+/* Bytes of the largest part's tile. Two alternate: one is read while one is written. */
 static uint64_t part_bytes(struct lower *l, const struct matmul *m, const struct box *box)
 {
 	uint64_t most = 0;
@@ -161,9 +161,9 @@ static uint64_t need_parts(struct lower *l, void *arg, const struct box *box)
 	return 2 * part_bytes(l, arg, box);
 }
 
-/* Emits the work of a core in phase @turn. */
-static spyre_status go_round(struct lower *l, const struct matmul *m, const struct group *g,
-			     const struct box *part, uint32_t turn, uint64_t bytes)
+/* Emits the work of a core in phase @phase. */
+static spyre_status emit_ring_phase(struct lower *l, const struct matmul *m, const struct group *g,
+			     const struct box *part, uint32_t phase, uint64_t bytes)
 {
 	struct stage fetch = { .in = { .opcode = SPYRE_OP_MOVE, .num_views = 2 } };
 	uint32_t before = g->core[(g->place + g->count - 1) % g->count];
@@ -173,18 +173,18 @@ static spyre_status go_round(struct lower *l, const struct matmul *m, const stru
 	spyre_status status = SPYRE_SUCCESS;
 
 	matmul_tile(l, m, part, &tile);
-	to = tile_operand(l, &tile, turn % 2 * bytes);
-	if (turn) {
+	to = tile_operand(l, &tile, phase % 2 * bytes);
+	if (phase) {
 		if (m->paired)		/* the odd row's pair is summed, too */
 			even.len[m->rows] += even.len[m->rows] & 1;
 		fetch.operand[0] = to;
-		fetch.operand[1] = tile_operand(l, &tile, (turn + 1) % 2 * bytes);
+		fetch.operand[1] = tile_operand(l, &tile, (phase + 1) % 2 * bytes);
 		fetch.operand[1].at.operand = (uint16_t)(SPYRE_VIEW_RING | l->sdsc->core[before]);
 		status = stage_emit(l, &fetch, &even);
 	}
 	if (!status)
-		status = matmul_emit(l, m, part, &to, turn > 0);
-	if (!status && turn == g->count - 1)
+		status = matmul_emit(l, m, part, &to, phase > 0);
+	if (!status && phase == g->count - 1)
 		status = matmul_store(l, m, part, &to);
 	return status;
 }
@@ -194,23 +194,23 @@ static spyre_status sum_integers(struct lower *l, void *arg, const struct box *b
 	struct matmul *m = arg;
 	uint64_t bytes = part_bytes(l, m, box);
 	spyre_status status = SPYRE_SUCCESS;
-	uint32_t turns = 1;
+	uint32_t phases = 1;
 	struct group g;
 
-	for (uint32_t turn = 0; turn < turns && !status; turn++) {
+	for (uint32_t phase = 0; phase < phases && !status; phase++) {
 		status = next_phase(l, m);
 		for (uint32_t c = 0; c < l->sdsc->num_cores && !status; c++) {
 			struct box part;
 
 			group_of(m, l->sdsc, c, &g);
-			turns = g.count > turns ? g.count : turns;
-			if (turn >= g.count || !part_of(l, m, box, (g.place + g.count - turn) %
+			phases = g.count > phases ? g.count : phases;
+			if (phase >= g.count || !part_of(l, m, box, (g.place + g.count - phase) %
 							g.count, g.count, &part))
 				continue;
 			status = begin_core(l, m, c);
 			if (!status)
 				status = g.count == 1 ? matmul_alone(l, m, box) :
-					 go_round(l, m, &g, &part, turn, bytes);
+					 emit_ring_phase(l, m, &g, &part, phase, bytes);
 		}
 	}
 	return status;

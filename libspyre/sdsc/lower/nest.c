@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loop nests fitted to the machine: at most 6 dims of at most 65535 points.
- * Dims are put in memory order and merged where all views walk them as one,
- * so that the cores get few, long, contiguous runs.
+ * Fits loop nests to the machine: at most 6 dims of at most 65535 points. Dims are
+ * put in memory order and merged if all views walk them as one, so that the cores
+ * get few, long, contiguous runs.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static void drop_dim(struct nest *n, uint32_t i)
 	memmove(&n->dim[i], &n->dim[i + 1], (n->num_dims - i) * sizeof(n->dim[0]));
 }
 
-/* Dims of one point say nothing, but a reduction needs a dim to reduce. */
+/* Removes dims of size 1, except for one that a reduction needs. */
 static void drop_ones(struct nest *n)
 {
 	bool keep = n->in.opcode == SPYRE_OP_REDUCE && !(n->in.flags & SPYRE_INSTR_REDUCE_LANES);
@@ -38,7 +38,7 @@ static void drop_ones(struct nest *n)
 	}
 }
 
-/* Kept dims outside by their place in the result, reduced ones inside by the source's. */
+/* Order of dims: kept ones outside by stride of the result, reduced ones inside by the source's. */
 static bool outside(const struct nest *n, const struct nest_dim *a, const struct nest_dim *b)
 {
 	uint32_t first = a->reduce;
@@ -70,7 +70,7 @@ static bool mergeable(const struct nest *n, const struct nest_dim *outer,
 {
 	uint64_t points, step;
 
-	/* Nothing bounds the counts of dims that no view moves along. */
+	/* Dims that no view moves along have unbounded counts, so the product may overflow. */
 	if (outer->reduce != inner->reduce ||
 	    __builtin_mul_overflow(outer->count, inner->count, &points) ||
 	    points > SPYRE_MAX_COUNT)
@@ -117,7 +117,7 @@ static void advance(struct nest *n, const struct nest_dim *dim, uint64_t steps)
 
 static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget);
 
-/* One instruction per point of the outermost dim. */
+/* Emits one instruction per point of the outermost dim. */
 static spyre_status unroll_first(struct lower *l, const struct nest *n, uint32_t *budget)
 {
 	struct nest part = *n;
@@ -135,7 +135,7 @@ static spyre_status unroll_first(struct lower *l, const struct nest *n, uint32_t
 	return status;
 }
 
-/* Apart from the above: a nest is large, and most fit as they are. */
+/* A separate function, to keep the large copy of unroll_first() off the stack of most nests. */
 static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget)
 {
 	if (n->num_dims > SPYRE_MAX_DIMS)
@@ -146,8 +146,8 @@ static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budg
 }
 
 /*
- * The largest factor of @count that fits a counter and leaves one that fits:
- * the one with the smallest other factor, which is at least count / 65535.
+ * Finds the largest factor of @count that fits a counter, as does count / factor.
+ * The search starts at the smallest possible other factor, count / 65535.
  */
 static uint64_t factor_of(uint64_t count)
 {
@@ -159,7 +159,7 @@ static uint64_t factor_of(uint64_t count)
 	return 0;
 }
 
-/* Splits counts above the limit; what no factor divides becomes two instructions. */
+/* Splits counts above the limit by a factor, or into two instructions if there is none. */
 static spyre_status split(struct lower *l, struct nest *n, uint32_t *budget)
 {
 	uint64_t factor, whole;

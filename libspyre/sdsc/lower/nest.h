@@ -6,10 +6,10 @@
 #include "libspyre/sdsc/lower/lower.h"
 
 /*
- * A loop nest of an instruction before it is fitted to the machine's limits:
- * any number of dims up to NEST_MAX_DIMS, any counts, any order.
+ * A loop nest of an instruction before it is fitted to the machine's limits: up to
+ * NEST_MAX_DIMS dims of any count in any order.
  */
-#define NEST_MAX_DIMS 48u	/* dims, and parts of sticks of every view */
+#define NEST_MAX_DIMS 48u	/* dims, and parts of sticks of all views */
 
 struct nest_dim {
 	uint64_t count;
@@ -19,8 +19,8 @@ struct nest_dim {
 
 struct nest {
 	struct spyre_instr in;		/* counts and masks are filled by nest_emit() */
-	struct spyre_view view[SPYRE_MAX_VIEWS];	/* strides likewise */
-	bool ordered;		/* reduced dims keep their order: it counts */
+	struct spyre_view view[SPYRE_MAX_VIEWS];	/* strides are filled by nest_emit(), too */
+	bool ordered;		/* the order of reduced dims affects the result and is kept */
 	uint32_t num_dims;
 	struct nest_dim dim[NEST_MAX_DIMS];
 };

@@ -59,7 +59,7 @@ static const struct {
 	{ "maxnonstick", lower_reduce, SPYRE_FUNC_AMAX, 1 },
 	{ "minnonstick", lower_reduce, SPYRE_FUNC_AMIN, 1 },
 	{ "absmaxnonstick", lower_reduce, SPYRE_FUNC_ABSMAX, 1 },
-	/* convolutions, windows, places */
+	/* convolutions, windows, indices */
 	{ "biasadd", lower_pointwise, SPYRE_FUNC_ADD, 2 },
 	{ "batchnormfwd", lower_pointwise, SPYRE_FUNC_MULADD, 3 },
 	{ "fnms", lower_pointwise, SPYRE_FUNC_FNMS, 3 },
@@ -107,7 +107,7 @@ lower_rule_fn *lower_rule(const char *op)
 	return NULL;
 }
 
-/* Sticks with elements of several dims. */
+/* True if an operation supports packs: sticks with elements of several dims. */
 static bool takes_packs(size_t operation)
 {
 	return operations[operation].lower == lower_matmul ||

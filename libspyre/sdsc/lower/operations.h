@@ -5,7 +5,7 @@
 
 #include "libspyre/sdsc/lower/rules.h"
 
-/* Lowers l->sdsc by the rule of its operation, to a phase of its own. */
+/* Lowers l->sdsc by the rule of its operation, in a new phase. */
 spyre_status lower_sdsc(struct lower *l);
 /* The function that lowers an operation, NULL if there is none. */
 lower_rule_fn *lower_rule(const char *op);

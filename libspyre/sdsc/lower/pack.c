@@ -4,7 +4,7 @@
  *
  * Interleaving: row r of a group of p has the signed elements s(r), and the word
  * is s(p-1) * m^(p-1) + sum of u(r) * m^r, m = 256 or 16, where u = s, or s + m
- * if s < 0. All of it is exact in fp32, and the word's bits are the elements'.
+ * if s < 0. All steps are exact in fp32, and the word has the elements' bits.
  */
 #include "libspyre/sdsc/lower/pack.h"
 
@@ -58,7 +58,7 @@ struct interleave {
 	uint32_t p, low, n;	/* rows of a word, their dim, the columns' dim */
 };
 
-/* LX from the scratch on: powers of m, rows, words, sums, what the source needs. */
+/* LX from the scratch on: powers of m, rows, words, sums, then memory of the source. */
 struct layout {
 	struct ir_tensor power, rows, words;
 	uint64_t at_rows, at_words, at_sums, at_source, end;
@@ -92,7 +92,7 @@ static bool split_dim(struct ir_tensor *t, uint32_t dim, uint32_t low, uint32_t 
 	return true;
 }
 
-/* The same SDSC with the dim of the rows in two. */
+/* Copies the SDSC with the dim of the rows split in two. */
 static spyre_status split_rows(struct lower *l, const struct interleave *x, struct ir_sdsc *s)
 {
 	uint32_t dim = s->tensor[s->output].part[0].dim;
@@ -212,7 +212,7 @@ static spyre_status emit_block(struct lower *l, void *arg, const struct box *box
 	return join(l, x, &m, box);
 }
 
-/* Sticks of 0, m, m^2, ...: what CLIP makes of any number between equal bounds. */
+/* Makes sticks of 0, m, m^2, ... by CLIP with equal bounds, which ignores its input. */
 static spyre_status make_powers(struct lower *l, const struct interleave *x)
 {
 	static const uint32_t bits[2][4] = {
@@ -227,7 +227,7 @@ static spyre_status make_powers(struct lower *l, const struct interleave *x)
 		struct spyre_view view[2] = {
 			{ .operand = SPYRE_VIEW_LX, .format = SPYRE_FMT_IEEE_FP32,
 			  .offset = l->scratch + r * SPYRE_STICK_BYTES },
-			/* Integers: whatever lies there, it is a number. */
+			/* CLIP would keep a NaN; bytes read as integers are never one. */
 			{ .operand = SPYRE_VIEW_LX, .format = SPYRE_FMT_SENINT8,
 			  .offset = l->scratch + x->p * SPYRE_STICK_BYTES },
 		};

@@ -7,20 +7,20 @@
 
 #define PACK_MAX_PARTS 3u
 
-/* A pack as the operand stick rules write it: sizes, and which of its two dims runs. */
+/* A pack of the operand stick rules: size and dim of each part. */
 struct pack_rule {
 	uint8_t size[PACK_MAX_PARTS];	/* inner to outer, 0 ends */
 	uint8_t dim[PACK_MAX_PARTS];	/* 0 or 1 */
 };
 
 bool pack_matches(const struct ir_tensor *t, const struct pack_rule *rule);
-/* "[in 8, mb 2, in 8]" */
+/* Writes a stick as "[in 8, mb 2, in 8]". */
 const char *pack_text(const struct ir_sdsc *s, const struct ir_tensor *t, char *text, size_t size);
 
 /*
- * Packs that interleave rows element by element in 16-bit words ([k 2, n 64] of
- * 8 bits, [k 4, n 64] of 4): no view walks them, so rows are made one by one in
- * LX and joined to words by arithmetic.
+ * True for packs that interleave rows element by element in 16-bit words ([k 2,
+ * n 64] of 8 bits, [k 4, n 64] of 4 bits). No view walks these, so rows are made
+ * one by one in LX and joined to words by arithmetic.
  */
 bool pack_interleaves(const struct ir_tensor *t);
 
@@ -29,7 +29,7 @@ typedef spyre_status (*pack_source)(struct lower *l, void *arg, uint32_t core,
 				    const struct stage_operand *to, const struct box *box,
 				    uint64_t tile);
 
-/* @tile_bytes: per element, of LX that @source uses from its @tile on. */
+/* Writes such a pack. @source uses @tile_bytes of LX per element from its @tile on. */
 spyre_status pack_interleave(struct lower *l, pack_source source, void *arg,
 			     uint32_t tile_bytes);
 

@@ -124,7 +124,7 @@ static spyre_status combine_one(struct lower *l, const struct partial *p, uint32
 	return nest_emit(l, &nest);
 }
 
-/* result = own tile * scale; lane 0 for the whole stick where only that one counts */
+/* result = own tile * scale; if only lane 0 holds a result, it fills the whole stick */
 static spyre_status store_scaled(struct lower *l, const struct partial *p, uint32_t core,
 				 uint32_t scale_bits)
 {
@@ -155,7 +155,7 @@ spyre_status partial_combine(struct lower *l, const struct partial *p, enum spyr
 {
 	const struct ir_sdsc *s = l->sdsc;
 	spyre_status status = encoder_phase(l->encoder);
-	/* A result that is neither scaled nor spread is stored with the last tile. */
+	/* If the result is neither scaled nor spread, the last sum stores it. */
 	bool scaled = func == SPYRE_FUNC_MEAN || func == SPYRE_FUNC_QUANTSCALE;
 	bool apart = scaled || p->lanes;
 

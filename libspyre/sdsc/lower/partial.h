@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* Results that several cores have a part of. Internal. */
+/* Results that several cores compute parts of. Internal. */
 #ifndef SPYRE_SDSC_PARTIAL_H
 #define SPYRE_SDSC_PARTIAL_H
 
 #include "libspyre/sdsc/lower/lower.h"
 
 /*
- * Partial results: cores whose output address is the same each compute into
- * an fp32 tile in LX; in a second phase the first of them adds up all tiles in
- * core order over the ring and stores the result once.
+ * Partial results: each core of those with the same output address computes into
+ * an fp32 tile in LX; in a second phase the first of them adds up all tiles in core
+ * order over the ring and stores the result once.
  */
 struct partial {
 	bool active;
 	/* The first core (index) with the same output, for each core index. */
 	uint32_t leader[SPYRE_MAX_CORES];
-	uint32_t absent;		/* cores (index mask) that have nothing to add */
+	uint32_t absent;		/* cores (index mask) without a contribution */
 	struct ir_tensor tile;
 	struct address tile_address;
 	uint64_t tile_bytes;
-	/* Lanes of each stick of the tile that hold results, 0: all; 1 fills the output's. */
+	/* Lanes with results per stick of the tile, 0 for all; 1 fills the output's lanes. */
 	uint32_t lanes;
 };
 
-/* The first core (index) with the same output, for each; whether any is another's. */
+/* Sets leader[] of all cores; true if any core has another leader than itself. */
 bool partial_leaders(const struct lower *l, uint32_t absent, uint32_t *leader);
-/* A dense fp32 tile for @size elements of the output, @lanes to a stick; its bytes. */
+/* Makes a dense fp32 tile for @size elements of the output, @lanes per stick; returns its bytes. */
 uint64_t partial_tile(const struct ir_sdsc *s, uint32_t lanes, const int64_t *size,
 		      struct ir_tensor *tile);
 
 spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p);
-/* The same with tiles of at least @lanes elements to a stick. */
+/* As partial_plan(), with tiles of at least @lanes elements per stick. */
 spyre_status partial_plan_lanes(struct lower *l, uint32_t absent, uint32_t lanes,
 				struct partial *p);
 /* True if this core computes into the tile. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rules by which operations are lowered, each in a file of its name. Internal. */
+/* The rules for lowering operations, each in the file of its name. Internal. */
 #ifndef SPYRE_SDSC_RULES_H
 #define SPYRE_SDSC_RULES_H
 

@@ -52,7 +52,7 @@ uint64_t tile_make(const struct ir_sdsc *s, const struct box *box, const struct 
 	return (step + SPYRE_STICK_BYTES - 1) & ~(uint64_t)(SPYRE_STICK_BYTES - 1);
 }
 
-/* Longest run of elements that all operands walk as one, along the output's innermost dim. */
+/* Longest run along the output's innermost dim that is contiguous in all operands. */
 static uint32_t run_of(const struct stage *stage, const struct box *box)
 {
 	const struct ir_tensor *out = stage->operand[0].tensor;
@@ -72,7 +72,7 @@ static uint32_t run_of(const struct stage *stage, const struct box *box)
 	return box->len[dim] < run ? (uint32_t)box->len[dim] : run;
 }
 
-/* The first dim that no loop nest covers as a whole, and how much of it one does. */
+/* Finds a dim whose length is not a multiple of its units; *whole is the part that is. */
 static bool uneven(const struct lower *l, const struct stage *stage, const struct box *box,
 		   uint32_t run, uint32_t *dim, int64_t *whole)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stages: one pointwise step over a box of a core's share, on tensors of any
- * stick, packs too, and on tiles in the part of LX that no tensor uses. Internal.
+ * Stages: one pointwise step over a box of a core's share, on tensors with any
+ * sticks or packs, and on tiles in the part of LX that no tensor uses. Internal.
  */
 #ifndef SPYRE_SDSC_STAGE_H
 #define SPYRE_SDSC_STAGE_H
@@ -21,19 +21,19 @@ struct stage {
 
 /*
  * Adds the instructions of a stage over @box, whose dims start at whole units of
- * all tensors; dims that the output lacks count once. REDUCE is taken over one
- * point: that makes MEAN a multiplication.
+ * all tensors; dims that the output lacks count once. REDUCE takes a single point,
+ * which makes MEAN a multiplication.
  */
 spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct box *box);
 
 /*
- * A dense tile for a box of @like, its sticks @lanes elements along @lane_dim
- * (which need not make 128 bytes); returns its bytes, rounded up to sticks.
+ * Makes a dense tile for a box of @like with sticks of @lanes elements along
+ * @lane_dim (128 bytes or not); returns its bytes, rounded up to sticks.
  */
 uint64_t tile_make(const struct ir_sdsc *s, const struct box *box, const struct ir_tensor *like,
 		   enum spyre_fmt format, uint32_t lane_dim, uint32_t lanes,
 		   struct ir_tensor *tile);
-/* An operand at @offset of the LX that no tensor uses. */
+/* Operand of a tile at @offset in the LX that no tensor uses. */
 struct stage_operand tile_operand(const struct lower *l, const struct ir_tensor *tile,
 				  uint64_t offset);
 struct stage_operand tensor_operand(const struct lower *l, uint32_t tensor, uint32_t core);

@@ -20,7 +20,7 @@ static uint32_t stick_of(const struct ir_sdsc *s, uint32_t dim)
 	return lanes;
 }
 
-/* A mean over the maximum becomes one over the value. */
+/* Scales the factor of a mean from the symbol's maximum to its value. */
 static spyre_status rescale(struct lower *l, struct ir_sdsc *s, double ratio)
 {
 	for (uint32_t i = 0; i < s->num_constants; i++) {
@@ -50,7 +50,7 @@ static spyre_status bad_value(const struct lower *l, const struct symbol_cut *cu
 			   l->sdsc->dim[dim], why, multiple);
 }
 
-/* A matmul's K has no mask: whole sticks, and whole shares if cores divide it. */
+/* K of a matmul has no mask: the value must be whole sticks, or whole shares if divided. */
 static spyre_status cut_contraction(struct lower *l, struct symbol_cut *cut, uint32_t symbol,
 				    uint32_t dim)
 {
@@ -93,7 +93,7 @@ static spyre_status cut_dim(struct lower *l, struct symbol_cut *cut, lower_rule_
 	return SPYRE_SUCCESS;
 }
 
-/* Elements of a core's share that are below the value, in whole sticks. */
+/* Elements of a core's share below the value, rounded up to whole sticks. */
 static int64_t share(const struct symbol_cut *cut, const struct ir_sdsc *s, uint32_t core,
 		     uint32_t dim)
 {
@@ -108,7 +108,7 @@ static int64_t share(const struct symbol_cut *cut, const struct ir_sdsc *s, uint
 	return left < el ? left : el;
 }
 
-/* Makes cut->part the cores from @first on that have the same share as it. */
+/* Restricts cut->part to the cores from @first on whose share equals that of @first. */
 static bool take_group(struct symbol_cut *cut, uint32_t first)
 {
 	const struct ir_sdsc *s = cut->whole;
@@ -148,7 +148,7 @@ spyre_status symbol_cut_begin(struct lower *l, const struct symbols *symbols,
 	cut->symbols = symbols;
 	for (uint32_t i = 0; i < symbols->num; i++)
 		cut->values[i] = values ? values[i] : symbols->symbol[i].max;
-	/* These have a rule for a share of less than a core's whole. */
+	/* Only these rules support a partial share. */
 	if ((rule != lower_pointwise && rule != lower_reduce && rule != lower_matmul &&
 	     rule != lower_convert && rule != lower_restickify) ||
 	    !strcmp(s->op, "maskbyindex"))

@@ -13,15 +13,15 @@
 struct symbol_cut {
 	const struct symbols *symbols;
 	int64_t values[BUNDLE_MAX_SYMBOLS];
-	/* Of each dim: 0 is not cut, else the value. */
+	/* Value of each dim that is cut, 0 for the others. */
 	int64_t clip[IR_MAX_DIMS];
 	uint32_t granule[IR_MAX_DIMS];	/* a core's share is rounded up to these */
 	const struct ir_sdsc *whole;
 	struct ir_sdsc part;		/* of the cores with the same share */
-	uint32_t done;			/* cores (index mask) that a part was made of */
+	uint32_t done;			/* cores (index mask) that are in earlier parts */
 };
 
-/* Cuts l->sdsc, which is symbolic. @values: in the order of @symbols; NULL: the maxima. */
+/* Cuts l->sdsc, which is symbolic. @values are in the order of @symbols, or NULL for the maxima. */
 spyre_status symbol_cut_begin(struct lower *l, const struct symbols *symbols,
 			      const int64_t *values, struct symbol_cut *cut);
 /* Makes cut->part the next part to be lowered; false after the last one. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Where a moving window meets the borders of its input. */
+/* Intersection of a moving window with its input. */
 #include "libspyre/sdsc/lower/lower.h"
 #include "libspyre/sdsc/lower/window.h"
 
@@ -13,7 +13,7 @@ int64_t window_taps(const struct ir_sdsc *s, const struct ir_axis *a)
 	return a->tap == IR_NO_DIM ? 1 : s->el[a->tap];
 }
 
-/* Place in the input of the core's first output and tap; below 0 is padding. */
+/* Input coordinate of the core's first output and tap; negative in padding. */
 static int64_t first_place(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core)
 {
 	int64_t at = -a->before;
@@ -25,7 +25,7 @@ static int64_t first_place(const struct ir_sdsc *s, const struct ir_axis *a, uin
 	return at;
 }
 
-/* The core's start address is that of the first place in the input that it reaches. */
+/* The core's start address belongs to the first input coordinate that it reaches. */
 static int64_t start_place(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core)
 {
 	int64_t at = first_place(s, a, core);
@@ -33,13 +33,13 @@ static int64_t start_place(const struct ir_sdsc *s, const struct ir_axis *a, uin
 	return at < 0 ? 0 : at < a->size ? at : a->size - 1;
 }
 
-/* The first x >= 0 with from + x * step >= 0. */
+/* Smallest x >= 0 with from + x * step >= 0. */
 static int64_t reaches_zero(int64_t from, int64_t step)
 {
 	return from >= 0 ? 0 : (-from + step - 1) / step;
 }
 
-/* Taps of output @i that lie in the input: from @lo to @hi. */
+/* Finds the taps of output @i that lie in the input: from @lo to before @hi. */
 static void taps_of(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core, int64_t i,
 		    int64_t *lo, int64_t *hi)
 {
@@ -62,7 +62,7 @@ void window_run(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core,
 	if (a->dim == IR_NO_DIM)
 		return;
 	taps_of(s, a, core, first, &lo, &hi);
-	/* Both ends only ever move down, so that equal ones are neighbours. */
+	/* Both bounds decrease along the outputs, so outputs with equal bounds are adjacent. */
 	for (high = s->el[a->dim]; high - low > 1;) {
 		int64_t middle = low + (high - low) / 2, next_lo, next_hi;
 

@@ -6,18 +6,18 @@
 #include "libspyre/sdsc/lower/lower.h"
 
 /*
- * Outputs @first on of an axis, in the core's share, whose taps @tap to @tap +
- * @taps lie in the input and no others; @at is where the first of them lies,
- * counted from the core's start address.
+ * @count outputs of an axis from @first on, in the core's share, of which exactly
+ * the taps @tap to @tap + @taps - 1 lie in the input. @at is the input coordinate
+ * of the first of them, relative to the core's start address.
  */
 struct window_run {
 	int64_t first, count, tap, taps, at;
 };
 
-/* The longest such run from @first on; taps is 0 where all taps are padding. */
+/* Finds the longest such run from @first on; taps is 0 if all taps are in padding. */
 void window_run(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core, int64_t first,
 		struct window_run *run);
-/* Outputs for which tap @tap lies in the input; count may be 0. */
+/* Finds the outputs for which tap @tap lies in the input; count may be 0. */
 void window_tap(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core, int64_t tap,
 		struct window_run *run);
 /* Sizes of a core's share along an axis. */

@@ -48,8 +48,8 @@ bool affine_add(struct ir_value *sum, int64_t scale, const struct ir_value *valu
 	    __builtin_add_overflow(sum->constant, part, &sum->constant))
 		return false;
 	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
-		if (__builtin_mul_overflow(scale, value->turn[i], &part) ||
-		    __builtin_add_overflow(sum->turn[i], part, &sum->turn[i]))
+		if (__builtin_mul_overflow(scale, value->per_iter[i], &part) ||
+		    __builtin_add_overflow(sum->per_iter[i], part, &sum->per_iter[i]))
 			return false;
 	return true;
 }
@@ -57,7 +57,7 @@ bool affine_add(struct ir_value *sum, int64_t scale, const struct ir_value *valu
 static bool is_constant(const struct ir_value *v)
 {
 	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
-		if (v->turn[i])
+		if (v->per_iter[i])
 			return false;
 	return v->base == IR_BASE_NONE;
 }
@@ -91,7 +91,7 @@ static bool number(struct eval *e, int64_t *out)
 
 static bool sum(struct eval *e, struct ir_value *out);
 
-/* d0, s0, 5, -x, (x) */
+/* Parses d0, s0, 5, -x or (x). */
 static bool factor(struct eval *e, struct ir_value *out)
 {
 	struct ir_value value = { 0 };
@@ -152,8 +152,8 @@ static int64_t floor_div(int64_t a, int64_t b)
 enum division { FLOORDIV, CEILDIV, MOD };
 
 /*
- * Loops add multiples of @turn: with a divisor that divides these, the
- * quotient is that of the constant plus as many steps per turn.
+ * Loops add multiples of @per_iter. If the divisor divides these, the quotient is
+ * that of the constant plus @per_iter / divisor per iteration.
  */
 static bool divide(struct eval *e, struct ir_value *left, const struct ir_value *right,
 		   enum division how)
@@ -167,11 +167,11 @@ static bool divide(struct eval *e, struct ir_value *left, const struct ir_value 
 	if (left->base != IR_BASE_NONE)
 		return fail(e, SPYRE_ERROR_UNSUPPORTED, "%s of an address", names[how]);
 	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++) {
-		if (left->turn[i] % by)
+		if (left->per_iter[i] % by)
 			return fail(e, SPYRE_ERROR_UNSUPPORTED,
-				    "%s by %" PRId64 " of what grows by %" PRId64 " per loop turn",
-				    names[how], by, left->turn[i]);
-		left->turn[i] = how == MOD ? 0 : left->turn[i] / by;
+				    "%s by %" PRId64 " of a value that grows by %" PRId64 " per loop iteration",
+				    names[how], by, left->per_iter[i]);
+		left->per_iter[i] = how == MOD ? 0 : left->per_iter[i] / by;
 	}
 	rest = left->constant - floor_div(left->constant, by) * by;
 	if (how == MOD)

@@ -5,13 +5,13 @@
 
 #include <spyre/types.h>
 
-/* Zeros behind a file's text, for yyjson to read in place. */
+/* Zeros after a file's text, which yyjson needs to parse in place. */
 #define BUNDLE_FILE_PADDING 8u
 
 /*
- * A whole file of the bundle, to be freed; zeros follow that @size does not
- * count. @text is NULL, without an error, if the file is @optional and
- * missing.
+ * Reads a whole file of the bundle, followed by zeros that @size does not count;
+ * the caller frees it. @text is NULL, without an error, if the file is @optional
+ * and missing.
  */
 spyre_status bundle_file_load(const char *directory, const char *file, bool optional, char **text,
 			      size_t *size);

@@ -15,7 +15,7 @@
 
 #define MAX_BUILD_ID 64u
 
-/* All that makes two compilers of one source differ. */
+/* Identity of the compiler: all parameters that change its output for one source. */
 struct compiler_id {
 	char version[64];
 	uint32_t encoding, program;
@@ -49,7 +49,7 @@ static void read_notes(const uint8_t *at, uint64_t left)
 	}
 }
 
-/* The linker's build id of the object that this function is in. */
+/* Finds the linker's build id of the object that contains this function. */
 static int find_build(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	const uintptr_t here = (uintptr_t)&compiler;

@@ -12,7 +12,7 @@
 
 #define MAX_DEPTH 32
 
-/* "$.0_add.dscs_[0].add", cut to fit. */
+/* Writes the path as "$.0_add.dscs_[0].add", cut to fit. */
 static void path_of(const struct json *at, char *out, size_t size)
 {
 	const struct json *way[MAX_DEPTH];
@@ -105,7 +105,7 @@ spyre_status json_expect(const struct json *at, enum json_type type)
 		ok = yyjson_is_arr(at->val);
 		break;
 	case JSON_STRING:
-		/* A string with a NUL in it would be cut short below. */
+		/* A string with a NUL inside is refused, as the copy below would truncate it. */
 		ok = yyjson_is_str(at->val) &&
 		     strlen(yyjson_get_str(at->val)) == yyjson_get_len(at->val);
 		break;

@@ -2,7 +2,7 @@
 /*
  * The layout of an argument in launch_spec.json, as an object or as text:
  * "SpyreTensorLayout(device_size=[4, 512, 64], stride_map =[64, 256, 1],
- * device_dtype=DataFormats.SEN169_FP16)". Of stride_map only the form counts.
+ * device_dtype=DataFormats.SEN169_FP16)". The values of stride_map are not used.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static bool arrangement_of(const char *name, spyre_element_arrangement *out)
 	return false;
 }
 
-/* "DataFormats.SEN169_FP16" or just the name. */
+/* Strips the prefix of "DataFormats.SEN169_FP16". */
 static const char *last_part(const char *name)
 {
 	const char *dot = strrchr(name, '.');
@@ -74,7 +74,7 @@ static spyre_status read_object(const struct json *at, struct launch_spec_arg *a
 	return set_arrangement(&text, name, arg);
 }
 
-/* The text behind "key", blanks and "="; NULL if the key is not there. */
+/* Finds the text after "key", blanks and "="; NULL if the key is missing. */
 static const char *value_of(const char *text, const char *key)
 {
 	const char *at = strstr(text, key);
@@ -88,7 +88,7 @@ static const char *value_of(const char *text, const char *key)
 	return at + 1 + strspn(at + 1, " ");
 }
 
-/* A name up to ',' or ')'. */
+/* Copies a name up to ',' or ')'. */
 static bool copy_name(const char *at, char *out, size_t size)
 {
 	size_t len = at ? strcspn(at, ",) ") : 0;

@@ -6,7 +6,7 @@
 #include "libspyre/sdsc/parse/json.h"
 #include "libspyre/sdsc/parse/launch_spec.h"
 
-/* The layout of an argument: an object, or the text form of a SpyreTensorLayout. */
+/* Reads the layout of an argument: an object, or the text form of a SpyreTensorLayout. */
 spyre_status launch_spec_layout(const struct json *at, struct launch_spec_arg *arg);
 
 #endif /* SPYRE_SDSC_LAUNCH_LAYOUT_H */

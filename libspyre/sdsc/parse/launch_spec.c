@@ -17,7 +17,7 @@
 #define MAX_SIZE (INT64_C(1) << 40)
 #define MAX_POOL (INT64_C(1) << IR_SEGMENT_SHIFT)
 
-/* null counts as missing: generators write it for what they do not know. */
+/* null counts as missing, because generators write it for unknown values. */
 static bool find(const struct json *up, const char *key, struct json *out)
 {
 	return json_find(up, key, out) && !yyjson_is_null(out->val);
@@ -63,7 +63,7 @@ static spyre_status read_symbols(struct launch_spec *spec, const struct json *ro
 	return SPYRE_SUCCESS;
 }
 
-/* [512, "s0"] */
+/* Reads a shape such as [512, "s0"]. */
 static spyre_status read_shape(const struct launch_spec *spec, const struct json *at,
 			       struct bundle_arg_spec *out)
 {
@@ -93,7 +93,7 @@ static spyre_status read_shape(const struct launch_spec *spec, const struct json
 	return SPYRE_SUCCESS;
 }
 
-/* "fp16", "float16", "torch.float16" */
+/* Reads a dtype: "fp16", "float16" or "torch.float16". */
 static spyre_status read_dtype(const struct json *at, spyre_format *out)
 {
 	static const struct {
@@ -177,7 +177,7 @@ static spyre_status read_args(struct launch_spec *spec, const struct json *root)
 	return SPYRE_SUCCESS;
 }
 
-/* true, 1 or "1", as the variable BUNDLE_SYMBOLIC_ARGS has it. */
+/* Reads true, 1 or "1", the forms of the variable BUNDLE_SYMBOLIC_ARGS. */
 static spyre_status read_switch(const struct json *at, bool *out)
 {
 	*out = yyjson_is_true(at->val) || yyjson_equals_str(at->val, "1") ||
@@ -234,8 +234,8 @@ static const char *role_name(spyre_arg_role role)
 }
 
 /*
- * An output may be read again by the bundle that wrote it, so only what
- * contradicts the role is wrong.
+ * Checks an argument. A role only contradicts whether the SDSCs write it, because
+ * a bundle may also read an output that it wrote.
  */
 static spyre_status check_arg(const struct launch_spec_arg *want, const spyre_arg_info *info,
 			      uint32_t index)

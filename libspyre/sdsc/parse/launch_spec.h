@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * launch_spec.json: what a launch gives a bundle, as the front-end knows it.
- * Checked against the bundle when it is loaded. Internal.
+ * launch_spec.json: the front-end's description of the arguments of a launch,
+ * which is checked against the bundle when it is loaded. Internal.
  */
 #ifndef SPYRE_SDSC_LAUNCH_SPEC_H
 #define SPYRE_SDSC_LAUNCH_SPEC_H
@@ -15,7 +15,7 @@ struct symbol_kinds;
 struct launch_spec_arg {
 	spyre_arg_role role;
 	struct bundle_arg_spec spec;
-	/* Of the layout, if spec.has_layout. */
+	/* Fields of the layout, valid if spec.has_layout. */
 	spyre_format device_format;
 	uint32_t device_rank;
 	int64_t device_size[SPYRE_MAX_DEVICE_RANK];
@@ -35,7 +35,7 @@ struct launch_spec {
 spyre_status launch_spec_parse(char *text, size_t size, struct launch_spec *spec,
 			       struct symbol_kinds *kinds);
 
-/* Holds the spec against a compiled bundle and gives it what the spec knows better. */
+/* Checks a compiled bundle against the spec and adds properties that only the spec has. */
 spyre_status launch_spec_apply(const struct launch_spec *spec, const struct symbols *symbols,
 			       struct spyre_bundle *bundle);
 

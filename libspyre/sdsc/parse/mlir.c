@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * bundle.mlir: the small fixed subset of MLIR that SDSC bundles use, one
- * operation per line. Values are evaluated as they are read, so what comes
- * out is the list of executes and loops with their addresses as "argument +
- * constant + stride * loop turn".
+ * operation per line. Values are evaluated while they are read, so the result is
+ * the list of executes and loops, with addresses as "argument + constant + stride
+ * * iteration".
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -25,7 +25,7 @@
 
 struct named {
 	struct name name;
-	uint32_t depth;		/* visible within this many loops */
+	uint32_t depth;		/* depth of the loop that ends its scope */
 	struct ir_value value;
 };
 
@@ -44,12 +44,12 @@ struct parser {
 	const char *at, *end;
 	uint32_t line;
 	struct ir_bundle *bundle;
-	size_t room_stmts;
+	size_t capacity_stmts;
 	struct name_table value_names, map_names;
 	struct named *values;
 	struct map *maps;
-	size_t room_values, room_maps;
-	uint32_t num_symbols;		/* of all statements */
+	size_t capacity_values, capacity_maps;
+	uint32_t num_symbols;		/* total of all statements */
 	struct loop loop[SPYRE_MAX_LOOPS];
 	uint32_t depth;
 	bool in_module, in_func, done_func, done;
@@ -73,7 +73,7 @@ static spyre_status fail(const struct parser *p, const char *format, ...)
 	return spyre_error(SPYRE_ERROR_PARSE, "%s:%u: %s at \"%s\"", p->file, p->line, what, near);
 }
 
-/* Makes room for element @count of an array. */
+/* Reserves element @count of an array. */
 static spyre_status reserve(const struct parser *p, void *array, size_t *capacity, size_t count,
 			    size_t size)
 {
@@ -89,7 +89,7 @@ static void blanks(struct parser *p)
 		p->at++;
 }
 
-/* Takes @token if it comes next. Inline: of most, the compiler knows the length. */
+/* Takes @token if it comes next. Inline, so that the compiler knows most tokens' lengths. */
 static inline __attribute__((always_inline)) bool take(struct parser *p, const char *token)
 {
 	size_t len = strlen(token);
@@ -131,7 +131,7 @@ static const bool name_byte[256] = {
 	['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['_'] = true,
 };
 
-/* A name after its sigil ('%' or '#'). */
+/* Reads a name after its sigil ('%' or '#'). */
 static spyre_status name(struct parser *p, char sigil, struct name *out)
 {
 	blanks(p);
@@ -144,7 +144,7 @@ static spyre_status name(struct parser *p, char sigil, struct name *out)
 	return out->len && p->at - out->text <= 128 ? SPYRE_SUCCESS : fail(p, "bad name");
 }
 
-/* The end of a line of its own. */
+/* Expects the end of the line. */
 static spyre_status line_end(struct parser *p)
 {
 	blanks(p);
@@ -186,13 +186,13 @@ static spyre_status define(struct parser *p, const struct name *key, const struc
 
 	if (n == MAX_VALUES)
 		return fail(p, "more than %u values", MAX_VALUES);
-	TRY(reserve(p, &p->values, &p->room_values, n, sizeof(*p->values)));
+	TRY(reserve(p, &p->values, &p->capacity_values, n, sizeof(*p->values)));
 	TRY(enter(p, &p->value_names, p->values, sizeof(*p->values), key, '%'));
 	p->values[n] = (struct named){ *key, p->depth, *value };
 	return SPYRE_SUCCESS;
 }
 
-/* sum += scale * value; only addresses may have a base, and one at most. */
+/* sum += scale * value; fails if both have a base, or if a base would be scaled. */
 static spyre_status accumulate(struct parser *p, struct ir_value *sum, int64_t scale,
 			       const struct ir_value *value)
 {
@@ -201,7 +201,7 @@ static spyre_status accumulate(struct parser *p, struct ir_value *sum, int64_t s
 	return affine_add(sum, scale, value, &why) ? SPYRE_SUCCESS : fail(p, "%s", why);
 }
 
-/* "d0, d1" or "s0": consecutive names from 0 on, up to the closing bracket. */
+/* Reads "d0, d1" or "s0": consecutive names from 0 on, up to the closing bracket. */
 static spyre_status map_names(struct parser *p, char letter, const char *close, uint32_t *count)
 {
 	char want[4];
@@ -230,13 +230,13 @@ static spyre_status map_value(struct parser *p, const struct affine *map,
 	if (error.status == SPYRE_ERROR_UNSUPPORTED)
 		return spyre_error(error.status, "%s:%u: %s (docs/unsupported.md)", p->file,
 				   p->line, error.what);
-	/* Of an apply, the place is the apply's. */
+	/* The map of an affine.apply is in another line; its errors are reported at the apply. */
 	if (error.at >= p->at && error.at <= p->end)
 		p->at = error.at;
 	return fail(p, "%s", error.what);
 }
 
-/* affine_map<(d0)[s0] -> (s0 + 128*d0)>, whose parameters are tried out as 0 */
+/* Reads affine_map<(d0)[s0] -> (s0 + 128*d0)> and checks it by evaluating it for 0. */
 static spyre_status map_body(struct parser *p, struct affine *map)
 {
 	static const struct ir_value zeros[AFFINE_MAX_PARAMETERS];
@@ -256,7 +256,7 @@ static spyre_status map_body(struct parser *p, struct affine *map)
 	return need(p, ")>");
 }
 
-/* #map_0 = affine_map<…> */
+/* Parses #map_0 = affine_map<…> */
 static spyre_status parse_map(struct parser *p)
 {
 	struct map map = { 0 };
@@ -267,13 +267,13 @@ static spyre_status parse_map(struct parser *p)
 	TRY(map_body(p, &map.affine));
 	if (n == MAX_VALUES)
 		return fail(p, "more than %u maps", MAX_VALUES);
-	TRY(reserve(p, &p->maps, &p->room_maps, n, sizeof(*p->maps)));
+	TRY(reserve(p, &p->maps, &p->capacity_maps, n, sizeof(*p->maps)));
 	TRY(enter(p, &p->map_names, p->maps, sizeof(*p->maps), &map.name, '#'));
 	p->maps[n] = map;
 	return line_end(p);
 }
 
-/* Operands of an affine.apply, up to the closing bracket. */
+/* Reads the operands of an affine.apply, up to the closing bracket. */
 static spyre_status apply_list(struct parser *p, uint32_t count, const char *close,
 			       struct ir_value *values)
 {
@@ -313,8 +313,8 @@ static spyre_status parse_apply(struct parser *p, struct ir_value *out)
 }
 
 /*
- * sdscbundle.device_mem_allocate: memory for intermediates, the same for
- * every turn of a loop. Its form is not public; taken are a number of bytes, a
+ * sdscbundle.device_mem_allocate: memory for intermediates, which all iterations
+ * of a loop share. Its form is not public; accepted are a number of bytes, a
  * constant, both also in brackets, and an attribute {size = …}.
  */
 static spyre_status parse_allocate(struct parser *p, struct ir_value *out)
@@ -337,7 +337,7 @@ static spyre_status parse_allocate(struct parser *p, struct ir_value *out)
 	if (brackets || braces)
 		TRY(need(p, brackets ? ")" : "}"));
 	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
-		if (size.turn[i] || size.base != IR_BASE_NONE)
+		if (size.per_iter[i] || size.base != IR_BASE_NONE)
 			return fail(p, "the size of an allocation must be a constant");
 	if (size.constant < 1 || (uint64_t)size.constant > SPYRE_MAX_EXTENT)
 		return fail(p, "allocation of %" PRId64 " bytes, from 1 to %llu are possible",
@@ -356,7 +356,7 @@ static spyre_status parse_allocate(struct parser *p, struct ir_value *out)
 	return need(p, "index");
 }
 
-/* The base that a parameter stands for, by its name and not its position. */
+/* Determines the base of a parameter by its name, not by its position. */
 static spyre_status param_value(struct parser *p, const struct name *key, struct ir_value *out)
 {
 	static const char tail[] = "_base_addr";
@@ -399,7 +399,7 @@ static spyre_status parse_params(struct parser *p)
 		TRY(name(p, '%', &key));
 		TRY(param_value(p, &key, &value));
 		TRY(define(p, &key, &value));
-		/* Arguments that no SDSC uses may not be listed. */
+		/* The list may lack arguments that no SDSC uses. */
 		if (value.base == IR_BASE_ARG && value.arg >= count)
 			count = value.arg + 1;
 		TRY(need(p, ":"));
@@ -425,13 +425,13 @@ static spyre_status add_stmt(struct parser *p, const struct ir_stmt *stmt)
 {
 	if (p->bundle->num_stmts == MAX_STMTS)
 		return fail(p, "more than %u statements", MAX_STMTS);
-	TRY(reserve(p, &p->bundle->stmts, &p->room_stmts, p->bundle->num_stmts,
+	TRY(reserve(p, &p->bundle->stmts, &p->capacity_stmts, p->bundle->num_stmts,
 		    sizeof(*p->bundle->stmts)));
 	p->bundle->stmts[p->bundle->num_stmts++] = *stmt;
 	return SPYRE_SUCCESS;
 }
 
-/* %x = … */
+/* Parses %x = … */
 static spyre_status parse_assign(struct parser *p)
 {
 	struct ir_value value = { 0 }, other;
@@ -469,25 +469,25 @@ static spyre_status parse_assign(struct parser *p)
 	return line_end(p);
 }
 
-/* A loop bound: a value that is one number. */
+/* Reads a loop bound, which must be a constant. */
 static spyre_status bound(struct parser *p, int64_t *out)
 {
 	struct ir_value v;
 
 	TRY(use(p, &v));
 	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
-		if (v.turn[i] || v.base != IR_BASE_NONE)
+		if (v.per_iter[i] || v.base != IR_BASE_NONE)
 			return fail(p, "loop bounds must be constants");
 	*out = v.constant;
 	return SPYRE_SUCCESS;
 }
 
-/* scf.for %i_0 = %c0 to %loop_bound_0 step %c1 { */
+/* Parses scf.for %i_0 = %c0 to %loop_bound_0 step %c1 { */
 static spyre_status parse_for(struct parser *p)
 {
 	struct ir_stmt stmt = { .kind = IR_STMT_LOOP, .line = p->line };
 	struct ir_value value = { 0 };
-	int64_t from, to, step, turns;
+	int64_t from, to, step, iters;
 	struct name key;
 
 	TRY(name(p, '%', &key));
@@ -502,18 +502,18 @@ static spyre_status parse_for(struct parser *p)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s:%u: more than %u loops in one another (docs/unsupported.md)",
 				   p->file, p->line, SPYRE_MAX_LOOPS);
-	if (step < 1 || __builtin_sub_overflow(to, from, &turns))
+	if (step < 1 || __builtin_sub_overflow(to, from, &iters))
 		return fail(p, "loop from %" PRId64 " to %" PRId64 " by %" PRId64 "; steps start at 1",
 			    from, to, step);
-	turns = turns > 0 ? (turns - 1) / step + 1 : 0;
-	if (turns > SPYRE_MAX_COUNT)
+	iters = iters > 0 ? (iters - 1) / step + 1 : 0;
+	if (iters > SPYRE_MAX_COUNT)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s:%u: loop of %" PRId64 " turns, the card's counters end at %u (docs/unsupported.md)",
-				   p->file, p->line, turns, SPYRE_MAX_COUNT);
-	stmt.count = (uint32_t)turns;
-	p->loop[p->depth] = (struct loop){ p->bundle->num_stmts, !turns };
+				   "%s:%u: loop of %" PRId64 " iterations, the card's counters end at %u (docs/unsupported.md)",
+				   p->file, p->line, iters, SPYRE_MAX_COUNT);
+	stmt.count = (uint32_t)iters;
+	p->loop[p->depth] = (struct loop){ p->bundle->num_stmts, !iters };
 	value.constant = from;
-	value.turn[p->depth] = step;
+	value.per_iter[p->depth] = step;
 	p->depth++;
 	TRY(define(p, &key, &value));
 	TRY(add_stmt(p, &stmt));
@@ -527,7 +527,7 @@ static spyre_status close_for(struct parser *p)
 
 	while (p->value_names.num && p->values[p->value_names.num - 1].depth > p->depth)
 		name_remove_last(&p->value_names, &p->values[p->value_names.num - 1].name);
-	/* A loop without turns or without executes does nothing. */
+	/* A loop without iterations or executes is dropped. */
 	if (loop->empty || p->bundle->num_stmts == loop->stmt + 1) {
 		ir_drop_stmts(p->bundle, loop->stmt);
 		return SPYRE_SUCCESS;
@@ -550,7 +550,7 @@ static spyre_status parse_close(struct parser *p)
 	return line_end(p);
 }
 
-/* File names stay within the bundle's directory. */
+/* Reads a file name, which must not leave the bundle's directory. */
 static spyre_status file_name(struct parser *p, char **out)
 {
 	const char *start;
@@ -573,7 +573,7 @@ static spyre_status file_name(struct parser *p, char **out)
 
 static spyre_status parse_operands(struct parser *p, struct ir_stmt *stmt)
 {
-	size_t room = 0;
+	size_t capacity = 0;
 
 	TRY(need(p, "("));
 	while (!take(p, ")")) {
@@ -581,7 +581,8 @@ static spyre_status parse_operands(struct parser *p, struct ir_stmt *stmt)
 			TRY(need(p, ","));
 		if (p->num_symbols++ == MAX_VALUES)
 			return fail(p, "more than %u operands in all", MAX_VALUES);
-		TRY(reserve(p, &stmt->symbols, &room, stmt->num_symbols, sizeof(*stmt->symbols)));
+		TRY(reserve(p, &stmt->symbols, &capacity, stmt->num_symbols,
+			    sizeof(*stmt->symbols)));
 		TRY(use(p, &stmt->symbols[stmt->num_symbols].value));
 		stmt->num_symbols++;
 	}
@@ -595,7 +596,7 @@ static int by_id(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Ids mostly come as -1, -2, …: the other way round. */
+/* Sorts by ascending id. Most files list -1, -2, …, which only needs a reversal. */
 static void sort_symbols(struct ir_stmt *stmt)
 {
 	uint32_t n = stmt->num_symbols, i = 1;
@@ -641,7 +642,7 @@ static spyre_status parse_ids(struct parser *p, struct ir_stmt *stmt)
 	return SPYRE_SUCCESS;
 }
 
-/* sdscbundle.sdsc_execute (…) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, …]} */
+/* Parses sdscbundle.sdsc_execute (…) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, …]} */
 static spyre_status parse_execute(struct parser *p, struct ir_stmt *stmt)
 {
 	TRY(parse_operands(p, stmt));

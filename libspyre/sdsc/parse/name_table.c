@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
-#define XXH_INLINE_ALL	/* names are short: a call would cost as much as the hash */
+#define XXH_INLINE_ALL	/* inlined: names are short, so a call would cost as much as the hash */
 #include <xxhash.h>
 
 #define FIRST_SLOTS 256u
@@ -54,7 +54,7 @@ uint32_t name_find(const struct name_table *table, const void *entries, size_t e
 	return search(table, entries, entry_bytes, name, hash_of(table, name));
 }
 
-/* Slots in the order of the entries, so that the last can be taken out again. */
+/* Inserts in the order of the entries, so that the last one can be removed. */
 static void insert(uint64_t *slots, uint32_t mask, uint64_t slot)
 {
 	uint32_t at = (uint32_t)(slot >> 32) & mask;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of bundle.mlir -> index into the caller's array, whose entries begin
- * with their name. The last entry is the only one that can be removed, as
- * scopes end. Names are the file's choice, so the hash has a secret seed.
- * Internal.
+ * Maps names of bundle.mlir to indices into the caller's array, whose entries
+ * begin with their name. Only the last entry can be removed, at the end of a
+ * scope. The file chooses the names, so the hash has a secret seed against
+ * collisions. Internal.
  */
 #ifndef SPYRE_SDSC_NAME_TABLE_H
 #define SPYRE_SDSC_NAME_TABLE_H
@@ -12,14 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the text. */
+/* A name in the text. */
 struct name {
 	const char *text;
 	uint32_t len;
 };
 
 struct name_table {
-	uint64_t *slots;	/* hash << 32 | index + 1, 0: free */
+	uint64_t *slots;	/* hash << 32 | index + 1; 0 if free */
 	uint32_t mask, num;
 	uint64_t seed;
 };
@@ -31,10 +31,10 @@ uint32_t name_find(const struct name_table *table, const void *entries, size_t e
 
 enum name_result { NAME_ADDED, NAME_EXISTS, NAME_NO_MEMORY };
 
-/* Entry number table->num, of that name; the caller fills it in. */
+/* Adds a name with the index table->num; the caller fills in the entry. */
 enum name_result name_add(struct name_table *table, const void *entries, size_t entry_bytes,
 			  const struct name *name);
-/* The entry added last. */
+/* Removes the entry that was added last. */
 void name_remove_last(struct name_table *table, const struct name *name);
 void name_fini(struct name_table *table);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #define _GNU_SOURCE	/* stpcpy() */
 /*
- * SDSC files, of the generators of June and September 2026: unknown keys are
- * ignored, what is used is checked.
+ * SDSC files of the generators of June and September 2026. Unknown keys are
+ * ignored; keys that are used are checked.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@
 #define MAX_SIZE (INT64_C(1) << 40)
 #define MAX_NODES 1024		/* of scheduleTree_, searched once per tensor */
 
-/* The dim that a string names. */
+/* Reads the name of a dim. */
 static spyre_status get_dim(const struct ir_sdsc *s, const struct json *at, uint32_t *out)
 {
 	char name[IR_NAME_BYTES];
@@ -43,7 +43,7 @@ static spyre_status parse_dims(struct ir_sdsc *s, const struct json *dsc)
 		const char *name = yyjson_get_str(key);
 		size_t len = strlen(name);
 
-		/* Later generators put empty objects next to the sizes. */
+		/* Later generators write empty objects next to the sizes. */
 		if (!strcmp(name, "name_") || yyjson_is_ctn(yyjson_obj_iter_get_val(key)))
 			continue;
 		json_find(&n, name, &at);
@@ -108,7 +108,7 @@ static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,
 	return SPYRE_SUCCESS;
 }
 
-/* A core's number, below 100, between other text; the length. */
+/* Writes a core's number, below 100, between two texts; returns the length. */
 static size_t core_key(char *key, const char *before, uint32_t core, const char *after)
 {
 	char *at = stpcpy(key, before);
@@ -174,7 +174,7 @@ static spyre_status parse_format(const struct json *at, enum spyre_fmt *format)
 	return *format ? SPYRE_SUCCESS : json_wrong(at, "the name of a data format");
 }
 
-/* The bit pattern of a constant, the same for all cores. */
+/* Reads the bit pattern of a constant, which must be the same for all cores. */
 static spyre_status parse_constant(struct ir_constant *c, const struct json *entry)
 {
 	struct json data, inner, list, at;
@@ -213,7 +213,7 @@ static spyre_status parse_constants(struct ir_sdsc *s, const struct json *dsc)
 	return SPYRE_SUCCESS;
 }
 
-/* stickDimOrder_ and stickSize_, from the inside out; what fills a stick is its pack. */
+/* Reads stickDimOrder_ and stickSize_, from the inside out, as parts of the stick. */
 static spyre_status parse_stick(struct ir_sdsc *s, struct ir_tensor *t, const struct json *info)
 {
 	struct json sticks, sizes, at;
@@ -251,7 +251,7 @@ static spyre_status parse_stick(struct ir_sdsc *s, struct ir_tensor *t, const st
 	return SPYRE_SUCCESS;
 }
 
-/* scale_ follows the order of the layout label, not that of the tensor. */
+/* Reads scale_, which follows the order of the layout label, not that of the tensor. */
 static spyre_status parse_scale(struct ir_sdsc *s, struct ir_tensor *t, const struct json *dsc,
 				const struct json *lds)
 {
@@ -309,7 +309,7 @@ static spyre_status parse_starts(struct ir_sdsc *s, struct ir_tensor *t, const s
 	return SPYRE_SUCCESS;
 }
 
-/* Memory keeps one unit at least of the dim. */
+/* Checks that a negative gap leaves at least one unit of the dim. */
 static spyre_status check_gap(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim,
 			      int64_t gap, const struct json *at)
 {
@@ -324,7 +324,7 @@ static spyre_status check_gap(const struct ir_sdsc *s, const struct ir_tensor *t
 	return SPYRE_SUCCESS;
 }
 
-/* maxDimSizes_ in memory order, -1 for a size that is not stated. */
+/* Records the dims with a size in maxDimSizes_, which is in memory order with -1 for unknown. */
 static void note_stated(const struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	struct json sizes;
@@ -340,7 +340,7 @@ static void note_stated(const struct ir_sdsc *s, struct ir_tensor *t, const stru
 	}
 }
 
-/* {dim: {"-1": gap}}, or one equal entry per core for LX. */
+/* Reads {dim: {"-1": gap}}, or one equal entry per core for LX. */
 static spyre_status parse_gaps(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	struct json gaps, entry, at;
@@ -359,7 +359,7 @@ static spyre_status parse_gaps(struct ir_sdsc *s, struct ir_tensor *t, const str
 		TRY(json_expect(&entry, JSON_OBJECT));
 		yyjson_obj_iter_init(entry.val, &it);
 		while ((key = yyjson_obj_iter_next(&it))) {
-			/* Not by name: looking each of n up takes n^2 steps. */
+			/* Not looked up by name, which would take n^2 steps. */
 			at = (struct json){ .file = entry.file, .up = &entry,
 					    .key = yyjson_get_str(key),
 					    .val = yyjson_obj_iter_get_val(key) };
@@ -428,7 +428,7 @@ static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const str
 	return ir_place(s, t) ? SPYRE_SUCCESS : json_wrong(node, "a tensor of less than 2^63 bytes");
 }
 
-/* wordLength has no number for half a byte: 0, 0.5 and 1 all stand for it. */
+/* Reads wordLength. For half a byte generators write 0, 0.5 or 1. */
 static spyre_status parse_word(struct ir_tensor *t, const struct json *lds,
 			       const struct json *format)
 {
@@ -490,7 +490,7 @@ static spyre_status parse_tensors(struct ir_sdsc *s, const struct json *dsc)
 	return SPYRE_SUCCESS;
 }
 
-/* "Tensor0-idx0": the number at the end is the tensor's. */
+/* Reads "Tensor0-idx0", which ends with the tensor's number. */
 static spyre_status tensor_index(struct ir_sdsc *s, const struct json *at, uint32_t *out)
 {
 	char name[IR_NAME_BYTES];
@@ -536,7 +536,7 @@ static spyre_status parse_compute(struct ir_sdsc *s, const struct json *dsc)
 	return SPYRE_SUCCESS;
 }
 
-/* The first member of an object: files have one root, one operation. */
+/* Gets the only member of an object: a file has one root and one operation. */
 static spyre_status only_member(const struct json *up, struct json *out)
 {
 	yyjson_obj_iter it;
@@ -571,7 +571,7 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	TRY(parse_constants(s, &dsc));
 	TRY(parse_tensors(s, &dsc));
 	TRY(parse_compute(s, &dsc));
-	ir_turn_gaps(s);
+	ir_negate_gaps(s);
 	return ir_parse_window(s, &dsc);
 }
 

@@ -6,8 +6,8 @@
 #include "libspyre/sdsc/ir/ir.h"
 
 /*
- * Parses an SDSC file; @sdsc is zero before. The text is parsed in place (see
- * json_open()). Errors name the file and the JSON path.
+ * Parses an SDSC file into @sdsc, which the caller has zeroed. The text is parsed
+ * in place (see json_open()). Errors name the file and the JSON path.
  */
 spyre_status ir_parse_sdsc(const char *file, char *text, size_t size, struct ir_sdsc *sdsc);
 

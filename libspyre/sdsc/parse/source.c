@@ -16,7 +16,7 @@ struct reader {
 	const char *directory;
 	struct bundle_source *out;
 	void *by_name;			/* tree of units */
-	struct symbol_kinds kinds;	/* of symbol_kinds.json, else of the launch spec */
+	struct symbol_kinds kinds;	/* from symbol_kinds.json, else from the launch spec */
 };
 
 static int compare_units(const void *a, const void *b)
@@ -91,7 +91,7 @@ static spyre_status read_mlir(struct reader *r)
 	return status;
 }
 
-/* The files that a bundle may lack. */
+/* Reads the optional files of a bundle. */
 static spyre_status read_optional(struct reader *r)
 {
 	struct symbol_kinds of_spec = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bundle as its files say it, parsed: what programs are lowered from, more
- * than once if the bundle has symbols. Internal.
+ * A parsed bundle, from which programs are lowered; several ones if the bundle has
+ * symbols. Internal.
  */
 #ifndef SPYRE_SDSC_SOURCE_H
 #define SPYRE_SDSC_SOURCE_H
@@ -14,7 +14,7 @@
 
 /* Executes of one file share one parse. */
 struct bundle_unit {
-	const char *file;	/* of the first statement that names it */
+	const char *file;	/* name in the first statement that executes it */
 	struct ir_sdsc sdsc;
 };
 
@@ -26,12 +26,12 @@ struct bundle_source {
 	bool symbolic_args;	/* addresses are symbols, not baked */
 	struct launch_spec spec;
 	struct symbols symbols;
-	/* A hash of the bytes of all these files, if it was asked for. */
+	/* Hash of all files, if the caller requested it. */
 	bool keyed;
 	struct code_key_state key;
 };
 
-/* Reads and parses all files of a bundle; @keyed: with its key. Errors as spyre_kernel_load(). */
+/* Reads and parses all files of a bundle; sets its key if @keyed. Errors as spyre_kernel_load(). */
 spyre_status bundle_source_open(const char *directory, bool keyed, struct bundle_source *source);
 void bundle_source_close(struct bundle_source *source);
 

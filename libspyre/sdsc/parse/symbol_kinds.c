@@ -13,7 +13,7 @@
 #define MAX_ARG ((int64_t)SPYRE_MAX_OPERANDS - 1)
 #define MAX_OFFSET (INT64_C(1) << IR_SEGMENT_SHIFT)
 
-/* An optional integer: @out keeps its value if it is missing. */
+/* Reads an optional integer; @out keeps its value if it is missing. */
 static spyre_status optional(const struct json *up, const char *key, int64_t max, int64_t *out,
 			     bool *there)
 {
@@ -23,7 +23,7 @@ static spyre_status optional(const struct json *up, const char *key, int64_t max
 	return *there ? json_integer(&at, 0, max, out) : SPYRE_SUCCESS;
 }
 
-/* kernel_derived and kernel_slice: a place in an argument. */
+/* Reads kernel_derived and kernel_slice: an offset in an argument. */
 static spyre_status read_derived(const struct json *at, const struct symbol_kinds *kinds,
 				 struct symbol_kind *kind)
 {
@@ -72,7 +72,7 @@ static spyre_status read_kind(const struct json *at, const struct symbol_kinds *
 	return json_wrong(&field, "\"kernel\", \"kernel_derived\", \"kernel_slice\" or \"pool\"");
 }
 
-/* Entry k is symbol -1 - k; the list ascends by id, so it is turned round at the end. */
+/* Entry k is symbol -1 - k; the list is reversed at the end to ascend by id. */
 spyre_status symbol_kinds_read(const struct json *at, struct symbol_kinds *kinds)
 {
 	spyre_status status = json_expect(at, JSON_ARRAY);
@@ -134,7 +134,7 @@ void symbol_kinds_fini(struct symbol_kinds *kinds)
 
 static const struct symbol_kind *find(const struct symbol_kinds *kinds, int64_t id)
 {
-	/* -num … -1 */
+	/* Ids of the list are -num to -1. */
 	if (id >= 0 || id < -(int64_t)kinds->num)
 		return NULL;
 	return &kinds->list[id + (int64_t)kinds->num];
@@ -166,7 +166,7 @@ static spyre_status check(const struct symbol_kinds *kinds, const struct ir_stmt
 			   stmt->line, base_name(v->base), v->arg, v->constant);
 }
 
-/* The ids that a file uses, each once, ascending. */
+/* Collects the ids that a file uses, each once, ascending. */
 static uint32_t used_ids(const struct ir_sdsc *s, int64_t *ids)
 {
 	uint32_t n = 0;
@@ -189,7 +189,7 @@ static uint32_t used_ids(const struct ir_sdsc *s, int64_t *ids)
 	return n;
 }
 
-/* Operands from the kinds; what they lack is missed when it is looked up. */
+/* Makes operands from the kinds; missing ids are reported when they are looked up. */
 static spyre_status make(const struct symbol_kinds *kinds, struct ir_bundle *bundle,
 			 struct ir_stmt *stmt, const struct ir_sdsc *sdsc)
 {

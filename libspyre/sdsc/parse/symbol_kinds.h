@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * symbol_kinds: what each symbol id of the SDSC files stands for, from
- * symbol_kinds.json or the member of launch_spec.json. bundle.mlir's operands
- * say the same and win; the kinds are held against them, and stand in for
- * them where an execute has none. Internal.
+ * symbol_kinds: the meaning of each symbol id of the SDSC files, from
+ * symbol_kinds.json or the member of launch_spec.json. The operands in bundle.mlir
+ * give the same information and take precedence: the kinds are checked against
+ * them, and used for executes without operands. Internal.
  */
 #ifndef SPYRE_SDSC_SYMBOL_KINDS_H
 #define SPYRE_SDSC_SYMBOL_KINDS_H
@@ -20,14 +20,14 @@ struct symbol_kind {
 };
 
 struct symbol_kinds {
-	const char *file;	/* that they are from; NULL: there are none */
+	const char *file;	/* source of the kinds; NULL if the bundle has none */
 	struct symbol_kind *list;	/* by ascending id */
 	uint32_t num;
 };
 
-/* symbol_kinds.json */
+/* Parses symbol_kinds.json. */
 spyre_status symbol_kinds_parse(char *text, size_t size, struct symbol_kinds *kinds);
-/* A list of them in another file. */
+/* Reads the list from a member of another file. */
 spyre_status symbol_kinds_read(const struct json *at, struct symbol_kinds *kinds);
 void symbol_kinds_fini(struct symbol_kinds *kinds);
 

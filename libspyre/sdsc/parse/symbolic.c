@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * symbolicDimInfo_ {"<dim>": "<symbol>"} and maxSymbolicVolume_ {"<dim>":
- * size}. What they hold is not public; this form is ours (docs/bundles.md).
+ * symbolicDimInfo_ {"<dim>": "<symbol>"} and maxSymbolicVolume_ {"<dim>": size}.
+ * The generator's form is not public; this one is the project's (docs/bundles.md).
  */
 #include "libspyre/sdsc/parse/symbolic.h"
 
@@ -22,7 +22,7 @@ spyre_status ir_symbol_name(const struct json *at, char *out)
 	return SPYRE_SUCCESS;
 }
 
-/* Calls for each member of el_'s object @key, which may be missing. */
+/* Calls a function for each member of el_'s object @key, which may be missing. */
 static spyre_status each(struct ir_sdsc *s, const struct json *el, const char *key,
 			 spyre_status (*take)(struct ir_sdsc *s, uint32_t dim,
 					      const struct json *at))

@@ -6,9 +6,9 @@
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/json.h"
 
-/* symbolicDimInfo_ and maxSymbolicVolume_ of @el, dataStageParam_'s el_. */
+/* Reads symbolicDimInfo_ and maxSymbolicVolume_ of @el, dataStageParam_'s el_. */
 spyre_status ir_parse_symbolic(struct ir_sdsc *s, const struct json *el);
-/* A symbol's name: a C identifier. */
+/* Reads a symbol's name, which must be a C identifier. */
 spyre_status ir_symbol_name(const struct json *at, char *out);
 
 #endif /* SPYRE_SDSC_SYMBOLIC_H */

@@ -51,7 +51,7 @@ spyre_status symbols_add(struct symbols *symbols, const struct ir_sdsc *sdsc)
 			symbol->max = sdsc->size[d];
 		if (symbol->max > sdsc->size[d])
 			return spyre_error(SPYRE_ERROR_PARSE,
-					   "%s: dimension %s is symbol %s with a maximum of %" PRId64 ", but N_ has room for %" PRId64,
+					   "%s: dimension %s is symbol %s with a maximum of %" PRId64 ", but N_ is %" PRId64,
 					   sdsc->file, sdsc->dim[d], symbol->name, symbol->max,
 					   sdsc->size[d]);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Symbolic dimensions. The memory layout is that of a symbol's maximum; a
- * bound value cuts what the cores work on: along a dim that the output has,
- * each core does its share of [0, value), along one that is reduced the rest
- * is masked. docs/bundles.md has the rules. Internal.
+ * Symbolic dimensions. The memory layout is that of a symbol's maximum; a bound
+ * value cuts the work of the cores: along a dim of the output each core computes
+ * its share of [0, value), along a reduced dim the rest is masked. docs/bundles.md
+ * has the rules. Internal.
  */
 #ifndef SPYRE_SDSC_SYMBOLS_H
 #define SPYRE_SDSC_SYMBOLS_H
@@ -19,9 +19,9 @@ struct symbols {
 	bool ranged[BUNDLE_MAX_SYMBOLS];	/* a launch spec gives min and max */
 };
 
-/* The symbols that the launch spec names, in its order. */
+/* Adds the symbols that the launch spec names, in its order. */
 spyre_status symbols_from_spec(struct symbols *symbols, const struct launch_spec *spec);
-/* Adds those of an SDSC, and checks that they fit its sizes. */
+/* Adds the symbols of an SDSC and checks that they fit its sizes. */
 spyre_status symbols_add(struct symbols *symbols, const struct ir_sdsc *sdsc);
 int symbols_find(const struct bundle_symbol *symbols, uint32_t num, const char *name);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stride, dilation and padding of convolutions and pooling. Nothing public
- * says where an SDSC keeps them; this is the project's own form (docs/sdsc.md).
+ * Stride, dilation and padding of convolutions and pooling. Their public form in
+ * an SDSC is unknown; this one is the project's (docs/sdsc.md).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -28,7 +28,7 @@ static bool has_window(const char *op)
 	return false;
 }
 
-/* {"i": 2, "j": 2}; what is not there is 1. */
+/* Reads {"i": 2, "j": 2}; a missing dim is 1. */
 static spyre_status parse_factors(struct ir_sdsc *s, const struct json *dsc, const char *key,
 				  bool dilation)
 {
@@ -53,7 +53,7 @@ static spyre_status parse_factors(struct ir_sdsc *s, const struct json *dsc, con
 	       json_wrong(&table, "members i and j, if they are dimensions of N_");
 }
 
-/* {"i": [before, after]}; what is not there is 0. */
+/* Reads {"i": [before, after]}; a missing dim is 0. */
 static spyre_status parse_padding(struct ir_sdsc *s, const struct json *dsc)
 {
 	struct json stage, zero, el, table, pair, at;
@@ -75,7 +75,7 @@ static spyre_status parse_padding(struct ir_sdsc *s, const struct json *dsc)
 		TRY(json_expect(&pair, JSON_ARRAY));
 		if (json_length(&pair) != 2)
 			return json_wrong(&pair, "[before, after]");
-		/* A window that may leave the input as a whole would mean nothing. */
+		/* The padding is limited so that no window lies in padding only. */
 		most = a->tap == IR_NO_DIM ? 0 : (s->size[a->tap] - 1) * a->dilation;
 		TRY(json_element(&pair, 0, JSON_INTEGER, &at));
 		TRY(json_integer(&at, 0, most, &a->before));
@@ -105,7 +105,7 @@ static spyre_status find_axes(struct ir_sdsc *s, const struct json *dsc)
 	return SPYRE_SUCCESS;
 }
 
-/* The first input has size[] rows and columns, and none of its dims are taps. */
+/* Checks that the first input has size[] rows and columns and does not vary along taps. */
 static spyre_status check_input(struct ir_sdsc *s, struct ir_tensor *t)
 {
 	bool shared = s->output == s->input[0];

@@ -7,8 +7,9 @@
 #include "libspyre/sdsc/parse/json.h"
 
 /*
- * The window of a convolution or of pooling, from the descriptor @dsc; places the
- * first input again, whose rows and columns are not those of N_. docs/sdsc.md
+ * Reads the window of a convolution or of pooling from the descriptor @dsc. Calls
+ * ir_place() for the first input again, whose rows and columns differ from N_
+ * (docs/sdsc.md).
  */
 spyre_status ir_parse_window(struct ir_sdsc *s, const struct json *dsc);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Steps whose division the caller asks for. */
+/* Steps with a division that the caller requests. */
 #include <inttypes.h>
 
 #include "libspyre/base/error.h"
@@ -14,7 +14,7 @@ bool plan_is_asked(const struct build_step *step)
 	return false;
 }
 
-/* Host dims that slices are asked of, as bits by key. */
+/* Host dims with requested slices, as bits by key. */
 static uint64_t asked_keys(const struct build_step *step)
 {
 	uint64_t keys = 0;
@@ -36,7 +36,7 @@ bool plan_asked_alike(const struct build_step *a, const struct build_step *b, ui
 	return true;
 }
 
-/* The share of one core has to fit: K in the PT's counter, partial results in LX. */
+/* Checks the share of one core: K must fit in the PT's counter, partial results in LX. */
 static spyre_status check_share(const struct build_step *step)
 {
 	const struct ir_sdsc *s = &step->sdsc;

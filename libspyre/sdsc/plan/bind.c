@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Follows the plan: shares and slices of the cores, addresses and their symbols. */
+/* Applies the plan: shares and slices of the cores, addresses and their symbols. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "libspyre/sdsc/plan/bind.h"
 #include "libspyre/sdsc/plan/plan.h"
 
-/* Dims in the order in which the core number counts through them, fastest first. */
+/* Orders the dims by how fast the core number counts through them, fastest first. */
 static void radix(const struct plan *p, uint32_t index, uint32_t *order)
 {
 	const struct build_step *step = &p->step[index];
@@ -22,7 +22,7 @@ static void radix(const struct plan *p, uint32_t index, uint32_t *order)
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		order[d] = d;
 	if (step->op->kind == BUILD_MATMUL) {
-		/* Neighbours on the ring add up their parts. */
+		/* K is fastest, so that adjacent cores of the ring add up their parts. */
 		if (p->k_fastest && s->slices[k] > 1) {
 			order[0] = k;
 			for (uint32_t d = 0, n = 1; d < s->num_dims; d++)
@@ -33,7 +33,7 @@ static void radix(const struct plan *p, uint32_t index, uint32_t *order)
 	}
 	for (uint32_t i = 0; i < p->num_steps; i++)
 		alone = alone && (i == index || p->step[i].group != step->group);
-	/* Members of a group may name their dims differently; cores have to agree. */
+	/* Members of a group may order their dims differently, but must assign cores alike. */
 	for (uint32_t i = 1; i < s->num_dims && !alone; i++)
 		for (uint32_t d = i; d && step->key[order[d - 1]] < step->key[order[d]]; d--) {
 			uint32_t swap = order[d];
@@ -67,7 +67,7 @@ static void set_slices(const struct plan *p, uint32_t index)
 	}
 }
 
-/* The first coordinate of a core's share; that of a window is where it meets the input. */
+/* First coordinate of a core's share; of a window, the first one inside the input. */
 static uint64_t first_of(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t core,
 			 uint32_t d)
 {
@@ -96,7 +96,7 @@ static uint64_t offset_of(const struct ir_sdsc *s, const struct ir_tensor *t, ui
 	return offset;
 }
 
-/* The symbol for a place, made when it is new to this step. */
+/* Symbol of an address, added if the step does not have it. */
 static int64_t symbol_of(struct build_step *step, const struct ir_value *value, int64_t *next)
 {
 	for (uint32_t i = 0; i < step->num_symbols; i++) {
@@ -190,7 +190,7 @@ spyre_status plan_bundle(const struct plan *p, struct ir_bundle *bundle)
 			return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 					   "no memory for a bundle");
 		}
-		/* Ids count down; here they ascend. */
+		/* Ids were assigned downwards, but statements list them ascending. */
 		stmt->num_symbols = step->num_symbols;
 		for (uint32_t k = 0; k < step->num_symbols; k++)
 			stmt->symbols[k] = step->symbols[step->num_symbols - 1 - k];

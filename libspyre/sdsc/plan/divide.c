@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Third pass: divisions of everything else, the stick dim first. */
+/* Third pass: divisions of all other operations, the stick dim first. */
 #include <math.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 #include "libspyre/sdsc/plan/span.h"
 
 #define HBM_BYTES_PER_US 204.8e3
-#define RING_BYTES_PER_US (128 * 1500.0)	/* of one core */
-#define LANES_PER_US (64 * 1500.0)	/* of one core's SFU */
+#define RING_BYTES_PER_US (128 * 1500.0)	/* per core */
+#define LANES_PER_US (64 * 1500.0)	/* per core's SFU */
 
 struct walk {
 	const struct ir_sdsc *s;
@@ -51,9 +51,9 @@ void plan_each(const struct ir_sdsc *s, uint32_t whole, const int64_t *least, ui
 }
 
 /*
- * Costs: bytes that all cores move to and from device memory at the card's bandwidth, what
- * one core moves at its ring's, or its points at its SFU's rate: whichever
- * takes longest. Partial results count as often as they are written.
+ * Models the time as the longest of three: bytes of all cores at the bandwidth of
+ * device memory, bytes of one core at that of its ring, and points of one core at
+ * the SFU's rate. Partial results count as often as they are written.
  */
 static double plain_cost(const struct build_step *step, const int64_t *slices)
 {
@@ -89,7 +89,7 @@ double plan_cost(const struct build_step *step, const int64_t *slices)
 struct ranking {
 	const struct build_step *step;
 	struct plan_choice *choice;
-	uint32_t count, room;
+	uint32_t count, capacity;
 };
 
 static int64_t cores_of(const int64_t *slices, uint32_t num_dims)
@@ -101,7 +101,7 @@ static int64_t cores_of(const int64_t *slices, uint32_t num_dims)
 	return cores;
 }
 
-/* The cheaper comes first; at the same cost the one that keeps more cores busy. */
+/* Orders choices by cost; of equal ones the one with more busy cores comes first. */
 static bool beats(const struct plan_choice *a, const struct plan_choice *b, uint32_t num_dims)
 {
 	if (a->cost != b->cost)
@@ -120,19 +120,19 @@ static void rank(void *arg, const int64_t *slices)
 	memcpy(c.slices, slices, n * sizeof(*slices));
 	while (at && beats(&c, &r->choice[at - 1], n))
 		at--;
-	if (at >= r->room)
+	if (at >= r->capacity)
 		return;
-	if (r->count < r->room)
+	if (r->count < r->capacity)
 		r->count++;
 	memmove(&r->choice[at + 1], &r->choice[at], (r->count - 1 - at) * sizeof(c));
 	r->choice[at] = c;
 }
 
 uint32_t plan_choices(const struct build_step *step, uint32_t cores, struct plan_choice *choice,
-		      uint32_t room)
+		      uint32_t capacity)
 {
-	static const int64_t none[IR_MAX_DIMS];	/* nothing has to be divided */
-	struct ranking r = { .step = step, .choice = choice, .room = room };
+	static const int64_t none[IR_MAX_DIMS];	/* no dim has a minimum of slices */
+	struct ranking r = { .step = step, .choice = choice, .capacity = capacity };
 
 	plan_each(&step->sdsc, step->whole | step->reduced, none, cores, rank, &r);
 	return r.count;
@@ -142,10 +142,10 @@ struct division {
 	struct ir_sdsc *s;
 	const int64_t *least;
 	uint32_t done;
-	int64_t cores;		/* that other dims than those still to come leave */
+	int64_t cores;		/* cores left for this and the remaining dims */
 };
 
-/* Gives a dim as many cores as it takes, but leaves the others their least. */
+/* Gives a dim as many cores as it can use, except those that the other dims require. */
 static void take(struct division *v, uint32_t dim)
 {
 	int64_t rest = v->cores;
@@ -181,7 +181,7 @@ bool plan_partial_fits(const struct build_step *step)
 	return bytes <= PLAN_PARTIAL_BYTES;
 }
 
-/* The stick dim, then the others from the largest down; dims that are reduced last. */
+/* Divides the stick dim, then the others from the largest down, and reduced dims last. */
 static void divide_box(struct build_step *step, const int64_t *least, uint32_t whole,
 		       uint32_t reduced, int64_t cores)
 {
@@ -209,7 +209,7 @@ static int dim_of_key(const struct build_step *step, int8_t key)
 	return -1;
 }
 
-/* Dims that the members of a group do not all walk alike are not divided. */
+/* Dims (bits) that not all members of a group walk alike, which are not divided. */
 static uint32_t common_whole(const struct plan *p, uint32_t leader)
 {
 	const struct build_step *first = &p->step[leader];
@@ -242,7 +242,7 @@ static void follow(struct build_step *step, const struct build_step *leader)
 	}
 }
 
-/* The least slices for all members, by the leader's dims. */
+/* Finds the fewest slices for all members, by the leader's dims. */
 static spyre_status group_span(struct plan *p, uint32_t leader, int64_t *least)
 {
 	struct build_step *first = &p->step[leader];
@@ -282,11 +282,11 @@ static void cheaper(void *arg, const int64_t *slices)
 	r->count = 1;
 }
 
-/* Windows overlap, and channels are often few: the cheapest of all divisions. */
+/* Tries all divisions, because windows overlap and channels are often few. */
 static void divide_window(struct build_step *step, const int64_t *least, uint32_t cores)
 {
 	struct plan_choice best = { .cost = 0 };
-	struct ranking r = { .step = step, .choice = &best, .room = 1 };
+	struct ranking r = { .step = step, .choice = &best, .capacity = 1 };
 
 	plan_each(&step->sdsc, step->whole, least, cores, cheaper, &r);
 	if (r.count)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Plans made public. */
+/* The public description of plans. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

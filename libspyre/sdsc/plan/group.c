@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Groups: steps that pass on tensors core by core, so that LX may keep them.
- * All members of a group have one division.
+ * Groups: steps whose intermediates LX can keep, because each core reads only the
+ * share that it wrote. All members of a group have the same division.
  */
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/plan/asked.h"
@@ -62,7 +62,7 @@ static uint64_t divisible(const struct build_step *step)
 	return keys;
 }
 
-/* How many cores a step keeps busy if it is divided along @keys only. */
+/* Number of busy cores of a step that is divided along @keys only. */
 static int64_t busy(const struct build_step *step, uint64_t keys, int64_t cores)
 {
 	int64_t used = 1;
@@ -80,10 +80,10 @@ static bool joins(const struct build_step *step)
 
 struct groups {
 	struct plan *plan;
-	uint64_t *keys;		/* by group: what all members can be divided along */
+	uint64_t *keys;		/* by group: dims that all members can be divided along */
 };
 
-/* Joins the groups of a producer and a reader unless that idles most cores. */
+/* Joins the groups of a producer and a reader unless that leaves most cores idle. */
 static void join(struct groups *g, uint32_t from, uint32_t out, uint32_t to, uint32_t in)
 {
 	struct plan *p = g->plan;

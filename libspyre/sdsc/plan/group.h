@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps that share a division, so that LX may keep what they pass on. Internal. */
+/* Groups of steps with one division, so that LX may keep their intermediates. Internal. */
 #ifndef SPYRE_SDSC_GROUP_H
 #define SPYRE_SDSC_GROUP_H
 

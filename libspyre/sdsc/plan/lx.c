@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * LX keeps results that all their readers take core by core, and copies
- * of arguments that several steps of a group read.
+ * LX keeps results of which each core reads only its own share, and copies of
+ * arguments that several steps of a group read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,17 +18,17 @@ struct lx {
 	struct plan *plan;
 	struct plan_block *block;
 	uint32_t count;
-	uint32_t *alias;	/* tensor that a tensor shares its place with, by tensor */
+	uint32_t *alias;	/* tensor that a tensor shares its address with, by tensor */
 	uint32_t *copy_at;	/* by argument tensor: the step before which it is copied */
 };
 
-/* Steps are at odd times, copies before them at even ones. */
+/* Steps have odd times, the copies before them even ones. */
 static uint32_t time_of(uint32_t step)
 {
 	return 2 * step + 1;
 }
 
-/* A result of one step that only steps of its group use, all in the same way. */
+/* True if a tensor is written by one step and used by steps of its group in the same way. */
 static bool stays(const struct plan *p, uint32_t tensor, uint32_t *step, uint32_t *operand)
 {
 	const struct plan_tensor *t = &p->tensor[tensor];
@@ -60,7 +60,7 @@ static bool varies_everywhere(const struct build_step *step, uint32_t tensor)
 	return true;
 }
 
-/* An argument that a group reads in several steps, all in the same way. */
+/* True if several steps of a group read an argument in the same way. */
 static bool worth_a_copy(const struct plan *p, uint32_t tensor, uint32_t *step, uint32_t *operand)
 {
 	const struct plan_tensor *t = &p->tensor[tensor];
@@ -120,7 +120,7 @@ static struct plan_block *find(struct lx *lx, uint32_t tensor)
 	return NULL;
 }
 
-/* Lets results take the place of an input that has its last use in their step. */
+/* Lets results overwrite an input whose last use is in their step. */
 static void share_places(struct lx *lx)
 {
 	struct plan *p = lx->plan;
@@ -159,7 +159,7 @@ static uint64_t placed_bytes(const struct lx *lx, bool *all)
 	return bytes;
 }
 
-/* Plainly if all fits; then with results in place of inputs; then as much as fits. */
+/* Places all tensors if they fit, else with results in place, else as many as fit. */
 static uint64_t place(struct lx *lx)
 {
 	uint64_t limit = lx->plan->lx_capacity, used, up, down;
@@ -179,7 +179,7 @@ static uint64_t place(struct lx *lx)
 	return plan_memory(lx->block, lx->count, limit, up >= down && !all);
 }
 
-/* The step that brings an argument into LX. */
+/* Makes the step that copies an argument to LX. */
 static void make_copy(struct plan *p, uint32_t tensor, uint32_t copy, uint32_t reader,
 		      struct build_step *step)
 {
@@ -202,7 +202,7 @@ static void make_copy(struct plan *p, uint32_t tensor, uint32_t copy, uint32_t r
 	s->num_masks = s->num_constants = 0;
 }
 
-/* Puts the copies in front of their first readers; readers turn to them. */
+/* Inserts the copies before their first readers, which then read the copies. */
 static void insert_copies(struct lx *lx, const uint32_t *copy, uint32_t tensors)
 {
 	struct plan *p = lx->plan;

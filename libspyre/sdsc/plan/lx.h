@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tensors LX keeps, with copies of arguments that are read often. Internal. */
+/* Selection of the tensors that LX keeps, and copies of arguments read often. Internal. */
 #ifndef SPYRE_SDSC_LX_H
 #define SPYRE_SDSC_LX_H
 

@@ -9,15 +9,15 @@
 
 #define PT_ROWS 8.0
 #define TARGET_PASSES 8.0
-#define MACS_PER_US 1.536e6		/* of one core */
+#define MACS_PER_US 1.536e6		/* per core */
 #define HBM_BYTES_PER_US 204.8e3
 #define PSUM_US 1.4e-4			/* per element and hop */
-#define COHORT 8.0			/* cores that one fetch serves */
+#define COHORT 8.0			/* cores that share one fetch */
 #define BATCH_EXPONENT 1.4
 #define M_PENALTY_US 50.0
 
 struct sizes {
-	double m, n, k, batch;		/* of one core; batch: products one after the other */
+	double m, n, k, batch;		/* per core; batch is the number of sequential products */
 	double split_m, split_n, split_k;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Places in LX or in the pool: blocks that are not in use at one time may share bytes. */
+/* Placement in LX or in the pool: blocks with disjoint lifetimes may share bytes. */
 #include <stdlib.h>
 
 #include "libspyre/base/error.h"
@@ -40,7 +40,7 @@ static int down(const void *a, const void *b)
 	return compare(a, b, false);
 }
 
-/* The lowest address at which nothing else is while @b is in use. */
+/* Lowest address that is free during the lifetime of @b. */
 static uint64_t lowest(const struct plan_block *block, uint32_t done, const struct plan_block *b)
 {
 	uint64_t at = 0;
@@ -51,7 +51,7 @@ static uint64_t lowest(const struct plan_block *block, uint32_t done, const stru
 		if (!o->placed || o->last < b->first || b->last < o->first ||
 		    o->at >= at + b->bytes || o->at + o->bytes <= at)
 			continue;
-		/* In the way: try behind it, from the beginning. */
+		/* The blocks overlap: try the address after this one, against all blocks again. */
 		at = o->at + o->bytes;
 		i = UINT32_MAX;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Planners: from a graph to steps that have their division and their addresses. */
+/* Planners: give the steps of a graph their divisions and addresses. */
 #include "libspyre/sdsc/plan/plan.h"
 
 #include <errno.h>
@@ -14,9 +14,9 @@
 #include "libspyre/sdsc/plan/lx.h"
 #include "libspyre/sdsc/plan/memory.h"
 
-#define LX_FRACTION 0.2		/* of LX that is not the planner's */
+#define LX_FRACTION 0.2		/* share of LX that the planner does not use */
 
-/* A wrong variable of the environment is an error: a guess would hide it. */
+/* Reads SENCORES; a wrong value is an error, because a default would hide it. */
 spyre_status plan_cores(uint32_t *cores)
 {
 	const char *text = getenv("SENCORES");
@@ -41,7 +41,7 @@ spyre_status plan_cores(uint32_t *cores)
 	return SPYRE_SUCCESS;
 }
 
-/* A switch of the environment: 0 or 1. */
+/* Reads a variable of the environment that is 0 or 1. */
 static spyre_status flag(const char *name, bool *value)
 {
 	const char *text = getenv(name);
@@ -76,7 +76,7 @@ static spyre_status read_environment(struct plan *p)
 	return SPYRE_SUCCESS;
 }
 
-/* The first and last step that uses each tensor. */
+/* Sets the first and last step that uses each tensor. */
 static void set_lifetimes(struct plan *p)
 {
 	for (uint32_t i = 0; i < p->num_tensors; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Planners: how the work of each step is divided over the cores, and where
- * what lies between steps is kept (docs/planning.md). Internal.
+ * Planners: divide the work of each step over the cores and place the
+ * intermediates (docs/planning.md). Internal.
  */
 #ifndef SPYRE_SDSC_PLAN_H
 #define SPYRE_SDSC_PLAN_H
@@ -11,8 +11,8 @@
 struct plan_tensor {
 	spyre_sdsc_place place;
 	uint64_t at;		/* argument number, or byte offset */
-	uint64_t bytes;		/* in all; for LX, of one core */
-	/* Steps in which it is used; first > last: none. */
+	uint64_t bytes;		/* total; in LX, of one core */
+	/* Steps in which it is used; first > last if it is unused. */
 	uint32_t first, last;
 	int32_t source;		/* argument that this is an LX copy of, or -1 */
 };
@@ -21,7 +21,7 @@ struct plan {
 	uint32_t cores;
 	bool use_lx, reuse_pool, k_fastest;
 	uint64_t lx_capacity;
-	/* Copies of the graph's, and what the planner adds. */
+	/* Copies of the graph's steps, and steps that the planner adds. */
 	struct build_step *step;
 	uint32_t num_steps;
 	struct plan_tensor *tensor;
@@ -30,7 +30,7 @@ struct plan {
 	uint64_t lx_bytes, pool_bytes;
 };
 
-/* @forced: slices of the first step's dims, NULL to plan. */
+/* Makes a plan; @forced has slices of the first step's dims, or is NULL. */
 spyre_status plan_make(struct plan *plan, const spyre_sdsc_graph *graph, uint32_t cores,
 		       const int64_t *forced);
 void plan_fini(struct plan *plan);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* First pass: splits without which a core would reach over too much of a tensor. */
+/* First pass: minimum splits, which limit the bytes of a tensor that a core addresses. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -63,15 +63,15 @@ static void split(struct ir_sdsc *s, int64_t *least, uint32_t dim, int64_t cores
 	s->el[dim] = s->size[dim] / least[dim];
 }
 
-/* The PT counts K in 16 bits. */
+/* Splits K until it fits the PT's counter of 16 bits. */
 static spyre_status limit_k(struct ir_sdsc *s, int64_t *least, int64_t cores)
 {
 	uint32_t k = s->tensor[0].stick;
 
 	while (s->el[k] > (int64_t)SPYRE_MAX_COUNT) {
-		int64_t room = cores / (product(least, s->num_dims) / least[k]);
+		int64_t most = cores / (product(least, s->num_dims) / least[k]);
 
-		if (!next_divisor(ir_points(s, k), least[k], room))
+		if (!next_divisor(ir_points(s, k), least[k], most))
 			return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
 					   "%s: %s of %" PRId64 " does not divide over %" PRId64 " cores so that one has %u at most",
 					   s->op, s->dim[k], s->size[k], cores, SPYRE_MAX_COUNT);

@@ -48,7 +48,7 @@ spyre_status spyre_sdsc_graph_write(const spyre_sdsc_graph *graph, uint32_t core
 	return write_graph(graph, cores, NULL, directory);
 }
 
-/* A graph of one operation on its operands. */
+/* Makes a graph of one operation on its operands. */
 static spyre_status single(const char *name, const spyre_sdsc_operand *operands,
 			   uint32_t num_operands, spyre_sdsc_graph *graph)
 {

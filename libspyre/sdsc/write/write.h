@@ -6,8 +6,8 @@
 #include <spyre/sdsc.h>
 
 /*
- * spyre_sdsc_build() with a division of the caller's choice: slices of the
- * dims in their order, NULL for the usual one.
+ * Does the work of spyre_sdsc_build() with a given division: slices of the dims in
+ * their order, or NULL for the planner's.
  */
 spyre_status build_bundle(const char *op, const spyre_sdsc_operand *operands,
 			  uint32_t num_operands, uint32_t cores, const int64_t *slices,

@@ -20,7 +20,7 @@ spyre_status build_write_file(const char *directory, const char *file, const cha
 	    snprintf(draft, sizeof(draft), "%s/.%s.new", directory, file) >= (int)sizeof(draft))
 		return spyre_error(SPYRE_ERROR_FILE, "%s: path longer than %zu bytes", file,
 				   sizeof(path));
-	/* A reader never sees half a file. */
+	/* The file is renamed when it is complete, so readers never see a part of it. */
 	f = fopen(draft, "we");
 	if (!f)
 		return spyre_error(SPYRE_ERROR_FILE, "%s: cannot create it: %s", draft,

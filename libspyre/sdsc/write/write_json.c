@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Builder: sdsc_<i>.json, with the keys and their order as the public front-end has them. */
+/* Builder: sdsc_<i>.json, with the keys and their order of the public front-end. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,13 +44,13 @@ static void put_int(struct writer *w, val *up, const char *key, int64_t n)
 	yyjson_mut_obj_add_int(w->doc, up, key, n);
 }
 
-/* Strings that live as long as the descriptor. */
+/* Adds a string that lives as long as the descriptor, so it is not copied. */
 static void put_str(struct writer *w, val *up, const char *key, const char *text)
 {
 	yyjson_mut_obj_add_str(w->doc, up, key, text);
 }
 
-/* A key that is made up here. */
+/* Adds a value with a copied key. */
 static void put_new(struct writer *w, val *up, const char *key, val *v)
 {
 	yyjson_mut_obj_add(up, yyjson_mut_strcpy(w->doc, key), v);
@@ -108,7 +108,7 @@ static void put_time_folds(struct writer *w, val *root)
 	put_str(w, put_obj(w, v, "data_"), "[0]", "0");
 }
 
-/* One of the three tables that have an entry per core. */
+/* Writes the three tables that have an entry per core. */
 static void put_cores(struct writer *w, val *root)
 {
 	const struct ir_sdsc *s = w->s;
@@ -204,8 +204,8 @@ static bool own_orders(const struct writer *w)
 }
 
 /*
- * The tensor whose order a tensor is described in: the first that has the
- * same dims and sticks. Matmuls have an entry for each tensor.
+ * Tensor whose order describes a tensor: the first with the same dims and sticks.
+ * Matmuls have an entry for each tensor.
  */
 static uint32_t model_of(const struct writer *w, uint32_t index)
 {
@@ -232,7 +232,7 @@ static const char *label_of(const struct writer *w, uint32_t index)
 	return other[n % 4];
 }
 
-/* The order that scale_ and coordInfo follow. */
+/* Tensor whose order scale_ and coordInfo follow. */
 static const struct ir_tensor *model(const struct writer *w, uint32_t index)
 {
 	const struct ir_sdsc *s = w->s;
@@ -271,7 +271,7 @@ static void put_labels(struct writer *w, val *dsc)
 	}
 }
 
-/* Where each core's share starts: an address, or the symbol of one. */
+/* Writes the start of each core's share: an address or a symbol. */
 static void put_starts(struct writer *w, val *node, const struct ir_tensor *t)
 {
 	val *start = put_obj(w, node, "startAddressCoreCorelet_"), *data;
@@ -287,7 +287,7 @@ static void put_starts(struct writer *w, val *node, const struct ir_tensor *t)
 	}
 }
 
-/* Room that a tensor has beyond the iteration space; LX has none. */
+/* Writes the gaps: memory of a tensor beyond the iteration space. LX has none. */
 static void put_gaps(struct writer *w, val *node, const struct ir_tensor *t)
 {
 	val *gaps = NULL;
@@ -305,13 +305,13 @@ static void put_gaps(struct writer *w, val *node, const struct ir_tensor *t)
 	}
 }
 
-/* A gap of a ReStickifyOpHBM has two meanings, between which the size decides (docs/sdsc.md). */
+/* Size in memory, which resolves the two meanings of a ReStickifyOpHBM's gap (docs/sdsc.md). */
 static int64_t stated_size(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t d)
 {
 	return t->gap[d] && !strcmp(s->op, "ReStickifyOpHBM") ? s->size[d] + t->gap[d] : -1;
 }
 
-/* The way a coordinate is made up: alpha and factor of each fold, outer to inner. */
+/* Writes the folds of a coordinate: alpha and factor of each, outer to inner. */
 static void put_coordinate(struct writer *w, val *up, const struct ir_tensor *t, uint32_t d)
 {
 	static const char *const stick_names[] = { "core_fold", "corelet_fold", "row_fold",

@@ -15,7 +15,7 @@
 struct writer {
 	FILE *file;
 	const struct plan *plan;
-	/* Addresses that are defined already: open addressing, a power of two. */
+	/* Hash set of defined addresses: open addressing, size a power of two. */
 	struct ir_value *seen;
 	uint64_t mask;
 };
@@ -29,7 +29,7 @@ static void put_param(struct writer *w, uint32_t arg, uint32_t count, bool extra
 		fprintf(w->file, "%s%%arg_%u_base_addr: " TYPE, count ? ", " : "", arg);
 }
 
-/* Arguments in the order of their first use; those that nothing uses come last. */
+/* Writes arguments in the order of their first use, unused ones last. */
 static void each_param(struct writer *w, bool extract, uint8_t *done)
 {
 	const struct plan *p = w->plan;
@@ -64,7 +64,7 @@ static void put_params(struct writer *w, uint8_t *done)
 	each_param(w, true, done);
 }
 
-/* True if an address comes for the first time. */
+/* True if an address was not defined yet; adds it to the set. */
 static bool is_new(struct writer *w, const struct ir_value *v)
 {
 	uint64_t at = (uint64_t)v->constant / SPYRE_STICK_BYTES * 0x9e3779b97f4a7c15u +
@@ -130,14 +130,14 @@ static spyre_status put_all(struct writer *w)
 {
 	const struct plan *p = w->plan;
 	uint8_t *done = calloc(p->num_args + 1, 1);
-	uint64_t symbols = 1, room = 64;
+	uint64_t symbols = 1, slots = 64;
 
 	for (uint32_t i = 0; i < p->num_steps; i++)
 		symbols += p->step[i].num_symbols;
-	while (room < 2 * symbols)
-		room *= 2;
-	w->mask = room - 1;
-	w->seen = calloc(room, sizeof(*w->seen));
+	while (slots < 2 * symbols)
+		slots *= 2;
+	w->mask = slots - 1;
+	w->seen = calloc(slots, sizeof(*w->seen));
 	if (!w->seen || !done) {
 		free(done);
 		free(w->seen);

@@ -16,7 +16,7 @@
 
 namespace torch_spyre {
 
-/* What was loaded as bytes takes the form of the tensor that is made of it. */
+/* A storage that was loaded as bytes gets its dtype from the tensor that is made of it. */
 static void settle_dtype(const at::Tensor &tensor)
 {
 	const c10::Storage &storage = tensor.storage();
@@ -36,7 +36,7 @@ static void settle_dtype(const at::Tensor &tensor)
 			storage.nbytes());
 }
 
-/* Room for @bytes: the form of the tensor, if it will be all that the storage has. */
+/* Grows the storage to @bytes, with the tensor's placement if the tensor will cover it. */
 static void grow(const at::Tensor &tensor, int64_t bytes)
 {
 	const c10::Storage &storage = tensor.storage();
@@ -115,7 +115,7 @@ void resize_storage_bytes(const c10::Storage &storage, int64_t bytes)
 
 	if (bytes == static_cast<int64_t>(storage.nbytes()))
 		return;
-	/* A size that cuts an element in two can only be of bytes. */
+	/* A size that is no multiple of the element size makes it a storage of bytes. */
 	if (bytes % item) {
 		dtype = c10::ScalarType::Byte;
 		item = 1;

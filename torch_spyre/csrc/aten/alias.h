@@ -6,7 +6,7 @@
 
 namespace torch_spyre {
 
-/* Makes @storage hold @bytes of its dtype, keeping what fits. */
+/* Resizes @storage to @bytes of its dtype and keeps the contents that fit. */
 void resize_storage_bytes(const c10::Storage &storage, int64_t bytes);
 
 } // namespace torch_spyre

@@ -7,7 +7,7 @@ namespace torch_spyre {
 
 namespace {
 
-/* The lists of operations name these without their namespace. */
+/* PyTorch's macros use these names without a namespace. */
 using at::IntArrayRef;
 using at::Scalar;
 using at::ScalarType;

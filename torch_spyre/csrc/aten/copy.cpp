@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Copies of any view to any view. What the DMA engine can say it does alone:
- * host tensors of any strides from and to windows of storages. Other views go by
- * a stage in pinned host memory, which holds a window's elements in a format that
- * loses nothing; the host does not wait for it.
+ * Copies of any view to any view. The DMA engine alone copies between host tensors
+ * of any strides and windows of storages. Other views are copied through pinned host
+ * memory, which holds a window's elements in a lossless format; the host does not
+ * wait for this.
  */
 #include "copy.h"
 
@@ -37,12 +37,12 @@ namespace {
 using at::Tensor;
 using c10::ScalarType;
 
-/* Which dimension of a tensor each dimension of a placement is, -1 for size 1. */
+/* Maps the dimensions of a placement to those of a tensor, -1 for size 1. */
 struct Dims {
 	int8_t of[SPYRE_MAX_RANK];
 };
 
-/* Whether @tensor is all of its storage, at most with its dimensions in another order. */
+/* True if @tensor covers its storage, possibly with permuted dimensions. */
 bool is_whole(const Tensor &tensor, const Placement &placement, Dims *dims)
 {
 	uint64_t used = 0;
@@ -68,7 +68,7 @@ bool is_whole(const Tensor &tensor, const Placement &placement, Dims *dims)
 	return true;
 }
 
-/* Elements at @data with @stride per dimension of a tensor, as the placement counts them. */
+/* Host tensor at @data with @stride per tensor dimension, in the placement's order. */
 spyre_host_tensor describe(const Placement &placement, const Dims &dims, void *data,
 			   spyre_format format, at::IntArrayRef stride, int64_t offset)
 {
@@ -85,8 +85,8 @@ spyre_host_tensor describe(const Placement &placement, const Dims &dims, void *d
 	return host;
 }
 
-/* Whether libspyre might take @tensor for one that overlaps itself: strides that
- * interleave may never meet, but copies from the card do not look that closely. */
+/* True if libspyre may refuse @tensor as overlapping: it checks strides only, and
+ * interleaved strides need not overlap. */
 bool interleaves(const Tensor &tensor)
 {
 	std::vector<std::pair<int64_t, int64_t>> dims;
@@ -104,7 +104,7 @@ bool interleaves(const Tensor &tensor)
 	return false;
 }
 
-/* An explicit layout speaks of its own host strides only. */
+/* Explicit layouts are valid for their own host strides only. */
 bool takes(const Placement &placement, const spyre_host_tensor &host)
 {
 	if (placement.layout.mapped)
@@ -120,7 +120,7 @@ bool is_float(ScalarType dtype)
 	return c10::isFloatingType(dtype) && dtype != ScalarType::Double;
 }
 
-/* Without the dispatcher, which costs more than the copy of a small tensor. */
+/* Expands without the dispatcher, which costs more than the copy of a small tensor. */
 Tensor expanded(const Tensor &tensor, at::IntArrayRef size)
 {
 	return tensor.sizes() == size ? tensor : tensor.expand(size);
@@ -131,7 +131,7 @@ Tensor empty_host(at::IntArrayRef size, ScalarType dtype)
 	return at::detail::empty_cpu(size, at::TensorOptions().dtype(dtype));
 }
 
-/* A signal ends the wait, not the copy: it goes on with @host. */
+/* Waits for a copy. A signal ends the wait only, so @host is kept until the copy is done. */
 void finish(spyre_stream *stream, const Tensor &host, const char *what)
 {
 	try {
@@ -145,8 +145,8 @@ void finish(spyre_stream *stream, const Tensor &host, const char *what)
 	check(spyre_stream_synchronize(stream), what);
 }
 
-/* Whether a copy of host memory at @data has to be waited for: pageable memory may
- * change or go away as soon as copy_() returns. */
+/* True if a copy of host memory at @data must be waited for, because pageable memory may
+ * change or be freed as soon as copy_() returns. */
 bool must_wait(const void *data, c10::Stream stream, bool non_blocking)
 {
 	if (non_blocking && record_pinned(data, stream))
@@ -156,7 +156,7 @@ bool must_wait(const void *data, c10::Stream stream, bool non_blocking)
 	return true;
 }
 
-/* A tensor that is all of the storage of @tensor. */
+/* A tensor that covers the storage of @tensor. */
 Tensor storage_tensor(const Tensor &tensor)
 {
 	const Placement &p = placement_of(tensor);
@@ -164,7 +164,7 @@ Tensor storage_tensor(const Tensor &tensor)
 	return make_tensor(tensor.storage(), p.dtype, p.size, p.stride, p.storage_offset);
 }
 
-/* Whether @tensor is all of its storage under another shape: "view(-1)" and the like. */
+/* True if @tensor covers its storage in another shape, for example by view(-1). */
 bool is_reshaped(const Tensor &tensor, const Placement &placement)
 {
 	int64_t step = 1;
@@ -180,7 +180,7 @@ bool is_reshaped(const Tensor &tensor, const Placement &placement)
 	return step == tensor.numel();
 }
 
-/* @tensor in the shape of a placement of as many elements, if its strides allow that. */
+/* A view of @tensor in the shape of a placement of as many elements, if its strides allow it. */
 std::optional<Tensor> in_shape_of(const Placement &placement, const Tensor &tensor)
 {
 	auto stride = at::detail::computeStride(tensor.sizes(), tensor.strides(),
@@ -196,8 +196,8 @@ int64_t storage_elements(const Tensor &tensor)
 	return tensor.storage().nbytes() / c10::elementSize(placement_of(tensor).dtype);
 }
 
-/* Tensors of a dtype that their storage does not hold, and what else the DMA engine
- * cannot say, are read and written through all of the storage's bytes on the host. */
+/* Reads the whole storage as bytes on the host, for tensors of another dtype than their
+ * storage and for other views that the DMA engine cannot copy. */
 Tensor host_storage(const Tensor &tensor)
 {
 	const Placement &p = placement_of(tensor);
@@ -222,7 +222,7 @@ void write_through_host(const Tensor &target, const Tensor &source)
 	copy(storage_tensor(target), bytes.as_strided(p.size, p.stride, p.storage_offset), false);
 }
 
-/* Where nothing else fits, on the host. */
+/* Copies to the host; the last resort for all other views. */
 Tensor to_host(const Tensor &source)
 {
 	return view_of_host(host_storage(source), source);
@@ -243,7 +243,7 @@ void warn_downcast(ScalarType dtype)
 			   "bits lose their upper half (TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");
 }
 
-/* int64 numbers that the card cannot hold are cut, each copy of them with a warning. */
+/* Warns if a copy contains int64 numbers that the card cannot hold and that are cut. */
 void warn_cut(const Tensor &source)
 {
 	if (source.scalar_type() != ScalarType::Long || !source.numel() || !downcast_warning.load())
@@ -261,7 +261,7 @@ void warn_cut(const Tensor &source)
 		   "; keep such tensors on the CPU (TORCH_SPYRE_DOWNCAST_WARN=0 silences this)");
 }
 
-/* Host dtypes that the DMA engine brings into the target's form with one rounding. */
+/* Converts to a host dtype that the DMA engine converts further without a second rounding. */
 Tensor convert_on_host(const Tensor &source, ScalarType dtype)
 {
 	Tensor plain = source.is_conj() || source.is_neg() ?
@@ -273,7 +273,7 @@ Tensor convert_on_host(const Tensor &source, ScalarType dtype)
 	return plain.to(is_float(dtype) ? ScalarType::Float : dtype);
 }
 
-/* @source of one storage's size into all of the storage of @target. */
+/* Copies @source into the whole storage of @target. */
 void host_to_storage(const Tensor &target, const Tensor &source, const Dims &dims,
 		     bool non_blocking)
 {
@@ -293,7 +293,7 @@ void host_to_storage(const Tensor &target, const Tensor &source, const Dims &dim
 		finish(native, source, "copy to the device");
 }
 
-/* Elements at @tensor's storage, as a window with its dimensions counts them. */
+/* Strides of @tensor in the order of the window's dimensions. */
 void strides_of(const Window &window, const Tensor &tensor, int64_t *stride)
 {
 	const Placement &p = window.placement();
@@ -309,7 +309,7 @@ void *first_element(const Tensor &tensor)
 	       tensor.storage_offset() * tensor.element_size();
 }
 
-/* False if @target's sticks hold others' elements too, or lie scattered. */
+/* Copies to a window; false if @target's sticks hold other elements or are scattered. */
 bool host_to_window(const Tensor &target, const Tensor &source, bool non_blocking)
 {
 	Window window = window_of(target);
@@ -379,7 +379,7 @@ void storage_to_host(const Tensor &target, const Tensor &source, const Dims &dim
 
 void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking);
 
-/* A part of a storage, in the dtype of @target. */
+/* Copies a part of a storage to the host, in the dtype of @target. */
 void window_to_host(const Tensor &target, const Tensor &source, bool non_blocking)
 {
 	Window window = window_of(source);
@@ -426,7 +426,7 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
 	Tensor source = expanded(given, target.sizes());
 	const Placement &placement = placement_of(source);
 	ScalarType from = source.scalar_type(), to = target.scalar_type();
-	/* What the card holds of 16-bit floats has a wider range than fp16. */
+	/* DL16, in which the card holds fp16, has a wider range than fp16. */
 	ScalarType read = from == to || !is_float(from) ? from :
 			  is_float(to) ? to : ScalarType::Float;
 	Dims dims;
@@ -452,7 +452,7 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
 	}
 }
 
-/* A host format that takes one dtype's elements to another's, or INVALID. */
+/* Host format for a conversion between two dtypes, or INVALID. */
 spyre_format stage_format(ScalarType from, ScalarType to)
 {
 	if (device_format(from) == device_format(to) &&
@@ -465,7 +465,7 @@ spyre_format stage_format(ScalarType from, ScalarType to)
 	return SPYRE_FORMAT_IEEE_INT32;
 }
 
-/* Pinned memory for a window's elements, in use by @stream. */
+/* Pinned memory for a window's elements, used by @stream. */
 struct Stage {
 	Stage(const Window &window, spyre_format format, c10::Stream stream)
 		: window(window), packed(window),
@@ -476,7 +476,7 @@ struct Stage {
 	}
 	void read() const { read_window(native, data.get(), format, packed.stride, window); }
 	void write() const { write_window(native, window, data.get(), format, packed.stride); }
-	/* The elements of the window's view, as @placement counts them. */
+	/* Host tensor of the window's view, in the order of @placement. */
 	spyre_host_tensor elements(const Placement &placement, const Dims &dims) const
 	{
 		return describe(placement, dims, data.get(), format, packed.view_stride,
@@ -490,7 +490,7 @@ struct Stage {
 	spyre_stream *native;
 };
 
-/* Any view into all of a storage. */
+/* Copies any view to a whole storage. */
 void view_to_storage(const Tensor &target, const Tensor &source, const Dims &dims,
 		     spyre_format format)
 {
@@ -507,7 +507,7 @@ void view_to_storage(const Tensor &target, const Tensor &source, const Dims &dim
 	block->clean_padding = true;
 }
 
-/* A dense tensor into a view: the sticks that hold it are read, changed and written back. */
+/* Copies a dense tensor to a view: reads, changes and writes back its sticks. */
 void dense_to_view(const Tensor &target, const Tensor &dense)
 {
 	const Block *block = placed_block(dense);
@@ -536,7 +536,7 @@ bool same_memory(const Tensor &a, const Tensor &b)
 	       a.scalar_type() == b.scalar_type();
 }
 
-/* All of one storage to all of another that lies the same way. */
+/* Copies a whole storage to another with the same layout. */
 bool copy_storage(const Tensor &target, const Tensor &source, const Dims &target_dims)
 {
 	Block *to = placed_block(target), *from = placed_block(source);
@@ -652,7 +652,7 @@ at::Tensor dense_copy(const Tensor &tensor)
 
 namespace {
 
-/* Views that negate on access become views of the stored values, which the copy engine reads. */
+/* Returns the stored values of a view that negates on access, as the copy engine reads these. */
 Tensor without_neg(const Tensor &tensor)
 {
 	return tensor.is_privateuseone() && tensor.is_neg() ? tensor._neg_view() : tensor;
@@ -698,7 +698,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
 }
 
-/* The fallback of this key makes a plain copy first, with this very operation. */
+/* The fallback of this key would call this operation again to make a plain copy. */
 TORCH_LIBRARY_IMPL(aten, Negative, m)
 {
 	m.impl("_copy_from", torch::CppFunction::makeFallthrough());

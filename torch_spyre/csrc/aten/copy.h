@@ -6,10 +6,10 @@
 
 namespace torch_spyre {
 
-/* Any view to any view, host or card, converting; ordered on the current stream. */
+/* Copies and converts any view to any view, host or card, in the order of the current stream. */
 void copy(const at::Tensor &target, const at::Tensor &source, bool non_blocking);
 
-/* Whether narrowing int64 to int32 warns (once); enabling lets it warn again. */
+/* Enables or disables the warning that int64 is narrowed to int32, which is given once. */
 void set_downcast_warning(bool enabled);
 bool get_downcast_warning();
 

@@ -20,7 +20,7 @@ namespace {
 struct Counts {
 	std::mutex lock;
 	std::map<std::string, int64_t> by_name;
-	/* Warned of already; resetting the counts does not warn again. */
+	/* Operations with a warning; resetting the counts does not repeat it. */
 	std::map<std::string, bool> warned;
 };
 
@@ -65,7 +65,7 @@ bool is_generator(const c10::Argument &argument)
 	return type->kind() == c10::TypeKind::GeneratorType;
 }
 
-/* Kernels of the CPU take generators of the CPU: those inside ours. */
+/* Replaces the cards' generators by the CPU generators inside them, which CPU kernels need. */
 void use_host_generators(const c10::FunctionSchema &schema, torch::jit::Stack *stack)
 {
 	size_t arguments = schema.arguments().size();
@@ -83,7 +83,7 @@ void use_host_generators(const c10::FunctionSchema &schema, torch::jit::Stack *s
 	}
 }
 
-/* In-place draws do not depend on what self held: nothing is read back. */
+/* In-place draws overwrite self, so its contents are not read from the card. */
 void draw(const c10::OperatorHandle &op, c10::DispatchKeySet, torch::jit::Stack *stack)
 {
 	not_in_graph(device_of(*stack, op.schema().arguments().size()),

@@ -16,8 +16,8 @@ namespace torch_spyre {
 void note_fallback(const c10::OperatorHandle &op, const torch::jit::Stack &stack);
 
 /*
- * Runs @op on the CPU and brings its results back. What the CPU has no kernel for in
- * 16-bit floats it runs in fp32; results have the dtype that went in.
+ * Runs @op on the CPU and copies its results to the card. Operations without a CPU
+ * kernel for 16-bit floats run in fp32; results have the dtype of the arguments.
  */
 void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 

@@ -21,7 +21,7 @@ public:
 	{
 		return graph_.add(name, { a }, attributes);
 	}
-	/* With a number as the second operand. */
+	/* An operation with a number as the second operand. */
 	T with(const char *name, T a, double number)
 	{
 		return graph_.add(name, { a }, { { "other", number } });
@@ -37,15 +37,15 @@ public:
 	}
 	double number(unsigned index = 0) const { return call_.attribute[index].value; }
 	/*
-	 * @a times the number of the call: its first attribute, or where that
-	 * varies the operand at @index; @a where it has none.
+	 * @a times the number of the call: its first attribute or, if that varies, the
+	 * operand at @index. Returns @a if the call has no number.
 	 */
 	T scaled(T a, unsigned index)
 	{
 		return call_.num_attributes ? with("mul", a, number()) :
 		       call_.num_inputs() > index ? op("mul", a, in(index)) : a;
 	}
-	/* The last operation: its result is the call's. */
+	/* Adds the last operation, whose result is that of the call. */
 	void give(const char *name, std::initializer_list<T> inputs,
 		  Graph::Attributes attributes = {})
 	{

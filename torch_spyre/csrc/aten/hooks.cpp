@@ -56,7 +56,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 		return old;
 	}
 
-	/* Choosing a card opens none, so there is nothing to avoid. */
+	/* Selecting a card does not open it, so the exchange has no cost to avoid. */
 	c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex device) const override
 	{
 		c10::DeviceIndex old = current_device();
@@ -100,7 +100,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
 	}
 };
 
-/* Never destroyed: PyTorch keeps the pointer to the end. */
+/* Not destroyed, because PyTorch keeps the pointer until the end. */
 const bool registered = [] {
 	at::RegisterPrivateUse1HooksInterface(new Hooks);
 	return true;

@@ -31,7 +31,7 @@ template <class Op, class Function> void add_kernel(torch::Library &m, Function 
 	m.impl(schema_name<Op>().c_str(), function);
 }
 
-/* @t as the next operand with all its dimensions in full, a copy in @held where that takes one. */
+/* Adds @t as an operand with all dimensions in full; a copy, if needed, is kept in @held. */
 inline void take_complete(Call &call, const Tensor &t, Tensor *held)
 {
 	Operand &o = call.add_operand();
@@ -40,7 +40,7 @@ inline void take_complete(Call &call, const Tensor &t, Tensor *held)
 		operand_of(*held = dense_copy(t), &o);
 }
 
-/* The same in sticks of neighbours: windows have no form with one element in each. */
+/* Adds @t with dense sticks, because windows do not support one element per stick. */
 inline void take_sticks(Call &call, const Tensor &t, Tensor *held)
 {
 	take_complete(call, t, held);
@@ -49,7 +49,7 @@ inline void take_sticks(Call &call, const Tensor &t, Tensor *held)
 		operand_of(*held = dense_copy(t), &o);
 }
 
-/* The CPU computes where the first tensor is; that may be a number. */
+/* Moves a result of the CPU to the card of the operands, of which one may be a number. */
 inline Tensor placed(Tensor result, const Tensor &a, const Tensor &b)
 {
 	return result.is_cpu() ? result.to(a.is_cpu() ? b.device() : a.device()) : result;
@@ -133,8 +133,8 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 };
 
 /*
- * Operations of any arguments: @run takes them, the result and whether that is
- * resized, and says whether the card computed it; else the CPU does.
+ * Operations with any arguments: @run takes them, the result and whether that is
+ * resized. If it returns false, the CPU computes the operation.
  */
 template <auto run, class Op, class Schema = typename Op::schema> struct NewForm;
 template <auto run, class Op, class... Args> struct NewForm<run, Op, Tensor(Args...)> {
@@ -175,7 +175,7 @@ template <auto run, class New, class InPlace, class Out> void add_forms(torch::L
 	add_kernel<InPlace>(m, TORCH_FN((InPlaceForm<run, InPlace>::call)));
 }
 
-/* A scalar as PyTorch hands numbers to operations on tensors. */
+/* A scalar as the tensor that PyTorch makes of numbers. */
 Tensor wrapped(const at::Scalar &scalar);
 
 template <const Pointwise &op, class New, class InPlace, class Out> struct BinaryScalar {

@@ -12,7 +12,7 @@ namespace torch_spyre {
 
 namespace {
 
-/* The values of one kind of call that have kernels of their own. */
+/* The values of one kind of call that have their own kernels. */
 struct Constants {
 	static constexpr unsigned kMost = 4;
 	unsigned count = 0;
@@ -24,7 +24,7 @@ struct Constants {
 	}
 };
 
-/* Kinds that are remembered for each thread; beyond, all are learnt anew. */
+/* Limit of kinds per thread; beyond it the record is cleared. */
 constexpr size_t kKinds = 4096;
 
 uint64_t kind_of(const Program &program, unsigned place, spyre_format format, at::IntArrayRef size)
@@ -67,7 +67,7 @@ at::Tensor one_element(double value, spyre_format format, c10::DeviceIndex devic
 	Block *block = block_of(tensor.storage());
 	int64_t code = encode_constant(value, format);
 
-	/* All lanes of its stick: the first is the element. */
+	/* Fills the whole stick, whose first lane is the element. */
 	check(spyre_memset_async(current_native_stream(device), block->address, &code,
 				 format == SPYRE_FORMAT_IEEE_FP32 ? 4 : 2,
 				 spyre_layout_bytes(&placement_of(tensor).layout)), "a number");

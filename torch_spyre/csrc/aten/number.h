@@ -7,15 +7,14 @@
 namespace torch_spyre {
 
 /*
- * A number in a kernel makes it quick, but each value compiles one. True once
- * calls of @program with this place, format and shape have brought more values
- * than a constant is worth (schedules, corrections of optimisers), and @value is a
- * new one.
+ * A constant makes a kernel faster, but each value compiles another kernel. Returns
+ * true for a new @value after calls of @program with this place, format and shape have
+ * had more values than constants are worth (schedules, corrections of optimisers).
  */
 bool keeps_changing(const Program &program, unsigned place, spyre_format format,
 		    at::IntArrayRef size, double value);
 
-/* @value as the constant would be, in a tensor of no dimensions: same bits in every result. */
+/* @value in a tensor without dimensions, rounded as a constant, so that results are equal. */
 at::Tensor one_element(double value, spyre_format format, c10::DeviceIndex device);
 
 } // namespace torch_spyre

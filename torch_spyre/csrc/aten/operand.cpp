@@ -42,7 +42,7 @@ struct Fit {
 	DeviceDim &stick() { return dim[count - 1]; }
 };
 
-/* The host dimension that a device dimension walks, for layouts that do not say so. */
+/* The host dimension that a device dimension walks, for layouts without dim_map. */
 int walked(const Placement &p, int64_t stride, int64_t lanes)
 {
 	const spyre_layout &l = p.layout;
@@ -77,7 +77,7 @@ bool take_dims(Fit &f)
 	return true;
 }
 
-/* Divides device dimensions that the view steps over in larger steps. */
+/* Divides device dimensions along which the view has larger steps. */
 bool divide_dims(Fit &f)
 {
 	for (int64_t d = 0; d < f.view.dim(); d++) {
@@ -110,7 +110,7 @@ bool divide_dims(Fit &f)
 	return true;
 }
 
-/* Where the view's first element lies, the largest steps first. */
+/* Finds the indices of the view's first element, largest steps first. */
 bool locate(Fit &f)
 {
 	int64_t rest = f.view.storage_offset() - f.placement.storage_offset;
@@ -139,7 +139,7 @@ bool locate(Fit &f)
 	return rest == 0;
 }
 
-/* The view dimension along lanes also steps over the sticks, if it is longer than one. */
+/* Checks that the view dimension along lanes also walks the sticks, if it exceeds one. */
 bool match_sticks(Fit &f, int view)
 {
 	DeviceDim &lane = f.stick();
@@ -222,17 +222,17 @@ void describe(Fit &f, Operand *o)
 		bool last = j + 1 == f.count;
 
 		outermost = outermost && dim.view == kNone;
-		/* What the view has one index of, and nothing outside it, has no size. */
+		/* An outermost dimension with a single index gets no size. */
 		if (outermost && !last)
 			continue;
-		/* The stick before the last dim: one of size 1 at least. */
+		/* A layout needs a dimension before the lanes, at least one of size 1. */
 		if (last && !l.device_rank)
 			add_dim(l, 1, -1, along);
 		add_dim(l, dim.size, dim.stride > 0 ? dim.stride : -1, dim.view);
 	}
 }
 
-/* What surrounds the view: padding of its tensor, or neighbours. */
+/* Determines whether the view's last sticks contain padding or other elements. */
 void last_sticks(Fit &f, bool clean, Operand *o)
 {
 	const DeviceDim &lane = f.stick();
@@ -250,7 +250,7 @@ void last_sticks(Fit &f, bool clean, Operand *o)
 	o->clean_padding = covered == c10::multiply_integers(f.placement.size) && (whole || clean);
 }
 
-/* The tensor that the storage was made for. */
+/* True if @t is the tensor of the placement. */
 bool is_whole(const Placement &p, const at::Tensor &t)
 {
 	return t.storage_offset() == p.storage_offset && t.sizes() == at::IntArrayRef(p.size) &&

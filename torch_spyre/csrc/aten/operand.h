@@ -6,26 +6,26 @@
 
 namespace torch_spyre {
 
-/* A dtype whose arithmetic all of the card's operations have. */
+/* True for dtypes in which all operations of the card compute. */
 inline bool is_float(at::ScalarType dtype)
 {
 	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
 }
 
-/* False if no layout says where the view lies (strided slices, parts of sticks). */
+/* False if no layout describes the view (strided slices, parts of sticks). */
 bool operand_of(const at::Tensor &tensor, Operand *operand);
 /* A copy in the default layout, on the tensor's card. */
 at::Tensor dense_copy(const at::Tensor &tensor);
 /* @tensor if operand_of() takes it, else dense_copy(). */
 at::Tensor readable(const at::Tensor &tensor, Operand *operand);
 
-/* The dimension along sticks, -1 if each element leads a stick of its own. */
+/* The dimension along sticks, -1 if each element has its own stick. */
 int stick_dim(const spyre_sdsc_operand &desc);
 
-/* Has the operand all dimensions in full, expanded ones too? */
+/* True if the operand has all dimensions in full, also expanded ones. */
 bool is_complete(const at::Tensor &tensor, const Operand &operand);
 
-/* May a kernel write it: every element has a place, and nothing else has a part of it. */
+/* True if a kernel may write it: elements are distinct and share no stick with others. */
 bool is_writable(const at::Tensor &tensor, const Operand &operand);
 
 } // namespace torch_spyre

@@ -34,7 +34,7 @@ ACTIVATION(kSoftplus, "softplus", "softplus", false);
 ACTIVATION(kLeakyRelu, "leaky_relu", "leaky_relu", true);
 ACTIVATION(kHardtanh, "hardtanh", "clamp", false);
 
-/* 6 times what stands for the sigmoid: straight from -3 to 3. */
+/* 6 times hardsigmoid(x), which is linear from -3 to 3. */
 Formula::T hard(Formula &f, Formula::T x)
 {
 	return f.op("clip", f.with("add", x, 3), { { "min", 0 }, { "max", 6 } });

@@ -20,9 +20,9 @@ namespace {
 
 using MaybeTensor = const std::optional<Tensor> &;
 
-/* Far below any score, and far from the end of DL16. */
+/* Score of masked elements, far below all scores and far from the limit of DL16. */
 constexpr double kMasked = -4294967296.0;
-/* The mask is of truth values: 0, and each row has one that is true; 1, some may not. */
+/* The mask is boolean: 0 if each row has a true element, 1 if rows without one may exist. */
 const char kBoolMask[] = "bool_mask";
 
 void build_attention(Graph &graph, const Call &call)
@@ -41,7 +41,7 @@ void build_attention(Graph &graph, const Call &call)
 					 empty_rows ? Graph::kNew : graph.output());
 	if (!empty_rows)
 		return;
-	/* Rows that attend to nothing are zeros: no truth value, or -inf added everywhere. */
+	/* Rows whose mask excludes all keys, by false or by -inf, have zeros as results. */
 	Graph::Tensor any = graph.add("amax", { mask }, { { "dim", -1 }, { "keepdim", 1 } });
 	if (added)
 		any = graph.add("ne", { any },
@@ -52,7 +52,7 @@ void build_attention(Graph &graph, const Call &call)
 const Program kAttention = { "aten::scaled_dot_product_attention", "attention", build_attention,
 			     false };
 
-/* Rows and columns in full, sticks along one of them. */
+/* Takes a tensor with rows and columns in full and sticks along one of them. */
 void take_matrix(const Tensor &t, Operand *o, Tensor *held)
 {
 	auto rank = static_cast<int>(t.dim());
@@ -78,8 +78,8 @@ Tensor causal_mask(int64_t rows, int64_t columns, c10::Device device)
 struct Attention {
 	Tensor q, k, v, mask;
 	double scale;
-	bool empty_rows = true;	/* of a mask of truth values, for all that is known */
-	int64_t heads = 1;	/* side by side in the last dimension */
+	bool empty_rows = true;	/* a boolean mask may have rows without a true element */
+	int64_t heads = 1;	/* heads that share the last dimension */
 };
 
 bool can_attend(const Attention &a)
@@ -123,7 +123,7 @@ bool attend(const Attention &a, const Tensor &target)
 	return true;
 }
 
-/* Groups of query heads share a key: a dimension more, along which keys repeat. */
+/* Adds a dimension along which keys are broadcast, as groups of query heads share a key. */
 void split_heads(Attention &a, Tensor &target)
 {
 	int64_t heads = a.q.size(-3), groups = a.k.size(-3);
@@ -144,7 +144,7 @@ int64_t lanes_of(const Tensor &t)
 	return SPYRE_STICK / c10::elementSize(t.scalar_type());
 }
 
-/* [B, H, S, D] with heads next to each other in sticks, as [B, H / n, S, D n]; or nothing. */
+/* A view of [B, H, S, D] with n heads per stick as [B, H / n, S, D n], if one exists. */
 std::optional<Tensor> side_by_side(const Tensor &t, int64_t n)
 {
 	int64_t size = t.size(3);
@@ -159,8 +159,8 @@ std::optional<Tensor> side_by_side(const Tensor &t, int64_t n)
 	return wide;
 }
 
-/* Heads shorter than a stick, as a projection leaves them, are read where they lie; the
- * result lies like that too, so that what joins the heads again is a view. */
+/* Reads heads shorter than a stick in place, as a projection leaves them, and writes the
+ * result in the same form, so that joining the heads is a view. */
 std::optional<Tensor> attend_side_by_side(const Attention &plain)
 {
 	const Tensor &q = plain.q;
@@ -188,8 +188,8 @@ std::optional<Tensor> attend_side_by_side(const Attention &plain)
 	return result;
 }
 
-/* Of operations that have derivatives. They add the mask to scores in fp32: truth values become
- * 0 and the -inf of fp32, by which rows that attend to nothing are known. */
+/* Composes attention of operations with derivatives. The mask is added to scores in fp32: a
+ * boolean mask becomes 0 and -inf, by which rows without keys are recognised. */
 Tensor attention_of_parts(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor mask,
 			  double dropout, bool causal, std::optional<double> scale, bool gqa)
 {
@@ -203,7 +203,7 @@ Tensor attention_of_parts(const Tensor &q, const Tensor &k, const Tensor &v, May
 								  std::nullopt, scale, gqa));
 }
 
-/* What the composite checks, in whose place the kernel of the card runs. */
+/* Repeats the checks of the composite, which the card's kernel replaces. */
 void check_mask(const Tensor &q, MaybeTensor mask, bool causal)
 {
 	if (!mask || !mask->defined())

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Batch norm: of a trained model on the card, in training on the CPU. What the
- * CPU writes of the running statistics no schema says, so that the fallback
- * would leave it on the CPU.
+ * Batch norm: on the card for inference, on the CPU for training. The CPU updates the
+ * running statistics, which the schema does not declare, so the fallback alone would
+ * not copy them back.
  */
 #include "kernels.h"
 
@@ -25,7 +25,7 @@ bool given(MaybeTensor t)
 	return t && t->defined();
 }
 
-/* A running statistic, on the CPU while that may write it. */
+/* A running statistic, copied to the CPU while that may write it. */
 class Statistic {
 public:
 	explicit Statistic(MaybeTensor card) : card_(card)
@@ -46,7 +46,7 @@ private:
 	std::optional<Tensor> card_, host_;
 };
 
-/* With the statistics that it was trained to. */
+/* Normalises with the running statistics. */
 bool normalize(const Tensor &input, MaybeTensor weight, MaybeTensor bias, MaybeTensor mean,
 	       MaybeTensor variance, double eps, Tensor &result)
 {

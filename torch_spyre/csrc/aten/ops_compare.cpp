@@ -44,7 +44,7 @@ LOGIC(kLogicalAnd, "logical_and");
 LOGIC(kLogicalOr, "logical_or");
 LOGIC(kLogicalXor, "logical_xor");
 
-/* Nothing but NaN differs from itself. */
+/* Only NaN differs from itself. */
 void build_isnan(Graph &graph, const Call &call)
 {
 	graph.store(graph.add("ne", { graph.argument(0), graph.argument(0) }));
@@ -58,7 +58,7 @@ bool isnan(const Tensor &a, Tensor &result, bool resize)
 	return pointwise(kIsNan, { &a }, {}, result, resize);
 }
 
-/* What a tensor of fp16 reads back as infinite: numbers of DL16 from there on. */
+/* Smallest number of DL16 that reads back as infinite in fp16. */
 constexpr double kInfiniteHalf = 65536;
 
 bool is_half(const Call &call)

@@ -39,7 +39,7 @@ bool fits_card(int64_t value)
 	return value == static_cast<int32_t>(value);
 }
 
-/* The number as a tensor of @dtype holds it. Throws if it is finite and beyond the dtype. */
+/* The number rounded to @dtype. Throws if it is finite and beyond the dtype. */
 double stored(const at::Scalar &scalar, ScalarType dtype)
 {
 	double value = scalar.toDouble();
@@ -59,7 +59,7 @@ double stored(const at::Scalar &scalar, ScalarType dtype)
 	return value;
 }
 
-/* All bytes of a storage, its padding too: no kernel, whatever the value. */
+/* Fills a whole storage with its padding, which needs no kernel for any value. */
 bool fill_storage(const Tensor &self, double value)
 {
 	static constexpr size_t kPattern = 16;
@@ -86,7 +86,7 @@ bool fill_storage(const Tensor &self, double value)
 	return true;
 }
 
-/* A part of a storage by a kernel; values that keep changing are data to it. */
+/* Fills a part of a storage by a kernel, which takes changing values as data. */
 bool fill_by_kernel(const Tensor &self, double value)
 {
 	ScalarType dtype = self.scalar_type();
@@ -143,7 +143,7 @@ Tensor &zero(Tensor &self)
 	return fill(self, 0);
 }
 
-/* Numbers of the host, those of 16 bits from fp32: each is rounded once. */
+/* Computes the numbers on the host, in fp32 for 16 bits, so that each is rounded once. */
 Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Scalar &step,
 		   Tensor &out)
 {

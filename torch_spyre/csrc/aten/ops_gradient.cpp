@@ -196,7 +196,7 @@ bool with_numbers(const Tensor &grad, const Tensor &a, const at::Scalar &first,
 	       pointwise(op, { &grad, &a }, attributes, result, resize);
 }
 
-/* Of the dtype that went into softmax. */
+/* The derivative in the dtype of the softmax's input. */
 template <const Pointwise &op>
 bool along(const Tensor &grad, const Tensor &output, int64_t dim, at::ScalarType input_dtype,
 	   Tensor &result, bool resize)

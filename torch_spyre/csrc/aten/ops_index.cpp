@@ -9,14 +9,14 @@ namespace torch_spyre {
 
 namespace {
 
-/* Beyond so many runs, one copy through the host is quicker. */
+/* Beyond this number of runs one copy through the host is faster. */
 constexpr int64_t kMostRuns = 64;
 
 struct Run {
 	int64_t from, to, length;
 };
 
-/* Consecutive places of @index; false if there are too many runs of them. */
+/* Finds runs of consecutive indices; false if they are too many. */
 bool find_runs(const Tensor &index, int64_t limit, std::vector<Run> *runs)
 {
 	Tensor host = index.reshape({ -1 }).cpu().to(at::kLong);
@@ -34,7 +34,7 @@ bool find_runs(const Tensor &index, int64_t limit, std::vector<Run> *runs)
 	return static_cast<int64_t>(runs->size()) <= kMostRuns;
 }
 
-/* As key-value caches are written: nothing but the rows moves. */
+/* Copies only the rows, as for the update of key-value caches. */
 Tensor &index_copy_in_place(Tensor &self, int64_t dim, const Tensor &index, const Tensor &source)
 {
 	std::vector<Run> runs;

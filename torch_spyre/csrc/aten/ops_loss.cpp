@@ -35,7 +35,7 @@ void build_square_error_backward(Graph &graph, const Call &call)
 	f.give("mul", { error, f.in(0) });
 }
 
-/* -softplus(-x): beyond the threshold that is x to the last bit. */
+/* -softplus(-x), which is exactly x beyond the threshold. */
 void build_log_sigmoid(Graph &graph, const Call &call)
 {
 	Formula f(graph, call);
@@ -101,7 +101,7 @@ std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor &a)
 	return on_cpu<at::_ops::log_sigmoid_forward>(a);
 }
 
-/* What the CPU keeps from the forward pass is not needed. */
+/* The CPU's buffer of the forward pass is not needed. */
 bool log_sigmoid_backward(const Tensor &grad, const Tensor &a, const Tensor &, Tensor &result,
 			  bool resize)
 {

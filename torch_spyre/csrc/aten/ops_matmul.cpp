@@ -28,7 +28,7 @@ namespace {
 
 using at::Tensor;
 
-constexpr uint32_t kMaxRank = 5;	/* of the builder's matmul */
+constexpr uint32_t kMaxRank = 5;	/* limit of the builder's matmul */
 
 const char kTransposeB[] = "transpose_b", kAlpha[] = "alpha", kBeta[] = "beta";
 
@@ -69,14 +69,14 @@ bool is_complete_matrix(const Tensor &t, const spyre_sdsc_operand &d)
 	return d.size[d.rank - 1] == t.size(-1) && d.size[d.rank - 2] == t.size(-2);
 }
 
-/* A factor with its own last two dimensions, sticks along one of them. */
+/* Takes a factor whose last two dimensions are complete, with sticks along one of them. */
 void take_factor(const Tensor &t, Operand *o, Tensor *held)
 {
 	auto fits = [&] {
 		const spyre_sdsc_operand &d = o->desc;
 		int stick = stick_dim(d), rank = static_cast<int>(d.rank);
 
-		/* One column is one element per stick. */
+		/* A single column has one element per stick. */
 		return d.rank <= kMaxRank && is_complete_matrix(t, d) &&
 		       (t.size(-1) == 1 ? stick < 0 : stick >= rank - 2);
 	};
@@ -122,7 +122,7 @@ bool run_product(const Product &p, const Tensor &target)
 	return true;
 }
 
-/* Into @out, or a tensor that is copied there. */
+/* Computes into @out, or into a tensor that is then copied to it. */
 bool product_into(const Product &p, at::IntArrayRef size, Tensor &out)
 {
 	bool given = out.defined();
@@ -214,7 +214,7 @@ Tensor &bmm_out(const Tensor &a, const Tensor &b, Tensor &out)
 	       on_cpu<at::_ops::bmm_out>(a, b, out);
 }
 
-/* beta bias + alpha a b; with a beta of 0 the bias is not looked at. */
+/* beta bias + alpha a b; the bias is not read if beta is 0. */
 bool biased(const Program &program, const Tensor &bias, const Tensor &a, const Tensor &b,
 	    const at::Scalar &beta, const at::Scalar &alpha, at::IntArrayRef size, Tensor &out)
 {
@@ -311,7 +311,7 @@ Tensor linear(const Tensor &input, const Tensor &weight, const std::optional<Ten
 	return out.sizes() == at::IntArrayRef(size) ? out : out.view(size);
 }
 
-/* Batches in front, broadcast; vectors as a row and a column. */
+/* Multiplies with broadcast batches; vectors become a row and a column. */
 Tensor matmul_new(const Tensor &a, const Tensor &b)
 {
 	Tensor rows = a.dim() == 1 ? a.unsqueeze(0) : a;
@@ -347,7 +347,7 @@ Tensor &matmul_out(const Tensor &a, const Tensor &b, Tensor &out)
 	return out;
 }
 
-/* Sums what broadcasting repeated. */
+/* Sums a gradient along broadcast dimensions. */
 Tensor reduced_to(const Tensor &gradient, const Tensor &like)
 {
 	return at::sum_to(gradient, like.sizes());

@@ -30,13 +30,13 @@ bool is_given(MaybeTensor t)
 	return t && t->defined();
 }
 
-/* The card normalises the last dimension: several are one of a copy. */
+/* Merges normalised dimensions in a copy, as the card normalises the last one only. */
 Tensor as_rows(const Tensor &t, size_t normalized)
 {
 	return normalized == 1 ? t : t.flatten(t.dim() - static_cast<int64_t>(normalized), -1);
 }
 
-/* The same numbers with the last dimension along sticks, as the builder has it of layer norm. */
+/* A copy with sticks along the last dimension, which the builder's layer norm requires. */
 Tensor along_sticks(const Tensor &t)
 {
 	Operand o;
@@ -49,7 +49,7 @@ Tensor along_sticks(const Tensor &t)
 	return dense_copy(t);
 }
 
-/* x, weight and bias of one dtype, normalised along the last @shape dimensions. */
+/* Normalises x along the last @shape dimensions; weight and bias have its dtype. */
 bool normalize(const Pointwise &op, const Tensor &input, at::IntArrayRef shape, MaybeTensor weight,
 	       MaybeTensor bias, double eps, Tensor &result)
 {
@@ -90,7 +90,7 @@ void check_shape(const char *what, const Tensor &input, at::IntArrayRef shape, M
 		    bias->sizes(), " and normalized_shape = ", shape);
 }
 
-/* With the mean and the factor of each row, which its derivative takes. */
+/* Also returns mean and factor of each row, which the derivative needs. */
 std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor &given, at::IntArrayRef shape,
 						     MaybeTensor weight, MaybeTensor bias,
 						     double eps)
@@ -104,7 +104,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor &given, at::In
 		return on_cpu<at::_ops::native_layer_norm>(input, shape, weight, bias, eps);
 	for (size_t d = 0; d < shape.size(); d++)
 		dims.push_back(-1 - static_cast<int64_t>(d));
-	/* In fp32, as devices have them: the derivative does not lose what the card knows. */
+	/* Statistics in fp32, as on other devices, keep the derivative precise. */
 	Tensor wide = input.to(at::kFloat);
 	Tensor mean = at::mean(wide, dims, true);
 	Tensor spread = at::var(wide, dims, std::optional<at::Scalar>(0), true);
@@ -118,7 +118,7 @@ bool wants_gradient(const Tensor &input, MaybeTensor weight, MaybeTensor bias)
 		(is_given(bias) && bias->requires_grad()));
 }
 
-/* Without a derivative to come, nothing but the result is computed. */
+/* Computes only the result if no derivative is needed. */
 Tensor layer_norm(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight, MaybeTensor bias,
 		  double eps, bool cudnn)
 {
@@ -165,7 +165,7 @@ Tensor rms_norm(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight,
 	return on_cpu<at::_ops::rms_norm>(input, shape, weight, eps);
 }
 
-/* Of operations that have derivatives. */
+/* Composes RMS norm of operations with derivatives. */
 Tensor rms_norm_of_parts(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight, double eps)
 {
 	c10::SmallVector<int64_t, 8> dims;
@@ -213,7 +213,7 @@ const Pointwise kBackward = { { "aten::native_layer_norm_backward", "layer_norm"
 const Program kWeightBackward = { "aten::native_layer_norm_backward", "layer_norm",
 				  build_weight_backward, false };
 
-/* Gradient, input, mean and factor as rows. */
+/* Takes gradient, input, mean and factor as rows. */
 bool weight_backward(const Tensor (&rows)[4], at::ScalarType dtype, Tensor &result)
 {
 	Call call(kWeightBackward);

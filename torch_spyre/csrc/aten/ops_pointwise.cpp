@@ -66,7 +66,7 @@ UNARY(kClamp, "clamp", "clamp", kSame, false);
 const Pointwise kBitwiseNot = { { "aten::bitwise_not", "logical_not", build_one, false },
 				{ .bools = true } };
 
-/* a + alpha b with alpha as an operand, fused as the builder does it with a constant. */
+/* a + alpha b with alpha as an operand, in the steps that the builder uses for a constant. */
 void build_add_by(Graph &graph, const Call &call)
 {
 	Formula f(graph, call);
@@ -107,7 +107,7 @@ const Pointwise kWhere = { { "aten::where", "where", build_one, false },
 			   { .bools = true, .condition = true,
 			     .number = { nullptr, "input", "other" } } };
 
-/* The card's bitwise operations are those of 0 and 1. */
+/* The card's bitwise operations are valid for 0 and 1 only. */
 void build_bitwise(Graph &graph, const Call &call)
 {
 	graph.add(call.program->op, { graph.argument(0), graph.argument(1) }, {}, graph.output());
@@ -148,8 +148,8 @@ bool pow_number(const Tensor &a, const at::Scalar &exponent, Tensor &result, boo
 }
 
 /*
- * Half precision by way of fp32: what overflows in the host's fp16 may be a
- * number of the card.
+ * Half precision is computed in fp32, because a result that overflows the host's fp16
+ * may be finite on the card.
  */
 Tensor &pow_tensor_out(const Tensor &a, const Tensor &exponent, Tensor &out)
 {
@@ -193,13 +193,13 @@ bool clamp_numbers(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &re
 	for (unsigned i = 0; i < count; i++)
 		if (!constant_for(format, &attribute[i].value))
 			return false;
-	/* min above max gives max, as the last bound that is applied. */
+	/* If min exceeds max the result is max, as in PyTorch. */
 	return pointwise(kClamp, { &a }, { attribute, count }, result, resize);
 }
 
 using MaybeTensor = const std::optional<Tensor> &;
 
-/* The bounds one after the other: NaN stays NaN, min above max gives max. */
+/* Applies one bound after the other: NaN stays NaN; if min exceeds max the result is max. */
 bool clamp_tensor(const Tensor &a, MaybeTensor min, MaybeTensor max, Tensor &result, bool resize)
 {
 	Tensor raised;
@@ -239,7 +239,7 @@ bool where(const Tensor &condition, const Tensor &a, const Tensor &b, Tensor &re
 	       pointwise(kWhere, { &condition, &a, &b }, {}, result, resize);
 }
 
-/* The value takes the dtype of the tensor that it goes into. */
+/* The value is converted to the dtype of the tensor. */
 bool masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tensor &result, bool)
 {
 	TORCH_CHECK(value.dim() == 0,

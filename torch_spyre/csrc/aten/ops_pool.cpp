@@ -22,14 +22,14 @@ struct Windows {
 	IntArrayRef kernel, stride, padding, dilation;
 	bool ceil;
 
-	/* One number stands for both directions, no stride for the window's size. */
+	/* One number applies to both directions; a missing stride is the window's size. */
 	static int64_t of(IntArrayRef list, int d) { return list[list.size() > 1 ? d : 0]; }
 	int64_t step(int d) const { return of(stride.empty() ? kernel : stride, d); }
 	int64_t reach(int d) const { return of(dilation, d) * (of(kernel, d) - 1) + 1; }
 	int64_t count(int d) const;
 };
 
-/* A last window that begins in the padding behind is none. */
+/* Number of windows; a last one that begins in the padding does not count. */
 int64_t Windows::count(int d) const
 {
 	int64_t room = input.size(d - 2) + 2 * of(padding, d) - reach(d), n = room / step(d) + 1;
@@ -79,7 +79,7 @@ Tensor max_pool2d(const Tensor &input, IntArrayRef kernel, IntArrayRef stride, I
 						       ceil));
 }
 
-/* A derivative to come takes the places of the largest elements. */
+/* If a derivative is needed, keeps the indices of the largest elements. */
 Tensor max_pool2d_autograd(c10::DispatchKeySet keys, const Tensor &input, IntArrayRef kernel,
 			   IntArrayRef stride, IntArrayRef padding, IntArrayRef dilation, bool ceil)
 {

@@ -40,7 +40,7 @@ REDUCTION(kVar, "var", "var");
 REDUCTION(kStd, "std", "std");
 REDUCTION(kVectorNorm, "linalg_vector_norm", "vector_norm");
 
-/* Places are integers, whatever they were found in. */
+/* Indices are integers for inputs of all dtypes. */
 void build_arg(Graph &graph, const Call &call)
 {
 	Graph::Tensor input = graph.cast(graph.argument(0), call.format);
@@ -48,7 +48,7 @@ void build_arg(Graph &graph, const Call &call)
 	graph.add(call.program->op, &input, 1, call.attribute, call.num_attributes, graph.output());
 }
 
-/* Whether any element, or all, are other than 0: the largest or smallest of 0s and 1s. */
+/* any() and all() are the largest and smallest of elements as 0 and 1. */
 void build_truth(Graph &graph, const Call &call)
 {
 	Graph::Tensor truth = graph.add("ne", { graph.argument(0) }, { { "other", 0 } });
@@ -56,7 +56,7 @@ void build_truth(Graph &graph, const Call &call)
 	graph.store(graph.add(call.program->op, &truth, 1, call.attribute, call.num_attributes));
 }
 
-/* Bools are counted in fp32, which is exact to 2^24. */
+/* Counts bools in fp32, which is exact up to 2^24. */
 void build_count(Graph &graph, const Call &call)
 {
 	Graph::Tensor wide = graph.cast(graph.argument(0), SPYRE_FORMAT_IEEE_FP32);
@@ -81,7 +81,7 @@ struct Reduction {
 	unsigned num_extra = 0;
 };
 
-/* All dimensions if none is named. */
+/* The dimensions as positive numbers; all if none are given. */
 c10::SmallVector<int64_t, 8> wrapped_dims(const Tensor &input, OptionalIntArrayRef dims)
 {
 	c10::SmallVector<int64_t, 8> list;
@@ -103,7 +103,7 @@ c10::SmallVector<int64_t, 8> wrapped_dims(const Tensor &input, OptionalIntArrayR
 	return list;
 }
 
-/* A result whose sticks are the input's, where those stay. */
+/* Makes a result that has the input's sticks if their dimension is kept. */
 Tensor kept_result(const Reduction &r, const Operand &in)
 {
 	int stick = stick_dim(in.desc);
@@ -112,7 +112,7 @@ Tensor kept_result(const Reduction &r, const Operand &in)
 
 	for (int64_t d : r.dims)
 		size[d] = 1;
-	/* One element per stick, where the sticks went or places are looked for. */
+	/* One element per stick if the sticks are reduced, or for indices. */
 	if (stick < 0 || size[stick] == 1 || r.program.build == build_arg)
 		return size[last] == 1 ? empty(size, r.dtype, r.input.device().index()) :
 					 empty_sparse(size, r.dtype, r.input.device().index());
@@ -167,8 +167,8 @@ bool reduce(const Reduction &r, Tensor &result)
 }
 
 /*
- * Results go where the caller wants them. An @out whose dtype PyTorch refuses is
- * left to the CPU, which raises its error.
+ * Copies a result to @out. An @out with a dtype that PyTorch refuses is left to the
+ * CPU, which raises the error.
  */
 Tensor &give(const Tensor &result, Tensor &out)
 {
@@ -179,7 +179,7 @@ Tensor &give(const Tensor &result, Tensor &out)
 
 constexpr int64_t kMostCounted = int64_t(1) << 24;
 
-/* Sums of bools are counts; other integers are the CPU's. */
+/* Sums bools as counts; leaves other integers to the CPU. */
 bool total(const Program &program, const Tensor &input, OptionalIntArrayRef dims, bool keep,
 	   MaybeDtype dtype, Tensor &result)
 {
@@ -217,7 +217,7 @@ template <const Program &program, class New, class Out> struct Total {
 	}
 };
 
-/* any and all: of everything, along one dimension or along several. */
+/* any and all, of all elements or along one or several dimensions. */
 template <const Program &program, class All, class Dim, class Dims, class AllOut, class DimOut,
 	  class DimsOut> struct Truth {
 	static bool run(const Tensor &input, OptionalIntArrayRef dims, bool keep, Tensor &result,
@@ -302,7 +302,7 @@ bool places(const Program &program, const Tensor &input, int64_t dim, bool keep,
 				       keep, at::kLong }, result);
 }
 
-/* Values and places of the largest or smallest along a dimension. */
+/* Values and indices of the largest or smallest elements along a dimension. */
 template <const Program &value, const Program &place, class New, class Out> struct Searched {
 	static std::tuple<Tensor, Tensor> make(const Tensor &input, int64_t dim, bool keep)
 	{
@@ -325,7 +325,7 @@ template <const Program &value, const Program &place, class New, class Out> stru
 	}
 };
 
-/* Along all dimensions, of the tensor as one row. */
+/* Searches all elements, as one row. */
 template <const Program &program, class New, class Out> struct Place {
 	static bool run(const Tensor &input, std::optional<int64_t> dim, bool keep, Tensor &result)
 	{
@@ -401,7 +401,7 @@ bool norm(const Tensor &input, const at::Scalar &ord, OptionalIntArrayRef dims, 
 		     dtype.value_or(input.scalar_type()) };
 
 	r.extra[r.num_extra++] = { "ord", ord.toDouble() };
-	/* A dtype that would narrow the input is the CPU's to refuse. */
+	/* The CPU refuses a dtype that would narrow the input. */
 	return is_float(r.dtype) && c10::promoteTypes(input.scalar_type(), r.dtype) == r.dtype &&
 	       reduce(r, result);
 }
@@ -424,7 +424,7 @@ Tensor &vector_norm_out(const Tensor &input, const at::Scalar &ord, OptionalIntA
 	       on_cpu<at::_ops::linalg_vector_norm_out>(input, ord, dims, keep, dtype, out);
 }
 
-/* The norm of before torch.linalg: the same but for its defaults. */
+/* torch.norm, which differs from torch.linalg's in its defaults only. */
 Tensor &norm_out(const Tensor &input, const std::optional<at::Scalar> &p, IntArrayRef dims,
 		 bool keep, Tensor &out)
 {

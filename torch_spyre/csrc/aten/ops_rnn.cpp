@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Cells of recurrent modules. PyTorch asks devices like ours for whole cells,
- * of which the CPU has no kernel; they are made of the card's functions here.
+ * Cells of recurrent modules. PyTorch calls whole cells on extension devices, for
+ * which the CPU has no kernels; they are composed of the card's functions here.
  */
 #include "kernels.h"
 
@@ -29,7 +29,7 @@ Tensor biased(const Tensor &gates, MaybeTensor bias)
 	return is_given(bias) ? gates.add(*bias) : gates;
 }
 
-/* Both products have @count gates of the state's width. */
+/* Checks that both products have @count gates of the state's width. */
 void check_gates(const char *name, const Tensor &input_gates, const Tensor &hidden_gates,
 		 const Tensor &state, int64_t count)
 {
@@ -42,7 +42,7 @@ void check_gates(const char *name, const Tensor &input_gates, const Tensor &hidd
 		    " gates of its width in both");
 }
 
-/* What a derivative is multiplied with behind sigmoid and tanh, by their results. */
+/* Derivative of sigmoid from its result y. */
 Tensor slope_of_sigmoid(const Tensor &y)
 {
 	return y.sub(y.mul(y));
@@ -53,7 +53,7 @@ Tensor slope_of_tanh(const Tensor &y)
 	return y.mul(y).neg_().add_(1);
 }
 
-/* The last result is the gates, which the derivative needs. */
+/* Also returns the gates, which the derivative needs. */
 Three lstm_cell(const Tensor &input_gates, const Tensor &hidden_gates, const Tensor &cx,
 		MaybeTensor input_bias, MaybeTensor hidden_bias)
 {
@@ -68,7 +68,7 @@ Three lstm_cell(const Tensor &input_gates, const Tensor &hidden_gates, const Ten
 	return { gate[3].mul(at::tanh(cy)), cy, at::cat(gate, 1) };
 }
 
-/* Of the gates, the cell, and the bias. */
+/* Returns the derivatives of the gates, the cell and the bias. */
 Three lstm_cell_backward(MaybeTensor grad_hy, MaybeTensor grad_cy, const Tensor &cx,
 			 const Tensor &cy, const Tensor &workspace, bool has_bias)
 {
@@ -93,7 +93,7 @@ Three lstm_cell_backward(MaybeTensor grad_hy, MaybeTensor grad_cy, const Tensor 
 	return { gates, grad_cell.mul(gate[1]), has_bias ? at::sum(gates, 0) : Tensor() };
 }
 
-/* The workspace: reset, update and new gates, the state, and its part of the new gate. */
+/* Also returns a workspace: reset, update and new gates, the state, its part of the new gate. */
 std::tuple<Tensor, Tensor> gru_cell(const Tensor &input_gates, const Tensor &hidden_gates,
 				    const Tensor &hx, MaybeTensor input_bias,
 				    MaybeTensor hidden_bias)
@@ -109,7 +109,7 @@ std::tuple<Tensor, Tensor> gru_cell(const Tensor &input_gates, const Tensor &hid
 		 at::cat({ reset, update, fresh, hx, hidden[2] }, 1) };
 }
 
-/* Of the input's gates, the hidden gates, the state, and both biases. */
+/* Returns the derivatives of the input's gates, hidden gates, state and both biases. */
 Five gru_cell_backward(const Tensor &grad_hy, const Tensor &workspace, bool has_bias)
 {
 	std::vector<Tensor> part = workspace.chunk(5, 1);

@@ -25,10 +25,9 @@ T is_infinite(Formula &f, T x)
 }
 
 /*
- * The floor of a / b. The quotient may be rounded up to a whole number that is
- * above it; a - floor b, in one rounding, then has the other sign than b.
- * As on the CPU, what is left of a / Inf is a, and of an infinity there is no
- * floor, but that of its quotient by zero.
+ * The floor of a / b. If the quotient was rounded up to an integer, a - floor b, with
+ * one rounding, has the opposite sign of b. As on the CPU, the remainder of a / Inf is
+ * a, and an infinity has no floor, except for a quotient by zero.
  */
 T floored(Formula &f, T a, T b)
 {

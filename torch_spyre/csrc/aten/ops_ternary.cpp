@@ -45,7 +45,7 @@ void build_lerp_far(Graph &graph, const Call &call)
 	f.give("sub", { b, f.scaled(f.op("sub", b, f.in(0)), 2) });
 }
 
-/* Either, as the weight of each element says. */
+/* Selects either by the weight of each element. */
 void build_lerp(Graph &graph, const Call &call)
 {
 	Formula f(graph, call);

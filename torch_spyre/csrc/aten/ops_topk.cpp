@@ -20,7 +20,7 @@ void build_topk(Graph &graph, const Call &call)
 const Program kValues = { "aten::topk", "topk", build_topk, false };
 const Program kPlaces = { "aten::topk", "topk_indices", build_topk, false };
 
-/* Along the last dimension, whose sticks the results have. */
+/* Searches the last dimension; the results have sticks along it. */
 bool search(const Program &program, const Tensor &input, int64_t k, bool largest,
 	    at::ScalarType dtype, Tensor &result)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What torch.nn's attention and encoder layers call without gradients: whole
- * layers, for which the CPU would have to take all weights. Here they are made
- * of the card's operations.
+ * Whole layers, which torch.nn's attention and encoder modules call without gradients.
+ * A fallback would copy all weights to the CPU, so they are composed of the card's
+ * operations here.
  */
 #include "kernels.h"
 
@@ -23,7 +23,7 @@ namespace {
 using MaybeTensor = const std::optional<Tensor> &;
 using Two = std::tuple<Tensor, Tensor>;
 
-/* What merge_masks() of torch.nn.MultiheadAttention says that a mask is of. */
+/* Kinds of masks of merge_masks() of torch.nn.MultiheadAttention. */
 enum MaskType : int64_t { kOfScores = 0, kOfKeys = 1, kOfAll = 2 };
 
 struct Attention {
@@ -74,7 +74,7 @@ std::vector<Tensor> project(const Attention &a, const Tensor &query, const Tenso
 	return result;
 }
 
-/* True where nothing is to be looked at, for scores of [batch, heads, length, keys]. */
+/* The mask of excluded elements, for scores of [batch, heads, length, keys]. */
 std::optional<Tensor> hidden(const Attention &a)
 {
 	if (!a.mask || !a.mask->defined())
@@ -89,7 +89,7 @@ std::optional<Tensor> hidden(const Attention &a)
 	return mask;
 }
 
-/* Weights are those of each head, or undefined. */
+/* Returns the result and the weights of each head, or an undefined tensor for these. */
 Two attend(const Attention &a, const Tensor &query, const Tensor &key, const Tensor &value,
 	   bool need_weights)
 {
@@ -159,7 +159,7 @@ Tensor encoder_layer(const Tensor &src, int64_t width, int64_t heads, const Tens
 	return norm_2(x.add(feed(x)));
 }
 
-/* Modules ask before they make a nested tensor of a padded one; without, they mask. */
+/* Modules query this before they make a nested tensor; false makes them use a mask. */
 bool may_be_nested(const Tensor &, const Tensor &)
 {
 	return false;

@@ -47,7 +47,7 @@ bool addmv(const Tensor &self, const Tensor &matrix, const Tensor &vector, const
 	check_vectors(matrix, vector);
 	if (!matrix.is_floating_point() || self.dim() > 1)
 		return false;
-	/* Nothing of self where beta is 0, NaN neither. */
+	/* If beta is 0, self is ignored, also its NaN. */
 	Tensor product = matrix_vector(matrix, vector);
 	Tensor sum = beta.equal(0) ? product.mul(alpha) :
 		     at::add(beta.equal(1) ? self : self.mul(beta), product, alpha);

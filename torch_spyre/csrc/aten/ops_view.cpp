@@ -18,7 +18,7 @@ namespace {
 using at::ScalarType;
 using at::Tensor;
 
-/* Into the output's format; a bool is whether the element is not 0. */
+/* Converts to the output's format; elements other than 0 become true. */
 void build_copy(Graph &graph, const Call &call)
 {
 	Graph::Tensor in = graph.argument(0);
@@ -33,7 +33,7 @@ void build_copy(Graph &graph, const Call &call)
 
 const Program kCopy = { "aten::copy_", "identity", build_copy, true };
 
-/* What a kernel converts as PyTorch does, bit for bit where dtypes agree. */
+/* True if a kernel converts as PyTorch does, and without changes for equal dtypes. */
 bool can_convert(ScalarType from, ScalarType to)
 {
 	if (from == to)
@@ -57,7 +57,7 @@ Tensor concatenated(at::ArrayRef<Tensor> parts, int64_t dim, Tensor out)
 	return out;
 }
 
-/* The shape of the whole; empty tensors of one dimension are left out, as PyTorch does. */
+/* The shape of the result; ignores empty tensors of one dimension, as PyTorch does. */
 c10::DimVector whole_size(at::ArrayRef<Tensor> parts, int64_t &dim)
 {
 	const Tensor *first = nullptr;
@@ -136,7 +136,7 @@ Tensor &cat_out(const at::ITensorListRef &list, int64_t dim, Tensor &out)
 	return out;
 }
 
-/* One dimension after the other, as copies side by side. */
+/* Repeats one dimension after the other by adjacent copies. */
 Tensor repeat(const Tensor &self, at::IntArrayRef repeats)
 {
 	auto rank = static_cast<int64_t>(repeats.size());
@@ -179,12 +179,12 @@ bool copy_by_kernel(const Tensor &target, const Tensor &given)
 	    !operand_of(source, &call.add_operand()) ||
 	    !operand_of(target, &call.add_operand()) || !is_writable(target, call.operand[1]))
 		return false;
-	/* A tensor of one element per stick does not become one of dense sticks, nor back. */
+	/* Kernels do not convert between one element per stick and dense sticks. */
 	const spyre_sdsc_operand &in = call.operand[0].desc, &out = call.operand[1].desc;
 	int own = stick_dim(in), want = stick_dim(out);
 	if ((want >= 0 && own < 0 && in.size[want] > 1) || (want < 0 && own >= 0))
 		return false;
-	/* Integers move as they are, but only along their sticks. */
+	/* Integers are moved unchanged, but only along their sticks. */
 	if (!is_float(to) && to != at::kBool && own != want)
 		return false;
 	if (to == at::kBool && from != at::kBool)

@@ -7,8 +7,8 @@
 namespace torch_spyre {
 
 /*
- * Copies @source to @target, converting, by a kernel: other sticks, windows,
- * repeated dimensions. False, and nothing done, where the card cannot.
+ * Copies and converts @source to @target by a kernel: other sticks, windows, repeated
+ * dimensions. Returns false, with nothing changed, if the card cannot.
  */
 bool copy_by_kernel(const at::Tensor &target, const at::Tensor &source);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations that the CPU does as a whole. Composites of PyTorch's that compute in
- * float64 or in complex numbers on the way, or refuse 16 bits before they call anything,
- * would fail on the card in their middle; what they give has a form there.
+ * Operations that the CPU computes as a whole. Composites of PyTorch that use float64 or
+ * complex intermediates, or refuse 16 bits first, would fail on the card halfway, although
+ * the card can store their results.
  */
 #include "kernels.h"
 
@@ -23,7 +23,7 @@ namespace {
 
 using torch::jit::Stack;
 
-/* Where the arguments were, and in what dtype. */
+/* Device and dtype of the arguments. */
 struct Origin {
 	std::optional<c10::Device> device;
 	std::optional<at::ScalarType> narrow;
@@ -52,7 +52,7 @@ Tensor to_card(const Tensor &t, const Origin &from)
 	return (narrow ? t.to(*from.narrow) : rounded ? t.to(at::kFloat) : t).to(*from.device);
 }
 
-/* Copies have derivatives, and so has the operation on the CPU. */
+/* Runs the operation on the CPU. The copies and the operation have derivatives. */
 void whole(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack)
 {
 	Origin from;
@@ -77,7 +77,7 @@ const char *const kWhole[] = {
 	"nanquantile", "nanquantile.scalar", "quantile", "quantile.scalar", "stft", "stft.center",
 };
 
-/* These check the dtype on the card already, where the CPU's kernel could be asked in fp32. */
+/* These check the dtype before the fallback could retry them in fp32. */
 const char *const kUnchecked[] = {
 	"_linalg_slogdet", "_linalg_slogdet.sign", "linalg_inv_ex", "linalg_inv_ex.inverse",
 };
@@ -87,7 +87,7 @@ void unchecked(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack)
 	cpu_fallback(op, stack);
 }
 
-/* Integers are counted, as on other devices; the CPU has it of floats alone. */
+/* Counts integers too, as other devices do; the CPU has it for floats only. */
 Tensor histc(const Tensor &input, int64_t bins, const at::Scalar &least, const at::Scalar &most)
 {
 	if (input.is_floating_point())
@@ -108,7 +108,7 @@ Tensor &histc_out(const Tensor &input, int64_t bins, const at::Scalar &least,
 	return out.copy_(result);
 }
 
-/* ATen keeps the statistics of nothing in float64. */
+/* ATen would make the empty statistics in float64. */
 Tensor batch_norm(const Tensor &input, const std::optional<Tensor> &weight,
 		  const std::optional<Tensor> &bias, const std::optional<Tensor> &mean,
 		  const std::optional<Tensor> &variance, bool training, double momentum, double eps,
@@ -120,7 +120,7 @@ Tensor batch_norm(const Tensor &input, const std::optional<Tensor> &weight,
 
 	Tensor result = input.clone();
 
-	/* Of the parameters one element: they are in the graph of derivatives. */
+	/* Uses one element of the parameters, so that they are in the autograd graph. */
 	if (weight && weight->defined())
 		result = result.mul(weight->select(0, 0));
 	if (bias && bias->defined())
@@ -128,7 +128,7 @@ Tensor batch_norm(const Tensor &input, const std::optional<Tensor> &weight,
 	return result;
 }
 
-/* Along a dimension, in the dtype that is asked for: float64 is the CPU's, others the card's. */
+/* Reduces along a dimension in the requested dtype: float64 on the CPU, others on the card. */
 template <class Op, auto native>
 Tensor softmax(const Tensor &input, int64_t dim, std::optional<at::ScalarType> dtype)
 {
@@ -139,7 +139,7 @@ Tensor softmax(const Tensor &input, int64_t dim, std::optional<at::ScalarType> d
 	return Op::call(input.to(at::kCPU), dim, dtype).to(at::kFloat).to(input.device());
 }
 
-/* ATen's takes views of its input. */
+/* ATen's implementation takes views of its input. */
 std::tuple<Tensor, Tensor, Tensor> native_group_norm(const Tensor &input,
 						     const std::optional<Tensor> &weight,
 						     const std::optional<Tensor> &bias, int64_t n,

@@ -22,7 +22,7 @@ using at::ScalarType;
 constexpr double kLargestDl16 = 8564768768.0;
 constexpr unsigned kInputs = 5;
 
-/* An operation on its way: inputs that are tensors on the card, and numbers. */
+/* State of an operation: inputs that are tensors on the card, and numbers. */
 struct Work {
 	const Pointwise *op;
 	const at::Tensor *input[kInputs];
@@ -33,7 +33,7 @@ struct Work {
 	c10::Device device{ c10::DeviceType::PrivateUse1, -1 };
 	ScalarType common = ScalarType::Undefined;
 	c10::DimVector size;
-	bool overlapping = false;	/* the given result lies over an input in another way */
+	bool overlapping = false;	/* the given result overlaps an input with other strides */
 
 	explicit Work(const Pointwise &what) : op(&what) {}
 };
@@ -70,7 +70,7 @@ void find_common(Work &w)
 
 	for (unsigned i = first; i < w.count && !w.op->leading; i++)
 		same = same && !w.is_number[i] && w.input[i]->scalar_type() == dtype;
-	/* A Python number leaves floating-point tensors as they are. */
+	/* A Python number does not change the dtype of floating-point tensors. */
 	if (!same && w.count == first + 2 && w.is_number[first + 1] && !w.is_number[first] &&
 	    c10::isFloatingType(dtype) && !c10::isComplexType(w.input[first + 1]->scalar_type()) &&
 	    w.input[first]->dim() > 0)
@@ -103,7 +103,7 @@ void find_size(Work &w)
 	}
 }
 
-/* The format to compute in, INVALID if the card does not. */
+/* The format to compute in, INVALID if the card does not support the dtype. */
 spyre_format compute_format(const Work &w)
 {
 	switch (w.common) {
@@ -139,7 +139,7 @@ bool can_store(ScalarType dtype)
 	       dtype == ScalarType::Float;
 }
 
-/* Numbers that no attribute holds become tensors; the first input is always one. */
+/* Makes tensors of numbers without an attribute, and of the first input in any case. */
 void settle_numbers(Work &w, spyre_format format, bool attributes)
 {
 	if (w.is_number[0] && w.op->swapped && w.count == 2 && !attributes) {
@@ -166,7 +166,7 @@ void settle_numbers(Work &w, spyre_format format, bool attributes)
 	}
 }
 
-/* An attribute that is better an operand: it keeps changing. */
+/* True if an attribute keeps changing, so that an operand is better. */
 bool has_varying_attribute(const Work &w, spyre_format format,
 			   at::ArrayRef<spyre_sdsc_attribute> attributes)
 {
@@ -175,7 +175,7 @@ bool has_varying_attribute(const Work &w, spyre_format format,
 	       keeps_changing(*w.op, kInputs, format, w.size, attributes[0].value);
 }
 
-/* A tensor of @size that lies as @like, whose strides are a permutation. */
+/* An empty tensor with the strides of @like, which are a permutation. */
 at::Tensor empty_permuted(const at::Tensor &like, ScalarType dtype)
 {
 	c10::DimVector order(like.dim()), size(like.dim()), back(like.dim());
@@ -192,7 +192,7 @@ at::Tensor empty_permuted(const at::Tensor &like, ScalarType dtype)
 	return empty(size, dtype, like.device().index()).permute(back);
 }
 
-/* What a new result looks like: its inputs' order of dimensions, their kind of sticks. */
+/* Makes a result with the inputs' order of dimensions and kind of sticks. */
 at::Tensor new_result(const Work &w, const Call &call, ScalarType dtype)
 {
 	bool sparse = !w.size.empty() && w.size.back() > 1 &&
@@ -212,7 +212,7 @@ at::Tensor new_result(const Work &w, const Call &call, ScalarType dtype)
 			empty(w.size, dtype, w.device.index());
 }
 
-/* Tensors that the result has to be able to lie over. */
+/* True if the result overlaps an input. */
 bool overlaps(const Work &w, const at::Tensor &result)
 {
 	for (unsigned i = 0; i < w.count; i++) {
@@ -243,7 +243,7 @@ void check_given(const Work &w, const at::Tensor &result, ScalarType dtype, bool
 	at::assert_no_internal_overlap(result);
 }
 
-/* Inputs as operands; the copies that this takes are held. */
+/* Takes inputs as operands and holds the copies that this needs. */
 bool take_operands(Work &w, Call &call)
 {
 	for (unsigned i = 0; i < w.count; i++) {
@@ -266,8 +266,8 @@ bool take_operands(Work &w, Call &call)
 }
 
 /*
- * Columns that vary along the output's sticks made dense, and those that lie in
- * one stick where the output has an element in each.
+ * Copies columns that vary along the output's sticks to dense ones, and dense ones to
+ * one element per stick if the output has that form.
  */
 bool align(Work &w, Call &call)
 {
@@ -291,7 +291,7 @@ bool align(Work &w, Call &call)
 	return true;
 }
 
-/* Are all inputs zero where the output has padding? Those that are repeated along it are not. */
+/* True if all inputs are zero in the output's padding, which broadcast inputs are not. */
 bool all_clean(const Call &call)
 {
 	const spyre_sdsc_operand &out = call.output().desc;
@@ -335,7 +335,7 @@ bool make_dense(Work &w, Call &call)
 	return true;
 }
 
-/* A refusal is worth a warning if copies do not help. */
+/* Runs the call; counts a fallback if the builder refuses it even with copies. */
 bool run(const Work &w, const Call &call)
 {
 	if (all_dense(w))
@@ -348,7 +348,7 @@ bool run(const Work &w, const Call &call)
 	}
 }
 
-/* Runs the call into @result, or into a tensor that is copied there. */
+/* Runs the call into @result, or into a tensor that is then copied to it. */
 bool compute(Work &w, Call &call, at::Tensor &result, bool given)
 {
 	Operand &out = call.add_operand();
@@ -418,7 +418,7 @@ bool constant_for(spyre_format format, double *value)
 	if (std::isinf(*value))
 		return true;
 	if (format == SPYRE_FORMAT_SEN169_FP16) {
-		/* 0 times a finite number is 0: it may not overflow. */
+		/* Finite numbers stay finite, because 0 times a number must be 0. */
 		*value = std::clamp(*value, -kLargestDl16, kLargestDl16);
 		return true;
 	}
@@ -431,7 +431,7 @@ void wrote(const at::Tensor &tensor, bool clean_padding)
 
 	if (!block)
 		return;
-	/* Clean lanes of a part say nothing about the rest. */
+	/* Clean lanes of a part do not make those of the whole storage clean. */
 	if (clean_padding && !block->clean_padding)
 		clean_padding = block->placement &&
 				c10::multiply_integers(block->placement->size) == tensor.numel();

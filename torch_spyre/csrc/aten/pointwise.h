@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations element by element: PyTorch's rules of dtypes, broadcasting and
- * outputs around one operation of the builder.
+ * Pointwise operations: PyTorch's rules of dtypes, broadcasting and outputs around
+ * one operation of the builder.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ template <class Op, class... Args> decltype(auto) on_cpu(Args &&...args)
 }
 
 enum class ResultType : uint8_t {
-	kSame,		/* what the inputs promote to */
-	kFloat,		/* the same, the default dtype for integers */
+	kSame,		/* the dtype to which inputs promote */
+	kFloat,		/* the same, but the default dtype for integers */
 	kBool,
 };
 
@@ -30,46 +30,46 @@ struct Pointwise;
 
 struct PointwiseRules {
 	ResultType result = ResultType::kSame;
-	/* Bools count as 0 and 1; otherwise the CPU takes them. */
+	/* Bools are computed as 0 and 1; otherwise the CPU computes them. */
 	bool bools = false;
 	/* The first input is a condition and takes no part in promotion. */
 	bool condition = false;
-	/* Zero stays zero with numbers too. */
+	/* A zero result of a zero input does not depend on numbers. */
 	bool scales = false;
-	/* Inputs with their dimensions in full: repeating is not the same as broadcasting. */
+	/* Inputs need all dimensions in full, because the builder does not broadcast them. */
 	bool complete = false;
-	/* The first input alone says what dtype is computed and results. */
+	/* The first input alone determines the dtype of the computation and result. */
 	bool leading = false;
 	/* Names of the attributes that hold numbers instead of the inputs. */
 	const char *number[3] = { nullptr, nullptr, nullptr };
-	/* The same with the first two inputs exchanged. */
+	/* The operation with the first two inputs exchanged. */
 	const Pointwise *swapped = nullptr;
-	/* The same with its attribute as an operand behind the inputs: one element of fp32. */
+	/* The operation with its attribute as the last operand, one element of fp32. */
 	const Pointwise *varying = nullptr;
 };
 
 struct Pointwise : Program, PointwiseRules {};
 
-/* An input: a tensor, which may be a number (of no dimensions, on the CPU). */
+/* Inputs are tensors; a number is a tensor without dimensions on the CPU. */
 using Inputs = std::initializer_list<const at::Tensor *>;
 
 /*
- * Computes into @result: a new tensor if it is undefined, else a tensor that
- * the caller gave, resized if @resize. False if the card does not compute it;
- * nothing has been touched then.
+ * Computes into @result: a new tensor if it is undefined, else the caller's tensor,
+ * which is resized if @resize. Returns false, with nothing changed, if the card does not
+ * support the call.
  */
 bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attribute> attributes,
 	       at::Tensor &result, bool resize);
 
-/* A value that the builder can hold as a constant of @format: not NaN; finite ones stay finite. */
+/* Makes *@value a constant of @format, finite if it was finite; false for NaN. */
 bool constant_for(spyre_format format, double *value);
 /* The value of a tensor of no dimensions on the CPU. */
 bool number_of(const at::Tensor &tensor, double *value);
 
-/* A tensor with an element for each stick, as reductions along sticks leave them. */
+/* A tensor with one element per stick, as reductions along sticks make them. */
 at::Tensor empty_sparse(at::IntArrayRef size, at::ScalarType dtype, c10::DeviceIndex device);
 
-/* After a launch wrote @tensor: what is known of its padding. */
+/* Records the state of @tensor's padding after a launch wrote it. */
 void wrote(const at::Tensor &tensor, bool clean_padding);
 
 } // namespace torch_spyre

@@ -18,7 +18,7 @@ bool is_narrow(const Tensor &t)
 	return t.defined() && (t.scalar_type() == at::kHalf || t.scalar_type() == at::kBFloat16);
 }
 
-/* @f of each tensor in @value, in the same kind of container; other values as they are. */
+/* Applies @f to each tensor in @value and keeps containers and other values. */
 template <typename F> c10::IValue mapped(const c10::IValue &value, F &&f)
 {
 	if (value.isTensor())
@@ -52,7 +52,7 @@ bool any_narrow(const Stack &arguments)
 	return found;
 }
 
-/* The CPU lacks a kernel of the dtype, as against: an argument is wrong. */
+/* True if the CPU lacks a kernel for the dtype, as opposed to a wrong argument. */
 bool lacks_dtype(const c10::Error &error)
 {
 	std::string text = error.what_without_backtrace();
@@ -66,7 +66,7 @@ bool lacks_dtype(const c10::Error &error)
 	return false;
 }
 
-/* Arguments in fp32, and the tensors that they stand for. */
+/* Arguments converted to fp32, with the original tensors. */
 class Widened {
 public:
 	Widened(const c10::FunctionSchema &schema, const Stack &given)
@@ -82,7 +82,7 @@ public:
 		}
 	}
 
-	/* What was written goes where the caller has it, in the size that it has got. */
+	/* Copies written arguments back to the caller's tensors, with their new size. */
 	void bring_back()
 	{
 		for (size_t i = 0; i < arguments.size(); i++) {
@@ -102,7 +102,7 @@ public:
 		}
 	}
 
-	/* A result: the caller's own tensor, or a new one in the dtype that went in. */
+	/* Converts a result: to the caller's tensor, or to a new one in the arguments' dtype. */
 	Tensor narrowed(const Tensor &t) const
 	{
 		const Tensor *own = original(t);
@@ -118,7 +118,7 @@ private:
 	Tensor widened(const Tensor &t)
 	{
 		if (!is_narrow(t)) {
-			/* Numbers take no part in promotion. */
+			/* Numbers do not affect promotion. */
 			keeps = keeps || (t.defined() && t.scalar_type() == at::kFloat && t.dim());
 			return t;
 		}
@@ -138,7 +138,7 @@ private:
 	const c10::FunctionSchema &schema;
 	std::vector<std::pair<Tensor, Tensor>> pairs;
 	at::ScalarType dtype = at::kHalf;
-	/* Results in fp32 are meant: fp32 was among the arguments, or a dtype is named. */
+	/* Results stay in fp32, because an argument is fp32 or a dtype is given. */
 	bool keeps = false;
 };
 

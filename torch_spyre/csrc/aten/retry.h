@@ -7,21 +7,21 @@
 
 namespace torch_spyre {
 
-/* What a second run needs of the first: the arguments, and generators as they were. */
+/* State for a second run: the arguments, and the generators' states before the first. */
 class Retry {
 public:
 	Retry(const c10::OperatorHandle &op, const torch::jit::Stack &stack);
 
 	/*
-	 * After @error: whether the CPU has the operation, but not in 16 bits, and ran
-	 * it in fp32. Results are then on @stack in the dtype that went in, and what is
-	 * written in place is written. Else nothing of the caller's has changed.
+	 * Runs the operation in fp32 if @error shows that the CPU lacks it in 16 bits only.
+	 * Results are then on @stack in the arguments' dtype, and arguments that it
+	 * writes are updated. Returns false, with nothing changed, for other errors.
 	 */
 	bool run(const c10::Error &error, torch::jit::Stack *stack);
 
 private:
 	const c10::OperatorHandle &op;
-	size_t base;			/* what is on the stack below the arguments */
+	size_t base;			/* size of the stack below the arguments */
 	torch::jit::Stack given;
 	std::vector<std::pair<at::Generator, at::Tensor>> generators;
 };

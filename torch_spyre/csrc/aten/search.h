@@ -7,9 +7,9 @@
 namespace torch_spyre {
 
 /*
- * @t as the next operand with its dimensions in full, and sticks along one of
- * them: a search reads whole sticks, so a tensor that has one element in each
- * is copied. Where there is one element to find, each is to have its own.
+ * Adds @t as an operand with its dimensions in full and sticks along one of them. A
+ * search reads whole sticks, so a tensor with one element per stick is copied. If
+ * only one element is searched, each needs its own stick.
  */
 inline void take_searched(Call &call, const Tensor &t, int64_t dim, Tensor *held)
 {

@@ -6,7 +6,7 @@
  *	spyre.layout.1 FORMAT ARRANGEMENT DTYPE rank sizes strides device_rank sizes strides
  *
  * with the sizes and strides of the host tensor that the storage holds first.
- * Values travel as the host tensor, so such files load on any device.
+ * Values are stored as the host tensor, so such files load on any device.
  */
 #include <sstream>
 
@@ -41,8 +41,8 @@ void write(const at::Tensor &tensor, Flags &flags)
 	std::ostringstream out;
 
 	/*
-	 * Fake tensors of torch.compile say spyre, have storages of the meta device,
-	 * and sizes that may be symbols.
+	 * Fake tensors of torch.compile have device spyre, storages of the meta device and
+	 * sizes that may be symbols.
 	 */
 	if (!tensor.storage().device().is_privateuseone() || !tensor.numel() ||
 	    !block_of(tensor.storage())->placement)
@@ -111,7 +111,7 @@ void read(const at::Tensor &tensor, Flags &flags)
 		PlacementPtr placement = parse(name);
 		const Placement &held = placement_of(tensor);
 
-		/* Tensors that share a storage all say the same. */
+		/* Tensors that share a storage have the same layout. */
 		if (held.dtype == placement->dtype && held.size == placement->size &&
 		    held.stride == placement->stride &&
 		    spyre_layout_equal(&held.layout, &placement->layout))

@@ -80,7 +80,7 @@ at::Tensor reinterpret_with_layout(const at::Tensor &tensor, at::IntArrayRef siz
 	return make_tensor(std::move(storage), dtype, size, stride);
 }
 
-/* Memory of no dtype holds nothing yet: it takes the form of its first tensor. */
+/* Memory without a dtype is empty and gets the placement of its first tensor. */
 static void adopt(const at::Tensor &tensor)
 {
 	const c10::Storage &storage = tensor.storage();
@@ -98,7 +98,7 @@ static void adopt(const at::Tensor &tensor)
 		block->placement = std::move(placement);
 }
 
-/* A storage that was made smaller leaves its tensors with elements that it lacks. */
+/* A storage that was made smaller may lack elements of its tensors. */
 static void check_within(const at::Tensor &tensor, const c10::Storage &storage)
 {
 	int64_t item = tensor.itemsize(), offset = tensor.storage_offset();
@@ -239,7 +239,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("empty_strided", TORCH_FN(empty_strided));
 }
 
-/* No gradient passes through a question. */
+/* Queries have no gradients. */
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m)
 {
 	m.impl("_has_compatible_shallow_copy_type", TORCH_FN(has_compatible_shallow_copy_type));

@@ -17,16 +17,16 @@ at::Tensor empty_with_layout(at::IntArrayRef size, at::IntArrayRef stride,
 			     c10::ScalarType dtype, const spyre_layout &layout,
 			     c10::DeviceIndex device = -1);
 
-/* The block of a tensor, with a placement: memory of no dtype yet gets the tensor's. */
+/* The block of a tensor; memory without a dtype gets the tensor's placement. */
 Block *placed_block(const at::Tensor &tensor);
 
-/* Another tensor in the same memory, @offset bytes on: @layout says how it lies there. */
+/* A tensor in the same memory, @offset bytes on, with @layout. */
 at::Tensor reinterpret_with_layout(const at::Tensor &tensor, at::IntArrayRef size,
 				   at::IntArrayRef stride, int64_t offset,
 				   const spyre_layout &layout);
 
-/* Another block takes the place of the storage's; what it held is copied over
- * as far as it goes, read as elements of @placement's dtype. */
+/* Replaces the block of a storage and copies its contents as far as they fit, read as
+ * elements of @placement's dtype. */
 void replace_storage(const c10::Storage &storage, PlacementPtr placement, int64_t bytes);
 
 } // namespace torch_spyre

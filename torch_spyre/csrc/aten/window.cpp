@@ -13,16 +13,16 @@ namespace torch_spyre {
 namespace {
 
 constexpr int kNone = -1;
-/* The time of a piece, in sticks of a transfer of all: its call, and finding its rows. */
+/* Cost of a piece, as sticks of a single transfer: its call, and finding its rows. */
 constexpr int64_t kSticksOfPiece = 20;
 
-/* The placement's dimensions longer than one, the largest steps first. */
+/* The placement's dimensions longer than one, by descending step. */
 struct Steps {
 	int count = 0;
 	int dim[SPYRE_MAX_RANK];
 };
 
-/* False unless an element's place among the others says which one it is. */
+/* False if elements overlap, so that an offset does not identify one element. */
 bool take_steps(const Placement &p, Steps *steps)
 {
 	for (size_t d = 0; d < p.size.size(); d++)
@@ -40,7 +40,7 @@ bool take_steps(const Placement &p, Steps *steps)
 	return true;
 }
 
-/* Is each device dimension a host dimension's, or the tiles of the one along sticks? */
+/* True if each device dimension is a host dimension or the tiles of the stick dimension. */
 bool is_plain(const Placement &p)
 {
 	const spyre_layout &l = p.layout;
@@ -79,7 +79,7 @@ void make_whole(Window &w)
 	w.pieces = 1;
 }
 
-/* The view's first element; false for one that the placement has no place for. */
+/* Finds the indices of the view's first element; false if the placement lacks it. */
 bool locate(const Placement &p, const Steps &steps, int64_t offset, int64_t *index)
 {
 	offset -= p.storage_offset;
@@ -94,7 +94,7 @@ bool locate(const Placement &p, const Steps &steps, int64_t offset, int64_t *ind
 	return offset == 0;
 }
 
-/* The dimension of the placement that a stride walks by whole steps, the largest there is. */
+/* The placement's dimension with the largest step that divides a stride. */
 int walked_by(const Placement &p, const Steps &steps, int64_t stride)
 {
 	for (int i = 0; i < steps.count; i++)
@@ -103,7 +103,7 @@ int walked_by(const Placement &p, const Steps &steps, int64_t stride)
 	return kNone;
 }
 
-/* Each of the view's dimensions walks one of the placement's, and stays in it. */
+/* True if each view dimension walks one dimension of the placement and stays within it. */
 bool walk(Window &w, const Steps &steps, const at::Tensor &view)
 {
 	const Placement &p = w.placement();
@@ -129,7 +129,7 @@ bool walk(Window &w, const Steps &steps, const at::Tensor &view)
 	return true;
 }
 
-/* All elements from the view's first to its last. */
+/* Makes the window of all elements from the view's first to its last. */
 void cover(Window &w, const Steps &steps, const at::Tensor &view)
 {
 	const Placement &p = w.placement();
@@ -151,10 +151,10 @@ void cover(Window &w, const Steps &steps, const at::Tensor &view)
 	w.exact = false;
 }
 
-/* The window along the device's dimensions. */
+/* The pieces of a window, by device dimension. */
 struct Pieces {
 	int64_t start[SPYRE_MAX_DEVICE_RANK], count[SPYRE_MAX_DEVICE_RANK];
-	uint32_t within;	/* the first dimension that a piece has more of than one */
+	uint32_t within;	/* first dimension of which a piece has more than one */
 };
 
 bool is_tile(const spyre_layout &l, uint32_t j)
@@ -196,14 +196,14 @@ int64_t count_pieces(const Window &w)
 	return count;
 }
 
-/* A piece as libspyre copies it. */
+/* A piece, which is one copy of libspyre. */
 struct Piece {
 	spyre_devptr address;
 	spyre_layout layout;
 	spyre_host_tensor host;
 };
 
-/* Piece @index: one step of the outer dimensions, all of those within. */
+/* Piece @index: one step of the outer dimensions and all of the inner ones. */
 Piece piece_of(const Window &w, const Pieces &pieces, int64_t index, void *data,
 	       spyre_format format, const int64_t *stride)
 {
@@ -333,7 +333,7 @@ Packed::Packed(const Window &w)
 	int64_t first[SPYRE_MAX_RANK] = {};
 	Steps steps;
 
-	/* As in the storage, where nothing says which element is which. */
+	/* If elements cannot be identified, the window has the order of the storage. */
 	if (!w.walked) {
 		std::copy(p.stride.begin(), p.stride.end(), stride);
 		view_stride = view.strides();

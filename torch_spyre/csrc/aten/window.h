@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The part of a storage that a view reaches into: a box of the placement's
- * host tensor. Copies between host and card move the box, not the storage; what
- * of it lies in one piece on the card is one transfer.
+ * The part of a storage that contains a view: a box of the placement's host tensor.
+ * Copies between host and card move the box instead of the storage, with one transfer
+ * per contiguous piece on the card.
  */
 #pragma once
 
@@ -17,28 +17,28 @@ struct Window {
 	const at::Tensor *view;
 	/* By dimension of the placement. */
 	int64_t start[SPYRE_MAX_RANK], size[SPYRE_MAX_RANK];
-	/* The view's dimension that walks it, -1 for one of one element. */
+	/* View dimension that walks each dimension, -1 for size 1. */
 	int8_t walker[SPYRE_MAX_RANK];
-	/* The view's dimensions each walk one of the placement's, by whole steps. */
+	/* Each view dimension walks one of the placement's by whole steps. */
 	bool walked;
-	/* The view is the window, its dimensions perhaps in another order. */
+	/* The view covers the window, possibly with permuted dimensions. */
 	bool exact;
-	/* On the card, one transfer each. */
+	/* Number of contiguous pieces on the card, which are one transfer each. */
 	int64_t pieces;
-	/* Beyond these a kernel is quicker, where one does it. */
+	/* Beyond this number a kernel is faster, if it supports the copy. */
 	static constexpr int64_t kFewPieces = 64;
 
 	const Placement &placement() const { return *block->placement; }
 	bool is_whole() const;
-	/* Begins with a stick, as everything that the DMA engine moves. */
+	/* True if it begins at a stick, which the DMA engine requires. */
 	bool at_stick() const;
-	/* Writing it writes no other elements. */
+	/* True if writing it writes no other elements. */
 	bool whole_sticks() const;
-	/* Elements that share a stick with the view's become part of it. */
+	/* Extends the window to whole sticks. */
 	void round_to_sticks();
 };
 
-/* How a window's elements lie in memory of their own, and the view among them. */
+/* Strides of a window's elements in packed memory, and of the view among them. */
 struct Packed {
 	explicit Packed(const Window &window);
 
@@ -48,12 +48,12 @@ struct Packed {
 	int64_t view_offset = 0;
 };
 
-/* The smallest window that the DMA engine can name, the whole storage at worst.
- * @view stays where it is while the window is in use. */
+/* The smallest window of a view that the DMA engine can address, at worst the whole storage.
+ * The caller keeps @view while it uses the window. */
 Window window_of(const at::Tensor &view);
 
-/* Between the card and elements at @data in @format, @stride apart, one for each
- * dimension of the placement; asynchronous. @window begins with a stick. */
+/* Copies asynchronously between the card and elements at @data in @format, with a @stride
+ * for each dimension of the placement. @window begins at a stick. */
 void read_window(spyre_stream *stream, void *data, spyre_format format, const int64_t *stride,
 		 const Window &window);
 void write_window(spyre_stream *stream, const Window &window, const void *data,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A kernel of torch.compile: a bundle with tensors as PyTorch has them. Where
- * an argument lies is found out once and then only compared; results are made
- * here, so a call of the generated code is one call of this.
+ * A kernel of torch.compile: a bundle that takes tensors of PyTorch. The operand of
+ * an argument is computed once and then only compared. Results are allocated here,
+ * so the generated code makes one call per kernel.
  */
 #include <ATen/ops/empty_like.h>
 #include <pybind11/stl.h>
@@ -28,11 +28,11 @@ struct Input {
 	std::vector<int64_t> size, stride;
 	int64_t offset;
 	spyre_sdsc_operand expected;
-	/* Of the last tensor that lay as expected. */
+	/* Placement of the last tensor that matched. */
 	PlacementPtr placement;
 	std::vector<int64_t> base_size, base_stride;
 	int64_t base_offset = 0;
-	uint64_t bytes = 0;	/* from the storage's first stick */
+	uint64_t bytes = 0;	/* offset from the storage's first stick */
 	uint64_t copies = 0;
 };
 
@@ -43,7 +43,7 @@ struct Output {
 	int64_t bytes;
 };
 
-/* The next device dim from @dim on that takes part in addresses: one of size 1 does not. */
+/* The next device dim from @dim on with a size other than 1, which affects addresses. */
 uint32_t next_dim(const spyre_layout &layout, uint32_t dim)
 {
 	while (dim + 1 < layout.device_rank && layout.device_size[dim] == 1)
@@ -71,7 +71,7 @@ bool same_operand(const spyre_sdsc_operand &a, const spyre_sdsc_operand &b)
 	       a.layout.arrangement == b.layout.arrangement && same_dims(a.layout, b.layout);
 }
 
-/* The kernel of a card's context, which a reset may have replaced since. */
+/* The kernel of a card's context, which a reset may have replaced. */
 struct Loaded {
 	std::shared_ptr<spyre_kernel> kernel;
 	uint64_t generation;
@@ -154,7 +154,7 @@ std::shared_ptr<spyre_kernel> CompiledKernel::kernel(c10::DeviceIndex device)
 	return fresh;
 }
 
-/* A tensor that does not lie as the kernel was compiled for is copied so that it does. */
+/* Finds the operand of an argument; copies a tensor with another layout than compiled for. */
 void CompiledKernel::find(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held,
 			  spyre_devptr *address)
 {
@@ -174,7 +174,7 @@ void CompiledKernel::find(Input &input, const at::Tensor &base, std::vector<at::
 	input.copies++;
 	at::Tensor dense = dense_copy(view);
 	if (!operand_of(dense, &operand) || !same_operand(operand.desc, input.expected)) {
-		/* The tensor's own form, dense, and the view of that. */
+		/* A dense copy of the tensor, and the view of the copy. */
 		dense = at::empty_like(base, base.options());
 		torch_spyre::copy(dense, base, true);
 		view = dense.as_strided(input.size, input.stride, input.offset);

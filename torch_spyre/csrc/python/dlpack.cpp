@@ -16,7 +16,7 @@ namespace torch_spyre {
 
 namespace {
 
-/* Whether the address of @tensor leads back to it. */
+/* True if take_back() finds @tensor by its address. */
 bool has_address(const at::Tensor &tensor)
 {
 	if (!tensor.numel())
@@ -28,7 +28,7 @@ bool has_address(const at::Tensor &tensor)
 	       static_cast<uint64_t>(tensor.storage_offset()) * tensor.itemsize() < block->bytes;
 }
 
-/* Elements of the host tensor that lies in a storage. */
+/* Number of elements of the host tensor in a storage. */
 int64_t extent(const Placement &placement)
 {
 	int64_t elements = placement.storage_offset + 1;
@@ -41,7 +41,7 @@ int64_t extent(const Placement &placement)
 	return elements;
 }
 
-/* What came back by its address, as a view of all of its storage. */
+/* Rebuilds an imported tensor as a view of the storage at its address. */
 at::Tensor take_back(const at::Tensor &tensor)
 {
 	auto address = reinterpret_cast<spyre_devptr>(tensor.storage().data());

@@ -15,7 +15,7 @@ namespace py = pybind11;
 
 namespace {
 
-/* A bundle that is loaded on a card, to be launched often. */
+/* A bundle that is loaded on a card for repeated launches. */
 class JobPlan {
 public:
 	JobPlan(std::string from, c10::DeviceIndex on);
@@ -42,7 +42,7 @@ JobPlan::JobPlan(std::string from, c10::DeviceIndex on)
 	check(spyre_kernel_get_info(loaded, &info), directory.c_str());
 }
 
-/* The bundle is launched as one; its SDSCs are the steps of the card. */
+/* All steps compute: they are the SDSCs of the bundle, which is launched as a whole. */
 std::string JobPlan::step_type(int64_t step) const
 {
 	TORCH_CHECK_INDEX(step >= 0 && step < info.num_sdscs, "spyre: ", directory, " has ",
@@ -50,7 +50,7 @@ std::string JobPlan::step_type(int64_t step) const
 	return "Compute";
 }
 
-/* A tensor that a bundle reads or writes where it is. */
+/* Operand of a tensor that a bundle reads or writes in place. */
 Operand operand_for(const at::Tensor &tensor, c10::DeviceIndex device)
 {
 	Operand operand;
@@ -64,7 +64,7 @@ Operand operand_for(const at::Tensor &tensor, c10::DeviceIndex device)
 	return operand;
 }
 
-/* What the bundle writes is given like what it reads. Layouts are checked against it. */
+/* Launches the bundle on inputs and outputs in its order; checks their layouts. */
 void JobPlan::launch(const std::vector<at::Tensor> &tensors)
 {
 	c10::DeviceGuard guard(c10::Device(c10::DeviceType::PrivateUse1, device));
@@ -92,7 +92,7 @@ void launch_kernel(const std::string &directory, const std::vector<at::Tensor> &
 	JobPlan(directory, tensors[0].device().index()).launch(tensors);
 }
 
-/* For the card of @stream, a torch.Stream, or None: the current one. */
+/* Loads a bundle on the card of @stream, a torch.Stream or None for the current card. */
 std::unique_ptr<JobPlan> prepare_kernel(const std::string &directory, const py::object &stream)
 {
 	int index = stream.is_none() ? -1 : py::cast<int>(stream.attr("device_index"));

@@ -82,7 +82,7 @@ py::tuple get_state(const spyre_layout &layout)
 			      layout.arrangement);
 }
 
-/* Version 1 had dim_map before stride_map; 1 and 2 had no arrangement. */
+/* Loads a pickle; version 1 had dim_map before stride_map, 1 and 2 had no arrangement. */
 spyre_layout from_state(const py::tuple &state)
 {
 	int version = state.empty() ? 0 : state[0].cast<int>();
@@ -166,7 +166,7 @@ int64_t elements_per_stick(spyre_format format)
 	int64_t stride = 1;
 	spyre_layout layout;
 
-	/* libspyre says the size that it wants when another is given. */
+	/* libspyre accepts only the number of elements in a stick, so sizes are tried. */
 	for (int64_t n = 512; n >= 16; n /= 2)
 		if (spyre_layout_init_explicit(&layout, 1, &n, &stride, format,
 					       SPYRE_EA_STANDARD) == SPYRE_SUCCESS)

@@ -59,15 +59,15 @@ py::object state(int index)
 	return d;
 }
 
-/* Tensors of the card lose their memory, and say so when they are used. */
+/* Detaches the context: tensors of the card lose their memory and raise when used. */
 void leave(c10::DeviceIndex device)
 {
-	/* Tensors of the host that are pinned stay; so does the context that pinned them. */
+	/* Pinned host tensors remain valid, which requires the context that pinned them. */
 	bool pinned = holds_pinned(device);
 	spyre_context *left = drop_memory(device);
 
 	if (left && !pinned)
-		/* What the streams still hold as errors is what the reset is for. */
+		/* Errors of the streams are ignored, because they are the reason for the reset. */
 		(void)spyre_context_destroy(left);
 }
 
@@ -103,7 +103,7 @@ void reset(int index, bool hard)
 
 enum class DeviceState { Ok, NotInitialized, StreamError };
 
-/* Asks, opens nothing. */
+/* Queries the state; does not open the card. */
 DeviceState device_state(int index)
 {
 	c10::DeviceIndex device = check_index(index);
@@ -114,8 +114,8 @@ DeviceState device_state(int index)
 							     DeviceState::StreamError;
 }
 
-/* Closes the cards that this process has open. Tensors on them lose their memory; the next
- * use of a card opens it anew. */
+/* Closes the open cards of this process. Their tensors lose their memory; the next use of a
+ * card opens it again. */
 void free_runtime()
 {
 	ReleaseGil no_gil;

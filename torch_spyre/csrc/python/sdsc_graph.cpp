@@ -170,8 +170,8 @@ py::dict PyGraph::plan() const
 	return dict;
 }
 
-/* Where a view lies in a tensor that lies as new ones do: the operand, its
- * offset in bytes, and whether a kernel that writes it writes nothing else. */
+/* The operand of a view of a tensor in the default layout, its offset in bytes, and whether
+ * a kernel that writes it writes no other elements. */
 std::optional<std::tuple<OperandTuple, uint64_t, bool>>
 view_operand(const std::vector<int64_t> &size, const std::vector<int64_t> &stride,
 	     const py::object &dtype, const std::vector<int64_t> &view_size,
@@ -182,7 +182,7 @@ view_operand(const std::vector<int64_t> &size, const std::vector<int64_t> &strid
 
 	for (size_t d = 0; d < size.size(); d++)
 		elements += size[d] ? (size[d] - 1) * stride[d] : 0;
-	/* A storage without memory: its address is 0. */
+	/* A storage without memory, at address 0. */
 	c10::Storage storage = make_storage(0, strided_placement(size, stride, type, elements), 0);
 	storage.set_nbytes(elements * c10::elementSize(type));
 	at::Tensor view = make_tensor(std::move(storage), type, view_size, view_stride, offset);
@@ -193,7 +193,7 @@ view_operand(const std::vector<int64_t> &size, const std::vector<int64_t> &strid
 	return std::make_tuple(to_tuple(operand.desc), operand.address, operand.whole_sticks);
 }
 
-/* The library that this module runs with. */
+/* Path of the libspyre that this module has loaded. */
 std::string library_path()
 {
 	Dl_info info;

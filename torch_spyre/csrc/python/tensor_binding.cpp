@@ -56,7 +56,7 @@ at::Tensor reinterpret(const at::Tensor &tensor, const Numbers &size, const Numb
 	return at::as_strided(tensor.detach(), size, stride, tensor.storage_offset() + increment);
 }
 
-/* Offsets are in elements; on the card they have to be whole sticks. */
+/* Offsets are in elements and have to be whole sticks on the card. */
 at::Tensor reinterpret_layout(const at::Tensor &tensor, const Numbers &size,
 			      const Numbers &stride, int64_t offset, const spyre_layout &layout)
 {
@@ -79,7 +79,7 @@ spyre_layout layout_of(const at::Tensor &tensor)
 	return placement_of(tensor).layout;
 }
 
-/* The tensor's elements are taken to lie so already; nothing moves. */
+/* Sets the layout of a tensor without moving its elements. */
 void set_layout(const at::Tensor &tensor, const spyre_layout &layout)
 {
 	Block *block = placed_block(tensor);

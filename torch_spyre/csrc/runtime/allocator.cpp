@@ -15,16 +15,16 @@ namespace torch_spyre {
 
 namespace {
 
-/* What a DataPtr's context points to. */
+/* The context of a DataPtr. */
 struct OwnedBlock final : Block {
 	Chunk *chunk = nullptr;
 	uint64_t generation = 0;
-	/* Whose memory this is, if not its own. */
+	/* The storage that owns the memory, if this block does not. */
 	c10::Storage base;
 };
 
-/* Tensors in reference cycles are freed by Python's collector alone. Not under the cache's
- * lock: finalizers run, and other threads that hold Python's lock may wait for the cache. */
+/* Only Python's collector frees tensors in reference cycles. The caller does not hold the cache's
+ * lock: finalizers run here, and threads that hold the GIL may wait for that lock. */
 void collect_garbage()
 {
 	namespace py = pybind11;
@@ -58,7 +58,7 @@ void report(const OwnedBlock &block, int64_t bytes)
 		c10::Device(c10::DeviceType::PrivateUse1, block.device));
 }
 
-/* Without a context any more, or in a forked child, the memory is not ours to free. */
+/* True if the context has ended, or in a forked child, which must not free the memory. */
 bool is_stale(const OwnedBlock &block)
 {
 	return in_bad_fork() || block.generation != generation(block.device);
@@ -76,14 +76,14 @@ void free_block(void *context)
 		if (cache(block->device).free(block->chunk))
 			report(*block, -static_cast<int64_t>(bytes));
 	} catch (const std::exception &) {
-		/* Deleters neither throw nor call Python, as a warning might. What is wrong
-		 * with the context is said at its next use. */
+		/* Deleters must neither throw nor call Python, as a warning might. The next
+		 * use of the context reports the error. */
 	}
 }
 
 class Allocator final : public c10::DeviceAllocator {
 public:
-	/* Bytes of no dtype yet; the first tensor of the storage says what they hold. */
+	/* Allocates bytes without a dtype; the first tensor of the storage sets it. */
 	c10::DataPtr allocate(size_t bytes) override
 	{
 		return torch_spyre::allocate(current_device(), bytes, nullptr);
@@ -91,7 +91,7 @@ public:
 
 	c10::DeleterFnPtr raw_deleter() const override
 	{
-		/* Blocks, not addresses, are what can be freed. */
+		/* Only blocks can be freed, not addresses. */
 		return nullptr;
 	}
 
@@ -256,7 +256,7 @@ Block *block_of(const c10::Storage &storage)
 		return block;
 	}
 
-	/* Memory that came back by another way (DLPack) is still the block at its address. */
+	/* Memory that was imported (DLPack) belongs to the block at its address. */
 	Block *block = find_block(ptr.device().index(), reinterpret_cast<spyre_devptr>(ptr.get()));
 
 	TORCH_CHECK(block && block->address == reinterpret_cast<spyre_devptr>(ptr.get()), "spyre: ",
@@ -269,7 +269,7 @@ c10::DeviceIndex device_of_address(spyre_devptr address)
 	c10::DeviceIndex first = current_device();
 
 	for (c10::DeviceIndex i = 0; i < device_count(); i++) {
-		/* Cards number their memory alike: the current one comes first. */
+		/* Cards may have equal addresses, so the current card is searched first. */
 		c10::DeviceIndex device = i == 0 ? first : i <= first ? i - 1 : i;
 		spyre_pointer_info info{};
 

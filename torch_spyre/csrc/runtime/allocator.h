@@ -11,22 +11,22 @@ namespace torch_spyre {
 
 c10::DeviceAllocator *device_allocator();
 
-/* Memory of the current stream behind a DataPtr with a Block; @bytes on the card. */
+/* Allocates @bytes on the card for the current stream, as a DataPtr with a Block. */
 c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes,
 		      PlacementPtr placement);
 
-/* The memory of @storage from @offset on, under another placement. Keeps it alive. */
+/* The memory of @storage from @offset on, with another placement; keeps the storage alive. */
 c10::DataPtr alias(const c10::Storage &storage, uint64_t offset, PlacementPtr placement);
 
-/* The same memory as @block, which lives for as long as @keeper does. */
+/* The memory of @block; keeps @keeper alive, which owns it. */
 c10::DataPtr alias_block(const Block &block, c10::Storage keeper);
 
-/* The live block of @device that @address lies in, or NULL. */
+/* The live block of @device that contains @address, or NULL. */
 Block *find_block(c10::DeviceIndex device, spyre_devptr address);
-/* The card whose memory @address, also an interior one, lies in, or -1. */
+/* The card whose memory contains @address, or -1. */
 c10::DeviceIndex device_of_address(spyre_devptr address);
 
-/* Frees the card's memory and leaves its context, which the caller may destroy. */
+/* Frees the card's memory and detaches its context, which the caller may destroy. */
 spyre_context *drop_memory(c10::DeviceIndex device);
 
 } // namespace torch_spyre

@@ -26,7 +26,7 @@ constexpr uint64_t SMALL_SEGMENT = 2 * MIB;
 constexpr uint64_t MEDIUM_MOST = 8 * MIB;
 constexpr uint64_t MEDIUM_SEGMENT = 16 * MIB;
 
-/* The pool of what no graph has for itself. */
+/* The pool of memory that belongs to no graph. */
 constexpr c10::MempoolId_t EVERYBODYS{0, 0};
 
 uint64_t round_up(uint64_t bytes, uint64_t unit)
@@ -70,7 +70,7 @@ template <typename F> void each_stat(c10::CachingDeviceAllocator::DeviceStats &s
 
 Cache &cache(c10::DeviceIndex device)
 {
-	/* Never destroyed: storages may be freed after this file's statics. */
+	/* Not destroyed, because storages may be freed after this file's statics. */
 	static auto *caches = new std::array<std::unique_ptr<Cache>, MAX_DEVICES>([] {
 		std::array<std::unique_ptr<Cache>, MAX_DEVICES> a;
 
@@ -82,7 +82,7 @@ Cache &cache(c10::DeviceIndex device)
 	return *(*caches)[device];
 }
 
-/* Gives back the segments that are wholly free and that @wanted says. */
+/* Returns the free segments that @wanted selects to the card. */
 template <typename F> void Cache::release_free(F &&wanted)
 {
 	for (Pool *free_chunks : {&small_pool, &large_pool}) {
@@ -101,7 +101,7 @@ bool Cache::Order::operator()(const Chunk *a, const Chunk *b) const
 	       std::tie(b->segment->pool, b->segment->stream, b->bytes, b->address);
 }
 
-/* A free chunk that lies in a segment with others cannot be released alone. */
+/* Counts free chunks of shared segments, which cannot be released alone. */
 void Cache::count_inactive(const Chunk *chunk, bool more)
 {
 	if (!chunk->split())
@@ -110,7 +110,7 @@ void Cache::count_inactive(const Chunk *chunk, bool more)
 	count(counts.inactive_split_bytes, chunk->segment->small, chunk->bytes, more);
 }
 
-/* @like: a segment of the stream and pool that want it. */
+/* Finds a free chunk for the stream and pool of @like. */
 Chunk *Cache::find(uint64_t bytes, const Segment &like)
 {
 	Segment probe_segment = like;
@@ -121,7 +121,7 @@ Chunk *Cache::find(uint64_t bytes, const Segment &like)
 	if (it == free_chunks.end() || (*it)->segment->stream != like.stream ||
 	    (*it)->segment->pool != like.pool)
 		return nullptr;
-	/* A huge chunk is not taken for a tenth of it: that would keep it from its like. */
+	/* A small request must not take a huge chunk, which another huge request could use. */
 	if (!like.small && bytes > MEDIUM_MOST && (*it)->bytes > bytes + bytes / 2 + MEDIUM_SEGMENT)
 		return nullptr;
 
@@ -153,7 +153,7 @@ Chunk *Cache::grow(uint64_t bytes, const Segment &like, bool last)
 		status = map(size, &address);
 	}
 	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY && size > round_up(bytes, GRANULE)) {
-		/* No room for a segment to share; there may be for this one alone. */
+		/* A shared segment does not fit; a segment for this request alone may. */
 		size = round_up(bytes, GRANULE);
 		status = map(size, &address);
 	}
@@ -190,7 +190,7 @@ void Cache::out_of_memory(uint64_t bytes, const std::string &cause)
 			 reserved(), ". Free tensors or take smaller batches. (", cause, ")");
 }
 
-/* Leaves @bytes of @chunk and puts the rest into the pool. */
+/* Cuts @chunk to @bytes and adds the rest to the pool. */
 void Cache::cut(Chunk *chunk, uint64_t bytes)
 {
 	bool small = chunk->segment->small;
@@ -227,7 +227,7 @@ Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, bool last)
 	if (!captured.empty()) {
 		auto it = captured.find(capture_of(device, stream));
 
-		/* Its streams take turns: they share what they have. */
+		/* The streams of a capture run one after the other, so they share memory. */
 		if (it != captured.end()) {
 			like.stream = -1;
 			like.pool = it->second;
@@ -278,7 +278,7 @@ bool Cache::free(Chunk *chunk)
 		spyre_event *event = nullptr;
 		spyre_stream *stream;
 
-		/* A stream in error takes no event and no work that could use the memory. */
+		/* A stream in error refuses the event, but runs no work that uses the memory. */
 		if (spyre_stream_get(context(device), id, &stream) == SPYRE_SUCCESS &&
 		    spyre_event_create(context(device), SPYRE_EVENT_NO_TIMING, &event) ==
 			    SPYRE_SUCCESS &&
@@ -295,7 +295,7 @@ bool Cache::free(Chunk *chunk)
 	return true;
 }
 
-/* Rarely asked: memory that came back by another way than its tensor. */
+/* Walks the chunks of a segment, which is rarely needed: for imported memory only. */
 Block *Cache::owner(spyre_devptr address)
 {
 	std::lock_guard<std::recursive_mutex> guard(lock);
@@ -332,7 +332,7 @@ void Cache::reclaim()
 	}
 }
 
-/* Makes @neighbour a part of @chunk. */
+/* Merges @neighbour into @chunk. */
 void Cache::merge(Chunk *chunk, Chunk *neighbour)
 {
 	if (!neighbour || neighbour->in_use)
@@ -367,12 +367,12 @@ void Cache::give_back(Chunk *chunk)
 	chunk->requested = 0;
 	pool(small).insert(chunk);
 	count_inactive(chunk, true);
-	/* The last of a pool that no graph has any more. */
+	/* Releases the last segments of a pool without graphs. */
 	if (chunk->segment->pool != EVERYBODYS && is_releasable(chunk))
 		release(chunk);
 }
 
-/* A segment that is wholly free, and no graph's. */
+/* True if the whole segment is free and belongs to no graph. */
 bool Cache::is_releasable(const Chunk *chunk) const
 {
 	return !chunk->split() && !private_pools.count(chunk->segment->pool);
@@ -436,12 +436,12 @@ void Cache::empty()
 		release_segments();
 }
 
-/* Chunks in use stay with their owners, who see that their context is gone. */
+/* Chunks in use stay with their owners, which check the generation of the context. */
 spyre_context *Cache::leave()
 {
 	std::lock_guard<std::recursive_mutex> guard(lock);
 
-	/* A context that another thread keeps from being destroyed keeps no memory. */
+	/* The context may live on because of another thread, so its memory is freed here. */
 	if (has_context(device))
 		for (auto &[address, segment] : segments)
 			(void)spyre_mem_free(context(device), address);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A card's memory, kept by the process. Memory that a stream gave back may be
- * handed out again for the same stream at once, since its work is in order;
- * what other streams were recorded to use waits for events on those.
+ * The cache of a card's memory. Memory that a stream freed may be allocated again
+ * for the same stream at once, since its work is in order. Memory with recorded
+ * uses on other streams waits for events on those.
  *
- * No Python and no PyTorch lock is taken inside; callers may hold the GIL.
+ * It takes no locks of Python or PyTorch; callers may hold the GIL.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct Segment {
 	int stream;
 	bool small;
 	Chunk *first = nullptr;
-	/* The graphs' whose memory it is, {0, 0} for everybody's. */
+	/* The pool of the graphs that own it, {0, 0} if none does. */
 	c10::MempoolId_t pool{0, 0};
 };
 
@@ -39,7 +39,7 @@ struct Chunk {
 	Segment *segment;
 	spyre_devptr address;
 	uint64_t bytes;
-	/* Of the context that it is memory of. */
+	/* Generation of the context that the memory belongs to. */
 	uint64_t generation = 0;
 	uint64_t requested = 0;
 	bool in_use = false;
@@ -61,26 +61,26 @@ public:
 	{
 	}
 
-	/* When emptying the cache did not help either: c10::OutOfMemoryError if this is the
-	 * @last attempt, else NULL. */
+	/* If memory is short even after emptying the cache, throws c10::OutOfMemoryError in
+	 * the @last attempt, else returns NULL. */
 	Chunk *allocate(uint64_t bytes, int stream, Block *owner, bool last);
-	/* False if its context has ended, and the memory with it. */
+	/* False if the context has ended, which has freed the memory. */
 	bool free(Chunk *chunk);
-	/* Whose memory @address lies in, or NULL. */
+	/* The block whose memory contains @address, or NULL. */
 	Block *owner(spyre_devptr address);
 	void record(Chunk *chunk, int stream);
 	void empty();
 
 	/*
-	 * Streams of @capture allocate from @pool, and from nothing else: what its graph
-	 * uses is not anybody else's until all graphs have released the pool. Memory
-	 * that is given back meanwhile serves captures into the same pool.
+	 * Streams of @capture allocate from @pool only, so that its graph shares no memory
+	 * until all graphs have released the pool. Memory that is freed meanwhile is
+	 * reused by captures into the same pool.
 	 */
 	void begin_capture(uint64_t capture, c10::MempoolId_t pool);
 	void end_capture(uint64_t capture);
 	void release_pool(c10::MempoolId_t pool);
 
-	/* Frees everything and leaves the card's context, which the caller may destroy. */
+	/* Frees all memory and detaches the card's context, which the caller may destroy. */
 	spyre_context *leave();
 
 	c10::CachingDeviceAllocator::DeviceStats stats();
@@ -117,9 +117,9 @@ private:
 	std::recursive_mutex lock;
 	Pool small_pool, large_pool;
 	std::map<spyre_devptr, std::unique_ptr<Segment>> segments;
-	/* Given back, but other streams may still use them. */
+	/* Freed chunks that other streams may still use. */
 	std::list<Chunk *> pending;
-	/* Captures in progress and where they allocate; pools and how many graphs have them. */
+	/* The pools of captures in progress, and the number of graphs of each pool. */
 	std::map<uint64_t, c10::MempoolId_t> captured;
 	std::map<c10::MempoolId_t, unsigned> private_pools;
 	c10::CachingDeviceAllocator::DeviceStats counts;

@@ -15,7 +15,7 @@ namespace torch_spyre {
 
 namespace {
 
-/* Raised in a child that inherits contexts; nothing clears it. */
+/* True in a forked child that inherits contexts, until it ends. */
 std::atomic<bool> forked{false};
 std::atomic<bool> initialized{false};
 
@@ -23,13 +23,13 @@ struct Card {
 	std::mutex lock;
 	std::atomic<spyre_context *> context{nullptr};
 	std::atomic<uint64_t> generation{1};
-	/* Threads that have asked for the context and may hold what belongs to it. */
+	/* Number of threads that have got the context and may hold objects of it. */
 	unsigned users = 0;
 };
 
 Card &card(c10::DeviceIndex index)
 {
-	/* Never destroyed: tensors of static storage outlive this file's statics. */
+	/* Not destroyed, because static tensors outlive this file's statics. */
 	static auto *cards = new Card[MAX_DEVICES];
 
 	return cards[index];
@@ -57,7 +57,7 @@ struct Leaving {
 	}
 };
 
-/* Under the card's lock. */
+/* Caller holds the card's lock. */
 void become_user(c10::DeviceIndex index)
 {
 	static thread_local Leaving leaving;
@@ -93,7 +93,7 @@ void check_fork()
 
 c10::DeviceIndex device_count() noexcept
 {
-	/* What is visible follows from the environment, once per process. */
+	/* The environment determines the visible cards once per process. */
 	static const int count = [] {
 		int n;
 
@@ -110,7 +110,7 @@ c10::DeviceIndex check_index(int index)
 	if (index < 0 || index >= device_count()) {
 		int n;
 
-		/* A configuration that hides every card says so itself. */
+		/* If the configuration hides all cards, libspyre's error says so. */
 		check(spyre_device_count(&n), "counting devices");
 		TORCH_CHECK(false, "spyre: device index ", index, " is out of range: ", n,
 			    n == 1 ? " card is" : " cards are",
@@ -196,7 +196,7 @@ spyre_context *leave_context(c10::DeviceIndex index)
 	unsigned self = used[index] == c.generation.load() ? 1 : 0;
 	bool shared = c.users > self;
 
-	/* Kernels belong to the context that is ending: also those that come late. */
+	/* Kernels belong to the ending context, also those that were compiled meanwhile. */
 	program_cache_clear(index);
 	c.generation.fetch_add(1);
 	program_cache_clear(index);

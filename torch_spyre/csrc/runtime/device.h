@@ -12,17 +12,17 @@ constexpr int MAX_DEVICES = 64;
 c10::DeviceIndex check_index(int index);
 void set_current_device_unchecked(c10::DeviceIndex index) noexcept;
 
-/* Counts the contexts that a card has had: memory and streams belong to one. */
+/* Counts the contexts of a card; memory and streams belong to one of them. */
 uint64_t generation(c10::DeviceIndex index) noexcept;
 /*
- * Leaves the card's context; the next use opens another. Returns what the caller may
- * destroy, holding no lock that host functions of streams take. NULL if there is
- * none, or if another thread may be using it: then it stays, and refuses work.
+ * Detaches the card's context; the next use opens another. Returns the context, which
+ * the caller destroys without holding a lock that host functions of streams take. NULL
+ * if no context is open, or if another thread may use it: then it stays and refuses work.
  */
 spyre_context *leave_context(c10::DeviceIndex index);
-/* A use of the context by a thread that this file does not see. */
+/* Registers a use of the context by a thread that does not call context(). */
 void share_context(c10::DeviceIndex index);
-/* @kernel, to be unloaded if its context, of @generation, is still the card's. */
+/* Owns @kernel; unloads it at the end if the card still has the context of @generation. */
 std::shared_ptr<spyre_kernel> keep_kernel(spyre_kernel *kernel, c10::DeviceIndex index,
 					  uint64_t generation);
 

@@ -12,7 +12,7 @@ namespace torch_spyre {
 
 namespace {
 
-/* What failed on the card, as against what was asked of it wrongly. */
+/* True for failures on the card, as opposed to wrong arguments. */
 bool is_device_error(spyre_status status)
 {
 	switch (status) {
@@ -46,7 +46,7 @@ const char *remedy(spyre_status status)
 	}
 }
 
-/* What is left on the current card, where the work that found no room was. */
+/* The free memory of the current card, on which the allocation failed. */
 std::string room()
 {
 	c10::DeviceIndex device = current_device();
@@ -60,7 +60,7 @@ std::string room()
 			" bytes. Free tensors or take smaller batches.");
 }
 
-/* The failure that a cancelled call follows from; the call's own text does not have it. */
+/* The failure that caused a cancelled call, which the call's own text lacks. */
 std::string first_failure(spyre_status status)
 {
 	c10::DeviceIndex device = current_device();

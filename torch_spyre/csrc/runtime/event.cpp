@@ -16,7 +16,7 @@ namespace {
 
 struct Event {
 	c10::DeviceIndex device;
-	uint64_t generation;	/* of the context that it belongs to */
+	uint64_t generation;	/* of its context */
 	bool timing;
 	spyre_event *native;
 
@@ -28,7 +28,7 @@ struct Event {
 	}
 };
 
-/* Shared, since a wait on another card outlives the event's owner. */
+/* Shared, because a wait on another card may outlive the event's owner. */
 using EventPtr = std::shared_ptr<Event>;
 
 EventPtr &of(void *event)
@@ -93,7 +93,7 @@ void block_on_event(void *event, c10::Stream stream)
 		check(spyre_stream_wait_event(native, e->native), "waiting for an event");
 		return;
 	}
-	/* Cards share no timeline: a host function of the stream waits. */
+	/* Cards have separate timelines, so a host function of the stream waits. */
 	not_in_graph(stream.device_index(), "a wait for an event of another card",
 		     "wait before the capture");
 	auto data = std::make_unique<EventPtr>(e);

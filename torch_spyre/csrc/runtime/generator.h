@@ -10,7 +10,7 @@ namespace torch_spyre {
 
 const at::Generator &default_generator(c10::DeviceIndex device);
 at::Generator new_generator(c10::DeviceIndex device);
-/* The CPU generator behind @generator, or behind the device's default one. */
+/* The CPU generator inside @generator, or inside the device's default one. */
 at::Generator host_generator(const std::optional<at::Generator> &generator,
 			     c10::DeviceIndex device);
 

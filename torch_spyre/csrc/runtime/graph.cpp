@@ -23,7 +23,7 @@ std::atomic<unsigned> captures{0};
 
 namespace {
 
-/* Of all graphs of the process. */
+/* Counts the pools of all graphs of the process. */
 std::atomic<uint64_t> pools{0};
 
 class CapturedGraph final : public at::GraphImplInterface {
@@ -42,7 +42,7 @@ public:
 	void enable_debug_mode() override { debug_ = true; }
 	void debug_dump(const std::string &path) override;
 
-	/* Under the lock of the captures in progress. */
+	/* Caller holds the lock of the captures in progress. */
 	bool is_capture(uint64_t number) const { return capture_ == number; }
 	bool is_of_thread(std::thread::id id) const { return thread_ == id; }
 	void note_failure(const std::string &why);
@@ -57,18 +57,18 @@ private:
 	bool debug_ = false;
 	spyre_graph *graph_ = nullptr;
 	bool instantiated_ = false;
-	/* Where it is captured, and the context that it belongs to. */
+	/* The card of the capture, and its context. */
 	c10::DeviceIndex device_ = 0;
 	int stream_ = 0;
 	uint64_t generation_ = 0;
 	at::MempoolId_t pool_{0, 0};
 	bool has_pool_ = false;
-	/* While it is captured. */
+	/* Number of the capture while it is in progress, else 0. */
 	uint64_t capture_ = 0;
 	std::thread::id thread_;
-	/* Why there is no graph. */
+	/* Reason why the capture has failed. */
 	std::string failure_;
-	/* Pinned memory that its copies use, and the streams that may be at it. */
+	/* Pinned memory that its copies use, and the streams that may use it. */
 	std::vector<void *> pinned_;
 	std::set<int> streams_;
 };
@@ -143,7 +143,7 @@ void capture_failed(const std::string &why)
 	if (!captures.load())
 		return;
 
-	/* Threads of autograd work on the captured stream, too. */
+	/* Threads of autograd also submit to the captured stream. */
 	c10::DeviceIndex device = current_device();
 	uint64_t capture = capture_of(device, static_cast<int>(current_stream(device).id()));
 
@@ -183,7 +183,7 @@ CapturedGraph::~CapturedGraph()
 		release();
 		return;
 	}
-	/* Ends a capture that nobody ended. */
+	/* Ends a capture that the program did not end. */
 	try {
 		capture_end();
 	} catch (const std::exception &) {
@@ -191,7 +191,7 @@ CapturedGraph::~CapturedGraph()
 	release();
 }
 
-/* Captures of libspyre are of a stream and take it from any thread: one mode for all. */
+/* libspyre captures a stream from any thread, so the mode is ignored. */
 void CapturedGraph::capture_begin(at::MempoolId_t pool, at::GraphCaptureMode)
 {
 	TORCH_CHECK(!capture_, "spyre: Graph.capture_begin: the graph is being captured; call "
@@ -241,7 +241,7 @@ void CapturedGraph::capture_end()
 		fail(status, "Graph.capture_end");
 	}
 	if (!failure_.empty()) {
-		/* Whoever was refused knows; what there is of the graph is of no use. */
+		/* The refused call has raised an error; the incomplete graph is destroyed. */
 		(void)spyre_graph_destroy(std::exchange(graph_, nullptr));
 		release();
 	} else if (!keep_graph_) {
@@ -258,7 +258,7 @@ void CapturedGraph::check_current() const
 		    "again");
 }
 
-/* What libspyre captures can be launched as it is. */
+/* Nothing to do: captured graphs of libspyre can be launched. */
 void CapturedGraph::instantiate()
 {
 	check_current();
@@ -282,7 +282,7 @@ void CapturedGraph::replay()
 	check(spyre_graph_launch(graph_, native), "Graph.replay");
 }
 
-/* Lets go of everything; replays that run keep what they need. */
+/* Releases all resources; running replays hold references of their own. */
 void CapturedGraph::release() noexcept
 {
 	bool current = is_current();
@@ -355,7 +355,7 @@ void CapturedGraph::debug_dump(const std::string &path)
 
 namespace at {
 
-/* By the device's name, c10::DeviceTypeName(). */
+/* Registered under the device's name, c10::DeviceTypeName(). */
 REGISTER_GRAPH_IMPL(SPYRE, torch_spyre::CapturedGraph)
 
 } // namespace at

@@ -11,12 +11,12 @@
 
 namespace torch_spyre {
 
-/* Captures that are being made, all cards and threads. */
+/* Number of captures in progress on all cards and threads. */
 extern std::atomic<unsigned> captures;
 
 /* The capture that a stream is part of, 0 for none; 0 if the card is not open. */
 uint64_t capture_of(c10::DeviceIndex device, int stream);
-/* Whether the current stream of @device is captured; next to nothing while none is. */
+/* True if the current stream of @device is captured; costs one load if no capture exists. */
 bool current_stream_is_captured(c10::DeviceIndex device);
 
 inline bool is_capturing(c10::DeviceIndex device)
@@ -25,21 +25,21 @@ inline bool is_capturing(c10::DeviceIndex device)
 	       current_stream_is_captured(device);
 }
 
-/* Captures of this thread or its current stream are of no use: something was refused. */
+/* Marks captures of this thread or its current stream as failed after a refused call. */
 void capture_failed(const std::string &why);
 
 [[noreturn]] void refuse_in_graph(const char *what, const char *instead);
 
-/* Throws if the current stream of @device is captured: @what needs the card's results,
- * or gives others each time; @instead says what to do. */
+/* Throws if the current stream of @device is captured, because @what needs results of the
+ * card or differs in each replay; @instead is the remedy. */
 inline void not_in_graph(c10::DeviceIndex device, const char *what, const char *instead)
 {
 	if (is_capturing(device))
 		refuse_in_graph(what, instead);
 }
 
-/* Pinned memory at @pointer is used on @stream: the graph that captures it, if one
- * does, keeps the memory for its replays. */
+/* Records a use of pinned memory at @pointer on @stream, so that a graph that captures the
+ * stream keeps the memory for its replays. */
 void keep_pinned(const void *pointer, c10::Stream stream);
 
 } // namespace torch_spyre

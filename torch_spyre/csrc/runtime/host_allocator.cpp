@@ -23,10 +23,10 @@ constexpr size_t LEAST = 4096;
 struct HostBlock {
 	void *address;
 	size_t bytes;
-	c10::DeviceIndex device;	/* whose context pinned it */
+	c10::DeviceIndex device;	/* the card whose context pinned it */
 	uint64_t generation;
 	bool in_use = true;
-	/* Graphs that copy from or to it. */
+	/* Number of graphs that copy from or to it. */
 	unsigned graphs = 0;
 	std::set<std::pair<c10::DeviceIndex, int>> streams;
 	std::vector<spyre_event *> events;
@@ -170,7 +170,7 @@ private:
 		return block;
 	}
 
-	/* To be used again once its copies are done. */
+	/* Makes a block reusable once its copies are done. */
 	void retire(HostBlock *block)
 	{
 		record_events(block);
@@ -197,7 +197,7 @@ private:
 			spyre_event *event = nullptr;
 			spyre_stream *stream;
 
-			/* A stream in error runs no copy that could touch the memory. */
+			/* A stream in error runs no copy that could use the memory. */
 			if (spyre_stream_get(context(device), id, &stream) == SPYRE_SUCCESS &&
 			    spyre_event_create(context(device), SPYRE_EVENT_NO_TIMING, &event) ==
 				    SPYRE_SUCCESS &&
@@ -250,7 +250,7 @@ private:
 
 Pool &pool()
 {
-	/* Never destroyed: tensors may be freed after this file's statics. */
+	/* Not destroyed, because tensors may be freed after this file's statics. */
 	static auto *p = new Pool;
 
 	return *p;

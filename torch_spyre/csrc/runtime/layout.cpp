@@ -65,7 +65,7 @@ bool is_row_major(at::IntArrayRef size, at::IntArrayRef stride)
 	return true;
 }
 
-/* The order in which strides fall, if no element is left out or shared. */
+/* The dimensions by descending stride; false if elements are left out or shared. */
 bool dense_order(at::IntArrayRef size, at::IntArrayRef stride, std::vector<int64_t> *order)
 {
 	int64_t step = 1;
@@ -93,7 +93,7 @@ PlacementPtr build(at::IntArrayRef size, c10::ScalarType dtype)
 	auto placement = std::make_shared<Placement>();
 	int64_t step = 1;
 
-	/* Layouts have up to SPYRE_MAX_RANK dimensions; outer ones become one. */
+	/* Layouts have at most SPYRE_MAX_RANK dimensions, so outer ones are merged. */
 	placement->dtype = dtype;
 	placement->size = size.vec();
 	while (placement->size.size() > SPYRE_MAX_RANK) {
@@ -109,7 +109,7 @@ PlacementPtr build(at::IntArrayRef size, c10::ScalarType dtype)
 	return placement;
 }
 
-/* Shapes repeat: a thread remembers the last placements that it made. */
+/* A cache of a thread's last placements, because shapes repeat. */
 struct Remembered {
 	std::vector<int64_t> size;
 	c10::ScalarType dtype = c10::ScalarType::Undefined;
@@ -168,7 +168,7 @@ PlacementPtr strided_placement(at::IntArrayRef size, at::IntArrayRef stride,
 
 	if (is_row_major(size, stride))
 		return default_placement(size, dtype);
-	/* The plain elements of the storage, when no order of dimensions makes them dense. */
+	/* Uses the elements of the storage in one dimension if no order makes the tensor dense. */
 	if (!dense_order(size, stride, &order))
 		return default_placement({elements}, dtype);
 	for (int64_t d : order)
@@ -176,7 +176,7 @@ PlacementPtr strided_placement(at::IntArrayRef size, at::IntArrayRef stride,
 	return default_placement(permuted, dtype);
 }
 
-/* Layouts that were written down have lost which host dimension each of theirs walks. */
+/* Finds the host dimension of each device dimension, which loaded layouts lack. */
 static bool find_mapping(at::IntArrayRef size, at::IntArrayRef stride, c10::ScalarType dtype,
 			 spyre_layout *layout)
 {
@@ -185,7 +185,7 @@ static bool find_mapping(at::IntArrayRef size, at::IntArrayRef stride, c10::Scal
 
 	for (size_t d = 0; d < size.size(); d++)
 		order[d] = static_cast<int32_t>(d);
-	/* Beyond rank 5 the orders are too many to try: such layouts stay explicit. */
+	/* Beyond rank 5 too many orders exist, so such layouts stay explicit. */
 	do {
 		if (spyre_layout_init_strided(&candidate, size.size(), size.data(), stride.data(),
 					      host_format(dtype), order.data(), order.size()) ==

@@ -8,15 +8,15 @@ namespace torch_spyre {
 
 using PlacementPtr = std::shared_ptr<const Placement>;
 
-/* Of a dense row-major tensor. */
+/* The placement of a dense row-major tensor. */
 PlacementPtr default_placement(at::IntArrayRef size, c10::ScalarType dtype);
-/* Of a tensor with any strides, in a storage of @elements. */
+/* The placement of a tensor with any strides, in a storage of @elements. */
 PlacementPtr strided_placement(at::IntArrayRef size, at::IntArrayRef stride,
 			       c10::ScalarType dtype, int64_t elements);
-/* Of a tensor with these strides that lies as @layout says. */
+/* The placement of a tensor with these strides and @layout. */
 PlacementPtr explicit_placement(at::IntArrayRef size, at::IntArrayRef stride,
 				c10::ScalarType dtype, const spyre_layout &layout);
-/* To allocate for it. */
+/* Bytes of device memory for a placement. */
 uint64_t placement_bytes(const Placement &placement);
 
 } // namespace torch_spyre

@@ -59,7 +59,7 @@ std::string name_of(const spyre_activity &activity)
 	}
 }
 
-/* From CLOCK_MONOTONIC to the clock of traces, nanoseconds of the epoch. */
+/* Offset in ns from CLOCK_MONOTONIC to the epoch, which traces use. */
 int64_t epoch_offset()
 {
 	timespec monotonic, real;
@@ -70,7 +70,7 @@ int64_t epoch_offset()
 	       monotonic.tv_nsec;
 }
 
-/* Operations nest: what a thread queues belongs to the innermost. */
+/* Operations nest; work that a thread queues belongs to the innermost one. */
 thread_local std::vector<uint64_t> correlations;
 
 class Session final : public libkineto::IActivityProfilerSession {
@@ -100,7 +100,7 @@ public:
 			if (!has_context(i))
 				continue;
 			try {
-				/* Makes the records of what is still running. */
+				/* Waits until running work has its records. */
 				synchronize_device(i);
 			} catch (const std::exception &error) {
 				failures.emplace_back(error.what());
@@ -153,7 +153,7 @@ public:
 
 	std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override
 	{
-		return nullptr;	/* there may be several cards: processTrace() names them */
+		return nullptr;	/* processTrace() names the rows of all cards */
 	}
 
 	std::vector<libkineto::ResourceInfo> getResourceInfos() override
@@ -200,7 +200,7 @@ private:
 					   " records were dropped; profile less at a time");
 	}
 
-	/* Where an arrow begins: a point on the host's row, in the operation that queued it. */
+	/* Adds the start of an arrow on the host's row, in the operation that queued the work. */
 	void add_origin(const spyre_activity &record, const libkineto::ITraceActivity &op)
 	{
 		buffer.emplace_activity(buffer.span, ActivityType::PRIVATEUSE1_RUNTIME,
@@ -245,7 +245,7 @@ private:
 			activity.addMetadata("macs", record.macs);
 	}
 
-	/* Names a row for each stream that ran something. */
+	/* Names a row for each stream with records. */
 	void describe(libkineto::ActivityLogger &logger, const std::set<std::pair<int, int>> &rows,
 		      int64_t time)
 	{

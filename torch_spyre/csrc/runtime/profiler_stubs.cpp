@@ -28,7 +28,7 @@ struct Stubs final : torch::profiler::impl::ProfilerStubs {
 					  .count();
 	}
 
-	/* Microseconds. */
+	/* Returns microseconds. */
 	float elapsed(const torch::profiler::impl::ProfilerVoidEventStub *start,
 		      const torch::profiler::impl::ProfilerVoidEventStub *end) const override
 	{

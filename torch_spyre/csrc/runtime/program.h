@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * From an operation to its kernel. A Call names a program, the numbers it takes
- * and its operands; calls that agree in all of these share one kernel, which
- * the program cache keeps. Building a kernel is the program's own function,
- * called only when the cache has none.
+ * Programs and calls. A Call has a program, its numbers and its operands; calls that
+ * agree in all of these share one kernel of the program cache. The program's build()
+ * is called only if the cache lacks the kernel.
  */
 #pragma once
 
@@ -17,17 +16,17 @@ namespace torch_spyre {
 class Graph;
 struct Call;
 
-/* The builder does not make it: not an error, something else has to compute it. */
+/* Thrown if the builder does not support a call, so that the CPU has to compute it. */
 struct Refused : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
 
-/* What a kind of operation is made of. Its address is part of a kernel's key. */
+/* A kind of operation. Its address is part of a kernel's key. */
 struct Program {
-	const char *aten;	/* as PyTorch calls it, for errors */
-	const char *op;		/* as the builder does */
+	const char *aten;	/* PyTorch's name, for errors */
+	const char *op;		/* the builder's name */
 	void (*build)(Graph &graph, const Call &call);
-	/* Padding that is zero before is zero behind it. */
+	/* Zero padding of the inputs gives zero padding of the output. */
 	bool keeps_zero;
 };
 
@@ -36,11 +35,11 @@ struct Call {
 
 	const Program *program;
 	unsigned num_operands = 0, num_attributes = 0;
-	/* The format that floats are computed in; what that means is the program's. */
+	/* The format of the computation, which the program interprets. */
 	spyre_format format = SPYRE_FORMAT_INVALID;
 	/* Inputs, then the output. Not initialised. */
 	Operand operand[kOperands];
-	/* Names are compared by address: literals. */
+	/* Names are compared by address, so they have to be literals. */
 	spyre_sdsc_attribute attribute[kAttributes];
 
 	explicit Call(const Program &what) : program(&what) {}
@@ -50,7 +49,7 @@ struct Call {
 	const Operand &output() const { return operand[num_operands - 1]; }
 };
 
-/* A graph of the builder in the making; errors throw and name the operation. */
+/* A graph of the builder under construction; errors throw and name the operation. */
 class Graph {
 public:
 	using Tensor = uint32_t;
@@ -69,9 +68,9 @@ public:
 	Tensor add(const char *op, const Tensor *inputs, unsigned num_inputs,
 		   const spyre_sdsc_attribute *attributes, unsigned num_attributes,
 		   Tensor out = kNew);
-	/* @tensor in @format; itself if it has that. */
+	/* Converts @tensor to @format, or returns it if it has that format. */
 	Tensor cast(Tensor tensor, spyre_format format);
-	/* Into the output, whatever its format. */
+	/* Stores @tensor in the output and converts it to the output's format. */
 	void store(Tensor tensor);
 	spyre_format format(Tensor tensor) const;
 	spyre_kernel *load(spyre_context *context);
@@ -93,10 +92,10 @@ struct ProgramCacheStats {
 	uint64_t hits, misses, evictions, kernels, bytes, limit_bytes;
 };
 ProgramCacheStats program_cache_stats();
-/* Forgets the kernels of @device (-1: all), as after a reset of its context. */
+/* Drops the kernels of @device (-1: all), for example after a reset of its context. */
 void program_cache_clear(c10::DeviceIndex device = -1);
 
-/* A kernel that stays loaded while it is held. */
+/* A reference that keeps a kernel loaded. */
 using Kernel = std::shared_ptr<spyre_kernel>;
 Kernel program_for(const Call &call, c10::DeviceIndex device);
 

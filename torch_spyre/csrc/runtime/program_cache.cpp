@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernels by what they were made for. A key is a short list of words, hashed
- * and compared as such; the lock is held to look up and to file, never while a
- * kernel is compiled. What was not used for longest goes first.
+ * The LRU cache of kernels. A key is a short list of words, which are hashed and
+ * compared. The lock is held for lookups and insertions, not while a kernel is
+ * compiled.
  */
 #include "program.h"
 
@@ -20,7 +20,7 @@ namespace torch_spyre {
 
 namespace {
 
-/* The words that tell one kernel from another. */
+/* The words that identify a kernel. */
 struct Key {
 	static constexpr unsigned kOfOperand = 3 + SPYRE_MAX_RANK + SPYRE_MAX_DEVICE_RANK;
 	static constexpr unsigned kWords = 8 + 2 * Call::kAttributes +
@@ -105,14 +105,14 @@ private:
 	void drop(Order::iterator position);
 
 	std::mutex mutex_;
-	Order order_;	/* the latest first */
+	Order order_;	/* most recently used first */
 	std::unordered_multimap<uint64_t, Order::iterator> index_;
 	ProgramCacheStats stats_{ 0, 0, 0, 0, 0, limit() };
 
 	static uint64_t limit();
 };
 
-/* TORCH_SPYRE_PROGRAM_CACHE_MIB: device memory and host tables that kernels may take. */
+/* TORCH_SPYRE_PROGRAM_CACHE_MIB: limit of the kernels' device memory and host tables. */
 uint64_t ProgramCache::limit()
 {
 	const char *text = std::getenv("TORCH_SPYRE_PROGRAM_CACHE_MIB");
@@ -121,7 +121,7 @@ uint64_t ProgramCache::limit()
 	return static_cast<uint64_t>(mib > 0 ? mib : 512) << 20;
 }
 
-/* The entry of a key, made if it is missing; its kernel if it has one. */
+/* Finds or adds the entry of a key; sets @kernel if the entry has one. */
 EntryRef ProgramCache::find(const Key &key, c10::DeviceIndex device, Kernel *kernel)
 {
 	std::lock_guard<std::mutex> lock(mutex_);
@@ -167,7 +167,7 @@ void ProgramCache::drop(Order::iterator position)
 	order_.erase(position);
 }
 
-/* Counts a new kernel, and makes room for it; the caller lets go of what is dropped. */
+/* Counts a new kernel and evicts others; the caller releases those in @dropped. */
 void ProgramCache::account(const EntryRef &entry, std::vector<EntryRef> *dropped)
 {
 	spyre_kernel_info info{};
@@ -205,7 +205,7 @@ Kernel make(const Call &call, c10::DeviceIndex device, uint64_t since)
 	return keep_kernel(graph.load(context(device)), device, since);
 }
 
-/* What the allocator keeps may be room enough for the program. */
+/* Retries after emptying the allocator's cache, which may free enough memory. */
 Kernel make_or_make_room(const Call &call, c10::DeviceIndex device, uint64_t since)
 {
 	try {
@@ -226,7 +226,7 @@ Kernel ProgramCache::get(const Call &call, c10::DeviceIndex device)
 	EntryRef entry = find(key, device, &kernel);
 	if (!entry)
 		return kernel;
-	/* Others who want the same kernel wait here, and find it made. */
+	/* Other threads that need the same kernel wait here and then find it. */
 	std::lock_guard<std::mutex> compiling(entry->compiling);
 	{
 		std::lock_guard<std::mutex> lock(mutex_);
@@ -246,7 +246,7 @@ Kernel ProgramCache::get(const Call &call, c10::DeviceIndex device)
 	}
 	std::lock_guard<std::mutex> lock(mutex_);
 	if (since != generation(device)) {
-		/* The context was replaced meanwhile: the launch will say so. */
+		/* The context was replaced meanwhile; the launch reports the error. */
 		forget(entry);
 		return kernel;
 	}
@@ -277,7 +277,7 @@ void ProgramCache::clear(c10::DeviceIndex device)
 	}
 }
 
-/* Never destroyed: kernels outlive static destructors, the context frees them. */
+/* Not destroyed: kernels outlive static destructors, and the context frees them. */
 ProgramCache &cache()
 {
 	static ProgramCache *instance = new ProgramCache;

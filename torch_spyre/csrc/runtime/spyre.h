@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The declarations that all files of the plugin use. PyTorch's interfaces end
- * here, libspyre's public headers begin; all work is done by libspyre.
+ * Declarations that the plugin's files share. It is the boundary of PyTorch's
+ * interfaces and libspyre's public headers; libspyre does all work.
  *
- * A storage's bytes lie on the card as its Placement says: a host tensor (size,
- * stride, dtype) brought into sticks by a layout. Every view of the storage is
- * plain PyTorch metadata (size, stride, storage offset in elements of that host
- * tensor) and shares it; operand_of() finds where a view lies on the card.
+ * The Placement of a storage describes its bytes on the card: a host tensor (size,
+ * stride, dtype), divided into sticks by a layout. All views of the storage share it and
+ * are plain PyTorch metadata (size, stride, storage offset in elements of that host
+ * tensor); operand_of() finds the operand of a view.
  */
 #pragma once
 
@@ -57,7 +57,7 @@ spyre_format device_format(c10::ScalarType dtype);
 /* The layout of a dense row-major tensor (constructor 1). */
 spyre_layout default_layout(at::IntArrayRef size, c10::ScalarType dtype);
 
-/* What lies in a storage. Immutable: a new one takes its place. */
+/* The contents of a storage. Immutable: a change replaces it by a new one. */
 struct Placement {
 	c10::ScalarType dtype;
 	std::vector<int64_t> size, stride;
@@ -71,9 +71,9 @@ struct Block {
 	spyre_devptr address;
 	uint64_t bytes;
 	std::shared_ptr<const Placement> placement;
-	/* The lanes beyond the host tensor hold zeros (fresh from H2D), not leftovers. */
+	/* The lanes beyond the host tensor are zeros, as after a copy from the host. */
 	bool clean_padding;
-	/* Replays of a graph may write it, of which nobody here hears. */
+	/* Replays of a graph may write it without a notice to the plugin. */
 	bool in_graph = false;
 
 	bool padding_is_clean() const
@@ -88,7 +88,7 @@ struct Operand {
 	spyre_sdsc_operand desc;	/* host size of the view, layout with dim_map */
 	spyre_devptr address;		/* of its first stick */
 	bool clean_padding;
-	/* A kernel that writes the operand in whole sticks writes nothing else. */
+	/* A kernel that writes whole sticks of the operand writes no other elements. */
 	bool whole_sticks;
 };
 

@@ -46,7 +46,7 @@ c10::Stream exchange_stream(c10::Stream stream)
 	return old;
 }
 
-/* Streams that were ever asked for, of each card. */
+/* Bits of the streams of each card that were used. */
 static std::atomic<uint64_t> used[MAX_DEVICES][SPYRE_STREAM_HIGH_LAST / 64 + 1];
 
 static bool is_used(c10::DeviceIndex index, int id)
@@ -113,7 +113,7 @@ void synchronize_stream(c10::Stream stream)
 
 void wait_for_signals_too(c10::DeviceIndex device)
 {
-	/* A capture that has to be told of the wait is told by the context. */
+	/* During a capture the context registers the wait with it. */
 	if (!is_capturing(device))
 		for (int id = 0; id <= SPYRE_STREAM_HIGH_LAST; id++)
 			if (is_used(device, id))

@@ -15,7 +15,7 @@ namespace torch_spyre {
 
 namespace {
 
-/* The longest that a handler of Python's waits for the card. */
+/* Longest time that a signal handler of Python is delayed by a wait. */
 constexpr uint64_t kBetweenSignals = 40000000;	/* ns */
 
 bool takes_signals()
@@ -72,7 +72,7 @@ void wait_for_signals_too(spyre_stream *stream)
 {
 	if (!takes_signals() || spyre_stream_query(stream) != SPYRE_NOT_READY)
 		return;
-	/* Not for what other threads queue meanwhile. */
+	/* Waits for present work only, not for work that other threads queue meanwhile. */
 	Marked now(stream);
 
 	if (now.event)
@@ -83,7 +83,7 @@ void keep_until_done(const at::Tensor &host, spyre_stream *stream) noexcept
 {
 	auto *kept = new at::Tensor(host);
 
-	/* A stream that takes nothing more has an error, and no work that goes on. */
+	/* A stream that refuses the function is in error and has no running work. */
 	if (spyre_stream_host_fn(stream, let_go, kept) != SPYRE_SUCCESS) {
 		ReleaseGil no_gil;
 

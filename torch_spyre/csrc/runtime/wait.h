@@ -7,16 +7,16 @@
 namespace torch_spyre {
 
 /*
- * In Python's main thread: returns once what @stream holds now is done, or raises what
- * a signal handler of Python's does, KeyboardInterrupt above all. In other threads it
- * returns at once. Says nothing of errors: synchronize afterwards.
+ * In Python's main thread, waits for the present work of @stream, or raises the exception
+ * of a signal handler, usually KeyboardInterrupt. In other threads it returns at once. It
+ * does not report errors of the work: synchronize afterwards.
  */
 void wait_for_signals_too(spyre_stream *stream);
-/* stream.cpp: for all streams of a card, where no capture forbids it. */
+/* stream.cpp: waits for all streams of a card unless one is captured. */
 void wait_for_signals_too(c10::DeviceIndex device);
 void wait_for_signals_too(spyre_event *event);
 
-/* @host, which a copy of @stream reads or writes, lives until that is over. */
+/* Keeps @host alive until queued copies of @stream are done. */
 void keep_until_done(const at::Tensor &host, spyre_stream *stream) noexcept;
 
 } // namespace torch_spyre

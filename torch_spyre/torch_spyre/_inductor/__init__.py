@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """torch.compile for the card.
 
-A pass over the graph that Inductor is about to lower gathers operations that
-the SDSC builder knows into groups (:mod:`.partition`). Each group becomes one
-node of Inductor's IR (:mod:`.lowering`), one bundle on disk
-(:mod:`.bundle`) and one line of the generated wrapper. All else runs as eager
-operations.
+A pass over the graph, before Inductor lowers it, gathers operations that the SDSC builder
+supports into groups (:mod:`.partition`). Each group becomes one node of Inductor's IR
+(:mod:`.lowering`), one bundle on disk (:mod:`.bundle`) and one line of the generated wrapper.
+All other operations run eagerly.
 
-Nothing of torch._dynamo or torch._inductor is imported before somebody else does.
+This package does not import torch._dynamo or torch._inductor; it registers its parts when a
+program imports them.
 """
 
 import importlib
@@ -17,12 +17,13 @@ import sys
 
 
 class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls a function once a module has been imported."""
+    """An import hook that calls a function after a module has been imported."""
 
     def __init__(self, name, function):
         self.name, self.function = name, function
 
     def find_spec(self, name, path=None, target=None):
+        """Returns the module's spec with a loader that calls the function; else None."""
         if name != self.name:
             return None
         sys.meta_path.remove(self)
@@ -33,7 +34,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
             try:
                 load(module)
             except BaseException:
-                sys.meta_path.insert(0, self)  # it may be tried again
+                sys.meta_path.insert(0, self)  # the program may import it again
                 raise
             self.function()
 
@@ -58,7 +59,7 @@ def _backend():
     from torch._dynamo.backends.registry import register_backend
 
     def spyre(gm, example_inputs, **options):
-        """torch.compile for IBM Spyre: Inductor with the card's back end."""
+        """Compiles with Inductor and the card's back end."""
         from torch._inductor.compile_fx import compile_fx
 
         return compile_fx(gm, example_inputs, **options)
@@ -91,7 +92,7 @@ def _artefacts():
 
 
 def register():
-    """Makes the card known to dynamo and Inductor as soon as they are there."""
+    """Registers the card with dynamo and Inductor when they are imported."""
     _after_import("torch._dynamo.device_interface", _dynamo)
     _after_import("torch._dynamo.backends.registry", _backend)
     _after_import("torch._inductor.codegen.common", _codegen)
@@ -100,7 +101,7 @@ def register():
     _after_import("torch._inductor.compile_fx", _hints)
 
 
-#: What programs may use, and where it is: imported when it is asked for.
+#: The public names and their modules, which are imported on first access.
 PUBLIC = {
     "spyre_hint": "hint",
     "HintError": "hint",

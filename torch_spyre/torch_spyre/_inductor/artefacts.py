@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What may not be found again in AOTAutograd's cache.
+"""Keeps graphs with changing floats out of AOTAutograd's cache.
 
-Its key knows that a number is a float of the call, its guards know sizes only:
-a graph in which the float was fixed after all to what it was is found for other
-values too (torch 2.13, on every device). Such graphs are traced anew; Inductor's
-cache behind it holds.
+The cache's key contains that an argument is a float, but its guards cover sizes only. So a
+graph in which tracing has fixed the float's value is reused for other values (torch 2.13, on
+all devices). Such graphs are traced anew; Inductor's own cache is not affected.
 """
 
 import functools
@@ -13,10 +12,12 @@ import torch
 
 
 def changing_float(graph):
+    """Returns True if a float of the graph was traced as a symbol."""
     return any(isinstance(n.meta.get("example_value"), torch.SymFloat) for n in graph.nodes)
 
 
 def register():
+    """Wraps AOTAutograd's check, so that it bypasses its cache for such graphs."""
     from torch._functorch._aot_autograd import autograd_cache
 
     original = autograd_cache.check_cacheable

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Attention as one operation of the graph.
 
-Inductor would take it apart into products and a softmax that looks for rows of
-minus infinity; the builder has it whole, as eager attention does.
+Inductor would decompose it into products and a softmax that searches for rows of minus
+infinity. The builder has attention as one operation, which eager mode uses as well.
 """
 
 import math
@@ -18,7 +18,7 @@ def attention(
     mask: torch.Tensor | None,
     scale: float,
 ) -> torch.Tensor:
-    """softmax(scale query key^T + mask) value."""
+    """Returns softmax(scale query key^T + mask) value."""
     return torch.nn.functional.scaled_dot_product_attention(
         query, key, value, mask, scale=scale
     ).clone(memory_format=torch.contiguous_format)
@@ -38,7 +38,7 @@ def attention_side_by_side(
     scale: float,
     heads: int,
 ) -> torch.Tensor:
-    """The same of [B, H / n, S, D n], n heads in each stick, as [B, S, H / n, D n]."""
+    """Returns the attention of [B, H / n, S, D n], n heads per stick, as [B, S, H / n, D n]."""
     apart = [t.unflatten(3, (heads, -1)).transpose(2, 3).flatten(1, 2)
              for t in (query, key, value)]
     result = torch.nn.functional.scaled_dot_product_attention(*apart, mask, scale=scale)
@@ -54,7 +54,7 @@ def _(query, key, value, mask, scale, heads):
 
 def whole(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,
           scale=None, enable_gqa=False):
-    """Stands for scaled_dot_product_attention where the builder has it; no derivatives."""
+    """Replaces scaled_dot_product_attention if the builder supports it; has no derivative."""
     on_card = query.device.type == "spyre"
     heads = query.dim() == key.dim() and query.shape[:-2] == key.shape[:-2]
     if not on_card or dropout_p or is_causal or not heads:

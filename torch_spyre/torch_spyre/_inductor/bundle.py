@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Bundles on disk: written once, found again by what they hold.
+"""Bundles on disk, in a cache that is addressed by content.
 
-A kernel's specification is text: the records of its program and how its
-arguments lie. Its bundle is in Inductor's cache directory, in a folder named by
-a hash of the records, the library and the settings that the planner reads.
+A kernel's specification is text: the records of its program and the layouts of its arguments.
+Its bundle is in Inductor's cache directory, in a folder named by a hash of the records, the
+library and the settings that the planner reads.
 """
 
 import functools
@@ -19,7 +19,7 @@ from torch._inductor.runtime.cache_dir_utils import cache_dir
 from .. import _C
 from .emit import Program
 
-#: What the planner reads from the environment (docs/planning.md).
+#: Variables of the environment that the planner reads (docs/planning.md).
 SETTINGS = (
     "SENCORES",
     "LX_PLANNING",
@@ -31,29 +31,30 @@ SETTINGS = (
 
 @functools.cache
 def library():
-    """A hash of the library's file: another planner makes other bundles."""
+    """Returns a hash of the library's file, because another planner makes other bundles."""
     with open(_C._library_path(), "rb") as file:
         return hashlib.sha256(file.read()).hexdigest()
 
 
 def settings():
-    """What the planner is told now."""
+    """Returns the present values of SETTINGS, None for variables that are not set."""
     return [os.environ.get(name) for name in SETTINGS]
 
 
 def key(records):
-    """The name of the bundle of a program."""
+    """Returns the name of the bundle of a program's records."""
     text = json.dumps([library(), settings(), records])
     return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def directory(records):
+    """Returns the path of the bundle of a program's records."""
     name = key(records)
     return os.path.join(cache_dir(), "spyre", name[:2], name)
 
 
 def identity():
-    """What compiled graphs depend on: these sources, the library and its settings."""
+    """Returns a hash of all that compiled graphs depend on: these sources, library and settings."""
     return _identity(tuple(settings()))
 
 
@@ -66,13 +67,15 @@ def _identity(told):
 
 
 def cached():
+    """Returns False if SPYRE_INDUCTOR_SDSC_CACHE disables the reuse of bundles."""
     return os.environ.get("SPYRE_INDUCTOR_SDSC_CACHE", "1") not in ("0", "false", "off")
 
 
 def bundle(records, program=None):
-    """The bundle's directory, with its compiled program; made if it is not there.
+    """Returns the directory of a bundle with its compiled program; makes it if it is missing.
 
-    Writers do not see each other: a folder is complete when it has its name.
+    A bundle is written to a temporary folder and then renamed, so that concurrent writers and
+    readers see complete folders only.
     """
     target = directory(records)
     if cached() and os.path.exists(os.path.join(target, "bundle.mlir")):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operations that stay whole for the card, since the builder has them by name."""
+"""Operations that are not decomposed for the card, because the builder has them by name."""
 
 import functools
 
@@ -31,8 +31,8 @@ INTERPOLATIONS = (
     *(aten.upsample_bicubic2d, aten.upsample_trilinear3d),
 )
 
-#: What eager mode has whole, and the builder has not: runs eagerly, with the same results.
-#: The CPU computes most of these and rounds once; of parts, each would be rounded.
+#: Operations that the builder lacks but eager mode has. They run eagerly, with the same results:
+#: the CPU computes most of them and rounds once, while their parts would round each time.
 EAGER = (
     *(aten.elu, aten.elu_backward, aten.celu, aten.selu, aten.threshold),
     *(aten._prelu_kernel, aten._prelu_kernel_backward, aten.glu_backward),
@@ -55,30 +55,31 @@ EAGER = (
 
 
 def overloads(packet):
+    """Returns the overloads of an operation."""
     return (getattr(packet, name) for name in packet.overloads())
 
 
 def _makes_floats(args, kwargs):
-    """A range of floats, which the CPU counts in float64."""
+    """Returns True for a range of floats, which the CPU counts in float64."""
     dtype = kwargs.get("dtype")
     floats = any(isinstance(number, float) for number in args)
     return _on_card(args, kwargs) and (dtype.is_floating_point if dtype else floats)
 
 
-#: Operations that stay whole with some arguments.
+#: Operations that are not decomposed for some arguments, with the condition.
 SOMETIMES = {
     aten.arange.default: _makes_floats,
     aten.arange.start: _makes_floats,
     aten.arange.start_step: _makes_floats,
     aten._native_batch_norm_legit.no_stats: _on_card,
 }
-#: Where autograd comes in, and where inference mode has an operation taken apart.
+#: The dispatch keys of autograd, and of decompositions in inference mode.
 AUTOGRAD = torch._C.DispatchKey.AutogradPrivateUse1
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 
 
 def _interpolation(packet, decomposition):
-    """The form that takes sizes or scales in terms of the one that is kept."""
+    """Returns packet.vec, which takes sizes or scales, based on packet.default, which is kept."""
 
     def vec(input, output_size, align_corners, scale_factors):
         if input.device.type != "spyre":
@@ -91,10 +92,11 @@ def _interpolation(packet, decomposition):
 
 
 def _keep_under_autograd(packet):
-    """Python kernels of PyTorch's take some operations apart before any table is asked.
+    """Keeps operations that Python kernels of PyTorch decompose before tables are consulted.
 
-    The kernel that knows the derivative stands under the alias of all autograd keys; under this
-    one alone the dispatcher finds its fallback, which has no derivative."""
+    The kernel with the derivative is registered under the alias of all autograd keys. For this
+    key alone the dispatcher would use its fallback, which has no derivative.
+    """
     for op in overloads(packet):
         if torch._C.DispatchKey.Autograd in op.py_kernels and AUTOGRAD not in op.py_kernels:
             op.py_impl(AUTOGRAD)(functools.partial(op._op_dk, torch._C.DispatchKey.Autograd))
@@ -111,6 +113,7 @@ def _keep_interpolation(packet, tables):
 
 
 def register():
+    """Replaces entries of Inductor's tables, so that these operations are kept on the card."""
     from torch._inductor import decomposition
 
     from .attention import whole

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Groups whose sizes are symbols: one bundle for each size that is met.
+"""Groups whose sizes are symbols, with one bundle for each size.
 
-Programs of the card have fixed sizes. So that another size compiles neither
-Python nor the graph anew, the wrapper holds such a group as text, with a number
-for every size that is an expression of symbols. Its call is given their values;
-values that are met first go through the partition as a graph of their own.
+Programs of the card have fixed sizes. A new size shall compile neither Python nor the graph
+anew, so the wrapper holds such a group as text, in which sizes that are expressions of symbols
+are numbered parameters. A call passes their values; the group is partitioned again as a graph
+of fixed sizes when values are new.
 """
 
 import json
@@ -19,14 +19,14 @@ from .propagate_named_dims import DIMS
 from .views import tensor_of, view_of
 
 aten = torch.ops.aten
-#: Where a node's placement is written, if it is not for the partition to choose.
+#: Key of a node's meta for a placement that the partition must not choose.
 PLACED = "spyre_placed"
-#: Sizes for which a group keeps kernels; those that were met first go first.
-MOST_SIZES = 64
+#: Number of sizes for which a group keeps kernels; the oldest is dropped first.
+MAX_SIZES = 64
 
 
 class Writer:
-    """A group as text: nodes by number, first what it reads, then what it computes."""
+    """Serialises a group: numbers its nodes, first the inputs, then the operations."""
 
     def __init__(self, group):
         self.group = group
@@ -39,6 +39,7 @@ class Writer:
             self.node(node)
 
     def base(self, node):
+        """Numbers the tensor that an operation reads, if it comes from outside of the group."""
         if tensor_of(node) is None:
             return
         base = view_of(node).base
@@ -49,47 +50,51 @@ class Writer:
             self.inputs.append(
                 {
                     **self.tensor(tensor_of(base)),
-                    "placed": self.placed(base),
+                    "placed": self.placement(base),
                     "dims": base.meta.get(DIMS),
                 }
             )
 
     def node(self, node):
+        """Adds an operation and, for several results, their getitem nodes."""
         self.add(node, node.args, node.kwargs, str(node.target))
         for user in node.users:
             if user.target is operator.getitem:
                 self.add(user, user.args, {}, "getitem")
 
     def add(self, node, args, kwargs, op):
+        """Numbers a node and appends its operation, arguments, results, placement and notes."""
         value = node.meta["val"]
         several = isinstance(value, (tuple, list))
         self.number[node] = len(self.bases) + len(self.nodes)
         self.nodes.append(
             {
                 "op": op,
-                "args": self.any(args),
-                "kwargs": self.any(kwargs),
+                "args": self.encode(args),
+                "kwargs": self.encode(kwargs),
                 "val": [self.tensor(v) for v in value] if several else self.tensor(value),
-                "placed": None if several else self.placed(node),
+                "placed": None if several else self.placement(node),
                 "notes": notes_of(node),
             }
         )
 
-    def placed(self, node):
+    def placement(self, node):
+        """Encodes the placement of a node's tensor."""
         from .placement import placing
 
-        return self.any(list(placing(node)))
+        return self.encode(list(placing(node)))
 
     def tensor(self, value):
+        """Encodes size, stride, dtype and device of a tensor; None stays None."""
         return value if value is None else {
-            "size": self.any(list(value.shape)),
-            "stride": self.any(list(value.stride())),
+            "size": self.encode(list(value.shape)),
+            "stride": self.encode(list(value.stride())),
             "dtype": str(value.dtype).removeprefix("torch."),
             "device": str(value.device),
         }
 
     def symbol(self, value):
-        """A size: a number, or the place of one that the call is given."""
+        """Encodes a size as a number, or as the index of a parameter of the call."""
         if value.node.expr.is_number:
             return int(value)
         known = [p.node.expr for p in self.parameters]
@@ -98,16 +103,16 @@ class Writer:
             return {"parameter": len(known)}
         return {"parameter": known.index(value.node.expr)}
 
-    def any(self, value):
-        """An argument as JSON has it."""
+    def encode(self, value):
+        """Encodes an argument for JSON."""
         if isinstance(value, torch.fx.Node):
             return self.reference(value)
         if isinstance(value, torch.SymInt):
             return self.symbol(value)
         if isinstance(value, (list, tuple)):
-            return [self.any(item) for item in value]
+            return [self.encode(item) for item in value]
         if isinstance(value, dict):
-            return {key: self.any(item) for key, item in value.items()}
+            return {key: self.encode(item) for key, item in value.items()}
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).removeprefix("torch.")}
         if isinstance(value, torch.device):
@@ -117,9 +122,10 @@ class Writer:
         return value
 
     def reference(self, node):
+        """Encodes a node as an argument: its number, or that of its base with the view."""
         if tensor_of(node) is None:
             value = node.meta["val"]
-            return {"node": self.number[node]} if node in self.number else self.any(value)
+            return {"node": self.number[node]} if node in self.number else self.encode(value)
         base = view_of(node).base
         if base is node:
             return {"node": self.number[node]}
@@ -127,12 +133,12 @@ class Writer:
         offset = value.storage_offset() - whole.storage_offset()
         return {
             "node": self.number[base],
-            "view": self.any([list(value.shape), list(value.stride()), offset]),
+            "view": self.encode([list(value.shape), list(value.stride()), offset]),
         }
 
 
-def written(group, name, outputs):
-    """(text, parameters, inputs) of a group with sizes that are symbols; None if it has none."""
+def serialised(group, name, outputs):
+    """Returns (text, parameters, inputs) of a group, None if none of its sizes are symbols."""
     writer = Writer(group)
     if not writer.parameters:
         return None
@@ -150,7 +156,7 @@ def written(group, name, outputs):
 
 
 class Reader:
-    """The graph of a group for the values of its parameters."""
+    """Rebuilds the graph of a group for values of its parameters."""
 
     def __init__(self, specification, values):
         self.values = values
@@ -162,7 +168,7 @@ class Reader:
                 if tensor["dims"]:
                     placeholder.meta[DIMS] = tuple(tensor["dims"])
             for node in specification["nodes"]:
-                args, kwargs = self.any(node["args"]), self.any(node["kwargs"])
+                args, kwargs = self.decode(node["args"]), self.decode(node["kwargs"])
                 target = target_of(node["op"])
                 made = self.graph.call_function(target, tuple(args), kwargs)
                 self.meta(made, node["val"], node["placed"])
@@ -170,21 +176,24 @@ class Reader:
         self.graph.output(tuple(self.made[i] for i in specification["outputs"]))
 
     def meta(self, node, value, placed):
+        """Sets the fake tensors and the placement of a node, which gets the next number."""
         several = isinstance(value, list)
         node.meta["val"] = [self.tensor(v) for v in value] if several else self.tensor(value)
         if placed is not None:
-            node.meta[PLACED] = self.any(placed)
+            node.meta[PLACED] = self.decode(placed)
         self.made.append(node)
 
     def tensor(self, value):
+        """Makes the fake tensor that Writer.tensor() has encoded."""
         return None if value is None else torch.empty_strided(
-            self.any(value["size"]),
-            self.any(value["stride"]),
+            self.decode(value["size"]),
+            self.decode(value["stride"]),
             dtype=getattr(torch, value["dtype"]),
             device=value["device"],
         )
 
     def view(self, number, view):
+        """Returns the node of a view of node @number; equal views share a node."""
         key = (number, repr(view))
         if key not in self.views:
             base = self.made[number]
@@ -192,14 +201,15 @@ class Reader:
             self.views[key].meta["val"] = base.meta["val"].as_strided(*view)
         return self.views[key]
 
-    def any(self, value):
+    def decode(self, value):
+        """Decodes what Writer.encode() has encoded."""
         if isinstance(value, list):
-            return [self.any(item) for item in value]
+            return [self.decode(item) for item in value]
         if not isinstance(value, dict):
             return value
         if "node" in value:
             if "view" in value:
-                return self.view(value["node"], self.any(value["view"]))
+                return self.view(value["node"], self.decode(value["view"]))
             return self.made[value["node"]]
         if "parameter" in value:
             return self.values[value["parameter"]]
@@ -209,11 +219,11 @@ class Reader:
             return torch.device(value["device"])
         if "torch" in value:
             return getattr(torch, value["torch"])
-        return {key: self.any(item) for key, item in value.items()}
+        return {key: self.decode(item) for key, item in value.items()}
 
 
 def target_of(name):
-    """The callee that a node names: namespace, operation and overload."""
+    """Returns the callee of a node from its name: namespace, operation and overload."""
     if name == "getitem":
         return operator.getitem
     target = torch.ops
@@ -223,7 +233,7 @@ def target_of(name):
 
 
 def as_planned(value, planned):
-    """What an eager operation returned, with the strides that the graph has for it."""
+    """Returns the result of an eager operation with the strides that the graph expects."""
     from .kernel import laid_out
 
     if isinstance(value, (tuple, list)):
@@ -234,7 +244,7 @@ def as_planned(value, planned):
 
 
 class Steps:
-    """A graph behind the pass, ready to be called with its tensors."""
+    """A graph after the pass, which can be called with its tensors."""
 
     def __init__(self, graph):
         from .kernel import group
@@ -252,7 +262,7 @@ class Steps:
             self.steps.append((node, function))
 
     def direct(self):
-        """The one kernel of a graph that is no more than that, and its inputs; else None."""
+        """Returns (kernel, inputs) if the graph is a single kernel, else None."""
         (node, kernel), *rest = self.steps
         results = [n for n, _ in rest]
         alone = all(n.target is operator.getitem and n.args[0] is node for n in results)
@@ -274,7 +284,7 @@ class Steps:
 
 
 class DynamicGroup:
-    """What the wrapper calls: kernels by the values of their parameters."""
+    """The callee of the wrapper: holds kernels by the values of their parameters."""
 
     def __init__(self, specification):
         self.specification = specification
@@ -282,16 +292,17 @@ class DynamicGroup:
         self.kernels = {}
 
     def make(self, values):
+        """Compiles the group for new values and caches (kernel, indices of its inputs)."""
         from .graph_pass import divide
-        from .report import met
+        from .report import first_use
 
-        met(self.name, values)
+        first_use(self.name, values)
         graph = Reader(self.specification, values).graph
-        # How results lie is settled: the passes that change it have had their turn.
+        # prepare() is not repeated, because it could change the layout of results.
         divide(torch.fx.GraphModule({}, graph), self.name)
         steps = Steps(graph)
         made = steps.direct() or (steps, list(range(len(steps.inputs))))
-        while len(self.kernels) >= MOST_SIZES:
+        while len(self.kernels) >= MAX_SIZES:
             self.kernels.pop(next(iter(self.kernels)), None)
         self.kernels[values] = made
         return made

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A program of the SDSC builder in the making.
+"""A program of the SDSC builder under construction.
 
-Every operation goes to the builder at once, so what it refuses is known when
-it is asked; what it took is written down, to be done again and kept in text.
+Each operation is passed to the builder immediately, so a refusal is known at once. Accepted
+operations are recorded, so that they can be repeated and stored as text.
 """
 
 import dataclasses
@@ -15,9 +15,9 @@ from .propagate_named_dims import fitted, walk
 
 
 class Refused(Exception):
-    """The card, or this back end, does not take an operation; says why.
+    """Raised with the reason if the card or this back end does not support an operation.
 
-    @node is the one at fault, if that is known.
+    @node is the operation, if it is known.
     """
 
     def __init__(self, reason, node=None):
@@ -39,7 +39,7 @@ class Value:
 
 @dataclasses.dataclass(frozen=True)
 class Number:
-    """A tensor of one value throughout, which needs no memory yet."""
+    """A tensor whose elements all have one value, and which has no memory yet."""
 
     value: float
     size: tuple
@@ -48,7 +48,7 @@ class Number:
 
 @dataclasses.dataclass(frozen=True)
 class Permuted:
-    """A value with its dims in another order, fit to be stored: dim i is its dim dims[i]."""
+    """A value with its dims in another order, which can only be stored: dim i is dim dims[i]."""
 
     value: Value
     dims: tuple
@@ -56,21 +56,24 @@ class Permuted:
 
     @property
     def size(self):
+        """The size in the new order."""
         return tuple(self.value.size[d] for d in self.dims)
 
     @property
     def place(self):
+        """The index of the value's record."""
         return self.value.place
 
     @property
     def format(self):
+        """The format of the value."""
         return self.value.format
 
 
 def as_refusal(error, where):
-    """What @error means to those who try to make a kernel: this part of it runs eagerly.
+    """Returns @error as a Refused, so that the operations that caused it run eagerly.
 
-    An error that is not a refusal is a defect, which the log of debugging shows as such.
+    Any other exception is a defect, which the debug log shows with its traceback.
     """
     if isinstance(error, Refused):
         return error
@@ -82,14 +85,14 @@ FLOATS = (torch.float16, torch.bfloat16, torch.float32)
 
 
 def format_of(dtype):
-    """The format in which elements of a dtype are stored."""
+    """Returns the card's format of a dtype; Refused if it has none."""
     if dtype in (torch.float64, torch.complex64, torch.complex128, torch.complex32):
-        raise Refused(f"{dtype} has no form on the card")
+        raise Refused(f"the card cannot store {dtype}")
     return _C._device_format(dtype)
 
 
 def stripped(size):
-    """A size without leading ones."""
+    """Returns a size without leading ones."""
     size = tuple(size)
     while size and size[0] == 1:
         size = size[1:]
@@ -97,17 +100,17 @@ def stripped(size):
 
 
 class Program:
-    """Arguments and operations, as the builder took them.
+    """The arguments and operations that the builder has accepted.
 
-    A value is known by the place of its record, so records mean the same to
-    every version of the library. @wish is what a hint asks of the operations
+    A value is identified by the index of its record, so that records have the same meaning in
+    all versions of the library. @request is the division that a hint requests of the operations
     that are being added (:mod:`.hint`).
     """
 
     def __init__(self, records=()):
         self.graph = _C._Graph()
         self.records, self.tensors = [], []
-        self.names, self.wish = {}, None
+        self.names, self.request = {}, None
         for record in records:
             self._do(record)
 
@@ -134,7 +137,10 @@ class Program:
         return self.value(len(self.records) - 1)
 
     def argument(self, operand, padding, names=None):
-        """Adds an argument; @operand is (size, device_size, stride_map, dim_map, format)."""
+        """Adds an argument and returns its Value.
+
+        @operand is (size, device_size, stride_map, dim_map, format).
+        """
         return self._named(self._add("argument", operand, padding), names)
 
     def _named(self, value, names):
@@ -145,53 +151,56 @@ class Program:
         return dataclasses.replace(value, names=names)
 
     def op(self, name, *inputs, out=None, **attributes):
-        """Adds an operation of the builder; an attribute may be a list: given several times."""
+        """Adds an operation of the builder and returns its Value.
+
+        An attribute that is a list is given several times. Raises Refused.
+        """
         pairs = []
         for key, value in attributes.items():
             for item in value if isinstance(value, (list, tuple)) else (value,):
                 pairs.append((key, float(item)))
         record = ("op", name, pairs, [v.place for v in inputs], None if out is None else out.place)
         walked = walk(name, inputs, attributes, self._stick(inputs))
-        division = self.wish.division(walked) if self.wish else []
+        division = self.request.division(walked) if self.request else []
         if division:
             value = self._divided(record, division)
-            self.wish.took(division, walked)
+            self.request.record_applied(division, walked)
         else:
             value = self._add(*record)
         return self._named(value, walked and walked.result()[1])
 
     def _stick(self, inputs):
-        """The dim of the first input that lies along sticks; -1: none, or nobody asks."""
-        if not self.wish or not inputs:
+        """Returns the first input's dim along sticks; -1 if it has none, or without a request."""
+        if not self.request or not inputs:
             return -1
         return self.graph.tensor(self.tensors[inputs[0].place])[3][-1]
 
     def _divided(self, record, division):
-        """Adds an operation with the division that a hint asks for."""
+        """Adds an operation with the division that a hint requests."""
         try:
             return self._add(*record, division)
         except Refused as refusal:
-            self._add(*record)  # refused without it, too?
-            raise self.wish.refused(refusal) from None
+            self._add(*record)  # raises if it is refused without the division, too
+            raise self.request.hint_error(refusal) from None
 
     def cast(self, value, form):
-        """@value in a format; itself if it has that."""
+        """Returns @value converted to a format, or itself if it has that format."""
         if value.format == form:
             return value
         return dataclasses.replace(self.op("cast", value, format=form), dtype=value.dtype)
 
     def mark(self):
-        """What back_to() takes to return to the program as it is now."""
+        """Returns a mark of the present state for rollback()."""
         return len(self.records), self.graph.mark()
 
-    def back_to(self, mark):
-        """The program as it was at a mark; nothing is added again."""
+    def rollback(self, mark):
+        """Removes all records since @mark, a result of mark()."""
         count, place = mark
         self.graph.rollback(place)
         del self.records[count:], self.tensors[count:]
         self.names = {place: n for place, n in self.names.items() if place < count}
 
     def value(self, place):
-        """The value of a record."""
+        """Returns the Value of the record at @place."""
         size, _, _, _, form = self.graph.tensor(self.tensors[place])
         return Value(place, tuple(size), form, names=self.names.get(place))

@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""From a group to its kernel: the program with its results as arguments."""
+"""Makes the kernel of a group: its program with the results as arguments."""
 
 import dataclasses
 import json
 import operator
 
 from .bundle import bundle, settings
-from .dynamic import written
+from .dynamic import serialised
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
 from .partition import UNKNOWN
 from .placement import operand_in, placement_of
-from .rules.base import held
+from .rules.base import storable
 from .views import static, tensor_of, view_of
 
 
 @dataclasses.dataclass
-class Kernel:
-    """A group that the builder took, with a bundle on disk."""
+class CompiledGroup:
+    """A group that the builder has accepted, with its bundle on disk."""
 
     name: str
     group: object
@@ -30,7 +30,7 @@ class Kernel:
 
 
 def results(group):
-    """The nodes whose values others read: (node, index of the result, or None)."""
+    """Returns (node, value) of each node of a group that nodes outside of it read."""
     found = []
     for node in group.nodes:
         if isinstance(group.values[node], tuple):
@@ -43,6 +43,7 @@ def results(group):
 
 
 def read_outside(group, node):
+    """Returns True if a node outside of the group reads @node, directly or through views."""
     for user in node.users:
         if user in group.values:
             continue
@@ -54,11 +55,11 @@ def read_outside(group, node):
 
 
 def place(node, value):
-    """How a result lies: (placement, operand) with the dims of the value."""
+    """Returns (placement, operand) of a result, with the dims of the value; raises Refused."""
     placement = placement_of(node)
     operand = operand_in(placement, view_of(node))
     if operand is None:
-        raise Refused("its result does not lie in whole sticks", node)
+        raise Refused("its result is not in whole sticks", node)
     size, device_size, stride_map, dim_map, form = operand
     extra = len(value.size) - len(size)
     if extra > 0:
@@ -71,53 +72,53 @@ def place(node, value):
 
 
 def store(program, value, out):
-    """Writes a value to an argument, whatever format it is in."""
+    """Stores a value of any format in an argument."""
     if isinstance(value, Number):
-        program.op("fill", value=held(value.value, out.format), out=out)
+        program.op("fill", value=storable(value.value, out.format), out=out)
     elif value.format == out.format:
         program.op("identity", value, out=out)
     else:
         program.op("cast", value, format=out.format, out=out)
 
 
-def direct(records, place):
-    """Whether the operation at @place may write its result where it is wanted."""
+def can_write_directly(records, place):
+    """Returns True if the operation at @place has no output yet, so that it can get one."""
     return records[place][0] == "op" and records[place][4] is None
 
 
-def aims(records, wanted):
-    """Which result each operation may write itself: its place in the program to the result's."""
-    aim = {}
+def direct_writers(records, wanted):
+    """Returns the operations that may write a result directly: {index of record: of result}."""
+    writers = {}
     for i, (_, value) in enumerate(wanted):
-        if not isinstance(value, Number) and value.place not in aim:
-            if direct(records, value.place) and value.format == format_of(value.dtype):
-                aim[value.place] = i
-    return aim
+        if not isinstance(value, Number) and value.place not in writers:
+            if can_write_directly(records, value.place) and value.format == format_of(value.dtype):
+                writers[value.place] = i
+    return writers
 
 
-class Unwritten(Exception):
-    """An operation does not write its result as it is wanted; args[0] is its place."""
+class DirectWriteRefused(Exception):
+    """Raised if an operation cannot write a result directly; args[0] is the index of its record."""
 
 
 def finish(group, name):
-    """The kernel of a group; Refused if the builder does not take it as a whole."""
+    """Returns the CompiledGroup of a group; Refused if the builder does not accept all of it."""
     wanted = results(group)
     placed = [place(node, value) for node, value in wanted]
     arguments = [("argument", operand, UNKNOWN) for _, operand in placed]
-    aim = aims(group.program.records, wanted)
+    writers = direct_writers(group.program.records, wanted)
     while True:
         program = Program(arguments)
         try:
-            rewrite(program, group.program.records, len(wanted), aim)
+            rewrite(program, group.program.records, len(wanted), writers)
             break
-        except Unwritten as unwritten:
-            del aim[unwritten.args[0]]
+        except DirectWriteRefused as refused:
+            del writers[refused.args[0]]
         except RuntimeError as error:
             raise Refused(str(error)) from None
     for i, (node, value) in enumerate(wanted):
-        if isinstance(value, Number) or aim.get(value.place) != i:
+        if isinstance(value, Number) or writers.get(value.place) != i:
             if not isinstance(value, Number):
-                value = program.value(aim.get(value.place, value.place + len(wanted)))
+                value = program.value(writers.get(value.place, value.place + len(wanted)))
             try:
                 store(program, value, program.value(i))
             except Refused as refusal:
@@ -126,23 +127,23 @@ def finish(group, name):
     return described(group, name, program, outputs)
 
 
-def rewrite(program, records, shift, aim):
-    """The records behind @shift arguments, with some results written straight to them."""
+def rewrite(program, records, shift, writers):
+    """Adds the records after @shift arguments, to which operations in @writers write directly."""
     for place, record in enumerate(records):
         if record[0] == "op":
             _, op, attributes, inputs, _, *division = record
-            inputs = [aim.get(i, i + shift) for i in inputs]
-            record = ("op", op, attributes, inputs, aim.get(place), *division)
+            inputs = [writers.get(i, i + shift) for i in inputs]
+            record = ("op", op, attributes, inputs, writers.get(place), *division)
         try:
             program._do(record)
         except RuntimeError:
-            if place in aim:
-                raise Unwritten(place) from None
+            if place in writers:
+                raise DirectWriteRefused(place) from None
             raise
 
 
-def blame_hints(records, error):
-    """Raises if a program is refused for the divisions that hints ask for."""
+def check_hints(records, error):
+    """Raises HintError if a program is refused only because of the divisions of hints."""
     if all(record[0] != "op" or len(record) == 5 for record in records):
         return
     try:
@@ -150,12 +151,12 @@ def blame_hints(records, error):
     except RuntimeError:
         return
     raise HintError(
-        f"spyre_hint(work_div=): {error}; ask for a division that fits, or for none"
+        f"spyre_hint(work_div=): {error}; request a division that fits, or none"
     ) from None
 
 
 def described(group, name, program, outputs):
-    """The kernel's text, and its bundle."""
+    """Returns the CompiledGroup with its text and its bundle."""
     spec = {
         "name": name,
         "settings": settings(),
@@ -183,9 +184,9 @@ def described(group, name, program, outputs):
     try:
         where = bundle(program.records, program)
     except RuntimeError as error:
-        blame_hints(program.records, error)
+        check_hints(program.records, error)
         raise Refused(str(error)) from None
     inputs, nodes = [i.view.base for i in group.inputs], [node for node, _ in outputs]
-    dynamic = written(group, name, nodes)
+    dynamic = serialised(group, name, nodes)
     text, parameters, inputs = dynamic or (json.dumps(spec), [], inputs)
-    return Kernel(name, group, program, inputs, nodes, text, parameters, where)
+    return CompiledGroup(name, group, program, inputs, nodes, text, parameters, where)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Operations on lists of tensors (optimisers), taken apart into those of single tensors.
+"""Decomposes operations on lists of tensors (optimisers) into operations on single tensors.
 
-That is what eager mode does with them; as single operations they are gathered into kernels.
+Eager mode does the same with them; single operations can be gathered into kernels.
 """
 
 import operator
@@ -12,18 +12,18 @@ from .views import on_card
 
 aten = torch.ops.aten
 PREFIX = "_foreach_"
-#: Where the overload of the single operation is not the list's own name or "Tensor".
+#: Overloads of the single operation that are neither the list's own nor "Tensor".
 OVERLOADS = {"pow": {"Scalar": "Tensor_Scalar", "ScalarList": "Tensor_Scalar",
                      "List": "Tensor_Tensor", "ScalarAndTensor": "Scalar"},
              "lerp": {"Scalar": "Scalar", "ScalarList": "Scalar", "List": "Tensor"}}  # fmt: skip
-#: Bounds that are tensors have names of their own.
+#: Operations with different names for bounds that are tensors.
 NAMES = {("clamp_min", "Scalar"): "clamp_min", ("clamp_max", "Scalar"): "clamp_max",
          ("maximum", "Scalar"): "clamp_min", ("minimum", "Scalar"): "clamp_max",
          ("clamp_min", "List"): "maximum", ("clamp_max", "List"): "minimum"}  # fmt: skip
 
 
 def single(node):
-    """The operation of one tensor, or None."""
+    """Returns the operation on one tensor, or None."""
     name = node.target._schema.name.removeprefix("aten::" + PREFIX)
     overload = node.target._overloadname
     packet = getattr(aten, NAMES.get((name, overload), name), None)
@@ -37,7 +37,7 @@ def single(node):
 
 
 def results(node):
-    """The users of a node by number, if it returns a list that is only taken apart."""
+    """Returns the users of a node if it returns a list of which they only take elements."""
     users = list(node.users)
     if not isinstance(node.meta.get("val"), (list, tuple)):
         return None
@@ -45,10 +45,12 @@ def results(node):
 
 
 def element(argument, i):
+    """Returns element @i of a list, or the argument itself, which all elements share."""
     return argument[i] if isinstance(argument, (list, tuple)) else argument
 
 
-def take_apart(graph, node, target):
+def decompose(graph, node, target):
+    """Replaces the elements of @node's result by operations @target on single tensors."""
     for user in results(node):
         i = user.args[1]
         args = tuple(element(a, i) for a in node.args)
@@ -62,6 +64,7 @@ def take_apart(graph, node, target):
 
 
 def foreach(graph):
+    """Decomposes the operations on lists in a graph."""
     for node in list(graph.nodes):
         if not isinstance(node.target, torch._ops.OpOverload) or not on_card(node):
             continue
@@ -70,4 +73,4 @@ def foreach(graph):
             continue
         target = single(node)
         if target is not None and results(node) is not None:
-            take_apart(graph, node, target)
+            decompose(graph, node, target)

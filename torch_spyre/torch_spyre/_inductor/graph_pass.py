@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The pass over a graph that Inductor is about to lower."""
+"""The pass over a graph before Inductor lowers it."""
 
 import operator
 
@@ -14,23 +14,26 @@ from .foreach import foreach
 from .heads import side_by_side
 from .hint import HintError, name_inputs
 from .lowering import ConstantTarget, EagerTarget, GroupTarget, ViewTarget
-from .partition import MOST_OPS, Partition
-from .placement import put_apart
+from .partition import MAX_OPS, Partition
+from .placement import use_sparse_sticks
 from .scalars import scalars
 from .unflatten import unflatten
 from .views import on_card, tensor_of, view_of
 
 
 def is_number(node):
-    """Sizes and the like, which Inductor computes itself."""
+    """Returns True for sizes and other numbers, which Inductor computes itself."""
     return not isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
 
 
 def plan(graph, name):
-    """The partition of a graph, and the kernels of its groups in order."""
-    banned, most = {}, MOST_OPS
+    """Returns the partition of a graph, and the CompiledGroups of its groups in order.
+
+    A refusal bans an operation or makes groups smaller, and the partition starts again.
+    """
+    banned, limit = {}, MAX_OPS
     while True:
-        partition = Partition(graph, banned, most)
+        partition = Partition(graph, banned, limit)
         kernels = []
         for level in sorted(partition.groups):
             group = partition.groups[level]
@@ -42,25 +45,25 @@ def plan(graph, name):
             except Exception as error:
                 refusal = as_refusal(error, f"group {level}")
                 node = refusal.node or group.nodes[0]
-                if refusal.node and put_apart(node):
-                    log.debug("%s: %s; each element in a stick of its own instead", node, refusal)
+                if refusal.node and use_sparse_sticks(node):
+                    log.debug("%s: %s; trying one element per stick", node, refusal)
                 elif refusal.node or len(group.nodes) == 1:
                     node.meta.pop(PLACED, None)
                     node = node.args[0] if node.target is operator.getitem else node
                     banned[node] = str(refusal)
                 else:
-                    most = min(most, len(group.program.records)) // 2
-                    log.debug("%s; groups of %d operations instead", refusal, most)
+                    limit = min(limit, len(group.program.records)) // 2
+                    log.debug("%s; trying groups of %d operations", refusal, limit)
                 break
         else:
             return partition, kernels
 
 
 class Rewrite:
-    """Kernels, views and eager operations in the place of the operations of ATen.
+    """Replaces the operations of ATen by kernels, views and eager operations.
 
-    The order is that of the levels, in each first the eager operations, then
-    the kernel, then views of its results.
+    Nodes are ordered by level; in each the eager operations come first, then the kernel, then
+    views of its results.
     """
 
     def __init__(self, graph, partition, kernels):
@@ -72,14 +75,14 @@ class Rewrite:
         self.replaced = {}
         for kernel in kernels:
             self.insert(kernel)
-        self.clear()
+        self.erase_dead()
         self.views()
-        self.clear()
+        self.erase_dead()
         self.sort()
         self.eager()
 
-    def clear(self):
-        """Takes away what nobody reads any more; nodes are in no order yet."""
+    def erase_dead(self):
+        """Erases nodes without users, in any order; eliminate_dead_code() needs them sorted."""
         dead = [n for n in self.graph.nodes if not n.users and not n.is_impure()]
         while dead:
             node = dead.pop()
@@ -88,10 +91,11 @@ class Rewrite:
             dead.extend(n for n in inputs if not n.users and not n.is_impure())
 
     def end(self):
+        """Returns a context in which nodes are inserted at the end of the graph."""
         return self.graph.inserting_before(self.graph.output_node())
 
     def insert(self, kernel):
-        """The node of a kernel, and its results in the place of the nodes that it computes."""
+        """Adds the node of a kernel and replaces the nodes that it computes by its results."""
         values = [tensor_of(node) for node in kernel.outputs]
         outputs = [(v.device, v.dtype, tuple(v.shape), tuple(v.stride())) for v in values]
         target = GroupTarget(kernel, outputs)
@@ -109,10 +113,10 @@ class Rewrite:
             node.replace_all_uses_with(result)
 
     def views(self):
-        """Each view as one of the tensor that holds it, however many lie between them.
+        """Replaces each view, also a view of views, by one view of the tensor that holds it.
 
-        All are looked up first: a view that has been replaced is no longer seen through.
-        A view of a kernel's result stands behind the kernel, any other before it.
+        All are looked up first, because view_of() does not recognise a replaced view. A view of
+        a kernel's result is placed after the kernel, any other one before it.
         """
         nodes = [n for n in self.graph.nodes if tensor_of(n) is not None and on_card(n)]
         for node, view in [(node, view_of(node)) for node in nodes if node.users]:
@@ -129,7 +133,7 @@ class Rewrite:
             node.replace_all_uses_with(seen)
 
     def sort(self):
-        """Nodes by level; placeholders stay in front, the output behind."""
+        """Orders nodes by level, between the placeholders and the output."""
         nodes = [n for n in self.graph.nodes if n.op not in ("placeholder", "output")]
         previous = self.graph.output_node()
         for node in reversed(sorted(nodes, key=self.key.__getitem__)):
@@ -137,6 +141,7 @@ class Rewrite:
             previous = node
 
     def eager(self):
+        """Marks the remaining operations of the card, so that Inductor does not decompose them."""
         for node in self.graph.nodes:
             if node.op != "call_function" or not isinstance(node.target, torch._ops.OpOverload):
                 continue
@@ -147,14 +152,14 @@ class Rewrite:
 
 
 def view_of_eager(partition, node):
-    """Whether a node runs before its level's kernel."""
+    """Returns True if a node runs before its level's kernel."""
     if tensor_of(node) is None:
         return True
     return not partition.grouped(view_of(node).base)
 
 
 def constants(gm):
-    """Tensors of the card that the graph holds become calls, which lower themselves."""
+    """Replaces the graph's constant tensors on the card by calls, which lower themselves."""
     for node in list(gm.graph.nodes):
         if node.op != "get_attr" or tensor_of(node) is None or not on_card(node):
             continue
@@ -167,7 +172,7 @@ def constants(gm):
 
 
 def prepare(graph):
-    """What makes groups larger; the graph computes the same without it."""
+    """Changes the graph, with equal results, so that groups become larger."""
     foreach(graph)
     scalars(graph)
     unflatten(graph)
@@ -176,9 +181,9 @@ def prepare(graph):
 
 
 def run(gm):
-    """The pass over the graph of a model.
+    """Runs the pass over the graph of a model.
 
-    A defect of the pass is no reason for a program to fail: all of it then runs eagerly.
+    If the pass itself fails, which is a defect, the whole graph runs eagerly. Raises HintError.
     """
     constants(gm)
     before = copied(gm.graph)
@@ -194,6 +199,7 @@ def run(gm):
 
 
 def copied(graph):
+    """Returns a copy of a graph, with the meta of its output."""
     copy = torch.fx.Graph(graph.owning_module)
     copy.output(copy.graph_copy(graph, {}))
     copy.output_node().meta.update(graph.output_node().meta)
@@ -201,12 +207,12 @@ def copied(graph):
 
 
 def nothing(graph):
-    """The partition of a graph that has no kernel."""
+    """Returns a partition of the graph without kernels."""
     return Partition(graph, dict.fromkeys(graph.nodes, "no kernel could be made")), []
 
 
 def divide(gm, name="spyre"):
-    """Kernels in the place of the operations that they compute."""
+    """Replaces operations by kernels; if planning fails, all of them run eagerly."""
     try:
         partition, kernels = plan(gm.graph, name)
     except HintError:
@@ -218,8 +224,9 @@ def divide(gm, name="spyre"):
 
 
 def rewrite(gm, partition, kernels):
+    """Reports on a partition and rewrites the graph accordingly."""
     report.report(gm.graph, partition, kernels)
-    partition.hints.say(gm.graph)
+    partition.hints.report(gm.graph)
     Rewrite(gm.graph, partition, kernels)
     gm.graph.lint()
     gm.recompile()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Heads that are shorter than a stick, read where a projection leaves them.
+"""Attention on heads that are shorter than a stick, without copies.
 
-A view of such a head begins within a stick, which no layout says. The builder
-takes them as they lie, several in a stick, and leaves its result like that, so
-that what joins the heads again is a view.
+A projection leaves several heads in a stick. A view of one head would begin within a stick,
+which no layout can describe. The builder reads the sticks with all their heads and writes its
+result in the same form, so that joining the heads afterwards is a view.
 """
 
 import torch
@@ -19,13 +19,13 @@ CONTIGUOUS = (None, torch.contiguous_format)
 
 
 def together(size, stride, heads):
-    """Size and stride of [B, H, S, D], as those of [B, H / n, S, D n]."""
+    """Returns size and stride of [B, H, S, D] as [B, H / n, S, D n], for n = @heads."""
     width = size[3] * heads
     return (size[0], size[1] // heads, size[2], width), (stride[0], width, stride[2], 1)
 
 
 def is_operand(node, heads):
-    """Whether @node lies in its tensor so that an operand takes its heads together."""
+    """Returns True if an operand can describe @node with @heads heads per stick."""
     view = view_of(node)
     if view.stride[3] != 1 or view.stride[1] != view.size[3] or view.size[1] % heads:
         return False
@@ -34,7 +34,7 @@ def is_operand(node, heads):
 
 
 def wide(graph, node, heads):
-    """The view that takes them so, with its symbols."""
+    """Returns a view of @node with @heads heads per stick; its sizes may be symbols."""
     value = tensor_of(node)
     size, stride = together(value.shape, value.stride(), heads)
     where = value.storage_offset()
@@ -42,7 +42,7 @@ def wide(graph, node, heads):
 
 
 def heads_of(query, key, value, mask):
-    """How many heads lie in a stick, if attention can be computed like that; else 1."""
+    """Returns the number of heads per stick, 1 if attention cannot be computed on such sticks."""
     size = static(tensor_of(query).shape)
     lanes = STICK // tensor_of(query).element_size()
     if any(isinstance(n, torch.SymInt) for n in tensor_of(query).shape[1::2]):
@@ -53,13 +53,13 @@ def heads_of(query, key, value, mask):
     if keys[1] != size[1] or keys[2] == 1 or keys != static(tensor_of(value).shape):
         return 1
     if size[1] * size[3] == lanes:
-        return 1  # all heads in one stick: what the builder is told has no dim for it
+        return 1  # all heads are in one stick, for which the operand would lack a dim
     shape = (1, 1, 1) if mask is None else (1, *static(tensor_of(mask).shape))
     return lanes // size[3] if len(shape) < 4 or shape[-3] == 1 else 1
 
 
 def refresh(node):
-    """Views of a tensor that lies differently now; copies that are none any more go."""
+    """Updates the views of a node with new strides and erases copies that became redundant."""
     for user in list(node.users):
         if user.op != "call_function" or user.target not in {*VIEWS, aten.clone.default}:
             continue
@@ -78,6 +78,7 @@ def refresh(node):
 
 
 def replace(graph, node):
+    """Replaces attention on short heads by attention on sticks, if operands can describe them."""
     query, key, value, mask, scale = node.args
     heads = heads_of(query, key, value, mask)
     if heads == 1 or not all(is_operand(n, heads) for n in (query, key, value)):
@@ -96,6 +97,7 @@ def replace(graph, node):
 
 
 def side_by_side(graph):
+    """Replaces all attention on short heads in a graph."""
     for node in list(graph.nodes):
         if node.target is torch.ops.spyre.attention.default and on_card(node):
             replace(graph, node)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Hints in functions that are compiled: how operations are divided over the cores.
+"""Hints in compiled functions that request divisions of operations over the cores.
 
-Under dynamo a hint is a note on the nodes that are traced within it, by the way
-of torch.fx.traceback.annotate; it comes to the pass with them. What a graph's
-nodes and inputs have of notes is collected before Inductor takes the graph, as
-its caches do not look at notes: the key of the pass has them.
+Under dynamo torch.fx.traceback.annotate puts a hint as a note on the nodes that are traced
+inside it, and the pass reads it there. Inductor's caches ignore notes, so all notes of a
+graph's nodes and inputs are collected first and become part of the key of the pass.
 """
 
 import contextlib
@@ -20,11 +19,11 @@ PREFIX = "spyre."
 
 
 class HintError(ValueError):
-    """A hint that cannot be followed."""
+    """Raised for a hint that cannot be applied."""
 
 
 def checked(kind, given):
-    """A hint's dims with their numbers; raises what is wrong with them."""
+    """Returns a hint's numbers by dim; raises TypeError or ValueError if they are malformed."""
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -45,11 +44,14 @@ def checked(kind, given):
 
 
 def spyre_hint(*, tiles=None, work_div=None):
-    """How the operations in a with-block of a compiled function are divided; else nothing.
+    """Context manager that requests a division of the operations in a compiled function.
 
-    @work_div: slices by dim, over the cores, in this order as long as there are cores; @tiles:
-    tiles by dim, noted only. A dim is a name (declare_tensor_dim(), name_tensor_dims()) or a
-    position in the result of an operation. Inner blocks add to outer ones, and win.
+    @work_div has numbers of slices by dim, over the cores; they are applied in this order until
+    the cores are used up. @tiles has numbers of tiles by dim, which are checked only. A dim is
+    a name (declare_tensor_dim(), name_tensor_dims()) or a position in the result of an
+    operation. Inner blocks add to outer ones and override them. Outside of compiled functions
+    it does nothing. Raises TypeError or ValueError for malformed arguments; compilation raises
+    HintError for an undeclared name and for a number that does not divide the dim.
     """
     notes = {}
     for kind, given in (("work_div", work_div), ("tiles", tiles)):
@@ -60,8 +62,10 @@ def spyre_hint(*, tiles=None, work_div=None):
 
 @contextlib.contextmanager
 def noted(notes):
-    """Notes on the nodes that dynamo traces. A generator, so that graphs may break within it:
-    annotate() by itself does not survive that (torch 2.13)."""
+    """Puts notes on the nodes that dynamo traces in the block.
+
+    It is a generator, because a graph break inside annotate() itself fails (torch 2.13).
+    """
     if torch.compiler.is_dynamo_compiling():
         with torch.fx.traceback.annotate(notes):
             yield
@@ -69,8 +73,8 @@ def noted(notes):
         yield
 
 
-def asked(node, kind):
-    """What the hints round a node ask for: numbers by dim. Derivatives are not asked."""
+def requested(node, kind):
+    """Returns the numbers by dim that hints request of a node; none of nodes of backward graphs."""
     if node.meta.get("autograd_backward"):
         return {}
     found = {}
@@ -82,7 +86,7 @@ def asked(node, kind):
 
 
 def notes_of(node):
-    """What a node has of this module's notes."""
+    """Returns the notes of a node that belong to this module."""
     custom = node.meta.get("custom") or {}
     return {key: value for key, value in custom.items() if str(key).startswith(PREFIX)}
 
@@ -91,7 +95,7 @@ _inputs = contextvars.ContextVar("spyre_named_inputs", default=None)
 
 
 class Inputs:
-    """The names of a graph's inputs by position, and all notes as text."""
+    """The named dims of a graph's inputs by position, and all notes as text."""
 
     def __init__(self, gm, tensors):
         self.names = {}
@@ -104,7 +108,7 @@ class Inputs:
         self.text = repr((sorted(self.names.items()), notes, DECLARED)) if notes else ""
 
     def within(self, gm):
-        """Names that are given to inputs in the function itself."""
+        """Collects names that the compiled function gives to its inputs."""
         places = {n: i for i, n in enumerate(n for n in gm.graph.nodes if n.op == "placeholder")}
         for node in gm.graph.nodes:
             if node.op != "call_function" or node.target is not torch.ops.aten.alias:
@@ -124,11 +128,12 @@ class Inputs:
 
 
 def tensor_size(node):
+    """Returns the size of the tensor of a dynamo node."""
     return tuple(node.meta["example_value"].shape)
 
 
 def hinted(gm):
-    """The operations with notes of a graph and of the graphs in it."""
+    """Yields the operations with notes in a graph and its subgraphs."""
     for module in gm.modules():
         if isinstance(module, torch.fx.GraphModule):
             for node in module.graph.nodes:
@@ -137,12 +142,12 @@ def hinted(gm):
 
 
 def text():
-    """What compiled graphs depend on of the hints in them."""
+    """Returns the hints that the graph being compiled depends on, as text."""
     return _inputs.get().text if _inputs.get() else ""
 
 
 def name_inputs(graph):
-    """Puts the names of inputs on the graph's nodes."""
+    """Stores the names of inputs in the meta of the graph's placeholders."""
     if not _inputs.get():
         return
     from torch._functorch._aot_autograd.descriptors import PlainAOTInput
@@ -157,7 +162,7 @@ def name_inputs(graph):
 
 
 def register():
-    """Collects names and notes of each graph that Inductor is given."""
+    """Wraps compile_fx, so that names and notes of each graph are collected."""
     from torch._inductor import compile_fx as module
 
     original = module.compile_fx

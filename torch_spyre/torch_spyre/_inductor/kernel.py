@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the generated wrapper calls."""
+"""Functions that the generated wrapper calls."""
 
 import json
 
@@ -11,17 +11,17 @@ from .dynamic import DynamicGroup
 
 
 def laid_out(tensor, size, stride):
-    """@tensor with the strides that the generated code counts on; a copy if it has others."""
+    """Returns @tensor with the strides that the generated code expects, as a copy if necessary."""
     if tensor.stride() == stride or tensor.shape != size:
         return tensor
     if all(a == b or n == 1 for a, b, n in zip(tensor.stride(), stride, size)):
-        # By the strides of dims of one element, too, an argument lies in sticks or does not.
+        # Dims of size 1 need the exact strides, because these affect the layout of an argument.
         return tensor.as_strided(size, stride)
     return torch.empty_strided(size, stride, dtype=tensor.dtype, device=tensor.device).copy_(tensor)
 
 
 def group(specification):
-    """The kernel of a specification, ready to be called with its tensors."""
+    """Returns the kernel of a specification, a callable that takes its tensors."""
     spec = json.loads(specification)
     if "nodes" in spec:
         return DynamicGroup(spec)

@@ -13,14 +13,14 @@ from torch.utils import _pytree as pytree
 
 
 def expressions(sizes):
-    """Sizes as Inductor has them."""
+    """Returns sizes as Inductor's symbolic expressions."""
     return [s.node.expr if isinstance(s, torch.SymInt) else sympy.Integer(s) for s in sizes]
 
 
 class Target:
-    """A callee of the graph that lowers itself; with tensors it computes.
+    """A callee of the graph that lowers itself, or computes if its arguments are tensors.
 
-    PyTorch calls it with fake tensors where the graph is the body of a control flow operation.
+    PyTorch calls it with fake tensors if the graph is the body of a control flow operation.
     """
 
     _inductor_lowering_function = True
@@ -43,7 +43,7 @@ class Target:
 
 
 class GroupKernel(ir.ExternKernel):
-    """A group: one call, which makes all of its results."""
+    """A group as a node of Inductor's IR: one call, which makes all of its results."""
 
     def __init__(self, device, inputs, parameters, name, specification):
         super().__init__(None, MultiOutputLayout(device=device), inputs, parameters)
@@ -52,14 +52,16 @@ class GroupKernel(ir.ExternKernel):
         self.kernel_name, self.specification = name, specification
 
     def should_allocate(self):
+        """Returns False: the kernel allocates its results."""
         return False
 
     def codegen(self, wrapper):
+        """Writes the call of the group."""
         wrapper.generate_group(self)
 
 
 class GroupTarget(Target):
-    """The results of a group; its arguments are the tensors that it reads."""
+    """A group as a callee; its arguments are the tensors that it reads."""
 
     def __init__(self, kernel, outputs):
         super().__init__(kernel.name)
@@ -67,6 +69,7 @@ class GroupTarget(Target):
         self.parameters = kernel.parameters
 
     def run(self, *tensors):
+        """Runs the kernel, or makes fake results for fake tensors."""
         from .kernel import group
 
         if detect_fake_mode(tensors) is None:
@@ -77,6 +80,7 @@ class GroupTarget(Target):
         ]
 
     def lower(self, *tensors):
+        """Adds the IR node of the group and returns its results."""
         inputs = [ir.ExternKernel.realize_input(t) for t in tensors]
         device = self.outputs[0][0]
         parameters = expressions(self.parameters)
@@ -95,16 +99,18 @@ class GroupTarget(Target):
 
 
 class ViewTarget(Target):
-    """A view, as size, stride and offset in the tensor that holds it."""
+    """A view, given by size, stride and offset (in elements) in the tensor that holds it."""
 
     def __init__(self, size, stride, offset):
         super().__init__("spyre_view")
         self.size, self.stride, self.offset = size, stride, offset
 
     def run(self, tensor):
+        """Returns the view of a tensor."""
         return tensor.as_strided(self.size, self.stride, tensor.storage_offset() + self.offset)
 
     def lower(self, tensor):
+        """Returns the IR node of the view."""
         tensor.realize()
         storage, layout = ir.as_storage_and_layout(tensor)
         (offset,) = expressions([self.offset])
@@ -123,16 +129,18 @@ class ViewTarget(Target):
 
 
 class EagerTarget(Target):
-    """An operation as PyTorch runs it eagerly."""
+    """An operation that PyTorch runs eagerly."""
 
     def __init__(self, op):
         super().__init__(str(op).replace(".", "_"))
         self.op = op
 
     def run(self, *args, **kwargs):
+        """Runs the operation."""
         return self.op(*args, **kwargs)
 
     def lower(self, *args, **kwargs):
+        """Adds the operation as a fallback kernel, which is not decomposed."""
         if self.op is torch.ops.aten.copy_.default:
             ir.InplaceCopyFallback.create(*args[:2], non_blocking=False)
             return args[0]
@@ -140,14 +148,16 @@ class EagerTarget(Target):
 
 
 class ConstantTarget(Target):
-    """A tensor of the card that the graph holds; Inductor would write its numbers as a loop."""
+    """A constant tensor on the card, which Inductor would otherwise compute by a loop."""
 
     def __init__(self, name, tensor, fake):
         super().__init__(name)
         self.tensor, self.fake = tensor, fake
 
     def run(self):
+        """Returns the tensor, or the fake one during fake propagation."""
         return self.tensor if detect_fake_mode() is None else self.fake
 
     def lower(self):
+        """Adds the tensor to the constants of the compiled graph."""
         return V.graph.add_tensor_constant(self.tensor, self.__name__)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """RMS norm as one operation of the graph.
 
-PyTorch would take it apart below what makes a graph functional, into operations of
-which one changes its input in place; the builder has it whole, as eager mode does.
+PyTorch would decompose it after functionalisation, into operations of which one changes its
+input in place. The builder has it as one operation, which eager mode uses as well.
 """
 
 import torch
@@ -15,7 +15,7 @@ def rms_norm(
     weight: torch.Tensor | None,
     eps: float | None,
 ) -> torch.Tensor:
-    """input / sqrt(mean of its squares + eps), times weight."""
+    """Returns input / sqrt(mean of its squares + eps), times weight."""
     return torch.nn.functional.rms_norm(input, normalized_shape, weight, eps)
 
 
@@ -25,7 +25,7 @@ def _(input, normalized_shape, weight, eps):
 
 
 def whole(input, normalized_shape, weight=None, eps=None):
-    """Stands for rms_norm on the card; its derivatives are those of parts, which come first."""
+    """Replaces rms_norm on the card; autograd differentiates the decomposition before this."""
     if input.device.type != "spyre":
         return NotImplemented
     return rms_norm(input, normalized_shape, weight, eps)

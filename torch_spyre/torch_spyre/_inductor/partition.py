@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Groups of operations that become one kernel each.
+"""Partition of a graph into groups of operations that become one kernel each.
 
-Every node has a level: the number of times that a path to it leaves the card's
-kernels for an eager operation, or has to end a kernel since a view of its
-result is read. Operations of one level form one group. A path between two of
-them cannot leave the group, as it would end at a higher level, so groups are
-convex and their order is that of the levels.
+The level of a node is the number of times that a path to it leaves the card's kernels for an
+eager operation, or ends a kernel because a view of its result is read. The operations of one
+level form one group. A path between two of them cannot leave the group, as it would end at a
+higher level, so groups are convex and run in the order of the levels.
 
-Operations are put to the builder in the order of the graph, so a group takes
-what the builder takes.
+Operations are passed to the builder in the order of the graph, so a group contains exactly
+operations that the builder accepts.
 """
 
 import dataclasses
@@ -17,32 +16,32 @@ import operator
 import torch
 
 from ..inductor import log
+from .division import Hints
 from .emit import Number, Permuted, Program, Refused, Value, as_refusal, format_of, stripped
 from .hint import HintError
 from .placement import default_operand, operand_of
 from .propagate_named_dims import DIMS, fitted
 from .rules import RULES, Call
 from .views import hint, on_card, seen, static, tensor_of, view_of
-from .wish import Hints
 
 aten = torch.ops.aten
 
-#: Operations of the builder in one group: it takes 1,024 steps, and one operation may be many.
-MOST_OPS = 160
-#: What lies beyond a tensor in its sticks (spyre_sdsc_padding).
+#: Limit of operations in a group; the builder takes 1,024 steps, of which one may need several.
+MAX_OPS = 160
+#: The padding of arguments is unknown (spyre_sdsc_padding).
 UNKNOWN = 1
 
 
 @dataclasses.dataclass
 class Input:
-    """An argument of a group: a view of a tensor that others made."""
+    """An argument of a group: a view of a tensor from outside of it."""
 
     view: object
     place: int
 
 
 class Group:
-    """A kernel in the making."""
+    """A group of operations whose program is under construction."""
 
     def __init__(self, level):
         self.level = level
@@ -52,7 +51,7 @@ class Group:
         self.copies = []
 
     def argument(self, view, dense=False):
-        """The value of a tensor from outside; @dense: of a copy, if it lies otherwise."""
+        """Returns the Value of a tensor from outside; with @dense, of a copy unless it is dense."""
         key = (view.base, view.size, view.stride, view.offset, dense)
         if key not in self.known:
             operand = operand_of(view)
@@ -64,30 +63,30 @@ class Group:
             self.known[key] = dataclasses.replace(value, dtype=tensor_of(view.base).dtype)
         return self.known[key]
 
-    def say(self, node, resolve, wish=None):
-        """Puts one node to the builder, as @wish has it; leaves no trace if it is refused."""
+    def try_add(self, node, resolve, request=None):
+        """Adds one node with the division of @request; raises Refused after a rollback."""
         mark = self.program.mark()
         known, inputs, copies = dict(self.known), len(self.inputs), len(self.copies)
         try:
             args = torch.fx.map_arg(node.args, resolve)
             kwargs = torch.fx.map_arg(node.kwargs, resolve)
-            self.program.wish = wish
+            self.program.request = request
             result = RULES[node.target](Call(self.program, node, args, kwargs))
             self.values[node] = stamped(node, result)
         except HintError:
             raise
         except Exception as error:
-            self.program.back_to(mark)
+            self.program.rollback(mark)
             self.known = known
             del self.inputs[inputs:], self.copies[copies:]
             raise as_refusal(error, f"{node} ({node.target})") from None
         finally:
-            self.program.wish = None
+            self.program.request = None
         self.nodes.append(node)
 
 
 def stamped(node, result):
-    """The values of a node, with its dtypes; refused if the sizes are not the node's."""
+    """Returns the values of a node with its dtypes; Refused if sizes differ from the node's."""
     single = not isinstance(result, tuple)
     metas = node.meta["val"]
     metas = (metas,) if single else metas
@@ -106,10 +105,10 @@ def stamped(node, result):
 
 
 class Partition:
-    """The groups of a graph, and what is left to eager operations and why."""
+    """The groups of a graph, and the operations that run eagerly with the reasons."""
 
-    def __init__(self, graph, banned=None, most=MOST_OPS):
-        self.graph, self.banned, self.most = graph, banned or {}, most
+    def __init__(self, graph, banned=None, limit=MAX_OPS):
+        self.graph, self.banned, self.limit = graph, banned or {}, limit
         self.groups, self.level, self.reasons = {}, {}, {}
         self.hints = Hints()
         self.floor = 0
@@ -117,6 +116,7 @@ class Partition:
             self.place(node)
 
     def place(self, node):
+        """Determines the level of a node; adds it to a group or records why it runs eagerly."""
         if node.op != "call_function":
             self.level[node] = 0
             return
@@ -137,28 +137,31 @@ class Partition:
         self.level[node] = self.above(node)
 
     def above(self, node):
-        """An eager operation runs behind all groups that it reads of; one that changes
-        a tensor behind all that is before it, and before all that is behind it."""
+        """Returns the level of an eager operation, which runs after all groups that it reads.
+
+        An operation that changes a tensor also separates all nodes before it from those after.
+        """
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
             self.floor = max(self.level.values(), default=0) + 1
         inputs = (self.level[base(n)] + self.grouped(base(n)) for n in node.all_input_nodes)
         return max(self.floor, max(inputs, default=0))
 
     def grouped(self, node):
-        """Whether a node is the work of a group."""
+        """Returns True if a group computes the node."""
         group = self.groups.get(self.level[node])
         while node.target is operator.getitem:
             node = node.args[0]
         return group is not None and node in group.values
 
     def join(self, node, level, dense):
+        """Adds a node to the group of @level; returns False with the reason if it is refused."""
         group = self.groups.get(level) or Group(level)
-        if len(group.program.records) > self.most:
+        if len(group.program.records) > self.limit:
             self.reasons[node] = "the group is full"
             return False
         try:
-            wish = self.hints.of(node)
-            group.say(node, lambda n: self.resolve(group, node, n, dense), wish)
+            request = self.hints.of(node)
+            group.try_add(node, lambda n: self.resolve(group, node, n, dense), request)
         except Refused as refusal:
             self.reasons[node] = str(refusal)
             return False
@@ -169,14 +172,14 @@ class Partition:
         return True
 
     def resolve(self, group, reader, node, dense):
-        """An argument of @reader: a value, or what it is when compiling."""
+        """Returns an argument of @reader as a value of the group or a number; raises Refused."""
         value = node.meta.get("val")
         if isinstance(value, (torch.SymInt, int)):
             return hint(value)
         if isinstance(value, (torch.SymFloat, float, torch.SymBool, bool)):
-            raise Refused("a number that is not known when compiling")
+            raise Refused("a number that is unknown when compiling")
         if not isinstance(value, torch.Tensor):
-            raise Refused("an argument that is no tensor")
+            raise Refused("an argument that is not a tensor")
         if value.device.type != "spyre":
             raise Refused(f"an argument on the {value.device.type}")
         view = view_of(node)
@@ -196,7 +199,7 @@ class Partition:
         raise Refused("it reads a view of a result of the same kernel")
 
     def inside(self, group, node):
-        """The value of a node in a group that makes it."""
+        """Returns the value of a node that @group computes, else None."""
         if node.target is operator.getitem:
             values = group.values.get(node.args[0])
             return None if values is None else values[node.args[1]]
@@ -204,7 +207,7 @@ class Partition:
 
 
 def name_results(node, value):
-    """Notes the names of the dims that a group found for what a node returns."""
+    """Stores the names of dims of a node's results in its meta."""
     if isinstance(value, tuple):
         for user in node.users:
             if user.target is operator.getitem:
@@ -220,8 +223,10 @@ def name_results(node, value):
 
 
 def returns_tensor(node):
+    """Returns True if the results of a node contain a tensor."""
     return isinstance(node.meta.get("val"), (torch.Tensor, tuple, list))
 
 
 def base(node):
+    """Returns the node that holds the memory of @node, which is itself unless it is a view."""
     return view_of(node).base if tensor_of(node) is not None else node

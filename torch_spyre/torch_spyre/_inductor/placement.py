@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Where tensors lie on the card: by which size and stride they are brought into sticks."""
+"""The placement of tensors: the size and stride by which they are divided into sticks."""
 
 from .. import _C
 from .dynamic import PLACED
@@ -10,7 +10,7 @@ from .views import source, static, tensor_of, view_of
 
 
 def contiguous(size):
-    """The strides of a dense tensor."""
+    """Returns the strides of a dense tensor."""
     stride, step = [], 1
     for n in reversed(size):
         stride.insert(0, step)
@@ -19,7 +19,7 @@ def contiguous(size):
 
 
 def default_operand(view):
-    """A dense copy of a view as the builder sees it."""
+    """Returns the operand of a dense copy of a view; Refused if it has too many dims."""
     stride = contiguous([max(n, 1) for n in view.size])
     placement = (list(view.size), stride, tensor_of(view.base).dtype)
     where = _C._view_operand(*placement, list(view.size), stride, 0)
@@ -29,11 +29,12 @@ def default_operand(view):
 
 
 def operand_of(view):
-    """Where a view lies on the card, if its tensor lies there as expected."""
+    """Returns the operand of a view in the placement of its tensor, None if no layout fits."""
     return operand_in(placement_of(view.base), view)
 
 
 def operand_in(placement, view):
+    """Returns the operand of a view of a tensor with @placement, None if no layout fits."""
     size, stride, dtype = placement
     format_of(dtype)
     where = _C._view_operand(
@@ -43,21 +44,22 @@ def operand_in(placement, view):
 
 
 def placement_of(node):
-    """The size and stride by which the tensor of a node is brought into sticks.
+    """Returns the size, stride and dtype by which the tensor of a node is divided into sticks.
 
-    Of a kernel's own result this may be those of a view that others read, if it
-    then needs no copy: heads that are joined again, for one.
+    A kernel's own result may use those of a view that is read, if this avoids a copy, for
+    example for heads that are joined again.
     """
     size, stride = placing(node)
     return list(static(size)), list(static(stride)), tensor_of(node).dtype
 
 
 def laid_out(value):
+    """Returns the placement that a fake tensor has by default."""
     return list(static(value.shape)), list(static(value.stride())), value.dtype
 
 
 def placing(node):
-    """Size and stride, of symbols maybe, by which @node is brought into sticks."""
+    """Returns the size and stride of @node's placement, which may be symbols."""
     value = tensor_of(node)
     if PLACED in node.meta:
         return node.meta[PLACED]
@@ -69,9 +71,11 @@ def placing(node):
     return list(value.shape), list(value.stride())
 
 
-def put_apart(node):
-    """Has each element of a result lie in a stick of its own, as behind a reduction of the last
-    dim. False if that has been tried, or is no difference."""
+def use_sparse_sticks(node):
+    """Places each element of a result in its own stick, as a reduction of the last dim does.
+
+    Returns False if this was tried before or is not possible.
+    """
     value = tensor_of(node)
     if PLACED in node.meta or value is None or not value.dim() or not value.is_contiguous():
         return False
@@ -81,8 +85,8 @@ def put_apart(node):
 
 
 def kept_size(node):
-    """The size of a reduction with the dims that it reduced, which lie on the card as dims of
-    one element; None if it is no reduction, or kept them itself."""
+    """Returns the size of a reduction's result with the reduced dims, which are dims of size 1 on
+    the card; None if the node is not a reduction, or keeps them itself."""
     if node.target not in REDUCED:
         return None
     whole, value = tensor_of(node.args[0]), tensor_of(node)
@@ -94,7 +98,7 @@ def kept_size(node):
 
 
 def best_reader(node):
-    """The node, or a view of it, whose placement spares most copies."""
+    """Returns the node, or the view of it, whose placement avoids most copies."""
     value = tensor_of(node)
     readers = [node, *viewers(node)]
     views = [view_of(reader) for reader in readers]
@@ -113,7 +117,7 @@ def best_reader(node):
 
 
 def viewers(node):
-    """All views of a node."""
+    """Returns all views of a node."""
     found = []
     for user in node.users:
         if source(user) is node and view_of(user).base is not user:
@@ -123,6 +127,7 @@ def viewers(node):
 
 
 def dense(view):
+    """Returns True if a view is dense and row-major."""
     expected = 1
     for size, stride in zip(reversed(view.size), reversed(view.stride)):
         if size != 1 and stride != expected:
@@ -132,6 +137,7 @@ def dense(view):
 
 
 def numel(size):
+    """Returns the number of elements of a size."""
     count = 1
     for n in size:
         count *= n

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Names of dims, for hints: who has which, and what operations make of them.
+"""Named dims for hints, and their propagation through operations.
 
-Names are given to tensors before they are read by a compiled function. An
-operation's result has the name of the dim that it iterates over; where two
-inputs disagree there is none, and none behind operations that run eagerly.
+A program names the dims of tensors before a compiled function reads them. A result's dim has
+the name of the dim that the operation iterates over. It has no name if two inputs disagree, or
+after an operation that runs eagerly.
 """
 
 import dataclasses
@@ -12,14 +12,18 @@ import torch
 
 #: Sizes by name.
 DECLARED = {}
-#: Where a tensor keeps the names of its dims, and where a node does.
+#: The attribute of tensors and the key of a node's meta for the names of dims.
 NAMES, DIMS = "_spyre_named_dims", "spyre_named_dims"
-#: Under which a name given in a compiled function is noted on a node.
+#: The key of a node's note for names that a compiled function gives.
 NOTE = "spyre.named_dims"
 
 
 def declare_tensor_dim(name, size):
-    """Makes the name of a dim known, with its size; a later declaration takes its place."""
+    """Declares a named dim with its size in elements; replaces an earlier declaration.
+
+    Raises TypeError or ValueError unless @name is a string that is not empty and @size an int of
+    at least 1.
+    """
     if not isinstance(name, str) or not name:
         raise TypeError(f"a dim is named by a string that is not empty, not {name!r}")
     if not isinstance(size, int) or isinstance(size, bool):
@@ -30,7 +34,7 @@ def declare_tensor_dim(name, size):
 
 
 def check(names, size):
-    """Whether names fit a tensor's size; says what to do if not."""
+    """Raises ValueError unless the names are declared and fit a tensor's size."""
     if len(names) != len(size):
         raise ValueError(
             f"name_tensor_dims: {len(names)} names {list(names)} for a tensor of {len(size)} "
@@ -41,7 +45,7 @@ def check(names, size):
             continue
         if name not in DECLARED:
             raise ValueError(
-                f"name_tensor_dims: nobody declared dim {name!r}; "
+                f"name_tensor_dims: dim {name!r} is not declared; "
                 f"call declare_tensor_dim({name!r}, {n}) first"
             )
         if DECLARED[name] != n:
@@ -52,7 +56,11 @@ def check(names, size):
 
 
 def name_tensor_dims(tensor, names):
-    """Names the dims of a tensor, for the functions that are compiled for it; returns it."""
+    """Names the dims of a tensor for compiled functions; returns the tensor.
+
+    @names has one name or None per dim. Raises TypeError for wrong types, ValueError for a name
+    that is not declared or was declared with another size.
+    """
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(f"name_tensor_dims takes a tensor, not {type(tensor).__name__}")
     if not isinstance(names, (list, tuple)):
@@ -66,26 +74,26 @@ def name_tensor_dims(tensor, names):
 
 
 def fitted(names, rank):
-    """Names of the last dims of a tensor of @rank dims."""
+    """Returns @names, cut or filled with None at the front, for a tensor of @rank dims."""
     names = tuple(names or ())[-rank:] if rank else ()
     return (None,) * (rank - len(names)) + names
 
 
 @dataclasses.dataclass(frozen=True)
 class Walk:
-    """What an operation of the builder iterates over: sizes and names of dims, those that
-    its result keeps, and the name of what a product sums over."""
+    """The iteration space of an operation of the builder: sizes and names of dims, those that
+    the result keeps, and the name of the dim that a product sums over."""
 
     size: tuple
     names: tuple
     kept: tuple
     keeps_all: bool = True
     summed: str = None
-    #: A reduced dim along sticks, counted from the end: no step is divided along it.
+    #: A reduced dim along sticks, counted from the end, along which no step can be divided.
     whole: int = None
 
     def result(self):
-        """Size and names of the result."""
+        """Returns size and names of the result."""
         size, names = [], []
         for n, name, kept in zip(self.size, self.names, self.kept):
             if kept or self.keeps_all:
@@ -94,20 +102,20 @@ class Walk:
         return tuple(size), tuple(names)
 
     def place(self, dim):
-        """The iterated dim, counted from the end, of a result's dim, counted so too."""
+        """Returns the iterated dim of a result's dim, or None; both count from the end."""
         stay = [d for d, kept in enumerate(self.kept) if kept or self.keeps_all]
         place = stay[dim] if -len(stay) <= dim else None
         return None if place is None or not self.kept[place] else place - len(self.size)
 
 
 def agreed(names):
-    """The one name that is given, None if there is none or several."""
+    """Returns the only name among @names, None if there are none or several."""
     found = {name for name in names if name is not None}
     return found.pop() if len(found) == 1 else None
 
 
 def broadcast(values):
-    """Size and names of what operands broadcast to."""
+    """Returns size and names of the broadcast of operands."""
     rank = max((len(v.size) for v in values), default=0)
     size, names = [], []
     for d in range(-rank, 0):
@@ -121,7 +129,7 @@ def broadcast(values):
 REDUCTIONS = frozenset(
     "sum mean amax amin absmax var std vector_norm exx2 exx2_zeromean".split()
 )
-#: They have dims of their own.
+#: Operations whose results have other dims than their inputs.
 OTHERS = frozenset(
     "topk topk_indices argmax argmin conv2d depthwise_conv2d max_pool2d avg_pool2d transpose "
     "restickify".split()
@@ -129,6 +137,7 @@ OTHERS = frozenset(
 
 
 def reduction(value, attributes, stick):
+    """Returns the Walk of a reduction."""
     rank = len(value.size)
     given = attributes.get("dim", -1)
     dims = given if isinstance(given, (list, tuple)) else [given]
@@ -140,6 +149,7 @@ def reduction(value, attributes, stick):
 
 
 def product(a, b, attributes):
+    """Returns the Walk of a matrix product, None if an operand is a vector."""
     if len(a.size) < 2 or len(b.size) < 2:
         return None
     b_size, b_names = list(b.size), list(fitted(b.names, len(b.size)))
@@ -157,9 +167,9 @@ def product(a, b, attributes):
 
 
 def walk(op, inputs, attributes, stick):
-    """What an operation iterates over; None if it has no dims that can be named.
+    """Returns the Walk of an operation; None if its dims cannot be named.
 
-    @stick: the dim of the first input that lies along sticks.
+    @stick is the dim of the first input that is along sticks.
     """
     if op in OTHERS or not inputs:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What became of a graph, for TORCH_LOGS="+torch_spyre.inductor"."""
+"""The report on a graph for TORCH_LOGS="+torch_spyre.inductor"."""
 
 import collections
 import logging
@@ -11,13 +11,13 @@ from .views import on_card, static, tensor_of, view_of
 
 
 def names(nodes):
-    """Operations in the order of their first use, with their numbers."""
+    """Returns the operations in the order of their first use, with their counts, as text."""
     count = collections.Counter(str(n.target) for n in nodes)
     return ", ".join(f"{name} x{n}" if n > 1 else name for name, n in count.items())
 
 
 def divisions(plan):
-    """Each step of a plan: its operation and how it is divided over the cores."""
+    """Yields a line for each step of a plan: its operation and division over the cores."""
     for step in plan["steps"]:
         sizes = " ".join(f"{d}={n}" for d, n in zip(step["dims"], step["sizes"]))
         slices = " ".join(f"{d}/{n}" for d, n in zip(step["dims"], step["slices"]) if n > 1)
@@ -29,6 +29,7 @@ def divisions(plan):
 
 
 def describe(kernel):
+    """Logs a kernel: its operations, plan, memory and copies of inputs."""
     plan = kernel.program.graph.plan()
     log.info(
         "%s: %d operations (%s), %d inputs, %d outputs, %d steps, LX %d of %d bytes, "
@@ -49,7 +50,7 @@ def describe(kernel):
         log.log(logging.INFO if "asked for" in line else logging.DEBUG, "%s: %s", kernel.name, line)
     for view in kernel.group.copies:
         log.info(
-            "%s: copies its input %s, size %s stride %s offset %d: no layout of sticks says so",
+            "%s: copies its input %s, size %s stride %s offset %d: no stick layout describes it",
             kernel.name,
             view.base,
             list(view.size),
@@ -59,7 +60,7 @@ def describe(kernel):
 
 
 def eager(graph, partition):
-    """What runs eagerly, and why."""
+    """Logs the operations that run eagerly, with the reasons."""
     for node in graph.nodes:
         reason = partition.reasons.get(node)
         if reason is None or partition.grouped(node) or not node.users:
@@ -70,7 +71,7 @@ def eager(graph, partition):
 
 
 def symbols(graph):
-    """Sizes that are symbols: the card's programs have fixed ones."""
+    """Logs the inputs whose sizes are symbols, as each of their sizes needs its own bundles."""
     for node in graph.nodes:
         value = node.meta.get("val")
         if node.op != "placeholder" or not isinstance(value, torch.Tensor) or not on_card(node):
@@ -78,20 +79,21 @@ def symbols(graph):
         dynamic = [d for d, s in enumerate(value.shape) if isinstance(s, torch.SymInt)]
         if dynamic:
             log.info(
-                "%s: dims %s are dynamic, now of size %s; each size that is met has bundles of "
-                "its own",
+                "%s: dims %s are dynamic, now of size %s; each size has its own "
+                "bundles",
                 node,
                 dynamic,
                 list(static(value.shape)),
             )
 
 
-def met(name, values):
-    """A size that a kernel meets for the first time."""
+def first_use(name, values):
+    """Logs the first call of a kernel with these sizes."""
     log.info("%s: first call with the sizes %s", name, list(values))
 
 
 def report(graph, partition, kernels):
+    """Logs the result of the pass over a graph, if the log is enabled."""
     if not log.isEnabledFor(logging.INFO):
         return
     symbols(graph)

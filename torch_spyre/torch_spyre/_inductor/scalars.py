@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Numbers that may change from call to call: tensors of the host without dims.
+"""Numbers that may change from call to call, as host tensors without dims.
 
-A float argument of a compiled function is one once it has changed (learning
-rates, steps of optimisers). As an operand of one element on the card it costs a
-copy, and no kernel for each value. Its bits are those of a constant: both are
-rounded to fp32 first.
+A float argument of a compiled function becomes such a tensor when its value changes (learning
+rates, steps of optimisers). As an operand of one element on the card it costs one copy instead
+of a kernel for each value. The results equal those of a constant, since both are first rounded
+to fp32.
 """
 
 import torch
@@ -18,6 +18,7 @@ CONVERSIONS = (prims.convert_element_type.default, aten._to_copy.default)
 
 
 def is_number(node):
+    """Returns True for a host tensor without dims that holds a real number."""
     value = tensor_of(node)
     return (
         value is not None
@@ -28,7 +29,7 @@ def is_number(node):
 
 
 def unconverted(node):
-    """What a number is before it was rounded to fp32."""
+    """Returns the node of a number before its rounding to fp32."""
     while (
         node.target in CONVERSIONS
         and tensor_of(node).dtype == torch.float32
@@ -39,6 +40,7 @@ def unconverted(node):
 
 
 def to_card(graph, node, device):
+    """Adds a copy of a number to a card, in fp32."""
     after = node if node.op != "placeholder" else last_placeholder(graph)
     kwargs = {"dtype": torch.float32, "device": device}
     with graph.inserting_after(after):
@@ -48,11 +50,12 @@ def to_card(graph, node, device):
 
 
 def last_placeholder(graph):
+    """Returns the graph's last placeholder."""
     return [node for node in graph.nodes if node.op == "placeholder"][-1]
 
 
 def scalars(graph):
-    """Moves numbers to the card where its kernels read them."""
+    """Copies numbers that kernels read to the card."""
     moved = {}
     for node in list(graph.nodes):
         if node.op != "call_function" or node.target not in RULES or not on_card(node):

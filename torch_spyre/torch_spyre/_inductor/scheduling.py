@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Inductor's back end for the card: what it schedules, and the lines that it writes.
+"""Inductor's back end for the card: scheduling, and the lines of generated wrappers.
 
-All nodes of the card are kernels that came whole from the partition, or eager
-operations, so there is nothing to fuse and no loop to write.
+All nodes of the card are complete kernels of the partition or eager operations, so nothing is
+fused and no loops are generated.
 """
 
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
@@ -12,53 +12,64 @@ from torch.utils._ordered_set import OrderedSet
 
 
 class SpyreScheduling(BaseScheduling):
+    """The scheduling of nodes on the card, which fuses nothing."""
+
     def get_backend_features(self, device):
+        """Returns no features."""
         return OrderedSet()
 
     def group_fn(self, sizes):
+        """Returns sizes as tuples."""
         return tuple(tuple(size) for size in sizes)
 
     def can_fuse_vertical(self, node1, node2):
+        """Returns False."""
         return False
 
     def can_fuse_horizontal(self, node1, node2):
+        """Returns False."""
         return False
 
     def codegen_node(self, node):
+        """Raises NotImplementedError: a loop has reached the scheduler, which is a defect."""
         origins = sorted({str(o.target) for n in node.get_nodes() for o in n.node.origins})
         raise NotImplementedError(
-            f"torch.compile for spyre has no kernel for {', '.join(origins) or node}; "
+            f"cannot compile {', '.join(origins) or node} for spyre: it has no kernel; "
             "run this part eagerly (torch.compiler.disable) and report it"
         )
 
     def codegen_sync(self):
+        """Does nothing: the wrapper needs no synchronisation."""
         pass
 
     def ready_to_flush(self):
+        """Returns False."""
         return False
 
     def flush(self):
+        """Does nothing: no kernels are pending."""
         pass
 
 
 class Lines:
-    """What wrappers write for the card; the outermost one holds the kernels."""
+    """The lines of wrappers for the card; the outermost wrapper holds the kernels."""
 
     def outermost(self):
+        """Returns the wrapper that contains this one and is in no other."""
         wrapper = self
         while isinstance(wrapper, SubgraphPythonWrapperCodegen):
             wrapper = wrapper.parent_wrapper
         return wrapper
 
     def generate_group(self, node):
-        """One call of a group."""
+        """Writes one call of a group."""
         arguments = [tensor.codegen_reference() for tensor in node.inputs]
         arguments += [self.codegen_sizevar(size) for size in node.constant_args]
         kernel = self.outermost().kernel_of(node)
         self.writeline(f"{node.get_name()} = {kernel}({', '.join(arguments)})")
 
     def codegen_multi_output(self, node):
-        """A result of an eager operation lies as Inductor was told that it would."""
+        """Gives a result of an eager operation the strides that Inductor expects."""
         super().codegen_multi_output(node)
         if not isinstance(node.inputs[0], FallbackKernel) or not isinstance(node.layout, Layout):
             return
@@ -75,7 +86,7 @@ class SpyreSubgraphCodegen(Lines, SubgraphPythonWrapperCodegen):
 
 
 class SpyreWrapperCodegen(Lines, PythonWrapperCodegen):
-    """The wrapper in Python, with a kernel for each group."""
+    """The Python wrapper, with a kernel for each group."""
 
     def __init__(self):
         super().__init__()
@@ -83,18 +94,20 @@ class SpyreWrapperCodegen(Lines, PythonWrapperCodegen):
 
     @staticmethod
     def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
+        """Makes a wrapper, or one for the body of a control flow operation."""
         if is_subgraph:
             return SpyreSubgraphCodegen(subgraph_name, parent_wrapper, partition_signatures)
         return SpyreWrapperCodegen()
 
     def needs(self, name, module, function):
+        """Adds an import of @function as @name to the header, once."""
         if name not in self.imported:
             self.imported.add(name)
             path = f"torch_spyre._inductor.{module}"
             self.header.writeline(f"from {path} import {function} as {name}")
 
     def kernel_of(self, node):
-        """The name of a group's kernel, which is made when the wrapper is loaded."""
+        """Returns the name of a group's kernel, which is made when the wrapper is loaded."""
         if node.specification not in self.groups:
             self.needs("spyre_group", "kernel", "group")
             name = f"{node.kernel_name}_{len(self.groups)}"

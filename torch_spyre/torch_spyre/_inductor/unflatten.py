@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Products of more than two dims, as they were before PyTorch flattened them.
+"""Restores products of more than two dims that PyTorch has flattened.
 
-ATen multiplies [B * S, K] where a model said [B, S, K]; such a view of sticks
-is a copy on the card, which multiplies with batch dims as they are.
+ATen multiplies [B * S, K] for a model's [B, S, K]. Such a view of sticks would be a copy on the
+card, which can multiply with batch dims.
 """
 
 import torch
@@ -15,16 +15,17 @@ aten = torch.ops.aten
 
 
 def shape(node):
+    """Returns the shape of a node's tensor as a tuple."""
     return tuple(tensor_of(node).shape)
 
 
 def alike(a, b):
-    """Whether sizes are the same for all values of their symbols."""
+    """Returns True if sizes are equal for all values of their symbols."""
     return len(a) == len(b) and statically_known_true(sym_eq(a, b))
 
 
 def without_copies(node):
-    """What a node is a copy of, if that is all it is."""
+    """Returns the node of which @node is only a copy, or @node itself."""
     while (
         node.op == "call_function"
         and node.target is aten.clone.default
@@ -35,7 +36,7 @@ def without_copies(node):
 
 
 def unflattened(node, trailing):
-    """The tensor with more dims that @node is a flat view of, with @trailing dims alike."""
+    """Returns the tensor of which @node is a flat view, if its last @trailing dims are equal."""
     inner = node
     while True:
         outer = source(inner)
@@ -52,7 +53,7 @@ def unflattened(node, trailing):
 
 
 def call(graph, target, *args):
-    """A new operation; sizes among its arguments that are symbols are nodes of their own."""
+    """Adds an operation; makes nodes for sizes among its arguments that are symbols."""
     symbols = [s for s in pytree.tree_leaves(args) if isinstance(s, torch.SymInt)]
     known = dict(zip(map(id, symbols), graph.materialize_symints(symbols))) if symbols else {}
     args = pytree.tree_map(lambda a: known.get(id(a), a), args)
@@ -64,7 +65,7 @@ def call(graph, target, *args):
 
 
 def replace(graph, node, product):
-    """Puts the flat view of @product in the place of @node; hints are on all of it."""
+    """Replaces @node by the flat view of @product and copies its hints to both."""
     notes(node, product)
     flat = call(graph, aten.reshape.default, product, list(shape(node)))
     node.replace_all_uses_with(flat)
@@ -72,7 +73,7 @@ def replace(graph, node, product):
 
 
 def notes(node, *made):
-    """What is made of @node has its notes (hints)."""
+    """Copies the notes (hints) of @node to the nodes that replace it."""
     for new in made:
         for key in ("custom", "autograd_backward"):
             if key in node.meta:
@@ -80,6 +81,7 @@ def notes(node, *made):
 
 
 def matrix(graph, node):
+    """Replaces mm and addmm by matmul with batch dims if the first factor is a flat view."""
     bias, a, b = (None, *node.args[:2]) if node.target is aten.mm.default else node.args[:3]
     wide = unflattened(a, 1)
     if wide is None or node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("beta", 1) != 1:
@@ -95,6 +97,7 @@ def matrix(graph, node):
 
 
 def batched(graph, node):
+    """Replaces bmm by matmul with more batch dims if both factors are flat views."""
     a, b = (unflattened(n, 2) for n in node.args[:2])
     if a is None or b is None or not alike(shape(a)[:-2], shape(b)[:-2]):
         return
@@ -103,6 +106,7 @@ def batched(graph, node):
 
 
 def unflatten(graph):
+    """Restores the batch dims of all products in a graph."""
     for node in list(graph.nodes):
         if node.op != "call_function" or not on_card(node):
             continue

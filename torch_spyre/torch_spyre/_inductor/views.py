@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Views in the graph: which tensor they are of, and how they lie in it."""
+"""Views in the graph: their tensors, and their sizes, strides and offsets in these."""
 
 import dataclasses
 import operator
@@ -14,23 +14,24 @@ aten = torch.ops.aten
 
 
 def static(size):
-    """Sizes as numbers; those that are symbols have the value that was met.
+    """Returns sizes as numbers; symbols have the value of the present call.
 
-    No guard comes of it: what is decided by it is decided again for other values.
+    This adds no guard, because decisions that use the numbers are repeated for other values.
     """
     return tuple(hint(s) for s in size)
 
 
 def hint(size):
+    """Returns a size as a number; Refused if it is unknown when compiling."""
     if isinstance(size, int):
         return size
     if not size.node.has_hint():
-        raise Refused("a size that is not known when compiling")
+        raise Refused("a size that is unknown when compiling")
     return int(size.node.hint)
 
 
 def on_card(node):
-    """Whether a node is, or holds, a tensor of the card."""
+    """Returns True if a node is, or contains, a tensor on the card."""
     value = node.meta.get("val")
     if isinstance(value, (tuple, list)):
         return any(isinstance(v, torch.Tensor) and v.device.type == "spyre" for v in value)
@@ -38,13 +39,14 @@ def on_card(node):
 
 
 def tensor_of(node):
+    """Returns the fake tensor of a node, or None."""
     value = node.meta.get("val")
     return value if isinstance(value, torch.Tensor) else None
 
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """A node as size, stride and offset (in elements) in the tensor of another."""
+    """A node as size, stride and offset (in elements) in the tensor of the node @base."""
 
     base: torch.fx.Node
     size: tuple
@@ -53,6 +55,7 @@ class View:
 
     @property
     def whole(self):
+        """True if the view is the whole tensor."""
         base = tensor_of(self.base)
         return (
             self.offset == 0
@@ -61,8 +64,8 @@ class View:
         )
 
     def names(self):
-        """The base's own dims, if the view only adds or drops dims of one element and
-        repeats others: what broadcasting does. None if it is more than that."""
+        """Returns the view's dims with broadcast ones as 1; None if the view does more than add or
+        remove dims of size 1 and broadcast others."""
         base = tensor_of(self.base)
         have = [
             (n, s) for n, s in zip(static(base.shape), static(base.stride())) if n != 1
@@ -73,7 +76,7 @@ class View:
         return tuple(1 if s == 0 else n for n, s in zip(self.size, self.stride))
 
     def permutation(self):
-        """The base's dims in the view's order, if that is all it changes; else None."""
+        """Returns the base's dims in the view's order if the view only permutes; else None."""
         base = tensor_of(self.base)
         left = list(enumerate(zip(static(base.shape), static(base.stride()))))
         order = []
@@ -86,7 +89,7 @@ class View:
         return None if left or self.offset else tuple(order)
 
     def is_broadcast_of(self, size):
-        """Whether a value of @size, as it is, broadcasts like the view."""
+        """Returns True if a value of @size broadcasts like the view without a change."""
         named = self.names()
         return named is not None and stripped(named) == stripped(size)
 
@@ -126,7 +129,7 @@ LISTS = frozenset(
 
 
 def source(node):
-    """The node that @node is a view of, or None."""
+    """Returns the node that @node is a view of, or None."""
     if node.op != "call_function":
         return None
     if node.target is operator.getitem and node.args[0].target in LISTS:
@@ -137,7 +140,7 @@ def source(node):
 
 
 def view_of(node):
-    """@node as a view of the tensor that holds it; of itself if it is none."""
+    """Returns @node as a View of the tensor that holds it, which is its own if it is no view."""
     base = node
     while (inner := source(base)) is not None and _viewable(base, inner):
         base = inner
@@ -147,7 +150,7 @@ def view_of(node):
 
 
 def _viewable(node, inner):
-    """A reshape may be a copy: its fake tensor then has a storage of its own."""
+    """Returns True if @node is a view of @inner; a reshape may also be a copy."""
     a, b = tensor_of(node), tensor_of(inner)
     if a is None or b is None or a.device != b.device or a.dtype != b.dtype:
         return False
@@ -155,7 +158,7 @@ def _viewable(node, inner):
 
 
 def _same_elements(a, b):
-    """Whether @b can be seen with the size of @a at all."""
+    """Returns True if a view of @b has the size and strides of @a."""
     try:
         seen = torch.empty_strided(b.shape, b.stride(), device="meta").view(a.shape)
     except RuntimeError:
@@ -164,7 +167,7 @@ def _same_elements(a, b):
 
 
 def seen(view):
-    """The names of a view: those of the dims of its tensor that it walks whole."""
+    """Returns the names of a view's dims, which it has from equal dims of its tensor."""
     names = view.base.meta.get(DIMS)
     if names is None:
         return None

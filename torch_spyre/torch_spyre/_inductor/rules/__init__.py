@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How operations of ATen are said in operations of the builder."""
+"""Rules that lower operations of ATen to operations of the builder."""
 
 from . import formula, matmul, pointwise, reduce  # noqa: F401
 from .base import RULES, Call

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How operations of ATen are said in operations of the builder.
+"""The base of the rules that lower operations of ATen to operations of the builder.
 
-A rule takes the call that is being said and returns the value, or a tuple of
-them for operations with several results. It raises Refused, as the builder
-does, where the card has no way; the operation then runs eagerly.
+A rule takes a Call and returns its value, or a tuple of values for operations with several
+results. It raises Refused, as the builder does, if the card does not support the call; the
+operation then runs eagerly.
 """
 
 import math
@@ -21,6 +21,7 @@ LARGEST_DL16 = 8564768768.0
 
 
 def rule(*targets):
+    """Returns a decorator that registers a function as the rule of @targets."""
     def take(function):
         for target in targets:
             RULES[target] = function
@@ -30,7 +31,7 @@ def rule(*targets):
 
 
 def named_arguments(node, args=None, kwargs=None):
-    """The arguments of a node by name, with their defaults."""
+    """Returns the arguments of a node by name, with their defaults."""
     schema = node.target._schema.arguments
     named = {a.name: a.default_value for a in schema if a.has_default_value()}
     named.update(zip((a.name for a in schema), node.args if args is None else args))
@@ -39,7 +40,7 @@ def named_arguments(node, args=None, kwargs=None):
 
 
 class Call:
-    """One node of the graph, with values in the place of its tensors."""
+    """One node of the graph, with values instead of its tensors."""
 
     def __init__(self, program, node, args, kwargs):
         self.program, self.node = program, node
@@ -50,28 +51,29 @@ class Call:
         return self.named[name]
 
     def get(self, name, default=None):
+        """Returns an argument by name, or @default if the operation has none of that name."""
         return self.named.get(name, default)
 
     @property
     def meta(self):
-        """What the node returns; of several, the first."""
+        """The fake tensor of the node's first result."""
         value = self.node.meta["val"]
         return value[0] if isinstance(value, (tuple, list)) else value
 
     def count(self, name):
-        """The number of elements of an argument."""
+        """Returns the number of elements of an argument."""
         place = [a.name for a in self.node.target._schema.arguments].index(name)
         return math.prod(static(self.node.args[place].meta["val"].shape))
 
     def computed_in(self, *things):
-        """The dtype that arguments of an operation promote to; one that the card computes."""
+        """Returns the dtype to which arguments promote; Refused if the card lacks it."""
         dtype = promote(things)
         if dtype not in FLOATS and dtype != torch.bool:
             raise Refused(f"the card does not compute in {dtype}")
         return dtype
 
     def value(self, thing, form):
-        """An argument as a tensor of a format."""
+        """Returns an argument as a Value of a format; raises Refused."""
         if isinstance(thing, Number):
             return constant(self, thing, form)
         if not isinstance(thing, Value):
@@ -81,11 +83,12 @@ class Call:
         return self.program.cast(thing, form)
 
     def op(self, name, *inputs, **attributes):
+        """Adds an operation of the builder and returns its Value; raises Refused."""
         return self.program.op(name, *inputs, **attributes)
 
 
 def promote(things):
-    """PyTorch's promotion: tensors, then tensors without dims, then numbers."""
+    """Returns PyTorch's type promotion: of tensors, then tensors without dims, then numbers."""
     tensors, scalars, numbers = [], [], []
     for thing in things:
         if isinstance(thing, (Value, Number)):
@@ -111,42 +114,43 @@ def _kind(dtype):
 
 
 def number_of(thing):
-    """A number that may be in the place of a tensor, or None."""
+    """Returns the number that an argument is instead of a tensor, or None."""
     if isinstance(thing, Number):
         return thing.value
     return thing if isinstance(thing, (bool, int, float)) else None
 
 
 def constant(call, number, form):
-    """A tensor of one element that holds a number."""
-    return call.program.cast(call.op("fill", value=held(number.value, form)), form)
+    """Returns a Value of one element that holds a number."""
+    return call.program.cast(call.op("fill", value=storable(number.value, form)), form)
 
 
-def held(value, form):
-    """A number that the builder can hold; what is finite stays finite."""
+def storable(value, form):
+    """Returns a number as a constant of the builder; finite numbers stay finite. Raises Refused."""
     value = float(value)
     if value != value:
-        raise Refused("NaN is no constant of the builder")
+        raise Refused("the builder has no constant NaN")
     if math.isinf(value):
         return value
     if form == format_of(torch.float16):
         return max(-LARGEST_DL16, min(LARGEST_DL16, value))
     if abs(value) > torch.finfo(torch.float32).max:
-        raise Refused(f"{value} is no constant of the builder")
+        raise Refused(f"the builder has no constant {value}, which exceeds fp32")
     return value
 
 
 def last(dim, rank):
-    """A dim counted from the end, as it stays true when dims are added in front."""
+    """Returns a dim counted from the end, which stays valid if dims are added in front."""
     return dim if dim < 0 else dim - rank
 
 
 def dims_of(dim, rank):
-    """Dims counted from the end; none given: all."""
+    """Returns dims counted from the end; all dims if none are given."""
     if dim is None or (isinstance(dim, (list, tuple)) and not dim):
         return list(range(-rank, 0))
     return sorted(last(d, rank) for d in (dim if isinstance(dim, (list, tuple)) else [dim]))
 
 
 def size_of(thing):
+    """Returns the size of an argument, () for a number."""
     return thing.size if isinstance(thing, (Value, Number)) else ()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rules of formulas: piecewise activations, derivatives, losses and optimisers' steps.
 
-As eager mode has them (csrc/aten/formula.h and its users): in fp32 throughout,
-rounded once into the result.
+They equal those of eager mode (csrc/aten/formula.h and its users): all steps are in fp32, and
+the result is rounded once.
 """
 
 import math
@@ -14,7 +14,7 @@ from .base import aten, last, number_of, rule
 
 
 class Formula:
-    """A call whose arguments are wide."""
+    """A call whose arguments are converted to fp32."""
 
     def __init__(self, call, *names):
         self.call, self.wide = call, format_of(torch.float32)
@@ -24,30 +24,35 @@ class Formula:
         self.inputs = [call.value(thing, self.wide) for thing in given]
 
     def op(self, name, *inputs, **attributes):
+        """Adds an operation of the builder and returns its Value."""
         return self.call.op(name, *inputs, **attributes)
 
     def by(self, name, value, number):
+        """Adds an operation of a Value and a number."""
         return self.call.op(name, value, other=number)
 
     def rest(self, value):
-        """1 - value"""
+        """Returns 1 - value."""
         return self.by("revsub", value, 1)
 
     def scaled(self, value, number):
+        """Returns @value times @number, without an operation for 1."""
         return value if number == 1 else self.by("mul", value, number)
 
     def number(self, name):
+        """Returns a float argument; Refused if it is unknown or not finite."""
         value = number_of(self.call[name])
         if value is None or not math.isfinite(value):
-            raise Refused(f"{name} is no number that is known when compiling")
+            raise Refused(f"{name} is not a finite number that is known when compiling")
         return float(value)
 
     def result(self, value):
+        """Converts the result to the node's dtype."""
         return self.call.program.cast(value, format_of(self.call.meta.dtype))
 
 
 def formula(target, *names):
-    """A rule: a function of a Formula and the arguments of these names."""
+    """Returns a decorator that registers a function of a Formula and the arguments @names."""
 
     def take(function):
         def say(call):
@@ -61,7 +66,7 @@ def formula(target, *names):
 
 
 def hard(f, x):
-    """6 times what stands for the sigmoid: straight from -3 to 3."""
+    """Returns 6 times hardsigmoid(x), which is linear from -3 to 3."""
     return f.op("clip", f.by("add", x, 3), min=0, max=6)
 
 
@@ -104,12 +109,13 @@ def gelu(f, g, x):
 
 
 def gelu_tanh(f, g, x):
+    """Returns the derivative of the tanh form of GELU."""
     a, b = math.sqrt(2 / math.pi), 0.044715
     square = f.op("mul", x, x)
     t = f.op("tanh", f.op("mul", x, f.by("add", f.by("mul", square, a * b), a)))
     slope = f.by("add", f.by("mul", square, 3 * a * b), a)
-    turn = f.op("mul", f.op("mul", x, f.rest(f.op("mul", t, t))), slope)
-    total = f.op("add", f.by("add", t, 1), turn)
+    derivative = f.op("mul", f.op("mul", x, f.rest(f.op("mul", t, t))), slope)
+    total = f.op("add", f.by("add", t, 1), derivative)
     return f.op("mul", g, f.by("mul", total, 0.5))
 
 
@@ -137,6 +143,7 @@ def softplus(f, g, x):
 
 
 def along(f, value):
+    """Sums @value along the softmax's dim; Refused if the softmax changed the dtype."""
     if f.call["input_dtype"] != f.call.meta.dtype or not f.call.meta.dim():
         raise Refused("a softmax that changed the dtype")
     dim = last(f.call["dim"], f.call.meta.dim())

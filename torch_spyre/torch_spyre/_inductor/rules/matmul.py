@@ -18,7 +18,8 @@ def product(call):
     return call.op("matmul", call.value(a, form), call.value(b, form))
 
 
-def plain(call):
+def check_unscaled(call):
+    """Refuses alpha and beta other than 1."""
     if call.get("alpha", 1) != 1 or call.get("beta", 1) != 1:
         raise Refused("alpha or beta other than 1")
 
@@ -26,7 +27,7 @@ def plain(call):
 @rule(aten.addmm.default, aten.baddbmm.default)
 def addmm(call):
     bias, a, b = call.args[:3]
-    plain(call)
+    check_unscaled(call)
     form = floats(call, bias, a, b)
     product = call.op("matmul", call.value(a, form), call.value(b, form))
     return call.op("add", product, call.value(bias, form))
@@ -86,7 +87,7 @@ def max_pool2d(call):
     )
 
 
-#: What a score is where a mask of truth values says no, as in eager attention.
+#: Score of elements that a boolean mask excludes, the same as in eager attention.
 MASKED = -4294967296.0
 
 
@@ -107,6 +108,7 @@ def attention_side_by_side(call):
 
 
 def attend(call, **numbers):
+    """Adds attention with its mask, for heads with or without sticks of their own."""
     q, k, v, mask = (call[name] for name in ("query", "key", "value", "mask"))
     form = floats(call, q, k, v)
     given = [call.value(t, form) for t in (q, k, v)]
@@ -116,7 +118,7 @@ def attend(call, **numbers):
     mask = call.value(mask, form)
     given.append(call.op("where", mask, input=0, other=MASKED) if truth else mask)
     result = call.op("attention", *given, scale=call["scale"], **numbers)
-    # Rows that attend to nothing are zeros: no truth value, or -inf added everywhere.
+    # Rows whose mask excludes all keys, by False or by -inf, have zeros as results.
     some = call.op("amax", mask, dim=-1, keepdim=1)
     some = some if truth else call.op("ne", some, other=-math.inf)
     return call.op("where", some, result, other=0)

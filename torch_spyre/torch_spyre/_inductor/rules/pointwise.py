@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Rules of operations element by element."""
+"""Rules of pointwise operations."""
 
 import torch
 
 from ..emit import FLOATS, Number, Refused, Value, format_of, stripped
 from ..views import static
-from .base import aten, held, number_of, prims, rule, size_of
+from .base import aten, number_of, prims, rule, size_of, storable
 
 UNARY = {
     aten.relu.default: "relu",
@@ -31,7 +31,7 @@ MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "lt": "gt", "ge": "le", "le": "g
 
 
 def floats(call, *things):
-    """The format that things are computed in; floating point only."""
+    """Returns the format in which arguments are computed; Refused unless it is floating point."""
     dtype = call.computed_in(*things)
     if dtype not in FLOATS:
         raise Refused(f"the card does not compute in {dtype}")
@@ -59,7 +59,7 @@ def clamp(call):
     bounds = {}
     for name, bound in (("min", least), ("max", most)):
         if bound is not None:
-            bounds[name] = held(bound, form)
+            bounds[name] = storable(bound, form)
     return call.op("clip", call.value(x, form), **bounds)
 
 
@@ -85,16 +85,17 @@ def power(call):
 
 
 def binary(call, name, a, b, form, mirrored=None, **attributes):
-    """An operation of two; a number is an attribute where the builder takes it as one."""
+    """Adds an operation of two inputs; a number becomes an attribute if the builder allows it."""
     for x, y, op in ((a, b, name), (b, a, mirrored)):
         number = number_of(y)
         if op and isinstance(x, Value) and number is not None and \
                 stripped(size_of(y)) == () :
-            return call.op(op, call.value(x, form), other=held(number, form), **attributes)
+            return call.op(op, call.value(x, form), other=storable(number, form), **attributes)
     return call.op(name, call.value(a, form), call.value(b, form), **attributes)
 
 
 def arithmetic(name, mirrored):
+    """Returns the rule of an operation of two inputs; @mirrored takes the number first."""
     def take(call):
         a, b = call.args[:2]
         alpha = call.get("alpha", 1)
@@ -122,6 +123,7 @@ def reverse_sub(call):
 
 
 def comparison(name):
+    """Returns the rule of a comparison."""
     def take(call):
         a, b = call.args[:2]
         form = format_of(call.computed_in(a, b))
@@ -136,7 +138,7 @@ for _name in COMPARISONS:
 
 
 def bools(call, *things):
-    """The format of truth values: whatever float they came in, or as they are stored."""
+    """Returns the format of bools: their common format in the program, or that of torch.bool."""
     if any(t.dtype != torch.bool for t in things):
         raise Refused("bits of integers")
     formats = {t.format for t in things if isinstance(t, Value)}
@@ -178,14 +180,14 @@ def logical_not(call):
 def where(call):
     condition, a, b = call.args
     if condition.dtype != torch.bool:
-        raise Refused("a condition that is no bool")
+        raise Refused("a condition that is not a bool")
     form = format_of(call.computed_in(a, b))
     numbers = {}
     tensors = [call.value(condition, form)]
     for name, branch in (("input", a), ("other", b)):
         number = number_of(branch)
         if number is not None and not stripped(size_of(branch)):
-            numbers[name] = held(number, form)
+            numbers[name] = storable(number, form)
         else:
             tensors.append(call.value(branch, form))
     return call.op("where", *tensors, **numbers)
@@ -206,7 +208,7 @@ def convert(call):
             raise Refused(f"the card does not compute in {before}")
         return call.op("ne", x, other=0)
     if before not in FLOATS + (torch.bool,) or after not in FLOATS:
-        raise Refused(f"{before} to {after} is the copy's business")
+        raise Refused(f"the card does not convert {before} to {after}; a copy does")
     return call.program.cast(x, format_of(after))
 
 
@@ -218,6 +220,7 @@ def convert(call):
     aten.dropout.default,
 )
 def same(call):
+    """Returns the input: these operations do not change values."""
     x = call.args[0]
     if call.node.target is aten.dropout.default and call["train"]:
         raise Refused("the card has no random numbers")
@@ -237,6 +240,7 @@ FILLS = (
 
 @rule(*FILLS)
 def fill(call):
+    """Returns a Number, which is stored only if an operation needs it as a tensor."""
     meta = call.meta
     name = call.node.target.name()
     if "zeros" in name or "ones" in name:
@@ -244,5 +248,5 @@ def fill(call):
     else:
         value = call.get("fill_value", call.get("s"))
     if not isinstance(value, (bool, int, float)):
-        raise Refused("a value that is not known when compiling")
+        raise Refused("a value that is unknown when compiling")
     return Number(value, static(meta.shape), meta.dtype)

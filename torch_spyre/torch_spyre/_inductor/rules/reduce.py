@@ -20,7 +20,7 @@ REDUCTIONS = {
 }
 
 
-#: What makes a tensor of fewer dims than it reads.
+#: Operations whose results have fewer dims than their inputs.
 REDUCED = {
     *REDUCTIONS,
     aten.var.correction,
@@ -32,10 +32,12 @@ REDUCED = {
 
 
 def rank_of(call, name="self"):
+    """Returns the rank of the first input."""
     return call.node.args[0].meta["val"].dim()
 
 
 def keeps(call):
+    """Returns keepdim as 0 or 1."""
     return int(bool(call.get("keepdim", False)))
 
 
@@ -91,16 +93,18 @@ def softmax(call):
 
 
 def uses_more(call):
-    """Whether anything but the first result is used."""
+    """Returns True if a result other than the first is used."""
     return any(user.args[1] != 0 and user.users for user in call.node.users)
 
 
 def only_first(call):
+    """Refuses a call of which other results than the first are used."""
     if uses_more(call):
         raise Refused("its other results are used too")
 
 
 def over_last(call, shape):
+    """Refuses norms over more than the last dim."""
     if len(shape) != 1:
         raise Refused(f"a norm over {len(shape)} dims")
 

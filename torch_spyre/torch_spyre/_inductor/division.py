@@ -1,38 +1,38 @@
 # SPDX-License-Identifier: MIT
-"""From hints to the builder: which splits each of its operations is asked for.
+"""Translates hints into splits of the builder's operations.
 
-What does not divide, and what nobody can know, is an error; what no operation
-has and what there are no cores for is left out, with a warning.
+A split that does not divide its dim and an undeclared name raise HintError. A dim that no
+operation iterates over, and a split that exceeds the cores, are left out with a warning.
 """
 
 import os
 import warnings
 
 from ..inductor import log
-from .hint import HintError, asked
+from .hint import HintError, requested
 from .propagate_named_dims import DECLARED
 from .views import static
 
 
 class Hints:
-    """What hints ask of the operations of a graph, and what came of it."""
+    """The divisions that hints request in a graph, and which of them were applied."""
 
     def __init__(self):
-        self.taken, self.skipped = set(), {}
+        self.applied, self.skipped = set(), {}
 
     def of(self, node):
-        """The wish for a node, or None."""
-        work_div, tiles = asked(node, "work_div"), asked(node, "tiles")
+        """Returns the DivisionRequest of a node, or None; raises HintError for a wrong one."""
+        work_div, tiles = requested(node, "work_div"), requested(node, "tiles")
         if tiles:
-            Wish(self, node, tiles, "tiles").check_tiles()
-        return Wish(self, node, work_div) if work_div else None
+            DivisionRequest(self, node, tiles, "tiles").check_tiles()
+        return DivisionRequest(self, node, work_div) if work_div else None
 
-    def say(self, graph):
-        """Warns of what is not followed."""
+    def report(self, graph):
+        """Warns of requests that were not applied."""
         wanted = {}
         for node in graph.nodes:
-            wanted.update(dict.fromkeys(asked(node, "work_div").items()))
-            for dim, n in asked(node, "tiles").items():
+            wanted.update(dict.fromkeys(requested(node, "work_div").items()))
+            for dim, n in requested(node, "tiles").items():
                 log.info(
                     "spyre_hint(tiles={%r: %d}): not used for %s; what an intermediate needs of "
                     "LX follows from the division over the cores",
@@ -41,7 +41,7 @@ class Hints:
                     node,
                 )
         for dim, n in wanted:
-            if (dim, n) in self.taken:
+            if (dim, n) in self.applied:
                 log.info("spyre_hint(work_div={%r: %d}): taken", dim, n)
                 continue
             why = self.skipped.get((dim, n), f"no kernel under it iterates over dim {dim!r}")
@@ -50,29 +50,30 @@ class Hints:
 
 
 def cores():
-    """What SENCORES says; the planner refuses what is no number of cores."""
+    """Returns SENCORES, or 32 for other values, which the planner refuses or ignores."""
     text = os.environ.get("SENCORES", "")
     return int(text) if text.isdecimal() else 32
 
 
-class Wish:
-    """What is asked of the builder's operations that one node becomes."""
+class DivisionRequest:
+    """The division that hints request of the builder's operations of one node."""
 
-    def __init__(self, hints, node, asked_for, kind="work_div"):
+    def __init__(self, hints, node, requested, kind="work_div"):
         value = node.meta["val"]
         value = value[0] if isinstance(value, (tuple, list)) else value
-        self.hints, self.node, self.asked_for = hints, node, asked_for
+        self.hints, self.node, self.requested = hints, node, requested
         self.rank, self.size = value.dim(), static(value.shape)
-        for dim, n in asked_for.items():
+        for dim, n in requested.items():
             if isinstance(dim, str) and dim not in DECLARED:
                 raise HintError(
-                    f"spyre_hint({kind}={{{dim!r}: {n}}}): nobody declared dim {dim!r}; call "
+                    f"spyre_hint({kind}={{{dim!r}: {n}}}): dim {dim!r} is not declared; call "
                     f"declare_tensor_dim({dim!r}, size) and name_tensor_dims(), or give a "
                     "position in the result, as -1"
                 )
 
     def check_tiles(self):
-        for dim, n in self.asked_for.items():
+        """Raises HintError if a number of tiles does not divide its dim."""
+        for dim, n in self.requested.items():
             if isinstance(dim, int) and not -self.rank <= dim < self.rank:
                 continue
             size = DECLARED[dim] if isinstance(dim, str) else self.size[dim]
@@ -83,7 +84,7 @@ class Wish:
                 )
 
     def places(self, dim, walk):
-        """The iterated dims that a hint's dim is of, counted from the end; 0: what is summed."""
+        """Returns the iterated dims of a hint's dim, counted from the end; 0 is the summed dim."""
         if isinstance(dim, int):
             size, _ = walk.result()
             if size != self.size or not -self.rank <= dim < self.rank:
@@ -94,9 +95,9 @@ class Wish:
         return named + ([0] if walk.summed == dim else [])
 
     def division(self, walk):
-        """The splits of an operation of the builder, in the order of the hint."""
+        """Returns the splits of an operation of the builder, in the order of the hint."""
         splits, product = [], 1
-        for dim, n in self.asked_for.items():
+        for dim, n in self.requested.items():
             for place in self.places(dim, walk) if walk else []:
                 if any(place == other for other, _ in splits):
                     continue
@@ -113,13 +114,15 @@ class Wish:
                 splits.append((place, n))
         return splits
 
-    def took(self, splits, walk):
-        for dim, n in self.asked_for.items():
+    def record_applied(self, splits, walk):
+        """Records the splits that the builder has accepted for an operation."""
+        for dim, n in self.requested.items():
             if any((place, n) in splits for place in self.places(dim, walk)):
-                self.hints.taken.add((dim, n))
+                self.hints.applied.add((dim, n))
 
-    def refused(self, error):
-        words = ", ".join(f"{dim!r}: {n}" for dim, n in self.asked_for.items())
+    def hint_error(self, error):
+        """Returns the HintError for a division that the builder refuses with @error."""
+        words = ", ".join(f"{dim!r}: {n}" for dim, n in self.requested.items())
         return HintError(
             f"spyre_hint(work_div={{{words}}}): {error}; give a number that divides it "
             f"({self.node.target})"
