@@ -212,8 +212,22 @@ def test_eager(subject):
         assert 1 - have <= max(0.001, 4 * (1 - want))
 
 
+def allowed(module, x, want):
+    """How far rounding may bring a layer from its result: a step of DL16 at the largest number.
+    Layer norm rounds its two moments and their scale as well, each by half a step."""
+    step = 2**-9 * want.abs().max()
+    if type(module) is not torch.nn.LayerNorm:
+        return step
+    mean, square = x.mean(-1, keepdim=True), x.square().mean(-1, keepdim=True)
+    variance = square - mean.square() + module.eps
+    scaled = (x - mean) * variance.rsqrt() * module.weight
+    scale = 1 + (square + 2 * mean.square()) / (2 * variance)
+    moved = mean * variance.rsqrt() * module.weight
+    return (2**-10 * (scaled.abs() * scale + moved.abs() + want.abs())).maximum(step)
+
+
 def test_layers(subject):
-    """Each layer alone, of the numbers that the card gave it, is right but for one rounding."""
+    """Each layer alone, of the numbers that the card gave it, is right but for its roundings."""
     host = copy.deepcopy(subject.model).cpu().float()
     given = {}
 
@@ -225,11 +239,10 @@ def test_layers(subject):
 
     def after(name):
         def check(module, args, result):
-            want = host.get_submodule(name)(*given.pop(name))
-            torch.testing.assert_close(
-                result.cpu().float(), want, rtol=0, atol=2**-9 * want.abs().max().item(),
-                msg=lambda text: f"{name}, {module}: {text}",
-            )  # fmt: skip
+            inputs, layer = given.pop(name), host.get_submodule(name)
+            want = layer(*inputs)
+            off, most = (result.cpu().float() - want).abs(), allowed(layer, inputs[0], want)
+            assert (off <= most).all(), f"{name}, {module}: {(off / most).max():.3f} of the limit"
 
         return check
 
@@ -238,9 +251,11 @@ def test_layers(subject):
         if not any(module.children()):
             hooks.append(module.register_forward_pre_hook(before(name)))
             hooks.append(module.register_forward_hook(after(name)))
-    run(subject.model, placed(subject.inputs(0), DEVICE))
-    for hook in hooks:
-        hook.remove()
+    try:
+        run(subject.model, placed(subject.inputs(0), DEVICE))
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def test_greedy(subject):
@@ -255,12 +270,11 @@ def test_greedy(subject):
     lead = best.values[..., 0] - best.values[..., 1]
     decided = lead > 2 * (rounded - expected).abs().amax(-1)
     other = best.indices[..., 0] != tokens.T
-    subject.row["greedy"] = f"{(other & decided).sum()}/{other.sum()} of {other.numel()} differ"
-    if not other.any():
-        subject.row["greedy"] = "equal"
+    wrong, ties = (other & decided).sum(), (other & ~decided).sum()
+    subject.row["greedy"] = f"{wrong} wrong, {ties} tied" if other.any() else "equal"
     subject.row["decided"] = f"{decided.float().mean():.0%}"
     assert decided.float().mean() > 0.5, "ties say nothing"
-    assert not (other & decided).any()
+    assert not wrong
     have, want = cosine(logits, expected), cosine(rounded, expected)
     subject.row["logits"] = f"{have:.6f}"
     assert 1 - have <= max(0.001, 4 * (1 - want))
