@@ -26,8 +26,37 @@ SIZES = {
 GROUPED = SIZES | {"num_key_value_heads": 2}
 EXPERTS = GROUPED | {"num_local_experts": 4, "num_experts_per_tok": 2}
 HEADLESS = {name: SIZES[name] for name in SIZES if "attention" not in name}
-#: Granite multiplies by it as it is; its own 1.0 is not for heads of 32.
-HEAD_SCALE = 32**-0.5
+#: Granite multiplies scores by it as it is: by default 1.0, which leaves those of heads of 32
+#: so large that each token attends to one other.
+SCALED = {"attention_multiplier": 32**-0.5}
+#: Models whose head is their embedding say the token that they were given.
+UNTIED = {"tie_word_embeddings": False}
+GEMMA = GROUPED | {"head_dim": 32, "query_pre_attn_scalar": 32}
+HYBRID = EXPERTS | {
+    "shared_intermediate_size": 256,
+    "layer_types": ["mamba", "attention"],
+    "mamba_n_heads": 8,
+    "mamba_d_head": 32,
+    "mamba_d_state": 32,
+}
+MAMBA2 = HEADLESS | {"num_heads": 8, "head_dim": 32, "state_size": 32, "n_groups": 1}
+T5 = {
+    "vocab_size": VOCABULARY,
+    "d_model": 128,
+    "d_kv": 32,
+    "d_ff": 256,
+    "num_layers": 2,
+    "num_heads": 4,
+    "eos_token_id": None,
+    "pad_token_id": 0,
+    "decoder_start_token_id": 0,
+}
+CONVNEXT = {
+    "hidden_sizes": [32, 64, 96, 128],
+    "depths": [1, 1, 2, 1],
+    "initializer_range": 0.2,
+    "num_labels": 10,
+}
 BART = {
     "vocab_size": VOCABULARY,
     "d_model": 128,
@@ -109,38 +138,31 @@ LANGUAGE = {
     "qwen3": causal("Qwen3", head_dim=32),
     "mistral": causal("Mistral"),
     "mixtral": causal("Mixtral", EXPERTS),
-    "gemma2": causal(
-        "Gemma2", head_dim=32, query_pre_attn_scalar=32, tie_word_embeddings=False
-    ),
-    "gemma3": model_of(
-        "Gemma3ForCausalLM", "Gemma3TextConfig", generates=True,
-        **GROUPED, head_dim=32, query_pre_attn_scalar=32, tie_word_embeddings=False,
+    "gemma2": causal("Gemma2", GEMMA),
+    "gemma2_untied": causal("Gemma2", GEMMA, **UNTIED),
+    "gemma3": model_of("Gemma3ForCausalLM", "Gemma3TextConfig", generates=True, **GEMMA),
+    "gemma3_untied": model_of(
+        "Gemma3ForCausalLM", "Gemma3TextConfig", generates=True, **GEMMA, **UNTIED
     ),
     "phi3": causal("Phi3"),
-    "granite": causal("Granite", attention_multiplier=HEAD_SCALE),
-    "granitemoe": causal("GraniteMoe", EXPERTS, attention_multiplier=HEAD_SCALE),
-    "granitehybrid": causal(
-        "GraniteMoeHybrid", EXPERTS, shared_intermediate_size=256,
-        layer_types=["mamba", "attention"], mamba_n_heads=8, mamba_d_head=32, mamba_d_state=32,
-        mamba_chunk_size=16, attention_multiplier=HEAD_SCALE,
-    ),
+    "granite": causal("Granite"),
+    "granite_scaled": causal("Granite", **SCALED),
+    "granitemoe": causal("GraniteMoe", EXPERTS),
+    "granitemoe_scaled": causal("GraniteMoe", EXPERTS, **SCALED),
+    "granitehybrid": causal("GraniteMoeHybrid", HYBRID),
+    "granitehybrid_chunks": causal("GraniteMoeHybrid", HYBRID, mamba_chunk_size=8, **SCALED),
     "gptneox": causal("GPTNeoX", SIZES),
     "opt": causal("OPT", SIZES, ffn_dim=256, word_embed_proj_dim=128, init_std=0.2),
     "bloom": causal("Bloom", SIZES, n_layer=2, n_head=4),
     "falcon": causal("Falcon", SIZES),
     "mamba": causal("Mamba", HEADLESS, state_size=16),
-    "mamba2": causal(
-        "Mamba2", HEADLESS, num_heads=8, head_dim=32, state_size=32, n_groups=1, chunk_size=16
-    ),
+    "mamba2": causal("Mamba2", MAMBA2),
+    "mamba2_chunks": causal("Mamba2", MAMBA2, chunk_size=8),
     "rwkv": causal("Rwkv", HEADLESS, context_length=128, attention_hidden_size=128),
     "olmo2": causal("Olmo2"),
     "gptoss": causal("GptOss", EXPERTS, head_dim=32),
-    "t5": model_of(
-        "T5ForConditionalGeneration", "T5Config", pair, True,
-        vocab_size=VOCABULARY, d_model=128, d_kv=32, d_ff=256, num_layers=2, num_heads=4,
-        initializer_factor=1.0, tie_word_embeddings=False, eos_token_id=None, pad_token_id=0,
-        decoder_start_token_id=0,
-    ),
+    "t5": model_of("T5ForConditionalGeneration", "T5Config", pair, True, **T5),
+    "t5_untied": model_of("T5ForConditionalGeneration", "T5Config", pair, True, **T5, **UNTIED),
     "bart": model_of(
         "BartForConditionalGeneration", "BartConfig", pair, True,
         **BART, max_position_embeddings=128,
@@ -238,10 +260,10 @@ SIGHT_AND_SOUND = {
         image_size=64, embed_dim=64, depths=[2, 2], num_heads=[2, 4], window_size=4,
         initializer_range=0.2, num_labels=10,
     ),
-    "convnext": model_of(
+    "convnext": model_of("ConvNextForImageClassification", "ConvNextConfig", images, **CONVNEXT),
+    "convnext_scaled": model_of(
         "ConvNextForImageClassification", "ConvNextConfig", images,
-        hidden_sizes=[32, 64, 96, 128], depths=[1, 1, 2, 1], initializer_range=0.2,
-        layer_scale_init_value=0.5, num_labels=10,
+        **CONVNEXT, layer_scale_init_value=0.5,
     ),
     "clip": Architecture(clip, text_and_images),
     "wav2vec2": model_of(
@@ -286,13 +308,13 @@ def with_statistics(model):
     return model.eval()
 
 
-def convolutional(name, of="", **options):
+def convolutional(name, of="", layer_scale=None, **options):
     def make():
         model = getattr(torchvision().models, of) if of else torchvision().models
         model = getattr(model, name)(weights=None, num_classes=10, **options).eval()
         for module in model.modules():
-            if hasattr(module, "layer_scale"):
-                torch.nn.init.constant_(module.layer_scale, 0.5)
+            if layer_scale and hasattr(module, "layer_scale"):
+                torch.nn.init.constant_(module.layer_scale, layer_scale)
             if isinstance(module, torch.nn.Linear):
                 torch.nn.init.kaiming_normal_(module.weight)
         return with_statistics(model)
@@ -314,6 +336,7 @@ TORCHVISION = {
         "alexnet", "vgg11",
     )
 } | {
+    "tv_convnext_tiny_scaled": convolutional("convnext_tiny", layer_scale=0.5),
     "tv_googlenet": convolutional("googlenet", init_weights=True, aux_logits=False),
     "tv_vit": Architecture(torchvision_vit, tensor_of_images),
     "tv_lraspp_mobilenet_v3": convolutional(

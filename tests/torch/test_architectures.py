@@ -12,6 +12,7 @@ import warnings
 import architectures
 import pytest
 import torch
+import transformers
 from support import DEVICE, assert_same, dl16
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
@@ -93,8 +94,23 @@ def cosine(have, want):
     return torch.nn.functional.cosine_similarity(have, want, dim=0).item()
 
 
-def generate(model, inputs):
-    """The new tokens, and by how much of the logits' deviation the first leads at worst."""
+def middle_cosine(have, want):
+    """The median of all steps: a router near a tie may take another expert at one of them."""
+    return torch.nn.functional.cosine_similarity(have, want, dim=-1).median().item()
+
+
+class Follow(transformers.LogitsProcessor):
+    """Leaves a model no choice but the tokens that another one took."""
+
+    def __init__(self, tokens):
+        self.left = list(tokens.unbind(1))
+
+    def __call__(self, input_ids, scores):
+        return torch.full_like(scores, -1e4).scatter(1, self.left.pop(0)[:, None], 0.0)
+
+
+def generate(model, inputs, tokens=None):
+    """The new tokens, and the logits of each, in steps of [rows, vocabulary]."""
     inputs = {name: value for name, value in inputs.items() if name != "decoder_input_ids"}
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -105,11 +121,10 @@ def generate(model, inputs):
             use_cache=True,
             return_dict_in_generate=True,
             output_logits=True,
+            logits_processor=[] if tokens is None else [Follow(tokens)],
         )
     logits = torch.stack([step.float().cpu() for step in result.logits])
-    best = logits.topk(2, dim=-1).values
-    lead = (best[..., 0] - best[..., 1]) / logits.std(-1)
-    return result.sequences[:, -NEW:].cpu().tolist(), lead.min().item()
+    return result.sequences[:, -NEW:].cpu(), logits
 
 
 class Subject:
@@ -124,31 +139,30 @@ class Subject:
         self.reference = copy.deepcopy(half).float()
         self.model = half.to(DEVICE)
 
-    def rounded(self, inputs):
+    def rounded(self, function, *arguments):
         """What the CPU gives with weights and results of DL16."""
         model = copy.deepcopy(self.reference)
         for tensor in (*model.parameters(), *model.buffers()):
             if tensor.dtype == torch.float32:
                 tensor.data = dl16(tensor)
         with Rounded():
-            return run(model, inputs)
+            return function(model, *arguments)
 
     def prompt(self):
-        """Inputs after which no two tokens come near a tie, and what the CPU says to them."""
-        for seed in range(64):
-            inputs = self.inputs(seed)
-            if next(iter(inputs.values())).shape[0] > 1:
-                inputs = {name: value[:1] for name, value in inputs.items()}
-            tokens, lead = generate(self.reference, inputs)
-            if lead > 0.05 and len(set(tokens[0])) > NEW // 3:
-                return inputs, tokens
-        raise AssertionError("each prompt leads to a tie")
+        """The one of eight prompts to which the CPU says most different tokens."""
+
+        def variety(inputs):
+            return len(set(generate(self.reference, inputs)[0].flatten().tolist()))
+
+        return max(map(self.inputs, range(8)), key=variety)
 
 
 class Table:
     """build/log/architectures.txt, written anew after each model."""
 
-    columns = ("model", "eager_cosine", "rounded", "fallbacks", "greedy", "compiled")
+    columns = (
+        "model", "eager_cosine", "rounded", "fallbacks", "greedy", "decided", "logits", "compiled",
+    )  # fmt: skip
 
     def __init__(self):
         top = os.environ.get("SPYRE_SRCDIR")
@@ -197,14 +211,28 @@ def test_eager(subject):
     subject.row["eager_cosine"] = f"{min(cosines):.6f}"
     if min(cosines) >= 0.999:
         return
-    rounded = map(cosine, subject.rounded(placed(inputs, "cpu")), expected)
+    rounded = map(cosine, subject.rounded(run, placed(inputs, "cpu")), expected)
     for have, want in zip(cosines, rounded, strict=True):
         subject.row["rounded"] = f"{want:.6f}"
         assert 1 - have <= max(0.001, 4 * (1 - want))
 
 
+def allowed(module, x, want):
+    """How far rounding may bring a layer from its result: a step of DL16 at the largest number.
+    Layer norm rounds its two moments and their scale as well, each by half a step."""
+    step = 2**-9 * want.abs().max()
+    if type(module) is not torch.nn.LayerNorm:
+        return step
+    mean, square = x.mean(-1, keepdim=True), x.square().mean(-1, keepdim=True)
+    variance = square - mean.square() + module.eps
+    scaled = (x - mean) * variance.rsqrt() * module.weight
+    scale = 1 + (square + 2 * mean.square()) / (2 * variance)
+    moved = mean * variance.rsqrt() * module.weight
+    return (2**-10 * (scaled.abs() * scale + moved.abs() + want.abs())).maximum(step)
+
+
 def test_layers(subject):
-    """Each layer alone, of the numbers that the card gave it, is right but for one rounding."""
+    """Each layer alone, of the numbers that the card gave it, is right but for its roundings."""
     host = copy.deepcopy(subject.model).cpu().float()
     given = {}
 
@@ -216,11 +244,10 @@ def test_layers(subject):
 
     def after(name):
         def check(module, args, result):
-            want = host.get_submodule(name)(*given.pop(name))
-            torch.testing.assert_close(
-                result.cpu().float(), want, rtol=0, atol=2**-9 * want.abs().max().item(),
-                msg=lambda text: f"{name}, {module}: {text}",
-            )  # fmt: skip
+            inputs, layer = given.pop(name), host.get_submodule(name)
+            want = layer(*inputs)
+            off, most = (result.cpu().float() - want).abs(), allowed(layer, inputs[0], want)
+            assert (off <= most).all(), f"{name}, {module}: {(off / most).max():.3f} of the limit"
 
         return check
 
@@ -229,17 +256,33 @@ def test_layers(subject):
         if not any(module.children()):
             hooks.append(module.register_forward_pre_hook(before(name)))
             hooks.append(module.register_forward_hook(after(name)))
-    run(subject.model, placed(subject.inputs(0), DEVICE))
-    for hook in hooks:
-        hook.remove()
+    try:
+        run(subject.model, placed(subject.inputs(0), DEVICE))
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def test_greedy(subject):
+    """The CPU, led along the card's tokens, takes each of them wherever its first token leads by
+    more than what rounding on the CPU does to both: twice the largest error of a logit."""
     subject.row["greedy"] = "failed"
-    inputs, expected = subject.prompt()
-    actual, _ = generate(subject.model, placed(inputs, DEVICE))
-    subject.row["greedy"] = "equal" if actual == expected else "different"
-    assert actual == expected
+    inputs = subject.prompt()
+    tokens, logits = generate(subject.model, placed(inputs, DEVICE))
+    _, expected = generate(subject.reference, inputs, tokens)
+    _, rounded = subject.rounded(generate, inputs, tokens)
+    best = expected.topk(2, dim=-1)
+    lead = best.values[..., 0] - best.values[..., 1]
+    decided = lead > 2 * (rounded - expected).abs().amax(-1)
+    other = best.indices[..., 0] != tokens.T
+    wrong, ties = (other & decided).sum(), (other & ~decided).sum()
+    subject.row["greedy"] = f"{wrong} wrong, {ties} tied" if other.any() else "equal"
+    subject.row["decided"] = f"{decided.float().mean():.0%}"
+    assert decided.float().mean() > 0.5, "ties say nothing"
+    assert not wrong
+    have, want = middle_cosine(logits, expected), middle_cosine(rounded, expected)
+    subject.row["logits"] = f"{have:.6f}"
+    assert 1 - have <= max(0.001, 4 * (1 - want))
 
 
 def test_compiled(subject):

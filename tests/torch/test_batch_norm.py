@@ -5,7 +5,7 @@ import copy
 
 import pytest
 import torch
-from support import DEVICE
+from support import DEVICE, assert_near
 from torch import nn
 
 MODULES = {
@@ -62,3 +62,20 @@ def test_update_of_statistics():
     have = torch.batch_norm_update_stats(x.to(DEVICE), *held, 0.1)
     for a, b in zip([*have, *held], [*want, mean, variance], strict=True):
         assert torch.equal(a.cpu(), b)
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_evaluation_rounds_once(affine):
+    """Means of some twenty deviations: the factor and the summand of a channel nearly cancel."""
+    generator = torch.Generator().manual_seed(0)
+    module = nn.BatchNorm2d(6, affine=affine).eval()
+    for tensor in module.state_dict().values():
+        if tensor.is_floating_point():
+            tensor.uniform_(0.5, 2, generator=generator)
+    module.running_var.mul_(0.01)
+    module = module.half().to(DEVICE)
+    deviations = torch.randn(4, 6, 5, 70, generator=generator) * 0.1
+    x = (deviations + module.running_mean.cpu().float()[:, None, None]).half().to(DEVICE)
+    want = copy.deepcopy(module).cpu().float()(x.cpu().float())
+    with torch.no_grad():
+        assert_near(module(x), want, steps=0.51, atol=1e-6)

@@ -288,9 +288,9 @@ const struct operation layer_operations[] = {
 	{ "scaled_mm", scaled_mm, 2e-3, FP32, { FP8(7, 128), FP8(128, 70), SCALAR, D(70), F16(7, 70) }, { { 0 } }, 0 },
 	{ "mask_by_index", mask, 0, DL16, { D(10, 70), S(10, 1), D(10, 70) }, { { "value", -9 } }, 1 },
 	{ "mask_by_index", mask, 0, FP32, { D(3, 5, 33), D(3, 5, 1), D(3, 5, 33) }, { { "value", -1 } }, 1 },
-	{ "batch_norm", batch_norm, 1e-2, DL16, { C(2, 70, 5, 6), D(70), D(70), D(70), D(70), C(2, 70, 5, 6) }, { { 0 } }, 1 },
-	{ "batch_norm", batch_norm, 1e-2, DL16, { D(2, 5, 9, 70), D(5), D(5), D(5), D(5), D(2, 5, 9, 70) }, { { "eps", 0.01 } }, 1 },
-	{ "batch_norm", batch_norm, 1e-3, FP32, { D(7, 33), D(33), D(33), D(7, 33) }, { { 0 } }, 1 },
+	{ "batch_norm", batch_norm, E16, DL16, { C(2, 70, 5, 6), D(70), D(70), D(70), D(70), C(2, 70, 5, 6) }, { { 0 } }, 1 },
+	{ "batch_norm", batch_norm, E16, DL16, { D(2, 5, 9, 70), D(5), D(5), D(5), D(5), D(2, 5, 9, 70) }, { { "eps", 0.01 } }, 1 },
+	{ "batch_norm", batch_norm, 1e-5, FP32, { D(7, 33), D(33), D(33), D(7, 33) }, { { 0 } }, 1 },
 };
 
 const int num_layer_operations = sizeof(layer_operations) / sizeof(layer_operations[0]);

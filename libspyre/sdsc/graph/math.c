@@ -323,33 +323,55 @@ spyre_status build_gelu_tanh(const struct build_call *call)
 	return single ? SPYRE_SUCCESS : build_add(g, "cast", &narrow, 1, &wide, 1, call->out);
 }
 
-/* x (w / sqrt(var + eps)) + (b - mean w / sqrt(var + eps)), along dim 1. */
+/* The factor and the summand of each channel, from the statistics and weights of @call. */
+static spyre_status fold_statistics(const struct build_call *call, uint32_t *factor,
+				    uint32_t *summand)
+{
+	uint32_t moved = NEW, scale = NEW, product = NEW, wide[4] = { 0 };
+	spyre_sdsc_graph *g = call->graph;
+
+	for (uint32_t i = 1; i < call->num_inputs; i++)
+		TRY(widened(call, call->in[i], &wide[i - 1]));
+	TRY(with(g, "add", wide[1], build_attr(call, "eps"), &moved));
+	DO(g, "rsqrt", &scale, moved);
+	*factor = scale;
+	if (call->num_inputs > 3) {
+		*factor = NEW;
+		DO(g, "mul", factor, scale, wide[2]);
+	}
+	*summand = NEW;
+	if (call->num_inputs > 4) {
+		DO(g, "fnms", summand, wide[0], *factor, wide[3]);
+		return SPYRE_SUCCESS;
+	}
+	DO(g, "mul", &product, wide[0], *factor);
+	return build_add(g, "neg", NULL, 0, &product, 1, summand);
+}
+
+/*
+ * x (w / sqrt(var + eps)) + (b - mean w / sqrt(var + eps)), along dim 1. In fp32, rounded
+ * once: where a channel's mean is large beside its deviation, the two terms nearly cancel.
+ */
 spyre_status build_batch_norm(const struct build_call *call)
 {
-	uint32_t moved = NEW, scale = NEW, weighted = NEW, product = NEW, shift = NEW;
-	struct build_use use[4] = { build_use_of(call->graph, call->in[0]) };
+	spyre_sdsc_attribute narrow = { "format", format_of(call, call->in[0]) };
+	bool single = format_of(call, call->in[0]) == SPYRE_FORMAT_IEEE_FP32;
+	uint32_t x, factor, summand, wide = NEW;
 	spyre_sdsc_graph *g = call->graph;
 	struct build_call norm = *call;
+	struct build_use use[4];
 
-	if (use[0].view.rank < 2)
+	if (build_operand(g, call->in[0])->rank < 2)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "batch_norm: operand 0 has rank %u, expected 2 or more; channels are dimension 1",
-				   use[0].view.rank);
-	TRY(with(g, "add", call->in[2], build_attr(call, "eps"), &moved));
-	DO(g, "rsqrt", &scale, moved);
-	if (call->num_inputs > 3)
-		DO(g, "mul", &weighted, scale, call->in[3]);
-	else
-		weighted = scale;
-	if (call->num_inputs > 4) {
-		DO(g, "fnms", &shift, call->in[1], weighted, call->in[4]);
-	} else {
-		DO(g, "mul", &product, call->in[1], weighted);
-		DO(g, "neg", &shift, product);
-	}
-	use[1] = build_use_of(g, weighted);
-	use[2] = build_use_of(g, shift);
-	use[3] = build_use_of(g, *call->out);
+				   build_operand(g, call->in[0])->rank);
+	TRY(fold_statistics(call, &factor, &summand));
+	TRY(widened(call, call->in[0], &x));
+	norm.out = single ? call->out : &wide;
+	use[0] = build_use_of(g, x);
+	use[1] = build_use_of(g, factor);
+	use[2] = build_use_of(g, summand);
+	use[3] = build_use_of(g, *norm.out);
 	for (uint32_t i = 1; i < 3; i++) {
 		if (use[i].view.rank != 1)
 			return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
@@ -361,5 +383,6 @@ spyre_status build_batch_norm(const struct build_call *call)
 	norm.op = build_op_find("batchnormfwd");
 	norm.num_inputs = 3;
 	TRY(build_align(&norm, use));
-	return build_add_step(&norm, use);
+	TRY(build_add_step(&norm, use));
+	return single ? SPYRE_SUCCESS : build_add(g, "cast", &narrow, 1, &wide, 1, call->out);
 }
