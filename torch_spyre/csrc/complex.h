@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Complex tensors: pairs of real numbers in memory, as PyTorch defines them. A storage that is
+ * made for complex elements is laid out as one of twice as many real ones, so that a tensor, its
+ * real and its imaginary part are views of one memory. The card has no complex arithmetic.
+ */
+#pragma once
+
+#include "spyre.h"
+
+namespace torch_spyre {
+
+/* The dtype that storages of @dtype hold: that of the parts, if it is complex. */
+c10::ScalarType held_dtype(c10::ScalarType dtype);
+
+/* copy() where at least one of both tensors is complex. */
+void copy_complex(const at::Tensor &target, const at::Tensor &source, bool non_blocking);
+
+} // namespace torch_spyre
