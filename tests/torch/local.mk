@@ -12,6 +12,7 @@ EXTRA_DIST += tests/torch/test_compile.py
 EXTRA_DIST += tests/torch/test_compile_dynamic.py
 EXTRA_DIST += tests/torch/test_compile_operations.py
 EXTRA_DIST += tests/torch/test_compile_training.py
+EXTRA_DIST += tests/torch/test_complex.py
 EXTRA_DIST += tests/torch/test_copy.py
 EXTRA_DIST += tests/torch/test_copy_parts.py
 EXTRA_DIST += tests/torch/test_device.py

@@ -22,11 +22,7 @@ NEW = 12
 #: windows, and convolutions.
 FEW = ("llama", "gpt2", "gptneox", "mixtral", "phi3", "opt", "mamba", "bert", "swin", "tv_resnet18")
 #: (model, test): why they differ. Each has to fail as long as it is listed.
-COMPLEX = "the Fourier transform is complex, and complex numbers have no form on the card"
-KNOWN = {
-    ("fnet", "eager"): COMPLEX,
-    ("fnet", "compiled"): COMPLEX,
-}
+KNOWN = {}
 
 
 def selected():

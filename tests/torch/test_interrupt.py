@@ -69,6 +69,31 @@ print("usable")
 """, timeout=300)  # fmt: skip
 
 
+def test_ctrl_c_ends_the_wait_for_memory():
+    """An allocation for which the card has no room waits for the work whose memory it may take."""
+    python_ok("""
+import os, signal, threading
+# Products that take the card longer than the host takes to queue them.
+x = torch.ones(1024, 1024, device="spyre")
+(x @ x / 512).cpu()
+y = x
+for _ in range(40):
+    y = y @ x / 512
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    torch.empty(300 << 20, dtype=torch.int8, device="spyre")
+except KeyboardInterrupt:
+    assert not torch.spyre.current_stream().query(), "the queue was done"
+else:
+    raise AssertionError("there is no such room")
+torch.spyre.reset()
+# The allocator has let go of its lock, and gives and takes memory.
+torch.empty(100 << 20, dtype=torch.int8, device="spyre").fill_(3)
+torch.spyre.empty_cache()
+assert (x @ x / 512)[0, 0].item() == 2
+""", timeout=300, SPYRE_EMBEDDED_LPDDR_MIB=256)  # fmt: skip
+
+
 CYCLES = """
 import gc
 gc.disable()

@@ -20,6 +20,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
+#include "complex.h"
 #include "runtime/gil.h"
 #include "runtime/graph.h"
 #include "runtime/host_allocator.h"
@@ -624,6 +625,10 @@ void copy(const Tensor &target, const Tensor &source, bool non_blocking)
 {
 	if (!target.numel())
 		return;
+	if (target.is_complex() || source.is_complex()) {
+		copy_complex(target, source, non_blocking);
+		return;
+	}
 	if (target.is_cpu()) {
 		c10::DeviceGuard guard(source.device());
 

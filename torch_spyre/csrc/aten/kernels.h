@@ -107,6 +107,8 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 	{
 		if (alpha.equal(1))
 			return pointwise(op, { &a, &b }, {}, result, resize);
+		if (alpha.isComplex())
+			return false;
 		spyre_sdsc_attribute attribute = { "alpha", alpha.toDouble() };
 		return pointwise(op, { &a, &b }, attribute, result, resize);
 	}

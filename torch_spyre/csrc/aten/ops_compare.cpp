@@ -95,7 +95,7 @@ template <const Pointwise &op, class Op, bool of_integers> Tensor is(const Tenso
 {
 	Tensor result;
 
-	if (!a.is_floating_point())
+	if (c10::isIntegralType(a.scalar_type(), true))
 		return at::full_like(a, of_integers, a.options().dtype(at::kBool));
 	return pointwise(op, { &a }, {}, result, false) ? result : on_cpu<Op>(a);
 }

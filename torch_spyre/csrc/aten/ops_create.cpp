@@ -112,7 +112,7 @@ Tensor &fill(Tensor &self, const at::Scalar &value)
 {
 	if (!self.numel())
 		return self;
-	if (!value.isComplex() && !value.isSymbolic()) {
+	if (!self.is_complex() && !value.isComplex() && !value.isSymbolic()) {
 		double number = stored(value, self.scalar_type());
 
 		if (fill_storage(self, number) || fill_by_kernel(self, number))

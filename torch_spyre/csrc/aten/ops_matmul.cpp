@@ -226,6 +226,8 @@ bool biased(const Program &program, const Tensor &bias, const Tensor &a, const T
 		check_same(program.aten, a, bias);
 		TORCH_CHECK(at::is_expandable_to(bias.sizes(), size),
 			    "The expanded size of the tensor ", size,
+	if (alpha.isComplex() || beta.isComplex())
+		return false;
 			    " must match the existing size ", bias.sizes());
 		p.bias = &bias;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Operations that the CPU computes as a whole. Composites of PyTorch that use float64 or
- * complex intermediates, or refuse 16 bits first, would fail on the card halfway, although
- * the card can store their results.
+ * Operations that the CPU computes as a whole. Composites of PyTorch that use float64
+ * intermediates would fail on the card halfway, and those that reject 16 bits before they
+ * call anything (Fourier transforms) at once, although the card can store their results.
  */
 #include "kernels.h"
 
@@ -21,12 +21,13 @@ namespace torch_spyre {
 
 namespace {
 
+using at::ScalarType;
 using torch::jit::Stack;
 
 /* Device and dtype of the arguments. */
 struct Origin {
 	std::optional<c10::Device> device;
-	std::optional<at::ScalarType> narrow;
+	std::optional<ScalarType> narrow;
 	bool wide = false;
 };
 
@@ -35,21 +36,30 @@ Tensor to_host(const Tensor &t, Origin *from)
 	if (!t.defined() || !t.is_privateuseone())
 		return t;
 	from->device = t.device();
-	if (t.scalar_type() != at::kHalf && t.scalar_type() != at::kBFloat16) {
-		from->wide = from->wide || (t.is_floating_point() && t.dim());
+	ScalarType real = c10::toRealValueType(t.scalar_type());
+
+	if (real != at::kHalf && real != at::kBFloat16) {
+		from->wide = from->wide || (c10::isFloatingType(real) && t.dim());
 		return t.to(at::kCPU);
 	}
-	from->narrow = t.scalar_type();
-	return t.to(at::kCPU).to(at::kFloat);
+	from->narrow = real;
+	return t.to(at::kCPU).to(t.is_complex() ? at::kComplexFloat : at::kFloat);
 }
 
 Tensor to_card(const Tensor &t, const Origin &from)
 {
-	bool narrow = from.narrow && !from.wide && t.scalar_type() == at::kFloat;
-	/* A float64 result is rounded once, to the widest floating-point dtype of the card. */
-	bool rounded = t.scalar_type() == at::kDouble;
+	ScalarType dtype = t.scalar_type();
 
-	return (narrow ? t.to(*from.narrow) : rounded ? t.to(at::kFloat) : t).to(*from.device);
+	if (from.narrow && !from.wide && dtype == at::kFloat)
+		dtype = *from.narrow;
+	else if (from.narrow == at::kHalf && !from.wide && dtype == at::kComplexFloat)
+		dtype = at::kComplexHalf;
+	/* A float64 result is rounded once, to the widest floating-point dtype of the card. */
+	else if (dtype == at::kDouble)
+		dtype = at::kFloat;
+	else if (dtype == at::kComplexDouble)
+		dtype = at::kComplexFloat;
+	return t.to(dtype).to(*from.device);
 }
 
 /* Runs the operation on the CPU. The copies and the operation have derivatives. */
@@ -74,12 +84,17 @@ const char *const kWhole[] = {
 	"linalg_matrix_rank", "linalg_matrix_rank.atol_rtol_float",
 	"linalg_matrix_rank.atol_rtol_tensor", "linalg_matrix_rank.tol_tensor", "linalg_pinv",
 	"linalg_pinv.atol_rtol_float", "linalg_pinv.atol_rtol_tensor", "linalg_pinv.rcond_tensor",
+	"fft_fft", "fft_fft2", "fft_fftn", "fft_hfft", "fft_hfft2", "fft_hfftn", "fft_ifft",
+	"fft_ifft2", "fft_ifftn", "fft_ihfft", "fft_ihfft2", "fft_ihfftn", "fft_irfft",
+	"fft_irfft2", "fft_irfftn", "fft_rfft", "fft_rfft2", "fft_rfftn", "istft",
 	"nanquantile", "nanquantile.scalar", "quantile", "quantile.scalar", "stft", "stft.center",
 };
 
-/* These check the dtype before the fallback could retry them in fp32. */
+/* These check the dtype before the fallback could retry them in fp32, or look for a kernel
+ * of the card. */
 const char *const kUnchecked[] = {
 	"_linalg_slogdet", "_linalg_slogdet.sign", "linalg_inv_ex", "linalg_inv_ex.inverse",
+	"conj_physical_",
 };
 
 void unchecked(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack)

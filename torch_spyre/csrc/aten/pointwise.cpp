@@ -53,7 +53,9 @@ void take_inputs(Work &w, Inputs inputs)
 				    w.op->aten, ")");
 			continue;
 		}
-		w.is_number[i] = number_of(*input, &w.number[i]);
+		/* Complex numbers may stand beside tensors, too, though no attribute holds them. */
+		w.is_number[i] = number_of(*input, &w.number[i]) ||
+				 (input->is_complex() && input->is_cpu() && !input->dim());
 	}
 	for (unsigned i = 0; i < w.count; i++)
 		TORCH_CHECK(w.is_number[i] || w.input[i]->device() == w.device,
@@ -414,6 +416,13 @@ bool number_of(const at::Tensor &t, double *value)
 bool constant_for(spyre_format format, double *value)
 {
 	if (std::isnan(*value))
+/* The CPU computes with these, by rules of its own about the dtype of the result. */
+bool any_complex(Inputs inputs)
+{
+	return std::any_of(inputs.begin(), inputs.end(),
+			   [](const at::Tensor *t) { return t->is_complex(); });
+}
+
 		return false;
 	if (std::isinf(*value))
 		return true;
@@ -492,5 +501,7 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 		result = at::Tensor();
 	return false;
 }
+	if (any_complex(inputs) || (given && result.is_complex()))
+		return false;
 
 } // namespace torch_spyre

@@ -15,7 +15,8 @@ using torch::jit::Stack;
 
 bool is_narrow(const Tensor &t)
 {
-	return t.defined() && (t.scalar_type() == at::kHalf || t.scalar_type() == at::kBFloat16);
+	return t.defined() && (t.scalar_type() == at::kHalf || t.scalar_type() == at::kBFloat16 ||
+			       t.scalar_type() == at::kComplexHalf);
 }
 
 /* Applies @f to each tensor in @value and keeps containers and other values. */
@@ -58,6 +59,7 @@ bool lacks_dtype(const c10::Error &error)
 	std::string text = error.what_without_backtrace();
 
 	for (const char *said : { "\" not implemented for 'Half'",
+				  "\" not implemented for 'ComplexHalf'",
 				  "\" not implemented for 'BFloat16'",
 				  "Low precision dtypes not supported. Got ",
 				  "doesn't handle types other than float and double" })
@@ -109,7 +111,12 @@ public:
 
 		if (own)
 			return *own;
-		return t.defined() && t.scalar_type() == at::kFloat && !keeps ? t.to(dtype) : t;
+		if (!t.defined() || keeps)
+			return t;
+		if (t.scalar_type() == at::kFloat)
+			return t.to(dtype);
+		return t.scalar_type() == at::kComplexFloat && dtype == at::kHalf ?
+			       t.to(at::kComplexHalf) : t;
 	}
 
 	Stack arguments;
@@ -119,11 +126,12 @@ private:
 	{
 		if (!is_narrow(t)) {
 			/* Numbers do not affect promotion. */
-			keeps = keeps || (t.defined() && t.scalar_type() == at::kFloat && t.dim());
+			keeps = keeps || (t.defined() && t.dim() &&
+					  c10::toRealValueType(t.scalar_type()) == at::kFloat);
 			return t;
 		}
-		dtype = t.scalar_type();
-		pairs.emplace_back(t.to(at::kFloat), t);
+		dtype = c10::toRealValueType(t.scalar_type());
+		pairs.emplace_back(t.to(t.is_complex() ? at::kComplexFloat : at::kFloat), t);
 		return pairs.back().first;
 	}
 

@@ -8,6 +8,7 @@
 
 #include "cache.h"
 #include "device.h"
+#include "gil.h"
 #include "graph.h"
 #include "wait.h"
 
@@ -37,15 +38,45 @@ void collect_garbage()
 	try {
 		py::module_::import("gc").attr("collect")();
 	} catch (py::error_already_set &e) {
+		/* KeyboardInterrupt is the caller's, finalizers' errors are not. */
+		if (!e.matches(PyExc_Exception))
+			throw;
 		e.discard_as_unraisable("spyre: gc.collect()");
 	}
 }
 
-/* The cache waits for the card under its lock; Ctrl-C ends the wait before that. */
-void empty_cache_of(c10::DeviceIndex device)
+/* Before memory is given back to the card. Not under the cache's lock: Ctrl-C ends this wait,
+ * and none for a lock that another thread has while it waits. */
+void wait_for_card(c10::DeviceIndex device)
 {
 	wait_for_signals_too(device);
+	ReleaseGil no_gil;
+
+	/* A stream in error must not keep memory from being freed. */
+	(void)spyre_context_synchronize(context(device));
+}
+
+void empty_cache_of(c10::DeviceIndex device)
+{
+	wait_for_card(device);
 	cache(device).empty();
+}
+
+/* Memory of the card; when it has no more, what the cache and Python's collector give up. */
+Chunk *find_room(c10::DeviceIndex device, uint64_t bytes, int stream, Block *owner)
+{
+	Chunk *chunk = cache(device).allocate(bytes, stream, owner, Attempt::kFirst);
+
+	if (!chunk) {
+		wait_for_card(device);
+		chunk = cache(device).allocate(bytes, stream, owner, Attempt::kEmptied);
+	}
+	if (!chunk) {
+		collect_garbage();
+		wait_for_card(device);
+		chunk = cache(device).allocate(bytes, stream, owner, Attempt::kLast);
+	}
+	return chunk;
 }
 
 void report(const OwnedBlock &block, int64_t bytes)
@@ -217,11 +248,7 @@ c10::DataPtr allocate(c10::DeviceIndex device, uint64_t bytes, PlacementPtr plac
 	if (bytes) {
 		int stream = static_cast<int>(current_stream(device).id());
 
-		block->chunk = cache(device).allocate(bytes, stream, block.get(), false);
-		if (!block->chunk) {
-			collect_garbage();
-			block->chunk = cache(device).allocate(bytes, stream, block.get(), true);
-		}
+		block->chunk = find_room(device, bytes, stream, block.get());
 		block->generation = block->chunk->generation;
 		block->address = block->chunk->address;
 		block->bytes = block->chunk->bytes;

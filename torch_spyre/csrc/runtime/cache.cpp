@@ -141,24 +141,26 @@ spyre_status Cache::map(uint64_t bytes, spyre_devptr *address)
 	return status;
 }
 
-Chunk *Cache::grow(uint64_t bytes, const Segment &like, bool last)
+Chunk *Cache::grow(uint64_t bytes, const Segment &like, Attempt attempt)
 {
 	uint64_t size = segment_bytes(bytes, like.small);
 	spyre_devptr address;
-	spyre_status status = map(size, &address);
+	spyre_status status;
 
-	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY) {
+	if (attempt != Attempt::kFirst) {
 		counts.num_alloc_retries++;
 		release_segments();
-		status = map(size, &address);
 	}
+	status = map(size, &address);
+	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY && attempt == Attempt::kFirst)
+		return nullptr;
 	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY && size > round_up(bytes, GRANULE)) {
 		/* A shared segment does not fit; a segment for this request alone may. */
 		size = round_up(bytes, GRANULE);
 		status = map(size, &address);
 	}
 	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY) {
-		if (!last)
+		if (attempt != Attempt::kLast)
 			return nullptr;
 		out_of_memory(bytes, spyre_last_error());
 	}
@@ -211,7 +213,7 @@ void Cache::cut(Chunk *chunk, uint64_t bytes)
 	count_inactive(tail, true);
 }
 
-Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, bool last)
+Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, Attempt attempt)
 {
 	uint64_t bytes = round_up(requested, GRANULE);
 	bool small = bytes <= SMALL_MOST;
@@ -236,7 +238,7 @@ Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, bool last)
 	Chunk *chunk = find(bytes, like);
 
 	if (!chunk)
-		chunk = grow(bytes, like, last);
+		chunk = grow(bytes, like, attempt);
 	if (!chunk)
 		return nullptr;
 	cut(chunk, bytes);
@@ -378,7 +380,7 @@ bool Cache::is_releasable(const Chunk *chunk) const
 	return !chunk->split() && !private_pools.count(chunk->segment->pool);
 }
 
-/* Gives the segment of a free @chunk back to the card, which waits for queued work. */
+/* Gives the segment of a free @chunk back to the card, which keeps it for work that is queued. */
 void Cache::release(Chunk *chunk)
 {
 	Segment *segment = chunk->segment;
@@ -418,11 +420,8 @@ void Cache::release_pool(c10::MempoolId_t id)
 	release_free([&](const Chunk *chunk) { return chunk->segment->pool == id; });
 }
 
-/* Gives every segment that is wholly free back to the card, and waits for that. */
 void Cache::release_segments()
 {
-	/* A stream in error must not keep memory from being freed. */
-	(void)spyre_context_synchronize(context(device));
 	counts.num_sync_all_streams++;
 	reclaim();
 	release_free([](const Chunk *) { return true; });

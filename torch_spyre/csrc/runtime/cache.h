@@ -55,20 +55,27 @@ struct Chunk {
 	}
 };
 
+/* What an allocation does when the card has no room, as its caller tries again. */
+enum class Attempt {
+	kFirst,		/* NULL at once: the caller waits for the card, not under the cache's lock */
+	kEmptied,	/* gives free segments back to the card before, NULL if that does not help */
+	kLast,		/* the same, and c10::OutOfMemoryError */
+};
+
 class Cache {
 public:
 	explicit Cache(c10::DeviceIndex device) : device(device)
 	{
 	}
 
-	/* If memory is short even after emptying the cache, throws c10::OutOfMemoryError in
-	 * the @last attempt, else returns NULL. */
-	Chunk *allocate(uint64_t bytes, int stream, Block *owner, bool last);
+	Chunk *allocate(uint64_t bytes, int stream, Block *owner, Attempt attempt);
 	/* False if the context has ended, which has freed the memory. */
 	bool free(Chunk *chunk);
 	/* The block whose memory contains @address, or NULL. */
 	Block *owner(spyre_devptr address);
 	void record(Chunk *chunk, int stream);
+	/* Gives every segment that is wholly free back to the card; memory that is in use there
+	 * follows when that is over. The caller has waited for the card. */
 	void empty();
 
 	/*
@@ -99,7 +106,7 @@ private:
 		return small ? small_pool : large_pool;
 	}
 	Chunk *find(uint64_t bytes, const Segment &like);
-	Chunk *grow(uint64_t bytes, const Segment &like, bool last);
+	Chunk *grow(uint64_t bytes, const Segment &like, Attempt attempt);
 	spyre_status map(uint64_t bytes, spyre_devptr *address);
 	[[noreturn]] void out_of_memory(uint64_t bytes, const std::string &cause);
 	void cut(Chunk *chunk, uint64_t bytes);

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include <c10/util/DimVector.h>
 #include <c10/util/Exception.h>
 #include <c10/util/hash.h>
 
@@ -47,8 +48,10 @@ const char *remedy(c10::ScalarType dtype)
 {
 	if (dtype == c10::ScalarType::Double)
 		return "Convert to torch.float32 or torch.float16 first.";
+	if (dtype == c10::ScalarType::ComplexDouble)
+		return "Convert to torch.complex64 first, or hold real and imaginary parts apart.";
 	if (c10::isComplexType(dtype))
-		return "Keep complex tensors on the CPU, or hold real and imaginary parts apart.";
+		return "Its real and imaginary parts have one: use torch.view_as_real().";
 	return "Convert to float16, bfloat16, float32, bool, int8, int16, int32, int64 or uint8 "
 	       "first.";
 }
@@ -142,8 +145,30 @@ spyre_layout default_layout(at::IntArrayRef size, c10::ScalarType dtype)
 	return layout;
 }
 
+c10::ScalarType held_dtype(c10::ScalarType dtype)
+{
+	/* complex128 has parts that the card does not hold: it stays what it is, and is refused. */
+	if (dtype == c10::ScalarType::ComplexFloat || dtype == c10::ScalarType::ComplexHalf)
+		return c10::toRealValueType(dtype);
+	return dtype;
+}
+
+/* Rows of complex elements are rows of twice as many real ones. */
+static PlacementPtr placement_of_parts(at::IntArrayRef size, c10::ScalarType dtype)
+{
+	c10::DimVector parts(size.begin(), size.end());
+
+	if (parts.empty())
+		parts.push_back(1);
+	parts.back() *= 2;
+	return default_placement(parts, dtype);
+}
+
 PlacementPtr default_placement(at::IntArrayRef size, c10::ScalarType dtype)
 {
+	if (held_dtype(dtype) != dtype)
+		return placement_of_parts(size, held_dtype(dtype));
+
 	constexpr size_t SLOTS = 256;
 	thread_local std::vector<Remembered> remembered(SLOTS);
 	size_t key = static_cast<size_t>(dtype);

@@ -8,6 +8,8 @@ namespace torch_spyre {
 
 using PlacementPtr = std::shared_ptr<const Placement>;
 
+/* The dtype that storages of @dtype hold: that of the parts, if it is complex. */
+c10::ScalarType held_dtype(c10::ScalarType dtype);
 /* The placement of a dense row-major tensor. */
 PlacementPtr default_placement(at::IntArrayRef size, c10::ScalarType dtype);
 /* The placement of a tensor with any strides, in a storage of @elements. */
