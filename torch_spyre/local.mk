@@ -120,6 +120,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/bundle.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/decompositions.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/device.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/dynamic.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/dynamo.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/emit.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/finish.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/foreach.py

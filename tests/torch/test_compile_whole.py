@@ -77,6 +77,16 @@ CASES = {
     "nll_loss": lambda g: F.nll_loss(g.scores.log_softmax(-1), g.classes),
     "cross_entropy": lambda g: F.cross_entropy(g.scores, g.classes, label_smoothing=0.1),
     "cross_entropy of a map": lambda g: F.cross_entropy(g.x, g.map),
+    "log_sigmoid": lambda g: F.logsigmoid(g.x * 3),
+    "rrelu": lambda g: F.rrelu(g.x, 0.1, 0.3),
+    "addcdiv": lambda g: torch.addcdiv(g.x, g.y, g.positive, value=0.3),
+    "addcdiv, by position": lambda g: torch.addcdiv(g.x, g.y, g.positive),
+    "addcdiv_": lambda g: g.x.clone().addcdiv_(g.y, g.positive, value=0.3),
+    "addcmul_": lambda g: g.x.clone().addcmul_(g.y, g.positive, value=0.3),
+    "matrix_norm": lambda g: torch.linalg.matrix_norm(g.matrix.float(), ord=2),
+    "nuclear norm": lambda g: torch.linalg.matrix_norm(g.x.float(), ord="nuc"),
+    "singular values": lambda g: torch.linalg.svdvals(g.matrix.float()),
+    "singular values of svd": lambda g: torch.linalg.svd(g.matrix.float(), False)[1],
 }  # fmt: skip
 
 
@@ -102,6 +112,9 @@ def gradients(function, *tensors):
 
 
 DERIVATIVES = {
+    "log_sigmoid": lambda x: F.logsigmoid(x * 3), "rrelu": lambda x: F.rrelu(x, 0.1, 0.3) * x,
+    "addcdiv": lambda x: torch.addcdiv(x, x, x.abs() + 1, value=0.3),
+    "singular values": lambda x: torch.linalg.svdvals(x[0].float()).sqrt(),
     "hardswish": lambda x: F.hardswish(x * 3), "hardsigmoid": lambda x: F.hardsigmoid(x * 3),
     "elu": F.elu, "glu": lambda x: F.glu(x, 1), "logit": lambda x: torch.logit(x.sigmoid()),
     "bilinear": lambda x: F.interpolate(x, size=(13, 11), mode="bilinear") ** 2,
@@ -138,3 +151,24 @@ def test_piecewise_activations_are_kernels(function, dtype, said):
     torch.testing.assert_close(have.cpu().float(), want, rtol=limit, atol=0)
     compare(function, x)
     assert "eager aten" not in said(), said()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+@pytest.mark.parametrize("momentum", [0.1, None])
+@pytest.mark.parametrize("statistics", [True, False])
+def test_batch_norm_in_training(dtype, momentum, statistics):
+    """Results, running statistics and derivatives, after the first step too."""
+    results = []
+    for wrap in torch.compile, lambda f: f:
+        torch._dynamo.reset()
+        layer = torch.nn.BatchNorm2d(6, momentum=momentum, track_running_stats=statistics)
+        layer = layer.to(DEVICE, dtype)
+        step, found = wrap(lambda x: layer(x * 2).relu()), []
+        for _ in range(2):
+            x = Given(dtype).x.requires_grad_()
+            y = step(x)
+            y.square().sum().backward()
+            found += [y, x.grad, layer.weight.grad, layer.bias.grad]
+        results.append(found + list(layer.buffers()))
+    for have, want in zip(*results, strict=True):
+        assert_same(have, want)

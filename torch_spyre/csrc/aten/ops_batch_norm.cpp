@@ -17,6 +17,7 @@ namespace {
 using MaybeTensor = const std::optional<Tensor> &;
 using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
+using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
 const Program kBatchNorm = { "aten::native_batch_norm", "batch_norm", build_one, false };
 
@@ -97,6 +98,21 @@ Three native_batch_norm(const Tensor &input, MaybeTensor weight, MaybeTensor bia
 	return results;
 }
 
+/* New statistics are in fp32, as torch.compile is told: it rounds them where they are kept. */
+Five batch_norm_functional(const Tensor &input, MaybeTensor weight, MaybeTensor bias,
+			   const Tensor &mean, const Tensor &variance, bool training,
+			   double momentum, double eps)
+{
+	Tensor new_mean = mean.clone(), new_variance = variance.clone();
+	auto [result, saved_mean, saved_scale] = torch_spyre::native_batch_norm(
+		input, weight, bias, new_mean, new_variance, training, momentum, eps);
+
+	if (training)
+		return { result, saved_mean, saved_scale, new_mean.to(at::kFloat),
+			 new_variance.to(at::kFloat) };
+	return { result, saved_mean, saved_scale, new_mean, new_variance };
+}
+
 void give(const Tensor &result, Tensor &out)
 {
 	at::native::resize_output(out, result.sizes());
@@ -134,6 +150,7 @@ Two batch_norm_update_stats(const Tensor &input, MaybeTensor mean, MaybeTensor v
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
 	m.impl("native_batch_norm", TORCH_FN(native_batch_norm));
+	m.impl("_native_batch_norm_legit_functional", TORCH_FN(batch_norm_functional));
 	m.impl("native_batch_norm.out", TORCH_FN(native_batch_norm_out));
 	m.impl("batch_norm_update_stats", TORCH_FN(batch_norm_update_stats));
 }

@@ -96,8 +96,9 @@ std::tuple<Tensor, Tensor> log_sigmoid_forward(const Tensor &a)
 {
 	Tensor result;
 
+	/* The second result has the shape that torch.compile is told of; it is not used. */
 	if (pointwise(kLogSigmoid, { &a }, {}, result, false))
-		return { result, empty({ 0 }, a.scalar_type(), a.device().index()) };
+		return { result, empty(a.sizes(), a.scalar_type(), a.device().index()) };
 	return on_cpu<at::_ops::log_sigmoid_forward>(a);
 }
 

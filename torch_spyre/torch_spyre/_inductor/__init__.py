@@ -79,6 +79,18 @@ def _decompositions():
     decompositions.register()
 
 
+def _calls():
+    from . import dynamo
+
+    dynamo.keep_functions()
+
+
+def _methods():
+    from . import dynamo
+
+    dynamo.keep_methods()
+
+
 def _hints():
     from . import hint
 
@@ -95,6 +107,8 @@ def register():
     """Registers the card with dynamo and Inductor when they are imported."""
     _after_import("torch._dynamo.device_interface", _dynamo)
     _after_import("torch._dynamo.backends.registry", _backend)
+    _after_import("torch._dynamo.variables.torch", _calls)
+    _after_import("torch._dynamo.variables.tensor", _methods)
     _after_import("torch._inductor.codegen.common", _codegen)
     _after_import("torch._inductor.decomposition", _decompositions)
     _after_import("torch._functorch._aot_autograd.autograd_cache", _artefacts)

@@ -37,6 +37,7 @@ EAGER = (
     *(aten.elu, aten.elu_backward, aten.celu, aten.selu, aten.threshold),
     *(aten._prelu_kernel, aten._prelu_kernel_backward, aten.glu_backward),
     *(aten.hardswish_backward, aten.hardsigmoid_backward),
+    *(aten.log_sigmoid_forward, aten.log_sigmoid_backward),
     *(aten.logit, aten.logit_backward, aten.sinc, aten.logaddexp, aten.logaddexp2, aten.logsumexp),
     *(aten.xlogy, aten.special_xlog1py, aten.special_entr, aten.special_log_ndtr),
     *(aten.deg2rad, aten.rad2deg, aten.round, aten.linspace, aten.std_mean, aten.nansum),
@@ -45,6 +46,7 @@ EAGER = (
     *(*INTERPOLATIONS, aten.grid_sampler_2d, aten.affine_grid_generator),
     *(aten.native_layer_norm_backward, aten.native_dropout),
     *(aten.native_group_norm, aten.native_group_norm_backward),
+    *(aten.native_batch_norm_backward, aten.batch_norm_backward),
     *(aten.binary_cross_entropy, aten.binary_cross_entropy_backward),
     *(aten.huber_loss, aten.huber_loss_backward, aten.multi_margin_loss),
     *(aten.smooth_l1_loss, aten.smooth_l1_loss_backward),
@@ -66,12 +68,26 @@ def _makes_floats(args, kwargs):
     return _on_card(args, kwargs) and (dtype.is_floating_point if dtype else floats)
 
 
+def _where_training(position, wanted):
+    """On the card, in training or in evaluation, as the argument of that position says."""
+
+    def when(args, kwargs):
+        training = args[position] if position < len(args) else kwargs.get("training", False)
+        return training is wanted and _on_card(args, kwargs)
+
+    return when
+
+
 #: Operations that are not decomposed for some arguments, with the condition.
 SOMETIMES = {
     aten.arange.default: _makes_floats,
     aten.arange.start: _makes_floats,
     aten.arange.start_step: _makes_floats,
     aten._native_batch_norm_legit.no_stats: _on_card,
+    aten._native_batch_norm_legit.default: _where_training(5, True),
+    aten._native_batch_norm_legit_functional.default: _where_training(5, True),
+    aten.rrelu_with_noise.default: _where_training(4, False),
+    aten.rrelu_with_noise_functional.default: _where_training(4, False),
 }
 #: The dispatch keys of autograd, and of decompositions in inference mode.
 AUTOGRAD = torch._C.DispatchKey.AutogradPrivateUse1
@@ -112,6 +128,30 @@ def _keep_interpolation(packet, tables):
         table[op] = vec
 
 
+def _singular_values(decomposition):
+    """As eager mode asks for them: without vectors, unless a derivative needs those.
+
+    Of fake tensors PyTorch asks for vectors always, which LAPACK finds another way; the values
+    then differ in the last bits."""
+
+    def svdvals(A, *, driver=None):
+        if A.device.type != "spyre":
+            return decomposition(A, driver=driver)
+        vectors = torch.is_grad_enabled() and A.requires_grad
+        return aten._linalg_svd(A, False, vectors, driver=driver)[1]
+
+    return svdvals
+
+
+def _keep_singular_values():
+    op = aten.linalg_svdvals.default
+    original = op.py_kernels.get(COMPOSITE) or functools.partial(op._op_dk, COMPOSITE)
+    svdvals = _singular_values(original)
+    op.py_kernels[COMPOSITE] = svdvals
+    op.py_kernels[AUTOGRAD] = svdvals
+    op._dispatch_cache.clear()
+
+
 def register():
     """Replaces entries of Inductor's tables, so that these operations are kept on the card."""
     from torch._inductor import decomposition
@@ -126,10 +166,12 @@ def register():
             if target in table:
                 table[target] = _keep(table[target])
         for target, when in SOMETIMES.items():
-            table[target] = _keep(table[target], when)
+            if target in table:
+                table[target] = _keep(table[target], when)
         table[aten.scaled_dot_product_attention.default] = whole
         table[aten.rms_norm.default] = whole_norm
     for packet in EAGER:
         _keep_under_autograd(packet)
     for packet in INTERPOLATIONS:
         _keep_interpolation(packet, tables)
+    _keep_singular_values()
