@@ -57,9 +57,12 @@ struct Chunk {
 
 /* What an allocation does when the card has no room, as its caller tries again. */
 enum class Attempt {
-	kFirst,		/* NULL at once: the caller waits for the card, not under the cache's lock */
-	kEmptied,	/* gives free segments back to the card before, NULL if that does not help */
-	kLast,		/* the same, and c10::OutOfMemoryError */
+	/* Returns NULL at once: the caller waits for the card without the cache's lock. */
+	kFirst,
+	/* First gives free segments back to the card; returns NULL if that does not help. */
+	kEmptied,
+	/* As kEmptied, but throws c10::OutOfMemoryError. */
+	kLast,
 };
 
 class Cache {
