@@ -26,6 +26,7 @@ EXTRA_DIST += tests/torch/test_gradient_on_card.py
 EXTRA_DIST += tests/torch/test_fallback_dtypes.py
 EXTRA_DIST += tests/torch/test_habits.py
 EXTRA_DIST += tests/torch/test_interrupt.py
+EXTRA_DIST += tests/torch/test_layer_norm.py
 EXTRA_DIST += tests/torch/test_graph.py
 EXTRA_DIST += tests/torch/test_hint.py
 EXTRA_DIST += tests/torch/test_ipc.py

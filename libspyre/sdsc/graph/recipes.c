@@ -56,14 +56,33 @@ spyre_status build_log_softmax(const struct build_call *call)
 	return SPYRE_SUCCESS;
 }
 
+/*
+ * Subtracts the mean of each row of 16-bit numbers. exx2 stores both moments in the format of
+ * its input, and the variance is their difference, of which nothing would be left where the
+ * mean is large beside the deviation. The difference to a rounded mean is nearly exact.
+ */
+static spyre_status centre(const struct build_call *call, uint32_t *x)
+{
+	uint32_t mean = NEW, centred = NEW;
+
+	*x = call->in[0];
+	if (build_operand(call->graph, *x)->layout.device_format == SPYRE_FORMAT_IEEE_FP32)
+		return SPYRE_SUCCESS;
+	TRY(keep(call, "mean", -1, *x, &mean));
+	DO(call->graph, "sub", &centred, *x, mean);
+	*x = centred;
+	return SPYRE_SUCCESS;
+}
+
 /* Normalises along the last dimension; weight and bias are optional. */
 spyre_status build_layer_norm(const struct build_call *call)
 {
 	spyre_sdsc_attribute eps = { "eps", build_attr(call, "eps") };
-	uint32_t moments = NEW, scale = NEW, centred = NEW, x = call->in[0];
+	uint32_t moments = NEW, scale = NEW, centred = NEW, x;
 	uint32_t scaled = NEW, *out = call->num_inputs > 1 ? &scaled : call->out;
 	spyre_sdsc_graph *g = call->graph;
 
+	TRY(centre(call, &x));
 	TRY(keep(call, "exx2", -1, x, &moments));
 	TRY(build_add(g, "layernormscale", &eps, 1, &moments, 1, &scale));
 	if (call->num_inputs == 3) {

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: MIT
+"""Layer norm where the mean of a row is large beside its deviation."""
+
+import pytest
+import torch
+from support import DEVICE, dl16
+
+FUNCTION = torch.nn.functional.layer_norm
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("width", [192, 1000])
+@pytest.mark.parametrize("mean", [0.0, 0.1, 1.0, -3.0, 10.0])
+def test_mean_beside_deviation(mean, width, affine):
+    """Right to a few roundings: the variance is not the difference of two large moments."""
+    generator = torch.Generator().manual_seed(1)
+    x = dl16(torch.randn(48, width, generator=generator) * 0.1 + mean)
+    weights = torch.rand(2, width, generator=generator) + 0.5 if affine else (None, None)
+    want = FUNCTION(x, (width,), *(w if w is None else dl16(w) for w in weights))
+    have = FUNCTION(
+        x.half().to(DEVICE), (width,), *(w if w is None else w.half().to(DEVICE) for w in weights)
+    )
+    error = (have.float().cpu() - want).abs()
+    assert (error <= 4 * 2**-9 * want.abs() + 2**-8).all(), error.max()
+
+
+def test_compiled_has_the_bits_of_eager():
+    x = (torch.randn(48, 192) * 0.1 + 3).half().to(DEVICE)
+    compiled = torch.compile(lambda t: FUNCTION(t, (192,)))
+    assert torch.equal(compiled(x).cpu(), FUNCTION(x, (192,)).cpu())
