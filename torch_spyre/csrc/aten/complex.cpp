@@ -9,6 +9,7 @@
 #include <ATen/ops/view_as_real_native.h>
 #include <torch/library.h>
 
+#include "copy.h"
 #include "tensor.h"
 
 namespace torch_spyre {
