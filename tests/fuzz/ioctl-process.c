@@ -27,10 +27,17 @@
 static pid_t children[MAX_CHILDREN];
 static uint32_t num_children;
 static bool is_child;
+/* Another process has the same descriptor table, and may close what a call of this one uses. */
+static bool shares_files;
 
 bool fz_is_child(void)
 {
 	return is_child;
+}
+
+bool fz_shares_files(void)
+{
+	return shares_files;
 }
 
 void fz_mail_open(struct fz_world *w)
@@ -155,6 +162,7 @@ static int call_fork(const struct fz_call *c)
 	pid = syscall(SYS_clone, flags, NULL, NULL, NULL, 0);
 	if (pid < 0)
 		return -errno;
+	shares_files |= flags & CLONE_FILES;
 	if (!pid) {
 		is_child = true;
 		fz_uring_forget();
@@ -181,6 +189,7 @@ void fz_process_reset(void)
 			_exit(1);
 	}
 	num_children = 0;
+	shares_files = false;
 }
 
 int fz_call_process(struct fz_world *w, const struct fz_call *c, struct fz_file *file)

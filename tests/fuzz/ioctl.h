@@ -174,6 +174,7 @@ void fz_mail_open(struct fz_world *w);
 void fz_mail_drain(struct fz_world *w);
 /* Returns true in a child that FORK created: it reports nothing and ends with its input. */
 bool fz_is_child(void);
+bool fz_shares_files(void);
 /* Kills and reaps the children of this execution. */
 void fz_process_reset(void);
 
