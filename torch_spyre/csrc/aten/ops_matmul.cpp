@@ -220,14 +220,14 @@ bool biased(const Program &program, const Tensor &bias, const Tensor &a, const T
 {
 	Product p{ program, a, b };
 
+	if (alpha.isComplex() || beta.isComplex())
+		return false;
 	p.alpha = alpha.toDouble();
 	p.beta = beta.toDouble();
 	if (p.beta != 0) {
 		check_same(program.aten, a, bias);
 		TORCH_CHECK(at::is_expandable_to(bias.sizes(), size),
 			    "The expanded size of the tensor ", size,
-	if (alpha.isComplex() || beta.isComplex())
-		return false;
 			    " must match the existing size ", bias.sizes());
 		p.bias = &bias;
 	}
