@@ -375,6 +375,13 @@ bool compute(Work &w, Call &call, at::Tensor &result, bool given)
 	return true;
 }
 
+/* Arithmetic with complex numbers runs on the CPU, with its own rules for the result's dtype. */
+bool any_complex(Inputs inputs)
+{
+	return std::any_of(inputs.begin(), inputs.end(),
+			   [](const at::Tensor *t) { return t->is_complex(); });
+}
+
 } // namespace
 
 at::Tensor empty_sparse(at::IntArrayRef size, ScalarType dtype, c10::DeviceIndex device)
@@ -416,13 +423,6 @@ bool number_of(const at::Tensor &t, double *value)
 bool constant_for(spyre_format format, double *value)
 {
 	if (std::isnan(*value))
-/* The CPU computes with these, by rules of its own about the dtype of the result. */
-bool any_complex(Inputs inputs)
-{
-	return std::any_of(inputs.begin(), inputs.end(),
-			   [](const at::Tensor *t) { return t->is_complex(); });
-}
-
 		return false;
 	if (std::isinf(*value))
 		return true;
@@ -462,6 +462,8 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 		check_given(w, result, dtype, resize);
 		w.overlapping = overlaps(w, result);
 	}
+	if (any_complex(inputs) || (given && result.is_complex()))
+		return false;
 	spyre_format format = compute_format(w);
 	if (format == SPYRE_FORMAT_INVALID || w.size.size() > SPYRE_MAX_RANK)
 		return false;
@@ -501,7 +503,5 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 		result = at::Tensor();
 	return false;
 }
-	if (any_complex(inputs) || (given && result.is_complex()))
-		return false;
 
 } // namespace torch_spyre
