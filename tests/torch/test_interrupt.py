@@ -3,9 +3,15 @@
 
 from support import python_ok
 
+# A shell's background jobs, and so their children, ignore it.
+SIGINT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""
+
 # A queue of seconds; the signal comes while the main thread waits for it.
-QUEUE = """
-import os, signal, threading, time
+QUEUE = SIGINT + """
+import os, threading, time
 x = torch.ones(512, 512, device="spyre")
 side = torch.spyre.Stream()
 torch.spyre.synchronize()
@@ -71,8 +77,8 @@ print("usable")
 
 def test_ctrl_c_ends_the_wait_for_memory():
     """An allocation for which the card has no room waits for the work whose memory it may take."""
-    python_ok("""
-import os, signal, threading
+    python_ok(SIGINT + """
+import os, threading
 # Products that take the card longer than the host takes to queue them.
 x = torch.ones(1024, 1024, device="spyre")
 (x @ x / 512).cpu()

@@ -455,6 +455,8 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 	ScalarType dtype;
 
 	take_inputs(w, inputs);
+	if (any_complex(inputs) || (given && result.is_complex()))
+		return false;
 	find_common(w);
 	find_size(w);
 	dtype = op.result == ResultType::kBool ? ScalarType::Bool : w.common;
@@ -462,8 +464,6 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 		check_given(w, result, dtype, resize);
 		w.overlapping = overlaps(w, result);
 	}
-	if (any_complex(inputs) || (given && result.is_complex()))
-		return false;
 	spyre_format format = compute_format(w);
 	if (format == SPYRE_FORMAT_INVALID || w.size.size() > SPYRE_MAX_RANK)
 		return false;
