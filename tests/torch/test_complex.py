@@ -161,8 +161,10 @@ def test_in_place_and_out():
         result = z, out, absolute, part
         if z.device.type == "cpu":
             expected = result
-    for have, want in zip(result, expected, strict=True):
+    for have, want in zip(result[:3], expected[:3], strict=True):
         assert_same(have, want)
+    # The CPU multiplies dense and strided numbers by different code, with other last bits.
+    torch.testing.assert_close(part.cpu(), expected[3])
 
 
 @pytest.mark.parametrize("name", ["fft", "rfft", "ifft", "fft2", "ihfft"])
@@ -236,8 +238,8 @@ def test_storages():
 def test_derivatives():
     grads = []
     for device in "cpu", DEVICE:
-        x = Z.real.to(device).requires_grad_()
-        z = W.to(device).requires_grad_()
+        x = Z.real.clone().to(device).requires_grad_()
+        z = W.clone().to(device).requires_grad_()
         y = torch.fft.fft(x) * z.conj()
         (y.real.sum() + y.imag.square().sum() + z.mm(z.mH).abs().sum()).backward()
         grads.append((x.grad.cpu(), z.grad.cpu()))

@@ -379,7 +379,7 @@ START_TEST(ranges)
 	files_write(folder, "launch_spec.json", "{\"symbols\": {\"s0\": {\"min\": 1, \"max\": 65}}}");
 	ck_status(compile(&bundle), SPYRE_ERROR_PARSE);
 	ck_mentions("symbol s0 with a maximum of 65");
-	ck_mentions("room for 64");
+	ck_mentions("N_ is 64");
 	files_write(folder, "launch_spec.json", "{\"symbols\": {\"s0\": {\"min\": 3, \"max\": 33}}}");
 	ck_ok(compile(&bundle));
 	ck_assert_uint_eq(bundle.num_symbols, 1);

@@ -409,7 +409,7 @@ static const struct refused refused[] = {
 	{ ROW1(200), { 2, 64, END }, { 100, 1 }, SPYRE_ERROR_LAYOUT, "128 of the 200" },
 	{ ROW1(60), { 1, 64, END }, { 64, -1 }, SPYRE_ERROR_LAYOUT, "1 of the 60" },
 	/* a stride between the elements of a sparse host tensor */
-	{ { 60, END }, { 2 }, { 1, 64, END }, { 64, 3 }, SPYRE_ERROR_LAYOUT, "no multiple" },
+	{ { 60, END }, { 2 }, { 1, 64, END }, { 64, 3 }, SPYRE_ERROR_LAYOUT, "not a multiple" },
 	/* elements that share memory cannot be written */
 	{ { 60, 60, END }, { 1, 1 }, { 60, 1, 64, END }, { 1, 64, 1 }, SPYRE_ERROR_LAYOUT, "overlaps" },
 	/* numbers beyond 64 bits */

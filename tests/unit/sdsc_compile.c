@@ -152,7 +152,7 @@ static const struct bad bads[] = {
 	{ "add", "bundle.mlir", "constant 65536", "constant 17179869184", SPYRE_ERROR_SPAN_LIMIT,
 	  { "17179869184" } },
 	{ "loop_add", "bundle.mlir", "constant 16 ", "constant 70000 ", SPYRE_ERROR_UNSUPPORTED,
-	  { "70000 turns", "65535" } },
+	  { "70000 iterations", "65535" } },
 	{ "loop_add", "bundle.mlir", "constant 16 ", "constant 0 ", SPYRE_ERROR_PARSE,
 	  { "no sdsc_execute" } },
 	{ "loop_add", "bundle.mlir", "step %c1", "step %c0", SPYRE_ERROR_PARSE, { "by 0" } },
