@@ -277,7 +277,7 @@ START_TEST(in_one_process)
 	bad = handle;
 	bad.opaque[0]++;
 	ck_status(spyre_ipc_open_handle(other, &bad, &two), SPYRE_ERROR_INVALID_ARGUMENT);
-	ck_mentions("no handle");
+	ck_mentions("not a handle");
 	ck_ok(spyre_mem_free(other, three));
 	ck_ok(spyre_context_destroy(other));
 	ck_ok(spyre_context_destroy(context));
@@ -318,7 +318,7 @@ START_TEST(what_is_refused)
 	ck_assert(!ftruncate(fileno(file), 8192));
 	ck_status(spyre_mem_import_dmabuf(context, fileno(file), 0, 4096, &import),
 		  SPYRE_ERROR_INVALID_ARGUMENT);
-	ck_mentions("no dma-buf");
+	ck_mentions("not a dma-buf");
 	ck_assert_uint_eq(import, 0);
 	ck_assert_uint_eq(memory_info(context).allocations, 1);
 	ck_ok(spyre_context_destroy(context));
