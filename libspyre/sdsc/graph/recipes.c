@@ -63,10 +63,13 @@ spyre_status build_log_softmax(const struct build_call *call)
  */
 static spyre_status centre(const struct build_call *call, uint32_t *x)
 {
+	const spyre_sdsc_operand *operand = build_operand(call->graph, call->in[0]);
 	uint32_t mean = NEW, centred = NEW;
 
 	*x = call->in[0];
-	if (build_operand(call->graph, *x)->layout.device_format == SPYRE_FORMAT_IEEE_FP32)
+	/* A row of one number is its own mean, and its result 0 whatever the variance is. */
+	if (operand->layout.device_format == SPYRE_FORMAT_IEEE_FP32 ||
+	    (operand->rank && operand->size[operand->rank - 1] == 1))
 		return SPYRE_SUCCESS;
 	TRY(keep(call, "mean", -1, *x, &mean));
 	DO(call->graph, "sub", &centred, *x, mean);
