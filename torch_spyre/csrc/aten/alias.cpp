@@ -115,7 +115,7 @@ void resize_storage_bytes(const c10::Storage &storage, int64_t bytes)
 
 	if (bytes == static_cast<int64_t>(storage.nbytes()))
 		return;
-	/* A size that is no multiple of the element size makes it a storage of bytes. */
+	/* If the size is not a multiple of the element size, the storage holds bytes. */
 	if (bytes % item) {
 		dtype = c10::ScalarType::Byte;
 		item = 1;

@@ -38,15 +38,15 @@ void collect_garbage()
 	try {
 		py::module_::import("gc").attr("collect")();
 	} catch (py::error_already_set &e) {
-		/* KeyboardInterrupt is the caller's, finalizers' errors are not. */
+		/* KeyboardInterrupt goes to the caller; errors of finalizers are reported here. */
 		if (!e.matches(PyExc_Exception))
 			throw;
 		e.discard_as_unraisable("spyre: gc.collect()");
 	}
 }
 
-/* Before memory is given back to the card. Not under the cache's lock: Ctrl-C ends this wait,
- * and none for a lock that another thread has while it waits. */
+/* Waits before memory is returned to the card, without the cache's lock: Ctrl-C could not end
+ * a wait for a lock that another thread holds while it waits. */
 void wait_for_card(c10::DeviceIndex device)
 {
 	wait_for_signals_too(device);
@@ -62,7 +62,8 @@ void empty_cache_of(c10::DeviceIndex device)
 	cache(device).empty();
 }
 
-/* Memory of the card; when it has no more, what the cache and Python's collector give up. */
+/* Allocates from the cache; if the card is full, first releases unused segments, then runs
+ * Python's garbage collector. */
 Chunk *find_room(c10::DeviceIndex device, uint64_t bytes, int stream, Block *owner)
 {
 	Chunk *chunk = cache(device).allocate(bytes, stream, owner, Attempt::kFirst);

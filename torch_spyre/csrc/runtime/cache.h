@@ -55,7 +55,7 @@ struct Chunk {
 	}
 };
 
-/* What an allocation does when the card has no room, as its caller tries again. */
+/* Stages of an allocation: the caller goes on to the next one while the card is full. */
 enum class Attempt {
 	/* Returns NULL at once: the caller waits for the card without the cache's lock. */
 	kFirst,
@@ -77,8 +77,8 @@ public:
 	/* The block whose memory contains @address, or NULL. */
 	Block *owner(spyre_devptr address);
 	void record(Chunk *chunk, int stream);
-	/* Gives every segment that is wholly free back to the card; memory that is in use there
-	 * follows when that is over. The caller has waited for the card. */
+	/* Returns all unused segments to the card, which keeps memory of queued work until that
+	 * has finished. The caller has waited for the card. */
 	void empty();
 
 	/*

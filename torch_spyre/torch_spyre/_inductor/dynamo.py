@@ -11,7 +11,7 @@ import torch
 
 
 def _whole(tensor, value):
-    """Whether a call on this tensor stays as it is with a number @value."""
+    """Returns True if a call on this tensor with the number @value is not decomposed."""
     device = tensor.device if tensor.is_tensor() else None
     return device is not None and device.type == "spyre" and not value.is_tensor()
 
