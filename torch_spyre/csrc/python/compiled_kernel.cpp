@@ -4,7 +4,7 @@
  * an argument is computed once and then only compared. Results are allocated here,
  * so the generated code makes one call per kernel.
  */
-#include <ATen/ops/empty_like.h>
+#include <ATen/EmptyTensor.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/autograd/python_variable.h>
 
@@ -28,6 +28,8 @@ struct Input {
 	std::vector<int64_t> size, stride;
 	int64_t offset;
 	spyre_sdsc_operand expected;
+	/* The placement of the argument for which the kernel was compiled. */
+	PlacementPtr planned;
 	/* Placement of the last tensor that matched. */
 	PlacementPtr placement;
 	std::vector<int64_t> base_size, base_stride;
@@ -103,6 +105,38 @@ c10::ScalarType dtype_of(const py::handle &name)
 		py::module_::import("torch").attr(py::cast<std::string>(name).c_str()));
 }
 
+/* The placement that a description gives, and the bytes of its elements on the host. */
+PlacementPtr planned_placement(const py::handle &item, int64_t *bytes)
+{
+	auto size = py::cast<std::vector<int64_t>>(item["placed_size"]);
+	auto stride = py::cast<std::vector<int64_t>>(item["placed_stride"]);
+	c10::ScalarType dtype = dtype_of(item["dtype"]);
+	int64_t item_bytes = static_cast<int64_t>(c10::elementSize(dtype));
+
+	*bytes = at::detail::computeStorageNbytes(size, stride, item_bytes);
+	return strided_placement(size, stride, dtype, *bytes / item_bytes);
+}
+
+/* A copy of a tensor in another placement. What lies between its elements is copied, too, if
+ * a view may read it. */
+at::Tensor copy_placed(const at::Tensor &base, const PlacementPtr &placement)
+{
+	int64_t bytes = at::detail::computeStorageNbytes(base.sizes(), base.strides(),
+							 base.itemsize());
+	at::Tensor made = make_tensor(make_storage(base.device().index(), placement, bytes),
+				      base.scalar_type(), base.sizes(), base.strides());
+
+	if (base.is_non_overlapping_and_dense()) {
+		torch_spyre::copy(made, base, true);
+	} else {
+		int64_t elements = bytes / base.itemsize();
+
+		torch_spyre::copy(made.as_strided({ elements }, { 1 }),
+				  base.as_strided({ elements }, { 1 }), true);
+	}
+	return made;
+}
+
 CompiledKernel::CompiledKernel(std::string kernel_name, std::string path, const py::list &inputs,
 			       const py::list &outputs)
 	: name(std::move(kernel_name)), directory(std::move(path))
@@ -114,21 +148,17 @@ CompiledKernel::CompiledKernel(std::string kernel_name, std::string path, const 
 		input.stride = py::cast<std::vector<int64_t>>(item["stride"]);
 		input.offset = py::cast<int64_t>(item["offset"]);
 		input.expected = from_tuple(py::cast<OperandTuple>(item["operand"]));
+		int64_t bytes;
+		input.planned = planned_placement(item, &bytes);
 		inputs_.push_back(std::move(input));
 	}
 	for (const auto &item : outputs) {
 		Output output;
-		auto size = py::cast<std::vector<int64_t>>(item["placed_size"]);
-		auto stride = py::cast<std::vector<int64_t>>(item["placed_stride"]);
-		int64_t elements = 1;
 
-		for (int64_t n : size)
-			elements *= n;
 		output.dtype = dtype_of(item["dtype"]);
 		output.size = py::cast<std::vector<int64_t>>(item["size"]);
 		output.stride = py::cast<std::vector<int64_t>>(item["stride"]);
-		output.placement = strided_placement(size, stride, output.dtype, elements);
-		output.bytes = elements * static_cast<int64_t>(c10::elementSize(output.dtype));
+		output.placement = planned_placement(item, &output.bytes);
 		outputs_.push_back(std::move(output));
 	}
 }
@@ -174,9 +204,7 @@ void CompiledKernel::find(Input &input, const at::Tensor &base, std::vector<at::
 	input.copies++;
 	at::Tensor dense = dense_copy(view);
 	if (!operand_of(dense, &operand) || !same_operand(operand.desc, input.expected)) {
-		/* A dense copy of the tensor, and the view of the copy. */
-		dense = at::empty_like(base, base.options());
-		torch_spyre::copy(dense, base, true);
+		dense = copy_placed(base, input.planned);
 		view = dense.as_strided(input.size, input.stride, input.offset);
 		TORCH_CHECK(operand_of(view, &operand) &&
 			    same_operand(operand.desc, input.expected),

@@ -21,6 +21,8 @@ from .views import tensor_of, view_of
 aten = torch.ops.aten
 #: Key of a node's meta for a placement that the partition must not choose.
 PLACED = "spyre_placed"
+#: Key of a node's meta, set if the operation runs eagerly in the present partition.
+EAGER = "spyre_eager"
 #: Number of sizes for which a group keeps kernels; the oldest is dropped first.
 MAX_SIZES = 64
 

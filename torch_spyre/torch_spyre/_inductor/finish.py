@@ -155,6 +155,16 @@ def check_hints(records, error):
     ) from None
 
 
+def placed(placement):
+    """Returns the description of a placement, by which the kernel's call makes storages."""
+    size, stride, dtype = placement
+    return {
+        "dtype": str(dtype).removeprefix("torch."),
+        "placed_size": size,
+        "placed_stride": stride,
+    }
+
+
 def described(group, name, program, outputs):
     """Returns the CompiledGroup with its text and its bundle."""
     spec = {
@@ -167,6 +177,7 @@ def described(group, name, program, outputs):
                 "stride": list(i.view.stride),
                 "offset": i.view.offset,
                 "operand": group.program.records[i.place][1],
+                **placed(placement_of(i.view.base)),
             }
             for i in group.inputs
         ],
@@ -174,9 +185,7 @@ def described(group, name, program, outputs):
             {
                 "size": list(static(tensor_of(node).shape)),
                 "stride": list(static(tensor_of(node).stride())),
-                "dtype": str(placement[2]).removeprefix("torch."),
-                "placed_size": placement[0],
-                "placed_stride": placement[1],
+                **placed(placement),
             }
             for node, placement in outputs
         ],

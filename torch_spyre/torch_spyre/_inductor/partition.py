@@ -17,6 +17,7 @@ import torch
 
 from ..inductor import log
 from .division import Hints
+from .dynamic import EAGER
 from .emit import Number, Permuted, Program, Refused, Value, as_refusal, format_of, stripped
 from .hint import HintError
 from .placement import default_operand, operand_of
@@ -120,6 +121,7 @@ class Partition:
         if node.op != "call_function":
             self.level[node] = 0
             return
+        node.meta.pop(EAGER, None)
         level = max((self.level[base(n)] for n in node.all_input_nodes), default=0)
         level = max(level, self.floor)
         if base(node) is not node or node.target is operator.getitem:
@@ -134,6 +136,7 @@ class Partition:
             self.reasons[node] = self.banned[node]
         elif on_card(node) or returns_tensor(node) and any(map(on_card, node.all_input_nodes)):
             self.reasons[node] = "the card has no operation for it"
+        node.meta[EAGER] = True
         self.level[node] = self.above(node)
 
     def above(self, node):

@@ -2,7 +2,7 @@
 """The placement of tensors: the size and stride by which they are divided into sticks."""
 
 from .. import _C
-from .dynamic import PLACED
+from .dynamic import EAGER, PLACED
 from .emit import Refused, format_of
 from .rules import REDUCED, RULES
 from .rules.base import dims_of, named_arguments
@@ -63,12 +63,17 @@ def placing(node):
     value = tensor_of(node)
     if PLACED in node.meta:
         return node.meta[PLACED]
-    if node.op == "call_function" and node.target in RULES and value.is_contiguous():
+    if computed_by_kernel(node) and value.is_contiguous():
         kept = kept_size(node)
         if kept is not None:
             return kept, contiguous(kept)
         value = tensor_of(best_reader(node))
     return list(value.shape), list(value.stride())
+
+
+def computed_by_kernel(node):
+    """Returns True if a kernel may compute a node; an eager operation places its results itself."""
+    return node.op == "call_function" and node.target in RULES and EAGER not in node.meta
 
 
 def use_sparse_sticks(node):
