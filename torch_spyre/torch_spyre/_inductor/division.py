@@ -18,7 +18,7 @@ class Hints:
     """The divisions that hints request in a graph, and which of them were applied."""
 
     def __init__(self):
-        self.applied, self.skipped = set(), {}
+        self.applied, self.skipped = {}, {}
 
     def of(self, node):
         """Returns the DivisionRequest of a node, or None; raises HintError for a wrong one."""
@@ -27,8 +27,13 @@ class Hints:
             DivisionRequest(self, node, tiles, "tiles").check_tiles()
         return DivisionRequest(self, node, work_div) if work_div else None
 
+    def forget(self, node):
+        """Drops what was recorded for a node that is placed again."""
+        self.applied.pop(node, None)
+
     def report(self, graph):
         """Warns of requests that were not applied."""
+        applied = set().union(*self.applied.values())
         wanted = {}
         for node in graph.nodes:
             wanted.update(dict.fromkeys(requested(node, "work_div").items()))
@@ -41,7 +46,7 @@ class Hints:
                     node,
                 )
         for dim, n in wanted:
-            if (dim, n) in self.applied:
+            if (dim, n) in applied:
                 log.info("spyre_hint(work_div={%r: %d}): taken", dim, n)
                 continue
             why = self.skipped.get((dim, n), f"no kernel under it iterates over dim {dim!r}")
@@ -118,7 +123,7 @@ class DivisionRequest:
         """Records the splits that the builder has accepted for an operation."""
         for dim, n in self.requested.items():
             if any((place, n) in splits for place in self.places(dim, walk)):
-                self.hints.applied.add((dim, n))
+                self.hints.applied.setdefault(self.node, set()).add((dim, n))
 
     def hint_error(self, error):
         """Returns the HintError for a division that the builder refuses with @error."""

@@ -14,7 +14,7 @@ from .foreach import foreach
 from .heads import side_by_side
 from .hint import HintError, name_inputs
 from .lowering import ConstantTarget, EagerTarget, GroupTarget, ViewTarget
-from .partition import MAX_OPS, Partition
+from .partition import Partition
 from .placement import use_sparse_sticks
 from .scalars import scalars
 from .unflatten import unflatten
@@ -29,34 +29,36 @@ def is_number(node):
 def plan(graph, name):
     """Returns the partition of a graph, and the CompiledGroups of its groups in order.
 
-    A refusal bans an operation or makes groups smaller, and the partition starts again.
+    A refusal bans an operation or makes groups smaller, from the refused group on.
     """
-    banned, limit = {}, MAX_OPS
-    while True:
-        partition = Partition(graph, banned, limit)
-        kernels = []
-        for level in sorted(partition.groups):
-            group = partition.groups[level]
-            try:
-                if results(group):
-                    kernels.append(finish(group, f"{name}_{level}"))
-            except HintError:
-                raise
-            except Exception as error:
-                refusal = as_refusal(error, f"group {level}")
-                node = refusal.node or group.nodes[0]
-                if refusal.node and use_sparse_sticks(node):
-                    log.debug("%s: %s; trying one element per stick", node, refusal)
-                elif refusal.node or len(group.nodes) == 1:
-                    node.meta.pop(PLACED, None)
-                    node = node.args[0] if node.target is operator.getitem else node
-                    banned[node] = str(refusal)
-                else:
-                    limit = min(limit, len(group.program.records)) // 2
-                    log.debug("%s; trying groups of %d operations", refusal, limit)
-                break
+    partition, kernels, done = Partition(graph), [], -1
+    while (level := partition.next_group(done)) is not None:
+        group = partition.groups[level]
+        try:
+            if results(group):
+                kernels.append(finish(group, f"{name}_{level}"))
+        except HintError:
+            raise
+        except Exception as error:
+            revise(partition, group, as_refusal(error, f"group {level}"))
         else:
-            return partition, kernels
+            done = level
+    return partition, kernels
+
+
+def revise(partition, group, refusal):
+    """Partitions the graph from a refused group on, without what was refused."""
+    node = refusal.node or group.nodes[0]
+    if refusal.node and use_sparse_sticks(node):
+        log.debug("%s: %s; trying one element per stick", node, refusal)
+    elif refusal.node or len(group.nodes) == 1:
+        node.meta.pop(PLACED, None)
+        node = node.args[0] if node.target is operator.getitem else node
+        partition.banned[node] = str(refusal)
+    else:
+        partition.limit = min(partition.limit, len(group.program.records)) // 2
+        log.debug("%s; trying groups of %d operations", refusal, partition.limit)
+    partition.place_from(group.level)
 
 
 class Rewrite:

@@ -108,13 +108,33 @@ def stamped(node, result):
 class Partition:
     """The groups of a graph, and the operations that run eagerly with the reasons."""
 
-    def __init__(self, graph, banned=None, limit=MAX_OPS):
-        self.graph, self.banned, self.limit = graph, banned or {}, limit
+    def __init__(self, graph, banned=None):
+        self.graph, self.banned, self.limit = graph, banned or {}, MAX_OPS
         self.groups, self.level, self.reasons = {}, {}, {}
         self.hints = Hints()
-        self.floor = 0
+        self.floor, self.floors, self.closed = 0, {}, 0
         for node in graph.nodes:
             self.place(node)
+
+    def next_group(self, level):
+        """Returns the lowest level above @level that has a group, or None."""
+        return min((n for n in self.groups if n > level), default=None)
+
+    def place_from(self, level):
+        """Places the nodes of @level and above again.
+
+        Groups below do not depend on these nodes, so they stay as they are.
+        """
+        self.closed = level
+        self.groups = {n: group for n, group in self.groups.items() if n < level}
+        previous, self.level, self.floor = self.level, {}, 0
+        for node in self.graph.nodes:
+            if previous[node] >= level and node.op == "call_function":
+                self.reasons.pop(node, None)
+                self.place(node)
+                continue
+            self.level[node] = previous[node]
+            self.floor = self.floors.get(node, self.floor)
 
     def place(self, node):
         """Determines the level of a node; adds it to a group or records why it runs eagerly."""
@@ -122,6 +142,7 @@ class Partition:
             self.level[node] = 0
             return
         node.meta.pop(EAGER, None)
+        self.hints.forget(node)
         level = max((self.level[base(n)] for n in node.all_input_nodes), default=0)
         level = max(level, self.floor)
         if base(node) is not node or node.target is operator.getitem:
@@ -146,6 +167,7 @@ class Partition:
         """
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
             self.floor = max(self.level.values(), default=0) + 1
+            self.floors[node] = self.floor
         inputs = (self.level[base(n)] + self.grouped(base(n)) for n in node.all_input_nodes)
         return max(self.floor, max(inputs, default=0))
 
@@ -158,6 +180,9 @@ class Partition:
 
     def join(self, node, level, dense):
         """Adds a node to the group of @level; returns False with the reason if it is refused."""
+        if level < self.closed:
+            self.reasons[node] = "the kernel is finished"
+            return False
         group = self.groups.get(level) or Group(level)
         if len(group.program.records) > self.limit:
             self.reasons[node] = "the group is full"
