@@ -185,3 +185,32 @@ def test_second_process(tmp_path):
     assert len(made) == 3
     assert python_ok(code, TORCHINDUCTOR_CACHE_DIR=tmp_path) == first
     assert made == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("bundle.mlir")}
+
+
+def with_number(x, a):
+    """Operations of a tensor and a number, none of which makes dynamo fix the number."""
+    return (
+        x + a, x - a, a - x, x * a, x / a, a / x, x > a, x <= a, x == a, x * a * a, x * (a + 1),
+        x / (1 / a), x * (a**0.5), torch.softmax(x * a, -1), torch.where(x > 0, x, a),
+    )  # fmt: skip
+
+
+def with_fixed_number(x, a):
+    """Operations that have the number in their definition."""
+    return (
+        x**a, x.clamp(min=a), x.clamp(max=a), x.masked_fill(x > 0, a), torch.full_like(x, a) + x,
+        torch.add(x, x, alpha=a), functional.leaky_relu(x, a), functional.elu(x, a),
+        functional.softplus(x, a), functional.layer_norm(x, x.shape[-1:], eps=a),
+        torch.floor_divide(x, a), x % a, torch.lerp(x, -x, a),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("function", [with_number, with_fixed_number])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
+def test_a_number_that_changes(function, dtype):
+    """Its first value is a constant of the graph, later ones are operands if they can be."""
+    x = on_card(4, 70, dtype=dtype)
+    compiled = torch.compile(function)
+    with torch.no_grad():
+        for number in 0.3, 0.7, 1 / 3, 1e-3, 6e4:
+            compare(lambda x: compiled(x, number), lambda x: function(x, number), x)

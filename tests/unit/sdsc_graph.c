@@ -408,6 +408,7 @@ END_TEST
 
 START_TEST(questions)
 {
+	spyre_sdsc_attribute wide[] = { { "value", 0.3 }, { "format", SPYRE_FORMAT_IEEE_FP32 } };
 	const int64_t size[] = { 4, 64 };
 	spyre_sdsc_operand operand = { .rank = 2, .size = { 4, 64 } }, seen;
 	uint32_t least = 0, most = 0, tensor, sum;
@@ -429,6 +430,15 @@ START_TEST(questions)
 	ck_assert_uint_eq(seen.rank, 2);
 	ck_assert_int_eq(seen.size[1], 64);
 	ck_status(spyre_sdsc_graph_get_tensor(graph, sum + 1, &seen), SPYRE_ERROR_INVALID_ARGUMENT);
+	sum = SPYRE_SDSC_NEW;
+	ck_ok(spyre_sdsc_graph_add_op(graph, "fill", wide, 2, NULL, 0, &sum));
+	ck_ok(spyre_sdsc_graph_get_tensor(graph, sum, &seen));
+	ck_assert_int_eq(seen.layout.device_format, SPYRE_FORMAT_IEEE_FP32);
+	wide[1].value = 77;
+	sum = SPYRE_SDSC_NEW;
+	ck_status(spyre_sdsc_graph_add_op(graph, "fill", wide, 2, NULL, 0, &sum),
+		  SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_mentions("\"format\" is 77");
 	ck_status(spyre_sdsc_graph_get_tensor(NULL, sum, &seen), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_status(spyre_sdsc_graph_get_tensor(graph, sum, NULL), SPYRE_ERROR_INVALID_ARGUMENT);
 	spyre_sdsc_graph_destroy(graph);

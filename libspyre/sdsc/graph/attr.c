@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/layout/stick.h"
 
 bool build_has_attr(const struct build_call *call, const char *name)
 {
@@ -88,5 +89,19 @@ spyre_status build_attr_dim(const struct build_call *call, const char *name, dou
 				   "%s: %s %g is none of the %u dimensions of operand 0",
 				   call->op->name, name, value, rank);
 	*dim = (uint32_t)(value < 0 ? value + rank : value);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status build_attr_format(const struct build_call *call, spyre_format *format)
+{
+	double value = build_attr(call, "format");
+
+	if (isnan(value))
+		return SPYRE_SUCCESS;
+	if (!(value >= 0 && value < 256) || spyre_stick_elements((spyre_format)value) < 1)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: the attribute \"format\" is %g, which is not a device format (spyre_format)",
+				   call->op->name, value);
+	*format = (spyre_format)value;
 	return SPYRE_SUCCESS;
 }

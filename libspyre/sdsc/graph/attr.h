@@ -13,5 +13,7 @@ spyre_status build_check_attrs(const struct build_call *call);
 /* An attribute that names a dim; negative ones count from the end. */
 spyre_status build_attr_dim(const struct build_call *call, const char *name, double value,
 			    uint32_t rank, uint32_t *dim);
+/* The attribute "format", a device format; *@format stays if it is not given. */
+spyre_status build_attr_format(const struct build_call *call, spyre_format *format);
 
 #endif /* SPYRE_SDSC_ATTR_H */

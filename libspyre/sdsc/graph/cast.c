@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Builder: conversions between formats. */
-#include <math.h>
 #include <string.h>
 
 #include "libspyre/base/error.h"
@@ -62,21 +61,17 @@ static bool by_fp32(spyre_format from, spyre_format to)
 /* Determines the output's format from the output, the operation's name or an attribute. */
 static spyre_status cast_output(const struct build_call *call, struct build_use *use)
 {
-	double format = build_attr(call, "format");
+	spyre_format format = SPYRE_FORMAT_INVALID;
 
 	if (use[1].tensor != SPYRE_SDSC_NEW)
 		return SPYRE_SUCCESS;
 	TRY(build_infer(call, use, &use[1].view));
 	if (!strcmp(call->op->name, "cast")) {
-		if (isnan(format))
+		TRY(build_attr_format(call, &format));
+		if (format == SPYRE_FORMAT_INVALID)
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "cast needs an output or the attribute \"format\"");
-		if (!(format >= 0 && format < 256) ||
-		    spyre_stick_elements((spyre_format)format) < 1)
-			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-					   "cast: the attribute \"format\" is %g, which is not a device format (spyre_format)",
-					   format);
-		build_layout(&use[1].view, (spyre_format)format, build_stick_dim(&use[1].view), 0);
+		build_layout(&use[1].view, format, build_stick_dim(&use[1].view), 0);
 	}
 	TRY(build_new_tensor(call->graph, &use[1].view, &use[1].tensor));
 	*call->out = use[1].tensor;

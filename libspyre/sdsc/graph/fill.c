@@ -61,9 +61,10 @@ static spyre_status filling(spyre_sdsc_graph *g, spyre_format format, double val
 spyre_status build_fill(const struct build_call *call)
 {
 	double value = build_attr(call, "value");
+	spyre_format format = SPYRE_FORMAT_SEN169_FP16;
 	uint32_t in = call->in[0];
-	spyre_format format;
 
+	TRY(build_attr_format(call, &format));
 	if (*call->out == SPYRE_SDSC_NEW && call->num_inputs)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "fill from a tensor needs an output whose shape is known");
@@ -74,7 +75,7 @@ spyre_status build_fill(const struct build_call *call)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "fill: cannot fill with NaN, since tensors are filled by clip, which ignores such a bound; give it as an input instead");
 	if (*call->out == SPYRE_SDSC_NEW)
-		return build_constant(call->graph, SPYRE_FORMAT_SEN169_FP16, value, call->out);
+		return filling(call->graph, format, value, call->out);
 	format = build_operand(call->graph, *call->out)->layout.device_format;
 	if (!call->num_inputs)
 		TRY(filling(call->graph, format, value, &in));

@@ -144,7 +144,7 @@ static const struct build_op operations[] = {
 	  { { "dim0", NULL, -1 }, { "dim1", NULL, -1 }, { "stick", NULL, NAN } } },
 	RECIPE("transpose", 1, 1, build_transpose,
 	       { "dim0", NULL, -2 }, { "dim1", NULL, -1 }, { "stick", NULL, NAN }),
-	RECIPE("fill", 0, 1, build_fill, { "value", NULL, 0 }),
+	RECIPE("fill", 0, 1, build_fill, { "value", NULL, 0 }, { "format", NULL, NAN }),
 	RECIPE("softmax", 1, 1, build_softmax, { "dim", NULL, -1 }),
 	RECIPE("log_softmax", 1, 1, build_log_softmax, { "dim", NULL, -1 }),
 	RECIPE("layer_norm", 1, 3, build_layer_norm, { "eps", NULL, 1e-5 }),

@@ -122,7 +122,7 @@ def number_of(thing):
 
 def constant(call, number, form):
     """Returns a Value of one element that holds a number."""
-    return call.program.cast(call.op("fill", value=storable(number.value, form)), form)
+    return call.op("fill", value=storable(number.value, form), format=form)
 
 
 def storable(value, form):
