@@ -73,9 +73,10 @@ spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spy
 	return spyre_error(status,
 			   "the card's verifier refused the program of kernel \"%s\": %s at "
 			   "step %u, core %u, instruction %u, view %u (value %" PRIu64
-			   ", limit %" PRIu64 "); this is a fault of the compiler, please report "
-			   "it with the bundle", bundle->name, spyre_stop_name(why.stop), why.step,
-			   why.core, why.instr, why.view, why.value, why.limit);
+			   ", limit %" PRIu64 "); %s", bundle->name, spyre_stop_name(why.stop),
+			   why.step, why.core, why.instr, why.view, why.value, why.limit,
+			   bundle->cached ? "compile the bundle again" :
+			   "this is a fault of the compiler, please report it with the bundle");
 }
 
 /* The cache is untrusted: a compiled bundle that fails the verifier is compiled anew. */
@@ -170,6 +171,27 @@ spyre_status spyre_kernel_load(spyre_context *context, const char *directory, sp
 	if (status)
 		return status;
 	return finish_kernel(kernel, load_program(kernel, directory), directory, out);
+}
+
+spyre_status spyre_kernel_load_image(spyre_context *context, const void *image, size_t bytes,
+				     spyre_kernel **out)
+{
+	spyre_status status = spyre_context_check(context);
+	struct spyre_kernel *kernel;
+
+	if (status)
+		return status;
+	if (!out || !image)
+		return spyre_null_argument("spyre_kernel_load_image", out ? "image" : "kernel");
+	*out = NULL;
+	status = alloc_kernel(context, &kernel);
+	if (status)
+		return status;
+	status = spyre_bundle_load_image(image, bytes, context->card->properties.num_cores,
+					 &kernel->bundle);
+	if (!status)
+		status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+	return finish_kernel(kernel, status, kernel->bundle.name, out);
 }
 
 spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_graph *graph,

@@ -9,21 +9,23 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
+#include "libspyre/sdsc/cache/code_image.h"
 #include "libspyre/sdsc/lower/compile.h"
 
 static bool load_cached(const char *path, const char *directory, uint32_t max_cores,
 			struct spyre_bundle *bundle)
 {
 	struct spyre_error_state saved;
-	const char *why;
+	spyre_status status;
 
 	spyre_error_save(&saved);
-	why = code_dir_read(path, directory, max_cores, bundle);
+	status = code_dir_read(path, directory, max_cores, bundle);
+	if (status)
+		spyre_log(SPYRE_LOG_INFO, "cannot use %s: %s; compiling the bundle", path,
+			  spyre_last_error());
 	spyre_error_restore(&saved);
-	bundle->cached = !why;
-	if (why)
-		spyre_log(SPYRE_LOG_INFO, "%s: %s, compiling the bundle", path, why);
-	return !why;
+	bundle->cached = !status;
+	return !status;
 }
 
 /* Compiles a bundle and stores the result at @path, unless that is NULL. */
@@ -67,6 +69,35 @@ spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum c
 	bundle_source_close(source);
 	free(source);
 	return status;
+}
+
+spyre_status spyre_bundle_load_image(const void *image, size_t bytes, uint32_t max_cores,
+				     struct spyre_bundle *bundle)
+{
+	struct spyre_error_state saved;
+	struct code_files files;
+	struct code_key key;
+	spyre_status status;
+
+	/* The reason is part of the text below; it is not logged as an error of its own. */
+	spyre_error_save(&saved);
+	status = code_image_decode(image, bytes, bundle, &key, &files);
+	if (!status) {
+		free(files.list);
+		status = code_image_check_cores(bundle, max_cores);
+		if (status)
+			spyre_bundle_fini(bundle);
+	}
+	bundle->cached = !status;
+	if (!status) {
+		spyre_error_restore(&saved);
+		return status;
+	}
+	spyre_error_end();
+	return spyre_error(status, "cannot load a kernel from an image of %zu bytes: %s; %s", bytes,
+			   spyre_last_error(), status == SPYRE_ERROR_OUT_OF_HOST_MEMORY ?
+			   "free host memory" :
+			   "compile the bundle for this library and card, or pass its directory to spyre_kernel_load()");
 }
 
 /* Verifies the program of a bundle, which gives its cost. */

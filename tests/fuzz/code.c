@@ -3,13 +3,16 @@
  * Fuzzes compiled bundles (init_binary.bin): for any contents of the file, its
  * tables stay within their limits, and the extents that a launch checks are never
  * smaller than those that the program reaches. The checksum is corrected first, as
- * an attacker would.
+ * an attacker would. spyre_kernel_load_image() takes the same bytes exactly if they
+ * decode and the program verifies.
  */
 #include "tests/fuzz/bundles.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include <spyre/spyre.h>
 
 #include "libspyre/sdsc/cache/code_image.h"
 #include "libspyre/sdsc/ir/ir.h"
@@ -53,7 +56,8 @@ static void check_operand(const struct spyre_bundle *bundle, uint32_t index, uin
 	}
 }
 
-static void check(const struct spyre_bundle *bundle, const struct code_files *files)
+/* Checks the tables; returns true if the program verifies. */
+static bool check(const struct spyre_bundle *bundle, const struct code_files *files)
 {
 	struct spyre_verify_error why;
 	struct spyre_program program;
@@ -67,9 +71,46 @@ static void check(const struct spyre_bundle *bundle, const struct code_files *fi
 			fuzz_fail("a file outside the bundle");
 	if (spyre_program_verify(bundle->image, bundle->image_bytes, SPYRE_MAX_CORES, &program,
 				 &why))
-		return;
+		return false;
 	for (uint32_t i = 0; i < bundle->num_operands; i++)
 		check_operand(bundle, i, program.operands[i].extent);
+	return true;
+}
+
+/* The context of an embedded card with 32 cores, created at the first call. */
+static spyre_context *card(void)
+{
+	static spyre_context *context;
+
+	if (context)
+		return context;
+	setenv("SPYRE_BACKEND", "embedded", 1);
+	if (spyre_context_create(0, 0, &context))
+		fuzz_fail("no embedded card: %s", spyre_last_error());
+	return context;
+}
+
+static void check_load(const void *data, size_t size, bool whole)
+{
+	spyre_kernel_info info = { .struct_size = sizeof(info) };
+	spyre_kernel *kernel;
+	spyre_status status = spyre_kernel_load_image(card(), data, size, &kernel);
+
+	if (!status != !!kernel)
+		fuzz_fail("%s with%s a kernel", spyre_status_name(status), kernel ? "" : "out");
+	/* A hostile image may ask for more intermediates than the card has. */
+	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY && whole)
+		return;
+	if (!status != whole)
+		fuzz_fail("an image that is %s gives %s", whole ? "valid" : "invalid",
+			  spyre_status_name(status));
+	if (status)
+		return;
+	if (spyre_kernel_get_info(kernel, &info) || info.num_args > SPYRE_MAX_OPERANDS ||
+	    !memchr(info.name, '\0', sizeof(info.name)))
+		fuzz_fail("a kernel without information");
+	if (spyre_kernel_unload(kernel))
+		fuzz_fail("cannot unload: %s", spyre_last_error());
 }
 
 static bool run(const uint8_t *data, size_t size)
@@ -78,7 +119,7 @@ static bool run(const uint8_t *data, size_t size)
 	struct spyre_bundle bundle;
 	struct code_files files;
 	struct code_key key;
-	const char *why;
+	bool decoded, whole = false;
 	uint8_t *copy = malloc(size + 1);
 
 	if (!copy)
@@ -90,14 +131,15 @@ static bool run(const uint8_t *data, size_t size)
 		h->size = size;
 		h->sum = code_image_sum(copy, size);
 	}
-	why = code_image_decode(copy, size, &bundle, &key, &files);
-	if (!why) {
-		check(&bundle, &files);
+	decoded = !code_image_decode(copy, size, &bundle, &key, &files);
+	if (decoded) {
+		whole = check(&bundle, &files);
 		spyre_bundle_fini(&bundle);
 		free(files.list);
 	}
+	check_load(copy, size, whole);
 	free(copy);
-	return !why;
+	return decoded;
 }
 
 const struct fuzz_target fuzz_target = { .name = "fuzz-code", .seeds = seeds, .run = run };

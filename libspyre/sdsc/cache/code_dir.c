@@ -153,35 +153,47 @@ static bool key_of_sources(const char *directory, const struct code_files *files
 	return ok;
 }
 
-const char *code_dir_read(const char *path, const char *directory, uint32_t max_cores,
-			  struct spyre_bundle *bundle)
+/* Checks that a decoded bundle is that of the present sources, and applies the launch spec. */
+static spyre_status check_current(const char *directory, const struct code_files *files,
+				  struct code_key key, struct spyre_bundle *bundle)
 {
 	const struct symbols none = { 0 };
-	struct launch_spec *spec;
+	struct launch_spec *spec = calloc(1, sizeof(*spec));
+	struct code_key now;
+	spyre_status status;
+
+	if (!spec)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for launch_spec.json");
+	if (!key_of_sources(directory, files, &now, spec) || !code_key_equal(key, now))
+		status = spyre_error(SPYRE_ERROR_FILE, "it is of other sources or another compiler");
+	else
+		status = launch_spec_apply(spec, &none, bundle);
+	free(spec);
+	return status;
+}
+
+spyre_status code_dir_read(const char *path, const char *directory, uint32_t max_cores,
+			   struct spyre_bundle *bundle)
+{
 	struct code_files files;
-	struct code_key key, now;
-	const char *why;
+	struct code_key key;
+	spyre_status status;
 	size_t size;
 	void *data = read_binary(path, directory, &size);
 
 	if (!data)
-		return "is not there";
-	why = code_image_decode(data, size, bundle, &key, &files);
+		return spyre_error(SPYRE_ERROR_FILE, "it is missing, or of another user");
+	status = code_image_decode(data, size, bundle, &key, &files);
 	free(data);
-	if (why)
-		return why;
-	spec = calloc(1, sizeof(*spec));
-	if (!spec || !key_of_sources(directory, &files, &now, spec) || !code_key_equal(key, now))
-		why = "is of other sources or another compiler";
-	else if (bundle->num_cores > max_cores)
-		why = "is for more cores";
-	else if (launch_spec_apply(spec, &none, bundle))
-		why = "does not go with launch_spec.json";
-	free(spec);
+	if (status)
+		return status;
+	status = check_current(directory, &files, key, bundle);
+	if (!status)
+		status = code_image_check_cores(bundle, max_cores);
 	free(files.list);
-	if (why)
+	if (status)
 		spyre_bundle_fini(bundle);
-	return why;
+	return status;
 }
 
 /*

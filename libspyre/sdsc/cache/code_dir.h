@@ -26,9 +26,9 @@ spyre_status code_cache_mode(enum code_cache *mode);
 
 /* Path of spyreCodeDir of a bundle, which may be in the common cache; false if it is too long. */
 bool code_dir_path(const char *directory, char *path, size_t size);
-/* Reads a compiled bundle. Returns NULL if @bundle is filled, else the reason as text. */
-const char *code_dir_read(const char *path, const char *directory, uint32_t max_cores,
-			  struct spyre_bundle *bundle);
+/* Reads a compiled bundle; errors mean that the bundle must be compiled. */
+spyre_status code_dir_read(const char *path, const char *directory, uint32_t max_cores,
+			   struct spyre_bundle *bundle);
 /* Writes a compiled bundle to the directory @path, which it creates if it is missing. */
 spyre_status code_dir_write(const char *path, const struct bundle_source *source,
 			    const struct spyre_bundle *bundle);

@@ -2,9 +2,11 @@
 /* init_binary.bin: see code_image.h. */
 #include "libspyre/sdsc/cache/code_image.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/ir.h"
 
 #define BUNDLE_NAME_BYTES sizeof(((struct spyre_bundle *)0)->name)
@@ -98,98 +100,149 @@ void *code_image_encode(const struct spyre_bundle *b, struct code_key key,
 	return out;
 }
 
-static const char *check_header(const struct code_image_header *h, const uint8_t *data, size_t size)
+static spyre_status at_most(const char *field, uint64_t value, uint64_t limit)
+{
+	if (value <= limit)
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_PARSE, "its header has %" PRIu64 " %s, at most %" PRIu64
+			   " are possible", value, field, limit);
+}
+
+static spyre_status check_counts(const struct code_image_header *h)
 {
 	static const uint8_t zero[sizeof(h->reserved)];
 
+	TRY(at_most("arguments", h->num_args, SPYRE_MAX_OPERANDS));
+	TRY(at_most("operands", h->num_operands, SPYRE_MAX_OPERANDS));
+	TRY(at_most("files", h->num_files, SPYRE_MAX_STEPS));
+	TRY(at_most("SDSCs", h->num_sdscs, SPYRE_MAX_STEPS));
+	TRY(at_most("cores", h->num_cores, SPYRE_MAX_CORES));
+	TRY(at_most("bytes of LX", h->lx_bytes, SPYRE_LX_BYTES));
+	TRY(at_most("bytes of intermediates", h->pool_bytes, MAX_POOL));
+	if (h->pool_bytes % SPYRE_STICK_BYTES)
+		return spyre_error(SPYRE_ERROR_PARSE, "its header has %" PRIu64
+				   " bytes of intermediates, which is not a multiple of %u",
+				   h->pool_bytes, SPYRE_STICK_BYTES);
+	if (h->flags & ~(CODE_IMAGE_NAMED_ARGS | CODE_IMAGE_SYMBOLS))
+		return spyre_error(SPYRE_ERROR_PARSE, "its header has unknown flags 0x%x", h->flags);
+	if (memcmp(h->reserved, zero, sizeof(zero)))
+		return spyre_error(SPYRE_ERROR_PARSE, "reserved bytes of its header are not zero");
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status check_header(const struct code_image_header *h, const uint8_t *data,
+				 size_t size)
+{
 	if (h->magic != CODE_IMAGE_MAGIC)
-		return "is not a compiled bundle";
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "it is not a compiled bundle: it begins with 0x%08x, not 0x%08x",
+				   h->magic, CODE_IMAGE_MAGIC);
 	if (h->version != CODE_IMAGE_VERSION || h->program_version != SPYRE_PROG_VERSION)
-		return "has another encoding";
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "it has version %u with programs of version %u, this library uses %u and %u",
+				   h->version, h->program_version, CODE_IMAGE_VERSION,
+				   SPYRE_PROG_VERSION);
 	if (h->size != size)
-		return "is cut short";
-	if (h->num_args > SPYRE_MAX_OPERANDS || h->num_operands > SPYRE_MAX_OPERANDS ||
-	    h->num_files > SPYRE_MAX_STEPS || h->num_cores > SPYRE_MAX_CORES ||
-	    h->lx_bytes > SPYRE_LX_BYTES || h->num_sdscs > SPYRE_MAX_STEPS ||
-	    h->pool_bytes > MAX_POOL || h->pool_bytes % SPYRE_STICK_BYTES ||
-	    h->flags & ~(CODE_IMAGE_NAMED_ARGS | CODE_IMAGE_SYMBOLS) ||
-	    memcmp(h->reserved, zero, sizeof(zero)))
-		return "has counts beyond the limits";
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "it has %zu bytes, its header says %" PRIu64, size, h->size);
+	TRY(check_counts(h));
 	if (h->image_offset != align(tables_bytes(h)) || h->image_offset > size ||
 	    h->image_bytes > size - h->image_offset ||
 	    h->image_bytes < sizeof(struct spyre_prog_header))
-		return "has tables that do not fit";
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "its header has a program of %" PRIu64 " bytes at %" PRIu64
+				   ", which does not fit %zu bytes with tables up to %zu",
+				   h->image_bytes, h->image_offset, size, align(tables_bytes(h)));
 	if (!code_key_equal(h->sum, code_image_sum(data, size)))
-		return "is damaged";
-	return NULL;
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "it is damaged: its %zu bytes do not match the sum in its header",
+				   size);
+	return SPYRE_SUCCESS;
 }
 
-static const char *take_arg(const struct code_image_arg *arg, uint32_t index, spyre_arg_info *info)
+static spyre_status take_arg(const struct code_image_arg *arg, uint32_t index, spyre_arg_info *info)
 {
 	if (arg->role < SPYRE_ARG_INPUT || arg->role > SPYRE_ARG_INPUT_OUTPUT || arg->reserved ||
 	    arg->format >= SPYRE_FORMAT_COUNT || arg->device_rank > SPYRE_MAX_DEVICE_RANK)
-		return "has a bad argument";
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "argument %u is invalid: role %u, format %u, device rank %u, reserved %u",
+				   index, arg->role, arg->format, arg->device_rank, arg->reserved);
 	for (uint32_t i = 0; i < SPYRE_MAX_DEVICE_RANK; i++)
 		if (arg->device_size[i] < 0 || arg->device_size[i] > MAX_SIZE)
-			return "has a bad argument";
+			return spyre_error(SPYRE_ERROR_PARSE,
+					   "argument %u has device size %" PRId64
+					   " in dimension %u, expected 0 to %" PRId64,
+					   index, arg->device_size[i], i, MAX_SIZE);
 	info->index = (int)index;
 	info->role = (spyre_arg_role)arg->role;
 	info->format = (spyre_format)arg->format;
 	info->device_rank = arg->device_rank;
 	memcpy(info->device_size, arg->device_size, sizeof(info->device_size));
-	return NULL;
+	return SPYRE_SUCCESS;
+}
+
+static bool in_pool(const struct code_image_operand *operand, uint64_t extent, uint64_t pool)
+{
+	return operand->arg <= IR_MAX_MEM && operand->offset % SPYRE_STICK_BYTES == 0 &&
+	       operand->offset <= pool && extent <= pool - operand->offset;
 }
 
 /*
  * @extent comes from the program, where the verifier proves it. A launch checks
  * addresses against it, so the file's table must not supply it.
  */
-static const char *take_operand(const struct code_image_operand *operand, uint64_t extent,
-				struct spyre_bundle *b, uint32_t index)
+static spyre_status take_operand(const struct code_image_operand *operand, uint64_t extent,
+				 struct spyre_bundle *b, uint32_t index)
 {
-	if (operand->kind == SPYRE_OPERAND_ARG) {
-		if (operand->arg >= b->num_args || operand->offset || b->args[operand->arg].bytes)
-			return "has a bad operand";
+	bool valid = operand->kind == SPYRE_OPERAND_POOL ?
+			     in_pool(operand, extent, b->pool_bytes) :
+			     operand->kind == SPYRE_OPERAND_ARG && !operand->offset &&
+			     operand->arg < b->num_args && !b->args[operand->arg].bytes;
+
+	if (!valid)
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "operand %u is invalid: kind %u, number %u of %u arguments, %" PRIu64
+				   " bytes at %" PRIu64 " of %" PRIu64 " bytes of intermediates",
+				   index, operand->kind, operand->arg, b->num_args, extent,
+				   operand->offset, b->pool_bytes);
+	if (operand->kind == SPYRE_OPERAND_ARG)
 		b->args[operand->arg].bytes = extent;
-	} else if (operand->kind != SPYRE_OPERAND_POOL || operand->arg > IR_MAX_MEM ||
-		   operand->offset % SPYRE_STICK_BYTES || operand->offset > b->pool_bytes ||
-		   extent > b->pool_bytes - operand->offset) {
-		return "has a bad operand";
-	}
 	b->operands[index] = (struct spyre_bundle_operand){
 		(enum spyre_operand_kind)operand->kind, operand->arg, operand->offset,
 	};
-	return NULL;
+	return SPYRE_SUCCESS;
 }
 
-static const char *take_operands(const uint8_t *table, struct spyre_bundle *b)
+static spyre_status take_operands(const uint8_t *table, struct spyre_bundle *b)
 {
 	const uint8_t *image = b->image;
 	struct spyre_prog_header h;
-	const char *why = NULL;
 
 	memcpy(&h, image, sizeof(h));
 	if (h.magic != SPYRE_PROG_MAGIC || h.version != SPYRE_PROG_VERSION ||
 	    h.size != b->image_bytes || h.num_operands != b->num_operands ||
 	    h.num_cores != b->num_cores || h.lx_bytes != b->lx_bytes ||
 	    (b->image_bytes - sizeof(h)) / sizeof(struct spyre_prog_operand) < h.num_operands)
-		return "has a bad program";
-	for (uint32_t i = 0; i < b->num_operands && !why; i++) {
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "its program differs from its header: %" PRIu64 " of %zu bytes, %u of %u operands, %u of %u cores, %u of %u bytes of LX",
+				   h.size, b->image_bytes, h.num_operands, b->num_operands,
+				   h.num_cores, b->num_cores, h.lx_bytes, b->lx_bytes);
+	for (uint32_t i = 0; i < b->num_operands; i++) {
 		struct spyre_prog_operand of_program;
 		struct code_image_operand operand;
 
 		memcpy(&of_program, image + sizeof(h) + i * sizeof(of_program), sizeof(of_program));
 		memcpy(&operand, table + i * sizeof(operand), sizeof(operand));
-		why = take_operand(&operand, of_program.extent, b, i);
+		TRY(take_operand(&operand, of_program.extent, b, i));
 	}
-	return why;
+	return SPYRE_SUCCESS;
 }
 
-static const char *take_files(const uint8_t *table, uint32_t num, struct code_files *files)
+static spyre_status take_files(const uint8_t *table, uint32_t num, struct code_files *files)
 {
 	files->list = malloc((num + 1) * sizeof(*files->list));
 	if (!files->list)
-		return "finds no memory";
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for %u names", num);
 	files->num = num;
 	memcpy(files->list, table, num * sizeof(*files->list));
 	for (uint32_t i = 0; i < num; i++) {
@@ -197,49 +250,51 @@ static const char *take_files(const uint8_t *table, uint32_t num, struct code_fi
 
 		if (!memchr(name, '\0', CODE_IMAGE_NAME_BYTES) || !*name || *name == '.' ||
 		    strchr(name, '/'))
-			return "names a bad file";
+			return spyre_error(SPYRE_ERROR_PARSE, "file %u has an invalid name \"%.*s\"",
+					   i, (int)CODE_IMAGE_NAME_BYTES, name);
 	}
-	return NULL;
+	return SPYRE_SUCCESS;
 }
 
-static const char *take_tables(const uint8_t *at, const struct code_image_header *h,
-			       struct spyre_bundle *b, struct code_files *files)
+static spyre_status take_tables(const uint8_t *at, const struct code_image_header *h,
+				struct spyre_bundle *b, struct code_files *files)
 {
 	const uint8_t *operands;
-	const char *why = NULL;
 
 	memcpy(b->name, at, sizeof(b->name));
 	if (!memchr(b->name, '\0', sizeof(b->name)))
-		return "has a bad name";
+		return spyre_error(SPYRE_ERROR_PARSE, "its name is longer than %zu bytes",
+				   sizeof(b->name) - 1);
 	at += sizeof(b->name);
-	for (uint32_t i = 0; i < h->num_args && !why; i++) {
+	for (uint32_t i = 0; i < h->num_args; i++) {
 		struct code_image_arg arg;
 
 		memcpy(&arg, at, sizeof(arg));
 		at += sizeof(arg);
-		why = take_arg(&arg, i, &b->args[i]);
+		TRY(take_arg(&arg, i, &b->args[i]));
 	}
 	operands = at;
 	at += h->num_operands * sizeof(struct code_image_operand);
-	if (!why)
-		why = take_operands(operands, b);
-	return why ? why : take_files(at, h->num_files, files);
+	TRY(take_operands(operands, b));
+	return take_files(at, h->num_files, files);
 }
 
-const char *code_image_decode(const void *data, size_t size, struct spyre_bundle *b,
-			      struct code_key *key, struct code_files *files)
+spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundle *b,
+			       struct code_key *key, struct code_files *files)
 {
 	struct code_image_header h;
-	const char *why;
+	spyre_status status;
 
 	memset(b, 0, sizeof(*b));
 	memset(files, 0, sizeof(*files));
 	if (size < sizeof(h))
-		return "is cut short";
+		return spyre_error(SPYRE_ERROR_PARSE, "it has %zu bytes, a header has %zu", size,
+				   sizeof(h));
 	memcpy(&h, data, sizeof(h));
-	why = check_header(&h, data, size);
-	if (why)
-		return why;
+	TRY(check_header(&h, data, size));
+	if (h.flags & CODE_IMAGE_SYMBOLS)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "its bundle has symbols and is compiled for each of their values");
 	*key = h.key;
 	b->num_cores = h.num_cores;
 	b->lx_bytes = h.lx_bytes;
@@ -248,18 +303,26 @@ const char *code_image_decode(const void *data, size_t size, struct spyre_bundle
 	b->num_operands = h.num_operands;
 	b->pool_bytes = h.pool_bytes;
 	b->named_args = h.flags & CODE_IMAGE_NAMED_ARGS;
-	if (h.flags & CODE_IMAGE_SYMBOLS)
-		return "is of a bundle with symbols, which is compiled when it is loaded";
 	b->image_bytes = h.image_bytes;
 	b->image = malloc(h.image_bytes);
 	if (!b->image)
-		return "finds no memory";
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a program of %" PRIu64 " bytes", h.image_bytes);
 	memcpy(b->image, (const uint8_t *)data + h.image_offset, h.image_bytes);
-	why = take_tables((const uint8_t *)data + sizeof(h), &h, b, files);
-	if (why) {
+	status = take_tables((const uint8_t *)data + sizeof(h), &h, b, files);
+	if (status) {
 		spyre_bundle_fini(b);
 		free(files->list);
 		memset(files, 0, sizeof(*files));
 	}
-	return why;
+	return status;
+}
+
+spyre_status code_image_check_cores(const struct spyre_bundle *bundle, uint32_t max_cores)
+{
+	if (bundle->num_cores <= max_cores)
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+			   "it is compiled for %u cores, the card has %u", bundle->num_cores,
+			   max_cores);
 }

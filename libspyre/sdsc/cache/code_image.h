@@ -58,10 +58,14 @@ void *code_image_encode(const struct spyre_bundle *bundle, struct code_key key,
 			const struct code_files *files, size_t *size);
 
 /*
- * Reads a file that may be damaged or hostile, so it checks every field. Returns
- * NULL, or the error as text. The card's verifier checks the program itself.
+ * Reads bytes that may be damaged or hostile, so it checks every field; the card's
+ * verifier checks the program itself. The caller frees files->list. Errors: PARSE,
+ * UNSUPPORTED (another version, or a bundle with symbols), OUT_OF_HOST_MEMORY; their
+ * texts speak of the bytes as "it".
  */
-const char *code_image_decode(const void *data, size_t size, struct spyre_bundle *bundle,
-			      struct code_key *key, struct code_files *files);
+spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundle *bundle,
+			       struct code_key *key, struct code_files *files);
+/* Checks that a card of @max_cores can run the bundle; UNSUPPORTED. */
+spyre_status code_image_check_cores(const struct spyre_bundle *bundle, uint32_t max_cores);
 
 #endif /* SPYRE_SDSC_CODE_IMAGE_H */

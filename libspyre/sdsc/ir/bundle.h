@@ -56,7 +56,7 @@ struct spyre_bundle {
 	uint32_t num_cores;
 	uint32_t lx_bytes;
 	char name[128];
-	bool cached;		/* from spyreCodeDir, so the verifier may reject it */
+	bool cached;		/* from a compiled form, so the verifier may reject it */
 };
 
 void spyre_bundle_fini(struct spyre_bundle *bundle);
