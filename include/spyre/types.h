@@ -174,6 +174,29 @@ SPYRE_API spyre_format spyre_format_from_name(const char *name);
  */
 SPYRE_API size_t spyre_format_bytes(spyre_format format);
 
+/**
+ * Converts @count numbers to elements of @format and stores them one after the other at
+ * @elements, which needs no alignment and must not overlap @numbers. SENINT4 has two
+ * elements in a byte, the first in the low half; the last byte of an odd count ends
+ * with 0. Floating-point formats get the bits that a copy of an FP64 tensor to the card
+ * stores: rounded to fp32 and then to @format (docs/numerics.md); FP64 itself is not
+ * rounded. Integers are rounded towards zero and saturate, NaN is 0; any number but 0
+ * is a BOOL of 1. A @count of 0 allows NULL pointers. Since 0.1.
+ * Errors: FORMAT (the encoding of SEN153_FP9, SEN18F_FP24, SENINT2, SENUINT2 and
+ * SENINT24 is not public; nothing is written).
+ */
+SPYRE_API spyre_status spyre_format_encode(spyre_format format, const double *numbers,
+					   size_t count, void *elements);
+
+/**
+ * Converts @count elements of @format, stored as by spyre_format_encode(), to numbers.
+ * They are exact, except for IEEE_INT64 beyond 2^53, which is rounded to nearest. NaN is
+ * the canonical NaN, but FP64 keeps its bits. Since 0.1.
+ * Errors: those of spyre_format_encode().
+ */
+SPYRE_API spyre_status spyre_format_decode(spyre_format format, const void *elements,
+					   size_t count, double *numbers);
+
 /** Returns the version of the library as major << 16 | minor << 8 | patch. Since 0.1. */
 SPYRE_API uint32_t spyre_version(void);
 

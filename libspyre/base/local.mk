@@ -10,6 +10,7 @@ libspyre_libcore_la_SOURCES += libspyre/base/error.h
 libspyre_libcore_la_SOURCES += libspyre/base/format.c
 libspyre_libcore_la_SOURCES += libspyre/base/log.c
 libspyre_libcore_la_SOURCES += libspyre/base/log.h
+libspyre_libcore_la_SOURCES += libspyre/base/number.c
 libspyre_libcore_la_SOURCES += libspyre/base/status.c
 libspyre_libcore_la_SOURCES += libspyre/base/sysfs.c
 libspyre_libcore_la_SOURCES += libspyre/base/sysfs.h
