@@ -213,6 +213,8 @@ static spyre_status allocate(const char *allocation, struct spyre_bundle *bundle
 }
 
 static const char *const allocations[] = {
+	"sdscbundle.device_mem_allocate 16384 bytes : index",
+	"sdscbundle.device_mem_allocate %size bytes : index",
 	"sdscbundle.device_mem_allocate 16384 : index",
 	"sdscbundle.device_mem_allocate %size : index",
 	"sdscbundle.device_mem_allocate(%size) : index -> index",
@@ -231,7 +233,10 @@ START_TEST(allocated)
 END_TEST
 
 static const struct wrong wrong_allocations[] = {
+	{ "sdscbundle.device_mem_allocate 8192 bytes : index", { "of 8192 bytes", "use 16384" } },
 	{ "sdscbundle.device_mem_allocate 8192 : index", { "of 8192 bytes", "use 16384" } },
+	{ "sdscbundle.device_mem_allocate 16384 sticks : index", { "':'", "sticks" } },
+	{ "sdscbundle.device_mem_allocate (16384) bytes : index", { "':'", "bytes" } },
 	{ "sdscbundle.device_mem_allocate 0 : index", { "allocation of 0 bytes" } },
 	{ "sdscbundle.device_mem_allocate 99999999999 : index", { "99999999999" } },
 	{ "sdscbundle.device_mem_allocate %arg_0 : index", { "must be a constant" } },
@@ -248,6 +253,40 @@ START_TEST(refused_allocation)
 	ck_status(allocate(w->text, &bundle), SPYRE_ERROR_PARSE);
 	for (int i = 0; i < 2 && w->words[i]; i++)
 		ck_mentions(w->words[i]);
+}
+END_TEST
+
+/* Bits of constants are JSON numbers in the public front-end's files, strings in others. */
+START_TEST(constants)
+{
+	int64_t size[2][2] = { { 64, 128 }, { 64, 128 } };
+	struct spyre_bundle text, number;
+	char *file, *at;
+
+	files_build(folder, "leaky_relu", size, 2, NULL);
+	ck_ok(compile(&text));
+	file = files_read(folder, "sdsc_0.json");
+	at = strstr(strstr(file, "\"constantInfo_\""), "\"[0, 0, 0]\"");
+	at = strchr(strchr(at, '['), '"');
+	at = strchr(at + 1, '"');	/* that of the value, after "[0, 0, 0]" */
+	ck_assert_msg(at[1] >= '0' && at[1] <= '9', "no constant in a string: %.40s", at);
+	at[0] = ' ';
+	*strchr(at, '"') = ' ';
+	files_write(folder, "sdsc_0.json", file);
+	ck_ok(compile(&number));
+	ck_assert_uint_eq(number.image_bytes, text.image_bytes);
+	ck_assert_mem_eq(number.image, text.image, text.image_bytes);
+	spyre_bundle_fini(&number);
+	spyre_bundle_fini(&text);
+	memcpy(at, "-1,", 3);
+	files_write(folder, "sdsc_0.json", file);
+	ck_status(compile(&number), SPYRE_ERROR_PARSE);
+	ck_mentions("found -1, expected an integer from 0 to 4294967295");
+	memcpy(at, "[],", 3);
+	files_write(folder, "sdsc_0.json", file);
+	ck_status(compile(&number), SPYRE_ERROR_PARSE);
+	ck_mentions("constantInfo_");
+	free(file);
 }
 END_TEST
 
@@ -404,6 +443,7 @@ int main(void)
 	tcase_add_test(tests, kinds);
 	tcase_add_loop_test(tests, allocated, 0, COUNT(allocations));
 	tcase_add_loop_test(tests, refused_allocation, 0, COUNT(wrong_allocations));
+	tcase_add_test(tests, constants);
 	tcase_add_loop_test(tests, mapping, 0, COUNT(mappings));
 	tcase_add_loop_test(tests, refused_dims, 0, COUNT(wrong_dims));
 	tcase_add_test(tests, ranges);

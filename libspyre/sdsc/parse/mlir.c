@@ -314,8 +314,8 @@ static spyre_status parse_apply(struct parser *p, struct ir_value *out)
 
 /*
  * sdscbundle.device_mem_allocate: memory for intermediates, which all iterations
- * of a loop share. Its form is not public; accepted are a number of bytes, a
- * constant, both also in brackets, and an attribute {size = …}.
+ * of a loop share. Front-ends write "N bytes : index"; accepted are also a number
+ * without the unit, a constant, both also in brackets, and an attribute {size = …}.
  */
 static spyre_status parse_allocate(struct parser *p, struct ir_value *out)
 {
@@ -336,6 +336,8 @@ static spyre_status parse_allocate(struct parser *p, struct ir_value *out)
 		TRY(take(p, "index") ? SPYRE_SUCCESS : need(p, "i64"));
 	if (brackets || braces)
 		TRY(need(p, brackets ? ")" : "}"));
+	else
+		take(p, "bytes");
 	for (uint32_t i = 0; i < SPYRE_MAX_LOOPS; i++)
 		if (size.per_iter[i] || size.base != IR_BASE_NONE)
 			return fail(p, "the size of an allocation must be a constant");

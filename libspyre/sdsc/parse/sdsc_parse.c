@@ -174,11 +174,12 @@ static spyre_status parse_format(const struct json *at, enum spyre_fmt *format)
 	return *format ? SPYRE_SUCCESS : json_wrong(at, "the name of a data format");
 }
 
-/* Reads the bit pattern of a constant, which must be the same for all cores. */
+/* Reads the bits of a constant, a number or one in a string; all cores must have the same. */
 static spyre_status parse_constant(struct ir_constant *c, const struct json *entry)
 {
 	struct json data, inner, list, at;
 	int64_t bits;
+	bool text;
 
 	TRY(json_member_text(entry, "name_", c->name, sizeof(c->name)));
 	json_find(entry, "dataFormat_", &at);
@@ -186,8 +187,10 @@ static spyre_status parse_constant(struct ir_constant *c, const struct json *ent
 	TRY(json_member(entry, "data_", JSON_OBJECT, &data));
 	TRY(json_member(&data, "data_", JSON_OBJECT, &inner));
 	TRY(json_member(&inner, "[0, 0, 0]", JSON_ARRAY, &list));
-	TRY(json_element(&list, 0, JSON_STRING, &at));
-	TRY(json_decimal(&at, 0, UINT32_MAX, &bits));
+	text = yyjson_is_str(yyjson_arr_get_first(list.val));
+	TRY(json_element(&list, 0, text ? JSON_STRING : JSON_INTEGER, &at));
+	TRY(text ? json_decimal(&at, 0, UINT32_MAX, &bits) :
+		   json_integer(&at, 0, UINT32_MAX, &bits));
 	c->bits = (uint32_t)bits;
 	return SPYRE_SUCCESS;
 }
