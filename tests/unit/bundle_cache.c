@@ -376,20 +376,28 @@ START_TEST(together)
 }
 END_TEST
 
-static uint64_t number(yyjson_val *object, const char *key)
+static const char *text_of(yyjson_val *object, const char *key)
 {
 	const char *text = yyjson_get_str(yyjson_obj_get(object, key));
 
 	ck_assert_msg(text, "%s is not a string", key);
-	return strtoull(text, NULL, 10);
+	return text;
 }
 
+static uint64_t number(yyjson_val *object, const char *key)
+{
+	return strtoull(text_of(object, key), NULL, 10);
+}
+
+/* The properties of a command. */
 static yyjson_val *command(yyjson_val *list, size_t index, const char *name)
 {
-	yyjson_val *found = yyjson_obj_get(yyjson_arr_get(list, index), name);
+	yyjson_val *at = yyjson_arr_get(list, index), *properties;
 
-	ck_assert_msg(found, "command %zu is not %s", index, name);
-	return found;
+	ck_assert_str_eq(text_of(at, "command"), name);
+	properties = yyjson_obj_get(at, "properties");
+	ck_assert_msg(yyjson_is_obj(properties), "command %zu has no properties", index);
+	return properties;
 }
 
 /* Compiles ahead of time; the plans have their public form. */
@@ -398,6 +406,7 @@ START_TEST(compile)
 	spyre_kernel_info info = { .struct_size = sizeof(info) };
 	yyjson_val *root, *plan, *c;
 	uint64_t binary, start;
+	const char *handle;
 	struct stat st;
 	yyjson_doc *doc;
 	char path[128];
@@ -425,7 +434,15 @@ START_TEST(compile)
 	plan = yyjson_obj_get(root, "JobExecPlan");
 	c = command(plan, 0, "ComputeOnHost");
 	ck_assert_uint_eq(number(c, "size"), start - (7ull << 34));
-	ck_assert_uint_eq(number(command(plan, 1, "DataTransfer"), "dev_ptr"), 7ull << 34);
+	/* No input buffer; the output is the one that is transferred. */
+	ck_assert_str_eq(text_of(c, "ihandle"), "");
+	ck_assert_str_eq(yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(c, "ishape"))), "3");
+	handle = text_of(c, "ohandle");
+	ck_assert_str_ne(handle, "");
+	c = command(plan, 1, "DataTransfer");
+	ck_assert_str_eq(text_of(c, "host_handle"), handle);
+	ck_assert_str_eq(text_of(c, "dirn"), "false");
+	ck_assert_uint_eq(number(c, "dev_ptr"), 7ull << 34);
 	ck_assert_uint_eq(number(command(plan, 2, "ComputeOnDevice"), "job_bin_ptr"), start);
 	yyjson_doc_free(doc);
 

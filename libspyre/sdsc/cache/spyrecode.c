@@ -13,6 +13,7 @@
 #include "libspyre/sdsc/cache/spyrecode.h"
 
 #define SEGMENT_7 (UINT64_C(7) << 34)
+#define CORRECTION "correction"	/* the host buffer of the correction region */
 #define FLIT 128u
 #define FLIT_WORDS 16u
 #define POOL_SYMBOL SPYRE_MAX_OPERANDS	/* after all arguments */
@@ -41,12 +42,13 @@ static void put_cell(struct plan *p, yyjson_mut_val *row, const char *prefix, in
 	yyjson_mut_arr_add_strcpy(p->doc, row, text);
 }
 
-/* {"<command>": {…}} at the end of a plan. */
+/* Adds {"command": @name, "properties": {…}} to a plan and returns the properties. */
 static yyjson_mut_val *add_command(struct plan *p, yyjson_mut_val *list, const char *name)
 {
 	yyjson_mut_val *command = yyjson_mut_arr_add_obj(p->doc, list);
 
-	return yyjson_mut_obj_add_obj(p->doc, command, name);
+	yyjson_mut_obj_add_str(p->doc, command, "command", name);
+	return yyjson_mut_obj_add_obj(p->doc, command, "properties");
 }
 
 /* Input symbols: arguments are -1, -2, …; the pool follows the last possible argument. */
@@ -98,8 +100,9 @@ static void put_host_compute(struct plan *p, yyjson_mut_val *list)
 	shape = yyjson_mut_obj_add_arr(p->doc, c, "oshape");
 	put_cell(p, shape, "", (int64_t)(p->correction / sizeof(uint64_t)));
 	put_number(p, c, "size", p->correction);
-	put_number(p, c, "ihandle", 0);
-	put_number(p, c, "ohandle", 1);
+	/* No buffer of another command: the input is the launch's addresses. */
+	yyjson_mut_obj_add_str(p->doc, c, "ihandle", "");
+	yyjson_mut_obj_add_str(p->doc, c, "ohandle", CORRECTION);
 	hcm = yyjson_mut_obj_add_obj(p->doc, c, "hcm");
 	put_correction(p, yyjson_mut_obj_add_obj(p->doc, hcm, "vdci"));
 	constants = yyjson_mut_obj_add_arr(p->doc, hcm, "senConstants");
@@ -110,7 +113,7 @@ static void put_host_compute(struct plan *p, yyjson_mut_val *list)
 	yyjson_mut_obj_add_str(p->doc, c, "dirn", "false");
 	put_number(p, c, "size", p->correction);
 	put_number(p, c, "dev_ptr", SEGMENT_7);
-	put_number(p, c, "host_handle", 1);
+	yyjson_mut_obj_add_str(p->doc, c, "host_handle", CORRECTION);
 }
 
 static void put_plans(struct plan *p, yyjson_mut_val *root)
