@@ -261,7 +261,8 @@ static const char *const words[] = {
 	"[[[[[[[[[[[[[[[[", "{\"a\":{\"a\":{\"a\":", "%", "scf.for", "arith.constant", "value", "=",
 	"sdscbundle.sdsc_execute", "\"symbol_ids\"=[-1]", "sdsc_0.json", "../", "mb_", "out_",
 	"ReLU", "batchmatmul", "\"symbolicDimInfo_\": {\"mb\": \"s0\"},", "\"s0\"",
-	"sdscbundle.device_mem_allocate 4096 : index", "floordiv", "ceildiv", "mod", "affine_map<",
+	"sdscbundle.device_mem_allocate 4096 bytes : index", "bytes", "floordiv", "ceildiv", "mod",
+	"affine_map<",
 	"\"kernel_slice\"", "\"base_sym_idx\"", "\"pool\"", "\"args\"", "\"symbols\"", "\xff", NULL
 };
 
