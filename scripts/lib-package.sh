@@ -81,7 +81,8 @@ pip_files() {
 
 # in_root ROOT SHARED COMMAND...: chroot to ROOT in a mount namespace, with a writable layer
 # that is gone afterwards. The folder $state is mounted as /state, SHARED (unless it is
-# empty) as /shared. Packages that apt fetches are kept.
+# empty) as /shared, $SPYRE_ROOT_CCACHE (unless it is empty) as /ccache. Packages that apt
+# fetches are kept.
 in_root() {
 	local root=$1 shared=$2 cache=${XDG_CACHE_HOME:-$HOME/.cache}/spyre/archives
 	shift 2
@@ -89,8 +90,8 @@ in_root() {
 	# An overlay may not lie on a layer of its own: with ROOT / it takes another file system.
 	# shellcheck disable=SC2016
 	unshare -m --propagation private sh -ec '
-		root=$1 state=$2 cache=$3 shared=$4 pip=$5 layer=$2/layer
-		shift 5
+		root=$1 state=$2 cache=$3 shared=$4 ccache=$5 pip=$6 layer=$2/layer
+		shift 6
 		mount -t tmpfs tmpfs "$layer"
 		mkdir "$layer/upper" "$layer/work" "$layer/root"
 		mount -t overlay overlay \
@@ -100,6 +101,7 @@ in_root() {
 		mount --bind "$state" state
 		[ -z "$shared" ] || mount --bind -o ro "$shared" shared
 		mount --bind "$cache" var/cache/apt/archives
+		[ -z "$ccache" ] || { mkdir ccache && mount --bind "$ccache" ccache; }
 		for path in $pip; do
 			[ -d "$path" ] && mkdir -p ".$path" || { mkdir -p ".${path%/*}" && : >>".$path"; }
 			mount --bind -o ro "$path" ".$path"
@@ -108,7 +110,8 @@ in_root() {
 		mount --rbind /dev dev
 		cp /etc/resolv.conf etc/resolv.conf 2>/dev/null || :
 		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' sh "$root" "$state" "$cache" "$shared" "$(pip_files)" "$@"
+			HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
+		sh "$root" "$state" "$cache" "$shared" "${SPYRE_ROOT_CCACHE-}" "$(pip_files)" "$@"
 }
 
 package_rpm() {
