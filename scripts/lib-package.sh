@@ -215,18 +215,18 @@ rpm_files() {
 		rpm_has spyre-vdev-dkms "/src/spyre-vdev-$version/dkms.conf"
 }
 
-# A reader's day: what README and docs/install.md say, command by command. The packages of the
-# root are those that Debian's installer gives every machine.
+# A reader's day: what README and docs/install.md say, command by command. The root has what
+# Debian's installer gives every machine, and git.
 part_documents() {
 	local checkout=$top/build/package/checkout
-	if ! bare_root bookworm ca-certificates git python3-venv sudo udev; then
+	if ! bare_root bookworm ca-certificates git sudo udev; then
 		skip "commands of the documents" "$root_missing"
 		return
 	fi
 	rm -rf "$checkout" && mkdir -p "$checkout"
 	git clone -q --bare "$top" "$checkout/spyre.git" || return
 	step_in_root "README and the tutorials in a bare Debian 12" documents-readme "$root" "$checkout" \
-		documents.sh -- README.md docs/tutorial/first-{kernel,bundle,model}.md
+		documents.sh -- README.md docs/tutorial/first-{kernel,bundle,model}.md docs/python.md
 	step_in_root "docs/install.md: packages" documents-packages "$root" "$checkout" \
 		documents.sh -- "docs/install.md:## Packages:## Library"
 	step_in_root "docs/install.md: from source" documents-source "$root" "$checkout" \

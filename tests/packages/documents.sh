@@ -45,7 +45,7 @@ use_ccache() {
 }
 
 # Answers come at a typist's pace: "script" keeps in memory those that no command reads.
-answers() { while sleep 0.5 && echo y; do :; done; }
+answers() { while sleep 2 && echo y; do :; done; }
 
 terminal() {
 	local command code
@@ -71,7 +71,7 @@ document() {
 	wanted=$(grep -c . /state/commands)
 	: >/state/tap
 	echo "# $1"
-	script -qec "$0 --terminal" "/state/terminal.$step" < <(answers) >/dev/null
+	script -qefc "$0 --terminal" "/state/terminal.$step" < <(answers) >/dev/null
 	cat /state/tap
 	try "$1: the reader reached all of $wanted commands" \
 		[ "$wanted" -gt 0 -a "$(grep -c . /state/tap)" = "$wanted" ]
