@@ -185,6 +185,7 @@ part_packages() {
 		skip "dkms" "no Debian 6.12 kernel with headers (scripts/deps vm), or no mount namespace"
 	fi
 	part_packages_rpm
+	part_packages_container
 	part_packages_wheel
 }
 
@@ -200,6 +201,27 @@ package_debs() {
 part_packages_rpm() {
 	RPM_BUILD_NCHECK=1 step "rpmbuild takes packaging/spyre.spec" packages-rpm package_rpm || return
 	step "its packages have what they should" packages-rpm-files rpm_files
+	if bare_root trixie; then
+		# shellcheck disable=SC2046
+		step_in_root "installing the RPM packages in a bare Debian 13" packages-rpm-root "$root" "" rpm.sh \
+			$(find "$top/build/package/rpm" -maxdepth 1 -name '*.rpm' ! -name '*.src.rpm')
+	else
+		skip "RPM packages in a bare Debian" "$root_missing"
+	fi
+}
+
+# What podman would do with packaging/Containerfile and this commit.
+part_packages_container() {
+	local context=$top/build/package/context
+	if ! git -C "$top" rev-parse HEAD >/dev/null 2>&1; then
+		skip "packaging/Containerfile" "$top is no checkout"
+	elif bare_root trixie; then
+		rm -rf "$context" && mkdir -p "$context" && git -C "$top" archive HEAD | tar -x -C "$context"
+		step_in_root "the commands of packaging/Containerfile in a bare Debian 13" packages-container \
+			"$root" "" container.sh "$context"
+	else
+		skip "packaging/Containerfile" "$root_missing"
+	fi
 }
 
 # rpm_has PACKAGE FILE: a file that its users start with.
