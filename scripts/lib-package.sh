@@ -110,7 +110,7 @@ in_root() {
 		mount --rbind /dev dev
 		cp /etc/resolv.conf etc/resolv.conf 2>/dev/null || :
 		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
+			HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
 		sh "$root" "$state" "$cache" "$shared" "${SPYRE_ROOT_CCACHE-}" "$(pip_files)" "$@"
 }
 
