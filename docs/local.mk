@@ -27,9 +27,11 @@ dist_docs_DATA += docs/migration.md
 dist_docs_DATA += docs/troubleshooting.md
 dist_docs_DATA += docs/versioning.md
 
-EXTRA_DIST += docs/tutorial/first-bundle.md
-EXTRA_DIST += docs/tutorial/first-kernel.md
-EXTRA_DIST += docs/tutorial/first-model.md
+tutorialdir = $(docsdir)/tutorial
+dist_tutorial_DATA = docs/tutorial/first-bundle.md
+dist_tutorial_DATA += docs/tutorial/first-kernel.md
+dist_tutorial_DATA += docs/tutorial/first-model.md
+
 EXTRA_DIST += docs/images/parts.svg
 EXTRA_DIST += docs/images/speed.svg
 EXTRA_DIST += .ci/run

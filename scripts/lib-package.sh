@@ -81,7 +81,8 @@ pip_files() {
 
 # in_root ROOT SHARED COMMAND...: chroot to ROOT in a mount namespace, with a writable layer
 # that is gone afterwards. The folder $state is mounted as /state, SHARED (unless it is
-# empty) as /shared. Packages that apt fetches are kept.
+# empty) as /shared, $SPYRE_ROOT_CCACHE (unless it is empty) as /ccache. Packages that apt
+# fetches are kept.
 in_root() {
 	local root=$1 shared=$2 cache=${XDG_CACHE_HOME:-$HOME/.cache}/spyre/archives
 	shift 2
@@ -89,8 +90,8 @@ in_root() {
 	# An overlay may not lie on a layer of its own: with ROOT / it takes another file system.
 	# shellcheck disable=SC2016
 	unshare -m --propagation private sh -ec '
-		root=$1 state=$2 cache=$3 shared=$4 pip=$5 layer=$2/layer
-		shift 5
+		root=$1 state=$2 cache=$3 shared=$4 ccache=$5 pip=$6 layer=$2/layer
+		shift 6
 		mount -t tmpfs tmpfs "$layer"
 		mkdir "$layer/upper" "$layer/work" "$layer/root"
 		mount -t overlay overlay \
@@ -100,6 +101,7 @@ in_root() {
 		mount --bind "$state" state
 		[ -z "$shared" ] || mount --bind -o ro "$shared" shared
 		mount --bind "$cache" var/cache/apt/archives
+		[ -z "$ccache" ] || { mkdir ccache && mount --bind "$ccache" ccache; }
 		for path in $pip; do
 			[ -d "$path" ] && mkdir -p ".$path" || { mkdir -p ".${path%/*}" && : >>".$path"; }
 			mount --bind -o ro "$path" ".$path"
@@ -108,7 +110,8 @@ in_root() {
 		mount --rbind /dev dev
 		cp /etc/resolv.conf etc/resolv.conf 2>/dev/null || :
 		exec chroot . env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-			HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' sh "$root" "$state" "$cache" "$shared" "$(pip_files)" "$@"
+			HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"' \
+		sh "$root" "$state" "$cache" "$shared" "${SPYRE_ROOT_CCACHE-}" "$(pip_files)" "$@"
 }
 
 package_rpm() {
@@ -182,6 +185,7 @@ part_packages() {
 		skip "dkms" "no Debian 6.12 kernel with headers (scripts/deps vm), or no mount namespace"
 	fi
 	part_packages_rpm
+	part_packages_container
 	part_packages_wheel
 }
 
@@ -197,6 +201,27 @@ package_debs() {
 part_packages_rpm() {
 	RPM_BUILD_NCHECK=1 step "rpmbuild takes packaging/spyre.spec" packages-rpm package_rpm || return
 	step "its packages have what they should" packages-rpm-files rpm_files
+	if bare_root trixie; then
+		# shellcheck disable=SC2046
+		step_in_root "installing the RPM packages in a bare Debian 13" packages-rpm-root "$root" "" rpm.sh \
+			$(find "$top/build/package/rpm" -maxdepth 1 -name '*.rpm' ! -name '*.src.rpm')
+	else
+		skip "RPM packages in a bare Debian" "$root_missing"
+	fi
+}
+
+# What podman would do with packaging/Containerfile and this commit.
+part_packages_container() {
+	local context=$top/build/package/context
+	if ! git -C "$top" rev-parse HEAD >/dev/null 2>&1; then
+		skip "packaging/Containerfile" "$top is no checkout"
+	elif bare_root trixie; then
+		rm -rf "$context" && mkdir -p "$context" && git -C "$top" archive HEAD | tar -x -C "$context"
+		step_in_root "the commands of packaging/Containerfile in a bare Debian 13" packages-container \
+			"$root" "" container.sh "$context"
+	else
+		skip "packaging/Containerfile" "$root_missing"
+	fi
 }
 
 # rpm_has PACKAGE FILE: a file that its users start with.
@@ -212,18 +237,18 @@ rpm_files() {
 		rpm_has spyre-vdev-dkms "/src/spyre-vdev-$version/dkms.conf"
 }
 
-# A reader's day: what README and docs/install.md say, command by command. The packages of the
-# root are those that Debian's installer gives every machine.
+# A reader's day: what README and docs/install.md say, command by command. The root has what
+# Debian's installer gives every machine, and git.
 part_documents() {
 	local checkout=$top/build/package/checkout
-	if ! bare_root bookworm ca-certificates git python3-venv sudo udev; then
+	if ! bare_root bookworm ca-certificates git sudo udev; then
 		skip "commands of the documents" "$root_missing"
 		return
 	fi
 	rm -rf "$checkout" && mkdir -p "$checkout"
 	git clone -q --bare "$top" "$checkout/spyre.git" || return
 	step_in_root "README and the tutorials in a bare Debian 12" documents-readme "$root" "$checkout" \
-		documents.sh -- README.md docs/tutorial/first-{kernel,bundle,model}.md
+		documents.sh -- README.md docs/tutorial/first-{kernel,bundle,model}.md docs/python.md
 	step_in_root "docs/install.md: packages" documents-packages "$root" "$checkout" \
 		documents.sh -- "docs/install.md:## Packages:## Library"
 	step_in_root "docs/install.md: from source" documents-source "$root" "$checkout" \

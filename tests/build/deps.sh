@@ -49,7 +49,7 @@ unchanged() {
 	[ -s "$work/calls" ] && ! grep -E '^(tee|dpkg -i|apt-get .*install)' "$work/calls"
 }
 
-echo 1..7
+echo 1..9
 run build && status=1 || status=0
 ok "without a terminal and --yes it fails where a package is in no archive" $status
 unchanged
@@ -65,3 +65,19 @@ ok "but says which it would add" $?
 run --yes vm
 grep -q '^tee /etc/apt/sources.list.d/spyre-backports.list' "$work/calls"
 ok "with --yes it adds it" $?
+
+# dpkg-buildpackage refuses to start without a package that debian/control demands.
+demanded() {
+	sed -n '/^Build-Depends:/,/^Standards-Version:/p' "$src/debian/control" |
+		sed -e '/^Standards-Version:/d' -e 's/^Build-Depends://' -e 's/[[(<:,].*//' \
+			-e 's/debhelper-compat/debhelper/' -e 's/dh-sequence-dkms/dh-dkms/' | tr -d ' '
+}
+run --list build package
+for package in $(demanded); do
+	grep -qE " $package( |\$)" "$work/out" || echo "missing: $package"
+done >"$work/calls"
+[ "$(demanded | wc -l)" -ge 8 ] && ! [ -s "$work/calls" ]
+ok "the groups build and package have what debian/control demands" $?
+run --list kernel
+grep -q '(kernel): linux-headers-6.12-amd64$' "$work/out"
+ok "the group kernel is the kernel alone" $?

@@ -6,22 +6,10 @@
 set -u
 work=/tmp
 . /state/tap.sh
+. /state/tools.sh
 
 apt() { apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends "$@"; }
 package() { ls /state/debs/"$1"_*.deb; }
-
-says() {
-	wanted=$1
-	shift
-	out=$("$@") || return
-	echo "$out"
-	case $out in *"$wanted"*) ;; *) echo "expected: $wanted"; return 1 ;; esac
-}
-
-computes() {
-	cd /tmp && SPYRE_BACKEND=embedded spyre build add --shape 64x64 bundle &&
-		SPYRE_BACKEND=embedded spyre launch -i 64x64@fp16 -i 64x64@fp16 -o 64x64@fp16 --stats bundle
-}
 
 example() {
 	cp -r /usr/share/doc/libspyre-dev/examples/add /tmp/add && cd /tmp/add && make add && ./add /tmp/add.bundle
@@ -43,21 +31,10 @@ module_installed() {
 	done
 }
 
-nothing_left() {
-	left=$(find / -xdev \( -path /state -o -path /proc -o -path /var/lib/dpkg -o -path /tmp \
-		-o -path /var/cache -o -path /var/log \) -prune -o -iname '*spyre*' -print)
-	[ -z "$left" ] || { printf 'left behind: %s\n' "$left"; return 1; }
-}
-
 try "apt reads the archive" apt-get -qq update
 ! command -v cc >/dev/null || { echo "not ok - this Debian has no compiler"; failed=1; }
 try "libspyre0 and spyre-tools install" apt install "$(package libspyre0)" "$(package spyre-tools)"
-try "spyre starts" says "$(cat /state/version)" spyre version
-try "spyre-smi starts" spyre-smi --version
-try "dxp_standalone starts" dxp_standalone --help
-try "a bundle is built and computes on the embedded card" computes
-try "spyre doctor has its say" says libspyre env SPYRE_BACKEND=embedded spyre doctor
-try "errors find their document" test -s /usr/share/doc/spyre-tools/docs/unsupported.md
+try_tools
 
 try "libspyre-dev installs beside a compiler" apt install "$(package libspyre-dev)" gcc libc6-dev make pkgconf
 try "its example compiles and computes" example
