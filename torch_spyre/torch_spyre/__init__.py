@@ -28,6 +28,7 @@ _problem = problem()
 
 
 def _register():
+    """Makes torch.spyre a device module and registers all hooks of the plugin."""
     torch.utils.rename_privateuse1_backend("spyre")
     from . import device, ipc, patches
 
