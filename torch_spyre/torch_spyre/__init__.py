@@ -54,6 +54,7 @@ else:
     warnings.warn(_problem, RuntimeWarning, stacklevel=2)
 
     def __getattr__(name):
+        """Raises the ImportError of a torch_spyre that could not be loaded."""
         if name.startswith("__"):
             raise AttributeError(name)
         raise ImportError(_problem)
