@@ -111,10 +111,10 @@ static void test_outlives_file(void)
 	close(mine);
 	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, dmabuf, 0);
 	tap_ok(p != MAP_FAILED && *p == 0xbeef, "a dma-buf outlives its file");
-	tap_eq(abi_memory(fd).used, used, "its memory stays counted");
+	tap_eq(abi_memory(fd).used, used, "memory of a dma-buf stays counted");
 	munmap(p, PAGE);
 	close(dmabuf);
-	tap_ok(abi_memory_settles(fd, used - PAGE), "closing it frees the memory");
+	tap_ok(abi_memory_settles(fd, used - PAGE), "closing the dma-buf frees the memory");
 	close(fd);
 }
 

@@ -94,7 +94,7 @@ static void test_accounting(int fd)
 	tap_eq(abi_memory(fd).used, now.used, "accounting: the refused call is not charged");
 	tap_ret(abi_bo(fd, now.free, DRM_SPYRE_BO_DEVICE, &b), 0,
 		"accounting: all free memory can be allocated");
-	tap_eq(abi_memory(fd).free, 0, "accounting: then nothing is free");
+	tap_eq(abi_memory(fd).free, 0, "accounting: nothing is free then");
 	abi_gem_close(fd, b);
 	abi_gem_close(fd, a);
 	abi_gem_close(fd, host);
@@ -185,9 +185,9 @@ static void test_readonly(int fd, struct abi_buf *a)
 	tap_ret(abi_run(&queue, &cb, 1), -EFAULT,
 		"VM: a writable page in it leaves the page before read-only");
 	cb = abi_cb_fill32(VA + 5 * PAGE, STICK, 0xbad);
-	tap_ret(abi_run(&queue, &cb, 1), -EFAULT, "VM: and the pages after it");
+	tap_ret(abi_run(&queue, &cb, 1), -EFAULT, "VM: the pages after it stay read-only");
 	cb = abi_cb_fill32(VA + 2 * PAGE, STICK, 0xa2);
-	tap_ret(abi_run(&queue, &cb, 1), 0, "VM: and is writable itself");
+	tap_ret(abi_run(&queue, &cb, 1), 0, "VM: the page itself is writable");
 	abi_unbind(fd, VA, 8 * PAGE);
 }
 
