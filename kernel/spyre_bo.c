@@ -10,9 +10,11 @@
 
 #include "spyre_bo.h"
 #include "spyre_charge.h"
-#include "spyre_compat.h"
+#include "spyre_device.h"
 #include "spyre_file.h"
+#include "spyre_lpddr.h"
 #include "spyre_prime.h"
+#include "spyre_shmem.h"
 
 /* More than any card holds; keeps size arithmetic far from overflow. */
 #define SPYRE_BO_MAX_BYTES BIT_ULL(37)

@@ -11,6 +11,7 @@
 
 #include "spyre_card.h"
 #include "spyre_device.h"
+#include "spyre_engine.h"
 
 /* Load is reported over the last one to two of these. */
 #define SPYRE_SAMPLE_NS NSEC_PER_SEC

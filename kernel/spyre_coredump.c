@@ -13,7 +13,11 @@
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
 
+#include <drm/spyre_coredump.h>
+
 #include "spyre_coredump.h"
+#include "spyre_device.h"
+#include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_job.h"
 #include "spyre_program.h"

@@ -3,12 +3,12 @@
 #ifndef SPYRE_COREDUMP_H
 #define SPYRE_COREDUMP_H
 
-#include <drm/spyre_coredump.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
 #include "spyre_fault.h"
 
+struct drm_spyre_coredump_queue;
 struct spyre_device;
 struct spyre_job;
 struct spyre_queue;

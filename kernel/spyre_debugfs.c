@@ -16,9 +16,17 @@
 #include <linux/uaccess.h>
 
 #include <drm/drm_drv.h>
+#include <drm/spyre_coredump.h>
 
+#include "spyre_arbiter.h"
+#include "spyre_card.h"
+#include "spyre_coredump.h"
 #include "spyre_debugfs.h"
+#include "spyre_device.h"
+#include "spyre_engine.h"
+#include "spyre_fault.h"
 #include "spyre_file.h"
+#include "spyre_inject.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
 

@@ -11,6 +11,10 @@
  *
  * A file is referenced by its BOs, programs and queues, a queue by its jobs:
  * work in flight never points at something that close() freed.
+ *
+ * The headers included below belong to members of struct spyre_device, which
+ * are allocated and freed with it.  A file that uses one of these members
+ * includes its header as well.
  */
 #ifndef SPYRE_DEVICE_H
 #define SPYRE_DEVICE_H

@@ -17,20 +17,28 @@
 #include <drm/drm_ioctl.h>
 #include <drm/drm_managed.h>
 
+#include "spyre_bind.h"
 #include "spyre_bo.h"
+#include "spyre_card.h"
 #include "spyre_compat.h"
+#include "spyre_coredump.h"
 #include "spyre_debugfs.h"
+#include "spyre_device.h"
+#include "spyre_engine.h"
+#include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_hwmon.h"
+#include "spyre_inject.h"
+#include "spyre_lpddr.h"
 #include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_query.h"
 #include "spyre_queue.h"
 #include "spyre_reset.h"
+#include "spyre_shmem.h"
 #include "spyre_submit.h"
 #include "spyre_telemetry.h"
 #include "spyre_uring.h"
-#include "spyre_vm.h"
 #include "tests/kcov.h"
 
 #define SPYRE_LPDDR_MAX_MIB (128u << 10)

@@ -18,9 +18,13 @@
 
 #include <asm/fpu/api.h>
 
+#include "spyre_arbiter.h"
+#include "spyre_engine.h"
 #include "spyre_file.h"
+#include "spyre_helper.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
+#include "spyre_runner.h"
 #include "spyre_trace.h"
 
 /* Far above what stopping any work takes. */

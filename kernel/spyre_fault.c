@@ -10,6 +10,8 @@
 #include <linux/ktime.h>
 
 #include "spyre_coredump.h"
+#include "spyre_device.h"
+#include "spyre_engine.h"
 #include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_job.h"

@@ -8,13 +8,18 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_print.h>
 
+#include "spyre_arbiter.h"
 #include "spyre_bo.h"
 #include "spyre_charge.h"
+#include "spyre_device.h"
+#include "spyre_fault.h"
 #include "spyre_file.h"
+#include "spyre_lpddr.h"
 #include "spyre_program.h"
 #include "spyre_query.h"
 #include "spyre_queue.h"
 #include "spyre_reset.h"
+#include "spyre_runner.h"
 #include "spyre_vm.h"
 
 static void spyre_file_release(struct kref *ref)

@@ -13,6 +13,7 @@
 #include <linux/types.h>
 #include <linux/xarray.h>
 
+#include "spyre_arbiter.h"
 #include "spyre_device.h"
 #include "spyre_fault.h"
 #include "spyre_runner.h"

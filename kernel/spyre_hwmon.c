@@ -8,7 +8,9 @@
 #include <linux/hwmon.h>
 #include <linux/ktime.h>
 
+#include "spyre_card.h"
 #include "spyre_device.h"
+#include "spyre_engine.h"
 #include "spyre_hwmon.h"
 #include "spyre_query.h"
 

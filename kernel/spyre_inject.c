@@ -10,6 +10,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
+#include "spyre_device.h"
 #include "spyre_file.h"
 #include "spyre_inject.h"
 #include "spyre_job.h"

@@ -9,6 +9,9 @@
 
 #include "spyre_bo.h"
 #include "spyre_charge.h"
+#include "spyre_device.h"
+#include "spyre_dma.h"
+#include "spyre_engine.h"
 #include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_inject.h"

@@ -10,7 +10,9 @@
 
 #include <drm/drm_drv.h>
 
+#include "spyre_card.h"
 #include "spyre_charge.h"
+#include "spyre_device.h"
 #include "spyre_file.h"
 #include "spyre_lpddr.h"
 

@@ -16,12 +16,13 @@
 #include <drm/drm_exec.h>
 #include <drm/drm_prime.h>
 
-#include "spyre_compat.h"
 #include "spyre_bo.h"
 #include "spyre_charge.h"
+#include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
 #include "spyre_prime.h"
+#include "spyre_shmem.h"
 
 /**
  * struct spyre_import - a buffer of another driver

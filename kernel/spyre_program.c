@@ -6,7 +6,9 @@
 #include <linux/uaccess.h>
 
 #include "spyre_charge.h"
+#include "spyre_device.h"
 #include "spyre_file.h"
+#include "spyre_lpddr.h"
 #include "spyre_program.h"
 
 #define SPYRE_PROGRAM_MAX_BYTES (64ull << 20)

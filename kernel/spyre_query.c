@@ -9,7 +9,12 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "spyre_card.h"
+#include "spyre_device.h"
+#include "spyre_engine.h"
+#include "spyre_fault.h"
 #include "spyre_file.h"
+#include "spyre_lpddr.h"
 #include "spyre_query.h"
 
 /*

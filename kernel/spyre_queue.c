@@ -13,11 +13,17 @@
 
 #include <drm/drm_drv.h>
 
+#include "spyre_arbiter.h"
+#include "spyre_card.h"
 #include "spyre_charge.h"
 #include "spyre_compat.h"
+#include "spyre_device.h"
+#include "spyre_engine.h"
+#include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
+#include "spyre_runner.h"
 #include "spyre_trace.h"
 
 #define SPYRE_QUEUES_PER_FILE 256

@@ -8,13 +8,15 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "spyre_runner.h"
+#include "spyre_arbiter.h"
 
 struct drm_device;
 struct drm_file;
+struct spyre_ctx_sched;
 struct spyre_device;
 struct spyre_file;
 struct spyre_job;
+struct spyre_runner;
 
 /**
  * struct spyre_queue - an in-order queue of jobs

@@ -11,6 +11,10 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
+#include "spyre_card.h"
+#include "spyre_device.h"
+#include "spyre_engine.h"
+#include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_queue.h"
 #include "spyre_reset.h"

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "spyre_arbiter.h"
 #include "spyre_charge.h"
 #include "spyre_engine.h"
 #include "spyre_lx.h"

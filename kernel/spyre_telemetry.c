@@ -6,7 +6,9 @@
 #include <linux/math64.h>
 #include <linux/sysfs.h>
 
+#include "spyre_card.h"
 #include "spyre_device.h"
+#include "spyre_engine.h"
 #include "spyre_query.h"
 #include "spyre_telemetry.h"
 

@@ -10,6 +10,7 @@
 #include <drm/drm_gem.h>
 #include <drm/drm_utils.h>
 
+#include "spyre_bind.h"
 #include "spyre_bo.h"
 #include "spyre_charge.h"
 #include "spyre_compat.h"

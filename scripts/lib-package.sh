@@ -193,14 +193,14 @@ package_debs() {
 	# make check is the unit part's; it would find the same here.
 	DEB_BUILD_OPTIONS=nocheck step "dpkg-buildpackage makes binaries and a source package" \
 		packages-deb package_deb || return
-	step "lintian has nothing to say" packages-lintian \
+	step "lintian has no complaint" packages-lintian \
 		lintian --allow-root --fail-on error,warning "$top"/build/package/deb/*.changes
 	return 0
 }
 
 part_packages_rpm() {
 	RPM_BUILD_NCHECK=1 step "rpmbuild takes packaging/spyre.spec" packages-rpm package_rpm || return
-	step "its packages have what they should" packages-rpm-files rpm_files
+	step "the RPM packages have the expected files" packages-rpm-files rpm_files
 	if bare_root trixie; then
 		# shellcheck disable=SC2046
 		step_in_root "installing the RPM packages in a bare Debian 13" packages-rpm-root "$root" "" rpm.sh \

@@ -23,6 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def pkg_config(*options):
+    """Returns the words that pkg-config prints for libspyre; exits with a remedy if it fails."""
     command = ["pkg-config", *options, "libspyre"]
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
@@ -61,6 +62,7 @@ SYSTEM_LIBRARIES = re.compile(r"(linux-vdso|ld-linux.*|libc|libm|libpthread|libd
 
 
 def bundled():
+    """Returns True if the package is to carry libspyre: SPYRE_BUNDLE, or no SPYRE_BUILDDIR."""
     choice = os.environ.get("SPYRE_BUNDLE", "0" if os.environ.get("SPYRE_BUILDDIR") else "1")
     if choice not in ("0", "1"):
         raise SystemExit(f"torch_spyre: SPYRE_BUNDLE is '{choice}'; set it to 0 or 1")
@@ -68,10 +70,12 @@ def bundled():
 
 
 def run(*command):
+    """Runs a command and returns its output; raises CalledProcessError if it fails."""
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def find_library():
+    """Returns the path of libspyre.so that the extension is linked with; exits without one."""
     for folder in [*library_dirs, *pkg_config_folder()]:
         path = os.path.join(folder, "libspyre.so")
         if os.path.exists(path):
@@ -88,6 +92,7 @@ def pkg_config_folder():
 
 
 def soname(path):
+    """Returns the SONAME of a shared library."""
     return re.search(r"SONAME\s+(\S+)", run("objdump", "-p", path)).group(1)
 
 
@@ -118,6 +123,7 @@ class BundlingBuildExtension(BuildExtension):
     """Copies libspyre and its libraries beside the extension module."""
 
     def run(self):
+        """Builds the extension, then copies libspyre and its libraries next to it if bundled()."""
         super().run()
         if not bundled():
             return

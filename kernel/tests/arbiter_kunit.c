@@ -304,7 +304,7 @@ static void crowd_against(struct kunit *test, u32 places, u32 queues, const stru
 }
 
 /* Claims that cannot run yet, however many, keep no other one from a place. */
-static void test_crowds(struct kunit *test)
+static void test_blocked_claims_block_no_others(struct kunit *test)
 {
 	static const u32 queues[] = { 120, 127, 129, 200, 250 };
 	u32 i, places, kind;
@@ -325,10 +325,10 @@ static void test_crowds(struct kunit *test)
 }
 
 /*
- * One that could use but little of the card while others had the rest has not
- * saved up for the day that it brings more queues.
+ * A context that used little of the card while others used the rest has no
+ * credit when it adds queues later.
  */
-static void test_little_saves_nothing(struct kunit *test)
+static void test_light_load_earns_no_credit(struct kunit *test)
 {
 	struct sim *sim = sim_init(test, 8);
 	struct sim_context *little = sim_context(sim, LOW), *much = sim_context(sim, LOW);
@@ -386,7 +386,7 @@ static void test_wide_and_narrow(struct kunit *test)
 	KUNIT_EXPECT_LE(test, wide->longest_wait, 20 * MS);
 }
 
-static void test_no_context_saves_up(struct kunit *test)
+static void test_no_context_earns_credit(struct kunit *test)
 {
 	struct sim *sim = sim_init(test, 1);
 	struct sim_context *busy = sim_context(sim, LOW), *late = sim_context(sim, LOW);
@@ -538,11 +538,11 @@ static struct kunit_case arbiter_cases[] = {
 	KUNIT_CASE(test_many_contexts),
 	KUNIT_CASE(test_low_is_not_starved),
 	KUNIT_CASE(test_high_comes_first),
-	KUNIT_CASE(test_crowds),
-	KUNIT_CASE(test_little_saves_nothing),
+	KUNIT_CASE(test_blocked_claims_block_no_others),
+	KUNIT_CASE(test_light_load_earns_no_credit),
 	KUNIT_CASE(test_partitions),
 	KUNIT_CASE(test_wide_and_narrow),
-	KUNIT_CASE(test_no_context_saves_up),
+	KUNIT_CASE(test_no_context_earns_credit),
 	KUNIT_CASE(test_short_jobs_pay),
 	KUNIT_CASE(test_own_runner),
 	KUNIT_CASE(test_withdraw),

@@ -56,8 +56,8 @@ static void log_start(void)
 	if (fd >= 0)
 		log_fd = fd;
 	if (found < 0)
-		dprintf(log_fd, "spyre warn: SPYRE_LOG=\"%s\" is none of off, error, warn, info, "
-			"debug, trace; taking warn\n", level);
+		dprintf(log_fd, "spyre warn: unknown SPYRE_LOG=\"%s\"; taking warn (valid: off, "
+			"error, warn, info, debug, trace)\n", level);
 	if (fd < 0 && file && *file)
 		dprintf(log_fd, "spyre warn: SPYRE_LOG_FILE=\"%s\": %s; logging to stderr\n", file,
 			strerror(errno));

@@ -76,7 +76,7 @@ spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out
 	*out = NULL;
 	if (flags)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_context_create: flags 0x%x: this version knows none", flags);
+				   "spyre_context_create: flags must be 0, got 0x%x", flags);
 	pthread_once(&fork_once, watch_forks);
 	status = spyre_device_resolve(index, &ops, &physical);
 	if (status)

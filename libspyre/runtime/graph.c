@@ -347,8 +347,8 @@ spyre_status spyre_graph_get_operation(spyre_graph *graph, uint32_t index,
 		return status;
 	if (index >= graph->num_steps)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_graph_get_operation: graph %" PRIu64 " has %u operations, "
-				   "there is none of index %u", graph->number, graph->num_steps, index);
+				   "spyre_graph_get_operation: index %u is out of range: "
+				   "graph %" PRIu64 " has %u operations", index, graph->number, graph->num_steps);
 	step = graph->steps[index];
 	operation.kind = step->kind;
 	while (operation.submission + 1 < graph->num_segments &&

@@ -271,8 +271,9 @@ spyre_status spyre_kernel_get_arg(spyre_kernel *kernel, int index, spyre_arg_inf
 		return spyre_null_argument("spyre_kernel_get_arg", "info");
 	if (index < 0 || (uint32_t)index >= kernel->bundle.num_args)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "kernel \"%s\" has %u arguments, there is none of index %d",
-				   kernel->bundle.name, kernel->bundle.num_args, index);
+				   "argument index %d is out of range: kernel \"%s\" has %u "
+				   "arguments",
+				   index, kernel->bundle.name, kernel->bundle.num_args);
 	*info = kernel->bundle.args[index];
 	return SPYRE_SUCCESS;
 }
@@ -287,8 +288,8 @@ spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index, spyre_symb
 		return spyre_null_argument("spyre_kernel_get_symbol", "info");
 	if (index < 0 || (uint32_t)index >= kernel->bundle.num_symbols)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "kernel \"%s\" has %u symbols, there is none of index %d",
-				   kernel->bundle.name, kernel->bundle.num_symbols, index);
+				   "symbol index %d is out of range: kernel \"%s\" has %u symbols",
+				   index, kernel->bundle.name, kernel->bundle.num_symbols);
 	memset(info, 0, sizeof(*info));
 	memcpy(info->name, kernel->bundle.symbols[index].name, sizeof(info->name));
 	info->min = kernel->bundle.symbols[index].min;

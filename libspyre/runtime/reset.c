@@ -266,7 +266,7 @@ spyre_status spyre_device_reset(int index, uint32_t flags)
 
 	if (flags)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_device_reset: flags 0x%x: this version knows none", flags);
+				   "spyre_device_reset: flags must be 0, got 0x%x", flags);
 	status = spyre_device_resolve(index, &ops, &physical);
 	if (!status)
 		status = ops->device_reset(physical, &generation);

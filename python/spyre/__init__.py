@@ -27,6 +27,7 @@ _FORMATS = {
 
 
 def _text(pointer):
+    """Returns a C string as str."""
     return ffi.string(pointer).decode("utf-8", "replace")
 
 
@@ -39,6 +40,7 @@ class Error(RuntimeError):
 
 
 def _check(status):
+    """Raises Error unless a call succeeded."""
     if status != lib.SPYRE_SUCCESS:
         raise Error(status)
 
@@ -60,6 +62,7 @@ def _read(kind, function, owner):
 
 
 def _format(dtype):
+    """Returns the spyre_format of a numpy dtype; TypeError if the card has none."""
     name = np.dtype(dtype).name
     if name not in _FORMATS:
         raise TypeError(f"cannot use dtype {name} on a card: it has {', '.join(_FORMATS)}")
@@ -185,6 +188,7 @@ class Array:
             lib.spyre_mem_free(self.context._pointer, self.address)
 
     def _tensor(self, values):
+        """Returns a spyre_host_tensor of @values, which must outlive it."""
         tensor = ffi.new("spyre_host_tensor *")
         _check(lib.spyre_host_tensor_dense(tensor, ffi.cast("void *", values.ctypes.data),
                                            _format(self.dtype), len(self.shape), self.operand.size))

@@ -14,10 +14,12 @@ import cffi
 
 
 def output(*command):
+    """Returns what a command prints; raises CalledProcessError if it fails."""
     return subprocess.check_output(command, text=True)
 
 
 def preprocessed(*options):
+    """Returns the text of <spyre/spyre.h> and its includes after the preprocessor."""
     return output(*shlex.split(os.environ.get("CC", "cc")), "-E", *options, "-include", "spyre/spyre.h",
                   "-x", "c", os.devnull)
 

@@ -144,21 +144,29 @@ static void test_partition_arguments(void)
 	struct drm_spyre_cb cbs[2] = { abi_cb_timestamp(), work(&wide) };
 	uint32_t id, error_cb;
 
-	tap_ret(create(wide.fd, 1, 0, &id), -EINVAL, "partition: no cores from 1 on");
-	tap_ret(create(wide.fd, num_cores, 1, &id), -EINVAL, "partition: behind the last core");
-	tap_ret(create(wide.fd, 0, num_cores + 1, &id), -EINVAL, "partition: more than there are");
-	tap_ret(create(wide.fd, 1, num_cores, &id), -EINVAL, "partition: one beyond the last");
-	tap_ret(create(wide.fd, 2, 0xffffffff, &id), -EINVAL, "partition: a sum that wraps");
-	tap_ret(create(wide.fd, 0xffffffff, 2, &id), -EINVAL, "partition: the other one");
-	tap_ret(create(wide.fd, 0, num_cores, &id), 0, "partition: all cores by number");
+	tap_ret(create(wide.fd, 1, 0, &id), -EINVAL, "partition: first core 1, no count: EINVAL");
+	tap_ret(create(wide.fd, num_cores, 1, &id), -EINVAL,
+		"partition: first core past the last: EINVAL");
+	tap_ret(create(wide.fd, 0, num_cores + 1, &id), -EINVAL,
+		"partition: one core more than the card has: EINVAL");
+	tap_ret(create(wide.fd, 1, num_cores, &id), -EINVAL,
+		"partition: the last core is past the end: EINVAL");
+	tap_ret(create(wide.fd, 2, 0xffffffff, &id), -EINVAL,
+		"partition: first + count wraps (large count): EINVAL");
+	tap_ret(create(wide.fd, 0xffffffff, 2, &id), -EINVAL,
+		"partition: first + count wraps (large first): EINVAL");
+	tap_ret(create(wide.fd, 0, num_cores, &id), 0, "partition: all cores, given explicitly");
 	abi_queue_destroy(wide.fd, q.id);
 	q.id = id;
-	tap_ret(abi_run(&q, cbs, 2), 0, "partition: runs the widest program");
+	tap_ret(abi_run(&q, cbs, 2), 0,
+		"partition: a queue of all cores runs a program of all cores");
 	abi_queue_destroy(wide.fd, q.id);
-	tap_ret(create(wide.fd, half, num_cores - half, &q.id), 0, "partition: the upper half");
-	tap_ret(abi_submit(&q, cbs, 2, &error_cb), -EINVAL, "partition: the program is too wide");
-	tap_eq(error_cb, 1, "partition: it is named");
-	tap_ret(abi_run(&q, cbs, 1), 0, "partition: the queue is well");
+	tap_ret(create(wide.fd, half, num_cores - half, &q.id), 0,
+		"partition: a queue of the upper half");
+	tap_ret(abi_submit(&q, cbs, 2, &error_cb), -EINVAL,
+		"partition: a program of all cores: EINVAL");
+	tap_eq(error_cb, 1, "partition: error_cb is the index of that block");
+	tap_ret(abi_run(&q, cbs, 1), 0, "partition: the queue still runs other work");
 	queue_done(&q);
 	ctx_free(&wide);
 }
@@ -180,8 +188,8 @@ static void test_partitions(void)
 	bad += abi_submit(&a, &cb, 1, NULL) != 0;
 	for (i = 0; i < 5; i++)
 		bad += abi_run(&b, &other, 1) != 0;
-	tap_eq(bad, 0, "halves: the other half runs");
-	tap_ok(!is_done(&a), "halves: beside the long job");
+	tap_eq(bad, 0, "halves: jobs run on the other half");
+	tap_ok(!is_done(&a), "halves: the long job is still running");
 	queue_done(&a);
 	queue_done(&b);
 	ctx_free(&slow);
@@ -210,13 +218,14 @@ static void test_short_beside_long(void)
 	abi_sleep_ms(20);
 	for (i = 0; i < 50; i++)
 		bad += abi_run(&b, &other, 1) != 0;
-	tap_eq(bad, 0, "beside: 50 short jobs run");
-	tap_ok(!is_done(&a[0]) && !is_done(&a[1]), "beside: before the long ones end");
+	tap_eq(bad, 0, "two long jobs: 50 short jobs complete");
+	tap_ok(!is_done(&a[0]) && !is_done(&a[1]), "two long jobs: both are still running");
 	count = preempted(slow.fd);
 	if (count == ~0ull)
-		tap_skip("the driver does not tell", "beside: the long one was interrupted");
+		tap_skip("fdinfo does not report preemptions",
+			 "two long jobs: the file is preempted at least 20 times");
 	else
-		tap_ok(count >= 20, "beside: the long one was interrupted %llu times",
+		tap_ok(count >= 20, "two long jobs: the file is preempted at least 20 times (%llu)",
 		       (unsigned long long)count);
 	for (i = 0; i < 2; i++)
 		queue_done(&a[i]);
@@ -264,8 +273,8 @@ static void test_same_results(void)
 		same += !memcmp(alone, beside, WORK);
 	}
 	tap_eq(same, 3, "results: the same bytes with and without another context");
-	tap_ok(alone[0] | alone[1], "results: that are not just zeros");
-	tap_ok(!is_done(&busy), "results: which was there all the time");
+	tap_ok(alone[0] | alone[1], "results: not all zero");
+	tap_ok(!is_done(&busy), "results: the other context was running throughout");
 	free(alone);
 	free(beside);
 	queue_done(&q);
@@ -292,8 +301,8 @@ static void saturated_by(uint32_t class, const char *what)
 		done += is_done(&h[i]);
 		queue_done(&h[i]);
 	}
-	tap_eq(bad, 0, "%s: a job of the other class ends well", what);
-	tap_eq(done, 0, "%s: while all of these go on", what);
+	tap_eq(bad, 0, "%s: a job of the other class succeeds", what);
+	tap_eq(done, 0, "%s: the jobs of this class are still running", what);
 	queue_done(&q);
 	ctx_free(&hog);
 	ctx_free(&one);
@@ -324,10 +333,10 @@ static void test_share_is_the_contexts(void)
 		after += abi_queue_query(many.fd, m[i].id).completed;
 		queue_done(&m[i]);
 	}
-	tap_eq(bad, 0, "share: all run");
+	tap_eq(bad, 0, "share: all jobs complete");
 	/* Running jobs are not counted, so each side may have a few more. */
 	tap_ok(after - before >= JOBS / 4 && after - before <= JOBS * 3,
-	       "share: %d jobs of one queue, meanwhile %llu of 64 queues of another file", JOBS,
+	       "share: %d jobs of one queue during %llu of another file's 64 queues", JOBS,
 	       (unsigned long long)(after - before));
 	queue_done(&q);
 	ctx_free(&many);
@@ -363,8 +372,8 @@ static void test_stop_in_the_queue(void)
 		ctx_free(&c[i]);
 	}
 	tap_eq(bad, 0, "stop: six jobs that share the card are destroyed");
-	tap_eq(cancelled, FILES, "stop: all are cancelled");
-	tap_ok(longest < MS(5000), "stop: in %llu ms at most",
+	tap_eq(cancelled, FILES, "stop: all report ECANCELED");
+	tap_ok(longest < MS(5000), "stop: QUEUE_DESTROY took at most %llu ms",
 	       (unsigned long long)longest / 1000000);
 }
 
@@ -393,7 +402,7 @@ static void test_limits(void)
 		bad += abi_submit(&q[i], &cb, 1, NULL) != 0;
 	}
 	cb = work(&quick);
-	tap_ret(abi_run(&fine, &cb, 1), 0, "limits: who needs less than its limit is not late");
+	tap_ret(abi_run(&fine, &cb, 1), 0, "limits: a job below its limit succeeds");
 	for (i = 0; i < FILES; i++) {
 		bad += abi_wait(&q[i], 60000) != 0;
 		late += abi_results(&q[i])->status == -ETIME;
@@ -403,9 +412,10 @@ static void test_limits(void)
 		queue_done(&q[i]);
 		ctx_free(&c[i]);
 	}
-	tap_eq(bad, 0, "limits: all end");
-	tap_eq(late, FILES, "limits: by their limit");
-	tap_ok(ns >= MS(FILES * LIMIT_MS), "limits: each has had its time (%llu ms for all)",
+	tap_eq(bad, 0, "limits: all long jobs end");
+	tap_eq(late, FILES, "limits: all report ETIME");
+	tap_ok(ns >= MS(FILES * LIMIT_MS),
+	       "limits: each ran for its whole limit (%llu ms in total)",
 	       (unsigned long long)ns / 1000000);
 	queue_done(&fine);
 	ctx_free(&quick);
@@ -456,7 +466,7 @@ static void test_many(void)
 		ctx_free(&c[i]);
 	}
 	tap_eq(bad, 0, "many: %d files of %d queues, a job on each", FILES, QUEUES);
-	tap_eq(waits, 0, "many: all have ended");
+	tap_eq(waits, 0, "many: all fences signal");
 }
 
 int main(void)
@@ -473,7 +483,7 @@ int main(void)
 		saturated_by(DRM_SPYRE_PRIORITY_HIGH, "high class full");
 		saturated_by(DRM_SPYRE_PRIORITY_LOW, "low class full");
 	} else {
-		tap_skip("the high class takes CAP_SYS_NICE", "high class full, low class full");
+		tap_skip("the high class requires CAP_SYS_NICE", "high class full, low class full");
 	}
 	test_share_is_the_contexts();
 	test_stop_in_the_queue();

@@ -83,7 +83,7 @@ static void test_arguments(int fd)
 	for (i = 0; i < 65; i++)
 		many[i] = abi_sync_signal(t, 1 + i);
 	tap_ret(bind_ops(fd, 0, &op, 1, &sync, 1, &done), -EINVAL, "syncs need ASYNC");
-	tap_eq(done, 0, "and nothing was done");
+	tap_eq(done, 0, "done is 0");
 	tap_ret(bind_ops(fd, 2, &op, 1, NULL, 0, NULL), -EINVAL, "unknown flag");
 	tap_ret(bind_ops(fd, 1, &op, 0, NULL, 0, NULL), -EINVAL, "no operations");
 	tap_ret(bind_ops(fd, 1, &op, 1, many, 65, NULL), -EINVAL, "65 syncs");
@@ -97,12 +97,12 @@ static void test_arguments(int fd)
 		"wait: a syncobj without a fence");
 	tap_ret(bind_async(fd, op, abi_sync_wait(t, 9), NONE), -EINVAL,
 		"wait: a point without a fence");
-	tap_eq(peek(VA), 0xdead, "none of them mapped anything");
-	tap_ret(abi_wait_point(fd, t, 1, 0), -EINVAL, "none of them signalled anything");
+	tap_eq(peek(VA), 0xdead, "refused binds map no page");
+	tap_ret(abi_wait_point(fd, t, 1, 0), -EINVAL, "refused binds signal no point");
 	tap_ret(bind_ops(fd, 1, &op, 1, many, 64, &done), 0, "64 signals");
-	tap_eq(done, 1, "done says 1");
-	tap_ret(abi_wait_point(fd, t, 64, 0), 0, "without waits they are there at once");
-	tap_eq(peek(VA), 0xa0, "and so is the mapping");
+	tap_eq(done, 1, "done is 1");
+	tap_ret(abi_wait_point(fd, t, 64, 0), 0, "without waits the signals are immediate");
+	tap_eq(peek(VA), 0xa0, "the mapping is immediate as well");
 	abi_unbind(fd, VA, PAGE);
 	drmSyncobjDestroy(fd, t);
 	drmSyncobjDestroy(fd, empty);
@@ -131,15 +131,15 @@ static void test_all_or_none(int fd)
 		}
 		tap_ret(bind_ops(fd, 1, ops, 4, &sync, 1, &done), i ? -EINVAL : -ENOENT,
 			"all or none: the third of four is wrong (%d)", i);
-		tap_eq(done, 0, "all or none: nothing was done");
-		tap_eq(peek(VA), 0xdead, "all or none: the first is not there");
+		tap_eq(done, 0, "all or none: done is 0");
+		tap_eq(peek(VA), 0xdead, "all or none: the first is not mapped");
 	}
 	ops[2] = good;
-	tap_ret(bind_ops(fd, 1, ops, 4, &sync, 1, &done), 0, "all or none: all");
-	tap_eq(done, 4, "all or none: done says 4");
+	tap_ret(bind_ops(fd, 1, ops, 4, &sync, 1, &done), 0, "all or none: four valid operations");
+	tap_eq(done, 4, "all or none: done is 4");
 	tap_ok(peek(VA) == 0xa0 && peek(VA + PAGE) == 0xdead && peek(VA + 2 * PAGE) == 0xa2 &&
 	       peek(VA + 8 * PAGE) == 0xb0 && peek(VA + 16 * PAGE) == 0xb0,
-	       "all or none: in order");
+	       "all or none: they are applied in order");
 	abi_unbind(fd, VA, 32 * PAGE);
 	drmSyncobjDestroy(fd, t);
 }
@@ -175,19 +175,21 @@ static void test_large(int fd)
 
 		tap_ret(bind_ops(fd, async, ops, MOST_OPS + 1, NULL, 0, &done), -EINVAL,
 			"large, %s: 4,097 operations", how);
-		tap_eq(done, 0, "large, %s: none of them is done", how);
+		tap_eq(done, 0, "large, %s: done is 0", how);
 		tap_ret(bind_ops(fd, async, ops, MOST_OPS, NULL, 0, &done), 0,
 			"large, %s: 4,096 operations", how);
-		tap_eq(done, MOST_OPS, "large, %s: all are done", how);
-		tap_eq(count_mapped(VA, MOST_OPS, 0, MOST_OPS), 0, "large, %s: and there", how);
+		tap_eq(done, MOST_OPS, "large, %s: done is 4,096", how);
+		tap_eq(count_mapped(VA, MOST_OPS, 0, MOST_OPS), 0,
+		       "large, %s: the pages are mapped", how);
 		abi_unbind(fd, VA, MOST_OPS * PAGE);
 
 		ops[middle].handle = NEVER;
 		tap_ret(bind_ops(fd, async, ops, MOST_OPS, NULL, 0, &done), -ENOENT,
-			"large, %s: wrong in the middle", how);
-		tap_eq(done, async ? 0 : middle, "large, %s: done says how far it came", how);
+			"large, %s: an invalid operation in the middle", how);
+		tap_eq(done, async ? 0 : middle,
+		       "large, %s: done counts the operations before it", how);
 		tap_eq(count_mapped(VA, MOST_OPS, 0, async ? 0 : middle), 0,
-		       "large, %s: and so it is", how);
+		       "large, %s: the mappings agree with done", how);
 		ops[middle] = map_op(&a, middle % 8, VA + middle * PAGE, 1);
 		abi_unbind(fd, VA, MOST_OPS * PAGE);
 	}
@@ -202,14 +204,15 @@ static void test_split(int fd)
 	uint32_t done, wrong = 0, i;
 
 	tap_ret(bind_ops(fd, 0, ops, 3, NULL, 0, &done), -EINVAL, "split: the third is wrong");
-	tap_eq(done, 2, "split: done says 2");
+	tap_eq(done, 2, "split: done is 2");
 	for (i = 0; i < 8; i++)
 		wrong += peek(VA + i * PAGE) != (i == 3 || i == 4 ? 0xdead : 0xa0 + i);
 	tap_eq(wrong, 0, "split: the remaining mapping is intact");
-	tap_ret(bind_ops(fd, 1, ops, 3, NULL, 0, &done), -EINVAL, "split: again, all or none");
+	tap_ret(bind_ops(fd, 1, ops, 3, NULL, 0, &done), -EINVAL,
+		"split: the same operations with ASYNC are refused as a whole");
 	for (i = 0, wrong = 0; i < 8; i++)
 		wrong += peek(VA + i * PAGE) != (i == 3 || i == 4 ? 0xdead : 0xa0 + i);
-	tap_eq(wrong, 0, "split: nothing has changed");
+	tap_eq(wrong, 0, "split: the mapping is unchanged");
 	abi_unbind(fd, VA, 8 * PAGE);
 }
 
@@ -225,33 +228,35 @@ static void test_order(int fd)
 	int file;
 
 	tap_ret(bind_async(fd, map_op(&a, 1, VA, 1), abi_sync_wait(in, 0),
-			   abi_sync_signal(t, big)), 0, "order: map behind the gate");
+			   abi_sync_signal(t, big)), 0, "order: map with an unsignalled wait");
 	tap_ret(abi_wait_point(fd, t, big, 0), -ETIME, "order: point 2^33 + 5 is not reached");
-	tap_ret(abi_submit(&late, &fill, 1, NULL), 0, "order: work may name the mapping at once");
-	tap_ret(abi_wait(&late, 50), -ETIME, "order: it does not start");
+	tap_ret(abi_submit(&late, &fill, 1, NULL), 0,
+		"order: SUBMIT accepts an address of the mapping at once");
+	tap_ret(abi_wait(&late, 50), -ETIME, "order: the work does not start");
 	tap_ret(bind_async(fd, map_op(&b, 0, VA + PAGE, 1), abi_sync_signal(binary, 0), NONE), 0,
-		"order: a second bind, without a wait");
+		"order: a second bind without a wait");
 	file = abi_sync_file(fd, binary);
-	tap_ok(!abi_sync_file_poll(file, 50), "order: it comes behind the first");
-	tap_ret(abi_submit(&early, &stamp, 1, NULL), 0, "order: work that names no address");
-	tap_ret(abi_wait(&early, 50), -ETIME, "order: waits as well");
+	tap_ok(!abi_sync_file_poll(file, 50), "order: the second bind signals after the first");
+	tap_ret(abi_submit(&early, &stamp, 1, NULL), 0, "order: work without addresses");
+	tap_ret(abi_wait(&early, 50), -ETIME, "order: that work waits for the bind as well");
 	tap_ret(bind_async(fd, unmap_op(VA, 1), NONE, NONE), 0, "order: unmap");
 	tap_ret(abi_submit(&early, &copy, 1, NULL), -EFAULT,
-		"order: later work does not see it");
-	tap_eq(abi_sync_file_status(file), 0, "order: still not signalled");
+		"order: later work at the unmapped address: EFAULT");
+	tap_eq(abi_sync_file_status(file), 0, "order: the points are still not signalled");
 
 	abi_gate_open(&gate);
-	tap_ret(abi_wait_point(fd, t, big, 10000), 0, "order: the gate opens, the point is there");
-	tap_ok(abi_sync_file_poll(file, 10000), "order: and the second bind's");
+	tap_ret(abi_wait_point(fd, t, big, 10000), 0,
+		"order: the wait signals, the first point signals");
+	tap_ok(abi_sync_file_poll(file, 10000), "order: the second point signals");
 	tap_eq(abi_sync_file_status(file), 1,
 	       "order: the error of the wait is not an error of the bind");
 	tap_ret(abi_wait(&late, 10000), 0, "order: the work runs");
-	tap_ret(abi_results(&late)->status, 0, "order: well");
+	tap_ret(abi_results(&late)->status, 0, "order: the work succeeds");
 	tap_eq(((uint32_t *)a.map)[PAGE / 4], 0x77777777,
-	       "order: on the memory that it was submitted with");
-	tap_ret(abi_wait(&early, 10000), 0, "order: and the rest");
+	       "order: the work used the memory mapped at its submission");
+	tap_ret(abi_wait(&early, 10000), 0, "order: the remaining work completes");
 	tap_ret(abi_submit(&early, &stamp, 1, NULL) ?: abi_wait(&early, 10000), 0,
-		"order: nothing is held up any more");
+		"order: new work completes");
 	((uint32_t *)a.map)[PAGE / 4] = 0xa1;
 	abi_unbind(fd, VA, 2 * PAGE);
 	close(file);
@@ -277,10 +282,12 @@ static void test_pipeline(int fd)
 		bad += !!abi_submit_sync(&queue, &fill, 1, abi_sync_wait(t, 2 * i + 1),
 					 abi_sync_signal(t, 2 * i + 2));
 	}
-	tap_eq(bad, 0, "pipeline: 200 times bind and work are taken");
-	tap_ret(abi_wait_point(fd, t, 400, 20000), 0, "pipeline: all done");
-	tap_eq(((uint32_t *)b.map)[2 * PAGE / 4], 198, "pipeline: the last of the one buffer");
-	tap_eq(((uint32_t *)a.map)[2 * PAGE / 4], 199, "pipeline: the last of the other");
+	tap_eq(bad, 0, "pipeline: 200 pairs of bind and work are accepted");
+	tap_ret(abi_wait_point(fd, t, 400, 20000), 0, "pipeline: all work completes");
+	tap_eq(((uint32_t *)b.map)[2 * PAGE / 4], 198,
+	       "pipeline: the first buffer has its last value");
+	tap_eq(((uint32_t *)a.map)[2 * PAGE / 4], 199,
+	       "pipeline: the second buffer has its last value");
 	((uint32_t *)a.map)[2 * PAGE / 4] = 0xa2;
 	((uint32_t *)b.map)[2 * PAGE / 4] = 0xb2;
 	abi_unbind(fd, VA, PAGE);
@@ -301,12 +308,13 @@ static void test_bound(int fd)
 		taken += !ret;
 		refused += ret == -EBUSY;
 	}
-	tap_eq(taken, MOST_PENDING, "bound: so many binds may be pending");
-	tap_eq(refused, TRIES - MOST_PENDING, "bound: all others give EBUSY");
+	tap_eq(taken, MOST_PENDING, "limit: this many binds may be pending");
+	tap_eq(refused, TRIES - MOST_PENDING, "limit: all others give EBUSY");
 	abi_gate_open(&gate);
-	tap_ret(abi_wait_point(fd, t, MOST_PENDING, 10000), 0, "bound: they all come");
-	tap_ret(bind_async(fd, map_op(&a, 3, VA, 1), NONE, NONE), 0, "bound: there is room again");
-	tap_eq(peek(VA), 0xa3, "bound: and it works");
+	tap_ret(abi_wait_point(fd, t, MOST_PENDING, 10000), 0, "limit: all pending binds signal");
+	tap_ret(bind_async(fd, map_op(&a, 3, VA, 1), NONE, NONE), 0,
+		"limit: another bind is accepted");
+	tap_eq(peek(VA), 0xa3, "limit: its mapping works");
 	abi_unbind(fd, VA, PAGE);
 	drmSyncobjDestroy(fd, in);
 	drmSyncobjDestroy(fd, t);
@@ -337,10 +345,11 @@ static void test_close(void)
 	munmap(buf.map, PAGE);
 	munmap(q.results.map, q.results.size);
 	close(fd);
-	tap_ok(abi_now_ns() - start < 5000000000ull, "close: does not wait for the gate");
+	tap_ok(abi_now_ns() - start < 5000000000ull, "close: does not wait for pending fences");
 	for (i = 0; i < 3; i++) {
 		tap_ok(abi_sync_file_poll(files[i], 5000), "close: fence %d signals", i);
-		tap_ret(abi_sync_file_status(files[i]), -ECANCELED, "close: with ECANCELED");
+		tap_ret(abi_sync_file_status(files[i]), -ECANCELED,
+			"close: the fence reports ECANCELED");
 		close(files[i]);
 	}
 	abi_gate_free(&gate);

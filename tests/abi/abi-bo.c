@@ -33,7 +33,7 @@ static void test_info(int fd)
 	       "info: its flags and size, nothing resident");
 	abi_gem_close(fd, device);
 	tap_ret(memory_info(fd, device, &info), -ENOENT, "info: a handle that was closed");
-	tap_ret(memory_info(fd, NEVER, &info), -ENOENT, "info: a handle that never was");
+	tap_ret(memory_info(fd, NEVER, &info), -ENOENT, "info: an unknown handle");
 	tap_ret(memory_info(fd, 0, &info), -ENOENT, "info: handle 0");
 	abi_gem_close(fd, host);
 }
@@ -44,17 +44,19 @@ static void test_lazy_touch(int fd)
 	volatile uint8_t *p = a.map;
 	uint64_t now;
 
-	tap_eq(memory_resident(fd, a.handle), 0, "lazy: a mapping alone has no memory");
+	tap_eq(memory_resident(fd, a.handle), 0, "lazy: mmap alone allocates no memory");
 	tap_eq(p[40 * MIB], 0, "lazy: a page reads as zero");
 	now = memory_resident(fd, a.handle);
-	tap_ok(now >= PAGE && now <= GRANULE, "lazy: then it is there, with few others (%llu KiB)",
+	tap_ok(now >= PAGE && now <= GRANULE,
+	       "lazy: reading allocates the page and few others (%llu KiB)",
 	       (unsigned long long)now >> 10);
 	p[40 * MIB] = 1;
-	tap_eq(memory_resident(fd, a.handle), now, "lazy: writing it takes no more");
+	tap_eq(memory_resident(fd, a.handle), now, "lazy: writing the same page allocates nothing");
 	madvise((void *)(p + 40 * MIB), PAGE, MADV_DONTNEED);
-	tap_eq(p[40 * MIB], 1, "lazy: it keeps its content when the mapping forgets it");
+	tap_eq(p[40 * MIB], 1, "lazy: MADV_DONTNEED keeps the content");
 	memset(a.map, 0x31, 64 * MIB);
-	tap_eq(memory_resident(fd, a.handle), 64 * MIB, "lazy: all touched, all there");
+	tap_eq(memory_resident(fd, a.handle), 64 * MIB,
+	       "lazy: touching every page makes all resident");
 	abi_buf_free(fd, &a);
 }
 
@@ -65,16 +67,16 @@ static void test_lazy_work(int fd, struct abi_queue *q)
 	uint32_t *p = a.map;
 	uint64_t now;
 
-	tap_eq(memory_resident(fd, a.handle), 0, "lazy: VM_BIND takes no memory");
+	tap_eq(memory_resident(fd, a.handle), 0, "lazy: VM_BIND allocates no memory");
 	tap_ret(abi_run(q, &cb, 1), 0, "lazy: FILL of a stick in the middle of 256 MiB");
 	now = memory_resident(fd, a.handle);
-	tap_ok(now && now <= GRANULE, "lazy: brings at most 2 MiB (%llu KiB)",
+	tap_ok(now && now <= GRANULE, "lazy: FILL allocates at most 2 MiB (%llu KiB)",
 	       (unsigned long long)now >> 10);
-	tap_ret(abi_run(q, &cb, 1), 0, "lazy: the same again");
-	tap_eq(memory_resident(fd, a.handle), now, "lazy: takes no more");
+	tap_ret(abi_run(q, &cb, 1), 0, "lazy: the same FILL again");
+	tap_eq(memory_resident(fd, a.handle), now, "lazy: the second FILL allocates nothing");
 	cb = abi_cb_fill32(VA + 102 * MIB - STICK, 2 * STICK, 0x22);
-	tap_ret(abi_run(q, &cb, 1), 0, "lazy: FILL across a border of 2 MiB");
-	tap_ok(memory_resident(fd, a.handle) <= now + 2 * GRANULE, "lazy: brings both sides");
+	tap_ret(abi_run(q, &cb, 1), 0, "lazy: FILL across a 2 MiB boundary");
+	tap_ok(memory_resident(fd, a.handle) <= now + 2 * GRANULE, "lazy: it allocates both sides");
 	tap_ok(p[100 * MIB / 4] == 0x11 && p[100 * MIB / 4 + 32] == 0 &&
 	       p[102 * MIB / 4 - 32] == 0x22 && p[102 * MIB / 4 + 31] == 0x22 &&
 	       p[102 * MIB / 4 + 32] == 0, "lazy: the mapping shows what the card wrote");
@@ -107,9 +109,10 @@ static void test_many_ranges(int fd, struct abi_queue *q)
 	}
 	for (i = 0; i < size / 4; i++)
 		bad += ((uint32_t *)a.map)[i] != want[i];
-	tap_ok(!failed && n > 50, "ranges: %llu that overlap all run", (unsigned long long)n);
-	tap_eq(bad, 0, "ranges: every byte is where it belongs");
-	tap_eq(memory_resident(fd, a.handle), size, "ranges: never more resident than there is");
+	tap_ok(!failed && n > 50,
+	       "ranges: %llu overlapping fills all complete", (unsigned long long)n);
+	tap_eq(bad, 0, "ranges: every byte has the value of the last fill");
+	tap_eq(memory_resident(fd, a.handle), size, "ranges: resident never exceeds the size");
 	free(want);
 	abi_unbind(fd, VA, size);
 	abi_buf_free(fd, &a);
@@ -131,17 +134,17 @@ static void test_mappings(int fd)
 	munmap(second, 3 * PAGE);
 	munmap(second + 5 * PAGE / 4, PAGE);
 	tap_ok(second[3 * PAGE / 4] == 0xa3 && second[4 * PAGE / 4] == 0xa4 &&
-	       second[6 * PAGE / 4] == 0xa6, "mmap: cut in pieces before it is touched");
+	       second[6 * PAGE / 4] == 0xa6, "mmap: split by munmap before the first access");
 	moved = mremap(second + 6 * PAGE / 4, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED,
 		       abi_hole());
 	tap_ok(moved != MAP_FAILED && moved[0] == 0xa6 && moved[PAGE / 4] == 0xa7,
-	       "mmap: moved before it is touched");
+	       "mmap: moved by mremap before the first access");
 	p = mremap(first, 8 * PAGE, 9 * PAGE, MREMAP_MAYMOVE);
-	tap_ok(p == MAP_FAILED, "mmap: cannot grow");
+	tap_ok(p == MAP_FAILED, "mmap: mremap cannot grow it");
 	p = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, (off_t)args.offset);
 	tap_ok(p == MAP_FAILED && errno == EINVAL, "mmap: MAP_PRIVATE gives EINVAL");
 	p = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)args.offset);
-	tap_ok(p != MAP_FAILED && *(uint32_t *)p == 0xa0, "mmap: a part from the start");
+	tap_ok(p != MAP_FAILED && *(uint32_t *)p == 0xa0, "mmap: mapping only the first part");
 	munmap(p, 2 * PAGE);
 
 	pid = fork();
@@ -151,7 +154,7 @@ static void test_mappings(int fd)
 	}
 	waitpid(pid, &status, 0);
 	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status) && first[0] == 0xc41d,
-	       "mmap: shared with a child");
+	       "mmap: writes of a child are visible");
 	if (moved != MAP_FAILED)
 		munmap(moved, 2 * PAGE);
 	munmap(second + 3 * PAGE / 4, 2 * PAGE);
@@ -206,7 +209,7 @@ static void test_capacity(int fd, int other)
 	}
 	tap_ret(ret, -ENOSPC, "capacity: buffers until the card is full");
 	tap_ok(count >= 6 && abi_memory(fd).free < step, "capacity: %u of a seventh fit", count);
-	tap_eq(memory_fdinfo(fd, "drm-resident-lpddr5"), 0, "capacity: none of it resident");
+	tap_eq(memory_fdinfo(fd, "drm-resident-lpddr5"), 0, "capacity: none of them is resident");
 	while (count) {
 		abi_gem_close(fd, handles[--count]);
 		disagreed += !numbers_agree(fd, other);
@@ -241,30 +244,35 @@ static void test_shares(int fd)
 	int a, again, b;
 
 	if (!user_is_root()) {
-		tap_skip("needs root, to be two users", "shares: of two users");
+		tap_skip("needs root, to change to two users", "shares: of two users");
 		return;
 	}
 	a = user_open(USER_A);
 	again = user_open(USER_A);
 	b = user_open(USER_B);
-	tap_ok(abi_memory(a).free >= total - total / 16 - PAGE, "shares: a user may have most");
+	tap_ok(abi_memory(a).free >= total - total / 16 - PAGE,
+	       "shares: one user may allocate most of the memory");
 	tap_ret(abi_bo(a, abi_memory(a).free + PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENOSPC,
-		"shares: a page more than it says is free gives ENOSPC");
-	tap_ok(take_all(a) > 0, "shares: all that it says is free is granted");
-	tap_eq(abi_memory(again).free, 0, "shares: another file of the user gets no more");
-	tap_ret(abi_bo(again, PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENOSPC, "shares: not a page");
-	tap_eq(abi_memory(b).free, share, "shares: another user has its share");
-	tap_ret(abi_bo(b, share, DRM_SPYRE_BO_DEVICE, &handle), 0, "shares: and gets it");
-	tap_ret(abi_bo(b, PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENOSPC, "shares: and no more");
+		"shares: a page more than the reported free size: ENOSPC");
+	tap_ok(take_all(a) > 0, "shares: the reported free size can be allocated");
+	tap_eq(abi_memory(again).free, 0, "shares: another file of the user has nothing free");
+	tap_ret(abi_bo(again, PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENOSPC,
+		"shares: a page for it: ENOSPC");
+	tap_eq(abi_memory(b).free, share, "shares: another user has its share free");
+	tap_ret(abi_bo(b, share, DRM_SPYRE_BO_DEVICE, &handle), 0,
+		"shares: the other user allocates its share");
+	tap_ret(abi_bo(b, PAGE, DRM_SPYRE_BO_DEVICE, &handle), -ENOSPC,
+		"shares: a page beyond its share: ENOSPC");
 	free = abi_memory(fd).free;
-	tap_ok(free > 0, "shares: root has what is left");
-	tap_ret(abi_bo(fd, free, DRM_SPYRE_BO_DEVICE, &handle), 0, "shares: all of it");
+	tap_ok(free > 0, "shares: the remaining memory is free for root");
+	tap_ret(abi_bo(fd, free, DRM_SPYRE_BO_DEVICE, &handle), 0,
+		"shares: root allocates all of it");
 	tap_eq(memory_sysfs("lpddr_free"), 0, "shares: the card is full");
 	abi_gem_close(fd, handle);
 	close(a);
 	close(again);
 	close(b);
-	tap_ok(abi_memory_settles(fd, used), "shares: all of it comes back");
+	tap_ok(abi_memory_settles(fd, used), "shares: closing the files frees all memory");
 }
 
 static void test_fdinfo(int fd)
@@ -279,7 +287,7 @@ static void test_fdinfo(int fd)
 	tap_eq(memory_fdinfo(fd, "drm-shared-lpddr5"), 0, "fdinfo: shared-lpddr5");
 	tap_eq(memory_fdinfo(fd, "drm-total-memory"), 8 * MIB, "fdinfo: total-memory, host BOs");
 	tap_eq(memory_fdinfo(fd, "drm-resident-memory"), memory_resident(fd, host.handle),
-	       "fdinfo: resident-memory is what was touched");
+	       "fdinfo: resident-memory counts the touched pages");
 	abi_buf_free(fd, &device);
 	abi_buf_free(fd, &host);
 }

@@ -152,7 +152,7 @@ static void test_close(int rounds)
 		ended += ret == -ETIME || ret == -ECANCELED;
 	}
 	tap_eq(ended, tries, "close at the limit: the job has ended, %d times", tries);
-	tap_note("%d of %d were told of their limit first", late, tries);
+	tap_note("%d of %d reported their limit first", late, tries);
 }
 
 /* --- QUEUE_DESTROY before QUEUE_CREATE has returned --- */
@@ -236,7 +236,8 @@ static void test_create(int rounds)
 	for (i = 0; i < 3; i++)
 		pthread_join(thread[i], NULL);
 	close(race.fd);
-	tap_eq(race.wrong, 0, "%d queues of which the only id there is is guessed: all have it",
+	tap_eq(race.wrong, 0,
+	       "%d queues, their only possible id guessed by another thread: each has it",
 	       race.made);
 	tap_note("%d were freed before QUEUE_CREATE was back", race.hits);
 }

@@ -122,7 +122,7 @@ static void test_allowed(int fd, const char *entry, int (*call)(int fd, unsigned
 			prepare(d < 3 ? 0 : 0xa5);
 			call(fd, _IOC(directions[d % 3], 'd', allowed[i], 8));
 		}
-	tap_ok(true, "%s: the allowed ones survive zeros and poison", entry);
+	tap_ok(true, "%s: the allowed ioctls survive arguments of zeros and of 0xa5", entry);
 	prepare(0);
 	tap_ret(call(fd, DRM_IOCTL_GEM_CLOSE), -EINVAL, "%s: GEM_CLOSE of handle 0", entry);
 }
@@ -199,7 +199,7 @@ static void test_places(const char *entry, int (*call)(int fd, unsigned long req
 	arg = good;
 	munmap(edge - 4 * PAGE, 5 * PAGE);
 	close(fd);
-	tap_eq(bad, 0, "%s: %u calls with arguments nowhere or at a page's end", entry, calls);
+	tap_eq(bad, 0, "%s: %u calls with arguments unmapped or at a page's end", entry, calls);
 }
 
 static void test_oopses(int fd)

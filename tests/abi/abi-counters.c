@@ -102,17 +102,18 @@ static void test_query(int fd, int mine, bool paranoid)
 	if (paranoid) {
 		tap_ok(after.jobs == before.jobs && after.bytes_written == before.bytes_written &&
 		       after.cycles == before.cycles && after.busy_ns == before.busy_ns,
-		       "query: another context's counters stand still");
-		tap_ok(!after.jobs && !after.busy_ns, "query: they are the context's own, none");
+		       "query: another context's counters do not change");
+		tap_ok(!after.jobs && !after.busy_ns,
+		       "query: they count only that context's work, which is 0");
 	} else {
 		tap_ok(after.jobs > before.jobs &&
 		       after.bytes_written >= before.bytes_written + MIB,
-		       "query: everyone's work shows in another context's counters");
+		       "query: counters of other contexts include all work");
 	}
 	after = counters(fd);
 	tap_ok(after.jobs >= 1 && after.bytes_written >= MIB && after.busy_ns,
-	       "query: the context that worked sees it");
-	tap_ok(after.power_mw && after.timestamp_ns, "query: power and time are the card's");
+	       "query: the context that worked has its counters");
+	tap_ok(after.power_mw && after.timestamp_ns, "query: power and time are those of the card");
 }
 
 static void test_sysfs(bool paranoid)
@@ -124,16 +125,17 @@ static void test_sysfs(bool paranoid)
 
 	for (i = 0; i < sizeof(exact) / sizeof(exact[0]); i++)
 		tap_ret(read_attribute(exact[i], &value), paranoid ? -EACCES : 0,
-			"sysfs: %s of a plain user", exact[i]);
-	tap_ret(read_attribute("busy_ns", &value), 0, "sysfs: busy_ns is for everyone");
+			"sysfs: %s, read by an unprivileged user", exact[i]);
+	tap_ret(read_attribute("busy_ns", &value), 0, "sysfs: busy_ns is readable by all users");
 	if (paranoid)
-		tap_eq(value % LOAD_NS, 0, "sysfs: in steps of 10 ms");
-	tap_ret(read_attribute("lpddr_used", &value), 0, "sysfs: lpddr_used is for everyone");
-	tap_ret(read_attribute("power_mw", &value), 0, "sysfs: power_mw is for everyone");
+		tap_eq(value % LOAD_NS, 0, "sysfs: busy_ns is rounded to 10 ms");
+	tap_ret(read_attribute("lpddr_used", &value), 0,
+		"sysfs: lpddr_used is readable by all users");
+	tap_ret(read_attribute("power_mw", &value), 0, "sysfs: power_mw is readable by all users");
 	snprintf(path, sizeof(path), "%s/hwmon/hwmon*/energy1_input", folder);
 	if (!glob(path, 0, NULL, &found)) {
 		tap_ret(read_file(found.gl_pathv[0], &value), paranoid ? -EACCES : 0,
-			"hwmon: energy1_input of a plain user");
+			"hwmon: energy1_input, read by an unprivileged user");
 		globfree(&found);
 	}
 }
@@ -148,7 +150,7 @@ static void test_root(int fd)
 	work(other);
 	after = counters(fd);
 	tap_ok(after.jobs > before.jobs && after.bytes_written >= before.bytes_written + MIB,
-	       "root: sees everyone's work");
+	       "root: counters include all work");
 	for (i = 0; i < sizeof(exact) / sizeof(exact[0]); i++)
 		tap_ret(read_attribute(exact[i], &value), 0, "root: reads %s", exact[i]);
 	close(other);

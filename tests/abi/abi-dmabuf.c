@@ -55,29 +55,32 @@ static void test_export(int fd, int other, struct abi_queue *q)
 	uint32_t *p;
 	void *bad;
 
-	tap_eq(memory_resident(fd, a.handle), 0, "export: takes no memory");
+	tap_eq(memory_resident(fd, a.handle), 0, "export: allocates no memory");
 	tap_eq(memory_fdinfo(fd, "drm-shared-lpddr5"), SIZE, "export: fdinfo counts it as shared");
 	p = mmap(NULL, SIZE - PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf, PAGE);
 	tap_ok(p != MAP_FAILED, "export: the dma-buf can be mapped, from its second page");
-	tap_eq(memory_resident(fd, a.handle), 0, "export: a mapping takes no memory");
+	tap_eq(memory_resident(fd, a.handle), 0, "export: mmap allocates no memory");
 	pattern(a.map, SIZE, 1);
 	tap_ok(peer_sync(dmabuf, true, true), "export: DMA_BUF_IOCTL_SYNC start");
-	tap_ok(!memcmp(p, (uint8_t *)a.map + PAGE, SIZE - PAGE), "export: the same memory");
+	tap_ok(!memcmp(p, (uint8_t *)a.map + PAGE, SIZE - PAGE),
+	       "export: a write to the BO shows in the dma-buf");
 	p[0] = 0x1234;
 	tap_ok(peer_sync(dmabuf, false, true), "export: DMA_BUF_IOCTL_SYNC end");
-	tap_eq(((uint32_t *)a.map)[PAGE / 4], 0x1234, "export: both ways");
+	tap_eq(((uint32_t *)a.map)[PAGE / 4], 0x1234,
+	       "export: a write to the dma-buf shows in the BO");
 	bad = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, dmabuf, SIZE);
-	tap_ok(bad == MAP_FAILED && errno == EINVAL, "export: mmap behind its end gives EINVAL");
+	tap_ok(bad == MAP_FAILED && errno == EINVAL, "export: mmap past its end gives EINVAL");
 	bad = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, dmabuf, 0);
 	tap_ok(bad == MAP_FAILED && errno == EINVAL, "export: MAP_PRIVATE gives EINVAL");
 	close(dmabuf);
 
 	tap_ok(!drmPrimeFDToHandle(other, dmabuf = export_fd(fd, a.handle, DRM_RDWR), &handle),
-	       "export: another file of the card takes it");
+	       "export: another file of the card imports it");
 	tap_ok(!memory_info(other, handle, &info) && info.flags == DRM_SPYRE_BO_DEVICE,
-	       "export: there it is a device BO too");
-	tap_ret(abi_run(q, &cb, 1), 0, "export: FILL by the one");
-	tap_eq(((uint32_t *)abi_mmap(other, handle, PAGE))[0], 0x77, "export: seen by the other");
+	       "export: the import is a device BO");
+	tap_ret(abi_run(q, &cb, 1), 0, "export: FILL through one file");
+	tap_eq(((uint32_t *)abi_mmap(other, handle, PAGE))[0], 0x77,
+	       "export: the other file sees the fill");
 	abi_gem_close(other, handle);
 	close(dmabuf);
 	abi_unbind(fd, VA, SIZE);
@@ -108,10 +111,10 @@ static void test_outlives_file(void)
 	close(mine);
 	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, dmabuf, 0);
 	tap_ok(p != MAP_FAILED && *p == 0xbeef, "a dma-buf outlives its file");
-	tap_eq(abi_memory(fd).used, used, "and its memory stays counted");
+	tap_eq(abi_memory(fd).used, used, "memory of a dma-buf stays counted");
 	munmap(p, PAGE);
 	close(dmabuf);
-	tap_ok(abi_memory_settles(fd, used - PAGE), "until it is closed");
+	tap_ok(abi_memory_settles(fd, used - PAGE), "closing the dma-buf frees the memory");
 	close(fd);
 }
 
@@ -159,7 +162,7 @@ static void refused(int fd, struct abi_queue *q, const struct peer *peer, uint32
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_SUBMIT, &submit), -EINVAL,
 		"%s: cannot hold results", peer->name);
 	cb = abi_cb_dma_bo(&raw, VA, handle, PAGE, SIZE);
-	tap_ret(abi_run(q, &cb, 1), -EINVAL, "%s: a span behind its end", peer->name);
+	tap_ret(abi_run(q, &cb, 1), -EINVAL, "%s: a span past its end", peer->name);
 	cb = abi_cb_dma_bo(&raw, VA, handle, UINT64_MAX - PAGE + 1, PAGE);
 	tap_ret(abi_run(q, &cb, 1), -EINVAL, "%s: a span that wraps around", peer->name);
 }
@@ -204,9 +207,9 @@ static void test_import(int fd, struct abi_queue *q, struct abi_buf *dev, struct
 	close(peer->fd);
 	peer->fd = -1;
 	cb = abi_cb_dma_bo(&up, dev->va, handle, 0, SIZE);
-	tap_ret(abi_run(q, &cb, 1), 0, "%s: works after its descriptor was closed", peer->name);
+	tap_ret(abi_run(q, &cb, 1), 0, "%s: works after its descriptor is closed", peer->name);
 	abi_gem_close(fd, handle);
-	tap_ret(abi_run(q, &cb, 1), -ENOENT, "%s: not after the handle was", peer->name);
+	tap_ret(abi_run(q, &cb, 1), -ENOENT, "%s: fails after its handle is closed", peer->name);
 }
 
 typedef const char *(*peer_fn)(struct peer *peer, uint64_t size);
@@ -235,7 +238,7 @@ static void test_hostile(int fd)
 	tap_ok(drmPrimeFDToHandle(fd, pipes[0], &handle) && errno == EINVAL,
 	       "import of a pipe gives EINVAL");
 	tap_ok(drmPrimeFDToHandle(fd, fd, &handle) && errno == EINVAL,
-	       "import of the node itself gives EINVAL");
+	       "import of the node's own descriptor gives EINVAL");
 	close(pipes[0]);
 	close(pipes[1]);
 }
@@ -288,8 +291,8 @@ static void test_foreign_fence(int fd, struct abi_queue *q, struct abi_buf *dev,
 	late.fence = peer_vgem_fence(peer, true);
 	tap_ok(late.fence, "fences: vgem writes the buffer");
 	pthread_create(&thread, NULL, write_late, &late);
-	tap_ret(abi_run(q, &cb, 1), 0, "fences: H2D of it");
-	tap_eq(wrong(dev->map, SIZE, 11), 0, "fences: reads what vgem wrote last");
+	tap_ret(abi_run(q, &cb, 1), 0, "fences: H2D of the buffer");
+	tap_eq(wrong(dev->map, SIZE, 11), 0, "fences: H2D reads vgem's last write");
 	pthread_join(thread, NULL);
 }
 
@@ -307,20 +310,20 @@ static void test_own_fence(int fd, struct abi_queue *q, struct abi_buf *dev, str
 	tap_ok(ready(peer->fd, POLLOUT), "fences: the buffer is idle");
 	tap_ret(abi_submit_sync(q, &read, 1, wait, none), 0, "fences: a job that reads it, held back");
 	tap_ok(ready(peer->fd, POLLIN) && !ready(peer->fd, POLLOUT),
-	       "fences: others may read, not write");
-	tap_ok(!peer_vgem_fence(peer, true), "fences: vgem may not write it now");
+	       "fences: the buffer is ready for readers, not for writers");
+	tap_ok(!peer_vgem_fence(peer, true), "fences: vgem's write fence is refused");
 
 	/* While jobs use it, another driver's fence delays a job, but not SUBMIT. */
 	fence = peer_vgem_fence(peer, false);
-	tap_ok(fence, "fences: vgem may read it");
+	tap_ok(fence, "fences: vgem's read fence is accepted");
 	tap_ret(abi_submit(&second, &write, 1, NULL), 0, "fences: a job that writes it");
-	tap_ok(!ready(peer->fd, POLLIN), "fences: others may not read behind it");
-	tap_ok(peer_vgem_signal(gate, held), "fences: the reader continues");
-	tap_ret(abi_wait(q, 5000), 0, "fences: it runs");
+	tap_ok(!ready(peer->fd, POLLIN), "fences: the buffer is not ready for readers");
+	tap_ok(peer_vgem_signal(gate, held), "fences: the reader's wait signals");
+	tap_ret(abi_wait(q, 5000), 0, "fences: the reader completes");
 	tap_ret(abi_wait(&second, 50), -ETIME, "fences: the writer waits for vgem's reader");
-	tap_ok(peer_vgem_signal(peer, fence), "fences: which is over");
-	tap_ret(abi_wait(&second, 5000), 0, "fences: the writer runs");
-	tap_ok(ready(peer->fd, POLLOUT), "fences: and the buffer is free");
+	tap_ok(peer_vgem_signal(peer, fence), "fences: vgem's reader ends");
+	tap_ret(abi_wait(&second, 5000), 0, "fences: the writer completes");
+	tap_ok(ready(peer->fd, POLLOUT), "fences: the buffer is idle again");
 	drmSyncobjDestroy(fd, wait.handle);
 	abi_queue_free(&second);
 }

@@ -166,9 +166,10 @@ static void walk(struct fail_ctx *c, const struct fail_call *f)
 			tap_note("%s: after allocation %u the card does not work", f->name, nth);
 		}
 	}
-	tap_ok(nth < MOST && !odd, "%s: %u of %u failures are an errno of memory", f->name, failed,
-	       nth - 1);
-	tap_eq(broken, 0, "%s: the card works after each", f->name);
+	tap_ok(nth < MOST && !odd,
+	       "%s: %u of %u injected failures reach the caller, all as errors of memory",
+	       f->name, failed, nth - 1);
+	tap_eq(broken, 0, "%s: the card works after each failure", f->name);
 	one(c, f, 0, &ret);
 	tap_ret(ret, 0, "%s works afterwards", f->name);
 	tap_ok(abi_memory_settles(c->fd, used), "%s: no memory of the card is lost", f->name);
@@ -317,14 +318,14 @@ static void soak(struct fail_ctx *c, unsigned int seconds)
 	configure("0");
 	tap_note("%u calls in %u s, %u of them failed; %u results", tally->calls, seconds,
 		 tally->failed, rounds);
-	tap_eq(died, 0, "allocations fail at random: all processes live to their end");
-	tap_eq(tally->odd, 0, "allocations fail at random: every error is one of memory");
-	tap_ok(tally->failed > 0, "allocations fail at random: some did");
-	tap_eq(tally->broken, 0, "allocations fail at random: the card works for each of them");
+	tap_eq(died, 0, "allocations fail at random: all processes exit normally");
+	tap_eq(tally->odd, 0, "allocations fail at random: all errors report memory");
+	tap_ok(tally->failed > 0, "allocations fail at random: some calls failed");
+	tap_eq(tally->broken, 0, "allocations fail at random: the card works for each process");
 	tap_ok(sum && rounds && !wrong,
-	       "allocations fail at random: the results of one that is spared stay (%u wrong)",
+	       "allocations fail at random: results of an unaffected process are right (%u wrong)",
 	       wrong);
-	tap_ok(abi_memory_settles(c->fd, used), "allocations fail at random: nothing is lost");
+	tap_ok(abi_memory_settles(c->fd, used), "allocations fail at random: all memory is back");
 	munmap(tally, PAGE);
 }
 

@@ -96,29 +96,30 @@ static void test_query(void)
 	uint64_t used;
 
 	tap_ret(abi_ioctl(c.fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query), 0, "query: the size");
-	tap_eq(query.size, sizeof(*info), "query: is that of the struct");
+	tap_eq(query.size, sizeof(*info), "query: it is the size of the struct");
 	query.pointer = PTR(info);
-	tap_ret(abi_ioctl(c.fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query), 0, "query: at a page's end");
-	tap_ok(info->id > 0, "query: the context has a number");
-	tap_eq(info->state, DRM_SPYRE_CONTEXT_OK, "query: a new context is well");
+	tap_ret(abi_ioctl(c.fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query), 0,
+		"query: a struct at a page's end");
+	tap_ok(info->id > 0, "query: the context has an id");
+	tap_eq(info->state, DRM_SPYRE_CONTEXT_OK, "query: a new context is not faulted");
 	tap_ok(!info->error && !info->fault && !info->fault_queue && !info->fault_job &&
-	       !info->fault_cb && !info->fault_ns, "query: with no fault");
-	tap_eq(info->num_queues, 1, "query: one queue");
+	       !info->fault_cb && !info->fault_ns, "query: a new context has no fault record");
+	tap_eq(info->num_queues, 1, "query: it counts one queue");
 	tap_ok(!info->jobs && !info->errors && !info->cycles && !info->busy_ns && !info->macs &&
 	       !info->bytes_read && !info->bytes_written && !info->preempted,
-	       "query: which has done nothing");
+	       "query: no completed job is counted");
 	used = info->memory_used;
-	tap_ok(used >= c.mem.size + c.long_mem.size, "query: holding memory (%llu)",
+	tap_ok(used >= c.mem.size + c.long_mem.size, "query: its memory is counted (%llu)",
 	       (unsigned long long)used);
-	tap_ret(abi_run(&c.queue, &cb, 1), 0, "query: a job");
+	tap_ret(abi_run(&c.queue, &cb, 1), 0, "query: a job completes");
 	now = abi_context(c.fd);
-	tap_eq(now.jobs, 1, "query: is counted");
-	tap_eq(now.errors, 0, "query: as a good one");
-	tap_eq(now.cycles, abi_results(&c.queue)->cycles, "query: with its cycles");
-	tap_eq(now.bytes_read, 2 * BYTES, "query: bytes read");
-	tap_eq(now.bytes_written, BYTES, "query: bytes written");
-	tap_ok(now.busy_ns > 0, "query: and the time that it took");
-	tap_eq(now.id, info->id, "query: the number stays");
+	tap_eq(now.jobs, 1, "query: the job is counted");
+	tap_eq(now.errors, 0, "query: it is not counted as failed");
+	tap_eq(now.cycles, abi_results(&c.queue)->cycles, "query: its cycles are counted");
+	tap_eq(now.bytes_read, 2 * BYTES, "query: its bytes read are counted");
+	tap_eq(now.bytes_written, BYTES, "query: its bytes written are counted");
+	tap_ok(now.busy_ns > 0, "query: its time is counted");
+	tap_eq(now.id, info->id, "query: the id is unchanged");
 	ctx_close(&c);
 	abi_guard_free(info, sizeof(*info));
 }
@@ -132,12 +133,13 @@ static void test_refusals(struct ctx *c, struct abi_queue *sibling)
 	struct abi_buf extra;
 
 	tap_ret(abi_submit(sibling, &stamp, 1, NULL), -ECANCELED,
-		"faulted: the other queue takes no work");
+		"faulted: the other queue refuses work");
 	tap_eq(abi_queue_query(c->fd, sibling->id).state, DRM_SPYRE_QUEUE_KILLED,
 	       "faulted: the other queue is killed");
-	tap_ret(abi_queue_query(c->fd, sibling->id).error, -ECANCELED, "faulted: as cancelled");
-	tap_ret(abi_queue_create(c->fd, 0, 0, &id), -ECANCELED, "faulted: no new queues");
-	tap_eq(id, 0, "faulted: and no id");
+	tap_ret(abi_queue_query(c->fd, sibling->id).error, -ECANCELED,
+		"faulted: its error is ECANCELED");
+	tap_ret(abi_queue_create(c->fd, 0, 0, &id), -ECANCELED, "faulted: QUEUE_CREATE is refused");
+	tap_eq(id, 0, "faulted: no id is written");
 	tap_ret(abi_bo(c->fd, PAGE, DRM_SPYRE_BO_HOST, &handle), 0, "faulted: BO_CREATE works");
 	abi_gem_close(c->fd, handle);
 	extra = abi_buf(c->fd, PAGE, DRM_SPYRE_BO_DEVICE, 1ull << 33);
@@ -177,7 +179,7 @@ static void test_uring(struct ctx *c, struct abi_queue *sibling)
 	io_uring_submit(&ring);
 	if (io_uring_wait_cqe(&ring, &cqe))
 		tap_bail("io_uring_wait_cqe");
-	tap_ret(cqe->res, -ECANCELED, "faulted: io_uring is refused as SUBMIT is");
+	tap_ret(cqe->res, -ECANCELED, "faulted: io_uring returns the error of SUBMIT");
 	io_uring_cqe_seen(&ring, cqe);
 	io_uring_queue_exit(&ring);
 }
@@ -192,13 +194,13 @@ static void test_uring(struct ctx *c, struct abi_queue *sibling)
 
 static void test_mark(const struct drm_spyre_context_info *info, uint32_t queue, uint64_t before)
 {
-	tap_eq(info->state, DRM_SPYRE_CONTEXT_FAULTED, "mark: the context is faulted");
-	tap_eq(info->fault, DRM_SPYRE_FAULT_TIMEOUT, "mark: by a timeout");
-	tap_ret(info->error, -ETIME, "mark: its errno");
-	tap_eq(info->fault_queue, queue, "mark: the queue");
-	tap_eq(info->fault_job, 2, "mark: its second job");
-	tap_eq(info->fault_cb, 1, "mark: the second control block");
-	tap_ok(info->fault_ns > before && info->fault_ns <= abi_now_ns(), "mark: the time");
+	tap_eq(info->state, DRM_SPYRE_CONTEXT_FAULTED, "record: the context is faulted");
+	tap_eq(info->fault, DRM_SPYRE_FAULT_TIMEOUT, "record: the kind is timeout");
+	tap_ret(info->error, -ETIME, "record: errno");
+	tap_eq(info->fault_queue, queue, "record: queue");
+	tap_eq(info->fault_job, 2, "record: second job");
+	tap_eq(info->fault_cb, 1, "record: second control block");
+	tap_ok(info->fault_ns > before && info->fault_ns <= abi_now_ns(), "record: time");
 }
 
 static void test_fault(struct ctx *other, uint8_t *want)
@@ -213,19 +215,20 @@ static void test_fault(struct ctx *other, uint8_t *want)
 	uint32_t queues = 0;
 
 	ctx_check(&c, want, false, "before");
-	tap_ret(abi_submit(&late, &stamp, 1, NULL), 0, "a good job");
+	tap_ret(abi_submit(&late, &stamp, 1, NULL), 0, "a short job");
 	memset(abi_results(&sibling), 0, sizeof(*r));
-	tap_ret(abi_submit(&late, cbs, 3, NULL), 0, "and one that runs for hours");
+	tap_ret(abi_submit(&late, cbs, 3, NULL), 0, "a job that runs for hours");
 	after = (struct drm_spyre_sync){ .handle = late.syncobj, .point = late.point };
 	tap_ret(abi_submit_sync(&sibling, &stamp, 1, after, none), 0,
-		"a job of another queue waits for it");
+		"a job of another queue waits for its fence");
 	ctx_check(other, want, false, "meanwhile, other context");
-	tap_ret(abi_wait(&late, 20000), 0, "its fence signals");
-	tap_ret(r[0].status, 0, "the block before is well");
-	tap_ret(r[1].status, -ETIME, "the block that ran too long");
-	tap_ret(r[2].status, -ECANCELED, "the block behind");
+	tap_ret(abi_wait(&late, 20000), 0, "the fence of the long job signals");
+	tap_ret(r[0].status, 0, "the block before it succeeded");
+	tap_ret(r[1].status, -ETIME, "the block past the limit reports ETIME");
+	tap_ret(r[2].status, -ECANCELED, "the block behind it reports ECANCELED");
 	tap_ret(abi_wait(&sibling, 20000), 0, "the other queue's fence signals");
-	tap_ret(abi_results(&sibling)->status, -ECANCELED, "its job was cancelled");
+	tap_ret(abi_results(&sibling)->status, -ECANCELED,
+		"the job of the other queue reports ECANCELED");
 	info = abi_context(c.fd);
 	test_mark(&info, late.id, before);
 	test_refusals(&c, &sibling);
@@ -233,10 +236,12 @@ static void test_fault(struct ctx *other, uint8_t *want)
 	ctx_check(other, want, false, "after, other context");
 
 	tap_ret(abi_context_reset(c.fd, &queues), 0, "CONTEXT_RESET");
-	tap_eq(queues, 3, "CONTEXT_RESET: three queues are dead");
-	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK, "CONTEXT_RESET: the mark is gone");
-	tap_eq(abi_context(c.fd).fault, DRM_SPYRE_FAULT_NONE, "CONTEXT_RESET: and the fault");
-	tap_eq(abi_context(c.fd).errors, 2, "CONTEXT_RESET: two jobs had failed");
+	tap_eq(queues, 3, "CONTEXT_RESET: reports three dead queues");
+	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK,
+	       "CONTEXT_RESET: the context is no longer faulted");
+	tap_eq(abi_context(c.fd).fault, DRM_SPYRE_FAULT_NONE,
+	       "CONTEXT_RESET: the fault record is cleared");
+	tap_eq(abi_context(c.fd).errors, 2, "CONTEXT_RESET: two failed jobs stay counted");
 	tap_ret(abi_submit(&c.queue, &stamp, 1, NULL), -ECANCELED, "CONTEXT_RESET: queues stay dead");
 	abi_queue_free(&c.queue);
 	abi_queue_free(&late);
@@ -255,23 +260,24 @@ static void test_reset(void)
 	uint64_t start;
 
 	tap_ret(abi_ioctl(c.fd, DRM_IOCTL_SPYRE_CONTEXT_RESET, &args), -EINVAL, "reset: unknown flag");
-	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "reset: the refused one did nothing");
+	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "reset: the refused call changed nothing");
 	memset(abi_results(&c.queue), 0, 64);
 	abi_submit(&c.queue, &cb, 1, NULL);
 	abi_submit(&c.queue, &stamp, 1, NULL);
 	abi_sleep_ms(20);
 	start = abi_now_ns();
 	tap_ret(abi_context_reset(c.fd, &queues), 0, "reset: of a context with work for hours");
-	tap_ok(abi_now_ns() - start < 5000000000ull, "reset: does not wait for it");
-	tap_eq(queues, 1, "reset: one queue is dead");
-	tap_ret(abi_wait(&c.queue, 5000), 0, "reset: its fences signal");
+	tap_ok(abi_now_ns() - start < 5000000000ull, "reset: does not wait for the work");
+	tap_eq(queues, 1, "reset: reports one dead queue");
+	tap_ret(abi_wait(&c.queue, 5000), 0, "reset: the fences of the work signal");
 	tap_ret(abi_results(&c.queue)->status, -ECANCELED, "reset: the work was cancelled");
-	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK, "reset: that is not a fault");
+	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK,
+	       "reset: a cancelled job is no fault of the context");
 	abi_queue_free(&c.queue);
 	tap_ret(abi_context_reset(c.fd, &queues), 0, "reset: of a context without queues");
-	tap_eq(queues, 0, "reset: kills none");
+	tap_eq(queues, 0, "reset: reports no dead queue");
 	c.queue = abi_queue(c.fd, 0);
-	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "reset: work continues");
+	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "reset: new work completes");
 	ctx_close(&c);
 }
 
@@ -285,7 +291,8 @@ static void test_cancelled(void)
 	abi_submit(&q, &cb, 1, NULL);
 	abi_sleep_ms(20);
 	abi_queue_free(&q);
-	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK, "cancelled: QUEUE_DESTROY marks nothing");
+	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK,
+	       "cancelled: QUEUE_DESTROY causes no fault");
 	tap_ret(abi_run(&c.queue, &stamp, 1), 0, "cancelled: other queues continue");
 	ctx_close(&c);
 }

@@ -27,7 +27,7 @@ static void test_place(struct fields_context *c, const struct target *t)
 	bad += abi_ioctl(c->fd, t->request, abi_hole()) != -EFAULT;
 	for (i = 1; i <= size; i++)
 		bad += abi_ioctl(c->fd, t->request, p + i) != -EFAULT;
-	tap_eq(bad, 0, "%s: argument nowhere, or not all of it there", t->name);
+	tap_eq(bad, 0, "%s: argument unmapped, or partly unmapped", t->name);
 
 	t->good(c, argument);
 	memcpy(p, argument, size);
@@ -81,9 +81,9 @@ static void test_sizes(const struct target *t)
 		"%s: from a newer header, 32 bytes longer", t->name);
 	for (s = size; s < size + 32; s++)
 		bad += out[s] != fill;
-	tap_eq(bad, 0, "%s: of which the kernel writes none", t->name);
+	tap_eq(bad, 0, "%s: the kernel writes none of the additional bytes", t->name);
 	tap_ret(call_sized(t, _IOC_READ | _IOC_WRITE, t->first_size, 0, out), 0,
-		"%s: as the first header had it, %u bytes", t->name, t->first_size);
+		"%s: the struct of the first version, %u bytes", t->name, t->first_size);
 	/*
 	 * Half an argument has no correct result; the kernel must only not access
 	 * more than half.
@@ -92,7 +92,7 @@ static void test_sizes(const struct target *t)
 		call_sized(t, _IOC_READ | _IOC_WRITE, s, 0, out);
 	for (i = 0; i < 3; i++)
 		call_sized(t, directions[i], size, 0, out);
-	tap_ok(true, "%s: shorter ones and other directions do no harm", t->name);
+	tap_ok(true, "%s: shorter sizes and other directions cause no harm", t->name);
 }
 
 /* The result of a query is written up to its last byte and no further. */
@@ -104,7 +104,7 @@ static void test_query(struct fields_context *c, uint32_t type, uint32_t size)
 
 	if (type == DRM_SPYRE_DEV_QUERY_CONTEXT &&
 	    abi_ioctl(c->fd, DRM_IOCTL_SPYRE_DEV_QUERY, &args) == -EINVAL) {
-		tap_skip("this module does not have it", "DEV_QUERY %u", type);
+		tap_skip("the module lacks this ioctl", "DEV_QUERY %u", type);
 		return;
 	}
 	for (s = 0; s <= size + 64; s += 4) {
@@ -135,7 +135,7 @@ static void test_result(struct fields_context *c)
 	abi_submit(&c->queue, &cb, 1, NULL);
 	abi_wait(&c->queue, 10000);
 	a = result[0];
-	tap_eq(result[1].reserved, 0xa5a5a5a5a5a5a5a5, "result: nothing behind it is written");
+	tap_eq(result[1].reserved, 0xa5a5a5a5a5a5a5a5, "result: nothing past it is written");
 	memset(result, 0x5a, sizeof(*result));
 	abi_submit(&c->queue, &cb, 1, NULL);
 	abi_wait(&c->queue, 10000);
@@ -152,9 +152,9 @@ static void test_target(const struct target *t)
 	struct fields_state before;
 
 	if (t->root && geteuid()) {
-		tap_skip("for root", "%s", t->name);
+		tap_skip("only root may call it", "%s", t->name);
 	} else if (!fields_supported(&c, t)) {
-		tap_skip("this module does not have it", "%s", t->name);
+		tap_skip("the module lacks this ioctl", "%s", t->name);
 	} else {
 		before = fields_state(&c);
 		fields_walk(&c, t, fields_ioctl, "");

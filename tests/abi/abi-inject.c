@@ -158,13 +158,13 @@ static void test_dump(struct ctx *c, const char *kind, uint32_t fault, int error
 	if (!tap_ok(size > sizeof(*header), "%s: there is a coredump (%zu bytes)", kind, size))
 		return;
 	tap_eq(header->version, DRM_SPYRE_COREDUMP_VERSION, "%s: dump: version", kind);
-	tap_eq(header->size, size, "%s: dump: knows its size", kind);
+	tap_eq(header->size, size, "%s: dump: its size", kind);
 	f = section(size, DRM_SPYRE_COREDUMP_FAULT, 1, sizeof(*f));
 	context = section(size, DRM_SPYRE_COREDUMP_CONTEXT, 0, sizeof(*context));
 	info = section(size, DRM_SPYRE_COREDUMP_INFO, 0, sizeof(*info));
 	operand = section(size, DRM_SPYRE_COREDUMP_OPERANDS, 1, 3 * sizeof(*operand));
 	prog = section(size, DRM_SPYRE_COREDUMP_PROGRAM, 1, sizeof(*prog));
-	if (!tap_ok(f && context && info && operand && prog, "%s: dump: has its sections", kind))
+	if (!tap_ok(f && context && info && operand && prog, "%s: dump: its sections", kind))
 		return;
 	tap_eq(f->fault, fault, "%s: dump: fault", kind);
 	tap_ret(f->error, error, "%s: dump: errno", kind);
@@ -173,16 +173,18 @@ static void test_dump(struct ctx *c, const char *kind, uint32_t fault, int error
 	tap_eq(context->id, abi_context(c->fd).id, "%s: dump: context", kind);
 	tap_eq((uint32_t)info->pid, (uint32_t)getpid(), "%s: dump: process", kind);
 	tap_ok(!strncmp((const char *)info->comm, "abi-inject", 10) ||
-	       !strncmp((const char *)info->comm, "lt-abi-inject", 13), "%s: dump: its name", kind);
+	       !strncmp((const char *)info->comm,
+	       "lt-abi-inject", 13), "%s: dump: name of the process", kind);
 	tap_ok(operand[0].address == c->args[0] && operand[2].address == c->args[2] &&
 	       operand[1].extent == BYTES, "%s: dump: operands", kind);
-	tap_eq(prog->magic, SPYRE_PROG_MAGIC, "%s: dump: the program", kind);
+	tap_eq(prog->magic, SPYRE_PROG_MAGIC, "%s: dump: program", kind);
 	tap_ok(section(size, DRM_SPYRE_COREDUMP_CB, 2, 1) &&
 	       section(size, DRM_SPYRE_COREDUMP_QUEUES, 0, 1) &&
-	       section(size, DRM_SPYRE_COREDUMP_CARD, 0, 1), "%s: dump: all else", kind);
+	       section(size, DRM_SPYRE_COREDUMP_CARD, 0, 1),
+	       "%s: dump: the remaining sections", kind);
 	/* The input of the sum is user data. */
 	tap_ok(!memmem(dump, size, (uint8_t *)c->mem.map + BYTES, 64),
-	       "%s: dump: nothing of the user's memory", kind);
+	       "%s: dump: no contents of user memory", kind);
 }
 
 static void test_kind(const char *kind, uint32_t fault, int error)
@@ -199,29 +201,32 @@ static void test_kind(const char *kind, uint32_t fault, int error)
 	memcpy(want, other.mem.map, BYTES);
 	memset(other.mem.map, 0xee, BYTES);
 	snprintf(text, sizeof(text), "client=%%llu fault=%s after=1\n", kind);
-	tap_ret(inject(text, abi_context(c.fd).id), 0, "%s: is injected", kind);
+	tap_ret(inject(text, abi_context(c.fd).id), 0, "%s: the injection is accepted", kind);
 	snprintf(text, sizeof(text), "client=%llu fault=%s after=1 times=1",
 		 (unsigned long long)abi_context(c.fd).id, kind);
-	tap_ok(shows("inject", text), "%s: and listed", kind);
-	tap_ret(abi_run(&other.queue, &theirs, 1), 0, "%s: not for another context", kind);
-	tap_ok(!memcmp(want, other.mem.map, BYTES), "%s: whose bytes are the same", kind);
-	tap_ret(abi_submit(&c.queue, cbs, 3, NULL), 0, "%s: a job", kind);
-	tap_ret(abi_wait(&c.queue, 20000), 0, "%s: ends", kind);
-	tap_ret(r[0].status, 0, "%s: its first block is well", kind);
-	tap_ret(r[1].status, error, "%s: its second is not", kind);
-	tap_ret(r[2].status, -ECANCELED, "%s: its third did not run", kind);
-	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_FAULTED, "%s: the context is marked", kind);
-	tap_eq(abi_context(c.fd).fault, fault, "%s: for what it is", kind);
-	tap_ret(abi_context(c.fd).error, error, "%s: with its errno", kind);
-	tap_eq(abi_context(c.fd).fault_cb, 1, "%s: and control block", kind);
+	tap_ok(shows("inject", text), "%s: debugfs lists it", kind);
+	tap_ret(abi_run(&other.queue, &theirs, 1), 0,
+		"%s: a job of another context succeeds", kind);
+	tap_ok(!memcmp(want, other.mem.map, BYTES),
+	       "%s: results of the other context are unchanged", kind);
+	tap_ret(abi_submit(&c.queue, cbs, 3, NULL), 0, "%s: SUBMIT of three control blocks", kind);
+	tap_ret(abi_wait(&c.queue, 20000), 0, "%s: the job ends", kind);
+	tap_ret(r[0].status, 0, "%s: the first block succeeds", kind);
+	tap_ret(r[1].status, error, "%s: the second block reports the fault", kind);
+	tap_ret(r[2].status, -ECANCELED, "%s: the third block reports ECANCELED", kind);
+	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_FAULTED,
+	       "%s: the context is faulted", kind);
+	tap_eq(abi_context(c.fd).fault, fault, "%s: the kind of fault", kind);
+	tap_ret(abi_context(c.fd).error, error, "%s: the errno of the fault", kind);
+	tap_eq(abi_context(c.fd).fault_cb, 1, "%s: the control block of the fault", kind);
 	snprintf(text, sizeof(text), "fault %s error %d", kind[0] == 'h' ? "timeout" : kind, error);
-	tap_ok(shows("state", text), "%s: debugfs shows it", kind);
+	tap_ok(shows("state", text), "%s: debugfs shows the fault", kind);
 	test_dump(&c, kind, fault, error);
 	tap_ret(abi_context_reset(c.fd, NULL), 0, "%s: CONTEXT_RESET", kind);
 	abi_queue_free(&c.queue);
 	c.queue = abi_queue(c.fd, 0);
 	tap_ret(abi_run(&c.queue, cbs, 3), 0, "%s: the same job then runs", kind);
-	tap_ok(!memcmp(want, c.mem.map, BYTES), "%s: with the right bytes", kind);
+	tap_ok(!memcmp(want, c.mem.map, BYTES), "%s: its results are right", kind);
 	ctx_close(&c);
 	ctx_close(&other);
 	/* At most ten dumps per second are made. */
@@ -240,12 +245,13 @@ static void test_syntax(void)
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		n += inject(bad[i], 0) == -EINVAL;
 	/* An empty write does not reach the driver. */
-	tap_eq(n, sizeof(bad) / sizeof(bad[0]) - 1, "syntax: nonsense is refused");
+	tap_eq(n, sizeof(bad) / sizeof(bad[0]) - 1, "syntax: invalid texts are refused");
 	for (i = 0; i < 32 && !inject("client=%llu fault=compute", ~0ull); i++)
 		;
-	tap_ret(inject("client=%llu fault=compute", ~0ull), -ENOSPC, "syntax: 32 may wait");
+	tap_ret(inject("client=%llu fault=compute", ~0ull), -ENOSPC,
+		"syntax: 32 injections are accepted");
 	tap_ret(inject("clear", 0), 0, "syntax: clear");
-	tap_ok(!shows("inject", "client="), "syntax: nothing waits any more");
+	tap_ok(!shows("inject", "client="), "syntax: no injection is left");
 }
 
 /* times=, client=any, and dumps that are not read. */
@@ -255,7 +261,8 @@ static void test_any(void)
 	struct ctx c = ctx_open(0);
 	int i, bad = 0;
 
-	tap_ret(inject("client=any fault=access times=3", 0), 0, "any: three times");
+	tap_ret(inject("client=any fault=access times=3", 0), 0,
+		"any: an injection for three blocks");
 	for (i = 0; i < 4; i++) {
 		fill = abi_cb_fill32(VA, PAGE, 1);
 		bad += abi_run(&c.queue, &fill, 1) != (i < 3 ? -EFAULT : 0);
@@ -263,7 +270,7 @@ static void test_any(void)
 		bad += abi_context_reset(c.fd, NULL) != 0;
 		c.queue = abi_queue(c.fd, 0);
 	}
-	tap_eq(bad, 0, "any: hits a fill three times, then no more");
+	tap_eq(bad, 0, "any: three fills fail, the next one succeeds");
 	ctx_close(&c);
 	tap_ok(take_dump() > 0, "any: there is one dump");
 }
@@ -298,7 +305,8 @@ int main(void)
 	test_kind("compute", DRM_SPYRE_FAULT_COMPUTE, -EIO);
 	test_kind("hang", DRM_SPYRE_FAULT_TIMEOUT, -ETIME);
 	test_any();
-	tap_ok(shows("state", "client ") && shows("bos", "client "), "state and bos show the files");
+	tap_ok(shows("state",
+	       "client ") && shows("bos", "client "), "debugfs: state and bos list the files");
 	tap_ok(abi_memory_settles(fd, used), "all memory is back");
 	return tap_done();
 }

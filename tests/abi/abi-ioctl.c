@@ -17,7 +17,7 @@ void test_pointer(int fd, const char *name, unsigned long request, const void *g
 
 	tap_ret(abi_ioctl(fd, request, NULL), -EFAULT, "%s: NULL argument", name);
 	tap_ret(abi_ioctl(fd, request, abi_hole()), -EFAULT, "%s: unmapped argument", name);
-	tap_ret(abi_ioctl(fd, request, p + 1), -EFAULT, "%s: argument runs off its page", name);
+	tap_ret(abi_ioctl(fd, request, p + 1), -EFAULT, "%s: argument extends past its page", name);
 	memcpy(p, good, size);
 	tap_ret(abi_ioctl(fd, request, p), want, "%s: argument ends at its page's end", name);
 	abi_guard_free(p, size);
@@ -39,7 +39,8 @@ int main(void)
 	test_submit_cb(fd);
 	abi_memory_settles(fd, before.used);
 	after = abi_memory(fd);
-	tap_eq(after.used, before.used, "no refused call kept device memory");
-	tap_eq(after.context_used, before.context_used, "nor is any on this file's bill");
+	tap_eq(after.used, before.used, "refused calls keep no device memory");
+	tap_eq(after.context_used, before.context_used,
+	       "refused calls charge nothing to this file");
 	return tap_done();
 }

@@ -173,8 +173,8 @@ static void test_kill(struct survivor *s, unsigned int rounds)
 	}
 	tap_note("%u kills in %llu ms", rounds + PROCESSES,
 		 (unsigned long long)(abi_now_ns() - start) / 1000000);
-	tap_eq(dead, 0, "%u kills: no process had an error before", rounds + PROCESSES);
-	tap_eq(stuck, 0, "%u kills: the fences of the dead signal", rounds + PROCESSES);
+	tap_eq(dead, 0, "%u kills: no process failed before it was killed", rounds + PROCESSES);
+	tap_eq(stuck, 0, "%u kills: the fences of killed processes signal", rounds + PROCESSES);
 	tap_eq(wrong, 0, "%u kills: the survivor's results never change", rounds + PROCESSES);
 }
 
@@ -190,7 +190,7 @@ int main(void)
 	tap_ok(s.checksum != 0, "the survivor's work runs");
 	test_kill(&s, rounds ? strtoul(rounds, NULL, 0) : 100);
 	tap_ok(abi_memory_settles(watch, used), "only the survivor's memory is in use");
-	tap_ret(abi_queue_query(s.fd, s.queue.id).error, 0, "its queue is well");
+	tap_ret(abi_queue_query(s.fd, s.queue.id).error, 0, "the survivor's queue has no error");
 	close(s.lent_file);
 	munmap(s.dev.map, s.dev.size);
 	munmap(s.lent.map, s.lent.size);

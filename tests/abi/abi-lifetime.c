@@ -62,9 +62,10 @@ static void check_alive(const char *after)
 	struct drm_spyre_cb cb = abi_cb_fill32(VA, PAGE, 0x600d600d);
 	uint64_t start = abi_now_ns();
 
-	tap_ret(abi_run(&q, &cb, 1), 0, "%s: new work runs", after);
-	tap_eq(*(uint32_t *)mem.map, 0x600d600d, "%s: new work is right", after);
-	tap_ok(abi_now_ns() - start < 10000000000ull, "%s: and does not wait", after);
+	tap_ret(abi_run(&q, &cb, 1), 0, "%s: new work completes", after);
+	tap_eq(*(uint32_t *)mem.map, 0x600d600d, "%s: new work has the right result", after);
+	tap_ok(abi_now_ns() - start < 10000000000ull,
+	       "%s: new work does not wait for the old", after);
 	abi_buf_free(fd, &mem);
 	abi_queue_free(&q);
 	close(fd);
@@ -81,14 +82,14 @@ static void test_queue_destroy(int watch, uint64_t used)
 	start = abi_now_ns();
 	tap_ret(abi_queue_destroy(fd, b.queue[0].id), 0, "QUEUE_DESTROY with work running");
 	tap_ret(abi_wait(&b.queue[0], 20000), 0, "QUEUE_DESTROY: its fences signal");
-	tap_ok(abi_now_ns() - start < 10000000000ull, "QUEUE_DESTROY: soon");
+	tap_ok(abi_now_ns() - start < 10000000000ull, "QUEUE_DESTROY: within the time limit");
 	tap_eq(r[0].state, DRM_SPYRE_CB_DONE, "QUEUE_DESTROY: result of the running block");
-	tap_ret(r[0].status, -ECANCELED, "QUEUE_DESTROY: is cancelled");
-	tap_ret(r[1].status, -ECANCELED, "QUEUE_DESTROY: and of the one that never ran");
+	tap_ret(r[0].status, -ECANCELED, "QUEUE_DESTROY: the running block reports ECANCELED");
+	tap_ret(r[1].status, -ECANCELED, "QUEUE_DESTROY: the block behind it reports ECANCELED");
 	tap_eq(abi_queue_query(fd, b.queue[1].id).state, DRM_SPYRE_QUEUE_OK,
-	       "QUEUE_DESTROY: the other queue is well");
+	       "QUEUE_DESTROY: the other queue has no error");
 	abi_queue_destroy(fd, b.queue[1].id);
-	tap_ret(abi_wait(&b.queue[1], 20000), 0, "QUEUE_DESTROY: so does the other's");
+	tap_ret(abi_wait(&b.queue[1], 20000), 0, "QUEUE_DESTROY: the other queue's fence signals");
 	munmap(b.mem.map, b.mem.size);
 	munmap(b.queue[0].results.map, b.queue[0].results.size);
 	munmap(b.queue[1].results.map, b.queue[1].results.size);
@@ -103,7 +104,8 @@ static void test_handles_first(int watch, uint64_t used)
 	int fd = abi_open();
 	struct busy b = busy_start(fd);
 
-	tap_ret(abi_prog_destroy(fd, b.program), 0, "handles: program destroyed under its launch");
+	tap_ret(abi_prog_destroy(fd, b.program), 0,
+		"handles: PROGRAM_DESTROY while its launch runs");
 	abi_unbind(fd, VA, b.mem.size);
 	abi_gem_close(fd, b.mem.handle);
 	abi_gem_close(fd, b.queue[0].results.handle);
@@ -112,8 +114,9 @@ static void test_handles_first(int watch, uint64_t used)
 	abi_sleep_ms(50);
 	tap_ok(abi_memory(fd).context_used >= b.mem.size, "handles: memory in use stays counted");
 	tap_eq(abi_queue_query(fd, b.queue[0].id).state, DRM_SPYRE_QUEUE_OK,
-	       "handles: the queue is well");
-	tap_eq(abi_queue_query(fd, b.queue[0].id).completed, 0, "handles: the work continues");
+	       "handles: the queue has no error");
+	tap_eq(abi_queue_query(fd, b.queue[0].id).completed, 0,
+	       "handles: the work is still running");
 	drmSyncobjDestroy(fd, b.queue[0].syncobj);
 	munmap(b.queue[1].results.map, b.queue[1].results.size);
 	close(fd);
@@ -236,7 +239,8 @@ static void test_backlog(int watch, uint64_t used)
 	munmap(mem.map, mem.size);
 	close(fd);
 	tap_eq(lost, 0, "%d queues destroyed while their jobs begin: all fences signal", rounds);
-	tap_ok(abi_memory_settles(watch, used), "and memory is back");
+	tap_ok(abi_memory_settles(watch, used),
+	       "queues destroyed while their jobs begin: memory is back");
 	check_alive("backlog");
 }
 

@@ -177,15 +177,15 @@ static void test_limit(int fd, struct abi_queue *q, struct abi_buf *mine)
 		failed += ((uint32_t *)mine->map)[mine->size / 4 - 1] != rounds;
 	} while (!waitpid(pid, &status, WNOHANG));
 	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status) && report->done,
-	       "limit: the process in the group lives to its end");
+	       "limit: the process in the group exits normally");
 	tap_ret(report->big_fill, -ENOMEM, "limit: SUBMIT that needs 256 of 64 MiB gives ENOMEM");
-	tap_ret(report->small_fill, 0, "limit: one that needs 16 is fine, afterwards");
+	tap_ret(report->small_fill, 0, "limit: a later SUBMIT that needs 16 MiB succeeds");
 	tap_ok(report->touched < MEMCG_LIMIT, "limit: a mapping gives SIGBUS (after %llu KiB)",
 	       (unsigned long long)report->touched >> 10);
-	tap_ret(report->after, 0, "limit: and work continues");
+	tap_ret(report->after, 0, "limit: new work completes");
 	tap_eq(memcg_kills(), 0, "limit: no process was killed");
-	tap_ok(!failed && rounds, "limit: another process noticed nothing, %u times", rounds);
-	tap_ok(abi_memory_settles(fd, used), "limit: device memory is given back");
+	tap_ok(!failed && rounds, "limit: work of another process succeeds, %u times", rounds);
+	tap_ok(abi_memory_settles(fd, used), "limit: all device memory is back");
 	munmap(report, PAGE);
 }
 
@@ -251,17 +251,19 @@ static void touch(int fd, struct abi_queue *q, int small, int big)
 
 	if (drmPrimeFDToHandle(fd, small, &a) || drmPrimeFDToHandle(fd, big, &b))
 		tap_bail("PRIME import");
-	tap_ok(before < SMALL, "owner: has paid for nothing yet (%llu KiB)",
+	tap_ok(before < SMALL, "owner: its group is not charged yet (%llu KiB)",
 	       (unsigned long long)before >> 10);
 	abi_bind(fd, a, 0, VA, SMALL, 0);
 	tap_ret(abi_run(q, &cb, 1), 0, "owner: another process's work touches 16 MiB first");
 	now = memcg_number("memory.current");
 	tap_ok(now >= before + SMALL && now < before + SMALL + 4 * MIB,
-	       "owner: pays for it (%llu KiB more)", (unsigned long long)(now - before) >> 10);
+	       "owner: its group is charged for them (%llu KiB more)",
+	       (unsigned long long)(now - before) >> 10);
 	abi_bind(fd, b, 0, VA, BIG, 0);
 	cb = abi_cb_fill32(VA, BIG, 3);
-	tap_ret(abi_run(q, &cb, 1), -ENOMEM, "owner: its limit holds for others' work on its memory");
-	tap_eq(memcg_kills(), 0, "owner: no process was killed for it");
+	tap_ret(abi_run(q, &cb, 1), -ENOMEM,
+		"owner: its limit applies to others' work on its memory");
+	tap_eq(memcg_kills(), 0, "owner: no process was killed");
 	abi_unbind(fd, VA, BIG);
 	abi_gem_close(fd, a);
 	abi_gem_close(fd, b);
@@ -285,11 +287,11 @@ static void test_owner_pays(int fd, struct abi_queue *q)
 	close(big);
 	close(socket);
 	waitpid(pid, &status, 0);
-	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status), "owner: lives to its end");
-	tap_ok(abi_memory_settles(fd, used), "owner: its device memory is given back");
+	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status), "owner: exits normally");
+	tap_ok(abi_memory_settles(fd, used), "owner: its device memory is back");
 	for (i = 0; i < 500 && memcg_number("memory.current") >= SMALL / 2; i++)
 		abi_sleep_ms(10);
-	tap_ok(memcg_number("memory.current") < SMALL / 2, "owner: and its group's");
+	tap_ok(memcg_number("memory.current") < SMALL / 2, "owner: its group's charge is back");
 }
 
 int main(void)

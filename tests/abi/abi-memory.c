@@ -33,15 +33,16 @@ static void test_bo(int fd, uint32_t flags, const char *kind)
 	tap_ok(all32(a.map, MIB, 0), "%s BO: reads as zero", kind);
 	memset(a.map, 0x5a, MIB);
 	again = abi_mmap(fd, a.handle, MIB);
-	tap_ok(again && all32((uint32_t *)again, MIB, 0x5a5a5a5a), "%s BO: two maps, one memory",
+	tap_ok(again && all32((uint32_t *)again, MIB, 0x5a5a5a5a),
+	       "%s BO: two mappings show the same memory",
 	       kind);
 	munmap(a.map, MIB);
 	a.map = again;
-	tap_ok(all32(a.map, MIB, 0x5a5a5a5a), "%s BO: survives its first map", kind);
+	tap_ok(all32(a.map, MIB, 0x5a5a5a5a), "%s BO: the second mapping outlives the first", kind);
 	handle = a.handle;
 	abi_gem_close(fd, handle);
 	memset(a.map, 0x77, MIB);
-	tap_ok(all32(a.map, MIB, 0x77777777), "%s BO: a map outlives the handle", kind);
+	tap_ok(all32(a.map, MIB, 0x77777777), "%s BO: a mapping outlives the handle", kind);
 	munmap(a.map, MIB);
 	for (i = 0; i < 8; i++) {
 		a = abi_buf(fd, MIB, flags, 0);
@@ -50,7 +51,7 @@ static void test_bo(int fd, uint32_t flags, const char *kind)
 		memset(a.map, 0xff, MIB);
 		abi_buf_free(fd, &a);
 	}
-	tap_eq(i, 8, "%s BO: used memory never shines through", kind);
+	tap_eq(i, 8, "%s BO: contents of freed memory are never visible", kind);
 }
 
 static void test_map_limits(int fd, int other)
@@ -65,7 +66,7 @@ static void test_map_limits(int fd, int other)
 	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	tap_ok(p == MAP_FAILED && errno == EINVAL, "mmap at offset 0 gives EINVAL");
 	p = mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, (off_t)args.offset + (1ll << 45));
-	tap_ok(p == MAP_FAILED && errno == EINVAL, "mmap where no BO is gives EINVAL");
+	tap_ok(p == MAP_FAILED && errno == EINVAL, "mmap at an offset without a BO gives EINVAL");
 	p = mmap(NULL, 2 * PAGE, PROT_READ, MAP_SHARED, other, (off_t)args.offset);
 	tap_ok(p == MAP_FAILED && errno == EACCES, "mmap of another file's BO gives EACCES");
 	abi_buf_free(fd, &a);
@@ -82,17 +83,18 @@ static void test_accounting(int fd)
 		tap_bail("BO_CREATE");
 	now = abi_memory(fd);
 	tap_eq(now.used - start.used, 5 * PAGE, "accounting: device BOs count, host BOs do not");
-	tap_eq(now.context_used - start.context_used, 5 * PAGE, "accounting: on the file's bill");
+	tap_eq(now.context_used - start.context_used, 5 * PAGE, "accounting: the file is charged");
 	tap_eq(now.used + now.free, now.total, "accounting: free + used = total");
 	program = abi_prog_create(fd, &prog);
-	tap_ok(abi_memory(fd).used > now.used, "accounting: a program counts");
+	tap_ok(abi_memory(fd).used > now.used, "accounting: a program is charged");
 	abi_prog_destroy(fd, program);
-	tap_ok(abi_memory_settles(fd, now.used), "accounting: until it is destroyed");
+	tap_ok(abi_memory_settles(fd, now.used), "accounting: destroying it releases the charge");
 	tap_ret(abi_bo(fd, now.free + PAGE, DRM_SPYRE_BO_DEVICE, &b), -ENOSPC,
 		"accounting: a page more than is free gives ENOSPC");
-	tap_eq(abi_memory(fd).used, now.used, "accounting: and takes nothing");
-	tap_ret(abi_bo(fd, now.free, DRM_SPYRE_BO_DEVICE, &b), 0, "accounting: all that is free");
-	tap_eq(abi_memory(fd).free, 0, "accounting: then nothing is free");
+	tap_eq(abi_memory(fd).used, now.used, "accounting: the refused call is not charged");
+	tap_ret(abi_bo(fd, now.free, DRM_SPYRE_BO_DEVICE, &b), 0,
+		"accounting: all free memory can be allocated");
+	tap_eq(abi_memory(fd).free, 0, "accounting: nothing is free then");
 	abi_gem_close(fd, b);
 	abi_gem_close(fd, a);
 	abi_gem_close(fd, host);
@@ -183,9 +185,9 @@ static void test_readonly(int fd, struct abi_buf *a)
 	tap_ret(abi_run(&queue, &cb, 1), -EFAULT,
 		"VM: a writable page in it leaves the page before read-only");
 	cb = abi_cb_fill32(VA + 5 * PAGE, STICK, 0xbad);
-	tap_ret(abi_run(&queue, &cb, 1), -EFAULT, "VM: and the pages behind");
+	tap_ret(abi_run(&queue, &cb, 1), -EFAULT, "VM: the pages after it stay read-only");
 	cb = abi_cb_fill32(VA + 2 * PAGE, STICK, 0xa2);
-	tap_ret(abi_run(&queue, &cb, 1), 0, "VM: and can itself be written");
+	tap_ret(abi_run(&queue, &cb, 1), 0, "VM: the page itself is writable");
 	abi_unbind(fd, VA, 8 * PAGE);
 }
 
@@ -198,9 +200,10 @@ static void test_mapping_keeps_memory(int fd)
 	munmap(a.map, PAGE);
 	abi_gem_close(fd, a.handle);
 	shows("a mapping outlives the handle", VA, 0xc0ffee);
-	tap_eq(abi_memory(fd).used - start.used, PAGE, "VM: and its memory stays counted");
+	tap_eq(abi_memory(fd).used - start.used, PAGE,
+	       "VM: the memory of a closed BO stays counted while mapped");
 	abi_unbind(fd, VA, PAGE);
-	tap_ok(abi_memory_settles(fd, start.used), "VM: until it is unmapped");
+	tap_ok(abi_memory_settles(fd, start.used), "VM: unmapping frees it");
 }
 
 static void test_vm(int fd)
@@ -252,14 +255,14 @@ static void test_isolation(int fd, int other)
 		"isolation: queue ids are per file");
 	abi_queue_create(other, 0, 0, &q.id);
 	cb = abi_cb_fill32(VA, STICK, 1);
-	tap_ret(abi_run(&q, &cb, 1), -EFAULT, "isolation: an address that another file mapped");
+	tap_ret(abi_run(&q, &cb, 1), -EFAULT, "isolation: an address mapped by another file");
 	mine = abi_buf(other, PAGE, DRM_SPYRE_BO_DEVICE, VA);
 	args[0] = args[1] = args[2] = VA;
 	cb = abi_cb_exec(program, args, 3);
 	tap_ret(abi_run(&q, &cb, 1), -ENOENT, "isolation: running a program of another file");
 	cb = abi_cb_fill32(VA, PAGE, 0x33333333);
-	tap_ret(abi_run(&q, &cb, 1), 0, "isolation: the same address, other memory");
-	tap_eq(*(uint32_t *)mine.map, 0x33333333, "isolation: written where it should");
+	tap_ret(abi_run(&q, &cb, 1), 0, "isolation: the same address in both files");
+	tap_eq(*(uint32_t *)mine.map, 0x33333333, "isolation: only this file's memory is written");
 	shows("isolation: and not in the other file", VA, 0x5ec2e7);
 	abi_prog_destroy(fd, program);
 	drmSyncobjDestroy(fd, syncobj);
@@ -284,7 +287,7 @@ static void test_prime(int fd, int other)
 	       "PRIME: import into the same file is the same handle");
 	tap_ok(!drmPrimeFDToHandle(other, buf_fd, &handle), "PRIME: import into another file");
 	p = abi_mmap(other, handle, 2 * PAGE);
-	tap_ok(p && *p == 0xfeed, "PRIME: the same memory");
+	tap_ok(p && *p == 0xfeed, "PRIME: both handles name the same memory");
 	tap_ret(abi_bind(other, handle, 0, VA, 2 * PAGE, 0), 0, "PRIME: can be mapped on the card");
 	tap_eq(abi_memory(fd).used, before.used, "PRIME: counted once");
 	abi_unbind(other, VA, 2 * PAGE);
@@ -296,7 +299,8 @@ static void test_prime(int fd, int other)
 	munmap(p, 2 * PAGE);
 	munmap(a.map, 2 * PAGE);
 	abi_gem_close(other, handle);
-	tap_ok(abi_memory_settles(fd, before.used - 2 * PAGE), "PRIME: freed with the last user");
+	tap_ok(abi_memory_settles(fd, before.used - 2 * PAGE),
+	       "PRIME: freed with the last reference");
 }
 
 /* The file is closed first; its mappings in this process stay readable. */
@@ -311,7 +315,7 @@ static void test_close_with_maps(int fd)
 	memset(host.map, 2, MIB);
 	close(mine);
 	tap_ok(all32(dev.map, MIB, 0x01010101) && all32(host.map, MIB, 0x02020202),
-	       "close: mappings live on");
+	       "close: mappings stay valid");
 	munmap(dev.map, MIB);
 	munmap(host.map, MIB);
 	tap_ok(abi_memory_settles(fd, used), "close: memory comes back with the last mapping");
@@ -338,7 +342,8 @@ int main(void)
 	close(other);
 	third = abi_open();
 	test_close_with_maps(third);
-	tap_ok(abi_memory_settles(third, used), "at the end as much is used as at the start");
+	tap_ok(abi_memory_settles(third, used),
+	       "memory in use at the end equals that at the start");
 	tap_eq(abi_memory(third).context_used, 0, "a new file owns nothing");
 	return tap_done();
 }

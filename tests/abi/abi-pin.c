@@ -106,16 +106,21 @@ static void test_limit(struct context *c, uint32_t in)
 {
 	const struct drm_spyre_sync shut = abi_sync_wait(in, 0), none = { 0 };
 
-	tap_ret(copy(c, MIB, DRM_SPYRE_DMA_H2D, none), -ENOMEM, "limit: 1 MiB of 64 KiB, in");
-	tap_ret(copy(c, MIB, DRM_SPYRE_DMA_D2H, none), -ENOMEM, "limit: and out");
+	tap_ret(copy(c, MIB, DRM_SPYRE_DMA_H2D, none), -ENOMEM,
+		"limit: H2D of 1 MiB, limit 64 KiB");
+	tap_ret(copy(c, MIB, DRM_SPYRE_DMA_D2H, none), -ENOMEM,
+		"limit: D2H of 1 MiB, limit 64 KiB");
 	tap_eq(fdinfo_pinned(c->fd), 0, "limit: nothing is pinned");
-	tap_ret(copy(c, LIMIT + STICK, DRM_SPYRE_DMA_H2D, none), -ENOMEM, "limit: a page more");
-	tap_ret(copy(c, LIMIT / 2, DRM_SPYRE_DMA_H2D, shut), 0, "limit: half, and it waits");
-	tap_eq(fdinfo_pinned(c->fd), LIMIT / 2 >> 10, "limit: fdinfo shows it");
-	tap_ret(copy(c, LIMIT / 2, DRM_SPYRE_DMA_H2D, none), 0, "limit: the other half, behind it");
+	tap_ret(copy(c, LIMIT + STICK, DRM_SPYRE_DMA_H2D, none), -ENOMEM,
+		"limit: a page more than the limit");
+	tap_ret(copy(c, LIMIT / 2, DRM_SPYRE_DMA_H2D, shut), 0,
+		"limit: half of it, in a job that waits");
+	tap_eq(fdinfo_pinned(c->fd), LIMIT / 2 >> 10, "limit: fdinfo shows half of it");
+	tap_ret(copy(c, LIMIT / 2, DRM_SPYRE_DMA_H2D, none), 0,
+		"limit: the other half, in a job behind it");
 	tap_ret(copy(c, STICK, DRM_SPYRE_DMA_H2D, none), -ENOMEM,
-		"limit: the same page once more counts");
-	tap_eq(fdinfo_pinned(c->fd), LIMIT >> 10, "limit: fdinfo says all");
+		"limit: a page that is pinned already counts again");
+	tap_eq(fdinfo_pinned(c->fd), LIMIT >> 10, "limit: fdinfo shows all of it");
 }
 
 static void test_holes(struct context *c)
@@ -126,10 +131,11 @@ static void test_holes(struct context *c)
 	c->host = abi_hole();
 	tap_ret(copy(c, STICK, DRM_SPYRE_DMA_H2D, none), -EFAULT, "fault: unmapped memory");
 	c->host = abi_guard(PAGE);
-	tap_ret(copy(c, 2 * PAGE, DRM_SPYRE_DMA_D2H, none), -EFAULT, "fault: unmapped from the middle on");
+	tap_ret(copy(c, 2 * PAGE, DRM_SPYRE_DMA_D2H, none), -EFAULT,
+		"fault: memory unmapped from its middle on");
 	c->host = host;
-	tap_eq(fdinfo_pinned(c->fd), 0, "fault: gives back what it pinned");
-	tap_ret(copy_settles(c, LIMIT), 0, "fault: and what it charged");
+	tap_eq(fdinfo_pinned(c->fd), 0, "fault: the pages are unpinned");
+	tap_ret(copy_settles(c, LIMIT), 0, "fault: the charge is released");
 }
 
 /* A process that, when told, pins all that its user may, behind the gate. */
@@ -176,15 +182,15 @@ static void test_killed(struct context *c, struct hog *hog, struct abi_gate *gat
 	abi_gate_shut(gate);
 	if (write(hog->go, &byte, 1) != 1 || read(hog->said, &byte, 1) != 1)
 		tap_bail("the other process: %s", strerror(errno));
-	tap_ret(byte, 0, "killed: another process of the user pins all");
+	tap_ret(byte, 0, "killed: another process of the user pins all it may");
 	tap_ret(copy(c, STICK, DRM_SPYRE_DMA_H2D, none), -ENOMEM,
 		"killed: nothing is left for this one");
 	kill(hog->pid, SIGKILL);
 	waitpid(hog->pid, NULL, 0);
 	tap_ret(copy(c, STICK, DRM_SPYRE_DMA_H2D, none), -ENOMEM,
-		"killed: its job still waits, and keeps the pages");
+		"killed: its job still waits and keeps the pages");
 	abi_gate_open(gate);
-	tap_ret(copy_settles(c, LIMIT), 0, "killed: all of it comes back");
+	tap_ret(copy_settles(c, LIMIT), 0, "killed: the pins are released with the job");
 }
 
 static void test_capable(void)
@@ -193,7 +199,7 @@ static void test_capable(void)
 
 	set_limit(0);
 	tap_ret(copy_settles(&c, MIB), 0, "CAP_IPC_LOCK: no limit");
-	tap_ok(fdinfo_settles(c.fd, 0), "CAP_IPC_LOCK: fdinfo still counts");
+	tap_ok(fdinfo_settles(c.fd, 0), "CAP_IPC_LOCK: fdinfo still counts the pins");
 	set_limit(RLIM_INFINITY);
 	close(c.fd);
 }
@@ -211,21 +217,21 @@ int main(void)
 	drop();
 	if (set_limit(LIMIT))
 		tap_bail("setrlimit: %s", strerror(errno));
-	tap_ret(copy_settles(&c, LIMIT), 0, "limit: just as much as is allowed");
+	tap_ret(copy_settles(&c, LIMIT), 0, "limit: exactly the limit");
 	tap_ok(fdinfo_settles(c.fd, 0), "limit: nothing stays pinned");
 	abi_gate_shut(&gates[0]);
 	in = abi_gate_syncobj(&gates[0], c.fd);
 	test_limit(&c, in);
 	abi_gate_free(&gates[0]);
-	tap_ret(abi_wait(&c.queue, 10000), 0, "limit: both run");
-	tap_ret(copy_settles(&c, LIMIT), 0, "limit: and all is there again");
-	tap_eq(*(const uint8_t *)c.dev.map, 0x5a, "limit: the bytes arrived");
+	tap_ret(abi_wait(&c.queue, 10000), 0, "limit: both jobs complete");
+	tap_ret(copy_settles(&c, LIMIT), 0, "limit: the whole limit is free again");
+	tap_eq(*(const uint8_t *)c.dev.map, 0x5a, "limit: the copied bytes are right");
 	tap_ok(fdinfo_settles(c.fd, 0), "limit: nothing is pinned");
 	test_holes(&c);
 	test_killed(&c, &hog, &gates[1]);
 	abi_gate_free(&gates[1]);
 	set_limit(0);
 	tap_ret(copy(&c, STICK, DRM_SPYRE_DMA_H2D, (struct drm_spyre_sync){ 0 }), -ENOMEM,
-		"limit 0: nothing at all");
+		"limit 0: every pin is refused");
 	return tap_done();
 }

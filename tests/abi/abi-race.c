@@ -156,7 +156,9 @@ int main(void)
 			sweep();
 		close(fd);
 	}
-	tap_ok(steps > 100, "race: %llu steps of %d threads", (unsigned long long)steps, THREADS);
+	tap_ok(steps > 100,
+	       "race: %llu steps of %d threads, no unexpected error",
+	       (unsigned long long)steps, THREADS);
 	tap_ok(abi_memory_settles(watch, used), "race: all memory is back");
 	free(image);
 	return tap_done();

@@ -46,10 +46,10 @@ static void test_stale(int fd, struct abi_queue *q, struct abi_buf *mem, uint32_
 	tap_ret(abi_bo(fd, PAGE, DRM_SPYRE_BO_DEVICE, &id), -EIO, "stale: BO_CREATE");
 	tap_ret(abi_unbind(fd, VA, PAGE), -EIO, "stale: VM_BIND");
 	tap_ret(abi_prog_load(fd, image, size, &create), -EIO, "stale: PROGRAM_CREATE");
-	tap_ret(abi_queue_query(fd, q->id).error, -EIO, "stale: QUEUE_QUERY says why");
+	tap_ret(abi_queue_query(fd, q->id).error, -EIO, "stale: QUEUE_QUERY reports the error");
 	tap_ret(abi_prog_destroy(fd, program), 0, "stale: PROGRAM_DESTROY works");
 	tap_ok(abi_memory(fd).context_used >= mem->size, "stale: its memory is still counted");
-	tap_eq(*(uint32_t *)mem->map, 7, "stale: and still readable here");
+	tap_eq(*(uint32_t *)mem->map, 7, "stale: it is still readable through a mapping");
 	tap_ret(abi_queue_destroy(fd, q->id), 0, "stale: QUEUE_DESTROY works");
 }
 
@@ -67,8 +67,8 @@ int main(void)
 	uint64_t args[3] = { VA, VA + ABI_LONG_BYTES, VA + 2 * ABI_LONG_BYTES };
 
 	if (geteuid()) {
-		tap_ret(reset(fd, &generation), -EACCES, "RESET is root's");
-		tap_eq(generation_of(fd), before, "nothing happened");
+		tap_ret(reset(fd, &generation), -EACCES, "RESET requires root");
+		tap_eq(generation_of(fd), before, "the refused RESET changed nothing");
 		close(victim);
 		return tap_done();
 	}
@@ -77,30 +77,31 @@ int main(void)
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_RESET, &bad), -EINVAL, "pad");
 
 	fill = abi_cb_fill32(VA, ABI_LONG_BYTES, 7);
-	tap_ret(abi_run(&q, &fill, 1), 0, "the card works");
+	tap_ret(abi_run(&q, &fill, 1), 0, "the card works before");
 	cb = abi_cb_exec(program, args + 0, 3);
 	args[0] = VA + 2 * ABI_LONG_BYTES;
 	args[2] = VA;
-	tap_ret(abi_submit(&q, &cb, 1, NULL), 0, "hours of work are queued");
-	tap_ret(abi_submit(&q, &stamp, 1, NULL), 0, "and something behind them");
+	tap_ret(abi_submit(&q, &cb, 1, NULL), 0, "work for hours is queued");
+	tap_ret(abi_submit(&q, &stamp, 1, NULL), 0, "a job behind it is queued");
 	abi_sleep_ms(100);
 	start = abi_now_ns();
 	tap_ret(reset(fd, &generation), 0, "RESET");
-	tap_ok(abi_now_ns() - start < 5000000000ull, "it does not wait for the work");
-	tap_eq(generation, before + 1, "one generation on");
-	tap_eq(generation_of(victim), before + 1, "DEV_QUERY shows it to others");
+	tap_ok(abi_now_ns() - start < 5000000000ull, "RESET does not wait for the work");
+	tap_eq(generation, before + 1, "the generation is one higher");
+	tap_eq(generation_of(victim), before + 1, "DEV_QUERY of another file shows the generation");
 	tap_ret(abi_wait(&q, 10000), 0, "the fences signal");
-	tap_ret(abi_results(&q)->status, -ECANCELED, "the work was cancelled");
+	tap_ret(abi_results(&q)->status, -ECANCELED, "the work reports ECANCELED");
 	test_stale(victim, &q, &mem, program);
 
-	tap_ret(abi_submit(&own, &stamp, 1, NULL), -ECANCELED, "the caller's queue died too");
+	tap_ret(abi_submit(&own, &stamp, 1, NULL), -ECANCELED,
+		"the caller's queue is dead as well");
 	abi_queue_free(&own);
 	own = abi_queue(fd, 0);
-	tap_ret(abi_run(&own, &stamp, 1), 0, "the caller continues with a new one");
+	tap_ret(abi_run(&own, &stamp, 1), 0, "the caller's new queue works");
 	fresh = abi_open();
 	abi_queue_free(&own);
 	own = abi_queue(fresh, 0);
-	tap_ret(abi_run(&own, &stamp, 1), 0, "a file opened since works");
+	tap_ret(abi_run(&own, &stamp, 1), 0, "a file opened after the reset works");
 	abi_queue_free(&own);
 	munmap(q.results.map, q.results.size);
 	munmap(mem.map, mem.size);

@@ -77,7 +77,7 @@ static void calibrate(void)
 	p.num_loops = 1;
 	p.loops[0] = 16;
 	turns_per_100ms = (uint32_t)(16 * 100000000ull / abi_prog_ns(&p)) + 1;
-	tap_note("%u turns in 100 ms", turns_per_100ms);
+	tap_note("%u iterations in 100 ms", turns_per_100ms);
 }
 
 /* Twelve low jobs keep every worker busy; a high one runs before the last. */
@@ -103,8 +103,9 @@ static void test_priority(void)
 		munmap(low[i].results.map, low[i].results.size);
 	}
 	bad += abi_wait(&high, 60000) != 0;
-	tap_eq(bad, 0, "priority: all run");
-	tap_ok(abi_results(&high)->start_ns < last, "priority: high before the last of the low");
+	tap_eq(bad, 0, "priority: all jobs complete");
+	tap_ok(abi_results(&high)->start_ns < last,
+	       "priority: the high job ends before the last low one");
 	munmap(high.results.map, high.results.size);
 	ctx_free(&c);
 }
@@ -127,7 +128,7 @@ static void test_patience(void)
 		bad += abi_wait(&q[i], 60000) != 0 || abi_results(&q[i])->status;
 		munmap(q[i].results.map, q[i].results.size);
 	}
-	tap_eq(bad, 0, "patience: a queue of 50 ms behind eight jobs of 300 ms is not killed");
+	tap_eq(bad, 0, "waiting: a limit of 50 ms is not reached behind eight jobs of 300 ms");
 	ctx_free(&c);
 }
 
@@ -167,12 +168,12 @@ static void test_beside_long_work(void)
 	struct abi_queue a = abi_queue(slow.fd, 1000), b = abi_queue(quick.fd, 0);
 	struct drm_spyre_cb cb = work(&slow), other = work(&quick);
 
-	tap_ret(abi_submit(&a, &cb, 1, NULL), 0, "beside: endless work, limit 1 s");
+	tap_ret(abi_submit(&a, &cb, 1, NULL), 0, "two files: endless work, limit 1 s");
 	abi_sleep_ms(20);
-	tap_ret(abi_run(&b, &other, 1), 0, "beside: another file's work runs");
-	tap_ret(abi_wait(&a, 30000), 0, "beside: the first ends");
-	tap_ret(abi_results(&a)->status, -ETIME, "beside: by its limit");
-	tap_ret(abi_run(&b, &other, 1), 0, "long work: the other file continues");
+	tap_ret(abi_run(&b, &other, 1), 0, "two files: work of the other file completes");
+	tap_ret(abi_wait(&a, 30000), 0, "two files: the endless work ends");
+	tap_ret(abi_results(&a)->status, -ETIME, "two files: it reports ETIME");
+	tap_ret(abi_run(&b, &other, 1), 0, "long work: new work of the other file completes");
 	munmap(a.results.map, a.results.size);
 	munmap(b.results.map, b.results.size);
 	ctx_free(&slow);
@@ -204,25 +205,30 @@ static void test_waiting_for_another_file(void)
 	struct drm_spyre_sync wait = { .point = 1 }, none = { 0 };
 	uint64_t start, point = 0;
 
-	tap_ret(abi_submit(&qa, &cb, 1, NULL), 0, "across files: a works for long");
+	tap_ret(abi_submit(&qa, &cb, 1, NULL), 0, "across files: a has long work");
 	wait.handle = share(a.fd, qa.syncobj, b.fd);
 	memset(abi_results(&gone), 0, 64);
 	memset(abi_results(&stays), 0, 64);
-	tap_ret(abi_submit_sync(&gone, &stamp, 1, wait, none), 0, "across files: b waits for it");
-	tap_ret(abi_submit_sync(&stays, &stamp, 1, wait, none), 0, "across files: in two queues");
+	tap_ret(abi_submit_sync(&gone, &stamp, 1, wait, none), 0,
+		"across files: b's first queue waits for it");
+	tap_ret(abi_submit_sync(&stays, &stamp, 1, wait, none), 0,
+		"across files: b's second queue waits for it");
 	start = abi_now_ns();
-	tap_ret(abi_queue_destroy(b.fd, gone.id), 0, "across files: one of them is destroyed");
-	tap_ok(abi_now_ns() - start < 10000000000ull, "across files: in %llu ms, not when a ends",
+	tap_ret(abi_queue_destroy(b.fd, gone.id), 0,
+		"across files: QUEUE_DESTROY of one waiting queue");
+	tap_ok(abi_now_ns() - start < 10000000000ull,
+	       "across files: it took %llu ms, without waiting for a",
 	       (unsigned long long)(abi_now_ns() - start) / 1000000);
 	tap_ret(abi_wait(&stays, 50), -ETIME, "across files: the other one still waits");
 	munmap(qa.results.map, qa.results.size);
 	ctx_free(&a);
-	tap_ret(abi_wait(&gone, 20000), 0, "across files: a closed: the dead job's fence signals");
-	tap_ret(abi_results(&gone)->status, -ECANCELED, "across files: it was cancelled");
-	tap_ret(abi_wait(&stays, 20000), 0, "across files: the other job's fence signals");
-	tap_ret(abi_results(&stays)->status, 0, "across files: it ran");
+	tap_ret(abi_wait(&gone, 20000), 0,
+		"across files: a is closed, the fence of the destroyed queue signals");
+	tap_ret(abi_results(&gone)->status, -ECANCELED, "across files: its job reports ECANCELED");
+	tap_ret(abi_wait(&stays, 20000), 0, "across files: the fence of the other queue signals");
+	tap_ret(abi_results(&stays)->status, 0, "across files: its job succeeded");
 	drmSyncobjQuery(b.fd, &wait.handle, &point, 1);
-	tap_eq(point, 1, "across files: a's point is reached");
+	tap_eq(point, 1, "across files: a's timeline reaches its point");
 	munmap(gone.results.map, gone.results.size);
 	munmap(stays.results.map, stays.results.size);
 	ctx_free(&b);
@@ -254,7 +260,7 @@ static void test_destroy_is_done(void)
 		abi_buf_free(c.fd, &q.results);
 	}
 	tap_eq(fences, 10, "destroy: all fences signal");
-	tap_eq(results, 10, "destroy: and then the results are there");
+	tap_eq(results, 10, "destroy: results are complete when the fences signal");
 	ctx_free(&c);
 }
 
@@ -274,7 +280,7 @@ static void test_sync_file_status(void)
 	munmap(q.results.map, q.results.size);
 	ctx_free(&c);
 	tap_ok(!ioctl(file, SYNC_IOC_FILE_INFO, &info), "sync_file: outlives its file");
-	tap_ret(info.status, -ETIME, "sync_file: says how the job ended");
+	tap_ret(info.status, -ETIME, "sync_file: its status is that of the job");
 	close(file);
 }
 
@@ -338,7 +344,7 @@ static void test_scratchpad(void)
 		bad += ((uint8_t *)seen.map)[LX - 1] == 0xff;
 	}
 	tap_eq(bad, 0, "scratchpad: filled in one file, dumped in another");
-	tap_eq(leaked, 0, "scratchpad: nothing of the one is seen in the other");
+	tap_eq(leaked, 0, "scratchpad: no byte of the first file shows in the second");
 	munmap(secret.map, LX);
 	munmap(seen.map, LX);
 	munmap(qv.results.map, qv.results.size);
@@ -374,7 +380,7 @@ int main(void)
 	if (abi_may_be_high())
 		test_priority();
 	else
-		tap_skip("the high class takes CAP_SYS_NICE", "priority");
+		tap_skip("the high class requires CAP_SYS_NICE", "priority");
 	test_patience();
 	test_timeout_race();
 	test_beside_long_work();

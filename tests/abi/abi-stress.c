@@ -268,14 +268,16 @@ int main(void)
 	abi_find(node, sizeof(node), device, sizeof(device));
 	tap_note("seed %u, %u s", s, t);
 	calibrate();
-	tap_eq(storm(s, t, NULL), 0, "clients at random, killed at random: no other error");
+	tap_eq(storm(s, t, NULL), 0, "random clients, killed at random: no unexpected error");
 	if (getuid())
-		tap_skip("unbinding needs root", "the same while the card comes and goes");
+		tap_skip("unbinding needs root",
+			 "the same while the card is unbound and bound: no unexpected error");
 	else
-		tap_eq(storm(s + 1, t, device), 0, "the same while the card comes and goes");
+		tap_eq(storm(s + 1, t, device), 0,
+		       "the same while the card is unbound and bound: no unexpected error");
 	abi_sleep_ms(200);
 	fd = abi_open();
-	tap_ok(abi_memory_settles(fd, 0), "nothing is left over");
+	tap_ok(abi_memory_settles(fd, 0), "all memory is back");
 	close(fd);
 	return tap_done();
 }

@@ -17,10 +17,11 @@ static void test_timestamp(int fd)
 	uint64_t before = abi_now_ns();
 
 	tap_ret(abi_run(&q, &cb, 1), 0, "TIMESTAMP");
-	tap_eq(r->state, DRM_SPYRE_CB_DONE, "TIMESTAMP: state");
+	tap_eq(r->state, DRM_SPYRE_CB_DONE, "TIMESTAMP: its state is done");
 	tap_ok(r->start_ns >= before && r->start_ns <= r->end_ns && r->end_ns <= abi_now_ns(),
 	       "TIMESTAMP: between submission and now");
-	tap_ok(!r->bytes_read && !r->bytes_written && !r->macs, "TIMESTAMP: moves nothing");
+	tap_ok(!r->bytes_read && !r->bytes_written && !r->macs,
+	       "TIMESTAMP: no bytes and no cycles are counted");
 	tap_eq(r->reserved, 0, "TIMESTAMP: reserved is 0");
 	tap_ok(((uint8_t *)(r + 1))[0] != 0xa5, "TIMESTAMP: one result is written");
 	abi_queue_free(&q);
@@ -48,10 +49,10 @@ static void test_fill(int fd, struct abi_buf *dev)
 			;
 		tap_eq(bad, cb.size, "FILL: pattern of %u: every byte", n);
 		tap_ok(p[PAGE - 1] == 0xee && p[2 * PAGE + 2 * STICK] == 0xee,
-		       "FILL: pattern of %u: no byte more", n);
+		       "FILL: pattern of %u: no byte past the end", n);
 	}
 	tap_eq(abi_results(&q)->bytes_written, cb.size, "FILL: bytes written");
-	tap_ok(abi_results(&q)->cycles, "FILL: takes cycles");
+	tap_ok(abi_results(&q)->cycles, "FILL: cycles are not 0");
 	abi_queue_free(&q);
 }
 
@@ -69,12 +70,12 @@ static void test_copy(int fd, struct abi_buf *dev)
 	tap_eq(abi_results(&q)->bytes_read, MIB, "COPY: bytes read");
 	tap_eq(abi_results(&q)->bytes_written, MIB, "COPY: bytes written");
 	cb = abi_cb_copy(dev->va + PAGE, dev->va, MIB - PAGE);
-	tap_ret(abi_run(&q, &cb, 1), 0, "COPY: upwards onto itself");
-	tap_ok(!memcmp(p + PAGE / 4, want, MIB - PAGE), "COPY: upwards: the old bytes arrive");
+	tap_ret(abi_run(&q, &cb, 1), 0, "COPY: overlapping, upwards");
+	tap_ok(!memcmp(p + PAGE / 4, want, MIB - PAGE), "COPY: overlapping, upwards: as memmove");
 	memcpy(p, want, MIB);
 	cb = abi_cb_copy(dev->va, dev->va + PAGE, MIB - PAGE);
-	tap_ret(abi_run(&q, &cb, 1), 0, "COPY: downwards onto itself");
-	tap_ok(!memcmp(p, want + PAGE / 4, MIB - PAGE), "COPY: downwards: the old bytes arrive");
+	tap_ret(abi_run(&q, &cb, 1), 0, "COPY: overlapping, downwards");
+	tap_ok(!memcmp(p, want + PAGE / 4, MIB - PAGE), "COPY: overlapping, downwards: as memmove");
 	free(want);
 	abi_queue_free(&q);
 }
@@ -121,7 +122,7 @@ static void test_many_queues(int fd, struct abi_buf *dev)
 		bad += abi_queue_query(fd, q[i].id).completed != 32;
 		abi_queue_free(&q[i]);
 	}
-	tap_eq(bad, 0, "queues: %u at once, 32 jobs each, last one wins", QUEUES);
+	tap_eq(bad, 0, "queues: %u at once, 32 jobs each, the last job's value is left", QUEUES);
 }
 
 /* Work keeps the mappings that existed at its submission. */
@@ -142,11 +143,12 @@ static void test_unbind_behind_submit(int fd, struct abi_buf *dev)
 	slow = abi_cb_exec(program, args, 3);
 	tap_ret(abi_submit(&q, &slow, 1, NULL), 0, "VM_BIND behind SUBMIT: slow work");
 	tap_ret(abi_submit(&q, &cb, 1, NULL), 0, "VM_BIND behind SUBMIT: a fill behind it");
-	tap_ret(abi_bind(fd, b.handle, 0, a.va, PAGE, 0), 0, "VM_BIND behind SUBMIT: replaced");
-	tap_ret(abi_unbind(fd, a.va, PAGE), 0, "VM_BIND behind SUBMIT: unmapped");
-	tap_ret(abi_wait(&q, 30000), 0, "VM_BIND behind SUBMIT: work ends");
-	tap_eq(*(uint32_t *)a.map, 0x77777777, "VM_BIND behind SUBMIT: in the old memory");
-	tap_eq(*(uint32_t *)b.map, 0, "VM_BIND behind SUBMIT: not in the new");
+	tap_ret(abi_bind(fd, b.handle, 0, a.va, PAGE, 0), 0,
+		"VM_BIND behind SUBMIT: the mapping is replaced");
+	tap_ret(abi_unbind(fd, a.va, PAGE), 0, "VM_BIND behind SUBMIT: the mapping is removed");
+	tap_ret(abi_wait(&q, 30000), 0, "VM_BIND behind SUBMIT: the work completes");
+	tap_eq(*(uint32_t *)a.map, 0x77777777, "VM_BIND behind SUBMIT: it wrote the old memory");
+	tap_eq(*(uint32_t *)b.map, 0, "VM_BIND behind SUBMIT: it did not write the new memory");
 	abi_prog_destroy(fd, program);
 	abi_buf_free(fd, &a);
 	abi_buf_free(fd, &b);
@@ -163,15 +165,16 @@ static void test_refused_runs_nothing(int fd, struct abi_buf *dev)
 	for (i = 0; i < 256; i++)
 		cbs[i] = abi_cb_fill32(dev->va + i * PAGE, PAGE, 1);
 	cbs[255].dst = 0;
-	tap_ret(abi_submit(&q, cbs, 256, &error_cb), -EFAULT, "refusal: the last of 256 is bad");
+	tap_ret(abi_submit(&q, cbs, 256, &error_cb), -EFAULT,
+		"refusal: the last of 256 blocks is invalid");
 	tap_eq(error_cb, 255, "refusal: error_cb");
 	abi_sleep_ms(50);
 	for (i = 0; i < 256 && !((uint32_t *)dev->map)[i * PAGE / 4]; i++)
 		;
-	tap_eq(i, 256, "refusal: none of the others ran");
-	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "refusal: no job was taken");
+	tap_eq(i, 256, "refusal: no block ran");
+	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "refusal: no job was queued");
 	cbs[255].dst = dev->va;
-	tap_ret(abi_run(&q, cbs, 256), 0, "refusal: mended, all 256 run");
+	tap_ret(abi_run(&q, cbs, 256), 0, "refusal: with a valid last block all 256 run");
 	abi_queue_free(&q);
 }
 

@@ -58,19 +58,20 @@ static void test_export(int fd, struct abi_queue *q)
 
 	tap_ok(drmSyncobjExportSyncFile(fd, s, &file) && errno == EINVAL,
 	       "export: a syncobj without a fence gives EINVAL");
-	tap_ret(submit_stamp(q, abi_sync_signal(s, 0), NONE), 0, "export: signal");
+	tap_ret(submit_stamp(q, abi_sync_signal(s, 0), NONE), 0,
+		"export: a submission signals the syncobj");
 	file = abi_sync_file(fd, s);
-	tap_ok(abi_sync_file_poll(file, 10000), "export: poll");
+	tap_ok(abi_sync_file_poll(file, 10000), "export: poll reports it");
 	memset(&data, 0, sizeof(data));
 	data.info.num_fences = 4;
 	data.info.sync_fence_info = PTR(data.fence);
 	tap_ret(ioctl(file, SYNC_IOC_FILE_INFO, &data.info) ? -errno : 0, 0, "export: FILE_INFO");
 	tap_eq(data.info.num_fences, 1, "export: one fence");
-	tap_ok(data.info.status == 1 && data.fence[0].status == 1, "export: it is signalled, well");
+	tap_ok(data.info.status == 1 && data.fence[0].status == 1, "export: its status is success");
 	tap_ok(!strcmp(data.fence[0].driver_name, "spyre_vdev") &&
-	       !strcmp(data.fence[0].obj_name, "queue"), "export: driver and timeline");
+	       !strcmp(data.fence[0].obj_name, "queue"), "export: names of driver and timeline");
 	tap_ok(data.fence[0].timestamp_ns && data.fence[0].timestamp_ns <= abi_now_ns(),
-	       "export: and when it was");
+	       "export: time of the signal");
 	close(file);
 	drmSyncobjDestroy(fd, s);
 }
@@ -86,20 +87,22 @@ static void test_error(int fd, struct abi_queue *q)
 	abi_wait(q, 10000);
 	good = abi_sync_file(fd, s);
 	both = merge(good, bad);
-	tap_ok(both >= 0, "merge: one that is done, one that is not");
+	tap_ok(both >= 0, "merge: a signalled and an unsignalled sync_file");
 	tap_eq(abi_sync_file_status(bad), 0, "error: not signalled yet");
-	tap_ok(!abi_sync_file_poll(both, 20), "merge: not signalled either");
+	tap_ok(!abi_sync_file_poll(both, 20), "merge: the merged sync_file is not signalled");
 	merged = import(fd, both);
-	tap_ret(submit_stamp(q, abi_sync_wait(merged, 0), NONE), 0, "merge: as a wait");
-	tap_ret(abi_wait(q, 20), -ETIME, "merge: holds the work back");
+	tap_ret(submit_stamp(q, abi_sync_wait(merged, 0), NONE), 0,
+		"merge: the merged sync_file as a wait");
+	tap_ret(abi_wait(q, 20), -ETIME, "merge: the work waits for it");
 	abi_gate_open(&gate);
 	tap_ok(abi_sync_file_poll(bad, 10000), "error: a cancelled job's fence signals");
-	tap_ret(abi_sync_file_status(bad), -ECANCELED, "error: and carries its errno");
-	tap_ok(abi_sync_file_poll(both, 10000), "merge: signals");
-	tap_ret(abi_sync_file_status(both), -ECANCELED, "merge: with the error of one");
-	tap_ret(abi_wait(q, 10000), 0, "merge: the work that waited runs");
-	tap_ret(abi_results(q)->status, 0, "merge: well; whose outcome matters looks at its results");
-	tap_eq(abi_sync_file_status(good), 1, "merge: the other stays as it was");
+	tap_ret(abi_sync_file_status(bad), -ECANCELED, "error: the fence carries ECANCELED");
+	tap_ok(abi_sync_file_poll(both, 10000), "merge: the merged sync_file signals");
+	tap_ret(abi_sync_file_status(both), -ECANCELED, "merge: its status is the error");
+	tap_ret(abi_wait(q, 10000), 0, "merge: the waiting work runs");
+	tap_ret(abi_results(q)->status, 0,
+		"merge: it succeeds, since errors of waits are not passed on");
+	tap_eq(abi_sync_file_status(good), 1, "merge: the first sync_file is unchanged");
 	close(good);
 	close(bad);
 	close(both);
@@ -116,15 +119,17 @@ static void test_other_file(int fd, struct abi_queue *q)
 	struct abi_queue theirs = abi_queue(other, 0);
 	uint32_t s = abi_syncobj(other), in;
 
-	tap_ret(submit_stamp(&theirs, abi_sync_signal(s, 0), NONE), 0, "other file: signal");
+	tap_ret(submit_stamp(&theirs, abi_sync_signal(s, 0), NONE), 0,
+		"other file: a job that signals");
 	file = abi_sync_file(other, s);
 	in = import(fd, file);
-	tap_ret(submit_stamp(q, abi_sync_wait(in, 0), NONE), 0, "other file: wait");
+	tap_ret(submit_stamp(q, abi_sync_wait(in, 0), NONE), 0,
+		"other file: a job that waits for it");
 	munmap(theirs.results.map, theirs.results.size);
 	close(other);
-	tap_ret(abi_wait(q, 10000), 0, "other file: it is closed, the wait is over");
-	tap_ok(abi_sync_file_poll(file, 5000), "other file: the sync_file lives on");
-	tap_ok(abi_sync_file_status(file), "other file: and knows how it ended");
+	tap_ret(abi_wait(q, 10000), 0, "other file: closing the signalling file ends the wait");
+	tap_ok(abi_sync_file_poll(file, 5000), "other file: the sync_file outlives the file");
+	tap_ok(abi_sync_file_status(file), "other file: its status is that of the job");
 	close(file);
 	drmSyncobjDestroy(fd, in);
 }
@@ -184,15 +189,16 @@ static void test_other_card(int fd, struct abi_queue *q)
 	cb = abi_cb_exec(program, args, 3);
 	out = abi_syncobj(other);
 	tap_ret(abi_submit_sync(&theirs, &cb, 1, abi_sync_signal(out, 0), NONE), 0,
-		"other card: hours of work");
+		"other card: work for hours");
 	file = abi_sync_file(other, out);
 	in = import(fd, file);
-	tap_ret(submit_stamp(q, abi_sync_wait(in, 0), NONE), 0, "other card: its fence as a wait");
-	tap_ret(abi_wait(q, 100), -ETIME, "other card: holds the work of this one back");
+	tap_ret(submit_stamp(q, abi_sync_wait(in, 0), NONE), 0,
+		"other card: its fence as a wait of this card");
+	tap_ret(abi_wait(q, 100), -ETIME, "other card: the work of this card waits");
 	abi_queue_destroy(other, theirs.id);
-	tap_ret(abi_wait(q, 10000), 0, "other card: until the job there ends");
-	tap_ret(abi_results(q)->status, 0, "other card: its error is not ours");
-	tap_ret(abi_sync_file_status(file), -ECANCELED, "other card: but the fence has it");
+	tap_ret(abi_wait(q, 10000), 0, "other card: the end of that job ends the wait");
+	tap_ret(abi_results(q)->status, 0, "other card: its error does not fail this card's work");
+	tap_ret(abi_sync_file_status(file), -ECANCELED, "other card: the fence carries the error");
 	close(file);
 	drmSyncobjDestroy(fd, in);
 	munmap(theirs.results.map, theirs.results.size);
@@ -240,7 +246,7 @@ static void test_eventfd(int fd, struct abi_queue *q)
 		"eventfd: for a point beyond 2^32 that has no fence yet");
 	tap_ret(submit_stamp(q, abi_sync_signal(t, 7), NONE), 0, "eventfd: signal point 7");
 	abi_wait(q, 10000);
-	tap_eq(event_count(event, 50), 0, "eventfd: is not 2^32 + 7");
+	tap_eq(event_count(event, 50), 0, "eventfd: does not fire for point 2^32 + 7");
 	tap_ret(submit_stamp(q, abi_sync_signal(t, big), NONE), 0, "eventfd: signal 2^32 + 7");
 	tap_eq(event_count(event, 10000), 1, "eventfd: fires");
 	tap_ret(event_register(fd, t, big, event, 0), 0, "eventfd: for a point that is reached");
@@ -249,8 +255,9 @@ static void test_eventfd(int fd, struct abi_queue *q)
 	tap_ret(event_register(fd, NEVER, 1, event, 0), -ENOENT, "eventfd: unknown syncobj");
 	tap_ret(event_register(fd, t, big + 1, event,
 			       DRM_SYNCOBJ_WAIT_FLAGS_WAIT_AVAILABLE), 0,
-		"eventfd: for a fence to be there");
-	tap_ret(submit_stamp(q, abi_sync_signal(t, big + 1), NONE), 0, "eventfd: it is");
+		"eventfd: for a fence to be available");
+	tap_ret(submit_stamp(q, abi_sync_signal(t, big + 1), NONE), 0,
+		"eventfd: a fence is submitted");
 	tap_eq(event_count(event, 10000), 1, "eventfd: fires");
 	abi_wait(q, 10000);
 	close(event);
@@ -265,21 +272,23 @@ static void test_wait_for_submit(int fd, struct abi_queue *q)
 	uint64_t point = (1ull << 40) + 1, start = abi_now_ns();
 
 	tap_ret(submit_stamp(q, abi_sync_wait(t, point), NONE), -EINVAL,
-		"no fence yet: SUBMIT refuses");
-	tap_ok(abi_now_ns() - start < 1000000000ull, "no fence yet: at once");
+		"no fence yet: SUBMIT is refused");
+	tap_ok(abi_now_ns() - start < 1000000000ull, "no fence yet: SUBMIT returns at once");
 	tap_ok(drmSyncobjTimelineWait(fd, &t, &point, 1, (int64_t)abi_now_ns() + 20000000, 0,
 				      NULL) && errno == EINVAL,
-	       "no fence yet: so does a wait");
+	       "no fence yet: TIMELINE_WAIT gives EINVAL");
 	tap_ok(drmSyncobjTimelineWait(fd, &t, &point, 1, (int64_t)abi_now_ns() + 20000000, flag,
 				      NULL) && errno == ETIME,
-	       "no fence yet: with WAIT_FOR_SUBMIT it waits for one");
-	tap_ret(submit_stamp(q, abi_sync_signal(t, point), NONE), 0, "no fence yet: make it");
+	       "no fence yet: with WAIT_FOR_SUBMIT it waits for a submission");
+	tap_ret(submit_stamp(q, abi_sync_signal(t, point), NONE), 0,
+		"no fence yet: a submission provides it");
 	tap_ok(!drmSyncobjTimelineWait(fd, &t, &point, 1, (int64_t)abi_now_ns() + 10000000000,
-				       flag, NULL), "no fence yet: then it is over");
+				       flag, NULL), "no fence yet: the wait ends");
 	tap_ret(submit_stamp(q, abi_sync_wait(t, point - 1), NONE), 0,
 		"a point below one that has a fence has that fence");
-	tap_ret(submit_stamp(q, abi_sync_wait(t, 1), NONE), 0, "any point");
-	tap_ret(abi_wait(q, 10000), 0, "and is done");
+	tap_ret(submit_stamp(q, abi_sync_wait(t, 1), NONE), 0,
+		"a wait for point 1, far below it, is accepted");
+	tap_ret(abi_wait(q, 10000), 0, "it completes");
 	drmSyncobjDestroy(fd, t);
 }
 
@@ -309,10 +318,11 @@ static void test_foreign(int fd, struct abi_queue *q)
 	file = sw_sync_fence(timeline, 1);
 	in = import(fd, file);
 	close(file);
-	tap_ret(submit_stamp(q, abi_sync_wait(in, 0), NONE), 0, "foreign: as a wait");
-	tap_ret(abi_wait(q, 50), -ETIME, "foreign: holds the work back");
+	tap_ret(submit_stamp(q, abi_sync_wait(in, 0), NONE), 0,
+		"foreign: a foreign fence as a wait");
+	tap_ret(abi_wait(q, 50), -ETIME, "foreign: the work waits for it");
 	ioctl(timeline, SW_SYNC_INC, &one);
-	tap_ret(abi_wait(q, 10000), 0, "foreign: until it signals");
+	tap_ret(abi_wait(q, 10000), 0, "foreign: its signal ends the wait");
 	drmSyncobjDestroy(fd, in);
 
 	/* A fence that does not signal before the file is closed. */
@@ -324,19 +334,20 @@ static void test_foreign(int fd, struct abi_queue *q)
 	in = import(other, file);
 	fill = abi_cb_fill32(buf.va, MIB, 1);
 	tap_ret(abi_submit_sync(&theirs, &fill, 1, abi_sync_wait(in, 0), NONE), 0,
-		"foreign, never: as a wait");
+		"foreign, unsignalled: a foreign fence as a wait");
 	munmap(theirs.results.map, theirs.results.size);
 	munmap(buf.map, MIB);
 	close(other);
 	tap_ret(submit_stamp(q, NONE, NONE) ?: abi_wait(q, 10000), 0,
-		"foreign, never: the file is closed, others continue");
+		"foreign, unsignalled: after close() other files' work completes");
 	/*
 	 * Its timeline signals the remaining fences with an error. The kernel does
 	 * so without a reference, under the lock that the fence's release takes: it
 	 * must not be released there.
 	 */
 	close(timeline);
-	tap_ok(abi_memory_settles(fd, before.used), "foreign, never: it ends, the memory is back");
+	tap_ok(abi_memory_settles(fd, before.used),
+	       "foreign, unsignalled: once the fence ends all memory is back");
 	close(file);
 }
 

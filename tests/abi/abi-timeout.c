@@ -57,7 +57,7 @@ static void worker_check(struct worker *w, uint8_t *want, bool first, const char
 	struct drm_spyre_cb cb = abi_cb_exec(w->program, w->args, 3);
 
 	memset(w->mem.map, 0xee, BYTES);
-	tap_ret(abi_run(&w->queue, &cb, 1), 0, "%s: runs", when);
+	tap_ret(abi_run(&w->queue, &cb, 1), 0, "%s: work completes", when);
 	if (first)
 		memcpy(want, w->mem.map, BYTES);
 	else
@@ -102,29 +102,30 @@ static void test_queue_dies(struct victim *v)
 	};
 
 	memset(r, 0, 16 * sizeof(*r));
-	tap_ret(abi_submit(&v->queue, cbs, 3, NULL), 0, "timeout: the long program is taken");
+	tap_ret(abi_submit(&v->queue, cbs, 3, NULL), 0, "timeout: the long program is accepted");
 	/* One more behind it, which never starts. */
-	tap_ret(abi_ioctl(v->fd, DRM_IOCTL_SPYRE_SUBMIT, &args), 0, "timeout: and one behind it");
+	tap_ret(abi_ioctl(v->fd, DRM_IOCTL_SPYRE_SUBMIT, &args), 0,
+		"timeout: a submission behind it is accepted");
 	tap_ret(abi_wait(&v->queue, 30000), 0, "timeout: its fence signals");
 	behind = (abi_now_ns() - start) / 1000000;
-	tap_ok(behind >= 90 && behind < 10000, "timeout: after %llu ms (limit 100)",
+	tap_ok(behind >= 90 && behind < 10000, "timeout: it signals after %llu ms (limit 100)",
 	       (unsigned long long)behind);
-	tap_ret(r[0].status, 0, "timeout: the block before it is well");
-	tap_eq(r[1].state, DRM_SPYRE_CB_DONE, "timeout: its result is done");
-	tap_ret(r[1].status, -ETIME, "timeout: its status");
-	tap_eq(r[2].state, DRM_SPYRE_CB_DONE, "timeout: the block behind it is done");
-	tap_ret(r[2].status, -ECANCELED, "timeout: as cancelled");
+	tap_ret(r[0].status, 0, "timeout: the block before it succeeded");
+	tap_eq(r[1].state, DRM_SPYRE_CB_DONE, "timeout: the long block has a result");
+	tap_ret(r[1].status, -ETIME, "timeout: the long block reports ETIME");
+	tap_eq(r[2].state, DRM_SPYRE_CB_DONE, "timeout: the block behind it has a result");
+	tap_ret(r[2].status, -ECANCELED, "timeout: it reports ECANCELED");
 	for (start = abi_now_ns(); abi_now_ns() - start < 5000000000ull;)
 		if (__atomic_load_n(&r[8].state, __ATOMIC_ACQUIRE) == DRM_SPYRE_CB_DONE)
 			break;
-	tap_eq(r[8].state, DRM_SPYRE_CB_DONE, "timeout: the submission behind is done");
-	tap_ret(r[8].status, -ECANCELED, "timeout: as cancelled");
+	tap_eq(r[8].state, DRM_SPYRE_CB_DONE, "timeout: the submission behind it has a result");
+	tap_ret(r[8].status, -ECANCELED, "timeout: it reports ECANCELED");
 	query = abi_queue_query(v->fd, v->queue.id);
 	tap_eq(query.state, DRM_SPYRE_QUEUE_KILLED, "timeout: the queue is killed");
 	tap_ret(query.error, -ETIME, "timeout: the queue's first error");
-	tap_eq(query.submitted, 2, "timeout: jobs taken");
-	tap_eq(query.completed, 2, "timeout: jobs finished");
-	tap_ret(abi_submit(&v->queue, cbs, 1, NULL), -ECANCELED, "timeout: it takes no more work");
+	tap_eq(query.submitted, 2, "timeout: submitted jobs");
+	tap_eq(query.completed, 2, "timeout: completed jobs");
+	tap_ret(abi_submit(&v->queue, cbs, 1, NULL), -ECANCELED, "timeout: the queue refuses work");
 }
 
 /* Modelled cycles are not host time: a program with almost no modelled cost is stopped as well. */
@@ -140,9 +141,9 @@ static void test_cheap(void)
 	v.args[0] = VA;
 	v.args[1] = VA + STICK;
 	cb = abi_cb_exec(v.program, v.args, 2);
-	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "cheap: the program is taken");
+	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "cheap: the program is accepted");
 	tap_ret(abi_wait(&v.queue, 10000), 0, "cheap: its fence signals");
-	tap_ret(abi_results(&v.queue)->status, -ETIME, "cheap: it was stopped");
+	tap_ret(abi_results(&v.queue)->status, -ETIME, "cheap: it was stopped by its limit");
 	abi_queue_free(&v.queue);
 	abi_buf_free(v.fd, &v.mem);
 	close(v.fd);
@@ -166,10 +167,10 @@ static void test_padding(void)
 	v.queue = abi_queue(v.fd, 100);
 	v.mem = abi_buf(v.fd, 512 * MIB, DRM_SPYRE_BO_DEVICE, VA);
 	cb = abi_cb_dma_bo(&dma, VA, v.queue.results.handle, 0, PAGE);
-	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "padding: the transfer is taken");
+	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "padding: the transfer is accepted");
 	start = abi_now_ns();
 	tap_ret(abi_wait(&v.queue, 60000), 0, "padding: its fence signals");
-	tap_ok(abi_now_ns() - start < 5000000000ull, "padding: soon");
+	tap_ok(abi_now_ns() - start < 5000000000ull, "padding: it ends within seconds");
 	abi_queue_free(&v.queue);
 	abi_buf_free(v.fd, &v.mem);
 	close(v.fd);
@@ -198,19 +199,20 @@ static void test_lx(void)
 		w.args[i] = VA + i * BYTES;
 	}
 	cb = abi_cb_exec(v.program, v.args, 3);
-	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "lx: a long program has the scratchpads");
+	tap_ret(abi_submit(&v.queue, &cb, 1, NULL), 0, "lx: a long program owns the scratchpads");
 	abi_sleep_ms(50);
 	cb = abi_cb_exec(w.program, w.args, 3);
-	tap_ret(abi_submit(&third, &cb, 1, NULL), 0, "lx: one more waits");
+	tap_ret(abi_submit(&third, &cb, 1, NULL), 0, "lx: another program waits for them");
 	start = abi_now_ns();
 	abi_queue_destroy(w.fd, third.id);
-	tap_ok(abi_now_ns() - start < 1000000000ull, "lx: it can be given up meanwhile");
+	tap_ok(abi_now_ns() - start < 1000000000ull, "lx: the waiting program can be destroyed");
 	tap_ret(abi_submit(&w.queue, &cb, 1, NULL), 0, "lx: another file's job waits for them");
 	tap_ret(abi_wait(&w.queue, 20000), 0, "lx: its fence signals");
-	tap_ret(abi_results(&w.queue)->status, 0, "lx: it is well, and was not called late");
-	tap_ret(abi_run(&w.queue, &stamp, 1), 0, "lx: its queue continues");
-	tap_ret(abi_wait(&v.queue, 20000), 0, "lx: the long one has ended");
-	tap_ret(abi_results(&v.queue)->status, -ETIME, "lx: by its own limit");
+	tap_ret(abi_results(&w.queue)->status, 0,
+		"lx: it succeeds; waiting does not count against its limit");
+	tap_ret(abi_run(&w.queue, &stamp, 1), 0, "lx: its queue accepts work");
+	tap_ret(abi_wait(&v.queue, 20000), 0, "lx: the long program has ended");
+	tap_ret(abi_results(&v.queue)->status, -ETIME, "lx: the long program reports ETIME");
 	/* A mapping left behind would keep its file open. */
 	munmap(third.results.map, third.results.size);
 	abi_queue_free(&w.queue);
@@ -253,14 +255,14 @@ static bool stopped_behind(struct victim *v, uint32_t fills, uint32_t limit_ms)
 
 	for (i = 0; i < fills; i++)
 		cbs[i] = abi_cb_fill32(v->mem.va, v->mem.size, i);
-	tap_ret(abi_submit(&v->queue, cbs, fills, NULL), 0, "behind: a long job is taken");
+	tap_ret(abi_submit(&v->queue, cbs, fills, NULL), 0, "behind: a long job is accepted");
 	for (i = 0; i < 3; i++) {
 		abi_sleep_ms(limit_ms * 3 / 4);
 		/* Refused once the job has been stopped. */
 		ret = abi_submit(&v->queue, &stamp, 1, NULL);
 		bad += ret && ret != -ECANCELED;
 	}
-	tap_eq(bad, 0, "behind: jobs come in behind it");
+	tap_eq(bad, 0, "behind: jobs are queued behind it");
 	tap_ret(abi_wait(&v->queue, 60000), 0, "behind: its fence signals");
 	return abi_queue_query(v->fd, v->queue.id).error == -ETIME;
 }
@@ -321,7 +323,7 @@ int main(void)
 	abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
 	tap_eq(counters.errors - errors, 2, "the card counted two failed jobs");
 	tap_ret(abi_submit(&same.queue, &stamp, 1, NULL), -ECANCELED,
-		"after, same file: its other queue takes no more work");
+		"after, same file: its other queue refuses work");
 	worker_check(&apart, want, false, "after, other file");
 	tap_ret(abi_context_reset(fd, NULL), 0, "CONTEXT_RESET");
 	abi_queue_free(&same.queue);

@@ -65,7 +65,7 @@ static void check_alive(const char *after)
 	       after);
 	abi_buf_free(fd, &mem);
 	abi_queue_free(&q);
-	tap_ok(abi_memory_settles(fd, 0), "%s: nothing is in use", after);
+	tap_ok(abi_memory_settles(fd, 0), "%s: no memory is in use", after);
 	close(fd);
 }
 
@@ -233,7 +233,8 @@ static void test_live_fence(bool lasting)
 	/* Deferred frees have completed by now. */
 	abi_sleep_ms(300);
 	ret = fence_status(file);
-	tap_ok(lasting ? ret < 0 : ret == 1, "a sync_file %s outlives all else (%d)", what, ret);
+	tap_ok(lasting ? ret < 0 : ret == 1,
+	       "a sync_file %s outlives file and module (%d)", what, ret);
 	check_alive("a live sync_file");
 	close(file);
 }
@@ -254,11 +255,13 @@ static void test_live_dmabuf(const char *device)
 	tap_ret(ret, 0, "unbind while a dma-buf is open");
 	map = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
 	/* The card is gone: mmap fails, or the old contents are still there. */
-	tap_ok(map == MAP_FAILED || map[MIB - 1] == 0x77, "its memory is intact or unavailable");
+	tap_ok(map == MAP_FAILED || map[MIB - 1] == 0x77,
+	       "the dma-buf's memory is intact or unavailable");
 	if (map != MAP_FAILED)
 		munmap(map, MIB);
 	tap_ret(rmmod(), -EAGAIN, "rmmod is still refused");
-	tap_ret(abi_write_file(DRIVER "bind", device), 0, "bind while a dma-buf of before is open");
+	tap_ret(abi_write_file(DRIVER "bind", device), 0,
+		"bind while a dma-buf from before is open");
 	close(file);
 	check_alive("a dma-buf of a card that went");
 }
@@ -282,15 +285,15 @@ static void test_many(void)
 		}
 	}
 	tap_eq(created, FILES * QUEUES, "%d files of %d queues", FILES, QUEUES);
-	tap_eq(submitted, FILES * QUEUES, "each with a job");
+	tap_eq(submitted, FILES * QUEUES, "each queue has a job");
 	for (i = 0; i < FILES; i++)
 		for (j = 1; j <= QUEUES; j++)
 			stuck += abi_wait_point(files[i], q[i].syncobj, j, 60000) != 0;
-	tap_eq(stuck, 0, "each of which is done");
+	tap_eq(stuck, 0, "each job is done");
 	for (i = 0; i < FILES; i++)
 		close(files[i]);
 	fd = open_again();
-	tap_ok(abi_memory_settles(fd, 0), "nothing of them is left");
+	tap_ok(abi_memory_settles(fd, 0), "all memory is back");
 	close(fd);
 }
 

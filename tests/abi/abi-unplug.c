@@ -118,15 +118,15 @@ static void border_check(struct border *b)
 	       "unplugged: a dma-buf can still be mapped, and has its content");
 	munmap(again.map, MIB);
 	close(b->file);
-	tap_eq(*(uint8_t *)b->exported.map, 1, "unplugged: and outlives its file");
+	tap_eq(*(uint8_t *)b->exported.map, 1, "unplugged: the dma-buf outlives its file");
 	munmap(b->exported.map, MIB);
 	close(b->dmabuf);
 	if (!b->has_peer) {
-		tap_skip("no udmabuf", "unplugged: an imported buffer is let go of");
+		tap_skip("no udmabuf", "unplugged: an imported buffer is released");
 		return;
 	}
 	memset(b->peer.map, 9, MIB);
-	tap_eq(*(uint8_t *)b->peer.map, 9, "unplugged: an imported buffer is let go of");
+	tap_eq(*(uint8_t *)b->peer.map, 9, "unplugged: an imported buffer is released");
 	peer_free(&b->peer);
 }
 
@@ -162,8 +162,9 @@ static void test_unplug(const char *device)
 	tap_ok(abi_now_ns() - start < 10000000000ull, "unbind takes %llu ms",
 	       (unsigned long long)(abi_now_ns() - start) / 1000000);
 	pthread_join(thread, NULL);
-	tap_ret(waiter.ret, 0, "unplugged: a wait from before ends, the fence has signalled");
-	tap_ok(abi_now_ns() - start < 15000000000ull, "unplugged: it ends at once");
+	tap_ret(waiter.ret, 0, "unplugged: a wait that began before ends, the fence has signalled");
+	tap_ok(abi_now_ns() - start < 15000000000ull,
+	       "unplugged: it ends without waiting for the work");
 	tap_eq(r[0].state, DRM_SPYRE_CB_DONE, "unplugged: the running block's result");
 	tap_ret2(r[0].status, -ENODEV, -ECANCELED, "unplugged: its status");
 	tap_eq(r[1].state, 0, "unplugged: results that were not asked for are untouched");
@@ -202,10 +203,10 @@ static void test_works_again(void)
 	q = abi_queue(fd, 0);
 	mem = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, MIB);
 	tap_ret(abi_run(&q, &cb, 1), 0, "bound again: work runs");
-	tap_eq(*(uint32_t *)mem.map, 0x600d, "bound again: and is right");
+	tap_eq(*(uint32_t *)mem.map, 0x600d, "bound again: its result is right");
 	abi_buf_free(fd, &mem);
 	abi_queue_free(&q);
-	tap_ok(abi_memory_settles(fd, 0), "bound again: nothing is used");
+	tap_ok(abi_memory_settles(fd, 0), "bound again: no memory is in use");
 	close(fd);
 }
 

@@ -99,10 +99,10 @@ static void test_jobs(int fd, struct abi_buf *dev, const char *how)
 	args = submission(q.id, cbs, 1);
 	args.result_handle = q.results.handle;
 	tap_ret(one(fd, &args, &extra), 0, "%s: a fill", how);
-	tap_eq(*(uint32_t *)dev->map, 0x12345678, "%s: it has happened when its CQE is there", how);
+	tap_eq(*(uint32_t *)dev->map, 0x12345678, "%s: the fill is done when its CQE arrives", how);
 	if (large) {
 		tap_eq(extra, abi_results(&q)->cycles, "%s: the CQE has its cycles", how);
-		tap_ok(extra > 0, "%s: which are some", how);
+		tap_ok(extra > 0, "%s: they are not 0", how);
 	}
 
 	for (i = 0; i < BATCH; i++) {
@@ -141,20 +141,20 @@ static void test_errors(int fd, struct abi_buf *dev)
 	args = submission(q.id, cbs, 2);
 	cbs[1].size = 3;
 	tap_ret(one(fd, &args, &extra), -EINVAL, "a bad control block");
-	tap_eq(extra, 1, "the CQE says which");
+	tap_eq(extra, 1, "the CQE has the index of the bad control block");
 	args = submission(q.id, abi_hole(), 2);
-	tap_ret(one(fd, &args, NULL), -EFAULT, "control blocks that are nowhere");
+	tap_ret(one(fd, &args, NULL), -EFAULT, "control blocks at an unmapped address");
 	sqe = push(fd, &args, 1);
 	sqe->cmd_op = 77;
 	io_uring_submit(&ring);
 	tap_ret(reap(NULL, NULL), -ENOTTY, "unknown command");
-	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "nothing was queued");
+	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "refused requests queue nothing");
 	cbs[1] = cbs[0];
 	args = submission(q.id, cbs, 2);
 	sqe = push(fd, &args, 1);
 	sqe->flags |= IOSQE_ASYNC;
 	io_uring_submit(&ring);
-	tap_ret(reap(NULL, NULL), 0, "from a worker of io_uring");
+	tap_ret(reap(NULL, NULL), 0, "submission by a worker of io_uring");
 	abi_queue_free(&q);
 }
 
@@ -198,13 +198,13 @@ static void test_fixed(int fd, struct abi_buf *dev)
 	tap_ret(reap(NULL, NULL), 0, "DMA from and to a registered buffer");
 	for (i = 0; i < bytes; i++)
 		bad += memory[8 * PAGE + 256 + i] != (uint8_t)((i + 512) * 7 + (i + 512) / 251);
-	tap_eq(bad, 0, "all bytes came back");
+	tap_eq(bad, 0, "the bytes of the round trip are the same");
 
 	cbs[0].host_addr = PTR(memory + 13 * PAGE);
 	sqe = push(fd, &args, 1);
 	sqe->rw_flags = IORING_URING_CMD_FIXED;
 	io_uring_submit(&ring);
-	tap_ret(reap(NULL, NULL), -EFAULT, "a span that leaves the buffer");
+	tap_ret(reap(NULL, NULL), -EFAULT, "a span that extends past the buffer");
 	sqe = push(fd, &args, 1);
 	sqe->rw_flags = IORING_URING_CMD_FIXED;
 	sqe->buf_index = 1;
@@ -234,10 +234,10 @@ static void test_queue(int fd, struct abi_buf *dev)
 	uint64_t extra, data;
 
 	push_queue(fd, &args, 5);
-	tap_eq(io_uring_submit(&ring), 1, "QUEUE of an endless job is taken");
-	tap_ret(io_uring_peek_cqe(&ring, &cqe), 0, "its CQE is there when the call returns");
-	tap_ret(reap(&extra, &data), 0, "it was queued");
-	tap_ok(extra == 0 && data == 5, "and says no more");
+	tap_eq(io_uring_submit(&ring), 1, "QUEUE of an endless job completes its request");
+	tap_ret(io_uring_peek_cqe(&ring, &cqe), 0, "its CQE is available when the call returns");
+	tap_ret(reap(&extra, &data), 0, "its CQE reports success");
+	tap_ok(extra == 0 && data == 5, "its CQE has its user_data and no further result");
 	tap_eq(abi_queue_query(fd, q.id).completed, 0, "the job runs");
 
 	for (i = 0; i < 3; i++)
@@ -247,15 +247,15 @@ static void test_queue(int fd, struct abi_buf *dev)
 	push_queue(fd, &args, 6);
 	io_uring_submit(&ring);
 	tap_ret(reap(&extra, NULL), -EFAULT, "QUEUE of a bad control block");
-	tap_eq(extra, 2, "its CQE says which");
+	tap_eq(extra, 2, "its CQE has the index of the bad control block");
 	sqe = push_queue(fd, &args, 8);
 	sqe->cmd_op = DRM_SPYRE_URING_QUEUE + 1;
 	io_uring_submit(&ring);
 	tap_ret(reap(NULL, NULL), -ENOTTY, "no such command");
 
 	io_uring_queue_exit(&ring);
-	tap_ret(abi_queue_query(fd, q.id).error, 0, "the ring goes, the job stays");
-	tap_eq(abi_queue_query(fd, q.id).completed, 0, "and runs on");
+	tap_ret(abi_queue_query(fd, q.id).error, 0, "the job outlives its ring");
+	tap_eq(abi_queue_query(fd, q.id).completed, 0, "it is still running");
 	abi_queue_free(&q);
 	abi_queue_free(&other);
 	abi_prog_destroy(fd, program);
@@ -319,20 +319,22 @@ static void held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_t han
 	args = submission(other.id, &stamp, 1);
 	push(fd, &args, HELD_UP);
 	io_uring_submit(&ring);
-	tap_ret(reap(NULL, &data), 0, "%s: the ring continues", how);
-	tap_ok(data == HELD_UP && !atomic_load(&opener.opened), "%s: meanwhile", how);
+	tap_ret(reap(NULL, &data), 0, "%s: the ring accepts other requests", how);
+	tap_ok(data == HELD_UP && !atomic_load(&opener.opened),
+	       "%s: the fence is still unsignalled", how);
 	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "%s: nothing is queued yet", how);
 	*(uint64_t *)peer->map = word;
 	pthread_join(opener.thread, NULL);
 	for (i = 0; i < HELD_UP; i++) {
-		tap_ret(reap(NULL, &data), 0, "%s: the fence signals, submission %d is taken", how, i);
+		tap_ret(reap(NULL, &data), 0,
+			"%s: the fence signals, submission %d is queued", how, i);
 		seen |= 1ull << data;
 	}
-	tap_eq(seen, (1ull << HELD_UP) - 1, "%s: each of them", how);
+	tap_eq(seen, (1ull << HELD_UP) - 1, "%s: each CQE reports success", how);
 	for (i = 0; i < 20000 && abi_queue_query(fd, q.id).completed < HELD_UP; i++)
 		abi_sleep_ms(1);
-	tap_eq(abi_queue_query(fd, q.id).completed, HELD_UP, "%s: and done", how);
-	tap_eq(*(uint64_t *)dev->map, word, "%s: it reads what was written last", how);
+	tap_eq(abi_queue_query(fd, q.id).completed, HELD_UP, "%s: all jobs complete", how);
+	tap_eq(*(uint64_t *)dev->map, word, "%s: it reads the last write", how);
 	abi_queue_free(&q);
 	abi_queue_free(&other);
 	abi_gate_free(&gate);
@@ -357,7 +359,8 @@ static void exit_held_up(int fd, struct abi_buf *dev, struct peer *peer, uint32_
 	abi_sleep_ms(300);
 	abi_gate_free(&gate);
 	abi_sleep_ms(100);
-	tap_eq(abi_queue_query(fd, q.id).submitted, 0, "imported: nothing comes of it");
+	tap_eq(abi_queue_query(fd, q.id).submitted, 0,
+	       "imported: the waiting request queues nothing");
 	abi_queue_free(&q);
 	ring_open(IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
 }
@@ -403,8 +406,9 @@ static void test_exit(int fd, struct abi_buf *dev)
 	while (abi_queue_query(fd, q.id).completed < 1 && abi_now_ns() - start < 20000000000ull)
 		abi_sleep_ms(10);
 	tap_eq(abi_queue_query(fd, q.id).completed, 1, "a ring that ends stops its work");
-	tap_ok(abi_now_ns() - start < 10000000000ull, "long before the queue's limit");
-	tap_ret(abi_queue_query(fd, q.id).error, -ECANCELED, "its queue reports it");
+	tap_ok(abi_now_ns() - start < 10000000000ull,
+	       "the work ends long before the queue's limit");
+	tap_ret(abi_queue_query(fd, q.id).error, -ECANCELED, "its queue reports the cancellation");
 	tap_ret(abi_run(&other, &stamp, 1), 0, "another queue continues");
 	abi_prog_destroy(fd, program);
 	abi_queue_free(&other);

@@ -25,8 +25,8 @@ static void test_values(void)
 	tap_ret(vf_set("x"), -EINVAL, "num_vfs=x");
 	tap_ret(vf_set("1 1"), -EINVAL, "num_vfs=1 1");
 	tap_ret(vf_set("\n"), -EINVAL, "num_vfs is a line without a number");
-	tap_ret(vf_set("0"), 0, "num_vfs=0 is what there is");
-	tap_eq(vf_read(vf_pf.name, "num_vfs"), 0, "none of it made a VF");
+	tap_ret(vf_set("0"), 0, "num_vfs=0 without VFs");
+	tap_eq(vf_read(vf_pf.name, "num_vfs"), 0, "refused writes create no VF");
 }
 
 /* A card with open files cannot be split. */
@@ -37,24 +37,25 @@ static void test_busy(void)
 	uint32_t queue, program;
 	struct abi_buf mem;
 
-	if (tap_ret(abi_queue_create(fd, 0, 0, &queue), 0, "the PF makes a queue"))
-		tap_ret(vf_set("2"), -EBUSY, "with a queue it is not split");
+	if (tap_ret(abi_queue_create(fd, 0, 0, &queue), 0, "QUEUE_CREATE on the PF without VFs"))
+		tap_ret(vf_set("2"), -EBUSY, "num_vfs is refused while the PF has a queue");
 	abi_queue_destroy(fd, queue);
 	mem = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, 0);
-	tap_ret(vf_set("2"), -EBUSY, "nor with memory in use");
+	tap_ret(vf_set("2"), -EBUSY, "num_vfs is refused while memory of the PF is in use");
 	abi_buf_free(fd, &mem);
 	program = abi_prog_create(fd, &p);
-	tap_ret(vf_set("2"), -EBUSY, "nor with a program");
+	tap_ret(vf_set("2"), -EBUSY, "num_vfs is refused while the PF has a program");
 	abi_prog_destroy(fd, program);
 	mem = abi_buf(fd, PAGE, DRM_SPYRE_BO_HOST, 0);
-	tap_ret(vf_set("2"), 0, "host memory and an open file do no harm");
+	tap_ret(vf_set("2"), 0, "num_vfs is accepted with host memory and an open file");
 	tap_ret(abi_queue_create(fd, 0, 0, &queue), -EBUSY, "split: QUEUE_CREATE on the PF");
-	tap_ret(abi_bo(fd, PAGE, DRM_SPYRE_BO_DEVICE, &queue), -EBUSY, "split: BO_CREATE");
-	tap_ret(vf_set("3"), -EBUSY, "from 2 to 3");
-	tap_ret(vf_set("2"), 0, "from 2 to 2");
-	tap_ret(vf_set("x"), -EINVAL, "still not a number");
-	tap_ret(vf_set("0"), 0, "back to one");
-	tap_ret(abi_queue_create(fd, 0, 0, &queue), 0, "the same file makes queues again");
+	tap_ret(abi_bo(fd, PAGE, DRM_SPYRE_BO_DEVICE, &queue), -EBUSY,
+		"split: BO_CREATE on the PF");
+	tap_ret(vf_set("3"), -EBUSY, "num_vfs from 2 to 3");
+	tap_ret(vf_set("2"), 0, "num_vfs from 2 to 2");
+	tap_ret(vf_set("x"), -EINVAL, "num_vfs=x while there are VFs");
+	tap_ret(vf_set("0"), 0, "num_vfs from 2 to 0");
+	tap_ret(abi_queue_create(fd, 0, 0, &queue), 0, "QUEUE_CREATE on the PF works again");
 	abi_buf_free(fd, &mem);
 	close(fd);
 }

@@ -97,7 +97,7 @@ static void undo_submit(struct fail_ctx *c)
 	for (i = 0; !ret && i < 6; i++)
 		ret = r[i].state != DRM_SPYRE_CB_DONE ? -EPROTO : r[i].status;
 	if (ret || *(uint32_t *)c->host.map != c->round)
-		tap_ok(false, "work that was taken is done and right (%d, %x)", ret,
+		tap_ok(false, "accepted work completes with the right result (%d, %x)", ret,
 		       *(uint32_t *)c->host.map);
 }
 

@@ -132,12 +132,12 @@ static void test_sqe(struct fields_context *c)
 	tap_eq(bad, 0, "SQE: every bit of its pad");
 	for (i = 0, bad = 0; i < 80 - sizeof(struct drm_spyre_submit); i++)
 		bad += tampered(c, t, set_tail, i) != -E2BIG;
-	tap_eq(bad, 0, "SQE: every byte behind the struct");
+	tap_eq(bad, 0, "SQE: every byte past the struct");
 
-	tap_ret(tampered(c, t, set_fixed, 0), -EFAULT, "SQE: a buffer, and none is registered");
+	tap_ret(tampered(c, t, set_fixed, 0), -EFAULT, "SQE: a buffer although none is registered");
 	if (io_uring_register_buffers(&ring, &buffer, 1))
 		tap_bail("io_uring_register_buffers");
-	tap_ret(tampered(c, t, set_fixed, 0), 0, "SQE: a buffer that nothing lies in");
+	tap_ret(tampered(c, t, set_fixed, 0), 0, "SQE: a buffer that no span uses");
 	tap_ret(tampered(c, dma, set_fixed, 0), -EFAULT, "SQE: a host span outside the buffer");
 	tap_ret(tampered(c, t, set_fixed, 1), -EFAULT, "SQE: buffer 1 of 1");
 	tap_ret(tampered(c, t, set_fixed, 0xffff), -EFAULT, "SQE: buffer 65535");
@@ -162,7 +162,7 @@ static void test_walk(unsigned int flags, const char *how)
 		fill->good(&c, argument);
 		c.cb.flags = 1;
 		tap_ret(issue(&c, fill, argument), -EINVAL, "CQE32: a bad control block");
-		tap_eq(extra, 0, "CQE32: says that it is the first");
+		tap_eq(extra, 0, "CQE32: reports the first control block");
 		c.cb.flags = 0;
 		((struct drm_spyre_submit *)argument)->flags = 1;
 		tap_ret(issue(&c, fill, argument), -EINVAL, "CQE32: a bad submission");

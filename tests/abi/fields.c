@@ -95,10 +95,10 @@ void fields_same_state(struct fields_context *c, const struct fields_state *befo
 			 "%u, %u, %u, %u, %llu", now.bo, now.queue, now.program, now.syncobj,
 			 (unsigned long long)now.used, before->bo, before->queue, before->program,
 			 before->syncobj, (unsigned long long)before->used);
-	tap_ok(!memcmp(&now, before, sizeof(now)), "%s: no handle, id or byte is left behind",
+	tap_ok(!memcmp(&now, before, sizeof(now)), "%s: no handle, id or memory is leaked",
 	       name);
-	tap_ret(abi_run(&c->queue, &cb, 1), 0, "%s: work continues", name);
-	tap_eq(*(uint32_t *)c->device.map, 0x600d600d, "%s: and is done", name);
+	tap_ret(abi_run(&c->queue, &cb, 1), 0, "%s: new work is accepted", name);
+	tap_eq(*(uint32_t *)c->device.map, 0x600d600d, "%s: new work completes", name);
 }
 
 /* --- one invalid value --- */
@@ -414,15 +414,16 @@ uint32_t fields_walk(struct fields_context *c, const struct target *t, fields_is
 	uint8_t nothing = 0;
 	uint32_t i;
 
-	tap_ok(complete(t), "%s%s: the table has every field", t->name, how);
+	tap_ok(complete(t), "%s%s: the table covers every field", t->name, how);
 	w.f = &(struct field){ .name = "nothing wrong", .how = 0 };
-	if (!tap_ret(call_with(&w, 0, &nothing, 0), 0, "%s%s: nothing wrong", t->name, how))
+	if (!tap_ret(call_with(&w, 0, &nothing, 0), 0,
+	"%s%s: the valid call succeeds", t->name, how))
 		return 0;
 	for (i = 0; i < t->num_fields; i++) {
 		w.f = &t->fields[i];
 		w.notes = 0;
 		if (w.f->probe && !w.f->probe(c))
-			tap_skip("this module does not have it", "%s%s: %s", t->name, how,
+			tap_skip("the module lacks this ioctl", "%s%s: %s", t->name, how,
 				 w.f->name);
 		else
 			walk_field(&w);

@@ -283,10 +283,10 @@ void test_submit_cb(int fd)
 	test_dma(fd, DRM_SPYRE_DMA_H2D);
 	test_dma(fd, DRM_SPYRE_DMA_D2H);
 	test_dma_desc(fd);
-	tap_ok(num_tests_with_index > 100, "cb: error_cb named the bad one, %u times",
+	tap_ok(num_tests_with_index > 100, "cb: error_cb has the index of the bad block, %u times",
 	       num_tests_with_index);
 	tap_ret(abi_wait(&queue, 10000), 0, "cb: the valid blocks have run");
-	tap_eq(abi_queue_query(fd, queue.id).error, 0, "cb: nothing that was refused ran");
+	tap_eq(abi_queue_query(fd, queue.id).error, 0, "cb: no refused block ran");
 	abi_prog_destroy(fd, program);
 	abi_buf_free(fd, &device);
 	abi_buf_free(fd, &host);

@@ -40,26 +40,30 @@ static void test_query_type(int fd, uint32_t type)
 	memset(buffer, 0xa5, sizeof(buffer));
 	size = 8;
 	tap_ret(dev_query(fd, type, &size, buffer), 0, "DEV_QUERY %u: older, shorter struct", type);
-	tap_eq(size, known, "DEV_QUERY %u: shorter: says its own size", type);
-	tap_ok(all(buffer + 8, 500, 0xa5, 0xa5), "DEV_QUERY %u: shorter: no byte too much", type);
+	tap_eq(size, known, "DEV_QUERY %u: shorter: the size is the kernel's", type);
+	tap_ok(all(buffer + 8, 500, 0xa5, 0xa5),
+	       "DEV_QUERY %u: shorter: nothing past it is written", type);
 
 	memset(buffer, 0xa5, sizeof(buffer));
 	size = 256;
 	tap_ret(dev_query(fd, type, &size, buffer), 0, "DEV_QUERY %u: newer, longer struct", type);
-	tap_eq(size, known, "DEV_QUERY %u: longer: says its own size", type);
+	tap_eq(size, known, "DEV_QUERY %u: longer: the size is the kernel's", type);
 	tap_ok(all(buffer + known, 256 - known, 0, 0xa5) && all(buffer + 256, 256, 0xa5, 0xa5),
-	       "DEV_QUERY %u: longer: only zeros behind what the kernel knows", type);
+	       "DEV_QUERY %u: longer: zeros past the kernel's struct", type);
 
 	memset(buffer, 0xa5, sizeof(buffer));
 	size = 0;
-	tap_ret(dev_query(fd, type, &size, buffer), 0, "DEV_QUERY %u: no room", type);
-	tap_ok(all(buffer, sizeof(buffer), 0xa5, 0xa5), "DEV_QUERY %u: no room: no byte", type);
+	tap_ret(dev_query(fd, type, &size, buffer), 0,
+		"DEV_QUERY %u: a buffer of too few bytes", type);
+	tap_ok(all(buffer, sizeof(buffer), 0xa5, 0xa5),
+	       "DEV_QUERY %u: a buffer of too few bytes is not written", type);
 
 	edge = abi_guard(known);
 	size = known;
 	tap_ret(dev_query(fd, type, &size, edge), 0, "DEV_QUERY %u: buffer ends at page end", type);
 	size = known;
-	tap_ret(dev_query(fd, type, &size, edge + 1), -EFAULT, "DEV_QUERY %u: runs off its page",
+	tap_ret(dev_query(fd, type, &size, edge + 1), -EFAULT,
+		"DEV_QUERY %u: buffer extends past its page",
 		type);
 	size = known;
 	tap_ret(dev_query(fd, type, &size, abi_hole()), -EFAULT, "DEV_QUERY %u: unmapped", type);
@@ -87,7 +91,8 @@ static void test_query_values(int fd)
 	       card.unit);
 	tap_ok(!all(card.uuid, 16, 0, 0) && !all(card.uuid, 16, 0xa5, 0xa5), "card: has a uuid");
 	tap_eq(memory.free + memory.used, memory.total, "memory: free + used = total");
-	tap_ok(memory.context_used <= memory.used, "memory: the file's share is a share");
+	tap_ok(memory.context_used <= memory.used,
+	       "memory: the file's share is at most the free memory");
 	size = sizeof(counters);
 	memset(&counters, 0xa5, sizeof(counters));
 	dev_query(fd, DRM_SPYRE_DEV_QUERY_COUNTERS, &size, &counters);
@@ -138,7 +143,7 @@ void test_bo_create(int fd)
 	args = (struct drm_spyre_bo_create){ .size = 1, .flags = DRM_SPYRE_BO_DEVICE,
 					     .handle = 0xa5a5a5a5 };
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_BO_CREATE, &args), 0, "BO_CREATE: one byte");
-	tap_eq(args.size, PAGE, "BO_CREATE: size comes back as a page");
+	tap_eq(args.size, PAGE, "BO_CREATE: the size is rounded up to a page");
 	tap_ok(args.handle && args.handle != 0xa5a5a5a5, "BO_CREATE: a handle");
 	abi_gem_close(fd, args.handle);
 }
@@ -246,7 +251,7 @@ static void test_vm_bind_unmap(int fd)
 	refuse_op(fd, "UNMAP, range not of pages", MAP_WITH(op_.range += 1), -EINVAL);
 	refuse_op(fd, "UNMAP, range wraps", MAP_WITH(op_.range = 0 - PAGE), -EINVAL);
 	refuse_op(fd, "UNMAP over a segment's end", MAP_WITH(op_.va = segment - PAGE), -EINVAL);
-	tap_ret(abi_unbind(fd, 512 * MIB, MIB), 0, "VM_BIND op: UNMAP of what is not mapped");
+	tap_ret(abi_unbind(fd, 512 * MIB, MIB), 0, "VM_BIND op: UNMAP of an unmapped range");
 }
 
 static void test_vm_bind_stride(int fd, struct drm_spyre_vm_bind_op good)
@@ -263,7 +268,7 @@ static void test_vm_bind_stride(int fd, struct drm_spyre_vm_bind_op good)
 	tap_eq(done, 2, "VM_BIND: longer elements: both done");
 	longer[1].more[1] = 1;
 	tap_ret(bind_array(fd, sizeof(longer[0]), 2, longer, 0, &done), -E2BIG,
-		"VM_BIND: longer element whose tail says something");
+		"VM_BIND: longer element with a nonzero tail");
 	tap_ret(bind_array(fd, 0, 1, &good, 0, &done), -EINVAL, "VM_BIND: stride 0");
 	tap_ret(bind_array(fd, sizeof(good) - 8, 1, &good, 0, &done), -EINVAL,
 		"VM_BIND: stride shorter than the first version");
@@ -285,7 +290,7 @@ static void test_vm_bind_stride(int fd, struct drm_spyre_vm_bind_op good)
 	tap_ret(bind_array(fd, sizeof(good), 1, edge, 0, &done), 0,
 		"VM_BIND: array ends at its page's end");
 	tap_ret(bind_array(fd, sizeof(good), 2, edge, 0, &done), -EFAULT,
-		"VM_BIND: array runs off its page");
+		"VM_BIND: array extends past its page");
 	tap_ret(bind_array(fd, sizeof(good), 1, &good, 2, &done), -EINVAL, "VM_BIND: flags");
 	abi_guard_free(edge, sizeof(good));
 }
@@ -305,7 +310,7 @@ static void test_vm_bind_many(int fd, struct drm_spyre_vm_bind_op good)
 	ops[100].pad = 1;
 	tap_ret(bind_array(fd, sizeof(*ops), 200, ops, 0, &done), -EINVAL,
 		"VM_BIND: operation 100 of 200 is bad");
-	tap_eq(done, 100, "VM_BIND: the 100 before it stand");
+	tap_eq(done, 100, "VM_BIND: the 100 before it are mapped");
 	free(ops);
 	abi_unbind(fd, 32 * MIB, 4096 * 2 * PAGE);
 }

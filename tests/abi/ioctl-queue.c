@@ -26,7 +26,7 @@ static void test_program_arguments(int fd, const uint8_t *image, uint64_t size)
 	args.flags = 1;
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_PROGRAM_CREATE, &args), -EINVAL,
 		"PROGRAM_CREATE: flags");
-	tap_eq(args.stop, 0, "PROGRAM_CREATE: flags: the verifier said nothing");
+	tap_eq(args.stop, 0, "PROGRAM_CREATE: flags: the verifier did not run");
 	args.flags = 0;
 	args.pad = 1;
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_PROGRAM_CREATE, &args), -EINVAL,
@@ -38,7 +38,7 @@ static void test_program_arguments(int fd, const uint8_t *image, uint64_t size)
 		"PROGRAM_CREATE: image ends at its page's end");
 	abi_prog_destroy(fd, args.handle);
 	tap_ret(abi_prog_load(fd, edge, size + 1, &args), -EFAULT,
-		"PROGRAM_CREATE: image runs off its page");
+		"PROGRAM_CREATE: image extends past its page");
 	abi_guard_free(edge, size);
 	odd = malloc(size + 1);
 	memcpy(odd + 1, image, size);
@@ -58,7 +58,7 @@ static void refused(int fd, const char *what, const void *image, uint64_t size, 
 	tap_ok(args.stop_step != 0xa5a5a5a5 && args.stop_core != 0xa5a5a5a5 &&
 	       args.stop_instr != 0xa5a5a5a5 && args.stop_view != 0xa5a5a5a5 &&
 	       args.stop_value != 0xa5a5a5a5a5a5a5a5 && args.stop_limit != 0xa5a5a5a5a5a5a5a5,
-	       "verifier: %s: where and why are written", what);
+	       "verifier: %s: position and values are written", what);
 }
 
 static void test_program_verifier(int fd)
@@ -187,7 +187,7 @@ static void test_queue_create(int fd)
 	for (made = 0; made < 256; made++)
 		if (abi_queue_create(fd, made % classes, made & 2 ? 60000 : 1, &ids[made]))
 			break;
-	tap_eq(made, 256, "QUEUE_CREATE: 256 queues of the classes there are");
+	tap_eq(made, 256, "QUEUE_CREATE: 256 queues of all permitted classes");
 	tap_ret(abi_queue_create(fd, 0, 0, &ids[256]), -ENOSPC, "QUEUE_CREATE: the 257th");
 	for (i = 0; i < made; i++)
 		abi_queue_destroy(fd, ids[i]);
@@ -211,7 +211,7 @@ void test_queue(int fd)
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_QUEUE_QUERY, &query), 0, "QUEUE_QUERY");
 	tap_ok(query.queue_id == id && !query.pad && query.state == DRM_SPYRE_QUEUE_OK &&
 	       !query.error && !query.submitted && !query.completed,
-	       "QUEUE_QUERY: a new queue is well and idle");
+	       "QUEUE_QUERY: a new queue is idle and has no error");
 	test_pointer(fd, "QUEUE_QUERY", DRM_IOCTL_SPYRE_QUEUE_QUERY, &query, 0);
 	query.queue_id = 0;
 	tap_ret(abi_ioctl(fd, DRM_IOCTL_SPYRE_QUEUE_QUERY, &query), -ENOENT, "QUEUE_QUERY: id 0");

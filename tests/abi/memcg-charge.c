@@ -362,7 +362,7 @@ static void one_kind(const struct kind *kind, bool exact)
 	all = after.all - before.all;
 	charged = after.charged - before.charged;
 	bound = charged * kind->quarters / 4;
-	tap_ret(ret, 0, "charge: %u of %s", kind->rounds, kind->name);
+	tap_ret(ret, 0, "charge: creating %u of %s", kind->rounds, kind->name);
 	/* Per-processor lists of free pages vary by some MiB. */
 	if (!exact) {
 		tap_skip("a debug kernel has additional slabs and frees late",
@@ -424,9 +424,9 @@ void memcg_test_jobs(int fd)
 	waitpid(pid, &status, 0);
 	abi_gate_free(&gate);
 	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status),
-	       "jobs: a process whose waiting jobs fill its group lives (status %#x)", status);
+	       "jobs: a process whose waiting jobs fill its group survives (status %#x)", status);
 	tap_ret(*report, -ENOMEM, "jobs: SUBMIT reports that memory is exhausted");
 	tap_eq(memcg_kills(), kills, "jobs: the OOM killer was not called");
-	tap_ok(abi_memory_settles(fd, used), "jobs: device memory is given back");
+	tap_ok(abi_memory_settles(fd, used), "jobs: all device memory is back");
 	munmap(report, PAGE);
 }

@@ -163,15 +163,16 @@ void memcg_test_oom(int fd)
 	for (i = 0; i < ROUNDS; i++)
 		one_round(&s, i, &killed, &stuck);
 	tap_eq(killed, ROUNDS, "oom: each process in the group is killed");
-	tap_eq(memcg_kills() - kills, ROUNDS, "oom: by the OOM killer of the group");
-	tap_eq(stuck, 0, "oom: no fence is stuck, each says ECANCELED");
+	tap_eq(memcg_kills() - kills, ROUNDS, "oom: the group's OOM killer killed them");
+	tap_eq(stuck, 0, "oom: each fence signals with ECANCELED");
 	tap_ok(s.sum && s.rounds > ROUNDS && !s.wrong,
-	       "oom: the survivor's checksum is the same, %u of %u times", s.rounds - s.wrong,
+	       "oom: the survivor's checksum is right, %u of %u times", s.rounds - s.wrong,
 	       s.rounds);
 	tap_ok(abi_memory_settles(fd, used), "oom: all device memory is back");
 	for (i = 0; i < 500 && memcg_number("memory.current") >= 8 * MIB; i++)
 		abi_sleep_ms(10);
-	tap_ok(memcg_number("memory.current") < 8 * MIB, "oom: and the group's (%llu KiB left)",
+	tap_ok(memcg_number("memory.current") < 8 * MIB,
+	       "oom: the group's charge is back (%llu KiB left)",
 	       (unsigned long long)memcg_number("memory.current") >> 10);
 	abi_queue_free(&s.queue);
 	abi_buf_free(s.fd, &s.mem);

@@ -98,7 +98,7 @@ static void matrix(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo,
 	tap_eq(wrong_on_device(dev->map, rows, cols), 0,
 	       "H2D (%u,%u): every element, zeros in the padding", rows, cols);
 	tap_ok(((uint8_t *)dev->map)[(uint64_t)(cols + 63) / 64 * rows * STICK] == 0x77,
-	       "H2D (%u,%u): no byte behind the tensor", rows, cols);
+	       "H2D (%u,%u): no byte past the tensor", rows, cols);
 	down = up;
 	down.direction = DRM_SPYRE_DMA_D2H;
 	memset(host, 0xee, span);
@@ -123,11 +123,12 @@ static void test_raw(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *b
 		host[i] = i * 2654435761u;
 	cbs[0] = abi_cb_dma_bo(&up, dev->va, bo->handle, 0, MIB);
 	cbs[1] = abi_cb_dma(&down, dev->va, odd, MIB);
-	tap_ret(abi_run(q, cbs, 2), 0, "DMA raw: host BO up, user memory down, one submission");
+	tap_ret(abi_run(q, cbs, 2), 0,
+		"DMA raw: H2D from a host BO and D2H to user memory in one submission");
 	tap_ok(!memcmp(host, odd, MIB), "DMA raw: bit for bit");
 	tap_eq(abi_results(q)[0].bytes_written, MIB, "DMA raw: LPDDR5 bytes written");
 	tap_eq(abi_results(q)[1].bytes_read, MIB, "DMA raw: LPDDR5 bytes read");
-	tap_ok(abi_results(q)[0].cycles && abi_results(q)[1].cycles, "DMA raw: takes cycles");
+	tap_ok(abi_results(q)[0].cycles && abi_results(q)[1].cycles, "DMA raw: cycles are not 0");
 	/*
 	 * The span covers half of the tensor: the other half is unreachable and
 	 * therefore padding.
@@ -136,7 +137,7 @@ static void test_raw(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *b
 	cbs[0].size = MIB / 2;
 	tap_ret(abi_run(q, cbs, 1), 0, "DMA raw: a span shorter than the tensor");
 	tap_ok(!memcmp(dev->map, host, MIB / 2) && !((uint32_t *)dev->map)[MIB / 8] &&
-	       !((uint32_t *)dev->map)[MIB / 4 - 1], "DMA raw: zeros where the span ends");
+	       !((uint32_t *)dev->map)[MIB / 4 - 1], "DMA raw: zeros past the end of the span");
 	free(user);
 }
 
@@ -151,7 +152,7 @@ static void test_user_memory(struct abi_queue *q, struct abi_buf *dev)
 	memset(dev->map, 0x77, 4 * PAGE);
 	tap_ret(abi_run(q, &cb, 1), 0, "user memory: never touched before, H2D");
 	tap_ok(!((uint32_t *)dev->map)[0] && !((uint32_t *)dev->map)[PAGE - 1],
-	       "user memory: arrives as zeros");
+	       "user memory: the card reads zeros");
 	munmap(p + 2 * PAGE, PAGE);
 	tap_ret(abi_run(q, &cb, 1), -EFAULT, "user memory: a hole in the span, H2D");
 	cb = abi_cb_dma(&down, dev->va, p, 4 * PAGE);
@@ -177,7 +178,8 @@ static void test_refused_shapes(struct abi_queue *q, struct abi_buf *dev, struct
 	cb = abi_cb_dma_bo(&d, dev->va, bo->handle, 0, PAGE);
 	((uint32_t *)bo->map)[0] = 0xabcd;
 	tap_ret(abi_run(q, &cb, 1), 0, "H2D that repeats the first stick");
-	tap_eq(((uint32_t *)dev->map)[31 * 32], 0xabcd, "H2D repeat: it is in the last one too");
+	tap_eq(((uint32_t *)dev->map)[31 * 32], 0xabcd,
+	       "H2D repeat: the last stick has its value as well");
 	d.host_format = DRM_SPYRE_FORMAT_FP64;
 	d.device_format = DRM_SPYRE_FORMAT_SENINT4;
 	tap_ret(abi_run(q, &cb, 1), -EINVAL, "a pair of formats that has no conversion");

@@ -54,7 +54,7 @@ static void test_add(int fd, struct abi_queue *q, struct abi_buf *dev, uint32_t 
 	tap_ret(abi_run(q, cbs, 2), 0, "EXEC: add on %u core(s)", cores);
 	tap_eq(wrong_sums(dev->map), 0, "EXEC: add on %u core(s): every sum", cores);
 	tap_ok(((uint16_t *)dev->map)[3 * BYTES / 2 - 1] ==
-	       abi_dl16((int)((BYTES / 2 - 1) * 3 % 501) - 250), "EXEC: inputs are as they were");
+	       abi_dl16((int)((BYTES / 2 - 1) * 3 % 501) - 250), "EXEC: inputs are unchanged");
 	tap_eq(r[0].bytes_read, 2 * BYTES, "EXEC: LPDDR5 bytes read");
 	tap_eq(r[0].bytes_written, BYTES, "EXEC: LPDDR5 bytes written");
 	tap_eq(r[0].macs, 0, "EXEC: no multiply-adds");
@@ -71,7 +71,7 @@ static void test_add(int fd, struct abi_queue *q, struct abi_buf *dev, uint32_t 
 	memset(args, 0xff, sizeof(args));
 	abi_prog_destroy(fd, program);
 	tap_ret(abi_wait(q, 20000), 0, "EXEC: program destroyed while queued");
-	tap_eq(wrong_sums(dev->map), 0, "EXEC: it still ran");
+	tap_eq(wrong_sums(dev->map), 0, "EXEC: the launch still completes");
 }
 
 static void test_operands(int fd, struct abi_queue *q, struct abi_buf *dev)
@@ -141,7 +141,7 @@ void test_exec(int fd, struct abi_buf *dev)
 	if (cores < 32) {
 		image = abi_prog_encode(&p, &size);
 		tap_ret(abi_prog_load(fd, image, size, &args), -EINVAL,
-			"a program of a core too many");
+			"a program of one core too many");
 		tap_eq(args.stop, SPYRE_STOP_TOO_MANY_CORES, "a core too many: stop");
 		free(image);
 	}

@@ -44,18 +44,18 @@ static void test_points(int fd, struct abi_queue *q)
 	tap_ret(abi_submit_sync(q, &cb, 1, sync_signal(t, big), sync_wait(t, 1)), 0,
 		"sync: wait for 1, signal 2^33 + 5");
 	tap_ret(abi_wait_point(fd, t, big, 10000), 0, "sync: point 2^33 + 5 is reached");
-	tap_eq(reached(fd, t), big, "sync: by number");
+	tap_eq(reached(fd, t), big, "sync: the syncobj's last point is 2^33 + 5");
 	tap_ret(abi_submit_sync(q, &cb, 1, sync_wait(t, big), NONE), 0,
 		"sync: wait for 2^33 + 5");
 	tap_ret(abi_submit_sync(q, &cb, 1, sync_wait(t, big + 1), NONE), -EINVAL,
-		"sync: 2^33 + 6 has no fence (and 6 is not asked)");
+		"sync: 2^33 + 6 has no fence (the upper half of a point counts)");
 	tap_ret(abi_submit_sync(q, &cb, 1, sync_wait(binary, 0), NONE), -EINVAL,
 		"sync: binary syncobj without a fence");
 	tap_ret(abi_submit_sync(q, &cb, 1, sync_signal(binary, 0), NONE), 0, "sync: signal binary");
 	tap_ret(abi_wait_point(fd, binary, 0, 10000), 0, "sync: binary is signalled");
 	tap_ret(abi_submit_sync(q, &cb, 1, sync_wait(binary, 0), sync_signal(t, big + 10)), 0,
 		"sync: wait binary, signal timeline");
-	tap_ret(abi_wait(q, 10000), 0, "sync: all done");
+	tap_ret(abi_wait(q, 10000), 0, "sync: all jobs complete");
 	drmSyncobjDestroy(fd, t);
 	drmSyncobjDestroy(fd, binary);
 }
@@ -78,10 +78,10 @@ static void test_between_queues(int fd, struct abi_buf *dev)
 	tap_ret(abi_submit_sync(&a, &slow, 1, sync_signal(t, 3), NONE), 0, "sync: slow work in a");
 	tap_ret(abi_submit_sync(&b, &quick, 1, sync_wait(t, 3), NONE), 0, "sync: b waits for a");
 	tap_ret(abi_submit(&b, &quick, 1, NULL), 0, "sync: more in b, without a wait");
-	tap_ret(abi_wait(&b, 30000), 0, "sync: b ends");
+	tap_ret(abi_wait(&b, 30000), 0, "sync: b completes");
 	tap_ok(ra->state == DRM_SPYRE_CB_DONE && ra->end_ns && rb->start_ns >= ra->end_ns,
 	       "sync: b started after a had ended");
-	tap_ret(abi_wait(&a, 0), 0, "sync: a is done");
+	tap_ret(abi_wait(&a, 0), 0, "sync: a's point is reached");
 	abi_prog_destroy(fd, program);
 	drmSyncobjDestroy(fd, t);
 	abi_queue_free(&a);
@@ -103,7 +103,7 @@ static void test_results_before_fence(int fd, struct abi_queue *q)
 		for (i = 0; i < 16; i++)
 			bad += r[i].state != DRM_SPYRE_CB_DONE || r[i].status || !r[i].end_ns;
 	}
-	tap_eq(bad, 0, "sync: 200 times 16 results are there when the fence is");
+	tap_eq(bad, 0, "sync: 200 times 16 results are complete when the fence signals");
 }
 
 static void test_sync_file(int fd, struct abi_queue *q)
@@ -113,13 +113,16 @@ static void test_sync_file(int fd, struct abi_queue *q)
 	int file = -1;
 	struct pollfd poll_fd = { .events = POLLIN };
 
-	tap_ret(abi_submit_sync(q, &cb, 1, sync_signal(s, 0), NONE), 0, "sync_file: signal");
+	tap_ret(abi_submit_sync(q, &cb, 1, sync_signal(s, 0), NONE), 0,
+		"sync_file: a submission signals the syncobj");
 	tap_ok(!drmSyncobjExportSyncFile(fd, s, &file) && file >= 0, "sync_file: export");
 	poll_fd.fd = file;
-	tap_ok(poll(&poll_fd, 1, 10000) == 1 && (poll_fd.revents & POLLIN), "sync_file: poll");
+	tap_ok(poll(&poll_fd, 1, 10000) == 1 && (poll_fd.revents & POLLIN),
+	       "sync_file: poll reports it");
 	tap_ok(!drmSyncobjImportSyncFile(fd, back, file), "sync_file: import");
-	tap_ret(abi_submit_sync(q, &cb, 1, sync_wait(back, 0), NONE), 0, "sync_file: wait for it");
-	tap_ret(abi_wait(q, 10000), 0, "sync_file: done");
+	tap_ret(abi_submit_sync(q, &cb, 1, sync_wait(back, 0), NONE), 0,
+		"sync_file: a submission waits for the import");
+	tap_ret(abi_wait(q, 10000), 0, "sync_file: it completes");
 	close(file);
 	drmSyncobjDestroy(fd, s);
 	drmSyncobjDestroy(fd, back);

@@ -145,14 +145,14 @@ static void test_foreign_fence(bool ring)
 	if (pthread_create(&thread, NULL, hold_submit, &h))
 		tap_bail("pthread_create");
 	abi_sleep_ms(100);
-	tap_eq(h.ret, 1, "%s: SUBMIT waits for it", what);
+	tap_eq(h.ret, 1, "%s: SUBMIT waits for the foreign fence", what);
 	tap_ret(vf_bind("unbind", vf[1].name), 0, "%s: unbind of the waiting VF", what);
 	pthread_join(thread, NULL);
-	tap_eq(abi_sync_file_status(h.fence), 0, "%s: unbind and SUBMIT are over before it signals",
+	tap_eq(abi_sync_file_status(h.fence), 0, "%s: unbind and SUBMIT return before it signals",
 	       what);
 	tap_ret(h.ret, -ENODEV, "%s: SUBMIT", what);
 	abi_queue_free(&h.lender);
-	tap_ok(abi_sync_file_poll(h.fence, 20000), "%s: it signals", what);
+	tap_ok(abi_sync_file_poll(h.fence, 20000), "%s: the foreign fence signals", what);
 	hold_free(&h);
 	tap_ret(vf_set("0"), 0, "%s: num_vfs=0", what);
 }
@@ -268,14 +268,14 @@ static void fault_unplug(struct provider *p, const struct vf_device *vf, int fd)
 	tap_ret(vf_bind("unbind", vf->name), 0, "page fault: unbind");
 	p->now = true;
 	pthread_join(provider, NULL);
-	tap_ok(!p->late, "page fault: unbind is over before the pages come");
+	tap_ok(!p->late, "page fault: unbind returns before the pages are provided");
 	for (i = 0; i < NUM_WHERE; i++) {
 		pthread_join(thread[i], NULL);
 		/* A page of zeros is not a valid argument. */
 		if (i == IN_HOST)
 			tap_ret(fault[i].ret, -ENODEV, "page fault: %s: ENODEV", where_names[i]);
 		else
-			tap_ok(fault[i].ret < 0, "page fault: %s: it fails", where_names[i]);
+			tap_ok(fault[i].ret < 0, "page fault: %s: the job fails", where_names[i]);
 	}
 	munmap(queue.results.map, queue.results.size);
 	munmap(mem.map, mem.size);
@@ -385,7 +385,7 @@ static void test_kill_import(void)
 	int i;
 
 	if (tainted() & TAINT_WARN) {
-		tap_skip("the kernel has warned before", "kill: imports");
+		tap_skip("the kernel is tainted by an earlier warning", "kill: imports");
 		return;
 	}
 	vf_set("2");
@@ -397,7 +397,7 @@ static void test_kill_import(void)
 		import_and_die(vf, took * (i % 16) / 16);
 	abi_write_file(SHMEM_HUGE, huge);
 	tap_note("an import takes %llu us", (unsigned long long)took / 1000);
-	tap_ok(!(tainted() & TAINT_WARN), "kill: %d processes that import; no WARNING", kills);
+	tap_ok(!(tainted() & TAINT_WARN), "kill: %d importing processes, no kernel warning", kills);
 	tap_ret(vf_set("0"), 0, "kill: num_vfs=0");
 }
 

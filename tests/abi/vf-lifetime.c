@@ -36,18 +36,19 @@ static void test_gone_while_busy(void)
 	vf_list(vf);
 	fd = vf_open(&vf[0]);
 	idle = vf_open(&vf[1]);
-	tap_ret(vf_run_add(idle, bytes), 0, "VF 2 does a job");
+	tap_ret(vf_run_add(idle, bytes), 0, "a job of VF 2");
 	vf_saturate(fd, &q, &mem);
 	start = abi_now_ns();
 	tap_ret(vf_set("0"), 0, "num_vfs=0 with files open and work running");
-	tap_ok(abi_now_ns() - start < 10000000000ull, "it takes %llu ms",
+	tap_ok(abi_now_ns() - start < 10000000000ull, "num_vfs=0 took %llu ms",
 	       (unsigned long long)(abi_now_ns() - start) / 1000000);
-	tap_eq(abi_results(&q)[0].state, DRM_SPYRE_CB_DONE, "the work has ended");
-	tap_ret2(abi_results(&q)[0].status, -ENODEV, -ECANCELED, "with this status");
+	tap_eq(abi_results(&q)[0].state, DRM_SPYRE_CB_DONE, "the running work has ended");
+	tap_ret2(abi_results(&q)[0].status, -ENODEV, -ECANCELED,
+		 "the running work reports its status");
 	tap_ret(abi_submit(&q, &stamp, 1, NULL), -ENODEV, "open file: SUBMIT");
 	tap_ret(abi_queue_create(idle, 0, 0, &q.id), -ENODEV, "idle file: QUEUE_CREATE");
 	tap_eq(access(vf[0].node, F_OK), (uint64_t)-1, "the node is gone");
-	tap_ok(vf_read(vf_pf.name, "jobs") >= jobs + 1, "the card remembers what VFs did");
+	tap_ok(vf_read(vf_pf.name, "jobs") >= jobs + 1, "the card's totals keep the VFs' work");
 	drop(fd, &q, &mem);
 	close(idle);
 	fd = vf_open(&vf_pf);
@@ -71,18 +72,19 @@ static void test_reset(void)
 	two = vf_open(&vf[1]);
 	vf_saturate(one, &q, &mem);
 	tap_ret(abi_ioctl(two, DRM_IOCTL_SPYRE_RESET, &reset), 0, "VF 2 resets itself");
-	tap_eq(vf_card(one).generation, 0, "which is nothing to VF 1");
-	tap_eq(abi_queue_query(one, q.id).state, DRM_SPYRE_QUEUE_OK, "whose work runs on");
-	tap_ret(abi_ioctl(pf, DRM_IOCTL_SPYRE_RESET, &reset), 0, "the PF is reset");
-	tap_eq(vf_card(one).generation, 1, "VF 1 with it");
-	tap_eq(vf_card(two).generation, 2, "and VF 2");
-	tap_ret(abi_wait(&q, 10000), 0, "work of VF 1 ends");
-	tap_ret(abi_results(&q)->status, -ECANCELED, "cancelled");
+	tap_eq(vf_card(one).generation, 0, "VF 1's generation is unchanged");
+	tap_eq(abi_queue_query(one, q.id).state, DRM_SPYRE_QUEUE_OK,
+	       "VF 1's work is still running");
+	tap_ret(abi_ioctl(pf, DRM_IOCTL_SPYRE_RESET, &reset), 0, "RESET of the PF");
+	tap_eq(vf_card(one).generation, 1, "VF 1's generation changes");
+	tap_eq(vf_card(two).generation, 2, "VF 2's generation changes");
+	tap_ret(abi_wait(&q, 10000), 0, "the fence of VF 1's work signals");
+	tap_ret(abi_results(&q)->status, -ECANCELED, "VF 1's work reports ECANCELED");
 	tap_ret(abi_queue_create(one, 0, 0, &id), -EIO, "files of VFs are stale");
 	drop(one, &q, &mem);
 	close(two);
 	one = vf_open(&vf[0]);
-	tap_ret(vf_run_add(one, bytes), 0, "VF 1 works when it is opened again");
+	tap_ret(vf_run_add(one, bytes), 0, "a new file of VF 1 works");
 	close(one);
 	close(pf);
 	vf_set("0");
@@ -103,14 +105,14 @@ static void test_bind_one(void)
 	close(fd);
 	tap_ret(vf_bind("unbind", vf[1].name), 0, "unbind of %s", vf[1].name);
 	tap_eq(vf_list(vf), 1, "one node is left");
-	tap_eq(vf_read(vf_pf.name, "num_vfs"), 2, "num_vfs stays");
-	tap_ret(vf_bind("bind", "spyre_vdev_vf.1"), 0, "bind of it");
-	tap_eq(vf_list(vf), 2, "it is back");
+	tap_eq(vf_read(vf_pf.name, "num_vfs"), 2, "num_vfs is unchanged");
+	tap_ret(vf_bind("bind of the PF", "spyre_vdev_vf.1"), 0, "bind of the VF");
+	tap_eq(vf_list(vf), 2, "the VF's node is back");
 	fd = vf_open(&vf[1]);
 	after = vf_card(fd);
 	tap_ok(after.vf == before.vf && after.num_cores == before.num_cores &&
-	       after.lpddr_bytes == before.lpddr_bytes, "with the same share");
-	tap_ret(vf_run_add(fd, bytes), 0, "and works");
+	       after.lpddr_bytes == before.lpddr_bytes, "the VF has the same share");
+	tap_ret(vf_run_add(fd, bytes), 0, "the VF works");
 	close(fd);
 	vf_bind("unbind", vf[0].name);
 	tap_ret(vf_set("0"), 0, "num_vfs=0 with one unbound");
@@ -129,11 +131,11 @@ static void test_pf_unbind(void)
 	fd = vf_open(&vf[0]);
 	vf_saturate(fd, &q, &mem);
 	tap_ret(vf_bind("unbind", vf_pf.name), 0, "unbind of the PF while a VF works");
-	tap_eq(vf_list(vf), 0, "its VFs are gone");
-	tap_ret(abi_queue_create(fd, 0, 0, &id), -ENODEV, "a file of one knows");
+	tap_eq(vf_list(vf), 0, "its VFs are removed");
+	tap_ret(abi_queue_create(fd, 0, 0, &id), -ENODEV, "a file of a VF reports ENODEV");
 	drop(fd, &q, &mem);
-	tap_ret(vf_bind("bind", vf_pf.name), 0, "bind");
-	tap_eq(vf_read(vf_pf.name, "num_vfs"), 0, "it comes back whole");
+	tap_ret(vf_bind("bind of the PF", vf_pf.name), 0, "bind of the PF");
+	tap_eq(vf_read(vf_pf.name, "num_vfs"), 0, "the PF has all cores and memory");
 }
 
 static atomic_bool race_over;
@@ -191,7 +193,7 @@ static void test_race(void)
 	vf_set("0");
 	abi_find(vf_pf.node, sizeof(vf_pf.node), vf_pf.name, sizeof(vf_pf.name));
 	i = vf_open(&vf_pf);
-	tap_ret(vf_run_add(i, bytes), 0, "the card works after it");
+	tap_ret(vf_run_add(i, bytes), 0, "the card works afterwards");
 	close(i);
 }
 
@@ -257,10 +259,11 @@ static void walk(const char *what, bool binds)
 		if (!binds && vf_list(vf))
 			tap_ok(false, "%s: allocation %u failed and left a VF", what, nth);
 	}
-	tap_ok(failed && refused, "%s: %u of %u allocations failed, %u were noticed", what, failed,
+	tap_ok(failed && refused,
+	       "%s: %u of %u allocations failed, %u failed the write", what, failed,
 	       all, refused);
 	fd = vf_open(&vf_pf);
-	tap_ret(vf_run_add(fd, bytes), 0, "%s: the card works after it", what);
+	tap_ret(vf_run_add(fd, bytes), 0, "%s: the card works afterwards", what);
 	close(fd);
 }
 
@@ -285,7 +288,7 @@ void vf_test_lifetime(void)
 	test_bind_one();
 	for (i = 0; i < 20; i++)
 		made += !vf_set("2") && !vf_set("0");
-	tap_eq(made, 20, "up and down 20 times");
+	tap_eq(made, 20, "num_vfs=2 and num_vfs=0, 20 times");
 	test_pf_unbind();
 	test_race();
 	test_allocations();

@@ -19,7 +19,7 @@ static void test_sums(const char *count)
 	tap_ret(vf_set(count), 0, "num_vfs=%s", count);
 	card = vf_card(pf);
 	n = vf_list(vf);
-	tap_eq(card.num_vfs, n, "%s VFs: as many nodes", count);
+	tap_eq(card.num_vfs, n, "%s VFs: number of nodes", count);
 	tap_eq(card.vf, 0, "%s VFs: the PF is function 0", count);
 	for (i = 0; i < n; i++) {
 		fd = vf_open(&vf[i]);
@@ -48,10 +48,10 @@ static void test_sums(const char *count)
 		       "%s VFs: VF %d has a distinct uuid", count, i + 1);
 		close(fd);
 	}
-	tap_eq(cores, card.num_cores, "%s VFs: all cores are somebody's", count);
-	tap_eq(bytes, card.lpddr_bytes, "%s VFs: so is all memory", count);
-	tap_ret(vf_set("0"), 0, "%s VFs: gone", count);
-	tap_eq(vf_list(vf), 0, "%s VFs: with their nodes", count);
+	tap_eq(cores, card.num_cores, "%s VFs: the cores add up to the card's", count);
+	tap_eq(bytes, card.lpddr_bytes, "%s VFs: the memory adds up to the card's", count);
+	tap_ret(vf_set("0"), 0, "%s VFs: num_vfs=0", count);
+	tap_eq(vf_list(vf), 0, "%s VFs: their nodes are removed", count);
 	close(pf);
 }
 
@@ -62,21 +62,24 @@ static void test_memory(int pf, int one, int two)
 	struct drm_spyre_memory_info info;
 	uint32_t all, more, handle;
 
-	tap_ret(abi_bo(one, size, DRM_SPYRE_BO_DEVICE, &all), 0, "VF 1 takes all its %llu MiB",
+	tap_ret(abi_bo(one, size, DRM_SPYRE_BO_DEVICE, &all), 0, "VF 1 allocates all its %llu MiB",
 		(unsigned long long)(size / MIB));
-	tap_ret(abi_bo(one, PAGE, DRM_SPYRE_BO_DEVICE, &more), -ENOSPC, "and has no more");
+	tap_ret(abi_bo(one, PAGE, DRM_SPYRE_BO_DEVICE, &more), -ENOSPC, "VF 1: a page more");
 	info = abi_memory(two);
 	tap_ok(!info.used && info.free == info.total, "VF 2 still has all of its memory");
-	tap_ret(abi_bo(two, PAGE, DRM_SPYRE_BO_DEVICE, &handle), 0, "and can take it");
+	tap_ret(abi_bo(two, PAGE, DRM_SPYRE_BO_DEVICE, &handle), 0,
+		"VF 2 allocates all of its memory");
 	info = abi_memory(pf);
 	tap_ok(info.used == size + PAGE && info.free + info.used == info.total,
-	       "the PF shows what both use");
-	tap_eq(vf_read(vf_pf.name, "lpddr_used"), size + PAGE, "so does its sysfs");
+	       "DEV_QUERY of the PF shows the memory of both");
+	tap_eq(vf_read(vf_pf.name,
+	       "lpddr_used"), size + PAGE, "sysfs of the PF shows the memory of both");
 	abi_gem_close(two, handle);
-	tap_ok(!abi_mmap(two, all, PAGE), "a handle of VF 1 means nothing on VF 2");
-	tap_ret(abi_bind(two, all, 0, VF_DATA, PAGE, 0), -ENOENT, "and cannot be bound there");
+	tap_ok(!abi_mmap(two, all, PAGE), "a handle of VF 1 is unknown on VF 2");
+	tap_ret(abi_bind(two, all, 0, VF_DATA, PAGE, 0), -ENOENT,
+		"a handle of VF 1 cannot be bound on VF 2");
 	abi_gem_close(one, all);
-	tap_ok(abi_memory_settles(pf, 0), "all of it comes back");
+	tap_ok(abi_memory_settles(pf, 0), "all memory is back");
 }
 
 /* A program may use at most the cores of its VF. */
@@ -92,14 +95,15 @@ static void test_cores(int fd)
 		cores + 1, cores);
 	free(image);
 	p = abi_prog_add(cores, 1);
-	tap_ret(abi_prog_destroy(fd, abi_prog_create(fd, &p)), 0, "one for all %u", cores);
+	tap_ret(abi_prog_destroy(fd, abi_prog_create(fd, &p)), 0,
+		"a program for all %u cores", cores);
 }
 
 static void test_results(int fd, const uint8_t *expected, const char *what)
 {
 	uint8_t got[VF_ADD_BYTES];
 
-	if (tap_ret(vf_run_add(fd, got), 0, "%s adds", what))
+	if (tap_ret(vf_run_add(fd, got), 0, "%s: a program adds", what))
 		tap_ok(!memcmp(got, expected, sizeof(got)), "%s: the same bytes as the whole card",
 		       what);
 }
@@ -125,7 +129,7 @@ static void test_saturated(int one, int two, const uint8_t *expected)
 	tap_eq(right, 20, "VF 1 has work for hours: 20 jobs of VF 2 are done and right");
 	tap_ok(vf_read(vf_pf.name, "busy_ns") > busy, "the PF's busy_ns counts VF 1's time");
 	tap_ok(vf_read(vf_pf.name, "busy_ns") - busy <= abi_now_ns() - start,
-	       "weighted with its part of the card");
+	       "the PF's busy_ns weights it by its share of the card");
 	abi_queue_free(&q);
 	abi_buf_free(one, &mem);
 }
@@ -143,7 +147,7 @@ void vf_test_share(void)
 		 (unsigned long long)vf_read(vf_pf.name, "total_vfs"));
 	test_sums(total);
 
-	tap_ret(vf_run_add(pf, expected), 0, "the whole card adds");
+	tap_ret(vf_run_add(pf, expected), 0, "the whole card: a program adds");
 	tap_ret(vf_set("2"), 0, "num_vfs=2");
 	if (!tap_eq(vf_list(vf), 2, "two nodes"))
 		tap_bail("without VFs there is nothing to test");

@@ -53,8 +53,8 @@ for shell in zsh fish; do
 		fish) set -- "$src"/tools/completions/*.fish ;;
 		zsh) set -- "$src"/tools/completions/_* ;;
 		esac
-		try "$shell reads its completions" parses $shell "$@"
+		try "the completions of $shell parse" parses $shell "$@"
 	else
-		skip "$shell reads its completions" "no $shell"
+		skip "the completions of $shell parse" "no $shell"
 	fi
 done

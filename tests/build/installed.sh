@@ -27,15 +27,15 @@ names_no_other() {
 	out=$(alone --static --cflags --libs) && case $out in *drm*|*yyjson*|*xxhash*) false ;; esac
 }
 try "libspyre.pc requires no other package" alone --cflags --libs --static
-try "and passes on no flags of other packages" names_no_other
+try "libspyre.pc passes on no flags of other packages" names_no_other
 san=${SPYRE_SAN_CFLAGS-}
 try "a C program builds through pkg-config" \
 	$CC -std=c11 -pedantic -Wall -Werror $san $cflags "$work/consumer.c" -o "$work/c" $libs
-try "and runs" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/c"
+try "the C program runs" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/c"
 if command -v "$CXX" >/dev/null; then
 	try "a C++ program builds through pkg-config" \
 		$CXX -Wall -Werror $san $cflags "$work/consumer.cc" -o "$work/cc" $libs
-	try "and runs" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/cc"
+	try "the C++ program runs" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/cc"
 else
 	skip "a C++ program builds" "no C++ compiler"
 fi
@@ -57,7 +57,7 @@ try "every document that a program names is installed" named_docs
 cp "$src/examples/add/add.c" "$src/examples/add/Makefile" "$work"
 try "examples/add builds with its Makefile" \
 	make -C "$work" CC="$CC" PKG_CONFIG="$pc" CFLAGS="-Wall -Wextra -Werror $san" add
-try "and computes" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/add" "$work/bundle"
+try "examples/add computes" env LD_LIBRARY_PATH="$libdir" SPYRE_BACKEND=embedded "$work/add" "$work/bundle"
 # The Python package: Python's headers, cffi, setuptools and numpy are not part of the installation.
 python=${PYTHON:-/usr/bin/python3}
 builds_extensions() {
@@ -73,7 +73,7 @@ if [ -n "$san" ]; then
 elif builds_extensions; then
 	cp -r "$src/python" "$work/python"
 	try "the Python package builds" build_python
-	try "its tests pass" in_python "$src/tests/python/test_spyre.py"
+	try "the tests of the Python package pass" in_python "$src/tests/python/test_spyre.py"
 	try "examples/add/add.py computes" in_python "$src/examples/add/add.py" "$work/bundle.py"
 else
 	skip "the Python package" "$python lacks cffi, setuptools, numpy or its headers"

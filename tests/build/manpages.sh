@@ -89,18 +89,18 @@ echo 1..5
 none "spyre-environment(7) has every variable that the library reads" variables
 none "help texts and manual pages have the same options" options
 if command -v mandoc >/dev/null; then
-	none "mandoc -Tlint has nothing to say on the commands" lint "$src"/docs/man/*.[17]
+	none "mandoc -Tlint has no warning for the commands" lint "$src"/docs/man/*.[17]
 else
-	skip "mandoc -Tlint on the commands" "no mandoc"
+	skip "mandoc -Tlint has no warning for the commands" "no mandoc"
 fi
 if [ ! -e "$build/docs/man3/stamp" ]; then
-	skip "mandoc -Tlint on the functions" "no manual pages: no python3 to make them with"
-	skip "the examples compile" "no python3"
+	skip "mandoc -Tlint has no warning for the functions" "no manual pages: no python3 to make them with"
+	skip "the examples of the manual pages compile" "no python3"
 	exit 0
 fi
 if command -v mandoc >/dev/null; then
-	none "mandoc -Tlint has nothing to say on the functions" functions
+	none "mandoc -Tlint has no warning for the functions" functions
 else
-	skip "mandoc -Tlint on the functions" "no mandoc"
+	skip "mandoc -Tlint has no warning for the functions" "no mandoc"
 fi
 none "the examples of the manual pages compile" examples

@@ -91,9 +91,9 @@ def softmax():
 def loop_fma():
     args = [Argument((8, 1024)) for _ in range(4)]
     loop, space = Loop(8), box(mb=1, out=1024)
-    uses = [t.operand({0: "mb", 1: "out"}, space, turn={}) for t in args]
+    uses = [t.operand({0: "mb", 1: "out"}, space, loop_stride={}) for t in args]
     for use in uses:
-        use.turn[loop] = 128
+        use.loop_stride[loop] = 128
     return args, loop, space, uses
 
 

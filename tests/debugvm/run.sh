@@ -23,7 +23,7 @@ kunit_results() {
 		found=1
 		sed -nE "s|^ +(not )?ok [0-9]+ -? ?(.*)|\1ok - kunit $suite: \2|p" "$file"
 		grep -qE '^ok ' "$file"
-		verdict $? "kunit $suite as a whole"
+		verdict $? "kunit $suite: the suite passes"
 	done
 	[ $found = 1 ] || echo "ok - kunit # SKIP the module has no suites"
 }
@@ -35,7 +35,7 @@ leaks() {
 	echo scan >$file
 	echo scan >$file
 	[ -z "$(cat $file)" ]
-	verdict $? "kmemleak finds nothing $1"
+	verdict $? "kmemleak reports no leak $1"
 	sed 's/^/# /' $file | head -n 60
 	echo clear >$file
 }
@@ -56,14 +56,14 @@ run user fuzz-ioctl-processes "$build/tests/fuzz/fuzz-ioctl" --processes 4 \
 	--seconds "${FUZZ_SECONDS:-60}"
 
 # Before unload, while addresses of the module still have names.
-leaks "while the module is there"
+leaks "while the module is loaded"
 rmmod spyre_vdev
 verdict $? "the module unloads"
 [ ! -e "$node" ]
-verdict $? "and takes its node with it"
+verdict $? "unloading removes the node"
 insmod "$module" cards=2
-verdict $? "it loads again, with two cards"
+verdict $? "the module loads again, with two cards"
 run root abi-syncfile "$build/tests/abi/abi-syncfile"
 rmmod spyre_vdev
-verdict $? "and unloads"
-leaks "once it is gone"
+verdict $? "the module unloads again"
+leaks "after the module is unloaded"

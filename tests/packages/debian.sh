@@ -36,17 +36,17 @@ try "apt reads the archive" apt-get -qq update
 try "libspyre0 and spyre-tools install" apt install "$(package libspyre0)" "$(package spyre-tools)"
 try_tools
 
-try "libspyre-dev installs beside a compiler" apt install "$(package libspyre-dev)" gcc libc6-dev make pkgconf
-try "its example compiles and computes" example
-try "its manual pages are there" test -s /usr/share/man/man3/spyre_launch.3.gz
+try "libspyre-dev installs with a compiler" apt install "$(package libspyre-dev)" gcc libc6-dev make pkgconf
+try "the example of libspyre-dev compiles and computes" example
+try "the manual pages of libspyre-dev are installed" test -s /usr/share/man/man3/spyre_launch.3.gz
 
 try "kernel headers install" apt install linux-headers-amd64
 try "spyre-vdev-dkms installs" apt install "$(package spyre-vdev-dkms)"
 try "dkms has built and installed the module" dkms_says installed
-try "modprobe would find it" module_installed
-try "the udev rule is where udev looks" test -s /usr/lib/udev/rules.d/60-spyre.rules
-try "all files are as they were packed" verified
+try "modprobe finds the module" module_installed
+try "the udev rule is in udev's folder" test -s /usr/lib/udev/rules.d/60-spyre.rules
+try "the files have the checksums of the packages" verified
 
 try "the packages are removed" apt purge libspyre0 libspyre-dev spyre-tools spyre-vdev-dkms
-try "nothing of them is left" nothing_left
+try "no file of the packages is left" nothing_left
 exit "$failed"

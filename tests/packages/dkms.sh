@@ -25,8 +25,8 @@ try "dkms add" dkms add "spyre-vdev/$version"
 try "dkms build" build
 try "dkms install" dkms install "spyre-vdev/$version" -k "$kernel"
 try "dkms status says installed" status_is installed
-try "the module is one for $kernel" built_for_kernel
-try "modprobe would take it" modprobe -n -S "$kernel" spyre_vdev
+try "the module is built for $kernel" built_for_kernel
+try "modprobe accepts the module" modprobe -n -S "$kernel" spyre_vdev
 try "dkms remove" dkms remove "spyre-vdev/$version" --all
-try "and nothing is left" none_left
+try "dkms remove leaves no module" none_left
 exit "$failed"

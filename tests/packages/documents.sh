@@ -73,7 +73,7 @@ document() {
 	echo "# $1"
 	script -qefc "$0 --terminal" "/state/terminal.$step" < <(answers) >/dev/null
 	cat /state/tap
-	try "$1: the reader reached all of $wanted commands" \
+	try "$1: all $wanted commands were run" \
 		[ "$wanted" -gt 0 -a "$(grep -c . /state/tap)" = "$wanted" ]
 	if [ "$failed" = 1 ] || grep -q '^not ok' /state/tap; then
 		tail -n 80 "/state/terminal.$step" | tr -d '\r' | sed 's/^/# /'

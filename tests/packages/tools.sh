@@ -23,9 +23,9 @@ try_tools() {
 	try "spyre-smi starts" spyre-smi --version
 	try "dxp_standalone starts" dxp_standalone --help
 	try "a bundle is built and computes on the embedded card" computes
-	try "spyre doctor has its say" says libspyre env SPYRE_BACKEND=embedded spyre doctor
-	try "errors find their document" test -s /usr/share/doc/spyre-tools/docs/unsupported.md
-	try "index.md finds the tutorials" test -s /usr/share/doc/spyre-tools/docs/tutorial/first-kernel.md
+	try "spyre doctor reports libspyre" says libspyre env SPYRE_BACKEND=embedded spyre doctor
+	try "the document that errors name is installed" test -s /usr/share/doc/spyre-tools/docs/unsupported.md
+	try "the tutorials are installed" test -s /usr/share/doc/spyre-tools/docs/tutorial/first-kernel.md
 }
 
 nothing_left() {

@@ -34,13 +34,13 @@ for name in ("libspyre", "libyyjson", "libxxhash", "libdrm", "liburing"):
     assert found and all("/tmp/v/" in path for path in found), (name, found)
 PYTHON
 
-try "there is no compiler and no libspyre" bare
-try "a virtual environment" python3 -m venv /tmp/v
+try "the root has no compiler and no libspyre" bare
+try "python3 -m venv" python3 -m venv /tmp/v
 try "pip installs the wheel" /tmp/v/bin/pip install --no-deps --no-index /state/*.whl
 see_torch
 try "import torch computes on the card, with the libraries of the wheel" \
 	env SPYRE_BACKEND=embedded /tmp/v/bin/python /tmp/check.py
 forget_torch
 try "pip uninstalls it" /tmp/v/bin/pip uninstall -y torch_spyre
-try "and leaves no file" sh -c '! find /tmp/v -ipath "*spyre*" | grep .'
+try "pip uninstall leaves no file" sh -c '! find /tmp/v -ipath "*spyre*" | grep .'
 exit "$failed"

@@ -28,7 +28,7 @@ static void drop_ranges(void)
 	spyre_drm_ranges_fini(&ranges);
 }
 
-START_TEST(ranges_find_what_they_hold)
+START_TEST(ranges_find_addresses)
 {
 	struct spyre_drm_range gone;
 
@@ -236,7 +236,7 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tcase, NULL, drop_ranges);
-	tcase_add_test(tcase, ranges_find_what_they_hold);
+	tcase_add_test(tcase, ranges_find_addresses);
 	tcase_add_test(tcase, ranges_against_a_model);
 	suite_add_tcase(suite, tcase);
 	tcase = tcase_create("encode");

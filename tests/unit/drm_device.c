@@ -119,7 +119,7 @@ START_TEST(memory_is_counted_and_given_back)
 }
 END_TEST
 
-START_TEST(too_much_memory_says_the_numbers)
+START_TEST(error_of_too_much_memory_has_the_numbers)
 {
 	uint64_t total, used;
 	char text[32];
@@ -171,7 +171,7 @@ START_TEST(commands_in_order_with_results)
 }
 END_TEST
 
-START_TEST(pinned_memory_also_from_within)
+START_TEST(pinned_memory_from_an_offset)
 {
 	struct spyre_dma_desc in = rows(SPYRE_DMA_H2D, 8), out = rows(SPYRE_DMA_D2H, 8);
 	struct spyre_command commands[2];
@@ -255,7 +255,7 @@ START_TEST(many_waits)
 }
 END_TEST
 
-START_TEST(no_commands_is_a_point_of_its_own)
+START_TEST(empty_submission_has_its_own_point)
 {
 	struct spyre_submission submission = { .point = 1 };
 
@@ -265,7 +265,7 @@ START_TEST(no_commands_is_a_point_of_its_own)
 }
 END_TEST
 
-START_TEST(ring_goes_round)
+START_TEST(ring_wraps_around)
 {
 	struct spyre_command command = { .type = SPYRE_COMMAND_TIMESTAMP };
 	uint64_t point, last = 0;
@@ -287,7 +287,7 @@ START_TEST(ring_goes_round)
 }
 END_TEST
 
-START_TEST(as_many_commands_as_go)
+START_TEST(largest_number_of_commands)
 {
 	static struct spyre_command commands[SPYRE_DRM_MAX_CBS + 1];
 	uint32_t i;
@@ -306,7 +306,7 @@ START_TEST(as_many_commands_as_go)
 }
 END_TEST
 
-START_TEST(bad_command_is_named_and_nothing_runs)
+START_TEST(bad_command_is_reported_and_no_command_runs)
 {
 	struct spyre_command commands[] = { fill(VA, 128, 1), fill(VA + 4096, 128, 1) };
 
@@ -325,7 +325,7 @@ START_TEST(bad_command_is_named_and_nothing_runs)
 }
 END_TEST
 
-START_TEST(host_memory_that_is_not_there)
+START_TEST(unmapped_host_memory)
 {
 	struct spyre_dma_desc out = rows(SPYRE_DMA_D2H, 1);
 	struct spyre_command command = dma(&out, VA, (void *)(uintptr_t)4096);
@@ -364,7 +364,7 @@ START_TEST(program_that_does_not_verify)
 }
 END_TEST
 
-START_TEST(queue_with_work_can_go)
+START_TEST(queue_with_work_is_destroyed)
 {
 	struct spyre_queue *other;
 	struct spyre_command command = fill(VA, 256 * MIB, 1);
@@ -414,19 +414,19 @@ int main(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, properties_agree_with_the_card);
 	tcase_add_test(tcase, memory_is_counted_and_given_back);
-	tcase_add_test(tcase, too_much_memory_says_the_numbers);
+	tcase_add_test(tcase, error_of_too_much_memory_has_the_numbers);
 	tcase_add_test(tcase, commands_in_order_with_results);
-	tcase_add_test(tcase, pinned_memory_also_from_within);
+	tcase_add_test(tcase, pinned_memory_from_an_offset);
 	tcase_add_test(tcase, deadline_passes_then_point_is_reached);
 	tcase_add_test(tcase, many_waits);
-	tcase_add_test(tcase, no_commands_is_a_point_of_its_own);
-	tcase_add_test(tcase, ring_goes_round);
-	tcase_add_test(tcase, as_many_commands_as_go);
-	tcase_add_test(tcase, bad_command_is_named_and_nothing_runs);
-	tcase_add_test(tcase, host_memory_that_is_not_there);
+	tcase_add_test(tcase, empty_submission_has_its_own_point);
+	tcase_add_test(tcase, ring_wraps_around);
+	tcase_add_test(tcase, largest_number_of_commands);
+	tcase_add_test(tcase, bad_command_is_reported_and_no_command_runs);
+	tcase_add_test(tcase, unmapped_host_memory);
 	tcase_add_test(tcase, formats_without_a_conversion);
 	tcase_add_test(tcase, program_that_does_not_verify);
-	tcase_add_test(tcase, queue_with_work_can_go);
+	tcase_add_test(tcase, queue_with_work_is_destroyed);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -126,7 +126,7 @@ START_TEST(published)
 END_TEST
 
 /* Convolution layouts that no dimension order produces are taken unchanged. */
-START_TEST(explicit_as_is)
+START_TEST(explicit_layout_is_unchanged)
 {
 	static const int64_t size[] = { 32, 32, 1, 1, 64 }, map[] = { 1, 32, -1, 65536, 1024 };
 	spyre_layout l;
@@ -256,7 +256,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(t, published, 0, sizeof(vectors) / sizeof(vectors[0]));
-	tcase_add_test(t, explicit_as_is);
+	tcase_add_test(t, explicit_layout_is_unchanged);
 	tcase_add_test(t, formats);
 	tcase_add_test(t, text);
 	tcase_add_test(t, sizes);

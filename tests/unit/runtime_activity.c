@@ -89,7 +89,7 @@ START_TEST(kinds)
 END_TEST
 
 /* Events, waits and work without a log leave no record. */
-START_TEST(nothing_else)
+START_TEST(no_record_of_other_work)
 {
 	spyre_stream *stream = get_stream(context, 0);
 	spyre_activity records[8];
@@ -200,7 +200,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, kinds);
-	tcase_add_test(tests, nothing_else);
+	tcase_add_test(tests, no_record_of_other_work);
 	tcase_add_test(tests, limits);
 	tcase_add_test(tests, deferred);
 	tcase_add_test(tests, refused);

@@ -68,7 +68,7 @@ START_TEST(random_offsets)
 }
 END_TEST
 
-START_TEST(nothing)
+START_TEST(copies_of_no_bytes)
 {
 	char byte = 1;
 
@@ -287,7 +287,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, odd_offsets);
 	tcase_add_test(tests, random_offsets);
-	tcase_add_test(tests, nothing);
+	tcase_add_test(tests, copies_of_no_bytes);
 	tcase_add_test(tests, fills);
 	tcase_add_test(tests, overlap);
 	tcase_add_test(tests, pinned_host);

@@ -287,7 +287,7 @@ START_TEST(in_one_process)
 }
 END_TEST
 
-START_TEST(what_is_refused)
+START_TEST(refusals)
 {
 	spyre_context *context = open_card();
 	uint64_t offset, bytes;
@@ -332,6 +332,6 @@ int main(void)
 	tcase_add_test(tests, dmabuf_between_processes);
 	tcase_add_test(tests, handle_between_processes);
 	tcase_add_test(tests, in_one_process);
-	tcase_add_test(tests, what_is_refused);
+	tcase_add_test(tests, refusals);
 	return run_suite("runtime_share", tests);
 }

@@ -406,7 +406,7 @@ START_TEST(all_listed)
 }
 END_TEST
 
-START_TEST(questions)
+START_TEST(queries)
 {
 	spyre_sdsc_attribute wide[] = { { "value", 0.3 }, { "format", SPYRE_FORMAT_IEEE_FP32 } };
 	const int64_t size[] = { 4, 64 };
@@ -481,12 +481,12 @@ END_TEST
 
 int main(void)
 {
-	TCase *t = tcase_create("graph"), *q = tcase_create("questions");
+	TCase *t = tcase_create("graph"), *q = tcase_create("queries");
 
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, one_operation, 0, COUNT * NUM_PLACINGS);
 	tcase_add_test(t, all_listed);
-	tcase_add_test(q, questions);
+	tcase_add_test(q, queries);
 	tcase_add_test(q, paddings);
 	return run_both("graph", t, q);
 }

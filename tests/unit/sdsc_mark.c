@@ -114,7 +114,7 @@ static void build(struct text *t, int undo)
 
 static struct text plain, other;
 
-START_TEST(as_if_nothing_was_added)
+START_TEST(rollback_leaves_no_trace)
 {
 	build(&plain, 0);
 	for (int undo = 1; undo < 4; undo++) {
@@ -126,7 +126,7 @@ START_TEST(as_if_nothing_was_added)
 END_TEST
 
 /* The test above compares something only if each of these changes the bundle. */
-START_TEST(additions_show)
+START_TEST(additions_change_the_bundle)
 {
 	spyre_sdsc_graph *graph;
 	uint32_t x;
@@ -143,7 +143,7 @@ START_TEST(additions_show)
 END_TEST
 
 /* An operation that fails late, by its division, leaves the output's padding as it was. */
-START_TEST(a_failed_operation_leaves_nothing)
+START_TEST(a_failed_operation_leaves_no_trace)
 {
 	spyre_sdsc_split odd = { -2, 3 };
 	spyre_sdsc_graph *graph;
@@ -212,9 +212,9 @@ int main(void)
 {
 	TCase *t = tcase_create("mark");
 
-	tcase_add_test(t, as_if_nothing_was_added);
-	tcase_add_test(t, additions_show);
-	tcase_add_test(t, a_failed_operation_leaves_nothing);
+	tcase_add_test(t, rollback_leaves_no_trace);
+	tcase_add_test(t, additions_change_the_bundle);
+	tcase_add_test(t, a_failed_operation_leaves_no_trace);
 	tcase_add_test(t, marks_end);
 	tcase_add_test(t, refused);
 	return run_suite("mark", t);

@@ -164,7 +164,7 @@ START_TEST(bad_argument)
 }
 END_TEST
 
-START_TEST(card_that_is_not_there)
+START_TEST(unknown_card)
 {
 	two_cards();
 	ck_assert_int_eq(smi("-i 2"), 6);
@@ -417,7 +417,7 @@ int main(void)
 	tcase_add_test(tcase, no_cards_is_still_json);
 	tcase_add_loop_test(tcase, bad_argument, 0,
 			    sizeof(bad_arguments) / sizeof(bad_arguments[0]));
-	tcase_add_test(tcase, card_that_is_not_there);
+	tcase_add_test(tcase, unknown_card);
 	tcase_add_test(tcase, chosen_cards);
 	tcase_add_test(tcase, screen_has_80_columns);
 	tcase_add_test(tcase, report);

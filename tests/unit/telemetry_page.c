@@ -111,7 +111,7 @@ static void end_child(pid_t pid)
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
 }
 
-START_TEST(child_is_seen_and_vanishes)
+START_TEST(page_of_a_child_appears_and_is_removed)
 {
 	pid_t child = start_child();
 	int count;
@@ -245,7 +245,7 @@ static void write_own(const struct spyre_telemetry_page *page, size_t bytes)
 	write_page(name, page, bytes);
 }
 
-START_TEST(crafted_page_is_taken)
+START_TEST(valid_page_is_accepted)
 {
 	struct spyre_telemetry_page page = good_page();
 
@@ -255,7 +255,7 @@ START_TEST(crafted_page_is_taken)
 }
 END_TEST
 
-START_TEST(spoilt_page_is_ignored)
+START_TEST(damaged_page_is_ignored)
 {
 	struct spyre_telemetry_page page = good_page();
 	size_t bytes = sizeof(page);
@@ -277,7 +277,7 @@ START_TEST(spoilt_page_is_ignored)
 }
 END_TEST
 
-START_TEST(page_longer_than_it_should_be)
+START_TEST(page_with_trailing_bytes)
 {
 	char bytes[sizeof(struct spyre_telemetry_page) + 8] = { 0 };
 	struct spyre_telemetry_page page = good_page();
@@ -299,7 +299,7 @@ START_TEST(page_of_an_earlier_process_is_removed)
 }
 END_TEST
 
-START_TEST(publishing_removes_pages_of_the_dead)
+START_TEST(publishing_removes_pages_of_ended_processes)
 {
 	struct spyre_telemetry_page page = good_page(), *mine;
 	pid_t child = fork();
@@ -318,7 +318,7 @@ START_TEST(publishing_removes_pages_of_the_dead)
 }
 END_TEST
 
-START_TEST(other_files_are_left_alone)
+START_TEST(other_files_are_kept)
 {
 	struct spyre_telemetry_page page = good_page();
 	char path[200];
@@ -353,7 +353,7 @@ START_TEST(symlink_to_a_good_page_is_not_followed)
 }
 END_TEST
 
-START_TEST(numbers_and_texts_are_not_believed)
+START_TEST(numbers_and_texts_are_validated)
 {
 	struct spyre_telemetry_page page = good_page();
 
@@ -414,7 +414,7 @@ START_TEST(symlink_for_a_folder_is_not_used)
 }
 END_TEST
 
-START_TEST(no_folder_at_all)
+START_TEST(missing_folder)
 {
 	struct spyre_telemetry_page *page;
 
@@ -435,22 +435,22 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
-	tcase_add_test(tcase, child_is_seen_and_vanishes);
+	tcase_add_test(tcase, page_of_a_child_appears_and_is_removed);
 	tcase_add_test(tcase, modes_of_folder_and_file);
 	tcase_add_test(tcase, two_pages_of_one_card);
 	tcase_add_test(tcase, idle_card_has_share_zero);
 	tcase_add_test(tcase, forked_child_leaves_the_page);
-	tcase_add_test(tcase, crafted_page_is_taken);
-	tcase_add_loop_test(tcase, spoilt_page_is_ignored, 0, 8);
-	tcase_add_test(tcase, page_longer_than_it_should_be);
+	tcase_add_test(tcase, valid_page_is_accepted);
+	tcase_add_loop_test(tcase, damaged_page_is_ignored, 0, 8);
+	tcase_add_test(tcase, page_with_trailing_bytes);
 	tcase_add_test(tcase, page_of_an_earlier_process_is_removed);
-	tcase_add_test(tcase, publishing_removes_pages_of_the_dead);
-	tcase_add_test(tcase, other_files_are_left_alone);
+	tcase_add_test(tcase, publishing_removes_pages_of_ended_processes);
+	tcase_add_test(tcase, other_files_are_kept);
 	tcase_add_test(tcase, symlink_to_a_good_page_is_not_followed);
-	tcase_add_test(tcase, numbers_and_texts_are_not_believed);
+	tcase_add_test(tcase, numbers_and_texts_are_validated);
 	tcase_add_test(tcase, open_folder_is_not_used);
 	tcase_add_test(tcase, symlink_for_a_folder_is_not_used);
-	tcase_add_test(tcase, no_folder_at_all);
+	tcase_add_test(tcase, missing_folder);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -50,7 +50,7 @@ says 0 'sumnonstick' sum --shape 100x150 -a dim=0 --explain
 says 2 "'dim': --attr takes NAME=VALUE" sum --shape 100x150 -a dim --explain
 says 2 "'x' is not a number" sum --shape 100x150 -a dim=x --explain
 says 2 'no attribute "axis"' sum --shape 100x150 -a axis=0 --explain
-says 2 'none of the 2 dimensions' sum --shape 100x150 -a dim=2 --explain
+says 2 'operand 0 has 2 dimensions' sum --shape 100x150 -a dim=2 --explain
 says 2 'cannot combine --shape with -i' sum --shape 4 -i 4@fp16 --explain
 says 0 "relu: 1 step" relu --shape 4x64
 says 2 "unexpected argument 'd2'" relu --shape 4x64 d1 d2

@@ -67,7 +67,7 @@ modprobe vgem 2>/dev/null
 # $users run the programs: only root can read a build folder in a private home.
 users="root user"
 if ! "${user[@]}" test -x "$build/tests/abi/abi-core"; then
-	echo "ok - tests as a plain user # SKIP $build is closed to other users"
+	echo "ok - tests as an unprivileged user # SKIP $build is closed to other users"
 	users=root
 fi
 # run_as_everyone PROGRAM...

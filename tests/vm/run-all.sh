@@ -43,7 +43,7 @@ sensor() {
 	local value
 	value=$(cat /sys/devices/platform/spyre_vdev.0/hwmon/hwmon*/"$1")
 	[ "${value:-0}" -ge "$2" ] && [ "$value" -le "$3" ]
-	verdict $? "hwmon: $1 is ${value:-nothing}, between $2 and $3"
+	verdict $? "hwmon: $1 is between $2 and $3 (${value:-no value})"
 }
 sensor temp1_input 35000 85000
 sensor power1_average 20000000 75000000
@@ -66,7 +66,7 @@ verdict $? "no device memory is in use once all programs have ended (${used:-?} 
 # A plain user may not see the totals of others; spyre-smi must not fail for that.
 [ "$("${user[@]}" "$build/tools/spyre-smi" --query-device=jobs.completed,memory.used \
 	--format=csv,noheader,nounits)" = "[N/A], 0" ]
-verdict $? "spyre-smi of a plain user shows permitted values, [N/A] for the others"
+verdict $? "spyre-smi of an unprivileged user shows permitted values, [N/A] for the others"
 
 setpriv --reuid=1001 --regid=1001 --clear-groups -- test ! -r "$node"
 verdict $? "the node is closed to users outside its group"
@@ -88,7 +88,7 @@ fi
 
 run_last_and_unload
 [ ! -e "$node" ]
-verdict $? "and removes its node"
+verdict $? "unloading removes the node"
 
 for parameter in cards=0 cards=9 cores=0 cores=33 lpddr_mib=0 lpddr_mib=x vfs=17 vfs=-1 vfs=x \
 	"vfs=4 cores=3" "vfs=5 lpddr_mib=79"; do
@@ -102,7 +102,7 @@ cards() { "$build/tools/spyre-smi" -L | grep -c spyre_vdev; }
 for number in 1 3 8; do
 	insmod "$module" cards=$number cores=4 lpddr_mib=64 && [ "$(cards)" = $number ] &&
 		rmmod spyre_vdev
-	verdict $? "loads with cards=$number, shows them, unloads"
+	verdict $? "the module loads with cards=$number, spyre-smi lists them, it unloads"
 done
 
 insmod "$module" cores=4 lpddr_mib=64 counters_paranoid=0
@@ -129,7 +129,7 @@ insmod "$module" cards=2 cores=30 lpddr_mib=1026 vfs=4 &&
 verdict $? "cards=2 vfs=4: eight VFs that add up to two cards"
 exec 7<>/dev/accel/accel1
 ! rmmod spyre_vdev 2>/dev/null
-verdict $? "the module stays while a node of a VF is open"
+verdict $? "the module cannot be unloaded while a node of a VF is open"
 exec 7<&-
 rmmod spyre_vdev && [ -z "$(ls /dev/accel 2>/dev/null)" ]
-verdict $? "unloads with its VFs"
+verdict $? "unloading removes the VFs and their nodes"

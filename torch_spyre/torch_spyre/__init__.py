@@ -28,6 +28,7 @@ _problem = problem()
 
 
 def _register():
+    """Makes torch.spyre a device module and registers all hooks of the plugin."""
     torch.utils.rename_privateuse1_backend("spyre")
     from . import device, ipc, patches
 
@@ -53,6 +54,7 @@ else:
     warnings.warn(_problem, RuntimeWarning, stacklevel=2)
 
     def __getattr__(name):
+        """Raises the ImportError of a torch_spyre that could not be loaded."""
         if name.startswith("__"):
             raise AttributeError(name)
         raise ImportError(_problem)

@@ -21,6 +21,7 @@ def _built_for():
 
 
 def _refusal(built, reason=""):
+    """Returns the text of an ImportError for another torch than @built."""
     return (
         f"torch_spyre was built against torch {built or '(unknown)'} and cannot be loaded by torch "
         f"{torch.__version__}{reason}: there is no device 'spyre' in this process. Build "

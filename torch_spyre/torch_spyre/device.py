@@ -108,6 +108,7 @@ def is_initialized():
 
 
 def _is_in_bad_fork():
+    """Returns True in a child forked after the card was initialised."""
     return _C._is_in_bad_fork()
 
 

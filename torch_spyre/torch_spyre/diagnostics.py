@@ -12,6 +12,7 @@ _PREFIXES = ("SPYRE_", "TORCH_SPYRE_", "FLEX_", "AIU_", "SENCORES", "TORCH_DEVIC
 
 
 def _card(index):
+    """Describes card @index: properties, state and, if it can be read, memory."""
     card = {"properties": _C._properties(index), "state": None, "memory": None}
     state = _C._state(index)
     if state is None:

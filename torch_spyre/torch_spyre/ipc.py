@@ -30,12 +30,14 @@ def _layout(tensor):
 
 
 def _to_bytes(tensor):
+    """Returns a tensor as the bytes of torch.save()."""
     buffer = io.BytesIO()
     torch.save(tensor, buffer)
     return buffer.getvalue()
 
 
 def _rebuild(kind, host, device, layout, requires_grad):
+    """Makes the received copy @host a tensor or parameter on @device with its layout."""
     if isinstance(host, bytes):
         host = torch.load(io.BytesIO(host), weights_only=True)
     tensor = host.to(device) if layout is None else host.to(device, device_layout=layout)
@@ -45,6 +47,7 @@ def _rebuild(kind, host, device, layout, requires_grad):
 
 
 def _reduce_tensor(tensor):
+    """Pickles a tensor of a card as a copy on the host; others as torch does."""
     if tensor.device.type != "spyre" or tensor.layout != torch.strided or tensor.is_nested:
         return reductions.reduce_tensor(tensor)
     if tensor.requires_grad and not tensor.is_leaf:
@@ -61,6 +64,7 @@ def _reduce_tensor(tensor):
 
 
 def _reduce_storage(storage):
+    """Pickles storages as torch does, and rejects those of a card."""
     if storage.device.type != "spyre":
         return reductions.reduce_storage(storage)
     raise RuntimeError(

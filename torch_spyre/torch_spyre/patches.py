@@ -34,6 +34,7 @@ def _device_tensor_layout(self):
 
 
 def _to_takes_layouts():
+    """Gives Tensor.to() the argument device_layout."""
     original = torch.Tensor.to
 
     @functools.wraps(original)
@@ -52,6 +53,7 @@ def _to_takes_layouts():
 
 
 def _empty_takes_layouts():
+    """Gives torch.empty() the argument device_layout."""
     # `with torch.device(...)` collects its functions once; they must include the original empty.
     constructors = _device._device_constructors()
     original = torch.empty
@@ -91,6 +93,7 @@ def _dlpack_knows_spyre():
     original_to, original_from = torch.utils.dlpack.to_dlpack, torch.utils.dlpack.from_dlpack
 
     def check_address(tensor):
+        """Raises BufferError for a view that starts inside its memory, at no address of its own."""
         # An import finds the memory's first layout by the address, so a second one would be lost.
         if tensor.device.type == "spyre" and not _C._dlpack_has_address(tensor):
             raise BufferError(

@@ -22,6 +22,7 @@ default_generators = _DefaultGenerators()
 
 
 def _all():
+    """Returns the default generators of all cards."""
     return [_C._default_generator(index) for index in range(_C._device_count())]
 
 

@@ -10,6 +10,7 @@ from .utils import device_index
 
 
 def _device(device):
+    """Returns a torch.device with an index."""
     return torch.device("spyre", device_index(device))
 
 
@@ -47,6 +48,7 @@ class Event(torch.Event):
     """
 
     def __new__(cls, enable_timing=False, blocking=False, interprocess=False, device=None):
+        """Creates an event; RuntimeError if it is to be shared between processes."""
         if interprocess:
             raise RuntimeError("spyre: events cannot be shared between processes")
         return super().__new__(cls, _device(device), enable_timing=enable_timing)
@@ -60,6 +62,7 @@ class Event(torch.Event):
 
 
 def _wrap(stream):
+    """Returns a torch.Stream as a torch.spyre.Stream."""
     return Stream(
         stream_id=stream.stream_id,
         device_index=stream.device_index,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The record that a card leaves when a context fails: the file that root reads at
- * /sys/class/devcoredump/devcd<N>/data, printed by 'spyre coredump'.
+ * The dump that the driver makes when a context fails.  root reads it from
+ * /sys/class/devcoredump/devcd<N>/data; 'spyre coredump' prints it.
  *
- * A header, then sections: each a struct drm_spyre_coredump_section and its
- * bytes, padded with zeros to a multiple of 8.  Little endian.  Readers skip
- * sections that they do not know, and fields beyond those that they know.
+ * It consists of a header and sections.  Each section is a struct
+ * drm_spyre_coredump_section followed by its contents, padded with zeros to a
+ * multiple of 8 bytes.  All fields are little endian.  Readers skip unknown
+ * sections and fields that a newer driver appended to a struct.
  */
 #ifndef _UAPI_SPYRE_COREDUMP_H_
 #define _UAPI_SPYRE_COREDUMP_H_
@@ -16,12 +17,12 @@
 extern "C" {
 #endif
 
-/** DRM_SPYRE_COREDUMP_MAGIC: the first eight bytes, the last of them NUL. */
+/** DRM_SPYRE_COREDUMP_MAGIC: the first eight bytes, including the NUL. */
 #define DRM_SPYRE_COREDUMP_MAGIC "SPYRECD"
 #define DRM_SPYRE_COREDUMP_VERSION 1
-/** DRM_SPYRE_COREDUMP_PROGRAM_MAX: more of a program image is left out. */
+/** DRM_SPYRE_COREDUMP_PROGRAM_MAX: a program image is truncated to this many bytes. */
 #define DRM_SPYRE_COREDUMP_PROGRAM_MAX (1u << 20)
-/** DRM_SPYRE_COREDUMP_QUEUES_MAX: more queues are left out. */
+/** DRM_SPYRE_COREDUMP_QUEUES_MAX: at most this many queues are listed. */
 #define DRM_SPYRE_COREDUMP_QUEUES_MAX 256
 
 /**
@@ -30,13 +31,13 @@ extern "C" {
 struct drm_spyre_coredump_header {
 	/** @magic: DRM_SPYRE_COREDUMP_MAGIC. */
 	__u8 magic[8];
-	/** @version: DRM_SPYRE_COREDUMP_VERSION; another one has another form. */
+	/** @version: DRM_SPYRE_COREDUMP_VERSION; readers reject any other. */
 	__u32 version;
-	/** @header_bytes: of this struct; the first section follows. */
+	/** @header_bytes: size of this struct; the first section follows it. */
 	__u32 header_bytes;
-	/** @size: bytes of the file. */
+	/** @size: size of the file in bytes. */
 	__u64 size;
-	/** @num_sections: sections. */
+	/** @num_sections: number of sections. */
 	__u32 num_sections;
 	/** @pad: zero. */
 	__u32 pad;
@@ -71,21 +72,21 @@ enum drm_spyre_coredump_type {
 };
 
 /**
- * struct drm_spyre_coredump_section - head of a section
+ * struct drm_spyre_coredump_section - header of a section
  */
 struct drm_spyre_coredump_section {
 	/** @type: enum drm_spyre_coredump_type. */
 	__u32 type;
-	/** @index: control block that it belongs to, else 0. */
+	/** @index: index of the control block that it describes, or 0. */
 	__u32 index;
-	/** @bytes: that follow, not counting the padding. */
+	/** @bytes: size of the contents without the padding. */
 	__u64 bytes;
-	/** @whole: that there were; more than @bytes if the rest was left out. */
+	/** @whole: size before truncation; greater than @bytes if it was truncated. */
 	__u64 whole;
 };
 
 /**
- * struct drm_spyre_coredump_info - when, by whom
+ * struct drm_spyre_coredump_info - time, driver and process of the failure
  */
 struct drm_spyre_coredump_info {
 	/** @release: release of the kernel, NUL terminated. */
@@ -94,13 +95,13 @@ struct drm_spyre_coredump_info {
 	__u8 driver[16];
 	/** @comm: name of the thread that opened the context, NUL terminated. */
 	__u8 comm[16];
-	/** @pid: its process, in the first namespace. */
+	/** @pid: its process ID, in the initial PID namespace. */
 	__s32 pid;
 	/** @pad: zero. */
 	__u32 pad;
 	/** @monotonic_ns: CLOCK_MONOTONIC when the dump was made. */
 	__u64 monotonic_ns;
-	/** @realtime_ns: CLOCK_REALTIME at that moment. */
+	/** @realtime_ns: CLOCK_REALTIME when the dump was made. */
 	__u64 realtime_ns;
 };
 
@@ -110,27 +111,27 @@ struct drm_spyre_coredump_info {
 struct drm_spyre_coredump_fault {
 	/** @fault: enum drm_spyre_fault. */
 	__u32 fault;
-	/** @error: errno, negative. */
+	/** @error: negative errno. */
 	__s32 error;
-	/** @stop: enum spyre_stop that the model gave (docs/isa.md). */
+	/** @stop: enum spyre_stop that the model reported (docs/isa.md). */
 	__u32 stop;
 	/** @queue: id of the queue. */
 	__u32 queue;
-	/** @job: its job, counted from 1. */
+	/** @job: number of the job on that queue, from 1. */
 	__u64 job;
-	/** @cb: control block that failed; those before are done, those behind did not run. */
+	/** @cb: index of the failed control block; later ones did not run. */
 	__u32 cb;
-	/** @num_cbs: control blocks of the job. */
+	/** @num_cbs: number of control blocks of the job. */
 	__u32 num_cbs;
-	/** @start_ns: CLOCK_MONOTONIC when the job was begun. */
+	/** @start_ns: CLOCK_MONOTONIC at the start of the job. */
 	__u64 start_ns;
-	/** @ns: and when it failed. */
+	/** @ns: CLOCK_MONOTONIC at the failure. */
 	__u64 ns;
-	/** @timeout_ns: limit of the queue. */
+	/** @timeout_ns: time limit of the queue. */
 	__u64 timeout_ns;
 	/** @priority: DRM_SPYRE_PRIORITY_* of the queue. */
 	__u32 priority;
-	/** @lx_bytes: scratchpad per core that the job's programs use. */
+	/** @lx_bytes: scratchpad bytes per core that the job's programs use. */
 	__u32 lx_bytes;
 	/** @stop_name: name of @stop, NUL terminated. */
 	__u8 stop_name[24];
@@ -142,29 +143,29 @@ struct drm_spyre_coredump_fault {
 struct drm_spyre_coredump_cb {
 	/** @type: enum drm_spyre_cb_type. */
 	__u32 type;
-	/** @num_operands: EXEC: of the program. */
+	/** @num_operands: EXEC: number of operands of the program. */
 	__u32 num_operands;
-	/** @dst: device address. */
+	/** @dst: destination, a device address. */
 	__u64 dst;
-	/** @src: device address. */
+	/** @src: source, a device address. */
 	__u64 src;
-	/** @size: bytes: of the host span (DMA), of device memory (COPY, FILL). */
+	/** @size: bytes of the host span (DMA) or of device memory (COPY, FILL). */
 	__u64 size;
-	/** @pattern: FILL. */
+	/** @pattern: FILL: the pattern. */
 	__u64 pattern[2];
-	/** @pattern_size: FILL. */
+	/** @pattern_size: FILL: bytes of the pattern. */
 	__u32 pattern_size;
 	/** @pad: zero. */
 	__u32 pad;
-	/** @program_bytes: EXEC: size of the program. */
+	/** @program_bytes: EXEC: size of the program image. */
 	__u64 program_bytes;
-	/** @cycles: modelled cost when it ends well. */
+	/** @cycles: modelled cycles if it succeeds. */
 	__u64 cycles;
-	/** @bytes_read: likewise. */
+	/** @bytes_read: LPDDR5 bytes read if it succeeds. */
 	__u64 bytes_read;
-	/** @bytes_written: likewise. */
+	/** @bytes_written: LPDDR5 bytes written if it succeeds. */
 	__u64 bytes_written;
-	/** @macs: likewise. */
+	/** @macs: multiply-adds if it succeeds. */
 	__u64 macs;
 };
 
@@ -177,9 +178,9 @@ struct drm_spyre_coredump_cb {
  * struct drm_spyre_coredump_operand - an operand of a program
  */
 struct drm_spyre_coredump_operand {
-	/** @address: device address that the launch gave. */
+	/** @address: device address passed to the launch. */
 	__u64 address;
-	/** @extent: bytes that the program reaches from there on. */
+	/** @extent: bytes from @address that the program accesses. */
 	__u64 extent;
 	/** @flags: DRM_SPYRE_COREDUMP_OPERAND_*. */
 	__u32 flags;
@@ -193,21 +194,21 @@ struct drm_spyre_coredump_operand {
 struct drm_spyre_coredump_queue {
 	/** @context: id of its context. */
 	__u64 context;
-	/** @queue: id. */
+	/** @queue: id of the queue. */
 	__u32 queue;
 	/** @priority: DRM_SPYRE_PRIORITY_*. */
 	__u32 priority;
-	/** @error: errno that it died of, or 0. */
+	/** @error: negative errno that stopped the queue, or 0. */
 	__s32 error;
-	/** @cb: control block of @job. */
+	/** @cb: index of the control block of @job that is being executed. */
 	__u32 cb;
-	/** @submitted: jobs taken. */
+	/** @submitted: number of jobs submitted. */
 	__u64 submitted;
-	/** @completed: jobs ended. */
+	/** @completed: number of jobs completed, including failed ones. */
 	__u64 completed;
-	/** @job: that the engine is executing, 0: none. */
+	/** @job: number of the job that the engine is executing, or 0. */
 	__u64 job;
-	/** @since_ns: CLOCK_MONOTONIC when it was begun. */
+	/** @since_ns: CLOCK_MONOTONIC at the start of @job. */
 	__u64 since_ns;
 };
 

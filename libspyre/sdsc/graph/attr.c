@@ -86,7 +86,7 @@ spyre_status build_attr_dim(const struct build_call *call, const char *name, dou
 {
 	if (value != floor(value) || value < -(double)rank || value >= rank)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "%s: %s %g is none of the %u dimensions of operand 0",
+				   "%s: %s %g is out of range: operand 0 has %u dimensions",
 				   call->op->name, name, value, rank);
 	*dim = (uint32_t)(value < 0 ? value + rank : value);
 	return SPYRE_SUCCESS;

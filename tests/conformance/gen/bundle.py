@@ -10,7 +10,7 @@ TYPE = "!sdscbundle.input_arg<index>"
 
 
 class Loop:
-    """scf.for around steps; operands name it in turn={loop: bytes}."""
+    """scf.for around steps; operands name it in loop_stride={loop: bytes}."""
 
     def __init__(self, count, body=()):
         self.count, self.body = count, list(body)
@@ -132,18 +132,18 @@ class Writer:
     def _address(self, operand, offset, lines):
         """SSA name of an operand's address in the current loops."""
         name = self._base(operand.where, offset)
-        turn = [(self.loops[loop], step) for loop, step in operand.turn.items() if step]
-        if not turn:
+        strides = [(self.loops[loop], step) for loop, step in operand.loop_stride.items() if step]
+        if not strides:
             return name
-        turn.sort()
-        ds = ["d%d" % i for i in range(len(turn))]
-        terms = " + ".join("%d*%s" % (step, d) for d, (_, step) in zip(ds, turn))
+        strides.sort()
+        ds = ["d%d" % i for i in range(len(strides))]
+        terms = " + ".join("%d*%s" % (step, d) for d, (_, step) in zip(ds, strides))
         key = "(%s)[s0] -> (s0 + %s)" % (", ".join(ds), terms)
         number = self.maps.setdefault(key, len(self.maps))
         fresh = "addr_%d" % self.next_address
         self.next_address += 1
         lines.append("%%%s = affine.apply #map_%d(%s)[%%%s]" % (
-            fresh, number, ", ".join("%%i_%d" % i for i, _ in turn), name))
+            fresh, number, ", ".join("%%i_%d" % i for i, _ in strides), name))
         return fresh
 
     def _execute(self, sdsc, depth):
@@ -159,7 +159,7 @@ class Writer:
                     own.append(start + (0 if pool else self.bundle.base(operand.where)))
                 else:
                     key = (operand.where if isinstance(operand.where, Argument) else "pool",
-                           start, tuple(sorted((id(k), v) for k, v in operand.turn.items())))
+                           start, tuple(sorted((id(k), v) for k, v in operand.loop_stride.items())))
                     if key not in symbols:
                         name = self._address(operand, start, lines)
                         symbols[key] = (-self.next_symbol, name)

@@ -8,13 +8,13 @@ from .sdsc import Sdsc
 from .tensors import Argument, Lx, Operand
 
 
-def tile(argument, dims, space, turn):
-    """A tile of an argument: the axes in @turn ({axis: loop}) have one element per iteration."""
+def tile(argument, dims, space, loop_of):
+    """A tile of an argument: the axes in @loop_of ({axis: loop}) have one element per iteration."""
     use = argument.operand(dims, space)
     step = argument.lanes
     for axis in argument.order:
-        if axis in turn:
-            use.turn[turn[axis]] = step * argument.word
+        if axis in loop_of:
+            use.loop_stride[loop_of[axis]] = step * argument.word
         step *= argument.extent(axis)
     return use
 
@@ -37,8 +37,8 @@ def loop(rng, variant):
     # Axes that loop have one element in the iteration space, with a gap in memory.
     space = {"mb": 1, "x": 1 if kind == "two" else inner, "y": rows, "out": -(-n // lanes) * lanes}
     dims = {0: "mb", 1: "x", 2: "y", 3: "out"}
-    turn = {0: loops[0], 1: loops[1]} if kind == "two" else {0: loops[0]}
-    a, b, c = (tile(arg, dims, space, turn) for arg in args)
+    loop_of = {0: loops[0], 1: loops[1]} if kind == "two" else {0: loops[0]}
+    a, b, c = (tile(arg, dims, space, loop_of) for arg in args)
     slices = divide.random(rng, space, {"out": lanes})
     if kind == "body":
         middle = Operand(Lx(1024), HOSTS[dtype].device, a.order, "out")

@@ -73,16 +73,16 @@ class Argument:
                 "stride_map": stride, "device_bytes": self.bytes(), "pad": self.pad,
                 "init": self.init}
 
-    def operand(self, dims, space, start=None, broadcast=(), lane=None, at=None, turn=None):
+    def operand(self, dims, space, start=None, broadcast=(), lane=None, at=None, loop_stride=None):
         """This argument as an operand of an SDSC.
 
-        dims       iteration dim of each axis (None: the axis has one element here, at start)
-        space      {dim: size}, the SDSC's iteration space
-        start      {axis: first element}: a slice; a multiple of the lanes for the stick axis
-        broadcast  dims that the tensor does not vary along, listed outermost, scale -1
-        lane       sparse tensors: the dim that stands for the lanes, scale -2
-        at         operand elsewhere than in the argument (Pool, Lx), of the same layout
-        turn       {loop: bytes per turn}
+        dims         iteration dim of each axis (None: the axis has one element here, at start)
+        space        {dim: size}, the SDSC's iteration space
+        start        {axis: first element}: a slice; a multiple of the lanes for the stick axis
+        broadcast    dims that the tensor does not vary along, listed outermost, scale -1
+        lane         sparse tensors: the dim that stands for the lanes, scale -2
+        at           operand elsewhere than in the argument (Pool, Lx), of the same layout
+        loop_stride  {loop: bytes per iteration}
         """
         start = start or {}
         order, gap, scale, offset = [], {}, {}, 0
@@ -108,7 +108,8 @@ class Argument:
         for dim in broadcast:
             order.append(dim)
             scale[dim] = -1
-        return Operand(at or self, self.fmt, order, stick, scale, gap, offset * self.word, turn)
+        return Operand(at or self, self.fmt, order, stick, scale, gap, offset * self.word,
+                       loop_stride)
 
 
 class Image(Argument):
@@ -141,15 +142,15 @@ class Operand:
     where   Argument, Pool or Lx
     order   dims outside the stick, inner to outer; scale {dim: 1, -1, -2}
     gap     {dim: elements of memory beyond the iteration's extent}
-    offset  bytes before the first element; turn {loop: bytes per turn}
+    offset  bytes before the first element; loop_stride {loop: bytes per iteration}
     parts   [(dim, elements)] of a stick from the inside out, where it has several dims
     """
 
-    def __init__(self, where, fmt, order, stick, scale=None, gap=None, offset=0, turn=None,
+    def __init__(self, where, fmt, order, stick, scale=None, gap=None, offset=0, loop_stride=None,
                  parts=None):
         self.where, self.fmt, self.order, self.stick = where, fmt, list(order), stick
         self.scale = scale or {dim: 1 for dim in order}
-        self.gap, self.offset, self.turn = dict(gap or {}), offset, dict(turn or {})
+        self.gap, self.offset, self.loop_stride = dict(gap or {}), offset, dict(loop_stride or {})
         self.word, self.lanes = FORMATS[fmt].word, FORMATS[fmt].lanes
         self.parts = list(parts or [(stick, self.lanes)])
 

@@ -43,6 +43,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
 
 
 def _after_import(name, function):
+    """Calls @function once module @name is imported, at once if it is already."""
     if name in sys.modules:
         function()
     else:
@@ -50,12 +51,14 @@ def _after_import(name, function):
 
 
 def _dynamo():
+    """Registers the device with Dynamo."""
     from . import device
 
     device.register_interface()
 
 
 def _backend():
+    """Registers the backend of torch.compile(backend='spyre')."""
     from torch._dynamo.backends.registry import register_backend
 
     def spyre(gm, example_inputs, **options):
@@ -68,36 +71,42 @@ def _backend():
 
 
 def _codegen():
+    """Registers the card's passes, scheduling and wrapper with Inductor."""
     from . import registration
 
     registration.register()
 
 
 def _decompositions():
+    """Keeps operations whole that the card has."""
     from . import decompositions
 
     decompositions.register()
 
 
 def _calls():
+    """Keeps functions whole that Dynamo would take apart."""
     from . import dynamo
 
     dynamo.keep_functions()
 
 
 def _methods():
+    """Keeps methods of tensors whole that Dynamo would take apart."""
     from . import dynamo
 
     dynamo.keep_methods()
 
 
 def _hints():
+    """Makes spyre_hint() and named dims known to compile_fx()."""
     from . import hint
 
     hint.register()
 
 
 def _artefacts():
+    """Makes AOTAutograd's cache bypass graphs that it would confuse."""
     from . import artefacts
 
     artefacts.register()
@@ -125,6 +134,7 @@ PUBLIC = {
 
 
 def __getattr__(name):
+    """Imports the submodule of a public name at its first use."""
     if name not in PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{PUBLIC[name]}"), name)

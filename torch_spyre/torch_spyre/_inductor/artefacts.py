@@ -24,6 +24,7 @@ def register():
 
     @functools.wraps(original)
     def check_cacheable(gm):
+        """Bypasses the cache for graphs with floats that are not in its guards."""
         if changing_float(gm.graph):
             raise autograd_cache.BypassAOTAutogradCache("floats of the call are not in its guards")
         return original(gm)

@@ -60,6 +60,7 @@ def identity():
 
 @functools.cache
 def _identity(told):
+    """Returns a hash of libspyre, of this package and of @told, which names cached bundles."""
     digest = hashlib.sha256(repr((library(), told)).encode())
     for file in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
         digest.update(file.read_bytes())

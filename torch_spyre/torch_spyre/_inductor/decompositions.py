@@ -9,14 +9,17 @@ from torch.utils._pytree import tree_leaves
 
 
 def _on_card(args, kwargs):
+    """Returns True if an argument is a tensor of a card or its device."""
     leaves = tree_leaves((args, kwargs))
     devices = [x.device if isinstance(x, torch.Tensor) else x for x in leaves]
     return any(isinstance(d, torch.device) and d.type == "spyre" for d in devices)
 
 
 def _keep(decomposition, whole=_on_card):
+    """Returns @decomposition, but NotImplemented for calls that @whole accepts."""
     @functools.wraps(decomposition)
     def keep(*args, **kwargs):
+        """Decomposes unless the call is kept whole."""
         if whole(args, kwargs):
             return NotImplemented
         return decomposition(*args, **kwargs)
@@ -72,6 +75,7 @@ def _where_training(position, wanted):
     """On the card, in training or in evaluation, as the argument of that position says."""
 
     def when(args, kwargs):
+        """Returns True for calls on the card with the wanted value of 'training'."""
         training = args[position] if position < len(args) else kwargs.get("training", False)
         return training is wanted and _on_card(args, kwargs)
 
@@ -98,6 +102,7 @@ def _interpolation(packet, decomposition):
     """Returns packet.vec, which takes sizes or scales, based on packet.default, which is kept."""
 
     def vec(input, output_size, align_corners, scale_factors):
+        """Calls the overload with an output size on the card, decomposes elsewhere."""
         if input.device.type != "spyre":
             return decomposition(input, output_size, align_corners, scale_factors)
         size = upsample_compute_output_size(input.size(), output_size, scale_factors)
@@ -119,6 +124,7 @@ def _keep_under_autograd(packet):
 
 
 def _keep_interpolation(packet, tables):
+    """Keeps an upsampling operation whole in eager dispatch and in @tables."""
     op = packet.vec
     vec = _interpolation(packet, op.py_kernels[COMPOSITE])
     op.py_kernels[COMPOSITE] = vec
@@ -135,6 +141,7 @@ def _singular_values(decomposition):
     then differ in the last bits."""
 
     def svdvals(A, *, driver=None):
+        """Calls _linalg_svd on the card, decomposes elsewhere."""
         if A.device.type != "spyre":
             return decomposition(A, driver=driver)
         vectors = torch.is_grad_enabled() and A.requires_grad
@@ -144,6 +151,7 @@ def _singular_values(decomposition):
 
 
 def _keep_singular_values():
+    """Keeps svdvals one operation of the card."""
     op = aten.linalg_svdvals.default
     original = op.py_kernels.get(COMPOSITE) or functools.partial(op._op_dk, COMPOSITE)
     svdvals = _singular_values(original)

@@ -60,6 +60,7 @@ class SpyreInterface(DeviceInterface):
 
     @staticmethod
     def _set_stream_by_id(stream_id, device_index, device_type):
+        """Makes a stream, given by its parts, the current one."""
         torch.accelerator.set_stream(
             torch.Stream(
                 stream_id=stream_id, device_index=device_index, device_type=device_type

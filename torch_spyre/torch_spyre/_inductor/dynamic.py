@@ -273,6 +273,7 @@ class Steps:
         return kernel, [self.inputs.index(n) for n in node.args]
 
     def __call__(self, *tensors):
+        """Runs the steps in order and returns the outputs of the graph."""
         from .lowering import EagerTarget
 
         values = dict(zip(self.inputs, tensors))
@@ -310,6 +311,7 @@ class DynamicGroup:
         return made
 
     def __call__(self, *args):
+        """Runs the kernel for the parameters that follow the inputs, and makes it if it is new."""
         first = len(args) - self.specification["parameters"]
         values = args[first:]
         kernel, inputs = self.kernels.get(values) or self.make(values)

@@ -17,6 +17,7 @@ def _whole(tensor, value):
 
 
 def keep_functions():
+    """Keeps torch.addcdiv with a value whole, which Dynamo takes apart."""
     from torch._dynamo.variables.torch import TorchInGraphFunctionVariable
 
     original = TorchInGraphFunctionVariable._get_handlers
@@ -38,9 +39,11 @@ def keep_functions():
 
 
 def keep_methods():
+    """Keeps Tensor.addcdiv_() and addcmul_() with a value whole, which Dynamo takes apart."""
     from torch._dynamo.variables.tensor import TensorVariable
 
     def kept(original):
+        """Returns @original, but None (no special case) for calls that are kept whole."""
         @functools.wraps(original)
         def method(self, tx, tensor1, tensor2, *, value=None):
             if value is not None and _whole(self, value):

@@ -115,6 +115,7 @@ class Program:
             self._do(record)
 
     def _do(self, record):
+        """Adds a record to the graph of libspyre and to the records."""
         if record[0] == "argument":
             tensor = self.graph.add_argument(*record[1:])
         else:
@@ -130,6 +131,7 @@ class Program:
         self.tensors.append(tensor)
 
     def _add(self, *record):
+        """Adds a record and returns its Value; raises Refused with libspyre's reason."""
         try:
             self._do(record)
         except RuntimeError as error:
@@ -144,6 +146,7 @@ class Program:
         return self._named(self._add("argument", operand, padding), names)
 
     def _named(self, value, names):
+        """Returns @value with names for its dims, if there are any."""
         if names is None or not any(names):
             return value
         names = fitted(names, len(value.size))

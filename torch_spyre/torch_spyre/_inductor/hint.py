@@ -169,6 +169,7 @@ def register():
 
     @functools.wraps(original)
     def compile_fx(model_, example_inputs_, *args, **kwargs):
+        """Compiles with the named dims of the inputs known to the passes."""
         if not isinstance(model_, torch.fx.GraphModule):
             return original(model_, example_inputs_, *args, **kwargs)
         token = _inputs.set(Inputs(model_, example_inputs_))

@@ -33,6 +33,7 @@ class Target:
         return self.__name__
 
     def __call__(self, *args, **kwargs):
+        """Runs on tensors; lowers on nodes of the IR and during lowering."""
         leaves = pytree.tree_leaves((args, kwargs))
         if any(isinstance(leaf, torch.Tensor) for leaf in leaves):
             return self.run(*args, **kwargs)

@@ -40,6 +40,7 @@ class SpyrePass(CustomGraphModulePass):
     """The custom pass that gathers operations of the card into kernels."""
 
     def __call__(self, gm):
+        """Groups the operations of the graph module."""
         from .graph_pass import run
 
         run(gm)

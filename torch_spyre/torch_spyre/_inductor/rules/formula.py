@@ -17,6 +17,7 @@ class Formula:
     """A call whose arguments are converted to fp32."""
 
     def __init__(self, call, *names):
+        """Converts the arguments @names; Refused if the card does not compute in their dtype."""
         self.call, self.wide = call, format_of(torch.float32)
         given = [call[name] for name in names]
         if call.computed_in(*given) not in FLOATS:
@@ -55,7 +56,9 @@ def formula(target, *names):
     """Returns a decorator that registers a function of a Formula and the arguments @names."""
 
     def take(function):
+        """Registers @function, whose result is converted to the dtype of the node."""
         def say(call):
+            """Lowers a call by @function."""
             f = Formula(call, *names)
             return f.result(function(f, *f.inputs))
 
@@ -72,26 +75,31 @@ def hard(f, x):
 
 @formula(aten.hardsigmoid.default, "self")
 def hardsigmoid(f, x):
+    """Lowers relu6(x + 3) / 6."""
     return f.by("div", hard(f, x), 6)
 
 
 @formula(aten.hardswish.default, "self")
 def hardswish(f, x):
+    """Lowers x * relu6(x + 3) / 6."""
     return f.by("div", f.op("mul", x, hard(f, x)), 6)
 
 
 @formula(aten.tanh_backward.default, "grad_output", "output")
 def tanh(f, g, y):
+    """Lowers the derivative of tanh from its result: g * (1 - y * y)."""
     return f.op("mul", g, f.rest(f.op("mul", y, y)))
 
 
 @formula(aten.sigmoid_backward.default, "grad_output", "output")
 def sigmoid(f, g, y):
+    """Lowers the derivative of sigmoid from its result: g * (1 - y) * y."""
     return f.op("mul", f.op("mul", g, f.rest(y)), y)
 
 
 @formula(aten.silu_backward.default, "grad_output", "self")
 def silu(f, g, x):
+    """Lowers the derivative of x * s with s = sigmoid(x): g * s * (1 + x * (1 - s))."""
     s = f.op("sigmoid", x)
     slope = f.by("add", f.op("mul", x, f.rest(s)), 1)
     return f.op("mul", f.op("mul", g, s), slope)
@@ -99,6 +107,7 @@ def silu(f, g, x):
 
 @formula(aten.gelu_backward.default, "grad_output", "self")
 def gelu(f, g, x):
+    """Lowers the derivative of x * cdf(x), which is cdf(x) + x * pdf(x), or of the tanh form."""
     if f.call["approximate"] == "tanh":
         return gelu_tanh(f, g, x)
     below = f.op("div", f.op("gelu", x), x)
@@ -121,22 +130,26 @@ def gelu_tanh(f, g, x):
 
 @formula(aten.threshold_backward.default, "grad_output", "self")
 def threshold(f, g, x):
+    """Lowers a derivative that is 0 up to the threshold and g above it."""
     return f.op("where", f.by("le", x, f.number("threshold")), g, input=0)
 
 
 @formula(aten.leaky_relu_backward.default, "grad_output", "self")
 def leaky_relu(f, g, x):
+    """Lowers a derivative that is g above 0 and g times the slope elsewhere."""
     return f.op("where", f.by("gt", x, 0), g, f.by("mul", g, f.number("negative_slope")))
 
 
 @formula(aten.hardtanh_backward.default, "grad_output", "self")
 def hardtanh(f, g, x):
+    """Lowers a derivative that is g strictly between min_val and max_val and 0 elsewhere."""
     low, high = f.by("le", x, f.number("min_val")), f.by("ge", x, f.number("max_val"))
     return f.op("where", f.op("maximum", low, high), g, input=0)
 
 
 @formula(aten.softplus_backward.default, "grad_output", "self")
 def softplus(f, g, x):
+    """Lowers g * sigmoid(beta * x), or g where beta * x exceeds the threshold."""
     scaled = f.by("mul", x, f.number("beta"))
     bent = f.op("mul", g, f.op("sigmoid", scaled))
     return f.op("where", f.by("gt", scaled, f.number("threshold")), g, bent)
@@ -152,11 +165,13 @@ def along(f, value):
 
 @formula(aten._softmax_backward_data.default, "grad_output", "output")
 def softmax(f, g, y):
+    """Lowers the derivative of softmax from its result: (g - sum(g * y)) * y."""
     return f.op("mul", f.op("sub", g, along(f, f.op("mul", g, y))), y)
 
 
 @formula(aten._log_softmax_backward_data.default, "grad_output", "output")
 def log_softmax(f, g, y):
+    """Lowers the derivative of log_softmax from its result: g - exp(y) * sum(g)."""
     return f.op("sub", g, f.op("mul", f.op("exp", y), along(f, g)))
 
 
@@ -165,6 +180,7 @@ NONE, MEAN = 0, 1
 
 @formula(aten.mse_loss.default, "self", "target")
 def mse_loss(f, a, b):
+    """Lowers (a - b) squared with its reduction: none, mean or sum over all elements."""
     error = f.op("sub", a, b)
     square = f.op("mul", error, error)
     if f.call["reduction"] == NONE:
@@ -178,6 +194,7 @@ def mse_loss(f, a, b):
 
 @formula(aten.mse_loss_backward.default, "grad_output", "self", "target")
 def mse_loss_backward(f, g, a, b):
+    """Lowers (a - b) * norm * g, in which the norm is 2, or 2 / n for a mean of n."""
     mean = f.call["reduction"] == MEAN
     norm = 2.0 / f.call.count("self") if mean and f.call.count("self") else 2.0
     return f.op("mul", f.by("mul", f.op("sub", a, b), norm), g)
@@ -185,16 +202,19 @@ def mse_loss_backward(f, g, a, b):
 
 @formula(aten.addcmul.default, "self", "tensor1", "tensor2")
 def addcmul(f, a, b, c):
+    """Lowers a + value * b * c."""
     return f.op("add", a, f.op("mul", f.scaled(b, f.number("value")), c))
 
 
 @formula(aten.addcdiv.default, "self", "tensor1", "tensor2")
 def addcdiv(f, a, b, c):
+    """Lowers a + value * b / c."""
     return f.op("add", a, f.op("div", f.scaled(b, f.number("value")), c))
 
 
 @formula(aten.lerp.Scalar, "self", "end")
 def lerp(f, a, b):
+    """Lowers a + weight * (b - a), computed from the end that is nearer, as PyTorch does."""
     weight = torch.tensor(f.number("weight"), dtype=torch.float32)
     way = f.op("sub", b, a)
     if abs(weight) < 0.5:
@@ -204,6 +224,7 @@ def lerp(f, a, b):
 
 @formula(aten.lerp.Tensor, "self", "end", "weight")
 def lerp_by(f, a, b, w):
+    """Lowers lerp with a weight per element, computed from the end that is nearer."""
     way = f.op("sub", b, a)
     near = f.op("add", a, f.op("mul", way, w))
     far = f.op("sub", b, f.op("mul", way, f.rest(w)))
@@ -212,4 +233,5 @@ def lerp_by(f, a, b, w):
 
 @formula(aten.native_dropout_backward.default, "grad_output", "mask")
 def dropout(f, g, mask):
+    """Lowers g * mask * scale."""
     return f.by("mul", f.op("mul", g, mask), f.number("scale"))

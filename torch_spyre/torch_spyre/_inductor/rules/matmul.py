@@ -13,6 +13,7 @@ from .pointwise import floats
 
 @rule(aten.mm.default, aten.bmm.default, aten.matmul.default)
 def product(call):
+    """Lowers products of matrices and batches of matrices."""
     a, b = call.args[:2]
     form = floats(call, a, b)
     return call.op("matmul", call.value(a, form), call.value(b, form))
@@ -26,6 +27,7 @@ def check_unscaled(call):
 
 @rule(aten.addmm.default, aten.baddbmm.default)
 def addmm(call):
+    """Lowers bias + a @ b; Refused with alpha or beta."""
     bias, a, b = call.args[:3]
     check_unscaled(call)
     form = floats(call, bias, a, b)
@@ -35,6 +37,7 @@ def addmm(call):
 
 @rule(aten.convolution.default)
 def convolution(call):
+    """Lowers convolutions of two dims that are dense or depthwise, not transposed."""
     x, weight, bias = call["input"], call["weight"], call["bias"]
     groups = call["groups"]
     if call["transposed"] or len(call["stride"]) != 2:
@@ -55,6 +58,7 @@ def convolution(call):
 
 @rule(aten.avg_pool2d.default)
 def avg_pool2d(call):
+    """Lowers average pooling; the stride defaults to the kernel size."""
     x = call["self"]
     numbers = {
         "kernel_size": call["kernel_size"],
@@ -70,6 +74,7 @@ def avg_pool2d(call):
 
 @rule(aten.max_pool2d_with_indices.default)
 def max_pool2d(call):
+    """Lowers max pooling if the indices of the maxima are not used."""
     from .reduce import only_first
 
     x = call["self"]
@@ -93,6 +98,7 @@ MASKED = -4294967296.0
 
 @rule(torch.ops.spyre.attention.default)
 def attention(call):
+    """Lowers attention in which each head has its own key and value of at least two rows."""
     q, k = call["query"], call["key"]
     if len(q.size) != len(k.size) or q.size[:-2] != k.size[:-2] or q.size[-1] == 1:
         raise Refused("heads that share a key")
@@ -103,6 +109,7 @@ def attention(call):
 
 @rule(torch.ops.spyre.attention_side_by_side.default)
 def attention_side_by_side(call):
+    """Lowers attention of heads that lie side by side in the last dim of the inputs."""
     value = attend(call, heads=call["heads"])
     return Permuted(value, (0, 2, 1, 3), value.dtype)
 

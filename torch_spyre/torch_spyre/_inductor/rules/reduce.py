@@ -43,6 +43,7 @@ def keeps(call):
 
 @rule(*REDUCTIONS)
 def reduction(call):
+    """Lowers sums, means and extrema; a tensor without dims is its own result."""
     x, rank = call["self"], rank_of(call)
     dtype = call.get("dtype")
     form = floats(call, x) if dtype is None else format_of(dtype)
@@ -58,6 +59,7 @@ def reduction(call):
 
 @rule(aten.var.correction, aten.std.correction)
 def variance(call):
+    """Lowers var and std; the correction defaults to 1."""
     x = call["self"]
     correction = call.get("correction")
     return call.op(
@@ -71,6 +73,7 @@ def variance(call):
 
 @rule(aten.linalg_vector_norm.default)
 def vector_norm(call):
+    """Lowers norms in the dtype of the input."""
     x = call["self"]
     if call.get("dtype") not in (None, x.dtype):
         raise Refused("a norm in another dtype")
@@ -85,6 +88,7 @@ def vector_norm(call):
 
 @rule(aten._softmax.default, aten._log_softmax.default)
 def softmax(call):
+    """Lowers softmax and log_softmax in the dtype of the input."""
     x = call["self"]
     if call["half_to_float"]:
         raise Refused("half_to_float")
@@ -111,6 +115,7 @@ def over_last(call, shape):
 
 @rule(aten.native_layer_norm.default)
 def layer_norm(call):
+    """Lowers layer norm over the last dim; mean and 1/std are computed only if they are used."""
     x, weight, bias = call["input"], call["weight"], call["bias"]
     over_last(call, call["normalized_shape"])
     form = floats(call, x)
@@ -127,6 +132,7 @@ def layer_norm(call):
 
 @rule(torch.ops.spyre.rms_norm.default)
 def rms_norm(call):
+    """Lowers RMS norm over the last dim; eps defaults to that of the dtype."""
     x, weight = call["input"], call["weight"]
     over_last(call, call["normalized_shape"])
     form = floats(call, x)
@@ -139,12 +145,14 @@ def rms_norm(call):
 
 @rule(aten._fused_rms_norm.default)
 def fused_rms_norm(call):
+    """Lowers RMS norm if only its first result is used."""
     only_first(call)
     return (rms_norm(call),)
 
 
 @rule(aten._native_batch_norm_legit_no_training.default)
 def batch_norm(call):
+    """Lowers batch norm with running statistics, with both weight and bias or neither."""
     x, weight, bias = call["input"], call["weight"], call["bias"]
     if (weight is None) != (bias is None):
         raise Refused("a batch norm with one of weight and bias")
@@ -157,6 +165,7 @@ def batch_norm(call):
 
 @rule(aten.topk.default)
 def topk(call):
+    """Lowers topk as two operations, one for the values and one for the indices."""
     x = call["self"]
     dim = last(call["dim"], rank_of(call))
     value = call.value(x, floats(call, x))
@@ -166,6 +175,7 @@ def topk(call):
 
 @rule(aten.argmax.default, aten.argmin.default)
 def argmax(call):
+    """Lowers searches for the index of an extremum along one dim."""
     x = call["self"]
     if call.get("dim") is None:
         raise Refused("a search over all dims")
