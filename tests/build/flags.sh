@@ -9,10 +9,10 @@ work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 . "$src/tests/tap.sh"
 
-# variable NAME: its value in the Makefile
+# variable NAME: its value in the Makefile. A make above may want its folders announced.
 variable() {
-	printf 'include Makefile\nspyre-print:\n\t@echo $(%s)\n' "$1" |
-		make -s -C "$build" --no-print-directory -f - spyre-print | tail -n 1
+	printf 'include Makefile\nspyre-print:\n\t@echo "value: $(%s)"\n' "$1" |
+		make -s -C "$build" -f - spyre-print | sed -n 's/^value: //p'
 }
 
 cat >"$work/a.c" <<'END'

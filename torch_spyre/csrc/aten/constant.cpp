@@ -58,7 +58,7 @@ int64_t encode_constant(double value, spyre_format format)
 	case SPYRE_FORMAT_SENUINT32:
 		return static_cast<uint32_t>(static_cast<int64_t>(value));
 	default:
-		TORCH_CHECK(false, "spyre: no constants of format ",
+		TORCH_CHECK(false, "spyre: cannot encode a constant in format ",
 			    spyre_format_name(format) ? spyre_format_name(format) : "INVALID");
 	}
 }

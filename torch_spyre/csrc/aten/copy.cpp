@@ -643,8 +643,8 @@ void copy(const Tensor &target, const Tensor &source, bool non_blocking)
 	else if (source.is_privateuseone())
 		card_to_card(target, source);
 	else
-		TORCH_CHECK(false, "spyre: copies are between spyre and the CPU, not from ",
-			    source.device());
+		TORCH_CHECK(false, "spyre: cannot copy from ", source.device(), " to ",
+			    target.device(), "; copy through the CPU");
 }
 
 at::Tensor dense_copy(const Tensor &tensor)

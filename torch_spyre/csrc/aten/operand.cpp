@@ -313,9 +313,10 @@ at::Tensor readable(const at::Tensor &tensor, Operand *operand)
 	if (operand_of(tensor, operand))
 		return tensor;
 	at::Tensor dense = dense_copy(tensor);
-	TORCH_CHECK(operand_of(dense, operand), "a tensor of ", tensor.dim(),
-		    " dimensions is no operand of the card; it takes ", SPYRE_MAX_RANK,
-		    " at most (docs/unsupported.md)");
+	TORCH_CHECK(operand_of(dense, operand), "spyre: cannot use a tensor of ", tensor.dim(),
+		    " dimensions as an operand: the card takes at most ", SPYRE_MAX_RANK,
+		    " (docs/unsupported.md); merge dimensions with reshape() or compute on the "
+		    "CPU");
 	return dense;
 }
 

@@ -83,7 +83,8 @@ std::optional<Tensor> hidden(const Attention &a)
 	Tensor mask = a.mask->to(at::kBool);
 
 	TORCH_CHECK(a.mask_type && *a.mask_type >= kOfScores && *a.mask_type <= kOfAll,
-		    "spyre: mask_type says what a mask is of: 0 scores, 1 keys, 2 all of them");
+		    "spyre: mask_type is missing or out of range: expected 0 (of scores), 1 (of "
+		    "keys) or 2 (of both)");
 	if (*a.mask_type == kOfKeys && mask.dim() == 2)
 		return mask.unsqueeze(1).unsqueeze(1);
 	return mask;

@@ -80,21 +80,24 @@ PlacementPtr parse(const std::string &text)
 	spyre_layout layout;
 
 	in >> version >> format >> arrangement >> dtype >> rank;
-	TORCH_CHECK(version == VERSION, "spyre: the file has layouts of version ", version,
-		    ", this torch_spyre reads version ", VERSION);
-	TORCH_CHECK(in && rank <= SPYRE_MAX_RANK, "spyre: unreadable layout '", text, "'");
+	TORCH_CHECK(version == VERSION, "spyre: cannot read layouts of version ", version,
+		    ": this torch_spyre reads version ", VERSION, "; save the tensors again");
+	TORCH_CHECK(in && rank <= SPYRE_MAX_RANK, "spyre: cannot parse the layout '", text,
+		    "': its head is incomplete or has more than ", SPYRE_MAX_RANK, " dimensions");
 
 	std::vector<int64_t> size = take(in, rank), stride = take(in, rank);
 
 	in >> device_rank;
-	TORCH_CHECK(in && device_rank <= SPYRE_MAX_DEVICE_RANK, "spyre: unreadable layout '", text,
-		    "'");
+	TORCH_CHECK(in && device_rank <= SPYRE_MAX_DEVICE_RANK,
+		    "spyre: cannot parse the layout '", text,
+		    "': its device sizes are incomplete or more than ", SPYRE_MAX_DEVICE_RANK);
 
 	std::vector<int64_t> device_size = take(in, device_rank);
 	std::vector<int64_t> stride_map = take(in, device_rank);
 
 	TORCH_CHECK(in && dtype >= 0 && dtype < static_cast<int>(c10::ScalarType::NumOptions),
-		    "spyre: unreadable layout '", text, "'");
+		    "spyre: cannot parse the layout '", text,
+		    "': it ends early or names the unknown dtype ", dtype);
 	check(spyre_layout_init_explicit(&layout, device_rank, device_size.data(),
 					 stride_map.data(), spyre_format_from_name(format.c_str()),
 					 static_cast<spyre_element_arrangement>(arrangement)),

@@ -70,7 +70,7 @@ at::Tensor reinterpret_with_layout(const at::Tensor &tensor, at::IntArrayRef siz
 	Block *block = block_of(tensor.storage());
 
 	TORCH_CHECK(offset >= 0 && offset + need <= block->bytes, "spyre: a layout of ", need,
-		    " bytes, ", offset, " bytes on, does not fit memory of ", block->bytes,
+		    " bytes at byte ", offset, " does not fit a storage of ", block->bytes,
 		    " bytes");
 
 	c10::Storage storage(c10::make_intrusive<c10::StorageImpl>(
@@ -151,7 +151,7 @@ namespace {
 void check_options(std::optional<c10::Layout> layout, std::optional<bool> pin_memory)
 {
 	TORCH_CHECK(!layout || *layout == c10::Layout::Strided,
-		    "spyre: tensors are strided; got layout ", *layout);
+		    "spyre: unsupported layout ", *layout, "; only torch.strided is supported");
 	TORCH_CHECK(!pin_memory || !*pin_memory, "Only dense CPU tensors can be pinned");
 }
 

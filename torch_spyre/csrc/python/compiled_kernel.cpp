@@ -242,7 +242,8 @@ py::tuple CompiledKernel::call(const py::args &args)
 	for (size_t i = 0; i < inputs_.size(); i++) {
 		PyObject *object = args[i].ptr();
 
-		TORCH_CHECK(THPVariable_Check(object), name, ": argument ", i, " is no tensor");
+		TORCH_CHECK(THPVariable_Check(object), name, ": argument ", i,
+			    " is not a tensor, but of type ", Py_TYPE(object)->tp_name);
 		const at::Tensor &base = THPVariable_Unpack(object);
 		TORCH_CHECK(base.device().is_privateuseone(), name, ": argument ", i,
 			    " is on ", base.device(), ", not on spyre");

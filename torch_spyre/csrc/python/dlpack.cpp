@@ -52,7 +52,7 @@ at::Tensor take_back(const at::Tensor &tensor)
 	Block *block = find_block(tensor.device().index(), address);
 
 	TORCH_CHECK(block && block->placement, "spyre: ", tensor.storage().data(),
-		    " is not memory of a tensor on ", tensor.device());
+		    " is not the start of a tensor's memory on ", tensor.device());
 	TORCH_CHECK(block->placement->dtype == tensor.scalar_type(), "spyre: the memory at ",
 		    tensor.storage().data(), " holds ", block->placement->dtype, ", not ",
 		    tensor.scalar_type());

@@ -45,8 +45,8 @@ JobPlan::JobPlan(std::string from, c10::DeviceIndex on)
 /* All steps compute: they are the SDSCs of the bundle, which is launched as a whole. */
 std::string JobPlan::step_type(int64_t step) const
 {
-	TORCH_CHECK_INDEX(step >= 0 && step < info.num_sdscs, "spyre: ", directory, " has ",
-			  info.num_sdscs, " steps, there is no step ", step);
+	TORCH_CHECK_INDEX(step >= 0 && step < info.num_sdscs, "spyre: step ", step, " of ",
+			  directory, " is out of range: it has ", info.num_sdscs, " steps");
 	return "Compute";
 }
 
@@ -59,8 +59,8 @@ Operand operand_for(const at::Tensor &tensor, c10::DeviceIndex device)
 		    "spyre: launching a kernel: an argument is on ", tensor.device(),
 		    ", the kernel on spyre:", static_cast<int>(device));
 	TORCH_CHECK(operand_of(tensor, &operand), "spyre: launching a kernel: a view of size ",
-		    tensor.sizes(), " and stride ", tensor.strides(), " lies in no layout; call "
-		    ".contiguous() on it");
+		    tensor.sizes(), " and stride ", tensor.strides(), " covers parts of sticks; "
+		    "call .contiguous() on it");
 	return operand;
 }
 
@@ -88,7 +88,8 @@ void JobPlan::launch(const std::vector<at::Tensor> &tensors)
 void launch_kernel(const std::string &directory, const std::vector<at::Tensor> &tensors)
 {
 	TORCH_CHECK_VALUE(!tensors.empty() && tensors[0].is_privateuseone(),
-			  "launch_kernel takes tensors of a spyre device");
+			  "launch_kernel: expected tensors of a spyre device, got ",
+			  tensors.empty() ? "none" : tensors[0].device().str());
 	JobPlan(directory, tensors[0].device().index()).launch(tensors);
 }
 

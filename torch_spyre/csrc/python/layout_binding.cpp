@@ -172,7 +172,7 @@ int64_t elements_per_stick(spyre_format format)
 					       SPYRE_EA_STANDARD) == SPYRE_SUCCESS)
 			return n;
 	TORCH_CHECK(false, "spyre: ", spyre_format_name(format) ? spyre_format_name(format) : "INVALID",
-		    " does not come in sticks");
+		    " has no stick layout");
 }
 
 } // namespace torch_spyre

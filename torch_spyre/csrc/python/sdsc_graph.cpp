@@ -34,10 +34,12 @@ spyre_sdsc_operand from_tuple(const OperandTuple &tuple)
 	const auto &[size, device_size, stride_map, dim_map, format] = tuple;
 	spyre_sdsc_operand o{};
 
-	TORCH_CHECK(size.size() <= SPYRE_MAX_RANK, "an operand has up to ", SPYRE_MAX_RANK,
+	TORCH_CHECK(size.size() <= SPYRE_MAX_RANK, "spyre: an operand has at most ", SPYRE_MAX_RANK,
 		    " dimensions, got ", size.size());
 	TORCH_CHECK(stride_map.size() == device_size.size() && dim_map.size() == device_size.size(),
-		    "device_size, stride_map and dim_map of an operand differ in length");
+		    "spyre: device_size, stride_map and dim_map of an operand have ",
+		    device_size.size(), ", ", stride_map.size(), " and ", dim_map.size(),
+		    " entries; expected equal numbers");
 	o.rank = static_cast<uint32_t>(size.size());
 	std::copy(size.begin(), size.end(), o.size);
 	check(spyre_layout_init_explicit(&o.layout, static_cast<uint32_t>(device_size.size()),
@@ -199,7 +201,7 @@ std::string library_path()
 	Dl_info info;
 
 	TORCH_CHECK(dladdr(reinterpret_cast<void *>(&spyre_version), &info) && info.dli_fname,
-		    "libspyre's file is not known");
+		    "spyre: cannot find the file of libspyre: dladdr() does not know it");
 	return info.dli_fname;
 }
 

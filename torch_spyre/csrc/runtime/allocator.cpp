@@ -220,8 +220,9 @@ c10::DataPtr alias(const c10::Storage &storage, uint64_t offset, PlacementPtr pl
 	auto block = std::make_unique<OwnedBlock>();
 	Block *base = block_of(storage);
 
-	TORCH_CHECK(offset <= base->bytes && offset % SPYRE_STICK == 0, "spyre: byte ", offset,
-		    " is not the start of a stick of a block of ", base->bytes, " bytes");
+	TORCH_CHECK(offset <= base->bytes && offset % SPYRE_STICK == 0,
+		    "spyre: cannot place a tensor at byte ", offset, " of a block of ",
+		    base->bytes, " bytes: expected a multiple of ", SPYRE_STICK, " within it");
 	block->device = base->device;
 	block->address = base->address + offset;
 	block->bytes = base->bytes - offset;

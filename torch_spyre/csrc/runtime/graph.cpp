@@ -219,7 +219,7 @@ void CapturedGraph::capture_begin(at::MempoolId_t pool, at::GraphCaptureMode)
 
 void CapturedGraph::capture_end()
 {
-	TORCH_CHECK(capture_, "spyre: Graph.capture_end: there is no capture; call capture_begin() "
+	TORCH_CHECK(capture_, "spyre: cannot end a capture: none has begun; call capture_begin() "
 		    "first");
 
 	uint64_t capture = std::exchange(capture_, 0);
@@ -251,8 +251,8 @@ void CapturedGraph::capture_end()
 
 void CapturedGraph::check_current() const
 {
-	TORCH_CHECK(graph_, "spyre: there is no graph: ", failure_.empty() ?
-		    "capture one with capture_begin() and capture_end()" :
+	TORCH_CHECK(graph_, "spyre: cannot use the graph: ", failure_.empty() ?
+		    "it is empty; capture one with capture_begin() and capture_end()" :
 		    "its capture failed: " + failure_);
 	TORCH_CHECK(is_current(), "spyre: the graph was lost when the device was reset; capture it "
 		    "again");

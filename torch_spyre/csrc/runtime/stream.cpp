@@ -70,7 +70,7 @@ spyre_stream *native_stream(c10::Stream stream)
 	TORCH_CHECK(stream.device_type() == c10::DeviceType::PrivateUse1,
 		    "spyre: expected a stream of a spyre device, got one of ", stream.device());
 	TORCH_CHECK(stream.id() >= 0 && stream.id() <= SPYRE_STREAM_HIGH_LAST,
-		    "spyre: there is no stream ", stream.id(), "; ids are 0 to ",
+		    "spyre: unknown stream ", stream.id(), ": ids are 0 to ",
 		    SPYRE_STREAM_HIGH_LAST);
 	return stream_of(stream.device_index(), static_cast<int>(stream.id()));
 }
