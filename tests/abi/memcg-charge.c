@@ -303,19 +303,24 @@ static struct usage usage_now(void)
 	return u;
 }
 
-/* After the previous kind's memory, which RCU frees later, is back: usage no longer falls. */
+/*
+ * Waits until usage has not fallen for half a second: RCU frees the memory of the previous
+ * kind later, and in batches.
+ */
 static struct usage usage_settled(void)
 {
 	struct usage before, now = usage_now();
-	unsigned int i;
+	unsigned int i, still = 0;
 
-	for (i = 0; i < 100; i++) {
+	for (i = 0; i < 300 && still < 5; i++) {
 		before = now;
 		abi_sleep_ms(100);
 		now = usage_now();
 		if (now.slab + 64 * 1024 >= before.slab &&
 		    now.charged + 64 * 1024 >= before.charged)
-			break;
+			still++;
+		else
+			still = 0;
 	}
 	return now;
 }
