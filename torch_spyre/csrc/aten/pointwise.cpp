@@ -141,6 +141,20 @@ bool can_store(ScalarType dtype)
 	       dtype == ScalarType::Float;
 }
 
+/* Rounds numbers as the CPU does; false if the card's format lacks one. */
+bool fit_numbers(Work &w)
+{
+	for (unsigned i = 0; i < w.count; i++) {
+		if (!w.is_number[i])
+			continue;
+		if (!w.op->factor || i == 0)
+			w.number[i] = number_in(w.common, w.number[i]);
+		else if (!is_factor(w.common, w.number[i]))
+			return false;
+	}
+	return true;
+}
+
 /* Makes tensors of numbers without an attribute, and of the first input in any case. */
 void settle_numbers(Work &w, spyre_format format, bool attributes)
 {
@@ -468,6 +482,8 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 	if (format == SPYRE_FORMAT_INVALID || w.size.size() > SPYRE_MAX_RANK)
 		return false;
 	if (given && result.scalar_type() != dtype && !can_store(result.scalar_type()))
+		return false;
+	if (!fit_numbers(w))
 		return false;
 	for (unsigned i = 0; i < w.count; i++)
 		if (!w.is_number[i] && !can_cast_in(w.input[i]->scalar_type()))
