@@ -126,3 +126,21 @@ def test_numbers_of_the_format_stay_on_the_card():
     x + 1e-12, x.clamp(min=1e-12), x > 1e-12, x * 1e9, x * 0.0, x + INF, x == INF
     x + 1e5, x < 1e5, torch.where(x > 0, x, -INF), torch.where(x > 0, x, 1e5)
     assert not torch.spyre.fallbacks()
+
+
+#: Operations whose result is given in another dtype.
+GIVEN = """abs neg exp log sqrt rsqrt reciprocal tanh floor ceil sign sgn relu sigmoid silu mish
+hardsigmoid hardswish gelu softplus leaky_relu hardtanh""".split()
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.int32], ids=str)
+def test_results_in_another_dtype(dtype):
+    """Some operations convert, some refuse: as the CPU, with its text."""
+
+    def given(x, name):
+        out = torch.zeros(3, dtype=dtype, device=x.device)
+        getattr(torch.ops.aten, name).out(x, out=out)
+        return out
+
+    for name in GIVEN:
+        check(given, torch.tensor([0.5, 1.0, 2.0]), name)

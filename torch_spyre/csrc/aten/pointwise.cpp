@@ -474,6 +474,9 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 	find_common(w);
 	find_size(w);
 	dtype = op.result == ResultType::kBool ? ScalarType::Bool : w.common;
+	if (given && resize && w.count == 1 && op.result == ResultType::kSame &&
+	    result.scalar_type() != dtype && result.device() == w.device)
+		return false;	/* most of these refuse a given result of another dtype */
 	if (given) {
 		check_given(w, result, dtype, resize);
 		w.overlapping = overlaps(w, result);
