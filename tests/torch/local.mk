@@ -33,6 +33,7 @@ EXTRA_DIST += tests/torch/test_ipc.py
 EXTRA_DIST += tests/torch/test_layout.py
 EXTRA_DIST += tests/torch/test_memory.py
 EXTRA_DIST += tests/torch/test_misc.py
+EXTRA_DIST += tests/torch/test_numbers.py
 EXTRA_DIST += tests/torch/test_opinfo.py
 EXTRA_DIST += tests/torch/test_model_llama.py
 EXTRA_DIST += tests/torch/test_model_minilm.py

@@ -8,8 +8,10 @@
 
 #include <string>
 
+#include <ATen/ops/result_type.h>
 #include <torch/library.h>
 
+#include "number.h"
 #include "operand.h"
 #include "pointwise.h"
 
@@ -110,7 +112,8 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 		if (alpha.isComplex())
 			return false;
 		spyre_sdsc_attribute attribute = { "alpha", alpha.toDouble() };
-		return pointwise(op, { &a, &b }, attribute, result, resize);
+		return fit_number(at::result_type(a, b), &attribute.value) &&
+		       pointwise(op, { &a, &b }, attribute, result, resize);
 	}
 	static Tensor make(const Tensor &a, const Tensor &b, const at::Scalar &alpha)
 	{

@@ -3,7 +3,10 @@
 #include "number.h"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
+
+#include <c10/util/Half.h>
 
 #include "constant.h"
 #include "tensor.h"
@@ -59,6 +62,34 @@ bool keeps_changing(const Program &program, unsigned place, spyre_format format,
 		return true;
 	c.value[c.count++] = value;
 	return false;
+}
+
+double number_in(at::ScalarType dtype, double value)
+{
+	constexpr float kLeastNormal = 0x1p-14f, kInfinite = 65520;
+	float rounded = static_cast<float>(value), size = std::fabs(rounded);
+
+	if (dtype != at::kHalf || (size >= kLeastNormal && size < kInfinite) || std::isnan(value))
+		return value;
+	return static_cast<float>(c10::Half(rounded));
+}
+
+bool fit_number(at::ScalarType dtype, double *value)
+{
+	bool finite = std::isfinite(*value);
+
+	*value = number_in(dtype, *value);
+	return !finite || std::isfinite(*value);
+}
+
+bool is_factor(at::ScalarType dtype, double value)
+{
+	/* 2^-31 (1 + 2^-9) and (2 - 3 2^-9) 2^32, the ends of DL16. */
+	constexpr double kSmallest = 0x1.01p-31, kLargest = 8564768768;
+	double size = std::fabs(value);
+
+	return dtype != at::kHalf || !std::isfinite(value) || value == 0 ||
+	       (size >= kSmallest && size <= kLargest);
 }
 
 at::Tensor one_element(double value, spyre_format format, c10::DeviceIndex device)

@@ -2,6 +2,7 @@
 /* Activations and softmax. */
 #include "formula.h"
 #include "kernels.h"
+#include "number.h"
 
 #include <ATen/ops/_log_softmax_ops.h>
 #include <ATen/ops/_softmax_ops.h>
@@ -76,14 +77,16 @@ bool softplus(const Tensor &a, const at::Scalar &beta, const at::Scalar &thresho
 	spyre_sdsc_attribute attributes[] = { { "beta", beta.toDouble() },
 					      { "threshold", threshold.toDouble() } };
 
-	return a.is_floating_point() && pointwise(kSoftplus, { &a }, attributes, result, resize);
+	return a.is_floating_point() && is_factor(a.scalar_type(), attributes[0].value) &&
+	       pointwise(kSoftplus, { &a }, attributes, result, resize);
 }
 
 bool leaky_relu(const Tensor &a, const at::Scalar &slope, Tensor &result, bool resize)
 {
 	spyre_sdsc_attribute attribute = { "negative_slope", slope.toDouble() };
 
-	return pointwise(kLeakyRelu, { &a }, attribute, result, resize);
+	return is_factor(a.scalar_type(), attribute.value) &&
+	       pointwise(kLeakyRelu, { &a }, attribute, result, resize);
 }
 
 bool hardtanh(const Tensor &a, const at::Scalar &min, const at::Scalar &max, Tensor &result,
@@ -91,7 +94,9 @@ bool hardtanh(const Tensor &a, const at::Scalar &min, const at::Scalar &max, Ten
 {
 	spyre_sdsc_attribute attributes[] = { { "min", min.toDouble() }, { "max", max.toDouble() } };
 
-	return a.is_floating_point() && pointwise(kHardtanh, { &a }, attributes, result, resize);
+	return a.is_floating_point() && fit_number(a.scalar_type(), &attributes[0].value) &&
+	       fit_number(a.scalar_type(), &attributes[1].value) &&
+	       pointwise(kHardtanh, { &a }, attributes, result, resize);
 }
 
 template <const Pointwise &op>

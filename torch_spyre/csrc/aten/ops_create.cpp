@@ -56,7 +56,7 @@ double stored(const at::Scalar &scalar, ScalarType dtype)
 		(void)scalar.toHalf();
 	else if (dtype == at::kBFloat16)
 		(void)scalar.toBFloat16();
-	return value;
+	return number_in(dtype, value);
 }
 
 /* Fills a whole storage with its padding, which needs no kernel for any value. */
@@ -143,6 +143,21 @@ Tensor &zero(Tensor &self)
 	return fill(self, 0);
 }
 
+/* The CPU does not check this number: beyond the dtype it is infinite, which fill() refuses. */
+Tensor scalar_tensor(const at::Scalar &value, std::optional<ScalarType> dtype,
+		     std::optional<c10::Layout>, std::optional<c10::Device> device,
+		     std::optional<bool>)
+{
+	Tensor host = at::native::scalar_tensor(value, dtype);
+	bool has_index = device && device->has_index();
+	Tensor result = empty({}, host.scalar_type(),
+			      has_index ? device->index() : current_device());
+	bool infinite = c10::isFloatingType(host.scalar_type()) &&
+			std::isinf(host.item().toDouble());
+
+	return fill(result, infinite ? host.item() : value);
+}
+
 /* Computes the numbers on the host, in fp32 for 16 bits, so that each is rounded once. */
 Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Scalar &step,
 		   Tensor &out)
@@ -163,6 +178,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("fill_.Scalar", TORCH_FN(fill_scalar));
 	m.impl("fill_.Tensor", TORCH_FN(fill_tensor));
 	m.impl("zero_", TORCH_FN(zero));
+	m.impl("scalar_tensor", TORCH_FN(scalar_tensor));
 	m.impl("arange.start_out", TORCH_FN(arange_out));
 }
 

@@ -19,6 +19,7 @@
 #include <ATen/ops/mm_ops.h>
 #include <torch/library.h>
 
+#include "number.h"
 #include "operand.h"
 #include "pointwise.h"
 
@@ -231,7 +232,9 @@ bool biased(const Program &program, const Tensor &bias, const Tensor &a, const T
 			    " must match the existing size ", bias.sizes());
 		p.bias = &bias;
 	}
-	return std::isfinite(p.alpha) && std::isfinite(p.beta) && product_into(p, size, out);
+	return std::isfinite(p.alpha) && std::isfinite(p.beta) &&
+	       is_factor(a.scalar_type(), p.alpha) && is_factor(a.scalar_type(), p.beta) &&
+	       product_into(p, size, out);
 }
 
 Tensor addmm(const Tensor &bias, const Tensor &a, const Tensor &b, const at::Scalar &beta,

@@ -93,10 +93,10 @@ const Pointwise kRevSub = { { "aten::sub", "revsub", build_one, true },
 			    { .number = { nullptr, "other" }, .swapped = &kSub } };
 const Pointwise kSgn = { { "aten::sgn", "sign", build_one, true }, {} };
 const Pointwise kMul = { { "aten::mul", "mul", build_one, true },
-			 { .bools = true, .scales = true, .number = { nullptr, "other" },
-			   .swapped = &kMul } };
+			 { .bools = true, .scales = true, .factor = true,
+			   .number = { nullptr, "other" }, .swapped = &kMul } };
 const Pointwise kDiv = { { "aten::div", "div", build_one, false },
-			 { .result = kFloat, .number = { nullptr, "other" } } };
+			 { .result = kFloat, .factor = true, .number = { nullptr, "other" } } };
 const Pointwise kMaximum = { { "aten::maximum", "maximum", build_one, true },
 			     { .bools = true, .number = { nullptr, "other" },
 			       .swapped = &kMaximum } };
@@ -143,7 +143,7 @@ bool pow_number(const Tensor &a, const at::Scalar &exponent, Tensor &result, boo
 	if (exponent.isComplex() || !a.is_floating_point())
 		return false;
 	attribute.value = exponent.toDouble();
-	return std::isfinite(attribute.value) &&
+	return std::isfinite(attribute.value) && fit_number(a.scalar_type(), &attribute.value) &&
 	       pointwise(kPow, { &a }, attribute, result, resize);
 }
 
@@ -191,7 +191,8 @@ bool clamp_numbers(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &re
 	if (max)
 		attribute[count++] = { "max", max->toDouble() };
 	for (unsigned i = 0; i < count; i++)
-		if (!constant_for(format, &attribute[i].value))
+		if (!fit_number(a.scalar_type(), &attribute[i].value) ||
+		    !constant_for(format, &attribute[i].value))
 			return false;
 	/* If min exceeds max the result is max, as in PyTorch. */
 	return pointwise(kClamp, { &a }, { attribute, count }, result, resize);
@@ -245,6 +246,9 @@ bool masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tenso
 	TORCH_CHECK(value.dim() == 0,
 		    "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
 		    value.dim(), " dimension(s).");
+	double number;
+	if (number_of(value, &number) && !fit_number(a.scalar_type(), &number))
+		return false;
 	Tensor fitting = value.scalar_type() == a.scalar_type() ? value : value.to(a.scalar_type());
 	return a.is_floating_point() && where(mask, fitting, a, result, false);
 }

@@ -141,6 +141,20 @@ bool can_store(ScalarType dtype)
 	       dtype == ScalarType::Float;
 }
 
+/* Rounds numbers as the CPU does; false if the card's format lacks one. */
+bool fit_numbers(Work &w)
+{
+	for (unsigned i = 0; i < w.count; i++) {
+		if (!w.is_number[i])
+			continue;
+		if (!w.op->factor || i == 0)
+			w.number[i] = number_in(w.common, w.number[i]);
+		else if (!is_factor(w.common, w.number[i]))
+			return false;
+	}
+	return true;
+}
+
 /* Makes tensors of numbers without an attribute, and of the first input in any case. */
 void settle_numbers(Work &w, spyre_format format, bool attributes)
 {
@@ -460,6 +474,9 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 	find_common(w);
 	find_size(w);
 	dtype = op.result == ResultType::kBool ? ScalarType::Bool : w.common;
+	if (given && resize && w.count == 1 && op.result == ResultType::kSame &&
+	    result.scalar_type() != dtype && result.device() == w.device)
+		return false;	/* most of these refuse a given result of another dtype */
 	if (given) {
 		check_given(w, result, dtype, resize);
 		w.overlapping = overlaps(w, result);
@@ -468,6 +485,8 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 	if (format == SPYRE_FORMAT_INVALID || w.size.size() > SPYRE_MAX_RANK)
 		return false;
 	if (given && result.scalar_type() != dtype && !can_store(result.scalar_type()))
+		return false;
+	if (!fit_numbers(w))
 		return false;
 	for (unsigned i = 0; i < w.count; i++)
 		if (!w.is_number[i] && !can_cast_in(w.input[i]->scalar_type()))

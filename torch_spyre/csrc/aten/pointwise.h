@@ -40,6 +40,8 @@ struct PointwiseRules {
 	bool complete = false;
 	/* The first input alone determines the dtype of the computation and result. */
 	bool leading = false;
+	/* The CPU takes a number after the tensor in fp32; it rounds all others to the dtype. */
+	bool factor = false;
 	/* Names of the attributes that hold numbers instead of the inputs. */
 	const char *number[3] = { nullptr, nullptr, nullptr };
 	/* The operation with the first two inputs exchanged. */

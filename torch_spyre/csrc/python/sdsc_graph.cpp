@@ -11,6 +11,7 @@
 
 #include "runtime/layout.h"
 #include "module.h"
+#include "aten/number.h"
 #include "aten/operand.h"
 #include "aten/tensor.h"
 
@@ -230,6 +231,12 @@ const Binding binding([](py::module_ &module) {
 	module.def("_view_operand", view_operand);
 	module.def("_device_format", [](const py::object &dtype) {
 		return static_cast<int>(device_format(py::cast<c10::ScalarType>(dtype)));
+	});
+	module.def("_number_in", [](const py::object &dtype, double value) {
+		return number_in(py::cast<c10::ScalarType>(dtype), value);
+	});
+	module.def("_is_factor", [](const py::object &dtype, double value) {
+		return is_factor(py::cast<c10::ScalarType>(dtype), value);
 	});
 	module.def("_library_path", library_path);
 	module.def("_compile_bundle", compile_bundle);

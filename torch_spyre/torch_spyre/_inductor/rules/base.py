@@ -10,6 +10,7 @@ import math
 
 import torch
 
+from ... import _C
 from ..emit import FLOATS, Number, Refused, Value, format_of
 from ..views import static
 
@@ -137,6 +138,29 @@ def storable(value, form):
     if abs(value) > torch.finfo(torch.float32).max:
         raise Refused(f"the builder has no constant {value}, which exceeds fp32")
     return value
+
+
+def rounded(thing, dtype):
+    """Returns an argument; a Python number as eager mode gives it to the card beside @dtype."""
+    if dtype == torch.float16 and isinstance(thing, (bool, int, float)):
+        return _C._number_in(dtype, thing)
+    return thing
+
+
+def fitting(thing, dtype):
+    """The same for an argument that the CPU refuses beyond @dtype; Refused there."""
+    number = rounded(thing, dtype)
+    if isinstance(number, float) and math.isinf(number) and not math.isinf(thing):
+        raise Refused(f"{thing} is beyond {dtype}")
+    return number
+
+
+def factor(thing, dtype):
+    """Returns a factor or divisor; Refused if the card's format lacks it."""
+    number = number_of(thing)
+    if number is not None and not _C._is_factor(dtype, number):
+        raise Refused(f"the card's form of {dtype} has no factor {number}")
+    return thing
 
 
 def last(dim, rank):

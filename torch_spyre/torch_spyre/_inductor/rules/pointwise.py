@@ -5,7 +5,17 @@ import torch
 
 from ..emit import FLOATS, Number, Refused, Value, format_of, stripped
 from ..views import static
-from .base import aten, number_of, prims, rule, size_of, storable
+from .base import (
+    aten,
+    factor,
+    fitting,
+    number_of,
+    prims,
+    rounded,
+    rule,
+    size_of,
+    storable,
+)
 
 UNARY = {
     aten.relu.default: "relu",
@@ -25,6 +35,9 @@ UNARY = {
     aten.sign.default: "sign",
     aten.square.default: "square",
 }
+
+#: Operations whose second operand the CPU takes in fp32 if it is a number.
+FACTORS = ("mul", "div")
 
 COMPARISONS = {"eq": "eq", "ne": "ne", "gt": "gt", "lt": "lt", "ge": "ge", "le": "le"}
 MIRRORED = {"eq": "eq", "ne": "ne", "gt": "lt", "lt": "gt", "ge": "le", "le": "ge"}
@@ -59,33 +72,35 @@ def clamp(call):
     bounds = {}
     for name, bound in (("min", least), ("max", most)):
         if bound is not None:
-            bounds[name] = storable(bound, form)
+            bounds[name] = storable(fitting(bound, call.meta.dtype), form)
     return call.op("clip", call.value(x, form), **bounds)
 
 
 @rule(aten.softplus.default)
 def softplus(call):
     x = call["self"]
-    return call.op(
-        "softplus", call.value(x, floats(call, x)), beta=call["beta"], threshold=call["threshold"]
-    )
+    beta, threshold = factor(call["beta"], x.dtype), call["threshold"]
+    return call.op("softplus", call.value(x, floats(call, x)), beta=beta, threshold=threshold)
 
 
 @rule(aten.leaky_relu.default)
 def leaky_relu(call):
     x = call["self"]
-    slope = call["negative_slope"]
+    slope = factor(call["negative_slope"], x.dtype)
     return call.op("leaky_relu", call.value(x, floats(call, x)), negative_slope=slope)
 
 
 @rule(aten.pow.Tensor_Scalar)
 def power(call):
     x = call["self"]
-    return call.op("pow", call.value(x, floats(call, x)), exponent=call["exponent"])
+    exponent = fitting(call["exponent"], x.dtype)
+    return call.op("pow", call.value(x, floats(call, x)), exponent=exponent)
 
 
 def binary(call, name, a, b, form, mirrored=None, **attributes):
     """Adds an operation of two inputs; a number becomes an attribute if the builder allows it."""
+    dtype = call.computed_in(a, b)
+    a, b = rounded(a, dtype), (factor if name in FACTORS else rounded)(b, dtype)
     for x, y, op in ((a, b, name), (b, a, mirrored)):
         number = number_of(y)
         if op and isinstance(x, Value) and number is not None and \
@@ -101,6 +116,7 @@ def arithmetic(name, mirrored):
         alpha = call.get("alpha", 1)
         form = floats(call, a, b)
         if alpha != 1:
+            alpha = fitting(alpha, call.computed_in(a, b))
             return binary(call, name, a, b, form, alpha=alpha)
         return binary(call, name, a, b, form, mirrored)
 
@@ -181,7 +197,9 @@ def where(call):
     condition, a, b = call.args
     if condition.dtype != torch.bool:
         raise Refused("a condition that is not a bool")
-    form = format_of(call.computed_in(a, b))
+    dtype = call.computed_in(a, b)
+    form = format_of(dtype)
+    a, b = rounded(a, dtype), rounded(b, dtype)
     numbers = {}
     tensors = [call.value(condition, form)]
     for name, branch in (("input", a), ("other", b)):
@@ -249,4 +267,6 @@ def fill(call):
         value = call.get("fill_value", call.get("s"))
     if not isinstance(value, (bool, int, float)):
         raise Refused("a value that is unknown when compiling")
+    checked = call.node.target is not aten.scalar_tensor.default
+    value = (fitting if checked else rounded)(value, meta.dtype)
     return Number(value, static(meta.shape), meta.dtype)
