@@ -32,3 +32,14 @@ def test_compiled_has_the_bits_of_eager():
     x = (torch.randn(48, 192) * 0.1 + 3).half().to(DEVICE)
     compiled = torch.compile(lambda t: FUNCTION(t, (192,)))
     assert torch.equal(compiled(x).cpu(), FUNCTION(x, (192,)).cpu())
+
+
+@pytest.mark.parametrize("norm", [FUNCTION, torch.nn.functional.rms_norm], ids=["layer", "rms"])
+def test_rows_without_deviation(norm):
+    """An eps that DL16 lacks, as BERT's, keeps rows of zeros and of one number finite."""
+    x = torch.randn(4, 130)
+    x[1], x[2] = 0, 2
+    have = norm(x.half().to(DEVICE), (130,), eps=1e-12).cpu()
+    want = norm(x, (130,), eps=1e-12)
+    assert (have.float() - want).abs().max() <= 2**-6
+    assert (have[1] == 0).all()

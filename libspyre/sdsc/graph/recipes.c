@@ -77,10 +77,24 @@ static spyre_status centre(const struct build_call *call, uint32_t *x)
 	return SPYRE_SUCCESS;
 }
 
+/*
+ * The eps of a norm. One that DL16 rounds to 0, as BERT's 1e-12, would make 0 / 0 of a row
+ * of equal numbers, so it is DL16's least number there.
+ */
+static double norm_eps(const struct build_call *call)
+{
+	const spyre_sdsc_operand *operand = build_operand(call->graph, call->in[0]);
+	double eps = build_attr(call, "eps"), least = 0x1.008p-31;
+
+	if (operand->layout.device_format == SPYRE_FORMAT_SEN169_FP16 && eps > 0 && eps < least)
+		return least;
+	return eps;
+}
+
 /* Normalises along the last dimension; weight and bias are optional. */
 spyre_status build_layer_norm(const struct build_call *call)
 {
-	spyre_sdsc_attribute eps = { "eps", build_attr(call, "eps") };
+	spyre_sdsc_attribute eps = { "eps", norm_eps(call) };
 	uint32_t moments = NEW, scale = NEW, centred = NEW, x;
 	uint32_t scaled = NEW, *out = call->num_inputs > 1 ? &scaled : call->out;
 	spyre_sdsc_graph *g = call->graph;
@@ -106,7 +120,7 @@ spyre_status build_rms_norm(const struct build_call *call)
 	spyre_sdsc_graph *g = call->graph;
 
 	TRY(build_constant(g, build_operand(g, x)->layout.device_format,
-			   build_attr(call, "eps"), &eps));
+			   norm_eps(call), &eps));
 	DO(g, "mul", &square, x, x);
 	TRY(keep(call, "mean", -1, square, &mean));
 	DO(g, "add", &moved, mean, eps);

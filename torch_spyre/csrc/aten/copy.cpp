@@ -16,6 +16,7 @@
 #include <ATen/TensorUtils.h>
 #include <ATen/ops/_local_scalar_dense.h>
 #include <ATen/ops/aminmax.h>
+#include <ATen/ops/clone_native.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
@@ -681,6 +682,28 @@ Tensor copy_from_and_resize(const Tensor &source, const Tensor &target)
 	return target;
 }
 
+/*
+ * A copy with the placement of its source, as torch.compile has it, which leaves copies out:
+ * reductions add in the order of sticks.
+ */
+Tensor clone(const Tensor &self, std::optional<at::MemoryFormat> format)
+{
+	const PlacementPtr &placement = placed_block(self)->placement;
+	Dims dims;
+
+	if (format.value_or(at::MemoryFormat::Preserve) != at::MemoryFormat::Preserve ||
+	    self.is_neg() || self.is_conj() || placement->storage_offset ||
+	    !is_whole(self, *placement, &dims))
+		return at::native::clone(self, format);
+
+	Tensor made = make_tensor(make_storage(self.device().index(), placement,
+					       self.storage().nbytes()),
+				  self.scalar_type(), self.sizes(), self.strides());
+
+	copy(made, self, true);
+	return made;
+}
+
 at::Scalar local_scalar_dense(const Tensor &tensor)
 {
 	Tensor host = empty_host({}, tensor.scalar_type());
@@ -698,6 +721,7 @@ at::Scalar local_scalar_dense(const Tensor &tensor)
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+	m.impl("clone", TORCH_FN(clone));
 	m.impl("_copy_from", TORCH_FN(copy_from));
 	m.impl("_copy_from_and_resize", TORCH_FN(copy_from_and_resize));
 	m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
