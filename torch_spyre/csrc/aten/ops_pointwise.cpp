@@ -240,7 +240,7 @@ bool where(const Tensor &condition, const Tensor &a, const Tensor &b, Tensor &re
 	       pointwise(kWhere, { &condition, &a, &b }, {}, result, resize);
 }
 
-/* The value is converted to the dtype of the tensor. */
+/* A tensor is converted to the dtype of the result, a number is rounded to the card's format. */
 bool masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tensor &result, bool)
 {
 	TORCH_CHECK(value.dim() == 0,
@@ -249,7 +249,9 @@ bool masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tenso
 	double number;
 	if (number_of(value, &number) && !fit_number(a.scalar_type(), &number))
 		return false;
-	Tensor fitting = value.scalar_type() == a.scalar_type() ? value : value.to(a.scalar_type());
+	bool fits = value.scalar_type() == a.scalar_type() ||
+		    value.unsafeGetTensorImpl()->is_wrapped_number();
+	Tensor fitting = fits ? value : value.to(a.scalar_type());
 	return a.is_floating_point() && where(mask, fitting, a, result, false);
 }
 
