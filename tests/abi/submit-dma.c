@@ -134,30 +134,31 @@ static struct drm_spyre_dma transposed_desc(uint8_t direction, uint32_t lanes)
 	};
 }
 
-static uint32_t transposed_value(uint32_t row, uint32_t lane)
+/* Word @i of the host span: rows of a lane, then @gap up to the next lane. */
+static uint32_t span_word(uint32_t i, uint32_t gap)
 {
-	return 0x40000000u + lane * ROWS + row;
+	const uint32_t lane = i / (PITCH / 4), row = i % (PITCH / 4);
+
+	return row < ROWS ? 0x40000000u + lane * ROWS + row : gap;
 }
 
-/* Both directions; the span is the last one of @bo, behind which @next may lie. */
-static void transposed(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo,
-		       const uint32_t *next, uint32_t lanes)
+static void transposed_up(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo,
+			  uint32_t lanes)
 {
-	struct drm_spyre_dma up = transposed_desc(DRM_SPYRE_DMA_H2D, lanes), down;
+	struct drm_spyre_dma up = transposed_desc(DRM_SPYRE_DMA_H2D, lanes);
 	const uint64_t offset = bo->size - SPAN;
-	uint32_t *host = (uint32_t *)((uint8_t *)bo->map + offset), *to = dev->map;
 	struct drm_spyre_cb cb = abi_cb_dma_bo(&up, dev->va, bo->handle, offset, SPAN);
+	uint32_t *host = (uint32_t *)((uint8_t *)bo->map + offset), *to = dev->map;
 	uint32_t i, row, lane, wrong = 0, leaked = 0;
 
 	for (i = 0; i < SPAN / 4; i++)
-		host[i] = i % (PITCH / 4) < ROWS ?
-			  transposed_value(i % (PITCH / 4), i / (PITCH / 4)) : SECRET;
+		host[i] = span_word(i, SECRET);
 	memset(to, 0x77, MIB);
 	tap_ret(abi_run(q, &cb, 1), 0, "H2D transposed, %u of %u lanes", VALID, lanes);
 	for (i = 0; i < ROWS * lanes; i++) {
 		row = i / lanes;
 		lane = i % lanes;
-		wrong += to[i] != (lane < VALID ? transposed_value(row, lane) : 0);
+		wrong += to[i] != (lane < VALID ? span_word(lane * PITCH / 4 + row, 0) : 0);
 	}
 	for (i = 0; i < MIB / 4; i++)
 		leaked += to[i] == SECRET;
@@ -165,15 +166,21 @@ static void transposed(struct abi_queue *q, struct abi_buf *dev, struct abi_buf 
 	tap_eq(leaked, 0, "H2D transposed, %u lanes: no word from outside the lanes", lanes);
 	tap_eq(to[ROWS * lanes], 0x77777777, "H2D transposed, %u lanes: no byte past the tensor",
 	       lanes);
+}
 
-	down = transposed_desc(DRM_SPYRE_DMA_D2H, lanes);
+static void transposed_down(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo,
+			    const uint32_t *next, uint32_t lanes)
+{
+	struct drm_spyre_dma down = transposed_desc(DRM_SPYRE_DMA_D2H, lanes);
+	const uint64_t offset = bo->size - SPAN;
+	struct drm_spyre_cb cb = abi_cb_dma_bo(&down, dev->va, bo->handle, offset, SPAN);
+	uint32_t *host = (uint32_t *)((uint8_t *)bo->map + offset);
+	uint32_t i, wrong = 0;
+
 	memset(host, 0xee, SPAN);
-	cb = abi_cb_dma_bo(&down, dev->va, bo->handle, offset, SPAN);
 	tap_ret(abi_run(q, &cb, 1), 0, "D2H transposed, %u of %u lanes", VALID, lanes);
-	for (i = wrong = 0; i < SPAN / 4; i++)
-		wrong += host[i] != (i % (PITCH / 4) < ROWS ?
-				     transposed_value(i % (PITCH / 4), i / (PITCH / 4)) :
-				     0xeeeeeeee);
+	for (i = 0; i < SPAN / 4; i++)
+		wrong += host[i] != span_word(i, 0xeeeeeeee);
 	for (i = 0; i < bo->size / 4; i++)
 		wrong += next[i] != SECRET;
 	tap_eq(wrong, 0, "D2H transposed, %u lanes: valid elements, nothing between and behind",
@@ -196,8 +203,11 @@ static void test_transposed(int fd, struct abi_queue *q, struct abi_buf *dev)
 		for (k = 0; k < bo[i].size / 4; k++)
 			((uint32_t *)bo[i].map)[k] = SECRET;
 	}
-	for (i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++)
-		transposed(q, dev, &bo[1], bo[i % 2 * 2].map, lanes[i]);
+	/* Each span ends with the middle buffer; either of the others may lie behind it. */
+	for (i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++) {
+		transposed_up(q, dev, &bo[1], lanes[i]);
+		transposed_down(q, dev, &bo[1], bo[i % 2 * 2].map, lanes[i]);
+	}
 	for (i = 0; i < 3; i++)
 		abi_buf_free(fd, &bo[i]);
 }
