@@ -17,6 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef ABI_URING
+#include <liburing.h>
+#endif
 #include <xf86drm.h>
 
 #include "fence.h"
@@ -206,6 +209,49 @@ static int make_queue(struct maker *m, uint32_t round)
 	return abi_queue_create(fd, DRM_SPYRE_PRIORITY_LOW, 0, &id);
 }
 
+/* Files without queues. */
+static int make_file(struct maker *m, uint32_t round)
+{
+	static char node[PATH_MAX], device[NAME_MAX];
+
+	(void)m;
+	if (!round && !abi_find(node, sizeof(node), device, sizeof(device)))
+		return -ENODEV;
+	return open(node, O_RDWR | O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+#ifdef ABI_URING
+/* Commands that wait like other jobs, on the memory that their ring has registered. */
+static int make_ring(struct maker *m, uint32_t round)
+{
+	static struct io_uring ring;
+	const struct iovec own = { m->own, OWN_BYTES };
+	const struct drm_spyre_submit args = {
+		.queue_id = m->q.id,
+		.cbs = { .stride = sizeof(m->cbs[0]), .count = CBS, .array = PTR(m->cbs) },
+	};
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+
+	if (!round && (io_uring_queue_init(32, &ring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32) ||
+		       io_uring_register_buffers(&ring, &own, 1)))
+		return -EPROTO;
+	sqe = io_uring_get_sqe(&ring);
+	if (!sqe)
+		return -EAGAIN;
+	memset(sqe, 0, 128);
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = m->fd;
+	sqe->cmd_op = DRM_SPYRE_URING_SUBMIT;
+	sqe->rw_flags = IORING_URING_CMD_FIXED;
+	memcpy(sqe->cmd, &args, sizeof(args));
+	if (io_uring_submit(&ring) != 1)
+		return -EIO;
+	/* Only one that failed has completed. */
+	return io_uring_peek_cqe(&ring, &cqe) ? 0 : cqe->res;
+}
+#endif
+
 static const struct kind kinds[] = {
 	{ "EXEC", 80, fill_exec, NULL, CBS, 6, false },
 	{ "DMA with host BOs", 50, fill_dma_bo, NULL, CBS, 6, false },
@@ -223,6 +269,10 @@ static const struct kind kinds[] = {
 	{ "BO", 1500, NULL, make_bo, 0, 6, false },
 	{ "program", 2500, NULL, make_program, 0, 6, false },
 	{ "queue", 600, NULL, make_queue, 0, 6, false },
+	{ "open file", 800, NULL, make_file, 0, 6, false },
+#ifdef ABI_URING
+	{ "ring command with a registered buffer", 16, fill_dma_wide, make_ring, 0, 9, true },
+#endif
 };
 
 /* --- the process in the group --- */
