@@ -39,19 +39,25 @@ struct shape {
 	uint32_t sticks;	/* of each core, 0: its part of WORK */
 };
 
-static struct ctx ctx_init(struct shape shape)
+static uint32_t program(int fd, struct shape shape)
 {
 	struct abi_prog p = abi_prog_add(shape.cores, shape.sticks ? shape.sticks :
 						     WORK / STICK / shape.cores);
-	struct ctx c = { .fd = abi_open() };
-	int i;
 
 	p.lx_bytes = shape.lx;
 	p.num_loops = shape.iters ? 1 : 2;
 	p.loops[0] = shape.iters && shape.iters < 65535 ? shape.iters : 65535;
 	p.loops[1] = 64;
+	return abi_prog_create(fd, &p);
+}
+
+static struct ctx ctx_init(struct shape shape)
+{
+	struct ctx c = { .fd = abi_open() };
+	int i;
+
 	c.mem = abi_buf(c.fd, 3 * WORK, DRM_SPYRE_BO_DEVICE, VA);
-	c.program = abi_prog_create(c.fd, &p);
+	c.program = program(c.fd, shape);
 	for (i = 0; i < 3; i++)
 		c.args[i] = VA + i * WORK;
 	return c;
@@ -343,6 +349,47 @@ static void test_share_is_the_contexts(void)
 	ctx_free(&one);
 }
 
+/*
+ * One file has many more jobs of hours with scratchpads, and a few without, than the
+ * card has places, so that most of its claims cannot run. Another file's fills
+ * complete all the same.
+ */
+static void test_crowd(uint32_t cores, const char *what)
+{
+	enum { CROWD = 200, PLAIN = 3, FILLS = 50 };
+	struct ctx crowd = ctx_init((struct shape){ .cores = cores, .lx = LX, .sticks = 8 });
+	int victim = abi_open();
+	struct abi_buf mem = abi_buf(victim, 4 * MIB, DRM_SPYRE_BO_DEVICE, VA);
+	struct abi_queue c[CROWD + PLAIN], q = abi_queue(victim, 60000);
+	struct drm_spyre_cb cb = work(&crowd), fill;
+	int i, bad = 0, done = 0, wrong = 0;
+
+	for (i = 0; i < CROWD + PLAIN; i++) {
+		if (i == CROWD)
+			cb.program = program(crowd.fd, (struct shape){ .cores = cores,
+								       .sticks = 8 });
+		c[i] = queue_of(&crowd, DRM_SPYRE_PRIORITY_LOW, 60000);
+		bad += abi_submit(&c[i], &cb, 1, NULL) != 0;
+	}
+	tap_eq(bad, 0, "%s: a job on each of %d queues of one file", what, CROWD + PLAIN);
+	for (i = 0; i < FILLS && !bad; i++) {
+		fill = abi_cb_fill32(VA, mem.size, i + 1);
+		bad += abi_run(&q, &fill, 1) != 0;
+		wrong += ((uint32_t *)mem.map)[mem.size / 4 - 1] != (uint32_t)i + 1;
+	}
+	tap_eq(bad, 0, "%s: %d fills of another file complete", what, i);
+	tap_eq(wrong, 0, "%s: each fill has its value", what);
+	for (i = 0; i < CROWD + PLAIN; i++) {
+		done += is_done(&c[i]);
+		queue_done(&c[i]);
+	}
+	tap_eq(done, 0, "%s: the file had all of its work left", what);
+	queue_done(&q);
+	munmap(mem.map, mem.size);
+	close(victim);
+	ctx_free(&crowd);
+}
+
 /* --- jobs that end while they wait for a time slice --- */
 static void test_stop_in_the_queue(void)
 {
@@ -486,6 +533,8 @@ int main(void)
 		tap_skip("the high class requires CAP_SYS_NICE", "high class full, low class full");
 	}
 	test_share_is_the_contexts();
+	test_crowd(1, "crowd, one core each");
+	test_crowd(num_cores, "crowd, all cores each");
 	test_stop_in_the_queue();
 	test_limits();
 	test_many();

@@ -17,5 +17,5 @@ tests_abi_abi_dmabuf_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread
 
 tests_abi_abi_memcg_SOURCES = tests/abi/abi-memcg.c tests/abi/memcg.h tests/abi/memcg-oom.c \
 	tests/abi/memcg-charge.c $(ABI_FENCE_SOURCES) tests/abi/memory.c tests/abi/memory.h
-tests_abi_abi_memcg_CPPFLAGS = $(ABI_CPPFLAGS)
-tests_abi_abi_memcg_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+tests_abi_abi_memcg_CPPFLAGS = $(BREAK_CPPFLAGS)
+tests_abi_abi_memcg_LDADD = $(BREAK_LDADD)

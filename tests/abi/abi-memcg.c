@@ -306,6 +306,7 @@ int main(void)
 	test_limit(fd, &q, &mine);
 	test_owner_pays(fd, &q);
 	memcg_test_jobs(fd);
+	memcg_test_files(fd);
 	memcg_test_charge();
 	memcg_test_oom(fd);
 	abi_buf_free(fd, &mine);

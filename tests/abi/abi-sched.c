@@ -307,50 +307,77 @@ static uint32_t lx_program(int fd, bool store)
 	return abi_prog_create(fd, &p);
 }
 
-/* Fills the pages that are allocated next. */
-static void leave_traces(void)
-{
-	uint8_t *p = mmap(NULL, 32 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			  -1, 0);
+/* A file with programs that fill the scratchpad of a core from memory, and dump it. */
+struct pad {
+	int fd;
+	struct abi_buf mem;
+	struct abi_queue q;
+	uint32_t load, store;
+};
 
-	if (p == MAP_FAILED)
-		tap_bail("no memory");
-	/* Small pages, which are the first to be reused. */
-	madvise(p, 32 * MIB, MADV_NOHUGEPAGE);
-	memset(p, 0x5e, 32 * MIB);
-	munmap(p, 32 * MIB);
+static struct pad pad_init(void)
+{
+	struct pad p = { .fd = abi_open() };
+
+	p.mem = abi_buf(p.fd, LX, DRM_SPYRE_BO_DEVICE, VA);
+	p.q = abi_queue(p.fd, 0);
+	p.load = lx_program(p.fd, false);
+	p.store = lx_program(p.fd, true);
+	return p;
 }
 
+static void pad_free(struct pad *p)
+{
+	munmap(p->mem.map, LX);
+	munmap(p->q.results.map, p->q.results.size);
+	close(p->fd);
+}
+
+static uint32_t pad_fill(struct pad *p)
+{
+	const uint64_t arg = VA;
+	struct drm_spyre_cb load = abi_cb_exec(p->load, &arg, 1);
+
+	memset(p->mem.map, 0x5e, LX);
+	return abi_run(&p->q, &load, 1) != 0;
+}
+
+/* Returns how many bytes of the scratchpad are not zero. */
+static uint32_t pad_dump(struct pad *p, uint32_t *bad)
+{
+	const uint64_t arg = VA;
+	struct drm_spyre_cb store = abi_cb_exec(p->store, &arg, 1);
+	const uint8_t *bytes = p->mem.map;
+	uint32_t i, count = 0;
+
+	memset(p->mem.map, 0xff, LX);
+	*bad += abi_run(&p->q, &store, 1) != 0;
+	for (i = 0; i < LX; i++)
+		count += bytes[i] != 0;
+	return count;
+}
+
+/* The pages of the closed file are free, and dirty, when the spy's scratchpad is allocated. */
 static void test_scratchpad(void)
 {
-	int victim = abi_open(), spy = abi_open(), round;
-	struct abi_buf secret = abi_buf(victim, LX, DRM_SPYRE_BO_DEVICE, VA);
-	struct abi_buf seen = abi_buf(spy, LX, DRM_SPYRE_BO_DEVICE, VA);
-	struct abi_queue qv = abi_queue(victim, 0), qs = abi_queue(spy, 0);
-	uint64_t arg = VA;
-	struct drm_spyre_cb load = abi_cb_exec(lx_program(victim, false), &arg, 1);
-	struct drm_spyre_cb store = abi_cb_exec(lx_program(spy, true), &arg, 1);
-	uint32_t i, leaked = 0, bad = 0;
+	uint32_t round, bad = 0, others = 0, own = 0;
+	struct pad gone, live, spy;
 
-	memset(secret.map, 0x5e, LX);
-	for (round = 0; round < 4; round++) {
-		memset(seen.map, 0xff, LX);
-		bad += abi_run(&qv, &load, 1) != 0;
-		leave_traces();
-		bad += abi_run(&qs, &store, 1) != 0;
-		/* Its own file has never written it. */
-		for (i = 0; i < LX; i++)
-			leaked += ((uint8_t *)seen.map)[i] != 0;
-		bad += ((uint8_t *)seen.map)[LX - 1] == 0xff;
+	for (round = 0; round < 8; round++) {
+		gone = pad_init();
+		live = pad_init();
+		spy = pad_init();
+		bad += pad_fill(&gone) + pad_fill(&live);
+		pad_free(&gone);
+		others += pad_dump(&spy, &bad);
+		bad += pad_fill(&spy);
+		own += pad_dump(&spy, &bad);
+		pad_free(&live);
+		pad_free(&spy);
 	}
-	tap_eq(bad, 0, "scratchpad: filled in one file, dumped in another");
-	tap_eq(leaked, 0, "scratchpad: no byte of the first file shows in the second");
-	munmap(secret.map, LX);
-	munmap(seen.map, LX);
-	munmap(qv.results.map, qv.results.size);
-	munmap(qs.results.map, qs.results.size);
-	close(victim);
-	close(spy);
+	tap_eq(bad, 0, "scratchpad: filled and dumped in three files, 8 times");
+	tap_eq(others, 0, "scratchpad: no byte of another file, open or closed, shows");
+	tap_eq(own, 0, "scratchpad: no byte of the file's own earlier program shows");
 }
 
 static void test_fdinfo(void)

@@ -7,6 +7,8 @@
 #include "memcg.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef ABI_URING
+#include <liburing.h>
+#endif
 #include <xf86drm.h>
 
 #include "fence.h"
@@ -204,6 +209,49 @@ static int make_queue(struct maker *m, uint32_t round)
 	return abi_queue_create(fd, DRM_SPYRE_PRIORITY_LOW, 0, &id);
 }
 
+/* Files without queues. */
+static int make_file(struct maker *m, uint32_t round)
+{
+	static char node[PATH_MAX], device[NAME_MAX];
+
+	(void)m;
+	if (!round && !abi_find(node, sizeof(node), device, sizeof(device)))
+		return -ENODEV;
+	return open(node, O_RDWR | O_CLOEXEC) < 0 ? -errno : 0;
+}
+
+#ifdef ABI_URING
+/* Commands that wait like other jobs, on the memory that their ring has registered. */
+static int make_ring(struct maker *m, uint32_t round)
+{
+	static struct io_uring ring;
+	const struct iovec own = { m->own, OWN_BYTES };
+	const struct drm_spyre_submit args = {
+		.queue_id = m->q.id,
+		.cbs = { .stride = sizeof(m->cbs[0]), .count = CBS, .array = PTR(m->cbs) },
+	};
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+
+	if (!round && (io_uring_queue_init(32, &ring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32) ||
+		       io_uring_register_buffers(&ring, &own, 1)))
+		return -EPROTO;
+	sqe = io_uring_get_sqe(&ring);
+	if (!sqe)
+		return -EAGAIN;
+	memset(sqe, 0, 128);
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = m->fd;
+	sqe->cmd_op = DRM_SPYRE_URING_SUBMIT;
+	sqe->rw_flags = IORING_URING_CMD_FIXED;
+	memcpy(sqe->cmd, &args, sizeof(args));
+	if (io_uring_submit(&ring) != 1)
+		return -EIO;
+	/* Only one that failed has completed. */
+	return io_uring_peek_cqe(&ring, &cqe) ? 0 : cqe->res;
+}
+#endif
+
 static const struct kind kinds[] = {
 	{ "EXEC", 80, fill_exec, NULL, CBS, 6, false },
 	{ "DMA with host BOs", 50, fill_dma_bo, NULL, CBS, 6, false },
@@ -221,6 +269,10 @@ static const struct kind kinds[] = {
 	{ "BO", 1500, NULL, make_bo, 0, 6, false },
 	{ "program", 2500, NULL, make_program, 0, 6, false },
 	{ "queue", 600, NULL, make_queue, 0, 6, false },
+	{ "open file", 800, NULL, make_file, 0, 6, false },
+#ifdef ABI_URING
+	{ "ring command with a registered buffer", 16, fill_dma_wide, make_ring, 0, 9, true },
+#endif
 };
 
 /* --- the process in the group --- */
@@ -433,5 +485,76 @@ void memcg_test_jobs(int fd)
 	tap_ret(*report, -ENOMEM, "jobs: SUBMIT reports that memory is exhausted");
 	tap_eq(memcg_kills(), kills, "jobs: the OOM killer was not called");
 	tap_ok(abi_memory_settles(fd, used), "jobs: all device memory is back");
+	munmap(report, PAGE);
+}
+
+/* --- open files with a queue, until the group is full --- */
+#define MANY_FILES 200		/* of 3 MiB each, many more than the limit allows */
+
+struct files_report {
+	uint32_t files;
+	int full, again;
+};
+
+static int open_with_queue(const char *node, int *fd)
+{
+	uint32_t id;
+	int ret;
+
+	*fd = open(node, O_RDWR | O_CLOEXEC);
+	if (*fd < 0)
+		return -errno;
+	ret = abi_queue_create(*fd, DRM_SPYRE_PRIORITY_LOW, 0, &id);
+	if (ret)
+		close(*fd);
+	return ret;
+}
+
+static void fill_group_with_files(struct files_report *report)
+{
+	char node[PATH_MAX], device[NAME_MAX];
+	int fd, first = -1, i;
+
+	memcg_join();
+	if (!abi_find(node, sizeof(node), device, sizeof(device)))
+		_exit(97);
+	while (!report->full && report->files < MANY_FILES) {
+		report->full = open_with_queue(node, &fd);
+		report->files += !report->full;
+		if (first < 0)
+			first = fd;
+	}
+	/* One more is possible for each that is closed, as soon as its memory is back. */
+	close(first);
+	for (i = 0; i < 500; i++) {
+		report->again = open_with_queue(node, &fd);
+		if (report->again != -ENOMEM)
+			break;
+		abi_sleep_ms(10);
+	}
+	_exit(0);
+}
+
+void memcg_test_files(int fd)
+{
+	struct files_report *report = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
+					   MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	uint64_t kills = memcg_kills(), used = abi_memory(fd).used;
+	int status = 0;
+	pid_t pid;
+
+	if (report == MAP_FAILED)
+		tap_bail("mmap: %s", strerror(errno));
+	pid = fork();
+	if (!pid)
+		fill_group_with_files(report);
+	waitpid(pid, &status, 0);
+	tap_ok(WIFEXITED(status) && !WEXITSTATUS(status),
+	       "files: a process whose open files fill its group survives (status %#x)", status);
+	tap_ret(report->full, -ENOMEM, "files: open or QUEUE_CREATE reports that");
+	tap_ok(report->files > 1, "files: %u files with a queue exist then", report->files);
+	tap_ret(report->again, 0, "files: another one can be opened once one is closed");
+	tap_eq(memcg_kills(), kills, "files: the OOM killer was not called");
+	tap_ok(abi_memory_settles(fd, used), "files: all device memory is back");
 	munmap(report, PAGE);
 }

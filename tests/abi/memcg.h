@@ -25,6 +25,7 @@ int memcg_receive_fd(int socket);
 /* @fd: of a process outside the group. */
 void memcg_test_oom(int fd);
 void memcg_test_jobs(int fd);
+void memcg_test_files(int fd);
 void memcg_test_charge(void);
 
 #endif /* TESTS_ABI_MEMCG_H */

@@ -111,6 +111,107 @@ static void matrix(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo,
 		abi_guard_free(host, span);
 }
 
+/* --- transposed tiles of fp32 of which a bound leaves a part --- */
+#define ROWS 64u
+#define VALID 32u		/* 128 bytes: the engine copies them as one block */
+#define PITCH 1024u		/* bytes from lane to lane of the host */
+#define SPAN ((VALID - 1) * PITCH + ROWS * 4ull)
+#define SECRET 0x5ec2e7abu
+
+static struct drm_spyre_dma transposed_desc(uint8_t direction, uint32_t lanes)
+{
+	return (struct drm_spyre_dma){
+		.direction = direction,
+		.host_format = DRM_SPYRE_FORMAT_IEEE_FP32,
+		.device_format = DRM_SPYRE_FORMAT_IEEE_FP32,
+		.num_dims = 2,
+		.num_bounds = 1,
+		.dim = {
+			{ .count = ROWS, .host_stride = 4 },
+			{ .count = lanes, .host_stride = PITCH },
+		},
+		.bound = { { .limit = VALID, .coef = { 0, 1 } } },
+	};
+}
+
+/* Word @i of the host span: rows of a lane, then @gap up to the next lane. */
+static uint32_t span_word(uint32_t i, uint32_t gap)
+{
+	const uint32_t lane = i / (PITCH / 4), row = i % (PITCH / 4);
+
+	return row < ROWS ? 0x40000000u + lane * ROWS + row : gap;
+}
+
+static void transposed_up(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo,
+			  uint32_t lanes)
+{
+	struct drm_spyre_dma up = transposed_desc(DRM_SPYRE_DMA_H2D, lanes);
+	const uint64_t offset = bo->size - SPAN;
+	struct drm_spyre_cb cb = abi_cb_dma_bo(&up, dev->va, bo->handle, offset, SPAN);
+	uint32_t *host = (uint32_t *)((uint8_t *)bo->map + offset), *to = dev->map;
+	uint32_t i, row, lane, wrong = 0, leaked = 0;
+
+	for (i = 0; i < SPAN / 4; i++)
+		host[i] = span_word(i, SECRET);
+	memset(to, 0x77, MIB);
+	tap_ret(abi_run(q, &cb, 1), 0, "H2D transposed, %u of %u lanes", VALID, lanes);
+	for (i = 0; i < ROWS * lanes; i++) {
+		row = i / lanes;
+		lane = i % lanes;
+		wrong += to[i] != (lane < VALID ? span_word(lane * PITCH / 4 + row, 0) : 0);
+	}
+	for (i = 0; i < MIB / 4; i++)
+		leaked += to[i] == SECRET;
+	tap_eq(wrong, 0, "H2D transposed, %u lanes: valid elements, zeros in the padding", lanes);
+	tap_eq(leaked, 0, "H2D transposed, %u lanes: no word from outside the lanes", lanes);
+	tap_eq(to[ROWS * lanes], 0x77777777, "H2D transposed, %u lanes: no byte past the tensor",
+	       lanes);
+}
+
+static void transposed_down(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo,
+			    const uint32_t *next, uint32_t lanes)
+{
+	struct drm_spyre_dma down = transposed_desc(DRM_SPYRE_DMA_D2H, lanes);
+	const uint64_t offset = bo->size - SPAN;
+	struct drm_spyre_cb cb = abi_cb_dma_bo(&down, dev->va, bo->handle, offset, SPAN);
+	uint32_t *host = (uint32_t *)((uint8_t *)bo->map + offset);
+	uint32_t i, wrong = 0;
+
+	memset(host, 0xee, SPAN);
+	tap_ret(abi_run(q, &cb, 1), 0, "D2H transposed, %u of %u lanes", VALID, lanes);
+	for (i = 0; i < SPAN / 4; i++)
+		wrong += host[i] != span_word(i, 0xeeeeeeee);
+	for (i = 0; i < bo->size / 4; i++)
+		wrong += next[i] != SECRET;
+	tap_eq(wrong, 0, "D2H transposed, %u lanes: valid elements, nothing between and behind",
+	       lanes);
+}
+
+/*
+ * A window of one huge page is the kernel's direct map, which has no guard page: an
+ * engine that reads beyond the span finds the next buffer there, or another
+ * process's memory.
+ */
+static void test_transposed(int fd, struct abi_queue *q, struct abi_buf *dev)
+{
+	const uint32_t lanes[] = { 64, 96, 128, 256 };
+	struct abi_buf bo[3];
+	uint32_t i, k;
+
+	for (i = 0; i < 3; i++) {
+		bo[i] = abi_buf(fd, 2 * MIB, DRM_SPYRE_BO_HOST, 0);
+		for (k = 0; k < bo[i].size / 4; k++)
+			((uint32_t *)bo[i].map)[k] = SECRET;
+	}
+	/* Each span ends with the middle buffer; either of the others may lie behind it. */
+	for (i = 0; i < sizeof(lanes) / sizeof(lanes[0]); i++) {
+		transposed_up(q, dev, &bo[1], lanes[i]);
+		transposed_down(q, dev, &bo[1], bo[i % 2 * 2].map, lanes[i]);
+	}
+	for (i = 0; i < 3; i++)
+		abi_buf_free(fd, &bo[i]);
+}
+
 static void test_raw(struct abi_queue *q, struct abi_buf *dev, struct abi_buf *bo)
 {
 	struct drm_spyre_dma up = abi_dma_raw(DRM_SPYRE_DMA_H2D, MIB);
@@ -212,6 +313,7 @@ void test_dma(int fd, struct abi_buf *dev)
 	matrix(&q, dev, NULL, 33, 65, 100);
 	matrix(&q, dev, NULL, 1, 1, 1);
 	matrix(&q, dev, NULL, 7, 64, 1000);
+	test_transposed(fd, &q, dev);
 	test_raw(&q, dev, &bo);
 	test_user_memory(&q, dev);
 	test_refused_shapes(&q, dev, &bo);

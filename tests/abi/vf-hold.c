@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Users who stall a call do not block root: a VF is unbound while SUBMIT waits for
- * a fence of another VF, and while the pages of arguments are missing. Processes
- * that import a buffer of another VF are killed at any moment.
+ * Users who stall a call do not block root: a VF is unbound, removed and reset while
+ * SUBMIT waits for a fence of another VF, and while the pages of arguments are
+ * missing. Processes that import a buffer of another VF are killed at any moment.
  */
 #include "vf.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -31,6 +32,26 @@
 
 /* A broken driver blocks root for this long before the test gives up. */
 #define GIVE_UP_MS 10000
+
+/* --- root's calls --- */
+enum act { UNBIND, NUM_VFS, RESET, NUM_ACTS };
+
+static const char *const act_names[] = { "unbind", "num_vfs=0", "RESET" };
+
+static int act(enum act act, const struct vf_device *vf)
+{
+	struct drm_spyre_reset args = { 0 };
+	int fd, ret;
+
+	if (act == UNBIND)
+		return vf_bind("unbind", vf->name);
+	if (act == NUM_VFS)
+		return vf_set("0");
+	fd = vf_open(vf);
+	ret = abi_ioctl(fd, DRM_IOCTL_SPYRE_RESET, &args);
+	close(fd);
+	return ret;
+}
 
 /* --- a fence of another VF --- */
 struct hold {
@@ -128,17 +149,34 @@ static void hold_free(struct hold *h)
 	close(h->two);
 }
 
-static void test_foreign_fence(bool ring)
+/* The lender's job ends, by its end or that of its VF, but not by its limit. */
+static void fence_ends(struct hold *h, enum act how, const char *what)
 {
-	const char *what = ring ? "foreign fence, by a ring" : "foreign fence";
+	if (how == NUM_VFS) {
+		tap_ret(abi_sync_file_status(h->fence), -ENODEV,
+			"%s: num_vfs=0 ends the foreign job before its limit does", what);
+		return;
+	}
+	tap_eq(abi_sync_file_status(h->fence), 0, "%s: %s returns before it signals", what,
+	       act_names[how]);
+	abi_queue_free(&h->lender);
+	tap_ok(abi_sync_file_poll(h->fence, 20000), "%s: the foreign fence signals", what);
+}
+
+static void test_foreign_fence(enum act how, bool ring)
+{
 	struct hold h = { .ret = 1, .ring = ring };
 	struct vf_device vf[VF_MAX];
 	pthread_t thread;
+	char what[64];
 
+	snprintf(what, sizeof(what), "foreign fence%s, %s", ring ? ", by a ring" : "",
+		 act_names[how]);
 	vf_set("2");
 	vf_list(vf);
-	h.one = vf_open(&vf[0]);
-	h.two = vf_open(&vf[1]);
+	/* The waiting VF comes first, as num_vfs=0 removes them in order. */
+	h.one = vf_open(&vf[1]);
+	h.two = vf_open(&vf[0]);
 	h.mem = abi_buf(h.two, PAGE, DRM_SPYRE_BO_DEVICE, VF_DATA);
 	h.waiter = abi_queue(h.two, 0);
 	hold_fence(&h);
@@ -146,23 +184,36 @@ static void test_foreign_fence(bool ring)
 		tap_bail("pthread_create");
 	abi_sleep_ms(100);
 	tap_eq(h.ret, 1, "%s: SUBMIT waits for the foreign fence", what);
-	tap_ret(vf_bind("unbind", vf[1].name), 0, "%s: unbind of the waiting VF", what);
-	pthread_join(thread, NULL);
-	tap_eq(abi_sync_file_status(h.fence), 0, "%s: unbind and SUBMIT return before it signals",
-	       what);
-	tap_ret(h.ret, -ENODEV, "%s: SUBMIT", what);
-	abi_queue_free(&h.lender);
-	tap_ok(abi_sync_file_poll(h.fence, 20000), "%s: the foreign fence signals", what);
+	tap_ret(act(how, &vf[0]), 0, "%s: root's call", what);
+	/* RESET leaves the call waiting, an absent device does not. */
+	if (how != RESET)
+		pthread_join(thread, NULL);
+	fence_ends(&h, how, what);
+	if (how == RESET)
+		pthread_join(thread, NULL);
+	/* EIO: the call began after the reset, on a slow machine. */
+	if (how == RESET)
+		tap_ret2(h.ret, -ECANCELED, -EIO, "%s: SUBMIT", what);
+	else
+		tap_ret(h.ret, -ENODEV, "%s: SUBMIT", what);
 	hold_free(&h);
-	tap_ret(vf_set("0"), 0, "%s: num_vfs=0", what);
+	tap_ret(vf_set("0"), 0, "%s: num_vfs=0 afterwards", what);
 }
 
 /* --- missing pages --- */
-enum where { IN_STRUCT, IN_CBS, IN_SYNCS, IN_DESC, IN_HOST, IN_IMAGE, NUM_WHERE };
+enum where {
+	IN_STRUCT, IN_CBS, IN_SYNCS, IN_DESC, IN_HOST, IN_IMAGE, IN_BO, IN_QUEUE, IN_OPS,
+	IN_QUERY,
+#ifdef ABI_URING
+	IN_RING,
+#endif
+	NUM_WHERE
+};
 
 static const char *const where_names[] = {
 	"SUBMIT's struct", "control blocks", "syncs", "a DMA descriptor", "pinned memory",
-	"PROGRAM_CREATE's image",
+	"PROGRAM_CREATE's image", "BO_CREATE's struct", "QUEUE_CREATE's struct",
+	"VM_BIND's operations", "DEV_QUERY's output", "control blocks of a ring",
 };
 
 struct fault {
@@ -173,30 +224,60 @@ struct fault {
 	atomic_int ret;			/* 1: not returned yet */
 };
 
-static int fault_call(struct fault *f)
+static int fault_submit(struct fault *f)
 {
 	struct drm_spyre_dma down = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
 	static uint8_t host[PAGE] __attribute__((aligned(PAGE)));
 	struct drm_spyre_cb cb = abi_cb_dma(&down, VF_DATA, host, PAGE);
-	struct drm_spyre_program_create program = { .data = PTR(f->page), .size = PAGE };
 	struct drm_spyre_submit args = {
 		.queue_id = f->queue->id,
 		.cbs = { .stride = sizeof(cb), .count = 1, .array = PTR(&cb) },
 	};
 
+	if (f->where == IN_STRUCT)
+		return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_SUBMIT, f->page);
 	if (f->where == IN_DESC)
 		cb.desc = PTR(f->page);
-	if (f->where == IN_HOST)
+	else if (f->where == IN_HOST)
 		cb.host_addr = PTR(f->page);
-	if (f->where == IN_CBS)
-		args.cbs.array = PTR(f->page);
-	if (f->where == IN_SYNCS)
+	else if (f->where == IN_SYNCS)
 		args.syncs = (struct drm_spyre_array) { .stride = sizeof(struct drm_spyre_sync),
 							.count = 1, .array = PTR(f->page) };
-	if (f->where == IN_IMAGE)
+	else
+		args.cbs.array = PTR(f->page);
+#ifdef ABI_URING
+	if (f->where == IN_RING)
+		return ring_submit(f->fd, &args);
+#endif
+	return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_SUBMIT, &args);
+}
+
+static int fault_call(struct fault *f)
+{
+	struct drm_spyre_program_create program = { .data = PTR(f->page), .size = PAGE };
+	struct drm_spyre_vm_bind bind = {
+		.ops = { .stride = sizeof(struct drm_spyre_vm_bind_op), .count = 1,
+			 .array = PTR(f->page) },
+	};
+	struct drm_spyre_dev_query query = {
+		.type = DRM_SPYRE_DEV_QUERY_CARD, .size = sizeof(struct drm_spyre_card_info),
+		.pointer = PTR(f->page),
+	};
+
+	switch (f->where) {
+	case IN_IMAGE:
 		return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_PROGRAM_CREATE, &program);
-	return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_SUBMIT,
-			 f->where == IN_STRUCT ? (void *)f->page : &args);
+	case IN_BO:
+		return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_BO_CREATE, f->page);
+	case IN_QUEUE:
+		return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_QUEUE_CREATE, f->page);
+	case IN_OPS:
+		return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_VM_BIND, &bind);
+	case IN_QUERY:
+		return abi_ioctl(f->fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
+	default:
+		return fault_submit(f);
+	}
 }
 
 static void *fault_thread(void *arg)
@@ -212,7 +293,7 @@ static int fault_memory(uint8_t **pages, size_t bytes)
 {
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK);
 
 	*pages = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	range.range.start = PTR(*pages);
@@ -222,6 +303,18 @@ static int fault_memory(uint8_t **pages, size_t bytes)
 	close(fd);
 	munmap(*pages, bytes);
 	return -1;
+}
+
+/* Waits until @count threads have met a missing page. */
+static void fault_await(int uffd, int count)
+{
+	struct pollfd ready = { .fd = uffd, .events = POLLIN };
+	struct uffd_msg fault;
+
+	while (count-- > 0)
+		if (poll(&ready, 1, GIVE_UP_MS) != 1 ||
+		    read(uffd, &fault, sizeof(fault)) != sizeof(fault))
+			tap_bail("page fault: %d calls do not touch their page", count + 1);
 }
 
 struct provider {
@@ -246,42 +339,57 @@ static void *provider_thread(void *arg)
 	return NULL;
 }
 
-static void fault_unplug(struct provider *p, const struct vf_device *vf, int fd)
+/* A page of zeros is valid as data and as QUEUE_CREATE's struct, but not as any other argument. */
+static void fault_result(const struct fault *f, enum act how, const char *what)
+{
+	const int ret = f->ret;
+
+	if (f->where == IN_QUERY)
+		tap_ret(ret, 0, "%s: %s: the kept numbers", what, where_names[f->where]);
+	else if (f->where == IN_HOST)
+		tap_ret(ret, how == RESET ? -ECANCELED : -ENODEV, "%s: %s", what,
+			where_names[f->where]);
+	else if (f->where == IN_QUEUE)
+		tap_ret(ret, how == RESET ? -EIO : -ENODEV, "%s: %s", what,
+			where_names[f->where]);
+	else
+		tap_ok(ret < 0, "%s: %s: the call fails (%d)", what, where_names[f->where], ret);
+}
+
+static void fault_act(struct provider *p, enum act how, const struct vf_device *vf, int fd)
 {
 	struct abi_buf mem = abi_buf(fd, PAGE, DRM_SPYRE_BO_DEVICE, VF_DATA);
 	struct abi_queue queue = abi_queue(fd, 0);
 	pthread_t thread[NUM_WHERE], provider;
 	struct fault fault[NUM_WHERE];
+	char what[64];
 	int i;
 
+	snprintf(what, sizeof(what), "page fault, %s", act_names[how]);
 	for (i = 0; i < NUM_WHERE; i++) {
 		fault[i] = (struct fault) { .where = i, .fd = fd, .queue = &queue, .ret = 1,
 					    .page = p->pages + i * PAGE };
 		if (pthread_create(&thread[i], NULL, fault_thread, &fault[i]))
 			tap_bail("pthread_create");
 	}
-	abi_sleep_ms(100);
+	fault_await(p->uffd, NUM_WHERE);
 	for (i = 0; i < NUM_WHERE; i++)
-		tap_eq(fault[i].ret, 1, "page fault: %s: the call waits", where_names[i]);
+		tap_eq(fault[i].ret, 1, "%s: %s: the call waits", what, where_names[i]);
 	if (pthread_create(&provider, NULL, provider_thread, p))
 		tap_bail("pthread_create");
-	tap_ret(vf_bind("unbind", vf->name), 0, "page fault: unbind");
+	tap_ret(act(how, vf), 0, "%s: root's call", what);
 	p->now = true;
 	pthread_join(provider, NULL);
-	tap_ok(!p->late, "page fault: unbind returns before the pages are provided");
+	tap_ok(!p->late, "%s: it returns before the pages are provided", what);
 	for (i = 0; i < NUM_WHERE; i++) {
 		pthread_join(thread[i], NULL);
-		/* A page of zeros is not a valid argument. */
-		if (i == IN_HOST)
-			tap_ret(fault[i].ret, -ENODEV, "page fault: %s: ENODEV", where_names[i]);
-		else
-			tap_ok(fault[i].ret < 0, "page fault: %s: the job fails", where_names[i]);
+		fault_result(&fault[i], how, what);
 	}
 	munmap(queue.results.map, queue.results.size);
 	munmap(mem.map, mem.size);
 }
 
-static void test_page_fault(void)
+static void test_page_fault(enum act how)
 {
 	struct provider p = { .bytes = NUM_WHERE * PAGE };
 	struct vf_device vf[VF_MAX];
@@ -289,17 +397,17 @@ static void test_page_fault(void)
 
 	p.uffd = fault_memory(&p.pages, p.bytes);
 	if (p.uffd < 0) {
-		tap_skip("no userfaultfd", "page fault: unbind");
+		tap_skip("no userfaultfd", "page fault, %s", act_names[how]);
 		return;
 	}
 	vf_set("2");
 	vf_list(vf);
 	fd = vf_open(&vf[1]);
-	fault_unplug(&p, &vf[1], fd);
+	fault_act(&p, how, &vf[1], fd);
 	close(fd);
 	close(p.uffd);
 	munmap(p.pages, p.bytes);
-	tap_ret(vf_set("0"), 0, "page fault: num_vfs=0");
+	tap_ret(vf_set("0"), 0, "page fault, %s: num_vfs=0 afterwards", act_names[how]);
 }
 
 /* --- kills during import --- */
@@ -403,10 +511,14 @@ static void test_kill_import(void)
 
 void vf_test_hold(void)
 {
-	test_foreign_fence(false);
+	enum act how;
+
+	for (how = 0; how < NUM_ACTS; how++) {
+		test_foreign_fence(how, false);
 #ifdef ABI_URING
-	test_foreign_fence(true);
+		test_foreign_fence(how, true);
 #endif
-	test_page_fault();
+		test_page_fault(how);
+	}
 	test_kill_import();
 }
