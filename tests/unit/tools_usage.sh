@@ -48,6 +48,26 @@ done
 accepted info
 accepted info --json
 
+# A number that no card has is reported, beside the cards that there are, as text and as JSON.
+# Repeated numbers, bus ids and blanks are right.
+info_reports() { # STATUS DEVICES CARDS TEXT [OPTION]
+	SPYRE_BACKEND=embedded SPYRE_DEVICES=$2 "$spyre" info $5 >"$work/out" 2>"$work/err"
+	got=$?
+	[ $got = "$1" ] && grep -qF "$3" "$work/out" &&
+		if [ -n "$4" ]; then
+			grep -qF "$4" "$work/err" && [ "$(wc -l <"$work/err")" = 1 ]
+		else
+			[ ! -s "$work/err" ]
+		fi
+	good=$?
+	echo "exit status $got" >>"$work/err"
+	report $good "spyre info $5 with SPYRE_DEVICES=$2" "$work/err"
+}
+info_reports 2 7 'cards     0' 'cannot show card 7 of SPYRE_DEVICES="7"' ''
+info_reports 2 7 '"cards":[]' 'cannot show card 7 of SPYRE_DEVICES="7"' --json
+info_reports 2 '0, 9' 'cards     1' 'cannot show card 9 of SPYRE_DEVICES="0, 9"' ''
+info_reports 0 ' 0 ,0,embedded.0' 'cards     1' '' ''
+
 refused 2 "no command given"
 refused 2 "unknown command 'lunch'" lunch
 refused 2 "unknown command 'lunch'" help lunch

@@ -95,6 +95,51 @@ static int collect(struct info *info)
 	return EXIT_OK;
 }
 
+static const char *list_of_cards(const char **name)
+{
+	const char *list = getenv(*name = "SPYRE_DEVICES");
+
+	return list && *list ? list : getenv(*name = "SPYRE_VISIBLE_DEVICES");
+}
+
+static bool has_card(const struct info *info, unsigned long long physical)
+{
+	for (int i = 0; i < info->count; i++)
+		if (info->cards[i].physical_index >= 0 &&
+		    (unsigned long long)info->cards[i].physical_index == physical)
+			return true;
+	return false;
+}
+
+/*
+ * The library drops numbers of absent cards, so that one list can serve several machines. The
+ * user who asks why a card is not there is told.
+ */
+static int report_absent(const struct info *info)
+{
+	const char *name, *list = list_of_cards(&name), *entry = list;
+	int code = EXIT_OK;
+
+	while (entry) {
+		size_t blanks = strspn(entry, " \t\n");
+		char *end;
+		unsigned long long physical = strtoull(entry + blanks, &end, 10);
+
+		/* The library has refused what is not a number, and no bus id or UUID. */
+		if (end[strspn(end, " \t\n")] == ',' || !end[strspn(end, " \t\n")]) {
+			if (end > entry + blanks && !has_card(info, physical))
+				code = complain(EXIT_USAGE,
+						"cannot show card %llu of %s=\"%s\": there is none, "
+						"or FLEX_DEVICE or its virtual functions hide it; "
+						"unset %s to list the cards that there are",
+						physical, name, list, name);
+		}
+		entry = strchr(entry, ',');
+		entry = entry ? entry + 1 : NULL;
+	}
+	return code;
+}
+
 /* The variables that the library reads. */
 static bool is_ours(const char *variable)
 {
@@ -220,6 +265,8 @@ static int run_info(int argc, char **argv)
 		code = print_json(&info);
 	else if (!code)
 		print_text(&info);
+	if (!code)
+		code = report_absent(&info);
 	free(info.cards);
 	free(info.paths);
 	return finish_output(code);
@@ -232,6 +279,7 @@ const struct command command_info = {
 		"Prints the versions of command, library, kernel and module, the visible cards "
 		"and\nthe environment variables that the library reads. Opens each card for a "
 		"moment\n"
-		"to see how submissions reach it.\n",
+		"to see how submissions reach it. Exit status 2 if SPYRE_DEVICES lists the number\n"
+		"of a card that is not visible.\n",
 	.run = run_info,
 };
