@@ -143,6 +143,10 @@ LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle -
 	[ -s "$work/add/spyreCodeDir/spyrecode.json" ] &&
 	[ -s "$work/add/spyreCodeDir/init_binary.bin" ] && [ ! -s "$work/err" ]
 report $? "dxp_standalone --bundle -d DIR" "$work/err"
+LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle \
+	-d "$work/nothing" >"$work/out" 2>"$work/err"
+[ $? = 2 ] && grep -q SPYRE_ERROR_FILE "$work/err" && ! grep -v '^dxp_standalone: ' "$work/err"
+report $? "dxp_standalone signs its errors with its own name" "$work/err"
 "$spyre" compile -o "$work/compiled" --cores 32 --json "$work/add" >"$work/out" 2>&1 &&
 	cmp "$work/add/spyreCodeDir/init_binary.bin" "$work/compiled/init_binary.bin" &&
 	grep -q '"args":3' "$work/out"

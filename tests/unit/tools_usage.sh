@@ -85,6 +85,8 @@ refused 2 "require --case" launch --inputs "$work" -o 4@fp16 "$work"
 refused 2 "cannot combine --case with" launch --case x.json -o 4@fp16 "$work"
 refused 2 "x.json: No such file" launch --case x.json
 refused 2 "$work/no.npy: No such file" launch -i "$work/no.npy" -o 4@fp16 "$work"
+! grep -q Try "$work/err"
+report $? "the help is not proposed where a file is missing" "$work/err"
 refused 2 "no operation given" build
 refused 2 "unknown option '-j'; long options" info -json
 refused 2 "unknown option '-s'; long options" launch -stats "$work"
