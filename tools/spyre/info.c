@@ -97,9 +97,14 @@ static int collect(struct info *info)
 
 static const char *list_of_cards(const char **name)
 {
-	const char *list = getenv(*name = "SPYRE_DEVICES");
+	const char *list;
 
-	return list && *list ? list : getenv(*name = "SPYRE_VISIBLE_DEVICES");
+	*name = "SPYRE_DEVICES";
+	list = getenv(*name);
+	if (list && *list)
+		return list;
+	*name = "SPYRE_VISIBLE_DEVICES";
+	return getenv(*name);
 }
 
 static bool has_card(const struct info *info, unsigned long long physical)
@@ -111,31 +116,38 @@ static bool has_card(const struct info *info, unsigned long long physical)
 	return false;
 }
 
+/* Reads an entry of a list up to its comma; false if it is no number, but a bus id or UUID. */
+static bool entry_number(const char *entry, unsigned long long *number)
+{
+	static const char blanks[] = " \t\n\v\f\r";
+	const char *digits = entry + strspn(entry, blanks);
+	char *end;
+
+	*number = strtoull(digits, &end, 10);
+	if (end == digits)
+		return false;
+	end += strspn(end, blanks);
+	return !*end || *end == ',';
+}
+
 /*
- * The library drops numbers of absent cards, so that one list can serve several machines. The
- * user who asks why a card is not there is told.
+ * The library drops numbers of absent cards, so that one list can serve several machines. This
+ * command reports them, since its reader may wonder where the card is.
  */
 static int report_absent(const struct info *info)
 {
-	const char *name, *list = list_of_cards(&name), *entry = list;
+	const char *name, *list = list_of_cards(&name), *comma;
+	unsigned long long physical;
 	int code = EXIT_OK;
 
-	while (entry) {
-		size_t blanks = strspn(entry, " \t\n");
-		char *end;
-		unsigned long long physical = strtoull(entry + blanks, &end, 10);
-
-		/* The library has refused what is not a number, and no bus id or UUID. */
-		if (end[strspn(end, " \t\n")] == ',' || !end[strspn(end, " \t\n")]) {
-			if (end > entry + blanks && !has_card(info, physical))
-				code = complain(EXIT_USAGE,
-						"cannot show card %llu of %s=\"%s\": there is none, "
-						"or FLEX_DEVICE or its virtual functions hide it; "
-						"unset %s to list the cards that there are",
-						physical, name, list, name);
-		}
-		entry = strchr(entry, ',');
-		entry = entry ? entry + 1 : NULL;
+	for (const char *entry = list; entry; entry = comma ? comma + 1 : NULL) {
+		comma = strchr(entry, ',');
+		if (entry_number(entry, &physical) && !has_card(info, physical))
+			code = complain(EXIT_USAGE,
+					"cannot show card %llu of %s=\"%s\": there is none, or "
+					"FLEX_DEVICE or its virtual functions hide it; unset %s to "
+					"list the cards that there are",
+					physical, name, list, name);
 	}
 	return code;
 }
