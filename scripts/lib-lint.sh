@@ -29,6 +29,7 @@ part_lint() {
 		scripts/chart --check
 	step "includes of the plugin point from python/ to aten/ to runtime/" lint-layers lint_layers
 	step "links between documents have targets" lint-links scripts/docs --check
+	step "tests that docs/threat-model.md names exist" lint-threats lint_threats
 	step "one version everywhere" lint-version lint_version
 	if command -v sparse >/dev/null; then
 		step "sparse on model/" lint-sparse lint_sparse
@@ -121,6 +122,36 @@ sys.exit(bad)' || bad=1
 lint_markers() {
 	! git grep -nIE '\b(TODO|FIXME)\b|https?://[a-z.-]*(debian|pypi|pythonhosted)[a-z.-]*/' \
 		-- '*.c' '*.h' '*.cpp' '*.py' '*.sh' '*.mk' scripts .ci ':!scripts/lib-lint.sh'
+}
+
+# The names of tests in docs/threat-model.md: all of ABI tests and fuzzers, and those in the last
+# column of its tables, whose rows have at least one. Words in parentheses are parts of a test.
+threat_tests() {
+	grep -oE '`(abi|fuzz)-[a-z0-9]+`' "$1" | tr -d '`'
+	awk -F ' *[|] *' '/^[|] promise/ { table = 1 } !/^[|]/ { table = 0 }
+		table && !/^[|] promise/ && !/^[|]-/ {
+			gsub(/\([^)]*\)/, "", $(NF - 1))
+			count = split($(NF - 1), word, "`")
+			if (count < 3) print "none:" NR
+			for (i = 2; i <= count; i += 2) print word[i]
+		}' "$1"
+}
+
+lint_threats() {
+	local name file bad=0 page=docs/threat-model.md
+	[ "$(threat_tests $page | wc -l)" -ge 50 ] || { echo "$page: its tables cannot be read"; return 1; }
+	for name in $(threat_tests $page | sort -u); do
+		case $name in
+		none:*) echo "$page:${name#none:}: the promise has no test"; bad=1; continue ;;
+		abi-*) file=tests/abi/$name.c ;;
+		fuzz-*) git grep -qwE "tests/fuzz/$name" -- tests/fuzz/fuzz.mk && continue
+			file="tests/fuzz/$name of tests/fuzz/fuzz.mk" ;;
+		*) [ ! -e "kernel/tests/$name.c" ] || continue
+			file=tests/unit/$name.c ;;
+		esac
+		[ -e "$file" ] || { echo "$page names the test $name, but there is no $file"; bad=1; }
+	done
+	return $bad
 }
 
 # version_in FILE PATTERN: the part of a line between \( and \), which the file must contain.

@@ -164,6 +164,8 @@ START_TEST(formats)
 		ck_assert_int_eq(spyre_layout_device_format(host_device[i][0]), host_device[i][1]);
 	ck_assert_int_eq(spyre_layout_init(&l, 2, size, SPYRE_FORMAT_FP64), SPYRE_ERROR_FORMAT);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "FP64"));
+	ck_assert_int_eq(spyre_layout_init(&l, 2, size, (spyre_format)999), SPYRE_ERROR_FORMAT);
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "host format 999 is unknown"));
 }
 END_TEST
 

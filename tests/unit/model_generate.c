@@ -277,7 +277,7 @@ static void mask_coordinates(struct generator *g, struct spyre_instr *in)
 	in->reduce_mask = below(g, 1u << in->num_dims);
 	in->imm[1] = one_in(g, 4) ? below(g, 1u << 20) : below(g, 40);
 	view[2].operand = 2;
-	view[2].offset = 2 * below(g, 64);
+	view[2].offset = align_of(&view[2]) * below(g, 64);
 	memset(view[2].loop_stride, 0, sizeof(view[2].loop_stride));
 }
 
@@ -292,7 +292,8 @@ static void generate_sfu(struct generator *g)
 	for (i = 0; i < spyre_func_imms(func); i++)
 		in->imm[i] = some_float(g);
 	arithmetic_formats(g, in);
-	if (func == SPYRE_FUNC_MASKBYINDEX)
+	/* Numbers that are near to coordinates are in this format alone. */
+	if (func == SPYRE_FUNC_MASKBYINDEX && !one_in(g, 4))
 		view[2].format = SPYRE_FMT_SEN169_FP16;
 	place_output(g, in, 0);
 	if (view[0].format == view[1].format && one_in(g, 6)) {

@@ -318,6 +318,35 @@ START_TEST(publishing_removes_pages_of_ended_processes)
 }
 END_TEST
 
+/* Cards are listed by the age of their processes, since pids start again from low numbers. */
+START_TEST(cards_are_in_the_order_of_start)
+{
+	static const struct {
+		int pid;
+		unsigned int start;
+	} process[] = { { 300, 50 }, { 100, 70 }, { 200, 90 }, { 90, 90 } };
+	static const int order[] = { 300, 100, 90, 200 };
+	struct spyre_telemetry_page page = good_page();
+	char path[64], name[64];
+	int i;
+
+	fake_begin();
+	for (i = 3; i >= 0; i--) {
+		snprintf(path, sizeof(path), "/proc/%d/stat", process[i].pid);
+		fake_file(path, "%d (spyre) S 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 %u 0 0\n",
+			  process[i].pid, process[i].start);
+		page.pid = process[i].pid;
+		page.start_time = process[i].start;
+		snprintf(name, sizeof(name), "%d.0.0", process[i].pid);
+		write_page(name, &page, sizeof(page));
+	}
+	ck_assert_int_eq(read_cards(), 4);
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(cards[i].host_pid, order[i]);
+	fake_end();
+}
+END_TEST
+
 START_TEST(other_files_are_kept)
 {
 	struct spyre_telemetry_page page = good_page();
@@ -445,6 +474,7 @@ int main(void)
 	tcase_add_test(tcase, page_with_trailing_bytes);
 	tcase_add_test(tcase, page_of_an_earlier_process_is_removed);
 	tcase_add_test(tcase, publishing_removes_pages_of_ended_processes);
+	tcase_add_test(tcase, cards_are_in_the_order_of_start);
 	tcase_add_test(tcase, other_files_are_kept);
 	tcase_add_test(tcase, symlink_to_a_good_page_is_not_followed);
 	tcase_add_test(tcase, numbers_and_texts_are_validated);

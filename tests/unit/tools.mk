@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: MIT
 # Tests of the spyre command.
-tools_checks = tests/unit/tools_npy tests/unit/tools_shape tests/unit/tools_tensor
+tools_checks = tests/unit/tools_finding tests/unit/tools_npy tests/unit/tools_shape \
+	tests/unit/tools_tensor
 if HAVE_CHECK
 check_PROGRAMS += $(tools_checks)
 TESTS += $(tools_checks)
 endif
 tools_check_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(YYJSON_CFLAGS)
 tools_check_ldadd = tools/spyre/libcommand.la libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_tools_finding_SOURCES = tests/unit/tools_finding.c tests/unit/tools_check.h
+tests_unit_tools_finding_CPPFLAGS = $(tools_check_cppflags)
+tests_unit_tools_finding_LDADD = $(tools_check_ldadd)
 tests_unit_tools_npy_SOURCES = tests/unit/tools_npy.c tests/unit/tools_check.h
 tests_unit_tools_npy_CPPFLAGS = $(tools_check_cppflags)
 tests_unit_tools_npy_LDADD = $(tools_check_ldadd)

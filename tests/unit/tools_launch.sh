@@ -77,6 +77,17 @@ report $? "an output that cannot be written is an error" "$work/err"
 [ $? = 1 ] && grep -q "standard output" "$work/err"
 report $? "lost text is an error" "$work/err"
 
+# The remedy of a failure is the user's: the limit's variable and another run, no call of the
+# library. The product takes far longer than the limit, the least there is.
+"$spyre" build matmul -i 2048x2048@fp16 -i 2048x2048@fp16 -o 2048x2048@fp16 "$work/long" \
+	>"$work/out" 2>&1
+SPYRE_TIMEOUT_MS=1 SPYRE_EMBEDDED_THREADS=1 "$spyre" launch -i 2048x2048@fp16 \
+	-i 2048x2048@fp16 -o 2048x2048@fp16 "$work/long" >"$work/out" 2>"$work/err"
+[ $? = 1 ] && grep -q SPYRE_ERROR_TIMEOUT "$work/err" && grep -q SPYRE_TIMEOUT_MS "$work/err" &&
+	grep -q 'run the command again' "$work/err" && ! grep -q 'spyre_[a-z_]*()' "$work/err"
+report $? "past the time limit, the advice is for users of the command" "$work/err"
+rm -r "$work/long"
+
 # Seeds: the same one gives the same bytes, on any stream; another one does not.
 sum() {
 	"$spyre" launch "$@" -i 96x320@fp16 -i 96x320@fp16 -o 96x320@fp16 "$work/add" |
@@ -132,6 +143,10 @@ LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle -
 	[ -s "$work/add/spyreCodeDir/spyrecode.json" ] &&
 	[ -s "$work/add/spyreCodeDir/init_binary.bin" ] && [ ! -s "$work/err" ]
 report $? "dxp_standalone --bundle -d DIR" "$work/err"
+LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle \
+	-d "$work/nothing" >"$work/out" 2>"$work/err"
+[ $? = 2 ] && grep -q SPYRE_ERROR_FILE "$work/err" && ! grep -v '^dxp_standalone: ' "$work/err"
+report $? "dxp_standalone signs its errors with its own name" "$work/err"
 "$spyre" compile -o "$work/compiled" --cores 32 --json "$work/add" >"$work/out" 2>&1 &&
 	cmp "$work/add/spyreCodeDir/init_binary.bin" "$work/compiled/init_binary.bin" &&
 	grep -q '"args":3' "$work/out"

@@ -51,12 +51,12 @@ void finding_fix(struct findings *findings, const char *format, ...)
 	va_end(args);
 }
 
-/* Formats the distribution's command that installs dkms and the running kernel's headers. */
-static void headers_command(const char *release, char *text, size_t size)
+/* Formats the distribution's command that installs dkms and the headers of kernel @release. */
+static void headers_command(const char *os_release, const char *release, char *text, size_t size)
 {
 	char ids[256];
 
-	host_distribution(ids, sizeof(ids));
+	host_distribution(os_release, ids, sizeof(ids));
 	if (strstr(ids, " debian ") || strstr(ids, " ubuntu "))
 		snprintf(text, size, "apt install dkms linux-headers-%s", release);
 	else if (strstr(ids, " fedora ") || strstr(ids, " rhel "))
@@ -69,7 +69,7 @@ static void headers_command(const char *release, char *text, size_t size)
 		snprintf(text, size, "install dkms and the headers of kernel %s", release);
 }
 
-static void fix_no_module(struct findings *findings, const char *release)
+void finding_fix_no_module(struct findings *findings, const char *os_release, const char *release)
 {
 	unsigned int major = 0, minor = 0;
 	char headers[256];
@@ -82,7 +82,7 @@ static void fix_no_module(struct findings *findings, const char *release)
 			    major, minor);
 		return;
 	}
-	headers_command(release, headers, sizeof(headers));
+	headers_command(os_release, release, headers, sizeof(headers));
 	finding_fix(findings,
 		    "for /dev/accel nodes: %s; dkms install spyre-vdev/%s; modprobe " HOST_MODULE
 		    " (with the sources in /usr/src: configure --prefix=/usr); embedded cards need "
@@ -110,7 +110,7 @@ void finding_module(struct findings *findings)
 		finding_add(findings, "module", FINDING_WARN,
 			    "no " HOST_MODULE " for kernel %s; only embedded cards are available",
 			    release);
-		fix_no_module(findings, release);
+		finding_fix_no_module(findings, "/etc/os-release", release);
 	}
 }
 

@@ -36,6 +36,13 @@ void finding_add(struct findings *findings, const char *check, enum finding_leve
 void finding_fix(struct findings *findings, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * Sets the remedy for a kernel @release without the module, by the package manager of the
+ * distribution that the file @os_release names.
+ */
+void finding_fix_no_module(struct findings *findings, const char *os_release,
+			   const char *release);
+
 /* The checks of the machine, in output order. */
 void finding_module(struct findings *findings);
 void finding_nodes(struct findings *findings);

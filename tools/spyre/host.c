@@ -42,9 +42,9 @@ void host_kernel_release(char *buffer, size_t bytes)
 	snprintf(buffer, bytes, "%s", uname(&name) ? "unknown" : name.release);
 }
 
-void host_distribution(char *buffer, size_t bytes)
+void host_distribution(const char *path, char *buffer, size_t bytes)
 {
-	FILE *file = fopen("/etc/os-release", "re");
+	FILE *file = fopen(path, "re");
 	size_t used = 1;
 	char line[256];
 

@@ -17,8 +17,8 @@ void host_module_version(char *buffer, size_t bytes);
 bool host_module_installed(void);
 /* "6.12.43+deb12-amd64". */
 void host_kernel_release(char *buffer, size_t bytes);
-/* ID and ID_LIKE of os-release with a blank around each: " debian ", " fedora rhel ". */
-void host_distribution(char *buffer, size_t bytes);
+/* ID and ID_LIKE of the os-release @path, blanks around each: " debian ", " fedora rhel ". */
+void host_distribution(const char *path, char *buffer, size_t bytes);
 /* Returns the next accel node of the module from @minor on; -1 after the last. */
 int host_next_node(int minor, char *path, size_t bytes);
 /* Returns the widest vector unit that the library can use on this CPU; lists the CPU's features. */

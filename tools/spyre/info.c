@@ -95,6 +95,63 @@ static int collect(struct info *info)
 	return EXIT_OK;
 }
 
+static const char *list_of_cards(const char **name)
+{
+	const char *list;
+
+	*name = "SPYRE_DEVICES";
+	list = getenv(*name);
+	if (list && *list)
+		return list;
+	*name = "SPYRE_VISIBLE_DEVICES";
+	return getenv(*name);
+}
+
+static bool has_card(const struct info *info, unsigned long long physical)
+{
+	for (int i = 0; i < info->count; i++)
+		if (info->cards[i].physical_index >= 0 &&
+		    (unsigned long long)info->cards[i].physical_index == physical)
+			return true;
+	return false;
+}
+
+/* Reads an entry of a list up to its comma; false if it is no number, but a bus id or UUID. */
+static bool entry_number(const char *entry, unsigned long long *number)
+{
+	static const char blanks[] = " \t\n\v\f\r";
+	const char *digits = entry + strspn(entry, blanks);
+	char *end;
+
+	*number = strtoull(digits, &end, 10);
+	if (end == digits)
+		return false;
+	end += strspn(end, blanks);
+	return !*end || *end == ',';
+}
+
+/*
+ * The library drops numbers of absent cards, so that one list can serve several machines. This
+ * command reports them, since its reader may wonder where the card is.
+ */
+static int report_absent(const struct info *info)
+{
+	const char *name, *list = list_of_cards(&name), *comma;
+	unsigned long long physical;
+	int code = EXIT_OK;
+
+	for (const char *entry = list; entry; entry = comma ? comma + 1 : NULL) {
+		comma = strchr(entry, ',');
+		if (entry_number(entry, &physical) && !has_card(info, physical))
+			code = complain(EXIT_USAGE,
+					"cannot show card %llu of %s=\"%s\": there is none, or "
+					"FLEX_DEVICE or its virtual functions hide it; unset %s to "
+					"list the cards that there are",
+					physical, name, list, name);
+	}
+	return code;
+}
+
 /* The variables that the library reads. */
 static bool is_ours(const char *variable)
 {
@@ -220,6 +277,8 @@ static int run_info(int argc, char **argv)
 		code = print_json(&info);
 	else if (!code)
 		print_text(&info);
+	if (!code)
+		code = report_absent(&info);
 	free(info.cards);
 	free(info.paths);
 	return finish_output(code);
@@ -232,6 +291,7 @@ const struct command command_info = {
 		"Prints the versions of command, library, kernel and module, the visible cards "
 		"and\nthe environment variables that the library reads. Opens each card for a "
 		"moment\n"
-		"to see how submissions reach it.\n",
+		"to see how submissions reach it. Exit status 2 if SPYRE_DEVICES lists the number\n"
+		"of a card that is not visible.\n",
 	.run = run_info,
 };

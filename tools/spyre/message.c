@@ -71,17 +71,48 @@ static int status_code(spyre_status status)
 	}
 }
 
+/*
+ * Returns the length of @text without the advice that only a program can follow, such as a
+ * call of the library; its whole length if it has none. Such advice is a clause of its own.
+ */
+static size_t length_for_user(const char *text)
+{
+	static const char *const advice[] = {
+		"spyre_context_reset()",
+		"spyre_context_get_state()",
+		"destroy the context",
+	};
+	size_t length = strlen(text);
+
+	for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++) {
+		const char *found = strstr(text, advice[i]);
+		size_t clause = found ? found - text : 0;
+
+		while (clause > 1 && strncmp(text + clause - 2, "; ", 2) &&
+		       strncmp(text + clause - 2, ": ", 2))
+			clause--;
+		if (clause > 1 && clause - 2 < length)
+			length = clause - 2;
+	}
+	return length;
+}
+
 int complain_status(spyre_status status, const char *format, ...)
 {
 	const char *text = spyre_last_error();
+	size_t length;
 	va_list args;
 
 	print_prefix();
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, ": %s: %s\n", spyre_status_name(status),
-		*text ? text : spyre_status_text(status));
+	if (!*text)
+		text = spyre_status_text(status);
+	length = length_for_user(text);
+	/* A command has one context, and ends with it. */
+	fprintf(stderr, ": %s: %.*s%s\n", spyre_status_name(status), (int)length, text,
+		text[length] ? "; run the command again, which opens the card anew" : "");
 	return status_code(status);
 }
 
