@@ -17,10 +17,13 @@ static ALWAYS_INLINE vf dl16_decode(vh code)
 	vu x = vu_widen(code);
 	vu mag = x & 0x7fff;
 	vu sign = (x & 0x8000) << 16;
-	vu r = ((mag << 14) + (96u << 23)) & (vu)(mag != 0);
+	vu r = (((mag << 14) + (96u << 23)) & (vu)(mag != 0)) | sign;
 
-	r = vu_select(mag == SPYRE_DL16_INF, vu_splat(INF_BITS), r);
-	return (vf)vu_select(mag == SPYRE_DL16_NAN, vu_splat(NAN_BITS), r | sign);
+	if (__builtin_expect(V_ANY((vi)mag >= SPYRE_DL16_NAN), 0)) {
+		r = vu_select(mag == SPYRE_DL16_INF, INF_BITS | sign, r);
+		r = vu_select(mag == SPYRE_DL16_NAN, vu_splat(NAN_BITS), r);
+	}
+	return (vf)r;
 #endif
 }
 
@@ -37,10 +40,14 @@ static ALWAYS_INLINE vh dl16_encode(vf x)
 	vi mag = (vi)x & 0x7fffffff;
 	vi code = (mag + (0x2000 - (96 << 23))) >> 14;
 	vu sign = ((vu)x >> 16) & 0x8000;
+	vu r = (vu)VI_MAX(code, (vi){ 0 }) | sign;
 
-	code = VI_MIN(VI_MAX(code, (vi){ 0 }), vi_splat(SPYRE_DL16_INF));
-	code -= code == SPYRE_DL16_NAN;
-	return vh_narrow(vu_select(x == x, (vu)code | sign, vu_splat(SPYRE_DL16_NAN)));
+	if (__builtin_expect(V_ANY(code >= SPYRE_DL16_NAN), 0)) {
+		code = VI_MIN(VI_MAX(code, (vi){ 0 }), vi_splat(SPYRE_DL16_INF));
+		code -= code == SPYRE_DL16_NAN;
+		r = vu_select(x == x, (vu)code | sign, vu_splat(SPYRE_DL16_NAN));
+	}
+	return vh_narrow(r);
 #endif
 }
 

@@ -42,6 +42,11 @@ typedef u16 u16_mem __attribute__((aligned(1), may_alias));
 #define V_FENCE() do { } while (0)
 #endif
 
+/* True if a comparison holds in any lane; units that cannot test it cheaply do not skip rare cases. */
+#ifndef V_ANY
+#define V_ANY(mask) 1
+#endif
+
 #define NAN_BITS 0x7fc00000
 #define INF_BITS 0x7f800000
 
