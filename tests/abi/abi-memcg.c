@@ -299,15 +299,19 @@ int main(void)
 	int fd = abi_open();
 	struct abi_queue q;
 	struct abi_buf mine;
+	uint64_t used;
 
 	make_group();
 	q = abi_queue(fd, 0);
 	mine = abi_buf(fd, MIB, DRM_SPYRE_BO_DEVICE, 64 * MIB);
+	used = abi_memory(fd).used;
 	test_limit(fd, &q, &mine);
 	test_owner_pays(fd, &q);
 	memcg_test_jobs(fd);
 	memcg_test_files(fd);
 	memcg_test_charge();
+	/* The last process has ended, but its card memory may still be on the way back. */
+	tap_ok(abi_memory_settles(fd, used), "charge: all device memory is back");
 	memcg_test_oom(fd);
 	abi_buf_free(fd, &mine);
 	abi_queue_free(&q);
