@@ -75,14 +75,27 @@ def fallbacks():
 
 
 class Rounded(TorchDispatchMode):
-    """Every result of the CPU as the card keeps it in DL16."""
+    """Every result of the CPU as the card keeps it in DL16.
+
+    A number beyond DL16 stays as it is: only tensors that are of fp32 on the card, too, have one,
+    such as the -1e38 with which RWKV's state begins.
+    """
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        def kept(value):
-            floats = torch.is_tensor(value) and value.dtype == torch.float32 and value.numel()
-            return dl16(value) if floats else value
+        result = function(*args, **kwargs or {})
+        if all(r.alias_info is None for r in function._schema.returns):
+            return tree_map(in_dl16, result)
+        # A view stays one of its tensor, which may be written through it.
+        if function._schema.is_mutable:
+            tree_map(lambda value: in_dl16(value) is value or value.copy_(in_dl16(value)), result)
+        return result
 
-        return tree_map(kept, function(*args, **kwargs or {}))
+
+def in_dl16(value):
+    if not torch.is_tensor(value) or value.dtype != torch.float32 or not value.numel():
+        return value
+    rounded = dl16(value)
+    return torch.where(rounded.isinf(), value, rounded)
 
 
 def cosine(have, want):
