@@ -259,7 +259,8 @@ bool abi_memory_settles(int fd, uint64_t used)
 
 	if (!used)
 		used = memory_kept(fd);
-	for (i = 0; i < 500; i++) {
+	/* io_uring ends the ring of a process that is gone in its own time. */
+	for (i = 0; i < 3000; i++) {
 		if (abi_memory(fd).used == used)
 			return true;
 		abi_sleep_ms(10);
