@@ -42,7 +42,7 @@ typedef u16 u16_mem __attribute__((aligned(1), may_alias));
 #define V_FENCE() do { } while (0)
 #endif
 
-/* True if a comparison holds in any lane; units that cannot test it cheaply do not skip rare cases. */
+/* True if a comparison holds in any lane; a unit that cannot test it cheaply skips no rare case. */
 #ifndef V_ANY
 #define V_ANY(mask) 1
 #endif
