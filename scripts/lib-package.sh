@@ -210,7 +210,7 @@ part_packages_rpm() {
 	fi
 }
 
-# What podman would do with packaging/Containerfile and this commit.
+# Runs the commands of packaging/Containerfile on this commit, as podman does.
 part_packages_container() {
 	local context=$top/build/package/context
 	if ! git -C "$top" rev-parse HEAD >/dev/null 2>&1; then

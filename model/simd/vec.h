@@ -42,7 +42,10 @@ typedef u16 u16_mem __attribute__((aligned(1), may_alias));
 #define V_FENCE() do { } while (0)
 #endif
 
-/* True if a comparison holds in any lane; a unit that cannot test it cheaply skips no rare case. */
+/*
+ * Tests whether a comparison holds in any lane, so that code for rare cases can be skipped.
+ * Units without a cheap test always run that code, which is right for all lanes.
+ */
 #ifndef V_ANY
 #define V_ANY(mask) 1
 #endif

@@ -272,7 +272,7 @@ static void test_reset(void)
 	tap_ret(abi_wait(&c.queue, 5000), 0, "reset: the fences of the work signal");
 	tap_ret(abi_results(&c.queue)->status, -ECANCELED, "reset: the work was cancelled");
 	tap_eq(abi_context(c.fd).state, DRM_SPYRE_CONTEXT_OK,
-	       "reset: a cancelled job is no fault of the context");
+	       "reset: a cancelled job does not count as a fault of the context");
 	abi_queue_free(&c.queue);
 	tap_ret(abi_context_reset(c.fd, &queues), 0, "reset: of a context without queues");
 	tap_eq(queues, 0, "reset: reports no dead queue");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Numbers of elements, and elements of numbers: equal to the conversions of the DMA
- * engine, for every code of up to 16 bits and at every rounding between two codes.
+ * Compares spyre_format_encode() and spyre_format_decode() with the conversions of the
+ * DMA engine: all codes of up to 16 bits, and the midpoint of each two neighbours.
  */
 #include <float.h>
 #include <math.h>
