@@ -259,7 +259,7 @@ bool abi_memory_settles(int fd, uint64_t used)
 
 	if (!used)
 		used = memory_kept(fd);
-	/* The kernel ends a dead process's io_uring later, which takes seconds on a slow machine. */
+	/* The kernel ends a dead process's io_uring late: seconds later on a slow machine. */
 	for (i = 0; i < 3000; i++) {
 		if (abi_memory(fd).used == used)
 			return true;
