@@ -7,6 +7,7 @@ EXTRA_DIST += tests/conformance/gen/formats.py
 EXTRA_DIST += tests/conformance/gen/frame.py
 EXTRA_DIST += tests/conformance/gen/pointwise.py
 EXTRA_DIST += tests/conformance/gen/sdsc.py
+EXTRA_DIST += tests/conformance/gen/shuffle.py
 EXTRA_DIST += tests/conformance/gen/tensors.py
 EXTRA_DIST += tests/conformance/gen/matmul.py
 EXTRA_DIST += tests/conformance/gen/move.py

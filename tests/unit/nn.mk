@@ -15,6 +15,12 @@ tests_unit_sdsc_pool_CFLAGS = $(sdsc_test_cflags)
 tests_unit_sdsc_pool_LDADD = tests/unit/libmodeltest.la $(sdsc_test_libs) $(LIBM)
 TESTS += tests/unit/sdsc_pool
 
+check_PROGRAMS += tests/unit/sdsc_shuffle
+tests_unit_sdsc_shuffle_SOURCES = tests/unit/sdsc_shuffle.c $(sdsc_make_sources)
+tests_unit_sdsc_shuffle_CFLAGS = $(sdsc_test_cflags)
+tests_unit_sdsc_shuffle_LDADD = tests/unit/libmodeltest.la $(sdsc_test_libs) $(LIBM)
+TESTS += tests/unit/sdsc_shuffle
+
 check_PROGRAMS += tests/unit/sdsc_topk
 tests_unit_sdsc_topk_SOURCES = tests/unit/sdsc_topk.c $(sdsc_make_sources)
 tests_unit_sdsc_topk_CFLAGS = $(sdsc_test_cflags)

@@ -405,13 +405,16 @@ static void put_order(struct make *m, const struct tensor *t)
 static void put_node(struct make *m, int index)
 {
 	const struct tensor *t = &m->tensor[index];
+	const struct make_lx *lx = &m->c->lx[index];
 	bool more = false;
 
-	put(m, "%s{\"ldsIdx_\":%d,\"component_\":\"hbm\",", index ? "," : "", index);
+	put(m, "%s{\"ldsIdx_\":%d,\"component_\":\"%s\",", index ? "," : "", index,
+	    lx->used ? "lx" : "hbm");
 	put_order(m, t);
 	put(m, ",\"startAddressCoreCorelet_\":{\"data_\":{");
 	for (int c = 0; c < cores(m); c++)
 		put(m, "%s\"[%d, 0, 0]\":\"%llu\"", c ? "," : "", c,
+		    lx->used ? lx->address :
 		    ((unsigned long long)index << 34) + start(m, index, c));
 	put(m, "}},\"backGapCore_\":{");
 	for (int k = 0; k < t->num_order; k++)
@@ -420,7 +423,10 @@ static void put_node(struct make *m, int index)
 			    m->dim[t->order[k]].name, (long long)t->gap[t->order[k]]);
 			more = true;
 		}
-	put(m, "}%s}", m->c->node ? m->c->node : "");
+	put(m, "}");
+	if (lx->held)
+		put(m, ",\"coordinates_\":{\"coreIdToWkSlice_\":%s}", lx->held);
+	put(m, "%s}", m->c->node ? m->c->node : "");
 }
 
 static void put_tensors(struct make *m)

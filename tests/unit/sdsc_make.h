@@ -23,6 +23,13 @@ struct make_axis {
 	int64_t stride, dilation, before, after;
 };
 
+/* A tensor in LX at @address of all cores. Such cases are compiled only. */
+struct make_lx {
+	bool used;
+	unsigned int address;
+	const char *held;		/* coreIdToWkSlice_ of its node, or NULL */
+};
+
 struct make_case {
 	const char *op;
 	/* "mb:4/2 out:128": sizes, and slices if there are several */
@@ -37,6 +44,7 @@ struct make_case {
 	bool window;			/* axis[] walks the first input */
 	const char *masks;		/* coordinateMasking_, or NULL */
 	struct make_constant constant[MAKE_CONSTANTS];
+	struct make_lx lx[MAKE_TENSORS];
 	const char *node;		/* more members of every scheduleTree_ node */
 	const char *compute;		/* more members of computeOp_[0] */
 	double low, high;		/* range of the inputs, both 0: -2 to 2 */

@@ -60,6 +60,8 @@ int64_t ir_share(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t di
 	const struct ir_axis *a = axis_of(s, t, dim);
 	int64_t taps, reach;
 
+	if (t->divided)
+		return s->size[dim] / t->slices[dim];
 	if (!a)
 		return s->el[dim];
 	taps = a->tap == IR_NO_DIM ? 1 : s->el[a->tap];

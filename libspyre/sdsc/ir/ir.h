@@ -92,6 +92,13 @@ struct ir_tensor {
 	bool lx;
 	bool windowed;			/* walked by the axes of the SDSC */
 	/*
+	 * A shuffle's tensors have divisions of their own: slices of each dim, and the
+	 * slice that each core (by index into core[]) holds. Others have the SDSC's.
+	 */
+	bool divided;
+	uint8_t slices[IR_MAX_DIMS];
+	uint8_t slice[SPYRE_MAX_CORES][IR_MAX_DIMS];
+	/*
 	 * By dim: 1 the tensor varies along it, -1 it does not, -2 it does not and
 	 * the dim is its stick dim, 0 the tensor lacks the dim.
 	 */

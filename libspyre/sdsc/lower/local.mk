@@ -19,6 +19,7 @@ libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_pointwise.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_quant.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_reduce.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_restickify.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_shuffle.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_topk.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_window.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/matmul_pt.c

@@ -87,6 +87,7 @@ static const struct {
 	{ "fp8todl16", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
 	{ "int32tofp32", lower_convert, SPYRE_FUNC_IDENTITY, 1 },
 	{ "fp32toint32", lower_convert, SPYRE_FUNC_TRUNC, 1 },
+	{ "shuffle", lower_shuffle, SPYRE_FUNC_NONE, 1 },
 	{ "qfp8ch", lower_quant, SPYRE_FUNC_NONE, 1 },
 	{ "qfp8mb", lower_quant, SPYRE_FUNC_NONE, 1 },
 	{ "qfp8wt", lower_quant, SPYRE_FUNC_NONE, 1 },

@@ -18,5 +18,6 @@ spyre_status lower_mask_by_index(struct lower *l, enum spyre_func func);
 spyre_status lower_restickify(struct lower *l, enum spyre_func func);
 spyre_status lower_convert(struct lower *l, enum spyre_func func);
 spyre_status lower_quant(struct lower *l, enum spyre_func func);
+spyre_status lower_shuffle(struct lower *l, enum spyre_func func);
 
 #endif /* SPYRE_SDSC_RULES_H */

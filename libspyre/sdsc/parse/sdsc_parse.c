@@ -13,6 +13,7 @@
 #include "libspyre/layout/stick.h"
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/ir/ir.h"
+#include "libspyre/sdsc/parse/division_parse.h"
 #include "libspyre/sdsc/parse/json.h"
 #include "libspyre/sdsc/parse/sdsc_parse.h"
 #include "libspyre/sdsc/parse/symbolic.h"
@@ -575,6 +576,7 @@ static spyre_status parse_root(struct ir_sdsc *s, const struct json *doc)
 	TRY(parse_tensors(s, &dsc));
 	TRY(parse_compute(s, &dsc));
 	ir_negate_gaps(s);
+	TRY(ir_parse_divisions(s, &dsc));
 	return ir_parse_window(s, &dsc);
 }
 

@@ -6,6 +6,31 @@ LABELS = ["OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX", "MODEL", "WEIGHT", "STACK",
 PT_LABELS = ["INPUT", "KERNEL", "OUTPUT"]
 
 
+def mixed_radix(slices, dims, number):
+    """Slice index per dim of the core at that place of the list; the first dim is fastest."""
+    place = {}
+    for dim in dims:
+        place[dim] = number % slices[dim]
+        number //= slices[dim]
+    return {dim: place[dim] for dim in slices}
+
+
+class Division:
+    """The slices of a tensor that the cores hold; several may hold the same one."""
+
+    def __init__(self, space, slices, k_fast=False, cores=None):
+        self.slices, self.k_fast, self.cores = dict(slices), k_fast, cores
+        dims = list(space)
+        self.dims = dims[-1:] + dims[:-1] if k_fast else dims
+
+    def divides(self, cores):
+        """True if each core holds a slice of its own."""
+        return self.cores is None and cores > 1
+
+    def place(self, number):
+        return mixed_radix(self.slices, self.dims, number)
+
+
 class Sdsc:
     """The computation of one SDSC.
 
@@ -19,16 +44,17 @@ class Sdsc:
     k_fast      the last dim is fastest over the cores (a matmul that splits K)
     names       inputs by number, where they are not all but the last
     cores       core ids, where they are not 0 .. n-1
+    divisions   a Division per operand, of a shuffle
     """
 
     def __init__(self, op, space, slices, operands, constants=(), masks=None,
                  accumulate=False, k_fast=False, names=None, cores=None, unit="sfp",
-                 labels=None):
+                 labels=None, divisions=None):
         self.op, self.space, self.operands = op, dict(space), list(operands)
         self.slices = {dim: slices.get(dim, 1) for dim in space}
         self.constants, self.masks = list(constants), masks or {}
         self.accumulate, self.k_fast = accumulate, k_fast
-        self.names, self.unit = names, unit
+        self.names, self.unit, self.divisions = names, unit, divisions
         self.label_order = labels or (PT_LABELS if unit == "pt" else LABELS)
         self.num_cores = 1
         for n in self.slices.values():
@@ -43,10 +69,7 @@ class Sdsc:
         dims = list(self.space)
         if self.k_fast:
             dims = dims[-1:] + dims[:-1]
-        place, left = {}, number
-        for dim in dims:
-            place[dim] = left % self.slices[dim]
-            left //= self.slices[dim]
+        place = mixed_radix(self.slices, dims, number)
         return {dim: place[dim] for dim in self.space}
 
     def starts(self, operand):
@@ -75,12 +98,13 @@ class Sdsc:
         return {"dim_prop_func": [{"Affine": {"alpha_": a, "beta_": 0}} for a in alphas],
                 "dim_prop_attr": [{"factor_": f, "label_": n} for f, n in zip(factors, names)]}
 
-    def _coordinates(self, operand, order):
-        info = {}
+    def _coordinates(self, index, operand, order):
+        division = self.divisions[index] if self.divisions else None
+        slices, info = division.slices if division else self.slices, {}
         for dim in order:
             varies = operand.scale[dim] > 0
-            share = self.space[dim] // self.slices[dim] if varies else 1
-            cores = self.slices[dim] if varies else 1
+            share = self.space[dim] // slices[dim] if varies else 1
+            cores = slices[dim] if varies else 1
             names = ["core_fold", "corelet_fold", "row_fold"]
             if dim == operand.stick:
                 e = operand.lanes
@@ -93,7 +117,8 @@ class Sdsc:
                 names += ["elem_arr_0"]
             info[dim] = {"spatial": 3, "temporal": 0, "elemArr": len(names) - 3,
                          "padding": "nopad", "folds": self._folds(alphas, factors, names)}
-        return {"coordInfo": info, "coreIdToWkSlice_": {}}
+        held = {str(c): division.place(i) for i, c in enumerate(self.cores)} if division else {}
+        return {"coordInfo": info, "coreIdToWkSlice_": held}
 
     def _node(self, index, operand, addresses, order):
         place = "lx" if operand.lx else "hbm"
@@ -114,7 +139,7 @@ class Sdsc:
             node["backGapCore_"] = {
                 dim: {str(c): str(gap) for c in (self.cores if operand.lx else [-1])}
                 for dim, gap in operand.gap.items()}
-        node["coordinates_"] = self._coordinates(operand, order)
+        node["coordinates_"] = self._coordinates(index, operand, order)
         return node
 
     def _constants(self):
