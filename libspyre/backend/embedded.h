@@ -119,6 +119,8 @@ struct embedded_map {
 	uint64_t bytes;
 	/* MAP_HEAD and MAP_TAIL of the populated granules, for read and for write. */
 	uint64_t warm[2];
+	/* The last populated run of granules, for read and for write: first << 32 | end. */
+	_Atomic uint64_t warm_run[2];
 };
 
 /* Pages are populated in granules of 2 MiB; a segment has this many words of bits for them. */
@@ -248,6 +250,13 @@ spyre_status embedded_mem_map(struct spyre_card *card, uint64_t va, uint64_t byt
 void embedded_mem_unmap(struct spyre_card *card, uint64_t va, uint64_t bytes);
 spyre_status embedded_host_alloc(struct spyre_card *card, size_t bytes, void **address);
 void embedded_host_free(struct spyre_card *card, void *address, size_t bytes);
+/* Host pointer of a byte of a mapped range. */
+static inline uint8_t *embedded_host(const struct embedded_card *card, uint64_t va)
+{
+	return card->segment[va >> SPYRE_SEGMENT_SHIFT] +
+	       (va & ((1ull << SPYRE_SEGMENT_SHIFT) - 1));
+}
+
 /* The mapped range that holds all these bytes, NULL if none does. Caller holds maps_lock. */
 struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, uint64_t bytes);
 /* Host pointer of these bytes, NULL if no mapped range holds them all. */

@@ -43,51 +43,37 @@ static spyre_status no_address(const char *what, uint64_t va, uint64_t bytes)
 			   " are not within one mapped range of the context", what, bytes, va);
 }
 
-/*
- * Populates the operands that the program touches as a whole. An operand of which it uses
- * scattered parts only is left to page faults, because its extent may be the whole memory.
- */
-static void warm_operands(struct embedded_card *card, const struct spyre_command *in,
-			  const struct spyre_program *program)
-{
-	uint64_t moved = program->cost.bytes_read + program->cost.bytes_written;
-
-	for (uint32_t i = 0; i < in->exec.num_args; i++) {
-		const struct spyre_prog_operand *o = &program->operands[i];
-		uint64_t va = in->exec.args[i];
-
-		if (o->extent && o->extent <= moved)
-			embedded_warm(card, embedded_find_map(card, va, o->extent), va, o->extent,
-				      o->flags & SPYRE_OPERAND_WRITE);
-	}
-	embedded_warm_lx(card->device, program->header);
-}
-
 static spyre_status check_exec(struct embedded_card *card, const struct spyre_command *in,
 			       struct embedded_command *out, uint8_t **operand)
 {
 	struct embedded_program *program = (struct embedded_program *)in->exec.program;
 	const struct spyre_prog_header *header = program->program.header;
+	const struct spyre_counters *cost = &program->program.cost;
 
 	if (in->exec.num_args != header->num_operands)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "the program has %u operands, the launch gives %u addresses",
 				   header->num_operands, in->exec.num_args);
 	for (uint32_t i = 0; i < in->exec.num_args; i++) {
-		uint64_t va = in->exec.args[i], bytes = program->program.operands[i].extent;
+		const struct spyre_prog_operand *o = &program->program.operands[i];
+		uint64_t va = in->exec.args[i], bytes = o->extent;
+		struct embedded_map *map = embedded_find_map(card, va, bytes);
 
 		if (va % SPYRE_STICK_BYTES)
 			return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
 					   "operand %u at 0x%" PRIx64 " is not 128-byte aligned", i,
 					   va);
-		operand[i] = embedded_resolve(card, va, bytes);
-		if (!operand[i])
+		if (!map)
 			return no_address("program operand", va, bytes);
+		operand[i] = embedded_host(card, va);
+		/* Scattered parts are left to page faults: the extent may be the whole memory. */
+		if (bytes && bytes <= cost->bytes_read + cost->bytes_written)
+			embedded_warm(card, map, va, bytes, o->flags & SPYRE_OPERAND_WRITE);
 	}
-	warm_operands(card, in, &program->program);
+	embedded_warm_lx(card->device, header);
 	out->exec.operand = operand;
 	out->exec.program = program;
-	out->cost = program->program.cost;
+	out->cost = *cost;
 	return SPYRE_SUCCESS;
 }
 

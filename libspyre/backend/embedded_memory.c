@@ -65,9 +65,7 @@ struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, 
 
 uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes)
 {
-	if (!embedded_find_map(card, va, bytes))
-		return NULL;
-	return card->segment[va >> SPYRE_SEGMENT_SHIFT] + (va & (SEGMENT_BYTES - 1));
+	return embedded_find_map(card, va, bytes) ? embedded_host(card, va) : NULL;
 }
 
 static bool map_reserve_entry(struct embedded_card *card)
@@ -136,7 +134,7 @@ void embedded_mem_unmap(struct spyre_card *base, uint64_t va, uint64_t bytes)
 		pthread_rwlock_unlock(&card->maps_lock);
 		return;
 	}
-	host = card->segment[va >> SPYRE_SEGMENT_SHIFT] + (va & (SEGMENT_BYTES - 1));
+	host = embedded_host(card, va);
 	/*
 	 * The pages are freed and read as zero when the range is mapped again. The
 	 * range stays accessible: a job that another thread is submitting may

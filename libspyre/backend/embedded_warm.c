@@ -47,24 +47,37 @@ static uint64_t *granule_bit(struct embedded_card *card, struct embedded_map *ma
 	return &card->warm[write][va >> SPYRE_SEGMENT_SHIFT][index / 64];
 }
 
+/* Most launches use what earlier ones populated, so that one comparison is enough. */
+static bool in_last_run(struct embedded_map *map, bool write, uint64_t first, uint64_t end)
+{
+	uint64_t run = atomic_load_explicit(&map->warm_run[write], memory_order_relaxed);
+
+	return first >= run >> 32 && end <= (uint32_t)run;
+}
+
 void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_t va,
 		   uint64_t bytes, bool write)
 {
 	uint64_t end = va + bytes, map_end = map->va + map->bytes;
+	uint64_t first_granule = va >> EMBEDDED_GRANULE_SHIFT;
+	uint64_t end_granule = ((end - 1) >> EMBEDDED_GRANULE_SHIFT) + 1;
 
+	if (in_last_run(map, write, first_granule, end_granule))
+		return;
 	while (va < end) {
 		uint64_t start = va & ~(GRANULE_BYTES - 1), next = start + GRANULE_BYTES, bit;
 		uint64_t *word = granule_bit(card, map, va, write, &bit);
-		uint8_t *base = card->segment[va >> SPYRE_SEGMENT_SHIFT];
 
 		if (!(__atomic_load_n(word, __ATOMIC_RELAXED) & bit)) {
 			start = start > map->va ? start : map->va;
-			populate(base + (start & SEGMENT_MASK),
+			populate(embedded_host(card, start),
 				 (next < map_end ? next : map_end) - start, write);
 			__atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
 		}
 		va = next;
 	}
+	atomic_store_explicit(&map->warm_run[write], first_granule << 32 | end_granule,
+			      memory_order_relaxed);
 }
 
 void embedded_warm_forget(struct embedded_card *card, struct embedded_map *map)
@@ -74,12 +87,16 @@ void embedded_warm_forget(struct embedded_card *card, struct embedded_map *map)
 	for (uint64_t va = map->va; va < map->va + map->bytes; va += GRANULE_BYTES)
 		for (int write = 0; write < 2; write++)
 			*granule_bit(card, map, va, write, &bit) &= ~bit;
-	map->warm[0] = 0;
-	map->warm[1] = 0;
+	for (int write = 0; write < 2; write++) {
+		map->warm[write] = 0;
+		atomic_store_explicit(&map->warm_run[write], 0, memory_order_relaxed);
+	}
 }
 
 void embedded_warm_lx(struct embedded_device *device, const struct spyre_prog_header *header)
 {
+	if (!header->lx_bytes)
+		return;
 	for (uint32_t c = 0; c < header->num_cores; c++) {
 		if (atomic_load_explicit(&device->lx_warm[c], memory_order_relaxed) >=
 		    header->lx_bytes)
