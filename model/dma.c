@@ -23,6 +23,8 @@
 #define INLINE_BYTES 65536u	/* below this, waking threads costs more than it saves */
 #define STAGE_BYTES (TASK_ROWS * 256u * 8u)	/* rows, lanes and bytes of the largest task */
 
+/* A budget lasts about 20 us, and a short row that is converted on its own takes 25 ns. */
+#define ROWS_PER_BUDGET 800u
 #define BOX_LANES 256u
 /* The lanes of a box may be a dim of their own, or half of one. */
 #define MAX_DIMS (SPYRE_DMA_MAX_DIMS + 1)
@@ -347,7 +349,8 @@ static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 ds
 		run->lanes *= run->rows;
 		run->rows = 1;
 	}
-	if (!spyre_section_enter(&t->section, (u64)run->rows * run->lanes * 4))
+	if (!spyre_section_enter(&t->section, (u64)run->rows * run->lanes * 4 +
+				 run->rows * (t->dma->host->unit->budget / ROWS_PER_BUDGET)))
 		return false;
 	run->stream = t->dma->stream && run->dst != t->worker->scratch &&
 		      !((unsigned long)run->dst % 64) && !(run->dst_stride % 64);

@@ -67,7 +67,8 @@ static_assert(sizeof(struct spyre_dma_desc) == 16 + 8 * 16 + 8 * 72,
 /*
  * Checks a descriptor and returns its device bytes in @device_bytes and its cost in
  * @cost (may be NULL). The device bytes of a box reach from the device address to the
- * end of its furthest element; its cost is that of the elements. A dim that writes one
+ * end of its furthest element; its cost is that of the elements, and at least a cycle for
+ * each row that is contiguous on the device. A dim that writes one
  * element several times, because its stride in the destination is 0, is refused unless
  * its coordinate is bounded to 0. Returns SPYRE_STOP_NONE or the reason.
  */

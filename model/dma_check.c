@@ -124,6 +124,29 @@ static bool repeats_ok(const struct spyre_dma_desc *desc)
 	return true;
 }
 
+/* Runs of elements that are contiguous on the device. */
+static u64 box_rows(const struct spyre_dma_desc *desc, u64 elements, u64 bytes)
+{
+	u32 i, lanes = 1;
+
+	for (i = 0; i < desc->num_dims; i++)
+		if (desc->dim[i].count > 1 && desc->box.device_stride[i] == bytes)
+			lanes = desc->dim[i].count;
+	return elements / lanes;
+}
+
+static void cost_of(const struct spyre_dma_desc *desc, u64 elements, u64 bytes,
+		    struct spyre_counters *cost)
+{
+	u64 rows = is_box(desc) ? box_rows(desc, elements, bytes) : 0;
+
+	spyre_cost_dma(elements * spyre_fmt_bytes(desc->host_format), elements * bytes,
+		       desc->direction == SPYRE_DMA_H2D, cost);
+	/* A row takes an access of its own, a stick in a cycle. */
+	if (rows > cost->cycles)
+		cost->cycles = rows;
+}
+
 enum spyre_stop spyre_dma_check(const struct spyre_dma_desc *desc,
 				u64 *device_bytes, struct spyre_counters *cost)
 {
@@ -149,8 +172,7 @@ enum spyre_stop spyre_dma_check(const struct spyre_dma_desc *desc,
 		return SPYRE_STOP_DMA_RANGE;
 	*device_bytes = is_box(desc) ? reach + bytes : elements * bytes;
 	if (cost)
-		spyre_cost_dma(elements * spyre_fmt_bytes(desc->host_format), elements * bytes,
-			       desc->direction == SPYRE_DMA_H2D, cost);
+		cost_of(desc, elements, bytes, cost);
 	return SPYRE_STOP_NONE;
 }
 

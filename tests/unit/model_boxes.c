@@ -240,6 +240,28 @@ START_TEST(test_short_span)
 }
 END_TEST
 
+/* Rows of one element take time of their own: the engine polls every 20 us or so. */
+START_TEST(test_polls)
+{
+	struct spyre_dma_desc desc = part(1, 32000, 1, 1);
+	uint8_t *device = malloc(1 << 18), *host = calloc(1, 1 << 18);
+	struct spyre_counters cost;
+	struct test_host h;
+	uint64_t bytes;
+
+	desc.box.device_stride[1] = 6;
+	test_host_init(&h, test_units()[_i], 1);
+	h.polls_left = 20;
+	ck_assert_int_eq(spyre_dma_check(&desc, &bytes, &cost), SPYRE_STOP_NONE);
+	ck_assert_uint_eq(cost.cycles, 32000);
+	ck_assert_int_eq(spyre_card_dma(&h.host, NULL, &h.self, &desc, device, host, 1 << 18),
+			 SPYRE_STOP_CANCELLED);
+	test_host_done(&h);
+	free(device);
+	free(host);
+}
+END_TEST
+
 START_TEST(test_cancel)
 {
 	struct spyre_dma_desc desc = part(32, 256, 256, 64 * 256);
@@ -266,8 +288,10 @@ int main(void)
 	Suite *suite = suite_create("model_boxes");
 	TCase *tc = tcase_create("boxes");
 	SRunner *runner;
-	int failed;
+	int failed, units = 0;
 
+	while (test_units()[units])
+		units++;
 	test_units_report();
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, test_parts);
@@ -276,6 +300,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_large, 0, 2);
 	tcase_add_test(tc, test_refusals);
 	tcase_add_test(tc, test_short_span);
+	tcase_add_loop_test(tc, test_polls, 0, units);
 	tcase_add_test(tc, test_cancel);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
