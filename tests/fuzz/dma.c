@@ -272,16 +272,17 @@ static void check_edges(const struct dma_input *in, enum side side, const uint8_
 static void check_bytes(const struct dma_input *in, enum side side, const uint8_t *p,
 			uint64_t bytes, const char *unit)
 {
+	uint32_t shape;
 	uint64_t i = 0;
 
 	if (!memcmp(p, want[side], bytes))
 		return;
 	while (p[i] == want[side][i])
 		i++;
+	shape = is_box(&in->desc) ? DMA_FORM_BOX + dma_box_shape(&in->desc) : shape_of(in);
 	fuzz_fail("%s: kind %u, direction %u, formats %u %u, shape %u: byte %llu of the %s is "
 		  "%02x, want %02x", unit, in->kind, in->desc.direction, in->desc.host_format,
-		  in->desc.device_format,
-		  is_box(&in->desc) ? DMA_FORM_BOX + dma_box_shape(&in->desc) : shape_of(in), (unsigned long long)i,
+		  in->desc.device_format, shape, (unsigned long long)i,
 		  side == HOST ? "host" : "device", p[i], want[side][i]);
 }
 
