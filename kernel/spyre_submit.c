@@ -38,6 +38,12 @@
 static_assert(sizeof(struct drm_spyre_dma) == sizeof(struct spyre_dma_desc));
 static_assert(offsetof(struct drm_spyre_dma, dim) == offsetof(struct spyre_dma_desc, dim));
 static_assert(offsetof(struct drm_spyre_dma, bound) == offsetof(struct spyre_dma_desc, bound));
+static_assert(offsetof(struct drm_spyre_dma, flags) == offsetof(struct spyre_dma_desc, flags));
+static_assert(offsetof(struct drm_spyre_dma, bound[0].limit) ==
+	      offsetof(struct spyre_dma_desc, box.device_offset));
+static_assert(offsetof(struct drm_spyre_dma, bound[0].coef) ==
+	      offsetof(struct spyre_dma_desc, box.device_stride));
+static_assert(DRM_SPYRE_DMA_BOX == SPYRE_DMA_BOX);
 static_assert((int)DRM_SPYRE_DMA_H2D == (int)SPYRE_DMA_H2D);
 static_assert((int)DRM_SPYRE_DMA_D2H == (int)SPYRE_DMA_D2H);
 static_assert((int)DRM_SPYRE_FORMAT_FP64 == (int)SPYRE_FMT_FP64);
@@ -182,7 +188,8 @@ static int spyre_decode_dma(struct spyre_submission *s, const struct drm_spyre_c
 		return -EFAULT;
 	cb->dma.desc = desc;
 	if (spyre_any(desc->reserved, sizeof(desc->reserved)) ||
-	    spyre_dma_check(desc, &device_bytes, &cb->cost) != SPYRE_STOP_NONE)
+	    spyre_dma_check(desc, &device_bytes, &cb->cost) != SPYRE_STOP_NONE ||
+	    spyre_dma_check_host(desc, in->size) != SPYRE_STOP_NONE)
 		return -EINVAL;
 
 	h2d = desc->direction == SPYRE_DMA_H2D;

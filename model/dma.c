@@ -2,7 +2,8 @@
 /*
  * The DMA engine.  A transfer is divided into tasks of rows (one dim), steps (a
  * second dim) and lanes (the last dim), chosen so that a task touches few
- * pages of the host; the host's threads run the tasks.  Bounds are linear and
+ * pages of the host; the host's threads run the tasks.  The dims of a box are put
+ * into the same form first (plan_box()).  Bounds are linear and
  * not negative, so the number of valid lanes never grows from row to row of a
  * task: rows are handled in runs with the same number of valid lanes.
  *
@@ -22,11 +23,17 @@
 #define INLINE_BYTES 65536u	/* below this, waking threads costs more than it saves */
 #define STAGE_BYTES (TASK_ROWS * 256u * 8u)	/* rows, lanes and bytes of the largest task */
 
+/* A budget lasts about 20 us, and a short row that is converted on its own takes 25 ns. */
+#define ROWS_PER_BUDGET 800u
+#define BOX_LANES 256u
+/* The lanes of a box may be a dim of their own, or half of one. */
+#define MAX_DIMS (SPYRE_DMA_MAX_DIMS + 1)
+
 static_assert(2 * STAGE_BYTES <= SPYRE_SCRATCH_BYTES, "two stages fit the scratch");
 
 struct dma_bound {
 	u64 limit;
-	u64 coef[SPYRE_DMA_MAX_DIMS];
+	u64 coef[MAX_DIMS];
 };
 
 /* Memory that a transfer may touch. */
@@ -43,14 +50,17 @@ struct dma {
 	u32 escaped;			/* set if a block would have left the spans */
 	struct dma_span device;
 	struct dma_span host_mem;
+	bool zero;			/* padding is zeroed on the device, else left alone */
 	u32 num_dims;
-	u32 count[SPYRE_DMA_MAX_DIMS];
-	u64 host_stride[SPYRE_DMA_MAX_DIMS];
-	u64 device_stride[SPYRE_DMA_MAX_DIMS];
+	u32 count[MAX_DIMS];
+	u64 host_stride[MAX_DIMS];
+	u64 device_stride[MAX_DIMS];
+	u64 device_offset;		/* of coordinate 0 */
+	u64 bytes;			/* of all elements, on the device */
 	u32 host_bytes;			/* of an element */
 	u32 device_bytes;
 	u32 lane, row, step;		/* dims; row or step may be num_dims: none */
-	u64 task_count[SPYRE_DMA_MAX_DIMS + 1];	/* tasks along each dim */
+	u64 task_count[MAX_DIMS + 1];	/* tasks along each dim */
 	u64 tasks;
 	u32 items;
 	bool stream;			/* exceeds the caches */
@@ -339,7 +349,8 @@ static bool transfer(struct dma_thread *t, struct spyre_convert_run *run, u32 ds
 		run->lanes *= run->rows;
 		run->rows = 1;
 	}
-	if (!spyre_section_enter(&t->section, (u64)run->rows * run->lanes * 4))
+	if (!spyre_section_enter(&t->section, (u64)run->rows * run->lanes * 4 +
+				 run->rows * (t->dma->host->unit->budget / ROWS_PER_BUDGET)))
 		return false;
 	run->stream = t->dma->stream && run->dst != t->worker->scratch &&
 		      !((unsigned long)run->dst % 64) && !(run->dst_stride % 64);
@@ -373,6 +384,8 @@ static bool to_device(struct dma_thread *t, u8 *host, u8 *device, u32 rows, u32 
 	}
 	if (!transfer(t, &run, dma->device_bytes, dma->host_bytes))
 		return false;
+	if (!dma->zero)
+		return true;
 	return zero_rows(t, device + row_bytes - pad,
 			 stride_of(dma->device_stride, dma, dma->row), rows, pad);
 }
@@ -428,7 +441,7 @@ static bool run_rows(struct dma_thread *t, const struct dma_task *task, u64 host
 			  !to_host(t, dma->host_mem.p + host + row * host_row, dev, n, lanes))
 			return false;
 	}
-	if (!h2d || row == task->rows)
+	if (!dma->zero || row == task->rows)
 		return true;
 	if (!spyre_section_enter(&t->section, (task->rows - row) * row_bytes))
 		return false;
@@ -460,6 +473,7 @@ static void find_task(const struct dma *dma, u64 index, struct dma_task *task)
 
 	memset(task, 0, sizeof(*task));
 	task->host = dma->desc->host_offset;
+	task->device = dma->device_offset;
 	task->rows = 1;
 	task->steps = 1;
 	while (d--) {
@@ -528,42 +542,107 @@ static void choose_dims(struct dma *dma)
 }
 
 /* Adds the engine's own bound: the last byte of an element lies in the host span. */
-static void add_bounds(struct dma *dma)
+static void add_own_bound(struct dma *dma)
 {
-	const struct spyre_dma_desc *desc = dma->desc;
-	struct dma_bound *own = &dma->bound[desc->num_bounds];
-	u64 need = desc->host_offset + dma->host_bytes;
-	u32 b;
+	struct dma_bound *own = &dma->bound[dma->num_bounds++];
+	u64 need = dma->desc->host_offset + dma->host_bytes;
 
-	for (b = 0; b < desc->num_bounds; b++) {
-		dma->bound[b].limit = desc->bound[b].limit;
-		memcpy(dma->bound[b].coef, desc->bound[b].coef, sizeof(dma->bound[b].coef));
-	}
 	own->limit = dma->host_mem.bytes < need ? 0 : dma->host_mem.bytes - need + 1;
 	memcpy(own->coef, dma->host_stride, sizeof(own->coef));
-	dma->num_bounds = desc->num_bounds + 1;
+}
+
+/* The device side is dense, in the order of the dims. */
+static void plan_dense(struct dma *dma)
+{
+	const struct spyre_dma_desc *desc = dma->desc;
+	u32 d, b;
+
+	dma->num_dims = desc->num_dims;
+	dma->zero = desc->direction == SPYRE_DMA_H2D;
+	dma->bytes = dma->device_bytes;
+	for (d = dma->num_dims; d--;) {
+		dma->count[d] = desc->dim[d].count;
+		dma->host_stride[d] = desc->dim[d].host_stride;
+		dma->device_stride[d] = dma->bytes;
+		dma->bytes *= dma->count[d];
+	}
+	dma->device.bytes = dma->bytes;
+	dma->num_bounds = desc->num_bounds;
+	for (b = 0; b < desc->num_bounds; b++) {
+		dma->bound[b].limit = desc->bound[b].limit;
+		memcpy(dma->bound[b].coef, desc->bound[b].coef, sizeof(desc->bound[b].coef));
+	}
+}
+
+static void add_dim(struct dma *dma, u32 count, u64 host_stride, u64 device_stride)
+{
+	dma->count[dma->num_dims] = count;
+	dma->host_stride[dma->num_dims] = host_stride;
+	dma->device_stride[dma->num_dims++] = device_stride;
+}
+
+/* Adds @count elements that are contiguous on the device, in rows of BOX_LANES at most. */
+static void add_lanes(struct dma *dma, u32 count, u64 host_stride)
+{
+	struct dma_bound *bound = &dma->bound[0];
+	u64 lanes = spyre_min(count, BOX_LANES);
+
+	if (count > lanes) {
+		bound->limit = count;
+		bound->coef[dma->num_dims] = lanes;
+		bound->coef[dma->num_dims + 1] = 1;
+		dma->num_bounds = 1;
+		add_dim(dma, ((u64)count + lanes - 1) / lanes, lanes * host_stride,
+			lanes * dma->device_bytes);
+	}
+	add_dim(dma, lanes, host_stride, dma->device_bytes);
+}
+
+/*
+ * The order of a box's dims has no effect, so the one that is contiguous on the device
+ * becomes the last. Without one, each row has a single element.
+ */
+static void plan_box(struct dma *dma)
+{
+	const struct spyre_dma_desc *desc = dma->desc;
+	const struct spyre_dma_box *box = &desc->box;
+	u32 lane = desc->num_dims, d;
+
+	dma->device_offset = box->device_offset;
+	dma->device.bytes = box->device_offset + dma->device_bytes;
+	dma->bytes = dma->device_bytes;
+	for (d = 0; d < desc->num_dims; d++) {
+		u32 count = desc->dim[d].count;
+
+		dma->bytes *= count;
+		dma->device.bytes += (count - 1) * box->device_stride[d];
+		if (count > 1 && box->device_stride[d] == dma->device_bytes)
+			lane = d;
+	}
+	for (d = 0; d < desc->num_dims; d++)
+		if (d != lane && desc->dim[d].count > 1)
+			add_dim(dma, desc->dim[d].count, desc->dim[d].host_stride,
+				box->device_stride[d]);
+	if (lane < desc->num_dims)
+		add_lanes(dma, desc->dim[lane].count, desc->dim[lane].host_stride);
+	else
+		add_lanes(dma, 1, dma->host_bytes);
 }
 
 static void plan(struct dma *dma)
 {
 	const struct spyre_dma_desc *desc = dma->desc;
-	u64 stride;
 	u32 d;
 
-	dma->num_dims = desc->num_dims;
 	dma->host_bytes = spyre_fmt_bytes(desc->host_format);
 	dma->device_bytes = spyre_fmt_bytes(desc->device_format);
-	stride = dma->device_bytes;
-	for (d = dma->num_dims; d--;) {
-		dma->count[d] = desc->dim[d].count;
-		dma->host_stride[d] = desc->dim[d].host_stride;
-		dma->device_stride[d] = stride;
-		stride *= dma->count[d];
-	}
-	dma->device.bytes = stride;
-	dma->stream = stride >= STREAM_BYTES;
+	if (desc->flags & SPYRE_DMA_BOX)
+		plan_box(dma);
+	else
+		plan_dense(dma);
+	dma->stream = dma->bytes >= STREAM_BYTES;
 	choose_dims(dma);
-	add_bounds(dma);
+	add_own_bound(dma);
 	dma->tasks = 1;
 	for (d = 0; d < dma->num_dims; d++) {
 		dma->task_count[d] = dma->count[d];
@@ -575,7 +654,7 @@ static void plan(struct dma *dma)
 			dma->task_count[d] = ((u64)dma->count[d] + TASK_STEPS - 1) / TASK_STEPS;
 		dma->tasks *= dma->task_count[d];
 	}
-	dma->items = dma->device.bytes < INLINE_BYTES ? 1 : spyre_min(dma->tasks, MAX_ITEMS);
+	dma->items = dma->bytes < INLINE_BYTES ? 1 : spyre_min(dma->tasks, MAX_ITEMS);
 }
 
 enum spyre_stop spyre_card_dma(struct spyre_host *host, void *job,
@@ -591,6 +670,9 @@ enum spyre_stop spyre_card_dma(struct spyre_host *host, void *job,
 		.host_mem = { host_mem, host_bytes },
 	};
 
+	/* The caller has checked this; a box that is cut off is no success. */
+	if (spyre_dma_check_host(desc, host_bytes) != SPYRE_STOP_NONE)
+		return SPYRE_STOP_EXTENT;
 	plan(&dma);
 	if (dma.items == 1)
 		run_item(&dma, 0, self);

@@ -217,6 +217,70 @@ SPYRE_API spyre_status spyre_copy_d2d_async(spyre_stream *stream, spyre_devptr t
 					    const spyre_layout *source_layout, uint32_t rank,
 					    const int64_t *size);
 
+/** Dimensions of a box. */
+#define SPYRE_MAX_BOX_RANK 8
+
+/** Direction of a copy between host and device. */
+typedef enum spyre_copy_direction {
+	SPYRE_COPY_H2D = 0,
+	SPYRE_COPY_D2H = 1,
+} spyre_copy_direction;
+
+/**
+ * A box of elements with strides on both sides: element (i0, i1, …), 0 <= i[d] < size[d],
+ * is host element host_offset + sum i[d] * host_stride[d], and device element
+ * device_offset + sum i[d] * device_stride[d]. All numbers are in elements of the side's
+ * format and not negative. Dimensions are listed outermost first, but their order has no
+ * effect. Since 0.1.
+ */
+typedef struct spyre_box {
+	/** 0..SPYRE_MAX_BOX_RANK; a box of rank 0 is one element. */
+	uint32_t rank;
+	/** 0..2^31 each; a box with a size of 0 is empty. */
+	int64_t size[SPYRE_MAX_BOX_RANK];
+	int64_t host_stride[SPYRE_MAX_BOX_RANK];
+	int64_t device_stride[SPYRE_MAX_BOX_RANK];
+	int64_t host_offset;
+	int64_t device_offset;
+} spyre_box;
+
+/** Arguments of spyre_copy_boxes_async(). Since 0.1. */
+typedef struct spyre_box_copy {
+	/** in: sizeof(struct spyre_box_copy). */
+	size_t struct_size;
+	spyre_copy_direction direction;
+	/** Device memory of the boxes, a multiple of 128; their offsets count from here. */
+	spyre_devptr device;
+	spyre_format device_format;
+	/** Host memory of the boxes. Not owned; D2H writes it. */
+	void *host;
+	/** Bytes at @host; no box may reach beyond. */
+	uint64_t host_bytes;
+	spyre_format host_format;
+	/** @num_boxes boxes. Not owned. */
+	const spyre_box *boxes;
+	uint32_t num_boxes;
+} spyre_box_copy;
+
+/**
+ * Queues the copy of a list of boxes on @stream and returns. Elements are converted as
+ * by spyre_copy_h2d() and spyre_copy_d2h(); bytes of the destination that belong to no
+ * box are not written. The boxes are copied in their order, so the last one wins where
+ * they overlap. Within one box, each destination stride must be larger than the distance
+ * between the first and the last element of the dimensions with smaller strides, so that
+ * no element is written twice; sources may repeat (stride 0) and overlap.
+ *
+ * Everything is checked before anything is queued. Each box is one command of the card,
+ * and up to 256 are submitted together. The host memory must remain allocated, and for
+ * H2D unchanged, until the stream has executed the copy; @copy and its boxes are copied.
+ * A captured copy reads and writes the same memory in each launch of the graph. Since 0.1.
+ * Errors: INVALID_ARGUMENT (the message names the box and the dimension), LAYOUT (a box
+ * writes elements twice), FORMAT, INVALID_ADDRESS (a box leaves the allocation at
+ * @device), UNSUPPORTED (the kernel module is older than interface 1.3), and the
+ * stream's error.
+ */
+SPYRE_API spyre_status spyre_copy_boxes_async(spyre_stream *stream, const spyre_box_copy *copy);
+
 /**
  * Copies @bytes from host memory to device memory without conversion and waits for the
  * copy. Since 0.1.

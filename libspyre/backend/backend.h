@@ -32,6 +32,8 @@ struct spyre_card {
 	/* Path of submissions (ioctl or io_uring) and the reason for the choice. */
 	spyre_submit_path submit_path;
 	char submit_reason[128];
+	/* The card executes descriptors with SPYRE_DMA_BOX. */
+	bool boxes;
 };
 
 struct spyre_program_handle {

@@ -19,6 +19,8 @@
 
 /* DRM driver version of this interface; a new minor only adds to it. */
 #define DRIVER_MAJOR 1
+/* First minor with DRM_SPYRE_DMA_BOX. */
+#define DRIVER_MINOR_BOXES 3
 
 static spyre_status drm_count(int *count)
 {
@@ -120,9 +122,10 @@ static spyre_status open_error(const char *node, int error)
 	}
 }
 
-static spyre_status check_version(const char *node, int fd)
+static spyre_status check_version(struct spyre_drm_card *card)
 {
-	drmVersionPtr version = drmGetVersion(fd);
+	const char *node = card->base.properties.node;
+	drmVersionPtr version = drmGetVersion(card->fd);
 	spyre_status status = SPYRE_SUCCESS;
 
 	if (!version)
@@ -138,6 +141,7 @@ static spyre_status check_version(const char *node, int fd)
 				     "%s: the loaded " SPYRE_DRM_DRIVER " speaks version %d.%d, libspyre speaks %d.x; load the module that was built with this library (modprobe -r " SPYRE_DRM_DRIVER "; modprobe " SPYRE_DRM_DRIVER ")",
 				     node, version->version_major, version->version_minor,
 				     DRIVER_MAJOR);
+	card->base.boxes = version->version_minor >= DRIVER_MINOR_BOXES;
 	drmFreeVersion(version);
 	return status;
 }
@@ -180,7 +184,7 @@ static spyre_status init_card(struct spyre_drm_card *card)
 	card->fd = open(node, O_RDWR | O_CLOEXEC);
 	if (card->fd < 0)
 		return open_error(node, errno);
-	status = check_version(node, card->fd);
+	status = check_version(card);
 	if (!status)
 		status = query_card(card);
 	if (!status)

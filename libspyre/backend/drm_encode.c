@@ -17,6 +17,7 @@ SAME_FIELD(host_format);
 SAME_FIELD(device_format);
 SAME_FIELD(num_dims);
 SAME_FIELD(num_bounds);
+SAME_FIELD(flags);
 SAME_FIELD(host_offset);
 SAME_FIELD(dim);
 SAME_FIELD(bound);
@@ -26,6 +27,11 @@ static_assert(offsetof(struct spyre_dma_dim, host_stride) ==
 static_assert(sizeof(struct spyre_dma_bound) == sizeof(struct drm_spyre_dma_bound), "bound");
 static_assert(offsetof(struct spyre_dma_bound, coef) ==
 	      offsetof(struct drm_spyre_dma_bound, coef), "bound.coef");
+static_assert(offsetof(struct spyre_dma_desc, box.device_offset) ==
+	      offsetof(struct drm_spyre_dma, bound[0].limit), "box.device_offset");
+static_assert(offsetof(struct spyre_dma_desc, box.device_stride) ==
+	      offsetof(struct drm_spyre_dma, bound[0].coef), "box.device_stride");
+static_assert(SPYRE_DMA_BOX == DRM_SPYRE_DMA_BOX, "flags");
 static_assert((int)SPYRE_DMA_H2D == DRM_SPYRE_DMA_H2D && (int)SPYRE_DMA_D2H == DRM_SPYRE_DMA_D2H,
 	      "direction");
 static_assert((int)SPYRE_FMT_FP64 == DRM_SPYRE_FORMAT_FP64 &&

@@ -136,8 +136,12 @@ static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint
 				   (unsigned long long)cb->src, (unsigned long long)cb->size,
 				   (void *)(uintptr_t)cb->host_addr);
 	/* The kernel checks descriptors by this function too, so it gives the same reason. */
-	if (error == EINVAL && cb->type == DRM_SPYRE_CB_DMA)
+	if (error == EINVAL && cb->type == DRM_SPYRE_CB_DMA) {
 		stop = spyre_dma_check(submission->commands[index].dma.desc, &bytes, NULL);
+		if (stop == SPYRE_STOP_NONE)
+			stop = spyre_dma_check_host(submission->commands[index].dma.desc,
+						    cb->size);
+	}
 	if (stop != SPYRE_STOP_NONE)
 		return spyre_error(stop == SPYRE_STOP_DMA_FORMAT ? SPYRE_ERROR_FORMAT
 								 : SPYRE_ERROR_INVALID_ARGUMENT,

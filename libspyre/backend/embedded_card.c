@@ -33,6 +33,7 @@ static spyre_status card_open(int index, struct spyre_card **out)
 		return status;
 	}
 	card->base.ops = &spyre_backend_embedded;
+	card->base.boxes = true;
 	card->generation = embedded_generation(index);
 	/* The environment may have changed since the device was started. */
 	card->base.properties.num_cores = card->device->config.cores;

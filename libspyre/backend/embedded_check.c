@@ -85,6 +85,8 @@ static spyre_status check_dma(struct embedded_card *card, const struct spyre_com
 
 	*desc = *in->dma.desc;
 	stop = spyre_dma_check(desc, &bytes, &out->cost);
+	if (!stop)
+		stop = spyre_dma_check_host(desc, in->dma.host_bytes);
 	if (stop)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "DMA descriptor refused: %s",
 				   spyre_stop_name(stop));

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/layout/box.c
+libspyre_libcore_la_SOURCES += libspyre/layout/box.h
 libspyre_libcore_la_SOURCES += libspyre/layout/layout.c
 libspyre_libcore_la_SOURCES += libspyre/layout/sizes.c
 libspyre_libcore_la_SOURCES += libspyre/layout/sizes.h

@@ -11,6 +11,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/context.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/context.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/copy.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/copy.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/copy_boxes.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/deferred.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/device.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/event.c

@@ -188,6 +188,7 @@ int main(void)
 	test_fill(fd, &dev);
 	test_copy(fd, &dev);
 	test_dma(fd, &dev);
+	test_boxes(fd);
 	test_exec(fd, &dev);
 	test_order(fd, &dev);
 	test_many_queues(fd, &dev);

@@ -385,6 +385,7 @@ static const struct field desc_fields[] = {
 	FIELD(drm_spyre_dma, device_format, FIELD_ENUM1, .arg = DRM_SPYRE_FORMAT_FP64),
 	FIELD(drm_spyre_dma, num_dims, FIELD_ENUM1, .arg = DRM_SPYRE_DMA_MAX_DIMS),
 	FIELD(drm_spyre_dma, num_bounds, FIELD_ENUM, .arg = DRM_SPYRE_DMA_MAX_BOUNDS),
+	FIELD(drm_spyre_dma, flags, FIELD_FLAGS, .arg = DRM_SPYRE_DMA_BOX),
 	FIELD(drm_spyre_dma, pad, FIELD_MBZ),
 	FIELD(drm_spyre_dma, host_offset, FIELD_OTHER),
 	FIELD(drm_spyre_dma, dim[0].pad, FIELD_MBZ),

@@ -29,7 +29,8 @@ tests_abi_abi_memory_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_memory_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 
 tests_abi_abi_submit_SOURCES = tests/abi/abi-submit.c \
-	tests/abi/submit.h tests/abi/submit-dma.c tests/abi/submit-exec.c tests/abi/submit-sync.c
+	tests/abi/submit.h tests/abi/submit-box.c tests/abi/submit-dma.c tests/abi/submit-exec.c \
+	tests/abi/submit-sync.c
 tests_abi_abi_submit_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_submit_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
 

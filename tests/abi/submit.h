@@ -9,5 +9,7 @@
 void test_dma(int fd, struct abi_buf *dev);
 void test_exec(int fd, struct abi_buf *dev);
 void test_sync(int fd, struct abi_buf *dev);
+/* Uses buffers of its own. */
+void test_boxes(int fd);
 
 #endif /* ABI_SUBMIT_H */

@@ -159,11 +159,19 @@ void dma_make(struct dma_input *input)
 	desc->direction = number % 2;
 	number /= 2;
 	input->seed = fuzz_random(~0u);
+	if (!fuzz_random(3)) {
+		shape = number % DMA_BOX_SHAPES;
+		if (shape == DMA_BOX_TILE && (fuzz_random(3) || (spyre_fmt_bytes(host) != 2 &&
+								 spyre_fmt_bytes(host) != 4)))
+			shape = DMA_BOX_TRANSPOSED;
+		dma_make_box(input, shape);
+		return;
+	}
 	if (!fuzz_random(12))
 		input->kind = 1 + fuzz_random(DMA_INPUT_KINDS - 1);
 	/* Only a few inputs use the unit's tiles, which have thousands of elements. */
 	shape = number % DMA_FORM_SHAPES;
-	if (shape == DMA_FORM_TILE && (fuzz_random(8) || (spyre_fmt_bytes(host) != 2 &&
+	if (shape == DMA_FORM_TILE && (fuzz_random(5) || (spyre_fmt_bytes(host) != 2 &&
 							  spyre_fmt_bytes(host) != 4)))
 		shape = DMA_FORM_TRANSPOSED;
 	desc->num_dims = 2 + (fuzz_random(2) ? fuzz_random(fuzz_random(8) ? 4 : 7) : 0);

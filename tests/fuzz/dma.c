@@ -2,7 +2,8 @@
 /*
  * Fuzzes DMA descriptors: a transfer that spyre_dma_check() accepts stays within
  * its two spans and, on every arithmetic unit, produces the bytes of a short
- * reference that moves one element at a time. The spans end at an inaccessible
+ * reference that moves one element at a time. A box that leaves the host span moves
+ * nothing. The spans end at an inaccessible
  * page; the bytes before them, and after an aligned device range, are checked
  * afterwards.
  */
@@ -79,13 +80,19 @@ static size_t make(uint8_t *data)
 	return sizeof(input);
 }
 
+static bool is_box(const struct spyre_dma_desc *desc)
+{
+	return desc->flags & SPYRE_DMA_BOX;
+}
+
 /* Facts that the reference finds on its way. */
 struct outcome {
 	bool padded;		/* some element is padding */
-	bool unordered;		/* two elements are written to one byte of the host */
+	bool unordered;		/* two elements are written to one byte of the destination */
+	bool escapes;		/* an element of a box leaves the host span */
 };
 
-/* Returns true if an element of this transfer has already written these bytes of the host. */
+/* Returns true if an element of this transfer has already written these bytes. */
 static bool written_before(uint64_t at, uint32_t bytes, bool restart)
 {
 	static uint32_t stamp[DMA_MAX_BYTES], now;
@@ -144,7 +151,7 @@ static struct outcome reference(const struct spyre_dma_desc *desc, uint8_t *host
 	const uint32_t hb = spyre_fmt_bytes(desc->host_format);
 	const uint32_t db = spyre_fmt_bytes(desc->device_format);
 	struct odometer o = { .desc = desc, .at = desc->host_offset };
-	struct outcome out = { false, false };
+	struct outcome out = { 0 };
 
 	written_before(0, 0, true);
 	do {
@@ -163,6 +170,32 @@ static struct outcome reference(const struct spyre_dma_desc *desc, uint8_t *host
 		}
 		device += db;
 	} while (odometer_next(&o));
+	return out;
+}
+
+/* The same for a box; also checks the device bytes that spyre_dma_check() computed. */
+static struct outcome reference_of_box(const struct spyre_dma_desc *desc, uint8_t *host,
+				       uint64_t host_bytes, uint8_t *device,
+				       uint64_t device_bytes)
+{
+	const uint32_t hb = spyre_fmt_bytes(desc->host_format);
+	const uint32_t db = spyre_fmt_bytes(desc->device_format);
+	const bool back = desc->direction == SPYRE_DMA_D2H;
+	struct outcome out = { 0 };
+	uint64_t i, h, d, end = 0;
+
+	written_before(0, 0, true);
+	for (i = 0; reference_box_at(desc, i, &h, &d); i++) {
+		end = d + db > end ? d + db : end;
+		out.escapes |= h + hb > host_bytes;
+		if (!out.escapes)
+			out.unordered |= written_before(back ? h : d, back ? hb : db, false);
+	}
+	if (end != device_bytes)
+		fuzz_fail("a box that ends at byte %llu of the device is said to have %llu",
+			  (unsigned long long)end, (unsigned long long)device_bytes);
+	if (!out.escapes)
+		reference_box(desc, device, host);
 	return out;
 }
 
@@ -239,15 +272,17 @@ static void check_edges(const struct dma_input *in, enum side side, const uint8_
 static void check_bytes(const struct dma_input *in, enum side side, const uint8_t *p,
 			uint64_t bytes, const char *unit)
 {
+	uint32_t shape;
 	uint64_t i = 0;
 
 	if (!memcmp(p, want[side], bytes))
 		return;
 	while (p[i] == want[side][i])
 		i++;
+	shape = is_box(&in->desc) ? DMA_FORM_BOX + dma_box_shape(&in->desc) : shape_of(in);
 	fuzz_fail("%s: kind %u, direction %u, formats %u %u, shape %u: byte %llu of the %s is "
 		  "%02x, want %02x", unit, in->kind, in->desc.direction, in->desc.host_format,
-		  in->desc.device_format, shape_of(in), (unsigned long long)i,
+		  in->desc.device_format, shape, (unsigned long long)i,
 		  side == HOST ? "host" : "device", p[i], want[side][i]);
 }
 
@@ -260,6 +295,15 @@ static void check(const struct dma_input *in, uint8_t *const *p, const uint64_t 
 	}
 }
 
+static uint32_t form_of(const struct dma_input *in, const struct outcome *out)
+{
+	bool back = in->desc.direction == SPYRE_DMA_D2H;
+
+	if (is_box(&in->desc))
+		return dma_box_shape(&in->desc) + (back ? DMA_FORM_BOX_D2H : DMA_FORM_BOX);
+	return shape_of(in) + (out->padded ? DMA_FORM_PADDED : 0) + (back ? DMA_FORM_D2H : 0);
+}
+
 static void transfer(const struct dma_input *in, uint64_t device_bytes)
 {
 	const struct spyre_dma_desc *desc = &in->desc;
@@ -268,6 +312,7 @@ static void transfer(const struct dma_input *in, uint64_t device_bytes)
 	uint8_t *p[2] = {
 		place(HOST, bytes[HOST], 1), place(DEVICE, bytes[DEVICE], in->seed % 2 ? 128 : 1),
 	};
+	const enum side to = desc->direction == SPYRE_DMA_D2H ? HOST : DEVICE;
 	struct outcome out;
 	uint32_t form;
 
@@ -275,9 +320,11 @@ static void transfer(const struct dma_input *in, uint64_t device_bytes)
 	fill_random(source[DEVICE], bytes[DEVICE], desc->device_format, in->seed * 7);
 	memcpy(want[HOST], source[HOST], bytes[HOST]);
 	memcpy(want[DEVICE], source[DEVICE], bytes[DEVICE]);
-	out = reference(desc, want[HOST], bytes[HOST], want[DEVICE]);
-	form = shape_of(in) + (out.padded ? DMA_FORM_PADDED : 0) +
-	       (desc->direction == SPYRE_DMA_D2H ? DMA_FORM_D2H : 0);
+	if (is_box(desc))
+		out = reference_of_box(desc, want[HOST], bytes[HOST], want[DEVICE], device_bytes);
+	else
+		out = reference(desc, want[HOST], bytes[HOST], want[DEVICE]);
+	form = form_of(in, &out);
 	for (unsigned int unit = 0; unit < card->num_units; unit++) {
 		const char *name = spyre_unit_name(card->unit[unit]);
 		enum spyre_stop stop;
@@ -287,16 +334,18 @@ static void transfer(const struct dma_input *in, uint64_t device_bytes)
 		card->patience = ~0u;
 		stop = spyre_card_dma(&card->host, card, &card->worker, desc, p[DEVICE], p[HOST],
 				      bytes[HOST]);
-		if (stop != SPYRE_STOP_NONE)
-			fuzz_fail("%s: an accepted descriptor stopped with %s", name,
-				  spyre_stop_name(stop));
+		if (stop != (out.escapes ? SPYRE_STOP_EXTENT : SPYRE_STOP_NONE))
+			fuzz_fail("%s: an accepted descriptor %s its span stopped with %s", name,
+				  out.escapes ? "beyond" : "within", spyre_stop_name(stop));
 		if (out.unordered) {
-			check_edges(in, HOST, p[HOST], bytes[HOST], name);
-			check_bytes(in, DEVICE, p[DEVICE], bytes[DEVICE], name);
+			check_edges(in, to, p[to], bytes[to], name);
+			check_bytes(in, !to, p[!to], bytes[!to], name);
 			continue;
 		}
 		check(in, p, bytes, name);
-		fuzz_cover_add(form, dma_pair(desc->host_format, desc->device_format), unit);
+		if (!out.escapes)
+			fuzz_cover_add(form, dma_pair(desc->host_format, desc->device_format),
+				       unit);
 	}
 	unordered += out.unordered;
 	fuzz_compared += !out.unordered;
@@ -390,16 +439,23 @@ static bool run(const uint8_t *data, size_t size)
 {
 	struct dma_input input = { 0 };
 	uint64_t device_bytes = 0;
+	bool fits;
 
 	memcpy(&input, data, size < sizeof(input) ? size : sizeof(input));
 	if (spyre_dma_check(&input.desc, &device_bytes, NULL) != SPYRE_STOP_NONE)
 		return false;
 	input.host_bytes %= DMA_MAX_BYTES + 1;
-	if (input.kind == DMA_INPUT_STREAM)
+	fits = device_bytes <= DMA_MAX_BYTES;
+	/* A device that repeats its elements has few bytes of very many. */
+	for (uint32_t d = 0, n = 1; is_box(&input.desc) && d < input.desc.num_dims; d++) {
+		fits &= input.desc.dim[d].count <= DMA_MAX_BYTES / n;
+		n *= fits ? input.desc.dim[d].count : 1;
+	}
+	if (input.kind == DMA_INPUT_STREAM && !is_box(&input.desc))
 		stream(&input);
 	else if (input.kind == DMA_INPUT_COPY || input.kind == DMA_INPUT_FILL)
 		linear(&input);
-	else if (device_bytes > DMA_MAX_BYTES)
+	else if (!fits)
 		too_large++;
 	else
 		transfer(&input, device_bytes);
@@ -409,11 +465,20 @@ static bool run(const uint8_t *data, size_t size)
 static const char *form_name(uint32_t form)
 {
 	static const char *const shape[] = { "rows", "strided", "transposed", "tile", "repeated" };
+	static const char *const box[] = {
+		"rows", "long", "strided", "transposed", "tile", "scattered", "repeated",
+	};
 	static const char *const other[] = {
 		"stream H2D", "stream D2H", "copy", "copy, overlapping", "fill",
 	};
 	static char name[40];
 
+	if (form >= DMA_FORM_BOX) {
+		snprintf(name, sizeof(name), "box %s %s",
+			 form >= DMA_FORM_BOX_D2H ? "D2H" : "H2D",
+			 box[(form - DMA_FORM_BOX) % DMA_BOX_SHAPES]);
+		return name;
+	}
 	if (form >= DMA_FORM_STREAM)
 		return other[form - DMA_FORM_STREAM];
 	snprintf(name, sizeof(name), "%s %s%s", form >= DMA_FORM_D2H ? "D2H" : "H2D",
@@ -436,9 +501,12 @@ static bool reachable(uint32_t form, uint32_t pair)
 {
 	uint32_t host, device;
 
+	dma_pair_formats(pair, &host, &device);
+	if (form >= DMA_FORM_BOX)
+		return (form - DMA_FORM_BOX) % DMA_BOX_SHAPES != DMA_BOX_TILE ||
+		       spyre_fmt_bytes(host) == 2 || spyre_fmt_bytes(host) == 4;
 	if (form >= DMA_FORM_COPY)
 		return pair == 0;
-	dma_pair_formats(pair, &host, &device);
 	if (form >= DMA_FORM_STREAM)
 		return true;
 	/* The tiles are of 16 and of 32 bits. */

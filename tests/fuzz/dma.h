@@ -22,6 +22,18 @@ struct dma_input {
 	uint32_t seed;		/* of the bytes and of their location */
 };
 
+/* Shapes of boxes, by the dim that is contiguous on the device: the lanes. */
+enum dma_box_shape {
+	DMA_BOX_ROWS,		/* lanes are contiguous on the host as well */
+	DMA_BOX_LONG,		/* more lanes than the engine has in a row */
+	DMA_BOX_STRIDED,	/* no dim is contiguous on the host */
+	DMA_BOX_TRANSPOSED,	/* another dim is contiguous on the host */
+	DMA_BOX_TILE,		/* as TRANSPOSED, with 64 rows and lanes of 128 bytes */
+	DMA_BOX_SCATTERED,	/* no dim is contiguous on the device */
+	DMA_BOX_REPEATED,	/* a dim repeats its source */
+	DMA_BOX_SHAPES
+};
+
 /* Transfers in either direction, with or without padding lanes. */
 enum dma_form {
 	DMA_FORM_ROWS,		/* lanes are contiguous on the host */
@@ -37,13 +49,19 @@ enum dma_form {
 	DMA_FORM_COPY,
 	DMA_FORM_COPY_OVERLAP,
 	DMA_FORM_FILL,
-	DMA_FORMS
+	DMA_FORM_BOX,
+	DMA_FORM_BOX_D2H = DMA_FORM_BOX + DMA_BOX_SHAPES,
+	DMA_FORMS = DMA_FORM_BOX_D2H + DMA_BOX_SHAPES
 };
 
 /* Supported pairs of a host and a device format; pair 0 stands for no pair. */
 uint32_t dma_pairs(void);
 uint32_t dma_pair(uint32_t host_format, uint32_t device_format);
 void dma_pair_formats(uint32_t pair, uint32_t *host_format, uint32_t *device_format);
+
+/* Makes a random box of the direction and formats in @input->desc, and its host_bytes. */
+void dma_make_box(struct dma_input *input, enum dma_box_shape shape);
+enum dma_box_shape dma_box_shape(const struct spyre_dma_desc *desc);
 
 /* Creates a random input; cycles through all forms and pairs. */
 void dma_make(struct dma_input *input);

@@ -17,7 +17,7 @@ tests_fuzz_fuzz_coredump_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(COREDUMP_C
 tests_fuzz_fuzz_coredump_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSON_LIBS)
 tests_fuzz_fuzz_dma_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \
 	tests/fuzz/cover.c tests/fuzz/cover.h tests/fuzz/dma.c tests/fuzz/dma.h \
-	tests/fuzz/dma-make.c tests/unit/model_build.c tests/unit/model_build.h \
+	tests/fuzz/dma-box.c tests/fuzz/dma-make.c tests/unit/model_build.c tests/unit/model_build.h \
 	tests/unit/model_reference.c tests/unit/model_reference.h
 tests_fuzz_fuzz_dma_LDADD = model/libmodel.la $(LIBM)
 tests_fuzz_fuzz_generated_SOURCES = $(fuzz_common) tests/fuzz/card.c tests/fuzz/card.h \

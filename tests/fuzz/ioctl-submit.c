@@ -12,7 +12,7 @@
 #include <liburing.h>
 #endif
 
-/* A raw move, a padded one, or arbitrary bytes. */
+/* A raw move, a padded one, or a box. */
 static void fill_desc(struct drm_spyre_dma *d, const struct fz_call *c)
 {
 	uint32_t i, lanes;
@@ -31,6 +31,14 @@ static void fill_desc(struct drm_spyre_dma *d, const struct fz_call *c)
 		d->num_bounds = 1 + c->p[7] % 2;
 		d->bound[0].limit = c->p[8];
 		d->bound[0].coef[c->p[9] % 8] = fz_special(c->p[10]);
+	}
+	if (c->p[7] >= 128 && c->p[7] < 192) {
+		d->flags = DRM_SPYRE_DMA_BOX;
+		d->bound[0].limit = c->p[8] < 192 ? 4u * c->p[8] : fz_special(c->p[8]);
+		for (i = 0; i < d->num_dims && i < 8; i++)
+			d->bound[0].coef[i] = i + 1 == d->num_dims ? 4 : 128u * (c->p[9] % 4);
+		if (c->p[10] >= 192)
+			d->bound[0].coef[c->p[9] % 8] = fz_special(c->p[10]);
 	}
 	d->host_offset = c->p[11] < 192 ? 0 : fz_special(c->p[11]);
 }

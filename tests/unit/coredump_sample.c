@@ -108,6 +108,8 @@ static void write_job(struct writer *w)
 	struct drm_spyre_dma dma = {
 		.num_dims = 2, .dim = { { .count = 4, .host_stride = 128 },
 					{ .count = 64, .host_stride = 2 } },
+		.flags = DRM_SPYRE_DMA_BOX,
+		.bound = { { .limit = 640, .coef = { 256, 4 } } },
 	};
 	struct drm_spyre_coredump_queue queues[2] = {
 		{ .context = 17, .queue = 5, .error = -14, .submitted = 6, .completed = 6 },

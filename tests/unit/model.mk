@@ -13,12 +13,14 @@ tests_unit_libmodeltest_la_SOURCES = \
 	tests/unit/model_checked.c tests/unit/model_checked.h
 tests_unit_libmodeltest_la_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 
-model_tests = tests/unit/model_format tests/unit/model_verify tests/unit/model_exec \
-	tests/unit/model_dma tests/unit/model_fuzz tests/unit/model_functions \
+model_tests = tests/unit/model_boxes tests/unit/model_format tests/unit/model_verify \
+	tests/unit/model_exec tests/unit/model_dma tests/unit/model_fuzz tests/unit/model_functions \
 	tests/unit/model_units tests/unit/model_programs tests/unit/model_verify_instr \
 	tests/unit/model_timing tests/unit/model_codecs tests/unit/model_group
 check_PROGRAMS += $(model_tests)
 TESTS += $(model_tests)
+tests_unit_model_boxes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_boxes_LDADD = $(model_test_ldadd)
 tests_unit_model_format_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_format_LDADD = $(model_test_ldadd)
 tests_unit_model_verify_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -318,7 +318,7 @@ START_TEST(test_refusals)
 	ck_assert_uint_eq(cost.bytes_read, 0);
 	ck_assert_uint_eq(cost.cycles, (3 * 40 * 128 + 41) / 42);
 	REFUSED(direction, 2, SPYRE_STOP_DMA_SHAPE);
-	REFUSED(reserved[2], 1, SPYRE_STOP_DMA_SHAPE);
+	REFUSED(reserved[1], 1, SPYRE_STOP_DMA_SHAPE);
 	REFUSED(num_dims, 0, SPYRE_STOP_DMA_SHAPE);
 	REFUSED(num_dims, 9, SPYRE_STOP_DMA_SHAPE);
 	REFUSED(num_dims, 2, SPYRE_STOP_DMA_SHAPE);

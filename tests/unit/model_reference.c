@@ -326,3 +326,31 @@ void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *
 			return;
 	}
 }
+
+bool reference_box_at(const struct spyre_dma_desc *desc, uint64_t index, uint64_t *host,
+		      uint64_t *device)
+{
+	uint32_t d;
+
+	*host = desc->host_offset;
+	*device = desc->box.device_offset;
+	for (d = desc->num_dims; d--; index /= desc->dim[d].count) {
+		*host += index % desc->dim[d].count * desc->dim[d].host_stride;
+		*device += index % desc->dim[d].count * desc->box.device_stride[d];
+	}
+	return !index;
+}
+
+void reference_box(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host)
+{
+	uint64_t i, h, d;
+
+	for (i = 0; reference_box_at(desc, i, &h, &d); i++) {
+		if (desc->direction == SPYRE_DMA_H2D)
+			reference_convert(desc->device_format, device + d, desc->host_format,
+					  host + h);
+		else
+			reference_convert(desc->host_format, host + h, desc->device_format,
+					  device + d);
+	}
+}

@@ -11,6 +11,14 @@
 void reference_dma(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host,
 		   uint64_t host_bytes);
 
+/*
+ * Offsets of element @index of a box on both sides, in bytes; returns false past the last
+ * element.
+ */
+bool reference_box_at(const struct spyre_dma_desc *desc, uint64_t index, uint64_t *host,
+		      uint64_t *device);
+void reference_box(const struct spyre_dma_desc *desc, uint8_t *device, uint8_t *host);
+
 /* Converts one element by the DMA engine's rules. */
 void reference_convert(uint32_t to, uint8_t *dst, uint32_t from, const uint8_t *src);
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # Tests of the runtime, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
-runtime_tests = tests/unit/runtime_activity tests/unit/runtime_copy tests/unit/runtime_devices tests/unit/runtime_errors \
-	tests/unit/runtime_graph \
+runtime_tests = tests/unit/runtime_activity tests/unit/runtime_boxes tests/unit/runtime_copy \
+	tests/unit/runtime_devices tests/unit/runtime_errors tests/unit/runtime_graph \
 	tests/unit/runtime_kernel tests/unit/runtime_memlock tests/unit/runtime_memory \
 	tests/unit/runtime_pools tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
 	tests/unit/runtime_threads tests/unit/runtime_va
@@ -13,6 +13,9 @@ runtime_test_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_runtime_activity_SOURCES = tests/unit/runtime_activity.c tests/unit/runtime_check.h
 tests_unit_runtime_activity_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_activity_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_boxes_SOURCES = tests/unit/runtime_boxes.c tests/unit/runtime_check.h
+tests_unit_runtime_boxes_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_boxes_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 tests_unit_runtime_copy_SOURCES = tests/unit/runtime_copy.c tests/unit/runtime_check.h
 tests_unit_runtime_copy_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_copy_LDADD = libspyre/libspyre.la $(CHECK_LIBS)

@@ -70,6 +70,7 @@ START_TEST(good)
 		"0 done     FILL dst 0x8000 4096 bytes", ">   1 failed   EXEC",
 		"2 not run  DMA dst 0x400000080 512 bytes", "operand 0", "0x0400000000",
 		"8192 bytes -w", "dim 1: 64 steps of 2 bytes", "the first", "loop, 7 times",
+		"box, device offset 640, device strides 256 4\n",
 		"MOVE", "[64x2]", "operand 0+0x0 LX+0x80",
 		"context 18 queue 1 low: 3 taken, 2 ended, error 0, runs job 3",
 	};
@@ -101,6 +102,10 @@ START_TEST(json)
 			 "failed");
 	ck_assert_uint_eq(yyjson_get_uint(yyjson_doc_ptr_get(doc,
 			  "/control_blocks/1/operands/1/address")), 0x400002000);
+	ck_assert_uint_eq(yyjson_get_uint(yyjson_doc_ptr_get(doc,
+			  "/control_blocks/2/dma/device_offset")), 640);
+	ck_assert_uint_eq(yyjson_get_uint(yyjson_doc_ptr_get(doc,
+			  "/control_blocks/2/dma/dims/0/device_stride")), 256);
 	ck_assert(yyjson_is_null(yyjson_doc_ptr_get(doc, "/truncated")));
 	yyjson_doc_free(doc);
 	free(text);

@@ -27,6 +27,8 @@ fi
 
 run ${users##* } "runtime_copy without pins" bash -c 'ulimit -l 0; exec "$0"' \
 	"$build/tests/unit/runtime_copy"
+run ${users##* } "runtime_boxes without pins" bash -c 'ulimit -l 0; exec "$0"' \
+	"$build/tests/unit/runtime_boxes"
 
 for program in "$src"/tests/unit/tools_launch.sh "$src"/tests/unit/tools_digits.sh; do
 	# The emulated processor takes seconds for a product of 1,024 x 1,024.

@@ -134,7 +134,11 @@ static void add_dma(struct json *j, yyjson_mut_val *to, const struct coredump *d
 		one = yyjson_mut_arr_add_obj(j->doc, array);
 		add_num(j, one, "count", dma.dim[i].count);
 		add_num(j, one, "host_stride", dma.dim[i].host_stride);
+		if (dma.flags & DRM_SPYRE_DMA_BOX)
+			add_num(j, one, "device_stride", dma.bound[0].coef[i]);
 	}
+	if (dma.flags & DRM_SPYRE_DMA_BOX)
+		add_num(j, object, "device_offset", dma.bound[0].limit);
 }
 
 static void add_cb(struct json *j, yyjson_mut_val *array, const struct coredump *dump,

@@ -121,6 +121,13 @@ static void print_dma(const struct coredump *dump, uint32_t index, FILE *out)
 	for (i = 0; i < dims; i++)
 		fprintf(out, "           dim %u: %u steps of %" PRIu64 " bytes\n", i,
 			dma.dim[i].count, (uint64_t)dma.dim[i].host_stride);
+	if (!(dma.flags & DRM_SPYRE_DMA_BOX))
+		return;
+	fprintf(out, "           box, device offset %" PRIu64 ", device strides",
+		(uint64_t)dma.bound[0].limit);
+	for (i = 0; i < dims; i++)
+		fprintf(out, " %" PRIu64, (uint64_t)dma.bound[0].coef[i]);
+	fprintf(out, "\n");
 }
 
 static void print_cb(const struct coredump *dump, const struct coredump_section *section,

@@ -503,10 +503,22 @@ struct drm_spyre_queue_query {
 #define DRM_SPYRE_DMA_MAX_BOUNDS 8
 
 /**
+ * DRM_SPYRE_DMA_BOX: the device side has strides as well, in place of bounds
+ *
+ * bound[0].limit is the distance from the device address to coordinate 0, and
+ * bound[0].coef[i] that between neighbours of dimension i on the device, both in
+ * bytes; num_bounds and the rest of bound[] MBZ.  The transfer moves every
+ * coordinate and leaves all other bytes on either side as they are.  A host
+ * element outside of the host span is -EINVAL.  Older kernels refuse the flag
+ * (-EINVAL); the version of the driver says which ones know it.  Since 1.3.
+ */
+#define DRM_SPYRE_DMA_BOX (1 << 0)
+
+/**
  * struct drm_spyre_dma_dim - one device dimension of a transfer
  */
 struct drm_spyre_dma_dim {
-	/** @count: extent; the last dimension is the one within the stick. */
+	/** @count: extent; without BOX the last dimension is the one within the stick. */
 	__u32 count;
 	/** @pad: MBZ. */
 	__u32 pad;
@@ -518,9 +530,9 @@ struct drm_spyre_dma_dim {
  * struct drm_spyre_dma_bound - a linear bound: sum c[i] * coef[i] < limit
  */
 struct drm_spyre_dma_bound {
-	/** @limit: exclusive limit. */
+	/** @limit: exclusive limit; BOX: see there. */
 	__u64 limit;
-	/** @coef: one coefficient per dimension. */
+	/** @coef: one coefficient per dimension; BOX: see there. */
 	__u64 coef[DRM_SPYRE_DMA_MAX_DIMS];
 };
 
@@ -536,15 +548,17 @@ struct drm_spyre_dma {
 	__u8 device_format;
 	/** @num_dims: number of dimensions, 1..8. */
 	__u8 num_dims;
-	/** @num_bounds: number of bounds, 0..8. */
+	/** @num_bounds: number of bounds, 0..8; BOX: 0. */
 	__u8 num_bounds;
+	/** @flags: DRM_SPYRE_DMA_BOX. Since 1.3. */
+	__u8 flags;
 	/** @pad: MBZ. */
-	__u8 pad[3];
+	__u8 pad[2];
 	/** @host_offset: bytes from the start of the host span. */
 	__u64 host_offset;
 	/** @dim: dimensions, outermost first. */
 	struct drm_spyre_dma_dim dim[DRM_SPYRE_DMA_MAX_DIMS];
-	/** @bound: bounds; coordinates outside of any of them are padding. */
+	/** @bound: bounds; coordinates outside of any of them are padding. BOX: see there. */
 	struct drm_spyre_dma_bound bound[DRM_SPYRE_DMA_MAX_BOUNDS];
 };
 
