@@ -328,7 +328,8 @@ static inline u32 spyre_indirect_dims(const struct spyre_instr *in, u32 d)
 static inline u32 spyre_view_count(const struct spyre_instr *in, const struct spyre_view *view,
 				   u32 index, u32 d)
 {
-	if (spyre_dim_indirect(in, index, d))
+	/* Walks over all views of a program at each launch ask this. */
+	if (in->opcode >= SPYRE_OP_GATHER && spyre_dim_indirect(in, index, d))
 		return in->imm[spyre_indirect_dims(in, d)];
 	if (in->opcode != SPYRE_OP_PT)
 		return in->count[d];
