@@ -200,6 +200,23 @@ START_TEST(test_bad_index)
 }
 END_TEST
 
+/* The host asks to stop right after the bad index: the stop keeps its reason. */
+START_TEST(test_stop_after_bad_index)
+{
+	int32_t row[POINTS] = { ROWS };
+	struct spyre_program prog;
+	struct memory m;
+	size_t size;
+	void *image = pairs(SPYRE_OP_GATHER, &size);
+
+	build_seal(image, size, 1, &prog);
+	fill(&m, &prog, row, columns);
+	ck_assert_int_eq(run(&m, &prog, test_units()[0], 1, 0, NULL), SPYRE_STOP_INDEX);
+	done(&m, &prog);
+	free(image);
+}
+END_TEST
+
 /* Core 1 meets a bad index: the phase after it does not run, whatever the threads are. */
 START_TEST(test_phase_after_bad_index)
 {
@@ -343,10 +360,13 @@ static void check_verifier(uint32_t opcode, uint32_t table)
 	BAD(opcode, in->imm[0], 0, BAD_SHAPE);
 	BAD(opcode, in->imm[1], (1u << 31) + 1, BAD_SHAPE);
 	BAD(opcode, in->imm[2], 1, BAD_SHAPE);
-	/* One more row than the operand has; 2^31 of them are beyond 64 bits of offset. */
+	/* One more row than the operand has, and many more. */
 	BAD(opcode, in->imm[0], ROWS + 1, EXTENT);
 	BAD(opcode, in->imm[0] = 1u << 31; view[table].stride[1], 1ull << 34, EXTENT);
 	BAD(opcode, in->imm[0] = 1u << 31; view[table].stride[1], 128, EXTENT);
+	/* 2^30 rows times 2^34 bytes are 0 modulo 2^64: it is not a table of one row. */
+	BAD(opcode, in->imm[0] = (1u << 30) + 1; view[table].stride[1] = 1ull << 34;
+	    op[table].extent, ROW, EXTENT);
 	BAD(opcode, view[table].stride[1], ROW + 2, EXTENT);
 	BAD(opcode, view[table].stride[1], ROW + 1, BAD_VIEW);
 	BAD(opcode, view[table].offset, 2, EXTENT);
@@ -499,6 +519,7 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, test_pairs, 0, 2);
 	tcase_add_loop_test(tc, test_bad_index, 0, 14);
+	tcase_add_test(tc, test_stop_after_bad_index);
 	tcase_add_test(tc, test_phase_after_bad_index);
 	tcase_add_test(tc, test_index_in_lx);
 	tcase_add_test(tc, test_polls);
