@@ -83,7 +83,9 @@ static struct checked_byte *make_order(void)
 /* Some indices stop a program, at extents of 4 to 6. */
 static void spoil_indices(uint32_t *index, size_t count)
 {
-	for (size_t i = fuzz_random(GOOD_INDICES); i < count; i += 1 + fuzz_random(2 * GOOD_INDICES))
+	size_t i = fuzz_random(GOOD_INDICES);
+
+	for (; i < count; i += 1 + fuzz_random(2 * GOOD_INDICES))
 		index[i] = fuzz_random(4) ? 4 + fuzz_random(4) : ~0u << fuzz_random(32);
 }
 
