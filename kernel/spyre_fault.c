@@ -41,15 +41,17 @@ const char *spyre_fault_name(u32 kind)
 }
 
 /*
- * The kind of fault when the card stopped by itself.  The verifier has ruled all
- * of it out: reaching memory that the operands do not name, leaving the
- * bounds that it has proved, or an instruction that makes no sense to a core.
+ * The kind of fault when the card stopped by itself.  An index beyond its extent is
+ * the program's data.  The verifier has ruled out all others: reaching memory that
+ * the operands do not name, leaving the bounds that it has proved, or an instruction
+ * that makes no sense to a core.
  */
 static u32 spyre_fault_of_stop(enum spyre_stop stop)
 {
 	switch (stop) {
 	case SPYRE_STOP_ACCESS:
 	case SPYRE_STOP_DMA_RANGE:
+	case SPYRE_STOP_INDEX:
 		return DRM_SPYRE_FAULT_ACCESS;
 	case SPYRE_STOP_EXTENT:
 	case SPYRE_STOP_LX_OVERFLOW:

@@ -19,7 +19,7 @@ struct run {
 	bool borrow;			/* cores borrow scratchpads one after the other */
 	u32 borrowed;			/* bit mask of the borrowed scratchpads */
 	u32 quiet;			/* steps since the last poll */
-	u32 stop;
+	u32 stop;			/* enum spyre_stop, of all threads */
 };
 
 /* Yields and polls for a stop; called between sections. */
@@ -30,7 +30,7 @@ static void poll(struct run *run)
 	if (host->relax)
 		host->relax(host);
 	if (host->should_stop && host->should_stop(host, run->x->job))
-		__atomic_store_n(&run->stop, 1, __ATOMIC_RELAXED);
+		spyre_stop_cancel(&run->stop);
 }
 
 static void run_stream(struct run *run, const struct spyre_prog_stream *stream, u8 *lx,
@@ -139,7 +139,7 @@ static u32 run_phases(struct run *run, u32 index, u32 phases, struct spyre_worke
 	else
 		host->parallel(host, self, run->phase->num_streams, run_phase_stream, run);
 	if (host->should_stop && host->should_stop(host, x->job))
-		__atomic_store_n(&run->stop, 1, __ATOMIC_RELAXED);
+		spyre_stop_cancel(&run->stop);
 	return phases;
 }
 
@@ -196,5 +196,5 @@ enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self)
 			poll(&run);
 		}
 	}
-	return spyre_stopped(&run.stop) ? SPYRE_STOP_CANCELLED : SPYRE_STOP_NONE;
+	return run.stop;
 }

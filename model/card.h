@@ -57,7 +57,11 @@ struct spyre_exec {
 	u8 *const *lx;
 };
 
-/* Runs the program to its end.  Returns SPYRE_STOP_NONE or _CANCELLED. */
+/*
+ * Runs the program to its end. Returns SPYRE_STOP_NONE, _CANCELLED, or _INDEX if GATHER
+ * or SCATTER found an index that is not below its extent; the operands that the program
+ * writes are then undefined, and nothing else.
+ */
 enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self);
 
 /*

@@ -9,6 +9,14 @@ bool spyre_stopped(const u32 *stop)
 	return __atomic_load_n(stop, __ATOMIC_RELAXED);
 }
 
+void spyre_stop_cancel(u32 *stop)
+{
+	u32 running = SPYRE_STOP_NONE;
+
+	__atomic_compare_exchange_n(stop, &running, SPYRE_STOP_CANCELLED, false,
+				    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static void section_close(struct spyre_section *s)
 {
 	if (s->open && s->host->fpu_end)
@@ -24,7 +32,7 @@ bool spyre_section_count(struct spyre_section *s, u64 cost)
 		if (s->host->relax)
 			s->host->relax(s->host);
 		if (s->host->should_stop && s->host->should_stop(s->host, s->job))
-			__atomic_store_n(s->stop, 1, __ATOMIC_RELAXED);
+			spyre_stop_cancel(s->stop);
 		if (spyre_stopped(s->stop))
 			return false;
 	}
@@ -135,6 +143,9 @@ static bool run_instr(struct spyre_core *core, const struct spyre_instr *in)
 	switch (in->opcode) {
 	case SPYRE_OP_MOVE:
 		return spyre_core_move(core, in);
+	case SPYRE_OP_GATHER:
+	case SPYRE_OP_SCATTER:
+		return spyre_core_indirect(core, in);
 	case SPYRE_OP_SFU:
 		return spyre_core_sfu(core, in);
 	case SPYRE_OP_REDUCE:

@@ -12,7 +12,7 @@
 /*
  * Arithmetic is bracketed by fpu_begin/fpu_end. A section ends when its budget is
  * used up, and only between sections is the host asked whether to stop. All threads
- * of a job share @stop.
+ * of a job share @stop, an enum spyre_stop.
  */
 struct spyre_section {
 	struct spyre_host *host;
@@ -28,6 +28,8 @@ bool spyre_section_enter(struct spyre_section *s, u64 cost);
 bool spyre_section_count(struct spyre_section *s, u64 cost);
 void spyre_section_leave(struct spyre_section *s);
 bool spyre_stopped(const u32 *stop);
+/* Stops a job's threads because the host asked for it, unless they stop for an error. */
+void spyre_stop_cancel(u32 *stop);
 
 struct spyre_core {
 	const struct spyre_exec *x;
@@ -88,6 +90,7 @@ bool spyre_walk_next(struct spyre_walk *w);
 
 /* Executors of the opcodes. They return false if stopped. */
 bool spyre_core_move(struct spyre_core *core, const struct spyre_instr *in);
+bool spyre_core_indirect(struct spyre_core *core, const struct spyre_instr *in);
 bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in);
 bool spyre_core_reduce(struct spyre_core *core, const struct spyre_instr *in);
 bool spyre_core_pt(struct spyre_core *core, const struct spyre_instr *in);

@@ -23,7 +23,7 @@ static bool go_on(struct linear *l)
 	if (l->host->relax)
 		l->host->relax(l->host);
 	if (l->host->should_stop && l->host->should_stop(l->host, l->job))
-		__atomic_store_n(&l->stop, 1, __ATOMIC_RELAXED);
+		spyre_stop_cancel(&l->stop);
 	return !spyre_stopped(&l->stop);
 }
 

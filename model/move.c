@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The load/store unit: raw moves between LPDDR5, LX and ring, and transposes of
- * tiles.
+ * The load/store unit: raw moves between LPDDR5, LX and ring, also to and from
+ * addresses that indices name, and transposes of tiles.
  */
 #include "core.h"
 
 /* bytes of one piece of a move, which takes some microseconds */
 #define MOVE_CHUNK (64u << 10)
+
+/* An index and the move to or from its address, both of which may miss all caches. */
+#define INDEX_NS 150u
 
 /* A tile of 16 bits whose rows lie in different pages. */
 #define TILE_NS 2500u
@@ -49,6 +52,21 @@ static bool move_row(struct spyre_core *core, const struct spyre_walk *walk, con
 	return true;
 }
 
+/* Moves @count points for each of the walk's, whose inner dim the caller has taken. */
+static bool move_walk(struct spyre_core *core, struct spyre_walk *walk, const u64 *stride,
+		      u64 bytes, u64 count)
+{
+	bool go;
+
+	do {
+		if (stride[0] == bytes && stride[1] == bytes)
+			go = move_flat(core, walk->p[0], walk->p[1], bytes * count);
+		else
+			go = move_row(core, walk, stride, bytes, count);
+	} while (go && spyre_walk_next(walk));
+	return go;
+}
+
 bool spyre_core_move(struct spyre_core *core, const struct spyre_instr *in)
 {
 	u64 bytes = spyre_view_bytes(in, spyre_instr_views(in), 0);
@@ -56,19 +74,110 @@ bool spyre_core_move(struct spyre_core *core, const struct spyre_instr *in)
 	struct spyre_walk walk;
 	u64 count;
 	u32 i;
-	bool go;
 
 	spyre_walk_start(&walk, core, in);
 	for (i = 0; i < in->num_dims; i++)
 		spyre_walk_add(&walk, in, i);
 	count = spyre_walk_take_inner(&walk, stride);
-	do {
-		if (stride[0] == bytes && stride[1] == bytes)
-			go = move_flat(core, walk.p[0], walk.p[1], bytes * count);
+	return move_walk(core, &walk, stride, bytes, count);
+}
+
+/* Number of outer dims that some index depends on, or replaces. */
+static u32 indexed_dims(const struct spyre_instr *in)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	u32 n, i;
+
+	for (n = in->num_dims; n; n--) {
+		if (in->reduce_mask & 1u << (n - 1))
+			break;
+		for (i = 2; i < in->num_views; i++)
+			if (view[i].stride[n - 1])
+				return n;
+	}
+	return n;
+}
+
+/* Adds a dim along which the indirect view moves by its index alone. */
+static void add_indirect(struct spyre_walk *w, const struct spyre_instr *in, u32 d)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	u32 i;
+
+	if (in->count[d] == 1)
+		return;
+	w->count[w->num_dims] = in->count[d];
+	for (i = 0; i < w->num_views; i++)
+		w->stride[w->num_dims][i] = spyre_dim_indirect(in, i, d) ? 0 : view[i].stride[d];
+	w->num_dims++;
+}
+
+/*
+ * Adds the indices of a point, each times its stride, to *offset; stops the job if one
+ * is not below its extent.
+ */
+static bool add_indices(struct spyre_core *core, const struct spyre_instr *in,
+			const struct spyre_walk *walk, u64 *offset)
+{
+	const struct spyre_view *base = spyre_instr_views(in) + spyre_indirect_view(in);
+	u32 d, k = 0;
+
+	for (d = 0; d < in->num_dims; d++) {
+		u64 index, below;
+
+		if (!(in->reduce_mask & 1u << d))
+			continue;
+		/* Others may write the index meanwhile: what is checked is what is used. */
+		index = __atomic_load_n((const u32 *)walk->p[2 + k], __ATOMIC_RELAXED);
+		if (index >= in->imm[k]) {
+			__atomic_store_n(core->section.stop, SPYRE_STOP_INDEX, __ATOMIC_RELAXED);
+			return false;
+		}
+		/*
+		 * A processor may run ahead of the check with an index that fails it, so the
+		 * index is masked by arithmetic that the compiler cannot see through.
+		 */
+		below = index - in->imm[k];
+		__asm__ volatile("" : "+r"(below));
+		*offset += (index & (u64)((s64)below >> 63)) * base->stride[d];
+		k++;
+	}
+	return true;
+}
+
+bool spyre_core_indirect(struct spyre_core *core, const struct spyre_instr *in)
+{
+	u64 bytes = spyre_view_bytes(in, spyre_instr_views(in), 0);
+	u32 base = spyre_indirect_view(in), outer = indexed_dims(in), d;
+	struct spyre_walk walk, piece;
+	u64 stride[SPYRE_MAX_VIEWS], count;
+
+	spyre_walk_start(&walk, core, in);
+	for (d = 0; d < outer; d++) {
+		if (in->reduce_mask & 1u << d)
+			add_indirect(&walk, in, d);
 		else
-			go = move_row(core, &walk, stride, bytes, count);
-	} while (go && spyre_walk_next(&walk));
-	return go;
+			spyre_walk_add(&walk, in, d);
+	}
+	spyre_walk_start(&piece, core, in);
+	piece.num_views = 2;
+	for (; d < in->num_dims; d++)
+		spyre_walk_add(&piece, in, d);
+	count = spyre_walk_take_inner(&piece, stride);
+	do {
+		u64 offset = 0;
+
+		if (!spyre_section_count(&core->section,
+					 spyre_cost_ns(core, INDEX_NS * (in->num_views - 2))) ||
+		    !add_indices(core, in, &walk, &offset))
+			return false;
+		piece.p[0] = walk.p[0];
+		piece.p[1] = walk.p[1];
+		piece.p[base] += offset;
+		if (!move_walk(core, &piece, stride, bytes, count))
+			return false;
+	} while (spyre_walk_next(&walk));
+	return true;
 }
 
 /* Transposes tiles of 1- and 4-byte elements one by one; the unit does 16 bits. */

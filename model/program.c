@@ -26,6 +26,7 @@ static const char *const stop_names[SPYRE_STOP_COUNT] = {
 	[SPYRE_STOP_DMA_FORMAT] = "DMA_FORMAT",
 	[SPYRE_STOP_DMA_RANGE] = "DMA_RANGE",
 	[SPYRE_STOP_CANCELLED] = "CANCELLED",
+	[SPYRE_STOP_INDEX] = "INDEX",
 };
 
 const char *spyre_stop_name(enum spyre_stop stop)

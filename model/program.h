@@ -26,7 +26,7 @@
 #include "types.h"
 
 #define SPYRE_PROG_MAGIC 0x47505953u	/* "SYPG" */
-#define SPYRE_PROG_VERSION 2
+#define SPYRE_PROG_VERSION 3
 
 #define SPYRE_MAX_CORES 32u
 #define SPYRE_LX_BYTES (2u << 20)
@@ -40,6 +40,8 @@
 #define SPYRE_MAX_EXTENT (1ull << 34)	/* one segment: 16 GiB */
 #define SPYRE_MAX_PLACE (1u << 24)	/* coordinates and places: exact in fp32 */
 #define SPYRE_MAX_RANKS 65536u		/* TOPK */
+#define SPYRE_MAX_INDEX_VIEWS 4u	/* GATHER, SCATTER */
+#define SPYRE_MAX_INDEX (1u << 31)	/* their extents: a negative index is beyond each */
 
 struct spyre_prog_header {
 	u32 magic;
@@ -106,6 +108,8 @@ enum spyre_opcode {
 	SPYRE_OP_PT = 4,	/* view0 = view1 x view2 */
 	SPYRE_OP_RESTICK = 5,	/* transpose of a tile of one stick by one stick */
 	SPYRE_OP_TOPK = 6,	/* view0 = the largest or smallest of view1, in order */
+	SPYRE_OP_GATHER = 7,	/* view0 = view1 at indices, same format */
+	SPYRE_OP_SCATTER = 8,	/* view0 at indices = view1, same format */
 };
 
 enum spyre_func {
@@ -222,6 +226,14 @@ enum spyre_func {
  * 1..@lanes, imm[0] + imm[1] at most SPYRE_MAX_RANKS.  View0 has stride 0 in the
  * searched dims.
  *
+ * GATHER and SCATTER move like MOVE, but one view is indirect: view1 of GATHER,
+ * view0 of SCATTER. In the dims of reduce_mask its stride is multiplied by an index
+ * in place of the dim's coordinate. The k-th of these dims, ascending, takes its
+ * indices from view 2 + k, one 32-bit integer (a SPLAT) for each point of all dims,
+ * and imm[k] is their extent: the core stops with INDEX at an index, read as an
+ * unsigned number, that is not below it. Points are moved one after the other in
+ * the order of the dims, so the last one of an output that several reach remains.
+ *
  * SFU, REDUCE and TOPK compute on DL16, fp32, fp16, bf16, the fp8 formats,
  * SENINT4, SENINT8, SENINT16, IEEE_INT32 and SENUINT32, all via fp32.  Two
  * elements of SENINT4 share a byte: @lanes is even if any view has this format,
@@ -286,10 +298,39 @@ static inline u32 spyre_pt_interleave(u32 fmt)
 	return spyre_fmt_bytes(fmt) == 1 ? 2 : 1;
 }
 
-/* Steps of view @index along a dim; PT's operands are packed. */
+/* The view of GATHER and SCATTER that indices address; of others none. */
+static inline u32 spyre_indirect_view(const struct spyre_instr *in)
+{
+	return in->opcode == SPYRE_OP_GATHER ? 1 :
+	       in->opcode == SPYRE_OP_SCATTER ? 0 : SPYRE_MAX_VIEWS;
+}
+
+/* Returns true if an index takes the place of view @index's coordinate along a dim. */
+static inline bool spyre_dim_indirect(const struct spyre_instr *in, u32 index, u32 d)
+{
+	return index == spyre_indirect_view(in) && in->reduce_mask & 1u << d;
+}
+
+/* GATHER, SCATTER: indirect dims below @d. Dim d itself takes its indices from view 2 + these. */
+static inline u32 spyre_indirect_dims(const struct spyre_instr *in, u32 d)
+{
+	u32 n = 0;
+
+	while (d--)
+		n += in->reduce_mask >> d & 1;
+	return n;
+}
+
+/*
+ * Steps of view @index along a dim: PT's operands are packed, and an indirect dim has
+ * as many as there are valid indices.
+ */
 static inline u32 spyre_view_count(const struct spyre_instr *in, const struct spyre_view *view,
 				   u32 index, u32 d)
 {
+	/* Walks over all views of a program at each launch ask this. */
+	if (in->opcode >= SPYRE_OP_GATHER && spyre_dim_indirect(in, index, d))
+		return in->imm[spyre_indirect_dims(in, d)];
 	if (in->opcode != SPYRE_OP_PT)
 		return in->count[d];
 	if (index == 1 && d == 5)
@@ -409,6 +450,7 @@ enum spyre_stop {
 	SPYRE_STOP_DMA_FORMAT,
 	SPYRE_STOP_DMA_RANGE,		/* descriptor needs more device bytes */
 	SPYRE_STOP_CANCELLED,
+	SPYRE_STOP_INDEX,		/* while it runs: an index is not below its extent */
 	SPYRE_STOP_COUNT
 };
 
@@ -449,7 +491,8 @@ struct spyre_verify_error {
 
 /*
  * Proves that executing @image stays within the operands' extents and the LX,
- * terminates, and costs what @prog->cost says. Called once, when a program is
+ * terminates, and costs what @prog->cost says. Of GATHER and SCATTER it proves this for
+ * every index that their check of indices lets pass. Called once, when a program is
  * loaded; a launch then only compares operand sizes with the extents. @cores: cores
  * of the card. Returns 0, or -EINVAL with @err filled.
  */

@@ -39,6 +39,36 @@ static u64 larger(u64 a, u64 b)
 	return a > b ? a : b;
 }
 
+/* Indices that a view of them supplies per execution. */
+static u64 indices(const struct spyre_instr *in, u32 index)
+{
+	const struct spyre_view *view = spyre_instr_views(in) + index;
+	u64 n = 1;
+	u32 d;
+
+	for (d = 0; d < in->num_dims; d++)
+		if (view->stride[d])
+			n *= in->count[d];
+	return n;
+}
+
+/* Sticks of the indirect view: it moves along the dims of its own and of the indices. */
+static u64 indirect_sticks(const struct spyre_instr *in, u32 index, u64 sticks)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	u32 d, i;
+
+	for (d = 0; d < in->num_dims; d++) {
+		bool moves = !spyre_dim_indirect(in, index, d) && view[index].stride[d];
+
+		for (i = 2; i < in->num_views; i++)
+			moves |= view[i].stride[d] != 0;
+		if (moves)
+			sticks *= in->count[d];
+	}
+	return sticks;
+}
+
 /* Bytes that a view moves per execution, in sticks; repeated points cost once. */
 static u64 view_traffic(const struct spyre_instr *in, u32 index)
 {
@@ -46,6 +76,11 @@ static u64 view_traffic(const struct spyre_instr *in, u32 index)
 	u64 sticks = div_up(spyre_view_bytes(in, view, index), SPYRE_STICK_BYTES);
 	u32 d;
 
+	if (index == spyre_indirect_view(in))
+		return indirect_sticks(in, index, sticks) * SPYRE_STICK_BYTES;
+	/* Indices are loaded ahead, a stick of them at a time. */
+	if (index >= 2 && spyre_indirect_view(in) < 2)
+		return div_up(indices(in, index) * 4, SPYRE_STICK_BYTES) * SPYRE_STICK_BYTES;
 	for (d = 0; d < in->num_dims; d++)
 		if (view->stride[d])
 			sticks *= spyre_view_count(in, view, index, d);
@@ -108,8 +143,15 @@ static u64 pt_cycles(const struct spyre_instr *in, u64 macs)
 static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 {
 	u64 beats = sfu_beats(in, points);
+	u64 addresses = 0;
+	u32 i;
 
 	switch (in->opcode) {
+	case SPYRE_OP_GATHER:
+	case SPYRE_OP_SCATTER:
+		for (i = 2; i < in->num_views; i++)
+			addresses += indices(in, i);
+		return addresses;
 	case SPYRE_OP_PT:
 		return pt_cycles(in, points * in->lanes);
 	case SPYRE_OP_RESTICK:
@@ -167,7 +209,8 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 	}
 	if (in->opcode == SPYRE_OP_PT)
 		cost->macs = points * in->lanes;
-	else if (in->opcode != SPYRE_OP_MOVE && in->opcode != SPYRE_OP_RESTICK)
+	else if (in->opcode != SPYRE_OP_MOVE && in->opcode != SPYRE_OP_RESTICK &&
+		 spyre_indirect_view(in) >= 2)
 		cost->elements = points * in->lanes;
 	lpddr_weight(in, cost->bytes_read, cost->bytes_written, &num, &den);
 	cost->lpddr_read = cost->bytes_read * num / den;

@@ -25,10 +25,20 @@ static bool arithmetic_format(u32 fmt)
 	       fmt == SPYRE_FMT_IEEE_INT32 || fmt == SPYRE_FMT_SENUINT32;
 }
 
-/* Number of views of a function of an opcode; 0 if the pair does not exist. */
-static u32 views_of(u32 opcode, u32 func)
+static bool indirect(const struct spyre_instr *in)
 {
-	switch (opcode) {
+	return in->opcode == SPYRE_OP_GATHER || in->opcode == SPYRE_OP_SCATTER;
+}
+
+/* Number of views of a function of an opcode; 0 if the pair does not exist. */
+static u32 views_of(const struct spyre_instr *in)
+{
+	u32 func = in->func;
+
+	switch (in->opcode) {
+	case SPYRE_OP_GATHER:
+	case SPYRE_OP_SCATTER:
+		return func == SPYRE_FUNC_NONE ? 2 + spyre_indirect_dims(in, 8) : 0;
 	case SPYRE_OP_MOVE:
 	case SPYRE_OP_RESTICK:
 		return func == SPYRE_FUNC_NONE ? 2 : 0;
@@ -71,13 +81,14 @@ static int verify_counts(struct spyre_verify *v, const struct spyre_instr *in)
 static int verify_extras(struct spyre_verify *v, const struct spyre_instr *in)
 {
 	bool search = in->opcode == SPYRE_OP_REDUCE || in->opcode == SPYRE_OP_TOPK;
-	bool mask = search || in->func == SPYRE_FUNC_MASKBYINDEX;
+	bool mask = search || in->func == SPYRE_FUNC_MASKBYINDEX || indirect(in);
 	u32 flags = in->opcode == SPYRE_OP_REDUCE ? SPYRE_INSTR_REDUCE_LANES :
 		    in->opcode == SPYRE_OP_PT ? SPYRE_INSTR_ACCUMULATE :
 		    in->opcode == SPYRE_OP_TOPK ? SPYRE_INSTR_SMALLEST : 0;
-	u32 i;
+	/* The number of views has been checked: 2 of them are no index. */
+	u32 i = indirect(in) ? in->num_views - 2u : spyre_func_imms(in->func);
 
-	for (i = spyre_func_imms(in->func); i < 4; i++)
+	for (; i < 4; i++)
 		if (in->imm[i])
 			return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->imm[i], 0);
 	if (in->flags & ~flags)
@@ -97,6 +108,11 @@ static bool good_format(const struct spyre_instr *in, u32 index)
 	bool whole;
 
 	switch (in->opcode) {
+	case SPYRE_OP_GATHER:
+	case SPYRE_OP_SCATTER:
+		if (index >= 2)
+			return fmt == SPYRE_FMT_IEEE_INT32 || fmt == SPYRE_FMT_SENUINT32;
+		return spyre_fmt_bytes(fmt) && fmt == view->format;
 	case SPYRE_OP_MOVE:
 		return spyre_fmt_bytes(fmt) && fmt == view->format;
 	case SPYRE_OP_RESTICK:
@@ -155,13 +171,16 @@ static int verify_steps_of(struct spyre_verify *v, const struct spyre_instr *in)
 
 int spyre_verify_instr(struct spyre_verify *v, const struct spyre_instr *in)
 {
-	u32 views = views_of(in->opcode, in->func);
+	u32 views = views_of(in);
 	u32 i;
 
-	if (in->opcode < SPYRE_OP_MOVE || in->opcode > SPYRE_OP_TOPK)
-		return spyre_verify_fail(v, SPYRE_STOP_BAD_OPCODE, in->opcode, SPYRE_OP_TOPK);
+	if (in->opcode < SPYRE_OP_MOVE || in->opcode > SPYRE_OP_SCATTER)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_OPCODE, in->opcode, SPYRE_OP_SCATTER);
 	if (!views)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_FUNC, in->func, in->opcode);
+	if (indirect(in) && (views < 3 || views > 2 + SPYRE_MAX_INDEX_VIEWS))
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->reduce_mask,
+					 SPYRE_MAX_INDEX_VIEWS);
 	if (in->num_views != views)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->num_views, views);
 	if (verify_counts(v, in) || verify_extras(v, in) || verify_formats(v, in) ||

@@ -132,6 +132,24 @@ static int verify_restick(struct spyre_verify *v, const struct spyre_instr *in)
 	return verify_zero_stride(v, in, 1, 5);
 }
 
+static int verify_indices(struct spyre_verify *v, const struct spyre_instr *in)
+{
+	u32 k;
+
+	for (k = 0; k + 2 < in->num_views; k++) {
+		if (!in->imm[k] || in->imm[k] > SPYRE_MAX_INDEX)
+			return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->imm[k],
+						 SPYRE_MAX_INDEX);
+		if (spyre_instr_views(in)[2 + k].lanes != SPYRE_LANES_SPLAT) {
+			v->err->view = 2 + k;
+			return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW,
+						 spyre_instr_views(in)[2 + k].lanes,
+						 SPYRE_LANES_SPLAT);
+		}
+	}
+	return 0;
+}
+
 int spyre_verify_shape(struct spyre_verify *v, const struct spyre_instr *in)
 {
 	switch (in->opcode) {
@@ -143,6 +161,9 @@ int spyre_verify_shape(struct spyre_verify *v, const struct spyre_instr *in)
 		return verify_restick(v, in);
 	case SPYRE_OP_TOPK:
 		return verify_topk(v, in);
+	case SPYRE_OP_GATHER:
+	case SPYRE_OP_SCATTER:
+		return verify_indices(v, in);
 	case SPYRE_OP_SFU:
 		return in->func == SPYRE_FUNC_MASKBYINDEX ? verify_coordinates(v, in) : 0;
 	default:

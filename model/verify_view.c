@@ -13,6 +13,9 @@ static bool reach(u64 *end, u32 count, u64 stride)
 		return false;
 	if (count <= 1 || !stride)
 		return true;
+	/* An extent of indices times a stride may be beyond 64 bits. */
+	if (count - 1 > SPYRE_MAX_EXTENT / stride)
+		return false;
 	*end += (u64)(count - 1) * stride;
 	return *end <= SPYRE_MAX_EXTENT;
 }
@@ -68,7 +71,9 @@ int spyre_verify_view(struct spyre_verify *v, const struct spyre_instr *in, u32 
 {
 	const struct spyre_view *view = spyre_instr_views(in) + index;
 	const struct spyre_prog_header *h = v->prog->header;
-	bool splat_ok = index && (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_REDUCE);
+	bool indices = index >= 2 && spyre_indirect_view(in) < 2;
+	bool splat_ok = indices || (index && (in->opcode == SPYRE_OP_SFU ||
+					      in->opcode == SPYRE_OP_REDUCE));
 	u64 end = 0;
 
 	v->err->view = index;

@@ -138,7 +138,7 @@ typedef enum spyre_fault {
 	SPYRE_FAULT_NONE = 0,
 	/** An operation ran past its time limit (SPYRE_TIMEOUT_MS). */
 	SPYRE_FAULT_TIMEOUT = 1,
-	/** Work reached outside the context's memory. */
+	/** Work reached outside the context's memory, or an index outside its extent. */
 	SPYRE_FAULT_ACCESS = 2,
 	/** A program violated a property that its verification had established. */
 	SPYRE_FAULT_ESCAPE = 3,

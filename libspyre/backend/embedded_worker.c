@@ -223,7 +223,7 @@ static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job
 			status = stop == SPYRE_STOP_NONE ? 0 :
 				 atomic_load(&job->stop) ?: -ECANCELED;
 		}
-		/* The card stopped on an error that the checks should have excluded. */
+		/* An index beyond its extent, or an error that the checks should have excluded. */
 		if (stop != SPYRE_STOP_NONE && stop != SPYRE_STOP_CANCELLED)
 			status = -EFAULT;
 		/* The context fails before the result becomes visible. */

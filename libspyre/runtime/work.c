@@ -136,7 +136,8 @@ static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record
 	case EFAULT:
 		fault.kind = SPYRE_FAULT_ACCESS;
 		status = spyre_error(SPYRE_ERROR_CARD_FAULT,
-				     "it reached outside the context's memory (-EFAULT)");
+				     "it reached outside the context's memory, or an index was not "
+				     "below the extent of its dimension (-EFAULT); check the indices");
 		break;
 	case EIO:
 		fault.kind = SPYRE_FAULT_COMPUTE;

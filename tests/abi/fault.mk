@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Contexts that fail: marks, CONTEXT_RESET, fault injection, coredumps.
-check_PROGRAMS += tests/abi/abi-fault tests/abi/abi-inject
+check_PROGRAMS += tests/abi/abi-fault tests/abi/abi-index tests/abi/abi-inject
 
 tests_abi_abi_fault_SOURCES = tests/abi/abi-fault.c
 tests_abi_abi_fault_CPPFLAGS = $(ABI_CPPFLAGS)
@@ -13,3 +13,7 @@ endif
 tests_abi_abi_inject_SOURCES = tests/abi/abi-inject.c
 tests_abi_abi_inject_CPPFLAGS = $(ABI_CPPFLAGS)
 tests_abi_abi_inject_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)
+
+tests_abi_abi_index_SOURCES = tests/abi/abi-index.c
+tests_abi_abi_index_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_index_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS) -lpthread

@@ -31,4 +31,10 @@ tests_unit_embedded_warm_SOURCES = tests/unit/embedded_warm.c $(bundle_test_comm
 tests_unit_embedded_warm_CFLAGS = $(bundle_test_cflags)
 tests_unit_embedded_warm_LDADD = $(bundle_test_libs)
 tests_unit_embedded_warm_LDFLAGS = -Wl,--wrap=spyre_card_exec
+check_PROGRAMS += tests/unit/embedded_index
+TESTS += tests/unit/embedded_index
+tests_unit_embedded_index_SOURCES = tests/unit/embedded_index.c tests/unit/model_build.c \
+	tests/unit/model_build.h
+tests_unit_embedded_index_CFLAGS = $(bundle_test_cflags)
+tests_unit_embedded_index_LDADD = $(bundle_test_libs)
 endif

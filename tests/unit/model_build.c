@@ -134,6 +134,12 @@ struct spyre_instr *build_instr(struct builder *b, uint32_t opcode, uint32_t fun
 	return in;
 }
 
+void build_more_views(struct builder *b, struct spyre_instr *in, uint32_t views)
+{
+	in->num_views += views;
+	b->header.instr_bytes += views * sizeof(struct spyre_view);
+}
+
 struct spyre_view *build_view(struct spyre_instr *in, uint32_t index, uint32_t operand,
 			      uint64_t offset)
 {

@@ -28,6 +28,8 @@ void build_stream(struct builder *b, uint32_t core);
 /* Views are zeroed and DL16; counts are 1. */
 struct spyre_instr *build_instr(struct builder *b, uint32_t opcode, uint32_t func,
 				uint32_t dims, uint32_t lanes);
+/* Adds views to the last instruction: the indices of GATHER and SCATTER. */
+void build_more_views(struct builder *b, struct spyre_instr *in, uint32_t views);
 struct spyre_view *build_view(struct spyre_instr *in, uint32_t index, uint32_t operand,
 			      uint64_t offset);
 /* Returns the image; the caller frees it. */

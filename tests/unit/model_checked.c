@@ -17,6 +17,7 @@ struct machine {
 	char *fault;
 	size_t fault_bytes;
 	bool failed;
+	bool index;		/* failed because of an index */
 	uint64_t nowhere[16];	/* target of accesses that are not permitted */
 	/* the current instruction */
 	const struct spyre_instr *in;
@@ -32,6 +33,8 @@ struct machine {
 
 /* The element is not one that an output may replace. */
 #define NO_ELEMENT ~0u
+/* Of all outputs of GATHER and SCATTER, which may replace each other: the last remains. */
+#define ANY_ELEMENT (~0u - 1)
 #define SEVERAL_CORES 255u
 
 static bool ended(const struct machine *m)
@@ -47,7 +50,9 @@ static void set_element(struct machine *m, uint32_t v, uint32_t lane)
 	if (m->view[v].format == SPYRE_FMT_SENINT4)
 		lane &= ~1u;
 	m->element = (m->point * SPYRE_MAX_LANES + lane) * 32 + m->view[v].format;
-	if (v && (!pointwise || m->view[v].lanes == SPYRE_LANES_SPLAT))
+	if (spyre_indirect_view(m->in) < 2)
+		m->element = v ? NO_ELEMENT : ANY_ELEMENT;
+	else if (v && (!pointwise || m->view[v].lanes == SPYRE_LANES_SPLAT))
 		m->element = NO_ELEMENT;
 }
 
@@ -138,9 +143,14 @@ static void *reach(struct machine *m, uint32_t v, uint64_t offset, uint32_t byte
 	return base + offset;
 }
 
-/* Offset of a view in this iteration, for the dims in @dims. */
+/* Offset of a view in this iteration, for the dims in @dims that are not indirect. */
 static uint64_t place(const struct machine *m, uint32_t v, uint32_t dims)
 {
+	bool indirect = v == (m->in->opcode == SPYRE_OP_GATHER) &&
+			m->in->opcode >= SPYRE_OP_GATHER;
+
+	if (indirect)
+		dims &= ~(uint32_t)m->in->reduce_mask;
 	uint64_t offset = m->view[v].offset;
 	uint32_t d;
 
@@ -427,6 +437,51 @@ static void do_move(struct machine *m)
 	} while (next(m, ~0u));
 }
 
+/* Adds the indices of this point, times their strides, to the offset of view @v. */
+static uint64_t indirect_place(struct machine *m, uint32_t v)
+{
+	uint64_t offset = place(m, v, ~0u);
+	uint32_t d, index, k = 0;
+
+	for (d = 0; d < m->in->num_dims && !ended(m); d++) {
+		if (!(m->in->reduce_mask & 1u << d))
+			continue;
+		m->element = NO_ELEMENT;
+		memcpy(&index, reach(m, 2 + k, place(m, 2 + k, ~0u), 4, false), 4);
+		if (index >= m->in->imm[k] && !ended(m)) {
+			snprintf(m->fault, m->fault_bytes,
+				 "index %u of core %u is %u, its extent %u", k, m->core, index,
+				 m->in->imm[k]);
+			m->failed = true;
+			m->index = true;
+		}
+		offset += index * m->view[v].stride[d];
+		k++;
+	}
+	return offset;
+}
+
+static void do_indirect(struct machine *m)
+{
+	uint32_t bytes = spyre_fmt_bytes(m->view->format), lane;
+	bool gather = m->in->opcode == SPYRE_OP_GATHER;
+
+	do {
+		uint64_t at = indirect_place(m, gather), from, to;
+
+		from = gather ? at : place(m, 1, ~0u);
+		to = gather ? place(m, 0, ~0u) : at;
+		for (lane = 0; lane < m->in->lanes && !ended(m); lane++) {
+			const void *p;
+
+			set_element(m, 1, lane);
+			p = reach(m, 1, from + lane * bytes, bytes, false);
+			set_element(m, 0, lane);
+			memmove(reach(m, 0, to + lane * bytes, bytes, true), p, bytes);
+		}
+	} while (next(m, ~0u));
+}
+
 static void do_restick(struct machine *m)
 {
 	uint32_t bytes = spyre_fmt_bytes(m->view->format), i, j;
@@ -464,6 +519,7 @@ static void do_instr(struct machine *m, const struct spyre_instr *in, uint32_t c
 	case SPYRE_OP_REDUCE: do_reduce(m); break;
 	case SPYRE_OP_PT: do_pt(m); break;
 	case SPYRE_OP_TOPK: do_topk(m); break;
+	case SPYRE_OP_GATHER: case SPYRE_OP_SCATTER: do_indirect(m); break;
 	default: do_restick(m);
 	}
 }
@@ -525,5 +581,7 @@ bool checked_exec_ordered(const struct spyre_program *prog, uint8_t *const *oper
 	for (c = 0; prog->header->lx_bytes && c < prog->header->num_cores; c++)
 		memset(lx[c], 0, prog->header->lx_bytes);
 	do_steps(&m, 0, 0);
+	if (order)
+		order->index = m.index;
 	return !m.failed;
 }

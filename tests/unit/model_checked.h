@@ -11,7 +11,8 @@
 
 /*
  * Runs the program. Returns false if an access is not permitted; @fault then
- * describes the access, which is not made.
+ * describes the access, which is not made. An index that is not below its extent ends
+ * the program and is described likewise; @fault begins with "index".
  */
 bool checked_exec(const struct spyre_program *prog, uint8_t *const *operand, uint8_t *const *lx,
 		  char *fault, size_t fault_bytes);
@@ -37,6 +38,7 @@ struct checked_order {
 	uint64_t accesses;		/* remaining; at 0 the run is given up */
 	bool open;			/* the order is not defined */
 	bool given_up;
+	bool index;			/* ended at an index that is not below its extent */
 };
 
 /* The same; ends early if @order sets open or given_up. */

@@ -12,6 +12,7 @@
 
 #define LX_BYTES 16384u
 #define MAX_REGIONS 256u
+#define INDICES 4u		/* numbers in GENERATE_INDICES are below it */
 
 struct region {
 	uint32_t operand;	/* index in the table, or SPYRE_VIEW_LX */
@@ -247,25 +248,70 @@ static struct spyre_instr *new_instr(struct generator *g, uint32_t opcode, uint3
 	return build_instr(&g->b, opcode, func, dims, some_lanes(g));
 }
 
+/* Formats of whole bytes, which are moved as they are. */
+static const uint32_t raw_formats[] = {
+	SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SENINT8,
+	SPYRE_FMT_BOOL, SPYRE_FMT_IEEE_INT64, SPYRE_FMT_SEN143_FP8, SPYRE_FMT_SEN152_FP8,
+	SPYRE_FMT_SENINT16, SPYRE_FMT_SENUINT32, SPYRE_FMT_IEEE_INT32,
+	SPYRE_FMT_IEEE_FP16, SPYRE_FMT_BFLOAT16, SPYRE_FMT_UINT8, SPYRE_FMT_FP64,
+};
+
 static void generate_move(struct generator *g)
 {
-	static const uint32_t raw[] = {
-		SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SENINT8,
-		SPYRE_FMT_BOOL, SPYRE_FMT_IEEE_INT64, SPYRE_FMT_SEN143_FP8, SPYRE_FMT_SEN152_FP8,
-		SPYRE_FMT_SENINT16, SPYRE_FMT_SENUINT32, SPYRE_FMT_IEEE_INT32,
-		SPYRE_FMT_IEEE_FP16, SPYRE_FMT_BFLOAT16, SPYRE_FMT_UINT8, SPYRE_FMT_FP64,
-	};
 	struct spyre_instr *in = new_instr(g, SPYRE_OP_MOVE, SPYRE_FUNC_NONE, below(g, 7));
 	struct spyre_view *view = (struct spyre_view *)(in + 1);
 
 	small_counts(g, in, in->num_dims);
-	view[0].format = raw[below(g, 14)];
+	view[0].format = raw_formats[below(g, 14)];
 	view[1].format = view[0].format;
 	place_output(g, in, 0);
 	if (one_in(g, 10))
 		place_same(in);
 	else
 		place_input(g, in, 1, 0);
+	output_is_readable(g, in);
+}
+
+/* Indices are read from the operand that holds small numbers. */
+static void place_indices(struct generator *g, struct spyre_instr *in)
+{
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+	uint32_t i, d;
+
+	for (i = 2; i < in->num_views; i++) {
+		view[i].format = one_in(g, 2) ? SPYRE_FMT_IEEE_INT32 : SPYRE_FMT_SENUINT32;
+		view[i].lanes = SPYRE_LANES_SPLAT;
+		nest_strides(g, in, i, 0, &view[i]);
+		for (d = 0; d < in->num_dims; d++)
+			if (one_in(g, 3))
+				view[i].stride[d] = 0;
+		view[i].operand = GENERATE_INDICES;
+		view[i].offset = 4 * below(g, 64);
+		loop_strides(g, &view[i], 4 * below(g, 40));
+	}
+}
+
+static void generate_indirect(struct generator *g)
+{
+	uint32_t opcode = one_in(g, 2) ? SPYRE_OP_GATHER : SPYRE_OP_SCATTER, d;
+	uint32_t more = one_in(g, 2) ? below(g, SPYRE_MAX_INDEX_VIEWS) : 0;
+	struct spyre_instr *in = new_instr(g, opcode, SPYRE_FUNC_NONE,
+					   1 + more + below(g, 6 - more));
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+
+	small_counts(g, in, in->num_dims);
+	in->reduce_mask = ((2u << more) - 1) << below(g, in->num_dims - more);
+	build_more_views(&g->b, in, spyre_indirect_dims(in, in->num_dims));
+	/* A span has as many points as the extents multiply to. */
+	if (in->num_views > 3)
+		in->lanes = 1 + below(g, 4);
+	for (d = 0; d + 2 < in->num_views; d++)
+		in->imm[d] = INDICES + below(g, 3);
+	view[0].format = raw_formats[below(g, 14)];
+	view[1].format = view[0].format;
+	place_output(g, in, 0);
+	place_input(g, in, 1, 0);
+	place_indices(g, in);
 	output_is_readable(g, in);
 }
 
@@ -437,12 +483,13 @@ static void generate_restick(struct generator *g)
 static void generate_instr(struct generator *g)
 {
 	/* A tile is large, but seeds of fuzzers should be small. */
-	switch (below(g, g->small && !one_in(g, 8) ? 9 : 10)) {
+	switch (below(g, g->small && !one_in(g, 8) ? 10 : 11)) {
 	case 0: return generate_move(g);
 	case 1: case 2: case 3: return generate_sfu(g);
 	case 4: case 5: return generate_reduce(g);
 	case 6: return generate_topk(g);
 	case 7: case 8: return generate_pt(g);
+	case 9: return generate_indirect(g);
 	default: return generate_restick(g);
 	}
 }
@@ -511,15 +558,21 @@ void *generate_program(uint64_t seed, bool small, size_t *size, struct spyre_pro
 void generate_operand(uint64_t seed, uint32_t operand, void *p, size_t bytes)
 {
 	static const uint32_t fill[GENERATE_OPERANDS] = {
-		SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, 0, SPYRE_FMT_SEN169_FP16,
+		SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32, 0, 0, SPYRE_FMT_SEN169_FP16,
 		SPYRE_FMT_IEEE_FP32,
 	};
 	uint64_t rng = (seed + operand) * 0xbf58476d1ce4e5b9ull + 1;
 	uint16_t *small = p;
+	uint32_t *index = p;
 	size_t i;
 
 	if (fill[operand]) {
 		rng_fill(&rng, p, bytes, fill[operand]);
+		return;
+	}
+	if (operand == GENERATE_INDICES) {
+		for (i = 0; i < bytes / 4; i++)
+			index[i] = rng_below(&rng, INDICES);
 		return;
 	}
 	/* DL16 numbers from 0 to 511, with which coordinates are compared. */

@@ -156,7 +156,7 @@ START_TEST(test_header)
 	free(image);
 	BAD(h->magic, 1, BAD_MAGIC);
 	BAD(h->version, 1, BAD_VERSION);
-	BAD(h->version, 3, BAD_VERSION);
+	BAD(h->version, SPYRE_PROG_VERSION + 1, BAD_VERSION);
 	BAD(h->num_cores, 0, BAD_HEADER);
 	BAD(h->num_cores, 33, BAD_HEADER);
 	BAD(h->size, 64, BAD_HEADER);
@@ -214,7 +214,7 @@ END_TEST
 START_TEST(test_instructions)
 {
 	BAD(in[0]->opcode, 0, BAD_OPCODE);
-	BAD(in[0]->opcode, 7, BAD_OPCODE);
+	BAD(in[0]->opcode, SPYRE_OP_SCATTER + 1, BAD_OPCODE);
 	BAD(in[0]->func, SPYRE_FUNC_ADD, BAD_FUNC);
 	BAD(in[1]->func, SPYRE_FUNC_SUM, BAD_FUNC);
 	BAD(in[1]->func, 999, BAD_FUNC);

@@ -206,7 +206,10 @@ enum drm_spyre_fault {
 	DRM_SPYRE_FAULT_NONE = 0,
 	/** @DRM_SPYRE_FAULT_TIMEOUT: a job exceeded its queue's time limit. -ETIME. */
 	DRM_SPYRE_FAULT_TIMEOUT = 1,
-	/** @DRM_SPYRE_FAULT_ACCESS: access outside the context's addresses. -EFAULT. */
+	/**
+	 * @DRM_SPYRE_FAULT_ACCESS: access outside the context's addresses, or an index of a
+	 * program that is not below its extent. -EFAULT.
+	 */
 	DRM_SPYRE_FAULT_ACCESS = 2,
 	/** @DRM_SPYRE_FAULT_ESCAPE: a program did what verification had ruled out. -EFAULT. */
 	DRM_SPYRE_FAULT_ESCAPE = 3,
