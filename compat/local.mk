@@ -38,7 +38,7 @@ endif
 
 compat_test_cppflags = $(compat_cppflags) $(CHECK_CFLAGS)
 compat_test_cxxflags = $(compat_cxxflags)
-compat_test_ldadd = compat/libflex.la $(CHECK_LIBS)
+compat_test_ldadd = compat/libflex.la libspyre/libspyre.la $(CHECK_LIBS)
 
 include compat/flex.mk
 include compat/aiupti.mk
