@@ -40,6 +40,19 @@ compat_test_cppflags = $(compat_cppflags) $(CHECK_CFLAGS)
 compat_test_cxxflags = $(compat_cxxflags)
 compat_test_ldadd = compat/libflex.la libspyre/libspyre.la $(CHECK_LIBS)
 
+if COMPAT
+bin_SCRIPTS = compat/spyre-compat-env
+endif
+CLEANFILES += compat/spyre-compat-env
+EXTRA_DIST += compat/README.md compat/spyre-compat-env.in compat/tests/installed.cpp
+
+# The folders are known to make only, since configure leaves ${exec_prefix} in them.
+compat/spyre-compat-env: compat/spyre-compat-env.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) compat && \
+	sed -e 's|@compatdir''@|$(compatdir)|' -e 's|@bindir''@|$(bindir)|' \
+		$(srcdir)/compat/spyre-compat-env.in >$@.tmp && \
+	chmod +x $@.tmp && mv $@.tmp $@
+
 include compat/flex.mk
 include compat/aiupti.mk
 include compat/comms.mk
