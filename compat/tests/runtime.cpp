@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* flex/flex.hpp: the card, memory, streams and copies. Runs on the card that SPYRE_BACKEND names. */
+/* flex/flex.hpp: the card, memory, streams and copies. Runs on either backend. */
 #include "check.hpp"
 
 #include <atomic>
