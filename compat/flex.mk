@@ -42,6 +42,12 @@ endif
 
 if COMPAT
 if HAVE_CHECK
+compat_tests += compat/tests/boxes
+compat_tests_boxes_SOURCES = compat/tests/boxes.cpp compat/tests/check.hpp
+compat_tests_boxes_CPPFLAGS = $(compat_test_cppflags)
+compat_tests_boxes_CXXFLAGS = $(compat_test_cxxflags)
+compat_tests_boxes_LDADD = $(compat_test_ldadd)
+
 compat_tests += compat/tests/correction
 compat_tests_correction_SOURCES = compat/tests/correction.cpp compat/tests/check.hpp
 compat_tests_correction_CPPFLAGS = $(compat_test_cppflags)
