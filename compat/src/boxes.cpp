@@ -97,6 +97,8 @@ void copy_boxes(spyre_stream *stream, spyre_devptr device, void *host,
 		boxes.push_back(make_box(dci, i));
 		elements = std::max(elements, host_elements(dci, boxes.back(), i));
 	}
+	if (boxes.empty())
+		return;
 	copy.struct_size = sizeof(copy);
 	copy.direction = dci.isHostToSen_ ? SPYRE_COPY_H2D : SPYRE_COPY_D2H;
 	copy.device = device;
