@@ -66,14 +66,6 @@ struct Card {
 	std::optional<flex::CompositeAddress> device;
 };
 
-std::uint16_t encoded(spyre_format format, double value)
-{
-	std::uint16_t bits = 0;
-
-	ck_assert_int_eq(spyre_format_encode(format, &value, 1, &bits), 0);
-	return bits;
-}
-
 /* A 4 x 80 tensor of fp16 in sticks of 64: two entries, the whole sticks and the rest. */
 data_conversion_info fp16_tensor(bool to_device, std::int64_t host_offset)
 {
@@ -102,6 +94,14 @@ data_conversion_info fp16_tensor(bool to_device, std::int64_t host_offset)
 }
 
 #ifdef SPYRE_MAX_BOX_RANK
+std::uint16_t encoded(spyre_format format, double value)
+{
+	std::uint16_t bits = 0;
+
+	ck_assert_int_eq(spyre_format_encode(format, &value, 1, &bits), 0);
+	return bits;
+}
+
 double value_of(std::size_t row, std::size_t column)
 {
 	return static_cast<double>(row * columns + column) - 100;
