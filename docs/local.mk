@@ -25,6 +25,7 @@ dist_docs_DATA += docs/index.md
 dist_docs_DATA += docs/install.md
 dist_docs_DATA += docs/migration.md
 dist_docs_DATA += docs/troubleshooting.md
+dist_docs_DATA += docs/upstream.md
 dist_docs_DATA += docs/versioning.md
 
 tutorialdir = $(docsdir)/tutorial

@@ -39,6 +39,23 @@ if command -v "$CXX" >/dev/null; then
 else
 	skip "a C++ program builds" "no C++ compiler"
 fi
+# The libraries for the public front-end: their headers and they themselves, by the variables alone.
+in_compat() { env LD_LIBRARY_PATH="$compat/lib" SPYRE_BACKEND=embedded "$@"; }
+prints_variables() {
+	sed "s|^dir='|&$root|" "$bindir/spyre-compat-env" >"$work/compat-env" &&
+		(eval "$(sh "$work/compat-env")" && [ "$RUNTIME_INSTALL_DIR" = "$compat" ]) &&
+		[ "$(sh "$work/compat-env" printenv SEN_COMMON_HEADERS)" = "$compat/include" ]
+}
+compat=$libdir/spyre-compat
+if [ -e "$compat/lib/libflex.so" ]; then
+	try "spyre-compat-env sets the variables" prints_variables
+	try "a program builds with the libraries of spyre-compat" \
+		$CXX -std=c++20 -Wall -Werror $san -I"$compat/include" "$src/compat/tests/installed.cpp" \
+		-o "$work/compat" -L"$compat/lib" -lsendnn -lsendnn_interface -lflex
+	try "it runs, and libspyre is found" in_compat "$work/compat"
+else
+	skip "the libraries of spyre-compat" "configured without them"
+fi
 # Errors and findings refer to docs/NAME.md.
 named_docs() {
 	cat "$libdir"/libspyre.so.?* "$bindir"/spyre "$bindir"/spyre-smi "$bindir"/dxp_standalone |

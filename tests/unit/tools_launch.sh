@@ -143,6 +143,10 @@ LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle -
 	[ -s "$work/add/spyreCodeDir/spyrecode.json" ] &&
 	[ -s "$work/add/spyreCodeDir/init_binary.bin" ] && [ ! -s "$work/err" ]
 report $? "dxp_standalone --bundle -d DIR" "$work/err"
+# Front-ends name no kind of bundle, and show their users what the compiler prints.
+LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" -d "$work/add" >"$work/out" 2>&1 &&
+	[ ! -s "$work/out" ]
+report $? "dxp_standalone -d DIR prints nothing" "$work/out"
 LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle \
 	-d "$work/nothing" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -q SPYRE_ERROR_FILE "$work/err" && ! grep -v '^dxp_standalone: ' "$work/err"

@@ -41,10 +41,12 @@ run() {
 	echo "# $name: $((SECONDS - start)) s"
 }
 
-# Programs of tests/unit that take the card that SPYRE_BACKEND names.
+# Programs of tests/unit and compat/tests that take the card that SPYRE_BACKEND names.
 api_tests() {
 	local program
-	for program in "$build"/tests/unit/runtime_* "$build"/tests/unit/drm_*; do
+	for program in "$build"/tests/unit/runtime_* "$build"/tests/unit/drm_* \
+		"$build"/compat/tests/boxes "$build"/compat/tests/launch \
+		"$build"/compat/tests/runtime; do
 		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
 	done
 }

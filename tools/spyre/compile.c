@@ -137,6 +137,9 @@ static int run_compile(int argc, char **argv)
 	}
 	if (compile.json)
 		return finish_output(print_json(&info));
+	/* Front-ends run dxp_standalone once per graph and pass its output on to the user. */
+	if (is_own_program())
+		return EXIT_OK;
 	printf("%s: %u SDSC%s, %u argument%s, %u core%s, program of %" PRIu64 " bytes, %" PRIu64
 	       " cycles\n", info.name, info.num_sdscs, info.num_sdscs == 1 ? "" : "s",
 	       info.num_args, info.num_args == 1 ? "" : "s", info.num_cores,

@@ -30,9 +30,14 @@ void write_text(struct text *why, const char *format, ...)
 	va_end(args);
 }
 
+bool is_own_program(void)
+{
+	return strcmp(program, "spyre");
+}
+
 static void print_prefix(void)
 {
-	bool own = strcmp(program, "spyre"); /* the name stands for one subcommand */
+	bool own = is_own_program();
 
 	fflush(stdout);
 	fprintf(stderr, "%s%s%s: ", program, *current && !own ? " " : "", own ? "" : current);

@@ -53,6 +53,8 @@ void write_text(struct text *why, const char *format, ...)
 void set_command_name(const char *name);
 /* Sets the name of this program if it stands for one subcommand. */
 void set_program_name(const char *name);
+/* Returns true if this program stands for one subcommand, as dxp_standalone does. */
+bool is_own_program(void);
 
 /* Prints "spyre launch: …" to stderr; returns @code. */
 int complain(int code, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

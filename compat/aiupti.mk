@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+# libaiupti: activity records for the profiler of the front-end.
