@@ -297,7 +297,7 @@ START_TEST(kinds)
 	ck_assert_uint_eq(records.size(), 1);
 	ck_assert_uint_eq(records[0]->kind, AIUPTI_ACTIVITY_KIND_MEMSET);
 
-	/* What was not flushed is gone with the last kind. */
+	/* Records that were not flushed are gone with the last kind. */
 	work.stream->fillAsync(&memory, 0, DataFormats::SEN169_FP16, true);
 	ck_assert_int_eq(aiuptiActivityDisable(AIUPTI_ACTIVITY_KIND_MEMSET), AIUPTI_SUCCESS);
 	enable_all();
