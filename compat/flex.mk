@@ -61,7 +61,8 @@ compat_tests_formats_CXXFLAGS = $(compat_test_cxxflags)
 compat_tests_formats_LDADD = $(compat_test_ldadd)
 
 compat_tests += compat/tests/launch
-compat_tests_launch_SOURCES = compat/tests/launch.cpp compat/tests/check.hpp
+compat_tests_launch_SOURCES = compat/tests/launch.cpp compat/tests/bundle.hpp
+compat_tests_launch_SOURCES += compat/tests/check.hpp
 compat_tests_launch_CPPFLAGS = $(compat_test_cppflags) $(YYJSON_CFLAGS)
 compat_tests_launch_CXXFLAGS = $(compat_test_cxxflags)
 compat_tests_launch_LDADD = $(compat_test_ldadd) $(YYJSON_LIBS)

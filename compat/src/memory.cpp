@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "error.hpp"
+#include "records.h"
 #include "region.hpp"
 
 namespace spyre_compat
@@ -88,9 +89,13 @@ Allocation::~Allocation()
 {
 	const std::shared_ptr<Region> region = spyre_compat::remove_region(number_);
 
+	if (!region || region->program)
+		return;
+	spyre_compat::CallReport report(spyre_compat::Call::Release, region->bytes);
+
+	report.set_address(region->base);
 	/* A failure means that the card is gone, and its memory with it. */
-	if (region && !region->program)
-		(void)spyre_mem_free(context_, region->base);
+	(void)spyre_mem_free(context_, region->base);
 }
 
 CompositeAddress::CompositeAddress(const Chunk &chunk) : chunks_{ chunk }
@@ -132,6 +137,7 @@ FlexAllocator::~FlexAllocator() = default;
 
 spyre_devptr FlexAllocator::allocate_device(std::uint64_t bytes)
 {
+	spyre_compat::CallReport report(spyre_compat::Call::Allocate, bytes);
 	std::unique_lock lock(mutex_);
 	spyre_devptr address = 0;
 	spyre_status status = spyre_mem_alloc(context_, bytes, &address);
@@ -146,6 +152,7 @@ spyre_devptr FlexAllocator::allocate_device(std::uint64_t bytes)
 		}
 	}
 	spyre_compat::check(status, "cannot allocate device memory");
+	report.set_address(address);
 	return address;
 }
 

@@ -11,6 +11,7 @@
 
 #include "error.hpp"
 #include "flex/flex.hpp"
+#include "records.h"
 
 namespace flex
 {
@@ -46,6 +47,7 @@ bool is_mock()
 
 RuntimeContext::RuntimeContext(int logical_device)
 {
+	const spyre_compat::CallReport report(spyre_compat::Call::Initialize);
 	spyre_stream *stream;
 
 	check(spyre_context_create(logical_device, 0, &context_), "cannot open the card");

@@ -10,10 +10,13 @@
 #include "boxes.hpp"
 #include "error.hpp"
 #include "formats.hpp"
+#include "records.h"
 #include "region.hpp"
 
 namespace flex
 {
+using spyre_compat::Call;
+using spyre_compat::CallReport;
 using spyre_compat::check;
 using spyre_compat::find_range;
 using spyre_compat::Range;
@@ -84,6 +87,8 @@ bool RuntimeStream::query()
 
 void RuntimeStream::synchronize()
 {
+	const CallReport report(Call::Wait);
+
 	check(spyre_stream_synchronize(stream_), "work of a stream failed");
 }
 
@@ -96,6 +101,7 @@ bool RuntimeStream::needsShutdown()
 
 void RuntimeStream::launchOperationH2D(DmaParams *params)
 {
+	const CallReport report(Call::CopyToDevice, params->bytes);
 	const Range range = range_of(*params);
 
 	if (range.region->program)
@@ -112,6 +118,7 @@ void RuntimeStream::launchOperationH2D(DmaParams *params)
 
 void RuntimeStream::launchOperationD2H(DmaParams *params)
 {
+	const CallReport report(Call::CopyToHost, params->bytes);
 	const Range range = range_of(*params);
 
 	if (range.region->program)
@@ -128,6 +135,7 @@ void RuntimeStream::launchOperationD2H(DmaParams *params)
 
 void RuntimeStream::launchOperationCompute(ComputeParams *params)
 {
+	const CallReport report(Call::Launch, 1, params->kernel_name.c_str());
 	std::vector<spyre_devptr> addresses;
 
 	if (!params->program)
@@ -143,6 +151,8 @@ void RuntimeStream::launchOperationCompute(ComputeParams *params)
 
 void RuntimeStream::launchOperationHostCallback(HostCallbackParams *params)
 {
+	const CallReport report(Call::Callback);
+
 	params->function(params->data);
 }
 
@@ -150,6 +160,7 @@ void RuntimeStream::fillAsync(const CompositeAddress *device, double value, Data
 			      bool)
 {
 	const Range range = find_range(*device);
+	const CallReport report(Call::Fill, range.bytes);
 	unsigned char pattern[8];
 	const std::size_t bytes = encode_pattern(format, value, pattern);
 

@@ -1,0 +1,610 @@
+// SPDX-License-Identifier: MIT
+/* The group of all processes, and its operations. */
+#include <spyre_comms.hpp>
+
+#include <exception>
+#include <functional>
+#include <stdexcept>
+
+#include "comms_device.hpp"
+#include "comms_thread.hpp"
+#include "comms_transport.hpp"
+#include "comms_types.hpp"
+
+namespace spyre_comms
+{
+
+namespace
+{
+
+/* Outcome of an operation, which outlives the group. */
+struct Outcome {
+	std::mutex lock;
+	std::condition_variable changed;
+	bool done = false;
+	std::exception_ptr error;
+
+	void finish(std::exception_ptr with)
+	{
+		std::lock_guard<std::mutex> guard(lock);
+
+		error = with;
+		done = true;
+		changed.notify_all();
+	}
+};
+
+/* One operation: what a thread of the group runs. */
+struct Task {
+	Call call;
+	uint32_t lane = 0;
+	int32_t tag = 0;
+	/* Of a point-to-point operation. */
+	int peer = -1;
+	bool receives = false;
+	/* Its number among those that it is matched with, set by start(). */
+	uint64_t sequence = 0;
+	std::function<void(const Task &)> body;
+	std::shared_ptr<Outcome> outcome = std::make_shared<Outcome>();
+
+	Key key(uint64_t offset) const
+	{
+		return {lane, tag, sequence, offset};
+	}
+};
+
+class World final : public Context, public std::enable_shared_from_this<World>
+{
+public:
+	World(const Place &place, std::shared_ptr<flex::RuntimeContext> owner,
+	      flex::RuntimeStream &stream)
+	    : rank(place.rank), size(place.size), context(std::move(owner)),
+	      allocator(context->getAllocator()), device(stream.native())
+	{
+		if (size > 1)
+			transport = std::make_unique<Transport>(place);
+		worker = start_thread([this] { run(); });
+	}
+
+	~World() override
+	{
+		close();
+	}
+
+	process_id_t getRank() const override
+	{
+		return rank;
+	}
+
+	process_id_t getSize() const override
+	{
+		return size;
+	}
+
+	std::shared_ptr<WorkSchedule> broadcast(Tensor &tensor, process_id_t root) override;
+	std::shared_ptr<WorkSchedule> allgather(std::vector<Tensor> &outputs,
+						Tensor &input) override;
+	std::shared_ptr<WorkSchedule> gather(std::vector<Tensor> &outputs, Tensor &input,
+					     process_id_t root) override;
+	std::shared_ptr<WorkSchedule> allreduce(Tensor &tensor, SpyreReductionOpType op) override;
+	std::shared_ptr<WorkSchedule> reduce(Tensor &tensor, SpyreReductionOpType op,
+					     process_id_t root) override;
+	std::shared_ptr<WorkSchedule> barrier() override;
+	std::shared_ptr<WorkSchedule> send(Tensor &tensor, process_id_t to, int tag) override;
+	std::shared_ptr<WorkSchedule> recv(Tensor &tensor, process_id_t from, int tag) override;
+
+	void start(Task task);
+	void close();
+
+private:
+	std::shared_ptr<WorkSchedule> schedule(Task task);
+	void run();
+	void execute(const Task &task);
+	void check_rank(process_id_t other, const char *operation) const;
+
+	void send_piece(const Task &task, uint64_t offset, const std::vector<uint8_t> &data,
+			int only = -1);
+	std::vector<uint8_t> receive_piece(const Task &task, uint64_t offset, int from);
+	void flush();
+	template <typename Step> void each_piece(const Task &task, Step step);
+	template <typename Step> void each_other(Step step);
+	void run_gather(const Task &task, Memory input, const std::vector<Memory> &outputs,
+			int root);
+	void run_reduce(const Task &task, Memory tensor, int root);
+
+	const int rank, size;
+	/* Keeps the card open. */
+	const std::shared_ptr<flex::RuntimeContext> context;
+	const std::shared_ptr<flex::FlexAllocator> allocator;
+	Device device;
+	std::unique_ptr<Transport> transport;
+
+	/* Protects all of the following. */
+	std::mutex lock;
+	std::condition_variable changed;
+	std::deque<Task> queue;
+	bool closed = false;
+	std::string failure;
+	uint64_t collectives = 0;
+	std::map<std::tuple<int, bool, int32_t>, uint64_t> messages;
+	int running = 0; /* threads of point-to-point operations */
+	std::thread worker;
+};
+
+class Work final : public WorkSchedule
+{
+public:
+	Work(std::weak_ptr<World> in, Task what)
+	    : world(std::move(in)), task(std::move(what)), outcome(task.outcome)
+	{
+	}
+
+	void start() override
+	{
+		std::shared_ptr<World> target = world.lock();
+
+		if (started.exchange(true))
+			throw std::runtime_error("cannot start a " + task.call.text() +
+						 ": it was started before");
+		if (!target)
+			throw std::runtime_error("cannot start a " + task.call.text() +
+						 ": this rank has left the group");
+		target->start(std::move(task));
+	}
+
+	void wait() override
+	{
+		std::unique_lock<std::mutex> guard(outcome->lock);
+
+		check_started();
+		outcome->changed.wait(guard, [this] { return outcome->done; });
+		if (outcome->error)
+			std::rethrow_exception(outcome->error);
+	}
+
+	bool query() override
+	{
+		std::lock_guard<std::mutex> guard(outcome->lock);
+
+		check_started();
+		if (outcome->error)
+			std::rethrow_exception(outcome->error);
+		return outcome->done;
+	}
+
+private:
+	void check_started() const
+	{
+		if (!started)
+			throw std::runtime_error("cannot wait for an operation that was not "
+						 "started; call start() first");
+	}
+
+	const std::weak_ptr<World> world;
+	Task task;
+	const std::shared_ptr<Outcome> outcome;
+	std::atomic<bool> started{false};
+};
+
+std::shared_ptr<WorkSchedule> World::schedule(Task task)
+{
+	return std::make_shared<Work>(weak_from_this(), std::move(task));
+}
+
+void World::check_rank(process_id_t other, const char *operation) const
+{
+	if (other < 0 || other >= size)
+		throw std::runtime_error(std::string("cannot ") + operation + ": rank " +
+					 std::to_string(other) + " is not in the group of " +
+					 std::to_string(size));
+}
+
+/* Collective operations run one after the other, point-to-point ones in threads of their own:
+ * a send that waits for its receiver holds up no other operation. */
+void World::start(Task task)
+{
+	std::unique_lock<std::mutex> guard(lock);
+
+	if (closed || !failure.empty())
+		throw std::runtime_error(
+			"cannot start a " + task.call.text() + ": " +
+			(closed ? "this rank has left the group"
+				: "an operation of this rank has failed: " + failure));
+	if (task.lane == 0) {
+		task.sequence = collectives++;
+		queue.push_back(std::move(task));
+		changed.notify_all();
+		return;
+	}
+	task.sequence = messages[{task.peer, task.receives, task.tag}]++;
+	start_thread([this, task = std::move(task)] {
+		execute(task);
+
+		std::lock_guard<std::mutex> end(lock);
+
+		running--;
+		changed.notify_all();
+	}).detach();
+	running++;
+}
+
+void World::run()
+{
+	std::unique_lock<std::mutex> guard(lock);
+
+	for (;;) {
+		changed.wait(guard, [this] { return closed || !queue.empty(); });
+		if (queue.empty())
+			return;
+
+		Task task = std::move(queue.front());
+
+		queue.pop_front();
+		guard.unlock();
+		execute(task);
+		guard.lock();
+	}
+}
+
+void World::execute(const Task &task)
+{
+	try {
+		{
+			std::lock_guard<std::mutex> guard(lock);
+
+			if (!failure.empty())
+				throw std::runtime_error("cannot run a " + task.call.text() +
+							 ": an earlier operation of this rank has "
+							 "failed: " +
+							 failure);
+		}
+		task.body(task);
+		task.outcome->finish(nullptr);
+	} catch (const std::exception &error) {
+		{
+			std::lock_guard<std::mutex> guard(lock);
+
+			if (failure.empty())
+				failure = error.what();
+		}
+		if (transport)
+			transport->fail();
+		task.outcome->finish(std::current_exception());
+	}
+}
+
+void World::close()
+{
+	{
+		std::lock_guard<std::mutex> guard(lock);
+
+		if (closed)
+			return;
+		closed = true;
+		changed.notify_all();
+	}
+	if (transport)
+		transport->close();
+	worker.join();
+
+	std::unique_lock<std::mutex> guard(lock);
+
+	changed.wait(guard, [this] { return !running; });
+	transport.reset();
+}
+
+void World::send_piece(const Task &task, uint64_t offset, const std::vector<uint8_t> &data,
+		       int only)
+{
+	for (int r = 0; r < size; r++)
+		if (r != rank && (only < 0 || r == only))
+			transport->send(r, {task.key(offset), task.call, data});
+}
+
+std::vector<uint8_t> World::receive_piece(const Task &task, uint64_t offset, int from)
+{
+	Message message = transport->receive(from, task.key(offset));
+
+	if (message.call != task.call)
+		throw std::runtime_error(
+			"cannot run a " + task.call.text() + ": rank " + std::to_string(from) +
+			" runs a " + message.call.text() +
+			"; start the same operations in the same order on all ranks");
+	if (message.data.size() != std::min(PIECE_BYTES, task.call.bytes - offset))
+		throw std::runtime_error("cannot run a " + task.call.text() + ": rank " +
+					 std::to_string(from) + " has sent " +
+					 std::to_string(message.data.size()) + " bytes at offset " +
+					 std::to_string(offset));
+	return std::move(message.data);
+}
+
+void World::flush()
+{
+	each_other([this](int r) { transport->flush(r); });
+}
+
+template <typename Step> void World::each_piece(const Task &task, Step step)
+{
+	for (uint64_t offset = 0; offset < task.call.bytes; offset += PIECE_BYTES)
+		step(offset, std::min(PIECE_BYTES, task.call.bytes - offset));
+}
+
+template <typename Step> void World::each_other(Step step)
+{
+	for (int r = 0; r < size; r++)
+		if (r != rank)
+			step(r);
+}
+
+Call call_of(Kind kind, const Memory &memory, int root = -1)
+{
+	return {kind, static_cast<int32_t>(memory.type), root, memory.bytes};
+}
+
+std::shared_ptr<WorkSchedule> World::broadcast(Tensor &tensor, process_id_t root)
+{
+	check_rank(root, "broadcast");
+
+	Memory memory = memory_of(*allocator, tensor, "broadcast");
+	Task task;
+
+	task.call = call_of(Kind::Broadcast, memory, root);
+	task.body = [this, memory, root](const Task &self) {
+		if (size == 1)
+			return device.wait();
+		each_piece(self, [&](uint64_t offset, uint64_t bytes) {
+			if (rank == root)
+				send_piece(self, offset,
+					   device.read(memory.address + offset, bytes));
+			else
+				device.write(memory.address + offset,
+					     receive_piece(self, offset, root));
+		});
+		flush();
+	};
+	return schedule(std::move(task));
+}
+
+/* @root of -1 is all ranks. */
+void World::run_gather(const Task &task, Memory input, const std::vector<Memory> &outputs, int root)
+{
+	bool receives = root < 0 || root == rank;
+
+	if (receives)
+		device.copy(outputs[rank].address, input.address, input.bytes);
+	each_piece(task, [&](uint64_t offset, uint64_t bytes) {
+		if (root != rank && size > 1)
+			send_piece(task, offset, device.read(input.address + offset, bytes), root);
+		if (receives)
+			each_other([&](int r) {
+				device.write(outputs[r].address + offset,
+					     receive_piece(task, offset, r));
+			});
+	});
+	flush();
+}
+
+/* The memory of the outputs of a gather: one for each rank, equal to the input. */
+std::vector<Memory> outputs_of(const flex::FlexAllocator &allocator,
+			       const std::vector<Tensor> &outputs, const Memory &input, int size,
+			       const char *operation)
+{
+	std::vector<Memory> memory;
+
+	if (outputs.size() != static_cast<size_t>(size))
+		throw std::runtime_error(std::string("cannot ") + operation + ": " +
+					 std::to_string(outputs.size()) + " outputs for " +
+					 std::to_string(size) + " ranks");
+	for (const Tensor &output : outputs) {
+		memory.push_back(memory_of(allocator, output, operation));
+		if (memory.back().bytes != input.bytes || memory.back().type != input.type)
+			throw std::runtime_error(
+				std::string("cannot ") + operation + ": an output has " +
+				std::to_string(memory.back().bytes) + " bytes of " +
+				name_of(memory.back().type) + ", the input " +
+				std::to_string(input.bytes) + " bytes of " + name_of(input.type));
+	}
+	return memory;
+}
+
+std::shared_ptr<WorkSchedule> World::allgather(std::vector<Tensor> &outputs, Tensor &input)
+{
+	Memory from = memory_of(*allocator, input, "allgather");
+	std::vector<Memory> to = outputs_of(*allocator, outputs, from, size, "allgather");
+	Task task;
+
+	task.call = call_of(Kind::AllGather, from);
+	task.body = [this, from, to](const Task &self) { run_gather(self, from, to, -1); };
+	return schedule(std::move(task));
+}
+
+std::shared_ptr<WorkSchedule> World::gather(std::vector<Tensor> &outputs, Tensor &input,
+					    process_id_t root)
+{
+	check_rank(root, "gather");
+
+	Memory from = memory_of(*allocator, input, "gather");
+	std::vector<Memory> to =
+		outputs_of(*allocator, outputs, from, rank == root ? size : 0, "gather");
+	Task task;
+
+	task.call = call_of(Kind::Gather, from, root);
+	task.body = [this, from, to, root](const Task &self) { run_gather(self, from, to, root); };
+	return schedule(std::move(task));
+}
+
+/* @root of -1 is all ranks, each of which adds all terms: the same program, the same bits. */
+void World::run_reduce(const Task &task, Memory tensor, int root)
+{
+	bool receives = root < 0 || root == rank;
+
+	if (size == 1)
+		return device.wait();
+	each_piece(task, [&](uint64_t offset, uint64_t bytes) {
+		std::vector<spyre_devptr> terms(size, tensor.address + offset);
+
+		if (root != rank)
+			send_piece(task, offset, device.read(terms[rank], bytes), root);
+		if (!receives)
+			return;
+		each_other([&](int r) {
+			terms[r] = device.slot(r);
+			device.write(terms[r], receive_piece(task, offset, r));
+		});
+		device.sum(terms[rank], terms, bytes, sum_format(tensor.type));
+	});
+	flush();
+}
+
+Memory term_of(const flex::FlexAllocator &allocator, const Tensor &tensor, SpyreReductionOpType op,
+	       const char *operation)
+{
+	if (op != SpyreReductionOpType::SUM)
+		throw std::runtime_error(
+			std::string("cannot ") + operation + ": the reduction UNSUPPORTED (" +
+			std::to_string(static_cast<int>(op)) + ") is not supported; use SUM");
+
+	Memory memory = memory_of(allocator, tensor, operation);
+
+	if (sum_format(memory.type) == SPYRE_FORMAT_INVALID)
+		throw std::runtime_error(std::string("cannot ") + operation +
+					 ": sums of the data type " + name_of(memory.type) +
+					 " are not supported; use float16, bfloat16 or float32");
+	return memory;
+}
+
+std::shared_ptr<WorkSchedule> World::allreduce(Tensor &tensor, SpyreReductionOpType op)
+{
+	Memory memory = term_of(*allocator, tensor, op, "allreduce");
+	Task task;
+
+	task.call = call_of(Kind::AllReduce, memory);
+	task.body = [this, memory](const Task &self) { run_reduce(self, memory, -1); };
+	return schedule(std::move(task));
+}
+
+std::shared_ptr<WorkSchedule> World::reduce(Tensor &tensor, SpyreReductionOpType op,
+					    process_id_t root)
+{
+	check_rank(root, "reduce");
+
+	Memory memory = term_of(*allocator, tensor, op, "reduce");
+	Task task;
+
+	task.call = call_of(Kind::Reduce, memory, root);
+	task.body = [this, memory, root](const Task &self) { run_reduce(self, memory, root); };
+	return schedule(std::move(task));
+}
+
+std::shared_ptr<WorkSchedule> World::barrier()
+{
+	Task task;
+
+	task.call = {Kind::Barrier, 0, -1, 0};
+	task.body = [this](const Task &self) {
+		device.wait();
+		send_piece(self, 0, {});
+		each_other([&](int r) { receive_piece(self, 0, r); });
+		flush();
+	};
+	return schedule(std::move(task));
+}
+
+std::shared_ptr<WorkSchedule> World::send(Tensor &tensor, process_id_t to, int tag)
+{
+	check_rank(to, "send");
+	if (to == rank)
+		throw std::runtime_error("cannot send: rank " + std::to_string(to) +
+					 " is this rank; copy the tensor");
+
+	Memory memory = memory_of(*allocator, tensor, "send");
+	Task task;
+
+	task.call = call_of(Kind::Send, memory);
+	task.lane = 1;
+	task.tag = tag;
+	task.peer = to;
+	task.body = [this, memory](const Task &self) {
+		each_piece(self, [&](uint64_t offset, uint64_t bytes) {
+			send_piece(self, offset, device.read(memory.address + offset, bytes),
+				   self.peer);
+		});
+		transport->flush(self.peer);
+	};
+	return schedule(std::move(task));
+}
+
+std::shared_ptr<WorkSchedule> World::recv(Tensor &tensor, process_id_t from, int tag)
+{
+	check_rank(from, "receive");
+	if (from == rank)
+		throw std::runtime_error("cannot receive: rank " + std::to_string(from) +
+					 " is this rank; copy the tensor");
+
+	Memory memory = memory_of(*allocator, tensor, "receive");
+	Task task;
+
+	task.call = call_of(Kind::Send, memory);
+	task.lane = 1;
+	task.tag = tag;
+	task.peer = from;
+	task.receives = true;
+	task.body = [this, memory](const Task &self) {
+		each_piece(self, [&](uint64_t offset, uint64_t) {
+			device.write(memory.address + offset,
+				     receive_piece(self, offset, self.peer));
+		});
+	};
+	return schedule(std::move(task));
+}
+
+struct Library {
+	std::mutex lock;
+	std::shared_ptr<World> world;
+	int users = 0;
+};
+
+/* Never destroyed: a group that is in use when the process exits ends with the process. */
+Library &library()
+{
+	static Library &instance = *new Library;
+
+	return instance;
+}
+
+} // namespace
+
+void initialize_library(std::shared_ptr<flex::RuntimeContext> context, flex::RuntimeStream *stream)
+{
+	Library &l = library();
+	std::lock_guard<std::mutex> guard(l.lock);
+
+	if (!context || !stream)
+		throw std::runtime_error("cannot join the group of processes: no context or no "
+					 "stream is given");
+	if (!l.world)
+		l.world = std::make_shared<World>(Place::from_environment(), std::move(context),
+						  *stream);
+	l.users++;
+}
+
+void finalize_library()
+{
+	Library &l = library();
+	std::lock_guard<std::mutex> guard(l.lock);
+
+	if (!l.users || --l.users)
+		return;
+	l.world->close();
+	l.world.reset();
+}
+
+std::shared_ptr<Context> get_world_context()
+{
+	Library &l = library();
+	std::lock_guard<std::mutex> guard(l.lock);
+
+	return l.world;
+}
+
+} // namespace spyre_comms

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: MIT
+/* Messages between the ranks of a group, through rings in the memory that they share. */
+#include "comms_transport.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "comms_thread.hpp"
+#include "comms_types.hpp"
+
+namespace spyre_comms
+{
+
+namespace
+{
+
+constexpr uint32_t MAGIC = 0x53434d73;
+
+/* Bytes to one rank, or from one before they are asked for, that may wait in this process. */
+constexpr size_t MAX_QUEUED = 4 * PIECE_BYTES;
+constexpr size_t MAX_INBOX = 64 * PIECE_BYTES;
+
+/* Copies between @part and the ring's bytes from @at on, which wrap around. */
+template <typename Byte, typename Copy>
+void at_ring(uint64_t at, Byte *part, size_t bytes, Copy copy)
+{
+	size_t begin = at % RING_BYTES;
+	size_t first = std::min(bytes, RING_BYTES - begin);
+
+	copy(begin, part, first);
+	copy(0, part + first, bytes - first);
+}
+
+} // namespace
+
+std::string Call::text() const
+{
+	static const char *const NAMES[] = {"broadcast",       "allgather", "gather",
+					    "allreduce",       "reduce",    "barrier",
+					    "send and receive"};
+	uint32_t number = static_cast<uint32_t>(kind);
+
+	if (number >= std::size(NAMES))
+		return "unknown operation " + std::to_string(number);
+	if (kind == Kind::Barrier)
+		return NAMES[number];
+
+	std::string text = NAMES[number];
+
+	text += " of " + std::to_string(bytes) + " bytes of " +
+		name_of(static_cast<TensorDataTypeEnum>(type));
+	if (root >= 0)
+		text += " with root " + std::to_string(root);
+	return text;
+}
+
+Transport::Transport(const Place &place) : group(place), peers(place.size)
+{
+	mover = start_thread([this] { run(); });
+}
+
+Transport::~Transport()
+{
+	{
+		std::lock_guard<std::mutex> guard(lock);
+
+		closing = stopping = true;
+		changed.notify_all();
+	}
+	group.ring_bell(group.rank);
+	mover.join();
+	if (group.page(group.rank).state == RANK_ATTACHED)
+		group.page(group.rank).state = RANK_LEFT;
+	for (int r = 0; r < group.size; r++)
+		if (r != group.rank)
+			group.ring_bell(r);
+}
+
+void Transport::give_up(const Peer &peer, const std::string &operation) const
+{
+	throw std::runtime_error("cannot " + operation + ": " +
+				 (peer.gone.empty() ? "this rank has left the group" : peer.gone));
+}
+
+void Transport::send(int to, Message message)
+{
+	std::unique_lock<std::mutex> guard(lock);
+	Peer &peer = peers[to];
+
+	changed.wait(guard, [&] {
+		return closing || !peer.gone.empty() || peer.outgoing_bytes < MAX_QUEUED;
+	});
+	if (closing || !peer.gone.empty())
+		give_up(peer, "send to rank " + std::to_string(to));
+	peer.outgoing_bytes += message.data.size();
+	peer.outgoing.push_back(std::move(message));
+	guard.unlock();
+	group.ring_bell(group.rank);
+}
+
+void Transport::flush(int to)
+{
+	std::unique_lock<std::mutex> guard(lock);
+	Peer &peer = peers[to];
+
+	changed.wait(guard, [&] { return closing || !peer.gone.empty() || peer.outgoing.empty(); });
+	if (!peer.outgoing.empty())
+		give_up(peer, "send to rank " + std::to_string(to));
+}
+
+Message Transport::receive(int from, const Key &key)
+{
+	std::unique_lock<std::mutex> guard(lock);
+	Peer &peer = peers[from];
+	auto found = peer.inbox.find(key);
+
+	if (found == peer.inbox.end()) {
+		peer.wanted++;
+		group.ring_bell(group.rank);
+		changed.wait(guard, [&] {
+			found = peer.inbox.find(key);
+			return found != peer.inbox.end() || closing || !peer.gone.empty();
+		});
+		peer.wanted--;
+	}
+	if (found == peer.inbox.end())
+		give_up(peer, "receive from rank " + std::to_string(from));
+
+	Message message = std::move(found->second);
+
+	peer.inbox.erase(found);
+	peer.inbox_bytes -= message.data.size();
+	guard.unlock();
+	group.ring_bell(group.rank);
+	return message;
+}
+
+void Transport::fail()
+{
+	group.page(group.rank).state = RANK_FAILED;
+	for (int r = 0; r < group.size; r++)
+		group.ring_bell(r);
+}
+
+void Transport::close()
+{
+	std::lock_guard<std::mutex> guard(lock);
+
+	closing = true;
+	changed.notify_all();
+}
+
+void Transport::run()
+{
+	for (;;) {
+		uint32_t bell = group.page(group.rank).bell;
+		bool moved = false;
+
+		{
+			std::lock_guard<std::mutex> guard(lock);
+
+			for (int r = 0; r < group.size; r++)
+				if (r != group.rank)
+					moved |= move(r);
+			if (moved)
+				changed.notify_all();
+			if (stopping)
+				return;
+		}
+		if (!moved)
+			group.wait_bell(bell);
+	}
+}
+
+bool Transport::move(int rank)
+{
+	Peer &peer = peers[rank];
+
+	if (!peer.gone.empty())
+		return false;
+
+	/* Looked up before the last bytes are read: a rank writes first, and then it is gone. */
+	uint32_t state = group.page(rank).state;
+	bool ended = state == RANK_ATTACHED && group.ended(rank);
+	bool moved = push(rank, peer);
+
+	moved |= pull(rank, peer);
+	if (!moved && peer.gone.empty() && (ended || state != RANK_ATTACHED)) {
+		std::string name = "rank " + std::to_string(rank) + " (process " +
+				   std::to_string(group.page(rank).pid) + ") ";
+
+		/* Messages that no receive has asked for may still be in the ring. */
+		if (group.ring(rank, group.rank).written != group.ring(rank, group.rank).read)
+			return false;
+		peer.gone = name + (ended		   ? "has ended"
+				    : state == RANK_FAILED ? "has failed; see its error"
+							   : "has left the group");
+		return true;
+	}
+	return moved;
+}
+
+bool Transport::push(int rank, Peer &peer)
+{
+	Ring &ring = group.ring(group.rank, rank);
+	uint64_t written = ring.written.load(std::memory_order_relaxed);
+	uint64_t before = written;
+
+	while (!peer.outgoing.empty()) {
+		Message &message = peer.outgoing.front();
+		Header header = {MAGIC, static_cast<uint32_t>(message.data.size()), message.key,
+				 message.call};
+		bool in_header = peer.pushed < sizeof(Header);
+		const uint8_t *part = in_header
+					      ? reinterpret_cast<uint8_t *>(&header) + peer.pushed
+					      : message.data.data() + peer.pushed - sizeof(Header);
+		size_t left = (in_header ? sizeof(Header) : sizeof(Header) + message.data.size()) -
+			      peer.pushed;
+		uint64_t used = written - ring.read.load(std::memory_order_acquire);
+		size_t bytes = used > RING_BYTES ? 0 : std::min<uint64_t>(left, RING_BYTES - used);
+
+		if (left && !bytes)
+			break;
+		at_ring(written, part, bytes, [&](size_t at, const uint8_t *from, size_t count) {
+			memcpy(ring.data + at, from, count);
+		});
+		written += bytes;
+		peer.pushed += bytes;
+		if (peer.pushed == sizeof(Header) + message.data.size()) {
+			peer.outgoing_bytes -= message.data.size();
+			peer.outgoing.pop_front();
+			peer.pushed = 0;
+		}
+	}
+	if (written == before)
+		return false;
+	ring.written.store(written, std::memory_order_release);
+	group.ring_bell(rank);
+	return true;
+}
+
+bool Transport::pull(int rank, Peer &peer)
+{
+	Ring &ring = group.ring(rank, group.rank);
+	uint64_t read = ring.read.load(std::memory_order_relaxed);
+	uint64_t before = read;
+	uint64_t ready = ring.written.load(std::memory_order_acquire) - read;
+
+	if (ready > RING_BYTES) {
+		peer.gone = "rank " + std::to_string(rank) + " has damaged the shared memory";
+		return true;
+	}
+	while (ready && (peer.wanted || peer.inbox_bytes < MAX_INBOX)) {
+		bool in_header = peer.pulled < sizeof(Header);
+		uint8_t *part = in_header
+					? reinterpret_cast<uint8_t *>(&peer.header) + peer.pulled
+					: peer.incoming.data.data() + peer.pulled - sizeof(Header);
+		size_t left =
+			(in_header ? sizeof(Header) : sizeof(Header) + peer.incoming.data.size()) -
+			peer.pulled;
+		size_t bytes = std::min<uint64_t>(left, ready);
+
+		at_ring(read, part, bytes, [&](size_t at, uint8_t *to, size_t count) {
+			memcpy(to, ring.data + at, count);
+		});
+		read += bytes;
+		ready -= bytes;
+		peer.pulled += bytes;
+		if (in_header && peer.pulled == sizeof(Header) && !accept_header(rank, peer))
+			break;
+		if (peer.pulled == sizeof(Header) + peer.incoming.data.size()) {
+			Key key = peer.incoming.key;
+
+			peer.inbox_bytes += peer.incoming.data.size();
+			peer.inbox.insert_or_assign(key, std::move(peer.incoming));
+			peer.incoming = {};
+			peer.pulled = 0;
+		}
+	}
+	if (read == before)
+		return false;
+	ring.read.store(read, std::memory_order_release);
+	group.ring_bell(rank);
+	return true;
+}
+
+bool Transport::accept_header(int rank, Peer &peer)
+{
+	const Header &header = peer.header;
+
+	if (header.magic != MAGIC || header.bytes > PIECE_BYTES) {
+		peer.gone = "rank " + std::to_string(rank) + " has sent a malformed message";
+		return false;
+	}
+	peer.incoming.key = header.key;
+	peer.incoming.call = header.call;
+	peer.incoming.data.resize(header.bytes);
+	return true;
+}
+
+} // namespace spyre_comms

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* A compiled bundle, prepared and launched from its spyreCodeDir step by step. */
+#ifndef SPYRE_COMPAT_TESTS_BUNDLE_HPP
+#define SPYRE_COMPAT_TESTS_BUNDLE_HPP
+
+#include "check.hpp"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <flex/flex.hpp>
+#include <spyre/sdsc.h>
+#include <spyre/spyre.h>
+#include <spyrecode-host-functions/processSpyreCodeArtifacts.h>
+#include <spyrecode-host-functions/spyrecode.h>
+#include <yyjson.h>
+
+/* Included by one source of a program. */
+namespace
+{
+constexpr int rows = 64, columns = 128;
+constexpr std::size_t bytes = rows * columns * sizeof(float);
+
+/* A bundle's folder, which is removed at the end. */
+struct Bundle {
+	Bundle()
+	{
+		const char *tmp = getenv("TMPDIR");
+		std::string name = std::string(tmp ? tmp : "/tmp") + "/spyre-compat-XXXXXX";
+		spyre_sdsc_operand operand = {};
+
+		ck_assert_ptr_nonnull(mkdtemp(name.data()));
+		path = name;
+		operand.rank = 2;
+		operand.size[0] = rows;
+		operand.size[1] = columns;
+		ck_assert_int_eq(spyre_layout_init(&operand.layout, 2, operand.size,
+						   SPYRE_FORMAT_IEEE_FP32), 0);
+		const spyre_sdsc_operand operands[] = { operand, operand, operand };
+		const spyre_status status = spyre_sdsc_build("add", operands, 3, 0, path.c_str());
+		ck_assert_msg(!status, "%s", spyre_last_error());
+		ck_assert_int_eq(spyre_kernel_compile(path.c_str(), nullptr, 0, nullptr), 0);
+	}
+	Bundle(const Bundle &) = delete;
+	Bundle &operator=(const Bundle &) = delete;
+	~Bundle()
+	{
+		std::filesystem::remove_all(path);
+	}
+
+	std::string read(const std::string &name) const
+	{
+		std::ifstream file(path / "spyreCodeDir" / name, std::ios::binary);
+
+		ck_assert_msg(file.is_open(), "cannot open %s", name.c_str());
+		return { std::istreambuf_iterator<char>(file), {} };
+	}
+
+	std::filesystem::path path;
+};
+
+std::string text_of(yyjson_val *object, const char *name)
+{
+	yyjson_val *value = yyjson_obj_get(object, name);
+
+	ck_assert_msg(yyjson_is_str(value), "%s is not a string", name);
+	return yyjson_get_str(value);
+}
+
+std::uint64_t number_of(yyjson_val *object, const char *name)
+{
+	return std::stoull(text_of(object, name));
+}
+
+/* A prepared bundle: the steps of its plans, with the addresses that they use. */
+class Plan
+{
+public:
+	Plan(const std::shared_ptr<flex::RuntimeContext> &runtime, const Bundle &bundle);
+	~Plan()
+	{
+		yyjson_doc_free(document_);
+	}
+	void launch(flex::RuntimeStream *stream, const std::vector<std::int64_t> &addresses,
+		    const std::vector<const flex::CompositeAddress *> &tensors,
+		    const std::string &name = "");
+
+private:
+	yyjson_val *step(const char *plan, std::size_t index, const char *command);
+	flex::CompositeAddress part(std::uint64_t dmva, std::uint64_t size) const;
+
+	yyjson_doc *document_;
+	std::optional<flex::CompositeAddress> program_;
+};
+
+/* Returns the properties of a step, which must be @command. */
+yyjson_val *Plan::step(const char *plan, std::size_t index, const char *command)
+{
+	yyjson_val *entry = yyjson_arr_get(
+		yyjson_obj_get(yyjson_doc_get_root(document_), plan), index);
+
+	ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(entry, "command")), command);
+	return yyjson_obj_get(entry, "properties");
+}
+
+flex::CompositeAddress Plan::part(std::uint64_t dmva, std::uint64_t size) const
+{
+	const flex::Chunk &base = program_->chunks()[0];
+	const flex::LogicalAddress place(base.addr.region_id,
+					 base.addr.offset + dmva - flex::PROG_OFFSET_BASE);
+
+	return flex::CompositeAddress(flex::Chunk(place, size, base.domain_id));
+}
+
+Plan::Plan(const std::shared_ptr<flex::RuntimeContext> &runtime, const Bundle &bundle)
+{
+	const std::string json = bundle.read("spyrecode.json");
+	const flex::AllocationDirective directive(flex::PlacementPolicy::Bind, { 0 }, std::nullopt,
+						  flex::MemoryType::Program);
+
+	document_ = yyjson_read(json.data(), json.size(), 0);
+	ck_assert_ptr_nonnull(document_);
+	yyjson_val *properties = step("JobPreparationPlan", 0, "Allocate");
+	program_.emplace(runtime->getAllocator()->allocate(number_of(properties, "size"),
+							   directive));
+	properties = step("JobPreparationPlan", 1, "InitTransfer");
+	std::string binary = bundle.read(text_of(properties, "init_bin_file"));
+	const flex::CompositeAddress place =
+		part(number_of(properties, "dev_ptr"), number_of(properties, "size"));
+	flex::DmaParams *params =
+		flex::createDmaParams(binary.data(), place.total_size(), true, &place);
+	runtime->getDefaultStream()->launchOperationH2D(params);
+	flex::destroyDmaParams(params);
+}
+
+void Plan::launch(flex::RuntimeStream *stream, const std::vector<std::int64_t> &addresses,
+		  const std::vector<const flex::CompositeAddress *> &tensors,
+		  const std::string &name)
+{
+	yyjson_val *properties = step("JobExecPlan", 0, "ComputeOnHost");
+	std::vector<std::uint8_t> flits(number_of(properties, "size"));
+	Hcm hcm;
+
+	ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(properties, "ihandle")), "");
+	char *text = yyjson_val_write(yyjson_obj_get(properties, "hcm"), 0, nullptr);
+	hcm.importJsonStr(text);
+	free(text);
+	ck_assert_uint_eq(hcm.vdci.inputSym_.size(), 3);
+	deeptools::processComputeOnHostCommand(hcm, flits.data(), &addresses);
+
+	properties = step("JobExecPlan", 1, "DataTransfer");
+	ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(properties, "dirn")), "false");
+	const flex::CompositeAddress place =
+		part(number_of(properties, "dev_ptr"), number_of(properties, "size"));
+	flex::DmaParams *copy = flex::createDmaParams(flits.data(), flits.size(), true, &place);
+	stream->launchOperationH2D(copy);
+	flex::destroyDmaParams(copy);
+	/* The buffer is used again by the next launch, which may be queued at once. */
+	flits.assign(flits.size(), 0xff);
+
+	properties = step("JobExecPlan", 2, "ComputeOnDevice");
+	const flex::CompositeAddress program(program_->chunks()[0]);
+	flex::ComputeParams *compute = flex::createComputeParams(
+		&program, tensors, name.empty() ? text_of(properties, "name") : name,
+		number_of(properties, "job_bin_ptr") - flex::PROG_OFFSET_BASE);
+	try {
+		stream->launchOperationCompute(compute);
+	} catch (...) {
+		flex::destroyComputeParams(compute);
+		throw;
+	}
+	flex::destroyComputeParams(compute);
+}
+}
+
+#endif /* SPYRE_COMPAT_TESTS_BUNDLE_HPP */
