@@ -14,7 +14,6 @@
 
 namespace spyre_compat
 {
-#ifdef SPYRE_MAX_BOX_RANK
 namespace
 {
 [[noreturn]] void refuse(const data_conversion_info &dci, std::size_t box, const std::string &why)
@@ -112,11 +111,4 @@ void copy_boxes(spyre_stream *stream, spyre_devptr device, void *host,
 	copy.num_boxes = boxes.size();
 	check(spyre_copy_boxes_async(stream, &copy), "cannot copy with a conversion");
 }
-#else
-void copy_boxes(spyre_stream *, spyre_devptr, void *, const data_conversion_info &dci)
-{
-	throw std::runtime_error("cannot copy \"" + dci.dci_dsName_ +
-				 "\": this libspyre has no spyre_copy_boxes_async()");
-}
-#endif
 }

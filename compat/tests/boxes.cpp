@@ -93,7 +93,6 @@ data_conversion_info fp16_tensor(bool to_device, std::int64_t host_offset)
 	return dci;
 }
 
-#ifdef SPYRE_MAX_BOX_RANK
 std::uint16_t encoded(spyre_format format, double value)
 {
 	std::uint16_t bits = 0;
@@ -229,25 +228,3 @@ int main()
 
 	return run_tests("compat_boxes", cases);
 }
-#else
-}
-
-/* Without boxes in libspyre, such a copy is refused: the host converts nothing. */
-START_TEST(refusals)
-{
-	Card card;
-	std::vector<std::uint16_t> host(rows * columns);
-
-	ck_throws(card.copy(host.data(), fp16_tensor(true, 0)), "spyre_copy_boxes_async()");
-	for (const std::uint16_t word : card.contents())
-		ck_assert_uint_eq(word, 0);
-}
-END_TEST
-
-int main()
-{
-	const TTest *const cases[] = { refusals, nullptr };
-
-	return run_tests("compat_boxes", cases);
-}
-#endif
