@@ -47,6 +47,7 @@ EXTRA_DIST += tests/torch/test_sdpa.py
 EXTRA_DIST += tests/torch/test_sdpa_mask.py
 EXTRA_DIST += tests/torch/test_storage.py
 EXTRA_DIST += tests/torch/test_streams.py
+EXTRA_DIST += tests/torch/test_table.py
 EXTRA_DIST += tests/torch/test_testing.py
 EXTRA_DIST += tests/torch/test_threads.py
 EXTRA_DIST += tests/torch/test_training.py
