@@ -145,6 +145,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/reduce.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/rules/table.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/scalars.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/scheduling.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/serialise.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/unflatten.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/views.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/division.py

@@ -29,6 +29,7 @@ EXTRA_DIST += tests/torch/test_interrupt.py
 EXTRA_DIST += tests/torch/test_layer_norm.py
 EXTRA_DIST += tests/torch/test_graph.py
 EXTRA_DIST += tests/torch/test_hint.py
+EXTRA_DIST += tests/torch/test_imports.py
 EXTRA_DIST += tests/torch/test_ipc.py
 EXTRA_DIST += tests/torch/test_layout.py
 EXTRA_DIST += tests/torch/test_memory.py
