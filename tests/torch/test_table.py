@@ -120,7 +120,7 @@ def test_promotion_is_that_of_pytorch(schema):
     assert checked == 15 * 15 - 9
 
 
-#: Operations and what they compute on the card; integers are computed by the CPU.
+#: Functions of eager mode by schema; integers are computed by the CPU.
 EAGER = {"add.Tensor": torch.add, "div.Tensor": torch.div, "mul.Tensor": torch.mul}
 
 
