@@ -174,6 +174,17 @@ class TestArtefacts:
         assert done == first
         assert len(self.bundles(tmp_path)) == 3 * len(made)
 
+    def test_another_extension(self, tmp_path, monkeypatch):
+        """It has another table of operations, so that graphs in the cache are not its own."""
+        from torch_spyre._inductor import bundle
+
+        identity = bundle._identity.__wrapped__
+        first = identity(())
+        assert identity(()) == first
+        (tmp_path / "_C.so").write_bytes(b"another")
+        monkeypatch.setattr(bundle._C, "__file__", str(tmp_path / "_C.so"))
+        assert identity(()) != first
+
     def test_cache_switched_off(self, tmp_path):
         first = self.run(tmp_path)
         made = self.bundles(tmp_path)

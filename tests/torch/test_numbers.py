@@ -99,7 +99,7 @@ def compiled(function, x):
         return torch.compile(function)(x)
 
 
-@pytest.mark.parametrize("number", [1e-30, -1e-9, 4e-8, 100000, 1e12])
+@pytest.mark.parametrize("number", [1e-30, -1e-9, 4e-8, 100000, 1e12, INF])
 def test_compiled_is_eager(number):
     x = X.to(DEVICE)
     eager = {name: outcome(f, x, number) for name, f in OPERATIONS.items()}
@@ -107,6 +107,25 @@ def test_compiled_is_eager(number):
     results = compiled(lambda x: [OPERATIONS[name](x, number) for name in wanted], x)
     for have, want in zip(results, wanted.values(), strict=True):
         assert_same(have, want)
+
+
+#: Calls with tensors of one value, which torch.compile keeps as numbers.
+FILLED = {
+    "mul": lambda x, n: x * torch.full((), n, dtype=x.dtype, device=x.device),
+    "div": lambda x, n: x / torch.full((), n, dtype=x.dtype, device=x.device),
+    "mul of a row": lambda x, n: x * torch.full(x.shape, n, dtype=x.dtype, device=x.device),
+    "converted": lambda x, n: x * torch.full((), n, device=x.device).to(x.dtype),
+    "lt": lambda x, n: x < torch.full((), n, dtype=x.dtype, device=x.device),
+    "where": lambda x, n: torch.where(x > 0, x, torch.full((), n, device=x.device)),
+}
+
+
+@pytest.mark.parametrize("number", [1e-30, 4e-8, 0.1, 30000.0])
+def test_compiled_is_eager_for_filled_tensors(number):
+    x = X.to(DEVICE)
+    results = compiled(lambda x: [f(x, number) for f in FILLED.values()], x)
+    for name, have in zip(FILLED, results, strict=True):
+        assert_same(have, FILLED[name](x, number))
 
 
 def test_compiled_refuses_what_eager_refuses():

@@ -2,7 +2,7 @@
 /*
  * The three forms of an operation that PyTorch dispatches (new result, in
  * place, into a given tensor), made of one description and registered by the
- * names that the schemas have.
+ * names that the schemas have; the description becomes a row of the table.
  */
 #pragma once
 
@@ -13,20 +13,12 @@
 
 #include "number.h"
 #include "operand.h"
-#include "pointwise.h"
+#include "table.h"
 
 namespace torch_spyre {
 
 using at::Tensor;
 using Attributes = std::initializer_list<spyre_sdsc_attribute>;
-
-template <class Op> std::string schema_name()
-{
-	std::string name = Op::name, overload = Op::overload_name;
-
-	name.erase(0, sizeof("aten::") - 1);
-	return overload.empty() ? name : name + "." + overload;
-}
 
 template <class Op, class Function> void add_kernel(torch::Library &m, Function function)
 {
@@ -73,6 +65,7 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Unary
 	}
 	static void add(torch::Library &m)
 	{
+		describe<New>(op, { "self" });
 		add_kernel<New>(m, TORCH_FN(make));
 		add_kernel<InPlace>(m, TORCH_FN(in_place));
 		add_kernel<Out>(m, TORCH_FN(into));
@@ -96,6 +89,7 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 	}
 	static void add(torch::Library &m)
 	{
+		describe<New>(op, { "self", "other" });
 		add_kernel<New>(m, TORCH_FN(make));
 		add_kernel<InPlace>(m, TORCH_FN(in_place));
 		add_kernel<Out>(m, TORCH_FN(into));
@@ -131,6 +125,8 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 	}
 	static void add(torch::Library &m)
 	{
+		describe<New>(op, { "self", "other" },
+			      { { "alpha", "alpha", Parameter::kRounded, 1 } });
 		add_kernel<New>(m, TORCH_FN(make));
 		add_kernel<InPlace>(m, TORCH_FN(in_place));
 		add_kernel<Out>(m, TORCH_FN(into));
@@ -202,6 +198,7 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 	}
 	static void add(torch::Library &m)
 	{
+		describe<New>(op, { "self", "other" });
 		add_kernel<New>(m, TORCH_FN(make));
 		add_kernel<InPlace>(m, TORCH_FN(in_place));
 		add_kernel<Out>(m, TORCH_FN(into));

@@ -113,10 +113,31 @@ bool along(const Tensor &a, int64_t dim, bool to_float, Tensor &result, bool res
 #define ADD(ident, name) \
 	Unary<ident, at::_ops::name, at::_ops::name##_, at::_ops::name##_out>::add(m)
 
+void describe_others()
+{
+	Parameter dim = { "dim", "dim", Parameter::kDim };
+	Parameter to_float = { "half_to_float", nullptr, Parameter::kOff };
+
+	describe(Row{ "gelu", &kGeluTanh, { "self" }, {}, { "approximate", "tanh" } });
+	describe<at::_ops::gelu>(kGelu, { "self" });
+	describe<at::_ops::softplus>(kSoftplus, { "self" },
+				     { { "beta", "beta", Parameter::kFactor },
+				       { "threshold", "threshold" } });
+	describe<at::_ops::leaky_relu>(kLeakyRelu, { "self" },
+				       { { "negative_slope", "negative_slope",
+					   Parameter::kFactor } });
+	describe<at::_ops::hardtanh>(kHardtanh, { "self" },
+				     { { "min_val", "min", Parameter::kBound },
+				       { "max_val", "max", Parameter::kBound } });
+	describe<at::_ops::_softmax>(kSoftmax, { "self" }, { dim, to_float });
+	describe<at::_ops::_log_softmax>(kLogSoftmax, { "self" }, { dim, to_float });
+}
+
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+	describe_others();
 	ADD(kRelu, relu);
 	ADD(kSigmoid, sigmoid);
 	ADD(kSilu, silu);

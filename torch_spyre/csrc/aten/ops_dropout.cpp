@@ -55,6 +55,8 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor &input, double p, std::op
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+	describe<at::_ops::native_dropout_backward>(kDropout, { "grad_output", "mask" },
+						    { { "scale", "scale", Parameter::kFinite } });
 	m.impl("native_dropout", TORCH_FN(native_dropout));
 	add_forms<apply, at::_ops::native_dropout_backward,
 		  at::_ops::native_dropout_backward_out>(m);

@@ -213,10 +213,40 @@ bool along(const Tensor &grad, const Tensor &output, int64_t dim, at::ScalarType
 #define ADD(run, name) \
 	add_forms<run, at::_ops::name##_backward, at::_ops::name##_backward_grad_input>(m)
 
+Parameter finite(const char *argument)
+{
+	return { argument, argument, Parameter::kFinite };
+}
+
+void describe_derivatives()
+{
+	std::vector<const char *> of_input = { "grad_output", "self" },
+				  of_output = { "grad_output", "output" };
+	std::vector<Parameter> along = { { "dim", "dim", Parameter::kDim },
+					 { "input_dtype", nullptr, Parameter::kDtype } };
+
+	describe<at::_ops::tanh_backward>(kTanh, of_output);
+	describe<at::_ops::sigmoid_backward>(kSigmoid, of_output);
+	describe<at::_ops::silu_backward>(kSilu, of_input);
+	describe(Row{ "gelu_backward", &kGeluTanh, of_input, {},
+		      { "approximate", "tanh" } });
+	describe<at::_ops::gelu_backward>(kGelu, of_input);
+	describe<at::_ops::threshold_backward>(kThreshold, of_input, { finite("threshold") });
+	describe<at::_ops::leaky_relu_backward>(kLeakyRelu, of_input,
+						{ finite("negative_slope") });
+	describe<at::_ops::hardtanh_backward>(kHardtanh, of_input,
+					      { finite("min_val"), finite("max_val") });
+	describe<at::_ops::softplus_backward>(kSoftplus, of_input,
+					      { finite("beta"), finite("threshold") });
+	describe<at::_ops::_softmax_backward_data>(kSoftmax, of_output, along);
+	describe<at::_ops::_log_softmax_backward_data>(kLogSoftmax, of_output, along);
+}
+
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+	describe_derivatives();
 	ADD(plain<kTanh>, tanh);
 	ADD(plain<kSigmoid>, sigmoid);
 	ADD(plain<kSilu>, silu);

@@ -113,6 +113,11 @@ bool log_sigmoid_backward(const Tensor &grad, const Tensor &a, const Tensor &, T
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+	/* Eager mode and torch.compile each add the reduction in code of their own. */
+	describe<at::_ops::mse_loss>(kSquareError, { "self", "target" });
+	describe<at::_ops::mse_loss_backward>(kSquareErrorBackward,
+					      { "grad_output", "self", "target" });
+	describe<at::_ops::log_sigmoid_backward>(kLogSigmoidBackward, { "grad_output", "self" });
 	add_forms<mse_loss, at::_ops::mse_loss, at::_ops::mse_loss_out>(m);
 	add_forms<mse_loss_backward, at::_ops::mse_loss_backward,
 		  at::_ops::mse_loss_backward_grad_input>(m);

@@ -27,6 +27,7 @@
 #include <ATen/ops/pow_ops.h>
 #include <ATen/ops/reciprocal_ops.h>
 #include <ATen/ops/result_type.h>
+#include <ATen/ops/rsub_ops.h>
 #include <ATen/ops/rsqrt_ops.h>
 #include <ATen/ops/sgn_ops.h>
 #include <ATen/ops/sign_ops.h>
@@ -64,7 +65,7 @@ UNARY(kSign, "sign", "sign", kSame, true);
 UNARY(kPow, "pow", "pow", kSame, false);
 UNARY(kClamp, "clamp", "clamp", kSame, false);
 const Pointwise kBitwiseNot = { { "aten::bitwise_not", "logical_not", build_one, false },
-				{ .bools = true } };
+				{ .logic = true } };
 
 /* a + alpha b with alpha as an operand, in the steps that the builder uses for a constant. */
 void build_add_by(Graph &graph, const Call &call)
@@ -114,11 +115,11 @@ void build_bitwise(Graph &graph, const Call &call)
 }
 
 const Pointwise kBitwiseAnd = { { "aten::bitwise_and", "bitwise_and", build_bitwise, true },
-				{ .bools = true } };
+				{ .logic = true } };
 const Pointwise kBitwiseOr = { { "aten::bitwise_or", "bitwise_or", build_bitwise, true },
-			       { .bools = true } };
+			       { .logic = true } };
 const Pointwise kBitwiseXor = { { "aten::bitwise_xor", "bitwise_xor", build_bitwise, true },
-				{ .bools = true } };
+				{ .logic = true } };
 
 bool is_bool(const Tensor &t)
 {
@@ -127,13 +128,13 @@ bool is_bool(const Tensor &t)
 
 bool bitwise_not(const Tensor &a, Tensor &result, bool resize)
 {
-	return is_bool(a) && pointwise(kBitwiseNot, { &a }, {}, result, resize);
+	return pointwise(kBitwiseNot, { &a }, {}, result, resize);
 }
 
 template <const Pointwise &op>
 bool bitwise(const Tensor &a, const Tensor &b, Tensor &result, bool resize)
 {
-	return is_bool(a) && is_bool(b) && pointwise(op, { &a, &b }, {}, result, resize);
+	return pointwise(op, { &a, &b }, {}, result, resize);
 }
 
 bool pow_number(const Tensor &a, const at::Scalar &exponent, Tensor &result, bool resize)
@@ -143,7 +144,7 @@ bool pow_number(const Tensor &a, const at::Scalar &exponent, Tensor &result, boo
 	if (exponent.isComplex() || !a.is_floating_point())
 		return false;
 	attribute.value = exponent.toDouble();
-	return std::isfinite(attribute.value) && fit_number(a.scalar_type(), &attribute.value) &&
+	return fit_parameter(Parameter::kExponent, a.scalar_type(), &attribute.value) &&
 	       pointwise(kPow, { &a }, attribute, result, resize);
 }
 
@@ -179,20 +180,17 @@ using MaybeScalar = const std::optional<at::Scalar> &;
 bool clamp_numbers(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &result, bool resize)
 {
 	spyre_sdsc_attribute attribute[2];
-	spyre_format format = SPYRE_FORMAT_INVALID;
 	unsigned count = 0;
 
 	TORCH_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
 	if (!a.is_floating_point())
 		return false;
-	format = device_format(a.scalar_type());
 	if (min)
 		attribute[count++] = { "min", min->toDouble() };
 	if (max)
 		attribute[count++] = { "max", max->toDouble() };
 	for (unsigned i = 0; i < count; i++)
-		if (!fit_number(a.scalar_type(), &attribute[i].value) ||
-		    !constant_for(format, &attribute[i].value))
+		if (!fit_parameter(Parameter::kBound, a.scalar_type(), &attribute[i].value))
 			return false;
 	/* If min exceeds max the result is max, as in PyTorch. */
 	return pointwise(kClamp, { &a }, { attribute, count }, result, resize);
@@ -267,13 +265,43 @@ bool masked_fill_scalar(const Tensor &a, const Tensor &mask, const at::Scalar &v
 	kind<ident, at::_ops::name##_Tensor, at::_ops::name##__Tensor, at::_ops::name##_out>::add(m)
 
 #define ADD_BITWISE(ident, name) \
-	add_forms<bitwise<ident>, at::_ops::bitwise_##name##_Tensor, \
-		  at::_ops::bitwise_##name##__Tensor, at::_ops::bitwise_##name##_Tensor_out>(m)
+	do { \
+		add_forms<bitwise<ident>, at::_ops::bitwise_##name##_Tensor, \
+			  at::_ops::bitwise_##name##__Tensor, \
+			  at::_ops::bitwise_##name##_Tensor_out>(m); \
+		describe<at::_ops::bitwise_##name##_Tensor>(ident, { "self", "other" }); \
+	} while (0)
+
+/* Rows of operations with functions of their own above. */
+void describe_others()
+{
+	std::vector<Parameter> alpha = { { "alpha", "alpha", Parameter::kRounded, 1 } };
+	Parameter min = { "min", "min", Parameter::kBound };
+	Parameter max = { "max", "max", Parameter::kBound };
+
+	/* Eager mode makes tensors of the numbers first. */
+	describe<at::_ops::add_Scalar>(kAdd, { "self", "other" }, alpha);
+	describe<at::_ops::sub_Scalar>(kSub, { "self", "other" }, alpha);
+	describe<at::_ops::mul_Scalar>(kMul, { "self", "other" });
+	describe<at::_ops::div_Scalar>(kDiv, { "self", "other" });
+	describe<at::_ops::rsub_Tensor>(kSub, { "other", "self" }, alpha);
+	describe<at::_ops::rsub_Scalar>(kSub, { "other", "self" }, alpha);
+	describe<at::_ops::maximum>(kMaximum, { "self", "other" });
+	describe<at::_ops::minimum>(kMinimum, { "self", "other" });
+	describe<at::_ops::bitwise_not>(kBitwiseNot, { "self" });
+	describe<at::_ops::pow_Tensor_Scalar>(
+		kPow, { "self" }, { { "exponent", "exponent", Parameter::kExponent } });
+	describe<at::_ops::clamp>(kClamp, { "self" }, { min, max });
+	describe<at::_ops::clamp_min>(kClamp, { "self" }, { min });
+	describe<at::_ops::clamp_max>(kClamp, { "self" }, { max });
+	describe<at::_ops::where_self>(kWhere, { "condition", "self", "other" });
+}
 
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+	describe_others();
 	ADD_UNARY(kAbs, abs);
 	ADD_UNARY(kNeg, neg);
 	ADD_UNARY(kExp, exp);

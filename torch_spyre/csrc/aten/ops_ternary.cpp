@@ -79,17 +79,26 @@ bool run(const Tensor &a, const Tensor &b, const Tensor &c, const at::Scalar &va
 			 resize);
 }
 
+/* The formula for a weight, and the number in it. */
+const Pointwise &lerp_of(double *weight)
+{
+	float w = static_cast<float>(*weight);
+	bool near = std::fabs(w) < 0.5f;
+
+	*weight = near ? w : 1.0f - w;
+	return near ? kLerpNear : kLerpFar;
+}
+
 bool lerp_scalar(const Tensor &a, const Tensor &b, const at::Scalar &weight, Tensor &result,
 		 bool resize)
 {
 	spyre_sdsc_attribute attribute = { "weight", 0 };
-	float w;
 
-	if (weight.isComplex() || !std::isfinite(w = weight.to<float>()))
+	if (weight.isComplex() || !std::isfinite(weight.to<float>()))
 		return false;
-	attribute.value = std::fabs(w) < 0.5f ? w : 1.0f - w;
-	return pointwise(std::fabs(w) < 0.5f ? kLerpNear : kLerpFar, { &a, &b }, attribute, result,
-			 resize);
+	attribute.value = weight.toDouble();
+	const Pointwise &op = lerp_of(&attribute.value);
+	return pointwise(op, { &a, &b }, attribute, result, resize);
 }
 
 bool lerp_tensor(const Tensor &a, const Tensor &b, const Tensor &weight, Tensor &result,
@@ -102,6 +111,15 @@ bool lerp_tensor(const Tensor &a, const Tensor &b, const Tensor &weight, Tensor 
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+	std::vector<const char *> three = { "self", "tensor1", "tensor2" };
+	Parameter value = { "value", "value", Parameter::kFinite, 1 };
+	Parameter weight = { "weight", "weight", Parameter::kFinite };
+
+	describe<at::_ops::addcmul>(kAddcmul, three, { value });
+	describe<at::_ops::addcdiv>(kAddcdiv, three, { value });
+	describe<at::_ops::lerp_Tensor>(kLerp, { "self", "end", "weight" });
+	describe(Row{ "lerp.Scalar", &kLerpNear, { "self", "end" }, { weight }, {},
+		      lerp_of });
 	add_forms<run<kAddcmul>, at::_ops::addcmul, at::_ops::addcmul_, at::_ops::addcmul_out>(m);
 	add_forms<run<kAddcdiv>, at::_ops::addcdiv, at::_ops::addcdiv_, at::_ops::addcdiv_out>(m);
 	add_forms<lerp_scalar, at::_ops::lerp_Scalar, at::_ops::lerp__Scalar,

@@ -66,26 +66,15 @@ void take_inputs(Work &w, Inputs inputs)
 
 void find_common(Work &w)
 {
-	unsigned first = w.op->condition;
-	ScalarType dtype = w.input[first]->scalar_type();
-	bool same = true;
+	PromotionInput inputs[kInputs];
 
-	for (unsigned i = first; i < w.count && !w.op->leading; i++)
-		same = same && !w.is_number[i] && w.input[i]->scalar_type() == dtype;
-	/* A Python number does not change the dtype of floating-point tensors. */
-	if (!same && w.count == first + 2 && w.is_number[first + 1] && !w.is_number[first] &&
-	    c10::isFloatingType(dtype) && !c10::isComplexType(w.input[first + 1]->scalar_type()) &&
-	    w.input[first]->dim() > 0)
-		same = true;
-	if (!same) {
-		at::native::ResultTypeState state = {};
+	for (unsigned i = 0; i < w.count; i++) {
+		const at::Tensor &t = *w.input[i];
 
-		for (unsigned i = first; i < w.count; i++)
-			state = at::native::update_result_type_state(*w.input[i], state);
-		dtype = at::native::result_type(state);
+		inputs[i] = { t.scalar_type(), t.dim() > 0, w.is_number[i],
+			      w.is_number[i] && t.unsafeGetTensorImpl()->is_wrapped_number() };
 	}
-	w.common = w.op->result == ResultType::kFloat && c10::isIntegralType(dtype, true) ?
-		   c10::get_default_dtype_as_scalartype() : dtype;
+	w.common = common_dtype(*w.op, { inputs, w.count });
 }
 
 void find_size(Work &w)
@@ -112,9 +101,10 @@ spyre_format compute_format(const Work &w)
 	case ScalarType::Half:
 	case ScalarType::BFloat16:
 	case ScalarType::Float:
-		return device_format(w.common);
+		return w.op->logic ? SPYRE_FORMAT_INVALID : device_format(w.common);
 	case ScalarType::Bool:
-		return w.op->bools ? SPYRE_FORMAT_SEN169_FP16 : SPYRE_FORMAT_INVALID;
+		return w.op->bools || w.op->logic ? SPYRE_FORMAT_SEN169_FP16 :
+						    SPYRE_FORMAT_INVALID;
 	default:
 		return SPYRE_FORMAT_INVALID;
 	}
@@ -144,14 +134,9 @@ bool can_store(ScalarType dtype)
 /* Rounds numbers as the CPU does; false if the card's format lacks one. */
 bool fit_numbers(Work &w)
 {
-	for (unsigned i = 0; i < w.count; i++) {
-		if (!w.is_number[i])
-			continue;
-		if (!w.op->factor || i == 0)
-			w.number[i] = number_in(w.common, w.number[i]);
-		else if (!is_factor(w.common, w.number[i]))
+	for (unsigned i = 0; i < w.count; i++)
+		if (w.is_number[i] && !fit_operand(*w.op, i, w.common, &w.number[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -396,7 +381,50 @@ bool any_complex(Inputs inputs)
 			   [](const at::Tensor *t) { return t->is_complex(); });
 }
 
+/* As at::native::update_result_type_state(), which takes tensors; none is complex here. */
+void add_to(at::native::ResultTypeState &state, const PromotionInput &input)
+{
+	ScalarType &common = input.dims ? state.dimResult :
+			     input.wrapped ? state.wrappedResult : state.zeroResult;
+	ScalarType dtype = input.dtype;
+
+	if (input.wrapped && c10::isFloatingType(dtype))
+		dtype = c10::get_default_dtype_as_scalartype();
+	common = common == ScalarType::Undefined ? dtype : c10::promoteTypes(common, dtype);
+}
+
 } // namespace
+
+ScalarType common_dtype(const PointwiseRules &rules, at::ArrayRef<PromotionInput> inputs)
+{
+	unsigned first = rules.condition;
+	ScalarType dtype = inputs[first].dtype;
+	bool same = true;
+
+	for (unsigned i = first; i < inputs.size() && !rules.leading; i++)
+		same = same && !inputs[i].number && inputs[i].dtype == dtype;
+	/* A Python number does not change the dtype of floating-point tensors. */
+	if (!same && inputs.size() == first + 2 && inputs[first + 1].number &&
+	    !inputs[first].number && c10::isFloatingType(dtype) && inputs[first].dims)
+		same = true;
+	if (!same) {
+		at::native::ResultTypeState state = {};
+
+		for (unsigned i = first; i < inputs.size(); i++)
+			add_to(state, inputs[i]);
+		dtype = at::native::result_type(state);
+	}
+	return rules.result == ResultType::kFloat && c10::isIntegralType(dtype, true) ?
+		       c10::get_default_dtype_as_scalartype() : dtype;
+}
+
+bool fit_operand(const PointwiseRules &rules, unsigned index, ScalarType dtype, double *value)
+{
+	if (rules.factor && index)
+		return is_factor(dtype, *value);
+	*value = number_in(dtype, *value);
+	return true;
+}
 
 at::Tensor empty_sparse(at::IntArrayRef size, ScalarType dtype, c10::DeviceIndex device)
 {

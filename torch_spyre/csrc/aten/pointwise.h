@@ -42,6 +42,8 @@ struct PointwiseRules {
 	bool leading = false;
 	/* The CPU takes a number after the tensor in fp32; it rounds all others to the dtype. */
 	bool factor = false;
+	/* Inputs are bools; the CPU computes other dtypes, bit by bit. */
+	bool logic = false;
 	/* Names of the attributes that hold numbers instead of the inputs. */
 	const char *number[3] = { nullptr, nullptr, nullptr };
 	/* The operation with the first two inputs exchanged. */
@@ -51,6 +53,21 @@ struct PointwiseRules {
 };
 
 struct Pointwise : Program, PointwiseRules {};
+
+/* The properties of an input that determine the common dtype. */
+struct PromotionInput {
+	at::ScalarType dtype;
+	bool dims;	/* has dimensions */
+	bool number;	/* its value is known on the host */
+	bool wrapped;	/* a Python number */
+};
+
+/* The dtype to compute in: PyTorch's promotion, none of whose inputs is complex, by @rules. */
+at::ScalarType common_dtype(const PointwiseRules &rules, at::ArrayRef<PromotionInput> inputs);
+
+/* Rounds a number in the place of input @index as the CPU does before it computes in @dtype;
+ * false if the card's format lacks it. */
+bool fit_operand(const PointwiseRules &rules, unsigned index, at::ScalarType dtype, double *value);
 
 /* Inputs are tensors; a number is a tensor without dimensions on the CPU. */
 using Inputs = std::initializer_list<const at::Tensor *>;

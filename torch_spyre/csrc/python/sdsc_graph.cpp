@@ -235,9 +235,6 @@ const Binding binding([](py::module_ &module) {
 	module.def("_number_in", [](const py::object &dtype, double value) {
 		return number_in(py::cast<c10::ScalarType>(dtype), value);
 	});
-	module.def("_is_factor", [](const py::object &dtype, double value) {
-		return is_factor(py::cast<c10::ScalarType>(dtype), value);
-	});
 	module.def("_library_path", library_path);
 	module.def("_compile_bundle", compile_bundle);
 });

@@ -90,6 +90,13 @@ Graph::Tensor Graph::add(const char *op, const Tensor *inputs, unsigned num_inpu
 {
 	check(spyre_sdsc_graph_add_op(graph_, op, attributes, num_attributes, inputs, num_inputs,
 				      &out));
+	if (steps_) {
+		Step step{ op, { inputs, inputs + num_inputs }, {}, out };
+
+		for (unsigned i = 0; i < num_attributes; i++)
+			step.attributes.emplace_back(attributes[i].name, attributes[i].value);
+		steps_->push_back(std::move(step));
+	}
 	return out;
 }
 

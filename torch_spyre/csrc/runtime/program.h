@@ -8,6 +8,9 @@
 
 #include <initializer_list>
 #include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "spyre.h"
 
@@ -56,6 +59,14 @@ public:
 	using Attributes = std::initializer_list<spyre_sdsc_attribute>;
 	static constexpr Tensor kNew = SPYRE_SDSC_NEW;
 
+	/* An operation as it was added. */
+	struct Step {
+		std::string op;
+		std::vector<Tensor> inputs;
+		std::vector<std::pair<std::string, double>> attributes;
+		Tensor result;
+	};
+
 	explicit Graph(const Call &call);
 	~Graph();
 	Graph(const Graph &) = delete;
@@ -74,11 +85,14 @@ public:
 	void store(Tensor tensor);
 	spyre_format format(Tensor tensor) const;
 	spyre_kernel *load(spyre_context *context);
+	/* Each operation from now on is noted in @steps, too. */
+	void record(std::vector<Step> *steps) { steps_ = steps; }
 
 private:
 	const Call &call_;
 	spyre_sdsc_graph *graph_ = nullptr;
 	Tensor argument_[Call::kOperands];
+	std::vector<Step> *steps_ = nullptr;
 
 	void add_argument(unsigned index);
 	void check(spyre_status status) const;

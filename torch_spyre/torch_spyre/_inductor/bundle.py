@@ -60,9 +60,13 @@ def identity():
 
 @functools.cache
 def _identity(told):
-    """Returns a hash of libspyre, of this package and of @told, which names cached bundles."""
+    """Returns a hash of libspyre, of this package, its extension and @told.
+
+    The extension is a part of it because rules derive from its table of operations.
+    """
     digest = hashlib.sha256(repr((library(), told)).encode())
-    for file in sorted(pathlib.Path(__file__).parent.rglob("*.py")):
+    sources = sorted(pathlib.Path(__file__).parent.rglob("*.py"))
+    for file in (pathlib.Path(_C.__file__), *sources):
         digest.update(file.read_bytes())
     return digest.hexdigest()
 

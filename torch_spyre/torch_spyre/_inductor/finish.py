@@ -6,12 +6,12 @@ import json
 import operator
 
 from .bundle import bundle, settings
-from .dynamic import serialised
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
 from .partition import UNKNOWN
 from .placement import operand_in, placement_of
 from .rules.base import storable
+from .serialise import serialised
 from .views import static, tensor_of, view_of
 
 

@@ -7,7 +7,6 @@ import torch
 
 from ..inductor import log
 from . import report
-from .dynamic import PLACED
 from .emit import as_refusal
 from .finish import finish, results
 from .foreach import foreach
@@ -15,7 +14,7 @@ from .heads import side_by_side
 from .hint import HintError, name_inputs
 from .lowering import ConstantTarget, EagerTarget, GroupTarget, ViewTarget
 from .partition import Partition
-from .placement import use_sparse_sticks
+from .placement import PLACED, use_sparse_sticks
 from .scalars import scalars
 from .unflatten import unflatten
 from .views import on_card, tensor_of, view_of

@@ -7,7 +7,6 @@ import torch
 
 from .. import _C
 from .bundle import bundle
-from .dynamic import DynamicGroup
 
 
 def laid_out(tensor, size, stride):
@@ -21,10 +20,8 @@ def laid_out(tensor, size, stride):
 
 
 def group(specification):
-    """Returns the kernel of a specification, a callable that takes its tensors."""
+    """Returns the kernel of a specification of fixed sizes, a callable that takes its tensors."""
     spec = json.loads(specification)
-    if "nodes" in spec:
-        return DynamicGroup(spec)
     records = [tuple(record) for record in spec["records"]]
     return _C._CompiledKernel(
         spec["name"], bundle(records), spec["inputs"], spec["outputs"]

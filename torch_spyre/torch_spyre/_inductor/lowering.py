@@ -11,6 +11,8 @@ from torch._inductor.lowering import fallback_handler
 from torch._inductor.virtualized import V
 from torch.utils import _pytree as pytree
 
+from .kernel import group
+
 
 def expressions(sizes):
     """Returns sizes as Inductor's symbolic expressions."""
@@ -71,8 +73,6 @@ class GroupTarget(Target):
 
     def run(self, *tensors):
         """Runs the kernel, or makes fake results for fake tensors."""
-        from .kernel import group
-
         if detect_fake_mode(tensors) is None:
             return group(self.specification)(*tensors)
         return [

@@ -17,10 +17,9 @@ import torch
 
 from ..inductor import log
 from .division import Hints
-from .dynamic import EAGER
 from .emit import Number, Permuted, Program, Refused, Value, as_refusal, format_of, stripped
 from .hint import HintError
-from .placement import default_operand, operand_of
+from .placement import EAGER, default_operand, operand_of
 from .propagate_named_dims import DIMS, fitted
 from .rules import RULES, Call
 from .views import hint, on_card, seen, static, tensor_of, view_of

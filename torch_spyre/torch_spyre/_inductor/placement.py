@@ -2,11 +2,15 @@
 """The placement of tensors: the size and stride by which they are divided into sticks."""
 
 from .. import _C
-from .dynamic import EAGER, PLACED
 from .emit import Refused, format_of
 from .rules import REDUCED, RULES
 from .rules.base import dims_of, named_arguments
 from .views import source, static, tensor_of, view_of
+
+#: Key of a node's meta for a placement that the partition must not choose.
+PLACED = "spyre_placed"
+#: Key of a node's meta, set if the operation runs eagerly in the present partition.
+EAGER = "spyre_eager"
 
 
 def contiguous(size):

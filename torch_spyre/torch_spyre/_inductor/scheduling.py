@@ -109,8 +109,9 @@ class SpyreWrapperCodegen(Lines, PythonWrapperCodegen):
     def kernel_of(self, node):
         """Returns the name of a group's kernel, which is made when the wrapper is loaded."""
         if node.specification not in self.groups:
-            self.needs("spyre_group", "kernel", "group")
+            callee = ("dynamic", "DynamicGroup") if node.constant_args else ("kernel", "group")
+            self.needs(f"spyre_{callee[0]}", *callee)
             name = f"{node.kernel_name}_{len(self.groups)}"
             self.groups[node.specification] = name
-            self.header.writeline(f"{name} = spyre_group({node.specification!r})")
+            self.header.writeline(f"{name} = spyre_{callee[0]}({node.specification!r})")
         return self.groups[node.specification]

@@ -11,19 +11,27 @@ import math
 import torch
 
 from ... import _C
-from ..emit import FLOATS, Number, Refused, Value, format_of
+from ..emit import FLOATS, Number, Refused, Value
 from ..views import static
 
 aten = torch.ops.aten
 prims = torch.ops.prims
 
+#: The rows of the table of operations by schema.
+ROWS = {}
+for _row in _C._operations():
+    ROWS.setdefault(_row.schema, []).append(_row)
+
+#: Rules by operation of ATen.
 RULES = {}
-LARGEST_DL16 = 8564768768.0
+#: The dtypes of Python numbers.
+PYTHON = {bool: torch.bool, int: torch.int64, float: torch.float64}
 
 
 def rule(*targets):
     """Returns a decorator that registers a function as the rule of @targets."""
     def take(function):
+        """Registers @function."""
         for target in targets:
             RULES[target] = function
         return function
@@ -49,6 +57,7 @@ class Call:
         self.named = named_arguments(node, args, kwargs)
 
     def __getitem__(self, name):
+        """Returns an argument by name."""
         return self.named[name]
 
     def get(self, name, default=None):
@@ -88,30 +97,18 @@ class Call:
         return self.program.op(name, *inputs, **attributes)
 
 
-def promote(things):
-    """Returns PyTorch's type promotion: of tensors, then tensors without dims, then numbers."""
-    tensors, scalars, numbers = [], [], []
+def promote(things, operation=None):
+    """Returns the dtype to which the arguments of an operation promote, as in eager mode."""
+    operation = operation or ROWS["add.Tensor"][0].operation
+    given = []
     for thing in things:
         if isinstance(thing, (Value, Number)):
-            (tensors if thing.size else scalars).append(thing.dtype)
+            given.append((thing.dtype, bool(thing.size), False))
         elif isinstance(thing, (bool, int, float)):
-            numbers.append(thing)
-    dtype = None
-    for group in (tensors, scalars):
-        for other in group:
-            if dtype is None or (group is scalars and _kind(other) <= _kind(dtype)):
-                dtype = dtype or other
-            else:
-                dtype = torch.promote_types(dtype, other)
-    for number in numbers:
-        kind = {bool: 0, int: 1, float: 2}[type(number)]
-        if dtype is None or kind > _kind(dtype):
-            dtype = (torch.bool, torch.int64, torch.get_default_dtype())[kind]
-    return dtype
-
-
-def _kind(dtype):
-    return 2 if dtype.is_floating_point else 0 if dtype == torch.bool else 1
+            given.append((PYTHON[type(thing)], False, True))
+        else:
+            raise Refused("an argument that is neither a tensor nor a number")
+    return operation.promote(given)
 
 
 def number_of(thing):
@@ -127,17 +124,11 @@ def constant(call, number, form):
 
 
 def storable(value, form):
-    """Returns a number as a constant of the builder; finite numbers stay finite. Raises Refused."""
-    value = float(value)
-    if value != value:
-        raise Refused("the builder has no constant NaN")
-    if math.isinf(value):
-        return value
-    if form == format_of(torch.float16):
-        return max(-LARGEST_DL16, min(LARGEST_DL16, value))
-    if abs(value) > torch.finfo(torch.float32).max:
-        raise Refused(f"the builder has no constant {value}, which exceeds fp32")
-    return value
+    """Returns a number as eager mode makes a constant of it; Refused if the builder has none."""
+    stored = _C._constant_for(form, float(value))
+    if stored is None:
+        raise Refused(f"the builder has no constant {value}")
+    return stored
 
 
 def rounded(thing, dtype):
@@ -153,14 +144,6 @@ def fitting(thing, dtype):
     if isinstance(number, float) and math.isinf(number) and not math.isinf(thing):
         raise Refused(f"{thing} is beyond {dtype}")
     return number
-
-
-def factor(thing, dtype):
-    """Returns a factor or divisor; Refused if the card's format lacks it."""
-    number = number_of(thing)
-    if number is not None and not _C._is_factor(dtype, number):
-        raise Refused(f"the card's form of {dtype} has no factor {number}")
-    return thing
 
 
 def last(dim, rank):

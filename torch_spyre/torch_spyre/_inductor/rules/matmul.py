@@ -9,6 +9,7 @@ from .. import attention as _attention  # noqa: F401 (defines spyre::attention)
 from ..emit import Permuted, Refused
 from .base import aten, number_of, rule
 from .pointwise import floats
+from .reduce import only_first
 
 
 @rule(aten.mm.default, aten.bmm.default, aten.matmul.default)
@@ -75,8 +76,6 @@ def avg_pool2d(call):
 @rule(aten.max_pool2d_with_indices.default)
 def max_pool2d(call):
     """Lowers max pooling if the indices of the maxima are not used."""
-    from .reduce import only_first
-
     x = call["self"]
     only_first(call)
     return (

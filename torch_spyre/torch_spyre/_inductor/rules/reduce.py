@@ -86,16 +86,6 @@ def vector_norm(call):
     )
 
 
-@rule(aten._softmax.default, aten._log_softmax.default)
-def softmax(call):
-    """Lowers softmax and log_softmax in the dtype of the input."""
-    x = call["self"]
-    if call["half_to_float"]:
-        raise Refused("half_to_float")
-    name = "softmax" if call.node.target is aten._softmax.default else "log_softmax"
-    return call.op(name, call.value(x, floats(call, x)), dim=last(call["dim"], rank_of(call)))
-
-
 def uses_more(call):
     """Returns True if a result other than the first is used."""
     return any(user.args[1] != 0 and user.users for user in call.node.users)
