@@ -19,7 +19,8 @@ int main()
 	if (!runtime)
 		return 1;
 	const flex::CompositeAddress device = runtime->getAllocator()->allocate(
-		128, { flex::PlacementPolicy::Bind, { 0 }, std::nullopt, flex::MemoryType::Tensor });
+		128, { flex::PlacementPolicy::Bind, { 0 }, std::nullopt,
+		       flex::MemoryType::Tensor });
 	runtime->getDefaultStream()->fillAsync(&device, 1, DataFormats::IEEE_FP32, true);
 	runtime->getDefaultStream()->synchronize();
 	return dataFormatToStickSize[DataFormats::SEN169_FP16] == 64 ? 0 : 1;
