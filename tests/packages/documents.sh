@@ -71,7 +71,8 @@ document() {
 	wanted=$(grep -c . /state/commands)
 	: >/state/tap
 	echo "# $1"
-	script -qefc "$0 --terminal" "/state/terminal.$step" < <(answers) >/dev/null
+	# As a substitution, the answers would be a child of "script", which waits for all of them.
+	answers | script -qefc "$0 --terminal" "/state/terminal.$step" >/dev/null
 	cat /state/tap
 	try "$1: all $wanted commands were run" \
 		[ "$wanted" -gt 0 -a "$(grep -c . /state/tap)" = "$wanted" ]
