@@ -70,12 +70,13 @@ can_mount() {
 }
 
 # pip_files: what pip on this machine takes packages from or trusts, as far as it is local: a
-# root on it would not have the same archives otherwise.
+# root on it would not have the same archives otherwise. The index of a local archive, simple/,
+# refers to files beside it.
 pip_files() {
 	local file
 	for file in /etc/pip.conf "$HOME/.config/pip/pip.conf" \
 		$(python3 -m pip config list 2>/dev/null | grep -oE "/[^' ]+" | sed 's|^//*|/|' | sort -u); do
-		[ ! -e "$file" ] || echo "$file"
+		[ ! -e "$file" ] || echo "${file%/simple}"
 	done
 }
 

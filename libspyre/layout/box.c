@@ -91,7 +91,7 @@ static spyre_status check_overlap(const spyre_box *box, uint32_t index, const st
 	uint32_t left = 0;
 	int64_t reach = 0;
 
-	for (uint32_t d = 0; d < box->rank; d++)
+	for (uint32_t d = 0; d < box->rank && d < SPYRE_MAX_BOX_RANK; d++)
 		left |= (uint32_t)(box->size[d] > 1) << d;
 	while (left) {
 		uint32_t least = (uint32_t)__builtin_ctz(left);

@@ -248,7 +248,8 @@ static void test_dma_desc(int fd)
 	DESC_WITH(-EINVAL, "9 dimensions", d.num_dims = 9);
 	DESC_WITH(-EINVAL, "9 bounds", d.num_bounds = 9);
 	DESC_WITH(-EINVAL, "pad[0]", d.pad[0] = 1);
-	DESC_WITH(-EINVAL, "pad[2]", d.pad[2] = 1);
+	DESC_WITH(-EINVAL, "pad[1]", d.pad[1] = 1);
+	DESC_WITH(-EINVAL, "unknown flag", d.flags = 1 << 1);
 	DESC_WITH(-EINVAL, "pad of dimension 0", d.dim[0].pad = 1);
 	DESC_WITH(-EINVAL, "pad of dimension 1", d.dim[1].pad = 1);
 	DESC_WITH(-EINVAL, "count 0", d.dim[0].count = 0);
