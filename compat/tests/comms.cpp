@@ -41,6 +41,14 @@ void finish(const std::shared_ptr<WorkSchedule> &work)
 	expect(work->query(), "an operation is not finished after wait()");
 }
 
+/* An operation that cannot be started has failed: a wait for it ends. */
+void expect_no_start(const std::shared_ptr<WorkSchedule> &work, const std::string &text)
+{
+	expect_error([&] { work->start(); }, {text});
+	expect_error([&] { work->query(); }, {text});
+	expect_error([&] { work->wait(); }, {text});
+}
+
 /* Bytes that differ between ranks, tensors and positions. */
 Bytes pattern(int rank, int number, size_t bytes)
 {
@@ -267,7 +275,7 @@ void collectives()
 	expect(get_world_context() == world, "the group ended too early");
 	finalize_library();
 	expect(get_world_context() == nullptr, "the group has not ended");
-	expect_error([&] { world->barrier()->start(); }, {"left the group"});
+	expect_no_start(world->barrier(), "left the group");
 
 	world = join(card);
 	finish(world->barrier());
@@ -313,7 +321,7 @@ void killed()
 			finish(world->allreduce(t.tensor, SpyreReductionOpType::SUM));
 		},
 		{"has ended", "has failed"});
-	expect_error([&] { world->barrier()->start(); }, {"has failed"});
+	expect_no_start(world->barrier(), "has failed");
 	finalize_library();
 }
 
