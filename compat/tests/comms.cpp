@@ -325,6 +325,33 @@ void killed()
 	finalize_library();
 }
 
+/*
+ * A rank that is killed after messages which are never received, and which fill the inbox
+ * of the other rank: sends to it fail, although its last message remains in the ring.
+ */
+void killed_unread()
+{
+	Card card;
+	std::shared_ptr<Context> world = join(card);
+	/* One piece, and one that fits a ring. */
+	DeviceTensor large(card, Type::float16, {524288}, Bytes(1048576));
+	DeviceTensor small(card, Type::float16, {65536}, Bytes(131072));
+
+	if (world->getRank() == 1) {
+		for (int i = 0; i < 64; i++)
+			finish(world->send(large.tensor, 0, 1));
+		finish(world->send(small.tensor, 0, 1));
+		raise(SIGKILL);
+	}
+	expect_error(
+		[&] {
+			for (;;)
+				finish(world->send(large.tensor, 1, 2));
+		},
+		{"has ended"});
+	finalize_library();
+}
+
 /* A rank that waits for a message, while the one that it waits for is killed. */
 void killed_sender()
 {
@@ -384,6 +411,7 @@ int run_rank(const std::string &scenario)
 		{"single", single},
 		{"killed", killed},
 		{"killed_sender", killed_sender},
+		{"killed_unread", killed_unread},
 		{"left", left},
 		{"mismatch", mismatch},
 		{"refused", refused},
@@ -439,6 +467,7 @@ START_TEST(killed_ranks)
 {
 	check_statuses(run_ranks("killed", 3), {0, 0, -SIGKILL});
 	check_statuses(run_ranks("killed_sender", 2), {0, -SIGKILL});
+	check_statuses(run_ranks("killed_unread", 2), {0, -SIGKILL});
 }
 END_TEST
 
