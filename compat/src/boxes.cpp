@@ -34,7 +34,11 @@ void add_dimension(spyre_box &box, const data_conversion_info &dci, std::size_t 
 		return;
 	/* Of elements that go to one place on the host, the last one remains. */
 	if (!dci.isHostToSen_ && !host && from.size_[d] > 1) {
-		box.device_offset += (from.size_[d] - 1) * device;
+		std::int64_t last;
+
+		if (__builtin_mul_overflow(from.size_[d] - 1, device, &last) ||
+		    __builtin_add_overflow(box.device_offset, last, &box.device_offset))
+			refuse(dci, number, "reaches beyond 2^63 elements");
 		return;
 	}
 	if (box.rank == SPYRE_MAX_BOX_RANK)
@@ -65,48 +69,57 @@ spyre_box make_box(const data_conversion_info &dci, std::size_t number)
 	return box;
 }
 
-/*
- * Returns the number of elements up to the last one of @box on the host, 0 for an empty box.
- * A DCI does not say how long the host memory is, so the boxes themselves do.
- */
-std::uint64_t host_elements(const data_conversion_info &dci, const spyre_box &box,
-			    std::size_t number)
+/* Returns the number of bytes up to the last element of @box on a side, 0 for an empty box. */
+std::uint64_t end_of(const data_conversion_info &dci, const spyre_box &box, std::size_t number,
+		     std::int64_t offset, const std::int64_t *stride, spyre_format format)
 {
-	std::int64_t last = box.host_offset, reach;
+	std::int64_t last = offset, reach;
+	std::uint64_t end;
 
 	for (std::uint32_t d = 0; d < box.rank; d++) {
 		if (box.size[d] < 1)
 			return 0;
-		if (__builtin_mul_overflow(box.size[d] - 1, box.host_stride[d], &reach) ||
+		if (__builtin_mul_overflow(box.size[d] - 1, stride[d], &reach) ||
 		    __builtin_add_overflow(last, reach, &last))
 			refuse(dci, number, "reaches beyond 2^63 elements");
 	}
-	return std::max<std::int64_t>(last, -1) + 1;
+	if (__builtin_mul_overflow(std::uint64_t(std::max<std::int64_t>(last, -1)) + 1,
+				   spyre_format_bytes(format), &end))
+		refuse(dci, number, "reaches beyond 2^64 bytes");
+	return end;
 }
 }
 
-void copy_boxes(spyre_stream *stream, spyre_devptr device, void *host,
+void copy_boxes(spyre_stream *stream, spyre_devptr device, std::uint64_t device_bytes, void *host,
 		const data_conversion_info &dci)
 {
 	std::vector<spyre_box> boxes;
-	std::uint64_t elements = 0;
 	spyre_box_copy copy = {};
 
-	for (std::size_t i = 0; i < dci.dcsi_.size(); i++) {
-		boxes.push_back(make_box(dci, i));
-		elements = std::max(elements, host_elements(dci, boxes.back(), i));
-	}
-	if (boxes.empty())
-		return;
 	copy.struct_size = sizeof(copy);
 	copy.direction = dci.isHostToSen_ ? SPYRE_COPY_H2D : SPYRE_COPY_D2H;
 	copy.device = device;
 	copy.device_format = to_spyre(dci.isHostToSen_ ? dci.dataformat_dst_ : dci.dataformat_src_);
 	copy.host = host;
 	copy.host_format = to_spyre(dci.isHostToSen_ ? dci.dataformat_src_ : dci.dataformat_dst_);
-	if (__builtin_mul_overflow(elements, spyre_format_bytes(copy.host_format),
-				   &copy.host_bytes))
-		refuse(dci, 0, "or another one reaches beyond 2^64 bytes");
+	for (std::size_t i = 0; i < dci.dcsi_.size(); i++) {
+		const spyre_box box = make_box(dci, i);
+		const std::uint64_t end = end_of(dci, box, i, box.device_offset, box.device_stride,
+						 copy.device_format);
+
+		/* The rest of the region belongs to other tensors. */
+		if (end > device_bytes)
+			refuse(dci, i, "ends at byte " + std::to_string(end) +
+				       " of the device address, which has " +
+				       std::to_string(device_bytes));
+		/* A DCI does not say how long the host memory is, so the boxes themselves do. */
+		copy.host_bytes = std::max(copy.host_bytes, end_of(dci, box, i, box.host_offset,
+								   box.host_stride,
+								   copy.host_format));
+		boxes.push_back(box);
+	}
+	if (boxes.empty())
+		return;
 	copy.boxes = boxes.data();
 	copy.num_boxes = boxes.size();
 	check(spyre_copy_boxes_async(stream, &copy), "cannot copy with a conversion");

@@ -5,15 +5,18 @@
 
 #include <spyre/types.h>
 
+#include <cstdint>
+
 #include "spyrecode-host-functions/sendataconvert/sen_host_ops.h"
 
 namespace spyre_compat
 {
 /*
  * Queues the copy that @dci describes, between host memory at @host and device memory at
- * @device. Throws if the card's DMA engine cannot express it.
+ * @device, which has @device_bytes. Throws if the card's DMA engine cannot express it, or if a
+ * box ends beyond them.
  */
-void copy_boxes(spyre_stream *stream, spyre_devptr device, void *host,
+void copy_boxes(spyre_stream *stream, spyre_devptr device, std::uint64_t device_bytes, void *host,
 		const data_conversion_info &dci);
 }
 

@@ -146,10 +146,16 @@ public:
 		if (started.exchange(true))
 			throw std::runtime_error("cannot start a " + task.call.text() +
 						 ": it was started before");
-		if (!target)
-			throw std::runtime_error("cannot start a " + task.call.text() +
-						 ": this rank has left the group");
-		target->start(std::move(task));
+		/* A wait for an operation that cannot be started ends with the same error. */
+		try {
+			if (!target)
+				throw std::runtime_error("cannot start a " + task.call.text() +
+							 ": this rank has left the group");
+			target->start(std::move(task));
+		} catch (...) {
+			outcome->finish(std::current_exception());
+			throw;
+		}
 	}
 
 	void wait() override
@@ -216,7 +222,10 @@ void World::start(Task task)
 		changed.notify_all();
 		return;
 	}
-	task.sequence = messages[{task.peer, task.receives, task.tag}]++;
+
+	uint64_t &sequence = messages[{task.peer, task.receives, task.tag}];
+
+	task.sequence = sequence;
 	start_thread([this, task = std::move(task)] {
 		execute(task);
 
@@ -225,6 +234,8 @@ void World::start(Task task)
 		running--;
 		changed.notify_all();
 	}).detach();
+	/* An operation for which there is no thread has no number: the next one matches. */
+	sequence++;
 	running++;
 }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -246,6 +247,26 @@ void admit(Guests &guests, Fd socket, const Place &place, const Deadline &deadli
 	guests.pid[hello.rank] = peer.pid;
 }
 
+/*
+ * Locks the directory of the sockets until the descriptor is closed. A socket that is bound but
+ * does not listen yet looks like one of which the process has ended, so that a rank 0 does both,
+ * and removes what is left of another one, with this lock held.
+ */
+Fd lock_directory(const Deadline &deadline)
+{
+	std::string path = directory();
+	Fd lock(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+
+	if (!lock)
+		fail_errno("open " + path);
+	while (flock(lock.get(), LOCK_EX | LOCK_NB)) {
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			fail_errno("lock " + path);
+		deadline.pause("another process has locked " + path);
+	}
+	return lock;
+}
+
 /* Binds @socket, after removing a socket of which the process has ended. */
 void bind_at(const Fd &socket, const sockaddr_un &address)
 {
@@ -302,14 +323,18 @@ void Group::listen(const Place &place)
 	sockaddr_un address = address_of(place);
 	Fd listener = new_socket();
 	Guests guests = {std::vector<Fd>(size), std::vector<pid_t>(size)};
+	Fd lock = lock_directory(deadline);
 
 	bind_at(listener, address);
 
 	Name name = {address.sun_path};
-	Fd memory(memfd_create("spyre-comms", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
 	if (::listen(listener.get(), size))
 		fail_errno("listen at " + name.path + " as rank 0");
+	lock = Fd();
+
+	Fd memory(memfd_create("spyre-comms", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+
 	if (!memory || ftruncate(memory.get(), bytes) ||
 	    fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		fail_errno("create " + std::to_string(bytes) + " bytes of shared memory");

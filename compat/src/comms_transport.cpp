@@ -21,6 +21,13 @@ constexpr uint32_t MAGIC = 0x53434d73;
 constexpr size_t MAX_QUEUED = 4 * PIECE_BYTES;
 constexpr size_t MAX_INBOX = 64 * PIECE_BYTES;
 
+/* Throws @why, or that this rank has left if that is empty. */
+[[noreturn]] void give_up(const std::string &why, const std::string &operation)
+{
+	throw std::runtime_error("cannot " + operation + ": " +
+				 (why.empty() ? "this rank has left the group" : why));
+}
+
 /* Copies between @part and the ring's bytes from @at on, which wrap around. */
 template <typename Byte, typename Copy>
 void at_ring(uint64_t at, Byte *part, size_t bytes, Copy copy)
@@ -77,10 +84,10 @@ Transport::~Transport()
 			group.ring_bell(r);
 }
 
-void Transport::give_up(const Peer &peer, const std::string &operation) const
+std::string Transport::name(int rank)
 {
-	throw std::runtime_error("cannot " + operation + ": " +
-				 (peer.gone.empty() ? "this rank has left the group" : peer.gone));
+	return "rank " + std::to_string(rank) + " (process " +
+	       std::to_string(group.page(rank).pid) + ") ";
 }
 
 void Transport::send(int to, Message message)
@@ -89,10 +96,10 @@ void Transport::send(int to, Message message)
 	Peer &peer = peers[to];
 
 	changed.wait(guard, [&] {
-		return closing || !peer.gone.empty() || peer.outgoing_bytes < MAX_QUEUED;
+		return closing || !peer.deaf.empty() || peer.outgoing_bytes < MAX_QUEUED;
 	});
-	if (closing || !peer.gone.empty())
-		give_up(peer, "send to rank " + std::to_string(to));
+	if (closing || !peer.deaf.empty())
+		give_up(peer.deaf, "send to rank " + std::to_string(to));
 	peer.outgoing_bytes += message.data.size();
 	peer.outgoing.push_back(std::move(message));
 	guard.unlock();
@@ -104,9 +111,9 @@ void Transport::flush(int to)
 	std::unique_lock<std::mutex> guard(lock);
 	Peer &peer = peers[to];
 
-	changed.wait(guard, [&] { return closing || !peer.gone.empty() || peer.outgoing.empty(); });
+	changed.wait(guard, [&] { return closing || !peer.deaf.empty() || peer.outgoing.empty(); });
 	if (!peer.outgoing.empty())
-		give_up(peer, "send to rank " + std::to_string(to));
+		give_up(peer.deaf, "send to rank " + std::to_string(to));
 }
 
 Message Transport::receive(int from, const Key &key)
@@ -125,7 +132,7 @@ Message Transport::receive(int from, const Key &key)
 		peer.wanted--;
 	}
 	if (found == peer.inbox.end())
-		give_up(peer, "receive from rank " + std::to_string(from));
+		give_up(peer.gone, "receive from rank " + std::to_string(from));
 
 	Message message = std::move(found->second);
 
@@ -183,22 +190,24 @@ bool Transport::move(int rank)
 	/* Looked up before the last bytes are read: a rank writes first, and then it is gone. */
 	uint32_t state = group.page(rank).state;
 	bool ended = state == RANK_ATTACHED && group.ended(rank);
-	bool moved = push(rank, peer);
 
-	moved |= pull(rank, peer);
-	if (!moved && peer.gone.empty() && (ended || state != RANK_ATTACHED)) {
-		std::string name = "rank " + std::to_string(rank) + " (process " +
-				   std::to_string(group.page(rank).pid) + ") ";
-
-		/* Messages that no receive has asked for may still be in the ring. */
-		if (group.ring(rank, group.rank).written != group.ring(rank, group.rank).read)
-			return false;
-		peer.gone = name + (ended		   ? "has ended"
-				    : state == RANK_FAILED ? "has failed; see its error"
-							   : "has left the group");
+	/* Sends fail at once, receives when the ring is empty. */
+	if (peer.deaf.empty() && (ended || state != RANK_ATTACHED)) {
+		peer.deaf = name(rank) + (ended			 ? "has ended"
+					  : state == RANK_FAILED ? "has failed; see its error"
+								 : "has left the group");
 		return true;
 	}
-	return moved;
+
+	bool moved = peer.deaf.empty() && push(rank, peer);
+
+	moved |= pull(rank, peer);
+	/* Messages that no receive has asked for may still be in the ring. */
+	if (moved || peer.deaf.empty() ||
+	    group.ring(rank, group.rank).written != group.ring(rank, group.rank).read)
+		return moved;
+	peer.gone = peer.deaf;
+	return true;
 }
 
 bool Transport::push(int rank, Peer &peer)
@@ -248,7 +257,7 @@ bool Transport::pull(int rank, Peer &peer)
 	uint64_t ready = ring.written.load(std::memory_order_acquire) - read;
 
 	if (ready > RING_BYTES) {
-		peer.gone = "rank " + std::to_string(rank) + " has damaged the shared memory";
+		peer.gone = peer.deaf = name(rank) + "has damaged the shared memory";
 		return true;
 	}
 	while (ready && (peer.wanted || peer.inbox_bytes < MAX_INBOX)) {
@@ -290,7 +299,7 @@ bool Transport::accept_header(int rank, Peer &peer)
 	const Header &header = peer.header;
 
 	if (header.magic != MAGIC || header.bytes > PIECE_BYTES) {
-		peer.gone = "rank " + std::to_string(rank) + " has sent a malformed message";
+		peer.gone = peer.deaf = name(rank) + "has sent a malformed message";
 		return false;
 	}
 	peer.incoming.key = header.key;

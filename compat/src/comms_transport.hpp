@@ -103,7 +103,9 @@ private:
 		Message incoming;
 		size_t pulled = 0;
 
-		/** Why nothing more will come; empty as long as it may. */
+		/** Why the rank reads nothing more; empty as long as it may. */
+		std::string deaf;
+		/** Why nothing more will come; empty as long as it may. Implies @deaf. */
 		std::string gone;
 	};
 
@@ -112,7 +114,7 @@ private:
 	bool push(int rank, Peer &peer);
 	bool pull(int rank, Peer &peer);
 	bool accept_header(int rank, Peer &peer);
-	[[noreturn]] void give_up(const Peer &peer, const std::string &operation) const;
+	std::string name(int rank);
 
 	Group group;
 	/** Protects the peers and flags; @changed tells the threads that wait about them. */

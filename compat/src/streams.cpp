@@ -107,7 +107,7 @@ void RuntimeStream::launchOperationH2D(DmaParams *params)
 	if (range.region->program)
 		range.region->program->write(range.offset, params->host, params->bytes);
 	else if (params->conversion)
-		spyre_compat::copy_boxes(stream_, range.address(), params->host,
+		spyre_compat::copy_boxes(stream_, range.address(), range.bytes, params->host,
 					 *params->conversion);
 	else
 		check(spyre_memcpy_h2d_async(stream_, range.address(), params->host,
@@ -124,7 +124,7 @@ void RuntimeStream::launchOperationD2H(DmaParams *params)
 	if (range.region->program)
 		range.region->program->read(range.offset, params->host, params->bytes);
 	else if (params->conversion)
-		spyre_compat::copy_boxes(stream_, range.address(), params->host,
+		spyre_compat::copy_boxes(stream_, range.address(), range.bytes, params->host,
 					 *params->conversion);
 	else
 		check(spyre_memcpy_d2h_async(stream_, params->host, range.address(),

@@ -32,8 +32,13 @@ struct Card {
 
 	void copy(void *host, const data_conversion_info &dci)
 	{
+		copy(host, dci, *device);
+	}
+
+	void copy(void *host, const data_conversion_info &dci, const flex::CompositeAddress &at)
+	{
 		flex::DmaParams *params = flex::createDmaParams(
-			host, device->total_size(), dci.isHostToSen_, &*device,
+			host, at.total_size(), dci.isHostToSen_, &at,
 			std::make_shared<data_conversion_info>(dci));
 
 		try {
@@ -212,7 +217,7 @@ START_TEST(refusals)
 	ck_throws(card.copy(host.data(), dci), "INVALID_ARGUMENT");
 	dci = fp16_tensor(true, 3);
 	dci.dcsi_[1].offset_dst_ = device_elements;
-	ck_throws(card.copy(host.data(), dci), "INVALID_ADDRESS");
+	ck_throws(card.copy(host.data(), dci), "box 1 ends at byte");
 	dci = fp16_tensor(true, 3);
 	dci.dataformat_dst_ = DataFormats::SEN153_FP9;
 	ck_throws(card.copy(host.data(), dci), "FORMAT");
@@ -221,10 +226,35 @@ START_TEST(refusals)
 }
 END_TEST
 
+/* Memory of the region around the address stays as it is. */
+START_TEST(beyond_the_address)
+{
+	Card card;
+	std::vector<std::uint16_t> host(3 + rows * columns, 1);
+	const flex::Chunk &all = card.device->chunks()[0];
+	const auto copy = [&](std::uint64_t bytes) {
+		const flex::CompositeAddress part(flex::Chunk(
+			flex::LogicalAddress(all.addr.region_id, 0), bytes, 0));
+
+		card.copy(host.data(), fp16_tensor(true, 3), part);
+	};
+
+	/* The last of the 16 elements of the last row's second stick. */
+	const std::uint64_t end = ((sticks - 1) * rows + rows - 1) * lanes * 2 + 32;
+	const std::string text = "ends at byte " + std::to_string(end);
+
+	ck_throws(copy(end - 32), text + " of the device address, which has");
+	for (const std::uint16_t word : card.contents())
+		ck_assert_uint_eq(word, 0);
+	copy(end);
+	ck_assert_uint_ne(card.contents()[0], 0);
+}
+END_TEST
+
 int main()
 {
 	const TTest *const cases[] = { to_the_card, from_the_card, scalar, repeated_on_the_card,
-				       refusals, nullptr };
+				       refusals, beyond_the_address, nullptr };
 
 	return run_tests("compat_boxes", cases);
 }

@@ -2,8 +2,12 @@
 /* libspyre_comms: operations of groups of processes, each with an embedded card. */
 #include "check.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -39,6 +43,14 @@ void finish(const std::shared_ptr<WorkSchedule> &work)
 	work->start();
 	work->wait();
 	expect(work->query(), "an operation is not finished after wait()");
+}
+
+/* An operation that cannot be started has failed: a wait for it ends. */
+void expect_no_start(const std::shared_ptr<WorkSchedule> &work, const std::string &text)
+{
+	expect_error([&] { work->start(); }, {text});
+	expect_error([&] { work->query(); }, {text});
+	expect_error([&] { work->wait(); }, {text});
 }
 
 /* Bytes that differ between ranks, tensors and positions. */
@@ -267,7 +279,7 @@ void collectives()
 	expect(get_world_context() == world, "the group ended too early");
 	finalize_library();
 	expect(get_world_context() == nullptr, "the group has not ended");
-	expect_error([&] { world->barrier()->start(); }, {"left the group"});
+	expect_no_start(world->barrier(), "left the group");
 
 	world = join(card);
 	finish(world->barrier());
@@ -313,7 +325,34 @@ void killed()
 			finish(world->allreduce(t.tensor, SpyreReductionOpType::SUM));
 		},
 		{"has ended", "has failed"});
-	expect_error([&] { world->barrier()->start(); }, {"has failed"});
+	expect_no_start(world->barrier(), "has failed");
+	finalize_library();
+}
+
+/*
+ * A rank that is killed after messages which are never received, and which fill the inbox
+ * of the other rank: sends to it fail, although its last message remains in the ring.
+ */
+void killed_unread()
+{
+	Card card;
+	std::shared_ptr<Context> world = join(card);
+	/* One piece, and one that fits a ring. */
+	DeviceTensor large(card, Type::float16, {524288}, Bytes(1048576));
+	DeviceTensor small(card, Type::float16, {65536}, Bytes(131072));
+
+	if (world->getRank() == 1) {
+		for (int i = 0; i < 64; i++)
+			finish(world->send(large.tensor, 0, 1));
+		finish(world->send(small.tensor, 0, 1));
+		raise(SIGKILL);
+	}
+	expect_error(
+		[&] {
+			for (;;)
+				finish(world->send(large.tensor, 1, 2));
+		},
+		{"has ended"});
 	finalize_library();
 }
 
@@ -376,6 +415,7 @@ int run_rank(const std::string &scenario)
 		{"single", single},
 		{"killed", killed},
 		{"killed_sender", killed_sender},
+		{"killed_unread", killed_unread},
 		{"left", left},
 		{"mismatch", mismatch},
 		{"refused", refused},
@@ -431,6 +471,7 @@ START_TEST(killed_ranks)
 {
 	check_statuses(run_ranks("killed", 3), {0, 0, -SIGKILL});
 	check_statuses(run_ranks("killed_sender", 2), {0, -SIGKILL});
+	check_statuses(run_ranks("killed_unread", 2), {0, -SIGKILL});
 }
 END_TEST
 
@@ -513,33 +554,70 @@ START_TEST(eight_terms)
 }
 END_TEST
 
-/* A rank 0 that was killed leaves its socket, which the next one replaces. */
-START_TEST(socket_of_a_killed_rank)
+/* Starts and kills a rank 0 of two; returns the path of the socket that it leaves. */
+static std::string leave_socket(const Directory &directory)
 {
-	Directory directory;
 	Environment alone = environment_of(directory, 0, 2);
 
 	alone["EXPECTED_ERROR"] = "another rank has ended";
 
 	pid_t first = start_rank("refused", alone);
-	struct stat info;
 
 	while (directory.entries().empty()) {
 		ck_assert_int_eq(waitpid(first, nullptr, WNOHANG), 0);
 		usleep(1000);
 	}
-	ck_assert_int_eq(stat(directory.entries()[0].c_str(), &info), 0);
-	ck_assert(S_ISSOCK(info.st_mode));
-	ck_assert_int_eq(info.st_mode & 0777, 0600);
 	kill(first, SIGKILL);
 	wait_rank(first);
 	ck_assert_int_eq(directory.entries().size(), 1);
+	return directory.entries()[0];
+}
+
+/* A rank 0 that was killed leaves its socket, which the next one replaces. */
+START_TEST(socket_of_a_killed_rank)
+{
+	Directory directory;
+	struct stat info;
+
+	ck_assert_int_eq(stat(leave_socket(directory).c_str(), &info), 0);
+	ck_assert(S_ISSOCK(info.st_mode));
+	ck_assert_int_eq(info.st_mode & 0777, 0600);
 
 	pid_t zero = start_rank("left", environment_of(directory, 0, 2));
 	pid_t one = start_rank("left", environment_of(directory, 1, 2));
 
 	ck_assert_int_eq(wait_rank(zero), 0);
 	ck_assert_int_eq(wait_rank(one), 0);
+}
+END_TEST
+
+/* A rank 0 that has bound its socket but does not listen yet keeps it. */
+START_TEST(socket_that_does_not_listen_yet)
+{
+	Directory directory;
+	Environment zero = environment_of(directory, 0, 2);
+	std::string path = leave_socket(directory);
+	int lock = open(directory.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int first = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	sockaddr_un address = {};
+
+	zero["EXPECTED_ERROR"] = "Address already in use";
+	zero["SPYRE_COMMS_TIMEOUT_MS"] = "20000";
+	address.sun_family = AF_UNIX;
+	strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);
+	ck_assert_int_eq(unlink(path.c_str()), 0);
+	ck_assert_int_eq(flock(lock, LOCK_EX), 0);
+	ck_assert_int_eq(bind(first, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+
+	pid_t second = start_rank("refused", zero);
+
+	/* Without the lock, it would find and replace the socket now. */
+	usleep(500000);
+	ck_assert_int_eq(listen(first, 2), 0);
+	close(lock);
+	ck_assert_int_eq(wait_rank(second), 0);
+	ck_assert_int_eq(unlink(path.c_str()), 0);
+	close(first);
 }
 END_TEST
 
@@ -554,6 +632,7 @@ int main(int count, char **arguments)
 				      environments,
 				      two_processes_of_one_rank,
 				      socket_of_a_killed_rank,
+				      socket_that_does_not_listen_yet,
 				      nullptr};
 
 	if (count == 2)
