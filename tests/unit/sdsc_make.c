@@ -425,7 +425,8 @@ static void put_node(struct make *m, int index)
 		}
 	put(m, "}");
 	if (lx->held)
-		put(m, ",\"coordinates_\":{\"coreIdToWkSlice_\":%s}", lx->held);
+		put(m, ",\"coordinates_\":{\"coordInfo\":%s,\"coreIdToWkSlice_\":%s}",
+		    lx->info ? lx->info : "{}", lx->held);
 	put(m, "%s}", m->c->node ? m->c->node : "");
 }
 

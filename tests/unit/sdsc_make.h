@@ -28,6 +28,7 @@ struct make_lx {
 	bool used;
 	unsigned int address;
 	const char *held;		/* coreIdToWkSlice_ of its node, or NULL */
+	const char *info;		/* coordInfo of its node, or NULL */
 };
 
 struct make_case {

@@ -15,6 +15,9 @@
 #define BEYOND "{\"0\":{\"mb\":0,\"out\":0},\"1\":{\"mb\":32,\"out\":0}}"
 #define ONE_CORE "{\"0\":{\"mb\":0,\"out\":0}}"
 
+#define FOUR_ROWS \
+	"{\"mb\":{\"folds\":{\"dim_prop_attr\":[{\"label_\":\"core_fold\",\"factor_\":4}]}}}"
+
 #define FP16 "SEN169_FP16 out* mb"
 #define SHUFFLE(from, to) .op = "shuffle", .dims = "mb:4/2 out:128", .tensor = { from, to }
 #define HELD(in, out) .lx = { { true, 0, in }, { true, 4096, out } }
@@ -39,12 +42,13 @@ static const struct make_case wrong[] = {
 	{ SHUFFLE(FP16, FP16), HELD(BEYOND, ROWS) },
 	{ SHUFFLE(FP16, FP16), HELD(ROWS, ONE_CORE) },
 	{ SHUFFLE(FP16, FP16), HELD(ROWS, "7") },
+	{ SHUFFLE(FP16, FP16), .lx = { { true, 0, ROWS, FOUR_ROWS }, { true, 4096, COLUMNS } } },
 };
 
 static const char *const wrong_texts[] = {
 	"no core holds 128 of the elements that core 0 receives",
 	"slices of mb that divide N_ 4, the highest is 2", "0 to 31", "coreIdToWkSlice_.1",
-	"an object",
+	"an object", "mb.folds.dim_prop_attr[0].factor_",
 };
 
 START_TEST(refusals)

@@ -28,7 +28,33 @@ static spyre_status count_slices(const struct ir_sdsc *s, struct ir_tensor *t, u
 	return SPYRE_SUCCESS;
 }
 
-static spyre_status parse_table(struct ir_sdsc *s, struct ir_tensor *t, const struct json *table)
+/*
+ * Compares the number of slices with the core_fold of coordInfo, if the file has one: of a
+ * slice that no core holds, the table alone shows nothing.
+ */
+static spyre_status check_fold(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim,
+			       const struct json *coordinates)
+{
+	struct json infos, info, folds, attrs, attr;
+	int64_t factor;
+	char label[IR_NAME_BYTES];
+
+	if (t->scale[dim] < 1 || !json_find(coordinates, "coordInfo", &infos) ||
+	    !json_find(&infos, s->dim[dim], &info) || !json_find(&info, "folds", &folds) ||
+	    !json_find(&folds, "dim_prop_attr", &attrs))
+		return SPYRE_SUCCESS;
+	for (size_t i = 0; i < json_length(&attrs); i++) {
+		TRY(json_element(&attrs, i, JSON_OBJECT, &attr));
+		TRY(json_member_text(&attr, "label_", label, sizeof(label)));
+		if (!strcmp(label, "core_fold"))
+			return json_member_integer(&attr, "factor_", t->slices[dim],
+						   t->slices[dim], &factor);
+	}
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status parse_table(struct ir_sdsc *s, struct ir_tensor *t,
+				const struct json *coordinates, const struct json *table)
 {
 	struct json entry;
 	int64_t slice;
@@ -44,8 +70,10 @@ static spyre_status parse_table(struct ir_sdsc *s, struct ir_tensor *t, const st
 			t->slice[i][d] = t->scale[d] > 0 ? (uint8_t)slice : 0;
 		}
 	}
-	for (uint32_t d = 0; d < s->num_dims; d++)
+	for (uint32_t d = 0; d < s->num_dims; d++) {
 		TRY(count_slices(s, t, d, table));
+		TRY(check_fold(s, t, d, coordinates));
+	}
 	return SPYRE_SUCCESS;
 }
 
@@ -70,7 +98,7 @@ static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const str
 	if (own)
 		TRY(json_expect(&table, JSON_OBJECT));
 	if (own && json_length(&table))
-		TRY(parse_table(s, t, &table));
+		TRY(parse_table(s, t, &coordinates, &table));
 	else
 		take_schedule(s, t);
 	for (uint32_t d = 0; d < s->num_dims; d++)
