@@ -17,18 +17,21 @@ namespace spyre_comms
 namespace
 {
 
-/* Outcome of an operation, which outlives the group. */
+/*
+ * Outcome of an operation, which outlives the group. It keeps the text of an error: each
+ * waiting thread throws an exception of its own.
+ */
 struct Outcome {
 	std::mutex lock;
 	std::condition_variable changed;
 	bool done = false;
-	std::exception_ptr error;
+	std::string error;
 
-	void finish(std::exception_ptr with)
+	void finish(std::string with)
 	{
 		std::lock_guard<std::mutex> guard(lock);
 
-		error = with;
+		error = std::move(with);
 		done = true;
 		changed.notify_all();
 	}
@@ -152,8 +155,8 @@ public:
 				throw std::runtime_error("cannot start a " + task.call.text() +
 							 ": this rank has left the group");
 			target->start(std::move(task));
-		} catch (...) {
-			outcome->finish(std::current_exception());
+		} catch (const std::exception &failed) {
+			outcome->finish(failed.what());
 			throw;
 		}
 	}
@@ -164,8 +167,8 @@ public:
 
 		check_started();
 		outcome->changed.wait(guard, [this] { return outcome->done; });
-		if (outcome->error)
-			std::rethrow_exception(outcome->error);
+		if (!outcome->error.empty())
+			throw std::runtime_error(outcome->error);
 	}
 
 	bool query() override
@@ -173,8 +176,8 @@ public:
 		std::lock_guard<std::mutex> guard(outcome->lock);
 
 		check_started();
-		if (outcome->error)
-			std::rethrow_exception(outcome->error);
+		if (!outcome->error.empty())
+			throw std::runtime_error(outcome->error);
 		return outcome->done;
 	}
 
@@ -270,7 +273,7 @@ void World::execute(const Task &task)
 							 failure);
 		}
 		task.body(task);
-		task.outcome->finish(nullptr);
+		task.outcome->finish({});
 	} catch (const std::exception &error) {
 		{
 			std::lock_guard<std::mutex> guard(lock);
@@ -280,7 +283,7 @@ void World::execute(const Task &task)
 		}
 		if (transport)
 			transport->fail();
-		task.outcome->finish(std::current_exception());
+		task.outcome->finish(error.what());
 	}
 }
 
