@@ -170,7 +170,10 @@ static void *scribble(void *arg)
 	return NULL;
 }
 
-/* What is checked is what is used: a point has row 1, or the program ends before it. */
+/*
+ * A job uses the value of an index that it has checked, although a thread rewrites it: the
+ * point gets row 1, or the program stops before it.
+ */
 static void test_race(void)
 {
 	struct ctx c = ctx_open();

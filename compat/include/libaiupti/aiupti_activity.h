@@ -62,7 +62,7 @@ typedef enum AIUpti_ActivityMemoryOperationType {
 	AIUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE = 2,
 } AIUpti_ActivityMemoryOperationType;
 
-/** Start of each record: an AIUpti_ActivityKind that says which. */
+/** Common start of all records: the kind of the activity. */
 typedef struct AIUpti_Activity {
 	uint8_t kind;
 } AIUpti_Activity;
