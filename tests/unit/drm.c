@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of the drm backend that need no card: range table, control blocks. */
 #include "config.h"
+#include "suite.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -232,8 +233,6 @@ int main(void)
 {
 	Suite *suite = suite_create("drm");
 	TCase *tcase = tcase_create("ranges");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, NULL, drop_ranges);
 	tcase_add_test(tcase, ranges_find_addresses);
@@ -245,9 +244,5 @@ int main(void)
 	tcase_add_test(tcase, other_commands);
 	tcase_add_loop_test(tcase, errno_becomes_status, 0, 9);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

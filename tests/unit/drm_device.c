@@ -4,6 +4,7 @@
  * the virtual machine of scripts/test has one.
  */
 #include "config.h"
+#include "suite.h"
 
 #include <check.h>
 #include <fcntl.h>
@@ -401,10 +402,8 @@ static bool have_card(void)
 
 int main(void)
 {
-	SRunner *runner;
 	Suite *suite;
 	TCase *tcase;
-	int failed;
 
 	if (!have_card())
 		return 0;
@@ -428,9 +427,5 @@ int main(void)
 	tcase_add_test(tcase, program_that_does_not_verify);
 	tcase_add_test(tcase, queue_with_work_is_destroyed);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

@@ -10,6 +10,7 @@
 
 #include "libspyre/backend/backend.h"
 #include "model_build.h"
+#include "suite.h"
 
 #define ROWS 8u
 #define POINTS 16u
@@ -138,14 +139,8 @@ int main(void)
 {
 	Suite *suite = suite_create("embedded_index");
 	TCase *tc = tcase_create("index");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tc, test_index, 0, 4);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

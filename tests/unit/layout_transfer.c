@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "libspyre/layout/transfer.h"
+#include "suite.h"
 
 #define DL16 SPYRE_FORMAT_SEN169_FP16
 #define END -9
@@ -474,8 +475,6 @@ int main(void)
 {
 	Suite *s = suite_create("transfer");
 	TCase *t = tcase_create("transfer");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(t, published, 0, COUNT(vectors));
 	tcase_add_loop_test(t, views, 0, COUNT(mapped));
@@ -485,8 +484,5 @@ int main(void)
 	tcase_add_loop_test(t, errors, 0, COUNT(refused));
 	tcase_add_test(t, bad_arguments);
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

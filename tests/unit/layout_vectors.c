@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "suite.h"
+
 #define FP16 SPYRE_FORMAT_IEEE_FP16
 #define END -9
 
@@ -254,8 +256,6 @@ int main(void)
 {
 	Suite *s = suite_create("layout");
 	TCase *t = tcase_create("layout");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(t, published, 0, sizeof(vectors) / sizeof(vectors[0]));
 	tcase_add_test(t, explicit_layout_is_unchanged);
@@ -264,8 +264,5 @@ int main(void)
 	tcase_add_test(t, sizes);
 	tcase_add_test(t, refused);
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

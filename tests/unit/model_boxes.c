@@ -2,6 +2,7 @@
 /* Boxes: transfers with strides on both sides against the naive reference; refusals. */
 #include "model_util.h"
 #include "model_reference.h"
+#include "suite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -287,8 +288,7 @@ int main(void)
 {
 	Suite *suite = suite_create("model_boxes");
 	TCase *tc = tcase_create("boxes");
-	SRunner *runner;
-	int failed, units = 0;
+	int units = 0;
 
 	while (test_units()[units])
 		units++;
@@ -303,9 +303,5 @@ int main(void)
 	tcase_add_loop_test(tc, test_polls, 0, units);
 	tcase_add_test(tc, test_cancel);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

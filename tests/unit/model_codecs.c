@@ -12,6 +12,7 @@
 #include "model/simd/unit.h"
 #include "model_reference.h"
 #include "model_util.h"
+#include "suite.h"
 
 #define BLOCK 4096u
 #define INF 0x7f800000u
@@ -336,15 +337,9 @@ static void add_case(Suite *suite, const char *name, const TTest *decode, const 
 int main(void)
 {
 	Suite *suite = suite_create("model_codecs");
-	SRunner *runner;
-	int failed;
 
 	test_units_report();
 	add_case(suite, "floats", test_decode_floats, test_encode_floats);
 	add_case(suite, "integers", test_decode_integers, test_encode_integers);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* Tiled, converting transfers against the naive reference; refused descriptors. */
 #include "model_util.h"
 #include "model_reference.h"
+#include "suite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -435,8 +436,7 @@ int main(void)
 {
 	Suite *suite = suite_create("model_dma");
 	TCase *tc = tcase_create("dma");
-	SRunner *runner;
-	int failed, units = 0;
+	int units = 0;
 
 	while (test_units()[units])
 		units++;
@@ -453,9 +453,5 @@ int main(void)
 	tcase_add_test(tc, test_escape);
 	tcase_add_test(tc, test_cancel);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -2,6 +2,7 @@
 /* Every operation, on every unit and thread count, against the naive reference. */
 #include "model_util.h"
 #include "model_checked.h"
+#include "suite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -720,8 +721,7 @@ int main(void)
 {
 	Suite *suite = suite_create("model_exec");
 	TCase *tc = tcase_create("exec");
-	SRunner *runner;
-	int failed, units = 0;
+	int units = 0;
 
 	while (test_units()[units])
 		units++;
@@ -743,9 +743,5 @@ int main(void)
 	tcase_add_loop_test(tc, test_known_results, 0, units);
 	tcase_add_test(tc, test_linear);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run_many(suite);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Codecs against formulas in double, the units' converters against the codecs. */
 #include "model_util.h"
+#include "suite.h"
 #include "model/simd/unit.h"
 
 #include <float.h>
@@ -346,8 +347,7 @@ int main(void)
 {
 	Suite *suite = suite_create("model_format");
 	TCase *tc = tcase_create("codecs");
-	SRunner *runner;
-	int failed, units = 0;
+	int units = 0;
 
 	while (test_units()[units])
 		units++;
@@ -363,9 +363,5 @@ int main(void)
 	tcase_add_loop_test(tc, test_units_round_trip, 0, units);
 	tcase_add_loop_test(tc, test_units_encode, 0, units);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

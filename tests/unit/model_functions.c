@@ -9,6 +9,7 @@
 
 #include "model/simd/unit.h"
 #include "model_util.h"
+#include "suite.h"
 
 #define CODES 65536u		/* all inputs of a 16-bit format */
 /* Number of fp32 patterns; with SPYRE_NUMERICS=full in the environment 10^7. */
@@ -420,13 +421,7 @@ static Suite *suite(void)
 
 int main(void)
 {
-	SRunner *sr = srunner_create(suite());
-	int failed;
 
 	test_units_report();
-	srunner_set_tap(sr, "-");
-	srunner_run_all(sr, CK_SILENT);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite());
 }

@@ -5,6 +5,7 @@
  * accepted runs within bounds as well.
  */
 #include "model_util.h"
+#include "suite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -291,8 +292,7 @@ int main(void)
 {
 	Suite *suite = suite_create("model_fuzz");
 	TCase *tc = tcase_create("fuzz");
-	SRunner *runner;
-	int failed, units = 0;
+	int units = 0;
 
 	while (test_units()[units])
 		units++;
@@ -302,9 +302,5 @@ int main(void)
 	tcase_add_test(tc, test_damaged_programs);
 	tcase_add_test(tc, test_noise);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Phases without barriers: which ones qualify, and that the result does not change. */
 #include "model_util.h"
+#include "suite.h"
 #include "model/core.h"
 
 #include <stdlib.h>
@@ -125,15 +126,9 @@ int main(void)
 {
 	Suite *suite = suite_create("group");
 	TCase *tc = tcase_create("group");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, test_group, 0, sizeof(cases) / sizeof(cases[0]));
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

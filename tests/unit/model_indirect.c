@@ -5,6 +5,7 @@
  * field is invalid in turn; phases that have to wait for them; their cost.
  */
 #include "model_util.h"
+#include "suite.h"
 #include "model/core.h"
 #include "model/verify.h"
 
@@ -513,8 +514,6 @@ int main(void)
 {
 	Suite *suite = suite_create("model_indirect");
 	TCase *tc = tcase_create("indirect");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, test_pairs, 0, 2);
@@ -528,9 +527,5 @@ int main(void)
 	tcase_add_test(tc, test_groups);
 	tcase_add_test(tc, test_cost);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -7,6 +7,7 @@
 #include "model_checked.h"
 #include "model_generate.h"
 #include "model_util.h"
+#include "suite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,16 +122,10 @@ int main(void)
 {
 	Suite *suite = suite_create("model_programs");
 	TCase *tc = tcase_create("programs");
-	SRunner *runner;
-	int failed;
 
 	test_units_report();
 	tcase_set_timeout(tc, 0);
 	tcase_add_loop_test(tc, test_programs, 0, TESTS);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

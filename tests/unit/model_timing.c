@@ -4,6 +4,7 @@
  * of docs/timing.md.
  */
 #include "model_util.h"
+#include "suite.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -253,15 +254,8 @@ int main(void)
 {
 	Suite *suite = suite_create("model_timing");
 	TCase *tc = tcase_create("timing");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_loop_test(tc, test_figure, 0, sizeof(figures) / sizeof(figures[0]));
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_set_fork_status(runner, CK_NOFORK);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed != 0;
+	return suite_run_in_process(suite);
 }

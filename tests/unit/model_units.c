@@ -2,6 +2,7 @@
 /* Every function and reduction of each unit, in every format, against the reference. */
 #include "model_reference.h"
 #include "model_util.h"
+#include "suite.h"
 #include "model/simd/unit.h"
 
 #include <math.h>
@@ -487,8 +488,7 @@ int main(void)
 {
 	Suite *suite = suite_create("model_units");
 	TCase *tc = tcase_create("units");
-	SRunner *runner;
-	int failed, units = 0;
+	int units = 0;
 
 	while (test_units()[units])
 		units++;
@@ -501,9 +501,5 @@ int main(void)
 	tcase_add_loop_test(tc, test_convert, 0, units);
 	tcase_add_loop_test(tc, test_known, 0, units);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

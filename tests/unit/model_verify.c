@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A valid program is accepted; each field, invalid in turn, causes the right stop. */
 #include "model_util.h"
+#include "suite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -414,8 +415,6 @@ int main(void)
 {
 	Suite *suite = suite_create("model_verify");
 	TCase *tc = tcase_create("verify");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_good);
 	tcase_add_test(tc, test_header);
@@ -428,9 +427,5 @@ int main(void)
 	tcase_add_test(tc, test_cost);
 	tcase_add_test(tc, test_names);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

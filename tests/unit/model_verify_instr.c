@@ -4,6 +4,7 @@
  * hand; each of their fields, invalid in turn, causes the right stop.
  */
 #include "model_util.h"
+#include "suite.h"
 
 #include "model/verify.h"
 
@@ -315,8 +316,6 @@ int main(void)
 {
 	Suite *suite = suite_create("model_verify_instr");
 	TCase *tc = tcase_create("verify");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tc, test_extents);
 	tcase_add_test(tc, test_products);
@@ -325,9 +324,5 @@ int main(void)
 	tcase_add_test(tc, test_costs);
 	tcase_add_test(tc, test_search_cost);
 	suite_add_tcase(suite, tc);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

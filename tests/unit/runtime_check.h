@@ -13,6 +13,8 @@
 
 #include <spyre/spyre.h>
 
+#include "suite.h"
+
 #define ck_ok(call) \
 	do { \
 		spyre_status ck_status = (call); \
@@ -101,16 +103,11 @@ static inline bool is_embedded(spyre_context *context)
 static inline int run_suite(const char *name, TCase *tests)
 {
 	Suite *suite = suite_create(name);
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	/* The timeout is generous, because emulators and sanitizers are slow. */
 	tcase_set_timeout(tests, 300);
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }
 
 #endif /* RUNTIME_CHECK_H */

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "runtime_check.h"
+#include "suite.h"
 
 #define STREAMS 12	/* more than the buffers for intermediates */
 #define ROWS 256
@@ -176,8 +177,6 @@ int main(void)
 {
 	Suite *s = suite_create("pools");
 	TCase *t = tcase_create("pools");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 120);
@@ -187,8 +186,5 @@ int main(void)
 	tcase_add_test(t, threads);
 	tcase_add_test(t, unloaded);
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

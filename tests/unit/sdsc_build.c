@@ -14,6 +14,7 @@
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/load.h"
 #include "libspyre/sdsc/write/write.h"
+#include "suite.h"
 
 #define FP16 SPYRE_FORMAT_IEEE_FP16
 #define FP32 SPYRE_FORMAT_IEEE_FP32
@@ -320,8 +321,6 @@ int main(void)
 {
 	Suite *s = suite_create("build");
 	TCase *t = tcase_create("build");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_add_loop_test(t, corpus, 0, COUNT(equals));
 	tcase_add_loop_test(t, other_shapes, 0, COUNT(builts));
@@ -329,8 +328,5 @@ int main(void)
 	tcase_add_test(t, sencores);
 	tcase_add_test(t, names);
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "runtime_check.h"
+#include "suite.h"
 
 #define MAX_TENSORS 40
 #define MAX_OPS 14
@@ -168,15 +169,10 @@ int main(void)
 {
 	Suite *s = suite_create("chain");
 	TCase *t = tcase_create("chain");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, same_bits, 0, CHAINS);
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

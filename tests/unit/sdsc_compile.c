@@ -15,6 +15,7 @@
 #include "libspyre/sdsc/load.h"
 #include "libspyre/sdsc/write/write.h"
 #include "sdsc_card.h"
+#include "suite.h"
 
 static char corpus[512];
 static char *bundles[256];
@@ -485,7 +486,6 @@ int main(void)
 {
 	Suite *s = suite_create("compile");
 	TCase *t = tcase_create("compile");
-	SRunner *sr;
 	int failed;
 
 	list_corpus();
@@ -493,7 +493,6 @@ int main(void)
 		printf("Bail out! no bundles in %s\n", corpus);
 		return EXIT_FAILURE;
 	}
-	sr = srunner_create(s);
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, bundle, 0, num_bundles);
 	tcase_add_loop_test(t, built, 0, COUNT(splits));
@@ -504,9 +503,7 @@ int main(void)
 	tcase_add_test(t, nested);
 	tcase_add_test(t, directories);
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
+	failed = suite_run_many(s);
 	for (int i = 0; i < num_bundles; i++)
 		free(bundles[i]);
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;

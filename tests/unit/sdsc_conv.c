@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sdsc_make.h"
+#include "suite.h"
 
 #define X "SEN169_FP16 in* j i mb"
 #define W "SEN169_FP16 out* in kj ki"
@@ -258,17 +259,11 @@ int main(void)
 {
 	Suite *suite = suite_create("sdsc_conv");
 	TCase *t = tcase_create("conv");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(t, 300);
 	tcase_add_loop_test(t, convolution, 0, sizeof(convolutions) / sizeof(convolutions[0]));
 	tcase_add_loop_test(t, depthwise_convolution, 0, sizeof(depthwise) / sizeof(depthwise[0]));
 	tcase_add_test(t, refusals);
 	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run_many(suite);
 }

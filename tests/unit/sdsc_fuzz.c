@@ -13,6 +13,7 @@
 
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/load.h"
+#include "suite.h"
 
 #define ROUNDS 60
 #define MAX_TEXT (1 << 20)
@@ -223,10 +224,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-	SRunner *sr;
 	Suite *s;
 	TCase *t;
-	int failed;
 
 	if (argc == 3) {
 		standalone = true;
@@ -236,12 +235,8 @@ int main(int argc, char **argv)
 	}
 	s = suite_create("fuzz");
 	t = tcase_create("bundle");
-	sr = srunner_create(s);
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, mutations, 0, COUNT(corpus));
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sdsc_operation.h"
+#include "suite.h"
 
 START_TEST(one_of_math)
 {
@@ -20,16 +21,11 @@ int main(void)
 {
 	Suite *s = suite_create("layers");
 	TCase *t = tcase_create("layers");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	setenv("SPYRE_BACKEND", "embedded", 0);
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, one_of_math, 0, num_math_operations * NUM_PLACINGS);
 	tcase_add_loop_test(t, one_layer, 0, num_layer_operations * NUM_PLACINGS);
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run_many(s);
 }

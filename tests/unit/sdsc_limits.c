@@ -16,6 +16,7 @@
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/load.h"
 #include "libspyre/sdsc/parse/mlir.h"
+#include "suite.h"
 
 /* A growing text. */
 struct text {
@@ -211,8 +212,6 @@ int main(void)
 {
 	Suite *s = suite_create("limits");
 	TCase *t = tcase_create("limits");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	suite_add_tcase(s, t);
 	tcase_set_timeout(t, 120);
@@ -221,8 +220,5 @@ int main(void)
 	tcase_add_test(t, long_lists);
 	tcase_add_test(t, window_in_place);
 	tcase_add_test(t, many_names);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "sdsc_operation.h"
+#include "suite.h"
 
 spyre_context *context;
 static enum placing placing;
@@ -318,14 +319,9 @@ void run(const struct operation *op, enum placing how)
 int run_both(const char *name, TCase *first, TCase *second)
 {
 	Suite *s = suite_create(name);
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	setenv("SPYRE_BACKEND", "embedded", 0);
 	suite_add_tcase(s, first);
 	suite_add_tcase(s, second);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run_many(s);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sdsc_make.h"
+#include "suite.h"
 
 #define DL16 "SEN169_FP16 out* i mb"
 #define FP32 "IEEE_FP32 out* i mb"
@@ -227,8 +228,6 @@ int main(void)
 {
 	Suite *suite = suite_create("sdsc_places");
 	TCase *t = tcase_create("places");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, places, 0, sizeof(rules) / sizeof(rules[0]));
@@ -236,9 +235,5 @@ int main(void)
 	tcase_add_test(t, refusals);
 	tcase_add_test(t, accepted);
 	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -9,6 +9,7 @@
 #include <spyre/spyre.h>
 
 #include "libspyre/sdsc/plan/plan.h"
+#include "suite.h"
 
 #define END -9
 #define DL16 SPYRE_FORMAT_IEEE_FP16
@@ -424,8 +425,6 @@ int main(void)
 {
 	Suite *s = suite_create("plan");
 	TCase *t = tcase_create("plan");
-	SRunner *sr = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, division, 0, COUNT(divisions));
@@ -439,8 +438,5 @@ int main(void)
 	tcase_add_test(t, refused);
 	tcase_add_test(t, explained);
 	suite_add_tcase(s, t);
-	srunner_run_all(sr, CK_ENV);
-	failed = srunner_ntests_failed(sr);
-	srunner_free(sr);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(s);
 }

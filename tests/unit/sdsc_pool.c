@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sdsc_make.h"
+#include "suite.h"
 
 #define PLAIN { 1, 1, 0, 0 }
 #define DL16 "SEN169_FP16 out* j i mb"
@@ -177,8 +178,6 @@ int main(void)
 {
 	Suite *suite = suite_create("sdsc_pool");
 	TCase *t = tcase_create("pool");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, max_pool, 0, sizeof(largest) / sizeof(largest[0]));
@@ -186,9 +185,5 @@ int main(void)
 	tcase_add_loop_test(t, average_pool_with_map, 0, sizeof(maps) / sizeof(maps[0]));
 	tcase_add_test(t, refusals);
 	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

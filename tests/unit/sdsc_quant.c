@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sdsc_bundle.h"
+#include "suite.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -255,17 +256,11 @@ int main(void)
 {
 	Suite *s = suite_create("sdsc_quant");
 	TCase *t = tcase_create("conversions");
-	SRunner *r = srunner_create(s);
-	int failed;
 
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, conversion, 0, COUNT(conversions));
 	tcase_add_loop_test(t, scale, 0, COUNT(scales));
 	tcase_add_loop_test(t, refused, 0, COUNT(bads));
 	suite_add_tcase(s, t);
-	srunner_set_tap(r, "-");
-	srunner_run_all(r, CK_SILENT);
-	failed = srunner_ntests_failed(r);
-	srunner_free(r);
-	return failed ? 1 : 0;
+	return suite_run(s);
 }

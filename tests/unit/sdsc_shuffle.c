@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/sdsc_make.h"
+#include "suite.h"
 
 #define ROWS "{\"0\":{\"mb\":0,\"out\":0},\"1\":{\"mb\":1,\"out\":0}}"
 #define COLUMNS "{\"0\":{\"mb\":0,\"out\":0},\"1\":{\"mb\":0,\"out\":1}}"
@@ -76,15 +77,9 @@ int main(void)
 {
 	Suite *suite = suite_create("sdsc_shuffle");
 	TCase *tcase = tcase_create("refusals");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_test(tcase, refusals);
 	tcase_add_test(tcase, no_room);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sdsc_make.h"
+#include "suite.h"
 
 #define K(n) { "k", "IEEE_INT32", n }
 #define SMALLEST { "largest", "IEEE_INT32", 0 }
@@ -228,8 +229,6 @@ int main(void)
 {
 	Suite *suite = suite_create("sdsc_topk");
 	TCase *t = tcase_create("topk");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(t, 120);
 	tcase_add_loop_test(t, ranks, 0, sizeof(searches) / sizeof(searches[0]));
@@ -237,9 +236,5 @@ int main(void)
 	tcase_add_loop_test(t, mask, 0, sizeof(masks) / sizeof(masks[0]));
 	tcase_add_test(t, refusals);
 	suite_add_tcase(suite, t);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }

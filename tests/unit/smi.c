@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs spyre-smi like its users: arguments, exit statuses, valid CSV and JSON. */
 #include "config.h"
+#include "suite.h"
 
 #include <check.h>
 #include <errno.h>
@@ -408,8 +409,6 @@ int main(void)
 {
 	Suite *suite = suite_create("smi");
 	TCase *tcase = tcase_create("smi");
-	SRunner *runner;
-	int failed;
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, fake_end);
@@ -429,9 +428,5 @@ int main(void)
 	tcase_add_test(tcase, version_and_help);
 	tcase_add_test(tcase, full_disk_is_an_error);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Kernel cards and their processes, read from a fake sysfs and procfs. */
 #include "config.h"
+#include "suite.h"
 
 #include <check.h>
 #include <stdio.h>
@@ -300,8 +301,6 @@ int main(void)
 {
 	Suite *suite = suite_create("telemetry_kernel");
 	TCase *tcase = tcase_create("kernel");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, fake_end);
 	tcase_add_test(tcase, no_accel_class);
@@ -316,9 +315,5 @@ int main(void)
 	tcase_add_test(tcase, bad_arguments);
 	tcase_add_test(tcase, short_array_and_wide_stride);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

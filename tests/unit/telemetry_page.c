@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pages of embedded cards: publishing, reading, and every field that must not be trusted. */
 #include "config.h"
+#include "suite.h"
 
 #include <check.h>
 #include <dirent.h>
@@ -460,8 +461,6 @@ int main(void)
 {
 	Suite *suite = suite_create("telemetry_page");
 	TCase *tcase = tcase_create("page");
-	SRunner *runner;
-	int failed;
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, page_of_a_child_appears_and_is_removed);
@@ -482,9 +481,5 @@ int main(void)
 	tcase_add_test(tcase, symlink_for_a_folder_is_not_used);
 	tcase_add_test(tcase, missing_folder);
 	suite_add_tcase(suite, tcase);
-	runner = srunner_create(suite);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? 1 : 0;
+	return suite_run(suite);
 }

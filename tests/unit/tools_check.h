@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 /* The text must contain @part: the file, the offset or the value found. */
 #define ck_mentions(why, part) \
 	ck_assert_msg(strstr((why).s, part), "'%s' does not mention '%s'", (why).s, part)
@@ -28,14 +30,9 @@ static inline void remove_folder(void)
 static inline int run_case(const char *name, TCase *tests)
 {
 	Suite *suite = suite_create(name);
-	SRunner *runner = srunner_create(suite);
-	int failed;
 
 	suite_add_tcase(suite, tests);
-	srunner_run_all(runner, CK_ENV);
-	failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return suite_run(suite);
 }
 
 #endif /* TOOLS_CHECK_H */
