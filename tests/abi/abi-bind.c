@@ -12,7 +12,7 @@
 #define VA (256 * MIB)
 #define NONE ((struct drm_spyre_sync){ 0 })
 #define MOST_PENDING 1024
-#define TRIES 2048
+#define TRIES (MOST_PENDING + 64)
 #define MOST_OPS 4096u
 
 static struct abi_queue queue;
@@ -301,17 +301,21 @@ static void test_bound(int fd)
 	uint32_t in = abi_gate_syncobj(&gate, fd), t = abi_syncobj(fd), taken = 0, refused = 0, i;
 	int ret;
 
-	/* This is well within the limit of the gate's job on the slowest kernel. */
+	/*
+	 * The gate's job has a time limit, so the loop must be short on the slowest kernel:
+	 * only the last bind signals, since adding a point takes time linear in a timeline's
+	 * length.
+	 */
 	for (i = 0; i < TRIES; i++) {
 		ret = bind_async(fd, map_op(&a, i % 8, VA, 1), abi_sync_wait(in, 0),
-				 abi_sync_signal(t, i + 1));
+				 i == MOST_PENDING - 1 ? abi_sync_signal(t, 1) : NONE);
 		taken += !ret;
 		refused += ret == -EBUSY;
 	}
 	tap_eq(taken, MOST_PENDING, "limit: this many binds may be pending");
 	tap_eq(refused, TRIES - MOST_PENDING, "limit: all others give EBUSY");
 	abi_gate_open(&gate);
-	tap_ret(abi_wait_point(fd, t, MOST_PENDING, 10000), 0, "limit: all pending binds signal");
+	tap_ret(abi_wait_point(fd, t, 1, 10000), 0, "limit: all pending binds signal");
 	tap_ret(bind_async(fd, map_op(&a, 3, VA, 1), NONE, NONE), 0,
 		"limit: another bind is accepted");
 	tap_eq(peek(VA), 0xa3, "limit: its mapping works");
