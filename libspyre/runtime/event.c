@@ -323,48 +323,57 @@ static spyre_status check_elapsed(const char *function, struct spyre_event *star
 	return mark_result(from) ?: mark_result(to);
 }
 
+/* The two marks of an interval, with references that end_interval() drops. */
+struct interval {
+	struct spyre_mark *from, *to;
+};
+
+/* @result is the caller's pointer for the interval's length, called @name. */
+static spyre_status begin_interval(const char *function, spyre_event *start, spyre_event *end,
+				   const void *result, const char *name, struct interval *interval)
+{
+	TRY(event_check(start));
+	TRY(event_check(end));
+	if (!result)
+		return spyre_null_argument(function, name);
+	interval->from = event_mark(start);
+	interval->to = event_mark(end);
+	return check_elapsed(function, start, end, interval->from, interval->to);
+}
+
+static spyre_status end_interval(struct interval *interval, spyre_status status)
+{
+	spyre_mark_unref(interval->from);
+	spyre_mark_unref(interval->to);
+	return status;
+}
+
 spyre_status spyre_event_elapsed(spyre_event *start, spyre_event *end, double *milliseconds)
 {
-	spyre_status status = event_check(start) ?: event_check(end);
-	struct spyre_mark *from, *to;
+	struct interval i = {0};
+	spyre_status status = begin_interval("spyre_event_elapsed", start, end, milliseconds,
+					     "milliseconds", &i);
 
-	if (status)
-		return status;
-	if (!milliseconds)
-		return spyre_null_argument("spyre_event_elapsed", "milliseconds");
-	from = event_mark(start);
-	to = event_mark(end);
-	status = check_elapsed("spyre_event_elapsed", start, end, from, to);
 	if (!status)
-		*milliseconds = ((double)to->time_ns - (double)from->time_ns) / 1e6;
-	spyre_mark_unref(from);
-	spyre_mark_unref(to);
-	return status;
+		*milliseconds = ((double)i.to->time_ns - (double)i.from->time_ns) / 1e6;
+	return end_interval(&i, status);
 }
 
 spyre_status spyre_event_elapsed_cycles(spyre_event *start, spyre_event *end, uint64_t *cycles)
 {
-	spyre_status status = event_check(start) ?: event_check(end);
-	struct spyre_mark *from, *to;
+	struct interval i = {0};
+	spyre_status status = begin_interval("spyre_event_elapsed_cycles", start, end, cycles,
+					     "cycles", &i);
 
-	if (status)
-		return status;
-	if (!cycles)
-		return spyre_null_argument("spyre_event_elapsed_cycles", "cycles");
-	from = event_mark(start);
-	to = event_mark(end);
-	status = check_elapsed("spyre_event_elapsed_cycles", start, end, from, to);
-	if (!status && from->stream != to->stream)
+	if (!status && i.from->stream != i.to->stream)
 		status = spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				     "spyre_event_elapsed_cycles: the events were recorded on streams %d "
-				     "and %d; cycles count per stream", from->stream->id,
-				     to->stream->id);
-	else if (!status && to->cycles < from->cycles)
+				     "and %d; cycles count per stream", i.from->stream->id,
+				     i.to->stream->id);
+	else if (!status && i.to->cycles < i.from->cycles)
 		status = spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				     "spyre_event_elapsed_cycles: end was recorded before start");
 	else if (!status)
-		*cycles = to->cycles - from->cycles;
-	spyre_mark_unref(from);
-	spyre_mark_unref(to);
-	return status;
+		*cycles = i.to->cycles - i.from->cycles;
+	return end_interval(&i, status);
 }

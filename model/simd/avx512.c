@@ -48,29 +48,15 @@ typedef long long v4di __attribute__((vector_size(32), may_alias));
 #include "avx512_dl16.h"
 #endif
 
-#include "convert.h"
-#include "math.h"
-#include "pt.h"
-#include "reduce.h"
-#include "sfu.h"
-#include "transpose.h"
+#include "functions.h"
 
 const struct spyre_unit spyre_unit_avx512 = {
 	.name = "avx512",
 	.budget = 1024u << 10,
 	.inexact_factor = 1,
 	.long_factor = 4,
-	.pt_rows = PT_ROWS,
-	.sfu = unit_sfu,
-	.reduce_begin = unit_reduce_begin,
-	.reduce = unit_reduce,
-	.reduce_end = unit_reduce_end,
-	.convert = unit_convert,
 	.pt = pt_fused,
-	.pt_row = unit_pt_row,
-	.transpose = unit_transpose,
-	.transpose32 = unit_transpose32,
-	.copy = unit_copy,
+	UNIT_FUNCTIONS,
 };
 
 #endif /* __CHECKER__ */

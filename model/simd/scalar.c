@@ -75,12 +75,7 @@ static inline __attribute__((__always_inline__)) vf_ vf_sqrt(vf_ x)
 #endif
 }
 
-#include "convert.h"
-#include "math.h"
-#include "pt.h"
-#include "reduce.h"
-#include "sfu.h"
-#include "transpose.h"
+#include "functions.h"
 
 static void pt_inexact(const struct spyre_pt_run *run)
 {
@@ -111,17 +106,8 @@ const struct spyre_unit spyre_unit_scalar = {
 	.budget = 128u << 10,
 	.inexact_factor = 16,
 	.long_factor = 16,
-	.pt_rows = PT_ROWS,
-	.sfu = unit_sfu,
-	.reduce_begin = unit_reduce_begin,
-	.reduce = unit_reduce,
-	.reduce_end = unit_reduce_end,
-	.convert = unit_convert,
 	.pt = unit_pt,
-	.pt_row = unit_pt_row,
-	.transpose = unit_transpose,
-	.transpose32 = unit_transpose32,
-	.copy = unit_copy,
+	UNIT_FUNCTIONS,
 };
 
 #endif /* __CHECKER__ */

@@ -2,7 +2,6 @@
 /* spyre doctor: checks that this machine can use a card and suggests fixes. */
 #include "config.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,23 +137,13 @@ static void print_text(const struct findings *findings, bool usable)
 
 static int run_doctor(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{NULL, 0, NULL, 0},
-	};
 	struct findings findings = {0};
 	bool json = false, usable = true;
-	int option, code = EXIT_OK;
+	int code;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option != 'j')
-			return complain_option(option, argv);
-		json = true;
-	}
-	if (optind < argc)
-		return complain_usage("unexpected argument '%s': doctor takes no arguments",
-				      argv[optind]);
+	code = parse_json_only(argc, argv, &json);
+	if (code)
+		return code;
 	check_versions(&findings);
 	finding_module(&findings);
 	finding_nodes(&findings);

@@ -2,7 +2,6 @@
 /* spyre info: prints versions, cards, submission paths and the environment. */
 #include "config.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,23 +254,13 @@ static int print_json(const struct info *info)
 
 static int run_info(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"json", no_argument, NULL, 'j'},
-		{NULL, 0, NULL, 0},
-	};
 	struct info info = {0};
 	bool json = false;
-	int option, code;
+	int code;
 
-	opterr = 0;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		if (option != 'j')
-			return complain_option(option, argv);
-		json = true;
-	}
-	if (optind < argc)
-		return complain_usage("unexpected argument '%s': info takes no arguments",
-				      argv[optind]);
+	code = parse_json_only(argc, argv, &json);
+	if (code)
+		return code;
 	code = collect(&info);
 	if (!code && json)
 		code = print_json(&info);

@@ -131,6 +131,26 @@ int complain_option(int option, char **argv)
 	return complain_usage("unknown option '%s'", argv[optind - 1]);
 }
 
+int parse_json_only(int argc, char **argv, bool *json)
+{
+	static const struct option options[] = {
+		{"json", no_argument, NULL, 'j'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (option != 'j')
+			return complain_option(option, argv);
+		*json = true;
+	}
+	if (optind < argc)
+		return complain_usage("unexpected argument '%s': %s takes no arguments",
+				      argv[optind], current);
+	return 0;
+}
+
 int complain_usage(const char *format, ...)
 {
 	va_list args;

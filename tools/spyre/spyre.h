@@ -72,6 +72,12 @@ int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2),
 /* Reports an option that getopt_long() does not know or that lacks a value. */
 int complain_option(int option, char **argv);
 
+/*
+ * Parses the arguments of a command whose only option is --json and that takes no
+ * other argument; returns 0 or the exit code of the usage error that was reported.
+ */
+int parse_json_only(int argc, char **argv, bool *json);
+
 /* Parses a decimal number in [@min, @max]; -1 if @text is not one. */
 int parse_number(const char *text, int64_t min, int64_t max, int64_t *value);
 
