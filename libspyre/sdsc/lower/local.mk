@@ -16,6 +16,7 @@ libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_mask_by_index.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_matmul.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_matmul.h
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_pointwise.c
+libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_prod.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_quant.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_reduce.c
 libspyre_libcore_la_SOURCES += libspyre/sdsc/lower/lower_restickify.c
