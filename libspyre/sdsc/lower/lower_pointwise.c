@@ -4,6 +4,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/box.h"
+#include "libspyre/sdsc/lower/lower_mask.h"
 #include "libspyre/sdsc/lower/nest.h"
 #include "libspyre/sdsc/lower/rules.h"
 
@@ -83,7 +84,8 @@ static spyre_status emit_core(struct lower *l, const struct pointwise *p, const 
 		if (nest.in.func == SPYRE_FUNC_LAYERNORMSCALE && i == 2)
 			nest.view[i].offset += p->tensor[i]->word;
 	}
-	return nest_emit(l, &nest);
+	TRY(nest_emit(l, &nest));
+	return lower_mask(l, core, &p->in);
 }
 
 /* leakyrelufwd: reads negativeSlope, or the only constant under another name. */

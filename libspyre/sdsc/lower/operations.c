@@ -59,6 +59,7 @@ static const struct {
 	{ "maxnonstick", lower_reduce, SPYRE_FUNC_AMAX, 1 },
 	{ "minnonstick", lower_reduce, SPYRE_FUNC_AMIN, 1 },
 	{ "absmaxnonstick", lower_reduce, SPYRE_FUNC_ABSMAX, 1 },
+	{ "prodnonstick", lower_prod, SPYRE_FUNC_MUL, 1 },
 	/* convolutions, windows, indices */
 	{ "biasadd", lower_pointwise, SPYRE_FUNC_ADD, 2 },
 	{ "batchnormfwd", lower_pointwise, SPYRE_FUNC_MULADD, 3 },

@@ -114,7 +114,8 @@ static spyre_status combine_one(struct lower *l, const struct partial *p, uint32
 		skip |= lower_varies(out, d) ? 0 : 1u << d;
 	nest.in.func = func == SPYRE_FUNC_AMAX || func == SPYRE_FUNC_QUANTSCALE ?
 		       SPYRE_FUNC_MAX :
-		       func == SPYRE_FUNC_AMIN ? SPYRE_FUNC_MIN : SPYRE_FUNC_ADD;
+		       func == SPYRE_FUNC_AMIN ? SPYRE_FUNC_MIN :
+		       func == SPYRE_FUNC_MUL ? SPYRE_FUNC_MUL : SPYRE_FUNC_ADD;
 	lower_view(&nest.view[0], tensor[0],
 		   store ? &l->address[s->output][core] : &p->tile_address);
 	lower_view(&nest.view[1], &p->tile, &p->tile_address);

@@ -10,6 +10,7 @@ typedef spyre_status lower_rule_fn(struct lower *l, enum spyre_func func);
 
 spyre_status lower_pointwise(struct lower *l, enum spyre_func func);
 spyre_status lower_reduce(struct lower *l, enum spyre_func func);
+spyre_status lower_prod(struct lower *l, enum spyre_func func);
 spyre_status lower_matmul(struct lower *l, enum spyre_func func);
 spyre_status lower_conv(struct lower *l, enum spyre_func func);
 spyre_status lower_window(struct lower *l, enum spyre_func func);

@@ -78,6 +78,31 @@ def mask(rng, variant):
                "mask", 0.0025, 1e-4, constants=constants, masks=table, accumulate=True)
 
 
+@family("masked", [("exp", float("-inf")), ("neg", 1.5), ("sqrt", 4.0)])
+def masked(rng, variant):
+    """Masked elements of a pointwise operation are those of samv-maskvalue."""
+    op, value = variant
+    shape = list(Frame(rng, "fp16", rank=int(rng.choice([2, 2, 3])), budget=12000).shape)
+    shape[-1] = int(pick(rng, [64, 128, 192]))
+    frame = Frame(rng, "fp16", shape=shape)
+    x = frame.input(rng, "fp16", "positive", broadcast=[], slices=False)
+    out = frame.output(rng, "fp16", padded=False)
+    table, visible = {}, []
+    for a in {frame.rank - 1, int(rng.integers(frame.rank))}:
+        table[frame.dim[a]] = ranges(rng, frame.shape[a])
+        keep = [1] * frame.shape[a]
+        for start, length in table[frame.dim[a]]:
+            keep[start:start + length] = [0] * length
+        view = [1] * frame.rank
+        view[a] = -1
+        visible.append("np.array(%r).reshape(%r)" % (keep, view))
+    text = "np.where((%s) != 0, in0, %s)" % ("*".join(visible),
+                                             "-np.inf" if value == float("-inf") else value)
+    text = {"exp": "np.exp(%s)", "neg": "-(%s)", "sqrt": "np.sqrt(%s)"}[op] % text
+    return one(rng, frame, op, [x.operand, out.operand], [x.argument], out.argument, text,
+               "masked", constants=[("samv-maskvalue", "SEN169_FP16", value)], masks=table)
+
+
 @family("sticks", [(kind, dtype) for kind in ("pointwise", "copy", "sum", "max")
                    for dtype in ("fp16", "fp32")], weight=2)
 def sticks(rng, variant):

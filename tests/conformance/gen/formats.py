@@ -149,6 +149,8 @@ INITS = {
     "randn": lambda rng, shape: rng.standard_normal(shape),
     "positive": lambda rng, shape: np.abs(rng.standard_normal(shape)) + 0.5,
     "small": lambda rng, shape: rng.standard_normal(shape) * 0.1,
+    "factors": lambda rng, shape: np.exp(0.1 * rng.standard_normal(shape))
+    * rng.choice([-1.0, 1.0], shape),
     "bool": lambda rng, shape: (rng.random(shape) > 0.5) * 1.0,
     "ints": lambda rng, shape: np.floor(rng.random(shape) * 4),
     "zero": lambda rng, shape: np.zeros(shape),

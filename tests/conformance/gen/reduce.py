@@ -91,6 +91,25 @@ def reduction(rng, variant):
                         accumulate=True)
 
 
+@family("product", [("fp16",), ("fp32",)])
+def product(rng, variant):
+    """A product over dims other than the stick, at most 1,000 factors."""
+    dtype, = variant
+    count = 0
+    while not 0 < count <= 1000:
+        frame = Frame(rng, dtype, rank=int(rng.choice([2, 2, 3, 4, 5])))
+        axes = axes_of(rng, frame, False)
+        count = 1
+        for a in axes:
+            count *= frame.shape[a]
+    x = frame.input(rng, dtype, "factors", broadcast=[])
+    out, shape = result(rng, frame, axes, dtype)
+    rtol = tolerance(out.argument) + 2.0 ** -23 * count
+    return frame.bundle(rng, "prodnonstick", [x], out,
+                        "({0}).prod(axis=%r).reshape(%r)" % (tuple(axes), shape), rtol, 1e-6,
+                        accumulate=True)
+
+
 @family("layernorm", [(op, dtype) for op in ("layernorm", "zeromean")
                       for dtype in ("fp16", "fp32")], weight=4)
 def layernorm(rng, variant):
