@@ -290,6 +290,13 @@ static const struct {
 	  SPYRE_ERROR_UNSUPPORTED },
 	{ "\"opFuncName\": \"identity\"", "\"opFuncName\": \"topkvalue\"", "indirect access; only",
 	  SPYRE_ERROR_UNSUPPORTED },
+	{ "\"el_\": {", "\"el_\": {\"symbolicDimInfo_\": {\"mb\": \"s0\"},",
+	  "symbolic dimensions with indirect access", SPYRE_ERROR_UNSUPPORTED },
+	/* A second table of the same indices, whose node does not say so. */
+	{ "\"ldsIdx_\": 2,", "\"ldsIdx_\": 2, \"maxDimSizes_\": [1, 1],",
+	  "its node names no indices, but maxDimSizes_ is 1 along mb", SPYRE_ERROR_UNSUPPORTED },
+	{ "\"stickDimOrder_\": [\n                \"out\"", "\"stickDimOrder_\": [\"mb\"",
+	  "its indices are along its sticks, mb", SPYRE_ERROR_UNSUPPORTED },
 };
 
 START_TEST(malformed)
@@ -312,6 +319,16 @@ START_TEST(inner_rows)
 }
 END_TEST
 
+START_TEST(unknown_size)
+{
+	copy_bundle("gather");
+	for (int i = 0; i < 2; i++)
+		files_edit(folder, "bundle.mlir", "%arg_1_base_addr", "%pool_base_addr");
+	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_UNSUPPORTED);
+	ck_mentions("a table in the pool that no earlier SDSC writes");
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bundle_indirect");
@@ -329,6 +346,7 @@ int main(void)
 	tcase_add_test(tcase, wrong_tables);
 	tcase_add_loop_test(tcase, malformed, 0, sizeof(edits) / sizeof(edits[0]));
 	tcase_add_test(tcase, inner_rows);
+	tcase_add_test(tcase, unknown_size);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -5,7 +5,7 @@ from .bundle import Bundle
 from .formats import HOSTS
 from .frame import chance, pick
 from .sdsc import Sdsc
-from .tensors import Argument, Operand, Pool
+from .tensors import Argument, Lx, Operand, Pool
 
 LANES = {"fp16": 64, "fp32": 32, "bf16": 64}
 
@@ -29,7 +29,8 @@ class Table(Operand):
 class Rows:
     """Tables of [rows, middle ..., columns] and indices of one or two dims into them."""
 
-    def __init__(self, rng, dtype, each=False, rank=None):
+    def __init__(self, rng, dtype, each=False, rank=None, counts=(1, 3, 8, 32, 40)):
+        """each: an index per element; rank: dims of the indices; counts: sizes of these"""
         self.rng, self.dtype, self.each = rng, dtype, each
         self.fmt, lanes = HOSTS[dtype].device, LANES[dtype]
         self.rows = int(pick(rng, [4, 7, 16, 65]))
@@ -41,7 +42,7 @@ class Rows:
         self.middle = [] if each else [int(rng.integers(2, 6))
                                        for _ in range(int(rng.integers(0, 3)))]
         rank = 1 if each else rank or int(rng.choice([1, 1, 2]))
-        self.count = [int(pick(rng, [1, 3, 8, 32, 40])) for _ in range(rank)]
+        self.count = [int(pick(rng, list(counts))) for _ in range(rank)]
         names = ["mb", "x", "y", "i", "j"][:rank + len(self.middle)] + ["out"]
         self.picked, self.inner = names[:rank], names[rank:]
         sizes = self.count + self.middle + [-(-self.columns // lanes) * lanes]
@@ -151,6 +152,22 @@ def with_direct(rng, dtype):
     return make.bundle("mul", out, "%s*%s" % (make.take(name, chosen), factor))
 
 
+def in_parts(rng, dtype):
+    """Little LX is left, so that the rows are gathered in parts."""
+    make = Rows(rng, dtype, rank=1, counts=[64, 96, 100])
+    indices, chosen = make.indices()
+    _, table, name = make.source()
+    other, direct = make.result()
+    factor = make.input(other)
+    size = direct.moved(Lx(0)).bytes(make.space, make.slices)
+    held = direct.moved(Lx((2 << 20) - 2 * 32 * 128 - size))
+    make.steps.append(Sdsc("identity", make.space, make.slices, [direct, held]))
+    out, use = make.result()
+    make.steps.append(Sdsc("sub", make.space, make.slices, [indices, table, held, use],
+                           tables={1: 0}))
+    return make.bundle("parts", out, "%s-%s" % (make.take(name, chosen), factor))
+
+
 def from_pool(rng, dtype):
     """The table is an intermediate, whose producer states its size."""
     make = Rows(rng, dtype)
@@ -196,6 +213,7 @@ MADE = {
     "each": lambda rng, dtype: gather(rng, "identity", dtype, True),
     "two": two_tables,
     "mul": with_direct,
+    "parts": in_parts,
     "pool": from_pool,
     "scatter": lambda rng, dtype: scatter(rng, "identity", dtype),
     "scatterneg": lambda rng, dtype: scatter(rng, "neg", dtype),
