@@ -114,9 +114,13 @@ static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *nam
 	spyre_status status;
 
 	kernel->image_bytes = kernel->bundle.image_bytes;
+	for (uint32_t i = 0; i < kernel->bundle.num_args; i++)
+		kernel->has_tables |= kernel->bundle.table[i];
 	/* The card keeps a copy of the image. */
-	free(kernel->bundle.image);
-	kernel->bundle.image = NULL;
+	if (!kernel->has_tables) {
+		free(kernel->bundle.image);
+		kernel->bundle.image = NULL;
+	}
 	if (kernel->bundle.pool_bytes) {
 		status = kernel_pool_add(kernel);
 		if (status)

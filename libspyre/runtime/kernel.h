@@ -6,11 +6,17 @@
 #include "libspyre/runtime/stream.h"
 #include "libspyre/sdsc/parse/source.h"
 
-/* The program for one set of values of the symbols. */
+/* What a program depends on: values of the symbols, and bytes of the tables by argument. */
+struct kernel_sizes {
+	int64_t values[BUNDLE_MAX_SYMBOLS];
+	uint64_t bytes[SPYRE_MAX_OPERANDS];	/* 0: not a table */
+};
+
+/* The program for some sizes. */
 struct kernel_variant {
 	TAILQ_ENTRY(kernel_variant) link;
 	uint32_t refs;			/* protected by the kernel's variants_lock */
-	int64_t values[BUNDLE_MAX_SYMBOLS];
+	struct kernel_sizes sizes;
 	struct spyre_program_handle *program;
 	uint32_t num_operands;
 	struct spyre_bundle_operand operands[SPYRE_MAX_OPERANDS];
@@ -28,16 +34,18 @@ struct spyre_kernel {
 	TAILQ_ENTRY(spyre_kernel) link;
 	struct spyre_context *context;
 	_Atomic uint32_t refs;
-	/* The image is freed once the card has a copy. */
+	/* The image is freed once the card has a copy, unless there are tables. */
 	struct spyre_bundle bundle;
+	bool has_tables;
 	size_t image_bytes;
-	struct spyre_program_handle *program;	/* for the symbols' maxima */
+	struct spyre_program_handle *program;	/* for the symbols' maxima and tables of one row */
 	/* Memory for intermediates, most recently used first; protected by the lock. */
 	pthread_mutex_t pools_lock;
 	TAILQ_HEAD(kernel_pool_list, kernel_pool) pools;
 	uint32_t num_pools;
-	/* Kernels with symbols: the source of programs for other values, and these programs. */
+	/* Kernels with symbols: the source of programs for other values. */
 	struct bundle_source *source;
+	/* The programs for other sizes. */
 	pthread_mutex_t variants_lock;
 	TAILQ_HEAD(kernel_variant_list, kernel_variant) variants;	/* in LRU order */
 	uint32_t num_variants;
@@ -49,10 +57,10 @@ spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spy
 				   struct spyre_program_handle **program);
 
 /*
- * Gets the program for @values and compiles it if it is not cached. *@out is NULL
- * for the maxima, whose program is the kernel's own; else the caller puts it.
+ * Gets the program for @sizes, whose unused entries are 0, and makes it if it is not cached.
+ * *@out is NULL if the kernel's own program is the one; else the caller puts it.
  */
-spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *values,
+spyre_status kernel_variant_get(struct spyre_kernel *kernel, const struct kernel_sizes *sizes,
 				struct kernel_variant **out);
 void kernel_variants_drop(struct spyre_kernel *kernel);
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
-/* Programs of a kernel for values of its symbols, in an LRU cache. */
+/* Programs of a kernel for values of its symbols and sizes of its tables, in an LRU cache. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
 #include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/lower/rows.h"
 
 /* The front-end makes at most this many buckets. */
 #define MAX_VARIANTS 32u
 
-static bool is_maximum(const struct spyre_kernel *kernel, const int64_t *values)
+static bool is_own(const struct spyre_kernel *kernel, const struct kernel_sizes *sizes)
 {
 	for (uint32_t i = 0; i < kernel->bundle.num_symbols; i++)
-		if (values[i] != kernel->bundle.symbols[i].max)
+		if (sizes->values[i] != kernel->bundle.symbols[i].max)
 			return false;
-	return true;
+	return !kernel->has_tables;
 }
 
 /* Caller holds the lock. */
@@ -28,13 +29,12 @@ static void drop_ref(struct spyre_kernel *kernel, struct kernel_variant *variant
 }
 
 /* Moves the variant to the front and takes a reference; caller holds the lock. */
-static struct kernel_variant *find(struct spyre_kernel *kernel, const int64_t *values)
+static struct kernel_variant *find(struct spyre_kernel *kernel, const struct kernel_sizes *sizes)
 {
-	const size_t bytes = kernel->bundle.num_symbols * sizeof(*values);
 	struct kernel_variant *v;
 
 	TAILQ_FOREACH(v, &kernel->variants, link) {
-		if (memcmp(v->values, values, bytes))
+		if (memcmp(&v->sizes, sizes, sizeof(*sizes)))
 			continue;
 		TAILQ_REMOVE(&kernel->variants, v, link);
 		TAILQ_INSERT_HEAD(&kernel->variants, v, link);
@@ -44,7 +44,24 @@ static struct kernel_variant *find(struct spyre_kernel *kernel, const int64_t *v
 	return NULL;
 }
 
-static spyre_status build(struct spyre_kernel *kernel, const int64_t *values,
+/* Makes the program for other values of the symbols, or a copy of the kernel's own. */
+static spyre_status make_image(struct spyre_kernel *kernel, const int64_t *values,
+			       struct spyre_bundle *bundle)
+{
+	if (kernel->source)
+		return spyre_bundle_lower(kernel->source, values,
+					  kernel->context->card->properties.num_cores, bundle);
+	*bundle = kernel->bundle;
+	bundle->image = malloc(bundle->image_bytes);
+	if (!bundle->image)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "kernel \"%s\": no memory for a program of %zu bytes",
+				   bundle->name, bundle->image_bytes);
+	memcpy(bundle->image, kernel->bundle.image, bundle->image_bytes);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status build(struct spyre_kernel *kernel, const struct kernel_sizes *sizes,
 			  struct kernel_variant **out)
 {
 	struct kernel_variant *v = calloc(1, sizeof(*v));
@@ -57,11 +74,11 @@ static spyre_status build(struct spyre_kernel *kernel, const int64_t *values,
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "kernel \"%s\": no memory for a program", kernel->bundle.name);
 	}
-	status = spyre_bundle_lower(kernel->source, values,
-				    kernel->context->card->properties.num_cores, bundle);
+	status = make_image(kernel, sizes->values, bundle);
 	if (!status) {
+		rows_of_launch(bundle->image, bundle, sizes->bytes);
 		status = kernel_create_program(kernel, bundle, &v->program);
-		memcpy(v->values, values, sizeof(v->values));
+		v->sizes = *sizes;
 		v->num_operands = bundle->num_operands;
 		memcpy(v->operands, bundle->operands, sizeof(v->operands));
 		spyre_bundle_fini(bundle);
@@ -74,23 +91,23 @@ static spyre_status build(struct spyre_kernel *kernel, const int64_t *values,
 	return status;
 }
 
-spyre_status kernel_variant_get(struct spyre_kernel *kernel, const int64_t *values,
+spyre_status kernel_variant_get(struct spyre_kernel *kernel, const struct kernel_sizes *sizes,
 				struct kernel_variant **out)
 {
 	struct kernel_variant *made, *last;
 
 	*out = NULL;
-	if (is_maximum(kernel, values))
+	if (is_own(kernel, sizes))
 		return SPYRE_SUCCESS;
 	pthread_mutex_lock(&kernel->variants_lock);
-	*out = find(kernel, values);
+	*out = find(kernel, sizes);
 	pthread_mutex_unlock(&kernel->variants_lock);
 	if (*out)
 		return SPYRE_SUCCESS;
-	/* Compiling without the lock lets launches with other values proceed. */
-	TRY(build(kernel, values, &made));
+	/* Compiling without the lock lets launches with other sizes proceed. */
+	TRY(build(kernel, sizes, &made));
 	pthread_mutex_lock(&kernel->variants_lock);
-	*out = find(kernel, values);
+	*out = find(kernel, sizes);
 	if (*out) {	/* another thread has compiled the same one */
 		made->refs = 1;
 		drop_ref(kernel, made);

@@ -38,13 +38,13 @@ static spyre_status check_layout(const struct spyre_kernel *kernel, uint32_t ind
 	const struct bundle_arg_spec *spec = &kernel->bundle.specs[index];
 	char wants[160], has[160];
 
-	if (!want->device_rank)		/* no SDSC uses it, or they use parts of it */
-		return SPYRE_SUCCESS;
-	if (!same_format(want->format, layout->device_format))
+	if (want->format && !same_format(want->format, layout->device_format))
 		return spyre_error(SPYRE_ERROR_FORMAT,
 				   "kernel \"%s\", argument %u: it takes %s, the layout is %s",
 				   kernel->bundle.name, index, spyre_format_name(want->format),
 				   spyre_format_name(layout->device_format));
+	if (!want->device_rank)		/* a table, or no SDSC uses it */
+		return SPYRE_SUCCESS;
 	if (layout->device_rank > SPYRE_MAX_DEVICE_RANK || !layout->device_rank ||
 	    layout->device_size[layout->device_rank - 1] !=
 		    want->device_size[want->device_rank - 1] ||
@@ -114,19 +114,42 @@ static spyre_status check_arg(const struct spyre_kernel *kernel, uint32_t index,
 	return status;
 }
 
+/* Gets the bytes of a table: those of its layout, or the memory from its address on. */
+static spyre_status table_bytes(struct spyre_kernel *kernel, uint32_t index,
+				const spyre_launch_arg *arg, uint64_t *bytes)
+{
+	spyre_pointer_info info = { .struct_size = sizeof(info) };
+	uint64_t least = kernel->bundle.args[index].bytes;
+
+	if (arg->layout) {
+		*bytes = spyre_layout_bytes(arg->layout);
+		if (*bytes >= least)
+			return SPYRE_SUCCESS;
+		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+				   "kernel \"%s\", argument %u: the first row of the table ends at byte %" PRIu64 ", the layout has %" PRIu64 " bytes",
+				   kernel->bundle.name, index, least, *bytes);
+	}
+	TRY(spyre_pointer_query(kernel->context, arg->address, &info));
+	*bytes = info.size - info.offset;
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status check_args(struct spyre_kernel *kernel, const spyre_launch_arg *args,
-			       uint32_t num_args, const int64_t *values)
+			       uint32_t num_args, struct kernel_sizes *sizes)
 {
 	struct spyre_span spans[SPYRE_MAX_OPERANDS];
 	spyre_status status;
 
 	for (uint32_t i = 0; i < num_args; i++) {
-		status = check_arg(kernel, i, &args[i], values);
+		status = check_arg(kernel, i, &args[i], sizes->values);
+		if (!status && kernel->bundle.table[i])
+			status = table_bytes(kernel, i, &args[i], &sizes->bytes[i]);
 		if (status)
 			return status;
 		spans[i] = (struct spyre_span){
 			.address = args[i].address,
-			.bytes = kernel->bundle.args[i].bytes,
+			.bytes = sizes->bytes[i] > kernel->bundle.args[i].bytes ?
+				 sizes->bytes[i] : kernel->bundle.args[i].bytes,
 			.what = "argument",
 			.index = i,
 		};
@@ -257,15 +280,15 @@ static spyre_status enqueue_pooled(spyre_stream *stream, spyre_kernel *kernel,
 static spyre_status launch(spyre_stream *stream, spyre_kernel *kernel,
 			   const spyre_launch_params *params)
 {
-	int64_t values[BUNDLE_MAX_SYMBOLS] = { 0 };
+	struct kernel_sizes sizes = { 0 };
 	struct kernel_variant *variant = NULL;
 	spyre_status status;
 
-	status = bind_all(kernel, params, values);
+	status = bind_all(kernel, params, sizes.values);
 	if (!status)
-		status = check_args(kernel, params->args, params->num_args, values);
-	if (!status && kernel->bundle.num_symbols)
-		status = kernel_variant_get(kernel, values, &variant);
+		status = check_args(kernel, params->args, params->num_args, &sizes);
+	if (!status && (kernel->bundle.num_symbols || kernel->has_tables))
+		status = kernel_variant_get(kernel, &sizes, &variant);
 	if (status)
 		return status;
 	if (kernel->bundle.pool_bytes && !stream->capture)

@@ -16,6 +16,7 @@
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/load.h"
 #include "libspyre/sdsc/lower/compile.h"
+#include "libspyre/sdsc/lower/rows.h"
 #include "libspyre/sdsc/parse/source.h"
 
 /* The files of an input, joined by zero bytes; the last two are optional. */
@@ -173,7 +174,7 @@ static void check_refusal(spyre_status status)
 }
 
 /* The verifier may refuse only the amount of work. */
-static void check_program(const struct spyre_bundle *bundle)
+static void verify(const struct spyre_bundle *bundle)
 {
 	struct spyre_verify_error err = { 0 };
 	struct spyre_program program;
@@ -182,6 +183,18 @@ static void check_program(const struct spyre_bundle *bundle)
 				 &err) && err.stop != SPYRE_STOP_TOO_LONG)
 		fuzz_fail("the verifier refuses what was compiled: %s",
 			  spyre_stop_name(err.stop));
+}
+
+/* Verifies the program, and again for tables of any size. */
+static void check_program(struct spyre_bundle *bundle)
+{
+	uint64_t bytes[SPYRE_MAX_OPERANDS];
+
+	verify(bundle);
+	for (uint32_t i = 0; i < SPYRE_MAX_OPERANDS; i++)
+		bytes[i] = (uint64_t)fuzz_random(UINT32_MAX) << fuzz_random(32);
+	rows_of_launch(bundle->image, bundle, bytes);
+	verify(bundle);
 }
 
 /* A bundle that verifies for the maxima must verify for other values or be refused by name. */

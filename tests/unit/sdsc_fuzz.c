@@ -13,15 +13,16 @@
 
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/load.h"
+#include "libspyre/sdsc/lower/rows.h"
 #include "suite.h"
 
 #define ROUNDS 60
 #define MAX_TEXT (1 << 20)
 
 static const char *const corpus[] = {
-	"add", "add_baked", "bmm", "cast_fp32_fp16", "clone_slice", "fma", "loop_add", "loop_fma",
-	"max_last_pad", "mean_last_pad", "mm", "mm_pad_chain", "restickify", "scalar_mul",
-	"sum_first", "where3",
+	"add", "add_baked", "bmm", "cast_fp32_fp16", "clone_slice", "fma", "gather", "gather_exp",
+	"loop_add", "loop_fma", "max_last_pad", "mean_last_pad", "mm", "mm_pad_chain",
+	"restickify", "scalar_mul", "scatter", "sum_first", "where3",
 };
 
 #define COUNT(x) (sizeof(x) / sizeof(x[0]))
@@ -155,10 +156,33 @@ static void write_file(const char *directory, const struct file *f)
 		complain("%s cannot be written", path);
 }
 
-static void compile(const char *directory, const char *bundle, uint64_t seed)
+/* The verifier may refuse only the amount of work. */
+static void verify(const struct spyre_bundle *out, const char *bundle, uint64_t seed)
 {
 	struct spyre_verify_error err = { 0 };
 	struct spyre_program program;
+
+	if (spyre_program_verify(out->image, out->image_bytes, 32, &program, &err) &&
+	    err.stop != SPYRE_STOP_TOO_LONG)
+		complain("%s, seed %llu: the verifier refuses what was compiled: %s, step %u, core %u, instruction %u, view %u: %llu against %llu",
+			 bundle, (unsigned long long)seed, spyre_stop_name(err.stop), err.step,
+			 err.core, err.instr, err.view, (unsigned long long)err.value,
+			 (unsigned long long)err.limit);
+}
+
+/* Sets the rows of tables of any size. */
+static void set_rows(struct spyre_bundle *out)
+{
+	static const uint64_t sizes[] = { 0, 127, 4096, 1 << 20, 1ull << 34, UINT64_MAX };
+	uint64_t bytes[SPYRE_MAX_OPERANDS];
+
+	for (uint32_t i = 0; i < SPYRE_MAX_OPERANDS; i++)
+		bytes[i] = sizes[dice(COUNT(sizes))] - dice(300);
+	rows_of_launch(out->image, out, bytes);
+}
+
+static void compile(const char *directory, const char *bundle, uint64_t seed)
+{
 	struct spyre_bundle out;
 	spyre_status status;
 
@@ -168,13 +192,9 @@ static void compile(const char *directory, const char *bundle, uint64_t seed)
 			complain("%s, seed %llu: no text", bundle, (unsigned long long)seed);
 		return;
 	}
-	/* The verifier may refuse only the amount of work. */
-	if (spyre_program_verify(out.image, out.image_bytes, 32, &program, &err) &&
-	    err.stop != SPYRE_STOP_TOO_LONG)
-		complain("%s, seed %llu: the verifier refuses what was compiled: %s, step %u, core %u, instruction %u, view %u: %llu against %llu",
-			 bundle, (unsigned long long)seed, spyre_stop_name(err.stop), err.step,
-			 err.core, err.instr, err.view, (unsigned long long)err.value,
-			 (unsigned long long)err.limit);
+	verify(&out, bundle, seed);
+	set_rows(&out);
+	verify(&out, bundle, seed);
 	spyre_bundle_fini(&out);
 }
 

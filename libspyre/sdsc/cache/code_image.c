@@ -58,7 +58,8 @@ static uint8_t *put_tables(uint8_t *at, const struct spyre_bundle *b,
 	for (uint32_t i = 0; i < b->num_args; i++) {
 		const spyre_arg_info *info = &b->args[i];
 		struct code_image_arg arg = { .role = info->role, .format = info->format,
-					      .device_rank = info->device_rank };
+					      .device_rank = info->device_rank,
+					      .table = b->table[i] };
 
 		memcpy(arg.device_size, info->device_size, sizeof(arg.device_size));
 		at = put(at, &arg, sizeof(arg));
@@ -162,11 +163,11 @@ static spyre_status check_header(const struct code_image_header *h, const uint8_
 
 static spyre_status take_arg(const struct code_image_arg *arg, uint32_t index, spyre_arg_info *info)
 {
-	if (arg->role < SPYRE_ARG_INPUT || arg->role > SPYRE_ARG_INPUT_OUTPUT || arg->reserved ||
+	if (arg->role < SPYRE_ARG_INPUT || arg->role > SPYRE_ARG_INPUT_OUTPUT || arg->table > 1 ||
 	    arg->format >= SPYRE_FORMAT_COUNT || arg->device_rank > SPYRE_MAX_DEVICE_RANK)
 		return spyre_error(SPYRE_ERROR_PARSE,
-				   "argument %u is invalid: role %u, format %u, device rank %u, reserved %u",
-				   index, arg->role, arg->format, arg->device_rank, arg->reserved);
+				   "argument %u is invalid: role %u, format %u, device rank %u, table %u",
+				   index, arg->role, arg->format, arg->device_rank, arg->table);
 	for (uint32_t i = 0; i < SPYRE_MAX_DEVICE_RANK; i++)
 		if (arg->device_size[i] < 0 || arg->device_size[i] > MAX_SIZE)
 			return spyre_error(SPYRE_ERROR_PARSE,
@@ -272,6 +273,7 @@ static spyre_status take_tables(const uint8_t *at, const struct code_image_heade
 		memcpy(&arg, at, sizeof(arg));
 		at += sizeof(arg);
 		TRY(take_arg(&arg, i, &b->args[i]));
+		b->table[i] = arg.table;
 	}
 	operands = at;
 	at += h->num_operands * sizeof(struct code_image_operand);

@@ -31,7 +31,8 @@ struct code_image_header {
 
 /* After the header: a name, then these tables, then the program image. */
 struct code_image_arg {
-	uint32_t role, format, device_rank, reserved;
+	uint32_t role, format, device_rank;
+	uint32_t table;			/* 1: a table, whose rows follow from a launch */
 	int64_t device_size[SPYRE_MAX_DEVICE_RANK];
 };
 

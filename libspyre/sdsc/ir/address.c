@@ -101,6 +101,7 @@ bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t)
 		if (__builtin_mul_overflow(step, n, &step) || step > INT64_MAX)
 			return false;
 	}
+	t->row = t->indexed ? step : 0;
 	return true;
 }
 

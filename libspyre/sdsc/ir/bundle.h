@@ -48,6 +48,8 @@ struct spyre_bundle {
 	uint32_t num_args;
 	spyre_arg_info args[SPYRE_MAX_OPERANDS];
 	struct bundle_arg_spec specs[SPYRE_MAX_OPERANDS];
+	/* Tables: the program is for one row, rows_of_launch() sets their number. */
+	bool table[SPYRE_MAX_OPERANDS];
 	bool named_args;	/* addresses are symbols, not baked */
 	uint32_t num_symbols;
 	struct bundle_symbol symbols[BUNDLE_MAX_SYMBOLS];

@@ -109,6 +109,14 @@ struct ir_tensor {
 	/* Elements of memory beyond the extent; negative if memory ends before it. */
 	int64_t gap[IR_MAX_DIMS];
 	uint32_t stated;		/* dims (bits) whose size in memory maxDimSizes_ gives */
+	/*
+	 * A table, of which another tensor, @index, selects rows: along the dims with a bit in
+	 * @indexed, indices take the place of coordinates. Their scale is -1, because the file
+	 * does not say how far memory extends along them.
+	 */
+	uint32_t indexed;
+	uint32_t index;
+	uint64_t row;			/* bytes from one row to the next */
 	/* Per core: a symbol id if negative, else a byte address. */
 	int64_t start[SPYRE_MAX_CORES];
 	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */
@@ -166,6 +174,7 @@ struct ir_sdsc {
 	struct ir_constant constant[IR_MAX_CONSTANTS];
 	bool has_window;
 	struct ir_axis axis[2];
+	bool indirect;			/* it has tables */
 };
 
 /* Frees the statements from @from on. */

@@ -11,6 +11,7 @@
 #include "libspyre/sdsc/lower/lower_fit.h"
 #include "libspyre/sdsc/lower/operations.h"
 #include "libspyre/sdsc/lower/symbol_cut.h"
+#include "libspyre/sdsc/lower/written.h"
 #include "libspyre/sdsc/parse/source.h"
 #include "libspyre/sdsc/parse/symbols.h"
 
@@ -26,6 +27,7 @@ struct compiler {
 	uint32_t scratch;
 	uint32_t num_args;	/* highest argument number used, + 1 */
 	struct ir_sdsc fitted;	/* the current SDSC, cut to its memory */
+	struct written written;
 	struct symbol_cut cut;
 };
 
@@ -34,9 +36,15 @@ static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
 	return tensor == s->output;
 }
 
-/* Reductions list their output among the inputs, although they do not read it. */
+/*
+ * Reductions list their output among the inputs, although they do not read it; indices are
+ * read, although they are not among the inputs.
+ */
 static bool is_input(const struct ir_sdsc *s, uint32_t tensor)
 {
+	for (uint32_t i = 0; i < s->num_tensors; i++)
+		if (s->tensor[i].indexed && s->tensor[i].index == tensor)
+			return true;
 	for (uint32_t i = 0; i < s->num_inputs; i++)
 		if (s->input[i] == tensor && tensor != s->output)
 			return true;
@@ -110,7 +118,10 @@ static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *
 	info->format = (spyre_format)t->format;
 }
 
-/* Records arguments; one with different shapes in several SDSCs gets the largest. */
+/*
+ * Records arguments; one with different shapes in several SDSCs gets the largest. A table has
+ * as many rows as its memory holds, so it has no shape.
+ */
 static void note_args(struct compiler *c, const struct lower *l, uint64_t *elements)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -129,6 +140,12 @@ static void note_args(struct compiler *c, const struct lower *l, uint64_t *eleme
 		info = &c->out->args[kind->arg];
 		if (kind->arg >= c->num_args)
 			c->num_args = kind->arg + 1;
+		if (s->tensor[t].indexed) {
+			c->out->table[kind->arg] = true;
+			if (!info->format)
+				info->format = shape.format;
+			continue;
+		}
 		if (n <= elements[kind->arg])
 			continue;
 		elements[kind->arg] = n;
@@ -165,7 +182,8 @@ static spyre_status lower_all(struct compiler *c)
 {
 	const struct ir_bundle *bundle = &c->source->bundle;
 	struct lower l = { .encoder = &c->encoder, .bundle = bundle,
-			   .baked_pool = c->baked_pool, .scratch = c->scratch };
+			   .baked_pool = c->baked_pool, .scratch = c->scratch,
+			   .written = &c->written };
 	uint64_t elements[SPYRE_MAX_OPERANDS] = { 0 };
 
 	for (uint32_t i = 0; i < bundle->num_stmts; i++) {
@@ -184,6 +202,7 @@ static spyre_status lower_all(struct compiler *c)
 		l.sdsc = &c->fitted;
 		TRY(lower_fit(&l, &c->source->spec, &c->fitted));
 		TRY(lower_parts(c, &l));
+		TRY(written_note(&c->written, &l));
 		note_args(c, &l, elements);
 		note_name(c, l.sdsc->root);
 		c->out->num_sdscs++;
@@ -298,6 +317,7 @@ spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_
 	if (!status)
 		status = launch_spec_apply(&source->spec, &source->symbols, bundle);
 	encoder_fini(&c->encoder);
+	written_fini(&c->written);
 	free(c);
 	if (status)
 		spyre_bundle_fini(bundle);

@@ -8,6 +8,7 @@
 
 #include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/lower/rows.h"
 
 #define MAX_INSTR_BYTES (64u << 20)
 
@@ -94,36 +95,13 @@ spyre_status encoder_stream(struct encoder *e, uint32_t core)
 	return SPYRE_SUCCESS;
 }
 
-/* *end += (count - 1) * stride, false when that overflows. */
-static bool reach(uint64_t *end, uint64_t count, uint64_t stride)
-{
-	uint64_t part;
-
-	return count < 2 || (!__builtin_mul_overflow(count - 1, stride, &part) &&
-			     !__builtin_add_overflow(*end, part, end));
-}
-
-/* Computes the extent of a view by the rule of the card's verifier. */
-static bool view_end(const struct encoder *e, const struct spyre_instr *in, uint32_t index,
-		     const struct spyre_view *view, uint64_t *end)
-{
-	*end = view->offset;
-	for (uint32_t d = 0; d < in->num_dims; d++)
-		if (!reach(end, spyre_view_count(in, view, index, d), view->stride[d]))
-			return false;
-	for (uint32_t d = 0; d < e->depth; d++)
-		if (!reach(end, e->iters[d], view->loop_stride[d]))
-			return false;
-	return !__builtin_add_overflow(*end, spyre_view_bytes(in, view, index), end);
-}
-
 static spyre_status account(struct encoder *e, const struct spyre_instr *in, uint32_t index,
 			    const struct spyre_view *view)
 {
 	struct spyre_prog_operand *op;
 	uint64_t end;
 
-	if (!view_end(e, in, index, view, &end) || end > SPYRE_MAX_EXTENT)
+	if (!rows_view_end(e->iters, e->depth, in, index, view, &end) || end > SPYRE_MAX_EXTENT)
 		return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
 				   "%s: %s %u is reached from offset %" PRIu64 " to beyond a segment of %llu bytes",
 				   e->file, index ? "input" : "output", index ? index - 1 : 0,
@@ -145,14 +123,29 @@ static spyre_status account(struct encoder *e, const struct spyre_instr *in, uin
 	return SPYRE_SUCCESS;
 }
 
-spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *in,
+static spyre_status set_rows(struct encoder *e, struct spyre_instr *in,
+			     const struct spyre_view *views)
+{
+	uint64_t end;
+
+	in->imm[0] = 1;
+	if (!e->table_end || rows_set(e->iters, e->depth, in, views, e->table_end, &end))
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_PARSE,
+			   "%s: a row of the table ends at byte %" PRIu64 ", the table at byte %" PRIu64 "; index a tensor of whole rows",
+			   e->file, end, e->table_end);
+}
+
+spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *from,
 			   const struct spyre_view *views)
 {
+	struct spyre_instr copy = *from, *in = &copy;
 	size_t bytes = sizeof(*in) + in->num_views * sizeof(*views);
 
-	for (uint32_t i = 0; i < in->num_views; i++) {
+	if (in->opcode == SPYRE_OP_GATHER || in->opcode == SPYRE_OP_SCATTER)
+		TRY(set_rows(e, in, views));
+	for (uint32_t i = 0; i < in->num_views; i++)
 		TRY(account(e, in, i, &views[i]));
-	}
 	if (e->instr_bytes + bytes > MAX_INSTR_BYTES)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s: more than %u bytes of instructions in all (docs/unsupported.md)",

@@ -21,6 +21,8 @@ struct encoder {
 	size_t instr_bytes, capacity_instrs;
 	uint32_t num_cores;
 	uint32_t lx_bytes;
+	/* GATHER and SCATTER: end of the table in its operand, 0: its rows are set at launch. */
+	uint64_t table_end;
 	uint32_t depth;			/* of open loops */
 	uint32_t iters[SPYRE_MAX_LOOPS];
 };

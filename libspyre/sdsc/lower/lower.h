@@ -9,6 +9,7 @@
 #define SPAN_LIMIT (256ull << 20)	/* bytes of a tensor that one core reaches */
 
 struct nest;
+struct written;
 
 /* Start address of a tensor for one core. */
 struct address {
@@ -24,6 +25,7 @@ struct lower {
 	const struct ir_sdsc *sdsc;
 	bool baked_pool;		/* baked addresses in segment 0 belong to the pool */
 	uint32_t scratch;		/* first LX byte that no tensor of the bundle uses */
+	struct written *written;	/* outputs of earlier SDSCs */
 	uint32_t idle;			/* taps of the bundle that produced no instruction */
 	/* by tensor and index into sdsc->core[] */
 	struct address address[IR_MAX_TENSORS][SPYRE_MAX_CORES];

@@ -59,7 +59,7 @@ static spyre_status take_layout(struct lower *l, const struct launch_spec *spec,
 	spyre_status status;
 	uint32_t arg;
 
-	if (t->lx || t->windowed || s->symbolic || !spec->has_args)
+	if (t->lx || t->windowed || t->indexed || s->symbolic || !spec->has_args)
 		return SPYRE_SUCCESS;
 	status = lower_argument(l, t->start[0], &arg);
 	if (status || arg >= spec->num_args ||

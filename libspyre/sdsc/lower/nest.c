@@ -13,6 +13,11 @@
 #define MAX_UNROLL 4096u	/* instructions for dims beyond the sixth */
 #define MAX_TRIES 256u		/* divisions in search of a factor */
 
+static bool indirect(const struct nest *n)
+{
+	return n->in.opcode == SPYRE_OP_GATHER || n->in.opcode == SPYRE_OP_SCATTER;
+}
+
 static void drop_dim(struct nest *n, uint32_t i)
 {
 	n->num_dims--;
@@ -41,7 +46,8 @@ static void drop_ones(struct nest *n)
 /* Order of dims: kept ones outside by stride of the result, reduced ones inside by the source's. */
 static bool outside(const struct nest *n, const struct nest_dim *a, const struct nest_dim *b)
 {
-	uint32_t first = a->reduce;
+	/* A table that is written does not vary along the dims of its indices. */
+	uint32_t first = a->reduce || n->in.opcode == SPYRE_OP_SCATTER;
 
 	if (a->reduce != b->reduce)
 		return !a->reduce;
@@ -92,6 +98,20 @@ static void merge_dims(struct nest *n)
 	}
 }
 
+/* The dim of the index is the outermost: dims inside those of the indices share one. */
+static void add_row(const struct nest *n, struct spyre_instr *in, struct spyre_view *view)
+{
+	memmove(&in->count[1], &in->count[0], n->num_dims * sizeof(in->count[0]));
+	in->count[0] = 1;
+	in->num_dims++;
+	in->reduce_mask = 1;
+	for (uint32_t v = 0; v < in->num_views; v++) {
+		memmove(&view[v].stride[1], &view[v].stride[0],
+			n->num_dims * sizeof(view[v].stride[0]));
+		view[v].stride[0] = v == spyre_indirect_view(in) ? n->row : 0;
+	}
+}
+
 static spyre_status write_instr(struct lower *l, const struct nest *n)
 {
 	struct spyre_view view[SPYRE_MAX_VIEWS];
@@ -106,6 +126,8 @@ static spyre_status write_instr(struct lower *l, const struct nest *n)
 		for (uint32_t v = 0; v < in.num_views; v++)
 			view[v].stride[d] = n->dim[d].stride[v];
 	}
+	if (indirect(n))
+		add_row(n, &in, view);
 	return encoder_instr(l->encoder, &in, view);
 }
 
@@ -138,7 +160,7 @@ static spyre_status unroll_first(struct lower *l, const struct nest *n, uint32_t
 /* A separate function, to keep the large copy of unroll_first() off the stack of most nests. */
 static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget)
 {
-	if (n->num_dims > SPYRE_MAX_DIMS)
+	if (n->num_dims > SPYRE_MAX_DIMS - indirect(n))
 		return unroll_first(l, n, budget);
 	if (!(*budget)--)
 		return lower_unsupported(l, "the loops need more than %u instructions", MAX_UNROLL);

@@ -20,6 +20,11 @@ struct nest_dim {
 struct nest {
 	struct spyre_instr in;		/* counts and masks are filled by nest_emit() */
 	struct spyre_view view[SPYRE_MAX_VIEWS];	/* strides are filled by nest_emit(), too */
+	/*
+	 * GATHER, SCATTER: bytes between rows of the indirect view. An index takes the place of
+	 * the coordinate along one more dim, of one point, which nest_emit() adds.
+	 */
+	uint64_t row;
 	bool ordered;		/* the order of reduced dims affects the result and is kept */
 	uint32_t num_dims;
 	struct nest_dim dim[NEST_MAX_DIMS];

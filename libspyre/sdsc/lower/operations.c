@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/lower/lower_indirect.h"
 #include "libspyre/sdsc/lower/rules.h"
 
 static const struct {
@@ -109,6 +110,12 @@ lower_rule_fn *lower_rule(const char *op)
 	return NULL;
 }
 
+bool lower_takes_share(lower_rule_fn *rule)
+{
+	return rule == lower_pointwise || rule == lower_reduce || rule == lower_matmul ||
+	       rule == lower_convert || rule == lower_restickify;
+}
+
 /* True if an operation supports packs: sticks with elements of several dims. */
 static bool takes_packs(size_t operation)
 {
@@ -141,6 +148,8 @@ spyre_status lower_sdsc(struct lower *l)
 							 (spyre_format)s->tensor[t].format));
 		TRY(lower_resolve(l, t));
 	}
+	if (s->indirect)
+		return lower_indirect(l, operations[i].lower, operations[i].func);
 	TRY(encoder_phase(l->encoder));
 	return operations[i].lower(l, operations[i].func);
 }

@@ -9,5 +9,7 @@
 spyre_status lower_sdsc(struct lower *l);
 /* The function that lowers an operation, NULL if there is none. */
 lower_rule_fn *lower_rule(const char *op);
+/* True if a function can lower a part of each core's share. */
+bool lower_takes_share(lower_rule_fn *rule);
 
 #endif /* SPYRE_SDSC_OPERATIONS_H */

@@ -52,6 +52,17 @@ uint64_t tile_make(const struct ir_sdsc *s, const struct box *box, const struct 
 	return (step + SPYRE_STICK_BYTES - 1) & ~(uint64_t)(SPYRE_STICK_BYTES - 1);
 }
 
+static bool indirect(const struct stage *stage)
+{
+	return stage->in.opcode == SPYRE_OP_GATHER || stage->in.opcode == SPYRE_OP_SCATTER;
+}
+
+/* True if operand @i holds indices, one for all lanes. */
+static bool holds_indices(const struct stage *stage, uint32_t i)
+{
+	return indirect(stage) && i == 2;
+}
+
 /* Longest run along the output's innermost dim that is contiguous in all operands. */
 static uint32_t run_of(const struct stage *stage, const struct box *box)
 {
@@ -61,8 +72,10 @@ static uint32_t run_of(const struct stage *stage, const struct box *box)
 	for (uint32_t i = 1; i < stage->in.num_views; i++) {
 		const struct ir_tensor *t = stage->operand[i].tensor;
 
-		if (!lower_varies(t, dim))
-			run = stage->in.opcode == SPYRE_OP_MOVE ? 1 : run;
+		if (holds_indices(stage, i))
+			run = lower_varies(t, dim) ? 1 : run;
+		else if (!lower_varies(t, dim))
+			run = stage->in.opcode == SPYRE_OP_MOVE || indirect(stage) ? 1 : run;
 		else if (t->part[0].dim != dim)
 			run = 1;
 		else if (t->part[0].size < run)
@@ -107,8 +120,9 @@ static spyre_status set_view(struct lower *l, const struct stage *stage, uint32_
 	for (uint32_t d = 0; d < l->sdsc->num_dims; d++)
 		bits += ir_bits(o->tensor, d, (uint64_t)(box->start[d] -
 							 (o->tile ? origin->start[d] : 0)));
-	if (!lower_varies(o->tensor, stage->operand[0].tensor->part[0].dim) &&
-	    nest->in.lanes > 1)
+	if (holds_indices(stage, index) ||
+	    (!lower_varies(o->tensor, stage->operand[0].tensor->part[0].dim) &&
+	     nest->in.lanes > 1))
 		view->lanes = SPYRE_LANES_SPLAT;
 	if (bits % 8 || (spyre_fmt_bits(o->tensor->format) < 8 && nest->in.lanes % 2))
 		return lower_unsupported(l, "%s elements along %s, one by one; the card moves whole bytes",
@@ -122,7 +136,7 @@ static spyre_status emit(struct lower *l, const struct stage *stage, const struc
 			 const struct box *origin)
 {
 	const struct ir_tensor *tensor[SPYRE_MAX_VIEWS];
-	struct nest nest = { .in = stage->in };
+	struct nest nest = { .in = stage->in, .row = stage->row };
 	uint32_t dim;
 	int64_t whole;
 	spyre_status status = SPYRE_SUCCESS;
@@ -151,10 +165,13 @@ static spyre_status emit(struct lower *l, const struct stage *stage, const struc
 
 spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct box *box)
 {
+	/* The selected rows, not their table, have all dims. */
+	const struct ir_tensor *full =
+		stage->operand[stage->in.opcode == SPYRE_OP_SCATTER].tensor;
 	struct box part = *box;
 
 	for (uint32_t d = 0; d < l->sdsc->num_dims; d++)
-		if (!lower_varies(stage->operand[0].tensor, d))
+		if (!lower_varies(full, d))
 			part.len[d] = 1;
 	return emit(l, stage, &part, box);
 }

@@ -17,12 +17,14 @@ struct stage_operand {
 struct stage {
 	struct spyre_instr in;	/* opcode, func, immediates, number of views */
 	struct stage_operand operand[SPYRE_MAX_VIEWS];
+	uint64_t row;			/* GATHER, SCATTER: bytes between rows of the table */
 };
 
 /*
  * Adds the instructions of a stage over @box, whose dims start at whole units of
  * all tensors; dims that the output lacks count once. REDUCE takes a single point,
- * which makes MEAN a multiplication.
+ * which makes MEAN a multiplication. GATHER and SCATTER have the indices as operand 2; the
+ * dims are those of the selected rows.
  */
 spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct box *box);
 

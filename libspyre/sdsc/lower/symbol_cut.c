@@ -148,11 +148,10 @@ spyre_status symbol_cut_begin(struct lower *l, const struct symbols *symbols,
 	cut->symbols = symbols;
 	for (uint32_t i = 0; i < symbols->num; i++)
 		cut->values[i] = values ? values[i] : symbols->symbol[i].max;
-	/* Only these rules support a partial share. */
-	if ((rule != lower_pointwise && rule != lower_reduce && rule != lower_matmul &&
-	     rule != lower_convert && rule != lower_restickify) ||
-	    !strcmp(s->op, "maskbyindex"))
+	if (!lower_takes_share(rule) || !strcmp(s->op, "maskbyindex"))
 		return lower_unsupported(l, "symbolic dimensions");
+	if (s->indirect)
+		return lower_unsupported(l, "symbolic dimensions with indirect access");
 	cut->whole = s;
 	cut->part = *s;
 	for (uint32_t d = 0; d < s->num_dims; d++) {

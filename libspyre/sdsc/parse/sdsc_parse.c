@@ -14,6 +14,7 @@
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/division_parse.h"
+#include "libspyre/sdsc/parse/indirect_parse.h"
 #include "libspyre/sdsc/parse/json.h"
 #include "libspyre/sdsc/parse/sdsc_parse.h"
 #include "libspyre/sdsc/parse/symbolic.h"
@@ -402,13 +403,6 @@ static spyre_status parse_order(struct ir_sdsc *s, struct ir_tensor *t, const st
 	return SPYRE_SUCCESS;
 }
 
-static spyre_status no_indirection(const struct ir_sdsc *s, const char *field)
-{
-	return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-			   "%s: indirect access (%s) is not supported; gather the rows on the host (docs/unsupported.md)",
-			   s->file, field);
-}
-
 static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const struct json *node)
 {
 	char text[IR_NAME_BYTES];
@@ -419,12 +413,6 @@ static spyre_status parse_node(struct ir_sdsc *s, struct ir_tensor *t, const str
 	json_find(node, "component_", &at);
 	if (!t->lx && strcmp(text, "hbm"))
 		return json_wrong(&at, "\"hbm\" or \"lx\"");
-	if (json_find(node, "indirectAllocType_", &at) &&
-	    !yyjson_equals_str(at.val, "no_indirection"))
-		return no_indirection(s, "indirectAllocType_");
-	if (json_find(node, "relatedIndirectAccessAlloc_", &at) &&
-	    (json_length(&at) || yyjson_get_len(at.val)))
-		return no_indirection(s, "relatedIndirectAccessAlloc_");
 	TRY(parse_order(s, t, node));
 	TRY(parse_starts(s, t, node));
 	TRY(parse_gaps(s, t, node));
@@ -494,8 +482,7 @@ static spyre_status parse_tensors(struct ir_sdsc *s, const struct json *dsc)
 	return SPYRE_SUCCESS;
 }
 
-/* Reads "Tensor0-idx0", which ends with the tensor's number. */
-static spyre_status tensor_index(struct ir_sdsc *s, const struct json *at, uint32_t *out)
+spyre_status ir_parse_label(const struct ir_sdsc *s, const struct json *at, uint32_t *out)
 {
 	char name[IR_NAME_BYTES];
 	const char *idx;
@@ -528,16 +515,14 @@ static spyre_status parse_compute(struct ir_sdsc *s, const struct json *dsc)
 	s->num_inputs = (uint32_t)json_length(&list);
 	for (uint32_t i = 0; i < s->num_inputs; i++) {
 		TRY(json_element(&list, i, JSON_STRING, &at));
-		TRY(tensor_index(s, &at, &s->input[i]));
+		TRY(ir_parse_label(s, &at, &s->input[i]));
 	}
 	TRY(json_member(&op, "outputLabeledDs", JSON_ARRAY, &list));
 	if (json_length(&list) != 1)
 		return json_wrong(&list, "one output");
 	TRY(json_element(&list, 0, JSON_STRING, &at));
-	TRY(tensor_index(s, &at, &s->output));
-	if (json_find(&op, "indirectAccessIndexLabeledDs", &at) && json_length(&at))
-		return no_indirection(s, "indirectAccessIndexLabeledDs");
-	return SPYRE_SUCCESS;
+	TRY(ir_parse_label(s, &at, &s->output));
+	return ir_parse_indirect(s, dsc, &op);
 }
 
 /* Gets the only member of an object: a file has one root and one operation. */

@@ -104,6 +104,7 @@ FORMATS = {
     "SENINT8": _integer(8),
     "SENINT16": _integer(16),
     "IEEE_INT32": _integer(32),
+    "SENUINT32": _integer(32),
 }
 for _name in FP8:
     FORMATS[_name] = Format(1, lambda v, n=_name: FP8[n][to_fp8_bits(v, n)],
@@ -159,7 +160,14 @@ INITS = {
 
 
 def draw(tensor, rng):
-    """An input of a case.json: the host array, and the values that the device holds."""
-    host = HOSTS[tensor["dtype"]]
-    array = host.encode(INITS[tensor["init"]](rng, tuple(tensor["shape"])))
+    """An input of a case.json: the host array, and the values that the device holds.
+
+    init is a name of INITS, or "below<n>": integers from 0 on that are less than n.
+    """
+    host, init, shape = HOSTS[tensor["dtype"]], tensor["init"], tuple(tensor["shape"])
+    if init.startswith("below"):
+        drawn = np.floor(rng.random(shape) * int(init[5:]))
+    else:
+        drawn = INITS[init](rng, shape)
+    array = host.encode(drawn)
     return array, stored(host.decode(array), tensor["device_dtype"])

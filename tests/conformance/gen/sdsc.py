@@ -45,16 +45,19 @@ class Sdsc:
     names       inputs by number, where they are not all but the last
     cores       core ids, where they are not 0 .. n-1
     divisions   a Division per operand, of a shuffle
+    tables      {operand: operand with the indices of its rows}, both by number
     """
 
     def __init__(self, op, space, slices, operands, constants=(), masks=None,
                  accumulate=False, k_fast=False, names=None, cores=None, unit="sfp",
-                 labels=None, divisions=None):
+                 labels=None, divisions=None, tables=None):
         self.op, self.space, self.operands = op, dict(space), list(operands)
         self.slices = {dim: slices.get(dim, 1) for dim in space}
         self.constants, self.masks = list(constants), masks or {}
         self.accumulate, self.k_fast = accumulate, k_fast
         self.names, self.unit, self.divisions = names, unit, divisions
+        self.tables = tables or {}
+        self.indices = {index: table for table, index in self.tables.items()}
         self.label_order = labels or (PT_LABELS if unit == "pt" else LABELS)
         self.num_cores = 1
         for n in self.slices.values():
@@ -82,8 +85,8 @@ class Sdsc:
     def _labels(self):
         """Layout label of each operand; tensors with the same dims and stick share one."""
         seen, labels, infos = {}, [], {}
-        for operand in self.operands:
-            key = (frozenset(operand.order), tuple(operand.parts))
+        for number, operand in enumerate(self.operands):
+            key = (frozenset(operand.order), tuple(operand.parts), number in self.indices)
             if self.unit == "pt":
                 key = len(labels)
             if key not in seen:
@@ -128,7 +131,7 @@ class Sdsc:
             node["isStartAddrSymbolic_"] = 1
         node["layoutDimOrder_"] = list(operand.order)
         node["maxDimSizes_"] = [-1] * len(operand.order)
-        node["indirectAllocType_"] = "no_indirection"
+        node.update(self._indirection(index))
         node["startAddressCoreCorelet_"] = {
             "dim_prop_func": [{"Map": {}}, {"Const": {}}, {"Const": {}}],
             "dim_prop_attr": [{"factor_": self.num_cores, "label_": "core"},
@@ -141,6 +144,19 @@ class Sdsc:
                 for dim, gap in operand.gap.items()}
         node["coordinates_"] = self._coordinates(index, operand, order)
         return node
+
+    def _indirection(self, index):
+        kind, other = "no_indirection", None
+        if index in self.tables:
+            kind, other = "value_tensor", self.tables[index]
+        if index in self.indices:
+            kind, other = "index_tensor", self.indices[index]
+        fields = {"indirectAllocType_": kind}
+        if other is not None:
+            fields["relatedIndirectAccessAlloc_"] = "allocate-Tensor%d_hbm" % other
+        if index in self.indices:
+            fields["indexTensorType_"] = "index"
+        return fields
 
     def _constants(self):
         if not self.constants:
@@ -170,13 +186,18 @@ class Sdsc:
     def _compute(self):
         last = len(self.operands) - 1
         names = self.names if self.names is not None else list(range(last))
+        names = [i for i in names if i not in self.indices]
         if self.accumulate:
             names = names + [last]
+        more = {}
+        if self.indices:
+            more["indirectAccessIndexLabeledDs"] = ["Tensor%d-idx%d" % (i, i)
+                                                    for i in sorted(self.indices)]
         return [{"exUnit": self.unit, "opFuncName": self.op,
                  "attributes_": {"dataFormat_": self.operands[0].fmt, "fidelity_": "regular"},
                  "location": "Inner",
                  "inputLabeledDs": ["Tensor%d-idx%d" % (i, i) for i in names],
-                 "outputLabeledDs": ["Tensor%d-idx%d" % (last, last)]}]
+                 "outputLabeledDs": ["Tensor%d-idx%d" % (last, last)], **more}]
 
     def _descriptor(self, addresses, september):
         labels, infos = self._labels()

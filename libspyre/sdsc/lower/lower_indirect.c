@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Indirect access: before an operation, the rows of tables that it reads are gathered into
+ * tiles in LX; rows of its output are scattered from a tile after it. An identity moves rows
+ * without tiles. What does not fit LX is done in parts.
+ */
+#include "libspyre/sdsc/lower/lower_indirect.h"
+
+#include <string.h>
+
+#include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/lower_convert.h"
+#include "libspyre/sdsc/lower/operations.h"
+#include "libspyre/sdsc/lower/stage.h"
+#include "libspyre/sdsc/lower/written.h"
+
+struct indirect {
+	lower_rule_fn *rule;
+	enum spyre_func func;
+	uint32_t read, written;		/* tables (bits) */
+	/* The part whose tables are tiles. */
+	struct lower inner;
+	struct ir_sdsc part;
+};
+
+/*
+ * Finds the end of a table in its operand. An intermediate has the size with which it was
+ * written; 0: an argument, whose size a launch tells.
+ */
+static spyre_status find_end(struct lower *l, uint32_t tensor, uint32_t core, uint64_t *end)
+{
+	const struct address *at = l->address[tensor];
+	const struct spyre_bundle_operand *kind = &l->encoder->kind[at[core].operand];
+	uint64_t start = at[core].offset, bytes;
+
+	*end = 0;
+	if (kind->kind == SPYRE_OPERAND_ARG)
+		return SPYRE_SUCCESS;
+	for (uint32_t c = 0; c < l->sdsc->num_cores; c++)
+		if (at[c].operand == at[core].operand && at[c].offset < start)
+			start = at[c].offset;
+	if (written_find(l->written, at[core].operand, start, &bytes))
+		*end = start + bytes;
+	else if (kind->arg)
+		*end = l->bundle->mem[kind->arg - 1].bytes;
+	else
+		return lower_unsupported(l, "Tensor%u is a table in the pool that no earlier SDSC writes, so that its number of rows is unknown",
+					 tensor);
+	return SPYRE_SUCCESS;
+}
+
+/* Gathers rows of a table to @dense, or scatters them from there. */
+static spyre_status move_rows(struct lower *l, enum spyre_opcode opcode, uint32_t tensor,
+			      const struct stage_operand *dense, uint32_t core,
+			      const struct box *box)
+{
+	const struct ir_tensor *t = &l->sdsc->tensor[tensor];
+	uint32_t table = opcode == SPYRE_OP_GATHER;
+	struct stage stage = { .in = { .opcode = (uint16_t)opcode, .num_views = 3 },
+			       .row = t->row };
+
+	stage.operand[table] = tensor_operand(l, tensor, core);
+	stage.operand[!table] = *dense;
+	stage.operand[2] = tensor_operand(l, t->index, core);
+	TRY(find_end(l, tensor, core, &l->encoder->table_end));
+	return stage_emit(l, &stage, box);
+}
+
+/* True if cores may write the same row, which they then do one after the other. */
+static bool rows_shared(const struct ir_sdsc *s, const struct ir_tensor *t)
+{
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if ((t->indexed >> d & 1) && s->slices[d] > 1)
+			return true;
+	return false;
+}
+
+/* Begins the work of a core, in a phase of its own if @alone. */
+static spyre_status begin_core(struct lower *l, uint32_t core, bool alone)
+{
+	if (alone || !core)
+		TRY(encoder_phase(l->encoder));
+	return encoder_stream(l->encoder, l->sdsc->core[core]);
+}
+
+/* The form of a table's selected rows: one for each coordinate of the indices. */
+static struct ir_tensor selected(const struct ir_tensor *t)
+{
+	struct ir_tensor rows = *t;
+
+	rows.indexed = 0;
+	for (uint32_t k = 0; k < t->num_order; k++)
+		if (t->indexed >> t->order[k] & 1)
+			rows.scale[t->order[k]] = 1;
+	return rows;
+}
+
+/* Makes the tile of a table for a box; returns its bytes. */
+static uint64_t make_tile(const struct ir_sdsc *s, uint32_t table, const struct box *box,
+			  struct ir_tensor *tile)
+{
+	struct ir_tensor rows = selected(&s->tensor[table]);
+
+	return tile_make(s, box, &rows, rows.format, rows.stick, rows.lanes, tile);
+}
+
+static uint64_t need(struct lower *l, void *arg, const struct box *box)
+{
+	const struct indirect *x = arg;
+	struct ir_tensor tile;
+	uint64_t bytes = 0;
+
+	for (uint32_t t = 0; t < l->sdsc->num_tensors; t++)
+		if ((x->read | x->written) >> t & 1)
+			bytes += make_tile(l->sdsc, t, box, &tile);
+	return bytes;
+}
+
+/*
+ * Cuts the operation to a box: shares end with it, addresses begin with it, and tables are
+ * replaced by tiles behind the LX in use.
+ */
+static void cut(struct lower *l, struct indirect *x, const struct box *box)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	x->inner = *l;
+	x->part = *s;
+	x->part.indirect = false;
+	memcpy(x->part.el, box->len, sizeof(x->part.el));
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		uint64_t bytes = 0;
+
+		for (uint32_t d = 0; d < s->num_dims; d++)
+			bytes += ir_bits(&s->tensor[t], d, (uint64_t)box->start[d]) / 8;
+		for (uint32_t c = 0; c < s->num_cores; c++)
+			x->inner.address[t][c].offset += bytes;
+	}
+	x->inner.sdsc = &x->part;
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		uint64_t bytes;
+
+		if (!((x->read | x->written) >> t & 1))
+			continue;
+		bytes = make_tile(s, t, box, &x->part.tensor[t]);
+		for (uint32_t c = 0; c < s->num_cores; c++)
+			x->inner.address[t][c] = tile_operand(&x->inner, &x->part.tensor[t], 0).at;
+		x->inner.scratch += (uint32_t)bytes;
+	}
+}
+
+static struct stage_operand tile_of(const struct indirect *x, uint32_t tensor)
+{
+	return (struct stage_operand){ .tensor = &x->part.tensor[tensor], .tile = true,
+				       .at = x->inner.address[tensor][0] };
+}
+
+static spyre_status emit(struct lower *l, void *arg, const struct box *box)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	struct indirect *x = arg;
+	struct stage_operand tile;
+
+	cut(l, x, box);
+	for (uint32_t c = 0; c < s->num_cores && x->read; c++) {
+		TRY(begin_core(l, c, false));
+		for (uint32_t t = 0; t < s->num_tensors; t++) {
+			if (!(x->read >> t & 1))
+				continue;
+			tile = tile_of(x, t);
+			TRY(move_rows(l, SPYRE_OP_GATHER, t, &tile, c, box));
+		}
+	}
+	TRY(encoder_phase(l->encoder));
+	TRY(x->rule(&x->inner, x->func));
+	tile = tile_of(x, s->output);
+	for (uint32_t c = 0; c < s->num_cores && x->written; c++) {
+		TRY(begin_core(l, c, rows_shared(s, &s->tensor[s->output])));
+		TRY(move_rows(l, SPYRE_OP_SCATTER, s->output, &tile, c, box));
+	}
+	return SPYRE_SUCCESS;
+}
+
+/* Parts end at whole sticks, and only along dims that can be cut without another result. */
+static void set_cuts(const struct ir_sdsc *s, struct blocks *blocks)
+{
+	const struct ir_tensor *out = &s->tensor[s->output];
+
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if (lower_varies(out, d) || (out->indexed >> d & 1))
+			blocks->align[d] = ir_longest_stick(s, d);
+	for (uint32_t i = 0; i < s->num_masks; i++)
+		blocks->align[s->mask[i].dim] = 0;
+}
+
+/* An identity of one table: each row goes directly to its place. */
+static spyre_status move_directly(struct lower *l, uint32_t table, uint32_t other)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	bool scatter = table == s->output;
+	struct ir_tensor as = s->tensor[other], rows = selected(&s->tensor[table]);
+	struct box box;
+
+	TRY(convert_check(l, scatter ? &as : &rows, scatter ? &rows : &as));
+	as.format = rows.format;
+	box_share(s, &box);
+	for (uint32_t c = 0; c < s->num_cores; c++) {
+		struct stage_operand dense = tensor_operand(l, other, c);
+
+		dense.tensor = &as;
+		TRY(begin_core(l, c, scatter && rows_shared(s, &s->tensor[table])));
+		TRY(move_rows(l, scatter ? SPYRE_OP_SCATTER : SPYRE_OP_GATHER, table, &dense, c,
+			      &box));
+	}
+	return SPYRE_SUCCESS;
+}
+
+static bool is_move(struct lower *l, const struct indirect *x)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const struct ir_tensor *in = &s->tensor[s->input[0]], *out = &s->tensor[s->output];
+
+	return x->rule == lower_convert && !in->indexed != !out->indexed && out->word &&
+	       convert_is_raw(l, in, out);
+}
+
+spyre_status lower_indirect(struct lower *l, lower_rule_fn *rule, enum spyre_func func)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	struct indirect x = { .rule = rule, .func = func };
+	struct blocks blocks = { .need = need, .emit = emit, .arg = &x };
+	struct box box;
+
+	if (!lower_takes_share(rule) || s->has_window)
+		return lower_unsupported(l, "indirect access; only pointwise operations, reductions, products, conversions and restickify have it");
+	for (uint32_t i = 0; i < s->num_inputs; i++)
+		if (s->tensor[s->input[i]].indexed &&
+		    (s->input[i] != s->output || rule != lower_reduce))
+			x.read |= 1u << s->input[i];
+	x.written = s->tensor[s->output].indexed ? 1u << s->output : 0;
+	if (is_move(l, &x))
+		return x.read ? move_directly(l, s->input[0], s->output) :
+				move_directly(l, s->output, s->input[0]);
+	set_cuts(s, &blocks);
+	box_share(s, &box);
+	return box_blocks(l, &blocks, &box);
+}

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: MIT
+"""Indirect access: rows of tables that tensors of indices select."""
+from . import divide, family
+from .bundle import Bundle
+from .formats import HOSTS
+from .frame import chance, pick
+from .sdsc import Sdsc
+from .tensors import Argument, Lx, Operand, Pool
+
+LANES = {"fp16": 64, "fp32": 32, "bf16": 64}
+
+
+class Table(Operand):
+    """A table as its file shows it: with the dims of its indices in place of the indexed one."""
+
+    def __init__(self, where, fmt, order, stick, indexed, offset=0):
+        super().__init__(where, fmt, order, stick, offset=offset)
+        self.indexed = set(indexed)
+
+    def extents(self, space, slices):
+        found = super().extents(space, slices)
+        return {dim: 1 if dim in self.indexed else n for dim, n in found.items()}
+
+    def start(self, space, slices, place):
+        held = {dim: 0 if dim in self.indexed else at for dim, at in place.items()}
+        return super().start(space, slices, held)
+
+
+class Rows:
+    """Tables of [rows, middle ..., columns] and indices of one or two dims into them."""
+
+    def __init__(self, rng, dtype, each=False, rank=None, counts=(1, 3, 8, 32, 40)):
+        """each: an index per element; rank: dims of the indices; counts: sizes of these"""
+        self.rng, self.dtype, self.each = rng, dtype, each
+        self.fmt, lanes = HOSTS[dtype].device, LANES[dtype]
+        self.rows = int(pick(rng, [4, 7, 16, 65]))
+        self.columns = int(pick(rng, [lanes, lanes + 6, 2 * lanes, 4 * lanes]))
+        # Single elements of the first stick only, of tables with wider rows.
+        self.wide = int(pick(rng, [1, 2, 4])) if each else 1
+        if self.wide > 1:
+            self.columns = lanes
+        self.middle = [] if each else [int(rng.integers(2, 6))
+                                       for _ in range(int(rng.integers(0, 3)))]
+        rank = 1 if each else rank or int(rng.choice([1, 1, 2]))
+        self.count = [int(pick(rng, list(counts))) for _ in range(rank)]
+        names = ["mb", "x", "y", "i", "j"][:rank + len(self.middle)] + ["out"]
+        self.picked, self.inner = names[:rank], names[rank:]
+        sizes = self.count + self.middle + [-(-self.columns // lanes) * lanes]
+        self.space = dict(zip(names, sizes))
+        if self.wide > 1:
+            self.space["i"] = 1
+        last = self.count[-1]
+        unit = {"out": lanes, self.picked[-1]: last if last % 32 else 32}
+        if each:
+            unit["out"] = max(lanes, 32)
+        self.slices = divide.random(rng, self.space, unit, int(pick(rng, [1, 1, 4, 32])))
+        self.inputs, self.steps = [], []
+
+    def direct(self, axes, dims, **more):
+        """An argument in the generic layout, and its operand."""
+        argument = Argument(axes, self.dtype, **more)
+        return argument, argument.operand(dict(enumerate(dims)), self.space)
+
+    def input(self, argument):
+        self.inputs.append(argument)
+        return "in%d" % (len(self.inputs) - 1)
+
+    def indices(self):
+        """An argument of indices, its operand, and its name in the reference."""
+        dims, shape = list(self.picked), list(self.count)
+        if self.each:
+            dims, shape = dims + ["out"], shape + [self.columns]
+        fmt = "SENUINT32" if chance(self.rng, 0.6) else "IEEE_INT32"
+        argument = Argument(shape, "int32", init="below%d" % self.rows, pad="zero")
+        more = ["i"] if self.wide > 1 else []
+        operand = argument.operand(dict(enumerate(dims)), self.space)
+        operand.order += more
+        operand.scale.update({dim: 1 for dim in more})
+        operand.fmt = fmt
+        return operand, self.input(argument) + ".astype(int)"
+
+    def shape(self):
+        return [self.rows] + self.middle + [self.columns * self.wide]
+
+    def order(self):
+        """Axes of a table from inside out; the rows are outermost."""
+        axes = [int(a) + 1 for a in self.rng.permutation(len(self.middle) + 1)]
+        return axes + [0]
+
+    def table(self, argument, where=None):
+        inner = [self.inner[axis - 1] for axis in argument.order[:-1]]
+        order = inner + self.picked
+        if max(self.count) == 1:        # then the front-end puts the indexed dim first
+            order = self.picked + inner
+        table = Table(where or argument, self.fmt, order, "out", self.picked)
+        if self.wide > 1:
+            table.order.insert(0, "i")
+            table.scale["i"], table.gap["i"] = 1, self.wide - 1
+        return table
+
+    def source(self):
+        """A table among the inputs, its operand and its name."""
+        argument = Argument(self.shape(), self.dtype, order=self.order())
+        return argument, self.table(argument), self.input(argument)
+
+    def result(self):
+        return self.direct(self.count + self.middle + [self.columns], self.picked + self.inner)
+
+    def take(self, table, indices):
+        if not self.each:
+            return "%s[%s]" % (table, indices)
+        return "np.take_along_axis(%s[:,:%d], %s, 0)" % (table, self.columns, indices)
+
+    def bundle(self, name, out, reference, pool=0):
+        return Bundle(name, self.inputs, [out], self.steps, reference, 0.01, 0.01, pool,
+                      symbolic=chance(self.rng, 0.7), september=chance(self.rng, 0.5))
+
+
+UNARY = {"identity": "%s", "exp": "np.exp(%s)", "neg": "-%s"}
+
+
+def gather(rng, op, dtype, each=False):
+    make = Rows(rng, dtype, each)
+    indices, chosen = make.indices()
+    _, table, name = make.source()
+    out, use = make.result()
+    make.steps.append(Sdsc(op, make.space, make.slices, [indices, table, use], tables={1: 0}))
+    return make.bundle("gather", out, UNARY[op] % make.take(name, chosen))
+
+
+def two_tables(rng, dtype):
+    make = Rows(rng, dtype)
+    first, one = make.indices()
+    _, a, left = make.source()
+    second, two = make.indices()
+    _, b, right = make.source()
+    out, use = make.result()
+    make.steps.append(Sdsc("sub", make.space, make.slices, [first, a, second, b, use],
+                           tables={1: 0, 3: 2}))
+    return make.bundle("two", out, "%s-%s" % (make.take(left, one), make.take(right, two)))
+
+
+def with_direct(rng, dtype):
+    make = Rows(rng, dtype)
+    indices, chosen = make.indices()
+    _, table, name = make.source()
+    other, direct = make.result()
+    factor = make.input(other)
+    out, use = make.result()
+    make.steps.append(Sdsc("mul", make.space, make.slices, [indices, table, direct, use],
+                           tables={1: 0}))
+    return make.bundle("mul", out, "%s*%s" % (make.take(name, chosen), factor))
+
+
+def in_parts(rng, dtype):
+    """Little LX is left, so that the rows are gathered in parts."""
+    make = Rows(rng, dtype, rank=1, counts=[64, 96, 100])
+    indices, chosen = make.indices()
+    _, table, name = make.source()
+    other, direct = make.result()
+    factor = make.input(other)
+    size = direct.moved(Lx(0)).bytes(make.space, make.slices)
+    held = direct.moved(Lx((2 << 20) - 2 * 32 * 128 - size))
+    make.steps.append(Sdsc("identity", make.space, make.slices, [direct, held]))
+    out, use = make.result()
+    make.steps.append(Sdsc("sub", make.space, make.slices, [indices, table, held, use],
+                           tables={1: 0}))
+    return make.bundle("parts", out, "%s-%s" % (make.take(name, chosen), factor))
+
+
+def from_pool(rng, dtype):
+    """The table is an intermediate, whose producer states its size."""
+    make = Rows(rng, dtype)
+    indices, chosen = make.indices()
+    argument, _, name = make.source()
+    at = Pool(128 * int(rng.integers(0, 9)))
+    dims = ["mb"] + ["x", "y"][:len(make.middle)] + ["out"]
+    space = dict(zip(dims, make.shape()[:-1] + [make.space["out"]]))
+    whole = argument.operand(dict(enumerate(dims)), space)
+    made = whole.moved(at)
+    make.steps.append(Sdsc("abs", space, {"mb": 1}, [whole, made]))
+    out, use = make.result()
+    make.steps.append(Sdsc("neg", make.space, make.slices,
+                           [indices, make.table(argument, at), use], tables={1: 0}))
+    size = at.offset + made.bytes(space, {dim: 1 for dim in space})
+    return make.bundle("pool", out, "-np.abs(%s)" % make.take(name, chosen), size)
+
+
+def scatter(rng, op, dtype, each=False):
+    """All rows are copied, then some are replaced; of equal indices the last one counts."""
+    make = Rows(rng, dtype, each, rank=1)
+    indices, chosen = make.indices()
+    argument, _, base = make.source()
+    source, use = make.result()
+    new = make.input(source)
+    dims = ["mb"] + ["x", "y"][:len(make.middle)] + ["out"]
+    space = dict(zip(dims, make.shape()[:-1] + [make.space["out"] * make.wide]))
+    out = Argument(make.shape(), dtype, order=argument.order)
+    both = [t.operand(dict(enumerate(dims)), space) for t in (argument, out)]
+    make.steps.append(Sdsc("identity", space, {}, both))
+    make.steps.append(Sdsc(op, make.space, make.slices, [indices, use, make.table(out)],
+                           tables={2: 0}))
+    put = "(lambda t: (t.__setitem__(%s, %s), t)[1])(%s.copy())"
+    if each:
+        put = "(lambda t: (np.put_along_axis(t[:,:" + str(make.columns) + \
+            "], %s, %s, 0), t)[1])(%s.copy())"
+    return make.bundle("scatter", out, put % (chosen, UNARY[op] % new, base))
+
+
+MADE = {
+    "gather": lambda rng, dtype: gather(rng, "identity", dtype),
+    "exp": lambda rng, dtype: gather(rng, "exp", dtype),
+    "each": lambda rng, dtype: gather(rng, "identity", dtype, True),
+    "two": two_tables,
+    "mul": with_direct,
+    "parts": in_parts,
+    "pool": from_pool,
+    "scatter": lambda rng, dtype: scatter(rng, "identity", dtype),
+    "scatterneg": lambda rng, dtype: scatter(rng, "neg", dtype),
+    "scattereach": lambda rng, dtype: scatter(rng, "identity", dtype, True),
+}
+
+
+@family("indirect", [(name, dtype) for name in MADE for dtype in ("fp16", "fp32")], weight=2)
+def indirect(rng, variant):
+    name, dtype = variant
+    return MADE[name](rng, dtype)
