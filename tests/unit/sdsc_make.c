@@ -372,6 +372,8 @@ static void put_sizes(struct make *m, const char *key, bool share)
 			put(m, "\"j\":[%lld,%lld]", (long long)a[1].before,
 			    (long long)a[1].after);
 		put(m, "}");
+	} else if (m->c->sizes) {
+		put(m, ",%s", m->c->sizes);
 	}
 	put(m, "}");
 }

@@ -46,6 +46,7 @@ struct make_case {
 	const char *masks;		/* coordinateMasking_, or NULL */
 	struct make_constant constant[MAKE_CONSTANTS];
 	struct make_lx lx[MAKE_TENSORS];
+	const char *sizes;		/* more members of N_ */
 	const char *node;		/* more members of every scheduleTree_ node */
 	const char *compute;		/* more members of computeOp_[0] */
 	double low, high;		/* range of the inputs, both 0: -2 to 2 */

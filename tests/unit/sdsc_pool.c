@@ -174,6 +174,43 @@ START_TEST(refusals)
 }
 END_TEST
 
+#define PUBLIC(sizes_i, padding) { .op = "avgpoolfwd", .dims = "mb:1 out:64 " sizes_i " ki:2", \
+	.tensor = { "SEN169_FP16 out* i mb", "SEN169_FP16 out* i mb" }, .window = true, \
+	.axis = { { 2, 1, 0, 0 }, PLAIN }, .sizes = "\"paddingSizes_\":{\"i\":{" padding "}}" }
+#define STEP "\"stride_\":2,\"dilation_\":1,\"windowDim_\":\"ki\","
+
+/* The public form of paddingSizes_, with numbers that no tensor can have. */
+START_TEST(public_form)
+{
+	static const struct {
+		struct make_case c;
+		spyre_status status;
+		const char *text;
+	} cases[] = {
+		{ PUBLIC("i:4", STEP "\"padFront_\":0,\"padBack_\":0,\"totalSize_\":7"),
+		  SPYRE_ERROR_PARSE, "reach 8 elements of the input along i and 0 of padding behind; it has 7" },
+		{ PUBLIC("i:4", STEP "\"padFront_\":0,\"padBack_\":1,\"totalSize_\":9"),
+		  SPYRE_ERROR_PARSE, "reach 7 elements of the input along i and 1 of padding" },
+		{ PUBLIC("i:4", STEP "\"padFront_\":1,\"padBack_\":1,\"totalSize_\":8,"
+			 "\"unneededPadBack_\":6"),
+		  SPYRE_ERROR_PARSE, "more than the padding" },
+		{ PUBLIC("i:4", STEP "\"padFront_\":2,\"padBack_\":0,\"totalSize_\":8"),
+		  SPYRE_ERROR_PARSE, "padFront_" },
+		{ PUBLIC("i:4", STEP "\"padFront_\":0,\"padBack_\":0,\"totalSize_\":-8"),
+		  SPYRE_ERROR_PARSE, "totalSize_" },
+		{ PUBLIC("i:4", "\"stride_\":0,\"dilation_\":1,\"windowDim_\":\"ki\""),
+		  SPYRE_ERROR_PARSE, "stride_" },
+		{ PUBLIC("i:4", "\"stride_\":2,\"dilation_\":1,\"windowDim_\":\"mb\""),
+		  SPYRE_ERROR_PARSE, "the taps along i" },
+		{ PUBLIC("i:4/2", STEP "\"padFront_\":0,\"padBack_\":0,\"totalSize_\":8"),
+		  SPYRE_ERROR_UNSUPPORTED, "divided over cores with a stride of 2" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		make_refused(&cases[i].c, cases[i].status, cases[i].text);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sdsc_pool");
@@ -184,6 +221,7 @@ int main(void)
 	tcase_add_loop_test(t, average_pool, 0, sizeof(averages) / sizeof(averages[0]));
 	tcase_add_loop_test(t, average_pool_with_map, 0, sizeof(maps) / sizeof(maps[0]));
 	tcase_add_test(t, refusals);
+	tcase_add_test(t, public_form);
 	suite_add_tcase(suite, t);
 	return suite_run(suite);
 }

@@ -200,7 +200,7 @@ static spyre_status lower_all(struct compiler *c)
 		l.stmt = stmt;
 		c->fitted = *bundle_source_sdsc(c->source, i);
 		l.sdsc = &c->fitted;
-		TRY(lower_fit(&l, &c->source->spec, &c->fitted));
+		TRY(lower_fit(&l, c->source, &c->fitted));
 		TRY(lower_parts(c, &l));
 		TRY(written_note(&c->written, &l));
 		note_args(c, &l, elements);

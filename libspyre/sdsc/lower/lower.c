@@ -132,8 +132,7 @@ static int by_id(const void *key, const void *element)
 	return id < symbol->id ? -1 : id > symbol->id;
 }
 
-/* Resolves a number from the file: a byte address, or a symbol that bundle.mlir binds. */
-static spyre_status resolve(struct lower *l, int64_t start, struct ir_value *value)
+spyre_status lower_value(struct lower *l, int64_t start, struct ir_value *value)
 {
 	const struct ir_symbol *symbol = NULL;
 
@@ -180,7 +179,7 @@ static spyre_status resolve(struct lower *l, int64_t start, struct ir_value *val
 spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg)
 {
 	struct ir_value value;
-	spyre_status status = resolve(l, start, &value);
+	spyre_status status = lower_value(l, start, &value);
 
 	*arg = !status && value.base == IR_BASE_ARG ? value.arg :
 	       SPYRE_MAX_OPERANDS;
@@ -193,7 +192,7 @@ static spyre_status resolve_hbm(struct lower *l, uint32_t tensor, uint32_t core,
 	const struct ir_sdsc *s = l->sdsc;
 	struct ir_value value;
 
-	TRY(resolve(l, s->tensor[tensor].start[core], &value));
+	TRY(lower_value(l, s->tensor[tensor].start[core], &value));
 	if (value.constant < 0 || value.constant % SPYRE_STICK_BYTES)
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   "%s: Tensor%u of core %u starts at byte %" PRId64 " of its argument; offsets are multiples of %u from 0 on",

@@ -41,6 +41,8 @@ uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
 bool lower_varies(const struct ir_tensor *t, uint32_t dim);
 /* Refuses coordinateMasking_ of the dims with a bit in @dims, which the output lacks. */
 spyre_status lower_unmasked(struct lower *l, uint32_t dims);
+/* Resolves a number from the file: a byte address, or a symbol that bundle.mlir binds. */
+spyre_status lower_value(struct lower *l, int64_t start, struct ir_value *value);
 /* Finds the argument that starts at @start, SPYRE_MAX_OPERANDS if none does. */
 spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg);
 /* True if constantInfo_ has the constant; lower_constant() reads it as fp32 bits. */

@@ -12,7 +12,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/lower_fit.h"
-#include "libspyre/sdsc/parse/launch_spec.h"
+#include "libspyre/sdsc/lower/lower_reach.h"
 
 /* Lists the dims of the argument in the order of device sizes, outermost first. */
 static uint32_t device_dims(const struct ir_tensor *t, uint32_t *dim)
@@ -107,14 +107,16 @@ static void end_at(struct ir_sdsc *s, uint32_t dim, int64_t size)
 	}
 }
 
-spyre_status lower_fit(struct lower *l, const struct launch_spec *spec, struct ir_sdsc *s)
+spyre_status lower_fit(struct lower *l, const struct bundle_source *source, struct ir_sdsc *s)
 {
 	spyre_status status = SPYRE_SUCCESS;
 
 	if (s->has_window)
 		return SPYRE_SUCCESS;
 	for (uint32_t i = 0; i < s->num_tensors && !status; i++)
-		status = take_layout(l, spec, s, &s->tensor[i]);
+		status = take_layout(l, &source->spec, s, &s->tensor[i]);
+	if (!status)
+		lower_reach(l, source, s);
 	for (uint32_t d = 0; d < s->num_dims && !status; d++) {
 		int64_t size = capacity(s, d);
 

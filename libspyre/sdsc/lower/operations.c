@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/lower/lower_apart.h"
 #include "libspyre/sdsc/lower/lower_indirect.h"
 #include "libspyre/sdsc/lower/rules.h"
 
@@ -151,5 +152,8 @@ spyre_status lower_sdsc(struct lower *l)
 	if (s->indirect)
 		return lower_indirect(l, operations[i].lower, operations[i].func);
 	TRY(encoder_phase(l->encoder));
+	if ((operations[i].lower == lower_convert || operations[i].lower == lower_quant) &&
+	    lower_clashes(l))
+		return lower_apart(l, operations[i].lower, operations[i].func);
 	return operations[i].lower(l, operations[i].func);
 }

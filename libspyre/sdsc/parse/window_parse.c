@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stride, dilation and padding of convolutions and pooling. Their public form in
- * an SDSC is unknown; this one is the project's (docs/sdsc.md).
+ * Stride, dilation and padding of convolutions and pooling: the public form, in which
+ * paddingSizes_ has an object per dimension, and the project's (docs/sdsc.md).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,6 +11,8 @@
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/json.h"
 #include "libspyre/sdsc/parse/window_parse.h"
+
+#define MAX_ROWS (INT64_C(1) << 40)
 
 static const char *const axis_name[2] = { "i", "j" };
 static const char *const tap_name[2] = { "ki", "kj" };
@@ -53,36 +55,88 @@ static spyre_status parse_factors(struct ir_sdsc *s, const struct json *dsc, con
 	       json_wrong(&table, "members i and j, if they are dimensions of N_");
 }
 
-/* Reads {"i": [before, after]}; a missing dim is 0. */
-static spyre_status parse_padding(struct ir_sdsc *s, const struct json *dsc)
+/* The padding is limited so that no window lies in padding only. */
+static int64_t most_padding(const struct ir_sdsc *s, const struct ir_axis *a)
 {
-	struct json stage, zero, el, table, pair, at;
-	size_t found = 0;
+	return a->tap == IR_NO_DIM ? 0 : (s->size[a->tap] - 1) * a->dilation;
+}
 
+/* Reads an optional number of 0 or more. */
+static spyre_status optional(const struct json *up, const char *key, int64_t *out)
+{
+	struct json at;
+
+	*out = 0;
+	return json_find(up, key, &at) ? json_integer(&at, 0, MAX_ROWS, out) : SPYRE_SUCCESS;
+}
+
+/*
+ * Reads {"padFront_": 1, "padBack_": 1, "totalSize_": 10, "stride_": 2, "dilation_": 1,
+ * "windowDim_": "ki"}. Rows in memory are totalSize_ without any padding, needed or not.
+ */
+static spyre_status parse_public(struct ir_sdsc *s, struct ir_axis *a, const struct json *of,
+				 int64_t *rows)
+{
+	int64_t total, front, back;
+	struct json at;
+	char name[IR_NAME_BYTES];
+
+	TRY(json_member_integer(of, "stride_", 1, SPYRE_MAX_COUNT, &a->stride));
+	TRY(json_member_integer(of, "dilation_", 1, SPYRE_MAX_COUNT, &a->dilation));
+	TRY(json_member_text(of, "windowDim_", name, sizeof(name)));
+	json_find(of, "windowDim_", &at);
+	if (a->tap != IR_NO_DIM && strcmp(name, s->dim[a->tap]))
+		return json_wrong(&at, "\"%s\", the taps along %s", s->dim[a->tap],
+				  s->dim[a->dim]);
+	TRY(json_member_integer(of, "padFront_", 0, most_padding(s, a), &a->before));
+	TRY(json_member_integer(of, "padBack_", 0, most_padding(s, a), &a->after));
+	TRY(json_member_integer(of, "totalSize_", 1, MAX_ROWS, &total));
+	TRY(optional(of, "unneededPadFront_", &front));
+	TRY(optional(of, "unneededPadBack_", &back));
+	json_find(of, "totalSize_", &at);
+	*rows = total - a->before - a->after - front - back;
+	return *rows > 0 ? SPYRE_SUCCESS : json_wrong(&at, "more than the padding");
+}
+
+static spyre_status parse_pair(struct ir_sdsc *s, struct ir_axis *a, const struct json *pair)
+{
+	struct json at;
+
+	TRY(json_expect(pair, JSON_ARRAY));
+	if (json_length(pair) != 2)
+		return json_wrong(pair, "[before, after]");
+	TRY(json_element(pair, 0, JSON_INTEGER, &at));
+	TRY(json_integer(&at, 0, most_padding(s, a), &a->before));
+	TRY(json_element(pair, 1, JSON_INTEGER, &at));
+	return json_integer(&at, 0, most_padding(s, a), &a->after);
+}
+
+/* Reads {"i": [before, after]} or objects; a missing dim is 0. @rows: in memory, 0 if unknown. */
+static spyre_status parse_padding(struct ir_sdsc *s, const struct json *dsc, int64_t *rows)
+{
+	struct json n, stage, zero, el, table, entry;
+	size_t count = 0;
+
+	TRY(json_member(dsc, "N_", JSON_OBJECT, &n));
 	TRY(json_member(dsc, "dataStageParam_", JSON_OBJECT, &stage));
 	TRY(json_member(&stage, "0", JSON_OBJECT, &zero));
 	TRY(json_member(&zero, "el_", JSON_OBJECT, &el));
-	if (!json_find(&el, "paddingSizes_", &table))
+	/* That of N_ is for the whole tensor, that of el_ may be for a core's share. */
+	if (!json_find(&n, "paddingSizes_", &table) && !json_find(&el, "paddingSizes_", &table))
 		return SPYRE_SUCCESS;
 	TRY(json_expect(&table, JSON_OBJECT));
 	for (uint32_t k = 0; k < 2; k++) {
 		struct ir_axis *a = &s->axis[k];
-		int64_t most;
 
-		if (a->dim == IR_NO_DIM || !json_find(&table, axis_name[k], &pair))
+		if (a->dim == IR_NO_DIM || !json_find(&table, axis_name[k], &entry))
 			continue;
-		found++;
-		TRY(json_expect(&pair, JSON_ARRAY));
-		if (json_length(&pair) != 2)
-			return json_wrong(&pair, "[before, after]");
-		/* The padding is limited so that no window lies in padding only. */
-		most = a->tap == IR_NO_DIM ? 0 : (s->size[a->tap] - 1) * a->dilation;
-		TRY(json_element(&pair, 0, JSON_INTEGER, &at));
-		TRY(json_integer(&at, 0, most, &a->before));
-		TRY(json_element(&pair, 1, JSON_INTEGER, &at));
-		TRY(json_integer(&at, 0, most, &a->after));
+		count++;
+		if (yyjson_is_obj(entry.val))
+			TRY(parse_public(s, a, &entry, &rows[k]));
+		else
+			TRY(parse_pair(s, a, &entry));
 	}
-	return found == json_length(&table) ? SPYRE_SUCCESS :
+	return count == json_length(&table) ? SPYRE_SUCCESS :
 	       json_wrong(&table, "members i and j, if they are dimensions of N_");
 }
 
@@ -142,8 +196,34 @@ static spyre_status check_input(struct ir_sdsc *s, struct ir_tensor *t)
 	return SPYRE_SUCCESS;
 }
 
+/*
+ * Takes the rows in memory that the public form states: those of totalSize_, or N_ and the
+ * gap, which does not count from the window's reach there as it does in the other form.
+ */
+static spyre_status take_rows(struct ir_sdsc *s, const struct ir_axis *a, int64_t rows)
+{
+	struct ir_tensor *t = &s->tensor[s->input[0]];
+
+	if (!rows)
+		return SPYRE_SUCCESS;
+	if (t->gap[a->dim])
+		rows = s->size[a->dim] + t->gap[a->dim];
+	if (rows < a->size || (rows > a->size && a->after))
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "%s: %s: the windows reach %" PRId64 " elements of the input along %s and %" PRId64 " of padding behind; it has %" PRId64,
+				   s->file, s->op, a->size, s->dim[a->dim], a->after, rows);
+	/* Start addresses count output rows there, so that others would be off. */
+	if (s->slices[a->dim] > 1 && (a->stride > 1 || a->before))
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: %s: %s is divided over cores with a stride of %" PRId64 " and padding of %" PRId64 "; divide another dimension (docs/unsupported.md)",
+				   s->file, s->op, s->dim[a->dim], a->stride, a->before);
+	t->gap[a->dim] = rows - a->size;
+	return SPYRE_SUCCESS;
+}
+
 spyre_status ir_parse_window(struct ir_sdsc *s, const struct json *dsc)
 {
+	int64_t rows[2] = { 0, 0 };
 	struct ir_tensor *t;
 
 	if (!has_window(s->op))
@@ -153,7 +233,7 @@ spyre_status ir_parse_window(struct ir_sdsc *s, const struct json *dsc)
 	TRY(find_axes(s, dsc));
 	TRY(parse_factors(s, dsc, "strides_", false));
 	TRY(parse_factors(s, dsc, "dilations_", true));
-	TRY(parse_padding(s, dsc));
+	TRY(parse_padding(s, dsc, rows));
 	for (uint32_t k = 0; k < 2; k++) {
 		struct ir_axis *a = &s->axis[k];
 		int64_t taps;
@@ -167,6 +247,7 @@ spyre_status ir_parse_window(struct ir_sdsc *s, const struct json *dsc)
 			return spyre_error(SPYRE_ERROR_PARSE,
 					   "%s: %s: padding of %" PRId64 " and %" PRId64 " leaves no input along %s",
 					   s->file, s->op, a->before, a->after, axis_name[k]);
+		TRY(take_rows(s, a, rows[k]));
 	}
 	t = &s->tensor[s->input[0]];
 	TRY(check_input(s, t));

@@ -22,15 +22,16 @@ class Bundle:
     inputs, outputs   Arguments
     steps             Sdsc and Loop, in order
     reference         numpy expression over in0, in1, ...; "stored(x, format)" rounds
+    allocate          bundle.mlir allocates the pool itself, instead of taking an address
     """
 
     def __init__(self, name, inputs, outputs, steps, reference, rtol=0.01, atol=0.01,
-                 pool=0, symbolic=True, september=False, extra=None):
+                 pool=0, symbolic=True, september=False, extra=None, allocate=False):
         self.name, self.inputs, self.outputs = name, list(inputs), list(outputs)
         self.steps, self.reference = list(steps), reference
         self.rtol, self.atol = rtol, atol
         self.pool, self.symbolic, self.september = pool, symbolic, september
-        self.extra = extra or {}
+        self.extra, self.allocate = extra or {}, allocate
         for i, argument in enumerate(self.inputs + self.outputs):
             argument.index = i
 
@@ -53,7 +54,7 @@ class Bundle:
                "reference": self.reference, "rtol": self.rtol, "atol": self.atol,
                "symbolic": self.symbolic, "num_sdsc": len(list(self.sdscs())),
                "max_cores": 32}
-        if self.pool:
+        if self.pool and not self.allocate:
             out["pool_size"] = self.pool
         if not self.symbolic:
             out["base_addresses"] = [self.base(a) for a in self.inputs + self.outputs]
@@ -108,7 +109,7 @@ class Writer:
         self._steps(bundle.steps, 2)
 
     def _parameter(self, name):
-        if name not in self.parameters:
+        if name not in self.parameters and not (name == "pool" and self.bundle.allocate):
             self.parameters.append(name)
 
     def _base(self, where, offset):
@@ -197,6 +198,9 @@ class Writer:
             "%%%s_base_addr: %s" % (name, TYPE) for name in names))
         head = ["%%%s = sdscbundle.input_arg_extract value from %%%s_base_addr : %s -> index" %
                 (name, name, TYPE) for name in names]
+        if self.bundle.pool and self.bundle.allocate:
+            head.insert(0, "%%pool = sdscbundle.device_mem_allocate %d bytes : index" %
+                        self.bundle.pool)
         if self.bounds:
             head += ["%c0 = arith.constant 0 : index", "%c1 = arith.constant 1 : index"]
             head += ["%%loop_bound_%d = arith.constant %d : index" % (i, n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Convolutions and pooling, in the project's own form of strides and padding (docs/sdsc.md)."""
+"""Convolutions and pooling, in both forms of strides and padding (docs/sdsc.md)."""
 from . import divide, family
 from .bundle import Bundle
 from .formats import HOSTS
@@ -11,7 +11,12 @@ AXES = (("i", "ki"), ("j", "kj"))
 
 
 class Axis:
-    """One axis of a window: outputs, taps, stride, dilation, padding, input size."""
+    """One axis of a window: outputs, taps, stride, dilation, padding, input size.
+
+    rest: elements of the input that a stride leaves over; unneeded: padding that no tap reaches.
+    """
+
+    rest = unneeded = 0
 
     def __init__(self, rng, largest):
         while True:
@@ -23,6 +28,21 @@ class Axis:
             self.size = (self.n - 1) * self.stride + reach + 1 - self.before - self.after
             if self.size > 0 and not (largest and self.dilation > 1 and self.before + self.after):
                 return
+
+    def public(self, dim):
+        """Its entry in the public form of paddingSizes_."""
+        entry = {"padFront_": self.before, "padBack_": self.after,
+                 "totalSize_": self.rows + self.before + self.after + self.unneeded,
+                 "stride_": self.stride, "dilation_": self.dilation, "windowDim_": "k" + dim}
+        if self.unneeded:
+            entry.update({"unneededPad_": self.unneeded, "unneededPadFront_": 0,
+                          "unneededPadBack_": self.unneeded})
+        return entry
+
+    @property
+    def rows(self):
+        """Elements of the input in memory."""
+        return self.size + self.rest
 
     def tap(self, name):
         """The slice of a padded input for tap @name."""
@@ -39,7 +59,7 @@ class Walked(Operand):
 
     def extents(self, space, slices):
         out = super().extents(space, slices)
-        out.update({dim: axis.size for dim, axis in self.axes.items()})
+        out.update({dim: axis.rows for dim, axis in self.axes.items()})
         return out
 
     def start(self, space, slices, place):
@@ -57,19 +77,28 @@ class Walked(Operand):
 
 
 class WindowSdsc(Sdsc):
-    """With strides_, dilations_ and paddingSizes_."""
+    """With strides_, dilations_ and paddingSizes_, or with the public paddingSizes_ only."""
 
-    def __init__(self, op, space, slices, operands, axes, **options):
+    def __init__(self, op, space, slices, operands, axes, public, **options):
         super().__init__(op, space, slices, operands, **options)
-        self.axes = axes
+        self.axes, self.public = axes, public
 
     def _share(self, september):
         share = super()._share(september)
-        share["paddingSizes_"] = {d: [a.before, a.after] for d, a in self.axes.items()}
+        share["paddingSizes_"] = {d: a.public(d) if self.public else [a.before, a.after]
+                                  for d, a in self.axes.items()}
         return share
+
+    def _descriptor(self, addresses, september):
+        out = super()._descriptor(addresses, september)
+        if self.public:
+            out["N_"]["paddingSizes_"] = {d: a.public(d) for d, a in self.axes.items()}
+        return out
 
     def _compute(self):
         compute = super()._compute()
+        if self.public:
+            return compute
         compute[0]["attributes_"].update({
             "strides_": {d: a.stride for d, a in self.axes.items()},
             "dilations_": {d: a.dilation for d, a in self.axes.items()}})
@@ -85,6 +114,10 @@ class Window:
         self.batch = int(pick(rng, [1, 1, 2, 3]))
         self.lanes = 32 if dtype == "fp32" else 64
         self.depth = self.lanes
+        self.public = chance(rng, 0.5)
+        for axis in self.axes.values() if self.public else ():
+            axis.unneeded = int(rng.integers(2))
+            axis.rest = 0 if axis.after else int(rng.integers(axis.stride))
         i, j = self.axes["i"], self.axes["j"]
         self.taps = "for ki in range(%d) for kj in range(%d)" % (i.k, j.k)
         fill = ", constant_values=-np.inf" if largest else ""
@@ -100,10 +133,14 @@ class Window:
         return [int(a) for a in self.rng.permutation(rank)]
 
     def input(self, channels, dim, init="randn", pad="poison"):
-        shape = [self.batch, self.axes["i"].size, self.axes["j"].size, channels]
+        shape = [self.batch, self.axes["i"].rows, self.axes["j"].rows, channels]
         argument = Argument(shape, self.dtype, None, self.order(4), -1, None, init, pad)
         names = ["mb", "i", "j", dim]
-        return argument, Walked(argument, [names[a] for a in argument.order], dim, self.axes)
+        use = Walked(argument, [names[a] for a in argument.order], dim, self.axes)
+        if self.public and chance(self.rng, 0.5):
+            # Pooling states the memory beyond N_; other operations state totalSize_ only.
+            use.gap = {d: a.rows - a.n for d, a in self.axes.items() if a.rows > a.n}
+        return argument, use
 
     def tensor(self, shape, names, space, **options):
         argument = Argument(shape, self.dtype, None, self.order(len(shape)), -1, **options)
@@ -122,9 +159,11 @@ class Window:
 
     def bundle(self, op, space, pairs, fixed, text, rtol, atol, **options):
         operands = [use for _, use in pairs]
+        if self.public:
+            fixed = fixed + [d for d, a in self.axes.items() if a.stride > 1 or a.before]
         slices = divide.random(self.rng, space, {"out": self.lanes, "in": self.depth},
                                int(pick(self.rng, [1, 4, 32])), fixed)
-        step = WindowSdsc(op, space, slices, operands, self.axes, **options)
+        step = WindowSdsc(op, space, slices, operands, self.axes, self.public, **options)
         args = [argument for argument, _ in pairs]
         return Bundle(op, args[:-1], args[-1:], [step], text, rtol, atol,
                       symbolic=chance(self.rng, 0.7), september=chance(self.rng, 0.5))
