@@ -38,7 +38,7 @@ def _register():
     torch.utils.generate_methods_for_privateuse1_backend(
         for_storage=True, for_packed_sequence=True
     )
-    from . import _inductor
+    from . import _inductor, ops  # noqa: F401
 
     _inductor.register()
 

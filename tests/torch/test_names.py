@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: MIT
+"""The names of torch-spyre: a program that uses them runs here as well."""
+
+import pytest
+import torch
+from support import DEVICE, assert_near, assert_same, exact, python_ok
+from torch.nn import functional
+
+HALF = torch.float16
+FP8 = torch.float8_e4m3fn
+
+#: torch.ops.spyre: arguments by name.
+OPERATIONS = {
+    "softplus": "input beta threshold",
+    "layer_norm": "x normalized_shape weight bias eps",
+    "exx2": "x exx2Scale useZeroMean",
+    "layernormscale": "x eps",
+    "layernormnorm": "x mean norm_mean weight bias",
+    "rms_norm": "x normalized_shape weight eps",
+    "topkvalue": "x k dim",
+    "topkindex": "x k dim",
+    "gelu": "input approximate",
+    "silu": "input",
+    "clamp": "input min max",
+    "empty": "size device dtype",
+    "logical_not": "input",
+    "copy_from_d2d": "src dst src_off dst_off",
+    "copy_forced": "src dst",
+    "opaque_copy_": "value acc",
+    "overwrite": "input output dims offsets",
+    "overwrite_f": "input output dims offsets",
+    "restickify": "x",
+    "max_dim_int64_fallback": "input dim keepdim",
+    "min_dim_int64_fallback": "input dim keepdim",
+    "max_default_int64_fallback": "input",
+    "unfold": "input kernel_size dilation padding stride",
+    "reshape_via_cpu": "input shape",
+    "batched_matmul": "x y",
+    "conv2d": "input weight stride padding dilation groups",
+    "conv2d_with_bias": "input weight bias stride padding dilation groups",
+    "constant": "fill_value dtype device",
+    "to_dtype_cpu": "input dtype",
+    "qfp8ch": "input",
+    "quantize_fp8_with_scale": "input scale",
+    "dequantize_fp8_with_scale": "input scale",
+    "scaled_mm": "mat1 mat2 out_dtype",
+    "quantize_weight_fp8_with_scale": "input scale",
+    "qfp8wt": "input",
+    "causal_mask": "seqlen_q seqlen_kv dtype device",
+    "stagger_to_standard_ea": "x",
+    "prod_dim_int": "input dim keepdim",
+    "broadcast_async": "input src_rank group_name",
+    "all_gather_async": "input group_size group_name",
+    "all_reduce_async": "input reduce_op group_name",
+    "wait_work": "tensor",
+}
+
+
+def spyre(name):
+    return getattr(torch.ops.spyre, name)
+
+
+class TestOperations:
+    @pytest.mark.parametrize("name", OPERATIONS)
+    def test_operation_takes_these_arguments(self, name):
+        arguments = spyre(name).default._schema.arguments
+        assert " ".join(argument.name for argument in arguments) == OPERATIONS[name]
+
+
+def image(seed=0):
+    return exact(2, 4, 8, 8, seed=seed)
+
+
+#: Operations as calls of others: name, arguments, and the same by PyTorch's names.
+SAME = [
+    ("softplus", lambda: (exact(4, 70), 2.0, 1.0), functional.softplus),
+    ("gelu", lambda: (exact(4, 70), "tanh"), lambda x, how: functional.gelu(x, approximate=how)),
+    ("silu", lambda: (exact(4, 70),), functional.silu),
+    ("clamp", lambda: (exact(4, 70), -0.5, 1.0), torch.clamp),
+    ("clamp", lambda: (exact(4, 70), None, 1.0), torch.clamp),
+    ("logical_not", lambda: (exact(4, 70).round(),), lambda x: torch.logical_not(x).half()),
+    ("layer_norm", lambda: (exact(4, 70), [70], exact(70), exact(70)), functional.layer_norm),
+    ("rms_norm", lambda: (exact(4, 70), [70], exact(70), 1e-3), functional.rms_norm),
+    ("topkvalue", lambda: (exact(4, 70), 3, 1), lambda *a: torch.topk(*a)[0]),
+    ("topkindex", lambda: (exact(4, 70), 3, 1), lambda *a: torch.topk(*a)[1].half()),
+    (
+        "max_dim_int64_fallback",
+        lambda: (exact(4, 70, dtype=torch.int64), 1, True),
+        lambda x, d, k: torch.max(x, d, k)[0],
+    ),
+    (
+        "min_dim_int64_fallback",
+        lambda: (exact(4, 70, dtype=torch.int64), 0),
+        lambda x, d: torch.min(x, d)[0],
+    ),
+    ("max_default_int64_fallback", lambda: (exact(4, 70, dtype=torch.int64),), torch.max),
+    ("prod_dim_int", lambda: (exact(4, 5, 70), 1, True), torch.prod),
+    ("batched_matmul", lambda: (exact(2, 4, 70), exact(2, 70, 8, seed=1)), torch.matmul),
+    (
+        "conv2d",
+        lambda: (image(), exact(8, 4, 3, 3, seed=1), [1, 1], [1, 1], [1, 1], 1),
+        lambda x, w, *window: functional.conv2d(x, w, None, *window),
+    ),
+    (
+        "conv2d_with_bias",
+        lambda: (image(), exact(8, 2, 3, 3, seed=1), exact(8), [2, 2], [1, 1], [1, 1], 2),
+        functional.conv2d,
+    ),
+    (
+        "unfold",
+        lambda: (image(), [3, 3], None, [1, 1]),
+        lambda x, size, dilation, padding: functional.unfold(x, size, padding=padding),
+    ),
+    ("reshape_via_cpu", lambda: (exact(4, 70), [7, 40]), torch.reshape),
+    ("to_dtype_cpu", lambda: (exact(4, 70), torch.float32), lambda x, to: x.to(to)),
+    ("restickify", lambda: (exact(4, 70),), torch.clone),
+    ("stagger_to_standard_ea", lambda: (exact(4, 64),), torch.clone),
+    ("opaque_copy_", lambda: (exact(4, 70), exact(4, 70, seed=1)), lambda x, y: x),
+]
+
+
+def moved(arguments):
+    return [x.to(DEVICE) if torch.is_tensor(x) else x for x in arguments]
+
+
+class TestArithmetic:
+    @pytest.mark.parametrize("name, arguments, other", SAME)
+    def test_is_the_operation_of_pytorch(self, name, arguments, other):
+        arguments = moved(arguments())
+        result = spyre(name)(*arguments)
+        result = result[0] if isinstance(result, (tuple, list)) else result
+        assert result.device.type == DEVICE
+        assert_same(result, other(*arguments))
+        assert result.data_ptr() != arguments[0].data_ptr()
+
+    @pytest.mark.parametrize(
+        "name, arguments",
+        [
+            ("exx2", (1.0, False)),
+            ("layernormscale", (1e-5,)),
+        ],
+    )
+    def test_steps_of_layer_norm_name_the_whole(self, name, arguments):
+        from torch_spyre._inductor.errors import Unsupported
+
+        with pytest.raises(Unsupported, match="use torch.ops.spyre.layer_norm"):
+            spyre(name)(exact(4, 64).to(DEVICE), *arguments)
+
+    def test_empty_and_constant(self):
+        made = torch.ops.spyre.empty([3, 4], torch.device(DEVICE), HALF)
+        assert made.shape == (3, 4) and made.dtype == HALF and made.device.type == DEVICE
+        assert torch.ops.spyre.constant(2.5, HALF, torch.device(DEVICE)) == 2.5
+
+    def test_causal_mask(self):
+        mask = torch.ops.spyre.causal_mask(4, 6, HALF, torch.device(DEVICE))
+        expected = torch.full((1, 1, 4, 6), -torch.inf, dtype=HALF).triu(1)
+        assert mask.device.type == DEVICE
+        assert_same(mask, expected)
+
+    def test_autograd_goes_through(self):
+        x = exact(4, 64, dtype=torch.float32).to(DEVICE).requires_grad_()
+        torch.ops.spyre.rms_norm(x, [64]).sum().backward()
+        given = x.grad.clone()
+        x.grad = None
+        functional.rms_norm(x, [64], None, 1e-5).sum().backward()
+        assert_same(given, x.grad)
+
+    def test_compiled_equals_eager(self, said):
+        def f(x, w):
+            return torch.ops.spyre.gelu(torch.ops.spyre.layer_norm(x, [64], w)) + x
+
+        x, w = exact(8, 64).to(DEVICE), exact(64, seed=1).to(DEVICE)
+        assert_same(torch.compile(f, fullgraph=True)(x, w), f(x, w))
+        assert "0 eager operations" in said()
+
+
+class TestCopies:
+    @pytest.mark.parametrize("device", ["cpu", DEVICE])
+    @pytest.mark.parametrize(
+        "size, part, dims, offsets",
+        [
+            ((8, 4, 64), (1, 4, 64), [0], [3]),
+            ((4, 8, 64), (4, 2, 64), [1], [5]),
+            ((8, 8, 64), (1, 1, 64), [0, 1], [7, 2]),
+            ((4, 150), (4, 20), [-1], [63]),
+        ],
+    )
+    def test_overwrite(self, device, size, part, dims, offsets):
+        cache, token = exact(*size), exact(*part, seed=1)
+        view = expected = cache.clone()
+        for dim, offset in zip(dims, offsets):
+            view = view.narrow(dim, offset, part[dim])
+        view.copy_(token)
+        given = cache.clone().to(device)
+        made = torch.ops.spyre.overwrite_f(token.to(device), given, dims, offsets)
+        assert_same(made, expected)
+        assert_same(given, cache)
+        assert torch.ops.spyre.overwrite(token.to(device), given, dims, offsets) is None
+        assert_same(given, expected)
+
+    def test_overwrite_of_what_is_not_there(self):
+        cache, token = exact(8, 4).to(DEVICE), exact(1, 4).to(DEVICE)
+        with pytest.raises((RuntimeError, IndexError)):
+            torch.ops.spyre.overwrite(token, cache, [0], [8])
+        with pytest.raises(ValueError):
+            torch.ops.spyre.overwrite(token, cache, [0], [1, 2])
+
+    def test_overwrite_of_many_slots_compiled(self, said):
+        def f(token, cache, slot):
+            torch.ops.spyre.overwrite(token, cache, [0], [slot])
+            return torch.ops.spyre.overwrite_f(token + 1, cache, [0], [slot + 1]).sum()
+
+        cache, reference = exact(16, 64).to(DEVICE), exact(16, 64).to(DEVICE)
+        compiled = torch.compile(f, fullgraph=True)
+        for slot in (3, 7, 11):
+            token = exact(1, 64, seed=slot).to(DEVICE)
+            assert_same(compiled(token, cache, slot), f(token, reference, slot))
+            assert_same(cache, reference)
+
+    def test_copies(self):
+        source, target = exact(6, 64).to(DEVICE), torch.zeros(6, 64, dtype=HALF, device=DEVICE)
+        torch.ops.spyre.copy_forced(source, target)
+        assert_same(target, source)
+        target.zero_()
+        torch.ops.spyre.copy_from_d2d(source[2:4], target[:2], 128, 0)
+        assert_same(target[:2], source[2:4])
+        torch.ops.spyre.copy_from_d2d(source[:2], target[:2], 256, 128)
+        assert_same(target[2:4], source[4:6])
+
+
+def fp8_of(x):
+    return x.clamp(-448, 448).to(FP8)
+
+
+class TestFp8:
+    @pytest.mark.parametrize("name", ["qfp8ch", "qfp8wt"])
+    @pytest.mark.parametrize("device", ["cpu", DEVICE])
+    def test_rounds_and_saturates(self, name, device):
+        x = torch.cat([exact(500) * 100, torch.tensor([500.0, -1e4, 0.0, 1e-4, 465, 447])]).half()
+        made = spyre(name)(x.to(device))
+        assert made.dtype == FP8 and made.device.type == device
+        expected = fp8_of(x.to(device).cpu())
+        assert torch.equal(made.cpu().view(torch.uint8), expected.view(torch.uint8))
+
+    @pytest.mark.parametrize("name", ["quantize_fp8_with_scale", "quantize_weight_fp8_with_scale"])
+    def test_there_and_back(self, name):
+        x, scale = (exact(2, 4, 96) * 10).half().to(DEVICE), exact(2, 4, 1, seed=1).abs().to(DEVICE)
+        made = spyre(name)(x, scale)
+        expected = fp8_of((x * scale.reciprocal()).cpu())
+        assert torch.equal(made.cpu().view(torch.uint8), expected.view(torch.uint8))
+        back = torch.ops.spyre.dequantize_fp8_with_scale(made, scale)
+        assert back.dtype == HALF
+        assert_same(back, expected.half().to(DEVICE) * scale)
+
+    @pytest.mark.parametrize("out", [None, torch.float32, torch.bfloat16])
+    def test_product(self, out):
+        a, b = exact(8, 128).to(FP8), exact(128, 16, seed=1).to(FP8)
+        made = torch.ops.spyre.scaled_mm(a.to(DEVICE), b.to(DEVICE), out)
+        assert made.dtype == (out or HALF)
+        assert_near(made, a.float() @ b.float(), steps=4)
+
+    @pytest.mark.parametrize("out", [torch.float32, HALF])
+    def test_scaled_mm_of_pytorch(self, out):
+        a, b = exact(8, 128).to(FP8), exact(16, 128, seed=1).to(FP8).t()
+        rows, columns = exact(8, 1, dtype=torch.float32), exact(1, 16, dtype=torch.float32)
+        bias = exact(16, seed=2).to(out)
+        with torch.spyre.no_fallbacks():
+            made = torch._scaled_mm(*moved((a, b, rows, columns, bias)), out_dtype=out)
+        assert made.dtype == out and made.device.type == DEVICE
+        assert_near(made, a.float() @ b.float() * rows * columns + bias.float(), 1, atol=2e-3)
+
+
+class TestCollectives:
+    @pytest.fixture
+    def group(self, tmp_path):
+        torch.distributed.init_process_group(
+            "gloo",
+            store=torch.distributed.FileStore(str(tmp_path / "store"), 1),
+            rank=0,
+            world_size=1,
+        )
+        yield
+        torch.distributed.destroy_process_group()
+
+    def test_without_a_group(self):
+        with pytest.raises(RuntimeError, match="init_process_group"):
+            torch.ops.spyre.broadcast_async(exact(4).to(DEVICE), 0, "default")
+
+    def test_alone(self, group):
+        x = exact(4, 6).to(DEVICE)
+        wait = torch.ops.spyre.wait_work
+        made = wait(torch.ops.spyre.broadcast_async(x, 0, "default"))
+        assert made.data_ptr() != x.data_ptr()
+        assert_same(made, x)
+        assert_same(wait(torch.ops.spyre.all_gather_async(x, 1)), x)
+        assert wait(torch.ops.spyre.all_reduce_async(x)) is x
+        with pytest.raises(RuntimeError, match="out of range"):
+            torch.ops.spyre.broadcast_async(x, 1, "default")
+        with pytest.raises(RuntimeError, match="world size"):
+            torch.ops.spyre.all_gather_async(x, 2)
+        with pytest.raises(RuntimeError, match="sum"):
+            torch.ops.spyre.all_reduce_async(x, "max")
+
+    def test_two_processes(self, tmp_path):
+        """Each process has its own card."""
+        code = f"""
+import sys
+import torch.distributed as dist
+from torch.multiprocessing import spawn
+def work(rank, path):
+    dist.init_process_group("gloo", store=dist.FileStore(path, 2), rank=rank, world_size=2)
+    x = torch.full((2, 3), float(rank + 1), device="spyre")
+    ops = torch.ops.spyre
+    assert ops.wait_work(ops.broadcast_async(x, 1, "default")).tolist() == [[2.0] * 3] * 2
+    gathered = ops.wait_work(ops.all_gather_async(x, 2))
+    assert gathered.tolist() == [[1.0] * 3] * 2 + [[2.0] * 3] * 2
+    ops.wait_work(ops.all_reduce_async(x))
+    assert x.tolist() == [[3.0] * 3] * 2
+    dist.destroy_process_group()
+"""
+        run = "import both\nif __name__ == '__main__':\n    both.spawn(both.work, (STORE,), 2)\n"
+        (tmp_path / "both.py").write_text("import torch, torch_spyre\n" + code)
+        script = run.replace("STORE", repr(str(tmp_path / "store")))
+        python_ok(f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n" + script)
