@@ -151,6 +151,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/unflatten.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/views.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/division.py
 EXTRA_DIST += torch_spyre/torch_spyre/inductor.py
+EXTRA_DIST += torch_spyre/torch_spyre/model_utils.py
 EXTRA_DIST += torch_spyre/torch_spyre/ops/__init__.py
 EXTRA_DIST += torch_spyre/torch_spyre/ops/arithmetic.py
 EXTRA_DIST += torch_spyre/torch_spyre/ops/collectives.py

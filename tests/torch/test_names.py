@@ -4,6 +4,7 @@
 import pytest
 import torch
 from support import DEVICE, assert_near, assert_same, exact, python_ok
+from torch import nn
 from torch.nn import functional
 
 HALF = torch.float16
@@ -268,6 +269,83 @@ class TestFp8:
             made = torch._scaled_mm(*moved((a, b, rows, columns, bias)), out_dtype=out)
         assert made.dtype == out and made.device.type == DEVICE
         assert_near(made, a.float() @ b.float() * rows * columns + bias.float(), 1, atol=2e-3)
+
+
+class Own(nn.Module):
+    """A module that decides itself how it is moved."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(64, 64)
+        self.seen = 0
+
+    def _apply(self, function, recurse=True):
+        self.seen += 1
+        return super()._apply(function, recurse)
+
+
+class TestModels:
+    def model(self):
+        return nn.Sequential(
+            nn.Embedding(100, 128), nn.Linear(128, 192), nn.LayerNorm(192), nn.Linear(192, 10)
+        )
+
+    def test_layouts(self):
+        from torch_spyre.model_utils import load_model_to_spyre
+
+        model = self.model().requires_grad_(False)
+        assert load_model_to_spyre(model, HALF) is model
+        sizes = [p.device_tensor_layout().device_size for p in model.parameters()]
+        assert sizes[0] == [100, 2, 64]  # rows of the table side by side
+        assert sizes[1] == [3, 128, 64]  # sticks of out_features
+        assert sizes[2] == [3, 64]
+        assert not any(p.requires_grad or p.dtype != HALF for p in model.parameters())
+        weight = model[1].weight
+        assert load_model_to_spyre(model)[1].weight is weight
+
+    def test_results_are_those_of_to(self):
+        from torch_spyre.model_utils import load_model_to_spyre
+
+        plain, loaded = self.model(), self.model()
+        loaded.load_state_dict(plain.state_dict())
+        index = torch.arange(12).to(DEVICE)
+        with torch.no_grad():
+            assert_same(
+                load_model_to_spyre(loaded, HALF)(index), plain.to(DEVICE, HALF)(index)
+            )
+
+    def test_tied_weights_integers_and_own_modules(self):
+        from torch_spyre.model_utils import load_model_to_spyre
+
+        own = Own()
+        model = nn.ModuleList([nn.Embedding(64, 64), nn.Linear(64, 64, bias=False), own])
+        model[1].weight = model[0].weight
+        model.register_buffer("positions", torch.arange(4))
+        load_model_to_spyre(model, torch.bfloat16)
+        assert model[1].weight is model[0].weight
+        assert model[1].weight.device.type == DEVICE
+        assert model.positions.dtype == torch.int64 and model.positions.device.type == DEVICE
+        assert own.seen == 1 and own.linear.weight.dtype == torch.bfloat16
+
+    def test_dtype_that_the_card_lacks(self):
+        from torch_spyre.model_utils import load_model_to_spyre
+
+        with pytest.raises(TypeError, match="float32"):
+            load_model_to_spyre(nn.Linear(2, 2), torch.float64)
+
+    def test_patched_to(self):
+        """In a process of its own: the method stays patched."""
+        python_ok("""
+from torch_spyre.model_utils import patch_module_to_for_spyre
+patch_module_to_for_spyre()
+patched = torch.nn.Module.to
+patch_module_to_for_spyre()
+assert torch.nn.Module.to is patched
+model = torch.nn.Linear(128, 192).to("spyre", torch.float16)
+assert model.weight.device_tensor_layout().device_size == [3, 128, 64]
+assert torch.nn.Linear(2, 2).to(torch.float64).weight.dtype == torch.float64
+assert torch.nn.Linear(2, 2).to("meta").weight.device.type == "meta"
+""")
 
 
 class TestCollectives:
