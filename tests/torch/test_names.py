@@ -1,14 +1,54 @@
 # SPDX-License-Identifier: MIT
 """The names of torch-spyre: a program that uses them runs here as well."""
 
+import importlib
+
 import pytest
 import torch
+import torch_spyre
 from support import DEVICE, assert_near, assert_same, exact, python_ok
 from torch import nn
 from torch.nn import functional
 
 HALF = torch.float16
 FP8 = torch.float8_e4m3fn
+
+#: Names by the module in which torch-spyre has them.
+NAMES = {
+    "torch.spyre": "_is_compiled _is_in_bad_fork _lazy_init current_device current_stream "
+    "default_stream device_count get_amp_supported_dtype get_diagnostic_report get_rng_state "
+    "initial_seed is_available is_initialized manual_seed manual_seed_all memory set_device "
+    "set_rng_state stream Stream synchronize get_downcast_warning "
+    "set_downcast_warning SpyreTensorLayout DataFormats ElementArrangement copy_tensor "
+    "encode_constant launch_jobplan prepare_kernel",
+    "torch.spyre.memory": "empty_cache empty_host_cache memory_allocated max_memory_allocated "
+    "memory_reserved max_memory_reserved memory_stats reset_accumulated_memory_stats "
+    "reset_peak_memory_stats",
+    "torch_spyre.constants": "DEVICE_NAME DISTRIBUTED_BACKEND_NAME",
+    "torch_spyre.memory": "memory_allocated memory_stats",
+    "torch_spyre.model_utils": "load_model_to_spyre patch_module_to_for_spyre",
+    "torch_spyre.profiler": "get_diagnostic_report",
+    "torch_spyre.streams": "Stream stream current_stream default_stream synchronize",
+    "torch_spyre.version": "__version__",
+    "torch_spyre._inductor": "spyre_hint",
+    "torch_spyre._inductor.errors": "Unsupported",
+    "torch_spyre._C": "DataFormats JobPlan ElementArrangement SpyreStreamError SpyreDeviceState "
+    "SpyreTensorLayout _SpyreStreamBase current_stream default_stream get_device_state "
+    "get_stream_from_pool set_current_stream stream_get_error stream_get_error_string synchronize "
+    "as_strided_with_layout empty_with_layout copy_tensor fill_tensor encode_constant free_runtime "
+    "get_device_dtype get_downcast_warning get_elem_in_stick get_spyre_tensor_layout "
+    "launch_jobplan prepare_kernel set_downcast_warning set_spyre_tensor_layout spyre_empty_with_layout "
+    "start_runtime to_with_layout reinterpret_tensor reinterpret_tensor_with_layout manual_seed "
+    "manual_seed_all get_rng_state set_rng_state initial_seed _get_default_generator device_count "
+    "set_device current_device",
+}
+
+
+FORMATS = (
+    "SEN169_FP16 IEEE_FP32 INVALID SEN143_FP8 SEN152_FP8 SEN153_FP9 SENINT2 SENINT4 SENINT8 "
+    "SENINT16 SENINT24 IEEE_INT64 IEEE_INT32 SENUINT32 SENUINT2 IEEE_FP16 BOOL BFLOAT16 SEN18F_FP24"
+)
+
 
 #: torch.ops.spyre: arguments by name.
 OPERATIONS = {
@@ -66,6 +106,30 @@ class TestOperations:
     def test_operation_takes_these_arguments(self, name):
         arguments = spyre(name).default._schema.arguments
         assert " ".join(argument.name for argument in arguments) == OPERATIONS[name]
+
+
+class TestPresence:
+    @pytest.mark.parametrize("module", NAMES)
+    def test_names_of_a_module(self, module):
+        where = torch.spyre if module == "torch.spyre" else None
+        where = torch.spyre.memory if module == "torch.spyre.memory" else where
+        where = where or importlib.import_module(module)
+        assert [name for name in NAMES[module].split() if not hasattr(where, name)] == []
+
+    def test_formats(self):
+        assert set(FORMATS.split()) <= set(torch_spyre.DataFormats.__members__)
+
+    def test_names_that_are_nowhere(self):
+        """A probe of the device module, as PyTorch makes, is answered with no."""
+        assert not hasattr(torch.spyre, "no_such_name")
+        assert not hasattr(torch.spyre, "_default_generator")
+
+    def test_constants(self):
+        constants = importlib.import_module("torch_spyre.constants")
+        version = importlib.import_module("torch_spyre.version")
+        assert constants.DEVICE_NAME == DEVICE
+        assert constants.DISTRIBUTED_BACKEND_NAME == "spyreccl"
+        assert version.__version__ == torch_spyre.__version__
 
 
 def image(seed=0):
@@ -228,6 +292,13 @@ class TestCopies:
         torch.ops.spyre.copy_from_d2d(source[:2], target[:2], 256, 128)
         assert_same(target[2:4], source[4:6])
 
+    def test_to_with_the_layout_that_it_has(self):
+        x = exact(4, 64).to(DEVICE)
+        layout = x.device_tensor_layout()
+        assert x.to(device_layout=layout) is x
+        assert x.to(DEVICE, device_layout=layout, copy=True) is not x
+        assert x[:2].to(device_layout=torch_spyre.SpyreTensorLayout([2, 64], HALF)).shape == (2, 64)
+
 
 def fp8_of(x):
     return x.clamp(-448, 448).to(FP8)
@@ -346,6 +417,101 @@ assert model.weight.device_tensor_layout().device_size == [3, 128, 64]
 assert torch.nn.Linear(2, 2).to(torch.float64).weight.dtype == torch.float64
 assert torch.nn.Linear(2, 2).to("meta").weight.device.type == "meta"
 """)
+
+
+class TestStreams:
+    def test_streams(self):
+        C = torch_spyre._C
+        device = torch.device(DEVICE, 0)
+        stream = C.get_stream_from_pool(device, -1)
+        assert isinstance(stream, C._SpyreStreamBase) and stream.priority == -1
+        before = C.set_current_stream(stream)
+        assert before == C.default_stream(device)
+        assert C.current_stream(device).id == stream.id
+        assert C.set_current_stream(before) == stream
+        x = torch.spyre.fill_tensor(torch.empty(4, dtype=HALF, device=device), 2.0)
+        C.synchronize(device)
+        C.synchronize()
+        assert x.tolist() == [2.0] * 4
+
+    def test_state(self):
+        C = torch_spyre._C
+        stream = torch.spyre.current_stream()
+        assert C.stream_get_error(stream) == C.SpyreStreamError.Success
+        assert C.stream_get_error_string(C.SpyreStreamError.Success) == "no error"
+        assert "reset" in C.stream_get_error_string(C.SpyreStreamError.Shutdown)
+
+    def test_state_of_a_faulted_card(self):
+        """The time limit of an operation ends it, and the streams refuse work until a reset."""
+        out = python_ok(
+            """
+from torch_spyre import _C
+stream = torch.spyre.current_stream()
+try:
+    x = torch.ones(2048, 2048, device="spyre")
+    for _ in range(50):
+        x = x @ x
+    torch.spyre.synchronize()
+except RuntimeError:
+    pass
+print(_C.stream_get_error(stream).name)
+torch.spyre.reset()
+print(_C.stream_get_error(stream).name)
+""",
+            SPYRE_TIMEOUT_MS=1,
+        )
+        assert out.split() == ["Shutdown", "Success"]
+
+
+class TestGenerators:
+    def test_generators(self):
+        C = torch_spyre._C
+        C.manual_seed(7)
+        assert C.initial_seed() == torch.spyre.initial_seed() == 7
+        assert torch.spyre.initial_seed("spyre:0") == C._get_default_generator(0).initial_seed()
+        torch.spyre.manual_seed(8, 1)
+        assert C.initial_seed(1) == torch.spyre.initial_seed(1) == 8
+        assert C.initial_seed(0) == 7
+        state = C.get_rng_state(0)
+        drawn = torch.rand(4, device="spyre:0")
+        C.set_rng_state(state, 0)
+        assert_same(torch.rand(4, device="spyre:0"), drawn)
+        C.manual_seed_all(9)
+        assert [C.initial_seed(index) for index in range(C.device_count())] == [9, 9]
+
+
+class TestStatistics:
+    def test_cards(self):
+        C = torch_spyre._C
+        assert C.device_count() == torch.spyre.device_count() == 2
+        C.set_device(1)
+        assert C.current_device() == torch.spyre.current_device() == 1
+        C.set_device(0)
+        with pytest.raises(RuntimeError):
+            C.set_device(2)
+
+
+class TestEnvironment:
+    def test_ignored_hints(self):
+        code = """
+from torch_spyre._inductor import spyre_hint
+def f(x):
+    with spyre_hint(work_div={0: 2}, num_tiles_per_dim={"A": 4}, slices={"B": 2}):
+        return x + 1
+print(torch.compile(f)(torch.ones(64, 64, device="spyre")).sum().item())
+"""
+        assert python_ok(code, SPYRE_INDUCTOR_IGNORE_HINTS=1).strip() == "8192.0"
+
+
+class TestHints:
+    def test_other_names_of_tiles(self):
+        from torch_spyre._inductor import spyre_hint
+
+        for name in ("tiles", "num_tiles_per_dim", "slices"):
+            with spyre_hint(**{name: {"A": 4}}):
+                pass
+            with pytest.raises(ValueError, match=name):
+                spyre_hint(**{name: {"A": 0}})
 
 
 class TestCollectives:
