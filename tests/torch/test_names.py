@@ -2,6 +2,7 @@
 """The names of torch-spyre: a program that uses them runs here as well."""
 
 import importlib
+import warnings
 
 import pytest
 import torch
@@ -18,7 +19,8 @@ NAMES = {
     "torch.spyre": "_is_compiled _is_in_bad_fork _lazy_init current_device current_stream "
     "default_stream device_count get_amp_supported_dtype get_diagnostic_report get_rng_state "
     "initial_seed is_available is_initialized manual_seed manual_seed_all memory set_device "
-    "set_rng_state stream Stream synchronize get_downcast_warning "
+    "set_rng_state stream Stream synchronize _spyre_get_allocator_stats "
+    "_spyre_reset_accumulated_stats _spyre_reset_peak_stats get_downcast_warning "
     "set_downcast_warning SpyreTensorLayout DataFormats ElementArrangement copy_tensor "
     "encode_constant launch_jobplan prepare_kernel",
     "torch.spyre.memory": "empty_cache empty_host_cache memory_allocated max_memory_allocated "
@@ -27,6 +29,7 @@ NAMES = {
     "torch_spyre.constants": "DEVICE_NAME DISTRIBUTED_BACKEND_NAME",
     "torch_spyre.memory": "memory_allocated memory_stats",
     "torch_spyre.model_utils": "load_model_to_spyre patch_module_to_for_spyre",
+    "torch_spyre.ops.fallbacks": "FallbackWarning warn_fallback",
     "torch_spyre.profiler": "get_diagnostic_report",
     "torch_spyre.streams": "Stream stream current_stream default_stream synchronize",
     "torch_spyre.version": "__version__",
@@ -40,7 +43,8 @@ NAMES = {
     "launch_jobplan prepare_kernel set_downcast_warning set_spyre_tensor_layout spyre_empty_with_layout "
     "start_runtime to_with_layout reinterpret_tensor reinterpret_tensor_with_layout manual_seed "
     "manual_seed_all get_rng_state set_rng_state initial_seed _get_default_generator device_count "
-    "set_device current_device",
+    "set_device current_device _spyre_get_allocator_stats _spyre_reset_accumulated_stats "
+    "_spyre_reset_peak_stats",
 }
 
 
@@ -189,6 +193,7 @@ def moved(arguments):
 
 
 class TestArithmetic:
+    @pytest.mark.filterwarnings("ignore::torch_spyre.ops.fallbacks.FallbackWarning")
     @pytest.mark.parametrize("name, arguments, other", SAME)
     def test_is_the_operation_of_pytorch(self, name, arguments, other):
         arguments = moved(arguments())
@@ -291,6 +296,33 @@ class TestCopies:
         assert_same(target[:2], source[2:4])
         torch.ops.spyre.copy_from_d2d(source[:2], target[:2], 256, 128)
         assert_same(target[2:4], source[4:6])
+
+    def test_elements_in_another_order(self):
+        from torch_spyre._C import ElementArrangement, SpyreTensorLayout
+
+        layout = SpyreTensorLayout([4, 64], HALF)
+        other = layout.with_element_arrangement(ElementArrangement.FP32_TO_DL16)
+        assert other.element_arrangement == ElementArrangement.FP32_TO_DL16
+        assert other.device_size == layout.device_size and other != layout
+        x = torch.empty(4, 64, dtype=HALF, device=DEVICE, device_layout=other)
+        assert x.device_tensor_layout() == other
+        with pytest.raises(RuntimeError, match="arrangement"):
+            x.copy_(exact(4, 64))
+
+    def test_empty_with_all_arguments(self):
+        layout = torch_spyre.SpyreTensorLayout([4, 64], [64, 1], HALF, [1, 0])
+        given = {"dtype": HALF, "device": DEVICE, "device_layout": layout}
+        for more in (
+            {"memory_format": torch.contiguous_format, "pin_memory": False},
+            {"layout": torch.strided, "out": None},
+        ):
+            assert torch.empty([4, 64], **given, **more).device_tensor_layout() == layout
+        with pytest.raises(RuntimeError, match="memory format"):
+            torch.empty([4, 64], **given, memory_format=torch.channels_last)
+        with pytest.raises(RuntimeError, match="pin"):
+            torch.empty([4, 64], **given, pin_memory=True)
+        with pytest.raises(TypeError):
+            torch.empty(4, size=[4, 64], **given)
 
     def test_to_with_the_layout_that_it_has(self):
         x = exact(4, 64).to(DEVICE)
@@ -481,6 +513,17 @@ class TestGenerators:
 
 
 class TestStatistics:
+    def test_allocator(self):
+        torch.spyre._spyre_reset_peak_stats(0)
+        torch.spyre._spyre_reset_accumulated_stats(device=0)
+        before = torch.spyre._spyre_get_allocator_stats(0)
+        x = torch.empty(1 << 20, dtype=HALF, device="spyre:0")
+        after = torch.spyre._spyre_get_allocator_stats(device=0)
+        grown = after["allocated_bytes.all.current"] - before["allocated_bytes.all.current"]
+        assert grown >= x.nbytes
+        assert after["allocation.all.current"] == before["allocation.all.current"] + 1
+        assert after["allocation.all.allocated"] >= 1
+
     def test_cards(self):
         C = torch_spyre._C
         assert C.device_count() == torch.spyre.device_count() == 2
@@ -491,7 +534,67 @@ class TestStatistics:
             C.set_device(2)
 
 
+class TestWarnings:
+    def test_category_of_fallbacks(self):
+        """A filter by category, which is how programs silence fallbacks."""
+        out = python_ok("""
+import warnings
+from torch_spyre.ops.fallbacks import FallbackWarning, warn_fallback
+x = torch.ones(4, device="spyre")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    x.sin()
+    x.sin()
+print([(w.category.__name__, w.filename.endswith("fallbacks.py")) for w in caught])
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    warnings.simplefilter("ignore", FallbackWarning)
+    x.cos()
+print(len(caught))
+warnings.simplefilter("error", FallbackWarning)
+try:
+    x.tril()
+except FallbackWarning as warning:
+    print(warning)
+except RuntimeError as error:
+    print("as", type(error), error)
+""")
+        lines = out.splitlines()
+        assert lines[0] == "[('FallbackWarning', False)]"
+        assert lines[1] == "0"
+        assert "tril" in lines[2] or "triu" in lines[2]
+
+    def test_warn_fallback(self):
+        from torch_spyre.ops.fallbacks import FallbackWarning, warn_fallback
+
+        with pytest.warns(FallbackWarning, match="spyre: mine runs on the CPU") as caught:
+            warn_fallback("mine")
+        assert issubclass(FallbackWarning, UserWarning)
+        assert caught[0].filename == __file__
+
+    def test_downcast_warning(self):
+        assert torch.spyre.get_downcast_warning() is True
+        torch.spyre.set_downcast_warning(False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            torch.ones(2, dtype=torch.int64).to(DEVICE)
+        torch.spyre.set_downcast_warning(True)
+
+
 class TestEnvironment:
+    def test_local_rank(self):
+        """Each process of a group begins with its own card, in each of its threads."""
+        code = """
+import threading
+seen = [torch.spyre.current_device()]
+thread = threading.Thread(target=lambda: seen.append(torch.ones(1, device="spyre").device.index))
+thread.start()
+thread.join()
+print(seen)
+"""
+        for rank, card in (("1", 1), ("2", 0), ("one", 0)):
+            assert python_ok(code, LOCAL_RANK=rank).strip() == str([card, card])
+
     def test_ignored_hints(self):
         code = """
 from torch_spyre._inductor import spyre_hint

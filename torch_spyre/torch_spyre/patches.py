@@ -90,9 +90,13 @@ def _empty_takes_layouts():
             size = size[0]
         dtype = kwargs.pop("dtype", None)
         requires_grad = kwargs.pop("requires_grad", False)
-        if kwargs:
-            raise TypeError(f"empty() with device_layout does not take {', '.join(kwargs)}")
-        tensor = _C.empty_with_layout(list(size), device_layout, dtype, device)
+        memory = kwargs.pop("pin_memory", None), kwargs.pop("memory_format", None)
+        if kwargs.get("layout") is torch.strided:
+            del kwargs["layout"]
+        given = [name for name, value in kwargs.items() if value is not None]
+        if given:
+            raise TypeError(f"empty() with device_layout does not take {', '.join(given)}")
+        tensor = _C.empty_with_layout(list(size), device_layout, dtype, device, *memory)
         return tensor.requires_grad_(requires_grad)
 
     # pickle stores this name, so that processes without this package can load it.
