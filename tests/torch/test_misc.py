@@ -55,8 +55,8 @@ class TestBackendModule:
         "get_device_state has_stream_error encode_constant start_runtime free_runtime "
         "launch_kernel prepare_kernel launch_jobplan JobPlan get_spyre_tensor_layout "
         "set_spyre_tensor_layout program_cache_stats program_cache_clear "
-        "_spyre_get_allocator_stats _spyre_reset_peak_memory_stats "
-        "_spyre_reset_accumulated_memory_stats".split(),
+        "_spyre_get_allocator_stats _spyre_reset_peak_stats "
+        "_spyre_reset_accumulated_stats".split(),
     )
     def test_c_surface(self, name):
         import torch_spyre._C
@@ -245,8 +245,10 @@ class TestRuntime:
         plan = _C.prepare_kernel(bundle, torch.spyre.current_stream())
         assert (plan.num_steps, plan.get_step_type(0)) == (1, "Compute")
         assert plan.job_allocation_size > 0 and plan.directory == bundle
-        with pytest.raises(IndexError):
-            plan.get_step_type(1)
+        assert plan.get_step_name(0) == plan.name
+        for ask in plan.get_step_type, plan.get_step_name:
+            with pytest.raises(IndexError):
+                ask(1)
         _C.launch_jobplan(plan, [x, x, z])
         _C.launch_jobplan(plan, [x, z, z])
         assert_same(z, x + (x + x))
@@ -260,6 +262,6 @@ class TestRuntime:
         assert stats["allocated_bytes.all.current"] >= x.nbytes
         assert stats["allocation.all.current"] >= 1
         del x
-        _C._spyre_reset_peak_memory_stats()
+        _C._spyre_reset_peak_stats()
         stats = _C._spyre_get_allocator_stats()
         assert stats["allocated_bytes.all.peak"] == stats["allocated_bytes.all.current"]

@@ -123,6 +123,21 @@ def init():
 _lazy_init = init
 
 
+def _is_compiled():
+    """Returns True: the extension is compiled for cards."""
+    return True
+
+
+def __getattr__(name):
+    """Finds the public names of torch_spyre._C, as torch-spyre has them in torch.spyre."""
+    if name.startswith("_") and not name.startswith("_spyre_"):
+        raise AttributeError(f"module 'torch.spyre' has no attribute {name!r}")
+    try:
+        return getattr(_C, name)
+    except AttributeError:
+        raise AttributeError(f"module 'torch.spyre' has no attribute {name!r}") from None
+
+
 def current_device():
     """Returns the index of this thread's current card."""
     return _C._current_device()

@@ -10,6 +10,7 @@ from torch.nn.attention import flex_attention
 from torch.utils import _device
 
 from . import _C
+from .utils import device_index
 
 
 def _print_on_host():
@@ -33,6 +34,19 @@ def _device_tensor_layout(self):
     return _C.get_spyre_tensor_layout(self)
 
 
+def _has_layout(tensor, layout, device, dtype):
+    """Returns True if a tensor covers memory with this layout, and has this device and dtype."""
+    return (
+        tensor.device.type == "spyre"
+        and (device is None or device_index(device) == tensor.device.index)
+        and dtype in (None, tensor.dtype)
+        and tensor.is_contiguous()
+        and tensor.storage_offset() == 0
+        and tensor.untyped_storage().nbytes() == tensor.nbytes
+        and tensor.device_tensor_layout() == layout
+    )
+
+
 def _to_takes_layouts():
     """Gives Tensor.to() the argument device_layout."""
     original = torch.Tensor.to
@@ -44,9 +58,12 @@ def _to_takes_layouts():
         device_layout = kwargs.pop("device_layout")
         if device_layout is None:
             return original(self, *args, **kwargs)
+        copy = kwargs.pop("copy", False)
         device, dtype, _, _ = torch._C._nn._parse_to(*args, **kwargs)
         if device is not None and device.type != "spyre":
             raise ValueError(f"device_layout is for spyre devices, not {device}")
+        if not copy and _has_layout(self, device_layout, device, dtype):
+            return self
         return _C.to_with_layout(self, device_layout, dtype, device)
 
     torch.Tensor.to = to
@@ -66,14 +83,20 @@ def _empty_takes_layouts():
         if device.type != "spyre":
             raise ValueError(f"device_layout is for spyre devices, not {device}")
         if "size" in kwargs:
+            if size:
+                raise TypeError("empty() takes one size, but was given two")
             size = kwargs.pop("size")
         elif len(size) == 1 and not isinstance(size[0], int):
             size = size[0]
         dtype = kwargs.pop("dtype", None)
         requires_grad = kwargs.pop("requires_grad", False)
-        if kwargs:
-            raise TypeError(f"empty() with device_layout does not take {', '.join(kwargs)}")
-        tensor = _C.empty_with_layout(list(size), device_layout, dtype, device)
+        memory = kwargs.pop("pin_memory", None), kwargs.pop("memory_format", None)
+        if kwargs.get("layout") is torch.strided:
+            del kwargs["layout"]
+        given = [name for name, value in kwargs.items() if value is not None]
+        if given:
+            raise TypeError(f"empty() with device_layout does not take {', '.join(given)}")
+        tensor = _C.empty_with_layout(list(size), device_layout, dtype, device, *memory)
         return tensor.requires_grad_(requires_grad)
 
     # pickle stores this name, so that processes without this package can load it.

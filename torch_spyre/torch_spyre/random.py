@@ -26,9 +26,9 @@ def _all():
     return [_C._default_generator(index) for index in range(_C._device_count())]
 
 
-def manual_seed(seed):
-    """Seeds the current card's generator with the int `seed`."""
-    _C._default_generator(device_index()).manual_seed(int(seed))
+def manual_seed(seed, device=None):
+    """Seeds a card's generator (default: the current card's) with the int `seed`."""
+    _C._default_generator(device_index(device)).manual_seed(int(seed))
 
 
 def manual_seed_all(seed):
@@ -48,9 +48,9 @@ def seed_all():
         generator.seed()
 
 
-def initial_seed():
-    """Returns the seed of the current card's generator."""
-    return _C._default_generator(device_index()).initial_seed()
+def initial_seed(device="spyre"):
+    """Returns the seed of a card's generator."""
+    return _C._default_generator(device_index(device)).initial_seed()
 
 
 def get_rng_state(device="spyre"):

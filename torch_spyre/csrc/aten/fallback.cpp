@@ -2,6 +2,7 @@
 /* The CPU fallback: every operation without a kernel, and all that draw randomness. */
 #include "fallback.h"
 
+#include <atomic>
 #include <mutex>
 
 #include <ATen/native/CPUFallback.h>
@@ -9,6 +10,7 @@
 #include <torch/library.h>
 
 #include "copy.h"
+#include "fallback_warning.h"
 #include "runtime/generator.h"
 #include "runtime/graph.h"
 #include "retry.h"
@@ -31,6 +33,13 @@ Counts &counts()
 	return *c;
 }
 
+void warn_plainly(const std::string &text)
+{
+	TORCH_WARN(text);
+}
+
+std::atomic<void (*)(const std::string &)> warning{warn_plainly};
+
 void count(const c10::OperatorHandle &op)
 {
 	std::string name = c10::toString(op.operator_name());
@@ -43,8 +52,8 @@ void count(const c10::OperatorHandle &op)
 		first = !std::exchange(counts().warned[name], true);
 	}
 	if (first)
-		TORCH_WARN("spyre: ", name, " has no kernel on the card and runs on the CPU; "
-			   "torch.spyre.fallbacks() counts these");
+		warning.load()(c10::str("spyre: ", name, " has no kernel on the card and runs on the "
+					"CPU; torch.spyre.fallbacks() counts these"));
 }
 
 c10::DeviceIndex device_of(const torch::jit::Stack &stack, size_t arguments)
@@ -131,6 +140,11 @@ void cpu_fallback(const c10::OperatorHandle &op, torch::jit::Stack *stack)
 		if (!retry.run(error, stack))
 			throw;
 	}
+}
+
+void set_fallback_warning(void (*warn)(const std::string &text))
+{
+	warning.store(warn);
 }
 
 std::map<std::string, int64_t> fallback_counts()

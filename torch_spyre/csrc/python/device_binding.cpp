@@ -8,6 +8,7 @@
 #include "runtime/device.h"
 #include "runtime/event.h"
 #include "aten/fallback.h"
+#include "aten/fallback_warning.h"
 #include "runtime/generator.h"
 #include "runtime/stream.h"
 
@@ -47,8 +48,17 @@ py::dict properties_dict(int index)
 	return d;
 }
 
+/* Threads without Python, such as those of autograd, warn as well. */
+void warn_in_python(const std::string &text)
+{
+	py::gil_scoped_acquire gil;
+
+	py::module_::import("torch_spyre.ops.fallbacks").attr("warn_text")(text);
+}
+
 void define(py::module_ &m)
 {
+	set_fallback_warning(warn_in_python);
 	m.def("_device_count", [] { return static_cast<int>(device_count()); });
 	m.def("_current_device", [] { return static_cast<int>(current_device()); });
 	m.def("_set_device", [](int index) { set_current_device(index); });

@@ -21,12 +21,15 @@ public:
 	JobPlan(std::string from, c10::DeviceIndex on);
 	void launch(const std::vector<at::Tensor> &tensors);
 	std::string step_type(int64_t step) const;
+	std::string step_name(int64_t step) const;
 
 	const std::string directory;
 	const c10::DeviceIndex device;
 	spyre_kernel_info info{};
 
 private:
+	void check_step(int64_t step) const;
+
 	const uint64_t generation_;
 	std::shared_ptr<spyre_kernel> kernel_;
 };
@@ -42,12 +45,24 @@ JobPlan::JobPlan(std::string from, c10::DeviceIndex on)
 	check(spyre_kernel_get_info(loaded, &info), directory.c_str());
 }
 
-/* All steps compute: they are the SDSCs of the bundle, which is launched as a whole. */
-std::string JobPlan::step_type(int64_t step) const
+void JobPlan::check_step(int64_t step) const
 {
 	TORCH_CHECK_INDEX(step >= 0 && step < info.num_sdscs, "spyre: step ", step, " of ",
 			  directory, " is out of range: it has ", info.num_sdscs, " steps");
+}
+
+/* All steps compute: they are the SDSCs of the bundle, which is launched as a whole. */
+std::string JobPlan::step_type(int64_t step) const
+{
+	check_step(step);
 	return "Compute";
+}
+
+/* The steps are one record of the profiler, which has the name of the bundle. */
+std::string JobPlan::step_name(int64_t step) const
+{
+	check_step(step);
+	return info.name;
 }
 
 /* Operand of a tensor that a bundle reads or writes in place. */
@@ -118,23 +133,24 @@ void define(py::module_ &m)
 		.def_property_readonly("job_allocation_size", [](const JobPlan &p) {
 			return p.info.program_bytes + p.info.pool_bytes;
 		})
-		.def("get_step_type", &JobPlan::step_type, py::arg("step"));
-	m.def("prepare_kernel", prepare_kernel, py::arg("directory"),
+		.def("get_step_type", &JobPlan::step_type, py::arg("idx"))
+		.def("get_step_name", &JobPlan::step_name, py::arg("idx"));
+	m.def("prepare_kernel", prepare_kernel, py::arg("spyrecode_dir"),
 	      py::arg("stream") = py::none());
 	m.def("launch_jobplan", [](JobPlan &plan, const std::vector<at::Tensor> &tensors) {
 		plan.launch(tensors);
-	}, py::arg("plan"), py::arg("tensors"), py::call_guard<py::gil_scoped_release>());
+	}, py::arg("job_plan"), py::arg("args"), py::call_guard<py::gil_scoped_release>());
 	m.def("launch_kernel", launch_kernel, py::arg("directory"), py::arg("tensors"),
 	      py::call_guard<py::gil_scoped_release>());
 	m.def("_spyre_get_allocator_stats",
 	      [](int index) { return of_accelerator("memory_stats", index); },
-	      py::arg("index") = -1);
-	m.def("_spyre_reset_peak_memory_stats",
+	      py::arg("device") = -1);
+	m.def("_spyre_reset_peak_stats",
 	      [](int index) { of_accelerator("reset_peak_memory_stats", index); },
-	      py::arg("index") = -1);
-	m.def("_spyre_reset_accumulated_memory_stats",
+	      py::arg("device") = -1);
+	m.def("_spyre_reset_accumulated_stats",
 	      [](int index) { of_accelerator("reset_accumulated_memory_stats", index); },
-	      py::arg("index") = -1);
+	      py::arg("device") = -1);
 }
 
 const Binding binding(define);

@@ -50,6 +50,15 @@ spyre_layout explicit_layout(const Numbers &size, const Numbers &stride, spyre_f
 	return layout;
 }
 
+/* The same layout with another order of elements in each stick. */
+spyre_layout rearranged(const spyre_layout &layout, spyre_element_arrangement arrangement)
+{
+	spyre_layout other = layout;
+
+	other.arrangement = arrangement;
+	return other;
+}
+
 Numbers device_size(const spyre_layout &layout)
 {
 	return Numbers(layout.device_size, layout.device_size + layout.device_rank);
@@ -131,6 +140,7 @@ void define_layout(py::module_ &m)
 		.def_property_readonly("stride_map", &stride_map)
 		.def_readonly("device_dtype", &spyre_layout::device_format)
 		.def_readonly("element_arrangement", &spyre_layout::arrangement)
+		.def("with_element_arrangement", &rearranged, py::arg("element_arrangement"))
 		.def("elems_per_stick",
 		     [](const spyre_layout &l) { return l.device_size[l.device_rank - 1]; })
 		.def("device_bytes", [](const spyre_layout &l) { return spyre_layout_bytes(&l); })

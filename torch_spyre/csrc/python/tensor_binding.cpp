@@ -36,11 +36,18 @@ at::Tensor empty_strided_with_layout(const Numbers &size, const Numbers &stride,
 
 at::Tensor empty_dense_with_layout(const Numbers &size, const spyre_layout &layout,
 				   std::optional<at::ScalarType> dtype,
-				   std::optional<at::Device> device)
+				   std::optional<at::Device> device,
+				   std::optional<bool> pin_memory,
+				   std::optional<at::MemoryFormat> format)
 {
 	Numbers stride(size.size());
 	int64_t step = 1;
 
+	TORCH_CHECK(!pin_memory.value_or(false), "spyre: cannot pin a tensor on a card");
+	TORCH_CHECK(!format || *format == at::MemoryFormat::Contiguous ||
+			    *format == at::MemoryFormat::Preserve,
+		    "spyre: cannot create a tensor with a device_layout in memory format ",
+		    *format, "; use torch.contiguous_format");
 	for (size_t d = size.size(); d-- > 0;) {
 		stride[d] = step;
 		step *= std::max<int64_t>(size[d], 1);
@@ -115,7 +122,8 @@ void define(py::module_ &m)
 	      py::arg("device") = py::none());
 	m.def("empty_with_layout", empty_dense_with_layout, py::arg("size"),
 	      py::arg("device_layout"), py::arg("dtype") = py::none(),
-	      py::arg("device") = py::none());
+	      py::arg("device") = py::none(), py::arg("pin_memory") = py::none(),
+	      py::arg("memory_format") = py::none());
 	m.def("as_strided_with_layout", as_strided_layout, py::arg("tensor"), py::arg("size"),
 	      py::arg("stride"), py::arg("storage_offset"), py::arg("device_layout"));
 	m.def("reinterpret_tensor", reinterpret, py::arg("tensor"), py::arg("size"),
@@ -128,7 +136,7 @@ void define(py::module_ &m)
 		      copy(target, source, non_blocking);
 		      return target;
 	      },
-	      py::arg("source"), py::arg("target"), py::arg("non_blocking") = false);
+	      py::arg("self"), py::arg("dst"), py::arg("non_blocking") = false);
 	m.def("get_spyre_tensor_layout", layout_of, py::arg("tensor"));
 	m.def("set_spyre_tensor_layout", set_layout, py::arg("tensor"), py::arg("device_layout"));
 	m.def("to_with_layout", to_layout, py::arg("tensor"), py::arg("device_layout"),

@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <mutex>
 
 #include <pthread.h>
@@ -35,7 +36,22 @@ Card &card(c10::DeviceIndex index)
 	return cards[index];
 }
 
-thread_local c10::DeviceIndex current = 0;
+/* The card that a thread begins with: torchrun gives LOCAL_RANK to each process of a group. */
+c10::DeviceIndex first_card() noexcept
+{
+	const char *text = std::getenv("LOCAL_RANK");
+	char *end;
+	long rank;
+
+	if (!text)
+		return 0;
+	rank = std::strtol(text, &end, 10);
+	if (end == text || *end || rank < 0 || rank >= device_count())
+		return 0;
+	return static_cast<c10::DeviceIndex>(rank);
+}
+
+thread_local c10::DeviceIndex current = first_card();
 /* The generation of each card's context that this thread is a user of. */
 thread_local uint64_t used[MAX_DEVICES];
 

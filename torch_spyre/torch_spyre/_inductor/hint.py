@@ -9,6 +9,7 @@ graph's nodes and inputs are collected first and become part of the key of the p
 import contextlib
 import contextvars
 import functools
+import os
 import warnings
 
 import torch
@@ -16,6 +17,9 @@ import torch
 from .propagate_named_dims import DECLARED, DIMS, NAMES, NOTE, check
 
 PREFIX = "spyre."
+
+#: True if hints are to be checked only, to compare with a compilation without them.
+IGNORED = os.environ.get("SPYRE_INDUCTOR_IGNORE_HINTS") == "1"
 
 
 class HintError(ValueError):
@@ -43,21 +47,27 @@ def checked(kind, given):
     return given
 
 
-def spyre_hint(*, tiles=None, work_div=None):
+def spyre_hint(*, tiles=None, work_div=None, num_tiles_per_dim=None, slices=None):
     """Context manager that requests a division of the operations in a compiled function.
 
     @work_div has numbers of slices by dim, over the cores; they are applied in this order until
-    the cores are used up. @tiles has numbers of tiles by dim, which are checked only. A dim is
-    a name (declare_tensor_dim(), name_tensor_dims()) or a position in the result of an
-    operation. Inner blocks add to outer ones and override them. Outside of compiled functions
-    it does nothing. Raises TypeError or ValueError for malformed arguments; compilation raises
-    HintError for an undeclared name and for a number that does not divide the dim.
+    the cores are used up. @tiles, or @num_tiles_per_dim, or @slices, has numbers of tiles by dim,
+    which are checked only. A dim is a name (declare_tensor_dim(), name_tensor_dims()) or a
+    position in the result of an operation. Inner blocks add to outer ones and override them.
+    Outside of compiled functions, or with SPYRE_INDUCTOR_IGNORE_HINTS=1, it does nothing. Raises
+    TypeError or ValueError for malformed arguments; compilation raises HintError for an undeclared
+    name and for a number that does not divide the dim.
     """
     notes = {}
-    for kind, given in (("work_div", work_div), ("tiles", tiles)):
-        for dim, n in checked(kind, given).items():
+    numbers = {
+        **checked("num_tiles_per_dim", num_tiles_per_dim),
+        **checked("slices", slices),
+        **checked("tiles", tiles),
+    }
+    for kind, given in (("work_div", checked("work_div", work_div)), ("tiles", numbers)):
+        for dim, n in given.items():
             notes[PREFIX + kind + ("." if isinstance(dim, str) else "#") + str(dim)] = n
-    return noted(notes)
+    return contextlib.nullcontext() if IGNORED else noted(notes)
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ input in place. The builder has it as one operation, which eager mode uses as we
 import torch
 
 
-@torch.library.custom_op("spyre::rms_norm", mutates_args=())
+@torch.library.custom_op("spyre::whole_rms_norm", mutates_args=())
 def rms_norm(
     input: torch.Tensor,
     normalized_shape: list[int],

@@ -3,7 +3,7 @@
 
 import torch
 
-from .. import norm as _norm  # noqa: F401 (defines spyre::rms_norm)
+from .. import norm as _norm  # noqa: F401 (defines spyre::whole_rms_norm)
 from ..emit import Refused, format_of
 from .base import aten, dims_of, last, rule
 from .pointwise import floats
@@ -120,7 +120,7 @@ def layer_norm(call):
     return out, mean, call.op("rsqrt", call.op("add", spread, other=call["eps"]))
 
 
-@rule(torch.ops.spyre.rms_norm.default)
+@rule(torch.ops.spyre.whole_rms_norm.default)
 def rms_norm(call):
     """Lowers RMS norm over the last dim; eps defaults to that of the dtype."""
     x, weight = call["input"], call["weight"]
