@@ -34,5 +34,18 @@ compat_tests_comms_SOURCES += compat/src/comms_device.cpp compat/src/comms_devic
 compat_tests_comms_CPPFLAGS = $(compat_test_cppflags) -I$(top_srcdir)/compat/src
 compat_tests_comms_CXXFLAGS = $(compat_test_cxxflags)
 compat_tests_comms_LDADD = compat/libspyre_comms.la $(compat_test_ldadd) libspyre/libspyre.la
+
+# It takes part in a group without the library's checks of what it sends.
+compat_tests += compat/tests/comms_peer
+compat_tests_comms_peer_SOURCES = compat/tests/comms_peer.cpp compat/tests/check.hpp
+compat_tests_comms_peer_SOURCES += compat/tests/comms_ranks.cpp compat/tests/comms_ranks.hpp
+compat_tests_comms_peer_SOURCES += compat/src/comms_group.cpp compat/src/comms_group.hpp
+compat_tests_comms_peer_SOURCES += compat/src/comms_place.cpp
+compat_tests_comms_peer_SOURCES += compat/src/comms_transport.cpp compat/src/comms_transport.hpp
+compat_tests_comms_peer_SOURCES += compat/src/comms_types.cpp compat/src/comms_types.hpp
+compat_tests_comms_peer_CPPFLAGS = $(compat_test_cppflags) -I$(top_srcdir)/compat/src
+compat_tests_comms_peer_CXXFLAGS = $(compat_test_cxxflags)
+compat_tests_comms_peer_LDADD = compat/libspyre_comms.la $(compat_test_ldadd)
+compat_tests_comms_peer_LDADD += libspyre/libspyre.la
 endif
 endif

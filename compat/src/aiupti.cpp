@@ -50,9 +50,14 @@ union Record {
 };
 
 struct State {
-	/* Taken by a whole flush, enable or disable; protects log, offset and dropped_by_log. */
-	std::mutex control;
+	/*
+	 * Taken by a whole flush, enable or disable; protects log, flushing, offset and
+	 * dropped_by_log. A flush calls the profiler with it, so that other threads wait until
+	 * the profiler has its records; the profiler may call any function then.
+	 */
+	std::recursive_mutex control;
 	spyre_activity_log *log = nullptr;
+	bool flushing = false;
 	/* CLOCK_REALTIME minus CLOCK_MONOTONIC when the log was opened. */
 	uint64_t offset = 0;
 	uint64_t dropped_by_log = 0;
@@ -487,6 +492,21 @@ private:
 	size_t size = 0, used = 0, count = 0, limit = 0;
 };
 
+/* Marks a flush, also if the profiler throws an exception. */
+struct Flushing {
+	explicit Flushing(State &shared) : s(shared)
+	{
+		s.flushing = true;
+	}
+
+	~Flushing()
+	{
+		s.flushing = false;
+	}
+
+	State &s;
+};
+
 AIUpti_ResultTypes open_log(State &s)
 {
 	if (s.log)
@@ -525,7 +545,7 @@ AIUpti_ResultTypes aiuptiActivityEnable(AIUpti_ActivityKind kind)
 		return AIUPTI_ERROR_INVALID_KIND;
 
 	State &s = state();
-	std::lock_guard<std::mutex> lock(s.control);
+	std::lock_guard<std::recursive_mutex> lock(s.control);
 	AIUpti_ResultTypes result = open_log(s);
 
 	if (result != AIUPTI_SUCCESS)
@@ -541,7 +561,7 @@ AIUpti_ResultTypes aiuptiActivityDisable(AIUpti_ActivityKind kind)
 		return AIUPTI_ERROR_INVALID_KIND;
 
 	State &s = state();
-	std::lock_guard<std::mutex> lock(s.control);
+	std::lock_guard<std::recursive_mutex> lock(s.control);
 
 	s.enabled &= ~bit(kind);
 	if (s.enabled)
@@ -593,10 +613,17 @@ AIUpti_ResultTypes aiuptiActivityGetNumDroppedRecords(size_t *dropped)
 AIUpti_ResultTypes aiuptiFlushAllActivities(void)
 {
 	State &s = state();
-	std::lock_guard<std::mutex> lock(s.control);
+	std::lock_guard<std::recursive_mutex> lock(s.control);
 
-	if (!s.log)
+	/*
+	 * The profiler has at most one buffer at a time: a flush within its callbacks leaves
+	 * the rest to the flush that has called it, and newer records to the next one.
+	 */
+	if (!s.log || s.flushing)
 		return AIUPTI_SUCCESS;
+
+	Flushing flushing(s);
+
 	try {
 		Batch batch(s);
 

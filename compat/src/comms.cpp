@@ -100,6 +100,8 @@ public:
 	void close();
 
 private:
+	std::shared_ptr<WorkSchedule> message(Tensor &tensor, process_id_t peer, int tag,
+					      bool receives);
 	std::shared_ptr<WorkSchedule> schedule(Task task);
 	void run();
 	void execute(const Task &task);
@@ -324,11 +326,6 @@ std::vector<uint8_t> World::receive_piece(const Task &task, uint64_t offset, int
 			"cannot run a " + task.call.text() + ": rank " + std::to_string(from) +
 			" runs a " + message.call.text() +
 			"; start the same operations in the same order on all ranks");
-	if (message.data.size() != std::min(PIECE_BYTES, task.call.bytes - offset))
-		throw std::runtime_error("cannot run a " + task.call.text() + ": rank " +
-					 std::to_string(from) + " has sent " +
-					 std::to_string(message.data.size()) + " bytes at offset " +
-					 std::to_string(offset));
 	return std::move(message.data);
 }
 
@@ -526,48 +523,43 @@ std::shared_ptr<WorkSchedule> World::barrier()
 
 std::shared_ptr<WorkSchedule> World::send(Tensor &tensor, process_id_t to, int tag)
 {
-	check_rank(to, "send");
-	if (to == rank)
-		throw std::runtime_error("cannot send: rank " + std::to_string(to) +
-					 " is this rank; copy the tensor");
-
-	Memory memory = memory_of(*allocator, tensor, "send");
-	Task task;
-
-	task.call = call_of(Kind::Send, memory);
-	task.lane = 1;
-	task.tag = tag;
-	task.peer = to;
-	task.body = [this, memory](const Task &self) {
-		each_piece(self, [&](uint64_t offset, uint64_t bytes) {
-			send_piece(self, offset, device.read(memory.address + offset, bytes),
-				   self.peer);
-		});
-		transport->flush(self.peer);
-	};
-	return schedule(std::move(task));
+	return message(tensor, to, tag, false);
 }
 
 std::shared_ptr<WorkSchedule> World::recv(Tensor &tensor, process_id_t from, int tag)
 {
-	check_rank(from, "receive");
-	if (from == rank)
-		throw std::runtime_error("cannot receive: rank " + std::to_string(from) +
-					 " is this rank; copy the tensor");
+	return message(tensor, from, tag, true);
+}
 
-	Memory memory = memory_of(*allocator, tensor, "receive");
+std::shared_ptr<WorkSchedule> World::message(Tensor &tensor, process_id_t peer, int tag,
+					     bool receives)
+{
+	const char *operation = receives ? "receive" : "send";
+
+	check_rank(peer, operation);
+	if (peer == rank)
+		throw std::runtime_error(std::string("cannot ") + operation + ": rank " +
+					 std::to_string(peer) + " is this rank; copy the tensor");
+
+	Memory memory = memory_of(*allocator, tensor, operation);
 	Task task;
 
 	task.call = call_of(Kind::Send, memory);
 	task.lane = 1;
 	task.tag = tag;
-	task.peer = from;
-	task.receives = true;
+	task.peer = peer;
+	task.receives = receives;
 	task.body = [this, memory](const Task &self) {
-		each_piece(self, [&](uint64_t offset, uint64_t) {
-			device.write(memory.address + offset,
-				     receive_piece(self, offset, self.peer));
+		each_piece(self, [&](uint64_t offset, uint64_t bytes) {
+			spyre_devptr at = memory.address + offset;
+
+			if (self.receives)
+				device.write(at, receive_piece(self, offset, self.peer));
+			else
+				send_piece(self, offset, device.read(at, bytes), self.peer);
 		});
+		if (!self.receives)
+			transport->flush(self.peer);
 	};
 	return schedule(std::move(task));
 }

@@ -13,10 +13,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <climits>
 #include <cstdlib>
+#include <deque>
 #include <thread>
+#include <utility>
 
 #include "comms_fd.hpp"
 
@@ -29,6 +32,10 @@ namespace
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t PROTOCOL = 0x53434d31; /* changes with Segment and Message */
+
+/* Processes that have connected and not said which rank they are: how many, and how long. */
+constexpr size_t MAX_UNKNOWN = MAX_RANKS;
+constexpr int HELLO_MS = 5000;
 
 /** First message of a rank to rank 0. The others are single bytes. */
 struct Hello {
@@ -53,30 +60,34 @@ public:
 	{
 	}
 
-	/* Waits until @fd can be read. @silent are sockets on which nothing may come until then. */
-	void wait(const Fd &fd, const std::string &missing,
-		  const std::vector<Fd> &silent = {}) const
+	/* Waits until @fd can be read. */
+	void wait(const Fd &fd, const std::string &missing) const
 	{
 		std::vector<pollfd> entries = {{fd.get(), POLLIN, 0}};
 
-		for (const Fd &other : silent)
-			entries.push_back({other.get(), POLLIN, 0}); /* poll() skips -1 */
-		for (;;) {
-			auto left =
-				std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
-			int ready = left.count() <= 0
-					    ? 0
-					    : poll(entries.data(), entries.size(), left.count());
+		wait_any(entries, Clock::time_point::max(), missing);
+	}
 
-			if (!ready)
+	/* Waits until one of @entries can be read, or until @pause; poll() skips those of -1. */
+	void wait_any(std::vector<pollfd> &entries, Clock::time_point pause,
+		      const std::string &missing) const
+	{
+		for (;;) {
+			Clock::time_point now = Clock::now();
+
+			if (now >= end)
 				expire(missing);
-			if (ready < 0 && errno != EINTR)
-				fail_errno("wait for the other processes of the group");
-			for (size_t i = 1; ready > 0 && i < entries.size(); i++)
-				if (entries[i].revents)
-					fail_ended();
+			if (now >= pause)
+				return;
+
+			auto left = std::chrono::ceil<std::chrono::milliseconds>(
+				std::min(end, pause) - now);
+			int ready = poll(entries.data(), entries.size(), left.count());
+
 			if (ready > 0)
 				return;
+			if (ready < 0 && errno != EINTR)
+				fail_errno("wait for the other processes of the group");
 		}
 	}
 
@@ -211,24 +222,111 @@ Fd receive_bytes(const Fd &from, void *data, size_t size, const Deadline &deadli
 	return passed;
 }
 
-/* Accepts ranks until all are there. Returns their sockets and processes by rank. */
-struct Guests {
+/*
+ * Accepts processes until all ranks are there. One that has connected but does not say which
+ * rank it is holds up no other, and is closed after a while.
+ */
+class Admission
+{
+public:
+	Admission(const Fd &at, const Place &whose, const Deadline &until)
+	    : socket(whose.size), pid(whose.size), listener(at), place(whose), deadline(until)
+	{
+	}
+
+	void run()
+	{
+		for (int r = missing(); r; r = missing())
+			step("rank " + std::to_string(r) + " has not come");
+	}
+
+	/* By rank. */
 	std::vector<Fd> socket;
 	std::vector<pid_t> pid;
+
+private:
+	/* A process whose first message has not come yet. */
+	struct Unknown {
+		Fd socket;
+		pid_t pid;
+		Clock::time_point end;
+	};
+
+	int missing() const;
+	void step(const std::string &awaited);
+	void accept();
+	void admit(Unknown process);
+
+	const Fd &listener;
+	const Place &place;
+	const Deadline &deadline;
+	/* In the order of their ends. */
+	std::deque<Unknown> unknown;
 };
 
-void admit(Guests &guests, Fd socket, const Place &place, const Deadline &deadline)
+/* The lowest rank that has not come, 0 if all have. */
+int Admission::missing() const
 {
-	ucred peer = peer_of(socket);
+	for (int r = 1; r < place.size; r++)
+		if (!socket[r])
+			return r;
+	return 0;
+}
+
+void Admission::step(const std::string &awaited)
+{
+	std::vector<pollfd> entries = {{listener.get(), POLLIN, 0}};
+
+	for (const Fd &known : socket)
+		entries.push_back({known.get(), POLLIN, 0});
+	for (const Unknown &process : unknown)
+		entries.push_back({process.socket.get(), POLLIN, 0});
+	deadline.wait_any(entries,
+			  unknown.empty() ? Clock::time_point::max() : unknown.front().end,
+			  awaited);
+
+	auto entry = entries.begin() + 1;
+
+	/* Ranks say nothing until all are there. */
+	for (int r = 0; r < place.size; r++)
+		if ((entry++)->revents)
+			fail_ended();
+	for (std::deque<Unknown> before = std::exchange(unknown, {}); Unknown &process : before)
+		if ((entry++)->revents)
+			admit(std::move(process));
+		else if (Clock::now() < process.end)
+			unknown.push_back(std::move(process));
+	if (entries[0].revents)
+		accept();
+}
+
+void Admission::accept()
+{
+	Fd accepted(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+
+	if (!accepted)
+		fail_errno("accept a process of the group");
+
+	ucred peer = peer_of(accepted);
+
+	if (peer.uid != geteuid())
+		return;
+	if (unknown.size() == MAX_UNKNOWN)
+		unknown.pop_front();
+	unknown.push_back({std::move(accepted), peer.pid,
+			   Clock::now() + std::chrono::milliseconds(HELLO_MS)});
+}
+
+void Admission::admit(Unknown process)
+{
 	Hello hello;
 
-	deadline.wait(socket, "a process has connected without a word");
 	/* The rank 0 of another group that tries the same name closes its connection. */
-	if (peer.uid != geteuid() || recv(socket.get(), &hello, sizeof(hello), 0) != sizeof(hello))
+	if (recv(process.socket.get(), &hello, sizeof(hello), MSG_DONTWAIT) != sizeof(hello))
 		return;
 
 	std::string intruder =
-		"cannot join the group of processes: process " + std::to_string(peer.pid);
+		"cannot join the group of processes: process " + std::to_string(process.pid);
 
 	if (hello.protocol != PROTOCOL)
 		throw std::runtime_error(intruder + " has another version of this library");
@@ -236,15 +334,15 @@ void admit(Guests &guests, Fd socket, const Place &place, const Deadline &deadli
 		throw std::runtime_error(intruder + " is rank " + std::to_string(hello.rank) +
 					 " of " + std::to_string(hello.size) +
 					 ", this is rank 0 of " + std::to_string(place.size));
-	if (guests.socket[hello.rank])
+	if (socket[hello.rank])
 		throw std::runtime_error(intruder + " is rank " + std::to_string(hello.rank) +
-					 ", as process " + std::to_string(guests.pid[hello.rank]) +
+					 ", as process " + std::to_string(pid[hello.rank]) +
 					 " already is; give each process its own RANK");
-	if (peer.pid <= 0)
+	if (process.pid <= 0)
 		throw std::runtime_error(intruder + " is in another PID namespace; start all "
 						    "processes in one container");
-	guests.socket[hello.rank] = std::move(socket);
-	guests.pid[hello.rank] = peer.pid;
+	socket[hello.rank] = std::move(process.socket);
+	pid[hello.rank] = process.pid;
 }
 
 /*
@@ -322,7 +420,7 @@ void Group::listen(const Place &place)
 	Deadline deadline(place);
 	sockaddr_un address = address_of(place);
 	Fd listener = new_socket();
-	Guests guests = {std::vector<Fd>(size), std::vector<pid_t>(size)};
+	Admission ranks(listener, place, deadline);
 	Fd lock = lock_directory(deadline);
 
 	bind_at(listener, address);
@@ -339,34 +437,22 @@ void Group::listen(const Place &place)
 	    fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		fail_errno("create " + std::to_string(bytes) + " bytes of shared memory");
 	map(memory.get());
-	for (int r = 1; r < size; r++) {
-		if (guests.socket[r])
-			continue;
-		deadline.wait(listener, "rank " + std::to_string(r) + " has not come",
-			      guests.socket);
-
-		Fd socket(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-
-		if (!socket)
-			fail_errno("accept a process of the group");
-		admit(guests, std::move(socket), place, deadline);
-		r = 0; /* the first rank that is missing is named */
-	}
+	ranks.run();
 	page(0).pid = getpid();
 	for (int r = 1; r < size; r++)
-		page(r).pid = guests.pid[r];
+		page(r).pid = ranks.pid[r];
 	watch();
 
 	char byte = 0;
 
 	for (int r = 1; r < size; r++)
-		send_bytes(guests.socket[r], &byte, 1, memory.get());
+		send_bytes(ranks.socket[r], &byte, 1, memory.get());
 	/* Each rank has found all others alive, so the numbers of their processes were right. */
 	for (int r = 1; r < size; r++)
-		receive_bytes(guests.socket[r], &byte, 1, deadline,
+		receive_bytes(ranks.socket[r], &byte, 1, deadline,
 			      "rank " + std::to_string(r) + " has not attached");
 	for (int r = 1; r < size; r++)
-		send_bytes(guests.socket[r], &byte, 1);
+		send_bytes(ranks.socket[r], &byte, 1);
 }
 
 void Group::connect(const Place &place)
@@ -388,15 +474,27 @@ void Group::connect(const Place &place)
 	send_bytes(socket, &hello, sizeof(hello));
 
 	Fd memory = receive_bytes(socket, &byte, 1, deadline, "other ranks have not come");
-	struct stat info;
-
-	if (!memory || fstat(memory.get(), &info) || static_cast<size_t>(info.st_size) != bytes)
-		throw std::runtime_error("cannot join the group of processes: rank 0 has not "
-					 "passed its memory");
+	check(memory);
 	map(memory.get());
 	watch();
 	send_bytes(socket, &byte, 1);
 	receive_bytes(socket, &byte, 1, deadline, "other ranks have not attached");
+}
+
+/* Memory that shrinks later would end this process with SIGBUS. */
+void Group::check(const Fd &memory) const
+{
+	/* Looked up first: a sealed size is final. */
+	int seals = memory ? fcntl(memory.get(), F_GET_SEALS) : -1;
+	struct stat info;
+
+	if (seals < 0 || fstat(memory.get(), &info) || static_cast<size_t>(info.st_size) != bytes)
+		throw std::runtime_error("cannot join the group of processes: rank 0 has not "
+					 "passed a memfd of " +
+					 std::to_string(bytes) + " bytes");
+	if (!(seals & F_SEAL_SHRINK))
+		throw std::runtime_error("cannot join the group of processes: the memfd of rank 0 "
+					 "is not sealed: its size could change");
 }
 
 void Group::map(int memory)

@@ -99,6 +99,7 @@ public:
 private:
 	void listen(const Place &place);
 	void connect(const Place &place);
+	void check(const Fd &memory) const;
 	void map(int memory);
 	void watch();
 

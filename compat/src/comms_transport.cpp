@@ -17,9 +17,20 @@ namespace
 
 constexpr uint32_t MAGIC = 0x53434d73;
 
-/* Bytes to one rank, or from one before they are asked for, that may wait in this process. */
+/*
+ * Bytes to one rank, or from one before they are asked for, that may wait in this process. A
+ * rank that has sent more than the second has to wait, unless a receive needs a later message:
+ * one that has then sent more than the third has failed.
+ */
 constexpr size_t MAX_QUEUED = 4 * PIECE_BYTES;
 constexpr size_t MAX_INBOX = 64 * PIECE_BYTES;
+constexpr size_t MAX_PASSED = 4096 * PIECE_BYTES;
+
+/* The number of messages is bounded as well: each takes some hundred bytes besides its data. */
+size_t cost_of(const Message &message)
+{
+	return message.data.size() + 16384;
+}
 
 /* Throws @why, or that this rank has left if that is empty. */
 [[noreturn]] void give_up(const std::string &why, const std::string &operation)
@@ -100,7 +111,7 @@ void Transport::send(int to, Message message)
 	});
 	if (closing || !peer.deaf.empty())
 		give_up(peer.deaf, "send to rank " + std::to_string(to));
-	peer.outgoing_bytes += message.data.size();
+	peer.outgoing_bytes += cost_of(message);
 	peer.outgoing.push_back(std::move(message));
 	guard.unlock();
 	group.ring_bell(group.rank);
@@ -123,13 +134,13 @@ Message Transport::receive(int from, const Key &key)
 	auto found = peer.inbox.find(key);
 
 	if (found == peer.inbox.end()) {
-		peer.wanted++;
+		peer.wanted.insert(key);
 		group.ring_bell(group.rank);
 		changed.wait(guard, [&] {
 			found = peer.inbox.find(key);
 			return found != peer.inbox.end() || closing || !peer.gone.empty();
 		});
-		peer.wanted--;
+		peer.wanted.erase(key);
 	}
 	if (found == peer.inbox.end())
 		give_up(peer.gone, "receive from rank " + std::to_string(from));
@@ -137,7 +148,7 @@ Message Transport::receive(int from, const Key &key)
 	Message message = std::move(found->second);
 
 	peer.inbox.erase(found);
-	peer.inbox_bytes -= message.data.size();
+	peer.inbox_bytes -= cost_of(message);
 	guard.unlock();
 	group.ring_bell(group.rank);
 	return message;
@@ -237,7 +248,7 @@ bool Transport::push(int rank, Peer &peer)
 		written += bytes;
 		peer.pushed += bytes;
 		if (peer.pushed == sizeof(Header) + message.data.size()) {
-			peer.outgoing_bytes -= message.data.size();
+			peer.outgoing_bytes -= cost_of(message);
 			peer.outgoing.pop_front();
 			peer.pushed = 0;
 		}
@@ -257,10 +268,11 @@ bool Transport::pull(int rank, Peer &peer)
 	uint64_t ready = ring.written.load(std::memory_order_acquire) - read;
 
 	if (ready > RING_BYTES) {
-		peer.gone = peer.deaf = name(rank) + "has damaged the shared memory";
+		cut_off(rank, peer, "has damaged the shared memory");
 		return true;
 	}
-	while (ready && (peer.wanted || peer.inbox_bytes < MAX_INBOX)) {
+	while (ready && peer.gone.empty() &&
+	       peer.inbox_bytes < (peer.wanted.empty() ? MAX_INBOX : MAX_PASSED)) {
 		bool in_header = peer.pulled < sizeof(Header);
 		uint8_t *part = in_header
 					? reinterpret_cast<uint8_t *>(&peer.header) + peer.pulled
@@ -278,14 +290,8 @@ bool Transport::pull(int rank, Peer &peer)
 		peer.pulled += bytes;
 		if (in_header && peer.pulled == sizeof(Header) && !accept_header(rank, peer))
 			break;
-		if (peer.pulled == sizeof(Header) + peer.incoming.data.size()) {
-			Key key = peer.incoming.key;
-
-			peer.inbox_bytes += peer.incoming.data.size();
-			peer.inbox.insert_or_assign(key, std::move(peer.incoming));
-			peer.incoming = {};
-			peer.pulled = 0;
-		}
+		if (peer.pulled == sizeof(Header) + peer.incoming.data.size())
+			accept_message(rank, peer);
 	}
 	if (read == before)
 		return false;
@@ -294,18 +300,45 @@ bool Transport::pull(int rank, Peer &peer)
 	return true;
 }
 
+/* Nothing more is read from a rank that does not keep to the protocol, nor sent to it. */
+void Transport::cut_off(int rank, Peer &peer, const std::string &why)
+{
+	peer.gone = peer.deaf = name(rank) + why;
+}
+
 bool Transport::accept_header(int rank, Peer &peer)
 {
 	const Header &header = peer.header;
+	uint64_t offset = header.key.offset, bytes = header.call.bytes;
 
-	if (header.magic != MAGIC || header.bytes > PIECE_BYTES) {
-		peer.gone = peer.deaf = name(rank) + "has sent a malformed message";
+	/* Only a barrier has messages without data. */
+	if (header.magic != MAGIC || offset % PIECE_BYTES || offset > bytes ||
+	    header.bytes != std::min(PIECE_BYTES, bytes - offset)) {
+		cut_off(rank, peer, "has sent a malformed message");
 		return false;
 	}
 	peer.incoming.key = header.key;
 	peer.incoming.call = header.call;
 	peer.incoming.data.resize(header.bytes);
 	return true;
+}
+
+void Transport::accept_message(int rank, Peer &peer)
+{
+	Key key = peer.incoming.key;
+	size_t cost = cost_of(peer.incoming);
+
+	if (!peer.inbox.emplace(key, std::move(peer.incoming)).second)
+		return cut_off(rank, peer, "has sent a message twice");
+	peer.incoming = {};
+	peer.pulled = 0;
+	peer.inbox_bytes += cost;
+	peer.wanted.erase(key);
+	if (peer.inbox_bytes >= MAX_PASSED)
+		cut_off(rank, peer,
+			"has sent more than " + std::to_string(MAX_PASSED) +
+				" bytes that no receive has asked for; start the receives in the "
+				"order of the sends");
 }
 
 } // namespace spyre_comms

@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -96,9 +97,10 @@ private:
 		size_t pushed = 0;
 
 		std::map<Key, Message> inbox;
+		/** What the inbox costs, see cost_of(). */
 		size_t inbox_bytes = 0;
-		/** Receives that wait for messages that are not in the inbox. */
-		int wanted = 0;
+		/** Messages that receives wait for, and which are not in the inbox. */
+		std::set<Key> wanted;
 		Header header;
 		Message incoming;
 		size_t pulled = 0;
@@ -114,6 +116,8 @@ private:
 	bool push(int rank, Peer &peer);
 	bool pull(int rank, Peer &peer);
 	bool accept_header(int rank, Peer &peer);
+	void accept_message(int rank, Peer &peer);
+	void cut_off(int rank, Peer &peer, const std::string &why);
 	std::string name(int rank);
 
 	Group group;

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include <libaiupti/aiupti_activity.h>
 #include <libaiupti/aiupti_runtime_cbid.h>
@@ -50,6 +51,21 @@ void complete(std::uint8_t *buffer, std::size_t size, std::size_t valid)
 	requested.pop_front();
 	ck_assert_int_eq(aiuptiActivityGetNumDroppedRecords(&dropped), AIUPTI_SUCCESS);
 	ck_assert_uint_eq(dropped, 0);
+}
+
+/* Called by the following callbacks, at the first of them. */
+void (*from_callback)();
+
+void request_and_call(std::uint8_t **buffer, std::size_t *size, std::size_t *records)
+{
+	request(buffer, size, records);
+	std::exchange(from_callback, []() {})();
+}
+
+void complete_and_call(std::uint8_t *buffer, std::size_t size, std::size_t valid)
+{
+	complete(buffer, size, valid);
+	std::exchange(from_callback, []() {})();
 }
 
 constexpr AIUpti_ActivityKind all_kinds[] = {
@@ -365,6 +381,50 @@ START_TEST(buffers)
 }
 END_TEST
 
+/*
+ * The callbacks flush, disable and enable: all records of the flush that calls them arrive, in
+ * one buffer at a time, and no call waits for itself. Other threads do the same meanwhile.
+ */
+START_TEST(calls_from_callbacks)
+{
+	void (*const calls[])() = {
+		[]() { ck_assert_int_eq(aiuptiFlushAllActivities(), AIUPTI_SUCCESS); },
+		disable_all,
+		[]() {
+			disable_all();
+			enable_all();
+		},
+	};
+	Work work;
+	const flex::CompositeAddress memory = work.allocate(512);
+	std::vector<std::uint8_t> host(512);
+
+	buffer_bytes = 200;
+	for (auto *call : calls)
+		for (bool at_request : {true, false}) {
+			enable_all();
+			ck_assert_int_eq(aiuptiActivityRegisterCallbacks(
+						 at_request ? request_and_call : request,
+						 at_request ? complete : complete_and_call),
+					 AIUPTI_SUCCESS);
+			for (int i = 0; i < 20; i++)
+				work.copy(memory, host, true);
+			from_callback = call;
+
+			std::thread other([]() {
+				ck_assert_int_eq(aiuptiActivityEnable(
+							 AIUPTI_ACTIVITY_KIND_MEMORY),
+						 AIUPTI_SUCCESS);
+			});
+
+			ck_assert_uint_eq(flush().size(), 40);
+			other.join();
+			disable_all();
+			ck_assert_uint_eq(flush().size(), 0);
+		}
+}
+END_TEST
+
 /* Threads work while another one flushes and a profile begins and ends. */
 START_TEST(threads)
 {
@@ -396,7 +456,8 @@ END_TEST
 int main()
 {
 	const TTest *const cases[] = {
-		copies_fills_and_memory, launches, kinds, buffers, threads, nullptr};
+		copies_fills_and_memory, launches, kinds, buffers, calls_from_callbacks, threads,
+		nullptr};
 
 	return run_tests("compat_aiupti", cases);
 }

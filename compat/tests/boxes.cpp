@@ -218,6 +218,24 @@ START_TEST(refusals)
 	dci = fp16_tensor(true, 3);
 	dci.dcsi_[1].offset_dst_ = device_elements;
 	ck_throws(card.copy(host.data(), dci), "box 1 ends at byte");
+	/* The last of the elements that one of the host stands for. */
+	dci = fp16_tensor(false, 3);
+	dci.dcsi_[0].size_ = { 4 };
+	dci.dcsi_[0].stride_src_ = { INT64_MAX / 2 };
+	dci.dcsi_[0].stride_dst_ = { 0 };
+	ck_throws(card.copy(host.data(), dci), "box 0 reaches beyond 2^63");
+	dci.dcsi_[0].stride_src_ = { 1 };
+	dci.dcsi_[0].offset_src_ = INT64_MAX - 2;
+	ck_throws(card.copy(host.data(), dci), "box 0 reaches beyond 2^63");
+	/* 2^64 bytes and one element, on each side. */
+	dci = fp16_tensor(true, 3);
+	dci.dataformat_src_ = dci.dataformat_dst_ = DataFormats::IEEE_FP32;
+	dci.dcsi_[1].offset_dst_ = (INT64_C(1) << 62) - 63;
+	dci.dcsi_[1].size_ = { 64 };
+	dci.dcsi_[1].stride_src_ = dci.dcsi_[1].stride_dst_ = { 1 };
+	ck_throws(card.copy(host.data(), dci), "box 1 reaches beyond 2^64 bytes");
+	std::swap(dci.dcsi_[1].offset_dst_, dci.dcsi_[1].offset_src_);
+	ck_throws(card.copy(host.data(), dci), "box 1 reaches beyond 2^64 bytes");
 	dci = fp16_tensor(true, 3);
 	dci.dataformat_dst_ = DataFormats::SEN153_FP9;
 	ck_throws(card.copy(host.data(), dci), "FORMAT");

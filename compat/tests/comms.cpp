@@ -29,22 +29,6 @@ namespace
 /* More than three pieces, and a last one that is shorter. */
 constexpr int64_t LARGE_STICKS = 3 * 8192 + 3;
 
-std::shared_ptr<Context> join(Card &card)
-{
-	initialize_library(card.context, card.stream);
-	std::shared_ptr<Context> world = get_world_context();
-
-	expect(world != nullptr, "there is no group");
-	return world;
-}
-
-void finish(const std::shared_ptr<WorkSchedule> &work)
-{
-	work->start();
-	work->wait();
-	expect(work->query(), "an operation is not finished after wait()");
-}
-
 /* An operation that cannot be started has failed: a wait for it ends. */
 void expect_no_start(const std::shared_ptr<WorkSchedule> &work, const std::string &text)
 {
@@ -397,43 +381,16 @@ void mismatch()
 	finalize_library();
 }
 
-/* The text that joining must fail with is in the environment. */
-void refused()
-{
-	Card card;
-
-	expect_error([&] { initialize_library(card.context, card.stream); },
-		     {getenv("EXPECTED_ERROR")});
-	expect(get_world_context() == nullptr, "there is a group");
-	finalize_library();
-}
-
-int run_rank(const std::string &scenario)
-{
-	const std::pair<const char *, void (*)()> scenarios[] = {
-		{"collectives", collectives},
-		{"single", single},
-		{"killed", killed},
-		{"killed_sender", killed_sender},
-		{"killed_unread", killed_unread},
-		{"left", left},
-		{"mismatch", mismatch},
-		{"refused", refused},
-	};
-
-	for (const auto &[name, function] : scenarios) {
-		if (scenario != name)
-			continue;
-		try {
-			function();
-		} catch (const std::exception &error) {
-			expect(false, error.what());
-		}
-		return EXIT_SUCCESS;
-	}
-	expect(false, "unknown scenario " + scenario);
-	return EXIT_FAILURE;
-}
+const std::vector<Scenario> SCENARIOS = {
+	{"collectives", collectives},
+	{"single", single},
+	{"killed", killed},
+	{"killed_sender", killed_sender},
+	{"killed_unread", killed_unread},
+	{"left", left},
+	{"mismatch", mismatch},
+	{"refused", refused},
+};
 
 void check_statuses(const std::vector<int> &statuses, const std::vector<int> &expected)
 {
@@ -636,6 +593,6 @@ int main(int count, char **arguments)
 				      nullptr};
 
 	if (count == 2)
-		return run_rank(arguments[1]);
+		return run_scenario(arguments[1], SCENARIOS);
 	return run_tests("compat_comms", cases);
 }

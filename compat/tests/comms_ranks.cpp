@@ -65,6 +65,48 @@ DeviceTensor::DeviceTensor(Card &on, spyre_comms::TensorDataTypeEnum type,
 	tensor.SetSpyreDeviceAddressBorrowed(&memory);
 }
 
+std::shared_ptr<spyre_comms::Context> join(Card &card)
+{
+	spyre_comms::initialize_library(card.context, card.stream);
+	std::shared_ptr<spyre_comms::Context> world = spyre_comms::get_world_context();
+
+	expect(world != nullptr, "there is no group");
+	return world;
+}
+
+void finish(const std::shared_ptr<spyre_comms::WorkSchedule> &work)
+{
+	work->start();
+	work->wait();
+	expect(work->query(), "an operation is not finished after wait()");
+}
+
+void refused()
+{
+	Card card;
+
+	expect_error([&] { spyre_comms::initialize_library(card.context, card.stream); },
+		     {getenv("EXPECTED_ERROR")});
+	expect(spyre_comms::get_world_context() == nullptr, "there is a group");
+	spyre_comms::finalize_library();
+}
+
+int run_scenario(const std::string &name, const std::vector<Scenario> &scenarios)
+{
+	for (const Scenario &scenario : scenarios) {
+		if (name != scenario.name)
+			continue;
+		try {
+			scenario.run();
+		} catch (const std::exception &error) {
+			expect(false, error.what());
+		}
+		return EXIT_SUCCESS;
+	}
+	expect(false, "unknown scenario " + name);
+	return EXIT_FAILURE;
+}
+
 Directory::Directory()
 {
 	char name[] = "/tmp/spyre-comms-test-XXXXXX";
@@ -94,11 +136,13 @@ std::vector<std::string> Directory::entries() const
 
 Environment environment_of(const Directory &directory, int rank, int size)
 {
+	const char *backend = getenv("SPYRE_BACKEND");
+
 	return {
 		{"RANK", std::to_string(rank)},	      {"LOCAL_RANK", std::to_string(rank)},
 		{"WORLD_SIZE", std::to_string(size)}, {"LOCAL_WORLD_SIZE", std::to_string(size)},
 		{"MASTER_ADDR", "127.0.0.1"},	      {"MASTER_PORT", "29500"},
-		{"XDG_RUNTIME_DIR", directory.path},  {"SPYRE_BACKEND", "embedded"},
+		{"XDG_RUNTIME_DIR", directory.path},  {"SPYRE_BACKEND", backend ? backend : "embedded"},
 		{"SPYRE_COMMS_TIMEOUT_MS", "120000"},
 	};
 }

@@ -62,6 +62,24 @@ template <typename Function> void expect_error(Function function, std::vector<st
 	expect(false, "\"" + text + "\" does not mention \"" + parts[0] + "\"");
 }
 
+/** Joins the group of the environment. */
+std::shared_ptr<spyre_comms::Context> join(Card &card);
+
+/** Starts @work and waits for it. */
+void finish(const std::shared_ptr<spyre_comms::WorkSchedule> &work);
+
+/** Function of a rank's process. */
+struct Scenario {
+	const char *name;
+	void (*run)();
+};
+
+/** A scenario: joining fails with the text in EXPECTED_ERROR. */
+void refused();
+
+/** Runs one of @scenarios in the process of a rank and returns its exit status. */
+int run_scenario(const std::string &name, const std::vector<Scenario> &scenarios);
+
 /** A directory for the sockets, removed at the end; it must be empty then. */
 class Directory
 {
@@ -76,7 +94,7 @@ public:
 
 using Environment = std::map<std::string, std::string>;
 
-/** Variables of a rank as torchrun sets them. */
+/** Variables of a rank as torchrun sets them; the card is embedded unless SPYRE_BACKEND is set. */
 Environment environment_of(const Directory &directory, int rank, int size);
 
 /** Starts this program with @scenario. */
