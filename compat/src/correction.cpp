@@ -161,6 +161,24 @@ std::vector<std::uint8_t> read_constants(yyjson_val *array)
 	return bytes;
 }
 
+/*
+ * The values of a launch are those of the input symbols, in their order; a launch that has
+ * more of them has one for each number, those that the bundle skips included.
+ */
+std::uint64_t value_of(const Vdci &vdci, std::int32_t input, const std::int64_t *values,
+		       std::size_t count)
+{
+	const std::size_t number = -1 - vdci.inputSym_[input];
+
+	if (count == vdci.inputSym_.size())
+		return values[input];
+	if (number >= count)
+		throw std::runtime_error("cannot compute the correction flits: argument " +
+					 std::to_string(number) + " is used, the launch gives " +
+					 std::to_string(count) + " values");
+	return values[number];
+}
+
 void apply(const Hcm &hcm, const std::vector<HcmPatch> &patches, void *output,
 	   const std::int64_t *input, std::size_t count)
 {
@@ -178,7 +196,7 @@ void apply(const Hcm &hcm, const std::vector<HcmPatch> &patches, void *output,
 		std::uint64_t value = patch.addend;
 
 		if (patch.input >= 0)
-			value += input[patch.input];
+			value += value_of(hcm.vdci, patch.input, input, count);
 		/* Words are little endian, on any host. */
 		for (int i = 0; i < 8; i++)
 			bytes[patch.offset + i] = value >> 8 * i;

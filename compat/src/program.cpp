@@ -5,6 +5,7 @@
 #include <spyre/kernel.h>
 #include <spyre/stream.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -97,6 +98,12 @@ std::vector<spyre_arg> LoadedKernel::arguments(const std::uint8_t *flits) const
 				std::to_string(address - operand.offset));
 		arg.address = address - operand.offset;
 	}
+	/* No operand reads an argument that the bundle skips, but its address has to be live. */
+	const auto used = std::find_if(args.begin(), args.end(),
+				       [](const spyre_arg &arg) { return arg.address; });
+	for (spyre_arg &arg : args)
+		if (!arg.address && used != args.end())
+			arg.address = used->address;
 	return args;
 }
 

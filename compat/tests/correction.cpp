@@ -98,6 +98,27 @@ START_TEST(too_few_values)
 }
 END_TEST
 
+/* The bundle skips argument 1: a launch leaves it out, or has a value for each number. */
+START_TEST(skipped_argument)
+{
+	const std::int64_t first = 5120, second = 1280;
+	const std::vector<std::int64_t> used = { first, second }, all = { first, 9, second };
+	const std::vector<std::int64_t> more = { first, 9, second, 8 }, fewer = { first };
+	std::vector<std::uint64_t> out(words);
+	Hcm hcm;
+
+	hcm.importJsonStr(replaced(replaced(two_inputs(), "\"-2\"]", "\"-3\"]"), "V-2\"",
+				   "V-3\""));
+	for (const auto *values : { &used, &all, &more }) {
+		out.assign(words, 1);
+		deeptools::processComputeOnHostCommand(hcm, out.data(), values);
+		ck_assert(out == expected(first, second));
+	}
+	ck_throws(deeptools::processComputeOnHostCommand(hcm, out.data(), &fewer),
+		  "the launch gives 1");
+}
+END_TEST
+
 /* A description of nothing is read, and is an error when it is computed. */
 START_TEST(empty_vdci)
 {
@@ -143,8 +164,8 @@ END_TEST
 
 int main()
 {
-	const TTest *const cases[] = { every_form_of_input, too_few_values, empty_vdci, malformed,
-				       nullptr };
+	const TTest *const cases[] = { every_form_of_input, too_few_values, skipped_argument,
+				       empty_vdci, malformed, nullptr };
 
 	return run_tests("compat_correction", cases);
 }

@@ -57,6 +57,24 @@ static int64_t base_symbol(const struct spyre_bundle_operand *o)
 	return -1 - (int64_t)(o->kind == SPYRE_OPERAND_ARG ? o->arg : POOL_SYMBOL);
 }
 
+static bool is_used(const struct spyre_bundle *b, uint32_t arg)
+{
+	for (uint32_t i = 0; i < b->num_operands; i++)
+		if (b->operands[i].kind == SPYRE_OPERAND_ARG && b->operands[i].arg == arg)
+			return true;
+	return false;
+}
+
+/* The launch of the public front-end has no tensors for numbers that the bundle skips. */
+static uint32_t count_inputs(const struct spyre_bundle *b)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < b->num_args; i++)
+		count += is_used(b, i);
+	return count;
+}
+
 /* Operand i is word i of the region: value = base address + offset. */
 static void put_correction(struct plan *p, yyjson_mut_val *vdci)
 {
@@ -67,7 +85,8 @@ static void put_correction(struct plan *p, yyjson_mut_val *vdci)
 	put_number(p, vdci, "dataformat_", 8);
 	inputs = yyjson_mut_obj_add_arr(p->doc, vdci, "inputSym_");
 	for (uint32_t i = 0; i < b->num_args; i++)
-		put_cell(p, inputs, "", -1 - (int64_t)i);
+		if (is_used(b, i))
+			put_cell(p, inputs, "", -1 - (int64_t)i);
 	defs = yyjson_mut_obj_add_arr(p->doc, vdci, "variableDefs_");
 	ssi = yyjson_mut_obj_add_obj(p->doc, vdci, "ssi_");
 	rows = yyjson_mut_obj_add_arr(p->doc, ssi, "value_and_locs_");
@@ -96,7 +115,7 @@ static void put_host_compute(struct plan *p, yyjson_mut_val *list)
 	yyjson_mut_val *c = add_command(p, list, "ComputeOnHost"), *shape, *hcm, *constants;
 
 	shape = yyjson_mut_obj_add_arr(p->doc, c, "ishape");
-	put_cell(p, shape, "", p->bundle->num_args);
+	put_cell(p, shape, "", count_inputs(p->bundle));
 	shape = yyjson_mut_obj_add_arr(p->doc, c, "oshape");
 	put_cell(p, shape, "", (int64_t)(p->correction / sizeof(uint64_t)));
 	put_number(p, c, "size", p->correction);
