@@ -201,7 +201,7 @@ START_TEST(hostile)
 		{ args + offsetof(struct code_image_arg, role), 4 },
 		{ args + offsetof(struct code_image_arg, format), 1000 },
 		{ args + offsetof(struct code_image_arg, device_rank), 9 },
-		{ args + offsetof(struct code_image_arg, reserved), 9 },
+		{ args + offsetof(struct code_image_arg, table), 9 },
 		{ args + offsetof(struct code_image_arg, device_size) + 4, 0x80000000 },
 		{ operands + offsetof(struct code_image_operand, kind), 2 },
 		{ operands + offsetof(struct code_image_operand, kind), SPYRE_OPERAND_POOL },

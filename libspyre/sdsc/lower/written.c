@@ -39,7 +39,8 @@ spyre_status written_note(struct written *w, const struct lower *l)
 	const struct address *at = l->address[s->output];
 	struct tensor *tensor, **found;
 
-	if (t->lx || t->indexed)
+	/* Addresses are those of the last part of a symbolic SDSC. */
+	if (t->lx || t->indexed || s->symbolic)
 		return SPYRE_SUCCESS;
 	tensor = calloc(1, sizeof(*tensor));
 	if (tensor) {

@@ -182,7 +182,7 @@ static spyre_status find_rows(const struct ir_sdsc *s, uint32_t tensor, struct i
 			continue;
 		if (counts(s, indices, d))
 			t->indexed |= 1u << d;
-		else if (!t->gap[d])
+		else if (s->size[d] == 1 && !t->gap[d])
 			single |= 1u << d;
 	}
 	/* With an index per element, the other dims of the indices may be the table's own. */
@@ -248,8 +248,9 @@ static spyre_status set_table(struct ir_sdsc *s, uint32_t tensor, const struct n
 	TRY(find_other(s, tensor, INDICES, all, &t->index));
 	if (t->lx)
 		return unsupported(s, tensor, "a table is in HBM, not in LX", IR_NO_DIM);
-	if (t->num_parts > 1)
-		return unsupported(s, tensor, "its sticks hold elements of several dimensions",
+	if (t->num_parts > 1 || !t->word)
+		return unsupported(s, tensor,
+				   "elements are whole bytes, along one dimension of a stick",
 				   IR_NO_DIM);
 	s->indirect = true;
 	TRY(find_rows(s, tensor, t));
