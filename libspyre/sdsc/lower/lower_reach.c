@@ -149,12 +149,14 @@ static uint64_t allocation(const struct search *x, const struct place *place)
 	return UINT64_MAX;
 }
 
-/* Sticks along the stick dim for which the allocation has room on every core. */
+/* Sticks along the stick dim for which the allocation has room, without at most the padding. */
 static uint64_t from_allocation(const struct search *x, const struct ir_sdsc *s,
 				const struct ir_tensor *t)
 {
 	uint64_t box = lower_box_bytes(s, t), stride = t->stride[t->stick];
 	uint64_t extent = t->extent[t->stick];
+	uint64_t padding = (uint64_t)ir_longest_stick(s, t->stick) / t->lanes - 1;
+	uint64_t least = extent > padding + 1 ? extent - padding : 1;
 
 	for (uint32_t c = 0; c < s->num_cores; c++) {
 		struct place place;
@@ -164,7 +166,7 @@ static uint64_t from_allocation(const struct search *x, const struct ir_sdsc *s,
 			return 0;
 		start = (uint64_t)place.value.constant;
 		bytes = allocation(x, &place);
-		while (extent > 1 && box <= SPYRE_MAX_EXTENT &&
+		while (extent > least && box <= SPYRE_MAX_EXTENT &&
 		       start + box - (t->extent[t->stick] - extent) * stride > bytes)
 			extent--;
 	}
