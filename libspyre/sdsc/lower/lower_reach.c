@@ -345,12 +345,18 @@ static void shorten_inputs(const struct search *x, struct ir_sdsc *s)
 	}
 }
 
-static bool has_loops(const struct ir_bundle *bundle)
+/* In a loop, the step that writes a tensor may stand behind those that read it. */
+static bool near_loop(const struct search *x)
 {
-	for (uint32_t i = 0; i < bundle->num_stmts; i++)
+	const struct ir_bundle *bundle = &x->source->bundle;
+	uint32_t first = x->stmt > MAX_DISTANCE ? x->stmt - MAX_DISTANCE : 0;
+	uint32_t end = bundle->num_stmts - x->stmt > MAX_DISTANCE ? x->stmt + MAX_DISTANCE :
+		       bundle->num_stmts;
+
+	for (uint32_t i = first; i < end; i++)
 		if (bundle->stmts[i].kind != IR_STMT_EXECUTE)
 			return true;
-	return false;
+	return x->l->encoder->depth > 0;
 }
 
 static bool any_padded(const struct ir_sdsc *s)
@@ -366,8 +372,7 @@ void lower_reach(struct lower *l, const struct bundle_source *source, struct ir_
 	struct search x = { .l = l, .source = source,
 			    .stmt = (uint32_t)(l->stmt - source->bundle.stmts) };
 
-	/* In a loop, the step that writes a tensor may stand behind those that read it. */
-	if (s->has_window || !any_padded(s) || has_loops(&source->bundle))
+	if (s->has_window || !any_padded(s) || near_loop(&x))
 		return;
 	shorten_all(&x, s);
 	if (any_padded(s))
