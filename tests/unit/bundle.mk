@@ -2,7 +2,7 @@
 # Bundles beyond their SDSCs: launch specs, symbols, compiled bundles.
 if HAVE_CHECK
 bundle_tests = tests/unit/bundle_cache tests/unit/bundle_image tests/unit/bundle_short
-bundle_tests += tests/unit/bundle_reach tests/unit/bundle_spec tests/unit/bundle_symbols
+bundle_tests += tests/unit/bundle_spec tests/unit/bundle_symbols
 check_PROGRAMS += $(bundle_tests)
 TESTS += $(bundle_tests)
 bundle_test_common = tests/unit/bundle_files.c tests/unit/bundle_files.h tests/unit/runtime_check.h
@@ -15,9 +15,6 @@ tests_unit_bundle_cache_LDADD = $(bundle_test_libs)
 tests_unit_bundle_image_SOURCES = tests/unit/bundle_image.c $(bundle_test_common)
 tests_unit_bundle_image_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_image_LDADD = $(bundle_test_libs)
-tests_unit_bundle_reach_SOURCES = tests/unit/bundle_reach.c $(bundle_test_common)
-tests_unit_bundle_reach_CFLAGS = $(bundle_test_cflags)
-tests_unit_bundle_reach_LDADD = $(bundle_test_libs)
 tests_unit_bundle_short_SOURCES = tests/unit/bundle_short.c $(bundle_test_common)
 tests_unit_bundle_short_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_short_LDADD = $(bundle_test_libs)
@@ -40,4 +37,9 @@ tests_unit_embedded_index_SOURCES = tests/unit/embedded_index.c tests/unit/model
 	tests/unit/model_build.h
 tests_unit_embedded_index_CFLAGS = $(bundle_test_cflags)
 tests_unit_embedded_index_LDADD = $(bundle_test_libs)
+check_PROGRAMS += tests/unit/bundle_reach
+TESTS += tests/unit/bundle_reach
+tests_unit_bundle_reach_SOURCES = tests/unit/bundle_reach.c $(bundle_test_common)
+tests_unit_bundle_reach_CFLAGS = $(bundle_test_cflags)
+tests_unit_bundle_reach_LDADD = $(bundle_test_libs)
 endif
