@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/operations.h"
 
 #define MAX_DISTANCE 256u	/* statements that are searched in one direction */
 
@@ -197,9 +198,12 @@ static int64_t held(const struct ir_sdsc *s, uint32_t dim)
 	return least;
 }
 
+/* Only conversions are padded for sticks that a tensor does not have. */
 static bool is_padded(const struct ir_sdsc *s, const struct ir_tensor *t)
 {
-	return outermost(s, t) && !s->symbol[t->stick][0] && !t->gap[t->stick] &&
+	lower_rule_fn *rule = lower_rule(s->op);
+
+	return (rule == lower_convert || rule == lower_quant) && outermost(s, t) && !s->symbol[t->stick][0] && !t->gap[t->stick] &&
 	       ir_longest_stick(s, t->stick) > (int64_t)t->lanes &&
 	       !(s->size[t->stick] % ir_longest_stick(s, t->stick));
 }
