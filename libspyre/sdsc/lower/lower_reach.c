@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/operations.h"
 
 #define MAX_DISTANCE 256u	/* statements that are searched in one direction */
 
@@ -149,12 +150,14 @@ static uint64_t allocation(const struct search *x, const struct place *place)
 	return UINT64_MAX;
 }
 
-/* Sticks along the stick dim for which the allocation has room on every core. */
+/* Sticks along the stick dim for which the allocation has room, without at most the padding. */
 static uint64_t from_allocation(const struct search *x, const struct ir_sdsc *s,
 				const struct ir_tensor *t)
 {
 	uint64_t box = lower_box_bytes(s, t), stride = t->stride[t->stick];
 	uint64_t extent = t->extent[t->stick];
+	uint64_t padding = (uint64_t)ir_longest_stick(s, t->stick) / t->lanes - 1;
+	uint64_t least = extent > padding + 1 ? extent - padding : 1;
 
 	for (uint32_t c = 0; c < s->num_cores; c++) {
 		struct place place;
@@ -164,7 +167,7 @@ static uint64_t from_allocation(const struct search *x, const struct ir_sdsc *s,
 			return 0;
 		start = (uint64_t)place.value.constant;
 		bytes = allocation(x, &place);
-		while (extent > 1 && box <= SPYRE_MAX_EXTENT &&
+		while (extent > least && box <= SPYRE_MAX_EXTENT &&
 		       start + box - (t->extent[t->stick] - extent) * stride > bytes)
 			extent--;
 	}
@@ -195,9 +198,12 @@ static int64_t held(const struct ir_sdsc *s, uint32_t dim)
 	return least;
 }
 
+/* Only conversions are padded for sticks that a tensor does not have. */
 static bool is_padded(const struct ir_sdsc *s, const struct ir_tensor *t)
 {
-	return outermost(s, t) && !s->symbol[t->stick][0] && !t->gap[t->stick] &&
+	lower_rule_fn *rule = lower_rule(s->op);
+
+	return (rule == lower_convert || rule == lower_quant) && outermost(s, t) && !s->symbol[t->stick][0] && !t->gap[t->stick] &&
 	       ir_longest_stick(s, t->stick) > (int64_t)t->lanes &&
 	       !(s->size[t->stick] % ir_longest_stick(s, t->stick));
 }
@@ -343,12 +349,18 @@ static void shorten_inputs(const struct search *x, struct ir_sdsc *s)
 	}
 }
 
-static bool has_loops(const struct ir_bundle *bundle)
+/* In a loop, the step that writes a tensor may stand behind those that read it. */
+static bool near_loop(const struct search *x)
 {
-	for (uint32_t i = 0; i < bundle->num_stmts; i++)
+	const struct ir_bundle *bundle = &x->source->bundle;
+	uint32_t first = x->stmt > MAX_DISTANCE ? x->stmt - MAX_DISTANCE : 0;
+	uint32_t end = bundle->num_stmts - x->stmt > MAX_DISTANCE ? x->stmt + MAX_DISTANCE :
+		       bundle->num_stmts;
+
+	for (uint32_t i = first; i < end; i++)
 		if (bundle->stmts[i].kind != IR_STMT_EXECUTE)
 			return true;
-	return false;
+	return x->l->encoder->depth > 0;
 }
 
 static bool any_padded(const struct ir_sdsc *s)
@@ -364,8 +376,7 @@ void lower_reach(struct lower *l, const struct bundle_source *source, struct ir_
 	struct search x = { .l = l, .source = source,
 			    .stmt = (uint32_t)(l->stmt - source->bundle.stmts) };
 
-	/* In a loop, the step that writes a tensor may stand behind those that read it. */
-	if (s->has_window || !any_padded(s) || has_loops(&source->bundle))
+	if (s->has_window || !any_padded(s) || near_loop(&x))
 		return;
 	shorten_all(&x, s);
 	if (any_padded(s))

@@ -388,6 +388,19 @@ static spyre_status param_value(struct parser *p, const struct name *key, struct
 	return SPYRE_SUCCESS;
 }
 
+/* Refuses parameters for the size of a dimension, which have a granularity and a maximum. */
+static spyre_status no_dimension(struct parser *p, const struct name *key)
+{
+	struct parser ahead = *p;
+
+	if (!take(&ahead, ":") || !take(&ahead, "!sdscbundle.input_arg<index") ||
+	    !take(&ahead, ","))
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+			   "%s:%u: %%%.*s is the size of a dimension; name symbols in symbolicDimInfo_ instead (docs/unsupported.md)",
+			   p->file, p->line, (int)key->len, key->text);
+}
+
 static spyre_status parse_params(struct parser *p)
 {
 	uint32_t count = 0;
@@ -399,6 +412,7 @@ static spyre_status parse_params(struct parser *p)
 		if (!first)
 			TRY(need(p, ","));
 		TRY(name(p, '%', &key));
+		TRY(no_dimension(p, &key));
 		TRY(param_value(p, &key, &value));
 		TRY(define(p, &key, &value));
 		/* The list may lack arguments that no SDSC uses. */
