@@ -142,8 +142,8 @@ Environment environment_of(const Directory &directory, int rank, int size)
 		{"RANK", std::to_string(rank)},	      {"LOCAL_RANK", std::to_string(rank)},
 		{"WORLD_SIZE", std::to_string(size)}, {"LOCAL_WORLD_SIZE", std::to_string(size)},
 		{"MASTER_ADDR", "127.0.0.1"},	      {"MASTER_PORT", "29500"},
-		{"XDG_RUNTIME_DIR", directory.path},  {"SPYRE_BACKEND", backend ? backend : "embedded"},
-		{"SPYRE_COMMS_TIMEOUT_MS", "120000"},
+		{"XDG_RUNTIME_DIR", directory.path},  {"SPYRE_COMMS_TIMEOUT_MS", "120000"},
+		{"SPYRE_BACKEND", backend ? backend : "embedded"},
 	};
 }
 

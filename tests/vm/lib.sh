@@ -45,7 +45,8 @@ run() {
 api_tests() {
 	local program
 	for program in "$build"/tests/unit/runtime_* "$build"/tests/unit/drm_* \
-		"$build"/compat/tests/boxes "$build"/compat/tests/launch \
+		"$build"/compat/tests/aiupti "$build"/compat/tests/boxes \
+		"$build"/compat/tests/comms "$build"/compat/tests/launch \
 		"$build"/compat/tests/runtime; do
 		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
 	done
