@@ -650,7 +650,7 @@ class TestCollectives:
 
     def test_two_processes(self, tmp_path):
         """Each process has its own card."""
-        code = f"""
+        code = """
 import sys
 import torch.distributed as dist
 from torch.multiprocessing import spawn

@@ -203,7 +203,8 @@ static bool is_padded(const struct ir_sdsc *s, const struct ir_tensor *t)
 {
 	lower_rule_fn *rule = lower_rule(s->op);
 
-	return (rule == lower_convert || rule == lower_quant) && outermost(s, t) && !s->symbol[t->stick][0] && !t->gap[t->stick] &&
+	return (rule == lower_convert || rule == lower_quant) && outermost(s, t) &&
+	       !s->symbol[t->stick][0] && !t->gap[t->stick] &&
 	       ir_longest_stick(s, t->stick) > (int64_t)t->lanes &&
 	       !(s->size[t->stick] % ir_longest_stick(s, t->stick));
 }
