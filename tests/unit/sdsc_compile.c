@@ -198,8 +198,8 @@ static const struct bad bads[] = {
 	{ "add", "sdsc_0.json", "\"el_\": {", "\"el_\": {\"symbolicDimInfo_\": {\"nb\": \"s0\"},",
 	  SPYRE_ERROR_PARSE, { "symbolicDimInfo_", "dimension of N_" } },
 	{ "add", "sdsc_0.json", "\"labeledDs_\"", NULL, SPYRE_ERROR_PARSE, { "not JSON" } },
-	{ "add", "sdsc_0.json", "no_indirection", "index_tensor", SPYRE_ERROR_UNSUPPORTED,
-	  { "indirect" } },
+	{ "add", "sdsc_0.json", "no_indirection", "index_tensor", SPYRE_ERROR_PARSE,
+	  { "relatedIndirectAccessAlloc_" } },
 	{ "mean_keepdim", "sdsc_0.json", "scaling_factor", "scale", SPYRE_ERROR_UNSUPPORTED,
 	  { "lacks scaling_factor" } },
 	{ "layernorm", "sdsc_0.json", "exx2scale", "scale", SPYRE_ERROR_UNSUPPORTED,
@@ -464,6 +464,12 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* Tables have indices, which the references of sdsc_card.c lack: bundle_indirect runs these. */
+static bool has_table(const char *name)
+{
+	return !strncmp(name, "gather", 6) || !strcmp(name, "scatter");
+}
+
 static void list_corpus(void)
 {
 	const char *root = getenv("SPYRE_SRCDIR");
@@ -473,7 +479,7 @@ static void list_corpus(void)
 	snprintf(corpus, sizeof(corpus), "%s/tests/conformance/bundles", root ? root : ".");
 	dir = opendir(corpus);
 	while (dir && (entry = readdir(dir)) && num_bundles < 256)
-		if (entry->d_name[0] != '.' && !strchr(entry->d_name, '.'))
+		if (!strchr(entry->d_name, '.') && !has_table(entry->d_name))
 			bundles[num_bundles++] = strdup(entry->d_name);
 	if (dir)
 		closedir(dir);
