@@ -30,11 +30,14 @@ static const struct make_case unsupported[] = {
 	{ SHUFFLE(FP16, "SEN169_FP16 mb* out"), HELD(ROWS, COLUMNS) },
 	{ .op = "shuffle", .dims = "mb:4/2 out:192", .tensor = { FP16, FP16 },
 	  HELD(ROWS, COLUMNS) },
+	/* An earlier kernel's tensor: no other SDSC of the bundle writes it. */
+	{ SHUFFLE(FP16, FP16), HELD(ROWS, COLUMNS) },
 };
 
 static const char *const unsupported_texts[] = {
 	"a tensor in HBM", "a tensor in HBM", "SEN169_FP16 to IEEE_FP32",
 	"sticks along out that become sticks along mb", "slices of out that begin within a stick",
+	"Tensor0 is in LX from byte 0 on, which no earlier SDSC of the bundle writes",
 };
 
 static const struct make_case wrong[] = {

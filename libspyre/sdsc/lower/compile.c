@@ -10,6 +10,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/lower_fit.h"
 #include "libspyre/sdsc/lower/operations.h"
+#include "libspyre/sdsc/lower/resident.h"
 #include "libspyre/sdsc/lower/symbol_cut.h"
 #include "libspyre/sdsc/lower/written.h"
 #include "libspyre/sdsc/parse/source.h"
@@ -34,21 +35,6 @@ struct compiler {
 static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
 {
 	return tensor == s->output;
-}
-
-/*
- * Reductions list their output among the inputs, although they do not read it; indices are
- * read, although they are not among the inputs.
- */
-static bool is_input(const struct ir_sdsc *s, uint32_t tensor)
-{
-	for (uint32_t i = 0; i < s->num_tensors; i++)
-		if (s->tensor[i].indexed && s->tensor[i].index == tensor)
-			return true;
-	for (uint32_t i = 0; i < s->num_inputs; i++)
-		if (s->input[i] == tensor && tensor != s->output)
-			return true;
-	return false;
 }
 
 /*
@@ -78,9 +64,9 @@ static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 		c->baked = c->baked || (!tensor->lx && tensor->start[0] >= 0);
 		if (tensor->lx || tensor->start[0] < 0 || tensor->start[0] >> IR_SEGMENT_SHIFT)
 			continue;
-		if (is_input(s, t) && !c->wrote_first)
+		if (lower_is_input(s, t) && !c->wrote_first)
 			c->read_first = true;
-		if (is_input(s, t) && c->wrote_first)
+		if (lower_is_input(s, t) && c->wrote_first)
 			c->baked_pool = true;
 	}
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
@@ -131,7 +117,7 @@ static void note_args(struct compiler *c, const struct lower *l, uint64_t *eleme
 		spyre_arg_info shape = { 0 }, *info;
 		uint64_t n;
 
-		if (s->tensor[t].lx || (!is_input(s, t) && !is_output(s, t)))
+		if (s->tensor[t].lx || (!lower_is_input(s, t) && !is_output(s, t)))
 			continue;
 		kind = &c->encoder.kind[l->address[t][0].operand];
 		if (kind->kind != SPYRE_OPERAND_ARG)
@@ -292,6 +278,7 @@ static spyre_status compile(struct compiler *c)
 		c->baked_pool = spec->pool_size;
 	c->baked_pool |= bundle->has_pool;
 	TRY(lower_all(c));
+	TRY(resident_check(c->source));
 	fill_args(c);
 	TRY(place_pool(c));
 	TRY(encoder_finish(&c->encoder, &c->out->image, &c->out->image_bytes));

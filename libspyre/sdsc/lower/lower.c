@@ -106,6 +106,17 @@ void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct
 	memcpy(view->loop_stride, at->per_iter, sizeof(view->loop_stride));
 }
 
+bool lower_is_input(const struct ir_sdsc *s, uint32_t tensor)
+{
+	for (uint32_t i = 0; i < s->num_tensors; i++)
+		if (s->tensor[i].indexed && s->tensor[i].index == tensor)
+			return true;
+	for (uint32_t i = 0; i < s->num_inputs; i++)
+		if (s->input[i] == tensor && tensor != s->output)
+			return true;
+	return false;
+}
+
 uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t)
 {
 	uint64_t bytes = SPYRE_STICK_BYTES;

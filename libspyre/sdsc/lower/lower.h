@@ -38,6 +38,11 @@ spyre_status lower_unsupported(const struct lower *l, const char *format, ...)
 void lower_view(struct spyre_view *view, const struct ir_tensor *t, const struct address *at);
 /* Last byte (exclusive) of one core's box, from its start. */
 uint64_t lower_box_bytes(const struct ir_sdsc *s, const struct ir_tensor *t);
+/*
+ * True if the operation reads the tensor. Reductions list their output among the inputs,
+ * although they do not read it; indices are read, although they are not among the inputs.
+ */
+bool lower_is_input(const struct ir_sdsc *s, uint32_t tensor);
 bool lower_varies(const struct ir_tensor *t, uint32_t dim);
 /* Refuses coordinateMasking_ of the dims with a bit in @dims, which the output lacks. */
 spyre_status lower_unmasked(struct lower *l, uint32_t dims);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* Tensors that stay in LX between the SDSCs of a bundle. Internal. */
+#ifndef SPYRE_SDSC_RESIDENT_H
+#define SPYRE_SDSC_RESIDENT_H
+
+#include "libspyre/sdsc/parse/source.h"
+
+/*
+ * Refuses an SDSC that reads memory of LX which the bundle has not written: an earlier
+ * kernel's data are not there, since LX is zero when a program starts.
+ */
+spyre_status resident_check(const struct bundle_source *source);
+
+#endif /* SPYRE_SDSC_RESIDENT_H */
