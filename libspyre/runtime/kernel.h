@@ -6,7 +6,7 @@
 #include "libspyre/runtime/stream.h"
 #include "libspyre/sdsc/parse/source.h"
 
-/* What a program depends on: values of the symbols, and bytes of the tables by argument. */
+/* The sizes that a program is made for: values of the symbols, bytes of the tables by argument. */
 struct kernel_sizes {
 	int64_t values[BUNDLE_MAX_SYMBOLS];
 	uint64_t bytes[SPYRE_MAX_OPERANDS];	/* 0: not a table */
