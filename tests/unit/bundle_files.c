@@ -43,7 +43,7 @@ void files_build(const char *folder, const char *op, int64_t (*size)[2], uint32_
 
 void files_write(const char *folder, const char *file, const char *text)
 {
-	char path[256];
+	char path[1024];
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, file);
@@ -55,7 +55,7 @@ void files_write(const char *folder, const char *file, const char *text)
 
 char *files_read(const char *folder, const char *file)
 {
-	char path[256], *text = calloc(1, FILES_MAX_TEXT);
+	char path[1024], *text = calloc(1, FILES_MAX_TEXT);
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s", folder, file);
@@ -82,8 +82,25 @@ void files_edit(const char *folder, const char *file, const char *from, const ch
 
 bool files_exist(const char *folder, const char *file)
 {
-	char path[256];
+	char path[1024];
 
 	snprintf(path, sizeof(path), "%s/%s", folder, file);
 	return !access(path, F_OK);
+}
+
+void files_copy(const char *folder, const char *name)
+{
+	static const char *const files[] = { "bundle.mlir", "sdsc_0.json", "sdsc_1.json",
+					     "launch_spec.json" };
+	const char *root = getenv("SPYRE_SRCDIR");
+	char from[512], *text;
+
+	snprintf(from, sizeof(from), "%s/tests/conformance/bundles/%s", root ? root : ".", name);
+	for (int i = 0; i < 4; i++) {
+		if (!files_exist(from, files[i]))
+			continue;
+		text = files_read(from, files[i]);
+		files_write(folder, files[i], text);
+		free(text);
+	}
 }

@@ -21,6 +21,8 @@ void files_write(const char *folder, const char *file, const char *text);
 char *files_read(const char *folder, const char *file);
 /* Replaces the first occurrence of @from, which must exist. */
 void files_edit(const char *folder, const char *file, const char *from, const char *to);
+/* Copies a recorded bundle of the conformance tests. */
+void files_copy(const char *folder, const char *name);
 bool files_exist(const char *folder, const char *file);
 
 #endif /* BUNDLE_FILES_H */

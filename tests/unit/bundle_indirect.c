@@ -20,23 +20,6 @@ static spyre_stream *stream;
 static spyre_kernel *kernel;
 static spyre_devptr indices, rows, out;
 
-/* Copies a bundle of tests/conformance, which the test may edit. */
-static void copy_bundle(const char *name)
-{
-	static const char *const files[] = { "bundle.mlir", "sdsc_0.json", "sdsc_1.json" };
-	const char *root = getenv("SPYRE_SRCDIR");
-	char from[256], *text;
-
-	snprintf(from, sizeof(from), "%s/tests/conformance/bundles/%s", root ? root : ".", name);
-	for (int i = 0; i < 3; i++) {
-		if (!files_exist(from, files[i]))
-			continue;
-		text = files_read(from, files[i]);
-		files_write(folder, files[i], text);
-		free(text);
-	}
-}
-
 static void setup(void)
 {
 	files_make(folder);
@@ -138,7 +121,7 @@ START_TEST(other_sizes)
 {
 	static const uint32_t low[POINTS] = { 3, 0, 7, 7, 1 }, high[POINTS] = { 15, 8, 0, 9, 7 };
 
-	copy_bundle("gather");
+	files_copy(folder, "gather");
 	if (_i)
 		load_image();
 	else
@@ -164,7 +147,7 @@ START_TEST(memory_ends)
 	static const uint32_t last[POINTS] = { 5, 0, 1, 2, 3 }, beyond[POINTS] = { 0, 0, 0, 0, 6 };
 	spyre_devptr table;
 
-	copy_bundle("gather");
+	files_copy(folder, "gather");
 	load();
 	ck_ok(spyre_mem_alloc(context, 6 * ROW_BYTES, &table));
 	set_rows(table, 6);
@@ -184,7 +167,7 @@ START_TEST(bad_index)
 	uint8_t before[ROW_BYTES], after[ROW_BYTES];
 	spyre_devptr memory;
 
-	copy_bundle(_i % 2 ? "gather_exp" : "gather");
+	files_copy(folder, _i % 2 ? "gather_exp" : "gather");
 	load();
 	set_rows(rows, MAX_ROWS);
 	set_indices(index);
@@ -209,7 +192,7 @@ START_TEST(bad_scatter)
 	spyre_devptr source;
 	spyre_arg args[4];
 
-	copy_bundle("scatter");
+	files_copy(folder, "scatter");
 	load();
 	ck_ok(spyre_mem_alloc(context, MAX_ROWS * ROW_BYTES, &source));
 	set_rows(rows, 8);
@@ -236,7 +219,7 @@ START_TEST(wrong_tables)
 	spyre_arg args[3];
 	spyre_devptr small;
 
-	copy_bundle("gather");
+	files_copy(folder, "gather");
 	load();
 	set_indices(zero);
 	memcpy(args, one_stick, sizeof(args));
@@ -301,7 +284,7 @@ static const struct {
 
 START_TEST(malformed)
 {
-	copy_bundle("gather");
+	files_copy(folder, "gather");
 	files_edit(folder, "sdsc_0.json", edits[_i].from, edits[_i].to);
 	ck_status(spyre_kernel_load(context, folder, &kernel), edits[_i].status);
 	ck_mentions(edits[_i].text);
@@ -311,7 +294,7 @@ END_TEST
 /* Rows that are not outermost have a distance that depends on their number. */
 START_TEST(inner_rows)
 {
-	copy_bundle("gather");
+	files_copy(folder, "gather");
 	files_edit(folder, "sdsc_0.json", "\"ldsIdx_\": 1,\n              \"component_\": \"hbm\",",
 		   "\"ldsIdx_\": 1, \"component_\": \"hbm\", \"layoutDimOrder_\": [\"mb\", \"out\"],");
 	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_UNSUPPORTED);
@@ -321,7 +304,7 @@ END_TEST
 
 START_TEST(unknown_size)
 {
-	copy_bundle("gather");
+	files_copy(folder, "gather");
 	for (int i = 0; i < 2; i++)
 		files_edit(folder, "bundle.mlir", "%arg_1_base_addr", "%pool_base_addr");
 	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_UNSUPPORTED);

@@ -49,24 +49,6 @@ static const struct sample samples[] = {
 
 static char folder[64];
 
-static void take(const char *bundle)
-{
-	static const char *const files[] = { "bundle.mlir", "sdsc_0.json", "launch_spec.json" };
-	const char *root = getenv("srcdir");
-	char from[512];
-
-	snprintf(from, sizeof(from), "%s/tests/conformance/bundles/%s", root ? root : ".", bundle);
-	for (int i = 0; i < 3; i++) {
-		char *text;
-
-		if (!files_exist(from, files[i]))
-			continue;
-		text = files_read(from, files[i]);
-		files_write(folder, files[i], text);
-		free(text);
-	}
-}
-
 static void setup(void)
 {
 	files_make(folder);
@@ -104,7 +86,7 @@ START_TEST(launches)
 	spyre_arg args[2];
 	uint64_t bytes = 0;
 
-	take(s->bundle);
+	files_copy(folder, s->bundle);
 	if (s->spec)
 		files_write(folder, "launch_spec.json", s->spec);
 	ck_ok(spyre_kernel_load(context, folder, &kernel));
@@ -168,7 +150,7 @@ START_TEST(refused)
 	const struct edit *e = &edits[_i];
 	struct spyre_bundle bundle;
 
-	take(e->bundle);
+	files_copy(folder, e->bundle);
 	files_edit(folder, "sdsc_0.json", e->from, e->to);
 	ck_status(spyre_bundle_load(folder, 32, CODE_CACHE_OFF, &bundle, NULL), e->status);
 	for (int i = 0; i < 2 && e->words[i]; i++)
@@ -188,7 +170,7 @@ START_TEST(other_layouts)
 	struct spyre_bundle bundle;
 	char text[256];
 
-	take("restickify_gap");
+	files_copy(folder, "restickify_gap");
 	snprintf(text, sizeof(text), "{\"args\": [" LAYOUT(0, "input", "%s")
 		 ", {\"arg_index\": 1, \"role\": \"output\"}]}", layouts[_i]);
 	files_write(folder, "launch_spec.json", text);
