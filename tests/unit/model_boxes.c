@@ -288,11 +288,8 @@ int main(void)
 {
 	Suite *suite = suite_create("model_boxes");
 	TCase *tc = tcase_create("boxes");
-	int units = 0;
+	int units = test_units_report();
 
-	while (test_units()[units])
-		units++;
-	test_units_report();
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, test_parts);
 	tcase_add_test(tc, test_transposed);

@@ -436,11 +436,8 @@ int main(void)
 {
 	Suite *suite = suite_create("model_dma");
 	TCase *tc = tcase_create("dma");
-	int units = 0;
+	int units = test_units_report();
 
-	while (test_units()[units])
-		units++;
-	test_units_report();
 	tcase_set_timeout(tc, 300);
 	tcase_add_test(tc, test_formats);
 	tcase_add_loop_test(tc, test_tile_of_partial_lanes, 0, units);

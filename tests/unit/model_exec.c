@@ -721,11 +721,8 @@ int main(void)
 {
 	Suite *suite = suite_create("model_exec");
 	TCase *tc = tcase_create("exec");
-	int units = 0;
+	int units = test_units_report();
 
-	while (test_units()[units])
-		units++;
-	test_units_report();
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, test_sfu_dense, 0, NUM_FUNCTIONS);
 	tcase_add_loop_test(tc, test_sfu_strided, 0, NUM_FUNCTIONS);

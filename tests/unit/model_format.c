@@ -347,11 +347,8 @@ int main(void)
 {
 	Suite *suite = suite_create("model_format");
 	TCase *tc = tcase_create("codecs");
-	int units = 0;
+	int units = test_units_report();
 
-	while (test_units()[units])
-		units++;
-	test_units_report();
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_decode_all);
 	tcase_add_test(tc, test_encode_stride);

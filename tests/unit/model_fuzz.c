@@ -292,11 +292,8 @@ int main(void)
 {
 	Suite *suite = suite_create("model_fuzz");
 	TCase *tc = tcase_create("fuzz");
-	int units = 0;
+	int units = test_units_report();
 
-	while (test_units()[units])
-		units++;
-	test_units_report();
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, test_random_programs, 0, units);
 	tcase_add_test(tc, test_damaged_programs);

@@ -147,9 +147,9 @@ const struct spyre_unit *const *test_units(void)
 	return units;
 }
 
-void test_units_report(void)
+int test_units_report(void)
 {
-	int i;
+	int i, units = 0;
 
 	for (i = 0; i < 3; i++) {
 		if (!spyre_unit_find(unit_names[i]))
@@ -157,6 +157,9 @@ void test_units_report(void)
 		else if (!cpu_runs(unit_names[i]))
 			printf("# unit %s skipped: this CPU lacks it\n", unit_names[i]);
 	}
+	while (test_units()[units])
+		units++;
+	return units;
 }
 
 void guarded_alloc(struct guarded *g, size_t bytes)

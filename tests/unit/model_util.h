@@ -29,8 +29,8 @@ void test_host_done(struct test_host *h);
 
 /* The units in this build that this CPU can run; NULL-terminated. */
 const struct spyre_unit *const *test_units(void);
-/* Prints the skipped units to the log. */
-void test_units_report(void);
+/* Prints the skipped units to the log; returns the number of the others. */
+int test_units_report(void);
 
 /* Memory with guard bytes before and after. */
 struct guarded {
