@@ -6,17 +6,20 @@
 number=0
 failed=0
 
-# result CODE NAME: the end of $work/out explains a failure.
-result() {
+# report CODE NAME [FILE]: the end of FILE explains a failure.
+report() {
 	number=$((number + 1))
 	if [ "$1" = 0 ]; then
 		echo "ok $number - $2"
 	else
 		echo "not ok $number - $2"
-		tail -n 20 "$work/out" | sed 's/^/# /'
+		[ $# -lt 3 ] || tail -n 20 "$3" | sed 's/^/# /'
 		failed=1
 	fi
 }
+
+# result CODE NAME: the same with $work/out.
+result() { report "$1" "$2" "$work/out"; }
 
 # try NAME COMMAND...: the command succeeds.
 try() {

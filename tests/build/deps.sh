@@ -6,6 +6,7 @@
 # down how they are called.
 set -u
 src=${SPYRE_SRCDIR:?}
+. "$src/tests/tap.sh"
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 release=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}")
@@ -31,15 +32,9 @@ stand_in apt-cache ''
 stand_in apt-get "[ \"\$1\" != indextargets ] || echo 'file:/nowhere $release'"
 stand_in tee 'cat >/dev/null'
 stand_in dpkg ''
-number=0
-ok() {
-	number=$((number + 1))
-	if [ "$2" = 0 ]; then
-		echo "ok $number - $1"
-	else
-		echo "not ok $number - $1"
-		sed 's/^/# /' "$work/out" "$work/calls"
-	fi
+ok() { # NAME CODE
+	cat "$work/out" "$work/calls" >"$work/said"
+	report "$2" "$1" "$work/said"
 }
 run() {
 	: >"$work/calls"

@@ -4,21 +4,11 @@
 # spyre build: its explanations, and launches of composed operations.
 set -u
 spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
+. "${SPYRE_SRCDIR:?}/tests/tap.sh"
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
 export SPYRE_BACKEND=embedded
 unset SENCORES LX_PLANNING DXP_LX_FRAC_AVAIL HBM_POOL_PLANNING
-number=0
-
-report() { # STATUS NAME [FILE]
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		[ $# -lt 3 ] || sed 's/^/# /' "$3"
-	fi
-}
 
 # STATUS TEXT ARGUMENT...: spyre build exits with STATUS and prints TEXT.
 says() {

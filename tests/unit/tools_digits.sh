@@ -5,19 +5,9 @@
 set -u
 digits=${SPYRE_BUILDDIR:?}/examples/digits/digits
 data=${SPYRE_SRCDIR:?}/examples/digits
+. "${SPYRE_SRCDIR:?}/tests/tap.sh"
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
-number=0
-
-report() { # STATUS NAME [FILE]
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		[ $# -lt 3 ] || sed 's/^/# /' "$3"
-	fi
-}
 value() { # NAME: the number after it in the output
 	awk -v name="$1" 'index($0, name) == 1 { print substr($0, 19) + 0; exit }' "$work/out"
 }

@@ -4,19 +4,9 @@
 # Bundles written and run by the spyre command.
 set -u
 spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
+. "${SPYRE_SRCDIR:?}/tests/tap.sh"
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
-number=0
-
-report() { # STATUS NAME [FILE]
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		[ $# -lt 3 ] || sed 's/^/# /' "$3"
-	fi
-}
 
 # NAME EXPECTED OP OPERAND...: builds and launches with inputs of ones; the whole first
 # printed row is EXPECTED.

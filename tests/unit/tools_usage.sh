@@ -5,19 +5,9 @@
 set -u
 spyre=${SPYRE_BUILDDIR:?}/tools/spyre/spyre
 src=${SPYRE_SRCDIR:?}
+. "$src/tests/tap.sh"
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
-number=0
-
-report() { # STATUS NAME [FILE]
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number - $2"
-	else
-		echo "not ok $number - $2"
-		[ $# -lt 3 ] || sed 's/^/# /' "$3"
-	fi
-}
 
 # STATUS TEXT ARGUMENT...: exits with STATUS, prints TEXT on stderr and nothing on stdout.
 refused() {
