@@ -20,12 +20,22 @@ verdict() {
 	if [ "$1" = 0 ]; then echo "ok - $2"; else echo "not ok - $2"; fi
 }
 
+# node_ready: waits until mdev has given the node of a card that came back to its group.
+node_ready() {
+	local _
+	for _ in {1..50}; do
+		[ "$(stat -c %a "$node" 2>/dev/null)" != 660 ] || return 0
+		sleep 0.1
+	done
+}
+
 # run WHO NAME COMMAND...: prints its results, named after program and user. A
 # program that crashes or has no result is a failure as well.
 run() {
 	local -n prefix=$1
 	local name="$2 as $1" status start=$SECONDS
 	shift 2
+	[ "${#prefix[@]}" = 0 ] || node_ready
 	timeout -k 5 "${SPYRE_TEST_TIMEOUT:-240}" "${prefix[@]}" "$@" >/tmp/output 2>&1
 	status=$?
 	sed -nE -e "s|^1\.\.0 *# *(SKIP.*)|ok - $name # \1|Ip" -e '/^#/p' \

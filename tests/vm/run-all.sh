@@ -108,10 +108,6 @@ for number in 1 3 8; do
 done
 
 insmod "$module" cores=4 lpddr_mib=64 counters_paranoid=0
-for _ in {1..50}; do
-	[ "$(stat -c %a "$node")" = 660 ] && break	# mdev has seen it
-	sleep 0.1
-done
 for who in $users; do
 	run "$who" "abi-counters with counters_paranoid=0" "$build/tests/abi/abi-counters"
 done
