@@ -44,7 +44,7 @@ struct spyre_share {
 };
 
 /**
- * struct spyre_card - what the PF knows of its VFs
+ * struct spyre_card - the VFs of a PF
  */
 struct spyre_card {
 	/** @users: queues and allocations of the PF in use; -1 while there are VFs. */

@@ -80,7 +80,7 @@ struct spyre_device {
 	struct spyre_coredump coredump;
 	/** @inject: faults to come. */
 	struct spyre_injections inject;
-	/** @gone: signals at the unplug, for who waits for other drivers' fences. */
+	/** @gone: fence that signals at the unplug, to end waits for other drivers' fences. */
 	struct dma_fence gone;
 	/** @gone_lock: of @gone. */
 	spinlock_t gone_lock;
