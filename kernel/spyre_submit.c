@@ -351,7 +351,7 @@ static int spyre_submission_waits(struct spyre_submission *s)
 		if (ret)
 			return ret;
 	}
-	/* Read after the addresses were resolved, so that it covers every mapping that was found. */
+	/* Read after the addresses were resolved, so that it covers all mappings found. */
 	return spyre_submission_wait(s, spyre_vm_last_bind(s->sfile->vm));
 }
 
