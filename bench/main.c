@@ -37,7 +37,7 @@ static void usage(FILE *out)
 	      "  --samples N     samples per figure, 5 to 99 (9)\n"
 	      "  --threads N     host threads of card and peer (all CPUs)\n"
 	      "  --match TEXT    only rows with TEXT in their name\n"
-	      "  --bundles DIR   what bench/chains.py wrote: gelu, softmax, layernorm\n"
+	      "  --bundles DIR   bundles of bench/chains.py: gelu, softmax, layernorm\n"
 	      "  --vm            the figures of the kernel module: launch, submit, uring, ...\n"
 	      "  --node PATH     accel node of submit (/dev/accel/accel0)\n",
 	      out);

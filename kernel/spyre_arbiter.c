@@ -4,27 +4,28 @@
  *
  * A place is the right to use the host's processors; there are max_active.  A
  * job has one during its time slice, and as many cores of its queue's partition
- * as its widest program.  Its context pays for the time with the greater of the
- * two shares of the card, so that many narrow jobs and few wide ones weigh the
- * same.  Within a class the context that has used least is next, whatever the
- * number of its queues; its queues alternate.  One that comes back after a
- * pause begins where the others are, less one slice at most.  One that stays
- * but cannot use its share, for want of queues or of cores, pays more the
- * further it falls behind.  No context saves up.
+ * as its widest program needs.  Its context is charged for the time by the
+ * greater of its shares of cores and places, so that many narrow jobs and few
+ * wide ones are measured alike.  Within a class the context with the least
+ * service runs next, whatever the number of its queues; its queues alternate.
+ * A context that returns after a pause starts level with the others, less one
+ * slice at most.  One that stays but cannot use its share, for lack of queues or
+ * cores, is charged more the further it falls behind.  No context accumulates
+ * credit.
  *
- * The high class comes first.  While the low class waits, it is owed a part
- * of the time that the high one uses, and comes first itself as soon as that
- * makes a slice.
+ * The high class precedes the low one.  While the low class waits, it is owed a
+ * part of the time that the high class uses, and takes precedence as soon as
+ * this amounts to a slice.
  *
- * A job that cannot have its cores yet keeps those of its partition from all
- * that come after it; otherwise a wide job would never find them free at once.
+ * A job that cannot get its cores yet reserves those of its partition against
+ * all later claims; otherwise a wide job might never find them free together.
  *
- * No decision walks over claims that cannot start.  The waiting claims of a
- * context, and the contexts of a class, are trees in the order of service whose
- * nodes know which cores the claims below them ask for, by the runners that
- * these claims can use.  A claim that is found either starts or takes at
- * least one core out of the question, so a decision is at most 33 descents of
- * two trees per class, for any number of contexts and queues.
+ * No decision iterates over claims that cannot start.  The waiting claims of a
+ * context, and the contexts of a class, are trees in the order of service.  Each
+ * node holds the union of the cores that the claims below it request, for each
+ * kind of runner that these claims can use.  A claim that is found either starts
+ * or removes at least one core from the search, so a decision takes at most 33
+ * descents of two trees per class, for any number of contexts and queues.
  */
 #include <linux/bitops.h>
 #include <linux/minmax.h>
@@ -34,15 +35,15 @@
 
 #include "spyre_arbiter.h"
 
-/* Shares of the card are counted in so many parts. */
+/* A whole card in units of shares. */
 #define SPYRE_ARB_PARTS 1024u
-/* A context that is further behind its class pays more for its time. */
+/* A context that is further behind its class is charged more for its time. */
 #define SPYRE_ARB_LAG (4 * SPYRE_ARB_SLICE_NS)
-/* A greater lag counts as this one: products of a lag and a slice fit into 64 bits. */
+/* Larger lags count as this one, so that products of a lag and a slice fit into 64 bits. */
 #define SPYRE_ARB_LAG_MAX BIT_ULL(40)
 /* Stands for cores where a claim needs none. */
 #define SPYRE_ARB_NO_CORES BIT_ULL(32)
-/* The low class does not save up either, nor does it run up debts. */
+/* Limits the credit and the debt of the low class. */
 #define SPYRE_ARB_OWED_MAX (4 * (s64)SPYRE_ARB_SLICE_NS)
 
 #define LOW DRM_SPYRE_PRIORITY_LOW
@@ -58,7 +59,7 @@ static struct spyre_claim *to_claim(struct rb_node *node)
 	return rb_entry(node, struct spyre_claim, wait);
 }
 
-/* Cores of which @claim needs some, as a mask. */
+/* Returns the mask of cores from which @claim's cores are taken. */
 static u64 spyre_claim_needs(const struct spyre_claim *claim)
 {
 	return claim->cores ? claim->partition : SPYRE_ARB_NO_CORES;
@@ -134,7 +135,7 @@ static bool spyre_context_less(struct rb_node *a, const struct rb_node *b)
 	       spyre_context_key(rb_entry(b, struct spyre_arb_context, node));
 }
 
-/* The runners that @context has left, given whether the pool has any. */
+/* Returns the level of free runners for @context, given whether the pool has any. */
 static u32 spyre_context_level(const struct spyre_arbiter *arb,
 			       const struct spyre_arb_context *context, bool pool)
 {
@@ -161,7 +162,7 @@ static void spyre_context_offer(const struct spyre_arbiter *arb,
 			to_claim(root)->below.of[spyre_context_level(arb, context, i)] : 0;
 }
 
-/* The claims or runners of @context, which has its place in its class, have changed. */
+/* Updates the tree of its class after the claims or runners of @context have changed. */
 static void spyre_context_update(const struct spyre_arbiter *arb,
 				 struct spyre_arb_context *context)
 {
@@ -183,13 +184,13 @@ static void spyre_context_unqueue(struct spyre_arbiter *arb, struct spyre_arb_co
 				  &spyre_context_callbacks);
 }
 
-/* The progress of @class, less @back. */
+/* Returns the progress of @class less @back. */
 static u64 spyre_class_floor(const struct spyre_arb_class *class, u64 back)
 {
 	return class->front - min(class->front, back);
 }
 
-/* The vtime of @context after a pause: it stays behind the class by one slice at most. */
+/* Returns the vtime of @context after a pause: behind its class by one slice at most. */
 static u64 spyre_context_start(const struct spyre_arb_class *class,
 			       const struct spyre_arb_context *context)
 {
@@ -197,11 +198,11 @@ static u64 spyre_context_start(const struct spyre_arb_class *class,
 }
 
 /*
- * Puts @cost on the bill of @context.  One that lags far behind its class
- * could not use its share, and must not shut out the others until it has
- * caught up.  It pays the more the further it is behind, so that its lag is
- * worth no more than the lag's logarithm.  Those that lag together, since they
- * want the same cores, pay alike and share alike.
+ * Charges @cost to @context.  A context that lags far behind its class could
+ * not use its share, and must not monopolise the card until it has caught up.
+ * The further it lags the more it is charged, so that its lag counts only
+ * logarithmically.  Contexts that lag equally, because they need the same
+ * cores, are charged equally and share equally.
  */
 static void spyre_context_pay(const struct spyre_arb_class *class,
 			      struct spyre_arb_context *context, u64 cost)
@@ -209,7 +210,7 @@ static void spyre_context_pay(const struct spyre_arb_class *class,
 	const u64 floor = spyre_class_floor(class, SPYRE_ARB_LAG);
 	u64 lag, piece;
 
-	/* A quarter of what is left of the lag goes with each piece: some dozen rounds. */
+	/* Each piece removes a quarter of the remaining lag, so this takes some dozen rounds. */
 	while (cost && context->vtime < floor) {
 		lag = min(floor - context->vtime, SPYRE_ARB_LAG_MAX);
 		piece = min(cost, SPYRE_ARB_SLICE_NS / 4);
@@ -219,7 +220,7 @@ static void spyre_context_pay(const struct spyre_arb_class *class,
 	context->vtime += cost;
 }
 
-/* A slice of @context begins that will cost @ahead. */
+/* Records the start of a slice of @context that will cost @ahead. */
 static void spyre_context_begin_slice(struct spyre_arbiter *arb,
 				      struct spyre_arb_context *context, u64 ahead)
 {
@@ -231,7 +232,7 @@ static void spyre_context_begin_slice(struct spyre_arbiter *arb,
 	spyre_context_queue(arb, context);
 }
 
-/* One more claim of @context waits or runs. */
+/* Counts one more claim of @context that waits or runs. */
 static void spyre_context_enter(struct spyre_arbiter *arb, struct spyre_arb_context *context)
 {
 	struct spyre_arb_class *class = &arb->class[context->class];
@@ -250,14 +251,14 @@ static void spyre_context_leave(struct spyre_arbiter *arb, struct spyre_arb_cont
 	class->claims--;
 	if (!--context->claims)
 		spyre_context_unqueue(arb, context);
-	/* It keeps its debts, lest it comes and goes to be rid of them. */
+	/* The low class keeps its debt, so that it cannot be shed by a pause. */
 	if (!arb->class[LOW].claims) {
 		arb->owed = min(arb->owed, (s64)0);
 		arb->low_first = false;
 	}
 }
 
-/* Cost of @ns of @claim: the greater of its shares of cores and places. */
+/* Returns the cost of @ns of @claim, by the greater of its shares of cores and places. */
 static u64 spyre_claim_cost(const struct spyre_arbiter *arb, const struct spyre_claim *claim,
 			    u64 ns)
 {
@@ -266,7 +267,7 @@ static u64 spyre_claim_cost(const struct spyre_arbiter *arb, const struct spyre_
 	return ns * max(cores, SPYRE_ARB_PARTS / arb->max_active) / SPYRE_ARB_PARTS;
 }
 
-/* Between the classes: the low one earns while it waits and pays while it keeps others waiting. */
+/* Credits the low class while it waits, and debits it while it keeps the high class waiting. */
 static void spyre_arbiter_owe(struct spyre_arbiter *arb, u32 class, u64 cost)
 {
 	if (class == HIGH && arb->class[LOW].waiting)
@@ -297,7 +298,7 @@ static void spyre_claim_bill(struct spyre_arbiter *arb, struct spyre_claim *clai
 	spyre_arbiter_owe(arb, context->class, more);
 }
 
-/* Lower comes first. */
+/* Returns the rank of a class; the class with the lower rank takes precedence. */
 static u32 spyre_arbiter_rank(const struct spyre_arbiter *arb, u32 class)
 {
 	return (class == LOW) != arb->low_first;
@@ -342,7 +343,7 @@ static bool spyre_claim_fits(const struct spyre_claim *claim, u32 cores)
 	return hweight32(claim->partition & cores) >= claim->cores;
 }
 
-/* The pool first: what needs the context's own runner should find it free. */
+/* Prefers the pool, so that claims that need the context's own runner find it free. */
 static void spyre_claim_take_runner(struct spyre_arbiter *arb, struct spyre_claim *claim)
 {
 	struct spyre_arb_context *context = claim->context;
@@ -373,7 +374,7 @@ static void spyre_claim_drop_runner(struct spyre_arbiter *arb, struct spyre_clai
 	claim->runner = SPYRE_RUNNER_NONE;
 }
 
-/* Of @cores: those that are free and not kept for another claim. */
+/* Returns those of @cores that are free and not reserved for another claim. */
 static void spyre_claim_take_cores(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores)
 {
 	u32 n;
@@ -400,7 +401,7 @@ static void spyre_claim_set_state(struct spyre_claim *claim, u32 state)
 	smp_store_release(&claim->state, state);
 }
 
-/* From here to spyre_claim_end_wait() it counts as waiting. */
+/* Counts a claim as waiting, until spyre_claim_end_wait(). */
 static void spyre_claim_wait(struct spyre_arbiter *arb, struct spyre_claim *claim)
 {
 	struct spyre_arb_context *context = claim->context;
@@ -427,9 +428,9 @@ static void spyre_claim_end_wait(struct spyre_arbiter *arb, struct spyre_claim *
 }
 
 /*
- * Brings the bills up to date before a claim of @class waits.  If none of the
- * class did so far, what its contexts have had came at no other's cost, and
- * the one that comes begins beside them.
+ * Charges running slices up to now before a claim of @class begins to wait.  If
+ * no claim of the class was waiting, the time that its contexts have used was
+ * taken from no other context, and the arriving one starts level with them.
  */
 static void spyre_arbiter_settle(struct spyre_arbiter *arb, u32 class, u64 now)
 {
@@ -454,7 +455,7 @@ void spyre_arbiter_request(struct spyre_arbiter *arb, struct spyre_claim *claim,
 	claim->own_only = own_only;
 	spyre_context_enter(arb, claim->context);
 	spyre_claim_wait(arb, claim);
-	/* A class that comes first does not wait for the end of the other's slices. */
+	/* The class that takes precedence does not wait for the end of the other's slices. */
 	list_for_each_entry(other, &arb->active, node)
 		if (rank < spyre_arbiter_rank(arb, other->context->class))
 			WRITE_ONCE(other->slice_end, 0);
@@ -472,12 +473,12 @@ static void spyre_claim_activate(struct spyre_arbiter *arb, struct spyre_claim *
 	claim->paid = 0;
 	claim->ahead = spyre_claim_cost(arb, claim, SPYRE_ARB_SLICE_NS);
 	WRITE_ONCE(claim->slice_end, now + SPYRE_ARB_SLICE_NS);
-	/* The slice counts as used from its start, so that the next place is another's. */
+	/* The slice is charged when it starts, so that the next place goes to another context. */
 	spyre_context_begin_slice(arb, claim->context, claim->ahead);
 	spyre_claim_set_state(claim, SPYRE_CLAIM_ACTIVE);
 }
 
-/* Takes cores and place, not the runner, and settles the bill. */
+/* Releases cores and place of a claim, but not its runner, and charges its context. */
 static void spyre_claim_deactivate(struct spyre_arbiter *arb, struct spyre_claim *claim, u64 now)
 {
 	struct spyre_arb_context *context = claim->context;
@@ -492,7 +493,7 @@ static void spyre_claim_deactivate(struct spyre_arbiter *arb, struct spyre_claim
 	arb->num_active--;
 }
 
-/* The first waiting claim of @context that can run and needs any of @want. */
+/* Returns the first waiting claim of @context that can run and needs any of @want. */
 static struct spyre_claim *spyre_context_first(const struct spyre_arbiter *arb,
 					       const struct spyre_arb_context *context, u64 want)
 {
@@ -512,7 +513,7 @@ static struct spyre_claim *spyre_context_first(const struct spyre_arbiter *arb,
 	return NULL;
 }
 
-/* The same of all contexts of a class. */
+/* Returns the first such claim of all contexts of a class. */
 static struct spyre_claim *spyre_class_first(const struct spyre_arbiter *arb, u32 class, u64 want)
 {
 	struct rb_node *node = arb->class[class].contexts.rb_root.rb_node;
@@ -532,9 +533,9 @@ static struct spyre_claim *spyre_class_first(const struct spyre_arbiter *arb, u3
 }
 
 /*
- * A claim that cannot have its cores keeps them from those behind it.  The
- * search begins at the first again: claims that it passed over need none of
- * @want, and so none of the rest of it.
+ * A claim that cannot get its cores reserves them against later claims.  The
+ * search then continues with fewer cores: claims that it passed over need none
+ * of @want, and so none of the rest of it.
  */
 static struct spyre_claim *spyre_class_next_start(const struct spyre_arbiter *arb, u32 class,
 						  u64 *want)
@@ -565,7 +566,7 @@ struct spyre_claim *spyre_arbiter_pick(struct spyre_arbiter *arb, u64 now)
 	return claim;
 }
 
-/* The first waiting claim that has a runner. */
+/* Returns the first waiting claim that has a runner. */
 static struct spyre_claim *spyre_arbiter_next(const struct spyre_arbiter *arb)
 {
 	const u32 class = spyre_arbiter_first_class(arb);
@@ -574,7 +575,7 @@ static struct spyre_claim *spyre_arbiter_next(const struct spyre_arbiter *arb)
 	       spyre_class_first(arb, class ^ LOW ^ HIGH, ~0ull);
 }
 
-/* True if a claim of @context would come before all that wait. */
+/* Returns true if a claim of @context would precede all waiting claims. */
 static bool spyre_context_comes_first(struct spyre_arbiter *arb,
 				      const struct spyre_arb_context *context)
 {
@@ -610,7 +611,7 @@ bool spyre_arbiter_pick_light(struct spyre_arbiter *arb, struct spyre_claim *cla
 	return true;
 }
 
-/* True if @claim, which comes before @active, needs what that has; else it keeps its cores. */
+/* Returns true if @claim, which precedes @active, needs its place or cores; else reserves cores. */
 static bool spyre_claim_wants(const struct spyre_arbiter *arb, const struct spyre_claim *claim,
 			      const struct spyre_claim *active, u64 *want)
 {
@@ -627,8 +628,9 @@ static bool spyre_claim_wants(const struct spyre_arbiter *arb, const struct spyr
 }
 
 /*
- * The same for the contexts of @active's class.  Its own claims alternate
- * with it; of the others those count that would come first if it had ended.
+ * Returns the same for the contexts of @active's class.  Claims of its own
+ * context alternate with it; claims of others count if they would precede it
+ * had it ended.
  */
 static bool spyre_class_takes_over(const struct spyre_arbiter *arb,
 				   const struct spyre_claim *active, u64 want)
@@ -649,7 +651,7 @@ static bool spyre_class_takes_over(const struct spyre_arbiter *arb,
 	return false;
 }
 
-/* True if a claim that comes before @active wants what that has. */
+/* Returns true if a claim that precedes @active needs its place or cores. */
 static bool spyre_arbiter_takes_over(const struct spyre_arbiter *arb,
 				     const struct spyre_claim *active)
 {
@@ -711,7 +713,7 @@ struct spyre_claim *spyre_arbiter_any_waiting(struct spyre_arbiter *arb)
 	struct rb_node *node, *first;
 	u32 class;
 
-	/* Contexts without a claim that waits are here for one that runs: they are few. */
+	/* Contexts without a waiting claim have a running one, so only few are passed over. */
 	for (class = 0; class < SPYRE_ARB_CLASSES; class++) {
 		for (node = rb_first_cached(&arb->class[class].contexts); node;
 		     node = rb_next(node)) {

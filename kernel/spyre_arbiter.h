@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The arbiter of a card: which of the jobs that could run do run.
+ * The arbiter of a card: decides which of the jobs that are ready run.
  *
  * Pure policy: no threads, no locks, no clock.  The engine calls it under its
- * own lock, tells it the time and does what it says; so does its KUnit suite.
+ * own lock, passes the time and carries out its decisions; so does its KUnit
+ * suite.
  */
 #ifndef SPYRE_ARBITER_H
 #define SPYRE_ARBITER_H
@@ -15,7 +16,7 @@
 /* Time slice: a job that others wait for runs for at least this long. */
 #define SPYRE_ARB_SLICE_NS 1000000ull
 #define SPYRE_ARB_CLASSES 2
-/* While the low class waits, it gets one part in so many of the card. */
+/* While the low class waits, it gets one in this many parts of the card. */
 #define SPYRE_ARB_LOW_PART 16
 
 /**
@@ -28,9 +29,9 @@ enum spyre_claim_state {
 	SPYRE_CLAIM_WAITING,
 	/** @SPYRE_CLAIM_ACTIVE: has cores and one of the card's places. */
 	SPYRE_CLAIM_ACTIVE,
-	/** @SPYRE_CLAIM_LIGHT: runs beside the places, for microseconds. */
+	/** @SPYRE_CLAIM_LIGHT: runs without a place, for microseconds. */
 	SPYRE_CLAIM_LIGHT,
-	/** @SPYRE_CLAIM_ENDING: withdrawn; has nothing but the thread it ends on. */
+	/** @SPYRE_CLAIM_ENDING: withdrawn; holds only the thread on which it ends. */
 	SPYRE_CLAIM_ENDING,
 };
 
@@ -54,7 +55,7 @@ enum spyre_claim_runner {
 enum spyre_arb_level {
 	/** @SPYRE_LEVEL_BEGUN: those that have begun and are on theirs. */
 	SPYRE_LEVEL_BEGUN,
-	/** @SPYRE_LEVEL_POOL: those for which any runner will do. */
+	/** @SPYRE_LEVEL_POOL: those that can use any runner. */
 	SPYRE_LEVEL_POOL,
 	/** @SPYRE_LEVEL_OWN: all. */
 	SPYRE_LEVEL_OWN,
@@ -108,7 +109,7 @@ struct spyre_arb_context {
  * struct spyre_claim - a queue, as the arbiter sees it: one job at a time
  */
 struct spyre_claim {
-	/** @context: the context that pays. */
+	/** @context: the context that is charged. */
 	struct spyre_arb_context *context;
 	/** @node: in the arbiter's active claims. */
 	struct list_head node;
@@ -122,7 +123,7 @@ struct spyre_claim {
 	u32 state;
 	/** @runner: enum spyre_claim_runner. */
 	u32 runner;
-	/** @own_only: only its context's own runner will do. */
+	/** @own_only: it can use its context's own runner only. */
 	bool own_only;
 	/** @partition: cores that it may use. */
 	u32 partition;
@@ -162,9 +163,9 @@ struct spyre_arbiter {
 	u32 num_cores;
 	/** @free: cores without an owner. */
 	u32 free;
-	/** @max_active: jobs that run beside each other: the card's share of the host. */
+	/** @max_active: number of places: the card's share of the host's processors. */
 	u32 max_active;
-	/** @num_active: jobs that do. */
+	/** @num_active: number of places in use. */
 	u32 num_active;
 	/** @pool: runners for any context. */
 	u32 pool;
@@ -178,33 +179,33 @@ struct spyre_arbiter {
 	struct list_head active;
 	/** @class: by DRM_SPYRE_PRIORITY_*. */
 	struct spyre_arb_class class[SPYRE_ARB_CLASSES];
-	/** @owed: time that the low class has yet to get, in ns of a whole card. */
+	/** @owed: time that the low class is owed, in ns of a whole card. */
 	s64 owed;
-	/** @low_first: the low class comes first, to get it. */
+	/** @low_first: the low class takes precedence, until it has been served. */
 	bool low_first;
 };
 
 void spyre_arbiter_init(struct spyre_arbiter *arb, u32 num_cores, u32 max_active, u32 pool);
 void spyre_arb_context_init(struct spyre_arb_context *context, u32 class);
-/* @count 0: the whole card. */
+/* Initialises a claim whose partition is @count cores from @first on; 0 is the whole card. */
 void spyre_claim_init(struct spyre_arbiter *arb, struct spyre_claim *claim,
 		      struct spyre_arb_context *context, u32 first, u32 count);
 
-/* An idle claim has a job that needs so many cores. */
+/* Makes an idle claim wait for a time slice of a job that needs @cores. */
 void spyre_arbiter_request(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores,
 			   bool own_only, u64 now);
-/* Activates the waiting claim that comes first and fits; NULL if there is none. */
+/* Activates and returns the first waiting claim that can run; NULL if there is none. */
 struct spyre_claim *spyre_arbiter_pick(struct spyre_arbiter *arb, u64 now);
-/* True if the light job of an idle claim may run at once, beside the places. */
+/* Returns true if the light job of an idle claim may run at once, without a place. */
 bool spyre_arbiter_pick_light(struct spyre_arbiter *arb, struct spyre_claim *claim, u32 cores,
 			      u64 now);
-/* At the end of a slice: true if others come first; @claim then waits and holds nothing. */
+/* Called at the end of a slice.  Returns true if others precede @claim, which then waits. */
 bool spyre_arbiter_yields(struct spyre_arbiter *arb, struct spyre_claim *claim, u64 now);
-/* The job of a claim has ended: it is idle. */
+/* Makes a claim idle whose job has ended. */
 void spyre_arbiter_release(struct spyre_arbiter *arb, struct spyre_claim *claim, u64 now);
-/* The job of a waiting claim is to stop, which needs no time slice. */
+/* Withdraws a waiting claim whose job has to stop, which needs no time slice. */
 void spyre_arbiter_withdraw(struct spyre_arbiter *arb, struct spyre_claim *claim);
-/* Any waiting claim, or NULL. */
+/* Returns any waiting claim, or NULL. */
 struct spyre_claim *spyre_arbiter_any_waiting(struct spyre_arbiter *arb);
 
 #endif

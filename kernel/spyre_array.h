@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Arrays in user memory that carry their stride: an element that user space
+ * Arrays in user memory with a stride: an element that user space
  * knows longer must be zero past what this kernel knows (-E2BIG).
  */
 #ifndef SPYRE_ARRAY_H

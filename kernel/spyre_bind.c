@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * VM_BIND: operations one by one, or all together and in the order of fences.
+ * VM_BIND: synchronous operations, done one by one, and asynchronous binds, done
+ * as a whole and ordered by fences.
  */
 #include <linux/dma-fence.h>
 #include <linux/irq_work.h>
@@ -18,7 +19,7 @@
 #include "spyre_vm.h"
 
 #define SPYRE_VM_MAX_OPS 4096
-/* Asynchronous binds of a VM that wait at a time: a bound on what user space can pile up. */
+/* Limit of pending asynchronous binds of a VM, which bounds the memory that they occupy. */
 #define SPYRE_VM_MAX_BINDS 1024
 
 struct spyre_bind_wait {
@@ -29,9 +30,9 @@ struct spyre_bind_wait {
 
 /*
  * The fence of an asynchronous bind.  It holds a reference to itself while it
- * is pending, and lets go of what it waited for when it signals: a chain of
- * them is never taken apart by recursion.  Once it has signalled it points at
- * nothing but this code, and keeps the module.
+ * is pending, and releases the fences that it waited for when it signals, so
+ * that releasing a chain of binds never recurses.  Once it has signalled it
+ * refers only to this code, and holds the module.
  */
 struct spyre_bind {
 	struct dma_fence base;
@@ -40,13 +41,13 @@ struct spyre_bind {
 	struct spyre_binds *binds;
 	/* in the list of pending ones */
 	struct list_head node;
-	/* signals out of the callback of a fence, whose lock is held */
+	/* signals in its own context, since a fence's callback runs with the fence's lock held */
 	struct irq_work work;
-	/* waits not yet over, and one while they are being set up */
+	/* number of pending waits, plus one while they are being set up */
 	atomic_t left;
-	/* signals of the call that makes it, until it is published */
+	/* signals of the creating call, until the bind is published */
 	struct spyre_syncs *syncs;
-	/* the last is for the bind before; some have no fence */
+	/* the last one is for the previous bind; some have no fence */
 	u32 num_waits;
 	struct spyre_bind_wait wait[] __counted_by(num_waits);
 };
@@ -79,7 +80,7 @@ static const struct dma_fence_ops spyre_bind_ops = {
 	.release = spyre_bind_release,
 };
 
-/* All waits are over.  From any context. */
+/* Called in any context when all waits are over. */
 static void spyre_bind_finish(struct spyre_bind *bind)
 {
 	struct spyre_binds *binds = bind->binds;
@@ -91,7 +92,7 @@ static void spyre_bind_finish(struct spyre_bind *bind)
 	binds->num_pending--;
 	if (binds->closed)
 		dma_fence_set_error(&bind->base, -ECANCELED);
-	/* From here on @binds may be gone. */
+	/* @binds may be freed from here on. */
 	spin_unlock_irqrestore(&binds->lock, flags);
 
 	for (i = 0; i < bind->num_waits; i++)
@@ -113,7 +114,7 @@ static void spyre_bind_wait_over(struct dma_fence *fence, struct dma_fence_cb *b
 		irq_work_queue(&bind->work);
 }
 
-/* Everything that can fail. */
+/* Does everything that can fail. */
 static struct spyre_bind *spyre_bind_create(struct drm_file *file, struct spyre_syncs *syncs)
 {
 	struct spyre_bind *bind;
@@ -136,7 +137,7 @@ static struct spyre_bind *spyre_bind_create(struct drm_file *file, struct spyre_
 	return bind;
 }
 
-/* Of one that was not published. */
+/* Frees a bind that was not published. */
 static void spyre_bind_destroy(struct spyre_bind *bind)
 {
 	u32 i;
@@ -167,7 +168,7 @@ static void spyre_bind_arm(struct spyre_bind *bind)
 			continue;
 		atomic_inc(&bind->left);
 		if (dma_fence_add_callback(wait->fence, &wait->base, spyre_bind_wait_over))
-			atomic_dec(&bind->left);	/* it is over; ours keeps @left above 0 */
+			atomic_dec(&bind->left);	/* already signalled; @left stays above 0 */
 	}
 	if (atomic_dec_and_test(&bind->left))
 		spyre_bind_finish(bind);
@@ -219,7 +220,7 @@ static void spyre_bind_cancel(struct spyre_bind *bind)
 	int removed = 0;
 	u32 i;
 
-	/* Counting as a wait keeps it from finishing meanwhile; unless it is about to. */
+	/* An additional wait prevents the bind from finishing meanwhile, unless all are over. */
 	if (!atomic_inc_not_zero(&bind->left))
 		return;
 	for (i = 0; i < bind->num_waits; i++)
@@ -241,7 +242,7 @@ void spyre_binds_cancel(struct spyre_binds *binds)
 		dma_fence_get(&bind->base);
 		spin_unlock_irq(&binds->lock);
 		spyre_bind_cancel(bind);
-		/* If its waits were over before, it signals in a moment. */
+		/* If its waits were over before, its work item is about to signal it. */
 		dma_fence_wait(&bind->base, false);
 		dma_fence_put(&bind->base);
 		spin_lock_irq(&binds->lock);
@@ -251,7 +252,7 @@ void spyre_binds_cancel(struct spyre_binds *binds)
 	binds->last = NULL;
 }
 
-/* The BO of a MAP, or NULL for UNMAP, and a checked operation. */
+/* Checks an operation; looks up the BO of a MAP, NULL for UNMAP. */
 static int spyre_bind_op(struct drm_file *file, const struct drm_spyre_vm_bind_op *from,
 			 struct spyre_vm_op *op)
 {
@@ -269,7 +270,7 @@ static int spyre_bind_op(struct drm_file *file, const struct drm_spyre_vm_bind_o
 	return spyre_vm_op_init(op, from, &bo->base.base);
 }
 
-/* One after the other; what is done stands. */
+/* Does the operations one by one; those done before an error remain in effect. */
 static int spyre_bind_sync(struct drm_file *file, struct drm_spyre_vm_bind *args,
 			   const struct drm_spyre_vm_bind_op *from)
 {
@@ -290,7 +291,7 @@ static int spyre_bind_sync(struct drm_file *file, struct drm_spyre_vm_bind *args
 	return 0;
 }
 
-/* With everything at hand: all or none. */
+/* Prepares all operations, then does either all of them or none. */
 static int spyre_bind_apply(struct drm_file *file, struct drm_spyre_vm_bind *args,
 			    struct spyre_vm_op *ops, struct spyre_syncs *syncs)
 {

@@ -3,9 +3,9 @@
  * VM_BIND and the timeline of asynchronous binds.
  *
  * The card has no page tables, so mappings change in the table of spyre_vm.c
- * when the ioctl is made; what an asynchronous bind puts off is its fence.  It
- * signals when the waits of the call and all earlier binds of the VM have, and
- * work submitted later starts behind it.
+ * during the ioctl; an asynchronous bind only defers its fence.  The fence
+ * signals when the waits of the call and all earlier binds of the VM are over,
+ * and work that is submitted later waits for it.
  */
 #ifndef SPYRE_BIND_H
 #define SPYRE_BIND_H
@@ -40,14 +40,14 @@ struct spyre_binds {
 };
 
 void spyre_binds_init(struct spyre_binds *binds);
-/* Signals all with -ECANCELED; the caller sees to it that none is begun any more. */
+/* Signals all fences with -ECANCELED; the caller ensures that no further bind begins. */
 void spyre_binds_cancel(struct spyre_binds *binds);
-/* The last one's fence, referenced, or NULL if it has signalled. */
+/* Returns the fence of the last bind, with a reference, or NULL if it has signalled. */
 struct dma_fence *spyre_binds_last(struct spyre_binds *binds);
 
-/* The VM's lock is held from the first to the second. -EBUSY: too many are pending. */
+/* Begins a bind; the VM's lock is held until its publication. -EBUSY: too many are pending. */
 int spyre_bind_begin(struct spyre_binds *binds, struct spyre_bind *bind);
-/* Makes the fence visible; cannot fail.  The bind is the timeline's then. */
+/* Publishes the fence, which cannot fail.  The timeline owns the bind from then on. */
 void spyre_bind_publish(struct spyre_binds *binds, struct spyre_bind *bind);
 
 int spyre_ioctl_vm_bind(struct drm_device *drm, void *data, struct drm_file *file);

@@ -16,7 +16,7 @@
 #include "spyre_prime.h"
 #include "spyre_shmem.h"
 
-/* More than any card holds; keeps size arithmetic far from overflow. */
+/* Exceeds the memory of any card; prevents overflow of sums of sizes. */
 #define SPYRE_BO_MAX_BYTES BIT_ULL(37)
 
 static void spyre_bo_free(struct drm_gem_object *obj)
@@ -48,7 +48,7 @@ static const struct drm_gem_object_funcs spyre_bo_funcs = {
 	.vm_ops = &spyre_shmem_vm_ops,
 };
 
-/* Of what another driver has, the core may do nothing. */
+/* An imported BO offers nothing to the core: its exporter has the memory. */
 static const struct drm_gem_object_funcs spyre_bo_import_funcs = {
 	.free = spyre_bo_free,
 };
@@ -162,7 +162,7 @@ int spyre_ioctl_bo_mmap_offset(struct drm_device *drm, void *data, struct drm_fi
 	obj = drm_gem_object_lookup(file, args->handle);
 	if (!obj)
 		return -ENOENT;
-	/* An imported one has none: its own dma-buf is what to mmap. */
+	/* An imported BO has no offset: user space maps its dma-buf. */
 	if (!to_spyre_bo(obj)->import)
 		args->offset = drm_vma_node_offset_addr(&obj->vma_node);
 	drm_gem_object_put(obj);

@@ -18,7 +18,7 @@ struct spyre_bo {
 	struct spyre_shmem base;
 	/** @flags: DRM_SPYRE_BO_*. */
 	u32 flags;
-	/** @owner: file that pays; only set on device BOs. */
+	/** @owner: file to which a device BO is charged; NULL for others. */
 	struct spyre_file *owner;
 	/** @import: another driver's buffer, or NULL. */
 	struct spyre_import *import;
@@ -29,20 +29,20 @@ static inline struct spyre_bo *to_spyre_bo(struct drm_gem_object *obj)
 	return container_of(to_spyre_shmem(obj), struct spyre_bo, base);
 }
 
-/* A BO that is all zero, but for what the core calls back. */
+/* Allocates a BO that is zeroed except for its functions. */
 struct spyre_bo *spyre_bo_alloc(u32 flags);
-/* Referenced BO of exactly this kind, or -ENOENT, -EINVAL. */
+/* Returns the BO of this kind with a reference, or -ENOENT, -EINVAL. */
 struct spyre_bo *spyre_bo_lookup(struct drm_file *file, u32 handle, u32 kind);
-/* The same for host memory of the DMA engine: this driver's or imported. */
+/* Returns a BO of host memory, of this driver or imported, in the same way. */
 struct spyre_bo *spyre_bo_lookup_host(struct drm_file *file, u32 handle);
 /*
- * Kernel address of [offset, offset + bytes) as long as the BO lives;
- * populates it.  -EINVAL if it is empty or not within the BO.
+ * Populates [offset, offset + bytes) and returns its kernel address, which is
+ * valid as long as the BO.  -EINVAL if the range is empty or not within the BO.
  */
 void *spyre_bo_map(struct spyre_bo *bo, u64 offset, u64 bytes);
-/* Bytes that are backed by memory of the host. */
+/* Returns the number of bytes that are backed by memory of the host. */
 u64 spyre_bo_resident(struct spyre_bo *bo);
-/* Memory keys of fdinfo. */
+/* Prints the memory keys of fdinfo. */
 void spyre_bo_show_fdinfo(struct drm_printer *p, struct drm_file *file);
 
 int spyre_ioctl_bo_create(struct drm_device *drm, void *data, struct drm_file *file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * PF and VFs of a card: splitting it, what each gets, and what they add up to.
+ * PF and VFs of a card: splitting it, the share of each, and their totals.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -15,7 +15,7 @@
 
 /* Load is reported over the last one to two of these. */
 #define SPYRE_SAMPLE_NS NSEC_PER_SEC
-/* Work that closed files leave behind ends long before. */
+/* Work of closed files ends long before this. */
 #define SPYRE_CARD_SETTLE_JIFFIES HZ
 
 void spyre_card_init(struct spyre_device *spyre)
@@ -66,7 +66,7 @@ u32 spyre_card_cpus(const struct spyre_device *spyre)
 	return max(1u, cpus * spyre->num_cores / spyre->pf->num_cores);
 }
 
-/* The share of VF @vf of @count. */
+/* Returns the share of VF @vf of @count. */
 static struct spyre_share spyre_card_share(const struct spyre_device *spyre, u32 vf, u32 count)
 {
 	const u32 cores = spyre->num_cores;
@@ -97,7 +97,7 @@ static struct platform_device *spyre_card_make_vf(struct spyre_device *spyre, u3
 	pdev = platform_device_register_full(&info);
 	if (IS_ERR(pdev))
 		return pdev;
-	/* A device whose driver, or the core on its behalf, says no is there all the same. */
+	/* The device exists even if its driver, or the core, refused to bind it. */
 	ret = READ_ONCE(spyre->card.vf_error);
 	if (!ret && !device_is_bound(&pdev->dev))
 		ret = -ENODEV;
@@ -207,7 +207,7 @@ static void spyre_stats_add(struct spyre_engine_stats *sum, const struct spyre_e
 	sum->cost.bytes_written += more->cost.bytes_written;
 }
 
-/* Adds a VF's totals to its card's: a VF that is busy keeps its part of the card busy. */
+/* Adds a VF's totals to its card's. The busy time is weighted by the VF's part of the card. */
 static void spyre_vf_read_load(struct spyre_device *vf, struct spyre_engine_stats *stats)
 {
 	spyre_engine_read_stats(&vf->engine, stats);

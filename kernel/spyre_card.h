@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A card and the functions that it shows itself by: the PF, and the VFs that
- * it can be split into.  Each function is a platform device with a node, an
- * engine and memory of its own; a VF's is a child of the PF's.
+ * A card and its functions: the PF, and the VFs that it can be split into.  Each
+ * function is a platform device with a node, an engine and memory of its own;
+ * a VF's device is a child of the PF's.
  *
- * Cores and memory are dealt out evenly, what is left over one core and one
- * MiB each to the first VFs, so that the VFs' add up to the card's.  The PF
- * keeps nothing: while there are VFs it can be queried and reset, but makes no
- * queues and takes no memory, and the other way round a PF that has queues or
- * memory in use is not split.
+ * Cores and memory are distributed evenly; the remainder goes to the first VFs,
+ * one core and one MiB each, so that the shares add up to the card.  The PF keeps
+ * nothing: while there are VFs it can be queried and reset, but cannot create
+ * queues or allocate memory.  Conversely, a PF that has queues or memory in use
+ * cannot be split.
  */
 #ifndef SPYRE_CARD_H
 #define SPYRE_CARD_H
@@ -44,10 +44,10 @@ struct spyre_share {
 };
 
 /**
- * struct spyre_card - what the PF knows of its VFs
+ * struct spyre_card - the VFs of a PF
  */
 struct spyre_card {
-	/** @users: queues and pieces of memory that the PF has out; -1 while there are VFs. */
+	/** @users: queues and allocations of the PF in use; -1 while there are VFs. */
 	atomic_t users;
 	/** @lock: one change of the number of VFs at a time; no reader takes it. */
 	struct mutex lock;
@@ -55,7 +55,7 @@ struct spyre_card {
 	u32 num_vfs;
 	/** @vf_device: their platform devices; under @lock. */
 	struct platform_device *vf_device[SPYRE_MAX_VFS];
-	/** @vf_error: why the last VF could not be bound. */
+	/** @vf_error: error for which the last VF could not be bound. */
 	int vf_error;
 	/** @list_lock: protects @vfs, @retired and @sample. */
 	spinlock_t list_lock;
@@ -69,34 +69,34 @@ struct spyre_card {
 
 void spyre_card_init(struct spyre_device *spyre);
 
-/* 0 if a card of this size can be split into @count VFs, else -ERANGE. */
+/* Returns 0 if a card of this size can be split into @count VFs, else -ERANGE. */
 int spyre_card_check_vfs(u32 num_cores, u64 lpddr_bytes, u32 count);
-/* From none to @count or back; -EBUSY from one number to another, or if the PF is in use. */
+/* Creates @count VFs, or removes all for 0; -EBUSY if VFs exist or the PF is in use. */
 int spyre_card_set_vfs(struct spyre_device *spyre, u32 count);
-/* Takes all VFs away, whoever uses them. */
+/* Removes all VFs, even if they are in use. */
 void spyre_card_remove_vfs(struct spyre_device *spyre);
-/* VFs that the card can be split into. */
+/* Returns the number of VFs that the card can be split into. */
 u32 spyre_card_total_vfs(const struct spyre_device *spyre);
 
-/* A VF that has come to life shows in the PF's totals; one that goes leaves them there. */
+/* Adds a VF to the PF's totals; those of a removed VF stay in them. */
 int spyre_card_add_vf(struct spyre_device *vf);
 void spyre_card_vf_failed(struct spyre_device *pf, int error);
 void spyre_card_remove_vf(struct spyre_device *vf);
 
-/* Around whatever a function gives out of itself; -EBUSY if it has given itself to VFs. */
+/* Held while a queue or memory of a function is in use; -EBUSY if the function is split. */
 int spyre_card_hold(struct spyre_device *spyre);
 void spyre_card_release(struct spyre_device *spyre);
 
-/* CPUs of the host that @spyre may keep busy: a VF's part of them is as its part of the cores. */
+/* Returns the number of host CPUs that @spyre may use: a VF's part is that of its cores. */
 u32 spyre_card_cpus(const struct spyre_device *spyre);
 
-/* Totals of a function; those of a PF are the card's, VFs weighted by their cores. */
+/* Reads the totals of a function; those of a PF include its VFs, weighted by their cores. */
 void spyre_card_read_stats(struct spyre_device *spyre, struct spyre_engine_stats *stats);
 u64 spyre_card_lpddr_used(struct spyre_device *spyre);
-/* Modelled power and temperature of the last second or two, of the function's own load. */
+/* Reads modelled power and temperature of the function's own load, over one to two seconds. */
 void spyre_card_read_power(struct spyre_device *spyre, u32 *milliwatt, u32 *millicelsius);
 
-/* The VFs that work, referenced; returns how many. */
+/* Stores the VFs in use, with references, and returns their number. */
 u32 spyre_card_get_vfs(struct spyre_device *spyre, struct spyre_device *vfs[SPYRE_MAX_VFS]);
 
 #endif

@@ -5,9 +5,9 @@
 #include <linux/gfp.h>
 
 /*
- * For memory that user space makes the driver take: the caller's cgroup pays,
- * and a cgroup or a host that has no more gives -ENOMEM.  Without
- * __GFP_RETRY_MAYFAIL the limit of a cgroup would call its OOM killer.
+ * For memory that the driver allocates on behalf of user space: it is charged to
+ * the caller's cgroup, and fails with -ENOMEM if the cgroup or the host has no
+ * more.  Without __GFP_RETRY_MAYFAIL a cgroup's limit would invoke the OOM killer.
  */
 #define SPYRE_GFP (GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 

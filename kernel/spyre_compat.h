@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Differences between kernels, from 6.12 to the newest that docs/testing.md
- * names.  Distributions take newer interfaces into older kernels, so Kbuild
- * looks at the headers, not at the version, and says which ones there are; what
- * is a macro says so itself.
+ * names.  Distributions backport newer interfaces to older kernels, so Kbuild
+ * examines the headers instead of the version, and defines SPYRE_HAVE_*;
+ * interfaces that are macros are tested here.
  */
 #ifndef SPYRE_COMPAT_H
 #define SPYRE_COMPAT_H
@@ -63,7 +63,7 @@ static inline int spyre_sched_job_init(struct drm_sched_job *job,
 #define SPYRE_SCHED_STAT_RESET DRM_GPU_SCHED_STAT_NOMINAL
 #endif
 
-/* A feature flag of drivers with address spaces, which newer kernels do not have. */
+/* The feature flag of drivers with address spaces, which newer kernels lack. */
 #ifdef SPYRE_HAVE_DRIVER_GEM_GPUVA
 #define SPYRE_DRIVER_GEM_GPUVA DRIVER_GEM_GPUVA
 #else
@@ -84,7 +84,7 @@ static inline int spyre_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv, u64 va
 #endif
 }
 
-/* All pages have one map now. */
+/* Newer kernels have one array of all pages. */
 #ifndef nth_page
 #define nth_page(page, n) ((page) + (n))
 #endif
@@ -107,9 +107,9 @@ static inline int spyre_gpuvm_sm_map(struct drm_gpuvm *gpuvm, void *priv, u64 va
 #endif
 
 /*
- * A request that got -EAGAIN is issued again with what its SQE says now, on
- * kernels that copy the 128 bytes but go on looking at the ring, which is user
- * space's again.  Here the request looks at the copy.
+ * Some kernels copy the 128 bytes of an SQE but continue to read the ring, which
+ * user space may have overwritten, when they issue a request again after -EAGAIN.
+ * This makes the request refer to the copy.
  */
 #ifndef SPYRE_HAVE_URING_STABLE_SQE
 static inline void spyre_uring_keep_sqe(struct io_uring_cmd *cmd)
@@ -158,7 +158,7 @@ static void name(struct io_uring_cmd *cmd, unsigned int issue_flags)		\
 #define spyre_vma_is_cow(vma) is_cow_mapping((vma)->vm_flags)
 #endif
 
-/* Without it dma-buf maps an attachment as often as it is asked to. */
+/* Caches the mapping of an attachment; kernels without this flag map it at each request. */
 #ifdef SPYRE_HAVE_DMA_BUF_CACHE_SGT
 #define SPYRE_DMA_BUF_CACHE_SGT .cache_sgt_mapping = true,
 #else

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device coredumps: what a context's first failure leaves for root to read.
+ * Device coredumps: the state at the first failure of a context, for root.
  *
  * The thread that raises a fault may neither allocate nor wait, so it only keeps the
- * job's parts; the dump is made of them in a work item, after the fence.  One
- * at a time, and the core keeps one per card: faults all day cost no memory.
- * There is no data of the user's in it, in LPDDR5 or host memory.
+ * job's parts; a work item creates the dump from them, after the fence has
+ * signalled.  Dumps are created one at a time and the core keeps one per card,
+ * so repeated faults do not use more memory.  A dump has no user data, neither
+ * of LPDDR5 nor of host memory.
  */
 #include <linux/devcoredump.h>
 #include <linux/jiffies.h>
@@ -24,13 +25,13 @@
 #include "spyre_query.h"
 #include "spyre_queue.h"
 
-/* A dump costs time of the host even if it is never read: the least time between two. */
+/* Minimum time between two dumps, since a dump costs host time even if it is never read. */
 #define SPYRE_COREDUMP_JIFFIES msecs_to_jiffies(100)
 
 static_assert((int)DRM_SPYRE_COREDUMP_OPERAND_READ == (int)SPYRE_OPERAND_READ);
 static_assert((int)DRM_SPYRE_COREDUMP_OPERAND_WRITE == (int)SPYRE_OPERAND_WRITE);
 
-/* Written twice: without @buffer it counts, then it fills. */
+/* The dump is written twice: without @buffer to determine its size, then to fill the buffer. */
 struct spyre_dump {
 	u8 *buffer;
 	u64 size;
@@ -202,7 +203,7 @@ void spyre_queue_describe(struct spyre_queue *queue, struct drm_spyre_coredump_q
 	}
 }
 
-/* All that the card has to do besides; NULL if there is no memory to say it. */
+/* Returns the card's queues with their jobs; NULL if memory is not available. */
 static struct drm_spyre_coredump_queue *spyre_dump_queues(struct spyre_device *spyre, u32 *count,
 							  u32 *all)
 {
@@ -266,7 +267,7 @@ static void spyre_coredump_make(struct spyre_device *spyre)
 	dump.buffer = vzalloc(dump.size);
 	if (dump.buffer) {
 		spyre_dump_write(&dump, &spyre->coredump, queues, count, all);
-		/* Not dev_coredumpm(), which would keep the module for as long as the dump. */
+		/* dev_coredumpm() would hold the module as long as the dump exists. */
 		dev_coredumpv(spyre->drm.dev, dump.buffer, dump.size, GFP_KERNEL);
 	}
 	kvfree(queues);
@@ -282,7 +283,7 @@ static void spyre_coredump_work(struct work_struct *work)
 	WRITE_ONCE(core->next, jiffies + SPYRE_COREDUMP_JIFFIES);
 	core->job = NULL;
 	clear_bit_unlock(0, &core->busy);
-	/* Last: the card may go with it. */
+	/* This must be last, since it may release the card. */
 	spyre_job_put(job);
 }
 

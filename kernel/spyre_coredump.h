@@ -25,16 +25,16 @@ struct spyre_coredump {
 	unsigned long next;
 	/** @job: the job, its parts referenced. */
 	struct spyre_job *job;
-	/** @fault: why. */
+	/** @fault: cause of the dump. */
 	struct spyre_fault fault;
 };
 
 void spyre_coredump_init(struct spyre_device *spyre);
-/* Waits for a dump that is being made; there are no faults any more. */
+/* Waits for a dump in progress; called when no fault can be raised any more. */
 void spyre_coredump_stop(struct spyre_device *spyre);
-/* Keeps @job's parts and has a dump made of them, unless one is being made. */
+/* Keeps @job's parts and schedules a dump of them, unless one is in progress. */
 void spyre_coredump_take(struct spyre_job *job, const struct spyre_fault *fault);
-/* Describes @queue as a dump and debugfs show it. */
+/* Describes @queue for a dump and for debugfs. */
 void spyre_queue_describe(struct spyre_queue *queue, struct drm_spyre_coredump_queue *out);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * debugfs: /sys/kernel/debug/accel/<device>/
  *
- *	state	the card, its files and queues, what runs and since when, and what each
- *		queue waits for in the scheduler and in the arbiter
- *	bos	programs, and what device memory each file holds
- *	inject	faults to come, see spyre_inject.c
+ *	state	the card, its files and queues, running jobs and their start times, and
+ *		the reason for which each queue waits in the scheduler and in the arbiter
+ *	bos	programs, and the device memory of each file
+ *	inject	pending injected faults, see spyre_inject.c
  *
- * For eyes and tests; nothing here is an interface.
+ * For debugging and tests only; the format may change.
  */
 #include <linux/debugfs.h>
 #include <linux/ktime.h>
@@ -92,7 +92,7 @@ static const char *spyre_claim_state_name(u32 state)
 	return state < ARRAY_SIZE(names) ? names[state] : "unknown";
 }
 
-/* The jobs of @queue that are in the engine, and those that the scheduler still holds. */
+/* Shows the jobs of @queue in the engine, and those that the scheduler still holds. */
 static void spyre_show_jobs(struct spyre_queue *queue, struct seq_file *seq)
 {
 	const bool depends = READ_ONCE(queue->entity.dependency);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The objects of the driver and who owns whom.
+ * The objects of the driver and their ownership.
  *
  *	function (spyre_device)	one platform device, one accel node: a card, or a VF of one
  *	  engine		its arbiter and threads
  *	file (spyre_file)	one open of the node: VM, programs, queues
- *	  BO, program		count against the card's memory, on the file's bill
+ *	  BO, program		device memory, charged to the file
  *	  queue			a drm_gpu_scheduler with one entity
- *	    job			one SUBMIT; owns all it needs to run
+ *	    job			one SUBMIT; holds everything that it needs to run
  *
  * A file is referenced by its BOs, programs and queues, a queue by its jobs:
- * work in flight never points at something that close() freed.
+ * work in flight never refers to objects that close() has freed.
  *
  * The headers included below belong to members of struct spyre_device, which
  * are allocated and freed with it.  A file that uses one of these members
@@ -80,7 +80,7 @@ struct spyre_device {
 	struct spyre_coredump coredump;
 	/** @inject: faults to come. */
 	struct spyre_injections inject;
-	/** @gone: signals at the unplug, for who waits for other drivers' fences. */
+	/** @gone: fence that signals at the unplug, to end waits for other drivers' fences. */
 	struct dma_fence gone;
 	/** @gone_lock: of @gone. */
 	spinlock_t gone_lock;

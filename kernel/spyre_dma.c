@@ -4,9 +4,9 @@
  * submission until the job is freed, or those of a registered buffer, mapped
  * only.
  *
- * A job may wait for a fence of anyone's for as long as that takes, so the pins
- * are long-term ones and count against RLIMIT_MEMLOCK.  They are charged to the
- * user, not to the mm: a worker gives them back, and the process may be gone.
+ * A job may wait for any fence, for any time, so the pins are long-term pins and
+ * count against RLIMIT_MEMLOCK.  They are charged to the user, not to the mm,
+ * because a worker releases them, possibly after the process has exited.
  */
 #include <linux/bvec.h>
 #include <linux/capability.h>
@@ -39,7 +39,7 @@ static int spyre_host_span_map(struct spyre_host_span *span, u32 num, u32 offset
 	return 0;
 }
 
-/* Pages that [address, address + bytes) touches, 0 if it is not of user space. */
+/* Returns the number of pages of [address, address + bytes), 0 if it is not in user space. */
 static u64 spyre_host_span_count(u64 address, u64 bytes)
 {
 	if (address + bytes < address || address + bytes > TASK_SIZE_MAX)
@@ -54,7 +54,7 @@ static int spyre_host_span_alloc(struct spyre_host_span *span, u64 num)
 	return span->pages ? 0 : -ENOMEM;
 }
 
-/* Before anything is allocated or pinned: what is refused costs nothing. */
+/* Called before anything is allocated or pinned, so that a rejected span has no cost. */
 static int spyre_host_span_charge(struct spyre_host_span *span, u64 pages)
 {
 	const unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
@@ -123,7 +123,7 @@ int spyre_host_span_pin(struct spyre_host_span *span, struct spyre_file *sfile, 
 	return spyre_host_span_map(span, num, offset_in_page(address), bytes, write);
 }
 
-/* Pages of physically contiguous segments; false if they are not those of one mapping. */
+/* Lists the pages of contiguous segments; false if these cannot form one mapping. */
 static bool spyre_host_span_collect(struct spyre_host_span *span, struct iov_iter *iter, u64 num)
 {
 	const struct bio_vec *segment = iter->bvec;
@@ -135,7 +135,7 @@ static bool spyre_host_span_collect(struct spyre_host_span *span, struct iov_ite
 		struct page *page = segment->bv_page;
 		size_t at = segment->bv_offset + skip, end = at + bytes;
 
-		/* Only the first may begin, only the last end, within a page. */
+		/* Only the first segment may begin, and only the last may end, within a page. */
 		if ((count && offset_in_page(at)) || (bytes < left && offset_in_page(end)))
 			return false;
 		for (at &= PAGE_MASK; at < end; at += PAGE_SIZE) {

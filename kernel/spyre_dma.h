@@ -19,13 +19,13 @@ struct spyre_host_span {
 	u64 bytes;
 	/** @pages: user pages, NULL for memory of a BO. */
 	struct page **pages;
-	/** @pinned: they are this span's to unpin, not a registered buffer's. */
+	/** @pinned: the span has pinned them; false for a registered buffer. */
 	bool pinned;
 	/** @num_pages: number of them. */
 	u32 num_pages;
 	/** @user: charged for @charged pages, referenced, or NULL. */
 	struct user_struct *user;
-	/** @charged: pages on RLIMIT_MEMLOCK's account. */
+	/** @charged: number of pages charged to RLIMIT_MEMLOCK. */
 	u64 charged;
 	/** @sfile: file whose fdinfo counts @num_pages, if @pinned; the job keeps it. */
 	struct spyre_file *sfile;
@@ -36,8 +36,8 @@ struct spyre_host_span {
 };
 
 /*
- * Pins and maps user memory of the caller, and charges it to the caller's user:
- * -ENOMEM if that is more than RLIMIT_MEMLOCK allows and CAP_IPC_LOCK is missing.
+ * Pins and maps user memory of the caller, and charges it to the caller's user.
+ * -ENOMEM if this exceeds RLIMIT_MEMLOCK and the caller lacks CAP_IPC_LOCK.
  */
 int spyre_host_span_pin(struct spyre_host_span *span, struct spyre_file *sfile, u64 address,
 			u64 bytes, bool write);
@@ -45,8 +45,8 @@ int spyre_host_span_pin(struct spyre_host_span *span, struct spyre_file *sfile, 
 int spyre_host_span_fixed(struct spyre_host_span *span, struct io_uring_cmd *cmd, u64 address,
 			  u64 bytes, bool write);
 /*
- * Drops a span in any state: unmaps, marks written pages dirty, unpins,
- * uncharges.  May sleep; from any task.
+ * Releases a span in any state: unmaps, marks written pages dirty, unpins,
+ * uncharges.  May sleep; any task may call it.
  */
 void spyre_host_span_release(struct spyre_host_span *span);
 

@@ -3,7 +3,7 @@
  * spyre_vdev: virtual IBM Spyre cards behind the kernel's accel interface.
  *
  * Each card, and each VF of one, is a platform device with one /dev/accel node.
- * This file makes the devices and lists the operations of a node.
+ * This file creates the devices and lists the operations of a node.
  */
 #include <linux/mm.h>
 #include <linux/mod_devicetable.h>
@@ -142,22 +142,22 @@ static bool spyre_core_ioctl_allowed(unsigned int nr)
 }
 
 /*
- * Unplug waits for whoever is between drm_dev_enter() and drm_dev_exit(), and a
- * user decides how long a page fault in an argument or a fence of another
- * driver takes.  So the ioctls are not within, only what touches the card is:
+ * Unplug waits for code between drm_dev_enter() and drm_dev_exit(), and a user
+ * controls the duration of a page fault in an argument and of another driver's
+ * fence.  So the ioctls enter the device only around accesses to the card:
  *
- *	BO_CREATE, PROGRAM_CREATE	taking of LPDDR5 (spyre_lpddr_charge())
+ *	BO_CREATE, PROGRAM_CREATE	charging LPDDR5 (spyre_lpddr_charge())
  *	QUEUE_CREATE			publication of the queue
- *	SUBMIT, also by io_uring	publication of the job, behind all waits
+ *	SUBMIT, also by io_uring	publication of the job, after all waits
  *	RESET				all of it: uses the engine's threads, copies nothing,
  *					waits only for work that was told to stop
  *
- * The others use what the file holds, the file keeps the device's memory, and
- * the engine lives on without threads: QUEUE_DESTROY and CONTEXT_RESET find it
- * dry, as close() does.  DEV_QUERY reads numbers that are kept.  VM_BIND,
- * BO_MMAP_OFFSET, BO_INFO, QUEUE_QUERY, PROGRAM_DESTROY, page faults and the
- * cancelling of ring commands do not come near the card.  drm_ioctl() itself
- * refuses calls after the unplug.
+ * The other calls use objects of the file, which holds the device's memory.  The
+ * engine exists after an unplug, but without threads and jobs, so QUEUE_DESTROY,
+ * CONTEXT_RESET and close() have nothing to wait for.  DEV_QUERY reads stored
+ * numbers.  VM_BIND, BO_MMAP_OFFSET, BO_INFO, QUEUE_QUERY, PROGRAM_DESTROY, page
+ * faults and the cancellation of ring commands do not access the card.
+ * drm_ioctl() itself rejects calls after the unplug.
  */
 typedef long (*spyre_ioctl_fn)(struct file *filp, unsigned int cmd, unsigned long arg);
 
@@ -166,7 +166,7 @@ static long spyre_do_ioctl(struct file *filp, unsigned int cmd, unsigned long ar
 {
 	const unsigned int nr = DRM_IOCTL_NR(cmd);
 
-	/* The core's compat path does not look. */
+	/* The core's compat path does not check the type. */
 	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE)
 		return -ENOTTY;
 	if ((nr < DRM_COMMAND_BASE || nr >= DRM_COMMAND_END) && !spyre_core_ioctl_allowed(nr))
@@ -250,7 +250,7 @@ static u64 spyre_lpddr_bytes(void)
 	return clamp(half, (u64)SPYRE_LPDDR_MIN_MIB << 20, (u64)SPYRE_LPDDR_MAX_MIB << 20);
 }
 
-/* The device is a card, or the share of one that its parent gave it. */
+/* Sets the size of a device: that of a card, or the share that its parent assigned to a VF. */
 static void spyre_init_device(struct spyre_device *spyre, struct platform_device *pdev)
 {
 	const struct spyre_share *share = dev_get_platdata(&pdev->dev);
@@ -285,7 +285,7 @@ static int spyre_start_engine(struct spyre_device *spyre)
 		snprintf(name, sizeof(name), "spyre%uvf%u", spyre->index, spyre->vf);
 	else
 		snprintf(name, sizeof(name), "spyre%u", spyre->index);
-	/* Not unbound: the submitter's own CPU goes on with the job, no other is woken. */
+	/* A bound workqueue: the submitter's CPU continues with the job, and no other is woken. */
 	spyre->sched_wq = alloc_workqueue("spyre-sched", WQ_MEM_RECLAIM | WQ_HIGHPRI, 0);
 	spyre->timeout_wq = alloc_ordered_workqueue("spyre-timeout", WQ_MEM_RECLAIM);
 	if (!spyre->sched_wq || !spyre->timeout_wq)
@@ -297,14 +297,14 @@ static int spyre_start_engine(struct spyre_device *spyre)
 	return ret;
 }
 
-/* Open files stay open; what they ask for gives -ENODEV from here on. */
+/* Open files stay open; their calls return -ENODEV from here on. */
 static void spyre_stop(struct spyre_device *spyre)
 {
 	drm_dev_unplug(&spyre->drm);
 	spyre_prime_stop(spyre);
 	spyre_hwmon_stop(spyre);
 	spyre_engine_stop(&spyre->engine);
-	/* No job runs any more, so nothing fails. */
+	/* No job runs any more, so no further fault can be raised. */
 	spyre_coredump_stop(spyre);
 	spyre_inject_clear(spyre);
 }
@@ -383,7 +383,7 @@ static struct platform_driver spyre_platform_driver = {
 	.driver = {
 		.name = SPYRE_DRIVER,
 		.dev_groups = spyre_groups,
-		/* Callers that make VFs wait for them. */
+		/* Callers that create VFs wait until these are probed. */
 		.probe_type = PROBE_FORCE_SYNCHRONOUS,
 	},
 };
@@ -450,7 +450,7 @@ static void __exit spyre_exit(void)
 	spyre_queue_exit();
 	spyre_prime_exit();
 	spyre_shmem_unmount();
-	/* The last fences are on their way out. */
+	/* Waits for the RCU callbacks of the last fences, which are in this module. */
 	rcu_barrier();
 }
 

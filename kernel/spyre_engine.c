@@ -4,9 +4,8 @@
  * the arbiter grants.
  *
  * A slice ends between two tiles.  A job without a slice stays on its threads:
- * its runner, and the helpers that are within it, sleep until the next slice or
- * until it is to stop.  Such a wait, however long, is for nothing but other
- * jobs' slices, which all end.
+ * its runner, and the helpers that work on it, sleep until its next slice or
+ * until it has to stop.  They wait only for slices of other jobs, which all end.
  *
  * A light job of an idle queue runs inline, on the scheduler's worker that pushes
  * it.
@@ -27,7 +26,7 @@
 #include "spyre_runner.h"
 #include "spyre_trace.h"
 
-/* Far above what stopping any work takes. */
+/* Far longer than the time that any work needs to stop. */
 #define SPYRE_PROBE_JIFFIES (10 * HZ)
 
 static struct spyre_engine *to_engine(struct spyre_host *host)
@@ -81,7 +80,7 @@ static void spyre_engine_end_slice(struct spyre_engine *engine, u64 now)
 		engine->stats.busy_ns += now - engine->busy_since;
 }
 
-/* From here to spyre_engine_serve() the queue is the caller's. */
+/* Takes the oldest job; the queue is the caller's until it calls spyre_engine_serve(). */
 static void spyre_engine_begin(struct spyre_queue *queue, struct spyre_runner *runner)
 {
 	queue->job = list_first_entry(&queue->jobs, struct spyre_job, node);
@@ -91,7 +90,7 @@ static void spyre_engine_begin(struct spyre_queue *queue, struct spyre_runner *r
 	kref_get(&queue->ref);
 }
 
-/* The runner that the arbiter has chosen. */
+/* Returns the runner that the arbiter has chosen. */
 static struct spyre_runner *spyre_engine_runner(struct spyre_engine *engine,
 						struct spyre_queue *queue)
 {
@@ -104,7 +103,7 @@ static struct spyre_runner *spyre_engine_runner(struct spyre_engine *engine,
 	return runner;
 }
 
-/* The pause of @queue's job is over. */
+/* Ends the pause of @queue's job. */
 static void spyre_engine_resume(struct spyre_queue *queue, u64 now)
 {
 	queue->job->paused_ns += now - queue->job->paused_since;
@@ -134,7 +133,7 @@ static void spyre_engine_dispatch(struct spyre_engine *engine, u64 now)
 	}
 }
 
-/* The oldest job of @queue wants to run, or to stop. */
+/* Offers the oldest job of @queue to the arbiter, or has it stopped. */
 static void spyre_engine_offer(struct spyre_engine *engine, struct spyre_queue *queue, u64 now)
 {
 	struct spyre_job *job = list_first_entry(&queue->jobs, struct spyre_job, node);
@@ -149,7 +148,7 @@ static void spyre_engine_offer(struct spyre_engine *engine, struct spyre_queue *
 	wake_up_process(engine->reaper.task);
 }
 
-/* The job of @queue is gone.  Returns whether the queue is idle. */
+/* Called when the job of @queue has ended.  Returns whether the queue is idle. */
 static bool spyre_engine_finish(struct spyre_engine *engine, struct spyre_queue *queue,
 				struct spyre_runner *runner)
 {
@@ -184,7 +183,7 @@ static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *
 
 	lockdep_assert_held(&engine->lock);
 	spin_unlock_irq(&engine->lock);
-	spyre_job_run(queue->job, runner);	/* the job is gone */
+	spyre_job_run(queue->job, runner);	/* may free the job */
 	spin_lock_irq(&engine->lock);
 	idle = spyre_engine_finish(engine, queue, runner);
 	spin_unlock_irq(&engine->lock);
@@ -194,7 +193,7 @@ static void spyre_engine_serve(struct spyre_engine *engine, struct spyre_queue *
 	spin_lock_irq(&engine->lock);
 }
 
-/* The queue that @runner is to serve next, or NULL. */
+/* Returns the queue that @runner serves next, or NULL. */
 static struct spyre_queue *spyre_engine_next(struct spyre_engine *engine,
 					     struct spyre_runner *runner)
 {
@@ -284,7 +283,7 @@ static void spyre_engine_yield(struct spyre_engine *engine, struct spyre_job *jo
 	const u64 now = ktime_get_ns();
 
 	guard(spinlock_irq)(&engine->lock);
-	/* A job that is to stop has been kicked and will not be again. */
+	/* A job that has to stop was kicked already; if it yielded now, nothing would wake it. */
 	if (spyre_job_stop_reason(job))
 		return;
 	if (spyre_arbiter_yields(&engine->arbiter, &queue->claim, now)) {
@@ -293,13 +292,13 @@ static void spyre_engine_yield(struct spyre_engine *engine, struct spyre_job *jo
 		trace_spyre_preempt(job);
 		spyre_engine_end_slice(engine, now);
 	}
-	/* The bill alone may have changed who is next for a place that is free. */
+	/* The charge alone may have changed which claim gets a free place. */
 	spyre_engine_dispatch(engine, now);
 }
 
 /*
- * The scheduler's timer alone would not do: it starts anew with each job that
- * comes in behind this one.
+ * Checks the time limit.  The scheduler's timer does not suffice, because each
+ * job that is queued behind this one restarts it.
  */
 static void spyre_engine_check_limit(struct spyre_engine *engine, struct spyre_job *job, u64 now)
 {
@@ -311,7 +310,7 @@ static void spyre_engine_check_limit(struct spyre_engine *engine, struct spyre_j
 	active = spyre_engine_active_ns(engine, job);
 	if (active >= limit)
 		WRITE_ONCE(job->stop, -ETIME);
-	else	/* It was paused for a part of that time. */
+	else	/* The job was paused for a part of that time. */
 		WRITE_ONCE(job->check_ns, now + limit - active);
 }
 
@@ -362,7 +361,7 @@ void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue)
 	wait_event(engine->idle, spyre_queue_is_dry(engine, queue));
 }
 
-/* Lets the job of a waiting claim stop, which needs no time slice. */
+/* Wakes the job of a waiting claim so that it stops, which needs no time slice. */
 static void spyre_engine_let_go(struct spyre_engine *engine, struct spyre_queue *queue)
 {
 	lockdep_assert_held(&engine->lock);
@@ -380,12 +379,12 @@ void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue)
 	guard(spinlock_irq)(&engine->lock);
 	if (queue->claim.state != SPYRE_CLAIM_WAITING)
 		return;
-	/* The one that was meant may have ended, and the next one wait. */
+	/* The job to be stopped may have ended, and the next one may be waiting. */
 	job = queue->job ?: list_first_entry(&queue->jobs, struct spyre_job, node);
 	if (!spyre_job_stop_reason(job))
 		return;
 	spyre_engine_let_go(engine, queue);
-	/* It may have kept others from cores. */
+	/* The claim may have reserved cores. */
 	spyre_engine_dispatch(engine, ktime_get_ns());
 }
 

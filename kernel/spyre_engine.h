@@ -19,7 +19,7 @@ struct spyre_device;
 struct spyre_job;
 struct spyre_queue;
 
-/* Twice the jobs that run at a time: those that wait for their next slice keep their runner. */
+/* Twice the number of running jobs, since jobs that wait for a slice keep their runner. */
 #define SPYRE_MAX_POOL (2 * SPYRE_MAX_CPUS)
 
 /**
@@ -56,11 +56,11 @@ struct spyre_engine {
 	struct spyre_host host;
 	/** @lock: protects the arbiter, the lists, @stats and the flags; with interrupts off. */
 	spinlock_t lock;
-	/** @idle: threads that wait for a queue or for the engine to run dry. */
+	/** @idle: threads that wait until a queue or the engine has no job. */
 	wait_queue_head_t idle;
 	/** @arbiter: decides which job runs. */
 	struct spyre_arbiter arbiter;
-	/** @stopped: queues whose oldest job is to stop and has not begun. */
+	/** @stopped: queues whose oldest job has to stop and has not begun. */
 	struct list_head stopped;
 	/** @queues: that have a job here. */
 	u32 queues;
@@ -90,28 +90,28 @@ struct spyre_engine {
 };
 
 /*
- * Threads whose names begin with @name; as many jobs beside each other, and
- * helpers, as @cpus of the host's processors keep busy.
+ * Starts the threads, whose names begin with @name.  @cpus, the number of the host's
+ * processors that the card may use, limits concurrent jobs and helpers.
  */
 int spyre_engine_start(struct spyre_engine *engine, const char *name, u32 num_cores, u32 cpus);
 /* Cancels everything with -ENODEV and ends the threads. */
 void spyre_engine_stop(struct spyre_engine *engine);
 void spyre_engine_free(struct spyre_engine *engine);
 
-/* Takes over @job, runs it if it is light; -ENODEV once the card is gone. */
+/* Takes over @job and runs it if it is light; -ENODEV after an unplug. */
 int spyre_engine_push(struct spyre_engine *engine, struct spyre_job *job);
 /* Waits until no job of @queue is in the engine. */
 void spyre_engine_drain(struct spyre_engine *engine, struct spyre_queue *queue);
-/* Sees that nothing runs and that the threads answer; -EIO if one does not. */
+/* Waits until nothing runs and each thread has answered; -EIO if one does not. */
 int spyre_engine_probe(struct spyre_engine *engine);
-/* Wakes @queue's job, which is to stop, if it waits for a time slice. */
+/* Wakes @queue's job, which has to stop, if it waits for a time slice. */
 void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue);
-/* Sum of the time slices of @job so far. */
+/* Returns the sum of the time slices of @job so far, in ns. */
 u64 spyre_engine_active_ns(struct spyre_engine *engine, struct spyre_job *job);
 
-/* True if @job has begun and waits for its next time slice. */
+/* Returns true if @job has begun and waits for its next time slice. */
 bool spyre_engine_is_waiting(const struct spyre_job *job);
-/* Between tiles of @job: stops it past its limit, waits here if others come first. */
+/* Called between tiles of @job: stops it beyond its limit, and waits while others precede it. */
 void spyre_engine_tile(struct spyre_engine *engine, struct spyre_job *job);
 /* The function of all runners. */
 int spyre_engine_thread(void *data);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Contexts that fail and come back.
+ * Failure and recovery of contexts.
  *
- * The first failure that is a context's own fault marks it: all of its queues
- * die, what has not run is cancelled and nothing new is taken.  Work that was
- * cancelled (a queue or file that was closed, a reset, an unplug) marks
- * nothing.  Other contexts do not notice.
+ * The first fault of a context marks it: all of its queues are killed, queued
+ * work is cancelled and new work is rejected.  Cancelled work (a queue or file
+ * that was closed, a reset, an unplug) does not mark the context.  Other
+ * contexts are not affected.
  */
 #include <linux/ktime.h>
 
@@ -18,7 +18,7 @@
 #include "spyre_queue.h"
 #include "spyre_trace.h"
 
-/* Far above what stopping any work takes. */
+/* Far longer than the time that any work needs to stop. */
 #define SPYRE_DRAIN_JIFFIES (10 * HZ)
 
 void spyre_health_init(struct spyre_context_health *health)
@@ -41,10 +41,10 @@ const char *spyre_fault_name(u32 kind)
 }
 
 /*
- * The kind of fault when the card stopped by itself.  An index beyond its extent is
- * the program's data.  The verifier has ruled out all others: reaching memory that
- * the operands do not name, leaving the bounds that it has proved, or an instruction
- * that makes no sense to a core.
+ * Returns the kind of fault when the card stopped by itself.  An index beyond its
+ * extent is caused by the program's data.  The verifier has ruled out all others: access
+ * to memory that the operands do not name, beyond the bounds that it has proved, or
+ * an instruction that the core cannot execute.
  */
 static u32 spyre_fault_of_stop(enum spyre_stop stop)
 {
@@ -82,7 +82,7 @@ u32 spyre_file_kill_queues(struct spyre_file *sfile, int error)
 	unsigned long id;
 	u32 count = 0;
 
-	/* The lock keeps them: QUEUE_DESTROY and close() erase a queue before they put it. */
+	/* Under the lock queues exist: QUEUE_DESTROY and close() erase them before the put. */
 	xa_lock(&sfile->queues);
 	xa_for_each(&sfile->queues, id, queue) {
 		spyre_queue_kill(queue, error);
@@ -92,7 +92,7 @@ u32 spyre_file_kill_queues(struct spyre_file *sfile, int error)
 	return count;
 }
 
-/* Marks the context unless it is; the job's own queue has the error, others are cancelled. */
+/* Marks the context unless it is marked; kills the job's queue with the error, others cancelled. */
 static int spyre_fault_raise(struct spyre_job *job, u32 cb, u32 kind, enum spyre_stop stop)
 {
 	struct spyre_queue *queue = job->queue;
@@ -120,7 +120,7 @@ static int spyre_fault_raise(struct spyre_job *job, u32 cb, u32 kind, enum spyre
 		return fault.error;
 
 	trace_spyre_fault(job, &fault);
-	/* Pairs with spyre_ioctl_queue_create(): it sees the mark or is seen here. */
+	/* Pairs with spyre_ioctl_queue_create(): it sees the mark, or its queue is found here. */
 	smp_mb();
 	spyre_file_kill_queues(sfile, -ECANCELED);
 	spyre_coredump_take(job, &fault);
@@ -179,14 +179,14 @@ int spyre_file_drain(struct spyre_file *sfile)
 	long left;
 
 	xa_for_each(&sfile->queues, id, queue) {
-		/* It may be destroyed meanwhile. */
+		/* Another thread may destroy the queue meanwhile. */
 		queue = spyre_queue_lookup(sfile, id);
 		if (!queue)
 			continue;
 		spyre_engine_drain(engine, queue);
 		spyre_queue_put(queue);
 	}
-	/* Another thread may be destroying queues, which are in no table any more. */
+	/* Queues that another thread is destroying are no longer in the table. */
 	left = wait_event_killable_timeout(engine->idle, !atomic_read(&sfile->health.running),
 					   SPYRE_DRAIN_JIFFIES);
 	if (left < 0)
@@ -207,7 +207,7 @@ int spyre_ioctl_context_reset(struct drm_device *drm, void *data, struct drm_fil
 	if (spyre_file_is_stale(sfile))
 		return -EIO;
 
-	/* No queue is made meanwhile, so nothing that is new can fail. */
+	/* No queue is created meanwhile, so no new work can fail. */
 	if (mutex_lock_killable(&health->creating))
 		return -ERESTARTSYS;
 	args->queues = spyre_file_kill_queues(sfile, -ECANCELED);

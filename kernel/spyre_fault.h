@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Faults: a context (an open file) whose own work fails is marked, its queues
- * die, and it takes no work until CONTEXT_RESET clears the mark.
+ * are killed, and it accepts no work until CONTEXT_RESET clears the mark.
  */
 #ifndef SPYRE_FAULT_H
 #define SPYRE_FAULT_H
@@ -24,7 +24,7 @@ struct spyre_queue;
  * struct spyre_fault - the first failure of a context
  */
 struct spyre_fault {
-	/** @kind: enum drm_spyre_fault; NONE: the rest says nothing. */
+	/** @kind: enum drm_spyre_fault; the other members are valid unless it is NONE. */
 	u32 kind;
 	/** @error: errno, negative. */
 	int error;
@@ -41,14 +41,14 @@ struct spyre_fault {
 };
 
 /**
- * struct spyre_context_health - what a file is marked with, and what it has done
+ * struct spyre_context_health - the fault and the counters of a file
  */
 struct spyre_context_health {
 	/** @lock: protects @fault; taken with interrupts on, allocates nothing. */
 	spinlock_t lock;
 	/** @fault: the first failure since the context was opened or reset. */
 	struct spyre_fault fault;
-	/** @creating: serialises CONTEXT_RESET and the making of queues. */
+	/** @creating: serialises CONTEXT_RESET and the creation of queues. */
 	struct mutex creating;
 	/** @running: jobs that the engine has begun and not ended. */
 	atomic_t running;
@@ -67,25 +67,25 @@ struct spyre_context_health {
 void spyre_health_init(struct spyre_context_health *health);
 
 /*
- * The status of a control block that the model stopped with @stop while its
- * job was not told to stop: marks the context, kills its queues and keeps what
- * a dump needs.  Allocates nothing, may be called between a fence's
- * publication and its signal.
+ * Handles a control block that the model stopped with @stop although its job was
+ * not told to stop: marks the context, kills its queues and keeps the parts of a
+ * dump.  Returns the block's status.  Allocates nothing, so it may be called
+ * between a fence's publication and its signal.
  */
 int spyre_fault_stopped(struct spyre_job *job, u32 cb, enum spyre_stop stop);
-/* The same for a job that was told to stop with @reason; passes that on. */
+/* Does the same for a job that was told to stop with @reason, and returns @reason. */
 int spyre_fault_told(struct spyre_job *job, u32 cb, int reason);
 
-/* True if the context has failed and takes no work. */
+/* Returns true if the context has failed and accepts no work. */
 bool spyre_file_is_faulted(struct spyre_file *sfile);
 struct spyre_fault spyre_file_fault(struct spyre_file *sfile);
-/* Clears the mark; nothing of @sfile runs and its queues are dead. */
+/* Clears the mark; the caller ensures that no work of @sfile runs and its queues are killed. */
 void spyre_file_forgive(struct spyre_file *sfile);
-/* Kills all queues of @sfile with @error; gives their number.  Does not sleep. */
+/* Kills all queues of @sfile with @error and returns their number.  Does not sleep. */
 u32 spyre_file_kill_queues(struct spyre_file *sfile, int error);
-/* Counts a job that ended. */
+/* Counts a job that has ended. */
 void spyre_file_account(struct spyre_file *sfile, const struct spyre_counters *cost, bool failed);
-/* Waits until the engine has let go of all jobs of @sfile; -EIO if it does not. */
+/* Waits until the engine has no job of @sfile; -EIO if one does not end. */
 int spyre_file_drain(struct spyre_file *sfile);
 
 const char *spyre_fault_name(u32 kind);

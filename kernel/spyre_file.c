@@ -89,11 +89,11 @@ void spyre_file_close(struct drm_device *drm, struct drm_file *file)
 	u32 class;
 
 	spyre_reset_remove_file(sfile);
-	/* Stop all before waiting for each. */
+	/* Stop all queues before waiting for each of them. */
 	spyre_file_kill_queues(sfile, -ECANCELED);
 	/*
-	 * A job may have been told of its time limit just before, and raises its fault
-	 * while this waits for it: the table then must not have queues that were put.
+	 * A job that has just exceeded its time limit may raise its fault while this
+	 * waits for it, so the table must not have queues that were put.
 	 */
 	xa_for_each(&sfile->queues, id, queue) {
 		xa_erase(&sfile->queues, id);

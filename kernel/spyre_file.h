@@ -42,9 +42,9 @@ struct spyre_file {
 	struct xarray programs;
 	/** @queues: struct spyre_queue by id. */
 	struct xarray queues;
-	/** @user: user in whose share of the card's memory it counts, NULL: unlimited. */
+	/** @user: user to whom its device memory is charged, NULL: unlimited. */
 	struct spyre_lpddr_user *user;
-	/** @used: device memory on this file's bill. */
+	/** @used: device memory charged to this file, in bytes. */
 	atomic64_t used;
 	/** @pinned: bytes of user memory that its jobs pin. */
 	atomic64_t pinned;
@@ -60,7 +60,7 @@ struct spyre_file {
 	struct spyre_context_health health;
 	/** @pid: process that opened it. */
 	pid_t pid;
-	/** @comm: name of the thread that did. */
+	/** @comm: name of the thread that opened it. */
 	char comm[TASK_COMM_LEN];
 };
 
@@ -72,7 +72,7 @@ static inline struct spyre_file *to_spyre_file(struct drm_file *file)
 struct spyre_file *spyre_file_get(struct spyre_file *sfile);
 void spyre_file_put(struct spyre_file *sfile);
 
-/* True if the card was reset since: the file can only be closed. */
+/* Returns true if the card was reset since the open: the file can only be closed. */
 static inline bool spyre_file_is_stale(const struct spyre_file *sfile)
 {
 	return READ_ONCE(sfile->spyre->generation) != sfile->generation;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Helpers and the parallel sections that they take part in.
+ * Helpers, and the parallel sections on which they work.
  *
- * A section's owner takes part in it and waits only for indices that others
- * have begun, so sections end whatever the helpers do.  Open sections are
- * served in rotation, one index at a time; those of jobs without a time slice
- * are passed over.
+ * The owner of a section works on it too and waits only for indices that others
+ * have begun, so sections end whether or not helpers join.  Open sections are
+ * served in rotation, one index at a time; sections of jobs without a time slice
+ * are skipped.
  */
 #include <linux/bitops.h>
 #include <linux/completion.h>
@@ -31,7 +31,7 @@ struct spyre_parallel {
 	struct completion *done;
 };
 
-/* Hands out an index, or closes the section for good. */
+/* Returns an index to work on, or closes the section permanently. */
 static bool spyre_parallel_next(struct spyre_helpers *helpers, struct spyre_parallel *section,
 				u32 *index)
 {
@@ -44,7 +44,7 @@ static bool spyre_parallel_next(struct spyre_helpers *helpers, struct spyre_para
 	return true;
 }
 
-/* An open section of a job that has a time slice; the next call returns another one. */
+/* Returns an open section of a job that has a time slice; the next call returns another one. */
 static struct spyre_parallel *spyre_helpers_section(struct spyre_helpers *helpers)
 {
 	struct spyre_parallel *section;
@@ -78,7 +78,7 @@ static bool spyre_helper_help(struct spyre_helpers *helpers, struct spyre_helper
 	return true;
 }
 
-/* Wakes up to @wanted of the idle, the ones that are used most first. */
+/* Wakes up to @wanted idle helpers, those with the lowest numbers first. */
 static void spyre_helpers_wake(struct spyre_helpers *helpers, u32 wanted)
 {
 	u32 i;
@@ -92,7 +92,7 @@ static void spyre_helpers_wake(struct spyre_helpers *helpers, u32 wanted)
 	}
 }
 
-/* Called outside of any section, so that no job waits for this allocation. */
+/* Called outside of sections, so that no job waits for this allocation. */
 static bool spyre_helper_is_ready(struct spyre_helper *helper)
 {
 	if (!helper->base.scratch)

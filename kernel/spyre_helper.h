@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Helpers: threads that take part in the parallel sections of running jobs.
+ * Helpers: threads that work on the parallel sections of running jobs.
  */
 #ifndef SPYRE_HELPER_H
 #define SPYRE_HELPER_H
@@ -15,11 +15,11 @@ struct spyre_engine;
 struct spyre_job;
 struct task_struct;
 
-/* Processors that a card uses at most. */
+/* Maximum number of processors that a card uses. */
 #define SPYRE_MAX_CPUS 8u
 /*
- * One per processor works at a time.  The others stand in for those that are
- * within the section of a job that has no time slice.
+ * One per processor works at a time.  The others replace those that are within the
+ * section of a job without a time slice.
  */
 #define SPYRE_HELPERS_PER_CPU 4u
 #define SPYRE_MAX_HELPERS (SPYRE_MAX_CPUS * SPYRE_HELPERS_PER_CPU)
@@ -56,17 +56,17 @@ struct spyre_helpers {
 	struct spyre_helper helper[SPYRE_MAX_HELPERS];
 };
 
-/* @cpus 1: none.  On failure, what there is goes with spyre_helpers_stop() and _free(). */
+/* Starts no helpers for one CPU.  On failure, call spyre_helpers_stop() and _free() as well. */
 int spyre_helpers_start(struct spyre_engine *engine, u32 cpus);
 void spyre_helpers_stop(struct spyre_helpers *helpers);
 void spyre_helpers_free(struct spyre_helpers *helpers);
 
-/* Calls @fn for each index, on the caller's thread and others; @job: whose work it is, or NULL. */
+/* Calls @fn for each index, on the caller's thread and others; @job: owner of the work, or NULL. */
 void spyre_helpers_parallel(struct spyre_engine *engine, struct spyre_job *job,
 			    struct spyre_worker *self, u32 count, spyre_work_fn fn, void *arg);
-/* A job with open sections has a time slice again. */
+/* Wakes helpers after a job with open sections has got a time slice again. */
 void spyre_helpers_resume(struct spyre_helpers *helpers);
-/* The calling helper begins, or ends, its wait for its job's next slice. */
+/* Called by a helper when it begins, or ends, to wait for its job's next slice. */
 void spyre_helpers_pause(struct spyre_helpers *helpers);
 void spyre_helpers_unpause(struct spyre_helpers *helpers);
 

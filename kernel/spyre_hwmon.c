@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Modelled temperature, power and energy as hwmon sensors, so that sensors(1)
- * and its like show them.  Only a PF has them; its VFs' work is in them.
+ * Modelled temperature, power and energy as hwmon sensors, for sensors(1) and
+ * similar tools.  Only a PF has them; they include the work of its VFs.
  */
 #include <linux/device.h>
 #include <linux/err.h>

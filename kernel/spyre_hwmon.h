@@ -4,7 +4,7 @@
 
 struct spyre_device;
 
-/* Shows the card's sensors; before its node, hidden again before the engine ends. */
+/* Registers the card's sensors: before its node; they are removed before the engine ends. */
 int spyre_hwmon_start(struct spyre_device *spyre);
 void spyre_hwmon_stop(struct spyre_device *spyre);
 

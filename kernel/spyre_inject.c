@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Fault injection: the next control blocks of a client, or of any, end as if
- * the model had stopped them.  What the model would give goes in where it
- * would come out, so that all behind it is what a real fault meets.
+ * the model had stopped them.  The status replaces that of the model, so all code
+ * that handles a real fault is executed.
  */
 #include <linux/ctype.h>
 #include <linux/delay.h>
@@ -17,7 +17,7 @@
 #include "spyre_queue.h"
 
 #define SPYRE_INJECT_MAX 32
-/* how often a job that hangs looks whether it is to stop */
+/* Interval at which a hanging job checks whether it has to stop. */
 #define SPYRE_HANG_US 200
 
 enum spyre_injected {
@@ -39,15 +39,15 @@ static const struct {
 	[SPYRE_INJECT_HANG] = { "hang", SPYRE_STOP_CANCELLED },
 };
 
-/* A fault to come. */
+/* A pending fault. */
 struct spyre_injection {
 	struct list_head node;
 	/* file that it is for, 0: any */
 	u64 client;
 	enum spyre_injected kind;
-	/* control blocks that are left alone first */
+	/* number of control blocks that run normally first */
 	u32 after;
-	/* control blocks that then fail */
+	/* number of control blocks that then fail */
 	u32 times;
 };
 
@@ -71,7 +71,7 @@ void spyre_inject_clear(struct spyre_device *spyre)
 		kfree(one);
 }
 
-/* Counts a control block of @client; what is to happen to it. */
+/* Counts a control block of @client and returns the fault to inject into it. */
 static enum spyre_injected spyre_inject_next(struct spyre_injections *all, u64 client)
 {
 	struct spyre_injection *one, *next, *spent = NULL;
@@ -99,7 +99,7 @@ static enum spyre_injected spyre_inject_next(struct spyre_injections *all, u64 c
 	return kind;
 }
 
-/* Other jobs get their time slices meanwhile, and its limit stops it. */
+/* Hangs until the job's limit stops it; other jobs get their time slices meanwhile. */
 static void spyre_inject_hang(struct spyre_job *job)
 {
 	struct spyre_engine *engine = &job->queue->spyre->engine;

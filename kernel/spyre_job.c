@@ -23,8 +23,8 @@
 #include "spyre_trace.h"
 
 /*
- * Fences may be held by anyone for as long as they like: they carry their own
- * lock, point at nothing of the driver but this code, and keep the module.
+ * Fences may be held by anyone for any time: they contain their own lock, refer
+ * only to this code of the driver, and hold the module.
  */
 struct spyre_fence {
 	struct dma_fence base;
@@ -97,7 +97,7 @@ int spyre_job_stop_reason(struct spyre_job *job)
 	return READ_ONCE(job->queue->error) ? -ECANCELED : 0;
 }
 
-/* User space polls @state: it is written last. */
+/* @state is written last, because user space polls it. */
 static void spyre_job_report(struct spyre_job *job, u32 index, int status,
 			     const struct spyre_counters *cost, u64 start_ns, u64 end_ns)
 {
@@ -114,7 +114,7 @@ static void spyre_job_report(struct spyre_job *job, u32 index, int status,
 	result->start_ns = start_ns;
 	result->end_ns = end_ns;
 	result->reserved = 0;
-	/* Pairs with the reader's acquire of @state: the rest is there. */
+	/* Pairs with the reader's acquire of @state: the other fields are visible then. */
 	smp_store_release(&result->state, DRM_SPYRE_CB_DONE);
 }
 
@@ -178,14 +178,14 @@ static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *
 	}
 }
 
-/* Runs control block @index unless the job is to stop; its status. */
+/* Runs control block @index unless the job has to stop, and returns its status. */
 static int spyre_job_step(struct spyre_job *job, u32 index, struct spyre_runner *runner)
 {
 	struct spyre_cb *cb = &job->cbs[index];
 	enum spyre_stop stop;
 	int reason;
 
-	/* Blocks may be too small to be looked after while they run. */
+	/* A small block may end without any check of the time limit. */
 	spyre_engine_tile(runner->engine, job);
 	reason = spyre_job_stop_reason(job);
 	if (reason)
@@ -243,7 +243,7 @@ void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)
 	spyre_file_account(sfile, &sum, error);
 	spyre_engine_account(runner->engine, &sum, error);
 	WRITE_ONCE(job->queue->now_job, 0);
-	/* From here on the job may be gone; the engine still has its queue. */
+	/* The job may be freed from here on; the engine still holds its queue. */
 	spyre_job_complete(job, error, sum.cycles);
 	atomic_dec(&sfile->health.running);
 	dma_fence_end_signalling(cookie);
@@ -284,7 +284,7 @@ void spyre_job_put(struct spyre_job *job)
 	if (job->queue)
 		spyre_queue_put(job->queue);
 	kvfree(job);
-	/* Last: it may be all that keeps the module. */
+	/* This must be last, since it may drop the last reference to the module. */
 	spyre_fence_drop(done);
 }
 

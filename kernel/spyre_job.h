@@ -75,9 +75,9 @@ struct spyre_job {
 	struct dma_fence *done;
 	/** @results: results of its control blocks, or NULL. */
 	struct drm_spyre_cb_result *results;
-	/** @stop: errno with which to stop, 0 = go on. */
+	/** @stop: errno with which to stop, 0: continue. */
 	int stop;
-	/** @cores: that its widest program needs. */
+	/** @cores: number of cores that its widest program needs. */
 	u32 cores;
 	/** @lx_bytes: scratchpad per core that its programs need. */
 	u32 lx_bytes;
@@ -87,7 +87,7 @@ struct spyre_job {
 	bool light;
 	/** @start_ns: when the engine started it, 0 = not yet. */
 	u64 start_ns;
-	/** @check_ns: not before then can it be past its queue's limit. */
+	/** @check_ns: earliest time at which it can exceed its queue's limit. */
 	u64 check_ns;
 	/** @paused_ns: time since then that it had no slice; engine lock. */
 	u64 paused_ns;
@@ -114,18 +114,18 @@ static inline struct spyre_job *to_spyre_job(struct drm_sched_job *job)
 void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner);
 /* Reports @status for a job that will not run, and signals. */
 void spyre_job_skip(struct spyre_job *job, int status);
-/* Drops everything, skips a published job that never ran; may sleep. */
+/* Releases everything, after skipping a published job that never ran; may sleep. */
 void spyre_job_free(struct spyre_job *job);
-/* Keeps what the job is made of after the scheduler has freed it. */
+/* Takes a reference to the job's parts, which then outlive the scheduler's job. */
 struct spyre_job *spyre_job_get(struct spyre_job *job);
 void spyre_job_put(struct spyre_job *job);
-/* errno with which @job must stop, or 0. */
+/* Returns the errno with which @job must stop, or 0. */
 int spyre_job_stop_reason(struct spyre_job *job);
 
-/* The fence of a job; keeps the module. */
+/* Allocates the fence of a job, which holds the module. */
 struct dma_fence *spyre_fence_alloc(void);
 void spyre_fence_init(struct dma_fence *fence, u64 context, u64 seqno);
-/* True if it was initialised, so that others may hold it. */
+/* Returns true if the fence was initialised, so that others may hold it. */
 static inline bool spyre_fence_is_public(const struct dma_fence *fence)
 {
 	return fence->ops;

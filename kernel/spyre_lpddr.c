@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The card's memory by user: the part that each has, and how much more it may take.
+ * Accounting of the card's memory by user: the amount that each owns and may allocate.
  */
 #include <linux/capability.h>
 #include <linux/cred.h>
@@ -16,9 +16,9 @@
 #include "spyre_file.h"
 #include "spyre_lpddr.h"
 
-/* Kept back from those who have their share, as a part of the capacity. */
+/* Part of the capacity that is reserved for users who own less than their share. */
 #define SPYRE_LPDDR_KEPT 16
-/* A user's share of that, likewise. */
+/* Part of the capacity that is a user's share. */
 #define SPYRE_LPDDR_SHARE 128
 
 void spyre_lpddr_init(struct spyre_lpddr *lpddr)
@@ -83,7 +83,7 @@ static u64 spyre_lpddr_part(u64 total, u32 divisor)
 	return round_down(div_u64(total, divisor), PAGE_SIZE);
 }
 
-/* @used: of the function, by all. */
+/* Returns the bytes that the file can allocate; @used are those of all users of the function. */
 static u64 spyre_lpddr_grant(const struct spyre_file *sfile, u64 used)
 {
 	const u64 total = sfile->spyre->lpddr_bytes, left = total - used;
@@ -117,7 +117,7 @@ int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
 	struct spyre_device *spyre = sfile->spyre;
 	int ret, idx;
 
-	/* A card that is gone gives nothing out; what files have of it they give back later. */
+	/* An unplugged card grants no memory; files release theirs later. */
 	if (!drm_dev_enter(&spyre->drm, &idx))
 		return -ENODEV;
 	ret = spyre_card_hold(spyre);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The card's memory, and a part of it for each user.
+ * The card's memory, and the share of each user.
  *
- * Device memory is not evicted: whoever has it keeps it.  So that one user
- * cannot take it all, a sixteenth of the capacity is kept back.  Out of that a
- * user gets memory only up to a share of 1/128 of the capacity, all of the
- * user's files together: eight users have theirs for certain, whatever others
- * took before.  Files that were opened with CAP_SYS_RESOURCE are not held to
- * it, and what they take counts for no user.
+ * Device memory is not evicted.  To prevent one user from taking all of it, a
+ * sixteenth of the capacity is reserved.  From the reserve, a user gets memory as
+ * long as all files of the user together own less than 1/128 of the capacity:
+ * eight users are guaranteed their share, whatever others have allocated.  Files
+ * opened with CAP_SYS_RESOURCE are not limited, and their memory is not
+ * attributed to a user.
  */
 #ifndef SPYRE_LPDDR_H
 #define SPYRE_LPDDR_H
@@ -22,7 +22,7 @@ struct spyre_device;
 struct spyre_file;
 
 /**
- * struct spyre_lpddr_user - what the files of a user have of a card's memory
+ * struct spyre_lpddr_user - device memory of the files of a user
  */
 struct spyre_lpddr_user {
 	/** @node: in the card's list. */
@@ -49,15 +49,15 @@ struct spyre_lpddr {
 
 void spyre_lpddr_init(struct spyre_lpddr *lpddr);
 
-/* When a file opens: finds its user; and when nothing is on its bill any more. */
+/* Finds or adds the user of a file at its open; released when the file owns no memory. */
 int spyre_lpddr_open(struct spyre_file *sfile);
 void spyre_lpddr_close(struct spyre_file *sfile);
 
-/* Takes device memory for @sfile or gives -ENOSPC; and gives it back. */
+/* Charges device memory to @sfile, -ENOSPC beyond its limit; and uncharges it. */
 int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes);
 void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes);
 
-/* Bytes that @sfile could take now. */
+/* Returns the number of bytes that @sfile could allocate now. */
 u64 spyre_lpddr_free(struct spyre_file *sfile);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Scratchpad images, as large as the programs that use them and on the bill
- * of who submits these.
+ * Scratchpad images, as large as the submitted programs require and charged to
+ * the submitter.
  */
 #include <linux/err.h>
 #include <linux/minmax.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A context's image of the scratchpads (LX): where its programs find them
- * whenever they run.  It stands for what the card's context switch would save
- * and load.
+ * A context's image of the scratchpads (LX), which its programs use whenever they
+ * run.  It models the state that a context switch of the card would save and
+ * restore.
  */
 #ifndef SPYRE_LX_H
 #define SPYRE_LX_H
@@ -13,7 +13,7 @@
 #include "model/program.h"
 
 /**
- * struct spyre_lx - scratchpads of so many cores
+ * struct spyre_lx - scratchpads of a number of cores
  */
 struct spyre_lx {
 	/** @ref: held by the runner that it belongs to and by jobs. */
@@ -31,7 +31,7 @@ struct spyre_lx {
 struct spyre_lx *spyre_lx_get(struct spyre_lx *lx);
 void spyre_lx_put(struct spyre_lx *lx);
 
-/* *@lx if it is large enough, else a larger one in its place; referenced, or an error. */
+/* Returns *@lx, replaced by a larger one if necessary, with a reference; or an error. */
 struct spyre_lx *spyre_lx_provide(struct spyre_lx **lx, u32 cores, u32 bytes);
 
 #endif

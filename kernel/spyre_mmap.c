@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mappings of buffers in user space: pages come as they are touched, huge
- * ones in one piece.  They hold the buffer, not the card: what is mapped can
- * be used after the file was closed and the card unplugged.
+ * Mappings of buffers in user space: pages are mapped when they are touched, huge
+ * ones as a whole.  A mapping holds the buffer, not the card, so it can be used
+ * after the file was closed and the card unplugged.
  */
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -14,7 +14,7 @@
 #include "spyre_shmem.h"
 #include "spyre_shmem_page.h"
 
-/* Pages around a fault that are mapped with it if they are there. */
+/* Number of pages around a fault that are also mapped if they are present. */
 #define SPYRE_FAULT_AROUND 16
 
 static pgoff_t spyre_fault_index(struct vm_fault *vmf)
@@ -66,7 +66,7 @@ static vm_fault_t spyre_shmem_fault(struct vm_fault *vmf)
 	if (index >= shmem->base.size >> PAGE_SHIFT)
 		return VM_FAULT_SIGBUS;
 	folio = spyre_fault_folio(shmem, index);
-	/* Not VM_FAULT_OOM: the fault would be tried again and again. */
+	/* VM_FAULT_OOM would repeat the fault endlessly. */
 	if (IS_ERR(folio))
 		return VM_FAULT_SIGBUS;
 	ret = vmf_insert_pfn(vmf->vma, vmf->address & PAGE_MASK,
@@ -123,7 +123,7 @@ unsigned long spyre_shmem_get_unmapped_area(struct file *filp, unsigned long add
 					    unsigned long bytes, unsigned long pgoff,
 					    unsigned long flags)
 {
-	/* A mapping begins where its buffer does, wherever the node has that. */
+	/* Offset 0: alignment follows the buffer, not its offset in the node's address space. */
 	return thp_get_unmapped_area(filp, address, bytes, 0, flags);
 }
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * dma-bufs: export, import, and what a job that uses an imported one owes to
- * the driver that it comes from.
+ * dma-bufs: export, import, and the synchronisation of a job that uses an
+ * imported buffer with the exporting driver.
  */
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
@@ -28,15 +28,15 @@
  * struct spyre_import - a buffer of another driver
  */
 struct spyre_import {
-	/** @dmabuf: referenced. */
+	/** @dmabuf: the buffer, with a reference. */
 	struct dma_buf *dmabuf;
-	/** @attach: keeps it where it is. */
+	/** @attach: prevents the exporter from moving the buffer. */
 	struct dma_buf_attachment *attach;
-	/** @map: its kernel address. */
+	/** @map: kernel address of the buffer. */
 	struct iosys_map map;
-	/** @lock: protects @users, held while that changes from or to 0. */
+	/** @lock: protects @users; held while it changes from or to 0. */
 	struct mutex lock;
-	/** @users: jobs that have begun to use it. */
+	/** @users: number of jobs that use the buffer. */
 	u32 users;
 };
 
@@ -63,7 +63,7 @@ static const char *spyre_gone_timeline_name(struct dma_fence *fence)
 	return "unplug";
 }
 
-/* Part of the device, and no reference to it is given out. */
+/* The fence is embedded in the device, which outlives it: there is nothing to free. */
 static void spyre_gone_release(struct dma_fence *fence)
 {
 }
@@ -86,7 +86,7 @@ void spyre_prime_stop(struct spyre_device *spyre)
 	dma_fence_signal(&spyre->gone);
 }
 
-/* As the core does it, but in segments that the importer's device can take. */
+/* Differs from the core's function in that segments respect the importer's DMA limits. */
 static struct sg_table *spyre_prime_map(struct dma_buf_attachment *attach,
 					enum dma_data_direction direction)
 {
@@ -108,7 +108,7 @@ static struct sg_table *spyre_prime_map(struct dma_buf_attachment *attach,
 	return ERR_PTR(ret);
 }
 
-/* The core's, but for that, and told apart from every other driver's. */
+/* The core's operations except for map_dma_buf; the address identifies this driver's buffers. */
 static const struct dma_buf_ops spyre_dma_buf_ops = {
 	SPYRE_DMA_BUF_CACHE_SGT
 	.attach = drm_gem_map_attach,
@@ -144,7 +144,7 @@ static int spyre_import_attach(struct spyre_import *import, struct drm_device *d
 	/* This card is a program and cannot reach memory of devices. */
 	if (!dmabuf->ops->vmap || !PAGE_ALIGNED(dmabuf->size) || !dmabuf->size)
 		return -EOPNOTSUPP;
-	/* First: an exporter that is short of memory, or interrupted, can say so here. */
+	/* Attach first, because the exporter can report lack of memory or a signal only here. */
 	import->attach = dma_buf_attach(dmabuf, drm->dev);
 	if (IS_ERR(import->attach)) {
 		ret = PTR_ERR(import->attach);
@@ -204,7 +204,7 @@ struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf
 	drm_gem_private_object_init(drm, obj, dmabuf->size);
 	obj->import_attach = import->attach;
 	bo->import = import;
-	/* A job may be the last to let go of it, after its file. */
+	/* A job may drop the last reference, after the file was closed. */
 	drm_dev_get(drm);
 	return obj;
 }
@@ -223,7 +223,7 @@ void spyre_import_free(struct spyre_bo *bo)
 	drm_dev_put(drm);
 }
 
-/* Waits for the fences that are in @bo's buffer now, while the card is there. */
+/* Waits for the fences that @bo's buffer has now, unless the card is unplugged. */
 static int spyre_import_wait(struct spyre_bo *bo)
 {
 	struct spyre_device *spyre = to_spyre_device(bo->base.base.dev);
@@ -244,7 +244,7 @@ static int spyre_import_wait(struct spyre_bo *bo)
 	return ret < 0 ? ret : 0;
 }
 
-/* Takes the lock at a moment at which beginning would wait for nothing. */
+/* Takes the lock when beginning the CPU access would not wait for fences. */
 static int spyre_import_lock(struct spyre_bo *bo, bool nowait)
 {
 	struct spyre_import *import = bo->import;
@@ -268,14 +268,14 @@ static int spyre_import_lock(struct spyre_bo *bo, bool nowait)
 }
 
 /*
- * The first job begins, the last ends.  Beginning waits for the fences that
- * are there: none of them is ours then.  Those that come while jobs use the
- * buffer become the next jobs' dependencies.  Who may not wait is told to come
- * again.
+ * The first job begins the CPU access, the last one ends it.  Beginning waits for
+ * the fences in the buffer, none of which is this driver's then.  Fences that are
+ * added while jobs use the buffer become dependencies of the next jobs.  A caller
+ * that must not wait gets -EAGAIN.
  *
- * dma_buf_begin_cpu_access() would wait as well, but neither the card's unplug
- * nor the other users of the buffer could end that: it finds nothing to wait
- * for, unless a fence came in that moment.
+ * dma_buf_begin_cpu_access() would also wait, but an unplug of the card could not
+ * end that wait.  It is therefore called when no fence is pending, and waits only
+ * if one was added at that moment.
  */
 static int spyre_import_begin(struct spyre_bo *bo, bool nowait)
 {
@@ -300,7 +300,7 @@ static void spyre_import_end(struct spyre_import *import)
 		dma_buf_end_cpu_access(import->dmabuf, DMA_BIDIRECTIONAL);
 }
 
-/* The job's own work is over; the buffers go one by one. */
+/* Releases the buffers of a job one by one after its work has ended. */
 static void spyre_import_syncs_release(struct work_struct *work)
 {
 	struct spyre_import_syncs *syncs = container_of(work, struct spyre_import_syncs, work);
@@ -363,7 +363,7 @@ int spyre_import_sync_lock(struct spyre_job *job, struct drm_exec *exec)
 	drm_exec_until_all_locked(exec) {
 		for (i = 0; i < syncs->num; i++) {
 			sync = &syncs->item[i];
-			/* Buffers may share their reservation object: a slot for each. */
+			/* Buffers may share a reservation object: reserve a slot for each. */
 			ret = drm_exec_prepare_obj(exec, &sync->bo->base.base, syncs->num);
 			drm_exec_retry_on_contention(exec);
 			if (ret)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * dma-bufs: what goes out, and other drivers' that come in.
+ * dma-bufs: export, and import of those of other drivers.
  *
- * Work is ordered by what user space says, except where another driver is the
- * other side: a job waits for the fences of an imported buffer and leaves its
- * own there, and the exporter knows from when to when a CPU uses it.
+ * User space orders work explicitly, except with other drivers: a job waits for
+ * the fences of an imported buffer and adds its own, and the exporter is informed
+ * of the beginning and the end of the CPU access.
  */
 #ifndef SPYRE_PRIME_H
 #define SPYRE_PRIME_H
@@ -28,18 +28,18 @@ struct spyre_import_sync {
 	struct spyre_bo *bo;
 	/** @write: the job writes it. */
 	bool write;
-	/** @begun: the exporter knows that it is used. */
+	/** @begun: the CPU access has begun. */
 	bool begun;
 };
 
 /**
- * struct spyre_import_syncs - all of a job
+ * struct spyre_import_syncs - the imported buffers of a job
  *
- * They are let go of by a worker: the schedulers' own must not wait for the
- * locks of other drivers, who may hold them while they wait for a job.
+ * A separate worker releases them: those of the schedulers must not wait for the
+ * locks of other drivers, which may hold them while they wait for a job.
  */
 struct spyre_import_syncs {
-	/** @work: lets go. */
+	/** @work: releases the buffers. */
 	struct work_struct work;
 	/** @num: number of items. */
 	u32 num;
@@ -48,26 +48,26 @@ struct spyre_import_syncs {
 };
 
 int spyre_prime_init(void);
-/* Waits until all imported buffers that jobs used are let go of. */
+/* Waits until all imported buffers of jobs have been released. */
 void spyre_prime_exit(void);
 
-/* The card is there, so that its files may wait for other drivers; it is not any more. */
+/* Called when a card is bound and unplugged; an unplug ends waits for other drivers. */
 void spyre_prime_start(struct spyre_device *spyre);
 void spyre_prime_stop(struct spyre_device *spyre);
 
 struct dma_buf *spyre_prime_export(struct drm_gem_object *obj, int flags);
 struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf *dmabuf);
 
-/* The parts of an imported BO. */
+/* Address and release of the buffer of an imported BO. */
 u8 *spyre_import_vaddr(struct spyre_bo *bo);
 void spyre_import_free(struct spyre_bo *bo);
 
-/* @job uses the imported @bo. */
+/* Adds the imported @bo to the buffers of @job. */
 int spyre_import_sync_add(struct spyre_job *job, struct spyre_bo *bo, bool write);
 /*
- * Tells the exporters; waits for what they have to finish first, -ENODEV if the
- * card goes meanwhile.  The caller is not between drm_dev_enter() and
- * drm_dev_exit(): others decide how long this takes.
+ * Begins the CPU access.  Waits for earlier work on the buffers; -ENODEV if the
+ * card is unplugged meanwhile.  Must not be called between drm_dev_enter() and
+ * drm_dev_exit(), because others control the duration.
  */
 int spyre_import_sync_begin(struct spyre_job *job, bool nowait);
 /*
@@ -75,9 +75,9 @@ int spyre_import_sync_begin(struct spyre_job *job, bool nowait);
  * slots for its own.  drm_exec_fini() unlocks, also after an error.
  */
 int spyre_import_sync_lock(struct spyre_job *job, struct drm_exec *exec);
-/* Leaves the job's fence in the buffers that are locked. */
+/* Adds the job's fence to the locked buffers. */
 void spyre_import_sync_publish(struct spyre_job *job);
-/* Undoes begin and add, soon. */
+/* Undoes begin and add, asynchronously. */
 void spyre_import_sync_end(struct spyre_job *job);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Programs: copied once, verified once, then run as often as the file likes.
+ * Programs: copied and verified once, then run any number of times.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -45,7 +45,7 @@ struct spyre_program_object *spyre_program_lookup(struct spyre_file *sfile, u32 
 	return program;
 }
 
-/* An object without an image that already holds the card's memory for it. */
+/* Allocates an object without an image, with the card's memory charged for the image. */
 static struct spyre_program_object *spyre_program_alloc(struct spyre_file *sfile, u64 size)
 {
 	struct spyre_program_object *program = kzalloc(sizeof(*program), SPYRE_GFP);

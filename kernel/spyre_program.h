@@ -16,17 +16,17 @@ struct spyre_file;
 struct spyre_program_object {
 	/** @ref: held by the handle and by jobs. */
 	struct kref ref;
-	/** @owner: file that pays. */
+	/** @owner: file to which its memory is charged. */
 	struct spyre_file *owner;
 	/** @image: the kernel's own copy. */
 	void *image;
-	/** @charged: bytes on the bill. */
+	/** @charged: bytes that are charged. */
 	u64 charged;
 	/** @base: as the verifier derived it. */
 	struct spyre_program base;
 };
 
-/* Referenced program of @sfile, or NULL. */
+/* Returns a program of @sfile with a reference, or NULL. */
 struct spyre_program_object *spyre_program_lookup(struct spyre_file *sfile, u32 handle);
 void spyre_program_put(struct spyre_program_object *program);
 

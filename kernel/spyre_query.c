@@ -18,8 +18,8 @@
 #include "spyre_query.h"
 
 /*
- * Totals of a card grow with each job by numbers that give away the shapes of
- * what it computed, whoever submitted it.
+ * The amounts by which a card's totals grow with each job, of any user, reveal
+ * the shapes that the job computed.
  */
 static bool counters_paranoid = true;
 module_param(counters_paranoid, bool, 0444);
@@ -76,7 +76,7 @@ void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters 
 	spyre_card_read_power(spyre, &info->power_mw, &info->temperature_mc);
 }
 
-/* The same of one context, for those who may not see the card's. */
+/* Returns the totals of one context, for callers without access to the card's. */
 static void spyre_query_own_counters(struct spyre_file *sfile, struct drm_spyre_counters *info)
 {
 	struct drm_spyre_context_info own = {};

@@ -13,9 +13,9 @@ struct spyre_file;
 void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info);
 void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info);
 void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info);
-/* True if exact totals are kept from users without CAP_PERFMON. */
+/* Returns true if only users with CAP_PERFMON can read exact totals. */
 bool spyre_counters_are_private(void);
-/* True if the calling thread may see them. */
+/* Returns true if the calling thread can read them. */
 bool spyre_may_see_counters(void);
 int spyre_ioctl_dev_query(struct drm_device *drm, void *data, struct drm_file *file);
 

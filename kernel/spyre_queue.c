@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Queues: each is a drm_gpu_scheduler with one entity, so that its jobs start
- * in order, behind their waits, and are watched over while they run.
+ * in order, after their waits, and are monitored while they run.
  *
- * A queue dies of its first failure, and with it the other queues of its file
+ * The first failure kills a queue, and the other queues of its file
  * (spyre_fault.c).  Later jobs complete with -ECANCELED.
  */
 #include <linux/capability.h>
@@ -30,14 +30,14 @@
 #define SPYRE_TIMEOUT_MS 10000
 #define SPYRE_TIMEOUT_MAX_MS 60000
 /*
- * Jobs of a queue in the engine: enough to hide the scheduler's latency, few
- * because each one that comes in starts the hang timer anew.  That timer is
- * for jobs that do not come to the end of a tile; the others look at their
- * time themselves (spyre_engine_tile()).
+ * Number of jobs of a queue in the engine: enough to hide the scheduler's latency,
+ * but few, because each job that enters restarts the hang timer.  That timer is
+ * for jobs that do not reach the end of a tile; all others check their time
+ * themselves (spyre_engine_tile()).
  */
 #define SPYRE_QUEUE_CREDITS 4
 
-/* Releases queues where the schedulers' own workqueue cannot. */
+/* Queues are released here, because work of the schedulers' workqueue cannot stop itself. */
 static struct workqueue_struct *spyre_release_wq;
 
 int spyre_queue_init(void)
@@ -48,7 +48,7 @@ int spyre_queue_init(void)
 
 void spyre_queue_exit(void)
 {
-	/* Releases that wait for readers come onto it yet. */
+	/* Releases that wait for a grace period have not been queued yet. */
 	rcu_barrier();
 	destroy_workqueue(spyre_release_wq);
 }
@@ -56,7 +56,7 @@ void spyre_queue_exit(void)
 static struct dma_fence *spyre_queue_run_job(struct drm_sched_job *sched_job)
 {
 	struct spyre_job *job = to_spyre_job(sched_job);
-	/* The engine may finish it, and the scheduler's reference comes first. */
+	/* The scheduler's reference is taken first, because the engine may finish the job. */
 	struct dma_fence *done = dma_fence_get(job->done);
 	int ret = spyre_job_stop_reason(job);
 
@@ -78,9 +78,9 @@ static bool spyre_job_overran(struct spyre_job *job)
 }
 
 /*
- * The timer runs from when a job was handed to the engine; the limit is on the
- * slices that it had.  A job that is still within its limit gets the
- * timer once more.
+ * The timer starts when a job is passed to the engine, but the limit counts only
+ * the slices of the job.  If the job is still within its limit, the timer is
+ * started again.
  */
 static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sched_job)
 {
@@ -90,8 +90,8 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 	bool cookie;
 
 	/*
-	 * Before drm_sched_stop(), which waits for a job that runs in run_job().
-	 * The thread that runs it raises the fault, since it may just have ended.
+	 * Stop the job before drm_sched_stop(), which waits for one that runs in run_job().
+	 * The thread that runs it raises the fault, since it may have just ended.
 	 */
 	if (!dma_fence_is_signaled(job->done) && !READ_ONCE(queue->error) &&
 	    spyre_job_overran(job)) {
@@ -100,7 +100,7 @@ static enum drm_gpu_sched_stat spyre_queue_timedout_job(struct drm_sched_job *sc
 	}
 	drm_sched_stop(&queue->sched, sched_job);
 	cookie = dma_fence_begin_signalling();
-	/* drm_sched_stop() forgot the fences of the jobs that are still there. */
+	/* drm_sched_stop() has dropped the fences of the jobs that remain. */
 	list_for_each_entry(sched_job, &queue->sched.pending_list, list) {
 		job = to_spyre_job(sched_job);
 		sched_job->s_fence->parent = dma_fence_get(job->done);
@@ -139,9 +139,9 @@ static void spyre_queue_release(struct kref *ref)
 	struct spyre_queue *queue = container_of(ref, struct spyre_queue, ref);
 
 	/*
-	 * A fence that the entity waited for may be about to wake its scheduler:
-	 * the entity forgets the fence before that is over.  The fence's lock is
-	 * held meanwhile, which keeps a grace period from ending.
+	 * A fence that the entity waited for may be waking its scheduler: the entity
+	 * drops the fence before that has ended.  The fence's lock is held meanwhile,
+	 * so a grace period suffices to wait for it.
 	 */
 	queue_rcu_work(spyre_release_wq, &queue->release);
 }
@@ -183,11 +183,11 @@ void spyre_queue_close(struct spyre_queue *queue)
 		queue->closed = true;
 	spyre_queue_kill(queue, -ECANCELED);
 	/*
-	 * drm_sched_entity_fini() takes what is left of the queue's jobs, but so
-	 * does the scheduler's worker: while it takes one, it puts the entity
-	 * back where it looks for the next.  The worker stops, therefore, and so
-	 * does the timer, which would start it again.  There is nothing to watch
-	 * over either: what has begun is told to stop.
+	 * drm_sched_entity_fini() takes the remaining jobs of the queue, but so does
+	 * the scheduler's worker, which also puts the entity back into its list
+	 * while it takes a job.  So the worker is stopped, and the timer, which would
+	 * start it again.  The timer is no longer needed, because jobs that have
+	 * begun have been told to stop.
 	 */
 	disable_delayed_work_sync(&queue->sched.work_tdr);
 	drm_sched_wqueue_stop(&queue->sched);
@@ -254,7 +254,7 @@ free:
 	return ERR_PTR(ret);
 }
 
-/* True if the card has the cores of the partition that @args names. */
+/* Returns true if the card has the cores of the partition that @args names. */
 static bool spyre_queue_partition_ok(const struct spyre_device *spyre,
 				     const struct drm_spyre_queue_create *args)
 {
@@ -264,7 +264,7 @@ static bool spyre_queue_partition_ok(const struct spyre_device *spyre,
 	       args->core_count <= spyre->num_cores - args->core_first;
 }
 
-/* A queue that is in the table can have jobs: none comes into it once the card is gone. */
+/* Publishes a queue, which can have jobs from then on; fails if the card is unplugged. */
 static int spyre_queue_publish(struct spyre_queue *queue)
 {
 	struct xarray *queues = &queue->sfile->queues;
@@ -295,8 +295,8 @@ static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_cre
 	if (IS_ERR(queue))
 		return PTR_ERR(queue);
 	/*
-	 * One reference is the table's and one this call's: ids can be guessed, and
-	 * QUEUE_DESTROY of another thread takes the table's from here on.
+	 * The table has one reference and this call another: ids can be guessed, and
+	 * QUEUE_DESTROY in another thread may drop the table's from here on.
 	 */
 	kref_get(&queue->ref);
 	ret = spyre_queue_publish(queue);
@@ -306,8 +306,8 @@ static int spyre_queue_make(struct spyre_file *sfile, struct drm_spyre_queue_cre
 	}
 	args->queue_id = queue->id;
 	/*
-	 * A reset or a fault either finds it or is found; pairs with
-	 * spyre_ioctl_reset() and spyre_fault_stopped().
+	 * Either a reset or a fault finds this queue, or its mark is seen here; pairs
+	 * with spyre_ioctl_reset() and spyre_fault_stopped().
 	 */
 	smp_mb();
 	if (spyre_file_is_stale(sfile))
@@ -328,7 +328,7 @@ int spyre_ioctl_queue_create(struct drm_device *drm, void *data, struct drm_file
 	    args->timeout_ms > SPYRE_TIMEOUT_MAX_MS ||
 	    !spyre_queue_partition_ok(sfile->spyre, args))
 		return -EINVAL;
-	/* All others' work waits for the high class. */
+	/* The work of all other users waits for the high class. */
 	if (args->priority == DRM_SPYRE_PRIORITY_HIGH && !capable(CAP_SYS_NICE))
 		return -EACCES;
 

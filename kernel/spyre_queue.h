@@ -32,15 +32,15 @@ struct spyre_queue {
 	struct drm_gpu_scheduler sched;
 	/** @entity: the only one of @sched. */
 	struct drm_sched_entity entity;
-	/** @lock: one submission at a time becomes visible. */
+	/** @lock: serialises the publication of submissions. */
 	struct mutex lock;
-	/** @closed: takes no more work; protected by @lock. */
+	/** @closed: accepts no more work; protected by @lock. */
 	bool closed;
 	/** @id: in the file's table, set before it is there. */
 	u32 id;
 	/** @error: errno of the first failure; set once, kills the queue. */
 	int error;
-	/** @now_job: number of the job that runs, 0: none; for who looks. */
+	/** @now_job: number of the running job for debugfs and dumps, 0: none. */
 	u64 now_job;
 	/** @now_since: CLOCK_MONOTONIC at which it was begun. */
 	u64 now_since;
@@ -82,11 +82,11 @@ void spyre_queue_exit(void);
 struct spyre_queue *spyre_queue_lookup(struct spyre_file *sfile, u32 id);
 /* Does nothing for NULL or an error pointer. */
 void spyre_queue_put(struct spyre_queue *queue);
-/* Ends the queue: what has not started is cancelled, what has is stopped. */
+/* Ends the queue: cancels queued work and stops running work. */
 void spyre_queue_close(struct spyre_queue *queue);
-/* Kills the queue for its first failure; later ones change nothing. */
+/* Kills the queue at its first failure; later ones have no effect. */
 void spyre_queue_kill(struct spyre_queue *queue, int error);
-/* The same, but leaves it to the caller to tell the engine. */
+/* Does the same, but the caller informs the engine. */
 void spyre_queue_mark_dead(struct spyre_queue *queue, int error);
 
 DEFINE_FREE(spyre_queue_put, struct spyre_queue *, spyre_queue_put(_T))

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reset of a card: every queue is killed, what runs is stopped and waited
- * for, and the threads are seen to answer.  Files that were open before are
- * stale from then on, and their scratchpads with them: a generation number
- * tells.
+ * Reset of a card: every queue is killed, running work is stopped and waited for,
+ * and each thread has to answer a test task.  Files that were open before, and
+ * their scratchpads, are stale from then on, as the generation number shows.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -53,7 +52,7 @@ static void spyre_reset_visit_queues(struct spyre_device *spyre, spyre_queue_fn 
 	lockdep_assert_held(&spyre->files_lock);
 	list_for_each_entry(sfile, &spyre->files, node) {
 		xa_for_each(&sfile->queues, id, queue) {
-			/* It may be destroyed meanwhile. */
+			/* Another thread may destroy the queue meanwhile. */
 			queue = spyre_queue_lookup(sfile, id);
 			if (!queue)
 				continue;
@@ -73,13 +72,13 @@ static void spyre_reset_drain(struct spyre_queue *queue)
 	spyre_engine_drain(&queue->spyre->engine, queue);
 }
 
-/* @caller asked for it and may go on, unless it is NULL. */
+/* Resets the card.  @caller, the file that requested it or NULL, does not become stale. */
 static int spyre_reset_device(struct spyre_device *spyre, struct spyre_file *caller)
 {
 	int ret;
 
 	guard(mutex)(&spyre->files_lock);
-	/* First: a queue that is created from here on finds its file stale. */
+	/* This is first, so that a queue that is created from here on finds its file stale. */
 	WRITE_ONCE(spyre->generation, spyre->generation + 1);
 	/* Pairs with spyre_ioctl_queue_create(). */
 	smp_mb();
@@ -94,7 +93,7 @@ static int spyre_reset_device(struct spyre_device *spyre, struct spyre_file *cal
 	return ret;
 }
 
-/* VFs go down with their card; one that is being unplugged needs no reset. */
+/* Resets the VFs of a card; one that is being unplugged needs no reset. */
 static int spyre_reset_vfs(struct spyre_device *spyre)
 {
 	struct spyre_device *vfs[SPYRE_MAX_VFS];
@@ -122,7 +121,7 @@ int spyre_ioctl_reset(struct drm_device *drm, void *data, struct drm_file *file)
 	args->generation = 0;
 	if (args->flags || args->pad)
 		return -EINVAL;
-	/* The threads that are to answer end with the card. */
+	/* The threads that have to answer end when the card is unplugged. */
 	if (!drm_dev_enter(drm, &idx))
 		return -ENODEV;
 	ret = spyre_reset_device(spyre, sfile);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory and threads of runners and contexts; spyre_engine.c has their function.
+ * Memory and threads of runners and contexts; spyre_engine.c has the functions of the threads.
  */
 #include <linux/err.h>
 #include <linux/kthread.h>

@@ -2,8 +2,8 @@
 /*
  * Runners: threads that run jobs.  A job stays on its runner from its start to
  * its end, also between its time slices.  Each context has a runner of its own
- * in each class that it uses, so that others' jobs cannot keep it from starting
- * one; the card has a pool of more for all contexts.
+ * in each class that it uses, so that other contexts cannot prevent it from starting
+ * a job; the card has a pool of further runners for all contexts.
  */
 #ifndef SPYRE_RUNNER_H
 #define SPYRE_RUNNER_H
@@ -29,7 +29,7 @@ struct spyre_runner {
 	struct spyre_engine *engine;
 	/** @task: its thread; NULL for the inline runner. */
 	struct task_struct *task;
-	/** @queue: the queue whose oldest job it is to run, or runs; engine lock. */
+	/** @queue: the queue whose oldest job it runs, or will run; engine lock. */
 	struct spyre_queue *queue;
 	/** @pool: while idle, in the engine's pool. */
 	struct list_head pool;
@@ -43,18 +43,18 @@ struct spyre_ctx_sched {
 	struct spyre_arb_context context;
 	/** @runner: its own runner, once it has a queue. */
 	struct spyre_runner runner;
-	/** @lock: protects @lx and the making of @runner. */
+	/** @lock: protects @lx and the creation of @runner. */
 	struct mutex lock;
 	/** @lx: scratchpads for jobs on its own runner, or NULL. */
 	struct spyre_lx *lx;
 };
 
 void spyre_ctx_sched_init(struct spyre_ctx_sched *sched, struct spyre_engine *engine, u32 class);
-/* Gives it its runner if it has none; may sleep and fail. */
+/* Creates the context's runner unless it exists; may sleep and fail. */
 int spyre_ctx_sched_open(struct spyre_ctx_sched *sched, u64 id);
-/* Scratchpads that are large enough, referenced, or an error. */
+/* Returns scratchpads of at least this size, with a reference, or an error. */
 struct spyre_lx *spyre_ctx_sched_lx(struct spyre_ctx_sched *sched, u32 cores, u32 bytes);
-/* Its queues are closed. */
+/* Stops the runner; all queues of the context are closed. */
 void spyre_ctx_sched_close(struct spyre_ctx_sched *sched);
 
 /* Starts @runner's thread. */

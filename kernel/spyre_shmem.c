@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages of a buffer, and windows through which the kernel sees them.
+ * Pages of a buffer, and windows through which the kernel accesses them.
  *
- * The file's page cache is the only record of what is populated: every folio
- * in it was put there under the lock and has one reference of the buffer.
+ * The file's page cache is the only record of populated pages: every folio in it
+ * was added under the lock and holds one reference for the buffer.
  */
 #include <linux/fs.h>
 #include <linux/iosys-map.h>
@@ -24,29 +24,29 @@
 #include "spyre_shmem.h"
 #include "spyre_shmem_page.h"
 
-/* Windows begin and end at multiples of it, as huge pages do. */
+/* Windows begin and end at multiples of this size, as huge pages do. */
 #define SPYRE_WINDOW_SHIFT 21
 #define SPYRE_WINDOW_BYTES BIT_ULL(SPYRE_WINDOW_SHIFT)
-/* When windows have so many times the buffer's size, the next is of all of it. */
+/* If all windows add up to this many times the buffer's size, the next one covers all of it. */
 #define SPYRE_WINDOWS_MAX 4
 
 /**
  * struct spyre_window - a range of a buffer at a kernel address
  */
 struct spyre_window {
-	/** @next: in the buffer's list. */
+	/** @next: entry in the buffer's list. */
 	struct spyre_window *next;
 	/** @start: first byte, a multiple of the granule. */
 	u64 start;
-	/** @end: behind the last byte. */
+	/** @end: end of the last byte. */
 	u64 end;
-	/** @vaddr: its address. */
+	/** @vaddr: address of @start. */
 	u8 *vaddr;
-	/** @mapping: from vmap(), NULL if the pages are contiguous anyway. */
+	/** @mapping: address from vmap(), NULL if the pages are contiguous in the direct map. */
 	void *mapping;
 };
 
-/* NULL: pages come from the kernel's own, without huge ones. */
+/* The module's tmpfs; NULL: files are of the kernel's own mount, without huge pages. */
 static struct vfsmount *spyre_shmem_mnt;
 
 void spyre_shmem_mount(void)
@@ -90,10 +90,10 @@ int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size
 						 SPYRE_SHMEM_NORESERVE);
 	else
 		filp = shmem_file_setup("spyre", size, SPYRE_SHMEM_NORESERVE);
-	/* shmem says ENOSPC where it has no memory for an inode; here that is a full card. */
+	/* shmem returns ENOSPC if it cannot allocate an inode; here ENOSPC means a full card. */
 	if (IS_ERR(filp))
 		return PTR_ERR(filp) == -ENOSPC ? -ENOMEM : PTR_ERR(filp);
-	/* Reclaim need not look at what it cannot have. */
+	/* These pages cannot be reclaimed, so reclaim should not scan them. */
 	mapping_set_unevictable(filp->f_mapping);
 	obj->filp = filp;
 	return drm_gem_create_mmap_offset(obj);
@@ -113,7 +113,7 @@ static void spyre_shmem_release_pages(struct spyre_shmem *shmem)
 		folio_batch_release(&batch);
 		cond_resched();
 	}
-	/* At once: the file itself may go later, when the task is back in user space. */
+	/* Frees the pages now: the file itself may be freed later, by task work. */
 	shmem_truncate_range(file_inode(filp), 0, -1);
 }
 
@@ -140,7 +140,7 @@ struct folio *spyre_shmem_peek(struct spyre_shmem *shmem, pgoff_t index)
 
 	if (IS_ERR(folio))
 		return NULL;
-	/* The buffer's own reference stays, if it has one yet: pages are zeroed in place. */
+	/* A populated folio has the buffer's own reference; one being zeroed is not up to date. */
 	folio_put(folio);
 	return folio_test_uptodate(folio) ? folio : NULL;
 }
@@ -155,7 +155,7 @@ struct folio *spyre_shmem_get(struct spyre_shmem *shmem, pgoff_t index)
 	lockdep_assert_held(&shmem->lock);
 	if (folio)
 		return folio;
-	/* A cgroup at its limit is the caller's error, not a reason to kill someone in it. */
+	/* A cgroup at its limit causes an error of the call, not an OOM kill. */
 	old = set_active_memcg(shmem->memcg);
 	folio = shmem_read_folio_gfp(mapping, index, mapping_gfp_mask(mapping) |
 				     __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
@@ -168,7 +168,7 @@ struct folio *spyre_shmem_get(struct spyre_shmem *shmem, pgoff_t index)
 	return folio;
 }
 
-/* Makes pages present, and lists them. */
+/* Populates pages and lists them. */
 static int spyre_shmem_populate(struct spyre_shmem *shmem, pgoff_t first, pgoff_t num,
 				struct page **pages)
 {
@@ -262,8 +262,8 @@ static struct spyre_window *spyre_window_add(struct spyre_shmem *shmem, u64 star
 
 	num = (end - start) >> PAGE_SHIFT;
 	/*
-	 * The direct map goes on behind the buffer, a mapping ends at a guard page:
-	 * with KASAN every access beyond a window is to be seen.
+	 * The direct map continues behind the buffer, while a vmap ends at a guard page:
+	 * with KASAN every access beyond a window must be detected.
 	 */
 	if (!IS_ENABLED(CONFIG_KASAN) && spyre_pages_are_contiguous(pages, num)) {
 		window->vaddr = page_address(pages[0]);
@@ -297,9 +297,9 @@ void *spyre_shmem_map(struct spyre_shmem *shmem, u64 offset, u64 bytes)
 }
 
 /*
- * An attachment makes all pages present and a window of them: here a signal or
- * the lack of memory is an error like others.  Both stay as long as the buffer,
- * so there is nothing to undo.
+ * Attaching populates all pages and creates a window of them, because a signal or
+ * lack of memory can be reported here.  Both stay as long as the buffer, so
+ * there is nothing to undo.
  */
 int spyre_shmem_pin(struct drm_gem_object *obj)
 {
@@ -328,7 +328,7 @@ struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_seg
 	return ret ? ERR_PTR(ret) : no_free_ptr(table);
 }
 
-/* The dma-buf core warns of any error here, so only who has not attached gets one. */
+/* The dma-buf core warns of errors here, so only an importer that has not attached gets one. */
 int spyre_shmem_vmap(struct drm_gem_object *obj, struct iosys_map *map)
 {
 	struct spyre_window *window = spyre_window_find(to_spyre_shmem(obj), 0, obj->size);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory of a buffer object: a file of a tmpfs that only the kernel sees.
+ * Memory of a buffer object: a file of a tmpfs that is private to the kernel.
  *
- * A page exists from when it is first touched, by a fault of a mapping or by a
- * submission, until the buffer is freed, and the buffer holds a reference to
- * it all that time: it is neither swapped nor moved, so that page tables and
- * windows may point at it.  It is paid for by the memory cgroup of who made
- * the buffer, whoever touches it.
+ * A page exists from its first access, by a fault of a mapping or by a
+ * submission, until the buffer is freed.  The buffer holds a reference to it all
+ * that time, so it is neither swapped nor moved, and page tables and windows can
+ * refer to it.  It is charged to the memory cgroup of the buffer's creator,
+ * whoever touches it.
  */
 #ifndef SPYRE_SHMEM_H
 #define SPYRE_SHMEM_H
@@ -24,7 +24,7 @@ struct spyre_window;
 struct spyre_shmem {
 	/** @base: the object; its file has the pages. */
 	struct drm_gem_object base;
-	/** @memcg: group that pays, referenced. */
+	/** @memcg: cgroup to which the pages are charged, with a reference. */
 	struct mem_cgroup *memcg;
 	/** @lock: protects what follows, and adding pages. */
 	struct mutex lock;
@@ -43,32 +43,32 @@ static inline struct spyre_shmem *to_spyre_shmem(struct drm_gem_object *obj)
 	return container_of(obj, struct spyre_shmem, base);
 }
 
-/* The file system, for all cards. */
+/* Mounts and unmounts the file system of all cards. */
 void spyre_shmem_mount(void);
 void spyre_shmem_unmount(void);
 
 /*
- * @shmem is zeroed but for its funcs.  After an error it is to be freed with
- * spyre_shmem_fini() all the same.
+ * Initialises @shmem, which is zeroed except for its funcs.  After an error, the
+ * caller must also call spyre_shmem_fini().
  */
 int spyre_shmem_init(struct spyre_shmem *shmem, struct drm_device *drm, u64 size);
 void spyre_shmem_fini(struct spyre_shmem *shmem);
 
 /*
- * Kernel address of [offset, offset + bytes), which is within the buffer and
- * not empty; populates it.  Valid as long as the buffer.
+ * Populates [offset, offset + bytes), a range within the buffer that is not empty,
+ * and returns its kernel address, which is valid as long as the buffer.
  */
 void *spyre_shmem_map(struct spyre_shmem *shmem, u64 offset, u64 bytes);
 
 /*
- * All pages, for a device that takes segments of at most so many bytes; to be
- * freed with sg_free_table() and kfree().
+ * Returns all pages in segments of at most @max_segment bytes.  The caller frees
+ * the table with sg_free_table() and kfree().
  */
 struct sg_table *spyre_shmem_get_sg_table(struct spyre_shmem *shmem, u32 max_segment);
 
 /*
- * For struct drm_gem_object_funcs.  Whoever attaches to the dma-buf pins, and
- * only after that may have the kernel address.
+ * For struct drm_gem_object_funcs.  Attaching to the dma-buf pins it, and only an
+ * importer that has attached can get the kernel address.
  */
 int spyre_shmem_pin(struct drm_gem_object *obj);
 void spyre_shmem_unpin(struct drm_gem_object *obj);
@@ -77,7 +77,7 @@ void spyre_shmem_vunmap(struct drm_gem_object *obj, struct iosys_map *map);
 int spyre_shmem_mmap(struct drm_gem_object *obj, struct vm_area_struct *vma);
 extern const struct vm_operations_struct spyre_shmem_vm_ops;
 
-/* For mmap() of the node: where a large mapping can have huge pages. */
+/* For mmap() of the node: chooses addresses at which large mappings get huge pages. */
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
 unsigned long spyre_shmem_get_unmapped_area(struct file *filp, unsigned long address,
 					    unsigned long bytes, unsigned long pgoff,

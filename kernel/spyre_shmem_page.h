@@ -7,9 +7,9 @@
 struct folio;
 struct spyre_shmem;
 
-/* The folio at a page of the buffer, or NULL; needs no lock. */
+/* Returns the folio at a page of the buffer, or NULL; needs no lock. */
 struct folio *spyre_shmem_peek(struct spyre_shmem *shmem, pgoff_t index);
-/* The same, made present if need be; under the buffer's lock. */
+/* Returns the same, populated if necessary; the caller holds the buffer's lock. */
 struct folio *spyre_shmem_get(struct spyre_shmem *shmem, pgoff_t index);
 
 #endif

@@ -3,7 +3,7 @@
  * Submission, top-down: decode everything, check everything, resolve every
  * address to memory, take every reference and allocate all that the fences
  * need; then, when nothing can fail any more, publish the fences and queue
- * the job.  The SUBMIT ioctl and io_uring (spyre_uring.c) both come here.
+ * the job.  Both the SUBMIT ioctl and io_uring (spyre_uring.c) use this code.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -29,10 +29,10 @@
 #include "spyre_vm.h"
 
 #define SPYRE_MAX_CBS 256
-/* Modelled cycles and steps that any host gets through in some ten microseconds. */
+/* Modelled cycles and steps that any host completes in about ten microseconds. */
 #define SPYRE_LIGHT_CYCLES 1024
 #define SPYRE_LIGHT_WORK 1024
-/* index of an error that is not a control block's */
+/* error_cb of an error that does not concern a control block */
 #define SPYRE_NO_CB U32_MAX
 
 static_assert(sizeof(struct drm_spyre_dma) == sizeof(struct spyre_dma_desc));
@@ -49,7 +49,7 @@ static_assert((int)DRM_SPYRE_DMA_D2H == (int)SPYRE_DMA_D2H);
 static_assert((int)DRM_SPYRE_FORMAT_FP64 == (int)SPYRE_FMT_FP64);
 static_assert((int)DRM_SPYRE_FORMAT_FP64 + 1 == (int)SPYRE_FMT_COUNT);
 
-/* The parts of a submission while it is being checked. */
+/* State of a submission while it is checked. */
 struct spyre_submission {
 	struct drm_file *file;
 	struct spyre_file *sfile;
@@ -67,7 +67,7 @@ struct spyre_submission {
 	/* descriptor of the next DMA control block, in the job's allocation */
 	struct spyre_dma_desc *descs;
 	struct spyre_job *job;
-	/* filled if not NULL once the job is on its way */
+	/* filled, if not NULL, when the job has been queued */
 	struct spyre_submitted *submitted;
 };
 
@@ -76,7 +76,7 @@ static bool spyre_any(const void *bytes, size_t size)
 	return memchr_inv(bytes, 0, size);
 }
 
-/* A device range as a kernel address; the job keeps the BO. */
+/* Resolves a device range to a kernel address; the job gets a reference to the BO. */
 static int spyre_resolve(struct spyre_submission *s, u64 va, u64 size, bool write, u8 **vaddr)
 {
 	struct spyre_job *job = s->job;
@@ -325,12 +325,12 @@ static int spyre_submission_results(struct spyre_submission *s)
 	return 0;
 }
 
-/* Holds the job back until @fence, which is consumed, has signalled. */
+/* Makes the job wait for @fence, and consumes the reference. */
 static int spyre_submission_wait(struct spyre_submission *s, struct dma_fence *fence)
 {
 	if (!fence)
 		return 0;
-	/* The queue is in order anyway, and what has happened needs no wait. */
+	/* Jobs of the queue run in order anyway, and a signalled fence needs no wait. */
 	if (fence->context == s->queue->fence_context || dma_fence_is_signaled(fence)) {
 		dma_fence_put(fence);
 		return 0;
@@ -351,7 +351,7 @@ static int spyre_submission_waits(struct spyre_submission *s)
 		if (ret)
 			return ret;
 	}
-	/* After the addresses: a mapping that was seen brings its fence along. */
+	/* Read after the addresses were resolved, so that it covers all mappings found. */
 	return spyre_submission_wait(s, spyre_vm_last_bind(s->sfile->vm));
 }
 
@@ -366,8 +366,8 @@ static u64 spyre_job_cycles(const struct spyre_job *job)
 }
 
 /*
- * Light jobs run without a change of thread.  Modelled cycles alone do not
- * tell: an iteration of a loop costs none, and points that repeat cost as much as one.
+ * Returns whether the job is light, and runs without switching threads.  Modelled cycles
+ * alone do not suffice: loop iterations cost none, and repeated points cost as much as one.
  */
 static bool spyre_job_is_light(const struct spyre_job *job)
 {
@@ -381,7 +381,7 @@ static bool spyre_job_is_light(const struct spyre_job *job)
 	       spyre_job_cycles(job) <= SPYRE_LIGHT_CYCLES;
 }
 
-/* Scratchpads for the job's programs. */
+/* Takes the scratchpads for the job's programs. */
 static int spyre_submission_lx(struct spyre_submission *s)
 {
 	struct spyre_job *job = s->job;
@@ -396,7 +396,7 @@ static int spyre_submission_lx(struct spyre_submission *s)
 	return 0;
 }
 
-/* Everything that can fail. */
+/* Does everything that can fail. */
 static int spyre_submission_prepare(struct spyre_submission *s)
 {
 	struct spyre_queue *queue = s->queue;
@@ -413,7 +413,7 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	ret = spyre_sched_job_init(&job->base, &queue->entity, 1, queue, s->file->client_id);
 	if (ret)
 		return ret;
-	/* The caller is charged for the table of many fences. */
+	/* The table of dependencies is charged to the caller's cgroup. */
 	job->base.dependencies.xa_flags |= XA_FLAGS_ACCOUNT;
 	kref_get(&queue->ref);
 	job->queue = queue;
@@ -437,7 +437,7 @@ static int spyre_submission_prepare(struct spyre_submission *s)
 	return spyre_import_sync_begin(job, s->nowait);
 }
 
-/* Nothing here allocates, fails or waits: unplug may be waiting for it. */
+/* Publishes the job. This neither allocates, fails nor waits, since unplug may wait for it. */
 static void spyre_submission_publish(struct spyre_submission *s)
 {
 	struct spyre_queue *queue = s->queue;
@@ -460,7 +460,7 @@ static void spyre_submission_publish(struct spyre_submission *s)
 	drm_sched_entity_push_job(&job->base);
 }
 
-/* Fails only if the queue has died or the card has gone meanwhile. */
+/* Fails only if the queue was killed or the card was unplugged meanwhile. */
 static int spyre_submission_push(struct spyre_submission *s)
 {
 	struct spyre_queue *queue = s->queue;
@@ -469,7 +469,7 @@ static int spyre_submission_push(struct spyre_submission *s)
 	guard(mutex)(&queue->lock);
 	if (queue->closed || READ_ONCE(queue->error))
 		return -ECANCELED;
-	/* All copies, page faults and waits for others are over. */
+	/* From here on there are no copies from user space, page faults or waits for others. */
 	if (!drm_dev_enter(&queue->spyre->drm, &idx))
 		return -ENODEV;
 	spyre_submission_publish(s);
@@ -477,7 +477,7 @@ static int spyre_submission_push(struct spyre_submission *s)
 	return 0;
 }
 
-/* Imported buffers are locked around it; few jobs have any. */
+/* Submits with the imported buffers locked; few jobs have any. */
 static int spyre_submission_commit(struct spyre_submission *s)
 {
 	struct drm_exec exec;
@@ -530,7 +530,7 @@ int spyre_submit(struct drm_file *file, struct drm_spyre_submit *args,
 	if (!ret)
 		ret = spyre_submission_commit(&s);
 	spyre_submission_cleanup(&s);
-	/* The queue may have died of the unplug, which then is the reason. */
+	/* If an unplug killed the queue, report the unplug. */
 	if (ret == -ECANCELED && drm_dev_is_unplugged(&s.sfile->spyre->drm))
 		ret = -ENODEV;
 	return ret;

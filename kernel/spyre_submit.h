@@ -12,7 +12,7 @@ struct io_uring_cmd;
 struct spyre_queue;
 
 /**
- * struct spyre_submitted - a job on its way, for who waits without a syncobj
+ * struct spyre_submitted - a queued job, for callers that wait without a syncobj
  */
 struct spyre_submitted {
 	/** @done: its fence, referenced. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Syncobjs in and out: what SUBMIT and VM_BIND have in common.
+ * Waits for and signals of syncobjs, for SUBMIT and VM_BIND.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/err.h>
@@ -37,9 +37,9 @@ static int spyre_sync_find(struct spyre_sync *sync, const struct drm_spyre_sync 
 	int ret;
 
 	if (!(user->flags & DRM_SPYRE_SYNC_SIGNAL)) {
-		/* 0: a point without a fence is an error, not a reason to sleep. */
+		/* Flags 0: a point without a fence is an error, and is not waited for. */
 		ret = drm_syncobj_find_fence(file, user->handle, user->point, 0, &fence);
-		/* On an error @fence may be one that is put already. */
+		/* On an error @fence may point to a fence that was already put. */
 		if (!ret)
 			sync->fence = fence;
 		return ret;
@@ -51,7 +51,7 @@ static int spyre_sync_find(struct spyre_sync *sync, const struct drm_spyre_sync 
 	sync->point = user->point;
 	if (!user->point)
 		return 0;
-	/* dma_fence_chain_alloc() would not charge it. */
+	/* dma_fence_chain_alloc() would not charge it to the cgroup. */
 	sync->chain = kmalloc(sizeof(*sync->chain), SPYRE_GFP);
 	return sync->chain ? 0 : -ENOMEM;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Waits and signals of SUBMIT and VM_BIND: read, find what they name, then
- * publish.  Only the first two fail or allocate.
+ * Waits and signals of SUBMIT and VM_BIND are read, looked up, then published.
+ * Only the first two steps can fail or allocate.
  */
 #ifndef SPYRE_SYNC_H
 #define SPYRE_SYNC_H
@@ -19,9 +19,9 @@ struct drm_syncobj;
  * struct spyre_sync - a wait, which has a fence, or a signal, which has a syncobj
  */
 struct spyre_sync {
-	/** @fence: wait: what for, referenced; taken by who waits. */
+	/** @fence: wait: the fence, with a reference, which the waiter takes over. */
 	struct dma_fence *fence;
-	/** @syncobj: signal: where the fence goes, referenced. */
+	/** @syncobj: signal: the syncobj that gets the fence, with a reference. */
 	struct drm_syncobj *syncobj;
 	/** @chain: signal: node of the timeline, NULL for a binary syncobj. */
 	struct dma_fence_chain *chain;
@@ -43,11 +43,11 @@ struct spyre_syncs {
 
 /* Copies and checks the array. */
 int spyre_syncs_read(struct spyre_syncs *syncs, const struct drm_spyre_array *array);
-/* Looks all of them up and allocates what publishing needs; once. */
+/* Looks up all objects and allocates the memory for publishing; called once. */
 int spyre_syncs_find(struct spyre_syncs *syncs, struct drm_file *file);
-/* Puts @fence into all signals.  Does not allocate. */
+/* Publishes @fence to all signals.  Does not allocate. */
 void spyre_syncs_publish(struct spyre_syncs *syncs, struct dma_fence *fence);
-/* Drops what is left, in any state. */
+/* Releases all objects, in any state. */
 void spyre_syncs_release(struct spyre_syncs *syncs);
 
 #define spyre_for_each_sync(s, syncs) \

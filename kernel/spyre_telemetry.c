@@ -12,7 +12,7 @@
 #include "spyre_query.h"
 #include "spyre_telemetry.h"
 
-/* To which the card's load is rounded for those who may not see exact totals. */
+/* The card's load is rounded to this for readers without access to exact totals. */
 #define SPYRE_LOAD_NS (10 * NSEC_PER_MSEC)
 
 /* One decimal number per file; docs/uapi.md lists them. */
@@ -140,7 +140,7 @@ static struct attribute *spyre_attrs[] = {
 	NULL
 };
 
-/* Those that only root may read if counters are private. */
+/* Attributes that only root can read if counters are private. */
 static bool spyre_attr_is_exact(const struct attribute *attr)
 {
 	return attr == &dev_attr_jobs.attr || attr == &dev_attr_errors.attr ||

@@ -40,31 +40,31 @@ DECLARE_EVENT_CLASS(spyre_job,
 		  __entry->cbs, __entry->lx_bytes)
 );
 
-/* Its fence became visible. */
+/* The fence of a job became visible. */
 DEFINE_EVENT(spyre_job, spyre_submit,
 	TP_PROTO(const struct spyre_job *job),
 	TP_ARGS(job)
 );
 
-/* The engine begins with it. */
+/* The engine starts a job. */
 DEFINE_EVENT(spyre_job, spyre_run,
 	TP_PROTO(const struct spyre_job *job),
 	TP_ARGS(job)
 );
 
-/* Its time slice is over, others come first. */
+/* The time slice of a job has ended in favour of others. */
 DEFINE_EVENT(spyre_job, spyre_preempt,
 	TP_PROTO(const struct spyre_job *job),
 	TP_ARGS(job)
 );
 
-/* It has its next time slice, or is to stop. */
+/* A job has got its next time slice, or has to stop. */
 DEFINE_EVENT(spyre_job, spyre_resume,
 	TP_PROTO(const struct spyre_job *job),
 	TP_ARGS(job)
 );
 
-/* Its fence is about to signal. */
+/* The fence of a job is about to signal. */
 TRACE_EVENT(spyre_done,
 	TP_PROTO(const struct spyre_job *job, int error, u64 cycles),
 	TP_ARGS(job, error, cycles),
@@ -89,7 +89,7 @@ TRACE_EVENT(spyre_done,
 		  __entry->error, __entry->cycles)
 );
 
-/* A queue takes no more work. */
+/* A queue was killed and accepts no more work. */
 TRACE_EVENT(spyre_queue_dead,
 	TP_PROTO(const struct spyre_queue *queue, int error),
 	TP_ARGS(queue, error),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring: one SQE is one submission, decoded in place and queued without a
- * change of thread; its CQE comes when the job is done, or (QUEUE) at once.
+ * io_uring: one SQE is one submission, decoded in place and queued without
+ * switching threads; its CQE is posted when the job is done, or (QUEUE) at once.
  *
- * A request is completed exactly once, from the job's fence or at once on an
- * error.  One that would have to wait for another driver's fences is taken by a
- * worker of io_uring, which may sleep.  A ring that goes away with work in
- * flight stops the queues it used, so that its requests come back soon.
+ * A request is completed exactly once, by the job's fence or at once on an
+ * error.  A request that would have to wait for another driver's fences is issued
+ * again by an io_uring worker, which may sleep.  When a ring ends with work in
+ * flight, the queues of that work are killed, so that its requests end soon.
  */
 #include <linux/dma-fence.h>
 #include <linux/io_uring/cmd.h>
@@ -38,7 +38,7 @@ struct spyre_uring_job {
 
 struct spyre_uring_pdu {
 	struct spyre_uring_job *job;
-	/* of the submission, while it lasts */
+	/* of the submission; valid during it */
 	unsigned int issue_flags;
 };
 
@@ -54,7 +54,7 @@ static void spyre_uring_job_free(struct spyre_uring_job *job)
 	kfree(job);
 }
 
-/* In the task that submitted, or that reaps for it. */
+/* Runs in the task that submitted, or that completes requests for it. */
 static void spyre_uring_finish(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
@@ -76,7 +76,7 @@ static void spyre_uring_fence_signaled(struct dma_fence *fence, struct dma_fence
 	io_uring_cmd_complete_in_task(job->cmd, spyre_uring_task_work);
 }
 
-/* The ring or the task goes away: do not keep them waiting. */
+/* Called when the ring or the task ends: its work is stopped, so that it need not wait. */
 static int spyre_uring_cancel(struct io_uring_cmd *cmd)
 {
 	struct spyre_uring_pdu *pdu = io_uring_cmd_to_pdu(cmd, struct spyre_uring_pdu);
@@ -86,14 +86,14 @@ static int spyre_uring_cancel(struct io_uring_cmd *cmd)
 	return 0;
 }
 
-/* User space may still write the SQE: it is looked at once. */
+/* User space may still write the SQE, so it is read only once. */
 static int spyre_uring_args(struct io_uring_cmd *cmd, struct drm_spyre_submit *args)
 {
 	const struct spyre_uring_area area =
 		*io_uring_sqe128_cmd(cmd->sqe, struct spyre_uring_area);
 
 	memcpy(args, area.bytes, sizeof(*args));
-	/* As in an array element: what this module does not know must say nothing. */
+	/* As in array elements, the part that this module does not know must be 0. */
 	return memchr_inv(area.bytes + sizeof(*args), 0, sizeof(area) - sizeof(*args)) ?
 		-E2BIG : 0;
 }
@@ -101,12 +101,12 @@ static int spyre_uring_args(struct io_uring_cmd *cmd, struct drm_spyre_submit *a
 static int spyre_uring_refuse(struct io_uring_cmd *cmd, int ret, u32 error_cb,
 			      unsigned int issue_flags)
 {
-	/* io_uring has the request issued again where it may sleep. */
+	/* io_uring issues the request again in a context that may sleep. */
 	if (ret == -EAGAIN && issue_flags & IO_URING_F_NONBLOCK) {
 		spyre_uring_keep_sqe(cmd);
 		return ret;
 	}
-	/* There is no call to restart. */
+	/* A request has no system call that could be restarted. */
 	if (ret == -ERESTARTSYS)
 		ret = -EINTR;
 	spyre_uring_done(cmd, ret, error_cb, issue_flags);
@@ -140,7 +140,7 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 	ret = dma_fence_add_callback(job->submitted.done, &job->base, spyre_uring_fence_signaled);
 	if (!ret)
 		return -EIOCBQUEUED;
-	/* It is done already.  Cancellation looks at the job under the ring's lock. */
+	/* The job is done already.  Cancellation reads the job under the ring's lock. */
 	if (issue_flags & IO_URING_F_UNLOCKED)
 		io_uring_cmd_complete_in_task(cmd, spyre_uring_task_work);
 	else
@@ -148,7 +148,7 @@ static int spyre_uring_submit(struct io_uring_cmd *cmd, unsigned int issue_flags
 	return -EIOCBQUEUED;
 }
 
-/* As the ioctl: the job is the queue's alone, the request is done. */
+/* As with the ioctl, only the queue holds the job, and the request is complete. */
 static int spyre_uring_queue(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct drm_spyre_submit args;

@@ -4,7 +4,7 @@
 
 struct io_uring_cmd;
 
-/* Of the submission that is being decoded. */
+/* Flags of the submission that is being decoded. */
 unsigned int spyre_uring_issue_flags(struct io_uring_cmd *cmd);
 int spyre_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 

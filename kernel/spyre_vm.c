@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Device address space of a file: which BO is behind which device address.
+ * Device address space of a file: the mapping of device addresses to BOs.
  * The card has no page tables; a job looks its addresses up when it is
  * submitted and keeps the BOs that it found, so mappings may change at once.
  */
@@ -17,14 +17,14 @@
 #include "spyre_device.h"
 #include "spyre_vm.h"
 
-/* Set on mappings that may only be read. */
+/* Flag of read-only mappings. */
 #define SPYRE_VA_READONLY DRM_GPUVA_USERBITS
 
-/* One operation as the steps see it. */
+/* State of one operation, for its steps. */
 struct spyre_vm_step {
 	struct drm_gpuvm *gpuvm;
 	struct spyre_vm_op *op;
-	/* mappings that are no more, by their gem.entry */
+	/* removed mappings, linked by their gem.entry */
 	struct list_head *dead;
 };
 
@@ -63,7 +63,7 @@ static int spyre_vm_step_remap(struct drm_gpuva_op *op, void *priv)
 	struct drm_gpuva *old = op->remap.unmap->va;
 	struct drm_gpuva *prev = NULL, *next = NULL;
 
-	/* An operation cuts one mapping at its start and one at its end. */
+	/* An operation splits at most one mapping at its start and one at its end. */
 	if (op->remap.prev) {
 		prev = no_free_ptr(step->op->prev);
 		prev->flags = old->flags;
@@ -235,20 +235,20 @@ int spyre_vm_apply(struct spyre_vm *vm, struct spyre_vm_op *ops, u32 num,
 			ret = spyre_bind_begin(&vm->binds, bind);
 		for (i = 0; i < num && !ret; i++) {
 			ret = spyre_vm_apply_one(vm, &ops[i], &dead);
-			/* The operation is checked, its memory is there. */
+			/* Cannot fail: the operation was checked and its memory allocated. */
 			WARN_ON_ONCE(ret);
 		}
 		if (bind && !ret)
 			spyre_bind_publish(&vm->binds, bind);
 	}
-	/* The last reference of a BO takes its time and its locks. */
+	/* Dropping the last reference of a BO takes time and other locks, so do it here. */
 	spyre_vm_bury(&dead);
 	return ret;
 }
 
 struct dma_fence *spyre_vm_last_bind(struct spyre_vm *vm)
 {
-	/* A thread that saw the mapping, under the lock, sees the fence as well. */
+	/* A thread that has found the mapping under the lock also sees the fence. */
 	if (!READ_ONCE(vm->binds.last))
 		return NULL;
 	guard(mutex)(&vm->lock);

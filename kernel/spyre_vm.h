@@ -51,27 +51,27 @@ struct spyre_vm *spyre_vm_create(struct spyre_device *spyre);
 void spyre_vm_destroy(struct spyre_vm *vm);
 
 /*
- * Finds [va, va + size) in one mapping, that may be written if @write.
- * Returns a referenced BO and its offset; -EFAULT if it is not mapped so.
+ * Finds [va, va + size) in one mapping, which must be writable if @write.
+ * Returns the BO with a reference, and the offset in it; else -EFAULT.
  */
 struct spyre_bo *spyre_vm_find(struct spyre_vm *vm, u64 va, u64 size, bool write, u64 *offset);
 
-/* 0 if each field is valid by itself, else -EINVAL. */
+/* Returns 0 if each field by itself is valid, else -EINVAL. */
 int spyre_vm_op_check(const struct drm_spyre_vm_bind_op *op);
 /* A zeroed @op of a checked one; -EINVAL if @obj is too small, -ENOMEM. */
 int spyre_vm_op_init(struct spyre_vm_op *op, const struct drm_spyre_vm_bind_op *from,
 		     struct drm_gem_object *obj);
-/* Drops what is left of @op, carried out or not. */
+/* Releases @op, whether or not it was carried out. */
 void spyre_vm_op_fini(struct spyre_vm_op *op);
 
 /*
- * Carries out @num operations at once.  With @bind, which may be refused
+ * Carries out @num operations together.  With @bind, which may be refused
  * (-EBUSY), its fence is published along with them; otherwise it never fails.
  */
 int spyre_vm_apply(struct spyre_vm *vm, struct spyre_vm_op *ops, u32 num,
 		   struct spyre_bind *bind);
 
-/* Fence of the last asynchronous bind, referenced, if it has not signalled. */
+/* Returns the fence of the last asynchronous bind, with a reference, unless it has signalled. */
 struct dma_fence *spyre_vm_last_bind(struct spyre_vm *vm);
 
 #endif

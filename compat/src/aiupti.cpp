@@ -36,7 +36,7 @@ constexpr uint32_t CONTEXT_ID = 1;
 struct PendingCall {
 	spyre_compat::CallRecord record;
 	uint32_t thread;
-	/* Bits of the kinds that were enabled when it came. */
+	/* Bits of the kinds that were enabled at the time of the call. */
 	uint32_t wanted;
 };
 
@@ -51,9 +51,9 @@ union Record {
 
 struct State {
 	/*
-	 * Taken by a whole flush, enable or disable; protects log, flushing, offset and
-	 * dropped_by_log. A flush calls the profiler with it, so that other threads wait until
-	 * the profiler has its records; the profiler may call any function then.
+	 * Held during a whole flush, enable or disable; protects log, flushing, offset and
+	 * dropped_by_log. A flush calls the profiler with this lock held, so that other threads
+	 * wait until the profiler has its records; the profiler may call any function.
 	 */
 	std::recursive_mutex control;
 	spyre_activity_log *log = nullptr;
@@ -96,7 +96,7 @@ bool known(AIUpti_ActivityKind kind)
 	return kind >= AIUPTI_ACTIVITY_KIND_MEMCPY && kind <= AIUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
 }
 
-/* The two clocks are read around each other; the closest of some readings counts. */
+/* Reads CLOCK_MONOTONIC before and after CLOCK_REALTIME; the closest pair of readings counts. */
 uint64_t epoch_offset()
 {
 	auto now = [](clockid_t clock) {

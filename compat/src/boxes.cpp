@@ -32,7 +32,7 @@ void add_dimension(spyre_box &box, const data_conversion_info &dci, std::size_t 
 
 	if (from.size_[d] == 1)
 		return;
-	/* Of elements that go to one place on the host, the last one remains. */
+	/* Of several elements that are copied to one place on the host, the last one remains. */
 	if (!dci.isHostToSen_ && !host && from.size_[d] > 1) {
 		std::int64_t last;
 
@@ -112,7 +112,7 @@ void copy_boxes(spyre_stream *stream, spyre_devptr device, std::uint64_t device_
 			refuse(dci, i, "ends at byte " + std::to_string(end) +
 				       " of the device address, which has " +
 				       std::to_string(device_bytes));
-		/* A DCI does not say how long the host memory is, so the boxes themselves do. */
+		/* A DCI has no size of the host memory, so that the boxes determine it. */
 		copy.host_bytes = std::max(copy.host_bytes, end_of(dci, box, i, box.host_offset,
 								   box.host_stride,
 								   copy.host_format));

@@ -33,7 +33,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t PROTOCOL = 0x53434d31; /* changes with Segment and Message */
 
-/* Processes that have connected and not said which rank they are: how many, and how long. */
+/* Limits of connected processes that have not sent their rank: their number, and the time. */
 constexpr size_t MAX_UNKNOWN = MAX_RANKS;
 constexpr int HELLO_MS = 5000;
 

@@ -97,7 +97,7 @@ private:
 		size_t pushed = 0;
 
 		std::map<Key, Message> inbox;
-		/** What the inbox costs, see cost_of(). */
+		/** Cost of the messages in the inbox, see cost_of(). */
 		size_t inbox_bytes = 0;
 		/** Messages that receives wait for, and which are not in the inbox. */
 		std::set<Key> wanted;
@@ -105,9 +105,9 @@ private:
 		Message incoming;
 		size_t pulled = 0;
 
-		/** Why the rank reads nothing more; empty as long as it may. */
+		/** Reason for which nothing more is sent to the rank; empty otherwise. */
 		std::string deaf;
-		/** Why nothing more will come; empty as long as it may. Implies @deaf. */
+		/** Reason for which nothing more is received from it; empty otherwise. Implies @deaf. */
 		std::string gone;
 	};
 

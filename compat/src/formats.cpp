@@ -105,7 +105,7 @@ void data_conversion_info::exportJson(std::stringstream &out) const
 {
 	const char *separator = "";
 
-	/* Names of data structures are identifiers, which JSON needs no escapes for. */
+	/* Names of data structures are identifiers, which need no escapes in JSON. */
 	out << "{\"dci_dsName_\": \"" << dci_dsName_ << "\", \"isHostToSen_\": "
 	    << (isHostToSen_ ? "true" : "false") << ", \"dataformat_src_\": \""
 	    << EnumsConversion::dataFormatsToString(dataformat_src_)

@@ -9,7 +9,7 @@
 
 namespace spyre_compat
 {
-/* Returns the format of libspyre; SPYRE_FORMAT_INVALID for a number that is no DataFormats. */
+/* Returns the format of libspyre; SPYRE_FORMAT_INVALID for a number without an enumerator. */
 spyre_format to_spyre(DataFormats format) noexcept;
 }
 

@@ -98,7 +98,7 @@ std::vector<spyre_arg> LoadedKernel::arguments(const std::uint8_t *flits) const
 				std::to_string(address - operand.offset));
 		arg.address = address - operand.offset;
 	}
-	/* No operand reads an argument that the bundle skips, but its address has to be live. */
+	/* No operand reads an argument that the bundle skips, but it needs an allocated address. */
 	const auto used = std::find_if(args.begin(), args.end(),
 				       [](const spyre_arg &arg) { return arg.address; });
 	for (spyre_arg &arg : args)

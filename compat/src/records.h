@@ -29,7 +29,7 @@ enum class Call {
 /** A finished call. Times are those of CLOCK_MONOTONIC in nanoseconds. */
 struct CallRecord {
 	Call call;
-	/** That of the work it queued (spyre_activity_correlate()). */
+	/** Correlation of the work that it queued (spyre_activity_correlate()). */
 	std::uint64_t correlation;
 	std::uint64_t start_ns, end_ns;
 	/** Bytes of copies, fills and memory; programs of a launch. */

@@ -33,7 +33,7 @@ void call(void *data)
 	try {
 		(*callback)(nullptr);
 	} catch (...) {
-		/* The thread is the library's: there is no caller to tell. */
+		/* This thread belongs to the library, so there is no caller to report to. */
 	}
 }
 
@@ -51,7 +51,7 @@ void call_later(spyre_stream *stream, Callback callback)
 Range range_of(const DmaParams &params)
 {
 	if (!params.device)
-		throw std::invalid_argument("cannot copy: there is no device address");
+		throw std::invalid_argument("cannot copy: the device address is a null pointer");
 	Range range = find_range(*params.device);
 
 	if (!params.conversion && params.bytes > range.bytes)
@@ -59,7 +59,8 @@ Range range_of(const DmaParams &params)
 					" bytes: the device address has " +
 					std::to_string(range.bytes));
 	if (params.conversion && range.region->program)
-		throw std::invalid_argument("cannot convert data of a program");
+		throw std::invalid_argument("cannot copy to or from program memory with a "
+					    "conversion; copy its bytes");
 	return range;
 }
 
@@ -139,7 +140,7 @@ void RuntimeStream::launchOperationCompute(ComputeParams *params)
 	std::vector<spyre_devptr> addresses;
 
 	if (!params->program)
-		throw std::invalid_argument("cannot launch: there is no program");
+		throw std::invalid_argument("cannot launch: the program address is a null pointer");
 	const Range range = find_range(*params->program);
 	if (!range.region->program)
 		throw std::invalid_argument("cannot launch \"" + params->kernel_name +
@@ -165,7 +166,7 @@ void RuntimeStream::fillAsync(const CompositeAddress *device, double value, Data
 	const std::size_t bytes = encode_pattern(format, value, pattern);
 
 	if (range.region->program)
-		throw std::invalid_argument("cannot fill a program with numbers");
+		throw std::invalid_argument("cannot fill program memory; copy a program to it");
 	check(spyre_memset_async(stream_, range.address(), pattern, bytes, range.bytes),
 	      "cannot fill memory");
 }

@@ -72,7 +72,10 @@ SPYRE_API spyre_status spyre_activity_read(spyre_activity_log *log, spyre_activi
 					   size_t stride, uint32_t capacity, uint32_t *count,
 					   uint64_t *dropped);
 
-/** Closes a log and frees its records. NULL is allowed and has no effect. Since 0.1. */
+/**
+ * Closes a log and frees its records. NULL is allowed and has no effect. Always returns
+ * SUCCESS. Since 0.1.
+ */
 SPYRE_API spyre_status spyre_activity_close(spyre_activity_log *log);
 
 /**

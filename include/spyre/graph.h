@@ -80,7 +80,7 @@ SPYRE_API spyre_status spyre_graph_launch(spyre_graph *graph, spyre_stream *stre
 
 /**
  * Frees a graph once its launches have finished; does not block. NULL is allowed and
- * has no effect. Since 0.1.
+ * has no effect. Always returns SUCCESS. Since 0.1.
  */
 SPYRE_API spyre_status spyre_graph_destroy(spyre_graph *graph);
 

@@ -105,7 +105,7 @@ SPYRE_API spyre_status spyre_kernel_compile(const char *directory, const char *o
 
 /**
  * Unloads a kernel. Launches in flight keep the memory they need until they finish.
- * NULL is allowed and has no effect. Since 0.1.
+ * NULL is allowed and has no effect. Always returns SUCCESS. Since 0.1.
  */
 SPYRE_API spyre_status spyre_kernel_unload(spyre_kernel *kernel);
 

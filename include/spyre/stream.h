@@ -57,7 +57,7 @@ SPYRE_API spyre_status spyre_stream_destroy(spyre_stream *stream);
 
 /**
  * Returns the range of priorities: the lowest in @least (0) and the highest in
- * @greatest (-1). Either pointer may be NULL. Since 0.1.
+ * @greatest (-1). Either pointer may be NULL. Always returns SUCCESS. Since 0.1.
  */
 SPYRE_API spyre_status spyre_stream_priority_range(int *least, int *greatest);
 
@@ -129,7 +129,7 @@ SPYRE_API spyre_status spyre_event_create(spyre_context *context, uint32_t flags
 
 /**
  * Destroys an event, which may still be pending: work that waits for it is not
- * affected. NULL is allowed and has no effect. Since 0.1.
+ * affected. NULL is allowed and has no effect. Always returns SUCCESS. Since 0.1.
  */
 SPYRE_API spyre_status spyre_event_destroy(spyre_event *event);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The arbiter on a clock of its own: shares, classes, partitions, and a
- * random load whose every step keeps the books.
+ * The arbiter with a simulated clock: shares, classes, partitions, and a random
+ * load with a check of the accounts after every step.
  */
 #include <kunit/test.h>
 #include <linux/bitops.h>
@@ -18,7 +18,7 @@
 #define MAX_QUEUES 272
 #define US 1000ull
 #define MS 1000000ull
-/* Time between two tiles, at which a job looks for the end of its slice. */
+/* Time between two tiles, after which a job checks for the end of its slice. */
 #define TILE (100 * US)
 
 /* A queue with jobs of one kind. */
@@ -111,7 +111,7 @@ static bool sim_claim_is_right(const struct sim_queue *queue, u32 held)
 	       (!queue->own_only || claim->runner == SPYRE_RUNNER_OWN);
 }
 
-/* Nobody has what another one has, or more or other than it asked for. */
+/* Checks that claims hold disjoint cores, no more than requested, of their partition only. */
 static void sim_check(struct sim *sim)
 {
 	struct kunit *test = sim->test;
@@ -148,7 +148,7 @@ static void sim_slices(struct sim *sim)
 	}
 }
 
-/* One active job goes on for @ns. */
+/* Lets one active job run for @ns. */
 static void sim_work(struct sim *sim, struct sim_queue *queue, u64 ns)
 {
 	ns = min(ns, queue->left);
@@ -221,7 +221,7 @@ static void test_contexts_share(struct kunit *test)
 	}
 }
 
-/* As many contexts as you like: each has its part, and none waits long. */
+/* Any number of contexts: each gets its share, and none waits long. */
 static void test_many_contexts(struct kunit *test)
 {
 	struct sim *sim = sim_init(test, 2);
@@ -236,7 +236,7 @@ static void test_many_contexts(struct kunit *test)
 	}
 }
 
-/* Both classes have more than the card can do. */
+/* Both classes have more work than the card can do. */
 static void test_low_is_not_starved(struct kunit *test)
 {
 	struct sim *sim = sim_init(test, 2);
@@ -402,7 +402,7 @@ static void test_no_context_earns_credit(struct kunit *test)
 	KUNIT_EXPECT_LE(test, late->longest_wait, 2 * SPYRE_ARB_SLICE_NS);
 }
 
-/* A flood of short jobs pays for each as much as it took, no more and no less. */
+/* Many short jobs are charged exactly the time that they took. */
 static void test_short_jobs_pay(struct kunit *test)
 {
 	struct sim *sim = sim_init(test, 1);
@@ -427,7 +427,7 @@ static void test_own_runner(struct kunit *test)
 		began += sim->queue[i].claim.runner != SPYRE_RUNNER_NONE;
 	KUNIT_EXPECT_EQ_MSG(test, began, 1, "they share one runner");
 
-	/* Whatever one context has begun, another one can begin too. */
+	/* Jobs in progress of one context do not prevent another one from starting a job. */
 	for (i = 0; i < 32; i++)
 		sim_queue(sim, context, 1, 10000 * MS, 1);
 	sim_run(sim, 50 * MS);
@@ -504,7 +504,7 @@ static void random_queue(struct sim *sim, struct rnd_state *rnd, struct sim_cont
 	queue->own_only = prandom_u32_state(rnd) % 4 == 0;
 }
 
-/* Anything goes: the books are right at every step, and all work ends. */
+/* Random load: the accounts are right at every step, and all work ends. */
 static void test_random(struct kunit *test)
 {
 	struct rnd_state rnd;

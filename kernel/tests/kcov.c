@@ -16,7 +16,7 @@
 
 #define SPYRE_KCOV_MAX BIT(20)
 
-/* All below but what the traced task reads. */
+/* Protects everything below except the data that the traced task reads. */
 static DEFINE_MUTEX(spyre_kcov_lock);
 static struct dentry *spyre_kcov_file;
 /* PCs, behind their number. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Coverage of the module on kernels that cannot tell of any: make module SPYRE_KCOV=1. */
+/* Coverage of the module on kernels without CONFIG_KCOV: make module SPYRE_KCOV=1. */
 #ifndef SPYRE_TESTS_KCOV_H
 #define SPYRE_TESTS_KCOV_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The verifier as the module has it: a small right program passes, and each
- * rule refuses it by name when one field is wrong.
+ * The verifier as built into the module: it accepts a small valid program, and
+ * rejects it by the rule of each field that is wrong.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -108,7 +108,7 @@ static void verify_passes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, spyre_program_verify(image, sizeof(*image), 32, &prog, &why));
 }
 
-/* One field of the right program, a wrong value, and what the verifier calls it. */
+/* One field of the valid program, a wrong value, and the stop that reports it. */
 struct verify_case {
 	const char *name;
 	u32 offset;
@@ -263,7 +263,7 @@ static void verify_short(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, why.stop, SPYRE_STOP_TOO_MANY_CORES);
 }
 
-/* A refusal says where. */
+/* A rejection reports the location. */
 static void verify_place(struct kunit *test)
 {
 	struct verify_image *image = verify_alloc(test);

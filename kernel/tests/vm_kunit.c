@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The address space on a card that is not there: operations one by one, and
- * a random sequence of them against an array of pages.
+ * The address space without a card: operations one by one, and a random sequence
+ * of them compared with an array of pages.
  */
 #include <kunit/device.h>
 #include <kunit/test.h>
@@ -260,7 +260,7 @@ static void vm_remap(struct kunit *test)
 	EXPECT_NONE(TEST_VA + P(9), 1, false);
 	EXPECT_AT(TEST_VA + P(10), P(2), 2, P(2));
 
-	/* Side by side are two, even of one BO that goes on. */
+	/* Adjacent mappings are two, even if they continue one BO. */
 	vm_test_map(t, TEST_VA + P(20), 3, 0, P(1), 0);
 	vm_test_map(t, TEST_VA + P(21), 3, P(1), P(1), 0);
 	EXPECT_AT(TEST_VA + P(20), P(1), 3, 0);
@@ -288,7 +288,7 @@ static void vm_readonly(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, vm_test_find(t, TEST_VA, P(8), true, &at));
 }
 
-/* A mapping keeps its BO, and no longer. */
+/* A mapping keeps its BO alive, and releases it at its end. */
 static void vm_keeps_bo(struct kunit *test)
 {
 	struct vm_test *t = test->priv;

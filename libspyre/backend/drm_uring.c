@@ -190,8 +190,8 @@ static spyre_status forced(struct spyre_drm_card *card, bool polled)
 		spyre_drm_ring_close(card->ring);
 		card->ring = NULL;
 		return spyre_error(SPYRE_ERROR_CONFIGURATION,
-				   "%s: SPYRE_SUBMIT=%s cannot be had: %s; unset it",
-				   card->base.properties.node, name,
+				   "cannot use SPYRE_SUBMIT=%s on %s: %s; unset it", name,
+				   card->base.properties.node,
 				   why_not(error, text, sizeof(text)));
 	}
 	/* Each queue opens its own ring, so this one is needed only for its polling thread. */

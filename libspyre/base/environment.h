@@ -10,7 +10,10 @@
 spyre_status spyre_env_u64(const char *name, uint64_t fallback, uint64_t min, uint64_t max,
 			   uint64_t *value);
 
-/* SPYRE_TIMEOUT_MS: limit of one submission, by default 10000; 0 means no limit. */
+/*
+ * SPYRE_TIMEOUT_MS: limit of one submission in milliseconds, by default 10000. 0 means no limit;
+ * the drm backend then passes the kernel's maximum of 60000.
+ */
 spyre_status spyre_env_timeout_ms(uint32_t *milliseconds);
 
 /* SPYRE_SUBMIT: the requested submission path to a card of the kernel. */

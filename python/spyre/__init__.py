@@ -11,7 +11,7 @@
         print(total.numpy())
 
 Functions raise spyre.Error, with libspyre's text, if a call fails. `spyre.lib` and `spyre.ffi` have
-all functions, types and constants of the C library for what this module has no name for.
+all functions, types and constants of the C library, including those that this module does not wrap.
 """
 
 import numpy as np
@@ -70,7 +70,7 @@ def _format(dtype):
 
 
 def _operand(shape, dtype):
-    """How a tensor of this shape lies in device memory: a spyre_sdsc_operand."""
+    """Returns the spyre_sdsc_operand of a tensor: its shape and its layout in device memory."""
     operand = ffi.new("spyre_sdsc_operand *")
     operand.rank = len(shape)
     operand.size[0:len(shape)] = shape
@@ -80,18 +80,18 @@ def _operand(shape, dtype):
 
 
 def version():
-    """Version of the library, as (major, minor, patch)."""
+    """Returns the version of the library as (major, minor, patch)."""
     number = lib.spyre_version()
     return number >> 16, number >> 8 & 255, number & 255
 
 
 def device_count():
-    """Number of cards that this process can see."""
+    """Returns the number of cards that this process can see."""
     return _new("int", lib.spyre_device_count)
 
 
 def operations():
-    """Names of the operations that build() and Graph.op() take."""
+    """Returns the names of the operations that build() and Graph.op() accept."""
     names, table = [], lib.spyre_sdsc_operations()
     while table[len(names)] != ffi.NULL:
         names.append(_text(table[len(names)]))
@@ -101,8 +101,9 @@ def operations():
 def build(op, operands, directory, cores=0):
     """Writes the SDSC bundle of one operation.
 
-    operands: inputs, then the output; of each only `shape` and `dtype` are read.
-    cores: number of cores to divide it over; 0 lets the planner choose.
+    operands: inputs, then the output; only their `shape` and `dtype` are used.
+    directory: where the bundle is written; created if it does not exist.
+    cores: number of cores to divide the operation over; 0 lets the planner choose.
     """
     structs = [_operand(operand.shape, operand.dtype) for operand in operands]
     array = ffi.new("spyre_sdsc_operand[]", [struct[0] for struct in structs])
@@ -137,38 +138,38 @@ class Context:
         return self.pointer and self._stream
 
     def close(self):
-        """Closes the card; its memory is gone. Arrays and kernels of it can no longer be used."""
+        """Closes the card and frees its memory. Its arrays and kernels can no longer be used."""
         pointer, self._pointer = self._pointer, None
         if pointer is not None:
             ffi.gc(pointer, None)
             _check(lib.spyre_context_destroy(pointer))
 
     def properties(self):
-        """Name, UUID, number of cores and sizes (bytes, kHz) of the card, as a dict."""
+        """Returns name, UUID, number of cores, sizes in bytes and clock in kHz, as a dict."""
         return _read("spyre_device_properties", lib.spyre_context_get_properties, self.pointer)
 
     def memory(self):
-        """Device memory in bytes, as a dict: total, free, used, context_used, ..."""
+        """Returns device memory in bytes, as a dict: total, free, used, context_used, ..."""
         return _read("spyre_memory_info", lib.spyre_mem_info, self.pointer)
 
     def empty(self, shape, dtype=np.float16):
-        """Device memory for a tensor, not initialised."""
+        """Returns an Array of this shape, whose contents are not initialised."""
         return Array(self, tuple(shape), dtype)
 
     def array(self, values):
-        """A copy of a numpy array on the card."""
+        """Returns an Array with a copy of a numpy array."""
         values = np.asarray(values)
         array = Array(self, values.shape, values.dtype)
         array.write(values)
         return array
 
     def load(self, directory):
-        """Compiles a bundle, or takes its compiled form beside it; returns a Kernel."""
+        """Compiles a bundle, or loads its compiled form from the cache; returns a Kernel."""
         return Kernel(self, _new("spyre_kernel *", lib.spyre_kernel_load, self.pointer,
                                  str(directory).encode()))
 
     def synchronize(self):
-        """Waits until all queued work has finished; raises what went wrong in it."""
+        """Waits until all queued work has finished; raises Error if any of it failed."""
         _check(lib.spyre_context_synchronize(self.pointer))
 
 
@@ -195,7 +196,7 @@ class Array:
         return tensor
 
     def write(self, values):
-        """Copies a numpy array of the same shape to the card, converting it to its dtype."""
+        """Copies a numpy array of the same shape to the card, converted to this array's dtype."""
         values = np.ascontiguousarray(values, self.dtype).reshape(np.shape(values))
         if values.shape != self.shape:
             raise ValueError(f"cannot write shape {values.shape}: the array has {self.shape}")
@@ -203,7 +204,7 @@ class Array:
                                   self._tensor(values)))
 
     def numpy(self):
-        """A copy on the host. Waits for work that was queued before."""
+        """Returns a copy as a numpy array, after waiting for work that was queued before."""
         values = np.empty(self.shape, self.dtype)
         _check(lib.spyre_stream_synchronize(self.context.stream))
         _check(lib.spyre_copy_d2h(self.context.pointer, self._tensor(values), self.address,
@@ -223,7 +224,7 @@ class Kernel:
             lib.spyre_kernel_unload(self._pointer)
 
     def info(self):
-        """Number of arguments, cores, bytes and modelled cycles, as a dict."""
+        """Returns number of arguments, cores, bytes and modelled cycles, as a dict."""
         return _read("spyre_kernel_info", lib.spyre_kernel_get_info,
                      self.context.pointer and self._pointer)
 
@@ -233,7 +234,7 @@ class Kernel:
 
 
 class Graph:
-    """Operations that become one kernel. Tensors are numbers, in the order of their making."""
+    """Operations that become one kernel. Tensors are numbers, in the order of their creation."""
 
     def __init__(self):
         self._pointer = ffi.gc(_new("spyre_sdsc_graph *", lib.spyre_sdsc_graph_create),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Makes the module spyre._library: all functions and types of libspyre's installed headers.
+"""Builds the module spyre._library: all functions and types of libspyre's installed headers.
 
-The declarations are the headers' own, read by the C preprocessor, and the compiler checks each
-against them, so the module cannot disagree with the library that it was built with.
+The declarations are taken from the headers by the C preprocessor, and the compiler checks each of
+them, so the module cannot differ from the library that it was built with.
 """
 
 import os
@@ -25,7 +25,7 @@ def preprocessed(*options):
 
 
 def declarations(flags):
-    """The headers' declarations, without the system's."""
+    """Returns the lines of libspyre's headers, without those of system headers."""
     ours, lines = False, []
     for line in preprocessed(*flags).splitlines():
         if line.startswith("# "):

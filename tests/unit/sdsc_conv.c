@@ -232,7 +232,7 @@ START_TEST(refusals)
 	static const char *const texts[] = {
 		"more than 65536 products", "sticks along j", "along the channels in",
 		"varies along ki", "IEEE_INT32", "in sticks of", "share sums of integers",
-		"coordinateMasking_ of in", "find padding only",
+		"coordinateMasking_ of in", "cover only padding",
 	};
 	static const struct make_case wrong[] = {
 		CONV("mb:1 out:64 i:4 j:4 ki:3 kj:3 in:64", { 1, 1, 3, 0 }, PLAIN),

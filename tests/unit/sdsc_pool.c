@@ -163,7 +163,7 @@ START_TEST(refusals)
 		  .masks = "{\"ki\":[[2,1]]}" },
 	};
 	static const char *const texts[] = {
-		"lie in padding only", "ki is divided over 2 cores", "sticks along j",
+		"cover only padding", "ki is divided over 2 cores", "sticks along j",
 		"not along ki", "more than 4096 instructions", "does not vary along in",
 		"sticks along mb", "coordinateMasking_ of ki",
 	};

@@ -51,7 +51,7 @@ static spyre_status filling(spyre_sdsc_graph *g, spyre_format format, double val
 				   spyre_format_name(format), value);
 	if (value != (float)value)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "fill: %.17g is not exact in fp32, by way of which %s is filled",
+				   "fill: %.17g is not exact in fp32, through which %s is filled",
 				   value, spyre_format_name(format));
 	TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, value, &wide));
 	*tensor = SPYRE_SDSC_NEW;

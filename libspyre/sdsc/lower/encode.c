@@ -52,7 +52,8 @@ static spyre_status add_step(struct encoder *e, const struct spyre_prog_step *st
 
 	if (e->num_steps == SPYRE_MAX_STEPS)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "more than %u steps (docs/unsupported.md)", SPYRE_MAX_STEPS);
+				   "the program has more than %u steps; divide the bundle (docs/unsupported.md)",
+				   SPYRE_MAX_STEPS);
 	status = reserve(&e->steps, &e->capacity_steps, e->num_steps + 1, sizeof(*e->steps));
 	if (!status)
 		e->steps[e->num_steps++] = *step;
@@ -103,7 +104,7 @@ static spyre_status account(struct encoder *e, const struct spyre_instr *in, uin
 
 	if (!rows_view_end(e->iters, e->depth, in, index, view, &end) || end > SPYRE_MAX_EXTENT)
 		return spyre_error(SPYRE_ERROR_SPAN_LIMIT,
-				   "%s: %s %u is reached from offset %" PRIu64 " to beyond a segment of %llu bytes",
+				   "%s: %s %u: accesses from offset %" PRIu64 " on reach beyond the %llu bytes of a segment",
 				   e->file, index ? "input" : "output", index ? index - 1 : 0,
 				   view->offset, SPYRE_MAX_EXTENT);
 	if (view->operand >= SPYRE_MAX_OPERANDS) {

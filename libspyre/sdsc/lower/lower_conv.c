@@ -138,7 +138,7 @@ static spyre_status check_formats(struct lower *l, struct conv *c)
 						 spyre_format_name((spyre_format)t->format),
 						 i == Y ? "result" : "input");
 		if (i == W && f->w.size[0] ? !pack_matches(t, &f->w) : t->num_parts != 1)
-			return lower_unsupported(l, "Tensor%u is %s in sticks of %s, for which the PT has no rule (docs/sdsc.md has those it has)",
+			return lower_unsupported(l, "Tensor%u is %s in sticks of %s, for which the PT has no rule (docs/sdsc.md lists the supported ones)",
 						 c->index[i],
 						 spyre_format_name((spyre_format)t->format),
 						 pack_text(l->sdsc, t, text, sizeof(text)));
@@ -359,7 +359,7 @@ static bool covers(const struct ir_sdsc *s, const struct block *b, uint32_t core
 static spyre_status count_idle_tap(struct lower *l)
 {
 	if (l->idle++ == MAX_IDLE)
-		return lower_unsupported(l, "windows whose taps find padding only more than %u times in all of the bundle",
+		return lower_unsupported(l, "taps that cover only padding more than %u times in the bundle; divide it",
 					 MAX_IDLE);
 	return SPYRE_SUCCESS;
 }

@@ -34,7 +34,7 @@ static spyre_status find_dim(struct lower *l, const struct ir_tensor *const *ten
 	    !lower_varies(tensor[INDEX], tensor[OUT]->stick))
 		*dim = tensor[OUT]->stick;
 	else if (found != 1)
-		return lower_unsupported(l, "the index does not vary along %u dimensions, none of them the stick dimension %s; one of them must be meant",
+		return lower_unsupported(l, "the index does not vary along %u dimensions, none of them the stick dimension %s; let it lack one of them only",
 					 found, s->dim[tensor[OUT]->stick]);
 	return SPYRE_SUCCESS;
 }

@@ -64,7 +64,7 @@ static spyre_status check_stick(struct lower *l, const struct matmul *m, uint32_
 
 	if (rule->size[0] ? pack_matches(t, rule) : t->num_parts == 1)
 		return SPYRE_SUCCESS;
-	return lower_unsupported(l, "Tensor%u is %s in sticks of %s, for which the PT has no rule (docs/sdsc.md has those it has)",
+	return lower_unsupported(l, "Tensor%u is %s in sticks of %s, for which the PT has no rule (docs/sdsc.md lists the supported ones)",
 				 m->index[role], spyre_format_name((spyre_format)t->format),
 				 pack_text(l->sdsc, t, text, sizeof(text)));
 }

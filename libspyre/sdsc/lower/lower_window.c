@@ -142,7 +142,7 @@ static spyre_status emit_zeros(struct lower *l, const struct pool *p, uint32_t c
 			       struct nest *nest)
 {
 	if (p->func == SPYRE_FUNC_AMAX)
-		return lower_unsupported(l, "some windows lie in padding only, they have no largest element");
+		return lower_unsupported(l, "some windows cover only padding, so they have no maximum; reduce the padding");
 	nest->in = (struct spyre_instr){ .opcode = SPYRE_OP_SFU, .func = SPYRE_FUNC_LT,
 					 .num_views = 3, .lanes = nest->in.lanes };
 	for (uint32_t d = 0; d < nest->num_dims; d++)

@@ -137,7 +137,7 @@ spyre_status lower_sdsc(struct lower *l)
 			break;
 	if (i == sizeof(operations) / sizeof(operations[0]))
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s: opFuncName \"%s\": the card has no rule for this operation (docs/unsupported.md lists what it has)",
+				   "%s: opFuncName \"%s\": the card has no rule for this operation (docs/sdsc.md lists those it has)",
 				   s->file, s->op);
 	if (s->num_inputs < operations[i].inputs)
 		return spyre_error(SPYRE_ERROR_PARSE, "%s: %s takes %u inputs, inputLabeledDs has %u",

@@ -101,7 +101,7 @@ static bool factor(struct eval *e, struct ir_value *out)
 
 	memset(out, 0, sizeof(*out));
 	if (e->depth == MAX_DEPTH)
-		return fail(e, SPYRE_ERROR_PARSE, "brackets deeper than %u", MAX_DEPTH);
+		return fail(e, SPYRE_ERROR_PARSE, "brackets nested more than %u deep", MAX_DEPTH);
 	if (take(e, "(") || take(e, "-")) {
 		bool minus = e->at[-1] == '-', ok;
 

@@ -13,9 +13,9 @@
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/ir.h"
 
-static spyre_status file_error(const char *path, const char *what)
+static spyre_status file_error(const char *operation, const char *path)
 {
-	return spyre_error(SPYRE_ERROR_FILE, "%s: cannot %s: %s", path, what, strerror(errno));
+	return spyre_error(SPYRE_ERROR_FILE, "cannot %s %s: %s", operation, path, strerror(errno));
 }
 
 static spyre_status read_all(int fd, const char *path, char *text, size_t size)
@@ -28,10 +28,10 @@ static spyre_status read_all(int fd, const char *path, char *text, size_t size)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return file_error(path, "read it");
+			return file_error("read", path);
 		if (!n)
 			return spyre_error(SPYRE_ERROR_FILE,
-					   "%s: ends after %zu of %zu bytes; is it being written?",
+					   "cannot read %s: it ends after %zu of %zu bytes; load it when it is complete",
 					   path, got, size);
 		got += (size_t)n;
 	}
@@ -49,26 +49,27 @@ spyre_status bundle_file_load(const char *directory, const char *file, bool opti
 	*text = NULL;
 	*size = 0;
 	if (snprintf(path, sizeof(path), "%s/%s", directory, file) >= (int)sizeof(path))
-		return spyre_error(SPYRE_ERROR_FILE, "%s: path longer than %zu bytes", file,
-				   sizeof(path));
+		return spyre_error(SPYRE_ERROR_FILE, "cannot open %s: its path has %zu bytes or more",
+				   file, sizeof(path));
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0 && optional && errno == ENOENT)
 		return SPYRE_SUCCESS;
 	if (fd < 0)
-		return file_error(path, "open it");
+		return file_error("open", path);
 	if (fstat(fd, &st)) {
-		status = file_error(path, "stat it");
+		status = file_error("stat", path);
 	} else if (!S_ISREG(st.st_mode)) {
-		status = spyre_error(SPYRE_ERROR_FILE, "%s: not a regular file", path);
+		status = spyre_error(SPYRE_ERROR_FILE, "cannot read %s: not a regular file", path);
 	} else if (st.st_size > IR_MAX_FILE_BYTES) {
-		status = spyre_error(SPYRE_ERROR_FILE, "%s: %lld bytes, the limit is %u", path,
+		status = spyre_error(SPYRE_ERROR_FILE,
+				     "cannot read %s: it has %lld bytes, the limit is %u", path,
 				     (long long)st.st_size, IR_MAX_FILE_BYTES);
 	} else {
 		*size = (size_t)st.st_size;
 		*text = malloc(*size + BUNDLE_FILE_PADDING);
 		status = *text ? read_all(fd, path, *text, *size) :
 				 spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-					     "%s: no memory for %zu bytes", path, *size);
+					     "cannot read %s: no memory for %zu bytes", path, *size);
 	}
 	close(fd);
 	if (status) {

@@ -219,7 +219,7 @@ static spyre_status place_rows(const struct ir_sdsc *s, uint32_t tensor, struct 
 
 /*
  * A node relates to one other, so the second table of the same indices appears as a direct
- * tensor. Its size of 1 along their dims gives it away.
+ * tensor. Its size of 1 along their dims identifies it.
  */
 static spyre_status check_direct(const struct ir_sdsc *s, uint32_t tensor, uint32_t dims,
 				 const struct json *node)

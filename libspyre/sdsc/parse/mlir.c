@@ -141,7 +141,7 @@ static spyre_status name(struct parser *p, char sigil, struct name *out)
 	while (p->at < p->end && name_byte[(unsigned char)*p->at])
 		p->at++;
 	out->len = (uint32_t)(p->at - out->text);
-	return out->len && p->at - out->text <= 128 ? SPYRE_SUCCESS : fail(p, "bad name");
+	return out->len && p->at - out->text <= 128 ? SPYRE_SUCCESS : fail(p, "expected a name of 1 to 128 letters, digits and '_'");
 }
 
 /* Expects the end of the line. */
@@ -149,7 +149,7 @@ static spyre_status line_end(struct parser *p)
 {
 	blanks(p);
 	if (p->at < p->end && *p->at != '\n')
-		return fail(p, "unexpected text");
+		return fail(p, "expected the end of the line");
 	return SPYRE_SUCCESS;
 }
 
@@ -342,7 +342,7 @@ static spyre_status parse_allocate(struct parser *p, struct ir_value *out)
 		if (size.per_iter[i] || size.base != IR_BASE_NONE)
 			return fail(p, "the size of an allocation must be a constant");
 	if (size.constant < 1 || (uint64_t)size.constant > SPYRE_MAX_EXTENT)
-		return fail(p, "allocation of %" PRId64 " bytes, from 1 to %llu are possible",
+		return fail(p, "allocation of %" PRId64 " bytes, expected 1 to %llu",
 			    size.constant, SPYRE_MAX_EXTENT);
 	if (bundle->num_mem == IR_MAX_MEM)
 		return fail(p, "more than %u allocations", IR_MAX_MEM);
@@ -428,7 +428,7 @@ static spyre_status parse_params(struct parser *p)
 static spyre_status parse_func(struct parser *p)
 {
 	if (!p->in_module || p->in_func || p->done_func)
-		return fail(p, "one function in one module is expected");
+		return fail(p, "expected one function in one module");
 	TRY(need(p, "@sdsc_bundle"));
 	TRY(need(p, "("));
 	TRY(parse_params(p));
@@ -516,7 +516,7 @@ static spyre_status parse_for(struct parser *p)
 	TRY(need(p, "{"));
 	if (p->depth == SPYRE_MAX_LOOPS)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s:%u: more than %u loops in one another (docs/unsupported.md)",
+				   "%s:%u: loops nested more than %u deep (docs/unsupported.md)",
 				   p->file, p->line, SPYRE_MAX_LOOPS);
 	if (step < 1 || __builtin_sub_overflow(to, from, &iters))
 		return fail(p, "loop from %" PRId64 " to %" PRId64 " by %" PRId64 "; steps start at 1",
@@ -524,7 +524,7 @@ static spyre_status parse_for(struct parser *p)
 	iters = iters > 0 ? (iters - 1) / step + 1 : 0;
 	if (iters > SPYRE_MAX_COUNT)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s:%u: loop of %" PRId64 " iterations, the card's counters end at %u (docs/unsupported.md)",
+				   "%s:%u: loop of %" PRId64 " iterations, the card's counters have at most %u (docs/unsupported.md)",
 				   p->file, p->line, iters, SPYRE_MAX_COUNT);
 	stmt.count = (uint32_t)iters;
 	p->loop[p->depth] = (struct loop){ p->bundle->num_stmts, !iters };
@@ -644,7 +644,7 @@ static spyre_status parse_ids(struct parser *p, struct ir_stmt *stmt)
 			TRY(need(p, ","));
 		TRY(number(p, &id));
 		if (id >= 0)
-			return fail(p, "symbol id %" PRId64 ", they are negative", id);
+			return fail(p, "symbol id %" PRId64 ", expected a negative number", id);
 		if (n == stmt->num_symbols)
 			return fail(p, "more symbol_ids than the %u operands", n);
 		stmt->symbols[n++].id = id;
