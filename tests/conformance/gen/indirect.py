@@ -207,6 +207,26 @@ def scatter(rng, op, dtype, each=False):
     return make.bundle("scatter", out, put % (chosen, UNARY[op] % new, base))
 
 
+def repeat(rng, dtype):
+    """One row is stored at all indices, as a front-end fills the selected rows."""
+    make = Rows(rng, dtype, rank=1)
+    indices, chosen = make.indices()
+    argument, _, base = make.source()
+    source, use = make.direct([1] + make.middle + [make.columns], [None] + make.inner)
+    use.order.append("mb")
+    use.scale["mb"] = -1
+    new = make.input(source)
+    dims = ["mb"] + ["x", "y"][:len(make.middle)] + ["out"]
+    space = dict(zip(dims, make.shape()[:-1] + [make.space["out"]]))
+    out = Argument(make.shape(), dtype, order=argument.order)
+    both = [t.operand(dict(enumerate(dims)), space) for t in (argument, out)]
+    make.steps.append(Sdsc("identity", space, {}, both))
+    make.steps.append(Sdsc("identity", make.space, make.slices, [indices, use, make.table(out)],
+                           tables={2: 0}))
+    return make.bundle("repeat", out, "(lambda t: (t.__setitem__(%s, %s), t)[1])(%s.copy())" %
+                       (chosen, new, base))
+
+
 MADE = {
     "gather": lambda rng, dtype: gather(rng, "identity", dtype),
     "exp": lambda rng, dtype: gather(rng, "exp", dtype),
@@ -218,6 +238,7 @@ MADE = {
     "scatter": lambda rng, dtype: scatter(rng, "identity", dtype),
     "scatterneg": lambda rng, dtype: scatter(rng, "neg", dtype),
     "scattereach": lambda rng, dtype: scatter(rng, "identity", dtype, True),
+    "repeat": repeat,
 }
 
 
