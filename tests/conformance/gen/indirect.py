@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Indirect access: rows of tables that tensors of indices select."""
 from . import divide, family
-from .bundle import Bundle
+from .bundle import Bundle, Loop
 from .formats import HOSTS
 from .frame import chance, pick
 from .sdsc import Sdsc
@@ -227,6 +227,29 @@ def repeat(rng, dtype):
                        (chosen, new, base))
 
 
+def looped(rng, dtype):
+    """A loop writes the rows of an intermediate, which the step behind it takes as a table."""
+    make = Rows(rng, dtype)
+    make.middle, make.inner = [], ["out"]
+    make.space = {dim: n for dim, n in make.space.items() if dim in make.picked + ["out"]}
+    make.slices = {dim: make.slices[dim] for dim in make.space}
+    indices, chosen = make.indices()
+    argument, _, name = make.source()
+    loop, space = Loop(make.rows), {"mb": 1, "out": make.space["out"]}
+    step = 128 * space["out"] // argument.lanes
+    rows = [Operand(where, make.fmt, ["out", "mb"], "out", loop_stride={loop: step})
+            for where in (argument, Pool(0))]
+    rows[0].gap["mb"] = make.rows - 1
+    loop.body = [Sdsc("abs", space, {}, rows)]
+    make.steps.append(loop)
+    out, use = make.result()
+    make.steps.append(Sdsc("neg", make.space, make.slices,
+                           [indices, make.table(argument, Pool(0)), use], tables={1: 0}))
+    made = make.bundle("looped", out, "-np.abs(%s)" % make.take(name, chosen), step * make.rows)
+    made.symbolic = True                # addresses that are numbers do not move in loops
+    return made
+
+
 MADE = {
     "gather": lambda rng, dtype: gather(rng, "identity", dtype),
     "exp": lambda rng, dtype: gather(rng, "exp", dtype),
@@ -239,6 +262,7 @@ MADE = {
     "scatterneg": lambda rng, dtype: scatter(rng, "neg", dtype),
     "scattereach": lambda rng, dtype: scatter(rng, "identity", dtype, True),
     "repeat": repeat,
+    "looped": looped,
 }
 
 
