@@ -328,6 +328,18 @@ START_TEST(divided_rows)
 }
 END_TEST
 
+/* The verifier limits the distance between rows even of a table with one row. */
+START_TEST(wide_rows)
+{
+	files_copy(folder, "gather");
+	files_edit(folder, "sdsc_0.json", "\"ldsIdx_\": 1,\n              \"component_\"",
+		   "\"ldsIdx_\": 1, \"backGapCore_\": {\"out\": {\"-1\": \"17179869184\"}}, "
+		   "\"component_\"");
+	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_SPAN_LIMIT);
+	ck_mentions("is reached from offset 0 to beyond a segment");
+}
+END_TEST
+
 START_TEST(unknown_size)
 {
 	files_copy(folder, "gather");
@@ -356,6 +368,7 @@ int main(void)
 	tcase_add_loop_test(tcase, malformed, 0, sizeof(edits) / sizeof(edits[0]));
 	tcase_add_test(tcase, inner_rows);
 	tcase_add_test(tcase, divided_rows);
+	tcase_add_test(tcase, wide_rows);
 	tcase_add_test(tcase, unknown_size);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
