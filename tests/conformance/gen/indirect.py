@@ -51,8 +51,9 @@ class Rows:
             self.space["i"] = 1
         last = self.count[-1]
         unit = {"out": lanes, self.picked[-1]: last if last % 32 else 32}
-        if each:
-            unit["out"] = max(lanes, 32)
+        if each:        # memory of the indices that ends before the rows' cannot be divided
+            whole = -(-self.columns // 32) * 32 == self.space["out"]
+            unit["out"] = max(lanes, 32) if whole else self.space["out"]
         self.slices = divide.random(rng, self.space, unit, int(pick(rng, [1, 1, 4, 32])))
         self.inputs, self.steps = [], []
 
