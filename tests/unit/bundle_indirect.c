@@ -302,6 +302,44 @@ START_TEST(inner_rows)
 }
 END_TEST
 
+/* Two cores that divide a dimension which the scattered rows lack, such as a reduced one. */
+START_TEST(divided_rows)
+{
+	static const char *const divide[][2] = {
+		{ "\"numCoresUsed_\": 1", "\"numCoresUsed_\": 2" },
+		{ "\"numWkSlicesPerDim_\": {", "\"numWkSlicesPerDim_\": {\"x\": 2," },
+		{ "\"mb\": 0,", "\"x\": 0, \"mb\": 0," },
+		{ "\"coreIdToWkSlice_\": {",
+		  "\"coreIdToWkSlice_\": {\"1\": {\"x\": 1, \"mb\": 0, \"out\": 0}," },
+		{ "\"coreIdsUsed_\": [", "\"coreIdsUsed_\": [0, 1], \"other\": [" },
+		{ "\"N_\": {", "\"N_\": {\"x_\": 2," },
+		{ "\"el_\": {", "\"el_\": {\"x_\": 1," },
+		{ "\"[0, 0, 0]\": \"-3\"", "\"[0, 0, 0]\": \"-3\", \"[1, 0, 0]\": \"-3\"" },
+		{ "\"[0, 0, 0]\": \"-4\"", "\"[0, 0, 0]\": \"-4\", \"[1, 0, 0]\": \"-4\"" },
+		{ "\"[0, 0, 0]\": \"-5\"", "\"[0, 0, 0]\": \"-5\", \"[1, 0, 0]\": \"-5\"" },
+		{ "\"opFuncName\": \"identity\"", "\"opFuncName\": \"neg\"" },
+	};
+
+	files_copy(folder, "scatter");
+	for (size_t i = 0; i < sizeof(divide) / sizeof(divide[0]); i++)
+		files_edit(folder, "sdsc_1.json", divide[i][0], divide[i][1]);
+	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_UNSUPPORTED);
+	ck_mentions("x is split over 2 cores, and the output, rows of a table, lacks it");
+}
+END_TEST
+
+/* The verifier limits the distance between rows even of a table with one row. */
+START_TEST(wide_rows)
+{
+	files_copy(folder, "gather");
+	files_edit(folder, "sdsc_0.json", "\"ldsIdx_\": 1,\n              \"component_\"",
+		   "\"ldsIdx_\": 1, \"backGapCore_\": {\"out\": {\"-1\": \"17179869184\"}}, "
+		   "\"component_\"");
+	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_SPAN_LIMIT);
+	ck_mentions("is reached from offset 0 to beyond a segment");
+}
+END_TEST
+
 START_TEST(unknown_size)
 {
 	files_copy(folder, "gather");
@@ -329,6 +367,8 @@ int main(void)
 	tcase_add_test(tcase, wrong_tables);
 	tcase_add_loop_test(tcase, malformed, 0, sizeof(edits) / sizeof(edits[0]));
 	tcase_add_test(tcase, inner_rows);
+	tcase_add_test(tcase, divided_rows);
+	tcase_add_test(tcase, wide_rows);
 	tcase_add_test(tcase, unknown_size);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

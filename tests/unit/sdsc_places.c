@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,6 +196,29 @@ START_TEST(refusals)
 END_TEST
 
 /* Fields with the value "none", and masks of operations without reductions, have no effect. */
+/* Cores with parts of a result cannot find each other if the result is in their own LX. */
+START_TEST(split_into_lx)
+{
+	static const struct make_case cases[] = {
+		{ .op = "sumnonstick", .dims = "mb:4/2 i:3 out:64",
+		  .tensor = { DL16, "SEN169_FP16 out* i mb-" }, .lx = { [1] = { true } } },
+		{ .op = "prodnonstick", .dims = "mb:4/2 i:3 out:64",
+		  .tensor = { DL16, "SEN169_FP16 out* i mb-" }, .lx = { [1] = { true } } },
+		{ .op = "sum", .dims = "mb:4 i:3 out:128/2",
+		  .tensor = { DL16, "SEN169_FP16 out*= i mb" }, .lx = { [1] = { true } } },
+	};
+	static const char *const dims[] = { "mb", "mb", "out" };
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[80];
+
+		snprintf(text, sizeof(text), "%s is split over 2 cores and the output is in LX",
+			 dims[i]);
+		make_refused(&cases[i], SPYRE_ERROR_UNSUPPORTED, text);
+	}
+}
+END_TEST
+
 START_TEST(accepted)
 {
 	static const struct make_case cases[] = {
@@ -223,6 +247,7 @@ int main(void)
 	tcase_add_loop_test(t, places, 0, sizeof(rules) / sizeof(rules[0]));
 	tcase_add_loop_test(t, scale, 0, 3);
 	tcase_add_test(t, refusals);
+	tcase_add_test(t, split_into_lx);
 	tcase_add_test(t, accepted);
 	suite_add_tcase(suite, t);
 	return suite_run(suite);

@@ -6,6 +6,7 @@
  */
 #include "libspyre/sdsc/lower/lower_indirect.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "libspyre/base/error.h"
@@ -194,6 +195,22 @@ static void set_cuts(const struct ir_sdsc *s, struct blocks *blocks)
 		blocks->align[s->mask[i].dim] = 0;
 }
 
+/*
+ * Refuses cores that make parts of one row, or the same row: each scatters its own tile, and
+ * cores find that they share an output by its address in HBM.
+ */
+static spyre_status check_written(struct lower *l)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const struct ir_tensor *out = &s->tensor[s->output];
+
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if (s->slices[d] > 1 && !lower_varies(out, d) && !(out->indexed >> d & 1))
+			return lower_unsupported(l, "%s is split over %" PRId64 " cores, and the output, rows of a table, lacks it; divide other dimensions",
+						 s->dim[d], s->slices[d]);
+	return SPYRE_SUCCESS;
+}
+
 /* An identity of one table: each row goes directly to its place. */
 static spyre_status move_directly(struct lower *l, uint32_t table, uint32_t other)
 {
@@ -239,6 +256,8 @@ spyre_status lower_indirect(struct lower *l, lower_rule_fn *rule, enum spyre_fun
 		    (s->input[i] != s->output || rule != lower_reduce))
 			x.read |= 1u << s->input[i];
 	x.written = s->tensor[s->output].indexed ? 1u << s->output : 0;
+	if (x.written)
+		TRY(check_written(l));
 	if (is_move(l, &x))
 		return x.read ? move_directly(l, s->input[0], s->output) :
 				move_directly(l, s->output, s->input[0]);

@@ -102,11 +102,81 @@ static uint64_t from_writer(const struct search *x, const struct ir_tensor *t,
 	return 0;
 }
 
+/* First and last byte (exclusive) of a tensor over all cores; false if they are in two places. */
+static bool range_of(const struct search *x, uint32_t stmt, const struct ir_sdsc *s,
+		     const struct ir_tensor *t, struct place *base, int64_t *first, int64_t *end)
+{
+	uint64_t box = lower_box_bytes(s, t);
+
+	if (box > SPYRE_MAX_EXTENT || !place_of(x, stmt, t, 0, base))
+		return false;
+	*first = base->value.constant;
+	*end = *first + (int64_t)box;
+	for (uint32_t c = 1; c < s->num_cores; c++) {
+		struct place other;
+
+		if (!place_of(x, stmt, t, c, &other) || other.value.base != base->value.base ||
+		    other.value.arg != base->value.arg)
+			return false;
+		if (other.value.constant < *first)
+			*first = other.value.constant;
+		if (other.value.constant + (int64_t)box > *end)
+			*end = other.value.constant + (int64_t)box;
+	}
+	return true;
+}
+
+/* True if a step from @first to before @stmt, other than x->stmt, writes a tensor at @place. */
+static bool written_between(const struct search *x, uint32_t first, uint32_t stmt,
+			    const struct place *place)
+{
+	for (uint32_t i = first; i < stmt; i++) {
+		const struct ir_sdsc *s = sdsc_at(x, i);
+		struct place other;
+
+		if (i != x->stmt && place_of(x, i, &s->tensor[s->output], 0, &other) &&
+		    same_place(&other, place))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * True if a step reads bytes @first to @end, of what x->stmt wrote at @at, as another tensor
+ * that no other step has written: the second half of the output, for example.
+ */
+static bool read_in_parts(const struct search *x, const struct place *at, int64_t first,
+			  int64_t end)
+{
+	uint32_t begin = x->stmt > MAX_DISTANCE ? x->stmt - MAX_DISTANCE : 0;
+
+	for (uint32_t i = x->stmt + 1; i < x->source->bundle.num_stmts; i++) {
+		const struct ir_sdsc *s = sdsc_at(x, i);
+		struct place place;
+		int64_t from, to;
+
+		for (uint32_t k = 0; k < s->num_tensors; k++) {
+			if (is_output(s, k) ||
+			    !range_of(x, i, s, &s->tensor[k], &place, &from, &to))
+				continue;
+			if (place.lx == at->lx && place.value.base == at->value.base &&
+			    place.value.arg == at->value.arg && from < end && to > first &&
+			    !same_place(&place, at) && !written_between(x, begin, i, &place))
+				return true;
+		}
+		if (place_of(x, i, &s->tensor[s->output], 0, &place) && same_place(&place, at))
+			break;
+	}
+	return false;
+}
+
 /* The longest extent that the steps which read an output state, up to the next that writes it. */
-static uint64_t from_readers(const struct search *x, const struct ir_tensor *t,
-			     const struct place *at)
+static uint64_t from_readers(const struct search *x, const struct ir_sdsc *own,
+			     const struct ir_tensor *t, const struct place *at)
 {
 	uint32_t end = x->source->bundle.num_stmts;
+	int64_t first, last;
+	struct place base;
 	uint64_t longest = 0;
 
 	if (end - x->stmt > MAX_DISTANCE)
@@ -133,7 +203,12 @@ static uint64_t from_readers(const struct search *x, const struct ir_tensor *t,
 		if (written)
 			break;
 	}
-	return longest;
+	if (!longest || longest >= t->extent[t->stick])
+		return longest;
+	if (!range_of(x, x->stmt, own, t, &base, &first, &last))
+		return 0;
+	first += (int64_t)(longest * t->stride[t->stick]);
+	return read_in_parts(x, at, first, last) ? 0 : longest;
 }
 
 /* Bytes of the allocation that holds a place, UINT64_MAX if the bundle does not state them. */
@@ -228,46 +303,9 @@ static void shorten_all(const struct search *x, struct ir_sdsc *s)
 
 		if (!is_padded(s, t) || !place_of(x, x->stmt, t, 0, &at) || has_layout(x, &at))
 			continue;
-		extent = is_output(s, i) ? from_readers(x, t, &at) : from_writer(x, t, &at);
+		extent = is_output(s, i) ? from_readers(x, s, t, &at) : from_writer(x, t, &at);
 		shorten(s, t, extent ? extent : from_allocation(x, s, t));
 	}
-}
-
-/* First and last byte (exclusive) of a tensor over all cores; false if they are in two places. */
-static bool range_of(const struct search *x, uint32_t stmt, const struct ir_sdsc *s,
-		     const struct ir_tensor *t, struct place *base, int64_t *first, int64_t *end)
-{
-	uint64_t box = lower_box_bytes(s, t);
-
-	if (box > SPYRE_MAX_EXTENT || !place_of(x, stmt, t, 0, base))
-		return false;
-	*first = base->value.constant;
-	*end = *first + (int64_t)box;
-	for (uint32_t c = 1; c < s->num_cores; c++) {
-		struct place other;
-
-		if (!place_of(x, stmt, t, c, &other) || other.value.base != base->value.base ||
-		    other.value.arg != base->value.arg)
-			return false;
-		if (other.value.constant < *first)
-			*first = other.value.constant;
-		if (other.value.constant + (int64_t)box > *end)
-			*end = other.value.constant + (int64_t)box;
-	}
-	return true;
-}
-
-/* True if a step between x->stmt and @stmt writes a tensor at @place. */
-static bool written_since(const struct search *x, uint32_t stmt, const struct place *place)
-{
-	for (uint32_t i = x->stmt + 1; i < stmt; i++) {
-		const struct ir_sdsc *s = sdsc_at(x, i);
-		struct place other;
-
-		if (place_of(x, i, &s->tensor[s->output], 0, &other) && same_place(&other, place))
-			return true;
-	}
-	return false;
 }
 
 /*
@@ -289,7 +327,7 @@ static int64_t elements_used(const struct search *x, uint32_t stmt, uint32_t ten
 		return INT64_MAX;
 	if (place.lx != at->lx || place.value.base != at->value.base ||
 	    place.value.arg != at->value.arg || to <= first || from >= end ||
-	    written_since(x, stmt, &place))
+	    written_between(x, x->stmt + 1, stmt, &place))
 		return 0;
 	if (!same_place(&place, at) || t->format != of->format || s->has_window ||
 	    !outermost(s, t) || t->stride[t->stick] != of->stride[of->stick])

@@ -65,6 +65,19 @@ spyre_status partial_plan(struct lower *l, uint32_t absent, struct partial *p)
 	return partial_plan_lanes(l, absent, 0, p);
 }
 
+/* Cores find the others of the same output by its address, which shows nothing in LX. */
+static spyre_status check_private(struct lower *l)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const struct ir_tensor *out = &s->tensor[s->output];
+
+	for (uint32_t d = 0; d < s->num_dims && out->lx; d++)
+		if (s->slices[d] > 1 && !lower_varies(out, d))
+			return lower_unsupported(l, "%s is split over %" PRId64 " cores and the output is in LX, which is private to a core",
+						 s->dim[d], s->slices[d]);
+	return SPYRE_SUCCESS;
+}
+
 spyre_status partial_plan_lanes(struct lower *l, uint32_t absent, uint32_t lanes,
 				struct partial *p)
 {
@@ -72,6 +85,7 @@ spyre_status partial_plan_lanes(struct lower *l, uint32_t absent, uint32_t lanes
 	uint64_t bytes;
 
 	memset(p, 0, sizeof(*p));
+	TRY(check_private(l));
 	p->absent = absent;
 	p->active = partial_leaders(l, absent, p->leader);
 	if (!p->active)

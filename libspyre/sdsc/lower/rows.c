@@ -11,11 +11,16 @@ struct walk {
 	uint32_t depth;
 };
 
-/* *end += (count - 1) * stride, false when that overflows. */
+/*
+ * *end += (count - 1) * stride, false when that overflows. As in the verifier, even the stride
+ * of one point is limited.
+ */
 static bool reach(uint64_t *end, uint64_t count, uint64_t stride)
 {
 	uint64_t part;
 
+	if (stride > SPYRE_MAX_EXTENT)
+		return false;
 	return count < 2 || (!__builtin_mul_overflow(count - 1, stride, &part) &&
 			     !__builtin_add_overflow(*end, part, end));
 }

@@ -163,15 +163,24 @@ static spyre_status emit(struct lower *l, const struct stage *stage, const struc
 	return status ? status : nest_emit(l, &nest);
 }
 
+/* True if the points of a stage differ along a dim: in the rows, or in the place of a row. */
+static bool iterates(const struct stage *stage, uint32_t dim)
+{
+	if (stage->in.opcode != SPYRE_OP_SCATTER)
+		return lower_varies(stage->operand[0].tensor, dim);
+	/* The rows that are scattered may repeat one source. */
+	for (uint32_t i = 0; i < stage->in.num_views; i++)
+		if (lower_varies(stage->operand[i].tensor, dim))
+			return true;
+	return false;
+}
+
 spyre_status stage_emit(struct lower *l, const struct stage *stage, const struct box *box)
 {
-	/* The selected rows, not their table, have all dims. */
-	const struct ir_tensor *full =
-		stage->operand[stage->in.opcode == SPYRE_OP_SCATTER].tensor;
 	struct box part = *box;
 
 	for (uint32_t d = 0; d < l->sdsc->num_dims; d++)
-		if (!lower_varies(full, d))
+		if (!iterates(stage, d))
 			part.len[d] = 1;
 	return emit(l, stage, &part, box);
 }

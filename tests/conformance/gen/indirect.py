@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Indirect access: rows of tables that tensors of indices select."""
 from . import divide, family
-from .bundle import Bundle
+from .bundle import Bundle, Loop
 from .formats import HOSTS
 from .frame import chance, pick
 from .sdsc import Sdsc
@@ -51,8 +51,9 @@ class Rows:
             self.space["i"] = 1
         last = self.count[-1]
         unit = {"out": lanes, self.picked[-1]: last if last % 32 else 32}
-        if each:
-            unit["out"] = max(lanes, 32)
+        if each:        # memory of the indices that ends before the rows' cannot be divided
+            whole = -(-self.columns // 32) * 32 == self.space["out"]
+            unit["out"] = max(lanes, 32) if whole else self.space["out"]
         self.slices = divide.random(rng, self.space, unit, int(pick(rng, [1, 1, 4, 32])))
         self.inputs, self.steps = [], []
 
@@ -207,6 +208,49 @@ def scatter(rng, op, dtype, each=False):
     return make.bundle("scatter", out, put % (chosen, UNARY[op] % new, base))
 
 
+def repeat(rng, dtype):
+    """One row is stored at all indices, as a front-end fills the selected rows."""
+    make = Rows(rng, dtype, rank=1)
+    indices, chosen = make.indices()
+    argument, _, base = make.source()
+    source, use = make.direct([1] + make.middle + [make.columns], [None] + make.inner)
+    use.order.append("mb")
+    use.scale["mb"] = -1
+    new = make.input(source)
+    dims = ["mb"] + ["x", "y"][:len(make.middle)] + ["out"]
+    space = dict(zip(dims, make.shape()[:-1] + [make.space["out"]]))
+    out = Argument(make.shape(), dtype, order=argument.order)
+    both = [t.operand(dict(enumerate(dims)), space) for t in (argument, out)]
+    make.steps.append(Sdsc("identity", space, {}, both))
+    make.steps.append(Sdsc("identity", make.space, make.slices, [indices, use, make.table(out)],
+                           tables={2: 0}))
+    return make.bundle("repeat", out, "(lambda t: (t.__setitem__(%s, %s), t)[1])(%s.copy())" %
+                       (chosen, new, base))
+
+
+def looped(rng, dtype):
+    """A loop writes the rows of an intermediate, which the step behind it takes as a table."""
+    make = Rows(rng, dtype)
+    make.middle, make.inner = [], ["out"]
+    make.space = {dim: n for dim, n in make.space.items() if dim in make.picked + ["out"]}
+    make.slices = {dim: make.slices[dim] for dim in make.space}
+    indices, chosen = make.indices()
+    argument, _, name = make.source()
+    loop, space = Loop(make.rows), {"mb": 1, "out": make.space["out"]}
+    step = 128 * space["out"] // argument.lanes
+    rows = [Operand(where, make.fmt, ["out", "mb"], "out", loop_stride={loop: step})
+            for where in (argument, Pool(0))]
+    rows[0].gap["mb"] = make.rows - 1
+    loop.body = [Sdsc("abs", space, {}, rows)]
+    make.steps.append(loop)
+    out, use = make.result()
+    make.steps.append(Sdsc("neg", make.space, make.slices,
+                           [indices, make.table(argument, Pool(0)), use], tables={1: 0}))
+    made = make.bundle("looped", out, "-np.abs(%s)" % make.take(name, chosen), step * make.rows)
+    made.symbolic = True                # addresses that are numbers do not move in loops
+    return made
+
+
 MADE = {
     "gather": lambda rng, dtype: gather(rng, "identity", dtype),
     "exp": lambda rng, dtype: gather(rng, "exp", dtype),
@@ -218,6 +262,8 @@ MADE = {
     "scatter": lambda rng, dtype: scatter(rng, "identity", dtype),
     "scatterneg": lambda rng, dtype: scatter(rng, "neg", dtype),
     "scattereach": lambda rng, dtype: scatter(rng, "identity", dtype, True),
+    "repeat": repeat,
+    "looped": looped,
 }
 
 

@@ -81,3 +81,22 @@ def padded(rng, variant):
     return Bundle(narrow, [x], [out], steps, text, 0, 0,
                   pool=there.end if kind is Pool else 0, allocate=True,
                   september=chance(rng, 0.5))
+
+
+@family("parted", [("fp8todl16", "fp8_e4m3", "fp16"), ("dl16tofp32", "fp16", "fp32")], fixed=2)
+def parted(rng, variant):
+    """A result whose sticks are read one by one, each as a tensor of its own."""
+    op, narrow, dtype = variant
+    wide, lanes = FORMATS[HOSTS[narrow].device].lanes, FORMATS[HOSTS[dtype].device].lanes
+    rows = int(pick(rng, [1, 2, 5, 8]))
+    x = Argument((rows, wide), narrow, None, [0, 1])
+    space, own, dims = {"mb": rows, "out": wide}, {"mb": rows, "out": lanes}, {0: "mb", 1: "out"}
+    made = Operand(Pool(0), HOSTS[dtype].device, ["mb", "out"], "out")
+    steps, outputs, text = [Sdsc(op, space, {}, [x.operand(dims, space), made])], [], []
+    for at in range(0, wide, lanes):
+        outputs.append(Argument((rows, lanes), dtype, None, [0, 1]))
+        steps.append(Sdsc("neg", own, {}, [made.moved(Pool(at // lanes * rows * 128)),
+                                           outputs[-1].operand(dims, own)]))
+        text.append("-in0[:,%d:%d]" % (at, at + lanes))
+    return Bundle(op, [x], outputs, steps, ",".join(text), 0, 0,
+                  pool=rows * 128 * wide // lanes, september=chance(rng, 0.5))
