@@ -260,7 +260,6 @@ static inline uint8_t *embedded_host(const struct embedded_card *card, uint64_t 
 /* The mapped range that holds all these bytes, NULL if none does. Caller holds maps_lock. */
 struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, uint64_t bytes);
 /* Host pointer of these bytes, NULL if no mapped range holds them all. */
-uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes);
 
 /* embedded_warm.c: populates the pages of device bytes of @map. Caller holds maps_lock. */
 void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_t va,

@@ -43,6 +43,23 @@ static spyre_status no_address(const char *what, uint64_t va, uint64_t bytes)
 			   " are not within one mapped range of the context", what, bytes, va);
 }
 
+/*
+ * Finds the host address of @bytes at @va, NULL if they are not within one mapped range.
+ * Populates them if the command touches at least half of them (@touched): scattered parts are
+ * left to page faults, since their span may be the whole memory.
+ */
+static uint8_t *resolve_warm(struct embedded_card *card, uint64_t va, uint64_t bytes,
+			     uint64_t touched, bool write)
+{
+	struct embedded_map *map = embedded_find_map(card, va, bytes);
+
+	if (!map)
+		return NULL;
+	if (bytes && bytes / 2 <= touched)
+		embedded_warm(card, map, va, bytes, write);
+	return embedded_host(card, va);
+}
+
 static spyre_status check_exec(struct embedded_card *card, const struct spyre_command *in,
 			       struct embedded_command *out, uint8_t **operand)
 {
@@ -57,18 +74,15 @@ static spyre_status check_exec(struct embedded_card *card, const struct spyre_co
 	for (uint32_t i = 0; i < in->exec.num_args; i++) {
 		const struct spyre_prog_operand *o = &program->program.operands[i];
 		uint64_t va = in->exec.args[i], bytes = o->extent;
-		struct embedded_map *map = embedded_find_map(card, va, bytes);
 
 		if (va % SPYRE_STICK_BYTES)
 			return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
 					   "operand %u at 0x%" PRIx64 " is not 128-byte aligned", i,
 					   va);
-		if (!map)
+		operand[i] = resolve_warm(card, va, bytes, cost->bytes_read + cost->bytes_written,
+					  o->flags & SPYRE_OPERAND_WRITE);
+		if (!operand[i])
 			return no_address("program operand", va, bytes);
-		operand[i] = embedded_host(card, va);
-		/* Scattered parts are left to page faults: the extent may be the whole memory. */
-		if (bytes && bytes <= cost->bytes_read + cost->bytes_written)
-			embedded_warm(card, map, va, bytes, o->flags & SPYRE_OPERAND_WRITE);
 	}
 	embedded_warm_lx(card->device, header);
 	out->exec.operand = operand;
@@ -94,7 +108,9 @@ static spyre_status check_dma(struct embedded_card *card, const struct spyre_com
 		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
 				   "DMA address 0x%" PRIx64 " is not 128-byte aligned",
 				   in->dma.device);
-	out->dma.device = embedded_resolve(card, in->dma.device, bytes);
+	out->dma.device = resolve_warm(card, in->dma.device, bytes,
+				       out->cost.bytes_read + out->cost.bytes_written,
+				       desc->direction == SPYRE_DMA_H2D);
 	if (!out->dma.device)
 		return no_address("DMA", in->dma.device, bytes);
 	out->dma.desc = desc;
@@ -107,8 +123,8 @@ static spyre_status check_copy(struct embedded_card *card, const struct spyre_co
 			       struct embedded_command *out)
 {
 	out->copy.bytes = in->copy.bytes;
-	out->copy.dst = embedded_resolve(card, in->copy.dst, in->copy.bytes);
-	out->copy.src = embedded_resolve(card, in->copy.src, in->copy.bytes);
+	out->copy.dst = resolve_warm(card, in->copy.dst, in->copy.bytes, in->copy.bytes, true);
+	out->copy.src = resolve_warm(card, in->copy.src, in->copy.bytes, in->copy.bytes, false);
 	if (!out->copy.dst)
 		return no_address("copy target", in->copy.dst, in->copy.bytes);
 	if (!out->copy.src)
@@ -129,7 +145,7 @@ static spyre_status check_fill(struct embedded_card *card, const struct spyre_co
 	out->fill.bytes = in->fill.bytes;
 	out->fill.pattern_bytes = width;
 	memcpy(out->fill.pattern, in->fill.pattern, width);
-	out->fill.dst = embedded_resolve(card, in->fill.dst, in->fill.bytes);
+	out->fill.dst = resolve_warm(card, in->fill.dst, in->fill.bytes, in->fill.bytes, true);
 	if (!out->fill.dst)
 		return no_address("fill", in->fill.dst, in->fill.bytes);
 	spyre_cost_linear(0, in->fill.bytes, &out->cost);

@@ -63,11 +63,6 @@ struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, 
 	return map;
 }
 
-uint8_t *embedded_resolve(struct embedded_card *card, uint64_t va, uint64_t bytes)
-{
-	return embedded_find_map(card, va, bytes) ? embedded_host(card, va) : NULL;
-}
-
 static bool map_reserve_entry(struct embedded_card *card)
 {
 	return spyre_array_reserve(&card->maps, &card->max_maps, card->num_maps + 1,

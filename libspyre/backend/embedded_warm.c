@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Pages of LPDDR5 and LX are populated when first touched, and zeroing them takes longer than
- * many a kernel. A submission therefore populates the pages of its operands before its job's
+ * many a kernel or copy. A submission therefore populates the pages of its operands before its job's
  * time limit starts, in granules of 2 MiB as the driver does. Allocated memory that no kernel
  * uses stays unbacked.
  */

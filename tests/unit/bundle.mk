@@ -33,7 +33,8 @@ TESTS += tests/unit/embedded_warm
 tests_unit_embedded_warm_SOURCES = tests/unit/embedded_warm.c $(bundle_test_common)
 tests_unit_embedded_warm_CFLAGS = $(bundle_test_cflags)
 tests_unit_embedded_warm_LDADD = $(bundle_test_libs)
-tests_unit_embedded_warm_LDFLAGS = -Wl,--wrap=spyre_card_exec
+tests_unit_embedded_warm_LDFLAGS = -Wl,--wrap=spyre_card_exec,--wrap=spyre_card_dma \
+	-Wl,--wrap=spyre_card_copy,--wrap=spyre_card_fill
 check_PROGRAMS += tests/unit/embedded_index
 TESTS += tests/unit/embedded_index
 tests_unit_embedded_index_SOURCES = tests/unit/embedded_index.c tests/unit/model_build.c \

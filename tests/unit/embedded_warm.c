@@ -19,11 +19,28 @@
 
 enum spyre_stop __real_spyre_card_exec(struct spyre_exec *exec, struct spyre_worker *self);
 enum spyre_stop __wrap_spyre_card_exec(struct spyre_exec *exec, struct spyre_worker *self);
+enum spyre_stop __real_spyre_card_dma(struct spyre_host *host, void *job, struct spyre_worker *self,
+				      const struct spyre_dma_desc *desc, u8 *device, u8 *host_mem,
+				      u64 host_bytes);
+enum spyre_stop __wrap_spyre_card_dma(struct spyre_host *host, void *job, struct spyre_worker *self,
+				      const struct spyre_dma_desc *desc, u8 *device, u8 *host_mem,
+				      u64 host_bytes);
+enum spyre_stop __real_spyre_card_copy(struct spyre_host *host, void *job,
+				       struct spyre_worker *self, u8 *dst, const u8 *src, u64 bytes);
+enum spyre_stop __wrap_spyre_card_copy(struct spyre_host *host, void *job,
+				       struct spyre_worker *self, u8 *dst, const u8 *src, u64 bytes);
+enum spyre_stop __real_spyre_card_fill(struct spyre_host *host, void *job,
+				       struct spyre_worker *self, u8 *device, u64 bytes,
+				       const void *pattern, u32 pattern_bytes);
+enum spyre_stop __wrap_spyre_card_fill(struct spyre_host *host, void *job,
+				       struct spyre_worker *self, u8 *device, u64 bytes,
+				       const void *pattern, u32 pattern_bytes);
 
 static struct {
 	uint32_t jobs;
 	uint64_t operand_pages, lx_pages;	/* pages missing when a job begins */
 	uint8_t *first;				/* operand 0 */
+	uint64_t tensor_bytes;			/* of the tensor that is copied to or from the host */
 } seen;
 
 /* Counts pages of a range that are resident, or that are not. */
@@ -56,6 +73,32 @@ enum spyre_stop __wrap_spyre_card_exec(struct spyre_exec *exec, struct spyre_wor
 	for (uint32_t c = 0; exec->lx && c < header->num_cores; c++)
 		seen.lx_pages += count_pages(exec->lx[c], header->lx_bytes, false);
 	return __real_spyre_card_exec(exec, self);
+}
+
+enum spyre_stop __wrap_spyre_card_dma(struct spyre_host *host, void *job, struct spyre_worker *self,
+				      const struct spyre_dma_desc *desc, u8 *device, u8 *host_mem,
+				      u64 host_bytes)
+{
+	seen.jobs++;
+	seen.operand_pages += count_pages(device, seen.tensor_bytes, false);
+	return __real_spyre_card_dma(host, job, self, desc, device, host_mem, host_bytes);
+}
+
+enum spyre_stop __wrap_spyre_card_copy(struct spyre_host *host, void *job,
+				       struct spyre_worker *self, u8 *dst, const u8 *src, u64 bytes)
+{
+	seen.jobs++;
+	seen.operand_pages += count_pages(dst, bytes, false) + count_pages(src, bytes, false);
+	return __real_spyre_card_copy(host, job, self, dst, src, bytes);
+}
+
+enum spyre_stop __wrap_spyre_card_fill(struct spyre_host *host, void *job,
+				       struct spyre_worker *self, u8 *device, u64 bytes,
+				       const void *pattern, u32 pattern_bytes)
+{
+	seen.jobs++;
+	seen.operand_pages += count_pages(device, bytes, false);
+	return __real_spyre_card_fill(host, job, self, device, bytes, pattern, pattern_bytes);
 }
 
 static char folder[64];
@@ -147,6 +190,32 @@ START_TEST(lazy)
 }
 END_TEST
 
+/* Copies of both directions, between tensors, and fills; rows end amid a stick. */
+START_TEST(copies)
+{
+	const int64_t size[] = { ROWS, 100 };
+	spyre_stream *stream = get_stream(context, 0);
+	spyre_host_tensor host;
+	spyre_layout layout;
+	spyre_devptr range[5];
+	uint16_t *data = calloc(ROWS * 100, sizeof(*data));
+
+	ck_ok(spyre_layout_init(&layout, 2, size, SPYRE_FORMAT_SEN169_FP16));
+	ck_ok(spyre_host_tensor_dense(&host, data, SPYRE_FORMAT_IEEE_FP16, 2, size));
+	seen.tensor_bytes = spyre_layout_bytes(&layout);
+	for (int i = 0; i < 5; i++)
+		ck_ok(spyre_mem_alloc(context, GRANULE + seen.tensor_bytes, &range[i]));
+	ck_ok(spyre_copy_h2d(context, range[0], &layout, &host));
+	ck_ok(spyre_copy_d2h(context, &host, range[1], &layout));
+	ck_ok(spyre_memcpy_d2d_async(stream, range[2], range[3], seen.tensor_bytes));
+	ck_ok(spyre_memset_async(stream, range[4], "spyre   ", 8, GRANULE));
+	ck_ok(spyre_stream_synchronize(stream));
+	ck_assert_uint_ge(seen.jobs, 4);
+	ck_assert_uint_eq(seen.operand_pages, 0);
+	free(data);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("warm");
@@ -156,5 +225,6 @@ int main(void)
 	tcase_add_test(tests, cold);
 	tcase_add_test(tests, cold_lx);
 	tcase_add_test(tests, lazy);
+	tcase_add_test(tests, copies);
 	return run_suite("embedded_warm", tests);
 }
