@@ -336,7 +336,7 @@ START_TEST(wide_rows)
 		   "\"ldsIdx_\": 1, \"backGapCore_\": {\"out\": {\"-1\": \"17179869184\"}}, "
 		   "\"component_\"");
 	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_SPAN_LIMIT);
-	ck_mentions("is reached from offset 0 to beyond a segment");
+	ck_mentions("accesses from offset 0 on reach beyond");
 }
 END_TEST
 
