@@ -43,8 +43,9 @@ static spyre_status no_address(const char *what, uint64_t va, uint64_t bytes)
 			   " are not within one mapped range of the context", what, bytes, va);
 }
 
-static spyre_status check_exec(struct embedded_card *card, const struct spyre_command *in,
-			       struct embedded_command *out, uint8_t **operand)
+static spyre_status check_exec(struct embedded_card *card, struct embedded_lx *lx,
+			       const struct spyre_command *in, struct embedded_command *out,
+			       uint8_t **operand)
 {
 	struct embedded_program *program = (struct embedded_program *)in->exec.program;
 	const struct spyre_prog_header *header = program->program.header;
@@ -70,7 +71,7 @@ static spyre_status check_exec(struct embedded_card *card, const struct spyre_co
 		if (bytes && bytes <= cost->bytes_read + cost->bytes_written)
 			embedded_warm(card, map, va, bytes, o->flags & SPYRE_OPERAND_WRITE);
 	}
-	embedded_warm_lx(card->device, header);
+	embedded_warm_lx(lx, header);
 	out->exec.operand = operand;
 	out->exec.program = program;
 	out->cost = *cost;
@@ -150,7 +151,7 @@ static spyre_status check_commands(struct embedded_card *card, const struct spyr
 		out->type = in->type;
 		switch (in->type) {
 		case SPYRE_COMMAND_EXEC:
-			status = check_exec(card, in, out, operand);
+			status = check_exec(card, embedded_queue_lx(job->queue), in, out, operand);
 			operand += in->exec.num_args;
 			break;
 		case SPYRE_COMMAND_DMA:
