@@ -81,6 +81,8 @@ struct spyre_job {
 	u32 cores;
 	/** @lx_bytes: scratchpad per core that its programs need. */
 	u32 lx_bytes;
+	/** @lx_kept: one of its programs keeps a part of its scratchpad. */
+	bool lx_kept;
 	/** @lx: scratchpads, referenced; it runs on its context's own runner, or NULL. */
 	struct spyre_lx *lx;
 	/** @light: takes microseconds, so that it may run inline. */

@@ -3,6 +3,11 @@
  * A context's image of the scratchpads (LX), which its programs use whenever they
  * run.  It models the state that a context switch of the card would save and
  * restore.
+ *
+ * Programs may keep a part of it from one to the next (lx_kept, docs/isa.md).
+ * The image of such a program has all cores of the card at their full size, so
+ * that no later program needs a larger one, and nothing is ever copied.
+ * An image is zero when it is made, and no other context gets it.
  */
 #ifndef SPYRE_LX_H
 #define SPYRE_LX_H

@@ -45,7 +45,10 @@ struct spyre_ctx_sched {
 	struct spyre_runner runner;
 	/** @lock: protects @lx and the creation of @runner. */
 	struct mutex lock;
-	/** @lx: scratchpads for jobs on its own runner, or NULL. */
+	/**
+	 * @lx: scratchpads for jobs on its own runner, or NULL.  Programs of this context
+	 * and class find in them what its earlier ones kept.
+	 */
 	struct spyre_lx *lx;
 };
 

@@ -121,6 +121,7 @@ static int spyre_decode_exec(struct spyre_submission *s, const struct drm_spyre_
 	cb->cost = prog->cost;
 	s->job->cores = max_t(u32, s->job->cores, prog->header->num_cores);
 	s->job->lx_bytes = max(s->job->lx_bytes, prog->header->lx_bytes);
+	s->job->lx_kept |= prog->header->lx_kept != 0;
 	cb->exec.operand = s->operands;
 	cb->exec.address = s->addresses;
 	memcpy(s->addresses, args, in->num_args * sizeof(args[0]));
@@ -381,7 +382,10 @@ static bool spyre_job_is_light(const struct spyre_job *job)
 	       spyre_job_cycles(job) <= SPYRE_LIGHT_CYCLES;
 }
 
-/* Takes the scratchpads for the job's programs. */
+/*
+ * Takes the scratchpads for the job's programs; all of the card's if one of them keeps
+ * LX, since a larger image in place of this one would not have its contents.
+ */
 static int spyre_submission_lx(struct spyre_submission *s)
 {
 	struct spyre_job *job = s->job;
@@ -389,7 +393,9 @@ static int spyre_submission_lx(struct spyre_submission *s)
 
 	if (!job->lx_bytes)
 		return 0;
-	lx = spyre_ctx_sched_lx(s->queue->ctx_sched, job->cores, job->lx_bytes);
+	lx = spyre_ctx_sched_lx(s->queue->ctx_sched,
+				job->lx_kept ? s->sfile->spyre->num_cores : job->cores,
+				job->lx_kept ? SPYRE_LX_BYTES : job->lx_bytes);
 	if (IS_ERR(lx))
 		return PTR_ERR(lx);
 	job->lx = lx;

@@ -56,14 +56,17 @@ static void clear(struct run *run, u8 *lx)
 	u32 bytes = run->x->prog->header->lx_bytes;
 	u32 i, n;
 
-	for (i = 0; i < bytes && !spyre_stopped(&run->stop); i += n) {
+	for (i = run->x->prog->header->lx_kept; i < bytes && !spyre_stopped(&run->stop); i += n) {
 		n = spyre_min(bytes - i, LX_CHUNK);
 		memset(lx + i, 0, n);
 		poll(run);
 	}
 }
 
-/* Clears the LX, so that results cannot depend on what an earlier program left there. */
+/*
+ * Clears the LX, so that results cannot depend on what an earlier program left there,
+ * except for the part that the program keeps.
+ */
 static void clear_lx(void *arg, u32 index, struct spyre_worker *worker)
 {
 	struct run *run = arg;
@@ -170,8 +173,11 @@ enum spyre_stop spyre_card_exec(struct spyre_exec *x, struct spyre_worker *self)
 
 	if (h->num_steps && x->prog->steps[0].kind == SPYRE_STEP_PHASE)
 		phases = group_at(&run, 0, self);
-	/* If one group is the whole program, no scratchpad has to keep data between groups. */
-	run.borrow = h->lx_bytes && phases > 1 && phases == h->num_steps;
+	/*
+	 * If one group is the whole program, no scratchpad has to keep data between groups;
+	 * but data between programs stays with its core.
+	 */
+	run.borrow = h->lx_bytes && !h->lx_kept && phases > 1 && phases == h->num_steps;
 	if (h->lx_bytes && !run.borrow)
 		x->host->parallel(x->host, self, h->num_cores, clear_lx, &run);
 	while (i < h->num_steps && !spyre_stopped(&run.stop)) {

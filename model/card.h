@@ -53,7 +53,11 @@ struct spyre_exec {
 	const struct spyre_program *prog;
 	/* operand[i]: at least prog->operands[i].extent bytes, 128-aligned */
 	u8 *const *operand;
-	/* lx[c]: at least header->lx_bytes bytes of core c; NULL if that is 0 */
+	/*
+	 * lx[c]: at least header->lx_bytes bytes of core c; NULL if that is 0. If the
+	 * program keeps LX, the memory that the context's earlier programs left; the host
+	 * never passes on that of another context.
+	 */
 	u8 *const *lx;
 };
 

@@ -53,7 +53,8 @@ struct spyre_prog_header {
 	u32 num_streams;
 	u32 lx_bytes;		/* LX bytes used per core, multiple of 128 */
 	u32 instr_bytes;	/* bytes of the instruction section */
-	u32 reserved[7];	/* must be zero */
+	u32 lx_kept;		/* leading LX bytes that are not cleared; at most lx_bytes */
+	u32 reserved[6];	/* must be zero */
 };
 
 #define SPYRE_OPERAND_READ 1u

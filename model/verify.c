@@ -41,7 +41,7 @@ static int verify_header(struct spyre_verify *v, const void *image, u64 size, u3
 		return spyre_verify_fail(v, SPYRE_STOP_TRUNCATED, size, h->size);
 	if (h->size != size)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_HEADER, size, h->size);
-	for (i = 0; i < 7; i++)
+	for (i = 0; i < 6; i++)
 		if (h->reserved[i])
 			return spyre_verify_fail(v, SPYRE_STOP_BAD_HEADER, h->reserved[i], 0);
 	if (!h->num_cores || h->num_cores > SPYRE_MAX_CORES)
@@ -53,6 +53,8 @@ static int verify_header(struct spyre_verify *v, const void *image, u64 size, u3
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_HEADER, h->num_steps, SPYRE_MAX_STEPS);
 	if (h->lx_bytes > SPYRE_LX_BYTES || h->lx_bytes % SPYRE_STICK_BYTES)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_HEADER, h->lx_bytes, SPYRE_LX_BYTES);
+	if (h->lx_kept > h->lx_bytes || h->lx_kept % SPYRE_STICK_BYTES)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_HEADER, h->lx_kept, h->lx_bytes);
 	need += (u64)h->num_operands * sizeof(struct spyre_prog_operand);
 	need += (u64)h->num_steps * sizeof(struct spyre_prog_step);
 	need += (u64)h->num_streams * sizeof(struct spyre_prog_stream);

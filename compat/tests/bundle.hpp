@@ -29,14 +29,21 @@ namespace
 {
 constexpr int rows = 64, columns = 128;
 constexpr std::size_t bytes = rows * columns * sizeof(float);
+/* Bytes of LX that the front-end plans, and dxp_standalone keeps. */
+constexpr std::uint32_t planned = 1625344;
 
-/* A bundle's folder, which is removed at the end. */
+/* A bundle's folder, which is removed at the end. It adds two tensors. */
 struct Bundle {
-	Bundle()
+	/* @in_lx: the tensor that another kernel leaves in LX or finds there, or none of the three */
+	explicit Bundle(int in_lx = -1) : inputs(in_lx < 0 ? 3 : 2)
 	{
 		const char *tmp = getenv("TMPDIR");
 		std::string name = std::string(tmp ? tmp : "/tmp") + "/spyre-compat-XXXXXX";
 		spyre_sdsc_operand operand = {};
+		spyre_kernel_options options = {};
+
+		options.struct_size = sizeof(options);
+		options.lx_kept = in_lx < 0 ? 0 : planned;
 
 		ck_assert_ptr_nonnull(mkdtemp(name.data()));
 		path = name;
@@ -46,9 +53,13 @@ struct Bundle {
 		ck_assert_int_eq(spyre_layout_init(&operand.layout, 2, operand.size,
 						   SPYRE_FORMAT_IEEE_FP32), 0);
 		const spyre_sdsc_operand operands[] = { operand, operand, operand };
-		const spyre_status status = spyre_sdsc_build("add", operands, 3, 0, path.c_str());
+		spyre_status status = spyre_sdsc_build("add", operands, 3, in_lx < 0 ? 0 : 1,
+							     path.c_str());
 		ck_assert_msg(!status, "%s", spyre_last_error());
-		ck_assert_int_eq(spyre_kernel_compile(path.c_str(), nullptr, 0, nullptr), 0);
+		if (in_lx >= 0)
+			place_in_lx(in_lx);
+		status = spyre_kernel_compile_ex(path.c_str(), nullptr, &options, nullptr);
+		ck_assert_msg(!status, "%s", spyre_last_error());
 	}
 	Bundle(const Bundle &) = delete;
 	Bundle &operator=(const Bundle &) = delete;
@@ -65,6 +76,23 @@ struct Bundle {
 		return { std::istreambuf_iterator<char>(file), {} };
 	}
 
+	/* Puts tensor @index at the start of LX of the only core. */
+	void place_in_lx(int index) const
+	{
+		std::ifstream in(path / "sdsc_0.json");
+		std::string text{ std::istreambuf_iterator<char>(in), {} };
+		const std::size_t node =
+			text.find("allocate-Tensor" + std::to_string(index) + "_hbm");
+		const std::string address = "\"-" + std::to_string(index + 1) + "\"";
+
+		ck_assert(node != std::string::npos);
+		text.replace(text.find(address, node), address.size(), "\"0\"");
+		text.replace(text.find("\"hbm\"", node), 5, "\"lx\"");
+		std::ofstream(path / "sdsc_0.json") << text;
+	}
+
+	/* Addresses that the program has. */
+	std::size_t inputs;
 	std::filesystem::path path;
 };
 
@@ -98,6 +126,7 @@ private:
 	yyjson_val *step(const char *plan, std::size_t index, const char *command);
 	flex::CompositeAddress part(std::uint64_t dmva, std::uint64_t size) const;
 
+	const std::size_t inputs_;
 	yyjson_doc *document_;
 	std::optional<flex::CompositeAddress> program_;
 };
@@ -122,6 +151,7 @@ flex::CompositeAddress Plan::part(std::uint64_t dmva, std::uint64_t size) const
 }
 
 Plan::Plan(const std::shared_ptr<flex::RuntimeContext> &runtime, const Bundle &bundle)
+    : inputs_(bundle.inputs)
 {
 	const std::string json = bundle.read("spyrecode.json");
 	const flex::AllocationDirective directive(flex::PlacementPolicy::Bind, { 0 }, std::nullopt,
@@ -154,7 +184,7 @@ void Plan::launch(flex::RuntimeStream *stream, const std::vector<std::int64_t> &
 	char *text = yyjson_val_write(yyjson_obj_get(properties, "hcm"), 0, nullptr);
 	hcm.importJsonStr(text);
 	free(text);
-	ck_assert_uint_eq(hcm.vdci.inputSym_.size(), 3);
+	ck_assert_uint_eq(hcm.vdci.inputSym_.size(), inputs_);
 	deeptools::processComputeOnHostCommand(hcm, flits.data(), &addresses);
 
 	properties = step("JobExecPlan", 1, "DataTransfer");

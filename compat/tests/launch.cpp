@@ -103,11 +103,30 @@ START_TEST(program_is_freed_in_flight)
 }
 END_TEST
 
+/* A kernel finds in LX what the one before it has left there, with another one between them. */
+START_TEST(tensors_stay_in_lx)
+{
+	Bundle producer(2), consumer(0), other;
+	Fixture f;
+	Plan make(f.runtime, producer), use(f.runtime, consumer), add(f.runtime, other);
+
+	make.launch(f.stream, { 0, 0, 0 }, { &f.tensors[0], &f.tensors[1], &f.tensors[3] });
+	add.launch(f.stream, { 0, 0, 0 }, { &f.tensors[2], &f.tensors[3], &f.tensors[3] });
+	use.launch(f.stream, { 0, 0, 0 }, { &f.tensors[0], &f.tensors[2], &f.tensors[2] });
+	f.expect(2, 1 + 2 + 4);
+	f.expect(3, 4 + 8);
+	/* It stays there for further readers. */
+	use.launch(f.stream, { 0, 0, 0 }, { &f.tensors[0], &f.tensors[3], &f.tensors[2] });
+	f.expect(2, 1 + 2 + 4 + 8);
+}
+END_TEST
+
 int main()
 {
 	const TTest *const cases[] = { correction_flits_name_the_arguments,
 				       tensors_name_the_arguments, wrong_addresses,
-				       program_is_freed_in_flight, nullptr };
+				       program_is_freed_in_flight, tensors_stay_in_lx,
+				       nullptr };
 
 	return run_tests("compat_launch", cases);
 }

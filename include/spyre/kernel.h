@@ -53,7 +53,28 @@ typedef struct spyre_kernel_info {
 	uint64_t macs;
 	/** Symbols that a launch must bind; the values above are for their maxima. */
 	uint32_t num_symbols;
+	/** Leading bytes of LX that a launch does not clear, see spyre_kernel_options. */
+	uint32_t lx_kept;
 } spyre_kernel_info;
+
+/** Options of spyre_kernel_load_ex() and spyre_kernel_compile_ex(). Since 0.1. */
+typedef struct spyre_kernel_options {
+	/** in: sizeof(struct spyre_kernel_options). */
+	size_t struct_size;
+	/** Compile: cores of the target card, 1 to 32, or 0 for 32. Load: 0. */
+	uint32_t cores;
+	/**
+	 * Bytes at the start of each core's LX that live beyond the kernel, a multiple of
+	 * 128 of at most 2 MiB. The tensors that a bundle places there are what the
+	 * kernels before it have left, and stay for those behind it; the library's own
+	 * intermediate results lie above. A launch finds what the context's launches of
+	 * kernels with lx_kept have written, if all of them ran on streams of the same
+	 * priority and the caller has ordered them. It is zero in a new context, undefined
+	 * after a failure, a reset or a kernel without lx_kept that uses LX, and never
+	 * another context's. 0: LX is zero when the kernel starts.
+	 */
+	uint32_t lx_kept;
+} spyre_kernel_options;
 
 /** A symbolic dimension of a kernel. Since 0.1. */
 typedef struct spyre_symbol_info {
@@ -75,6 +96,16 @@ typedef struct spyre_symbol_info {
  */
 SPYRE_API spyre_status spyre_kernel_load(spyre_context *context, const char *directory,
 					 spyre_kernel **kernel);
+
+/**
+ * Loads a bundle directory as spyre_kernel_load() does, with @options, of which the
+ * caller sets struct_size; NULL selects the defaults. A compiled form that keeps another
+ * part of LX is neither used nor replaced. Since 0.1.
+ * Errors: those of spyre_kernel_load(); INVALID_ARGUMENT.
+ */
+SPYRE_API spyre_status spyre_kernel_load_ex(spyre_context *context, const char *directory,
+					    const spyre_kernel_options *options,
+					    spyre_kernel **kernel);
 
 /**
  * Loads a kernel from @bytes of memory at @image: the contents of the init_binary.bin
@@ -102,6 +133,15 @@ SPYRE_API spyre_status spyre_kernel_load_image(spyre_context *context, const voi
  */
 SPYRE_API spyre_status spyre_kernel_compile(const char *directory, const char *output,
 					    uint32_t cores, spyre_kernel_info *info);
+
+/**
+ * Compiles a bundle directory as spyre_kernel_compile() does, with @options, of which the
+ * caller sets struct_size; NULL selects the defaults. Since 0.1.
+ * Errors: those of spyre_kernel_load(); INVALID_ARGUMENT.
+ */
+SPYRE_API spyre_status spyre_kernel_compile_ex(const char *directory, const char *output,
+					       const spyre_kernel_options *options,
+					       spyre_kernel_info *info);
 
 /**
  * Unloads a kernel. Launches in flight keep the memory they need until they finish.

@@ -140,11 +140,14 @@ static const struct verify_case verify_cases[] = {
 	BAD(h.num_streams, U32_MAX, BAD_HEADER),
 	BAD(h.instr_bytes, 8, BAD_HEADER),
 	BAD(h.reserved[0], 1, BAD_HEADER),
-	BAD(h.reserved[6], 1, BAD_HEADER),
+	BAD(h.reserved[5], 1, BAD_HEADER),
 	/* scratchpad: too large, not of sticks, a stick less than the move needs */
 	BAD(h.lx_bytes, SPYRE_LX_BYTES + SPYRE_STICK_BYTES, BAD_HEADER),
 	BAD(h.lx_bytes, TEST_LX - 24, BAD_HEADER),
 	BAD(h.lx_bytes, TEST_LX - SPYRE_STICK_BYTES, LX_OVERFLOW),
+	/* kept part of it: not of sticks, more than there is */
+	BAD(h.lx_kept, SPYRE_STICK_BYTES - 24, BAD_HEADER),
+	BAD(h.lx_kept, TEST_LX + SPYRE_STICK_BYTES, BAD_HEADER),
 	BAD(move_view[0].offset, TEST_LX - 3 * SPYRE_STICK_BYTES, LX_OVERFLOW),
 	BAD(move_view[0].stride[0], 2 * SPYRE_STICK_BYTES, LX_OVERFLOW),
 	BAD(move_view[0].loop_stride[0], SPYRE_STICK_BYTES, LX_OVERFLOW),

@@ -2,9 +2,9 @@
 /*
  * The embedded backend: the card model on threads of this process.
  *
- * A device is a physical card: threads, LX, capacity, telemetry. It exists
+ * A device is a physical card: threads, capacity, telemetry. It exists
  * while at least one context has it open. A card (struct embedded_card) is one
- * context's view of it: an address space and queues.
+ * context's view of it: an address space, scratchpads and queues.
  *
  * Locks: embedded_device.lock covers scheduling (queues, jobs, sections);
  * embedded_card.maps_lock covers the table of mapped ranges. Neither is taken
@@ -92,11 +92,6 @@ struct embedded_device {
 	pthread_cond_t queue_idle;
 	uint32_t running;
 	uint64_t busy_since_ns;
-	/* The scratchpads serve one execution at a time. */
-	bool lx_busy;
-	uint8_t *lx_map;
-	uint8_t *lx[SPYRE_MAX_CORES];
-	_Atomic uint32_t lx_warm[SPYRE_MAX_CORES];	/* bytes whose pages are populated */
 
 	/*
 	 * Idle workers spin on @signal for a moment and then sleep on it; each
@@ -127,6 +122,17 @@ struct embedded_map {
 #define EMBEDDED_GRANULE_SHIFT 21
 #define EMBEDDED_GRANULE_WORDS (1u << (SPYRE_SEGMENT_SHIFT - EMBEDDED_GRANULE_SHIFT - 6))
 
+/*
+ * Scratchpads of a context for the queues of one class, as in the kernel module: programs
+ * may keep data in them from one to the next, and no other context sees it.
+ */
+struct embedded_lx {
+	bool busy;		/* they serve one execution at a time; device lock */
+	uint8_t *map;
+	uint8_t *core[SPYRE_MAX_CORES];
+	_Atomic uint32_t warm[SPYRE_MAX_CORES];	/* bytes whose pages are populated */
+};
+
 struct embedded_card {
 	struct spyre_card base;
 	struct embedded_device *device;
@@ -136,6 +142,7 @@ struct embedded_card {
 	_Atomic uint32_t epoch;
 	/* The epoch in which work of the context failed, plus 1; 0: it has not. */
 	_Atomic uint64_t faulted;
+	struct embedded_lx lx[2];	/* by class, see embedded_queue */
 	pthread_rwlock_t maps_lock;
 	/* Host address of each segment's start, reserved on first use. */
 	uint8_t *segment[SPYRE_DATA_SEGMENTS];
@@ -225,7 +232,7 @@ struct embedded_queue {
 	struct embedded_job_list jobs;
 	TAILQ_HEAD(, embedded_wait) dependents;
 	enum embedded_queue_state state;
-	int class;		/* index into runnable[] */
+	int class;		/* index into runnable[] and the card's lx[] */
 	bool failed;
 	uint64_t timeout_ns;
 	_Atomic uint64_t completed;
@@ -244,6 +251,8 @@ bool embedded_charge(struct embedded_device *device, uint64_t bytes);
 void embedded_uncharge(struct embedded_device *device, uint64_t bytes);
 
 /* embedded_memory.c */
+/* Reserves the scratchpads; nothing else is left to undo after an error. */
+spyre_status embedded_memory_init(struct embedded_card *card);
 void embedded_memory_fini(struct embedded_card *card);
 spyre_status embedded_mem_info(struct spyre_card *card, uint64_t *total, uint64_t *used);
 spyre_status embedded_mem_map(struct spyre_card *card, uint64_t va, uint64_t bytes);
@@ -266,7 +275,7 @@ void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_
 		   uint64_t bytes, bool write);
 /* Clears the record of populated pages of a range. Caller holds maps_lock to write. */
 void embedded_warm_forget(struct embedded_card *card, struct embedded_map *map);
-void embedded_warm_lx(struct embedded_device *device, const struct spyre_prog_header *header);
+void embedded_warm_lx(struct embedded_lx *lx, const struct spyre_prog_header *header);
 
 /* embedded_reset.c */
 /* Counts the resets of a card of this process; contexts of an earlier count are stale. */
@@ -298,6 +307,8 @@ spyre_status embedded_wait_point(struct spyre_queue *queue, uint64_t point, int6
 uint64_t embedded_completed(struct spyre_queue *queue);
 /* Publishes @queue's progress to @point and wakes the waiters. */
 void embedded_queue_advance(struct embedded_queue *queue, uint64_t point);
+/* The scratchpads that jobs of @queue use. */
+struct embedded_lx *embedded_queue_lx(struct embedded_queue *queue);
 /* Removes the finished first job; caller holds the device's lock. */
 void embedded_queue_retire(struct embedded_queue *queue);
 

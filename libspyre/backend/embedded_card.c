@@ -25,6 +25,8 @@ static spyre_status card_open(int index, struct spyre_card **out)
 	status = embedded_device_get(index, &card->device);
 	if (!status) {
 		status = embedded_properties(index, &card->base.properties);
+		if (!status)
+			status = embedded_memory_init(card);
 		if (status)
 			embedded_device_put(card->device);
 	}

@@ -60,8 +60,9 @@ static uint8_t *resolve_warm(struct embedded_card *card, uint64_t va, uint64_t b
 	return embedded_host(card, va);
 }
 
-static spyre_status check_exec(struct embedded_card *card, const struct spyre_command *in,
-			       struct embedded_command *out, uint8_t **operand)
+static spyre_status check_exec(struct embedded_card *card, struct embedded_lx *lx,
+			       const struct spyre_command *in, struct embedded_command *out,
+			       uint8_t **operand)
 {
 	struct embedded_program *program = (struct embedded_program *)in->exec.program;
 	const struct spyre_prog_header *header = program->program.header;
@@ -84,7 +85,7 @@ static spyre_status check_exec(struct embedded_card *card, const struct spyre_co
 		if (!operand[i])
 			return no_address("program operand", va, bytes);
 	}
-	embedded_warm_lx(card->device, header);
+	embedded_warm_lx(lx, header);
 	out->exec.operand = operand;
 	out->exec.program = program;
 	out->cost = *cost;
@@ -166,7 +167,7 @@ static spyre_status check_commands(struct embedded_card *card, const struct spyr
 		out->type = in->type;
 		switch (in->type) {
 		case SPYRE_COMMAND_EXEC:
-			status = check_exec(card, in, out, operand);
+			status = check_exec(card, embedded_queue_lx(job->queue), in, out, operand);
 			operand += in->exec.num_args;
 			break;
 		case SPYRE_COMMAND_DMA:

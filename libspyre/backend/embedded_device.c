@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -202,21 +201,6 @@ spyre_status embedded_properties(int index, spyre_device_properties *properties)
 	return status;
 }
 
-/* Reserves address space for the LX of all cores; pages are populated when first touched. */
-static bool device_map_lx(struct embedded_device *device)
-{
-	size_t bytes = (size_t)SPYRE_MAX_CORES * SPYRE_LX_BYTES;
-
-	device->lx_map = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (device->lx_map == MAP_FAILED)
-		return false;
-	madvise(device->lx_map, bytes, MADV_DONTFORK);
-	for (uint32_t c = 0; c < SPYRE_MAX_CORES; c++)
-		device->lx[c] = device->lx_map + (size_t)c * SPYRE_LX_BYTES;
-	return true;
-}
-
 static struct embedded_device *device_new(int index, const struct embedded_config *config)
 {
 	struct embedded_device *device = calloc(1, sizeof(*device));
@@ -226,10 +210,6 @@ static struct embedded_device *device_new(int index, const struct embedded_confi
 		return NULL;
 	device->index = index;
 	device->config = *config;
-	if (!device_map_lx(device)) {
-		free(device);
-		return NULL;
-	}
 	pthread_mutex_init(&device->lock, NULL);
 	pthread_cond_init(&device->queue_idle, NULL);
 	TAILQ_INIT(&device->runnable[0]);
@@ -265,8 +245,7 @@ spyre_status embedded_device_get(int index, struct embedded_device **device)
 	pthread_mutex_unlock(&devices_lock);
 	if (!*device)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "embedded card %d: no memory for its %u LX scratchpads", index,
-				   SPYRE_MAX_CORES);
+				   "embedded card %d: no memory for its state", index);
 	return SPYRE_SUCCESS;
 }
 
@@ -283,7 +262,6 @@ void embedded_device_put(struct embedded_device *device)
 		return;
 	embedded_workers_stop(device);
 	spyre_telemetry_unpublish(device->page);
-	munmap(device->lx_map, (size_t)SPYRE_MAX_CORES * SPYRE_LX_BYTES);
 	pthread_cond_destroy(&device->queue_idle);
 	pthread_mutex_destroy(&device->lock);
 	free(device);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * LPDDR5 of an embedded card. Each segment of a context's address space is
+ * LPDDR5 and LX of an embedded card. Each segment of a context's address space is
  * one reservation of host addresses, so that segment | offset is a host
  * pointer after one addition; mapping a range for the first time makes its
  * pages accessible. The table of mapped ranges decides which addresses a job
@@ -17,6 +17,38 @@
 #include "libspyre/base/error.h"
 
 #define SEGMENT_BYTES (1ull << SPYRE_SEGMENT_SHIFT)
+#define ALL_LX_BYTES ((size_t)SPYRE_MAX_CORES * SPYRE_LX_BYTES)
+
+/* Reserves address space for the LX of all cores; pages are populated when first touched. */
+static bool lx_reserve(struct embedded_lx *lx)
+{
+	uint8_t *map = mmap(NULL, ALL_LX_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (map == MAP_FAILED)
+		return false;
+	madvise(map, ALL_LX_BYTES, MADV_DONTFORK);
+	lx->map = map;
+	for (uint32_t c = 0; c < SPYRE_MAX_CORES; c++)
+		lx->core[c] = map + (size_t)c * SPYRE_LX_BYTES;
+	return true;
+}
+
+static void lx_release(struct embedded_lx *lx)
+{
+	if (lx->map)
+		munmap(lx->map, ALL_LX_BYTES);
+}
+
+spyre_status embedded_memory_init(struct embedded_card *card)
+{
+	if (lx_reserve(&card->lx[0]) && lx_reserve(&card->lx[1]))
+		return SPYRE_SUCCESS;
+	lx_release(&card->lx[0]);
+	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+			   "cannot reserve %zu bytes of addresses for the scratchpads of embedded card %d: %s; check ulimit -v",
+			   2 * ALL_LX_BYTES, card->device->index, strerror(errno));
+}
 
 static spyre_status segment_reserve(struct embedded_card *card, unsigned int segment)
 {
@@ -152,6 +184,8 @@ void embedded_memory_fini(struct embedded_card *card)
 	for (uint32_t i = 0; i < card->num_maps; i++)
 		embedded_uncharge(card->device, card->maps[i].bytes);
 	free(card->maps);
+	lx_release(&card->lx[0]);
+	lx_release(&card->lx[1]);
 }
 
 spyre_status embedded_mem_info(struct spyre_card *base, uint64_t *total, uint64_t *used)

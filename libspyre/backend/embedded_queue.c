@@ -38,6 +38,11 @@ static void release_dependents(struct embedded_queue *queue)
 	}
 }
 
+struct embedded_lx *embedded_queue_lx(struct embedded_queue *queue)
+{
+	return &((struct embedded_card *)queue->base.card)->lx[queue->class];
+}
+
 void embedded_queue_retire(struct embedded_queue *queue)
 {
 	TAILQ_REMOVE(&queue->jobs, TAILQ_FIRST(&queue->jobs), link);

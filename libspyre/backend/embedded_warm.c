@@ -93,16 +93,14 @@ void embedded_warm_forget(struct embedded_card *card, struct embedded_map *map)
 	}
 }
 
-void embedded_warm_lx(struct embedded_device *device, const struct spyre_prog_header *header)
+void embedded_warm_lx(struct embedded_lx *lx, const struct spyre_prog_header *header)
 {
 	if (!header->lx_bytes)
 		return;
 	for (uint32_t c = 0; c < header->num_cores; c++) {
-		if (atomic_load_explicit(&device->lx_warm[c], memory_order_relaxed) >=
-		    header->lx_bytes)
+		if (atomic_load_explicit(&lx->warm[c], memory_order_relaxed) >= header->lx_bytes)
 			continue;
-		populate(device->lx[c], header->lx_bytes, true);
-		atomic_store_explicit(&device->lx_warm[c], header->lx_bytes,
-				      memory_order_relaxed);
+		populate(lx->core[c], header->lx_bytes, true);
+		atomic_store_explicit(&lx->warm[c], header->lx_bytes, memory_order_relaxed);
 	}
 }

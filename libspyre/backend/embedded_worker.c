@@ -131,12 +131,13 @@ static struct embedded_queue *take_queue(struct embedded_device *device, int cla
 
 	TAILQ_FOREACH(queue, &device->runnable[class], link) {
 		struct embedded_job *job = TAILQ_FIRST(&queue->jobs);
+		struct embedded_lx *lx = embedded_queue_lx(queue);
 
-		if (job->needs_lx && device->lx_busy)
+		if (job->needs_lx && lx->busy)
 			continue;
 		TAILQ_REMOVE(&device->runnable[class], queue, link);
 		queue->state = EMBEDDED_QUEUE_RUNNING;
-		device->lx_busy |= job->needs_lx;
+		lx->busy |= job->needs_lx;
 		return queue;
 	}
 	return NULL;
@@ -156,7 +157,7 @@ static enum spyre_stop command_run(struct embedded_worker *worker, struct embedd
 			.job = job,
 			.prog = &c->exec.program->program,
 			.operand = c->exec.operand,
-			.lx = job->needs_lx ? device->lx : NULL,
+			.lx = job->needs_lx ? embedded_queue_lx(job->queue)->core : NULL,
 		};
 		return spyre_card_exec(&exec, &worker->base);
 	case SPYRE_COMMAND_DMA:
@@ -280,7 +281,7 @@ static void serve(struct embedded_worker *worker, struct embedded_queue *queue, 
 	pthread_mutex_lock(&device->lock);
 	busy_end(device, now);
 	if (job->needs_lx)
-		device->lx_busy = false;
+		embedded_queue_lx(queue)->busy = false;
 	queue->failed |= failed;
 	embedded_queue_retire(queue);
 	embedded_job_free(job);

@@ -80,16 +80,19 @@ spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spy
 }
 
 /* The cache is untrusted: a compiled bundle that fails the verifier is compiled anew. */
-static spyre_status load_program(struct spyre_kernel *kernel, const char *directory)
+static spyre_status load_program(struct spyre_kernel *kernel, const char *directory,
+				 uint32_t lx_kept)
 {
-	const uint32_t cores = kernel->context->card->properties.num_cores;
+	const struct bundle_options options = {
+		.max_cores = kernel->context->card->properties.num_cores, .lx_kept = lx_kept,
+	};
 	struct spyre_error_state saved;
 	enum code_cache cache;
 	spyre_status status = code_cache_mode(&cache);
 
 	if (!status)
-		status = spyre_bundle_load(directory, cores, cache, &kernel->bundle,
-					   &kernel->source);
+		status = spyre_bundle_load_with(directory, &options, cache, &kernel->bundle,
+						&kernel->source);
 	if (status)
 		return status;
 	spyre_error_save(&saved);
@@ -97,8 +100,8 @@ static spyre_status load_program(struct spyre_kernel *kernel, const char *direct
 	if (status == SPYRE_ERROR_VERIFY && kernel->bundle.cached) {
 		spyre_error_restore(&saved);
 		spyre_bundle_fini(&kernel->bundle);
-		status = spyre_bundle_load(directory, cores, CODE_CACHE_REBUILD, &kernel->bundle,
-					   &kernel->source);
+		status = spyre_bundle_load_with(directory, &options, CODE_CACHE_REBUILD,
+						&kernel->bundle, &kernel->source);
 		if (status)
 			return status;
 		return kernel_create_program(kernel, &kernel->bundle, &kernel->program);
@@ -161,7 +164,25 @@ static spyre_status finish_kernel(struct spyre_kernel *kernel, spyre_status stat
 	return status;
 }
 
-spyre_status spyre_kernel_load(spyre_context *context, const char *directory, spyre_kernel **out)
+/* Copies the options that the caller's struct has; the others are 0. */
+static spyre_status read_options(const char *function, const spyre_kernel_options *options,
+				 spyre_kernel_options *own)
+{
+	memset(own, 0, sizeof(*own));
+	if (!options)
+		return SPYRE_SUCCESS;
+	TRY(spyre_struct_check(function, "kernel_options", options));
+	memcpy(own, options, options->struct_size < sizeof(*own) ? options->struct_size :
+								   sizeof(*own));
+	if (own->lx_kept > SPYRE_LX_BYTES || own->lx_kept % SPYRE_STICK_BYTES)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: lx_kept is %u, expected a multiple of %u of at most %u",
+				   function, own->lx_kept, SPYRE_STICK_BYTES, SPYRE_LX_BYTES);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status load_directory(spyre_context *context, const char *function,
+				   const char *directory, uint32_t lx_kept, spyre_kernel **out)
 {
 	spyre_status status = spyre_context_check(context);
 	struct spyre_kernel *kernel;
@@ -169,12 +190,32 @@ spyre_status spyre_kernel_load(spyre_context *context, const char *directory, sp
 	if (status)
 		return status;
 	if (!out || !directory)
-		return spyre_null_argument("spyre_kernel_load", out ? "directory" : "kernel");
+		return spyre_null_argument(function, out ? "directory" : "kernel");
 	*out = NULL;
 	status = alloc_kernel(context, &kernel);
 	if (status)
 		return status;
-	return finish_kernel(kernel, load_program(kernel, directory), directory, out);
+	return finish_kernel(kernel, load_program(kernel, directory, lx_kept), directory, out);
+}
+
+spyre_status spyre_kernel_load(spyre_context *context, const char *directory, spyre_kernel **out)
+{
+	return load_directory(context, "spyre_kernel_load", directory, 0, out);
+}
+
+spyre_status spyre_kernel_load_ex(spyre_context *context, const char *directory,
+				  const spyre_kernel_options *options, spyre_kernel **out)
+{
+	spyre_kernel_options own;
+
+	if (out)
+		*out = NULL;
+	TRY(read_options("spyre_kernel_load_ex", options, &own));
+	if (own.cores)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "spyre_kernel_load_ex: cores is %u, expected 0: a kernel is compiled for the card of its context",
+				   own.cores);
+	return load_directory(context, "spyre_kernel_load_ex", directory, own.lx_kept, out);
 }
 
 spyre_status spyre_kernel_load_image(spyre_context *context, const void *image, size_t bytes,
@@ -249,6 +290,7 @@ static void fill_info(spyre_kernel_info *info, const struct spyre_bundle *bundle
 	info->bytes_written = cost->bytes_written;
 	info->macs = cost->macs;
 	info->num_symbols = bundle->num_symbols;
+	info->lx_kept = bundle->lx_kept;
 }
 
 spyre_status spyre_kernel_get_info(spyre_kernel *kernel, spyre_kernel_info *out)
@@ -301,29 +343,32 @@ spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index, spyre_symb
 	return SPYRE_SUCCESS;
 }
 
-spyre_status spyre_kernel_compile(const char *directory, const char *output, uint32_t cores,
-				  spyre_kernel_info *info)
+static spyre_status compile_directory(const char *function, const char *directory,
+				      const char *output, uint32_t cores, uint32_t lx_kept,
+				      spyre_kernel_info *info)
 {
+	const struct bundle_options options = {
+		.max_cores = cores ? cores : SPYRE_MAX_CORES, .lx_kept = lx_kept,
+	};
 	struct spyre_counters cost = { 0 };
 	struct spyre_bundle *bundle;
 	spyre_kernel_info own = { 0 };
 	spyre_status status;
 
 	if (!directory)
-		return spyre_null_argument("spyre_kernel_compile", "directory");
+		return spyre_null_argument(function, "directory");
 	if (cores > SPYRE_MAX_CORES)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_kernel_compile: %u cores, a card has at most %u", cores,
+				   "%s: %u cores, a card has at most %u", function, cores,
 				   SPYRE_MAX_CORES);
-	status = info ? spyre_struct_check("spyre_kernel_compile", "kernel_info", info) :
+	status = info ? spyre_struct_check(function, "kernel_info", info) :
 			SPYRE_SUCCESS;
 	if (status)
 		return status;
 	bundle = calloc(1, sizeof(*bundle));
 	if (!bundle)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "bundle %s", directory);
-	status = spyre_bundle_compile(directory, output, cores ? cores : SPYRE_MAX_CORES, bundle,
-				      &cost);
+	status = spyre_bundle_compile(directory, output, &options, bundle, &cost);
 	if (!status && info) {
 		fill_info(&own, bundle, bundle->image_bytes, &cost);
 		spyre_struct_write(info, info->struct_size, &own, sizeof(own));
@@ -331,4 +376,20 @@ spyre_status spyre_kernel_compile(const char *directory, const char *output, uin
 	spyre_bundle_fini(bundle);
 	free(bundle);
 	return status;
+}
+
+spyre_status spyre_kernel_compile(const char *directory, const char *output, uint32_t cores,
+				  spyre_kernel_info *info)
+{
+	return compile_directory("spyre_kernel_compile", directory, output, cores, 0, info);
+}
+
+spyre_status spyre_kernel_compile_ex(const char *directory, const char *output,
+				     const spyre_kernel_options *options, spyre_kernel_info *info)
+{
+	spyre_kernel_options own;
+
+	TRY(read_options("spyre_kernel_compile_ex", options, &own));
+	return compile_directory("spyre_kernel_compile_ex", directory, output, own.cores,
+				 own.lx_kept, info);
 }

@@ -12,14 +12,35 @@
 #include "libspyre/sdsc/cache/code_image.h"
 #include "libspyre/sdsc/lower/compile.h"
 
-static bool load_cached(const char *path, const char *directory, uint32_t max_cores,
-			struct spyre_bundle *bundle)
+/*
+ * True if the options lead to this program: it differs only if it uses LX beyond what either
+ * keeps.
+ */
+static bool keeps_same(const struct spyre_bundle *bundle, uint32_t lx_kept)
+{
+	return bundle->lx_kept == (lx_kept < bundle->lx_bytes ? lx_kept : bundle->lx_bytes);
+}
+
+/*
+ * *@store is cleared if there is a current program that only keeps another part of LX: what
+ * was compiled ahead of time for one purpose stays.
+ */
+static bool load_cached(const char *path, const char *directory,
+			const struct bundle_options *options, struct spyre_bundle *bundle,
+			bool *store)
 {
 	struct spyre_error_state saved;
 	spyre_status status;
 
 	spyre_error_save(&saved);
-	status = code_dir_read(path, directory, max_cores, bundle);
+	status = code_dir_read(path, directory, options->max_cores, bundle);
+	if (!status && !keeps_same(bundle, options->lx_kept)) {
+		status = spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				     "it keeps %u bytes of LX instead of %u", bundle->lx_kept,
+				     options->lx_kept);
+		spyre_bundle_fini(bundle);
+		*store = false;
+	}
 	if (status)
 		spyre_log(SPYRE_LOG_INFO, "cannot use %s: %s; compiling the bundle", path,
 			  spyre_last_error());
@@ -29,13 +50,15 @@ static bool load_cached(const char *path, const char *directory, uint32_t max_co
 }
 
 /* Compiles a bundle and stores the result at @path, unless that is NULL. */
-static spyre_status compile_source(const char *directory, const char *path, uint32_t max_cores,
+static spyre_status compile_source(const char *directory, const char *path,
+				   const struct bundle_options *options,
 				   struct spyre_bundle *bundle, struct bundle_source *source)
 {
 	spyre_status status;
 
 	TRY(bundle_source_open(directory, path != NULL, source));
-	status = spyre_bundle_lower(source, NULL, max_cores, bundle);
+	source->lx_kept = options->lx_kept;
+	status = spyre_bundle_lower(source, NULL, options->max_cores, bundle);
 	if (status)
 		return spyre_error_prefix(status, "bundle %s", directory);
 	if (path)
@@ -46,8 +69,18 @@ static spyre_status compile_source(const char *directory, const char *path, uint
 spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum code_cache cache,
 			       struct spyre_bundle *bundle, struct bundle_source **out)
 {
+	const struct bundle_options options = { .max_cores = max_cores };
+
+	return spyre_bundle_load_with(directory, &options, cache, bundle, out);
+}
+
+spyre_status spyre_bundle_load_with(const char *directory, const struct bundle_options *options,
+				    enum code_cache cache, struct spyre_bundle *bundle,
+				    struct bundle_source **out)
+{
 	struct bundle_source *source;
 	char path[CODE_DIR_MAX_PATH];
+	bool store = true;
 	spyre_status status;
 
 	memset(bundle, 0, sizeof(*bundle));
@@ -55,13 +88,13 @@ spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum c
 		*out = NULL;
 	if (cache != CODE_CACHE_OFF && !code_dir_path(directory, path, sizeof(path)))
 		cache = CODE_CACHE_OFF;
-	if (cache == CODE_CACHE_ON && load_cached(path, directory, max_cores, bundle))
+	if (cache == CODE_CACHE_ON && load_cached(path, directory, options, bundle, &store))
 		return SPYRE_SUCCESS;
 	source = malloc(sizeof(*source));
 	if (!source)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
-	status = compile_source(directory, cache == CODE_CACHE_OFF ? NULL : path, max_cores,
-				bundle, source);
+	status = compile_source(directory, cache == CODE_CACHE_OFF || !store ? NULL : path,
+				options, bundle, source);
 	if (!status && out && bundle->num_symbols) {
 		*out = source;
 		return status;
@@ -118,7 +151,8 @@ static spyre_status verify(const struct spyre_bundle *bundle, uint32_t cores,
 	return SPYRE_SUCCESS;
 }
 
-spyre_status spyre_bundle_compile(const char *directory, const char *output, uint32_t cores,
+spyre_status spyre_bundle_compile(const char *directory, const char *output,
+				  const struct bundle_options *options,
 				  struct spyre_bundle *bundle, struct spyre_counters *cost)
 {
 	struct bundle_source source;
@@ -130,9 +164,10 @@ spyre_status spyre_bundle_compile(const char *directory, const char *output, uin
 		return spyre_error(SPYRE_ERROR_FILE, "%.64s…: path longer than %zu bytes",
 				   directory, sizeof(path));
 	TRY(bundle_source_open(directory, true, &source));
-	status = spyre_bundle_lower(&source, NULL, cores, bundle);
+	source.lx_kept = options->lx_kept;
+	status = spyre_bundle_lower(&source, NULL, options->max_cores, bundle);
 	if (!status)
-		status = verify(bundle, cores, cost);
+		status = verify(bundle, options->max_cores, cost);
 	if (status)
 		spyre_error_prefix(status, "bundle %s", directory);
 	else

@@ -7,11 +7,20 @@
 #include "libspyre/sdsc/ir/bundle.h"
 #include "libspyre/sdsc/parse/source.h"
 
+struct bundle_options {
+	uint32_t max_cores;	/* cores of the card */
+	uint32_t lx_kept;	/* as in spyre_kernel_options, checked */
+};
+
 /*
  * Loads a bundle, from the cache if that is current; else it is compiled and put
- * there. @max_cores: cores of the card. @source: NULL, or gets the parsed bundle if
- * it has symbols, to lower it again. Errors as spyre_kernel_load().
+ * there. @source: NULL, or gets the parsed bundle if it has symbols, to lower it again.
+ * Errors as spyre_kernel_load().
  */
+spyre_status spyre_bundle_load_with(const char *directory, const struct bundle_options *options,
+				    enum code_cache cache, struct spyre_bundle *bundle,
+				    struct bundle_source **source);
+/* The same for a card of @max_cores, without options. */
 spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum code_cache cache,
 			       struct spyre_bundle *bundle, struct bundle_source **source);
 
@@ -23,10 +32,11 @@ spyre_status spyre_bundle_load_image(const void *image, size_t bytes, uint32_t m
 				     struct spyre_bundle *bundle);
 
 /*
- * Compiles a bundle for a card of @cores and verifies its program, which gives
+ * Compiles a bundle and verifies its program, which gives
  * @cost. Writes it to the directory @output, NULL: spyreCodeDir beside the sources.
  */
-spyre_status spyre_bundle_compile(const char *directory, const char *output, uint32_t cores,
+spyre_status spyre_bundle_compile(const char *directory, const char *output,
+				  const struct bundle_options *options,
 				  struct spyre_bundle *bundle, struct spyre_counters *cost);
 
 #endif /* SPYRE_SDSC_LOAD_H */

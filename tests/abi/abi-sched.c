@@ -287,7 +287,7 @@ static void test_sync_file_status(void)
 /* --- scratchpads --- */
 #define LX (256u * 1024)
 
-static uint32_t lx_program(int fd, bool store)
+static uint32_t lx_program(int fd, bool store, uint32_t kept)
 {
 	struct spyre_view lx = { .operand = SPYRE_VIEW_LX, .format = SPYRE_FMT_SEN169_FP16,
 				 .stride = { STICK } };
@@ -296,6 +296,7 @@ static uint32_t lx_program(int fd, bool store)
 	struct abi_prog p = {
 		.cores = 1,
 		.lx_bytes = LX,
+		.lx_kept = kept,
 		.num_operands = 1,
 		.operands = { { .extent = LX,
 				.flags = store ? SPYRE_OPERAND_WRITE : SPYRE_OPERAND_READ } },
@@ -315,14 +316,14 @@ struct pad {
 	uint32_t load, store;
 };
 
-static struct pad pad_init(void)
+static struct pad pad_init(uint32_t kept)
 {
 	struct pad p = { .fd = abi_open() };
 
 	p.mem = abi_buf(p.fd, LX, DRM_SPYRE_BO_DEVICE, VA);
 	p.q = abi_queue(p.fd, 0);
-	p.load = lx_program(p.fd, false);
-	p.store = lx_program(p.fd, true);
+	p.load = lx_program(p.fd, false, kept);
+	p.store = lx_program(p.fd, true, kept);
 	return p;
 }
 
@@ -364,9 +365,9 @@ static void test_scratchpad(void)
 	struct pad gone, live, spy;
 
 	for (round = 0; round < 8; round++) {
-		gone = pad_init();
-		live = pad_init();
-		spy = pad_init();
+		gone = pad_init(0);
+		live = pad_init(0);
+		spy = pad_init(0);
 		bad += pad_fill(&gone) + pad_fill(&live);
 		pad_free(&gone);
 		others += pad_dump(&spy, &bad);
@@ -378,6 +379,97 @@ static void test_scratchpad(void)
 	tap_eq(bad, 0, "scratchpad: filled and dumped in three files, 8 times");
 	tap_eq(others, 0, "scratchpad: no byte of another file, open or closed, shows");
 	tap_eq(own, 0, "scratchpad: no byte of the file's own earlier program shows");
+}
+
+static uint32_t card_cores(int fd)
+{
+	struct drm_spyre_card_info card = { 0 };
+	struct drm_spyre_dev_query query = { .size = sizeof(card), .pointer = PTR(&card) };
+
+	abi_ioctl(fd, DRM_IOCTL_SPYRE_DEV_QUERY, &query);
+	return card.num_cores;
+}
+
+/* Returns how many of the first @kept bytes of the scratchpad are not those of pad_fill(). */
+static uint32_t pad_lost(struct pad *p, uint32_t kept, uint32_t *bad)
+{
+	const uint8_t *bytes = p->mem.map;
+	uint32_t i, lost = 0;
+
+	pad_dump(p, bad);
+	for (i = 0; i < kept; i++)
+		lost += bytes[i] != 0x5e;
+	return lost;
+}
+
+/*
+ * Runs a program that clears the scratchpads of @cores from byte @kept on, and adds zeroes
+ * to zeroes at their end.
+ */
+static uint32_t pad_other(struct pad *p, uint32_t cores, uint32_t lx_bytes, uint32_t kept)
+{
+	struct spyre_view lx = { .operand = SPYRE_VIEW_LX, .format = SPYRE_FMT_SEN169_FP16,
+				 .offset = lx_bytes - STICK };
+	struct abi_prog other = {
+		.cores = cores,
+		.lx_bytes = lx_bytes,
+		.lx_kept = kept,
+		.instr = { .opcode = SPYRE_OP_SFU, .func = SPYRE_FUNC_ADD, .num_views = 3,
+			   .lanes = 64 },
+		.views = { lx, lx, lx },
+	};
+	struct drm_spyre_cb cb = abi_cb_exec(abi_prog_create(p->fd, &other), NULL, 0);
+
+	return abi_run(&p->q, &cb, 1) != 0;
+}
+
+/* What a program keeps is there for the next one, and for no other file. */
+static void test_kept(void)
+{
+	const uint32_t kept = LX / 2;
+	uint32_t round, cores, bad = 0, lost = 0, others = 0, beyond = 0;
+	struct pad gone, live, spy;
+
+	for (round = 0; round < 4; round++) {
+		gone = pad_init(LX);
+		live = pad_init(kept);
+		spy = pad_init(LX);
+		cores = card_cores(spy.fd);
+		bad += pad_fill(&gone) + pad_fill(&live);
+		pad_free(&gone);
+		others += pad_dump(&spy, &bad);
+		lost += pad_lost(&live, kept, &bad);
+		/* The dump, too, has cleared what is not kept. */
+		beyond += pad_dump(&live, &bad) != kept;
+		/* Less and more of it, on fewer and more cores, below and above. */
+		bad += pad_other(&live, 1, 2 * LX, kept);
+		bad += pad_other(&live, cores, kept + STICK, kept);
+		bad += pad_other(&live, cores, SPYRE_LX_BYTES, LX);
+		lost += pad_lost(&live, kept, &bad);
+		bad += pad_fill(&spy);
+		lost += pad_lost(&live, kept, &bad) + pad_lost(&spy, LX, &bad);
+		pad_free(&live);
+		pad_free(&spy);
+	}
+	tap_eq(bad, 0, "kept: programs that keep a part of the scratchpad, 4 times");
+	tap_eq(lost, 0, "kept: no byte is lost to other programs of the file, or other files");
+	tap_eq(others, 0, "kept: no byte of another file, open or closed, shows");
+	tap_eq(beyond, 0, "kept: what lies behind is cleared");
+}
+
+/* A file whose first program needs little of the scratchpad has it all when one keeps it. */
+static void test_kept_after_small(void)
+{
+	struct pad p = pad_init(LX);
+	uint32_t bad = 0, lost;
+
+	bad += pad_other(&p, 1, STICK, 0);
+	bad += pad_fill(&p);
+	bad += pad_other(&p, card_cores(p.fd), SPYRE_LX_BYTES, LX);
+	lost = pad_lost(&p, LX, &bad);
+	tap_eq(bad, 0, "kept: after a smaller program, before a larger one");
+	tap_eq(lost, 0, "kept: no byte is lost when the scratchpads grow");
+	pad_free(&p);
 }
 
 static void test_fdinfo(void)
@@ -415,6 +507,8 @@ int main(void)
 	test_destroy_is_done();
 	test_sync_file_status();
 	test_scratchpad();
+	test_kept();
+	test_kept_after_small();
 	test_fdinfo();
 	tap_ok(abi_memory_settles(watch, used), "all memory is back");
 	return tap_done();

@@ -77,8 +77,11 @@ static void test_program_verifier(int fd)
 	h->version = 9999;
 	refused(fd, "version", image, size, SPYRE_STOP_BAD_VERSION);
 	h->version = SPYRE_PROG_VERSION;
-	h->reserved[6] = 1;
+	h->reserved[5] = 1;
 	refused(fd, "reserved field", image, size, SPYRE_STOP_BAD_HEADER);
+	h->reserved[5] = 0;
+	h->lx_kept = STICK;
+	refused(fd, "more LX kept than used", image, size, SPYRE_STOP_BAD_HEADER);
 	free(image);
 
 #define REFUSED(what, stop, ...) do { \

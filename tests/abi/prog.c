@@ -103,6 +103,7 @@ void *abi_prog_encode(const struct abi_prog *p, uint64_t *size)
 		.num_steps = 2 * p->num_loops + 1,
 		.num_streams = p->cores,
 		.lx_bytes = p->lx_bytes,
+		.lx_kept = p->lx_kept,
 		.instr_bytes = instr_bytes * p->cores,
 	};
 	struct spyre_view view;

@@ -11,6 +11,7 @@ struct abi_prog {
 	uint32_t num_loops;
 	uint32_t loops[SPYRE_MAX_LOOPS];
 	uint32_t lx_bytes;
+	uint32_t lx_kept;
 	uint32_t num_operands;
 	struct spyre_prog_operand operands[SPYRE_MAX_VIEWS];
 	struct spyre_instr instr;

@@ -29,6 +29,10 @@ class Arg(c.Structure):
     _fields_ = [("address", c.c_uint64), ("layout", c.POINTER(Layout))]
 
 
+class KernelOptions(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("cores", c.c_uint32), ("lx_kept", c.c_uint32)]
+
+
 class CardError(Exception):
     """A status of the library with its text; status is the number."""
 
@@ -83,10 +87,11 @@ class Card:
         self.call("spyre_mem_alloc", self.context, c.c_uint64(size), c.byref(address))
         return address
 
-    def launch(self, directory, places):
+    def launch(self, directory, places, lx_kept=0):
         """Loads a bundle and runs it once; @places: (address, layout or None) per argument."""
-        kernel = c.c_void_p()
-        self.call("spyre_kernel_load", self.context, directory.encode(), c.byref(kernel))
+        kernel, options = c.c_void_p(), KernelOptions(c.sizeof(KernelOptions), 0, lx_kept)
+        self.call("spyre_kernel_load_ex", self.context, directory.encode(), c.byref(options),
+                  c.byref(kernel))
         try:
             args = (Arg * max(len(places), 1))()
             for arg, (address, layout) in zip(args, places):
@@ -96,6 +101,14 @@ class Card:
             self.call("spyre_stream_synchronize", self.stream)
         finally:
             self.lib.spyre_kernel_unload(kernel)
+
+    def launch_case(self, directory, case, places):
+        """Runs a case: its bundle, or one after the other if it is divided into kernels."""
+        if "kernels" not in case:
+            self.launch(directory, places)
+        for kernel in case.get("kernels", []):
+            self.launch(os.path.join(directory, kernel["directory"]),
+                        [places[i] for i in kernel["arguments"]], case["lx_kept"])
 
     def run(self, directory, case, inputs, dtype):
         """The output arrays of a case; @dtype(name) is the numpy dtype of a host dtype."""
@@ -117,7 +130,7 @@ class Card:
                     fill = np.full(size, 0x5a, np.uint8)
                     self.call("spyre_memcpy_h2d", self.context, address,
                               c.c_void_p(fill.ctypes.data), c.c_uint64(size))
-            self.launch(directory, places)
+            self.launch_case(directory, case, places)
             outputs = []
             for tensor in case["outputs"]:
                 address, layout = places[tensor["arg_index"]]

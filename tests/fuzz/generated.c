@@ -2,7 +2,8 @@
 /*
  * Random valid programs: an input is the number from which a program is generated.
  * The verifier accepts the program, the checked interpreter finds no invalid
- * access, and every arithmetic unit leaves the same bytes as the interpreter.
+ * access, and every arithmetic unit leaves the same bytes as the interpreter. Programs
+ * that keep LX run twice: the second run reads what the first one left.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/card.h"
@@ -36,6 +37,13 @@ static void make_memory(struct memory *m, const struct spyre_program *program, u
 	}
 	for (u32 i = 0; i < program->header->num_cores; i++)
 		m->lx[i] = fuzz_card_memory(program->header->lx_bytes);
+	for (u32 i = 0; program->header->lx_kept && i < program->header->num_cores; i++)
+		generate_operand(seed, 0, m->lx[i], program->header->lx_bytes);
+}
+
+static u32 runs_of(const struct spyre_program *program)
+{
+	return program->header->lx_kept ? 2 : 1;
 }
 
 static void free_memory(struct memory *m, const struct spyre_program *program)
@@ -70,8 +78,9 @@ static void run_fast(const struct spyre_program *program, uint64_t seed, const s
 		card->patience = ~0u;
 		card->host.unit = card->unit[unit];
 		make_memory(&got, program, seed);
-		if (spyre_card_exec(&x, &card->worker) != SPYRE_STOP_NONE)
-			fuzz_fail("unit %s stopped", spyre_unit_name(card->unit[unit]));
+		for (u32 i = 0; i < runs_of(program); i++)
+			if (spyre_card_exec(&x, &card->worker) != SPYRE_STOP_NONE)
+				fuzz_fail("unit %s stopped", spyre_unit_name(card->unit[unit]));
 		compare(program, want, &got, card->unit[unit]);
 		free_memory(&got, program);
 	}
@@ -92,8 +101,9 @@ static bool run(const uint8_t *data, size_t size)
 		fuzz_fail("a valid program is refused: %s, core %u instr %u view %u",
 			  spyre_stop_name(err.stop), err.core, err.instr, err.view);
 	make_memory(&want, &program, seed);
-	if (!checked_exec(&program, want.operand, want.lx, fault, sizeof(fault)))
-		fuzz_fail("%s", fault);
+	for (u32 i = 0; i < runs_of(&program); i++)
+		if (!checked_exec(&program, want.operand, want.lx, fault, sizeof(fault)))
+			fuzz_fail("%s", fault);
 	run_fast(&program, seed, &want);
 	free_memory(&want, &program);
 	free(image);

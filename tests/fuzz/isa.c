@@ -6,7 +6,8 @@
  * that strides, counts and offsets change and still run. If the order of accesses
  * is defined and they are few enough, the checked interpreter runs the program as
  * well, and every arithmetic unit must leave the same bytes; others are stopped
- * early.
+ * early. Programs that keep LX start with noise in it, and run twice: the second run
+ * reads what the first one left.
  */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/card.h"
@@ -43,7 +44,7 @@ struct span {
 };
 
 static struct span operand[GENERATE_OPERANDS], lx[CORES];
-static unsigned long long executed, stopped, unordered, long_ones, index_faults;
+static unsigned long long executed, stopped, unordered, long_ones, index_faults, kept;
 static uint8_t *noise[GENERATE_OPERANDS];	/* 2 * ROOM bytes that fill operands */
 static uint8_t *want[GENERATE_OPERANDS], *want_lx[CORES];
 static struct checked_order order;
@@ -185,7 +186,10 @@ static uint32_t hash(const struct spyre_program *program)
 	return h >> 8;
 }
 
-/* Fills operands of exactly their extents with noise; the LX does not start with 0. */
+/*
+ * Fills operands of exactly their extents with noise; the LX does not start with 0. If the
+ * program keeps a part of it, that is noise as well.
+ */
 static void open_memory(const struct spyre_program *program, uint32_t seed)
 {
 	const struct spyre_prog_header *h = program->header;
@@ -195,8 +199,10 @@ static void open_memory(const struct spyre_program *program, uint32_t seed)
 		open_span(&operand[i], program->operands[i].extent);
 		memcpy(operand[i].p, noise[i] + seed % ROOM / 128 * 128, operand[i].open);
 	}
-	for (i = 0; i < h->num_cores; i++)
+	for (i = 0; i < h->num_cores; i++) {
 		open_span(&lx[i], h->lx_bytes);
+		memcpy(lx[i].p, noise[i] + seed % ROOM / 128 * 128, h->lx_kept);
+	}
 }
 
 static enum spyre_stop execute(const struct spyre_program *program, uint32_t unit,
@@ -221,16 +227,30 @@ static enum spyre_stop execute(const struct spyre_program *program, uint32_t uni
 	return spyre_card_exec(&x, &card->worker);
 }
 
+/* Runs the checked interpreter; false if it ends early. */
+static bool checked(const struct spyre_program *program, uint8_t *const *op,
+		    uint8_t *const *scratchpad)
+{
+	char fault[200] = "";
+
+	if (order.given_up || order.open)
+		return false;
+	if (!checked_exec_ordered(program, op, scratchpad, &order, fault, sizeof(fault)) &&
+	    !order.index)
+		fuzz_fail("%s", fault);
+	return !order.index;
+}
+
 /*
- * Fills want[] with the checked interpreter; returns false if the values are undefined.
- * After an index beyond its extent, order.index, they are undefined and the stop is not.
+ * Fills want[] with the checked interpreter, which runs the program *@runs times; returns
+ * false if the values are undefined. After an index beyond its extent, order.index, in the
+ * last run they are undefined and the stop is not.
  */
-static bool run_checked(const struct spyre_program *program, uint32_t seed)
+static bool run_checked(const struct spyre_program *program, uint32_t seed, uint32_t *runs)
 {
 	const struct spyre_prog_header *h = program->header;
 	uint8_t *op[GENERATE_OPERANDS], *scratchpad[CORES];
 	uint64_t elements = 0;
-	char fault[200] = "";
 	uint32_t i;
 
 	each_instr(program, largest, &elements);
@@ -244,12 +264,15 @@ static bool run_checked(const struct spyre_program *program, uint32_t seed)
 		op[i] = want[i];
 		memcpy(want[i], operand[i].p, operand[i].open);
 	}
-	for (i = 0; i < h->num_cores; i++)
+	for (i = 0; i < h->num_cores; i++) {
 		scratchpad[i] = want_lx[i];
-	if (!order.given_up &&
-	    !checked_exec_ordered(program, op, scratchpad, &order, fault, sizeof(fault)) &&
-	    !order.index)
-		fuzz_fail("%s", fault);
+		memcpy(want_lx[i], lx[i].p, h->lx_kept);
+	}
+	*runs = 1;
+	if (checked(program, op, scratchpad) && h->lx_kept) {
+		checked(program, op, scratchpad);
+		*runs = 2;
+	}
 	unordered += order.open;
 	long_ones += order.given_up && !order.open;
 	/* A core that the interpreter did not reach may write what another one read. */
@@ -270,42 +293,52 @@ static void compare_span(const uint8_t *got, const uint8_t *expected, uint64_t b
 		  got[i], expected[i]);
 }
 
-/* Runs each unit and compares with the interpreter's results, or with its stop. */
-static void compare(const struct spyre_program *program, uint32_t seed)
+/* Runs the program on a unit as often as the interpreter did; only the last run may stop. */
+static void run_unit(const struct spyre_program *program, uint32_t unit, uint32_t runs)
 {
-	const enum spyre_stop want_stop = order.index ? SPYRE_STOP_INDEX : SPYRE_STOP_NONE;
-	const struct spyre_prog_header *h = program->header;
-	enum spyre_stop stop;
-	uint32_t unit, i;
+	enum spyre_stop stop, want_stop;
 
-	for (unit = 0; unit < fuzz_card()->num_units; unit++) {
-		if (unit)
-			open_memory(program, seed);
+	while (runs--) {
+		want_stop = order.index && !runs ? SPYRE_STOP_INDEX : SPYRE_STOP_NONE;
 		stop = execute(program, unit, ~0u);
 		if (stop != want_stop)
 			fuzz_fail("unit %s: stop %s, want %s",
 				  spyre_unit_name(fuzz_card()->unit[unit]), spyre_stop_name(stop),
 				  spyre_stop_name(want_stop));
+	}
+}
+
+/* Runs each unit and compares with the interpreter's results, or with its stop. */
+static void compare(const struct spyre_program *program, uint32_t seed, uint32_t runs)
+{
+	const struct spyre_prog_header *h = program->header;
+	uint32_t unit, i;
+
+	for (unit = 0; unit < fuzz_card()->num_units; unit++) {
+		if (unit)
+			open_memory(program, seed);
+		run_unit(program, unit, runs);
 		if (order.index)
 			continue;
 		for (i = 0; i < h->num_operands; i++)
 			compare_span(operand[i].p, want[i], operand[i].open, "operand", i, unit);
-		/* Several cores may share scratchpads. */
-		if (h->num_cores == 1)
-			compare_span(lx[0].p, want_lx[0], h->lx_bytes, "LX", 0, unit);
+		/* Several cores may share scratchpads, unless these are kept. */
+		for (i = 0; i < h->num_cores && (h->num_cores == 1 || h->lx_kept); i++)
+			compare_span(lx[i].p, want_lx[i], h->lx_bytes, "LX", i, unit);
 		each_instr(program, cover, &unit);
 	}
 	index_faults += order.index;
+	kept += runs > 1;
 	fuzz_compared++;
 }
 
 static void execute_all(const struct spyre_program *program)
 {
-	uint32_t seed = hash(program);
+	uint32_t seed = hash(program), runs;
 
 	open_memory(program, seed);
-	if (run_checked(program, seed))
-		compare(program, seed);
+	if (run_checked(program, seed, &runs))
+		compare(program, seed, runs);
 	else
 		stopped += execute(program, seed / 4 % fuzz_card()->num_units,
 				   POLLS + 2 * program->header->num_cores) != SPYRE_STOP_NONE;
@@ -432,8 +465,8 @@ static bool reachable(uint32_t form, uint32_t format)
 static bool report(void)
 {
 	printf("fuzz-isa: %llu executed, of these %llu stopped early; values open in %llu, "
-	       "not looked at in %llu; %llu stopped at an index\n", executed, stopped, unordered,
-	       long_ones, index_faults);
+	       "not looked at in %llu; %llu stopped at an index; %llu kept LX for a second run\n",
+	       executed, stopped, unordered, long_ones, index_faults, kept);
 	return fuzz_cover_report(FORMS, 6 * FORMATS_OF_VIEW, form_name,
 				 format_name, reachable);
 }

@@ -2,7 +2,8 @@
 # Bundles beyond their SDSCs: launch specs, symbols, compiled bundles.
 if HAVE_CHECK
 bundle_tests = tests/unit/bundle_cache tests/unit/bundle_image tests/unit/bundle_short
-bundle_tests += tests/unit/bundle_indirect tests/unit/bundle_spec tests/unit/bundle_symbols
+bundle_tests += tests/unit/bundle_indirect tests/unit/bundle_kept tests/unit/bundle_spec
+bundle_tests += tests/unit/bundle_symbols
 check_PROGRAMS += $(bundle_tests)
 TESTS += $(bundle_tests)
 bundle_test_common = tests/unit/bundle_files.c tests/unit/bundle_files.h tests/unit/runtime_check.h
@@ -18,6 +19,9 @@ tests_unit_bundle_image_LDADD = $(bundle_test_libs)
 tests_unit_bundle_indirect_SOURCES = tests/unit/bundle_indirect.c $(bundle_test_common)
 tests_unit_bundle_indirect_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_indirect_LDADD = $(bundle_test_libs)
+tests_unit_bundle_kept_SOURCES = tests/unit/bundle_kept.c $(bundle_test_common)
+tests_unit_bundle_kept_CFLAGS = $(bundle_test_cflags)
+tests_unit_bundle_kept_LDADD = $(bundle_test_libs)
 tests_unit_bundle_short_SOURCES = tests/unit/bundle_short.c $(bundle_test_common)
 tests_unit_bundle_short_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_short_LDADD = $(bundle_test_libs)

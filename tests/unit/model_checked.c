@@ -579,7 +579,8 @@ bool checked_exec_ordered(const struct spyre_program *prog, uint8_t *const *oper
 	uint32_t c;
 
 	for (c = 0; prog->header->lx_bytes && c < prog->header->num_cores; c++)
-		memset(lx[c], 0, prog->header->lx_bytes);
+		memset(lx[c] + prog->header->lx_kept, 0,
+		       prog->header->lx_bytes - prog->header->lx_kept);
 	do_steps(&m, 0, 0);
 	if (order)
 		order->index = m.index;

@@ -547,6 +547,9 @@ void *generate_program(uint64_t seed, bool small, size_t *size, struct spyre_pro
 	for (g->core = 0; g->core < cores; g->core++)
 		if (g->lx_used[g->core] > g->b.header.lx_bytes)
 			g->b.header.lx_bytes = g->lx_used[g->core];
+	if (one_in(g, 3))
+		g->b.header.lx_kept = SPYRE_STICK_BYTES *
+				      below(g, g->b.header.lx_bytes / SPYRE_STICK_BYTES + 1);
 	image = build_image(&g->b, size);
 	free(g);
 	if (build_settle(image, *size, SPYRE_MAX_CORES, prog, err))

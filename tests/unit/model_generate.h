@@ -14,9 +14,9 @@
 
 /*
  * Generates the program of @seed: any opcode, function and format, loops, ring,
- * splats, several cores and phases. Indices are below their extents. @small: fewer and
- * shorter, for fuzzers. The caller frees the image. Returns NULL, with @err, if the
- * verifier refuses it.
+ * splats, several cores and phases. Indices are below their extents. One in three keeps a
+ * part of the LX. @small: fewer and shorter, for fuzzers. The caller frees the image.
+ * Returns NULL, with @err, if the verifier refuses it.
  */
 void *generate_program(uint64_t seed, bool small, size_t *size, struct spyre_program *prog,
 		       struct spyre_verify_error *err);

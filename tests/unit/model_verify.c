@@ -138,6 +138,8 @@ START_TEST(test_good)
 
 	ck_assert_int_eq(spyre_program_verify(image, size, 32, &prog, &err), 0);
 	ck_assert_int_eq(err.stop, SPYRE_STOP_NONE);
+	((struct spyre_prog_header *)image)->lx_kept = 1024;
+	ck_assert_int_eq(spyre_program_verify(image, size, 32, &prog, &err), 0);
 	free(image);
 }
 END_TEST
@@ -170,8 +172,11 @@ START_TEST(test_header)
 	BAD(h->lx_bytes, 1000, BAD_HEADER);
 	BAD(h->lx_bytes, 896, LX_OVERFLOW);
 	BAD(h->instr_bytes, 8, BAD_HEADER);
+	BAD(h->lx_kept, 64, BAD_HEADER);
+	BAD(h->lx_kept, 1024 + 128, BAD_HEADER);
+	BAD(h->lx_kept, ~127u, BAD_HEADER);
 	BAD(h->reserved[0], 1, BAD_HEADER);
-	BAD(h->reserved[6], 1, BAD_HEADER);
+	BAD(h->reserved[5], 1, BAD_HEADER);
 }
 END_TEST
 

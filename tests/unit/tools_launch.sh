@@ -141,6 +141,27 @@ LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle \
 	-d "$work/nothing" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -q SPYRE_ERROR_FILE "$work/err" && ! grep -v '^dxp_standalone: ' "$work/err"
 report $? "dxp_standalone signs its errors with its own name" "$work/err"
+# It keeps the LX that front-ends plan, so that kernels can hand tensors over there.
+cp -r "$SPYRE_SRCDIR/tests/conformance/bundles/fma" "$work/half"
+sed -i '/sdsc_0.json/d' "$work/half/bundle.mlir"
+dxp() { LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" "$@"; }
+"$spyre" compile -o "$work/kept" "$work/half" >"$work/out" 2>&1
+[ $? = 2 ] && grep -q 'LX is cleared between kernels' "$work/out" &&
+	dxp -d "$work/half" -o "$work/kept" --json >"$work/out" 2>&1 &&
+	grep -q '"lx_kept":32768' "$work/out"
+report $? "dxp_standalone keeps LX" "$work/out"
+"$spyre" compile -o "$work/other" --lx-kept 32768 "$work/half" >"$work/out" 2>&1 &&
+	cmp "$work/kept/init_binary.bin" "$work/other/init_binary.bin"
+report $? "compile --lx-kept BYTES gives the same" "$work/out"
+# 2 MiB - 64 KiB, less this fraction, are planned: 32,768 bytes, then a stick less.
+DXP_LX_FRAC_AVAIL=0.9838 dxp -d "$work/half" -o "$work/kept" --json >"$work/out" 2>&1 &&
+	grep -q '"lx_kept":32768' "$work/out" &&
+	! DXP_LX_FRAC_AVAIL=0.98394 dxp -d "$work/half" -o "$work/kept" >"$work/out" 2>&1 &&
+	grep -q 'only the first 32640 bytes are kept' "$work/out"
+report $? "DXP_LX_FRAC_AVAIL says how much" "$work/out"
+DXP_LX_FRAC_AVAIL=1.5 dxp -d "$work/half" -o "$work/kept" >"$work/out" 2>&1
+[ $? = 2 ] && grep -q "invalid value '1.5' of DXP_LX_FRAC_AVAIL" "$work/out"
+report $? "DXP_LX_FRAC_AVAIL=1.5 is an error" "$work/out"
 "$spyre" compile -o "$work/compiled" --cores 32 --json "$work/add" >"$work/out" 2>&1 &&
 	cmp "$work/add/spyreCodeDir/init_binary.bin" "$work/compiled/init_binary.bin" &&
 	grep -q '"args":3' "$work/out"

@@ -96,6 +96,8 @@ refused 2 "for --cores: expected a number from 1 to 32" build add --cores 33 "$w
 refused 2 "no bundle directory" compile --bundle
 refused 2 "only one bundle directory is allowed" compile -d "$work" "$work"
 refused 2 "for --cores: expected a number from 1 to 32" compile --cores 0 "$work"
+refused 2 "for --lx-kept: expected a multiple of 128" compile --lx-kept 100 "$work"
+refused 2 "for --lx-kept: expected a multiple of 128" compile --lx-kept 2097280 "$work"
 refused 2 "unknown option '--nope'" compile --nope "$work"
 refused 2 "SPYRE_ERROR_FILE" compile --bundle -d "$work/nothing"
 refused 2 "for --bind: expected SYMBOL=NUMBER" launch --bind s0 -o 4@fp16 "$work"

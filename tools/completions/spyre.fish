@@ -35,6 +35,7 @@ complete -c spyre -n '__fish_seen_subcommand_from compile' -l bundle -d 'DIR is 
 complete -c spyre -n '__fish_seen_subcommand_from compile' -s d -l directory -r -F -d 'the bundle'
 complete -c spyre -n '__fish_seen_subcommand_from compile' -s o -l output -r -F -d 'write to this directory instead'
 complete -c spyre -n '__fish_seen_subcommand_from compile' -l cores -r -d 'cores of the card that it is for (default 32)'
+complete -c spyre -n '__fish_seen_subcommand_from compile' -l lx-kept -r -d 'bytes of LX that live beyond the kernel (default 0)'
 complete -c spyre -n '__fish_seen_subcommand_from compile' -l json -d 'print one JSON object'
 complete -c spyre -n '__fish_seen_subcommand_from compile' -a '(__fish_complete_directories)'
 complete -c spyre -n '__fish_seen_subcommand_from info' -l json -d 'print one JSON object'

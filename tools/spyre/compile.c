@@ -13,16 +13,28 @@
 
 #include "spyre.h"
 
+/*
+ * Of the 2 MiB of LX the public front-end takes 64 KiB to be in use for other purposes; it
+ * plans tensors into the rest from byte 0 on, but for the fraction that it leaves to the
+ * compiler. These tensors may live from one kernel to the next.
+ */
+#define LX_BYTES (2 << 20)
+#define LX_PLANNED (LX_BYTES - (64 << 10))
+#define LX_FRACTION 0.2
+#define STICK 128
+
 struct compile {
 	const char *directory;
 	const char *output;
 	int64_t cores;
+	int64_t lx_kept;
 	bool json;
 };
 
 enum {
 	OPTION_BUNDLE = 256,
 	OPTION_CORES,
+	OPTION_LX_KEPT,
 	OPTION_JSON
 };
 
@@ -31,6 +43,7 @@ static const struct option options[] = {
 	{"directory", required_argument, NULL, 'd'},
 	{"output", required_argument, NULL, 'o'},
 	{"cores", required_argument, NULL, OPTION_CORES},
+	{"lx-kept", required_argument, NULL, OPTION_LX_KEPT},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{NULL, 0, NULL, 0},
 };
@@ -60,6 +73,13 @@ static int handle_option(struct compile *compile, int option, char **argv)
 				"invalid value '%s' for --cores: expected a number from 1 to 32",
 				optarg);
 		return EXIT_OK;
+	case OPTION_LX_KEPT:
+		if (parse_number(optarg, 0, LX_BYTES, &compile->lx_kept) ||
+		    compile->lx_kept % STICK)
+			return complain_usage(
+				"invalid value '%s' for --lx-kept: expected a multiple of %d from 0 to %d",
+				optarg, STICK, LX_BYTES);
+		return EXIT_OK;
 	case OPTION_JSON:
 		compile->json = true;
 		return EXIT_OK;
@@ -68,10 +88,34 @@ static int handle_option(struct compile *compile, int option, char **argv)
 	}
 }
 
+/* Sets what the front-end plans tensors into: it and its compiler read the same variable. */
+static int keep_planned(struct compile *compile)
+{
+	const char *text = getenv("DXP_LX_FRAC_AVAIL");
+	double fraction = LX_FRACTION;
+	char *end;
+
+	if (text && *text) {
+		fraction = strtod(text, &end);
+		if (end == text || *end || !(fraction >= 0 && fraction <= 1))
+			return complain_usage(
+				"invalid value '%s' of DXP_LX_FRAC_AVAIL: expected a fraction from 0 to 1",
+				text);
+	}
+	compile->lx_kept = (int64_t)(LX_PLANNED * (1.0 - fraction));
+	compile->lx_kept = (compile->lx_kept + STICK - 1) / STICK * STICK;
+	return EXIT_OK;
+}
+
 static int parse_options(struct compile *compile, int argc, char **argv)
 {
 	int option, code;
 
+	if (is_own_program()) {
+		code = keep_planned(compile);
+		if (code)
+			return code;
+	}
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, ":d:o:", options, NULL)) != -1) {
 		code = handle_option(compile, option, argv);
@@ -101,6 +145,7 @@ static int print_json(const spyre_kernel_info *info)
 	yyjson_mut_obj_add_uint(doc, root, "cores", info->num_cores);
 	yyjson_mut_obj_add_uint(doc, root, "symbols", info->num_symbols);
 	yyjson_mut_obj_add_uint(doc, root, "lx_bytes", info->lx_bytes);
+	yyjson_mut_obj_add_uint(doc, root, "lx_kept", info->lx_kept);
 	yyjson_mut_obj_add_uint(doc, root, "pool_bytes", info->pool_bytes);
 	yyjson_mut_obj_add_uint(doc, root, "program_bytes", info->program_bytes);
 	yyjson_mut_obj_add_uint(doc, root, "cycles", info->cycles);
@@ -123,6 +168,7 @@ static bool output_usable(const struct compile *compile)
 
 static int run_compile(int argc, char **argv)
 {
+	spyre_kernel_options kernel = {.struct_size = sizeof(kernel)};
 	spyre_kernel_info info = {.struct_size = sizeof(info)};
 	struct compile compile = {0};
 	spyre_status status;
@@ -130,7 +176,9 @@ static int run_compile(int argc, char **argv)
 
 	if (code)
 		return code;
-	status = spyre_kernel_compile(compile.directory, compile.output, compile.cores, &info);
+	kernel.cores = compile.cores;
+	kernel.lx_kept = compile.lx_kept;
+	status = spyre_kernel_compile_ex(compile.directory, compile.output, &kernel, &info);
 	if (status) {
 		code = complain_status(status, "cannot compile %s", compile.directory);
 		return status == SPYRE_ERROR_FILE && !output_usable(&compile) ? EXIT_DEVICE : code;
@@ -158,6 +206,7 @@ const struct command command_compile = {
 		"  -d, --directory DIR  the bundle\n"
 		"  -o, --output DIR     write to this directory instead\n"
 		"      --cores N        cores of the card that it is for (default 32)\n"
+		"      --lx-kept BYTES  bytes of LX that live beyond the kernel (default 0)\n"
 		"      --json           print one JSON object\n",
 	.run = run_compile,
 };

@@ -228,6 +228,7 @@ static spyre_status take_operands(const uint8_t *table, struct spyre_bundle *b)
 				   "its program differs from its header: %" PRIu64 " of %zu bytes, %u of %u operands, %u of %u cores, %u of %u bytes of LX",
 				   h.size, b->image_bytes, h.num_operands, b->num_operands,
 				   h.num_cores, b->num_cores, h.lx_bytes, b->lx_bytes);
+	b->lx_kept = h.lx_kept;
 	for (uint32_t i = 0; i < b->num_operands; i++) {
 		struct spyre_prog_operand of_program;
 		struct code_image_operand operand;

@@ -57,6 +57,7 @@ struct spyre_bundle {
 	uint32_t num_sdscs;
 	uint32_t num_cores;
 	uint32_t lx_bytes;
+	uint32_t lx_kept;	/* of lx_bytes, as the program's header says */
 	char name[128];
 	bool cached;		/* from a compiled form, so the verifier may reject it */
 };

@@ -273,6 +273,10 @@ static spyre_status compile(struct compiler *c)
 		if (bundle->stmts[i].kind == IR_STMT_EXECUTE)
 			TRY(survey(c, bundle_source_sdsc(c->source, i)));
 	c->baked_pool |= c->baked && !c->read_first && !c->wrote_first;
+	/* Other kernels' tensors may lie there. */
+	if (c->scratch < c->source->lx_kept)
+		c->scratch = c->source->lx_kept;
+	c->encoder.lx_kept = c->source->lx_kept;
 	/* pool_size of launch_spec.json, if present, decides whether there is a pool. */
 	if (spec->has_pool_size)
 		c->baked_pool = spec->pool_size;
@@ -284,7 +288,16 @@ static spyre_status compile(struct compiler *c)
 	TRY(encoder_finish(&c->encoder, &c->out->image, &c->out->image_bytes));
 	c->out->num_cores = c->encoder.num_cores;
 	c->out->lx_bytes = c->encoder.lx_bytes;
+	c->out->lx_kept = encoder_lx_kept(&c->encoder);
 	return SPYRE_SUCCESS;
+}
+
+/* Adds the remedy that only bundles have which keep LX. */
+static spyre_status explain_overflow(spyre_status status, uint32_t lx_kept)
+{
+	return spyre_error(status,
+			   "%s; the first %u bytes of LX are kept for other kernels, so keep fewer (lx_kept; torch-spyre: a larger DXP_LX_FRAC_AVAIL)",
+			   spyre_last_error(), lx_kept);
 }
 
 spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_t *values,
@@ -303,6 +316,8 @@ spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_
 	status = compile(c);
 	if (!status)
 		status = launch_spec_apply(&source->spec, &source->symbols, bundle);
+	if (status == SPYRE_ERROR_LX_OVERFLOW && source->lx_kept)
+		status = explain_overflow(status, source->lx_kept);
 	encoder_fini(&c->encoder);
 	written_fini(&c->written);
 	free(c);

@@ -166,6 +166,11 @@ static uint8_t *append(uint8_t *at, const void *data, size_t bytes)
 	return at + bytes;
 }
 
+uint32_t encoder_lx_kept(const struct encoder *e)
+{
+	return e->lx_kept < e->lx_bytes ? e->lx_kept : e->lx_bytes;
+}
+
 spyre_status encoder_finish(struct encoder *e, void **image, size_t *bytes)
 {
 	struct spyre_prog_header h = {
@@ -177,6 +182,7 @@ spyre_status encoder_finish(struct encoder *e, void **image, size_t *bytes)
 		.num_streams = (uint32_t)e->num_streams,
 		.lx_bytes = e->lx_bytes,
 		.instr_bytes = (uint32_t)e->instr_bytes,
+		.lx_kept = encoder_lx_kept(e),
 	};
 	size_t before = sizeof(h) + e->num_operands * sizeof(e->operand[0]) +
 			e->num_steps * sizeof(e->steps[0]) +

@@ -21,6 +21,7 @@ struct encoder {
 	size_t instr_bytes, capacity_instrs;
 	uint32_t num_cores;
 	uint32_t lx_bytes;
+	uint32_t lx_kept;		/* leading bytes of LX that live beyond the program */
 	/* GATHER and SCATTER: end of the table in its operand, 0: its rows are set at launch. */
 	uint64_t table_end;
 	uint32_t depth;			/* of open loops */
@@ -39,6 +40,8 @@ spyre_status encoder_phase(struct encoder *e);
 spyre_status encoder_stream(struct encoder *e, uint32_t core);
 spyre_status encoder_instr(struct encoder *e, const struct spyre_instr *in,
 			   const struct spyre_view *views);
+/* The part of lx_kept that the program uses. */
+uint32_t encoder_lx_kept(const struct encoder *e);
 spyre_status encoder_finish(struct encoder *e, void **image, size_t *bytes);
 
 #endif /* SPYRE_SDSC_ENCODE_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tensors that stay in LX: one set of written sticks stands for all cores, since a shuffle
- * moves data between them.
+ * moves data between them. Earlier kernels may have written what the kernel keeps.
  */
 #include "libspyre/sdsc/lower/resident.h"
 
@@ -51,16 +51,30 @@ static bool is_written(const struct resident *r, uint32_t first, uint32_t end)
 	return false;
 }
 
+static spyre_status refuse(const struct resident *r, const struct ir_sdsc *s, uint32_t tensor,
+			   uint32_t core)
+{
+	const char *file = s->file;
+	int64_t start = s->tensor[tensor].start[core];
+
+	if (r->source->lx_kept)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: Tensor%u is in LX from byte %" PRId64 " on, which no earlier SDSC of the bundle writes; only the first %u bytes are kept between kernels, so keep more (lx_kept) or place the tensor in HBM",
+				   file, tensor, start, r->source->lx_kept);
+	return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+			   "%s: Tensor%u is in LX from byte %" PRId64 " on, which no earlier SDSC of the bundle writes; LX is cleared between kernels, so keep it (lx_kept, spyre compile --lx-kept) or place the tensor in HBM (torch-spyre: LX_PLANNING=0)",
+			   file, tensor, start);
+}
+
 static spyre_status check_input(const struct resident *r, const struct ir_sdsc *s, uint32_t tensor)
 {
+	const uint32_t kept = r->source->lx_kept / SPYRE_STICK_BYTES;
 	uint32_t first, end;
 
 	for (uint32_t c = 0; c < s->num_cores; c++)
-		if (sticks_of(s, &s->tensor[tensor], c, &first, &end) &&
+		if (sticks_of(s, &s->tensor[tensor], c, &first, &end) && end > kept &&
 		    !is_written(r, first, end))
-			return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-					   "%s: Tensor%u is in LX from byte %" PRId64 " on, which no earlier SDSC of the bundle writes; LX is cleared between kernels, so place the tensor in HBM (torch-spyre: LX_PLANNING=0)",
-					   s->file, tensor, s->tensor[tensor].start[c]);
+			return refuse(r, s, tensor, c);
 	return SPYRE_SUCCESS;
 }
 

@@ -6,8 +6,8 @@
 #include "libspyre/sdsc/parse/source.h"
 
 /*
- * Refuses an SDSC that reads memory of LX which the bundle has not written: an earlier
- * kernel's data are not there, since LX is zero when a program starts.
+ * Refuses an SDSC that reads memory of LX which neither the bundle has written nor an earlier
+ * kernel can have: beyond the part that the bundle keeps, LX is zero when a program starts.
  */
 spyre_status resident_check(const struct bundle_source *source);
 

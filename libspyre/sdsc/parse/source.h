@@ -24,6 +24,7 @@ struct bundle_source {
 	uint32_t num_units;
 	uint32_t *unit_of;	/* by statement */
 	bool symbolic_args;	/* addresses are symbols, not baked */
+	uint32_t lx_kept;	/* spyre_kernel_options.lx_kept; set by the loader */
 	struct launch_spec spec;
 	struct symbols symbols;
 	/* Hash of all files, if the caller requested it. */
