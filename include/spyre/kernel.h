@@ -60,6 +60,8 @@ typedef struct spyre_symbol_info {
 	char name[32];
 	/** Range of values that a launch can bind, inclusive. */
 	int64_t min, max;
+	/** Values are multiples of this number; 1 if any value of the range is possible. */
+	int64_t granularity;
 } spyre_symbol_info;
 
 /**
@@ -125,7 +127,7 @@ SPYRE_API spyre_status spyre_kernel_get_arg(spyre_kernel *kernel, int index,
 					    spyre_arg_info *info);
 
 /**
- * Returns the name and range of symbol @index, 0 to num_symbols - 1. Since 0.1.
+ * Returns the name, range and granularity of symbol @index, 0 to num_symbols - 1. Since 0.1.
  * Errors: INVALID_ARGUMENT.
  */
 SPYRE_API spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index,
@@ -185,8 +187,8 @@ typedef struct spyre_launch_params {
  * compiles the kernel for them. The caller sets @params->struct_size; @params and its
  * arrays are copied. Since 0.1.
  * Errors: those of spyre_launch(); ARGUMENT_MISMATCH for a symbol that is unknown,
- * bound twice, unbound or out of range; UNSUPPORTED for a value that an operation
- * cannot be cut to.
+ * bound twice, unbound, out of range or not a multiple of its granularity; UNSUPPORTED
+ * for a value that an operation cannot be cut to.
  */
 SPYRE_API spyre_status spyre_launch_ex(spyre_stream *stream, spyre_kernel *kernel,
 				       const spyre_launch_params *params);

@@ -298,6 +298,7 @@ spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index, spyre_symb
 	memcpy(info->name, kernel->bundle.symbols[index].name, sizeof(info->name));
 	info->min = kernel->bundle.symbols[index].min;
 	info->max = kernel->bundle.symbols[index].max;
+	info->granularity = kernel->bundle.symbols[index].granularity;
 	return SPYRE_SUCCESS;
 }
 

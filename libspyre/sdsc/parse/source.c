@@ -11,6 +11,7 @@
 #include "libspyre/sdsc/parse/bundle_file.h"
 #include "libspyre/sdsc/parse/mlir.h"
 #include "libspyre/sdsc/parse/sdsc_parse.h"
+#include "libspyre/sdsc/parse/size_params.h"
 
 struct reader {
 	const char *directory;
@@ -129,6 +130,10 @@ static spyre_status bind_kinds(struct reader *r)
 		if (out->bundle.stmts[i].kind == IR_STMT_EXECUTE)
 			status = symbol_kinds_bind(&r->kinds, &out->bundle, &out->bundle.stmts[i],
 						   bundle_source_sdsc(out, i));
+	for (uint32_t i = 0; i < out->bundle.num_stmts && !status; i++)
+		if (out->bundle.stmts[i].kind == IR_STMT_EXECUTE)
+			status = size_params_bind(&out->bundle, &out->bundle.stmts[i],
+						  &out->units[out->unit_of[i]].sdsc);
 	out->symbolic_args = out->bundle.num_args > 0;
 	for (uint32_t i = 0; i < out->bundle.num_stmts; i++)
 		out->symbolic_args |= out->bundle.stmts[i].num_symbols > 0;
@@ -139,8 +144,11 @@ static spyre_status collect_symbols(struct bundle_source *out)
 {
 	spyre_status status = symbols_from_spec(&out->symbols, &out->spec);
 
+	for (uint32_t i = 0; i < out->bundle.num_size_params && !status; i++)
+		status = symbols_add_param(&out->symbols, &out->bundle.size_param[i]);
 	for (uint32_t i = 0; i < out->num_units && !status; i++)
 		status = symbols_add(&out->symbols, &out->units[i].sdsc);
+	symbols_number(&out->symbols, &out->bundle);
 	return status;
 }
 
