@@ -82,14 +82,15 @@ SPYRE_API spyre_status spyre_kernel_load(spyre_context *context, const char *dir
  * Loads a kernel from @bytes of memory at @image: the contents of the init_binary.bin
  * that spyre_kernel_compile() writes. The bytes need no alignment and may come from
  * anyone: every field is checked, and the card verifies the program. They are copied,
- * so the caller may free them after the call. An image holds neither launch_spec.json
- * nor its sources; launches of such a kernel ignore spyre_launch_arg.host, and the
- * library does not check whether the sources have changed. The caller owns @kernel and
- * unloads it with spyre_kernel_unload(). Since 0.1.
+ * so the caller may free them after the call. The image of a bundle with symbols holds
+ * its files, from which it is compiled here and for the values of launches. Any other
+ * image holds neither launch_spec.json nor its sources; launches of such a kernel ignore
+ * spyre_launch_arg.host. The library does not check whether the sources have changed. The
+ * caller owns @kernel and unloads it with spyre_kernel_unload(). Since 0.1.
  * Errors: PARSE (not an image, truncated or damaged; the message gives the values
  * found and expected), UNSUPPORTED (an image of another version or for more cores than
- * the card has, or of a bundle with symbols, which must be loaded from its directory),
- * VERIFY, OUT_OF_DEVICE_MEMORY.
+ * the card has), VERIFY, OUT_OF_DEVICE_MEMORY; of a bundle with symbols also those of
+ * spyre_kernel_load().
  */
 SPYRE_API spyre_status spyre_kernel_load_image(spyre_context *context, const void *image,
 					       size_t bytes, spyre_kernel **kernel);

@@ -192,7 +192,7 @@ spyre_status spyre_kernel_load_image(spyre_context *context, const void *image, 
 	if (status)
 		return status;
 	status = spyre_bundle_load_image(image, bytes, context->card->properties.num_cores,
-					 &kernel->bundle);
+					 &kernel->bundle, &kernel->source);
 	if (!status)
 		status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
 	return finish_kernel(kernel, status, kernel->bundle.name, out);
