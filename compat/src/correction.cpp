@@ -20,6 +20,8 @@ constexpr std::size_t flit_bytes = 128;
 constexpr std::int64_t flit_words = 16;
 /* The symbol of the memory for intermediates, whose address the runtime itself knows. */
 constexpr std::int64_t pool_symbol = -65;
+/* Symbols from here on down are sizes of dimensions, which follow the addresses of a launch. */
+constexpr std::int64_t first_size_symbol = -130;
 /* The operation "base plus offset" of variableDefs_, and its number of bases. */
 constexpr std::int64_t add_operation = -23;
 
@@ -163,7 +165,7 @@ std::vector<std::uint8_t> read_constants(yyjson_val *array)
 
 /*
  * The values of a launch are those of the input symbols, in their order; a launch that has
- * more of them has one for each number, those that the bundle skips included.
+ * more of them has one for each number, those that the bundle skips included. Sizes are last.
  */
 std::uint64_t value_of(const Vdci &vdci, std::int32_t input, const std::int64_t *values,
 		       std::size_t count)
@@ -172,11 +174,22 @@ std::uint64_t value_of(const Vdci &vdci, std::int32_t input, const std::int64_t 
 
 	if (count == vdci.inputSym_.size())
 		return values[input];
+	if (vdci.inputSym_[input] <= first_size_symbol)
+		return values[count - (vdci.inputSym_.size() - input)];
 	if (number >= count)
 		throw std::runtime_error("cannot compute the correction flits: argument " +
 					 std::to_string(number) + " is used, the launch gives " +
 					 std::to_string(count) + " values");
 	return values[number];
+}
+
+std::string missing_sizes(const Vdci &vdci)
+{
+	std::size_t sizes = 0;
+
+	for (const std::int64_t symbol : vdci.inputSym_)
+		sizes += symbol <= first_size_symbol;
+	return sizes ? "; sizes of dimensions among them: " + std::to_string(sizes) : "";
 }
 
 void apply(const Hcm &hcm, const std::vector<HcmPatch> &patches, void *output,
@@ -187,9 +200,11 @@ void apply(const Hcm &hcm, const std::vector<HcmPatch> &patches, void *output,
 	if (!hcm.vdci.present)
 		throw std::runtime_error("Expect one DCI: the vdci of a ComputeOnHost command is {}");
 	if (count < hcm.vdci.inputSym_.size())
-		throw std::runtime_error("cannot compute the correction flits: they need " +
+		throw std::runtime_error("cannot compute the correction flits: Number of inputs "
+					 "mismatches: they need " +
 					 std::to_string(hcm.vdci.inputSym_.size()) +
-					 " values, the launch gives " + std::to_string(count));
+					 " values, the launch gives " + std::to_string(count) +
+					 missing_sizes(hcm.vdci));
 	if (!hcm.constants.empty())
 		std::memcpy(bytes, hcm.constants.data(), hcm.constants.size());
 	for (const HcmPatch &patch : patches) {

@@ -59,7 +59,11 @@ LoadedKernel::LoadedKernel(spyre_context *context, const std::uint8_t *image, st
 	/* libspyre checks every field, so that the tables are within the image afterwards. */
 	check(spyre_kernel_load_image(context, image, bytes, &kernel_),
 	      "cannot load a program");
-	if (const spyre_status status = spyre_kernel_get_info(kernel_, &info)) {
+	spyre_status status = spyre_kernel_get_info(kernel_, &info);
+	symbols_.resize(status ? 0 : info.num_symbols);
+	for (std::size_t i = 0; i < symbols_.size() && !status; i++)
+		status = spyre_kernel_get_symbol(kernel_, i, &symbols_[i]);
+	if (status) {
 		spyre_kernel_unload(kernel_);
 		fail(status, "cannot load a program");
 	}
@@ -74,14 +78,28 @@ LoadedKernel::~LoadedKernel()
 
 std::size_t LoadedKernel::correction_bytes() const noexcept
 {
-	const std::size_t flits = (operands_.size() + flit_words - 1) / flit_words;
+	const std::size_t words = operands_.size() + symbols_.size();
+	const std::size_t flits = (words + flit_words - 1) / flit_words;
 
 	return flits * flit_bytes;
 }
 
-std::vector<spyre_arg> LoadedKernel::arguments(const std::uint8_t *flits) const
+std::vector<spyre_binding> LoadedKernel::values(const std::uint8_t *flits) const
 {
-	std::vector<spyre_arg> args(num_args_, spyre_arg{ 0, nullptr });
+	std::vector<spyre_binding> bindings;
+
+	for (std::size_t i = 0; i < symbols_.size(); i++) {
+		const std::uint8_t *word = flits + (operands_.size() + i) * 8;
+
+		bindings.push_back({ symbols_[i].name,
+				     static_cast<std::int64_t>(little(word, 8)) });
+	}
+	return bindings;
+}
+
+std::vector<spyre_devptr> LoadedKernel::arguments(const std::uint8_t *flits) const
+{
+	std::vector<spyre_devptr> args(num_args_, 0);
 
 	for (std::size_t i = 0; i < operands_.size(); i++) {
 		const Operand &operand = operands_[i];
@@ -89,21 +107,20 @@ std::vector<spyre_arg> LoadedKernel::arguments(const std::uint8_t *flits) const
 
 		if (operand.is_pool)
 			continue;
-		spyre_arg &arg = args.at(operand.arg);
-		if (arg.address && arg.address != address - operand.offset)
+		spyre_devptr &arg = args.at(operand.arg);
+		if (arg && arg != address - operand.offset)
 			throw std::runtime_error(
 				"cannot launch a program: its correction flits name two addresses "
 				"for argument " + std::to_string(operand.arg) + ", " +
-				std::to_string(arg.address) + " and " +
+				std::to_string(arg) + " and " +
 				std::to_string(address - operand.offset));
-		arg.address = address - operand.offset;
+		arg = address - operand.offset;
 	}
 	/* No operand reads an argument that the bundle skips, but it needs an allocated address. */
 	const auto used = std::find_if(args.begin(), args.end(),
-				       [](const spyre_arg &arg) { return arg.address; });
-	for (spyre_arg &arg : args)
-		if (!arg.address && used != args.end())
-			arg.address = used->address;
+				       [](spyre_devptr arg) { return arg; });
+	const spyre_devptr live = used == args.end() ? 0 : *used;
+	std::replace(args.begin(), args.end(), spyre_devptr{ 0 }, live);
 	return args;
 }
 
@@ -149,7 +166,10 @@ void ProgramMemory::launch(spyre_stream *stream, std::uint64_t offset,
 			   const std::vector<spyre_devptr> &addresses)
 {
 	std::shared_ptr<LoadedKernel> kernel;
-	std::vector<spyre_arg> args;
+	std::vector<spyre_devptr> used = addresses;
+	std::vector<spyre_binding> values;
+	std::vector<spyre_launch_arg> args;
+	spyre_launch_params params = {};
 
 	{
 		const std::lock_guard guard(mutex_);
@@ -160,17 +180,23 @@ void ProgramMemory::launch(spyre_stream *stream, std::uint64_t offset,
 				std::to_string(offset) + " of an allocation of " +
 				std::to_string(bytes_.size()) + " bytes");
 		kernel = kernel_at(spyre_stream_context(stream), offset);
-		if (addresses.empty() && offset < kernel->correction_bytes())
+		if ((addresses.empty() || kernel->has_symbols()) &&
+		    offset < kernel->correction_bytes())
 			throw std::runtime_error(
 				"cannot launch a program: it starts at byte " +
 				std::to_string(offset) + ", its correction flits need " +
 				std::to_string(kernel->correction_bytes()) + " bytes in front of it");
 		if (addresses.empty())
-			args = kernel->arguments(bytes_.data());
+			used = kernel->arguments(bytes_.data());
+		values = kernel->values(bytes_.data());
 	}
-	for (const spyre_devptr address : addresses)
-		args.push_back({ address, nullptr });
-	check(spyre_launch(stream, kernel->kernel(), args.data(), args.size()),
-	      "cannot launch a program");
+	for (const spyre_devptr address : used)
+		args.push_back({ address, nullptr, nullptr });
+	params.struct_size = sizeof(params);
+	params.args = args.data();
+	params.num_args = args.size();
+	params.bindings = values.data();
+	params.num_bindings = values.size();
+	check(spyre_launch_ex(stream, kernel->kernel(), &params), "cannot launch a program");
 }
 }

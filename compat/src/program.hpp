@@ -17,7 +17,7 @@
 
 namespace spyre_compat
 {
-/* A word of the correction flits: an address in argument @arg, or in the pool. */
+/* A word of the correction flits: an address in argument @arg, or in the pool. Symbols follow. */
 struct Operand {
 	bool is_pool;
 	std::uint32_t arg;
@@ -48,13 +48,20 @@ public:
 	/* Bytes of the correction flits in front of the binary. */
 	std::size_t correction_bytes() const noexcept;
 	/* Returns the argument addresses that the flits at @flits name. */
-	std::vector<spyre_arg> arguments(const std::uint8_t *flits) const;
+	std::vector<spyre_devptr> arguments(const std::uint8_t *flits) const;
+	/* Returns the values of the kernel's symbols that the flits at @flits name. */
+	std::vector<spyre_binding> values(const std::uint8_t *flits) const;
+	bool has_symbols() const noexcept
+	{
+		return !symbols_.empty();
+	}
 
 private:
 	spyre_kernel *kernel_ = nullptr;
 	std::size_t bytes_;
 	std::uint32_t num_args_ = 0;
 	std::vector<Operand> operands_;
+	std::vector<spyre_symbol_info> symbols_;
 };
 
 class ProgramMemory
@@ -68,7 +75,8 @@ public:
 	void read(std::uint64_t offset, void *target, std::size_t bytes) const;
 	/*
 	 * Queues a launch of the binary at @offset on @stream. The argument addresses are
-	 * @addresses, or those of the correction flits if it is empty.
+	 * @addresses, or those of the correction flits if it is empty. The sizes of
+	 * dimensions are always those of the correction flits.
 	 */
 	void launch(spyre_stream *stream, std::uint64_t offset,
 		    const std::vector<spyre_devptr> &addresses);

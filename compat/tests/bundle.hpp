@@ -34,8 +34,12 @@ constexpr std::uint32_t planned = 1625344;
 
 /* A bundle's folder, which is removed at the end. It adds two tensors. */
 struct Bundle {
-	/* @in_lx: the tensor that another kernel leaves in LX or finds there, or none of the three */
-	explicit Bundle(int in_lx = -1) : inputs(in_lx < 0 ? 3 : 2)
+	/*
+	 * @in_lx: the tensor that another kernel leaves in LX or finds there, or none of the three.
+	 * @has_size: the number of rows is a parameter, s0, a multiple of 8 up to @rows.
+	 */
+	explicit Bundle(int in_lx = -1, bool has_size = false)
+		: inputs(in_lx < 0 ? 3 : 2), sized(has_size)
 	{
 		const char *tmp = getenv("TMPDIR");
 		std::string name = std::string(tmp ? tmp : "/tmp") + "/spyre-compat-XXXXXX";
@@ -53,11 +57,13 @@ struct Bundle {
 		ck_assert_int_eq(spyre_layout_init(&operand.layout, 2, operand.size,
 						   SPYRE_FORMAT_IEEE_FP32), 0);
 		const spyre_sdsc_operand operands[] = { operand, operand, operand };
-		spyre_status status = spyre_sdsc_build("add", operands, 3, in_lx < 0 ? 0 : 1,
-							     path.c_str());
+		spyre_status status = spyre_sdsc_build("add", operands, 3,
+						       in_lx < 0 && !sized ? 0 : 1, path.c_str());
 		ck_assert_msg(!status, "%s", spyre_last_error());
 		if (in_lx >= 0)
 			place_in_lx(in_lx);
+		if (sized)
+			add_size();
 		status = spyre_kernel_compile_ex(path.c_str(), nullptr, &options, nullptr);
 		ck_assert_msg(!status, "%s", spyre_last_error());
 	}
@@ -66,6 +72,36 @@ struct Bundle {
 	~Bundle()
 	{
 		std::filesystem::remove_all(path);
+	}
+
+	/* Replaces the first occurrence of @from in a file. */
+	void edit(const char *name, const std::string &from, const std::string &to) const
+	{
+		std::ifstream file(path / name);
+		std::string text{ std::istreambuf_iterator<char>(file), {} };
+		const std::size_t at = text.find(from);
+
+		ck_assert_msg(at != text.npos, "%s has no %s", name, from.c_str());
+		std::ofstream(path / name) << text.replace(at, from.size(), to);
+	}
+
+	/* Makes the rows a parameter, as the public front-end does. */
+	void add_size() const
+	{
+		const std::string type = "!sdscbundle.input_arg<index, granularity=8, max_value=" +
+					 std::to_string(rows) + ">";
+
+		edit("bundle.mlir", ") {\n", ", %sym_0_1_base: " + type + ") {\n" +
+		     "%sym_0_1 = sdscbundle.input_arg_extract value from %sym_0_1_base : " + type +
+		     " -> index\n");
+		edit("bundle.mlir", "sdsc_execute (", "sdsc_execute (%sym_0_1, ");
+		edit("bundle.mlir", "\"symbol_ids\"=[", "\"symbol_ids\"=[-1000, ");
+		edit("sdsc_0.json", "\"N_\": {",
+		     "\"dimToSymbolMapping_\": {\"mb\": [-1000]}, \"N_\": {");
+		edit("sdsc_0.json", "\"el_\": {", "\"el_\": {\"symbolicDimInfo_\": {\"mb\": "
+		     "{\"maxSize_\": " + std::to_string(rows) + ", \"granularity_\": 8}},");
+		edit("sdsc_0.json", "\"dscs_\": [",
+		     "\"inputSymbolsAndTags_\": {\"-1000\": \"s0\"}, \"dscs_\": [");
 	}
 
 	std::string read(const std::string &name) const
@@ -94,6 +130,7 @@ struct Bundle {
 	/* Addresses that the program has. */
 	std::size_t inputs;
 	std::filesystem::path path;
+	bool sized;
 };
 
 std::string text_of(yyjson_val *object, const char *name)
@@ -126,7 +163,7 @@ private:
 	yyjson_val *step(const char *plan, std::size_t index, const char *command);
 	flex::CompositeAddress part(std::uint64_t dmva, std::uint64_t size) const;
 
-	const std::size_t inputs_;
+	std::size_t inputs_;
 	yyjson_doc *document_;
 	std::optional<flex::CompositeAddress> program_;
 };
@@ -157,6 +194,7 @@ Plan::Plan(const std::shared_ptr<flex::RuntimeContext> &runtime, const Bundle &b
 	const flex::AllocationDirective directive(flex::PlacementPolicy::Bind, { 0 }, std::nullopt,
 						  flex::MemoryType::Program);
 
+	inputs_ = bundle.sized ? 4 : 3;
 	document_ = yyjson_read(json.data(), json.size(), 0);
 	ck_assert_ptr_nonnull(document_);
 	yyjson_val *properties = step("JobPreparationPlan", 0, "Allocate");

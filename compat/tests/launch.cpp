@@ -30,6 +30,12 @@ struct Fixture {
 	/* Waits, and checks that each element of tensor @i is @value. */
 	void expect(int i, float value)
 	{
+		expect_rows(i, { { rows, value } });
+	}
+
+	/* Checks the rows of tensor @i up to the ends of @parts. A stick has 32 elements. */
+	void expect_rows(int i, const std::vector<std::pair<int, float>> &parts)
+	{
 		std::vector<float> data(rows * columns);
 		flex::DmaParams *params =
 			flex::createDmaParams(data.data(), bytes, false, &tensors[i]);
@@ -37,8 +43,15 @@ struct Fixture {
 		stream->launchOperationD2H(params);
 		flex::destroyDmaParams(params);
 		stream->synchronize();
-		for (const float element : data)
-			ck_assert_msg(element == value, "%g instead of %g", element, value);
+		for (int at = 0; at < rows * columns; at++) {
+			const int row = at / 32 % rows;
+			auto part = parts.begin();
+
+			while (part->first <= row)
+				part++;
+			ck_assert_msg(data[at] == part->second, "row %d: %g instead of %g", row,
+				      data[at], part->second);
+		}
 	}
 
 	std::shared_ptr<flex::RuntimeContext> runtime;
@@ -121,12 +134,45 @@ START_TEST(tensors_stay_in_lx)
 }
 END_TEST
 
+/* The sizes of dimensions follow the addresses; launches with different ones are in flight. */
+START_TEST(sizes_follow_the_addresses)
+{
+	Bundle bundle(-1, true);
+	Fixture f;
+	Plan plan(f.runtime, bundle);
+
+	plan.launch(f.stream, { f.address(0), f.address(1), f.address(3), 16 }, {});
+	plan.launch(f.stream, { f.address(0), f.address(3), f.address(2), 40 }, {});
+	f.expect_rows(3, { { 16, 1 + 2 }, { rows, 8 } });
+	f.expect_rows(2, { { 16, 1 + 1 + 2 }, { 40, 1 + 8 }, { rows, 4 } });
+	plan.launch(f.stream, { 0, 0, 0, 8 }, { &f.tensors[0], &f.tensors[1], &f.tensors[1] });
+	f.expect_rows(1, { { 8, 1 + 2 }, { rows, 2 } });
+}
+END_TEST
+
+START_TEST(wrong_sizes)
+{
+	Bundle bundle(-1, true);
+	Fixture f;
+	Plan plan(f.runtime, bundle);
+
+	ck_throws(plan.launch(f.stream, { f.address(0), f.address(1), f.address(2) }, {}),
+		  "Number of inputs mismatches: they need 4 values, the launch gives 3; sizes of dimensions among them: 1");
+	ck_throws(plan.launch(f.stream, { f.address(0), f.address(1), f.address(2), 20 }, {}),
+		  "s0 = 20, it takes multiples of 8 up to 64");
+	ck_throws(plan.launch(f.stream, { f.address(0), f.address(1), f.address(2), 72 }, {}),
+		  "s0 = 72, it takes 8 to 64");
+	f.expect(2, 4);
+	ck_assert(!f.stream->needsShutdown());
+}
+END_TEST
+
 int main()
 {
 	const TTest *const cases[] = { correction_flits_name_the_arguments,
 				       tensors_name_the_arguments, wrong_addresses,
 				       program_is_freed_in_flight, tensors_stay_in_lx,
-				       nullptr };
+				       sizes_follow_the_addresses, wrong_sizes, nullptr };
 
 	return run_tests("compat_launch", cases);
 }

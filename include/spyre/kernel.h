@@ -81,6 +81,8 @@ typedef struct spyre_symbol_info {
 	char name[32];
 	/** Range of values that a launch can bind, inclusive. */
 	int64_t min, max;
+	/** Values are multiples of this number; 1 if any value of the range is possible. */
+	int64_t granularity;
 } spyre_symbol_info;
 
 /**
@@ -111,14 +113,15 @@ SPYRE_API spyre_status spyre_kernel_load_ex(spyre_context *context, const char *
  * Loads a kernel from @bytes of memory at @image: the contents of the init_binary.bin
  * that spyre_kernel_compile() writes. The bytes need no alignment and may come from
  * anyone: every field is checked, and the card verifies the program. They are copied,
- * so the caller may free them after the call. An image holds neither launch_spec.json
- * nor its sources; launches of such a kernel ignore spyre_launch_arg.host, and the
- * library does not check whether the sources have changed. The caller owns @kernel and
- * unloads it with spyre_kernel_unload(). Since 0.1.
+ * so the caller may free them after the call. The image of a bundle with symbols holds
+ * its files, from which it is compiled here and for the values of launches. Any other
+ * image holds neither launch_spec.json nor its sources; launches of such a kernel ignore
+ * spyre_launch_arg.host. The library does not check whether the sources have changed. The
+ * caller owns @kernel and unloads it with spyre_kernel_unload(). Since 0.1.
  * Errors: PARSE (not an image, truncated or damaged; the message gives the values
  * found and expected), UNSUPPORTED (an image of another version or for more cores than
- * the card has, or of a bundle with symbols, which must be loaded from its directory),
- * VERIFY, OUT_OF_DEVICE_MEMORY.
+ * the card has), VERIFY, OUT_OF_DEVICE_MEMORY; of a bundle with symbols also those of
+ * spyre_kernel_load().
  */
 SPYRE_API spyre_status spyre_kernel_load_image(spyre_context *context, const void *image,
 					       size_t bytes, spyre_kernel **kernel);
@@ -165,7 +168,7 @@ SPYRE_API spyre_status spyre_kernel_get_arg(spyre_kernel *kernel, int index,
 					    spyre_arg_info *info);
 
 /**
- * Returns the name and range of symbol @index, 0 to num_symbols - 1. Since 0.1.
+ * Returns the name, range and granularity of symbol @index, 0 to num_symbols - 1. Since 0.1.
  * Errors: INVALID_ARGUMENT.
  */
 SPYRE_API spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index,
@@ -225,8 +228,8 @@ typedef struct spyre_launch_params {
  * compiles the kernel for them. The caller sets @params->struct_size; @params and its
  * arrays are copied. Since 0.1.
  * Errors: those of spyre_launch(); ARGUMENT_MISMATCH for a symbol that is unknown,
- * bound twice, unbound or out of range; UNSUPPORTED for a value that an operation
- * cannot be cut to.
+ * bound twice, unbound, out of range or not a multiple of its granularity; UNSUPPORTED
+ * for a value that an operation cannot be cut to.
  */
 SPYRE_API spyre_status spyre_launch_ex(spyre_stream *stream, spyre_kernel *kernel,
 				       const spyre_launch_params *params);

@@ -233,7 +233,7 @@ spyre_status spyre_kernel_load_image(spyre_context *context, const void *image, 
 	if (status)
 		return status;
 	status = spyre_bundle_load_image(image, bytes, context->card->properties.num_cores,
-					 &kernel->bundle);
+					 &kernel->bundle, &kernel->source);
 	if (!status)
 		status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
 	return finish_kernel(kernel, status, kernel->bundle.name, out);
@@ -340,6 +340,7 @@ spyre_status spyre_kernel_get_symbol(spyre_kernel *kernel, int index, spyre_symb
 	memcpy(info->name, kernel->bundle.symbols[index].name, sizeof(info->name));
 	info->min = kernel->bundle.symbols[index].min;
 	info->max = kernel->bundle.symbols[index].max;
+	info->granularity = kernel->bundle.symbols[index].granularity;
 	return SPYRE_SUCCESS;
 }
 

@@ -183,6 +183,11 @@ static spyre_status bind_one(const struct spyre_kernel *kernel, const spyre_bind
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "kernel \"%s\": symbol %s = %" PRId64 ", it takes %" PRId64 " to %" PRId64,
 				   b->name, symbol->name, binding->value, symbol->min, symbol->max);
+	if (binding->value % symbol->granularity)
+		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
+				   "kernel \"%s\": symbol %s = %" PRId64 ", it takes multiples of %" PRId64 " up to %" PRId64,
+				   b->name, symbol->name, binding->value, symbol->granularity,
+				   symbol->max);
 	*bound |= 1u << at;
 	values[at] = binding->value;
 	return SPYRE_SUCCESS;

@@ -104,14 +104,41 @@ spyre_status spyre_bundle_load_with(const char *directory, const struct bundle_o
 	return status;
 }
 
+/*
+ * Compiles a bundle with symbols from the files that its image holds. The image's own program
+ * is for the maxima, and nothing proves that it is that of the files.
+ */
+static spyre_status compile_packed(const struct code_files *files, uint32_t max_cores,
+				   struct spyre_bundle *bundle, struct bundle_source **out)
+{
+	struct bundle_source *source = malloc(sizeof(*source));
+	spyre_status status;
+
+	spyre_bundle_fini(bundle);
+	if (!source)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
+	status = bundle_source_open_packed(files->sources, files->source_bytes, source);
+	if (!status) {
+		status = spyre_bundle_lower(source, NULL, max_cores, bundle);
+		if (status)
+			bundle_source_close(source);
+	}
+	if (status)
+		free(source);
+	else
+		*out = source;
+	return status;
+}
+
 spyre_status spyre_bundle_load_image(const void *image, size_t bytes, uint32_t max_cores,
-				     struct spyre_bundle *bundle)
+				     struct spyre_bundle *bundle, struct bundle_source **source)
 {
 	struct spyre_error_state saved;
 	struct code_files files;
 	struct code_key key;
 	spyre_status status;
 
+	*source = NULL;
 	/* The reason is part of the text below; it is not logged as an error of its own. */
 	spyre_error_save(&saved);
 	status = code_image_decode(image, bytes, bundle, &key, &files);
@@ -120,8 +147,10 @@ spyre_status spyre_bundle_load_image(const void *image, size_t bytes, uint32_t m
 		status = code_image_check_cores(bundle, max_cores);
 		if (status)
 			spyre_bundle_fini(bundle);
+		else if (files.sources)
+			status = compile_packed(&files, max_cores, bundle, source);
 	}
-	bundle->cached = !status;
+	bundle->cached = !status && !files.sources;
 	if (!status) {
 		spyre_error_restore(&saved);
 		return status;

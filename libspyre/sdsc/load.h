@@ -25,11 +25,12 @@ spyre_status spyre_bundle_load(const char *directory, uint32_t max_cores, enum c
 			       struct spyre_bundle *bundle, struct bundle_source **source);
 
 /*
- * Decodes a compiled bundle, of which it keeps copies only. @max_cores: cores of the
- * card. Errors as spyre_kernel_load_image().
+ * Decodes a compiled bundle, of which it keeps copies only; one with symbols is compiled
+ * from the files that it holds. @max_cores: cores of the card. @source as above. Errors
+ * as spyre_kernel_load_image().
  */
 spyre_status spyre_bundle_load_image(const void *image, size_t bytes, uint32_t max_cores,
-				     struct spyre_bundle *bundle);
+				     struct spyre_bundle *bundle, struct bundle_source **source);
 
 /*
  * Compiles a bundle and verifies its program, which gives

@@ -25,8 +25,19 @@ class HostTensor(c.Structure):
                 ("storage_offset", c.c_int64)]
 
 
-class Arg(c.Structure):
-    _fields_ = [("address", c.c_uint64), ("layout", c.POINTER(Layout))]
+class LaunchArg(c.Structure):
+    _fields_ = [("address", c.c_uint64), ("layout", c.POINTER(Layout)),
+                ("host", c.POINTER(HostTensor))]
+
+
+class Binding(c.Structure):
+    _fields_ = [("symbol", c.c_char_p), ("value", c.c_int64)]
+
+
+class LaunchParams(c.Structure):
+    _fields_ = [("struct_size", c.c_size_t), ("args", c.POINTER(LaunchArg)),
+                ("num_args", c.c_uint32), ("num_bindings", c.c_uint32),
+                ("bindings", c.POINTER(Binding))]
 
 
 class KernelOptions(c.Structure):
@@ -87,18 +98,33 @@ class Card:
         self.call("spyre_mem_alloc", self.context, c.c_uint64(size), c.byref(address))
         return address
 
-    def launch(self, directory, places, lx_kept=0):
-        """Loads a bundle and runs it once; @places: (address, layout or None) per argument."""
+    def load(self, directory, lx_kept=0):
         kernel, options = c.c_void_p(), KernelOptions(c.sizeof(KernelOptions), 0, lx_kept)
         self.call("spyre_kernel_load_ex", self.context, directory.encode(), c.byref(options),
                   c.byref(kernel))
+        return kernel
+
+    def launch_kernel(self, kernel, places, values=None):
+        """Runs a kernel once; @places: (address, layout or None) per argument.
+
+        values   {symbol: value}
+        """
+        args = (LaunchArg * max(len(places), 1))()
+        for arg, (address, layout) in zip(args, places):
+            arg.address = address
+            arg.layout = c.pointer(layout) if layout is not None else None
+        bindings = (Binding * max(len(values or {}), 1))(
+            *[Binding(name.encode(), value) for name, value in (values or {}).items()])
+        params = LaunchParams(c.sizeof(LaunchParams), args, len(places), len(values or {}),
+                              bindings)
+        self.call("spyre_launch_ex", self.stream, kernel, c.byref(params))
+        self.call("spyre_stream_synchronize", self.stream)
+
+    def launch(self, directory, places, lx_kept=0):
+        """Loads a bundle and runs it once."""
+        kernel = self.load(directory, lx_kept)
         try:
-            args = (Arg * max(len(places), 1))()
-            for arg, (address, layout) in zip(args, places):
-                arg.address = address
-                arg.layout = c.pointer(layout) if layout is not None else None
-            self.call("spyre_launch", self.stream, kernel, args, len(places))
-            self.call("spyre_stream_synchronize", self.stream)
+            self.launch_kernel(kernel, places)
         finally:
             self.lib.spyre_kernel_unload(kernel)
 
@@ -110,6 +136,38 @@ class Card:
             self.launch(os.path.join(directory, kernel["directory"]),
                         [places[i] for i in kernel["arguments"]], case["lx_kept"])
 
+    def _outputs(self, case, places, dtype):
+        outputs = []
+        for tensor in case["outputs"]:
+            address, layout = places[tensor["arg_index"]]
+            array = np.zeros(tensor["shape"], dtype(tensor["dtype"]))
+            host = self.host(tensor, array)
+            self.call("spyre_copy_d2h", self.context, c.byref(host), address, c.byref(layout))
+            outputs.append(array)
+        return outputs
+
+    def _fill(self, case, places):
+        """Makes unwritten elements visible."""
+        for tensor in case["outputs"]:
+            address, layout = places[tensor["arg_index"]]
+            fill = np.full(self.lib.spyre_layout_bytes(c.byref(layout)), 0x5a, np.uint8)
+            self.call("spyre_memcpy_h2d", self.context, address,
+                      c.c_void_p(fill.ctypes.data), c.c_uint64(fill.size))
+
+    def _each_value(self, directory, case, places, dtype):
+        """The outputs as they are filled, then those of a launch for each of the case's values."""
+        kernel, outputs = self.load(directory), []
+        try:
+            self._fill(case, places)
+            outputs += self._outputs(case, places, dtype)
+            for values in case["values"]:
+                self._fill(case, places)
+                self.launch_kernel(kernel, places, values)
+                outputs += self._outputs(case, places, dtype)
+        finally:
+            self.lib.spyre_kernel_unload(kernel)
+        return outputs
+
     def run(self, directory, case, inputs, dtype):
         """The output arrays of a case; @dtype(name) is the numpy dtype of a host dtype."""
         tensors = case["inputs"] + case["outputs"]
@@ -117,8 +175,7 @@ class Card:
         try:
             for i, tensor in enumerate(tensors):
                 layout = self.layout(tensor)
-                size = self.lib.spyre_layout_bytes(c.byref(layout))
-                address = self.alloc(size)
+                address = self.alloc(self.lib.spyre_layout_bytes(c.byref(layout)))
                 addresses.append(address)
                 places[tensor["arg_index"]] = (address, layout)
                 if i < len(inputs):
@@ -126,20 +183,11 @@ class Card:
                     host = self.host(tensor, array)
                     self.call("spyre_copy_h2d", self.context, address, c.byref(layout),
                               c.byref(host))
-                else:       # makes unwritten elements visible
-                    fill = np.full(size, 0x5a, np.uint8)
-                    self.call("spyre_memcpy_h2d", self.context, address,
-                              c.c_void_p(fill.ctypes.data), c.c_uint64(size))
+            if "values" in case:
+                return self._each_value(directory, case, places, dtype)
+            self._fill(case, places)
             self.launch_case(directory, case, places)
-            outputs = []
-            for tensor in case["outputs"]:
-                address, layout = places[tensor["arg_index"]]
-                array = np.zeros(tensor["shape"], dtype(tensor["dtype"]))
-                host = self.host(tensor, array)
-                self.call("spyre_copy_d2h", self.context, c.byref(host), address,
-                          c.byref(layout))
-                outputs.append(array)
-            return outputs
+            return self._outputs(case, places, dtype)
         finally:
             for address in addresses:
                 self.lib.spyre_mem_free(self.context, address)

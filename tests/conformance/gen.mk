@@ -11,6 +11,7 @@ EXTRA_DIST += tests/conformance/gen/padded.py
 EXTRA_DIST += tests/conformance/gen/pointwise.py
 EXTRA_DIST += tests/conformance/gen/sdsc.py
 EXTRA_DIST += tests/conformance/gen/shuffle.py
+EXTRA_DIST += tests/conformance/gen/symbolic.py
 EXTRA_DIST += tests/conformance/gen/tensors.py
 EXTRA_DIST += tests/conformance/gen/matmul.py
 EXTRA_DIST += tests/conformance/gen/move.py

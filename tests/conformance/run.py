@@ -30,17 +30,36 @@ from gen import formats
 HERE = os.path.dirname(os.path.abspath(__file__))
 def check(case, inputs, outputs):
     """The first difference as text, or None."""
+    if "values" not in case:
+        return check_one(case, inputs, outputs, {}, None)
+    count = len(case["outputs"])
+    filled = outputs[:count]
+    for i, values in enumerate(case["values"], 1):
+        error = check_one(case, inputs, outputs[i * count:(i + 1) * count], values, filled)
+        if error:
+            return "%s: %s" % (values, error)
+    return None
+
+
+def check_one(case, inputs, outputs, values, filled):
+    """@values of the sizes; beyond them, outputs are as @filled says."""
     names = {"in%d" % t["arg_index"]: v for t, v in zip(case["inputs"], inputs)}
     with np.errstate(all="ignore"):
         want = eval(case["reference"], {"np": np, "math": math, "erf": np.vectorize(math.erf),
-                                        "stored": formats.stored, **names})
+                                        "stored": formats.stored, **values, **names})
     want = want if isinstance(want, tuple) else (want,)
-    for tensor, w, got in zip(case["outputs"], want, outputs):
+    for number, (tensor, w, got) in enumerate(zip(case["outputs"], want, outputs)):
         shape = tuple(tensor["shape"])
         if got.shape != shape:
             return "shape %s, expected %s" % (got.shape, shape)
-        got = formats.HOSTS[tensor["dtype"]].decode(got)
         w = np.asarray(w, np.float64)
+        if values:
+            error = untouched(tensor, w.shape, got, filled[number])
+            if error:
+                return error
+            shape = w.shape
+            got = got[tuple(slice(n) for n in shape)]
+        got = formats.HOSTS[tensor["dtype"]].decode(got)
         w = np.broadcast_to(w, shape) if w.size != got.size else w.reshape(shape)
         bad = ~(np.abs(got - w) <= case["atol"] + case["rtol"] * np.abs(w))
         if bad.any():
@@ -48,6 +67,18 @@ def check(case, inputs, outputs):
             return "%d of %d elements differ; first %s is %g, expected %g" % (
                 bad.sum(), bad.size, list(at), got[at], w[at])
     return None
+
+
+def untouched(tensor, shape, got, filled):
+    """Text if an element beyond the sizes was written; sticks are written whole."""
+    outside = np.ones(got.shape, bool)
+    stick = tensor["device_size"][-1]
+    whole = [n if tensor["stride_map"][-1] < 1 or axis + 1 < len(shape) else -(-n // stick) * stick
+             for axis, n in enumerate(shape)]
+    outside[tuple(slice(n) for n in whole)] = False
+    bad = outside & (got.view(np.uint8).reshape(got.shape + (-1,)) !=
+                     filled.view(np.uint8).reshape(got.shape + (-1,))).any(-1)
+    return "element %s beyond the size is written" % list(np.argwhere(bad)[0]) if bad.any() else None
 
 
 def by_tool(spyre, directory, case, arrays):

@@ -4,6 +4,7 @@
  * symbols, the compiler returns a program or a named status with a text. An input
  * consists of all files of a bundle of one SDSC, mutated.
  */
+#define _GNU_SOURCE	/* asprintf() */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/bundles.h"
 
@@ -28,6 +29,7 @@ static const char *const files[] = {
 
 static char work[64];
 static unsigned int texts;
+static unsigned int params;	/* seeds with the size of a dim as a parameter */
 
 static bool write_file(const char *name, const void *data, size_t size)
 {
@@ -75,10 +77,13 @@ static void put_spec(FILE *f, const struct spyre_bundle *bundle, const struct bu
 }
 
 /* Only valid inputs become seeds. */
-static void add_if_right(const void *data, size_t size)
+static bool add_if_right(const void *data, size_t size)
 {
-	if (size < FUZZ_MAX_INPUT && run(data, size))
+	bool right = size < FUZZ_MAX_INPUT && run(data, size);
+
+	if (right)
 		fuzz_seed(data, size);
+	return right;
 }
 
 /* Adds variants with symbolic rows and with a launch spec. */
@@ -111,6 +116,75 @@ static void add_more(const uint8_t *mlir, size_t mlir_size, const char *json,
 	free(text);
 }
 
+/* Replaces the first occurrence of @from in *@text; false if there is none. */
+static bool replace(char **text, const char *from, const char *to)
+{
+	char *at = *text ? strstr(*text, from) : NULL, *edited = NULL;
+
+	if (at && asprintf(&edited, "%.*s%s%s", (int)(at - *text), *text, to,
+			   at + strlen(from)) < 0)
+		edited = NULL;
+	free(*text);
+	*text = edited;
+	return edited;
+}
+
+/* Makes the size of a dim a parameter, as the public front-end does. */
+static bool make_param(const struct ir_sdsc *s, uint32_t dim, char **mlir, char **json)
+{
+	long long max = s->size[dim], slices = s->slices[dim], granularity = slices;
+	char type[128], text[512];
+
+	/* The granule is two elements of each core if that divides the size. */
+	granularity *= max % (2 * slices) ? 1 : 2;
+	snprintf(type, sizeof(type),
+		 "!sdscbundle.input_arg<index, granularity=%lld, max_value=%lld>", granularity, max);
+	snprintf(text, sizeof(text), ", %%sym_0_1_base: %s) {\n"
+		 "%%sym_0_1 = sdscbundle.input_arg_extract value from %%sym_0_1_base : %s -> index\n",
+		 type, type);
+	if (!replace(mlir, ") {\n", text) ||
+	    !replace(mlir, "sdsc_execute (", "sdsc_execute (%sym_0_1, ") ||
+	    !replace(mlir, "\"symbol_ids\"=[", "\"symbol_ids\"=[-1000, "))
+		return false;
+	snprintf(text, sizeof(text), "\"dimToSymbolMapping_\": {\"%s\": [-1000]}, \"N_\": {",
+		 s->dim[dim]);
+	if (!replace(json, "\"N_\": {", text))
+		return false;
+	snprintf(text, sizeof(text), "\"el_\": {\"symbolicDimInfo_\": {\"%s\": "
+		 "{\"maxSize_\": %lld, \"granularity_\": %lld}},", s->dim[dim], max / slices,
+		 granularity / slices);
+	return replace(json, "\"el_\": {", text) &&
+	       replace(json, "\"dscs_\": [", "\"inputSymbolsAndTags_\": {\"-1000\": \"s0\"}, "
+		       "\"symbolDefinitions_\": {}, \"dscs_\": [");
+}
+
+/* Adds a variant for each dim of the SDSC. */
+static void add_params(const uint8_t *mlir, const char *json, const char *directory)
+{
+	struct bundle_source source;
+
+	if (bundle_source_open(directory, false, &source))
+		return;
+	for (uint32_t d = 0; d < source.units[0].sdsc.num_dims; d++) {
+		char *own_mlir = strdup((const char *)mlir), *own_json = strdup(json), *text = NULL;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+
+		if (f && make_param(&source.units[0].sdsc, d, &own_mlir, &own_json)) {
+			fwrite(own_mlir, 1, strlen(own_mlir) + 1, f);
+			fputs(own_json, f);
+		}
+		if (f)
+			fclose(f);
+		if (text && size && add_if_right(text, size))
+			params++;
+		free(text);
+		free(own_mlir);
+		free(own_json);
+	}
+	bundle_source_close(&source);
+}
+
 static void add_bundle(const char *directory)
 {
 	struct spyre_bundle bundle;
@@ -133,6 +207,7 @@ static void add_bundle(const char *directory)
 			fuzz_seed(joined, mlir_size + 1 + json_size);
 			add_more(joined, mlir_size, (char *)joined + mlir_size + 1, directory,
 				 &bundle);
+			add_params(joined, (char *)joined + mlir_size + 1, directory);
 		}
 		free(joined);
 		free(mlir);
@@ -160,6 +235,8 @@ static void seeds(const char *source_dir)
 		fuzz_fail("cannot make the folder %s", work);
 	atexit(remove_work);
 	fuzz_each_bundle(source_dir, add_bundle);
+	if (!params)
+		fuzz_fail("no seed has the size of a dimension as a parameter");
 }
 
 static void check_refusal(spyre_status status)
@@ -209,6 +286,8 @@ static void lower_again(const struct bundle_source *source)
 		int64_t range = s->max - s->min;
 
 		values[i] = s->min + fuzz_random(range < 1 << 20 ? (uint32_t)range + 1 : 1 << 20);
+		if (fuzz_random(4) && values[i] >= s->granularity)
+			values[i] -= values[i] % s->granularity;
 	}
 	status = spyre_bundle_lower(source, values, SPYRE_MAX_CORES, &bundle);
 	if (status) {
@@ -276,6 +355,7 @@ static const char *const words[] = {
 	"ReLU", "batchmatmul", "\"symbolicDimInfo_\": {\"mb\": \"s0\"},", "\"s0\"",
 	"sdscbundle.device_mem_allocate 4096 bytes : index", "bytes", "floordiv", "ceildiv", "mod",
 	"affine_map<",
+	"granularity=64, max_value=512", "\"granularity_\": 64", "\"dimToSymbolMapping_\": {",
 	"\"kernel_slice\"", "\"base_sym_idx\"", "\"pool\"", "\"args\"", "\"symbols\"", "\xff", NULL
 };
 

@@ -80,6 +80,30 @@ void files_edit(const char *folder, const char *file, const char *from, const ch
 	free(text);
 }
 
+void files_size_param(const char *folder, const char *dim, int64_t granularity, int64_t max,
+		      int64_t slices)
+{
+	char type[128], text[512];
+
+	snprintf(type, sizeof(type),
+		 "!sdscbundle.input_arg<index, granularity=%lld, max_value=%lld>",
+		 (long long)granularity, (long long)max);
+	snprintf(text, sizeof(text), ", %%sym_0_1_base: %s) {\n"
+		 "%%sym_0_1 = sdscbundle.input_arg_extract value from %%sym_0_1_base : %s -> index\n",
+		 type, type);
+	files_edit(folder, "bundle.mlir", ") {\n", text);
+	files_edit(folder, "bundle.mlir", "sdsc_execute (", "sdsc_execute (%sym_0_1, ");
+	files_edit(folder, "bundle.mlir", "\"symbol_ids\"=[", "\"symbol_ids\"=[-1000, ");
+	snprintf(text, sizeof(text), "\"dimToSymbolMapping_\": {\"%s\": [-1000]}, \"N_\": {", dim);
+	files_edit(folder, "sdsc_0.json", "\"N_\": {", text);
+	snprintf(text, sizeof(text), "\"el_\": {\"symbolicDimInfo_\": {\"%s\": "
+		 "{\"maxSize_\": %lld, \"granularity_\": %lld}},", dim, (long long)(max / slices),
+		 (long long)(granularity / slices));
+	files_edit(folder, "sdsc_0.json", "\"el_\": {", text);
+	files_edit(folder, "sdsc_0.json", "\"dscs_\": [", "\"inputSymbolsAndTags_\": "
+		   "{\"-1000\": \"s0\"}, \"symbolDefinitions_\": {}, \"dscs_\": [");
+}
+
 bool files_exist(const char *folder, const char *file)
 {
 	char path[1024];

@@ -21,6 +21,12 @@ void files_write(const char *folder, const char *file, const char *text);
 char *files_read(const char *folder, const char *file);
 /* Replaces the first occurrence of @from, which must exist. */
 void files_edit(const char *folder, const char *file, const char *from, const char *to);
+/*
+ * Makes the size of a dim that is divided into @slices a parameter with symbol s0, as the
+ * public front-end does.
+ */
+void files_size_param(const char *folder, const char *dim, int64_t granularity, int64_t max,
+		      int64_t slices);
 /* Copies a recorded bundle of the conformance tests. */
 void files_copy(const char *folder, const char *name);
 bool files_exist(const char *folder, const char *file);

@@ -28,15 +28,13 @@ static void teardown(void)
 	files_remove(folder);
 }
 
-/* Builds and compiles a bundle of @count tensors; the caller frees the image. */
-static uint8_t *make_image(const char *op, uint32_t count, size_t *bytes)
+/* Compiles the bundle and reads its image; the caller frees it. */
+static uint8_t *read_image(size_t *bytes)
 {
-	int64_t size[MAX_ARGS][2] = { { ROWS, COLUMNS }, { ROWS, COLUMNS }, { ROWS, COLUMNS } };
 	uint8_t *image = malloc(FILES_MAX_TEXT);
 	char path[128];
 	FILE *f;
 
-	files_build(folder, op, size, count, (const int64_t[]){ 4, 1 });
 	ck_ok(spyre_kernel_compile(folder, NULL, 0, NULL));
 	snprintf(path, sizeof(path), "%s/spyreCodeDir/init_binary.bin", folder);
 	f = fopen(path, "r");
@@ -45,6 +43,15 @@ static uint8_t *make_image(const char *op, uint32_t count, size_t *bytes)
 	ck_assert_uint_lt(*bytes, FILES_MAX_TEXT);
 	fclose(f);
 	return image;
+}
+
+/* Builds and compiles a bundle of @count tensors; the caller frees the image. */
+static uint8_t *make_image(const char *op, uint32_t count, size_t *bytes)
+{
+	int64_t size[MAX_ARGS][2] = { { ROWS, COLUMNS }, { ROWS, COLUMNS }, { ROWS, COLUMNS } };
+
+	files_build(folder, op, size, count, (const int64_t[]){ 4, 1 });
+	return read_image(bytes);
 }
 
 static spyre_status load(const void *image, size_t bytes, spyre_kernel **kernel)
@@ -323,24 +330,92 @@ START_TEST(numbers)
 }
 END_TEST
 
+/* Launches @kernel with s0 = @value, all arguments in one tensor, and checks the rows. */
+static void run_rows(spyre_kernel *kernel, int64_t value)
+{
+	const uint64_t bytes = ROWS * COLUMNS * 2;
+	const spyre_binding s0 = { "s0", value };
+	uint16_t *host = malloc(bytes);
+	spyre_launch_arg args[3] = { 0 };
+	const spyre_launch_params params = { .struct_size = sizeof(params), .args = args,
+					     .num_args = 3, .num_bindings = 1, .bindings = &s0 };
+	spyre_devptr address;
+
+	ck_ok(spyre_mem_alloc(context, bytes, &address));
+	for (int i = 0; i < 3; i++)
+		args[i].address = address;
+	ck_ok(spyre_memset_async(stream, address, "\x00\x3e", 2, bytes));	/* 1 in DL16 */
+	ck_ok(spyre_launch_ex(stream, kernel, &params));
+	ck_ok(spyre_memcpy_d2h_async(stream, host, address, bytes));
+	ck_ok(spyre_stream_synchronize(stream));
+	ck_ok(spyre_mem_free(context, address));
+	/* Rows are innermost but for the stick. */
+	for (int stick = 0; stick < COLUMNS / 64; stick++)
+		for (int64_t r = 0; r < ROWS; r++)
+			ck_assert_uint_eq(host[(stick * ROWS + r) * 64 + 5],
+					  r < value ? 0x4000 : 0x3e00);
+	free(host);
+}
+
+/* An image with symbols holds the files, from which it is compiled for each value. */
 START_TEST(symbols)
 {
+	spyre_kernel_info info = { .struct_size = sizeof(info) };
 	spyre_kernel *kernel;
 	uint8_t *image;
 	size_t bytes;
 
 	image = make_image("add", 3, &bytes);
 	free(image);
-	files_edit(folder, "sdsc_0.json", "\"el_\": {",
-		   "\"el_\": {\"symbolicDimInfo_\": {\"mb\": \"s0\"},");
-	ck_ok(spyre_kernel_compile(folder, NULL, 0, NULL));
-	image = (uint8_t *)files_read(folder, "spyreCodeDir/init_binary.bin");
-	bytes = (size_t)((struct code_image_header *)(void *)image)->size;
-	refused(image, bytes, SPYRE_ERROR_UNSUPPORTED);
-	ck_mentions("has symbols");
-	ck_mentions("spyre_kernel_load()");
+	files_size_param(folder, "mb", 8, ROWS, 4);
+	image = read_image(&bytes);
+	files_write(folder, "bundle.mlir", "gone");
+	ck_ok(load(image, bytes, &kernel));
 	free(image);
-	ck_ok(spyre_kernel_load(context, folder, &kernel));
+	ck_ok(spyre_kernel_get_info(kernel, &info));
+	ck_assert_uint_eq(info.num_symbols, 1);
+	run_rows(kernel, 8);
+	run_rows(kernel, ROWS);
+	run_rows(kernel, 24);
+	ck_ok(spyre_kernel_unload(kernel));
+}
+END_TEST
+
+/* Damage with a right sum: files that are missing, too long, or not those of a bundle. */
+START_TEST(damaged_files)
+{
+	const size_t at = offsetof(struct code_image_header, source_bytes);
+	struct code_image_header header;
+	uint8_t *image, *copy, *files;
+	const uint64_t zero = 0, much = UINT64_MAX;
+	size_t bytes;
+
+	free(make_image("add", 3, &bytes));
+	files_size_param(folder, "mb", 8, ROWS, 4);
+	image = read_image(&bytes);
+	copy = malloc(bytes);
+	memcpy(&header, image, sizeof(header));
+	files = copy + ((header.image_offset + header.image_bytes + 127) & ~127ull);
+	for (int i = 0; i < 5; i++) {
+		static const char *const mentions[] = {
+			"has 0 bytes of files", "18446744073709551615 bytes of files",
+			"it lacks the file bundle.mlir", "has 18446744073709551615 bytes",
+			"bundle.mlir:1",
+		};
+
+		memcpy(copy, image, bytes);
+		if (i < 2)
+			memcpy(copy + at, i ? &much : &zero, sizeof(zero));
+		else if (i == 2)
+			files[0] = 'x';
+		else
+			memcpy(files + (i == 3 ? 64 : 72), &much, sizeof(much));
+		correct_sum(copy, bytes);
+		refused(copy, bytes, SPYRE_ERROR_PARSE);
+		ck_mentions(mentions[i]);
+	}
+	free(copy);
+	free(image);
 }
 END_TEST
 
@@ -377,6 +452,7 @@ int main(void)
 	tcase_add_test(tests, forged);
 	tcase_add_test(tests, numbers);
 	tcase_add_test(tests, symbols);
+	tcase_add_test(tests, damaged_files);
 	tcase_add_test(tests, cores);
 	return run_suite("bundle_image", tests);
 }

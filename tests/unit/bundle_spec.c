@@ -256,18 +256,6 @@ START_TEST(refused_allocation)
 }
 END_TEST
 
-/* Sizes of dimensions are parameters in the public front-end's bundles with dynamic shapes. */
-START_TEST(refused_dimension)
-{
-	struct spyre_bundle bundle;
-
-	files_edit(folder, "bundle.mlir", "@sdsc_bundle(",
-		   "@sdsc_bundle(%sym_0_1_base: !sdscbundle.input_arg<index, granularity=64, max_value=128>, ");
-	ck_status(compile(&bundle), SPYRE_ERROR_UNSUPPORTED);
-	ck_mentions("%sym_0_1_base is the size of a dimension");
-}
-END_TEST
-
 /* Bits of constants are JSON numbers in the public front-end's files, strings in others. */
 START_TEST(constants)
 {
@@ -455,7 +443,6 @@ int main(void)
 	tcase_add_test(tests, kinds);
 	tcase_add_loop_test(tests, allocated, 0, COUNT(allocations));
 	tcase_add_loop_test(tests, refused_allocation, 0, COUNT(wrong_allocations));
-	tcase_add_test(tests, refused_dimension);
 	tcase_add_test(tests, constants);
 	tcase_add_loop_test(tests, mapping, 0, COUNT(mappings));
 	tcase_add_loop_test(tests, refused_dims, 0, COUNT(wrong_dims));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Symbolic dimensions on the card, and the checks of a launch. */
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -378,6 +379,256 @@ START_TEST(many_values)
 }
 END_TEST
 
+/* Builds @op with the size of @dim, the rows of the first tensor, as a parameter and loads it. */
+static void load_param(const char *op, int64_t (*size)[2], uint32_t num, const int64_t *slices,
+		       const char *dim, int64_t granularity, int64_t max, int64_t parts)
+{
+	count = num;
+	files_build(folder, op, size, num, slices);
+	files_size_param(folder, dim, granularity, max, parts);
+	ck_ok(spyre_kernel_load(context, folder, &kernel));
+	for (uint32_t i = 0; i < num; i++)
+		make_tensor(i, size[i], i == num - 1);
+}
+
+static const int64_t four_rows[] = { 4, 1 };
+
+static void check_sum_of_rows(int64_t value)
+{
+	for (int64_t r = 0; r < 64; r++)
+		for (int64_t c = 0; c < 128; c++)
+			require(at(2, r, c) == (r < value ? at(0, r, c) + at(1, r, c) :
+						UNTOUCHED_VALUE), value, r, c);
+}
+
+/* The cores share the value, so that each of the four has rows even of the smallest one. */
+START_TEST(param_rows)
+{
+	int64_t size[3][2] = { { 64, 128 }, { 64, 128 }, { 64, 128 } };
+	spyre_symbol_info symbol;
+
+	load_param("add", size, 3, four_rows, "mb", 8, 64, 4);
+	ck_ok(spyre_kernel_get_symbol(kernel, 0, &symbol));
+	ck_assert_str_eq(symbol.name, "s0");
+	ck_assert_int_eq(symbol.min, 8);
+	ck_assert_int_eq(symbol.max, 64);
+	ck_assert_int_eq(symbol.granularity, 8);
+	for (int64_t value = 8; value <= 64; value += 8) {
+		run(value);
+		check_sum_of_rows(value);
+	}
+}
+END_TEST
+
+/* Later cores have numbers: that of the argument plus the offset for the maximum. */
+START_TEST(param_numbers)
+{
+	static const char address[] =
+		"%arg_1_core_2048 = arith.addi %arg_1, %arg_1_core_offset_2048 : index";
+	int64_t size[3][2] = { { 64, 128 }, { 64, 128 }, { 64, 128 } };
+
+	load_param("add", size, 3, four_rows, "mb", 8, 64, 4);
+	ck_ok(spyre_kernel_unload(kernel));
+	files_edit(folder, "bundle.mlir", address,
+		   "%arg_1_core_2048 = arith.constant 2049 : index");
+	ck_ok(spyre_kernel_load(context, folder, &kernel));
+	run(24);
+	check_sum_of_rows(24);
+	ck_ok(spyre_kernel_unload(kernel));
+	files_edit(folder, "bundle.mlir", "arith.constant 2049", "arith.constant 1025");
+	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_PARSE);
+	ck_mentions("Tensor1 of core 1 in sdsc_0.json starts at 1025, expected 2049");
+}
+END_TEST
+
+START_TEST(param_values)
+{
+	static const int64_t wrong[] = { 0, 4, 12, 68, 72, -8, INT64_MIN, INT64_MAX };
+	int64_t size[3][2] = { { 64, 128 }, { 64, 128 }, { 64, 128 } };
+
+	load_param("add", size, 3, four_rows, "mb", 8, 64, 4);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		const spyre_binding s0 = { "s0", wrong[i] };
+
+		ck_status(launch(&s0, 1), SPYRE_ERROR_ARGUMENT_MISMATCH);
+		ck_mentions(wrong[i] == 12 ? "s0 = 12, it takes multiples of 8 up to 64" :
+					     "it takes 8 to 64");
+	}
+	ck_status(launch(NULL, 0), SPYRE_ERROR_ARGUMENT_MISMATCH);
+	ck_mentions("symbol s0 (8 to 64) is not bound");
+}
+END_TEST
+
+/* A product over the size needs whole sticks in each core. */
+START_TEST(param_inner)
+{
+	const spyre_binding odd = { "s0", 96 };
+	int64_t size[3][2] = { { 8, 256 }, { 256, 64 }, { 8, 64 } };
+
+	load_param("matmul", size, 3, (const int64_t[]){ 1, 1, 2 }, "in", 32, 256, 2);
+	for (int64_t value = 128; value <= 256; value += 128) {
+		run(value);
+		check_product(8, value, value);
+	}
+	ck_status(launch(&odd, 1), SPYRE_ERROR_UNSUPPORTED);
+	ck_mentions("s0 = 96 (32 to 256): dimension in is divided over cores in whole sticks; bind a multiple of 128");
+}
+END_TEST
+
+/* The range of a launch spec narrows that of the parameter. */
+START_TEST(param_spec)
+{
+	const spyre_binding high = { "s0", 56 }, good = { "s0", 40 };
+	int64_t size[3][2] = { { 64, 128 }, { 64, 128 }, { 64, 128 } };
+
+	files_write(folder, "launch_spec.json", "{\"symbols\": {\"s0\": {\"min\": 9, \"max\": 48}}}");
+	load_param("add", size, 3, four_rows, "mb", 8, 64, 4);
+	ck_ok(launch(&good, 1));
+	ck_status(launch(&high, 1), SPYRE_ERROR_ARGUMENT_MISMATCH);
+	ck_mentions("it takes 9 to 48");
+	ck_ok(spyre_stream_synchronize(stream));
+	ck_ok(spyre_kernel_unload(kernel));
+	files_write(folder, "launch_spec.json", "{\"symbols\": {\"s0\": {\"min\": 9, \"max\": 65}}}");
+	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_PARSE);
+	ck_mentions("symbol s0 is at most 65");
+	ck_mentions("multiple of 8 up to 64");
+}
+END_TEST
+
+struct sized_thread {
+	spyre_stream *stream;
+	spyre_devptr address;
+	int64_t value;
+	spyre_status status;
+};
+
+static void *launch_sized(void *data)
+{
+	struct sized_thread *t = data;
+	const spyre_binding s0 = { "s0", t->value };
+	spyre_launch_arg args[3] = { 0 };
+	const spyre_launch_params params = { .struct_size = sizeof(params), .args = args,
+					     .num_args = 3, .num_bindings = 1, .bindings = &s0 };
+
+	for (int i = 0; i < 3; i++)
+		args[i].address = i == 2 ? t->address : tensor[i].address;
+	for (int i = 0; i < 20 && !t->status; i++)
+		t->status = spyre_launch_ex(t->stream, kernel, &params);
+	if (!t->status)
+		t->status = spyre_stream_synchronize(t->stream);
+	return NULL;
+}
+
+/* Threads launch one kernel with different values at the same time. */
+START_TEST(param_threads)
+{
+	int64_t size[3][2] = { { 64, 128 }, { 64, 128 }, { 64, 128 } };
+	struct sized_thread threads[4] = { { 0 } };
+	const uint64_t bytes = 64 * 128 * 2;
+	pthread_t id[4];
+
+	load_param("add", size, 3, four_rows, "mb", 8, 64, 4);
+	for (int i = 0; i < 4; i++) {
+		struct sized_thread *t = &threads[i];
+
+		t->value = 16 * i + 8;
+		t->stream = get_stream(context, 0);
+		if (i)
+			ck_ok(spyre_stream_create(context, 0, &t->stream));
+		ck_ok(spyre_mem_alloc(context, bytes, &t->address));
+		ck_ok(spyre_memset_async(t->stream, t->address, "\x5a", 1, bytes));
+		ck_ok(spyre_stream_synchronize(t->stream));
+	}
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_create(&id[i], NULL, launch_sized, &threads[i]), 0);
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(pthread_join(id[i], NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(threads[i].status, SPYRE_SUCCESS);
+		tensor[2].address = threads[i].address;
+		copy(2, false);
+		check_sum_of_rows(threads[i].value);
+	}
+}
+END_TEST
+
+/* What the files say about the parameter, and what is wrong with it. */
+static const struct wrong_param {
+	const char *file, *from, *to;
+	spyre_status status;
+	const char *mentions;
+} wrong_params[] = {
+	{ "bundle.mlir", "granularity=8, max_value=64>)", "granularity=8, max_value=60>)",
+	  SPYRE_ERROR_PARSE, "granularity 8 and max_value 60" },
+	{ "bundle.mlir", "granularity=8, max_value=64>)", "granularity=0, max_value=64>)",
+	  SPYRE_ERROR_PARSE, "granularity 0" },
+	{ "bundle.mlir", "granularity=8, max_value=64>)", "max_value=64>)",
+	  SPYRE_ERROR_PARSE, "expected 'granularity'" },
+	{ "bundle.mlir", "granularity=8, max_value=64>)", "granularity=16, max_value=64>)",
+	  SPYRE_ERROR_PARSE, "granularity 8 and max_value 64, in line 2 they are 16 and 64" },
+	{ "bundle.mlir", "granularity=8, max_value=64> ->", "granularity=8, max_value=32> ->",
+	  SPYRE_ERROR_PARSE, "granularity 8 and max_value 32" },
+	{ "bundle.mlir", "<index, granularity=8, max_value=64> ->", "<index> ->",
+	  SPYRE_ERROR_PARSE, "the type differs from that of the parameter" },
+	{ "bundle.mlir", "%sym_0_1_base: ", "%x0123456789012345678901234567890123: ",
+	  SPYRE_ERROR_PARSE, "name of more than 31 bytes" },
+	{ "bundle.mlir", "@sdsc_bundle(",
+	  "@sdsc_bundle(%y: !sdscbundle.input_arg<index, granularity=8, max_value=64>, ",
+	  SPYRE_ERROR_PARSE, "must follow all addresses" },
+	{ "bundle.mlir", "(%sym_0_1, %arg_0,", "(%arg_0, %arg_0,",
+	  SPYRE_ERROR_PARSE, "needs the size of mb as symbol -1000, which is another value" },
+	{ "bundle.mlir", "[-1000, -1,", "[-1001, -1,",
+	  SPYRE_ERROR_PARSE, "symbol -1000, which is not among its symbol_ids" },
+	{ "bundle.mlir", "(%sym_0_1, %arg_0,", "(%sym_0_1, %sym_0_1,",
+	  SPYRE_ERROR_PARSE, "is not in the memory of that of core 0" },
+	{ "bundle.mlir", "arith.addi %arg_1, %arg_1_core_offset_4096",
+	  "arith.addi %arg_2, %arg_1_core_offset_4096",
+	  SPYRE_ERROR_PARSE, "Tensor1 of core 2 in sdsc_0.json is not in the memory" },
+	{ "bundle.mlir", "arith.constant 4096", "arith.constant 3072",
+	  SPYRE_ERROR_PARSE, "Tensor0 of core 2 in sdsc_0.json starts at 3072, expected 4096" },
+	{ "sdsc_0.json", "{\"mb\": [-1000]}", "{\"mb\": []}", SPYRE_ERROR_PARSE, "one symbol id" },
+	{ "sdsc_0.json", "{\"mb\": [-1000]}", "{\"mb\": [1]}", SPYRE_ERROR_PARSE, "found 1" },
+	{ "sdsc_0.json", "{\"mb\": [-1000]}", "{\"x\": [-1000]}", SPYRE_ERROR_PARSE,
+	  "a dimension of N_" },
+	{ "sdsc_0.json", "{\"mb\": [-1000]}", "{}", SPYRE_ERROR_PARSE,
+	  "a dimension of dimToSymbolMapping_" },
+	{ "sdsc_0.json", "{\"mb\": [-1000]}", "{\"mb\": [-1000], \"out\": [-1000]}",
+	  SPYRE_ERROR_PARSE, "has dimension out, symbolicDimInfo_ of el_ does not" },
+	{ "sdsc_0.json", "\"maxSize_\": 16", "\"maxSize_\": 64", SPYRE_ERROR_PARSE, "maxSize_" },
+	{ "sdsc_0.json", "\"granularity_\": 2", "\"granularity_\": 8", SPYRE_ERROR_PARSE,
+	  "granularity_ of mb is 8, expected 2" },
+	{ "sdsc_0.json", "\"symbolDefinitions_\": {}", "\"symbolDefinitions_\": {\"-5\": {}}",
+	  SPYRE_ERROR_UNSUPPORTED, "symbolDefinitions_ has 1 symbols" },
+	{ "sdsc_0.json", "\"s0\"", "\"s 0\"", SPYRE_ERROR_PARSE, "a symbol's name" },
+	{ "sdsc_0.json", "\"[0, 0, 0]\": \"-1\"", "\"[0, 0, 0]\": \"-1000\"", SPYRE_ERROR_PARSE,
+	  "is not in the memory" },
+};
+
+START_TEST(wrong_param)
+{
+	const struct wrong_param *w = &wrong_params[_i];
+	int64_t size[3][2] = { { 64, 128 }, { 64, 128 }, { 64, 128 } };
+
+	files_build(folder, "add", size, 3, four_rows);
+	files_size_param(folder, "mb", 8, 64, 4);
+	files_edit(folder, w->file, w->from, w->to);
+	ck_status(spyre_kernel_load(context, folder, &kernel), w->status);
+	ck_mentions(w->mentions);
+}
+END_TEST
+
+/* A granule of six rows cannot be divided by four. */
+START_TEST(uneven_param)
+{
+	int64_t size[3][2] = { { 48, 128 }, { 48, 128 }, { 48, 128 } };
+
+	files_build(folder, "add", size, 3, four_rows);
+	files_size_param(folder, "mb", 6, 48, 4);
+	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_PARSE);
+	ck_mentions("mb is divided by 4, its granularity in bundle.mlir:2 is 6; choose a multiple");
+}
+END_TEST
+
 static const char spec[] =
 	"{\"version\": 1, \"kernel_name\": \"sum_of_two\", \"args\": ["
 	"{\"arg_index\": 0, \"role\": \"input\", \"shape\": [\"s0\", 128], \"dtype\": \"float16\","
@@ -457,5 +708,13 @@ int main(void)
 	tcase_add_test(tests, bindings);
 	tcase_add_test(tests, many_values);
 	tcase_add_test(tests, launch_spec);
+	tcase_add_test(tests, param_rows);
+	tcase_add_test(tests, param_numbers);
+	tcase_add_test(tests, param_values);
+	tcase_add_test(tests, param_inner);
+	tcase_add_test(tests, param_spec);
+	tcase_add_test(tests, param_threads);
+	tcase_add_loop_test(tests, wrong_param, 0, sizeof(wrong_params) / sizeof(wrong_params[0]));
+	tcase_add_test(tests, uneven_param);
 	return run_suite("bundle_symbols", tests);
 }

@@ -184,6 +184,12 @@ spyre_status code_dir_read(const char *path, const char *directory, uint32_t max
 	if (!data)
 		return spyre_error(SPYRE_ERROR_FILE, "it is missing, or of another user");
 	status = code_image_decode(data, size, bundle, &key, &files);
+	if (!status && files.sources) {
+		free(files.list);
+		spyre_bundle_fini(bundle);
+		status = spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				     "its bundle has symbols and is compiled for each of their values");
+	}
 	free(data);
 	if (status)
 		return status;
@@ -240,6 +246,8 @@ static bool write_file(int dir, const char *name, const void *data, size_t size)
 static bool list_files(const struct bundle_source *source, struct code_files *files)
 {
 	files->num = source->num_units;
+	files->sources = source->files.data;
+	files->source_bytes = source->files.bytes;
 	files->list = calloc(files->num + 1, sizeof(*files->list));
 	for (uint32_t i = 0; i < files->num && files->list; i++)
 		strncpy(files->list[i].name, source->units[i].file, CODE_IMAGE_NAME_BYTES - 1);

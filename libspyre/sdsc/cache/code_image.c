@@ -30,6 +30,11 @@ static size_t tables_bytes(const struct code_image_header *h)
 	       (size_t)h->num_files * sizeof(struct code_image_file);
 }
 
+static size_t sources_offset(const struct code_image_header *h)
+{
+	return align(h->image_offset + h->image_bytes);
+}
+
 struct code_key code_image_sum(const void *data, size_t size)
 {
 	struct {
@@ -82,18 +87,20 @@ void *code_image_encode(const struct spyre_bundle *b, struct code_key key,
 		.lx_bytes = b->lx_bytes, .num_sdscs = b->num_sdscs, .num_args = b->num_args,
 		.num_operands = b->num_operands, .num_files = files->num,
 		.pool_bytes = b->pool_bytes, .image_bytes = b->image_bytes,
+		.source_bytes = files->source_bytes,
 	};
 	uint8_t *out;
 
 	h.flags = (b->named_args ? CODE_IMAGE_NAMED_ARGS : 0) |
 		  (b->num_symbols ? CODE_IMAGE_SYMBOLS : 0);
 	h.image_offset = align(tables_bytes(&h));
-	h.size = align(h.image_offset + h.image_bytes);
+	h.size = align(sources_offset(&h) + h.source_bytes);
 	out = calloc(1, h.size);
 	if (!out)
 		return NULL;
 	put_tables(out + sizeof(h), b, files);
 	memcpy(out + h.image_offset, b->image, b->image_bytes);
+	put(out + sources_offset(&h), files->sources, files->source_bytes);
 	memcpy(out, &h, sizeof(h));
 	h.sum = code_image_sum(out, h.size);
 	memcpy(out, &h, sizeof(h));
@@ -154,6 +161,11 @@ static spyre_status check_header(const struct code_image_header *h, const uint8_
 				   "its header has a program of %" PRIu64 " bytes at %" PRIu64
 				   ", which does not fit %zu bytes with tables up to %zu",
 				   h->image_bytes, h->image_offset, size, align(tables_bytes(h)));
+	if (sources_offset(h) > size || h->source_bytes > size - sources_offset(h) ||
+	    (!h->source_bytes && h->flags & CODE_IMAGE_SYMBOLS))
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "its header has %" PRIu64 " bytes of files from %zu on, of %zu bytes in all; a bundle with symbols has files",
+				   h->source_bytes, sources_offset(h), size);
 	if (!code_key_equal(h->sum, code_image_sum(data, size)))
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   "it is damaged: its %zu bytes do not match the sum in its header",
@@ -295,9 +307,6 @@ spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundl
 				   sizeof(h));
 	memcpy(&h, data, sizeof(h));
 	TRY(check_header(&h, data, size));
-	if (h.flags & CODE_IMAGE_SYMBOLS)
-		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "its bundle has symbols and is compiled for each of their values");
 	*key = h.key;
 	b->num_cores = h.num_cores;
 	b->lx_bytes = h.lx_bytes;
@@ -312,6 +321,10 @@ spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundl
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no memory for a program of %" PRIu64 " bytes", h.image_bytes);
 	memcpy(b->image, (const uint8_t *)data + h.image_offset, h.image_bytes);
+	if (h.flags & CODE_IMAGE_SYMBOLS) {
+		files->sources = (const uint8_t *)data + sources_offset(&h);
+		files->source_bytes = h.source_bytes;
+	}
 	status = take_tables((const uint8_t *)data + sizeof(h), &h, b, files);
 	if (status) {
 		spyre_bundle_fini(b);

@@ -26,10 +26,11 @@ struct code_image_header {
 	uint32_t num_args, num_operands, num_files, flags;
 	uint64_t pool_bytes;
 	uint64_t image_offset, image_bytes;
-	uint8_t reserved[24];		/* zero */
+	uint64_t source_bytes;		/* of the files of a bundle with symbols */
+	uint8_t reserved[16];		/* zero */
 };
 
-/* After the header: a name, then these tables, then the program image. */
+/* After the header: a name, then these tables, the program image, the files (packed_files.h). */
 struct code_image_arg {
 	uint32_t role, format, device_rank;
 	uint32_t table;			/* 1: a table, whose rows follow from a launch */
@@ -49,6 +50,9 @@ struct code_image_file {
 struct code_files {
 	struct code_image_file *list;
 	uint32_t num;
+	/* The packed files of a bundle with symbols, not owned; decoded ones are in the image. */
+	const uint8_t *sources;
+	size_t source_bytes;
 };
 
 /* Hash of the file, with the header's sum taken as 0. @size is at least a header. */
@@ -60,9 +64,9 @@ void *code_image_encode(const struct spyre_bundle *bundle, struct code_key key,
 
 /*
  * Reads bytes that may be damaged or hostile, so it checks every field; the card's
- * verifier checks the program itself. The caller frees files->list. Errors: PARSE,
- * UNSUPPORTED (another version, or a bundle with symbols), OUT_OF_HOST_MEMORY; their
- * texts speak of the bytes as "it".
+ * verifier checks the program itself. The caller frees files->list. Symbols are not
+ * decoded: such a bundle is compiled from files->sources. Errors: PARSE, UNSUPPORTED
+ * (another version), OUT_OF_HOST_MEMORY; their texts speak of the bytes as "it".
  */
 spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundle *bundle,
 			       struct code_key *key, struct code_files *files);

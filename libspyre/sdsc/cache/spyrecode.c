@@ -2,7 +2,7 @@
 /*
  * spyrecode.json: the job plans of a compiled bundle in the public form, every
  * number a decimal string. Addresses are those of segment 7: the correction
- * region, where the operand addresses are patched in, then the binary.
+ * region, where operand addresses and sizes of dimensions are patched in, then the binary.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +17,7 @@
 #define FLIT 128u
 #define FLIT_WORDS 16u
 #define POOL_SYMBOL SPYRE_MAX_OPERANDS	/* after all arguments */
+#define SIZE_SYMBOL (2 * SPYRE_MAX_OPERANDS + 1)	/* after the pool and all operands */
 
 struct plan {
 	yyjson_mut_doc *doc;
@@ -75,7 +76,30 @@ static uint32_t count_inputs(const struct spyre_bundle *b)
 	return count;
 }
 
-/* Operand i is word i of the region: value = base address + offset. */
+/* Adds word @word of the region: the value of symbol @symbol, that of input @base plus @offset. */
+static void put_word(struct plan *p, yyjson_mut_val *defs, yyjson_mut_val *rows, uint32_t word,
+		     int64_t symbol, int64_t base, uint64_t offset)
+{
+	yyjson_mut_val *def = yyjson_mut_arr_add_arr(p->doc, defs);
+	yyjson_mut_val *row = yyjson_mut_arr_add_arr(p->doc, rows);
+
+	put_cell(p, def, "V", symbol);
+	put_cell(p, def, "", -23);
+	put_cell(p, def, "V", base);
+	put_cell(p, def, "", (int64_t)offset);
+	put_cell(p, def, "", 1);
+	put_cell(p, row, "", symbol);
+	put_cell(p, row, "", -1);
+	put_cell(p, row, "", word / FLIT_WORDS);
+	put_cell(p, row, "", word % FLIT_WORDS);
+	put_cell(p, row, "", 0);
+	put_cell(p, row, "", 63);
+}
+
+/*
+ * Operand i is word i of the region: value = base address + offset. The values of the bundle's
+ * symbols follow; a launch passes them after the addresses, in the order of bundle.mlir.
+ */
 static void put_correction(struct plan *p, yyjson_mut_val *vdci)
 {
 	const struct spyre_bundle *b = p->bundle;
@@ -87,26 +111,20 @@ static void put_correction(struct plan *p, yyjson_mut_val *vdci)
 	for (uint32_t i = 0; i < b->num_args; i++)
 		if (is_used(b, i))
 			put_cell(p, inputs, "", -1 - (int64_t)i);
+	for (uint32_t k = 0; k < b->num_symbols; k++)
+		for (uint32_t i = 0; i < b->num_symbols; i++)
+			if (b->symbols[i].input == k)
+				put_cell(p, inputs, "", -1 - (int64_t)(SIZE_SYMBOL + i));
 	defs = yyjson_mut_obj_add_arr(p->doc, vdci, "variableDefs_");
 	ssi = yyjson_mut_obj_add_obj(p->doc, vdci, "ssi_");
 	rows = yyjson_mut_obj_add_arr(p->doc, ssi, "value_and_locs_");
-	for (uint32_t i = 0; i < b->num_operands; i++) {
-		int64_t symbol = -1 - (int64_t)(POOL_SYMBOL + 1 + i);
-		yyjson_mut_val *def = yyjson_mut_arr_add_arr(p->doc, defs);
-		yyjson_mut_val *row = yyjson_mut_arr_add_arr(p->doc, rows);
-
-		put_cell(p, def, "V", symbol);
-		put_cell(p, def, "", -23);
-		put_cell(p, def, "V", base_symbol(&b->operands[i]));
-		put_cell(p, def, "", (int64_t)b->operands[i].offset);
-		put_cell(p, def, "", 1);
-		put_cell(p, row, "", symbol);
-		put_cell(p, row, "", -1);
-		put_cell(p, row, "", i / FLIT_WORDS);
-		put_cell(p, row, "", i % FLIT_WORDS);
-		put_cell(p, row, "", 0);
-		put_cell(p, row, "", 63);
-	}
+	for (uint32_t i = 0; i < b->num_operands; i++)
+		put_word(p, defs, rows, i, -1 - (int64_t)(POOL_SYMBOL + 1 + i),
+			 base_symbol(&b->operands[i]), b->operands[i].offset);
+	for (uint32_t i = 0; i < b->num_symbols; i++)
+		put_word(p, defs, rows, b->num_operands + i,
+			 -1 - (int64_t)(SIZE_SYMBOL + BUNDLE_MAX_SYMBOLS + i),
+			 -1 - (int64_t)(SIZE_SYMBOL + i), 0);
 }
 
 static void put_host_compute(struct plan *p, yyjson_mut_val *list)
@@ -115,7 +133,7 @@ static void put_host_compute(struct plan *p, yyjson_mut_val *list)
 	yyjson_mut_val *c = add_command(p, list, "ComputeOnHost"), *shape, *hcm, *constants;
 
 	shape = yyjson_mut_obj_add_arr(p->doc, c, "ishape");
-	put_cell(p, shape, "", count_inputs(p->bundle));
+	put_cell(p, shape, "", count_inputs(p->bundle) + p->bundle->num_symbols);
 	shape = yyjson_mut_obj_add_arr(p->doc, c, "oshape");
 	put_cell(p, shape, "", (int64_t)(p->correction / sizeof(uint64_t)));
 	put_number(p, c, "size", p->correction);
@@ -160,7 +178,7 @@ char *spyrecode_text(const struct spyre_bundle *bundle, size_t binary, size_t *s
 
 	if (!p.doc)
 		return NULL;
-	p.num_flits = (bundle->num_operands + FLIT_WORDS - 1) / FLIT_WORDS;
+	p.num_flits = (bundle->num_operands + bundle->num_symbols + FLIT_WORDS - 1) / FLIT_WORDS;
 	p.correction = p.num_flits ? FLIT * (1 + p.num_flits) : 0;
 	root = yyjson_mut_obj(p.doc);
 	yyjson_mut_doc_set_root(p.doc, root);

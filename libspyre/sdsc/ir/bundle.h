@@ -26,6 +26,8 @@ struct spyre_bundle_operand {
 struct bundle_symbol {
 	char name[BUNDLE_SYMBOL_BYTES];
 	int64_t min, max;
+	int64_t granularity;	/* values are multiples of it */
+	uint32_t input;		/* place among the values that follow the addresses of a launch */
 };
 
 /* Properties of an argument from launch_spec.json that the SDSCs do not imply. */

@@ -20,6 +20,7 @@
 #define IR_SEGMENT_SHIFT 34
 #define IR_MAX_MEM (SPYRE_MAX_OPERANDS - 1)
 #define IR_SYMBOL_BYTES 32u
+#define IR_MAX_SIZE_PARAMS 8u
 #define IR_NO_DIM UINT32_MAX
 
 /* A value of bundle.mlir: base + constant + sum of per_iter[level] * iteration of the loop. */
@@ -28,6 +29,7 @@ enum ir_base {
 	IR_BASE_ARG,
 	IR_BASE_POOL,
 	IR_BASE_MEM,	/* allocation number `arg` of device_mem_allocate */
+	IR_BASE_SIZE,	/* no address: the size of a dimension, parameter number `arg` */
 };
 
 struct ir_value {
@@ -63,6 +65,14 @@ struct ir_mem {
 	uint32_t line;
 };
 
+/* A parameter of the function that is the size of a dimension: a multiple of granularity. */
+struct ir_size_param {
+	char name[IR_SYMBOL_BYTES];	/* of the symbol; that of the parameter if there is none */
+	bool named;			/* the name is the symbol's */
+	int64_t granularity, max;
+	uint32_t line;
+};
+
 struct ir_bundle {
 	struct ir_stmt *stmts;
 	uint32_t num_stmts;
@@ -70,6 +80,8 @@ struct ir_bundle {
 	bool has_pool;
 	uint32_t num_mem;
 	struct ir_mem mem[IR_MAX_MEM];
+	uint32_t num_size_params;
+	struct ir_size_param size_param[IR_MAX_SIZE_PARAMS];
 };
 
 /* A run of elements along a dim within a stick. */
@@ -122,6 +134,8 @@ struct ir_tensor {
 	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */
 	uint64_t stride[IR_MAX_DIMS];
 	uint64_t extent[IR_MAX_DIMS];	/* steps in memory */
+	/* Bytes from the start of a core's share for a launch's sizes to that for the maxima. */
+	uint64_t back[SPYRE_MAX_CORES];
 };
 
 struct ir_mask {
@@ -163,6 +177,13 @@ struct ir_sdsc {
 	/* Symbolic dims: sizes are those of the maximum. */
 	bool symbolic;
 	char symbol[IR_MAX_DIMS][IR_SYMBOL_BYTES];	/* "": a fixed dim */
+	/*
+	 * Dims whose size is a parameter of bundle.mlir: the id of the operand, else 0, and the
+	 * granularity of one core's share. Cores share the value evenly; any other symbol cuts
+	 * the shares of the maximum.
+	 */
+	int64_t size_id[IR_MAX_DIMS];
+	int64_t granularity[IR_MAX_DIMS];
 	uint32_t num_tensors;
 	struct ir_tensor tensor[IR_MAX_TENSORS];
 	uint32_t num_inputs;

@@ -166,6 +166,10 @@ spyre_status lower_value(struct lower *l, int64_t start, struct ir_value *value)
 		*value = symbol->value;
 		start = 0;
 	}
+	if (value->base == IR_BASE_SIZE)
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "bundle.mlir:%u: %s uses the size of a dimension as an address",
+				   l->stmt->line, l->sdsc->file);
 	/* A plain number is an address in the segment of its argument. */
 	if (value->base == IR_BASE_NONE) {
 		int64_t address;
@@ -204,6 +208,7 @@ static spyre_status resolve_hbm(struct lower *l, uint32_t tensor, uint32_t core,
 	struct ir_value value;
 
 	TRY(lower_value(l, s->tensor[tensor].start[core], &value));
+	value.constant -= (int64_t)s->tensor[tensor].back[core];
 	if (value.constant < 0 || value.constant % SPYRE_STICK_BYTES)
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   "%s: Tensor%u of core %u starts at byte %" PRId64 " of its argument; offsets are multiples of %u from 0 on",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/operations.h"
 
 /* Elements of the longest stick along a dim, 1 if no tensor has its sticks there. */
@@ -67,6 +68,61 @@ static spyre_status cut_contraction(struct lower *l, struct symbol_cut *cut, uin
 	return SPYRE_SUCCESS;
 }
 
+/* Masks what a reduction would read beyond the value. */
+static spyre_status add_mask(struct lower *l, struct symbol_cut *cut, uint32_t dim, int64_t value)
+{
+	if (cut->part.num_masks == IR_MAX_MASKS)
+		return lower_unsupported(l, "more than %u masks", IR_MAX_MASKS);
+	cut->part.mask[cut->part.num_masks++] =
+		(struct ir_mask){ dim, value, l->sdsc->size[dim] - value };
+	return SPYRE_SUCCESS;
+}
+
+/* Refuses values of which the cores cannot process equal shares. */
+static spyre_status check_even(struct lower *l, const struct symbol_cut *cut, uint32_t symbol,
+			       uint32_t dim, bool contracted)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	int64_t value = cut->values[symbol], slices = s->slices[dim];
+	int64_t granularity = s->granularity[dim] * slices;
+	uint32_t stick = stick_of(s, dim);
+
+	if (value < granularity || value % granularity)
+		return bad_value(l, cut, symbol, dim, granularity, "of that granularity");
+	if (slices > 1 && value / slices % stick)
+		return bad_value(l, cut, symbol, dim, slices * stick,
+				 "divided over cores in whole sticks");
+	if (contracted && value % stick)
+		return bad_value(l, cut, symbol, dim, stick, "contracted in whole sticks");
+	for (uint32_t i = 0; i < s->num_masks; i++)
+		if (slices > 1 && s->mask[i].dim == dim && s->mask[i].length)
+			return lower_unsupported(l, "coordinateMasking_ of %s, whose size is a parameter and divided over cores",
+						 s->dim[dim]);
+	return SPYRE_SUCCESS;
+}
+
+/* Cuts a dim whose size is a parameter: each core gets the same share of the value. */
+static spyre_status cut_evenly(struct lower *l, struct symbol_cut *cut, lower_rule_fn *rule,
+			       uint32_t symbol, uint32_t dim, double *ratio)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	bool reduced = !lower_varies(&s->tensor[s->output], dim);
+	int64_t value = cut->values[symbol], share = value / s->slices[dim];
+	uint32_t stick = stick_of(s, dim);
+
+	if (reduced && rule != lower_reduce && rule != lower_matmul)
+		return lower_unsupported(l, "symbolic dimension %s, which the output lacks",
+					 s->dim[dim]);
+	TRY(check_even(l, cut, symbol, dim, reduced && rule == lower_matmul));
+	cut->even[dim] = (share + stick - 1) / stick * stick;
+	if (cut->even[dim] > s->el[dim])
+		cut->even[dim] = s->el[dim];
+	if (!reduced || rule != lower_reduce)
+		return SPYRE_SUCCESS;
+	*ratio *= (double)cut->symbols->symbol[symbol].max / (double)value;
+	return cut->even[dim] > share ? add_mask(l, cut, dim, value) : SPYRE_SUCCESS;
+}
+
 static spyre_status cut_dim(struct lower *l, struct symbol_cut *cut, lower_rule_fn *rule,
 			    uint32_t symbol, uint32_t dim, double *ratio)
 {
@@ -75,6 +131,8 @@ static spyre_status cut_dim(struct lower *l, struct symbol_cut *cut, lower_rule_
 
 	if (value >= s->size[dim])
 		return SPYRE_SUCCESS;
+	if (s->granularity[dim])
+		return cut_evenly(l, cut, rule, symbol, dim, ratio);
 	cut->granule[dim] = stick_of(s, dim);
 	if (lower_varies(&s->tensor[s->output], dim)) {
 		cut->clip[dim] = value;
@@ -85,12 +143,8 @@ static spyre_status cut_dim(struct lower *l, struct symbol_cut *cut, lower_rule_
 	if (rule != lower_reduce)
 		return lower_unsupported(l, "symbolic dimension %s, which the output lacks",
 					 s->dim[dim]);
-	if (cut->part.num_masks == IR_MAX_MASKS)
-		return lower_unsupported(l, "more than %u masks", IR_MAX_MASKS);
-	cut->part.mask[cut->part.num_masks++] =
-		(struct ir_mask){ dim, value, s->size[dim] - value };
 	*ratio *= (double)cut->symbols->symbol[symbol].max / (double)value;
-	return SPYRE_SUCCESS;
+	return add_mask(l, cut, dim, value);
 }
 
 /* Elements of a core's share below the value, rounded up to whole sticks. */
@@ -99,6 +153,8 @@ static int64_t share(const struct symbol_cut *cut, const struct ir_sdsc *s, uint
 {
 	int64_t el = s->el[dim], left;
 
+	if (cut->even[dim])
+		return cut->even[dim];
 	if (!cut->clip[dim])
 		return el;
 	left = cut->clip[dim] - (int64_t)s->slice[core][dim] * el;
@@ -106,6 +162,22 @@ static int64_t share(const struct symbol_cut *cut, const struct ir_sdsc *s, uint
 		return 0;
 	left = (left + cut->granule[dim] - 1) / cut->granule[dim] * cut->granule[dim];
 	return left < el ? left : el;
+}
+
+/* Bytes by which even shares move the start of a core to the front. */
+static uint64_t back_of(const struct symbol_cut *cut, const struct ir_tensor *t, uint32_t core)
+{
+	const struct ir_sdsc *s = cut->whole;
+	uint64_t bits = 0;
+
+	for (uint32_t d = 0; d < s->num_dims; d++) {
+		uint64_t slice = s->slice[core][d];
+
+		if (cut->even[d])
+			bits += ir_bits(t, d, slice * (uint64_t)s->el[d]) -
+				ir_bits(t, d, slice * (uint64_t)cut->even[d]);
+	}
+	return bits / 8;
 }
 
 /* Restricts cut->part to the cores from @first on whose share equals that of @first. */
@@ -127,8 +199,10 @@ static bool take_group(struct symbol_cut *cut, uint32_t first)
 		cut->done |= 1u << c;
 		part->core[part->num_cores] = s->core[c];
 		memcpy(part->slice[part->num_cores], s->slice[c], sizeof(s->slice[c]));
-		for (uint32_t t = 0; t < s->num_tensors; t++)
+		for (uint32_t t = 0; t < s->num_tensors; t++) {
 			part->tensor[t].start[part->num_cores] = s->tensor[t].start[c];
+			part->tensor[t].back[part->num_cores] = back_of(cut, &s->tensor[t], c);
+		}
 		part->num_cores++;
 	}
 	for (uint32_t d = 0; d < s->num_dims; d++)

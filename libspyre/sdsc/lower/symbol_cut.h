@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An SDSC with symbolic dimensions, cut to the values that a launch binds. Cores
- * whose shares differ work in different phases, so an SDSC becomes several.
+ * whose shares differ work in different phases, so an SDSC becomes several. The value of
+ * a parameter of bundle.mlir is divided evenly instead, and the cores' starts move.
  * docs/bundles.md has the rules. Internal.
  */
 #ifndef SPYRE_SDSC_SYMBOL_CUT_H
@@ -15,6 +16,8 @@ struct symbol_cut {
 	int64_t values[BUNDLE_MAX_SYMBOLS];
 	/* Value of each dim that is cut, 0 for the others. */
 	int64_t clip[IR_MAX_DIMS];
+	/* Share of each core of a dim that the cores divide evenly, 0 for the others. */
+	int64_t even[IR_MAX_DIMS];
 	uint32_t granule[IR_MAX_DIMS];	/* a core's share is rounded up to these */
 	const struct ir_sdsc *whole;
 	struct ir_sdsc part;		/* of the cores with the same share */

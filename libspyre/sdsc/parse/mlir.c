@@ -21,7 +21,7 @@
 
 #define MAX_VALUES (1u << 20)
 #define MAX_STMTS SPYRE_MAX_STEPS
-#define ARG_TYPE "!sdscbundle.input_arg<index>"
+#define ARG_TYPE "!sdscbundle.input_arg<index"
 
 struct named {
 	struct name name;
@@ -388,17 +388,54 @@ static spyre_status param_value(struct parser *p, const struct name *key, struct
 	return SPYRE_SUCCESS;
 }
 
-/* Refuses parameters for the size of a dimension, which have a granularity and a maximum. */
-static spyre_status no_dimension(struct parser *p, const struct name *key)
+/*
+ * Parses the type of a parameter. That of an address is input_arg<index>; the size of a
+ * dimension also has a granularity and a maximum.
+ */
+static spyre_status param_type(struct parser *p, bool *is_size, struct ir_size_param *size)
 {
-	struct parser ahead = *p;
+	TRY(need(p, ":"));
+	TRY(need(p, ARG_TYPE));
+	*is_size = take(p, ",");
+	if (!*is_size)
+		return need(p, ">");
+	TRY(need(p, "granularity"));
+	TRY(need(p, "="));
+	TRY(number(p, &size->granularity));
+	TRY(need(p, ","));
+	TRY(need(p, "max_value"));
+	TRY(need(p, "="));
+	TRY(number(p, &size->max));
+	if (size->granularity < 1 || size->max < 1 || size->max % size->granularity)
+		return fail(p, "granularity %" PRId64 " and max_value %" PRId64 "; both start at 1, and max_value is a multiple of the other",
+			    size->granularity, size->max);
+	return need(p, ">");
+}
 
-	if (!take(&ahead, ":") || !take(&ahead, "!sdscbundle.input_arg<index") ||
-	    !take(&ahead, ","))
-		return SPYRE_SUCCESS;
-	return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-			   "%s:%u: %%%.*s is the size of a dimension; name symbols in symbolicDimInfo_ instead (docs/unsupported.md)",
-			   p->file, p->line, (int)key->len, key->text);
+/* Adds a parameter that is the size of a dimension. */
+static spyre_status size_param(struct parser *p, const struct name *key,
+			       struct ir_size_param *size, struct ir_value *out)
+{
+	static const char tail[] = "_base";
+	struct ir_bundle *bundle = p->bundle;
+	uint32_t len = key->len;
+
+	if (len > sizeof(tail) - 1 &&
+	    !memcmp(key->text + len - (sizeof(tail) - 1), tail, sizeof(tail) - 1))
+		len -= sizeof(tail) - 1;
+	if (len >= sizeof(size->name))
+		return fail(p, "name of more than %zu bytes for the size of a dimension",
+			    sizeof(size->name) - 1);
+	if (bundle->num_size_params == IR_MAX_SIZE_PARAMS)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s:%u: %%%.*s is one size of a dimension too many, a bundle has at most %u (docs/unsupported.md)",
+				   p->file, p->line, (int)key->len, key->text, IR_MAX_SIZE_PARAMS);
+	memcpy(size->name, key->text, len);
+	size->line = p->line;
+	out->base = IR_BASE_SIZE;
+	out->arg = bundle->num_size_params;
+	bundle->size_param[bundle->num_size_params++] = *size;
+	return SPYRE_SUCCESS;
 }
 
 static spyre_status parse_params(struct parser *p)
@@ -406,20 +443,23 @@ static spyre_status parse_params(struct parser *p)
 	uint32_t count = 0;
 
 	for (bool first = true; !take(p, ")"); first = false) {
+		struct ir_size_param size = { 0 };
 		struct ir_value value = { 0 };
 		struct name key;
+		bool is_size;
 
 		if (!first)
 			TRY(need(p, ","));
 		TRY(name(p, '%', &key));
-		TRY(no_dimension(p, &key));
-		TRY(param_value(p, &key, &value));
+		TRY(param_type(p, &is_size, &size));
+		TRY(is_size ? size_param(p, &key, &size, &value) : param_value(p, &key, &value));
+		/* A launch passes the values in the order of the parameters. */
+		if (!is_size && p->bundle->num_size_params)
+			return fail(p, "the sizes of dimensions must follow all addresses");
 		TRY(define(p, &key, &value));
 		/* The list may lack arguments that no SDSC uses. */
 		if (value.base == IR_BASE_ARG && value.arg >= count)
 			count = value.arg + 1;
-		TRY(need(p, ":"));
-		TRY(need(p, ARG_TYPE));
 	}
 	p->bundle->num_args = count;
 	return SPYRE_SUCCESS;
@@ -447,6 +487,28 @@ static spyre_status add_stmt(struct parser *p, const struct ir_stmt *stmt)
 	return SPYRE_SUCCESS;
 }
 
+/* Parses the operand of an input_arg_extract, whose type repeats that of the parameter. */
+static spyre_status parse_extract(struct parser *p, struct ir_value *value)
+{
+	struct ir_size_param size = { 0 };
+	bool is_size;
+
+	TRY(use(p, value));
+	TRY(param_type(p, &is_size, &size));
+	if (is_size != (value->base == IR_BASE_SIZE))
+		return fail(p, "the type differs from that of the parameter");
+	if (is_size) {
+		const struct ir_size_param *param = &p->bundle->size_param[value->arg];
+
+		if (size.granularity != param->granularity || size.max != param->max)
+			return fail(p, "granularity %" PRId64 " and max_value %" PRId64 ", in line %u they are %" PRId64 " and %" PRId64,
+				    size.granularity, size.max, param->line, param->granularity,
+				    param->max);
+	}
+	TRY(need(p, "->"));
+	return need(p, "index");
+}
+
 /* Parses %x = … */
 static spyre_status parse_assign(struct parser *p)
 {
@@ -456,11 +518,7 @@ static spyre_status parse_assign(struct parser *p)
 	TRY(name(p, '%', &key));
 	TRY(need(p, "="));
 	if (take(p, "sdscbundle.input_arg_extract value from")) {
-		TRY(use(p, &value));
-		TRY(need(p, ":"));
-		TRY(need(p, ARG_TYPE));
-		TRY(need(p, "->"));
-		TRY(need(p, "index"));
+		TRY(parse_extract(p, &value));
 	} else if (take(p, "arith.constant")) {
 		TRY(number(p, &value.constant));
 		TRY(need(p, ":"));

@@ -88,7 +88,7 @@ static spyre_status parse_sizes(struct ir_sdsc *s, const struct json *root,
 	if (product != (int64_t)s->num_cores)
 		return json_wrong(&slices, "slices that multiply to numCoresUsed_ %u",
 				  s->num_cores);
-	return ir_parse_symbolic(s, &el);
+	return ir_parse_symbolic(s, root, dsc, &el);
 }
 
 static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,

@@ -11,9 +11,12 @@
 #include "libspyre/sdsc/parse/bundle_file.h"
 #include "libspyre/sdsc/parse/mlir.h"
 #include "libspyre/sdsc/parse/sdsc_parse.h"
+#include "libspyre/sdsc/parse/size_params.h"
 
 struct reader {
-	const char *directory;
+	const char *directory;		/* NULL: the files are packed */
+	const uint8_t *packed;
+	size_t packed_bytes;
 	struct bundle_source *out;
 	void *by_name;			/* tree of units */
 	struct symbol_kinds kinds;	/* from symbol_kinds.json, else from the launch spec */
@@ -31,10 +34,25 @@ static spyre_status no_memory(void)
 	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to read a bundle");
 }
 
-static void note_key(struct reader *r, const char *file, const char *text, size_t size)
+/* Reads a file of the bundle, as bundle_file_load() does. */
+static spyre_status load(struct reader *r, const char *file, bool optional, char **text,
+			 size_t *size)
 {
-	if (r->out->keyed)
-		code_key_add(&r->out->key, file, text, size);
+	struct bundle_source *out = r->out;
+	spyre_status status;
+
+	if (!r->directory)
+		return packed_files_load(r->packed, r->packed_bytes, file, optional, text, size);
+	TRY(bundle_file_load(r->directory, file, optional, text, size));
+	if (!out->keyed)
+		return SPYRE_SUCCESS;
+	code_key_add(&out->key, file, *text, *size);
+	status = *text ? packed_files_add(&out->files, file, *text, *size) : SPYRE_SUCCESS;
+	if (status) {
+		free(*text);
+		*text = NULL;
+	}
+	return status;
 }
 
 static spyre_status parse_unit(struct reader *r, uint32_t stmt)
@@ -53,8 +71,7 @@ static spyre_status parse_unit(struct reader *r, uint32_t stmt)
 	if (*found != unit)
 		return SPYRE_SUCCESS;
 	out->num_units++;
-	TRY(bundle_file_load(r->directory, unit->file, false, &text, &size));
-	note_key(r, unit->file, text, size);
+	TRY(load(r, unit->file, false, &text, &size));
 	status = ir_parse_sdsc(unit->file, text, size, &unit->sdsc);
 	free(text);
 	return status;
@@ -84,8 +101,7 @@ static spyre_status read_mlir(struct reader *r)
 	char *text;
 	size_t size;
 
-	TRY(bundle_file_load(r->directory, "bundle.mlir", false, &text, &size));
-	note_key(r, "bundle.mlir", text, size);
+	TRY(load(r, "bundle.mlir", false, &text, &size));
 	status = ir_parse_mlir("bundle.mlir", text, size, &r->out->bundle);
 	free(text);
 	return status;
@@ -99,17 +115,15 @@ static spyre_status read_optional(struct reader *r)
 	char *text;
 	size_t size;
 
-	TRY(bundle_file_load(r->directory, "launch_spec.json", true, &text, &size));
-	note_key(r, "launch_spec.json", text, size);
+	TRY(load(r, "launch_spec.json", true, &text, &size));
 	status = text ? launch_spec_parse(text, size, &r->out->spec, &of_spec) : SPYRE_SUCCESS;
 	free(text);
 	if (!status)
-		status = bundle_file_load(r->directory, "symbol_kinds.json", true, &text, &size);
+		status = load(r, "symbol_kinds.json", true, &text, &size);
 	if (status) {
 		symbol_kinds_fini(&of_spec);
 		return status;
 	}
-	note_key(r, "symbol_kinds.json", text, size);
 	if (!text) {
 		r->kinds = of_spec;
 		return SPYRE_SUCCESS;
@@ -129,6 +143,10 @@ static spyre_status bind_kinds(struct reader *r)
 		if (out->bundle.stmts[i].kind == IR_STMT_EXECUTE)
 			status = symbol_kinds_bind(&r->kinds, &out->bundle, &out->bundle.stmts[i],
 						   bundle_source_sdsc(out, i));
+	for (uint32_t i = 0; i < out->bundle.num_stmts && !status; i++)
+		if (out->bundle.stmts[i].kind == IR_STMT_EXECUTE)
+			status = size_params_bind(&out->bundle, &out->bundle.stmts[i],
+						  &out->units[out->unit_of[i]].sdsc);
 	out->symbolic_args = out->bundle.num_args > 0;
 	for (uint32_t i = 0; i < out->bundle.num_stmts; i++)
 		out->symbolic_args |= out->bundle.stmts[i].num_symbols > 0;
@@ -139,13 +157,38 @@ static spyre_status collect_symbols(struct bundle_source *out)
 {
 	spyre_status status = symbols_from_spec(&out->symbols, &out->spec);
 
+	for (uint32_t i = 0; i < out->bundle.num_size_params && !status; i++)
+		status = symbols_add_param(&out->symbols, &out->bundle.size_param[i]);
 	for (uint32_t i = 0; i < out->num_units && !status; i++)
 		status = symbols_add(&out->symbols, &out->units[i].sdsc);
+	symbols_number(&out->symbols, &out->bundle);
 	return status;
 }
 
 static void keep(void *unused)
 {
+}
+
+static spyre_status read_all(struct reader *r)
+{
+	spyre_status status = read_mlir(r);
+
+	if (!status)
+		status = read_optional(r);
+	if (!status)
+		status = parse_units(r);
+	if (!status)
+		status = bind_kinds(r);
+	if (!status)
+		status = collect_symbols(r->out);
+	/* Only a bundle with symbols is compiled again. */
+	if (!r->out->symbols.num)
+		packed_files_fini(&r->out->files);
+	tdestroy(r->by_name, keep);
+	symbol_kinds_fini(&r->kinds);
+	if (status)
+		bundle_source_close(r->out);
+	return status;
 }
 
 spyre_status bundle_source_open(const char *directory, bool keyed, struct bundle_source *source)
@@ -159,21 +202,17 @@ spyre_status bundle_source_open(const char *directory, bool keyed, struct bundle
 	source->keyed = keyed;
 	if (keyed)
 		code_key_begin(&source->key);
-	status = read_mlir(&r);
-	if (!status)
-		status = read_optional(&r);
-	if (!status)
-		status = parse_units(&r);
-	if (!status)
-		status = bind_kinds(&r);
-	if (!status)
-		status = collect_symbols(source);
-	tdestroy(r.by_name, keep);
-	symbol_kinds_fini(&r.kinds);
-	if (!status)
-		return status;
-	bundle_source_close(source);
-	return spyre_error_prefix(status, "bundle %s", directory);
+	status = read_all(&r);
+	return status ? spyre_error_prefix(status, "bundle %s", directory) : status;
+}
+
+spyre_status bundle_source_open_packed(const uint8_t *data, size_t bytes,
+				       struct bundle_source *source)
+{
+	struct reader r = { .packed = data, .packed_bytes = bytes, .out = source };
+
+	memset(source, 0, sizeof(*source));
+	return read_all(&r);
 }
 
 void bundle_source_close(struct bundle_source *source)
@@ -181,6 +220,7 @@ void bundle_source_close(struct bundle_source *source)
 	ir_bundle_fini(&source->bundle);
 	free(source->units);
 	free(source->unit_of);
+	packed_files_fini(&source->files);
 	memset(source, 0, sizeof(*source));
 }
 

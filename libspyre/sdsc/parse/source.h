@@ -9,6 +9,7 @@
 #include "libspyre/sdsc/ir/ir.h"
 #include "libspyre/sdsc/parse/code_key.h"
 #include "libspyre/sdsc/parse/launch_spec.h"
+#include "libspyre/sdsc/parse/packed_files.h"
 #include "libspyre/sdsc/parse/symbol_kinds.h"
 #include "libspyre/sdsc/parse/symbols.h"
 
@@ -27,13 +28,17 @@ struct bundle_source {
 	uint32_t lx_kept;	/* spyre_kernel_options.lx_kept; set by the loader */
 	struct launch_spec spec;
 	struct symbols symbols;
-	/* Hash of all files, if the caller requested it. */
+	/* Hash of all files, and the files of a bundle with symbols, if the caller requested it. */
 	bool keyed;
 	struct code_key_state key;
+	struct packed_files files;
 };
 
 /* Reads and parses all files of a bundle; sets its key if @keyed. Errors as spyre_kernel_load(). */
 spyre_status bundle_source_open(const char *directory, bool keyed, struct bundle_source *source);
+/* Parses packed files. Errors as spyre_kernel_load_image(). */
+spyre_status bundle_source_open_packed(const uint8_t *data, size_t bytes,
+				       struct bundle_source *source);
 void bundle_source_close(struct bundle_source *source);
 
 /* The SDSC that statement @stmt executes. */

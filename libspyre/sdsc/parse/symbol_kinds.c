@@ -143,7 +143,8 @@ static const struct symbol_kind *find(const struct symbol_kinds *kinds, int64_t 
 static const char *base_name(enum ir_base base)
 {
 	return base == IR_BASE_ARG ? "argument" : base == IR_BASE_POOL ? "the pool, place" :
-	       base == IR_BASE_MEM ? "allocation" : "the fixed address";
+	       base == IR_BASE_MEM ? "allocation" :
+	       base == IR_BASE_SIZE ? "the size of a dimension, parameter" : "the fixed address";
 }
 
 static spyre_status check(const struct symbol_kinds *kinds, const struct ir_stmt *stmt,

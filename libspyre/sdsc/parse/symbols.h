@@ -21,8 +21,12 @@ struct symbols {
 
 /* Adds the symbols that the launch spec names, in its order. */
 spyre_status symbols_from_spec(struct symbols *symbols, const struct launch_spec *spec);
+/* Adds the symbol of a parameter of bundle.mlir; a range of the launch spec must lie within. */
+spyre_status symbols_add_param(struct symbols *symbols, const struct ir_size_param *param);
 /* Adds the symbols of an SDSC and checks that they fit its sizes. */
 spyre_status symbols_add(struct symbols *symbols, const struct ir_sdsc *sdsc);
+/* Numbers the values that a launch passes: parameters in their order, then other symbols. */
+void symbols_number(struct symbols *symbols, const struct ir_bundle *bundle);
 int symbols_find(const struct bundle_symbol *symbols, uint32_t num, const char *name);
 
 #endif /* SPYRE_SDSC_SYMBOLS_H */

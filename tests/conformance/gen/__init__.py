@@ -37,7 +37,7 @@ Tolerances are those of one rounding at the store unless a family says why not.
 import importlib
 
 MODULES = ["pointwise", "reduce", "matmul", "move", "chain", "loops", "edge", "quant", "packed",
-           "window", "places", "shuffle", "indirect", "padded", "kept"]
+           "window", "places", "shuffle", "indirect", "padded", "kept", "symbolic"]
 FAMILIES = {}
 
 

@@ -23,15 +23,19 @@ class Bundle:
     steps             Sdsc and Loop, in order
     reference         numpy expression over in0, in1, ...; "stored(x, format)" rounds
     allocate          bundle.mlir allocates the pool itself, instead of taking an address
+    sizes             {symbol: (granularity, maximum)}, sizes of dims that are parameters
+    numbers           along them, later cores have numbers in the place of addresses
     """
 
     def __init__(self, name, inputs, outputs, steps, reference, rtol=0.01, atol=0.01,
-                 pool=0, symbolic=True, september=False, extra=None, allocate=False):
+                 pool=0, symbolic=True, september=False, extra=None, allocate=False,
+                 sizes=None, numbers=False):
         self.name, self.inputs, self.outputs = name, list(inputs), list(outputs)
         self.steps, self.reference = list(steps), reference
         self.rtol, self.atol = rtol, atol
         self.pool, self.symbolic, self.september = pool, symbolic, september
         self.extra, self.allocate = extra or {}, allocate
+        self.sizes, self.numbers = sizes or {}, numbers
         for i, argument in enumerate(self.inputs + self.outputs):
             argument.index = i
 
@@ -105,7 +109,7 @@ class Writer:
         self.constants, self.named = [], set()
         self.parameters = []
         self.next_symbol, self.next_address, self.next_loop = 1, 0, 0
-        self.loops, self.bounds = {}, []
+        self.loops, self.bounds, self.size_names = {}, [], {}
         self._steps(bundle.steps, 2)
 
     def _parameter(self, name):
@@ -147,12 +151,40 @@ class Writer:
             fresh, number, ", ".join("%%i_%d" % i for i, _ in strides), name))
         return fresh
 
+    def _size(self, symbol, number, ordinal):
+        """SSA name of the size of a dim, after the SDSC that uses it first."""
+        return self.size_names.setdefault(symbol, "sym_%d_%d" % (number, ordinal))
+
+    def _size_type(self, symbol):
+        return TYPE[:-1] + ", granularity=%d, max_value=%d>" % self.bundle.sizes[symbol]
+
+    def _sizes(self, sdsc, number, symbols):
+        """{dim: (symbol id, granularity)} of an SDSC; a symbol has one id."""
+        own = {}
+        for dim, symbol in sdsc.sizes.items():
+            if symbol not in symbols:
+                symbols[symbol] = (-self.next_symbol, self._size(symbol, number, len(symbols) + 1))
+                self.next_symbol += 1
+            own[dim] = (symbols[symbol][0], self.bundle.sizes[symbol][0])
+        return own
+
+    def _number(self, operand, start):
+        """SSA name of a number instead of an address: the argument's plus the offset."""
+        name = "sym_%d" % self.next_symbol
+        self.constants.append("%%%s = arith.constant %d : index" % (
+            name, operand.where.index + start))
+        return name
+
     def _execute(self, sdsc, depth):
         number = len(self.files)
         symbols, lines, addresses = {}, [], []
+        sizes = self._sizes(sdsc, number, symbols)
         for operand in sdsc.operands:
             own = []
-            for start in sdsc.starts(operand):
+            starts = sdsc.starts(operand)
+            numbers = self.bundle.numbers and isinstance(operand.where, Argument) and any(
+                sdsc.slices[dim] > 1 and operand.scale.get(dim, -1) > 0 for dim in sizes)
+            for start in starts:
                 if operand.lx:
                     own.append(start)
                 elif not self.bundle.symbolic:
@@ -162,13 +194,14 @@ class Writer:
                     key = (operand.where if isinstance(operand.where, Argument) else "pool",
                            start, tuple(sorted((id(k), v) for k, v in operand.loop_stride.items())))
                     if key not in symbols:
-                        name = self._address(operand, start, lines)
+                        name = self._number(operand, start) if numbers and start != starts[0] \
+                            else self._address(operand, start, lines)
                         symbols[key] = (-self.next_symbol, name)
                         self.next_symbol += 1
                     own.append(symbols[key][0])
             addresses.append(own)
         file = "sdsc_%d.json" % number
-        self.files[file] = sdsc.file(number, addresses, self.bundle.september)
+        self.files[file] = sdsc.file(number, addresses, self.bundle.september, sizes)
         names = ", ".join("%" + name for _, name in symbols.values())
         ids = ", ".join(str(i) for i, _ in symbols.values())
         tail = ', "symbol_ids"=[%s]' % ids if self.bundle.symbolic else ""
@@ -194,10 +227,13 @@ class Writer:
             [name for name in self.parameters if name != "pool"]
         lines = ["#map_%d = affine_map<%s>" % (n, text) for text, n in self.maps.items()]
         lines.append("module {")
+        typed = [(name, name + "_base_addr", TYPE) for name in names] + \
+            [(name, name + "_base", self._size_type(symbol))
+             for symbol, name in self.size_names.items()]
         lines.append("\tfunc.func @sdsc_bundle(%s) {" % ", ".join(
-            "%%%s_base_addr: %s" % (name, TYPE) for name in names))
-        head = ["%%%s = sdscbundle.input_arg_extract value from %%%s_base_addr : %s -> index" %
-                (name, name, TYPE) for name in names]
+            "%%%s: %s" % (base, kind) for _, base, kind in typed))
+        head = ["%%%s = sdscbundle.input_arg_extract value from %%%s : %s -> index" % entry
+                for entry in typed]
         if self.bundle.pool and self.bundle.allocate:
             head.insert(0, "%%pool = sdscbundle.device_mem_allocate %d bytes : index" %
                         self.bundle.pool)

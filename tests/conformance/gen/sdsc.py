@@ -46,17 +46,18 @@ class Sdsc:
     cores       core ids, where they are not 0 .. n-1
     divisions   a Division per operand, of a shuffle
     tables      {operand: operand with the indices of its rows}, both by number
+    sizes       {dim: symbol}: dims whose size is a parameter; space has their maxima
     """
 
     def __init__(self, op, space, slices, operands, constants=(), masks=None,
                  accumulate=False, k_fast=False, names=None, cores=None, unit="sfp",
-                 labels=None, divisions=None, tables=None):
+                 labels=None, divisions=None, tables=None, sizes=None):
         self.op, self.space, self.operands = op, dict(space), list(operands)
         self.slices = {dim: slices.get(dim, 1) for dim in space}
         self.constants, self.masks = list(constants), masks or {}
         self.accumulate, self.k_fast = accumulate, k_fast
         self.names, self.unit, self.divisions = names, unit, divisions
-        self.tables = tables or {}
+        self.tables, self.sizes, self.size_ids = tables or {}, sizes or {}, {}
         self.indices = {index: table for table, index in self.tables.items()}
         self.label_order = labels or (PT_LABELS if unit == "pt" else LABELS)
         self.num_cores = 1
@@ -177,10 +178,13 @@ class Sdsc:
         share = {"name_": "core"}
         for dim in self.space:
             share[dim + "_"] = self.space[dim] // self.slices[dim]
-        if september:
+        if september or self.size_ids:
             for key in ("symbolicDimInfo_", "maxSymbolicVolume_", "coreletSplit_", "rowSplit_",
                         "peSfpSplit_", "paddingSizes_"):
                 share[key] = {}
+        for dim, (_, granularity) in self.size_ids.items():
+            share["symbolicDimInfo_"][dim] = {"maxSize_": share[dim + "_"],
+                                              "granularity_": granularity // self.slices[dim]}
         return share
 
     def _compute(self):
@@ -212,9 +216,10 @@ class Sdsc:
                         "scale_": [operand.scale[d] for d in infos[label]["layoutDimOrder_"]],
                         "wordLength": operand.word, "dataFormat_": operand.fmt,
                         "memOrg_": places})
+        mapping = {"dimToSymbolMapping_": {dim: [own] for dim, (own, _) in self.size_ids.items()}}
         return {"numCoresUsed_": self.num_cores, "numCoreletsUsed_": 1,
                 "coreIdsUsed_": self.cores, "N_": n, "coordinateMasking_": self.masks,
-                "maskingConstId_": 0 if self.masks else -1,
+                "maskingConstId_": 0 if self.masks else -1, **(mapping if self.size_ids else {}),
                 "dataStageParam_": {"0": {"ss_": self._share(september),
                                           "el_": self._share(september)}},
                 "primaryDsInfo_": infos,
@@ -224,8 +229,12 @@ class Sdsc:
                 "labeledDs_": lds, "constantInfo_": self._constants(),
                 "computeOp_": self._compute()}
 
-    def file(self, number, addresses, september):
-        """The file's contents; @addresses: per operand, a number or symbol id per core."""
+    def file(self, number, addresses, september, sizes=None):
+        """The file's contents; @addresses: per operand, a number or symbol id per core.
+
+        sizes   {dim: (symbol id, granularity)}
+        """
+        self.size_ids = sizes or {}
         root = {}
         if september:
             root["debug_handle_"] = {"id": str(7000000000000000000 + number), "source": None,
@@ -245,4 +254,8 @@ class Sdsc:
             "coreIdToWkSlice_": {str(c): self.place(i) for i, c in enumerate(self.cores)},
             "coreIdToDscSchedule": {str(c): [[-1, 0, 0, 0]] for c in self.cores},
             "dscs_": [{self.op: self._descriptor(addresses, september)}]})
+        if self.size_ids:
+            tags = {str(own): self.sizes[dim] for dim, (own, _) in self.size_ids.items()}
+            root.update({"datadscs_": [], "dimToSymbolMappingOpcodeCorrection_": {},
+                         "inputSymbolsAndTags_": tags, "symbolDefinitions_": {}})
         return {"%d_%s" % (number, self.op): root}
