@@ -163,7 +163,7 @@ private:
 	yyjson_val *step(const char *plan, std::size_t index, const char *command);
 	flex::CompositeAddress part(std::uint64_t dmva, std::uint64_t size) const;
 
-	std::size_t inputs_;
+	const std::size_t inputs_;
 	yyjson_doc *document_;
 	std::optional<flex::CompositeAddress> program_;
 };
@@ -188,13 +188,12 @@ flex::CompositeAddress Plan::part(std::uint64_t dmva, std::uint64_t size) const
 }
 
 Plan::Plan(const std::shared_ptr<flex::RuntimeContext> &runtime, const Bundle &bundle)
-    : inputs_(bundle.inputs)
+    : inputs_(bundle.inputs + (bundle.sized ? 1 : 0))
 {
 	const std::string json = bundle.read("spyrecode.json");
 	const flex::AllocationDirective directive(flex::PlacementPolicy::Bind, { 0 }, std::nullopt,
 						  flex::MemoryType::Program);
 
-	inputs_ = bundle.sized ? 4 : 3;
 	document_ = yyjson_read(json.data(), json.size(), 0);
 	ck_assert_ptr_nonnull(document_);
 	yyjson_val *properties = step("JobPreparationPlan", 0, "Allocate");
