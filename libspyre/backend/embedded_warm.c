@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Pages of LPDDR5 and LX are populated when first touched, and zeroing them takes longer than
- * many a kernel or copy. A submission therefore populates the pages of its operands before its job's
- * time limit starts, in granules of 2 MiB as the driver does. Allocated memory that no kernel
+ * many a kernel or copy. A submission therefore populates the pages of its operands before its
+ * job's time limit starts, in granules of 2 MiB as the driver does. Allocated memory that no job
  * uses stays unbacked.
  */
 #define _GNU_SOURCE

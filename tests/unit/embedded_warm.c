@@ -19,16 +19,20 @@
 
 enum spyre_stop __real_spyre_card_exec(struct spyre_exec *exec, struct spyre_worker *self);
 enum spyre_stop __wrap_spyre_card_exec(struct spyre_exec *exec, struct spyre_worker *self);
-enum spyre_stop __real_spyre_card_dma(struct spyre_host *host, void *job, struct spyre_worker *self,
+enum spyre_stop __real_spyre_card_dma(struct spyre_host *host, void *job,
+				      struct spyre_worker *self,
 				      const struct spyre_dma_desc *desc, u8 *device, u8 *host_mem,
 				      u64 host_bytes);
-enum spyre_stop __wrap_spyre_card_dma(struct spyre_host *host, void *job, struct spyre_worker *self,
+enum spyre_stop __wrap_spyre_card_dma(struct spyre_host *host, void *job,
+				      struct spyre_worker *self,
 				      const struct spyre_dma_desc *desc, u8 *device, u8 *host_mem,
 				      u64 host_bytes);
 enum spyre_stop __real_spyre_card_copy(struct spyre_host *host, void *job,
-				       struct spyre_worker *self, u8 *dst, const u8 *src, u64 bytes);
+				       struct spyre_worker *self, u8 *dst, const u8 *src,
+				       u64 bytes);
 enum spyre_stop __wrap_spyre_card_copy(struct spyre_host *host, void *job,
-				       struct spyre_worker *self, u8 *dst, const u8 *src, u64 bytes);
+				       struct spyre_worker *self, u8 *dst, const u8 *src,
+				       u64 bytes);
 enum spyre_stop __real_spyre_card_fill(struct spyre_host *host, void *job,
 				       struct spyre_worker *self, u8 *device, u64 bytes,
 				       const void *pattern, u32 pattern_bytes);
@@ -40,7 +44,7 @@ static struct {
 	uint32_t jobs;
 	uint64_t operand_pages, lx_pages;	/* pages missing when a job begins */
 	uint8_t *first;				/* operand 0 */
-	uint64_t tensor_bytes;			/* of the tensor that is copied to or from the host */
+	uint64_t tensor_bytes;			/* of the tensor that is copied */
 } seen;
 
 /* Counts pages of a range that are resident, or that are not. */
@@ -75,7 +79,8 @@ enum spyre_stop __wrap_spyre_card_exec(struct spyre_exec *exec, struct spyre_wor
 	return __real_spyre_card_exec(exec, self);
 }
 
-enum spyre_stop __wrap_spyre_card_dma(struct spyre_host *host, void *job, struct spyre_worker *self,
+enum spyre_stop __wrap_spyre_card_dma(struct spyre_host *host, void *job,
+				      struct spyre_worker *self,
 				      const struct spyre_dma_desc *desc, u8 *device, u8 *host_mem,
 				      u64 host_bytes)
 {
@@ -85,7 +90,8 @@ enum spyre_stop __wrap_spyre_card_dma(struct spyre_host *host, void *job, struct
 }
 
 enum spyre_stop __wrap_spyre_card_copy(struct spyre_host *host, void *job,
-				       struct spyre_worker *self, u8 *dst, const u8 *src, u64 bytes)
+				       struct spyre_worker *self, u8 *dst, const u8 *src,
+				       u64 bytes)
 {
 	seen.jobs++;
 	seen.operand_pages += count_pages(dst, bytes, false) + count_pages(src, bytes, false);
