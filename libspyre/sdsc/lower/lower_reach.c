@@ -84,24 +84,6 @@ static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
 	return tensor == s->output;
 }
 
-/* The extent that the step which wrote an input states, the last one before it. */
-static uint64_t from_writer(const struct search *x, const struct ir_tensor *t,
-			    const struct place *at)
-{
-	uint32_t first = x->stmt > MAX_DISTANCE ? x->stmt - MAX_DISTANCE : 0;
-
-	for (uint32_t i = x->stmt; i-- > first;) {
-		const struct ir_sdsc *s = sdsc_at(x, i);
-		struct place place;
-
-		if (!place_of(x, i, &s->tensor[s->output], 0, &place))
-			return 0;
-		if (same_place(&place, at))
-			return stated_extent(s, &s->tensor[s->output], t);
-	}
-	return 0;
-}
-
 /* First and last byte (exclusive) of a tensor over all cores; false if they are in two places. */
 static bool range_of(const struct search *x, uint32_t stmt, const struct ir_sdsc *s,
 		     const struct ir_tensor *t, struct place *base, int64_t *first, int64_t *end)
@@ -168,6 +150,74 @@ static bool read_in_parts(const struct search *x, const struct place *at, int64_
 			break;
 	}
 	return false;
+}
+
+/* True if a step behind @stmt reads the tensor that @stmt wrote at @place. */
+static bool read_later(const struct search *x, uint32_t stmt, const struct place *place)
+{
+	for (uint32_t i = stmt + 1; i < x->source->bundle.num_stmts; i++) {
+		const struct ir_sdsc *s = sdsc_at(x, i);
+		struct place other;
+
+		for (uint32_t k = 0; k < s->num_tensors; k++)
+			if (!is_output(s, k) && place_of(x, i, &s->tensor[k], 0, &other) &&
+			    same_place(&other, place))
+				return true;
+		if (place_of(x, i, &s->tensor[s->output], 0, &other) && same_place(&other, place))
+			return false;
+	}
+	return false;
+}
+
+/*
+ * True if a step before x->stmt writes bytes @first to @end, which x->stmt reads at @at, as
+ * another tensor that no step reads: the second half of the input, for example.
+ */
+static bool written_in_parts(const struct search *x, const struct place *at, int64_t first,
+			     int64_t end)
+{
+	uint32_t begin = x->stmt > MAX_DISTANCE ? x->stmt - MAX_DISTANCE : 0;
+
+	for (uint32_t i = begin; i < x->stmt; i++) {
+		const struct ir_sdsc *s = sdsc_at(x, i);
+		struct place place;
+		int64_t from, to;
+
+		if (range_of(x, i, s, &s->tensor[s->output], &place, &from, &to) &&
+		    place.lx == at->lx && place.value.base == at->value.base &&
+		    place.value.arg == at->value.arg && from < end && to > first &&
+		    !same_place(&place, at) && !read_later(x, i, &place))
+			return true;
+	}
+	return false;
+}
+
+/* The extent that the step which wrote an input states, the last one before it. */
+static uint64_t from_writer(const struct search *x, const struct ir_sdsc *own,
+			    const struct ir_tensor *t, const struct place *at)
+{
+	uint32_t begin = x->stmt > MAX_DISTANCE ? x->stmt - MAX_DISTANCE : 0;
+	uint64_t extent = 0;
+	int64_t first, end;
+	struct place base;
+
+	for (uint32_t i = x->stmt; i-- > begin;) {
+		const struct ir_sdsc *s = sdsc_at(x, i);
+		struct place place;
+
+		if (!place_of(x, i, &s->tensor[s->output], 0, &place))
+			return 0;
+		if (same_place(&place, at)) {
+			extent = stated_extent(s, &s->tensor[s->output], t);
+			break;
+		}
+	}
+	if (!extent || extent >= t->extent[t->stick])
+		return extent;
+	if (!range_of(x, x->stmt, own, t, &base, &first, &end))
+		return 0;
+	first += (int64_t)(extent * t->stride[t->stick]);
+	return written_in_parts(x, at, first, end) ? 0 : extent;
 }
 
 /* The longest extent that the steps which read an output state, up to the next that writes it. */
@@ -303,7 +353,7 @@ static void shorten_all(const struct search *x, struct ir_sdsc *s)
 
 		if (!is_padded(s, t) || !place_of(x, x->stmt, t, 0, &at) || has_layout(x, &at))
 			continue;
-		extent = is_output(s, i) ? from_readers(x, s, t, &at) : from_writer(x, t, &at);
+		extent = is_output(s, i) ? from_readers(x, s, t, &at) : from_writer(x, s, t, &at);
 		shorten(s, t, extent ? extent : from_allocation(x, s, t));
 	}
 }

@@ -100,3 +100,25 @@ def parted(rng, variant):
         text.append("-in0[:,%d:%d]" % (at, at + lanes))
     return Bundle(op, [x], outputs, steps, ",".join(text), 0, 0,
                   pool=rows * 128 * wide // lanes, september=chance(rng, 0.5))
+
+
+@family("joined", [("fp32todl16", "fp32", "fp16", "SEN169_FP16"),
+                   ("qfp8ch", "fp16", "fp8_e4m3", "SEN143_FP8")], fixed=2)
+def joined(rng, variant):
+    """A tensor whose sticks are written one by one, each as a tensor of its own, and read whole."""
+    op, dtype, narrow, stored = variant
+    wide, lanes = FORMATS[stored].lanes, FORMATS[HOSTS[dtype].device].lanes
+    rows = int(pick(rng, [1, 2, 5, 8]))
+    space, own, dims = {"mb": rows, "out": wide}, {"mb": rows, "out": lanes}, {0: "mb", 1: "out"}
+    made = Operand(Pool(0), HOSTS[dtype].device, ["mb", "out"], "out")
+    steps, inputs, text = [], [], []
+    for at in range(0, wide, lanes):
+        inputs.append(Argument((rows, lanes), dtype, None, [0, 1]))
+        steps.append(Sdsc("neg", own, {}, [inputs[-1].operand(dims, own),
+                                           made.moved(Pool(at // lanes * rows * 128))]))
+        text.append("-in%d" % (at // lanes))
+    out = Argument((rows, wide), narrow, None, [0, 1])
+    steps.append(Sdsc(op, space, {}, [made, out.operand(dims, space)]))
+    return Bundle(op, inputs, [out], steps,
+                  "stored(np.concatenate([%s], 1), %r)" % (", ".join(text), stored), 0, 0,
+                  pool=rows * 128 * wide // lanes, september=chance(rng, 0.5))
