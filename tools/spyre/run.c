@@ -123,6 +123,16 @@ static spyre_status place(struct run *run, struct tensor *tensor)
 	return spyre_copy_h2d_async(run->stream, tensor->address, &tensor->layout, host);
 }
 
+/* The cause of a cancellation is the copy before it that failed first. */
+static spyre_status place_or_cause(struct run *run, struct tensor *tensor)
+{
+	spyre_status status = place(run, tensor), first = SPYRE_SUCCESS;
+
+	if (status == SPYRE_ERROR_CANCELLED)
+		first = spyre_stream_synchronize(run->stream);
+	return first ? first : status;
+}
+
 static void sizes_text(char *text, size_t bytes, uint32_t rank, const int64_t *size)
 {
 	size_t used = 0;
@@ -263,7 +273,7 @@ int run_bundle(struct run *run, const struct run_options *options, struct tensor
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct tensor *tensor = &list->at[i];
 
-		status = place(run, tensor);
+		status = place_or_cause(run, tensor);
 		if (status)
 			return complain_status(status, "cannot copy %s %u to the card",
 					       tensor->output ? "output" : "input",
