@@ -423,7 +423,7 @@ static uint32_t pad_other(struct pad *p, uint32_t cores, uint32_t lx_bytes, uint
 	return abi_run(&p->q, &cb, 1) != 0;
 }
 
-/* What a program keeps is there for the next one, and for no other file. */
+/* Kept contents of LX are there for the next program of the file, and for no other file. */
 static void test_kept(void)
 {
 	const uint32_t kept = LX / 2;

@@ -313,7 +313,7 @@ static uint8_t *stored(int which, size_t *bytes)
 	return image;
 }
 
-/* What was compiled ahead of time with the option is not used without it, and not replaced. */
+/* A load without the option neither uses nor replaces a program compiled with it. */
 START_TEST(compiled)
 {
 	spyre_kernel_options options = { .struct_size = sizeof(options), .lx_kept = KEPT };

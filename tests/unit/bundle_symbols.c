@@ -552,7 +552,7 @@ START_TEST(param_threads)
 }
 END_TEST
 
-/* What the files say about the parameter, and what is wrong with it. */
+/* Faulty descriptions of the parameter, each with its error. */
 static const struct wrong_param {
 	const char *file, *from, *to;
 	spyre_status status;

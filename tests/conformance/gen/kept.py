@@ -10,7 +10,7 @@ from .frame import chance
 from .shuffle import Relayout
 from .tensors import Argument
 
-# What the public front-end plans of the 2 MiB by default, and less and more.
+# Of the 2 MiB: the default plan of the public front-end, less, and more.
 KEPT = [1625344, 1625344, 2031616, 1 << 20]
 
 
