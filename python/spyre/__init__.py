@@ -16,7 +16,16 @@ all functions, types and constants of the C library, including those that this m
 
 import numpy as np
 
-from ._library import ffi, lib
+try:
+    from ._library import ffi, lib
+except ImportError as error:
+    raise ImportError(
+        f"cannot load libspyre: {error}; install it (docs/install.md), run ldconfig, or name the folder "
+        "of libspyre.so.0 in LD_LIBRARY_PATH. A symbol that is missing in it means that it is older "
+        "than this package: install both from one version") from error
+
+# The version of the headers that the binding was built with; version() is that of the library in use.
+__version__ = f"{lib.SPYRE_VERSION_MAJOR}.{lib.SPYRE_VERSION_MINOR}.{lib.SPYRE_VERSION_PATCH}"
 
 _FORMATS = {
     "float16": lib.SPYRE_FORMAT_IEEE_FP16, "float32": lib.SPYRE_FORMAT_IEEE_FP32,
@@ -69,9 +78,19 @@ def _format(dtype):
     return _FORMATS[name]
 
 
+def _require(value, kind, name):
+    """Returns @value, an argument called @name; TypeError unless it is of this type."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is of type {type(value).__name__}: pass {kind.__name__}")
+    return value
+
+
 def _operand(shape, dtype):
     """Returns the spyre_sdsc_operand of a tensor: its shape and its layout in device memory."""
     operand = ffi.new("spyre_sdsc_operand *")
+    if len(shape) > len(operand.size):
+        raise ValueError(f"cannot use a tensor of {len(shape)} dimensions: a card takes up to "
+                         f"{len(operand.size)}")
     operand.rank = len(shape)
     operand.size[0:len(shape)] = shape
     _check(lib.spyre_layout_init(ffi.addressof(operand, "layout"), len(shape), operand.size,
@@ -105,6 +124,10 @@ def build(op, operands, directory, cores=0):
     directory: where the bundle is written; created if it does not exist.
     cores: number of cores to divide the operation over; 0 lets the planner choose.
     """
+    for i, operand in enumerate(operands):
+        if not (hasattr(operand, "shape") and hasattr(operand, "dtype")):
+            raise TypeError(f"operand {i} is of type {type(operand).__name__}: pass an array, or an "
+                            "object with shape and dtype")
     structs = [_operand(operand.shape, operand.dtype) for operand in operands]
     array = ffi.new("spyre_sdsc_operand[]", [struct[0] for struct in structs])
     _check(lib.spyre_sdsc_build(op.encode(), array, len(structs), cores, str(directory).encode()))
@@ -153,8 +176,8 @@ class Context:
         return _read("spyre_memory_info", lib.spyre_mem_info, self.pointer)
 
     def empty(self, shape, dtype=np.float16):
-        """Returns an Array of this shape, whose contents are not initialised."""
-        return Array(self, tuple(shape), dtype)
+        """Returns an Array of this shape, an int or a tuple, whose contents are not initialised."""
+        return Array(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype)
 
     def array(self, values):
         """Returns an Array with a copy of a numpy array."""
@@ -187,6 +210,15 @@ class Array:
     def __del__(self):
         if self.context._pointer is not None and self.address is not None:
             lib.spyre_mem_free(self.context._pointer, self.address)
+
+    def __repr__(self):
+        return f"spyre.Array(shape={self.shape}, dtype={self.dtype}, address={self.address:#x})"
+
+    def __array__(self, dtype=None, copy=None):
+        """Returns numpy(), for np.asarray() and numpy's functions."""
+        if copy is False:
+            raise ValueError("cannot make a numpy array without a copy: the values are on the card")
+        return self.numpy() if dtype is None else self.numpy().astype(dtype, copy=False)
 
     def _tensor(self, values):
         """Returns a spyre_host_tensor of @values, which must outlive it."""
@@ -229,6 +261,9 @@ class Kernel:
                      self.context.pointer and self._pointer)
 
     def __call__(self, *arrays):
+        for i, array in enumerate(arrays):
+            if _require(array, Array, f"argument {i}").context is not self.context:
+                raise ValueError(f"argument {i} is of another context: copy it with array.numpy()")
         args = ffi.new("spyre_arg[]", [(array.address, array.layout) for array in arrays])
         _check(lib.spyre_launch(self.context.stream, self._pointer, args, len(arrays)))
 
@@ -248,6 +283,8 @@ class Graph:
     def op(self, name, *inputs, out=None, **attributes):
         """Adds an operation that writes to the argument `out` or a new tensor; returns its number."""
         tensor = ffi.new("uint32_t *", lib.SPYRE_SDSC_NEW if out is None else out)
+        for i, tensor_number in enumerate(inputs):
+            _require(tensor_number, int, f"input {i}")
         names = [ffi.new("char[]", key.encode()) for key in attributes]
         values = ffi.new("spyre_sdsc_attribute[]", list(zip(names, attributes.values())))
         _check(lib.spyre_sdsc_graph_add_op(self._pointer, name.encode(), values, len(names),

@@ -2,6 +2,8 @@
 """The package "spyre" against the library that it was built with (make installcheck)."""
 
 import gc
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -21,6 +23,15 @@ class Test(unittest.TestCase):
         self.assertGreaterEqual(spyre.device_count(), 1)
         self.assertIn("matmul", spyre.operations())
         self.assertEqual(spyre.version()[0], spyre.lib.SPYRE_VERSION_MAJOR)
+        self.assertEqual(spyre.__version__, "{}.{}.{}".format(*spyre.version()))
+
+    def test_library_that_is_missing(self):
+        """The error says what to install or set."""
+        code = "import sys; sys.modules['spyre._library'] = None; import spyre"
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("ImportError: cannot load libspyre: ", run.stderr)
+        self.assertIn("LD_LIBRARY_PATH", run.stderr)
 
     def test_copies(self):
         """Each dtype comes back as it went, from any strides."""
@@ -33,6 +44,20 @@ class Test(unittest.TestCase):
                         array = card.array(view)
                         np.testing.assert_array_equal(array.numpy(), view)
                         self.assertEqual((array.shape, array.dtype), (view.shape, view.dtype))
+
+    def test_numpy_functions(self):
+        values = np.arange(6, dtype=np.float32).reshape(2, 3)
+        with spyre.Context() as card:
+            array = card.array(values)
+            np.testing.assert_array_equal(array, values)
+            self.assertEqual(np.asarray(array).dtype, np.float32)
+            self.assertEqual(np.asarray(array, np.float64).dtype, np.float64)
+            self.assertEqual(
+                repr(array),
+                f"spyre.Array(shape=(2, 3), dtype=float32, address={array.address:#x})")
+            with self.assertRaisesRegex(ValueError, "without a copy"):
+                array.__array__(copy=False)
+            self.assertEqual(card.empty(7).shape, (7,))
 
     def test_kernel(self):
         a = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -73,6 +98,22 @@ class Test(unittest.TestCase):
                 kernel(x)
             with self.assertRaisesRegex(ValueError, "shape"):
                 x.write(np.ones((2, 63), np.float16))
+
+    def test_arguments_of_the_wrong_type(self):
+        a = np.ones((2, 64), np.float16)
+        with self.assertRaisesRegex(TypeError, "operand 1 is of type list"):
+            spyre.build("neg", [a, [1]], self.folder / "x")
+        spyre.build("neg", [a, a], self.folder / "neg")
+        with spyre.Context() as card, spyre.Context() as other:
+            kernel, x = card.load(self.folder / "neg"), card.array(a)
+            with self.assertRaisesRegex(TypeError, "argument 1 is of type ndarray: pass Array"):
+                kernel(x, a)
+            with self.assertRaisesRegex(ValueError, "argument 1 is of another context"):
+                kernel(x, other.empty(a.shape))
+            with self.assertRaisesRegex(TypeError, "input 1 is of type Array: pass int"):
+                spyre.Graph().op("add", 0, x)
+            with self.assertRaisesRegex(ValueError, "99 dimensions"):
+                card.empty((1,) * 99)
 
     def test_lifetime(self):
         """Memory goes with its array; what outlives the card refuses, without a crash."""
