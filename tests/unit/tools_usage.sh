@@ -59,8 +59,11 @@ info_reports 2 '0, 9' 'cards     1' 'cannot show card 9 of SPYRE_DEVICES="0, 9"'
 info_reports 0 ' 0 ,0,embedded.0' 'cards     1' '' ''
 
 refused 2 "no command given"
-refused 2 "unknown command 'lunch'" lunch
-refused 2 "unknown command 'lunch'" help lunch
+refused 2 "unknown command 'lunch'; did you mean 'launch'?" lunch
+refused 2 "unknown command 'luanch'; did you mean 'launch'?" help luanch
+refused 2 "unknown command 'frobnicate'" frobnicate
+! grep -q "did you mean" "$work/err"
+report $? "no correction of a word that is far from every command" "$work/err"
 refused 2 "unknown option '--nope'" launch --nope
 refused 2 "option '--seed' requires a value" launch --seed
 refused 2 "no bundle directory" launch -i 4x4@fp16 -o 4x4@fp16

@@ -2,6 +2,7 @@
 /* The spyre command: dispatches to the subcommands and prints help. */
 #include "config.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,6 +25,53 @@ static const struct command *find_command(const char *name)
 		if (!strcmp(commands[i]->name, name))
 			return commands[i];
 	return NULL;
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The number of letters that are inserted, removed, replaced or exchanged between two words. */
+static size_t edit_distance(const char *typed, const char *name)
+{
+	const size_t n = strlen(typed), m = strlen(name);
+	size_t cost[16][16];
+
+	if (n > 15 || m > 15)
+		return SIZE_MAX;
+	for (size_t i = 0; i <= n; i++)
+		for (size_t j = 0; j <= m; j++) {
+			if (!i || !j) {
+				cost[i][j] = i + j;
+				continue;
+			}
+			cost[i][j] = least(cost[i - 1][j - 1] + (typed[i - 1] != name[j - 1]),
+					   1 + least(cost[i - 1][j], cost[i][j - 1]));
+			if (i > 1 && j > 1 && typed[i - 1] == name[j - 2] &&
+			    typed[i - 2] == name[j - 1])
+				cost[i][j] = least(cost[i][j], cost[i - 2][j - 2] + 1);
+		}
+	return cost[n][m];
+}
+
+/* Names the command that the user most likely meant, if one is at most two letters away. */
+static int unknown_command(const char *typed)
+{
+	const char *nearest = NULL;
+	size_t best = 3;
+
+	for (size_t i = 0; i < NUM_COMMANDS; i++) {
+		const size_t distance = edit_distance(typed, commands[i]->name);
+
+		if (distance < best && distance < strlen(typed)) {
+			best = distance;
+			nearest = commands[i]->name;
+		}
+	}
+	if (nearest)
+		return complain_usage("unknown command '%s'; did you mean '%s'?", typed, nearest);
+	return complain_usage("unknown command '%s'", typed);
 }
 
 static int print_help(void)
@@ -65,7 +113,7 @@ static int run_help(int argc, char **argv)
 		return print_help();
 	command = find_command(argv[1]);
 	if (!command)
-		return complain_usage("unknown command '%s'", argv[1]);
+		return unknown_command(argv[1]);
 	return print_command_help(command);
 }
 
@@ -107,6 +155,6 @@ int main(int argc, char **argv)
 		return run_help(argc - 1, argv + 1);
 	command = find_command(argv[1]);
 	if (!command)
-		return complain_usage("unknown command '%s'", argv[1]);
+		return unknown_command(argv[1]);
 	return run_command(command, argc - 1, argv + 1);
 }
