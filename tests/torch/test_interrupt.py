@@ -78,12 +78,14 @@ print("usable")
 def test_ctrl_c_ends_the_wait_for_memory():
     """An allocation for which the card has no room waits for the work whose memory it may take."""
     python_ok(SIGINT + """
-import os, threading
-# Products that take the card longer than the host takes to queue them.
+import os, threading, time
+# Products that take the card longer than the host takes to queue them, for a second or more.
 x = torch.ones(1024, 1024, device="spyre")
 (x @ x / 512).cpu()
+start = time.monotonic()
+(x @ x / 512 @ x / 512).cpu()
 y = x
-for _ in range(40):
+for _ in range(min(100, max(20, int(3 / (time.monotonic() - start))))):
     y = y @ x / 512
 threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
