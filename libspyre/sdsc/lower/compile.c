@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/lower/lower_apart.h"
 #include "libspyre/sdsc/lower/lower_fit.h"
 #include "libspyre/sdsc/lower/operations.h"
 #include "libspyre/sdsc/lower/resident.h"
@@ -149,19 +150,47 @@ static void note_name(struct compiler *c, const char *root)
 	snprintf(name + used, sizeof(c->out->name) - used, "%s%s", used ? "+" : "", root);
 }
 
-/* Lowers the current SDSC, in parts if bound values cut it. */
-static spyre_status lower_parts(struct compiler *c, struct lower *l)
+/* Lowers the groups of cores that bound values cut the current SDSC into. */
+static spyre_status lower_groups(struct compiler *c, struct lower *l, enum lower_pass pass)
 {
-	spyre_status status = SPYRE_SUCCESS;
+	spyre_status status = symbol_cut_begin(l, &c->source->symbols, c->values, &c->cut);
 
-	if (!c->fitted.symbolic)
-		return lower_sdsc(l);
-	TRY(symbol_cut_begin(l, &c->source->symbols, c->values, &c->cut));
 	l->sdsc = &c->cut.part;
+	l->pass = pass;
 	while (!status && symbol_cut_next(&c->cut))
 		status = lower_sdsc(l);
 	l->sdsc = &c->fitted;
+	l->pass = LOWER_ALL;
 	return status;
+}
+
+/* Sets *@clash if a group stores where a later one still has to read. */
+static spyre_status compare_groups(struct compiler *c, struct lower *l, bool *clash)
+{
+	struct apart_groups groups = { .num = 0 };
+	spyre_status status = symbol_cut_begin(l, &c->source->symbols, c->values, &c->cut);
+
+	*clash = false;
+	l->encoder->file = c->fitted.file;
+	l->sdsc = &c->cut.part;
+	while (!status && !*clash && symbol_cut_next(&c->cut))
+		status = apart_add_group(&groups, l, clash);
+	l->sdsc = &c->fitted;
+	return status;
+}
+
+/* Lowers the current SDSC, in parts if bound values cut it. */
+static spyre_status lower_parts(struct compiler *c, struct lower *l)
+{
+	bool clash;
+
+	if (!c->fitted.symbolic)
+		return lower_sdsc(l);
+	TRY(compare_groups(c, l, &clash));
+	if (!clash)
+		return lower_groups(c, l, LOWER_ALL);
+	TRY(lower_groups(c, l, LOWER_MAKE));
+	return lower_groups(c, l, LOWER_STORE);
 }
 
 static spyre_status lower_all(struct compiler *c)

@@ -51,6 +51,36 @@ static spyre_status find_end(struct lower *l, uint32_t tensor, uint32_t core, ui
 	return SPYRE_SUCCESS;
 }
 
+bool indirect_is_index(const struct ir_sdsc *s, uint32_t tensor)
+{
+	for (uint32_t i = 0; i < s->num_tensors; i++)
+		if (s->tensor[i].indexed && s->tensor[i].index == tensor)
+			return true;
+	return false;
+}
+
+spyre_status indirect_rows(struct lower *l, uint32_t table, uint32_t core,
+			   struct overlap_box *box)
+{
+	const struct encoder *e = l->encoder;
+	uint64_t row = l->sdsc->tensor[table].row, end, reach, more;
+
+	TRY(find_end(l, table, core, &end));
+	overlap_box(l, table, core, box);
+	if (!end || end > SPYRE_MAX_EXTENT)
+		end = SPYRE_MAX_EXTENT;
+	reach = box->at.offset + lower_box_bytes(l->sdsc, &l->sdsc->tensor[table]);
+	for (uint32_t i = 0; i < e->depth && reach < end; i++)
+		if (__builtin_mul_overflow(e->iters[i] - 1, box->at.per_iter[i], &more) ||
+		    __builtin_add_overflow(reach, more, &reach))
+			reach = end;
+	if (!row || reach >= end)	/* one row, or none, which the encoder refuses */
+		return SPYRE_SUCCESS;
+	box->dim[box->num_dims].stride = row;
+	box->dim[box->num_dims++].last = (end - reach) / row;
+	return SPYRE_SUCCESS;
+}
+
 /* Gathers rows of a table to @dense, or scatters them from there. */
 static spyre_status move_rows(struct lower *l, enum spyre_opcode opcode, uint32_t tensor,
 			      const struct stage_operand *dense, uint32_t core,
@@ -211,6 +241,43 @@ static spyre_status check_written(struct lower *l)
 	return SPYRE_SUCCESS;
 }
 
+static spyre_status refuse(const struct lower *l, uint32_t tensor, const char *remedy)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	return lower_unsupported(l, "Tensor%u, whose rows it stores, overlaps Tensor%u, which it still reads then; %s",
+				 s->output, tensor, remedy);
+}
+
+/*
+ * Refuses an output table that overlaps what is read while rows are stored: all inputs, or
+ * if these are all read before (@before), the table's own indices.
+ */
+static spyre_status check_rows_apart(struct lower *l, bool before, const char *remedy)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	struct overlap_box rows, read;
+
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		if (t == s->output || !lower_is_input(s, t) ||
+		    (before && t != s->tensor[s->output].index))
+			continue;
+		for (uint32_t o = 0; o < s->num_cores; o++) {
+			TRY(indirect_rows(l, s->output, o, &rows));
+			for (uint32_t i = 0; i < s->num_cores; i++) {
+				if (s->tensor[t].indexed)
+					TRY(indirect_rows(l, t, i, &read));
+				else
+					overlap_box(l, t, i, &read);
+				if (overlap_boxes(&rows, &read, l->encoder->iters,
+						  l->encoder->depth))
+					return refuse(l, t, remedy);
+			}
+		}
+	}
+	return SPYRE_SUCCESS;
+}
+
 /* An identity of one table: each row goes directly to its place. */
 static spyre_status move_directly(struct lower *l, uint32_t table, uint32_t other)
 {
@@ -220,6 +287,8 @@ static spyre_status move_directly(struct lower *l, uint32_t table, uint32_t othe
 	struct box box;
 
 	TRY(convert_check(l, scatter ? &as : &rows, scatter ? &rows : &as));
+	if (scatter)
+		TRY(check_rows_apart(l, false, "place them apart"));
 	as.format = rows.format;
 	box_share(s, &box);
 	for (uint32_t c = 0; c < s->num_cores; c++) {
@@ -263,5 +332,8 @@ spyre_status lower_indirect(struct lower *l, lower_rule_fn *rule, enum spyre_fun
 				move_directly(l, s->output, s->input[0]);
 	set_cuts(s, &blocks);
 	box_share(s, &box);
+	if (x.written)
+		TRY(check_rows_apart(l, need(l, &x, &box) <= SPYRE_LX_BYTES - l->scratch,
+				     "place them apart, or divide the work over more cores"));
 	return box_blocks(l, &blocks, &box);
 }
