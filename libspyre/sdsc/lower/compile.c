@@ -50,6 +50,7 @@ static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s: uses core %u, the card has %u; compile the bundle with SENCORES=%u (docs/unsupported.md)",
 				   s->file, s->core[s->num_cores - 1], c->max_cores, c->max_cores);
+	c->written.enabled = c->written.enabled || s->indirect;
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
 		const struct ir_tensor *tensor = &s->tensor[t];
 		uint64_t end = lower_box_bytes(s, tensor);
@@ -205,6 +206,8 @@ static spyre_status lower_all(struct compiler *c)
 		const struct ir_stmt *stmt = &bundle->stmts[i];
 
 		if (stmt->kind == IR_STMT_LOOP) {
+			if (!c->encoder.depth)
+				c->written.first_stmt = i;
 			TRY(encoder_loop(&c->encoder, stmt->count));
 			continue;
 		}
@@ -339,6 +342,7 @@ spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_
 	if (!c)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
 	c->source = source;
+	c->written.source = source;
 	c->values = values;
 	c->max_cores = max_cores;
 	c->out = bundle;

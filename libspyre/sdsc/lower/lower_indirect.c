@@ -33,7 +33,7 @@ static spyre_status find_end(struct lower *l, uint32_t tensor, uint32_t core, ui
 {
 	const struct address *at = l->address[tensor];
 	const struct spyre_bundle_operand *kind = &l->encoder->kind[at[core].operand];
-	uint64_t start = at[core].offset, bytes;
+	uint64_t start = at[core].offset;
 
 	*end = 0;
 	if (kind->kind == SPYRE_OPERAND_ARG)
@@ -41,11 +41,10 @@ static spyre_status find_end(struct lower *l, uint32_t tensor, uint32_t core, ui
 	for (uint32_t c = 0; c < l->sdsc->num_cores; c++)
 		if (at[c].operand == at[core].operand && at[c].offset < start)
 			start = at[c].offset;
-	if (written_find(l->written, at[core].operand, start, &bytes))
-		*end = start + bytes;
-	else if (kind->arg)
+	TRY(written_table(l->written, l, tensor, at[core].operand, start, end));
+	if (!*end && kind->arg)
 		*end = l->bundle->mem[kind->arg - 1].bytes;
-	else
+	if (!*end)
 		return lower_unsupported(l, "Tensor%u is a table in the pool that no earlier SDSC writes, so that its number of rows is unknown",
 					 tensor);
 	return SPYRE_SUCCESS;
