@@ -321,6 +321,7 @@ static spyre_status compile(struct compiler *c)
 	c->out->num_cores = c->encoder.num_cores;
 	c->out->lx_bytes = c->encoder.lx_bytes;
 	c->out->lx_kept = encoder_lx_kept(&c->encoder);
+	c->out->lx_asked = c->source->lx_kept;
 	return SPYRE_SUCCESS;
 }
 
