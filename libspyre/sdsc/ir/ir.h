@@ -159,6 +159,7 @@ struct ir_axis {
 	int64_t stride, dilation;
 	int64_t before, after;		/* padding */
 	int64_t size;			/* of the input, without padding */
+	bool stated;			/* the file states the rows in memory: the public form */
 };
 
 /* One SDSC file. */

@@ -8,6 +8,7 @@
 #include "libspyre/sdsc/lower/lower_apart.h"
 #include "libspyre/sdsc/lower/lower_indirect.h"
 #include "libspyre/sdsc/lower/rules.h"
+#include "libspyre/sdsc/lower/window.h"
 
 static const struct {
 	const char *name;
@@ -158,6 +159,8 @@ spyre_status lower_sdsc(struct lower *l)
 							 (spyre_format)s->tensor[t].format));
 		TRY(lower_resolve(l, t));
 	}
+	if (s->has_window)
+		TRY(window_check_starts(l));
 	/* lower_indirect() and lower_shuffle() have rules of their own for what overlaps. */
 	if (!clash && !s->tensor[s->output].indexed && operations[i].lower != lower_shuffle)
 		TRY(lower_clashes(l, operations[i].lower, &clash));
