@@ -155,19 +155,8 @@ static void cut(struct lower *l, struct indirect *x, const struct box *box)
 {
 	const struct ir_sdsc *s = l->sdsc;
 
-	x->inner = *l;
-	x->part = *s;
+	box_narrow(l, box, &x->inner, &x->part);
 	x->part.indirect = false;
-	memcpy(x->part.el, box->len, sizeof(x->part.el));
-	for (uint32_t t = 0; t < s->num_tensors; t++) {
-		uint64_t bytes = 0;
-
-		for (uint32_t d = 0; d < s->num_dims; d++)
-			bytes += ir_bits(&s->tensor[t], d, (uint64_t)box->start[d]) / 8;
-		for (uint32_t c = 0; c < s->num_cores; c++)
-			x->inner.address[t][c].offset += bytes;
-	}
-	x->inner.sdsc = &x->part;
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
 		uint64_t bytes;
 
@@ -210,18 +199,6 @@ static spyre_status emit(struct lower *l, void *arg, const struct box *box)
 		TRY(move_rows(l, SPYRE_OP_SCATTER, s->output, &tile, c, box));
 	}
 	return SPYRE_SUCCESS;
-}
-
-/* Parts end at whole sticks, and only along dims that can be cut without another result. */
-static void set_cuts(const struct ir_sdsc *s, struct blocks *blocks)
-{
-	const struct ir_tensor *out = &s->tensor[s->output];
-
-	for (uint32_t d = 0; d < s->num_dims; d++)
-		if (lower_varies(out, d) || (out->indexed >> d & 1))
-			blocks->align[d] = ir_longest_stick(s, d);
-	for (uint32_t i = 0; i < s->num_masks; i++)
-		blocks->align[s->mask[i].dim] = 0;
 }
 
 /*
@@ -329,7 +306,7 @@ spyre_status lower_indirect(struct lower *l, lower_rule_fn *rule, enum spyre_fun
 	if (is_move(l, &x))
 		return x.read ? move_directly(l, s->input[0], s->output) :
 				move_directly(l, s->output, s->input[0]);
-	set_cuts(s, &blocks);
+	box_align(s, blocks.align);
 	box_share(s, &box);
 	if (x.written)
 		TRY(check_rows_apart(l, need(l, &x, &box) <= SPYRE_LX_BYTES - l->scratch,
