@@ -120,7 +120,9 @@ static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *nam
 	for (uint32_t i = 0; i < kernel->bundle.num_args; i++)
 		kernel->has_tables |= kernel->bundle.table[i];
 	/* The card keeps a copy of the image. */
-	if (!kernel->has_tables) {
+	if (kernel->has_tables) {
+		rows_get_width(kernel->bundle.image, &kernel->bundle, kernel->width);
+	} else {
 		free(kernel->bundle.image);
 		kernel->bundle.image = NULL;
 	}

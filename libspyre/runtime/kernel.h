@@ -4,6 +4,7 @@
 #define SPYRE_RUNTIME_KERNEL_H
 
 #include "libspyre/runtime/stream.h"
+#include "libspyre/sdsc/lower/rows.h"
 #include "libspyre/sdsc/parse/source.h"
 
 /* The sizes that a program is made for: values of the symbols, bytes of the tables by argument. */
@@ -37,6 +38,7 @@ struct spyre_kernel {
 	/* The image is freed once the card has a copy, unless there are tables. */
 	struct spyre_bundle bundle;
 	bool has_tables;
+	struct rows_width width[SPYRE_MAX_OPERANDS];	/* of the tables, by argument */
 	size_t image_bytes;
 	struct spyre_program_handle *program;	/* for the symbols' maxima and tables of one row */
 	/* Memory for intermediates, most recently used first; protected by the lock. */

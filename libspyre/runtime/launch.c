@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Launching a kernel: all checks come before anything is queued. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/sizes.h"
 #include "libspyre/runtime/kernel.h"
+#include "libspyre/runtime/table.h"
 #include "libspyre/sdsc/parse/symbols.h"
-
-/* Writes "[4, 2, 64]". */
-static const char *sizes_text(char *text, size_t bytes, const int64_t *size, uint32_t rank)
-{
-	size_t at = snprintf(text, bytes, "[");
-
-	for (uint32_t i = 0; i < rank && at < bytes; i++)
-		at += snprintf(text + at, bytes - at, "%s%" PRId64, i ? ", " : "", size[i]);
-	if (at < bytes)
-		snprintf(text + at, bytes - at, "]");
-	return text;
-}
 
 /* Front-ends copy 32-bit integers by kernels of fp32 and name indices unsigned. */
 static bool same_format(spyre_format want, spyre_format has)
@@ -112,26 +100,6 @@ static spyre_status check_arg(const struct spyre_kernel *kernel, uint32_t index,
 				     " is not 128-byte aligned", kernel->bundle.name, index,
 				     arg->address);
 	return status;
-}
-
-/* Gets the bytes of a table: those of its layout, or the memory from its address on. */
-static spyre_status table_bytes(struct spyre_kernel *kernel, uint32_t index,
-				const spyre_launch_arg *arg, uint64_t *bytes)
-{
-	spyre_pointer_info info = { .struct_size = sizeof(info) };
-	uint64_t least = kernel->bundle.args[index].bytes;
-
-	if (arg->layout) {
-		*bytes = spyre_layout_bytes(arg->layout);
-		if (*bytes >= least)
-			return SPYRE_SUCCESS;
-		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
-				   "kernel \"%s\", argument %u: the first row of the table ends at byte %" PRIu64 ", the layout has %" PRIu64 " bytes",
-				   kernel->bundle.name, index, least, *bytes);
-	}
-	TRY(spyre_pointer_query(kernel->context, arg->address, &info));
-	*bytes = info.size - info.offset;
-	return SPYRE_SUCCESS;
 }
 
 static spyre_status check_args(struct spyre_kernel *kernel, const spyre_launch_arg *args,

@@ -112,6 +112,7 @@ static spyre_status compile_packed(const struct code_files *files, uint32_t max_
 				   struct spyre_bundle *bundle, struct bundle_source **out)
 {
 	struct bundle_source *source = malloc(sizeof(*source));
+	uint32_t lx_kept = bundle->lx_asked;
 	spyre_status status;
 
 	spyre_bundle_fini(bundle);
@@ -119,6 +120,7 @@ static spyre_status compile_packed(const struct code_files *files, uint32_t max_
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
 	status = bundle_source_open_packed(files->sources, files->source_bytes, source);
 	if (!status) {
+		source->lx_kept = lx_kept;
 		status = spyre_bundle_lower(source, NULL, max_cores, bundle);
 		if (status)
 			bundle_source_close(source);

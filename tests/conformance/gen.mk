@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # The generator of bundles; each line is one module.
 EXTRA_DIST += tests/conformance/gen/__init__.py tests/conformance/gen/__main__.py
-EXTRA_DIST += tests/conformance/gen/bundle.py
+EXTRA_DIST += tests/conformance/gen/apart.py tests/conformance/gen/bundle.py
 EXTRA_DIST += tests/conformance/gen/divide.py
 EXTRA_DIST += tests/conformance/gen/formats.py
 EXTRA_DIST += tests/conformance/gen/frame.py

@@ -45,6 +45,16 @@ tests_unit_embedded_index_SOURCES = tests/unit/embedded_index.c tests/unit/model
 	tests/unit/model_build.h
 tests_unit_embedded_index_CFLAGS = $(bundle_test_cflags)
 tests_unit_embedded_index_LDADD = $(bundle_test_libs)
+check_PROGRAMS += tests/unit/bundle_apart
+TESTS += tests/unit/bundle_apart
+tests_unit_bundle_apart_SOURCES = tests/unit/bundle_apart.c $(bundle_test_common)
+tests_unit_bundle_apart_CFLAGS = $(bundle_test_cflags)
+tests_unit_bundle_apart_LDADD = $(bundle_test_libs)
+check_PROGRAMS += tests/unit/bundle_tables
+TESTS += tests/unit/bundle_tables
+tests_unit_bundle_tables_SOURCES = tests/unit/bundle_tables.c $(bundle_test_common)
+tests_unit_bundle_tables_CFLAGS = $(bundle_test_cflags)
+tests_unit_bundle_tables_LDADD = $(bundle_test_libs)
 check_PROGRAMS += tests/unit/bundle_reach
 TESTS += tests/unit/bundle_reach
 tests_unit_bundle_reach_SOURCES = tests/unit/bundle_reach.c $(bundle_test_common)

@@ -194,6 +194,8 @@ START_TEST(hostile)
 		{ offsetof(struct code_image_header, image_offset) + 4, 0xffffffff },
 		{ offsetof(struct code_image_header, image_bytes), 8 },
 		{ offsetof(struct code_image_header, image_bytes) + 4, 0xffffffff },
+		{ offsetof(struct code_image_header, lx_kept), 100 },
+		{ offsetof(struct code_image_header, lx_kept), (2 << 20) + 128 },
 		{ offsetof(struct code_image_header, reserved), 1 },
 		{ offsetof(struct code_image_header, program_version), 1 },
 		{ name + 124, 0xffffffff },

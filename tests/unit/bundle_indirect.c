@@ -238,6 +238,56 @@ START_TEST(wrong_tables)
 }
 END_TEST
 
+/* Layouts of a table of 64 or 128 columns, by the sizes and strides of their dims. */
+static const struct {
+	uint32_t columns, rank;
+	int64_t size[4], stride[4];
+	const char *text;		/* NULL: accepted */
+} widths[] = {
+	{ 128, 3, { 8, 2, 64 }, { 128, 64, 1 }, NULL },
+	{ 128, 3, { 1, 2, 64 }, { -1, 64, 1 }, NULL },
+	{ 128, 4, { 2, 4, 2, 64 }, { 512, 128, 64, 1 }, NULL },
+	{ 128, 3, { 8, 4, 64 }, { 256, 64, 1 },
+	  "the bundle has a table with rows of 256 bytes, the layout [8, 4, 64] has rows of 512; pass a layout whose outermost dimension is that of the rows" },
+	{ 128, 3, { 8, 1, 64 }, { 64, -1, 1 }, "the layout [8, 1, 64] has rows of 128" },
+	{ 128, 3, { 3, 3, 64 }, { 192, 64, 1 }, "rows of 256 bytes, the layout [3, 3, 64] has rows of 384" },
+	/* Sticks outside of the rows. */
+	{ 128, 3, { 2, 8, 64 }, { 64, 128, 1 }, "the layout [2, 8, 64] has rows of 1024" },
+	{ 128, 3, { 2, 2, 64 }, { 64, 128, 1 },
+	  "rows of 256 bytes, the layout [2, 2, 64] has the sticks of a row in dimension 0, outside of 256 bytes" },
+	{ 64, 3, { 8, 1, 64 }, { 64, -1, 1 }, NULL },
+	{ 64, 3, { 8, 1, 64 }, { 64, 64, 1 }, NULL },
+	{ 64, 2, { 8, 64 }, { 64, 1 }, NULL },
+	{ 64, 3, { 8, 2, 64 }, { 128, 64, 1 }, "the layout [8, 2, 64] has rows of 256" },
+	{ 64, 4, { 2, 1, 4, 64 }, { 256, -1, 64, 1 }, "the layout [2, 1, 4, 64] has rows of 512" },
+};
+
+/* Rows of another width than the program gathers would be those of other indices. */
+START_TEST(row_widths)
+{
+	const uint32_t zero[POINTS] = { 0 };
+	spyre_layout layout;
+	spyre_arg args[3] = { { indices, NULL }, { rows, &layout }, { out, NULL } };
+
+	files_copy(folder, "gather");
+	for (int i = 0; i < 3 && widths[_i].columns == 64; i++)
+		files_edit(folder, "sdsc_0.json", "\"out_\": 128", "\"out_\": 64");
+	load();
+	set_indices(zero);
+	ck_ok(spyre_layout_init_explicit(&layout, widths[_i].rank, widths[_i].size,
+					 widths[_i].stride, SPYRE_FORMAT_SEN169_FP16,
+					 SPYRE_EA_STANDARD));
+	if (!widths[_i].text) {
+		ck_ok(spyre_launch(stream, kernel, args, 3));
+		ck_ok(spyre_stream_synchronize(stream));
+		return;
+	}
+	ck_status(spyre_launch(stream, kernel, args, 3), SPYRE_ERROR_ARGUMENT_MISMATCH);
+	ck_mentions("argument 1: ");
+	ck_mentions(widths[_i].text);
+}
+END_TEST
+
 static const struct {
 	const char *from, *to, *text;
 	spyre_status status;
@@ -365,6 +415,7 @@ int main(void)
 	tcase_add_loop_test(tcase, bad_index, 0, 5);
 	tcase_add_test(tcase, bad_scatter);
 	tcase_add_test(tcase, wrong_tables);
+	tcase_add_loop_test(tcase, row_widths, 0, sizeof(widths) / sizeof(widths[0]));
 	tcase_add_loop_test(tcase, malformed, 0, sizeof(edits) / sizeof(edits[0]));
 	tcase_add_test(tcase, inner_rows);
 	tcase_add_test(tcase, divided_rows);

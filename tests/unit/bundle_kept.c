@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "bundle_files.h"
+#include "libspyre/sdsc/load.h"
 #include "runtime_check.h"
 
 #define ARGS 4u
@@ -365,6 +366,100 @@ START_TEST(from_image)
 }
 END_TEST
 
+/* Launches a kernel with the rows of its tensors as symbol s0. */
+static void launch_rows(spyre_kernel *kernel, const struct tensors *t, int64_t rows)
+{
+	const spyre_binding binding = { "s0", rows };
+	spyre_launch_arg args[ARGS] = { 0 };
+	spyre_launch_params params = { .struct_size = sizeof(params), .args = args,
+				       .num_args = ARGS, .bindings = &binding,
+				       .num_bindings = 1 };
+
+	for (uint32_t i = 0; i < ARGS; i++)
+		args[i].address = t->arg[i].address;
+	ck_ok(spyre_launch_ex(stream, kernel, &params));
+	ck_ok(spyre_stream_synchronize(stream));
+}
+
+/* Compiles a bundle and loads its image; what it keeps at most is that of its maxima. */
+static spyre_kernel *through_image(int which, uint32_t lx_kept, uint32_t want)
+{
+	spyre_kernel_options options = { .struct_size = sizeof(options), .lx_kept = lx_kept };
+	spyre_kernel_info info = { .struct_size = sizeof(info) };
+	spyre_kernel *kernel;
+	uint8_t *image;
+	size_t bytes;
+
+	ck_ok(spyre_kernel_compile_ex(folder[which], NULL, &options, &info));
+	ck_assert_uint_eq(info.lx_kept, want);
+	image = stored(which, &bytes);
+	ck_ok(spyre_kernel_load_image(context, image, bytes, &kernel));
+	free(image);
+	ck_ok(spyre_kernel_get_info(kernel, &info));
+	ck_assert_uint_eq(info.lx_kept, want);
+	return kernel;
+}
+
+static void make_symbolic(void)
+{
+	for (int i = 1; i < 3; i++)
+		files_edit(folder[i], i == 1 ? "sdsc_0.json" : "sdsc_1.json", "\"el_\": {",
+			   "\"el_\": {\"symbolicDimInfo_\": {\"mb\": \"s0\"},");
+}
+
+/* Images of bundles with symbols are compiled again, for each value, and keep as much. */
+START_TEST(symbols_from_image)
+{
+	struct tensors t = make_tensors(context, 8);
+	uint8_t *want = whole(context, &t), *got;
+	spyre_kernel *producer, *consumer;
+
+	make_symbolic();
+	producer = through_image(1, KEPT, SHARE);
+	consumer = through_image(2, KEPT, SHARE);
+	for (int64_t rows = 512; rows > 0; rows -= 171) {
+		clear_output(context, &t);
+		launch_rows(producer, &t, rows);
+		launch_rows(consumer, &t, rows);
+		got = output(context, &t);
+		for (uint32_t column = 0; column < 1024 / 64; column++)
+			ck_assert_mem_eq(got + column * 512 * 128, want + column * 512 * 128,
+					 (size_t)rows * 128);
+		free(got);
+	}
+	ck_ok(spyre_kernel_unload(producer));
+	ck_ok(spyre_kernel_unload(consumer));
+	free(want);
+	free_tensors(context, &t);
+}
+END_TEST
+
+/*
+ * An image has what was asked for, not only what the program for the maxima uses of it: a program
+ * for other values may need LX for intermediate results, behind all that is kept.
+ */
+START_TEST(asked_in_image)
+{
+	const spyre_kernel_options options = { .struct_size = sizeof(options), .lx_kept = KEPT };
+	struct bundle_source *source;
+	struct spyre_bundle bundle;
+	uint8_t *image;
+	size_t bytes;
+
+	make_symbolic();
+	ck_ok(spyre_kernel_compile_ex(folder[1], NULL, &options, NULL));
+	image = stored(1, &bytes);
+	ck_ok(spyre_bundle_load_image(image, bytes, SPYRE_MAX_CORES, &bundle, &source));
+	ck_assert_ptr_nonnull(source);
+	ck_assert_uint_eq(source->lx_kept, KEPT);
+	ck_assert_uint_eq(bundle.lx_kept, SHARE);
+	spyre_bundle_fini(&bundle);
+	bundle_source_close(source);
+	free(source);
+	free(image);
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("kept");
@@ -378,5 +473,7 @@ int main(void)
 	tcase_add_test(tests, contexts);
 	tcase_add_test(tests, compiled);
 	tcase_add_test(tests, from_image);
+	tcase_add_test(tests, symbols_from_image);
+	tcase_add_test(tests, asked_in_image);
 	return run_suite("bundle_kept", tests);
 }

@@ -174,9 +174,12 @@ START_TEST(refusals)
 }
 END_TEST
 
-#define PUBLIC(sizes_i, padding) { .op = "avgpoolfwd", .dims = "mb:1 out:64 " sizes_i " ki:2", \
+#define STARTING(step, sizes_i, padding) { .op = "avgpoolfwd", \
+	.dims = "mb:1 out:64 " sizes_i " ki:2", \
 	.tensor = { "SEN169_FP16 out* i mb", "SEN169_FP16 out* i mb" }, .window = true, \
-	.axis = { { 2, 1, 0, 0 }, PLAIN }, .sizes = "\"paddingSizes_\":{\"i\":{" padding "}}" }
+	.axis = { { step, 1, 0, 0 }, PLAIN }, \
+	.sizes = "\"paddingSizes_\":{\"i\":{" padding "}}" }
+#define PUBLIC(sizes_i, padding) STARTING(2, sizes_i, padding)
 #define STEP "\"stride_\":2,\"dilation_\":1,\"windowDim_\":\"ki\","
 
 /* The public form of paddingSizes_, with numbers that no tensor can have. */
@@ -202,8 +205,12 @@ START_TEST(public_form)
 		  SPYRE_ERROR_PARSE, "stride_" },
 		{ PUBLIC("i:4", "\"stride_\":2,\"dilation_\":1,\"windowDim_\":\"mb\""),
 		  SPYRE_ERROR_PARSE, "the taps along i" },
-		{ PUBLIC("i:4/2", STEP "\"padFront_\":0,\"padBack_\":0,\"totalSize_\":8"),
-		  SPYRE_ERROR_UNSUPPORTED, "divided over cores with a stride of 2" },
+		{ PUBLIC("i:4/2", STEP "\"padFront_\":1,\"padBack_\":0,\"totalSize_\":8"),
+		  SPYRE_ERROR_UNSUPPORTED, "divided over cores with padding of 1 in front" },
+		/* Addresses that count the rows of the output. */
+		{ STARTING(1, "i:4/2", STEP "\"padFront_\":0,\"padBack_\":0,\"totalSize_\":8"),
+		  SPYRE_ERROR_UNSUPPORTED,
+		  "of core 1 starts 256 bytes after that of core 0; the first element that it accesses along i is 512 bytes after, 4 rows" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

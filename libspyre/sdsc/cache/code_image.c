@@ -88,6 +88,7 @@ void *code_image_encode(const struct spyre_bundle *b, struct code_key key,
 		.num_operands = b->num_operands, .num_files = files->num,
 		.pool_bytes = b->pool_bytes, .image_bytes = b->image_bytes,
 		.source_bytes = files->source_bytes,
+		.lx_kept = b->num_symbols ? b->lx_asked : 0,
 	};
 	uint8_t *out;
 
@@ -126,7 +127,12 @@ static spyre_status check_counts(const struct code_image_header *h)
 	TRY(at_most("SDSCs", h->num_sdscs, SPYRE_MAX_STEPS));
 	TRY(at_most("cores", h->num_cores, SPYRE_MAX_CORES));
 	TRY(at_most("bytes of LX", h->lx_bytes, SPYRE_LX_BYTES));
+	TRY(at_most("bytes of kept LX", h->lx_kept, SPYRE_LX_BYTES));
 	TRY(at_most("bytes of intermediates", h->pool_bytes, MAX_POOL));
+	if (h->lx_kept % SPYRE_STICK_BYTES)
+		return spyre_error(SPYRE_ERROR_PARSE,
+				   "its header has %u bytes of kept LX, which is not a multiple of %u",
+				   h->lx_kept, SPYRE_STICK_BYTES);
 	if (h->pool_bytes % SPYRE_STICK_BYTES)
 		return spyre_error(SPYRE_ERROR_PARSE, "its header has %" PRIu64
 				   " bytes of intermediates, which is not a multiple of %u",
@@ -314,6 +320,7 @@ spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundl
 	b->num_args = h.num_args;
 	b->num_operands = h.num_operands;
 	b->pool_bytes = h.pool_bytes;
+	b->lx_asked = h.lx_kept;
 	b->named_args = h.flags & CODE_IMAGE_NAMED_ARGS;
 	b->image_bytes = h.image_bytes;
 	b->image = malloc(h.image_bytes);

@@ -27,7 +27,8 @@ struct code_image_header {
 	uint64_t pool_bytes;
 	uint64_t image_offset, image_bytes;
 	uint64_t source_bytes;		/* of the files of a bundle with symbols */
-	uint8_t reserved[16];		/* zero */
+	uint32_t lx_kept;		/* with symbols, the bytes of LX to keep, else 0 */
+	uint8_t reserved[12];		/* zero */
 };
 
 /* After the header: a name, then these tables, the program image, the files (packed_files.h). */

@@ -60,6 +60,7 @@ struct spyre_bundle {
 	uint32_t num_cores;
 	uint32_t lx_bytes;
 	uint32_t lx_kept;	/* of lx_bytes, as the program's header says */
+	uint32_t lx_asked;	/* spyre_kernel_options.lx_kept, which may be beyond lx_bytes */
 	char name[128];
 	bool cached;		/* from a compiled form, so the verifier may reject it */
 };

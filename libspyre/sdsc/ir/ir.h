@@ -159,6 +159,7 @@ struct ir_axis {
 	int64_t stride, dilation;
 	int64_t before, after;		/* padding */
 	int64_t size;			/* of the input, without padding */
+	bool stated;			/* the file states the rows in memory: the public form */
 };
 
 /* One SDSC file. */
@@ -185,7 +186,8 @@ struct ir_sdsc {
 	int64_t size_id[IR_MAX_DIMS];
 	int64_t granularity[IR_MAX_DIMS];
 	uint32_t num_tensors;
-	struct ir_tensor tensor[IR_MAX_TENSORS];
+	/* One more than a file has: lowering adds a copy of the output in LX (lower_apart()). */
+	struct ir_tensor tensor[IR_MAX_TENSORS + 1];
 	uint32_t num_inputs;
 	uint32_t input[IR_MAX_TENSORS];
 	uint32_t output;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/ir/address.h"
 
 uint32_t box_visible(const struct ir_sdsc *s, uint32_t core, uint32_t dim, struct piece *piece)
 {
@@ -191,4 +192,34 @@ spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct bo
 	part.start[dim] += part.len[dim];
 	part.len[dim] = box->len[dim] - part.len[dim];
 	return status ? status : box_blocks(l, b, &part);
+}
+
+void box_align(const struct ir_sdsc *s, int64_t *align)
+{
+	const struct ir_tensor *out = &s->tensor[s->output];
+
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if (lower_varies(out, d) || (out->indexed >> d & 1))
+			align[d] = ir_longest_stick(s, d);
+	for (uint32_t i = 0; i < s->num_masks; i++)
+		align[s->mask[i].dim] = 0;
+}
+
+void box_narrow(const struct lower *l, const struct box *box, struct lower *inner,
+		struct ir_sdsc *part)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	*inner = *l;
+	*part = *s;
+	memcpy(part->el, box->len, sizeof(part->el));
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		uint64_t bytes = 0;
+
+		for (uint32_t d = 0; d < s->num_dims; d++)
+			bytes += ir_bits(&s->tensor[t], d, (uint64_t)box->start[d]) / 8;
+		for (uint32_t c = 0; c < s->num_cores; c++)
+			inner->address[t][c].offset += bytes;
+	}
+	inner->sdsc = part;
 }

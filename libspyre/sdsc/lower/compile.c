@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/sdsc/lower/lower_apart.h"
 #include "libspyre/sdsc/lower/lower_fit.h"
 #include "libspyre/sdsc/lower/operations.h"
 #include "libspyre/sdsc/lower/resident.h"
@@ -49,6 +50,7 @@ static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "%s: uses core %u, the card has %u; compile the bundle with SENCORES=%u (docs/unsupported.md)",
 				   s->file, s->core[s->num_cores - 1], c->max_cores, c->max_cores);
+	c->written.enabled = c->written.enabled || s->indirect;
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
 		const struct ir_tensor *tensor = &s->tensor[t];
 		uint64_t end = lower_box_bytes(s, tensor);
@@ -149,19 +151,47 @@ static void note_name(struct compiler *c, const char *root)
 	snprintf(name + used, sizeof(c->out->name) - used, "%s%s", used ? "+" : "", root);
 }
 
-/* Lowers the current SDSC, in parts if bound values cut it. */
-static spyre_status lower_parts(struct compiler *c, struct lower *l)
+/* Lowers the groups of cores that bound values cut the current SDSC into. */
+static spyre_status lower_groups(struct compiler *c, struct lower *l, enum lower_pass pass)
 {
-	spyre_status status = SPYRE_SUCCESS;
+	spyre_status status = symbol_cut_begin(l, &c->source->symbols, c->values, &c->cut);
 
-	if (!c->fitted.symbolic)
-		return lower_sdsc(l);
-	TRY(symbol_cut_begin(l, &c->source->symbols, c->values, &c->cut));
 	l->sdsc = &c->cut.part;
+	l->pass = pass;
 	while (!status && symbol_cut_next(&c->cut))
 		status = lower_sdsc(l);
 	l->sdsc = &c->fitted;
+	l->pass = LOWER_ALL;
 	return status;
+}
+
+/* Sets *@clash if a group stores where a later one still has to read. */
+static spyre_status compare_groups(struct compiler *c, struct lower *l, bool *clash)
+{
+	struct apart_groups groups = { .num = 0 };
+	spyre_status status = symbol_cut_begin(l, &c->source->symbols, c->values, &c->cut);
+
+	*clash = false;
+	l->encoder->file = c->fitted.file;
+	l->sdsc = &c->cut.part;
+	while (!status && !*clash && symbol_cut_next(&c->cut))
+		status = apart_add_group(&groups, l, clash);
+	l->sdsc = &c->fitted;
+	return status;
+}
+
+/* Lowers the current SDSC, in parts if bound values cut it. */
+static spyre_status lower_parts(struct compiler *c, struct lower *l)
+{
+	bool clash;
+
+	if (!c->fitted.symbolic)
+		return lower_sdsc(l);
+	TRY(compare_groups(c, l, &clash));
+	if (!clash)
+		return lower_groups(c, l, LOWER_ALL);
+	TRY(lower_groups(c, l, LOWER_MAKE));
+	return lower_groups(c, l, LOWER_STORE);
 }
 
 static spyre_status lower_all(struct compiler *c)
@@ -176,6 +206,8 @@ static spyre_status lower_all(struct compiler *c)
 		const struct ir_stmt *stmt = &bundle->stmts[i];
 
 		if (stmt->kind == IR_STMT_LOOP) {
+			if (!c->encoder.depth)
+				c->written.first_stmt = i;
 			TRY(encoder_loop(&c->encoder, stmt->count));
 			continue;
 		}
@@ -289,6 +321,7 @@ static spyre_status compile(struct compiler *c)
 	c->out->num_cores = c->encoder.num_cores;
 	c->out->lx_bytes = c->encoder.lx_bytes;
 	c->out->lx_kept = encoder_lx_kept(&c->encoder);
+	c->out->lx_asked = c->source->lx_kept;
 	return SPYRE_SUCCESS;
 }
 
@@ -310,6 +343,7 @@ spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_
 	if (!c)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a bundle");
 	c->source = source;
+	c->written.source = source;
 	c->values = values;
 	c->max_cores = max_cores;
 	c->out = bundle;

@@ -11,6 +11,13 @@
 struct nest;
 struct written;
 
+/* What lower_sdsc() does: all, or one of the two steps of an output that is made in LX. */
+enum lower_pass {
+	LOWER_ALL,
+	LOWER_MAKE,
+	LOWER_STORE,
+};
+
 /* Start address of a tensor for one core. */
 struct address {
 	uint16_t operand;
@@ -27,8 +34,9 @@ struct lower {
 	uint32_t scratch;		/* first LX byte that no tensor of the bundle uses */
 	struct written *written;	/* outputs of earlier SDSCs */
 	uint32_t idle;			/* taps of the bundle that produced no instruction */
+	enum lower_pass pass;
 	/* by tensor and index into sdsc->core[] */
-	struct address address[IR_MAX_TENSORS][SPYRE_MAX_CORES];
+	struct address address[IR_MAX_TENSORS + 1][SPYRE_MAX_CORES];
 };
 
 /* Finds the addresses of @tensor on every core, and checks its reach. */

@@ -33,7 +33,7 @@ static spyre_status find_end(struct lower *l, uint32_t tensor, uint32_t core, ui
 {
 	const struct address *at = l->address[tensor];
 	const struct spyre_bundle_operand *kind = &l->encoder->kind[at[core].operand];
-	uint64_t start = at[core].offset, bytes;
+	uint64_t start = at[core].offset;
 
 	*end = 0;
 	if (kind->kind == SPYRE_OPERAND_ARG)
@@ -41,13 +41,42 @@ static spyre_status find_end(struct lower *l, uint32_t tensor, uint32_t core, ui
 	for (uint32_t c = 0; c < l->sdsc->num_cores; c++)
 		if (at[c].operand == at[core].operand && at[c].offset < start)
 			start = at[c].offset;
-	if (written_find(l->written, at[core].operand, start, &bytes))
-		*end = start + bytes;
-	else if (kind->arg)
+	TRY(written_table(l->written, l, tensor, at[core].operand, start, end));
+	if (!*end && kind->arg)
 		*end = l->bundle->mem[kind->arg - 1].bytes;
-	else
+	if (!*end)
 		return lower_unsupported(l, "Tensor%u is a table in the pool that no earlier SDSC writes, so that its number of rows is unknown",
 					 tensor);
+	return SPYRE_SUCCESS;
+}
+
+bool indirect_is_index(const struct ir_sdsc *s, uint32_t tensor)
+{
+	for (uint32_t i = 0; i < s->num_tensors; i++)
+		if (s->tensor[i].indexed && s->tensor[i].index == tensor)
+			return true;
+	return false;
+}
+
+spyre_status indirect_rows(struct lower *l, uint32_t table, uint32_t core,
+			   struct overlap_box *box)
+{
+	const struct encoder *e = l->encoder;
+	uint64_t row = l->sdsc->tensor[table].row, end, reach, more;
+
+	TRY(find_end(l, table, core, &end));
+	overlap_box(l, table, core, box);
+	if (!end || end > SPYRE_MAX_EXTENT)
+		end = SPYRE_MAX_EXTENT;
+	reach = box->at.offset + lower_box_bytes(l->sdsc, &l->sdsc->tensor[table]);
+	for (uint32_t i = 0; i < e->depth && reach < end; i++)
+		if (__builtin_mul_overflow(e->iters[i] - 1, box->at.per_iter[i], &more) ||
+		    __builtin_add_overflow(reach, more, &reach))
+			reach = end;
+	if (!row || reach >= end)	/* one row, or none, which the encoder refuses */
+		return SPYRE_SUCCESS;
+	box->dim[box->num_dims].stride = row;
+	box->dim[box->num_dims++].last = (end - reach) / row;
 	return SPYRE_SUCCESS;
 }
 
@@ -126,19 +155,8 @@ static void cut(struct lower *l, struct indirect *x, const struct box *box)
 {
 	const struct ir_sdsc *s = l->sdsc;
 
-	x->inner = *l;
-	x->part = *s;
+	box_narrow(l, box, &x->inner, &x->part);
 	x->part.indirect = false;
-	memcpy(x->part.el, box->len, sizeof(x->part.el));
-	for (uint32_t t = 0; t < s->num_tensors; t++) {
-		uint64_t bytes = 0;
-
-		for (uint32_t d = 0; d < s->num_dims; d++)
-			bytes += ir_bits(&s->tensor[t], d, (uint64_t)box->start[d]) / 8;
-		for (uint32_t c = 0; c < s->num_cores; c++)
-			x->inner.address[t][c].offset += bytes;
-	}
-	x->inner.sdsc = &x->part;
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
 		uint64_t bytes;
 
@@ -183,18 +201,6 @@ static spyre_status emit(struct lower *l, void *arg, const struct box *box)
 	return SPYRE_SUCCESS;
 }
 
-/* Parts end at whole sticks, and only along dims that can be cut without another result. */
-static void set_cuts(const struct ir_sdsc *s, struct blocks *blocks)
-{
-	const struct ir_tensor *out = &s->tensor[s->output];
-
-	for (uint32_t d = 0; d < s->num_dims; d++)
-		if (lower_varies(out, d) || (out->indexed >> d & 1))
-			blocks->align[d] = ir_longest_stick(s, d);
-	for (uint32_t i = 0; i < s->num_masks; i++)
-		blocks->align[s->mask[i].dim] = 0;
-}
-
 /*
  * Refuses cores that make parts of one row, or the same row: each scatters its own tile, and
  * cores find that they share an output by its address in HBM.
@@ -211,6 +217,43 @@ static spyre_status check_written(struct lower *l)
 	return SPYRE_SUCCESS;
 }
 
+static spyre_status refuse(const struct lower *l, uint32_t tensor, const char *remedy)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	return lower_unsupported(l, "Tensor%u, whose rows it stores, overlaps Tensor%u, which it still reads then; %s",
+				 s->output, tensor, remedy);
+}
+
+/*
+ * Refuses an output table that overlaps what is read while rows are stored: all inputs, or
+ * if these are all read before (@before), the table's own indices.
+ */
+static spyre_status check_rows_apart(struct lower *l, bool before, const char *remedy)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	struct overlap_box rows, read;
+
+	for (uint32_t t = 0; t < s->num_tensors; t++) {
+		if (t == s->output || !lower_is_input(s, t) ||
+		    (before && t != s->tensor[s->output].index))
+			continue;
+		for (uint32_t o = 0; o < s->num_cores; o++) {
+			TRY(indirect_rows(l, s->output, o, &rows));
+			for (uint32_t i = 0; i < s->num_cores; i++) {
+				if (s->tensor[t].indexed)
+					TRY(indirect_rows(l, t, i, &read));
+				else
+					overlap_box(l, t, i, &read);
+				if (overlap_boxes(&rows, &read, l->encoder->iters,
+						  l->encoder->depth))
+					return refuse(l, t, remedy);
+			}
+		}
+	}
+	return SPYRE_SUCCESS;
+}
+
 /* An identity of one table: each row goes directly to its place. */
 static spyre_status move_directly(struct lower *l, uint32_t table, uint32_t other)
 {
@@ -220,6 +263,8 @@ static spyre_status move_directly(struct lower *l, uint32_t table, uint32_t othe
 	struct box box;
 
 	TRY(convert_check(l, scatter ? &as : &rows, scatter ? &rows : &as));
+	if (scatter)
+		TRY(check_rows_apart(l, false, "place them apart"));
 	as.format = rows.format;
 	box_share(s, &box);
 	for (uint32_t c = 0; c < s->num_cores; c++) {
@@ -261,7 +306,10 @@ spyre_status lower_indirect(struct lower *l, lower_rule_fn *rule, enum spyre_fun
 	if (is_move(l, &x))
 		return x.read ? move_directly(l, s->input[0], s->output) :
 				move_directly(l, s->output, s->input[0]);
-	set_cuts(s, &blocks);
+	box_align(s, blocks.align);
 	box_share(s, &box);
+	if (x.written)
+		TRY(check_rows_apart(l, need(l, &x, &box) <= SPYRE_LX_BYTES - l->scratch,
+				     "place them apart, or divide the work over more cores"));
 	return box_blocks(l, &blocks, &box);
 }

@@ -8,18 +8,11 @@
  */
 #include "libspyre/sdsc/lower/lower_reach.h"
 
-#include <string.h>
-
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/operations.h"
+#include "libspyre/sdsc/lower/place.h"
 
 #define MAX_DISTANCE 256u	/* statements that are searched in one direction */
-
-/* A tensor of a statement: the place is where core 0 of the SDSC starts. */
-struct place {
-	bool lx;
-	struct ir_value value;
-};
 
 struct search {
 	struct lower *l;
@@ -30,32 +23,6 @@ struct search {
 static const struct ir_sdsc *sdsc_at(const struct search *x, uint32_t stmt)
 {
 	return bundle_source_sdsc(x->source, stmt);
-}
-
-/* Finds the place of a tensor; false if an address is wrong, which its lowering reports. */
-static bool place_of(const struct search *x, uint32_t stmt, const struct ir_tensor *t,
-		     uint32_t core, struct place *place)
-{
-	struct lower *l = x->l;
-	const struct ir_stmt *now = l->stmt;
-	spyre_status status = SPYRE_SUCCESS;
-
-	memset(place, 0, sizeof(*place));
-	place->lx = t->lx;
-	if (t->lx) {
-		place->value.constant = t->start[core];
-		return true;
-	}
-	l->stmt = &x->source->bundle.stmts[stmt];
-	status = lower_value(l, t->start[core], &place->value);
-	l->stmt = now;
-	return !status;
-}
-
-static bool same_place(const struct place *a, const struct place *b)
-{
-	return a->lx == b->lx && a->value.base == b->value.base && a->value.arg == b->value.arg &&
-	       a->value.constant == b->value.constant;
 }
 
 /* True if the units of the stick dim are the outermost ones in memory. */
@@ -84,30 +51,6 @@ static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
 	return tensor == s->output;
 }
 
-/* First and last byte (exclusive) of a tensor over all cores; false if they are in two places. */
-static bool range_of(const struct search *x, uint32_t stmt, const struct ir_sdsc *s,
-		     const struct ir_tensor *t, struct place *base, int64_t *first, int64_t *end)
-{
-	uint64_t box = lower_box_bytes(s, t);
-
-	if (box > SPYRE_MAX_EXTENT || !place_of(x, stmt, t, 0, base))
-		return false;
-	*first = base->value.constant;
-	*end = *first + (int64_t)box;
-	for (uint32_t c = 1; c < s->num_cores; c++) {
-		struct place other;
-
-		if (!place_of(x, stmt, t, c, &other) || other.value.base != base->value.base ||
-		    other.value.arg != base->value.arg)
-			return false;
-		if (other.value.constant < *first)
-			*first = other.value.constant;
-		if (other.value.constant + (int64_t)box > *end)
-			*end = other.value.constant + (int64_t)box;
-	}
-	return true;
-}
-
 /* True if a step from @first to before @stmt, other than x->stmt, writes a tensor at @place. */
 static bool written_between(const struct search *x, uint32_t first, uint32_t stmt,
 			    const struct place *place)
@@ -116,8 +59,8 @@ static bool written_between(const struct search *x, uint32_t first, uint32_t stm
 		const struct ir_sdsc *s = sdsc_at(x, i);
 		struct place other;
 
-		if (i != x->stmt && place_of(x, i, &s->tensor[s->output], 0, &other) &&
-		    same_place(&other, place))
+		if (i != x->stmt && place_of(x->l, i, &s->tensor[s->output], 0, &other) &&
+		    place_same(&other, place))
 			return true;
 	}
 	return false;
@@ -139,14 +82,14 @@ static bool read_in_parts(const struct search *x, const struct place *at, int64_
 
 		for (uint32_t k = 0; k < s->num_tensors; k++) {
 			if (is_output(s, k) ||
-			    !range_of(x, i, s, &s->tensor[k], &place, &from, &to))
+			    !place_range(x->l, i, s, &s->tensor[k], &place, &from, &to))
 				continue;
 			if (place.lx == at->lx && place.value.base == at->value.base &&
 			    place.value.arg == at->value.arg && from < end && to > first &&
-			    !same_place(&place, at) && !written_between(x, begin, i, &place))
+			    !place_same(&place, at) && !written_between(x, begin, i, &place))
 				return true;
 		}
-		if (place_of(x, i, &s->tensor[s->output], 0, &place) && same_place(&place, at))
+		if (place_of(x->l, i, &s->tensor[s->output], 0, &place) && place_same(&place, at))
 			break;
 	}
 	return false;
@@ -160,10 +103,11 @@ static bool read_later(const struct search *x, uint32_t stmt, const struct place
 		struct place other;
 
 		for (uint32_t k = 0; k < s->num_tensors; k++)
-			if (!is_output(s, k) && place_of(x, i, &s->tensor[k], 0, &other) &&
-			    same_place(&other, place))
+			if (!is_output(s, k) && place_of(x->l, i, &s->tensor[k], 0, &other) &&
+			    place_same(&other, place))
 				return true;
-		if (place_of(x, i, &s->tensor[s->output], 0, &other) && same_place(&other, place))
+		if (place_of(x->l, i, &s->tensor[s->output], 0, &other) &&
+		    place_same(&other, place))
 			return false;
 	}
 	return false;
@@ -183,10 +127,10 @@ static bool written_in_parts(const struct search *x, const struct place *at, int
 		struct place place;
 		int64_t from, to;
 
-		if (range_of(x, i, s, &s->tensor[s->output], &place, &from, &to) &&
+		if (place_range(x->l, i, s, &s->tensor[s->output], &place, &from, &to) &&
 		    place.lx == at->lx && place.value.base == at->value.base &&
 		    place.value.arg == at->value.arg && from < end && to > first &&
-		    !same_place(&place, at) && !read_later(x, i, &place))
+		    !place_same(&place, at) && !read_later(x, i, &place))
 			return true;
 	}
 	return false;
@@ -205,16 +149,16 @@ static uint64_t from_writer(const struct search *x, const struct ir_sdsc *own,
 		const struct ir_sdsc *s = sdsc_at(x, i);
 		struct place place;
 
-		if (!place_of(x, i, &s->tensor[s->output], 0, &place))
+		if (!place_of(x->l, i, &s->tensor[s->output], 0, &place))
 			return 0;
-		if (same_place(&place, at)) {
+		if (place_same(&place, at)) {
 			extent = stated_extent(s, &s->tensor[s->output], t);
 			break;
 		}
 	}
 	if (!extent || extent >= t->extent[t->stick])
 		return extent;
-	if (!range_of(x, x->stmt, own, t, &base, &first, &end))
+	if (!place_range(x->l, x->stmt, own, t, &base, &first, &end))
 		return 0;
 	first += (int64_t)(extent * t->stride[t->stick]);
 	return written_in_parts(x, at, first, end) ? 0 : extent;
@@ -239,9 +183,9 @@ static uint64_t from_readers(const struct search *x, const struct ir_sdsc *own,
 			struct place place;
 			uint64_t extent;
 
-			if (!place_of(x, i, &s->tensor[k], 0, &place))
+			if (!place_of(x->l, i, &s->tensor[k], 0, &place))
 				return 0;
-			if (!same_place(&place, at))
+			if (!place_same(&place, at))
 				continue;
 			written = written || is_output(s, k);
 			extent = stated_extent(s, &s->tensor[k], t);
@@ -255,7 +199,7 @@ static uint64_t from_readers(const struct search *x, const struct ir_sdsc *own,
 	}
 	if (!longest || longest >= t->extent[t->stick])
 		return longest;
-	if (!range_of(x, x->stmt, own, t, &base, &first, &last))
+	if (!place_range(x->l, x->stmt, own, t, &base, &first, &last))
 		return 0;
 	first += (int64_t)(longest * t->stride[t->stick]);
 	return read_in_parts(x, at, first, last) ? 0 : longest;
@@ -288,7 +232,7 @@ static uint64_t from_allocation(const struct search *x, const struct ir_sdsc *s,
 		struct place place;
 		uint64_t start, bytes;
 
-		if (!place_of(x, x->stmt, t, c, &place) || place.value.constant < 0)
+		if (!place_of(x->l, x->stmt, t, c, &place) || place.value.constant < 0)
 			return 0;
 		start = (uint64_t)place.value.constant;
 		bytes = allocation(x, &place);
@@ -351,7 +295,7 @@ static void shorten_all(const struct search *x, struct ir_sdsc *s)
 		struct place at;
 		uint64_t extent;
 
-		if (!is_padded(s, t) || !place_of(x, x->stmt, t, 0, &at) || has_layout(x, &at))
+		if (!is_padded(s, t) || !place_of(x->l, x->stmt, t, 0, &at) || has_layout(x, &at))
 			continue;
 		extent = is_output(s, i) ? from_readers(x, s, t, &at) : from_writer(x, s, t, &at);
 		shorten(s, t, extent ? extent : from_allocation(x, s, t));
@@ -373,13 +317,13 @@ static int64_t elements_used(const struct search *x, uint32_t stmt, uint32_t ten
 	struct ir_sdsc copy;
 	struct place place;
 
-	if (!range_of(x, stmt, s, t, &place, &from, &to))
+	if (!place_range(x->l, stmt, s, t, &place, &from, &to))
 		return INT64_MAX;
 	if (place.lx != at->lx || place.value.base != at->value.base ||
 	    place.value.arg != at->value.arg || to <= first || from >= end ||
 	    written_between(x, x->stmt + 1, stmt, &place))
 		return 0;
-	if (!same_place(&place, at) || t->format != of->format || s->has_window ||
+	if (!place_same(&place, at) || t->format != of->format || s->has_window ||
 	    !outermost(s, t) || t->stride[t->stick] != of->stride[of->stick])
 		return INT64_MAX;
 	copy = *s;
@@ -399,7 +343,7 @@ static int64_t used_of_output(const struct search *x, const struct ir_sdsc *s)
 	struct place at;
 
 	if (end_stmt - x->stmt > MAX_DISTANCE || !outermost(s, t) ||
-	    !range_of(x, x->stmt, s, t, &at, &first, &end) ||
+	    !place_range(x->l, x->stmt, s, t, &at, &first, &end) ||
 	    (!at.lx && at.value.base != IR_BASE_MEM && at.value.base != IR_BASE_POOL))
 		return INT64_MAX;
 	for (uint32_t i = x->stmt + 1; i < end_stmt; i++) {
@@ -413,9 +357,9 @@ static int64_t used_of_output(const struct search *x, const struct ir_sdsc *s)
 			if (used > most)
 				most = used;
 		}
-		if (!place_of(x, i, &next->tensor[next->output], 0, &place))
+		if (!place_of(x->l, i, &next->tensor[next->output], 0, &place))
 			return INT64_MAX;
-		if (same_place(&place, &at))
+		if (place_same(&place, &at))
 			break;
 	}
 	return most ? most : INT64_MAX;
@@ -430,7 +374,7 @@ static void shorten_inputs(const struct search *x, struct ir_sdsc *s)
 		int64_t used;
 
 		if (is_output(s, i) || !is_padded(s, t) || t->stick != s->tensor[s->output].stick ||
-		    !place_of(x, x->stmt, t, 0, &at) || has_layout(x, &at))
+		    !place_of(x->l, x->stmt, t, 0, &at) || has_layout(x, &at))
 			continue;
 		used = used_of_output(x, s);
 		if (used < s->size[t->stick])

@@ -462,7 +462,7 @@ static spyre_status reduce_all(struct lower *l, struct reduction *r)
 	return combine_all(l, r, &partial);
 }
 
-spyre_status lower_reduce(struct lower *l, enum spyre_func func)
+static spyre_status reduce(struct lower *l, enum spyre_func func)
 {
 	const struct ir_sdsc *s = l->sdsc;
 	struct reduction *r = calloc(1, sizeof(*r));
@@ -484,4 +484,52 @@ spyre_status lower_reduce(struct lower *l, enum spyre_func func)
 	status = reduce_all(l, r);
 	free(r);
 	return status;
+}
+
+/* A reduction of which cores make partial results, in parts of the output. */
+struct parts {
+	enum spyre_func func;
+	bool begun;
+	struct lower inner;
+	struct ir_sdsc part;
+};
+
+/* Bytes of the partial results of a box, twice if several boxes of the input make one. */
+static uint64_t need(struct lower *l, void *arg, const struct box *box)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const uint32_t in = s->tensor[s->input[0]].lanes, out = s->tensor[s->output].lanes;
+	struct ir_tensor tile;
+	uint64_t bytes = partial_tile(s, in > out ? in : out, box->len, &tile);
+	bool several = s->num_masks > 0;
+
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		several |= s->el[d] > MAX_POINTS;
+	return bytes << several;
+}
+
+/* Tiles of one part are read before those of the next are made. */
+static spyre_status reduce_part(struct lower *l, void *arg, const struct box *box)
+{
+	struct parts *x = arg;
+
+	if (x->begun)
+		TRY(encoder_phase(l->encoder));
+	x->begun = true;
+	box_narrow(l, box, &x->inner, &x->part);
+	return reduce(&x->inner, x->func);
+}
+
+spyre_status lower_reduce(struct lower *l, enum spyre_func func)
+{
+	struct parts x = { .func = func };
+	struct blocks blocks = { .need = need, .emit = reduce_part, .arg = &x };
+	uint32_t leader[SPYRE_MAX_CORES];
+	struct box box;
+
+	box_share(l->sdsc, &box);
+	if (!partial_leaders(l, 0, leader) || need(l, &x, &box) <= SPYRE_LX_BYTES - l->scratch)
+		return reduce(l, func);
+	box_align(l->sdsc, blocks.align);
+	return box_blocks(l, &blocks, &box);
 }

@@ -8,6 +8,7 @@
 #include "libspyre/sdsc/lower/lower_apart.h"
 #include "libspyre/sdsc/lower/lower_indirect.h"
 #include "libspyre/sdsc/lower/rules.h"
+#include "libspyre/sdsc/lower/window.h"
 
 static const struct {
 	const char *name;
@@ -126,9 +127,18 @@ static bool takes_packs(size_t operation)
 	       operations[operation].lower == lower_quant;
 }
 
+spyre_status operation_emit(struct lower *l, lower_rule_fn *rule, enum spyre_func func)
+{
+	if (l->sdsc->indirect)
+		return lower_indirect(l, rule, func);
+	TRY(encoder_phase(l->encoder));
+	return rule(l, func);
+}
+
 spyre_status lower_sdsc(struct lower *l)
 {
 	const struct ir_sdsc *s = l->sdsc;
+	bool clash = l->pass != LOWER_ALL;
 	size_t i;
 
 	l->encoder->file = s->file;
@@ -149,11 +159,10 @@ spyre_status lower_sdsc(struct lower *l)
 							 (spyre_format)s->tensor[t].format));
 		TRY(lower_resolve(l, t));
 	}
-	if (s->indirect)
-		return lower_indirect(l, operations[i].lower, operations[i].func);
-	TRY(encoder_phase(l->encoder));
-	if ((operations[i].lower == lower_convert || operations[i].lower == lower_quant) &&
-	    lower_clashes(l))
-		return lower_apart(l, operations[i].lower, operations[i].func);
-	return operations[i].lower(l, operations[i].func);
+	if (s->has_window)
+		TRY(window_check_starts(l));
+	/* lower_indirect() and lower_shuffle() have rules of their own for what overlaps. */
+	if (!clash && !s->tensor[s->output].indexed && operations[i].lower != lower_shuffle)
+		TRY(lower_clashes(l, operations[i].lower, &clash));
+	return (clash ? lower_apart : operation_emit)(l, operations[i].lower, operations[i].func);
 }

@@ -5,7 +5,10 @@
 /* A program image; the fields are within it, which the verifier has proved. */
 struct walk {
 	const struct spyre_bundle *bundle;
+	/* Called for each instruction that accesses the table of argument @arg. */
+	void (*visit)(struct walk *w, struct spyre_instr *in, uint32_t arg);
 	const uint64_t *bytes;
+	struct rows_width *width;
 	struct spyre_prog_operand *operands;
 	uint32_t iters[SPYRE_MAX_LOOPS];
 	uint32_t depth;
@@ -57,49 +60,82 @@ bool rows_set(const uint32_t *iters, uint32_t depth, struct spyre_instr *in,
 	return true;
 }
 
-static void set_instr(struct walk *w, struct spyre_instr *in)
+static void set_instr(struct walk *w, struct spyre_instr *in, uint32_t arg)
 {
 	const struct spyre_view *views = spyre_instr_views(in);
-	const struct spyre_bundle_operand *o;
-	struct spyre_prog_operand *operand;
+	struct spyre_prog_operand *operand = &w->operands[views[spyre_indirect_view(in)].operand];
 	uint64_t end;
 
-	if (in->opcode != SPYRE_OP_GATHER && in->opcode != SPYRE_OP_SCATTER)
-		return;
-	views += spyre_indirect_view(in);
-	if (views->operand >= w->bundle->num_operands)
-		return;
-	o = &w->bundle->operands[views->operand];
-	operand = &w->operands[views->operand];
-	if (o->kind != SPYRE_OPERAND_ARG || !w->bundle->table[o->arg])
-		return;
-	if (rows_set(w->iters, w->depth, in, spyre_instr_views(in), w->bytes[o->arg], &end) &&
-	    end > operand->extent)
+	if (rows_set(w->iters, w->depth, in, views, w->bytes[arg], &end) && end > operand->extent)
 		operand->extent = end;
 }
 
-void rows_of_launch(void *image, const struct spyre_bundle *bundle, const uint64_t *bytes)
+static void get_width(struct walk *w, struct spyre_instr *in, uint32_t arg)
+{
+	const struct spyre_view *view = spyre_instr_views(in) + spyre_indirect_view(in);
+	uint64_t row = view->stride[__builtin_ctz(in->reduce_mask)];
+	struct rows_width *width = &w->width[arg];
+
+	if (!width->least || row < width->least)
+		width->least = row;
+	if (row > width->most)
+		width->most = row;
+}
+
+static void visit_instr(struct walk *w, struct spyre_instr *in)
+{
+	const struct spyre_view *view = spyre_instr_views(in);
+	const struct spyre_bundle_operand *o;
+
+	if (in->opcode != SPYRE_OP_GATHER && in->opcode != SPYRE_OP_SCATTER)
+		return;
+	view += spyre_indirect_view(in);
+	if (view->operand >= w->bundle->num_operands)
+		return;
+	o = &w->bundle->operands[view->operand];
+	if (o->kind == SPYRE_OPERAND_ARG && w->bundle->table[o->arg])
+		w->visit(w, in, o->arg);
+}
+
+static void walk(struct walk *w, void *image)
 {
 	const struct spyre_prog_header *h = image;
-	struct walk w = { .bundle = bundle, .bytes = bytes, .operands = (void *)(h + 1) };
-	const struct spyre_prog_step *steps = (void *)(w.operands + h->num_operands);
-	const struct spyre_prog_stream *streams = (void *)(steps + h->num_steps);
-	uint8_t *at = (uint8_t *)(streams + h->num_streams);
+	const struct spyre_prog_step *steps;
+	const struct spyre_prog_stream *streams;
+	uint8_t *at;
 
+	w->operands = (void *)(h + 1);
+	steps = (void *)(w->operands + h->num_operands);
+	streams = (void *)(steps + h->num_steps);
+	at = (uint8_t *)(streams + h->num_streams);
 	for (uint32_t i = 0; i < h->num_steps; i++) {
 		const struct spyre_prog_step *step = &steps[i];
 
 		if (step->kind == SPYRE_STEP_LOOP)
-			w.iters[w.depth++] = step->count;
+			w->iters[w->depth++] = step->count;
 		else if (step->kind == SPYRE_STEP_END)
-			w.depth--;
+			w->depth--;
 		/* Instructions are stored in the order of the phases, without gaps. */
 		for (uint32_t k = 0; k < step->num_streams; k++)
 			for (uint32_t n = 0; n < streams[step->first_stream + k].num_instrs; n++) {
 				struct spyre_instr *in = (struct spyre_instr *)at;
 
-				set_instr(&w, in);
+				visit_instr(w, in);
 				at += sizeof(*in) + in->num_views * sizeof(struct spyre_view);
 			}
 	}
+}
+
+void rows_of_launch(void *image, const struct spyre_bundle *bundle, const uint64_t *bytes)
+{
+	struct walk w = { .bundle = bundle, .visit = set_instr, .bytes = bytes };
+
+	walk(&w, image);
+}
+
+void rows_get_width(void *image, const struct spyre_bundle *bundle, struct rows_width *width)
+{
+	struct walk w = { .bundle = bundle, .visit = get_width, .width = width };
+
+	walk(&w, image);
 }

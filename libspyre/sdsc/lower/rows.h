@@ -30,4 +30,12 @@ bool rows_set(const uint32_t *iters, uint32_t depth, struct spyre_instr *in,
  */
 void rows_of_launch(void *image, const struct spyre_bundle *bundle, const uint64_t *bytes);
 
+/* Bytes from one row of a table to the next; instructions may see it with different rows. */
+struct rows_width {
+	uint64_t least, most;		/* 0: no instruction accesses the table */
+};
+
+/* Gets the rows' widths of the tables of a program that the verifier has accepted, by argument. */
+void rows_get_width(void *image, const struct spyre_bundle *bundle, struct rows_width *width);
+
 #endif /* SPYRE_SDSC_ROWS_H */

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* Intersection of a moving window with its input. */
+#include <inttypes.h>
+
+#include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/lower.h"
 #include "libspyre/sdsc/lower/window.h"
 
@@ -98,4 +101,47 @@ void window_tap(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core,
 	run->at = from + run->first * a->stride - start_place(s, a, core);
 	if (!run->count)
 		run->first = run->at = 0;
+}
+
+/* True if two cores have the same share of all dims but @dim. */
+static bool same_but(const struct ir_sdsc *s, uint32_t a, uint32_t b, uint32_t dim)
+{
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if (d != dim && s->slice[a][d] != s->slice[b][d])
+			return false;
+	return true;
+}
+
+static spyre_status check_starts(const struct lower *l, const struct ir_axis *a)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	const uint32_t input = s->input[0];
+	const struct address *at = l->address[input];
+
+	for (uint32_t c = 0; c < s->num_cores; c++)
+		for (uint32_t b = 0; b < s->num_cores; b++) {
+			uint64_t rows, apart;
+
+			if (s->slice[b][a->dim] || !s->slice[c][a->dim] ||
+			    !same_but(s, b, c, a->dim))
+				continue;
+			rows = (uint64_t)(start_place(s, a, c) - start_place(s, a, b));
+			apart = rows * s->tensor[input].stride[a->dim];
+			if (at[c].operand == at[b].operand && at[c].offset - at[b].offset == apart)
+				continue;
+			return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+					   "%s: %s: Tensor%u of core %u starts %" PRId64 " bytes after that of core %u; the first element that it accesses along %s is %" PRIu64 " bytes after, %" PRIu64 " rows; state the address of that element (docs/sdsc.md)",
+					   s->file, s->op, input, s->core[c],
+					   (int64_t)(at[c].offset - at[b].offset), s->core[b],
+					   s->dim[a->dim], apart, rows);
+		}
+	return SPYRE_SUCCESS;
+}
+
+spyre_status window_check_starts(const struct lower *l)
+{
+	for (uint32_t k = 0; k < 2; k++)
+		if (l->sdsc->axis[k].stated)
+			TRY(check_starts(l, &l->sdsc->axis[k]));
+	return SPYRE_SUCCESS;
 }

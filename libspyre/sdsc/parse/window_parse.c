@@ -200,7 +200,7 @@ static spyre_status check_input(struct ir_sdsc *s, struct ir_tensor *t)
  * Takes the rows in memory that the public form states: those of totalSize_, or N_ and the
  * gap, which does not count from the window's reach there as it does in the other form.
  */
-static spyre_status take_rows(struct ir_sdsc *s, const struct ir_axis *a, int64_t rows)
+static spyre_status take_rows(struct ir_sdsc *s, struct ir_axis *a, int64_t rows)
 {
 	struct ir_tensor *t = &s->tensor[s->input[0]];
 
@@ -212,11 +212,12 @@ static spyre_status take_rows(struct ir_sdsc *s, const struct ir_axis *a, int64_
 		return spyre_error(SPYRE_ERROR_PARSE,
 				   "%s: %s: the windows reach %" PRId64 " elements of the input along %s and %" PRId64 " of padding behind; it has %" PRId64,
 				   s->file, s->op, a->size, s->dim[a->dim], a->after, rows);
-	/* Start addresses count output rows there, so that others would be off. */
-	if (s->slices[a->dim] > 1 && (a->stride > 1 || a->before))
+	/* No file that is public tells where a share starts of which the first rows are padding. */
+	if (s->slices[a->dim] > 1 && a->before)
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s: %s: %s is divided over cores with a stride of %" PRId64 " and padding of %" PRId64 "; divide another dimension (docs/unsupported.md)",
-				   s->file, s->op, s->dim[a->dim], a->stride, a->before);
+				   "%s: %s: %s is divided over cores with padding of %" PRId64 " in front; divide another dimension (docs/unsupported.md)",
+				   s->file, s->op, s->dim[a->dim], a->before);
+	a->stated = true;
 	t->gap[a->dim] = rows - a->size;
 	return SPYRE_SUCCESS;
 }

@@ -37,7 +37,8 @@ Tolerances are those of one rounding at the store unless a family says why not.
 import importlib
 
 MODULES = ["pointwise", "reduce", "matmul", "move", "chain", "loops", "edge", "quant", "packed",
-           "window", "places", "shuffle", "indirect", "padded", "kept", "symbolic"]
+           "window", "places", "shuffle", "indirect", "padded", "kept", "symbolic",
+           "apart"]
 FAMILIES = {}
 
 

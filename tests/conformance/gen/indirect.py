@@ -187,6 +187,74 @@ def from_pool(rng, dtype):
     return make.bundle("pool", out, "-np.abs(%s)" % make.take(name, chosen), size)
 
 
+def plain(rng, dtype):
+    """Rows without dims between them and the columns, of an even number of sticks."""
+    make = Rows(rng, dtype)
+    make.middle, make.inner = [], ["out"]
+    make.columns = LANES[dtype] * int(pick(rng, [2, 4]))
+    make.space = {dim: n for dim, n in make.space.items() if dim in make.picked}
+    make.space["out"] = make.columns
+    make.slices = {dim: make.slices[dim] for dim in make.picked}
+    make.slices["out"] = 1
+    return make
+
+
+def pieces(rng, dtype):
+    """The table is written in several parts: rows or columns, in any order, or rows in a loop."""
+    make = plain(rng, dtype)
+    kind = pick(rng, ["rows", "columns", "loop"])
+    if kind == "loop":
+        make.rows += make.rows % 2
+    indices, chosen = make.indices()
+    at, sticks = 128 * int(rng.integers(0, 5)), make.columns // LANES[dtype]
+    row = 128 * sticks
+    steps, names = [], []
+
+    def part(number, count, columns, place, gap, loop_stride=None):
+        """Writes @count rows of some columns from an argument of their own."""
+        held = count * (loop_stride[0].count if loop_stride else 1)
+        argument = Argument((held, columns), dtype, order=[1, 0])
+        space = {"mb": count, "out": columns}
+        moves = [{}, {}]
+        if loop_stride:
+            moves = [{loop_stride[0]: 128 * columns // LANES[dtype] * count},
+                     {loop_stride[0]: loop_stride[1]}]
+        source = Operand(argument, make.fmt, ["out", "mb"], "out", loop_stride=moves[0])
+        source.gap["mb"] = held - count
+        made = Operand(Pool(place), make.fmt, ["out", "mb"], "out", gap=gap, loop_stride=moves[1])
+        names.append((number, make.input(argument)))
+        steps.append(Sdsc("abs", space, {}, [source, made]))
+
+    if kind == "rows":
+        cuts = sorted({0, make.rows} | {int(n) for n in rng.integers(1, make.rows, 3)})
+        parts = list(enumerate(zip(cuts, cuts[1:])))
+        for i in rng.permutation(len(parts)):
+            number, (first, end) = parts[int(i)]
+            part(number, end - first, make.columns, at + first * row, {})
+        whole = "np.concatenate([%s])"
+    elif kind == "columns":
+        half = make.columns // 2
+        for i in rng.permutation(2):
+            part(int(i), make.rows, half, at + int(i) * row // 2, {"out": half})
+        whole = "np.concatenate([%s], 1)"
+    else:
+        loop = Loop(make.rows // 2)
+        for i in rng.permutation(2):
+            part(int(i), 1, make.columns, at + int(i) * row, {}, (loop, 2 * row))
+        loop.body, steps = steps, [loop]
+        whole = "np.stack([%%s], 1).reshape(%d, %d)" % (make.rows, make.columns)
+    table = Table(Pool(at), make.fmt, ["out"] + make.picked, "out", make.picked)
+    if max(make.count) == 1:
+        table.order = make.picked + ["out"]
+    out, use = make.result()
+    make.steps += steps + [Sdsc("neg", make.space, make.slices, [indices, table, use],
+                                tables={1: 0})]
+    text = whole % ", ".join("np.abs(%s)" % name for _, name in sorted(names))
+    made = make.bundle("pieces", out, "-" + make.take(text, chosen), at + row * make.rows)
+    made.symbolic = made.symbolic or kind == "loop"
+    return made
+
+
 def scatter(rng, op, dtype, each=False):
     """All rows are copied, then some are replaced; of equal indices the last one counts."""
     make = Rows(rng, dtype, each, rank=1)
@@ -264,6 +332,7 @@ MADE = {
     "scattereach": lambda rng, dtype: scatter(rng, "identity", dtype, True),
     "repeat": repeat,
     "looped": looped,
+    "pieces": pieces,
 }
 
 

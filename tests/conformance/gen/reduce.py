@@ -91,6 +91,25 @@ def reduction(rng, variant):
                         accumulate=True)
 
 
+@family("reduce_parts", [("max", "fp16"), ("sum", "fp32"), ("mean", "fp16")], fixed=1)
+def parts(rng, variant):
+    """Cores share the reduced stick, and their partial results of all rows exceed LX."""
+    op, dtype = variant
+    lanes = 32 if dtype == "fp32" else 64
+    rows, columns = int(rng.integers(8200, 12000)) * 64 // lanes, 2 * lanes
+    space = {"mb": rows, "out": columns}
+    x = Argument((rows, columns), dtype)
+    out = Argument((rows, 1), dtype, stick=None, order=[0])
+    fmt = HOSTS[dtype].device
+    step = Sdsc(op, space, {"out": 2}, [x.operand({0: "mb", 1: "out"}, space),
+                                        out.operand({0: "mb"}, space, lane="out")],
+                constants(op, columns, {}, fmt), accumulate=True)
+    rtol, atol = error(op, dtype, columns, out)
+    text = "(%s).reshape(%r)" % (TEXT[op].format("in0", "(1,)"), (rows, 1))
+    return Bundle(op, [x], [out], [step], text, rtol, atol, symbolic=chance(rng, 0.5),
+                  september=chance(rng, 0.5))
+
+
 @family("product", [("fp16",), ("fp32",)])
 def product(rng, variant):
     """A product over dims other than the stick, at most 1,000 factors."""

@@ -47,17 +47,19 @@ class Sdsc:
     divisions   a Division per operand, of a shuffle
     tables      {operand: operand with the indices of its rows}, both by number
     sizes       {dim: symbol}: dims whose size is a parameter; space has their maxima
+    symbols     {dim: symbol}: dims of which a launch's value cuts the shares
     """
 
     def __init__(self, op, space, slices, operands, constants=(), masks=None,
                  accumulate=False, k_fast=False, names=None, cores=None, unit="sfp",
-                 labels=None, divisions=None, tables=None, sizes=None):
+                 labels=None, divisions=None, tables=None, sizes=None, symbols=None):
         self.op, self.space, self.operands = op, dict(space), list(operands)
         self.slices = {dim: slices.get(dim, 1) for dim in space}
         self.constants, self.masks = list(constants), masks or {}
         self.accumulate, self.k_fast = accumulate, k_fast
         self.names, self.unit, self.divisions = names, unit, divisions
         self.tables, self.sizes, self.size_ids = tables or {}, sizes or {}, {}
+        self.symbols = symbols or {}
         self.indices = {index: table for table, index in self.tables.items()}
         self.label_order = labels or (PT_LABELS if unit == "pt" else LABELS)
         self.num_cores = 1
@@ -178,10 +180,12 @@ class Sdsc:
         share = {"name_": "core"}
         for dim in self.space:
             share[dim + "_"] = self.space[dim] // self.slices[dim]
-        if september or self.size_ids:
+        if september or self.size_ids or self.symbols:
             for key in ("symbolicDimInfo_", "maxSymbolicVolume_", "coreletSplit_", "rowSplit_",
                         "peSfpSplit_", "paddingSizes_"):
                 share[key] = {}
+        if self.symbols:
+            share["symbolicDimInfo_"].update(self.symbols)
         for dim, (_, granularity) in self.size_ids.items():
             share["symbolicDimInfo_"][dim] = {"maxSize_": share[dim + "_"],
                                               "granularity_": granularity // self.slices[dim]}

@@ -160,7 +160,7 @@ class Window:
     def bundle(self, op, space, pairs, fixed, text, rtol, atol, **options):
         operands = [use for _, use in pairs]
         if self.public:
-            fixed = fixed + [d for d, a in self.axes.items() if a.stride > 1 or a.before]
+            fixed = fixed + [d for d, a in self.axes.items() if a.before]
         slices = divide.random(self.rng, space, {"out": self.lanes, "in": self.depth},
                                int(pick(self.rng, [1, 4, 32])), fixed)
         step = WindowSdsc(op, space, slices, operands, self.axes, self.public, **options)
