@@ -258,7 +258,7 @@ void spyre_stream_retire(struct spyre_stream *stream, uint64_t upto)
 	}
 }
 
-static bool record_room(struct spyre_stream *stream)
+static bool record_reserve(struct spyre_stream *stream)
 {
 	uint32_t max = stream->max_records ? stream->max_records * 2 : 64;
 	struct spyre_record *grown;
@@ -291,7 +291,7 @@ bool spyre_stream_push_mark(struct spyre_stream *stream, struct spyre_mark *mark
 {
 	struct spyre_record *record;
 
-	if (!record_room(stream))
+	if (!record_reserve(stream))
 		return false;
 	record = record_push(stream);
 	record->seq = mark->seq = atomic_load(&stream->tail);
@@ -360,7 +360,7 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	struct spyre_record *record;
 	uint32_t slots;
 
-	if (!record_room(stream))
+	if (!record_reserve(stream))
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: %s", stream->id,
 				   work->what);
 	TRY(slots_take(stream, work->num_commands, &submission.first_result, &slots));
