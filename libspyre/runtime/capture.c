@@ -30,8 +30,8 @@ spyre_status spyre_capture_refuse_default(struct spyre_context *context, const c
 
 static spyre_status no_memory(const struct spyre_stream *stream)
 {
-	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: a graph that it records",
-			   stream->id);
+	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+			   "stream %d: no memory for the graph that it records", stream->id);
 }
 
 static struct spyre_graph *graph_new(struct spyre_context *context)

@@ -83,7 +83,8 @@ spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out
 		return status;
 	context = context_new(index, ops);
 	if (!context)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a context of card %d", index);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a context of card %d", index);
 	status = ops->open(physical, &context->card);
 	if (status)
 		goto err_delete;
@@ -134,7 +135,8 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 		return status;
 	streams = spyre_context_streams(context, &n);
 	if (!streams)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_synchronize");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "spyre_context_synchronize: no memory for a list of the streams");
 	for (uint32_t i = 0; i < n; i++) {
 		one = spyre_stream_synchronize(streams[i]);
 		/* A real failure replaces a cancellation, which only reports another one. */

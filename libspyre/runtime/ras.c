@@ -126,7 +126,8 @@ spyre_status spyre_ras_format(const spyre_ras_record *record, char *text, size_t
 				   (unsigned int)known.code);
 	json = ras_json(&known, kind);
 	if (!json)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a RAS record");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for the text of a RAS record");
 	len = strlen(json);
 	if (len < size)
 		memcpy(text, json, len + 1);

@@ -184,7 +184,8 @@ spyre_status spyre_context_reset(spyre_context *context)
 				   "context", caller);
 	streams = spyre_context_streams(context, &n);
 	if (!streams)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_reset");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "spyre_context_reset: no memory for a list of the streams");
 	status = reset_streams(context, streams, n);
 	if (!status) {
 		pthread_mutex_lock(&context->fault_lock);

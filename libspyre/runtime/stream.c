@@ -41,7 +41,7 @@ static spyre_status stream_new(struct spyre_context *context, int id, int priori
 	spyre_status status;
 
 	if (!stream)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d", id);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for stream %d", id);
 	status = context->ops->queue_create(context->card, priority, &stream->queue);
 	if (status) {
 		free(stream);

@@ -361,8 +361,8 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	uint32_t slots;
 
 	if (!record_reserve(stream))
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: %s", stream->id,
-				   work->what);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: no memory to queue the %s",
+				   stream->id, work->what);
 	TRY(slots_take(stream, work->num_commands, &submission.first_result, &slots));
 	submission.num_waits = stream->num_waits ? waits_collect(stream, waits) : 0;
 	TRY(stream->context->ops->submit(stream->queue, &submission));

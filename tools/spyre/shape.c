@@ -166,7 +166,7 @@ static const char *file_end(const char *word)
 static int set_path(struct shape_spec *spec, const char *path, size_t length, struct text *why)
 {
 	spec->path = strndup(path, length);
-	return spec->path ? 0 : explain(why, "out of memory");
+	return spec->path ? 0 : explain(why, "no memory for %zu bytes of a path", length + 1);
 }
 
 int shape_parse_input(const char *word, struct shape_spec *spec, struct text *why)
@@ -201,7 +201,8 @@ int shape_parse_output(const char *word, struct shape_spec *spec, struct text *w
 		return explain(why, "'%s': the file name after '=' is missing", word);
 	shape = strndup(word, equals ? (size_t)(equals - word) : strlen(word));
 	if (!shape)
-		return explain(why, "out of memory");
+		return explain(why, "no memory for %zu bytes of operand '%s'", strlen(word) + 1,
+			       word);
 	err = parse_shape_and_format(shape, spec, why);
 	free(shape);
 	if (!err && equals)
