@@ -84,7 +84,7 @@ static int handle_option(struct compile *compile, int option, char **argv)
 		compile->json = true;
 		return EXIT_OK;
 	default:
-		return complain_option(option, argv);
+		return complain_option(option, argv, options);
 	}
 }
 

@@ -212,7 +212,7 @@ static int run_coredump(int argc, char **argv)
 			options.program = optarg;
 			break;
 		default:
-			return complain_option(option, argv);
+			return complain_option(option, argv, long_options);
 		}
 	}
 	if (options.json && options.ras)

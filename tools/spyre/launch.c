@@ -167,7 +167,7 @@ static int handle_option(struct launch *launch, int option, char **argv)
 		launch->json = true;
 		return EXIT_OK;
 	default:
-		return complain_option(option, argv);
+		return complain_option(option, argv, options);
 	}
 }
 

@@ -152,6 +152,16 @@ static int parse_shape_and_format(const char *word, struct shape_spec *spec, str
 	return parse_format(word, at + 1, spec, why);
 }
 
+int shape_parse_default(const char *word, spyre_format format, struct shape_spec *spec,
+			struct text *why)
+{
+	memset(spec, 0, sizeof(*spec));
+	if (strchr(word, '@'))
+		return parse_shape_and_format(word, spec, why);
+	spec->format = format;
+	return parse_shape(word, word + strlen(word), spec, why);
+}
+
 /* Returns the end of ".npy" at the end of @word or before an '@'; NULL if there is none. */
 static const char *file_end(const char *word)
 {
