@@ -134,7 +134,7 @@ spyre_status spyre_activity_read(spyre_activity_log *log, spyre_activity *record
 					   !log ? "log" : !count ? "count" : "records");
 	if (capacity && stride < sizeof(size_t))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_activity_read: a stride of %zu bytes; it is "
+				   "spyre_activity_read: the stride is %zu bytes, expected "
 				   "sizeof(spyre_activity), %zu", stride, sizeof(*records));
 	pthread_mutex_lock(&logs_lock);
 	n = capacity < log->count ? capacity : log->count;

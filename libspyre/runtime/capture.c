@@ -56,7 +56,7 @@ static spyre_status attach(struct spyre_graph *graph, struct spyre_stream *strea
 	pthread_mutex_lock(&graph->capture_lock);
 	if (graph->ended)
 		status = spyre_error(SPYRE_ERROR_CAPTURE,
-				     "stream %d: the capture that it would become part of has ended",
+				     "stream %d cannot join a capture that has ended",
 				     stream->id);
 	else if (!spyre_array_reserve(&graph->streams, &graph->max_streams, graph->num_streams + 1,
 				      sizeof(*graph->streams)))

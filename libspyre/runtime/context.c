@@ -210,7 +210,7 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	if (caller >= 0)
 		return spyre_error(SPYRE_ERROR_BUSY,
 				   "spyre_context_destroy: called in a host function of stream %d "
-				   "of this context", caller);
+				   "of this context; call it from another thread", caller);
 	TAILQ_FOREACH(stream, &context->streams, link)
 		spyre_capture_abort(stream);
 	streams_settle(context);

@@ -310,11 +310,13 @@ static spyre_status check_elapsed(const char *function, struct spyre_event *star
 				   "%s: the events belong to two contexts", function);
 	if (!start->timing || !end->timing)
 		return spyre_error(SPYRE_ERROR_NO_TIMING,
-				   "%s: the %s event was created with SPYRE_EVENT_NO_TIMING", function,
+				   "%s: the %s event was created with SPYRE_EVENT_NO_TIMING; create it "
+				   "with flags 0", function,
 				   start->timing ? "end" : "start");
 	if (!from || !to)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "%s: the %s event was never recorded", function,
+				   "%s: the %s event was never recorded; call spyre_event_record() first",
+				   function,
 				   from ? "end" : "start");
 	TRY(mark_check(from, function));
 	TRY(mark_check(to, function));

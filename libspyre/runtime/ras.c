@@ -135,7 +135,7 @@ spyre_status spyre_ras_format(const spyre_ras_record *record, char *text, size_t
 	if (len < size)
 		return SPYRE_SUCCESS;
 	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-			   "spyre_ras_format: the record takes %zu bytes, there are %zu", len + 1,
+			   "spyre_ras_format: the text needs %zu bytes, the buffer has %zu", len + 1,
 			   size);
 }
 

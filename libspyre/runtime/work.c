@@ -82,8 +82,9 @@ static spyre_status cancelled_error(struct spyre_stream *stream)
 	if (!context->ops->state(context->card, &state)) {
 		if (state.health == SPYRE_CONTEXT_STALE)
 			return spyre_error(SPYRE_ERROR_DEVICE_RESET,
-					   "the card was reset (generation %" PRIu64 ", the context is "
-					   "of %" PRIu64 ")", state.card_generation,
+					   "the card was reset (its generation is %" PRIu64 ", that of "
+					   "the context %" PRIu64 "); destroy the context and "
+					   "create a new one", state.card_generation,
 					   state.generation);
 		if (state.health == SPYRE_CONTEXT_FAULTED)
 			return spyre_error(SPYRE_ERROR_CANCELLED,
