@@ -52,14 +52,14 @@ struct bench_pair {
 	double (*peer)(void *state);
 	void *state;
 	/* Pause before each sample, so that one side's spinning threads are
-	 * asleep when the other's turn comes. */
+	 * asleep when the other is measured. */
 	unsigned int settle_ms;
 };
 
 double bench_now(void);
 bool bench_wanted(const struct bench_options *options, const char *name);
 
-/* Warms both up, then takes turns; fills value, peer_value (medians of
+/* Warms both up, then alternates; fills value, peer_value (medians of
  * seconds) and spreads. False if one of the functions failed. */
 bool bench_interleave(const struct bench_pair *pair, int samples, struct bench_result *result);
 

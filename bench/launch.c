@@ -32,22 +32,22 @@ struct launch {
 	spyre_graph *graph;
 	int rounds;
 	int queued;		/* launches before each synchronize */
-	/* The ball of the ping-pong: whose turn it is. */
-	_Atomic uint32_t turn;
+	/* The thread of the ping-pong that runs next: 0 the caller, 1 pong(). */
+	_Atomic uint32_t next;
 };
 
-static void wait_for(_Atomic uint32_t *turn, uint32_t mine)
+static void wait_for(_Atomic uint32_t *next, uint32_t mine)
 {
 	uint32_t now;
 
-	while ((now = atomic_load_explicit(turn, memory_order_acquire)) != mine)
-		syscall(SYS_futex, turn, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+	while ((now = atomic_load_explicit(next, memory_order_acquire)) != mine)
+		syscall(SYS_futex, next, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
 }
 
-static void pass(_Atomic uint32_t *turn, uint32_t to)
+static void pass(_Atomic uint32_t *next, uint32_t to)
 {
-	atomic_store_explicit(turn, to, memory_order_release);
-	syscall(SYS_futex, turn, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	atomic_store_explicit(next, to, memory_order_release);
+	syscall(SYS_futex, next, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 static void *pong(void *state)
@@ -55,8 +55,8 @@ static void *pong(void *state)
 	struct launch *l = state;
 
 	for (int i = 0; i < l->rounds; i++) {
-		wait_for(&l->turn, 1);
-		pass(&l->turn, 0);
+		wait_for(&l->next, 1);
+		pass(&l->next, 0);
 	}
 	return NULL;
 }
@@ -67,15 +67,15 @@ static double run_ping_pong(void *state)
 	pthread_t other;
 	double start;
 
-	atomic_store(&l->turn, 0);
+	atomic_store(&l->next, 0);
 	if (pthread_create(&other, NULL, pong, l)) {
 		fprintf(stderr, "spyre-bench: cannot start a thread\n");
 		return -1;
 	}
 	start = bench_now();
 	for (int i = 0; i < l->rounds; i++) {
-		pass(&l->turn, 1);
-		wait_for(&l->turn, 0);
+		pass(&l->next, 1);
+		wait_for(&l->next, 0);
 	}
 	start = bench_now() - start;
 	pthread_join(other, NULL);

@@ -80,9 +80,9 @@ bool bench_interleave(const struct bench_pair *pair, int samples, struct bench_r
 
 static void append(struct bench_report *report, const struct bench_result *result)
 {
-	const int room = sizeof(report->result) / sizeof(report->result[0]);
+	const int capacity = sizeof(report->result) / sizeof(report->result[0]);
 
-	if (report->count < room)
+	if (report->count < capacity)
 		report->result[report->count++] = *result;
 	fprintf(stderr, "    %s: done\n", result->name);
 }

@@ -143,7 +143,7 @@ bool bench_read_json(struct bench_report *report, const char *path)
 	yyjson_read_err error;
 	yyjson_doc *doc = yyjson_read_file(path, 0, NULL, &error);
 	yyjson_val *list = yyjson_obj_get(yyjson_doc_get_root(doc), "results"), *entry;
-	const size_t room = sizeof(report->result) / sizeof(report->result[0]);
+	const size_t capacity = sizeof(report->result) / sizeof(report->result[0]);
 	size_t i, count;
 	char better[8];
 
@@ -156,7 +156,7 @@ bool bench_read_json(struct bench_report *report, const char *path)
 	yyjson_arr_foreach(list, i, count, entry) {
 		struct bench_result r = { 0 };
 
-		if ((size_t)report->count == room)
+		if ((size_t)report->count == capacity)
 			break;
 		read_text(entry, "name", r.name, sizeof(r.name));
 		read_text(entry, "unit", r.unit, sizeof(r.unit));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What a second host thread is worth: two embedded cards, which differ in the
- * number of their threads, do the same in turns. Times; the ratio is that of
+ * number of their threads, alternate on the same work. Times; the ratio is that of
  * two threads to one, 0.5 at best.
  */
 #include "bench/device.h"

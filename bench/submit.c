@@ -16,7 +16,7 @@
 
 #include <uapi/drm/spyre_accel.h>
 
-/* Fewer than a queue takes, so that no SUBMIT waits for room. */
+/* Fewer than a queue takes, so that no SUBMIT waits for space. */
 #define BURST 32
 
 struct submit {

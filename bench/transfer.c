@@ -164,7 +164,7 @@ bool bench_transfer(struct bench_report *report, const struct bench_options *opt
 #define OPERATIONS 200
 #define MAX_PROCESSES 32
 
-struct crowd {
+struct clients {
 	int count;
 	/* A byte starts each; a byte from each says that it is done. */
 	int start[MAX_PROCESSES], ready[2];
@@ -172,7 +172,7 @@ struct crowd {
 };
 
 /* Fills and waits, as often as it is told to; ends with the pipe. */
-static int member(struct crowd *crowd, int start)
+static int member(struct clients *clients, int start)
 {
 	struct bench_device device;
 	spyre_devptr address;
@@ -182,7 +182,7 @@ static int member(struct crowd *crowd, int start)
 	    bench_failed(spyre_mem_alloc(device.context, 1 << 20, &address), "allocating"))
 		return 1;
 	do {
-		if (write(crowd->ready[1], &byte, 1) != 1)
+		if (write(clients->ready[1], &byte, 1) != 1)
 			break;
 		if (read(start, &byte, 1) != 1)
 			break;
@@ -195,13 +195,13 @@ static int member(struct crowd *crowd, int start)
 	return 0;
 }
 
-static bool await(struct crowd *crowd)
+static bool await(struct clients *clients)
 {
 	char byte[MAX_PROCESSES];
 	int got = 0;
 
-	while (got < crowd->count) {
-		ssize_t n = read(crowd->ready[0], byte, (size_t)(crowd->count - got));
+	while (got < clients->count) {
+		ssize_t n = read(clients->ready[0], byte, (size_t)(clients->count - got));
 
 		if (n <= 0)
 			return false;
@@ -210,9 +210,9 @@ static bool await(struct crowd *crowd)
 	return true;
 }
 
-static bool gather(struct crowd *crowd, int count)
+static bool gather(struct clients *clients, int count)
 {
-	if (pipe(crowd->ready))
+	if (pipe(clients->ready))
 		return false;
 	for (int i = 0; i < count; i++) {
 		int start[2];
@@ -224,56 +224,56 @@ static bool gather(struct crowd *crowd, int count)
 		if (pid < 0)
 			return false;
 		if (!pid) {
-			/* Its own and those of its elder brothers, or they would never end. */
+			/* An open end here would keep this client or an earlier one from ending. */
 			close(start[1]);
 			for (int k = 0; k < i; k++)
-				close(crowd->start[k]);
-			_exit(member(crowd, start[0]));
+				close(clients->start[k]);
+			_exit(member(clients, start[0]));
 		}
 		close(start[0]);
-		crowd->start[i] = start[1];
-		crowd->pid[crowd->count++] = pid;
+		clients->start[i] = start[1];
+		clients->pid[clients->count++] = pid;
 	}
-	close(crowd->ready[1]);
-	return await(crowd);
+	close(clients->ready[1]);
+	return await(clients);
 }
 
-static void disperse(struct crowd *crowd)
+static void disperse(struct clients *clients)
 {
-	for (int i = 0; i < crowd->count; i++)
-		close(crowd->start[i]);
-	for (int i = 0; i < crowd->count; i++)
-		waitpid(crowd->pid[i], NULL, 0);
-	close(crowd->ready[0]);
+	for (int i = 0; i < clients->count; i++)
+		close(clients->start[i]);
+	for (int i = 0; i < clients->count; i++)
+		waitpid(clients->pid[i], NULL, 0);
+	close(clients->ready[0]);
 }
 
 /* Seconds per operation of all together. */
-static double run_crowd(void *state)
+static double run_clients(void *state)
 {
-	struct crowd *crowd = state;
+	struct clients *clients = state;
 	const double start = bench_now();
 	const char go = 0;
 
-	for (int i = 0; i < crowd->count; i++)
-		if (write(crowd->start[i], &go, 1) != 1)
+	for (int i = 0; i < clients->count; i++)
+		if (write(clients->start[i], &go, 1) != 1)
 			return -1;
-	if (!await(crowd))
+	if (!await(clients))
 		return -1;
-	return (bench_now() - start) / OPERATIONS / crowd->count;
+	return (bench_now() - start) / OPERATIONS / clients->count;
 }
 
 struct pair_state {
-	struct crowd one, many;
+	struct clients one, many;
 };
 
 static double run_one(void *state)
 {
-	return run_crowd(&((struct pair_state *)state)->one);
+	return run_clients(&((struct pair_state *)state)->one);
 }
 
 static double run_many(void *state)
 {
-	return run_crowd(&((struct pair_state *)state)->many);
+	return run_clients(&((struct pair_state *)state)->many);
 }
 
 bool bench_processes(struct bench_report *report, const struct bench_options *options)

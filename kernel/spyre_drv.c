@@ -457,6 +457,7 @@ static void __exit spyre_exit(void)
 module_init(spyre_init);
 module_exit(spyre_exit);
 
+MODULE_AUTHOR("The spyre_vdev developers");
 MODULE_DESCRIPTION("virtual IBM Spyre accelerator cards");
 MODULE_VERSION("0.1.0");
 MODULE_LICENSE("GPL");

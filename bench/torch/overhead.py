@@ -40,7 +40,7 @@ def torch_timer(work):
 
 
 def interleave(ours, peer, samples):
-    """Seconds of one operation each, in turns."""
+    """Seconds of one operation each, measured alternately."""
     for warm in (ours, peer):
         warm(3)
     count = 10

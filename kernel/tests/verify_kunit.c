@@ -9,10 +9,10 @@
 #include "../model/program.h"
 
 #define TEST_CORES 2
-#define TEST_TURNS 3
+#define TEST_ITERATIONS 3
 #define TEST_STICKS 4
 #define TEST_LX 1024
-#define TEST_EXTENT ((TEST_TURNS - 1) * 1024 + TEST_STICKS * SPYRE_STICK_BYTES)
+#define TEST_EXTENT ((TEST_ITERATIONS - 1) * 1024 + TEST_STICKS * SPYRE_STICK_BYTES)
 
 /*
  * A loop around one phase of two cores: the first adds two operands, the
@@ -56,7 +56,7 @@ static void verify_good(struct verify_image *image)
 			.instr_bytes = instr_bytes,
 		},
 		.step = {
-			{ .kind = SPYRE_STEP_LOOP, .count = TEST_TURNS },
+			{ .kind = SPYRE_STEP_LOOP, .count = TEST_ITERATIONS },
 			{ .kind = SPYRE_STEP_PHASE, .num_streams = 2 },
 			{ .kind = SPYRE_STEP_END },
 		},
@@ -103,7 +103,7 @@ static void verify_passes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, why.stop, SPYRE_STOP_NONE);
 	KUNIT_EXPECT_PTR_EQ(test, (const void *)prog.header, (const void *)image);
 	KUNIT_EXPECT_EQ(test, prog.cost.elements,
-			(u64)TEST_TURNS * TEST_STICKS * 64);
+			(u64)TEST_ITERATIONS * TEST_STICKS * 64);
 	KUNIT_EXPECT_GT(test, prog.cost.cycles, 0ull);
 	KUNIT_EXPECT_EQ(test, 0, spyre_program_verify(image, sizeof(*image), 32, &prog, &why));
 }
@@ -164,7 +164,7 @@ static const struct verify_case verify_cases[] = {
 	BAD(step[0].kind, 4, BAD_STEP),
 	BAD(step[0].count, 0, BAD_STEP),
 	BAD(step[0].count, SPYRE_MAX_COUNT + 1, BAD_STEP),
-	BAD(step[0].count, TEST_TURNS + 1, EXTENT),
+	BAD(step[0].count, TEST_ITERATIONS + 1, EXTENT),
 	BAD(step[0].num_streams, 1, BAD_STEP),
 	BAD(step[0].kind, SPYRE_STEP_END, BAD_STEP),
 	BAD(step[1].kind, SPYRE_STEP_LOOP, BAD_STEP),

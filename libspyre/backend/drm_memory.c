@@ -57,14 +57,14 @@ static spyre_status vm_bind(struct spyre_drm_card *card, struct drm_spyre_vm_bin
 
 static bool device_insert(struct spyre_drm_card *card, struct spyre_drm_range range)
 {
-	bool room;
+	bool reserved;
 
 	pthread_mutex_lock(&card->device_lock);
-	room = spyre_drm_ranges_reserve(&card->device);
-	if (room)
+	reserved = spyre_drm_ranges_reserve(&card->device);
+	if (reserved)
 		spyre_drm_ranges_insert(&card->device, range);
 	pthread_mutex_unlock(&card->device_lock);
-	return room;
+	return reserved;
 }
 
 /* Removes a range from the table and closes its handle; the mapping keeps the buffer alive. */
@@ -220,16 +220,16 @@ spyre_status spyre_drm_host_bo(struct spyre_drm_card *card, size_t bytes, void *
 
 static bool host_insert(struct spyre_drm_card *card, struct spyre_drm_range range)
 {
-	bool room;
+	bool reserved;
 
 	pthread_rwlock_wrlock(&card->host_lock);
-	room = spyre_drm_ranges_reserve(&card->host);
-	if (room) {
+	reserved = spyre_drm_ranges_reserve(&card->host);
+	if (reserved) {
 		spyre_drm_ranges_insert(&card->host, range);
 		atomic_store(&card->host_count, card->host.count);
 	}
 	pthread_rwlock_unlock(&card->host_lock);
-	return room;
+	return reserved;
 }
 
 spyre_status spyre_drm_host_alloc(struct spyre_card *base, size_t bytes, void **address)

@@ -21,7 +21,8 @@ static spyre_status card_open(int index, struct spyre_card **out)
 		return status;
 	card = calloc(1, sizeof(*card));
 	if (!card)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "embedded card %d", index);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for embedded card %d", index);
 	status = embedded_device_get(index, &card->device);
 	if (!status) {
 		status = embedded_properties(index, &card->base.properties);
@@ -74,7 +75,8 @@ static spyre_status program_create(struct spyre_card *base, const void *image, s
 		program->image = aligned_alloc(64, padded ? padded : 64);
 	if (!program || !program->image) {
 		free(program);
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a program of %zu bytes", bytes);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a program of %zu bytes", bytes);
 	}
 	memcpy(program->image, image, bytes);
 	memset(why, 0, sizeof(*why));
@@ -93,7 +95,8 @@ static spyre_status program_create(struct spyre_card *base, const void *image, s
 		free(program->image);
 		free(program);
 		return spyre_error(SPYRE_ERROR_OUT_OF_DEVICE_MEMORY,
-				   "embedded card %d has no %" PRIu64 " bytes for the program",
+				   "embedded card %d has no %" PRIu64
+				   " bytes for a program; free device memory, or raise SPYRE_EMBEDDED_LPDDR_MIB",
 				   card->device->index, charged);
 	}
 	atomic_init(&program->refs, 1);

@@ -224,8 +224,9 @@ spyre_status embedded_job_create(struct embedded_queue *queue, const struct spyr
 				   s->num_commands, s->first_result, SPYRE_QUEUE_RESULTS);
 	job = malloc(size.total);
 	if (!job)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a submission of %u commands",
-				   s->num_commands);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for %zu bytes of a submission of %u commands",
+				   (size_t)size.total, s->num_commands);
 	job->queue = queue;
 	job->point = s->point;
 	job->first_result = s->first_result;

@@ -203,7 +203,7 @@ spyre_status embedded_host_alloc(struct spyre_card *card, size_t bytes, void **a
 
 	if (map == MAP_FAILED)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "%zu bytes of pinned host memory: %s", bytes, strerror(errno));
+				   "no memory for %zu bytes of pinned host memory: %s", bytes, strerror(errno));
 	*address = map;
 	return SPYRE_SUCCESS;
 }

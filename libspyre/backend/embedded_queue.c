@@ -76,7 +76,8 @@ spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 						    sizeof(*queue->base.results));
 	if (!queue || !queue->base.results) {
 		free(queue);
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a queue of the embedded card");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a queue of the embedded card");
 	}
 	for (uint32_t i = 0; i < SPYRE_QUEUE_RESULTS; i++)
 		queue->base.results[i] = (struct spyre_command_result){ 0 };

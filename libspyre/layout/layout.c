@@ -350,12 +350,12 @@ struct text {
 __attribute__((format(printf, 2, 3)))
 static void put(struct text *text, const char *format, ...)
 {
-	size_t room = text->used < text->size ? text->size - text->used : 0;
+	size_t space = text->used < text->size ? text->size - text->used : 0;
 	va_list args;
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(room ? text->buffer + text->used : NULL, room, format, args);
+	n = vsnprintf(space ? text->buffer + text->used : NULL, space, format, args);
 	va_end(args);
 	text->used += n > 0 ? (size_t)n : 0;
 }

@@ -114,7 +114,7 @@ spyre_status spyre_activity_open(uint32_t limit, spyre_activity_log **out)
 	*out = NULL;
 	log = calloc(1, sizeof(*log));
 	if (!log)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_activity_open");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for an activity log");
 	log->limit = limit ? limit : DEFAULT_LIMIT;
 	pthread_mutex_lock(&logs_lock);
 	TAILQ_INSERT_TAIL(&logs, log, link);
@@ -134,7 +134,7 @@ spyre_status spyre_activity_read(spyre_activity_log *log, spyre_activity *record
 					   !log ? "log" : !count ? "count" : "records");
 	if (capacity && stride < sizeof(size_t))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_activity_read: a stride of %zu bytes; it is "
+				   "spyre_activity_read: the stride is %zu bytes, expected "
 				   "sizeof(spyre_activity), %zu", stride, sizeof(*records));
 	pthread_mutex_lock(&logs_lock);
 	n = capacity < log->count ? capacity : log->count;

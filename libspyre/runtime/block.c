@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Mapped blocks: large allocations and chunks, sorted by address. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -96,11 +97,12 @@ static spyre_status block_place(struct spyre_context *context, uint64_t bytes, b
 	block = block_new(memory, bytes, chunked);
 	if (!block)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "bookkeeping of device memory");
+				   "no memory to record %" PRIu64 " bytes of device memory", bytes);
 	block->va = spyre_va_alloc(&memory->va, bytes, chunked ? SPYRE_CHUNK_BYTES : SPYRE_VA_PAGE);
 	if (!block->va) {
 		status = spyre_error(SPYRE_ERROR_OUT_OF_DEVICE_MEMORY,
-				     "no segment of the context has a free range");
+				     "no segment of the context has %" PRIu64 " free bytes in one range; free "
+				     "memory of this context", bytes);
 		goto err_free;
 	}
 	if (import)

@@ -30,8 +30,8 @@ spyre_status spyre_capture_refuse_default(struct spyre_context *context, const c
 
 static spyre_status no_memory(const struct spyre_stream *stream)
 {
-	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: a graph that it records",
-			   stream->id);
+	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+			   "stream %d: no memory for the graph that it records", stream->id);
 }
 
 static struct spyre_graph *graph_new(struct spyre_context *context)
@@ -56,7 +56,7 @@ static spyre_status attach(struct spyre_graph *graph, struct spyre_stream *strea
 	pthread_mutex_lock(&graph->capture_lock);
 	if (graph->ended)
 		status = spyre_error(SPYRE_ERROR_CAPTURE,
-				     "stream %d: the capture that it would become part of has ended",
+				     "stream %d cannot join a capture that has ended",
 				     stream->id);
 	else if (!spyre_array_reserve(&graph->streams, &graph->max_streams, graph->num_streams + 1,
 				      sizeof(*graph->streams)))

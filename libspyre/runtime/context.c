@@ -83,7 +83,8 @@ spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out
 		return status;
 	context = context_new(index, ops);
 	if (!context)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a context of card %d", index);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a context of card %d", index);
 	status = ops->open(physical, &context->card);
 	if (status)
 		goto err_delete;
@@ -134,7 +135,8 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 		return status;
 	streams = spyre_context_streams(context, &n);
 	if (!streams)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_synchronize");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "spyre_context_synchronize: no memory for a list of the streams");
 	for (uint32_t i = 0; i < n; i++) {
 		one = spyre_stream_synchronize(streams[i]);
 		/* A real failure replaces a cancellation, which only reports another one. */
@@ -208,7 +210,7 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	if (caller >= 0)
 		return spyre_error(SPYRE_ERROR_BUSY,
 				   "spyre_context_destroy: called in a host function of stream %d "
-				   "of this context", caller);
+				   "of this context; call it from another thread", caller);
 	TAILQ_FOREACH(stream, &context->streams, link)
 		spyre_capture_abort(stream);
 	streams_settle(context);

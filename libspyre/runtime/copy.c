@@ -16,7 +16,8 @@ spyre_status spyre_copy_check_device(struct spyre_context *context, const char *
 
 	if (device % SPYRE_STICK)
 		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
-				   "%s: 0x%" PRIx64 " is not 128-byte aligned", what, device);
+				   "%s: 0x%" PRIx64 " is not 128-byte aligned; use the start of an "
+				   "allocation plus a multiple of 128", what, device);
 	return spyre_memory_check(context, &span, 1);
 }
 

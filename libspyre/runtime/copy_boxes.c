@@ -92,7 +92,8 @@ spyre_status spyre_copy_boxes_async(spyre_stream *stream, const spyre_box_copy *
 	TRY(check_boxes(stream, copy, what));
 	batch = malloc(sizeof(*batch));
 	if (!batch)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s", what);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for %zu bytes of the %s",
+				   sizeof(*batch), what);
 	batch->count = 0;
 	status = queue_boxes(stream, copy, batch, what);
 	free(batch);

@@ -242,8 +242,8 @@ spyre_status spyre_stream_defer_work(struct spyre_stream *stream, const struct s
 	struct spyre_stream_item *item = item_copy_work(work);
 
 	if (!item)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: %s", stream->id,
-				   work->what);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: no memory to queue the %s",
+				   stream->id, work->what);
 	/* The list is not empty, so its thread exists and appending cannot fail. */
 	return item_append(stream, item, seq);
 }
@@ -255,7 +255,7 @@ spyre_status spyre_stream_defer_wait(struct spyre_stream *stream, struct spyre_s
 	spyre_status status;
 
 	if (!item)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: a wait",
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: no memory for a wait",
 				   stream->id);
 	item->kind = ITEM_WAIT;
 	item->wait.stream = spyre_stream_ref(other);
@@ -275,7 +275,7 @@ spyre_status spyre_stream_defer_host_fn(struct spyre_stream *stream, spyre_host_
 	spyre_status status;
 
 	if (!item)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: a host function",
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: no memory for a host function",
 				   stream->id);
 	item->kind = ITEM_HOST_FN;
 	item->host.fn = fn;

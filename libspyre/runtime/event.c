@@ -57,7 +57,7 @@ spyre_status spyre_event_create(spyre_context *context, uint32_t flags, spyre_ev
 				   flags & ~SPYRE_EVENT_NO_TIMING);
 	event = calloc(1, sizeof(*event));
 	if (!event)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "an event");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for an event");
 	event->context = context;
 	event->timing = !(flags & SPYRE_EVENT_NO_TIMING);
 	pthread_mutex_init(&event->lock, NULL);
@@ -145,7 +145,7 @@ spyre_status spyre_event_record(spyre_event *event, spyre_stream *stream)
 				   "spyre_event_record: event and stream belong to two contexts");
 	mark = calloc(1, sizeof(*mark));
 	if (!mark)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "recording an event");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to record an event");
 	atomic_init(&mark->refs, 1);
 	mark->stream = spyre_stream_ref(stream);
 	mark->timing = event->timing;
@@ -310,11 +310,13 @@ static spyre_status check_elapsed(const char *function, struct spyre_event *star
 				   "%s: the events belong to two contexts", function);
 	if (!start->timing || !end->timing)
 		return spyre_error(SPYRE_ERROR_NO_TIMING,
-				   "%s: the %s event was created with SPYRE_EVENT_NO_TIMING", function,
+				   "%s: the %s event was created with SPYRE_EVENT_NO_TIMING; create it "
+				   "with flags 0", function,
 				   start->timing ? "end" : "start");
 	if (!from || !to)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "%s: the %s event was never recorded", function,
+				   "%s: the %s event was never recorded; call spyre_event_record() first",
+				   function,
 				   from ? "end" : "start");
 	TRY(mark_check(from, function));
 	TRY(mark_check(to, function));

@@ -201,7 +201,7 @@ spyre_status graph_finish(struct spyre_graph *graph)
 	graph->segments = calloc(graph->num_steps, sizeof(*graph->segments));
 	if (!graph->commands || !graph->parts || !graph->segments)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "spyre_stream_end_capture: a graph of %u operations",
+				   "spyre_stream_end_capture: no memory for a graph of %u operations",
 				   graph->num_steps);
 	if (graph->arena_bytes) {
 		status = spyre_mem_alloc(graph->context, graph->arena_bytes, &graph->arena);

@@ -100,7 +100,7 @@ spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, void **addre
 		return SPYRE_SUCCESS;
 	if (bytes > SIZE_MAX - SPYRE_VA_PAGE)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "spyre_host_alloc: %zu bytes of pinned memory", bytes);
+				   "spyre_host_alloc: no memory for %zu bytes of pinned memory", bytes);
 	block.bytes = bytes;
 	block.mapped = (bytes + SPYRE_VA_PAGE - 1) & ~(size_t)(SPYRE_VA_PAGE - 1);
 	status = context->ops->host_alloc(context->card, block.mapped, &memory);
@@ -114,7 +114,7 @@ spyre_status spyre_host_alloc(spyre_context *context, size_t bytes, void **addre
 	if (!ok) {
 		context->ops->host_free(context->card, memory, block.mapped);
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "spyre_host_alloc: bookkeeping of %zu bytes", bytes);
+				   "spyre_host_alloc: no memory to record %zu bytes of pinned memory", bytes);
 	}
 	*address = memory;
 	return SPYRE_SUCCESS;

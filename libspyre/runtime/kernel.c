@@ -370,7 +370,8 @@ static spyre_status compile_directory(const char *function, const char *director
 		return status;
 	bundle = calloc(1, sizeof(*bundle));
 	if (!bundle)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "bundle %s", directory);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory to compile the bundle %s", directory);
 	status = spyre_bundle_compile(directory, output, &options, bundle, &cost);
 	if (!status && info) {
 		fill_info(&own, bundle, bundle->image_bytes, &cost);

@@ -3,6 +3,7 @@
  * Memory for a kernel's intermediates. Launches of one stream follow each other
  * and share it; launches that may run at the same time each need their own.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "libspyre/runtime/kernel.h"
@@ -17,7 +18,9 @@ spyre_status kernel_pool_add(struct spyre_kernel *kernel)
 
 	if (!pool)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "kernel \"%s\": memory for intermediates", kernel->bundle.name);
+				   "kernel \"%s\": no memory to record %" PRIu64
+				   " bytes of intermediates", kernel->bundle.name,
+				   (uint64_t)kernel->bundle.pool_bytes);
 	status = spyre_mem_alloc(kernel->context, kernel->bundle.pool_bytes, &pool->address);
 	if (status) {
 		free(pool);

@@ -72,7 +72,8 @@ static spyre_status build(struct spyre_kernel *kernel, const struct kernel_sizes
 		free(v);
 		free(bundle);
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "kernel \"%s\": no memory for a program", kernel->bundle.name);
+				   "kernel \"%s\": no memory for a program of other sizes",
+				   kernel->bundle.name);
 	}
 	status = make_image(kernel, sizes->values, bundle);
 	if (!status) {

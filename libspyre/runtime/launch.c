@@ -97,7 +97,8 @@ static spyre_status check_arg(const struct spyre_kernel *kernel, uint32_t index,
 	if (!status && arg->address % SPYRE_STICK)
 		status = spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
 				     "kernel \"%s\", argument %u: 0x%" PRIx64
-				     " is not 128-byte aligned", kernel->bundle.name, index,
+				     " is not 128-byte aligned; use the start of an allocation "
+				     "plus a multiple of 128", kernel->bundle.name, index,
 				     arg->address);
 	return status;
 }

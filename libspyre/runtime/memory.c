@@ -21,7 +21,8 @@ spyre_status spyre_memory_init(struct spyre_context *context)
 	struct spyre_memory *memory = &context->memory;
 
 	if (!spyre_va_init(&memory->va))
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a context");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for the address space of a context");
 	pthread_rwlock_init(&memory->lock, NULL);
 	memory->deferred_tail = &memory->deferred;
 	return SPYRE_SUCCESS;

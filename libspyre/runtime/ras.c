@@ -126,7 +126,8 @@ spyre_status spyre_ras_format(const spyre_ras_record *record, char *text, size_t
 				   (unsigned int)known.code);
 	json = ras_json(&known, kind);
 	if (!json)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "a RAS record");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for the text of a RAS record");
 	len = strlen(json);
 	if (len < size)
 		memcpy(text, json, len + 1);
@@ -134,7 +135,7 @@ spyre_status spyre_ras_format(const spyre_ras_record *record, char *text, size_t
 	if (len < size)
 		return SPYRE_SUCCESS;
 	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-			   "spyre_ras_format: the record takes %zu bytes, there are %zu", len + 1,
+			   "spyre_ras_format: the text needs %zu bytes, the buffer has %zu", len + 1,
 			   size);
 }
 

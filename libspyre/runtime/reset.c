@@ -181,10 +181,11 @@ spyre_status spyre_context_reset(spyre_context *context)
 	if (caller >= 0)
 		return spyre_error(SPYRE_ERROR_BUSY,
 				   "spyre_context_reset: called in a host function of stream %d of this "
-				   "context", caller);
+				   "context; call it from another thread", caller);
 	streams = spyre_context_streams(context, &n);
 	if (!streams)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "spyre_context_reset");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "spyre_context_reset: no memory for a list of the streams");
 	status = reset_streams(context, streams, n);
 	if (!status) {
 		pthread_mutex_lock(&context->fault_lock);
@@ -220,11 +221,11 @@ static spyre_status probe_queue(const struct spyre_backend_ops *ops, struct spyr
 	status = ops->wait(queue, 1, now.tv_sec * INT64_C(1000000000) + now.tv_nsec + PROBE_NS);
 	if (status == SPYRE_NOT_READY)
 		return spyre_error(SPYRE_ERROR_DEVICE_LOST,
-				   "the card was reset, but does not run a command within %d s",
+				   "the card was reset, but did not run a test command within %d s",
 				   (int)(PROBE_NS / INT64_C(1000000000)));
 	if (!status && queue->results[0].status)
 		return spyre_error(SPYRE_ERROR_DEVICE_LOST,
-				   "the card was reset, but a command fails with %d",
+				   "the card was reset, but a test command failed with errno %d",
 				   queue->results[0].status);
 	return status;
 }
@@ -245,7 +246,8 @@ static spyre_status probe_card(const struct spyre_backend_ops *ops, int physical
 	/* Another reset may have increased the generation further. */
 	if (!status && state.card_generation < generation)
 		status = spyre_error(SPYRE_ERROR_DEVICE_LOST,
-				     "the card was reset, but counts %" PRIu64 " instead of %" PRIu64,
+				     "the card was reset, but its generation is %" PRIu64
+				     ", expected at least %" PRIu64,
 				     state.card_generation, generation);
 	if (!status)
 		status = ops->queue_create(card, -1, &queue);

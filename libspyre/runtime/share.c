@@ -105,8 +105,8 @@ static spyre_status check_window(int fd, uint64_t offset, uint64_t *bytes)
 				   "file descriptor %d is not a dma-buf: %s", fd, strerror(errno));
 	if (offset % SPYRE_STICK || *bytes % SPYRE_STICK)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "offset %" PRIu64 " and %" PRIu64 " bytes: both are multiples of %d",
-				   offset, *bytes, SPYRE_STICK);
+				   "cannot import %" PRIu64 " bytes at offset %" PRIu64
+				   ": both must be multiples of %d", *bytes, offset, SPYRE_STICK);
 	if (offset >= size || *bytes > size - offset)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "%" PRIu64 " bytes at %" PRIu64 " are not in a dma-buf of %" PRIu64
@@ -187,7 +187,7 @@ spyre_status spyre_ipc_get_handle(spyre_context *context, spyre_devptr address,
 	if (!status) {
 		handle.fd = block->ipc_fd;
 		if (fstat(handle.fd, &st))
-			status = spyre_error(SPYRE_ERROR_SYSTEM, "fstat of a dma-buf: %s",
+			status = spyre_error(SPYRE_ERROR_SYSTEM, "cannot identify the dma-buf of the memory: %s",
 					     strerror(errno));
 	}
 	pthread_rwlock_unlock(&context->memory.lock);

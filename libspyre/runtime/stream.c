@@ -41,7 +41,7 @@ static spyre_status stream_new(struct spyre_context *context, int id, int priori
 	spyre_status status;
 
 	if (!stream)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d", id);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for stream %d", id);
 	status = context->ops->queue_create(context->card, priority, &stream->queue);
 	if (status) {
 		free(stream);
@@ -72,8 +72,8 @@ spyre_status spyre_stream_get(spyre_context *context, int id, spyre_stream **str
 		return spyre_null_argument("spyre_stream_get", "stream");
 	if (id < 0 || id > SPYRE_STREAM_HIGH_LAST)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_stream_get: stream %d: the pool has 0 (default), 1 to 32 (low) "
-				   "and 33 to 64 (high)", id);
+				   "spyre_stream_get: stream is %d, expected 0 (default), 1 to 32 (low) "
+				   "or 33 to 64 (high)", id);
 	pthread_mutex_lock(&context->streams_lock);
 	if (!context->pool[id])
 		status = stream_new(context, id, id >= SPYRE_STREAM_HIGH_FIRST ? -1 : 0,
@@ -88,7 +88,7 @@ static spyre_status check_priority(const char *function, int priority)
 	if (priority == 0 || priority == -1)
 		return SPYRE_SUCCESS;
 	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-			   "%s: priority %d: there are 0 (low) and -1 (high)", function, priority);
+			   "%s: priority is %d, expected 0 (low) or -1 (high)", function, priority);
 }
 
 spyre_status spyre_stream_from_pool(spyre_context *context, int priority, spyre_stream **stream)
@@ -161,7 +161,8 @@ spyre_status spyre_stream_destroy(spyre_stream *stream)
 	TRY(spyre_stream_check(stream));
 	if (stream->id <= SPYRE_STREAM_HIGH_LAST)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_stream_destroy: stream %d belongs to the context's pool",
+				   "spyre_stream_destroy: stream %d belongs to the context's pool, which "
+				   "ends with the context",
 				   stream->id);
 	TRY(spyre_capture_refuse(stream, "spyre_stream_destroy"));
 	TRY(spyre_stream_drain(stream));

@@ -82,8 +82,9 @@ static spyre_status cancelled_error(struct spyre_stream *stream)
 	if (!context->ops->state(context->card, &state)) {
 		if (state.health == SPYRE_CONTEXT_STALE)
 			return spyre_error(SPYRE_ERROR_DEVICE_RESET,
-					   "the card was reset (generation %" PRIu64 ", the context is "
-					   "of %" PRIu64 ")", state.card_generation,
+					   "the card was reset (its generation is %" PRIu64 ", that of "
+					   "the context %" PRIu64 "); destroy the context and "
+					   "create a new one", state.card_generation,
 					   state.generation);
 		if (state.health == SPYRE_CONTEXT_FAULTED)
 			return spyre_error(SPYRE_ERROR_CANCELLED,
@@ -258,7 +259,7 @@ void spyre_stream_retire(struct spyre_stream *stream, uint64_t upto)
 	}
 }
 
-static bool record_room(struct spyre_stream *stream)
+static bool record_reserve(struct spyre_stream *stream)
 {
 	uint32_t max = stream->max_records ? stream->max_records * 2 : 64;
 	struct spyre_record *grown;
@@ -291,7 +292,7 @@ bool spyre_stream_push_mark(struct spyre_stream *stream, struct spyre_mark *mark
 {
 	struct spyre_record *record;
 
-	if (!record_room(stream))
+	if (!record_reserve(stream))
 		return false;
 	record = record_push(stream);
 	record->seq = mark->seq = atomic_load(&stream->tail);
@@ -360,9 +361,9 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	struct spyre_record *record;
 	uint32_t slots;
 
-	if (!record_room(stream))
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: %s", stream->id,
-				   work->what);
+	if (!record_reserve(stream))
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "stream %d: no memory to queue the %s",
+				   stream->id, work->what);
 	TRY(slots_take(stream, work->num_commands, &submission.first_result, &slots));
 	submission.num_waits = stream->num_waits ? waits_collect(stream, waits) : 0;
 	TRY(stream->context->ops->submit(stream->queue, &submission));

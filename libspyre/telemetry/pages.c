@@ -74,9 +74,10 @@ static bool read_steady(int fd, struct spyre_telemetry_page *page)
 	return true;
 }
 
-enum verdict { PAGE_GOOD, PAGE_STALE, PAGE_FOREIGN };
+enum page_state { PAGE_GOOD, PAGE_STALE, PAGE_FOREIGN };
 
-static enum verdict judge(const struct page_file *file, const struct spyre_telemetry_page *page)
+static enum page_state classify(const struct page_file *file,
+				const struct spyre_telemetry_page *page)
 {
 	uint64_t start_time;
 
@@ -156,7 +157,7 @@ static void take_page(const struct page_file *file, const struct spyre_telemetry
 static spyre_status read_file(const struct page_file *file, struct spyre_readings *readings)
 {
 	struct spyre_telemetry_page page = { 0 };
-	enum verdict verdict = PAGE_FOREIGN;
+	enum page_state state = PAGE_FOREIGN;
 	struct spyre_reading *reading;
 	struct stat st;
 	int fd;
@@ -168,12 +169,12 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == file->owner) {
 		if (st.st_size != sizeof(page) || !read_steady(fd, &page))
 			memset(&page, 0, sizeof(page));
-		verdict = judge(file, &page);
+		state = classify(file, &page);
 	}
 	close(fd);
-	if (verdict == PAGE_STALE)
+	if (state == PAGE_STALE)
 		unlinkat(file->folder, file->name, 0);
-	if (verdict != PAGE_GOOD)
+	if (state != PAGE_GOOD)
 		return SPYRE_SUCCESS;
 	reading = spyre_readings_add(readings);
 	if (!reading)

@@ -14,15 +14,21 @@ Functions raise spyre.Error, with libspyre's text, if a call fails. `spyre.lib` 
 all functions, types and constants of the C library, including those that this module does not wrap.
 """
 
+import operator
+
 import numpy as np
 
 try:
     from ._library import ffi, lib
 except ImportError as error:
-    raise ImportError(
-        f"cannot load libspyre: {error}; install it (docs/install.md), run ldconfig, or name the folder "
-        "of libspyre.so.0 in LD_LIBRARY_PATH. A symbol that is missing in it means that it is older "
-        "than this package: install both from one version") from error
+    # The loader's text names the library, the symbol or the version that it could not find.
+    if "undefined symbol" in str(error) or "version `" in str(error):
+        _remedy = ("libspyre.so.0 is older than this package: install both from one version, or name the "
+                   "folder of the newer one in LD_LIBRARY_PATH")
+    else:
+        _remedy = ("install it (docs/install.md), run ldconfig, or name the folder of libspyre.so.0 in "
+                   "LD_LIBRARY_PATH")
+    raise ImportError(f"cannot load libspyre: {error}; {_remedy}") from error
 
 # The version of the headers that the binding was built with; version() is that of the library in use.
 __version__ = f"{lib.SPYRE_VERSION_MAJOR}.{lib.SPYRE_VERSION_MINOR}.{lib.SPYRE_VERSION_PATCH}"
@@ -81,8 +87,24 @@ def _format(dtype):
 def _require(value, kind, name):
     """Returns @value, an argument called @name; TypeError unless it is of this type."""
     if not isinstance(value, kind):
-        raise TypeError(f"{name} is of type {type(value).__name__}: pass {kind.__name__}")
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        raise TypeError(f"{name} is of type {type(value).__name__}: pass "
+                        f"{' or '.join(k.__name__ for k in kinds)}")
     return value
+
+
+def _integer(value, name):
+    """Returns @value, an argument called @name, as int; TypeError unless it is an integer."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is of type {type(value).__name__}: pass int") from None
+
+
+def _shape(shape):
+    """Returns a shape, an int or an iterable of ints, as a tuple."""
+    sizes = shape if hasattr(shape, "__iter__") else (shape,)
+    return tuple(_integer(size, f"size {i} of the shape") for i, size in enumerate(sizes))
 
 
 def _operand(shape, dtype):
@@ -124,6 +146,8 @@ def build(op, operands, directory, cores=0):
     directory: where the bundle is written; created if it does not exist.
     cores: number of cores to divide the operation over; 0 lets the planner choose.
     """
+    _require(op, str, "op")
+    cores = _integer(cores, "cores")
     for i, operand in enumerate(operands):
         if not (hasattr(operand, "shape") and hasattr(operand, "dtype")):
             raise TypeError(f"operand {i} is of type {type(operand).__name__}: pass an array, or an "
@@ -138,9 +162,14 @@ class Context:
     reference, which arrays and kernels hold as well."""
 
     def __init__(self, index=0):
-        self._pointer = ffi.gc(_new("spyre_context *", lib.spyre_context_create, index, 0),
+        self._pointer = None
+        self.index = _integer(index, "index")
+        self._pointer = ffi.gc(_new("spyre_context *", lib.spyre_context_create, self.index, 0),
                                lib.spyre_context_destroy)
         self._stream = _new("spyre_stream *", lib.spyre_stream_get, self._pointer, 0)
+
+    def __repr__(self):
+        return f"spyre.Context(index={self.index}{', closed' if self._pointer is None else ''})"
 
     def __enter__(self):
         return self
@@ -177,7 +206,7 @@ class Context:
 
     def empty(self, shape, dtype=np.float16):
         """Returns an Array of this shape, an int or a tuple, whose contents are not initialised."""
-        return Array(self, (shape,) if isinstance(shape, int) else tuple(shape), dtype)
+        return Array(self, shape, dtype)
 
     def array(self, values):
         """Returns an Array with a copy of a numpy array."""
@@ -200,15 +229,16 @@ class Array:
     """A tensor in device memory, at `address`, which is freed with its last reference."""
 
     def __init__(self, context, shape, dtype):
-        self.context, self.shape, self.dtype = context, shape, np.dtype(dtype)
-        self.operand = _operand(shape, dtype)
-        self.layout = ffi.addressof(self.operand, "layout")
         self.address = None
+        self.context = _require(context, Context, "context")
+        self.shape, self.dtype = _shape(shape), np.dtype(dtype)
+        self.operand = _operand(self.shape, dtype)
+        self.layout = ffi.addressof(self.operand, "layout")
         self.address = _new("spyre_devptr", lib.spyre_mem_alloc, context.pointer,
                             lib.spyre_layout_bytes(self.layout))
 
     def __del__(self):
-        if self.context._pointer is not None and self.address is not None:
+        if self.address is not None and self.context._pointer is not None:
             lib.spyre_mem_free(self.context._pointer, self.address)
 
     def __repr__(self):
@@ -255,6 +285,12 @@ class Kernel:
         if self.context._pointer is not None:
             lib.spyre_kernel_unload(self._pointer)
 
+    def __repr__(self):
+        if self.context._pointer is None:
+            return "spyre.Kernel(context closed)"
+        info = self.info()
+        return f"spyre.Kernel(num_args={info['num_args']}, num_cores={info['num_cores']})"
+
     def info(self):
         """Returns number of arguments, cores, bytes and modelled cycles, as a dict."""
         return _read("spyre_kernel_info", lib.spyre_kernel_get_info,
@@ -278,13 +314,15 @@ class Graph:
     def argument(self, shape, dtype=np.float16):
         """A tensor that the kernel's caller provides; returns its number."""
         return _new("uint32_t", lib.spyre_sdsc_graph_add_argument, self._pointer,
-                    _operand(shape, dtype))
+                    _operand(_shape(shape), dtype))
 
     def op(self, name, *inputs, out=None, **attributes):
         """Adds an operation that writes to the argument `out` or a new tensor; returns its number."""
-        tensor = ffi.new("uint32_t *", lib.SPYRE_SDSC_NEW if out is None else out)
-        for i, tensor_number in enumerate(inputs):
-            _require(tensor_number, int, f"input {i}")
+        _require(name, str, "name")
+        tensor = ffi.new("uint32_t *", lib.SPYRE_SDSC_NEW if out is None else _integer(out, "out"))
+        inputs = [_integer(number, f"input {i}") for i, number in enumerate(inputs)]
+        for key, value in attributes.items():
+            _require(value, (int, float, np.number), f"attribute {key}")
         names = [ffi.new("char[]", key.encode()) for key in attributes]
         values = ffi.new("spyre_sdsc_attribute[]", list(zip(names, attributes.values())))
         _check(lib.spyre_sdsc_graph_add_op(self._pointer, name.encode(), values, len(names),
@@ -293,5 +331,7 @@ class Graph:
 
     def load(self, context, cores=0):
         """Plans and compiles the graph; returns a Kernel, whose arguments are the graph's."""
+        _require(context, Context, "context")
+        cores = _integer(cores, "cores")
         return Kernel(context, _new("spyre_kernel *", lib.spyre_sdsc_graph_load, context.pointer,
                                     self._pointer, cores))

@@ -27,7 +27,7 @@ struct ctx {
 	struct drm_spyre_cb cb;
 };
 
-static uint32_t turns_per_100ms;
+static uint32_t iterations_per_100ms;
 
 static struct ctx ctx_make(const struct abi_prog *p)
 {
@@ -42,12 +42,12 @@ static struct ctx ctx_make(const struct abi_prog *p)
 	return c;
 }
 
-static struct ctx ctx_init(uint32_t turns)
+static struct ctx ctx_init(uint32_t iterations)
 {
 	struct abi_prog p = abi_prog_add(1, WORK / STICK);
 
 	p.num_loops = 1;
-	p.loops[0] = turns < 1 ? 1 : turns > 65535 ? 65535 : turns;
+	p.loops[0] = iterations < 1 ? 1 : iterations > 65535 ? 65535 : iterations;
 	return ctx_make(&p);
 }
 
@@ -76,14 +76,14 @@ static void calibrate(void)
 
 	p.num_loops = 1;
 	p.loops[0] = 16;
-	turns_per_100ms = (uint32_t)(16 * 100000000ull / abi_prog_ns(&p)) + 1;
-	tap_note("%u iterations in 100 ms", turns_per_100ms);
+	iterations_per_100ms = (uint32_t)(16 * 100000000ull / abi_prog_ns(&p)) + 1;
+	tap_note("%u iterations in 100 ms", iterations_per_100ms);
 }
 
 /* Twelve low jobs keep every worker busy; a high one runs before the last. */
 static void test_priority(void)
 {
-	struct ctx c = ctx_init(turns_per_100ms);
+	struct ctx c = ctx_init(iterations_per_100ms);
 	struct abi_queue low[12], high = abi_queue(c.fd, 0);
 	struct drm_spyre_cb cb = work(&c), stamp = abi_cb_timestamp();
 	uint64_t last = 0;
@@ -113,7 +113,7 @@ static void test_priority(void)
 /* Jobs that wait for a busy card have not begun, so their time limit has not either. */
 static void test_patience(void)
 {
-	struct ctx c = ctx_init(turns_per_100ms * 3);
+	struct ctx c = ctx_init(iterations_per_100ms * 3);
 	struct abi_queue q[9];
 	struct drm_spyre_cb cb = work(&c), stamp = abi_cb_timestamp();
 	int i, bad = 0;
@@ -135,7 +135,7 @@ static void test_patience(void)
 /* The limit may expire at the very end of a job: either way it ends once and correctly. */
 static void test_timeout_race(void)
 {
-	struct ctx c = ctx_init(turns_per_100ms / 20 + 1);
+	struct ctx c = ctx_init(iterations_per_100ms / 20 + 1);
 	struct drm_spyre_cb cb = work(&c);
 	struct drm_spyre_queue_query query;
 	struct abi_queue q;

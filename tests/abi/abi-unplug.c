@@ -85,7 +85,7 @@ static void test_calls_fail(int fd, struct abi_queue *q, uint32_t program)
 }
 
 /* Shared buffers: one exported and mapped, one imported. */
-struct border {
+struct shared {
 	int file;
 	int dmabuf;
 	struct abi_buf exported;	/* its map belongs to the dma-buf */
@@ -93,7 +93,7 @@ struct border {
 	bool has_peer;
 };
 
-static void border_make(struct border *b)
+static void shared_make(struct shared *b)
 {
 	uint32_t handle;
 
@@ -108,7 +108,7 @@ static void border_make(struct border *b)
 		      !drmPrimeFDToHandle(b->file, b->peer.fd, &handle);
 }
 
-static void border_check(struct border *b)
+static void shared_check(struct shared *b)
 {
 	struct abi_buf again = b->exported;
 
@@ -132,7 +132,7 @@ static void border_check(struct border *b)
 
 static void test_unplug(const char *device)
 {
-	struct border border;
+	struct shared shared;
 	int fd = abi_open(), idle = abi_open(), export = -1;
 	struct abi_prog prog = abi_prog_long();
 	struct abi_buf dev = abi_buf(fd, 3 * ABI_LONG_BYTES, DRM_SPYRE_BO_DEVICE, 64 * MIB);
@@ -147,7 +147,7 @@ static void test_unplug(const char *device)
 	pthread_t thread;
 	uint64_t start;
 
-	border_make(&border);
+	shared_make(&shared);
 	memset(r, 0, PAGE);
 	memset(host.map, 3, MIB);
 	/* A sync_file outlives the device's file: its fence must still signal. */
@@ -173,7 +173,7 @@ static void test_unplug(const char *device)
 	touch("device memory", &dev);
 	touch("host memory", &host);
 	touch("memory never touched before", &untouched);
-	border_check(&border);
+	shared_check(&shared);
 	close(export);
 	munmap(dev.map, dev.size);
 	munmap(q.results.map, q.results.size);

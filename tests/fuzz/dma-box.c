@@ -6,13 +6,13 @@
 static void some_counts(struct spyre_dma_desc *desc, enum dma_box_shape shape, uint32_t lane,
 			uint32_t row)
 {
-	uint32_t room = fuzz_random(8) ? 100 : 3000, d;
+	uint32_t limit = fuzz_random(8) ? 100 : 3000, d;
 
 	for (d = 0; d < desc->num_dims; d++) {
-		desc->dim[d].count = 1 + fuzz_random(room < 70 ? room : 70);
+		desc->dim[d].count = 1 + fuzz_random(limit < 70 ? limit : 70);
 		if ((d == lane || d == row) && desc->dim[d].count == 1)
 			desc->dim[d].count = 2;
-		room = room / desc->dim[d].count ? room / desc->dim[d].count : 1;
+		limit = limit / desc->dim[d].count ? limit / desc->dim[d].count : 1;
 	}
 	if (shape != DMA_BOX_LONG && shape != DMA_BOX_TILE)
 		return;

@@ -49,7 +49,7 @@ static uint32_t some_lanes(void)
 /* Chooses the counts of all dims, with few elements, so that many inputs run. */
 static void some_counts(struct spyre_dma_desc *desc, uint32_t shape)
 {
-	uint32_t d, room = fuzz_random(8) ? 128 : 3000, lane = desc->num_dims - 1;
+	uint32_t d, limit = fuzz_random(8) ? 128 : 3000, lane = desc->num_dims - 1;
 
 	if (shape == DMA_FORM_TILE) {
 		uint32_t lanes = 128 / spyre_fmt_bytes(desc->host_format);
@@ -63,12 +63,12 @@ static void some_counts(struct spyre_dma_desc *desc, uint32_t shape)
 	desc->dim[lane].count = some_lanes();
 	if (shape != DMA_FORM_ROWS && desc->dim[lane].count == 1)
 		desc->dim[lane].count = 2;
-	room /= desc->dim[lane].count;
+	limit /= desc->dim[lane].count;
 	for (d = lane; d--;) {
-		desc->dim[d].count = 1 + fuzz_random(room < 1 ? 1 : room > 130 ? 130 : room);
+		desc->dim[d].count = 1 + fuzz_random(limit < 1 ? 1 : limit > 130 ? 130 : limit);
 		if (shape == DMA_FORM_TRANSPOSED && d == lane - 1 && desc->dim[d].count == 1)
 			desc->dim[d].count = 2 + fuzz_random(6);
-		room /= desc->dim[d].count;
+		limit /= desc->dim[d].count;
 	}
 }
 
@@ -147,8 +147,8 @@ static void some_bounds(struct spyre_dma_desc *desc, uint32_t shape)
 
 void dma_make(struct dma_input *input)
 {
-	static uint32_t turn;
-	uint32_t number = turn++, host, device, shape;
+	static uint32_t calls;
+	uint32_t number = calls++, host, device, shape;
 	struct spyre_dma_desc *desc = &input->desc;
 
 	memset(input, 0, sizeof(*input));

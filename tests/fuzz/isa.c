@@ -27,7 +27,7 @@
 #endif
 
 #define SEEDS 256u
-#define ROOM (256u << 10)	/* an operand, or the LX of a core */
+#define SPAN_BYTES (256u << 10)	/* an operand, or the LX of a core */
 #define CORES 4u
 #define MAX_ELEMENTS (1u << 15)	/* of an instruction that the interpreter executes */
 #define MAX_ACCESSES 60000u	/* of a program */
@@ -45,7 +45,7 @@ struct span {
 
 static struct span operand[GENERATE_OPERANDS], lx[CORES];
 static unsigned long long executed, stopped, unordered, long_ones, index_faults, kept;
-static uint8_t *noise[GENERATE_OPERANDS];	/* 2 * ROOM bytes that fill operands */
+static uint8_t *noise[GENERATE_OPERANDS];	/* 2 * SPAN_BYTES bytes that fill operands */
 static uint8_t *want[GENERATE_OPERANDS], *want_lx[CORES];
 static struct checked_order order;
 
@@ -57,9 +57,9 @@ enum {
 
 static void make_span(struct span *span)
 {
-	span->p = fuzz_card_memory(ROOM);
-	memset(span->p, 0x3c, ROOM);
-	__asan_poison_memory_region(span->p, ROOM);
+	span->p = fuzz_card_memory(SPAN_BYTES);
+	memset(span->p, 0x3c, SPAN_BYTES);
+	__asan_poison_memory_region(span->p, SPAN_BYTES);
 }
 
 static void open_span(struct span *span, uint64_t bytes)
@@ -74,7 +74,7 @@ static void open_span(struct span *span, uint64_t bytes)
 
 static struct checked_byte *make_order(void)
 {
-	struct checked_byte *bytes = calloc(ROOM, sizeof(*bytes));
+	struct checked_byte *bytes = calloc(SPAN_BYTES, sizeof(*bytes));
 
 	if (!bytes)
 		fuzz_fail("no memory");
@@ -108,15 +108,15 @@ static void seeds(const char *source_dir)
 	}
 	for (i = 0; i < GENERATE_OPERANDS; i++) {
 		make_span(&operand[i]);
-		noise[i] = fuzz_card_memory(2 * ROOM);
-		generate_operand(1, i, noise[i], 2 * ROOM);
-		want[i] = fuzz_card_memory(ROOM);
+		noise[i] = fuzz_card_memory(2 * SPAN_BYTES);
+		generate_operand(1, i, noise[i], 2 * SPAN_BYTES);
+		want[i] = fuzz_card_memory(SPAN_BYTES);
 		order.operand[i] = make_order();
 	}
-	spoil_indices((uint32_t *)noise[GENERATE_INDICES], 2 * ROOM / 4);
+	spoil_indices((uint32_t *)noise[GENERATE_INDICES], 2 * SPAN_BYTES / 4);
 	for (i = 0; i < CORES; i++) {
 		make_span(&lx[i]);
-		want_lx[i] = fuzz_card_memory(ROOM);
+		want_lx[i] = fuzz_card_memory(SPAN_BYTES);
 		order.lx[i] = make_order();
 	}
 }
@@ -126,10 +126,10 @@ static bool fits(const struct spyre_program *program)
 	const struct spyre_prog_header *h = program->header;
 	uint32_t i;
 
-	if (h->num_operands > GENERATE_OPERANDS || h->num_cores > CORES || h->lx_bytes > ROOM)
+	if (h->num_operands > GENERATE_OPERANDS || h->num_cores > CORES || h->lx_bytes > SPAN_BYTES)
 		return false;
 	for (i = 0; i < h->num_operands; i++)
-		if (program->operands[i].extent > ROOM)
+		if (program->operands[i].extent > SPAN_BYTES)
 			return false;
 	return true;
 }
@@ -197,11 +197,11 @@ static void open_memory(const struct spyre_program *program, uint32_t seed)
 
 	for (i = 0; i < h->num_operands; i++) {
 		open_span(&operand[i], program->operands[i].extent);
-		memcpy(operand[i].p, noise[i] + seed % ROOM / 128 * 128, operand[i].open);
+		memcpy(operand[i].p, noise[i] + seed % SPAN_BYTES / 128 * 128, operand[i].open);
 	}
 	for (i = 0; i < h->num_cores; i++) {
 		open_span(&lx[i], h->lx_bytes);
-		memcpy(lx[i].p, noise[i] + seed % ROOM / 128 * 128, h->lx_kept);
+		memcpy(lx[i].p, noise[i] + seed % SPAN_BYTES / 128 * 128, h->lx_kept);
 	}
 }
 
@@ -353,7 +353,7 @@ static bool run(const uint8_t *data, size_t size)
 
 	if (!image.p)
 		make_span(&image);
-	if (size > ROOM)
+	if (size > SPAN_BYTES)
 		return false;
 	/* Exactly as long as the image. */
 	open_span(&image, size);

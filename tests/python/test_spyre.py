@@ -2,6 +2,8 @@
 """The package "spyre" against the library that it was built with (make installcheck)."""
 
 import gc
+import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -31,7 +33,20 @@ class Test(unittest.TestCase):
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         self.assertNotEqual(run.returncode, 0)
         self.assertIn("ImportError: cannot load libspyre: ", run.stderr)
+        self.assertIn("; install it (docs/install.md), run ldconfig, or name the folder", run.stderr)
         self.assertIn("LD_LIBRARY_PATH", run.stderr)
+
+    def test_library_that_is_too_old(self):
+        """A library without the functions of this package is called older, not missing."""
+        stub = self.folder / "libspyre.so.0"
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        subprocess.run([*compiler, "-shared", "-Wl,-soname,libspyre.so.0", "-x", "c", os.devnull,
+                        "-o", str(stub)], check=True)
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(self.folder))
+        run = subprocess.run([sys.executable, "-c", "import spyre"], capture_output=True, text=True,
+                             env=environment)
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("libspyre.so.0 is older than this package: install both from one version", run.stderr)
 
     def test_copies(self):
         """Each dtype comes back as it went, from any strides."""
@@ -114,6 +129,35 @@ class Test(unittest.TestCase):
                 spyre.Graph().op("add", 0, x)
             with self.assertRaisesRegex(ValueError, "99 dimensions"):
                 card.empty((1,) * 99)
+            with self.assertRaisesRegex(TypeError, "size 1 of the shape is of type float: pass int"):
+                card.empty((2, 64.0))
+            with self.assertRaisesRegex(TypeError, "context is of type NoneType: pass Context"):
+                spyre.Array(None, a.shape, a.dtype)
+            with self.assertRaisesRegex(TypeError, "context is of type Kernel: pass Context"):
+                spyre.Graph().load(kernel)
+            self.assertEqual(card.empty((np.int64(2), 64)).shape, (2, 64))
+        with self.assertRaisesRegex(TypeError, "index is of type str: pass int"):
+            spyre.Context("0")
+        with self.assertRaisesRegex(TypeError, "op is of type bytes: pass str"):
+            spyre.build(b"neg", [a, a], self.folder / "x")
+        with self.assertRaisesRegex(TypeError, "cores is of type float: pass int"):
+            spyre.build("neg", [a, a], self.folder / "x", cores=1.0)
+        with self.assertRaisesRegex(TypeError, "size 0 of the shape is of type str: pass int"):
+            spyre.Graph().argument("4x64")
+        with self.assertRaisesRegex(TypeError, "name is of type int: pass str"):
+            spyre.Graph().op(3)
+        with self.assertRaisesRegex(TypeError, "attribute dim is of type str: pass int or float or number"):
+            spyre.Graph().op("sum", 0, dim="0")
+
+    def test_texts_of_objects(self):
+        a = np.ones((2, 64), np.float16)
+        spyre.build("neg", [a, a], self.folder / "neg", cores=1)
+        with spyre.Context() as card:
+            kernel = card.load(self.folder / "neg")
+            self.assertEqual(repr(card), "spyre.Context(index=0)")
+            self.assertEqual(repr(kernel), "spyre.Kernel(num_args=2, num_cores=1)")
+        self.assertEqual(repr(card), "spyre.Context(index=0, closed)")
+        self.assertEqual(repr(kernel), "spyre.Kernel(context closed)")
 
     def test_lifetime(self):
         """Memory goes with its array; what outlives the card refuses, without a crash."""

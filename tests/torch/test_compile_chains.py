@@ -182,7 +182,7 @@ def attention(rng):
     dtype = rng.choice([torch.float16, torch.float32])
     x = exact(batch, length, 3 * width, dtype=dtype, seed=rng.randrange(1 << 30))
 
-    def turned(t):
+    def rotated(t):
         return torch.cat((-t[..., size // 2 :], t[..., : size // 2]), -1)
 
     def run(x):
@@ -195,7 +195,7 @@ def attention(rng):
             q, k, v = y.view(batch, length, heads, 3 * size).split(size, -1)
         q, k, v = (t.transpose(1, 2) for t in (q, k, v))
         if form == 2:
-            q, k = q + turned(q), k + turned(k)
+            q, k = q + rotated(q), k + rotated(k)
         z = functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
         return [z.transpose(1, 2).reshape(batch, length, width) + 1, z]
 

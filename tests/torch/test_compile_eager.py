@@ -26,7 +26,7 @@ def compare(function, *tensors):
         assert_same(a, b)
 
 
-def turned(y):
+def rotated(y):
     z = (y * 2)[:, 128:]
     return torch.cat((-z[:, 64:], z[:, :64]), -1)
 
@@ -44,7 +44,7 @@ VIEWS = {
     "expanded": lambda y: (y + 1)[2:].unsqueeze(0).expand(3, 2, 256),
     "read eagerly": lambda y: (y + 1)[3].view(4, 64).sin(),
     "of an input": lambda y: y[:, 128:][:, :64].sin(),
-    "rotate_half": turned,
+    "rotate_half": rotated,
     "stack": lambda y: torch.stack(((y * 2)[1:][0], (y * 2)[1:][1])),
     "chunk": swapped,
     "unbind": lambda y: (y + 1)[2:].unbind(0)[1].sin(),

@@ -200,7 +200,7 @@ for size in (1 << 20, 1 << 16, 1 << 12, 128):
 
 
 class TestOutOfMemory:
-    def test_no_room_for_a_result_or_a_program(self):
+    def test_no_memory_for_a_result_or_a_program(self):
         """Each operation raises; after memory was freed, each computes."""
         python_ok(
             "x = torch.ones(64, 1 << 10, dtype=torch.float16).to('spyre')\n"
@@ -213,7 +213,7 @@ class TestOutOfMemory:
             "for use in uses:\n"
             "    try:\n"
             "        use()\n"
-            "        raise SystemExit('there was room')\n"
+            "        raise SystemExit('the operation found memory')\n"
             "    except torch.OutOfMemoryError as error:\n"
             "        assert 'largest free block' in str(error), error\n"
             "try:\n"

@@ -89,9 +89,9 @@ def test_positions_need_no_names(said):
 def walked(x, y, bias):
     """Names go through permutations, broadcasts, reductions, casts and products."""
     with spyre_hint(work_div={"M": 2}):
-        turned = y.t() @ x.t()
-        turned = (turned + bias[:, None]).transpose(0, 1)
-        rest = turned.contiguous() - turned.amax(-1, keepdim=True)
+        transposed = y.t() @ x.t()
+        transposed = (transposed + bias[:, None]).transpose(0, 1)
+        rest = transposed.contiguous() - transposed.amax(-1, keepdim=True)
         return rest.exp().sum(1), rest.float().mean(0)
 
 

@@ -22,7 +22,7 @@ def run(work, compiled, *inputs):
 
 
 def check(work, compiled, *inputs):
-    """The same on the card as on the host, where the numbers leave no room to round."""
+    """The same on the card as on the host, where the numbers are exact in every format."""
     assert_same(run(work, compiled, *inputs), work(*inputs))
 
 

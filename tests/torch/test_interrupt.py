@@ -76,7 +76,7 @@ print("usable")
 
 
 def test_ctrl_c_ends_the_wait_for_memory():
-    """An allocation for which the card has no room waits for the work whose memory it may take."""
+    """An allocation that the card has no memory for waits for the work whose memory it may take."""
     python_ok(SIGINT + """
 import os, threading, time
 # Products that take the card longer than the host takes to queue them, for a second or more.
@@ -93,7 +93,7 @@ try:
 except KeyboardInterrupt:
     assert not torch.spyre.current_stream().query(), "the queue was done"
 else:
-    raise AssertionError("there is no such room")
+    raise AssertionError("the card has no such memory")
 torch.spyre.reset()
 # The allocator has let go of its lock, and gives and takes memory.
 torch.empty(100 << 20, dtype=torch.int8, device="spyre").fill_(3)
@@ -123,6 +123,6 @@ except torch.OutOfMemoryError as error:
     assert "requested" in str(error), error
     print("refused")
 else:
-    raise AssertionError("there is no such room")
+    raise AssertionError("the card has no such memory")
 assert torch.spyre.memory_stats()["num_ooms"] == 1
 """, SPYRE_EMBEDDED_LPDDR_MIB=256)  # fmt: skip

@@ -20,9 +20,9 @@
 static void fail(struct sim *sim, const char *what, u64 value, u64 limit)
 {
 	if (++sim->failed <= FAILURES_TOLD)
-		printf("# turn %" PRIu64 ": %s: %" PRIu64 ", limit %" PRIu64
+		printf("# slice %" PRIu64 ": %s: %" PRIu64 ", limit %" PRIu64
 		       " (places %u, contexts %u, queues %u, step %" PRIu64 " ns%s%s%s)\n",
-		       sim->turns, what, value, limit, sim->flavor.places, sim->num_contexts,
+		       sim->slices, what, value, limit, sim->flavor.places, sim->num_contexts,
 		       sim->num_queues, sim->flavor.step,
 		       sim->flavor.both_classes ? ", both classes" : "",
 		       sim->flavor.partitions ? ", partitions" : "",
@@ -43,7 +43,7 @@ static u64 cost_of(const struct sim *sim, u64 ns)
 }
 
 /* The longest duration of a time slice that was asked to end. */
-static u64 turn(const struct sim *sim)
+static u64 longest_slice(const struct sim *sim)
 {
 	return SLICE + sim->flavor.step;
 }
@@ -218,7 +218,7 @@ static void check_pairs(struct sim *sim, u32 one)
 {
 	const struct sim_account *account = &sim->account[one];
 	const u64 had = account->cost - account->base[one];
-	const u64 bound = cost_of(sim, LAG + CATCH_UP + 4 * turn(sim));
+	const u64 bound = cost_of(sim, LAG + CATCH_UP + 4 * longest_slice(sim));
 	u64 other;
 	u32 i;
 
@@ -247,7 +247,7 @@ static void check_share(struct sim *sim, u32 one)
 
 	if (sim->flavor.narrow && !sim->flavor.both_classes)
 		hold(sim, "cost that a context lacks of its share", due > had ? due - had : 0,
-		     cost_of(sim, LAG + CATCH_UP + 4 * turn(sim)), &sim->worst_share);
+		     cost_of(sim, LAG + CATCH_UP + 4 * longest_slice(sim)), &sim->worst_share);
 }
 
 /* A context that no longer waits must have received its share up to now. */
@@ -291,16 +291,16 @@ static void check_context(struct sim *sim, u32 one)
 	}
 	if (account->active)
 		account->served = sim->now;
-	wait = (LAG + 4 * turn(sim)) * sim->flavor.places * sim->num_contexts;
+	wait = (LAG + 4 * longest_slice(sim)) * sim->flavor.places * sim->num_contexts;
 	if (sim->flavor.both_classes)
 		wait *= SPYRE_ARB_LOW_PART;
-	hold(sim, "ns without a turn", sim->now - account->served, wait, &sim->worst_wait);
+	hold(sim, "ns without a time slice", sim->now - account->served, wait, &sim->worst_wait);
 }
 
 /* The low class gets 1/16 of the card while it waits, the high class the remainder. */
 static void check_classes(struct sim *sim)
 {
-	const u64 bound = cost_of(sim, 4 * SLICE + 4 * turn(sim));
+	const u64 bound = cost_of(sim, 4 * SLICE + 4 * longest_slice(sim));
 	u64 had[2];
 	u32 class, i;
 	bool hungry[2] = { false, false };

@@ -3,7 +3,7 @@
  * Runs the driver's arbiter against random contexts: many or few queues, narrow and
  * wide jobs, jobs with scratchpads, jobs without cores, partitions of the card,
  * both classes, work that starts, ends, is killed or delayed until it could starve.
- * ARBITER_SIM_TURNS sets the number of time slices (100,000), ARBITER_SIM_SEED the
+ * ARBITER_SIM_SLICES sets the number of time slices (100,000), ARBITER_SIM_SEED the
  * seed.
  */
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #define MS 1000000ull
 /* Duration of a light job. */
 #define LIGHT (10 * US)
-#define TURNS_PER_WORLD 4000
+#define SLICES_PER_WORLD 4000
 /* Far more steps than this many time slices take, so that a stalled card is detected. */
 #define STEPS_PER_WORLD 400000
 
@@ -81,7 +81,7 @@ static void dispatch(struct sim *sim)
 		sim->active[sim->num_active++] = (u32)(queue - sim->queue);
 		oracle_starts(sim, queue);
 		queue->runner = claim->runner;
-		sim->turns++;
+		sim->slices++;
 	}
 	oracle_settled(sim);
 }
@@ -249,7 +249,7 @@ static void new_world(struct sim *sim)
 {
 	static const u32 crowds[] = { 2, 4, 12, SIM_CONTEXTS };
 	const u32 contexts = 2 + sim_draw(sim, crowds[sim_draw(sim, 4)] - 1);
-	u32 queues, room;
+	u32 queues, available;
 
 	sim->flavor = (struct sim_flavor){
 		.places = 1 + sim_draw(sim, SIM_PLACES),
@@ -268,8 +268,8 @@ static void new_world(struct sim *sim)
 	oracle_init(sim);
 	while (sim->num_contexts < contexts) {
 		queues = sim_once_in(sim, 3) ? SIM_QUEUES_PER_CONTEXT : 1 + sim_draw(sim, 8);
-		room = SIM_QUEUES - sim->num_queues - (contexts - sim->num_contexts - 1);
-		add_context(sim, min(queues, room));
+		available = SIM_QUEUES - sim->num_queues - (contexts - sim->num_contexts - 1);
+		add_context(sim, min(queues, available));
 	}
 }
 
@@ -282,7 +282,7 @@ static u64 setting(const char *name, u64 otherwise)
 
 int main(void)
 {
-	const u64 turns = setting("ARBITER_SIM_TURNS", 100000);
+	const u64 slices = setting("ARBITER_SIM_SLICES", 100000);
 	const u64 seed = setting("ARBITER_SIM_SEED", 1);
 	struct sim *sim = calloc(1, sizeof(*sim));
 	u64 until, last;
@@ -292,16 +292,16 @@ int main(void)
 		return 99;
 	sim->random = seed;
 	sim->now = 1000 * MS;
-	while (sim->turns < turns && !sim->failed) {
+	while (sim->slices < slices && !sim->failed) {
 		new_world(sim);
-		until = min(sim->turns + TURNS_PER_WORLD, turns);
+		until = min(sim->slices + SLICES_PER_WORLD, slices);
 		last = sim->steps + STEPS_PER_WORLD;
-		while (sim->turns < until && sim->steps < last)
+		while (sim->slices < until && sim->steps < last)
 			step(sim);
 		worlds++;
 	}
-	printf("# %" PRIu64 " turns in %u worlds, seed %" PRIu64 "; used of the bounds, in 1/1000: "
-	       "pairs %u, share %u, low class %u, high class %u, wait %u\n", sim->turns, worlds,
+	printf("# %" PRIu64 " slices in %u worlds, seed %" PRIu64 "; used of the bounds, in 1/1000: "
+	       "pairs %u, share %u, low class %u, high class %u, wait %u\n", sim->slices, worlds,
 	       seed, sim->worst_pair, sim->worst_share, sim->worst_low, sim->worst_high,
 	       sim->worst_wait);
 	printf("%s 1 the arbiter keeps its promises (%" PRIu64 " failures)\n1..1\n",

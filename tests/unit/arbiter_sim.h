@@ -85,7 +85,7 @@ struct sim {
 	struct sim_flavor flavor;
 	u64 now;
 	u64 random;
-	u64 turns;
+	u64 slices;
 	u64 steps;
 	struct sim_context context[SIM_CONTEXTS];
 	struct sim_queue queue[SIM_QUEUES];

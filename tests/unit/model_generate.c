@@ -26,7 +26,7 @@ struct generator {
 	uint64_t rng;
 	bool small;
 	uint32_t core, phase;
-	uint32_t depth, turns[SPYRE_MAX_LOOPS];
+	uint32_t depth, iterations[SPYRE_MAX_LOOPS];
 	uint64_t used[GENERATE_OPERANDS];
 	uint64_t lx_used[GENERATE_CORES];
 	struct region region[MAX_REGIONS];
@@ -77,7 +77,7 @@ static uint64_t loop_strides(struct generator *g, struct spyre_view *view, uint6
 		if (one_in(g, 2))
 			continue;
 		view->loop_stride[d] = bytes;
-		bytes *= g->turns[d];
+		bytes *= g->iterations[d];
 	}
 	return bytes;
 }
@@ -513,8 +513,8 @@ static void generate_phase(struct generator *g, uint32_t cores)
 
 static void open_loop(struct generator *g)
 {
-	g->turns[g->depth] = 1 + below(g, g->depth ? 2 : 3);
-	build_loop(&g->b, g->turns[g->depth++]);
+	g->iterations[g->depth] = 1 + below(g, g->depth ? 2 : 3);
+	build_loop(&g->b, g->iterations[g->depth++]);
 }
 
 static void close_loop(struct generator *g)

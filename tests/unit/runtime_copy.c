@@ -225,7 +225,7 @@ START_TEST(raw_bits)
 	};
 	enum { X = 7, Y = 5, Z = 150, N = X * Y * Z };
 	const int64_t size[] = { X, Y, Z }, dense[] = { Y * Z, Z, 1 };
-	const int32_t turned[] = { 2, 1, 0 };
+	const int32_t reversed[] = { 2, 1, 0 };
 	static uint8_t in[N * 4], out[N * 8], expect[N * 4];
 	spyre_format from = hosts[_i], bits = spyre_layout_device_format(from);
 	size_t bytes = spyre_format_bytes(bits);
@@ -236,7 +236,7 @@ START_TEST(raw_bits)
 	for (size_t i = 0; i < sizeof(in); i++)
 		in[i] = (uint8_t)(i * 167 >> (i % 3));
 	ck_ok(spyre_layout_init(&rows, 3, size, from));
-	ck_ok(spyre_layout_init_strided(&columns, 3, size, dense, from, turned, 3));
+	ck_ok(spyre_layout_init_strided(&columns, 3, size, dense, from, reversed, 3));
 	ck_ok(spyre_mem_alloc(context, spyre_layout_bytes(&rows), &a));
 	ck_ok(spyre_mem_alloc(context, spyre_layout_bytes(&columns), &b));
 	ck_ok(spyre_host_tensor_dense(&source, in, bits, 3, size));

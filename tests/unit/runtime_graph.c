@@ -209,11 +209,11 @@ START_TEST(all_kinds)
 }
 END_TEST
 
-static uint32_t read_log(spyre_activity_log *log, spyre_activity *records, uint32_t room)
+static uint32_t read_log(spyre_activity_log *log, spyre_activity *records, uint32_t capacity)
 {
 	uint32_t count;
 
-	ck_ok(spyre_activity_read(log, records, sizeof(*records), room, &count, NULL));
+	ck_ok(spyre_activity_read(log, records, sizeof(*records), capacity, &count, NULL));
 	return count;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Device and pinned memory: allocation, zeroing, queries, exhaustion. */
+#include <stdio.h>
+
 #include "runtime_check.h"
 
 #define MIB (1ull << 20)
@@ -153,6 +155,25 @@ static void fill_card(spyre_context *context, spyre_devptr *address, int *n, int
 	}
 }
 
+/* A card without memory for a program names the amount and the setting to raise. */
+static void check_program_refused(spyre_context *context)
+{
+	static const int64_t size[] = { 64, 64 };
+	char folder[] = "/tmp/spyre-memory-XXXXXX", command[64];
+	spyre_sdsc_operand operand[2] = { { .rank = 2, .size = { 64, 64 } } };
+	spyre_kernel *kernel;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_ok(spyre_layout_init(&operand[0].layout, 2, size, SPYRE_FORMAT_IEEE_FP16));
+	operand[1] = operand[0];
+	ck_ok(spyre_sdsc_build("neg", operand, 2, 1, folder));
+	ck_status(spyre_kernel_load(context, folder, &kernel), SPYRE_ERROR_OUT_OF_DEVICE_MEMORY);
+	ck_mentions("bytes for a program");
+	ck_mentions("raise SPYRE_EMBEDDED_LPDDR_MIB");
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	ck_assert_int_eq(system(command), 0);
+}
+
 START_TEST(exhaustion)
 {
 	spyre_devptr *address = calloc(4096, sizeof(*address)), extra;
@@ -177,6 +198,8 @@ START_TEST(exhaustion)
 	ck_mentions(" free");
 	ck_status(spyre_mem_alloc(context, 1, &extra), SPYRE_ERROR_OUT_OF_DEVICE_MEMORY);
 	ck_status(spyre_mem_alloc(context, UINT64_MAX, &extra), SPYRE_ERROR_OUT_OF_DEVICE_MEMORY);
+	if (is_embedded(context))
+		check_program_refused(context);
 	/* Not sticky. */
 	ck_ok(spyre_mem_free(context, address[0]));
 	ck_ok(spyre_mem_alloc(context, 16 * MIB, &address[0]));
@@ -263,6 +286,12 @@ START_TEST(pinned)
 	ck_ok(spyre_host_free(context, block[1]));
 	ck_ok(spyre_host_pointer_query(context, block[1], &info));
 	ck_assert_int_eq(info.kind, SPYRE_MEMORY_UNKNOWN);
+	if (is_embedded(context)) {
+		ck_status(spyre_host_alloc(context, (size_t)1 << 55, &none),
+			  SPYRE_ERROR_OUT_OF_HOST_MEMORY);
+		ck_mentions("no memory for 36028797018963968 bytes of pinned host memory");
+		none = &on_stack;
+	}
 	ck_ok(spyre_host_alloc(context, 0, &none));
 	ck_assert_ptr_null(none);
 	ck_ok(spyre_host_free(context, NULL));

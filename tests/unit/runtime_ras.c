@@ -84,7 +84,7 @@ START_TEST(refused)
 	ck_status(spyre_ras_format(NULL, text, sizeof(text)), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_status(spyre_ras_format(&record, NULL, 0), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_status(spyre_ras_format(&record, text, 100), SPYRE_ERROR_INVALID_ARGUMENT);
-	ck_mentions("there are 100");
+	ck_mentions("the buffer has 100");
 	record.code = 0x1234;
 	ck_status(spyre_ras_format(&record, text, sizeof(text)), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_mentions("0x1234");

@@ -166,7 +166,7 @@ static const float *matrix(const struct value *v, const struct value *full, size
 	return &v->data[index];
 }
 
-static void product(const struct value *a, const struct value *b, bool turned,
+static void product(const struct value *a, const struct value *b, bool transposed,
 		    const struct value *bias)
 {
 	size_t m = out.size[out.rank - 2], n = out.size[out.rank - 1];
@@ -178,7 +178,7 @@ static void product(const struct value *a, const struct value *b, bool turned,
 		double sum = bias ? at(bias, &out, i) : 0;
 
 		for (size_t l = 0; l < k; l++)
-			sum += (double)x[r * k + l] * (turned ? y[c * k + l] : y[l * n + c]);
+			sum += (double)x[r * k + l] * (transposed ? y[c * k + l] : y[l * n + c]);
 		want[i] = (float)sum;
 	}
 }

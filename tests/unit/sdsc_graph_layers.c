@@ -162,7 +162,7 @@ static void product(const struct operation *op)
 	}
 }
 
-void turn(const struct operation *op)
+void matrix_transpose(const struct operation *op)
 {
 	size_t n = (size_t)out.size[1];
 
@@ -237,7 +237,7 @@ const struct operation layer_operations[] = {
 	{ "mm", product, 1e-4, FP32, { D(33, 70), D(70, 50), D(33, 50) }, { { 0 } }, 0 },
 	{ "mm", product, 2e-2, DL16, { D(33, 70), D(70, 50), D(33, 50) }, { { 0 } }, 0 },
 	{ "bmm", product, 1e-4, FP32, { D(3, 32, 64), D(3, 64, 96), D(3, 32, 96) }, { { 0 } }, 0 },
-	{ "transpose", turn, 0, FP32, { D(50, 70), D(70, 50) }, { { 0 } }, 0 },
+	{ "transpose", matrix_transpose, 0, FP32, { D(50, 70), D(70, 50) }, { { 0 } }, 0 },
 	{ "conv2d", window, 2e-2, DL16, { C(2, 64, 8, 8), D(64, 64, 3, 3), C(2, 64, 6, 6) }, { { 0 } }, 0 },
 	{ "conv2d", window, 2e-2, DL16, { D(2, 3, 9, 11), D(8, 3, 3, 3), D(2, 8, 5, 6) }, { { "stride", 2 }, { "padding", 1 } }, 0 },
 	{ "conv2d", window, 2e-2, DL16, { D(1, 5, 7, 9), D(70, 5, 1, 1), D(70), D(1, 70, 7, 9) }, { { 0 } }, 0 },

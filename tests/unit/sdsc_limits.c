@@ -21,7 +21,7 @@
 /* A growing text. */
 struct text {
 	char *data;
-	size_t size, room;
+	size_t size, capacity;
 };
 
 __attribute__((format(printf, 2, 3)))
@@ -29,13 +29,13 @@ static void put(struct text *t, const char *format, ...)
 {
 	va_list args;
 
-	if (t->room - t->size < 4096) {
-		t->room = t->room ? t->room * 2 : 1 << 16;
-		t->data = realloc(t->data, t->room);
+	if (t->capacity - t->size < 4096) {
+		t->capacity = t->capacity ? t->capacity * 2 : 1 << 16;
+		t->data = realloc(t->data, t->capacity);
 		ck_assert_ptr_nonnull(t->data);
 	}
 	va_start(args, format);
-	t->size += (size_t)vsnprintf(t->data + t->size, t->room - t->size, format, args);
+	t->size += (size_t)vsnprintf(t->data + t->size, t->capacity - t->size, format, args);
 	va_end(args);
 }
 

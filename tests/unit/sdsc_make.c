@@ -39,7 +39,7 @@ struct make {
 	struct dim dim[MAKE_DIMS];
 	struct tensor tensor[MAKE_TENSORS];
 	char *text;
-	size_t size, room;
+	size_t size, capacity;
 };
 
 int make_dim(const struct make *m, const char *name)
@@ -300,13 +300,13 @@ static void put(struct make *m, const char *format, ...)
 {
 	va_list args;
 
-	if (m->room - m->size < 4096) {
-		m->room = m->room * 2 + 65536;
-		m->text = realloc(m->text, m->room);
+	if (m->capacity - m->size < 4096) {
+		m->capacity = m->capacity * 2 + 65536;
+		m->text = realloc(m->text, m->capacity);
 		ck_assert_ptr_nonnull(m->text);
 	}
 	va_start(args, format);
-	m->size += (size_t)vsnprintf(m->text + m->size, m->room - m->size, format, args);
+	m->size += (size_t)vsnprintf(m->text + m->size, m->capacity - m->size, format, args);
 	va_end(args);
 }
 

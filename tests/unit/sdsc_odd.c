@@ -33,10 +33,10 @@ static const struct operation odd[] = {
 	{ "max_pool2d", window, 0, DL16, { D(2, 70, 4, 3), D(2, 70, 2, 1) }, { { "kernel_size", 2 } }, 0 },
 	{ "avg_pool2d", window, 3e-3, DL16, { D(70, 7, 7), S(70, 1, 1) }, { { "kernel_size", 7 } }, 0 },
 	/* other operations that choose sticks */
-	{ "transpose", turn, 0, DL16, { D(50, 70), S(70, 50) }, { { 0 } }, 0 },
-	{ "transpose", turn, 0, FP32, { S(50, 70), D(70, 50) }, { { 0 } }, 0 },
-	{ "transpose", turn, 0, DL16, { D(1, 70), D(70, 1) }, { { 0 } }, 0 },
-	{ "transpose", turn, 0, DL16, { D(70, 1), D(1, 70) }, { { 0 } }, 0 },
+	{ "transpose", matrix_transpose, 0, DL16, { D(50, 70), S(70, 50) }, { { 0 } }, 0 },
+	{ "transpose", matrix_transpose, 0, FP32, { S(50, 70), D(70, 50) }, { { 0 } }, 0 },
+	{ "transpose", matrix_transpose, 0, DL16, { D(1, 70), D(70, 1) }, { { 0 } }, 0 },
+	{ "transpose", matrix_transpose, 0, DL16, { D(70, 1), D(1, 70) }, { { 0 } }, 0 },
 	{ "topk", topk, 0, DL16, { D(10, 150), S(10, 5) }, { { "k", 5 } }, 0 },
 	{ "topk", topk, 0, FP32, { D(3, 33), T(3, 5) }, { { "k", 5 } }, 0 },
 };
@@ -64,7 +64,7 @@ static void set_tensor(struct tensor *t, uint32_t rank, const int64_t *size)
 {
 	memcpy(t->size, size + (4 - rank), rank * sizeof(*size));
 	t->size[rank] = END;
-	t->kind = (int)ONE_OF(DENSE, DENSE, SPARSE, TURNED, CHANNELS);
+	t->kind = (int)ONE_OF(DENSE, DENSE, SPARSE, TRANSPOSED, CHANNELS);
 }
 
 static void set_attr(struct operation *op, uint32_t *count, const char *name, int64_t value)
@@ -129,15 +129,15 @@ static void draw_operation(struct operation *op)
 	}
 }
 
-static void describe_tensor(const struct tensor *t, char *text, size_t room)
+static void describe_tensor(const struct tensor *t, char *text, size_t bytes)
 {
-	size_t used = (size_t)snprintf(text, room, "kind %d [", t->kind);
+	size_t used = (size_t)snprintf(text, bytes, "kind %d [", t->kind);
 
-	for (uint32_t d = 0; t->size[d] != END && used < room; d++)
-		used += (size_t)snprintf(text + used, room - used, " %lld",
+	for (uint32_t d = 0; t->size[d] != END && used < bytes; d++)
+		used += (size_t)snprintf(text + used, bytes - used, " %lld",
 					 (long long)t->size[d]);
-	if (used < room)
-		snprintf(text + used, room - used, " ]");
+	if (used < bytes)
+		snprintf(text + used, bytes - used, " ]");
 }
 
 #define ROUNDS 60

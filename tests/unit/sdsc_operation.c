@@ -84,7 +84,7 @@ static void describe(struct value *v, const struct tensor *t, spyre_format forma
 	for (uint32_t d = 0; d < v->rank; d++)
 		order[n++] = (int32_t)d;
 	order[n] = -1;
-	if (t->kind == TURNED) {
+	if (t->kind == TRANSPOSED) {
 		order[n - 1] = (int32_t)v->rank - 2;
 		order[n - 2] = (int32_t)v->rank - 1;
 	}

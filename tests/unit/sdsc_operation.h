@@ -16,7 +16,7 @@
 /* Sticks: the last dim, one element each, the second last dim, the third last. */
 #define DENSE 0
 #define SPARSE 1
-#define TURNED 2
+#define TRANSPOSED 2
 #define CHANNELS 3
 
 struct tensor {
@@ -98,11 +98,11 @@ extern const int num_math_operations, num_layer_operations;
 /* References shared by several tables: windows, ranks, a transposed matrix. */
 void window(const struct operation *op);
 void topk(const struct operation *op);
-void turn(const struct operation *op);
+void matrix_transpose(const struct operation *op);
 
 #define D(...) { { __VA_ARGS__, END }, DENSE, 0 }
 #define S(...) { { __VA_ARGS__, END }, SPARSE, 0 }
-#define T(...) { { __VA_ARGS__, END }, TURNED, 0 }
+#define T(...) { { __VA_ARGS__, END }, TRANSPOSED, 0 }
 #define F32(...) { { __VA_ARGS__, END }, DENSE, FP32 }
 #define F16(...) { { __VA_ARGS__, END }, DENSE, DL16 }
 #define BF16(...) { { __VA_ARGS__, END }, DENSE, SPYRE_FORMAT_BFLOAT16 }

@@ -65,7 +65,7 @@ START_TEST(refusals)
 END_TEST
 
 /* Input and output overlap, and no LX is left for a copy. */
-START_TEST(no_room)
+START_TEST(no_lx_left)
 {
 	static const struct make_case full = {
 		.op = "shuffle", .dims = "mb:8/2 out:163840", .tensor = { FP16, FP16 },
@@ -82,7 +82,7 @@ int main(void)
 	TCase *tcase = tcase_create("refusals");
 
 	tcase_add_test(tcase, refusals);
-	tcase_add_test(tcase, no_room);
+	tcase_add_test(tcase, no_lx_left);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

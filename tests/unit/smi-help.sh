@@ -32,6 +32,33 @@ done
 [ -z "$missing" ]
 report $? "manual page has all options$missing"
 
+# TEXT ARGUMENT...: exits with status 2, and prints TEXT and where the help is on stderr.
+refused() {
+	text=$1
+	shift
+	errors=$("$smi" "$@" 2>&1 >/dev/null)
+	[ $? = 2 ] && echo "$errors" | grep -qF -e "$text" &&
+		echo "$errors" | grep -qxF "Try 'spyre-smi --help'."
+	report $? "spyre-smi $* says $text"
+}
+
+refused "unknown option '--lop'; did you mean '--loop'?" --lop 1
+refused "unknown option '--nope'; valid: --list-devices, --list-gpus" --nope
+refused "unknown option '-z'; valid: --list-devices" -Lz
+refused "option '--loop' requires a value" --loop
+refused "option '-i' requires a value" -i
+refused "ambiguous option '--help-query'; valid: --help-query-device, --help-query-gpu, --help-query-compute-apps" \
+	--help-query
+refused "unexpected value '3': option '--version' takes none" --version=3
+refused "invalid value 'xml' for --format; valid: csv," -q --format=xml
+refused "invalid interval '0': expected 0.001 to 86400 seconds" -l 0
+refused "invalid interval 'x': expected 1 to 86400000 milliseconds" --loop-ms=x
+refused "invalid count '0' for -c: expected a positive integer" -l 1 -c 0
+refused "unknown field 'nam' for --query-device; did you mean 'name'?" --query-device=nam
+refused "unknown field 'memory' for --query-device; --help-query-device lists all" --query-device=index,memory
+refused "unknown section 'FOO' for -d; valid: DEVICE, MEMORY," -q -d FOO
+refused "unexpected argument 'resett': only options follow, or 'reset' as the first word" resett
+
 if command -v bash >/dev/null; then
 	words=$(PATH=$(dirname "$smi"):$PATH bash -c '
 		. "$1"

@@ -51,7 +51,7 @@ says 2 '"format" is 77, which is not a device format' cast --shape 4x64 -a forma
 says 2 'eps is -1, expected' layer_norm --shape 4x64 -a eps=-1
 says 2 'softmax: amax: dim 9 is out of range' softmax --shape 4x64 -a dim=9
 says 2 'got 1 input$' add -i 4x64@fp16
-says 2 "unknown option '-s'; long options have two dashes" add -shape 4x64
+says 2 "unknown option '-shape'; did you mean '--shape'" add -shape 4x64
 says 2 'takes 2 inputs' add -i 4x64@fp16 --explain
 
 # Layers, attributes and errors in them.

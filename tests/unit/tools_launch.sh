@@ -141,6 +141,12 @@ LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundle \
 	-d "$work/nothing" >"$work/out" 2>"$work/err"
 [ $? = 2 ] && grep -q SPYRE_ERROR_FILE "$work/err" && ! grep -v '^dxp_standalone: ' "$work/err"
 report $? "dxp_standalone signs its errors with its own name" "$work/err"
+# Errors of its command line name its own help.
+LD_LIBRARY_PATH=$SPYRE_BUILDDIR/libspyre/.libs "$work/dxp_standalone" --bundel -d "$work/add" \
+	>"$work/out" 2>"$work/err"
+[ $? = 2 ] && grep -qxF "dxp_standalone: unknown option '--bundel'; did you mean '--bundle'?" "$work/err" &&
+	grep -qxF "Try 'dxp_standalone --help'." "$work/err"
+report $? "dxp_standalone names the option that a mistyped one resembles" "$work/err"
 # It keeps the LX that front-ends plan, so that kernels can hand tensors over there.
 cp -r "$SPYRE_SRCDIR/tests/conformance/bundles/fma" "$work/half"
 sed -i '/sdsc_0.json/d' "$work/half/bundle.mlir"

@@ -61,10 +61,23 @@ info_reports 0 ' 0 ,0,embedded.0' 'cards     1' '' ''
 refused 2 "no command given"
 refused 2 "unknown command 'lunch'; did you mean 'launch'?" lunch
 refused 2 "unknown command 'luanch'; did you mean 'launch'?" help luanch
-refused 2 "unknown command 'frobnicate'" frobnicate
+refused 2 "unknown command 'verison'; did you mean 'version'?" verison
+refused 2 "unknown command 'frobnicate'; valid: launch, build, compile, info, doctor, coredump, version, help" \
+	frobnicate
 ! grep -q "did you mean" "$work/err"
 report $? "no correction of a word that is far from every command" "$work/err"
-refused 2 "unknown option '--nope'" launch --nope
+refused 2 "Try 'spyre help'." lunch
+refused 2 "unknown option '--nope'; valid: --input, --output, --case" launch --nope
+refused 2 "unknown option '--sed'; did you mean '--seed'?" launch --sed 5
+refused 2 "Try 'spyre help launch'." launch --sed 5
+refused 2 "unknown option '--jsn'; did you mean '--json'?" info --jsn
+refused 2 "unknown option '-x'; valid: --input" launch -x
+refused 2 "ambiguous option '--in'; valid: --input, --inputs" launch --in 4x4@fp16
+refused 2 "unexpected value '5': option '--json' takes none" info --json=5
+refused 2 "option '-i' requires a value" launch -i
+refused 2 "no operation given; the first argument of build is one" build
+refused 2 "'4,64': expected 'x' or '@' at character 2, found ','" build add --shape 4,64
+refused 2 "'4x64@fp17': unknown format 'fp17'" build add --shape 4x64@fp17
 refused 2 "option '--seed' requires a value" launch --seed
 refused 2 "no bundle directory" launch -i 4x4@fp16 -o 4x4@fp16
 refused 2 "no output given" launch -i 4x4@fp16 "$work"
@@ -81,8 +94,8 @@ refused 2 "$work/no.npy: No such file" launch -i "$work/no.npy" -o 4@fp16 "$work
 ! grep -q Try "$work/err"
 report $? "the help is not proposed where a file is missing" "$work/err"
 refused 2 "no operation given" build
-refused 2 "unknown option '-j'; long options" info -json
-refused 2 "unknown option '-s'; long options" launch -stats "$work"
+refused 2 "unknown option '-json'; did you mean '--json'?" info -json
+refused 2 "unknown option '-stats'; did you mean '--stats'?" launch -stats "$work"
 refused 2 "SPYRE_ERROR_FILE" launch -i 4x64@fp16 -o 4x64@fp16 "$work/nothing"
 printf garbage >"$work/bundle.mlir"
 refused 2 "SPYRE_ERROR_PARSE" launch -i 4x64@fp16 -o 4x64@fp16 "$work"

@@ -12,7 +12,7 @@ static int show(const struct smi_snapshot *snapshot, const struct smi_options *o
 	if (options->format == SMI_JSON) {
 		if (smi_json(snapshot, options))
 			return SMI_OK;
-		fputs("spyre-smi: out of memory\n", stderr);
+		fputs("spyre-smi: no memory for the JSON text of the cards\n", stderr);
 		return SMI_OTHER;
 	}
 	switch (options->mode) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "tools/smi/smi.h"
+#include "tools/spelling.h"
 
 const char *const smi_section_names[SMI_NUM_SECTIONS] = {
 	"DEVICE", "MEMORY", "UTILIZATION", "TEMPERATURE", "POWER", "CLOCK", "COUNTERS", "PROCESSES",
@@ -97,6 +98,24 @@ static void complain(const char *format, ...)
 	fputs("\nTry 'spyre-smi --help'.\n", stderr);
 }
 
+static void unknown_field(const struct smi_field *table, const char *text, size_t length,
+			  const char *where)
+{
+	char typed[64];
+	struct spelling spelling;
+
+	snprintf(typed, sizeof(typed), "%.*s", (int)length, text);
+	spelling = spelling_of(typed);
+	for (; table->name; table++)
+		spelling_try(&spelling, table->name);
+	if (spelling.nearest)
+		complain("unknown field '%.*s' for --%s; did you mean '%s'? --help-%s lists all",
+			 (int)length, text, where, spelling.nearest, where);
+	else
+		complain("unknown field '%.*s' for --%s; --help-%s lists all", (int)length, text,
+			 where, where);
+}
+
 static bool parse_fields(struct smi_options *options, const struct smi_field *table,
 			 const char *text, const char *where)
 {
@@ -107,8 +126,7 @@ static bool parse_fields(struct smi_options *options, const struct smi_field *ta
 		length = strcspn(text, ",");
 		field = smi_find_field(table, text, length);
 		if (!field) {
-			complain("unknown field '%.*s' for --%s; --help-%s lists them", (int)length,
-				 text, where, where);
+			unknown_field(table, text, length, where);
 			return false;
 		}
 		if (options->num_fields == SMI_MAX_FIELDS) {
@@ -129,6 +147,7 @@ static bool is_word(const char *text, size_t length, const char *word)
 
 static bool parse_format(struct smi_options *options, const char *text)
 {
+	const char *whole = text;
 	size_t length;
 
 	for (;; text += length + 1) {
@@ -151,8 +170,8 @@ static bool parse_format(struct smi_options *options, const char *text)
 			break;
 		}
 	}
-	complain("invalid value for --format; valid: csv, csv,noheader, csv,nounits, "
-		 "csv,noheader,nounits, json");
+	complain("invalid value '%s' for --format; valid: csv, csv,noheader, csv,nounits, "
+		 "csv,noheader,nounits, json", whole);
 	return false;
 }
 
@@ -219,7 +238,16 @@ static bool set_mode(struct smi_options *options, enum smi_mode mode)
 	return true;
 }
 
-static bool parse_option(struct smi_options *options, int option)
+static bool complain_option(int option, char **argv)
+{
+	char text[768];
+
+	spelling_option(option, argv, long_options, text, sizeof(text));
+	complain("%s", text);
+	return false;
+}
+
+static bool parse_option(struct smi_options *options, int option, char **argv)
 {
 	switch (option) {
 	case 'L':
@@ -254,9 +282,7 @@ static bool parse_option(struct smi_options *options, int option)
 	case 'c':
 		return parse_count(options, optarg);
 	}
-	/* getopt_long() has printed the error. */
-	fputs("Try 'spyre-smi --help'.\n", stderr);
-	return false;
+	return complain_option(option, argv);
 }
 
 static bool check(const struct smi_options *options)
@@ -315,7 +341,8 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 		options->mode = SMI_RESET;
 		optind = 2;
 	}
-	while ((option = getopt_long(argc, argv, "Lqd:i:l:c:ryh", long_options, NULL)) != -1) {
+	opterr = 0;
+	while ((option = getopt_long(argc, argv, ":Lqd:i:l:c:ryh", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'h':
 			fputs(help, stdout);
@@ -330,7 +357,7 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 			smi_print_fields(smi_app_fields);
 			break;
 		default:
-			if (!parse_option(options, option))
+			if (!parse_option(options, option, argv))
 				return false;
 			continue;
 		}
@@ -338,7 +365,8 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 		return false;
 	}
 	if (optind < argc) {
-		complain("unexpected argument '%s'", argv[optind]);
+		complain("unexpected argument '%s': only options follow, or 'reset' as the first word",
+			 argv[optind]);
 		return false;
 	}
 	if (!check(options))

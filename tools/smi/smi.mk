@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 bin_PROGRAMS += tools/spyre-smi
 tools_spyre_smi_SOURCES = \
+	tools/spelling.c \
+	tools/spelling.h \
 	tools/smi/app_fields.c \
 	tools/smi/field_text.c \
 	tools/smi/fields.c \

@@ -28,9 +28,9 @@ static int fail(spyre_status status)
 	}
 }
 
-static int no_memory(void)
+static int no_memory(int count, const char *what)
 {
-	fprintf(stderr, "spyre-smi: out of memory\n");
+	fprintf(stderr, "spyre-smi: no memory for a list of %d %s\n", count, what);
 	return SMI_OTHER;
 }
 
@@ -45,7 +45,7 @@ static int read_cards(struct smi_snapshot *snapshot)
 		capacity += SLACK;
 		grown = realloc(snapshot->cards, capacity * sizeof(*grown));
 		if (!grown)
-			return no_memory();
+			return no_memory(capacity, "cards");
 		snapshot->cards = grown;
 		status = spyre_telemetry_cards(grown, sizeof(*grown), capacity,
 					       &snapshot->num_cards);
@@ -67,7 +67,7 @@ static int read_processes(struct smi_snapshot *snapshot)
 		capacity += SLACK;
 		grown = realloc(snapshot->processes, capacity * sizeof(*grown));
 		if (!grown)
-			return no_memory();
+			return no_memory(capacity, "processes");
 		snapshot->processes = grown;
 		status = spyre_telemetry_processes(grown, sizeof(*grown), capacity,
 						   &snapshot->num_processes);
@@ -137,7 +137,7 @@ int smi_take_snapshot(struct smi_snapshot *snapshot)
 	snapshot->visible = calloc(snapshot->num_cards + 1, sizeof(*snapshot->visible));
 	snapshot->chosen = calloc(snapshot->num_cards + 1, sizeof(*snapshot->chosen));
 	if (!snapshot->visible || !snapshot->chosen)
-		return no_memory();
+		return no_memory(snapshot->num_cards, "cards");
 	find_visible(snapshot);
 	return SMI_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "explain.h"
 #include "shape.h"
+#include "tools/spelling.h"
 
 /* The inputs and the output of one operation. */
 #define MAX_OPERANDS 16
@@ -58,42 +59,15 @@ static bool is_listed(const char *const *names, const char *op)
 	return false;
 }
 
-/* The Levenshtein distance of two names. */
-static size_t distance(const char *a, const char *b)
-{
-	size_t row[64], n = strlen(b);
-
-	if (n >= sizeof(row) / sizeof(row[0]))
-		return SIZE_MAX;
-	for (size_t k = 0; k <= n; k++)
-		row[k] = k;
-	for (size_t i = 1; a[i - 1]; i++) {
-		size_t corner = row[0]++;
-
-		for (size_t k = 1; k <= n; k++) {
-			size_t exchanged = corner + (a[i - 1] != b[k - 1]);
-			size_t other = 1 + (row[k] < row[k - 1] ? row[k] : row[k - 1]);
-
-			corner = row[k];
-			row[k] = exchanged < other ? exchanged : other;
-		}
-	}
-	return row[n];
-}
-
 static int complain_operation(const char *op)
 {
-	const char *best = NULL;
-	size_t least = 3;
+	struct spelling spelling = spelling_of(op);
 
 	for (const char *const *name = spyre_sdsc_operations(); *name; name++)
-		if (distance(op, *name) < least) {
-			least = distance(op, *name);
-			best = *name;
-		}
-	if (!best)
+		spelling_try(&spelling, *name);
+	if (!spelling.nearest)
 		return complain_usage("unknown operation '%s'", op);
-	return complain_usage("unknown operation '%s'; did you mean '%s'?", op, best);
+	return complain_usage("unknown operation '%s'; did you mean '%s'?", op, spelling.nearest);
 }
 
 static void print_operations(void)
@@ -125,7 +99,16 @@ static spyre_status pad_inner(spyre_sdsc_operand *operand)
 					  dense.stride_map, dense.device_format, dense.arrangement);
 }
 
-static int add_operand(struct build *build, bool output, const char *word)
+static int parse_operand(bool output, bool shape_only, const char *word, struct shape_spec *spec,
+			 struct text *why)
+{
+	if (shape_only)
+		return shape_parse_default(word, SPYRE_FORMAT_IEEE_FP16, spec, why);
+	return output ? shape_parse_output(word, spec, why) : shape_parse_input(word, spec, why);
+}
+
+/* Adds an operand of -i and -o, or of --shape, which may leave the format out. */
+static int add_operand(struct build *build, bool output, bool shape_only, const char *word)
 {
 	spyre_sdsc_operand *operand = output ? &build->output : &build->inputs[build->num_inputs];
 	struct shape_spec spec;
@@ -137,7 +120,7 @@ static int add_operand(struct build *build, bool output, const char *word)
 	if (!output && build->num_inputs == MAX_OPERANDS)
 		return complain_usage("cannot add input '%s': the limit is %d inputs", word,
 				      MAX_OPERANDS);
-	if (output ? shape_parse_output(word, &spec, &why) : shape_parse_input(word, &spec, &why))
+	if (parse_operand(output, shape_only, word, &spec, &why))
 		return complain_usage("%s", why.s);
 	if (spec.path) {
 		shape_fini(&spec);
@@ -214,7 +197,7 @@ static int take_option(struct build *build, int option, char **argv)
 	switch (option) {
 	case 'i':
 	case 'o':
-		return add_operand(build, option == 'o', optarg);
+		return add_operand(build, option == 'o', false, optarg);
 	case 's':
 		build->shape = optarg;
 		return EXIT_OK;
@@ -235,7 +218,7 @@ static int take_option(struct build *build, int option, char **argv)
 				optarg);
 		return EXIT_OK;
 	default:
-		return complain_option(option, argv);
+		return complain_option(option, argv, options);
 	}
 }
 
@@ -244,7 +227,6 @@ static int spread_shape(struct build *build)
 {
 	uint32_t least, most;
 	spyre_status status;
-	char word[256];
 	int code;
 
 	if (!build->shape)
@@ -254,17 +236,15 @@ static int spread_shape(struct build *build)
 	status = spyre_sdsc_operation_inputs(build->op, &least, &most);
 	if (status)
 		return complain_status(status, "cannot build %s", build->op);
-	snprintf(word, sizeof(word), "%s%s", build->shape,
-		 strchr(build->shape, '@') ? "" : "@fp16");
 	/* A numeric attribute replaces the second input. */
 	for (uint32_t i = 0; i < build->num_attributes && least == 2; i++)
 		least -= !strcmp(build->attributes[i].name, "other");
 	for (uint32_t i = 0; i < least; i++) {
-		code = add_operand(build, false, word);
+		code = add_operand(build, false, true, build->shape);
 		if (code)
 			return code;
 	}
-	return least ? EXIT_OK : add_operand(build, true, word);
+	return least ? EXIT_OK : add_operand(build, true, true, build->shape);
 }
 
 static bool takes_none(const char *op)
@@ -401,7 +381,8 @@ static int run_build(int argc, char **argv)
 	int code;
 
 	if (argc < 2 || argv[1][0] == '-')
-		return complain_usage("no operation given");
+		return complain_usage("no operation given; the first argument of build is one, as in "
+				      "'spyre build add --shape 4x64'");
 	build.op = argv[1];
 	if (!is_listed(spyre_sdsc_operations(), build.op))
 		return complain_operation(build.op);

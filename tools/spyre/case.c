@@ -170,7 +170,8 @@ static char *read_text(const char *path, size_t *length, struct text *why)
 	text = malloc(MAX_CASE_BYTES + 1);
 	*length = text ? fread(text, 1, MAX_CASE_BYTES + 1, file) : 0;
 	if (!text)
-		explain(why, "out of memory");
+		explain(why, "cannot read %s: no memory for %d bytes of text", path,
+			MAX_CASE_BYTES + 1);
 	else if (ferror(file))
 		explain(why, "cannot read %s: %s", path, strerror(errno));
 	else if (*length > MAX_CASE_BYTES)

@@ -84,7 +84,7 @@ static int handle_option(struct compile *compile, int option, char **argv)
 		compile->json = true;
 		return EXIT_OK;
 	default:
-		return complain_option(option, argv);
+		return complain_option(option, argv, options);
 	}
 }
 
@@ -152,7 +152,7 @@ static int print_json(const spyre_kernel_info *info)
 	text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
 	yyjson_mut_doc_free(doc);
 	if (!text)
-		return complain(EXIT_DEVICE, "cannot print the report: out of memory");
+		return complain(EXIT_DEVICE, "cannot print the report: no memory for its JSON text");
 	puts(text);
 	free(text);
 	return EXIT_OK;

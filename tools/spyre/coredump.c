@@ -123,7 +123,8 @@ static int print_line(char *line, const char *what)
 {
 	if (!line)
 		return complain(EXIT_DEVICE, "cannot print %s: %s", what,
-				*spyre_last_error() ? spyre_last_error() : "out of memory");
+				*spyre_last_error() ? spyre_last_error() :
+						      "no memory for the text");
 	puts(line);
 	free(line);
 	return EXIT_OK;
@@ -211,7 +212,7 @@ static int run_coredump(int argc, char **argv)
 			options.program = optarg;
 			break;
 		default:
-			return complain_option(option, argv);
+			return complain_option(option, argv, long_options);
 		}
 	}
 	if (options.json && options.ras)

@@ -117,7 +117,7 @@ static int print_json(const struct findings *findings, bool usable)
 	text = yyjson_mut_write(doc, 0, NULL);
 	yyjson_mut_doc_free(doc);
 	if (!text)
-		return complain(EXIT_DEVICE, "cannot print the report: out of memory");
+		return complain(EXIT_DEVICE, "cannot print the report: no memory for its JSON text");
 	puts(text);
 	free(text);
 	return EXIT_OK;

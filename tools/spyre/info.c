@@ -83,7 +83,8 @@ static int collect(struct info *info)
 	info->cards = calloc(info->count ? info->count : 1, sizeof(*info->cards));
 	info->paths = calloc(info->count ? info->count : 1, sizeof(*info->paths));
 	if (!info->cards || !info->paths)
-		return complain(EXIT_DEVICE, "cannot list %d cards: out of memory", info->count);
+		return complain(EXIT_DEVICE, "cannot list the cards: no memory for %d of them",
+				info->count);
 	for (int i = 0; i < info->count; i++) {
 		info->cards[i].struct_size = sizeof(info->cards[i]);
 		status = spyre_device_get_properties(i, &info->cards[i]);
@@ -246,7 +247,7 @@ static int print_json(const struct info *info)
 	text = yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, NULL);
 	yyjson_mut_doc_free(doc);
 	if (!text)
-		return complain(EXIT_DEVICE, "cannot print the report: out of memory");
+		return complain(EXIT_DEVICE, "cannot print the report: no memory for its JSON text");
 	puts(text);
 	free(text);
 	return EXIT_OK;

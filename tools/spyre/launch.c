@@ -167,7 +167,7 @@ static int handle_option(struct launch *launch, int option, char **argv)
 		launch->json = true;
 		return EXIT_OK;
 	default:
-		return complain_option(option, argv);
+		return complain_option(option, argv, options);
 	}
 }
 
@@ -230,7 +230,7 @@ static int set_case_path(struct launch *launch, struct tensor *tensor, struct te
 		     tensor->position) >= 0)
 		return 0;
 	tensor->path = NULL;
-	return explain(why, "out of memory");
+	return explain(why, "no memory for the path of a file in %s", launch->outputs);
 }
 
 static int prepare_case(struct launch *launch, struct text *why)
@@ -256,7 +256,7 @@ static int prepare_case(struct launch *launch, struct text *why)
 		return 0;
 	launch->case_directory = strdup(launch->case_path);
 	if (!launch->case_directory)
-		return explain(why, "out of memory");
+		return explain(why, "no memory for the path %s", launch->case_path);
 	launch->run.directory = dirname(launch->case_directory);
 	return 0;
 }
@@ -301,7 +301,7 @@ static int launch_and_report(struct launch *launch)
 	if (!code && !launch->json)
 		report_text(&run, &launch->list, launch->stats);
 	else if (!code && report_json(&run, &launch->run, &launch->list))
-		code = complain(EXIT_DEVICE, "cannot print the report: out of memory");
+		code = complain(EXIT_DEVICE, "cannot print the report: no memory for its JSON text");
 	run_close(&run);
 	return finish_output(code);
 }

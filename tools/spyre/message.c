@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "spyre.h"
+#include "tools/spelling.h"
 
 static const char *program = "spyre", *current = "";
 
@@ -121,14 +122,12 @@ int complain_status(spyre_status status, const char *format, ...)
 	return status_code(status);
 }
 
-int complain_option(int option, char **argv)
+int complain_option(int option, char **argv, const struct option *options)
 {
-	if (option == ':')
-		return complain_usage("option '%s' requires a value", argv[optind - 1]);
-	/* optopt is a letter inside a word such as -json: getopt has not finished the word. */
-	if (optopt > 0 && optopt < 128)
-		return complain_usage("unknown option '-%c'; long options have two dashes", optopt);
-	return complain_usage("unknown option '%s'", argv[optind - 1]);
+	struct text why;
+
+	spelling_option(option, argv, options, why.s, sizeof(why.s));
+	return complain_usage("%s", why.s);
 }
 
 int parse_json_only(int argc, char **argv, bool *json)
@@ -142,7 +141,7 @@ int parse_json_only(int argc, char **argv, bool *json)
 	opterr = 0;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		if (option != 'j')
-			return complain_option(option, argv);
+			return complain_option(option, argv, options);
 		*json = true;
 	}
 	if (optind < argc)
@@ -159,7 +158,10 @@ int complain_usage(const char *format, ...)
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, "\nTry 'spyre help%s%s'.\n", *current ? " " : "", current);
+	if (is_own_program())
+		fprintf(stderr, "\nTry '%s --help'.\n", program);
+	else
+		fprintf(stderr, "\nTry 'spyre help%s%s'.\n", *current ? " " : "", current);
 	return EXIT_USAGE;
 }
 

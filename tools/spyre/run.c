@@ -251,8 +251,8 @@ static int launch_all(struct run *run, const struct run_options *options,
 	}
 	run->samples = calloc(options->repeat, sizeof(*run->samples));
 	if (!run->samples)
-		return complain(EXIT_DEVICE, "cannot record %u samples: out of memory",
-				options->repeat);
+		return complain(EXIT_DEVICE, "no memory for %zu bytes of samples; lower --repeat",
+				options->repeat * sizeof(*run->samples));
 	while (run->launches < options->repeat) {
 		spyre_status status =
 			launch_once(run, &params, &run->samples[run->launches]);

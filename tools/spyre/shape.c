@@ -152,6 +152,16 @@ static int parse_shape_and_format(const char *word, struct shape_spec *spec, str
 	return parse_format(word, at + 1, spec, why);
 }
 
+int shape_parse_default(const char *word, spyre_format format, struct shape_spec *spec,
+			struct text *why)
+{
+	memset(spec, 0, sizeof(*spec));
+	if (strchr(word, '@'))
+		return parse_shape_and_format(word, spec, why);
+	spec->format = format;
+	return parse_shape(word, word + strlen(word), spec, why);
+}
+
 /* Returns the end of ".npy" at the end of @word or before an '@'; NULL if there is none. */
 static const char *file_end(const char *word)
 {
@@ -166,7 +176,7 @@ static const char *file_end(const char *word)
 static int set_path(struct shape_spec *spec, const char *path, size_t length, struct text *why)
 {
 	spec->path = strndup(path, length);
-	return spec->path ? 0 : explain(why, "out of memory");
+	return spec->path ? 0 : explain(why, "no memory for %zu bytes of a path", length + 1);
 }
 
 int shape_parse_input(const char *word, struct shape_spec *spec, struct text *why)
@@ -201,7 +211,8 @@ int shape_parse_output(const char *word, struct shape_spec *spec, struct text *w
 		return explain(why, "'%s': the file name after '=' is missing", word);
 	shape = strndup(word, equals ? (size_t)(equals - word) : strlen(word));
 	if (!shape)
-		return explain(why, "out of memory");
+		return explain(why, "no memory for %zu bytes of operand '%s'", strlen(word) + 1,
+			       word);
 	err = parse_shape_and_format(shape, spec, why);
 	free(shape);
 	if (!err && equals)

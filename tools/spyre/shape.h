@@ -31,6 +31,9 @@ struct shape_spec {
 int shape_parse_input(const char *word, struct shape_spec *spec, struct text *why);
 /* Parses an output: SHAPE@FORMAT[:ORDER][=FILE.npy]. */
 int shape_parse_output(const char *word, struct shape_spec *spec, struct text *why);
+/* Parses SHAPE[@FORMAT[:ORDER]], whose format is @format if the word has none. */
+int shape_parse_default(const char *word, spyre_format format, struct shape_spec *spec,
+			struct text *why);
 void shape_fini(struct shape_spec *spec);
 
 /* Number of elements of a shape; -1 if it exceeds the memory of any card. */

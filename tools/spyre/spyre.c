@@ -2,11 +2,11 @@
 /* The spyre command: dispatches to the subcommands and prints help. */
 #include "config.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "spyre.h"
+#include "tools/spelling.h"
 
 static const struct command *const commands[] = {
 	&command_launch,
@@ -27,51 +27,22 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-static size_t least(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* The number of letters that are inserted, removed, replaced or exchanged between two words. */
-static size_t edit_distance(const char *typed, const char *name)
-{
-	const size_t n = strlen(typed), m = strlen(name);
-	size_t cost[16][16];
-
-	if (n > 15 || m > 15)
-		return SIZE_MAX;
-	for (size_t i = 0; i <= n; i++)
-		for (size_t j = 0; j <= m; j++) {
-			if (!i || !j) {
-				cost[i][j] = i + j;
-				continue;
-			}
-			cost[i][j] = least(cost[i - 1][j - 1] + (typed[i - 1] != name[j - 1]),
-					   1 + least(cost[i - 1][j], cost[i][j - 1]));
-			if (i > 1 && j > 1 && typed[i - 1] == name[j - 2] &&
-			    typed[i - 2] == name[j - 1])
-				cost[i][j] = least(cost[i][j], cost[i - 2][j - 2] + 1);
-		}
-	return cost[n][m];
-}
-
-/* Names the command that the user most likely meant, if one is at most two letters away. */
 static int unknown_command(const char *typed)
 {
-	const char *nearest = NULL;
-	size_t best = 3;
+	struct spelling spelling = spelling_of(typed);
+	char valid[128] = "";
 
 	for (size_t i = 0; i < NUM_COMMANDS; i++) {
-		const size_t distance = edit_distance(typed, commands[i]->name);
-
-		if (distance < best && distance < strlen(typed)) {
-			best = distance;
-			nearest = commands[i]->name;
-		}
+		spelling_try(&spelling, commands[i]->name);
+		snprintf(valid + strlen(valid), sizeof(valid) - strlen(valid), "%s, ",
+			 commands[i]->name);
 	}
-	if (nearest)
-		return complain_usage("unknown command '%s'; did you mean '%s'?", typed, nearest);
-	return complain_usage("unknown command '%s'", typed);
+	spelling_try(&spelling, "version");
+	spelling_try(&spelling, "help");
+	if (spelling.nearest)
+		return complain_usage("unknown command '%s'; did you mean '%s'?", typed,
+				      spelling.nearest);
+	return complain_usage("unknown command '%s'; valid: %sversion, help", typed, valid);
 }
 
 static int print_help(void)

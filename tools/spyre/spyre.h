@@ -3,6 +3,8 @@
 #ifndef SPYRE_TOOL_H
 #define SPYRE_TOOL_H
 
+#include <getopt.h>
+
 #include <spyre/spyre.h>
 
 enum exit_code {
@@ -69,8 +71,8 @@ int complain_status(spyre_status status, const char *format, ...)
 /* Reports bad usage and names the help to read. */
 int complain_usage(const char *format, ...) __attribute__((format(printf, 1, 2), cold));
 
-/* Reports an option that getopt_long() does not know or that lacks a value. */
-int complain_option(int option, char **argv);
+/* Reports an option that getopt_long() refuses: unknown, ambiguous, or without its value. */
+int complain_option(int option, char **argv, const struct option *options);
 
 /*
  * Parses the arguments of a command whose only option is --json and that takes no

@@ -42,7 +42,7 @@ struct tensor *tensor_add(struct tensor_list *list, bool output, struct text *wh
 	}
 	grown = realloc(list->at, (list->count + 1) * sizeof(*grown));
 	if (!grown) {
-		explain(why, "out of memory");
+		explain(why, "no memory for %u operands", list->count + 1);
 		return NULL;
 	}
 	list->at = grown;
@@ -263,7 +263,7 @@ int tensor_load(struct tensor *tensor, const char *path, spyre_format format, st
 		return err;
 	free(tensor->path);
 	tensor->path = strdup(path);
-	return tensor->path ? 0 : explain(why, "out of memory");
+	return tensor->path ? 0 : explain(why, "no memory for the path %s", path);
 }
 
 int tensor_save(const struct tensor *tensor, const char *path, struct text *why)

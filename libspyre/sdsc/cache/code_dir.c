@@ -163,7 +163,8 @@ static spyre_status check_current(const char *directory, const struct code_files
 	spyre_status status;
 
 	if (!spec)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for launch_spec.json");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for %zu bytes of launch_spec.json",
+				   sizeof(*spec));
 	if (!key_of_sources(directory, files, &now, spec) || !code_key_equal(key, now))
 		status = spyre_error(SPYRE_ERROR_FILE, "it is of other sources or another compiler");
 	else

@@ -350,7 +350,7 @@ static spyre_status fold_statistics(const struct build_call *call, uint32_t *fac
 
 /*
  * x (w / sqrt(var + eps)) + (b - mean w / sqrt(var + eps)), along dim 1. In fp32, rounded
- * once: where a channel's mean is large beside its deviation, the two terms nearly cancel.
+ * once: where a channel's mean is large against its deviation, the two terms nearly cancel.
  */
 spyre_status build_batch_norm(const struct build_call *call)
 {

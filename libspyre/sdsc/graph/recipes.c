@@ -59,7 +59,7 @@ spyre_status build_log_softmax(const struct build_call *call)
 /*
  * Subtracts the mean of each row of 16-bit numbers. exx2 stores both moments in the format of
  * its input, and the variance is their difference, of which nothing would be left where the
- * mean is large beside the deviation. The difference to a rounded mean is nearly exact.
+ * mean is large against the deviation. The difference to a rounded mean is nearly exact.
  */
 static spyre_status centre(const struct build_call *call, uint32_t *x)
 {

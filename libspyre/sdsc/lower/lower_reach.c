@@ -3,7 +3,7 @@
  * Where a tensor's memory ends. A conversion iterates over whole sticks of its longest
  * format: 128 elements of fp8, of which a tensor of 64-element sticks may have the first 64
  * only. The file does not say so; the rest of the bundle does. An allocation that ends there
- * has no room for the padding, and an SDSC that reads or writes the same tensor without the
+ * has no space for the padding, and an SDSC that reads or writes the same tensor without the
  * longer sticks is padded to the tensor's own. docs/sdsc.md has the rules.
  */
 #include "libspyre/sdsc/lower/lower_reach.h"
@@ -219,7 +219,7 @@ static uint64_t allocation(const struct search *x, const struct place *place)
 	return UINT64_MAX;
 }
 
-/* Sticks along the stick dim for which the allocation has room, without at most the padding. */
+/* Sticks along the stick dim for which the allocation has space, without at most the padding. */
 static uint64_t from_allocation(const struct search *x, const struct ir_sdsc *s,
 				const struct ir_tensor *t)
 {

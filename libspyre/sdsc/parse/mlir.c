@@ -79,7 +79,7 @@ static spyre_status reserve(const struct parser *p, void *array, size_t *capacit
 {
 	if (spyre_array_reserve(array, capacity, count + 1, size))
 		return SPYRE_SUCCESS;
-	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for %zu bytes",
+	return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for %zu bytes of the parsed bundle",
 			   p->file, p->line, (count + 1) * size);
 }
 
@@ -642,7 +642,8 @@ static spyre_status file_name(struct parser *p, char **out)
 			    IR_NAME_BYTES);
 	*out = strndup(start, len);
 	return *out ? SPYRE_SUCCESS : spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-						  "%s:%u: no memory", p->file, p->line);
+						  "%s:%u: no memory for %zu bytes of a file name",
+						  p->file, p->line, len + 1);
 }
 
 static spyre_status parse_operands(struct parser *p, struct ir_stmt *stmt)

@@ -30,7 +30,7 @@ spyre_status packed_files_add(struct packed_files *files, const char *name, cons
 
 	if (!spyre_array_reserve(&files->data, &files->capacity,
 				 files->bytes + sizeof(entry) + align(size), 1))
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory for %zu bytes",
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory for %zu bytes of the file",
 				   name, size);
 	strncpy(entry.name, name, sizeof(entry.name) - 1);
 	at = files->data + files->bytes;
@@ -51,7 +51,7 @@ static spyre_status copy_text(const uint8_t *from, const char *name, char **text
 {
 	*text = malloc(size + BUNDLE_FILE_PADDING);
 	if (!*text)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory for %zu bytes",
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory for %zu bytes of the file",
 				   name, size);
 	memcpy(*text, from, size);
 	memset(*text + size, 0, BUNDLE_FILE_PADDING);

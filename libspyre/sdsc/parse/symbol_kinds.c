@@ -85,7 +85,8 @@ spyre_status symbol_kinds_read(const struct json *at, struct symbol_kinds *kinds
 		return json_wrong(at, "at most %u symbols", MAX_KINDS);
 	kinds->list = calloc(json_length(at) + 1, sizeof(*kinds->list));
 	if (!kinds->list)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory", at->file);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory for %u symbols",
+				   at->file, (unsigned int)json_length(at));
 	yyjson_arr_iter_init(at->val, &it);
 	while ((val = yyjson_arr_iter_next(&it)) && !status) {
 		struct json entry = { .file = at->file, .up = at, .index = kinds->num, .val = val };
@@ -201,7 +202,8 @@ static spyre_status make(const struct symbol_kinds *kinds, struct ir_bundle *bun
 		return SPYRE_SUCCESS;
 	stmt->symbols = calloc(n, sizeof(*stmt->symbols));
 	if (!stmt->symbols)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory", kinds->file);
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "%s: no memory for %u symbols of a statement", kinds->file, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct symbol_kind *kind = find(kinds, ids[i]);
 		struct ir_symbol *symbol = &stmt->symbols[stmt->num_symbols];

@@ -162,7 +162,8 @@ spyre_status plan_bind(struct plan *p)
 				       sizeof(*step->symbols));
 		if (!step->symbols)
 			return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-					   "no memory for the addresses of %s", s->root);
+					   "no memory for %u addresses of %s",
+					   s->num_tensors * s->num_cores, s->root);
 		for (uint32_t k = 0; k < s->num_tensors; k++)
 			TRY(bind_tensor(p, step, k, &next));
 	}
@@ -176,7 +177,8 @@ spyre_status plan_bundle(const struct plan *p, struct ir_bundle *bundle)
 	bundle->has_pool = p->pool_bytes;
 	bundle->stmts = calloc(p->num_steps, sizeof(*bundle->stmts));
 	if (!bundle->stmts)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a bundle");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a bundle of %u steps", p->num_steps);
 	for (uint32_t i = 0; i < p->num_steps; i++) {
 		const struct build_step *step = &p->step[i];
 		struct ir_stmt *stmt = &bundle->stmts[bundle->num_stmts++];
@@ -188,7 +190,8 @@ spyre_status plan_bundle(const struct plan *p, struct ir_bundle *bundle)
 		if (!stmt->file || !stmt->symbols) {
 			ir_bundle_fini(bundle);
 			return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-					   "no memory for a bundle");
+					   "no memory for %u symbols of %s", step->num_symbols,
+					   step->sdsc.file);
 		}
 		/* Ids were assigned downwards, but statements list them ascending. */
 		stmt->num_symbols = step->num_symbols;

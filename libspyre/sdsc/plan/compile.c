@@ -15,7 +15,8 @@ spyre_status plan_compile_steps(const struct plan *plan, uint32_t max_cores,
 	spyre_status status;
 
 	if (!sdscs)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile a graph");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to compile %u steps",
+				   plan->num_steps);
 	for (uint32_t i = 0; i < plan->num_steps; i++)
 		sdscs[i] = &plan->step[i].sdsc;
 	status = plan_bundle(plan, &parsed);

@@ -72,7 +72,8 @@ static spyre_status explain(const struct plan *plan, spyre_sdsc_plan *out)
 	out->step = calloc(plan->num_steps, sizeof(*out->step));
 	out->tensor = calloc(plan->num_tensors, sizeof(*out->tensor));
 	if (!out->step || !out->tensor)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a plan");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a plan of %u steps",
+				   plan->num_steps);
 	out->num_steps = plan->num_steps;
 	out->num_tensors = plan->num_tensors;
 	out->lx_capacity = plan->lx_capacity;

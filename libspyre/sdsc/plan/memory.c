@@ -85,7 +85,8 @@ spyre_status plan_pool(struct plan *p)
 	uint32_t n = 0;
 
 	if (!block)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to plan the pool");
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to plan a pool of %u tensors",
+				   p->num_tensors);
 	for (uint32_t i = 0; i < p->num_tensors; i++) {
 		const struct plan_tensor *t = &p->tensor[i];
 

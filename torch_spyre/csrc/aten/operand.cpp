@@ -3,7 +3,7 @@
  * Where a view lies on the card. A placement's device dimensions each step
  * through the host tensor by a stride; a view is an operand if each of its
  * dimensions steps along one of them: permutations and expanded dimensions
- * always, narrowed ones and single indices as a window (an address, and room
+ * always, narrowed ones and single indices as a window (an address, and space
  * to spare). Device dimensions that a view divides are divided. What begins
  * within a stick, skips elements or runs through two dimensions at once is no
  * operand.
@@ -68,7 +68,7 @@ bool take_dims(Fit &f)
 		if (host >= 0 && f.placement.size[host] == 1)
 			host = kNone;
 		if (host < 0 && l.device_size[j] > 1 && !last)
-			return false;	/* repeated, folded or room that no view names */
+			return false;	/* repeated, folded or space that no view names */
 		if (l.device_size[j] == 1 && !last)
 			continue;
 		f.dim[f.count++] = { l.device_size[j], host < 0 ? 0 : l.stride_map[j], host,
