@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the benchmarks share: medians of interleaved samples and one list of
- * results. Every figure stands beside a peer that was measured in the same run.
+ * Code shared by the benchmarks: medians of interleaved samples and one list of
+ * results. Every figure is compared with a peer measured in the same run.
  */
 #ifndef SPYRE_BENCH_H
 #define SPYRE_BENCH_H

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it costs to ask the card for next to nothing and wait for it, against
- * two threads that wake each other through a futex: the least that a
- * hand-over can cost. One stick is run by the thread that launches it; 288
- * are handed to a worker of the card and back. A graph of launches is held
- * against the same launches, one by one.
+ * Cost of a minimal launch and of waiting for it, compared with two threads that
+ * wake each other through a futex: the least that a hand-over can cost. One stick is
+ * run by the thread that launches it; 288 are handed to a worker of the card and
+ * back. A graph of launches is held against the same launches, one by one.
  */
 #include "bench/device.h"
 

@@ -120,7 +120,7 @@ def copyright_file(path):
 
 
 class BundlingBuildExtension(BuildExtension):
-    """Copies libspyre and its libraries beside the extension module."""
+    """Copies libspyre and its libraries next to the extension module."""
 
     def run(self):
         """Builds the extension, then copies libspyre and its libraries next to it if bundled()."""

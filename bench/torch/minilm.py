@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""MiniLM: sentences per second on the card, eager and compiled, beside torch on the CPU in
+"""MiniLM: sentences per second on the card, eager and compiled, next to torch on the CPU in
 fp32 on the same cores; how long compiling takes, and a second start from the cache."""
 
 import os

@@ -361,7 +361,7 @@ int main(int argc, char **argv)
 
 	parse_options(&job.settings, argc, argv);
 	err = prepare(&job);
-	/* What is loaded needs its files no more. */
+	/* A loaded kernel does not need its files any more. */
 	remove_bundle_directory();
 	if (!err) {
 		print_card(&job);

@@ -146,7 +146,7 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 			failed = i;
 		}
 	}
-	/* A later stream may have replaced the text: the failed one leaves it again. */
+	/* A later stream may have replaced the error's text; asking the failed one restores it. */
 	if (status && status != SPYRE_ERROR_BUSY)
 		status = spyre_stream_synchronize(streams[failed]);
 	for (uint32_t i = 0; i < n; i++)

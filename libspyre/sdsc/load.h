@@ -34,7 +34,7 @@ spyre_status spyre_bundle_load_image(const void *image, size_t bytes, uint32_t m
 
 /*
  * Compiles a bundle and verifies its program, which gives
- * @cost. Writes it to the directory @output, NULL: spyreCodeDir beside the sources.
+ * @cost. Writes it to the directory @output, NULL: spyreCodeDir next to the sources.
  */
 spyre_status spyre_bundle_compile(const char *directory, const char *output,
 				  const struct bundle_options *options,

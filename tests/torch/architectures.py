@@ -94,7 +94,7 @@ def prompt(seed, length=14, batch=2):
 
 
 def pair(seed):
-    """What an encoder and a decoder start from."""
+    """Returns the inputs of an encoder and its decoder."""
     return prompt(seed) | {"decoder_input_ids": prompt(seed + 100, 6)["input_ids"]}
 
 

@@ -56,7 +56,7 @@ def placed(inputs, device):
 
 
 def tensors(output):
-    """What a model returns, without its caches."""
+    """Returns the outputs of a model, without its caches."""
     if torch.is_tensor(output):
         return [output]
     if isinstance(output, dict):
@@ -149,7 +149,7 @@ class Subject:
         self.model = half.to(DEVICE)
 
     def rounded(self, function, *arguments):
-        """What the CPU gives with weights and results of DL16."""
+        """Returns the CPU's result, with weights and results rounded to DL16."""
         model = copy.deepcopy(self.reference)
         for tensor in (*model.parameters(), *model.buffers()):
             if tensor.dtype == torch.float32:

@@ -225,7 +225,7 @@ class TestActivities:
             del x
         sizes = [event.device_memory_usage for event in prof.events()]
         assert max(sizes) >= 1 << 20
-        # What was freed outside of an operation is a row of its own.
+        # Memory freed outside of an operation has a row of its own.
         assert min(sizes) <= -(1 << 20)
 
     def test_elapsed_time_is_wall_time(self):

@@ -325,7 +325,7 @@ static spyre_status compile(struct compiler *c)
 	return SPYRE_SUCCESS;
 }
 
-/* Adds the remedy that only bundles have which keep LX. */
+/* Adds the remedy to the overflow of a bundle that keeps LX. */
 static spyre_status explain_overflow(spyre_status status, uint32_t lx_kept)
 {
 	return spyre_error(status,

@@ -2,7 +2,7 @@
 /*
  * Indirect access: before an operation, the rows of tables that it reads are gathered into
  * tiles in LX; rows of its output are scattered from a tile after it. An identity moves rows
- * without tiles. What does not fit LX is done in parts.
+ * without tiles. Rows that do not fit LX are moved in parts.
  */
 #include "libspyre/sdsc/lower/lower_indirect.h"
 

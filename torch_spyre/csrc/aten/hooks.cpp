@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What torch.accelerator and other code of any device asks of this one. */
+/* Hooks that torch.accelerator and other device-independent code call. */
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 
 #include "alias.h"

@@ -53,7 +53,7 @@ void take_inputs(Work &w, Inputs inputs)
 				    w.op->aten, ")");
 			continue;
 		}
-		/* Complex numbers may stand beside tensors, too, though no attribute holds them. */
+		/* Complex numbers may be combined with tensors, but no attribute holds them. */
 		w.is_number[i] = number_of(*input, &w.number[i]) ||
 				 (input->is_complex() && input->is_cpu() && !input->dim());
 	}

@@ -117,8 +117,8 @@ PlacementPtr planned_placement(const py::handle &item, int64_t *bytes)
 	return strided_placement(size, stride, dtype, *bytes / item_bytes);
 }
 
-/* A copy of a tensor in another placement. What lies between its elements is copied, too, if
- * a view may read it. */
+/* A copy of a tensor in another placement. Bytes between its elements are copied, too,
+ * if a view may read them. */
 at::Tensor copy_placed(const at::Tensor &base, const PlacementPtr &placement)
 {
 	int64_t bytes = at::detail::computeStorageNbytes(base.sizes(), base.strides(),
