@@ -63,7 +63,7 @@ spyre_status box_blocks(struct lower *l, const struct blocks *b, const struct bo
 
 /* Lets cuts end at whole sticks, along the dims that can be cut without another result. */
 void box_align(const struct ir_sdsc *s, int64_t *align);
-/* Makes @inner the operation on a box, @part its SDSC: shares and addresses are those of the box. */
+/* Makes @inner the operation on a box and @part its SDSC: shares and addresses are the box's. */
 void box_narrow(const struct lower *l, const struct box *box, struct lower *inner,
 		struct ir_sdsc *part);
 
