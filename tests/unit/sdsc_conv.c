@@ -94,6 +94,9 @@ static const struct make_case convolutions[] = {
 	.tensor = { "IEEE_FP32 out* j i mb", "IEEE_FP32 ki kj out*", "IEEE_FP32 out* j i mb" }, \
 	.window = true, .axis = { __VA_ARGS__ }, .tolerance = 1e-5 }
 
+#define ONE_TAP(tap, size) "{\"padFront_\":0,\"padBack_\":0,\"totalSize_\":" size "," \
+	"\"stride_\":1,\"dilation_\":1,\"windowDim_\":\"" tap "\"}"
+
 static const struct make_case depthwise[] = {
 	DEPTHWISE("mb:1 out:64 i:6 j:6 ki:3 kj:3", PLAIN, PLAIN),
 	DEPTHWISE("mb:1 out:64 i:32 j:32 ki:3 kj:3", { 1, 1, 1, 1 }, { 1, 1, 1, 1 }),
@@ -104,6 +107,11 @@ static const struct make_case depthwise[] = {
 	FP32_DEPTHWISE("mb:1 out:32 i:6 j:6 ki:3 kj:3", PLAIN, PLAIN),
 	FP32_DEPTHWISE("mb:2 out:96/3 i:6/2 j:6 ki:3 kj:3", { 1, 1, 1, 1 }, { 1, 1, 1, 1 }),
 	FP32_DEPTHWISE("mb:2/2 out:64 i:4 j:4/4 ki:2 kj:4", { 3, 2, 1, 2 }, { 1, 1, 3, 3 }),
+	/* One column, which the public form drops: kj has no j. */
+	{ .op = "depthwiseconv2dnative", .dims = "out:64 i:64/32 ki:1 kj:1",
+	  .tensor = { "SEN169_FP16 out* i", "SEN169_FP16 out* ki kj", "SEN169_FP16 out* i" },
+	  .window = true, .axis = { PLAIN, PLAIN }, .tolerance = 4e-3,
+	  .sizes = "\"paddingSizes_\":{\"i\":" ONE_TAP("ki", "64") ",\"j\":" ONE_TAP("kj", "1") "}" },
 	{ .op = "depthwiseconv2dnative", .dims = "mb:2 out:64 i:5 j:6 ki:3 kj:3",
 	  .tensor = { "IEEE_FP16 out* j i mb", "BFLOAT16 out* kj ki", "IEEE_FP32 out* j i mb" },
 	  .window = true, .axis = { { 1, 1, 1, 1 }, { 1, 1, 1, 1 } }, .tolerance = 1e-5 },

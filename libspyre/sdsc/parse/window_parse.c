@@ -128,9 +128,11 @@ static spyre_status parse_padding(struct ir_sdsc *s, const struct json *dsc, int
 	for (uint32_t k = 0; k < 2; k++) {
 		struct ir_axis *a = &s->axis[k];
 
-		if (a->dim == IR_NO_DIM || !json_find(&table, axis_name[k], &entry))
+		if (!json_find(&table, axis_name[k], &entry))
 			continue;
-		count++;
+		count += a->dim != IR_NO_DIM || ir_find_dim(s, tap_name[k]) != IR_NO_DIM;
+		if (a->dim == IR_NO_DIM)
+			continue;
 		if (yyjson_is_obj(entry.val))
 			TRY(parse_public(s, a, &entry, &rows[k]));
 		else
@@ -152,9 +154,12 @@ static spyre_status find_axes(struct ir_sdsc *s, const struct json *dsc)
 		a->tap = ir_find_dim(s, tap_name[k]);
 		a->stride = 1;
 		a->dilation = 1;
-		if (a->dim == IR_NO_DIM && a->tap != IR_NO_DIM)
+		/* The public front-end drops an axis of one output, but not its window of one tap. */
+		if (a->dim == IR_NO_DIM && a->tap != IR_NO_DIM && s->size[a->tap] > 1)
 			return json_wrong(&n, "a dimension %s, along which the window %s moves",
 					  axis_name[k], tap_name[k]);
+		if (a->dim == IR_NO_DIM)
+			a->tap = IR_NO_DIM;
 	}
 	return SPYRE_SUCCESS;
 }
