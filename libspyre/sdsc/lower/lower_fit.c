@@ -13,6 +13,7 @@
 #include "libspyre/sdsc/ir/address.h"
 #include "libspyre/sdsc/lower/lower_fit.h"
 #include "libspyre/sdsc/lower/lower_reach.h"
+#include "libspyre/sdsc/lower/operations.h"
 
 /* Lists the dims of the argument in the order of device sizes, outermost first. */
 static uint32_t device_dims(const struct ir_tensor *t, uint32_t *dim)
@@ -107,12 +108,42 @@ static void end_at(struct ir_sdsc *s, uint32_t dim, int64_t size)
 	}
 }
 
+/*
+ * True if no tensor has @dim, so that each of its iterations does the same. The public front-end
+ * leaves a dimension of a product in the copies around it.
+ */
+static bool repeats(const struct ir_sdsc *s, uint32_t dim)
+{
+	if (s->size[dim] == 1 || s->slices[dim] > 1 || s->symbol[dim][0] || s->size_id[dim])
+		return false;
+	for (uint32_t i = 0; i < s->num_tensors; i++)
+		if (s->tensor[i].scale[dim])
+			return false;
+	for (uint32_t i = 0; i < s->num_masks; i++)
+		if (s->mask[i].dim == dim)
+			return false;
+	return true;
+}
+
+/* Cuts repetitions of copies and conversions, whose output does not accumulate, to one. */
+static void drop_repetitions(struct ir_sdsc *s)
+{
+	lower_rule_fn *rule = lower_rule(s->op);
+
+	if (rule != lower_convert && rule != lower_restickify)
+		return;
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if (repeats(s, d))
+			end_at(s, d, 1);
+}
+
 spyre_status lower_fit(struct lower *l, const struct bundle_source *source, struct ir_sdsc *s)
 {
 	spyre_status status = SPYRE_SUCCESS;
 
 	if (s->has_window)
 		return SPYRE_SUCCESS;
+	drop_repetitions(s);
 	for (uint32_t i = 0; i < s->num_tensors && !status; i++)
 		status = take_layout(l, &source->spec, s, &s->tensor[i]);
 	if (!status)

@@ -48,6 +48,23 @@ def restickify(rng, variant):
                   symbolic=chance(rng, 0.7), september=chance(rng, 0.5))
 
 
+@family("repeated", [("identity", "fp16", "fp16"), ("ReStickifyOpHBM", "fp16", "fp16"),
+                     ("fp32todl16", "fp32", "fp16")], fixed=1)
+def repeated(rng, variant):
+    """A dim that neither tensor has, as the front-end leaves it in the copies around a product."""
+    op, source, target = variant
+    rows, columns = (64 * int(pick(rng, [1, 2, 3])) for _ in range(2))
+    space = {"x": int(pick(rng, [2, 64, 256])), "mb": rows, "out": columns}
+    x = Argument((rows, columns), source)
+    out = Argument((rows, columns), target, None, None, 0 if op == "ReStickifyOpHBM" else -1)
+    uses = [argument.operand({0: "mb", 1: "out"}, space) for argument in (x, out)]
+    slices = divide.random(rng, {"mb": rows, "out": columns}, {"mb": 64, "out": 64})
+    step = Sdsc(op, space, slices, uses)
+    # The host's fp16 has coarser numbers than the card's near zero.
+    return Bundle(op, [x], [out], [step], "stored(in0, %r)" % out.fmt, 0, 2.0 ** -24,
+                  symbolic=chance(rng, 0.7), september=chance(rng, 0.5))
+
+
 @family("view", [("merged", "fp16"), ("merged", "fp32"), ("split", "fp16")], weight=3)
 def view(rng, variant):
     """Several axes of the host walked as one dim, or one as several."""
