@@ -28,28 +28,29 @@ static uint64_t bytes_from(const spyre_layout *layout, uint32_t dim)
 	return bytes;
 }
 
+/* True if some dim outside of the lanes has one element. */
+static bool has_one(const spyre_layout *layout)
+{
+	for (uint32_t i = 0; i + 1 < layout->device_rank; i++)
+		if (layout->device_size[i] == 1)
+			return true;
+	return false;
+}
+
 /*
- * Finds the dim that counts the sticks along a row, by its stride; the rank if none does. A
- * layout of two dims has none: it is one of rows of one stick.
+ * Finds the dim that counts the sticks along a row, by its stride; the rank if none is known to.
+ * A layout of two dims has none, and a dim of one element may be the one of rows of one stick:
+ * their rows have the same stride as sticks.
  */
 static uint32_t stick_dim(const spyre_layout *layout)
 {
 	uint32_t last = layout->device_rank - 1;
 
-	for (uint32_t i = last; i-- > 0 && last > 1;)
-		if (layout->device_size[i] > 1 && layout->stride_map[i] ==
+	for (uint32_t i = last; i-- > 0 && last > 1 && !has_one(layout);)
+		if (layout->stride_map[i] ==
 		    layout->device_size[last] * layout->stride_map[last])
 			return i;
 	return layout->device_rank;
-}
-
-/* True if the dims from @dim to before the lanes have one of one element. */
-static bool has_one(const spyre_layout *layout, uint32_t dim)
-{
-	for (uint32_t i = dim; i + 1 < layout->device_rank; i++)
-		if (layout->device_size[i] == 1)
-			return true;
-	return false;
 }
 
 /* Bytes of what lies inside the outermost dim of several elements: a row as the layout has it. */
@@ -72,11 +73,12 @@ static spyre_status check_rows(const struct spyre_kernel *kernel, uint32_t index
 	bool apart = false;
 	char sizes[160];
 
-	for (uint32_t dim = 1; dim < layout->device_rank; dim++) {
+	/* A table of one row is as large as the row. */
+	for (uint32_t dim = layout->device_rank > 2 && !has_one(layout); dim < layout->device_rank;
+	     dim++) {
 		if (bytes_from(layout, dim) != row)
 			continue;
-		/* The sticks of a row of one stick are counted by a dim of one element. */
-		if (stick >= dim || has_one(layout, dim))
+		if (stick >= dim)
 			return SPYRE_SUCCESS;
 		apart = true;
 	}

@@ -259,7 +259,13 @@ static const struct {
 	{ 64, 3, { 8, 1, 64 }, { 64, 64, 1 }, NULL },
 	{ 64, 2, { 8, 64 }, { 64, 1 }, NULL },
 	{ 64, 3, { 8, 2, 64 }, { 128, 64, 1 }, "the layout [8, 2, 64] has rows of 256" },
-	{ 64, 4, { 2, 1, 4, 64 }, { 256, -1, 64, 1 }, "the layout [2, 1, 4, 64] has rows of 512" },
+	/* Rows of one stick in the default layout of a matrix; a table of one row. */
+	{ 64, 3, { 1, 8, 64 }, { 64, 64, 1 }, NULL },
+	{ 64, 4, { 1, 1, 8, 64 }, { -1, 64, 64, 1 }, NULL },
+	{ 128, 3, { 2, 1, 64 }, { 64, 128, 1 }, NULL },
+	{ 128, 2, { 2, 64 }, { 64, 1 }, NULL },
+	/* Rows of one stick that two dims count, or of four: the layout does not tell. */
+	{ 64, 4, { 2, 1, 4, 64 }, { 256, -1, 64, 1 }, NULL },
 };
 
 /* Rows of another width than the program gathers would be those of other indices. */

@@ -533,3 +533,24 @@ spyre_status lower_reduce(struct lower *l, enum spyre_func func)
 	box_align(l->sdsc, blocks.align);
 	return box_blocks(l, &blocks, &box);
 }
+
+bool lower_reduce_stores_last(struct lower *l)
+{
+	const struct ir_sdsc *s = l->sdsc;
+	uint32_t leader[SPYRE_MAX_CORES];
+	struct box box;
+
+	/* A core whose share is masked makes no partial result, so that another may store at once. */
+	if (s->num_masks || !partial_leaders(l, 0, leader))
+		return false;
+	for (uint32_t c = 0; c < s->num_cores; c++) {
+		uint32_t sharing = 0;
+
+		for (uint32_t i = 0; i < s->num_cores; i++)
+			sharing += leader[i] == leader[c];
+		if (sharing < 2)
+			return false;
+	}
+	box_share(s, &box);
+	return need(l, NULL, &box) <= SPYRE_LX_BYTES - l->scratch;
+}

@@ -164,5 +164,8 @@ spyre_status lower_sdsc(struct lower *l)
 	/* lower_indirect() and lower_shuffle() have rules of their own for what overlaps. */
 	if (!clash && !s->tensor[s->output].indexed && operations[i].lower != lower_shuffle)
 		TRY(lower_clashes(l, operations[i].lower, &clash));
+	if (clash && l->pass == LOWER_ALL && operations[i].lower == lower_reduce &&
+	    lower_reduce_stores_last(l))
+		clash = false;
 	return (clash ? lower_apart : operation_emit)(l, operations[i].lower, operations[i].func);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "libspyre/sdsc/ir/address.h"
+#include "libspyre/sdsc/lower/window.h"
 
 #define MAX_TERMS (2 * (IR_MAX_DIMS + 1) + SPYRE_MAX_LOOPS + 1)
 #define MAX_STEPS 65536u
@@ -25,6 +26,16 @@ struct sum {
 	int64_t target;
 };
 
+/* Elements along a dim that a core reaches; its window ends with the input, before padding. */
+static uint64_t reached(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t dim,
+			uint32_t core)
+{
+	for (uint32_t k = 0; k < 2; k++)
+		if (t->windowed && s->axis[k].dim == dim)
+			return (uint64_t)window_reach(s, &s->axis[k], core);
+	return (uint64_t)ir_share(s, t, dim);
+}
+
 void overlap_box(const struct lower *l, uint32_t tensor, uint32_t core, struct overlap_box *box)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -37,7 +48,7 @@ void overlap_box(const struct lower *l, uint32_t tensor, uint32_t core, struct o
 
 		if (!lower_varies(t, d))
 			continue;
-		steps = ((uint64_t)ir_share(s, t, d) + unit - 1) / unit;
+		steps = (reached(s, t, d, core) + unit - 1) / unit;
 		if (steps < 2)
 			continue;
 		box->dim[box->num_dims].stride = t->stride[d];

@@ -10,6 +10,11 @@ typedef spyre_status lower_rule_fn(struct lower *l, enum spyre_func func);
 
 spyre_status lower_pointwise(struct lower *l, enum spyre_func func);
 spyre_status lower_reduce(struct lower *l, enum spyre_func func);
+/*
+ * True if lower_reduce() stores nothing before all cores have read all of their input: they share
+ * outputs, whose partial results are combined in a second phase.
+ */
+bool lower_reduce_stores_last(struct lower *l);
 spyre_status lower_prod(struct lower *l, enum spyre_func func);
 spyre_status lower_matmul(struct lower *l, enum spyre_func func);
 spyre_status lower_conv(struct lower *l, enum spyre_func func);

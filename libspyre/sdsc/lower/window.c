@@ -36,6 +36,15 @@ static int64_t start_place(const struct ir_sdsc *s, const struct ir_axis *a, uin
 	return at < 0 ? 0 : at < a->size ? at : a->size - 1;
 }
 
+int64_t window_reach(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core)
+{
+	int64_t end = first_place(s, a, core) + (window_outputs(s, a) - 1) * a->stride +
+		      (window_taps(s, a) - 1) * a->dilation + 1;
+	int64_t reach = (end < a->size ? end : a->size) - start_place(s, a, core);
+
+	return reach > 0 ? reach : 1;
+}
+
 /* Smallest x >= 0 with from + x * step >= 0. */
 static int64_t reaches_zero(int64_t from, int64_t step)
 {

@@ -23,6 +23,8 @@ void window_tap(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core,
 /* Sizes of a core's share along an axis. */
 int64_t window_outputs(const struct ir_sdsc *s, const struct ir_axis *a);
 int64_t window_taps(const struct ir_sdsc *s, const struct ir_axis *a);
+/* Elements of the input along an axis from the core's start address to the last that it reaches. */
+int64_t window_reach(const struct ir_sdsc *s, const struct ir_axis *a, uint32_t core);
 /*
  * Refuses start addresses of the input other than those of the first elements that the cores
  * access, if the file is of the public form, which could also count the rows of the output.

@@ -12,6 +12,7 @@ from .frame import chance, pick
 from .sdsc import Sdsc
 from .indirect import Table
 from .tensors import Argument, Lx, Operand, Pool
+from .window import Axis, Walked, WindowSdsc
 
 TEXT = {"identity": "{0}", "fp32todl16": "{0}", "dl16tofp32": "{0}", "neg": "-{0}",
         "add": "np.float32({0})+np.float32({1})", "sum": "{0}.sum(1,keepdims=True)"}
@@ -163,6 +164,51 @@ def total(rng, variant):
              Sdsc("neg", dict(p.space, out=32), {}, [b, one])]
     return p.bundle(op, [x], out, steps, "-(%s)" % TEXT[op].format("np.abs(in0)"),
                     1e-5)
+
+
+@family("apart_shared", [("max", "fp32"), ("sum", "fp32")])
+def shared(rng, variant):
+    """Cores that share an output over their inputs: they store after all have read."""
+    op, dtype = variant
+    p = Places(rng, 1)
+    p.slices = {"out": 2}
+    x, direct = p.argument(dtype)
+    a = p.tensor(HOSTS[dtype].device)
+    b = p.tensor(HOSTS[dtype].device, dict(p.space, out=32), ["mb", "out"],
+                 {"mb": 1, "out": -2})
+    out = Argument((p.rows, 1), dtype, stick=None, order=[0])
+    one = out.operand({0: "mb"}, p.space, lane="out")
+    steps = [Sdsc("abs", p.space, {}, [direct, a]),
+             Sdsc(op, p.space, p.slices, [a, b], accumulate=True),
+             Sdsc("neg", dict(p.space, out=32), {}, [b, one])]
+    text = {"max": "-np.abs(in0).max(1, keepdims=True)",
+            "sum": "-np.abs(in0).sum(1, keepdims=True)"}[op]
+    return p.bundle(op, [x], out, steps, text, 1e-5 if op == "sum" else 0)
+
+
+@family("apart_window", [("maxpoolfwd", "fp16")], fixed=1)
+def window(rng, variant):
+    """Windows with padding behind, whose output begins where the input ends; no copy fits in LX."""
+    op, dtype = variant
+    size, channels, names = 64, 576, ["mb", "i", "j", "out"]
+    axis = Axis(rng, True)
+    axis.n, axis.k, axis.stride, axis.dilation, axis.before, axis.after = size, 3, 1, 1, 1, 1
+    axis.size, axis.rest, axis.unneeded = size, 0, 0
+    x, out = (Argument((1, size, size, channels), dtype, None, [0, 3, 2, 1]) for _ in range(2))
+    space = {"mb": 1, "i": size, "j": size, "out": channels}
+    dims = dict(enumerate(names))
+    direct, result = (argument.operand(dims, space) for argument in (x, out))
+    moved = result.moved(Pool(x.bytes()))
+    seen = Walked(x, [names[a] for a in x.order], "out", {"i": axis, "j": axis})
+    seen.where = Pool(0)
+    steps = [Sdsc("abs", space, {}, [direct, direct.moved(Pool(0))]),
+             WindowSdsc(op, {**space, "ki": 3, "kj": 3}, {"i": 2}, [seen, moved],
+                        {"i": axis, "j": axis}, False),
+             Sdsc("neg", space, {}, [moved, result])]
+    text = "-np.max([np.pad(np.abs(in0), ((0, 0), (1, 1), (1, 1), (0, 0)), " \
+        "constant_values=-np.inf)[:, i:i + %d, j:j + %d, :] for i in range(3) for j in range(3)], " \
+        "axis=0)" % (size, size)
+    return Bundle(op, [x], [out], steps, text, 0, 0, pool=x.bytes() + out.bytes(), allocate=True)
 
 
 @family("apart_groups", [("fp32todl16", "fp32", "fp16"), ("dl16tofp32", "fp16", "fp32"),
