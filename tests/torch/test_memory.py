@@ -375,7 +375,16 @@ class TestPinMemory:
     def test_non_blocking_to_pageable(self):
         """Pageable memory cannot be waited for: it is there when the call is back."""
         device = exact(1 << 18).to(DEVICE)
-        assert_same(device.to("cpu", non_blocking=True), exact(1 << 18))
+        target = torch.empty(1 << 18, dtype=torch.float16)
+        target.copy_(device, non_blocking=True)
+        assert_same(target, exact(1 << 18))
+
+    def test_non_blocking_to_the_cpu_is_pinned(self):
+        """PyTorch pins what to("cpu", non_blocking=True) returns: it is there after a wait."""
+        result = exact(1 << 18).to(DEVICE).to("cpu", non_blocking=True)
+        assert result.is_pinned()
+        torch.spyre.synchronize()
+        assert_same(result, exact(1 << 18))
 
     def test_data_loader_pins(self):
         loader = torch.utils.data.DataLoader(list(range(8)), batch_size=4, pin_memory=True)
