@@ -195,6 +195,21 @@ static const struct {
 	  4, NULL },
 	{ { PUT(0, 4), PUT(4 * ROW, 4), TABLE(0), PUT(0, 4),
 	    PUT(4 * ROW, 2), TABLE(0) }, 6, NULL },
+	/* Memory behind the table that has been read as a part of another tensor before. */
+	{ { PUT(0, 4), PUT(4 * ROW, 4), GET(0, 8), PUT(0, 4), TABLE(0) }, 4, NULL },
+	{ { { .kind = WRITE, .rows = 4, .columns = 64, .format = "IEEE_FP32" },
+	    { .kind = WRITE, .place = 4 * ROW, .rows = 4, .columns = 64, .format = "IEEE_FP32" },
+	    { .kind = READ, .rows = 8, .columns = 64, .format = "IEEE_FP32" },
+	    PUT(0, 4), TABLE(0) }, 4, NULL },
+	{ { PUT(0, 4), PUT(4 * ROW, 4), GET(0, 8), PUT(4 * ROW, 2), PUT(0, 4), TABLE(0) }, 6,
+	  NULL },
+	/* Another tensor that begins in front of it is read before the first rows are written. */
+	{ { PUT(4 * ROW, 4), GET(0, 4), PUT(0, 4), TABLE(0) }, 8, NULL },
+	/* Columns that were read with those that have been replaced. */
+	{ { PART(0, 4, 64, 64), PART(128, 4, 64, 64), GET(0, 4), PART(0, 4, 64, 64), TABLE(0) },
+	  0, "writes the bytes from 128 on of row 0" },
+	{ { PART(128, 3, 64, 64), PART(0, 4, 64, 64), TABLE(0), PART(0, 4, 64, 64), TABLE(0) },
+	  0, "writes the bytes from 128 on of row 0" },
 	/* Rows are scattered into memory behind those that are written as a tensor. */
 	{ { { .kind = WRITE, .rows = 4, .more = 12 }, TABLE(0) }, 4, NULL },
 	{ { { .kind = WRITE, .rows = 4, .more = 12 }, { .kind = SCATTER }, TABLE(0) }, 16, NULL },

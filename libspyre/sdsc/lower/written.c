@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE	/* tdestroy() */
 /* Tensors that have been written, and the tables that they make up: see written.h. */
 #include "libspyre/sdsc/lower/written.h"
 
 #include <inttypes.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
-#include "libspyre/sdsc/lower/place.h"
 
 #define CHUNK (1u << 18)		/* sticks of a table that are examined at once */
 #define MAX_DIMS (IR_MAX_DIMS + 1 + SPYRE_MAX_LOOPS)
@@ -30,26 +27,58 @@ struct layout {
 	uint64_t tile;			/* bytes between two sticks of a row, 0 if it has one */
 };
 
+/* A table as it was found; it remains until something is written to its memory again. */
+struct joined {
+	uint64_t end;			/* 0: not found yet */
+	size_t seen;			/* outputs of the list that are taken into account */
+	bool scattered;			/* its end is that of the memory */
+	bool whole;			/* each stick is written, in the layout of the first part */
+	uint32_t stmt, tensor;		/* the last use whose rows have been checked */
+};
+
 struct written_output {
 	uint64_t offset, end;		/* what it reaches, on all cores and in all iterations */
 	uint64_t memory;		/* end of its memory, which has gaps behind that */
 	uint16_t operand;
-	bool replaced;			/* a later output begins at the same address */
 	bool scattered;			/* rows have been stored to it at indices */
 	uint32_t stmt, readers;		/* that wrote it; first one that may read it */
-	uint32_t table;			/* last statement that read it as a part of a table */
+	bool known;			/* the next two members are up to date */
+	bool alone;			/* a step reads a tensor that begins in it */
+	uint32_t used;			/* first later statement that reads bytes of it, or 0 */
+	uint32_t table;			/* first statement that used it in a table, or 0 */
+	struct joined joined;		/* of the table that begins with it */
 	struct layout layout;
 	uint32_t num_cores;
 	struct sticks core[];
 };
 
-static int compare(const void *a, const void *b)
+/* The index of the first sorted output that begins at byte @offset or behind it. */
+static size_t sorted_from(const struct written *w, uint16_t operand, uint64_t offset)
 {
-	const struct written_output *x = a, *y = b;
+	size_t low = 0, high = w->num_sorted;
 
-	if (x->operand != y->operand)
-		return x->operand < y->operand ? -1 : 1;
-	return x->offset < y->offset ? -1 : x->offset > y->offset;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct written_output *o = w->sorted[middle];
+
+		if (o->operand < operand || (o->operand == operand && o->offset < offset))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The last output that begins at byte @offset, or NULL. */
+static struct written_output *last_output(const struct written *w, uint16_t operand,
+					  uint64_t offset)
+{
+	size_t i = sorted_from(w, operand, offset);
+
+	if (i == w->num_sorted || w->sorted[i]->operand != operand ||
+	    w->sorted[i]->offset != offset)
+		return NULL;
+	return w->sorted[i];
 }
 
 static struct layout layout_of(const struct ir_tensor *t)
@@ -137,22 +166,35 @@ static struct written_output *make_output(const struct written *w, const struct 
 static void note_rows(struct written *w, const struct lower *l)
 {
 	const struct address *at = l->address[l->sdsc->output];
-	struct written_output key = { .operand = at[0].operand, .offset = at[0].offset };
-	struct written_output *const *found;
+	uint64_t offset = at[0].offset;
+	struct written_output *found;
 
 	for (uint32_t c = 1; c < l->sdsc->num_cores; c++)
-		if (at[c].operand == key.operand && at[c].offset < key.offset)
-			key.offset = at[c].offset;
-	found = tfind(&key, &w->tree, compare);
+		if (at[c].operand == at[0].operand && at[c].offset < offset)
+			offset = at[c].offset;
+	found = last_output(w, at[0].operand, offset);
 	if (found)
-		(*found)->scattered = true;
+		found->scattered = true;
+}
+
+/* Puts an output in its place among the sorted ones, instead of one that began there. */
+static void sort_in(struct written *w, struct written_output *o)
+{
+	size_t i = sorted_from(w, o->operand, o->offset);
+
+	if (!last_output(w, o->operand, o->offset)) {
+		memmove(&w->sorted[i + 1], &w->sorted[i],
+			(w->num_sorted - i) * sizeof(w->sorted[0]));
+		w->num_sorted++;
+	}
+	w->sorted[i] = o;
 }
 
 spyre_status written_note(struct written *w, const struct lower *l)
 {
 	const struct ir_sdsc *s = l->sdsc;
 	const struct ir_tensor *t = &s->tensor[s->output];
-	struct written_output *o, **found;
+	struct written_output *o;
 
 	/* Addresses are those of the last part of a symbolic SDSC. */
 	if (!w->enabled || t->lx || s->symbolic)
@@ -161,84 +203,62 @@ spyre_status written_note(struct written *w, const struct lower *l)
 		note_rows(w, l);
 		return SPYRE_SUCCESS;
 	}
-	if (!spyre_array_reserve(&w->list, &w->capacity, w->num + 1, sizeof(*w->list)))
+	if (!spyre_array_reserve(&w->list, &w->capacity, w->num + 1, sizeof(*w->list)) ||
+	    !spyre_array_reserve(&w->sorted, &w->capacity_sorted, w->num_sorted + 1,
+				 sizeof(*w->sorted)))
 		return no_memory();
 	o = make_output(w, l);
 	if (!o)
 		return no_memory();
 	w->list[w->num++] = o;
-	found = tsearch(o, &w->tree, compare);
-	if (!found)
-		return no_memory();
-	(*found)->replaced = *found != o;
-	*found = o;
+	sort_in(w, o);
 	return SPYRE_SUCCESS;
 }
 
-/* True if a value is in the memory of an output. */
-static bool same_memory(const struct lower *l, const struct written_output *o,
-			const struct ir_value *value)
+/* Finds once how the bundle reads an output; l->written has the uses. */
+static void find_uses(struct lower *l, struct written_output *o)
 {
 	const struct spyre_bundle_operand *kind = &l->encoder->kind[o->operand];
+	struct use_range range = { .stmt = o->stmt, .readers = o->readers,
+				   .first = (int64_t)o->offset, .end = (int64_t)o->end };
 
-	if (kind->kind == SPYRE_OPERAND_ARG)
-		return value->base == IR_BASE_ARG && value->arg == kind->arg;
-	return kind->arg ? value->base == IR_BASE_MEM && value->arg == kind->arg - 1 :
-			   value->base == IR_BASE_POOL;
+	if (o->known)
+		return;
+	range.value.base = kind->kind == SPYRE_OPERAND_ARG ? IR_BASE_ARG :
+			   kind->arg ? IR_BASE_MEM : IR_BASE_POOL;
+	range.value.arg = kind->kind == SPYRE_OPERAND_ARG ? kind->arg :
+			  kind->arg ? kind->arg - 1 : 0;
+	uses_find(&l->written->uses, &range, &o->alone, &o->used);
+	o->known = true;
 }
 
-/* True if a statement reads the output, or a part of it, as a tensor that begins in it. */
-static bool read_by(struct lower *l, const struct written_output *o, uint32_t stmt)
+/*
+ * True if an output is older than the first part of a table and was read before that was
+ * written: its memory is free again, and what is still in it belongs to no later table.
+ */
+static bool dead(struct lower *l, const struct written_output *base, struct written_output *o)
 {
-	const struct ir_sdsc *s = bundle_source_sdsc(l->written->source, stmt);
-
-	for (uint32_t t = 0; t < s->num_tensors; t++) {
-		struct place place;
-		int64_t first, end;
-
-		if (s->tensor[t].lx || !lower_is_input(s, t) ||
-		    !place_range(l, stmt, s, &s->tensor[t], &place, &first, &end) ||
-		    !same_memory(l, o, &place.value))
-			continue;
-		if (first >= (int64_t)o->offset && first < (int64_t)o->end)
-			return true;
-	}
-	return false;
-}
-
-/* True if the output is a tensor of its own: a step reads it before another replaces it. */
-static bool read_alone(struct lower *l, const struct written_output *o)
-{
-	for (uint32_t i = o->readers; i < l->bundle->num_stmts; i++) {
-		const struct ir_sdsc *s;
-		struct place place;
-
-		if (l->bundle->stmts[i].kind != IR_STMT_EXECUTE || i == o->stmt)
-			continue;
-		if (read_by(l, o, i))
-			return true;
-		s = bundle_source_sdsc(l->written->source, i);
-		if (i > o->stmt && !s->tensor[s->output].lx &&
-		    place_of(l, i, &s->tensor[s->output], 0, &place) &&
-		    same_memory(l, o, &place.value) && place.value.constant == (int64_t)o->offset)
-			return false;
-	}
-	return false;
+	if (o->stmt >= base->stmt)
+		return false;
+	if (o->table && o->table < base->stmt)
+		return true;
+	find_uses(l, o);
+	return o->used && o->used < base->stmt;
 }
 
 /* True if @o continues a table that begins with @base and ends at @end so far. */
 static bool continues(struct lower *l, const struct written_output *base, uint64_t end,
-		      const struct written_output *o)
+		      struct written_output *o)
 {
-	return o->operand == base->operand && !o->replaced && o->offset > base->offset &&
-	       o->offset <= end && o->end > end &&
-	       /* Memory that another table had before is free again. */
-	       !(o->table && o->table < base->stmt) && !read_alone(l, o);
+	if (o->end <= end || dead(l, base, o))
+		return false;
+	find_uses(l, o);
+	return !o->alone;
 }
 
 /*
  * Finds the end of the table: that of its first part, with its gaps if @scattered, and of the
- * parts that continue it.
+ * parts that continue it. In the order of their addresses, none continues one behind it.
  */
 static uint64_t join(struct written *w, struct lower *l, struct written_output *base,
 		     bool scattered)
@@ -246,36 +266,63 @@ static uint64_t join(struct written *w, struct lower *l, struct written_output *
 	uint32_t stmt = (uint32_t)(l->stmt - l->bundle->stmts);
 	uint64_t end = scattered ? base->memory : base->end;
 
-	base->table = stmt;
-	for (size_t i = 0; i < w->num; i++) {
-		if (!continues(l, base, end, w->list[i]))
-			continue;
-		w->list[i]->table = stmt;
-		end = w->list[i]->end;
-		i = (size_t)-1;		/* others may continue this one */
+	for (size_t i = sorted_from(w, base->operand, base->offset); i < w->num_sorted; i++) {
+		struct written_output *o = w->sorted[i];
+
+		if (o->operand != base->operand || o->offset > end)
+			break;
+		if (o != base && continues(l, base, end, o))
+			end = o->end;
+		/* The table uses what lies in it; one that only follows it is not a part. */
+		if (!o->table && o->offset < end)
+			o->table = stmt;
 	}
 	return end;
+}
+
+/* True if the table that begins with @base is as it was when it was found. */
+static bool is_joined(const struct written *w, struct written_output *base, bool scattered)
+{
+	struct joined *joined = &base->joined;
+
+	if (!joined->end || joined->scattered != scattered)
+		return false;
+	for (; joined->seen < w->num; joined->seen++) {
+		const struct written_output *o = w->list[joined->seen];
+
+		if (o->operand == base->operand && o->offset <= joined->end &&
+		    o->end > base->offset)
+			return false;
+	}
+	return true;
 }
 
 /* A part of a table, and the outputs that wrote its sticks last. */
 struct check {
 	struct lower *l;
 	const struct written *w;
+	const struct written_output *base;
 	uint32_t tensor;
 	struct layout layout;
-	uint16_t operand;
 	uint64_t first, end;		/* of the part, in bytes */
 	uint64_t steps;			/* left, before the bundle is refused */
 	uint64_t left;			/* sticks without a writer */
+	bool whole;			/* no stick so far lacks a writer with base's layout */
 	uint32_t *writer;		/* by stick: 1 + index in the list, 0: none */
 	uint32_t now;			/* the writer, 0 while the table is read */
 	uint64_t bad;			/* a stick that is not as it is read, in bytes */
 };
 
+/* True if sticks that were written in one layout may be read in another. */
+static bool layout_fits(const struct layout *of, const struct layout *layout)
+{
+	return of->lanes == layout->lanes && of->word == layout->word &&
+	       (!of->tile || !layout->tile || of->tile == layout->tile);
+}
+
 static bool visit(struct check *c, uint64_t at)
 {
 	uint32_t *writer = &c->writer[(at - c->first) / SPYRE_STICK_BYTES];
-	const struct layout *of;
 
 	if (c->now) {
 		c->left -= !*writer;
@@ -285,9 +332,7 @@ static bool visit(struct check *c, uint64_t at)
 	c->bad = at;
 	if (!*writer)
 		return false;
-	of = &c->w->list[*writer - 1]->layout;
-	return of->lanes == c->layout.lanes && of->word == c->layout.word &&
-	       (!of->tile || !c->layout.tile || of->tile == c->layout.tile);
+	return layout_fits(&c->w->list[*writer - 1]->layout, &c->layout);
 }
 
 /* Visits the sticks in the part from dim @dim on; false ends the visit. */
@@ -345,25 +390,44 @@ static void rows_of_core(const struct lower *l, uint32_t tensor, uint32_t core, 
 	sticks->dim[sticks->num_dims++].last = (end - reach) / row;
 }
 
+static bool same_layout(const struct layout *a, const struct layout *b)
+{
+	return a->lanes == b->lanes && a->word == b->word && a->tile == b->tile;
+}
+
+/* Finds the outputs that wrote the sticks from c->first to c->end last. */
+static void find_writers(struct check *c)
+{
+	c->left = (c->end - c->first) / SPYRE_STICK_BYTES;
+	memset(c->writer, 0, c->left * sizeof(*c->writer));
+	for (size_t i = c->w->num; i-- && c->left;) {
+		struct written_output *o = c->w->list[i];
+		uint64_t left = c->left;
+
+		if (o->operand != c->base->operand || o->offset >= c->end || o->end <= c->first ||
+		    dead(c->l, c->base, o))
+			continue;
+		c->now = (uint32_t)i + 1;
+		for (uint32_t k = 0; k < o->num_cores; k++)
+			visit_all(c, &o->core[k], 0, o->core[k].offset);
+		if (c->left < left && !same_layout(&o->layout, &c->base->layout))
+			c->whole = false;
+	}
+	c->now = 0;
+	if (c->left)
+		c->whole = false;
+}
+
 /* Checks the sticks from c->first to c->end. */
 static spyre_status check_part(struct check *c, uint64_t start, uint64_t end)
 {
 	const struct ir_sdsc *s = c->l->sdsc;
 	struct sticks sticks;
 
-	memset(c->writer, 0, CHUNK * sizeof(*c->writer));
-	c->left = (c->end - c->first) / SPYRE_STICK_BYTES;
-	for (size_t i = c->w->num; i-- && c->left;) {
-		const struct written_output *o = c->w->list[i];
-
-		c->now = (uint32_t)i + 1;
-		for (uint32_t k = 0; k < o->num_cores && o->operand == c->operand; k++)
-			visit_all(c, &o->core[k], 0, o->core[k].offset);
-	}
-	c->now = 0;
+	find_writers(c);
 	c->bad = c->first;
 	for (uint32_t k = 0; k < s->num_cores; k++) {
-		if (c->l->address[c->tensor][k].operand != c->operand)
+		if (c->l->address[c->tensor][k].operand != c->base->operand)
 			continue;
 		rows_of_core(c->l, c->tensor, k, end, &sticks);
 		if (!visit_all(c, &sticks, 0, sticks.offset))
@@ -374,14 +438,19 @@ static spyre_status check_part(struct check *c, uint64_t start, uint64_t end)
 
 /* Refuses tables of which a row is not written, or has been written in another layout. */
 static spyre_status check_rows(struct written *w, struct lower *l, uint32_t tensor,
-			       uint16_t operand, uint64_t start, uint64_t end)
+			       struct written_output *base)
 {
-	struct check c = { .l = l, .w = w, .tensor = tensor, .operand = operand,
+	uint64_t start = base->offset, end = base->joined.end;
+	struct check c = { .l = l, .w = w, .base = base, .tensor = tensor, .whole = true,
 			   .steps = 64 * (uint64_t)CHUNK + (end - start) / 16,
 			   .layout = layout_of(&l->sdsc->tensor[tensor]) };
+	uint64_t sticks = (end - start) / SPYRE_STICK_BYTES;
 	spyre_status status = SPYRE_SUCCESS;
 
-	c.writer = malloc(CHUNK * sizeof(*c.writer));
+	/* No core can read a stick that is missing. */
+	if (base->joined.whole && layout_fits(&base->layout, &c.layout))
+		return SPYRE_SUCCESS;
+	c.writer = malloc((sticks < CHUNK ? sticks : CHUNK) * sizeof(*c.writer));
 	if (!c.writer)
 		return no_memory();
 	for (c.first = start; c.first < end && !status; c.first = c.end) {
@@ -390,48 +459,43 @@ static spyre_status check_rows(struct written *w, struct lower *l, uint32_t tens
 		status = check_part(&c, start, end);
 	}
 	free(c.writer);
+	base->joined.whole = c.whole;
 	return status;
 }
 
 spyre_status written_table(struct written *w, struct lower *l, uint32_t tensor,
 			   uint16_t operand, uint64_t start, uint64_t *end)
 {
-	const struct written_output key = { .operand = operand, .offset = start };
 	uint32_t stmt = (uint32_t)(l->stmt - l->bundle->stmts);
-	struct written_output *const *found = tfind(&key, &w->tree, compare);
+	struct written_output *base = last_output(w, operand, start);
 	bool scattered;
 
 	*end = 0;
-	if (!found)
+	if (!base)
 		return SPYRE_SUCCESS;
-	if (!w->end || w->stmt != stmt || w->tensor != tensor || w->operand != operand ||
-	    w->start != start) {
-		/* Rows that are stored may be the first to be written. */
-		scattered = (*found)->scattered || tensor == l->sdsc->output;
-		w->end = 0;
-		*end = join(w, l, *found, scattered);
-		if (!scattered)
-			TRY(check_rows(w, l, tensor, operand, start, *end));
-		w->stmt = stmt;
-		w->tensor = tensor;
-		w->operand = operand;
-		w->start = start;
-		w->end = *end;
+	if (!uses_collect(&w->uses, l))
+		return no_memory();
+	/* Rows that are stored may be the first to be written. */
+	scattered = base->scattered || tensor == l->sdsc->output;
+	if (!is_joined(w, base, scattered))
+		base->joined = (struct joined){ .end = join(w, l, base, scattered),
+						.seen = w->num, .scattered = scattered };
+	/* Each core asks; the rows are those of all cores. */
+	if (!scattered && (base->joined.stmt != stmt || base->joined.tensor != tensor)) {
+		TRY(check_rows(w, l, tensor, base));
+		base->joined.stmt = stmt;
+		base->joined.tensor = tensor;
 	}
-	*end = w->end;
+	*end = base->joined.end;
 	return SPYRE_SUCCESS;
-}
-
-static void keep(void *output)
-{
-	(void)output;		/* the list owns it */
 }
 
 void written_fini(struct written *w)
 {
-	tdestroy(w->tree, keep);
 	for (size_t i = 0; i < w->num; i++)
 		free(w->list[i]);
 	free(w->list);
+	free(w->sorted);
+	free(w->uses.list);
 	memset(w, 0, sizeof(*w));
 }

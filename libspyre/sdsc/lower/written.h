@@ -7,6 +7,7 @@
 #define SPYRE_SDSC_WRITTEN_H
 
 #include "libspyre/sdsc/lower/overlap.h"
+#include "libspyre/sdsc/lower/uses.h"
 
 struct bundle_source;
 struct written_output;
@@ -15,13 +16,11 @@ struct written {
 	const struct bundle_source *source;
 	bool enabled;			/* the bundle has tables */
 	uint32_t first_stmt;		/* of the outermost loop that is open */
-	void *tree;			/* the last outputs, by their first bytes */
 	struct written_output **list;	/* all, in the order of the statements; owned */
 	size_t num, capacity;
-	/* The last answer of written_table(). */
-	uint32_t stmt, tensor;
-	uint16_t operand;
-	uint64_t start, end;
+	struct written_output **sorted;	/* the last ones, by their first bytes */
+	size_t num_sorted, capacity_sorted;
+	struct uses uses;		/* of the bundle, once it has asked for a table */
 };
 
 /* Notes the output of l->sdsc, which replaces an earlier tensor at the same address. */
