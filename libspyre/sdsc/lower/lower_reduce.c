@@ -540,7 +540,7 @@ bool lower_reduce_stores_last(struct lower *l)
 	uint32_t leader[SPYRE_MAX_CORES];
 	struct box box;
 
-	/* A core whose share is masked makes no partial result, so that another may store at once. */
+	/* A core whose share is masked makes no partial result, so another may store at once. */
 	if (s->num_masks || !partial_leaders(l, 0, leader))
 		return false;
 	for (uint32_t c = 0; c < s->num_cores; c++) {

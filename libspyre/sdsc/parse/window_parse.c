@@ -154,7 +154,7 @@ static spyre_status find_axes(struct ir_sdsc *s, const struct json *dsc)
 		a->tap = ir_find_dim(s, tap_name[k]);
 		a->stride = 1;
 		a->dilation = 1;
-		/* The public front-end drops an axis of one output, but not its window of one tap. */
+		/* The public front-end drops an axis of one output, but not its single tap. */
 		if (a->dim == IR_NO_DIM && a->tap != IR_NO_DIM && s->size[a->tap] > 1)
 			return json_wrong(&n, "a dimension %s, along which the window %s moves",
 					  axis_name[k], tap_name[k]);
