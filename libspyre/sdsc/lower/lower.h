@@ -11,7 +11,7 @@
 struct nest;
 struct written;
 
-/* What lower_sdsc() does: all, or one of the two steps of an output that is made in LX. */
+/* The steps that lower_sdsc() takes: both, or one of an output that is made in LX first. */
 enum lower_pass {
 	LOWER_ALL,
 	LOWER_MAKE,

@@ -15,7 +15,7 @@ from .tensors import Argument, Lx, Operand, Pool
 from .window import Axis, Walked, WindowSdsc
 
 TEXT = {"identity": "{0}", "fp32todl16": "{0}", "dl16tofp32": "{0}", "neg": "-{0}",
-        "add": "np.float32({0})+np.float32({1})", "sum": "{0}.sum(1,keepdims=True)"}
+        "add": "np.float32({0})+np.float32({1})"}
 
 
 class Places:
@@ -147,12 +147,12 @@ def rows(rng, variant):
     return p.bundle(op, [x, chosen], out, steps, text)
 
 
-@family("apart_sum", [("sum", "fp32")], fixed=6)
-def total(rng, variant):
-    """A reduction that stores over what it reads."""
-    op, dtype = variant
+def reduced(rng, op, dtype, divided):
+    """A reduction that stores over what it reads, alone or with other cores."""
     p = Places(rng, 1)
-    p.slices.pop("out", None)
+    if divided:
+        p.slices = {"out": 2}
+    p.slices = {dim: n for dim, n in p.slices.items() if divided or dim != "out"}
     x, direct = p.argument(dtype)
     a = p.tensor(HOSTS[dtype].device)
     b = p.tensor(HOSTS[dtype].device, dict(p.space, out=32), ["mb", "out"],
@@ -162,28 +162,20 @@ def total(rng, variant):
     steps = [Sdsc("abs", p.space, {}, [direct, a]),
              Sdsc(op, p.space, p.slices, [a, b], accumulate=True),
              Sdsc("neg", dict(p.space, out=32), {}, [b, one])]
-    return p.bundle(op, [x], out, steps, "-(%s)" % TEXT[op].format("np.abs(in0)"),
-                    1e-5)
+    text = "-np.abs(in0).%s(1, keepdims=True)" % op
+    return p.bundle(op, [x], out, steps, text, 1e-5 if op == "sum" else 0)
+
+
+@family("apart_sum", [("sum", "fp32")], fixed=6)
+def total(rng, variant):
+    """Each core has outputs of its own."""
+    return reduced(rng, *variant, divided=False)
 
 
 @family("apart_shared", [("max", "fp32"), ("sum", "fp32")])
 def shared(rng, variant):
-    """Cores that share an output over their inputs: they store after all have read."""
-    op, dtype = variant
-    p = Places(rng, 1)
-    p.slices = {"out": 2}
-    x, direct = p.argument(dtype)
-    a = p.tensor(HOSTS[dtype].device)
-    b = p.tensor(HOSTS[dtype].device, dict(p.space, out=32), ["mb", "out"],
-                 {"mb": 1, "out": -2})
-    out = Argument((p.rows, 1), dtype, stick=None, order=[0])
-    one = out.operand({0: "mb"}, p.space, lane="out")
-    steps = [Sdsc("abs", p.space, {}, [direct, a]),
-             Sdsc(op, p.space, p.slices, [a, b], accumulate=True),
-             Sdsc("neg", dict(p.space, out=32), {}, [b, one])]
-    text = {"max": "-np.abs(in0).max(1, keepdims=True)",
-            "sum": "-np.abs(in0).sum(1, keepdims=True)"}[op]
-    return p.bundle(op, [x], out, steps, text, 1e-5 if op == "sum" else 0)
+    """Cores that share an output: they store after all have read."""
+    return reduced(rng, *variant, divided=True)
 
 
 @family("apart_window", [("maxpoolfwd", "fp16")], fixed=1)
