@@ -630,25 +630,6 @@ static void copy_half(spyre_stream *on, spyre_devptr big)
 }
 
 /*
- * A limit in ms that a copy of half of @big exceeds and small work does not: both
- * take many times as long on a debug kernel, under an emulator.
- */
-static void limit_below_copy(spyre_devptr big, char *limit, size_t size)
-{
-	struct timespec from, to;
-	long ms;
-
-	copy_half(stream, big);
-	ck_ok(spyre_stream_synchronize(stream));
-	clock_gettime(CLOCK_MONOTONIC, &from);
-	copy_half(stream, big);
-	ck_ok(spyre_stream_synchronize(stream));
-	clock_gettime(CLOCK_MONOTONIC, &to);
-	ms = (to.tv_sec - from.tv_sec) * 1000 + (to.tv_nsec - from.tv_nsec) / 1000000;
-	snprintf(limit, size, "%ld", ms / 3 > 1 ? ms / 3 : 1);
-}
-
-/*
  * Launches @graph on a new stream whose limit its third operation exceeds. The machine may be
  * busier now than when the limit was measured, or less busy: then with another measurement.
  */
@@ -660,7 +641,7 @@ static spyre_stream *time_out(spyre_graph *graph, spyre_devptr big)
 		char limit[24];
 		spyre_status status;
 
-		limit_below_copy(big, limit, sizeof(limit));
+		limit_below_copy(stream, big + BIG / 2, big, BIG / 2, limit, sizeof(limit));
 		setenv("SPYRE_TIMEOUT_MS", limit, 1);
 		ck_ok(spyre_stream_create(context, 0, &slow));
 		unsetenv("SPYRE_TIMEOUT_MS");
