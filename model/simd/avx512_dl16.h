@@ -9,40 +9,53 @@
 #include "../format.h"
 
 #define ALL16 ((u16)-1)
+#define MASK_EQ16(a, b) __builtin_ia32_pcmpeqw256_mask(a, b, ALL16)
+#define MASK_GT16(a, b) __builtin_ia32_pcmpgtw256_mask(a, b, ALL16)
 
 typedef float v16sf __attribute__((vector_size(64)));
 
-/* Sign extension and a shift put the sign where fp32 has it; zeros keep nothing else. */
+/*
+ * Sign extension and a shift put the sign where fp32 has it; zeros keep nothing else.
+ * The last two magnitudes, NaN and infinity, are rare, so one comparison skips their code.
+ */
 static inline __attribute__((__always_inline__)) v16sf dl16_decode16(v16hi code)
 {
-	const v16hi magnitude = (v16hi){ 0 } + 0x7fff, sign = (v16hi){ 0 } + (short)0x8000;
-	const v16si bias = (v16si){ 0 } + (96 << 23), nan = (v16si){ 0 } + 0x7fc00000;
-	/* The sum of an infinity lacks this much. */
-	const v16si rest = (v16si){ 0 } + (0x7f800000 - (SPYRE_DL16_INF << 14) - (96 << 23));
+	const v16hi magnitude = (v16hi){ 0 } + 0x7fff;
+	const v16si bias = (v16si){ 0 } + (96 << 23);
 	u16 some = __builtin_ia32_ptestmw256(code, magnitude, ALL16);
-	u16 infinite = __builtin_ia32_pcmpeqw256_mask(code | sign, (v16hi){ 0 } - 1, ALL16);
-	u16 none = __builtin_ia32_pcmpeqw256_mask(code | sign, (v16hi){ 0 } - 2, ALL16);
+	v16hi mag = code & magnitude;
 	v16si x = __builtin_ia32_pmovsxwd512_mask(code, (v16si){ 0 }, ALL16);
 
 	x = (x << 14) & (int)0x9fffffff;
 	x = __builtin_ia32_paddd512_mask(x, bias, x, some);
-	x = __builtin_ia32_paddd512_mask(x, rest, x, infinite);
-	return (v16sf)__builtin_ia32_blendmd_512_mask(x, nan, none);
+	if (__builtin_expect(MASK_GT16(mag, (v16hi){ 0 } + (SPYRE_DL16_NAN - 1)) != 0, 0)) {
+		const v16si infinity = (x & (int)0x80000000) + 0x7f800000;
+		const v16si nan = (v16si){ 0 } + 0x7fc00000;
+		u16 infinite = MASK_EQ16(mag, (v16hi){ 0 } + SPYRE_DL16_INF);
+		u16 none = MASK_EQ16(mag, (v16hi){ 0 } + SPYRE_DL16_NAN);
+
+		x = __builtin_ia32_blendmd_512_mask(x, infinity, infinite);
+		x = __builtin_ia32_blendmd_512_mask(x, nan, none);
+	}
+	return (v16sf)x;
 }
 
-/* Narrowing saturates to infinity's code; underflows are negative before the maximum. */
+/*
+ * Narrowing saturates to infinity's code; underflows are negative before the maximum.
+ * NaN saturates too, so one comparison finds all lanes that need more than the sign.
+ */
 static inline __attribute__((__always_inline__)) v16hi dl16_encode16(v16sf x)
 {
-	const v16hi sign = (v16hi){ 0 } + (short)0x8000;
-	const v16hi nan = (v16hi){ 0 } + SPYRE_DL16_NAN, infinity = (v16hi){ 0 } + SPYRE_DL16_INF;
+	const v16hi sign = (v16hi){ 0 } + (short)0x8000, nan = (v16hi){ 0 } + SPYRE_DL16_NAN;
 	v16si wide = (((v16si)x & 0x7fffffff) + (0x2000 - (96 << 23))) >> 14;
 	v16hi code = __builtin_ia32_pmovsdw512_mask(wide, (v16hi){ 0 }, ALL16);
-	u16 negative = __builtin_ia32_cvtd2mask512((v16si)x);
-	u16 none = __builtin_ia32_cmpps512_mask(x, x, 3, ALL16, 4);	/* 3: one is NaN */
-	u16 over = __builtin_ia32_pcmpeqw256_mask(code, nan, ALL16);
+	u16 negative = __builtin_ia32_cvtd2mask512((v16si)x), none;
 
 	code = __builtin_ia32_pmaxsw256(code, (v16hi){ 0 });
-	code = __builtin_ia32_blendmw_256_mask(code, infinity, over);
+	if (__builtin_expect(MASK_GT16(code, nan - 1) == 0, 1))
+		return __builtin_ia32_psubw256_mask(code, sign, code, negative);
+	none = __builtin_ia32_cmpps512_mask(x, x, 3, ALL16, 4);	/* 3: one is NaN */
+	code -= code == nan;	/* infinity is the code after NaN */
 	code = __builtin_ia32_psubw256_mask(code, sign, code, negative);
 	return __builtin_ia32_blendmw_256_mask(code, nan, none);
 }
