@@ -7,13 +7,11 @@
 
 #define FIRST_CAPACITY 8
 
-bool spyre_array_reserve(void *array, size_t *capacity, size_t count, size_t size)
+bool spyre_array_grow(void *array, size_t *capacity, size_t count, size_t size)
 {
 	size_t grown = *capacity ? *capacity : FIRST_CAPACITY, bytes;
 	void *data;
 
-	if (count <= *capacity)
-		return true;
 	while (grown < count)
 		if (__builtin_mul_overflow(grown, (size_t)2, &grown))
 			return false;

@@ -6,12 +6,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The rare half of spyre_array_reserve(). */
+bool spyre_array_grow(void *array, size_t *capacity, size_t count, size_t size);
+
 /*
  * Reserves @count elements of @size bytes in a malloc'd array. @array is
  * the address of the pointer to it, *@capacity its length in elements, which
  * doubles so that appending takes constant time. Returns false, with both as
  * they were, if there is no memory.
  */
-bool spyre_array_reserve(void *array, size_t *capacity, size_t count, size_t size);
+static inline bool spyre_array_reserve(void *array, size_t *capacity, size_t count, size_t size)
+{
+	return count <= *capacity || spyre_array_grow(array, capacity, count, size);
+}
 
 #endif /* SPYRE_ARRAY_H */

@@ -110,15 +110,16 @@ static spyre_status check_args(struct spyre_kernel *kernel, const spyre_launch_a
 	spyre_status status;
 
 	for (uint32_t i = 0; i < num_args; i++) {
-		status = check_arg(kernel, i, &args[i], sizes->values);
-		if (!status && kernel->bundle.table[i])
-			status = table_bytes(kernel, i, &args[i], &sizes->bytes[i]);
-		if (status)
-			return status;
+		uint64_t bytes = kernel->bundle.args[i].bytes;
+
+		TRY(check_arg(kernel, i, &args[i], sizes->values));
+		if (kernel->bundle.table[i]) {
+			TRY(table_bytes(kernel, i, &args[i], &sizes->bytes[i]));
+			bytes = sizes->bytes[i] > bytes ? sizes->bytes[i] : bytes;
+		}
 		spans[i] = (struct spyre_span){
 			.address = args[i].address,
-			.bytes = sizes->bytes[i] > kernel->bundle.args[i].bytes ?
-				 sizes->bytes[i] : kernel->bundle.args[i].bytes,
+			.bytes = bytes,
 			.what = "argument",
 			.index = i,
 		};
@@ -254,14 +255,20 @@ static spyre_status enqueue_pooled(spyre_stream *stream, spyre_kernel *kernel,
 static spyre_status launch(spyre_stream *stream, spyre_kernel *kernel,
 			   const spyre_launch_params *params)
 {
-	struct kernel_sizes sizes = { 0 };
+	const bool has_sizes = kernel->bundle.num_symbols || kernel->has_tables;
+	struct kernel_sizes sizes;
 	struct kernel_variant *variant = NULL;
 	spyre_status status;
 
+	/* Only tables and variants of sizes, which are rare, read more than the values. */
+	if (has_sizes)
+		memset(&sizes, 0, sizeof(sizes));
+	else
+		memset(sizes.values, 0, sizeof(sizes.values));
 	status = bind_all(kernel, params, sizes.values);
 	if (!status)
 		status = check_args(kernel, params->args, params->num_args, &sizes);
-	if (!status && (kernel->bundle.num_symbols || kernel->has_tables))
+	if (!status && has_sizes)
 		status = kernel_variant_get(kernel, &sizes, &variant);
 	if (status)
 		return status;
