@@ -263,6 +263,40 @@ START_TEST(hostile_program)
 }
 END_TEST
 
+/* The image says that the bundle has no symbols, launch_spec.json has one. */
+START_TEST(hostile_symbols)
+{
+	const struct bundle_options options = { .max_cores = 32 };
+	struct code_image_header *h;
+	struct bundle_source *source;
+	struct spyre_counters cost;
+	struct spyre_bundle bundle = { 0 };
+	uint8_t *data;
+	size_t size;
+
+	files_write(folder, "launch_spec.json",
+		    "{\"symbols\": {\"s0\": {\"min\": 1, \"max\": 64}}, \"args\": ["
+		    "{\"arg_index\": 0, \"role\": \"input\", \"shape\": [\"s0\", 128]},"
+		    "{\"arg_index\": 1, \"role\": \"input\"},"
+		    "{\"arg_index\": 2, \"role\": \"output\"}]}");
+	ck_ok(spyre_bundle_compile(folder, NULL, &options, &bundle, &cost));
+	ck_assert_uint_eq(bundle.num_symbols, 1);
+	spyre_bundle_fini(&bundle);
+	data = read_binary(&size);
+	h = (void *)data;
+	ck_assert(h->flags & CODE_IMAGE_SYMBOLS);
+	h->flags &= ~CODE_IMAGE_SYMBOLS;
+	forge(data, size);
+	free(data);
+	ck_ok(spyre_bundle_load(folder, 32, CODE_CACHE_ON, &bundle, &source));
+	ck_assert(!bundle.cached);
+	ck_assert_uint_eq(bundle.num_symbols, 1);
+	bundle_source_close(source);
+	free(source);
+	spyre_bundle_fini(&bundle);
+}
+END_TEST
+
 START_TEST(switched_off)
 {
 	spyre_context *context = open_card();
@@ -469,6 +503,7 @@ int main(void)
 	tcase_add_test(tests, damaged);
 	tcase_add_test(tests, hostile);
 	tcase_add_test(tests, hostile_program);
+	tcase_add_test(tests, hostile_symbols);
 	tcase_add_test(tests, switched_off);
 	tcase_add_test(tests, elsewhere);
 	tcase_add_test(tests, open_to_others);

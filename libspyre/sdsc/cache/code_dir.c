@@ -167,6 +167,9 @@ static spyre_status check_current(const char *directory, const struct code_files
 				   sizeof(*spec));
 	if (!key_of_sources(directory, files, &now, spec) || !code_key_equal(key, now))
 		status = spyre_error(SPYRE_ERROR_FILE, "it is of other sources or another compiler");
+	else if (spec->num_symbols)
+		status = spyre_error(SPYRE_ERROR_FILE, "it has no symbols, launch_spec.json has %u",
+				     spec->num_symbols);
 	else
 		status = launch_spec_apply(spec, &none, bundle);
 	free(spec);
