@@ -44,6 +44,19 @@ static bool far_apart(const struct address *from, uint64_t reads, const struct a
 	       (from->offset >= to->offset + writes || to->offset >= from->offset + reads);
 }
 
+/* True if no core has two tensors in the same operand, as most kernels: no pairs to compare. */
+static bool other_operands(const struct lower *l, uint32_t a, uint32_t b)
+{
+	uint32_t first = l->address[a][0].operand, second = l->address[b][0].operand;
+
+	if (first == second)
+		return false;
+	for (uint32_t c = 1; c < l->sdsc->num_cores; c++)
+		if (l->address[a][c].operand != first || l->address[b][c].operand != second)
+			return false;
+	return true;
+}
+
 /* True if an output of any core overlaps what a core reads of @input. */
 static bool clashes_with(const struct lower *l, uint32_t input, bool in_place)
 {
@@ -52,7 +65,7 @@ static bool clashes_with(const struct lower *l, uint32_t input, bool in_place)
 	uint64_t reads = lower_box_bytes(s, in), writes = lower_box_bytes(s, out);
 	uint32_t same = 0;
 
-	if (in->lx != out->lx)
+	if (in->lx != out->lx || other_operands(l, input, s->output))
 		return false;
 	for (uint32_t c = 0; c < s->num_cores && in_place; c++)
 		same += same_elements(l, input, s->output, c);

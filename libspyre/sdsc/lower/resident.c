@@ -21,10 +21,13 @@ struct resident {
 static bool sticks_of(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_t core,
 		      uint32_t *first, uint32_t *end)
 {
-	uint64_t bytes = lower_box_bytes(s, t);
 	int64_t start = t->start[core];
+	uint64_t bytes;
 
-	if (!t->lx || start < 0 || start >= SPYRE_LX_BYTES || bytes > SPYRE_LX_BYTES)
+	if (!t->lx || start < 0 || start >= SPYRE_LX_BYTES)
+		return false;
+	bytes = lower_box_bytes(s, t);
+	if (bytes > SPYRE_LX_BYTES)
 		return false;
 	*first = (uint32_t)start / SPYRE_STICK_BYTES;
 	*end = ((uint32_t)start + (uint32_t)bytes + SPYRE_STICK_BYTES - 1) / SPYRE_STICK_BYTES;
