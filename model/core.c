@@ -147,6 +147,7 @@ static bool run_instr(struct spyre_core *core, const struct spyre_instr *in)
 	case SPYRE_OP_SCATTER:
 		return spyre_core_indirect(core, in);
 	case SPYRE_OP_SFU:
+	case SPYRE_OP_INT:
 		return spyre_core_sfu(core, in);
 	case SPYRE_OP_REDUCE:
 		return spyre_core_reduce(core, in);

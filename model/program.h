@@ -26,7 +26,7 @@
 #include "types.h"
 
 #define SPYRE_PROG_MAGIC 0x47505953u	/* "SYPG" */
-#define SPYRE_PROG_VERSION 3
+#define SPYRE_PROG_VERSION 4
 
 #define SPYRE_MAX_CORES 32u
 #define SPYRE_LX_BYTES (2u << 20)
@@ -111,6 +111,7 @@ enum spyre_opcode {
 	SPYRE_OP_TOPK = 6,	/* view0 = the largest or smallest of view1, in order */
 	SPYRE_OP_GATHER = 7,	/* view0 = view1 at indices, same format */
 	SPYRE_OP_SCATTER = 8,	/* view0 at indices = view1, same format */
+	SPYRE_OP_INT = 9,	/* pointwise on 32-bit integers: view0 = func(view1, ...) */
 };
 
 enum spyre_func {
@@ -150,12 +151,17 @@ enum spyre_func {
 	 * mean of the squares, as EXX2 leaves them in lanes 0 and 1.
 	 */
 	SPYRE_FUNC_LAYERNORMSCALE = 29,
+	SPYRE_FUNC_POW = 30,		/* view1 ^ view2 */
+	SPYRE_FUNC_FMOD = 31,		/* view1 - n view2, with the sign of view1 */
 	/* SFU, unary again */
 	SPYRE_FUNC_SOFTPLUS = 32,	/* imm[0] beta, imm[1] threshold (fp32 bits) */
 	SPYRE_FUNC_MISH = 33,
 	SPYRE_FUNC_LEAKYRELU = 34,	/* x > 0 ? x : x * imm[0] (fp32 bits) */
 	SPYRE_FUNC_ROUND = 35,		/* to an integer, ties to even */
 	SPYRE_FUNC_TRUNC = 36,		/* to an integer, towards zero */
+	SPYRE_FUNC_SIN = 37,
+	SPYRE_FUNC_COS = 38,
+	SPYRE_FUNC_ERF = 39,
 	/* SFU, binary again */
 	/*
 	 * coordinate < view2 ? view1 : imm[0] (fp32 bits).  The coordinate of
@@ -163,6 +169,7 @@ enum spyre_func {
 	 * last of them fastest) + the lane, at most SPYRE_MAX_PLACE.
 	 */
 	SPYRE_FUNC_MASKBYINDEX = 40,
+	SPYRE_FUNC_REMAINDER = 41,	/* as FMOD, plus view2 if the signs differ */
 	/* SFU, ternary */
 	SPYRE_FUNC_WHERE = 48,
 	SPYRE_FUNC_MULADD = 49,		/* fma(view1, view2, view3) */
@@ -183,10 +190,44 @@ enum spyre_func {
 	/* TOPK */
 	SPYRE_FUNC_TOPK_VALUE = 80,
 	SPYRE_FUNC_TOPK_INDEX = 81,
+	/* INT, unary */
+	SPYRE_FUNC_INT_IDENTITY = 96,	/* with format conversion */
+	SPYRE_FUNC_INT_NEG = 97,
+	SPYRE_FUNC_INT_ABS = 98,
+	SPYRE_FUNC_INT_NOT = 99,
+	SPYRE_FUNC_INT_CLIP = 100,	/* imm[0] lower, imm[1] upper bound, integers */
+	/* INT, binary */
+	SPYRE_FUNC_INT_ADD = 104,
+	SPYRE_FUNC_INT_SUB = 105,
+	SPYRE_FUNC_INT_MUL = 106,
+	SPYRE_FUNC_INT_MAX = 107,
+	SPYRE_FUNC_INT_MIN = 108,
+	SPYRE_FUNC_INT_EQ = 109,
+	SPYRE_FUNC_INT_NE = 110,
+	SPYRE_FUNC_INT_GT = 111,
+	SPYRE_FUNC_INT_LT = 112,
+	SPYRE_FUNC_INT_GE = 113,
+	SPYRE_FUNC_INT_LE = 114,
+	SPYRE_FUNC_INT_AND = 115,
+	SPYRE_FUNC_INT_OR = 116,
+	SPYRE_FUNC_INT_XOR = 117,
+	SPYRE_FUNC_INT_SHL = 118,	/* 0 for a count that is not 0..31 */
+	SPYRE_FUNC_INT_SHR = 119,	/* arithmetic; the sign for a count that is not 0..31 */
+	/* Division: by zero the quotient is -1, the remainder view1. */
+	SPYRE_FUNC_INT_FLOORDIV = 120,	/* towards -infinity */
+	SPYRE_FUNC_INT_REMAINDER = 121,	/* of FLOORDIV: the sign of view2 */
+	SPYRE_FUNC_INT_TRUNCDIV = 122,	/* towards zero */
+	SPYRE_FUNC_INT_FMOD = 123,	/* of TRUNCDIV: the sign of view1 */
+	/* INT, ternary */
+	SPYRE_FUNC_INT_WHERE = 128,	/* view1 != 0 ? view2 : view3 */
+	/* REDUCE, of 32-bit integers */
+	SPYRE_FUNC_INT_SUM = 144,
+	SPYRE_FUNC_INT_AMAX = 145,
+	SPYRE_FUNC_INT_AMIN = 146,
 };
 
 /*
- * Dimensions.  MOVE, SFU and REDUCE walk count[0..num_dims-1], dim 0
+ * Dimensions.  MOVE, SFU, INT and REDUCE walk count[0..num_dims-1], dim 0
  * outermost; each point is @lanes consecutive elements of every view.
  * REDUCE: dims set in reduce_mask are reduced (view0 has stride 0 there),
  * taken in ascending index order; REDUCE_LANES also reduces across the lanes
@@ -240,6 +281,11 @@ enum spyre_func {
  * elements of SENINT4 share a byte: @lanes is even if any view has this format,
  * and a SPLAT of it is the low half of a byte.  docs/numerics.md has the rounding
  * rules.
+ *
+ * INT and the reductions INT_* compute on 32-bit integers, modulo 2^32, in the same
+ * formats except SENUINT32.  Each input is converted like IDENTITY to IEEE_INT32, which
+ * is exact for integers; a result keeps its low bits in a smaller integer and is rounded
+ * to fp32 before it is stored as a float.
  */
 #define SPYRE_INSTR_REDUCE_LANES 1u	/* REDUCE */
 #define SPYRE_INSTR_ACCUMULATE 2u	/* PT */
@@ -381,18 +427,30 @@ static inline u64 spyre_coord_stride(const struct spyre_instr *in, u32 d)
 	return stride;
 }
 
-/* Number of inputs of an SFU function; 0 if the function does not exist. */
+/* Returns true if a function computes on 32-bit integers rather than fp32. */
+static inline bool spyre_func_integer(u32 func)
+{
+	return func >= SPYRE_FUNC_INT_IDENTITY && func <= SPYRE_FUNC_INT_AMIN;
+}
+
+/* Number of inputs of a function of the SFU or INT; 0 if neither has it. */
 static inline u32 spyre_func_inputs(u32 func)
 {
 	if (func >= SPYRE_FUNC_IDENTITY && func <= SPYRE_FUNC_CLIP)
 		return 1;
-	if (func >= SPYRE_FUNC_ADD && func <= SPYRE_FUNC_LAYERNORMSCALE)
+	if (func >= SPYRE_FUNC_ADD && func <= SPYRE_FUNC_FMOD)
 		return 2;
-	if (func >= SPYRE_FUNC_SOFTPLUS && func <= SPYRE_FUNC_TRUNC)
+	if (func >= SPYRE_FUNC_SOFTPLUS && func <= SPYRE_FUNC_ERF)
 		return 1;
-	if (func == SPYRE_FUNC_MASKBYINDEX)
+	if (func == SPYRE_FUNC_MASKBYINDEX || func == SPYRE_FUNC_REMAINDER)
 		return 2;
 	if (func >= SPYRE_FUNC_WHERE && func <= SPYRE_FUNC_FNMS)
+		return 3;
+	if (func >= SPYRE_FUNC_INT_IDENTITY && func <= SPYRE_FUNC_INT_CLIP)
+		return 1;
+	if (func >= SPYRE_FUNC_INT_ADD && func <= SPYRE_FUNC_INT_FMOD)
+		return 2;
+	if (func == SPYRE_FUNC_INT_WHERE)
 		return 3;
 	return func == SPYRE_FUNC_LAYERNORMNORM ? 5 : 0;
 }
@@ -407,6 +465,7 @@ static inline u32 spyre_func_imms(u32 func)
 	case SPYRE_FUNC_CLIP:
 	case SPYRE_FUNC_SOFTPLUS:
 	case SPYRE_FUNC_MASKBYINDEX:
+	case SPYRE_FUNC_INT_CLIP:
 		return 2;
 	case SPYRE_FUNC_LAYERNORMSCALE:
 	case SPYRE_FUNC_LEAKYRELU:
@@ -420,12 +479,28 @@ static inline u32 spyre_func_imms(u32 func)
 	}
 }
 
-/* Returns true if the SFU needs several passes for a function. */
-static inline bool spyre_func_long(u32 func)
+/*
+ * Beats of the SFU for a function: two for those that need several passes. SIN, COS, FMOD and
+ * REMAINDER are charged for their slowest operands, because data may consist of these.
+ */
+static inline u32 spyre_func_beats(u32 func)
 {
-	return (func >= SPYRE_FUNC_EXP && func <= SPYRE_FUNC_GELU) ||
-	       (func >= SPYRE_FUNC_REALDIV && func <= SPYRE_FUNC_MISH) ||
-	       func == SPYRE_FUNC_LAYERNORMNORM;
+	switch (func) {
+	case SPYRE_FUNC_FMOD:
+	case SPYRE_FUNC_REMAINDER:
+		return 20;
+	case SPYRE_FUNC_SIN:
+	case SPYRE_FUNC_COS:
+		return 8;
+	case SPYRE_FUNC_ERF:
+	case SPYRE_FUNC_POW:
+		return 4;
+	default:
+		return (func >= SPYRE_FUNC_EXP && func <= SPYRE_FUNC_GELU) ||
+		       (func >= SPYRE_FUNC_REALDIV && func <= SPYRE_FUNC_MISH) ||
+		       (func >= SPYRE_FUNC_INT_FLOORDIV && func <= SPYRE_FUNC_INT_FMOD) ||
+		       func == SPYRE_FUNC_LAYERNORMNORM ? 2 : 1;
+	}
 }
 
 /* The reasons to refuse or stop work; docs/unsupported.md and isa.md list them. */

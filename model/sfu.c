@@ -10,17 +10,21 @@
 
 /*
  * Cost of an element of a pointwise function, in the unit's budget. Coordinates
- * cost as much as long functions, 4-bit elements twice as much as others.
+ * cost as much as functions of two beats, 4-bit elements and conversions to 32-bit
+ * integers twice as much as others.
  */
 static u64 element_cost(const struct spyre_core *core, const struct spyre_sfu_run *run, u32 views)
 {
 	u64 cost = COST_PER_ELEMENT;
 	u32 i;
 
-	if (spyre_func_long(run->func) || run->func == SPYRE_FUNC_MASKBYINDEX)
+	if (run->func == SPYRE_FUNC_MASKBYINDEX)
 		return cost * core->unit->long_factor;
+	if (spyre_func_beats(run->func) > 1)
+		return cost * core->unit->long_factor * (spyre_func_beats(run->func) / 2);
 	for (i = 0; i < views; i++)
-		if (run->v[i].format == SPYRE_FMT_SENINT4)
+		if (run->v[i].format == SPYRE_FMT_SENINT4 ||
+		    (spyre_func_integer(run->func) && run->v[i].format != SPYRE_FMT_IEEE_INT32))
 			cost = 2 * COST_PER_ELEMENT;
 	return cost;
 }

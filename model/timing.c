@@ -9,7 +9,6 @@
 #define PT_MACS_PER_CYCLE 1024ull	/* 16-bit operands; see pt_rate() */
 #define PT_FULL_ROWS 64u		/* eight passes of eight rows; fewer waste the array */
 #define SFU_STICKS_PER_CYCLE 2ull	/* one per corelet */
-#define LONG_BEATS 2ull			/* of the SFU's functions that need several passes */
 #define RING_BYTES_PER_CYCLE 128ull	/* per direction; LPDDR5 is reached over it */
 #define LX_BYTES_PER_CYCLE 256ull	/* per direction, both corelets */
 #define ISSUE_CYCLES 16ull		/* to decode and start an instruction */
@@ -162,8 +161,7 @@ static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 	case SPYRE_OP_TOPK:
 		return div_up(beats * spyre_topk_passes(in), SFU_STICKS_PER_CYCLE);
 	default:
-		beats *= spyre_func_long(in->func) ? LONG_BEATS : 1;
-		return div_up(beats, SFU_STICKS_PER_CYCLE);
+		return div_up(beats * spyre_func_beats(in->func), SFU_STICKS_PER_CYCLE);
 	}
 }
 
@@ -177,7 +175,8 @@ static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u6
 		*den = LPDDR_RESTICKIFY;
 	} else if (in->opcode == SPYRE_OP_REDUCE && !(in->flags & SPYRE_INSTR_REDUCE_LANES)) {
 		*den = LPDDR_OUTER_REDUCE;
-	} else if (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_MOVE) {
+	} else if (in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_INT ||
+		   in->opcode == SPYRE_OP_MOVE) {
 		/* The output consists mostly of copies of the input. */
 		if (read && read < written / 4)
 			*den = LPDDR_BROADCAST;

@@ -45,10 +45,15 @@ static u32 views_of(const struct spyre_instr *in)
 	case SPYRE_OP_PT:
 		return func == SPYRE_FUNC_NONE ? 3 : 0;
 	case SPYRE_OP_SFU:
+	case SPYRE_OP_INT:
+		if (spyre_func_integer(func) != (in->opcode == SPYRE_OP_INT))
+			return 0;
 		return spyre_func_inputs(func) ? 1 + spyre_func_inputs(func) : 0;
 	case SPYRE_OP_REDUCE:
 		if (func == SPYRE_FUNC_MULSUM)
 			return 3;
+		if (func >= SPYRE_FUNC_INT_SUM && func <= SPYRE_FUNC_INT_AMIN)
+			return 2;
 		return func >= SPYRE_FUNC_SUM && func <= SPYRE_FUNC_QUANTSCALE ? 2 : 0;
 	case SPYRE_OP_TOPK:
 		return func == SPYRE_FUNC_TOPK_VALUE || func == SPYRE_FUNC_TOPK_INDEX ? 2 : 0;
@@ -125,6 +130,9 @@ static bool good_format(const struct spyre_instr *in, u32 index)
 			return fmt == (whole ? SPYRE_FMT_IEEE_INT32 : SPYRE_FMT_IEEE_FP32);
 		return float_format(fmt) || (whole && fmt == SPYRE_FMT_IEEE_INT32);
 	default:
+		/* Integers are signed: SENUINT32 would be another number beyond 2^31. */
+		if (spyre_func_integer(in->func) && fmt == SPYRE_FMT_SENUINT32)
+			return false;
 		return arithmetic_format(fmt);
 	}
 }
@@ -174,8 +182,8 @@ int spyre_verify_instr(struct spyre_verify *v, const struct spyre_instr *in)
 	u32 views = views_of(in);
 	u32 i;
 
-	if (in->opcode < SPYRE_OP_MOVE || in->opcode > SPYRE_OP_SCATTER)
-		return spyre_verify_fail(v, SPYRE_STOP_BAD_OPCODE, in->opcode, SPYRE_OP_SCATTER);
+	if (in->opcode < SPYRE_OP_MOVE || in->opcode > SPYRE_OP_INT)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_OPCODE, in->opcode, SPYRE_OP_INT);
 	if (!views)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_FUNC, in->func, in->opcode);
 	if (indirect(in) && (views < 3 || views > 2 + SPYRE_MAX_INDEX_VIEWS))

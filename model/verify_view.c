@@ -73,6 +73,7 @@ int spyre_verify_view(struct spyre_verify *v, const struct spyre_instr *in, u32 
 	const struct spyre_prog_header *h = v->prog->header;
 	bool indices = index >= 2 && spyre_indirect_view(in) < 2;
 	bool splat_ok = indices || (index && (in->opcode == SPYRE_OP_SFU ||
+					      in->opcode == SPYRE_OP_INT ||
 					      in->opcode == SPYRE_OP_REDUCE));
 	u64 end = 0;
 

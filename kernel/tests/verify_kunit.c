@@ -185,7 +185,7 @@ static const struct verify_case verify_cases[] = {
 	BAD(stream[1].reserved, 1, BAD_STREAM),
 	/* instructions */
 	BAD(add.opcode, 0, BAD_OPCODE),
-	BAD(add.opcode, SPYRE_OP_SCATTER + 1, BAD_OPCODE),
+	BAD(add.opcode, SPYRE_OP_INT + 1, BAD_OPCODE),
 	BAD(add.func, 999, BAD_FUNC),
 	BAD(add.func, SPYRE_FUNC_SUM, BAD_FUNC),
 	BAD(move.func, SPYRE_FUNC_ADD, BAD_FUNC),

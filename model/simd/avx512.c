@@ -40,6 +40,7 @@ typedef int v16si __attribute__((vector_size(64)));
 #define V_STREAM(p, x) __builtin_ia32_movntdq512((v8di *)(p), (v8di)(x))
 #define V_STREAM_HALF(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
+#define WD_ANY(mask) (__builtin_ia32_ptestmq512((v8di)(mask), (v8di)(mask), (u8)-1) != 0)
 
 typedef long long v8di __attribute__((vector_size(64), may_alias));
 typedef long long v4di __attribute__((vector_size(32), may_alias));

@@ -8,6 +8,7 @@
 #define SPYRE_MODEL_SIMD_REDUCE_H
 
 #include "convert.h"
+#include "integer.h"
 
 /* The operation that combines an element with the accumulator. */
 enum combine {
@@ -68,6 +69,8 @@ static void unit_reduce_begin(u32 func, void *acc)
 	vf first = { 0 };
 	long i;
 
+	if (spyre_func_integer(func))
+		return integer_reduce_begin(func, acc);
 	if (func == SPYRE_FUNC_AMAX)
 		first = (vf)vu_splat(0xff800000);
 	else if (func == SPYRE_FUNC_AMIN)
@@ -403,7 +406,10 @@ static void reduce_each_row(const struct spyre_reduce_run *run)
 		if (run->func == SPYRE_FUNC_MULSUM)
 			one.in2.p = run->in2.p + row * run->row_stride2;
 		one.acc = reduce_acc(run, row);
-		reduce_tiles(&one);
+		if (spyre_func_integer(run->func))
+			integer_reduce(&one);
+		else
+			reduce_tiles(&one);
 	}
 }
 
@@ -418,7 +424,9 @@ static void unit_reduce(const struct spyre_reduce_run *run)
 	}
 	if (!run->points)
 		return;
-	if (format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 && !splat)
+	if (spyre_func_integer(run->func))
+		reduce_each_row(run);
+	else if (format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 && !splat)
 		reduce_dl16(run);
 	else if (format == SPYRE_FMT_IEEE_FP32 && run->lanes == 32 && !splat)
 		reduce_fp32(run);
@@ -484,6 +492,8 @@ static void unit_reduce_end(const struct spyre_reduce_end *end)
 	vf *acc = end->acc;
 	long i;
 
+	if (spyre_func_integer(end->func))
+		return integer_reduce_end(end);
 	if (has_squares(end->func)) {
 		squares_end(end, factor[0]);
 	} else {

@@ -28,6 +28,17 @@ static inline vi_ vi_pick(vi_ mask, vi_ yes, vi_ no)
 	return (mask & yes) | (~mask & no);
 }
 
+typedef s64 vi_halves __attribute__((vector_size(4 * VL)));
+
+static inline __attribute__((__always_inline__)) int vi_any(vi_ mask)
+{
+	vi_halves halves = (vi_halves)mask;
+
+	return (halves[0] | halves[1]) != 0;
+}
+
+#define V_ANY(mask) vi_any(mask)
+
 typedef float vf_ __attribute__((vector_size(16)));
 typedef double vd_ __attribute__((vector_size(32)));
 typedef s64 vl_ __attribute__((vector_size(32)));

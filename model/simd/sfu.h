@@ -7,8 +7,10 @@
 #ifndef SPYRE_MODEL_SIMD_SFU_H
 #define SPYRE_MODEL_SIMD_SFU_H
 
+#include "integer.h"
 #include "math.h"
 #include "tile.h"
+#include "wide.h"
 
 static ALWAYS_INLINE vf one_where(vi mask)
 {
@@ -305,6 +307,38 @@ TILE_FUNCTION(gelu, vf_gelu(x))
 TILE_FUNCTION(softplus, vf_softplus(x, k0, k1))
 TILE_FUNCTION(mish, vf_mish(x))
 
+/* The same for functions that are computed in double. */
+#define TILE_WIDE(name, value)							\
+static NOINLINE void tile_##name(struct sfu_tiles *t)				\
+{										\
+	long i;									\
+										\
+	for (i = 0; i < TILE / WIDE_LANES; i++) {				\
+		wd x = wd_load(t->in[0], i);					\
+										\
+		wd_store(t->out, i, value);					\
+	}									\
+}
+
+#define TILE_WIDE2(name, value)							\
+static NOINLINE void tile_##name(struct sfu_tiles *t)				\
+{										\
+	long i;									\
+										\
+	for (i = 0; i < TILE / WIDE_LANES; i++) {				\
+		wd x = wd_load(t->in[0], i), y = wd_load(t->in[1], i);		\
+										\
+		wd_store(t->out, i, value);					\
+	}									\
+}
+
+TILE_WIDE(sin, wd_sine(x, 0))
+TILE_WIDE(cos, wd_sine(x, 1))
+TILE_WIDE(erf, wd_erf(x))
+TILE_WIDE2(pow, wd_pow(x, y))
+TILE_WIDE2(fmod, wd_fmod(x, y))
+TILE_WIDE2(remainder, wd_remainder(x, y))
+
 /* @func and @inputs are constants. */
 static ALWAYS_INLINE void tile_short(struct sfu_tiles *t, const u32 *imm, u32 func, long inputs)
 {
@@ -400,6 +434,18 @@ static void tile_function(u32 func, struct sfu_tiles *t, const u32 *imm, u32 coo
 		return tile_softplus(t, imm);
 	case SPYRE_FUNC_MISH:
 		return tile_mish(t, imm);
+	case SPYRE_FUNC_SIN:
+		return tile_sin(t);
+	case SPYRE_FUNC_COS:
+		return tile_cos(t);
+	case SPYRE_FUNC_ERF:
+		return tile_erf(t);
+	case SPYRE_FUNC_POW:
+		return tile_pow(t);
+	case SPYRE_FUNC_FMOD:
+		return tile_fmod(t);
+	case SPYRE_FUNC_REMAINDER:
+		return tile_remainder(t);
 	case SPYRE_FUNC_MASKBYINDEX:
 		return tile_mask(t, imm, coord);
 	default:
@@ -443,6 +489,10 @@ static void unit_sfu(const struct spyre_sfu_run *run)
 	bool splats = false;
 	u32 i;
 
+	if (spyre_func_integer(run->func)) {
+		integer_tiles(run, inputs);
+		return;
+	}
 	for (i = 1; i <= inputs; i++) {
 		if (run->v[i].format != run->v[0].format)
 			format = 0;

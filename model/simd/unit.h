@@ -31,7 +31,7 @@ struct spyre_sfu_run {
 	struct spyre_span v[SPYRE_MAX_VIEWS];	/* v[0] is the output */
 };
 
-/* Lane accumulators of a reduction: fp32 each, part of the worker's scratch. */
+/* Lane accumulators of a reduction: fp32 or 32-bit integers, part of the worker's scratch. */
 #define SPYRE_ACC_LANES 128u
 /* EXX2 has a second set, of the squares, after the first. */
 #define SPYRE_ACC_BYTES (2 * 4 * SPYRE_ACC_LANES)
@@ -113,7 +113,7 @@ struct spyre_unit {
 	u32 budget;
 	/* Extra cost of a multiply-add whose product is not exact in fp32. */
 	u32 inexact_factor;
-	/* Cost of an element of a long function relative to others. */
+	/* Cost of an element of a function of two beats relative to one beat. */
 	u32 long_factor;
 	u32 pt_rows;		/* the PT kernel's preferred number of rows */
 	void (*sfu)(const struct spyre_sfu_run *run);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FUZZ_COVER_FORMS 96u
+#define FUZZ_COVER_FORMS 192u
 #define FUZZ_COVER_FORMATS 512u
 
 /* Returns true if valid inputs can combine @form and @format. */

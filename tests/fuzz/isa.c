@@ -50,9 +50,9 @@ static uint8_t *want[GENERATE_OPERANDS], *want_lx[CORES];
 static struct checked_order order;
 
 enum {
-	FORM_ACCUMULATE = SPYRE_OP_SCATTER + 1,
+	FORM_ACCUMULATE = SPYRE_OP_INT + 1,
 	FORM_FUNCTIONS,
-	FORMS = FORM_FUNCTIONS + SPYRE_FUNC_TOPK_INDEX + 1,
+	FORMS = FORM_FUNCTIONS + SPYRE_FUNC_INT_AMIN + 1,
 };
 
 static void make_span(struct span *span)
@@ -455,6 +455,10 @@ static bool reachable(uint32_t form, uint32_t format)
 	}
 	if (form < FORM_FUNCTIONS || !is_arithmetic(format))
 		return false;
+	if (spyre_func_integer(func) && format == SPYRE_FMT_SENUINT32)
+		return false;
+	if (func >= SPYRE_FUNC_INT_SUM && func <= SPYRE_FUNC_INT_AMIN)
+		return view < 2;
 	if (func >= SPYRE_FUNC_SUM && func <= SPYRE_FUNC_MULSUM)
 		return view < 2 + (func == SPYRE_FUNC_MULSUM);
 	if (func == SPYRE_FUNC_TOPK_VALUE || func == SPYRE_FUNC_TOPK_INDEX)

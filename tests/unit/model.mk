@@ -17,7 +17,8 @@ model_tests = tests/unit/model_boxes tests/unit/model_format tests/unit/model_ve
 	tests/unit/model_exec tests/unit/model_dma tests/unit/model_fuzz tests/unit/model_functions \
 	tests/unit/model_units tests/unit/model_programs tests/unit/model_verify_instr \
 	tests/unit/model_timing tests/unit/model_codecs tests/unit/model_group \
-	tests/unit/model_indirect tests/unit/model_kept
+	tests/unit/model_indirect tests/unit/model_integers tests/unit/model_kept \
+	tests/unit/model_power
 check_PROGRAMS += $(model_tests)
 TESTS += $(model_tests)
 tests_unit_model_boxes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -34,6 +35,8 @@ tests_unit_model_fuzz_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_fuzz_LDADD = $(model_test_ldadd)
 tests_unit_model_functions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_functions_LDADD = $(model_test_ldadd)
+tests_unit_model_power_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_power_LDADD = $(model_test_ldadd)
 tests_unit_model_programs_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_programs_LDADD = $(model_test_ldadd)
 tests_unit_model_verify_instr_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -42,6 +45,8 @@ tests_unit_model_group_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_group_LDADD = $(model_test_ldadd)
 tests_unit_model_indirect_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_indirect_LDADD = $(model_test_ldadd)
+tests_unit_model_integers_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_integers_LDADD = $(model_test_ldadd)
 tests_unit_model_kept_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_kept_LDADD = $(model_test_ldadd)
 tests_unit_model_units_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

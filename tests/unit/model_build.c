@@ -109,7 +109,7 @@ static uint32_t views_of(uint32_t opcode, uint32_t func)
 {
 	if (opcode == SPYRE_OP_PT || func == SPYRE_FUNC_MULSUM)
 		return 3;
-	if (opcode != SPYRE_OP_SFU)
+	if (opcode != SPYRE_OP_SFU && opcode != SPYRE_OP_INT)
 		return 2;
 	return 1 + spyre_func_inputs(func);
 }

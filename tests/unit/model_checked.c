@@ -45,7 +45,8 @@ static bool ended(const struct machine *m)
 /* The next access is to lane @lane of a view at this point. */
 static void set_element(struct machine *m, uint32_t v, uint32_t lane)
 {
-	bool pointwise = m->in->opcode == SPYRE_OP_MOVE || m->in->opcode == SPYRE_OP_SFU;
+	bool pointwise = m->in->opcode == SPYRE_OP_MOVE ||
+			 m->in->opcode == SPYRE_OP_SFU || m->in->opcode == SPYRE_OP_INT;
 
 	if (m->view[v].format == SPYRE_FMT_SENINT4)
 		lane &= ~1u;
@@ -147,7 +148,8 @@ static void *reach(struct machine *m, uint32_t v, uint64_t offset, uint32_t byte
 static uint64_t place(const struct machine *m, uint32_t v, uint32_t dims)
 {
 	bool indirect = v == (m->in->opcode == SPYRE_OP_GATHER) &&
-			m->in->opcode >= SPYRE_OP_GATHER;
+			(m->in->opcode == SPYRE_OP_GATHER ||
+			 m->in->opcode == SPYRE_OP_SCATTER);
 
 	if (indirect)
 		dims &= ~(uint32_t)m->in->reduce_mask;
@@ -183,6 +185,28 @@ static void put(struct machine *m, uint64_t offset, uint32_t i, float x)
 			bits == 4 ? i % 2 : 0, x);
 }
 
+/* The same of integer functions. */
+static int32_t integer_lane(struct machine *m, uint32_t v, uint32_t lane)
+{
+	uint32_t bits = spyre_fmt_bits(m->view[v].format);
+
+	lane = m->view[v].lanes == SPYRE_LANES_SPLAT ? 0 : lane;
+	set_element(m, v, lane);
+	return reference_load_integer(m->view[v].format,
+				      reach(m, v, place(m, v, ~0u) + (uint64_t)lane * bits / 8,
+					    (bits + 7) / 8, false), bits == 4 ? lane % 2 : 0);
+}
+
+static void put_integer(struct machine *m, uint32_t lane, int32_t x)
+{
+	uint32_t bits = spyre_fmt_bits(m->view->format);
+
+	set_element(m, 0, lane);
+	reference_store_integer(m->view->format,
+				reach(m, 0, place(m, 0, ~0u) + (uint64_t)lane * bits / 8,
+				      (bits + 7) / 8, true), bits == 4 ? lane % 2 : 0, x);
+}
+
 static float lane_of(struct machine *m, uint32_t v, uint32_t lane)
 {
 	return get(m, v, place(m, v, ~0u), m->view[v].lanes == SPYRE_LANES_SPLAT ? 0 : lane);
@@ -207,14 +231,15 @@ static bool next(struct machine *m, uint32_t dims)
 }
 
 /* Functions that are not IEEE operations use one element of the scalar unit. */
-static float polynomial(const struct spyre_instr *in, float x)
+static float polynomial(const struct spyre_instr *in, const float *x)
 {
 	float r;
 	struct spyre_sfu_run run = {
 		.func = in->func, .lanes = 1, .points = 1, .imm = { in->imm[0], in->imm[1] },
 		.v = {
 			{ .p = (uint8_t *)&r, .format = SPYRE_FMT_IEEE_FP32 },
-			{ .p = (uint8_t *)&x, .format = SPYRE_FMT_IEEE_FP32 },
+			{ .p = (uint8_t *)x, .format = SPYRE_FMT_IEEE_FP32 },
+			{ .p = (uint8_t *)(x + 1), .format = SPYRE_FMT_IEEE_FP32 },
 		},
 	};
 
@@ -226,7 +251,8 @@ static bool is_polynomial(uint32_t func)
 {
 	return func == SPYRE_FUNC_EXP || func == SPYRE_FUNC_LOG ||
 	       (func >= SPYRE_FUNC_TANH && func <= SPYRE_FUNC_GELU) ||
-	       func == SPYRE_FUNC_SOFTPLUS || func == SPYRE_FUNC_MISH;
+	       func == SPYRE_FUNC_SOFTPLUS || func == SPYRE_FUNC_MISH ||
+	       (func >= SPYRE_FUNC_SIN && func <= SPYRE_FUNC_ERF) || func == SPYRE_FUNC_POW;
 }
 
 static uint32_t coordinate(const struct machine *m)
@@ -250,12 +276,67 @@ static void do_sfu(struct machine *m)
 
 			for (v = 1; v < m->in->num_views; v++)
 				x[v - 1] = lane_of(m, v, lane);
-			r[lane] = is_polynomial(m->in->func) ? polynomial(m->in, x[0]) :
+			r[lane] = is_polynomial(m->in->func) ? polynomial(m->in, x) :
 				  reference_apply(m->in->func, m->in->imm, coordinate(m) + lane, x);
 		}
 		for (lane = 0; lane < m->in->lanes; lane++)
 			put(m, place(m, 0, ~0u), lane, r[lane]);
 	} while (next(m, ~0u));
+}
+
+static void do_integers(struct machine *m)
+{
+	int32_t r[SPYRE_MAX_LANES];
+	uint32_t lane, v;
+
+	do {
+		for (lane = 0; lane < m->in->lanes; lane++) {
+			/* Immediates take the place of inputs. */
+			int32_t x[3] = { 0, (int32_t)m->in->imm[0], (int32_t)m->in->imm[1] };
+
+			for (v = 1; v < m->in->num_views; v++)
+				x[v - 1] = integer_lane(m, v, lane);
+			r[lane] = reference_apply_integer(m->in->func, x);
+		}
+		for (lane = 0; lane < m->in->lanes; lane++)
+			put_integer(m, lane, r[lane]);
+	} while (next(m, ~0u));
+}
+
+static void reduce_integers(struct machine *m, int32_t *acc)
+{
+	const struct spyre_instr *in = m->in;
+	uint64_t seen = 0;
+	uint32_t lane;
+
+	for (lane = 0; lane < SPYRE_MAX_LANES; lane++)
+		acc[lane] = reference_first_integer(in->func);
+	do {
+		for (lane = 0; lane < in->lanes; lane++, seen++) {
+			int32_t x = integer_lane(m, 1, lane);
+
+			if (!in->valid || seen < in->valid)
+				acc[lane] = reference_combine_integer(in->func, acc[lane], x);
+		}
+	} while (next(m, in->reduce_mask));
+	if (!(in->flags & SPYRE_INSTR_REDUCE_LANES))
+		return;
+	for (lane = 1; lane < SPYRE_MAX_LANES; lane++)
+		acc[0] = reference_combine_integer(in->func, acc[0], acc[lane]);
+	for (lane = 1; lane < SPYRE_MAX_LANES; lane++)
+		acc[lane] = acc[0];
+}
+
+static void do_integer_reduce(struct machine *m)
+{
+	int32_t acc[SPYRE_MAX_LANES];
+	uint32_t lane;
+
+	do {
+		reduce_integers(m, acc);
+		for (lane = 0; lane < m->in->lanes; lane++)
+			put_integer(m, lane, acc[lane]);
+	} while (next(m, ~(uint32_t)m->in->reduce_mask));
 }
 
 static void reduce_point(struct machine *m, float *acc, bool square)
@@ -284,6 +365,10 @@ static void do_reduce(struct machine *m)
 	float acc[SPYRE_MAX_LANES], squares[SPYRE_MAX_LANES], factor;
 	uint32_t lane;
 
+	if (spyre_func_integer(m->in->func)) {
+		do_integer_reduce(m);
+		return;
+	}
 	memcpy(&factor, m->in->imm, 4);
 	do {
 		reduce_point(m, acc, false);
@@ -516,6 +601,7 @@ static void do_instr(struct machine *m, const struct spyre_instr *in, uint32_t c
 	switch (in->opcode) {
 	case SPYRE_OP_MOVE: do_move(m); break;
 	case SPYRE_OP_SFU: do_sfu(m); break;
+	case SPYRE_OP_INT: do_integers(m); break;
 	case SPYRE_OP_REDUCE: do_reduce(m); break;
 	case SPYRE_OP_PT: do_pt(m); break;
 	case SPYRE_OP_TOPK: do_topk(m); break;

@@ -81,6 +81,24 @@ static long double ref_mish(long double x, const float *k)
 	return x == -INFINITY ? -0.0L : x * tanhl(log1pl(expl(x)));
 }
 
+static long double ref_sin(long double x, const float *k)
+{
+	(void)k;
+	return sinl(x);
+}
+
+static long double ref_cos(long double x, const float *k)
+{
+	(void)k;
+	return cosl(x);
+}
+
+static long double ref_erf(long double x, const float *k)
+{
+	(void)k;
+	return erfl(x);
+}
+
 static long double ref_softplus(long double x, const float *k)
 {
 	return x * k[0] > k[1] ? x : log1pl(expl(x * k[0])) / k[0];
@@ -157,6 +175,9 @@ static const struct function {
 	{ "silu", ref_silu, SPYRE_FUNC_SILU, { 0 }, 100, 1 },
 	{ "gelu", ref_gelu, SPYRE_FUNC_GELU, { 0 }, 110, 1 },
 	{ "mish", ref_mish, SPYRE_FUNC_MISH, { 0 }, 100, 1 },
+	{ "sin", ref_sin, SPYRE_FUNC_SIN, { 0 }, 51, 1 },
+	{ "cos", ref_cos, SPYRE_FUNC_COS, { 0 }, 51, 1 },
+	{ "erf", ref_erf, SPYRE_FUNC_ERF, { 0 }, 51, 0 },
 	{ "softplus", ref_softplus, SPYRE_FUNC_SOFTPLUS, { 1, 20 }, 200, 1 },
 	{ "softplus, beta 2", ref_softplus, SPYRE_FUNC_SOFTPLUS, { 2, 20 }, 200, 1 },
 	{ "identity", ref_identity, SPYRE_FUNC_IDENTITY, { 0 }, 0, 0 },
@@ -315,6 +336,16 @@ START_TEST(test_dl16)
 }
 END_TEST
 
+/*
+ * The fp32 numbers nearest to multiples of pi/2, up to 2^-29.2: a reduction of angles has the
+ * fewest correct bits here. Then those at the two limits between its methods.
+ */
+static const uint32_t near_quarters[] = {
+	0x6f79be45, 0xef79be45, 0x50a3e87f, 0x6ff9be45, 0x5123e87f, 0x437ce5f1, 0x7079be45,
+	0x6a1976f1, 0x53b146a6, 0x3fc90fdb, 0x40490fdb, 0x49ffffff, 0x4a000000, 0xca000000,
+	0x4a000001, 0x7f7fffff, 0xff7fffff,
+};
+
 /* Half of the patterns are arbitrary, half lie where functions are not trivial. */
 static void random_patterns(uint32_t *in, uint32_t n, uint64_t seed)
 {
@@ -332,6 +363,7 @@ static void random_patterns(uint32_t *in, uint32_t n, uint64_t seed)
 	in[5] = 1;
 	in[6] = 0x80000001;
 	in[7] = 0x3f800000;
+	memcpy(in + 8, near_quarters, sizeof(near_quarters));
 }
 
 START_TEST(test_fp32)

@@ -60,7 +60,18 @@ static const uint32_t functions[] = {
 	SPYRE_FUNC_REVSUB, SPYRE_FUNC_REALDIV, SPYRE_FUNC_LAYERNORMSCALE, SPYRE_FUNC_SOFTPLUS,
 	SPYRE_FUNC_MISH, SPYRE_FUNC_LEAKYRELU, SPYRE_FUNC_ROUND, SPYRE_FUNC_TRUNC,
 	SPYRE_FUNC_MASKBYINDEX, SPYRE_FUNC_WHERE, SPYRE_FUNC_MULADD, SPYRE_FUNC_FNMS,
-	SPYRE_FUNC_LAYERNORMNORM, SPYRE_FUNC_MASKBYINDEX,
+	SPYRE_FUNC_LAYERNORMNORM, SPYRE_FUNC_MASKBYINDEX, SPYRE_FUNC_SIN, SPYRE_FUNC_COS,
+	SPYRE_FUNC_ERF, SPYRE_FUNC_POW, SPYRE_FUNC_FMOD, SPYRE_FUNC_REMAINDER,
+};
+
+static const uint32_t integer_functions[] = {
+	SPYRE_FUNC_INT_IDENTITY, SPYRE_FUNC_INT_NEG, SPYRE_FUNC_INT_ABS, SPYRE_FUNC_INT_NOT,
+	SPYRE_FUNC_INT_ADD, SPYRE_FUNC_INT_SUB, SPYRE_FUNC_INT_MUL, SPYRE_FUNC_INT_MAX,
+	SPYRE_FUNC_INT_MIN, SPYRE_FUNC_INT_EQ, SPYRE_FUNC_INT_NE, SPYRE_FUNC_INT_GT,
+	SPYRE_FUNC_INT_LT, SPYRE_FUNC_INT_GE, SPYRE_FUNC_INT_LE, SPYRE_FUNC_INT_AND,
+	SPYRE_FUNC_INT_OR, SPYRE_FUNC_INT_XOR, SPYRE_FUNC_INT_SHL, SPYRE_FUNC_INT_SHR,
+	SPYRE_FUNC_INT_FLOORDIV, SPYRE_FUNC_INT_REMAINDER, SPYRE_FUNC_INT_TRUNCDIV,
+	SPYRE_FUNC_INT_FMOD, SPYRE_FUNC_INT_WHERE, SPYRE_FUNC_INT_CLIP,
 };
 
 static uint32_t align_of(const struct spyre_view *view)
@@ -169,7 +180,8 @@ static bool read_region(struct generator *g, struct spyre_view *view, uint64_t b
 static void place_input(struct generator *g, struct spyre_instr *in, uint32_t index, uint32_t skip)
 {
 	struct spyre_view *view = (struct spyre_view *)(in + 1) + index;
-	bool splat = in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_REDUCE;
+	bool splat = in->opcode == SPYRE_OP_SFU || in->opcode == SPYRE_OP_INT ||
+		     in->opcode == SPYRE_OP_REDUCE;
 	uint64_t bytes;
 	uint32_t d;
 
@@ -237,6 +249,19 @@ static void arithmetic_formats(struct generator *g, struct spyre_instr *in)
 
 	for (i = 0; i < in->num_views; i++) {
 		view[i].format = mixed ? formats[below(g, 11)] : format;
+		if (view[i].format == SPYRE_FMT_SENINT4 && in->lanes % 2)
+			in->lanes++;
+	}
+}
+
+/* Mostly IEEE_INT32, and any format but SENUINT32, which is the last one. */
+static void integer_formats(struct generator *g, struct spyre_instr *in)
+{
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+	uint32_t i;
+
+	for (i = 0; i < in->num_views; i++) {
+		view[i].format = one_in(g, 2) ? formats[below(g, 10)] : SPYRE_FMT_IEEE_INT32;
 		if (view[i].format == SPYRE_FMT_SENINT4 && in->lanes % 2)
 			in->lanes++;
 	}
@@ -353,6 +378,27 @@ static void generate_sfu(struct generator *g)
 	output_is_readable(g, in);
 }
 
+static void generate_integers(struct generator *g)
+{
+	uint32_t count = sizeof(integer_functions) / sizeof(integer_functions[0]), i, first = 1;
+	struct spyre_instr *in = new_instr(g, SPYRE_OP_INT, integer_functions[below(g, count)],
+					   below(g, 7));
+	struct spyre_view *view = (struct spyre_view *)(in + 1);
+
+	small_counts(g, in, in->num_dims);
+	for (i = 0; i < spyre_func_imms(in->func); i++)
+		in->imm[i] = (uint32_t)rng_next(&g->rng) >> below(g, 32);
+	integer_formats(g, in);
+	place_output(g, in, 0);
+	if (view[0].format == view[1].format && one_in(g, 6)) {
+		place_same(in);
+		first = 2;
+	}
+	for (i = first; i < in->num_views; i++)
+		place_input(g, in, i, 0);
+	output_is_readable(g, in);
+}
+
 /* Number of elements of a search or of a reduction across the lanes. */
 static uint64_t searched(const struct spyre_instr *in)
 {
@@ -366,14 +412,19 @@ static uint64_t searched(const struct spyre_instr *in)
 
 static void generate_reduce(struct generator *g)
 {
-	uint32_t func = SPYRE_FUNC_SUM + below(g, 9), i;
+	bool integer = one_in(g, 5);
+	uint32_t func = integer ? SPYRE_FUNC_INT_SUM + below(g, 3) : SPYRE_FUNC_SUM + below(g, 9);
+	uint32_t i;
 	bool pair = func == SPYRE_FUNC_EXX2 || func == SPYRE_FUNC_EXX2_ZEROMEAN;
 	struct spyre_instr *in = new_instr(g, SPYRE_OP_REDUCE, func, below(g, 7));
 
 	small_counts(g, in, in->num_dims);
 	if (pair && in->lanes < 2)
 		in->lanes = 2;
-	arithmetic_formats(g, in);
+	if (integer)
+		integer_formats(g, in);
+	else
+		arithmetic_formats(g, in);
 	in->reduce_mask = below(g, 1u << in->num_dims);
 	in->flags = pair || !in->reduce_mask || one_in(g, 2) ? SPYRE_INSTR_REDUCE_LANES : 0;
 	if (in->flags && one_in(g, 2))
@@ -483,13 +534,14 @@ static void generate_restick(struct generator *g)
 static void generate_instr(struct generator *g)
 {
 	/* A tile is large, but seeds of fuzzers should be small. */
-	switch (below(g, g->small && !one_in(g, 8) ? 10 : 11)) {
+	switch (below(g, g->small && !one_in(g, 8) ? 12 : 13)) {
 	case 0: return generate_move(g);
 	case 1: case 2: case 3: return generate_sfu(g);
 	case 4: case 5: return generate_reduce(g);
 	case 6: return generate_topk(g);
 	case 7: case 8: return generate_pt(g);
 	case 9: return generate_indirect(g);
+	case 10: case 11: return generate_integers(g);
 	default: return generate_restick(g);
 	}
 }

@@ -103,6 +103,12 @@ static float smaller(float a, float b)
 	return -larger(-a, -b);
 }
 
+/* A remainder of a division by @b, of either sign, to the one with the sign of @b. */
+static float with_sign_of(float remainder, float b)
+{
+	return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
+}
+
 static float norm_scale(float mean, float squares, float eps)
 {
 	float variance = fmaf(-mean, mean, squares);
@@ -147,6 +153,8 @@ float reference_apply(uint32_t func, const uint32_t *imm, uint32_t coord, const 
 	case SPYRE_FUNC_CLIP: a = a < low ? low : a; return a > high ? high : a;
 	case SPYRE_FUNC_LAYERNORMSCALE: return norm_scale(a, b, low);
 	case SPYRE_FUNC_LAYERNORMNORM: return (a - b) * x[2] * x[3] + x[4];
+	case SPYRE_FUNC_FMOD: return fmodf(a, b);
+	case SPYRE_FUNC_REMAINDER: return with_sign_of(fmodf(a, b), b);
 	case SPYRE_FUNC_MULADD: return fmaf(a, b, x[2]);
 	case SPYRE_FUNC_FNMS: return fmaf(-a, b, x[2]);
 	/* Any position and any index is exact in double. */
@@ -203,6 +211,110 @@ void reference_finish(uint32_t func, float factor, float *acc, const float *squa
 		for (lane = 0; lane < 128; lane++)
 			acc[lane] *= factor;
 	}
+}
+
+static uint32_t integer_width(uint32_t format)
+{
+	switch (format) {
+	case SPYRE_FMT_SENINT4: return 4;
+	case SPYRE_FMT_SENINT8: return 8;
+	case SPYRE_FMT_SENINT16: return 16;
+	case SPYRE_FMT_IEEE_INT32: return 32;
+	default: return 0;
+	}
+}
+
+int32_t reference_load_integer(uint32_t format, const uint8_t *p, uint32_t lane)
+{
+	int32_t x;
+
+	if (format != SPYRE_FMT_IEEE_INT32)
+		return (int32_t)spyre_fp32_to_int(SPYRE_FMT_IEEE_INT32,
+						  to_bits(reference_load(format, p, lane)));
+	memcpy(&x, p + lane * 4, 4);
+	return x;
+}
+
+void reference_store_integer(uint32_t format, uint8_t *p, uint32_t lane, int32_t x)
+{
+	uint32_t width = integer_width(format), w = (uint32_t)x;
+
+	if (!width) {
+		reference_store(format, p, lane, (float)x);
+		return;
+	}
+	p += lane * width / 8;
+	if (width == 4)
+		w = lane % 2 ? (*p & 15) | (w & 15) << 4 : (*p & 0xf0) | (w & 15);
+	memcpy(p, &w, (width + 7) / 8);
+}
+
+/* Of the division that rounds down or towards zero, by 64-bit integers. */
+static int64_t integer_quotient(int64_t a, int64_t b, bool down)
+{
+	if (!b)
+		return -1;
+	return a / b - (down && a % b && (a < 0) != (b < 0));
+}
+
+static int64_t integer_shifted(int64_t a, int64_t b, bool left)
+{
+	if (b < 0 || b > 31)
+		return left ? 0 : a < 0 ? -1 : 0;
+	return left ? a * (1ll << b) : a < 0 ? ~(~a >> b) : a >> b;
+}
+
+/* In 64 bits nothing overflows; the result is then taken modulo 2^32. */
+static int64_t integer_result(uint32_t func, int64_t a, int64_t b, int64_t c)
+{
+	switch (func) {
+	case SPYRE_FUNC_INT_IDENTITY: return a;
+	case SPYRE_FUNC_INT_NEG: return -a;
+	case SPYRE_FUNC_INT_ABS: return a < 0 ? -a : a;
+	case SPYRE_FUNC_INT_NOT: return -1 - a;
+	case SPYRE_FUNC_INT_CLIP: a = a < b ? b : a; return a > c ? c : a;
+	case SPYRE_FUNC_INT_ADD: return a + b;
+	case SPYRE_FUNC_INT_SUB: return a - b;
+	case SPYRE_FUNC_INT_MUL: return a * b;
+	case SPYRE_FUNC_INT_MAX: return a > b ? a : b;
+	case SPYRE_FUNC_INT_MIN: return a < b ? a : b;
+	case SPYRE_FUNC_INT_EQ: return a == b;
+	case SPYRE_FUNC_INT_NE: return a != b;
+	case SPYRE_FUNC_INT_GT: return a > b;
+	case SPYRE_FUNC_INT_LT: return a < b;
+	case SPYRE_FUNC_INT_GE: return a >= b;
+	case SPYRE_FUNC_INT_LE: return a <= b;
+	case SPYRE_FUNC_INT_AND: return a & b;
+	case SPYRE_FUNC_INT_OR: return a | b;
+	case SPYRE_FUNC_INT_XOR: return a ^ b;
+	case SPYRE_FUNC_INT_SHL: return integer_shifted(a, b, true);
+	case SPYRE_FUNC_INT_SHR: return integer_shifted(a, b, false);
+	case SPYRE_FUNC_INT_FLOORDIV: return integer_quotient(a, b, true);
+	case SPYRE_FUNC_INT_TRUNCDIV: return integer_quotient(a, b, false);
+	case SPYRE_FUNC_INT_REMAINDER: return b ? a - b * integer_quotient(a, b, true) : a;
+	case SPYRE_FUNC_INT_FMOD: return b ? a % b : a;
+	default: return a ? b : c;
+	}
+}
+
+int32_t reference_apply_integer(uint32_t func, const int32_t *x)
+{
+	return (int32_t)(uint32_t)integer_result(func, x[0], x[1], x[2]);
+}
+
+int32_t reference_first_integer(uint32_t func)
+{
+	return func == SPYRE_FUNC_INT_AMAX ? INT32_MIN :
+	       func == SPYRE_FUNC_INT_AMIN ? INT32_MAX : 0;
+}
+
+int32_t reference_combine_integer(uint32_t func, int32_t acc, int32_t x)
+{
+	if (func == SPYRE_FUNC_INT_AMAX)
+		return acc > x ? acc : x;
+	if (func == SPYRE_FUNC_INT_AMIN)
+		return acc < x ? acc : x;
+	return (int32_t)((uint32_t)acc + (uint32_t)x);
 }
 
 static bool is_float(uint32_t f)

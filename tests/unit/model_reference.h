@@ -33,4 +33,11 @@ float reference_combine(uint32_t func, float acc, float x, float y, bool square)
 void reference_across(uint32_t func, float *acc);
 void reference_finish(uint32_t func, float factor, float *acc, const float *squares);
 
+/* The same of integer functions: elements are 32-bit integers, and their order is irrelevant. */
+int32_t reference_load_integer(uint32_t format, const uint8_t *p, uint32_t lane);
+void reference_store_integer(uint32_t format, uint8_t *p, uint32_t lane, int32_t x);
+int32_t reference_apply_integer(uint32_t func, const int32_t *x);
+int32_t reference_first_integer(uint32_t func);
+int32_t reference_combine_integer(uint32_t func, int32_t acc, int32_t x);
+
 #endif /* MODEL_REFERENCE_H */

@@ -25,10 +25,11 @@ static const uint32_t functions[] = {
 	SPYRE_FUNC_SQRT, SPYRE_FUNC_RSQRT, SPYRE_FUNC_FLOOR, SPYRE_FUNC_CLIP,
 	SPYRE_FUNC_LAYERNORMSCALE, SPYRE_FUNC_LAYERNORMNORM, SPYRE_FUNC_LEAKYRELU,
 	SPYRE_FUNC_ROUND, SPYRE_FUNC_TRUNC, SPYRE_FUNC_MASKBYINDEX, SPYRE_FUNC_MULADD,
-	SPYRE_FUNC_FNMS,
+	SPYRE_FUNC_FNMS, SPYRE_FUNC_FMOD, SPYRE_FUNC_REMAINDER,
 	/* No IEEE operations: compared with the scalar unit on fp32. */
 	SPYRE_FUNC_EXP, SPYRE_FUNC_LOG, SPYRE_FUNC_TANH, SPYRE_FUNC_SIGMOID, SPYRE_FUNC_SILU,
-	SPYRE_FUNC_GELU, SPYRE_FUNC_SOFTPLUS, SPYRE_FUNC_MISH,
+	SPYRE_FUNC_GELU, SPYRE_FUNC_SOFTPLUS, SPYRE_FUNC_MISH, SPYRE_FUNC_SIN, SPYRE_FUNC_COS,
+	SPYRE_FUNC_ERF, SPYRE_FUNC_POW,
 };
 
 #define FUNCTIONS ((int)(sizeof(functions) / sizeof(functions[0])))
@@ -62,7 +63,8 @@ static bool is_long(uint32_t func)
 {
 	return func == SPYRE_FUNC_EXP || func == SPYRE_FUNC_LOG || func == SPYRE_FUNC_TANH ||
 	       func == SPYRE_FUNC_SIGMOID || func == SPYRE_FUNC_SILU || func == SPYRE_FUNC_GELU ||
-	       func == SPYRE_FUNC_SOFTPLUS || func == SPYRE_FUNC_MISH;
+	       func == SPYRE_FUNC_SOFTPLUS || func == SPYRE_FUNC_MISH ||
+	       (func >= SPYRE_FUNC_SIN && func <= SPYRE_FUNC_ERF) || func == SPYRE_FUNC_POW;
 }
 
 static float apply(const struct spyre_sfu_run *run, uint32_t coord, const float *x)
@@ -72,6 +74,7 @@ static float apply(const struct spyre_sfu_run *run, uint32_t coord, const float 
 		.func = run->func, .lanes = 1, .points = 1, .imm = { run->imm[0], run->imm[1] },
 		.v[0] = { .p = (uint8_t *)&r, .format = SPYRE_FMT_IEEE_FP32 },
 		.v[1] = { .p = (uint8_t *)x, .format = SPYRE_FMT_IEEE_FP32 },
+		.v[2] = { .p = (uint8_t *)(x + 1), .format = SPYRE_FMT_IEEE_FP32 },
 	};
 
 	if (!is_long(run->func))

@@ -220,15 +220,15 @@ END_TEST
 START_TEST(test_instructions)
 {
 	BAD(in[0]->opcode, 0, BAD_OPCODE);
-	BAD(in[0]->opcode, SPYRE_OP_SCATTER + 1, BAD_OPCODE);
+	BAD(in[0]->opcode, SPYRE_OP_INT + 1, BAD_OPCODE);
 	BAD(in[0]->func, SPYRE_FUNC_ADD, BAD_FUNC);
 	BAD(in[1]->func, SPYRE_FUNC_SUM, BAD_FUNC);
 	BAD(in[1]->func, 999, BAD_FUNC);
 	BAD(in[2]->func, SPYRE_FUNC_ADD, BAD_FUNC);
 	BAD(in[1]->func, SPYRE_FUNC_RELU, BAD_SHAPE);
 	BAD(in[1]->func, SPYRE_FUNC_LAYERNORMNORM, BAD_SHAPE);
-	BAD(in[1]->func, 30, BAD_FUNC);
-	BAD(in[1]->func, 37, BAD_FUNC);
+	BAD(in[1]->func, 42, BAD_FUNC);
+	BAD(in[1]->func, 47, BAD_FUNC);
 	BAD(in[1]->func, 57, BAD_FUNC);
 	BAD(in[2]->func, 73, BAD_FUNC);
 	BAD(in[2]->func, SPYRE_FUNC_SUM, BAD_SHAPE);
