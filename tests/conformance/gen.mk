@@ -6,6 +6,7 @@ EXTRA_DIST += tests/conformance/gen/divide.py
 EXTRA_DIST += tests/conformance/gen/formats.py
 EXTRA_DIST += tests/conformance/gen/frame.py
 EXTRA_DIST += tests/conformance/gen/indirect.py
+EXTRA_DIST += tests/conformance/gen/integer.py
 EXTRA_DIST += tests/conformance/gen/kept.py
 EXTRA_DIST += tests/conformance/gen/padded.py
 EXTRA_DIST += tests/conformance/gen/pointwise.py

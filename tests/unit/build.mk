@@ -10,6 +10,7 @@ tests_unit_sdsc_chain_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_chain_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 # Two programs with half of the operations each, because they take longest by far.
 sdsc_operations = tests/unit/sdsc_graph_layers.c tests/unit/sdsc_graph_math.c \
+	tests/unit/sdsc_graph_integers.c \
 	tests/unit/sdsc_operation.c tests/unit/sdsc_operation.h tests/unit/sdsc_placing.c \
 	tests/unit/runtime_check.h
 tests_unit_sdsc_graph_SOURCES = tests/unit/sdsc_graph.c $(sdsc_operations)
@@ -28,6 +29,11 @@ tests_unit_sdsc_mark_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_sdsc_layers_SOURCES = tests/unit/sdsc_layers.c $(sdsc_operations)
 tests_unit_sdsc_layers_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_sdsc_layers_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM)
+check_PROGRAMS += tests/unit/sdsc_integers
+TESTS += tests/unit/sdsc_integers
+tests_unit_sdsc_integers_SOURCES = tests/unit/sdsc_integers.c $(sdsc_operations)
+tests_unit_sdsc_integers_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_sdsc_integers_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM)
 check_PROGRAMS += tests/unit/sdsc_odd
 TESTS += tests/unit/sdsc_odd
 tests_unit_sdsc_odd_SOURCES = tests/unit/sdsc_odd.c $(sdsc_operations)

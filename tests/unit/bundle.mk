@@ -32,6 +32,12 @@ tests_unit_bundle_symbols_SOURCES = tests/unit/bundle_symbols.c $(bundle_test_co
 tests_unit_bundle_symbols_CFLAGS = $(bundle_test_cflags)
 tests_unit_bundle_symbols_LDADD = $(bundle_test_libs)
 
+check_PROGRAMS += tests/unit/sdsc_graph_index
+TESTS += tests/unit/sdsc_graph_index
+tests_unit_sdsc_graph_index_SOURCES = tests/unit/sdsc_graph_index.c $(bundle_test_common)
+tests_unit_sdsc_graph_index_CFLAGS = $(bundle_test_cflags)
+tests_unit_sdsc_graph_index_LDADD = $(bundle_test_libs)
+
 check_PROGRAMS += tests/unit/embedded_warm
 TESTS += tests/unit/embedded_warm
 tests_unit_embedded_warm_SOURCES = tests/unit/embedded_warm.c $(bundle_test_common)

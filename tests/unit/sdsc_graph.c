@@ -13,12 +13,12 @@ static double apply(const char *name, double a, double b, double c)
 	static const char *const unary[] = { "relu", "neg", "abs", "exp", "log", "sqrt", "rsqrt",
 		"reciprocal", "tanh", "sigmoid", "silu", "gelu", "mish", "floor", "identity",
 		"relu6", "fastexp", "fastsigmoid", "dl16tofp32", "fp32todl16", "fill",
-		"cast" };
+		"cast", "sin", "cos", "erf" };
 	double sigmoid = 1 / (1 + exp(-a));
 	double v[] = { fmax(a, 0), -a, fabs(a), exp(a), log(a), sqrt(a), 1 / sqrt(a), 1 / a,
 		tanh(a), sigmoid, a * sigmoid, a * 0.5 * (1 + erf(a / sqrt(2))),
 		a * tanh(log1p(exp(a))), floor(a), a, fmin(fmax(a, 0), 6), exp(a), sigmoid, a, a,
-		a, a };
+		a, a, sin(a), cos(a), erf(a) };
 	static const char *const binary[] = { "add", "sub", "revsub", "mul", "div", "maximum",
 		"minimum", "eq", "ne", "gt", "lt", "ge", "le", "swiglu" };
 	double w[] = { a + b, a - b, b - a, a * b, a / b, fmax(a, b), fmin(a, b), a == b, a != b,
@@ -279,7 +279,8 @@ static void attention(const struct operation *op)
 static const struct operation operations[] = {
 	UNARY("relu", E16), UNARY("relu6", E16), UNARY("neg", E16), UNARY("abs", E16),
 	UNARY("exp", E16), UNARY("fastexp", E16), UNARY("log", E16), UNARY("sqrt", E16),
-	UNARY("rsqrt", E16), UNARY("reciprocal", E16), UNARY("tanh", E16), UNARY("sigmoid", E16),
+	UNARY("rsqrt", E16), UNARY("reciprocal", E16), UNARY("sin", E16),
+	UNARY("cos", E16), UNARY("erf", E16), UNARY("tanh", E16), UNARY("sigmoid", E16),
 	UNARY("fastsigmoid", E16), UNARY("silu", E16), UNARY("gelu", E16), UNARY("mish", E16),
 	UNARY("floor", E16), UNARY("identity", E16),
 	BINARY("add", E16), BINARY("sub", E16), BINARY("revsub", E16), BINARY("mul", E16),
@@ -383,11 +384,12 @@ START_TEST(one_operation)
 }
 END_TEST
 
-/* Every operation that the builder lists is run above or by sdsc_layers. */
+/* Every operation that the builder lists is run above, in sdsc_layers or in sdsc_integers. */
 START_TEST(all_listed)
 {
 	static const char *const inner[] = { "exx2", "layernormscale", "layernormnorm",
-		"batchnormfwd", "exx2_zeromean" };
+		"batchnormfwd", "exx2_zeromean", "index_select", "embedding", "gather",
+		"index_put", "scatter" };
 
 	for (const char *const *name = spyre_sdsc_operations(); *name; name++) {
 		bool found = false;
@@ -398,7 +400,9 @@ START_TEST(all_listed)
 			found = found || !strcmp(math_operations[i].name, *name);
 		for (int i = 0; i < num_layer_operations; i++)
 			found = found || !strcmp(layer_operations[i].name, *name);
-		/* Parts of norms, which are tested. */
+		for (int i = 0; i < num_integer_operations; i++)
+			found = found || !strcmp(integer_operations[i].name, *name);
+		/* Parts of norms, which are tested, and operations at indices. */
 		for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++)
 			found = found || !strcmp(inner[i], *name);
 		ck_assert_msg(found, "%s is not run", *name);

@@ -92,8 +92,8 @@ void check_surroundings(const struct value *v, bool whole, const char *name);
 extern spyre_context *context;
 
 /* The tested operations, in several files. */
-extern const struct operation math_operations[], layer_operations[];
-extern const int num_math_operations, num_layer_operations;
+extern const struct operation math_operations[], layer_operations[], integer_operations[];
+extern const int num_math_operations, num_layer_operations, num_integer_operations;
 
 /* References shared by several tables: windows, ranks, a transposed matrix. */
 void window(const struct operation *op);

@@ -7,6 +7,7 @@
 #include "libspyre/sdsc/graph/fill.h"
 #include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/integer.h"
 #include "libspyre/sdsc/graph/layout.h"
 #include "libspyre/sdsc/graph/recipes.h"
 
@@ -15,6 +16,8 @@ spyre_status build_zero(spyre_sdsc_graph *g, spyre_format format, uint32_t *tens
 	spyre_sdsc_operand scalar = { 0 };
 	struct build_use use[2];
 
+	if (format == SPYRE_FORMAT_IEEE_INT32)
+		return build_integer_fill(g, 0, tensor);
 	build_layout(&scalar, format, -1, 0);
 	TRY(build_new_tensor(g, &scalar, tensor));
 	use[0] = use[1] = build_use_of(g, *tensor);
@@ -27,6 +30,8 @@ spyre_status build_constant(spyre_sdsc_graph *g, spyre_format format, double val
 	spyre_sdsc_attribute range[2] = { { "min", value }, { "max", value } };
 	uint32_t zero;
 
+	if (format == SPYRE_FORMAT_IEEE_INT32)
+		return build_integer_fill(g, value, tensor);
 	TRY(build_zero(g, format, &zero));
 	*tensor = SPYRE_SDSC_NEW;
 	/* clip leaves the sign of a zero that equals its bound, so -0 is a negated zero. */
@@ -35,7 +40,7 @@ spyre_status build_constant(spyre_sdsc_graph *g, spyre_format format, double val
 	return build_add(g, "clip", range, 2, &zero, 1, tensor);
 }
 
-/* Fills integers and fp8 by a conversion from fp32, as clip has neither. */
+/* Fills other integers than IEEE_INT32, and fp8, by a conversion from fp32: clip has neither. */
 static spyre_status filling(spyre_sdsc_graph *g, spyre_format format, double value,
 			    uint32_t *tensor)
 {
@@ -43,7 +48,8 @@ static spyre_status filling(spyre_sdsc_graph *g, spyre_format format, double val
 	uint32_t wide;
 
 	if (format == SPYRE_FORMAT_SEN169_FP16 || format == SPYRE_FORMAT_IEEE_FP16 ||
-	    format == SPYRE_FORMAT_BFLOAT16 || format == SPYRE_FORMAT_IEEE_FP32)
+	    format == SPYRE_FORMAT_BFLOAT16 || format == SPYRE_FORMAT_IEEE_FP32 ||
+	    format == SPYRE_FORMAT_IEEE_INT32)
 		return build_constant(g, format, value, tensor);
 	if (isinf(value))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,

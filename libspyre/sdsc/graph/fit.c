@@ -8,6 +8,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
+#include "libspyre/sdsc/graph/cast.h"
 #include "libspyre/sdsc/graph/fill.h"
 #include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
@@ -265,8 +266,10 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 	both = 1u << old | 1u << stick;
 	rows = build_whole_sticks(from.view.size[stick], lanes);
 	columns = build_whole_sticks(from.view.size[old], lanes);
+	/* Products, which need zeros in the padding, have operands of floats. */
 	if (!build_may_read(g, &from, (uint32_t)stick, rows))
-		TRY(build_pad_copy(g, &from, both, true));
+		TRY(build_pad_copy(g, &from, both,
+				   build_is_float(from.view.layout.device_format)));
 	padded = out;
 	if (out.tensor == SPYRE_SDSC_NEW ||
 	    !build_may_write(g, &out, (uint32_t)old, columns)) {

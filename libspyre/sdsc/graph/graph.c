@@ -12,6 +12,7 @@
 #include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
 #include "libspyre/sdsc/graph/infer.h"
+#include "libspyre/sdsc/graph/integer.h"
 #include "libspyre/sdsc/graph/layout.h"
 #include "libspyre/sdsc/graph/mark.h"
 #include "libspyre/sdsc/graph/ops.h"
@@ -202,10 +203,11 @@ spyre_status build_add(spyre_sdsc_graph *graph, const char *name, const spyre_sd
 		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
 				   "\"%s\" is not an operation of the builder; spyre_sdsc_operations() lists them",
 				   name);
-	TRY(build_check_attrs(&call));
 	/* A surplus of inputs is not read; check_count() reports it. */
 	for (uint32_t i = 0; i < num_inputs && num_inputs <= call.op->most_inputs; i++)
 		call.in[i] = in[i];
+	call.op = build_integer_choice(&call);
+	TRY(build_check_attrs(&call));
 	TRY(scalar_input(&call));
 	TRY(check_count(&call));
 	TRY(check_call(&call));

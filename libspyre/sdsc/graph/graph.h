@@ -23,6 +23,7 @@ enum build_kind {
 	BUILD_RESTICK,
 	BUILD_WINDOW,		/* convolutions and pooling */
 	BUILD_TOPK,
+	BUILD_INDEX,		/* rows or elements at indices */
 	BUILD_RECIPE,		/* composed of other operations */
 };
 
@@ -31,6 +32,7 @@ enum {
 	BUILD_IN_PLACE = 2,	/* may overwrite an input at its last use */
 	BUILD_CONVERTS = 4,	/* input and output differ in format */
 	BUILD_SPLAT = 8,	/* reads single lanes even where all operands are sparse */
+	BUILD_INTEGER = 16,	/* computes on IEEE_INT32 only */
 };
 
 struct build_call;

@@ -135,58 +135,37 @@ spyre_status build_square(const struct build_call *call)
 	return SPYRE_SUCCESS;
 }
 
-#define MAX_POWER 64
-
-/* x^n by repeated squaring, in fp32: in 16 bits rounding errors would accumulate. */
-static spyre_status whole_power(spyre_sdsc_graph *g, uint32_t x, uint32_t n, uint32_t *out)
+/* Returns true if @value is a number of @format. */
+static bool has_number(spyre_format format, double value)
 {
-	uint32_t result = NEW, square = x;
+	uint64_t element;
+	double back;
 
-	for (; n; n >>= 1) {
-		uint32_t next = NEW;
-
-		if (n & 1 && result == NEW) {
-			result = square;
-		} else if (n & 1) {
-			DO(g, "mul", &next, result, square);
-			result = next;
-		}
-		next = NEW;
-		if (n > 1)
-			DO(g, "mul", &next, square, square);
-		square = next;
-	}
-	*out = result;
-	return SPYRE_SUCCESS;
+	return !spyre_format_encode(format, &value, 1, &element) &&
+	       !spyre_format_decode(format, &element, 1, &back) && back == value;
 }
 
-/* Computes x^e in fp32. */
-static spyre_status power(spyre_sdsc_graph *g, uint32_t x, double e, uint32_t *out)
+/* x^e by a single step; in fp32 if the format of x lacks e, whose error x would magnify. */
+static spyre_status power(const struct build_call *call, double e)
 {
-	uint32_t log = NEW, scaled = NEW, result = NEW, endless = NEW, positive = NEW;
-	spyre_sdsc_attribute infinity = { "input", INFINITY };
+	spyre_format format = format_of(call, call->in[0]);
+	spyre_sdsc_attribute narrow = { "format", format };
+	spyre_sdsc_graph *g = call->graph;
+	uint32_t x, exponent, result = NEW;
+	struct build_call own = *call;
 
-	*out = NEW;
-	if (e != floor(e) || fabs(e) > MAX_POWER) {
-		/* As in C, -Inf to a power is Inf to that power. */
-		TRY(with(g, "eq", x, -INFINITY, &endless));
-		TRY(build_add(g, "where", &infinity, 1, (uint32_t[]){ endless, x }, 2,
-				    &positive));
-		DO(g, "log", &log, positive);
-		TRY(with(g, "mul", log, e, &scaled));
-		DO(g, "exp", out, scaled);
-		return SPYRE_SUCCESS;
+	own.num_inputs = 2;
+	if (format == SPYRE_FORMAT_IEEE_FP32 || has_number(format, e)) {
+		TRY(build_constant(g, format, e, &own.in[1]));
+		return plain(&own);
 	}
-	TRY(whole_power(g, x, (uint32_t)fabs(e), &result));
-	if (e > 0) {
-		*out = result;
-		return SPYRE_SUCCESS;
-	}
-	DO(g, "reciprocal", out, result);
-	return SPYRE_SUCCESS;
+	TRY(widened(call, call->in[0], &x));
+	TRY(build_constant(g, SPYRE_FORMAT_IEEE_FP32, e, &exponent));
+	DO(g, "pow", &result, x, exponent);
+	return build_add(g, "cast", &narrow, 1, &result, 1, call->out);
 }
 
-/* Exponents with a dedicated operation use it; other powers are computed in fp32. */
+/* The exponent is a tensor or a number, some of which have an operation of their own. */
 spyre_status build_pow(const struct build_call *call)
 {
 	static const struct {
@@ -194,13 +173,15 @@ spyre_status build_pow(const struct build_call *call)
 		const char *op;
 	} single[] = { { 1, "identity" }, { 2, "square" }, { 0.5, "sqrt" }, { -0.5, "rsqrt" },
 		       { -1, "reciprocal" } };
-	spyre_format format = format_of(call, call->in[0]);
-	spyre_sdsc_attribute wide = { "format", SPYRE_FORMAT_IEEE_FP32 };
-	spyre_sdsc_attribute narrow = { "format", format };
 	double e = build_attr(call, "exponent");
-	uint32_t x = call->in[0], result;
 	spyre_sdsc_graph *g = call->graph;
+	uint32_t x = call->in[0];
 
+	if (call->num_inputs == 2 && build_has_attr(call, "exponent"))
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "pow takes its exponent as an input or as the attribute \"exponent\", not both");
+	if (call->num_inputs == 2)
+		return plain(call);
 	if (!isfinite(e))
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "pow needs the attribute \"exponent\", a finite number");
@@ -213,18 +194,7 @@ spyre_status build_pow(const struct build_call *call)
 		DO(g, "eq", &equal, x, x);
 		return with(g, "ge", equal, 0, call->out);
 	}
-	if (e == floor(e) && fabs(e) > MAX_POWER)
-		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "pow: whole exponents are at most %d, not %g (docs/unsupported.md)",
-				   MAX_POWER, e);
-	if (format != SPYRE_FORMAT_IEEE_FP32) {
-		x = NEW;
-		TRY(build_add(g, "cast", &wide, 1, call->in, 1, &x));
-	}
-	TRY(power(g, x, e, &result));
-	if (format == SPYRE_FORMAT_IEEE_FP32)
-		return build_add(g, "identity", NULL, 0, &result, 1, call->out);
-	return build_add(g, "cast", &narrow, 1, &result, 1, call->out);
+	return power(call, e);
 }
 
 spyre_status build_logical_not(const struct build_call *call)

@@ -6,6 +6,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/integer.h"
 #include "libspyre/sdsc/graph/ops.h"
 #include "libspyre/sdsc/graph/recipes.h"
 
@@ -28,6 +29,8 @@ static const struct build_op operations[] = {
 	BINARY("div", "realdiv", 0),
 	BINARY("maximum", "maximum", 0),
 	BINARY("minimum", "minimum", 0),
+	BINARY("fmod", "fmod", 0),
+	BINARY("remainder", "remainder", 0),
 	BINARY("eq", "equal", 0),
 	BINARY("ne", "notequal", 0),
 	BINARY("gt", "greaterthan", 0),
@@ -51,6 +54,9 @@ static const struct build_op operations[] = {
 	UNARY("gelu", "gelufwd", 0),
 	UNARY("mish", "mish", 0),
 	UNARY("floor", "floor", 0),
+	UNARY("sin", "sin", 0),
+	UNARY("cos", "cos", 0),
+	UNARY("erf", "erf", 0),
 	UNARY("identity", "identity", BUILD_LX),
 	{ "clip", "clip", BUILD_POINTWISE, 1, 1, 0, NULL,
 	  { { "min", "clipMin", -INFINITY }, { "max", "clipMax", INFINITY } } },
@@ -96,7 +102,7 @@ static const struct build_op operations[] = {
 	RECIPE("ceil", 1, 1, build_ceil, { 0 }),
 	RECIPE("sign", 1, 1, build_sign, { 0 }),
 	RECIPE("square", 1, 1, build_square, { 0 }),
-	RECIPE("pow", 1, 1, build_pow, { "exponent", NULL, NAN }),
+	{ "pow", "pow", BUILD_POINTWISE, 1, 2, 0, build_pow, { { "exponent", NULL, NAN } } },
 	RECIPE("logical_not", 1, 1, build_logical_not, { 0 }),
 	RECIPE("logical_and", 2, 2, build_logical, { 0 }),
 	RECIPE("logical_or", 2, 2, build_logical, { 0 }),
@@ -152,6 +158,16 @@ static const struct build_op operations[] = {
 	RECIPE("swiglu", 2, 2, build_swiglu, { 0 }),
 	RECIPE("linear", 2, 3, build_linear, { 0 }),
 	RECIPE("addmm", 3, 3, build_addmm, { 0 }),
+	{ "index_select", "identity", BUILD_INDEX, 2, 2, BUILD_CONVERTS, build_index,
+	  { { "dim", NULL, 0 }, { "wrap", NULL, 0 } } },
+	{ "embedding", "identity", BUILD_INDEX, 2, 2, BUILD_CONVERTS, build_index,
+	  { { "dim", NULL, 0 }, { "wrap", NULL, 0 } } },
+	{ "gather", "identity", BUILD_INDEX, 2, 2, BUILD_CONVERTS, build_index,
+	  { { "dim", NULL, -1 }, { "wrap", NULL, 0 } } },
+	{ "index_put", "identity", BUILD_INDEX, 3, 3, BUILD_CONVERTS, build_index,
+	  { { "dim", NULL, 0 }, { "wrap", NULL, 0 } } },
+	{ "scatter", "identity", BUILD_INDEX, 3, 3, BUILD_CONVERTS, build_index,
+	  { { "dim", NULL, -1 }, { "wrap", NULL, 0 } } },
 	RECIPE("attention", 3, 4, build_attention, { "scale", NULL, NAN }, { "heads", NULL, 1 }),
 };
 
@@ -174,10 +190,14 @@ const char *const *spyre_sdsc_operations(void)
 		"avg_pool2d", "avgpoolnmap", "mm", "bmm", "fp8todl16", "int32tofp32",
 		"fp32toint32", "qfp8ch", "csqint8ch", "quant_scale_int8", "quant_scale_fp8",
 		"mask_by_index", "scaled_mm", "bitwise_or", "bitwise_xor", "bitwise_not", "trunc",
-		"round", NULL,
+		"round", "sin", "cos", "erf", "fmod", "remainder",
+		"index_select", "embedding", "gather", "index_put", "scatter",
+		/* Those that only integers have (integer.c). */
+		"left_shift", "right_shift", "floor_divide", "trunc_divide", NULL,
 	};
 
-	_Static_assert(sizeof(names) / sizeof(names[0]) == NUM_OPERATIONS + 1,
+	_Static_assert(sizeof(names) / sizeof(names[0]) ==
+		       NUM_OPERATIONS + BUILD_NUM_INTEGER_NAMES + 1,
 		       "every operation has its name here");
 	return names;
 }
@@ -187,7 +207,7 @@ const struct build_op *build_op_find(const char *name)
 	for (size_t i = 0; i < NUM_OPERATIONS; i++)
 		if (!strcmp(operations[i].name, name))
 			return &operations[i];
-	return NULL;
+	return build_integer_find(name);
 }
 
 spyre_status spyre_sdsc_operation_inputs(const char *name, uint32_t *least, uint32_t *most)

@@ -14,6 +14,8 @@
 #include "libspyre/sdsc/graph/attr.h"
 #include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/index.h"
+#include "libspyre/sdsc/graph/integer.h"
 #include "libspyre/sdsc/graph/layout.h"
 #include "libspyre/sdsc/graph/shapes.h"
 #include "libspyre/sdsc/graph/topk.h"
@@ -89,8 +91,15 @@ static spyre_status check_formats(const struct shaper *b)
 		/* The compiler checks the formats of conversions, copies and index searches. */
 		if ((b->call->op->flags & BUILD_CONVERTS) && b->call->op->kind != BUILD_MATMUL)
 			continue;
-		if (!strcmp(b->call->op->func, "identity"))
+		if (!strcmp(b->call->op->func, "identity") || b->call->op->kind == BUILD_RESTICK)
 			continue;
+		if (b->call->op->flags & BUILD_INTEGER) {
+			if (format != SPYRE_FORMAT_IEEE_INT32)
+				return spyre_error(SPYRE_ERROR_FORMAT,
+						   "%s does not compute on %s, only on IEEE_INT32",
+						   b->op, spyre_format_name(format));
+			continue;
+		}
 		if (format != SPYRE_FORMAT_SEN169_FP16 && format != SPYRE_FORMAT_BFLOAT16 &&
 		    format != SPYRE_FORMAT_IEEE_FP16 && format != SPYRE_FORMAT_IEEE_FP32)
 			return spyre_error(SPYRE_ERROR_FORMAT, "%s does not compute on %s", b->op,
@@ -146,6 +155,20 @@ void build_add_constant(struct ir_sdsc *s, const char *name, float value)
 	c->bits = dl16 ? spyre_fp32_to_dl16(bits) : bits;
 }
 
+/* A bound beyond 32 bits that is no bound for any integer becomes the last one. */
+static spyre_status add_integer(struct shaper *b, const char *constant, double value)
+{
+	int32_t number;
+
+	if (!strcmp(constant, "clipMin") && value < INT32_MIN)
+		value = INT32_MIN;
+	if (!strcmp(constant, "clipMax") && value > INT32_MAX)
+		value = INT32_MAX;
+	TRY(build_integer_number(b->op, value, &number));
+	build_integer_constant(b->s, constant, number);
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status add_attributes(struct shaper *b)
 {
 	const struct build_op *op = b->call->op;
@@ -153,6 +176,11 @@ static spyre_status add_attributes(struct shaper *b)
 	for (uint32_t i = 0; i < BUILD_MAX_ATTRS && op->attr[i].constant; i++) {
 		float value = (float)build_attr(b->call, op->attr[i].name);
 
+		if (op->flags & BUILD_INTEGER) {
+			TRY(add_integer(b, op->attr[i].constant,
+					build_attr(b->call, op->attr[i].name)));
+			continue;
+		}
 		if (isnan(value))
 			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 					   "%s needs the attribute \"%s\"", op->name,
@@ -275,6 +303,11 @@ static void add_mask(struct ir_sdsc *s, uint32_t stick, int64_t size)
 	if (size == s->size[stick])
 		return;
 	s->mask[s->num_masks++] = (struct ir_mask){ stick, size, s->size[stick] - size };
+	if (!strncmp(s->op, "int", 3)) {
+		build_integer_constant(s, "samv-maskvalue", !strcmp(s->op, "intmax") ? INT32_MIN :
+				       !strcmp(s->op, "intmin") ? INT32_MAX : 0);
+		return;
+	}
 	build_add_constant(s, "samv-maskvalue", identity);
 }
 
@@ -467,6 +500,8 @@ spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
 		return build_window_shapes(call, uses, step);
 	case BUILD_TOPK:
 		return build_topk_shapes(call, uses, step);
+	case BUILD_INDEX:
+		return build_index_shapes(call, uses, step);
 	default:
 		return pointwise_shapes(&b);
 	}

@@ -78,7 +78,7 @@ static int64_t whole(const struct ir_sdsc *s, const struct ir_tensor *t, uint32_
 
 bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t)
 {
-	uint64_t step = SPYRE_STICK_BYTES;
+	uint64_t step = SPYRE_STICK_BYTES, row = 0;
 
 	if (!t->num_parts) {
 		t->num_parts = 1;
@@ -98,10 +98,12 @@ bool ir_place(const struct ir_sdsc *s, struct ir_tensor *t)
 		/* The parser ensures that a negative gap is not longer than the dim. */
 		n = (uint64_t)((int64_t)n + t->gap[d] / (int64_t)unit);
 		t->extent[d] = n;
+		if (!row && t->rows && (t->indexed >> d & 1) && (n > 1 || d == t->stick))
+			row = d == t->stick ? t->word : step;
 		if (__builtin_mul_overflow(step, n, &step) || step > INT64_MAX)
 			return false;
 	}
-	t->row = t->indexed ? step : 0;
+	t->row = t->indexed ? row ?: step : 0;
 	return true;
 }
 

@@ -129,6 +129,11 @@ struct ir_tensor {
 	uint32_t indexed;
 	uint32_t index;
 	uint64_t row;			/* bytes from one row to the next */
+	/*
+	 * The number of rows if the file states it. The gap along one indexed dim then is the rest
+	 * of its memory, so that other dims may lie outside of it. 0: as many as memory holds.
+	 */
+	uint64_t rows;
 	/* Per core: a symbol id if negative, else a byte address. */
 	int64_t start[SPYRE_MAX_CORES];
 	/* Derived: bytes per step of a dim, ir_unit() elements of it; 0 if scale < 1. */

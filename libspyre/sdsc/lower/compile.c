@@ -28,6 +28,7 @@ struct compiler {
 	bool wrote_first, read_first;	/* first use of baked segment 0 */
 	uint32_t scratch;
 	uint32_t num_args;	/* highest argument number used, + 1 */
+	bool stated[SPYRE_MAX_OPERANDS];	/* arguments whose rows a file states */
 	struct ir_sdsc fitted;	/* the current SDSC, cut to its memory */
 	struct written written;
 	struct symbol_cut cut;
@@ -93,7 +94,7 @@ static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *
 	for (uint32_t k = t->num_order; k-- > 0;) {
 		uint32_t d = t->order[k];
 
-		if (d != t->stick && t->scale[d] < 0)
+		if (d != t->stick && t->scale[d] < 0 && !(t->rows && (t->indexed >> d & 1)))
 			continue;
 		if (n < SPYRE_MAX_DEVICE_RANK - 1)
 			info->device_size[n++] = (int64_t)t->extent[d];
@@ -107,10 +108,10 @@ static void shape_of(const struct ir_tensor *t, spyre_arg_info *info, uint64_t *
 }
 
 /*
- * Records arguments; one with different shapes in several SDSCs gets the largest. A table has
- * as many rows as its memory holds, so it has no shape.
+ * Records arguments; one with different shapes in several SDSCs gets the largest. A table whose
+ * file does not state its rows has as many as its memory holds, so it has no shape.
  */
-static void note_args(struct compiler *c, const struct lower *l, uint64_t *elements)
+static spyre_status note_args(struct compiler *c, const struct lower *l, uint64_t *elements)
 {
 	const struct ir_sdsc *s = l->sdsc;
 
@@ -128,8 +129,14 @@ static void note_args(struct compiler *c, const struct lower *l, uint64_t *eleme
 		info = &c->out->args[kind->arg];
 		if (kind->arg >= c->num_args)
 			c->num_args = kind->arg + 1;
-		if (s->tensor[t].indexed) {
+		if (s->tensor[t].indexed && s->tensor[t].rows)
+			c->stated[kind->arg] = true;
+		else if (s->tensor[t].indexed)
 			c->out->table[kind->arg] = true;
+		if (c->stated[kind->arg] && c->out->table[kind->arg])
+			return lower_unsupported(l, "argument %u is a table whose rows only one of several SDSCs states; use indexedSizes_ in all of them",
+						 kind->arg);
+		if (s->tensor[t].indexed && !s->tensor[t].rows) {
 			if (!info->format)
 				info->format = shape.format;
 			continue;
@@ -141,6 +148,7 @@ static void note_args(struct compiler *c, const struct lower *l, uint64_t *eleme
 		info->device_rank = shape.device_rank;
 		memcpy(info->device_size, shape.device_size, sizeof(shape.device_size));
 	}
+	return SPYRE_SUCCESS;
 }
 
 static void note_name(struct compiler *c, const char *root)
@@ -221,7 +229,7 @@ static spyre_status lower_all(struct compiler *c)
 		TRY(lower_fit(&l, c->source, &c->fitted));
 		TRY(lower_parts(c, &l));
 		TRY(written_note(&c->written, &l));
-		note_args(c, &l, elements);
+		TRY(note_args(c, &l, elements));
 		note_name(c, l.sdsc->root);
 		c->out->num_sdscs++;
 	}

@@ -129,8 +129,9 @@ static spyre_status set_rows(struct encoder *e, struct spyre_instr *in,
 {
 	uint64_t end;
 
-	in->imm[0] = 1;
-	if (!e->table_end || rows_set(e->iters, e->depth, in, views, e->table_end, &end))
+	in->imm[0] = e->table_rows ?: 1;
+	if (e->table_rows || !e->table_end ||
+	    rows_set(e->iters, e->depth, in, views, e->table_end, &end))
 		return SPYRE_SUCCESS;
 	return spyre_error(SPYRE_ERROR_PARSE,
 			   "%s: a row of the table ends at byte %" PRIu64 ", the table at byte %" PRIu64 "; index a tensor of whole rows",

@@ -24,6 +24,7 @@ struct encoder {
 	uint32_t lx_kept;		/* leading bytes of LX that live beyond the program */
 	/* GATHER and SCATTER: end of the table in its operand, 0: its rows are set at launch. */
 	uint64_t table_end;
+	uint32_t table_rows;		/* their rows if the file states them, else 0 */
 	uint32_t depth;			/* of open loops */
 	uint32_t iters[SPYRE_MAX_LOOPS];
 };

@@ -81,6 +81,24 @@ spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits)
 	return lower_unsupported(l, "constantInfo_ lacks %s", name);
 }
 
+spyre_status lower_integer_constant(struct lower *l, const char *name, uint32_t *bits)
+{
+	const struct ir_sdsc *s = l->sdsc;
+
+	for (uint32_t i = 0; i < s->num_constants; i++) {
+		const struct ir_constant *c = &s->constant[i];
+
+		if (strcmp(c->name, name))
+			continue;
+		if (c->format != SPYRE_FMT_IEEE_INT32)
+			return lower_unsupported(l, "constant %s is %s, it has to be IEEE_INT32",
+						 name, spyre_format_name((spyre_format)c->format));
+		*bits = c->bits;
+		return SPYRE_SUCCESS;
+	}
+	return lower_unsupported(l, "constantInfo_ lacks %s", name);
+}
+
 bool lower_varies(const struct ir_tensor *t, uint32_t dim)
 {
 	return t->scale[dim] > 0;

@@ -61,6 +61,8 @@ spyre_status lower_argument(struct lower *l, int64_t start, uint32_t *arg);
 /* True if constantInfo_ has the constant; lower_constant() reads it as fp32 bits. */
 bool lower_has_constant(const struct lower *l, const char *name);
 spyre_status lower_constant(struct lower *l, const char *name, uint32_t *bits);
+/* Reads a constant of IEEE_INT32 as it is. */
+spyre_status lower_integer_constant(struct lower *l, const char *name, uint32_t *bits);
 
 /*
  * Adds the iteration dims to a nest whose views are those of @tensor[]; the

@@ -58,14 +58,30 @@ bool indirect_is_index(const struct ir_sdsc *s, uint32_t tensor)
 	return false;
 }
 
+/* Adds the rows that the file states; those of single elements as the sticks that hold them. */
+static void add_stated(const struct ir_tensor *t, struct overlap_box *box)
+{
+	uint64_t bytes = (t->rows - 1) * t->row;
+	bool elements = t->row < SPYRE_STICK_BYTES;
+
+	if (!bytes)
+		return;
+	box->dim[box->num_dims].stride = elements ? SPYRE_STICK_BYTES : t->row;
+	box->dim[box->num_dims++].last = elements ? bytes / SPYRE_STICK_BYTES : t->rows - 1;
+}
+
 spyre_status indirect_rows(struct lower *l, uint32_t table, uint32_t core,
 			   struct overlap_box *box)
 {
 	const struct encoder *e = l->encoder;
 	uint64_t row = l->sdsc->tensor[table].row, end, reach, more;
 
-	TRY(find_end(l, table, core, &end));
 	overlap_box(l, table, core, box);
+	if (l->sdsc->tensor[table].rows) {
+		add_stated(&l->sdsc->tensor[table], box);
+		return SPYRE_SUCCESS;
+	}
+	TRY(find_end(l, table, core, &end));
 	if (!end || end > SPYRE_MAX_EXTENT)
 		end = SPYRE_MAX_EXTENT;
 	reach = box->at.offset + lower_box_bytes(l->sdsc, &l->sdsc->tensor[table]);
@@ -93,7 +109,9 @@ static spyre_status move_rows(struct lower *l, enum spyre_opcode opcode, uint32_
 	stage.operand[table] = tensor_operand(l, tensor, core);
 	stage.operand[!table] = *dense;
 	stage.operand[2] = tensor_operand(l, t->index, core);
-	TRY(find_end(l, tensor, core, &l->encoder->table_end));
+	l->encoder->table_rows = (uint32_t)t->rows;
+	if (!t->rows)
+		TRY(find_end(l, tensor, core, &l->encoder->table_end));
 	return stage_emit(l, &stage, box);
 }
 

@@ -42,7 +42,7 @@ static spyre_status emit(struct lower *l, const struct cuts *cuts, uint32_t core
 	return nest_emit(l, &nest);
 }
 
-/* x > x is 0 for all x, so that a clip of it gives the value. */
+/* A clip to one value gives the value; x > x is 0 for all x, also for NaN. */
 static spyre_status fill(struct lower *l, const struct cuts *cuts, uint32_t core, uint32_t bits,
 			 const struct spyre_instr *op)
 {
@@ -51,6 +51,13 @@ static spyre_status fill(struct lower *l, const struct cuts *cuts, uint32_t core
 	const struct spyre_instr clip = { .opcode = SPYRE_OP_SFU, .func = SPYRE_FUNC_CLIP,
 					  .num_views = 2, .imm = { bits, bits } };
 
+	const struct spyre_instr integer = { .opcode = SPYRE_OP_INT, .func = SPYRE_FUNC_INT_CLIP,
+					     .num_views = 2, .imm = { bits, bits } };
+
+	if (op->opcode == SPYRE_OP_INT) {
+		TRY(emit(l, cuts, core, &integer));
+		return emit(l, cuts, core, op);
+	}
 	TRY(emit(l, cuts, core, &zero));
 	if (bits)
 		TRY(emit(l, cuts, core, &clip));
@@ -89,7 +96,10 @@ spyre_status lower_mask(struct lower *l, uint32_t core, const struct spyre_instr
 
 	if (!l->sdsc->num_masks || op->num_views != 2 || !lower_has_constant(l, "samv-maskvalue"))
 		return SPYRE_SUCCESS;
-	TRY(lower_constant(l, "samv-maskvalue", &bits));
+	if (op->opcode == SPYRE_OP_INT)
+		TRY(lower_integer_constant(l, "samv-maskvalue", &bits));
+	else
+		TRY(lower_constant(l, "samv-maskvalue", &bits));
 	cuts = calloc(1, sizeof(*cuts));
 	if (!cuts)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s: no memory to compile it",

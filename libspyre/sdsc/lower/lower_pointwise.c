@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Pointwise operations: SFU instructions. */
+/* Pointwise operations: SFU and INT instructions. */
 #include <string.h>
 
 #include "libspyre/base/error.h"
@@ -12,6 +12,14 @@ static bool arithmetic(enum spyre_fmt format)
 {
 	return format == SPYRE_FMT_SEN169_FP16 || format == SPYRE_FMT_IEEE_FP32 ||
 	       format == SPYRE_FMT_IEEE_FP16 || format == SPYRE_FMT_BFLOAT16;
+}
+
+static bool computes_on(uint32_t func, enum spyre_fmt format)
+{
+	return arithmetic(format) || (spyre_func_integer(func) &&
+				      (format == SPYRE_FMT_IEEE_INT32 ||
+				       format == SPYRE_FMT_SENINT16 ||
+				       format == SPYRE_FMT_SENINT8));
 }
 
 /*
@@ -111,6 +119,10 @@ static spyre_status set_imms(struct lower *l, struct spyre_instr *in)
 	};
 	spyre_status status = SPYRE_SUCCESS;
 
+	if (in->func == SPYRE_FUNC_INT_CLIP) {
+		TRY(lower_integer_constant(l, "clipMin", &in->imm[0]));
+		return lower_integer_constant(l, "clipMax", &in->imm[1]);
+	}
 	if (!strcmp(l->sdsc->op, "relu6fwd")) {
 		in->imm[1] = 0x40c00000;	/* 6.0 */
 		return SPYRE_SUCCESS;
@@ -147,18 +159,23 @@ static spyre_status find_tensors(struct lower *l, struct pointwise *p)
 static spyre_status check_formats(struct lower *l, const struct pointwise *p)
 {
 	for (uint32_t i = 0; i < p->views; i++)
-		if (!arithmetic(p->tensor[i]->format))
-			return lower_unsupported(l, "Tensor%u is %s, the SFU computes on SEN169_FP16, IEEE_FP32, IEEE_FP16 and BFLOAT16",
+		if (!computes_on(p->in.func, p->tensor[i]->format))
+			return lower_unsupported(l, "Tensor%u is %s, the SFU computes on SEN169_FP16, IEEE_FP32, IEEE_FP16 and BFLOAT16%s",
 						 p->index[i],
 						 spyre_format_name(
-							 (spyre_format)p->tensor[i]->format));
+							 (spyre_format)p->tensor[i]->format),
+						 spyre_func_integer(p->in.func) ?
+						 ", on integers also IEEE_INT32, SENINT16 and SENINT8" :
+						 "");
 	return SPYRE_SUCCESS;
 }
 
 spyre_status lower_pointwise(struct lower *l, enum spyre_func func)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	struct pointwise p = { .in = { .opcode = SPYRE_OP_SFU, .func = (uint16_t)func },
+	struct pointwise p = { .in = { .opcode = spyre_func_integer(func) ? SPYRE_OP_INT :
+									    SPYRE_OP_SFU,
+				       .func = (uint16_t)func },
 			       .views = 1 + spyre_func_inputs(func) };
 	struct nest nest = { .num_dims = 0 };
 	spyre_status status;

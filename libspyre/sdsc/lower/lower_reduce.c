@@ -4,8 +4,8 @@
  *
  * Input sticks are reduced or kept whole where the layouts allow it, else elements
  * are processed one by one. coordinateMasking_ cuts a core's share into boxes; the
- * results of several boxes go to fp32 tiles in LX, are combined there in order
- * and stored once.
+ * results of several boxes go to tiles of fp32 or 32-bit integers in LX, are combined
+ * there in order and stored once.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,6 +24,8 @@
 #define FP32_448TH 0x3b124925u	/* of the largest SEN143_FP8 */
 #define FP32_INF 0x7f800000u
 #define FP32_MINUS_INF 0xff800000u
+#define INT32_LOWEST 0x80000000u
+#define INT32_HIGHEST 0x7fffffffu
 
 static bool exx2(enum spyre_func func)
 {
@@ -152,6 +154,12 @@ static spyre_status emit_box(struct lower *l, const struct reduction *r, const s
 static enum spyre_func combining(enum spyre_func func)
 {
 	switch (func) {
+	case SPYRE_FUNC_INT_SUM:
+		return SPYRE_FUNC_INT_ADD;
+	case SPYRE_FUNC_INT_AMAX:
+		return SPYRE_FUNC_INT_MAX;
+	case SPYRE_FUNC_INT_AMIN:
+		return SPYRE_FUNC_INT_MIN;
 	case SPYRE_FUNC_AMAX:
 	case SPYRE_FUNC_ABSMAX:
 	case SPYRE_FUNC_QUANTSCALE:
@@ -171,12 +179,17 @@ static uint32_t result_lanes(const struct reduction *r)
 	return exx2(r->func) ? 2 : 1;
 }
 
-/* sum = sum <func> part, both fp32 tiles */
+static uint16_t pointwise_opcode(const struct reduction *r)
+{
+	return spyre_func_integer(r->func) ? SPYRE_OP_INT : SPYRE_OP_SFU;
+}
+
+/* sum = sum <func> part, both tiles */
 static spyre_status add_tile(struct lower *l, const struct reduction *r, const struct place *sum,
 			     const struct place *part)
 {
 	struct place place[3] = { *sum, *sum, *part };
-	struct nest nest = { .in = { .opcode = SPYRE_OP_SFU,
+	struct nest nest = { .in = { .opcode = pointwise_opcode(r),
 				     .func = (uint16_t)combining(r->func), .num_views = 3,
 				     .lanes = result_lanes(r) } };
 
@@ -192,16 +205,34 @@ static spyre_status finish(struct lower *l, const struct reduction *r, const str
 				     .num_views = 2, .lanes = result_lanes(r) } };
 
 	nest.in.imm[0] = scaled(r->func) ? r->scale_bits : FP32_ONE;
+	if (spyre_func_integer(r->func)) {
+		nest.in.func = SPYRE_FUNC_INT_SUM;
+		nest.in.imm[0] = 0;
+	}
 	if (r->spread) {
 		nest.in.flags = SPYRE_INSTR_REDUCE_LANES;
 		nest.in.lanes = r->out->lanes;
 		nest.in.valid = 1;
 	} else if (!scaled(r->func)) {
-		nest.in.opcode = SPYRE_OP_SFU;
-		nest.in.func = SPYRE_FUNC_IDENTITY;
+		nest.in.opcode = pointwise_opcode(r);
+		nest.in.func = spyre_func_integer(r->func) ? SPYRE_FUNC_INT_IDENTITY :
+							     SPYRE_FUNC_IDENTITY;
 		nest.in.imm[0] = 0;
 	}
 	return emit(l, r, &nest, place, 2, r->dims, 0);
+}
+
+/* The same of integers: a clip to one value gives this value for any input. */
+static spyre_status fill_integers(struct lower *l, const struct reduction *r,
+				  const struct place *place, uint32_t lanes)
+{
+	uint32_t bits = r->func == SPYRE_FUNC_INT_AMAX ? INT32_LOWEST :
+			r->func == SPYRE_FUNC_INT_AMIN ? INT32_HIGHEST : 0;
+	struct nest clip = { .in = { .opcode = SPYRE_OP_INT, .func = SPYRE_FUNC_INT_CLIP,
+				     .num_views = 2, .lanes = lanes, .imm = { bits, bits } } };
+
+	clip.view[1].lanes = SPYRE_LANES_SPLAT;
+	return emit(l, r, &clip, place, 2, r->dims, 0);
 }
 
 /* Sets the current box of the result to the value of an empty reduction. */
@@ -223,6 +254,8 @@ static spyre_status fill(struct lower *l, const struct reduction *r, const struc
 	for (uint32_t d = 0; d < IR_MAX_DIMS; d++)	/* all points read the first element */
 		one.scale[d] = -1;
 	place[1].tensor = place[2].tensor = &one;
+	if (spyre_func_integer(r->func))
+		return fill_integers(l, r, place, lanes);
 	zero.view[1].lanes = zero.view[2].lanes = SPYRE_LANES_SPLAT;
 	status = emit(l, r, &zero, place, 3, r->dims, 0);
 	if (status || !bits)
@@ -242,7 +275,7 @@ static uint32_t count_visible(struct reduction *r)
 	return n;
 }
 
-/* Makes a dense fp32 tile for the current box at LX address @from; sets @end. */
+/* Makes a dense tile for the current box at LX address @from; sets @end. */
 static spyre_status make_tile(struct lower *l, const struct reduction *r, uint64_t from,
 			      struct ir_tensor *tensor, struct place *place, uint64_t *end)
 {
@@ -256,6 +289,7 @@ static spyre_status make_tile(struct lower *l, const struct reduction *r, uint64
 		return spyre_error(SPYRE_ERROR_LX_OVERFLOW,
 				   "%s: the parts of a masked reduction need LX up to byte %" PRIu64 ", a core has %u; divide the work over more cores",
 				   s->file, *end, SPYRE_LX_BYTES);
+	tensor->format = partial_format(r->func);
 	*place = (struct place){ tensor, { .operand = SPYRE_VIEW_LX, .offset = from } };
 	return SPYRE_SUCCESS;
 }
@@ -455,11 +489,23 @@ static spyre_status reduce_all(struct lower *l, struct reduction *r)
 		r->absent |= all_masked(s, c, r->dims) ? 1u << c : 0;
 	if (!status)
 		status = partial_plan_lanes(l, r->absent, r->lanes ? r->in->lanes : 0, &partial);
+	partial.tile.format = partial_format(r->func);
 	for (r->core = 0; r->core < s->num_cores && !status; r->core++)
 		status = emit_core(l, r, &partial);
 	if (status || !partial.active)
 		return status;
 	return combine_all(l, r, &partial);
+}
+
+static spyre_status check_formats(struct lower *l, const struct reduction *r)
+{
+	const struct ir_tensor *t = r->in->format == SPYRE_FMT_IEEE_INT32 ? r->out : r->in;
+
+	if (!spyre_func_integer(r->func) || t->format == SPYRE_FMT_IEEE_INT32)
+		return SPYRE_SUCCESS;
+	return lower_unsupported(l, "Tensor%u is %s, integers are reduced in IEEE_INT32",
+				 t == r->in ? r->in_index : r->out_index,
+				 spyre_format_name((spyre_format)t->format));
 }
 
 static spyre_status reduce(struct lower *l, enum spyre_func func)
@@ -481,7 +527,9 @@ static spyre_status reduce(struct lower *l, enum spyre_func func)
 		r->kept |= lower_varies(r->out, d) ? 1u << d : 0;
 	}
 	set_lanes(r);
-	status = reduce_all(l, r);
+	status = check_formats(l, r);
+	if (!status)
+		status = reduce_all(l, r);
 	free(r);
 	return status;
 }

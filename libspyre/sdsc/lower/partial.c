@@ -40,6 +40,11 @@ uint64_t partial_tile(const struct ir_sdsc *s, uint32_t lanes, const int64_t *si
 	return step;
 }
 
+enum spyre_fmt partial_format(enum spyre_func func)
+{
+	return spyre_func_integer(func) ? SPYRE_FMT_IEEE_INT32 : SPYRE_FMT_IEEE_FP32;
+}
+
 bool partial_leaders(const struct lower *l, uint32_t absent, uint32_t *leader)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -113,6 +118,28 @@ bool partial_core(const struct partial *p, const struct ir_sdsc *s, uint32_t cor
 	return false;
 }
 
+/* The function that combines two tiles of the reduction @func. */
+static uint16_t combining(enum spyre_func func)
+{
+	switch (func) {
+	case SPYRE_FUNC_AMAX:
+	case SPYRE_FUNC_QUANTSCALE:
+		return SPYRE_FUNC_MAX;
+	case SPYRE_FUNC_AMIN:
+		return SPYRE_FUNC_MIN;
+	case SPYRE_FUNC_MUL:
+		return SPYRE_FUNC_MUL;
+	case SPYRE_FUNC_INT_SUM:
+		return SPYRE_FUNC_INT_ADD;
+	case SPYRE_FUNC_INT_AMAX:
+		return SPYRE_FUNC_INT_MAX;
+	case SPYRE_FUNC_INT_AMIN:
+		return SPYRE_FUNC_INT_MIN;
+	default:
+		return SPYRE_FUNC_ADD;
+	}
+}
+
 /* result = own tile <func> the tile of core @peer */
 static spyre_status combine_one(struct lower *l, const struct partial *p, uint32_t core,
 				uint32_t peer, bool store, enum spyre_func func)
@@ -120,16 +147,14 @@ static spyre_status combine_one(struct lower *l, const struct partial *p, uint32
 	const struct ir_sdsc *s = l->sdsc;
 	const struct ir_tensor *out = &s->tensor[s->output];
 	const struct ir_tensor *tensor[3] = { store ? out : &p->tile, &p->tile, &p->tile };
-	struct nest nest = { .in = { .opcode = SPYRE_OP_SFU, .num_views = 3,
+	struct nest nest = { .in = { .opcode = spyre_func_integer(func) ? SPYRE_OP_INT :
+									  SPYRE_OP_SFU,
+				     .func = combining(func), .num_views = 3,
 				     .lanes = p->lanes ? p->lanes : out->lanes } };
 	uint32_t skip = 0;
 
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		skip |= lower_varies(out, d) ? 0 : 1u << d;
-	nest.in.func = func == SPYRE_FUNC_AMAX || func == SPYRE_FUNC_QUANTSCALE ?
-		       SPYRE_FUNC_MAX :
-		       func == SPYRE_FUNC_AMIN ? SPYRE_FUNC_MIN :
-		       func == SPYRE_FUNC_MUL ? SPYRE_FUNC_MUL : SPYRE_FUNC_ADD;
 	lower_view(&nest.view[0], tensor[0],
 		   store ? &l->address[s->output][core] : &p->tile_address);
 	lower_view(&nest.view[1], &p->tile, &p->tile_address);
@@ -150,6 +175,11 @@ static spyre_status store_scaled(struct lower *l, const struct partial *p, uint3
 				     .num_views = 2, .imm = { scale_bits },
 				     .lanes = p->lanes > 1 ? p->lanes : out->lanes } };
 	uint32_t skip = 0;
+
+	if (p->tile.format == SPYRE_FMT_IEEE_INT32) {
+		nest.in.func = SPYRE_FUNC_INT_SUM;
+		nest.in.imm[0] = 0;
+	}
 
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		skip |= lower_varies(out, d) ? 0 : 1u << d;

@@ -7,7 +7,7 @@
 
 /*
  * Partial results: each core of those with the same output address computes into
- * an fp32 tile in LX; in a second phase the first of them adds up all tiles in core
+ * a tile in LX, fp32 or of integers; in a second phase the first of them adds up all tiles in core
  * order over the ring and stores the result once.
  */
 struct partial {
@@ -24,6 +24,8 @@ struct partial {
 
 /* Sets leader[] of all cores; true if any core has another leader than itself. */
 bool partial_leaders(const struct lower *l, uint32_t absent, uint32_t *leader);
+/* The format of the partial results of a reduction. */
+enum spyre_fmt partial_format(enum spyre_func func);
 /* Makes a dense fp32 tile for @size elements of the output, @lanes per stick; returns its bytes. */
 uint64_t partial_tile(const struct ir_sdsc *s, uint32_t lanes, const int64_t *size,
 		      struct ir_tensor *tile);

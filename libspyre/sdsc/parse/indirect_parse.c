@@ -241,9 +241,60 @@ static spyre_status check_direct(const struct ir_sdsc *s, uint32_t tensor, uint3
 	return SPYRE_SUCCESS;
 }
 
+/* True if nothing lies between the sticks of a table, so that its elements follow each other. */
+static bool is_row_of_sticks(const struct ir_tensor *t)
+{
+	for (uint32_t k = 0; k < t->num_order && t->order[k] != t->stick; k++)
+		if (t->extent[t->order[k]] > 1)
+			return false;
+	return true;
+}
+
+/* Reads a dim of indexedSizes_: it takes the place of one of the table's own. */
+static spyre_status read_size(struct ir_sdsc *s, struct ir_tensor *t, uint32_t d,
+			      const struct json *at, int64_t *size)
+{
+	const struct ir_tensor *indices = &s->tensor[t->index];
+	int64_t unit = (int64_t)ir_unit(t, d);
+
+	TRY(json_integer(at, 1, SPYRE_MAX_INDEX, size));
+	if (!t->scale[d] || (s->size[d] > 1 && !indices->scale[d]))
+		return json_wrong(at, "no size, since the table or its indices lack %s",
+				  s->dim[d]);
+	if (t->gap[d] < 0 || (*size > 1 && t->rows > 1))
+		return json_wrong(at, "a size above 1 along one dimension, without a gap below 0");
+	if (d == t->stick && !is_row_of_sticks(t))
+		return json_wrong(at, "no size, since the sticks along %s are not adjacent",
+				  s->dim[d]);
+	t->indexed |= 1u << d;
+	t->scale[d] = d == t->stick ? -2 : -1;
+	t->gap[d] += ((*size + unit - 1) / unit - 1) * unit;
+	if (*size > 1 || !t->rows)
+		t->rows = (uint64_t)*size;
+	return SPYRE_SUCCESS;
+}
+
+/* Reads the rows of a table whose file states them, which then may lie in any order. */
+static spyre_status find_stated(struct ir_sdsc *s, uint32_t tensor, struct ir_tensor *t,
+				const struct json *sizes)
+{
+	struct json at;
+	int64_t size;
+
+	TRY(json_expect(sizes, JSON_OBJECT));
+	for (uint32_t d = 0; d < s->num_dims; d++)
+		if (json_find(sizes, s->dim[d], &at))
+			TRY(read_size(s, t, d, &at, &size));
+	if (!t->indexed)
+		return json_wrong(sizes, "the sizes of the table along indexed dimensions");
+	return ir_place(s, t) ? SPYRE_SUCCESS :
+	       unsupported(s, tensor, "it has 2^63 bytes or more", IR_NO_DIM);
+}
+
 static spyre_status set_table(struct ir_sdsc *s, uint32_t tensor, const struct nodes *all)
 {
 	struct ir_tensor *t = &s->tensor[tensor];
+	struct json sizes;
 
 	TRY(find_other(s, tensor, INDICES, all, &t->index));
 	if (t->lx)
@@ -253,6 +304,8 @@ static spyre_status set_table(struct ir_sdsc *s, uint32_t tensor, const struct n
 				   "elements are whole bytes, along one dimension of a stick",
 				   IR_NO_DIM);
 	s->indirect = true;
+	if (json_find(&all->node[tensor].at, "indexedSizes_", &sizes))
+		return find_stated(s, tensor, t, &sizes);
 	TRY(find_rows(s, tensor, t));
 	return place_rows(s, tensor, t);
 }

@@ -157,7 +157,9 @@ spyre_status plan_bind(struct plan *p)
 
 		set_slices(p, i);
 		snprintf(s->file, sizeof(s->file), "sdsc_%u.json", i);
-		snprintf(s->root, sizeof(s->root), "%u_%.48s", i, s->op);
+		/* The name of the kernel, from which the reader of an index's fault knows it. */
+		snprintf(s->root, sizeof(s->root), "%u_%.48s", i,
+			 step->op->kind == BUILD_INDEX ? step->op->name : s->op);
 		step->symbols = calloc((size_t)s->num_tensors * s->num_cores,
 				       sizeof(*step->symbols));
 		if (!step->symbols)

@@ -200,7 +200,8 @@ static void put_space(struct writer *w, val *dsc)
 /* True if each tensor is described in its own order. */
 static bool own_orders(const struct writer *w)
 {
-	return w->kind == BUILD_MATMUL || w->kind == BUILD_WINDOW || w->kind == BUILD_TOPK;
+	return w->kind == BUILD_MATMUL || w->kind == BUILD_WINDOW || w->kind == BUILD_TOPK ||
+	       w->kind == BUILD_INDEX;
 }
 
 /*
@@ -287,6 +288,16 @@ static void put_starts(struct writer *w, val *node, const struct ir_tensor *t)
 	}
 }
 
+/* Memory beyond the iteration space, of a table's indexed dims beyond its rows. */
+static int64_t gap_of(const struct ir_tensor *t, uint32_t d)
+{
+	int64_t unit = d == t->stick ? t->lanes : 1;
+
+	if (!(t->indexed >> d & 1) || (!t->gap[d] && d != t->stick))
+		return t->gap[d];
+	return t->gap[d] - (((int64_t)t->rows + unit - 1) / unit - 1) * unit;
+}
+
 /* Writes the gaps: memory of a tensor beyond the iteration space. LX has none. */
 static void put_gaps(struct writer *w, val *node, const struct ir_tensor *t)
 {
@@ -296,11 +307,11 @@ static void put_gaps(struct writer *w, val *node, const struct ir_tensor *t)
 		uint32_t d = t->order[k];
 		char text[32];
 
-		if (!t->gap[d])
+		if (!gap_of(t, d))
 			continue;
 		if (!gaps)
 			gaps = put_obj(w, node, "backGapCore_");
-		snprintf(text, sizeof(text), "%" PRId64, t->gap[d]);
+		snprintf(text, sizeof(text), "%" PRId64, gap_of(t, d));
 		yyjson_mut_obj_add_strcpy(w->doc, put_obj(w, gaps, w->s->dim[d]), "-1", text);
 	}
 }
@@ -323,7 +334,7 @@ static void put_coordinate(struct writer *w, val *up, const struct ir_tensor *t,
 	int64_t lanes = t->lanes, el = varies ? s->el[d] : stick ? lanes : 1;
 	int64_t n = varies ? s->slices[d] : 1;
 	int64_t alpha[5] = { el, 0, 0, stick ? lanes : 1, varies || t->scale[d] == -1 };
-	int64_t factor[5] = { n, 1, 1, stick ? el / lanes : el, lanes };
+	int64_t factor[5] = { n, 1, 1, stick ? (el + lanes - 1) / lanes : el, lanes };
 	val *info = put_obj(w, up, s->dim[d]), *folds, *list;
 	int count = stick ? 5 : 4;
 
@@ -341,15 +352,59 @@ static void put_coordinate(struct writer *w, val *up, const struct ir_tensor *t,
 						 stick ? stick_names[i] : plain_names[i]));
 }
 
+/* Adds the name of a tensor's node. */
+static void put_node_name(struct writer *w, val *up, const char *key, uint32_t index)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "allocate-Tensor%u_%s", index,
+		 w->s->tensor[index].lx ? "lx" : "hbm");
+	yyjson_mut_obj_add_strcpy(w->doc, up, key, name);
+}
+
+/* The table of which a tensor holds the indices, or UINT32_MAX. */
+static uint32_t table_of(const struct ir_sdsc *s, uint32_t index)
+{
+	for (uint32_t i = 0; i < s->num_tensors; i++)
+		if (s->tensor[i].indexed && s->tensor[i].index == index)
+			return i;
+	return UINT32_MAX;
+}
+
+static void put_indirection(struct writer *w, val *node, uint32_t index)
+{
+	const struct ir_tensor *t = &w->s->tensor[index];
+	uint32_t table = table_of(w->s, index), rows = IR_NO_DIM;
+	val *sizes;
+
+	if (table < w->s->num_tensors) {
+		put_str(w, node, "indirectAllocType_", "index_tensor");
+		put_node_name(w, node, "relatedIndirectAccessAlloc_", table);
+		put_str(w, node, "indexTensorType_", "index");
+		return;
+	}
+	if (!t->indexed) {
+		put_str(w, node, "indirectAllocType_", "no_indirection");
+		return;
+	}
+	put_str(w, node, "indirectAllocType_", "value_tensor");
+	put_node_name(w, node, "relatedIndirectAccessAlloc_", t->index);
+	sizes = put_obj(w, node, "indexedSizes_");
+	for (uint32_t d = 0; d < w->s->num_dims; d++)
+		if ((t->indexed >> d & 1) && (t->gap[d] || d == t->stick))
+			rows = d;
+	for (uint32_t d = 0; d < w->s->num_dims; d++)
+		if (t->indexed >> d & 1)
+			put_int(w, sizes, w->s->dim[d], d == rows ? (int64_t)t->rows : 1);
+}
+
 static void put_node(struct writer *w, val *tree, uint32_t index)
 {
 	const struct ir_tensor *t = &w->s->tensor[index], *order = model(w, index);
 	val *node = yyjson_mut_arr_add_obj(w->doc, tree), *sizes, *coordinates, *info;
-	char name[64];
 
-	snprintf(name, sizeof(name), "allocate-Tensor%u_%s", index, t->lx ? "lx" : "hbm");
 	put_str(w, node, "nodeType_", "allocate");
-	yyjson_mut_obj_add_strcpy(w->doc, node, "name_", name);
+	put_node_name(w, node, "name_", index);
 	put_str(w, node, "prev_", "");
 	put_int(w, node, "ldsIdx_", index);
 	put_str(w, node, "component_", t->lx ? "lx" : "hbm");
@@ -359,7 +414,7 @@ static void put_node(struct writer *w, val *tree, uint32_t index)
 	sizes = put_arr(w, node, "maxDimSizes_");
 	for (uint32_t k = 0; k < t->num_order; k++)
 		yyjson_mut_arr_add_int(w->doc, sizes, stated_size(w->s, t, t->order[k]));
-	put_str(w, node, "indirectAllocType_", "no_indirection");
+	put_indirection(w, node, index);
 	put_starts(w, node, t);
 	put_gaps(w, node, t);
 	coordinates = put_obj(w, node, "coordinates_");
@@ -427,13 +482,14 @@ static void add_idx(struct writer *w, val *list, uint32_t index)
 static void put_compute(struct writer *w, val *dsc)
 {
 	const struct ir_sdsc *s = w->s;
+	const struct ir_tensor *first = &s->tensor[w->kind == BUILD_INDEX ? s->output : 0];
 	val *op = yyjson_mut_arr_add_obj(w->doc, put_arr(w, dsc, "computeOp_")), *v;
 
 	put_str(w, op, "exUnit", w->kind == BUILD_MATMUL || !strcmp(s->op, "conv2d") ?
 		"pt" : "sfp");
 	put_str(w, op, "opFuncName", s->op);
 	v = put_obj(w, op, "attributes_");
-	put_str(w, v, "dataFormat_", spyre_format_name((spyre_format)s->tensor[0].format));
+	put_str(w, v, "dataFormat_", spyre_format_name((spyre_format)first->format));
 	put_str(w, v, "fidelity_", "regular");
 	if (s->has_window)
 		put_steps(w, v);
@@ -442,6 +498,9 @@ static void put_compute(struct writer *w, val *dsc)
 	for (uint32_t i = 0; i < s->num_inputs; i++)
 		add_idx(w, v, s->input[i]);
 	add_idx(w, put_arr(w, op, "outputLabeledDs"), s->output);
+	if (s->indirect)
+		add_idx(w, put_arr(w, op, "indirectAccessIndexLabeledDs"),
+			s->tensor[s->tensor[s->output].indexed ? s->output : s->input[0]].index);
 }
 
 static void put_all(struct writer *w)

@@ -38,7 +38,7 @@ import importlib
 
 MODULES = ["pointwise", "reduce", "matmul", "move", "chain", "loops", "edge", "quant", "packed",
            "window", "places", "shuffle", "indirect", "padded", "kept", "symbolic",
-           "apart"]
+           "apart", "integer"]
 FAMILIES = {}
 
 

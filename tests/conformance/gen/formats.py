@@ -146,6 +146,15 @@ def stored(values, name):
     return np.asarray(FORMATS[name].stored(values), np.float64)
 
 
+EDGES = [0, 1, -1, 2**24 + 1, -2**24 - 1, 2**31 - 1, -2**31]
+
+
+def _whole(rng, shape):
+    """32-bit integers of all magnitudes, and the ends of their range."""
+    bits = rng.integers(-2**31, 2**31, shape) >> rng.integers(0, 32, shape)
+    return np.where(rng.random(shape) < 0.2, rng.choice(EDGES, shape), bits)
+
+
 INITS = {
     "randn": lambda rng, shape: rng.standard_normal(shape),
     "positive": lambda rng, shape: np.abs(rng.standard_normal(shape)) + 0.5,
@@ -154,6 +163,11 @@ INITS = {
     * rng.choice([-1.0, 1.0], shape),
     "bool": lambda rng, shape: (rng.random(shape) > 0.5) * 1.0,
     "ints": lambda rng, shape: np.floor(rng.random(shape) * 4),
+    "int32": _whole,
+    "shifts": lambda rng, shape: np.where(rng.random(shape) < 0.2, rng.choice(EDGES, shape),
+                                          rng.integers(-3, 36, shape)),
+    "divisors": lambda rng, shape: np.where(rng.random(shape) < 0.3, rng.integers(-4, 5, shape),
+                                            _whole(rng, shape)),
     "zero": lambda rng, shape: np.zeros(shape),
     "ones": lambda rng, shape: np.ones(shape),
 }

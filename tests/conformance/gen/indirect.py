@@ -11,15 +11,19 @@ LANES = {"fp16": 64, "fp32": 32, "bf16": 64}
 
 
 class Table(Operand):
-    """A table as its file shows it: with the dims of its indices in place of the indexed one."""
+    """A table as its file shows it: with the dims of its indices in place of the indexed one.
 
-    def __init__(self, where, fmt, order, stick, indexed, offset=0):
+    rows    {dim: size} if the file states the rows, along the first indexed dim
+    """
+
+    def __init__(self, where, fmt, order, stick, indexed, offset=0, rows=None):
         super().__init__(where, fmt, order, stick, offset=offset)
-        self.indexed = set(indexed)
+        self.indexed, self.rows = set(indexed), rows
 
     def extents(self, space, slices):
         found = super().extents(space, slices)
-        return {dim: 1 if dim in self.indexed else n for dim, n in found.items()}
+        return {dim: (self.rows or {}).get(dim, 1) + self.gap.get(dim, 0) * bool(self.rows)
+                if dim in self.indexed else n for dim, n in found.items()}
 
     def start(self, space, slices, place):
         held = {dim: 0 if dim in self.indexed else at for dim, at in place.items()}
@@ -29,9 +33,9 @@ class Table(Operand):
 class Rows:
     """Tables of [rows, middle ..., columns] and indices of one or two dims into them."""
 
-    def __init__(self, rng, dtype, each=False, rank=None, counts=(1, 3, 8, 32, 40)):
+    def __init__(self, rng, dtype, each=False, rank=None, counts=(1, 3, 8, 32, 40), stated=False):
         """each: an index per element; rank: dims of the indices; counts: sizes of these"""
-        self.rng, self.dtype, self.each = rng, dtype, each
+        self.rng, self.dtype, self.each, self.stated = rng, dtype, each, stated
         self.fmt, lanes = HOSTS[dtype].device, LANES[dtype]
         self.rows = int(pick(rng, [4, 7, 16, 65]))
         self.columns = int(pick(rng, [lanes, lanes + 6, 2 * lanes, 4 * lanes]))
@@ -85,10 +89,30 @@ class Rows:
 
     def order(self):
         """Axes of a table from inside out; the rows are outermost."""
+        if self.stated:
+            return [int(a) for a in self.rng.permutation(len(self.middle) + 2)]
         axes = [int(a) + 1 for a in self.rng.permutation(len(self.middle) + 1)]
         return axes + [0]
 
+    def stated_table(self, argument):
+        """A table in any order of its axes, perhaps with memory beyond its rows."""
+        order = []
+        for axis in argument.order:
+            order += [self.inner[axis - 1]] if axis else self.picked
+        rows = dict.fromkeys(self.picked, 1)
+        rows[self.picked[0]] = self.rows
+        table = Table(argument, self.fmt, order, "out", self.picked, rows=rows)
+        if argument.extent(0) > self.rows:
+            table.gap[self.picked[0]] = argument.extent(0) - self.rows
+        if self.wide > 1:
+            place = table.order.index("out")
+            table.order.insert(place, "i")
+            table.scale["i"], table.gap["i"] = 1, self.wide - 1
+        return table
+
     def table(self, argument, where=None):
+        if self.stated:
+            return self.stated_table(argument)
         inner = [self.inner[axis - 1] for axis in argument.order[:-1]]
         order = inner + self.picked
         if max(self.count) == 1:        # then the front-end puts the indexed dim first
@@ -101,7 +125,8 @@ class Rows:
 
     def source(self):
         """A table among the inputs, its operand and its name."""
-        argument = Argument(self.shape(), self.dtype, order=self.order())
+        more = self.rows + int(self.rng.integers(0, 4)) if self.stated else self.rows
+        argument = Argument(self.shape(), self.dtype, order=self.order(), padded={0: more})
         return argument, self.table(argument), self.input(argument)
 
     def result(self):
@@ -120,8 +145,8 @@ class Rows:
 UNARY = {"identity": "%s", "exp": "np.exp(%s)", "neg": "-%s"}
 
 
-def gather(rng, op, dtype, each=False):
-    make = Rows(rng, dtype, each)
+def gather(rng, op, dtype, each=False, stated=False):
+    make = Rows(rng, dtype, each, stated=stated)
     indices, chosen = make.indices()
     _, table, name = make.source()
     out, use = make.result()
@@ -255,9 +280,9 @@ def pieces(rng, dtype):
     return made
 
 
-def scatter(rng, op, dtype, each=False):
+def scatter(rng, op, dtype, each=False, stated=False):
     """All rows are copied, then some are replaced; of equal indices the last one counts."""
-    make = Rows(rng, dtype, each, rank=1)
+    make = Rows(rng, dtype, each, rank=1, stated=stated)
     indices, chosen = make.indices()
     argument, _, base = make.source()
     source, use = make.result()
@@ -330,6 +355,11 @@ MADE = {
     "scatter": lambda rng, dtype: scatter(rng, "identity", dtype),
     "scatterneg": lambda rng, dtype: scatter(rng, "neg", dtype),
     "scattereach": lambda rng, dtype: scatter(rng, "identity", dtype, True),
+    "stated": lambda rng, dtype: gather(rng, "identity", dtype, stated=True),
+    "statedexp": lambda rng, dtype: gather(rng, "exp", dtype, stated=True),
+    "statedeach": lambda rng, dtype: gather(rng, "identity", dtype, True, True),
+    "statedscatter": lambda rng, dtype: scatter(rng, "neg", dtype, stated=True),
+    "statedscattereach": lambda rng, dtype: scatter(rng, "identity", dtype, True, True),
     "repeat": repeat,
     "looped": looped,
     "pieces": pieces,

@@ -159,6 +159,8 @@ class Sdsc:
             fields["relatedIndirectAccessAlloc_"] = "allocate-Tensor%d_hbm" % other
         if index in self.indices:
             fields["indexTensorType_"] = "index"
+        if index in self.tables and self.operands[index].rows:
+            fields["indexedSizes_"] = self.operands[index].rows
         return fields
 
     def _constants(self):
