@@ -242,3 +242,25 @@ def test_program_cache():
     x + 2
     assert _C.program_cache_stats()["misses"] == before["misses"] + 3
     assert 0 < _C.program_cache_stats()["bytes"] <= after["limit_bytes"]
+
+
+def test_program_cache_of_other_settings(monkeypatch):
+    """Plans depend on the planner's settings; those of earlier settings are found again."""
+    from torch_spyre import _C
+
+    x = torch.ones(3, 79, dtype=torch.float16, device=DEVICE)
+    _C.program_cache_clear()
+    before = _C.program_cache_stats()["misses"]
+    misses = []
+    for cores in ("1", "8", "1", "8", "many", None, "1"):
+        if cores:
+            monkeypatch.setenv("SENCORES", cores)
+        else:
+            monkeypatch.delenv("SENCORES")
+        if cores == "many":
+            with pytest.raises(RuntimeError, match="SENCORES=many"):
+                x + x
+        else:
+            assert torch.equal((x + x).cpu(), torch.full((3, 79), 2.0, dtype=torch.float16))
+            misses.append(_C.program_cache_stats()["misses"] - before)
+    assert misses[:4] == [1, 2, 2, 2] and misses[5] == misses[4], misses

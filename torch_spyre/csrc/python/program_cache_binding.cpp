@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* torch_spyre._C: how the program cache does. */
+/* torch_spyre._C: statistics of the program cache, and the settings in its keys. */
 #include "module.h"
+#include "runtime/planner_settings.h"
 #include "runtime/program.h"
 
 namespace torch_spyre {
@@ -25,6 +26,7 @@ static Binding binding([](pybind11::module_ &module) {
 		   "bytes that they take and may take (TORCH_SPYRE_PROGRAM_CACHE_MIB).");
 	module.def("program_cache_clear", [] { program_cache_clear(); },
 		   "Forgets all kernels of eager operations; they are built again when needed.");
+	module.attr("_planner_settings") = pybind11::tuple(pybind11::cast(kPlannerSettings));
 });
 
 } // namespace torch_spyre

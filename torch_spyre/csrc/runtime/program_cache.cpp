@@ -15,6 +15,7 @@
 
 #include "allocator.h"
 #include "device.h"
+#include "planner_settings.h"
 
 namespace torch_spyre {
 
@@ -67,6 +68,7 @@ void push_operand(Key &key, const Operand &operand)
 void make_key(Key &key, const Call &call, c10::DeviceIndex device)
 {
 	key.push(reinterpret_cast<uintptr_t>(call.program));
+	key.push(planner_settings());
 	key.push(call.num_operands | call.num_attributes << 8 |
 		 static_cast<uint64_t>(call.format) << 16 |
 		 static_cast<uint64_t>(static_cast<uint8_t>(device)) << 32);

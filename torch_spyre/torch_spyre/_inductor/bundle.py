@@ -20,13 +20,7 @@ from .. import _C
 from .emit import Program
 
 #: Variables of the environment that the planner reads (docs/planning.md).
-SETTINGS = (
-    "SENCORES",
-    "LX_PLANNING",
-    "HBM_POOL_PLANNING",
-    "DXP_LX_FRAC_AVAIL",
-    "SPYRE_CORE_ID_K_FAST_EMISSION",
-)
+SETTINGS = _C._planner_settings
 
 
 @functools.cache
