@@ -101,7 +101,8 @@ class Writer:
         if isinstance(value, (list, tuple)):
             return [self.encode(item) for item in value]
         if isinstance(value, dict):
-            return {key: self.encode(item) for key, item in value.items()}
+            # In an object of its own: arguments can be called dtype, as other objects are.
+            return {"items": {key: self.encode(item) for key, item in value.items()}}
         if isinstance(value, torch.dtype):
             return {"dtype": str(value).removeprefix("torch.")}
         if isinstance(value, torch.device):
@@ -202,13 +203,13 @@ class Reader:
             return self.made[value["node"]]
         if "parameter" in value:
             return self.values[value["parameter"]]
-        if "dtype" in value and len(value) == 1:
+        if "dtype" in value:
             return getattr(torch, value["dtype"])
-        if "device" in value and len(value) == 1:
+        if "device" in value:
             return torch.device(value["device"])
         if "torch" in value:
             return getattr(torch, value["torch"])
-        return {key: self.decode(item) for key, item in value.items()}
+        return {key: self.decode(item) for key, item in value["items"].items()}
 
 
 def target_of(name):
