@@ -110,6 +110,10 @@ torch_compile_files() {
 	(cd "$top/tests/torch" && ls test_compile*.py test_hint.py test_inductor*.py 2>/dev/null)
 }
 
+torch_model_files() {
+	(cd "$top/tests/torch" && ls test_model_*.py test_architectures.py)
+}
+
 # True if the plain user of the virtual machine can read a file.
 open_to_others() {
 	[ "$(id -u)" != 0 ] ||
@@ -160,7 +164,7 @@ torch_all_tests() {
 	core=$!
 	torch_tests opinfo test_opinfo.py
 	torch_tests compile $(torch_compile_files)
-	torch_tests models test_model_minilm.py test_model_llama.py test_architectures.py
+	torch_tests models $(torch_model_files)
 	wait $core
 	for name in core opinfo compile models; do
 		torch_tally $name

@@ -12,10 +12,8 @@ import warnings
 import architectures
 import pytest
 import torch
-import transformers
-from support import DEVICE, assert_same, dl16
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_map
+from rounding import Margin, generate, in_dl16, rounded
+from support import DEVICE, assert_same
 
 NEW = 12
 #: Small ones that differ: split projections, experts, state spaces,
@@ -74,30 +72,6 @@ def fallbacks():
     return sum(torch.spyre.fallbacks().values())
 
 
-class Rounded(TorchDispatchMode):
-    """Every result of the CPU as the card keeps it in DL16.
-
-    A number beyond DL16 stays as it is: only tensors that are of fp32 on the card, too, have one,
-    such as the -1e38 with which RWKV's state begins.
-    """
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **kwargs or {})
-        if all(r.alias_info is None for r in function._schema.returns):
-            return tree_map(in_dl16, result)
-        # A view stays one of its tensor, which may be written through it.
-        if function._schema.is_mutable:
-            tree_map(lambda value: in_dl16(value) is value or value.copy_(in_dl16(value)), result)
-        return result
-
-
-def in_dl16(value):
-    if not torch.is_tensor(value) or value.dtype != torch.float32 or not value.numel():
-        return value
-    rounded = dl16(value)
-    return torch.where(rounded.isinf(), value, rounded)
-
-
 def cosine(have, want):
     have, want = have.float().cpu().flatten(), want.float().flatten()
     return torch.nn.functional.cosine_similarity(have, want, dim=0).item()
@@ -106,34 +80,6 @@ def cosine(have, want):
 def middle_cosine(have, want):
     """The median of all steps: a router near a tie may take another expert at one of them."""
     return torch.nn.functional.cosine_similarity(have, want, dim=-1).median().item()
-
-
-class Follow(transformers.LogitsProcessor):
-    """Leaves a model no choice but the tokens that another one took."""
-
-    def __init__(self, tokens):
-        self.left = list(tokens.unbind(1))
-
-    def __call__(self, input_ids, scores):
-        return torch.full_like(scores, -1e4).scatter(1, self.left.pop(0)[:, None], 0.0)
-
-
-def generate(model, inputs, tokens=None):
-    """The new tokens, and the logits of each, in steps of [rows, vocabulary]."""
-    inputs = {name: value for name, value in inputs.items() if name != "decoder_input_ids"}
-    with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        result = model.generate(
-            **inputs,
-            max_new_tokens=NEW,
-            do_sample=False,
-            use_cache=True,
-            return_dict_in_generate=True,
-            output_logits=True,
-            logits_processor=[] if tokens is None else [Follow(tokens)],
-        )
-    logits = torch.stack([step.float().cpu() for step in result.logits])
-    return result.sequences[:, -NEW:].cpu(), logits
 
 
 class Subject:
@@ -150,18 +96,13 @@ class Subject:
 
     def rounded(self, function, *arguments):
         """Returns the CPU's result, with weights and results rounded to DL16."""
-        model = copy.deepcopy(self.reference)
-        for tensor in (*model.parameters(), *model.buffers()):
-            if tensor.dtype == torch.float32:
-                tensor.data = dl16(tensor)
-        with Rounded():
-            return function(model, *arguments)
+        return rounded(in_dl16, function, self.reference, *arguments)
 
     def prompt(self):
         """The one of eight prompts to which the CPU says most different tokens."""
 
         def variety(inputs):
-            return len(set(generate(self.reference, inputs)[0].flatten().tolist()))
+            return len(set(generate(self.reference, inputs, NEW)[0].flatten().tolist()))
 
         return max(map(self.inputs, range(8)), key=variety)
 
@@ -220,8 +161,8 @@ def test_eager(subject):
     subject.row["eager_cosine"] = f"{min(cosines):.6f}"
     if min(cosines) >= 0.999:
         return
-    rounded = map(cosine, subject.rounded(run, placed(inputs, "cpu")), expected)
-    for have, want in zip(cosines, rounded, strict=True):
+    of_dl16 = map(cosine, subject.rounded(run, placed(inputs, "cpu")), expected)
+    for have, want in zip(cosines, of_dl16, strict=True):
         subject.row["rounded"] = f"{want:.6f}"
         assert 1 - have <= max(0.001, 4 * (1 - want))
 
@@ -278,19 +219,15 @@ def test_greedy(subject):
     more than what rounding on the CPU does to both: twice the largest error of a logit."""
     subject.row["greedy"] = "failed"
     inputs = subject.prompt()
-    tokens, logits = generate(subject.model, placed(inputs, DEVICE))
-    _, expected = generate(subject.reference, inputs, tokens)
-    _, rounded = subject.rounded(generate, inputs, tokens)
-    best = expected.topk(2, dim=-1)
-    lead = best.values[..., 0] - best.values[..., 1]
-    decided = lead > 2 * (rounded - expected).abs().amax(-1)
-    other = best.indices[..., 0] != tokens.T
-    wrong, ties = (other & decided).sum(), (other & ~decided).sum()
-    subject.row["greedy"] = f"{wrong} wrong, {ties} tied" if other.any() else "equal"
-    subject.row["decided"] = f"{decided.float().mean():.0%}"
-    assert decided.float().mean() > 0.5, "ties say nothing"
-    assert not wrong
-    have, want = middle_cosine(logits, expected), middle_cosine(rounded, expected)
+    tokens, logits = generate(subject.model, placed(inputs, DEVICE), NEW)
+    _, expected = generate(subject.reference, inputs, NEW, tokens)
+    _, of_dl16 = subject.rounded(generate, inputs, NEW, tokens)
+    margin = Margin(tokens, expected, of_dl16)
+    subject.row["greedy"] = str(margin)
+    subject.row["decided"] = f"{margin.decided:.0%}"
+    assert margin.decided > 0.5, "ties say nothing"
+    assert not margin.wrong
+    have, want = middle_cosine(logits, expected), middle_cosine(of_dl16, expected)
     subject.row["logits"] = f"{have:.6f}"
     assert 1 - have <= max(0.001, 4 * (1 - want))
 

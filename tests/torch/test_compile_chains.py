@@ -128,7 +128,7 @@ KERNELS = [
     lambda x: functional.layer_norm(x, x.shape[-1:]),
     lambda x: x @ x.transpose(-1, -2) if x.dim() > 1 else x * 3,
 ]  # fmt: skip
-EAGERLY = [torch.sin, lambda x: x.cumsum(0), lambda x: torch.cos(x) * 2]
+EAGERLY = [torch.atan, lambda x: x.cumsum(0), lambda x: torch.asinh(x) * 2]
 
 
 def a_step(rng, x):

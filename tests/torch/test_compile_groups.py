@@ -54,9 +54,9 @@ def test_attention_is_three_kernels(said, dtype):
 
 def test_what_the_card_lacks_runs_eagerly(said):
     x = exact(16, 64).to(DEVICE)
-    compare(lambda x: (x + 1).sin() * 2, x)
+    compare(lambda x: (x + 1).atan() * 2, x)
     assert kernels(said()) == [2]
-    assert "eager aten.sin.default" in said() and "no operation" in said()
+    assert "eager aten.atan.default" in said() and "no operation" in said()
 
 
 def test_views_as_inputs(said):

@@ -23,9 +23,10 @@ SIZES = [(16, 64), (5, 130), (3, 7, 64), (2, 33, 96)]
 
 UNARY = [
     torch.abs, torch.neg, torch.relu, torch.sigmoid, torch.tanh, torch.exp,
-    torch.nn.functional.silu, torch.nn.functional.gelu, torch.floor, torch.square,
-    lambda x: x * 0.5, lambda x: x + 3, lambda x: 1 - x, lambda x: x.clamp(-1, 2),
-    lambda x: torch.rsqrt(x.abs() + 1), lambda x: torch.reciprocal(x.abs() + 1),
+    torch.sin, torch.cos, torch.erf, torch.nn.functional.silu, torch.nn.functional.gelu, torch.floor,
+    torch.square, lambda x: x * 0.5, lambda x: x + 3, lambda x: 1 - x,
+    lambda x: x.clamp(-1, 2), lambda x: torch.rsqrt(x.abs() + 1),
+    lambda x: torch.reciprocal(x.abs() + 1),
     lambda x: torch.log(x.abs() + 1), lambda x: torch.sqrt(x.abs()),
     lambda x: torch.softmax(x, -1), lambda x: torch.nn.functional.softplus(x),
     lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:]),
@@ -35,6 +36,7 @@ BINARY = [
     torch.add, torch.sub, torch.mul, torch.maximum, torch.minimum,
     lambda x, y: x / (y.abs() + 1), lambda x, y: torch.where(x > y, x, y),
     lambda x, y: torch.where(x <= 0, y, x * 2), lambda x, y: torch.add(x, y, alpha=2),
+    lambda x, y: torch.pow(x.abs() + 0.5, y), torch.fmod, torch.remainder,
 ]  # fmt: skip
 REDUCED = [
     lambda x: x.sum(-1, keepdim=True), lambda x: x.amax(-1, keepdim=True),

@@ -22,12 +22,14 @@ FORMS = {
         x.expand(2, 5, 70) + y; torch.maximum(x, y); torch.minimum(x, y); x.clamp(-0.5, 0.5)
         x.clamp(min=y); x.clamp(y, 1 + y); x.clamp_min(0.25); x.clone().clamp_(0, 1)
         torch.div(x, y, rounding_mode="floor"); torch.div(x, y, rounding_mode="trunc"); x // 2
-        x.round(); x.trunc(); torch.addcmul(x, x, y, value=0.5)
+        x.round(); x.trunc(); torch.fmod(x, y); torch.fmod(x, 0.75); x % y; x % 0.75; 2 % y
+        torch.remainder(x, -y); x.clone().fmod_(y); x.clone().remainder_(0.5); torch.addcmul(x, x, y, value=0.5)
         torch.addcdiv(x, x, y.abs() + 1); x.lerp(y, 0.25)""",
     "functions": """
         x.abs(); -x; x.exp(); (x.abs() + 1).log(); x.abs().sqrt(); (x.abs() + 1).rsqrt()
-        (x.abs() + 1).reciprocal(); x.tanh(); x.floor(); x.ceil(); x.sign(); x.sgn()
+        (x.abs() + 1).reciprocal(); x.tanh(); x.sin(); x.cos(); torch.erf(x); x.floor(); x.ceil(); x.sign(); x.sgn()
         x.square(); x.clone().exp_(); x**2; x**3; (x.abs() + 1) ** 0.5; x.abs() ** 1.5
+        x.abs() ** y; torch.pow(x, y.round()); 2**x; x.sign() ** 65; x.clone().pow_(y.round())
         x.clone().pow_(2); F.silu(x); F.relu(x); F.relu(x.clone(), inplace=True); F.relu6(x)
         x.sigmoid(); F.softplus(x); F.mish(x); F.gelu(x); F.gelu(x, approximate="tanh")
         F.leaky_relu(x); F.hardtanh(x); F.logsigmoid(x); F.softsign(x); F.normalize(x)
@@ -178,10 +180,10 @@ def test_out_of_another_dtype():
 
 def test_refusals_count_as_fallbacks():
     """A call that the builder refuses is counted under the name of the called operation."""
-    x = exact(4, 70, dtype=torch.float32).to(DEVICE)
+    x = exact(1, 3, 7, 7, dtype=torch.float32).to(DEVICE)
     torch.spyre.reset_fallbacks()
-    x.pow(65)
-    assert torch.spyre.fallbacks() == {"aten::pow.Tensor_Scalar": 1}
+    F.avg_pool2d(x, 2, ceil_mode=True)
+    assert torch.spyre.fallbacks() == {"aten::avg_pool2d": 1}
     torch.spyre.reset_fallbacks()
 
 
@@ -264,12 +266,6 @@ class TestDecoding:
         for i, place in enumerate(places):
             cache[:, :, place] = rows[:, :, i]
         assert_same(there, cache)
-
-    def test_places_out_of_bounds(self):
-        cache = torch.zeros(2, 10, 64, device=DEVICE)
-        with pytest.raises(IndexError, match="index 10 is out of bounds for a size of 10"):
-            cache.index_copy_(1, torch.tensor([10]).to(DEVICE), cache[:, :1] + 1)
-        assert not cache.cpu().any()
 
     def test_next_token(self):
         logits = exact(2, 1000).to(DEVICE)

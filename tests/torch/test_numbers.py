@@ -148,8 +148,8 @@ def test_numbers_of_the_format_stay_on_the_card():
 
 
 #: Operations whose result is given in another dtype.
-GIVEN = """abs neg exp log sqrt rsqrt reciprocal tanh floor ceil sign sgn relu sigmoid silu mish
-hardsigmoid hardswish gelu softplus leaky_relu hardtanh""".split()
+GIVEN = """abs neg exp log sqrt rsqrt reciprocal tanh sin cos erf floor ceil sign sgn relu sigmoid
+silu mish hardsigmoid hardswish gelu softplus leaky_relu hardtanh""".split()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.int32], ids=str)

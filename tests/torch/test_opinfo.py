@@ -37,7 +37,7 @@ EXACT = set(
 ROUNDED = set(
     """exp log sqrt rsqrt reciprocal tanh sigmoid nn.functional.silu nn.functional.softplus
     nn.functional.gelu nn.functional.mish nn.functional.leaky_relu div true_divide pow square sin
-    cos expm1 log1p""".split()
+    cos erf fmod remainder expm1 log1p""".split()
 )
 # Sums: the order of the additions and the roundings in between are the card's.
 SUMMED = set(

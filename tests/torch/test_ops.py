@@ -232,14 +232,14 @@ class TestFallback:
         assert_same(device, host)
         out = torch.zeros(6, 300, device=DEVICE)
         expected = torch.zeros(6, 300)
-        torch.sin(device, out=out[:, 7:137])
-        torch.sin(host, out=expected[:, 7:137])
+        torch.atan(device, out=out[:, 7:137])
+        torch.atan(host, out=expected[:, 7:137])
         assert_same(out, expected)
 
     def test_one_warning_per_operation(self):
-        texts = fallback_warnings("x = torch.ones(3, device='spyre'); [x.sin() for _ in range(3)]; x.cos()")
-        assert len([text for text in texts if "aten::sin" in text]) == 1
-        assert len([text for text in texts if "aten::cos" in text]) == 1
+        texts = fallback_warnings("x = torch.ones(3, device='spyre'); [x.atan() for _ in range(3)]; x.asinh()")
+        assert len([text for text in texts if "aten::atan" in text]) == 1
+        assert len([text for text in texts if "aten::asinh" in text]) == 1
         assert all("CPU" in text for text in texts)
 
     @pytest.mark.parametrize(

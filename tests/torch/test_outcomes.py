@@ -156,14 +156,7 @@ LAYERS = {
 }
 
 INDICES = {
-    "embedding": indexed(lambda x, i: F.embedding(i, x)),
-    "embedding, negative": indexed(lambda x, i: F.embedding(-i, x)),
-    "index": indexed(lambda x, i: x[i]),
-    "index_select": indexed(lambda x, i: x.index_select(0, i)),
-    "gather": indexed(lambda x, i: x[0].gather(0, i)),
-    "scatter": indexed(lambda x, i: x[0].scatter_(0, i, 1.0)),
     "cross_entropy": indexed(lambda x, i: F.cross_entropy(x[:1], i)),
-    "one_hot": indexed(lambda x, i: F.one_hot(i, 3)),
     "mask of another size": ones((3,), (4,), lambda x, m: x.masked_fill_(m.bool(), 0)),
     "mask of floats": ones((3,), (3,), lambda x, m: x.masked_fill_(m, 0)),
 }

@@ -15,7 +15,7 @@ from torch_spyre._inductor.rules.table import target_of
 aten = torch.ops.aten
 
 #: Rules of operations that are not computed element by element, each in code of its own: products,
-#: windows, reductions, searches, norms, copies, conversions and constants.
+#: windows, reductions, searches, rows at indices, norms, copies, conversions and constants.
 OF_THEIR_OWN = {
     "_fused_rms_norm",
     "_native_batch_norm_legit_no_training",
@@ -36,8 +36,12 @@ OF_THEIR_OWN = {
     "convolution",
     "detach",
     "dropout",
+    "embedding",
     "full",
     "full_like",
+    "gather",
+    "index",
+    "index_select",
     "lift_fresh_copy",
     "linalg_vector_norm",
     "matmul",

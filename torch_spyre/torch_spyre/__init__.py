@@ -38,10 +38,11 @@ def _register():
     torch.utils.generate_methods_for_privateuse1_backend(
         for_storage=True, for_packed_sequence=True
     )
-    from . import _inductor, lowlevel, ops  # noqa: F401
+    from . import _inductor, accelerate, lowlevel, ops  # noqa: F401
 
     lowlevel.register()
     _inductor.register()
+    accelerate.register()
 
 
 if _problem is None:

@@ -101,12 +101,15 @@ template <const Pointwise &op, class New, class InPlace, class Out> struct Binar
 	static bool run(const Tensor &a, const Tensor &b, const at::Scalar &alpha, Tensor &result,
 			bool resize)
 	{
-		if (alpha.equal(1))
+		if (alpha.equal(1) && (alpha.isIntegral(false) || is_float(at::result_type(a, b))))
 			return pointwise(op, { &a, &b }, {}, result, resize);
 		if (alpha.isComplex())
 			return false;
 		spyre_sdsc_attribute attribute = { "alpha", alpha.toDouble() };
-		return fit_number(at::result_type(a, b), &attribute.value) &&
+		at::ScalarType dtype = at::result_type(a, b);
+		/* Beside integers PyTorch refuses an alpha that is no integer, even 1.0. */
+		return (alpha.isIntegral(false) || !c10::isIntegralType(dtype, true)) &&
+		       fit_parameter(Parameter::kRounded, dtype, &attribute.value) &&
 		       pointwise(op, { &a, &b }, attribute, result, resize);
 	}
 	static Tensor make(const Tensor &a, const Tensor &b, const at::Scalar &alpha)

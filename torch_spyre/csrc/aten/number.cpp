@@ -43,6 +43,7 @@ uint64_t kind_of(const Program &program, unsigned place, spyre_format format, at
 at::ScalarType dtype_of(spyre_format format)
 {
 	return format == SPYRE_FORMAT_IEEE_FP32 ? at::kFloat :
+	       format == SPYRE_FORMAT_IEEE_INT32 ? at::kInt :
 	       format == SPYRE_FORMAT_BFLOAT16 ? at::kBFloat16 : at::kHalf;
 }
 
@@ -100,7 +101,8 @@ at::Tensor one_element(double value, spyre_format format, c10::DeviceIndex devic
 
 	/* Fills the whole stick, whose first lane is the element. */
 	check(spyre_memset_async(current_native_stream(device), block->address, &code,
-				 format == SPYRE_FORMAT_IEEE_FP32 ? 4 : 2,
+				 format == SPYRE_FORMAT_IEEE_FP32 ||
+				 format == SPYRE_FORMAT_IEEE_INT32 ? 4 : 2,
 				 spyre_layout_bytes(&placement_of(tensor).layout)), "a number");
 	block->clean_padding = false;
 	return tensor;

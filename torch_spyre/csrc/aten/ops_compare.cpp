@@ -25,7 +25,7 @@ namespace {
 #define COMPARISON(ident, name, other) \
 	const Pointwise ident = { { "aten::" name, name, build_one, false }, \
 				  { .result = ResultType::kBool, .bools = true, \
-				    .number = { nullptr, "other" }, .swapped = &other } }
+				    .integers = Integers::kAll, .number = { nullptr, "other" }, .swapped = &other } }
 
 extern const Pointwise kGt, kGe;
 COMPARISON(kEq, "eq", kEq);

@@ -4,7 +4,6 @@
 #include "kernels.h"
 
 #include <ATen/ScalarOps.h>
-#include <ATen/native/Resize.h>
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/add_ops.h>
 #include <ATen/ops/bitwise_and_ops.h>
@@ -15,7 +14,9 @@
 #include <ATen/ops/clamp_max_ops.h>
 #include <ATen/ops/clamp_min_ops.h>
 #include <ATen/ops/clamp_ops.h>
+#include <ATen/ops/cos_ops.h>
 #include <ATen/ops/div_ops.h>
+#include <ATen/ops/erf_ops.h>
 #include <ATen/ops/exp_ops.h>
 #include <ATen/ops/floor_ops.h>
 #include <ATen/ops/log_ops.h>
@@ -26,11 +27,11 @@
 #include <ATen/ops/neg_ops.h>
 #include <ATen/ops/pow_ops.h>
 #include <ATen/ops/reciprocal_ops.h>
-#include <ATen/ops/result_type.h>
 #include <ATen/ops/rsub_ops.h>
 #include <ATen/ops/rsqrt_ops.h>
 #include <ATen/ops/sgn_ops.h>
 #include <ATen/ops/sign_ops.h>
+#include <ATen/ops/sin_ops.h>
 #include <ATen/ops/sqrt_ops.h>
 #include <ATen/ops/sub_ops.h>
 #include <ATen/ops/tanh_ops.h>
@@ -51,21 +52,39 @@ constexpr ResultType kSame = ResultType::kSame, kFloat = ResultType::kFloat;
 #define UNARY(ident, name, op, type, keeps_zero) \
 	const Pointwise ident = { { "aten::" name, op, build_one, keeps_zero }, { .result = type } }
 
-UNARY(kAbs, "abs", "abs", kSame, true);
-UNARY(kNeg, "neg", "neg", kSame, true);
+const Pointwise kAbs = { { "aten::abs", "abs", build_one, true },
+			 { .integers = Integers::kInt32 } };
+const Pointwise kNeg = { { "aten::neg", "neg", build_one, true },
+			 { .integers = Integers::kInt32 } };
 UNARY(kExp, "exp", "exp", kFloat, false);
 UNARY(kLog, "log", "log", kFloat, false);
 UNARY(kSqrt, "sqrt", "sqrt", kFloat, true);
 UNARY(kRsqrt, "rsqrt", "rsqrt", kFloat, false);
 UNARY(kReciprocal, "reciprocal", "reciprocal", kFloat, false);
 UNARY(kTanh, "tanh", "tanh", kFloat, true);
+UNARY(kSin, "sin", "sin", kFloat, true);
+UNARY(kCos, "cos", "cos", kFloat, false);
+UNARY(kErf, "erf", "erf", kFloat, true);
 UNARY(kFloor, "floor", "floor", kSame, true);
 UNARY(kCeil, "ceil", "ceil", kSame, true);
-UNARY(kSign, "sign", "sign", kSame, true);
+const Pointwise kSign = { { "aten::sign", "sign", build_one, true },
+			  { .integers = Integers::kAll } };
 UNARY(kPow, "pow", "pow", kSame, false);
-UNARY(kClamp, "clamp", "clamp", kSame, false);
-const Pointwise kBitwiseNot = { { "aten::bitwise_not", "logical_not", build_one, false },
-				{ .logic = true } };
+const Pointwise kPowTensor = { { "aten::pow", "pow", build_one, false }, {} };
+const Pointwise kClamp = { { "aten::clamp", "clamp", build_one, false },
+			   { .integers = Integers::kAll } };
+
+/* The builder's bitwise_not of bools is logical_not. */
+void build_bitwise_not(Graph &graph, const Call &call)
+{
+	bool integer = call.format == SPYRE_FORMAT_IEEE_INT32;
+
+	graph.add(integer ? "bitwise_not" : "logical_not", { graph.argument(0) }, {},
+		  graph.output());
+}
+
+const Pointwise kBitwiseNot = { { "aten::bitwise_not", "bitwise_not", build_bitwise_not, false },
+				{ .logic = true, .integers = Integers::kAll } };
 
 /* a + alpha b with alpha as an operand, in the steps that the builder uses for a constant. */
 void build_add_by(Graph &graph, const Call &call)
@@ -86,40 +105,52 @@ const Pointwise kAddBy = { { "aten::add", "add", build_add_by, false }, {} };
 const Pointwise kSubBy = { { "aten::sub", "sub", build_sub_by, false }, {} };
 extern const Pointwise kRevSub;
 const Pointwise kAdd = { { "aten::add", "add", build_one, true },
-			 { .number = { nullptr, "other" }, .swapped = &kAdd, .varying = &kAddBy } };
+			 { .integers = Integers::kInt32, .number = { nullptr, "other" },
+			   .swapped = &kAdd, .varying = &kAddBy } };
 const Pointwise kSub = { { "aten::sub", "sub", build_one, true },
-			 { .number = { nullptr, "other" }, .swapped = &kRevSub,
-			   .varying = &kSubBy } };
+			 { .integers = Integers::kInt32, .number = { nullptr, "other" },
+			   .swapped = &kRevSub, .varying = &kSubBy } };
 const Pointwise kRevSub = { { "aten::sub", "revsub", build_one, true },
-			    { .number = { nullptr, "other" }, .swapped = &kSub } };
-const Pointwise kSgn = { { "aten::sgn", "sign", build_one, true }, {} };
+			    { .integers = Integers::kInt32, .number = { nullptr, "other" },
+			      .swapped = &kSub } };
+const Pointwise kSgn = { { "aten::sgn", "sign", build_one, true },
+			 { .integers = Integers::kAll } };
 const Pointwise kMul = { { "aten::mul", "mul", build_one, true },
 			 { .bools = true, .scales = true, .factor = true,
-			   .number = { nullptr, "other" }, .swapped = &kMul } };
+			   .integers = Integers::kInt32, .number = { nullptr, "other" }, .swapped = &kMul } };
 const Pointwise kDiv = { { "aten::div", "div", build_one, false },
 			 { .result = kFloat, .factor = true, .number = { nullptr, "other" } } };
 const Pointwise kMaximum = { { "aten::maximum", "maximum", build_one, true },
-			     { .bools = true, .number = { nullptr, "other" },
-			       .swapped = &kMaximum } };
+			     { .bools = true, .integers = Integers::kAll,
+			       .number = { nullptr, "other" }, .swapped = &kMaximum } };
 const Pointwise kMinimum = { { "aten::minimum", "minimum", build_one, true },
-			     { .bools = true, .number = { nullptr, "other" },
-			       .swapped = &kMinimum } };
+			     { .bools = true, .integers = Integers::kAll,
+			       .number = { nullptr, "other" }, .swapped = &kMinimum } };
 const Pointwise kWhere = { { "aten::where", "where", build_one, false },
-			   { .bools = true, .condition = true,
+			   { .bools = true, .condition = true, .integers = Integers::kAll,
 			     .number = { nullptr, "input", "other" } } };
 
-/* The card's bitwise operations are valid for 0 and 1 only. */
+/*
+ * Of bools, the builder's bitwise operations are valid for 0 and 1 only, which they are in any
+ * format; of integers, bools convert to integers first.
+ */
 void build_bitwise(Graph &graph, const Call &call)
 {
-	graph.add(call.program->op, { graph.argument(0), graph.argument(1) }, {}, graph.output());
+	Graph::Tensor a = graph.argument(0), b = graph.argument(1);
+
+	if (call.format == SPYRE_FORMAT_IEEE_INT32) {
+		a = graph.cast(a, call.format);
+		b = graph.cast(b, call.format);
+	}
+	graph.add(call.program->op, { a, b }, {}, graph.output());
 }
 
 const Pointwise kBitwiseAnd = { { "aten::bitwise_and", "bitwise_and", build_bitwise, true },
-				{ .logic = true } };
+				{ .logic = true, .integers = Integers::kAll } };
 const Pointwise kBitwiseOr = { { "aten::bitwise_or", "bitwise_or", build_bitwise, true },
-			       { .logic = true } };
+			       { .logic = true, .integers = Integers::kAll } };
 const Pointwise kBitwiseXor = { { "aten::bitwise_xor", "bitwise_xor", build_bitwise, true },
-				{ .logic = true } };
+				{ .logic = true, .integers = Integers::kAll } };
 
 bool is_bool(const Tensor &t)
 {
@@ -148,19 +179,15 @@ bool pow_number(const Tensor &a, const at::Scalar &exponent, Tensor &result, boo
 	       pointwise(kPow, { &a }, attribute, result, resize);
 }
 
-/*
- * Half precision is computed in fp32, because a result that overflows the host's fp16
- * may be finite on the card.
- */
-Tensor &pow_tensor_out(const Tensor &a, const Tensor &exponent, Tensor &out)
+bool pow_of_number(const at::Scalar &a, const Tensor &exponent, Tensor &result, bool resize)
 {
-	if (out.scalar_type() != at::kHalf || at::result_type(a, exponent) != at::kHalf)
-		return on_cpu<at::_ops::pow_Tensor_Tensor_out>(a, exponent, out);
-	Tensor wide = at::_ops::pow_Tensor_Tensor::call(a.to(at::kFloat), exponent.to(at::kFloat));
-	at::native::resize_output(out, wide.sizes());
-	torch_spyre::copy(out, wide, true);
-	return out;
+	Tensor base = wrapped(a);
+
+	return pointwise(kPowTensor, { &base, &exponent }, {}, result, resize);
 }
+
+using PowTensor = Binary<kPowTensor, at::_ops::pow_Tensor_Tensor, at::_ops::pow__Tensor,
+			 at::_ops::pow_Tensor_Tensor_out>;
 
 /* b - alpha a */
 using Sub = BinaryAlpha<kSub, at::_ops::sub_Tensor, at::_ops::sub__Tensor, at::_ops::sub_out>;
@@ -183,7 +210,9 @@ bool clamp_numbers(const Tensor &a, MaybeScalar min, MaybeScalar max, Tensor &re
 	unsigned count = 0;
 
 	TORCH_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
-	if (!a.is_floating_point())
+	/* A bound with a fraction makes the result of integers a float. */
+	if (!a.is_floating_point() && ((min && !min->isIntegral(false)) ||
+				       (max && !max->isIntegral(false))))
 		return false;
 	if (min)
 		attribute[count++] = { "min", min->toDouble() };
@@ -245,12 +274,15 @@ bool masked_fill(const Tensor &a, const Tensor &mask, const Tensor &value, Tenso
 		    "masked_fill only supports a 0-dimensional value tensor, but got tensor with ",
 		    value.dim(), " dimension(s).");
 	double number;
+	bool integers = c10::isIntegralType(a.scalar_type(), false);
+	if (integers && !c10::isIntegralType(value.scalar_type(), true))
+		return false;
 	if (number_of(value, &number) && !fit_number(a.scalar_type(), &number))
 		return false;
 	bool fits = value.scalar_type() == a.scalar_type() ||
 		    value.unsafeGetTensorImpl()->is_wrapped_number();
 	Tensor fitting = fits ? value : value.to(a.scalar_type());
-	return a.is_floating_point() && where(mask, fitting, a, result, false);
+	return (a.is_floating_point() || integers) && where(mask, fitting, a, result, false);
 }
 
 bool masked_fill_scalar(const Tensor &a, const Tensor &mask, const at::Scalar &value,
@@ -291,6 +323,8 @@ void describe_others()
 	describe<at::_ops::bitwise_not>(kBitwiseNot, { "self" });
 	describe<at::_ops::pow_Tensor_Scalar>(
 		kPow, { "self" }, { { "exponent", "exponent", Parameter::kExponent } });
+	describe<at::_ops::pow_Tensor_Tensor>(kPowTensor, { "self", "exponent" });
+	describe<at::_ops::pow_Scalar>(kPowTensor, { "self", "exponent" });
 	describe<at::_ops::clamp>(kClamp, { "self" }, { min, max });
 	describe<at::_ops::clamp_min>(kClamp, { "self" }, { min });
 	describe<at::_ops::clamp_max>(kClamp, { "self" }, { max });
@@ -310,6 +344,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	ADD_UNARY(kRsqrt, rsqrt);
 	ADD_UNARY(kReciprocal, reciprocal);
 	ADD_UNARY(kTanh, tanh);
+	ADD_UNARY(kSin, sin);
+	ADD_UNARY(kCos, cos);
+	ADD_UNARY(kErf, erf);
 	ADD_UNARY(kFloor, floor);
 	ADD_UNARY(kCeil, ceil);
 	ADD_UNARY(kSign, sign);
@@ -335,7 +372,10 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 		  at::_ops::bitwise_not_out>(m);
 	add_forms<pow_number, at::_ops::pow_Tensor_Scalar, at::_ops::pow__Scalar,
 		  at::_ops::pow_Tensor_Scalar_out>(m);
-	m.impl("pow.Tensor_Tensor_out", TORCH_FN(pow_tensor_out));
+	m.impl("pow.Tensor_Tensor", TORCH_FN(PowTensor::make));
+	m.impl("pow_.Tensor", TORCH_FN(PowTensor::in_place));
+	m.impl("pow.Tensor_Tensor_out", TORCH_FN(PowTensor::into));
+	add_forms<pow_of_number, at::_ops::pow_Scalar, at::_ops::pow_Scalar_out>(m);
 	add_forms<clamp_numbers, at::_ops::clamp, at::_ops::clamp_, at::_ops::clamp_out>(m);
 	add_forms<clamp_min, at::_ops::clamp_min, at::_ops::clamp_min_, at::_ops::clamp_min_out>(m);
 	add_forms<clamp_max, at::_ops::clamp_max, at::_ops::clamp_max_, at::_ops::clamp_max_out>(m);

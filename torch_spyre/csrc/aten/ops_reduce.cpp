@@ -134,6 +134,17 @@ Tensor squeezed(const Tensor &kept, at::ArrayRef<int64_t> dims)
 	return kept.as_strided(size, stride);
 }
 
+/* Extremes of int64 have 32 bits like their inputs; a sum wraps only if its dtype is int32. */
+bool reduces_integers(const Reduction &r)
+{
+	at::ScalarType dtype = r.input.scalar_type();
+
+	if (&r.program == &kSum)
+		return dtype == at::kInt && r.dtype == at::kInt;
+	return (&r.program == &kAmax || &r.program == &kAmin) && r.dtype == dtype &&
+	       (dtype == at::kInt || dtype == at::kLong);
+}
+
 bool reduce(const Reduction &r, Tensor &result)
 {
 	Call call(r.program);
@@ -141,7 +152,8 @@ bool reduce(const Reduction &r, Tensor &result)
 
 	bool truth = r.program.build == build_truth || r.program.build == build_count;
 
-	if (!(is_float(r.input.scalar_type()) || (truth && r.input.scalar_type() == at::kBool)) ||
+	if (!(is_float(r.input.scalar_type()) || (truth && r.input.scalar_type() == at::kBool) ||
+	      reduces_integers(r)) ||
 	    !r.input.numel() || !r.input.dim() || r.input.dim() > SPYRE_MAX_RANK)
 		return false;
 	if (r.program.build == build_arg)
@@ -189,8 +201,9 @@ bool total(const Program &program, const Tensor &input, OptionalIntArrayRef dims
 		return &program == &kSum && input.numel() <= kMostCounted &&
 		       reduce({ kCount, input, wrapped_dims(input, dims), keep, at::kLong },
 			      result);
-	return is_float(type) && reduce({ program, input, wrapped_dims(input, dims), keep, type },
-					result);
+	/* Without a dtype a sum of int32 is int64. */
+	return (is_float(type) || dtype == at::kInt) &&
+	       reduce({ program, input, wrapped_dims(input, dims), keep, type }, result);
 }
 
 /* Sums and means. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Whole numbers: rounding, and quotients of them. */
+/* Whole numbers: rounding, quotients of them and their remainders. */
 #include "formula.h"
 #include "kernels.h"
 
@@ -7,6 +7,8 @@
 
 #include <ATen/ops/div_ops.h>
 #include <ATen/ops/floor_divide_ops.h>
+#include <ATen/ops/fmod_ops.h>
+#include <ATen/ops/remainder_ops.h>
 #include <ATen/ops/round_ops.h>
 #include <ATen/ops/trunc_ops.h>
 
@@ -18,6 +20,11 @@ using T = Formula::T;
 
 const Pointwise kRound = { { "aten::round", "round", build_one, true }, {} };
 const Pointwise kTrunc = { { "aten::trunc", "trunc", build_one, true }, {} };
+
+const Pointwise kFmod = { { "aten::fmod", "fmod", build_one, false },
+			  { .integers = Integers::kDivision, .number = { nullptr, "other" } } };
+const Pointwise kRemainder = { { "aten::remainder", "remainder", build_one, false },
+			       { .integers = Integers::kDivision, .number = { nullptr, "other" } } };
 
 T is_infinite(Formula &f, T x)
 {
@@ -39,8 +46,20 @@ T floored(Formula &f, T a, T b)
 	return f.op("where", f.with("eq", b, 0), quotient, result);
 }
 
+/* Adds an operation on integers, to which numbers and bools are converted; false for floats. */
+bool whole(Graph &graph, const Call &call, const char *name)
+{
+	if (call.format != SPYRE_FORMAT_IEEE_INT32)
+		return false;
+	graph.add(name, { graph.cast(graph.argument(0), call.format),
+			  graph.cast(graph.argument(1), call.format) }, {}, graph.output());
+	return true;
+}
+
 void build_floor(Graph &graph, const Call &call)
 {
+	if (whole(graph, call, "floor_divide"))
+		return;
 	Formula f(graph, call);
 
 	f.give("identity", { floored(f, f.in(0), f.in(1)) });
@@ -48,13 +67,17 @@ void build_floor(Graph &graph, const Call &call)
 
 void build_trunc(Graph &graph, const Call &call)
 {
+	if (whole(graph, call, "trunc_divide"))
+		return;
 	Formula f(graph, call);
 
 	f.give("trunc", { f.op("div", f.in(0), f.in(1)) });
 }
 
-const Pointwise kDivFloor = { { "aten::div", "div_floor", build_floor, false }, {} };
-const Pointwise kDivTrunc = { { "aten::div", "div_trunc", build_trunc, false }, {} };
+const Pointwise kDivFloor = { { "aten::div", "div_floor", build_floor, false },
+			      { .integers = Integers::kDivision } };
+const Pointwise kDivTrunc = { { "aten::div", "div_trunc", build_trunc, false },
+			      { .integers = Integers::kDivision } };
 
 using MaybeMode = std::optional<std::string_view>;
 
@@ -79,14 +102,33 @@ bool floor_divide(const Tensor &a, const Tensor &b, Tensor &result, bool resize)
 	return pointwise(kDivFloor, { &a, &b }, {}, result, resize);
 }
 
+bool remainder_of_number(const at::Scalar &a, const Tensor &b, Tensor &result, bool resize)
+{
+	Tensor number = wrapped(a);
+
+	return pointwise(kRemainder, { &number, &b }, {}, result, resize);
+}
+
 } // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
 	Unary<kRound, at::_ops::round, at::_ops::round_, at::_ops::round_out>::add(m);
 	Unary<kTrunc, at::_ops::trunc, at::_ops::trunc_, at::_ops::trunc_out>::add(m);
+	Binary<kFmod, at::_ops::fmod_Tensor, at::_ops::fmod__Tensor,
+	       at::_ops::fmod_Tensor_out>::add(m);
+	BinaryScalar<kFmod, at::_ops::fmod_Scalar, at::_ops::fmod__Scalar,
+		     at::_ops::fmod_Scalar_out>::add(m);
+	Binary<kRemainder, at::_ops::remainder_Tensor, at::_ops::remainder__Tensor,
+	       at::_ops::remainder_Tensor_out>::add(m);
+	BinaryScalar<kRemainder, at::_ops::remainder_Scalar, at::_ops::remainder__Scalar,
+		     at::_ops::remainder_Scalar_out>::add(m);
+	add_forms<remainder_of_number, at::_ops::remainder_Scalar_Tensor,
+		  at::_ops::remainder_Scalar_Tensor_out>(m);
+	describe<at::_ops::remainder_Scalar_Tensor>(kRemainder, { "self", "other" });
 	add_forms<div_mode, at::_ops::div_Tensor_mode, at::_ops::div__Tensor_mode,
 		  at::_ops::div_out_mode>(m);
+	describe<at::_ops::floor_divide>(kDivFloor, { "self", "other" });
 	add_forms<floor_divide, at::_ops::floor_divide, at::_ops::floor_divide__Tensor,
 		  at::_ops::floor_divide_out>(m);
 }

@@ -106,7 +106,7 @@ spyre_format compute_format(const Work &w)
 		return w.op->bools || w.op->logic ? SPYRE_FORMAT_SEN169_FP16 :
 						    SPYRE_FORMAT_INVALID;
 	default:
-		return SPYRE_FORMAT_INVALID;
+		return integer_format(*w.op, w.common, w.count > 1 && w.is_number[1]);
 	}
 }
 
@@ -171,7 +171,7 @@ void settle_numbers(Work &w, spyre_format format, bool attributes)
 bool has_varying_attribute(const Work &w, spyre_format format,
 			   at::ArrayRef<spyre_sdsc_attribute> attributes)
 {
-	return w.op->varying && attributes.size() == 1 &&
+	return w.op->varying && attributes.size() == 1 && format != SPYRE_FORMAT_IEEE_INT32 &&
 	       std::none_of(w.is_number, w.is_number + w.count, [](bool is) { return is; }) &&
 	       keeps_changing(*w.op, kInputs, format, w.size, attributes[0].value);
 }
@@ -418,8 +418,28 @@ ScalarType common_dtype(const PointwiseRules &rules, at::ArrayRef<PromotionInput
 		       c10::get_default_dtype_as_scalartype() : dtype;
 }
 
+bool fits_integer(double value)
+{
+	return value == std::floor(value) && value >= INT32_MIN && value <= INT32_MAX;
+}
+
+spyre_format integer_format(const PointwiseRules &rules, ScalarType dtype, bool number)
+{
+	bool known = dtype == ScalarType::Int ? rules.integers != Integers::kNone :
+		     dtype == ScalarType::Long ? rules.integers == Integers::kAll ||
+						 (rules.integers == Integers::kDivision && number) :
+						 false;
+
+	return known ? SPYRE_FORMAT_IEEE_INT32 : SPYRE_FORMAT_INVALID;
+}
+
 bool fit_operand(const PointwiseRules &rules, unsigned index, ScalarType dtype, double *value)
 {
+	bool divisor = rules.integers == Integers::kDivision && index == 1;
+
+	if (c10::isIntegralType(dtype, false))
+		return fits_integer(*value) &&
+		       !(divisor && (*value == 0 || (dtype == ScalarType::Long && *value == -1)));
 	if (rules.factor && index)
 		return is_factor(dtype, *value);
 	*value = number_in(dtype, *value);
@@ -466,6 +486,8 @@ bool constant_for(spyre_format format, double *value)
 {
 	if (std::isnan(*value))
 		return false;
+	if (format == SPYRE_FORMAT_IEEE_INT32)
+		return fits_integer(*value);
 	if (std::isinf(*value))
 		return true;
 	if (format == SPYRE_FORMAT_SEN169_FP16) {

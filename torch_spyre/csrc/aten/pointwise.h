@@ -26,6 +26,14 @@ enum class ResultType : uint8_t {
 	kBool,
 };
 
+/* Integers that the card computes exactly; those of int64 tensors have 32 bits there, too. */
+enum class Integers : uint8_t {
+	kNone,		/* the CPU computes integers */
+	kInt32,		/* int32: a result of int64 could need more than 32 bits */
+	kAll,		/* and int64: no result needs more bits than the inputs */
+	kDivision,	/* and int64 by a number other than -1; the CPU refuses 0 */
+};
+
 struct Pointwise;
 
 struct PointwiseRules {
@@ -44,6 +52,7 @@ struct PointwiseRules {
 	bool factor = false;
 	/* Inputs are bools; the CPU computes other dtypes, bit by bit. */
 	bool logic = false;
+	Integers integers = Integers::kNone;
 	/* Names of the attributes that hold numbers instead of the inputs. */
 	const char *number[3] = { nullptr, nullptr, nullptr };
 	/* The operation with the first two inputs exchanged. */
@@ -64,6 +73,15 @@ struct PromotionInput {
 
 /* The dtype to compute in: PyTorch's promotion, none of whose inputs is complex, by @rules. */
 at::ScalarType common_dtype(const PointwiseRules &rules, at::ArrayRef<PromotionInput> inputs);
+
+/*
+ * The card's format for inputs of an integer dtype; INVALID if the CPU computes them. @number: the
+ * second input is a number.
+ */
+spyre_format integer_format(const PointwiseRules &rules, at::ScalarType dtype, bool number);
+
+/* True if @value is an integer of 32 bits, which the card holds. */
+bool fits_integer(double value);
 
 /* Rounds a number in the place of input @index as the CPU does before it computes in @dtype;
  * false if the card's format lacks it. */

@@ -29,6 +29,8 @@ const std::vector<Row> &table()
 
 bool fit_parameter(Parameter::Kind kind, at::ScalarType dtype, double *value)
 {
+	if (c10::isIntegralType(dtype, false) && kind != Parameter::kDim)
+		return fits_integer(*value);
 	switch (kind) {
 	case Parameter::kFinite:
 		return std::isfinite(*value);

@@ -75,6 +75,14 @@ std::optional<double> fit_operand_of(const Operation &o, unsigned index, const p
 		       std::optional<double>(value) : std::nullopt;
 }
 
+/* The card's format of integers of @dtype; None if the CPU computes them. */
+std::optional<int> integers_of(const Operation &o, const py::object &dtype, bool number)
+{
+	spyre_format format = integer_format(*o.op, py::cast<c10::ScalarType>(dtype), number);
+
+	return format == SPYRE_FORMAT_INVALID ? std::nullopt : std::optional<int>(format);
+}
+
 std::optional<double> fit_parameter_of(const Parameter &p, const py::object &dtype, double value)
 {
 	return fit_parameter(p.kind, py::cast<c10::ScalarType>(dtype), &value) ?
@@ -116,6 +124,7 @@ void define(py::module_ &m)
 		})
 		.def("promote", promote)
 		.def("fit", fit_operand_of)
+		.def("integers", integers_of)
 		.def("steps", steps);
 	py::class_<Parameter>(m, "_Parameter")
 		.def_readonly("argument", &Parameter::argument)

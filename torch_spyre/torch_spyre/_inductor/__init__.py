@@ -42,7 +42,7 @@ class _AfterImport(importlib.abc.MetaPathFinder):
         return spec
 
 
-def _after_import(name, function):
+def after_import(name, function):
     """Calls @function once module @name is imported, at once if it is already."""
     if name in sys.modules:
         function()
@@ -114,14 +114,14 @@ def _artefacts():
 
 def register():
     """Registers the card with dynamo and Inductor when they are imported."""
-    _after_import("torch._dynamo.device_interface", _dynamo)
-    _after_import("torch._dynamo.backends.registry", _backend)
-    _after_import("torch._dynamo.variables.torch", _calls)
-    _after_import("torch._dynamo.variables.tensor", _methods)
-    _after_import("torch._inductor.codegen.common", _codegen)
-    _after_import("torch._inductor.decomposition", _decompositions)
-    _after_import("torch._functorch._aot_autograd.autograd_cache", _artefacts)
-    _after_import("torch._inductor.compile_fx", _hints)
+    after_import("torch._dynamo.device_interface", _dynamo)
+    after_import("torch._dynamo.backends.registry", _backend)
+    after_import("torch._dynamo.variables.torch", _calls)
+    after_import("torch._dynamo.variables.tensor", _methods)
+    after_import("torch._inductor.codegen.common", _codegen)
+    after_import("torch._inductor.decomposition", _decompositions)
+    after_import("torch._functorch._aot_autograd.autograd_cache", _artefacts)
+    after_import("torch._inductor.compile_fx", _hints)
 
 
 #: The public names and their modules, which are imported on first access.

@@ -82,6 +82,8 @@ def as_refusal(error, where):
 
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32)
+#: The integers of which the card has exact operations; both have 32 bits there.
+INTEGERS = (torch.int32, torch.int64)
 
 
 def format_of(dtype):

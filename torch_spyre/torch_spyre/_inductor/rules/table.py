@@ -12,7 +12,7 @@ import math
 import torch
 
 from ... import _C
-from ..emit import FLOATS, Number, Refused, Value, format_of, stripped
+from ..emit import FLOATS, INTEGERS, Number, Refused, Value, format_of, stripped
 from .base import ROWS, aten, constant, last, number_of, promote, rule, size_of, storable
 
 
@@ -27,6 +27,11 @@ def computed_format(operation, given, dtype):
     if dtype == torch.bool and (operation.bools or operation.logic):
         formats = {t.format for t in given if isinstance(t, Value) and t.dtype == torch.bool}
         return formats.pop() if len(formats) == 1 else format_of(torch.bool)
+    if dtype in INTEGERS:
+        form = operation.integers(dtype, len(given) > 1 and number_of(given[1]) is not None)
+        if form is None:
+            raise Refused(f"eager mode computes {dtype} on the CPU")
+        return form
     if dtype not in FLOATS or operation.logic:
         raise Refused(f"the card does not compute in {dtype}")
     return format_of(dtype)
@@ -77,7 +82,7 @@ def operand(call, operation, thing, form):
     if not isinstance(thing, Value):
         number = thing if isinstance(thing, Number) else Number(thing, (), None)
         return constant(call, number, form)
-    if thing.dtype not in FLOATS + (torch.bool,):
+    if thing.dtype not in FLOATS + INTEGERS + (torch.bool,):
         raise Refused(f"the card does not compute in {thing.dtype}")
     return call.program.cast(thing, form) if operation.logic else thing
 
@@ -106,7 +111,7 @@ def settle(call, operation, given, attributes, form):
 @functools.lru_cache(None)
 def _operand_in(rank, form):
     """Returns an operand of a format; steps do not depend on sizes."""
-    dtype = {format_of(dtype): dtype for dtype in FLOATS}[form]
+    dtype = {format_of(dtype): dtype for dtype in (*FLOATS, torch.int32)}[form]
     size, stride = [1] * (rank - 1) + [64], [64] * (rank - 1) + [1]
     return _C._view_operand(size, stride, dtype, size, stride, 0)[0]
 
@@ -162,7 +167,9 @@ def pointwise(call, row, *attributes, result=None):
         operation, number = row.choose(number)
         attributes = [(name, number), *rest]
     if result is None:
-        result = form if call.meta.dtype == torch.bool else format_of(call.meta.dtype)
+        # Bools stay in the format of the computation, but not in that of integers.
+        stays = call.meta.dtype == torch.bool and dtype not in INTEGERS
+        result = form if stays else format_of(call.meta.dtype)
     return add_steps(call, *settle(call, operation, given, attributes, form), form, result)
 
 

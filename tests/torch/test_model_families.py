@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""The seven model families of models.py as their users run them: 24 tokens for three prompts of
+unequal length, two of them with images where the model sees, in transformers' default settings.
+
+By default three of the families also run compiled, in fp16; SPYRE_ARCHITECTURES=all compiles all
+of them, in bf16 as well."""
+
+import os
+
+import models
+import pytest
+import torch
+from rounding import STORED, Margin, generate, rounded
+from support import DEVICE, assert_same
+
+NEW = 24
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+
+#: Compiled by default: symbols in sizes, two kinds of layers with experts, vision.
+FEW = {("llama3", "fp16"), ("granite_hybrid", "fp16"), ("qwen2_5_vl", "fp16")}
+#: Calls of operations that run on the CPU in a whole generate(): at most these, and never more.
+FALLBACKS = {
+    "gpt_oss": 224,
+    "granite_hybrid": 145,
+    "mistral_small": 130,
+    "qwen2_5_vl": 164,
+    "llama3": 122,
+    "ministral": 241,
+    "ministral3": 130,
+}
+EXPERTS = {"aten::cumsum.out", "aten::histc", "aten::sort.values_stable"}
+#: Of these, the ones inside of decoder layers, in prefill; the steps after it have none.
+IN_LAYERS = {"gpt_oss": EXPERTS, "granite_hybrid": EXPERTS | {"aten::tril.out"}}
+
+
+def placed(inputs, dtype):
+    return {
+        name: value.to(DEVICE, dtype) if value.is_floating_point() else value.to(DEVICE)
+        for name, value in inputs.items()
+    }
+
+
+def fallbacks():
+    return dict(torch.spyre.fallbacks())
+
+
+def since(before):
+    counts = {name: n - before.get(name, 0) for name, n in fallbacks().items()}
+    return {name: n for name, n in counts.items() if n}
+
+
+class Census:
+    """The names of the operations that ran on the CPU inside of a model's decoder layers."""
+
+    def __init__(self, layers):
+        self.prefill, self.decode, self.entered = set(), set(), {}
+        for layer in layers:
+            layer.register_forward_pre_hook(self.enter)
+            layer.register_forward_hook(self.leave)
+
+    def enter(self, layer, args):
+        self.entered[layer] = fallbacks()
+
+    def leave(self, layer, args, result):
+        names = self.prefill if args[0].shape[1] > 1 else self.decode
+        names.update(since(self.entered.pop(layer)))
+
+
+class Subject:
+    """A family's tokens and logits on the card, and the CPU's where it is led along them."""
+
+    def __init__(self, name, dtype):
+        self.name, self.dtype, family = name, dtype, models.FAMILIES[name]
+        inputs, model = family.inputs(), self.on_card()
+        self.census = Census(model.get_submodule(family.layers))
+        before = fallbacks()
+        self.tokens, self.logits = generate(model, self.inputs(), NEW)
+        self.fallbacks = since(before)
+        reference = family.model()
+        _, self.expected = generate(reference, inputs, NEW, self.tokens)
+        stored = STORED[dtype]
+        _, self.rounded = rounded(stored, generate, reference, inputs, NEW, self.tokens)
+
+    def on_card(self):
+        return models.FAMILIES[self.name].model().to(self.dtype).to(DEVICE)
+
+    def inputs(self):
+        return placed(models.FAMILIES[self.name].inputs(), self.dtype)
+
+
+CASES = [(name, dtype) for name in models.FAMILIES for dtype in DTYPES]
+
+
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
+def subject(request):
+    name, dtype = request.param
+    subject = Subject(name, DTYPES[dtype])
+    subject.compiles = os.environ.get("SPYRE_ARCHITECTURES") == "all" or request.param in FEW
+    return subject
+
+
+class TestEager:
+    def test_tokens(self, subject):
+        """Each is the CPU's in fp32 wherever rounding leaves no choice."""
+        variety = [len(set(row.tolist())) for row in subject.tokens]
+        assert min(variety) >= 8, f"{variety} different tokens say little"
+        margin = Margin(subject.tokens, subject.expected, subject.rounded)
+        assert margin.decided > 0.5, f"{margin.decided:.0%} of the tokens are decided"
+        assert not margin.wrong, margin
+
+    def test_logits(self, subject):
+        """The median step is as close as rounding lets the CPU be; that of a single one says less,
+        because a router near a tie may take another expert."""
+        have, want = (
+            (logits - subject.expected).abs().amax(-1).median()
+            for logits in (subject.logits, subject.rounded)
+        )
+        assert have <= 1.5 * want
+
+    def test_fallbacks_of_generate(self, subject):
+        assert sum(subject.fallbacks.values()) <= FALLBACKS[subject.name], subject.fallbacks
+
+    def test_fallbacks_in_decoder_layers(self, subject):
+        assert subject.census.prefill <= IN_LAYERS.get(subject.name, set())
+        assert not subject.census.decode
+
+
+class TestCompiled:
+    def test_bits_of_eager_mode(self, subject):
+        """In the default settings, in which sizes become symbols as the cache grows."""
+        if not subject.compiles:
+            pytest.skip("SPYRE_ARCHITECTURES=all compiles all families")
+        torch._dynamo.reset()
+        model = subject.on_card()
+        model.forward = torch.compile(model.forward)
+        tokens, logits = generate(model, subject.inputs(), NEW)
+        assert_same(tokens, subject.tokens)
+        assert_same(logits, subject.logits)

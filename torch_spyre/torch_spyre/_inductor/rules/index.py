@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""Rules of operations that access a tensor at indices; the card checks each index."""
+
+from ..emit import Refused, Value
+from .base import aten, last, rule
+
+
+def rank_of(call):
+    """Returns the rank of the table, the first argument."""
+    return call.node.args[0].meta["val"].dim()
+
+
+def tensors(*things):
+    """Refuses arguments that are numbers instead of tensors of the card."""
+    if not all(isinstance(thing, Value) for thing in things):
+        raise Refused("an argument without memory")
+
+
+@rule(aten.embedding.default)
+def embedding(call):
+    """Lowers lookups of rows."""
+    weight, indices = call["weight"], call["indices"]
+    tensors(weight, indices)
+    return call.op("embedding", weight, indices)
+
+
+@rule(aten.index_select.default)
+def index_select(call):
+    """Lowers the selection of rows along a dim."""
+    table, index = call["self"], call["index"]
+    tensors(table, index)
+    return call.op("index_select", table, index, dim=last(call["dim"], rank_of(call)))
+
+
+@rule(aten.gather.default)
+def gather(call):
+    """Lowers the selection of single elements along a dim."""
+    table, index = call["self"], call["index"]
+    tensors(table, index)
+    return call.op("gather", table, index, dim=last(call["dim"], rank_of(call)))
+
+
+@rule(aten.index.Tensor)
+def index(call):
+    """Lowers indexing with one tensor of integers; negative ones count from the end."""
+    table, indices = call["self"], call["indices"]
+    given = [(d, i) for d, i in enumerate(indices) if i is not None]
+    if len(given) != 1:
+        raise Refused(f"{len(given)} tensors of indices")
+    dim, one = given[0]
+    tensors(table, one)
+    if one.dtype.is_floating_point or one.dtype.itemsize < 4:
+        raise Refused(f"indices that are {one.dtype}")
+    return call.op("index_select", table, one, dim=last(dim, rank_of(call)), wrap=1)
