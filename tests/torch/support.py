@@ -135,6 +135,12 @@ def python_ok(code, **arguments):
     return done.stdout
 
 
+#: Time limit and size of a square product that exceeds it on one thread of any machine. All else
+#: stays below it on a busy machine, too.
+TIME_LIMIT = {"SPYRE_TIMEOUT_MS": 500, "SPYRE_EMBEDDED_THREADS": 1}
+TOO_LONG = 8192
+
+
 def process_error(code, **arguments):
     """The last line of a process that must end with a Python exception, not a signal."""
     done = python(code, **arguments)

@@ -4,7 +4,15 @@
 import pytest
 import torch
 import torch_spyre
-from support import DEVICE, assert_same, exact, process_error, python_ok
+from support import (
+    DEVICE,
+    TIME_LIMIT,
+    TOO_LONG,
+    assert_same,
+    exact,
+    process_error,
+    python_ok,
+)
 
 
 class TestBadInput:
@@ -244,13 +252,10 @@ class TestOutOfMemory:
         )
 
 
-#: Enough for everything but the product, which takes some seconds, on a busy machine too.
-TIMEOUT_MS = 500
-
 #: A model whose matrix product exceeds the time limit, and later calls.
-FAULT = """
+FAULT = f"""
 import torch_spyre
-x = torch.ones(4096, 4096, dtype=torch.float16).to('spyre')
+x = torch.ones({TOO_LONG}, {TOO_LONG}, dtype=torch.float16).to('spyre')
 small = torch.ones(64, 64, dtype=torch.float16, device='spyre')
 small.cpu()
 try:
@@ -268,7 +273,7 @@ class TestFaults:
     """A fault on the embedded card, provoked by a time limit that a product cannot keep."""
 
     def test_names_the_operation(self):
-        printed = python_ok(FAULT + "print(text)", SPYRE_TIMEOUT_MS=TIMEOUT_MS)
+        printed = python_ok(FAULT + "print(text)", **TIME_LIMIT)
         assert "time limit" in printed or "TIMEOUT" in printed
         assert "mm" in printed or "matmul" in printed, printed
         assert "reset" in printed, printed
@@ -278,7 +283,7 @@ class TestFaults:
         printed = python_ok(
             "import time\n"
             "import torch_spyre\n"
-            "x = torch.ones(4096, 4096, dtype=torch.float16).to('spyre')\n"
+            f"x = torch.ones({TOO_LONG}, {TOO_LONG}, dtype=torch.float16).to('spyre')\n"
             "z = x @ x\n"
             "while not torch_spyre._C.has_stream_error():\n"
             "    time.sleep(0.01)\n"
@@ -286,7 +291,7 @@ class TestFaults:
             "    torch.ones(1 << 20, dtype=torch.float16, device='spyre')\n"
             "except RuntimeError as error:\n"
             "    print(error)\n",
-            SPYRE_TIMEOUT_MS=TIMEOUT_MS,
+            **TIME_LIMIT,
         )
         assert "CANCELLED" in printed and "TIMEOUT" in printed, printed
         assert "mm" in printed or "matmul" in printed, printed
@@ -307,7 +312,7 @@ class TestFaults:
             "assert (small @ small).cpu().eq(64).all()\n"
             "fresh = torch.nn.Linear(64, 8).half().to('spyre')\n"
             "fresh(small).cpu()\n",
-            SPYRE_TIMEOUT_MS=TIMEOUT_MS,
+            **TIME_LIMIT,
         )
 
     def test_other_card_goes_on(self):
@@ -315,11 +320,11 @@ class TestFaults:
             "other = torch.ones(8, 64, dtype=torch.float16, device='spyre:1')\n"
             + FAULT
             + "assert (other + other).cpu().eq(2).all()\n",
-            SPYRE_TIMEOUT_MS=TIMEOUT_MS,
+            **TIME_LIMIT,
         )
 
     def test_process_ends_cleanly_after_a_fault(self):
-        python_ok(FAULT, SPYRE_TIMEOUT_MS=TIMEOUT_MS)
+        python_ok(FAULT, **TIME_LIMIT)
 
     def test_reset_in_good_health(self):
         python_ok(

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Resets: surviving and lost objects, and threads that are unaware of the reset."""
 
-from support import python_ok
+from support import TIME_LIMIT, TOO_LONG, python_ok
 
 #: A thread that works all the time and keeps its exceptions.
 WORKERS = """
@@ -30,9 +30,9 @@ def finish():
     assert (x + x).cpu().eq(2).all()
 """
 
-#: A time limit that a product of this size cannot keep.
-FAULT = """
-big = torch.ones(4096, 4096, dtype=torch.float16, device='spyre')
+#: A product that exceeds TIME_LIMIT.
+FAULT = f"""
+big = torch.ones({TOO_LONG}, {TOO_LONG}, dtype=torch.float16, device='spyre')
 def fault():
     try:
         (big @ big).cpu()
@@ -77,7 +77,7 @@ def test_everything_survives_a_reset_of_the_context():
         "assert torch.rand(4, device='spyre').cpu().equal(drawn)\n"
         "del late\n"
         "assert torch.spyre.memory_allocated() == allocated\n",
-        SPYRE_TIMEOUT_MS=500,
+        **TIME_LIMIT,
     )
 
 
@@ -99,7 +99,7 @@ def test_models_go_on_after_a_fault():
         "    fault()\n"
         "    torch.spyre.reset()\n"
         "    assert model(x).cpu().equal(expected)\n",
-        SPYRE_TIMEOUT_MS=500,
+        **TIME_LIMIT,
     )
 
 
