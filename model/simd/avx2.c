@@ -28,8 +28,17 @@ typedef int v8si __attribute__((vector_size(32)));
 #define V_FENCE() __builtin_ia32_sfence()
 #define V_ANY(mask) (!__builtin_ia32_ptestz256((v4di)(mask), (v4di)(mask)))
 
+#define VH_MAX(a, b) ((vh)__builtin_ia32_pmaxuw128((v8hi)(a), (v8hi)(b)))
+#define VH_ANY_ABOVE(a, b) v8hi_any((v8hi)__builtin_ia32_psubusw128((v8hi)(a), (v8hi)(b)))
+
+typedef short v8hi __attribute__((vector_size(16)));
 typedef long long v4di __attribute__((vector_size(32), may_alias));
 typedef long long v2di __attribute__((vector_size(16), may_alias));
+
+static inline __attribute__((__always_inline__)) int v8hi_any(v8hi x)
+{
+	return !__builtin_ia32_ptestz128((v2di)x, (v2di)x);
+}
 #endif
 
 #include "functions.h"

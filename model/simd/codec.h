@@ -9,6 +9,19 @@
 
 #include "vec.h"
 
+/* Decodes all codes but those of NaN and infinity. */
+static ALWAYS_INLINE vf dl16_finite(vh code)
+{
+#ifdef DL16_FINITE
+	return DL16_FINITE(code);
+#else
+	vu x = vu_widen(code);
+	vu mag = x & 0x7fff;
+
+	return (vf)((((mag << 14) + (96u << 23)) & (vu)(mag != 0)) | (x & 0x8000) << 16);
+#endif
+}
+
 static ALWAYS_INLINE vf dl16_decode(vh code)
 {
 #ifdef DL16_DECODE
@@ -17,7 +30,7 @@ static ALWAYS_INLINE vf dl16_decode(vh code)
 	vu x = vu_widen(code);
 	vu mag = x & 0x7fff;
 	vu sign = (x & 0x8000) << 16;
-	vu r = (((mag << 14) + (96u << 23)) & (vu)(mag != 0)) | sign;
+	vu r = (vu)dl16_finite(code);
 
 	if (__builtin_expect(V_ANY((vi)mag >= SPYRE_DL16_NAN), 0)) {
 		r = vu_select(mag == SPYRE_DL16_INF, INF_BITS | sign, r);
@@ -48,6 +61,19 @@ static ALWAYS_INLINE vh dl16_encode(vf x)
 		r = vu_select(x == x, (vu)code | sign, vu_splat(SPYRE_DL16_NAN));
 	}
 	return vh_narrow(r);
+#endif
+}
+
+/* Encodes all numbers but those whose code is that of NaN or above, which have such a code. */
+static ALWAYS_INLINE vh dl16_round(vf x)
+{
+#ifdef DL16_ROUND
+	return DL16_ROUND(x);
+#else
+	vi code = (((vi)x & 0x7fffffff) + (0x2000 - (96 << 23))) >> 14;
+
+	code = VI_MIN(VI_MAX(code, (vi){ 0 }), vi_splat(SPYRE_DL16_INF));
+	return vh_narrow((vu)code | (((vu)x >> 16) & 0x8000));
 #endif
 }
 

@@ -88,36 +88,118 @@ struct sfu_input {
 	vf splat;
 };
 
-static ALWAYS_INLINE vf sfu_input(const struct spyre_span *v, u32 format, bool splats,
-				  long index, const struct sfu_input *in, long lane, long n)
+/* The arguments of sfu_points() and what its lanes have in common. */
+struct sfu_loop {
+	u32 func, format;
+	long inputs;
+	bool splats, stream;
+	const struct spyre_span *v;
+	vf k[2];
+};
+
+/* The @n lanes from @lane on; @n is VL at most. */
+static ALWAYS_INLINE vf sfu_input(const struct sfu_loop *l, const struct sfu_input *in, long i,
+				  long lane, long n)
 {
 	const u8 *p;
 
-	if (splats && v[index].splat)
-		return in[index].splat;
-	p = in[index].p + vf_bytes(format, lane);
-	return n < VL ? vf_load_part(format, p, n) : vf_load(format, p);
+	if (l->splats && l->v[i].splat)
+		return in[i].splat;
+	p = in[i].p + vf_bytes(l->format, lane);
+	return n < VL ? vf_load_part(l->format, p, n) : vf_load(l->format, p);
 }
 
 /* Bypasses the caches, which a large result would only pollute; @p is aligned to the vector. */
-static ALWAYS_INLINE void sfu_store(u32 format, u8 *p, vf x, bool stream)
+static ALWAYS_INLINE void dl16_store(u8 *p, vh code, bool stream)
 {
 #ifdef V_STREAM_HALF
-	if (stream && format == SPYRE_FMT_SEN169_FP16) {
-		V_STREAM_HALF(p, dl16_encode(x));
+	if (stream) {
+		V_STREAM_HALF(p, code);
 		return;
 	}
 #endif
-	vf_store(format, p, x);
+	*(vh_mem *)p = code;
 }
 
-/* @splats: some inputs may be splats. All arguments but @run and @stream are constants. */
+static ALWAYS_INLINE void sfu_store(u32 format, u8 *p, vf x, bool stream)
+{
+	if (format == SPYRE_FMT_SEN169_FP16)
+		dl16_store(p, dl16_encode(x), stream);
+	else
+		vf_store(format, p, x);
+}
+
+static ALWAYS_INLINE void sfu_lanes(const struct sfu_loop *l, const struct sfu_input *in, u8 *out,
+				    long lane, long n)
+{
+	vf x[5] = { 0 }, r;
+	long i;
+
+#pragma GCC unroll 5
+	for (i = 0; i < l->inputs; i++)
+		x[i] = sfu_input(l, in, i, lane, n);
+	r = sfu_short(l->func, x, l->k, l->format == SPYRE_FMT_SEN169_FP16);
+	if (n < VL)
+		vf_store_part(l->format, out + vf_bytes(l->format, lane), r, n);
+	else
+		sfu_store(l->format, out + vf_bytes(l->format, lane), r, l->stream);
+}
+
+#ifdef VH_ANY_ABOVE
+/*
+ * The codes of a vector of DL16, correct unless @doubled is above that of the largest number
+ * in any lane. It is the maximum of all codes without their sign, times two.
+ */
+static ALWAYS_INLINE vh sfu_codes(const struct sfu_loop *l, const struct sfu_input *in, long lane,
+				  vh *doubled)
+{
+	vf x[5] = { 0 };
+	vh code;
+	long i;
+
+#pragma GCC unroll 5
+	for (i = 0; i < l->inputs; i++) {
+		if (l->splats && l->v[i].splat) {
+			x[i] = in[i].splat;
+			continue;
+		}
+		code = *(const vh_mem *)(in[i].p + 2 * lane);
+		*doubled = VH_MAX(*doubled, code + code);
+		x[i] = dl16_finite(code);
+	}
+	code = dl16_round(sfu_short(l->func, x, l->k, true));
+	*doubled = VH_MAX(*doubled, code + code);
+	return code;
+}
+
+/* Two vectors with one test for NaN and infinity, with which they are computed again. */
+static ALWAYS_INLINE void sfu_pair(const struct sfu_loop *l, const struct sfu_input *in, u8 *out,
+				   long lane)
+{
+	const vh most = (vh){ 0 } + 2 * (SPYRE_DL16_NAN - 1);
+	vh doubled = { 0 };
+	vh first = sfu_codes(l, in, lane, &doubled);
+	vh second = sfu_codes(l, in, lane + VL, &doubled);
+
+	if (__builtin_expect(VH_ANY_ABOVE(doubled, most), 0)) {
+		sfu_lanes(l, in, out, lane, VL);
+		sfu_lanes(l, in, out, lane + VL, VL);
+		return;
+	}
+	dl16_store(out + 2 * lane, first, l->stream);
+	dl16_store(out + 2 * (lane + VL), second, l->stream);
+}
+#endif
+
+/* @splats: some inputs may be splats. All arguments but @run are constants. */
 static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, u32 format,
 				     long inputs, bool splats, bool stream)
 {
-	const struct spyre_span *v = &run->v[1];
-	const vf k[2] = { (vf)vu_splat(run->imm[0]), (vf)vu_splat(run->imm[1]) };
-	bool exact = format == SPYRE_FMT_SEN169_FP16;
+	const struct sfu_loop l = {
+		.func = func, .format = format, .inputs = inputs, .splats = splats,
+		.stream = stream, .v = &run->v[1],
+		.k = { (vf)vu_splat(run->imm[0]), (vf)vu_splat(run->imm[1]) },
+	};
 	long lanes = run->lanes;
 	long point, lane, i;
 
@@ -127,23 +209,20 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 
 #pragma GCC unroll 5
 		for (i = 0; i < inputs; i++) {
-			in[i].p = v[i].p + point * v[i].stride;
-			if (splats && v[i].splat)
+			in[i].p = l.v[i].p + point * l.v[i].stride;
+			if (splats && l.v[i].splat)
 				in[i].splat = vf_load_splat(format, in[i].p);
 		}
-		for (lane = 0; lane < lanes; lane += VL) {
-			long n = lanes - lane < VL ? lanes - lane : VL;
-			vf x[5] = { 0 }, r;
-
-#pragma GCC unroll 5
-			for (i = 0; i < inputs; i++)
-				x[i] = sfu_input(v, format, splats, i, in, lane, n);
-			r = sfu_short(func, x, k, exact);
-			if (n < VL)
-				vf_store_part(format, out + vf_bytes(format, lane), r, n);
-			else
-				sfu_store(format, out + vf_bytes(format, lane), r, stream);
-		}
+		lane = 0;
+#ifdef VH_ANY_ABOVE
+		if (format == SPYRE_FMT_SEN169_FP16)
+			for (; lane + 2 * VL <= lanes; lane += 2 * VL)
+				sfu_pair(&l, in, out, lane);
+#endif
+		for (; lane + VL <= lanes; lane += VL)
+			sfu_lanes(&l, in, out, lane, VL);
+		if (lane < lanes)
+			sfu_lanes(&l, in, out, lane, lanes - lane);
 	}
 }
 
