@@ -266,15 +266,33 @@ static inline uint8_t *embedded_host(const struct embedded_card *card, uint64_t 
 	       (va & ((1ull << SPYRE_SEGMENT_SHIFT) - 1));
 }
 
+/* True if @va is in @map with the @bytes from there on. */
+static inline bool embedded_map_holds(const struct embedded_map *map, uint64_t va, uint64_t bytes)
+{
+	return va - map->va < map->bytes && bytes <= map->bytes - (va - map->va);
+}
+
 /* The mapped range that holds all these bytes, NULL if none does. Caller holds maps_lock. */
 struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, uint64_t bytes);
-/* Host pointer of these bytes, NULL if no mapped range holds them all. */
 
 /* embedded_warm.c: populates the pages of device bytes of @map. Caller holds maps_lock. */
-void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_t va,
-		   uint64_t bytes, bool write);
+void embedded_warm_run(struct embedded_card *card, struct embedded_map *map, uint64_t va,
+		       uint64_t bytes, bool write);
+
+/* The same. Most launches use what earlier ones populated, so that one comparison is enough. */
+static inline void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_t va,
+				 uint64_t bytes, bool write)
+{
+	uint64_t run = atomic_load_explicit(&map->warm_run[write], memory_order_relaxed);
+
+	if (va >> EMBEDDED_GRANULE_SHIFT < run >> 32 ||
+	    (va + bytes - 1) >> EMBEDDED_GRANULE_SHIFT >= (uint32_t)run)
+		embedded_warm_run(card, map, va, bytes, write);
+}
+
 /* Clears the record of populated pages of a range. Caller holds maps_lock to write. */
 void embedded_warm_forget(struct embedded_card *card, struct embedded_map *map);
+/* Populates the scratchpads of a program that uses them. */
 void embedded_warm_lx(struct embedded_lx *lx, const struct spyre_prog_header *header);
 
 /* embedded_reset.c */

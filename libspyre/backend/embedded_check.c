@@ -44,19 +44,20 @@ static spyre_status no_address(const char *what, uint64_t va, uint64_t bytes)
 }
 
 /*
- * Finds the host address of @bytes at @va, NULL if they are not within one mapped range.
- * Populates them if the command touches at least half of them (@touched): scattered parts are
- * left to page faults, since their span may be the whole memory.
+ * Finds the host address of @bytes at @va, NULL if they are not within one mapped range. @last is
+ * the range of the command's previous address, or NULL: most commands use one range. Populates
+ * the bytes if the command touches at least half of them (@touched): scattered parts are left to
+ * page faults, since their span may be the whole memory.
  */
-static uint8_t *resolve_warm(struct embedded_card *card, uint64_t va, uint64_t bytes,
-			     uint64_t touched, bool write)
+static inline uint8_t *resolve_warm(struct embedded_card *card, struct embedded_map **last,
+				    uint64_t va, uint64_t bytes, uint64_t touched, bool write)
 {
-	struct embedded_map *map = embedded_find_map(card, va, bytes);
-
-	if (!map)
+	if (!*last || !embedded_map_holds(*last, va, bytes))
+		*last = embedded_find_map(card, va, bytes);
+	if (!*last)
 		return NULL;
 	if (bytes && bytes / 2 <= touched)
-		embedded_warm(card, map, va, bytes, write);
+		embedded_warm(card, *last, va, bytes, write);
 	return embedded_host(card, va);
 }
 
@@ -67,6 +68,7 @@ static spyre_status check_exec(struct embedded_card *card, struct embedded_lx *l
 	struct embedded_program *program = (struct embedded_program *)in->exec.program;
 	const struct spyre_prog_header *header = program->program.header;
 	const struct spyre_counters *cost = &program->program.cost;
+	struct embedded_map *last = NULL;
 
 	if (in->exec.num_args != header->num_operands)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
@@ -80,12 +82,14 @@ static spyre_status check_exec(struct embedded_card *card, struct embedded_lx *l
 			return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
 					   "operand %u at 0x%" PRIx64 " is not 128-byte aligned", i,
 					   va);
-		operand[i] = resolve_warm(card, va, bytes, cost->bytes_read + cost->bytes_written,
+		operand[i] = resolve_warm(card, &last, va, bytes,
+					  cost->bytes_read + cost->bytes_written,
 					  o->flags & SPYRE_OPERAND_WRITE);
 		if (!operand[i])
 			return no_address("program operand", va, bytes);
 	}
-	embedded_warm_lx(lx, header);
+	if (header->lx_bytes)
+		embedded_warm_lx(lx, header);
 	out->exec.operand = operand;
 	out->exec.program = program;
 	out->cost = *cost;
@@ -95,6 +99,7 @@ static spyre_status check_exec(struct embedded_card *card, struct embedded_lx *l
 static spyre_status check_dma(struct embedded_card *card, const struct spyre_command *in,
 			      struct embedded_command *out, struct spyre_dma_desc *desc)
 {
+	struct embedded_map *last = NULL;
 	uint64_t bytes;
 	enum spyre_stop stop;
 
@@ -109,7 +114,7 @@ static spyre_status check_dma(struct embedded_card *card, const struct spyre_com
 		return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
 				   "DMA address 0x%" PRIx64 " is not 128-byte aligned",
 				   in->dma.device);
-	out->dma.device = resolve_warm(card, in->dma.device, bytes,
+	out->dma.device = resolve_warm(card, &last, in->dma.device, bytes,
 				       out->cost.bytes_read + out->cost.bytes_written,
 				       desc->direction == SPYRE_DMA_H2D);
 	if (!out->dma.device)
@@ -123,9 +128,12 @@ static spyre_status check_dma(struct embedded_card *card, const struct spyre_com
 static spyre_status check_copy(struct embedded_card *card, const struct spyre_command *in,
 			       struct embedded_command *out)
 {
-	out->copy.bytes = in->copy.bytes;
-	out->copy.dst = resolve_warm(card, in->copy.dst, in->copy.bytes, in->copy.bytes, true);
-	out->copy.src = resolve_warm(card, in->copy.src, in->copy.bytes, in->copy.bytes, false);
+	struct embedded_map *last = NULL;
+	uint64_t bytes = in->copy.bytes;
+
+	out->copy.bytes = bytes;
+	out->copy.dst = resolve_warm(card, &last, in->copy.dst, bytes, bytes, true);
+	out->copy.src = resolve_warm(card, &last, in->copy.src, bytes, bytes, false);
 	if (!out->copy.dst)
 		return no_address("copy target", in->copy.dst, in->copy.bytes);
 	if (!out->copy.src)
@@ -138,6 +146,7 @@ static spyre_status check_fill(struct embedded_card *card, const struct spyre_co
 			       struct embedded_command *out)
 {
 	uint32_t width = in->fill.pattern_bytes;
+	struct embedded_map *last = NULL;
 
 	if (!width || width > 16 || (width & (width - 1)) || in->fill.bytes % width)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
@@ -146,7 +155,8 @@ static spyre_status check_fill(struct embedded_card *card, const struct spyre_co
 	out->fill.bytes = in->fill.bytes;
 	out->fill.pattern_bytes = width;
 	memcpy(out->fill.pattern, in->fill.pattern, width);
-	out->fill.dst = resolve_warm(card, in->fill.dst, in->fill.bytes, in->fill.bytes, true);
+	out->fill.dst = resolve_warm(card, &last, in->fill.dst, in->fill.bytes,
+				     in->fill.bytes, true);
 	if (!out->fill.dst)
 		return no_address("fill", in->fill.dst, in->fill.bytes);
 	spyre_cost_linear(0, in->fill.bytes, &out->cost);

@@ -87,12 +87,9 @@ static uint32_t map_find(const struct embedded_card *card, uint64_t va)
 struct embedded_map *embedded_find_map(struct embedded_card *card, uint64_t va, uint64_t bytes)
 {
 	uint32_t i = map_find(card, va);
-	struct embedded_map *map = &card->maps[i];
 
-	if (i == card->num_maps || va < map->va || bytes > map->bytes ||
-	    va - map->va > map->bytes - bytes)
-		return NULL;
-	return map;
+	return i < card->num_maps && embedded_map_holds(&card->maps[i], va, bytes) ?
+	       &card->maps[i] : NULL;
 }
 
 static bool map_reserve_entry(struct embedded_card *card)

@@ -47,23 +47,13 @@ static uint64_t *granule_bit(struct embedded_card *card, struct embedded_map *ma
 	return &card->warm[write][va >> SPYRE_SEGMENT_SHIFT][index / 64];
 }
 
-/* Most launches use what earlier ones populated, so that one comparison is enough. */
-static bool in_last_run(struct embedded_map *map, bool write, uint64_t first, uint64_t end)
-{
-	uint64_t run = atomic_load_explicit(&map->warm_run[write], memory_order_relaxed);
-
-	return first >= run >> 32 && end <= (uint32_t)run;
-}
-
-void embedded_warm(struct embedded_card *card, struct embedded_map *map, uint64_t va,
-		   uint64_t bytes, bool write)
+void embedded_warm_run(struct embedded_card *card, struct embedded_map *map, uint64_t va,
+		       uint64_t bytes, bool write)
 {
 	uint64_t end = va + bytes, map_end = map->va + map->bytes;
 	uint64_t first_granule = va >> EMBEDDED_GRANULE_SHIFT;
 	uint64_t end_granule = ((end - 1) >> EMBEDDED_GRANULE_SHIFT) + 1;
 
-	if (in_last_run(map, write, first_granule, end_granule))
-		return;
 	while (va < end) {
 		uint64_t start = va & ~(GRANULE_BYTES - 1), next = start + GRANULE_BYTES, bit;
 		uint64_t *word = granule_bit(card, map, va, write, &bit);
@@ -95,8 +85,6 @@ void embedded_warm_forget(struct embedded_card *card, struct embedded_map *map)
 
 void embedded_warm_lx(struct embedded_lx *lx, const struct spyre_prog_header *header)
 {
-	if (!header->lx_bytes)
-		return;
 	for (uint32_t c = 0; c < header->num_cores; c++) {
 		if (atomic_load_explicit(&lx->warm[c], memory_order_relaxed) >= header->lx_bytes)
 			continue;
