@@ -25,5 +25,8 @@ EXTRA_DIST += examples/digits/pack.py examples/digits/train.py
 EXTRA_DIST += examples/semantic_search/ORIGIN examples/semantic_search/search.py
 EXTRA_DIST += examples/semantic_search/sentences.txt
 
+# A conversation with a language model.
+EXTRA_DIST += examples/chat/ORIGIN examples/chat/chat.py
+
 # A first program, which users and installcheck build against the installed library.
 EXTRA_DIST += examples/add/Makefile examples/add/add.c examples/add/add.py

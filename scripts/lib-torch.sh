@@ -38,7 +38,9 @@ torch_venv() {
 		"$torch_python" -m pip install "torch==$torch_version" \
 			-r "$top/torch_spyre/requirements-test.txt" &&
 		"$torch_python" -m pip install --no-deps --target "$venv/vision" \
-			-r "$top/torch_spyre/requirements-vision.txt"; } >"$log" 2>&1; then
+			-r "$top/torch_spyre/requirements-vision.txt" &&
+		"$torch_python" -m pip install --no-deps --target "$venv/llm" \
+			-r "$top/torch_spyre/requirements-llm.txt"; } >"$log" 2>&1; then
 		torch_missing="pip cannot have torch==$torch_version here: $(tail -n 1 "$log")"
 		return 1
 	fi

@@ -14,20 +14,24 @@ def main():
     parser.add_argument("--peer", required=True, help="bench/torch/peer.c as a shared library")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--samples", type=int, default=9)
-    parser.add_argument("--only", choices=["overhead", "minilm"])
+    parser.add_argument("--only", choices=["overhead", "minilm", "llm"])
     options = parser.parse_args()
     from report import Report
 
     report = Report()
     torch.manual_seed(0)
-    if options.only != "minilm":
+    if options.only in (None, "overhead"):
         import overhead
 
         overhead.run(report, options.peer, options.samples)
-    if options.only != "overhead":
+    if options.only in (None, "minilm"):
         import minilm
 
         minilm.run(report, max(3, options.samples // 3))
+    if options.only == "llm":
+        import llm
+
+        llm.run(report, options.samples)
     report.print()
     if options.json:
         report.write(options.json)
