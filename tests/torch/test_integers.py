@@ -141,6 +141,16 @@ class TestEager:
         for name in ("add", "sub", "mul"):
             assert torch.equal(getattr(x, name)(y).cpu(), getattr(a, name)(b))
 
+    def test_sums_of_floats_as_integers(self):
+        """The CPU truncates each element, and has no mean of integers."""
+        a = torch.tensor([[0.5, 0.5, 1.75], [-2.5, 7.0, 0.25]])
+        for x in (a.to(DEVICE), a.half().to(DEVICE)):
+            assert x.sum(dtype=torch.int32).item() == a.sum(dtype=torch.int32).item() == 6
+            out = torch.empty(2, dtype=torch.int32, device=DEVICE)
+            assert torch.sum(x, 1, out=out).tolist() == [1, 5]
+            with pytest.raises(RuntimeError, match="could not infer output dtype"):
+                x.mean(1, dtype=torch.int32)
+
     def test_division_by_zero(self):
         """A divisor of zero is an error as a number; in a tensor, the quotient is -1."""
         a = torch.tensor([5, -5, 0, -(2**31)], dtype=torch.int32).to(DEVICE)
