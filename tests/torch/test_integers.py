@@ -151,6 +151,16 @@ class TestEager:
             with pytest.raises(RuntimeError, match="could not infer output dtype"):
                 x.mean(1, dtype=torch.int32)
 
+    def test_results_beside_numbers(self):
+        """A number on the left, if the CPU computes, does not leave the result there."""
+        a = torch.tensor([3, -2], device=DEVICE)
+        five = torch.tensor(5)
+        for got, want in (
+            (5 // a, [1, -3]), (five // a, [1, -3]), (5 << a, [40, 0]), (five << a, [40, 0]),
+            (torch.div(five, a, rounding_mode="trunc"), [1, -2]),
+        ):  # fmt: skip
+            assert got.device == a.device and got.tolist() == want
+
     def test_division_by_zero(self):
         """A divisor of zero is an error as a number; in a tensor, the quotient is -1."""
         a = torch.tensor([5, -5, 0, -(2**31)], dtype=torch.int32).to(DEVICE)
