@@ -222,6 +222,22 @@ class TestCompiled:
     def test_int64(self, line):
         check(line, torch.int64, compiled)
 
+    def test_numbers_of_the_host(self):
+        """Integers without dims on the host keep all their bits."""
+        a, number = integers((5, 70), 1, torch.int64), torch.tensor(16777217)
+
+        def work(a, n):
+            return (
+                torch.maximum(a, n), a.masked_fill(a > n, n), a & n, a == n, a >> n % 7, a // n,
+                a.int() + n, a.int() * n, torch.where(a < 0, n, a), a / n, a < n + 2**33,
+            )  # fmt: skip
+
+        for n in number, number.int():
+            torch._dynamo.reset()
+            got = torch.compile(work)(a.to(DEVICE), n)
+            for x, y in zip(got, work(a, n), strict=True):
+                assert x.dtype == y.dtype and torch.equal(x.cpu(), y)
+
     def test_one_kernel(self, said):
         """A chain of integers and bools is one kernel; a sum of int64 is left to eager mode."""
         a, b = (integers((5, 70), seed, torch.int32).to(DEVICE) for seed in (1, 2))

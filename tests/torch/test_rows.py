@@ -321,6 +321,12 @@ def test_compiled(said, name, dtype):
         assert f"eager aten.{operation}" not in said()
 
 
+def test_compiled_index_of_the_host():
+    """An index without dims stays an integer."""
+    x, place = exact(300, 70).to(DEVICE), torch.tensor(299)
+    assert_same(torch.compile(lambda x, i: x[i] * 2)(x, place), x[299] * 2)
+
+
 # Graphs
 
 
