@@ -321,6 +321,18 @@ def test_compiled(said, name, dtype):
         assert f"eager aten.{operation}" not in said()
 
 
+def test_compiled_expanded():
+    """A table that is expanded along its rows has one of them, and every index is valid."""
+    x, i = there(exact(1, 70), places(9, 7))
+
+    def work(x, i):
+        rows, columns = x.expand(9, 70), x[:, :1].expand(1, 9)
+        return F.embedding(i, rows) + rows[-i] + rows.index_select(0, i), columns[:, i] * 2
+
+    for have, want in zip(torch.compile(work)(x, i), work(x, i), strict=True):
+        assert_same(have, want)
+
+
 def test_compiled_index_of_the_host():
     """An index without dims stays an integer."""
     x, place = exact(300, 70).to(DEVICE), torch.tensor(299)

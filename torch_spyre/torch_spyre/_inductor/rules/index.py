@@ -2,12 +2,20 @@
 """Rules of operations that access a tensor at indices; the card checks each index."""
 
 from ..emit import Refused, Value
+from ..views import static
 from .base import aten, last, rule
 
 
-def rank_of(call):
-    """Returns the rank of the table, the first argument."""
-    return call.node.args[0].meta["val"].dim()
+def dim_of(call, table, dim):
+    """Returns the indexed dim of the table, the first argument, counted from the end.
+
+    A table that is expanded along it has one row in memory, which the card would not repeat.
+    """
+    size = static(call.node.args[0].meta["val"].shape)
+    dim = last(dim, len(size))
+    if size[dim] != 1 and (-dim > len(table.size) or table.size[dim] != size[dim]):
+        raise Refused("a table that is expanded along its rows")
+    return dim
 
 
 def tensors(*things):
@@ -21,6 +29,7 @@ def embedding(call):
     """Lowers lookups of rows."""
     weight, indices = call["weight"], call["indices"]
     tensors(weight, indices)
+    dim_of(call, weight, 0)
     return call.op("embedding", weight, indices)
 
 
@@ -29,7 +38,7 @@ def index_select(call):
     """Lowers the selection of rows along a dim."""
     table, index = call["self"], call["index"]
     tensors(table, index)
-    return call.op("index_select", table, index, dim=last(call["dim"], rank_of(call)))
+    return call.op("index_select", table, index, dim=dim_of(call, table, call["dim"]))
 
 
 @rule(aten.gather.default)
@@ -37,7 +46,7 @@ def gather(call):
     """Lowers the selection of single elements along a dim."""
     table, index = call["self"], call["index"]
     tensors(table, index)
-    return call.op("gather", table, index, dim=last(call["dim"], rank_of(call)))
+    return call.op("gather", table, index, dim=dim_of(call, table, call["dim"]))
 
 
 @rule(aten.index.Tensor)
@@ -51,4 +60,4 @@ def index(call):
     tensors(table, one)
     if one.dtype.is_floating_point or one.dtype.itemsize < 4:
         raise Refused(f"indices that are {one.dtype}")
-    return call.op("index_select", table, one, dim=last(dim, rank_of(call)), wrap=1)
+    return call.op("index_select", table, one, dim=dim_of(call, table, dim), wrap=1)
