@@ -219,9 +219,22 @@ def test_overlapping_writes():
             lambda: i.index_copy_(0, i, i + 0),
             lambda: i.scatter_(0, i, 1),
             lambda: x[:1].expand(6, 70).index_copy_(0, i, x[:3] + 0),
+            lambda: torch.index_select(x, 0, i, out=x[3:]),
+            lambda: torch.gather(i, 0, i + 0, out=i),
+            lambda: torch.ops.aten.index(x, [i], out=x[1:4]),
         ):
             with pytest.raises(RuntimeError, match="unsupported operation"):
                 use()
+
+
+def test_refused_writes():
+    """With the errors of the CPU."""
+    for device in "cpu", DEVICE:
+        x, i = exact(6, 70).to(device), torch.tensor([2, 0, 1]).to(device)
+        with pytest.raises(RuntimeError, match="Expected a long tensor for index, but got Int"):
+            x.index_copy_(0, i.int(), x[3:] + 0)
+        with pytest.raises(RuntimeError, match=r"shape \[2, 70\] cannot be broadcast"):
+            x[i] = x[:2] + 0
 
 
 @pytest.mark.parametrize("seed", range(30))
