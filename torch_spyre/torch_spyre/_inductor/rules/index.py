@@ -2,19 +2,13 @@
 """Rules of operations that access a tensor at indices; the card checks each index."""
 
 from ..emit import Refused, Value
-from ..views import static
 from .base import aten, last, rule
 
 
 def dim_of(call, table, dim):
-    """Returns the indexed dim of the table, the first argument, counted from the end.
-
-    A table that is expanded along it has one row in memory, which the card would not repeat.
-    """
-    size = static(call.node.args[0].meta["val"].shape)
-    dim = last(dim, len(size))
-    if size[dim] != 1 and (-dim > len(table.size) or table.size[dim] != size[dim]):
-        raise Refused("a table that is expanded along its rows")
+    """Returns the indexed dim of the table, the first argument, counted from the end."""
+    dim = last(dim, call.node.args[0].meta["val"].dim())
+    call.check_whole(table, 0, [dim])
     return dim
 
 
