@@ -135,6 +135,22 @@ def test_where_eager_mode_falls_back(said, dtype):
     assert eagerly(said()) == []
 
 
+def test_across_expanded_dims():
+    """What adds up an expanded dim takes its element as often as the dim says."""
+    x, w, image = (values(*size).float().to(DEVICE) for size in ((5, 1), (1, 8), (2, 1, 8, 8)))
+
+    def work(x, w, image):
+        x, w, image = x.expand(5, 64), w.expand(64, 8), image.expand(2, 64, 8, 8)
+        return (
+            (x * 2).sum(1), x.sum(), torch.linalg.vector_norm(x, dim=1), x.var(), x @ w,
+            torch.addmm(w[:1], x, w), functional.mse_loss(x, x * 0.5, reduction="sum"),
+            functional.conv2d(image, image[:, :, :3, :3]), x.mean((0, 1)),
+        )  # fmt: skip
+
+    for have, want in zip(torch.compile(work)(x, w, image), work(x, w, image), strict=True):
+        assert_same(have, want)
+
+
 def test_random_numbers(said):
     """As on other devices Inductor draws its own, unless told to draw eager mode's."""
     x = torch.zeros(64, 70, device=DEVICE)

@@ -141,6 +141,26 @@ class TestEager:
         for name in ("add", "sub", "mul"):
             assert torch.equal(getattr(x, name)(y).cpu(), getattr(a, name)(b))
 
+    def test_sums_of_floats_as_integers(self):
+        """The CPU truncates each element, and has no mean of integers."""
+        a = torch.tensor([[0.5, 0.5, 1.75], [-2.5, 7.0, 0.25]])
+        for x in (a.to(DEVICE), a.half().to(DEVICE)):
+            assert x.sum(dtype=torch.int32).item() == a.sum(dtype=torch.int32).item() == 6
+            out = torch.empty(2, dtype=torch.int32, device=DEVICE)
+            assert torch.sum(x, 1, out=out).tolist() == [1, 5]
+            with pytest.raises(RuntimeError, match="could not infer output dtype"):
+                x.mean(1, dtype=torch.int32)
+
+    def test_results_beside_numbers(self):
+        """A number on the left, if the CPU computes, does not leave the result there."""
+        a = torch.tensor([3, -2], device=DEVICE)
+        five = torch.tensor(5)
+        for got, want in (
+            (5 // a, [1, -3]), (five // a, [1, -3]), (5 << a, [40, 0]), (five << a, [40, 0]),
+            (torch.div(five, a, rounding_mode="trunc"), [1, -2]),
+        ):  # fmt: skip
+            assert got.device == a.device and got.tolist() == want
+
     def test_division_by_zero(self):
         """A divisor of zero is an error as a number; in a tensor, the quotient is -1."""
         a = torch.tensor([5, -5, 0, -(2**31)], dtype=torch.int32).to(DEVICE)
@@ -201,6 +221,22 @@ class TestCompiled:
     ])
     def test_int64(self, line):
         check(line, torch.int64, compiled)
+
+    def test_numbers_of_the_host(self):
+        """Integers without dims on the host keep all their bits."""
+        a, number = integers((5, 70), 1, torch.int64), torch.tensor(16777217)
+
+        def work(a, n):
+            return (
+                torch.maximum(a, n), a.masked_fill(a > n, n), a & n, a == n, a >> n % 7, a // n,
+                a.int() + n, a.int() * n, torch.where(a < 0, n, a), a / n, a < n + 2**33,
+            )  # fmt: skip
+
+        for n in number, number.int():
+            torch._dynamo.reset()
+            got = torch.compile(work)(a.to(DEVICE), n)
+            for x, y in zip(got, work(a, n), strict=True):
+                assert x.dtype == y.dtype and torch.equal(x.cpu(), y)
 
     def test_one_kernel(self, said):
         """A chain of integers and bools is one kernel; a sum of int64 is left to eager mode."""

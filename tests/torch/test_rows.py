@@ -219,9 +219,22 @@ def test_overlapping_writes():
             lambda: i.index_copy_(0, i, i + 0),
             lambda: i.scatter_(0, i, 1),
             lambda: x[:1].expand(6, 70).index_copy_(0, i, x[:3] + 0),
+            lambda: torch.index_select(x, 0, i, out=x[3:]),
+            lambda: torch.gather(i, 0, i + 0, out=i),
+            lambda: torch.ops.aten.index(x, [i], out=x[1:4]),
         ):
             with pytest.raises(RuntimeError, match="unsupported operation"):
                 use()
+
+
+def test_refused_writes():
+    """With the errors of the CPU."""
+    for device in "cpu", DEVICE:
+        x, i = exact(6, 70).to(device), torch.tensor([2, 0, 1]).to(device)
+        with pytest.raises(RuntimeError, match="Expected a long tensor for index, but got Int"):
+            x.index_copy_(0, i.int(), x[3:] + 0)
+        with pytest.raises(RuntimeError, match=r"shape \[2, 70\] cannot be broadcast"):
+            x[i] = x[:2] + 0
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -319,6 +332,24 @@ def test_compiled(said, name, dtype):
     assert_same(have, COMPILED[name](x, i))
     for operation in ("embedding", "index.", "index_select", "gather"):
         assert f"eager aten.{operation}" not in said()
+
+
+def test_compiled_expanded():
+    """A table that is expanded along its rows has one of them, and every index is valid."""
+    x, i = there(exact(1, 70), places(9, 7))
+
+    def work(x, i):
+        rows, columns = x.expand(9, 70), x[:, :1].expand(1, 9)
+        return F.embedding(i, rows) + rows[-i] + rows.index_select(0, i), columns[:, i] * 2
+
+    for have, want in zip(torch.compile(work)(x, i), work(x, i), strict=True):
+        assert_same(have, want)
+
+
+def test_compiled_index_of_the_host():
+    """An index without dims stays an integer."""
+    x, place = exact(300, 70).to(DEVICE), torch.tensor(299)
+    assert_same(torch.compile(lambda x, i: x[i] * 2)(x, place), x[299] * 2)
 
 
 # Graphs

@@ -438,6 +438,9 @@ static const struct {
 	{ "\"indexedSizes_\": {", "\"indexedSizes_\": { \"lane\": 2,", "a size above 1 along one" },
 	{ "\"indexedSizes_\": {", "\"indexedSizes_\": { \"mb\": 2147483649 }, \"other\": {",
 	  "mb: found 2147483649" },
+	{ "\"indexedSizes_\": {",
+	  "\"backGapCore_\": { \"lane\": { \"-1\": \"3\" } }, \"indexedSizes_\": { \"lane\": 1,",
+	  "indexedSizes_ is 1 along a dimension that has memory, lane" },
 };
 
 START_TEST(edited)

@@ -274,19 +274,36 @@ static spyre_status read_size(struct ir_sdsc *s, struct ir_tensor *t, uint32_t d
 	return SPYRE_SUCCESS;
 }
 
+/* The rows are the steps of the only indexed dim with memory, so that no other may have any. */
+static spyre_status check_others(const struct ir_sdsc *s, uint32_t tensor,
+				 const struct ir_tensor *t, uint32_t rows)
+{
+	for (uint32_t d = 0; d < s->num_dims && t->rows > 1; d++)
+		if (d != rows && (t->indexed >> d & 1) && (t->gap[d] || d == t->stick))
+			return unsupported(s, tensor,
+					   "indexedSizes_ is 1 along a dimension that has memory, ",
+					   d);
+	return SPYRE_SUCCESS;
+}
+
 /* Reads the rows of a table whose file states them, which then may lie in any order. */
 static spyre_status find_stated(struct ir_sdsc *s, uint32_t tensor, struct ir_tensor *t,
 				const struct json *sizes)
 {
+	uint32_t rows = IR_NO_DIM;
 	struct json at;
 	int64_t size;
 
 	TRY(json_expect(sizes, JSON_OBJECT));
-	for (uint32_t d = 0; d < s->num_dims; d++)
-		if (json_find(sizes, s->dim[d], &at))
-			TRY(read_size(s, t, d, &at, &size));
+	for (uint32_t d = 0; d < s->num_dims; d++) {
+		if (!json_find(sizes, s->dim[d], &at))
+			continue;
+		TRY(read_size(s, t, d, &at, &size));
+		rows = size > 1 ? d : rows;
+	}
 	if (!t->indexed)
 		return json_wrong(sizes, "the sizes of the table along indexed dimensions");
+	TRY(check_others(s, tensor, t, rows));
 	return ir_place(s, t) ? SPYRE_SUCCESS :
 	       unsupported(s, tensor, "it has 2^63 bytes or more", IR_NO_DIM);
 }

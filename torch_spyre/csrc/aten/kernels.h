@@ -43,10 +43,24 @@ inline void take_sticks(Call &call, const Tensor &t, Tensor *held)
 		operand_of(*held = dense_copy(t), &o);
 }
 
-/* Moves a result of the CPU to the card of the operands, of which one may be a number. */
-inline Tensor placed(Tensor result, const Tensor &a, const Tensor &b)
+inline void find_card(const Tensor &t, c10::Device *device)
 {
-	return result.is_cpu() ? result.to(a.is_cpu() ? b.device() : a.device()) : result;
+	if (t.defined() && t.is_privateuseone())
+		*device = t.device();
+}
+template <class Other> void find_card(const Other &, c10::Device *) {}
+
+/*
+ * Moves a result of the CPU to the card of the operands. PyTorch's fallback leaves it where the
+ * first tensor is, which is the CPU if that is a number.
+ */
+template <class... Args> Tensor placed(const Tensor &result, const Args &...args)
+{
+	c10::Device device = result.device();
+
+	if (result.is_cpu())
+		(find_card(args, &device), ...);
+	return result.to(device);
 }
 
 template <const Pointwise &op, class New, class InPlace, class Out> struct Unary {
@@ -145,7 +159,7 @@ template <auto run, class Op, class... Args> struct NewForm<run, Op, Tensor(Args
 	static Tensor call(Args... args)
 	{
 		Tensor result;
-		return run(args..., result, false) ? result : on_cpu<Op>(args...);
+		return run(args..., result, false) ? result : placed(on_cpu<Op>(args...), args...);
 	}
 };
 

@@ -2,6 +2,7 @@
 /* Rows and elements at indices, written by the card without a copy of the indices to the host. */
 #include "rows.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
@@ -73,7 +74,8 @@ bool put(const Program &program, Tensor &table, int64_t dim, const Tensor &index
 bool run_copy(Tensor &self, int64_t dim, const Tensor &index, const Tensor &source)
 {
 	if (!self.dim() || source.dim() != self.dim() || self.dtype() != source.dtype() ||
-	    index.dim() > 1 || source.device() != self.device())
+	    index.dim() > 1 || index.scalar_type() != at::kLong ||
+	    source.device() != self.device())
 		return false;
 	dim = at::maybe_wrap_dim(dim, self.dim());
 	for (int64_t d = 0; d < self.dim(); d++)
@@ -105,7 +107,7 @@ bool put_list(Tensor &self, const OneIndex &one, const Tensor &values)
 {
 	c10::DimVector size = indexed_size(self, one.dim, one.index);
 
-	if (values.dim() > static_cast<int64_t>(size.size()) || size.size() > SPYRE_MAX_RANK)
+	if (!at::is_expandable_to(values.sizes(), size) || size.size() > SPYRE_MAX_RANK)
 		return false;
 
 	at::assert_no_overlap(self, values);

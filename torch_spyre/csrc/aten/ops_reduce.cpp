@@ -201,8 +201,11 @@ bool total(const Program &program, const Tensor &input, OptionalIntArrayRef dims
 		return &program == &kSum && input.numel() <= kMostCounted &&
 		       reduce({ kCount, input, wrapped_dims(input, dims), keep, at::kLong },
 			      result);
-	/* Without a dtype a sum of int32 is int64. */
-	return (is_float(type) || dtype == at::kInt) &&
+	/*
+	 * Without a dtype a sum of int32 is int64. Floats are truncated before they are summed as
+	 * integers, which the CPU does.
+	 */
+	return (is_float(type) || (dtype == at::kInt && input.scalar_type() == at::kInt)) &&
 	       reduce({ program, input, wrapped_dims(input, dims), keep, type }, result);
 }
 

@@ -2,6 +2,7 @@
 /* Rows and elements at indices, read by the card: see rows.h. */
 #include "rows.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/embedding_ops.h>
@@ -69,9 +70,10 @@ bool take(const Program &program, const Tensor &table, int64_t dim, const Tensor
 	return true;
 }
 
-/* Gives a result to the caller's tensor. */
-Tensor &into(Tensor &out, const Tensor &result)
+/* Gives a result to the caller's tensor, which the CPU would write while it reads @table. */
+Tensor &into(Tensor &out, const Tensor &table, const Tensor &result)
 {
+	at::assert_no_overlap(out, table);
 	at::native::resize_output(out, result.sizes());
 	torch_spyre::copy(out, result, true);
 	return out;
@@ -114,7 +116,7 @@ Tensor &index_select_out(const Tensor &table, int64_t dim, const Tensor &index, 
 	Tensor result;
 
 	if (out.scalar_type() == table.scalar_type() && run_select(table, dim, index, result))
-		return into(out, result);
+		return into(out, table, result);
 	return on_cpu<at::_ops::index_select_out>(table, dim, index, out);
 }
 
@@ -142,7 +144,7 @@ Tensor &index_out(const Tensor &table, const Indices &indices, Tensor &out)
 	Tensor result;
 
 	if (out.scalar_type() == table.scalar_type() && run_index(table, indices, result))
-		return into(out, result);
+		return into(out, table, result);
 	return on_cpu<at::_ops::index_Tensor_out>(table, indices, out);
 }
 
@@ -171,7 +173,7 @@ Tensor &gather_out(const Tensor &table, int64_t dim, const Tensor &index, bool s
 	Tensor result;
 
 	if (out.scalar_type() == table.scalar_type() && run_gather(table, dim, index, result))
-		return into(out, result);
+		return into(out, table, result);
 	return on_cpu<at::_ops::gather_out>(table, dim, index, sparse, out);
 }
 

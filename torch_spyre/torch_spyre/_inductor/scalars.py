@@ -4,7 +4,7 @@
 A float argument of a compiled function becomes such a tensor when its value changes (learning
 rates, steps of optimisers). As an operand of one element on the card it costs one copy instead
 of a kernel for each value. The results equal those of a constant, since both are first rounded
-to fp32.
+to fp32. Numbers of integer operations stay on the host.
 """
 
 import torch
@@ -26,6 +26,19 @@ def is_number(node):
         and value.dim() == 0
         and value.dtype not in (torch.bool, torch.complex64, torch.complex128)
     )
+
+
+def computes_in_floats(node, number):
+    """Returns True unless @node uses @number as an integer, of which fp32 would keep 24 bits.
+
+    Such a node runs eagerly instead: a number of int64 may need more bits than the card has.
+    """
+    if tensor_of(number).dtype.is_floating_point:
+        return True
+    if node.target is aten.index.Tensor:
+        return False
+    values = map(tensor_of, (node, *node.all_input_nodes))
+    return any(value is not None and value.dtype.is_floating_point for value in values)
 
 
 def unconverted(node):
@@ -63,6 +76,8 @@ def scalars(graph):
         if node.target in CONVERSIONS:
             continue
         for number in filter(is_number, node.all_input_nodes):
+            if not computes_in_floats(node, number):
+                continue
             value = node.meta["val"]
             device = (value[0] if isinstance(value, (tuple, list)) else value).device
             source = unconverted(number)

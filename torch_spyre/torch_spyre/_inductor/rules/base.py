@@ -75,6 +75,18 @@ class Call:
         place = [a.name for a in self.node.target._schema.arguments].index(name)
         return math.prod(static(self.node.args[place].meta["val"].shape))
 
+    def check_whole(self, value, place, dims):
+        """Refuses an argument that is expanded along one of @dims, counted from the end.
+
+        Memory then holds one of the elements that an operation across the dim has to read, as if
+        the dim had size 1. @place is that of the argument.
+        """
+        size = static(self.node.args[place].meta["val"].shape)
+        for d in dims:
+            held = value.size[d] if -d <= len(value.size) else 1
+            if held != size[d]:
+                raise Refused(f"a tensor that is expanded along dim {d + len(size)}")
+
     def computed_in(self, *things):
         """Returns the dtype to which arguments promote; Refused if the card lacks it."""
         dtype = promote(things)

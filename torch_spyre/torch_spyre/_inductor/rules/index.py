@@ -5,9 +5,11 @@ from ..emit import Refused, Value
 from .base import aten, last, rule
 
 
-def rank_of(call):
-    """Returns the rank of the table, the first argument."""
-    return call.node.args[0].meta["val"].dim()
+def dim_of(call, table, dim):
+    """Returns the indexed dim of the table, the first argument, counted from the end."""
+    dim = last(dim, call.node.args[0].meta["val"].dim())
+    call.check_whole(table, 0, [dim])
+    return dim
 
 
 def tensors(*things):
@@ -21,6 +23,7 @@ def embedding(call):
     """Lowers lookups of rows."""
     weight, indices = call["weight"], call["indices"]
     tensors(weight, indices)
+    dim_of(call, weight, 0)
     return call.op("embedding", weight, indices)
 
 
@@ -29,7 +32,7 @@ def index_select(call):
     """Lowers the selection of rows along a dim."""
     table, index = call["self"], call["index"]
     tensors(table, index)
-    return call.op("index_select", table, index, dim=last(call["dim"], rank_of(call)))
+    return call.op("index_select", table, index, dim=dim_of(call, table, call["dim"]))
 
 
 @rule(aten.gather.default)
@@ -37,7 +40,7 @@ def gather(call):
     """Lowers the selection of single elements along a dim."""
     table, index = call["self"], call["index"]
     tensors(table, index)
-    return call.op("gather", table, index, dim=last(call["dim"], rank_of(call)))
+    return call.op("gather", table, index, dim=dim_of(call, table, call["dim"]))
 
 
 @rule(aten.index.Tensor)
@@ -51,4 +54,4 @@ def index(call):
     tensors(table, one)
     if one.dtype.is_floating_point or one.dtype.itemsize < 4:
         raise Refused(f"indices that are {one.dtype}")
-    return call.op("index_select", table, one, dim=last(dim, rank_of(call)), wrap=1)
+    return call.op("index_select", table, one, dim=dim_of(call, table, dim), wrap=1)

@@ -12,12 +12,19 @@ from .pointwise import floats
 from .reduce import only_first
 
 
+def matmul(call, place, form):
+    """Adds the product of the arguments from @place on, whose inner dims add up."""
+    a, b = (call.value(thing, form) for thing in call.args[place : place + 2])
+    call.check_whole(a, place, [-1])
+    rank = call.node.args[place + 1].meta["val"].dim()
+    call.check_whole(b, place + 1, [-min(rank, 2)])
+    return call.op("matmul", a, b)
+
+
 @rule(aten.mm.default, aten.bmm.default, aten.matmul.default)
 def product(call):
     """Lowers products of matrices and batches of matrices."""
-    a, b = call.args[:2]
-    form = floats(call, a, b)
-    return call.op("matmul", call.value(a, form), call.value(b, form))
+    return matmul(call, 0, floats(call, *call.args[:2]))
 
 
 def check_unscaled(call):
@@ -32,8 +39,7 @@ def addmm(call):
     bias, a, b = call.args[:3]
     check_unscaled(call)
     form = floats(call, bias, a, b)
-    product = call.op("matmul", call.value(a, form), call.value(b, form))
-    return call.op("add", product, call.value(bias, form))
+    return call.op("add", matmul(call, 1, form), call.value(bias, form))
 
 
 @rule(aten.convolution.default)
@@ -48,6 +54,7 @@ def convolution(call):
         raise Refused(f"{groups} groups")
     form = floats(call, x, weight)
     given = [call.value(t, form) for t in (x, weight, bias) if t is not None]
+    call.check_whole(given[0], 0, [-3])
     return call.op(
         "depthwise_conv2d" if depthwise else "conv2d",
         *given,

@@ -41,6 +41,13 @@ def keeps(call):
     return int(bool(call.get("keepdim", False)))
 
 
+def reduced(call, x):
+    """Returns the dims over which a call reduces @x, its first argument."""
+    dims = dims_of(call.get("dim"), rank_of(call))
+    call.check_whole(x, 0, dims)
+    return dims
+
+
 @rule(*REDUCTIONS)
 def reduction(call):
     """Lowers sums, means and extrema; a tensor without dims is its own result."""
@@ -52,20 +59,18 @@ def reduction(call):
     x = call.value(x, form)
     if not rank:
         return x
-    return call.op(
-        REDUCTIONS[call.node.target], x, dim=dims_of(call.get("dim"), rank), keepdim=keeps(call)
-    )
+    return call.op(REDUCTIONS[call.node.target], x, dim=reduced(call, x), keepdim=keeps(call))
 
 
 @rule(aten.var.correction, aten.std.correction)
 def variance(call):
     """Lowers var and std; the correction defaults to 1."""
-    x = call["self"]
+    x = call.value(call["self"], floats(call, call["self"]))
     correction = call.get("correction")
     return call.op(
         "var" if call.node.target is aten.var.correction else "std",
-        call.value(x, floats(call, x)),
-        dim=dims_of(call.get("dim"), rank_of(call)),
+        x,
+        dim=reduced(call, x),
         keepdim=keeps(call),
         correction=1 if correction is None else correction,
     )
@@ -77,10 +82,11 @@ def vector_norm(call):
     x = call["self"]
     if call.get("dtype") not in (None, x.dtype):
         raise Refused("a norm in another dtype")
+    x = call.value(x, floats(call, x))
     return call.op(
         "vector_norm",
-        call.value(x, floats(call, x)),
-        dim=dims_of(call.get("dim"), rank_of(call)),
+        x,
+        dim=reduced(call, x),
         keepdim=keeps(call),
         ord=call["ord"],
     )
@@ -159,6 +165,7 @@ def topk(call):
     x = call["self"]
     dim = last(call["dim"], rank_of(call))
     value = call.value(x, floats(call, x))
+    call.check_whole(value, 0, [dim])
     numbers = {"k": call["k"], "dim": dim, "largest": int(call["largest"])}
     return call.op("topk", value, **numbers), call.op("topk_indices", value, **numbers)
 

@@ -201,6 +201,8 @@ def mse_loss(call):
     if reduction == NONE or not rank:
         return pointwise(call, row)
     square = pointwise(call, row, result=format_of(torch.float32))
+    for place in 0, 1:
+        call.check_whole(square, place, list(range(-rank, 0)))
     name = "mean" if reduction == MEAN else "sum"
     total = call.op(name, square, dim=list(range(-rank, 0)), keepdim=0)
     return call.program.cast(total, format_of(call.meta.dtype))
