@@ -74,6 +74,22 @@ struct build_use build_use_of(const spyre_sdsc_graph *g, uint32_t tensor)
 	return use;
 }
 
+void build_cut(struct build_use *use, uint32_t dim, int64_t start, int64_t count)
+{
+	const spyre_layout *l = &use->view.layout;
+	bool stick = l->dim_map[l->device_rank - 1] == (int)dim;
+	uint64_t bytes = SPYRE_STICK_BYTES;
+
+	if (!start && count == use->view.size[dim])
+		return;
+	for (uint32_t j = l->device_rank - 1; j-- > 0; bytes *= (uint64_t)l->device_size[j])
+		if (l->dim_map[j] == (int)dim)
+			use->offset += bytes * (uint64_t)(stick ? start / build_lanes(&use->view) :
+							  start);
+	use->view.size[dim] = count;
+	use->clean &= ~(1u << dim);
+}
+
 static spyre_status clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint32_t k)
 {
 	int64_t size = use->view.size[k], whole = build_whole_sticks(size, build_lanes(&use->view));
