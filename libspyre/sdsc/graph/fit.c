@@ -290,6 +290,7 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 	if (out.tensor == SPYRE_SDSC_NEW ||
 	    !build_may_write(g, &out, (uint32_t)old, columns)) {
 		padded.view = from.view;
+		padded.offset = 0;
 		build_layout(&padded.view, from.view.layout.device_format, stick, both);
 		TRY(build_new_tensor(g, &padded.view, &padded.tensor));
 	}

@@ -219,6 +219,12 @@ static uint32_t whole_in_group(const struct build_step *step)
 	return whole;
 }
 
+/* A product that may be fused has the same order of sums if it is not. */
+static uint32_t whole_alone(const struct build_step *step)
+{
+	return step->whole | (step->fused ? 1u << step->sdsc.tensor[0].stick : 0);
+}
+
 /* Dims (bits) that not all members of a group walk alike, which are not divided. */
 static uint32_t common_whole(const struct plan *p, uint32_t leader)
 {
@@ -325,7 +331,7 @@ spyre_status plan_divide(struct plan *p)
 		}
 		TRY(group_span(p, i, least));
 		if (step->op->kind == BUILD_MATMUL)
-			plan_matmul(step, least, alone ? step->whole : common_whole(p, i),
+			plan_matmul(step, least, alone ? whole_alone(step) : common_whole(p, i),
 				    p->cores);
 		else if (step->op->kind == BUILD_WINDOW)
 			divide_window(step, least, p->cores);

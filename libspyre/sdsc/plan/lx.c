@@ -193,6 +193,7 @@ static void make_copy(struct plan *p, uint32_t tensor, uint32_t copy, uint32_t r
 	step->op = build_op_find("identity");
 	step->tensor[0] = tensor;
 	step->tensor[1] = copy;
+	step->offset[0] = step->offset[1] = 0;
 	snprintf(s->op, sizeof(s->op), "identity");
 	s->tensor[0] = s->tensor[1] = model->sdsc.tensor[k];
 	s->num_tensors = 2;
