@@ -26,7 +26,7 @@
 #include "types.h"
 
 #define SPYRE_PROG_MAGIC 0x47505953u	/* "SYPG" */
-#define SPYRE_PROG_VERSION 4
+#define SPYRE_PROG_VERSION 5
 
 #define SPYRE_MAX_CORES 32u
 #define SPYRE_LX_BYTES (2u << 20)
