@@ -26,7 +26,7 @@
 #include "types.h"
 
 #define SPYRE_PROG_MAGIC 0x47505953u	/* "SYPG" */
-#define SPYRE_PROG_VERSION 4
+#define SPYRE_PROG_VERSION 5
 
 #define SPYRE_MAX_CORES 32u
 #define SPYRE_LX_BYTES (2u << 20)
@@ -166,7 +166,9 @@ enum spyre_func {
 	/*
 	 * coordinate < view2 ? view1 : imm[0] (fp32 bits).  The coordinate of
 	 * a lane is imm[1] + lanes * (place in the dims of reduce_mask, the
-	 * last of them fastest) + the lane, at most SPYRE_MAX_PLACE.
+	 * last of them fastest) + the lane - (place in the dims of imm[2]), at
+	 * most SPYRE_MAX_PLACE and not negative.  Unless imm[3] is 0, view1 is
+	 * kept only from view2 - imm[3] on.
 	 */
 	SPYRE_FUNC_MASKBYINDEX = 40,
 	SPYRE_FUNC_REMAINDER = 41,	/* as FMOD, plus view2 if the signs differ */
@@ -413,16 +415,18 @@ static inline u32 spyre_view_access(const struct spyre_instr *in, u32 index)
 	return SPYRE_OPERAND_WRITE;
 }
 
-/* MASKBYINDEX: distance of the coordinate along a dim. */
+/* MASKBYINDEX: distance of the coordinate along a dim; modulo 2^64 where it falls. */
 static inline u64 spyre_coord_stride(const struct spyre_instr *in, u32 d)
 {
-	u64 stride = in->lanes;
+	bool falls = in->imm[2] & 1u << d;
+	u32 mask = falls ? in->imm[2] : in->reduce_mask;
+	u64 stride = falls ? -1ull : in->lanes;
 	u32 i;
 
-	if (in->func != SPYRE_FUNC_MASKBYINDEX || !(in->reduce_mask & 1u << d))
+	if (in->func != SPYRE_FUNC_MASKBYINDEX || !(mask & 1u << d))
 		return 0;
 	for (i = d + 1; i < in->num_dims; i++)
-		if (in->reduce_mask & 1u << i)
+		if (mask & 1u << i)
 			stride *= in->count[i];
 	return stride;
 }
@@ -459,12 +463,13 @@ static inline u32 spyre_func_inputs(u32 func)
 static inline u32 spyre_func_imms(u32 func)
 {
 	switch (func) {
+	case SPYRE_FUNC_MASKBYINDEX:
+		return 4;
 	case SPYRE_FUNC_TOPK_VALUE:
 	case SPYRE_FUNC_TOPK_INDEX:
 		return 3;
 	case SPYRE_FUNC_CLIP:
 	case SPYRE_FUNC_SOFTPLUS:
-	case SPYRE_FUNC_MASKBYINDEX:
 	case SPYRE_FUNC_INT_CLIP:
 		return 2;
 	case SPYRE_FUNC_LAYERNORMSCALE:

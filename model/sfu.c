@@ -103,7 +103,8 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 bool spyre_core_sfu(struct spyre_core *core, const struct spyre_instr *in)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	struct spyre_sfu_run run = { .func = in->func, .imm = { in->imm[0], in->imm[1] } };
+	struct spyre_sfu_run run = { .func = in->func, .imm = { in->imm[0], in->imm[1] },
+				     .width = in->imm[3] };
 	struct spyre_walk walk;
 	u64 stride[SPYRE_MAX_VIEWS];
 	u32 i, count;

@@ -90,10 +90,21 @@ static int verify_topk(struct spyre_verify *v, const struct spyre_instr *in)
 
 static int verify_coordinates(struct spyre_verify *v, const struct spyre_instr *in)
 {
-	u64 most = in->lanes;
+	u64 most = in->lanes, falls = 1;
+	u32 d;
 
 	if (in->imm[1] > SPYRE_MAX_PLACE)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->imm[1], SPYRE_MAX_PLACE);
+	if (in->imm[2] >> in->num_dims || in->imm[2] & in->reduce_mask)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->imm[2], in->reduce_mask);
+	if (in->imm[3] > SPYRE_MAX_PLACE)
+		return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, in->imm[3], SPYRE_MAX_PLACE);
+	for (d = 0; d < in->num_dims; d++) {
+		if (in->imm[2] & 1u << d)
+			falls *= in->count[d];
+		if (falls - 1 > in->imm[1])
+			return spyre_verify_fail(v, SPYRE_STOP_BAD_SHAPE, falls - 1, in->imm[1]);
+	}
 	return verify_masked(v, in, &most, SPYRE_MAX_PLACE - in->imm[1], SPYRE_STOP_BAD_SHAPE);
 }
 

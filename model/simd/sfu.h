@@ -435,8 +435,8 @@ static ALWAYS_INLINE void tile_short(struct sfu_tiles *t, const u32 *imm, u32 fu
 	}
 }
 
-/* coordinate < index ? value : imm[0]; both are integers, compared exactly. */
-static NOINLINE void tile_mask(struct sfu_tiles *t, const u32 *imm, u32 coord)
+/* coordinate < index <= coordinate + width ? value : imm[0]; both are integers, compared exactly. */
+static NOINLINE void tile_mask(struct sfu_tiles *t, const struct spyre_sfu_run *run, u32 coord)
 {
 	vi lane;
 	long i;
@@ -446,8 +446,11 @@ static NOINLINE void tile_mask(struct sfu_tiles *t, const u32 *imm, u32 coord)
 	for (i = 0; i < TILE_VECS; i++) {
 		vu place = (vu)lane + (coord + (u32)i * VL);
 
-		t->out[i] = vf_select(vu_below(place, t->in[1][i]), t->in[0][i],
-				      (vf)vu_splat(imm[0]));
+		vi keep = vu_below(place, t->in[1][i]);
+
+		if (run->width)
+			keep &= ~vu_below(place + run->width, t->in[1][i]);
+		t->out[i] = vf_select(keep, t->in[0][i], (vf)vu_splat(run->imm[0]));
 	}
 }
 
@@ -488,8 +491,11 @@ static NOINLINE void tile_short_function(u32 func, struct sfu_tiles *t, const u3
 	}
 }
 
-static void tile_function(u32 func, struct sfu_tiles *t, const u32 *imm, u32 coord)
+static void tile_function(const struct spyre_sfu_run *run, struct sfu_tiles *t, u32 coord)
 {
+	const u32 *imm = run->imm;
+	u32 func = run->func;
+
 	switch (func) {
 	case SPYRE_FUNC_EXP:
 		return tile_exp(t, imm);
@@ -526,7 +532,7 @@ static void tile_function(u32 func, struct sfu_tiles *t, const u32 *imm, u32 coo
 	case SPYRE_FUNC_REMAINDER:
 		return tile_remainder(t);
 	case SPYRE_FUNC_MASKBYINDEX:
-		return tile_mask(t, imm, coord);
+		return tile_mask(t, run, coord);
 	default:
 		return tile_short_function(func, t, imm);
 	}
@@ -555,7 +561,7 @@ static NOINLINE void sfu_tiles(const struct spyre_sfu_run *run, u32 inputs)
 					tile_load(t.in[i], v[i].format,
 						  v[i].p + point * v[i].stride +
 						  vf_bytes(v[i].format, lane), n);
-			tile_function(run->func, &t, run->imm, coord + lane);
+			tile_function(run, &t, coord + lane);
 			tile_store(t.out, out->format, q + vf_bytes(out->format, lane), n);
 		}
 	}

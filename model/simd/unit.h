@@ -25,8 +25,9 @@ struct spyre_sfu_run {
 	u32 lanes;		/* consecutive elements of each point */
 	u32 points;
 	u32 imm[2];
-	u32 coord;		/* MASKBYINDEX: coordinate of the first lane of the first point */
-	u32 coord_step;		/* and its increment from point to point */
+	u32 coord;		/* MASKBYINDEX: coordinate of the first lane of the first point, */
+	u32 coord_step;		/* its increment from point to point, modulo 2^32, */
+	u32 width;		/* and the coordinates kept below the index, 0: all */
 	bool stream;		/* the output is 64-byte aligned and not needed soon */
 	struct spyre_span v[SPYRE_MAX_VIEWS];	/* v[0] is the output */
 };

@@ -15,6 +15,13 @@ def values(*size, seed=0, dtype=torch.float16):
     return (exact(*size, dtype=torch.float32, seed=seed) / 8).to(dtype)
 
 
+def repeat(x, times):
+    """Repeats heads as transformers' repeat_kv() does."""
+    batch, heads, length, size = x.shape
+    expanded = x[:, :, None, :, :].expand(batch, heads, times, length, size)
+    return expanded.reshape(batch, heads * times, length, size)
+
+
 ROWS = [(7, 130), (7, 130)]
 IMAGE = (2, 64, 8, 8)
 HEADS = [(2, 4, 32, 64)] * 3
@@ -63,13 +70,18 @@ CASES = {
     "powers": (lambda x: (x.abs() ** 0.5, x**2, x**3), ROWS[:1], []),
     "attention": (functional.scaled_dot_product_attention, HEADS, []),
     "attention, causal": (lambda q, k, v: functional.scaled_dot_product_attention(
-        q, k, v, is_causal=True) + 1, HEADS, ["scaled_dot_product_attention"]),
+        q, k, v, is_causal=True) + 1, HEADS, []),
     "attention, shared heads": (lambda q, k, v: functional.scaled_dot_product_attention(
-        q, k, v, enable_gqa=True) + 1, [HEADS[0], (2, 2, 32, 64), (2, 2, 32, 64)],
-        ["scaled_dot_product_attention"]),
+        q, k, v, enable_gqa=True) + 1, [HEADS[0], (2, 2, 32, 64), (2, 2, 32, 64)], []),
     "attention, shared heads, causal": (lambda q, k, v: functional.scaled_dot_product_attention(
-        q, k, v, is_causal=True, enable_gqa=True), [HEADS[0], (2, 2, 32, 64), (2, 2, 32, 64)],
-        ["scaled_dot_product_attention"]),
+        q, k, v, is_causal=True, enable_gqa=True), [HEADS[0], (2, 2, 32, 64), (2, 2, 32, 64)], []),
+    "attention, one query": (lambda q, k, v: functional.scaled_dot_product_attention(
+        q, k, v, enable_gqa=True), [(2, 4, 1, 64), (2, 2, 40, 64), (2, 2, 40, 64)], []),
+    "attention, one key": (lambda q, k, v: functional.scaled_dot_product_attention(
+        q, k, v, is_causal=True), [(2, 4, 1, 64)] * 3, []),
+    "attention, repeated keys": (lambda q, k, v: functional.scaled_dot_product_attention(
+        q + 1, repeat(k * 2, 2), repeat(v, 2), is_causal=True),
+        [(2, 4, 100, 32), (2, 2, 100, 32), (2, 2, 100, 32)], []),
 }  # fmt: skip
 
 

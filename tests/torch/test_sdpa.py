@@ -3,7 +3,7 @@
 
 import pytest
 import torch
-from support import DEVICE, assert_near, dl16, exact
+from support import DEVICE, assert_near, assert_same, dl16, exact
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 
 
@@ -33,8 +33,29 @@ class TestSDPA:
     def test_cross_attention(self):
         compare((1, 2, 5, 64), (1, 2, 37, 64))
 
-    def test_causal(self):
-        compare((1, 2, 40, 64), is_causal=True)
+    @pytest.mark.parametrize("size", [32, 40, 64, 128, 256])
+    @pytest.mark.parametrize("compiled", [False, True])
+    def test_causal_with_shared_heads(self, size, compiled):
+        """As models attend to a prompt: no mask tensor, no repeated keys, no fallback."""
+        function = torch.compile(sdpa) if compiled else sdpa
+        with torch.no_grad(), torch.spyre.no_fallbacks():
+            compare(
+                (1, 4, 40, size), (1, 2, 40, size), function, is_causal=True, enable_gqa=True
+            )
+
+    @pytest.mark.parametrize("rows, keys", [(150, 150), (150, 90), (70, 150)])
+    def test_causal_has_the_bits_of_a_mask_and_of_repeated_keys(self, rows, keys):
+        """Blocks of 64 rows, each with the keys that it attends to."""
+        q = heads(1, 32, rows, 32, seed=1).to(DEVICE)
+        k, v = (heads(1, 8, keys, 32, seed=seed).to(DEVICE) for seed in (2, 3))
+        mask = torch.ones(rows, keys, dtype=torch.bool).tril().to(DEVICE)
+        expected = sdpa(q, *(x.repeat_interleave(4, 1) for x in (k, v)), attn_mask=mask)
+        assert_same(sdpa(q, k, v, is_causal=True, enable_gqa=True), expected)
+
+    def test_heads_that_are_not_shared(self):
+        q, k = (heads(1, n, 8, 64, seed=n).to(DEVICE) for n in (4, 2))
+        with pytest.raises(RuntimeError):
+            sdpa(q, k, k)
 
     def test_bool_mask(self):
         mask = torch.ones(20, 20, dtype=torch.bool).tril()
@@ -58,8 +79,10 @@ class TestSDPA:
     def test_scale(self):
         compare((1, 1, 20, 32), scale=0.25)
 
-    def test_grouped_queries(self):
-        compare((1, 4, 10, 32), (1, 2, 10, 32), enable_gqa=True)
+    @pytest.mark.parametrize("size", [(1, 4, 10, 32), (2, 8, 1, 64)], ids=str)
+    @pytest.mark.parametrize("keys", [1, 37])
+    def test_grouped_queries(self, size, keys):
+        compare(size, (size[0], 2, keys, size[3]), enable_gqa=True)
 
     def test_backward(self):
         grads = []

@@ -257,12 +257,14 @@ static bool is_polynomial(uint32_t func)
 
 static uint32_t coordinate(const struct machine *m)
 {
-	uint32_t at = 0, d;
+	uint32_t at = 0, fall = 0, d;
 
 	for (d = 0; d < m->in->num_dims; d++)
 		if (m->in->reduce_mask & 1u << d)
 			at = at * m->in->count[d] + m->c[d];
-	return m->in->imm[1] + at * m->in->lanes;
+		else if (m->in->imm[2] & 1u << d)
+			fall = fall * m->in->count[d] + m->c[d];
+	return m->in->imm[1] + at * m->in->lanes - fall;
 }
 
 static void do_sfu(struct machine *m)

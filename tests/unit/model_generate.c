@@ -344,9 +344,15 @@ static void generate_indirect(struct generator *g)
 static void mask_coordinates(struct generator *g, struct spyre_instr *in)
 {
 	struct spyre_view *view = (struct spyre_view *)(in + 1);
+	uint32_t d, falls = 1;
 
 	in->reduce_mask = below(g, 1u << in->num_dims);
 	in->imm[1] = one_in(g, 4) ? below(g, 1u << 20) : below(g, 40);
+	in->imm[2] = one_in(g, 2) ? below(g, 1u << in->num_dims) & ~in->reduce_mask : 0;
+	for (d = 0; d < in->num_dims; d++)
+		falls *= in->imm[2] & 1u << d ? in->count[d] : 1;
+	in->imm[1] += falls - 1;
+	in->imm[3] = one_in(g, 2) ? below(g, 100) : 0;
 	view[2].operand = 2;
 	view[2].offset = align_of(&view[2]) * below(g, 64);
 	memset(view[2].loop_stride, 0, sizeof(view[2].loop_stride));

@@ -187,7 +187,7 @@ static void check_remainders(const struct spyre_unit *unit, const float *x, cons
 		apply(unit, functions[f], out, x, y, n);
 		for (i = 0; i < n; i++) {
 			float in[2] = { x[i], y[i] };
-			float want = reference_apply(functions[f], (uint32_t[2]){ 0 }, 0, in);
+			float want = reference_apply(functions[f], (uint32_t[4]){ 0 }, 0, in);
 
 			expect(float_bits(out[i]) == float_bits(want),
 			       "%s: function %u of %a, %a is %a, expected %a",

@@ -158,7 +158,8 @@ float reference_apply(uint32_t func, const uint32_t *imm, uint32_t coord, const 
 	case SPYRE_FUNC_MULADD: return fmaf(a, b, x[2]);
 	case SPYRE_FUNC_FNMS: return fmaf(-a, b, x[2]);
 	/* Any position and any index is exact in double. */
-	case SPYRE_FUNC_MASKBYINDEX: return (double)coord < b ? a : low;
+	case SPYRE_FUNC_MASKBYINDEX:
+		return (double)coord < b && (!imm[3] || (double)coord + imm[3] >= b) ? a : low;
 	default: return a != 0 ? b : x[2];
 	}
 }

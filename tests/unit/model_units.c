@@ -69,16 +69,17 @@ static bool is_long(uint32_t func)
 
 static float apply(const struct spyre_sfu_run *run, uint32_t coord, const float *x)
 {
+	const uint32_t imm[4] = { run->imm[0], run->imm[1], 0, run->width };
 	float r = 0;
 	struct spyre_sfu_run one = {
-		.func = run->func, .lanes = 1, .points = 1, .imm = { run->imm[0], run->imm[1] },
+		.func = run->func, .lanes = 1, .points = 1, .imm = { imm[0], imm[1] },
 		.v[0] = { .p = (uint8_t *)&r, .format = SPYRE_FMT_IEEE_FP32 },
 		.v[1] = { .p = (uint8_t *)x, .format = SPYRE_FMT_IEEE_FP32 },
 		.v[2] = { .p = (uint8_t *)(x + 1), .format = SPYRE_FMT_IEEE_FP32 },
 	};
 
 	if (!is_long(run->func))
-		return reference_apply(run->func, run->imm, coord, x);
+		return reference_apply(run->func, imm, coord, x);
 	spyre_unit_scalar.sfu(&one);
 	return r;
 }
@@ -143,7 +144,8 @@ static void set_imms(struct spyre_sfu_run *run, uint64_t *seed)
 		run->imm[0] = float_bits(-65504);
 		run->coord = rng_below(seed, 3) ? rng_below(seed, 300) :
 			     (uint32_t)rng_next(seed);
-		run->coord_step = rng_below(seed, 200);
+		run->coord_step = rng_below(seed, 200) - 100;
+		run->width = rng_below(seed, 2) ? rng_below(seed, MAX_LANES) : 0;
 		break;
 	}
 }
@@ -449,12 +451,12 @@ START_TEST(test_convert)
 }
 END_TEST
 
-static float mask(const struct spyre_unit *unit, uint32_t coord, float index)
+static float window(const struct spyre_unit *unit, uint32_t coord, float index, uint32_t width)
 {
 	float value = 7, out = 0;
 	struct spyre_sfu_run run = {
 		.func = SPYRE_FUNC_MASKBYINDEX, .lanes = 1, .points = 1,
-		.imm = { float_bits(3) }, .coord = coord,
+		.imm = { float_bits(3) }, .coord = coord, .width = width,
 		.v[0] = { .p = (uint8_t *)&out, .format = SPYRE_FMT_IEEE_FP32 },
 		.v[1] = { .p = (uint8_t *)&value, .format = SPYRE_FMT_IEEE_FP32 },
 		.v[2] = { .p = (uint8_t *)&index, .format = SPYRE_FMT_IEEE_FP32 },
@@ -462,6 +464,11 @@ static float mask(const struct spyre_unit *unit, uint32_t coord, float index)
 
 	unit->sfu(&run);
 	return out;
+}
+
+static float mask(const struct spyre_unit *unit, uint32_t coord, float index)
+{
+	return window(unit, coord, index, 0);
 }
 
 /* Literal codes, so that not everything depends on the reference. */
@@ -484,6 +491,12 @@ START_TEST(test_known)
 	ck_assert(mask(unit, 0xfffffeff, 0xffffff00) == 7);
 	ck_assert(mask(unit, 0xffffffff, 0x1p32f) == 7);
 	ck_assert(mask(unit, 0xffffffff, INFINITY) == 7);
+	ck_assert(window(unit, 4, 8, 3) == 3);
+	ck_assert(window(unit, 5, 8, 3) == 7);
+	ck_assert(window(unit, 7, 8, 3) == 7);
+	ck_assert(window(unit, 8, 8, 3) == 3);
+	ck_assert(window(unit, 5, 8.5f, 3) == 3);
+	ck_assert(window(unit, 6, NAN, 3) == 3);
 }
 END_TEST
 

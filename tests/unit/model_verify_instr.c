@@ -241,7 +241,10 @@ START_TEST(test_masks_and_pairs)
 	BAD(MASK, in->imm[1], (1u << 24) - 191, BAD_SHAPE);
 	BAD(MASK, in->imm[1], ~0u, BAD_SHAPE);
 	BAD(MASK, in->reduce_mask = 0; in->imm[1], (1u << 24) - 63, BAD_SHAPE);
-	BAD(MASK, in->imm[2], 1, BAD_SHAPE);
+	BAD(MASK, in->imm[2], 2, BAD_SHAPE);
+	BAD(MASK, in->imm[2], 4, BAD_SHAPE);
+	BAD(MASK, in->imm[1] = 0; in->imm[2], 1, BAD_SHAPE);
+	BAD(MASK, in->imm[3], (1u << 24) + 1, BAD_SHAPE);
 	BAD(MASK, in->reduce_mask, 4, BAD_SHAPE);
 	BAD(MASK, in->flags, 1, BAD_SHAPE);
 	BAD(MASK, in->valid, 1, BAD_SHAPE);

@@ -234,45 +234,64 @@ static void transpose(const struct operation *op)
 	}
 }
 
-/* Attends from one row of a query to the lanes from @first of all keys. */
-static void attend_row(const float *q, const float *k, const float *v, const float *mask,
-		       float *to, size_t t, size_t d, size_t width, size_t e, double scale)
-{
-	double score[256], sum = 0, top = -INFINITY;
+/* The keys that a row attends to, and what masks and sinks add. */
+struct visible {
+	size_t first, end, width;
+	const float *mask, *sink;
+};
 
-	for (size_t j = 0; j < t; j++) {
-		score[j] = mask ? mask[j] : 0;
+/* Attends from one row of a query to the lanes from @first of its keys. */
+static void attend_row(const float *q, const float *k, const float *v, const struct visible *see,
+		       float *to, size_t d, size_t e, double scale)
+{
+	double score[320], top = see->sink ? *see->sink : -INFINITY, sum;
+
+	for (size_t j = see->first; j < see->end; j++) {
+		score[j] = see->mask ? see->mask[j] : 0;
 		for (size_t l = 0; l < d; l++)
-			score[j] += q[l] * scale * k[j * width + l];
+			score[j] += q[l] * scale * k[j * see->width + l];
 		top = fmax(top, score[j]);
 	}
-	for (size_t j = 0; j < t; j++)
+	sum = see->sink ? exp(*see->sink - top) : 0;
+	for (size_t j = see->first; j < see->end; j++)
 		sum += score[j] = exp(score[j] - top);
 	for (size_t l = 0; l < e; l++) {
 		double sum_v = 0;
 
-		for (size_t j = 0; j < t; j++)
-			sum_v += score[j] / sum * v[j * (width / d) * e + l];
+		for (size_t j = see->first; j < see->end; j++)
+			sum_v += score[j] / sum * v[j * (see->width / d) * e + l];
 		to[l] = (float)sum_v;
 	}
 }
 
+/* Of 4 inputs the last is the sinks if the attribute says so, else the mask. */
 static void attention(const struct operation *op)
 {
 	size_t s = in[0].size[in[0].rank - 2], width = in[0].size[in[0].rank - 1];
 	size_t t = in[1].size[in[1].rank - 2], heads = (size_t)attribute(op, "heads", 1);
 	size_t d = width / heads, columns = in[2].size[in[2].rank - 1], e = columns / heads;
+	size_t rank = in[0].rank, many = rank > 2 ? in[0].size[rank - 3] : 1;
+	size_t shared = rank > 2 ? many / in[1].size[rank - 3] : 1;
 	double scale = attribute(op, "scale", 1 / sqrt((double)d));
+	bool causal = attribute(op, "causal", 0) != 0, sinks = attribute(op, "sinks", 0) != 0;
+	size_t window = (size_t)attribute(op, "window", 0);
 
 	for (size_t row = 0; row < in[0].elements / width; row++)
 		for (size_t h = 0; h < heads; h++) {
-			size_t batch = row / s;
+			size_t batch = row / s, keys = batch / shared;
+			size_t end = row % s + (size_t)attribute(op, "offset", 0) + 1;
+			struct visible see = { .end = causal && end < t ? end : t, .width = width };
 
+			if (window && end > window)
+				see.first = end - window;
+			if (inputs > 3 + sinks)
+				see.mask = in[3].data + row % s * t;
+			if (sinks)
+				see.sink = in[inputs - 1].data + batch % many;
 			attend_row(in[0].data + row * width + h * d,
-				   in[1].data + batch * t * width + h * d,
-				   in[2].data + batch * t * columns + h * e,
-				   inputs > 3 ? in[3].data + row % s * t : NULL,
-				   want + row * columns + h * e, t, d, width, e, scale);
+				   in[1].data + keys * t * width + h * d,
+				   in[2].data + keys * t * columns + h * e, &see,
+				   want + row * columns + h * e, d, e, scale);
 		}
 }
 
@@ -374,6 +393,16 @@ static const struct operation operations[] = {
 	{ "attention", attention, 1e-2, DL16, { D(1, 70), D(100, 70), D(100, 70), D(1, 70) }, { { "scale", 0.25 } }, 0 },
 	{ "attention", attention, 1e-2, DL16, { D(3, 33, 64), D(3, 33, 64), D(3, 33, 64), D(33, 33), D(3, 33, 64) }, { { "heads", 2 } }, 0 },
 	{ "attention", attention, 1e-2, DL16, { D(2, 32, 64), D(2, 100, 64), D(2, 100, 64), D(2, 32, 64) }, { { "heads", 4 }, { "scale", 0.25 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(3, 40, 64), D(3, 40, 64), D(3, 40, 64), D(3, 40, 64) }, { { "causal", 1 } }, 0 },
+	/* blocks of 64 rows, each with the keys it sees; groups of heads share keys */
+	{ "attention", attention, 1e-2, DL16, { D(2, 16, 130, 16), D(2, 4, 150, 16), D(2, 4, 150, 16), D(2, 16, 130, 16) }, { { "causal", 1 }, { "offset", 20 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(32, 130, 16), D(32, 130, 16), D(32, 130, 16), D(130, 130), D(32, 130, 16) }, { { "causal", 1 }, { "window", 30 } }, 0 },
+	{ "attention", attention, 1e-2, FP32, { D(6, 50, 40), D(2, 150, 40), D(2, 150, 33), S(6), D(6, 50, 33) }, { { "causal", 1 }, { "offset", 100 }, { "window", 64 }, { "sinks", 1 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(2, 6, 5, 64), D(2, 3, 70, 64), D(2, 3, 70, 64), D(5, 70), D(6), D(2, 6, 5, 64) }, { { "sinks", 1 } }, 0 },
+	/* one row at the end of keys; a single key; heads in one stick */
+	{ "attention", attention, 1e-2, DL16, { D(8, 1, 128), D(2, 200, 128), D(2, 200, 128), D(8, 1, 128) }, { { "causal", 1 }, { "offset", 199 }, { "window", 50 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(4, 3, 64), D(2, 1, 64), D(2, 1, 64), D(4), D(4, 3, 64) }, { { "causal", 1 }, { "sinks", 1 } }, 0 },
+	{ "attention", attention, 1e-2, DL16, { D(3, 33, 64), D(3, 33, 64), D(3, 33, 64), D(3, 33, 64) }, { { "heads", 2 }, { "causal", 1 }, { "window", 9 } }, 0 },
 };
 
 #define COUNT (int)(sizeof(operations) / sizeof(operations[0]))

@@ -177,6 +177,44 @@ static const struct make_case masks[] = {
 	     VALUE("SENUINT32", 7)),
 };
 
+#define ROWS(n) { "samv-rowdim", "IEEE_INT32", n }
+#define WIDTH(n) { "samv-width", "IEEE_INT32", n }
+
+/* The coordinate falls along the rows mb, which have the place of samv-rowdim in memory order. */
+static const struct make_case bands[] = {
+	MASK("mb:40 s:128", "SEN169_FP16 mb s*", "SENUINT32 s=", "SEN169_FP16 mb s*", 20, 140,
+	     { { "samv-maskvalue", "SEN169_FP16", 0 }, ROWS(0) }),
+	MASK("mb:40/4 y:3 s:128/2", "SEN169_FP16 mb s* y", "SENUINT32 y s=", "SEN169_FP16 s* mb y",
+	     20, 140, { { "samv-maskvalue", "SEN169_FP16", 0 }, ROWS(1), WIDTH(30) }),
+	MASK("mb:40/2 y:3 s:96", "IEEE_FP32 mb y s*", "SENUINT32 mb s=", "IEEE_FP32 y mb s*", 20,
+	     120, { { "samv-maskvalue", "SEN169_FP16", 0 }, ROWS(1), WIDTH(1) }),
+	MASK("mb:6/3 x:64 s:40/2", "IEEE_FP32 mb s x*", "SENUINT32 x*", "IEEE_FP32 s mb x*", 0, 45,
+	     { { "samv-maskvalue", "SEN169_FP16", 0 }, ROWS(1), WIDTH(12) }),
+	MASK("mb:40/2 s:128", "SEN169_FP16 mb s*", "SENUINT32 mb s=", "SEN169_FP16 mb s*", 20, 140,
+	     { { "samv-maskvalue", "SEN169_FP16", 0 }, WIDTH(30) }),
+};
+
+static double band(const struct make *m, const int64_t *at)
+{
+	const struct make_constant *c = current->constant;
+	int64_t place = at[make_dim(m, "s")], width = 0;
+
+	for (int i = 1; i < MAKE_CONSTANTS && c[i].name; i++) {
+		if (!strcmp(c[i].name, "samv-rowdim"))
+			place += make_size(m, "mb") - 1 - at[make_dim(m, "mb")];
+		else
+			width = (int64_t)c[i].bits;
+	}
+	return (double)place < make_get(m, 1, at) &&
+	       (!width || (double)(place + width) >= make_get(m, 1, at)) ? make_get(m, 0, at) : 0;
+}
+
+START_TEST(mask_of_a_band)
+{
+	run(&bands[_i], band);
+}
+END_TEST
+
 static double masked(const struct make *m, const int64_t *at)
 {
 	static const double value[] = {
@@ -212,12 +250,17 @@ START_TEST(refusals)
 		     140, { { "clipMin", "SEN169_FP16", 0 } }),
 		MASK("mb:64 s:128", "SEN169_FP16 mb* s", "SENUINT32 mb s=", "SEN169_FP16 mb s*", 0,
 		     140, VALUE("SEN169_FP16", 0)),
+		MASK("mb:4 s:128", "SEN169_FP16 mb s*", "SENUINT32 s=", "SEN169_FP16 s* mb", 0, 140,
+		     { { "samv-maskvalue", "SEN169_FP16", 0 }, ROWS(0) }),
+		MASK("mb:4 s:128", "SEN169_FP16 mb s*", "SENUINT32 s=", "SEN169_FP16 s* mb", 0, 140,
+		     { { "samv-maskvalue", "SEN169_FP16", 0 }, WIDTH(0xffffffff) }),
 	};
 	static const char *const texts[] = {
 		"exactly up to 1024", "exactly up to 2048", "divided over 2 cores",
 		"no dimension for so many ranks", "k is not 1 or more", "one to search",
 		"one to search", "5000 ranks per core", "only the end of s", "2 dimensions",
 		"lacks samv-maskvalue", "restickify it first",
+		"samv-rowdim 0, expected", "samv-width -1",
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -234,6 +277,7 @@ int main(void)
 	tcase_add_loop_test(t, ranks, 0, sizeof(searches) / sizeof(searches[0]));
 	tcase_add_test(t, equals);
 	tcase_add_loop_test(t, mask, 0, sizeof(masks) / sizeof(masks[0]));
+	tcase_add_loop_test(t, mask_of_a_band, 0, sizeof(bands) / sizeof(bands[0]));
 	tcase_add_test(t, refusals);
 	suite_add_tcase(suite, t);
 	return suite_run(suite);

@@ -82,7 +82,7 @@ static spyre_status cast_output(const struct build_call *call, struct build_use 
 spyre_status build_cast(const struct build_call *call)
 {
 	struct build_use use[2] = { build_use_of(call->graph, call->in[0]),
-				    build_use_of(call->graph, *call->out) }, copy;
+				    build_use_of(call->graph, *call->out) }, copy = { 0 };
 	const spyre_sdsc_operand *shape = &use[0].view;
 	spyre_format from = shape->layout.device_format, to;
 	int stick = build_stick_dim(shape);

@@ -74,6 +74,22 @@ struct build_use build_use_of(const spyre_sdsc_graph *g, uint32_t tensor)
 	return use;
 }
 
+void build_cut(struct build_use *use, uint32_t dim, int64_t start, int64_t count)
+{
+	const spyre_layout *l = &use->view.layout;
+	bool stick = l->dim_map[l->device_rank - 1] == (int)dim;
+	uint64_t bytes = SPYRE_STICK_BYTES;
+
+	if (!start && count == use->view.size[dim])
+		return;
+	for (uint32_t j = l->device_rank - 1; j-- > 0; bytes *= (uint64_t)l->device_size[j])
+		if (l->dim_map[j] == (int)dim)
+			use->offset += bytes * (uint64_t)(stick ? start / build_lanes(&use->view) :
+							  start);
+	use->view.size[dim] = count;
+	use->clean &= ~(1u << dim);
+}
+
 static spyre_status clean_lanes(spyre_sdsc_graph *g, struct build_use *use, uint32_t k)
 {
 	int64_t size = use->view.size[k], whole = build_whole_sticks(size, build_lanes(&use->view));
@@ -274,6 +290,7 @@ spyre_status build_restick(spyre_sdsc_graph *g, struct build_use from, int stick
 	if (out.tensor == SPYRE_SDSC_NEW ||
 	    !build_may_write(g, &out, (uint32_t)old, columns)) {
 		padded.view = from.view;
+		padded.offset = 0;
 		build_layout(&padded.view, from.view.layout.device_format, stick, both);
 		TRY(build_new_tensor(g, &padded.view, &padded.tensor));
 	}

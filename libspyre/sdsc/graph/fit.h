@@ -21,6 +21,8 @@ bool build_may_write(const spyre_sdsc_graph *graph, const struct build_use *use,
 bool build_is_clean(const struct build_use *use, uint32_t dim);
 /* Copies a tensor so that the lanes beyond dim @k, which is along its sticks, are zeros. */
 spyre_status build_clean_lanes(spyre_sdsc_graph *graph, struct build_use *use, uint32_t k);
+/* Restricts a view to @count elements along @dim; along sticks @start is whole sticks. */
+void build_cut(struct build_use *use, uint32_t dim, int64_t start, int64_t count);
 /* The view of a whole tensor; empty for SPYRE_SDSC_NEW. */
 struct build_use build_use_of(const spyre_sdsc_graph *graph, uint32_t tensor);
 /* Adds one step of an operation without a recipe, on given views. */

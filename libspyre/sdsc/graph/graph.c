@@ -118,6 +118,16 @@ static spyre_status mark_written(const struct build_call *call, const struct bui
 			   call->op->name, size, build_lanes(&out->view));
 }
 
+/* True for a step that makes a constant: every core of a fused group would have to make it. */
+static bool of_one_element(const struct build_call *call, const struct build_use *uses)
+{
+	for (uint32_t i = 0; i <= call->num_inputs; i++)
+		for (uint32_t d = 0; d < uses[i].view.rank; d++)
+			if (uses[i].view.size[d] > 1)
+				return false;
+	return true;
+}
+
 spyre_status build_add_step(const struct build_call *call, struct build_use *uses)
 {
 	struct build_use *out = &uses[call->num_inputs];
@@ -135,6 +145,8 @@ spyre_status build_add_step(const struct build_call *call, struct build_use *use
 		return no_more(g->num_steps, BUILD_MAX_STEPS, "operations");
 	TRY(build_shapes(call, uses, &g->step[g->num_steps]));
 	build_ask(g, &g->step[g->num_steps]);
+	if (!of_one_element(call, uses))
+		g->step[g->num_steps].fused = g->fusing;
 	g->num_steps++;
 	return mark_written(call, out);
 }
@@ -246,6 +258,7 @@ spyre_status spyre_sdsc_graph_add_op(spyre_sdsc_graph *graph, const char *op,
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_sdsc_graph_add_op: graph, op, attributes, inputs or tensor is NULL");
 	graph->helping = false;
+	graph->fusing = 0;
 	before = build_state(graph);
 	out = *tensor;
 	status = build_add(graph, op, attributes, num_attributes, inputs, num_inputs, &out);

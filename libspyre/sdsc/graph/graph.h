@@ -64,12 +64,15 @@ struct build_step {
 	struct ir_sdsc sdsc;
 	const struct build_op *op;
 	uint32_t tensor[IR_MAX_TENSORS];	/* of the graph, by operand */
+	uint64_t offset[IR_MAX_TENSORS];	/* bytes from the start of the tensor */
 	/* Host dim that a dim walks, counted from the right; BUILD_NO_KEY: none. */
 	int8_t key[IR_MAX_DIMS];
 	uint32_t whole;		/* dims (bits) that are never divided */
 	uint32_t reduced;	/* dims that are reduced, but not along sticks */
 	int64_t asked[IR_MAX_DIMS];	/* slices that the caller requests, 0: none requested */
 	bool helps;		/* adapts an operand */
+	/* Steps of one number, other than 0, keep their intermediates in LX if that is possible. */
+	uint32_t fused;
 	/* Filled by the planner. */
 	uint32_t group;
 	struct ir_symbol *symbols;
@@ -87,6 +90,8 @@ struct spyre_sdsc_graph {
 	spyre_sdsc_split split[SPYRE_SDSC_MAX_SPLITS];
 	uint32_t num_splits;
 	bool helping;		/* the steps being added adapt operands */
+	uint32_t fusing;	/* build_step.fused of the steps being added */
+	uint32_t num_fused;
 	/* Marks, and the paddings that have changed (mark.c). */
 	struct build_mark *mark;
 	struct build_change *change;
@@ -98,6 +103,7 @@ struct spyre_sdsc_graph {
 struct build_use {
 	uint32_t tensor;
 	spyre_sdsc_operand view;
+	uint64_t offset;	/* bytes from the start of the tensor to the view */
 	uint32_t clean;		/* dims (bits) whose padding is zeros */
 };
 

@@ -49,7 +49,7 @@ static spyre_status small_matmul(const struct build_call *call, struct build_use
 }
 
 /* Products need zeros beyond K in both factors, because padding may hold Inf or NaN. */
-static spyre_status first_factor(spyre_sdsc_graph *g, struct build_use *use)
+spyre_status build_first_factor(spyre_sdsc_graph *g, struct build_use *use)
 {
 	const spyre_sdsc_operand *a = &use->view;
 	uint32_t k = a->rank - 1;
@@ -61,7 +61,7 @@ static spyre_status first_factor(spyre_sdsc_graph *g, struct build_use *use)
 	return SPYRE_SUCCESS;
 }
 
-static spyre_status second_factor(spyre_sdsc_graph *g, struct build_use *use)
+spyre_status build_second_factor(spyre_sdsc_graph *g, struct build_use *use)
 {
 	const spyre_sdsc_operand *b = &use->view;
 	uint32_t k = b->rank - 2, n = b->rank - 1;
@@ -76,6 +76,17 @@ static spyre_status second_factor(spyre_sdsc_graph *g, struct build_use *use)
 	if (!build_is_clean(use, k) || !build_may_read(g, use, k, whole))
 		TRY(build_pad_copy(g, use, 1u << k, true));
 	return SPYRE_SUCCESS;
+}
+
+spyre_status build_product(const struct build_call *call, struct build_use *use)
+{
+	const spyre_sdsc_operand *a = &use[0].view, *b = &use[1].view;
+
+	if (a->size[a->rank - 1] != b->size[b->rank - 2])
+		return build_add_step(call, use);	/* reports the error */
+	TRY(build_first_factor(call->graph, &use[0]));
+	TRY(build_second_factor(call->graph, &use[1]));
+	return build_add_step(call, use);
 }
 
 spyre_status build_matmul(const struct build_call *call)
@@ -107,9 +118,5 @@ spyre_status build_matmul(const struct build_call *call)
 					   call->op->name, use[2].view.rank, b->rank - 1);
 		build_unsqueeze(&use[2].view, use[2].view.rank - 1);
 	}
-	if (a->size[a->rank - 1] != b->size[b->rank - 2])
-		return build_add_step(call, use);	/* reports the error */
-	TRY(first_factor(g, &use[0]));
-	TRY(second_factor(g, &use[1]));
-	return build_add_step(call, use);
+	return build_product(call, use);
 }

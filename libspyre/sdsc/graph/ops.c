@@ -85,8 +85,10 @@ static const struct build_op operations[] = {
 	  { { 0 } } },
 	REDUCTION("quant_scale_int8", "quantscalepertoken", 0),
 	REDUCTION("quant_scale_fp8", "quantscalepertokenfp8", 0),
-	{ "mask_by_index", "maskbyindex", BUILD_POINTWISE, 2, 2, BUILD_CONVERTS, NULL,
-	  { { "value", "samv-maskvalue", -INFINITY } } },
+	{ "mask_by_index", "maskbyindex", BUILD_POINTWISE, 2, 2, BUILD_CONVERTS | BUILD_IN_PLACE,
+	  NULL,
+	  { { "value", "samv-maskvalue", -INFINITY }, { "rows", NULL, NAN },
+	    { "width", NULL, 0 } } },
 	{ "cast", "identity", BUILD_POINTWISE, 1, 1, BUILD_CONVERTS, build_cast,
 	  { { "format", NULL, NAN } } },
 	{ "layernormscale", "layernormscale", BUILD_POINTWISE, 1, 1, BUILD_SPLAT, NULL,
@@ -168,7 +170,9 @@ static const struct build_op operations[] = {
 	  { { "dim", NULL, 0 }, { "wrap", NULL, 0 } } },
 	{ "scatter", "identity", BUILD_INDEX, 3, 3, BUILD_CONVERTS, build_index,
 	  { { "dim", NULL, -1 }, { "wrap", NULL, 0 } } },
-	RECIPE("attention", 3, 4, build_attention, { "scale", NULL, NAN }, { "heads", NULL, 1 }),
+	RECIPE("attention", 3, 5, build_attention, { "scale", NULL, NAN }, { "heads", NULL, 1 },
+	       { "causal", NULL, 0 }, { "offset", NULL, 0 }, { "window", NULL, 0 },
+	       { "sinks", NULL, 0 }),
 };
 
 #define NUM_OPERATIONS (sizeof(operations) / sizeof(operations[0]))

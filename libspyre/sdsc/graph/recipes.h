@@ -36,6 +36,11 @@ spyre_status build_batch_norm(const struct build_call *call);
 
 /* matmul.c */
 spyre_status build_matmul(const struct build_call *call);
+/* Adds a product of views [.., M, K] and [.., K, N]; adapts both factors. */
+spyre_status build_product(const struct build_call *call, struct build_use *use);
+/* Give factors [.., M, K] and [.., K, N] sticks along the last dim and zeros beyond K. */
+spyre_status build_first_factor(spyre_sdsc_graph *graph, struct build_use *use);
+spyre_status build_second_factor(spyre_sdsc_graph *graph, struct build_use *use);
 
 /* quant.c */
 spyre_status build_quantise(const struct build_call *call);

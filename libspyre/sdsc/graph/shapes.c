@@ -134,8 +134,10 @@ void build_finish(struct build_step *step, const struct build_use *uses, uint32_
 	for (uint32_t i = 0; i + 1 < count; i++)
 		s->input[s->num_inputs++] = i;
 	s->output = count - 1;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
 		step->tensor[i] = uses[i].tensor;
+		step->offset[i] = uses[i].offset;
+	}
 }
 
 static void finish(struct shaper *b, const char *func)
@@ -187,6 +189,28 @@ static spyre_status add_attributes(struct shaper *b)
 					   op->attr[i].name);
 		build_add_constant(b->s, op->attr[i].constant, value);
 	}
+	return SPYRE_SUCCESS;
+}
+
+/* Adds the rows and the width of mask_by_index; @dim: the dims of the output @out. */
+static spyre_status add_diagonal(struct shaper *b, const spyre_sdsc_operand *out, const int *dim)
+{
+	double rows = build_attr(b->call, "rows"), width = build_attr(b->call, "width");
+	const struct ir_tensor *t = &b->s->tensor[b->s->output];
+	uint32_t row;
+
+	if (!(width >= 0 && width <= 1 << 24) || width != (uint32_t)width)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
+				   "%s: the width is %g, expected an integer from 0 to %u", b->op,
+				   width, 1u << 24);
+	if (width > 0)
+		build_integer_constant(b->s, "samv-width", (int32_t)width);
+	if (isnan(rows))
+		return SPYRE_SUCCESS;
+	TRY(build_attr_dim(b->call, "rows", rows, out->rank, &row));
+	for (uint32_t i = 0; i < t->num_order; i++)
+		if (dim[row] == (int)t->order[i])
+			build_integer_constant(b->s, "samv-rowdim", (int32_t)i);
 	return SPYRE_SUCCESS;
 }
 
@@ -292,7 +316,8 @@ static spyre_status pointwise_shapes(struct shaper *b)
 		}
 	}
 	finish(b, b->call->op->func);
-	return add_attributes(b);
+	TRY(add_attributes(b));
+	return !strcmp(s->op, "maskbyindex") ? add_diagonal(b, out, dim) : SPYRE_SUCCESS;
 }
 
 /* Adds a mask that hides the padding of a partial last stick. */

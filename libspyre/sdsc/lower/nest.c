@@ -53,6 +53,8 @@ static bool outside(const struct nest *n, const struct nest_dim *a, const struct
 		return !a->reduce;
 	if (a->reduce && n->ordered)
 		return false;
+	if (a->falls && b->falls)
+		return a->falls > b->falls;
 	if (a->stride[first] != b->stride[first])
 		return a->stride[first] > b->stride[first];
 	return a->stride[!first] > b->stride[!first];
@@ -77,7 +79,7 @@ static bool mergeable(const struct nest *n, const struct nest_dim *outer,
 	uint64_t points, step;
 
 	/* Dims that no view moves along have unbounded counts, so the product may overflow. */
-	if (outer->reduce != inner->reduce ||
+	if (outer->reduce != inner->reduce || outer->falls != inner->falls * inner->count ||
 	    __builtin_mul_overflow(outer->count, inner->count, &points) ||
 	    points > SPYRE_MAX_COUNT)
 		return false;
@@ -123,6 +125,8 @@ static spyre_status write_instr(struct lower *l, const struct nest *n)
 		in.count[d] = (uint32_t)n->dim[d].count;
 		if (n->dim[d].reduce)
 			in.reduce_mask |= (uint8_t)(1u << d);
+		if (n->dim[d].falls)
+			in.imm[2] |= 1u << d;
 		for (uint32_t v = 0; v < in.num_views; v++)
 			view[v].stride[d] = n->dim[d].stride[v];
 	}
@@ -135,6 +139,7 @@ static void advance(struct nest *n, const struct nest_dim *dim, uint64_t steps)
 {
 	for (uint32_t v = 0; v < n->in.num_views; v++)
 		n->view[v].offset += steps * dim->stride[v];
+	n->in.imm[1] -= (uint32_t)(steps * dim->falls);
 }
 
 static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budget);
@@ -202,6 +207,7 @@ static spyre_status split(struct lower *l, struct nest *n, uint32_t *budget)
 		n->dim[i + 1].count = factor;
 		for (uint32_t v = 0; v < n->in.num_views; v++)
 			n->dim[i].stride[v] *= factor;
+		n->dim[i].falls *= factor;
 		return split(l, n, budget);
 	}
 	if (dim.reduce)

@@ -14,6 +14,8 @@
 struct nest_dim {
 	uint64_t count;
 	bool reduce;
+	/* MASKBYINDEX: the coordinate falls by so much per step, 0 if it does not fall. */
+	uint64_t falls;
 	uint64_t stride[SPYRE_MAX_VIEWS];
 };
 

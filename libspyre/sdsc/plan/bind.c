@@ -21,7 +21,9 @@ static void radix(const struct plan *p, uint32_t index, uint32_t *order)
 
 	for (uint32_t d = 0; d < s->num_dims; d++)
 		order[d] = d;
-	if (step->op->kind == BUILD_MATMUL) {
+	for (uint32_t i = 0; i < p->num_steps; i++)
+		alone = alone && (i == index || p->step[i].group != step->group);
+	if (step->op->kind == BUILD_MATMUL && alone) {
 		/* K is fastest, so that adjacent cores of the ring add up their parts. */
 		if (p->k_fastest && s->slices[k] > 1) {
 			order[0] = k;
@@ -31,8 +33,6 @@ static void radix(const struct plan *p, uint32_t index, uint32_t *order)
 		}
 		return;
 	}
-	for (uint32_t i = 0; i < p->num_steps; i++)
-		alone = alone && (i == index || p->step[i].group != step->group);
 	/* Members of a group may order their dims differently, but must assign cores alike. */
 	for (uint32_t i = 1; i < s->num_dims && !alone; i++)
 		for (uint32_t d = i; d && step->key[order[d - 1]] < step->key[order[d]]; d--) {
@@ -135,7 +135,7 @@ static spyre_status bind_tensor(struct plan *p, struct build_step *step, uint32_
 			t->start[c] = (int64_t)where->at;
 			continue;
 		}
-		value.constant = (int64_t)offset_of(s, t, c);
+		value.constant = (int64_t)(offset_of(s, t, c) + step->offset[index]);
 		if (where->place == SPYRE_SDSC_POOL) {
 			value.base = IR_BASE_POOL;
 			value.constant += (int64_t)where->at;

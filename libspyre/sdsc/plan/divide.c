@@ -209,11 +209,27 @@ static int dim_of_key(const struct build_step *step, int8_t key)
 	return -1;
 }
 
+/* Dims that a member of a group cannot be divided along; the sticks of products are fused whole. */
+static uint32_t whole_in_group(const struct build_step *step)
+{
+	uint32_t whole = step->whole | step->reduced;
+
+	if (step->op->kind == BUILD_MATMUL)
+		whole |= 1u << step->sdsc.tensor[0].stick | 1u << step->sdsc.tensor[2].stick;
+	return whole;
+}
+
+/* A product that may be fused has the same order of sums if it is not. */
+static uint32_t whole_alone(const struct build_step *step)
+{
+	return step->whole | (step->fused ? 1u << step->sdsc.tensor[0].stick : 0);
+}
+
 /* Dims (bits) that not all members of a group walk alike, which are not divided. */
 static uint32_t common_whole(const struct plan *p, uint32_t leader)
 {
 	const struct build_step *first = &p->step[leader];
-	uint32_t whole = first->whole | first->reduced;
+	uint32_t whole = whole_in_group(first);
 
 	for (uint32_t d = 0; d < first->sdsc.num_dims; d++)
 		for (uint32_t i = 0; i < p->num_steps; i++) {
@@ -224,7 +240,7 @@ static uint32_t common_whole(const struct plan *p, uint32_t leader)
 				continue;
 			e = dim_of_key(other, first->key[d]);
 			if (e < 0 || other->sdsc.size[e] != first->sdsc.size[d] ||
-			    ((other->whole | other->reduced) >> e & 1) ||
+			    (whole_in_group(other) >> e & 1) ||
 			    ir_points(&other->sdsc, (uint32_t)e) !=
 			    ir_points(&first->sdsc, d))
 				whole |= 1u << d;
@@ -315,7 +331,8 @@ spyre_status plan_divide(struct plan *p)
 		}
 		TRY(group_span(p, i, least));
 		if (step->op->kind == BUILD_MATMUL)
-			plan_matmul(step, least, p->cores);
+			plan_matmul(step, least, alone ? whole_alone(step) : common_whole(p, i),
+				    p->cores);
 		else if (step->op->kind == BUILD_WINDOW)
 			divide_window(step, least, p->cores);
 		else

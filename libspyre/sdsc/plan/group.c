@@ -9,6 +9,14 @@
 #include "libspyre/sdsc/plan/plan.h"
 #include "libspyre/sdsc/plan/span.h"
 
+/* Key of a dim in an operand: what a product sums over is the last dim of its first factor. */
+static int key_of(const struct build_step *step, uint32_t tensor, uint32_t d)
+{
+	if (step->op->kind == BUILD_MATMUL && !tensor && d == step->sdsc.tensor[0].stick)
+		return 0;
+	return step->key[d];
+}
+
 /* Host dims that an operand varies along, as bits by key. */
 static uint64_t keys_of(const struct build_step *step, uint32_t tensor)
 {
@@ -16,15 +24,15 @@ static uint64_t keys_of(const struct build_step *step, uint32_t tensor)
 	uint64_t keys = 0;
 
 	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
-		if (t->scale[d] > 0 && step->key[d] != BUILD_NO_KEY)
-			keys |= 1ull << step->key[d];
+		if (t->scale[d] > 0 && key_of(step, tensor, d) != BUILD_NO_KEY)
+			keys |= 1ull << key_of(step, tensor, d);
 	return keys;
 }
 
-static int64_t size_along(const struct build_step *step, int key)
+static int64_t size_along(const struct build_step *step, uint32_t tensor, int key)
 {
 	for (uint32_t d = 0; d < step->sdsc.num_dims; d++)
-		if (step->key[d] == key)
+		if (step->sdsc.tensor[tensor].scale[d] > 0 && key_of(step, tensor, d) == key)
 			return step->sdsc.size[d];
 	return 0;
 }
@@ -45,7 +53,7 @@ bool plan_same_walk(const struct build_step *a, uint32_t ta, const struct build_
 	if (keys != keys_of(b, tb) || has_gap(a, ta) || has_gap(b, tb))
 		return false;
 	for (int key = 0; key < 64; key++)
-		if ((keys >> key & 1) && size_along(a, key) != size_along(b, key))
+		if ((keys >> key & 1) && size_along(a, ta, key) != size_along(b, tb, key))
 			return false;
 	return true;
 }
@@ -90,6 +98,9 @@ static void join(struct groups *g, uint32_t from, uint32_t out, uint32_t to, uin
 	uint32_t a = p->step[from].group, b = p->step[to].group, low = a < b ? a : b;
 	uint64_t keys = g->keys[a] & g->keys[b] & keys_of(&p->step[from], out);
 
+	/* What fused steps compute is the same in every graph, so no other step joins them. */
+	if (a == b || p->step[from].fused != p->step[to].fused)
+		return;
 	if (!joins(&p->step[from]) || !joins(&p->step[to]) ||
 	    !plan_asked_alike(&p->step[from], &p->step[to], keys) ||
 	    !plan_same_walk(&p->step[from], out, &p->step[to], in))
@@ -106,6 +117,45 @@ static void join(struct groups *g, uint32_t from, uint32_t out, uint32_t to, uin
 		if (p->step[i].group == a || p->step[i].group == b)
 			p->step[i].group = low;
 	g->keys[low] = keys;
+}
+
+/* Host dims that a fused step can be divided along: products only along rows and batches. */
+static uint64_t fused_keys(const struct build_step *step)
+{
+	uint64_t keys = divisible(step);
+
+	for (uint32_t d = 0; d < step->sdsc.num_dims && step->op->kind == BUILD_MATMUL; d++)
+		if (d == step->sdsc.tensor[2].stick)
+			keys &= ~(1ull << step->key[d]);
+	return keys;
+}
+
+/*
+ * Makes a group of the steps of one number, with the products among them, unless that
+ * leaves most cores idle: for few rows it is better to divide keys.
+ */
+static void fuse(struct groups *g, uint32_t first)
+{
+	struct plan *p = g->plan;
+	uint32_t number = p->step[first].fused;
+	uint64_t keys = UINT64_MAX;
+
+	for (uint32_t i = first; i < p->num_steps; i++) {
+		if (p->step[i].fused != number)
+			continue;
+		if (plan_is_asked(&p->step[i]))
+			return;
+		keys &= fused_keys(&p->step[i]);
+	}
+	for (uint32_t i = first; i < p->num_steps; i++)
+		if (p->step[i].fused == number &&
+		    2 * busy(&p->step[i], keys, p->cores) <
+		    busy(&p->step[i], divisible(&p->step[i]), p->cores))
+			return;
+	for (uint32_t i = first; i < p->num_steps; i++)
+		if (p->step[i].fused == number)
+			p->step[i].group = first;
+	g->keys[first] = keys;
 }
 
 /* The only step that writes an intermediate, -1 if there are several. */
@@ -131,6 +181,12 @@ void plan_groups(struct plan *p)
 		p->step[i].group = i;
 		keys[i] = divisible(&p->step[i]);
 	}
+	/* Without LX as well, because the division of a product may change its bits. */
+	for (uint32_t i = 0, last = 0; i < p->num_steps; i++)
+		if (p->step[i].fused > last) {
+			last = p->step[i].fused;
+			fuse(&g, i);
+		}
 	if (!p->use_lx)
 		return;
 	for (uint32_t i = 0; i < p->num_steps; i++) {

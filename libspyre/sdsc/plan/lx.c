@@ -37,7 +37,7 @@ static bool stays(const struct plan *p, uint32_t tensor, uint32_t *step, uint32_
 	*operand = from->sdsc.output;
 	*step = t->first;
 	if (t->place != SPYRE_SDSC_POOL || t->first >= t->last ||
-	    from->tensor[*operand] != tensor || !(from->op->flags & BUILD_LX))
+	    from->tensor[*operand] != tensor || !(from->op->flags & BUILD_LX || from->fused))
 		return false;
 	for (uint32_t i = t->first; i <= t->last; i++)
 		for (uint32_t k = 0; k < p->step[i].sdsc.num_tensors; k++) {
@@ -78,7 +78,7 @@ static bool worth_a_copy(const struct plan *p, uint32_t tensor, uint32_t *step, 
 			if (s->tensor[k] != tensor)
 				continue;
 			if (k == s->sdsc.output || s->group != p->step[t->first].group ||
-			    !varies_everywhere(s, k))
+			    s->offset[k] || !varies_everywhere(s, k))
 				return false;
 			if (!readers && !reads) {
 				*step = i;
@@ -193,6 +193,7 @@ static void make_copy(struct plan *p, uint32_t tensor, uint32_t copy, uint32_t r
 	step->op = build_op_find("identity");
 	step->tensor[0] = tensor;
 	step->tensor[1] = copy;
+	step->offset[0] = step->offset[1] = 0;
 	snprintf(s->op, sizeof(s->op), "identity");
 	s->tensor[0] = s->tensor[1] = model->sdsc.tensor[k];
 	s->num_tensors = 2;

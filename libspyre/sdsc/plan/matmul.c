@@ -76,9 +76,9 @@ static void visit(void *arg, const int64_t *slices)
 	memcpy(s->slices, slices, s->num_dims * sizeof(*slices));
 }
 
-void plan_matmul(struct build_step *step, const int64_t *least, uint32_t cores)
+void plan_matmul(struct build_step *step, const int64_t *least, uint32_t whole, uint32_t cores)
 {
 	struct search search = { .step = step, .best = INFINITY };
 
-	plan_each(&step->sdsc, step->whole, least, cores, visit, &search);
+	plan_each(&step->sdsc, whole, least, cores, visit, &search);
 }

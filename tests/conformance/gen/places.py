@@ -91,3 +91,31 @@ def maskbyindex(rng, variant):
         frame.shape[frame.stick], shape, value)
     return frame.bundle(rng, op, [x, index], out, text, tolerance(out.argument),
                         constants=[("samv-maskvalue", fmt, value)])
+
+
+@family("maskband", [("maskbyindex", "fp16"), ("maskbyindex", "fp32")])
+def maskband(rng, variant):
+    """Masks by index whose coordinate falls along rows: causal masks and sliding windows."""
+    op, dtype = variant
+    fmt = HOSTS[dtype].device
+    frame = Frame(rng, dtype, rank=int(pick(rng, [2, 3, 3, 4])))
+    others = [a for a in range(frame.rank) if a != frame.stick]
+    rows = pick(rng, others)
+    x = frame.input(rng, dtype, broadcast=[])
+    index = frame.input(rng, "fp32", "ints", broadcast=[frame.stick, rows], slices=False)
+    out = frame.output(rng, dtype)
+    width = int(pick(rng, [0, 0, 1, 7, 40]))
+    count, order = frame.shape[rows], sorted([rows, frame.stick])
+    grid = "np.indices((%d, %d))" % tuple(frame.shape[a] for a in order)
+    shape = [frame.shape[a] if a in order else 1 for a in range(frame.rank)]
+    at = "(%d - 1 + %s[%d] - %s[%d]).reshape(%r)" % (
+        count, grid, order.index(frame.stick), grid, order.index(rows), shape)
+    kept = "(%s < {1})" % at
+    if width:
+        kept = "(%s & (%s + %d >= {1}))" % (kept, at, width)
+    constants = [("samv-maskvalue", fmt, 7.0), ("samv-width", "IEEE_INT32", float(width))]
+    if count > 1:
+        row = out.operand.order.index(frame.dim[rows])
+        constants.append(("samv-rowdim", "IEEE_INT32", float(row)))
+    return frame.bundle(rng, op, [x, index], out, "np.where(%s, {0}, 7.0)" % kept,
+                        tolerance(out.argument), name="maskband", constants=constants)

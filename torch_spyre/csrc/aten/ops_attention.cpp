@@ -7,7 +7,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_scaled_dot_product_attention_math.h>
-#include <ATen/ops/ones.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/scaled_dot_product_attention_ops.h>
 #include <ATen/ops/where.h>
@@ -22,28 +21,27 @@ using MaybeTensor = const std::optional<Tensor> &;
 
 /* Score of masked elements, far below all scores and far from the limit of DL16. */
 constexpr double kMasked = -4294967296.0;
-/* The mask is boolean: 0 if each row has a true element, 1 if rows without one may exist. */
+/* The mask is boolean. */
 const char kBoolMask[] = "bool_mask";
 
 void build_attention(Graph &graph, const Call &call)
 {
-	bool truth = call.num_attributes > 2, added = !truth && call.num_inputs() > 3;
-	bool empty_rows = added || (truth && call.attribute[2].value != 0);
+	bool masked = call.num_inputs() > 3, truth = call.num_attributes > 3;
 	Graph::Tensor input[4] = {}, mask = 0;
 
 	for (unsigned i = 0; i < call.num_inputs(); i++)
 		input[i] = graph.cast(graph.argument(i), call.format);
-	if (truth || added)
+	if (masked)
 		mask = input[3];
 	if (truth)
 		input[3] = graph.add("where", { mask }, { { "input", 0 }, { "other", kMasked } });
-	Graph::Tensor result = graph.add("attention", input, call.num_inputs(), call.attribute, 2,
-					 empty_rows ? Graph::kNew : graph.output());
-	if (!empty_rows)
+	Graph::Tensor result = graph.add("attention", input, call.num_inputs(), call.attribute, 3,
+					 masked ? Graph::kNew : graph.output());
+	if (!masked)
 		return;
 	/* Rows whose mask excludes all keys, by false or by -inf, have zeros as results. */
 	Graph::Tensor any = graph.add("amax", { mask }, { { "dim", -1 }, { "keepdim", 1 } });
-	if (added)
+	if (!truth)
 		any = graph.add("ne", { any },
 				{ { "other", -std::numeric_limits<double>::infinity() } });
 	graph.add("where", { any, result }, { { "other", 0 } }, graph.output());
@@ -65,22 +63,22 @@ void take_matrix(const Tensor &t, Operand *o, Tensor *held)
 	operand_of(*held, o);
 }
 
-/* The lower triangle. */
-Tensor causal_mask(int64_t rows, int64_t columns, c10::Device device)
-{
-	Tensor mask = empty({ rows, columns }, at::kBool, device.index());
-
-	Tensor ones = at::ones({ rows, columns }, at::TensorOptions().dtype(at::kBool));
-	torch_spyre::copy(mask, ones.tril(), false);
-	return mask;
-}
-
 struct Attention {
 	Tensor q, k, v, mask;
 	double scale;
-	bool empty_rows = true;	/* a boolean mask may have rows without a true element */
+	bool causal;
+	bool shared;		/* heads of the query may share those of the keys */
 	int64_t heads = 1;	/* heads that share the last dimension */
 };
+
+/* Heads of the keys are those of the query, one for all, or a divisor if they are shared. */
+bool heads_fit(const Attention &a)
+{
+	if (a.q.dim() < 3 || a.k.size(-3) == a.q.size(-3) || a.k.size(-3) == 1)
+		return a.q.dim() < 3 || a.v.size(-3) == a.q.size(-3) || a.v.size(-3) == 1;
+	return a.shared && a.q.dim() <= 4 && a.v.size(-3) == a.k.size(-3) &&
+	       a.q.size(-3) % a.k.size(-3) == 0;
+}
 
 bool can_attend(const Attention &a)
 {
@@ -88,7 +86,7 @@ bool can_attend(const Attention &a)
 
 	return one && is_float(a.q.scalar_type()) && a.q.dim() >= 2 && a.q.dim() <= 5 &&
 	       a.k.dim() == a.q.dim() && a.v.dim() == a.q.dim() && a.q.numel() && a.k.numel() &&
-	       a.v.numel() && a.q.size(-1) > 1 && a.k.size(-2) > 1 && std::isfinite(a.scale) &&
+	       a.v.numel() && a.q.size(-1) > 1 && heads_fit(a) && std::isfinite(a.scale) &&
 	       (!a.mask.defined() ||
 		(a.mask.dim() <= a.q.dim() && a.mask.device() == a.q.device() &&
 		 (a.mask.scalar_type() == at::kBool || a.mask.scalar_type() == a.q.scalar_type())));
@@ -115,28 +113,13 @@ bool attend(const Attention &a, const Tensor &target)
 	call.format = device_format(a.q.scalar_type());
 	call.add("scale", a.scale);
 	call.add("heads", static_cast<double>(a.heads));
+	call.add("causal", a.causal);
 	if (a.mask.defined() && a.mask.scalar_type() == at::kBool)
-		call.add(kBoolMask, a.empty_rows);
+		call.add(kBoolMask, true);
 	if (!launch_or_refuse(call, target.device().index()))
 		return false;
 	wrote(target, false);
 	return true;
-}
-
-/* Adds a dimension along which keys are broadcast, as groups of query heads share a key. */
-void split_heads(Attention &a, Tensor &target)
-{
-	int64_t heads = a.q.size(-3), groups = a.k.size(-3);
-
-	if (heads == groups || a.q.dim() != 4)
-		return;
-	a.q = a.q.unflatten(1, { groups, heads / groups });
-	target = target.unflatten(1, { groups, heads / groups });
-	a.k = a.k.unsqueeze(2);
-	a.v = a.v.unsqueeze(2);
-	if (a.mask.defined() && a.mask.dim() == 4)
-		a.mask = a.mask.size(1) == heads ?
-			 a.mask.unflatten(1, { groups, heads / groups }) : a.mask.unsqueeze(2);
 }
 
 int64_t lanes_of(const Tensor &t)
@@ -225,21 +208,15 @@ Tensor attention(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor 
 		 double dropout, bool causal, std::optional<double> scale, bool gqa)
 {
 	Attention a{ q, k, v, mask ? *mask : Tensor(),
-		     scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1)))) };
+		     scale.value_or(1 / std::sqrt(static_cast<double>(q.size(-1)))), causal, gqa };
 
-	if (causal && !a.mask.defined() && q.dim() >= 2) {
-		a.mask = causal_mask(q.size(-2), k.size(-2), q.device());
-		a.empty_rows = false;
-	}
-	if (dropout == 0 && !(causal && mask) && can_attend(a)) {
+	if (dropout == 0 && !(causal && a.mask.defined()) && can_attend(a)) {
 		if (auto result = attend_side_by_side(a))
 			return *result;
 		c10::DimVector size(q.sizes());
 		size.back() = v.size(-1);
-		Tensor result = empty(size, q.scalar_type(), q.device().index()), target = result;
-		if (gqa)
-			split_heads(a, target);
-		if (attend(a, target))
+		Tensor result = empty(size, q.scalar_type(), q.device().index());
+		if (attend(a, result))
 			return result;
 	}
 	return attention_of_parts(q, k, v, mask, dropout, causal, scale, gqa);

@@ -7,6 +7,7 @@ import torch
 
 from ..inductor import log
 from . import report
+from .attention import share_keys
 from .emit import as_refusal
 from .finish import finish, results
 from .foreach import foreach
@@ -177,6 +178,7 @@ def prepare(graph):
     foreach(graph)
     scalars(graph)
     unflatten(graph)
+    share_keys(graph)
     side_by_side(graph)
     name_inputs(graph)
 

@@ -79,7 +79,7 @@ def refresh(node):
 
 def replace(graph, node):
     """Replaces attention on short heads by attention on sticks, if operands can describe them."""
-    query, key, value, mask, scale = node.args
+    query, key, value, mask, scale, causal = node.args
     heads = heads_of(query, key, value, mask)
     if heads == 1 or not all(is_operand(n, heads) for n in (query, key, value)):
         return
@@ -87,7 +87,7 @@ def replace(graph, node):
     with graph.inserting_before(node):
         seen = [wide(graph, n, heads) for n in (query, key, value)]
         target = torch.ops.spyre.attention_side_by_side.default
-        joined = call(graph, target, *seen, mask, scale, heads)
+        joined = call(graph, target, *seen, mask, scale, causal, heads)
         notes(node, joined)
         apart = call(graph, aten.view.default, joined, [batch, length, count, size])
         result = call(graph, aten.permute.default, apart, [0, 2, 1, 3])

@@ -104,12 +104,9 @@ MASKED = -4294967296.0
 
 @rule(torch.ops.spyre.attention.default)
 def attention(call):
-    """Lowers attention in which each head has its own key and value of at least two rows."""
-    q, k = call["query"], call["key"]
-    if len(q.size) != len(k.size) or q.size[:-2] != k.size[:-2] or q.size[-1] == 1:
-        raise Refused("heads that share a key")
-    if k.size[-2] == 1:
-        raise Refused("attention to one key")
+    """Lowers attention, in which heads may share keys."""
+    if call["query"].size[-1] == 1:
+        raise Refused("attention with one element per key")
     return attend(call)
 
 
@@ -124,13 +121,14 @@ def attend(call, **numbers):
     """Adds attention with its mask, for heads with or without sticks of their own."""
     q, k, v, mask = (call[name] for name in ("query", "key", "value", "mask"))
     form = floats(call, q, k, v)
+    numbers |= {"scale": call["scale"], "causal": int(call["causal"])}
     given = [call.value(t, form) for t in (q, k, v)]
     if mask is None:
-        return call.op("attention", *given, scale=call["scale"], **numbers)
+        return call.op("attention", *given, **numbers)
     truth = mask.dtype == torch.bool
     mask = call.value(mask, form)
     given.append(call.op("where", mask, input=0, other=MASKED) if truth else mask)
-    result = call.op("attention", *given, scale=call["scale"], **numbers)
+    result = call.op("attention", *given, **numbers)
     # Rows whose mask excludes all keys, by False or by -inf, have zeros as results.
     some = call.op("amax", mask, dim=-1, keepdim=1)
     some = some if truth else call.op("ne", some, other=-math.inf)
