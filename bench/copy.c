@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Tiled, converting copies against memcpy of as many bytes of the host. */
+/*
+ * Tiled, converting copies: up to 4 MiB, which stay in caches, against a loop that converts
+ * as well, larger ones against memcpy of as many bytes of the host.
+ */
+#include "bench/convert.h"
 #include "bench/device.h"
 
 #include <stdio.h>
@@ -18,6 +22,7 @@ struct shape {
 #define FP16 SPYRE_FORMAT_IEEE_FP16
 #define FP32 SPYRE_FORMAT_IEEE_FP32
 #define BF16 SPYRE_FORMAT_BFLOAT16
+#define CACHED (4u << 20)
 
 static const struct shape shapes[] = {
 	{ "1 KiB fp16", FP16, 8, 64, false, false, 0.8 },
@@ -37,6 +42,7 @@ static const struct shape shapes[] = {
 };
 
 struct copy {
+	const struct shape *shape;
 	struct bench_device device;
 	struct bench_tensor tensor;
 	size_t bytes;
@@ -82,6 +88,28 @@ static double run_memcpy(void *state)
 		/* The compiler must believe that somebody reads it. */
 		__asm__ volatile("" : : "r"(c->other) : "memory");
 	}
+	return bench_now() - start;
+}
+
+static double run_loop_h2d(void *state)
+{
+	struct copy *c = state;
+	const double start = bench_now();
+
+	for (int i = 0; i < c->rounds; i++)
+		bench_convert_to_card((uint16_t *)c->other, (const uint16_t *)c->host,
+				      c->shape->rows, c->shape->columns);
+	return bench_now() - start;
+}
+
+static double run_loop_d2h(void *state)
+{
+	struct copy *c = state;
+	const double start = bench_now();
+
+	for (int i = 0; i < c->rounds; i++)
+		bench_convert_to_host((uint16_t *)c->host, (const uint16_t *)c->other,
+				      c->shape->rows, c->shape->columns);
 	return bench_now() - start;
 }
 
@@ -149,19 +177,23 @@ static bool measure(struct bench_report *report, const struct bench_options *opt
 	static const struct {
 		const char *name;
 		double (*run)(void *state);
-	} direction[] = { { "H2D", run_h2d }, { "D2H", run_d2h } };
-	struct copy c = { 0 };
-	bool ok;
+		double (*loop)(void *state);
+	} direction[] = { { "H2D", run_h2d, run_loop_h2d }, { "D2H", run_d2h, run_loop_d2h } };
+	struct copy c = { .shape = shape };
+	bool ok, loop;
 
 	if (!bench_wanted(options, shape->name))
 		return true;
 	ok = bench_device_open(&c.device) && prepare(&c, shape);
+	loop = c.bytes <= CACHED && shape->format == FP16 && bench_can_convert();
 
 	for (int i = 0; ok && i < 2; i++) {
-		const struct bench_pair pair = { direction[i].run, run_memcpy, &c, 20 };
-		struct bench_result result = { .unit = "GB/s", .peer = "memcpy",
-					       .aim = shape->aim };
+		const struct bench_pair pair = { direction[i].run,
+						loop ? direction[i].loop : run_memcpy, &c, 20 };
+		struct bench_result result = { .unit = "GB/s", .aim = shape->aim };
 
+		snprintf(result.peer, sizeof(result.peer), "%s",
+			 loop ? "conversion loop, F16C" : "memcpy");
 		snprintf(result.name, sizeof(result.name), "tiled %s %s", direction[i].name,
 			 shape->name);
 		ok = bench_interleave(&pair, options->samples, &result);

@@ -477,7 +477,8 @@ int spyre_engine_start(struct spyre_engine *engine, const char *name, u32 num_co
 
 	engine->inline_runner.engine = engine;
 	engine->inline_runner.base.scratch = __vmalloc(SPYRE_SCRATCH_BYTES, GFP_KERNEL);
-	if (!engine->inline_runner.base.scratch)
+	engine->host.tables = vzalloc(SPYRE_TABLES_BYTES);
+	if (!engine->inline_runner.base.scratch || !engine->host.tables)
 		return -ENOMEM;
 	ret = spyre_runner_start(&engine->reaper, engine, "r", 0);
 	if (!ret)
@@ -532,5 +533,6 @@ void spyre_engine_stop(struct spyre_engine *engine)
 void spyre_engine_free(struct spyre_engine *engine)
 {
 	vfree(engine->inline_runner.base.scratch);
+	vfree(engine->host.tables);
 	spyre_helpers_free(&engine->helpers);
 }

@@ -19,6 +19,9 @@ struct spyre_unit;		/* an arithmetic unit: scalar, AVX2, AVX-512 */
 /* Scratch of one host thread for packed tiles; not part of the card's state. */
 #define SPYRE_SCRATCH_BYTES (3u << 20)
 
+/* Results of the SFU's functions of one DL16 number (table.h); the same for all units. */
+#define SPYRE_TABLES_BYTES (14u * (65536 * 2 + 64))
+
 struct spyre_worker {
 	void *scratch;		/* SPYRE_SCRATCH_BYTES, 64-byte aligned */
 };
@@ -27,6 +30,12 @@ typedef void (*spyre_work_fn)(void *arg, u32 index, struct spyre_worker *worker)
 
 struct spyre_host {
 	const struct spyre_unit *unit;
+	/*
+	 * SPYRE_TABLES_BYTES, 64-byte aligned, which the host's threads fill as they need
+	 * them. The host sets them to zero once; without them (NULL) every element is
+	 * computed.
+	 */
+	void *tables;
 	/*
 	 * Calls fn(arg, i, worker) once for each i < n on any threads and returns
 	 * after all have returned. @self is the worker of the calling thread, which

@@ -3,10 +3,12 @@
  * The SFU: pointwise functions and reductions. This file divides instructions into
  * runs; the unit does the arithmetic.
  */
-#include "core.h"
+#include "table.h"
 
 #define COST_PER_ELEMENT 16u
 #define STREAM_BYTES (16u << 20)	/* larger results bypass the caches */
+#define LOOK_UP_ELEMENTS 4096u		/* that remain in the first cache */
+#define LOOK_UP_MIN 256u		/* fewer elements are computed faster than the table is read */
 
 /*
  * Cost of an element of a pointwise function, in the unit's budget. Coordinates
@@ -71,6 +73,39 @@ static u64 span_step(const struct spyre_span *span, u64 n, bool flat)
 	return span->splat ? 0 : n * spyre_fmt_bits(span->format) / 8;
 }
 
+/* Points that @run has @done units further on, of @n units each. */
+static void sfu_set(const struct spyre_walk *walk, struct spyre_sfu_run *run, u32 lanes, u64 done,
+		    u64 n, bool flat)
+{
+	u32 i;
+
+	for (i = 0; i < walk->num_views; i++)
+		run->v[i].p = walk->p[i] + span_step(&run->v[i], done, flat);
+	run->lanes = flat ? n : lanes;
+	run->points = flat ? 1 : n;
+	run->coord = walk->coord + done * (flat ? 1 : run->coord_step);
+}
+
+/* The same as sfu_row() by table: no arithmetic, and at most a nanosecond per element. */
+static bool look_up_row(struct spyre_core *core, const struct spyre_table *table,
+			const struct spyre_walk *walk, struct spyre_sfu_run *run, u32 lanes,
+			u64 total, bool flat)
+{
+	u64 unit = flat ? 1 : lanes;
+	u64 chunk = LOOK_UP_ELEMENTS / unit ? LOOK_UP_ELEMENTS / unit : 1;
+	u64 done, n;
+
+	for (done = 0; done < total; done += n) {
+		n = spyre_min(chunk, total - done);
+		sfu_set(walk, run, lanes, done, n, flat);
+		if (!spyre_section_count(&core->section,
+					 spyre_cost_ns(core, n * unit + SPYRE_CALL_NS)))
+			return false;
+		spyre_table_look_up(table, run);
+	}
+	return true;
+}
+
 /* Runs one row of @count points from the walk's position, in budgeted runs. */
 static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 		    struct spyre_sfu_run *run, u32 lanes, u32 count, bool flat)
@@ -79,19 +114,21 @@ static bool sfu_row(struct spyre_core *core, const struct spyre_walk *walk,
 	u64 unit = flat ? 1 : spyre_tile_lanes(lanes);
 	u64 cost = element_cost(core, run, walk->num_views);
 	u64 chunk = core->unit->budget / cost / 2 / unit;
+	struct spyre_table *table = NULL;
 	u64 done, n;
-	u32 i;
 
+	if (total * unit >= LOOK_UP_MIN)
+		table = spyre_table_of(core->x->host, run);
+	if (table && !spyre_table_fill(core, table, run, total * unit, cost))
+		return false;
+	if (table && spyre_table_ready(table))
+		return look_up_row(core, table, walk, run, lanes, total, flat);
 	chunk = chunk < 128 / unit ? 128 / unit : chunk;
 	/* A chunk has fewer than 2^31 elements and starts at an even one. */
 	chunk = flat ? chunk & ~63ull : chunk;
 	for (done = 0; done < total; done += n) {
 		n = spyre_min(chunk, total - done);
-		for (i = 0; i < walk->num_views; i++)
-			run->v[i].p = walk->p[i] + span_step(&run->v[i], done, flat);
-		run->lanes = flat ? n : lanes;
-		run->points = flat ? 1 : n;
-		run->coord = walk->coord + done * (flat ? 1 : run->coord_step);
+		sfu_set(walk, run, lanes, done, n, flat);
 		if (!spyre_section_enter(&core->section, n * unit * cost +
 					 spyre_cost_ns(core, SPYRE_CALL_NS)))
 			return false;

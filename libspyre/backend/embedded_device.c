@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <xxhash.h>
@@ -201,6 +202,15 @@ spyre_status embedded_properties(int index, spyre_device_properties *properties)
 	return status;
 }
 
+/* Pages take memory only once a function fills them; without tables results are computed. */
+static void *tables_new(void)
+{
+	void *tables = mmap(NULL, SPYRE_TABLES_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return tables == MAP_FAILED ? NULL : tables;
+}
+
 static struct embedded_device *device_new(int index, const struct embedded_config *config)
 {
 	struct embedded_device *device = calloc(1, sizeof(*device));
@@ -217,6 +227,7 @@ static struct embedded_device *device_new(int index, const struct embedded_confi
 	TAILQ_INIT(&device->sections);
 	device->host.device = device;
 	device->host.base.unit = config->unit;
+	device->host.base.tables = tables_new();
 	device->host.base.parallel = embedded_parallel;
 	device->host.base.should_stop = embedded_should_stop;
 
@@ -261,6 +272,8 @@ void embedded_device_put(struct embedded_device *device)
 	if (!last)
 		return;
 	embedded_workers_stop(device);
+	if (device->host.base.tables)
+		munmap(device->host.base.tables, SPYRE_TABLES_BYTES);
 	spyre_telemetry_unpublish(device->page);
 	pthread_cond_destroy(&device->queue_idle);
 	pthread_mutex_destroy(&device->lock);

@@ -26,6 +26,7 @@ typedef int v8si __attribute__((vector_size(32)));
 #define V_STREAM(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
 #define V_STREAM_HALF(p, x) __builtin_ia32_movntdq((v2di *)(p), (v2di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
+#define HL_ANY(mask) V_ANY(mask)
 #define V_ANY(mask) (!__builtin_ia32_ptestz256((v4di)(mask), (v4di)(mask)))
 
 #define VH_MAX(a, b) ((vh)__builtin_ia32_pmaxuw128((v8hi)(a), (v8hi)(b)))

@@ -35,11 +35,13 @@
 typedef char v16qi __attribute__((vector_size(16)));
 typedef short v16hi __attribute__((vector_size(32)));
 typedef int v16si __attribute__((vector_size(64)));
+typedef short v32hi __attribute__((vector_size(64)));
 
 #if !defined(__clang__)
 #define V_STREAM(p, x) __builtin_ia32_movntdq512((v8di *)(p), (v8di)(x))
 #define V_STREAM_HALF(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
+#define HL_ANY(mask) (__builtin_ia32_ptestmw512((v32hi)(mask), (v32hi)(mask), (u32)-1) != 0)
 #define WD_ANY(mask) (__builtin_ia32_ptestmq512((v8di)(mask), (v8di)(mask), (u8)-1) != 0)
 
 typedef long long v8di __attribute__((vector_size(64), may_alias));

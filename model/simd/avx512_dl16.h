@@ -12,27 +12,41 @@
 #define MASK_EQ16(a, b) __builtin_ia32_pcmpeqw256_mask(a, b, ALL16)
 #define MASK_GT16(a, b) __builtin_ia32_pcmpgtw256_mask(a, b, ALL16)
 
+/*
+ * Keeps a constant in a register. GCC would rebuild it from a general register at each use in
+ * a loop, which takes longer than the operation.
+ */
+#define V_KEEP(x)					\
+	({						\
+		__typeof__(x) kept = (x);		\
+							\
+		__asm__("" : "+v"(kept));		\
+		kept;					\
+	})
+
 typedef float v16sf __attribute__((vector_size(64)));
 
 /* Sign extension and a shift put the sign where fp32 has it; zeros keep nothing else. */
 static inline __attribute__((__always_inline__)) v16sf dl16_finite16(v16hi code)
 {
-	const v16hi magnitude = (v16hi){ 0 } + 0x7fff;
-	const v16si bias = (v16si){ 0 } + (96 << 23);
+	const v16hi magnitude = V_KEEP((v16hi){ 0 } + 0x7fff);
+	const v16si fields = V_KEEP((v16si){ 0 } + (int)0x9fffffff);
+	const v16si bias = V_KEEP((v16si){ 0 } + (96 << 23));
 	u16 some = __builtin_ia32_ptestmw256(code, magnitude, ALL16);
 	v16si x = __builtin_ia32_pmovsxwd512_mask(code, (v16si){ 0 }, ALL16);
 
-	x = (x << 14) & (int)0x9fffffff;
+	x = (x << 14) & fields;
 	return (v16sf)__builtin_ia32_paddd512_mask(x, bias, x, some);
 }
 
 /* The last two magnitudes, NaN and infinity, are rare, so one comparison skips their code. */
 static inline __attribute__((__always_inline__)) v16sf dl16_decode16(v16hi code)
 {
-	v16hi mag = code & 0x7fff;
+	const v16hi most = V_KEEP((v16hi){ 0 } + (SPYRE_DL16_NAN - 1));
+	v16hi mag = code & V_KEEP((v16hi){ 0 } + 0x7fff);
 	v16si x = (v16si)dl16_finite16(code);
 
-	if (__builtin_expect(MASK_GT16(mag, (v16hi){ 0 } + (SPYRE_DL16_NAN - 1)) != 0, 0)) {
+	if (__builtin_expect(MASK_GT16(mag, most) != 0, 0)) {
 		const v16si infinity = (x & (int)0x80000000) + 0x7f800000;
 		const v16si nan = (v16si){ 0 } + 0x7fc00000;
 		u16 infinite = MASK_EQ16(mag, (v16hi){ 0 } + SPYRE_DL16_INF);
@@ -47,7 +61,9 @@ static inline __attribute__((__always_inline__)) v16sf dl16_decode16(v16hi code)
 /* Narrowing saturates to infinity's code; underflows are negative before the maximum. */
 static inline __attribute__((__always_inline__)) v16hi dl16_magnitude16(v16sf x)
 {
-	v16si wide = (((v16si)x & 0x7fffffff) + (0x2000 - (96 << 23))) >> 14;
+	const v16si magnitude = V_KEEP((v16si){ 0 } + 0x7fffffff);
+	const v16si round = V_KEEP((v16si){ 0 } + (0x2000 - (96 << 23)));
+	v16si wide = (((v16si)x & magnitude) + round) >> 14;
 	v16hi code = __builtin_ia32_pmovsdw512_mask(wide, (v16hi){ 0 }, ALL16);
 
 	return __builtin_ia32_pmaxsw256(code, (v16hi){ 0 });
@@ -55,7 +71,7 @@ static inline __attribute__((__always_inline__)) v16hi dl16_magnitude16(v16sf x)
 
 static inline __attribute__((__always_inline__)) v16hi dl16_signed16(v16hi magnitude, v16sf x)
 {
-	const v16hi sign = (v16hi){ 0 } + (short)0x8000;
+	const v16hi sign = V_KEEP((v16hi){ 0 } + (short)0x8000);
 	u16 negative = __builtin_ia32_cvtd2mask512((v16si)x);
 
 	return __builtin_ia32_psubw256_mask(magnitude, sign, magnitude, negative);
@@ -65,10 +81,11 @@ static inline __attribute__((__always_inline__)) v16hi dl16_signed16(v16hi magni
 static inline __attribute__((__always_inline__)) v16hi dl16_encode16(v16sf x)
 {
 	const v16hi nan = (v16hi){ 0 } + SPYRE_DL16_NAN;
+	const v16hi most = V_KEEP((v16hi){ 0 } + (SPYRE_DL16_NAN - 1));
 	v16hi code = dl16_magnitude16(x);
 	u16 none;
 
-	if (__builtin_expect(MASK_GT16(code, nan - 1) == 0, 1))
+	if (__builtin_expect(MASK_GT16(code, most) == 0, 1))
 		return dl16_signed16(code, x);
 	none = __builtin_ia32_cmpps512_mask(x, x, 3, ALL16, 4);	/* 3: one is NaN */
 	code -= code == nan;	/* infinity is the code after NaN */

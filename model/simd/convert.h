@@ -151,6 +151,8 @@ static ALWAYS_INLINE void convert_part(u8 *dst, u32 to, const u8 *src, u32 from,
 {
 	if (n < VL)
 		vf_store_part(to, dst, vf_load_part(from, src, n), n);
+	else if (to == SPYRE_FMT_IEEE_FP32 && from == SPYRE_FMT_SEN169_FP16)
+		*(vf_mem *)dst = vf_load(from, src);	/* its NaN is canonical already */
 	else
 		vf_store(to, dst, vf_load(from, src));
 }
@@ -180,6 +182,11 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
  */
 #define HL (2 * VL)
 
+/* Keeps a constant in a register, if the unit has a reason to. */
+#ifndef V_KEEP
+#define V_KEEP(x) (x)
+#endif
+
 typedef u16 hl __attribute__((vector_size(4 * VL)));
 typedef s16 hls __attribute__((vector_size(4 * VL)));
 typedef u16 hl_mem __attribute__((vector_size(4 * VL), aligned(1), may_alias));
@@ -191,6 +198,9 @@ static ALWAYS_INLINE hl hl_select(hls mask, hl yes, hl no)
 
 static ALWAYS_INLINE bool hl_any(hls mask)
 {
+#ifdef HL_ANY
+	return HL_ANY(mask);
+#else
 	u64 part[4 * VL / 8], all = 0;
 	long i;
 
@@ -198,6 +208,7 @@ static ALWAYS_INLINE bool hl_any(hls mask)
 	for (i = 0; i < 4 * VL / 8; i++)
 		all |= part[i];
 	return all;
+#endif
 }
 
 /* Bypasses the caches, which a large transfer would only pollute. */
@@ -215,40 +226,47 @@ static ALWAYS_INLINE void hl_store(u8 *dst, hl x, bool stream)
 /* One comparison finds subnormals, infinities and NaN, which are rare; 16 << 9 changes the bias. */
 static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src, bool stream)
 {
+	const hl magnitude = V_KEEP((hl){ 0 } + 0x7fff), one = V_KEEP((hl){ 0 } + 1);
+	const hl bias = V_KEEP((hl){ 0 } + (16 << 9)), least = V_KEEP((hl){ 0 } + 0x400);
+	const hl numbers = V_KEEP((hl){ 0 } + (0x7c00 - 0x400));
 	hl x = *(const hl_mem *)src;
-	hl mag = x & 0x7fff;
+	hl mag = x & magnitude;
+	hl sign = x & ~magnitude;
 	hls zero = (hls)mag == 0;
 	/* Rounds half away from zero. */
-	hl code = ((mag + 1) >> 1) + (16 << 9);
+	hl code = ((mag + one) >> 1) + bias;
 
-	if (__builtin_expect(hl_any(((hl)(mag - 0x400) >= 0x7c00 - 0x400) & ~zero), 0)) {
+	if (__builtin_expect(hl_any(((mag - least) >= numbers) & ~zero), 0)) {
 		if (hl_any(((hls)mag < 0x400) & ~zero))
 			return false;
 		code = hl_select((hls)mag >= 0x7c00, (hl){ 0 } + SPYRE_DL16_INF, code);
 		code = hl_select((hls)mag > 0x7c00, (hl){ 0 } + SPYRE_DL16_NAN, code);
-		x &= ~(hl)((hls)mag > 0x7c00);
+		sign &= ~(hl)((hls)mag > 0x7c00);
 	}
-	hl_store(dst, (code & ~(hl)zero) | (x & 0x8000), stream);
+	hl_store(dst, (code & ~(hl)zero) | sign, stream);
 	return true;
 }
 
 static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src, bool stream)
 {
+	const hl magnitude = V_KEEP((hl){ 0 } + 0x7fff), bias = V_KEEP((hl){ 0 } + (16 << 9));
+	const hl least = V_KEEP((hl){ 0 } + (17 << 9)), numbers = V_KEEP((hl){ 0 } + (30 << 9));
 	hl x = *(const hl_mem *)src;
-	hl mag = x & 0x7fff;
+	hl mag = x & magnitude;
+	hl sign = x & ~magnitude;
 	hls zero = (hls)mag == 0;
-	hl code = (mag - (16 << 9)) << 1;
+	hl code = (mag - bias) << 1;
 
-	if (__builtin_expect(hl_any(((hl)(mag - (17 << 9)) >= 30 << 9) & ~zero), 0)) {
+	if (__builtin_expect(hl_any(((mag - least) >= numbers) & ~zero), 0)) {
 		hls nan = (hls)mag == SPYRE_DL16_NAN;
 
 		if (hl_any(((hls)mag < 17 << 9) & ~zero))
 			return false;
 		code = hl_select((hls)mag >= 47 << 9, (hl){ 0 } + 0x7c00, code);
 		code = hl_select(nan, (hl){ 0 } + 0x7e00, code);
-		x &= ~(hl)nan;
+		sign &= ~(hl)nan;
 	}
-	hl_store(dst, (code & ~(hl)zero) | (x & 0x8000), stream);
+	hl_store(dst, (code & ~(hl)zero) | sign, stream);
 	return true;
 }
 

@@ -88,11 +88,26 @@ struct sfu_input {
 	vf splat;
 };
 
+/*
+ * Masks of the inputs that are splats. Loops for the usual masks need no test in the loop;
+ * SFU_ANY tests each input.
+ */
+#define SFU_NONE 0
+#define SFU_SECOND 2		/* a maximum, a sum or a scale per row */
+#define SFU_STATISTICS 6	/* LAYERNORMNORM's mean and scale per row */
+#define SFU_ANY (-1)
+
+/* @splats is a constant. */
+static ALWAYS_INLINE bool sfu_is_splat(const struct spyre_span *v, long splats, long index)
+{
+	return splats == SFU_ANY ? v[index].splat : splats >> index & 1;
+}
+
 /* The arguments of sfu_points() and what its lanes have in common. */
 struct sfu_loop {
 	u32 func, format;
-	long inputs;
-	bool splats, stream;
+	long inputs, splats;
+	bool stream, inverse;		/* @inverse: the second input is inverted */
 	const struct spyre_span *v;
 	vf k[2];
 };
@@ -103,10 +118,17 @@ static ALWAYS_INLINE vf sfu_input(const struct sfu_loop *l, const struct sfu_inp
 {
 	const u8 *p;
 
-	if (l->splats && l->v[i].splat)
+	if (sfu_is_splat(l->v, l->splats, i))
 		return in[i].splat;
 	p = in[i].p + vf_bytes(l->format, lane);
 	return n < VL ? vf_load_part(l->format, p, n) : vf_load(l->format, p);
+}
+
+/* @x: the inputs. */
+static ALWAYS_INLINE vf sfu_value(const struct sfu_loop *l, const vf *x)
+{
+	return l->inverse ? x[0] * x[1] :
+	       sfu_short(l->func, x, l->k, l->format == SPYRE_FMT_SEN169_FP16);
 }
 
 /* Bypasses the caches, which a large result would only pollute; @p is aligned to the vector. */
@@ -138,7 +160,7 @@ static ALWAYS_INLINE void sfu_lanes(const struct sfu_loop *l, const struct sfu_i
 #pragma GCC unroll 5
 	for (i = 0; i < l->inputs; i++)
 		x[i] = sfu_input(l, in, i, lane, n);
-	r = sfu_short(l->func, x, l->k, l->format == SPYRE_FMT_SEN169_FP16);
+	r = sfu_value(l, x);
 	if (n < VL)
 		vf_store_part(l->format, out + vf_bytes(l->format, lane), r, n);
 	else
@@ -159,7 +181,7 @@ static ALWAYS_INLINE vh sfu_codes(const struct sfu_loop *l, const struct sfu_inp
 
 #pragma GCC unroll 5
 	for (i = 0; i < l->inputs; i++) {
-		if (l->splats && l->v[i].splat) {
+		if (sfu_is_splat(l->v, l->splats, i)) {
 			x[i] = in[i].splat;
 			continue;
 		}
@@ -167,7 +189,7 @@ static ALWAYS_INLINE vh sfu_codes(const struct sfu_loop *l, const struct sfu_inp
 		*doubled = VH_MAX(*doubled, code + code);
 		x[i] = dl16_finite(code);
 	}
-	code = dl16_round(sfu_short(l->func, x, l->k, true));
+	code = dl16_round(sfu_value(l, x));
 	*doubled = VH_MAX(*doubled, code + code);
 	return code;
 }
@@ -191,13 +213,22 @@ static ALWAYS_INLINE void sfu_pair(const struct sfu_loop *l, const struct sfu_in
 }
 #endif
 
-/* @splats: some inputs may be splats. All arguments but @run are constants. */
+/*
+ * All arguments but @run and @stream are constants.
+ *
+ * Quotients of DL16 by one number are products with its inverse. Their significands have ten
+ * bits, so an exact quotient is at least 2^-21 of itself from the middle between two DL16
+ * numbers (a quotient in the middle would have to be a multiple of eleven bits). The two
+ * roundings of the product are less than half of that away and cannot change the result.
+ */
 static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, u32 format,
-				     long inputs, bool splats, bool stream)
+				     long inputs, long splats, bool stream)
 {
 	const struct sfu_loop l = {
 		.func = func, .format = format, .inputs = inputs, .splats = splats,
 		.stream = stream, .v = &run->v[1],
+		.inverse = func == SPYRE_FUNC_REALDIV && format == SPYRE_FMT_SEN169_FP16 &&
+			   splats == SFU_SECOND,
 		.k = { (vf)vu_splat(run->imm[0]), (vf)vu_splat(run->imm[1]) },
 	};
 	long lanes = run->lanes;
@@ -210,9 +241,11 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 #pragma GCC unroll 5
 		for (i = 0; i < inputs; i++) {
 			in[i].p = l.v[i].p + point * l.v[i].stride;
-			if (splats && l.v[i].splat)
+			if (sfu_is_splat(l.v, splats, i))
 				in[i].splat = vf_load_splat(format, in[i].p);
 		}
+		if (l.inverse)
+			in[1].splat = 1.0f / in[1].splat;
 		lane = 0;
 #ifdef VH_ANY_ABOVE
 		if (format == SPYRE_FMT_SEN169_FP16)
@@ -226,35 +259,74 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 	}
 }
 
-/* A specialised loop for each function and format, and for each kind of inputs. */
-#define SFU_LOOPS(name, f, format, n)						\
-static NOINLINE void sfu_##name(const struct spyre_sfu_run *run, bool splats)	\
+/* A specialised loop for each function and format, and for the usual kinds of inputs. */
+#define SFU_LOOPS(name, f, format, n, usual)					\
+static NOINLINE void sfu_##name(const struct spyre_sfu_run *run, long splats)	\
 {										\
-	if (splats)								\
-		sfu_points(run, SPYRE_FUNC_##f, format, n, true, run->stream);	\
+	if (splats == (usual) && splats)					\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, usual, run->stream);	\
+	else if (splats)							\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, SFU_ANY, run->stream);	\
 	else if (run->stream)							\
-		sfu_points(run, SPYRE_FUNC_##f, format, n, false, true);	\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, SFU_NONE, true);	\
 	else									\
-		sfu_points(run, SPYRE_FUNC_##f, format, n, false, false);	\
+		sfu_points(run, SPYRE_FUNC_##f, format, n, SFU_NONE, false);	\
 }
 
-#define SFU_FORMATS(name, f, n)							\
-	SFU_LOOPS(dl16_##name, f, SPYRE_FMT_SEN169_FP16, n)			\
-	SFU_LOOPS(fp32_##name, f, SPYRE_FMT_IEEE_FP32, n)
+#define SFU_FORMATS(name, f, n, usual)						\
+	SFU_LOOPS(dl16_##name, f, SPYRE_FMT_SEN169_FP16, n, usual)		\
+	SFU_LOOPS(fp32_##name, f, SPYRE_FMT_IEEE_FP32, n, usual)
 
-SFU_FORMATS(identity, IDENTITY, 1)
-SFU_FORMATS(relu, RELU, 1)
-SFU_FORMATS(neg, NEG, 1)
-SFU_FORMATS(add, ADD, 2)
-SFU_FORMATS(sub, SUB, 2)
-SFU_FORMATS(mul, MUL, 2)
-SFU_FORMATS(max, MAX, 2)
-SFU_FORMATS(min, MIN, 2)
-SFU_FORMATS(realdiv, REALDIV, 2)
-SFU_FORMATS(where, WHERE, 3)
-SFU_FORMATS(muladd, MULADD, 3)
-SFU_FORMATS(fnms, FNMS, 3)
-SFU_FORMATS(layernormnorm, LAYERNORMNORM, 5)
+SFU_FORMATS(identity, IDENTITY, 1, SFU_NONE)
+SFU_FORMATS(relu, RELU, 1, SFU_NONE)
+SFU_FORMATS(neg, NEG, 1, SFU_NONE)
+SFU_FORMATS(add, ADD, 2, SFU_SECOND)
+SFU_FORMATS(sub, SUB, 2, SFU_SECOND)
+SFU_FORMATS(mul, MUL, 2, SFU_SECOND)
+SFU_FORMATS(max, MAX, 2, SFU_NONE)
+SFU_FORMATS(min, MIN, 2, SFU_NONE)
+SFU_FORMATS(realdiv, REALDIV, 2, SFU_SECOND)
+SFU_FORMATS(where, WHERE, 3, SFU_NONE)
+SFU_FORMATS(muladd, MULADD, 3, SFU_NONE)
+SFU_FORMATS(fnms, FNMS, 3, SFU_NONE)
+SFU_FORMATS(layernormnorm, LAYERNORMNORM, 5, SFU_STATISTICS)
+
+/* LAYERNORMNORM of sticks whose factors and terms are the same for all points, decoded once. */
+static NOINLINE void sfu_dl16_layernorm_rows(const struct spyre_sfu_run *run)
+{
+	const struct spyre_span *v = &run->v[1];
+	const u32 format = SPYRE_FMT_SEN169_FP16;
+	vf factor[64 / VL], term[64 / VL];
+	long point, i;
+
+	for (i = 0; i < 64 / VL; i++) {
+		factor[i] = vf_load(format, v[3].p + vf_bytes(format, i * VL));
+		term[i] = vf_load(format, v[4].p + vf_bytes(format, i * VL));
+	}
+	for (point = 0; point < run->points; point++) {
+		const u8 *in = v[0].p + point * v[0].stride;
+		u8 *out = run->v[0].p + point * run->v[0].stride;
+		vf mean = vf_load_splat(format, v[1].p + point * v[1].stride);
+		vf scale = vf_load_splat(format, v[2].p + point * v[2].stride);
+
+#pragma GCC unroll 4
+		for (i = 0; i < 64 / VL; i++) {
+			vf x[5] = { vf_load(format, in + vf_bytes(format, i * VL)), mean, scale,
+				    factor[i], term[i] };
+
+			sfu_store(format, out + vf_bytes(format, i * VL),
+				  sfu_short(SPYRE_FUNC_LAYERNORMNORM, x, &mean, true),
+				  run->stream);
+		}
+	}
+}
+
+static bool sfu_has_layernorm_rows(const struct spyre_sfu_run *run, u32 format, long splats)
+{
+	return run->func == SPYRE_FUNC_LAYERNORMNORM && format == SPYRE_FMT_SEN169_FP16 &&
+	       splats == SFU_STATISTICS && run->lanes == 64 && !run->v[4].stride &&
+	       !run->v[5].stride;
+}
 
 /* Functions with much code, of one input, which is not a splat. */
 #define SFU_LONG(name, value)							\
@@ -328,8 +400,13 @@ static bool sfu_dl16_long(const struct spyre_sfu_run *run)
 			sfu_fp32_##name(run, splats);		\
 		return true
 
-static bool sfu_uniform(const struct spyre_sfu_run *run, u32 format, bool splats)
+/* @splats: a mask of the inputs that are splats. */
+static bool sfu_uniform(const struct spyre_sfu_run *run, u32 format, long splats)
 {
+	if (sfu_has_layernorm_rows(run, format, splats)) {
+		sfu_dl16_layernorm_rows(run);
+		return true;
+	}
 	switch (run->func) {
 	SFU_CASE(IDENTITY, identity);
 	SFU_CASE(RELU, relu);
@@ -571,7 +648,7 @@ static void unit_sfu(const struct spyre_sfu_run *run)
 {
 	u32 inputs = spyre_func_inputs(run->func);
 	u32 format = run->v[0].format;
-	bool splats = false;
+	long splats = 0;
 	u32 i;
 
 	if (spyre_func_integer(run->func)) {
@@ -581,7 +658,7 @@ static void unit_sfu(const struct spyre_sfu_run *run)
 	for (i = 1; i <= inputs; i++) {
 		if (run->v[i].format != run->v[0].format)
 			format = 0;
-		splats |= run->v[i].splat;
+		splats |= (long)run->v[i].splat << (i - 1);
 	}
 	if ((format != SPYRE_FMT_SEN169_FP16 && format != SPYRE_FMT_IEEE_FP32) ||
 	    !sfu_uniform(run, format, splats))

@@ -44,11 +44,12 @@ static void make_card(struct fuzz_card *card)
 #endif
 	card->host.parallel = parallel;
 	card->host.should_stop = should_stop;
+	card->host.tables = calloc(1, SPYRE_TABLES_BYTES);
 	card->worker.scratch = aligned_alloc(64, SPYRE_SCRATCH_BYTES);
 	add_unit(card, "scalar", true);
 	add_unit(card, "avx2", avx2);
 	add_unit(card, "avx512", avx512);
-	if (!card->worker.scratch || !card->num_units)
+	if (!card->host.tables || !card->worker.scratch || !card->num_units)
 		fuzz_fail("no memory, or no arithmetic unit");
 }
 

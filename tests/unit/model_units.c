@@ -162,7 +162,8 @@ static void compare(const struct spyre_unit *unit, const struct spyre_sfu_run *r
 		       run->v[1].format, run->v[2].format, i, got[i], want[i]);
 }
 
-static void check_sfu(struct spyre_sfu_run *run, uint64_t *seed)
+/* @last: bytes between the points of the fourth and the fifth input. */
+static void check_sfu(struct spyre_sfu_run *run, uint64_t *seed, uint32_t last)
 {
 	static uint8_t memory[SPYRE_MAX_VIEWS][BYTES], want[BYTES];
 	const struct spyre_unit *const *unit;
@@ -170,7 +171,7 @@ static void check_sfu(struct spyre_sfu_run *run, uint64_t *seed)
 
 	for (i = 0; i <= spyre_func_inputs(run->func); i++) {
 		run->v[i].p = memory[i];
-		run->v[i].stride = ROW;
+		run->v[i].stride = i < 4 ? ROW : last;
 		rng_fill(seed, memory[i], BYTES, run->v[i].format);
 		if (run->func == SPYRE_FUNC_MASKBYINDEX && i == 2)
 			fill_index(seed, memory[i], run->v[i].format);
@@ -208,9 +209,65 @@ START_TEST(test_functions)
 				if (out == in && n != 4)
 					for (i = 1; i <= spyre_func_inputs(func); i++)
 						run.v[i].splat = false;
-				check_sfu(&run, &seed);
+				check_sfu(&run, &seed, ROW);
 			}
 		}
+	}
+}
+END_TEST
+
+/* Rows with a number each, and LAYERNORMNORM whose factors and terms are those of all rows. */
+START_TEST(test_rows)
+{
+	uint32_t func = functions[_i], format, n, i;
+	uint64_t seed = 2000 + func;
+
+	for (n = 0; n < 12; n++) {
+		struct spyre_sfu_run run = { .func = func, .lanes = n % 2 ? 64 : 78,
+					     .points = POINTS };
+
+		for (format = 0; format < 2; format++) {
+			for (i = 0; i <= spyre_func_inputs(func); i++) {
+				run.v[i].format = formats[format];
+				run.v[i].splat = i == 2 || (i == 3 && n % 3);
+			}
+			check_sfu(&run, &seed, n % 4 < 2 ? 0 : ROW);
+		}
+	}
+}
+END_TEST
+
+/* All quotients of two significands of DL16, which units may compute from the inverse. */
+START_TEST(test_quotients)
+{
+	static uint8_t in[512 * 128], divisor[512 * 2], out[512 * 128];
+	const struct spyre_unit *unit = test_units()[_i];
+	struct spyre_sfu_run run = {
+		.func = SPYRE_FUNC_REALDIV, .lanes = 64, .points = 512,
+		.v[0] = { out, 128, SPYRE_FMT_SEN169_FP16, false },
+		.v[1] = { in, 128, SPYRE_FMT_SEN169_FP16, false },
+		.v[2] = { divisor, 2, SPYRE_FMT_SEN169_FP16, true },
+	};
+	uint32_t first, row, lane;
+
+	for (row = 0; row < 512; row++)
+		reference_store(SPYRE_FMT_SEN169_FP16, divisor, row, 512 + row);
+	for (first = 0; first < 512; first += 64) {
+		for (row = 0; row < 512; row++)
+			for (lane = 0; lane < 64; lane++)
+				reference_store(SPYRE_FMT_SEN169_FP16, in + row * 128, lane,
+						(512 + first + lane) * (row % 2 ? 1 : -2.0f));
+		unit->sfu(&run);
+		for (row = 0; row < 512; row++)
+			for (lane = 0; lane < 64; lane++) {
+				uint8_t code[2];
+
+				reference_store(SPYRE_FMT_SEN169_FP16, code, 0,
+						reference_load(SPYRE_FMT_SEN169_FP16,
+							       in + row * 128, lane) / (512 + row));
+				expect(!memcmp(code, out + row * 128 + lane * 2, 2),
+				       "%s: %u / %u", unit->name, 512 + first + lane, 512 + row);
+			}
 	}
 }
 END_TEST
@@ -233,7 +290,7 @@ START_TEST(test_odd_lanes)
 			while (run.v[i].format == SPYRE_FMT_SENINT4);
 			run.v[i].splat = i && rng_below(&seed, 4) == 0;
 		}
-		check_sfu(&run, &seed);
+		check_sfu(&run, &seed, ROW);
 	}
 }
 END_TEST
@@ -509,6 +566,8 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, test_functions, 0, FUNCTIONS);
 	tcase_add_loop_test(tc, test_odd_lanes, 0, FUNCTIONS);
+	tcase_add_loop_test(tc, test_rows, 0, FUNCTIONS);
+	tcase_add_loop_test(tc, test_quotients, 0, units);
 	tcase_add_loop_test(tc, test_reductions, 0, REDUCTIONS);
 	tcase_add_loop_test(tc, test_extremes, 0, units);
 	tcase_add_loop_test(tc, test_convert, 0, units);
