@@ -8,7 +8,7 @@
 #define COST_PER_ELEMENT 16u
 #define STREAM_BYTES (16u << 20)	/* larger results bypass the caches */
 #define LOOK_UP_ELEMENTS 4096u		/* that remain in the first cache */
-#define LOOK_UP_MIN 256u		/* fewer elements are computed faster than the table is read */
+#define LOOK_UP_MIN 256u		/* fewer are computed faster than the table is read */
 
 /*
  * Cost of an element of a pointwise function, in the unit's budget. Coordinates

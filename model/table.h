@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Results of the SFU's functions for all DL16 numbers. A function of one DL16 number
- * has 65,536 results, and reading one takes a tenth of the time of computing it.
+ * has 65,536 results, and reading one takes a tenth of the time of computing it. Contexts
+ * share the tables, which have no data of any of them.
  */
 #ifndef SPYRE_MODEL_TABLE_H
 #define SPYRE_MODEL_TABLE_H

@@ -37,7 +37,9 @@ static void set_imm(uint32_t *imm, uint32_t func, uint32_t beta)
 static void compute(const struct spyre_unit *unit, uint32_t func, uint32_t beta)
 {
 	struct spyre_span span = { .p = (uint8_t *)want, .format = SPYRE_FMT_SEN169_FP16 };
-	struct spyre_sfu_run run = { .func = func, .lanes = CODES, .points = 1, .v = { span, span } };
+	struct spyre_sfu_run run = {
+		.func = func, .lanes = CODES, .points = 1, .v = { span, span },
+	};
 	uint32_t i;
 
 	set_imm(run.imm, func, beta);
