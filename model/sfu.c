@@ -10,24 +10,31 @@
 #define LOOK_UP_ELEMENTS 4096u		/* that remain in the first cache */
 #define LOOK_UP_MIN 256u		/* fewer are computed faster than the table is read */
 
+/* Returns true if the units need several steps to convert an element of a view. */
+static bool slow_format(u32 func, u32 format)
+{
+	if (spyre_func_integer(func))
+		return format != SPYRE_FMT_IEEE_INT32;
+	return format == SPYRE_FMT_SENINT4 || format == SPYRE_FMT_SEN143_FP8 ||
+	       format == SPYRE_FMT_SEN152_FP8 || format == SPYRE_FMT_IEEE_FP16;
+}
+
 /*
- * Cost of an element of a pointwise function, in the unit's budget. Coordinates
- * cost as much as functions of two beats, 4-bit elements and conversions to 32-bit
- * integers twice as much as others.
+ * Cost of an element of a pointwise function, in the unit's budget. Coordinates cost as much as
+ * functions of two beats; each slow conversion costs as much as a short function.
  */
 static u64 element_cost(const struct spyre_core *core, const struct spyre_sfu_run *run, u32 views)
 {
 	u64 cost = COST_PER_ELEMENT;
 	u32 i;
 
-	if (run->func == SPYRE_FUNC_MASKBYINDEX)
-		return cost * core->unit->long_factor;
 	if (spyre_func_beats(run->func) > 1)
-		return cost * core->unit->long_factor * (spyre_func_beats(run->func) / 2);
+		cost *= core->unit->long_factor * (spyre_func_beats(run->func) / 2);
+	else if (run->func == SPYRE_FUNC_MASKBYINDEX)
+		cost *= core->unit->long_factor;
 	for (i = 0; i < views; i++)
-		if (run->v[i].format == SPYRE_FMT_SENINT4 ||
-		    (spyre_func_integer(run->func) && run->v[i].format != SPYRE_FMT_IEEE_INT32))
-			cost = 2 * COST_PER_ELEMENT;
+		if (slow_format(run->func, run->v[i].format))
+			cost += COST_PER_ELEMENT;
 	return cost;
 }
 

@@ -576,6 +576,31 @@ START_TEST(test_polls_of_small_points)
 }
 END_TEST
 
+/*
+ * Four views to convert take longer than the function itself: 1,600 points take 67
+ * polls of the scalar unit, where the functions alone take 25 or fewer.
+ */
+START_TEST(test_polls_of_conversions)
+{
+	static const uint32_t kinds[][3] = {
+		{ SPYRE_OP_SFU, SPYRE_FUNC_WHERE, SPYRE_FMT_SEN143_FP8 },
+		{ SPYRE_OP_INT, SPYRE_FUNC_INT_WHERE, SPYRE_FMT_SENINT8 },
+	};
+	struct spyre_instr *in;
+	long left;
+	int v;
+
+	start();
+	in = build_instr(&b, kinds[_i][0], kinds[_i][1], 2, 64);
+	in->count[0] = in->count[1] = 40;
+	for (v = 0; v < 4; v++)
+		build_view(in, v, v ? 0 : OUT, 0)->format = (uint8_t)kinds[_i][2];
+	ck_assert_str_eq(spyre_unit_name(test_units()[0]), "scalar");
+	ck_assert_int_eq(run_for(1000, &left), SPYRE_STOP_NONE);
+	ck_assert_int_le(left, 940);
+}
+END_TEST
+
 /* Only the first element of a reduction of 2^31 is valid: the others are not walked. */
 START_TEST(test_valid_ends_walk)
 {
@@ -736,6 +761,7 @@ int main(void)
 	tcase_add_test(tc, test_cancel);
 	tcase_add_loop_test(tc, test_polls, 0, 5);
 	tcase_add_loop_test(tc, test_polls_of_small_points, 0, 3);
+	tcase_add_loop_test(tc, test_polls_of_conversions, 0, 2);
 	tcase_add_test(tc, test_valid_ends_walk);
 	tcase_add_loop_test(tc, test_known_results, 0, units);
 	tcase_add_test(tc, test_linear);
