@@ -512,7 +512,7 @@ static ALWAYS_INLINE void tile_short(struct sfu_tiles *t, const u32 *imm, u32 fu
 	}
 }
 
-/* coordinate < index <= coordinate + width ? value : imm[0]; both are integers, compared exactly. */
+/* coordinate < index <= coordinate + width ? value : imm[0]; all are integers, compared exactly. */
 static NOINLINE void tile_mask(struct sfu_tiles *t, const struct spyre_sfu_run *run, u32 coord)
 {
 	vi lane;
