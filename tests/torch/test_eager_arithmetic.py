@@ -192,11 +192,11 @@ def test_backward():
 
 
 def test_integers_fall_back():
-    """The card does not compute integers, so these fall back; results are on the card."""
+    """Small int64 numbers, alone and beside floats; results are on the card."""
+    torch.spyre.reset_fallbacks()
     a = torch.arange(6, dtype=torch.int64).to(DEVICE)
     for card, host in ((a + 1, a.cpu() + 1), (1 - a, 1 - a.cpu()), (torch.tensor(2) * a, 2 * a.cpu()),
                        (a == 3, a.cpu() == 3), (2.5 - a, 2.5 - a.cpu())):
         assert card.device.type == DEVICE and card.dtype == host.dtype
         assert torch.equal(card.cpu(), host)
-    assert {"aten::add.Tensor", "aten::mul.Tensor"} <= set(torch.spyre.fallbacks())
-    torch.spyre.reset_fallbacks()
+    assert torch.spyre.fallbacks() == {}

@@ -53,6 +53,17 @@ FORMS = {
         x.norm(); x.norm(dim=1); torch.linalg.vector_norm(x, dim=1, keepdim=True); x.norm(1)
         x[:, 3:50].sum(1); x.softmax(1); x.softmax(0); x.softmax(-1, dtype=torch.float32)
         x.log_softmax(1); x.log_softmax(0); x.logsumexp(1)""",
+    "orders": """
+        x.tril(); x.triu(1); x.tril(-3); b.triu(); x[None].tril(200); x.triu(-200); x.flip(0); x.flip(0, 1); b.flip(1)
+        x.roll(3, 1); x.roll((1, -2), (0, 1)); x.roll(9); x.cumsum(0); x.cumsum(1); x.cumsum(-1, dtype=torch.float32)
+        x[0].cumsum(0); b.cumsum(1); x.clone().cumsum_(1); (1 + x / 64).cumprod(1); b.cumprod(0)
+        (1 + x / 64).prod(1); x[:, :9].prod(0, keepdim=True); x[0, :5].prod(); b.prod(1)
+        x.sort(1).values; x.sort(dim=0, descending=True, stable=True).indices; x.sort(stable=True).values; x.argsort(dim=1, stable=True); b.sort(dim=1, stable=True).indices
+        torch.isin(x, x[0]); torch.isin(x, x[0, :3], invert=True); F.unfold(image, 2, stride=2)
+        F.unfold(image, (4, 2), stride=(4, 2)); x.clone().masked_scatter_(b, y); x.masked_scatter(b[:, :1], y)
+        F.conv3d(image[None].expand(2, 1, 3, 8, 8), taps[:, :1, None, :2, :2], w[:4], stride=(1, 2, 2))
+        F.pad(x, (1, 2, 0, 3), value=2.0); F.pad(x, (-1, 2)); F.pad(b, (1, 1)); x.repeat_interleave(3, 0)
+        x.repeat_interleave(2)""",
     "layers": """
         x @ y.t(); torch.mm(x, y.t()); torch.bmm(x[None], y.t()[None]); F.linear(x, y, w[:5])
         F.linear(x, y); torch.addmm(w[:5], x, y.t()); torch.mv(x, w); torch.dot(w, w)

@@ -466,8 +466,8 @@ class TestRefusals:
         refused(lambda x: str(x))
 
     def test_fallback(self):
-        text = refused(lambda x: torch.cumsum(x, 0))
-        assert "aten::cumsum" in text and "CPU" in text
+        text = refused(lambda x: torch.atan(x))
+        assert "aten::atan" in text and "CPU" in text
 
     def test_random_numbers(self):
         text = refused(lambda x: x.uniform_())

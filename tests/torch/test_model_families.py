@@ -18,19 +18,17 @@ DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 #: Compiled by default: symbols in sizes, two kinds of layers with experts, vision.
 FEW = {("llama3", "fp16"), ("granite_hybrid", "fp16"), ("qwen2_5_vl", "fp16")}
-#: Calls of operations that run on the CPU in a whole generate(): at most these, and never more.
+#: Calls of operations that run on the CPU in a whole generate(): at most these, and never more. Those
+#: of Qwen have sizes that depend on data: elements at masks, repeats, unique elements.
 FALLBACKS = {
-    "gpt_oss": 224,
-    "granite_hybrid": 145,
-    "mistral_small": 130,
-    "qwen2_5_vl": 164,
-    "llama3": 122,
-    "ministral": 241,
-    "ministral3": 130,
+    "gpt_oss": 0,
+    "granite_hybrid": 0,
+    "mistral_small": 0,
+    "qwen2_5_vl": 11,
+    "llama3": 0,
+    "ministral": 0,
+    "ministral3": 0,
 }
-EXPERTS = {"aten::cumsum.out", "aten::histc", "aten::sort.values_stable"}
-#: Of these, the ones inside of decoder layers, in prefill; the steps after it have none.
-IN_LAYERS = {"gpt_oss": EXPERTS, "granite_hybrid": EXPERTS | {"aten::tril.out"}}
 
 
 def placed(inputs, dtype):
@@ -121,8 +119,7 @@ class TestEager:
         assert sum(subject.fallbacks.values()) <= FALLBACKS[subject.name], subject.fallbacks
 
     def test_fallbacks_in_decoder_layers(self, subject):
-        assert subject.census.prefill <= IN_LAYERS.get(subject.name, set())
-        assert not subject.census.decode
+        assert not subject.census.prefill and not subject.census.decode
 
 
 class TestCompiled:

@@ -30,7 +30,7 @@ EXACT = set(
     flatten split split_with_sizes expand narrow select stack chunk diagonal as_strided view_as
     expand_as movedim swapaxes unflatten tril triu index_copy index_select gather masked_fill fill
     zero_ ones_like zeros_like full_like ones zeros full new_ones new_zeros new_full empty_like
-    item nn.functional.pad nn.functional.embedding arange flip roll tile constant_pad_nd
+    item any all sort argsort masked_scatter histc nn.functional.pad nn.functional.embedding arange flip roll tile constant_pad_nd
     nn.functional.threshold nn.functional.hardtanh nn.functional.relu6""".split()
 )
 # Elementwise: one rounding of an fp32 function that is right to about one ulp.
@@ -43,7 +43,7 @@ ROUNDED = set(
 SUMMED = set(
     """mm matmul addmm bmm baddbmm mv addmv dot nn.functional.linear nn.functional.conv2d softmax log_softmax
     nn.functional.layer_norm nn.functional.rms_norm nn.functional.scaled_dot_product_attention sum
-    mean linalg.vector_norm norm cumsum var std nn.functional.mse_loss addcmul addcdiv lerp""".split()
+    mean linalg.vector_norm norm cumsum cumprod prod var std nn.functional.mse_loss addcmul addcdiv lerp""".split()
 )
 # Shapes and dtypes without defined numbers.
 UNDEFINED = {"empty_like"}

@@ -21,6 +21,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
+#include "bounds.h"
 #include "complex.h"
 #include "runtime/gil.h"
 #include "runtime/graph.h"
@@ -638,7 +639,14 @@ void copy(const Tensor &target, const Tensor &source, bool non_blocking)
 	}
 
 	c10::DeviceGuard guard(target.device());
+	Block *block = placed_block(target);
+	Range before = block->range, range;
 
+	if (target.scalar_type() == ScalarType::Long && source.is_cpu())
+		range = range_of_host(source);
+	else if (target.scalar_type() == ScalarType::Long && source.is_privateuseone())
+		range = range_of(source);
+	block->range = Range();
 	if (source.is_cpu())
 		host_to_card(target, source, non_blocking);
 	else if (source.is_privateuseone())
@@ -646,6 +654,7 @@ void copy(const Tensor &target, const Tensor &source, bool non_blocking)
 	else
 		TORCH_CHECK(false, "spyre: cannot copy from ", source.device(), " to ",
 			    target.device(), "; copy through the CPU");
+	set_range(target, range, before);
 }
 
 at::Tensor dense_copy(const Tensor &tensor)

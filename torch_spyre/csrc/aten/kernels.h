@@ -18,7 +18,6 @@
 namespace torch_spyre {
 
 using at::Tensor;
-using Attributes = std::initializer_list<spyre_sdsc_attribute>;
 
 template <class Op, class Function> void add_kernel(torch::Library &m, Function function)
 {

@@ -9,6 +9,7 @@
 #include <ATen/ops/arange.h>
 #include <torch/library.h>
 
+#include "bounds.h"
 #include "constant.h"
 #include "number.h"
 #include "operand.h"
@@ -31,7 +32,15 @@ const Program kFill = { "aten::fill_", "fill", build_fill, false };
 bool has_kernels(ScalarType dtype)
 {
 	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat ||
-	       dtype == at::kBool;
+	       dtype == at::kBool || dtype == at::kInt || dtype == at::kLong;
+}
+
+/* The range of a number of an integer dtype. */
+Range range_of_number(ScalarType dtype, double value)
+{
+	if (!c10::isIntegralType(dtype, false))
+		return {};
+	return { static_cast<int64_t>(value), static_cast<int64_t>(value) };
 }
 
 bool fits_card(int64_t value)
@@ -72,7 +81,9 @@ bool fill_storage(const Tensor &self, double value)
 	    !self.is_non_overlapping_and_dense() || placement.dtype != self.scalar_type())
 		return false;
 	if (!zero) {
-		size_t width = placement.dtype == at::kFloat ? 4 : 2;
+		bool wide = placement.dtype == at::kFloat || placement.dtype == at::kInt ||
+			    placement.dtype == at::kLong;
+		size_t width = wide ? 4 : 2;
 		int64_t code = encode_constant(value, device_format(placement.dtype));
 
 		if (!has_kernels(placement.dtype))
@@ -83,6 +94,7 @@ bool fill_storage(const Tensor &self, double value)
 	check(spyre_memset_async(current_native_stream(block->device), block->address, pattern,
 				 kPattern, spyre_layout_bytes(&placement.layout)), "aten::fill_");
 	block->clean_padding = zero;
+	set_range(self, range_of_number(self.scalar_type(), value), Range());
 	return true;
 }
 
@@ -104,7 +116,7 @@ bool fill_by_kernel(const Tensor &self, double value)
 	call.add("value", value);
 	if (!launch_or_refuse(call, self.device().index()))
 		return false;
-	wrote(self, false);
+	wrote(self, false, range_of_number(dtype, value));
 	return true;
 }
 
@@ -119,7 +131,9 @@ Tensor &fill(Tensor &self, const at::Scalar &value)
 			return self;
 	}
 	Tensor one = at::native::scalar_tensor(value, self.scalar_type());
+	Range before = block_of(self.storage())->range;
 	torch_spyre::copy(self, one.expand(self.sizes()), true);
+	set_range(self, range_of_host(one), before);
 	return self;
 }
 
@@ -158,7 +172,10 @@ Tensor scalar_tensor(const at::Scalar &value, std::optional<ScalarType> dtype,
 	return fill(result, infinite ? host.item() : value);
 }
 
-/* Computes the numbers on the host, in fp32 for 16 bits, so that each is rounded once. */
+/*
+ * Computes the numbers on the host, in fp32 for 16 bits, so that each is rounded once. They are
+ * copied from pinned memory, for which nobody has to wait.
+ */
 Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Scalar &step,
 		   Tensor &out)
 {
@@ -167,7 +184,11 @@ Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Sca
 	Tensor host = at::arange(start, end, step, narrow ? at::kFloat : dtype);
 
 	at::native::resize_output(out, host.sizes());
-	torch_spyre::copy(out, host, true);
+	if (!host.numel())
+		return out;
+	Range before = block_of(out.storage())->range, range = range_of_host(host);
+	torch_spyre::copy(out, host.pin_memory(), true);
+	set_range(out, range, before);
 	return out;
 }
 

@@ -2,6 +2,8 @@
 /* Rows and elements at indices, written by the card without a copy of the indices to the host. */
 #include "rows.h"
 
+#include "bounds.h"
+
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
@@ -44,7 +46,7 @@ bool put_directly(const Program &program, const Tensor &table, int64_t dim, cons
 	call.add("wrap", wrap);
 	if (!launch_or_refuse(call, table.device().index()))
 		return false;
-	wrote(table, false);
+	wrote(table, false, united(range_of(table), range_of(source)));
 	return true;
 }
 

@@ -3,6 +3,8 @@
 #include "formula.h"
 #include "kernels.h"
 
+#include <cstring>
+
 #include <ATen/ScalarOps.h>
 #include <ATen/ops/abs_ops.h>
 #include <ATen/ops/add_ops.h>
@@ -49,13 +51,89 @@ namespace {
 
 constexpr ResultType kSame = ResultType::kSame, kFloat = ResultType::kFloat;
 
+/* Ranges of results of int64. */
+
+Range range_of_sum(const Range *in, AttributeList alpha)
+{
+	Range by;
+
+	if (alpha.empty())
+		return sum_of(in[0], in[1]);
+	by.least = by.most = static_cast<int64_t>(alpha[0].value);
+	return sum_of(in[0], product_of(in[1], by));
+}
+
+Range range_of_difference(const Range *in, AttributeList alpha)
+{
+	Range other[] = { in[0], negated(in[1]) };
+
+	return range_of_sum(other, alpha);
+}
+
+Range range_of_reversed(const Range *in, AttributeList)
+{
+	return sum_of(in[1], negated(in[0]));
+}
+
+Range range_of_product(const Range *in, AttributeList)
+{
+	return product_of(in[0], in[1]);
+}
+
+Range range_of_negative(const Range *in, AttributeList)
+{
+	return negated(in[0]);
+}
+
+Range range_of_size(const Range *in, AttributeList)
+{
+	return { 0, std::max(-in[0].least, in[0].most) };
+}
+
+Range range_of_sign(const Range *, AttributeList)
+{
+	return { -1, 1 };
+}
+
+Range range_of_larger(const Range *in, AttributeList)
+{
+	return { std::max(in[0].least, in[1].least), std::max(in[0].most, in[1].most) };
+}
+
+Range range_of_smaller(const Range *in, AttributeList)
+{
+	return { std::min(in[0].least, in[1].least), std::min(in[0].most, in[1].most) };
+}
+
+Range range_of_either(const Range *in, AttributeList)
+{
+	return united(in[1], in[2]);
+}
+
+/* A bound applies to all numbers, the upper one last. */
+Range range_of_clamp(const Range *in, AttributeList bounds)
+{
+	Range range = in[0];
+
+	for (const spyre_sdsc_attribute &b : bounds) {
+		double least = static_cast<double>(range.least), most = static_cast<double>(range.most);
+		bool lower = !std::strcmp(b.name, "min");
+
+		range.least = static_cast<int64_t>(lower ? std::max(least, b.value) :
+							   std::min(least, b.value));
+		range.most = static_cast<int64_t>(lower ? std::max(most, b.value) :
+							  std::min(most, b.value));
+	}
+	return range;
+}
+
 #define UNARY(ident, name, op, type, keeps_zero) \
 	const Pointwise ident = { { "aten::" name, op, build_one, keeps_zero }, { .result = type } }
 
 const Pointwise kAbs = { { "aten::abs", "abs", build_one, true },
-			 { .integers = Integers::kInt32 } };
+			 { .integers = Integers::kInt32, .range = range_of_size } };
 const Pointwise kNeg = { { "aten::neg", "neg", build_one, true },
-			 { .integers = Integers::kInt32 } };
+			 { .integers = Integers::kInt32, .range = range_of_negative } };
 UNARY(kExp, "exp", "exp", kFloat, false);
 UNARY(kLog, "log", "log", kFloat, false);
 UNARY(kSqrt, "sqrt", "sqrt", kFloat, true);
@@ -68,11 +146,11 @@ UNARY(kErf, "erf", "erf", kFloat, true);
 UNARY(kFloor, "floor", "floor", kSame, true);
 UNARY(kCeil, "ceil", "ceil", kSame, true);
 const Pointwise kSign = { { "aten::sign", "sign", build_one, true },
-			  { .integers = Integers::kAll } };
+			  { .integers = Integers::kAll, .range = range_of_sign } };
 UNARY(kPow, "pow", "pow", kSame, false);
 const Pointwise kPowTensor = { { "aten::pow", "pow", build_one, false }, {} };
 const Pointwise kClamp = { { "aten::clamp", "clamp", build_one, false },
-			   { .integers = Integers::kAll } };
+			   { .integers = Integers::kAll, .range = range_of_clamp } };
 
 /* The builder's bitwise_not of bools is logical_not. */
 void build_bitwise_not(Graph &graph, const Call &call)
@@ -105,30 +183,32 @@ const Pointwise kAddBy = { { "aten::add", "add", build_add_by, false }, {} };
 const Pointwise kSubBy = { { "aten::sub", "sub", build_sub_by, false }, {} };
 extern const Pointwise kRevSub;
 const Pointwise kAdd = { { "aten::add", "add", build_one, true },
-			 { .integers = Integers::kInt32, .number = { nullptr, "other" },
+			 { .integers = Integers::kInt32, .range = range_of_sum, .number = { nullptr, "other" },
 			   .swapped = &kAdd, .varying = &kAddBy } };
 const Pointwise kSub = { { "aten::sub", "sub", build_one, true },
-			 { .integers = Integers::kInt32, .number = { nullptr, "other" },
+			 { .integers = Integers::kInt32, .range = range_of_difference, .number = { nullptr, "other" },
 			   .swapped = &kRevSub, .varying = &kSubBy } };
 const Pointwise kRevSub = { { "aten::sub", "revsub", build_one, true },
-			    { .integers = Integers::kInt32, .number = { nullptr, "other" },
-			      .swapped = &kSub } };
+			    { .integers = Integers::kInt32, .range = range_of_reversed,
+			      .number = { nullptr, "other" }, .swapped = &kSub } };
 const Pointwise kSgn = { { "aten::sgn", "sign", build_one, true },
-			 { .integers = Integers::kAll } };
+			 { .integers = Integers::kAll, .range = range_of_sign } };
 const Pointwise kMul = { { "aten::mul", "mul", build_one, true },
 			 { .bools = true, .scales = true, .factor = true,
-			   .integers = Integers::kInt32, .number = { nullptr, "other" }, .swapped = &kMul } };
+			   .integers = Integers::kInt32, .range = range_of_product,
+			   .number = { nullptr, "other" }, .swapped = &kMul } };
 const Pointwise kDiv = { { "aten::div", "div", build_one, false },
 			 { .result = kFloat, .factor = true, .number = { nullptr, "other" } } };
 const Pointwise kMaximum = { { "aten::maximum", "maximum", build_one, true },
-			     { .bools = true, .integers = Integers::kAll,
+			     { .bools = true, .integers = Integers::kAll, .range = range_of_larger,
 			       .number = { nullptr, "other" }, .swapped = &kMaximum } };
 const Pointwise kMinimum = { { "aten::minimum", "minimum", build_one, true },
 			     { .bools = true, .integers = Integers::kAll,
-			       .number = { nullptr, "other" }, .swapped = &kMinimum } };
+			       .range = range_of_smaller, .number = { nullptr, "other" },
+			       .swapped = &kMinimum } };
 const Pointwise kWhere = { { "aten::where", "where", build_one, false },
 			   { .bools = true, .condition = true, .integers = Integers::kAll,
-			     .number = { nullptr, "input", "other" } } };
+			     .range = range_of_either, .number = { nullptr, "input", "other" } } };
 
 /*
  * Of bools, the builder's bitwise operations are valid for 0 and 1 only, which they are in any

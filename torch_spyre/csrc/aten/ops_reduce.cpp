@@ -3,6 +3,7 @@
  * Reductions. The card keeps reduced dimensions as dimensions of size 1; a
  * result without them is a view of that.
  */
+#include "bounds.h"
 #include "search.h"
 
 #include <ATen/WrapDimUtils.h>
@@ -18,6 +19,7 @@
 #include <ATen/ops/max_ops.h>
 #include <ATen/ops/mean_ops.h>
 #include <ATen/ops/min_ops.h>
+#include <ATen/ops/ne.h>
 #include <ATen/ops/std_ops.h>
 #include <ATen/ops/sum_ops.h>
 #include <ATen/ops/var_ops.h>
@@ -134,13 +136,32 @@ Tensor squeezed(const Tensor &kept, at::ArrayRef<int64_t> dims)
 	return kept.as_strided(size, stride);
 }
 
-/* Extremes of int64 have 32 bits like their inputs; a sum wraps only if its dtype is int32. */
+/* The numbers that a result of int64 may have. */
+Range range_of_result(const Reduction &r)
+{
+	int64_t count = 1;
+
+	for (int64_t d : r.dims)
+		count *= r.input.size(d);
+	if (r.program.build == build_arg)
+		return { 0, count - 1 };
+	if (&r.program == &kAmax || &r.program == &kAmin)
+		return range_of(r.input);
+	return total_of(range_of(r.input), count);
+}
+
+/*
+ * Extremes of int64 have 32 bits like their inputs. A sum wraps only if its dtype is int32; one of
+ * int64 must be known to fit.
+ */
 bool reduces_integers(const Reduction &r)
 {
 	at::ScalarType dtype = r.input.scalar_type();
 
 	if (&r.program == &kSum)
-		return dtype == at::kInt && r.dtype == at::kInt;
+		return r.dtype == at::kInt ? dtype == at::kInt :
+		       r.dtype == at::kLong && (dtype == at::kLong || dtype == at::kInt) &&
+		       range_of_result(r).fits();
 	return (&r.program == &kAmax || &r.program == &kAmin) && r.dtype == dtype &&
 	       (dtype == at::kInt || dtype == at::kLong);
 }
@@ -173,7 +194,7 @@ bool reduce(const Reduction &r, Tensor &result)
 		call.add(r.extra[i].name, r.extra[i].value);
 	if (!launch_or_refuse(call, r.input.device().index()))
 		return false;
-	wrote(kept, false);
+	wrote(kept, false, range_of_result(r));
 	result = r.keep ? kept : squeezed(kept, r.dims);
 	return true;
 }
@@ -205,7 +226,11 @@ bool total(const Program &program, const Tensor &input, OptionalIntArrayRef dims
 	 * Without a dtype a sum of int32 is int64. Floats are truncated before they are summed as
 	 * integers, which the CPU does.
 	 */
-	return (is_float(type) || (dtype == at::kInt && input.scalar_type() == at::kInt)) &&
+	if (!dtype && type == at::kInt && &program == &kSum)
+		type = at::kLong;
+	bool integers = c10::isIntegralType(input.scalar_type(), false) &&
+			(dtype == at::kInt || type == at::kLong);
+	return (is_float(type) || integers) &&
 	       reduce({ program, input, wrapped_dims(input, dims), keep, type }, result);
 }
 
@@ -233,6 +258,11 @@ template <const Program &program, class New, class Out> struct Total {
 	}
 };
 
+bool is_integer(const Tensor &t)
+{
+	return t.scalar_type() == at::kInt || t.scalar_type() == at::kLong;
+}
+
 /* any and all, of all elements or along one or several dimensions. */
 template <const Program &program, class All, class Dim, class Dims, class AllOut, class DimOut,
 	  class DimsOut> struct Truth {
@@ -240,8 +270,13 @@ template <const Program &program, class All, class Dim, class Dims, class AllOut
 			bool given)
 	{
 		Tensor made;
-		if ((dims && dims->empty()) || (given && result.scalar_type() != at::kBool) ||
-		    !reduce({ program, input, wrapped_dims(input, dims), keep, at::kBool }, made))
+		if ((dims && dims->empty()) || (given && result.scalar_type() != at::kBool))
+			return false;
+		Tensor truth = is_integer(input) ? at::ne(input, 0) : input;
+		/* A tensor without dimensions is a row of one element. */
+		if (!input.dim() && !keep)
+			truth = truth.reshape({ 1 });
+		if (!reduce({ program, truth, wrapped_dims(truth, dims), keep, at::kBool }, made))
 			return false;
 		if (given)
 			give(made, result);

@@ -21,10 +21,27 @@ using T = Formula::T;
 const Pointwise kRound = { { "aten::round", "round", build_one, true }, {} };
 const Pointwise kTrunc = { { "aten::trunc", "trunc", build_one, true }, {} };
 
+/* By a number that is not 0 and not -1; everything else is not known. */
+bool divides(Range by)
+{
+	return by.least == by.most && by.least > 0;
+}
+
+Range range_of_remainder(const Range *in, AttributeList)
+{
+	return divides(in[1]) ? Range{ 0, in[1].least - 1 } : Range();
+}
+
+Range range_of_quotient(const Range *in, AttributeList)
+{
+	return divides(in[1]) ? united(in[0], { 0, 0 }) : Range();
+}
+
 const Pointwise kFmod = { { "aten::fmod", "fmod", build_one, false },
 			  { .integers = Integers::kDivision, .number = { nullptr, "other" } } };
 const Pointwise kRemainder = { { "aten::remainder", "remainder", build_one, false },
-			       { .integers = Integers::kDivision, .number = { nullptr, "other" } } };
+			       { .integers = Integers::kDivision, .range = range_of_remainder,
+				 .number = { nullptr, "other" } } };
 
 T is_infinite(Formula &f, T x)
 {
@@ -75,7 +92,7 @@ void build_trunc(Graph &graph, const Call &call)
 }
 
 const Pointwise kDivFloor = { { "aten::div", "div_floor", build_floor, false },
-			      { .integers = Integers::kDivision } };
+			      { .integers = Integers::kDivision, .range = range_of_quotient } };
 const Pointwise kDivTrunc = { { "aten::div", "div_trunc", build_trunc, false },
 			      { .integers = Integers::kDivision } };
 

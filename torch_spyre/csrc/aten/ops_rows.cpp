@@ -2,13 +2,18 @@
 /* Rows and elements at indices, read by the card: see rows.h. */
 #include "rows.h"
 
+#include "bounds.h"
+
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/embedding_ops.h>
 #include <ATen/ops/gather_ops.h>
 #include <ATen/ops/index_ops.h>
 #include <ATen/ops/index_select_ops.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/remainder.h>
 
 namespace torch_spyre {
 
@@ -65,7 +70,7 @@ bool take(const Program &program, const Tensor &table, int64_t dim, const Tensor
 	call.add("wrap", wrap);
 	if (!launch_or_refuse(call, table.device().index()))
 		return false;
-	wrote(made, false);
+	wrote(made, false, range_of(table));
 	result = made;
 	return true;
 }
@@ -122,12 +127,59 @@ Tensor &index_select_out(const Tensor &table, int64_t dim, const Tensor &index, 
 
 using Indices = c10::List<std::optional<Tensor>>;
 
+/* Indices of a dimension of @size that are known to be within it, made positive. */
+bool within(const Tensor &index, int64_t size, Tensor *positive)
+{
+	Range range = range_of(index);
+
+	if (range.least < -size || range.most >= size)
+		return false;
+	*positive = range.least < 0 ? at::remainder(index, size) : index;
+	return true;
+}
+
+/*
+ * Several indices of adjacent dimensions, which become one dimension with one index. A sum of wrong
+ * indices could still be within the table, so all of them are known to be right.
+ */
+bool run_joint(const Tensor &table, const Indices &indices, Tensor &result)
+{
+	int64_t first = -1, count = static_cast<int64_t>(indices.size());
+	Tensor place, flat = table;
+
+	if (count > table.dim() || !table.is_privateuseone())
+		return false;
+	for (int64_t d = 0; d < count; d++) {
+		std::optional<Tensor> given = indices.get(d);
+		Tensor index;
+
+		if (!given || !given->defined()) {
+			if (first >= 0)
+				return false;
+			continue;
+		}
+		if (given->device() != table.device() || !is_integer(*given) ||
+		    !within(*given, table.size(d), &index))
+			return false;
+		if (first < 0) {
+			first = d;
+			place = index.to(at::kLong);
+			continue;
+		}
+		place = at::add(at::mul(place, table.size(d)), index);
+		flat = flat.flatten(first, first + 1);
+	}
+	return first >= 0 && flat.size(first) <= INT32_MAX && is_indexable(flat, first, place) &&
+	       take(kIndex, flat, first, place, false, indexed_size(flat, first, place), result);
+}
+
 bool run_index(const Tensor &table, const Indices &indices, Tensor &result)
 {
 	OneIndex one;
 
-	return only_index(table, indices, "index", &one) &&
-	       take(kIndex, table, one.dim, one.index, true,
+	if (!only_index(table, indices, "index", &one))
+		return run_joint(table, indices, result);
+	return take(kIndex, table, one.dim, one.index, true,
 		    indexed_size(table, one.dim, one.index), result);
 }
 

@@ -39,7 +39,7 @@ bool search(const Program &program, const Tensor &input, int64_t k, bool largest
 	call.add("largest", largest);
 	if (!launch_or_refuse(call, input.device().index()))
 		return false;
-	wrote(result, false);
+	wrote(result, false, { 0, input.size(-1) - 1 });
 	return true;
 }
 

@@ -8,6 +8,7 @@
 #include <ATen/native/TypeProperties.h>
 #include <torch/library.h>
 
+#include "bounds.h"
 #include "operand.h"
 #include "pointwise.h"
 
@@ -46,14 +47,17 @@ bool can_convert(ScalarType from, ScalarType to)
 Tensor concatenated(at::ArrayRef<Tensor> parts, int64_t dim, Tensor out)
 {
 	int64_t at = 0;
+	Range range;
 
 	for (const Tensor &part : parts) {
 		if (part.dim() == 1 && !part.numel())
 			continue;
+		range = at ? united(range, range_of(part)) : range_of(part);
 		Tensor place = out.narrow(dim, at, part.size(dim));
 		torch_spyre::copy(place, part, true);
 		at += part.size(dim);
 	}
+	set_range(out, range, block_of(out.storage())->range);
 	return out;
 }
 

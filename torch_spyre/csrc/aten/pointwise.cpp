@@ -10,6 +10,7 @@
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
 
+#include "bounds.h"
 #include "number.h"
 #include "operand.h"
 
@@ -32,6 +33,8 @@ struct Work {
 	unsigned count = 0;
 	c10::Device device{ c10::DeviceType::PrivateUse1, -1 };
 	ScalarType common = ScalarType::Undefined;
+	Range range;			/* of a result of int64 */
+	bool bounded = false;		/* @range is known, and fits in 32 bits */
 	c10::DimVector size;
 	bool overlapping = false;	/* the given result overlaps an input with other strides */
 
@@ -94,6 +97,26 @@ void find_size(Work &w)
 	}
 }
 
+/* Bounds the result by what is known of the inputs. */
+void find_range(Work &w, AttributeList attributes)
+{
+	Range input[kInputs];
+
+	if (w.common != ScalarType::Long || !w.op->range)
+		return;
+	for (unsigned i = 0; i < w.count; i++) {
+		if (!w.is_number[i]) {
+			input[i] = range_of(*w.input[i]);
+		} else {
+			if (!fits_integer(w.number[i]))
+				return;
+			input[i].least = input[i].most = static_cast<int64_t>(w.number[i]);
+		}
+	}
+	w.range = w.op->range(input, attributes);
+	w.bounded = w.range.fits();
+}
+
 /* The format to compute in, INVALID if the card does not support the dtype. */
 spyre_format compute_format(const Work &w)
 {
@@ -106,6 +129,8 @@ spyre_format compute_format(const Work &w)
 		return w.op->bools || w.op->logic ? SPYRE_FORMAT_SEN169_FP16 :
 						    SPYRE_FORMAT_INVALID;
 	default:
+		if (w.bounded && w.op->integers == Integers::kInt32)
+			return SPYRE_FORMAT_IEEE_INT32;
 		return integer_format(*w.op, w.common, w.count > 1 && w.is_number[1]);
 	}
 }
@@ -367,8 +392,8 @@ bool compute(Work &w, Call &call, at::Tensor &result, bool given)
 	}
 	if (!run(w, call))
 		return false;
-	wrote(target, (w.op->keeps_zero && !call.num_attributes) || w.op->scales ? all_clean(call) :
-										  false);
+	bool keeps = (w.op->keeps_zero && !call.num_attributes) || w.op->scales;
+	wrote(target, keeps && all_clean(call), w.bounded ? w.range : Range());
 	if (!direct)
 		torch_spyre::copy(result, target, true);
 	return true;
@@ -498,12 +523,13 @@ bool constant_for(spyre_format format, double *value)
 	return std::isfinite(static_cast<float>(*value));
 }
 
-void wrote(const at::Tensor &tensor, bool clean_padding)
+void wrote(const at::Tensor &tensor, bool clean_padding, Range range)
 {
 	Block *block = block_of(tensor.storage());
 
 	if (!block)
 		return;
+	set_range(tensor, range, block->range);
 	/* Clean lanes of a part do not make those of the whole storage clean. */
 	if (clean_padding && !block->clean_padding)
 		clean_padding = block->placement &&
@@ -523,6 +549,7 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 		return false;
 	find_common(w);
 	find_size(w);
+	find_range(w, attributes);
 	dtype = op.result == ResultType::kBool ? ScalarType::Bool : w.common;
 	if (given && resize && w.count == 1 && op.result == ResultType::kSame &&
 	    result.scalar_type() != dtype && result.device() == w.device)

@@ -29,12 +29,14 @@ enum class ResultType : uint8_t {
 /* Integers that the card computes exactly; those of int64 tensors have 32 bits there, too. */
 enum class Integers : uint8_t {
 	kNone,		/* the CPU computes integers */
-	kInt32,		/* int32: a result of int64 could need more than 32 bits */
+	kInt32,		/* int32; and int64 if the range of the result fits in 32 bits */
 	kAll,		/* and int64: no result needs more bits than the inputs */
 	kDivision,	/* and int64 by a number other than -1; the CPU refuses 0 */
 };
 
 struct Pointwise;
+
+using AttributeList = at::ArrayRef<spyre_sdsc_attribute>;
 
 struct PointwiseRules {
 	ResultType result = ResultType::kSame;
@@ -53,6 +55,8 @@ struct PointwiseRules {
 	/* Inputs are bools; the CPU computes other dtypes, bit by bit. */
 	bool logic = false;
 	Integers integers = Integers::kNone;
+	/* The range of the result by those of the inputs and attributes; null: not known. */
+	Range (*range)(const Range *input, AttributeList attributes) = nullptr;
 	/* Names of the attributes that hold numbers instead of the inputs. */
 	const char *number[3] = { nullptr, nullptr, nullptr };
 	/* The operation with the first two inputs exchanged. */
@@ -106,7 +110,9 @@ bool number_of(const at::Tensor &tensor, double *value);
 /* A tensor with one element per stick, as reductions along sticks make them. */
 at::Tensor empty_sparse(at::IntArrayRef size, at::ScalarType dtype, c10::DeviceIndex device);
 
-/* Records the state of @tensor's padding after a launch wrote it. */
-void wrote(const at::Tensor &tensor, bool clean_padding);
+/*
+ * Records the state of @tensor's padding, and the range of its numbers, after a launch wrote it.
+ */
+void wrote(const at::Tensor &tensor, bool clean_padding, Range range = {});
 
 } // namespace torch_spyre

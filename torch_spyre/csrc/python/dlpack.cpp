@@ -22,8 +22,10 @@ bool has_address(const at::Tensor &tensor)
 	if (!tensor.numel())
 		return tensor.storage_offset() == 0;
 
-	const Block *block = placed_block(tensor);
+	Block *block = placed_block(tensor);
 
+	/* Whoever takes the address may write there. */
+	block->shared = true;
 	return find_block(block->device, block->address) == block &&
 	       static_cast<uint64_t>(tensor.storage_offset()) * tensor.itemsize() < block->bytes;
 }
@@ -56,6 +58,8 @@ at::Tensor take_back(const at::Tensor &tensor)
 	TORCH_CHECK(block->placement->dtype == tensor.scalar_type(), "spyre: the memory at ",
 		    tensor.storage().data(), " holds ", block->placement->dtype, ", not ",
 		    tensor.scalar_type());
+
+	block->shared = true;
 
 	int64_t item = static_cast<int64_t>(tensor.itemsize());
 	int64_t offset = static_cast<int64_t>(address - block->address) / item;

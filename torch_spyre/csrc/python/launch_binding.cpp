@@ -96,7 +96,7 @@ void JobPlan::launch(const std::vector<at::Tensor> &tensors)
 			   static_cast<uint32_t>(arguments.size())),
 	      directory.c_str());
 	for (const at::Tensor &tensor : tensors)
-		block_of(tensor.storage())->clean_padding = false;
+		block_of(tensor.storage())->forget();
 }
 
 /* Runs the bundle in @directory once. */

@@ -96,7 +96,7 @@ void set_layout(const at::Tensor &tensor, const spyre_layout &layout)
 		    " bytes");
 	block->placement = explicit_placement(tensor.sizes(), tensor.strides(),
 					      tensor.scalar_type(), layout);
-	block->clean_padding = false;
+	block->forget();
 }
 
 at::Tensor to_layout(const at::Tensor &tensor, const spyre_layout &layout,

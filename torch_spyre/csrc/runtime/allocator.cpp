@@ -132,10 +132,12 @@ public:
 		c10::DeviceIndex device = current_device();
 		auto to = reinterpret_cast<spyre_devptr>(target);
 		auto from = reinterpret_cast<spyre_devptr>(source);
-		Block *block = find_block(device, from);
+		Block *block = find_block(device, from), *written = find_block(device, to);
 
 		if (!count)
 			return;
+		if (written)
+			written->forget();
 		if (block && block->address == from)
 			count = block->bytes;
 		check(spyre_memcpy_d2d_async(current_native_stream(device), to, from, count),
@@ -228,6 +230,7 @@ c10::DataPtr alias(const c10::Storage &storage, uint64_t offset, PlacementPtr pl
 	block->bytes = base->bytes - offset;
 	block->placement = std::move(placement);
 	block->clean_padding = false;
+	block->shared = base->shared = true;
 	block->generation = generation(base->device);
 	block->base = storage;
 

@@ -22,6 +22,8 @@
 
 #include <spyre/spyre.h>
 
+#include "range.h"
+
 namespace torch_spyre {
 
 /* error.cpp: a status as an exception, with libspyre's own text, led by @what.
@@ -75,10 +77,20 @@ struct Block {
 	bool clean_padding;
 	/* Replays of a graph may write it without a notice to the plugin. */
 	bool in_graph = false;
+	/* Other blocks have the same memory, or other libraries may write it. */
+	bool shared = false;
+	/* Of its numbers, if they are int64. */
+	Range range;
 
 	bool padding_is_clean() const
 	{
 		return clean_padding && !in_graph;
+	}
+	/* Something was written of which nothing is known. */
+	void forget()
+	{
+		clean_padding = false;
+		range = Range();
 	}
 };
 Block *block_of(const c10::Storage &storage);
