@@ -77,11 +77,20 @@ def refresh(node):
         refresh(user)
 
 
+def is_returned(node):
+    """Returns True if the graph returns @node or a view of it, with the strides that it has now."""
+    return any(
+        user.op == "output" or (user.target in VIEWS and is_returned(user)) for user in node.users
+    )
+
+
 def replace(graph, node):
     """Replaces attention on short heads by attention on sticks, if operands can describe them."""
     query, key, value, mask, scale, causal = node.args
     heads = heads_of(query, key, value, mask)
     if heads == 1 or not all(is_operand(n, heads) for n in (query, key, value)):
+        return
+    if is_returned(node):
         return
     batch, count, length, size = tensor_of(query).shape
     with graph.inserting_before(node):
