@@ -78,6 +78,12 @@ static spyre_status second_factor(spyre_sdsc_graph *g, struct build_use *use)
 	return SPYRE_SUCCESS;
 }
 
+spyre_status build_matmul_factors(spyre_sdsc_graph *g, struct build_use *use)
+{
+	TRY(first_factor(g, &use[0]));
+	return second_factor(g, &use[1]);
+}
+
 spyre_status build_matmul(const struct build_call *call)
 {
 	spyre_sdsc_graph *g = call->graph;
@@ -109,7 +115,6 @@ spyre_status build_matmul(const struct build_call *call)
 	}
 	if (a->size[a->rank - 1] != b->size[b->rank - 2])
 		return build_add_step(call, use);	/* reports the error */
-	TRY(first_factor(g, &use[0]));
-	TRY(second_factor(g, &use[1]));
+	TRY(build_matmul_factors(g, use));
 	return build_add_step(call, use);
 }

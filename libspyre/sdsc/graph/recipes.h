@@ -19,6 +19,9 @@ spyre_status build_fill(const struct build_call *call);
 /* index.c */
 spyre_status build_index(const struct build_call *call);
 
+/* index_matmul.c */
+spyre_status build_index_matmul(const struct build_call *call);
+
 /* math.c */
 spyre_status build_alpha(const struct build_call *call);
 spyre_status build_where(const struct build_call *call);
@@ -36,6 +39,8 @@ spyre_status build_batch_norm(const struct build_call *call);
 
 /* matmul.c */
 spyre_status build_matmul(const struct build_call *call);
+/* Gives the two factors @use the sticks and the zeros beyond K that a product needs. */
+spyre_status build_matmul_factors(spyre_sdsc_graph *graph, struct build_use *use);
 
 /* quant.c */
 spyre_status build_quantise(const struct build_call *call);
