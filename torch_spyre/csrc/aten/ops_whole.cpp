@@ -7,7 +7,6 @@
 #include "kernels.h"
 
 #include <ATen/ops/batch_norm_native.h>
-#include <ATen/ops/histc_ops.h>
 #include <ATen/ops/log_softmax_native.h>
 #include <ATen/ops/log_softmax_ops.h>
 #include <ATen/ops/native_group_norm_native.h>
@@ -102,27 +101,6 @@ void unchecked(const c10::OperatorHandle &op, c10::DispatchKeySet, Stack *stack)
 	cpu_fallback(op, stack);
 }
 
-/* Counts integers too, as other devices do; the CPU has it for floats only. */
-Tensor histc(const Tensor &input, int64_t bins, const at::Scalar &least, const at::Scalar &most)
-{
-	if (input.is_floating_point())
-		return on_cpu<at::_ops::histc>(input, bins, least, most);
-	return on_cpu<at::_ops::histc>(input.to(at::kFloat), bins, least, most)
-		.to(input.scalar_type());
-}
-
-Tensor &histc_out(const Tensor &input, int64_t bins, const at::Scalar &least,
-		  const at::Scalar &most, Tensor &out)
-{
-	if (input.is_floating_point())
-		return on_cpu<at::_ops::histc_out>(input, bins, least, most, out);
-
-	Tensor result = torch_spyre::histc(input, bins, least, most);
-
-	out.resize_(result.sizes());
-	return out.copy_(result);
-}
-
 /* ATen would make the empty statistics in float64. */
 Tensor batch_norm(const Tensor &input, const std::optional<Tensor> &weight,
 		  const std::optional<Tensor> &bias, const std::optional<Tensor> &mean,
@@ -180,8 +158,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 		m.impl(name, torch::CppFunction::makeFromBoxedFunction<&whole>());
 	for (const char *name : kUnchecked)
 		m.impl(name, torch::CppFunction::makeFromBoxedFunction<&unchecked>());
-	m.impl("histc", TORCH_FN(histc));
-	m.impl("histc.out", TORCH_FN(histc_out));
 	m.impl("batch_norm", TORCH_FN(batch_norm));
 	m.impl("native_group_norm", TORCH_FN(native_group_norm));
 	add_softmax(m);
