@@ -58,6 +58,7 @@ EXTRA_DIST += torch_spyre/csrc/aten/ops_conv.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/ops_create.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/ops_dropout.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/ops_experts.cpp
+EXTRA_DIST += torch_spyre/csrc/aten/ops_float8.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/ops_gradient.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/ops_index.cpp
 EXTRA_DIST += torch_spyre/csrc/aten/ops_integer.cpp

@@ -72,11 +72,12 @@ bool fill_storage(const Tensor &self, double value)
 	    !self.is_non_overlapping_and_dense() || placement.dtype != self.scalar_type())
 		return false;
 	if (!zero) {
+		if (!has_kernels(placement.dtype))
+			return false;
+
 		size_t width = placement.dtype == at::kFloat ? 4 : 2;
 		int64_t code = encode_constant(value, device_format(placement.dtype));
 
-		if (!has_kernels(placement.dtype))
-			return false;
 		for (size_t i = 0; i < kPattern; i += width)
 			std::memcpy(pattern + i, &code, width);
 	}
