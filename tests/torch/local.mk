@@ -18,6 +18,7 @@ EXTRA_DIST += tests/torch/test_complex.py
 EXTRA_DIST += tests/torch/test_copy.py
 EXTRA_DIST += tests/torch/test_copy_parts.py
 EXTRA_DIST += tests/torch/test_device.py
+EXTRA_DIST += tests/torch/test_experts.py tests/torch/test_float8.py
 EXTRA_DIST += tests/torch/test_device_type.py
 EXTRA_DIST += tests/torch/test_distributed.py
 EXTRA_DIST += tests/torch/test_eager_on_card.py

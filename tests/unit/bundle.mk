@@ -37,6 +37,11 @@ TESTS += tests/unit/sdsc_graph_index
 tests_unit_sdsc_graph_index_SOURCES = tests/unit/sdsc_graph_index.c $(bundle_test_common)
 tests_unit_sdsc_graph_index_CFLAGS = $(bundle_test_cflags)
 tests_unit_sdsc_graph_index_LDADD = $(bundle_test_libs)
+check_PROGRAMS += tests/unit/sdsc_graph_experts
+TESTS += tests/unit/sdsc_graph_experts
+tests_unit_sdsc_graph_experts_SOURCES = tests/unit/sdsc_graph_experts.c $(bundle_test_common)
+tests_unit_sdsc_graph_experts_CFLAGS = $(bundle_test_cflags)
+tests_unit_sdsc_graph_experts_LDADD = $(bundle_test_libs)
 
 check_PROGRAMS += tests/unit/embedded_warm
 TESTS += tests/unit/embedded_warm

@@ -418,7 +418,7 @@ START_TEST(all_listed)
 {
 	static const char *const inner[] = { "exx2", "layernormscale", "layernormnorm",
 		"batchnormfwd", "exx2_zeromean", "index_select", "embedding", "gather",
-		"index_put", "scatter" };
+		"index_put", "scatter", "index_matmul" };
 
 	for (const char *const *name = spyre_sdsc_operations(); *name; name++) {
 		bool found = false;

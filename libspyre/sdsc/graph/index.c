@@ -199,6 +199,23 @@ static spyre_status place(const struct parts *p, struct build_step *step,
 				  (uint32_t)(stick < 0 ? lane : own[stick]), true);
 }
 
+void build_index_table(struct ir_sdsc *s, uint32_t first, uint32_t indexed, int64_t rows)
+{
+	struct ir_tensor *t = &s->tensor[s->num_tensors - 1];
+	int64_t unit = first == t->stick ? t->lanes : 1;
+
+	t->gap[first] += ((rows + unit - 1) / unit - 1) * unit;
+	t->rows = (uint64_t)rows;
+	t->indexed = indexed;
+	for (uint32_t d = 0; d < s->num_dims; d++) {
+		if (!(indexed >> d & 1))
+			continue;
+		if (!t->scale[d])
+			t->order[t->num_order++] = d;
+		t->scale[d] = d == t->stick ? -2 : -1;
+	}
+}
+
 /*
  * Places the table with its own size along the indexed dim, where it then does not vary: its
  * coordinate is an index. If several dims have indices, the first has the rows.
@@ -208,9 +225,8 @@ static spyre_status place_table(const struct parts *p, struct build_step *step,
 {
 	struct ir_sdsc *s = &step->sdsc;
 	uint32_t first = (uint32_t)dims->first;
-	int64_t size = s->size[first], unit;
+	int64_t size = s->size[first];
 	int own[SPYRE_MAX_RANK];
-	struct ir_tensor *t;
 	spyre_status status;
 
 	for (uint32_t d = 0; d < p->table->rank; d++)
@@ -220,18 +236,7 @@ static spyre_status place_table(const struct parts *p, struct build_step *step,
 	status = place(p, step, p->table, own, dims->lane);
 	s->size[first] = size;
 	TRY(status);
-	t = &s->tensor[s->num_tensors - 1];
-	unit = first == t->stick ? t->lanes : 1;
-	t->gap[first] += ((p->table->size[p->dim] + unit - 1) / unit - 1) * unit;
-	t->rows = (uint64_t)p->table->size[p->dim];
-	t->indexed = dims->indexed;
-	for (uint32_t d = 0; d < s->num_dims; d++) {
-		if (!(dims->indexed >> d & 1))
-			continue;
-		if (!t->scale[d])
-			t->order[t->num_order++] = d;
-		t->scale[d] = d == t->stick ? -2 : -1;
-	}
+	build_index_table(s, first, dims->indexed, p->table->size[p->dim]);
 	return SPYRE_SUCCESS;
 }
 

@@ -11,5 +11,10 @@
  */
 spyre_status build_index_shapes(const struct build_call *call, struct build_use *uses,
 				struct build_step *step);
+/*
+ * Makes the last tensor of a step a table: indices take the place of coordinates along the dims
+ * @indexed (bits), of which @first holds the @rows.
+ */
+void build_index_table(struct ir_sdsc *s, uint32_t first, uint32_t indexed, int64_t rows);
 
 #endif /* SPYRE_SDSC_GRAPH_INDEX_H */

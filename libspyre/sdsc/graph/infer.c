@@ -48,7 +48,9 @@ static void infer_pointwise(const struct build_call *call, const struct build_us
 	build_layout(out, format, stick, 0);
 }
 
-static void infer_matmul(const struct build_use *uses, spyre_sdsc_operand *out)
+/* With a third input, the second is a table of factors, which has no batch of the output. */
+static void infer_matmul(const struct build_call *call, const struct build_use *uses,
+			 spyre_sdsc_operand *out)
 {
 	const spyre_sdsc_operand *a = &uses[0].view, *b = &uses[1].view;
 	const spyre_sdsc_operand *longer = a->rank > b->rank ? a : b;
@@ -56,7 +58,7 @@ static void infer_matmul(const struct build_use *uses, spyre_sdsc_operand *out)
 	out->rank = longer->rank;
 	for (uint32_t d = 0; d < out->rank; d++)
 		out->size[d] = 1;
-	for (uint32_t i = 0; i < 2; i++) {
+	for (uint32_t i = 0; i < (call->num_inputs == 3 ? 1 : 2); i++) {
 		const spyre_sdsc_operand *o = &uses[i].view;
 		uint32_t lead = out->rank - o->rank;
 
@@ -88,7 +90,7 @@ spyre_status build_infer(const struct build_call *call, const struct build_use *
 	if (call->op->kind == BUILD_REDUCE)
 		infer_reduce(call, uses, out);
 	else if (call->op->kind == BUILD_MATMUL)
-		infer_matmul(uses, out);
+		infer_matmul(call, uses, out);
 	else
 		infer_pointwise(call, uses, out);
 	return SPYRE_SUCCESS;

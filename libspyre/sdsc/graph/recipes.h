@@ -19,6 +19,9 @@ spyre_status build_fill(const struct build_call *call);
 /* index.c */
 spyre_status build_index(const struct build_call *call);
 
+/* index_matmul.c */
+spyre_status build_index_matmul(const struct build_call *call);
+
 /* math.c */
 spyre_status build_alpha(const struct build_call *call);
 spyre_status build_where(const struct build_call *call);

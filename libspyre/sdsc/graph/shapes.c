@@ -15,6 +15,7 @@
 #include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
 #include "libspyre/sdsc/graph/index.h"
+#include "libspyre/sdsc/graph/index_matmul.h"
 #include "libspyre/sdsc/graph/integer.h"
 #include "libspyre/sdsc/graph/layout.h"
 #include "libspyre/sdsc/graph/shapes.h"
@@ -82,6 +83,8 @@ static spyre_status check_formats(const struct shaper *b)
 	for (uint32_t i = 0; i <= b->inputs; i++) {
 		spyre_format format = b->uses[i].view.layout.device_format;
 
+		if (b->call->op->kind == BUILD_MATMUL && i == 2 && b->inputs == 3)
+			continue;	/* indices, which their recipe checks */
 		if (!(b->call->op->flags & BUILD_CONVERTS) &&
 		    format != b->uses[0].view.layout.device_format)
 			return spyre_error(SPYRE_ERROR_FORMAT,
@@ -518,7 +521,8 @@ spyre_status build_shapes(const struct build_call *call, struct build_use *uses,
 	case BUILD_REDUCE:
 		return reduce_shapes(&b);
 	case BUILD_MATMUL:
-		return matmul_shapes(&b);
+		return b.inputs == 3 ? build_index_matmul_shapes(call, uses, step) :
+		       matmul_shapes(&b);
 	case BUILD_RESTICK:
 		return restick_shapes(&b);
 	case BUILD_WINDOW:

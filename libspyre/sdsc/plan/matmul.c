@@ -31,10 +31,10 @@ static struct sizes sizes_of(const struct ir_sdsc *s, const int64_t *slices)
 		if (d == s->tensor[0].stick) {
 			z.k = part;
 			z.split_k = (double)slices[d];
-		} else if (d == s->tensor[2].stick) {
+		} else if (d == s->tensor[s->output].stick) {
 			z.n = part;
 			z.split_n = (double)slices[d];
-		} else if (s->tensor[1].scale[d] < 1) {
+		} else if (s->tensor[1].scale[d] < 1 && !(s->tensor[1].indexed >> d & 1)) {
 			z.m *= part;
 			z.split_m *= (double)slices[d];
 		} else {

@@ -224,8 +224,8 @@ static const char *label_of(const struct writer *w, uint32_t index)
 	static const char *const other[] = { "OUTPUT", "KERNEL", "INPUT", "KERNEL_IDX" };
 	uint32_t n = 0;
 
-	if (w->kind == BUILD_MATMUL)
-		return matmul[index];
+	if (w->kind == BUILD_MATMUL && index >= 2 && index != w->s->output)
+		return other[3];
 	if (own_orders(w))
 		return index == w->s->output ? matmul[2] : matmul[index];
 	for (uint32_t i = 0; i < model_of(w, index); i++)
@@ -363,7 +363,7 @@ static void put_node_name(struct writer *w, val *up, const char *key, uint32_t i
 }
 
 /* The table of which a tensor holds the indices, or UINT32_MAX. */
-static uint32_t table_of(const struct ir_sdsc *s, uint32_t index)
+static uint32_t own_table(const struct ir_sdsc *s, uint32_t index)
 {
 	for (uint32_t i = 0; i < s->num_tensors; i++)
 		if (s->tensor[i].indexed && s->tensor[i].index == index)
@@ -374,7 +374,7 @@ static uint32_t table_of(const struct ir_sdsc *s, uint32_t index)
 static void put_indirection(struct writer *w, val *node, uint32_t index)
 {
 	const struct ir_tensor *t = &w->s->tensor[index];
-	uint32_t table = table_of(w->s, index), rows = IR_NO_DIM;
+	uint32_t table = own_table(w->s, index), rows = IR_NO_DIM;
 	val *sizes;
 
 	if (table < w->s->num_tensors) {
@@ -479,6 +479,16 @@ static void add_idx(struct writer *w, val *list, uint32_t index)
 	yyjson_mut_arr_add_strcpy(w->doc, list, name);
 }
 
+/* The table of an SDSC that has one; an output that is a table comes first. */
+static uint32_t first_table(const struct ir_sdsc *s)
+{
+	uint32_t table = s->output;
+
+	for (uint32_t i = 0; i < s->num_tensors && !s->tensor[table].indexed; i++)
+		table = i;
+	return table;
+}
+
 static void put_compute(struct writer *w, val *dsc)
 {
 	const struct ir_sdsc *s = w->s;
@@ -500,7 +510,7 @@ static void put_compute(struct writer *w, val *dsc)
 	add_idx(w, put_arr(w, op, "outputLabeledDs"), s->output);
 	if (s->indirect)
 		add_idx(w, put_arr(w, op, "indirectAccessIndexLabeledDs"),
-			s->tensor[s->tensor[s->output].indexed ? s->output : s->input[0]].index);
+			s->tensor[first_table(s)].index);
 }
 
 static void put_all(struct writer *w)

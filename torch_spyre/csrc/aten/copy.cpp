@@ -118,9 +118,10 @@ bool takes(const Placement &placement, const spyre_host_tensor &host)
 	return true;
 }
 
+/* Dtypes between which the DMA engine converts. */
 bool is_float(ScalarType dtype)
 {
-	return c10::isFloatingType(dtype) && dtype != ScalarType::Double;
+	return c10::isFloatingType(dtype) && dtype != ScalarType::Double && !is_float8(dtype);
 }
 
 /* Expands without the dispatcher, which costs more than the copy of a small tensor. */
@@ -458,6 +459,8 @@ void card_to_host(const Tensor &target, const Tensor &given, bool non_blocking)
 /* Host format for a conversion between two dtypes, or INVALID. */
 spyre_format stage_format(ScalarType from, ScalarType to)
 {
+	if (from != to && (is_float8(from) || is_float8(to)))
+		return SPYRE_FORMAT_INVALID;
 	if (device_format(from) == device_format(to) &&
 	    (from == to || from == ScalarType::Bool || !c10::isIntegralType(to, true)))
 		return device_format(from);
@@ -569,6 +572,9 @@ void card_to_card(const Tensor &target, const Tensor &given)
 
 	at::assert_no_internal_overlap(target);
 	if (same_memory(target, source))
+		return;
+	if (target.device() == source.device() && target.scalar_type() == to.dtype &&
+	    source.scalar_type() == from.dtype && convert_float8(target, source))
 		return;
 	if (format == SPYRE_FORMAT_INVALID || target.device() != source.device() ||
 	    target.scalar_type() != to.dtype || source.scalar_type() != from.dtype ||

@@ -12,6 +12,15 @@ inline bool is_float(at::ScalarType dtype)
 	return dtype == at::kHalf || dtype == at::kBFloat16 || dtype == at::kFloat;
 }
 
+/*
+ * Dtypes of 8 bits, which the card holds by their codes and kernels convert: its own format with
+ * five bits of exponent has no infinities.
+ */
+inline bool is_float8(at::ScalarType dtype)
+{
+	return dtype == at::ScalarType::Float8_e4m3fn || dtype == at::ScalarType::Float8_e5m2;
+}
+
 /* False if no layout describes the view (strided slices, parts of sticks). */
 bool operand_of(const at::Tensor &tensor, Operand *operand);
 /* A copy in the default layout, on the tensor's card. */

@@ -140,53 +140,6 @@ Tensor &isin_out(const Tensor &elements, const Tensor &test, bool unique, bool i
 	return out;
 }
 
-/* Integers that fall into bins of width 1 are counted on the card. */
-bool run_histc(const Tensor &input, int64_t bins, const at::Scalar &least, const at::Scalar &most,
-	       Tensor &result)
-{
-	bool integers = input.scalar_type() == at::kInt || input.scalar_type() == at::kLong;
-
-	if (!input.is_privateuseone() || !integers || !input.numel() || bins <= 0 ||
-	    least.isComplex() || most.isComplex() || input.numel() > kMostCompared / bins)
-		return false;
-	double first = least.toDouble(), last = most.toDouble();
-	/* With equal ends, the bins span the numbers that occur. */
-	if (first != std::floor(first) || std::fabs(first) > INT32_MAX / 2 || bins < 2 ||
-	    last - first != static_cast<double>(bins - 1))
-		return false;
-
-	Tensor bin = counted(static_cast<int64_t>(first), bins, input.device().index());
-
-	result = at::sum(at::eq(input.reshape({ 1, -1 }), bin.unsqueeze(1)), 1)
-			 .to(input.scalar_type());
-	return true;
-}
-
-/* Counts integers too, as other devices do; the CPU has it for floats only. */
-Tensor histc(const Tensor &input, int64_t bins, const at::Scalar &least, const at::Scalar &most)
-{
-	Tensor result;
-
-	if (run_histc(input, bins, least, most, result))
-		return result;
-	if (input.is_floating_point())
-		return on_cpu<at::_ops::histc>(input, bins, least, most);
-	return on_cpu<at::_ops::histc>(input.to(at::kFloat), bins, least, most)
-		.to(input.scalar_type());
-}
-
-Tensor &histc_out(const Tensor &input, int64_t bins, const at::Scalar &least,
-		  const at::Scalar &most, Tensor &out)
-{
-	if (input.is_floating_point())
-		return on_cpu<at::_ops::histc_out>(input, bins, least, most, out);
-
-	Tensor result = torch_spyre::histc(input, bins, least, most);
-
-	out.resize_(result.sizes());
-	return out.copy_(result);
-}
-
 #define ADD_COMPARISON(ident, name) \
 	do { \
 		Binary<ident, at::_ops::name##_Tensor, at::_ops::name##__Tensor, \
@@ -215,8 +168,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("isinf", TORCH_FN((is<kIsInf, at::_ops::isinf, false>)));
 	m.impl("isfinite", TORCH_FN((is<kIsFinite, at::_ops::isfinite, true>)));
 	m.impl("isin.Tensor_Tensor_out", TORCH_FN(isin_out));
-	m.impl("histc", TORCH_FN(histc));
-	m.impl("histc.out", TORCH_FN(histc_out));
 	add_forms<isnan, at::_ops::isnan, at::_ops::isnan_out>(m);
 }
 

@@ -81,13 +81,14 @@ bool fill_storage(const Tensor &self, double value)
 	    !self.is_non_overlapping_and_dense() || placement.dtype != self.scalar_type())
 		return false;
 	if (!zero) {
+		if (!has_kernels(placement.dtype))
+			return false;
+
 		bool wide = placement.dtype == at::kFloat || placement.dtype == at::kInt ||
 			    placement.dtype == at::kLong;
 		size_t width = wide ? 4 : 2;
 		int64_t code = encode_constant(value, device_format(placement.dtype));
 
-		if (!has_kernels(placement.dtype))
-			return false;
 		for (size_t i = 0; i < kPattern; i += width)
 			std::memcpy(pattern + i, &code, width);
 	}

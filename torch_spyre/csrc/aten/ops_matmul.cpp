@@ -22,14 +22,41 @@
 #include "number.h"
 #include "operand.h"
 #include "pointwise.h"
+#include "product.h"
 
 namespace torch_spyre {
 
-namespace {
-
 using at::Tensor;
 
+namespace {
+
 constexpr uint32_t kMaxRank = 5;	/* limit of the builder's matmul */
+
+bool is_complete_matrix(const Tensor &t, const spyre_sdsc_operand &d)
+{
+	return d.size[d.rank - 1] == t.size(-1) && d.size[d.rank - 2] == t.size(-2);
+}
+
+} // namespace
+
+void take_factor(const Tensor &t, Operand *o, Tensor *held)
+{
+	auto fits = [&] {
+		const spyre_sdsc_operand &d = o->desc;
+		int stick = stick_dim(d), rank = static_cast<int>(d.rank);
+
+		/* A single column has one element per stick. */
+		return d.rank <= kMaxRank && is_complete_matrix(t, d) &&
+		       (t.size(-1) == 1 ? stick < 0 : stick >= rank - 2);
+	};
+
+	if (operand_of(t, o) && fits())
+		return;
+	*held = dense_copy(t);
+	operand_of(*held, o);
+}
+
+namespace {
 
 const char kTransposeB[] = "transpose_b", kAlpha[] = "alpha", kBeta[] = "beta";
 
@@ -64,29 +91,6 @@ const Program kMatmul = { "aten::matmul", "matmul", build_product, false };
 const Program kLinear = { "aten::linear", "linear", build_product, false };
 const Program kAddmm = { "aten::addmm", "addmm", build_product, false };
 const Program kBaddbmm = { "aten::baddbmm", "matmul", build_product, false };
-
-bool is_complete_matrix(const Tensor &t, const spyre_sdsc_operand &d)
-{
-	return d.size[d.rank - 1] == t.size(-1) && d.size[d.rank - 2] == t.size(-2);
-}
-
-/* Takes a factor whose last two dimensions are complete, with sticks along one of them. */
-void take_factor(const Tensor &t, Operand *o, Tensor *held)
-{
-	auto fits = [&] {
-		const spyre_sdsc_operand &d = o->desc;
-		int stick = stick_dim(d), rank = static_cast<int>(d.rank);
-
-		/* A single column has one element per stick. */
-		return d.rank <= kMaxRank && is_complete_matrix(t, d) &&
-		       (t.size(-1) == 1 ? stick < 0 : stick >= rank - 2);
-	};
-
-	if (operand_of(t, o) && fits())
-		return;
-	*held = dense_copy(t);
-	operand_of(*held, o);
-}
 
 struct Product {
 	const Program &program;

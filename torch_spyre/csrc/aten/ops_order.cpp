@@ -9,7 +9,6 @@
 #include <ATen/native/Resize.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/flip_ops.h>
-#include <ATen/ops/gather.h>
 #include <ATen/ops/im2col_ops.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/le.h>
@@ -18,8 +17,6 @@
 #include <ATen/ops/ge.h>
 #include <ATen/ops/masked_scatter_ops.h>
 #include <ATen/ops/roll_ops.h>
-#include <ATen/ops/sort_ops.h>
-#include <ATen/ops/topk.h>
 #include <ATen/ops/tril_ops.h>
 #include <ATen/ops/triu_ops.h>
 #include <ATen/ops/where.h>
@@ -99,46 +96,6 @@ Tensor roll(const Tensor &self, at::IntArrayRef shifts, at::IntArrayRef dims)
 	return result.is_same(self) ? self.clone(at::MemoryFormat::Contiguous) : result;
 }
 
-/* Numbers that are sorted one by one against all others; more than these are left to the CPU. */
-constexpr int64_t kMostSorted = 4096;
-constexpr int64_t kMostExact = 1 << 24;	/* integers that fp32 has without gaps */
-
-/* Keys of the same order as @self's elements. Equal ones keep their order in topk(). */
-bool sort_keys(const Tensor &self, Tensor &keys)
-{
-	Range range = range_of(self);
-
-	if (is_float(self.scalar_type())) {
-		keys = self;
-		return true;
-	}
-	if (!c10::isIntegralType(self.scalar_type(), true) || range.least < -kMostExact ||
-	    range.most > kMostExact)
-		return false;
-	keys = self.to(at::kFloat);
-	return true;
-}
-
-std::tuple<Tensor &, Tensor &> sort_out(const Tensor &self, std::optional<bool> stable, int64_t dim,
-					bool descending, Tensor &values, Tensor &indices)
-{
-	Tensor keys;
-
-	if (!is_plain(self) || !self.dim() ||
-	    self.size(dim) > kMostSorted || values.scalar_type() != self.scalar_type() ||
-	    indices.scalar_type() != at::kLong || !sort_keys(self, keys))
-		return on_cpu<at::_ops::sort_values_stable>(self, stable, dim, descending, values,
-							    indices);
-	auto [sorted, places] = at::topk(keys, self.size(dim), dim, descending, true);
-	if (!is_float(self.scalar_type()))
-		sorted = at::gather(self, dim, places);
-	at::native::resize_output(values, sorted.sizes());
-	at::native::resize_output(indices, places.sizes());
-	torch_spyre::copy(values, sorted, true);
-	torch_spyre::copy(indices, places, true);
-	return { values, indices };
-}
-
 /*
  * The elements of the source that the true elements of the mask take, in their order: an element
  * takes as many places from the start as there are true ones before it. The card checks that the
@@ -198,7 +155,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 	m.impl("triu.out", TORCH_FN((triangle_out<false, at::_ops::triu_out>)));
 	m.impl("flip", TORCH_FN(flip));
 	m.impl("roll", TORCH_FN(roll));
-	m.impl("sort.values_stable", TORCH_FN(sort_out));
 	m.impl("masked_scatter_", TORCH_FN(masked_scatter));
 	m.impl("im2col", TORCH_FN(im2col));
 }

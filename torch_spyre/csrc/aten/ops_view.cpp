@@ -38,7 +38,8 @@ const Program kCopy = { "aten::copy_", "identity", build_copy, true };
 bool can_convert(ScalarType from, ScalarType to)
 {
 	if (from == to)
-		return from == at::kBool || is_float(from) || from == at::kInt || from == at::kLong;
+		return from == at::kBool || is_float(from) || from == at::kInt ||
+		       from == at::kLong || is_float8(from);
 	if (is_float(to))
 		return is_float(from) || from == at::kBool;
 	return to == at::kBool && is_float(from);

@@ -61,7 +61,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
 
 		capability.capability_data.capability_bits = 0;
 		types.has_Half = types.has_BFloat16 = types.has_Float = 1;
-		types.has_Float8_e4m3fn = 1;
+		types.has_Float8_e4m3fn = types.has_Float8_e5m2 = 1;
 		types.has_Bool = types.has_Byte = types.has_Char = 1;
 		types.has_Short = types.has_Int = types.has_Long = 1;
 		return capability;

@@ -37,6 +37,7 @@ spyre_format format_of(c10::ScalarType dtype)
 		return SPYRE_FORMAT_IEEE_INT64;
 	case c10::ScalarType::Float8_e4m3fn:
 		return SPYRE_FORMAT_SEN143_FP8;
+	case c10::ScalarType::Float8_e5m2:	/* its codes; ops_float8.cpp has the numbers */
 	case c10::ScalarType::Float8_e5m2fnuz:
 		return SPYRE_FORMAT_SEN152_FP8;
 	default:

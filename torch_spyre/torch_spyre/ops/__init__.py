@@ -5,4 +5,4 @@ All but the collectives are composed of PyTorch's operations (:mod:`.definition`
 wherever those do: on a card, on the CPU, under autograd and in compiled functions.
 """
 
-from . import arithmetic, collectives, copies, fp8  # noqa: F401
+from . import arithmetic, collectives, copies, experts, fp8  # noqa: F401
