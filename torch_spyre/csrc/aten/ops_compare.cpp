@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: MIT
-/* Comparisons and logic, whose results are bools, 0 and 1 in DL16 on the card; and counts of them. */
+/* Comparisons and logic, whose results are bools, 0 and 1 in DL16 on the card. */
 #include "formula.h"
-#include "scan.h"
-
-#include <cmath>
+#include "kernels.h"
 
 #include <ATen/native/Resize.h>
 #include <ATen/ops/any.h>
 #include <ATen/ops/eq.h>
-#include <ATen/ops/histc_ops.h>
-#include <ATen/ops/isin_ops.h>
-#include <ATen/ops/logical_not.h>
-#include <ATen/ops/sum.h>
-
 #include <ATen/ops/eq_ops.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/ge_ops.h>
 #include <ATen/ops/gt_ops.h>
 #include <ATen/ops/isfinite_ops.h>
+#include <ATen/ops/isin_ops.h>
 #include <ATen/ops/isinf_ops.h>
 #include <ATen/ops/isnan_ops.h>
 #include <ATen/ops/le_ops.h>
 #include <ATen/ops/logical_and_ops.h>
-#include <ATen/ops/logical_not_ops.h>
+#include <ATen/ops/logical_not.h>
 #include <ATen/ops/logical_or_ops.h>
 #include <ATen/ops/logical_xor_ops.h>
 #include <ATen/ops/lt_ops.h>
