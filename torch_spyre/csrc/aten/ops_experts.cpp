@@ -281,9 +281,10 @@ Tensor grouped_mm(const Tensor &rows, const Tensor &weights, const std::optional
 /* True if each of @bins bins from @least to @most holds one integer. */
 bool one_each(int64_t bins, const at::Scalar &least, const at::Scalar &most)
 {
-	return bins > 1 && bins <= kMostCounted && least.isIntegral(false) &&
-	       most.isIntegral(false) && fits_integer(least.toDouble()) &&
-	       fits_integer(most.toDouble()) && most.to<int64_t>() - least.to<int64_t>() == bins - 1;
+	return bins > 1 && bins <= kMostCounted &&
+	       least.isIntegral(false) && fits_integer(least.toDouble()) &&
+	       most.isIntegral(false) && fits_integer(most.toDouble()) &&
+	       most.to<int64_t>() - least.to<int64_t>() == bins - 1;
 }
 
 /* Counts integers too, as other devices do; the CPU has it for floats only. */

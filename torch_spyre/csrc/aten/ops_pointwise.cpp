@@ -116,7 +116,8 @@ Range range_of_clamp(const Range *in, AttributeList bounds)
 	Range range = in[0];
 
 	for (const spyre_sdsc_attribute &b : bounds) {
-		double least = static_cast<double>(range.least), most = static_cast<double>(range.most);
+		double least = static_cast<double>(range.least);
+		double most = static_cast<double>(range.most);
 		bool lower = !std::strcmp(b.name, "min");
 
 		range.least = static_cast<int64_t>(lower ? std::max(least, b.value) :
