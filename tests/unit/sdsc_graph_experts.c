@@ -233,6 +233,40 @@ START_TEST(in_parts)
 }
 END_TEST
 
+/* Cores divide columns; rows only if columns are few, since each core gathers for itself. */
+static const struct {
+	int64_t rows, columns;
+	uint32_t cores;
+} divided[] = {
+	{ 64, 256, 4 },
+	{ 8, 1024, 16 },
+	{ 256, 64, 4 },
+};
+
+START_TEST(division)
+{
+	struct example e = { .tiles = 4, .rows = divided[_i].rows, .k = 64,
+			     .columns = divided[_i].columns, .experts = 3 };
+	static const int32_t order[] = { 0, 1, 2 };
+	const spyre_format fp16 = SPYRE_FORMAT_IEEE_FP16;
+	spyre_kernel_info info = { .struct_size = sizeof(info) };
+	spyre_kernel *kernel;
+
+	seed = 3;
+	make(&e.a, 3, (int64_t[]){ e.tiles, e.rows, e.k }, order, fp16, 2);
+	make(&e.b, 3, (int64_t[]){ e.experts, e.k, e.columns }, order, fp16, 2);
+	make(&e.index, 1, &e.tiles, order, INT32, 3);
+	make(&e.c, 3, (int64_t[]){ e.tiles, e.rows, e.columns }, order, fp16, 2);
+	load(&e, false, 32, &kernel);
+	ck_ok(spyre_kernel_get_info(kernel, &info));
+	ck_assert_uint_eq(info.num_cores, divided[_i].cores);
+	ck_ok(launch(&e, kernel));
+	compare(&e, -1);
+	ck_ok(spyre_kernel_unload(kernel));
+	finish(&e);
+}
+END_TEST
+
 /* Shapes and formats that do not fit are refused with both numbers. */
 static const struct {
 	int64_t k, tiles, columns;
@@ -279,6 +313,7 @@ int main(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, random_cases);
 	tcase_add_test(t, in_parts);
+	tcase_add_loop_test(t, division, 0, (int)(sizeof(divided) / sizeof(divided[0])));
 	tcase_add_loop_test(t, refused, 0, (int)(sizeof(bad) / sizeof(bad[0])));
 	suite_add_tcase(s, t);
 	return suite_run_many(s);

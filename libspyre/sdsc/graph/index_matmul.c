@@ -119,7 +119,7 @@ static spyre_status place_index(const struct build_call *call, struct build_step
 
 /*
  * Cores divide columns and rows: a core that computed other tiles would gather other matrices,
- * and sums stay whole.
+ * and sums stay whole. The index has sticks along a dim of one element, which has no points.
  */
 spyre_status build_index_matmul_shapes(const struct build_call *call, struct build_use *uses,
 				       struct build_step *step)
@@ -144,6 +144,6 @@ spyre_status build_index_matmul_shapes(const struct build_call *call, struct bui
 	s->num_inputs = 2;	/* indices are not inputs */
 	s->tensor[B].index = INDEX;
 	s->indirect = true;
-	step->whole = 1u << dims.tile | 1u << dims.k;
+	step->whole = 1u << dims.tile | 1u << dims.k | 1u << dims.lane;
 	return SPYRE_SUCCESS;
 }

@@ -51,10 +51,14 @@ double plan_matmul_cost(const struct ir_sdsc *s, const int64_t *slices)
 	double efficiency = fmin(1, sqrt(passes / TARGET_PASSES));
 	double compute = z.m * z.n * z.k / (MACS_PER_US * efficiency);
 	double m = z.m * z.split_m, n = z.n * z.split_n, k = z.k * z.split_k;
-	double bytes = word * (m * k * ceil(z.split_n / COHORT) + k * n * ceil(z.split_m / COHORT) +
+	/* Cores do not share what they gather. */
+	double cohort = s->tensor[1].indexed ? 1 : COHORT;
+	double bytes = word * (m * k * ceil(z.split_n / COHORT) + k * n * ceil(z.split_m / cohort) +
 			       m * n);
 	double psum = z.m * z.n * (z.split_k - 1) * PSUM_US;
 
+	if (s->tensor[1].indexed)
+		return (compute + bytes / HBM_BYTES_PER_US) * z.batch;
 	return (compute + bytes / HBM_BYTES_PER_US + psum + M_PENALTY_US / z.split_m) *
 	       pow(z.batch, BATCH_EXPONENT);
 }
