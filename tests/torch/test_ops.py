@@ -226,9 +226,9 @@ class TestFallback:
         """In and out of the CPU with strides and offsets, in place, too."""
         host, device = exact(6, 130, dtype=torch.float32), None
         device = host.to(DEVICE)
-        assert_same(device.t()[3:90].cumsum(0), host.t()[3:90].cumsum(0))
-        device[1:, 5:70].tril_()
-        host[1:, 5:70].tril_()
+        assert_same(device.t()[3:90].cummax(0).values, host.t()[3:90].cummax(0).values)
+        device[1:, 5:70].asinh_()
+        host[1:, 5:70].asinh_()
         assert_same(device, host)
         out = torch.zeros(6, 300, device=DEVICE)
         expected = torch.zeros(6, 300)

@@ -112,7 +112,7 @@ void topk(const struct operation *op)
 {
 	bool values = !strcmp(op->name, "topk");
 	bool largest = strcmp(op->name, "argmin") && attribute(op, "largest", 1) != 0;
-	size_t k = (size_t)attribute(op, "k", 1), n, step = 1, order[2048];
+	size_t k = (size_t)attribute(op, "k", 1), n, step = 1, order[2100];
 	int dim = (int)attribute(op, "dim", -1);
 
 	dim += dim < 0 ? (int)in[0].rank : 0;
@@ -261,6 +261,8 @@ const struct operation layer_operations[] = {
 	{ "topk_indices", topk, 0, DL16, { D(10, 150), D(10, 5) }, { { "k", 5 } }, 0 },
 	{ "topk_indices", topk, 0, DL16, { D(10, 150), INT32(10, 5) }, { { "k", 5 } }, 0 },
 	{ "topk_indices", topk, 0, FP32, { D(33, 100), INT32(33, 40) }, { { "k", 40 }, { "largest", 0 } }, 0 },
+	{ "topk", topk, 0, DL16, { D(2051), D(2051) }, { { "k", 2051 } }, 0 },
+	{ "topk_indices", topk, 0, DL16, { D(2, 2100), INT32(2, 2049) }, { { "k", 2049 } }, 0 },
 	{ "argmax", topk, 0, DL16, { D(10, 150), INT32S(10) }, { { 0 } }, 0 },
 	{ "argmin", topk, 0, DL16, { D(10, 150), INT32S(150) }, { { "dim", 0 } }, 0 },
 	{ "cast", copy, 0, DL16, { D(10, 70), INT32(10, 70) }, { { 0 } }, 0 },

@@ -10,6 +10,7 @@
 #include "libspyre/sdsc/graph/cast.h"
 #include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
+#include "libspyre/sdsc/graph/integer.h"
 #include "libspyre/sdsc/graph/layout.h"
 #include "libspyre/sdsc/graph/ops.h"
 #include "libspyre/sdsc/graph/recipes.h"
@@ -18,6 +19,7 @@
 
 #define NEW SPYRE_SDSC_NEW
 #define MAX_RANKS 65536
+#define MAX_EXACT 1024		/* integers that DL16 has without gaps */
 
 static spyre_status ranks_of(const struct build_call *call, int64_t searched, int64_t *k)
 {
@@ -187,7 +189,10 @@ spyre_status build_topk_shapes(const struct build_call *call, struct build_use *
 	TRY(build_place_tensor(s, call->op->name, out, dim, (uint32_t)lanes, true));
 	build_share_singles(s, 0);
 	build_finish(step, uses, 2, call->op->func);
-	build_add_constant(s, "k", (float)k);
+	if (k <= MAX_EXACT)
+		build_add_constant(s, "k", (float)k);
+	else
+		build_integer_constant(s, "k", (int32_t)k);
 	build_add_constant(s, "largest", build_attr(call, "largest") != 0);
 	if (in->size[search] < s->size[searched])
 		s->mask[s->num_masks++] = (struct ir_mask){ (uint32_t)searched, in->size[search],

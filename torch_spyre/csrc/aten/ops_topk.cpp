@@ -97,7 +97,7 @@ std::tuple<Tensor &, Tensor &> topk_out(const Tensor &input, int64_t k, int64_t 
  * Searches compare in fp32, where not all integers of 32 bits differ, so those are sorted by
  * their lower half and then by their upper half.
  */
-constexpr int64_t kMostSorted = 65536;	/* ranks of a search */
+constexpr int64_t kMostSorted = 16384;	/* the time grows with the square of the size */
 constexpr int64_t kMostExact = 1 << 24;	/* integers that fp32 has without gaps */
 
 const char kSize[] = "k", kLargest[] = "largest";
