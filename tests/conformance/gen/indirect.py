@@ -344,6 +344,35 @@ def looped(rng, dtype):
     return made
 
 
+def matrices(rng, dtype):
+    """Tiles times the matrices of a table, one selected for each: the experts of a mixture."""
+    fmt, lanes = HOSTS[dtype].device, LANES[dtype]
+    tiles, rows, k, n = (int(pick(rng, sizes)) for sizes in
+                         ([2, 3, 8, 33, 64], [1, 2, 5, 16, 64], [10, 63, 64, 130], [1, 64, 70, 256]))
+    experts = int(pick(rng, [1, 2, 5, 8]))
+    space = {"x": tiles, "mb": rows, "out": -(-n // lanes) * lanes, "in": -(-k // lanes) * lanes}
+    unit = {"out": lanes, "in": lanes, "x": tiles if tiles % 32 else 32}
+    slices = divide.random(rng, space, unit, int(pick(rng, [1, 4, 32])), ["in"])
+    names = {0: "x", 1: "mb", 2: "in"}
+    left = Argument([tiles, rows, k], dtype, init="small", pad="zero")
+    axes = [1, 2] if chance(rng, 0.5) else [2, 1]
+    right = Argument([experts, k, n], dtype, order=axes + [0], padded={1: space["in"]},
+                     init="small", pad="zero")
+    table = Table(right, fmt, [{1: "in", 2: "out"}[a] for a in right.order[:-1]] + ["x"], "out",
+                  ["x"], rows={"x": experts})
+    index = Argument([tiles], "int32", init="below%d" % experts, pad="zero")
+    chosen = index.operand({0: "x"}, space)
+    chosen.fmt = "SENUINT32" if chance(rng, 0.5) else "IEEE_INT32"
+    out = Argument([tiles, rows, n], dtype)
+    step = Sdsc("batchmatmul", space, slices,
+                [left.operand(names, space), table, chosen,
+                 out.operand({0: "x", 1: "mb", 2: "out"}, space)],
+                unit="pt", labels=["INPUT", "KERNEL", "KERNEL_IDX", "OUTPUT"], tables={1: 2})
+    return Bundle("matrices", [left, right, index], [out], [step], "in0@in1[in2.astype(int)]",
+                  0.0025, 2e-6 + 1e-8 * k, symbolic=chance(rng, 0.7),
+                  september=chance(rng, 0.5))
+
+
 MADE = {
     "gather": lambda rng, dtype: gather(rng, "identity", dtype),
     "exp": lambda rng, dtype: gather(rng, "exp", dtype),
@@ -363,6 +392,7 @@ MADE = {
     "repeat": repeat,
     "looped": looped,
     "pieces": pieces,
+    "matrices": matrices,
 }
 
 
