@@ -81,6 +81,12 @@ if command -v python3 >/dev/null; then
 	"$spyre" build linear -i 1x128@fp16 -i 512x128@fp16:1,0 --json >"$work/head" 2>&1
 	holds "a part costs what build --explain says of it" \
 		"p['lm head']['cycles'] == json.load(open('$work/head'))['cycles']" llama.json
+	sed 's/"num_hidden_layers": 2/"num_hidden_layers": 6/' "$work/llama.json" >"$work/deep.json"
+	"$spyre" estimate --json "$work/deep.json" >"$work/deep" 2>&1
+	holds "three times the layers take three times the cycles" \
+		"all(3 * p[q['name']]['cycles'] == q['cycles'] for q in
+		 json.load(open('$work/deep'))['estimates'][0]['parts']
+		 if q['name'] in ('attention', 'MLP weights', 'qkv and o weights'))" llama.json
 	holds "two cards read half of the MLP's weights each" \
 		"p['MLP weights']['bytes_needed'] == 2 * 2 * 3 * 128 * 128" llama.json --cards 2
 	holds "links cost time only between cards" \

@@ -4,7 +4,8 @@
 
 #include "bundle.h"
 
-#define STICK_LANES(format) (SPYRE_STICK / (int64_t)spyre_format_bytes(format))
+/* Elements of fp16 in a stick. */
+#define STICK_LANES (SPYRE_STICK / 2)
 
 void bundle_begin(struct bundle *b)
 {
@@ -42,11 +43,11 @@ uint32_t bundle_counted(struct bundle *b, uint32_t rank, const int64_t *size, do
 	return bundle_argument(b, SPYRE_FORMAT_IEEE_FP16, rank, size);
 }
 
-/* Adds a weight in the order of dims @order; dim @inner, the summed one, gets whole sticks. */
-static uint32_t add_weight(struct bundle *b, spyre_format format, uint32_t rank,
-			   const int64_t *size, const int32_t *order, int inner)
+/* Adds a weight of fp16 in the order of dims @order; dim @inner, the summed one, gets whole sticks. */
+static uint32_t add_weight(struct bundle *b, uint32_t rank, const int64_t *size,
+			   const int32_t *order, int inner)
 {
-	int64_t stride[SPYRE_MAX_RANK], step = 1, padded, lanes = STICK_LANES(format);
+	int64_t stride[SPYRE_MAX_RANK], step = 1, padded;
 	spyre_sdsc_operand operand = { .rank = rank };
 	spyre_layout *l = &operand.layout;
 
@@ -55,22 +56,23 @@ static uint32_t add_weight(struct bundle *b, spyre_format format, uint32_t rank,
 		stride[d] = step;
 	if (b->status)
 		return 0;
-	b->status = spyre_layout_init_strided(l, rank, size, stride, format, order, rank);
-	padded = (size[inner] + lanes - 1) / lanes * lanes;
+	b->status = spyre_layout_init_strided(l, rank, size, stride,
+					      SPYRE_FORMAT_IEEE_FP16, order, rank);
+	padded = (size[inner] + STICK_LANES - 1) / STICK_LANES * STICK_LANES;
 	for (uint32_t k = 0; !b->status && k + 1 < l->device_rank; k++)
 		if (l->dim_map[k] == inner && l->device_size[k] < padded)
 			l->device_size[k] = padded;
 	return add(b, &operand);
 }
 
-uint32_t bundle_linear_weight(struct bundle *b, spyre_format format, int64_t columns, int64_t rows)
+uint32_t bundle_linear_weight(struct bundle *b, int64_t columns, int64_t rows)
 {
 	const int32_t order[] = { 1, 0 };
-	double bytes = (double)columns * rows * spyre_format_bytes(format);
+	double bytes = 2.0 * columns * rows;
 
 	b->bytes.weights += bytes;
 	b->bytes.needed += bytes;
-	return add_weight(b, format, 2, SIZES(columns, rows), order, 1);
+	return add_weight(b, 2, SIZES(columns, rows), order, 1);
 }
 
 uint32_t bundle_table(struct bundle *b, int64_t experts, int64_t rows, int64_t columns,
@@ -82,7 +84,7 @@ uint32_t bundle_table(struct bundle *b, int64_t experts, int64_t rows, int64_t c
 
 	b->bytes.weights += experts * bytes;
 	b->bytes.needed += (chosen < experts ? chosen : experts) * bytes;
-	return add_weight(b, SPYRE_FORMAT_IEEE_FP16, 3, SIZES(experts, rows, columns), order, 1);
+	return add_weight(b, 3, SIZES(experts, rows, columns), order, 1);
 }
 
 static uint32_t add_op(struct bundle *b, const char *op, const uint32_t *inputs,

@@ -39,8 +39,7 @@ uint32_t bundle_argument(struct bundle *b, spyre_format format, uint32_t rank,
  * Adds the weight of a product, stored as it reads it: sticks along its columns, whole
  * sticks of rows. linear's is [columns, rows].
  */
-uint32_t bundle_linear_weight(struct bundle *b, spyre_format format, int64_t columns,
-			      int64_t rows);
+uint32_t bundle_linear_weight(struct bundle *b, int64_t columns, int64_t rows);
 /* Adds a table [experts, rows, columns], of which a launch reads @chosen matrices. */
 uint32_t bundle_table(struct bundle *b, int64_t experts, int64_t rows, int64_t columns,
 		      int64_t chosen);

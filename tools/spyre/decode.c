@@ -28,9 +28,8 @@ spyre_status share_finish(struct share *s, struct bundle *b, enum part part, int
 }
 
 uint32_t share_linear(struct share *s, struct bundle *b, uint32_t x, int64_t rows,
-		       int64_t columns, bool bias, bool fp8, uint32_t output)
+		      int64_t columns, bool bias, bool fp8, uint32_t output)
 {
-	spyre_format format = fp8 ? SPYRE_FORMAT_SEN143_FP8 : SPYRE_FORMAT_IEEE_FP16;
 	uint32_t in[5], count = 2;
 	const char *op = "linear";
 
@@ -41,13 +40,14 @@ uint32_t share_linear(struct share *s, struct bundle *b, uint32_t x, int64_t row
 		x = bundle_op(b, "mul", INPUTS(x, bundle_tensor(b, 1, 1)));
 		in[0] = bundle_op_with(b, "cast", INPUTS(x),
 				       NUMBER("format", SPYRE_FORMAT_SEN143_FP8));
-		in[1] = bundle_argument(b, format, 2, SIZES(rows, columns));
+		in[1] = bundle_argument(b, SPYRE_FORMAT_SEN143_FP8, 2,
+					SIZES(rows, columns));
 		b->bytes.weights += (double)rows * columns;
 		b->bytes.needed += (double)rows * columns;
 		in[count++] = bundle_tensor(b, 1, 1);
 		in[count++] = bundle_tensor(b, 1, 1);
 	} else {
-		in[1] = bundle_linear_weight(b, format, columns, rows);
+		in[1] = bundle_linear_weight(b, columns, rows);
 	}
 	if (bias)
 		in[count++] = bundle_weight(b, columns);
@@ -58,7 +58,7 @@ uint32_t share_linear(struct share *s, struct bundle *b, uint32_t x, int64_t row
 }
 
 spyre_status share_linear_alone(struct share *s, enum part part, int64_t rows, int64_t columns,
-				 bool bias, bool fp8, int64_t layers)
+				bool bias, bool fp8, int64_t layers)
 {
 	struct bundle b;
 
@@ -66,7 +66,7 @@ spyre_status share_linear_alone(struct share *s, enum part part, int64_t rows, i
 		return SPYRE_SUCCESS;
 	bundle_begin(&b);
 	share_linear(s, &b, bundle_tensor(&b, s->batch, rows), rows, columns, bias, fp8,
-	       bundle_tensor(&b, s->batch, columns));
+		     bundle_tensor(&b, s->batch, columns));
 	return share_finish(s, &b, part, layers);
 }
 

@@ -72,11 +72,12 @@ spyre_status decode_attention(struct share *s)
 	if (!layers)
 		return SPYRE_SUCCESS;
 	status = share_linear_alone(s, PART_PROJECTIONS, m->hidden, columns, m->qkv_bias, s->o->fp8,
-			      layers);
+				    layers);
 	/* Keys and values. */
 	if (!status)
-		status = share_linear_alone(s, PART_PROJECTIONS, m->hidden, s->kv_heads * m->head_dim,
-				      m->qkv_bias, s->o->fp8, 2 * layers);
+		status = share_linear_alone(s, PART_PROJECTIONS, m->hidden,
+					    s->kv_heads * m->head_dim, m->qkv_bias, s->o->fp8,
+					    2 * layers);
 	if (!status)
 		status = rotary(s, layers);
 	if (!status)
@@ -85,7 +86,7 @@ spyre_status decode_attention(struct share *s)
 		status = attend(s, m->window_layers, in_window);
 	if (!status)
 		status = share_linear_alone(s, PART_PROJECTIONS, columns, m->hidden, m->out_bias,
-				      s->o->fp8, layers);
+					    s->o->fp8, layers);
 	return status;
 }
 
@@ -102,6 +103,7 @@ spyre_status decode_mlp(struct share *s)
 	gate = share_linear(s, &b, x, hidden, columns, false, s->o->fp8, SPYRE_SDSC_NEW);
 	up = share_linear(s, &b, x, hidden, columns, false, s->o->fp8, SPYRE_SDSC_NEW);
 	x = bundle_op(&b, "swiglu", INPUTS(gate, up));
-	share_linear(s, &b, x, columns, hidden, false, s->o->fp8, bundle_tensor(&b, s->batch, hidden));
+	share_linear(s, &b, x, columns, hidden, false, s->o->fp8,
+		     bundle_tensor(&b, s->batch, hidden));
 	return share_finish(s, &b, PART_MLP, s->m->layers);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Layers of Mamba 2 in a step of decoding: the taps of a convolution, then one step of the state. */
+/* Layers of Mamba 2 in a step of decoding: taps of a convolution, then a step of the state. */
 #include "decode_share.h"
 
-/* Columns that the convolution covers: heads, and keys and queries of each group. */
+/* Groups of heads whose keys and queries this card computes. */
 static int64_t mamba_groups(const struct share *s)
 {
 	return s->m->mamba_groups > s->cards ? s->m->mamba_groups / s->cards : 1;
