@@ -113,7 +113,7 @@ void bundle_op_to(struct bundle *b, const char *op, const uint32_t *inputs, uint
 	add_op(b, op, inputs, num_inputs, attribute.name ? &attribute : NULL, output);
 }
 
-spyre_status bundle_finish(struct bundle *b, int64_t launches, int64_t layers, struct cost *cost)
+spyre_status bundle_finish(struct bundle *b, int64_t launches, struct cost *cost)
 {
 	spyre_sdsc_plan *plan = NULL;
 
@@ -123,9 +123,9 @@ spyre_status bundle_finish(struct bundle *b, int64_t launches, int64_t layers, s
 		cost->cycles += plan->cycles * launches;
 		cost->bytes_read += plan->bytes_read * launches;
 		cost->bytes_written += plan->bytes_written * launches;
-		cost->needed += b->bytes.needed * layers;
-		cost->weights += b->bytes.weights * layers;
-		cost->cache += b->bytes.cache * layers;
+		cost->needed += b->bytes.needed * launches;
+		cost->weights += b->bytes.weights * launches;
+		cost->cache += b->bytes.cache * launches;
 	}
 	spyre_sdsc_plan_free(plan);
 	spyre_sdsc_graph_destroy(b->graph);

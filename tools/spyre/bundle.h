@@ -62,8 +62,8 @@ void bundle_op_to(struct bundle *b, const char *op, const uint32_t *inputs, uint
 
 /*
  * Plans the bundle, adds the cost of @launches of it to @cost, if it succeeds, and frees
- * the bundle. What the bundle keeps in memory counts @layers times.
+ * the bundle. Each launch has weights and caches of its own.
  */
-spyre_status bundle_finish(struct bundle *b, int64_t launches, int64_t layers, struct cost *cost);
+spyre_status bundle_finish(struct bundle *b, int64_t launches, struct cost *cost);
 
 #endif /* SPYRE_TOOL_BUNDLE_H */

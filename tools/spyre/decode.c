@@ -24,7 +24,7 @@ const char *const part_names[PART_COUNT] = {
 spyre_status share_finish(struct share *s, struct bundle *b, enum part part, int64_t launches)
 {
 	s->planned = part;
-	return bundle_finish(b, launches, launches, &s->decode->part[part]);
+	return bundle_finish(b, launches, &s->decode->part[part]);
 }
 
 uint32_t share_linear(struct share *s, struct bundle *b, uint32_t x, int64_t rows,

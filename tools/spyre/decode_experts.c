@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Mixtures of experts in a step of decoding: every token takes the matrices of its own. */
-#include <string.h>
-
 #include "decode_share.h"
 
 /* Columns of the router, the best of them, and their weights. */
@@ -22,55 +20,34 @@ static spyre_status router(struct share *s)
 	return share_finish(s, &b, PART_EXPERTS, m->layers);
 }
 
-/*
- * One launch: @tiles rows times the matrices of their experts, [rows, columns]. The weights
- * count once for all launches of a layer.
- */
-static spyre_status product_of_tiles(struct share *s, int64_t tiles, int64_t rows, int64_t columns,
-				     int64_t launches, bool counts)
+/* A row for each expert that a token takes, times the matrices [rows, columns] of the experts. */
+static spyre_status product(struct share *s, int64_t rows, int64_t columns)
 {
 	const struct model *m = s->m;
-	int64_t all = s->batch * m->chosen;
+	int64_t tiles = s->batch * m->chosen;
 	uint32_t x, table, indices, result;
 	struct bundle b;
 
 	bundle_begin(&b);
 	x = bundle_tensor(&b, tiles, 1, rows);
-	table = bundle_table(&b, m->experts, rows, columns, all);
+	table = bundle_table(&b, m->experts, rows, columns, tiles);
 	indices = bundle_argument(&b, SPYRE_FORMAT_IEEE_INT32, 1, SIZES(tiles));
 	result = bundle_tensor(&b, tiles, 1, columns);
 	bundle_op_to(&b, "index_matmul", INPUTS(x, table, indices), NO_ATTRIBUTE, result);
 	if (m->clamped) {
 		uint32_t bias = bundle_weight(&b, m->experts, 1, columns);
 
-		b.bytes.needed -= 2.0 * columns * (m->experts > all ? m->experts - all : 0);
+		if (m->experts > tiles)
+			b.bytes.needed -= 2.0 * columns * (m->experts - tiles);
 		bias = bundle_op_with(&b, "index_select", INPUTS(bias, indices), NUMBER("dim", 0));
 		bundle_op_to(&b, "add", INPUTS(result, bias), NO_ATTRIBUTE,
 			     bundle_tensor(&b, tiles, 1, columns));
 	}
-	if (!counts)
-		memset(&b.bytes, 0, sizeof(b.bytes));
-	s->planned = PART_EXPERTS;
-	return bundle_finish(&b, launches, m->layers, &s->decode->part[PART_EXPERTS]);
-}
-
-/* The tiles of a layer, in as few launches as LX allows: a core holds a column of each. */
-static spyre_status expert_product(struct share *s, int64_t rows, int64_t columns)
-{
-	int64_t tiles = s->batch * s->m->chosen, layers = s->m->layers, each;
-	spyre_status status = SPYRE_ERROR_LX_OVERFLOW;
-
-	for (int64_t parts = 1; status == SPYRE_ERROR_LX_OVERFLOW && parts <= tiles; parts++) {
-		each = (tiles + parts - 1) / parts;
-		status = product_of_tiles(s, each, rows, columns, tiles / each * layers, true);
-		if (!status && tiles % each)
-			status = product_of_tiles(s, tiles % each, rows, columns, layers, false);
-	}
-	return status;
+	return share_finish(s, &b, PART_EXPERTS, m->layers);
 }
 
 /* Between the products: swiglu, or GPT-OSS's clamped form of it, and at the end the sum. */
-static spyre_status expert_functions(struct share *s)
+static spyre_status functions(struct share *s)
 {
 	const struct model *m = s->m;
 	int64_t tiles = s->batch * m->chosen, columns = m->expert_mlp / s->cards;
@@ -107,10 +84,10 @@ spyre_status decode_experts(struct share *s)
 		return SPYRE_SUCCESS;
 	status = router(s);
 	if (!status)
-		status = expert_product(s, s->m->hidden, 2 * columns);
+		status = product(s, s->m->hidden, 2 * columns);
 	if (!status)
-		status = expert_product(s, columns, s->m->hidden);
+		status = product(s, columns, s->m->hidden);
 	if (!status)
-		status = expert_functions(s);
+		status = functions(s);
 	return status;
 }
