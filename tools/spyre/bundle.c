@@ -43,7 +43,7 @@ uint32_t bundle_counted(struct bundle *b, uint32_t rank, const int64_t *size, do
 	return bundle_argument(b, SPYRE_FORMAT_IEEE_FP16, rank, size);
 }
 
-/* Adds a weight of fp16 in the order of dims @order; dim @inner, the summed one, gets whole sticks. */
+/* Adds a weight of fp16 with its dims in @order; the summed one, @inner, gets whole sticks. */
 static uint32_t add_weight(struct bundle *b, uint32_t rank, const int64_t *size,
 			   const int32_t *order, int inner)
 {
