@@ -209,10 +209,18 @@ START_TEST(random_cases)
 }
 END_TEST
 
-/* Matrices that LX cannot hold are gathered in parts of their columns. */
+/*
+ * Matrices that LX cannot hold are gathered in parts of their columns, and in parts of the
+ * tiles, which end within a stick of indices.
+ */
+static const struct example large[] = {
+	{ .tiles = 3, .rows = 2, .k = 3000, .columns = 448, .experts = 4 },
+	{ .tiles = 37, .rows = 1, .k = 4096, .columns = 65, .experts = 4 },
+};
+
 START_TEST(in_parts)
 {
-	struct example e = { .tiles = 3, .rows = 2, .k = 3000, .columns = 448, .experts = 4 };
+	struct example e = large[_i];
 	static const int32_t order[] = { 0, 1, 2 };
 	spyre_kernel *kernel;
 
@@ -224,7 +232,7 @@ START_TEST(in_parts)
 	load(&e, false, 1, &kernel);
 	ck_ok(launch(&e, kernel));
 	compare(&e, -1);
-	e.index.data[1] = 4;
+	e.index.data[e.tiles - 2] = 4;
 	transfer(&e.index, true);
 	ck_status(launch(&e, kernel), SPYRE_ERROR_CARD_FAULT);
 	ck_mentions("an index was not below the extent");
@@ -312,7 +320,7 @@ int main(void)
 	tcase_set_timeout(t, 300);
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, random_cases);
-	tcase_add_test(t, in_parts);
+	tcase_add_loop_test(t, in_parts, 0, (int)(sizeof(large) / sizeof(large[0])));
 	tcase_add_loop_test(t, division, 0, (int)(sizeof(divided) / sizeof(divided[0])));
 	tcase_add_loop_test(t, refused, 0, (int)(sizeof(bad) / sizeof(bad[0])));
 	suite_add_tcase(s, t);

@@ -21,6 +21,7 @@ tests_unit_tools_tensor_SOURCES = tests/unit/tools_tensor.c tests/unit/tools_che
 tests_unit_tools_tensor_CPPFLAGS = $(tools_check_cppflags)
 tests_unit_tools_tensor_LDADD = $(tools_check_ldadd) $(LIBM)
 
-tools_scripts = tests/unit/tools_usage.sh tests/unit/tools_launch.sh tests/unit/tools_digits.sh
+tools_scripts = tests/unit/tools_usage.sh tests/unit/tools_launch.sh tests/unit/tools_digits.sh \
+	tests/unit/tools_estimate.sh
 TESTS += $(tools_scripts)
 EXTRA_DIST += $(tools_scripts)

@@ -12,6 +12,7 @@ static const struct command *const commands[] = {
 	&command_launch,
 	&command_build,
 	&command_compile,
+	&command_estimate,
 	&command_info,
 	&command_doctor,
 	&command_coredump,

@@ -305,6 +305,25 @@ static bool is_move(struct lower *l, const struct indirect *x)
 	       convert_is_raw(l, in, out);
 }
 
+/*
+ * Aligns boxes to the sticks of what the operation computes with. The indices are read one
+ * by one, so that their sticks do not keep tiles, of which LX may hold few, in one box.
+ */
+static void align_boxes(const struct ir_sdsc *s, int64_t *align)
+{
+	box_align(s, align);
+	for (uint32_t d = 0; d < s->num_dims; d++) {
+		int64_t longest = 1;
+
+		for (uint32_t t = 0; t < s->num_tensors; t++)
+			if (!indirect_is_index(s, t) && s->tensor[t].scale[d] > 0 &&
+			    (int64_t)ir_unit(&s->tensor[t], d) > longest)
+				longest = (int64_t)ir_unit(&s->tensor[t], d);
+		if (align[d] > longest)
+			align[d] = longest;
+	}
+}
+
 spyre_status lower_indirect(struct lower *l, lower_rule_fn *rule, enum spyre_func func)
 {
 	const struct ir_sdsc *s = l->sdsc;
@@ -324,7 +343,7 @@ spyre_status lower_indirect(struct lower *l, lower_rule_fn *rule, enum spyre_fun
 	if (is_move(l, &x))
 		return x.read ? move_directly(l, s->input[0], s->output) :
 				move_directly(l, s->output, s->input[0]);
-	box_align(s, blocks.align);
+	align_boxes(s, blocks.align);
 	box_share(s, &box);
 	if (x.written)
 		TRY(check_rows_apart(l, need(l, &x, &box) <= SPYRE_LX_BYTES - l->scratch,
