@@ -21,6 +21,13 @@ struct sizes {
 	double split_m, split_n, split_k;
 };
 
+/* Along these dims the second operand does not vary. */
+static bool is_row(const struct ir_sdsc *s, uint32_t d)
+{
+	return d != s->tensor[0].stick && d != s->tensor[s->output].stick &&
+	       s->tensor[1].scale[d] < 1 && !(s->tensor[1].indexed >> d & 1);
+}
+
 static struct sizes sizes_of(const struct ir_sdsc *s, const int64_t *slices)
 {
 	struct sizes z = { 1, 1, 1, 1, 1, 1, 1 };
@@ -34,7 +41,7 @@ static struct sizes sizes_of(const struct ir_sdsc *s, const int64_t *slices)
 		} else if (d == s->tensor[s->output].stick) {
 			z.n = part;
 			z.split_n = (double)slices[d];
-		} else if (s->tensor[1].scale[d] < 1 && !(s->tensor[1].indexed >> d & 1)) {
+		} else if (is_row(s, d)) {
 			z.m *= part;
 			z.split_m *= (double)slices[d];
 		} else {
@@ -80,9 +87,31 @@ static void visit(void *arg, const int64_t *slices)
 	memcpy(s->slices, slices, s->num_dims * sizeof(*slices));
 }
 
+/*
+ * The dims of rows if one pass of the PT array computes all of them and columns can be divided:
+ * a division of the rows would save no pass, and each of its cores would read the second operand.
+ */
+static uint32_t rows_of_one_pass(const struct ir_sdsc *s, const int64_t *least, uint32_t whole)
+{
+	int64_t rows = 1;
+	uint32_t dims = 0;
+
+	if (whole >> s->tensor[s->output].stick & 1)
+		return 0;
+	for (uint32_t d = 0; d < s->num_dims; d++) {
+		if (!is_row(s, d))
+			continue;
+		rows *= s->size[d];
+		if (least[d] == 1)
+			dims |= 1u << d;
+	}
+	return rows <= (int64_t)PT_ROWS ? dims : 0;
+}
+
 void plan_matmul(struct build_step *step, const int64_t *least, uint32_t whole, uint32_t cores)
 {
 	struct search search = { .step = step, .best = INFINITY };
 
+	whole |= rows_of_one_pass(&step->sdsc, least, whole);
 	plan_each(&step->sdsc, whole, least, cores, visit, &search);
 }
