@@ -3,13 +3,15 @@
 unequal length, two of them with images where the model sees, in transformers' default settings.
 
 By default three of the families also run compiled, in fp16; SPYRE_ARCHITECTURES=all compiles all
-of them, in bf16 as well."""
+of them, in bf16 as well. All decode with a graph of a step, captured once."""
 
 import os
 
 import models
 import pytest
 import torch
+import torch._dynamo.testing
+from decode import Decoder
 from rounding import STORED, Margin, generate, rounded
 from support import DEVICE, assert_same
 
@@ -68,16 +70,27 @@ class Subject:
     """A family's tokens and logits on the card, and the CPU's where it is led along them."""
 
     def __init__(self, name, dtype):
-        self.name, self.dtype, family = name, dtype, models.FAMILIES[name]
-        inputs, model = family.inputs(), self.on_card()
-        self.census = Census(model.get_submodule(family.layers))
+        self.name, self.dtype = name, dtype
+        model = self.on_card()
+        self.census = Census(model.get_submodule(models.FAMILIES[name].layers))
         before = fallbacks()
         self.tokens, self.logits = generate(model, self.inputs(), NEW)
         self.fallbacks = since(before)
-        reference = family.model()
-        _, self.expected = generate(reference, inputs, NEW, self.tokens)
-        stored = STORED[dtype]
-        _, self.rounded = rounded(stored, generate, reference, inputs, NEW, self.tokens)
+        self.expected, self.rounded = self.led(self.tokens)
+
+    def led(self, tokens):
+        """The CPU's logits along @tokens, in fp32 and rounded."""
+        family = models.FAMILIES[self.name]
+        inputs, reference = family.inputs(), family.model()
+        _, expected = generate(reference, inputs, NEW, tokens)
+        _, rough = rounded(STORED[self.dtype], generate, reference, inputs, NEW, tokens)
+        return expected, rough
+
+    def check_tokens(self, tokens):
+        """Those of another way to decode; test_tokens checks those of generate()."""
+        if not torch.equal(tokens, self.tokens):
+            margin = Margin(tokens, *self.led(tokens))
+            assert not margin.wrong, margin
 
     def on_card(self):
         return models.FAMILIES[self.name].model().to(self.dtype).to(DEVICE)
@@ -133,3 +146,47 @@ class TestCompiled:
         tokens, logits = generate(model, subject.inputs(), NEW)
         assert_same(tokens, subject.tokens)
         assert_same(logits, subject.logits)
+
+
+class TestGraph:
+    """The decode step with a cache of fixed size as a graph."""
+
+    def test_replays(self, subject):
+        """Each replay has the bits of the step itself, and nothing runs on the CPU."""
+        model = subject.on_card()
+        step = Decoder(model, subject.inputs(), NEW)
+        tokens, logits = step.decode([step.step] * (NEW - 1))
+        subject.check_tokens(tokens)
+        replay = Decoder(model, subject.inputs(), NEW)
+        with torch.spyre.no_fallbacks():
+            graph = replay.capture()
+            have, scores = replay.decode([graph.replay] * (NEW - 1))
+        assert_same(have, tokens)
+        assert_same(scores, logits)
+
+    def test_compiled(self, subject):
+        """The step is compiled once; captured, it has the bits that it has without a graph."""
+        if not subject.compiles:
+            pytest.skip("SPYRE_ARCHITECTURES=all compiles all families")
+        torch._dynamo.reset()
+        model = subject.on_card()
+        step = Decoder(model, subject.inputs(), NEW)
+        tokens, logits = step.decode([step.step] * (NEW - 1))
+        counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
+        forward = torch.compile(model.forward, backend=counter)
+        compiled = Decoder(model, subject.inputs(), NEW, forward)
+        graphs, frames = [], []
+
+        def run():
+            compiled.step()
+            frames.append(counter.frame_count)
+
+        def replay():
+            if not graphs:
+                graphs.append(compiled.capture())
+            graphs[0].replay()
+
+        have, scores = compiled.decode([run] * 8 + [replay] * (NEW - 9))
+        assert_same(have, tokens)
+        assert_same(scores, logits)
+        assert frames == [frames[0]] * 8 and counter.frame_count == frames[0], frames

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""Graph decode: one step with a cache of fixed size, captured once and replayed for each token."""
+
+import warnings
+
+import torch
+import transformers
+from support import DEVICE
+
+
+class Decoder:
+    """The step of a model from tokens to the next ones.
+
+    Tokens, positions and logits are tensors of the card that each step updates in place. The
+    model makes its masks of the number of tokens in the cache, which the card counts; columns of
+    the mask that the prompts do not reach stay true, since a later token is masked anyway.
+    """
+
+    def __init__(self, model, inputs, new, forward=None):
+        rows, length = inputs["input_ids"].shape
+        self.model, self.forward = model, forward or model
+        self.cache = transformers.StaticCache(config=model.config, max_cache_len=length + new)
+        tokens, self.logits = self.prefill(inputs)
+        self.token = tokens[:, -1:].clone()
+        padding = inputs["attention_mask"]
+        self.mask = torch.cat([padding, padding.new_ones(rows, new)], 1)
+        self.position = self.next_position(padding)
+
+    def prefill(self, inputs):
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = self.model.generate(
+                **inputs, past_key_values=self.cache, max_new_tokens=1, do_sample=False,
+                return_dict_in_generate=True, output_logits=True,
+            )  # fmt: skip
+        return result.sequences, result.logits[0].clone()
+
+    def next_position(self, padding):
+        """That of Qwen 2.5 VL has three dimensions and is smaller after an image than its tokens."""
+        position, deltas = padding.sum(-1, keepdim=True), getattr(self.model.model, "rope_deltas", None)
+        return position if deltas is None else (position + deltas).expand(3, -1, 1).contiguous()
+
+    def step(self):
+        with torch.no_grad():
+            logits = self.forward(
+                input_ids=self.token, position_ids=self.position, attention_mask=self.mask,
+                past_key_values=self.cache, use_cache=True,
+            ).logits[:, -1]  # fmt: skip
+            self.logits.copy_(logits)
+            self.token.copy_(logits.argmax(-1, keepdim=True))
+            self.position.add_(1)
+
+    def capture(self):
+        graph = torch.accelerator.Graph()
+        with torch.Stream(device=DEVICE), graph:
+            self.step()
+        return graph
+
+    def decode(self, steps):
+        """The tokens and their logits as rounding.generate() returns them, one more than @steps."""
+        tokens, logits = [self.token.cpu()], [self.logits.float().cpu()]
+        for step in steps:
+            step()
+            tokens.append(self.token.cpu())
+            logits.append(self.logits.float().cpu())
+        return torch.cat(tokens, 1), torch.stack(logits)
