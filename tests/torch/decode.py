@@ -4,8 +4,9 @@
 import warnings
 
 import torch
+import torch._dynamo.testing
 import transformers
-from support import DEVICE
+from support import DEVICE, assert_same
 
 
 class Decoder:
@@ -64,3 +65,40 @@ class Decoder:
             tokens.append(self.token.cpu())
             logits.append(self.logits.float().cpu())
         return torch.cat(tokens, 1), torch.stack(logits)
+
+
+def replayed(model, inputs, new):
+    """The tokens of the step. Each replay has its bits, and nothing runs on the CPU."""
+    step = Decoder(model, inputs, new)
+    tokens, logits = step.decode([step.step] * (new - 1))
+    replay = Decoder(model, inputs, new)
+    with torch.spyre.no_fallbacks():
+        graph = replay.capture()
+        have, scores = replay.decode([graph.replay] * (new - 1))
+    assert_same(have, tokens)
+    assert_same(scores, logits)
+    return tokens
+
+
+def check_compiled(model, inputs, new):
+    """The step is compiled once; called and replayed, it has the bits of eager mode."""
+    torch._dynamo.reset()
+    step = Decoder(model, inputs, new)
+    tokens, logits = step.decode([step.step] * (new - 1))
+    counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
+    compiled = Decoder(model, inputs, new, torch.compile(model.forward, backend=counter))
+    graphs, frames = [], []
+
+    def call():
+        compiled.step()
+        frames.append(counter.frame_count)
+
+    def replay():
+        if not graphs:
+            graphs.append(compiled.capture())
+        graphs[0].replay()
+
+    have, scores = compiled.decode([call] * 8 + [replay] * (new - 9))
+    assert_same(have, tokens)
+    assert_same(scores, logits)
+    assert frames[0] > 0 and {*frames, counter.frame_count} == {frames[0]}, frames

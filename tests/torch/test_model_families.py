@@ -10,8 +10,7 @@ import os
 import models
 import pytest
 import torch
-import torch._dynamo.testing
-from decode import Decoder
+from decode import check_compiled, replayed
 from rounding import STORED, Margin, generate, rounded
 from support import DEVICE, assert_same
 
@@ -149,44 +148,12 @@ class TestCompiled:
 
 
 class TestGraph:
-    """The decode step with a cache of fixed size as a graph."""
+    """The decode step with a cache of fixed size, captured once and replayed for each token."""
 
-    def test_replays(self, subject):
-        """Each replay has the bits of the step itself, and nothing runs on the CPU."""
-        model = subject.on_card()
-        step = Decoder(model, subject.inputs(), NEW)
-        tokens, logits = step.decode([step.step] * (NEW - 1))
-        subject.check_tokens(tokens)
-        replay = Decoder(model, subject.inputs(), NEW)
-        with torch.spyre.no_fallbacks():
-            graph = replay.capture()
-            have, scores = replay.decode([graph.replay] * (NEW - 1))
-        assert_same(have, tokens)
-        assert_same(scores, logits)
+    def test_tokens(self, subject):
+        subject.check_tokens(replayed(subject.on_card(), subject.inputs(), NEW))
 
     def test_compiled(self, subject):
-        """The step is compiled once; captured, it has the bits that it has without a graph."""
         if not subject.compiles:
             pytest.skip("SPYRE_ARCHITECTURES=all compiles all families")
-        torch._dynamo.reset()
-        model = subject.on_card()
-        step = Decoder(model, subject.inputs(), NEW)
-        tokens, logits = step.decode([step.step] * (NEW - 1))
-        counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
-        forward = torch.compile(model.forward, backend=counter)
-        compiled = Decoder(model, subject.inputs(), NEW, forward)
-        graphs, frames = [], []
-
-        def run():
-            compiled.step()
-            frames.append(counter.frame_count)
-
-        def replay():
-            if not graphs:
-                graphs.append(compiled.capture())
-            graphs[0].replay()
-
-        have, scores = compiled.decode([run] * 8 + [replay] * (NEW - 9))
-        assert_same(have, tokens)
-        assert_same(scores, logits)
-        assert frames == [frames[0]] * 8 and counter.frame_count == frames[0], frames
+        check_compiled(subject.on_card(), subject.inputs(), NEW)
