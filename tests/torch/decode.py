@@ -37,8 +37,9 @@ class Decoder:
         return result.sequences, result.logits[0].clone()
 
     def next_position(self, padding):
-        """That of Qwen 2.5 VL has three dimensions and is smaller after an image than its tokens."""
-        position, deltas = padding.sum(-1, keepdim=True), getattr(self.model.model, "rope_deltas", None)
+        """That of Qwen 2.5 VL has three dimensions; an image has more tokens than positions."""
+        position = padding.sum(-1, keepdim=True)
+        deltas = getattr(self.model.model, "rope_deltas", None)
         return position if deltas is None else (position + deltas).expand(3, -1, 1).contiguous()
 
     def step(self):
@@ -81,7 +82,8 @@ def replayed(model, inputs, new):
 
 
 def check_compiled(model, inputs, new):
-    """The step is compiled once; called and replayed, it has the bits of eager mode."""
+    """The step is compiled once; called and replayed, it has the bits of eager mode. Layers with a
+    window count on the host, by a number that the second compilation makes a symbol."""
     torch._dynamo.reset()
     step = Decoder(model, inputs, new)
     tokens, logits = step.decode([step.step] * (new - 1))
@@ -101,4 +103,5 @@ def check_compiled(model, inputs, new):
     have, scores = compiled.decode([call] * 8 + [replay] * (new - 9))
     assert_same(have, tokens)
     assert_same(scores, logits)
-    assert frames[0] > 0 and {*frames, counter.frame_count} == {frames[0]}, frames
+    later = frames[0] + any(layer.is_sliding for layer in compiled.cache.layers)
+    assert {*frames[1:], counter.frame_count} == {later}, frames

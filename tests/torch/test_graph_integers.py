@@ -106,6 +106,24 @@ def test_edges():
             torch.spyre.reset()
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_bools(dtype):
+    """Integers become bools without the host, parts of tensors as well."""
+    x = torch.zeros(3, 70, dtype=dtype, device=DEVICE)
+    bools = torch.zeros(70, 3, dtype=torch.bool, device=DEVICE)
+
+    def work():
+        bools.copy_(x.t())
+        return x.bool(), x[1:, 3:40].to(torch.bool)
+
+    graph, (whole, part) = captured(work)
+    host = torch.tensor([0, 1, -1, 2**24, 65536, LEAST, 0], dtype=dtype).repeat(30).view(3, 70)
+    x.copy_(host)
+    graph.replay()
+    for got, want in (whole, host), (part, host[1:, 3:40]), (bools, host.t()):
+        assert torch.equal(got.cpu(), want.bool())
+
+
 class TestKnown:
     """A capture follows what it has written itself, and nothing else."""
 
@@ -170,9 +188,9 @@ class TestConstants:
         assert x.tolist() == [0, 2.5, 0, 7.5] and len(others) == 8
 
     def test_numbers_that_may_change(self):
-        host, array = torch.ones(4), numpy.ones(4)
+        host, array = torch.ones(4), numpy.ones(4, "float32")
         refuses(lambda: host.to(DEVICE), "non_blocking=True")
-        refuses(lambda: torch.as_tensor(array.astype("float32"), device=DEVICE), "non_blocking=True")
+        refuses(lambda: torch.as_tensor(array, device=DEVICE), "non_blocking=True")
         refuses(lambda: torch.zeros(4, device=DEVICE).copy_(host), "non_blocking=True")
 
 

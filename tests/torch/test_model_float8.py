@@ -6,7 +6,7 @@ those of Llama 3.1 and Granite 4 a scale for each row of a weight, and find one 
 transformers' own layers of these checkpoints call kernels of other vendors, and without them it
 converts the weights to bfloat16 as it loads. The layers here are of torch._scaled_mm instead.
 
-By default one of the families runs, in one dtype; SPYRE_ARCHITECTURES=all runs both, and compiles."""
+By default one family runs, in one dtype; SPYRE_ARCHITECTURES=all runs both, and compiles."""
 
 import os
 
@@ -24,8 +24,8 @@ MOST = torch.finfo(E4).max
 
 
 class Static(nn.Module):
-    """Scales of whole factors. Numbers become codes in @wide: in fp32 on the card, in fp64 where the
-    CPU's results are rounded, as this division is not."""
+    """Scales of whole factors. Numbers become codes in @wide: in fp32 on the card, in fp64 on the
+    CPU, whose results of fp32 may be rounded, as this division is not."""
 
     wide = torch.float32
 
@@ -98,11 +98,12 @@ def on_card(model, dtype):
         for name, value in list(module.named_buffers(recurse=False)):
             if value.dtype == torch.float64:
                 setattr(module, name, value.float())
-    kept = {id(m): dict(m.named_buffers(recurse=False)) for m in model.modules() if isinstance(m, Static)}
+    layers = [m for m in model.modules() if isinstance(m, Static)]
+    kept = [dict(m.named_buffers(recurse=False)) for m in layers]
     model.to(dtype)
-    for module in model.modules():
-        for name, value in kept.get(id(module), {}).items():
-            setattr(module, name, value)
+    for layer, buffers in zip(layers, kept, strict=True):
+        for name, value in buffers.items():
+            setattr(layer, name, value)
     return model.to(DEVICE)
 
 
@@ -142,9 +143,9 @@ def subject(request):
 
 
 def test_tokens(subject):
-    """Each is the CPU's with the same codes and scales, wherever rounding leaves no choice. It leaves
-    one more often than for 16 bits: where it takes an input beyond the middle of two codes, that
-    input changes by up to an eighth."""
+    """Each is the CPU's with the same codes and scales, wherever rounding leaves no choice. It
+    leaves one more often than for 16 bits: where it takes an input beyond the middle of two codes,
+    that input changes by up to an eighth."""
     before = fallbacks()
     tokens, logits = generate(subject.model, subject.inputs(), NEW)
     assert subject.count >= 14

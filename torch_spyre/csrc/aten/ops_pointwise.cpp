@@ -186,8 +186,8 @@ Range range_of_excess(const Range *, AttributeList)
 }
 
 /*
- * 1 where a sum or difference of int32 exceeds 32 bits, else 0: both operands of the sum have
- * another sign than it, and those of a difference have two signs, of which the result has the second.
+ * 1 where a sum or difference of int32 exceeds 32 bits, else 0: both operands of such a sum have
+ * another sign than it, those of such a difference have two signs, and it has the second one's.
  */
 void build_excess(Graph &graph, const Call &call)
 {
