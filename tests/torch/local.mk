@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tests of the PyTorch plugin; 'scripts/test torch' runs them.
-EXTRA_DIST += tests/torch/architectures.py tests/torch/conftest.py
+EXTRA_DIST += tests/torch/architectures.py tests/torch/conftest.py tests/torch/decode.py
 EXTRA_DIST += tests/torch/exclusions.py tests/torch/exclusions.txt
 EXTRA_DIST += tests/torch/models.py tests/torch/rounding.py
 EXTRA_DIST += tests/torch/smoke.py tests/torch/support.py
@@ -31,6 +31,7 @@ EXTRA_DIST += tests/torch/test_habits.py
 EXTRA_DIST += tests/torch/test_interrupt.py
 EXTRA_DIST += tests/torch/test_layer_norm.py
 EXTRA_DIST += tests/torch/test_graph.py
+EXTRA_DIST += tests/torch/test_graph_integers.py
 EXTRA_DIST += tests/torch/test_hint.py
 EXTRA_DIST += tests/torch/test_imports.py
 EXTRA_DIST += tests/torch/test_integers.py

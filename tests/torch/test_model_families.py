@@ -3,13 +3,14 @@
 unequal length, two of them with images where the model sees, in transformers' default settings.
 
 By default three of the families also run compiled, in fp16; SPYRE_ARCHITECTURES=all compiles all
-of them, in bf16 as well."""
+of them, in bf16 as well. All decode with a graph of a step, captured once."""
 
 import os
 
 import models
 import pytest
 import torch
+from decode import check_compiled, replayed
 from rounding import STORED, Margin, generate, rounded
 from support import DEVICE, assert_same
 
@@ -68,16 +69,27 @@ class Subject:
     """A family's tokens and logits on the card, and the CPU's where it is led along them."""
 
     def __init__(self, name, dtype):
-        self.name, self.dtype, family = name, dtype, models.FAMILIES[name]
-        inputs, model = family.inputs(), self.on_card()
-        self.census = Census(model.get_submodule(family.layers))
+        self.name, self.dtype = name, dtype
+        model = self.on_card()
+        self.census = Census(model.get_submodule(models.FAMILIES[name].layers))
         before = fallbacks()
         self.tokens, self.logits = generate(model, self.inputs(), NEW)
         self.fallbacks = since(before)
-        reference = family.model()
-        _, self.expected = generate(reference, inputs, NEW, self.tokens)
-        stored = STORED[dtype]
-        _, self.rounded = rounded(stored, generate, reference, inputs, NEW, self.tokens)
+        self.expected, self.rounded = self.led(self.tokens)
+
+    def led(self, tokens):
+        """The CPU's logits along @tokens, in fp32 and rounded."""
+        family = models.FAMILIES[self.name]
+        inputs, reference = family.inputs(), family.model()
+        _, expected = generate(reference, inputs, NEW, tokens)
+        _, rough = rounded(STORED[self.dtype], generate, reference, inputs, NEW, tokens)
+        return expected, rough
+
+    def check_tokens(self, tokens):
+        """Those of another way to decode; test_tokens checks those of generate()."""
+        if not torch.equal(tokens, self.tokens):
+            margin = Margin(tokens, *self.led(tokens))
+            assert not margin.wrong, margin
 
     def on_card(self):
         return models.FAMILIES[self.name].model().to(self.dtype).to(DEVICE)
@@ -133,3 +145,15 @@ class TestCompiled:
         tokens, logits = generate(model, subject.inputs(), NEW)
         assert_same(tokens, subject.tokens)
         assert_same(logits, subject.logits)
+
+
+class TestGraph:
+    """The decode step with a cache of fixed size, captured once and replayed for each token."""
+
+    def test_tokens(self, subject):
+        subject.check_tokens(replayed(subject.on_card(), subject.inputs(), NEW))
+
+    def test_compiled(self, subject):
+        if not subject.compiles:
+            pytest.skip("SPYRE_ARCHITECTURES=all compiles all families")
+        check_compiled(subject.on_card(), subject.inputs(), NEW)

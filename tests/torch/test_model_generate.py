@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Ways to call generate(): caches of fixed size, sampling, streaming; with reduced models."""
 
+import functools
+import os
 import threading
 
 import models
@@ -32,19 +34,32 @@ def test_static_cache(name):
     assert_same(static, tokens)
 
 
-def test_static_cache_compiled():
-    """Eager mode's bits; another call of the same sizes compiles nothing."""
+def compiled_families():
+    return models.FAMILIES if os.environ.get("SPYRE_ARCHITECTURES") == "all" else ["llama3"]
+
+
+@pytest.mark.parametrize("name", compiled_families())
+def test_static_cache_compiled(name):
+    """Eager mode's bits. The prompt and the step are compiled once each; another call of the same
+    sizes compiles nothing. By default of one family, with SPYRE_ARCHITECTURES=all of all."""
     torch._dynamo.reset()
-    model, inputs = on_card("llama3")
+    model, inputs = on_card(name)
     tokens, logits = generate(model, inputs, NEW, cache_implementation="static")
     counter = torch._dynamo.testing.CompileCounterWithBackend("inductor")
-    model.forward = torch.compile(model.forward, backend=counter)
-    have, scores = generate(model, inputs, NEW, cache_implementation="static")
-    assert_same(have, tokens)
-    assert_same(scores, logits)
-    compiled = counter.frame_count
-    generate(model, inputs, NEW, cache_implementation="static")
-    assert counter.frame_count == compiled
+    compiled, frames = torch.compile(model.forward, backend=counter), []
+
+    @functools.wraps(model.forward)
+    def forward(*args, **kwargs):
+        result = compiled(*args, **kwargs)
+        frames.append(counter.frame_count)
+        return result
+
+    model.forward = forward
+    for _ in range(2):
+        have, scores = generate(model, inputs, NEW, cache_implementation="static")
+        assert_same(have, tokens)
+        assert_same(scores, logits)
+    assert len(frames) == 2 * NEW and set(frames[1:]) == {frames[1]}, frames
 
 
 def test_sampling():

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Makes Hugging Face's accelerate, and Trainer on top of it, choose cards.
+"""Makes Hugging Face's accelerate, and Trainer on top of it, choose cards, and tells transformers
+of captures.
 
-Both look for the devices that they know by name, and take the CPU if they find none. The
-functions that do so are wrapped once a program has imported them; a choice that the program
-makes itself (cpu=True, use_cpu, a device map, ACCELERATE_TORCH_DEVICE) stays.
+They look for the devices that they know by name. The functions that do so are wrapped once a
+program has imported them; a choice that the program makes itself (cpu=True, use_cpu, a device
+map, ACCELERATE_TORCH_DEVICE) stays.
 """
 
 import functools
@@ -62,10 +63,22 @@ def _device_of_trainer(training_args):
     arguments._setup_devices.__set_name__(arguments, "_setup_devices")
 
 
+def _captures(import_utils):
+    """A capture on a card is one as well: in it, models do not read masks to leave them out."""
+    original = import_utils.is_cuda_stream_capturing
+
+    @functools.wraps(original)
+    def is_cuda_stream_capturing():
+        return _C._is_capturing() or original()
+
+    import_utils.is_cuda_stream_capturing = is_cuda_stream_capturing
+
+
 #: Module, what it must contain for the wrapper to apply, wrapper.
 WRAPPERS = (
     ("accelerate.state", "PartialState.default_device", _default_device),
     ("accelerate.utils.modeling", "get_max_memory", _memory_of_cards),
+    ("transformers.utils.import_utils", "is_cuda_stream_capturing", _captures),
     ("transformers.training_args", "TrainingArguments._setup_devices", _device_of_trainer),
 )
 

@@ -92,6 +92,11 @@ def stream(stream):
     return contextlib.nullcontext() if stream is None else stream
 
 
+def is_current_stream_capturing():
+    """True while a torch.accelerator.Graph captures the current stream of the current card."""
+    return _C._is_capturing()
+
+
 def synchronize(device=None):
     """Waits for all work of a card (default: current); raises RuntimeError if any failed."""
     _C._synchronize(device_index(device))

@@ -4,6 +4,8 @@
 
 #include <ATen/ops/aminmax.h>
 
+#include "runtime/graph.h"
+
 namespace torch_spyre {
 
 using at::ScalarType;
@@ -14,11 +16,14 @@ namespace {
 /* Larger tensors are data rather than positions and masks; nothing is known of them. */
 constexpr int64_t kMostRead = 1 << 16;
 
-/* True if the range of @block is that of its elements as int64. */
+/*
+ * True if the range of @block is that of its elements as int64. That of memory in a graph is known
+ * while the graph is captured, for the operations that follow in it.
+ */
 bool holds_long(const Block &block)
 {
-	return block.placement && block.placement->dtype == ScalarType::Long && !block.in_graph &&
-	       !block.shared;
+	return block.placement && block.placement->dtype == ScalarType::Long && !block.shared &&
+	       (!block.in_graph || is_capturing(block.device));
 }
 
 } // namespace

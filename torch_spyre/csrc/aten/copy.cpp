@@ -18,6 +18,7 @@
 #include <ATen/ops/aminmax.h>
 #include <ATen/ops/clone_native.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ne.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
@@ -562,6 +563,19 @@ bool copy_storage(const Tensor &target, const Tensor &source, const Dims &target
 	return true;
 }
 
+/* Integers become bools by a comparison. */
+bool compare_with_zero(const Tensor &target, const Tensor &source)
+{
+	if (target.scalar_type() != ScalarType::Bool || target.device() != source.device() ||
+	    (source.scalar_type() != ScalarType::Int && source.scalar_type() != ScalarType::Long))
+		return false;
+
+	Tensor out = target;
+
+	at::ne_out(out, source, 0);
+	return true;
+}
+
 void card_to_card(const Tensor &target, const Tensor &given)
 {
 	Tensor source = expanded(given, target.sizes());
@@ -575,6 +589,8 @@ void card_to_card(const Tensor &target, const Tensor &given)
 		return;
 	if (target.device() == source.device() && target.scalar_type() == to.dtype &&
 	    source.scalar_type() == from.dtype && convert_float8(target, source))
+		return;
+	if (compare_with_zero(target, source))
 		return;
 	if (format == SPYRE_FORMAT_INVALID || target.device() != source.device() ||
 	    target.scalar_type() != to.dtype || source.scalar_type() != from.dtype ||
@@ -663,6 +679,14 @@ void copy(const Tensor &target, const Tensor &source, bool non_blocking)
 	set_range(target, range, before);
 }
 
+void copy_constant(const Tensor &target, const Tensor &source)
+{
+	Range before = placed_block(target)->range, range = range_of_host(source);
+
+	copy(target, source.pin_memory(), true);
+	set_range(target, range, before);
+}
+
 at::Tensor dense_copy(const Tensor &tensor)
 {
 	Tensor dense = empty(tensor.sizes(), tensor.scalar_type(), tensor.device().index());
@@ -679,8 +703,26 @@ Tensor without_neg(const Tensor &tensor)
 	return tensor.is_privateuseone() && tensor.is_neg() ? tensor._neg_view() : tensor;
 }
 
+/*
+ * True if nothing else can reach the numbers of a host tensor, such as those that torch.tensor()
+ * makes of a list before it copies them. They cannot change, so that they are constants of a graph.
+ */
+bool is_temporary(const Tensor &tensor)
+{
+	const c10::Storage &storage = tensor.storage();
+
+	return tensor.use_count() == 1 && storage.use_count() == 1 &&
+	       storage.unsafeGetStorageImpl()->resizable() &&
+	       !tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj();
+}
+
 Tensor copy_from(const Tensor &source, const Tensor &target, bool non_blocking)
 {
+	if (source.is_cpu() && is_capturing(target.device().index()) && is_temporary(source)) {
+		copy_constant(target, source);
+		return target;
+	}
+
 	Tensor from = without_neg(source), to = without_neg(target);
 
 	copy(to, from, non_blocking);

@@ -174,8 +174,7 @@ Tensor scalar_tensor(const at::Scalar &value, std::optional<ScalarType> dtype,
 }
 
 /*
- * Computes the numbers on the host, in fp32 for 16 bits, so that each is rounded once. They are
- * copied from pinned memory, for which nobody has to wait.
+ * Computes the numbers on the host, in fp32 for 16 bits, so that each is rounded once.
  */
 Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Scalar &step,
 		   Tensor &out)
@@ -187,9 +186,7 @@ Tensor &arange_out(const at::Scalar &start, const at::Scalar &end, const at::Sca
 	at::native::resize_output(out, host.sizes());
 	if (!host.numel())
 		return out;
-	Range before = block_of(out.storage())->range, range = range_of_host(host);
-	torch_spyre::copy(out, host.pin_memory(), true);
-	set_range(out, range, before);
+	copy_constant(out, host);
 	return out;
 }
 

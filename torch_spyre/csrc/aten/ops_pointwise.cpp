@@ -180,14 +180,41 @@ void build_sub_by(Graph &graph, const Call &call)
 	f.give("fnms", { f.in(2), f.in(1), f.in(0) });
 }
 
+Range range_of_excess(const Range *, AttributeList)
+{
+	return { 0, 1 };
+}
+
+/*
+ * 1 where a sum or difference of int32 exceeds 32 bits, else 0: both operands of such a sum have
+ * another sign than it, those of such a difference have two signs, and it has the second one's.
+ */
+void build_excess(Graph &graph, const Call &call)
+{
+	Formula f(graph, call, call.format);
+	Formula::T a = f.in(0), b = f.in(1), result = f.op(call.program->op, a, b);
+	bool sum = !std::strcmp(call.program->op, "add");
+	Formula::T first = f.op("bitwise_xor", a, result);
+	Formula::T second = f.op("bitwise_xor", b, sum ? result : a);
+	Formula::T sign = f.with("right_shift", f.op("bitwise_and", first, second), 31);
+
+	f.give("neg", { sign });
+}
+
+const Pointwise kSumExcess = { { "aten::add", "add", build_excess, false },
+			       { .integers = Integers::kAll, .range = range_of_excess } };
+const Pointwise kDifferenceExcess = { { "aten::sub", "sub", build_excess, false },
+				      { .integers = Integers::kAll, .range = range_of_excess } };
 const Pointwise kAddBy = { { "aten::add", "add", build_add_by, false }, {} };
 const Pointwise kSubBy = { { "aten::sub", "sub", build_sub_by, false }, {} };
 extern const Pointwise kRevSub;
 const Pointwise kAdd = { { "aten::add", "add", build_one, true },
-			 { .integers = Integers::kInt32, .range = range_of_sum, .number = { nullptr, "other" },
-			   .swapped = &kAdd, .varying = &kAddBy } };
+			 { .integers = Integers::kInt32, .range = range_of_sum,
+			   .excess = &kSumExcess, .number = { nullptr, "other" }, .swapped = &kAdd,
+			   .varying = &kAddBy } };
 const Pointwise kSub = { { "aten::sub", "sub", build_one, true },
-			 { .integers = Integers::kInt32, .range = range_of_difference, .number = { nullptr, "other" },
+			 { .integers = Integers::kInt32, .range = range_of_difference,
+			   .excess = &kDifferenceExcess, .number = { nullptr, "other" },
 			   .swapped = &kRevSub, .varying = &kSubBy } };
 const Pointwise kRevSub = { { "aten::sub", "revsub", build_one, true },
 			    { .integers = Integers::kInt32, .range = range_of_reversed,

@@ -9,10 +9,14 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <ATen/native/TypeProperties.h>
+#include <ATen/ops/amax.h>
+#include <ATen/ops/index_select.h>
+#include <ATen/ops/zeros.h>
 
 #include "bounds.h"
 #include "number.h"
 #include "operand.h"
+#include "runtime/graph.h"
 
 namespace torch_spyre {
 
@@ -115,6 +119,34 @@ void find_range(Work &w, AttributeList attributes)
 	}
 	w.range = w.op->range(input, attributes);
 	w.bounded = w.range.fits();
+}
+
+/*
+ * A fault of the context, as for an index out of range, if a number of @excess is not 0: it selects
+ * from a table of one row.
+ */
+void require_zeros(const at::Tensor &excess)
+{
+	at::Tensor most = excess.numel() > 1 ? at::amax(excess) : excess;
+
+	at::index_select(at::zeros({ 1, 1 }, excess.options()), 0, most.reshape({ 1 }));
+}
+
+/*
+ * In a capture nothing is known of numbers from outside, which replays may find changed; an
+ * operation in place changes its own numbers at each replay. The card then checks the results.
+ */
+void check_on_card(Work &w, Inputs inputs, AttributeList attributes)
+{
+	at::Tensor excess;
+
+	if (w.bounded || w.common != ScalarType::Long || !w.op->excess || !attributes.empty() ||
+	    !c10::multiply_integers(w.size) || !is_capturing(w.device.index()) ||
+	    !pointwise(*w.op->excess, inputs, {}, excess, false))
+		return;
+	require_zeros(excess);
+	w.range = Range();
+	w.bounded = true;
 }
 
 /* The format to compute in, INVALID if the card does not support the dtype. */
@@ -558,6 +590,7 @@ bool pointwise(const Pointwise &op, Inputs inputs, at::ArrayRef<spyre_sdsc_attri
 		check_given(w, result, dtype, resize);
 		w.overlapping = overlaps(w, result);
 	}
+	check_on_card(w, inputs, attributes);
 	spyre_format format = compute_format(w);
 	if (format == SPYRE_FORMAT_INVALID || w.size.size() > SPYRE_MAX_RANK)
 		return false;

@@ -57,6 +57,9 @@ struct PointwiseRules {
 	Integers integers = Integers::kNone;
 	/* The range of the result by those of the inputs and attributes; null: not known. */
 	Range (*range)(const Range *input, AttributeList attributes) = nullptr;
+	/* Of int64, 1 where the result exceeds 32 bits, else 0: what a capture checks on the card
+	 * if the range is not known; null: a capture refuses the operation. */
+	const Pointwise *excess = nullptr;
 	/* Names of the attributes that hold numbers instead of the inputs. */
 	const char *number[3] = { nullptr, nullptr, nullptr };
 	/* The operation with the first two inputs exchanged. */

@@ -10,6 +10,7 @@
 #include "aten/fallback.h"
 #include "aten/fallback_warning.h"
 #include "runtime/generator.h"
+#include "runtime/graph.h"
 #include "runtime/stream.h"
 
 namespace torch_spyre {
@@ -74,6 +75,7 @@ void define(py::module_ &m)
 	m.def("_elapsed_time", [](int64_t start, int64_t end) {
 		return elapsed_time(reinterpret_cast<void *>(start), reinterpret_cast<void *>(end));
 	});
+	m.def("_is_capturing", [] { return is_capturing(current_device()); });
 	m.def("_fallback_counts", fallback_counts);
 	m.def("_reset_fallback_counts", reset_fallback_counts);
 	m.def("set_downcast_warning", set_downcast_warning);

@@ -96,6 +96,22 @@ bool is_stale(const OwnedBlock &block)
 	return in_bad_fork() || block.generation != generation(block.device);
 }
 
+/*
+ * Notes a use of @block in a capture. Before a replay anything may write it, so that a capture
+ * knows of its numbers only what it has written itself.
+ */
+void note_capture(Block &block)
+{
+	uint64_t capture = capture_of(block.device,
+				      static_cast<int>(current_stream(block.device).id()));
+
+	if (!capture)
+		return;
+	block.in_graph = true;
+	if (std::exchange(block.capture, capture) != capture)
+		block.range = Range();
+}
+
 void free_block(void *context)
 {
 	std::unique_ptr<OwnedBlock> block(static_cast<OwnedBlock *>(context));
@@ -283,8 +299,8 @@ Block *block_of(const c10::Storage &storage)
 		TORCH_CHECK(!block->address || block->generation == generation(block->device),
 			    "spyre: the tensor's memory was lost when the device was reset; create "
 			    "the tensor again");
-		if (is_capturing(block->device))
-			block->in_graph = true;
+		if (__builtin_expect(captures.load(std::memory_order_relaxed) != 0, 0))
+			note_capture(*block);
 		return block;
 	}
 

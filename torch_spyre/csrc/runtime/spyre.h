@@ -77,6 +77,8 @@ struct Block {
 	bool clean_padding;
 	/* Replays of a graph may write it without a notice to the plugin. */
 	bool in_graph = false;
+	/* The last capture that used it; @range is what that capture has written. */
+	uint64_t capture = 0;
 	/* Other blocks have the same memory, or other libraries may write it. */
 	bool shared = false;
 	/* Of its numbers, if they are int64. */
