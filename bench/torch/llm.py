@@ -31,25 +31,41 @@ def load(device, dtype):
 
 
 class Decoder:
-    """A model after a prompt: step() appends a token to each of @batch sequences."""
+    """A model after a prompt: step() appends a token to each of @batch sequences, in place.
 
-    def __init__(self, model, batch, forward=None):
+    With @captured the step is a graph, which rate() replays."""
+
+    def __init__(self, model, batch, forward=None, captured=False):
         self.model, self.forward = model, forward or model.forward
         self.cache = transformers.StaticCache(model.config, max_cache_len=CONTEXT)
         ids = torch.arange(batch * PROMPT).reshape(batch, PROMPT) % 1000 + 100
-        self.token = self.next(ids.to(model.device), model.forward)
+        self.position = torch.full((batch, 1), PROMPT, device=model.device)
+        with torch.no_grad():
+            self.token = self.next(model.forward, ids.to(model.device))
+            self.run = self.capture() if captured else self.step
 
-    def next(self, ids, forward):
+    def next(self, forward, ids, **more):
         """Returns the likeliest tokens that follow @ids."""
-        logits = forward(input_ids=ids, past_key_values=self.cache, use_cache=True).logits
+        logits = forward(input_ids=ids, past_key_values=self.cache, use_cache=True, **more).logits
         return logits[:, -1:].argmax(-1)
+
+    def step(self):
+        self.token.copy_(self.next(self.forward, self.token, position_ids=self.position))
+        self.position.add_(1)
+
+    def capture(self):
+        self.step()  # compiles what is to be captured
+        graph = torch.accelerator.Graph()
+        with torch.Stream(device=self.model.device), graph:
+            self.step()
+        return graph.replay
 
     @torch.no_grad()
     def rate(self):
         """Tokens per second over some steps; the last token is read at the end."""
         start = time.perf_counter()
         for _ in range(STEPS):
-            self.token = self.next(self.token, self.forward)
+            self.run()
         self.token.cpu()
         return STEPS * self.token.shape[0] / (time.perf_counter() - start)
 
@@ -81,6 +97,11 @@ def compare(report, name, ours, peers, samples, aim):
 
 def run(report, samples):
     """Adds the rows."""
+    most = (CONTEXT - PROMPT) // STEPS - 2
+    if samples > most:
+        raise SystemExit(
+            f"--samples {samples}: a context of {CONTEXT} tokens has room for {most} samples"
+        )
     warnings.simplefilter("ignore")
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
@@ -89,10 +110,17 @@ def run(report, samples):
     with torch.no_grad():
         for batch, aims in ((1, {"fp32": 1.0, "bf16": 1.0}), (8, {"fp32": 1.2})):
             names = {name: Decoder(peer, batch).rate for name, peer in peers.items()}
-            ways = {"eager": None, "compiled": torch.compile(card.forward)}
-            for way, forward in ways.items():
+            compiled = torch.compile(card.forward)
+            ways = {
+                "eager": (None, False),
+                "eager graph": (None, True),
+                "compiled": (compiled, False),
+                "compiled graph": (compiled, True),
+            }
+            for way, (forward, captured) in ways.items():
                 name = f"SmolLM2-135M decode, batch {batch}, {way}"
-                compare(report, name, Decoder(card, batch, forward).rate, names, samples, aims)
+                rate = Decoder(card, batch, forward, captured).rate
+                compare(report, name, rate, names, samples, aims)
     compare(
         report,
         "SmolLM2-135M prefill, 512 tokens",
