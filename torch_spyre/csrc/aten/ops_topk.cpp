@@ -77,6 +77,17 @@ std::tuple<Tensor, Tensor> topk(const Tensor &input, int64_t k, int64_t dim, boo
 	return on_cpu<at::_ops::topk>(input, k, dim, largest, sorted);
 }
 
+/* Copies results to the tensors of out=. */
+std::tuple<Tensor &, Tensor &> give_both(const Tensor &v, const Tensor &p, Tensor &values,
+					 Tensor &places)
+{
+	at::native::resize_output(values, v.sizes());
+	at::native::resize_output(places, p.sizes());
+	torch_spyre::copy(values, v, true);
+	torch_spyre::copy(places, p, true);
+	return { values, places };
+}
+
 std::tuple<Tensor &, Tensor &> topk_out(const Tensor &input, int64_t k, int64_t dim, bool largest,
 					bool sorted, Tensor &values, Tensor &places)
 {
@@ -85,11 +96,7 @@ std::tuple<Tensor &, Tensor &> topk_out(const Tensor &input, int64_t k, int64_t 
 	if (!run(input, k, dim, largest, v, p))
 		return on_cpu<at::_ops::topk_values>(input, k, dim, largest, sorted, values,
 						     places);
-	at::native::resize_output(values, v.sizes());
-	at::native::resize_output(places, p.sizes());
-	torch_spyre::copy(values, v, true);
-	torch_spyre::copy(places, p, true);
-	return { values, places };
+	return give_both(v, p, values, places);
 }
 
 /*
@@ -193,11 +200,7 @@ std::tuple<Tensor &, Tensor &> sort_out(const Tensor &input, std::optional<bool>
 	    !run_sort(input, dim, descending, v, p))
 		return on_cpu<at::_ops::sort_values_stable>(input, stable, dim, descending, values,
 							    places);
-	at::native::resize_output(values, v.sizes());
-	at::native::resize_output(places, p.sizes());
-	torch_spyre::copy(values, v, true);
-	torch_spyre::copy(places, p, true);
-	return { values, places };
+	return give_both(v, p, values, places);
 }
 
 Tensor argsort(const Tensor &input, bool stable, int64_t dim, bool descending)
