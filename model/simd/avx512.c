@@ -42,6 +42,12 @@ typedef short v32hi __attribute__((vector_size(64)));
 #define V_STREAM_HALF(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
 #define HL_ANY(mask) (__builtin_ia32_ptestmw512((v32hi)(mask), (v32hi)(mask), (u32)-1) != 0)
+/* The first @n of 32 elements; the others are 0, and memory beyond the first is not touched. */
+#define HL_FIRST(n) ((u32)-1 >> (32 - (n)))
+#define HL_LOAD_PART(p, n)							\
+	((hl)__builtin_ia32_loaddquhi512_mask((const void *)(p), (v32hi){ 0 }, HL_FIRST(n)))
+#define HL_STORE_PART(p, x, n)							\
+	__builtin_ia32_storedquhi512_mask((void *)(p), (v32hi)(x), HL_FIRST(n))
 #define WD_ANY(mask) (__builtin_ia32_ptestmq512((v8di)(mask), (v8di)(mask), (u8)-1) != 0)
 
 typedef long long v8di __attribute__((vector_size(64), may_alias));

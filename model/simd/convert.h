@@ -211,9 +211,27 @@ static ALWAYS_INLINE bool hl_any(hls mask)
 #endif
 }
 
-/* Bypasses the caches, which a large transfer would only pollute. */
-static ALWAYS_INLINE void hl_store(u8 *dst, hl x, bool stream)
+/* Units without masks convert the elements behind the last whole vector in smaller ones. */
+#ifdef HL_LOAD_PART
+#define HL_HAS_PARTS true
+#else
+#define HL_HAS_PARTS false
+#define HL_LOAD_PART(p, n) ((void)(p), (void)(n), (hl){ 0 })
+#define HL_STORE_PART(p, x, n) ((void)(p), (void)(x), (void)(n))
+#endif
+
+static ALWAYS_INLINE hl hl_load(const u8 *src, long n)
 {
+	return n < HL ? HL_LOAD_PART(src, n) : (hl)*(const hl_mem *)src;
+}
+
+/* Bypasses the caches if @stream, which a large transfer would only pollute. */
+static ALWAYS_INLINE void hl_store(u8 *dst, hl x, long n, bool stream)
+{
+	if (n < HL) {
+		HL_STORE_PART(dst, x, n);
+		return;
+	}
 #ifdef V_STREAM
 	if (stream) {
 		V_STREAM(dst, x);
@@ -224,12 +242,12 @@ static ALWAYS_INLINE void hl_store(u8 *dst, hl x, bool stream)
 }
 
 /* One comparison finds subnormals, infinities and NaN, which are rare; 16 << 9 changes the bias. */
-static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src, bool stream)
+static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src, long n, bool stream)
 {
 	const hl magnitude = V_KEEP((hl){ 0 } + 0x7fff), one = V_KEEP((hl){ 0 } + 1);
 	const hl bias = V_KEEP((hl){ 0 } + (16 << 9)), least = V_KEEP((hl){ 0 } + 0x400);
 	const hl numbers = V_KEEP((hl){ 0 } + (0x7c00 - 0x400));
-	hl x = *(const hl_mem *)src;
+	hl x = hl_load(src, n);
 	hl mag = x & magnitude;
 	hl sign = x & ~magnitude;
 	hls zero = (hls)mag == 0;
@@ -243,15 +261,15 @@ static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src, bool stream)
 		code = hl_select((hls)mag > 0x7c00, (hl){ 0 } + SPYRE_DL16_NAN, code);
 		sign &= ~(hl)((hls)mag > 0x7c00);
 	}
-	hl_store(dst, (code & ~(hl)zero) | sign, stream);
+	hl_store(dst, (code & ~(hl)zero) | sign, n, stream);
 	return true;
 }
 
-static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src, bool stream)
+static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src, long n, bool stream)
 {
 	const hl magnitude = V_KEEP((hl){ 0 } + 0x7fff), bias = V_KEEP((hl){ 0 } + (16 << 9));
 	const hl least = V_KEEP((hl){ 0 } + (17 << 9)), numbers = V_KEEP((hl){ 0 } + (30 << 9));
-	hl x = *(const hl_mem *)src;
+	hl x = hl_load(src, n);
 	hl mag = x & magnitude;
 	hl sign = x & ~magnitude;
 	hls zero = (hls)mag == 0;
@@ -266,31 +284,43 @@ static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src, bool stream)
 		code = hl_select(nan, (hl){ 0 } + 0x7e00, code);
 		sign &= ~(hl)nan;
 	}
-	hl_store(dst, (code & ~(hl)zero) | sign, stream);
+	hl_store(dst, (code & ~(hl)zero) | sign, n, stream);
 	return true;
+}
+
+/* Converts @n of up to HL elements; returns false without it if some are rare. */
+static ALWAYS_INLINE bool convert_half(u8 *dst, u32 to, const u8 *src, long n, bool stream)
+{
+	return to == SPYRE_FMT_SEN169_FP16 ? dl16_of_fp16(dst, src, n, stream) :
+					     fp16_of_dl16(dst, src, n, stream);
+}
+
+static ALWAYS_INLINE void convert_rare(u8 *dst, u32 to, const u8 *src, u32 from, long lanes)
+{
+	long i;
+
+	for (i = 0; i < lanes; i += VL)
+		convert_part(dst + 2 * i, to, src + 2 * i, from,
+			     lanes - i < VL ? lanes - i : VL);
 }
 
 static ALWAYS_INLINE void convert_halves(const struct spyre_convert_run *run, u32 to, u32 from,
 					 bool stream)
 {
 	long lanes = run->lanes;
-	long row, i, j, n;
+	long row, i;
 
 	for (row = 0; row < run->rows; row++) {
 		u8 *dst = run->dst + row * run->dst_stride;
 		const u8 *src = run->src + row * run->src_stride;
 
 		prefetch_row(run, src);
-		for (i = 0; i < lanes; i += HL) {
-			if (i + HL <= lanes && (to == SPYRE_FMT_SEN169_FP16 ?
-						dl16_of_fp16(dst + 2 * i, src + 2 * i, stream) :
-						fp16_of_dl16(dst + 2 * i, src + 2 * i, stream)))
-				continue;
-			for (j = i; j < lanes && j < i + HL; j += VL) {
-				n = lanes - j < VL ? lanes - j : VL;
-				convert_part(dst + 2 * j, to, src + 2 * j, from, n);
-			}
-		}
+		for (i = 0; i + HL <= lanes; i += HL)
+			if (!convert_half(dst + 2 * i, to, src + 2 * i, HL, stream))
+				convert_rare(dst + 2 * i, to, src + 2 * i, from, HL);
+		if (i < lanes && (!HL_HAS_PARTS ||
+				  !convert_half(dst + 2 * i, to, src + 2 * i, lanes - i, false)))
+			convert_rare(dst + 2 * i, to, src + 2 * i, from, lanes - i);
 	}
 }
 
