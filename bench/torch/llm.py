@@ -100,7 +100,7 @@ def run(report, samples):
     most = (CONTEXT - PROMPT) // STEPS - 2
     if samples > most:
         raise SystemExit(
-            f"--samples {samples}: a context of {CONTEXT} tokens has room for {most} samples"
+            f"--samples {samples}: a context of {CONTEXT} tokens has space for at most {most} samples"
         )
     warnings.simplefilter("ignore")
     transformers.utils.logging.set_verbosity_error()

@@ -148,7 +148,7 @@ def test_where_eager_mode_falls_back(said, dtype):
 
 
 def test_across_expanded_dims():
-    """What adds up an expanded dim takes its element as often as the dim says."""
+    """Sums over an expanded dim count its element once for each index of the dim."""
     x, w, image = (values(*size).float().to(DEVICE) for size in ((5, 1), (1, 8), (2, 1, 8, 8)))
 
     def work(x, w, image):

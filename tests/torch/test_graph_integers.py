@@ -175,7 +175,7 @@ class TestKnown:
 
 class TestConstants:
     def test_numbers_of_a_list(self):
-        """torch.tensor() copies from memory that nobody else can change."""
+        """The numbers of torch.tensor() are constants of the graph: the program cannot change them."""
 
         def work(x):
             x[torch.tensor([-1, 1], device=DEVICE)] = torch.tensor([7.5, 2.5], device=DEVICE)

@@ -135,7 +135,7 @@ class TestEager:
         assert sum(torch.spyre.fallbacks().values()) > before
 
     def test_small_int64(self):
-        """What fits in 32 bits is right, whoever computes it."""
+        """Results that fit in 32 bits are right, on the card and on the CPU."""
         a, b = torch.arange(-50, 50), torch.arange(100) * 3
         x, y = a.to(DEVICE), b.to(DEVICE)
         for name in ("add", "sub", "mul"):

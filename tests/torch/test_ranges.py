@@ -105,7 +105,7 @@ def fits(x):
 
 
 def test_random_walk():
-    """What fits in 32 bits is right after any sequence of operations and writes."""
+    """Results that fit in 32 bits are right after any sequence of operations and writes."""
     generator = torch.Generator().manual_seed(7)
 
     def pick(items):
@@ -133,7 +133,7 @@ def test_random_walk():
 
 
 class TestForgotten:
-    """What writes a tensor without the plugin's notice leaves nothing known of it."""
+    """After a write that the plugin does not see, it assumes nothing about the numbers."""
 
     def refuses(self, x):
         with pytest.raises(RuntimeError, match="ran on the CPU"), torch.spyre.no_fallbacks():

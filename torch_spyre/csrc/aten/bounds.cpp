@@ -13,7 +13,7 @@ using at::Tensor;
 
 namespace {
 
-/* Larger tensors are data rather than positions and masks; nothing is known of them. */
+/* Larger tensors are data rather than positions and masks, and their range is not determined. */
 constexpr int64_t kMostRead = 1 << 16;
 
 /*

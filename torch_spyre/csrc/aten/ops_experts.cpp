@@ -41,7 +41,7 @@ void build_range(Graph &graph, const Call &call)
 	graph.add("identity", { count_up(graph, call) }, {}, graph.output());
 }
 
-/* How many elements of the input, a column, equal each number from the first on. */
+/* Counts the elements of the input, a column, that equal each number from the first on. */
 void build_count(Graph &graph, const Call &call)
 {
 	Graph::Tensor number = graph.add("add", { count_up(graph, call) }, { call.attribute[0] });
@@ -200,7 +200,7 @@ bool multiply(const Tensor &tiles, const Tensor &weights, const Tensor &expert, 
 	return finish(call, result->view({ tiles.size(0), tiles.size(1), weights.size(2) }));
 }
 
-/* Rows of as many tiles as cannot be exceeded, whose last rows belong to nothing. */
+/* Computes the most tiles that there can be; rows of the last ones are not used. */
 bool by_tiles(Groups &groups, const Tensor &rows, const Tensor &weights, Tensor *result)
 {
 	int64_t experts = weights.size(0), tile = int64_t(1) << groups.shift;

@@ -133,8 +133,9 @@ void require_zeros(const at::Tensor &excess)
 }
 
 /*
- * In a capture nothing is known of numbers from outside, which replays may find changed; an
- * operation in place changes its own numbers at each replay. The card then checks the results.
+ * In a capture the range of numbers from outside is not known, since they may change before a
+ * replay, and an operation in place changes its own numbers at each replay. The card then checks
+ * the results.
  */
 void check_on_card(Work &w, Inputs inputs, AttributeList attributes)
 {

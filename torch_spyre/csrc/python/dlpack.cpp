@@ -24,7 +24,7 @@ bool has_address(const at::Tensor &tensor)
 
 	Block *block = placed_block(tensor);
 
-	/* Whoever takes the address may write there. */
+	/* The caller may write to the address. */
 	block->shared = true;
 	return find_block(block->device, block->address) == block &&
 	       static_cast<uint64_t>(tensor.storage_offset()) * tensor.itemsize() < block->bytes;

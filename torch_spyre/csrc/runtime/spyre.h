@@ -88,7 +88,7 @@ struct Block {
 	{
 		return clean_padding && !in_graph;
 	}
-	/* Something was written of which nothing is known. */
+	/* The numbers that were written are not known. */
 	void forget()
 	{
 		clean_padding = false;
