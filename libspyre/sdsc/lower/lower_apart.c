@@ -163,8 +163,9 @@ static spyre_status store_sticks(struct lower *l, uint32_t copy)
 		};
 	}
 	for (uint32_t c = 0; c < s->num_cores; c++) {
-		struct nest own = nest;
+		struct nest own;
 
+		nest_copy(&own, &nest);
 		TRY(encoder_stream(l->encoder, s->core[c]));
 		lower_view(&own.view[0], tensor[0], &l->address[s->output][c]);
 		lower_view(&own.view[1], tensor[1], &l->address[copy][c]);

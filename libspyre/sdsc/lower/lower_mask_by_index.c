@@ -150,8 +150,9 @@ spyre_status lower_mask_by_index(struct lower *l, enum spyre_func func)
 	if (!status)
 		status = add_dims(l, &model, tensor, dim, rows);
 	for (uint32_t c = 0; c < s->num_cores && !status; c++) {
-		struct nest nest = model;
+		struct nest nest;
 
+		nest_copy(&nest, &model);
 		for (uint32_t i = 0; i < 3; i++)
 			lower_view(&nest.view[i], tensor[i], &l->address[index[i]][c]);
 		if (nest.in.lanes > 1)

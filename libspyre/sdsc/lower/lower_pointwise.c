@@ -67,7 +67,7 @@ static bool overwritten(const struct lower *l, uint32_t core)
 	if (l->sdsc->tensor[l->sdsc->output].lx)
 		return false;
 	for (uint32_t c = core + 1; c < l->sdsc->num_cores; c++)
-		if (!memcmp(&at[c], &at[core], sizeof(*at)))
+		if (at[c].offset == at[core].offset && !memcmp(&at[c], &at[core], sizeof(*at)))
 			return true;
 	return false;
 }
@@ -76,10 +76,11 @@ static spyre_status emit_core(struct lower *l, const struct pointwise *p, const 
 			      uint32_t core)
 {
 	const struct ir_sdsc *s = l->sdsc;
-	struct nest nest = *model;
+	struct nest nest;
 
 	if (overwritten(l, core))
 		return SPYRE_SUCCESS;
+	nest_copy(&nest, model);
 	TRY(encoder_stream(l->encoder, s->core[core]));
 	for (uint32_t i = 0; i < p->views; i++) {
 		lower_view(&nest.view[i], p->tensor[i], &l->address[p->index[i]][core]);

@@ -186,9 +186,10 @@ static spyre_status emit_zeros(struct lower *l, struct nest *nest)
 static spyre_status emit_ranks(struct lower *l, const struct topk *t, uint64_t rank, uint64_t r,
 			       const struct nest *model)
 {
-	struct nest nest = *model;
-	uint64_t lanes = nest.in.lanes;
+	uint64_t lanes = model->in.lanes;
+	struct nest nest;
 
+	nest_copy(&nest, model);
 	nest.view[0].offset += rank_bytes(t, r);
 	if (rank >= t->k)
 		return emit_zeros(l, &nest);

@@ -147,13 +147,14 @@ static spyre_status unroll(struct lower *l, const struct nest *n, uint32_t *budg
 /* Emits one instruction per point of the outermost dim. */
 static spyre_status unroll_first(struct lower *l, const struct nest *n, uint32_t *budget)
 {
-	struct nest part = *n;
 	struct nest_dim first = n->dim[0];
 	spyre_status status = SPYRE_SUCCESS;
+	struct nest part;
 
 	if (first.reduce)
 		return lower_unsupported(l, "the reduction needs more than %u loops",
 					 SPYRE_MAX_DIMS);
+	nest_copy(&part, n);
 	drop_dim(&part, 0);
 	for (uint64_t i = 0; i < first.count && !status; i++) {
 		status = unroll(l, &part, budget);
@@ -217,7 +218,7 @@ static spyre_status split(struct lower *l, struct nest *n, uint32_t *budget)
 	if (whole == dim.count)
 		return lower_unsupported(l, "a dimension of %llu points",
 					 (unsigned long long)dim.count);
-	part = *n;
+	nest_copy(&part, n);
 	part.dim[i].count = whole;
 	TRY(split(l, &part, budget));
 	n->dim[i].count -= whole;

@@ -3,6 +3,9 @@
 #ifndef SPYRE_SDSC_NEST_H
 #define SPYRE_SDSC_NEST_H
 
+#include <stddef.h>
+#include <string.h>
+
 #include "libspyre/sdsc/lower/lower.h"
 
 /*
@@ -31,6 +34,12 @@ struct nest {
 	uint32_t num_dims;
 	struct nest_dim dim[NEST_MAX_DIMS];
 };
+
+/* Copies a nest without the dims that it does not have, which are most of its 4 KiB. */
+static inline void nest_copy(struct nest *to, const struct nest *from)
+{
+	memcpy(to, from, offsetof(struct nest, dim) + from->num_dims * sizeof(from->dim[0]));
+}
 
 /* Orders, merges and splits the dims and adds the instructions that result. */
 spyre_status nest_emit(struct lower *l, struct nest *nest);
