@@ -165,12 +165,12 @@ static void add_params(const uint8_t *mlir, const char *json, const char *direct
 
 	if (bundle_source_open(directory, false, &source))
 		return;
-	for (uint32_t d = 0; d < source.units[0].sdsc.num_dims; d++) {
+	for (uint32_t d = 0; d < source.units[0].sdsc->num_dims; d++) {
 		char *own_mlir = strdup((const char *)mlir), *own_json = strdup(json), *text = NULL;
 		size_t size;
 		FILE *f = open_memstream(&text, &size);
 
-		if (f && make_param(&source.units[0].sdsc, d, &own_mlir, &own_json)) {
+		if (f && make_param(source.units[0].sdsc, d, &own_mlir, &own_json)) {
 			fwrite(own_mlir, 1, strlen(own_mlir) + 1, f);
 			fputs(own_json, f);
 		}

@@ -2,6 +2,7 @@
 /* A parsed bundle: lookup and release. */
 #include "libspyre/sdsc/ir/ir.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,25 @@ void ir_bundle_fini(struct ir_bundle *bundle)
 	ir_drop_stmts(bundle, 0);
 	free(bundle->stmts);
 	memset(bundle, 0, sizeof(*bundle));
+}
+
+static size_t used_bytes(const struct ir_sdsc *sdsc)
+{
+	return offsetof(struct ir_sdsc, tensor) + sdsc->num_tensors * sizeof(sdsc->tensor[0]);
+}
+
+void ir_copy_sdsc(struct ir_sdsc *to, const struct ir_sdsc *from)
+{
+	memcpy(to, from, used_bytes(from));
+}
+
+struct ir_sdsc *ir_pack_sdsc(const struct ir_sdsc *sdsc)
+{
+	struct ir_sdsc *packed = malloc(used_bytes(sdsc));
+
+	if (packed)
+		ir_copy_sdsc(packed, sdsc);
+	return packed;
 }
 
 uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name)

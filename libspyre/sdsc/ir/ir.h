@@ -190,9 +190,6 @@ struct ir_sdsc {
 	 */
 	int64_t size_id[IR_MAX_DIMS];
 	int64_t granularity[IR_MAX_DIMS];
-	uint32_t num_tensors;
-	/* One more than a file has: lowering adds a copy of the output in LX (lower_apart()). */
-	struct ir_tensor tensor[IR_MAX_TENSORS + 1];
 	uint32_t num_inputs;
 	uint32_t input[IR_MAX_TENSORS];
 	uint32_t output;
@@ -203,11 +200,24 @@ struct ir_sdsc {
 	bool has_window;
 	struct ir_axis axis[2];
 	bool indirect;			/* it has tables */
+	uint32_t num_tensors;
+	/*
+	 * One more than a file has: lowering adds a copy of the output in LX (lower_apart()). They
+	 * come last because a parsed file's memory ends behind its last tensor: ir_pack_sdsc().
+	 */
+	struct ir_tensor tensor[IR_MAX_TENSORS + 1];
 };
 
 /* Frees the statements from @from on. */
 void ir_drop_stmts(struct ir_bundle *bundle, uint32_t from);
 void ir_bundle_fini(struct ir_bundle *bundle);
+/* Copies an SDSC; the tensors that it does not have stay as they are in @to. */
+void ir_copy_sdsc(struct ir_sdsc *to, const struct ir_sdsc *from);
+/*
+ * Copies an SDSC into malloc'd memory that has no place for further tensors, which would double
+ * the memory of most bundles. NULL if there is none.
+ */
+struct ir_sdsc *ir_pack_sdsc(const struct ir_sdsc *sdsc);
 /* Index of the dim of that name, IR_NO_DIM if there is none. */
 uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name);
 

@@ -211,7 +211,7 @@ void box_narrow(const struct lower *l, const struct box *box, struct lower *inne
 	const struct ir_sdsc *s = l->sdsc;
 
 	*inner = *l;
-	*part = *s;
+	ir_copy_sdsc(part, s);
 	memcpy(part->el, box->len, sizeof(part->el));
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
 		uint64_t bytes = 0;

@@ -224,7 +224,7 @@ static spyre_status lower_all(struct compiler *c)
 			continue;
 		}
 		l.stmt = stmt;
-		c->fitted = *bundle_source_sdsc(c->source, i);
+		ir_copy_sdsc(&c->fitted, bundle_source_sdsc(c->source, i));
 		l.sdsc = &c->fitted;
 		TRY(lower_fit(&l, c->source, &c->fitted));
 		TRY(lower_parts(c, &l));
@@ -369,7 +369,7 @@ spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_
 }
 
 spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
-					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct ir_sdsc *const *sdscs, uint32_t max_cores,
 					 struct spyre_bundle *bundle)
 {
 	struct bundle_source source = { .bundle = *parsed, .symbolic_args = true,
@@ -381,7 +381,7 @@ spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
 	source.unit_of = calloc(parsed->num_stmts, sizeof(*source.unit_of));
 	if (source.units && source.unit_of) {
 		for (uint32_t i = 0; i < parsed->num_stmts; i++) {
-			source.units[i] = (struct bundle_unit){ parsed->stmts[i].file, *sdscs[i] };
+			source.units[i] = (struct bundle_unit){ parsed->stmts[i].file, sdscs[i] };
 			source.unit_of[i] = i;
 		}
 		status = spyre_bundle_lower(&source, NULL, max_cores, bundle);

@@ -12,7 +12,7 @@ spyre_status spyre_bundle_lower(const struct bundle_source *source, const int64_
 				uint32_t max_cores, struct spyre_bundle *bundle);
 /* Compiles without files: statement i of @parsed executes @sdscs[i]. The caller owns both. */
 spyre_status spyre_bundle_compile_parsed(const struct ir_bundle *parsed,
-					 const struct ir_sdsc *const *sdscs, uint32_t max_cores,
+					 struct ir_sdsc *const *sdscs, uint32_t max_cores,
 					 struct spyre_bundle *bundle);
 
 #endif /* SPYRE_SDSC_COMPILE_H */

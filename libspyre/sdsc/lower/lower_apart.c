@@ -197,11 +197,13 @@ spyre_status lower_apart(struct lower *l, lower_rule_fn *rule, enum spyre_func f
 {
 	const struct ir_sdsc *whole = l->sdsc;
 	uint32_t scratch = l->scratch, copy = whole->num_tensors;
-	struct ir_sdsc part = *whole;
-	uint64_t bytes = make_copy(whole, &part.tensor[copy]);
 	spyre_status status = SPYRE_SUCCESS;
+	struct ir_sdsc part;
+	uint64_t bytes;
 
 	TRY(check_private(l));
+	ir_copy_sdsc(&part, whole);
+	bytes = make_copy(whole, &part.tensor[copy]);
 	if (bytes > SPYRE_LX_BYTES - scratch)
 		return spyre_error(SPYRE_ERROR_LX_OVERFLOW,
 				   "%s: %s: the output overlaps inputs, and a copy of %" PRIu64 " bytes does not fit in LX behind byte %u, a core has %u; place them apart",

@@ -326,7 +326,7 @@ static int64_t elements_used(const struct search *x, uint32_t stmt, uint32_t ten
 	if (!place_same(&place, at) || t->format != of->format || s->has_window ||
 	    !outermost(s, t) || t->stride[t->stick] != of->stride[of->stick])
 		return INT64_MAX;
-	copy = *s;
+	ir_copy_sdsc(&copy, s);
 	shorten_all(&next, &copy);
 	return held(&copy, t->stick);
 }

@@ -227,7 +227,7 @@ spyre_status symbol_cut_begin(struct lower *l, const struct symbols *symbols,
 	if (s->indirect)
 		return lower_unsupported(l, "symbolic dimensions with indirect access");
 	cut->whole = s;
-	cut->part = *s;
+	ir_copy_sdsc(&cut->part, s);
 	for (uint32_t d = 0; d < s->num_dims; d++) {
 		int symbol = symbols_find(symbols->symbol, symbols->num, s->symbol[d]);
 

@@ -20,6 +20,7 @@ struct reader {
 	struct bundle_source *out;
 	void *by_name;			/* tree of units */
 	struct symbol_kinds kinds;	/* from symbol_kinds.json, else from the launch spec */
+	struct ir_sdsc parsed;		/* the current file, before it is packed */
 };
 
 static int compare_units(const void *a, const void *b)
@@ -72,9 +73,12 @@ static spyre_status parse_unit(struct reader *r, uint32_t stmt)
 		return SPYRE_SUCCESS;
 	out->num_units++;
 	TRY(load(r, unit->file, false, &text, &size));
-	status = ir_parse_sdsc(unit->file, text, size, &unit->sdsc);
+	memset(&r->parsed, 0, sizeof(r->parsed));
+	status = ir_parse_sdsc(unit->file, text, size, &r->parsed);
 	free(text);
-	return status;
+	TRY(status);
+	unit->sdsc = ir_pack_sdsc(&r->parsed);
+	return unit->sdsc ? SPYRE_SUCCESS : no_memory();
 }
 
 static spyre_status parse_units(struct reader *r)
@@ -146,7 +150,7 @@ static spyre_status bind_kinds(struct reader *r)
 	for (uint32_t i = 0; i < out->bundle.num_stmts && !status; i++)
 		if (out->bundle.stmts[i].kind == IR_STMT_EXECUTE)
 			status = size_params_bind(&out->bundle, &out->bundle.stmts[i],
-						  &out->units[out->unit_of[i]].sdsc);
+						  out->units[out->unit_of[i]].sdsc);
 	out->symbolic_args = out->bundle.num_args > 0;
 	for (uint32_t i = 0; i < out->bundle.num_stmts; i++)
 		out->symbolic_args |= out->bundle.stmts[i].num_symbols > 0;
@@ -160,7 +164,7 @@ static spyre_status collect_symbols(struct bundle_source *out)
 	for (uint32_t i = 0; i < out->bundle.num_size_params && !status; i++)
 		status = symbols_add_param(&out->symbols, &out->bundle.size_param[i]);
 	for (uint32_t i = 0; i < out->num_units && !status; i++)
-		status = symbols_add(&out->symbols, &out->units[i].sdsc);
+		status = symbols_add(&out->symbols, out->units[i].sdsc);
 	symbols_number(&out->symbols, &out->bundle);
 	return status;
 }
@@ -218,6 +222,8 @@ spyre_status bundle_source_open_packed(const uint8_t *data, size_t bytes,
 void bundle_source_close(struct bundle_source *source)
 {
 	ir_bundle_fini(&source->bundle);
+	for (uint32_t i = 0; i < source->num_units; i++)
+		free(source->units[i].sdsc);
 	free(source->units);
 	free(source->unit_of);
 	packed_files_fini(&source->files);
@@ -226,5 +232,5 @@ void bundle_source_close(struct bundle_source *source)
 
 const struct ir_sdsc *bundle_source_sdsc(const struct bundle_source *source, uint32_t stmt)
 {
-	return &source->units[source->unit_of[stmt]].sdsc;
+	return source->units[source->unit_of[stmt]].sdsc;
 }

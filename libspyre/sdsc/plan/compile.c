@@ -10,7 +10,7 @@
 spyre_status plan_compile_steps(const struct plan *plan, uint32_t max_cores,
 				struct spyre_bundle *bundle)
 {
-	const struct ir_sdsc **sdscs = calloc(plan->num_steps, sizeof(*sdscs));
+	struct ir_sdsc **sdscs = calloc(plan->num_steps, sizeof(*sdscs));
 	struct ir_bundle parsed;
 	spyre_status status;
 
