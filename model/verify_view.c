@@ -25,26 +25,30 @@ static int view_end(struct spyre_verify *v, const struct spyre_instr *in, u32 in
 {
 	const struct spyre_view *view = spyre_instr_views(in) + index;
 	u64 align = spyre_fmt_span(view->format, 1);
-	u32 d, count;
+	u32 d;
 
 	if (view->offset % align)
 		return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->offset, align);
 	if (view->offset > SPYRE_MAX_EXTENT)
 		return spyre_verify_fail(v, SPYRE_STOP_EXTENT, view->offset, SPYRE_MAX_EXTENT);
 	*end = view->offset;
+	/* Most strides are 0, which is aligned and reaches nothing: they need no division. */
 	for (d = 0; d < SPYRE_MAX_DIMS; d++) {
-		if (view->stride[d] % align || (d >= in->num_dims && view->stride[d]))
+		if (!view->stride[d])
+			continue;
+		if (view->stride[d] % align || d >= in->num_dims)
 			return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->stride[d], align);
 		if (!reach(end, spyre_view_count(in, view, index, d), view->stride[d]))
 			return spyre_verify_fail(v, SPYRE_STOP_EXTENT, view->stride[d],
 						 SPYRE_MAX_EXTENT);
 	}
 	for (d = 0; d < SPYRE_MAX_LOOPS; d++) {
-		if (view->loop_stride[d] % align || (d >= v->depth && view->loop_stride[d]))
+		if (!view->loop_stride[d])
+			continue;
+		if (view->loop_stride[d] % align || d >= v->depth)
 			return spyre_verify_fail(v, SPYRE_STOP_BAD_VIEW, view->loop_stride[d],
 						 align);
-		count = d < v->depth ? v->iters[d] : 1;
-		if (!reach(end, count, view->loop_stride[d]))
+		if (!reach(end, v->iters[d], view->loop_stride[d]))
 			return spyre_verify_fail(v, SPYRE_STOP_EXTENT, view->loop_stride[d],
 						 SPYRE_MAX_EXTENT);
 	}
