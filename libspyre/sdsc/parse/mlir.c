@@ -49,6 +49,8 @@ struct parser {
 	struct named *values;
 	struct map *maps;
 	size_t capacity_values, capacity_maps;
+	struct ir_symbol *operands;	/* of the current statement */
+	size_t capacity_operands;
 	uint32_t num_symbols;		/* total of all statements */
 	struct loop loop[SPYRE_MAX_LOOPS];
 	uint32_t depth;
@@ -646,21 +648,21 @@ static spyre_status file_name(struct parser *p, char **out)
 						  p->file, p->line, len + 1);
 }
 
-static spyre_status parse_operands(struct parser *p, struct ir_stmt *stmt)
+/* Parses the operands of an execute into p->operands, which lack their ids. */
+static spyre_status parse_operands(struct parser *p, uint32_t *count)
 {
-	size_t capacity = 0;
+	uint32_t n = 0;
 
 	TRY(need(p, "("));
 	while (!take(p, ")")) {
-		if (stmt->num_symbols)
+		if (n)
 			TRY(need(p, ","));
 		if (p->num_symbols++ == MAX_VALUES)
 			return fail(p, "more than %u operands in all", MAX_VALUES);
-		TRY(reserve(p, &stmt->symbols, &capacity, stmt->num_symbols,
-			    sizeof(*stmt->symbols)));
-		TRY(use(p, &stmt->symbols[stmt->num_symbols].value));
-		stmt->num_symbols++;
+		TRY(reserve(p, &p->operands, &p->capacity_operands, n, sizeof(*p->operands)));
+		TRY(use(p, &p->operands[n++].value));
 	}
+	*count = n;
 	return SPYRE_SUCCESS;
 }
 
@@ -672,25 +674,26 @@ static int by_id(const void *a, const void *b)
 }
 
 /* Sorts by ascending id. Most files list -1, -2, …, which only needs a reversal. */
-static void sort_symbols(struct ir_stmt *stmt)
+static void sort_symbols(struct ir_symbol *symbols, uint32_t n)
 {
-	uint32_t n = stmt->num_symbols, i = 1;
+	uint32_t i = 1;
 
-	while (i < n && stmt->symbols[i].id < stmt->symbols[i - 1].id)
+	while (i < n && symbols[i].id < symbols[i - 1].id)
 		i++;
 	if (i < n) {
-		qsort(stmt->symbols, n, sizeof(*stmt->symbols), by_id);
+		qsort(symbols, n, sizeof(*symbols), by_id);
 		return;
 	}
 	for (i = 0; i < n / 2; i++) {
-		struct ir_symbol swap = stmt->symbols[i];
+		struct ir_symbol swap = symbols[i];
 
-		stmt->symbols[i] = stmt->symbols[n - 1 - i];
-		stmt->symbols[n - 1 - i] = swap;
+		symbols[i] = symbols[n - 1 - i];
+		symbols[n - 1 - i] = swap;
 	}
 }
 
-static spyre_status parse_ids(struct parser *p, struct ir_stmt *stmt)
+/* Parses the ids of @operands operands and sorts p->operands by them. */
+static spyre_status parse_ids(struct parser *p, uint32_t operands)
 {
 	uint32_t n = 0;
 	int64_t id;
@@ -704,33 +707,52 @@ static spyre_status parse_ids(struct parser *p, struct ir_stmt *stmt)
 		TRY(number(p, &id));
 		if (id >= 0)
 			return fail(p, "symbol id %" PRId64 ", expected a negative number", id);
-		if (n == stmt->num_symbols)
+		if (n == operands)
 			return fail(p, "more symbol_ids than the %u operands", n);
-		stmt->symbols[n++].id = id;
+		p->operands[n++].id = id;
 	}
-	if (n != stmt->num_symbols)
-		return fail(p, "%u symbol_ids for %u operands", n, stmt->num_symbols);
-	sort_symbols(stmt);
+	if (n != operands)
+		return fail(p, "%u symbol_ids for %u operands", n, operands);
+	sort_symbols(p->operands, n);
 	for (uint32_t i = 1; i < n; i++)
-		if (stmt->symbols[i].id == stmt->symbols[i - 1].id)
-			return fail(p, "symbol id %" PRId64 " twice", stmt->symbols[i].id);
+		if (p->operands[i].id == p->operands[i - 1].id)
+			return fail(p, "symbol id %" PRId64 " twice", p->operands[i].id);
+	return SPYRE_SUCCESS;
+}
+
+/* Gives a statement a copy of the operands, which takes no more memory than they need. */
+static spyre_status copy_operands(struct parser *p, struct ir_stmt *stmt, uint32_t operands)
+{
+	size_t bytes = operands * sizeof(*p->operands);
+
+	if (!operands)
+		return SPYRE_SUCCESS;
+	stmt->symbols = malloc(bytes);
+	if (!stmt->symbols)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for %zu bytes of the parsed bundle",
+				   p->file, p->line, bytes);
+	memcpy(stmt->symbols, p->operands, bytes);
+	stmt->num_symbols = operands;
 	return SPYRE_SUCCESS;
 }
 
 /* Parses sdscbundle.sdsc_execute (…) {sdsc_filename="sdsc_0.json", "symbol_ids"=[-1, …]} */
 static spyre_status parse_execute(struct parser *p, struct ir_stmt *stmt)
 {
-	TRY(parse_operands(p, stmt));
+	uint32_t operands = 0;
+
+	TRY(parse_operands(p, &operands));
 	TRY(need(p, "{"));
 	TRY(need(p, "sdsc_filename"));
 	TRY(need(p, "="));
 	TRY(file_name(p, &stmt->file));
 	if (take(p, ","))
-		TRY(parse_ids(p, stmt));
-	else if (stmt->num_symbols)
-		return fail(p, "%u operands without symbol_ids", stmt->num_symbols);
+		TRY(parse_ids(p, operands));
+	else if (operands)
+		return fail(p, "%u operands without symbol_ids", operands);
 	TRY(need(p, "}"));
 	TRY(line_end(p));
+	TRY(copy_operands(p, stmt, operands));
 	return add_stmt(p, stmt);
 }
 
@@ -807,6 +829,7 @@ spyre_status ir_parse_mlir(const char *file, const char *text, size_t size,
 	name_fini(&p.map_names);
 	free(p.values);
 	free(p.maps);
+	free(p.operands);
 	if (status)
 		ir_bundle_fini(bundle);
 	return status;
