@@ -164,9 +164,13 @@ struct spyre_backend_ops {
 	spyre_status (*host_alloc)(struct spyre_card *card, size_t bytes, void **address);
 	void (*host_free)(struct spyre_card *card, void *address, size_t bytes);
 
-	/* Copies the image. If the verifier rejects it, returns VERIFY and fills @why. */
-	spyre_status (*program_create)(struct spyre_card *card, const void *image,
-				       size_t bytes, struct spyre_program_handle **program,
+	/*
+	 * Takes a malloc'd image: the backend may keep it, and then sets *@image to NULL. If the
+	 * verifier rejects it, returns VERIFY and fills @why. After an error the caller still has
+	 * the image.
+	 */
+	spyre_status (*program_create)(struct spyre_card *card, void **image, size_t bytes,
+				       struct spyre_program_handle **program,
 				       struct spyre_verify_error *why);
 	/* Queued launches hold references of their own. */
 	void (*program_destroy)(struct spyre_program_handle *program);

@@ -138,7 +138,7 @@ bool spyre_drm_host_lookup(struct spyre_drm_card *card, const void *address, uin
 			   uint32_t *handle, uint64_t *offset);
 
 /* drm_program.c */
-spyre_status spyre_drm_program_create(struct spyre_card *card, const void *image, size_t bytes,
+spyre_status spyre_drm_program_create(struct spyre_card *card, void **image, size_t bytes,
 				      struct spyre_program_handle **program,
 				      struct spyre_verify_error *why);
 void spyre_drm_program_destroy(struct spyre_program_handle *program);

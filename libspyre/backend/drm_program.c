@@ -55,12 +55,12 @@ static void fill_cost(struct spyre_drm_card *card, const void *image, size_t byt
 		*cost = program.cost;
 }
 
-spyre_status spyre_drm_program_create(struct spyre_card *base, const void *image, size_t bytes,
+spyre_status spyre_drm_program_create(struct spyre_card *base, void **image, size_t bytes,
 				      struct spyre_program_handle **program,
 				      struct spyre_verify_error *why)
 {
 	struct spyre_drm_card *card = spyre_drm_card(base);
-	struct drm_spyre_program_create args = { .data = (uintptr_t)image, .size = bytes };
+	struct drm_spyre_program_create args = { .data = (uintptr_t)*image, .size = bytes };
 	struct spyre_drm_program *made;
 
 	*why = (struct spyre_verify_error){ .stop = SPYRE_STOP_NONE };
@@ -77,7 +77,7 @@ spyre_status spyre_drm_program_create(struct spyre_card *base, const void *image
 	}
 	made->base.card = base;
 	made->handle = args.handle;
-	fill_cost(card, image, bytes, args.cycles, &made->base.cost);
+	fill_cost(card, *image, bytes, args.cycles, &made->base.cost);
 	*program = &made->base;
 	return SPYRE_SUCCESS;
 }

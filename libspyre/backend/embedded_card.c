@@ -59,30 +59,24 @@ static void card_close(struct spyre_card *base)
 	free(card);
 }
 
-static spyre_status program_create(struct spyre_card *base, const void *image, size_t bytes,
+/* Keeps the image instead of a copy: the caller is this library, which forgets it. */
+static spyre_status program_create(struct spyre_card *base, void **image, size_t bytes,
 				   struct spyre_program_handle **out,
 				   struct spyre_verify_error *why)
 {
 	struct embedded_card *card = (struct embedded_card *)base;
 	struct embedded_program *program;
-	size_t padded = (bytes + 63) & ~(size_t)63;
 	spyre_status status = embedded_card_check(card);
 
 	if (status)
 		return status;
 	program = calloc(1, sizeof(*program));
-	if (program)
-		program->image = aligned_alloc(64, padded ? padded : 64);
-	if (!program || !program->image) {
-		free(program);
+	if (!program)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no memory for a program of %zu bytes", bytes);
-	}
-	memcpy(program->image, image, bytes);
 	memset(why, 0, sizeof(*why));
-	if (spyre_program_verify(program->image, bytes, card->device->config.cores,
-				 &program->program, why)) {
-		free(program->image);
+	if (spyre_program_verify(*image, bytes, card->device->config.cores, &program->program,
+				 why)) {
 		free(program);
 		return spyre_error(SPYRE_ERROR_VERIFY, "the card refused the program: %s",
 				   spyre_stop_name(why->stop));
@@ -92,7 +86,6 @@ static spyre_status program_create(struct spyre_card *base, const void *image, s
 	if (!embedded_charge(card->device, program->charged)) {
 		uint64_t charged = program->charged;
 
-		free(program->image);
 		free(program);
 		return spyre_error(SPYRE_ERROR_OUT_OF_DEVICE_MEMORY,
 				   "embedded card %d has no %" PRIu64
@@ -102,6 +95,8 @@ static spyre_status program_create(struct spyre_card *base, const void *image, s
 	atomic_init(&program->refs, 1);
 	program->base.card = base;
 	program->base.cost = program->program.cost;
+	program->image = *image;
+	*image = NULL;
 	*out = &program->base;
 	return SPYRE_SUCCESS;
 }

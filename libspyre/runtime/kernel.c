@@ -59,14 +59,14 @@ spyre_status kernel_check(const struct spyre_kernel *kernel)
 	return spyre_context_check(kernel->context);
 }
 
-spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spyre_bundle *bundle,
+spyre_status kernel_create_program(struct spyre_kernel *kernel, struct spyre_bundle *bundle,
 				   struct spyre_program_handle **program)
 {
 	struct spyre_context *context = kernel->context;
 	struct spyre_verify_error why = { 0 };
 	spyre_status status;
 
-	status = context->ops->program_create(context->card, bundle->image, bundle->image_bytes,
+	status = context->ops->program_create(context->card, &bundle->image, bundle->image_bytes,
 					      program, &why);
 	if (status != SPYRE_ERROR_VERIFY)
 		return status;
@@ -77,6 +77,28 @@ spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spy
 			   why.step, why.core, why.instr, why.view, why.value, why.limit,
 			   bundle->cached ? "compile the bundle again" :
 			   "this is a fault of the compiler, please report it with the bundle");
+}
+
+/*
+ * Creates the kernel's own program. A kernel with tables keeps a copy of the image, from which
+ * launches make programs for the rows that their tables have.
+ */
+static spyre_status create_own_program(struct spyre_kernel *kernel)
+{
+	struct spyre_bundle *bundle = &kernel->bundle;
+	spyre_status status;
+	void *kept;
+
+	kernel->has_tables = false;
+	for (uint32_t i = 0; i < bundle->num_args; i++)
+		kernel->has_tables |= bundle->table[i];
+	if (!kernel->has_tables)
+		return kernel_create_program(kernel, bundle, &kernel->program);
+	TRY(kernel_copy_image(bundle, &kept));
+	status = kernel_create_program(kernel, bundle, &kernel->program);
+	free(bundle->image);
+	bundle->image = kept;
+	return status;
 }
 
 /* The cache is untrusted: a compiled bundle that fails the verifier is compiled anew. */
@@ -96,7 +118,7 @@ static spyre_status load_program(struct spyre_kernel *kernel, const char *direct
 	if (status)
 		return status;
 	spyre_error_save(&saved);
-	status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+	status = create_own_program(kernel);
 	if (status == SPYRE_ERROR_VERIFY && kernel->bundle.cached) {
 		spyre_error_restore(&saved);
 		spyre_bundle_fini(&kernel->bundle);
@@ -104,7 +126,7 @@ static spyre_status load_program(struct spyre_kernel *kernel, const char *direct
 						&kernel->bundle, &kernel->source);
 		if (status)
 			return status;
-		return kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+		return create_own_program(kernel);
 	}
 	spyre_error_end();
 	return status ? spyre_error_prefix(status, "%s", directory) : status;
@@ -117,9 +139,6 @@ static spyre_status complete_kernel(struct spyre_kernel *kernel, const char *nam
 	spyre_status status;
 
 	kernel->image_bytes = kernel->bundle.image_bytes;
-	for (uint32_t i = 0; i < kernel->bundle.num_args; i++)
-		kernel->has_tables |= kernel->bundle.table[i];
-	/* The card keeps a copy of the image. */
 	if (kernel->has_tables) {
 		rows_get_width(kernel->bundle.image, &kernel->bundle, kernel->width);
 	} else {
@@ -237,7 +256,7 @@ spyre_status spyre_kernel_load_image(spyre_context *context, const void *image, 
 	status = spyre_bundle_load_image(image, bytes, context->card->properties.num_cores,
 					 &kernel->bundle, &kernel->source);
 	if (!status)
-		status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+		status = create_own_program(kernel);
 	return finish_kernel(kernel, status, kernel->bundle.name, out);
 }
 
@@ -261,7 +280,7 @@ spyre_status spyre_sdsc_graph_load(spyre_context *context, const spyre_sdsc_grap
 		return status;
 	status = plan_compile(graph, cores < most ? cores : most, most, &kernel->bundle);
 	if (!status)
-		status = kernel_create_program(kernel, &kernel->bundle, &kernel->program);
+		status = create_own_program(kernel);
 	return finish_kernel(kernel, status, kernel->bundle.name, out);
 }
 

@@ -54,9 +54,11 @@ struct spyre_kernel {
 };
 
 spyre_status kernel_check(const struct spyre_kernel *kernel);
-/* Creates the program of @bundle on the card, which verifies it. */
-spyre_status kernel_create_program(struct spyre_kernel *kernel, const struct spyre_bundle *bundle,
+/* Creates the program of @bundle on the card, which verifies it and may take its image. */
+spyre_status kernel_create_program(struct spyre_kernel *kernel, struct spyre_bundle *bundle,
 				   struct spyre_program_handle **program);
+/* Makes a malloc'd copy of the image of @bundle. */
+spyre_status kernel_copy_image(const struct spyre_bundle *bundle, void **copy);
 
 /*
  * Gets the program for @sizes, whose unused entries are 0, and makes it if it is not cached.

@@ -44,6 +44,17 @@ static struct kernel_variant *find(struct spyre_kernel *kernel, const struct ker
 	return NULL;
 }
 
+spyre_status kernel_copy_image(const struct spyre_bundle *bundle, void **copy)
+{
+	*copy = malloc(bundle->image_bytes);
+	if (!*copy)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "kernel \"%s\": no memory for a program of %zu bytes",
+				   bundle->name, bundle->image_bytes);
+	memcpy(*copy, bundle->image, bundle->image_bytes);
+	return SPYRE_SUCCESS;
+}
+
 /* Makes the program for other values of the symbols, or a copy of the kernel's own. */
 static spyre_status make_image(struct spyre_kernel *kernel, const int64_t *values,
 			       struct spyre_bundle *bundle)
@@ -52,13 +63,7 @@ static spyre_status make_image(struct spyre_kernel *kernel, const int64_t *value
 		return spyre_bundle_lower(kernel->source, values,
 					  kernel->context->card->properties.num_cores, bundle);
 	*bundle = kernel->bundle;
-	bundle->image = malloc(bundle->image_bytes);
-	if (!bundle->image)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-				   "kernel \"%s\": no memory for a program of %zu bytes",
-				   bundle->name, bundle->image_bytes);
-	memcpy(bundle->image, kernel->bundle.image, bundle->image_bytes);
-	return SPYRE_SUCCESS;
+	return kernel_copy_image(&kernel->bundle, &bundle->image);
 }
 
 static spyre_status build(struct spyre_kernel *kernel, const struct kernel_sizes *sizes,

@@ -354,12 +354,14 @@ END_TEST
 
 START_TEST(program_that_does_not_verify)
 {
-	static const char junk[256] = "not a program";
+	static char junk[256] = "not a program";
 	struct spyre_program_handle *program;
 	struct spyre_verify_error why;
+	void *image = junk;
 
-	ck_assert_int_eq(ops->program_create(card, junk, sizeof(junk), &program, &why),
+	ck_assert_int_eq(ops->program_create(card, &image, sizeof(junk), &program, &why),
 			 SPYRE_ERROR_VERIFY);
+	ck_assert_ptr_eq(image, junk);
 	ck_assert_int_eq(why.stop, SPYRE_STOP_BAD_MAGIC);
 	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "refused"));
 }

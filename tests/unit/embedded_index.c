@@ -67,7 +67,8 @@ static struct user user_open(void)
 
 	ck_assert_int_eq(ops->open(0, &u.card), SPYRE_SUCCESS);
 	ck_assert_int_eq(ops->queue_create(u.card, 0, &u.queue), SPYRE_SUCCESS);
-	ck_assert_int_eq(ops->program_create(u.card, image, size, &u.program, &why), SPYRE_SUCCESS);
+	ck_assert_int_eq(ops->program_create(u.card, &image, size, &u.program, &why),
+			 SPYRE_SUCCESS);
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(ops->mem_map(u.card, va[i], SPYRE_VA_PAGE), SPYRE_SUCCESS);
 	free(image);
