@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Allocates the memory of an array whose capacity is known: free() releases it. */
+void *spyre_array_alloc(size_t bytes);
+
 /* The rare half of spyre_array_reserve(). */
 bool spyre_array_grow(void *array, size_t *capacity, size_t count, size_t size);
 

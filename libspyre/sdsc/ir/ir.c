@@ -6,18 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ir_drop_stmts(struct ir_bundle *bundle, uint32_t from)
-{
-	for (uint32_t i = from; i < bundle->num_stmts; i++) {
-		free(bundle->stmts[i].file);
-		free(bundle->stmts[i].symbols);
-	}
-	bundle->num_stmts = from;
-}
-
 void ir_bundle_fini(struct ir_bundle *bundle)
 {
-	ir_drop_stmts(bundle, 0);
+	spyre_region_fini(&bundle->memory);
 	free(bundle->stmts);
 	memset(bundle, 0, sizeof(*bundle));
 }
@@ -32,9 +23,9 @@ void ir_copy_sdsc(struct ir_sdsc *to, const struct ir_sdsc *from)
 	memcpy(to, from, used_bytes(from));
 }
 
-struct ir_sdsc *ir_pack_sdsc(const struct ir_sdsc *sdsc)
+struct ir_sdsc *ir_pack_sdsc(struct ir_bundle *bundle, const struct ir_sdsc *sdsc)
 {
-	struct ir_sdsc *packed = malloc(used_bytes(sdsc));
+	struct ir_sdsc *packed = spyre_region_alloc(&bundle->memory, used_bytes(sdsc));
 
 	if (packed)
 		ir_copy_sdsc(packed, sdsc);

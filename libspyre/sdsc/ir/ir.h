@@ -8,6 +8,7 @@
 
 #include <spyre/types.h>
 
+#include "libspyre/base/region.h"
 #include "model/program.h"
 
 #define IR_MAX_DIMS 12u
@@ -54,8 +55,8 @@ struct ir_stmt {
 	enum ir_stmt_kind kind;
 	uint32_t line;
 	uint32_t count;			/* LOOP */
-	char *file;			/* EXECUTE, owned */
-	struct ir_symbol *symbols;	/* EXECUTE, owned, ascending ids */
+	const char *file;		/* EXECUTE; lives as long as the bundle */
+	struct ir_symbol *symbols;	/* EXECUTE, in the bundle's memory, ascending ids */
 	uint32_t num_symbols;
 };
 
@@ -74,6 +75,7 @@ struct ir_size_param {
 };
 
 struct ir_bundle {
+	struct spyre_region memory;	/* of file names, symbols and SDSCs */
 	struct ir_stmt *stmts;
 	uint32_t num_stmts;
 	uint32_t num_args;		/* arguments named by the function */
@@ -208,16 +210,14 @@ struct ir_sdsc {
 	struct ir_tensor tensor[IR_MAX_TENSORS + 1];
 };
 
-/* Frees the statements from @from on. */
-void ir_drop_stmts(struct ir_bundle *bundle, uint32_t from);
 void ir_bundle_fini(struct ir_bundle *bundle);
 /* Copies an SDSC; the tensors that it does not have stay as they are in @to. */
 void ir_copy_sdsc(struct ir_sdsc *to, const struct ir_sdsc *from);
 /*
- * Copies an SDSC into malloc'd memory that has no place for further tensors, which would double
- * the memory of most bundles. NULL if there is none.
+ * Copies an SDSC into the bundle's memory without place for further tensors, which would double
+ * the memory of most bundles. NULL if there is no memory.
  */
-struct ir_sdsc *ir_pack_sdsc(const struct ir_sdsc *sdsc);
+struct ir_sdsc *ir_pack_sdsc(struct ir_bundle *bundle, const struct ir_sdsc *sdsc);
 /* Index of the dim of that name, IR_NO_DIM if there is none. */
 uint32_t ir_find_dim(const struct ir_sdsc *s, const char *name);
 

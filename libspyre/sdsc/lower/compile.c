@@ -27,6 +27,7 @@ struct compiler {
 	bool baked;		/* an address is a number instead of a symbol */
 	bool wrote_first, read_first;	/* first use of baked segment 0 */
 	uint32_t scratch;
+	size_t image_bytes;	/* if each SDSC takes one instruction per core, as most do */
 	uint32_t num_args;	/* highest argument number used, + 1 */
 	bool stated[SPYRE_MAX_OPERANDS];	/* arguments whose rows a file states */
 	struct ir_sdsc fitted;	/* the current SDSC, cut to its memory */
@@ -40,10 +41,10 @@ static bool is_output(const struct ir_sdsc *s, uint32_t tensor)
 }
 
 /*
- * Collects two properties of all SDSCs before the first is lowered: the end of the
- * tensors in LX, and whether segment 0 of baked addresses is a pool. Only the order
- * of use shows the latter: a pool is written before it is read, and argument 0 is
- * the first to be used.
+ * Collects properties of all SDSCs before the first is lowered: the end of the tensors in
+ * LX, the likely size of the program, and whether segment 0 of baked addresses is a pool.
+ * Only the order of use shows the latter: a pool is written before it is read, and argument
+ * 0 is the first to be used.
  */
 static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 {
@@ -52,6 +53,9 @@ static spyre_status survey(struct compiler *c, const struct ir_sdsc *s)
 				   "%s: uses core %u, the card has %u; compile the bundle with SENCORES=%u (docs/unsupported.md)",
 				   s->file, s->core[s->num_cores - 1], c->max_cores, c->max_cores);
 	c->written.enabled = c->written.enabled || s->indirect;
+	c->image_bytes += s->num_cores * (sizeof(struct spyre_prog_stream) +
+					  sizeof(struct spyre_instr) +
+					  (s->num_inputs + 1) * sizeof(struct spyre_view));
 	for (uint32_t t = 0; t < s->num_tensors; t++) {
 		const struct ir_tensor *tensor = &s->tensor[t];
 		uint64_t end = lower_box_bytes(s, tensor);
@@ -309,6 +313,8 @@ static spyre_status compile(struct compiler *c)
 	const struct ir_bundle *bundle = &c->source->bundle;
 	const struct launch_spec *spec = &c->source->spec;
 
+	c->image_bytes = sizeof(struct spyre_prog_header) + sizeof(c->encoder.operand) +
+			 bundle->num_stmts * sizeof(struct spyre_prog_step);
 	for (uint32_t i = 0; i < bundle->num_stmts; i++)
 		if (bundle->stmts[i].kind == IR_STMT_EXECUTE)
 			TRY(survey(c, bundle_source_sdsc(c->source, i)));
@@ -321,6 +327,7 @@ static spyre_status compile(struct compiler *c)
 	if (spec->has_pool_size)
 		c->baked_pool = spec->pool_size;
 	c->baked_pool |= bundle->has_pool;
+	TRY(encoder_expect(&c->encoder, c->image_bytes));
 	TRY(lower_all(c));
 	TRY(resident_check(c->source));
 	fill_args(c);

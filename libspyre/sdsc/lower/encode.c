@@ -28,6 +28,18 @@ static spyre_status reserve(void *array, size_t *capacity, size_t count, size_t 
 			   count * size);
 }
 
+spyre_status encoder_expect(struct encoder *e, size_t bytes)
+{
+	if (bytes > MAX_INSTR_BYTES)
+		bytes = MAX_INSTR_BYTES;
+	e->instrs = spyre_array_alloc(bytes);
+	if (!e->instrs)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for a program of %zu bytes", bytes);
+	e->capacity_instrs = bytes;
+	return SPYRE_SUCCESS;
+}
+
 spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, uint32_t arg,
 			     uint16_t *index)
 {

@@ -30,6 +30,8 @@ struct encoder {
 };
 
 void encoder_fini(struct encoder *e);
+/* Allocates memory for an image of @bytes bytes, which then grows only if it has more. */
+spyre_status encoder_expect(struct encoder *e, size_t bytes);
 
 /* Index of the operand of an argument or of the pool, added on first use. */
 spyre_status encoder_operand(struct encoder *e, enum spyre_operand_kind kind, uint32_t arg,

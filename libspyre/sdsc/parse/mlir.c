@@ -605,7 +605,7 @@ static spyre_status close_for(struct parser *p)
 		name_remove_last(&p->value_names, &p->values[p->value_names.num - 1].name);
 	/* A loop without iterations or executes is dropped. */
 	if (loop->empty || p->bundle->num_stmts == loop->stmt + 1) {
-		ir_drop_stmts(p->bundle, loop->stmt);
+		p->bundle->num_stmts = loop->stmt;
 		return SPYRE_SUCCESS;
 	}
 	return add_stmt(p, &stmt);
@@ -627,9 +627,10 @@ static spyre_status parse_close(struct parser *p)
 }
 
 /* Reads a file name, which must not leave the bundle's directory. */
-static spyre_status file_name(struct parser *p, char **out)
+static spyre_status file_name(struct parser *p, const char **out)
 {
 	const char *start;
+	char *copy;
 	size_t len;
 
 	TRY(need(p, "\""));
@@ -642,10 +643,15 @@ static spyre_status file_name(struct parser *p, char **out)
 	    memchr(start, '\0', len))
 		return fail(p, "sdsc_filename must be a plain file name of less than %u bytes",
 			    IR_NAME_BYTES);
-	*out = strndup(start, len);
-	return *out ? SPYRE_SUCCESS : spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
-						  "%s:%u: no memory for %zu bytes of a file name",
-						  p->file, p->line, len + 1);
+	copy = spyre_region_alloc(&p->bundle->memory, len + 1);
+	if (!copy)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "%s:%u: no memory for %zu bytes of a file name", p->file,
+				   p->line, len + 1);
+	memcpy(copy, start, len);
+	copy[len] = '\0';
+	*out = copy;
+	return SPYRE_SUCCESS;
 }
 
 /* Parses the operands of an execute into p->operands, which lack their ids. */
@@ -727,7 +733,7 @@ static spyre_status copy_operands(struct parser *p, struct ir_stmt *stmt, uint32
 
 	if (!operands)
 		return SPYRE_SUCCESS;
-	stmt->symbols = malloc(bytes);
+	stmt->symbols = spyre_region_alloc(&p->bundle->memory, bytes);
 	if (!stmt->symbols)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "%s:%u: no memory for %zu bytes of the parsed bundle",
 				   p->file, p->line, bytes);
@@ -764,13 +770,8 @@ static spyre_status parse_body(struct parser *p)
 		return parse_for(p);
 	if (take(p, "sdscbundle.sdsc_execute")) {
 		struct ir_stmt stmt = { .kind = IR_STMT_EXECUTE, .line = p->line };
-		spyre_status status = parse_execute(p, &stmt);
 
-		if (status) {
-			free(stmt.file);
-			free(stmt.symbols);
-		}
-		return status;
+		return parse_execute(p, &stmt);
 	}
 	if (take(p, "return")) {
 		if (p->depth)

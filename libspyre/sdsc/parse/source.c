@@ -77,7 +77,7 @@ static spyre_status parse_unit(struct reader *r, uint32_t stmt)
 	status = ir_parse_sdsc(unit->file, text, size, &r->parsed);
 	free(text);
 	TRY(status);
-	unit->sdsc = ir_pack_sdsc(&r->parsed);
+	unit->sdsc = ir_pack_sdsc(&out->bundle, &r->parsed);
 	return unit->sdsc ? SPYRE_SUCCESS : no_memory();
 }
 
@@ -222,8 +222,6 @@ spyre_status bundle_source_open_packed(const uint8_t *data, size_t bytes,
 void bundle_source_close(struct bundle_source *source)
 {
 	ir_bundle_fini(&source->bundle);
-	for (uint32_t i = 0; i < source->num_units; i++)
-		free(source->units[i].sdsc);
 	free(source->units);
 	free(source->unit_of);
 	packed_files_fini(&source->files);

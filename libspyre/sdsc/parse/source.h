@@ -16,7 +16,7 @@
 /* Executes of one file share one parse. */
 struct bundle_unit {
 	const char *file;	/* name in the first statement that executes it */
-	struct ir_sdsc *sdsc;	/* of ir_pack_sdsc(), owned */
+	struct ir_sdsc *sdsc;	/* in the bundle's memory */
 };
 
 struct bundle_source {

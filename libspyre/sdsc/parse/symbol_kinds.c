@@ -200,7 +200,7 @@ static spyre_status make(const struct symbol_kinds *kinds, struct ir_bundle *bun
 
 	if (!n)
 		return SPYRE_SUCCESS;
-	stmt->symbols = calloc(n, sizeof(*stmt->symbols));
+	stmt->symbols = spyre_region_alloc(&bundle->memory, n * sizeof(*stmt->symbols));
 	if (!stmt->symbols)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "%s: no memory for %u symbols of a statement", kinds->file, n);
@@ -210,10 +210,9 @@ static spyre_status make(const struct symbol_kinds *kinds, struct ir_bundle *bun
 
 		if (!kind)
 			continue;
-		symbol->id = kind->id;
-		symbol->value.base = kind->base;
-		symbol->value.arg = kind->arg;
-		symbol->value.constant = kind->offset;
+		*symbol = (struct ir_symbol){
+			kind->id, { .base = kind->base, .arg = kind->arg, .constant = kind->offset }
+		};
 		bundle->has_pool |= kind->base == IR_BASE_POOL;
 		stmt->num_symbols++;
 	}

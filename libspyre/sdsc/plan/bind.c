@@ -187,9 +187,10 @@ spyre_status plan_bundle(const struct plan *p, struct ir_bundle *bundle)
 
 		stmt->kind = IR_STMT_EXECUTE;
 		stmt->line = i + 1;
-		stmt->file = strdup(step->sdsc.file);
-		stmt->symbols = calloc(step->num_symbols + 1, sizeof(*stmt->symbols));
-		if (!stmt->file || !stmt->symbols) {
+		stmt->file = step->sdsc.file;
+		stmt->symbols = spyre_region_alloc(&bundle->memory, step->num_symbols *
+								    sizeof(*stmt->symbols));
+		if (!stmt->symbols) {
 			ir_bundle_fini(bundle);
 			return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 					   "no memory for %u symbols of %s", step->num_symbols,

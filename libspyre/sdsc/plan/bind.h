@@ -6,7 +6,7 @@
 #include "libspyre/sdsc/plan/plan.h"
 
 spyre_status plan_bind(struct plan *plan);
-/* Makes the statements of bundle.mlir. */
+/* Makes the statements of bundle.mlir, whose file names are those of @plan. */
 spyre_status plan_bundle(const struct plan *plan, struct ir_bundle *bundle);
 
 #endif /* SPYRE_SDSC_BIND_H */
