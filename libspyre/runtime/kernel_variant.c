@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
 #include "libspyre/sdsc/lower/compile.h"
@@ -46,7 +47,7 @@ static struct kernel_variant *find(struct spyre_kernel *kernel, const struct ker
 
 spyre_status kernel_copy_image(const struct spyre_bundle *bundle, void **copy)
 {
-	*copy = malloc(bundle->image_bytes);
+	*copy = spyre_array_alloc(bundle->image_bytes);
 	if (!*copy)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "kernel \"%s\": no memory for a program of %zu bytes",

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/base/environment.h"
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
@@ -95,7 +96,7 @@ static void *read_binary(const char *path, const char *directory, size_t *size)
 	if (fd >= 0 && !fstat(dir, &dir_st) && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	    st.st_size > 0 && st.st_size <= CODE_IMAGE_MAX_BYTES &&
 	    owner_trusted(&dir_st, directory) && owner_trusted(&st, directory))
-		data = malloc((size_t)st.st_size);
+		data = spyre_array_alloc((size_t)st.st_size);
 	while (data && got < (size_t)st.st_size) {
 		ssize_t n = read(fd, data + got, (size_t)st.st_size - got);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/ir/ir.h"
 
@@ -323,7 +324,7 @@ spyre_status code_image_decode(const void *data, size_t size, struct spyre_bundl
 	b->lx_asked = h.lx_kept;
 	b->named_args = h.flags & CODE_IMAGE_NAMED_ARGS;
 	b->image_bytes = h.image_bytes;
-	b->image = malloc(h.image_bytes);
+	b->image = spyre_array_alloc(h.image_bytes);
 	if (!b->image)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no memory for a program of %" PRIu64 " bytes", h.image_bytes);
