@@ -49,6 +49,7 @@ struct parser {
 	struct named *values;
 	struct map *maps;
 	size_t capacity_values, capacity_maps;
+	uint32_t last_used;		/* value */
 	struct ir_symbol *operands;	/* of the current statement */
 	size_t capacity_operands;
 	uint32_t num_symbols;		/* total of all statements */
@@ -121,10 +122,13 @@ static spyre_status number(struct parser *p, int64_t *out)
 	blanks(p);
 	if (p->at >= p->end || *p->at < '0' || *p->at > '9')
 		return fail(p, "expected a number");
-	for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++)
-		if (__builtin_mul_overflow(n, 10, &n) ||
-		    __builtin_add_overflow(n, (uint64_t)(*p->at - '0'), &n) || n > INT64_MAX)
+	for (; p->at < p->end && *p->at >= '0' && *p->at <= '9'; p->at++) {
+		uint64_t more = n * 10 + (uint64_t)(*p->at - '0');
+
+		if (n > INT64_MAX / 10 || more > INT64_MAX)
 			return fail(p, "number beyond 63 bits");
+		n = more;
+	}
 	*out = minus ? -(int64_t)n : (int64_t)n;
 	return SPYRE_SUCCESS;
 }
@@ -133,6 +137,18 @@ static const bool name_byte[256] = {
 	['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['_'] = true,
 };
 
+/* Finds the end of a name, by four bytes at first: most names have more than 16. */
+static const char *name_end(const char *at, const char *end)
+{
+	while (end - at >= 4 &&
+	       name_byte[(unsigned char)at[0]] & name_byte[(unsigned char)at[1]] &
+	       name_byte[(unsigned char)at[2]] & name_byte[(unsigned char)at[3]])
+		at += 4;
+	while (at < end && name_byte[(unsigned char)*at])
+		at++;
+	return at;
+}
+
 /* Reads a name after its sigil ('%' or '#'). */
 static spyre_status name(struct parser *p, char sigil, struct name *out)
 {
@@ -140,8 +156,7 @@ static spyre_status name(struct parser *p, char sigil, struct name *out)
 	if (p->at >= p->end || *p->at != sigil)
 		return fail(p, "expected a name that starts with '%c'", sigil);
 	out->text = ++p->at;
-	while (p->at < p->end && name_byte[(unsigned char)*p->at])
-		p->at++;
+	p->at = name_end(p->at, p->end);
 	out->len = (uint32_t)(p->at - out->text);
 	return out->len && p->at - out->text <= 128 ? SPYRE_SUCCESS : fail(p, "expected a name of 1 to 128 letters, digits and '_'");
 }
@@ -169,15 +184,34 @@ static spyre_status enter(struct parser *p, struct name_table *table, const void
 	return SPYRE_SUCCESS;
 }
 
+static bool is_value(const struct parser *p, uint32_t index, const struct name *key)
+{
+	return index < p->value_names.num && name_equal(&p->values[index].name, key);
+}
+
+/*
+ * Finds a value. Most are used right after their definition, or in the order of definitions with
+ * one other value between two, so that those are tried before the name is hashed.
+ */
+static uint32_t find_value(const struct parser *p, const struct name *key)
+{
+	if (is_value(p, p->value_names.num - 1, key))
+		return p->value_names.num - 1;
+	if (is_value(p, p->last_used + 2, key))
+		return p->last_used + 2;
+	return name_find(&p->value_names, p->values, sizeof(*p->values), key);
+}
+
 static spyre_status use(struct parser *p, struct ir_value *out)
 {
 	struct name key;
 	uint32_t at;
 
 	TRY(name(p, '%', &key));
-	at = name_find(&p->value_names, p->values, sizeof(*p->values), &key);
+	at = find_value(p, &key);
 	if (at == NAME_NONE)
 		return fail(p, "%%%.*s is not defined here", (int)key.len, key.text);
+	p->last_used = at;
 	*out = p->values[at].value;
 	return SPYRE_SUCCESS;
 }

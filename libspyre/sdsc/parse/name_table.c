@@ -10,7 +10,7 @@
 #define XXH_INLINE_ALL	/* inlined: names are short, so a call would cost as much as the hash */
 #include <xxhash.h>
 
-#define FIRST_SLOTS 256u
+#define FIRST_SLOTS 512u	/* enough for one SDSC on 32 cores */
 
 static uint64_t secret;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -40,7 +40,7 @@ static uint32_t search(const struct name_table *table, const void *entries, size
 		if (table->slots[at] >> 32 != hash)
 			continue;
 		found = (const void *)((const char *)entries + index * entry_bytes);
-		if (found->len == name->len && !memcmp(found->text, name->text, name->len))
+		if (name_equal(found, name))
 			return index;
 	}
 	return NAME_NONE;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* A name in the text. */
 struct name {
@@ -25,6 +26,11 @@ struct name_table {
 };
 
 #define NAME_NONE UINT32_MAX
+
+static inline bool name_equal(const struct name *a, const struct name *b)
+{
+	return a->len == b->len && !memcmp(a->text, b->text, a->len);
+}
 
 uint32_t name_find(const struct name_table *table, const void *entries, size_t entry_bytes,
 		   const struct name *name);
