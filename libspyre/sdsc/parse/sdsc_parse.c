@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-#define _GNU_SOURCE	/* stpcpy() */
 /*
  * SDSC files of the generators of June and September 2026. Unknown keys are
  * ignored; keys that are used are checked.
@@ -111,14 +110,17 @@ static spyre_status parse_cores(struct ir_sdsc *s, const struct json *root,
 }
 
 /* Writes a core's number, below 100, between two texts; returns the length. */
-static size_t core_key(char *key, const char *before, uint32_t core, const char *after)
+static inline size_t core_key(char *key, const char *before, uint32_t core, const char *after)
 {
-	char *at = stpcpy(key, before);
+	const size_t first = strlen(before), last = strlen(after);
+	char *at = key + first;
 
+	memcpy(key, before, first);
 	if (core >= 10)
 		*at++ = (char)('0' + core / 10);
 	*at++ = (char)('0' + core % 10);
-	return (size_t)(stpcpy(at, after) - key);
+	memcpy(at, after, last + 1);
+	return (size_t)(at + last - key);
 }
 
 static spyre_status parse_slices(struct ir_sdsc *s, const struct json *root)

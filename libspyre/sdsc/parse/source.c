@@ -20,7 +20,6 @@ struct reader {
 	struct bundle_source *out;
 	void *by_name;			/* tree of units */
 	struct symbol_kinds kinds;	/* from symbol_kinds.json, else from the launch spec */
-	struct ir_sdsc parsed;		/* the current file, before it is packed */
 };
 
 static int compare_units(const void *a, const void *b)
@@ -60,6 +59,7 @@ static spyre_status parse_unit(struct reader *r, uint32_t stmt)
 {
 	struct bundle_source *out = r->out;
 	struct bundle_unit *unit = &out->units[out->num_units], *const *found;
+	struct ir_sdsc parsed;
 	spyre_status status;
 	char *text;
 	size_t size;
@@ -73,11 +73,11 @@ static spyre_status parse_unit(struct reader *r, uint32_t stmt)
 		return SPYRE_SUCCESS;
 	out->num_units++;
 	TRY(load(r, unit->file, false, &text, &size));
-	memset(&r->parsed, 0, sizeof(r->parsed));
-	status = ir_parse_sdsc(unit->file, text, size, &r->parsed);
+	memset(&parsed, 0, sizeof(parsed));
+	status = ir_parse_sdsc(unit->file, text, size, &parsed);
 	free(text);
 	TRY(status);
-	unit->sdsc = ir_pack_sdsc(&out->bundle, &r->parsed);
+	unit->sdsc = ir_pack_sdsc(&out->bundle, &parsed);
 	return unit->sdsc ? SPYRE_SUCCESS : no_memory();
 }
 
