@@ -13,7 +13,7 @@
  *		spyre_comm_get_id(&id);
  *	... pass the id to all ranks ...
  *	spyre_comm_init_rank(context, size, &id, rank, NULL, &comm);
- *	spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ SPYRE_REDUCE_SUM }, stream);
+ *	spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ .op = SPYRE_REDUCE_SUM }, stream);
  *	spyre_stream_synchronize(stream);
  *
  * Reductions have the same bits for every number of processes, transport, algorithm and chunk
@@ -200,7 +200,7 @@ typedef enum spyre_reduce_op {
 	SPYRE_REDUCE_PREMUL_SUM = 8,
 } spyre_reduce_op;
 
-/** A reduction: (spyre_reduction){ SPYRE_REDUCE_SUM }. Since 0.1. */
+/** A reduction: (spyre_reduction){ .op = SPYRE_REDUCE_SUM }. Since 0.1. */
 typedef struct spyre_reduction {
 	spyre_reduce_op op;
 	/** Of PREMUL_SUM, equal on all ranks. */

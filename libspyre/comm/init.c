@@ -56,7 +56,7 @@ static void notice_lost(spyre_comm *comm)
 		if (peer->lost)
 			comm_fail(comm, spyre_error(SPYRE_ERROR_REMOTE, "rank %u (process %d on %s) has "
 						    "ended without leaving the communicator", i,
-						    peer->address.pid, peer->address.host), false);
+						    peer->address.pid, peer->address.host), true);
 	}
 }
 

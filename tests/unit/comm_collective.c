@@ -178,7 +178,7 @@ static void reduce(struct rank *rank)
 
 		fill(rank, &t, rank->rank, 0);
 		rank_ok(spyre_reduce(rank->comm, t.address, is_root ? t.address : 0, &t.layout,
-				   (spyre_reduction){ SPYRE_REDUCE_SUM }, root, rank->stream));
+				   (spyre_reduction){ .op = SPYRE_REDUCE_SUM }, root, rank->stream));
 		download(rank, &t);
 		for (uint64_t i = 0; i < t.count; i++)
 			expect(rank, "reduce", i, t.host[i], is_root ?
@@ -250,7 +250,7 @@ static void scatters(struct rank *rank)
 		for (uint64_t i = 0; i < part.count; i++)
 			expect(rank, "scatter", i, part.host[i], value(0, first + i));
 		rank_ok(spyre_reduce_scatter(rank->comm, all.address, &all.layout, part.address,
-					   &part.layout, (spyre_reduction){ SPYRE_REDUCE_SUM },
+					   &part.layout, (spyre_reduction){ .op = SPYRE_REDUCE_SUM },
 					   rank->stream));
 		download(rank, &part);
 		for (uint64_t i = 0; i < part.count; i++)
