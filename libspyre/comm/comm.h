@@ -72,6 +72,7 @@ struct comm_peer {
 
 struct comm_shm;
 struct comm_fabric;
+struct comm_family;
 
 struct spyre_comm {
 	spyre_context *context;
@@ -112,7 +113,11 @@ struct spyre_comm {
 	struct comm_reducer reducer;
 	/* Device memory for contributions of other ranks. */
 	spyre_devptr scratch;
-	uint64_t scratch_bytes;
+
+	/* Of direct.c: the other ends, the last point of the rank's stream, scratch memory. */
+	struct comm_family *family;
+	spyre_event *reached;
+	spyre_devptr direct_scratch;
 
 	_Atomic uint64_t operations;
 	_Atomic uint64_t sent;
