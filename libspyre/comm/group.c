@@ -5,10 +5,8 @@
 #include "libspyre/base/array.h"
 #include "libspyre/comm/direct.h"
 
-STAILQ_HEAD(ops, comm_op);
-
 /* Initialised by the first spyre_group_begin(), since its address is not a constant. */
-static _Thread_local struct ops grouped;
+static _Thread_local struct comm_ops grouped;
 static _Thread_local uint32_t depth;
 
 static void drop_all(void)

@@ -8,6 +8,7 @@
 #include "libspyre/base/environment.h"
 #include "libspyre/comm/direct.h"
 #include "libspyre/comm/fabric.h"
+#include "libspyre/comm/operation.h"
 #include "libspyre/comm/root.h"
 #include "libspyre/comm/shm.h"
 
@@ -87,6 +88,12 @@ spyre_status spyre_comm_get_error(spyre_comm *comm, spyre_status *error)
 
 static void comm_free(spyre_comm *comm)
 {
+	struct comm_op *op;
+
+	while ((op = STAILQ_FIRST(&comm->captured))) {
+		STAILQ_REMOVE_HEAD(&comm->captured, link);
+		comm_op_free(op);
+	}
 	comm_watch_stop(comm);
 	comm_family_leave(comm);
 	for (int class = 0; class < COMM_CLASSES; class++)
@@ -163,6 +170,7 @@ static spyre_comm *comm_new(spyre_context *context, uint32_t size, uint32_t rank
 	comm->size = size;
 	comm->rank = rank;
 	comm->stop = -1;
+	STAILQ_INIT(&comm->captured);
 	comm_reducer_init(&comm->reducer);
 	pthread_mutex_init(&comm->lock, NULL);
 	pthread_cond_init(&comm->changed, NULL);

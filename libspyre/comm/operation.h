@@ -38,6 +38,8 @@ struct comm_op {
 	/* Its place among the collectives of the communicator. */
 	uint64_t order;
 	int64_t deadline_ns;
+	/* Recorded in a graph: it executes at each launch, and is freed with the communicator. */
+	bool captured;
 	/*
 	 * Parts in the order of the ranks: all of them, or one that is the same for all. Those
 	 * that the rank does not have are empty.

@@ -320,8 +320,36 @@ static void barriers(struct rank *rank)
 	rank_ok(spyre_stream_synchronize(rank->stream));
 }
 
+/* A graph with a collective doubles or triples the numbers at each launch. */
+static void graphs(struct rank *rank)
+{
+	struct tensor t = tensor_new(rank, 64, 192);
+	const spyre_reduction sum = { .op = SPYRE_REDUCE_SUM };
+	spyre_graph *graph;
+	float want = 0.5f;
+
+	for (uint64_t i = 0; i < t.count; i++)
+		t.host[i] = want;
+	upload(rank, &t);
+	rank_ok(spyre_stream_begin_capture(rank->stream));
+	rank_ok(spyre_all_reduce(rank->comm, t.address, t.address, &t.layout, sum, rank->stream));
+	rank_ok(spyre_barrier(rank->comm, rank->stream));
+	rank_ok(spyre_stream_end_capture(rank->stream, &graph));
+	for (int i = 0; i < 5; i++) {
+		rank_ok(spyre_graph_launch(graph, rank->stream));
+		/* Between two launches a call outside of the graph keeps its place in the order. */
+		rank_ok(spyre_barrier(rank->comm, rank->stream));
+		want *= rank->size;
+	}
+	download(rank, &t);
+	for (uint64_t i = 0; i < t.count; i++)
+		expect(rank, "graph", i, t.host[i], want);
+	rank_ok(spyre_graph_destroy(graph));
+	tensor_free(rank, &t);
+}
+
 static const rank_fn functions[] = {
-	all_reduce, reduce, broadcast, gathers, scatters, all_to_all, messages, barriers,
+	all_reduce, reduce, broadcast, gathers, scatters, all_to_all, messages, barriers, graphs,
 };
 
 #define FUNCTIONS ((int)(sizeof(functions) / sizeof(functions[0])))

@@ -452,14 +452,6 @@ static void arguments(struct rank *rank)
 	rank_ok(spyre_stream_get(other, 0, &foreign));
 	expect(spyre_barrier(rank->comm, foreign), SPYRE_ERROR_INVALID_ARGUMENT, "stream");
 	rank_ok(spyre_context_destroy(other));
-	rank_ok(spyre_stream_begin_capture(s));
-	expect(spyre_barrier(rank->comm, s), SPYRE_ERROR_CAPTURE, "captured");
-	{
-		spyre_graph *graph;
-
-		rank_ok(spyre_stream_end_capture(s, &graph));
-		rank_ok(spyre_graph_destroy(graph));
-	}
 	/* None of the refused calls has left anything in the order of collectives. */
 	rank_ok(spyre_barrier(rank->comm, s));
 	rank_ok(spyre_stream_synchronize(s));
