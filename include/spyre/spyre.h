@@ -4,11 +4,13 @@
 #define SPYRE_SPYRE_H
 
 #include <spyre/activity.h>
+#include <spyre/collective.h>
 #include <spyre/device.h>
 #include <spyre/graph.h>
 #include <spyre/kernel.h>
 #include <spyre/layout.h>
 #include <spyre/memory.h>
+#include <spyre/peer.h>
 #include <spyre/sdsc.h>
 #include <spyre/stream.h>
 #include <spyre/ras.h>
