@@ -143,15 +143,21 @@ static void expect(const struct rank *rank, const char *what, uint64_t i, float 
 /* Shapes from one stick to several blocks of every rank. */
 static const int64_t shapes[][2] = { { 1, 64 }, { 3, 100 }, { 64, 192 }, { 4096, 640 } };
 
-#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+/* Without the last, large one on the kernel's card, which a virtual machine emulates slowly. */
+static size_t num_shapes(void)
+{
+	const char *backend = getenv("SPYRE_BACKEND");
+
+	return sizeof(shapes) / sizeof(shapes[0]) - (backend && !strcmp(backend, "drm"));
+}
 
 static void all_reduce(struct rank *rank)
 {
-	for (size_t s = 0; s < SHAPES; s++) {
+	for (size_t s = 0; s < num_shapes(); s++) {
 		struct tensor in = tensor_new(rank, shapes[s][0], shapes[s][1]);
 		struct tensor out = tensor_new(rank, shapes[s][0], shapes[s][1]);
 
-		for (size_t k = 0; k < (s + 1 == SHAPES ? 1 : FLOAT_OPS); k++) {
+		for (size_t k = 0; k < (s == 3 ? 1 : FLOAT_OPS); k++) {
 			const spyre_reduction reduction = { float_ops[k], FACTOR };
 			const bool in_place = k == 1;
 
@@ -171,7 +177,7 @@ static void all_reduce(struct rank *rank)
 
 static void reduce(struct rank *rank)
 {
-	for (size_t s = 0; s < SHAPES; s++) {
+	for (size_t s = 0; s < num_shapes(); s++) {
 		struct tensor t = tensor_new(rank, shapes[s][0], shapes[s][1]);
 		const uint32_t root = (uint32_t)s % rank->size;
 		const bool is_root = rank->rank == root;
@@ -190,7 +196,7 @@ static void reduce(struct rank *rank)
 
 static void broadcast(struct rank *rank)
 {
-	for (size_t s = 0; s < SHAPES; s++) {
+	for (size_t s = 0; s < num_shapes(); s++) {
 		struct tensor t = tensor_new(rank, shapes[s][0], shapes[s][1]);
 		const uint32_t root = (uint32_t)s % rank->size;
 		const bool is_root = rank->rank == root;
@@ -208,7 +214,7 @@ static void broadcast(struct rank *rank)
 /* Rows of the whole matrix are slices with a pitch: a column of sticks has all its rows. */
 static void gathers(struct rank *rank)
 {
-	for (size_t s = 0; s < SHAPES; s++) {
+	for (size_t s = 0; s < num_shapes(); s++) {
 		const int64_t rows = shapes[s][0], columns = shapes[s][1];
 		struct tensor part = tensor_new(rank, rows, columns);
 		struct tensor all = tensor_new(rank, rows * rank->size, columns);
@@ -237,7 +243,7 @@ static void gathers(struct rank *rank)
 
 static void scatters(struct rank *rank)
 {
-	for (size_t s = 0; s < SHAPES; s++) {
+	for (size_t s = 0; s < num_shapes(); s++) {
 		const int64_t rows = shapes[s][0], columns = shapes[s][1];
 		struct tensor part = tensor_new(rank, rows, columns);
 		struct tensor all = tensor_new(rank, rows * rank->size, columns);
@@ -263,7 +269,7 @@ static void scatters(struct rank *rank)
 
 static void all_to_all(struct rank *rank)
 {
-	for (size_t s = 0; s < SHAPES; s++) {
+	for (size_t s = 0; s < num_shapes(); s++) {
 		const int64_t rows = shapes[s][0] * rank->size, columns = shapes[s][1];
 		struct tensor in = tensor_new(rank, rows, columns), out = tensor_new(rank, rows, columns);
 		const uint64_t part = in.count / rank->size;
