@@ -93,11 +93,11 @@ static_assert(PT_ROWS == 2 || PT_ROWS == 6, "every number of remaining rows has 
 static NOINLINE void unit_pt_row(const struct spyre_pt_row_run *run)
 {
 	const float *a = run->a;
-	vf acc[64 / VL];
+	struct vf_two acc[64 / HL];
 	long k, i;
 
-	for (i = 0; i < 64 / VL; i++)
-		acc[i] = ((const vf_mem *)run->c)[i];
+	for (i = 0; i < 64 / HL; i++)
+		acc[i] = vf_two_swap(vf_two_load((const u8 *)run->c + i * 4 * HL));
 	for (k = 0; k < run->k; k++) {
 		const u8 *b = run->b + k * run->b_stride;
 		const unsigned long ahead = (unsigned long)b + PT_ROW_AHEAD * run->b_stride;
@@ -106,11 +106,15 @@ static NOINLINE void unit_pt_row(const struct spyre_pt_row_run *run)
 		__builtin_prefetch((const u8 *)ahead);
 		__builtin_prefetch((const u8 *)(ahead + 64));
 #pragma GCC unroll 16
-		for (i = 0; i < 64 / VL; i++)
-			acc[i] = VF_FMA(x, vf_load(SPYRE_FMT_SEN169_FP16, b + i * 2 * VL), acc[i]);
+		for (i = 0; i < 64 / HL; i++) {
+			struct vf_two line = dl16_load_pair(b + i * 2 * HL);
+
+			acc[i].first = VF_FMA(x, line.first, acc[i].first);
+			acc[i].second = VF_FMA(x, line.second, acc[i].second);
+		}
 	}
-	for (i = 0; i < 64 / VL; i++)
-		((vf_mem *)run->c)[i] = acc[i];
+	for (i = 0; i < 64 / HL; i++)
+		vf_two_store((u8 *)run->c + i * 4 * HL, vf_two_swap(acc[i]));
 }
 
 #endif /* SPYRE_MODEL_SIMD_PT_H */
