@@ -6,6 +6,8 @@
 #define VL 8
 #define PT_ROWS 6
 #define PT_VECS 2
+/* Zen 4 reads adjacent lines at 19 GB/s by itself, as fast as it can, and at 15 with prefetches. */
+#define PT_ROW_NEAR 256
 #if defined(__clang__)
 #define VF_FMA(a, b, c) __builtin_elementwise_fma(a, b, c)
 #define VF_SQRT(a) __builtin_elementwise_sqrt(a)
@@ -29,9 +31,7 @@ typedef int v8si __attribute__((vector_size(32)));
 #define HL_ANY(mask) V_ANY(mask)
 #define V_ANY(mask) (!__builtin_ia32_ptestz256((v4di)(mask), (v4di)(mask)))
 
-#define VH_MAX(a, b) ((vh)__builtin_ia32_pmaxuw128((v8hi)(a), (v8hi)(b)))
-#define VH_ANY_ABOVE(a, b) v8hi_any((v8hi)__builtin_ia32_psubusw128((v8hi)(a), (v8hi)(b)))
-
+typedef int v4si __attribute__((vector_size(16)));
 typedef short v8hi __attribute__((vector_size(16)));
 typedef long long v4di __attribute__((vector_size(32), may_alias));
 typedef long long v2di __attribute__((vector_size(16), may_alias));
@@ -40,6 +40,8 @@ static inline __attribute__((__always_inline__)) int v8hi_any(v8hi x)
 {
 	return !__builtin_ia32_ptestz128((v2di)x, (v2di)x);
 }
+
+#include "avx2_dl16.h"
 #endif
 
 #include "functions.h"

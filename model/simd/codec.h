@@ -364,4 +364,97 @@ static ALWAYS_INLINE vf vf_load_splat(u32 format, const u8 *p)
 	return vf_splat(vf_load_part(format, p, 1)[0]);
 }
 
+/* Bypasses the caches, which a large result would only pollute; @p is aligned to the vector. */
+static ALWAYS_INLINE void dl16_store(u8 *p, vh code, bool stream)
+{
+#ifdef V_STREAM_HALF
+	if (stream) {
+		V_STREAM_HALF(p, code);
+		return;
+	}
+#endif
+	*(vh_mem *)p = code;
+}
+
+static ALWAYS_INLINE void hl_store(u8 *p, hl x, bool stream)
+{
+#ifdef V_STREAM
+	if (stream) {
+		V_STREAM(p, x);
+		return;
+	}
+#endif
+	*(hl_mem *)p = x;
+}
+
+/*
+ * Two vectors of DL16 numbers, for units that decode and encode them faster than one. The lanes
+ * have an order of the unit's own, unless the function's name says otherwise.
+ */
+#ifdef DL16_PAIRS
+static ALWAYS_INLINE struct vf_two dl16_load_pair(const u8 *p)
+{
+	return dl16_pair_decode((v16hi)*(const hl_mem *)p);
+}
+
+static ALWAYS_INLINE struct vf_two dl16_load_ordered(const u8 *p)
+{
+	return dl16_pair_decode(dl16_pair_order((v16hi)*(const hl_mem *)p));
+}
+
+static ALWAYS_INLINE void dl16_store_pair(u8 *p, struct vf_two x, bool stream)
+{
+	hl_store(p, (hl)dl16_pair_encode(x), stream);
+}
+
+static ALWAYS_INLINE void dl16_store_ordered(u8 *p, struct vf_two x)
+{
+	*(hl_mem *)p = (hl)dl16_pair_order(dl16_pair_encode(x));
+}
+#else
+struct vf_two {
+	vf first, second;
+};
+
+static ALWAYS_INLINE struct vf_two dl16_load_pair(const u8 *p)
+{
+	return (struct vf_two) {
+		dl16_decode(*(const vh_mem *)p), dl16_decode(*(const vh_mem *)(p + 2 * VL)),
+	};
+}
+
+static ALWAYS_INLINE struct vf_two dl16_load_ordered(const u8 *p)
+{
+	return dl16_load_pair(p);
+}
+
+static ALWAYS_INLINE void dl16_store_pair(u8 *p, struct vf_two x, bool stream)
+{
+	dl16_store(p, dl16_encode(x.first), stream);
+	dl16_store(p + 2 * VL, dl16_encode(x.second), stream);
+}
+
+static ALWAYS_INLINE void dl16_store_ordered(u8 *p, struct vf_two x)
+{
+	dl16_store_pair(p, x, false);
+}
+
+static ALWAYS_INLINE struct vf_two vf_two_swap(struct vf_two x)
+{
+	return x;
+}
+#endif
+
+/* Two vectors of fp32 in order. */
+static ALWAYS_INLINE struct vf_two vf_two_load(const u8 *p)
+{
+	return (struct vf_two) { *(const vf_mem *)p, *(const vf_mem *)(p + 4 * VL) };
+}
+
+static ALWAYS_INLINE void vf_two_store(u8 *p, struct vf_two x)
+{
+	*(vf_mem *)p = x.first;
+	*(vf_mem *)(p + 4 * VL) = x.second;
+}
+
 #endif /* SPYRE_MODEL_SIMD_CODEC_H */

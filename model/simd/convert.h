@@ -167,7 +167,14 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
 		const u8 *src = run->src + row * run->src_stride;
 
 		prefetch_row(run, src);
-		for (i = 0; i + VL <= lanes; i += VL)
+		i = 0;
+		if (to == SPYRE_FMT_SEN169_FP16 && from == SPYRE_FMT_IEEE_FP32)
+			for (; i + HL <= lanes; i += HL)
+				dl16_store_ordered(dst + 2 * i, vf_two_load(src + 4 * i));
+		if (to == SPYRE_FMT_IEEE_FP32 && from == SPYRE_FMT_SEN169_FP16)
+			for (; i + HL <= lanes; i += HL)
+				vf_two_store(dst + 4 * i, dl16_load_ordered(src + 2 * i));
+		for (; i + VL <= lanes; i += VL)
 			convert_part(dst + vf_bytes(to, i), to, src + vf_bytes(from, i), from, VL);
 		if (i < lanes)
 			convert_part(dst + vf_bytes(to, i), to, src + vf_bytes(from, i), from,
@@ -180,36 +187,11 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
  * numbers, nearly all, convert in 16 bits, HL lanes at a time, twice as many as
  * fp32 allows.
  */
-#define HL (2 * VL)
 
 /* Keeps a constant in a register, if the unit has a reason to. */
 #ifndef V_KEEP
 #define V_KEEP(x) (x)
 #endif
-
-typedef u16 hl __attribute__((vector_size(4 * VL)));
-typedef s16 hls __attribute__((vector_size(4 * VL)));
-typedef u16 hl_mem __attribute__((vector_size(4 * VL), aligned(1), may_alias));
-
-static ALWAYS_INLINE hl hl_select(hls mask, hl yes, hl no)
-{
-	return ((hl)mask & yes) | (~(hl)mask & no);
-}
-
-static ALWAYS_INLINE bool hl_any(hls mask)
-{
-#ifdef HL_ANY
-	return HL_ANY(mask);
-#else
-	u64 part[4 * VL / 8], all = 0;
-	long i;
-
-	__builtin_memcpy(part, &mask, sizeof(mask));
-	for (i = 0; i < 4 * VL / 8; i++)
-		all |= part[i];
-	return all;
-#endif
-}
 
 /* Units without masks convert the elements behind the last whole vector in smaller ones. */
 #ifdef HL_LOAD_PART
@@ -225,20 +207,12 @@ static ALWAYS_INLINE hl hl_load(const u8 *src, long n)
 	return n < HL ? HL_LOAD_PART(src, n) : (hl)*(const hl_mem *)src;
 }
 
-/* Bypasses the caches if @stream, which a large transfer would only pollute. */
-static ALWAYS_INLINE void hl_store(u8 *dst, hl x, long n, bool stream)
+static ALWAYS_INLINE void hl_store_first(u8 *dst, hl x, long n, bool stream)
 {
-	if (n < HL) {
+	if (n < HL)
 		HL_STORE_PART(dst, x, n);
-		return;
-	}
-#ifdef V_STREAM
-	if (stream) {
-		V_STREAM(dst, x);
-		return;
-	}
-#endif
-	*(hl_mem *)dst = x;
+	else
+		hl_store(dst, x, stream);
 }
 
 /* One comparison finds subnormals, infinities and NaN, which are rare; 16 << 9 changes the bias. */
@@ -261,7 +235,7 @@ static ALWAYS_INLINE bool dl16_of_fp16(u8 *dst, const u8 *src, long n, bool stre
 		code = hl_select((hls)mag > 0x7c00, (hl){ 0 } + SPYRE_DL16_NAN, code);
 		sign &= ~(hl)((hls)mag > 0x7c00);
 	}
-	hl_store(dst, (code & ~(hl)zero) | sign, n, stream);
+	hl_store_first(dst, (code & ~(hl)zero) | sign, n, stream);
 	return true;
 }
 
@@ -284,7 +258,7 @@ static ALWAYS_INLINE bool fp16_of_dl16(u8 *dst, const u8 *src, long n, bool stre
 		code = hl_select(nan, (hl){ 0 } + 0x7e00, code);
 		sign &= ~(hl)nan;
 	}
-	hl_store(dst, (code & ~(hl)zero) | sign, n, stream);
+	hl_store_first(dst, (code & ~(hl)zero) | sign, n, stream);
 	return true;
 }
 

@@ -179,18 +179,54 @@ static ALWAYS_INLINE void reduce_prefetch(const struct spyre_reduce_run *run, co
 	__builtin_prefetch((const u8 *)(at + 64));
 }
 
+/* The @i-th two vectors of a stick; those of DL16 have the order of pairs. */
+static ALWAYS_INLINE struct vf_two reduce_load(u32 format, const u8 *p, long i)
+{
+	return format == SPYRE_FMT_SEN169_FP16 ? dl16_load_pair(p + i * 2 * HL) :
+						 vf_two_load(p + i * 4 * HL);
+}
+
+/* Loads the accumulators of @lanes in the order of reduce_load(), or stores them. */
+static ALWAYS_INLINE void reduce_acc_load(struct vf_two *to, u32 format, const vf *acc,
+					  long lanes)
+{
+	long i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < lanes / HL; i++) {
+		to[i] = (struct vf_two) { acc[2 * i], acc[2 * i + 1] };
+		if (format == SPYRE_FMT_SEN169_FP16)
+			to[i] = vf_two_swap(to[i]);
+	}
+}
+
+static ALWAYS_INLINE void reduce_acc_store(const struct vf_two *from, u32 format, vf *acc,
+					   long lanes)
+{
+	long i;
+
+#pragma GCC unroll 8
+	for (i = 0; i < lanes / HL; i++) {
+		struct vf_two x = from[i];
+
+		if (format == SPYRE_FMT_SEN169_FP16)
+			x = vf_two_swap(x);
+		acc[2 * i] = x.first;
+		acc[2 * i + 1] = x.second;
+	}
+}
+
 /* Starts at row @first; all arguments but @run and @first are constants. */
 static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, enum combine how,
 					u32 format, long lanes, long first, long rows)
 {
 	bool two = how == COMBINE_PRODUCTS || how == COMBINE_PRODUCTS_EXACT;
-	vf acc[ROWS][64 / VL];
+	struct vf_two acc[ROWS][64 / HL];
 	long point, row, i;
 
 #pragma GCC unroll 4
 	for (row = 0; row < rows; row++)
-		for (i = 0; i < lanes / VL; i++)
-			acc[row][i] = reduce_acc(run, first + row)[i];
+		reduce_acc_load(acc[row], format, reduce_acc(run, first + row), lanes);
 	for (point = 0; point < run->points; point++) {
 #pragma GCC unroll 4
 		for (row = 0; row < rows; row++) {
@@ -200,33 +236,38 @@ static ALWAYS_INLINE void reduce_sticks(const struct spyre_reduce_run *run, enum
 
 			reduce_prefetch(run, p);
 #pragma GCC unroll 16
-			for (i = 0; i < lanes / VL; i++) {
-				vf x = vf_load(format, p + vf_bytes(format, i * VL));
-				vf y = two ? vf_load(format, q + vf_bytes(format, i * VL)) : x;
+			for (i = 0; i < lanes / HL; i++) {
+				struct vf_two x = reduce_load(format, p, i);
+				struct vf_two y = two ? reduce_load(format, q, i) : x;
+				struct vf_two *a = &acc[row][i];
 
-				acc[row][i] = reduce_apply(how, acc[row][i], x, y);
+				a->first = reduce_apply(how, a->first, x.first, y.first);
+				a->second = reduce_apply(how, a->second, x.second, y.second);
 			}
 		}
 	}
 #pragma GCC unroll 4
 	for (row = 0; row < rows; row++)
-		for (i = 0; i < lanes / VL; i++)
-			reduce_acc(run, first + row)[i] = acc[row][i];
+		reduce_acc_store(acc[row], format, reduce_acc(run, first + row), lanes);
 }
 
-/* Accumulates sums and sums of squares. */
-static ALWAYS_INLINE void reduce_squares(const struct spyre_reduce_run *run, u32 format,
-					 long lanes, long first, long rows)
+/* Lanes whose sums and squares fit in registers, for all rows. */
+#define SQUARE_LANES (VL >= 16 ? 64 : 32)
+
+/* Accumulates sums and sums of squares of @lanes from @lane on, which are constants. */
+static ALWAYS_INLINE void reduce_squares_part(const struct spyre_reduce_run *run, u32 format,
+					      long lane, long lanes, long first, long rows)
 {
-	vf sum[SQUARE_ROWS][64 / VL], square[SQUARE_ROWS][64 / VL];
+	struct vf_two sum[SQUARE_ROWS][SQUARE_LANES / HL], square[SQUARE_ROWS][SQUARE_LANES / HL];
 	long point, row, i;
 
 #pragma GCC unroll 4
-	for (row = 0; row < rows; row++)
-		for (i = 0; i < lanes / VL; i++) {
-			sum[row][i] = reduce_acc(run, first + row)[i];
-			square[row][i] = reduce_acc(run, first + row)[SQUARES + i];
-		}
+	for (row = 0; row < rows; row++) {
+		const vf *acc = reduce_acc(run, first + row) + lane / VL;
+
+		reduce_acc_load(sum[row], format, acc, lanes);
+		reduce_acc_load(square[row], format, acc + SQUARES, lanes);
+	}
 	for (point = 0; point < run->points; point++) {
 #pragma GCC unroll 4
 		for (row = 0; row < rows; row++) {
@@ -234,21 +275,34 @@ static ALWAYS_INLINE void reduce_squares(const struct spyre_reduce_run *run, u32
 
 			reduce_prefetch(run, p);
 #pragma GCC unroll 16
-			for (i = 0; i < lanes / VL; i++) {
-				vf x = vf_load(format, p + vf_bytes(format, i * VL));
+			for (i = 0; i < lanes / HL; i++) {
+				struct vf_two x = reduce_load(format, p, lane / HL + i);
 
-				sum[row][i] = reduce_apply(COMBINE_SUM, sum[row][i], x, x);
-				square[row][i] = reduce_apply(COMBINE_SQUARES, square[row][i], x,
-							      x);
+				sum[row][i].first += x.first;
+				sum[row][i].second += x.second;
+				square[row][i].first += x.first * x.first;
+				square[row][i].second += x.second * x.second;
 			}
 		}
 	}
 #pragma GCC unroll 4
-	for (row = 0; row < rows; row++)
-		for (i = 0; i < lanes / VL; i++) {
-			reduce_acc(run, first + row)[i] = sum[row][i];
-			reduce_acc(run, first + row)[SQUARES + i] = square[row][i];
-		}
+	for (row = 0; row < rows; row++) {
+		vf *acc = reduce_acc(run, first + row) + lane / VL;
+
+		reduce_acc_store(sum[row], format, acc, lanes);
+		reduce_acc_store(square[row], format, acc + SQUARES, lanes);
+	}
+}
+
+static ALWAYS_INLINE void reduce_squares(const struct spyre_reduce_run *run, u32 format,
+					 long lanes, long first, long rows)
+{
+	long lane;
+
+#pragma GCC unroll 2
+	for (lane = 0; lane < lanes; lane += SQUARE_LANES)
+		reduce_squares_part(run, format, lane,
+				    lanes < SQUARE_LANES ? lanes : SQUARE_LANES, first, rows);
 }
 
 static ALWAYS_INLINE hls hls_min(hls a, hls b)
@@ -396,6 +450,31 @@ static void reduce_##format(const struct spyre_reduce_run *run)			\
 REDUCE_FORMAT(dl16)
 REDUCE_FORMAT(fp32)
 
+/*
+ * Points of one row that are reduced before those of the next row, where few rows fit in
+ * registers: sticks of adjacent rows are adjacent, while those of a row may have a page and a
+ * cache set each. Codes that are compared need more work at the end of a part.
+ */
+#define REDUCE_POINTS (ROWS > 1 ? 0x7fffffff : 8)
+#define REDUCE_ORDER_POINTS (ROWS > 1 ? 0x7fffffff : 16)
+
+static ALWAYS_INLINE void reduce_in_parts(const struct spyre_reduce_run *run,
+					  void (*reduce)(const struct spyre_reduce_run *run))
+{
+	bool sums = combine_of(run->func) <= COMBINE_PRODUCTS_EXACT;
+	const u32 most = sums ? REDUCE_POINTS : REDUCE_ORDER_POINTS;
+	struct spyre_reduce_run part = *run;
+	u32 done;
+
+	for (done = 0; done < run->points; done += part.points) {
+		part.points = run->points - done < most ? run->points - done : most;
+		part.in.p = run->in.p + done * run->in.stride;
+		if (run->func == SPYRE_FUNC_MULSUM)
+			part.in2.p = run->in2.p + done * run->in2.stride;
+		reduce(&part);
+	}
+}
+
 static void reduce_each_row(const struct spyre_reduce_run *run)
 {
 	struct spyre_reduce_run one = *run;
@@ -427,9 +506,9 @@ static void unit_reduce(const struct spyre_reduce_run *run)
 	if (spyre_func_integer(run->func))
 		reduce_each_row(run);
 	else if (format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 && !splat)
-		reduce_dl16(run);
+		reduce_in_parts(run, reduce_dl16);
 	else if (format == SPYRE_FMT_IEEE_FP32 && run->lanes == 32 && !splat)
-		reduce_fp32(run);
+		reduce_in_parts(run, reduce_fp32);
 	else
 		reduce_each_row(run);
 }

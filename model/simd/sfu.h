@@ -131,18 +131,6 @@ static ALWAYS_INLINE vf sfu_value(const struct sfu_loop *l, const vf *x)
 	       sfu_short(l->func, x, l->k, l->format == SPYRE_FMT_SEN169_FP16);
 }
 
-/* Bypasses the caches, which a large result would only pollute; @p is aligned to the vector. */
-static ALWAYS_INLINE void dl16_store(u8 *p, vh code, bool stream)
-{
-#ifdef V_STREAM_HALF
-	if (stream) {
-		V_STREAM_HALF(p, code);
-		return;
-	}
-#endif
-	*(vh_mem *)p = code;
-}
-
 static ALWAYS_INLINE void sfu_store(u32 format, u8 *p, vf x, bool stream)
 {
 	if (format == SPYRE_FMT_SEN169_FP16)
@@ -167,7 +155,40 @@ static ALWAYS_INLINE void sfu_lanes(const struct sfu_loop *l, const struct sfu_i
 		sfu_store(l->format, out + vf_bytes(l->format, lane), r, l->stream);
 }
 
-#ifdef VH_ANY_ABOVE
+#if defined(DL16_PAIRS) || defined(VH_ANY_ABOVE)
+#define SFU_PAIRS
+#endif
+
+#if defined(DL16_PAIRS)
+/* Stores two vectors and returns true, unless NaN or infinity is among inputs or results. */
+static ALWAYS_INLINE bool sfu_numbers(const struct sfu_loop *l, const struct sfu_input *in,
+				      u8 *out, long lane)
+{
+	vf x[5] = { 0 }, y[5] = { 0 };
+	struct vf_two pair;
+	v16hi most = { 0 }, code;
+	long i;
+
+#pragma GCC unroll 5
+	for (i = 0; i < l->inputs; i++) {
+		if (sfu_is_splat(l->v, l->splats, i)) {
+			x[i] = y[i] = in[i].splat;
+			continue;
+		}
+		code = (v16hi)*(const hl_mem *)(in[i].p + 2 * lane);
+		pair = dl16_pair_finite(code, &most);
+		x[i] = pair.first;
+		y[i] = pair.second;
+	}
+	pair.first = sfu_value(l, x);
+	pair.second = sfu_value(l, y);
+	code = dl16_pair_round(pair, &most);
+	if (__builtin_expect(dl16_pair_special(most), 0))
+		return false;
+	hl_store(out + 2 * lane, (hl)code, l->stream);
+	return true;
+}
+#elif defined(SFU_PAIRS)
 /*
  * The codes of a vector of DL16, correct unless @doubled is above that of the largest number
  * in any lane. It is the maximum of all codes without their sign, times two.
@@ -194,22 +215,20 @@ static ALWAYS_INLINE vh sfu_codes(const struct sfu_loop *l, const struct sfu_inp
 	return code;
 }
 
-/* Two vectors with one test for NaN and infinity, with which they are computed again. */
-static ALWAYS_INLINE void sfu_pair(const struct sfu_loop *l, const struct sfu_input *in, u8 *out,
-				   long lane)
+/* Stores two vectors and returns true, unless NaN or infinity is among inputs or results. */
+static ALWAYS_INLINE bool sfu_numbers(const struct sfu_loop *l, const struct sfu_input *in,
+				      u8 *out, long lane)
 {
 	const vh most = (vh){ 0 } + 2 * (SPYRE_DL16_NAN - 1);
 	vh doubled = { 0 };
 	vh first = sfu_codes(l, in, lane, &doubled);
 	vh second = sfu_codes(l, in, lane + VL, &doubled);
 
-	if (__builtin_expect(VH_ANY_ABOVE(doubled, most), 0)) {
-		sfu_lanes(l, in, out, lane, VL);
-		sfu_lanes(l, in, out, lane + VL, VL);
-		return;
-	}
+	if (__builtin_expect(VH_ANY_ABOVE(doubled, most), 0))
+		return false;
 	dl16_store(out + 2 * lane, first, l->stream);
 	dl16_store(out + 2 * (lane + VL), second, l->stream);
+	return true;
 }
 #endif
 
@@ -247,10 +266,15 @@ static ALWAYS_INLINE void sfu_points(const struct spyre_sfu_run *run, u32 func, 
 		if (l.inverse)
 			in[1].splat = 1.0f / in[1].splat;
 		lane = 0;
-#ifdef VH_ANY_ABOVE
-		if (format == SPYRE_FMT_SEN169_FP16)
-			for (; lane + 2 * VL <= lanes; lane += 2 * VL)
-				sfu_pair(&l, in, out, lane);
+#ifdef SFU_PAIRS
+		if (format == SPYRE_FMT_SEN169_FP16) {
+			for (; lane + HL <= lanes; lane += HL) {
+				if (sfu_numbers(&l, in, out, lane))
+					continue;
+				sfu_lanes(&l, in, out, lane, VL);
+				sfu_lanes(&l, in, out, lane + VL, VL);
+			}
+		}
 #endif
 		for (; lane + VL <= lanes; lane += VL)
 			sfu_lanes(&l, in, out, lane, VL);
@@ -296,12 +320,12 @@ static NOINLINE void sfu_dl16_layernorm_rows(const struct spyre_sfu_run *run)
 {
 	const struct spyre_span *v = &run->v[1];
 	const u32 format = SPYRE_FMT_SEN169_FP16;
-	vf factor[64 / VL], term[64 / VL];
+	struct vf_two factor[64 / HL], term[64 / HL];
 	long point, i;
 
-	for (i = 0; i < 64 / VL; i++) {
-		factor[i] = vf_load(format, v[3].p + vf_bytes(format, i * VL));
-		term[i] = vf_load(format, v[4].p + vf_bytes(format, i * VL));
+	for (i = 0; i < 64 / HL; i++) {
+		factor[i] = dl16_load_pair(v[3].p + i * 2 * HL);
+		term[i] = dl16_load_pair(v[4].p + i * 2 * HL);
 	}
 	for (point = 0; point < run->points; point++) {
 		const u8 *in = v[0].p + point * v[0].stride;
@@ -310,13 +334,14 @@ static NOINLINE void sfu_dl16_layernorm_rows(const struct spyre_sfu_run *run)
 		vf scale = vf_load_splat(format, v[2].p + point * v[2].stride);
 
 #pragma GCC unroll 4
-		for (i = 0; i < 64 / VL; i++) {
-			vf x[5] = { vf_load(format, in + vf_bytes(format, i * VL)), mean, scale,
-				    factor[i], term[i] };
+		for (i = 0; i < 64 / HL; i++) {
+			struct vf_two x = dl16_load_pair(in + i * 2 * HL);
+			vf a[5] = { x.first, mean, scale, factor[i].first, term[i].first };
+			vf b[5] = { x.second, mean, scale, factor[i].second, term[i].second };
 
-			sfu_store(format, out + vf_bytes(format, i * VL),
-				  sfu_short(SPYRE_FUNC_LAYERNORMNORM, x, &mean, true),
-				  run->stream);
+			x.first = sfu_short(SPYRE_FUNC_LAYERNORMNORM, a, &mean, true);
+			x.second = sfu_short(SPYRE_FUNC_LAYERNORMNORM, b, &mean, true);
+			dl16_store_pair(out + i * 2 * HL, x, run->stream);
 		}
 	}
 }

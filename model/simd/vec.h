@@ -53,6 +53,33 @@ typedef u16 u16_mem __attribute__((aligned(1), may_alias));
 #define NAN_BITS 0x7fc00000
 #define INF_BITS 0x7f800000
 
+/* Twice as many lanes of 16 bits. */
+#define HL (2 * VL)
+
+typedef u16 hl __attribute__((vector_size(4 * VL)));
+typedef s16 hls __attribute__((vector_size(4 * VL)));
+typedef u16 hl_mem __attribute__((vector_size(4 * VL), aligned(1), may_alias));
+
+static ALWAYS_INLINE hl hl_select(hls mask, hl yes, hl no)
+{
+	return ((hl)mask & yes) | (~(hl)mask & no);
+}
+
+static ALWAYS_INLINE bool hl_any(hls mask)
+{
+#ifdef HL_ANY
+	return HL_ANY(mask);
+#else
+	u64 part[4 * VL / 8], all = 0;
+	long i;
+
+	__builtin_memcpy(part, &mask, sizeof(mask));
+	for (i = 0; i < 4 * VL / 8; i++)
+		all |= part[i];
+	return all;
+#endif
+}
+
 static ALWAYS_INLINE vf vf_splat(float x)
 {
 	return x - (vf){ 0 };
