@@ -42,6 +42,7 @@ EXTRA_DIST += tests/torch/test_memory.py
 EXTRA_DIST += tests/torch/test_misc.py
 EXTRA_DIST += tests/torch/test_numbers.py
 EXTRA_DIST += tests/torch/test_opinfo.py
+EXTRA_DIST += tests/torch/test_model_bench.py
 EXTRA_DIST += tests/torch/test_model_chat.py
 EXTRA_DIST += tests/torch/test_model_families.py
 EXTRA_DIST += tests/torch/test_model_float8.py
