@@ -67,5 +67,6 @@ EXTRA_DIST += tests/torch/test_threads.py
 EXTRA_DIST += tests/torch/test_training.py
 EXTRA_DIST += tests/torch/test_transformer.py
 EXTRA_DIST += tests/torch/test_utils.py
+EXTRA_DIST += tests/torch/test_weights.py
 EXTRA_DIST += torch_spyre/requirements-llm.txt
 EXTRA_DIST += torch_spyre/requirements-test.txt torch_spyre/requirements-vision.txt
