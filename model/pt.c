@@ -45,12 +45,16 @@ static bool multiply(struct spyre_core *core, const struct spyre_instr *in,
 }
 
 /* A single row does not need the lines of B in the scratch. */
-static bool is_row(const struct spyre_instr *in, const struct spyre_pt_block *block)
+static bool is_row(const struct spyre_core *core, const struct spyre_instr *in,
+		   const struct spyre_pt_block *block)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
 
-	return block->rows == 1 && in->lanes == 64 && exact_product(view[1].format) &&
-	       view[2].format == SPYRE_FMT_SEN169_FP16;
+	if (block->rows > 1 || in->lanes != 64)
+		return false;
+	if (view[2].format == SPYRE_FMT_BFLOAT16)
+		return core->unit->inexact_factor == 1;
+	return exact_product(view[1].format) && view[2].format == SPYRE_FMT_SEN169_FP16;
 }
 
 static bool multiply_row(struct spyre_core *core, const struct spyre_instr *in,
@@ -64,6 +68,7 @@ static bool multiply_row(struct spyre_core *core, const struct spyre_instr *in,
 		.b = block->b + panel * b->stride[4] + k * b->stride[5],
 		.b_stride = b->stride[5],
 		.k = depth,
+		.format = b->format,
 	};
 
 	/* Widening costs as much as eight multiplications. */
@@ -176,7 +181,7 @@ static bool run_block(struct spyre_core *core, const struct spyre_instr *in,
 {
 	u32 panels = (block->sticks * in->lanes + 63) / 64;
 	u32 k, depth, i, end = in->count[5];
-	bool integer = spyre_pt_integer(in), row = is_row(in, block), full;
+	bool integer = spyre_pt_integer(in), row = is_row(core, in, block), full;
 
 	if (!begin(core, in, block, panels))
 		return false;

@@ -29,10 +29,17 @@ typedef int v8si __attribute__((vector_size(32)));
 #define V_STREAM_HALF(p, x) __builtin_ia32_movntdq((v2di *)(p), (v2di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
 #define HL_ANY(mask) V_ANY(mask)
+#define HL_LOW(a, b) __builtin_ia32_punpcklwd256((v16hi)(a), (v16hi)(b))
+#define HL_HIGH(a, b) __builtin_ia32_punpckhwd256((v16hi)(a), (v16hi)(b))
+#define HL_SPREAD(x) ((hl)__builtin_ia32_permdi256((v4di)(x), 0xd8))
+#define HL_MAX(a, b) ((hl)__builtin_ia32_pmaxuw256((v16hi)(a), (v16hi)(b)))
+#define HL_ADD_SOME(x, y, z) \
+	((x) + (hl)__builtin_ia32_psignw256((v16hi)(y), (v16hi)(z)))
 #define V_ANY(mask) (!__builtin_ia32_ptestz256((v4di)(mask), (v4di)(mask)))
 
 typedef int v4si __attribute__((vector_size(16)));
 typedef short v8hi __attribute__((vector_size(16)));
+typedef short v16hi __attribute__((vector_size(32)));
 typedef long long v4di __attribute__((vector_size(32), may_alias));
 typedef long long v2di __attribute__((vector_size(16), may_alias));
 

@@ -8,6 +8,7 @@
 #ifndef SPYRE_MODEL_SIMD_CONVERT_H
 #define SPYRE_MODEL_SIMD_CONVERT_H
 
+#include "pair.h"
 #include "tile.h"
 
 /*
@@ -182,18 +183,50 @@ static ALWAYS_INLINE void convert_rows(const struct spyre_convert_run *run, u32 
 	}
 }
 
+#ifdef HL_LOW
+/* Widens HL numbers; returns false without it if some are special. */
+static ALWAYS_INLINE bool widen_pair(u8 *dst, const u8 *src, u32 from)
+{
+	hl code = HL_SPREAD((hl)*(const hl_mem *)src);
+	hl mag = code & V_KEEP((hl){ 0 } + 0x7fff);
+	struct hl_pair pair = hl_widen(from, code, mag);
+
+	if (__builtin_expect(hl_any((hls)mag >= (s16)hl_least_special(from)), 0))
+		return false;
+	((vf_mem *)dst)[0] = pair.low;
+	((vf_mem *)dst)[1] = pair.high;
+	return true;
+}
+
+static ALWAYS_INLINE void widen_rows(const struct spyre_convert_run *run, u32 from)
+{
+	long lanes = run->lanes;
+	long row, i, n;
+
+	for (row = 0; row < run->rows; row++) {
+		u8 *dst = run->dst + row * run->dst_stride;
+		const u8 *src = run->src + row * run->src_stride;
+
+		prefetch_row(run, src);
+		for (i = 0; i < lanes; i += n) {
+			n = lanes - i < VL ? lanes - i : VL;
+			if (lanes - i >= HL && widen_pair(dst + 4 * i, src + 2 * i, from))
+				n = HL;
+			else
+				convert_part(dst + 4 * i, SPYRE_FMT_IEEE_FP32, src + 2 * i, from, n);
+		}
+	}
+}
+#else
+#define widen_rows(run, from) convert_rows(run, SPYRE_FMT_IEEE_FP32, from)
+#endif
+
 /*
  * fp16 and DL16 differ by bias and one fraction bit. Sticks without subnormal fp16
  * numbers, nearly all, convert in 16 bits, HL lanes at a time, twice as many as
- * fp32 allows.
+ * fp32 allows. Units without masks convert the elements behind the last whole vector
+ * in smaller ones.
  */
-
-/* Keeps a constant in a register, if the unit has a reason to. */
-#ifndef V_KEEP
-#define V_KEEP(x) (x)
-#endif
-
-/* Units without masks convert the elements behind the last whole vector in smaller ones. */
 #ifdef HL_LOAD_PART
 #define HL_HAS_PARTS true
 #else
@@ -304,8 +337,15 @@ static NOINLINE void name(const struct spyre_convert_run *run)		\
 	convert_rows(run, to, from);					\
 }
 
+#define WIDEN_INSTANCE(name, from)					\
+static NOINLINE void name(const struct spyre_convert_run *run)		\
+{									\
+	widen_rows(run, from);						\
+}
+
 CONVERT_INSTANCE(convert_dl16_fp32, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_IEEE_FP32)
-CONVERT_INSTANCE(convert_fp32_dl16, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SEN169_FP16)
+WIDEN_INSTANCE(convert_fp32_dl16, SPYRE_FMT_SEN169_FP16)
+WIDEN_INSTANCE(convert_fp32_bf16, SPYRE_FMT_BFLOAT16)
 CONVERT_INSTANCE(convert_fp32_fp32, SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP32)
 CONVERT_INSTANCE(convert_dl16_bf16, SPYRE_FMT_SEN169_FP16, SPYRE_FMT_BFLOAT16)
 CONVERT_INSTANCE(convert_bf16_dl16, SPYRE_FMT_BFLOAT16, SPYRE_FMT_SEN169_FP16)
@@ -396,6 +436,8 @@ static void unit_convert(const struct spyre_convert_run *run)
 		return convert_fp16_dl16(run);
 	case PAIR(SPYRE_FMT_IEEE_FP32, SPYRE_FMT_SEN169_FP16):
 		return convert_fp32_dl16(run);
+	case PAIR(SPYRE_FMT_IEEE_FP32, SPYRE_FMT_BFLOAT16):
+		return convert_fp32_bf16(run);
 	case PAIR(SPYRE_FMT_IEEE_FP32, SPYRE_FMT_IEEE_FP32):
 		return convert_fp32_fp32(run);
 	case PAIR(SPYRE_FMT_SEN169_FP16, SPYRE_FMT_BFLOAT16):

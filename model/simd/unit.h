@@ -99,13 +99,14 @@ struct spyre_pt_run {
 	bool exact;		/* products of elements are exact in fp32 */
 };
 
-/* c[64] += a[k] x b[k][64]; lines of b are DL16, products with a exact in fp32. */
+/* c[64] += a[k] x b[k][64]; lines of b are DL16 or bf16. */
 struct spyre_pt_row_run {
 	void *c;
 	const void *a;
 	const u8 *b;
 	u64 b_stride;
 	u32 k;
+	u32 format;		/* of b; products of DL16 are exact in fp32 */
 };
 
 struct spyre_unit {

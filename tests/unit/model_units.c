@@ -555,6 +555,106 @@ START_TEST(test_convert)
 }
 END_TEST
 
+#define MOST_ROWS 14u		/* more than twice what a unit computes at once */
+#define MOST_K 40u
+
+/* Columns of a product, as the PT adds them. NaN has no payload that counts. */
+static void check_sums(const struct spyre_unit *unit, const float *got, const float *old,
+		       const float *a, const float *b, uint32_t k, uint32_t row)
+{
+	for (uint32_t column = 0; column < 64; column++) {
+		float want = old[column];
+
+		for (uint32_t i = 0; i < k; i++)
+			want = fmaf(a[i], b[i * 64 + column], want);
+		expect(isnan(want) ? isnan(got[column]) :
+				     float_bits(got[column]) == float_bits(want),
+		       "%s: row %u, column %u of %u products is %a, want %a",
+		       spyre_unit_name(unit), row, column, k, got[column], want);
+	}
+}
+
+static void random_floats(uint64_t *seed, float *x, uint32_t count, uint32_t format)
+{
+	uint8_t codes[64 * 4];
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (i % 64 == 0)
+			rng_fill(seed, codes, sizeof(codes), format);
+		x[i] = reference_load(format, codes, i % 64);
+	}
+}
+
+/* Any number of rows, of which the units compute some at once. */
+START_TEST(test_products)
+{
+	const struct spyre_unit *unit = test_units()[_i];
+	static float a[MOST_ROWS * MOST_K], b[MOST_K * 64], c[MOST_ROWS * 64], old[MOST_ROWS * 64];
+	static const uint32_t used[] = { SPYRE_FMT_SEN169_FP16, SPYRE_FMT_BFLOAT16 };
+	uint64_t seed = 3100;
+
+	for (uint32_t f = 0; f < 2; f++) {
+		for (uint32_t rows = 1; rows <= MOST_ROWS; rows++) {
+			struct spyre_pt_run run = { .c = c, .a = a, .b = b, .rows = rows,
+						    .k = 1 + rows * 37 % MOST_K,
+						    .a_stride = MOST_K * 4, .exact = !f };
+
+			random_floats(&seed, a, MOST_ROWS * MOST_K, used[f]);
+			random_floats(&seed, b, MOST_K * 64, used[f]);
+			random_floats(&seed, old, MOST_ROWS * 64, SPYRE_FMT_SEN169_FP16);
+			memcpy(c, old, sizeof(c));
+			unit->pt(&run);
+			for (uint32_t row = 0; row < rows; row++)
+				check_sums(unit, c + row * 64, old + row * 64, a + row * MOST_K, b,
+					   run.k, row);
+			expect(!memcmp(c + rows * 64, old + rows * 64,
+				       (MOST_ROWS - rows) * 64 * sizeof(*c)),
+			       "%s: %u rows write others", spyre_unit_name(unit), rows);
+		}
+	}
+}
+END_TEST
+
+/* One row, whose second factor has no NaN and infinities, or one of them. */
+START_TEST(test_product_of_a_row)
+{
+	static const struct {
+		uint32_t format;
+		uint16_t nan, infinity, most;
+	} used[] = { { SPYRE_FMT_SEN169_FP16, 0x7ffe, 0x7fff, 0x7ffd },
+		     { SPYRE_FMT_BFLOAT16, 0x7f81, 0x7f80, 0x7f7f } };
+	const struct spyre_unit *unit = test_units()[_i];
+	static float a[MOST_K], b[MOST_K * 64], c[64], old[64];
+	static uint16_t codes[MOST_K * 64];
+	uint64_t seed = 3200;
+
+	for (uint32_t n = 0; n < 2 * 200; n++) {
+		uint32_t f = n % 2, at = rng_below(&seed, MOST_K * 64);
+		uint16_t sign = n / 8 % 2 ? 0x8000 : 0;
+		uint16_t special[] = { 0, used[f].most, used[f].infinity, used[f].nan };
+		struct spyre_pt_row_run run = { .c = c, .a = a, .b = (const uint8_t *)codes,
+						.b_stride = 128, .k = MOST_K,
+						.format = used[f].format };
+
+		random_floats(&seed, a, MOST_K, used[f].format);
+		random_floats(&seed, old, 64, used[f].format);
+		rng_fill(&seed, (uint8_t *)codes, sizeof(codes), used[f].format);
+		for (uint32_t i = 0; i < MOST_K * 64; i++) {
+			uint16_t magnitude = codes[i] & 0x7fff;
+
+			if (magnitude > used[f].most || rng_below(&seed, 16) == 0)
+				codes[i] &= 0x8000;
+		}
+		codes[at] = special[n / 2 % 4] | sign;
+		for (uint32_t i = 0; i < MOST_K * 64; i++)
+			b[i] = reference_load(used[f].format, (const uint8_t *)codes, i);
+		memcpy(c, old, sizeof(c));
+		unit->pt_row(&run);
+		check_sums(unit, c, old, a, b, MOST_K, 0);
+	}
+}
+END_TEST
+
 static float window(const struct spyre_unit *unit, uint32_t coord, float index, uint32_t width)
 {
 	float value = 7, out = 0;
@@ -619,6 +719,8 @@ int main(void)
 	tcase_add_loop_test(tc, test_extremes, 0, units);
 	tcase_add_loop_test(tc, test_many_points, 0, units);
 	tcase_add_loop_test(tc, test_convert, 0, units);
+	tcase_add_loop_test(tc, test_products, 0, units);
+	tcase_add_loop_test(tc, test_product_of_a_row, 0, units);
 	tcase_add_loop_test(tc, test_known, 0, units);
 	suite_add_tcase(suite, tc);
 	return suite_run(suite);

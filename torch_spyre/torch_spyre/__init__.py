@@ -30,10 +30,11 @@ _problem = problem()
 def _register():
     """Makes torch.spyre a device module and registers all hooks of the plugin."""
     torch.utils.rename_privateuse1_backend("spyre")
-    from . import device, ipc, patches
+    from . import device, ipc, model_utils, patches
 
     torch._register_device_module("spyre", device)
     patches.apply()
+    model_utils.lay_out_linear_weights()
     ipc.register()
     torch.utils.generate_methods_for_privateuse1_backend(
         for_storage=True, for_packed_sequence=True

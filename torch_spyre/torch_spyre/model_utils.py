@@ -6,6 +6,7 @@ the sticks of one row. Sizes, strides and results are those of Module.to().
 """
 
 import functools
+import threading
 
 import torch
 
@@ -93,6 +94,68 @@ def load_model_to_spyre(model, dtype=None, device="spyre"):
         _C.get_device_dtype(dtype)
     _Move(torch.device("spyre", device_index(device)), dtype).module(model)
     return model
+
+
+def _places(module):
+    """Returns the Linear modules within @module that are not in training, and their devices."""
+    weights = (
+        (layer, layer._parameters.get("weight"))
+        for layer in module.modules()
+        if isinstance(layer, torch.nn.Linear) and not layer.training
+    )
+    return [(layer, weight.device) for layer, weight in weights if weight is not None]
+
+
+def _is_plain(weight):
+    """Returns True for a weight on a card whose columns are worth sticks of their own."""
+    return (
+        type(weight) is torch.nn.Parameter
+        and weight.device.type == "spyre"
+        and weight.dim() == 2
+        and weight.dtype in (torch.float16, torch.bfloat16, torch.float32)
+        and weight.is_contiguous()
+        and weight.shape[0] >= _C.get_elem_in_stick(weight.dtype)
+        and weight.shape[1] > 1
+    )
+
+
+def _lay_out(layer, device):
+    """Gives the weight of a Linear that has left @device the layout of products."""
+    weight = layer._parameters.get("weight")
+    if weight is None or weight.device == device or not _is_plain(weight):
+        return
+    layout = _linear_layout(weight, weight.dtype)
+    if weight.device_tensor_layout() != layout:
+        weight.data = weight.data.to(device_layout=layout)
+
+
+def lay_out_linear_weights():
+    """Makes Module.to() and its relatives move the weights of Linear in the layout of products.
+
+    A product reads sticks along out_features, and would restickify other weights at each call.
+    Modules in training keep the default layout, which is that of gradients. Parameters stay the
+    same objects. Weights that are on a card already are not moved, because graphs and other
+    tensors may use their memory.
+    """
+    original = torch.nn.Module._apply
+    calls = threading.local()
+
+    @functools.wraps(original)
+    def _apply(self, function, recurse=True):
+        if getattr(calls, "nested", False):
+            return original(self, function, recurse)
+        # A weight that a Linear shares may move before the Linear does.
+        places = _places(self)
+        calls.nested = True
+        try:
+            module = original(self, function, recurse)
+        finally:
+            calls.nested = False
+        for layer, device in places:
+            _lay_out(layer, device)
+        return module
+
+    torch.nn.Module._apply = _apply
 
 
 def patch_module_to_for_spyre():

@@ -8,7 +8,10 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/add.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/bitwise_and.h>
 #include <ATen/ops/embedding_ops.h>
+#include <ATen/ops/floor_divide.h>
 #include <ATen/ops/gather_ops.h>
 #include <ATen/ops/index_ops.h>
 #include <ATen/ops/index_select_ops.h>
@@ -84,13 +87,45 @@ Tensor &into(Tensor &out, const Tensor &table, const Tensor &result)
 	return out;
 }
 
+/*
+ * Rows of a table whose sticks are along its rows, as those of a Linear that shares its weight with
+ * the embedding. The card moves whole sticks: it takes the tile of @lanes rows that contains each row,
+ * gives it sticks along the columns, and takes the row. The whole table has more tiles.
+ */
+bool take_from_tiles(const Tensor &weight, const Tensor &indices, Tensor &result)
+{
+	int64_t lanes = SPYRE_STICK / static_cast<int64_t>(weight.element_size());
+	int64_t rows = weight.size(0), width = weight.size(1), count = indices.numel();
+	Tensor tiles, place;
+	Operand o;
+
+	if (!operand_of(weight, &o) || stick_dim(o.desc) != 0 || rows % lanes || width == 1 ||
+	    !weight.is_contiguous() || !count || count >= rows / lanes)
+		return false;
+
+	Tensor flat = indices.reshape({ count }).to(at::kInt);
+	Tensor tile = at::floor_divide(flat, lanes);
+
+	place = at::bitwise_and(flat, lanes - 1);
+	if (count > 1)
+		place = at::add(place, at::arange(0, count * lanes, lanes, place.options()));
+	if (!take(kEmbedding, weight.view({ rows / lanes, lanes, width }), 0, tile, false,
+		  { count, lanes, width }, tiles) ||
+	    !take(kEmbedding, tiles.view({ count * lanes, width }), 0, place, false,
+		  { count, width }, result))
+		return false;
+	result = result.view(indexed_size(weight, 0, indices));
+	return true;
+}
+
 Tensor embedding(const Tensor &weight, const Tensor &indices, int64_t padding, bool scale,
 		 bool sparse)
 {
 	Tensor result;
 
 	if (weight.dim() == 2 && is_indexable(weight, 0, indices) &&
-	    take(kEmbedding, weight, 0, indices, false, indexed_size(weight, 0, indices), result))
+	    (take_from_tiles(weight, indices, result) ||
+	     take(kEmbedding, weight, 0, indices, false, indexed_size(weight, 0, indices), result)))
 		return result;
 	return on_cpu<at::_ops::embedding>(weight, indices, padding, scale, sparse);
 }

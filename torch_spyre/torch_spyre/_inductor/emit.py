@@ -174,11 +174,13 @@ class Program:
             value = self._add(*record)
         return self._named(value, walked and walked.result()[1])
 
+    def stick(self, value):
+        """Returns a value's dim along sticks; -1 if it has none."""
+        return self.graph.tensor(self.tensors[value.place])[3][-1]
+
     def _stick(self, inputs):
         """Returns the first input's dim along sticks; -1 if it has none, or without a request."""
-        if not self.request or not inputs:
-            return -1
-        return self.graph.tensor(self.tensors[inputs[0].place])[3][-1]
+        return self.stick(inputs[0]) if self.request and inputs else -1
 
     def _divided(self, record, division):
         """Adds an operation with the division that a hint requests."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rules of operations that access a tensor at indices; the card checks each index."""
 
+import math
+
 from ..emit import Refused, Value
 from .base import aten, last, rule
 
@@ -24,6 +26,8 @@ def embedding(call):
     weight, indices = call["weight"], call["indices"]
     tensors(weight, indices)
     dim_of(call, weight, 0)
+    if call.program.stick(weight) == 0 and math.prod(indices.size) < weight.size[0] // 64:
+        raise Refused("few rows of a table with sticks along them, of which eager mode reads tiles")
     return call.op("embedding", weight, indices)
 
 
