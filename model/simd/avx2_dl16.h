@@ -14,6 +14,15 @@ typedef short v16hi __attribute__((vector_size(32)));
 
 #define DL16_INLINE inline __attribute__((__always_inline__))
 
+/* Keeps a constant of a conversion in a register. Loops of the SFU are no faster with it. */
+#define V_KEEP(x)					\
+	({						\
+		__typeof__(x) kept = (x);		\
+							\
+		__asm__("" : "+v"(kept));		\
+		kept;					\
+	})
+
 /* GCC would widen and narrow the halves of a vector separately. */
 #define VU_WIDEN(x) ((vu)__builtin_ia32_pmovzxwd256((v8hi)(x)))
 #define VH_NARROW(x) ((vh)v8hi_narrow((v8si)(x)))

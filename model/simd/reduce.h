@@ -450,6 +450,31 @@ static void reduce_##format(const struct spyre_reduce_run *run)			\
 REDUCE_FORMAT(dl16)
 REDUCE_FORMAT(fp32)
 
+/*
+ * Points of one row that are reduced before those of the next row, where few rows fit in
+ * registers: sticks of adjacent rows are adjacent, while those of a row may have a page and a
+ * cache set each. Codes that are compared need more work at the end of a part.
+ */
+#define REDUCE_POINTS (ROWS > 1 ? 0x7fffffff : 8)
+#define REDUCE_ORDER_POINTS (ROWS > 1 ? 0x7fffffff : 16)
+
+static ALWAYS_INLINE void reduce_in_parts(const struct spyre_reduce_run *run,
+					  void (*reduce)(const struct spyre_reduce_run *run))
+{
+	bool sums = combine_of(run->func) <= COMBINE_PRODUCTS_EXACT;
+	const u32 most = sums ? REDUCE_POINTS : REDUCE_ORDER_POINTS;
+	struct spyre_reduce_run part = *run;
+	u32 done;
+
+	for (done = 0; done < run->points; done += part.points) {
+		part.points = run->points - done < most ? run->points - done : most;
+		part.in.p = run->in.p + done * run->in.stride;
+		if (run->func == SPYRE_FUNC_MULSUM)
+			part.in2.p = run->in2.p + done * run->in2.stride;
+		reduce(&part);
+	}
+}
+
 static void reduce_each_row(const struct spyre_reduce_run *run)
 {
 	struct spyre_reduce_run one = *run;
@@ -481,9 +506,9 @@ static void unit_reduce(const struct spyre_reduce_run *run)
 	if (spyre_func_integer(run->func))
 		reduce_each_row(run);
 	else if (format == SPYRE_FMT_SEN169_FP16 && run->lanes == 64 && !splat)
-		reduce_dl16(run);
+		reduce_in_parts(run, reduce_dl16);
 	else if (format == SPYRE_FMT_IEEE_FP32 && run->lanes == 32 && !splat)
-		reduce_fp32(run);
+		reduce_in_parts(run, reduce_fp32);
 	else
 		reduce_each_row(run);
 }

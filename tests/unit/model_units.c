@@ -470,6 +470,53 @@ START_TEST(test_extremes)
 }
 END_TEST
 
+#define MANY_POINTS 40		/* more than a unit reduces before it goes to the next row */
+
+/* Rows of many points, which units divide, against one point of one row at a time. */
+START_TEST(test_many_points)
+{
+	static uint8_t acc[EXTREME_ROWS * SPYRE_ACC_BYTES] __attribute__((aligned(64)));
+	static uint8_t want[EXTREME_ROWS * SPYRE_ACC_BYTES] __attribute__((aligned(64)));
+	static uint8_t in[EXTREME_ROWS * MANY_POINTS * 128], in2[sizeof(in)];
+	const struct spyre_unit *unit = test_units()[_i];
+	uint32_t n, row, point, i;
+	uint64_t seed = 5000;
+
+	for (n = 0; n < 20 * REDUCTIONS; n++) {
+		uint32_t format = formats[n % 2];
+		struct spyre_reduce_run one, run = {
+			.func = reductions[n / 2 % REDUCTIONS], .rows = EXTREME_ROWS,
+			.row_stride = 128, .row_stride2 = 128, .lanes = n % 2 ? 32 : 64,
+			.points = 1 + rng_below(&seed, MANY_POINTS), .acc = acc,
+			.in = { .p = in, .stride = EXTREME_ROWS * 128, .format = format },
+			.in2 = { .p = in2, .stride = EXTREME_ROWS * 128, .format = format },
+		};
+
+		for (i = 0; i < sizeof(in) * run.lanes / 128; i++) {
+			reference_store(format, in, i, rng_below(&seed, 1000) - 500.0f);
+			reference_store(format, in2, i, rng_below(&seed, 1000) - 500.0f);
+		}
+		for (row = 0; row < run.rows; row++) {
+			unit->reduce_begin(run.func, acc + row * SPYRE_ACC_BYTES);
+			unit->reduce_begin(run.func, want + row * SPYRE_ACC_BYTES);
+		}
+		unit->reduce(&run);
+		one = run;
+		one.rows = 1;
+		one.points = 1;
+		for (row = 0; row < run.rows; row++)
+			for (point = 0; point < run.points; point++) {
+				one.in.p = in + point * run.in.stride + row * 128;
+				one.in2.p = in2 + point * run.in2.stride + row * 128;
+				one.acc = want + row * SPYRE_ACC_BYTES;
+				unit->reduce(&one);
+			}
+		expect(!memcmp(acc, want, sizeof(acc)), "%s: reduction %u of %u points of %u lanes",
+		       spyre_unit_name(unit), run.func, run.points, run.lanes);
+	}
+}
+END_TEST
+
 /* The rules by which a store rounds and saturates differ from the DMA engine's. */
 START_TEST(test_convert)
 {
@@ -570,6 +617,7 @@ int main(void)
 	tcase_add_loop_test(tc, test_quotients, 0, units);
 	tcase_add_loop_test(tc, test_reductions, 0, REDUCTIONS);
 	tcase_add_loop_test(tc, test_extremes, 0, units);
+	tcase_add_loop_test(tc, test_many_points, 0, units);
 	tcase_add_loop_test(tc, test_convert, 0, units);
 	tcase_add_loop_test(tc, test_known, 0, units);
 	suite_add_tcase(suite, tc);
