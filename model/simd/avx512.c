@@ -42,18 +42,6 @@ typedef short v32hi __attribute__((vector_size(64)));
 #define V_STREAM_HALF(p, x) __builtin_ia32_movntdq256((v4di *)(p), (v4di)(x))
 #define V_FENCE() __builtin_ia32_sfence()
 #define HL_ANY(mask) (__builtin_ia32_ptestmw512((v32hi)(mask), (v32hi)(mask), (u32)-1) != 0)
-#define HL_LOW(a, b) \
-	__builtin_ia32_punpcklwd512_mask((v32hi)(a), (v32hi)(b), (v32hi){ 0 }, (u32)-1)
-#define HL_HIGH(a, b) \
-	__builtin_ia32_punpckhwd512_mask((v32hi)(a), (v32hi)(b), (v32hi){ 0 }, (u32)-1)
-#define HL_SPREAD(x)								\
-	((hl)__builtin_ia32_permvardi512_mask((v8di)(x), V_KEEP(((v8di){ 0, 4, 1, 5, 2, 6, 3, 7 })), \
-					      (v8di){ 0 }, (u8)-1))
-#define HL_MAX(a, b)								\
-	((hl)__builtin_ia32_pmaxuw512_mask((v32hi)(a), (v32hi)(b), (v32hi){ 0 }, (u32)-1))
-#define HL_ADD_SOME(x, y, z)							\
-	((hl)__builtin_ia32_paddw512_mask((v32hi)(x), (v32hi)(y), (v32hi)(x),	\
-					  __builtin_ia32_ptestmw512((v32hi)(z), (v32hi)(z), (u32)-1)))
 /* The first @n of 32 elements; the others are 0, and memory beyond the first is not touched. */
 #define HL_FIRST(n) ((u32)-1 >> (32 - (n)))
 #define HL_LOAD_PART(p, n)							\

@@ -224,15 +224,46 @@ static ALWAYS_INLINE void widen_rows(const struct spyre_convert_run *run, u32 fr
 /*
  * fp16 and DL16 differ by bias and one fraction bit. Sticks without subnormal fp16
  * numbers, nearly all, convert in 16 bits, HL lanes at a time, twice as many as
- * fp32 allows. Units without masks convert the elements behind the last whole vector
- * in smaller ones.
+ * fp32 allows.
+ */
+
+/*
+ * The first @n < HL elements; memory beyond them is not touched, and a load makes the others 0.
+ * Units without masks move them by constant sizes, since a copy of a variable size is a call.
  */
 #ifdef HL_LOAD_PART
-#define HL_HAS_PARTS true
+#define HL_HAS_MASKS true
 #else
-#define HL_HAS_PARTS false
-#define HL_LOAD_PART(p, n) ((void)(p), (void)(n), (hl){ 0 })
-#define HL_STORE_PART(p, x, n) ((void)(p), (void)(x), (void)(n))
+#define HL_HAS_MASKS false
+#define HL_LOAD_PART(p, n) hl_load_part(p, n)
+#define HL_STORE_PART(p, x, n) hl_store_part(p, x, n)
+
+static ALWAYS_INLINE void copy_part(u8 *dst, const u8 *src, long n)
+{
+	long size;
+
+#pragma GCC unroll 4
+	for (size = HL / 2; size; size /= 2) {
+		if (!(n & size))
+			continue;
+		__builtin_memcpy(dst, src, 2 * size);
+		dst += 2 * size;
+		src += 2 * size;
+	}
+}
+
+static ALWAYS_INLINE hl hl_load_part(const u8 *p, long n)
+{
+	hl x = { 0 };
+
+	copy_part((u8 *)&x, p, n);
+	return x;
+}
+
+static ALWAYS_INLINE void hl_store_part(u8 *p, hl x, long n)
+{
+	copy_part(p, (const u8 *)&x, n);
+}
 #endif
 
 static ALWAYS_INLINE hl hl_load(const u8 *src, long n)
@@ -302,6 +333,17 @@ static ALWAYS_INLINE bool convert_half(u8 *dst, u32 to, const u8 *src, long n, b
 					     fp16_of_dl16(dst, src, n, stream);
 }
 
+/*
+ * Converts the elements of a row from @i on, fewer than HL. Without masks the last HL elements
+ * are converted, some of them again, unless that would convert results.
+ */
+static ALWAYS_INLINE bool convert_rest(u8 *dst, u32 to, const u8 *src, long i, long lanes)
+{
+	if (!HL_HAS_MASKS && i && dst != src)
+		return convert_half(dst + 2 * (lanes - HL), to, src + 2 * (lanes - HL), HL, false);
+	return convert_half(dst + 2 * i, to, src + 2 * i, lanes - i, false);
+}
+
 static ALWAYS_INLINE void convert_rare(u8 *dst, u32 to, const u8 *src, u32 from, long lanes)
 {
 	long i;
@@ -311,10 +353,14 @@ static ALWAYS_INLINE void convert_rare(u8 *dst, u32 to, const u8 *src, u32 from,
 			     lanes - i < VL ? lanes - i : VL);
 }
 
+#define LINE_HALVES 32		/* elements of a cache line */
+
 static ALWAYS_INLINE void convert_halves(const struct spyre_convert_run *run, u32 to, u32 from,
 					 bool stream)
 {
 	long lanes = run->lanes;
+	/* A line that is streamed in part and stored in part goes to memory and back. */
+	long streamed = stream ? lanes / LINE_HALVES * LINE_HALVES : 0;
 	long row, i;
 
 	for (row = 0; row < run->rows; row++) {
@@ -323,10 +369,9 @@ static ALWAYS_INLINE void convert_halves(const struct spyre_convert_run *run, u3
 
 		prefetch_row(run, src);
 		for (i = 0; i + HL <= lanes; i += HL)
-			if (!convert_half(dst + 2 * i, to, src + 2 * i, HL, stream))
+			if (!convert_half(dst + 2 * i, to, src + 2 * i, HL, i < streamed))
 				convert_rare(dst + 2 * i, to, src + 2 * i, from, HL);
-		if (i < lanes && (!HL_HAS_PARTS ||
-				  !convert_half(dst + 2 * i, to, src + 2 * i, lanes - i, false)))
+		if (i < lanes && !convert_rest(dst, to, src, i, lanes))
 			convert_rare(dst + 2 * i, to, src + 2 * i, from, lanes - i);
 	}
 }
