@@ -54,15 +54,21 @@ def reference(batches):
     return embed(load(), batches, "cpu")
 
 
-def nearest(vectors):
-    return (vectors @ vectors.t() - 2 * torch.eye(len(vectors))).argmax(1)
+def similarities(vectors):
+    return vectors @ vectors.t() - 2 * torch.eye(len(vectors))
 
 
 def check(vectors, reference):
+    """A sentence's nearest neighbour is decided if it leads by more than twice the error of its
+    similarities; almost all are, and these are the same."""
     cosine = (vectors * reference).sum(1)
     assert cosine.min() >= 0.999, f"cosine {cosine.min():.6f} of sentence {int(cosine.argmin())}"
-    differ = (nearest(vectors) != nearest(reference)).nonzero().flatten().tolist()
+    have, want = similarities(vectors), similarities(reference)
+    first, second = want.topk(2).values.unbind(1)
+    decided = first - second > 2 * (have - want).abs().amax(1)
+    differ = ((have.argmax(1) != want.argmax(1)) & decided).nonzero().flatten().tolist()
     assert not differ, f"other nearest neighbours of sentences {differ}"
+    assert decided.sum() >= 0.95 * len(vectors), f"{int(decided.sum())} neighbours are decided"
 
 
 class TestMiniLM:

@@ -106,3 +106,50 @@ class TestSDPA:
 
     def test_rounding(self):
         assert dl16(torch.tensor(2.0**-10)).item() == 2.0**-10
+
+
+#: One step between neighbouring numbers as the card keeps them, relative.
+STEP = {torch.float16: 2.0**-9, torch.bfloat16: 2.0**-7}
+
+
+class TestLargeScores:
+    """Scores of some tens, of which rounding to 16 bits would be an error of the exponent."""
+
+    def check(self, dtype, size, keys, function=sdpa, **options):
+        make = torch.Generator().manual_seed(size[-1] + keys)
+        q, k, v = (
+            dl16(torch.randn(*shape, generator=make).to(dtype).float()).to(dtype)
+            for shape in (size, *2 * [(*size[:-3], 2, keys, size[-1])])
+        )
+        options = {"scale": 1.0, "enable_gqa": True} | options
+        mask = options.pop("attn_mask", None)
+        expected = sdpa(q.double(), k.double(), v.double(), attn_mask=mask, **options)
+        there = None if mask is None else mask.to(DEVICE)
+        with torch.no_grad(), torch.spyre.no_fallbacks():
+            actual = function(q.to(DEVICE), k.to(DEVICE), v.to(DEVICE), attn_mask=there, **options)
+        error = (actual.cpu().double() - expected).abs().max()
+        assert error <= STEP[dtype] * expected.abs().max(), float(error)
+        return actual
+
+    @pytest.mark.parametrize("dtype", STEP)
+    @pytest.mark.parametrize("width", [64, 96, 128, 256])
+    def test_prompt(self, dtype, width):
+        self.check(dtype, (2, 4, 64, width), 128)
+        self.check(dtype, (1, 4, 70, width), 70, is_causal=True)
+
+    @pytest.mark.parametrize("dtype", STEP)
+    def test_decoding(self, dtype):
+        """A row with a mask of the keys in the cache."""
+        mask = torch.arange(256)[None, None, None] < 200
+        self.check(dtype, (3, 6, 1, 128), 256, attn_mask=mask)
+
+    @pytest.mark.parametrize("dtype", STEP)
+    def test_scale_that_is_no_power_of_two(self, dtype):
+        self.check(dtype, (1, 4, 33, 64), 100, scale=0.7)
+
+    @pytest.mark.parametrize("dtype", STEP)
+    def test_compiled(self, dtype):
+        mask = torch.rand(33, 100, generator=torch.Generator().manual_seed(0)) > 0.3
+        eager = self.check(dtype, (1, 4, 33, 64), 100, attn_mask=mask)
+        compiled = self.check(dtype, (1, 4, 33, 64), 100, torch.compile(sdpa), attn_mask=mask)
+        assert_same(compiled, eager)

@@ -8,6 +8,10 @@
  * not depend on where they begin. Weights are divided by their sum after the product with v,
  * which has fewer elements.
  *
+ * Scores are fp32 until their maximum is subtracted, because an absolute error of an exponent is
+ * a relative one of the weight. The differences are small where a weight matters, so the
+ * exponentials and their sum have the format of the operands.
+ *
  * Heads that are shorter than a stick share one, as projections leave them. They
  * are not separated: a head's scores are products of whole sticks in which the
  * other heads are zeros, and only the head's lanes of its weights times v are
@@ -45,7 +49,8 @@ struct attention {
 	bool causal;
 	int64_t offset, window;
 	int64_t shared;			/* query heads per head of the keys */
-	/* q is scaled; k is [.., D, T], or [.., 1, D] if there is a single key. */
+	double scale;			/* of scores; 1 if q is scaled */
+	/* k is [.., D, T], or [.., 1, D] if there is a single key. */
 	struct build_use q, k, v, out;
 	struct build_use mask, sinks;	/* tensor NEW: there is none */
 };
@@ -123,6 +128,22 @@ static spyre_status along_keys(const struct attention *a, const char *op, uint32
 	return build_add(a->graph, op, attr, 2, &in, 1, out);
 }
 
+static spyre_status converted(const struct attention *a, spyre_format format, uint32_t *tensor)
+{
+	spyre_sdsc_attribute to = { "format", format };
+	uint32_t in = *tensor;
+
+	if (build_operand(a->graph, in)->layout.device_format == format)
+		return SPYRE_SUCCESS;
+	*tensor = NEW;
+	return build_add(a->graph, "cast", &to, 1, &in, 1, tensor);
+}
+
+static spyre_format own_format(const struct attention *a)
+{
+	return a->q.view.layout.device_format;
+}
+
 /* Computes scores of one key by multiplication and addition: products have whole sticks of keys. */
 static spyre_status multiply_rows(const struct attention *a, struct build_use q,
 				  struct build_use k, uint32_t *scores)
@@ -151,26 +172,54 @@ static spyre_status hide(const struct attention *a, int64_t row, int64_t rows, i
 	return SPYRE_SUCCESS;
 }
 
+/* The scores of some rows and keys, in fp32. */
+static spyre_status make_scores(const struct attention *a, struct build_use q, struct build_use k,
+				uint32_t *scores)
+{
+	spyre_sdsc_attribute factor = { "other", a->scale };
+	struct build_use product = { .tensor = NEW };
+	uint32_t plain;
+
+	if (a->keys == 1)
+		TRY(multiply_rows(a, q, k, &product.tensor));
+	else
+		TRY(add_step(a, own_format(a) == SPYRE_FORMAT_IEEE_FP32 ? "matmul" : "wide_matmul",
+			     q, k, &product));
+	TRY(converted(a, SPYRE_FORMAT_IEEE_FP32, &product.tensor));
+	*scores = plain = product.tensor;
+	if (a->scale == 1)
+		return SPYRE_SUCCESS;
+	*scores = NEW;
+	return build_add(a->graph, "mul", &factor, 1, &plain, 1, scores);
+}
+
+/* Exponentials, in the format of the operands. */
+static spyre_status power_of(const struct attention *a, uint32_t exponents, uint32_t *power)
+{
+	TRY(converted(a, own_format(a), &exponents));
+	*power = NEW;
+	return build_add(a->graph, "exp", NULL, 0, &exponents, 1, power);
+}
+
 /* Exponentials of the scores and their sum, to which sinks add theirs. */
 static spyre_status exponentials(const struct attention *a, uint32_t scores, uint32_t *power,
 				 uint32_t *sum)
 {
 	struct build_use top = { .tensor = NEW }, sink = top, all = top;
-	uint32_t most, shifted = NEW, weight = NEW;
+	uint32_t most, shifted = NEW, weight;
 
-	*power = NEW;
 	TRY(along_keys(a, "amax", scores, &most));
 	if (a->sinks.tensor != NEW) {
 		TRY(add_step(a, "maximum", build_use_of(a->graph, most), a->sinks, &top));
 		most = top.tensor;
 	}
 	DO(a->graph, "sub", &shifted, scores, most);
-	DO(a->graph, "exp", power, shifted);
+	TRY(power_of(a, shifted, power));
 	TRY(along_keys(a, "sum", *power, sum));
 	if (a->sinks.tensor == NEW)
 		return SPYRE_SUCCESS;
 	TRY(add_step(a, "sub", a->sinks, build_use_of(a->graph, most), &sink));
-	DO(a->graph, "exp", &weight, sink.tensor);
+	TRY(power_of(a, sink.tensor, &weight));
 	TRY(add_step(a, "add", build_use_of(a->graph, *sum), build_use_of(a->graph, weight), &all));
 	*sum = all.tensor;
 	return SPYRE_SUCCESS;
@@ -194,10 +243,7 @@ static spyre_status attend_block(const struct attention *a, int64_t row, int64_t
 	if (a->keys > 1)
 		build_cut(&k, k.view.rank - 1, key, keys);
 	a->graph->fusing = ++a->graph->num_fused;
-	if (a->keys == 1)
-		TRY(multiply_rows(a, q, k, &scores.tensor));
-	else
-		TRY(add_step(a, "matmul", q, k, &scores));
+	TRY(make_scores(a, q, k, &scores.tensor));
 	if (mask.tensor != NEW) {
 		if (mask.view.rank > 1 && mask.view.size[mask.view.rank - 2] > 1)
 			build_cut(&mask, mask.view.rank - 2, row, rows);
@@ -218,7 +264,7 @@ static spyre_status attend_block(const struct attention *a, int64_t row, int64_t
 /* Rows of a block: as many as LX has space for scores, fewer where that saves hidden keys. */
 static int64_t rows_of_block(const struct attention *a)
 {
-	int64_t batch = 1, rows, least, word = SPYRE_STICK_BYTES / build_lanes(&a->q.view);
+	int64_t batch = 1, rows, least, word = 4;
 
 	for (uint32_t d = 0; d + 2 < a->out.view.rank; d++)
 		batch *= a->out.view.size[d];
@@ -236,6 +282,7 @@ static spyre_status take_mask(struct attention *a, uint32_t mask)
 	struct build_use *use = &a->mask;
 	int last, stick;
 
+	TRY(converted(a, SPYRE_FORMAT_IEEE_FP32, &mask));
 	*use = build_use_of(a->graph, mask);
 	last = (int)use->view.rank - 1;
 	stick = build_stick_dim(&use->view);
@@ -252,6 +299,7 @@ static spyre_status take_sinks(struct attention *a, uint32_t sinks)
 	const spyre_sdsc_operand *o = &a->out.view;
 	int64_t heads = o->rank > 2 ? o->size[o->rank - 3] : 1;
 
+	TRY(converted(a, SPYRE_FORMAT_IEEE_FP32, &sinks));
 	*use = build_use_of(a->graph, sinks);
 	if (use->view.rank != 1 || use->view.size[0] != heads)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
@@ -535,20 +583,34 @@ static spyre_status check_operands(struct attention *a, struct heads *h)
 	return check_shared(a, h);
 }
 
+/* A power of two scales q without an error, which has fewer elements than the scores. */
+static spyre_status scale_query(struct attention *a, double scale, uint32_t *q)
+{
+	spyre_sdsc_attribute factor = { "other", scale };
+	uint32_t in = *q;
+	int exponent;
+
+	a->scale = 1;
+	if (fabs(frexp(scale, &exponent)) != 0.5) {
+		a->scale = scale;
+		return SPYRE_SUCCESS;
+	}
+	*q = NEW;
+	return build_add(a->graph, "mul", &factor, 1, &in, 1, q);
+}
+
 spyre_status build_attention(const struct build_call *call)
 {
 	struct attention a = { .call = call, .graph = call->graph };
 	double scale = build_attr(call, "scale");
 	struct heads h = { .count = 1 };
-	uint32_t factor, scaled = NEW, result;
+	uint32_t scaled = call->in[0], result;
 	struct build_use out;
 
 	TRY(check_operands(&a, &h));
 	if (isnan(scale))
 		scale = 1 / sqrt((double)h.size);
-	TRY(build_constant(a.graph, build_operand(a.graph, call->in[0])->layout.device_format,
-			   scale, &factor));
-	DO(a.graph, "mul", &scaled, call->in[0], factor);
+	TRY(scale_query(&a, scale, &scaled));
 	if (h.count > 1)
 		return attend_by_heads(&a, &h, scaled);
 	TRY(attend(&a, scaled, call->in[1], call->in[2], &h, &result));

@@ -5,6 +5,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/layout/stick.h"
 #include "libspyre/sdsc/graph/attr.h"
+#include "libspyre/sdsc/graph/fit.h"
 #include "libspyre/sdsc/graph/graph.h"
 #include "libspyre/sdsc/graph/infer.h"
 #include "libspyre/sdsc/graph/layout.h"
@@ -68,7 +69,13 @@ static void infer_matmul(const struct build_call *call, const struct build_use *
 	}
 	out->size[out->rank - 2] = a->size[a->rank - 2];
 	out->size[out->rank - 1] = b->size[b->rank - 1];
-	build_layout(out, a->layout.device_format, (int)out->rank - 1, 0);
+	/* A step that converts has the sums themselves, of fp32. */
+	build_layout(out, call->op->flags & BUILD_CONVERTS ? SPYRE_FORMAT_IEEE_FP32 :
+							     a->layout.device_format,
+		     (int)out->rank - 1, 0);
+	/* All sticks of the second factor's columns. */
+	out->layout.device_size[out->rank - 2] =
+		build_whole_sticks(out->size[out->rank - 1], build_lanes(b)) / build_lanes(out);
 }
 
 static void infer_reduce(const struct build_call *call, const struct build_use *uses,

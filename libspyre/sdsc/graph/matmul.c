@@ -78,6 +78,23 @@ spyre_status build_second_factor(spyre_sdsc_graph *g, struct build_use *use)
 	return SPYRE_SUCCESS;
 }
 
+/* Adds the step. An fp32 output with fewer columns than the second factor's sticks gets a copy. */
+static spyre_status add_product(const struct build_call *call, struct build_use *use)
+{
+	uint32_t n = use[1].view.rank - 1;
+	int64_t columns = build_whole_sticks(use[1].view.size[n], build_lanes(&use[1].view));
+	struct build_use uses[3] = { use[0], use[1], { .tensor = SPYRE_SDSC_NEW } };
+	struct build_call step = *call;
+
+	if (use[2].tensor == SPYRE_SDSC_NEW || !use[2].view.rank ||
+	    build_lanes(&use[2].view) >= build_lanes(&use[1].view) ||
+	    build_may_write(call->graph, &use[2], use[2].view.rank - 1, columns))
+		return build_add_step(call, use);
+	step.out = &uses[2].tensor;
+	TRY(build_add_step(&step, uses));
+	return build_emit(call->graph, "identity", &uses[2], 1, &use[2]);
+}
+
 spyre_status build_product(const struct build_call *call, struct build_use *use)
 {
 	const spyre_sdsc_operand *a = &use[0].view, *b = &use[1].view;
@@ -86,7 +103,25 @@ spyre_status build_product(const struct build_call *call, struct build_use *use)
 		return build_add_step(call, use);	/* reports the error */
 	TRY(build_first_factor(call->graph, &use[0]));
 	TRY(build_second_factor(call->graph, &use[1]));
-	return build_add_step(call, use);
+	return add_product(call, use);
+}
+
+/* Sums in fp32 that the PT does not compute are those of factors in fp32. */
+static spyre_status widen_factors(const struct build_call *call)
+{
+	spyre_sdsc_attribute wide = { "format", SPYRE_FORMAT_IEEE_FP32 };
+	uint32_t in[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		in[i] = SPYRE_SDSC_NEW;
+		TRY(build_add(call->graph, "cast", &wide, 1, &call->in[i], 1, &in[i]));
+	}
+	return build_add(call->graph, "matmul", call->attr, call->num_attrs, in, 2, call->out);
+}
+
+static bool is_small(const spyre_sdsc_operand *a, const spyre_sdsc_operand *b)
+{
+	return a->rank == 1 || b->rank == 1 || a->size[a->rank - 1] == 1;
 }
 
 spyre_status build_matmul(const struct build_call *call)
@@ -101,6 +136,9 @@ spyre_status build_matmul(const struct build_call *call)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "%s: ranks %u x %u; both have to be 1 or more", call->op->name,
 				   a->rank, b->rank);
+	if ((call->op->flags & BUILD_CONVERTS) && a->layout.device_format != SPYRE_FORMAT_IEEE_FP32 &&
+	    is_small(a, b))
+		return widen_factors(call);
 	if (build_attr(call, "transpose_b") != 0 && b->rank > 1)
 		build_swap_dims(b, b->rank - 2, b->rank - 1);
 	TRY(small_matmul(call, use, &done));

@@ -148,6 +148,8 @@ static const struct build_op operations[] = {
 	RECIPE("bmm", 2, 2, build_mm, { 0 }),
 	{ "matmul", "batchmatmul", BUILD_MATMUL, 2, 2, 0, build_matmul,
 	  { { "transpose_b", NULL, 0 } } },
+	{ "wide_matmul", "batchmatmul", BUILD_MATMUL, 2, 2, BUILD_CONVERTS, build_matmul,
+	  { { "transpose_b", NULL, 0 } } },
 	{ "index_matmul", "batchmatmul", BUILD_MATMUL, 3, 3, 0, build_index_matmul,
 	  { { "transpose_b", NULL, 0 } } },
 	{ "restickify", "ReStickifyOpHBM", BUILD_RESTICK, 1, 1, 0, build_transpose,
@@ -198,7 +200,7 @@ const char *const *spyre_sdsc_operations(void)
 		"mask_by_index", "scaled_mm", "bitwise_or", "bitwise_xor", "bitwise_not", "trunc",
 		"round", "sin", "cos", "erf", "fmod", "remainder",
 		"index_select", "embedding", "gather", "index_put", "scatter",
-		"index_matmul",
+		"index_matmul", "wide_matmul",
 		/* Those that only integers have (integer.c). */
 		"left_shift", "right_shift", "floor_divide", "trunc_divide", NULL,
 	};

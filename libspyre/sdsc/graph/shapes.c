@@ -470,7 +470,7 @@ static spyre_status matmul_shapes(struct shaper *b)
 						    (int)(rank - 1 - d)) : -1;
 	if (c->size[rank - 2] > 1)
 		m = add_dim(b, "mb", c->size[rank - 2], 1);
-	n = add_dim(b, "out", build_whole_sticks(c->size[rank - 1], build_lanes(c)), 0);
+	n = add_dim(b, "out", build_whole_sticks(c->size[rank - 1], most_lanes(b)), 0);
 	k = add_dim(b, "in", build_whole_sticks(a->size[a->rank - 1], build_lanes(a)),
 		    BUILD_NO_KEY);
 	TRY(matmul_place(b, 0, batch, m, k, k));
