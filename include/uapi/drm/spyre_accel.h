@@ -678,15 +678,14 @@ enum drm_spyre_cb_state {
  * struct drm_spyre_cb_result - result of a control block
  *
  * Written to the submission's result BO before its fence signals, @state last.
+ * @status is 0, -ETIME, -EFAULT or -EIO (enum drm_spyre_fault), -ECANCELED, or -ENODEV;
+ * -ENOLINK if the other card of a PEER_COPY is gone or was reset, or the context that
+ * owns its memory has failed.
  */
 struct drm_spyre_cb_result {
 	/** @state: enum drm_spyre_cb_state. */
 	__u32 state;
-	/**
-	 * @status: 0, -ETIME, -EFAULT or -EIO (enum drm_spyre_fault), -ECANCELED, -ENODEV;
-	 * -ENOLINK if the other card of a PEER_COPY is gone or was reset, or the context
-	 * that owns its memory has failed.
-	 */
+	/** @status: 0, or one of those above, negative. */
 	__s32 status;
 	/** @cycles: modelled cycles. */
 	__u64 cycles;
