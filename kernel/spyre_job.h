@@ -63,6 +63,7 @@ struct spyre_cb {
 			struct spyre_rows rows;
 			/* has the memory at the other end; the job holds it */
 			const struct spyre_bo *far;
+			enum spyre_link link;
 			bool write;
 		} peer;
 	};

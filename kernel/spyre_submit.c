@@ -298,7 +298,8 @@ static int spyre_decode_peer(struct spyre_submission *s, const struct drm_spyre_
 		return -EINVAL;
 	if (copy_from_user(&copy, u64_to_user_ptr(in->desc), sizeof(copy)))
 		return -EFAULT;
-	if (copy.direction > DRM_SPYRE_PEER_WRITE || spyre_any(copy.reserved, sizeof(copy.reserved)))
+	if (copy.direction > DRM_SPYRE_PEER_WRITE ||
+	    spyre_any(copy.reserved, sizeof(copy.reserved)))
 		return -EINVAL;
 	write = copy.direction == DRM_SPYRE_PEER_WRITE;
 	cb->peer.write = write;
@@ -325,7 +326,8 @@ static int spyre_decode_peer(struct spyre_submission *s, const struct drm_spyre_
 	cb->peer.dst = write ? remote : local;
 	cb->peer.src = write ? local : remote;
 	s->job->has_peers = true;
-	spyre_cost_rows(rows, spyre_peer_link(s->sfile->spyre, cb->peer.far), write, &cb->cost);
+	cb->peer.link = spyre_peer_link(s->sfile->spyre, cb->peer.far);
+	spyre_cost_rows(rows, cb->peer.link, write, &cb->cost);
 	return 0;
 }
 
@@ -460,14 +462,20 @@ static u64 spyre_job_cycles(const struct spyre_job *job)
  */
 static bool spyre_job_is_light(const struct spyre_job *job)
 {
-	u64 work = 0;
+	u64 work = 0, cycles = 0;
 	u32 i;
 
-	for (i = 0; i < job->num_cbs; i++)
-		if (job->cbs[i].type == DRM_SPYRE_CB_EXEC)
-			work += job->cbs[i].exec.program->base.work;
-	return !job->lx_bytes && work <= SPYRE_LIGHT_WORK &&
-	       spyre_job_cycles(job) <= SPYRE_LIGHT_CYCLES;
+	for (i = 0; i < job->num_cbs; i++) {
+		const struct spyre_cb *cb = &job->cbs[i];
+
+		cycles += cb->cost.cycles;
+		if (cb->type == DRM_SPYRE_CB_EXEC)
+			work += cb->exec.program->base.work;
+		/* Most of a small copy's cycles are those of the link, which no host waits for. */
+		if (cb->type == DRM_SPYRE_CB_PEER_COPY)
+			cycles -= min(cb->cost.cycles, spyre_cost_link_start(cb->peer.link));
+	}
+	return !job->lx_bytes && work <= SPYRE_LIGHT_WORK && cycles <= SPYRE_LIGHT_CYCLES;
 }
 
 /*

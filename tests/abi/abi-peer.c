@@ -534,6 +534,43 @@ static void test_exporter_dies(void)
 	pair_free(&p);
 }
 
+/* The importer is killed while its copies run: the memory comes back. */
+static void test_importer_dies(void)
+{
+	int watch = far_open(), fd = far_open(), socket, status;
+	const uint64_t idle = abi_memory(watch).used;
+	struct abi_buf buf = abi_buf(fd, SIZE, DRM_SPYRE_BO_DEVICE, 0);
+	int dmabuf = export(fd, buf.handle, DRM_RDWR);
+	pid_t child = abi_fork(&socket);
+	char byte;
+
+	if (!child) {
+		struct drm_spyre_peer_copy copy = { .rows = 1, .row_bytes = SIZE };
+		struct drm_spyre_cb cbs[256];
+		struct abi_queue queue;
+		int near = abi_open();
+
+		queue = abi_queue(near, 60000);
+		abi_buf(near, SIZE, DRM_SPYRE_BO_DEVICE, NEAR_VA);
+		copy.handle = import(near, dmabuf);
+		for (int i = 0; i < 256; i++)
+			cbs[i] = cb_of(&copy, NEAR_VA);
+		for (int i = 0; i < 20; i++)
+			abi_submit(&queue, cbs, 256, NULL);
+		_exit(write(socket, "", 1) != 1 || pause());
+	}
+	tap_eq(read(socket, &byte, 1), 1, "another process copies from this one's memory");
+	abi_buf_free(fd, &buf);
+	close(dmabuf);
+	close(fd);
+	tap_eq(abi_memory(watch).used, idle + SIZE, "which is in use when this one has closed it");
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	tap_ok(abi_memory_settles(watch, idle), "and free after the importer was killed");
+	close(socket);
+	close(watch);
+}
+
 /* Ends a job of @fd by its time limit, which marks the context. */
 static void break_context(int fd)
 {
@@ -587,7 +624,8 @@ static void test_waits(void)
 	bool ok = true;
 	int fd;
 
-	if (drmSyncobjHandleToFD(p.far, theirs.syncobj, &fd) || drmSyncobjFDToHandle(p.near, fd, &here))
+	if (drmSyncobjHandleToFD(p.far, theirs.syncobj, &fd) ||
+	    drmSyncobjFDToHandle(p.near, fd, &here))
 		tap_bail("a syncobj of the other card: %s", strerror(errno));
 	close(fd);
 	for (uint32_t i = 1; i <= 100 && ok; i++) {
@@ -679,6 +717,7 @@ int main(void)
 	test_own_card();
 	test_exporter_closes();
 	test_exporter_dies();
+	test_importer_dies();
 	test_owner_fails();
 	test_waits();
 	if (getuid()) {

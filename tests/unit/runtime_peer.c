@@ -54,7 +54,8 @@ static void close_gate(spyre_stream *on)
 }
 
 static spyre_peer_copy rows_of(int to, uint64_t target, uint64_t target_pitch, int of,
-			       uint64_t source, uint64_t source_pitch, uint64_t bytes, uint64_t rows)
+			       uint64_t source, uint64_t source_pitch, uint64_t bytes,
+			       uint64_t rows)
 {
 	return (spyre_peer_copy){
 		.struct_size = sizeof(spyre_peer_copy),
@@ -467,6 +468,39 @@ START_TEST(chain)
 }
 END_TEST
 
+/*
+ * Memory that another context allocated, and that the far one has imported, as a process does
+ * with another one's: from an offset on.
+ */
+START_TEST(imported)
+{
+	spyre_context *owner;
+	spyre_devptr memory, shared;
+	uint64_t offset;
+	int fd;
+
+	if (is_embedded(card[0]))
+		return;
+	ck_ok(spyre_context_create(0, 0, &owner));
+	ck_ok(spyre_mem_alloc(owner, AREA, &memory));
+	random_bytes(from, AREA, 21);
+	ck_ok(spyre_memcpy_h2d(owner, memory, from, AREA));
+	ck_ok(spyre_mem_export_dmabuf(owner, memory, &fd, &offset, NULL));
+	ck_status(spyre_mem_import_dmabuf(card[cards > 1], fd, offset, AREA, &shared),
+		  cards > 1 ? SPYRE_ERROR_INVALID_ARGUMENT : SPYRE_SUCCESS);
+	if (cards > 1)
+		ck_mentions("spyre_memcpy_peer_async");
+	ck_ok(spyre_mem_import_dmabuf(card[0], fd, offset + 8192, AREA - 8192, &shared));
+	close(fd);
+	ck_ok(spyre_context_destroy(owner));
+	ck_ok(spyre_memcpy_peer_async(stream[1], card[1], area[1], card[0], shared + 128, 1 << 20));
+	ck_ok(spyre_stream_synchronize(stream[1]));
+	ck_ok(spyre_memcpy_d2h(card[1], into, area[1], 1 << 20));
+	ck_assert(!memcmp(into, from + 8192 + 128, 1 << 20));
+	ck_ok(spyre_mem_free(card[0], shared));
+}
+END_TEST
+
 START_TEST(captures)
 {
 	spyre_graph *graph;
@@ -673,6 +707,7 @@ int main(void)
 	tcase_add_loop_test(tests, wait_reset, 0, 2);
 	tcase_add_test(tests, record_reset);
 	tcase_add_test(tests, chain);
+	tcase_add_test(tests, imported);
 	tcase_add_test(tests, captures);
 	tcase_add_test(tests, counters);
 	tcase_add_test(tests, telemetry);

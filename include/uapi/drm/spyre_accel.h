@@ -624,7 +624,7 @@ enum drm_spyre_cb_type {
 	DRM_SPYRE_CB_FILL = 4,
 	/** @DRM_SPYRE_CB_TIMESTAMP: only writes its result. */
 	DRM_SPYRE_CB_TIMESTAMP = 5,
-	/** @DRM_SPYRE_CB_PEER_COPY: copy to or from another card. Uses desc, dst or src. Since 1.4. */
+	/** @DRM_SPYRE_CB_PEER_COPY: copy between cards. Uses desc, dst or src. Since 1.4. */
 	DRM_SPYRE_CB_PEER_COPY = 6,
 };
 
