@@ -2,6 +2,7 @@
 /* Copies between contexts and cards, and events across them. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "runtime_check.h"
@@ -468,6 +469,44 @@ START_TEST(chain)
 }
 END_TEST
 
+/* What a child of fork() does with contexts of its own; returns its exit status. */
+static int copy_in_child(void)
+{
+	spyre_context *own[2];
+	spyre_devptr memory[2];
+	spyre_stream *work;
+	spyre_status status = SPYRE_SUCCESS;
+
+	for (int i = 0; i < 2; i++) {
+		status = status ? status : spyre_context_create(i % cards, 0, &own[i]);
+		status = status ? status : spyre_mem_alloc(own[i], 1 << 20, &memory[i]);
+	}
+	status = status ? status : spyre_stream_get(own[1], 0, &work);
+	status = status ? status : spyre_memcpy_peer_async(work, own[1], memory[1], own[0], memory[0],
+							   1 << 20);
+	status = status ? status : spyre_mem_free(own[0], memory[0]);
+	status = status ? status : spyre_context_destroy(own[0]);
+	return status || spyre_stream_synchronize(work) || spyre_context_destroy(own[1]);
+}
+
+/* The parent has a copy under way. */
+START_TEST(forked)
+{
+	int status;
+	pid_t child;
+
+	close_gate(stream[1]);
+	ck_ok(spyre_memcpy_peer_async(stream[1], card[1], area[1], card[0], area[0], AREA));
+	child = fork();
+	if (!child)
+		_exit(copy_in_child());
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status) && !WEXITSTATUS(status));
+	atomic_store(&gate, 1);
+	ck_ok(spyre_stream_synchronize(stream[1]));
+}
+END_TEST
+
 /*
  * Memory that another context allocated, and that the far one has imported, as a process does
  * with another one's: from an offset on.
@@ -708,6 +747,7 @@ int main(void)
 	tcase_add_test(tests, record_reset);
 	tcase_add_test(tests, chain);
 	tcase_add_test(tests, imported);
+	tcase_add_test(tests, forked);
 	tcase_add_test(tests, captures);
 	tcase_add_test(tests, counters);
 	tcase_add_test(tests, telemetry);
