@@ -351,7 +351,8 @@ START_TEST(peer_card_reset)
 	spyre_stream *other = get_stream(card[1], 2);
 	spyre_context_state state = { .struct_size = sizeof(state) };
 
-	if (cards < 2)
+	/* Only root resets a card of the kernel. */
+	if (cards < 2 || (!is_embedded(card[0]) && getuid()))
 		return;
 	if (in_flight)
 		close_gate(stream[1]);
@@ -622,6 +623,9 @@ START_TEST(telemetry)
 	if (cards < 2)
 		return;
 	before = rdma_read_of(1);
+	/* The kernel shows exact totals to root alone. */
+	if (before == UINT64_MAX)
+		return;
 	ck_ok(spyre_memcpy_peer_async(stream[1], card[1], area[1], card[0], area[0], 12345));
 	ck_ok(spyre_memcpy_peer_async(stream[0], card[1], area[1], card[0], area[0], 1000));
 	ck_ok(spyre_stream_synchronize(stream[0]));
