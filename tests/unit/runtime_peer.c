@@ -483,8 +483,9 @@ static int copy_in_child(void)
 		status = status ? status : spyre_mem_alloc(own[i], 1 << 20, &memory[i]);
 	}
 	status = status ? status : spyre_stream_get(own[1], 0, &work);
-	status = status ? status : spyre_memcpy_peer_async(work, own[1], memory[1], own[0], memory[0],
-							   1 << 20);
+	if (!status)
+		status = spyre_memcpy_peer_async(work, own[1], memory[1], own[0], memory[0],
+						 1 << 20);
 	status = status ? status : spyre_mem_free(own[0], memory[0]);
 	status = status ? status : spyre_context_destroy(own[0]);
 	return status || spyre_stream_synchronize(work) || spyre_context_destroy(own[1]);
