@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Buffer objects: LPDDR5 of the card, host memory for the DMA engine and for
- * results, and buffers of other drivers that the DMA engine may use.
+ * results, buffers of other drivers that the DMA engine may use, and peers.
  */
 #include <linux/slab.h>
 
@@ -13,6 +13,7 @@
 #include "spyre_device.h"
 #include "spyre_file.h"
 #include "spyre_lpddr.h"
+#include "spyre_peer.h"
 #include "spyre_prime.h"
 #include "spyre_shmem.h"
 
@@ -25,6 +26,8 @@ static void spyre_bo_free(struct drm_gem_object *obj)
 
 	if (bo->import) {
 		spyre_import_free(bo);
+	} else if (bo->peer) {
+		spyre_peer_free(bo);
 	} else {
 		const u64 bytes = obj->size;
 
@@ -60,8 +63,8 @@ struct spyre_bo *spyre_bo_alloc(u32 flags)
 	if (!bo)
 		return NULL;
 	bo->flags = flags;
-	bo->base.base.funcs = flags & DRM_SPYRE_BO_IMPORTED ? &spyre_bo_import_funcs :
-							      &spyre_bo_funcs;
+	bo->base.base.funcs = flags & (DRM_SPYRE_BO_IMPORTED | DRM_SPYRE_BO_PEER) ?
+			      &spyre_bo_import_funcs : &spyre_bo_funcs;
 	return bo;
 }
 
@@ -76,7 +79,7 @@ static struct spyre_bo *spyre_bo_lookup_kinds(struct drm_file *file, u32 handle,
 	flags = to_spyre_bo(obj)->flags;
 	if (flags != kind && flags != or_kind) {
 		drm_gem_object_put(obj);
-		return ERR_PTR(-EINVAL);
+		return ERR_PTR(flags == DRM_SPYRE_BO_PEER ? -EXDEV : -EINVAL);
 	}
 	return to_spyre_bo(obj);
 }
@@ -100,12 +103,17 @@ void *spyre_bo_map(struct spyre_bo *bo, u64 offset, u64 bytes)
 		return ERR_PTR(-EINVAL);
 	if (bo->import)
 		return spyre_import_vaddr(bo) + offset;
+	/* The pages are charged to the group of the memory's owner, as always. */
+	if (bo->peer)
+		return spyre_shmem_map(&spyre_peer_far(bo)->base, offset, bytes);
 	return spyre_shmem_map(&bo->base, offset, bytes);
 }
 
 u64 spyre_bo_resident(struct spyre_bo *bo)
 {
-	return bo->import ? bo->base.base.size : READ_ONCE(bo->base.resident);
+	if (bo->import)
+		return bo->base.base.size;
+	return READ_ONCE(spyre_peer_far(bo)->base.resident);
 }
 
 static struct spyre_bo *spyre_bo_create(struct spyre_file *sfile, u64 size, u32 flags)
@@ -163,7 +171,7 @@ int spyre_ioctl_bo_mmap_offset(struct drm_device *drm, void *data, struct drm_fi
 	if (!obj)
 		return -ENOENT;
 	/* An imported BO has no offset: user space maps its dma-buf. */
-	if (!to_spyre_bo(obj)->import)
+	if (!to_spyre_bo(obj)->import && !to_spyre_bo(obj)->peer)
 		args->offset = drm_vma_node_offset_addr(&obj->vma_node);
 	drm_gem_object_put(obj);
 	return args->offset ? 0 : -EINVAL;
@@ -196,6 +204,9 @@ void spyre_bo_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 
 	spin_lock(&file->table_lock);
 	idr_for_each_entry(&file->object_idr, obj, id) {
+		/* The other card's fdinfo counts a peer. */
+		if (to_spyre_bo(obj)->peer)
+			continue;
 		stats = to_spyre_bo(obj)->flags == DRM_SPYRE_BO_DEVICE ? &lpddr5 : &host;
 		if (drm_gem_object_is_shared_for_memory_stats(obj))
 			stats->shared += obj->size;

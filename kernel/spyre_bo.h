@@ -6,6 +6,7 @@
 
 #include "spyre_shmem.h"
 
+struct dma_buf;
 struct drm_printer;
 struct spyre_file;
 struct spyre_import;
@@ -22,6 +23,8 @@ struct spyre_bo {
 	struct spyre_file *owner;
 	/** @import: another driver's buffer, or NULL. */
 	struct spyre_import *import;
+	/** @peer: of a peer: dma-buf of the other device's BO, referenced; else NULL. */
+	struct dma_buf *peer;
 };
 
 static inline struct spyre_bo *to_spyre_bo(struct drm_gem_object *obj)
@@ -31,7 +34,7 @@ static inline struct spyre_bo *to_spyre_bo(struct drm_gem_object *obj)
 
 /* Allocates a BO that is zeroed except for its functions. */
 struct spyre_bo *spyre_bo_alloc(u32 flags);
-/* Returns the BO of this kind with a reference, or -ENOENT, -EINVAL. */
+/* Returns the BO of this kind with a reference, or -ENOENT, -EXDEV for a peer, -EINVAL. */
 struct spyre_bo *spyre_bo_lookup(struct drm_file *file, u32 handle, u32 kind);
 /* Returns a BO of host memory, of this driver or imported, in the same way. */
 struct spyre_bo *spyre_bo_lookup_host(struct drm_file *file, u32 handle);

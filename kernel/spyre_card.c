@@ -205,6 +205,8 @@ static void spyre_stats_add(struct spyre_engine_stats *sum, const struct spyre_e
 	sum->cost.elements += more->cost.elements;
 	sum->cost.bytes_read += more->cost.bytes_read;
 	sum->cost.bytes_written += more->cost.bytes_written;
+	sum->cost.rdma_read += more->cost.rdma_read;
+	sum->cost.rdma_written += more->cost.rdma_written;
 }
 
 /* Adds a VF's totals to its card's. The busy time is weighted by the VF's part of the card. */

@@ -46,6 +46,8 @@ static void spyre_show_card(struct spyre_device *spyre, struct seq_file *seq)
 		   spyre_card_lpddr_used(spyre));
 	seq_printf(seq, "now_ns: %llu\nbusy_ns: %llu\njobs: %llu\nerrors: %llu\ncycles: %llu\n",
 		   ktime_get_ns(), stats.busy_ns, stats.jobs, stats.errors, stats.cost.cycles);
+	seq_printf(seq, "rdma_read: %llu\nrdma_written: %llu\n", stats.cost.rdma_read,
+		   stats.cost.rdma_written);
 	seq_printf(seq, "power_mw: %u\ntemperature_mc: %u\n", power, temperature);
 }
 

@@ -211,6 +211,7 @@ static const struct file_operations spyre_fops = {
  * 1.2	CONTEXT_RESET, BO_INFO, context query, asynchronous VM_BIND, core
  *	partitions, imported dma-bufs, virtual functions
  * 1.3	DMA of boxes
+ * 1.4	PEER_COPY, counters of peer bytes
  */
 static const struct drm_driver spyre_driver = {
 	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | SPYRE_DRIVER_GEM_GPUVA |
@@ -218,7 +219,7 @@ static const struct drm_driver spyre_driver = {
 	.name = SPYRE_DRIVER,
 	.desc = "virtual IBM Spyre card",
 	.major = 1,
-	.minor = 3,
+	.minor = 4,
 	.fops = &spyre_fops,
 	.open = spyre_file_open,
 	.postclose = spyre_file_close,

@@ -401,6 +401,8 @@ void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counte
 	stats->cost.bytes_written += cost->bytes_written;
 	stats->cost.macs += cost->macs;
 	stats->cost.elements += cost->elements;
+	stats->cost.rdma_read += cost->rdma_read;
+	stats->cost.rdma_written += cost->rdma_written;
 	spin_unlock_irq(&engine->lock);
 }
 

@@ -169,6 +169,10 @@ void spyre_file_account(struct spyre_file *sfile, const struct spyre_counters *c
 	atomic64_add(cost->macs, &health->macs);
 	atomic64_add(cost->bytes_read, &health->bytes_read);
 	atomic64_add(cost->bytes_written, &health->bytes_written);
+	if (!cost->rdma_read && !cost->rdma_written)
+		return;
+	atomic64_add(cost->rdma_read, &health->rdma_read);
+	atomic64_add(cost->rdma_written, &health->rdma_written);
 }
 
 int spyre_file_drain(struct spyre_file *sfile)
@@ -248,4 +252,6 @@ void spyre_query_context(struct spyre_file *sfile, struct drm_spyre_context_info
 	info->bytes_read = atomic64_read(&health->bytes_read);
 	info->bytes_written = atomic64_read(&health->bytes_written);
 	info->preempted = atomic64_read(&sfile->preempted);
+	info->rdma_read = atomic64_read(&health->rdma_read);
+	info->rdma_written = atomic64_read(&health->rdma_written);
 }

@@ -58,6 +58,10 @@ struct spyre_context_health {
 	atomic64_t errors;
 	/** @macs: PT multiply-adds. */
 	atomic64_t macs;
+	/** @rdma_read: bytes from other cards. */
+	atomic64_t rdma_read;
+	/** @rdma_written: bytes to other cards. */
+	atomic64_t rdma_written;
 	/** @bytes_read: LPDDR5 bytes read. */
 	atomic64_t bytes_read;
 	/** @bytes_written: LPDDR5 bytes written. */

@@ -120,6 +120,11 @@ void spyre_file_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	drm_printf(p, "drm-cycles-spyre:\t%llu\n", (u64)atomic64_read(&sfile->cycles));
 	drm_printf(p, "spyre-pinned:\t%llu KiB\n", (u64)atomic64_read(&sfile->pinned) >> 10);
 
+	drm_printf(p, "spyre-rdma-read:\t%llu KiB\n",
+		   (u64)atomic64_read(&sfile->health.rdma_read) >> 10);
+	drm_printf(p, "spyre-rdma-written:\t%llu KiB\n",
+		   (u64)atomic64_read(&sfile->health.rdma_written) >> 10);
+
 	spyre_bo_show_fdinfo(p, file);
 
 	/* Keys above count handles; these are DEV_QUERY's numbers. */

@@ -17,6 +17,7 @@
 #include "spyre_inject.h"
 #include "spyre_job.h"
 #include "spyre_lx.h"
+#include "spyre_peer.h"
 #include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
@@ -94,7 +95,9 @@ int spyre_job_stop_reason(struct spyre_job *job)
 		return stop;
 	if (READ_ONCE(job->queue->spyre->engine.gone))
 		return -ENODEV;
-	return READ_ONCE(job->queue->error) ? -ECANCELED : 0;
+	if (READ_ONCE(job->queue->error))
+		return -ECANCELED;
+	return job->has_peers ? spyre_peer_check_job(job) : 0;
 }
 
 /* @state is written last, because user space polls it. */
@@ -113,7 +116,7 @@ static void spyre_job_report(struct spyre_job *job, u32 index, int status,
 	result->macs = cost->macs;
 	result->start_ns = start_ns;
 	result->end_ns = end_ns;
-	result->reserved = 0;
+	result->rdma = cost->rdma_read + cost->rdma_written;
 	/* Pairs with the reader's acquire of @state: the other fields are visible then. */
 	smp_store_release(&result->state, DRM_SPYRE_CB_DONE);
 }
@@ -173,6 +176,10 @@ static enum spyre_stop spyre_job_run_cb(struct spyre_job *job, struct spyre_cb *
 	case DRM_SPYRE_CB_FILL:
 		return spyre_card_fill(host, job, self, cb->linear.dst, cb->linear.bytes,
 				       cb->linear.pattern, cb->linear.pattern_bytes);
+	case DRM_SPYRE_CB_PEER_COPY:
+		trace_spyre_peer(job, cb);
+		return spyre_card_copy_rows(host, job, self, &cb->peer.rows, cb->peer.dst,
+					    cb->peer.src);
 	default:	/* TIMESTAMP */
 		return SPYRE_STOP_NONE;
 	}
@@ -208,6 +215,8 @@ static void spyre_counters_add(struct spyre_counters *sum, const struct spyre_co
 	sum->bytes_written += more->bytes_written;
 	sum->macs += more->macs;
 	sum->elements += more->elements;
+	sum->rdma_read += more->rdma_read;
+	sum->rdma_written += more->rdma_written;
 }
 
 void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)

@@ -12,7 +12,7 @@
 #include <linux/dma-fence.h>
 #include <linux/refcount.h>
 
-#include "model/card.h"
+#include "model/peer.h"
 #include "spyre_dma.h"
 
 struct spyre_bo;
@@ -56,6 +56,16 @@ struct spyre_cb {
 			u64 pattern[2];
 			u32 pattern_bytes;
 		} linear;
+		/** @peer: PEER_COPY. */
+		struct {
+			u8 *dst;
+			const u8 *src;
+			struct spyre_rows rows;
+			/* has the memory at the other end; the job holds it */
+			const struct spyre_bo *far;
+			enum spyre_link link;
+			bool write;
+		} peer;
 	};
 };
 
@@ -87,6 +97,8 @@ struct spyre_job {
 	struct spyre_lx *lx;
 	/** @light: takes microseconds, so that it may run inline. */
 	bool light;
+	/** @has_peers: one of its control blocks is a PEER_COPY. */
+	bool has_peers;
 	/** @start_ns: when the engine started it, 0 = not yet. */
 	u64 start_ns;
 	/** @check_ns: earliest time at which it can exceed its queue's limit. */

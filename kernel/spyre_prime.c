@@ -21,6 +21,7 @@
 #include "spyre_compat.h"
 #include "spyre_device.h"
 #include "spyre_job.h"
+#include "spyre_peer.h"
 #include "spyre_prime.h"
 #include "spyre_shmem.h"
 
@@ -181,6 +182,8 @@ struct drm_gem_object *spyre_prime_import(struct drm_device *drm, struct dma_buf
 			drm_gem_object_get(obj);
 			return obj;
 		}
+		if (to_spyre_bo(obj)->flags == DRM_SPYRE_BO_DEVICE)
+			return spyre_peer_import(drm, dmabuf);
 	}
 
 	import = kzalloc(sizeof(*import), SPYRE_GFP);

@@ -73,6 +73,8 @@ void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters 
 	info->macs = stats.cost.macs;
 	info->bytes_read = stats.cost.bytes_read;
 	info->bytes_written = stats.cost.bytes_written;
+	info->rdma_read = stats.cost.rdma_read;
+	info->rdma_written = stats.cost.rdma_written;
 	spyre_card_read_power(spyre, &info->power_mw, &info->temperature_mc);
 }
 
@@ -90,6 +92,8 @@ static void spyre_query_own_counters(struct spyre_file *sfile, struct drm_spyre_
 	info->macs = own.macs;
 	info->bytes_read = own.bytes_read;
 	info->bytes_written = own.bytes_written;
+	info->rdma_read = own.rdma_read;
+	info->rdma_written = own.rdma_written;
 	spyre_card_read_power(sfile->spyre, &info->power_mw, &info->temperature_mc);
 }
 

@@ -60,7 +60,8 @@ static struct dma_fence *spyre_queue_run_job(struct drm_sched_job *sched_job)
 	struct dma_fence *done = dma_fence_get(job->done);
 	int ret = spyre_job_stop_reason(job);
 
-	if (!ret)
+	/* A lost peer is a failure of this job's own: the engine reports it and kills the queue. */
+	if (!ret || ret == -ENOLINK)
 		ret = spyre_engine_push(&job->queue->spyre->engine, job);
 	if (ret) {
 		spyre_job_skip(job, ret);

@@ -19,6 +19,7 @@
 #include "spyre_dma.h"
 #include "spyre_file.h"
 #include "spyre_job.h"
+#include "spyre_peer.h"
 #include "spyre_prime.h"
 #include "spyre_program.h"
 #include "spyre_queue.h"
@@ -76,23 +77,37 @@ static bool spyre_any(const void *bytes, size_t size)
 	return memchr_inv(bytes, 0, size);
 }
 
-/* Resolves a device range to a kernel address; the job gets a reference to the BO. */
-static int spyre_resolve(struct spyre_submission *s, u64 va, u64 size, bool write, u8 **vaddr)
+/* Memory that an address was resolved to: a BO, which the job holds, and the offset in it. */
+struct spyre_place {
+	struct spyre_bo *bo;
+	u64 offset;
+};
+
+static int spyre_resolve_place(struct spyre_submission *s, u64 va, u64 size, bool write,
+			       u8 **vaddr, struct spyre_place *place)
 {
 	struct spyre_job *job = s->job;
 	struct spyre_bo *bo;
-	u64 offset;
 	u8 *mapped;
 
-	bo = spyre_vm_find(s->sfile->vm, va, size, write, &offset);
+	bo = spyre_vm_find(s->sfile->vm, va, size, write, &place->offset);
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	job->bos[job->num_bos++] = bo;
-	mapped = spyre_bo_map(bo, offset, size);
+	place->bo = bo;
+	mapped = spyre_bo_map(bo, place->offset, size);
 	if (IS_ERR(mapped))
 		return PTR_ERR(mapped);
 	*vaddr = mapped;
 	return 0;
+}
+
+/* Resolves a device range to a kernel address; the job gets a reference to the BO. */
+static int spyre_resolve(struct spyre_submission *s, u64 va, u64 size, bool write, u8 **vaddr)
+{
+	struct spyre_place place;
+
+	return spyre_resolve_place(s, va, size, write, vaddr, &place);
 }
 
 static int spyre_decode_exec(struct spyre_submission *s, const struct drm_spyre_cb *in,
@@ -243,6 +258,79 @@ static int spyre_decode_fill(struct spyre_submission *s, const struct drm_spyre_
 	return spyre_resolve(s, in->dst, in->size, true, &cb->linear.dst);
 }
 
+/* Resolves the far end of a copy; its device must be there, and its context in order. */
+static int spyre_resolve_peer(struct spyre_submission *s, const struct drm_spyre_peer_copy *copy,
+			      u64 bytes, struct spyre_cb *cb, u8 **vaddr)
+{
+	struct spyre_job *job = s->job;
+	struct spyre_bo *bo, *far;
+	u8 *mapped;
+
+	bo = spyre_peer_lookup(s->file, copy->handle, cb->peer.write);
+	if (IS_ERR(bo))
+		return PTR_ERR(bo);
+	job->bos[job->num_bos++] = bo;
+	far = spyre_peer_far(bo);
+	if (spyre_peer_check(far) || drm_dev_is_unplugged(far->base.base.dev))
+		return -ENOLINK;
+	mapped = spyre_bo_map(bo, copy->offset, bytes);
+	if (IS_ERR(mapped))
+		return PTR_ERR(mapped);
+	cb->peer.far = far;
+	*vaddr = mapped;
+	return 0;
+}
+
+static int spyre_decode_peer(struct spyre_submission *s, const struct drm_spyre_cb *in,
+			     struct spyre_cb *cb)
+{
+	struct drm_spyre_peer_copy copy;
+	struct spyre_rows *rows = &cb->peer.rows;
+	u64 va, dst_bytes, src_bytes;
+	struct spyre_place near;
+	u8 *local, *remote;
+	bool write;
+	int ret;
+
+	if (in->program || in->num_args || in->args || in->size || in->host_addr ||
+	    in->host_handle || in->pattern_size || in->host_offset ||
+	    spyre_any(in->pattern, sizeof(in->pattern)))
+		return -EINVAL;
+	if (copy_from_user(&copy, u64_to_user_ptr(in->desc), sizeof(copy)))
+		return -EFAULT;
+	if (copy.direction > DRM_SPYRE_PEER_WRITE ||
+	    spyre_any(copy.reserved, sizeof(copy.reserved)))
+		return -EINVAL;
+	write = copy.direction == DRM_SPYRE_PEER_WRITE;
+	cb->peer.write = write;
+	rows->rows = copy.rows;
+	rows->row_bytes = copy.row_bytes;
+	rows->dst_stride = write ? copy.stride : copy.local_stride;
+	rows->src_stride = write ? copy.local_stride : copy.stride;
+	if (spyre_rows_check(rows, &dst_bytes, &src_bytes) != SPYRE_STOP_NONE)
+		return -EINVAL;
+	va = write ? in->src : in->dst;
+	if (write ? in->dst : in->src)
+		return -EINVAL;
+
+	ret = spyre_resolve_place(s, va, write ? src_bytes : dst_bytes, !write, &local, &near);
+	if (!ret)
+		ret = spyre_resolve_peer(s, &copy, write ? dst_bytes : src_bytes, cb, &remote);
+	if (ret)
+		return ret;
+	/* Offsets are compared, since a BO may be mapped at several kernel addresses. */
+	if (near.bo == cb->peer.far &&
+	    spyre_rows_overlap(rows, write ? copy.offset : near.offset,
+			       write ? near.offset : copy.offset))
+		return -EINVAL;
+	cb->peer.dst = write ? remote : local;
+	cb->peer.src = write ? local : remote;
+	s->job->has_peers = true;
+	cb->peer.link = spyre_peer_link(s->sfile->spyre, cb->peer.far);
+	spyre_cost_rows(rows, cb->peer.link, write, &cb->cost);
+	return 0;
+}
+
 static int spyre_decode_cb(struct spyre_submission *s, const struct drm_spyre_cb *in,
 			   struct spyre_cb *cb)
 {
@@ -261,6 +349,8 @@ static int spyre_decode_cb(struct spyre_submission *s, const struct drm_spyre_cb
 		return spyre_decode_copy(s, in, cb);
 	case DRM_SPYRE_CB_FILL:
 		return spyre_decode_fill(s, in, cb);
+	case DRM_SPYRE_CB_PEER_COPY:
+		return spyre_decode_peer(s, in, cb);
 	case DRM_SPYRE_CB_TIMESTAMP:
 		return spyre_any(&in->program, sizeof(*in) - offsetof(typeof(*in), program)) ?
 			-EINVAL : 0;
@@ -372,14 +462,20 @@ static u64 spyre_job_cycles(const struct spyre_job *job)
  */
 static bool spyre_job_is_light(const struct spyre_job *job)
 {
-	u64 work = 0;
+	u64 work = 0, cycles = 0;
 	u32 i;
 
-	for (i = 0; i < job->num_cbs; i++)
-		if (job->cbs[i].type == DRM_SPYRE_CB_EXEC)
-			work += job->cbs[i].exec.program->base.work;
-	return !job->lx_bytes && work <= SPYRE_LIGHT_WORK &&
-	       spyre_job_cycles(job) <= SPYRE_LIGHT_CYCLES;
+	for (i = 0; i < job->num_cbs; i++) {
+		const struct spyre_cb *cb = &job->cbs[i];
+
+		cycles += cb->cost.cycles;
+		if (cb->type == DRM_SPYRE_CB_EXEC)
+			work += cb->exec.program->base.work;
+		/* Most of a small copy's cycles are those of the link, which no host waits for. */
+		if (cb->type == DRM_SPYRE_CB_PEER_COPY)
+			cycles -= min(cb->cost.cycles, spyre_cost_link_start(cb->peer.link));
+	}
+	return !job->lx_bytes && work <= SPYRE_LIGHT_WORK && cycles <= SPYRE_LIGHT_CYCLES;
 }
 
 /*

@@ -74,6 +74,8 @@ SPYRE_ATTR(cycles, spyre_stats(spyre).cost.cycles);
 SPYRE_ATTR(macs, spyre_stats(spyre).cost.macs);
 SPYRE_ATTR(bytes_read, spyre_stats(spyre).cost.bytes_read);
 SPYRE_ATTR(bytes_written, spyre_stats(spyre).cost.bytes_written);
+SPYRE_ATTR(rdma_read, spyre_stats(spyre).cost.rdma_read);
+SPYRE_ATTR(rdma_written, spyre_stats(spyre).cost.rdma_written);
 SPYRE_ATTR(power_mw, spyre_power(spyre));
 SPYRE_ATTR(temperature_mc, spyre_temperature(spyre));
 
@@ -133,6 +135,8 @@ static struct attribute *spyre_attrs[] = {
 	&dev_attr_macs.attr,
 	&dev_attr_bytes_read.attr,
 	&dev_attr_bytes_written.attr,
+	&dev_attr_rdma_read.attr,
+	&dev_attr_rdma_written.attr,
 	&dev_attr_power_mw.attr,
 	&dev_attr_temperature_mc.attr,
 	&dev_attr_uuid.attr,
@@ -145,7 +149,8 @@ static bool spyre_attr_is_exact(const struct attribute *attr)
 {
 	return attr == &dev_attr_jobs.attr || attr == &dev_attr_errors.attr ||
 	       attr == &dev_attr_cycles.attr || attr == &dev_attr_macs.attr ||
-	       attr == &dev_attr_bytes_read.attr || attr == &dev_attr_bytes_written.attr;
+	       attr == &dev_attr_bytes_read.attr || attr == &dev_attr_bytes_written.attr ||
+	       attr == &dev_attr_rdma_read.attr || attr == &dev_attr_rdma_written.attr;
 }
 
 static umode_t spyre_attr_is_visible(struct kobject *kobj, struct attribute *attr, int index)

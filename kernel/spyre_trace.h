@@ -12,6 +12,7 @@
 #include <linux/dma-fence.h>
 #include <linux/tracepoint.h>
 
+#include "spyre_bo.h"
 #include "spyre_file.h"
 #include "spyre_job.h"
 #include "spyre_queue.h"
@@ -62,6 +63,38 @@ DEFINE_EVENT(spyre_job, spyre_preempt,
 DEFINE_EVENT(spyre_job, spyre_resume,
 	TP_PROTO(const struct spyre_job *job),
 	TP_ARGS(job)
+);
+
+/* The engine starts a copy to or from another card. */
+TRACE_EVENT(spyre_peer,
+	TP_PROTO(const struct spyre_job *job, const struct spyre_cb *cb),
+	TP_ARGS(job, cb),
+	TP_STRUCT__entry(
+		__field(u32, card)
+		__field(u64, client)
+		__field(u64, queue)
+		__field(u64, seqno)
+		__field(u32, peer)
+		__field(u64, owner)
+		__field(bool, write)
+		__field(u64, rows)
+		__field(u64, row_bytes)
+	),
+	TP_fast_assign(
+		__entry->card = job->queue->spyre->index;
+		__entry->client = job->queue->sfile->id;
+		__entry->queue = job->done->context;
+		__entry->seqno = job->done->seqno;
+		__entry->peer = to_spyre_device(cb->peer.far->base.base.dev)->index;
+		__entry->owner = cb->peer.far->owner->id;
+		__entry->write = cb->peer.write;
+		__entry->rows = cb->peer.rows.rows;
+		__entry->row_bytes = cb->peer.rows.row_bytes;
+	),
+	TP_printk("card=%u client=%llu queue=%llu seqno=%llu peer=%u owner=%llu %s rows=%llu row_bytes=%llu",
+		  __entry->card, __entry->client, __entry->queue, __entry->seqno,
+		  __entry->peer, __entry->owner, __entry->write ? "write" : "read",
+		  __entry->rows, __entry->row_bytes)
 );
 
 /* The fence of a job is about to signal. */

@@ -50,6 +50,9 @@ bool spyre_rows_overlap(const struct spyre_rows *rows, u64 dst, u64 src);
 void spyre_cost_rows(const struct spyre_rows *rows, enum spyre_link link, bool sends,
 		     struct spyre_counters *cost);
 
+/* Modelled cycles to start a copy over @link, which are part of its cost. */
+u64 spyre_cost_link_start(enum spyre_link link);
+
 /* Copies rows that have been checked and do not overlap. Returns _NONE or _CANCELLED. */
 enum spyre_stop spyre_card_copy_rows(struct spyre_host *host, void *job,
 				     struct spyre_worker *self, const struct spyre_rows *rows,

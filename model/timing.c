@@ -254,6 +254,18 @@ void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
 		cost->cycles = link;
 }
 
+u64 spyre_cost_link_start(enum spyre_link link)
+{
+	switch (link) {
+	case SPYRE_LINK_SWITCH:
+		return PEER_CYCLES;
+	case SPYRE_LINK_HOST:
+		return PEER_HOST_CYCLES;
+	default:
+		return ISSUE_CYCLES;
+	}
+}
+
 void spyre_cost_rows(const struct spyre_rows *rows, enum spyre_link link, bool sends,
 		     struct spyre_counters *cost)
 {
@@ -274,7 +286,7 @@ void spyre_cost_rows(const struct spyre_rows *rows, enum spyre_link link, bool s
 	cost->cycles = larger(div_up(crossing, PCIE_BYTES_PER_S / SPYRE_CLOCK_HZ),
 			      spyre_cost_lpddr_cycles(bytes, 0));
 	cost->cycles = larger(cost->cycles, rows->rows);
-	cost->cycles += link == SPYRE_LINK_HOST ? PEER_HOST_CYCLES : PEER_CYCLES;
+	cost->cycles += spyre_cost_link_start(link);
 }
 
 #define IDLE_MW 20000ull

@@ -427,7 +427,8 @@ private:
 			break;
 		default:
 			copy.copy_kind = AIUPTI_ACTIVITY_MEMCPY_KIND_PTOP;
-			copy.bytes = activity.bytes_written;
+			/* A card only reads to send to another one. */
+			copy.bytes = std::max(activity.bytes_read, activity.bytes_written);
 		}
 	}
 

@@ -83,7 +83,7 @@ struct spyre_command {
 			/* Another context of the same backend, open until the command is done. */
 			struct spyre_card *card;
 			uint64_t local;		/* address in the queue's context */
-			uint64_t remote;	/* address in @card, kept until the command is done */
+			uint64_t remote;	/* in @card, kept until it is done */
 			bool sends;		/* from local to remote */
 			struct spyre_rows rows;	/* checked; they do not overlap */
 		} peer;

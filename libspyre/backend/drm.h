@@ -12,6 +12,7 @@
  *	drm_uring.c	submissions by io_uring, and the choice between the two paths
  *	drm_reset.c	state and reset of a context, reset of a card
  *	drm_range.c	ordered table of address ranges
+ *	drm_foreign.c	buffers and timelines of other contexts of this process
  *	drm_error.c	errno -> status and text
  *	base/sysfs.c	enumeration
  */
@@ -20,6 +21,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/queue.h>
 
 #include "include/uapi/drm/spyre_accel.h"
 #include "libspyre/backend/backend.h"
@@ -33,6 +35,7 @@ struct spyre_drm_range {
 	uint64_t start;
 	uint64_t bytes;
 	uint32_t handle;
+	uint64_t offset;	/* of @start in the buffer */
 };
 
 struct spyre_drm_ranges {
@@ -54,19 +57,31 @@ void spyre_drm_ranges_fini(struct spyre_drm_ranges *ranges);
 
 struct spyre_drm_ring;
 
+/* A buffer or syncobj of another context's file. */
+struct spyre_drm_foreign {
+	const void *owner;	/* the card of a buffer, the queue of a syncobj */
+	bool is_buffer;
+	uint32_t theirs;	/* handle in the owner's file */
+	uint32_t ours;
+};
+
 struct spyre_drm_card {
 	struct spyre_card base;
+	TAILQ_ENTRY(spyre_drm_card) link;
 	int fd;
 	/* Generation of the card when the node was opened. */
 	uint64_t generation;
 	/* With SQPOLL, the ring whose kernel thread also serves the queues' rings. */
 	struct spyre_drm_ring *ring;
 	/*
-	 * Protects @device. A file has one handle per buffer, however often it is
-	 * imported, so the last range of a handle closes it under this lock.
+	 * Protects @device and @foreign. A file has one handle per buffer, however often
+	 * it is imported, so the last user of a handle closes it under this lock.
 	 */
 	pthread_mutex_t device_lock;
 	bool imports;
+	struct spyre_drm_foreign *foreign;
+	size_t num_foreign;
+	size_t max_foreign;
 	struct spyre_drm_ranges device;		/* device addresses */
 	/* Protects @host: read for each DMA of a submission, written by host_alloc and _free. */
 	pthread_rwlock_t host_lock;
@@ -101,6 +116,8 @@ struct spyre_drm_queue {
 	/* Arguments of the current submission; the runtime serialises submissions. */
 	struct drm_spyre_cb cbs[SPYRE_DRM_MAX_CBS];
 	struct drm_spyre_sync syncs[SPYRE_DRM_MAX_SYNCS];
+	/* SPYRE_DRM_MAX_CBS copies between cards, one per control block; NULL until the first. */
+	struct drm_spyre_peer_copy *peers;
 };
 
 static inline struct spyre_drm_card *spyre_drm_card(struct spyre_card *card)
@@ -143,9 +160,25 @@ spyre_status spyre_drm_program_create(struct spyre_card *card, void **image, siz
 				      struct spyre_verify_error *why);
 void spyre_drm_program_destroy(struct spyre_program_handle *program);
 
+/* drm_foreign.c */
+/* Adds the card to those that may import from each other, and removes it. */
+void spyre_drm_foreign_open(struct spyre_drm_card *card);
+void spyre_drm_foreign_close(struct spyre_drm_card *card);
+/* Returns in @ours the handle that @card has for handle @theirs of @from; imports it once. */
+spyre_status spyre_drm_foreign_get(struct spyre_drm_card *card, struct spyre_drm_card *from,
+				   const void *owner, bool is_buffer, uint32_t theirs,
+				   uint32_t *ours);
+/* Ends all imports of an object that its owner is about to free. No card's lock is held. */
+void spyre_drm_foreign_drop(const void *owner, uint32_t theirs);
+/* True if @handle is an imported buffer; caller holds device_lock. */
+bool spyre_drm_foreign_has_buffer(struct spyre_drm_card *card, uint32_t handle);
+
 /* drm_encode.c: fills @cb from @command, which must outlive it: pointers are not copied. */
 spyre_status spyre_drm_encode(struct spyre_drm_card *card, const struct spyre_command *command,
 			      uint32_t index, struct drm_spyre_cb *cb);
+/* The same for a copy between cards, to control block @index of @queue. */
+spyre_status spyre_drm_encode_peer(struct spyre_drm_queue *queue,
+				   const struct spyre_command *command, uint32_t index);
 /* Name of a command for error texts, "DMA H2D"; never NULL. */
 const char *spyre_drm_command_name(const struct spyre_command *command);
 

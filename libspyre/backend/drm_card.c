@@ -21,6 +21,8 @@
 #define DRIVER_MAJOR 1
 /* First minor with DRM_SPYRE_DMA_BOX. */
 #define DRIVER_MINOR_BOXES 3
+/* First minor with DRM_SPYRE_CB_PEER_COPY. */
+#define DRIVER_MINOR_PEERS 4
 
 static spyre_status drm_count(int *count)
 {
@@ -142,6 +144,7 @@ static spyre_status check_version(struct spyre_drm_card *card)
 				     node, version->version_major, version->version_minor,
 				     DRIVER_MAJOR);
 	card->base.boxes = version->version_minor >= DRIVER_MINOR_BOXES;
+	card->base.peers = version->version_minor >= DRIVER_MINOR_PEERS;
 	drmFreeVersion(version);
 	return status;
 }
@@ -167,6 +170,7 @@ static spyre_status query_card(struct spyre_drm_card *card)
 				   p->node, info.num_cores, info.stick_bytes, info.program_version,
 				   SPYRE_MAX_CORES, DRM_SPYRE_STICK_BYTES, SPYRE_PROG_VERSION);
 	card->generation = info.generation;
+	card->base.link_index = info.index;
 	p->num_cores = info.num_cores;
 	p->lx_bytes = info.lx_bytes;
 	p->stick_bytes = info.stick_bytes;
@@ -195,6 +199,7 @@ static spyre_status init_card(struct spyre_drm_card *card)
 	}
 	pthread_mutex_init(&card->device_lock, NULL);
 	pthread_rwlock_init(&card->host_lock, NULL);
+	spyre_drm_foreign_open(card);
 	return SPYRE_SUCCESS;
 }
 
@@ -223,6 +228,7 @@ static void drm_close(struct spyre_card *base)
 {
 	struct spyre_drm_card *card = spyre_drm_card(base);
 
+	spyre_drm_foreign_close(card);
 	spyre_drm_ring_close(card->ring);
 	close(card->fd);
 	spyre_drm_ranges_fini(&card->device);

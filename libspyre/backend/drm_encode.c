@@ -2,6 +2,8 @@
 /* Translates commands into control blocks; drm_submit.c sends them. */
 #include "config.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libspyre/backend/drm.h"
@@ -97,6 +99,68 @@ static void encode_fill(const struct spyre_command *command, struct drm_spyre_cb
 		memcpy(cb->pattern, command->fill.pattern, command->fill.pattern_bytes);
 }
 
+/* Finds the buffer at the far end, and the offset in it. */
+static spyre_status find_remote(struct spyre_drm_card *far, uint64_t va, uint32_t *handle,
+				uint64_t *offset)
+{
+	const struct spyre_drm_range *range;
+
+	pthread_mutex_lock(&far->device_lock);
+	range = spyre_drm_ranges_find(&far->device, va);
+	if (range) {
+		*handle = range->handle;
+		*offset = range->offset + (va - range->start);
+	}
+	pthread_mutex_unlock(&far->device_lock);
+	if (range)
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_INVALID_ADDRESS,
+			   "%s: the far end of a copy between cards, 0x%" PRIx64
+			   ", is not mapped; allocate it, and keep it until the stream got past the copy",
+			   far->base.properties.node, va);
+}
+
+spyre_status spyre_drm_encode_peer(struct spyre_drm_queue *queue,
+				   const struct spyre_command *command, uint32_t index)
+{
+	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
+	struct spyre_drm_card *far = spyre_drm_card(command->peer.card);
+	const struct spyre_rows *rows = &command->peer.rows;
+	const bool sends = command->peer.sends;
+	struct drm_spyre_cb *cb = &queue->cbs[index];
+	struct drm_spyre_peer_copy *copy;
+	uint64_t offset = 0;
+	uint32_t theirs = 0, handle = 0;
+
+	if (!queue->peers)
+		queue->peers = calloc(SPYRE_DRM_MAX_CBS, sizeof(*queue->peers));
+	if (!queue->peers)
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no host memory for the copies between cards of a queue");
+	TRY(find_remote(far, command->peer.remote, &theirs, &offset));
+	handle = theirs;
+	if (far != card)
+		TRY(spyre_drm_foreign_get(card, far, far, true, theirs, &handle));
+	copy = &queue->peers[index];
+	*copy = (struct drm_spyre_peer_copy){
+		.direction = sends ? DRM_SPYRE_PEER_WRITE : DRM_SPYRE_PEER_READ,
+		.handle = handle,
+		.offset = offset,
+		.rows = rows->rows,
+		.row_bytes = rows->row_bytes,
+		.stride = sends ? rows->dst_stride : rows->src_stride,
+		.local_stride = sends ? rows->src_stride : rows->dst_stride,
+	};
+	memset(cb, 0, sizeof(*cb));
+	cb->type = DRM_SPYRE_CB_PEER_COPY;
+	cb->desc = (uintptr_t)copy;
+	if (sends)
+		cb->src = command->peer.local;
+	else
+		cb->dst = command->peer.local;
+	return SPYRE_SUCCESS;
+}
+
 spyre_status spyre_drm_encode(struct spyre_drm_card *card, const struct spyre_command *command,
 			      uint32_t index, struct drm_spyre_cb *cb)
 {
@@ -121,9 +185,7 @@ spyre_status spyre_drm_encode(struct spyre_drm_card *card, const struct spyre_co
 		cb->type = DRM_SPYRE_CB_TIMESTAMP;
 		return SPYRE_SUCCESS;
 	case SPYRE_COMMAND_PEER:
-		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
-				   "%s: the kernel module has no copies between cards",
-				   card->base.properties.node);
+		break;
 	}
 	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: command %u has unknown type %u",
 			   card->base.properties.node, index, (unsigned int)command->type);

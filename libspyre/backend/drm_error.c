@@ -39,6 +39,8 @@ static const struct {
 	  "spyre_vdev is older than libspyre: load the module of this version" },
 	{ EMFILE, SPYRE_ERROR_SYSTEM, "close files or raise the limit (ulimit -n)" },
 	{ ENFILE, SPYRE_ERROR_SYSTEM, "the system has too many open files (sysctl fs.file-max)" },
+	{ EXDEV, SPYRE_ERROR_INVALID_ARGUMENT,
+	  "the memory belongs to another card: import it into a context of that card, and copy it with spyre_memcpy_peer_async()" },
 	{ EFAULT, SPYRE_ERROR_INVALID_ARGUMENT,
 	  "host memory that was given is not mapped, or may not be read or written" },
 	{ EINVAL, SPYRE_ERROR_INVALID_ARGUMENT,

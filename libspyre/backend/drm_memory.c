@@ -70,11 +70,22 @@ static bool device_insert(struct spyre_drm_card *card, struct spyre_drm_range ra
 /* Removes a range from the table and closes its handle; the mapping keeps the buffer alive. */
 static bool device_remove(struct spyre_drm_card *card, uint64_t va)
 {
-	struct spyre_drm_range range;
-	bool found, shared = false;
+	const struct spyre_drm_range *there;
+	struct spyre_drm_range range = { 0 };
+	bool found, shared;
+
+	pthread_mutex_lock(&card->device_lock);
+	there = spyre_drm_ranges_find(&card->device, va);
+	if (there)
+		range = *there;
+	pthread_mutex_unlock(&card->device_lock);
+	/* Other contexts must not keep the memory that this one frees. */
+	if (there)
+		spyre_drm_foreign_drop(card, range.handle);
 
 	pthread_mutex_lock(&card->device_lock);
 	found = spyre_drm_ranges_remove(&card->device, va, &range);
+	shared = found && spyre_drm_foreign_has_buffer(card, range.handle);
 	for (size_t i = 0; found && card->imports && i < card->device.count; i++)
 		shared |= card->device.range[i].handle == range.handle;
 	if (found && !shared)
@@ -159,7 +170,7 @@ spyre_status spyre_drm_mem_import(struct spyre_card *base, uint64_t va, uint64_t
 	struct drm_spyre_vm_bind_op op = {
 		.op = DRM_SPYRE_VM_MAP, .va = va, .range = bytes, .bo_offset = offset,
 	};
-	struct spyre_drm_range range = { .start = va, .bytes = bytes };
+	struct spyre_drm_range range = { .start = va, .bytes = bytes, .offset = offset };
 	spyre_status status;
 	int error;
 

@@ -30,6 +30,7 @@ SAME_FIELD(bytes_written);
 SAME_FIELD(macs);
 SAME_FIELD(start_ns);
 SAME_FIELD(end_ns);
+SAME_FIELD(rdma);
 
 /* Longest time limit that DRM_IOCTL_SPYRE_QUEUE_CREATE accepts. */
 #define MAX_TIMEOUT_MS 60000u
@@ -187,9 +188,11 @@ void spyre_drm_queue_destroy(struct spyre_queue *base)
 
 	(void)end_queue(queue);
 	spyre_drm_ring_close(queue->ring);
+	spyre_drm_foreign_drop(queue, queue->syncobj);
 	drmSyncobjDestroy(card->fd, queue->syncobj);
 	munmap(base->results, RESULT_BYTES);
 	spyre_drm_gem_close(card, queue->result_handle);
+	free(queue->peers);
 	free(queue);
 }
 

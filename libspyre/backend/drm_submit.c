@@ -47,6 +47,18 @@ static void add_timestamp(struct spyre_drm_queue *queue)
 	queue->cbs[0].type = DRM_SPYRE_CB_TIMESTAMP;
 }
 
+/* The handle of @other's timeline in the file of @queue. */
+static spyre_status wait_handle(struct spyre_drm_queue *queue, struct spyre_drm_queue *other,
+				uint32_t *handle)
+{
+	*handle = other->syncobj;
+	if (other->base.card == queue->base.card)
+		return SPYRE_SUCCESS;
+	return spyre_drm_foreign_get(spyre_drm_card(queue->base.card),
+				     spyre_drm_card(other->base.card), other, false,
+				     other->syncobj, handle);
+}
+
 /*
  * Fills queue->syncs with the waits that are still pending and gives their
  * number. Reached points and points of this queue (it is in order) are left
@@ -59,7 +71,7 @@ static spyre_status encode_waits(struct spyre_drm_queue *queue,
 {
 	struct spyre_drm_card *card = spyre_drm_card(queue->base.card);
 	struct drm_spyre_submit args;
-	uint32_t i, used = 0;
+	uint32_t i, handle, used = 0;
 	int error;
 
 	for (i = 0; i < submission->num_waits; i++) {
@@ -79,8 +91,9 @@ static spyre_status encode_waits(struct spyre_drm_queue *queue,
 						       queue->id, used);
 			used = 0;
 		}
+		TRY(wait_handle(queue, other, &handle));
 		queue->syncs[used++] = (struct drm_spyre_sync){
-			.handle = other->syncobj,
+			.handle = handle,
 			.point = wait->point,
 		};
 	}
@@ -95,8 +108,13 @@ static spyre_status encode_commands(struct spyre_drm_queue *queue,
 	spyre_status status = SPYRE_SUCCESS;
 	uint32_t i;
 
-	for (i = 0; i < submission->num_commands && !status; i++)
-		status = spyre_drm_encode(card, &submission->commands[i], i, &queue->cbs[i]);
+	for (i = 0; i < submission->num_commands && !status; i++) {
+		const struct spyre_command *command = &submission->commands[i];
+
+		status = command->type == SPYRE_COMMAND_PEER ?
+			 spyre_drm_encode_peer(queue, command, i) :
+			 spyre_drm_encode(card, command, i, &queue->cbs[i]);
+	}
 	if (!submission->num_commands)
 		add_timestamp(queue);
 	return status;
@@ -135,6 +153,11 @@ static spyre_status command_error(struct spyre_drm_queue *queue, int error, uint
 				   submission->num_commands, name, (unsigned long long)cb->dst,
 				   (unsigned long long)cb->src, (unsigned long long)cb->size,
 				   (void *)(uintptr_t)cb->host_addr);
+	if (error == ENOLINK)
+		return spyre_error(SPYRE_ERROR_PEER_LOST,
+				   "%s: submission on queue %u: command %u of %u (%s): the context at the far end has failed, its card was reset, or it is gone; reset or replace that context",
+				   card->base.properties.node, queue->id, index,
+				   submission->num_commands, name);
 	/* The kernel checks descriptors by this function too, so it gives the same reason. */
 	if (error == EINVAL && cb->type == DRM_SPYRE_CB_DMA) {
 		stop = spyre_dma_check(submission->commands[index].dma.desc, &bytes, NULL);

@@ -5,6 +5,7 @@ libspyre_libcore_la_SOURCES += libspyre/backend/drm_bounce.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_card.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_encode.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_error.c
+libspyre_libcore_la_SOURCES += libspyre/backend/drm_foreign.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_memory.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_program.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_queue.c

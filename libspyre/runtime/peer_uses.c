@@ -18,6 +18,31 @@ static size_t max_uses;
 /* Copy of num_uses: programs without peer copies need not take the lock. */
 static _Atomic uint32_t any;
 
+static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+static void in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+/* The contexts of the parent are of no use in the child, which leaves them alone. */
+static void in_child(void)
+{
+	num_uses = 0;
+	atomic_store(&any, 0);
+	pthread_mutex_unlock(&lock);
+}
+
+static void watch_forks(void)
+{
+	pthread_atfork(before_fork, in_parent, in_child);
+}
+
 /* The references of removed uses are dropped without the lock: the last one closes a card. */
 static struct spyre_stream *remove_use(uint32_t i)
 {
@@ -41,6 +66,7 @@ bool spyre_peer_use(struct spyre_context *owner, struct spyre_stream *stream, ui
 	struct use *use;
 	bool ok = true;
 
+	pthread_once(&fork_once, watch_forks);
 	pthread_mutex_lock(&lock);
 	use = find_use(owner, stream);
 	if (use && use->seq < seq) {

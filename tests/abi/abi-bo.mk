@@ -19,3 +19,9 @@ tests_abi_abi_memcg_SOURCES = tests/abi/abi-memcg.c tests/abi/memcg.h tests/abi/
 	tests/abi/memcg-charge.c $(ABI_FENCE_SOURCES) tests/abi/memory.c tests/abi/memory.h
 tests_abi_abi_memcg_CPPFLAGS = $(BREAK_CPPFLAGS)
 tests_abi_abi_memcg_LDADD = $(BREAK_LDADD)
+
+check_PROGRAMS += tests/abi/abi-peer
+tests_abi_abi_peer_SOURCES = tests/abi/abi-peer.c tests/abi/memory.c tests/abi/memory.h \
+	$(ABI_FENCE_SOURCES)
+tests_abi_abi_peer_CPPFLAGS = $(ABI_CPPFLAGS)
+tests_abi_abi_peer_LDADD = tests/abi/libabi.la $(LIBDRM_LIBS)

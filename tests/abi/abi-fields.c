@@ -135,7 +135,7 @@ static void test_result(struct fields_context *c)
 	abi_submit(&c->queue, &cb, 1, NULL);
 	abi_wait(&c->queue, 10000);
 	a = result[0];
-	tap_eq(result[1].reserved, 0xa5a5a5a5a5a5a5a5, "result: nothing past it is written");
+	tap_eq(result[1].rdma, 0xa5a5a5a5a5a5a5a5, "result: nothing past it is written");
 	memset(result, 0x5a, sizeof(*result));
 	abi_submit(&c->queue, &cb, 1, NULL);
 	abi_wait(&c->queue, 10000);
@@ -143,7 +143,7 @@ static void test_result(struct fields_context *c)
 	for (i = 0; i < sizeof(a); i++)
 		kept += x[i] == 0xa5 && y[i] == 0x5a;
 	tap_eq(kept, 0, "result: every byte is written");
-	tap_eq(a.reserved, 0, "result: reserved is 0");
+	tap_eq(a.rdma, 0, "result: rdma is 0");
 }
 
 static void test_target(const struct target *t)

@@ -22,7 +22,7 @@ static void test_timestamp(int fd)
 	       "TIMESTAMP: between submission and now");
 	tap_ok(!r->bytes_read && !r->bytes_written && !r->macs,
 	       "TIMESTAMP: no bytes and no cycles are counted");
-	tap_eq(r->reserved, 0, "TIMESTAMP: reserved is 0");
+	tap_eq(r->rdma, 0, "TIMESTAMP: rdma is 0");
 	tap_ok(((uint8_t *)(r + 1))[0] != 0xa5, "TIMESTAMP: one result is written");
 	abi_queue_free(&q);
 }

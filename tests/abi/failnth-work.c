@@ -72,6 +72,10 @@ static int call_submit(struct fail_ctx *c)
 	const uint64_t args[3] = { FAIL_VA, FAIL_VA + FAIL_BYTES, FAIL_VA + 2 * FAIL_BYTES };
 	struct drm_spyre_dma down = abi_dma_raw(DRM_SPYRE_DMA_H2D, PAGE);
 	struct drm_spyre_dma up = abi_dma_raw(DRM_SPYRE_DMA_D2H, PAGE);
+	struct drm_spyre_peer_copy peer = {
+		.direction = DRM_SPYRE_PEER_READ, .handle = c->dev.handle, .rows = 2,
+		.row_bytes = 1000, .stride = 1500, .local_stride = 1500,
+	};
 	struct drm_spyre_sync before = { .handle = c->queue.syncobj, .point = c->queue.point };
 	struct drm_spyre_cb cbs[] = {
 		abi_cb_fill32(FAIL_VA, FAIL_BYTES, c->round),
@@ -80,6 +84,8 @@ static int call_submit(struct fail_ctx *c)
 		abi_cb_dma_bo(&up, FAIL_VA, c->host.handle, 0, PAGE),
 		abi_cb_exec(c->program, args, 3),
 		abi_cb_timestamp(),
+		{ .type = DRM_SPYRE_CB_PEER_COPY, .desc = PTR(&peer),
+		  .dst = FAIL_VA + FAIL_BYTES },
 	};
 
 	if (!before.point)
@@ -94,7 +100,7 @@ static void undo_submit(struct fail_ctx *c)
 	struct drm_spyre_cb_result *r = abi_results(&c->queue);
 	int ret = abi_wait(&c->queue, 60000), i;
 
-	for (i = 0; !ret && i < 6; i++)
+	for (i = 0; !ret && i < 7; i++)
 		ret = r[i].state != DRM_SPYRE_CB_DONE ? -EPROTO : r[i].status;
 	if (ret || *(uint32_t *)c->host.map != c->round)
 		tap_ok(false, "accepted work completes with the right result (%d, %x)", ret,

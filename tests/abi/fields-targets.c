@@ -300,12 +300,12 @@ static void *subject_cb(struct fields_context *c)
 #define CB_FIELDS(name, program_, num_args_, args_, desc_, dst_, src_, size_, host_addr_, \
 		  host_handle_, pattern_size_, host_offset_, pattern_) \
 static const struct field name[] = { \
-	FIELD(drm_spyre_cb, type, FIELD_ENUM1, .arg = DRM_SPYRE_CB_TIMESTAMP), \
+	FIELD(drm_spyre_cb, type, FIELD_ENUM1, .arg = DRM_SPYRE_CB_PEER_COPY), \
 	FIELD(drm_spyre_cb, flags, FIELD_MBZ), \
 	FIELD(drm_spyre_cb, program, program_), \
 	FIELD(drm_spyre_cb, num_args, num_args_), \
 	FIELD(drm_spyre_cb, args, args_, .arg = 24), \
-	FIELD(drm_spyre_cb, desc, desc_, .arg = sizeof(struct drm_spyre_dma)), \
+	FIELD(drm_spyre_cb, desc, desc_, .arg = DESC_BYTES), \
 	FIELD(drm_spyre_cb, dst, dst_), \
 	FIELD(drm_spyre_cb, src, src_), \
 	FIELD(drm_spyre_cb, size, size_), \
@@ -318,6 +318,7 @@ static const struct field name[] = { \
 	FIELD(drm_spyre_cb, reserved, FIELD_MBZ), \
 }
 
+#define DESC_BYTES sizeof(struct drm_spyre_dma)
 #define MBZ FIELD_MBZ
 #define OTHER FIELD_OTHER
 CB_FIELDS(timestamp_fields, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ);
@@ -331,6 +332,11 @@ CB_FIELDS(d2h_fields, MBZ, MBZ, MBZ, FIELD_READ, MBZ, OTHER, OTHER, FIELD_WRITE,
 	  MBZ);
 CB_FIELDS(dma_bo_fields, MBZ, MBZ, MBZ, FIELD_READ, OTHER, MBZ, OTHER, MBZ, FIELD_BO, MBZ, OTHER,
 	  MBZ);
+#undef DESC_BYTES
+#define DESC_BYTES sizeof(struct drm_spyre_peer_copy)
+CB_FIELDS(peer_read_fields, MBZ, MBZ, MBZ, FIELD_READ, OTHER, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ);
+CB_FIELDS(peer_write_fields, MBZ, MBZ, MBZ, FIELD_READ, MBZ, OTHER, MBZ, MBZ, MBZ, MBZ, MBZ, MBZ);
+#undef DESC_BYTES
 #undef MBZ
 #undef OTHER
 
@@ -397,6 +403,43 @@ static void *subject_desc(struct fields_context *c)
 	return &c->desc;
 }
 
+/* A BO of the card itself may be at the far end, so one card suffices. */
+static void good_peer_read(struct fields_context *c, void *argument)
+{
+	good_submit(c, argument);
+	c->peer = (struct drm_spyre_peer_copy){
+		.direction = DRM_SPYRE_PEER_READ, .handle = c->small.handle, .rows = 2,
+		.row_bytes = STICK, .stride = STICK, .local_stride = STICK,
+	};
+	c->cb = (struct drm_spyre_cb){
+		.type = DRM_SPYRE_CB_PEER_COPY, .desc = PTR(&c->peer), .dst = c->device.va,
+	};
+}
+
+static void good_peer_write(struct fields_context *c, void *argument)
+{
+	good_peer_read(c, argument);
+	c->peer.direction = DRM_SPYRE_PEER_WRITE;
+	c->cb.src = c->cb.dst;
+	c->cb.dst = 0;
+}
+
+static const struct field peer_fields[] = {
+	FIELD(drm_spyre_peer_copy, direction, FIELD_ENUM, .arg = DRM_SPYRE_PEER_WRITE),
+	FIELD(drm_spyre_peer_copy, handle, FIELD_BO, .arg = BO_DEVICE),
+	FIELD(drm_spyre_peer_copy, offset, FIELD_OTHER),
+	FIELD(drm_spyre_peer_copy, rows, FIELD_OTHER),
+	FIELD(drm_spyre_peer_copy, row_bytes, FIELD_OTHER),
+	FIELD(drm_spyre_peer_copy, stride, FIELD_OTHER),
+	FIELD(drm_spyre_peer_copy, local_stride, FIELD_OTHER),
+	FIELD(drm_spyre_peer_copy, reserved, FIELD_MBZ),
+};
+
+static void *subject_peer(struct fields_context *c)
+{
+	return &c->peer;
+}
+
 static const struct field reset_fields[] = {
 	FIELD(drm_spyre_reset, flags, FIELD_MBZ),
 	FIELD(drm_spyre_reset, pad, FIELD_MBZ),
@@ -441,8 +484,9 @@ static void good_bo_info(struct fields_context *c, void *argument)
 }
 #define PART(name_, NAME, type, table, ...) \
 	TARGET(name_, NAME, type, table, .size = sizeof(struct type), __VA_ARGS__)
-#define CB(name_, table, good_) \
-	PART(name_, SUBMIT, drm_spyre_cb, table, .good = good_, .subject = subject_cb)
+#define CB(name_, table, good_, ...) \
+	PART(name_, SUBMIT, drm_spyre_cb, table, .good = good_, .subject = subject_cb, \
+	     ##__VA_ARGS__)
 
 const struct target fields_targets[] = {
 	TARGET("DEV_QUERY", DEV_QUERY, drm_spyre_dev_query, dev_query_fields,
@@ -487,6 +531,10 @@ const struct target fields_targets[] = {
 	CB("SUBMIT, DMA from a BO", dma_bo_fields, good_dma_bo),
 	PART("SUBMIT, DMA descriptor", SUBMIT, drm_spyre_dma, desc_fields, .good = good_h2d,
 	     .subject = subject_desc),
+	CB("SUBMIT, PEER_COPY read", peer_read_fields, good_peer_read, .since = 4),
+	CB("SUBMIT, PEER_COPY write", peer_write_fields, good_peer_write, .since = 4),
+	PART("SUBMIT, copy of PEER_COPY", SUBMIT, drm_spyre_peer_copy, peer_fields,
+	     .good = good_peer_read, .subject = subject_peer, .since = 4),
 	TARGET("CONTEXT_RESET", CONTEXT_RESET, drm_spyre_context_reset, context_reset_fields,
 	       .good = good_nothing, .undo = undo_reset, .first_size = 8, .since = 2),
 	TARGET("BO_INFO", BO_INFO, drm_spyre_bo_info, bo_info_fields, .good = good_bo_info,

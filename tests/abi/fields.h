@@ -77,6 +77,7 @@ struct fields_context {
 	struct drm_spyre_sync sync;
 	struct drm_spyre_vm_bind_op op;
 	struct drm_spyre_dma desc;
+	struct drm_spyre_peer_copy peer;
 	uint64_t args[3];
 	uint8_t out[512];
 };

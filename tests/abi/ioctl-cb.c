@@ -100,7 +100,7 @@ static void test_types(int fd)
 	struct drm_spyre_cb good = abi_cb_timestamp();
 
 	REFUSE(-EINVAL, "type 0", c.type = 0);
-	REFUSE(-EINVAL, "type 6", c.type = 6);
+	REFUSE(-EINVAL, "type 7", c.type = 7);
 	REFUSE(-EINVAL, "type ~0", c.type = ~0u);
 	refuse_unused(fd, "TIMESTAMP", &good, 0);
 }
@@ -169,6 +169,34 @@ static void test_fill(int fd)
 	REFUSE(-EFAULT, "FILL, size wraps", c.size = 0 - VA);
 	REFUSE(-EFAULT, "FILL, dst not mapped", c.dst = VA + BYTES);
 	REFUSE(-EFAULT, "FILL, dst 0", c.dst = 0);
+}
+
+static void test_peer(int fd, uint32_t direction)
+{
+	struct drm_spyre_peer_copy copy = {
+		.direction = direction, .handle = device.handle, .offset = PAGE, .rows = 3,
+		.row_bytes = 100, .stride = 200, .local_stride = 300,
+	};
+	struct drm_spyre_cb good = { .type = DRM_SPYRE_CB_PEER_COPY, .desc = PTR(&copy) };
+	const bool write = direction == DRM_SPYRE_PEER_WRITE;
+	struct drm_spyre_peer_copy *edge = abi_guard(sizeof(copy));
+	const char *type = write ? "PEER_COPY write" : "PEER_COPY read";
+
+	*(write ? &good.src : &good.dst) = VA + 4 * PAGE;
+	refuse_unused(fd, type, &good, F(DESC) | (write ? F(SRC) : F(DST)));
+	REFUSE(-EFAULT, "PEER_COPY, desc NULL", c.desc = 0);
+	REFUSE(-EFAULT, "PEER_COPY, desc unmapped", c.desc = PTR(abi_hole()));
+	*edge = copy;
+	REFUSE(0, "PEER_COPY, desc ends at its page's end", c.desc = PTR(edge));
+	REFUSE(-EFAULT, "PEER_COPY, desc runs off its page", c.desc = PTR(edge) + 1);
+	REFUSE(-EINVAL, "PEER_COPY, the BO's rows overlap the address's",
+	       *(write ? &c.src : &c.dst) = VA + PAGE + 99);
+	REFUSE(-EFAULT, "PEER_COPY, address 0", c.dst = c.src = 0);
+	REFUSE(-EFAULT, "PEER_COPY, address not mapped",
+	       *(write ? &c.src : &c.dst) = VA + BYTES);
+	REFUSE(-EFAULT, "PEER_COPY, address at the end of 64 bits",
+	       *(write ? &c.src : &c.dst) = ~0ull);
+	abi_guard_free(edge, sizeof(copy));
 }
 
 static void test_dma(int fd, uint8_t direction)
@@ -281,6 +309,8 @@ void test_submit_cb(int fd)
 	test_exec(fd);
 	test_copy(fd);
 	test_fill(fd);
+	test_peer(fd, DRM_SPYRE_PEER_READ);
+	test_peer(fd, DRM_SPYRE_PEER_WRITE);
 	test_dma(fd, DRM_SPYRE_DMA_H2D);
 	test_dma(fd, DRM_SPYRE_DMA_D2H);
 	test_dma_desc(fd);

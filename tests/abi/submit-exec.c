@@ -59,7 +59,7 @@ static void test_add(int fd, struct abi_queue *q, struct abi_buf *dev, uint32_t 
 	tap_eq(r[0].bytes_written, BYTES, "EXEC: LPDDR5 bytes written");
 	tap_eq(r[0].macs, 0, "EXEC: no multiply-adds");
 	tap_ok(r[0].cycles && r[0].start_ns && r[0].start_ns <= r[0].end_ns &&
-	       r[0].end_ns <= r[1].start_ns && !r[0].reserved,
+	       r[0].end_ns <= r[1].start_ns && !r[0].rdma,
 	       "EXEC: cycles, and times in order");
 	first = r[0];
 	fill_inputs(dev->map);

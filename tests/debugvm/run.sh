@@ -64,6 +64,8 @@ verdict $? "unloading removes the node"
 insmod "$module" cards=2
 verdict $? "the module loads again, with two cards"
 run root abi-syncfile "$build/tests/abi/abi-syncfile"
+run root "abi-peer of two cards" "$build/tests/abi/abi-peer"
+run user "abi-peer of two cards" "$build/tests/abi/abi-peer"
 rmmod spyre_vdev
 verdict $? "the module unloads again"
 leaks "after the module is unloaded"

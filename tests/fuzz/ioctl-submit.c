@@ -68,6 +68,31 @@ static void fill_dma(struct fz_world *w, const struct fz_call *c, struct fz_file
 	}
 }
 
+/* Rows between a BO, whatever its kind, and an address. */
+static void fill_peer(struct fz_world *w, const struct fz_call *c, struct fz_file *file,
+		      struct drm_spyre_cb *cb, struct drm_spyre_peer_copy *copy)
+{
+	struct fz_call poke = *c;
+
+	*copy = (struct drm_spyre_peer_copy){
+		.direction = c->p[1] < 250 ? c->p[1] & 1 : c->p[1],
+		.handle = fz_pick(&file->bo, c->p[2]),
+		.offset = c->p[3] < 192 ? 64u * c->p[3] : fz_bytes(c->p[3]),
+		.rows = c->p[4] < 224 ? 1 + c->p[4] % 64 : fz_special(c->p[4]),
+		.row_bytes = c->p[5] < 224 ? 1 + 37u * c->p[5] : fz_bytes(c->p[5]),
+	};
+	copy->stride = copy->row_bytes + (c->p[6] < 224 ? c->p[6] : fz_special(c->p[6]));
+	copy->local_stride = c->p[7] < 128 ? copy->stride :
+			     c->p[7] < 224 ? copy->row_bytes + c->p[7] : fz_special(c->p[7]);
+	if (c->poke_at & 1)
+		fz_poke(&poke, copy, sizeof(*copy));
+	cb->desc = fz_pointer(w, c->p[13], copy);
+	if (copy->direction == DRM_SPYRE_PEER_WRITE)
+		cb->src = fz_va(c->p[8]);
+	else
+		cb->dst = fz_va(c->p[8]);
+}
+
 static int call_cb(struct fz_world *w, const struct fz_call *c, struct fz_file *file)
 {
 	struct drm_spyre_cb *cb;
@@ -79,7 +104,7 @@ static int call_cb(struct fz_world *w, const struct fz_call *c, struct fz_file *
 	args = w->arena->args[w->num_cbs];
 	cb = &w->arena->cb[w->num_cbs];
 	memset(cb, 0, sizeof(*cb));
-	cb->type = c->p[0] < 250 ? 1 + c->p[0] % 5 : c->p[0] - 250;
+	cb->type = c->p[0] < 250 ? 1 + c->p[0] % 6 : c->p[0] - 250;
 	switch (cb->type) {
 	case DRM_SPYRE_CB_EXEC:
 		program = fz_pick(&file->program, c->p[1]);
@@ -91,6 +116,9 @@ static int call_cb(struct fz_world *w, const struct fz_call *c, struct fz_file *
 		break;
 	case DRM_SPYRE_CB_DMA:
 		fill_dma(w, c, file, cb, &w->arena->desc[w->num_cbs]);
+		break;
+	case DRM_SPYRE_CB_PEER_COPY:
+		fill_peer(w, c, file, cb, &w->arena->peer[w->num_cbs]);
 		break;
 	case DRM_SPYRE_CB_COPY:
 		cb->src = fz_va(c->p[1]);
@@ -104,7 +132,8 @@ static int call_cb(struct fz_world *w, const struct fz_call *c, struct fz_file *
 		}
 		break;
 	}
-	if (cb->type != DRM_SPYRE_CB_DMA || !(c->poke_at & 1))
+	if ((cb->type != DRM_SPYRE_CB_DMA && cb->type != DRM_SPYRE_CB_PEER_COPY) ||
+	    !(c->poke_at & 1))
 		fz_poke(c, cb, sizeof(*cb));
 	w->num_cbs++;
 	return 0;

@@ -110,6 +110,7 @@ struct fz_arena {
 	struct drm_spyre_sync sync[FZ_PENDING];
 	struct drm_spyre_vm_bind_op op[FZ_PENDING];
 	struct drm_spyre_dma desc[FZ_PENDING];
+	struct drm_spyre_peer_copy peer[FZ_PENDING];
 	uint64_t args[FZ_PENDING][FZ_ARGS];
 	uint64_t handles[FZ_PENDING], points[FZ_PENDING];
 	uint8_t query[1024];

@@ -14,7 +14,7 @@ static struct spyre_drm_ranges ranges;
 static void insert(uint64_t start, uint64_t bytes, uint32_t handle)
 {
 	ck_assert(spyre_drm_ranges_reserve(&ranges));
-	spyre_drm_ranges_insert(&ranges, (struct spyre_drm_range){ start, bytes, handle });
+	spyre_drm_ranges_insert(&ranges, (struct spyre_drm_range){ start, bytes, handle, 0 });
 }
 
 static uint32_t handle_at(uint64_t address)
@@ -110,7 +110,7 @@ static void pin(const void *start, size_t bytes, uint32_t handle)
 {
 	ck_assert(spyre_drm_ranges_reserve(&card.host));
 	spyre_drm_ranges_insert(&card.host,
-				(struct spyre_drm_range){ (uintptr_t)start, bytes, handle });
+				(struct spyre_drm_range){ (uintptr_t)start, bytes, handle, 0 });
 	card.host_count = card.host.count;
 }
 

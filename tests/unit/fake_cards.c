@@ -138,6 +138,8 @@ void fake_card(int minor, int card_index, const char *device)
 	attribute(card_index, "macs", "%llu", 18446744073709551614ull);
 	attribute(card_index, "bytes_read", "%d", 1 << 20);
 	attribute(card_index, "bytes_written", "%d", 2 << 20);
+	attribute(card_index, "rdma_read", "%d", 3 << 20);
+	attribute(card_index, "rdma_written", "%d", 4 << 20);
 	attribute(card_index, "power_mw", "%d", 31250);
 	attribute(card_index, "temperature_mc", "%d", 41500);
 	attribute(card_index, "generation", "%d", 0);

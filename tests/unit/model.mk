@@ -18,7 +18,7 @@ model_tests = tests/unit/model_boxes tests/unit/model_format tests/unit/model_ve
 	tests/unit/model_units tests/unit/model_programs tests/unit/model_verify_instr \
 	tests/unit/model_timing tests/unit/model_codecs tests/unit/model_group \
 	tests/unit/model_indirect tests/unit/model_integers tests/unit/model_kept \
-	tests/unit/model_power tests/unit/model_products tests/unit/model_tables
+	tests/unit/model_peer tests/unit/model_power tests/unit/model_products tests/unit/model_tables
 check_PROGRAMS += $(model_tests)
 TESTS += $(model_tests)
 tests_unit_model_boxes_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
@@ -35,6 +35,8 @@ tests_unit_model_fuzz_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_fuzz_LDADD = $(model_test_ldadd)
 tests_unit_model_functions_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_functions_LDADD = $(model_test_ldadd)
+tests_unit_model_peer_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
+tests_unit_model_peer_LDADD = $(model_test_ldadd)
 tests_unit_model_power_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)
 tests_unit_model_power_LDADD = $(model_test_ldadd)
 tests_unit_model_products_CFLAGS = $(AM_CFLAGS) $(CHECK_CFLAGS)

@@ -152,6 +152,8 @@ START_TEST(readings)
 	ck_assert_uint_eq(cards[0].jobs, 77);
 	ck_assert_uint_eq(cards[0].errors, 2);
 	ck_assert_uint_eq(cards[0].macs, 18446744073709551614ull);
+	ck_assert_uint_eq(cards[0].rdma_read, 3 << 20);
+	ck_assert_uint_eq(cards[0].rdma_written, 4 << 20);
 	ck_assert_uint_eq(cards[0].power_mw, 31250);
 	ck_assert_uint_eq(cards[0].temperature_mc, 41500);
 	ck_assert_uint_eq(cards[0].generation, 0);

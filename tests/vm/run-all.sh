@@ -115,6 +115,21 @@ rmmod spyre_vdev
 
 insmod "$module" cards=2 lpddr_mib=1024
 run root abi-syncfile "$build/tests/abi/abi-syncfile"
+for who in $users; do
+	run "$who" "abi-peer of two cards" "$build/tests/abi/abi-peer"
+done
+rmmod spyre_vdev
+
+insmod "$module" cards=1 vfs=2 cores=4 lpddr_mib=128
+for who in $users; do
+	run "$who" "abi-peer of two VFs" "$build/tests/abi/abi-peer"
+done
+rmmod spyre_vdev
+
+# Cards 0 to 3 and 4 to 7 are below two switches.
+insmod "$module" cards=8 cores=4 lpddr_mib=64
+run root "runtime_peer on eight cards" "$build/tests/unit/runtime_peer"
+run root "abi-peer on eight cards" "$build/tests/abi/abi-peer"
 rmmod spyre_vdev
 
 # sum FILE...: of the numbers in them

@@ -100,6 +100,8 @@ GETTER(cycles) { smi_set_number(value, subject->card->cycles); }
 GETTER(macs) { smi_set_number(value, subject->card->macs); }
 GETTER(bytes_read) { smi_set_number(value, subject->card->bytes_read); }
 GETTER(bytes_written) { smi_set_number(value, subject->card->bytes_written); }
+GETTER(rdma_read) { smi_set_number(value, subject->card->rdma_read); }
+GETTER(rdma_written) { smi_set_number(value, subject->card->rdma_written); }
 
 GETTER(processes)
 {
@@ -183,6 +185,11 @@ const struct smi_field smi_device_fields[] = {
 	{ "memory.written", NULL, "memory_written_bytes_total", "Memory Written",
 	  SMI_SECTION_COUNTERS, "MiB", MIB, 0, 1, get_bytes_written,
 	  "Device memory written by the card." },
+	{ "rdma.read", NULL, "rdma_read_bytes_total", "Read from Peers", SMI_SECTION_COUNTERS, "MiB",
+	  MIB, 0, 1, get_rdma_read, "Bytes that copies of this card brought from other cards." },
+	{ "rdma.written", NULL, "rdma_written_bytes_total", "Written to Peers",
+	  SMI_SECTION_COUNTERS, "MiB", MIB, 0, 1, get_rdma_written,
+	  "Bytes that copies of this card took to other cards." },
 	{ "processes.count", NULL, "processes", NULL, SMI_SECTION_NONE, NULL, 1, 0, 1, get_processes,
 	  "Processes that use the card, as far as this user may see them." },
 	{ NULL },

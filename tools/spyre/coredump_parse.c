@@ -183,6 +183,7 @@ const char *coredump_cb_name(uint32_t type)
 		[DRM_SPYRE_CB_COPY] = "COPY",
 		[DRM_SPYRE_CB_FILL] = "FILL",
 		[DRM_SPYRE_CB_TIMESTAMP] = "TIMESTAMP",
+		[DRM_SPYRE_CB_PEER_COPY] = "PEER_COPY",
 	};
 
 	return type && type < sizeof(names) / sizeof(names[0]) ? names[type] : "unknown";

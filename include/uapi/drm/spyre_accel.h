@@ -184,6 +184,10 @@ struct drm_spyre_counters {
 	__u32 power_mw;
 	/** @temperature_mc: modelled temperature, millidegrees Celsius. */
 	__u32 temperature_mc;
+	/** @rdma_read: bytes that PEER_COPY brought from other cards. Since 1.4. */
+	__u64 rdma_read;
+	/** @rdma_written: bytes that PEER_COPY took to other cards. Since 1.4. */
+	__u64 rdma_written;
 };
 
 /**
@@ -261,6 +265,10 @@ struct drm_spyre_context_info {
 	__u64 bytes_written;
 	/** @preempted: number of times that its jobs were preempted by another context. */
 	__u64 preempted;
+	/** @rdma_read: bytes that PEER_COPY brought from other cards. Since 1.4. */
+	__u64 rdma_read;
+	/** @rdma_written: bytes that PEER_COPY took to other cards. Since 1.4. */
+	__u64 rdma_written;
 };
 
 /** DRM_SPYRE_BO_DEVICE: LPDDR5, counted against the card's capacity. */
@@ -297,6 +305,14 @@ struct drm_spyre_bo_mmap_offset {
 
 /** DRM_SPYRE_BO_IMPORTED: BO_INFO only: a dma-buf of another driver. */
 #define DRM_SPYRE_BO_IMPORTED (1 << 2)
+/**
+ * DRM_SPYRE_BO_PEER: BO_INFO only: device memory of another card or VF
+ *
+ * Made by PRIME_FD_TO_HANDLE from the dma-buf of a device BO.  PEER_COPY is its only
+ * use: as a mapping, host span or result BO it is refused (-EXDEV).  Since 1.4; older
+ * kernels make a BO of host memory of it.
+ */
+#define DRM_SPYRE_BO_PEER (1 << 3)
 
 /**
  * struct drm_spyre_bo_info - argument of DRM_IOCTL_SPYRE_BO_INFO
@@ -565,6 +581,35 @@ struct drm_spyre_dma {
 	struct drm_spyre_dma_bound bound[DRM_SPYRE_DMA_MAX_BOUNDS];
 };
 
+/** DRM_SPYRE_PEER_READ: PEER_COPY from the BO to the context's memory. */
+#define DRM_SPYRE_PEER_READ 0
+/** DRM_SPYRE_PEER_WRITE: PEER_COPY from the context's memory to the BO. */
+#define DRM_SPYRE_PEER_WRITE 1
+
+/**
+ * struct drm_spyre_peer_copy - rows of bytes between two memories (docs/control-blocks.md)
+ *
+ * Since 1.4.
+ */
+struct drm_spyre_peer_copy {
+	/** @direction: DRM_SPYRE_PEER_READ or _WRITE. */
+	__u32 direction;
+	/** @handle: PEER BO, or device BO of this card. */
+	__u32 handle;
+	/** @offset: of the first row in the BO. */
+	__u64 offset;
+	/** @rows: number of rows, 1..2^31. */
+	__u64 rows;
+	/** @row_bytes: bytes of a row, non-zero. */
+	__u64 row_bytes;
+	/** @stride: from row to row in the BO, at least @row_bytes if there are several. */
+	__u64 stride;
+	/** @local_stride: from row to row in the context's memory, likewise. */
+	__u64 local_stride;
+	/** @reserved: MBZ. */
+	__u64 reserved[2];
+};
+
 /**
  * enum drm_spyre_cb_type - kinds of control block
  */
@@ -579,6 +624,8 @@ enum drm_spyre_cb_type {
 	DRM_SPYRE_CB_FILL = 4,
 	/** @DRM_SPYRE_CB_TIMESTAMP: only writes its result. */
 	DRM_SPYRE_CB_TIMESTAMP = 5,
+	/** @DRM_SPYRE_CB_PEER_COPY: copy between cards. Uses desc, dst or src. Since 1.4. */
+	DRM_SPYRE_CB_PEER_COPY = 6,
 };
 
 /**
@@ -595,11 +642,11 @@ struct drm_spyre_cb {
 	__u32 num_args;
 	/** @args: EXEC: address of __u64 device addresses, 128-byte aligned each. */
 	__u64 args;
-	/** @desc: DMA: address of a struct drm_spyre_dma. */
+	/** @desc: address of a struct drm_spyre_dma, or PEER_COPY: drm_spyre_peer_copy. */
 	__u64 desc;
-	/** @dst: device address (DMA H2D, COPY, FILL), 128-byte aligned for DMA. */
+	/** @dst: device address (DMA H2D, COPY, FILL, PEER READ), 128-byte aligned for DMA. */
 	__u64 dst;
-	/** @src: device address (DMA D2H, COPY). */
+	/** @src: device address (DMA D2H, COPY, PEER WRITE). */
 	__u64 src;
 	/** @size: DMA: bytes of the host span; COPY, FILL: device bytes. */
 	__u64 size;
@@ -631,11 +678,14 @@ enum drm_spyre_cb_state {
  * struct drm_spyre_cb_result - result of a control block
  *
  * Written to the submission's result BO before its fence signals, @state last.
+ * @status is 0, -ETIME, -EFAULT or -EIO (enum drm_spyre_fault), -ECANCELED, or -ENODEV;
+ * -ENOLINK if the other card of a PEER_COPY is gone or was reset, or the context that
+ * owns its memory has failed.
  */
 struct drm_spyre_cb_result {
 	/** @state: enum drm_spyre_cb_state. */
 	__u32 state;
-	/** @status: 0, -ETIME, -EFAULT or -EIO (enum drm_spyre_fault), -ECANCELED, -ENODEV. */
+	/** @status: 0, or one of those above, negative. */
 	__s32 status;
 	/** @cycles: modelled cycles. */
 	__u64 cycles;
@@ -649,8 +699,8 @@ struct drm_spyre_cb_result {
 	__u64 start_ns;
 	/** @end_ns: CLOCK_MONOTONIC when it ended. */
 	__u64 end_ns;
-	/** @reserved: zero. */
-	__u64 reserved;
+	/** @rdma: PEER_COPY: bytes to or from another card; else zero. Since 1.4. */
+	__u64 rdma;
 };
 
 /** DRM_SPYRE_SYNC_SIGNAL: signal when done; without it, wait before start. */

@@ -52,6 +52,8 @@ std::string name_of(const spyre_activity &activity)
 		return "Memcpy DtoH";
 	case SPYRE_ACTIVITY_COPY_D2D:
 		return "Memcpy DtoD";
+	case SPYRE_ACTIVITY_COPY_PEER:
+		return "Memcpy PtoP";
 	case SPYRE_ACTIVITY_FILL:
 		return "Memset";
 	default:
