@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 spyreincludedir = $(includedir)/spyre
 spyreinclude_HEADERS = \
-	include/spyre/activity.h include/spyre/device.h include/spyre/graph.h \
+	include/spyre/activity.h include/spyre/collective.h include/spyre/device.h include/spyre/graph.h \
 	include/spyre/kernel.h include/spyre/layout.h \
 	include/spyre/memory.h include/spyre/sdsc.h include/spyre/spyre.h \
 	include/spyre/ras.h include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
@@ -24,6 +24,7 @@ include libspyre/sdsc/local.mk
 include libspyre/telemetry/local.mk
 include libspyre/backend/local.mk
 include libspyre/runtime/local.mk
+include libspyre/comm/local.mk
 
 lib_LTLIBRARIES += libspyre/libspyre.la
 libspyre_libspyre_la_SOURCES =

@@ -12,6 +12,7 @@ include tests/unit/build.mk
 include tests/unit/bundle.mk
 include tests/unit/model.mk
 include tests/unit/base.mk
+include tests/unit/comm.mk
 include tests/unit/runtime.mk
 include tests/unit/fault.mk
 include tests/unit/property.mk

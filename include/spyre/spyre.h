@@ -4,6 +4,7 @@
 #define SPYRE_SPYRE_H
 
 #include <spyre/activity.h>
+#include <spyre/collective.h>
 #include <spyre/device.h>
 #include <spyre/graph.h>
 #include <spyre/kernel.h>

@@ -96,6 +96,8 @@ typedef enum spyre_status {
 	SPYRE_ERROR_CARD_FAULT = 28,
 	/** The call cannot be recorded in a graph, and the stream is being captured. */
 	SPYRE_ERROR_CAPTURE = 29,
+	/** Another rank of a communicator failed, or its process ended. */
+	SPYRE_ERROR_REMOTE = 30,
 	SPYRE_STATUS_COUNT
 } spyre_status;
 

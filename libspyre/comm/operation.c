@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/* Operations between their call and their execution. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "libspyre/backend/futex.h"
+#include "libspyre/comm/operation.h"
+
+static const char *const names[] = {
+	[COMM_ALL_REDUCE] = "all_reduce",
+	[COMM_REDUCE] = "reduce",
+	[COMM_BROADCAST] = "broadcast",
+	[COMM_ALL_GATHER] = "all_gather",
+	[COMM_REDUCE_SCATTER] = "reduce_scatter",
+	[COMM_GATHER] = "gather",
+	[COMM_SCATTER] = "scatter",
+	[COMM_ALL_TO_ALL] = "all_to_all",
+	[COMM_BARRIER] = "barrier",
+	[COMM_POINT_TO_POINT] = "send or receive",
+};
+
+const char *comm_kind_name(enum comm_kind kind)
+{
+	return names[kind];
+}
+
+struct comm_op *comm_op_new(spyre_comm *comm, enum comm_kind kind, spyre_stream *stream)
+{
+	struct comm_op *op = calloc(1, sizeof(*op));
+
+	if (!op) {
+		spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory to queue a collective");
+		return NULL;
+	}
+	op->comm = comm;
+	op->kind = kind;
+	op->stream = spyre_stream_ref(stream);
+	return op;
+}
+
+void comm_op_free(struct comm_op *op)
+{
+	spyre_stream_unref(op->stream);
+	free(op->messages);
+	free(op);
+}
+
+/* The link of a message and the order on it. The caller holds comm.lock. */
+static struct comm_link *link_of(struct comm_op *op, const struct comm_message *message)
+{
+	return &op->comm->peers[message->peer].link[COMM_P2P][message->direction];
+}
+
+/* True if an earlier message of @op uses the link of message @i: that one is executed before it. */
+static bool follows(struct comm_op *op, size_t i)
+{
+	for (size_t j = 0; j < i; j++)
+		if (link_of(op, &op->messages[j]) == link_of(op, &op->messages[i]))
+			return true;
+	return false;
+}
+
+static bool is_first(struct comm_op *op)
+{
+	if (op->kind != COMM_POINT_TO_POINT)
+		return op->comm->finished == op->order;
+	for (size_t i = 0; i < op->num_messages; i++)
+		if (link_of(op, &op->messages[i])->begun != op->messages[i].order && !follows(op, i))
+			return false;
+	return true;
+}
+
+/* Takes the operation's place in the order. The caller holds comm.lock. */
+static void order_take(struct comm_op *op)
+{
+	if (op->kind != COMM_POINT_TO_POINT)
+		op->order = op->comm->queued++;
+	for (size_t i = 0; i < op->num_messages; i++)
+		op->messages[i].order = link_of(op, &op->messages[i])->queued++;
+	op->comm->pending++;
+}
+
+/* Gives it back, if the operation could not be queued. No other call has taken one since. */
+static void order_return(struct comm_op *op)
+{
+	if (op->kind != COMM_POINT_TO_POINT)
+		op->comm->queued--;
+	for (size_t i = 0; i < op->num_messages; i++)
+		link_of(op, &op->messages[i])->queued--;
+	op->comm->pending--;
+}
+
+spyre_status comm_op_check(struct comm_op *op)
+{
+	spyre_status status;
+
+	if (op->comm->failed)
+		return comm_failure(op->comm);
+	pthread_mutex_lock(&op->stream->lock);
+	status = spyre_stream_error(op->stream);
+	pthread_mutex_unlock(&op->stream->lock);
+	return status;
+}
+
+/* Ends the wait regularly, since a reset of the context does not signal the condition. */
+static void wait_changed(spyre_comm *comm)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_nsec += 50000000;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_nsec -= 1000000000;
+		ts.tv_sec++;
+	}
+	pthread_cond_timedwait(&comm->changed, &comm->lock, &ts);
+}
+
+spyre_status comm_op_wait_order(struct comm_op *op)
+{
+	spyre_comm *comm = op->comm;
+	spyre_status status = SPYRE_SUCCESS;
+
+	pthread_mutex_lock(&comm->lock);
+	while (!status && !is_first(op)) {
+		wait_changed(comm);
+		pthread_mutex_unlock(&comm->lock);
+		status = comm_op_check(op);
+		pthread_mutex_lock(&comm->lock);
+	}
+	pthread_mutex_unlock(&comm->lock);
+	return status;
+}
+
+static void op_finish(struct comm_op *op)
+{
+	spyre_comm *comm = op->comm;
+
+	pthread_mutex_lock(&comm->lock);
+	/* After a failure the order has no meaning: nothing else will execute. */
+	if (op->kind != COMM_POINT_TO_POINT)
+		comm->finished = op->order + 1;
+	for (size_t i = 0; i < op->num_messages; i++)
+		link_of(op, &op->messages[i])->begun++;
+	comm->pending--;
+	atomic_fetch_add_explicit(&comm->operations, 1, memory_order_relaxed);
+	pthread_cond_broadcast(&comm->changed);
+	pthread_mutex_unlock(&comm->lock);
+	comm_op_free(op);
+}
+
+/* Puts the stream into error; the rank's failure is told to the others. */
+static void op_fail(struct comm_op *op, spyre_status status)
+{
+	spyre_comm *comm = op->comm;
+	char what[128];
+
+	snprintf(what, sizeof(what), "%s on rank %u of %u of \"%s\"", comm_kind_name(op->kind),
+		 comm->rank, comm->size, comm->name);
+	if (!comm->failed)
+		status = comm_fail(comm, status, true);
+	pthread_mutex_lock(&op->stream->lock);
+	spyre_stream_fail(op->stream, status, what, atomic_load(&op->stream->host_done) + 1);
+	pthread_mutex_unlock(&op->stream->lock);
+}
+
+/* The host function of an operation. */
+static void op_main(void *data)
+{
+	struct comm_op *op = data;
+	spyre_status status;
+
+	op->deadline_ns = spyre_now_ns() + op->comm->timeout_ns;
+	status = comm_op_check(op);
+	if (!status)
+		status = comm_op_wait_order(op);
+	if (!status)
+		status = comm_run(op);
+	if (status)
+		op_fail(op, status);
+	op_finish(op);
+}
+
+/* A rank's messages to itself must be complete, since nothing else could receive them. */
+static spyre_status check_own(const struct comm_op *op)
+{
+	uint32_t count[COMM_DIRECTIONS] = { 0 };
+	uint64_t bytes[COMM_DIRECTIONS] = { 0 };
+
+	for (size_t i = 0; i < op->num_messages; i++) {
+		const struct comm_message *message = &op->messages[i];
+
+		if (message->peer != op->comm->rank)
+			continue;
+		count[message->direction]++;
+		/* Sums that depend on the order, so that swapped sizes differ too. */
+		bytes[message->direction] = bytes[message->direction] * 31 +
+					    comm_part_bytes(&message->part);
+	}
+	if (count[COMM_SEND] == count[COMM_RECV] && bytes[COMM_SEND] == bytes[COMM_RECV])
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "rank %u sends %u messages to itself and "
+			   "receives %u, or with other sizes; call both in one group",
+			   op->comm->rank, count[COMM_SEND], count[COMM_RECV]);
+}
+
+spyre_status comm_op_queue(struct comm_op *op)
+{
+	spyre_comm *comm = op->comm;
+	spyre_status status = check_own(op);
+
+	if (status) {
+		comm_op_free(op);
+		return status;
+	}
+	/* Under the lock, so that operations of one stream have the order of the stream. */
+	pthread_mutex_lock(&comm->lock);
+	order_take(op);
+	if (op->stream->capture)
+		status = spyre_error(SPYRE_ERROR_CAPTURE, "%s: stream %d is being captured, and a graph "
+				     "cannot contain collectives with ranks of other processes; end "
+				     "the capture first", comm_kind_name(op->kind), op->stream->id);
+	else
+		status = spyre_stream_host_fn(op->stream, op_main, op);
+	if (status)
+		order_return(op);
+	pthread_mutex_unlock(&comm->lock);
+	if (status)
+		comm_op_free(op);
+	return status;
+}

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A rank's way into a communicator: it tells the root its addresses, learns those of all ranks,
+ * connects to the ranks below its own and accepts those above. The connections stay open, as
+ * control connections (watch.c).
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "libspyre/backend/futex.h"
+#include "libspyre/comm/fabric.h"
+#include "libspyre/comm/root.h"
+#include "libspyre/comm/shm.h"
+#include "libspyre/comm/socket.h"
+
+/* Time for a connection to name itself, after which the next one is accepted. */
+#define GREETING_NS 2000000000
+
+struct rendezvous {
+	spyre_comm *comm;
+	struct comm_identity identity;
+	enum comm_transport transport;
+	int64_t deadline_ns;
+	int unix_listener;
+	int tcp_listener;
+	struct comm_address address;
+};
+
+/* Ranks share memory if they have the same kernel and the same namespace for their sockets. */
+static void name_machine(char *machine, size_t bytes)
+{
+	char boot[48] = "";
+	struct stat net = { 0 };
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		if (read(fd, boot, 36) != 36)
+			boot[0] = 0;
+		close(fd);
+	}
+	stat("/proc/self/ns/net", &net);
+	snprintf(machine, bytes, "%s:%" PRIu64, boot, (uint64_t)net.st_ino);
+}
+
+static uint64_t process_number(void)
+{
+	static _Atomic uint64_t number;
+	static _Atomic uint32_t generation;
+	uint64_t fresh, none = 0;
+
+	/* A child of fork() is another process. */
+	if (atomic_exchange(&generation, spyre_fork_generation() + 1) !=
+	    spyre_fork_generation() + 1)
+		atomic_store(&number, 0);
+	if (!atomic_load(&number) && getrandom(&fresh, sizeof(fresh), 0) == sizeof(fresh))
+		atomic_compare_exchange_strong(&number, &none, fresh | 1);
+	return atomic_load(&number);
+}
+
+static spyre_status open_address(struct rendezvous *r)
+{
+	struct comm_address *address = &r->address;
+	const bool shares = r->transport != COMM_TRANSPORT_TCP;
+	uint64_t name[2];
+
+	address->pid = getpid();
+	address->process = process_number();
+	gethostname(address->host, sizeof(address->host) - 1);
+	if (getrandom(name, sizeof(name), 0) != sizeof(name))
+		return spyre_error(SPYRE_ERROR_SYSTEM, "getrandom: %s", strerror(errno));
+	if (shares) {
+		name_machine(address->machine, sizeof(address->machine));
+		snprintf(address->socket, sizeof(address->socket), "spyre-comm-%016" PRIx64
+			 "%016" PRIx64, name[0], name[1]);
+		TRY(comm_listen_unix(address->socket, &r->unix_listener));
+	}
+#ifdef HAVE_LIBFABRIC
+	if (r->transport != COMM_TRANSPORT_SHM) {
+		snprintf(address->tcp_host, sizeof(address->tcp_host), "%s", comm_env_address());
+		TRY(comm_listen_tcp(address->tcp_host, &address->tcp_port, &r->tcp_listener));
+		TRY(comm_fabric_open(r->comm, address));
+	}
+#else
+	if (r->transport == COMM_TRANSPORT_TCP)
+		return comm_fabric_open(r->comm, address);
+#endif
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status read_answer(struct rendezvous *r, int fd)
+{
+	spyre_comm *comm = r->comm;
+	struct comm_answer answer;
+
+	TRY(comm_recv_all(fd, &answer, sizeof(answer), r->deadline_ns));
+	if (answer.magic != COMM_MAGIC)
+		return spyre_error(SPYRE_ERROR_REMOTE, "the root's answer is not valid");
+	answer.text[sizeof(answer.text) - 1] = 0;
+	if (answer.status)
+		return spyre_error(answer.status < SPYRE_STATUS_COUNT ? answer.status :
+				   SPYRE_ERROR_REMOTE, "%s", answer.text);
+	for (uint32_t i = 0; i < comm->size; i++) {
+		struct comm_address *address = &comm->peers[i].address;
+
+		TRY(comm_recv_all(fd, address, sizeof(*address), r->deadline_ns));
+		address->machine[sizeof(address->machine) - 1] = 0;
+		address->socket[sizeof(address->socket) - 1] = 0;
+		address->host[sizeof(address->host) - 1] = 0;
+		address->tcp_host[sizeof(address->tcp_host) - 1] = 0;
+		if (address->fabric_bytes > sizeof(address->fabric))
+			return spyre_error(SPYRE_ERROR_REMOTE, "rank %u has an invalid address", i);
+	}
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status ask_root(struct rendezvous *r)
+{
+	const spyre_comm *comm = r->comm;
+	struct comm_hello hello = {
+		.magic = COMM_MAGIC, .version = COMM_VERSION, .key = r->identity.key,
+		.size = comm->size, .rank = comm->rank, .chunk = comm->chunk,
+		.transport = r->transport, .timeout_ms = comm->timeout_ns / 1000000,
+		.address = r->address,
+	};
+	spyre_status status;
+	int fd;
+
+	status = comm_connect_tcp(r->identity.host, r->identity.port, r->deadline_ns, &fd);
+	if (status)
+		return spyre_error_prefix(status, "the process that created the id does not answer");
+	status = comm_send_all(fd, &hello, sizeof(hello), r->deadline_ns);
+	if (!status)
+		status = read_answer(r, fd);
+	close(fd);
+	if (status == SPYRE_ERROR_TIMEOUT)
+		return status;
+	return status ? spyre_error_prefix(status, "rank %u of %u", comm->rank, comm->size) : status;
+}
+
+static bool shares_memory(const struct rendezvous *r, uint32_t rank)
+{
+	return r->transport != COMM_TRANSPORT_TCP &&
+	       !strcmp(r->comm->peers[rank].address.machine, r->address.machine);
+}
+
+static spyre_status connect_down(struct rendezvous *r, uint32_t rank)
+{
+	spyre_comm *comm = r->comm;
+	const struct comm_address *address = &comm->peers[rank].address;
+	struct comm_greeting greeting = {
+		.magic = COMM_MAGIC, .rank = comm->rank, .key = r->identity.key,
+	};
+	int *fd = &comm->peers[rank].control;
+	spyre_status status;
+
+	if (shares_memory(r, rank))
+		status = comm_connect_unix(address->socket, r->deadline_ns, fd);
+	else if (r->transport == COMM_TRANSPORT_SHM)
+		status = spyre_error(SPYRE_ERROR_CONFIGURATION, "it runs on another machine or in "
+				     "another network namespace, and SPYRE_COMM_TRANSPORT is shm; "
+				     "set it to auto or tcp");
+	else if (!address->tcp_port)
+		status = comm_fabric_open(comm, NULL);
+	else
+		status = comm_connect_tcp(address->tcp_host, address->tcp_port, r->deadline_ns, fd);
+	if (!status)
+		status = comm_send_all(*fd, &greeting, sizeof(greeting), r->deadline_ns);
+	return status;
+}
+
+/* Accepts one connection. SUCCESS without a rank if it did not name a rank that is expected. */
+static spyre_status accept_one(struct rendezvous *r, int listener, uint32_t *missing)
+{
+	const int64_t now = spyre_now_ns();
+	spyre_comm *comm = r->comm;
+	struct comm_greeting greeting;
+	struct spyre_error_state error;
+	spyre_status status;
+	int fd;
+
+	TRY(comm_accept(listener, r->deadline_ns, &fd));
+	spyre_error_save(&error);
+	status = comm_recv_all(fd, &greeting, sizeof(greeting), now + GREETING_NS);
+	spyre_error_restore(&error);
+	if (status || greeting.magic != COMM_MAGIC ||
+	    memcmp(&greeting.key, &r->identity.key, sizeof(greeting.key)) ||
+	    greeting.rank <= comm->rank || greeting.rank >= comm->size ||
+	    comm->peers[greeting.rank].control >= 0) {
+		close(fd);
+		return SPYRE_SUCCESS;
+	}
+	comm->peers[greeting.rank].control = fd;
+	--*missing;
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status accept_up(struct rendezvous *r)
+{
+	spyre_comm *comm = r->comm;
+	uint32_t local = 0, remote = 0;
+	spyre_status status = SPYRE_SUCCESS;
+
+	for (uint32_t i = comm->rank + 1; i < comm->size; i++)
+		*(shares_memory(r, i) ? &local : &remote) += 1;
+	while (!status && local)
+		status = accept_one(r, r->unix_listener, &local);
+	if (remote && r->tcp_listener < 0)
+		status = r->transport == COMM_TRANSPORT_SHM ?
+			 spyre_error(SPYRE_ERROR_CONFIGURATION, "%u ranks run on other machines or "
+				     "in other network namespaces, and SPYRE_COMM_TRANSPORT is shm; "
+				     "set it to auto or tcp", remote) : comm_fabric_open(comm, NULL);
+	while (!status && remote)
+		status = accept_one(r, r->tcp_listener, &remote);
+	return status ? spyre_error_prefix(status, "%u of the higher ranks did not connect",
+					   local + remote) : status;
+}
+
+static spyre_status connect_all(struct rendezvous *r)
+{
+	spyre_comm *comm = r->comm;
+	spyre_status status = SPYRE_SUCCESS;
+
+	for (uint32_t i = 0; !status && i < comm->rank; i++) {
+		status = connect_down(r, i);
+		if (status)
+			return spyre_error_prefix(status, "cannot connect to rank %u (process %d on "
+						  "%s)", i, comm->peers[i].address.pid,
+						  comm->peers[i].address.host);
+	}
+	TRY(accept_up(r));
+	for (uint32_t i = 0; i < comm->size; i++) {
+		if (i == comm->rank)
+			continue;
+		status = shares_memory(r, i) ? comm_shm_connect(comm, i, r->deadline_ns) :
+					       comm_fabric_connect(comm, i);
+		if (status)
+			return spyre_error_prefix(status, "rank %u (process %d on %s)", i,
+						  comm->peers[i].address.pid,
+						  comm->peers[i].address.host);
+	}
+	return SPYRE_SUCCESS;
+}
+
+spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
+{
+	struct rendezvous r = { .comm = comm, .unix_listener = -1, .tcp_listener = -1 };
+	spyre_status status;
+
+	memcpy(&r.identity, id, sizeof(*id));
+	if (r.identity.magic != COMM_MAGIC || r.identity.version != COMM_VERSION ||
+	    !memchr(r.identity.host, 0, sizeof(r.identity.host)) || r.identity.port > 65535)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the id is not one that "
+				   "spyre_comm_get_id() of this version has filled");
+	comm->key = r.identity.key;
+	/* The root reports what it is waiting for, which takes a moment longer. */
+	r.deadline_ns = spyre_now_ns() + comm->timeout_ns + GREETING_NS;
+	status = comm_env_transport(&r.transport);
+	if (!status)
+		status = open_address(&r);
+	if (!status)
+		status = ask_root(&r);
+	if (!status)
+		status = connect_all(&r);
+	if (r.unix_listener >= 0)
+		close(r.unix_listener);
+	if (r.tcp_listener >= 0)
+		close(r.tcp_listener);
+	return status;
+}

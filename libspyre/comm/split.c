@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * New communicators of the ranks of an old one. The ranks exchange letters over their control
+ * connections, which work even after the communicator has failed: their colours first, then the
+ * id that the first rank of each group creates.
+ */
+#include <stdlib.h>
+
+#include "libspyre/comm/comm.h"
+
+struct color {
+	int32_t color;
+	int32_t key;
+};
+
+/* The ranks of a group in their new order. */
+struct members {
+	uint32_t rank[SPYRE_COMM_MAX_RANKS];
+	uint32_t count;
+};
+
+static spyre_status check(spyre_comm *comm, const void *out, const char *function,
+			  const char *name)
+{
+	if (!comm || !out)
+		return spyre_null_argument(function, comm ? name : "comm");
+	return spyre_context_check(comm->context);
+}
+
+/* Sends this rank's colour to all others and collects theirs. */
+static spyre_status exchange_colors(spyre_comm *comm, struct color *colors)
+{
+	for (uint32_t i = 0; i < comm->size; i++)
+		if (i != comm->rank)
+			TRY(comm_letter_send(comm, i, COMM_LETTER_COLOR, &colors[comm->rank],
+					     sizeof(colors[0])));
+	for (uint32_t i = 0; i < comm->size; i++)
+		if (i != comm->rank)
+			TRY(comm_letter_wait(comm, i, COMM_LETTER_COLOR, &colors[i],
+					     sizeof(colors[i])));
+	return SPYRE_SUCCESS;
+}
+
+/* Inserts @rank behind those with the same or a smaller key. */
+static void insert(struct members *members, const struct color *colors, uint32_t rank)
+{
+	uint32_t at = members->count++;
+
+	for (; at && colors[members->rank[at - 1]].key > colors[rank].key; at--)
+		members->rank[at] = members->rank[at - 1];
+	members->rank[at] = rank;
+}
+
+/* Creates the communicator of @members, of whom the first one is the root. */
+static spyre_status join(spyre_comm *comm, const struct members *members,
+			 const spyre_comm_config *config, spyre_comm **joined)
+{
+	spyre_comm_config own = { .struct_size = sizeof(own) };
+	spyre_comm_id id;
+	uint32_t rank = 0;
+
+	while (members->rank[rank] != comm->rank)
+		rank++;
+	if (rank) {
+		TRY(comm_letter_wait(comm, members->rank[0], COMM_LETTER_ID, &id, sizeof(id)));
+	} else {
+		TRY(spyre_comm_get_id(&id));
+		for (uint32_t i = 1; i < members->count; i++)
+			TRY(comm_letter_send(comm, members->rank[i], COMM_LETTER_ID, &id, sizeof(id)));
+	}
+	if (config)
+		spyre_struct_write(&own, sizeof(own), config, config->struct_size);
+	if (!own.timeout_ms)
+		own.timeout_ms = comm->timeout_ns / 1000000;
+	return spyre_comm_init_rank(comm->context, members->count, &id, rank, &own, joined);
+}
+
+spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
+			      const spyre_comm_config *config, spyre_comm **split)
+{
+	struct color colors[SPYRE_COMM_MAX_RANKS];
+	struct members members = { .count = 0 };
+	spyre_status status;
+
+	TRY(check(comm, split, "spyre_comm_split", "split"));
+	TRY(comm_check(comm));
+	if (color < SPYRE_COMM_NO_COLOR)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "spyre_comm_split: invalid colour %d: "
+				   "expected 0 or above, or SPYRE_COMM_NO_COLOR", color);
+	*split = NULL;
+	colors[comm->rank] = (struct color){ color, key };
+	status = exchange_colors(comm, colors);
+	if (status)
+		return spyre_error_prefix(status, "spyre_comm_split");
+	if (color == SPYRE_COMM_NO_COLOR)
+		return SPYRE_SUCCESS;
+	for (uint32_t i = 0; i < comm->size; i++)
+		if (colors[i].color == color)
+			insert(&members, colors, i);
+	status = join(comm, &members, config, split);
+	return status ? spyre_error_prefix(status, "spyre_comm_split") : status;
+}
+
+static spyre_status list_survivors(spyre_comm *comm, const uint32_t *excluded, uint32_t n,
+				   struct members *members)
+{
+	bool out[SPYRE_COMM_MAX_RANKS] = { false };
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (excluded[i] >= comm->size)
+			return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "spyre_comm_shrink: %u is not "
+					   "a rank of a communicator of %u", excluded[i], comm->size);
+		out[excluded[i]] = true;
+	}
+	if (out[comm->rank])
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "spyre_comm_shrink: rank %u is excluded "
+				   "and cannot take part; destroy its communicator", comm->rank);
+	for (uint32_t i = 0; i < comm->size; i++)
+		if (!out[i])
+			members->rank[members->count++] = i;
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_comm_shrink(spyre_comm *comm, const uint32_t *excluded, uint32_t num_excluded,
+			       const spyre_comm_config *config, spyre_comm **shrunk)
+{
+	struct members members = { .count = 0 };
+	spyre_status status;
+
+	TRY(check(comm, shrunk, "spyre_comm_shrink", "shrunk"));
+	if (num_excluded && !excluded)
+		return spyre_null_argument("spyre_comm_shrink", "excluded");
+	*shrunk = NULL;
+	TRY(list_survivors(comm, excluded, num_excluded, &members));
+	status = join(comm, &members, config, shrunk);
+	return status ? spyre_error_prefix(status, "spyre_comm_shrink") : status;
+}

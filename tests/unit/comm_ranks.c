@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* Ranks of tests. The first rank creates the id and passes it through shared memory. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "comm_ranks.h"
+
+#define MAX_RANKS 8
+
+/* Memory that all processes of a test share. */
+struct shared {
+	_Atomic uint32_t ready;
+	spyre_comm_id id;
+};
+
+static struct shared *shared;
+
+static void open_context(struct rank *rank)
+{
+	int cards;
+
+	rank_ok(spyre_device_count(&cards));
+	rank_check(cards > 0, "no card");
+	rank_ok(spyre_context_create((int)rank->rank % cards, 0, &rank->context));
+	rank_ok(spyre_stream_get(rank->context, SPYRE_STREAM_DEFAULT, &rank->stream));
+}
+
+static void get_id(const struct rank *rank, spyre_comm_id *id)
+{
+	if (!rank->rank) {
+		rank_ok(spyre_comm_get_id(&shared->id));
+		atomic_store(&shared->ready, 1);
+	}
+	while (!atomic_load(&shared->ready))
+		sched_yield();
+	*id = shared->id;
+}
+
+spyre_status ranks_join(struct rank *rank, uint64_t timeout_ms)
+{
+	const spyre_comm_config config = {
+		.struct_size = sizeof(config), .timeout_ms = timeout_ms, .name = "test",
+	};
+	spyre_comm_id id;
+
+	get_id(rank, &id);
+	return spyre_comm_init_rank(rank->context, rank->size, &id, rank->rank, &config,
+				    &rank->comm);
+}
+
+static void rank_close(struct rank *rank)
+{
+	rank_ok(spyre_comm_destroy(rank->comm));
+	rank_ok(spyre_context_destroy(rank->context));
+}
+
+static void shared_open(void)
+{
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		      -1, 0);
+	ck_assert_ptr_ne(shared, MAP_FAILED);
+}
+
+static void shared_close(void)
+{
+	munmap(shared, sizeof(*shared));
+}
+
+static pid_t start(struct rank *rank, rank_fn fn, bool joins)
+{
+	const pid_t pid = fork();
+
+	ck_assert_int_ge(pid, 0);
+	if (pid)
+		return pid;
+	open_context(rank);
+	if (joins)
+		rank_ok(ranks_join(rank, 60000));
+	fn(rank);
+	rank_close(rank);
+	_exit(0);
+}
+
+static int code_of(pid_t pid)
+{
+	int status;
+
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void spawn(uint32_t size, rank_fn fn, const void *argument, bool joins, int *codes)
+{
+	pid_t pids[MAX_RANKS];
+
+	ck_assert_uint_le(size, MAX_RANKS);
+	shared_open();
+	for (uint32_t i = 0; i < size; i++) {
+		struct rank rank = { .rank = i, .size = size, .argument = argument };
+
+		pids[i] = start(&rank, fn, joins);
+	}
+	for (uint32_t i = 0; i < size; i++)
+		codes[i] = code_of(pids[i]);
+	shared_close();
+}
+
+void ranks_spawn(uint32_t size, rank_fn fn, const void *argument, int *codes)
+{
+	spawn(size, fn, argument, false, codes);
+}
+
+struct thread {
+	struct rank rank;
+	rank_fn fn;
+	pthread_t thread;
+};
+
+static void *thread_main(void *argument)
+{
+	struct thread *thread = argument;
+
+	open_context(&thread->rank);
+	rank_ok(ranks_join(&thread->rank, 60000));
+	thread->fn(&thread->rank);
+	rank_close(&thread->rank);
+	return NULL;
+}
+
+static void run_threads(uint32_t size, rank_fn fn, const void *argument)
+{
+	struct thread threads[MAX_RANKS];
+
+	shared_open();
+	for (uint32_t i = 0; i < size; i++) {
+		threads[i] = (struct thread){
+			.rank = { .rank = i, .size = size, .argument = argument }, .fn = fn,
+		};
+		ck_assert_int_eq(pthread_create(&threads[i].thread, NULL, thread_main, &threads[i]),
+				 0);
+	}
+	for (uint32_t i = 0; i < size; i++)
+		pthread_join(threads[i].thread, NULL);
+	shared_close();
+}
+
+void ranks_run(enum ranks_as as, uint32_t size, rank_fn fn, const void *argument)
+{
+	int codes[MAX_RANKS];
+
+	if (as == RANKS_AS_THREADS) {
+		run_threads(size, fn, argument);
+		return;
+	}
+	spawn(size, fn, argument, true, codes);
+	for (uint32_t i = 0; i < size; i++)
+		ck_assert_msg(!codes[i], "rank %u of %u ended with %d", i, size, codes[i]);
+}
