@@ -73,6 +73,7 @@ public:
 	~ProcessGroupSpyre() override;
 
 	const std::string getBackendName() const override { return kName; }
+	c10::intrusive_ptr<Options> options() const { return options_; }
 	c10::intrusive_ptr<c10d::Backend::Options> getBackendOptions() override;
 	void setTimeout(std::chrono::milliseconds timeout) override;
 	void eagerConnectSingleDevice(at::Device device) override;

@@ -51,10 +51,7 @@ py::object define_process_group(const py::module_ &m)
 		.def("__deepcopy__", copy, py::arg("memo"));
 	group.def(py::init(&create), py::arg("backend_options"),
 		  py::arg("options") = py::none())
-		.def_property_readonly("options", [](ProcessGroupSpyre &self) {
-			return c10::dynamic_intrusive_pointer_cast<Options>(
-				self.getBackendOptions());
-		})
+		.def_property_readonly("options", &ProcessGroupSpyre::options)
 		/* Groups do not share communicators, so ranks outside of one have nothing to do. */
 		.def("perform_nocolor_split", [](ProcessGroupSpyre &, const py::object &) {});
 	group.attr("Options") = options;

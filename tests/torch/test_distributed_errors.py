@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""Ranks that disagree, are missing or die: each of the others learns it by name and in time."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+PRELUDE = """
+import os, signal, sys, time
+from datetime import timedelta
+import torch, torch.distributed as dist
+rank, size, path = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+torch.spyre.set_device(rank)
+
+def start(seconds=20, **options):
+    dist.init_process_group("cpu:gloo,spyre:spyreccl", store=dist.FileStore(path, size), rank=rank,
+                            world_size=size, timeout=timedelta(seconds=seconds), **options)
+    return dist.group.WORLD._get_backend(torch.device("spyre"))
+
+def says(call):
+    try:
+        call()
+        torch.spyre.synchronize()
+    except RuntimeError as error:
+        print(type(error).__name__, error, flush=True)
+        return str(error)
+    print("no error", flush=True)
+"""
+
+
+def run(tmp_path, size, body, **environment):
+    """Runs a script on each rank and returns the processes' (status, output)."""
+    script = tmp_path / "rank.py"
+    script.write_text(PRELUDE + textwrap.dedent(body))
+    env = os.environ | {"SPYRE_EMBEDDED_CARDS": str(size), "OMP_NUM_THREADS": "1"} | environment
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(script), str(rank), str(size), str(tmp_path / "store")],
+            env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )
+        for rank in range(size)
+    ]
+    try:
+        outputs = [rank.communicate(timeout=120)[0] for rank in ranks]
+    finally:
+        for rank in ranks:
+            rank.kill()
+    return [(rank.returncode, output) for rank, output in zip(ranks, outputs)]
+
+
+class TestErrors:
+    def test_shapes_that_differ(self, tmp_path):
+        results = run(tmp_path, 2, """
+            start()
+            x = torch.zeros(64 + 64 * rank, 64, device="spyre")
+            text = says(lambda: dist.all_reduce(x))
+            assert text and "all_reduce" in text
+            os._exit(0)
+        """)
+        for status, output in results:
+            assert status == 0, output
+            assert "ARGUMENT_MISMATCH" in output or "bytes" in output, output
+
+    def test_operations_that_differ(self, tmp_path):
+        results = run(tmp_path, 2, """
+            start()
+            x = torch.zeros(64, 64, device="spyre")
+            text = says(lambda: dist.all_reduce(x) if rank else dist.broadcast(x, 0))
+            assert "all_reduce" in text and "broadcast" in text, text
+            os._exit(0)
+        """)
+        for status, output in results:
+            assert status == 0, output
+
+    def test_a_rank_is_missing(self, tmp_path):
+        results = run(tmp_path, 2, """
+            start(seconds=3)
+            if rank:
+                time.sleep(6)
+            else:
+                begun = time.time()
+                text = says(lambda: dist.all_reduce(torch.zeros(64, device="spyre")))
+                assert "1" in text and time.time() - begun < 6, text
+            os._exit(0)
+        """)
+        for status, output in results:
+            assert status == 0, output
+        assert "DistBackendError" in results[0][1]
+
+    def test_a_rank_does_not_call(self, tmp_path):
+        results = run(tmp_path, 2, """
+            start(seconds=3)
+            x = torch.zeros(64, device="spyre")
+            dist.all_reduce(x)
+            if rank:
+                time.sleep(8)
+            else:
+                begun = time.time()
+                text = says(lambda: dist.all_reduce(x))
+                assert text and time.time() - begun < 8
+            os._exit(0)
+        """)
+        for status, output in results:
+            assert status == 0, output
+
+    def test_a_rank_is_killed(self, tmp_path):
+        results = run(tmp_path, 3, """
+            backend = start()
+            x = torch.ones(64, device="spyre")
+            dist.all_reduce(x)
+            x.cpu()
+            if rank == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            begun = time.time()
+            text = says(lambda: dist.all_reduce(x))
+            assert "rank 1" in text and time.time() - begun < 5, text
+            assert dist.ErrorType.SUCCESS != backend.get_error() if hasattr(dist, "ErrorType") else 1
+            os._exit(0)
+        """)
+        assert results[1][0] == -signal.SIGKILL
+        for rank in 0, 2:
+            status, output = results[rank]
+            assert status == 0, output
+
+    def test_shrink_goes_on_without_a_killed_rank(self, tmp_path):
+        results = run(tmp_path, 3, """
+            from torch.distributed import distributed_c10d as c10d
+            backend = start(device_id=torch.device("spyre", rank))
+            x = torch.full((64,), 1.0 + rank, device="spyre")
+            dist.all_reduce(x.clone())
+            torch.spyre.synchronize()
+            if rank == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            says(lambda: dist.all_reduce(x))
+            torch.spyre.reset()
+            x = torch.full((64,), 1.0 + rank).to("spyre")
+            group = c10d.shrink_group([1])
+            assert dist.get_world_size() == 2
+            dist.all_reduce(x)
+            assert torch.equal(x.cpu(), torch.full((64,), 4.0))
+            print("went on", flush=True)
+            os._exit(0)
+        """)
+        for rank in 0, 2:
+            status, output = results[rank]
+            assert status == 0 and "went on" in output, output
+
+    def test_abort_ends_pending_work(self, tmp_path):
+        results = run(tmp_path, 2, """
+            backend = start(seconds=60)
+            x = torch.zeros(64, device="spyre")
+            dist.all_reduce(x)
+            if rank:
+                time.sleep(5)
+            else:
+                work = dist.all_reduce(x, async_op=True)
+                begun = time.time()
+                backend.abort()
+                text = says(work.wait)
+                assert text and time.time() - begun < 5
+            os._exit(0)
+        """)
+        for status, output in results:
+            assert status == 0, output
+
+    def test_wait_has_a_time_limit(self, tmp_path):
+        results = run(tmp_path, 2, """
+            start(seconds=60)
+            x = torch.zeros(64, device="spyre")
+            dist.all_reduce(x)
+            if rank:
+                time.sleep(4)
+            else:
+                work = dist.all_reduce(x, async_op=True)
+                begun = time.time()
+                text = says(lambda: work.wait(timedelta(seconds=1)))
+                assert "has not finished within 1000 ms" in text and time.time() - begun < 4
+            os._exit(0)
+        """)
+        for status, output in results:
+            assert status == 0, output
+
+    @pytest.mark.parametrize("value, text", [
+        ("invalid", "LOCAL_RANK is 'invalid'"), ("-1", "LOCAL_RANK -1 is out of range"),
+        ("128", "LOCAL_RANK 128 is out of range"),
+    ])
+    def test_wrong_local_rank(self, tmp_path, value, text):
+        ((status, output),) = run(tmp_path, 1, "start()", LOCAL_RANK=value)
+        assert status and text in output
+
+    def test_split_group(self, tmp_path):
+        results = run(tmp_path, 2, """
+            start(device_id=torch.device("spyre", rank))
+            group = dist.split_group(split_ranks=[[0], [1]])
+            x = torch.full((64,), 1.0 + rank, device="spyre")
+            dist.all_reduce(x, group=group)
+            assert torch.equal(x.cpu(), torch.full((64,), 1.0 + rank))
+            group = dist.new_group([1])
+            if rank:
+                dist.all_reduce(x, group=group)
+            dist.barrier()
+            dist.destroy_process_group()
+            print("done", flush=True)
+        """)
+        for status, output in results:
+            assert status == 0 and "done" in output, output
