@@ -70,7 +70,8 @@ class TestErrors:
         results = run(tmp_path, 2, """
             start()
             x = torch.zeros(64, 64, device="spyre")
-            text = says(lambda: dist.all_reduce(x) if rank else dist.broadcast(x, 0))
+            says(lambda: dist.all_reduce(x) if rank else dist.broadcast(x, 0))
+            text = says(lambda: dist.all_reduce(x))
             assert "all_reduce" in text and "broadcast" in text, text
             os._exit(0)
         """)
@@ -119,7 +120,6 @@ class TestErrors:
             begun = time.time()
             text = says(lambda: dist.all_reduce(x))
             assert "rank 1" in text and time.time() - begun < 5, text
-            assert dist.ErrorType.SUCCESS != backend.get_error() if hasattr(dist, "ErrorType") else 1
             os._exit(0)
         """)
         assert results[1][0] == -signal.SIGKILL
