@@ -466,8 +466,7 @@ c10d::ErrorType ProcessGroupSpyre::getError()
 		return c10d::ErrorType::SUCCESS;
 	case SPYRE_ERROR_TIMEOUT:
 		return c10d::ErrorType::TIMEOUT;
-	case SPYRE_ERROR_DEVICE_LOST:
-	case SPYRE_ERROR_CANCELLED:
+	case SPYRE_ERROR_REMOTE:
 		return c10d::ErrorType::REMOTE_ERROR;
 	default:
 		return c10d::ErrorType::COMM_ERROR;
