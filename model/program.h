@@ -544,6 +544,8 @@ struct spyre_counters {
 	u64 bytes_written;	/* card -> LPDDR5 */
 	u64 macs;		/* PT multiply-adds */
 	u64 elements;		/* SFU elements */
+	u64 rdma_read;		/* another card -> card */
+	u64 rdma_written;	/* card -> another card */
 };
 
 /*

@@ -3,7 +3,7 @@
  * Modelled time, power and temperature, in integer arithmetic only; docs/timing.md
  * has the figures. Modelled time never delays any work.
  */
-#include "card.h"
+#include "peer.h"
 #include "verify.h"
 
 #define PT_MACS_PER_CYCLE 1024ull	/* 16-bit operands; see pt_rate() */
@@ -14,6 +14,8 @@
 #define ISSUE_CYCLES 16ull		/* to decode and start an instruction */
 #define BARRIER_CYCLES 64ull		/* plus one ring hop per core */
 #define PCIE_BYTES_PER_S 63000000000ull
+#define PEER_CYCLES 1500ull		/* 1 us to start a copy between two cards of a switch */
+#define PEER_HOST_CYCLES 4500ull	/* the same through the host: two transfers and a signal */
 
 /*
  * LPDDR5, in bytes per cycle of 1.5 GHz: 100 one way (150 GB/s), 70 where reads and
@@ -250,6 +252,29 @@ void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
 	spyre_cost_linear(to_device ? 0 : device_bytes, to_device ? device_bytes : 0, cost);
 	if (link > cost->cycles)
 		cost->cycles = link;
+}
+
+void spyre_cost_rows(const struct spyre_rows *rows, enum spyre_link link, bool sends,
+		     struct spyre_counters *cost)
+{
+	u64 bytes = rows->rows * rows->row_bytes;
+	u64 crossing = link == SPYRE_LINK_HOST ? 2 * bytes : bytes;
+
+	if (link == SPYRE_LINK_CARD) {
+		spyre_cost_linear(bytes, bytes, cost);
+		cost->cycles = larger(cost->cycles, rows->rows);
+		return;
+	}
+	memset(cost, 0, sizeof(*cost));
+	cost->bytes_read = sends ? bytes : 0;
+	cost->bytes_written = sends ? 0 : bytes;
+	cost->rdma_read = sends ? 0 : bytes;
+	cost->rdma_written = sends ? bytes : 0;
+	/* One card reads the bytes and the other one writes them, at the same time. */
+	cost->cycles = larger(div_up(crossing, PCIE_BYTES_PER_S / SPYRE_CLOCK_HZ),
+			      spyre_cost_lpddr_cycles(bytes, 0));
+	cost->cycles = larger(cost->cycles, rows->rows);
+	cost->cycles += link == SPYRE_LINK_HOST ? PEER_HOST_CYCLES : PEER_CYCLES;
 }
 
 #define IDLE_MW 20000ull

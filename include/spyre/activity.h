@@ -24,6 +24,8 @@ typedef enum spyre_activity_kind {
 	SPYRE_ACTIVITY_COPY_D2H = 3,
 	SPYRE_ACTIVITY_COPY_D2D = 4,
 	SPYRE_ACTIVITY_FILL = 5,
+	/** Copy between two contexts. */
+	SPYRE_ACTIVITY_COPY_PEER = 6,
 } spyre_activity_kind;
 
 /** A finished operation. Since 0.1. */
@@ -48,6 +50,9 @@ typedef struct spyre_activity {
 	uint64_t macs;
 	/** The kernel's name, or a name such as "copy to the device"; truncated if necessary. */
 	char name[128];
+	/** Bytes that came from another card, and that went to one. */
+	uint64_t rdma_read;
+	uint64_t rdma_written;
 } spyre_activity;
 
 /** A queue of records of finished operations. */

@@ -13,7 +13,7 @@
  *		spyre_comm_get_id(&id);
  *	... pass the id to all ranks ...
  *	spyre_comm_init_rank(context, size, &id, rank, NULL, &comm);
- *	spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ SPYRE_REDUCE_SUM }, stream);
+ *	spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ .op = SPYRE_REDUCE_SUM }, stream);
  *	spyre_stream_synchronize(stream);
  *
  * Reductions have the same bits for every number of processes, transport, algorithm and chunk
@@ -178,9 +178,10 @@ SPYRE_API spyre_status spyre_comm_get_info(spyre_comm *comm, spyre_comm_info *in
 SPYRE_API spyre_status spyre_group_begin(void);
 
 /**
- * Ends a group and, if it is the outermost, queues its calls. Since 0.1.
- * Errors: INVALID_ARGUMENT (there is no group), and those of the calls. After an error
- * nothing of the group is queued.
+ * Ends a group and, if it is the outermost, queues its calls. Collectives that the group has
+ * for all ranks of spyre_comm_init_all() are executed by their streams alone. Since 0.1.
+ * Errors: INVALID_ARGUMENT (there is no group), and those of the calls; the calls behind the
+ * one that failed are dropped.
  */
 SPYRE_API spyre_status spyre_group_end(void);
 
@@ -200,7 +201,7 @@ typedef enum spyre_reduce_op {
 	SPYRE_REDUCE_PREMUL_SUM = 8,
 } spyre_reduce_op;
 
-/** A reduction: (spyre_reduction){ SPYRE_REDUCE_SUM }. Since 0.1. */
+/** A reduction: (spyre_reduction){ .op = SPYRE_REDUCE_SUM }. Since 0.1. */
 typedef struct spyre_reduction {
 	spyre_reduce_op op;
 	/** Of PREMUL_SUM, equal on all ranks. */
@@ -242,13 +243,17 @@ SPYRE_API spyre_status spyre_comm_part_slice(spyre_comm_part *part, spyre_devptr
  * format must be equal on the sending and the receiving rank. Padding is transferred and reduced
  * like elements. @stream is a stream of the communicator's context; the call's part of the
  * collective executes after the work queued on it before, and work queued after it waits.
- * Memory must stay allocated until then. send and recv may be equal where both have the same
- * bytes; otherwise they must not overlap.
+ * Memory must stay allocated until then. send and recv must not overlap, but a reduction or
+ * broadcast may be in place, and so may a rank's own slice of a gather, scatter or
+ * reduce_scatter.
+ *
+ * A captured call is part of the graph: each launch executes it, and all ranks launch theirs. It
+ * has no place in the order of calls, so order launches and other collectives by streams and
+ * events. Destroy such graphs before the communicator.
  *
  * Errors of all collectives: INVALID_ARGUMENT (a root or peer that is not a rank, a stream of
  * another context, a part that is not aligned), INVALID_ADDRESS, LAYOUT, FORMAT (an operator
- * that the format does not have), CAPTURE (the stream is captured, and a rank belongs to another
- * process), CANCELLED (the communicator was aborted), and the errors of the communicator and of
+ * that the format does not have), CANCELLED (the communicator was aborted), and the errors of the communicator and of
  * the stream. Ranks whose calls differ in operation, operator, bytes, format or root fail with
  * ARGUMENT_MISMATCH when the collectives execute; the message has both calls.
  */

@@ -10,6 +10,7 @@
 #include <spyre/kernel.h>
 #include <spyre/layout.h>
 #include <spyre/memory.h>
+#include <spyre/peer.h>
 #include <spyre/sdsc.h>
 #include <spyre/stream.h>
 #include <spyre/ras.h>

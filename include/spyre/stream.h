@@ -107,6 +107,9 @@ typedef struct spyre_stream_stats {
 	uint64_t macs;
 	/** Host time of the execution in nanoseconds. */
 	uint64_t host_ns;
+	/** Bytes that peer copies brought from other cards, and took to them. */
+	uint64_t rdma_read;
+	uint64_t rdma_written;
 } spyre_stream_stats;
 
 /**
@@ -165,9 +168,17 @@ SPYRE_API spyre_status spyre_event_synchronize_for(spyre_event *event, uint64_t 
 
 /**
  * Makes all work that is queued on @stream from now on wait for @event; does not block
- * the caller. Both must belong to the same context. Since 0.1.
- * Errors: INVALID_ARGUMENT, CAPTURE (the event was recorded outside the capture), and
- * the stream's error.
+ * the caller. The event may belong to another context of this process, and to another
+ * card.
+ *
+ * The wait ends when the work before the event has ended in any way. If that work failed
+ * or a reset cancelled it, @stream goes on as well, as in CUDA, unless it shares the
+ * failed context; spyre_event_query() reports the failure, and a peer copy from or to a
+ * failed context fails. A reset of the context of @stream does not wait for the event.
+ * Since 0.1.
+ * Errors: INVALID_ARGUMENT, UNSUPPORTED (one card is embedded, the other is the
+ * kernel's), CAPTURE (the event was recorded outside the capture, or in one of another
+ * context), and the stream's error.
  */
 SPYRE_API spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event *event);
 

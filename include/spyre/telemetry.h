@@ -46,6 +46,9 @@ typedef struct spyre_telemetry_card {
 	uint64_t generation;
 	/** Version of the kernel module, "" if unknown and for embedded cards. */
 	char driver_version[32];
+	/** Bytes that peer copies of this card brought from other cards, and took to them. */
+	uint64_t rdma_read;
+	uint64_t rdma_written;
 } spyre_telemetry_card;
 
 /** A process that has a card open. Since 0.1. */

@@ -96,8 +96,10 @@ typedef enum spyre_status {
 	SPYRE_ERROR_CARD_FAULT = 28,
 	/** The call cannot be recorded in a graph, and the stream is being captured. */
 	SPYRE_ERROR_CAPTURE = 29,
+	/** The other end of a copy between contexts failed, was reset or is gone. */
+	SPYRE_ERROR_PEER_LOST = 30,
 	/** Another rank of a communicator failed, or its process ended. */
-	SPYRE_ERROR_REMOTE = 30,
+	SPYRE_ERROR_REMOTE = 31,
 	SPYRE_STATUS_COUNT
 } spyre_status;
 

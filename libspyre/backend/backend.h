@@ -16,6 +16,7 @@
 #include <spyre/types.h>
 
 #include "model/dma.h"
+#include "model/peer.h"
 #include "model/program.h"
 
 #define SPYRE_VA_PAGE 4096ull
@@ -34,6 +35,10 @@ struct spyre_card {
 	char submit_reason[128];
 	/* The card executes descriptors with SPYRE_DMA_BOX. */
 	bool boxes;
+	/* The card executes copies from and to other cards. */
+	bool peers;
+	/* Index of the physical card: decides on the way to other cards. */
+	uint32_t link_index;
 };
 
 struct spyre_program_handle {
@@ -47,6 +52,7 @@ enum spyre_command_type {
 	SPYRE_COMMAND_COPY,
 	SPYRE_COMMAND_FILL,
 	SPYRE_COMMAND_TIMESTAMP,
+	SPYRE_COMMAND_PEER,
 };
 
 /* A control block. submit() copies everything it points to except the host
@@ -73,20 +79,28 @@ struct spyre_command {
 			uint8_t pattern[16];
 			uint32_t pattern_bytes;
 		} fill;
+		struct {
+			/* Another context of the same backend, open until the command is done. */
+			struct spyre_card *card;
+			uint64_t local;		/* address in the queue's context */
+			uint64_t remote;	/* address in @card, kept until the command is done */
+			bool sends;		/* from local to remote */
+			struct spyre_rows rows;	/* checked; they do not overlap */
+		} peer;
 	};
 };
 
 /* Layout of struct drm_spyre_cb_result: the kernel writes these directly. */
 struct spyre_command_result {
 	uint32_t state;		/* 0 pending, 1 done; written last (release) */
-	int32_t status;		/* 0 or negative errno: -ETIME, -ECANCELED, -ENODEV */
+	int32_t status;		/* 0, -ETIME, -EFAULT, -ECANCELED, -ENODEV, -ENOLINK */
 	uint64_t cycles;
 	uint64_t bytes_read;
 	uint64_t bytes_written;
 	uint64_t macs;
 	uint64_t start_ns;	/* CLOCK_MONOTONIC */
 	uint64_t end_ns;
-	uint64_t reserved;
+	uint64_t rdma;		/* PEER: bytes to or from another card */
 };
 
 #define SPYRE_QUEUE_RESULTS 1024u
@@ -100,7 +114,7 @@ struct spyre_queue {
 };
 
 struct spyre_wait {
-	struct spyre_queue *queue;
+	struct spyre_queue *queue;	/* of any context of this backend */
 	uint64_t point;		/* already submitted on that queue */
 };
 

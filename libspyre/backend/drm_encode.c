@@ -50,6 +50,8 @@ const char *spyre_drm_command_name(const struct spyre_command *command)
 		return "FILL";
 	case SPYRE_COMMAND_TIMESTAMP:
 		return "TIMESTAMP";
+	case SPYRE_COMMAND_PEER:
+		return command->peer.sends ? "PEER_COPY write" : "PEER_COPY read";
 	}
 	return "unknown command";
 }
@@ -118,6 +120,10 @@ spyre_status spyre_drm_encode(struct spyre_drm_card *card, const struct spyre_co
 	case SPYRE_COMMAND_TIMESTAMP:
 		cb->type = DRM_SPYRE_CB_TIMESTAMP;
 		return SPYRE_SUCCESS;
+	case SPYRE_COMMAND_PEER:
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "%s: the kernel module has no copies between cards",
+				   card->base.properties.node);
 	}
 	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "%s: command %u has unknown type %u",
 			   card->base.properties.node, index, (unsigned int)command->type);

@@ -8,7 +8,7 @@
  *
  * Locks: embedded_device.lock covers scheduling (queues, jobs, sections);
  * embedded_card.maps_lock covers the table of mapped ranges. Neither is taken
- * inside the other.
+ * inside the other, nor are those of two devices or cards.
  */
 #ifndef SPYRE_EMBEDDED_H
 #define SPYRE_EMBEDDED_H
@@ -87,6 +87,8 @@ struct embedded_device {
 	pthread_mutex_t lock;
 	/* Queues whose first job may start: [0] high priority, [1] low. */
 	struct embedded_queue_list runnable[2];
+	/* Queues whose first job waits for another context's queue only. */
+	struct embedded_queue_list blocked;
 	struct embedded_section_list sections;
 	struct spyre_spin section_spin;
 	pthread_cond_t queue_idle;
@@ -188,14 +190,32 @@ struct embedded_command {
 			uint8_t pattern[16];
 			uint32_t pattern_bytes;
 		} fill;
+		struct {
+			struct embedded_card *card;
+			uint8_t *dst;
+			const uint8_t *src;
+			struct spyre_rows rows;
+		} peer;
 	};
 };
 
-/* A job's wait for another queue's point, listed on that queue. */
+/* Progress of a queue; jobs of other contexts that wait for it hold references. */
+struct embedded_timeline {
+	_Atomic uint32_t refs;
+	/* Bits of the devices with a job that waits for progress. */
+	_Atomic uint32_t watchers;
+	_Atomic uint64_t completed;
+};
+
+/*
+ * A job's wait for another queue's point. A queue of the same context lists it; that of
+ * another context, which may have another lock, is watched by its timeline.
+ */
 struct embedded_wait {
 	TAILQ_ENTRY(embedded_wait) link;
 	struct embedded_job *job;
 	struct embedded_queue *on;
+	struct embedded_timeline *timeline;
 	uint64_t point;
 };
 
@@ -211,6 +231,8 @@ struct embedded_job {
 	uint32_t pending_waits;
 	bool needs_lx;
 	bool light;
+	bool has_peers;		/* one of its commands reaches another context's memory */
+	bool has_watches;	/* one of its waits is for another context's queue */
 	uint32_t epoch;
 	/* Reason to stop as -errno, 0 if none; the model polls it between tiles. */
 	_Atomic int stop;
@@ -234,8 +256,9 @@ struct embedded_queue {
 	enum embedded_queue_state state;
 	int class;		/* index into runnable[] and the card's lx[] */
 	bool failed;
+	bool blocked;		/* in the device's list; the state is IDLE */
 	uint64_t timeout_ns;
-	_Atomic uint64_t completed;
+	struct embedded_timeline *timeline;
 	/* Threads in embedded_wait_point(), and the word they sleep on. */
 	struct spyre_spin spin;
 	_Atomic uint32_t waiters;
@@ -249,6 +272,8 @@ spyre_status embedded_device_get(int index, struct embedded_device **device);
 void embedded_device_put(struct embedded_device *device);
 bool embedded_charge(struct embedded_device *device, uint64_t bytes);
 void embedded_uncharge(struct embedded_device *device, uint64_t bytes);
+/* Looks at the blocked queues of the devices in @mask again. No lock is held. */
+void embedded_devices_look(uint32_t mask);
 
 /* embedded_memory.c */
 /* Reserves the scratchpads; nothing else is left to undo after an error. */
@@ -304,6 +329,8 @@ spyre_status embedded_card_check(struct embedded_card *card);
 void embedded_card_fault(struct embedded_job *job);
 /* True if the context was reset or failed after the job was submitted. */
 bool embedded_job_is_old(const struct embedded_job *job);
+/* True if the card was reset, or work of the context has failed. */
+bool embedded_card_lost(const struct embedded_card *card);
 spyre_status embedded_state(struct spyre_card *card, struct spyre_card_state *state);
 spyre_status embedded_context_reset(struct spyre_card *card);
 spyre_status embedded_device_reset(int index, uint64_t *generation);
@@ -315,7 +342,29 @@ spyre_status embedded_job_create(struct embedded_queue *queue,
 void embedded_job_free(struct embedded_job *job);
 void embedded_program_put(struct embedded_program *program);
 
+/* embedded_peer.c */
+/* Resolves the far end of a copy. Takes the lock of its card's maps; no other one is held. */
+spyre_status embedded_peer_resolve(const struct spyre_command *in, struct embedded_command *out);
+/* Resolves the near end; caller holds maps_lock of @card. */
+spyre_status embedded_peer_check(struct embedded_card *card, const struct spyre_command *in,
+				 struct embedded_command *out);
+/* True if another context that the job copies from or to has failed or is stale. */
+bool embedded_peer_lost(const struct embedded_job *job);
+enum spyre_stop embedded_peer_run(struct spyre_host *host, struct embedded_job *job,
+				  struct spyre_worker *self, const struct embedded_command *c);
+
+/* embedded_timeline.c */
+struct embedded_timeline *embedded_timeline_new(void);
+struct embedded_timeline *embedded_timeline_get(struct embedded_timeline *timeline);
+void embedded_timeline_put(struct embedded_timeline *timeline);
+/* Publishes progress to @point and looks at the devices that wait for it. No lock is held. */
+void embedded_timeline_advance(struct embedded_timeline *timeline, uint64_t point);
+/* True if the job has to wait for other contexts, which then look at @device later. */
+bool embedded_job_watches(const struct embedded_job *job, const struct embedded_device *device);
+
 /* embedded_queue.c */
+/* Lists the queues of @device that need not wait any more; kicks it. No lock is held. */
+void embedded_device_look(struct embedded_device *device);
 spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 				   struct spyre_queue **queue);
 void embedded_queue_destroy(struct spyre_queue *queue);
@@ -323,7 +372,7 @@ spyre_status embedded_queue_renew(struct spyre_queue *queue, int priority);
 spyre_status embedded_submit(struct spyre_queue *queue, const struct spyre_submission *submission);
 spyre_status embedded_wait_point(struct spyre_queue *queue, uint64_t point, int64_t deadline_ns);
 uint64_t embedded_completed(struct spyre_queue *queue);
-/* Publishes @queue's progress to @point and wakes the waiters. */
+/* Publishes @queue's progress to @point and wakes the waiters. No lock is held. */
 void embedded_queue_advance(struct embedded_queue *queue, uint64_t point);
 /* The scratchpads that jobs of @queue use. */
 struct embedded_lx *embedded_queue_lx(struct embedded_queue *queue);

@@ -37,6 +37,8 @@ static spyre_status card_open(int index, struct spyre_card **out)
 	}
 	card->base.ops = &spyre_backend_embedded;
 	card->base.boxes = true;
+	card->base.peers = true;
+	card->base.link_index = index;
 	card->generation = embedded_generation(index);
 	/* The environment may have changed since the device was started. */
 	card->base.properties.num_cores = card->device->config.cores;

@@ -163,6 +163,18 @@ static spyre_status check_fill(struct embedded_card *card, const struct spyre_co
 	return SPYRE_SUCCESS;
 }
 
+/* Resolves the far ends of peer copies, under the locks of their cards only. */
+static spyre_status resolve_peers(const struct spyre_submission *s, struct embedded_job *job)
+{
+	for (uint32_t i = 0; i < s->num_commands; i++) {
+		if (s->commands[i].type != SPYRE_COMMAND_PEER)
+			continue;
+		job->has_peers = true;
+		TRY(embedded_peer_resolve(&s->commands[i], &job->commands[i]));
+	}
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status check_commands(struct embedded_card *card, const struct spyre_submission *s,
 				   struct embedded_job *job, const struct job_size *size)
 {
@@ -188,6 +200,9 @@ static spyre_status check_commands(struct embedded_card *card, const struct spyr
 			break;
 		case SPYRE_COMMAND_FILL:
 			status = check_fill(card, in, out);
+			break;
+		case SPYRE_COMMAND_PEER:
+			status = embedded_peer_check(card, in, out);
 			break;
 		case SPYRE_COMMAND_TIMESTAMP:
 			out->cost = (struct spyre_counters){ 0 };
@@ -244,12 +259,17 @@ spyre_status embedded_job_create(struct embedded_queue *queue, const struct spyr
 	job->num_waits = s->num_waits;
 	job->pending_waits = 0;
 	job->needs_lx = false;
+	job->has_peers = false;
+	job->has_watches = false;
 	atomic_init(&job->stop, 0);
 	job->epoch = atomic_load(&((struct embedded_card *)queue->base.card)->epoch);
 
-	pthread_rwlock_rdlock(&card->maps_lock);
-	status = check_commands(card, s, job, &size);
-	pthread_rwlock_unlock(&card->maps_lock);
+	status = resolve_peers(s, job);
+	if (!status) {
+		pthread_rwlock_rdlock(&card->maps_lock);
+		status = check_commands(card, s, job, &size);
+		pthread_rwlock_unlock(&card->maps_lock);
+	}
 	if (status) {
 		free(job);
 		return status;
@@ -274,5 +294,7 @@ void embedded_job_free(struct embedded_job *job)
 	for (uint32_t i = 0; i < job->num_commands; i++)
 		if (job->commands[i].type == SPYRE_COMMAND_EXEC)
 			embedded_program_put(job->commands[i].exec.program);
+	for (uint32_t i = 0; job->has_watches && i < job->num_waits; i++)
+		embedded_timeline_put(job->waits[i].timeline);
 	free(job);
 }

@@ -224,6 +224,7 @@ static struct embedded_device *device_new(int index, const struct embedded_confi
 	pthread_cond_init(&device->queue_idle, NULL);
 	TAILQ_INIT(&device->runnable[0]);
 	TAILQ_INIT(&device->runnable[1]);
+	TAILQ_INIT(&device->blocked);
 	TAILQ_INIT(&device->sections);
 	device->host.device = device;
 	device->host.base.unit = config->unit;
@@ -278,6 +279,16 @@ void embedded_device_put(struct embedded_device *device)
 	pthread_cond_destroy(&device->queue_idle);
 	pthread_mutex_destroy(&device->lock);
 	free(device);
+}
+
+void embedded_devices_look(uint32_t mask)
+{
+	/* The lock keeps a device: only embedded_device_put() frees it, after it left the table. */
+	pthread_mutex_lock(&devices_lock);
+	for (int i = 0; i < EMBEDDED_MAX_CARDS; i++)
+		if (mask >> i & 1 && devices[i])
+			embedded_device_look(devices[i]);
+	pthread_mutex_unlock(&devices_lock);
 }
 
 static void publish_memory(struct embedded_device *device, uint64_t used)

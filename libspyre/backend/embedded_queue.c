@@ -10,6 +10,18 @@
 /* Longest time that a waiter spins; sleeping and waking cost about as much. */
 #define WAIT_SPIN_NS 4000
 
+/* Adds the queue to the blocked ones, or removes it; caller holds the lock. */
+static void queue_block(struct embedded_queue *queue, bool blocked)
+{
+	if (queue->blocked == blocked)
+		return;
+	if (blocked)
+		TAILQ_INSERT_TAIL(&queue->device->blocked, queue, link);
+	else
+		TAILQ_REMOVE(&queue->device->blocked, queue, link);
+	queue->blocked = blocked;
+}
+
 /* Lists the queue as runnable if its first job may start; caller holds the lock. */
 static bool queue_ready(struct embedded_queue *queue)
 {
@@ -17,14 +29,32 @@ static bool queue_ready(struct embedded_queue *queue)
 
 	if (queue->state != EMBEDDED_QUEUE_IDLE || !job || job->pending_waits)
 		return false;
+	queue_block(queue, embedded_job_watches(job, queue->device));
+	if (queue->blocked)
+		return false;
 	queue->state = EMBEDDED_QUEUE_RUNNABLE;
 	TAILQ_INSERT_TAIL(&queue->device->runnable[queue->class], queue, link);
 	return true;
 }
 
+void embedded_device_look(struct embedded_device *device)
+{
+	struct embedded_queue *queue, *next;
+	bool ready = false;
+
+	pthread_mutex_lock(&device->lock);
+	for (queue = TAILQ_FIRST(&device->blocked); queue; queue = next) {
+		next = TAILQ_NEXT(queue, link);
+		ready |= queue_ready(queue);
+	}
+	pthread_mutex_unlock(&device->lock);
+	if (ready)
+		embedded_kick(device);
+}
+
 static void release_dependents(struct embedded_queue *queue)
 {
-	uint64_t completed = atomic_load(&queue->completed);
+	uint64_t completed = atomic_load(&queue->timeline->completed);
 	struct embedded_wait *wait, *next;
 
 	for (wait = TAILQ_FIRST(&queue->dependents); wait; wait = next) {
@@ -55,7 +85,7 @@ void embedded_queue_retire(struct embedded_queue *queue)
 
 void embedded_queue_advance(struct embedded_queue *queue, uint64_t point)
 {
-	atomic_store(&queue->completed, point);
+	embedded_timeline_advance(queue->timeline, point);
 	if (atomic_load(&queue->waiters)) {
 		atomic_fetch_add(&queue->wake, 1);
 		spyre_futex_wake(&queue->wake, INT_MAX);
@@ -74,7 +104,11 @@ spyre_status embedded_queue_create(struct spyre_card *card, int priority,
 	if (queue)
 		queue->base.results = aligned_alloc(64, SPYRE_QUEUE_RESULTS *
 						    sizeof(*queue->base.results));
-	if (!queue || !queue->base.results) {
+	if (queue && queue->base.results)
+		queue->timeline = embedded_timeline_new();
+	if (!queue || !queue->timeline) {
+		if (queue)
+			free(queue->base.results);
 		free(queue);
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no memory for a queue of the embedded card");
@@ -109,6 +143,7 @@ static void queue_strip(struct embedded_queue *queue, struct embedded_job_list *
 		TAILQ_REMOVE(&queue->device->runnable[queue->class], queue, link);
 		queue->state = EMBEDDED_QUEUE_IDLE;
 	}
+	queue_block(queue, false);
 }
 
 static void job_cancel(struct embedded_job *job)
@@ -137,15 +172,18 @@ void embedded_queue_destroy(struct spyre_queue *base)
 	queue_strip(queue, &jobs);
 	while (queue->state != EMBEDDED_QUEUE_IDLE)
 		pthread_cond_wait(&device->queue_idle, &device->lock);
+	pthread_mutex_unlock(&device->lock);
 	while ((job = TAILQ_FIRST(&jobs))) {
 		TAILQ_REMOVE(&jobs, job, link);
 		job_cancel(job);
 	}
+	pthread_mutex_lock(&device->lock);
 	released = !TAILQ_EMPTY(&queue->dependents);
 	release_dependents(queue);
 	pthread_mutex_unlock(&device->lock);
 	if (released)
 		embedded_kick(device);
+	embedded_timeline_put(queue->timeline);
 	free(queue->base.results);
 	free(queue);
 }
@@ -171,11 +209,17 @@ static void job_enlist_waits(struct embedded_job *job, const struct spyre_submis
 		struct embedded_wait *wait = &job->waits[i];
 
 		wait->on = NULL;
-		if (atomic_load(&on->completed) >= s->waits[i].point)
+		wait->timeline = NULL;
+		if (atomic_load(&on->timeline->completed) >= s->waits[i].point)
 			continue;
-		wait->on = on;
 		wait->job = job;
 		wait->point = s->waits[i].point;
+		if (on->base.card != job->queue->base.card) {
+			wait->timeline = embedded_timeline_get(on->timeline);
+			job->has_watches = true;
+			continue;
+		}
+		wait->on = on;
 		TAILQ_INSERT_TAIL(&on->dependents, wait, link);
 		job->pending_waits++;
 	}
@@ -204,7 +248,7 @@ spyre_status embedded_submit(struct spyre_queue *base, const struct spyre_submis
 
 static bool reached(struct embedded_queue *queue, uint64_t point)
 {
-	return atomic_load(&queue->completed) >= point;
+	return atomic_load(&queue->timeline->completed) >= point;
 }
 
 static bool spin_reached(struct embedded_queue *queue, uint64_t point)
@@ -246,6 +290,6 @@ spyre_status embedded_wait_point(struct spyre_queue *base, uint64_t point, int64
 
 uint64_t embedded_completed(struct spyre_queue *queue)
 {
-	return atomic_load_explicit(&((struct embedded_queue *)queue)->completed,
+	return atomic_load_explicit(&((struct embedded_queue *)queue)->timeline->completed,
 				    memory_order_acquire);
 }

@@ -34,6 +34,11 @@ static bool is_faulted(const struct embedded_card *card)
 	       atomic_load_explicit(&card->epoch, memory_order_relaxed) + 1ull;
 }
 
+bool embedded_card_lost(const struct embedded_card *card)
+{
+	return is_stale(card) || is_faulted(card);
+}
+
 static spyre_status stale_error(const struct embedded_card *card)
 {
 	return spyre_error(SPYRE_ERROR_DEVICE_RESET,
@@ -59,6 +64,7 @@ void embedded_card_fault(struct embedded_job *job)
 	struct embedded_card *card = (struct embedded_card *)job->queue->base.card;
 
 	atomic_store(&card->faulted, job->epoch + 1ull);
+	embedded_device_look(card->device);
 }
 
 bool embedded_job_is_old(const struct embedded_job *job)
@@ -90,6 +96,7 @@ spyre_status embedded_context_reset(struct spyre_card *base)
 	if (is_stale(card))
 		return stale_error(card);
 	atomic_fetch_add(&card->epoch, 1);
+	embedded_device_look(card->device);
 	return SPYRE_SUCCESS;
 }
 
@@ -122,6 +129,7 @@ spyre_status embedded_device_reset(int index, uint64_t *generation)
 	if (status)
 		return status;
 	*generation = atomic_fetch_add(&generations[index], 1) + 1;
+	embedded_device_look(device);
 	status = device_drain(device);
 	embedded_device_put(device);
 	return status;

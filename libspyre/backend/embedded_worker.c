@@ -30,6 +30,10 @@ bool embedded_should_stop(struct spyre_host *host, void *arg)
 		atomic_store(&job->stop, -ECANCELED);
 		return true;
 	}
+	if (job->has_peers && embedded_peer_lost(job)) {
+		atomic_store(&job->stop, -ENOLINK);
+		return true;
+	}
 	if (job->deadline_ns == INT64_MAX)
 		return false;
 	/* The coarse clock is cheap to poll between tiles, and a limit needs milliseconds only. */
@@ -169,6 +173,8 @@ static enum spyre_stop command_run(struct embedded_worker *worker, struct embedd
 	case SPYRE_COMMAND_FILL:
 		return spyre_card_fill(host, job, &worker->base, c->fill.dst, c->fill.bytes,
 				       c->fill.pattern, c->fill.pattern_bytes);
+	case SPYRE_COMMAND_PEER:
+		return embedded_peer_run(host, job, &worker->base, c);
 	case SPYRE_COMMAND_TIMESTAMP:
 		break;
 	}
@@ -191,7 +197,7 @@ static void command_report(struct embedded_queue *queue, uint32_t slot, int stat
 	result->macs = cost->macs;
 	result->start_ns = start;
 	result->end_ns = end;
-	result->reserved = 0;
+	result->rdma = cost->rdma_read + cost->rdma_written;
 	__atomic_store_n(&result->state, 1, __ATOMIC_RELEASE);
 	if (!page)
 		return;
@@ -203,6 +209,29 @@ static void command_report(struct embedded_queue *queue, uint32_t slot, int stat
 	atomic_fetch_add_explicit(&page->bytes_read, cost->bytes_read, memory_order_relaxed);
 	atomic_fetch_add_explicit(&page->bytes_written, cost->bytes_written,
 				  memory_order_relaxed);
+	if (!cost->rdma_read && !cost->rdma_written)
+		return;
+	atomic_fetch_add_explicit(&page->rdma_read, cost->rdma_read, memory_order_relaxed);
+	atomic_fetch_add_explicit(&page->rdma_written, cost->rdma_written, memory_order_relaxed);
+}
+
+/* Runs a command unless its job has to stop, and returns its status. */
+static int command_step(struct embedded_worker *worker, struct embedded_job *job,
+			struct embedded_command *command)
+{
+	enum spyre_stop stop;
+
+	if (embedded_job_is_old(job))
+		return -ECANCELED;
+	if (job->has_peers && embedded_peer_lost(job))
+		return -ENOLINK;
+	stop = command_run(worker, job, command);
+	if (stop == SPYRE_STOP_NONE)
+		return 0;
+	/* An index beyond its extent, or an error that the checks should have excluded. */
+	if (stop != SPYRE_STOP_CANCELLED)
+		return -EFAULT;
+	return atomic_load(&job->stop) ?: -ECANCELED;
 }
 
 /* Runs @job and returns the time at which it ended. Meanwhile only this worker
@@ -216,17 +245,8 @@ static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job
 	for (uint32_t i = 0; i < job->num_commands; i++) {
 		struct embedded_command *command = &job->commands[i];
 		uint64_t start = now;
-		enum spyre_stop stop = SPYRE_STOP_CANCELLED;
-		int status = -ECANCELED;
+		int status = *failed ? -ECANCELED : command_step(worker, job, command);
 
-		if (!*failed && !embedded_job_is_old(job)) {
-			stop = command_run(worker, job, command);
-			status = stop == SPYRE_STOP_NONE ? 0 :
-				 atomic_load(&job->stop) ?: -ECANCELED;
-		}
-		/* An index beyond its extent, or an error that the checks should have excluded. */
-		if (stop != SPYRE_STOP_NONE && stop != SPYRE_STOP_CANCELLED)
-			status = -EFAULT;
 		/* The context fails before the result becomes visible. */
 		if (status == -ETIME || status == -EFAULT)
 			embedded_card_fault(job);
@@ -397,7 +417,7 @@ bool embedded_inline_serve(struct embedded_queue *queue)
 	struct arithmetic old;
 
 	if (queue->state != EMBEDDED_QUEUE_IDLE || TAILQ_NEXT(job, link) || !job->light ||
-	    job->pending_waits || device->inline_busy)
+	    job->pending_waits || device->inline_busy || embedded_job_watches(job, device))
 		return false;
 	if (!device->inline_worker.base.scratch)
 		device->inline_worker.base.scratch = scratch_new();

@@ -43,6 +43,7 @@ static const struct status_info statuses[SPYRE_STATUS_COUNT] = {
 	       "The card was reset since the context was created; create a new context."),
 	STATUS(ERROR_CARD_FAULT, "Work failed on the card; spyre_context_reset() recovers the context."),
 	STATUS(ERROR_CAPTURE, "A call cannot be part of a graph, and its stream is being captured."),
+	STATUS(ERROR_PEER_LOST, "The other end of a copy between contexts failed, was reset or is gone."),
 	STATUS(ERROR_REMOTE, "Another rank of a communicator failed, or its process ended."),
 };
 

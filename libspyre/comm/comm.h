@@ -54,6 +54,7 @@ struct comm_letter {
 };
 
 STAILQ_HEAD(comm_letters, comm_letter);
+STAILQ_HEAD(comm_ops, comm_op);
 
 /* Another rank. */
 struct comm_peer {
@@ -70,8 +71,10 @@ struct comm_peer {
 	struct comm_letters letters;
 };
 
+struct comm_op;
 struct comm_shm;
 struct comm_fabric;
+struct comm_family;
 
 struct spyre_comm {
 	spyre_context *context;
@@ -92,10 +95,13 @@ struct spyre_comm {
 	pthread_mutex_t lock;
 	/* Signalled when an operation ends, a letter arrives or the communicator fails. */
 	pthread_cond_t changed;
-	/* Collectives queued and finished, and all operations that are not finished. */
+	/* Collectives queued and finished, all operations that are not finished, a collective runs. */
 	uint64_t queued;
 	uint64_t finished;
 	uint64_t pending;
+	bool executing;
+	/* Operations of graphs. */
+	struct comm_ops captured;
 	/* The first failure, with its text. @failed is also read without the lock. */
 	_Atomic uint32_t failed;
 	char failure[512];
@@ -112,7 +118,11 @@ struct spyre_comm {
 	struct comm_reducer reducer;
 	/* Device memory for contributions of other ranks. */
 	spyre_devptr scratch;
-	uint64_t scratch_bytes;
+
+	/* Of direct.c: the other ends, the last point of the rank's stream, scratch memory. */
+	struct comm_family *family;
+	spyre_event *reached;
+	spyre_devptr direct_scratch;
 
 	_Atomic uint64_t operations;
 	_Atomic uint64_t sent;

@@ -3,12 +3,10 @@
 #include <stdlib.h>
 
 #include "libspyre/base/array.h"
-#include "libspyre/comm/operation.h"
-
-STAILQ_HEAD(ops, comm_op);
+#include "libspyre/comm/direct.h"
 
 /* Initialised by the first spyre_group_begin(), since its address is not a constant. */
-static _Thread_local struct ops grouped;
+static _Thread_local struct comm_ops grouped;
 static _Thread_local uint32_t depth;
 
 static void drop_all(void)
@@ -55,6 +53,42 @@ spyre_status comm_group_add(struct comm_op *op)
 	return SPYRE_SUCCESS;
 }
 
+/* Finds the first call of each rank of @op's communicator; false if one is missing. */
+static bool find_family(struct comm_op *op, struct comm_op **ops)
+{
+	struct comm_family *family = op->comm->family;
+	struct comm_op *other;
+	uint32_t found = 0;
+
+	for (uint32_t i = 0; family && i < family->size; i++) {
+		STAILQ_FOREACH(other, &grouped, link) {
+			if (other->comm != family->comms[i] || other->kind == COMM_POINT_TO_POINT)
+				continue;
+			ops[i] = other;
+			found++;
+			break;
+		}
+	}
+	return family && found == family->size;
+}
+
+/* Queues the first call of the group, with those of the other ranks if they are in the group. */
+static spyre_status queue_first(void)
+{
+	struct comm_op *op = STAILQ_FIRST(&grouped), *ops[SPYRE_COMM_MAX_RANKS];
+
+	if (op->kind != COMM_POINT_TO_POINT && find_family(op, ops) &&
+	    comm_direct_possible(ops, op->comm->size)) {
+		const uint32_t size = op->comm->size;
+
+		for (uint32_t i = 0; i < size; i++)
+			STAILQ_REMOVE(&grouped, ops[i], comm_op, link);
+		return comm_direct_queue(ops, size);
+	}
+	STAILQ_REMOVE_HEAD(&grouped, link);
+	return comm_op_queue(op);
+}
+
 spyre_status spyre_group_begin(void)
 {
 	if (!depth++)
@@ -65,17 +99,14 @@ spyre_status spyre_group_begin(void)
 spyre_status spyre_group_end(void)
 {
 	spyre_status status = SPYRE_SUCCESS;
-	struct comm_op *op;
 
 	if (!depth)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "spyre_group_end: this thread has no "
 				   "group; call spyre_group_begin() first");
 	if (--depth)
 		return SPYRE_SUCCESS;
-	while (!status && (op = STAILQ_FIRST(&grouped))) {
-		STAILQ_REMOVE_HEAD(&grouped, link);
-		status = comm_op_queue(op);
-	}
+	while (!status && !STAILQ_EMPTY(&grouped))
+		status = queue_first();
 	drop_all();
 	return status;
 }

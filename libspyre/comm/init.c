@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "libspyre/base/environment.h"
+#include "libspyre/comm/direct.h"
 #include "libspyre/comm/fabric.h"
+#include "libspyre/comm/operation.h"
 #include "libspyre/comm/root.h"
 #include "libspyre/comm/shm.h"
 
@@ -56,7 +58,7 @@ static void notice_lost(spyre_comm *comm)
 		if (peer->lost)
 			comm_fail(comm, spyre_error(SPYRE_ERROR_REMOTE, "rank %u (process %d on %s) has "
 						    "ended without leaving the communicator", i,
-						    peer->address.pid, peer->address.host), false);
+						    peer->address.pid, peer->address.host), true);
 	}
 }
 
@@ -86,7 +88,14 @@ spyre_status spyre_comm_get_error(spyre_comm *comm, spyre_status *error)
 
 static void comm_free(spyre_comm *comm)
 {
+	struct comm_op *op;
+
+	while ((op = STAILQ_FIRST(&comm->captured))) {
+		STAILQ_REMOVE_HEAD(&comm->captured, link);
+		comm_op_free(op);
+	}
 	comm_watch_stop(comm);
+	comm_family_leave(comm);
 	for (int class = 0; class < COMM_CLASSES; class++)
 		spyre_stream_destroy(comm->inner[class]);
 	comm_reducer_close(&comm->reducer);
@@ -161,6 +170,8 @@ static spyre_comm *comm_new(spyre_context *context, uint32_t size, uint32_t rank
 	comm->size = size;
 	comm->rank = rank;
 	comm->stop = -1;
+	STAILQ_INIT(&comm->captured);
+	comm_reducer_init(&comm->reducer);
 	pthread_mutex_init(&comm->lock, NULL);
 	pthread_cond_init(&comm->changed, NULL);
 	for (uint32_t i = 0; i < size; i++) {
@@ -274,10 +285,13 @@ spyre_status spyre_comm_init_all(spyre_context *const *contexts, uint32_t size,
 			.context = contexts[i], .id = &id, .config = config, .rank = i, .size = size,
 		};
 	status = join_all(joiners, size);
-	for (uint32_t i = 0; i < size; i++) {
-		if (status)
-			spyre_comm_destroy(joiners[i].comm);
-		comms[i] = status ? NULL : joiners[i].comm;
+	for (uint32_t i = 0; i < size; i++)
+		comms[i] = joiners[i].comm;
+	if (!status)
+		status = comm_family_create(comms, size);
+	for (uint32_t i = 0; status && i < size; i++) {
+		spyre_comm_destroy(comms[i]);
+		comms[i] = NULL;
 	}
 	free(joiners);
 	return status;

@@ -39,6 +39,7 @@ struct comm_link {
 	/* Operations that this end has queued on the link, and begun: the order of P2P. */
 	uint64_t queued;
 	uint64_t begun;
+	bool executing;
 	/* Of the transport. */
 	void *end;
 };

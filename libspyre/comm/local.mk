@@ -2,6 +2,8 @@
 libspyre_libcore_la_SOURCES += libspyre/comm/address.h
 libspyre_libcore_la_SOURCES += libspyre/comm/collective.c
 libspyre_libcore_la_SOURCES += libspyre/comm/comm.h
+libspyre_libcore_la_SOURCES += libspyre/comm/direct.c
+libspyre_libcore_la_SOURCES += libspyre/comm/direct.h
 libspyre_libcore_la_SOURCES += libspyre/comm/exchange.c
 libspyre_libcore_la_SOURCES += libspyre/comm/exchange.h
 libspyre_libcore_la_SOURCES += libspyre/comm/fabric.h

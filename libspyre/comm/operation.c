@@ -60,14 +60,32 @@ static bool follows(struct comm_op *op, size_t i)
 	return false;
 }
 
-static bool is_first(struct comm_op *op)
+/*
+ * True if @op may execute: it is the next in the order, and nothing else is executing. The
+ * operation of a graph has no place in the order, since a launch of the graph does not reach
+ * this file before it executes; it goes between others.
+ */
+static bool is_next(struct comm_op *op)
 {
 	if (op->kind != COMM_POINT_TO_POINT)
-		return op->comm->finished == op->order;
-	for (size_t i = 0; i < op->num_messages; i++)
-		if (link_of(op, &op->messages[i])->begun != op->messages[i].order && !follows(op, i))
+		return !op->comm->executing && (op->captured || op->comm->finished == op->order);
+	for (size_t i = 0; i < op->num_messages; i++) {
+		const struct comm_link *link = link_of(op, &op->messages[i]);
+
+		if (link->executing)
 			return false;
+		if (!op->captured && link->begun != op->messages[i].order && !follows(op, i))
+			return false;
+	}
 	return true;
+}
+
+static void set_executing(struct comm_op *op, bool executing)
+{
+	if (op->kind != COMM_POINT_TO_POINT)
+		op->comm->executing = executing;
+	for (size_t i = 0; i < op->num_messages; i++)
+		link_of(op, &op->messages[i])->executing = executing;
 }
 
 /* Takes the operation's place in the order. The caller holds comm.lock. */
@@ -78,6 +96,16 @@ static void order_take(struct comm_op *op)
 	for (size_t i = 0; i < op->num_messages; i++)
 		op->messages[i].order = link_of(op, &op->messages[i])->queued++;
 	op->comm->pending++;
+}
+
+/* Operations of graphs tell the other ranks this instead of a place. */
+#define NO_ORDER UINT64_MAX
+
+static void order_none(struct comm_op *op)
+{
+	op->order = NO_ORDER;
+	for (size_t i = 0; i < op->num_messages; i++)
+		op->messages[i].order = NO_ORDER;
 }
 
 /* Gives it back, if the operation could not be queued. No other call has taken one since. */
@@ -122,12 +150,14 @@ spyre_status comm_op_wait_order(struct comm_op *op)
 	spyre_status status = SPYRE_SUCCESS;
 
 	pthread_mutex_lock(&comm->lock);
-	while (!status && !is_first(op)) {
+	while (!status && !is_next(op)) {
 		wait_changed(comm);
 		pthread_mutex_unlock(&comm->lock);
 		status = comm_op_check(op);
 		pthread_mutex_lock(&comm->lock);
 	}
+	if (!status)
+		set_executing(op, true);
 	pthread_mutex_unlock(&comm->lock);
 	return status;
 }
@@ -138,15 +168,17 @@ static void op_finish(struct comm_op *op)
 
 	pthread_mutex_lock(&comm->lock);
 	/* After a failure the order has no meaning: nothing else will execute. */
-	if (op->kind != COMM_POINT_TO_POINT)
+	if (op->kind != COMM_POINT_TO_POINT && !op->captured)
 		comm->finished = op->order + 1;
 	for (size_t i = 0; i < op->num_messages; i++)
-		link_of(op, &op->messages[i])->begun++;
+		link_of(op, &op->messages[i])->begun += !op->captured;
+	set_executing(op, false);
 	comm->pending--;
 	atomic_fetch_add_explicit(&comm->operations, 1, memory_order_relaxed);
 	pthread_cond_broadcast(&comm->changed);
 	pthread_mutex_unlock(&comm->lock);
-	comm_op_free(op);
+	if (!op->captured)
+		comm_op_free(op);
 }
 
 /* Puts the stream into error; the rank's failure is told to the others. */
@@ -170,6 +202,11 @@ static void op_main(void *data)
 	struct comm_op *op = data;
 	spyre_status status;
 
+	if (op->captured) {
+		pthread_mutex_lock(&op->comm->lock);
+		op->comm->pending++;
+		pthread_mutex_unlock(&op->comm->lock);
+	}
 	op->deadline_ns = spyre_now_ns() + op->comm->timeout_ns;
 	status = comm_op_check(op);
 	if (!status)
@@ -215,15 +252,16 @@ spyre_status comm_op_queue(struct comm_op *op)
 	}
 	/* Under the lock, so that operations of one stream have the order of the stream. */
 	pthread_mutex_lock(&comm->lock);
-	order_take(op);
-	if (op->stream->capture)
-		status = spyre_error(SPYRE_ERROR_CAPTURE, "%s: stream %d is being captured, and a graph "
-				     "cannot contain collectives with ranks of other processes; end "
-				     "the capture first", comm_kind_name(op->kind), op->stream->id);
+	op->captured = op->stream->capture;
+	if (op->captured)
+		order_none(op);
 	else
-		status = spyre_stream_host_fn(op->stream, op_main, op);
-	if (status)
+		order_take(op);
+	status = spyre_stream_host_fn(op->stream, op_main, op);
+	if (status && !op->captured)
 		order_return(op);
+	if (!status && op->captured)
+		STAILQ_INSERT_TAIL(&comm->captured, op, link);
 	pthread_mutex_unlock(&comm->lock);
 	if (status)
 		comm_op_free(op);

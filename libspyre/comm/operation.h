@@ -38,6 +38,8 @@ struct comm_op {
 	/* Its place among the collectives of the communicator. */
 	uint64_t order;
 	int64_t deadline_ns;
+	/* Recorded in a graph: it executes at each launch, and is freed with the communicator. */
+	bool captured;
 	/*
 	 * Parts in the order of the ranks: all of them, or one that is the same for all. Those
 	 * that the rank does not have are empty.
@@ -70,6 +72,27 @@ spyre_status comm_group_add(struct comm_op *op);
 /* run.c */
 /* Executes @op on the calling thread. */
 spyre_status comm_run(struct comm_op *op);
+
+/* Bytes of each rank's part that are reduced at a time, which bounds the scratch memory. */
+#define COMM_BLOCK_BYTES (1ull << 20)
+/* Scratch memory: a slot for the contribution of each rank, and one for the result. */
+#define COMM_SCRATCH_BYTES(ranks) (((ranks) + 1) * COMM_BLOCK_BYTES)
+
+/* True if every rank sums all contributions by itself. */
+bool comm_at_once(const spyre_comm *comm, uint64_t bytes);
+/* Slot @index of the scratch memory @scratch. */
+spyre_comm_part comm_slot(spyre_devptr scratch, uint32_t index);
+/* The range of rank @rank among @bytes that all ranks share, in whole sticks. */
+void comm_share(const spyre_comm *comm, uint64_t bytes, uint32_t rank, uint64_t *at,
+		uint64_t *count);
+/*
+ * Queues the combination of @bytes of contributions: those of other ranks from their slots of
+ * @scratch, this rank's from @own_offset of @own. The result goes to @out_offset of @out, or to
+ * its slot if @out is NULL.
+ */
+spyre_status comm_combine(struct comm_op *op, spyre_stream *stream, spyre_devptr scratch,
+			  const spyre_comm_part *own, uint64_t own_offset,
+			  const spyre_comm_part *out, uint64_t out_offset, uint64_t bytes);
 
 /* part.c */
 static inline uint64_t comm_part_bytes(const spyre_comm_part *part)

@@ -196,6 +196,20 @@ static spyre_status kernel_get(struct comm_reducer *reducer, spyre_context *cont
 	return SPYRE_SUCCESS;
 }
 
+static spyre_status launch(struct comm_reducer *reducer, spyre_stream *stream,
+			   struct comm_kernel *wanted, const spyre_arg *args)
+{
+	spyre_kernel *kernel;
+	spyre_status status;
+
+	pthread_mutex_lock(&reducer->lock);
+	status = kernel_get(reducer, spyre_stream_context(stream), wanted, &kernel);
+	if (!status)
+		status = spyre_launch(stream, kernel, args, wanted->inputs + 1);
+	pthread_mutex_unlock(&reducer->lock);
+	return status;
+}
+
 spyre_status comm_reduce(struct comm_reducer *reducer, spyre_stream *stream, spyre_format format,
 			 spyre_reduction reduction, const spyre_devptr *inputs, uint32_t n,
 			 spyre_devptr out, uint64_t bytes)
@@ -209,17 +223,20 @@ spyre_status comm_reduce(struct comm_reducer *reducer, spyre_stream *stream, spy
 			.sticks = left > MAX_STICKS ? MAX_STICKS :
 				  left > STICKS_OF_CORES ? left - left % STICKS_OF_CORES : left,
 		};
-		spyre_kernel *kernel;
 
-		TRY(kernel_get(reducer, spyre_stream_context(stream), &wanted, &kernel));
 		for (uint32_t i = 0; i < n; i++)
 			args[i].address = inputs[i] + at;
 		args[n].address = out + at;
-		TRY(spyre_launch(stream, kernel, args, n + 1));
+		TRY(launch(reducer, stream, &wanted, args));
 		at += wanted.sticks * SPYRE_STICK;
 		left -= wanted.sticks;
 	}
 	return SPYRE_SUCCESS;
+}
+
+void comm_reducer_init(struct comm_reducer *reducer)
+{
+	pthread_mutex_init(&reducer->lock, NULL);
 }
 
 void comm_reducer_close(struct comm_reducer *reducer)
@@ -227,4 +244,5 @@ void comm_reducer_close(struct comm_reducer *reducer)
 	for (uint32_t i = 0; i < COMM_KERNELS; i++)
 		if (reducer->kernels[i].kernel)
 			spyre_kernel_unload(reducer->kernels[i].kernel);
+	pthread_mutex_destroy(&reducer->lock);
 }

@@ -3,6 +3,7 @@
 #ifndef SPYRE_COMM_REDUCE_H
 #define SPYRE_COMM_REDUCE_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include <spyre/collective.h>
@@ -20,6 +21,8 @@ struct comm_kernel {
 };
 
 struct comm_reducer {
+	/* Protects the kernels, and one that is being launched. */
+	pthread_mutex_t lock;
 	struct comm_kernel kernels[COMM_KERNELS];
 	uint64_t uses;
 };
@@ -35,6 +38,7 @@ spyre_status comm_reduce(struct comm_reducer *reducer, spyre_stream *stream, spy
 			 spyre_reduction reduction, const spyre_devptr *inputs, uint32_t n,
 			 spyre_devptr out, uint64_t bytes);
 
+void comm_reducer_init(struct comm_reducer *reducer);
 void comm_reducer_close(struct comm_reducer *reducer);
 
 #endif /* SPYRE_COMM_REDUCE_H */

@@ -10,8 +10,6 @@
 
 #include "libspyre/comm/exchange.h"
 
-/* Bytes of each rank's part that are reduced at a time, which bounds the scratch memory. */
-#define BLOCK_BYTES (1ull << 20)
 /* Up to this size latency counts more than bytes: one exchange instead of two. */
 #define ONE_SHOT_BYTES (64ull << 10)
 
@@ -114,52 +112,50 @@ struct reduction {
 	bool scatters;
 	/* Results go to all ranks, or to @root. */
 	bool to_all;
-	/* Scratch memory: a slot of BLOCK_BYTES for each rank, and one for the result. */
-	spyre_comm_part scratch;
 	/* Bytes of the whole tensor. */
 	uint64_t bytes;
 	bool first;
 };
 
-static spyre_status scratch_get(spyre_comm *comm, uint64_t bytes)
+static spyre_status scratch_get(spyre_comm *comm)
 {
-	if (comm->scratch_bytes >= bytes)
-		return SPYRE_SUCCESS;
 	if (comm->scratch)
-		TRY(spyre_mem_free(comm->context, comm->scratch));
-	comm->scratch = comm->scratch_bytes = 0;
-	TRY(spyre_mem_alloc(comm->context, bytes, &comm->scratch));
-	comm->scratch_bytes = bytes;
-	return SPYRE_SUCCESS;
+		return SPYRE_SUCCESS;
+	return spyre_mem_alloc(comm->context, COMM_SCRATCH_BYTES(comm->size), &comm->scratch);
 }
 
-/* A slot of the scratch memory; slot comm.size is that of the result. */
+spyre_comm_part comm_slot(spyre_devptr scratch, uint32_t index)
+{
+	return (spyre_comm_part){
+		.address = scratch + index * COMM_BLOCK_BYTES, .rows = 1,
+		.row_bytes = COMM_BLOCK_BYTES, .pitch = COMM_BLOCK_BYTES,
+	};
+}
+
+/* A slot as part of a transfer of the operation. */
 static spyre_comm_part slot(const struct reduction *r, uint32_t index)
 {
-	spyre_comm_part part = r->scratch;
+	spyre_comm_part part = comm_slot(r->op->comm->scratch, index);
 
-	part.address += index * part.row_bytes;
+	part.format = r->op->send[0].format;
 	return part;
 }
 
-/*
- * Combines @bytes of contributions: those of other ranks from their slots, this rank's from
- * @offset of @own. The result goes to @offset of @out, or to its slot if @out is NULL.
- */
-static spyre_status combine(struct reduction *r, const spyre_comm_part *own, uint64_t own_offset,
-			    const spyre_comm_part *out, uint64_t out_offset, uint64_t bytes)
+spyre_status comm_combine(struct comm_op *op, spyre_stream *stream, spyre_devptr scratch,
+			  const spyre_comm_part *own, uint64_t own_offset,
+			  const spyre_comm_part *out, uint64_t out_offset, uint64_t bytes)
 {
-	spyre_comm *comm = r->op->comm;
-	spyre_stream *inner = comm->inner[COMM_COLLECTIVE];
-	const spyre_comm_part result = slot(r, comm->size), packed = slot(r, comm->rank);
+	spyre_comm *comm = op->comm;
+	const spyre_comm_part result = comm_slot(scratch, comm->size);
+	const spyre_comm_part packed = comm_slot(scratch, comm->rank);
 	spyre_devptr inputs[SPYRE_COMM_MAX_RANKS], target = result.address;
 	uint64_t run = bytes;
 
 	for (uint32_t i = 0; i < comm->size; i++)
-		inputs[i] = slot(r, i).address;
+		inputs[i] = comm_slot(scratch, i).address;
 	inputs[comm->rank] = comm_part_at(own, own_offset, &run);
 	if (run < bytes) {
-		TRY(comm_part_move(inner, &packed, 0, own, own_offset, bytes));
+		TRY(comm_part_move(stream, &packed, 0, own, own_offset, bytes));
 		inputs[comm->rank] = packed.address;
 	}
 	run = bytes;
@@ -167,11 +163,26 @@ static spyre_status combine(struct reduction *r, const spyre_comm_part *own, uin
 		target = comm_part_at(out, out_offset, &run);
 	if (run < bytes)
 		target = result.address;
-	TRY(comm_reduce(&comm->reducer, inner, own->format, r->op->reduction, inputs, comm->size,
+	TRY(comm_reduce(&comm->reducer, stream, own->format, op->reduction, inputs, comm->size,
 			target, bytes));
 	if (run < bytes)
-		TRY(comm_part_move(inner, out, out_offset, &result, 0, bytes));
+		TRY(comm_part_move(stream, out, out_offset, &result, 0, bytes));
+	return SPYRE_SUCCESS;
+}
+
+/* Combines on the communicator's own stream, and waits. */
+static spyre_status combine(struct reduction *r, const spyre_comm_part *own, uint64_t own_offset,
+			    const spyre_comm_part *out, uint64_t out_offset, uint64_t bytes)
+{
+	TRY(comm_combine(r->op, r->op->comm->inner[COMM_COLLECTIVE], r->op->comm->scratch, own,
+			 own_offset, out, out_offset, bytes));
 	return settle(r->op);
+}
+
+bool comm_at_once(const spyre_comm *comm, uint64_t bytes)
+{
+	return comm->size == 1 || comm->algorithm == COMM_ONE_SHOT ||
+	       (comm->algorithm == COMM_AUTO && bytes <= ONE_SHOT_BYTES);
 }
 
 /* Every rank gets all contributions to @bytes from @offset on, and combines them. */
@@ -196,15 +207,14 @@ static spyre_status reduce_at_once(struct reduction *r, uint64_t offset, uint64_
 	return combine(r, send_part(op, 0), offset, recv_part(op, 0), offset, bytes);
 }
 
-/* The range of rank @rank among @bytes that all ranks share, in whole sticks. */
-static void share(const spyre_comm *comm, uint64_t bytes, uint32_t rank, uint64_t *at,
-		  uint64_t *own)
+void comm_share(const spyre_comm *comm, uint64_t bytes, uint32_t rank, uint64_t *at,
+		uint64_t *count)
 {
 	const uint64_t sticks = bytes / SPYRE_STICK;
 	const uint64_t begin = sticks * rank / comm->size, end = sticks * (rank + 1) / comm->size;
 
 	*at = begin * SPYRE_STICK;
-	*own = (end - begin) * SPYRE_STICK;
+	*count = (end - begin) * SPYRE_STICK;
 }
 
 /* First half of a block: every owner gets all contributions to its share and combines them. */
@@ -214,12 +224,12 @@ static spyre_status reduce_shares(struct reduction *r, uint64_t offset, uint64_t
 	const uint32_t rank = op->comm->rank;
 	uint64_t at, own, own_at;
 
-	share(op->comm, bytes, rank, &own_at, &own);
+	comm_share(op->comm, bytes, rank, &own_at, &own);
 	for (uint32_t i = 0; i < op->comm->size; i++) {
 		const spyre_comm_part part = slot(r, i);
 		uint64_t theirs;
 
-		share(op->comm, bytes, i, &at, &theirs);
+		comm_share(op->comm, bytes, i, &at, &theirs);
 		plan_add(r->plan, op, i, COMM_SEND, send_part(op, 0), offset + at, theirs,
 			 r->bytes);
 		plan_add(r->plan, op, i, COMM_RECV, &part, 0, own, r->bytes);
@@ -241,11 +251,11 @@ static spyre_status distribute_shares(struct reduction *r, uint64_t offset, uint
 	const spyre_comm_part result = slot(r, op->comm->size);
 	uint64_t at, own, own_at;
 
-	share(op->comm, bytes, rank, &own_at, &own);
+	comm_share(op->comm, bytes, rank, &own_at, &own);
 	for (uint32_t i = 0; i < op->comm->size; i++) {
 		uint64_t theirs;
 
-		share(op->comm, bytes, i, &at, &theirs);
+		comm_share(op->comm, bytes, i, &at, &theirs);
 		if (r->to_all || i == op->root)
 			plan_add(r->plan, op, i, COMM_SEND, receives ? recv_part(op, 0) : &result,
 				 receives ? offset + own_at : 0, own, r->bytes);
@@ -259,11 +269,8 @@ static spyre_status distribute_shares(struct reduction *r, uint64_t offset, uint
 static spyre_status reduce_blocks(struct reduction *r)
 {
 	struct comm_op *op = r->op;
-	const enum comm_algorithm algorithm = op->comm->algorithm;
-	const bool at_once = algorithm == COMM_ONE_SHOT ||
-			     (algorithm == COMM_AUTO && r->bytes <= ONE_SHOT_BYTES) ||
-			     op->comm->size == 1;
-	const uint64_t most = at_once ? BLOCK_BYTES : BLOCK_BYTES * op->comm->size;
+	const bool at_once = comm_at_once(op->comm, r->bytes);
+	const uint64_t most = at_once ? COMM_BLOCK_BYTES : COMM_BLOCK_BYTES * op->comm->size;
 
 	for (uint64_t at = 0; at < r->bytes; at += most) {
 		const uint64_t now = r->bytes - at < most ? r->bytes - at : most;
@@ -289,14 +296,14 @@ static spyre_status scatter_blocks(struct reduction *r)
 	for (uint32_t i = 0; i < op->comm->size; i++)
 		if (comm_part_bytes(send_part(op, i)) > most)
 			most = comm_part_bytes(send_part(op, i));
-	for (uint64_t at = 0; at < most; at += BLOCK_BYTES) {
+	for (uint64_t at = 0; at < most; at += COMM_BLOCK_BYTES) {
 		uint64_t own = 0;
 
 		TRY(comm_op_check(op));
 		for (uint32_t i = 0; i < op->comm->size; i++) {
 			const uint64_t bytes = comm_part_bytes(send_part(op, i));
-			const uint64_t theirs = at >= bytes ? 0 : bytes - at < BLOCK_BYTES ?
-						bytes - at : BLOCK_BYTES;
+			const uint64_t theirs = at >= bytes ? 0 : bytes - at < COMM_BLOCK_BYTES ?
+						bytes - at : COMM_BLOCK_BYTES;
 
 			plan_add(r->plan, op, i, COMM_SEND, send_part(op, i), at, theirs, bytes);
 			if (i == rank)
@@ -318,7 +325,6 @@ static spyre_status scatter_blocks(struct reduction *r)
 
 static spyre_status run_reduction(struct comm_op *op)
 {
-	spyre_comm *comm = op->comm;
 	struct reduction r = {
 		.op = op, .scatters = op->kind == COMM_REDUCE_SCATTER,
 		.to_all = op->kind == COMM_ALL_REDUCE, .first = true,
@@ -326,11 +332,7 @@ static spyre_status run_reduction(struct comm_op *op)
 	};
 	spyre_status status;
 
-	TRY(scratch_get(comm, (comm->size + 1) * BLOCK_BYTES));
-	r.scratch = (spyre_comm_part){
-		.address = comm->scratch, .format = send_part(op, comm->rank)->format, .rows = 1,
-		.row_bytes = BLOCK_BYTES, .pitch = BLOCK_BYTES,
-	};
+	TRY(scratch_get(op->comm));
 	r.plan = plan_new();
 	if (!r.plan)
 		return SPYRE_ERROR_OUT_OF_HOST_MEMORY;

@@ -53,6 +53,8 @@ spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work)
 			return SPYRE_ACTIVITY_COPY_D2D;
 		case SPYRE_COMMAND_FILL:
 			return SPYRE_ACTIVITY_FILL;
+		case SPYRE_COMMAND_PEER:
+			return SPYRE_ACTIVITY_COPY_PEER;
 		case SPYRE_COMMAND_TIMESTAMP:
 			break;
 		}

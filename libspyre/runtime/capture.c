@@ -348,6 +348,11 @@ spyre_status spyre_capture_work(struct spyre_stream *stream, const struct spyre_
 		work->mark->capture = graph->number;
 		return SPYRE_SUCCESS;
 	}
+	/* A graph would have to keep the other context and its memory. */
+	if (work->commands[0].type == SPYRE_COMMAND_PEER)
+		return spyre_error(SPYRE_ERROR_CAPTURE,
+				   "stream %d is captured, and a graph cannot hold a copy between contexts; "
+				   "queue it before or after spyre_graph_launch()", stream->id);
 	step = calloc(1, sizeof(*step) + spyre_commands_bytes(work->commands, work->num_commands));
 	if (!step)
 		return no_memory(stream);

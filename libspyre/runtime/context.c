@@ -5,6 +5,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
+#include "libspyre/runtime/peer.h"
 #include "libspyre/runtime/stream.h"
 
 static _Atomic uint32_t fork_generation = 1;
@@ -42,6 +43,7 @@ static struct spyre_context *context_new(int index, const struct spyre_backend_o
 
 	if (!context)
 		return NULL;
+	atomic_init(&context->refs, 1);
 	context->ops = ops;
 	context->index = index;
 	context->fork_generation = spyre_fork_generation();
@@ -57,8 +59,13 @@ static struct spyre_context *context_new(int index, const struct spyre_backend_o
 	return context;
 }
 
-static void context_delete(struct spyre_context *context)
+void spyre_context_unref(struct spyre_context *context)
 {
+	if (atomic_fetch_sub(&context->refs, 1) != 1)
+		return;
+	if (context->card)
+		context->ops->close(context->card);
+
 	pthread_mutex_destroy(&context->fault_lock);
 	pthread_mutex_destroy(&context->streams_lock);
 	free(context);
@@ -86,11 +93,10 @@ spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
 				   "no memory for a context of card %d", index);
 	status = ops->open(physical, &context->card);
+	if (!status)
+		status = spyre_memory_init(context);
 	if (status)
-		goto err_delete;
-	status = spyre_memory_init(context);
-	if (status)
-		goto err_close;
+		goto err_unref;
 	spyre_host_memory_init(context);
 	context->card->properties.index = index;
 	context->card->properties.physical_index = physical;
@@ -100,10 +106,8 @@ spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out
 	*out = context;
 	return SPYRE_SUCCESS;
 
-err_close:
-	ops->close(context->card);
-err_delete:
-	context_delete(context);
+err_unref:
+	spyre_context_unref(context);
 	return status;
 }
 
@@ -211,11 +215,13 @@ spyre_status spyre_context_destroy(spyre_context *context)
 		return spyre_error(SPYRE_ERROR_BUSY,
 				   "spyre_context_destroy: called in a host function of stream %d "
 				   "of this context; call it from another thread", caller);
+	TRY(spyre_peer_check_caller(context));
 	TAILQ_FOREACH(stream, &context->streams, link)
 		spyre_capture_abort(stream);
 	streams_settle(context);
 	TAILQ_FOREACH(stream, &context->streams, link)
 		spyre_stream_drain(stream);
+	spyre_peer_settle(context);
 	while ((event = spyre_event_pop(context)))
 		spyre_event_free(event);
 	while ((graph = spyre_graph_pop(context)))
@@ -229,8 +235,7 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	spyre_memory_fini(context);
 	spyre_host_memory_fini(context);
 	spyre_staging_drop(context);
-	context->ops->close(context->card);
-	context_delete(context);
+	spyre_context_unref(context);
 	return SPYRE_SUCCESS;
 }
 

@@ -39,6 +39,11 @@ struct spyre_staging {
 };
 
 struct spyre_context {
+	/*
+	 * One of the application, and one of each stream: those of other contexts may refer
+	 * to a stream when its context has been destroyed. The last one closes the card.
+	 */
+	_Atomic uint32_t refs;
 	const struct spyre_backend_ops *ops;
 	struct spyre_card *card;
 	int index;
@@ -71,6 +76,8 @@ struct spyre_context {
 	unsigned int next_high;
 	int next_own;
 };
+
+void spyre_context_unref(struct spyre_context *context);
 
 /* Counts forks; objects of another generation belong to a parent process. */
 uint32_t spyre_fork_generation(void);

@@ -9,8 +9,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "libspyre/runtime/stream.h"
+
+/* How long a wait for another stream's thread overlooks that its own stream was reset. */
+#define LOOK_NS 10000000
 
 enum item_kind {
 	ITEM_WORK,
@@ -120,18 +124,36 @@ static void run_work(struct spyre_stream *stream, struct spyre_stream_item *item
 	item_free_work(stream, item, !status);
 }
 
+/* Waits until @stream has submitted @seq, or for a moment. */
+static void wait_progress(struct spyre_stream *stream, uint64_t seq)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LOOK_NS;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_nsec -= 1000000000;
+		until.tv_sec++;
+	}
+	pthread_mutex_lock(&stream->lock);
+	if (atomic_load(&stream->submitted) < seq && !spyre_stream_reached(stream, seq))
+		pthread_cond_timedwait(&stream->progress, &stream->lock, &until);
+	pthread_mutex_unlock(&stream->lock);
+}
+
 static void run_wait(struct spyre_stream *stream, struct spyre_stream_item *item)
 {
 	struct spyre_stream *other = item->wait.stream;
 	uint64_t seq = item->wait.seq;
 	spyre_status status;
 
-	pthread_mutex_unlock(&stream->lock);
-	pthread_mutex_lock(&other->lock);
-	while (atomic_load(&other->submitted) < seq && !spyre_stream_reached(other, seq))
-		pthread_cond_wait(&other->progress, &other->lock);
-	pthread_mutex_unlock(&other->lock);
-	pthread_mutex_lock(&stream->lock);
+	/* A reset of this stream cannot signal the other one's progress, so it is looked for. */
+	while (!stream->error && atomic_load(&other->submitted) < seq &&
+	       !spyre_stream_reached(other, seq)) {
+		pthread_mutex_unlock(&stream->lock);
+		wait_progress(other, seq);
+		pthread_mutex_lock(&stream->lock);
+	}
 
 	status = stream->error;
 	if (!status)

@@ -288,12 +288,19 @@ spyre_status spyre_stream_wait_event(spyre_stream *stream, spyre_event *event)
 		status = spyre_stream_check(stream);
 	if (status)
 		return status;
-	if (stream->context != event->context)
-		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
-				   "spyre_stream_wait_event: event and stream belong to two contexts; "
-				   "use spyre_event_synchronize()");
+	if (stream->context->ops != event->context->ops)
+		return spyre_error(SPYRE_ERROR_UNSUPPORTED,
+				   "stream %d cannot wait for the event: one belongs to an embedded card "
+				   "and the other one to a card of the kernel; use "
+				   "spyre_event_synchronize()", stream->id);
 	mark = event_mark(event);
-	if (mark && mark->capture)
+	if (mark && mark->capture && stream->context != event->context)
+		status = spyre_error(SPYRE_ERROR_CAPTURE,
+				     "stream %d of card %d cannot join the capture of stream %d, of card "
+				     "%d: a graph has one context; record the event outside the capture",
+				     stream->id, stream->context->index, mark->stream->id,
+				     event->context->index);
+	else if (mark && mark->capture)
 		status = spyre_capture_join(stream, mark);
 	else if (mark)
 		status = spyre_stream_wait_for(stream, mark->stream, mark->seq);

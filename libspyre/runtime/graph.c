@@ -110,6 +110,9 @@ static uint64_t step_work(const struct graph_step *step)
 		case SPYRE_COMMAND_FILL:
 			work += command->fill.bytes;
 			break;
+		case SPYRE_COMMAND_PEER:
+			work += command->peer.rows.rows * command->peer.rows.row_bytes;
+			break;
 		case SPYRE_COMMAND_TIMESTAMP:
 			break;
 		}

@@ -6,6 +6,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/block.h"
+#include "libspyre/runtime/peer.h"
 #include "libspyre/runtime/stream.h"
 
 /* Largest allocation: a segment without its first page. */
@@ -241,20 +242,25 @@ struct spyre_deferred_free *spyre_points_now(struct spyre_context *context, bool
 {
 	struct spyre_deferred_free *entry = NULL;
 	struct spyre_stream *stream;
-	uint32_t n = 0;
+	struct spyre_free_point *peers;
+	uint32_t n, num_peers;
 
-	*busy = false;
+	peers = spyre_peer_points(context, &num_peers);
+	*busy = num_peers;
+	n = num_peers;
 	pthread_mutex_lock(&context->streams_lock);
 	TAILQ_FOREACH(stream, &context->streams, link) {
 		n++;
 		if (!spyre_stream_reached(stream, atomic_load(&stream->tail)))
 			*busy = true;
 	}
-	if (*busy)
+	if (*busy && (peers || !num_peers))
 		entry = malloc(sizeof(*entry) + n * sizeof(entry->points[0]));
 	if (entry) {
-		entry->num_points = 0;
+		entry->num_points = num_peers;
 		entry->next = NULL;
+		if (num_peers)
+			memcpy(entry->points, peers, num_peers * sizeof(*peers));
 		TAILQ_FOREACH(stream, &context->streams, link) {
 			uint64_t tail = atomic_load(&stream->tail);
 
@@ -265,6 +271,9 @@ struct spyre_deferred_free *spyre_points_now(struct spyre_context *context, bool
 		}
 	}
 	pthread_mutex_unlock(&context->streams_lock);
+	for (uint32_t i = 0; peers && !entry && i < num_peers; i++)
+		spyre_stream_unref(peers[i].stream);
+	free(peers);
 	return entry;
 }
 

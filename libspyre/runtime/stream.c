@@ -16,8 +16,8 @@ void spyre_stream_unref(struct spyre_stream *stream)
 {
 	if (atomic_fetch_sub(&stream->refs, 1) != 1)
 		return;
-	if (stream->queue)
-		stream->context->ops->queue_destroy(stream->queue);
+	stream->context->ops->queue_destroy(stream->queue);
+	spyre_context_unref(stream->context);
 	pthread_cond_destroy(&stream->progress);
 	pthread_mutex_destroy(&stream->lock);
 	free(stream->records);
@@ -47,6 +47,7 @@ static spyre_status stream_new(struct spyre_context *context, int id, int priori
 		free(stream);
 		return spyre_error_prefix(status, "stream %d", id);
 	}
+	atomic_fetch_add(&context->refs, 1);
 	stream->context = context;
 	stream->id = id;
 	stream->priority = priority;

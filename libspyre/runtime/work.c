@@ -134,6 +134,11 @@ static void fail_by_errno(struct spyre_stream *stream, const struct spyre_record
 	case ECANCELED:
 		status = cancelled_error(stream);
 		break;
+	case ENOLINK:
+		status = spyre_error(SPYRE_ERROR_PEER_LOST,
+				     "the context that it copies from or to has failed, its card was "
+				     "reset, or it is gone (-ENOLINK); reset or replace that context");
+		break;
 	case EFAULT:
 		fault.kind = SPYRE_FAULT_ACCESS;
 		status = spyre_error(SPYRE_ERROR_CARD_FAULT,
@@ -163,6 +168,17 @@ static void mark_finish(struct spyre_stream *stream, struct spyre_mark *mark, ui
 	spyre_mark_unref(mark);
 }
 
+/* A peer copy reads the card's own memory to send, and writes it to receive. */
+static void rdma_add(const struct spyre_command_result *result, uint64_t *read, uint64_t *written)
+{
+	if (!result->rdma)
+		return;
+	if (result->bytes_read)
+		*written += result->rdma;
+	else
+		*read += result->rdma;
+}
+
 static void activity_add(spyre_activity *activity, const struct spyre_command_result *result)
 {
 	if (!activity->start_ns)
@@ -172,6 +188,7 @@ static void activity_add(spyre_activity *activity, const struct spyre_command_re
 	activity->bytes_read += result->bytes_read;
 	activity->bytes_written += result->bytes_written;
 	activity->macs += result->macs;
+	rdma_add(result, &activity->rdma_read, &activity->rdma_written);
 }
 
 /* Reads the results of one operation. Returns its end time, 0 if it failed. */
@@ -197,6 +214,7 @@ static uint64_t part_retire(struct spyre_stream *stream, const struct spyre_reco
 		stream->stats.bytes_read += result->bytes_read;
 		stream->stats.bytes_written += result->bytes_written;
 		stream->stats.macs += result->macs;
+		rdma_add(result, &stream->stats.rdma_read, &stream->stats.rdma_written);
 		stream->stats.host_ns += result->end_ns - result->start_ns;
 		end_ns = result->end_ns;
 		if (record->activity)

@@ -62,6 +62,8 @@ static void read_card(const struct spyre_sysfs_card *from, int position,
 	card->macs = u64_or_unknown(from, "macs");
 	card->bytes_read = u64_or_unknown(from, "bytes_read");
 	card->bytes_written = u64_or_unknown(from, "bytes_written");
+	card->rdma_read = u64_or_unknown(from, "rdma_read");
+	card->rdma_written = u64_or_unknown(from, "rdma_written");
 	card->utilization = UINT32_MAX;
 	card->power_mw = u32_or_unknown(from, "power_mw");
 	card->power_limit_mw = SPYRE_POWER_LIMIT_MW;

@@ -12,7 +12,7 @@
 #include <spyre/device.h>
 
 #define SPYRE_TELEMETRY_MAGIC 0x4d545953u	/* "SYTM" */
-#define SPYRE_TELEMETRY_VERSION 1u
+#define SPYRE_TELEMETRY_VERSION 2u
 
 struct spyre_telemetry_page {
 	uint32_t magic;
@@ -34,6 +34,8 @@ struct spyre_telemetry_page {
 	_Atomic uint64_t macs;
 	_Atomic uint64_t bytes_read;
 	_Atomic uint64_t bytes_written;
+	_Atomic uint64_t rdma_read;	/* since version 2 */
+	_Atomic uint64_t rdma_written;
 };
 
 /*

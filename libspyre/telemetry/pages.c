@@ -147,6 +147,8 @@ static void take_page(const struct page_file *file, const struct spyre_telemetry
 	card->macs = page->macs;
 	card->bytes_read = page->bytes_read;
 	card->bytes_written = page->bytes_written;
+	card->rdma_read = page->rdma_read;
+	card->rdma_written = page->rdma_written;
 	card->utilization = UINT32_MAX;
 	card->power_mw = UINT32_MAX;
 	card->power_limit_mw = SPYRE_POWER_LIMIT_MW;

@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: MIT
 # Tests of collectives, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
-comm_tests = tests/unit/comm_collective
+comm_tests = tests/unit/comm_collective tests/unit/comm_direct tests/unit/comm_formats \
+	tests/unit/comm_trouble
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
+comm_test_sources = tests/unit/comm_ranks.c tests/unit/comm_ranks.h tests/unit/runtime_check.h
+comm_test_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+comm_test_libs = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM) -lpthread
 
-tests_unit_comm_collective_SOURCES = tests/unit/comm_collective.c tests/unit/comm_ranks.c \
-	tests/unit/comm_ranks.h tests/unit/runtime_check.h
-tests_unit_comm_collective_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
-tests_unit_comm_collective_LDADD = libspyre/libspyre.la $(CHECK_LIBS) -lpthread
+tests_unit_comm_collective_SOURCES = tests/unit/comm_collective.c $(comm_test_sources)
+tests_unit_comm_collective_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_collective_LDADD = $(comm_test_libs)
+tests_unit_comm_direct_SOURCES = tests/unit/comm_direct.c $(comm_test_sources)
+tests_unit_comm_direct_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_direct_LDADD = $(comm_test_libs)
+tests_unit_comm_formats_SOURCES = tests/unit/comm_formats.c $(comm_test_sources)
+tests_unit_comm_formats_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_formats_LDADD = $(comm_test_libs)
+tests_unit_comm_trouble_SOURCES = tests/unit/comm_trouble.c $(comm_test_sources)
+tests_unit_comm_trouble_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_trouble_LDADD = $(comm_test_libs)
 endif

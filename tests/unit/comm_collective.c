@@ -178,7 +178,7 @@ static void reduce(struct rank *rank)
 
 		fill(rank, &t, rank->rank, 0);
 		rank_ok(spyre_reduce(rank->comm, t.address, is_root ? t.address : 0, &t.layout,
-				   (spyre_reduction){ SPYRE_REDUCE_SUM }, root, rank->stream));
+				   (spyre_reduction){ .op = SPYRE_REDUCE_SUM }, root, rank->stream));
 		download(rank, &t);
 		for (uint64_t i = 0; i < t.count; i++)
 			expect(rank, "reduce", i, t.host[i], is_root ?
@@ -250,7 +250,7 @@ static void scatters(struct rank *rank)
 		for (uint64_t i = 0; i < part.count; i++)
 			expect(rank, "scatter", i, part.host[i], value(0, first + i));
 		rank_ok(spyre_reduce_scatter(rank->comm, all.address, &all.layout, part.address,
-					   &part.layout, (spyre_reduction){ SPYRE_REDUCE_SUM },
+					   &part.layout, (spyre_reduction){ .op = SPYRE_REDUCE_SUM },
 					   rank->stream));
 		download(rank, &part);
 		for (uint64_t i = 0; i < part.count; i++)
@@ -320,8 +320,36 @@ static void barriers(struct rank *rank)
 	rank_ok(spyre_stream_synchronize(rank->stream));
 }
 
+/* A graph with a collective doubles or triples the numbers at each launch. */
+static void graphs(struct rank *rank)
+{
+	struct tensor t = tensor_new(rank, 64, 192);
+	const spyre_reduction sum = { .op = SPYRE_REDUCE_SUM };
+	spyre_graph *graph;
+	float want = 0.5f;
+
+	for (uint64_t i = 0; i < t.count; i++)
+		t.host[i] = want;
+	upload(rank, &t);
+	rank_ok(spyre_stream_begin_capture(rank->stream));
+	rank_ok(spyre_all_reduce(rank->comm, t.address, t.address, &t.layout, sum, rank->stream));
+	rank_ok(spyre_barrier(rank->comm, rank->stream));
+	rank_ok(spyre_stream_end_capture(rank->stream, &graph));
+	for (int i = 0; i < 5; i++) {
+		rank_ok(spyre_graph_launch(graph, rank->stream));
+		/* Between two launches a call outside of the graph keeps its place in the order. */
+		rank_ok(spyre_barrier(rank->comm, rank->stream));
+		want *= rank->size;
+	}
+	download(rank, &t);
+	for (uint64_t i = 0; i < t.count; i++)
+		expect(rank, "graph", i, t.host[i], want);
+	rank_ok(spyre_graph_destroy(graph));
+	tensor_free(rank, &t);
+}
+
 static const rank_fn functions[] = {
-	all_reduce, reduce, broadcast, gathers, scatters, all_to_all, messages, barriers,
+	all_reduce, reduce, broadcast, gathers, scatters, all_to_all, messages, barriers, graphs,
 };
 
 #define FUNCTIONS ((int)(sizeof(functions) / sizeof(functions[0])))

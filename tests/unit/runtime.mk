@@ -4,7 +4,7 @@ if HAVE_CHECK
 runtime_tests = tests/unit/runtime_activity tests/unit/runtime_boxes tests/unit/runtime_copy \
 	tests/unit/runtime_devices tests/unit/runtime_errors tests/unit/runtime_graph \
 	tests/unit/runtime_kernel tests/unit/runtime_memlock tests/unit/runtime_memory \
-	tests/unit/runtime_pools tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
+	tests/unit/runtime_peer tests/unit/runtime_pools tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
 	tests/unit/runtime_threads tests/unit/runtime_va
 check_PROGRAMS += $(runtime_tests)
 TESTS += $(runtime_tests)
@@ -37,6 +37,9 @@ tests_unit_runtime_memlock_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
 tests_unit_runtime_memory_SOURCES = tests/unit/runtime_memory.c tests/unit/runtime_check.h
 tests_unit_runtime_memory_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_memory_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_peer_SOURCES = tests/unit/runtime_peer.c tests/unit/runtime_check.h
+tests_unit_runtime_peer_CPPFLAGS = $(runtime_test_cppflags)
+tests_unit_runtime_peer_LDADD = libspyre/libspyre.la $(CHECK_LIBS) -lpthread
 tests_unit_runtime_pools_SOURCES = tests/unit/runtime_pools.c tests/unit/runtime_check.h
 tests_unit_runtime_pools_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_pools_LDADD = libspyre/libspyre.la $(CHECK_LIBS) -lpthread

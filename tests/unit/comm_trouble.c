@@ -1,0 +1,572 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ranks that disagree, are missing, slow or killed: each case ends with an error that names the
+ * rank, on every rank and in time, and the next communicator on the same cards works.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "comm_ranks.h"
+
+#define MIB (1ull << 20)
+#define SUM ((spyre_reduction){ .op = SPYRE_REDUCE_SUM })
+
+static spyre_layout layout_of(int64_t rows)
+{
+	const int64_t size[2] = { rows, 64 };
+	spyre_layout layout;
+
+	rank_ok(spyre_layout_init(&layout, 2, size, SPYRE_FORMAT_IEEE_FP16));
+	return layout;
+}
+
+static spyre_devptr alloc(struct rank *rank, uint64_t bytes)
+{
+	spyre_devptr address;
+
+	rank_ok(spyre_mem_alloc(rank->context, bytes, &address));
+	return address;
+}
+
+static void expect(spyre_status got, spyre_status want, const char *part)
+{
+	rank_check(got == want, "%s instead of %s: %s", spyre_status_name(got),
+		   spyre_status_name(want), spyre_last_error());
+	rank_check(strstr(spyre_last_error(), part), "\"%s\" does not mention \"%s\"",
+		   spyre_last_error(), part);
+}
+
+/* Runs the ranks, each of which has to end with exit code 0, or by SIGKILL if it is @killed. */
+static void run(uint32_t size, rank_fn fn, const void *argument, int killed)
+{
+	int codes[8];
+
+	ranks_spawn(size, fn, argument, codes);
+	for (uint32_t i = 0; i < size; i++)
+		ck_assert_msg(codes[i] == ((int)i == killed ? -SIGKILL : 0),
+			      "rank %u ended with %d", i, codes[i]);
+}
+
+/* The card works as before: a reduction in a communicator of its own. */
+static void check_works(struct rank *rank)
+{
+	const spyre_layout layout = layout_of(64);
+	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+	spyre_comm *comm;
+
+	rank_ok(spyre_comm_init_all(&rank->context, 1, NULL, &comm));
+	rank_ok(spyre_context_reset(rank->context));
+	rank_ok(spyre_all_reduce(comm, x, x, &layout, SUM, rank->stream));
+	rank_ok(spyre_stream_synchronize(rank->stream));
+	rank_ok(spyre_comm_destroy(comm));
+}
+
+/* Ranks that disagree on one property of a collective. */
+static const char *const differences[] = {
+	"rows", "operator", "operation", "order", "format",
+};
+
+#define DIFFERENCES ((int)(sizeof(differences) / sizeof(differences[0])))
+
+static void call_different(struct rank *rank, const char *what)
+{
+	const bool odd = rank->rank == 1;
+	spyre_layout layout = layout_of(!strcmp(what, "rows") && odd ? 96 : 192);
+	const spyre_devptr x = alloc(rank, MIB);
+	spyre_reduction reduction = SUM;
+
+	if (!strcmp(what, "operator") && odd)
+		reduction.op = SPYRE_REDUCE_MAX;
+	if (!strcmp(what, "format") && odd) {
+		const int64_t size[2] = { 64, 32 };
+
+		rank_ok(spyre_layout_init(&layout, 2, size, SPYRE_FORMAT_IEEE_FP32));
+	}
+	if (!strcmp(what, "operation") && odd)
+		rank_ok(spyre_all_to_all(rank->comm, x, x + MIB / 2, &layout, 1, rank->stream));
+	else if (!strcmp(what, "order") && odd)
+		rank_ok(spyre_barrier(rank->comm, rank->stream));
+	else
+		rank_ok(spyre_all_reduce(rank->comm, x, x, &layout, reduction, rank->stream));
+}
+
+static void differ(struct rank *rank)
+{
+	spyre_status status, error;
+
+	rank_ok(ranks_join(rank, 20000));
+	call_different(rank, rank->argument);
+	status = spyre_stream_synchronize(rank->stream);
+	rank_check(status == SPYRE_ERROR_ARGUMENT_MISMATCH || status == SPYRE_ERROR_REMOTE,
+		   "%s: %s", (const char *)rank->argument, spyre_status_name(status));
+	rank_check(strstr(spyre_last_error(), "must call the same collectives"), "%s",
+		   spyre_last_error());
+	rank_ok(spyre_comm_get_error(rank->comm, &error));
+	rank_check(error == status, "%s", spyre_status_name(error));
+	rank_check(spyre_barrier(rank->comm, rank->stream) == status, "%s", spyre_last_error());
+	check_works(rank);
+}
+
+START_TEST(test_differences)
+{
+	run(2, differ, differences[_i], -1);
+	run(3, differ, differences[_i], -1);
+}
+END_TEST
+
+/* Two ranks wait as roots for each other, so that only their limit can end this. */
+static void two_roots(struct rank *rank)
+{
+	const spyre_layout layout = layout_of(64);
+	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+	spyre_status status;
+
+	rank_ok(ranks_join(rank, 1000));
+	rank_ok(spyre_reduce(rank->comm, x, x, &layout, SUM, rank->rank, rank->stream));
+	status = spyre_stream_synchronize(rank->stream);
+	rank_check(status == SPYRE_ERROR_TIMEOUT || status == SPYRE_ERROR_REMOTE, "%s",
+		   spyre_status_name(status));
+	rank_check(strstr(spyre_last_error(), "while waiting for rank"), "%s", spyre_last_error());
+	check_works(rank);
+}
+
+START_TEST(test_two_roots)
+{
+	run(2, two_roots, NULL, -1);
+}
+END_TEST
+
+static void join_missing(struct rank *rank)
+{
+	rank->size++;
+	expect(ranks_join(rank, 500), SPYRE_ERROR_TIMEOUT, "missing: 2");
+	rank->comm = NULL;
+}
+
+static void join_wrong_size(struct rank *rank)
+{
+	if (rank->rank == 1)
+		rank->size = 3;
+	expect(ranks_join(rank, 20000), SPYRE_ERROR_INVALID_ARGUMENT, "disagree on the size");
+	rank->comm = NULL;
+}
+
+static void join_twice(struct rank *rank)
+{
+	if (rank->rank == 1)
+		usleep(100000);
+	rank->size = 3;
+	rank->rank = rank->rank ? 1 : 0;
+	expect(ranks_join(rank, 20000), SPYRE_ERROR_INVALID_ARGUMENT, "rank 1 joined twice");
+	rank->comm = NULL;
+}
+
+static void join_killed(struct rank *rank)
+{
+	if (rank->rank == 1)
+		raise(SIGKILL);
+	expect(ranks_join(rank, 1000), SPYRE_ERROR_TIMEOUT, "missing: 1");
+	rank->comm = NULL;
+}
+
+START_TEST(test_joining)
+{
+	run(2, join_missing, NULL, -1);
+	run(2, join_wrong_size, NULL, -1);
+	run(3, join_twice, NULL, -1);
+	run(2, join_killed, NULL, 1);
+}
+END_TEST
+
+/* Rank 1 does not call; the others give up after their limit. */
+static void be_slow(struct rank *rank)
+{
+	const spyre_layout layout = layout_of(64);
+	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+
+	rank_ok(ranks_join(rank, 1000));
+	if (rank->rank == 1)
+		sleep(2);
+	else
+		rank_ok(spyre_all_reduce(rank->comm, x, x, &layout, SUM, rank->stream));
+	if (rank->rank != 1)
+		expect(spyre_stream_synchronize(rank->stream), rank->rank ? SPYRE_ERROR_REMOTE :
+		       SPYRE_ERROR_TIMEOUT, "waiting for rank 1");
+	else
+		expect(spyre_barrier(rank->comm, rank->stream), SPYRE_ERROR_REMOTE,
+		       "waiting for rank 1");
+	check_works(rank);
+}
+
+START_TEST(test_slow)
+{
+	run(2, be_slow, NULL, -1);
+}
+END_TEST
+
+/* Kills rank 1 after a while, wherever it is in a loop of one collective. */
+struct killing {
+	int collective;
+	useconds_t after_us;
+};
+
+static void *kill_later(void *argument)
+{
+	const struct killing *killing = argument;
+
+	usleep(killing->after_us);
+	raise(SIGKILL);
+	return NULL;
+}
+
+static spyre_status call(struct rank *rank, int collective, spyre_devptr x, spyre_devptr y)
+{
+	const spyre_layout layout = layout_of(3072), whole = layout_of(3072 * rank->size);
+	spyre_comm_part out, in;
+	spyre_status status;
+
+	rank_ok(spyre_comm_part_init(&out, x, &layout));
+	rank_ok(spyre_comm_part_init(&in, y, &layout));
+	switch (collective) {
+	case 0:
+		return spyre_all_reduce(rank->comm, x, y, &layout, SUM, rank->stream);
+	case 1:
+		return spyre_all_gather(rank->comm, x, &layout, y, &whole, rank->stream);
+	case 2:
+		return spyre_reduce_scatter(rank->comm, y, &whole, x, &layout, SUM, rank->stream);
+	case 3:
+		return spyre_broadcast(rank->comm, x, y, &layout, 1, rank->stream);
+	case 4:
+		return spyre_all_to_all(rank->comm, x, y, &layout, 1, rank->stream);
+	case 5:
+		return spyre_barrier(rank->comm, rank->stream);
+	default:
+		rank_ok(spyre_group_begin());
+		status = spyre_send(rank->comm, &out, (rank->rank + 1) % rank->size, rank->stream);
+		if (!status)
+			status = spyre_recv(rank->comm, &in, (rank->rank + rank->size - 1) %
+					    rank->size, rank->stream);
+		return spyre_group_end() ?: status;
+	}
+}
+
+#define COLLECTIVES 7
+
+static void loop_until_killed(struct rank *rank)
+{
+	const struct killing *killing = rank->argument;
+	const spyre_devptr x = alloc(rank, 2 * MIB), y = alloc(rank, 2 * MIB);
+	spyre_status status = SPYRE_SUCCESS;
+	pthread_t thread;
+	time_t end = 0;
+
+	rank_ok(ranks_join(rank, 20000));
+	if (rank->rank == 1)
+		pthread_create(&thread, NULL, kill_later, (void *)killing);
+	while (!status && rank->rank != 1) {
+		status = call(rank, killing->collective, x, y);
+		end = time(NULL);
+		if (!status)
+			status = spyre_stream_synchronize(rank->stream);
+	}
+	while (rank->rank == 1) {
+		call(rank, killing->collective, x, y);
+		spyre_stream_synchronize(rank->stream);
+	}
+	rank_check(time(NULL) - end < 5, "rank %u noticed after %ld s", rank->rank,
+		   (long)(time(NULL) - end));
+	rank_check(status == SPYRE_ERROR_REMOTE, "%s: %s", spyre_status_name(status),
+		   spyre_last_error());
+	rank_check(strstr(spyre_last_error(), "rank 1 (process"), "%s", spyre_last_error());
+	check_works(rank);
+}
+
+START_TEST(test_killed)
+{
+	for (int i = 0; i < 3; i++) {
+		const struct killing killing = { _i, (useconds_t)(rand() % 60000) };
+
+		run(3, loop_until_killed, &killing, 1);
+	}
+}
+END_TEST
+
+/* After rank 1 has died the others go on in a smaller communicator. */
+static void shrink(struct rank *rank)
+{
+	const uint32_t dead = 1;
+	const spyre_layout layout = layout_of(64);
+	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+	spyre_comm_info info = { .struct_size = sizeof(info) };
+	spyre_comm *shrunk;
+
+	rank_ok(ranks_join(rank, 20000));
+	if (rank->rank == dead)
+		raise(SIGKILL);
+	while (!spyre_all_reduce(rank->comm, x, x, &layout, SUM, rank->stream) &&
+	       !spyre_stream_synchronize(rank->stream))
+		;
+	rank_ok(spyre_comm_abort(rank->comm));
+	rank_ok(spyre_context_reset(rank->context));
+	rank_ok(spyre_comm_shrink(rank->comm, &dead, 1, NULL, &shrunk));
+	rank_ok(spyre_comm_get_info(shrunk, &info));
+	rank_check(info.size == rank->size - 1 && info.rank == rank->rank - (rank->rank > dead),
+		   "rank %u of %u", info.rank, info.size);
+	rank_ok(spyre_all_reduce(shrunk, x, x, &layout, SUM, rank->stream));
+	rank_ok(spyre_stream_synchronize(rank->stream));
+	rank_ok(spyre_comm_destroy(shrunk));
+}
+
+START_TEST(test_shrink)
+{
+	run(4, shrink, NULL, 1);
+}
+END_TEST
+
+/* One rank aborts while the others wait for it. */
+static void abort_all(struct rank *rank)
+{
+	const spyre_layout layout = layout_of(64);
+	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+
+	rank_ok(ranks_join(rank, 20000));
+	if (rank->rank == 2) {
+		usleep(50000);
+		rank_ok(spyre_comm_abort(rank->comm));
+		expect(spyre_barrier(rank->comm, rank->stream), SPYRE_ERROR_CANCELLED, "aborted");
+	} else {
+		rank_ok(spyre_all_reduce(rank->comm, x, x, &layout, SUM, rank->stream));
+		expect(spyre_stream_synchronize(rank->stream), SPYRE_ERROR_CANCELLED,
+		       "rank 2 (process");
+	}
+	check_works(rank);
+}
+
+START_TEST(test_abort)
+{
+	run(3, abort_all, NULL, -1);
+}
+END_TEST
+
+/* A reset of the context of a rank ends its collective, and with it that of the others. */
+static void reset(struct rank *rank)
+{
+	const spyre_layout layout = layout_of(64);
+	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+
+	spyre_status status;
+
+	rank_ok(ranks_join(rank, 20000));
+	if (rank->rank)
+		usleep(200000);
+	status = spyre_all_reduce(rank->comm, x, x, &layout, SUM, rank->stream);
+	if (!rank->rank) {
+		rank_ok(status);
+		rank_ok(spyre_context_reset(rank->context));
+		rank_ok(spyre_stream_synchronize(rank->stream));
+	} else {
+		if (!status)
+			status = spyre_stream_synchronize(rank->stream);
+		expect(status, SPYRE_ERROR_REMOTE, "rank 0 (process");
+	}
+	check_works(rank);
+}
+
+START_TEST(test_reset)
+{
+	run(2, reset, NULL, -1);
+}
+END_TEST
+
+/* Colours and keys: even and odd ranks in reverse order, and rank 3 in no group. */
+static void split(struct rank *rank)
+{
+	const int color = rank->rank == 3 ? SPYRE_COMM_NO_COLOR : (int)rank->rank % 2;
+	spyre_comm_info info = { .struct_size = sizeof(info) };
+	spyre_comm *half;
+
+	rank_ok(ranks_join(rank, 20000));
+	for (int i = 0; i < 3; i++) {
+		rank_ok(spyre_comm_split(rank->comm, color, -(int)rank->rank, NULL, &half));
+		rank_check((rank->rank == 3) == !half, "rank %u", rank->rank);
+		if (!half)
+			continue;
+		rank_ok(spyre_comm_get_info(half, &info));
+		rank_check(info.size == (color ? 1u : 2u) && info.rank == (rank->rank == 0),
+			   "rank %u of %u", info.rank, info.size);
+		rank_ok(spyre_barrier(half, rank->stream));
+		rank_ok(spyre_stream_synchronize(rank->stream));
+		rank_ok(spyre_comm_destroy(half));
+	}
+}
+
+START_TEST(test_split)
+{
+	run(4, split, NULL, -1);
+}
+END_TEST
+
+static void arguments(struct rank *rank)
+{
+	const spyre_layout layout = layout_of(64), two = layout_of(128), odd = layout_of(100);
+	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&two));
+	spyre_stream *s = rank->stream;
+	spyre_comm_part part;
+	spyre_context *other;
+	spyre_stream *foreign;
+	spyre_comm *comm;
+	spyre_comm_id id;
+
+	rank_ok(ranks_join(rank, 20000));
+	comm = rank->comm;
+	expect(spyre_all_reduce(NULL, x, x, &layout, SUM, s), SPYRE_ERROR_INVALID_ARGUMENT, "NULL");
+	expect(spyre_all_reduce(comm, x, x, NULL, SUM, s), SPYRE_ERROR_INVALID_ARGUMENT, "layout");
+	expect(spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ .op = (spyre_reduce_op)9 }, s),
+	       SPYRE_ERROR_INVALID_ARGUMENT, "unknown operator 9");
+	expect(spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ .op = SPYRE_REDUCE_BXOR }, s),
+	       SPYRE_ERROR_FORMAT, "BXOR does not exist for SEN169_FP16");
+	expect(spyre_all_reduce(comm, x + 128, x, &two, SUM, s), SPYRE_ERROR_INVALID_ADDRESS,
+	       "exceed");
+	expect(spyre_all_reduce(comm, x + 2, x, &layout, SUM, s), SPYRE_ERROR_INVALID_ARGUMENT,
+	       "multiples of 128");
+	expect(spyre_broadcast(comm, x, x, &layout, 2, s), SPYRE_ERROR_INVALID_ARGUMENT, "root 2");
+	expect(spyre_all_gather(comm, x, &layout, x, &odd, s), SPYRE_ERROR_LAYOUT, "2 times");
+	expect(spyre_all_to_all(comm, x, x, &layout, 2, s), SPYRE_ERROR_INVALID_ARGUMENT, "stick");
+	rank_ok(spyre_comm_part_init(&part, x, &layout));
+	expect(spyre_send(comm, &part, 2, s), SPYRE_ERROR_INVALID_ARGUMENT, "peer 2");
+	expect(spyre_send(comm, &part, rank->rank, s), SPYRE_ERROR_INVALID_ARGUMENT, "to itself");
+	expect(spyre_send(comm, NULL, 1 - rank->rank, s), SPYRE_ERROR_INVALID_ARGUMENT, "NULL");
+	expect(spyre_group_end(), SPYRE_ERROR_INVALID_ARGUMENT, "no group");
+	expect(spyre_comm_part_slice(&part, x, &layout, 1, 60, 5), SPYRE_ERROR_INVALID_ARGUMENT,
+	       "not within");
+	expect(spyre_comm_init_rank(rank->context, 2, &id, 2, NULL, &comm),
+	       SPYRE_ERROR_INVALID_ARGUMENT, "rank 2 of 2");
+	memset(&id, 0, sizeof(id));
+	expect(spyre_comm_init_rank(rank->context, 2, &id, 0, NULL, &comm),
+	       SPYRE_ERROR_INVALID_ARGUMENT, "id");
+	rank_ok(spyre_context_create(0, 0, &other));
+	rank_ok(spyre_stream_get(other, 0, &foreign));
+	expect(spyre_barrier(rank->comm, foreign), SPYRE_ERROR_INVALID_ARGUMENT, "stream");
+	rank_ok(spyre_context_destroy(other));
+	/* None of the refused calls has left anything in the order of collectives. */
+	rank_ok(spyre_barrier(rank->comm, s));
+	rank_ok(spyre_stream_synchronize(s));
+}
+
+START_TEST(test_arguments)
+{
+	run(2, arguments, NULL, -1);
+}
+END_TEST
+
+/* Strangers connect to the root and send nothing, or something else. */
+static void strangers(struct rank *rank)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(29871) };
+	int fds[70];
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	setenv("SPYRE_COMM_PORT", "29871", 1);
+	if (rank->rank) {
+		for (int i = 0; i < 70; i++) {
+			char junk[4096];
+			int tries = 0;
+
+			memset(junk, i, sizeof(junk));
+			fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+			while (connect(fds[i], (struct sockaddr *)&address, sizeof(address)) &&
+			       tries++ < 1000)
+				usleep(1000);
+			if (i % 2)
+				send(fds[i], junk, sizeof(junk), MSG_NOSIGNAL);
+		}
+	}
+	rank_ok(ranks_join(rank, 20000));
+	rank_ok(spyre_barrier(rank->comm, rank->stream));
+	rank_ok(spyre_stream_synchronize(rank->stream));
+	for (int i = 0; rank->rank && i < 70; i++)
+		close(fds[i]);
+}
+
+START_TEST(test_strangers)
+{
+	run(2, strangers, NULL, -1);
+}
+END_TEST
+
+START_TEST(test_port_in_use)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	socklen_t bytes = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+	char port[16];
+	spyre_comm_id id;
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	ck_assert(!bind(fd, (struct sockaddr *)&address, sizeof(address)) && !listen(fd, 1));
+	ck_assert(!getsockname(fd, (struct sockaddr *)&address, &bytes));
+	snprintf(port, sizeof(port), "%d", ntohs(address.sin_port));
+	setenv("SPYRE_COMM_PORT", port, 1);
+	ck_status(spyre_comm_get_id(&id), SPYRE_ERROR_SYSTEM);
+	ck_mentions(port);
+	unsetenv("SPYRE_COMM_PORT");
+	setenv("SPYRE_COMM_ADDRESS", "192.0.2.1", 1);
+	ck_status(spyre_comm_get_id(&id), SPYRE_ERROR_CONFIGURATION);
+	ck_mentions("SPYRE_COMM_ADDRESS");
+	unsetenv("SPYRE_COMM_ADDRESS");
+	close(fd);
+}
+END_TEST
+
+#define MANY 64
+
+/* Two jobs of two ranks each, with 64 communicators of which all are in use at once. */
+static void many(struct rank *rank)
+{
+	const spyre_layout layout = layout_of(64);
+	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+	spyre_comm *comms[MANY];
+
+	rank_ok(ranks_join(rank, 20000));
+	for (int i = 0; i < MANY; i++)
+		rank_ok(spyre_comm_split(rank->comm, 0, (int)rank->rank, NULL, &comms[i]));
+	for (int i = 0; i < MANY; i++)
+		rank_ok(spyre_all_reduce(comms[i], x, x, &layout, SUM, rank->stream));
+	rank_ok(spyre_stream_synchronize(rank->stream));
+	for (int i = 0; i < MANY; i++)
+		rank_ok(spyre_comm_destroy(comms[i]));
+}
+
+START_TEST(test_many)
+{
+	run(2, many, NULL, -1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("comm_trouble");
+	TCase *tcase = tcase_create("trouble");
+
+	setenv("SPYRE_EMBEDDED_CARDS", "4", 0);
+	tcase_set_timeout(tcase, 300);
+	tcase_add_test(tcase, test_arguments);
+	tcase_add_loop_test(tcase, test_differences, 0, DIFFERENCES);
+	tcase_add_test(tcase, test_two_roots);
+	tcase_add_test(tcase, test_joining);
+	tcase_add_test(tcase, test_slow);
+	tcase_add_loop_test(tcase, test_killed, 0, COLLECTIVES);
+	tcase_add_test(tcase, test_shrink);
+	tcase_add_test(tcase, test_abort);
+	tcase_add_test(tcase, test_reset);
+	tcase_add_test(tcase, test_split);
+	tcase_add_test(tcase, test_strangers);
+	tcase_add_test(tcase, test_port_in_use);
+	tcase_add_test(tcase, test_many);
+	suite_add_tcase(suite, tcase);
+	return suite_run(suite);
+}
