@@ -371,3 +371,21 @@ class TestOfSpyre(RanksTest):
         x = both[self.rank].to(DEVICE)
         assert torch.equal(torch.ops.spyre.all_gather_async(x, 2).cpu(), torch.cat(both))
         assert torch.equal(torch.ops.spyre.broadcast_async(x, 1, "default").cpu(), both[1])
+
+
+class TestGraph(RanksTest):
+    def test_replays(self):
+        """A collective is captured, and each replay of all ranks executes it."""
+        x = torch.zeros(4, 64, device=DEVICE)
+        dist.all_reduce(x.clone())
+        graph = torch.accelerator.Graph()
+        with torch.Stream(device=DEVICE), graph:
+            y = x * 2
+            dist.all_reduce(y)
+            z = y + 1
+        for seed in range(3):
+            x.copy_(self.mine(4, 64, seed=seed))
+            graph.replay()
+            both = self.mine(4, 64, seed=seed, rank=0) + self.mine(4, 64, seed=seed, rank=1)
+            assert torch.equal(z.cpu(), 2 * both + 1)
+        graph.reset()

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -209,3 +208,68 @@ class TestErrors:
         """)
         for status, output in results:
             assert status == 0 and "done" in output, output
+
+
+class TestProcesses:
+    def test_end_without_destroying_the_group(self, tmp_path):
+        results = run(tmp_path, 2, """
+            start()
+            x = torch.ones(64, device="spyre")
+            dist.all_reduce(x)
+            work = dist.all_reduce(x, async_op=True)
+            assert torch.equal(torch.ones(1, device="spyre").cpu(), torch.ones(1))
+            print("ends", flush=True)
+        """)
+        for status, output in results:
+            assert status == 0 and "ends" in output, output
+
+    def test_debug_mode(self, tmp_path):
+        """PyTorch's own checks name the ranks that differ, before anything is sent."""
+        results = run(tmp_path, 2, """
+            start()
+            x = torch.ones(64, device="spyre")
+            dist.all_reduce(x)
+            assert torch.equal(x.cpu(), torch.full((64,), 2.0))
+            text = says(lambda: dist.all_reduce(torch.ones(64 + rank, device="spyre")))
+            assert "mismatch" in text, text
+            os._exit(0)
+        """, TORCH_DISTRIBUTED_DEBUG="DETAIL")
+        for status, output in results:
+            assert status == 0, output
+
+    def test_options(self, tmp_path):
+        results = run(tmp_path, 2, """
+            from torch_spyre.distributed import process_group_class
+            options = process_group_class().Options(is_high_priority_stream=True)
+            backend = start(pg_options=options)
+            assert backend.options.is_high_priority_stream
+            x = torch.ones(64, device="spyre")
+            dist.all_reduce(x, async_op=True).wait()
+            assert torch.equal(x.cpu(), torch.full((64,), 2.0))
+            dist.destroy_process_group()
+            print("done", flush=True)
+        """)
+        for status, output in results:
+            assert status == 0 and "done" in output, output
+
+    def test_training_in_pipelines(self, tmp_path):
+        """Stages of a pipeline send activations and gradients by PyTorch's schedules."""
+        results = run(tmp_path, 2, """
+            from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+            start()
+            torch.manual_seed(0)
+            layers = [torch.nn.Linear(96, 96), torch.nn.Linear(96, 64)]
+            x, y = torch.randn(8, 96), torch.randn(8, 64)
+            device = torch.device("spyre", rank)
+            stage = PipelineStage(layers[rank].to(device), rank, 2, device)
+            schedule = ScheduleGPipe(stage, 4, torch.nn.functional.mse_loss)
+            losses = []
+            if rank:
+                schedule.step(target=y.to(device), losses=losses)
+            else:
+                schedule.step(x.to(device))
+            print("gradient", float(layers[rank].weight.grad.abs().sum()), flush=True)
+            dist.destroy_process_group()
+        """)
+        for status, output in results:
+            assert status == 0 and "gradient" in output, output

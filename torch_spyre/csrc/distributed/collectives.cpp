@@ -35,7 +35,7 @@ c10::DeviceIndex check_tensors(const char *name, const Tensors &a, const Tensors
 		for (const Tensor &t : *list) {
 			TORCH_CHECK(t.is_privateuseone(), "spyreccl: cannot ", name,
 				    " a tensor on ", t.device(), ": this back end is for spyre; "
-				    "move it to spyre, or use a group of \"cpu:gloo,spyre:spyreccl\"");
+				    "move it to spyre, or use \"cpu:gloo,spyre:spyreccl\"");
 			TORCH_CHECK(t.layout() == c10::Layout::Strided, "spyreccl: cannot ", name,
 				    " a ", t.layout(), " tensor: only dense ones are supported");
 			TORCH_CHECK(t.device() == first.device(), "spyreccl: cannot ", name,

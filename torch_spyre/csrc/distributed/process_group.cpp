@@ -60,7 +60,7 @@ void issue(std::vector<Call> &calls)
 			for (auto &step : call.issue)
 				step();
 	} catch (...) {
-		/* The group has failed with the call, so that nothing of it is queued. */
+		/* The calls before the one that failed are queued, those behind it are not. */
 		if (count > 1)
 			(void)spyre_group_end();
 		throw;
