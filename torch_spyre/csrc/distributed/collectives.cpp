@@ -55,15 +55,6 @@ const Tensor &single(const char *name, const Tensors &tensors)
 	return tensors[0];
 }
 
-Sizes sizes_of(const Tensors &tensors)
-{
-	Sizes sizes;
-
-	for (const Tensor &tensor : tensors)
-		sizes.push_back(tensor.sizes().vec());
-	return sizes;
-}
-
 /* Parts of tensors to send or receive. */
 std::vector<spyre_comm_part> parts_of(const std::vector<Wire> &wires)
 {
