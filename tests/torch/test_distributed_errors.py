@@ -273,3 +273,34 @@ class TestProcesses:
         """)
         for status, output in results:
             assert status == 0 and "gradient" in output, output
+
+    def test_flight_record(self, tmp_path):
+        """The record names each collective with its state, and torchfrtrace reads it."""
+        results = run(tmp_path, 2, """
+            import pickle
+            from torch_spyre.distributed import flight_record
+            start()
+            x, y = torch.ones(3, 64, device="spyre"), torch.zeros(6, 64, device="spyre")
+            dist.all_reduce(x)
+            dist.all_gather_into_tensor(y, x)
+            dist.barrier(device_ids=[rank])
+            record = flight_record()
+            assert record["version"] == "2.10" and record["rank"] == rank
+            entries = record["entries"]
+            assert [e["profiling_name"] for e in entries] == [
+                "spyreccl:all_reduce", "spyreccl:_all_gather_base", "spyreccl:barrier"]
+            assert [e["collective_seq_id"] for e in entries] == [1, 2, 3]
+            assert entries[1]["output_sizes"] == [[6, 64]] and entries[1]["input_dtypes"] == ["Float"]
+            assert {e["state"] for e in entries} == {"completed"}, entries
+            with open(os.path.join(os.path.dirname(path), f"fr_{rank}"), "wb") as file:
+                pickle.dump(flight_record(for_fr_trace=True), file)
+            dist.destroy_process_group()
+        """, TORCH_FR_BUFFER_SIZE="16")
+        for status, output in results:
+            assert status == 0, output
+        command = "from torch.distributed.flight_recorder.fr_trace import main; main()"
+        read = subprocess.run(
+            [sys.executable, "-c", command, str(tmp_path), "--prefix", "fr_"],
+            capture_output=True, text=True,
+        )
+        assert read.returncode == 0, read.stderr

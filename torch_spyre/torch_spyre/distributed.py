@@ -50,6 +50,37 @@ def process_group_class():
     return _C._define_process_group()
 
 
+def flight_record(for_fr_trace=False):
+    """Returns the latest collectives of this process, with the names of PyTorch's recorder.
+
+    They are kept if TORCH_FR_BUFFER_SIZE is a number above 0. torchfrtrace reads pickled records
+    of all ranks; it knows back ends by name and not this one, so that @for_fr_trace writes
+    another name.
+    """
+    from torch.distributed import distributed_c10d as c10d
+
+    entries = _C._flights()
+    if for_fr_trace:
+        for entry in entries:
+            operation = entry["profiling_name"].split(":")[1]
+            entry["profiling_name"] = f"xccl:{operation}"
+    groups = {
+        group.group_name: {
+            "name": group.group_name,
+            "desc": group.group_desc,
+            "ranks": str(c10d.get_process_group_ranks(group)),
+        }
+        for group in c10d._world.pg_map
+    }
+    return {
+        "version": "2.10",
+        "pg_config": groups,
+        "pg_status": {},
+        "rank": c10d.get_rank(),
+        "entries": entries,
+    }
+
+
 def _default_backend(helper):
     """Makes cards' back end the default one of a group that names it together with others.
 

@@ -183,9 +183,28 @@ void ProcessGroupSpyre::eagerConnectSingleDevice(at::Device device)
 	(void)communicator(check_index(device.index()));
 }
 
-/* The annotation of traces that tools for collectives read. */
-void ProcessGroupSpyre::record(const Operation &op, uint64_t sequence)
+/* The entry of the recorder; names of operations are those of PyTorch's own back ends. */
+uint64_t ProcessGroupSpyre::record_in_flight(const Operation &op, uint64_t sequence) const
 {
+	FlightEntry entry{};
+
+	entry.group = pg_uid_;
+	entry.description = pg_desc_;
+	entry.name = op.title;
+	if (op.is_p2p())
+		entry.name += c10::str(" ", rank_, op.sends ? "->" : "<-", op.peer);
+	entry.is_p2p = op.is_p2p();
+	(op.is_p2p() ? entry.p2p_sequence : entry.collective_sequence) = sequence;
+	entry.timeout_ms = options_->timeout.count();
+	return record_flight(std::move(entry), op.inputs, op.outputs);
+}
+
+/* The annotation of traces that tools for collectives read. */
+void ProcessGroupSpyre::record(Operation &op, uint64_t sequence)
+{
+	if (records_flights())
+		op.flight = record_in_flight(op, sequence);
+
 	const at::Tensor *first = !op.inputs.empty() ? &op.inputs[0] :
 				  !op.outputs.empty() ? &op.outputs[0] : nullptr;
 	const auto &global = options_->global_ranks_in_group;
@@ -227,6 +246,8 @@ void ProcessGroupSpyre::launch(std::vector<Operation> &ops,
 		c10::StreamGuard on(stream);
 
 		work.use(communicators[i]);
+		if (records_flights())
+			work.record_as(ops[i].flight);
 		calls.push_back({ communicators[i]->get(), native_stream(stream), {}, {} });
 		ops[i].body(calls.back());
 	}

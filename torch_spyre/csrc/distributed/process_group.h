@@ -49,6 +49,8 @@ struct Operation {
 	int peer = -1;
 	bool sends = false;
 	std::vector<int64_t> input_splits{}, output_splits{};
+	/* Number of the recorder's entry, if it records. */
+	uint64_t flight = 0;
 
 	bool is_p2p() const { return peer >= 0; }
 };
@@ -140,7 +142,8 @@ private:
 	void launch(std::vector<Operation> &ops,
 		    const std::vector<std::shared_ptr<Communicator>> &communicators,
 		    const c10::Event *begin, SpyreWork &work);
-	void record(const Operation &op, uint64_t sequence);
+	void record(Operation &op, uint64_t sequence);
+	uint64_t record_in_flight(const Operation &op, uint64_t sequence) const;
 
 	std::shared_ptr<Communicator> communicator(c10::DeviceIndex device);
 	Channel &channel(c10::DeviceIndex device, int peer);

@@ -60,7 +60,7 @@ void SpyreWork::ends_at(c10::Event end, c10::Stream stream)
 {
 	std::lock_guard<std::mutex> guard(mutex_);
 
-	ends_.push_back(std::move(end));
+	ends_->push_back(std::move(end));
 	streams_.push_back(stream);
 }
 
@@ -71,12 +71,14 @@ void SpyreWork::submitted()
 		c10::Stream stream = streams_.empty() ? current_stream(device_) : streams_.back();
 		c10::StreamGuard guard(stream);
 
-		for (size_t i = 0; i + 1 < ends_.size(); i++)
-			ends_[i].block(stream);
+		for (size_t i = 0; i + 1 < ends_->size(); i++)
+			(*ends_)[i].block(stream);
 		future_->markCompleted(c10::IValue(outputs_));
 	}
 	if (recordFunctionEndCallback_)
 		std::exchange(recordFunctionEndCallback_, nullptr)();
+	for (uint64_t flight : flights_)
+		flight_queued(flight, ends_);
 
 	std::lock_guard<std::mutex> guard(mutex_);
 
@@ -109,7 +111,7 @@ bool SpyreWork::isCompleted()
 	if (exception_)
 		return true;
 	try {
-		return std::all_of(ends_.begin(), ends_.end(),
+		return std::all_of(ends_->begin(), ends_->end(),
 				   [](const c10::Event &end) { return end.query(); });
 	} catch (...) {
 		exception_ = std::current_exception();
@@ -167,9 +169,9 @@ void SpyreWork::synchronize()
 
 	c10::Stream current = current_stream(device_);
 
-	for (size_t i = 0; i < ends_.size(); i++)
+	for (size_t i = 0; i < ends_->size(); i++)
 		if (streams_[i] != current)
-			ends_[i].block(current);
+			(*ends_)[i].block(current);
 }
 
 void SpyreWork::wait_on_host(Milliseconds timeout)
@@ -222,7 +224,7 @@ float SpyreWork::getDuration() const
 {
 	TORCH_CHECK(start_, "spyreccl: the work has no times; call "
 		    "_enable_collectives_timing() of the group's back end before it");
-	return static_cast<float>(start_->elapsedTime(ends_.back()));
+	return static_cast<float>(start_->elapsedTime(ends_->back()));
 }
 
 uint64_t SpyreWork::getSequencenumber() const

@@ -14,6 +14,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "communicator.h"
+#include "flight_recorder.h"
 
 namespace torch_spyre {
 
@@ -44,6 +45,8 @@ public:
 	void time_from(c10::Event start);
 	/* The work is queued on @stream, too; @end is recorded behind it. */
 	void ends_at(c10::Event end, c10::Stream stream);
+	/* Numbers of the recorder's entries. */
+	void record_as(uint64_t flight) { flights_.push_back(flight); }
 	/* Everything is queued. */
 	void submitted();
 	void failed(std::exception_ptr why);
@@ -62,9 +65,10 @@ private:
 	bool blocking_ = false;
 	/* The rest is protected by mutex_, and constant once completed_, which means submitted. */
 	std::vector<std::shared_ptr<Communicator>> communicators_;
-	std::vector<c10::Event> ends_;
+	const std::shared_ptr<Ends> ends_ = std::make_shared<Ends>();
 	std::vector<c10::Stream> streams_;
 	std::optional<c10::Event> start_;
+	std::vector<uint64_t> flights_;
 	c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 

@@ -3,7 +3,9 @@
 #include "module.h"
 
 #include <pybind11/chrono.h>
+#include <pybind11/stl.h>
 
+#include "distributed/flight_recorder.h"
 #include "distributed/process_group.h"
 
 namespace torch_spyre {
@@ -58,8 +60,42 @@ py::object define_process_group(const py::module_ &m)
 	return std::move(group);
 }
 
+py::dict flight_dict(const FlightEntry &entry)
+{
+	py::dict d;
+
+	d["record_id"] = entry.record_id;
+	d["pg_id"] = 0;
+	d["process_group"] = py::make_tuple(entry.group, entry.description);
+	d["collective_seq_id"] = entry.collective_sequence;
+	d["p2p_seq_id"] = entry.p2p_sequence;
+	d["op_id"] = entry.record_id;
+	d["profiling_name"] = entry.name;
+	d["input_sizes"] = entry.input_sizes;
+	d["input_dtypes"] = entry.input_dtypes;
+	d["output_sizes"] = entry.output_sizes;
+	d["output_dtypes"] = entry.output_dtypes;
+	d["time_created_ns"] = entry.created_ns;
+	d["timeout_ms"] = entry.timeout_ms;
+	d["state"] = entry.state;
+	d["is_p2p"] = entry.is_p2p;
+	d["retired"] = entry.state == "completed";
+	d["frames"] = py::list();
+	return d;
+}
+
+py::list flight_dicts()
+{
+	py::list list;
+
+	for (const FlightEntry &entry : flights())
+		list.append(flight_dict(entry));
+	return list;
+}
+
 void define(py::module_ &m)
 {
+	m.def("_flights", flight_dicts);
 	m.def("_define_process_group", [m] { return define_process_group(m); });
 }
 
