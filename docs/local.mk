@@ -5,6 +5,7 @@ dist_docs_DATA =
 dist_docs_DATA += docs/architecture.md
 dist_docs_DATA += docs/bundles.md
 dist_docs_DATA += docs/control-blocks.md
+dist_docs_DATA += docs/distributed.md
 dist_docs_DATA += docs/error-and-reset.md
 dist_docs_DATA += docs/isa.md
 dist_docs_DATA += docs/numerics.md

@@ -30,3 +30,6 @@ EXTRA_DIST += examples/chat/ORIGIN examples/chat/chat.py
 
 # A first program, which users and installcheck build against the installed library.
 EXTRA_DIST += examples/add/Makefile examples/add/add.c examples/add/add.py
+
+# A language model divided among several cards.
+EXTRA_DIST += examples/tensor_parallel/llama.py

@@ -39,11 +39,12 @@ def _register():
     torch.utils.generate_methods_for_privateuse1_backend(
         for_storage=True, for_packed_sequence=True
     )
-    from . import _inductor, accelerate, lowlevel, ops  # noqa: F401
+    from . import _inductor, accelerate, distributed, lowlevel, ops  # noqa: F401
 
     lowlevel.register()
     _inductor.register()
     accelerate.register()
+    distributed.register()
 
 
 if _problem is None:

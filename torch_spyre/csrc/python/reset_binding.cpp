@@ -2,6 +2,7 @@
 /* How a card's context stands, and how it is brought back. */
 #include "module.h"
 
+#include "distributed/communicator.h"
 #include "runtime/allocator.h"
 #include "runtime/device.h"
 #include "runtime/gil.h"
@@ -64,6 +65,9 @@ void leave(c10::DeviceIndex device)
 {
 	/* Pinned host tensors remain valid, which requires the context that pinned them. */
 	bool pinned = holds_pinned(device);
+
+	drop_communicators(device);
+
 	spyre_context *left = drop_memory(device);
 
 	if (left && !pinned)

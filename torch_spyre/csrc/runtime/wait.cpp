@@ -79,6 +79,12 @@ void wait_for_signals_too(spyre_stream *stream)
 		wait_for_signals_too(now.event);
 }
 
+void raise_signals_too()
+{
+	if (takes_signals())
+		raise_signals();
+}
+
 void keep_until_done(const at::Tensor &host, spyre_stream *stream) noexcept
 {
 	auto *kept = new at::Tensor(host);

@@ -16,6 +16,9 @@ void wait_for_signals_too(spyre_stream *stream);
 void wait_for_signals_too(c10::DeviceIndex device);
 void wait_for_signals_too(spyre_event *event);
 
+/* In Python's main thread, raises the exception of a signal handler, for loops that wait. */
+void raise_signals_too();
+
 /* Keeps @host alive until queued copies of @stream are done. */
 void keep_until_done(const at::Tensor &host, spyre_stream *stream) noexcept;
 

@@ -8,6 +8,7 @@ import torch
 from ..inductor import log
 from . import report
 from .attention import share_keys
+from .collectives import sink_waits
 from .emit import as_refusal
 from .finish import finish, results
 from .foreach import foreach
@@ -175,6 +176,7 @@ def constants(gm):
 
 def prepare(graph):
     """Changes the graph, with equal results, so that groups become larger."""
+    sink_waits(graph)
     foreach(graph)
     scalars(graph)
     unflatten(graph)

@@ -16,6 +16,7 @@ import operator
 import torch
 
 from ..inductor import log
+from .collectives import is_collective, is_wait, starts
 from .division import Hints
 from .emit import Number, Permuted, Program, Refused, Value, as_refusal, format_of, stripped
 from .hint import HintError
@@ -152,6 +153,8 @@ class Partition:
                 if self.join(node, attempt, dense):
                     return
                 log.debug("%s (%s) ends a kernel: %s", node.target, node, self.reasons[node])
+        elif is_collective(node):
+            self.reasons[node] = "it runs on the group's stream"
         elif node in self.banned:
             self.reasons[node] = self.banned[node]
         elif on_card(node) or returns_tensor(node) and any(map(on_card, node.all_input_nodes)):
@@ -163,12 +166,18 @@ class Partition:
         """Returns the level of an eager operation, which runs after all groups that it reads.
 
         An operation that changes a tensor also separates all nodes before it from those after.
+        A collective starts before the operations behind it, and a wait follows those before it.
         """
         if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
             self.floor = max(self.level.values(), default=0) + 1
             self.floors[node] = self.floor
+        if is_wait(node):
+            self.floor = self.floors[node] = max(self.floor, max(self.groups, default=-1) + 1)
         inputs = (self.level[base(n)] + self.grouped(base(n)) for n in node.all_input_nodes)
-        return max(self.floor, max(inputs, default=0))
+        level = max(self.floor, max(inputs, default=0))
+        if starts(node):
+            self.floor = self.floors[node] = level
+        return level
 
     def grouped(self, node):
         """Returns True if a group computes the node."""

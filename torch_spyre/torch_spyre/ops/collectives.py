@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Collectives of torch.ops.spyre, on copies on the host.
+"""Collectives of torch.ops.spyre.
 
-There are no transfers between cards here, so that the CPU's back end of the process group, for
-example gloo, does the work. It is complete when the call returns.
+Where the process group has a back end for cards, they are in the order of the current stream. In
+other groups, copies on the host pass through its back end for the CPU, for example gloo.
 """
 
 import torch
@@ -22,6 +22,15 @@ def _group(name):
     if name == "default":
         return distributed_c10d.group.WORLD
     return distributed_c10d._resolve_process_group(name)
+
+
+def _for_group(tensor, group):
+    """Returns a copy of a tensor where a collective of the group can use it."""
+    try:
+        group._get_backend(tensor.device)
+    except RuntimeError:  # no back end for this type of device
+        return tensor.to("cpu", copy=True).contiguous()
+    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _kernel(schema, fake):
@@ -46,9 +55,9 @@ def broadcast_async(input, src_rank, group_name):
     size = torch.distributed.get_world_size(group)
     if not 0 <= src_rank < size:
         raise RuntimeError(f"src_rank out of range: {src_rank} (world size is {size})")
-    host = input.to("cpu", copy=True)
-    torch.distributed.broadcast(host, group=group, group_src=src_rank)
-    return host.to(input.device)
+    result = _for_group(input, group)
+    torch.distributed.broadcast(result, group=group, group_src=src_rank)
+    return result.to(input.device)
 
 
 def _gathered(input, group_size=1, group_name="default"):
@@ -68,9 +77,9 @@ def all_gather_async(input, group_size=1, group_name="default"):
         raise RuntimeError(
             f"group_size must equal world size: got {group_size} (world size is {size})"
         )
-    host = input.cpu().contiguous()
-    parts = [torch.empty_like(host) for _ in range(size)]
-    torch.distributed.all_gather(parts, host, group=group)
+    own = _for_group(input, group)
+    parts = [torch.empty_like(own) for _ in range(size)]
+    torch.distributed.all_gather(parts, own, group=group)
     return torch.cat(parts).to(input.device)
 
 
@@ -84,9 +93,9 @@ def all_reduce_async(input, reduce_op="sum", group_name="default"):
     if reduce_op != "sum":
         raise RuntimeError(f"spyre: cannot reduce with {reduce_op!r}; the operation is 'sum'")
     group = _group(group_name)
-    host = input.to("cpu", copy=True)
-    torch.distributed.all_reduce(host, group=group)
-    return input.copy_(host)
+    result = _for_group(input, group)
+    torch.distributed.all_reduce(result, group=group)
+    return input.copy_(result)
 
 
 @_kernel("wait_work(Tensor(a!) tensor) -> Tensor(a!)", lambda tensor: tensor)
