@@ -94,7 +94,8 @@ static spyre_status find_dim(const spyre_layout *part, const spyre_layout *all, 
 	TRY(check_layout(part));
 	TRY(check_layout(all));
 	*dim = 0;
-	for (uint32_t i = 0; part->device_rank == all->device_rank && i + 1 < part->device_rank; i++) {
+	for (uint32_t i = 0; part->device_rank == all->device_rank && i + 1 < part->device_rank;
+	     i++) {
 		if (part->device_size[i] == all->device_size[i])
 			continue;
 		*dim = i;

@@ -95,7 +95,7 @@ struct spyre_comm {
 	pthread_mutex_t lock;
 	/* Signalled when an operation ends, a letter arrives or the communicator fails. */
 	pthread_cond_t changed;
-	/* Collectives queued and finished, all operations that are not finished, a collective runs. */
+	/* Collectives queued and finished; operations that are not finished; a collective runs. */
 	uint64_t queued;
 	uint64_t finished;
 	uint64_t pending;

@@ -39,7 +39,8 @@ spyre_status comm_family_create(spyre_comm *const *comms, uint32_t size)
 	if (!reachable(comms, size))
 		return SPYRE_SUCCESS;
 	for (uint32_t i = 0; i < size; i++)
-		TRY(spyre_event_create(comms[i]->context, SPYRE_EVENT_NO_TIMING, &comms[i]->reached));
+		TRY(spyre_event_create(comms[i]->context, SPYRE_EVENT_NO_TIMING,
+				       &comms[i]->reached));
 	family = calloc(1, sizeof(*family));
 	if (!family)
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a communicator");
@@ -195,8 +196,8 @@ static spyre_status queue_moves(const struct direct *d)
 			const spyre_comm_part *from = &source->send[source->sends_many ? i : 0];
 
 			if (receives(op, j, i))
-				TRY(pull(op, &op->recv[op->receives_many ? j : 0], 0, source, from, 0,
-					 comm_part_bytes(from)));
+				TRY(pull(op, &op->recv[op->receives_many ? j : 0], 0, source, from,
+					 0, comm_part_bytes(from)));
 		}
 	}
 	return meet(d);
@@ -244,8 +245,9 @@ static spyre_status queue_reduction(const struct direct *d, const struct step *s
 		const uint64_t at = step->offset + step->at[i];
 
 		if (step->count[i])
-			TRY(comm_combine(op, op->stream, op->comm->direct_scratch, contribution(op, i),
-					 at, keeps ? NULL : &op->recv[0], at, step->count[i]));
+			TRY(comm_combine(op, op->stream, op->comm->direct_scratch,
+					 contribution(op, i), at, keeps ? NULL : &op->recv[0], at,
+					 step->count[i]));
 	}
 	return meet(d);
 }
@@ -260,7 +262,8 @@ static spyre_status queue_results(const struct direct *d, const struct step *ste
 			continue;
 		for (uint32_t j = 0; j < d->size; j++) {
 			const struct comm_op *owner = d->ops[j];
-			const spyre_comm_part slot = comm_slot(owner->comm->direct_scratch, d->size);
+			const spyre_comm_part slot = comm_slot(owner->comm->direct_scratch,
+							       d->size);
 			const bool kept = op->kind == COMM_REDUCE;
 
 			if (j != i)
@@ -308,9 +311,9 @@ static spyre_status queue_reduce_scatter(const struct direct *d)
 		for (uint32_t i = 0; i < d->size; i++) {
 			const uint64_t bytes = comm_part_bytes(&d->ops[i]->recv[0]);
 
-			step.count[i] = step.offset >= bytes ? 0 :
-					bytes - step.offset < COMM_BLOCK_BYTES ? bytes - step.offset :
-					COMM_BLOCK_BYTES;
+			const uint64_t left = step.offset >= bytes ? 0 : bytes - step.offset;
+
+			step.count[i] = left < COMM_BLOCK_BYTES ? left : COMM_BLOCK_BYTES;
 		}
 		TRY(queue_reduction(d, &step));
 	}

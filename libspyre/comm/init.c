@@ -143,7 +143,8 @@ static spyre_status configure(spyre_comm *comm, const spyre_comm_config *config)
 	if (config)
 		TRY(spyre_struct_check("spyre_comm_init_rank", "comm_config", config));
 	if (config && config->timeout_ms)
-		timeout_ms = config->timeout_ms < MAX_TIMEOUT_MS ? config->timeout_ms : MAX_TIMEOUT_MS;
+		timeout_ms = config->timeout_ms < MAX_TIMEOUT_MS ? config->timeout_ms :
+								   MAX_TIMEOUT_MS;
 	comm->timeout_ns = timeout_ms * 1000000;
 	comm->chunk = chunk_kib * 1024;
 	if (config && config->name[0])
@@ -282,7 +283,8 @@ spyre_status spyre_comm_init_all(spyre_context *const *contexts, uint32_t size,
 		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "no memory for a communicator");
 	for (uint32_t i = 0; i < size; i++)
 		joiners[i] = (struct joiner){
-			.context = contexts[i], .id = &id, .config = config, .rank = i, .size = size,
+			.context = contexts[i], .id = &id, .config = config, .rank = i,
+			.size = size,
 		};
 	status = join_all(joiners, size);
 	for (uint32_t i = 0; i < size; i++)

@@ -123,8 +123,8 @@ static spyre_status build_steps(struct build *build, const uint32_t *arguments)
 		pair[0] = sum;
 		TRY(build_input(build, arguments[i], &pair[1]));
 		sum = last ? build->out : SPYRE_SDSC_NEW;
-		TRY(spyre_sdsc_graph_add_op(build->graph, operators[kernel->reduction.op].op, NULL, 0,
-					    pair, 2, &sum));
+		TRY(spyre_sdsc_graph_add_op(build->graph, operators[kernel->reduction.op].op, NULL,
+					    0, pair, 2, &sum));
 	}
 	if (kernel->reduction.op == SPYRE_REDUCE_AVG)
 		TRY(build_scale(build, 1.0 / kernel->inputs, &sum));

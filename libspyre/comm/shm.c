@@ -202,8 +202,8 @@ spyre_status comm_shm_connect(spyre_comm *comm, uint32_t rank, int64_t deadline_
 		status = link_init(comm, &peer->link[class][COMM_SEND], class, comm->rank,
 				   shm->of[rank], shm->of[rank]);
 		if (!status)
-			status = link_init(comm, &peer->link[class][COMM_RECV], class, rank, shm->own,
-					   shm->of[rank]);
+			status = link_init(comm, &peer->link[class][COMM_RECV], class, rank,
+					   shm->own, shm->of[rank]);
 	}
 	return status;
 }

@@ -264,7 +264,8 @@ spyre_status comm_send_fd(int fd, int passed, int64_t deadline_ns)
 
 	fd_message_init(&m);
 	m.control.header = (struct cmsghdr){
-		.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+		.cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS,
 	};
 	memcpy(CMSG_DATA(&m.control.header), &passed, sizeof(int));
 	while (sendmsg(fd, &m.message, MSG_NOSIGNAL) < 0) {

@@ -66,7 +66,8 @@ static spyre_status join(spyre_comm *comm, const struct members *members,
 	} else {
 		TRY(spyre_comm_get_id(&id));
 		for (uint32_t i = 1; i < members->count; i++)
-			TRY(comm_letter_send(comm, members->rank[i], COMM_LETTER_ID, &id, sizeof(id)));
+			TRY(comm_letter_send(comm, members->rank[i], COMM_LETTER_ID, &id,
+					     sizeof(id)));
 	}
 	if (config)
 		spyre_struct_write(&own, sizeof(own), config, config->struct_size);

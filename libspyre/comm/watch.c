@@ -84,7 +84,7 @@ void comm_tell_leaving(spyre_comm *comm)
 {
 	const struct message message = { .kind = MESSAGE_LEAVING };
 
-	/* A rank that has not heard of the failure would take this one's departure for the cause. */
+	/* A rank that does not know of the failure would take this departure for the cause. */
 	if (comm->failed)
 		comm_tell_failure(comm, comm->failed, comm->failure);
 	tell_all(comm, &message);

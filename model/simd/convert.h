@@ -213,7 +213,8 @@ static ALWAYS_INLINE void widen_rows(const struct spyre_convert_run *run, u32 fr
 			if (lanes - i >= HL && widen_pair(dst + 4 * i, src + 2 * i, from))
 				n = HL;
 			else
-				convert_part(dst + 4 * i, SPYRE_FMT_IEEE_FP32, src + 2 * i, from, n);
+				convert_part(dst + 4 * i, SPYRE_FMT_IEEE_FP32, src + 2 * i, from,
+					     n);
 		}
 	}
 }

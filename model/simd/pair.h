@@ -37,7 +37,7 @@ static ALWAYS_INLINE struct hl_pair bf16_pair(hl code)
 	return (struct hl_pair){ (vf)HL_LOW((hl){ 0 }, code), (vf)HL_HIGH((hl){ 0 }, code) };
 }
 
-/* The least magnitude that the functions above do not widen: DL16's NaN and infinity, bf16's NaN. */
+/* The least magnitude that is not widened above: of DL16's NaN and infinity, or bf16's NaN. */
 static ALWAYS_INLINE u16 hl_least_special(u32 format)
 {
 	return format == SPYRE_FMT_SEN169_FP16 ? SPYRE_DL16_NAN : 0x7f81;

@@ -12,7 +12,7 @@
 
 #define PT_MOST_VECS (64 / VL < 8 ? 64 / VL : 8)
 
-/* Few rows need more vectors of columns each, so that eight sums hide the latency of an addition. */
+/* Few rows need more vectors of columns, so that eight sums hide the latency of an addition. */
 static ALWAYS_INLINE long pt_vecs(long rows)
 {
 	long vecs = rows == 1 ? 8 : rows == 2 ? 4 : PT_VECS;
@@ -149,7 +149,7 @@ static NOINLINE void pt_row_any(const struct spyre_pt_row_run *run)
 #ifdef HL_LOW
 #define PT_GROUP (HL / 4)	/* groups of four columns in a pair of vectors */
 
-/* Moves the sums of 64 columns between their order and that of pairs of vectors, by groups of four. */
+/* Moves the sums of 64 columns, by groups of four, between their order and that of pairs. */
 static ALWAYS_INLINE void pt_deal(float *pairs, float *columns, bool back)
 {
 	long i, at;

@@ -8,6 +8,7 @@
 #include "comm_ranks.h"
 
 #define MAX_RANKS 8
+#define SUM ((spyre_reduction){ .op = SPYRE_REDUCE_SUM })
 
 
 /* Rounds as a copy to the card does. */
@@ -184,7 +185,7 @@ static void reduce(struct rank *rank)
 
 		fill(rank, &t, rank->rank, 0);
 		rank_ok(spyre_reduce(rank->comm, t.address, is_root ? t.address : 0, &t.layout,
-				   (spyre_reduction){ .op = SPYRE_REDUCE_SUM }, root, rank->stream));
+				   SUM, root, rank->stream));
 		download(rank, &t);
 		for (uint64_t i = 0; i < t.count; i++)
 			expect(rank, "reduce", i, t.host[i], is_root ?
@@ -225,8 +226,8 @@ static void gathers(struct rank *rank)
 			memset(all.host, 0, all.count * sizeof(float));
 			upload(rank, &all);
 			if (to_root)
-				rank_ok(spyre_gather(rank->comm, part.address, &part.layout, all.address,
-						   &all.layout, root, rank->stream));
+				rank_ok(spyre_gather(rank->comm, part.address, &part.layout,
+						     all.address, &all.layout, root, rank->stream));
 			else
 				rank_ok(spyre_all_gather(rank->comm, part.address, &part.layout,
 						       all.address, &all.layout, rank->stream));
@@ -250,13 +251,13 @@ static void scatters(struct rank *rank)
 		const uint64_t first = part.count * rank->rank;
 
 		fill(rank, &all, rank->rank, 0);
-		rank_ok(spyre_scatter(rank->comm, all.address, &all.layout, part.address, &part.layout,
-				    0, rank->stream));
+		rank_ok(spyre_scatter(rank->comm, all.address, &all.layout, part.address,
+				      &part.layout, 0, rank->stream));
 		download(rank, &part);
 		for (uint64_t i = 0; i < part.count; i++)
 			expect(rank, "scatter", i, part.host[i], value(0, first + i));
 		rank_ok(spyre_reduce_scatter(rank->comm, all.address, &all.layout, part.address,
-					   &part.layout, (spyre_reduction){ .op = SPYRE_REDUCE_SUM },
+					   &part.layout, SUM,
 					   rank->stream));
 		download(rank, &part);
 		for (uint64_t i = 0; i < part.count; i++)
@@ -271,7 +272,8 @@ static void all_to_all(struct rank *rank)
 {
 	for (size_t s = 0; s < num_shapes(); s++) {
 		const int64_t rows = shapes[s][0] * rank->size, columns = shapes[s][1];
-		struct tensor in = tensor_new(rank, rows, columns), out = tensor_new(rank, rows, columns);
+		struct tensor in = tensor_new(rank, rows, columns);
+		struct tensor out = tensor_new(rank, rows, columns);
 		const uint64_t part = in.count / rank->size;
 
 		fill(rank, &in, rank->rank, 0);

@@ -415,6 +415,7 @@ static void arguments(struct rank *rank)
 	const spyre_layout layout = layout_of(64), two = layout_of(128), odd = layout_of(100);
 	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&two));
 	spyre_stream *s = rank->stream;
+	spyre_reduction reduction = SUM;
 	spyre_comm_part part;
 	spyre_context *other;
 	spyre_stream *foreign;
@@ -425,9 +426,11 @@ static void arguments(struct rank *rank)
 	comm = rank->comm;
 	expect(spyre_all_reduce(NULL, x, x, &layout, SUM, s), SPYRE_ERROR_INVALID_ARGUMENT, "NULL");
 	expect(spyre_all_reduce(comm, x, x, NULL, SUM, s), SPYRE_ERROR_INVALID_ARGUMENT, "layout");
-	expect(spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ .op = (spyre_reduce_op)9 }, s),
+	reduction.op = (spyre_reduce_op)9;
+	expect(spyre_all_reduce(comm, x, x, &layout, reduction, s),
 	       SPYRE_ERROR_INVALID_ARGUMENT, "unknown operator 9");
-	expect(spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ .op = SPYRE_REDUCE_BXOR }, s),
+	reduction.op = SPYRE_REDUCE_BXOR;
+	expect(spyre_all_reduce(comm, x, x, &layout, reduction, s),
 	       SPYRE_ERROR_FORMAT, "BXOR does not exist for SEN169_FP16");
 	expect(spyre_all_reduce(comm, x + 128, x, &two, SUM, s), SPYRE_ERROR_INVALID_ADDRESS,
 	       "exceed");

@@ -136,7 +136,8 @@ spyre_status build_matmul(const struct build_call *call)
 		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH,
 				   "%s: ranks %u x %u; both have to be 1 or more", call->op->name,
 				   a->rank, b->rank);
-	if ((call->op->flags & BUILD_CONVERTS) && a->layout.device_format != SPYRE_FORMAT_IEEE_FP32 &&
+	if ((call->op->flags & BUILD_CONVERTS) &&
+	    a->layout.device_format != SPYRE_FORMAT_IEEE_FP32 &&
 	    is_small(a, b))
 		return widen_factors(call);
 	if (build_attr(call, "transpose_b") != 0 && b->rank > 1)

@@ -89,8 +89,8 @@ Tensor &into(Tensor &out, const Tensor &table, const Tensor &result)
 
 /*
  * Rows of a table whose sticks are along its rows, as those of a Linear that shares its weight with
- * the embedding. The card moves whole sticks: it takes the tile of @lanes rows that contains each row,
- * gives it sticks along the columns, and takes the row. The whole table has more tiles.
+ * the embedding. The card moves whole sticks: it takes the tile of @lanes rows that contains each
+ * row, gives it sticks along the columns, and takes the row. The whole table has more tiles.
  */
 bool take_from_tiles(const Tensor &weight, const Tensor &indices, Tensor &result)
 {
