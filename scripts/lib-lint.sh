@@ -27,7 +27,7 @@ part_lint() {
 	step "no unfinished marker, no archive address" lint-markers lint_markers
 	step "the README's figures and chart are those of docs/performance.md" lint-chart \
 		scripts/chart --check
-	step "includes of the plugin point from python/ to aten/ to runtime/" lint-layers lint_layers
+	step "includes of the plugin point from python/ to distributed/ to aten/ to runtime/" lint-layers lint_layers
 	step "links between documents have targets" lint-links scripts/docs --check
 	step "tests that docs/threat-model.md names exist" lint-threats lint_threats
 	step "one version everywhere" lint-version lint_version
@@ -48,8 +48,9 @@ scripts_of() {
 }
 
 lint_layers() {
-	! git grep -nE '^#include "(\.\./)?(aten|python)/' -- torch_spyre/csrc/runtime &&
-		! git grep -nE '^#include "(\.\./)?python/' -- torch_spyre/csrc/aten
+	! git grep -nE '^#include "(\.\./)?(aten|distributed|python)/' -- torch_spyre/csrc/runtime &&
+		! git grep -nE '^#include "(\.\./)?(distributed|python)/' -- torch_spyre/csrc/aten &&
+		! git grep -nE '^#include "(\.\./)?python/' -- torch_spyre/csrc/distributed
 }
 
 lint_shell() {

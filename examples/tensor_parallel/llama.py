@@ -13,6 +13,7 @@ compares. The tokens are the same unless two are so close that the order of a su
 
 import argparse
 import os
+import shutil
 import tempfile
 import time
 import warnings
@@ -109,6 +110,7 @@ def main():
         expected, logits, seconds = decode(whole.eval().to("spyre"), prompt, options.tokens)
         print(f"1 card: {options.tokens / seconds:.1f} tokens/s: {expected.tolist()}")
         print(compare(tokens, expected, logits))
+        shutil.rmtree(folder[0])
     dist.barrier(device_ids=[local_rank])
     dist.destroy_process_group()
 

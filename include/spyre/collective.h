@@ -254,8 +254,9 @@ SPYRE_API spyre_status spyre_comm_part_slice(spyre_comm_part *part, spyre_devptr
  * Errors of all collectives: INVALID_ARGUMENT (a root or peer that is not a rank, a stream of
  * another context, a part that is not aligned), INVALID_ADDRESS, LAYOUT, FORMAT (an operator
  * that the format does not have), CANCELLED (the communicator was aborted), and the errors of
- * the communicator and of the stream. Ranks whose calls differ in operation, operator, bytes, format or root fail with
- * ARGUMENT_MISMATCH when the collectives execute; the message has both calls.
+ * the communicator and of the stream. Ranks whose calls differ in operation, operator, bytes,
+ * format or root fail with ARGUMENT_MISMATCH when the collectives execute; the message has both
+ * calls.
  */
 
 /**

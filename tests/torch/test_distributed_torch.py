@@ -5,8 +5,10 @@ The tests are those of DistributedTest that are not for CUDA, for one named back
 training; LEFT_OUT has the reasons of the others.
 """
 
+import atexit
 import os
 import re
+import shutil
 import tempfile
 
 import torch
@@ -14,7 +16,9 @@ from ranks import DEVICE, RanksTest
 
 os.environ.setdefault("BACKEND", "spyreccl")
 os.environ.setdefault("WORLD_SIZE", "3")
-os.environ.setdefault("TEMP_DIR", tempfile.mkdtemp(prefix="spyre-distributed-"))
+if "TEMP_DIR" not in os.environ:  # else this is a process of a rank
+    os.environ["TEMP_DIR"] = tempfile.mkdtemp(prefix="spyre-distributed-")
+    atexit.register(shutil.rmtree, os.environ["TEMP_DIR"], ignore_errors=True)
 
 from torch.testing._internal.distributed import distributed_test  # noqa: E402
 
