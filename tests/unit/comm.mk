@@ -2,6 +2,9 @@
 # Tests of collectives, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
 comm_tests = tests/unit/comm_collective tests/unit/comm_formats tests/unit/comm_trouble
+if HAVE_LIBFABRIC
+comm_tests += tests/unit/comm_fabric
+endif
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 comm_test_sources = tests/unit/comm_ranks.c tests/unit/comm_ranks.h tests/unit/runtime_check.h
@@ -17,4 +20,7 @@ tests_unit_comm_formats_LDADD = $(comm_test_libs)
 tests_unit_comm_trouble_SOURCES = tests/unit/comm_trouble.c $(comm_test_sources)
 tests_unit_comm_trouble_CPPFLAGS = $(comm_test_cppflags)
 tests_unit_comm_trouble_LDADD = $(comm_test_libs)
+tests_unit_comm_fabric_SOURCES = tests/unit/comm_fabric.c $(comm_test_sources)
+tests_unit_comm_fabric_CPPFLAGS = $(comm_test_cppflags) $(LIBFABRIC_CFLAGS)
+tests_unit_comm_fabric_LDADD = libspyre/libcore.la $(CHECK_LIBS) $(LIBM) -lpthread
 endif
