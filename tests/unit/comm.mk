@@ -24,3 +24,6 @@ tests_unit_comm_fabric_SOURCES = tests/unit/comm_fabric.c $(comm_test_sources)
 tests_unit_comm_fabric_CPPFLAGS = $(comm_test_cppflags) $(LIBFABRIC_CFLAGS)
 tests_unit_comm_fabric_LDADD = libspyre/libcore.la $(CHECK_LIBS) $(LIBM) -lpthread
 endif
+
+TESTS += tests/unit/comm_netns.sh
+EXTRA_DIST += tests/unit/comm_netns.sh
