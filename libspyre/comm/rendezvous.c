@@ -273,11 +273,14 @@ spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the id is not one that "
 				   "spyre_comm_get_id() of this version has filled");
 	comm->key = r.identity.key;
-	/* The root reports what it is waiting for, which takes a moment longer. */
-	r.deadline_ns = spyre_now_ns() + comm->timeout_ns + GREETING_NS;
 	status = comm_env_transport(&r.transport);
 	if (!status)
 		status = open_address(&r);
+	/*
+	 * The limit is one for other ranks, not for loading libfabric. The root reports what it is
+	 * waiting for, which takes a moment longer.
+	 */
+	r.deadline_ns = spyre_now_ns() + comm->timeout_ns + GREETING_NS;
 	if (!status)
 		status = ask_root(&r);
 	if (!status)
