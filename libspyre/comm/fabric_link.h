@@ -88,8 +88,12 @@ struct comm_fabric {
 	void *desc;
 	uint8_t *memory;
 	size_t bytes;
-	/* Becomes readable when there are completions; -1 if the provider has none. */
+	/*
+	 * Becomes readable when the provider has something to do; -1 if it has no descriptor. Those
+	 * of other providers than tcp miss events.
+	 */
 	int ready;
+	bool exact;
 	/* Upper bits of all tags, which only ranks know. */
 	uint64_t secret;
 	struct fabric_peer *peers;
@@ -97,6 +101,8 @@ struct comm_fabric {
 	uint32_t sending;
 	/* A request has completed since the bell was rung. */
 	bool moved;
+	/* When the bell was rung last. */
+	int64_t moved_ns;
 	/* Ends the thread. */
 	int stop;
 	bool running;
