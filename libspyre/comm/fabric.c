@@ -102,10 +102,12 @@ static spyre_status fabric_error(const char *what, int err)
 			   api.strerror(-err));
 }
 
-/* Requests of all links, each of which has one for the data and one for the credit of a slot. */
+/* Requests in one direction: of each slot that for its data or that for its credit. */
 static size_t requests_of(const spyre_comm *comm)
 {
-	return (size_t)(comm->size - 1) * COMM_CLASSES * COMM_DIRECTIONS * FABRIC_SLOTS;
+	const size_t of_slots = COMM_CLASSES * COMM_DIRECTIONS * FABRIC_SLOTS;
+
+	return (comm->size - 1) * (of_slots + FABRIC_FLUSHES);
 }
 
 static spyre_status find_provider(spyre_comm *comm, struct fi_info **info)
@@ -287,7 +289,10 @@ static int sleep_ms(struct comm_fabric *fabric)
 	       POLL_BLIND_MS : POLL_MS;
 }
 
-/* Rings the bell if messages have moved, which another thread may wait for. */
+/*
+ * Rings the bell if messages have moved, which another thread may wait for. The fabric's thread
+ * passes @pause_ms, and looks for broken connections.
+ */
 static spyre_status progress(struct comm_fabric *fabric, int *pause_ms)
 {
 	spyre_status status;
@@ -299,6 +304,8 @@ static spyre_status progress(struct comm_fabric *fabric, int *pause_ms)
 	fabric->moved = false;
 	if (moved)
 		fabric->moved_ns = spyre_now_ns();
+	if (!status && pause_ms)
+		status = fabric_link_check(fabric);
 	if (pause_ms)
 		*pause_ms = sleep_ms(fabric);
 	pthread_mutex_unlock(&fabric->lock);
@@ -327,8 +334,6 @@ static void *fabric_main(void *argument)
 		int pause_ms = 0;
 
 		status = progress(fabric, &pause_ms);
-		if (!status)
-			status = fabric_link_check(fabric);
 		if (!status)
 			poll(pollers, 2, pause_ms);
 	}
@@ -420,20 +425,21 @@ void comm_fabric_flush(spyre_comm *comm)
 {
 	const int64_t deadline_ns = spyre_now_ns() + FLUSH_NS;
 	struct comm_fabric *fabric = comm->fabric;
-	uint32_t bell, sending = 0;
+	bool flushed = false;
 
 	if (!fabric || !fabric->running)
 		return;
-	do {
-		bell = atomic_load(comm->bell);
+	while (!flushed && !comm->failed && (int64_t)spyre_now_ns() < deadline_ns) {
+		const uint32_t bell = atomic_load(comm->bell);
+
 		if (progress(fabric, NULL))
 			return;
 		pthread_mutex_lock(&fabric->lock);
-		sending = fabric->sending;
+		flushed = fabric_link_flush(fabric);
 		pthread_mutex_unlock(&fabric->lock);
-		if (sending)
-			comm_shm_wait(comm, bell, spyre_now_ns() + POLL_MS * 1000000);
-	} while (sending && !comm->failed && (int64_t)spyre_now_ns() < deadline_ns);
+		if (!flushed)
+			comm_fabric_wait(comm, bell, spyre_now_ns() + POLL_MS * 1000000);
+	}
 }
 
 static void stop_thread(struct comm_fabric *fabric)

@@ -22,8 +22,8 @@ static uint64_t tag_of(const struct fabric_request *request)
 	const uint32_t sender = request->sends ? end->fabric->comm->rank : end->rank;
 
 	_Static_assert(FABRIC_SLOTS <= 16 && COMM_CLASSES <= 2 && SPYRE_COMM_MAX_RANKS <= 256,
-		       "a tag has 4 bits for the slot, 1 for the class and 8 for the rank");
-	return end->fabric->secret | (uint64_t)sender << 6 | (uint64_t)end->class << 5 |
+		       "a tag has 4 bits for the slot, 2 for the kind, 1 for the class, 8 for the rank");
+	return end->fabric->secret | (uint64_t)sender << 7 | (uint64_t)end->class << 6 |
 	       (uint64_t)request->kind << 4 | request->slot;
 }
 
@@ -76,12 +76,8 @@ static bool request_post(struct fabric_request *request)
 	};
 	ssize_t err;
 
-	/* Delivery tells comm_fabric_flush() that this rank may close its connections. */
-	if (request->sends)
-		err = fi_tsendmsg(fabric->ep, &message, FI_COMPLETION |
-				  (data ? FI_DELIVERY_COMPLETE : 0));
-	else
-		err = fi_trecvmsg(fabric->ep, &message, FI_COMPLETION);
+	err = request->sends ? fi_tsendmsg(fabric->ep, &message, FI_COMPLETION) :
+			       fi_trecvmsg(fabric->ep, &message, FI_COMPLETION);
 	if (err == -FI_EAGAIN)
 		return false;
 	if (err) {
@@ -131,6 +127,38 @@ static spyre_status protocol_error(const struct fabric_request *request, const c
 			   address->pid, address->host, what);
 }
 
+static void take_flush(struct fabric_request *request)
+{
+	struct fabric_peer *peer = peer_of(request);
+
+	if (request->slot == FABRIC_ANSWER)
+		peer->flushed = true;
+	else
+		request_start(&peer->flush[FABRIC_ANSWER][COMM_SEND]);
+}
+
+bool fabric_link_flush(struct comm_fabric *fabric)
+{
+	bool flushed = !fabric->sending;
+
+	for (uint32_t rank = 0; rank < fabric->comm->size; rank++) {
+		const struct comm_peer *other = &fabric->comm->peers[rank];
+		struct fabric_peer *peer = &fabric->peers[rank];
+		struct fabric_request *question = &peer->flush[FABRIC_QUESTION][COMM_SEND];
+
+		if (!peer->connected || peer->flushed || peer->broken_ns || other->left ||
+		    other->lost)
+			continue;
+		flushed = false;
+		/* It is the last message, so that its answer is one for all of them. */
+		if (!fabric->sending && !peer->asked) {
+			peer->asked = true;
+			request_start(question);
+		}
+	}
+	return flushed;
+}
+
 static spyre_status take_completion(struct fabric_request *request, size_t bytes)
 {
 	struct fabric_slot *slot = slot_of(request);
@@ -143,6 +171,10 @@ static spyre_status take_completion(struct fabric_request *request, size_t bytes
 	}
 	if (request->sends)
 		return SPYRE_SUCCESS;
+	if (request->kind == FABRIC_FLUSH) {
+		take_flush(request);
+		return SPYRE_SUCCESS;
+	}
 	if (request->kind == FABRIC_DATA) {
 		slot->full = true;
 		slot->bytes = bytes;
@@ -297,6 +329,18 @@ static void end_init(struct fabric_end *end)
 	}
 }
 
+static void flush_init(struct fabric_peer *peer)
+{
+	for (uint8_t i = 0; i < FABRIC_FLUSHES; i++)
+		for (int direction = 0; direction < COMM_DIRECTIONS; direction++)
+			peer->flush[i][direction] = (struct fabric_request){
+				.end = &peer->end[COMM_COLLECTIVE][COMM_SEND],
+				.kind = FABRIC_FLUSH, .slot = i, .sends = direction == COMM_SEND,
+			};
+	request_start(&peer->flush[FABRIC_QUESTION][COMM_RECV]);
+	request_start(&peer->flush[FABRIC_ANSWER][COMM_RECV]);
+}
+
 void fabric_link_init(struct comm_fabric *fabric, uint32_t rank, uint8_t *memory)
 {
 	struct fabric_peer *peer = &fabric->peers[rank];
@@ -319,4 +363,5 @@ void fabric_link_init(struct comm_fabric *fabric, uint32_t rank, uint8_t *memory
 			link->end = end;
 			end_init(end);
 		}
+	flush_init(peer);
 }

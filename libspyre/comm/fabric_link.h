@@ -22,9 +22,17 @@
 enum fabric_kind {
 	FABRIC_DATA,
 	FABRIC_CREDIT,
+	/* A question whose answer comes after all earlier data; the slot tells one from the other. */
+	FABRIC_FLUSH,
 };
 
-/* A send or a receive, of which each slot has one for its data and one for its credit. */
+enum fabric_flush {
+	FABRIC_QUESTION,
+	FABRIC_ANSWER,
+	FABRIC_FLUSHES,
+};
+
+/* A send or a receive. Each slot has one for its data and one for its credit. */
 struct fabric_request {
 	/* First member, since completions have its address; the provider writes to it. */
 	struct fi_context2 context;
@@ -64,6 +72,10 @@ struct fabric_peer {
 	bool connected;
 	fi_addr_t address;
 	struct fabric_end end[COMM_CLASSES][COMM_DIRECTIONS];
+	struct fabric_request flush[FABRIC_FLUSHES][COMM_DIRECTIONS];
+	/* It was asked, and has answered: the data that was sent to it has arrived. */
+	bool asked;
+	bool flushed;
 	/* Requests that the provider had no resources for. */
 	STAILQ_HEAD(, fabric_request) waiting;
 	/* Time and reason of its first failed request; 0: none. */
@@ -97,7 +109,7 @@ struct comm_fabric {
 	/* Upper bits of all tags, which only ranks know. */
 	uint64_t secret;
 	struct fabric_peer *peers;
-	/* Data that is sent and has not arrived. */
+	/* Sends of data that have not completed. */
 	uint32_t sending;
 	/* A request has completed since the bell was rung. */
 	bool moved;
@@ -113,9 +125,17 @@ extern const struct comm_link_ops fabric_link_ops;
 
 /* Makes the ends of the links to @rank and posts their receives. */
 void fabric_link_init(struct comm_fabric *fabric, uint32_t rank, uint8_t *memory);
+/*
+ * Asks all ranks that are left whether the data sent to them has arrived. Returns false while
+ * some have not answered. The caller holds the lock.
+ */
+bool fabric_link_flush(struct comm_fabric *fabric);
 /* Takes completions and posts what waits. The caller holds the lock. */
 spyre_status fabric_link_progress(struct comm_fabric *fabric);
-/* Fails for a rank whose connection broke, unless it has left or is known to have ended. */
+/*
+ * Fails for a rank whose connection broke, unless it has left or is known to have ended. The
+ * caller holds the lock.
+ */
 spyre_status fabric_link_check(struct comm_fabric *fabric);
 
 #endif /* SPYRE_COMM_FABRIC_LINK_H */

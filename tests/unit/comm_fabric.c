@@ -5,6 +5,7 @@
  */
 #include "config.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -79,10 +80,12 @@ static void slow_receiver(struct rank *rank)
 	if (!rank->rank) {
 		write_pattern(rank, &part, bytes);
 		rank_ok(spyre_send(rank->comm, &part, 1, rank->stream));
+		while (!info.bytes_sent)
+			rank_ok(spyre_comm_get_info(rank->comm, &info));
 		usleep(MOMENT_US);
 		rank_ok(spyre_comm_get_info(rank->comm, &info));
 		rank_check(!strcmp(info.transport, "tcp"), "transport %s", info.transport);
-		rank_check(info.bytes_sent && info.bytes_sent <= FABRIC_SLOTS * info.chunk_bytes,
+		rank_check(info.bytes_sent <= FABRIC_SLOTS * info.chunk_bytes,
 			   "%llu bytes were sent", (unsigned long long)info.bytes_sent);
 	}
 	rank_ok(spyre_barrier(rank->comm, other));
@@ -122,22 +125,35 @@ START_TEST(test_leave)
 }
 END_TEST
 
-/* Rank 1 is killed while reductions follow each other; the others fail soon and name it. */
+static void *kill_later(void *argument)
+{
+	const useconds_t *after_us = argument;
+
+	usleep(*after_us);
+	raise(SIGKILL);
+	return NULL;
+}
+
+/*
+ * Rank 1 is killed while reductions follow each other, or connections are made for the first
+ * one; the others fail soon and name it.
+ */
 static void killed(struct rank *rank)
 {
-	const spyre_layout layout = layout_of(4 * MIB);
-	spyre_devptr x;
+	const spyre_layout layout = layout_of(MIB);
 	spyre_status status = SPYRE_SUCCESS;
+	pthread_t thread;
+	spyre_devptr x;
 
 	rank_ok(ranks_join(rank, 60000));
-	x = alloc(rank, 4 * MIB);
-	for (int i = 0; !status && (rank->rank != 1 || i < 3); i++) {
+	x = alloc(rank, MIB);
+	if (rank->rank == 1)
+		pthread_create(&thread, NULL, kill_later, (void *)rank->argument);
+	while (!status || rank->rank == 1) {
 		status = spyre_all_reduce(rank->comm, x, x, &layout, SUM, rank->stream);
 		if (!status)
 			status = spyre_stream_synchronize(rank->stream);
 	}
-	if (rank->rank == 1)
-		raise(SIGKILL);
 	rank_check(status == SPYRE_ERROR_REMOTE && strstr(spyre_last_error(), "rank 1"), "%s: %s",
 		   spyre_status_name(status), spyre_last_error());
 	rank_ok(spyre_context_reset(rank->context));
@@ -145,14 +161,59 @@ static void killed(struct rank *rank)
 
 START_TEST(test_killed)
 {
-	const time_t start = time(NULL);
-	int codes[3];
+	for (useconds_t after_us = 0; after_us < 60000; after_us += 3000) {
+		const time_t start = time(NULL);
+		int codes[3];
 
-	ranks_spawn(3, killed, NULL, codes);
-	ck_assert_int_eq(codes[0], 0);
-	ck_assert_int_eq(codes[1], -SIGKILL);
-	ck_assert_int_eq(codes[2], 0);
-	ck_assert_int_lt(time(NULL) - start, 30);
+		ranks_spawn(3, killed, &after_us, codes);
+		ck_assert_int_eq(codes[0], 0);
+		ck_assert_int_eq(codes[1], -SIGKILL);
+		ck_assert_int_eq(codes[2], 0);
+		ck_assert_int_lt(time(NULL) - start, 30);
+	}
+}
+END_TEST
+
+/*
+ * Rank 1 is stopped, as if its machine did not answer. The other one gives up after its limit
+ * and closes connections on which messages are under way.
+ */
+static void stopped(struct rank *rank)
+{
+	const spyre_layout layout = layout_of(16 * MIB);
+	spyre_status status = SPYRE_SUCCESS;
+	spyre_devptr x;
+	pid_t other;
+
+	rank_ok(ranks_join(rank, 3000));
+	x = alloc(rank, 16 * MIB);
+	other = rank->comm->peers[1].address.pid;
+	for (int i = 0; !status; i++) {
+		status = spyre_all_reduce(rank->comm, x, x, &layout, SUM, rank->stream);
+		if (rank->rank && i == 3) {
+			usleep(10000);
+			raise(SIGSTOP);
+		}
+		if (!status)
+			status = spyre_stream_synchronize(rank->stream);
+	}
+	rank_check(status == SPYRE_ERROR_TIMEOUT && strstr(spyre_last_error(), "rank 1"), "%s: %s",
+		   spyre_status_name(status), spyre_last_error());
+	rank_ok(spyre_comm_destroy(rank->comm));
+	rank->comm = NULL;
+	rank_ok(spyre_context_reset(rank->context));
+	kill(other, SIGKILL);
+}
+
+START_TEST(test_stopped)
+{
+	int codes[2];
+
+	for (int i = 0; i < 3; i++) {
+		ranks_spawn(2, stopped, NULL, codes);
+		ck_assert_int_eq(codes[0], 0);
+		ck_assert_int_eq(codes[1], -SIGKILL);
+	}
 }
 END_TEST
 
@@ -179,7 +240,7 @@ static void inject(struct rank *rank, uint64_t tag, const void *data, size_t byt
 
 static uint64_t credit_tag(const struct rank *rank)
 {
-	return rank->comm->fabric->secret | rank->rank << 6 | COMM_P2P << 5 | FABRIC_CREDIT << 4;
+	return rank->comm->fabric->secret | rank->rank << 7 | COMM_P2P << 6 | FABRIC_CREDIT << 4;
 }
 
 /* Messages of a sender without the key: they match no receive. */
@@ -319,6 +380,7 @@ int main(void)
 	tcase_add_test(tcase, test_slow_receiver);
 	tcase_add_test(tcase, test_leave);
 	tcase_add_test(tcase, test_killed);
+	tcase_add_test(tcase, test_stopped);
 	tcase_add_test(tcase, test_unknown_tags);
 	tcase_add_loop_test(tcase, test_hostile, 0, HOSTILES);
 	tcase_add_test(tcase, test_configuration);
