@@ -11,7 +11,7 @@ EXTRA_DIST += libspyre/libspyre.map include/uapi/drm/spyre_accel.h include/uapi/
 # The library with its internal symbols, for unit tests of internals.
 noinst_LTLIBRARIES += libspyre/libcore.la
 libspyre_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(XXHASH_CFLAGS) \
-	$(LIBDRM_CFLAGS) $(LIBURING_CFLAGS)
+	$(LIBDRM_CFLAGS) $(LIBURING_CFLAGS) $(LIBFABRIC_CFLAGS)
 libspyre_libcore_la_CFLAGS = $(AM_CFLAGS) -pthread
 libspyre_libcore_la_LIBADD = model/libmodel.la $(YYJSON_LIBS) $(XXHASH_LIBS) \
 	$(LIBDRM_LIBS) $(LIBURING_LIBS) $(LIBM) -lpthread

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Tools: the public headers and the public library only.
+include tools/perf/perf.mk
 include tools/smi/smi.mk
 
 # All of `spyre` except main() and the use of the card; unit tests link it as well.
@@ -81,9 +82,11 @@ dist_models_DATA += tools/models/qwen2.5-vl-7b.json
 bashcompletiondir = $(bashcompdir)
 dist_bashcompletion_DATA = tools/completions/spyre
 zshcompletiondir = $(zshcompdir)
-dist_zshcompletion_DATA = tools/completions/_spyre tools/completions/_spyre-smi
+dist_zshcompletion_DATA = tools/completions/_spyre tools/completions/_spyre-perf \
+	tools/completions/_spyre-smi
 fishcompletiondir = $(fishcompdir)
-dist_fishcompletion_DATA = tools/completions/spyre.fish tools/completions/spyre-smi.fish
+dist_fishcompletion_DATA = tools/completions/spyre.fish tools/completions/spyre-perf.fish \
+	tools/completions/spyre-smi.fish
 EXTRA_DIST += scripts/mkcompletions
 dist_man_MANS += docs/man/spyre.1 docs/man/spyre-launch.1
 dist_man_MANS += docs/man/dxp_standalone.1

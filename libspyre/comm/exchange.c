@@ -207,6 +207,19 @@ static spyre_status iterate(struct exchange *exchange)
 	return SPYRE_SUCCESS;
 }
 
+/*
+ * A rank's last messages come before the news that it has left, so this is read before they are
+ * looked for.
+ */
+static void note_gone(struct exchange *exchange)
+{
+	for (uint32_t i = 0; i < exchange->n; i++) {
+		const struct comm_peer *peer = &exchange->op->comm->peers[exchange->all[i].peer];
+
+		exchange->all[i].gone = peer->lost || peer->left;
+	}
+}
+
 /* An error if a transfer waits for a rank that has left or ended. */
 static spyre_status check_peers(const struct exchange *exchange)
 {
@@ -214,7 +227,7 @@ static spyre_status check_peers(const struct exchange *exchange)
 		const struct comm_transfer *transfer = &exchange->all[i];
 		const struct comm_peer *peer = &exchange->op->comm->peers[transfer->peer];
 
-		if (transfer_ends(transfer) || (!peer->lost && !peer->left))
+		if (transfer_ends(transfer) || !transfer->gone)
 			continue;
 		return spyre_error(SPYRE_ERROR_REMOTE, "rank %u (process %d on %s) %s", transfer->peer,
 				   peer->address.pid, peer->address.host, peer->left ?
@@ -281,6 +294,7 @@ spyre_status comm_exchange(struct comm_op *op, enum comm_class class, struct com
 	while (!exchange_ends(&exchange)) {
 		const uint32_t bell = atomic_load(op->comm->bell);
 
+		note_gone(&exchange);
 		TRY(comm_fabric_progress(op->comm));
 		TRY(iterate(&exchange));
 		if (!exchange.moved)

@@ -20,6 +20,8 @@ struct comm_transfer {
 	struct comm_link *link;
 	bool greeted;
 	uint64_t done;
+	/* The rank had left or ended before this iteration looked for its messages. */
+	bool gone;
 	/*
 	 * Messages of this iteration, which end with the copies that were queued. @greets: the
 	 * first of them is the description.

@@ -326,6 +326,7 @@ spyre_status spyre_comm_destroy(spyre_comm *comm)
 		return SPYRE_SUCCESS;
 	TRY(check_object(comm));
 	TRY(wait_idle(comm, "spyre_comm_destroy"));
+	comm_fabric_flush(comm);
 	comm_tell_leaving(comm);
 	comm_free(comm);
 	return SPYRE_SUCCESS;

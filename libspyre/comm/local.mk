@@ -7,6 +7,11 @@ libspyre_libcore_la_SOURCES += libspyre/comm/direct.h
 libspyre_libcore_la_SOURCES += libspyre/comm/exchange.c
 libspyre_libcore_la_SOURCES += libspyre/comm/exchange.h
 libspyre_libcore_la_SOURCES += libspyre/comm/fabric.h
+if HAVE_LIBFABRIC
+libspyre_libcore_la_SOURCES += libspyre/comm/fabric.c
+libspyre_libcore_la_SOURCES += libspyre/comm/fabric_link.c
+libspyre_libcore_la_SOURCES += libspyre/comm/fabric_link.h
+endif
 libspyre_libcore_la_SOURCES += libspyre/comm/group.c
 libspyre_libcore_la_SOURCES += libspyre/comm/init.c
 libspyre_libcore_la_SOURCES += libspyre/comm/link.h

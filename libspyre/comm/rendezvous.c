@@ -82,17 +82,29 @@ static spyre_status open_address(struct rendezvous *r)
 			 "%016" PRIx64, name[0], name[1]);
 		TRY(comm_listen_unix(address->socket, &r->unix_listener));
 	}
+	/* The default address is one that ranks of other machines cannot reach. */
+	if (r->transport == COMM_TRANSPORT_SHM ||
+	    (r->transport == COMM_TRANSPORT_AUTO && !comm_env_has_address()))
+		return SPYRE_SUCCESS;
+	if (strlen(comm_env_address()) >= sizeof(address->tcp_host))
+		return spyre_error(SPYRE_ERROR_CONFIGURATION, "SPYRE_COMM_ADDRESS has more than %zu "
+				   "characters; use a numeric address", sizeof(address->tcp_host) - 1);
+	TRY(comm_fabric_open(r->comm, address));
+	snprintf(address->tcp_host, sizeof(address->tcp_host), "%s", comm_env_address());
+	return comm_listen_tcp(address->tcp_host, &address->tcp_port, &r->tcp_listener);
+}
+
+spyre_status comm_fabric_missing(void)
+{
 #ifdef HAVE_LIBFABRIC
-	if (r->transport != COMM_TRANSPORT_SHM) {
-		snprintf(address->tcp_host, sizeof(address->tcp_host), "%s", comm_env_address());
-		TRY(comm_listen_tcp(address->tcp_host, &address->tcp_port, &r->tcp_listener));
-		TRY(comm_fabric_open(r->comm, address));
-	}
+	return spyre_error(SPYRE_ERROR_CONFIGURATION, "it runs on another machine or in another "
+			   "network namespace; set SPYRE_COMM_ADDRESS on every rank to an address of "
+			   "its machine that the others can reach");
 #else
-	if (r->transport == COMM_TRANSPORT_TCP)
-		return comm_fabric_open(r->comm, address);
+	return spyre_error(SPYRE_ERROR_UNSUPPORTED, "this libspyre was built without libfabric, "
+			   "which connects several machines; install libfabric-dev and configure "
+			   "--with-libfabric");
 #endif
-	return SPYRE_SUCCESS;
 }
 
 static spyre_status read_answer(struct rendezvous *r, int fd)
@@ -168,7 +180,7 @@ static spyre_status connect_down(struct rendezvous *r, uint32_t rank)
 				     "another network namespace, and SPYRE_COMM_TRANSPORT is shm; "
 				     "set it to auto or tcp");
 	else if (!address->tcp_port)
-		status = comm_fabric_open(comm, NULL);
+		status = comm_fabric_missing();
 	else
 		status = comm_connect_tcp(address->tcp_host, address->tcp_port, r->deadline_ns, fd);
 	if (!status)
@@ -216,7 +228,7 @@ static spyre_status accept_up(struct rendezvous *r)
 		status = r->transport == COMM_TRANSPORT_SHM ?
 			 spyre_error(SPYRE_ERROR_CONFIGURATION, "%u ranks run on other machines or "
 				     "in other network namespaces, and SPYRE_COMM_TRANSPORT is shm; "
-				     "set it to auto or tcp", remote) : comm_fabric_open(comm, NULL);
+				     "set it to auto or tcp", remote) : comm_fabric_missing();
 	while (!status && remote)
 		status = accept_one(r, r->tcp_listener, &remote);
 	return status ? spyre_error_prefix(status, "%u of the higher ranks did not connect",
@@ -225,6 +237,7 @@ static spyre_status accept_up(struct rendezvous *r)
 
 static spyre_status connect_all(struct rendezvous *r)
 {
+	bool remote[SPYRE_COMM_MAX_RANKS] = { false };
 	spyre_comm *comm = r->comm;
 	spyre_status status = SPYRE_SUCCESS;
 
@@ -237,16 +250,16 @@ static spyre_status connect_all(struct rendezvous *r)
 	}
 	TRY(accept_up(r));
 	for (uint32_t i = 0; i < comm->size; i++) {
-		if (i == comm->rank)
+		remote[i] = i != comm->rank && !shares_memory(r, i);
+		if (i == comm->rank || remote[i])
 			continue;
-		status = shares_memory(r, i) ? comm_shm_connect(comm, i, r->deadline_ns) :
-					       comm_fabric_connect(comm, i);
+		status = comm_shm_connect(comm, i, r->deadline_ns);
 		if (status)
 			return spyre_error_prefix(status, "rank %u (process %d on %s)", i,
 						  comm->peers[i].address.pid,
 						  comm->peers[i].address.host);
 	}
-	return SPYRE_SUCCESS;
+	return comm_fabric_connect(comm, remote, r->deadline_ns);
 }
 
 spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
@@ -260,11 +273,14 @@ spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the id is not one that "
 				   "spyre_comm_get_id() of this version has filled");
 	comm->key = r.identity.key;
-	/* The root reports what it is waiting for, which takes a moment longer. */
-	r.deadline_ns = spyre_now_ns() + comm->timeout_ns + GREETING_NS;
 	status = comm_env_transport(&r.transport);
 	if (!status)
 		status = open_address(&r);
+	/*
+	 * The limit is one for other ranks, not for loading libfabric. The root reports what it is
+	 * waiting for, which takes a moment longer.
+	 */
+	r.deadline_ns = spyre_now_ns() + comm->timeout_ns + GREETING_NS;
 	if (!status)
 		status = ask_root(&r);
 	if (!status)

@@ -36,11 +36,16 @@ spyre_status comm_env_timeout_ms(uint64_t *milliseconds)
 			     milliseconds);
 }
 
-const char *comm_env_address(void)
+bool comm_env_has_address(void)
 {
 	const char *address = getenv("SPYRE_COMM_ADDRESS");
 
-	return address && *address ? address : "127.0.0.1";
+	return address && *address;
+}
+
+const char *comm_env_address(void)
+{
+	return comm_env_has_address() ? getenv("SPYRE_COMM_ADDRESS") : "127.0.0.1";
 }
 
 spyre_status comm_env_transport(enum comm_transport *transport)

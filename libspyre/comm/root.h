@@ -19,5 +19,6 @@ spyre_status comm_env_transport(enum comm_transport *transport);
 spyre_status comm_env_timeout_ms(uint64_t *milliseconds);
 /* SPYRE_COMM_ADDRESS; never NULL. */
 const char *comm_env_address(void);
+bool comm_env_has_address(void);
 
 #endif /* SPYRE_COMM_ROOT_H */

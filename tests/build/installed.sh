@@ -58,7 +58,8 @@ else
 fi
 # Errors and findings refer to docs/NAME.md.
 named_docs() {
-	cat "$libdir"/libspyre.so.?* "$bindir"/spyre "$bindir"/spyre-smi "$bindir"/dxp_standalone |
+	cat "$libdir"/libspyre.so.?* "$bindir"/spyre "$bindir"/spyre-perf "$bindir"/spyre-smi \
+		"$bindir"/dxp_standalone |
 		tr -c '[:print:]' '\n' | grep -o 'docs/[a-z0-9-]*\.md' | sort -u >"$work/named"
 	grep -qx 'docs/unsupported.md' "$work/named" || {
 		echo "no program refers to docs/unsupported.md: the search is wrong"

@@ -21,6 +21,7 @@ computes() (
 try_tools() {
 	try "spyre starts" says "$(cat /state/version)" spyre version
 	try "spyre-smi starts" spyre-smi --version
+	try "spyre-perf starts" spyre-perf --version
 	try "dxp_standalone starts" dxp_standalone --help
 	try "a bundle is built and computes on the embedded card" computes
 	try "spyre doctor reports libspyre" says libspyre env SPYRE_BACKEND=embedded spyre doctor

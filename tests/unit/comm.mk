@@ -3,6 +3,9 @@
 if HAVE_CHECK
 comm_tests = tests/unit/comm_collective tests/unit/comm_direct tests/unit/comm_formats \
 	tests/unit/comm_trouble
+if HAVE_LIBFABRIC
+comm_tests += tests/unit/comm_fabric
+endif
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 comm_test_sources = tests/unit/comm_ranks.c tests/unit/comm_ranks.h tests/unit/runtime_check.h
@@ -21,4 +24,10 @@ tests_unit_comm_formats_LDADD = $(comm_test_libs)
 tests_unit_comm_trouble_SOURCES = tests/unit/comm_trouble.c $(comm_test_sources)
 tests_unit_comm_trouble_CPPFLAGS = $(comm_test_cppflags)
 tests_unit_comm_trouble_LDADD = $(comm_test_libs)
+tests_unit_comm_fabric_SOURCES = tests/unit/comm_fabric.c $(comm_test_sources)
+tests_unit_comm_fabric_CPPFLAGS = $(comm_test_cppflags) $(LIBFABRIC_CFLAGS)
+tests_unit_comm_fabric_LDADD = libspyre/libcore.la $(CHECK_LIBS) $(LIBM) -lpthread
 endif
+
+TESTS += tests/unit/comm_netns.sh
+EXTRA_DIST += tests/unit/comm_netns.sh

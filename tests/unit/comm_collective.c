@@ -3,6 +3,8 @@
  * Collectives on 1 to 8 ranks, processes and threads, against a reference that is computed on
  * the host: the contributions added in the order of the ranks, in fp32, and rounded once.
  */
+#include "config.h"
+
 #include <pthread.h>
 
 #include "comm_ranks.h"
@@ -375,6 +377,16 @@ START_TEST(test_threads)
 }
 END_TEST
 
+#ifdef HAVE_LIBFABRIC
+START_TEST(test_tcp)
+{
+	setenv("SPYRE_COMM_TRANSPORT", "tcp", 1);
+	for (uint32_t size = 2; size <= 3; size++)
+		ranks_run(RANKS_AS_PROCESSES, size, functions[_i], NULL);
+}
+END_TEST
+#endif
+
 int main(void)
 {
 	Suite *suite = suite_create("comm_collective");
@@ -384,6 +396,9 @@ int main(void)
 	tcase_set_timeout(tcase, 300);
 	tcase_add_loop_test(tcase, test_processes, 0, FUNCTIONS);
 	tcase_add_loop_test(tcase, test_threads, 0, FUNCTIONS);
+#ifdef HAVE_LIBFABRIC
+	tcase_add_loop_test(tcase, test_tcp, 0, FUNCTIONS);
+#endif
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""all_reduce of spyre-perf and of Gloo on CPU tensors, in alternation; scripts/bench comm runs it.
+
+Gloo's ranks are started once and wait while the other side is measured. Both measure the time of
+calls in sequence on the slowest rank, after a warm-up, with one thread for each rank.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch"))
+
+# Bytes, and calls that are timed: about 100 ms of them.
+SIZES = ((64 << 10, 100), (1 << 20, 40), (16 << 20, 4))
+RANKS = (2, 4)
+AIM = 2.0
+
+
+def bus_bandwidth(ranks, size, seconds):
+    return size / seconds * 2 * (ranks - 1) / ranks * 1e-9
+
+
+def gloo_rank(rank, ranks, store):
+    """A rank of Gloo: reads "BYTES CALLS" from stdin, prints the seconds of a call."""
+    import torch
+    import torch.distributed as dist
+
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", store=dist.FileStore(store, ranks), rank=rank, world_size=ranks)
+    for line in sys.stdin:
+        size, calls = map(int, line.split())
+        tensor = torch.zeros(size // 4)
+        for _ in range(max(2, calls // 4)):
+            dist.all_reduce(tensor)
+        dist.barrier()
+        start = time.perf_counter()
+        for _ in range(calls):
+            dist.all_reduce(tensor)
+        seconds = torch.tensor([(time.perf_counter() - start) / calls], dtype=torch.float64)
+        dist.all_reduce(seconds, op=dist.ReduceOp.MAX)
+        print(seconds.item(), flush=True)
+    dist.destroy_process_group()
+
+
+class Gloo:
+    def __init__(self, ranks, folder):
+        store = os.path.join(folder, f"gloo-{ranks}")
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+        self.ranks = [
+            subprocess.Popen(
+                [sys.executable, os.path.abspath(__file__), "--gloo", str(rank), str(ranks), store],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+            for rank in range(ranks)
+        ]
+
+    def measure(self, size, calls):
+        for process in self.ranks:
+            process.stdin.write(f"{size} {calls}\n")
+            process.stdin.flush()
+        answers = [process.stdout.readline() for process in self.ranks]
+        if not all(answers):
+            sys.exit("bench/comm.py: a rank of Gloo has ended")
+        return float(answers[0])
+
+    def close(self):
+        for process in self.ranks:
+            process.stdin.close()
+        for process in self.ranks:
+            process.wait()
+
+
+def spyre(perf, ranks, size, calls):
+    """Seconds of a call of spyre-perf, which checks the results as well."""
+    command = [perf, "all_reduce", "-n", str(ranks), "-d", "fp32", "-b", str(size), "-e", str(size)]
+    command += [f"--iters={calls}", "-w", str(max(2, calls // 4)), "--json"]
+    environment = {
+        **os.environ,
+        "SPYRE_BACKEND": "embedded",
+        "SPYRE_EMBEDDED_CARDS": str(ranks),
+        "SPYRE_EMBEDDED_THREADS": "1",
+    }
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, check=True)
+    return json.loads(run.stdout)["sizes"][0]["out_of_place"]["time_us"] * 1e-6
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--perf", required=True, help="spyre-perf")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--samples", type=int, default=9)
+    options = parser.parse_args()
+    from report import Report
+
+    report = Report()
+    with tempfile.TemporaryDirectory() as folder:
+        for ranks in RANKS:
+            gloo = Gloo(ranks, folder)
+            gloo.measure(4096, 1)
+            for size, calls in SIZES:
+                ours, peers = [], []
+                for _ in range(options.samples):
+                    peers.append(bus_bandwidth(ranks, size, gloo.measure(size, calls)))
+                    seconds = spyre(options.perf, ranks, size, calls)
+                    ours.append(bus_bandwidth(ranks, size, seconds))
+                name = f"all_reduce fp32 {size >> 10} KiB, {ranks} ranks"
+                report.add(name, "GB/s", ours, peers, "Gloo, CPU tensors", better="higher", aim=AIM)
+            gloo.close()
+    report.print()
+    if options.json:
+        report.write(options.json)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--gloo"]:
+        gloo_rank(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])
+    else:
+        main()

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# Made by scripts/mkcompletions from the help texts of spyre-perf.
+complete -c spyre-perf -f
+complete -c spyre-perf -s b -l minbytes -r -d 'smallest size, such as 8, 64K or 1M (1K)'
+complete -c spyre-perf -s e -l maxbytes -r -d 'largest size (4M, or that of -b)'
+complete -c spyre-perf -s f -l stepfactor -r -d 'multiply the size by COUNT (4)'
+complete -c spyre-perf -s i -l stepbytes -r -d 'add SIZE instead'
+complete -c spyre-perf -s n -l ranks -r -d 'number of ranks, 1 to 64 (2); rank r uses card r modulo'
+complete -c spyre-perf -s t -l threads -d 'the ranks are threads of one process, not processes'
+complete -c spyre-perf -s d -l datatype -r -d 'fp16, fp32, bf16, int32; without a reduction also int8'
+complete -c spyre-perf -s o -l op -r -d 'sum, avg, prod, min, max, premul; for int32 also band,'
+complete -c spyre-perf -s r -l root -r -d 'root of broadcast, reduce, gather and scatter (0)'
+complete -c spyre-perf -l iters -r -d 'calls that are timed (20)'
+complete -c spyre-perf -s w -l warmup -r -d 'calls before (5)'
+complete -c spyre-perf -s c -l check -r -d 'compare all elements with the host\'s results (1)'
+complete -c spyre-perf -s z -l blocking -d 'wait for each call before the next one'
+complete -c spyre-perf -l json -d 'one JSON object instead of the table'
+complete -c spyre-perf -l id -r -F -d 'commands on several machines share the id by FILE, which'
+complete -c spyre-perf -l local -r -d 'with --id: ranks of this command'
+complete -c spyre-perf -l first -r -d 'with --id: its first rank (0)'
+complete -c spyre-perf -l version -d 'versions of this tool and of libspyre'
+complete -c spyre-perf -s h -l help -d 'this text'
+complete -c spyre-perf -n __fish_use_subcommand -a 'all_reduce all_gather reduce_scatter broadcast reduce gather scatter all_to_all sendrecv'
