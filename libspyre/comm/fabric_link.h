@@ -22,7 +22,7 @@
 enum fabric_kind {
 	FABRIC_DATA,
 	FABRIC_CREDIT,
-	/* A question whose answer comes after all earlier data; the slot tells one from the other. */
+	/* A question that follows all data, and its answer, which the slot distinguishes. */
 	FABRIC_FLUSH,
 };
 
