@@ -189,8 +189,7 @@ static void op_fail(struct comm_op *op, spyre_status status)
 
 	snprintf(what, sizeof(what), "%s on rank %u of %u of \"%s\"", comm_kind_name(op->kind),
 		 comm->rank, comm->size, comm->name);
-	if (!comm->failed)
-		status = comm_fail(comm, status, true);
+	status = comm_fail(comm, status, true);
 	pthread_mutex_lock(&op->stream->lock);
 	spyre_stream_fail(op->stream, status, what, atomic_load(&op->stream->host_done) + 1);
 	pthread_mutex_unlock(&op->stream->lock);

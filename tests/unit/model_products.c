@@ -112,6 +112,7 @@ START_TEST(test_row)
 			struct spyre_pt_row_run run = {
 				.c = p.got, .a = p.a, .b = p.lines[0],
 				.b_stride = sizeof(p.lines[0]), .k = depth,
+				.format = SPYRE_FMT_SEN169_FP16,
 			};
 
 			/* All kinds of numbers, none but finite ones, or one NaN or infinity. */
