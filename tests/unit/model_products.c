@@ -18,25 +18,25 @@
 struct product {
 	float a[MAX_ROWS][MAX_DEPTH];
 	float b[MAX_DEPTH][COLUMNS];
-	uint8_t lines[MAX_DEPTH][2 * COLUMNS];	/* b in DL16 */
+	uint8_t lines[MAX_DEPTH][2 * COLUMNS];	/* b in DL16 or bf16 */
 	float start[MAX_ROWS][COLUMNS];
 	float want[MAX_ROWS][COLUMNS];
 	float got[MAX_ROWS][COLUMNS];
 };
 
-/* Numbers of DL16; @special: infinities and NaN among them as well. */
-static void fill(struct product *p, uint64_t *seed, bool special)
+/* Numbers of @format; @special: infinities and NaN among them as well. */
+static void fill(struct product *p, uint64_t *seed, uint32_t format, bool special)
 {
 	uint32_t row, k, n;
 
 	for (k = 0; k < MAX_DEPTH; k++) {
-		rng_fill(seed, p->lines[k], sizeof(p->lines[k]), SPYRE_FMT_SEN169_FP16);
+		rng_fill(seed, p->lines[k], sizeof(p->lines[k]), format);
 		for (n = 0; n < COLUMNS; n++) {
-			float x = reference_load(SPYRE_FMT_SEN169_FP16, p->lines[k], n);
+			float x = reference_load(format, p->lines[k], n);
 
 			if (!special && !isfinite(x))
-				reference_store(SPYRE_FMT_SEN169_FP16, p->lines[k], n, n);
-			p->b[k][n] = reference_load(SPYRE_FMT_SEN169_FP16, p->lines[k], n);
+				reference_store(format, p->lines[k], n, n);
+			p->b[k][n] = reference_load(format, p->lines[k], n);
 		}
 	}
 	for (row = 0; row < MAX_ROWS; row++) {
@@ -90,7 +90,7 @@ START_TEST(test_rows)
 				.a_stride = sizeof(p.a[0]), .exact = depth % 2,
 			};
 
-			fill(&p, &seed, rows % 3 == 0);
+			fill(&p, &seed, SPYRE_FMT_SEN169_FP16, rows % 3 == 0);
 			multiply(&p, rows, depth);
 			unit->pt(&run);
 			compare(unit, &p, rows, depth);
@@ -99,29 +99,27 @@ START_TEST(test_rows)
 }
 END_TEST
 
+static const uint32_t line_formats[] = { SPYRE_FMT_SEN169_FP16, SPYRE_FMT_BFLOAT16 };
+
 /* One row widens the lines of B itself; infinities and NaN may stand in any of its places. */
-START_TEST(test_row)
+static void check_row(const struct spyre_unit *unit, uint32_t format, uint64_t *seed)
 {
 	static struct product p;
-	const struct spyre_unit *unit = test_units()[_i];
 	uint32_t depth, n;
-	uint64_t seed = 2;
 
 	for (depth = 1; depth <= MAX_DEPTH; depth++) {
 		for (n = 0; n < 2 + 2 * COLUMNS; n++) {
 			struct spyre_pt_row_run run = {
 				.c = p.got, .a = p.a, .b = p.lines[0],
-				.b_stride = sizeof(p.lines[0]), .k = depth,
-				.format = SPYRE_FMT_SEN169_FP16,
+				.b_stride = sizeof(p.lines[0]), .k = depth, .format = format,
 			};
 
 			/* All kinds of numbers, none but finite ones, or one NaN or infinity. */
-			fill(&p, &seed, n == 1);
+			fill(&p, seed, format, n == 1);
 			if (n > 1) {
 				const float x = n % 2 ? NAN : -INFINITY;
 
-				reference_store(SPYRE_FMT_SEN169_FP16, p.lines[depth - 1],
-						n / 2 - 1, x);
+				reference_store(format, p.lines[depth - 1], n / 2 - 1, x);
 				p.b[depth - 1][n / 2 - 1] = x;
 			}
 			multiply(&p, 1, depth);
@@ -129,6 +127,15 @@ START_TEST(test_row)
 			compare(unit, &p, 1, depth);
 		}
 	}
+}
+
+START_TEST(test_row)
+{
+	const struct spyre_unit *unit = test_units()[_i];
+	uint64_t seed = 2;
+
+	for (size_t i = 0; i < sizeof(line_formats) / sizeof(line_formats[0]); i++)
+		check_row(unit, line_formats[i], &seed);
 }
 END_TEST
 
