@@ -85,7 +85,7 @@ torch_tests() {
 	local name=torch-$1 start=$SECONDS
 	shift
 	: >"$(log_file "$name")"
-	torch_run timeout -k 10 3000 "$torch_python" -m pytest -q --disable-warnings -p no:cacheprovider \
+	torch_run timeout -k 10 "${torch_limit:-3000}" "$torch_python" -m pytest -q --disable-warnings -p no:cacheprovider \
 		--tap "$(log_file "$name")" "${@/#/$top/tests/torch/}" \
 		>"$(log_file "$name-pytest")" 2>&1
 	echo $? >"$(log_file "$name-status")"
@@ -102,7 +102,7 @@ torch_core_files() {
 		file=${file##*/}
 		case $file in
 		test_opinfo.py | test_compile*.py | test_hint.py | test_inductor*.py | \
-			test_model_*.py | test_architectures.py) ;;
+			test_model_*.py | test_architectures.py | test_distributed_*.py) ;;
 		*) echo "$file" ;;
 		esac
 	done
@@ -110,6 +110,11 @@ torch_core_files() {
 
 torch_compile_files() {
 	(cd "$top/tests/torch" && ls test_compile*.py test_hint.py test_inductor*.py 2>/dev/null)
+}
+
+# These start processes, which they cannot where others have used a card before.
+torch_distributed_files() {
+	(cd "$top/tests/torch" && ls test_distributed_*.py)
 }
 
 torch_model_files() {
@@ -161,14 +166,16 @@ part_torch_vm() {
 torch_all_tests() {
 	local name core
 	rm -f "$(log_file torch-core-status)" "$(log_file torch-opinfo-status)" \
-		"$(log_file torch-compile-status)" "$(log_file torch-models-status)"
+		"$(log_file torch-compile-status)" "$(log_file torch-models-status)" \
+		"$(log_file torch-distributed-status)"
 	torch_tests core $(torch_core_files) &
 	core=$!
 	torch_tests opinfo test_opinfo.py
 	torch_tests compile $(torch_compile_files)
 	torch_tests models $(torch_model_files)
+	torch_limit=900 torch_tests distributed $(torch_distributed_files)
 	wait $core
-	for name in core opinfo compile models; do
+	for name in core opinfo compile models distributed; do
 		torch_tally $name
 	done
 }
