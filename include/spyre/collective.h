@@ -16,7 +16,7 @@
  *	spyre_all_reduce(comm, x, x, &layout, (spyre_reduction){ .op = SPYRE_REDUCE_SUM }, stream);
  *	spyre_stream_synchronize(stream);
  *
- * Reductions have the same bits for every number of processes, transport, algorithm and chunk
+ * The bits of a reduction do not depend on the number of processes, transport, algorithm or chunk
  * size: element by element, the contributions are added in the order of the ranks, floats in
  * fp32, and rounded to the format once.
  *

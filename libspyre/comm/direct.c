@@ -108,7 +108,7 @@ bool comm_direct_possible(struct comm_op *const *ops, uint32_t size)
 		    op->send[0].format != first->send[0].format || op->stream->capture ||
 		    op->comm->failed)
 			return false;
-		/* What differs is reported by the ranks' threads, as for other processes. */
+		/* The ranks' threads report differences, as those of other processes do. */
 		for (uint32_t j = 0; j < size; j++)
 			if (!matches(ops[i], ops[j]))
 				return false;

@@ -489,7 +489,7 @@ void comm_fabric_close(spyre_comm *comm)
 	if (!fabric)
 		return;
 	stop_thread(fabric);
-	/* What is not closed stays until the process ends: its sockets, and no memory of slots. */
+	/* An endpoint left open keeps its sockets until the process ends; slots are freed. */
 	if (can_close(fabric))
 		close_endpoint(fabric);
 	else

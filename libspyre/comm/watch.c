@@ -38,7 +38,7 @@ struct message {
 
 /*
  * The connections' buffers are larger than all that is ever sent over them, so this does not
- * wait, except for a rank that has stopped reading; nobody is told what such a rank misses.
+ * wait, except for a rank that has stopped reading. Messages to such a rank are dropped.
  */
 static spyre_status send_message(spyre_comm *comm, uint32_t to, const struct message *message)
 {

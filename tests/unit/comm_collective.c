@@ -110,7 +110,7 @@ static const spyre_reduce_op float_ops[] = {
 #define FLOAT_OPS (sizeof(float_ops) / sizeof(float_ops[0]))
 #define FACTOR 0.3f
 
-/* What the ranks' contributions to element @i reduce to. */
+/* Returns element @i of the reduction of all ranks' contributions. */
 static float reduced(spyre_reduce_op op, uint32_t size, uint64_t i)
 {
 	float sum = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The PT's kernels of each unit, for every number of rows that they treat differently, against
- * one fused multiply-add per element of K in ascending order.
+ * Compares the products of each unit with one fused multiply-add per element of K in ascending
+ * order, for each number of rows that has a loop of its own.
  */
 #include "model_reference.h"
 #include "model_util.h"
