@@ -11,6 +11,7 @@
 
 typedef float v8sf __attribute__((vector_size(32)));
 typedef short v16hi __attribute__((vector_size(32)));
+typedef unsigned int v8su __attribute__((vector_size(32)));
 
 #define DL16_INLINE inline __attribute__((__always_inline__))
 
@@ -50,8 +51,9 @@ static DL16_INLINE v8hi v8hi_narrow_signed(v8si x)
 static DL16_INLINE v8si dl16_finite8(v8hi code)
 {
 	v8si x = (__builtin_ia32_pmovsxwd256(code) << 14) & (int)0x9fffffff;
+	v8su twice = (v8su)x + (v8su)x;	/* without the sign, which would overflow an int */
 
-	return x + __builtin_ia32_psignd256((v8si){ 0 } + (96 << 23), x + x);
+	return x + __builtin_ia32_psignd256((v8si){ 0 } + (96 << 23), (v8si)twice);
 }
 
 /* The last two magnitudes, NaN and infinity, are rare, so one comparison skips their code. */
