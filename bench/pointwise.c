@@ -202,9 +202,9 @@ bool bench_pointwise(struct bench_report *report, const struct bench_options *op
 	static const struct operation operations[] = {
 		{ "add", false, 2, false, row_add, 0.6 },
 		{ "mul", false, 2, false, row_mul, 0.6 },
-		{ "gelu", true, 1, false, row_gelu, 0.3 },
-		{ "softmax", true, 1, false, row_softmax, 0.3 },
-		{ "layernorm", true, 3, true, row_layernorm, 0.3 },
+		{ "gelu", true, 1, false, row_gelu, 0.5 },
+		{ "softmax", true, 1, false, row_softmax, 0.5 },
+		{ "layernorm", true, 3, true, row_layernorm, 0.5 },
 	};
 
 	for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++) {

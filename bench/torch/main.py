@@ -14,7 +14,7 @@ def main():
     parser.add_argument("--peer", required=True, help="bench/torch/peer.c as a shared library")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--samples", type=int, default=9)
-    parser.add_argument("--only", choices=["overhead", "minilm", "llm"])
+    parser.add_argument("--only", choices=["overhead", "attention", "minilm", "llm"])
     options = parser.parse_args()
     from report import Report
 
@@ -24,6 +24,10 @@ def main():
         import overhead
 
         overhead.run(report, options.peer, options.samples)
+    if options.only in (None, "attention"):
+        import attention
+
+        attention.run(report, options.samples)
     if options.only in (None, "minilm"):
         import minilm
 
