@@ -119,6 +119,8 @@ struct comm_fabric {
 	int stop;
 	bool running;
 	pthread_t thread;
+	/* In the list of endpoints that stay open after their communicator. */
+	struct comm_fabric *next;
 };
 
 extern const struct comm_link_ops fabric_link_ops;
