@@ -18,6 +18,9 @@
 #include "libspyre/comm/socket.h"
 
 #define BACKLOG 128
+/* For so long connecting is tried again while the network has no route to the other machine. */
+#define ROUTE_RETRY_NS INT64_C(10000000000)
+#define ROUTE_RETRY_PAUSE_US 100000
 
 /* Waits until @fd is ready for @events; TIMEOUT at the deadline. */
 static spyre_status wait_ready(int fd, short events, int64_t deadline_ns)
@@ -105,27 +108,49 @@ static spyre_status finish_connect(int fd, int64_t deadline_ns, int *err)
 	return SPYRE_SUCCESS;
 }
 
-spyre_status comm_connect_tcp(const char *host, uint32_t port, int64_t deadline_ns, int *out)
+/* Tries once to connect; *@err is the system's error, *@out the socket without one. */
+static spyre_status connect_once(const struct addrinfo *to, int64_t deadline_ns, int *err, int *out)
 {
 	spyre_status status = SPYRE_SUCCESS;
+	int fd = socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	*err = fd < 0 || connect(fd, to->ai_addr, to->ai_addrlen) ? errno : 0;
+	if (fd >= 0 && *err == EINPROGRESS)
+		status = finish_connect(fd, deadline_ns, err);
+	if (fd >= 0 && (status || *err))
+		close(fd);
+	*out = fd;
+	return status;
+}
+
+/* A network that comes up, or forgets that a neighbour was away, has no route for a moment. */
+static bool has_no_route(int err)
+{
+	return err == EHOSTUNREACH || err == ENETUNREACH || err == ENETDOWN;
+}
+
+spyre_status comm_connect_tcp(const char *host, uint32_t port, int64_t deadline_ns, int *out)
+{
+	const int64_t retry_until = (int64_t)spyre_now_ns() + ROUTE_RETRY_NS;
+	spyre_status status;
 	struct addrinfo *found;
 	const int on = 1;
-	int fd, err = 0;
+	int fd, err;
 
 	TRY(resolve(host, port, false, &found));
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || connect(fd, found->ai_addr, found->ai_addrlen))
-		err = errno;
+	for (;;) {
+		const int64_t now = spyre_now_ns();
+
+		status = connect_once(found, deadline_ns, &err, &fd);
+		if (status || !has_no_route(err) || now >= retry_until || now >= deadline_ns)
+			break;
+		usleep(ROUTE_RETRY_PAUSE_US);
+	}
 	freeaddrinfo(found);
-	if (fd >= 0 && err == EINPROGRESS)
-		status = finish_connect(fd, deadline_ns, &err);
 	if (!status && err)
 		status = spyre_error(SPYRE_ERROR_REMOTE, "%s", strerror(err));
-	if (status) {
-		if (fd >= 0)
-			close(fd);
+	if (status)
 		return spyre_error_prefix(status, "cannot connect to %s port %u", host, port);
-	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	*out = fd;
 	return SPYRE_SUCCESS;

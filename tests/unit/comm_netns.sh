@@ -65,12 +65,34 @@ checked() {
 		[ "$(grep -c '^ ' "$work/one")" = 3 ]
 }
 
-# A cable that is pulled ends in an error of every rank within the limit.
-pull() {
-	(sleep 4 && ip link set one down) &
-	SPYRE_COMM_TIMEOUT_MS=8000 run_both all_reduce -b 1M -e 1M -c 0 --iters=1000000
+# Pulls the cable a second after the ranks have begun, which the header of their table shows.
+pull_soon() {
+	for _ in $(seq 600); do
+		grep -qs '^# all_reduce' "$work/one" && break
+		sleep 0.1
+	done
+	sleep 1
+	ip link set one down
+}
+
+plug_in() {
 	ip link set one up
-	[ $one = 1 ] && [ $two = 1 ] && grep -q 'waiting for rank [23] ' "$work/one"
+	# The other end sees it later, and ranks that start before have no route.
+	for _ in $(seq 100); do
+		on_two ip link show two | grep -q 'state UP' && break
+		sleep 0.1
+	done
+}
+
+# A cable that is pulled ends in an error of every rank within the limit. A rank may also wait for
+# another one of its machine, which is named first and waits itself.
+pull() {
+	rm -f "$work/one"
+	pull_soon &
+	SPYRE_COMM_TIMEOUT_MS=8000 run_both all_reduce -b 1M -e 1M -c 0 --iters=1000000
+	plug_in
+	[ $one = 1 ] && [ $two = 1 ] &&
+		grep -Eq 'waiting for rank ([01] \([^)]*\), )*[23] ' "$work/one"
 }
 
 unreachable() {

@@ -69,6 +69,8 @@ static void print_header(const struct perf_rank *rank)
 	printf("# %11s %11s %6s %6s %4s %10s %8s %8s %8s %6s %10s %8s %8s %8s %6s\n", "B",
 	       "elements", "", "", "", "us", "GB/s", "GB/s", "GB/s", "", "us", "GB/s", "GB/s",
 	       "GB/s", "");
+	/* A reader of a file or a pipe sees that the communicator exists. */
+	fflush(stdout);
 }
 
 struct perf_table *perf_table_open(const struct perf_rank *rank)
