@@ -114,6 +114,9 @@ PlacementPtr planned_placement(const py::handle &item, int64_t *bytes)
 	int64_t item_bytes = static_cast<int64_t>(c10::elementSize(dtype));
 
 	*bytes = at::detail::computeStorageNbytes(size, stride, item_bytes);
+	if (!item["placed_layout"].is_none())
+		return explicit_placement(size, stride, dtype,
+					  py::cast<spyre_layout>(item["placed_layout"]));
 	return strided_placement(size, stride, dtype, *bytes / item_bytes);
 }
 

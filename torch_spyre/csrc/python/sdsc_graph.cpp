@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include <ATen/EmptyTensor.h>
 #include <pybind11/stl.h>
 
 #include "runtime/layout.h"
@@ -178,15 +179,19 @@ py::dict PyGraph::plan() const
 std::optional<std::tuple<OperandTuple, uint64_t, bool>>
 view_operand(const std::vector<int64_t> &size, const std::vector<int64_t> &stride,
 	     const py::object &dtype, const std::vector<int64_t> &view_size,
-	     const std::vector<int64_t> &view_stride, int64_t offset)
+	     const std::vector<int64_t> &view_stride, int64_t offset,
+	     const std::optional<spyre_layout> &layout)
 {
 	c10::ScalarType type = py::cast<c10::ScalarType>(dtype);
+	PlacementPtr placement;
 	int64_t elements = 1;
 
 	for (size_t d = 0; d < size.size(); d++)
 		elements += size[d] ? (size[d] - 1) * stride[d] : 0;
+	placement = layout ? explicit_placement(size, stride, type, *layout) :
+			     strided_placement(size, stride, type, elements);
 	/* A storage without memory, at address 0. */
-	c10::Storage storage = make_storage(0, strided_placement(size, stride, type, elements), 0);
+	c10::Storage storage = make_storage(0, placement, 0);
 	storage.set_nbytes(elements * c10::elementSize(type));
 	at::Tensor view = make_tensor(std::move(storage), type, view_size, view_stride, offset);
 	Operand operand;
@@ -194,6 +199,29 @@ view_operand(const std::vector<int64_t> &size, const std::vector<int64_t> &strid
 	if (!operand_of(view, &operand))
 		return std::nullopt;
 	return std::make_tuple(to_tuple(operand.desc), operand.address, operand.whole_sticks);
+}
+
+/*
+ * The layout of a tensor that covers its memory, if operands can have it and tensors of this size
+ * and stride have another one by default.
+ */
+std::optional<spyre_layout> own_layout(const at::Tensor &tensor)
+{
+	const PlacementPtr &own = block_of(tensor.storage())->placement;
+	int64_t bytes = at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(),
+							 tensor.itemsize());
+
+	if (!own || !tensor.numel() || tensor.storage_offset() || own->storage_offset ||
+	    own->dtype != tensor.scalar_type() || tensor.sizes() != at::IntArrayRef(own->size) ||
+	    tensor.strides() != at::IntArrayRef(own->stride) ||
+	    own->layout.arrangement != SPYRE_EA_STANDARD ||
+	    own->layout.device_format != device_format(own->dtype))
+		return std::nullopt;
+	PlacementPtr usual = strided_placement(tensor.sizes(), tensor.strides(),
+					       tensor.scalar_type(), bytes / tensor.itemsize());
+	if (spyre_layout_equal(&usual->layout, &own->layout))
+		return std::nullopt;
+	return own->layout;
 }
 
 /* Path of the libspyre that this module has loaded. */
@@ -228,7 +256,10 @@ const Binding binding([](py::module_ &module) {
 		.def("tensor", &PyGraph::tensor)
 		.def("write", &PyGraph::write)
 		.def("plan", &PyGraph::plan);
-	module.def("_view_operand", view_operand);
+	module.def("_view_operand", view_operand, py::arg("size"), py::arg("stride"),
+		   py::arg("dtype"), py::arg("view_size"), py::arg("view_stride"),
+		   py::arg("offset"), py::arg("layout") = py::none());
+	module.def("_own_layout", own_layout);
 	module.def("_device_format", [](const py::object &dtype) {
 		return static_cast<int>(device_format(py::cast<c10::ScalarType>(dtype)));
 	});

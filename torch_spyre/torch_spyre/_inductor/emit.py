@@ -25,6 +25,11 @@ class Refused(Exception):
         self.node = node
 
 
+class BetterEager(Refused):
+    """Raised for an operation that eager mode computes with less work than a kernel, also than one
+    that reads copies of its inputs."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Value:
     """A tensor of the program."""

@@ -8,6 +8,7 @@ import operator
 from .bundle import bundle, settings
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
+from .layouts import encoded
 from .partition import UNKNOWN
 from .placement import operand_in, placement_of
 from .rules.base import storable
@@ -157,11 +158,12 @@ def check_hints(records, error):
 
 def placed(placement):
     """Returns the description of a placement, by which the kernel's call makes storages."""
-    size, stride, dtype = placement
+    size, stride, dtype, layout = placement
     return {
         "dtype": str(dtype).removeprefix("torch."),
         "placed_size": size,
         "placed_stride": stride,
+        "placed_layout": encoded(layout),
     }
 
 

@@ -14,6 +14,7 @@ from .finish import finish, results
 from .foreach import foreach
 from .heads import side_by_side
 from .hint import HintError, name_inputs
+from .layouts import place_inputs
 from .lowering import ConstantTarget, EagerTarget, GroupTarget, ViewTarget
 from .partition import Partition
 from .placement import PLACED, use_sparse_sticks
@@ -176,6 +177,7 @@ def constants(gm):
 
 def prepare(graph):
     """Changes the graph, with equal results, so that groups become larger."""
+    place_inputs(graph)
     sink_waits(graph)
     foreach(graph)
     scalars(graph)

@@ -14,6 +14,7 @@ import warnings
 
 import torch
 
+from . import layouts
 from .propagate_named_dims import DECLARED, DIMS, NAMES, NOTE, check
 
 PREFIX = "spyre."
@@ -172,19 +173,20 @@ def name_inputs(graph):
 
 
 def register():
-    """Wraps compile_fx, so that names and notes of each graph are collected."""
+    """Wraps compile_fx, so that names, notes and layouts of each graph are collected."""
     from torch._inductor import compile_fx as module
 
     original = module.compile_fx
 
     @functools.wraps(original)
     def compile_fx(model_, example_inputs_, *args, **kwargs):
-        """Compiles with the named dims of the inputs known to the passes."""
+        """Compiles with the named dims and the layouts of the inputs known to the passes."""
         if not isinstance(model_, torch.fx.GraphModule):
             return original(model_, example_inputs_, *args, **kwargs)
         token = _inputs.set(Inputs(model_, example_inputs_))
         try:
-            return original(model_, example_inputs_, *args, **kwargs)
+            with layouts.of_inputs(example_inputs_):
+                return original(model_, example_inputs_, *args, **kwargs)
         finally:
             _inputs.reset(token)
 

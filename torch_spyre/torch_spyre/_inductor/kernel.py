@@ -7,6 +7,7 @@ import torch
 
 from .. import _C
 from .bundle import bundle
+from .layouts import decoded
 
 
 def laid_out(tensor, size, stride):
@@ -23,6 +24,8 @@ def group(specification):
     """Returns the kernel of a specification of fixed sizes, a callable that takes its tensors."""
     spec = json.loads(specification)
     records = [tuple(record) for record in spec["records"]]
+    for item in (*spec["inputs"], *spec["outputs"]):
+        item["placed_layout"] = decoded(item["placed_layout"], getattr(torch, item["dtype"]))
     return _C._CompiledKernel(
         spec["name"], bundle(records), spec["inputs"], spec["outputs"]
     )

@@ -18,7 +18,17 @@ import torch
 from ..inductor import log
 from .collectives import is_collective, is_wait, starts
 from .division import Hints
-from .emit import Number, Permuted, Program, Refused, Value, as_refusal, format_of, stripped
+from .emit import (
+    BetterEager,
+    Number,
+    Permuted,
+    Program,
+    Refused,
+    Value,
+    as_refusal,
+    format_of,
+    stripped,
+)
 from .hint import HintError
 from .placement import EAGER, default_operand, operand_of
 from .propagate_named_dims import DIMS, fitted
@@ -152,6 +162,8 @@ class Partition:
             for attempt, dense in ((level, False), (level + 1, False), (level + 1, True)):
                 if self.join(node, attempt, dense):
                     return
+                if node in self.banned:
+                    break
                 log.debug("%s (%s) ends a kernel: %s", node.target, node, self.reasons[node])
         elif is_collective(node):
             self.reasons[node] = "it runs on the group's stream"
@@ -200,6 +212,8 @@ class Partition:
             group.try_add(node, lambda n: self.resolve(group, node, n, dense), request)
         except Refused as refusal:
             self.reasons[node] = str(refusal)
+            if isinstance(refusal, BetterEager):
+                self.banned[node] = str(refusal)
             return False
         self.groups[level] = group
         self.level[node] = level

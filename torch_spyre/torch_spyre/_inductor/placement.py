@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The placement of tensors: the size and stride by which they are divided into sticks."""
+"""The placement of tensors: the size and stride by which they are divided into sticks.
+
+An input may have a layout of its own, which then replaces the default one of its size and stride.
+"""
 
 from .. import _C
 from .emit import Refused, format_of
+from .layouts import LAYOUT
 from .rules import REDUCED, RULES
 from .rules.base import dims_of, named_arguments
 from .views import source, static, tensor_of, view_of
@@ -39,27 +43,28 @@ def operand_of(view):
 
 def operand_in(placement, view):
     """Returns the operand of a view of a tensor with @placement, None if no layout fits."""
-    size, stride, dtype = placement
+    size, stride, dtype, layout = placement
     format_of(dtype)
     where = _C._view_operand(
-        size, stride, dtype, list(view.size), list(view.stride), view.offset
+        size, stride, dtype, list(view.size), list(view.stride), view.offset, layout
     )
     return where and where[0]
 
 
 def placement_of(node):
-    """Returns the size, stride and dtype by which the tensor of a node is divided into sticks.
+    """Returns the size, stride, dtype and layout of the tensor of a node; the layout is None for
+    the default one.
 
     A kernel's own result may use those of a view that is read, if this avoids a copy, for
     example for heads that are joined again.
     """
     size, stride = placing(node)
-    return list(static(size)), list(static(stride)), tensor_of(node).dtype
+    return list(static(size)), list(static(stride)), tensor_of(node).dtype, node.meta.get(LAYOUT)
 
 
 def laid_out(value):
     """Returns the placement that a fake tensor has by default."""
-    return list(static(value.shape)), list(static(value.stride())), value.dtype
+    return list(static(value.shape)), list(static(value.stride())), value.dtype, None
 
 
 def placing(node):
@@ -116,7 +121,7 @@ def best_reader(node):
     for reader, view in zip(readers, views):
         if view.offset or not dense(view) or numel(view.size) != numel(own[0]):
             continue
-        placement = (list(view.size), list(view.stride), value.dtype)
+        placement = (list(view.size), list(view.stride), value.dtype, None)
         if operand_in(placement, views[0]) is None:
             continue
         fitting = sum(operand_in(placement, other) is not None for other in views)

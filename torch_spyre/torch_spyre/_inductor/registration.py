@@ -46,11 +46,12 @@ class SpyrePass(CustomGraphModulePass):
         run(gm)
 
     def uuid(self):
-        """Returns the part of Inductor's cache key that stands for the pass and its hints."""
+        """Returns the part of Inductor's cache key that stands for the pass and what it reads
+        beside the graph: hints, and layouts of inputs."""
+        from . import hint, layouts
         from .bundle import identity
-        from .hint import text
 
-        return identity() + text()
+        return identity() + hint.text() + layouts.text()
 
 
 class Scheduling:

@@ -9,6 +9,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from .bundle import settings
 from .hint import notes_of
+from .layouts import LAYOUT, decoded, encoded
 from .placement import PLACED, placing
 from .propagate_named_dims import DIMS
 from .views import tensor_of, view_of
@@ -42,6 +43,7 @@ class Writer:
                 {
                     **self.tensor(tensor_of(base)),
                     "placed": self.placement(base),
+                    "layout": encoded(base.meta.get(LAYOUT)),
                     "dims": base.meta.get(DIMS),
                 }
             )
@@ -155,6 +157,9 @@ class Reader:
             for i, tensor in enumerate(specification["inputs"]):
                 placeholder = self.graph.placeholder(f"input_{i}")
                 self.meta(placeholder, tensor, tensor["placed"])
+                layout = decoded(tensor["layout"], getattr(torch, tensor["dtype"]))
+                if layout:
+                    placeholder.meta[LAYOUT] = layout
                 if tensor["dims"]:
                     placeholder.meta[DIMS] = tuple(tensor["dims"])
             for node in specification["nodes"]:

@@ -3,7 +3,7 @@
 
 import math
 
-from ..emit import Refused, Value
+from ..emit import BetterEager, Refused, Value
 from .base import aten, last, rule
 
 
@@ -27,7 +27,7 @@ def embedding(call):
     tensors(weight, indices)
     dim_of(call, weight, 0)
     if call.program.stick(weight) == 0 and math.prod(indices.size) < weight.size[0] // 64:
-        raise Refused("few rows of a table with sticks along them, of which eager mode reads tiles")
+        raise BetterEager("few rows of a table with sticks along them: eager mode reads tiles of it")
     return call.op("embedding", weight, indices)
 
 
