@@ -33,6 +33,14 @@ typedef enum spyre_peer_path {
 SPYRE_API spyre_status spyre_peer_can_access(spyre_context *context, spyre_context *peer,
 					     spyre_peer_path *path);
 
+/**
+ * Returns in @path the way of copies between contexts of the visible cards @index and @peer,
+ * 0 to spyre_device_count() - 1, as spyre_peer_can_access() does, but opens no card. A card
+ * with itself is SAME_CARD. Since 0.1.
+ * Errors: INVALID_ARGUMENT (@path is NULL), and those of spyre_device_get_properties().
+ */
+SPYRE_API spyre_status spyre_device_get_peer_path(int index, int peer, spyre_peer_path *path);
+
 /** Arguments of spyre_memcpy_peer_2d_async(). Since 0.1. */
 typedef struct spyre_peer_copy {
 	/** in: sizeof(struct spyre_peer_copy). */

@@ -8,6 +8,7 @@
 #define SPYRE_TELEMETRY_H
 
 #include <spyre/device.h>
+#include <spyre/peer.h>
 #include <spyre/types.h>
 
 #ifdef __cplusplus
@@ -49,6 +50,18 @@ typedef struct spyre_telemetry_card {
 	/** Bytes that peer copies of this card brought from other cards, and took to them. */
 	uint64_t rdma_read;
 	uint64_t rdma_written;
+	/**
+	 * Physical card among those of the kernel module, or of the process @host_pid; virtual
+	 * functions have that of their card. -1: the module executes no copies between cards.
+	 */
+	int32_t physical_card;
+	uint32_t reserved;
+	/**
+	 * Host processors and NUMA nodes that are near the card, as lists such as "0-3,8". Those of
+	 * an embedded card are those that its process may use. "" if unknown.
+	 */
+	char cpu_list[128];
+	char numa_list[32];
 } spyre_telemetry_card;
 
 /** A process that has a card open. Since 0.1. */
@@ -76,6 +89,17 @@ typedef struct spyre_telemetry_process {
  */
 SPYRE_API spyre_status spyre_telemetry_cards(spyre_telemetry_card *cards, size_t stride,
 					     int capacity, int *count);
+
+/**
+ * Returns in @path the way of copies between two cards of spyre_telemetry_cards(); it is the
+ * same in both directions. A card with itself is SAME_CARD. Cards of the kernel module and
+ * embedded ones, and those of two processes, have no path. The caller leaves @struct_size as
+ * spyre_telemetry_cards() has set it. Since 0.1.
+ * Errors: INVALID_ARGUMENT.
+ */
+SPYRE_API spyre_status spyre_telemetry_peer_path(const spyre_telemetry_card *card,
+						 const spyre_telemetry_card *peer,
+						 spyre_peer_path *path);
 
 /**
  * Reads all processes that have a card open, as far as /proc shows them to this user.

@@ -155,6 +155,11 @@ struct spyre_backend_ops {
 	spyre_status (*usable)(enum spyre_functions functions, int count, bool *usable);
 	/* Fills properties of physical card @index (name … unit); opens nothing. */
 	spyre_status (*properties)(int index, spyre_device_properties *properties);
+	/*
+	 * Gives the index of the physical card of card @index, which its virtual functions share;
+	 * -1 if it executes no copies between cards. Opens nothing.
+	 */
+	spyre_status (*peer_index)(int index, int32_t *card);
 	spyre_status (*open)(int index, struct spyre_card **card);
 	/* The caller has destroyed all queues and unmapped all memory. */
 	void (*close)(struct spyre_card *card);

@@ -53,7 +53,8 @@ static spyre_status drm_usable(enum spyre_functions functions, int count, bool *
 	return status;
 }
 
-static spyre_status drm_properties(int index, spyre_device_properties *properties)
+/* Copies card @index of sysfs to @card. */
+static spyre_status find_card(int index, struct spyre_sysfs_card *card)
 {
 	struct spyre_sysfs_cards cards;
 	spyre_status status;
@@ -64,9 +65,27 @@ static spyre_status drm_properties(int index, spyre_device_properties *propertie
 				     "no card %d: %d card(s) of " SPYRE_DRM_DRIVER
 				     " under /sys/class/accel", index, cards.count);
 	if (!status)
-		spyre_sysfs_properties(&cards.card[index], index, properties);
+		*card = cards.card[index];
 	spyre_sysfs_fini(&cards);
 	return status;
+}
+
+static spyre_status drm_properties(int index, spyre_device_properties *properties)
+{
+	struct spyre_sysfs_card card;
+
+	TRY(find_card(index, &card));
+	spyre_sysfs_properties(&card, index, properties);
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status drm_peer_index(int index, int32_t *physical)
+{
+	struct spyre_sysfs_card card;
+
+	TRY(find_card(index, &card));
+	*physical = spyre_sysfs_peer_index(&card);
+	return SPYRE_SUCCESS;
 }
 
 static const char *group_name(gid_t gid, char *buffer, size_t size)
@@ -273,6 +292,7 @@ const struct spyre_backend_ops spyre_backend_drm = {
 	.count = drm_count,
 	.usable = drm_usable,
 	.properties = drm_properties,
+	.peer_index = drm_peer_index,
 	.open = drm_open,
 	.close = drm_close,
 	.mem_info = drm_mem_info,

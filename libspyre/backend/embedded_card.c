@@ -119,10 +119,17 @@ static void program_destroy(struct spyre_program_handle *program)
 	embedded_program_put((struct embedded_program *)program);
 }
 
+static spyre_status embedded_peer_index(int index, int32_t *card)
+{
+	*card = index;
+	return SPYRE_SUCCESS;
+}
+
 const struct spyre_backend_ops spyre_backend_embedded = {
 	.id = SPYRE_BACKEND_EMBEDDED,
 	.count = embedded_count,
 	.properties = embedded_properties,
+	.peer_index = embedded_peer_index,
 	.open = card_open,
 	.close = card_close,
 	.mem_info = embedded_mem_info,

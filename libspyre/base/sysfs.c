@@ -217,6 +217,16 @@ void spyre_sysfs_fini(struct spyre_sysfs_cards *cards)
 	memset(cards, 0, sizeof(*cards));
 }
 
+int32_t spyre_sysfs_peer_index(const struct spyre_sysfs_card *card)
+{
+	char path[SYSFS_PATH];
+
+	/* The counter came with the copies; only root may read it, but all see that it is there. */
+	snprintf(path, sizeof(path), "%s/sys/class/accel/accel%d/device/rdma_read",
+		 spyre_sysfs_root(), card->minor);
+	return access(path, F_OK) ? -1 : card->card_index;
+}
+
 void spyre_sysfs_node(const struct spyre_sysfs_card *card, char *path, size_t size)
 {
 	snprintf(path, size, "%s/dev/accel/accel%d", spyre_sysfs_root(), card->minor);

@@ -55,6 +55,12 @@ bool spyre_sysfs_u64(const struct spyre_sysfs_card *card, const char *attribute,
 bool spyre_sysfs_string(const struct spyre_sysfs_card *card, const char *attribute,
 			char *value, size_t size);
 
+/*
+ * The index of the physical card, which its virtual functions share; -1 if the module is older
+ * than interface 1.4 and executes no copies between cards.
+ */
+int32_t spyre_sysfs_peer_index(const struct spyre_sysfs_card *card);
+
 /* Path of the card's node, "/dev/accel/accel0". */
 void spyre_sysfs_node(const struct spyre_sysfs_card *card, char *path, size_t size);
 

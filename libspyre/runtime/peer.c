@@ -7,6 +7,7 @@
 
 #include "libspyre/base/check.h"
 #include "libspyre/base/error.h"
+#include "libspyre/base/peer_path.h"
 #include "libspyre/runtime/peer.h"
 
 static const char what[] = "peer copy";
@@ -17,15 +18,8 @@ static spyre_peer_path path_of(const struct spyre_context *a, const struct spyre
 		return SPYRE_PEER_SAME_CARD;
 	if (a->ops != b->ops || !a->card->peers || !b->card->peers)
 		return SPYRE_PEER_NONE;
-	switch (spyre_link_between(a->card->link_index, b->card->link_index)) {
-	case SPYRE_LINK_CARD:
-		return SPYRE_PEER_SAME_CARD;
-	case SPYRE_LINK_SWITCH:
-		return SPYRE_PEER_SWITCH;
-	case SPYRE_LINK_HOST:
-		return SPYRE_PEER_HOST;
-	}
-	return SPYRE_PEER_NONE;
+	return spyre_peer_path_between((int32_t)a->card->link_index,
+				       (int32_t)b->card->link_index);
 }
 
 spyre_status spyre_peer_can_access(spyre_context *context, spyre_context *peer,
@@ -36,6 +30,23 @@ spyre_status spyre_peer_can_access(spyre_context *context, spyre_context *peer,
 	if (!path)
 		return spyre_null_argument("spyre_peer_can_access", "path");
 	*path = path_of(context, peer);
+	return SPYRE_SUCCESS;
+}
+
+spyre_status spyre_device_get_peer_path(int index, int peer, spyre_peer_path *path)
+{
+	const struct spyre_backend_ops *ops;
+	int physical[2];
+	int32_t card[2];
+
+	if (!path)
+		return spyre_null_argument("spyre_device_get_peer_path", "path");
+	TRY(spyre_device_resolve(index, &ops, &physical[0]));
+	TRY(spyre_device_resolve(peer, &ops, &physical[1]));
+	TRY(ops->peer_index(physical[0], &card[0]));
+	TRY(ops->peer_index(physical[1], &card[1]));
+	*path = physical[0] == physical[1] ? SPYRE_PEER_SAME_CARD :
+					     spyre_peer_path_between(card[0], card[1]);
 	return SPYRE_SUCCESS;
 }
 

@@ -47,6 +47,7 @@ static void read_card(const struct spyre_sysfs_card *from, int position,
 		      struct spyre_reading *reading)
 {
 	spyre_telemetry_card *card = &reading->card;
+	uint64_t node;
 
 	reading->key.card = (uint32_t)from->minor;
 	card->struct_size = sizeof(*card);
@@ -69,6 +70,9 @@ static void read_card(const struct spyre_sysfs_card *from, int position,
 	card->power_limit_mw = SPYRE_POWER_LIMIT_MW;
 	card->temperature_mc = u32_or_unknown(from, "temperature_mc");
 	card->generation = u64_or_unknown(from, "generation");
+	card->physical_card = spyre_sysfs_peer_index(from);
+	if (spyre_sysfs_u64(from, "numa_node", &node))
+		spyre_telemetry_near_node(card, node);
 	read_driver_version(card->driver_version, sizeof(card->driver_version));
 }
 

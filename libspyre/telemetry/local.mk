@@ -7,3 +7,4 @@ libspyre_libcore_la_SOURCES += libspyre/telemetry/pages.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/sources.h
 libspyre_libcore_la_SOURCES += libspyre/telemetry/support.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/telemetry.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/topology.c

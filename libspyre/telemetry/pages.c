@@ -154,6 +154,8 @@ static void take_page(const struct page_file *file, const struct spyre_telemetry
 	card->power_limit_mw = SPYRE_POWER_LIMIT_MW;
 	card->temperature_mc = UINT32_MAX;
 	card->generation = UINT64_MAX;
+	card->physical_card = (int32_t)file->key.card;
+	spyre_telemetry_near_process(card, file->key.pid);
 }
 
 static spyre_status read_file(const struct page_file *file, struct spyre_readings *readings)

@@ -59,6 +59,10 @@ bool spyre_telemetry_compare(struct spyre_reading *reading);
 /* Keeps the reading for later comparisons. */
 void spyre_telemetry_remember(const struct spyre_reading *reading);
 
+/* topology.c: fill the processors and nodes near a card: those of a NUMA node or a process. */
+void spyre_telemetry_near_node(spyre_telemetry_card *card, uint64_t node);
+void spyre_telemetry_near_process(spyre_telemetry_card *card, int32_t pid);
+
 uint64_t spyre_telemetry_now(void);
 /* Field 22 of /proc/<pid>/stat; false if there is no such process. */
 bool spyre_telemetry_start_time(int32_t pid, uint64_t *start_time);

@@ -182,6 +182,9 @@ START_TEST(refusals)
 	ck_ok(spyre_memcpy_peer_async(stream[1], card[1], area[1], card[0], area[0], 0));
 	ck_status(spyre_peer_can_access(card[0], card[1], NULL), SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_status(spyre_peer_can_access(card[0], NULL, &path), SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_device_get_peer_path(0, 0, NULL), SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_status(spyre_device_get_peer_path(0, cards, &path), SPYRE_ERROR_NO_DEVICE);
+	ck_status(spyre_device_get_peer_path(-1, 0, &path), SPYRE_ERROR_NO_DEVICE);
 }
 END_TEST
 
@@ -194,6 +197,11 @@ START_TEST(paths)
 			spyre_peer_path path;
 
 			ck_ok(spyre_peer_can_access(card[a], card[b], &path));
+			ck_assert_int_eq(path, x == y ? SPYRE_PEER_SAME_CARD :
+					       x / 4 == y / 4 ? SPYRE_PEER_SWITCH :
+								SPYRE_PEER_HOST);
+			path = SPYRE_PEER_NONE;
+			ck_ok(spyre_device_get_peer_path(x, y, &path));
 			ck_assert_int_eq(path, x == y ? SPYRE_PEER_SAME_CARD :
 					       x / 4 == y / 4 ? SPYRE_PEER_SWITCH :
 								SPYRE_PEER_HOST);

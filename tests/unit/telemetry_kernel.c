@@ -259,8 +259,90 @@ START_TEST(node_that_cannot_be_opened)
 }
 END_TEST
 
+static spyre_peer_path path_of(int a, int b)
+{
+	spyre_peer_path path;
+
+	ck_assert_int_eq(spyre_telemetry_peer_path(&cards[a], &cards[b], &path), SPYRE_SUCCESS);
+	return path;
+}
+
+/* Cards 0 and 3 share a switch, 4 has another one; 3 has two functions. */
+static void cards_of_two_switches(void)
+{
+	setenv("SPYRE_BACKEND", "drm", 1);
+	fake_card(0, 0, "/dev/null");
+	fake_card(1, 3, "/dev/zero");
+	fake_card(2, 4, "/dev/full");
+	fake_split(3, 2);
+	fake_vf(3, 3, 1);
+	fake_vf(4, 3, 2);
+	fake_file("/sys/devices/platform/spyre_vdev_vf.48/rdma_read", "0\n");
+	fake_file("/sys/devices/platform/spyre_vdev_vf.49/rdma_read", "0\n");
+}
+
+START_TEST(links)
+{
+	spyre_peer_path path;
+
+	cards_of_two_switches();
+	ck_assert_int_eq(read_cards(), 5);
+	ck_assert_int_eq(cards[2].physical_card, 3);
+	ck_assert_int_eq(path_of(0, 0), SPYRE_PEER_SAME_CARD);
+	ck_assert_int_eq(path_of(0, 1), SPYRE_PEER_SWITCH);
+	ck_assert_int_eq(path_of(3, 0), SPYRE_PEER_SWITCH);
+	ck_assert_int_eq(path_of(2, 3), SPYRE_PEER_SAME_CARD);
+	ck_assert_int_eq(path_of(4, 3), SPYRE_PEER_HOST);
+	/* Programs see the functions of card 3, and not the card. */
+	ck_assert_int_eq(spyre_device_get_peer_path(1, 2, &path), SPYRE_SUCCESS);
+	ck_assert_int_eq(path, SPYRE_PEER_SAME_CARD);
+	ck_assert_int_eq(spyre_device_get_peer_path(0, 2, &path), SPYRE_SUCCESS);
+	ck_assert_int_eq(path, SPYRE_PEER_SWITCH);
+	ck_assert_int_eq(spyre_device_get_peer_path(3, 2, &path), SPYRE_SUCCESS);
+	ck_assert_int_eq(path, SPYRE_PEER_HOST);
+}
+END_TEST
+
+/* A module older than interface 1.4 has no counters of copies between cards. */
+START_TEST(links_of_an_old_module)
+{
+	spyre_peer_path path;
+
+	setenv("SPYRE_BACKEND", "drm", 1);
+	fake_card(0, 0, "/dev/null");
+	fake_card(1, 1, "/dev/zero");
+	fake_remove("/sys/devices/platform/spyre_vdev.1/rdma_read");
+	ck_assert_int_eq(read_cards(), 2);
+	ck_assert_int_eq(path_of(0, 1), SPYRE_PEER_NONE);
+	ck_assert_int_eq(path_of(1, 1), SPYRE_PEER_SAME_CARD);
+	ck_assert_int_eq(spyre_device_get_peer_path(0, 1, &path), SPYRE_SUCCESS);
+	ck_assert_int_eq(path, SPYRE_PEER_NONE);
+}
+END_TEST
+
+START_TEST(processors_near_a_card)
+{
+	fake_card(0, 0, "/dev/null");
+	fake_card(1, 1, "/dev/zero");
+	fake_file("/sys/devices/platform/spyre_vdev.1/numa_node", "1\n");
+	fake_file("/sys/devices/system/node/node1/cpulist", "8-15,24-31\n");
+	ck_assert_int_eq(read_cards(), 2);
+	ck_assert_str_eq(cards[0].cpu_list, "");
+	ck_assert_str_eq(cards[0].numa_list, "");
+	ck_assert_str_eq(cards[1].cpu_list, "8-15,24-31");
+	ck_assert_str_eq(cards[1].numa_list, "1");
+	/* The kernel's text for a device without a node. */
+	fake_file("/sys/devices/platform/spyre_vdev.1/numa_node", "-1\n");
+	ck_assert_int_eq(read_cards(), 2);
+	ck_assert_str_eq(cards[1].numa_list, "");
+}
+END_TEST
+
 START_TEST(bad_arguments)
 {
+	spyre_telemetry_card older = { .struct_size = sizeof(older) - 8 };
+	spyre_peer_path path;
+
 	int count;
 
 	ck_assert_int_eq(spyre_telemetry_cards(cards, sizeof(cards[0]), 8, NULL),
@@ -273,6 +355,15 @@ START_TEST(bad_arguments)
 			 SPYRE_ERROR_INVALID_ARGUMENT);
 	ck_assert_int_eq(spyre_telemetry_processes(NULL, 0, 1, &count),
 			 SPYRE_ERROR_INVALID_ARGUMENT);
+	fake_card(0, 0, "/dev/null");
+	ck_assert_int_eq(read_cards(), 1);
+	ck_assert_int_eq(spyre_telemetry_peer_path(cards, cards, NULL),
+			 SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_assert_int_eq(spyre_telemetry_peer_path(cards, NULL, &path),
+			 SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_assert_int_eq(spyre_telemetry_peer_path(&older, cards, &path),
+			 SPYRE_ERROR_INVALID_ARGUMENT);
+	ck_assert_ptr_nonnull(strstr(spyre_last_error(), "struct_size"));
 }
 END_TEST
 
@@ -314,6 +405,9 @@ int main(void)
 	tcase_add_test(tcase, client_of_two_processes_counts_once);
 	tcase_add_test(tcase, node_without_figures);
 	tcase_add_test(tcase, node_that_cannot_be_opened);
+	tcase_add_test(tcase, links);
+	tcase_add_test(tcase, links_of_an_old_module);
+	tcase_add_test(tcase, processors_near_a_card);
 	tcase_add_test(tcase, bad_arguments);
 	tcase_add_test(tcase, short_array_and_wide_stride);
 	suite_add_tcase(suite, tcase);

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -173,6 +174,55 @@ START_TEST(two_pages_of_one_card)
 	spyre_telemetry_unpublish(second);
 	ck_assert_int_eq(num_files(), 0);
 	spyre_telemetry_unpublish(NULL);
+}
+END_TEST
+
+/* Copies stay in one process: the card of a child has no path to this one's. */
+START_TEST(links)
+{
+	spyre_device_properties card1 = card0, card5 = card0;
+	struct spyre_telemetry_page *near, *far;
+	spyre_peer_path path[3];
+	pid_t child = start_child();
+
+	snprintf(card1.bus_id, sizeof(card1.bus_id), "embedded.1");
+	snprintf(card5.bus_id, sizeof(card5.bus_id), "embedded.5");
+	card1.physical_index = 1;
+	card5.physical_index = 5;
+	near = spyre_telemetry_publish(&card1);
+	far = spyre_telemetry_publish(&card5);
+	ck_assert_int_eq(read_cards(), 3);
+	/* This process is older than its child. */
+	ck_assert_int_eq(cards[0].host_pid, getpid());
+	for (int i = 0; i < 3; i++)
+		ck_assert_int_eq(spyre_telemetry_peer_path(&cards[0], &cards[i], &path[i]),
+				 SPYRE_SUCCESS);
+	ck_assert_int_eq(path[0], SPYRE_PEER_SAME_CARD);
+	ck_assert_int_eq(path[1], SPYRE_PEER_HOST);
+	ck_assert_int_eq(path[2], SPYRE_PEER_NONE);
+	end_child(child);
+	spyre_telemetry_unpublish(near);
+	spyre_telemetry_unpublish(far);
+}
+END_TEST
+
+/* An embedded card computes on the processors that its process may use. */
+START_TEST(processors_near_a_card)
+{
+	struct spyre_telemetry_page *page;
+	char expected[16];
+	cpu_set_t set;
+	int cpu = sched_getcpu();
+
+	ck_assert_int_ge(cpu, 0);
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	ck_assert_int_eq(sched_setaffinity(0, sizeof(set), &set), 0);
+	page = spyre_telemetry_publish(&card0);
+	ck_assert_int_eq(read_cards(), 1);
+	snprintf(expected, sizeof(expected), "%d", cpu);
+	ck_assert_str_eq(cards[0].cpu_list, expected);
+	spyre_telemetry_unpublish(page);
 }
 END_TEST
 
@@ -466,6 +516,8 @@ int main(void)
 	tcase_add_test(tcase, page_of_a_child_appears_and_is_removed);
 	tcase_add_test(tcase, modes_of_folder_and_file);
 	tcase_add_test(tcase, two_pages_of_one_card);
+	tcase_add_test(tcase, links);
+	tcase_add_test(tcase, processors_near_a_card);
 	tcase_add_test(tcase, idle_card_has_share_zero);
 	tcase_add_test(tcase, forked_child_leaves_the_page);
 	tcase_add_test(tcase, valid_page_is_accepted);
