@@ -57,7 +57,9 @@ refused "invalid count '0' for -c: expected a positive integer" -l 1 -c 0
 refused "unknown field 'nam' for --query-device; did you mean 'name'?" --query-device=nam
 refused "unknown field 'memory' for --query-device; --help-query-device lists all" --query-device=index,memory
 refused "unknown section 'FOO' for -d; valid: DEVICE, MEMORY," -q -d FOO
-refused "unexpected argument 'resett': only options follow, or 'reset' as the first word" resett
+refused "unexpected argument 'resett': only options follow, or 'reset' or 'topo' as the first word" resett
+refused "cannot combine -l with -m: links do not change" topo -m -l 1
+refused "cannot combine -L, -q, -m, -r," topo -q
 
 if command -v bash >/dev/null; then
 	words=$(PATH=$(dirname "$smi"):$PATH bash -c '

@@ -154,7 +154,8 @@ static const char *const bad_arguments[] = {
 	"--query-device=name --format=json,nounits", "--format=json", "--format=csv", "-L --format=csv",
 	"-q --format=csv", "-q -d NOISE", "-q -d", "-d MEMORY", "-l", "-l 0", "-l -1", "-l x",
 	"-l nan", "-l 1e9", "-l 1s", "-c 3", "-l 1 -c 0", "-l 1 -c -1", "-l 1 -c x", "--loop-ms=0",
-	"-i",
+	"-i", "topo x", "topo -q", "-m -L", "topo -r", "topo -m -l 1", "topo -m --format=xml",
+	"topo -m --format=csv,nounits", "topo -m -d MEMORY", "-m reset",
 };
 
 START_TEST(bad_argument)
@@ -369,6 +370,83 @@ START_TEST(all_fields_as_json)
 }
 END_TEST
 
+/* Totals of copies between cards, in MiB and in bytes. */
+START_TEST(peer_counters)
+{
+	two_cards();
+	fake_file("/sys/devices/platform/spyre_vdev.1/rdma_read", "5242881\n");
+	fake_remove("/sys/devices/platform/spyre_vdev.1/rdma_written");
+	ck_assert_int_eq(smi("--query-device=rdma.read,rdma.written --format=csv"), 0);
+	ck_assert_str_eq(output, "rdma.read [MiB], rdma.written [MiB]\n"
+				 "3 MiB, 4 MiB\n5 MiB, [N/A]\n");
+	ck_assert_int_eq(smi("--query-device=rdma.read,rdma.written --format=json"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "[{\"rdma_read_bytes_total\":3145728,"
+					     "\"rdma_written_bytes_total\":4194304},"
+					     "{\"rdma_read_bytes_total\":5242881,"
+					     "\"rdma_written_bytes_total\":null}]"));
+	ck_assert_int_eq(smi("-q -d COUNTERS -i 0"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "Read from Peers             : 3 MiB\n"
+					     "        Written to Peers            : 4 MiB\n"));
+}
+END_TEST
+
+/* Cards 0 and 1 are below one switch, card 4 is below another one. */
+static void three_cards(void)
+{
+	two_cards();
+	fake_card(2, 4, "/dev/full");
+	fake_file("/sys/devices/platform/spyre_vdev.4/numa_node", "1\n");
+	fake_file("/sys/devices/system/node/node1/cpulist", "4-7,12-15\n");
+}
+
+START_TEST(matrix)
+{
+	three_cards();
+	ck_assert_int_eq(smi("topo -m"), 0);
+	ck_assert_ptr_nonnull(strstr(output,
+		"         CARD0    CARD1    CARD2    CPU Affinity    NUMA Affinity\n"
+		"CARD0     X       PIX      PHB      N/A             N/A\n"
+		"CARD1    PIX       X       PHB      N/A             N/A\n"
+		"CARD2    PHB      PHB       X       4-7,12-15       1\n\nLegend:\n"));
+	ck_assert_ptr_nonnull(strstr(output, "\n  PIX  = "));
+	ck_assert_int_eq(smi("-m -i 2,0"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "         CARD0    CARD2    CPU Affinity "));
+	ck_assert_ptr_null(strstr(output, "CARD1"));
+	ck_assert_int_eq(smi("topo -m -i 7"), 6);
+	ck_assert_int_eq(smi("topo -m > /dev/full"), 255);
+}
+END_TEST
+
+START_TEST(matrix_for_programs)
+{
+	yyjson_doc *doc;
+	yyjson_val *card;
+
+	three_cards();
+	ck_assert_int_eq(smi("topo -m -i 0,2 --format=csv"), 0);
+	ck_assert_str_eq(output, "index, peer, link, cpu_affinity, numa_affinity\n"
+				 "0, 0, self, [N/A], [N/A]\n0, 2, host, [N/A], [N/A]\n"
+				 "2, 0, host, \"4-7,12-15\", 1\n2, 2, self, \"4-7,12-15\", 1\n");
+	ck_assert_int_eq(smi("topo --format=csv,noheader -i 1"), 0);
+	ck_assert_str_eq(output, "1, 1, self, [N/A], [N/A]\n");
+	ck_assert_int_eq(smi("topo -m --format=json"), 0);
+	ck_assert_int_eq(num_lines(), 1);
+	doc = yyjson_read(output, strlen(output), 0);
+	ck_assert_ptr_nonnull(doc);
+	card = yyjson_doc_ptr_get(doc, "/devices/2");
+	ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(card, "cpu_affinity")), "4-7,12-15");
+	ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(card, "bus_id")), "spyre_vdev.4");
+	ck_assert(yyjson_is_null(yyjson_doc_ptr_get(doc, "/devices/0/numa_affinity")));
+	ck_assert_uint_eq(yyjson_arr_size(yyjson_doc_ptr_get(doc, "/devices/0/peers")), 2);
+	ck_assert_int_eq(yyjson_get_int(yyjson_doc_ptr_get(doc, "/devices/0/peers/1/index")), 2);
+	ck_assert_str_eq(yyjson_get_str(yyjson_doc_ptr_get(doc, "/devices/0/peers/1/link")),
+			 "host");
+	ck_assert_str_eq(yyjson_get_str(yyjson_doc_ptr_get(doc, "/devices/1/peers/0/link")),
+			 "switch");
+	yyjson_doc_free(doc);
+}
+END_TEST
+
 START_TEST(loop_gives_one_object_per_line)
 {
 	char json[2][64] = { "index", "utilization_percent" };
@@ -424,6 +502,9 @@ int main(void)
 	tcase_add_test(tcase, all_fields_as_csv);
 	tcase_add_test(tcase, csv_switches);
 	tcase_add_test(tcase, all_fields_as_json);
+	tcase_add_test(tcase, peer_counters);
+	tcase_add_test(tcase, matrix);
+	tcase_add_test(tcase, matrix_for_programs);
 	tcase_add_test(tcase, loop_gives_one_object_per_line);
 	tcase_add_test(tcase, version_and_help);
 	tcase_add_test(tcase, full_disk_is_an_error);

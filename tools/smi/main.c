@@ -7,14 +7,9 @@
 
 #include "tools/smi/smi.h"
 
-static int show(const struct smi_snapshot *snapshot, const struct smi_options *options)
+/* Prints what is neither JSON nor a matrix of links. */
+static int show_text(const struct smi_snapshot *snapshot, const struct smi_options *options)
 {
-	if (options->format == SMI_JSON) {
-		if (smi_json(snapshot, options))
-			return SMI_OK;
-		fputs("spyre-smi: no memory for the JSON text of the cards\n", stderr);
-		return SMI_OTHER;
-	}
 	switch (options->mode) {
 	case SMI_SCREEN:
 		smi_screen(snapshot);
@@ -31,8 +26,26 @@ static int show(const struct smi_snapshot *snapshot, const struct smi_options *o
 		break;
 	case SMI_RESET:
 		return smi_reset(snapshot, options);
+	case SMI_TOPOLOGY:
+		break;
 	}
 	return SMI_OK;
+}
+
+static int show(const struct smi_snapshot *snapshot, const struct smi_options *options)
+{
+	bool done;
+
+	if (options->mode == SMI_TOPOLOGY)
+		done = smi_topology(snapshot, options);
+	else if (options->format == SMI_JSON)
+		done = smi_json(snapshot, options);
+	else
+		return show_text(snapshot, options);
+	if (done)
+		return SMI_OK;
+	fputs("spyre-smi: no memory for the JSON text of the cards\n", stderr);
+	return SMI_OTHER;
 }
 
 static int no_cards(void)
@@ -117,7 +130,8 @@ int main(int argc, char **argv)
 			status = SMI_OTHER;
 		return status;
 	}
-	if (options.format == SMI_CSV && !options.no_header)
+	/* The rows of a matrix of links have no fields; it prints its own header. */
+	if (options.format == SMI_CSV && !options.no_header && options.mode != SMI_TOPOLOGY)
 		smi_csv_header(&options);
 	return options.interval > 0 ? loop(&options) : show_once(&options);
 }

@@ -43,6 +43,7 @@ static const struct option long_options[] = {
 	{ "loop", required_argument, NULL, 'l' },
 	{ "loop-ms", required_argument, NULL, OPTION_LOOP_MS },
 	{ "count", required_argument, NULL, 'c' },
+	{ "matrix", no_argument, NULL, 'm' },
 	{ "gpu-reset", no_argument, NULL, 'r' },
 	{ "device-reset", no_argument, NULL, 'r' },
 	{ "force", no_argument, NULL, OPTION_FORCE },
@@ -54,6 +55,7 @@ static const struct option long_options[] = {
 
 static const char help[] =
 "Usage: spyre-smi [OPTION]...\n"
+"       spyre-smi topo -m [-i ID,...] [--format=FORMAT]\n"
 "       spyre-smi reset [-i ID,...] [--yes] [--force]\n"
 "Shows Spyre cards and the processes that use them. Opens no card but to reset it.\n"
 "\n"
@@ -68,14 +70,16 @@ static const char help[] =
 "      --help-query-device      the fields of --query-device (or --help-query-gpu)\n"
 "      --help-query-compute-apps\n"
 "                               the fields of --query-compute-apps\n"
-"      --format=FORMAT          csv[,noheader][,nounits] or json, for queries;\n"
+"      --format=FORMAT          csv[,noheader][,nounits] or json, for queries, -m;\n"
 "                               json also for -L and -q\n"
+"  -m, --matrix                 the links between cards, and the host's processors\n"
+"                               near them (or the word topo)\n"
 "  -i, --id=ID,...              only these cards: index, UUID or bus id\n"
 "  -l, --loop=SECONDS           repeat every SECONDS, until interrupted\n"
 "      --loop-ms=MILLISECONDS   repeat every MILLISECONDS\n"
 "  -c, --count=COUNT            with -l: stop after COUNT times\n"
-"  -r, --device-reset           reset cards, as root; all of the kernel's without\n"
-"                               -i (or --gpu-reset, or the word reset)\n"
+"  -r, --device-reset           reset cards, as root; without -i all of the kernel's\n"
+"                               (or --gpu-reset, or the word reset)\n"
 "  -y, --yes                    with -r: do not ask\n"
 "      --force                  with -r: even if processes use the card\n"
 "      --version                versions of this tool and of libspyre\n"
@@ -230,8 +234,8 @@ static bool parse_count(struct smi_options *options, const char *text)
 static bool set_mode(struct smi_options *options, enum smi_mode mode)
 {
 	if (options->mode != SMI_SCREEN && options->mode != mode) {
-		complain("cannot combine -L, -q, -r, --query-device and --query-compute-apps; give "
-			 "one");
+		complain("cannot combine -L, -q, -m, -r, --query-device and --query-compute-apps; "
+			 "give one");
 		return false;
 	}
 	options->mode = mode;
@@ -262,6 +266,8 @@ static bool parse_option(struct smi_options *options, int option, char **argv)
 	case OPTION_QUERY_APPS:
 		return set_mode(options, SMI_QUERY_APPS) &&
 		       parse_fields(options, smi_app_fields, optarg, "query-compute-apps");
+	case 'm':
+		return set_mode(options, SMI_TOPOLOGY);
 	case 'r':
 		return set_mode(options, SMI_RESET);
 	case 'y':
@@ -288,6 +294,7 @@ static bool parse_option(struct smi_options *options, int option, char **argv)
 static bool check(const struct smi_options *options)
 {
 	bool query = options->mode == SMI_QUERY_DEVICE || options->mode == SMI_QUERY_APPS;
+	bool topology = options->mode == SMI_TOPOLOGY;
 
 	if (options->sections && options->mode != SMI_REPORT)
 		complain("-d requires -q");
@@ -295,14 +302,19 @@ static bool check(const struct smi_options *options)
 		complain("-c requires -l");
 	else if (options->interval && options->mode == SMI_RESET)
 		complain("cannot combine -l with -r");
+	else if (options->interval && topology)
+		complain("cannot combine -l with -m: links do not change");
+	else if (options->no_units && topology)
+		complain("cannot combine --format=csv,nounits with -m: links have no units");
 	else if ((options->yes || options->force) && options->mode != SMI_RESET)
 		complain("--yes and --force require -r");
 	else if (options->format == SMI_JSON && options->mode == SMI_RESET)
 		complain("cannot combine --format with -r");
-	else if (options->format == SMI_CSV && !query)
-		complain("--format=csv requires --query-device or --query-compute-apps");
+	else if (options->format == SMI_CSV && !query && !topology)
+		complain("--format=csv requires --query-device, --query-compute-apps or -m");
 	else if (options->format == SMI_JSON && options->mode == SMI_SCREEN)
-		complain("--format=json requires -L, -q, --query-device or --query-compute-apps");
+		complain("--format=json requires -L, -q, -m, --query-device or "
+			 "--query-compute-apps");
 	else
 		return true;
 	return false;
@@ -336,13 +348,13 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 
 	*options = (struct smi_options){ .mode = SMI_SCREEN };
 	*exit_status = SMI_BAD_ARGUMENT;
-	/* reset is the only subcommand; the rest of the command line is options. */
-	if (argc > 1 && !strcmp(argv[1], "reset")) {
-		options->mode = SMI_RESET;
+	/* The rest of the command line is options. */
+	if (argc > 1 && (!strcmp(argv[1], "reset") || !strcmp(argv[1], "topo"))) {
+		options->mode = *argv[1] == 'r' ? SMI_RESET : SMI_TOPOLOGY;
 		optind = 2;
 	}
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":Lqd:i:l:c:ryh", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":Lqd:i:l:c:mryh", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'h':
 			fputs(help, stdout);
@@ -365,7 +377,8 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 		return false;
 	}
 	if (optind < argc) {
-		complain("unexpected argument '%s': only options follow, or 'reset' as the first word",
+		complain("unexpected argument '%s': only options follow, or 'reset' "
+			 "or 'topo' as the first word",
 			 argv[optind]);
 		return false;
 	}

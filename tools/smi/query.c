@@ -5,12 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <yyjson.h>
+#include "tools/smi/json.h"
 
-#include "tools/smi/smi.h"
-
-/* Quotes cells as RFC 4180 requires: a process name may contain a comma. */
-static void print_cell(const char *text)
+void smi_print_cell(const char *text)
 {
 	if (!strpbrk(text, ",\"")) {
 		fputs(text, stdout);
@@ -49,7 +46,7 @@ static void print_row(const struct smi_options *options, const struct smi_subjec
 			       sizeof(text));
 		if (i)
 			fputs(", ", stdout);
-		print_cell(text);
+		smi_print_cell(text);
 	}
 	putchar('\n');
 }
@@ -106,8 +103,8 @@ static bool add_value(yyjson_mut_doc *doc, yyjson_mut_val *object, const struct 
 	return yyjson_mut_obj_add_null(doc, object, field->json);
 }
 
-static bool fill_list(yyjson_mut_doc *doc, yyjson_mut_val *list,
-		      const struct smi_snapshot *snapshot, const struct smi_options *options)
+static bool fill_fields(yyjson_mut_doc *doc, yyjson_mut_val *list,
+			const struct smi_snapshot *snapshot, const struct smi_options *options)
 {
 	struct smi_subject subject;
 	yyjson_mut_val *object;
@@ -124,9 +121,9 @@ static bool fill_list(yyjson_mut_doc *doc, yyjson_mut_val *list,
 	return true;
 }
 
-bool smi_json(const struct smi_snapshot *snapshot, const struct smi_options *options)
+bool smi_print_document(const char *key, smi_fill *fill, const struct smi_snapshot *snapshot,
+			const struct smi_options *options)
 {
-	const char *key = options->mode == SMI_QUERY_APPS ? "processes" : "devices";
 	yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 	yyjson_mut_val *root, *list;
 	char *text = NULL;
@@ -142,11 +139,18 @@ bool smi_json(const struct smi_snapshot *snapshot, const struct smi_options *opt
 	    yyjson_mut_obj_add_int(doc, root, "schema_version", SMI_SCHEMA_VERSION) &&
 	    yyjson_mut_obj_add_real(doc, root, "timestamp_unix_seconds", seconds) &&
 	    yyjson_mut_obj_add_val(doc, root, key, list) &&
-	    fill_list(doc, list, snapshot, options))
+	    fill(doc, list, snapshot, options))
 		text = yyjson_mut_write(doc, YYJSON_WRITE_NOFLAG, NULL);
 	if (text)
 		puts(text);
 	free(text);
 	yyjson_mut_doc_free(doc);
 	return text != NULL;
+}
+
+bool smi_json(const struct smi_snapshot *snapshot, const struct smi_options *options)
+{
+	const char *key = options->mode == SMI_QUERY_APPS ? "processes" : "devices";
+
+	return smi_print_document(key, fill_fields, snapshot, options);
 }

@@ -43,6 +43,7 @@ enum smi_mode {
 	SMI_REPORT,
 	SMI_QUERY_DEVICE,
 	SMI_QUERY_APPS,
+	SMI_TOPOLOGY,
 	SMI_RESET,
 };
 
@@ -146,7 +147,10 @@ void smi_list(const struct smi_snapshot *snapshot);
 void smi_report(const struct smi_snapshot *snapshot, unsigned int sections);
 void smi_csv_header(const struct smi_options *options);
 void smi_csv(const struct smi_snapshot *snapshot, const struct smi_options *options);
-/* Returns false if out of memory. */
+/* Quotes as RFC 4180 requires: a process name or a list of processors may contain a comma. */
+void smi_print_cell(const char *text);
+/* These return false if out of memory. */
 bool smi_json(const struct smi_snapshot *snapshot, const struct smi_options *options);
+bool smi_topology(const struct smi_snapshot *snapshot, const struct smi_options *options);
 
 #endif /* SMI_H */

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
 bin_PROGRAMS += tools/spyre-smi
 tools_spyre_smi_SOURCES = \
+	tools/links.c \
+	tools/links.h \
 	tools/spelling.c \
 	tools/spelling.h \
 	tools/smi/app_fields.c \
 	tools/smi/field_text.c \
 	tools/smi/fields.c \
+	tools/smi/json.h \
 	tools/smi/main.c \
 	tools/smi/options.c \
 	tools/smi/query.c \
@@ -13,7 +16,8 @@ tools_spyre_smi_SOURCES = \
 	tools/smi/reset.c \
 	tools/smi/screen.c \
 	tools/smi/smi.h \
-	tools/smi/snapshot.c
+	tools/smi/snapshot.c \
+	tools/smi/topology.c
 tools_spyre_smi_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
 tools_spyre_smi_LDADD = libspyre/libspyre.la $(YYJSON_LIBS)
 
