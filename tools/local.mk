@@ -49,6 +49,8 @@ bin_PROGRAMS += tools/spyre/spyre
 tools_spyre_spyre_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(COREDUMP_CPPFLAGS) \
 	-DMODELS_SOURCE_DIR='"$(abs_top_srcdir)/tools/models"' -DMODELS_DATA_DIR='"$(modelsdir)"'
 tools_spyre_spyre_SOURCES =
+tools_spyre_spyre_SOURCES += tools/links.c
+tools_spyre_spyre_SOURCES += tools/links.h
 tools_spyre_spyre_SOURCES += tools/spyre/build.c
 tools_spyre_spyre_SOURCES += tools/spyre/compile.c
 tools_spyre_spyre_SOURCES += tools/spyre/coredump.c

@@ -58,6 +58,18 @@ info_reports 2 7 '"cards":[]' 'cannot show card 7 of SPYRE_DEVICES="7"' --json
 info_reports 2 '0, 9' 'cards     1' 'cannot show card 9 of SPYRE_DEVICES="0, 9"' ''
 info_reports 0 ' 0 ,0,embedded.0' 'cards     1' '' ''
 
+# Cards 0 to 3 and 4 to 7 share a switch each.
+SPYRE_BACKEND=embedded SPYRE_EMBEDDED_CARDS=6 SPYRE_DEVICES=0,3,4,5 "$spyre" info >"$work/out" 2>&1 &&
+	[ "$(grep '^  links' "$work/out")" = "  links           switch: 1; host: 2, 3
+  links           switch: 0; host: 2, 3
+  links           switch: 3; host: 0, 1
+  links           switch: 2; host: 0, 1" ]
+report $? "spyre info shows the links of each card" "$work/out"
+SPYRE_BACKEND=embedded SPYRE_EMBEDDED_CARDS=5 SPYRE_DEVICES=0,1,4 "$spyre" info --json >"$work/out" 2>&1 &&
+	grep -qF '"peers":[{"index":1,"link":"switch"},{"index":2,"link":"host"}]' "$work/out"
+report $? "spyre info --json shows the links of each card" "$work/out"
+info_reports 0 0 '  links           no other card' '' ''
+
 refused 2 "no command given"
 refused 2 "unknown command 'lunch'; did you mean 'launch'?" lunch
 refused 2 "unknown command 'luanch'; did you mean 'launch'?" help luanch

@@ -11,6 +11,7 @@
 
 #include "host.h"
 #include "spyre.h"
+#include "tools/links.h"
 
 /* The submission path of a card, such as "ioctl", and why it was chosen. */
 struct path {
@@ -24,6 +25,7 @@ struct info {
 	char module[64]; /* "not loaded", "loaded" or a version */
 	spyre_device_properties *cards;
 	struct path *paths;
+	spyre_peer_path *links; /* of card a to card b: [a * count + b] */
 	int count;
 };
 
@@ -65,6 +67,22 @@ static void find_path(int index, struct path *path)
 	(void)spyre_context_destroy(context);
 }
 
+static int find_links(struct info *info)
+{
+	spyre_status status;
+
+	for (int a = 0; a < info->count; a++) {
+		for (int b = 0; b < info->count; b++) {
+			status = spyre_device_get_peer_path(a, b,
+							    &info->links[a * info->count + b]);
+			if (status)
+				return complain_status(status, "cannot find the link of cards %d "
+						       "and %d", a, b);
+		}
+	}
+	return EXIT_OK;
+}
+
 static int collect(struct info *info)
 {
 	uint32_t version = spyre_version();
@@ -82,7 +100,8 @@ static int collect(struct info *info)
 		return complain_status(status, "cannot count the cards");
 	info->cards = calloc(info->count ? info->count : 1, sizeof(*info->cards));
 	info->paths = calloc(info->count ? info->count : 1, sizeof(*info->paths));
-	if (!info->cards || !info->paths)
+	info->links = calloc((size_t)info->count * info->count + 1, sizeof(*info->links));
+	if (!info->cards || !info->paths || !info->links)
 		return complain(EXIT_DEVICE, "cannot list the cards: no memory for %d of them",
 				info->count);
 	for (int i = 0; i < info->count; i++) {
@@ -92,7 +111,7 @@ static int collect(struct info *info)
 			return complain_status(status, "cannot query card %d", i);
 		find_path(i, &info->paths[i]);
 	}
-	return EXIT_OK;
+	return find_links(info);
 }
 
 static const char *list_of_cards(const char **name)
@@ -179,6 +198,30 @@ static void print_card(const spyre_device_properties *p, const struct path *path
 	printf("  submission      %s (%s)\n", path->name, path->reason);
 }
 
+/* "switch: 1, 2, 3; host: 4, 5": the other cards that each link leads to. */
+static void print_links(const struct info *info, int card)
+{
+	const spyre_peer_path *link = info->links + (size_t)card * info->count;
+	const char *before = "";
+
+	printf("  links           ");
+	for (int i = 0; i < NUM_LINKS; i++) {
+		bool first = true;
+
+		for (int peer = 0; peer < info->count; peer++) {
+			if (peer == card || link[peer] != links_by_speed[i])
+				continue;
+			if (first)
+				printf("%s%s: %d", before, link_name(link[peer]), peer);
+			else
+				printf(", %d", peer);
+			first = false;
+			before = "; ";
+		}
+	}
+	puts(*before ? "" : "no other card");
+}
+
 static void print_text(const struct info *info)
 {
 	bool any = false;
@@ -186,8 +229,10 @@ static void print_text(const struct info *info)
 	printf("spyre     %s\nlibspyre  %s\nkernel    %s, " HOST_MODULE " %s\n", PACKAGE_VERSION,
 	       info->library, info->kernel, info->module);
 	printf("cards     %d\n", info->count);
-	for (int i = 0; i < info->count; i++)
+	for (int i = 0; i < info->count; i++) {
 		print_card(&info->cards[i], &info->paths[i]);
+		print_links(info, i);
+	}
 	puts("environment");
 	for (char **variable = environ; *variable; variable++) {
 		if (!is_ours(*variable))
@@ -199,9 +244,27 @@ static void print_text(const struct info *info)
 		puts("  nothing set");
 }
 
-static void add_card(yyjson_mut_doc *doc, yyjson_mut_val *array, const spyre_device_properties *p,
-		     const struct path *path)
+static void add_links(yyjson_mut_doc *doc, yyjson_mut_val *card, const struct info *info,
+		      int index)
 {
+	yyjson_mut_val *peers = yyjson_mut_obj_add_arr(doc, card, "peers");
+
+	for (int peer = 0; peer < info->count; peer++) {
+		yyjson_mut_val *entry;
+
+		if (peer == index)
+			continue;
+		entry = yyjson_mut_arr_add_obj(doc, peers);
+		yyjson_mut_obj_add_int(doc, entry, "index", peer);
+		yyjson_mut_obj_add_str(doc, entry, "link",
+				       link_name(info->links[index * info->count + peer]));
+	}
+}
+
+static void add_card(yyjson_mut_doc *doc, yyjson_mut_val *array, const struct info *info, int index)
+{
+	const spyre_device_properties *p = &info->cards[index];
+	const struct path *path = &info->paths[index];
 	yyjson_mut_val *card = yyjson_mut_arr_add_obj(doc, array);
 
 	yyjson_mut_obj_add_sint(doc, card, "index", p->index);
@@ -222,6 +285,7 @@ static void add_card(yyjson_mut_doc *doc, yyjson_mut_val *array, const spyre_dev
 	yyjson_mut_obj_add_str(doc, card, "unit", p->unit);
 	yyjson_mut_obj_add_str(doc, card, "submit_path", path->name);
 	yyjson_mut_obj_add_str(doc, card, "submit_reason", path->reason);
+	add_links(doc, card, info, index);
 }
 
 static int print_json(const struct info *info)
@@ -238,7 +302,7 @@ static int print_json(const struct info *info)
 	yyjson_mut_obj_add_str(doc, root, "module", info->module);
 	cards = yyjson_mut_obj_add_arr(doc, root, "cards");
 	for (int i = 0; i < info->count; i++)
-		add_card(doc, cards, &info->cards[i], &info->paths[i]);
+		add_card(doc, cards, info, i);
 	environment = yyjson_mut_obj_add_arr(doc, root, "environment");
 	for (char **variable = environ; *variable; variable++)
 		if (is_ours(*variable))
@@ -271,6 +335,7 @@ static int run_info(int argc, char **argv)
 		code = report_absent(&info);
 	free(info.cards);
 	free(info.paths);
+	free(info.links);
 	return finish_output(code);
 }
 
@@ -279,9 +344,8 @@ const struct command command_info = {
 	.summary = "print versions, cards and environment",
 	.help = "[--json]\n"
 		"Prints the versions of command, library, kernel and module, the visible cards "
-		"and\nthe environment variables that the library reads. Opens each card for a "
-		"moment\n"
-		"to see how submissions reach it. Exit status 2 if SPYRE_DEVICES lists the number\n"
-		"of a card that is not visible.\n",
+		"with\nthe links between them and the environment variables that the library reads. Opens\n"
+		"each card for a moment to see how submissions reach it. Exit status 2 if SPYRE_DEVICES\n"
+		"lists the number of a card that is not visible.\n",
 	.run = run_info,
 };
