@@ -119,6 +119,8 @@ struct spyre_comm {
 	/* Device memory for contributions of other ranks. */
 	spyre_devptr scratch;
 
+	/* FLEX_HDMA_MODE_FULL=1: no copies from card to card. */
+	bool host_only;
 	/* Of direct.c: the other ends, the last point of the rank's stream, scratch memory. */
 	struct comm_family *family;
 	spyre_event *reached;

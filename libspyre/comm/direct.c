@@ -36,7 +36,7 @@ spyre_status comm_family_create(spyre_comm *const *comms, uint32_t size)
 {
 	struct comm_family *family;
 
-	if (!reachable(comms, size))
+	if (comms[0]->host_only || !reachable(comms, size))
 		return SPYRE_SUCCESS;
 	for (uint32_t i = 0; i < size; i++)
 		TRY(spyre_event_create(comms[i]->context, SPYRE_EVENT_NO_TIMING,

@@ -132,6 +132,22 @@ static spyre_status read_algorithm(enum comm_algorithm *algorithm)
 			   "SPYRE_COMM_ALGO=\"%s\": expected auto, one-shot or owners", text);
 }
 
+/* The switches of the vendor's runtime: data goes through host memory, or from card to card. */
+static spyre_status read_path(bool *host_only)
+{
+	uint64_t hdma, rdma;
+
+	TRY(spyre_env_u64("FLEX_HDMA_MODE_FULL", 0, 0, 1, &hdma));
+	TRY(spyre_env_u64("FLEX_RDMA_MODE_FULL", 0, 0, 1, &rdma));
+	if (hdma && rdma)
+		return spyre_error(SPYRE_ERROR_CONFIGURATION,
+				   "FLEX_HDMA_MODE_FULL and FLEX_RDMA_MODE_FULL are both 1; unset the "
+				   "first one for copies from card to card, the second one for copies "
+				   "through host memory");
+	*host_only = hdma;
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status configure(spyre_comm *comm, const spyre_comm_config *config)
 {
 	static _Atomic uint32_t number;
@@ -140,6 +156,7 @@ static spyre_status configure(spyre_comm *comm, const spyre_comm_config *config)
 	TRY(comm_env_timeout_ms(&timeout_ms));
 	TRY(spyre_env_u64("SPYRE_COMM_CHUNK_KIB", DEFAULT_CHUNK_KIB, 4, 16384, &chunk_kib));
 	TRY(read_algorithm(&comm->algorithm));
+	TRY(read_path(&comm->host_only));
 	if (config)
 		TRY(spyre_struct_check("spyre_comm_init_rank", "comm_config", config));
 	if (config && config->timeout_ms)

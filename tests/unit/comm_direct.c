@@ -257,6 +257,56 @@ START_TEST(test_many)
 }
 END_TEST
 
+/* Bytes that an all_reduce of 16 KiB moves between two cards. */
+static uint64_t crossing(void)
+{
+	struct shape s = { .kind = 0, .rows = 32, .sticks = 4 };
+	uint64_t bytes = 0;
+
+	open_ranks(2);
+	layout_init(&s.whole, s.rows, s.sticks);
+	fill(spyre_layout_bytes(&s.whole));
+	ck_ok(spyre_group_begin());
+	ck_ok(call(&s, 0));
+	ck_ok(call(&s, 1));
+	ck_ok(spyre_group_end());
+	for (uint32_t i = 0; i < ranks; i++) {
+		spyre_stream_stats stats = { .struct_size = sizeof(stats) };
+
+		ck_ok(spyre_stream_synchronize(streams[i]));
+		ck_ok(spyre_stream_get_stats(streams[i], &stats));
+		bytes += stats.rdma_read + stats.rdma_written;
+	}
+	close_ranks();
+	return bytes;
+}
+
+/* The switches of the vendor's runtime choose the way, for ranks of one thread. */
+START_TEST(test_path)
+{
+	ck_assert_uint_eq(crossing(), 2 * 16384);
+	setenv("FLEX_HDMA_MODE_FULL", "1", 1);
+	ck_assert_uint_eq(crossing(), 0);
+	setenv("FLEX_HDMA_MODE_FULL", "0", 1);
+	setenv("FLEX_RDMA_MODE_FULL", "1", 1);
+	ck_assert_uint_eq(crossing(), 2 * 16384);
+}
+END_TEST
+
+START_TEST(test_path_that_contradicts)
+{
+	ck_ok(spyre_context_create(0, 0, &contexts[0]));
+	setenv("FLEX_HDMA_MODE_FULL", "1", 1);
+	setenv("FLEX_RDMA_MODE_FULL", "1", 1);
+	ck_status(spyre_comm_init_all(contexts, 1, NULL, comms), SPYRE_ERROR_CONFIGURATION);
+	ck_mentions("FLEX_HDMA_MODE_FULL and FLEX_RDMA_MODE_FULL");
+	setenv("FLEX_RDMA_MODE_FULL", "yes", 1);
+	ck_status(spyre_comm_init_all(contexts, 1, NULL, comms), SPYRE_ERROR_CONFIGURATION);
+	ck_mentions("FLEX_RDMA_MODE_FULL");
+	ck_ok(spyre_context_destroy(contexts[0]));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("comm_direct");
@@ -268,6 +318,8 @@ int main(void)
 	tcase_add_test(tcase, test_blocks);
 	tcase_add_test(tcase, test_mismatch);
 	tcase_add_test(tcase, test_many);
+	tcase_add_test(tcase, test_path);
+	tcase_add_test(tcase, test_path_that_contradicts);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

@@ -68,6 +68,9 @@ report $? "spyre info shows the links of each card" "$work/out"
 SPYRE_BACKEND=embedded SPYRE_EMBEDDED_CARDS=5 SPYRE_DEVICES=0,1,4 "$spyre" info --json >"$work/out" 2>&1 &&
 	grep -qF '"peers":[{"index":1,"link":"switch"},{"index":2,"link":"host"}]' "$work/out"
 report $? "spyre info --json shows the links of each card" "$work/out"
+SPYRE_BACKEND=embedded FLEX_HDMA_MODE_FULL=1 "$spyre" info >"$work/out" 2>&1 &&
+	grep -qx '  FLEX_HDMA_MODE_FULL=1' "$work/out"
+report $? "spyre info shows the variables of other runtimes" "$work/out"
 info_reports 0 0 '  links           no other card' '' ''
 
 refused 2 "no command given"

@@ -174,8 +174,15 @@ static int report_absent(const struct info *info)
 /* The variables that the library reads. */
 static bool is_ours(const char *variable)
 {
-	return !strncmp(variable, "SPYRE_", 6) || !strncmp(variable, "FLEX_DEVICE=", 12) ||
-	       !strncmp(variable, "AIU_WORLD_SIZE=", 15) || !strncmp(variable, "SENCORES=", 9);
+	static const char *const others[] = {
+		"AIU_WORLD_SIZE=", "FLEX_DEVICE=", "FLEX_HDMA_MODE_FULL=", "FLEX_RDMA_MODE_FULL=",
+		"SENCORES=",
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (!strncmp(variable, others[i], strlen(others[i])))
+			return true;
+	return !strncmp(variable, "SPYRE_", 6);
 }
 
 static const char *backend_name(spyre_backend backend)
