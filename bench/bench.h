@@ -37,6 +37,7 @@ struct bench_result {
 	double peer_spread;
 	bool higher_is_better;
 	double aim;		/* of the ratio; 0: none */
+	bool aim_is_value;	/* the aim is one of value, in @unit */
 	int samples;
 };
 
@@ -87,6 +88,7 @@ bool bench_load(struct bench_report *report, const struct bench_options *options
 bool bench_submit(struct bench_report *report, const struct bench_options *options);
 bool bench_uring(struct bench_report *report, const struct bench_options *options);
 bool bench_transfer(struct bench_report *report, const struct bench_options *options);
+bool bench_comm(struct bench_report *report, const struct bench_options *options);
 bool bench_processes(struct bench_report *report, const struct bench_options *options);
 
 #endif /* SPYRE_BENCH_H */

@@ -6,14 +6,9 @@
  * back. A graph of launches is held against the same launches, one by one.
  */
 #include "bench/device.h"
+#include "bench/pingpong.h"
 
-#include <errno.h>
-#include <linux/futex.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define ROUNDS 2000
 #define GRAPH_LAUNCHES 1000
@@ -31,54 +26,14 @@ struct launch {
 	spyre_graph *graph;
 	int rounds;
 	int queued;		/* launches before each synchronize */
-	/* The thread of the ping-pong that runs next: 0 the caller, 1 pong(). */
-	_Atomic uint32_t next;
+	struct bench_pingpong pingpong;
 };
-
-static void wait_for(_Atomic uint32_t *next, uint32_t mine)
-{
-	uint32_t now;
-
-	while ((now = atomic_load_explicit(next, memory_order_acquire)) != mine)
-		syscall(SYS_futex, next, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
-}
-
-static void pass(_Atomic uint32_t *next, uint32_t to)
-{
-	atomic_store_explicit(next, to, memory_order_release);
-	syscall(SYS_futex, next, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
-}
-
-static void *pong(void *state)
-{
-	struct launch *l = state;
-
-	for (int i = 0; i < l->rounds; i++) {
-		wait_for(&l->next, 1);
-		pass(&l->next, 0);
-	}
-	return NULL;
-}
 
 static double run_ping_pong(void *state)
 {
 	struct launch *l = state;
-	pthread_t other;
-	double start;
 
-	atomic_store(&l->next, 0);
-	if (pthread_create(&other, NULL, pong, l)) {
-		fprintf(stderr, "spyre-bench: cannot start a thread\n");
-		return -1;
-	}
-	start = bench_now();
-	for (int i = 0; i < l->rounds; i++) {
-		pass(&l->next, 1);
-		wait_for(&l->next, 0);
-	}
-	start = bench_now() - start;
-	pthread_join(other, NULL);
-	return start / l->rounds;
+	return bench_pingpong(&l->pingpong, l->rounds);
 }
 
 static double run_launch(void *state)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 # Not built by default; 'make bench/spyre-bench' or scripts/bench.
 EXTRA_PROGRAMS += bench/spyre-bench
-bench_spyre_bench_SOURCES = bench/bench.h bench/convert.c bench/convert.h bench/copy.c \
-	bench/device.c bench/device.h bench/half.h bench/launch.c bench/load.c bench/main.c \
-	bench/matmul.c bench/measure.c bench/pointwise.c bench/report.c bench/scaling.c \
-	bench/submit.c bench/transfer.c bench/uring.c
+bench_spyre_bench_SOURCES = bench/bench.h bench/comm.c bench/convert.c bench/convert.h \
+	bench/copy.c bench/device.c bench/device.h bench/half.h bench/launch.c bench/load.c \
+	bench/main.c bench/matmul.c bench/measure.c bench/pingpong.c bench/pingpong.h \
+	bench/pointwise.c bench/report.c bench/scaling.c bench/submit.c bench/transfer.c \
+	bench/uring.c
 bench_spyre_bench_CFLAGS = $(AM_CFLAGS) $(LIBDRM_CFLAGS) $(LIBURING_CFLAGS) \
 	$(YYJSON_CFLAGS) -pthread
 bench_spyre_bench_LDADD = libspyre/libspyre.la $(LIBDRM_LIBS) $(LIBURING_LIBS) \

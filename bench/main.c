@@ -24,6 +24,7 @@ static const struct {
 	{ "transfer", bench_transfer, true, false },
 	{ "processes", bench_processes, true, false },
 	{ "scaling", bench_scaling, false, true },
+	{ "comm", bench_comm, false, false },
 };
 
 #define SUITE_SIZE (sizeof(suite) / sizeof(suite[0]))
@@ -31,7 +32,7 @@ static const struct {
 static void usage(FILE *out)
 {
 	fputs("usage: spyre-bench [options] [matmul|pointwise|copy|launch|load|submit|\n"
-	      "                              uring|transfer|processes|scaling]...\n"
+	      "                              uring|transfer|processes|scaling|comm]...\n"
 	      "  --json FILE     also write the results to FILE\n"
 	      "  --include FILE  begin with the results in FILE (of another run)\n"
 	      "  --samples N     samples per figure, 5 to 99 (9)\n"

@@ -18,7 +18,9 @@ static double ratio(const struct bench_result *r)
 
 static bool aim_met(const struct bench_result *r)
 {
-	return r->higher_is_better ? ratio(r) >= r->aim : ratio(r) <= r->aim;
+	const double found = r->aim_is_value ? r->value : ratio(r);
+
+	return r->higher_is_better ? found >= r->aim : found <= r->aim;
 }
 
 static void cpu_model(char *model, size_t size)
@@ -75,8 +77,8 @@ void bench_print(const struct bench_report *report)
 		char aim[24] = "";
 
 		if (r->aim > 0)
-			snprintf(aim, sizeof(aim), "%s %.2g%s", r->higher_is_better ? ">=" : "<=",
-				 r->aim, aim_met(r) ? "" : " !");
+			snprintf(aim, sizeof(aim), "%s %.2g%s%s", r->higher_is_better ? ">=" : "<=",
+				 r->aim, r->aim_is_value ? r->unit : "", aim_met(r) ? "" : " !");
 		printf("%-40s %9.2f %9.2f  %-7s %6.2f %8.2f  %-9s %s\n", r->name, r->value,
 		       r->peer_value, r->unit, ratio(r), r->best / r->peer_best, aim, r->peer);
 	}
@@ -101,6 +103,7 @@ static void write_result(yyjson_mut_doc *doc, yyjson_mut_val *list, const struct
 		yyjson_mut_obj_add_real(doc, entry, "aim", r->aim);
 	else
 		yyjson_mut_obj_add_null(doc, entry, "aim");
+	yyjson_mut_obj_add_str(doc, entry, "aim_of", r->aim_is_value ? "value" : "ratio");
 	yyjson_mut_obj_add_int(doc, entry, "samples", r->samples);
 }
 
@@ -145,7 +148,7 @@ bool bench_read_json(struct bench_report *report, const char *path)
 	yyjson_val *list = yyjson_obj_get(yyjson_doc_get_root(doc), "results"), *entry;
 	const size_t capacity = sizeof(report->result) / sizeof(report->result[0]);
 	size_t i, count;
-	char better[8];
+	char better[8], aim_of[8];
 
 	if (!yyjson_is_arr(list)) {
 		fprintf(stderr, "spyre-bench: %s holds no results%s%s\n", path, doc ? "" : ": ",
@@ -162,7 +165,9 @@ bool bench_read_json(struct bench_report *report, const char *path)
 		read_text(entry, "unit", r.unit, sizeof(r.unit));
 		read_text(entry, "peer", r.peer, sizeof(r.peer));
 		read_text(entry, "better", better, sizeof(better));
+		read_text(entry, "aim_of", aim_of, sizeof(aim_of));
 		r.higher_is_better = !strcmp(better, "higher");
+		r.aim_is_value = !strcmp(aim_of, "value");
 		r.value = yyjson_get_num(yyjson_obj_get(entry, "value"));
 		r.peer_value = yyjson_get_num(yyjson_obj_get(entry, "peer_value"));
 		r.best = yyjson_get_num(yyjson_obj_get(entry, "best"));

@@ -34,6 +34,11 @@ class Report:
         self.rows.append(row)
         return row
 
+    def include(self, path):
+        """Appends the rows that spyre-bench --json wrote."""
+        with open(path, encoding="utf-8") as file:
+            self.rows += json.load(file)["results"]
+
     def print(self):
         columns = "{:<40} {:>9} {:>9}  {:<12} {:>6} {:>8}  {:<9} {}"
         print(machine())
@@ -70,9 +75,11 @@ class Report:
 def aim_text(row):
     if not row["aim"]:
         return ""
+    of_value = row.get("aim_of") == "value"
+    found = row["value"] if of_value else row["ratio"]
     sign = "<=" if row["better"] == "lower" else ">="
-    met = row["ratio"] <= row["aim"] if row["better"] == "lower" else row["ratio"] >= row["aim"]
-    return f"{sign} {row['aim']:.3g}{'' if met else ' !'}"
+    met = found <= row["aim"] if row["better"] == "lower" else found >= row["aim"]
+    return f"{sign} {row['aim']:.3g}{row['unit'] if of_value else ''}{'' if met else ' !'}"
 
 
 def machine():
