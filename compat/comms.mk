@@ -4,6 +4,8 @@ if COMPAT
 compatlib_LTLIBRARIES += compat/libspyre_comms.la
 compat_libspyre_comms_la_SOURCES =
 compat_libspyre_comms_la_SOURCES += compat/src/comms.cpp
+compat_libspyre_comms_la_SOURCES += compat/src/comms_collectives.cpp
+compat_libspyre_comms_la_SOURCES += compat/src/comms_collectives.hpp
 compat_libspyre_comms_la_SOURCES += compat/src/comms_device.cpp
 compat_libspyre_comms_la_SOURCES += compat/src/comms_device.hpp
 compat_libspyre_comms_la_SOURCES += compat/src/comms_fd.hpp
@@ -29,9 +31,7 @@ if HAVE_CHECK
 compat_tests += compat/tests/comms
 compat_tests_comms_SOURCES = compat/tests/comms.cpp compat/tests/check.hpp
 compat_tests_comms_SOURCES += compat/tests/comms_ranks.cpp compat/tests/comms_ranks.hpp
-# The sums of a group that is larger than the tests' are tested without processes.
-compat_tests_comms_SOURCES += compat/src/comms_device.cpp compat/src/comms_device.hpp
-compat_tests_comms_CPPFLAGS = $(compat_test_cppflags) -I$(top_srcdir)/compat/src
+compat_tests_comms_CPPFLAGS = $(compat_test_cppflags)
 compat_tests_comms_CXXFLAGS = $(compat_test_cxxflags)
 compat_tests_comms_LDADD = compat/libspyre_comms.la $(compat_test_ldadd) libspyre/libspyre.la
 

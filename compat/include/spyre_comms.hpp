@@ -4,8 +4,8 @@
  * each. The names are those that torch-spyre's torch_spyre/csrc/distributed at a312898 uses.
  *
  * The processes of a group find each other by RANK and WORLD_SIZE (or LOCAL_RANK and
- * LOCAL_WORLD_SIZE), MASTER_ADDR and MASTER_PORT. Data passes through host memory that they
- * share. Functions throw std::runtime_error; an operation that fails throws from wait() and
+ * LOCAL_WORLD_SIZE), MASTER_ADDR and MASTER_PORT. Collective operations are those of
+ * <spyre/collective.h>; sends and receives pass through host memory that the processes share. Functions throw std::runtime_error; an operation that fails throws from wait() and
  * query(), and its rank cannot use the group any more. If a process ends, the operations of
  * the others that need it fail.
  */
@@ -38,8 +38,8 @@ public:
 
 	/**
 	 * Starts the operation and returns. Collective operations run in the order of these
-	 * calls, which must be the same on all ranks. Its copies are queued on the stream of
-	 * initialize_library(): they come after work that was queued there before.
+	 * calls, which must be the same on all ranks. It reads its tensors after the work that
+	 * was queued on the stream of initialize_library() before.
 	 */
 	virtual void start() = 0;
 
@@ -96,7 +96,7 @@ public:
 
 /**
  * Joins the group and waits for its other ranks, for at most SPYRE_COMMS_TIMEOUT_MS (300000)
- * milliseconds. @stream takes the copies and the programs of the operations. Further calls
+ * milliseconds. Operations begin after the work of @stream. Further calls
  * return immediately; each needs a finalize_library().
  */
 COMPAT_EXPORT void initialize_library(std::shared_ptr<flex::RuntimeContext> context,

@@ -2,10 +2,13 @@
 /* The group of all processes, and its operations. */
 #include <spyre_comms.hpp>
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <functional>
 #include <stdexcept>
 
+#include "comms_collectives.hpp"
 #include "comms_device.hpp"
 #include "comms_thread.hpp"
 #include "comms_transport.hpp"
@@ -40,10 +43,9 @@ struct Outcome {
 /* One operation: what a thread of the group runs. */
 struct Task {
 	Call call;
-	uint32_t lane = 0;
-	int32_t tag = 0;
-	/* Of a point-to-point operation. */
+	/* The rest is of point-to-point operations; a collective one has no peer. */
 	int peer = -1;
+	int32_t tag = 0;
 	bool receives = false;
 	/* Its number among those that it is matched with, set by start(). */
 	uint64_t sequence = 0;
@@ -52,7 +54,7 @@ struct Task {
 
 	Key key(uint64_t offset) const
 	{
-		return {lane, tag, sequence, offset};
+		return {LANE_MESSAGES, tag, sequence, offset};
 	}
 };
 
@@ -66,6 +68,8 @@ public:
 	{
 		if (size > 1)
 			transport = std::make_unique<Transport>(place);
+		collectives = std::make_unique<Collectives>(stream.native(), share_id(), rank,
+							    size);
 		worker = start_thread([this] { run(); });
 	}
 
@@ -107,22 +111,18 @@ private:
 	void execute(const Task &task);
 	void check_rank(process_id_t other, const char *operation) const;
 
-	void send_piece(const Task &task, uint64_t offset, const std::vector<uint8_t> &data,
-			int only = -1);
-	std::vector<uint8_t> receive_piece(const Task &task, uint64_t offset, int from);
-	void flush();
-	template <typename Step> void each_piece(const Task &task, Step step);
-	template <typename Step> void each_other(Step step);
-	void run_gather(const Task &task, Memory input, const std::vector<Memory> &outputs,
-			int root);
-	void run_reduce(const Task &task, Memory tensor, int root);
+	spyre_comm_id share_id();
+	std::vector<uint8_t> receive_piece(const Task &task, uint64_t offset);
+	void fail();
 
 	const int rank, size;
 	/* Keeps the card open. */
 	const std::shared_ptr<flex::RuntimeContext> context;
 	const std::shared_ptr<flex::FlexAllocator> allocator;
 	Device device;
+	/* Of sends and receives, and of the id with which the collective operations begin. */
 	std::unique_ptr<Transport> transport;
+	std::unique_ptr<Collectives> collectives;
 
 	/* Protects all of the following. */
 	std::mutex lock;
@@ -130,7 +130,7 @@ private:
 	std::deque<Task> queue;
 	bool closed = false;
 	std::string failure;
-	uint64_t collectives = 0;
+	bool executing = false; /* a collective operation */
 	std::map<std::tuple<int, bool, int32_t>, uint64_t> messages;
 	int running = 0; /* threads of point-to-point operations */
 	std::thread worker;
@@ -221,8 +221,7 @@ void World::start(Task task)
 			"cannot start a " + task.call.text() + ": " +
 			(closed ? "this rank has left the group"
 				: "an operation of this rank has failed: " + failure));
-	if (task.lane == 0) {
-		task.sequence = collectives++;
+	if (task.peer < 0) {
 		queue.push_back(std::move(task));
 		changed.notify_all();
 		return;
@@ -256,6 +255,7 @@ void World::run()
 		Task task = std::move(queue.front());
 
 		queue.pop_front();
+		executing = true;
 		guard.unlock();
 		execute(task);
 		guard.lock();
@@ -275,6 +275,12 @@ void World::execute(const Task &task)
 							 failure);
 		}
 		task.body(task);
+		/* First: whoever waits for the outcome may close the group next. */
+		if (task.peer < 0) {
+			std::lock_guard<std::mutex> guard(lock);
+
+			executing = false;
+		}
 		task.outcome->finish({});
 	} catch (const std::exception &error) {
 		{
@@ -283,68 +289,83 @@ void World::execute(const Task &task)
 			if (failure.empty())
 				failure = error.what();
 		}
-		if (transport)
-			transport->fail();
+		fail();
 		task.outcome->finish(error.what());
 	}
 }
 
+/* Ends what the other ranks wait for. */
+void World::fail()
+{
+	if (transport)
+		transport->fail();
+	collectives->abort();
+}
+
+/* The first rank makes the id of the communicator. */
+spyre_comm_id World::share_id()
+{
+	const Key key = {LANE_ID, 0, 0, 0};
+	spyre_comm_id id;
+
+	if (rank) {
+		Message message = transport->receive(0, key);
+
+		if (message.data.size() != sizeof(id))
+			throw std::runtime_error("cannot join the group of processes: rank 0 has sent "
+						 "an id of " +
+						 std::to_string(message.data.size()) + " bytes");
+		memcpy(&id, message.data.data(), sizeof(id));
+		return id;
+	}
+	id = Collectives::new_id();
+
+	const uint8_t *bytes = reinterpret_cast<const uint8_t *>(&id);
+
+	for (int r = 1; r < size; r++)
+		transport->send(r, {key, {Kind::Broadcast, 0, 0, sizeof(id)},
+				    {bytes, bytes + sizeof(id)}});
+	return id;
+}
+
 void World::close()
 {
+	bool pending;
+
 	{
 		std::lock_guard<std::mutex> guard(lock);
 
 		if (closed)
 			return;
 		closed = true;
+		pending = executing || !queue.empty();
 		changed.notify_all();
 	}
 	if (transport)
 		transport->close();
+	/* Without it, the worker would wait for ranks that never call. */
+	if (pending)
+		collectives->abort();
 	worker.join();
 
 	std::unique_lock<std::mutex> guard(lock);
 
 	changed.wait(guard, [this] { return !running; });
+	guard.unlock();
+	collectives.reset();
 	transport.reset();
 }
 
-void World::send_piece(const Task &task, uint64_t offset, const std::vector<uint8_t> &data,
-		       int only)
+std::vector<uint8_t> World::receive_piece(const Task &task, uint64_t offset)
 {
-	for (int r = 0; r < size; r++)
-		if (r != rank && (only < 0 || r == only))
-			transport->send(r, {task.key(offset), task.call, data});
-}
-
-std::vector<uint8_t> World::receive_piece(const Task &task, uint64_t offset, int from)
-{
-	Message message = transport->receive(from, task.key(offset));
+	Message message = transport->receive(task.peer, task.key(offset));
 
 	if (message.call != task.call)
 		throw std::runtime_error(
-			"cannot run a " + task.call.text() + ": rank " + std::to_string(from) +
+			"cannot run a " + task.call.text() + ": rank " + std::to_string(task.peer) +
 			" runs a " + message.call.text() +
 			"; start the same operations in the same order on all ranks");
 	return std::move(message.data);
-}
-
-void World::flush()
-{
-	each_other([this](int r) { transport->flush(r); });
-}
-
-template <typename Step> void World::each_piece(const Task &task, Step step)
-{
-	for (uint64_t offset = 0; offset < task.call.bytes; offset += PIECE_BYTES)
-		step(offset, std::min(PIECE_BYTES, task.call.bytes - offset));
-}
-
-template <typename Step> void World::each_other(Step step)
-{
-	for (int r = 0; r < size; r++)
-		if (r != rank)
-			step(r);
 }
 
 Call call_of(Kind kind, const Memory &memory, int root = -1)
@@ -360,39 +381,8 @@ std::shared_ptr<WorkSchedule> World::broadcast(Tensor &tensor, process_id_t root
 	Task task;
 
 	task.call = call_of(Kind::Broadcast, memory, root);
-	task.body = [this, memory, root](const Task &self) {
-		if (size == 1)
-			return device.wait();
-		each_piece(self, [&](uint64_t offset, uint64_t bytes) {
-			if (rank == root)
-				send_piece(self, offset,
-					   device.read(memory.address + offset, bytes));
-			else
-				device.write(memory.address + offset,
-					     receive_piece(self, offset, root));
-		});
-		flush();
-	};
+	task.body = [this, memory, root](const Task &) { collectives->broadcast(memory, root); };
 	return schedule(std::move(task));
-}
-
-/* @root of -1 is all ranks. */
-void World::run_gather(const Task &task, Memory input, const std::vector<Memory> &outputs, int root)
-{
-	bool receives = root < 0 || root == rank;
-
-	if (receives)
-		device.copy(outputs[rank].address, input.address, input.bytes);
-	each_piece(task, [&](uint64_t offset, uint64_t bytes) {
-		if (root != rank && size > 1)
-			send_piece(task, offset, device.read(input.address + offset, bytes), root);
-		if (receives)
-			each_other([&](int r) {
-				device.write(outputs[r].address + offset,
-					     receive_piece(task, offset, r));
-			});
-	});
-	flush();
 }
 
 /* The memory of the outputs of a gather: one for each rank, equal to the input. */
@@ -425,7 +415,7 @@ std::shared_ptr<WorkSchedule> World::allgather(std::vector<Tensor> &outputs, Ten
 	Task task;
 
 	task.call = call_of(Kind::AllGather, from);
-	task.body = [this, from, to](const Task &self) { run_gather(self, from, to, -1); };
+	task.body = [this, from, to](const Task &) { collectives->all_gather(from, to); };
 	return schedule(std::move(task));
 }
 
@@ -440,31 +430,8 @@ std::shared_ptr<WorkSchedule> World::gather(std::vector<Tensor> &outputs, Tensor
 	Task task;
 
 	task.call = call_of(Kind::Gather, from, root);
-	task.body = [this, from, to, root](const Task &self) { run_gather(self, from, to, root); };
+	task.body = [this, from, to, root](const Task &) { collectives->gather(from, to, root); };
 	return schedule(std::move(task));
-}
-
-/* @root of -1 is all ranks, each of which adds all terms: the same program, the same bits. */
-void World::run_reduce(const Task &task, Memory tensor, int root)
-{
-	bool receives = root < 0 || root == rank;
-
-	if (size == 1)
-		return device.wait();
-	each_piece(task, [&](uint64_t offset, uint64_t bytes) {
-		std::vector<spyre_devptr> terms(size, tensor.address + offset);
-
-		if (root != rank)
-			send_piece(task, offset, device.read(terms[rank], bytes), root);
-		if (!receives)
-			return;
-		each_other([&](int r) {
-			terms[r] = device.slot(r);
-			device.write(terms[r], receive_piece(task, offset, r));
-		});
-		device.sum(terms[rank], terms, bytes, sum_format(tensor.type));
-	});
-	flush();
 }
 
 Memory term_of(const flex::FlexAllocator &allocator, const Tensor &tensor, SpyreReductionOpType op,
@@ -490,7 +457,7 @@ std::shared_ptr<WorkSchedule> World::allreduce(Tensor &tensor, SpyreReductionOpT
 	Task task;
 
 	task.call = call_of(Kind::AllReduce, memory);
-	task.body = [this, memory](const Task &self) { run_reduce(self, memory, -1); };
+	task.body = [this, memory](const Task &) { collectives->all_reduce(memory); };
 	return schedule(std::move(task));
 }
 
@@ -503,7 +470,7 @@ std::shared_ptr<WorkSchedule> World::reduce(Tensor &tensor, SpyreReductionOpType
 	Task task;
 
 	task.call = call_of(Kind::Reduce, memory, root);
-	task.body = [this, memory, root](const Task &self) { run_reduce(self, memory, root); };
+	task.body = [this, memory, root](const Task &) { collectives->reduce(memory, root); };
 	return schedule(std::move(task));
 }
 
@@ -512,12 +479,7 @@ std::shared_ptr<WorkSchedule> World::barrier()
 	Task task;
 
 	task.call = {Kind::Barrier, 0, -1, 0};
-	task.body = [this](const Task &self) {
-		device.wait();
-		send_piece(self, 0, {});
-		each_other([&](int r) { receive_piece(self, 0, r); });
-		flush();
-	};
+	task.body = [this](const Task &) { collectives->barrier(); };
 	return schedule(std::move(task));
 }
 
@@ -545,19 +507,20 @@ std::shared_ptr<WorkSchedule> World::message(Tensor &tensor, process_id_t peer, 
 	Task task;
 
 	task.call = call_of(Kind::Send, memory);
-	task.lane = 1;
 	task.tag = tag;
 	task.peer = peer;
 	task.receives = receives;
 	task.body = [this, memory](const Task &self) {
-		each_piece(self, [&](uint64_t offset, uint64_t bytes) {
+		for (uint64_t offset = 0; offset < memory.bytes; offset += PIECE_BYTES) {
+			uint64_t bytes = std::min(PIECE_BYTES, memory.bytes - offset);
 			spyre_devptr at = memory.address + offset;
 
 			if (self.receives)
-				device.write(at, receive_piece(self, offset, self.peer));
+				device.write(at, receive_piece(self, offset));
 			else
-				send_piece(self, offset, device.read(at, bytes), self.peer);
-		});
+				transport->send(self.peer, {self.key(offset), self.call,
+							    device.read(at, bytes)});
+		}
 		if (!self.receives)
 			transport->flush(self.peer);
 	};

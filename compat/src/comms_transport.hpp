@@ -20,12 +20,14 @@ namespace spyre_comms
 /** Largest number of bytes in one message. Tensors are sent in pieces of this size. */
 constexpr uint64_t PIECE_BYTES = 1048576;
 
-/** Numbers of the operations in messages. */
+/** Purposes of messages: the id of the communicator, and sends. */
+constexpr uint32_t LANE_ID = 0, LANE_MESSAGES = 1;
+
+/** Numbers of the operations. Messages are of sends, except for that of the id. */
 enum class Kind : uint32_t { Broadcast, AllGather, Gather, AllReduce, Reduce, Barrier, Send };
 
 /** Finds the message for an operation: both sides count their operations. */
 struct Key {
-	/** 0 for collective operations, 1 for point-to-point ones, which also have a tag. */
 	uint32_t lane;
 	int32_t tag;
 	uint64_t sequence;
@@ -35,7 +37,7 @@ struct Key {
 	auto operator<=>(const Key &) const = default;
 };
 
-/** Equal on all ranks of an operation; others are an error of the program. */
+/** Equal on both ranks of a message; others are an error of the program. */
 struct Call {
 	Kind kind;
 	int32_t type;	/**< TensorDataTypeEnum */
