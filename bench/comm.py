@@ -35,7 +35,11 @@ def torch_rank(backend, rank, ranks, store):
     torch.set_num_threads(1)
     device = "spyre" if backend == "spyreccl" else "cpu"
     dist.init_process_group(
-        backend, store=dist.FileStore(store, ranks), rank=rank, world_size=ranks
+        backend,
+        store=dist.FileStore(store, ranks),
+        rank=rank,
+        world_size=ranks,
+        device_id=torch.device("spyre", rank) if device == "spyre" else None,
     )
     for line in sys.stdin:
         size, calls = map(int, line.split())
