@@ -71,12 +71,16 @@ if command -v bash >/dev/null; then
 		COMP_WORDS=(spyre-smi --ver)
 		COMP_CWORD=1
 		_spyre_smi
+		echo "${COMPREPLY[*]}"
+		COMP_WORDS=(spyre-smi to)
+		_spyre_smi
 		echo "${COMPREPLY[*]}"' bash "$src/tools/completions/spyre-smi")
 	[ "$words" = "name,memory.total
---version" ]
-	report $? "completion completes lists and options"
+--version
+topo" ]
+	report $? "completion completes lists, options and the first word"
 else
 	count=$((count + 1))
-	echo "ok $count - completion completes lists and options # SKIP no bash"
+	echo "ok $count - completion completes lists, options and the first word # SKIP no bash"
 fi
 echo "1..$count"
