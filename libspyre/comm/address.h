@@ -23,7 +23,9 @@ struct comm_identity {
 	/* Where the root listens, as text. */
 	char host[64];
 	uint32_t port;
-	uint8_t reserved[20];
+	/* Of the process that created the id, for messages. */
+	int32_t pid;
+	uint8_t reserved[16];
 };
 
 _Static_assert(sizeof(struct comm_identity) == sizeof(spyre_comm_id), "an id has 128 bytes");

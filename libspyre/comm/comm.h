@@ -156,7 +156,13 @@ spyre_status comm_letter_send(spyre_comm *comm, uint32_t to, uint32_t kind, cons
 /* Waits for the next letter of @from, which must be of @kind and @bytes. */
 spyre_status comm_letter_wait(spyre_comm *comm, uint32_t from, uint32_t kind, void *data,
 			      uint32_t bytes);
+/* Sends @text to the ranks that this one is connected to; also while it joins. */
 void comm_tell_failure(spyre_comm *comm, spyre_status status, const char *text);
+/*
+ * Reads the rest of such a message, of which @from has sent a first byte, which is not 0, instead
+ * of what this rank waits for while it joins. Returns REMOTE with its text.
+ */
+spyre_status comm_read_failure(spyre_comm *comm, uint32_t from, int64_t deadline_ns);
 void comm_tell_leaving(spyre_comm *comm);
 void comm_tell_abort(spyre_comm *comm);
 

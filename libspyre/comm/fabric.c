@@ -371,14 +371,19 @@ static spyre_status meet(spyre_comm *comm, const bool *remote, int64_t deadline_
 	spyre_status status = SPYRE_SUCCESS;
 	char byte = 0;
 
-	for (uint32_t rank = 0; !status && rank < comm->size; rank++)
+	/* A rank that has failed takes no byte any more, but has told its reason before. */
+	for (uint32_t rank = 0; rank < comm->size; rank++)
 		if (remote[rank])
-			status = comm_send_all(comm->peers[rank].control, &byte, 1, deadline_ns);
+			comm_send_all(comm->peers[rank].control, &byte, 1, deadline_ns);
 	for (uint32_t rank = 0; !status && rank < comm->size; rank++)
 		if (remote[rank]) {
 			status = comm_recv_all(comm->peers[rank].control, &byte, 1, deadline_ns);
+			if (!status && byte)
+				status = comm_read_failure(comm, rank, deadline_ns);
 			if (status)
-				status = spyre_error_prefix(status, "rank %u", rank);
+				status = spyre_error_prefix(status, "rank %u (process %d on %s)", rank,
+							    comm->peers[rank].address.pid,
+							    comm->peers[rank].address.host);
 		}
 	return status;
 }

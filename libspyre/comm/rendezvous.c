@@ -107,12 +107,21 @@ spyre_status comm_fabric_missing(void)
 #endif
 }
 
+/* Names the process behind the root's address. */
+static spyre_status root_silent(const struct rendezvous *r, spyre_status status)
+{
+	return spyre_error_prefix(status, "the process that created the id (process %d) does not "
+				  "answer", r->identity.pid);
+}
+
 static spyre_status read_answer(struct rendezvous *r, int fd)
 {
 	spyre_comm *comm = r->comm;
 	struct comm_answer answer;
+	spyre_status status = comm_recv_all(fd, &answer, sizeof(answer), r->deadline_ns);
 
-	TRY(comm_recv_all(fd, &answer, sizeof(answer), r->deadline_ns));
+	if (status)
+		return root_silent(r, status);
 	if (answer.magic != COMM_MAGIC)
 		return spyre_error(SPYRE_ERROR_REMOTE, "the root's answer is not valid");
 	answer.text[sizeof(answer.text) - 1] = 0;
@@ -122,7 +131,9 @@ static spyre_status read_answer(struct rendezvous *r, int fd)
 	for (uint32_t i = 0; i < comm->size; i++) {
 		struct comm_address *address = &comm->peers[i].address;
 
-		TRY(comm_recv_all(fd, address, sizeof(*address), r->deadline_ns));
+		status = comm_recv_all(fd, address, sizeof(*address), r->deadline_ns);
+		if (status)
+			return root_silent(r, status);
 		address->machine[sizeof(address->machine) - 1] = 0;
 		address->socket[sizeof(address->socket) - 1] = 0;
 		address->host[sizeof(address->host) - 1] = 0;
@@ -147,10 +158,9 @@ static spyre_status ask_root(struct rendezvous *r)
 
 	status = comm_connect_tcp(r->identity.host, r->identity.port, r->deadline_ns, &fd);
 	if (status)
-		return spyre_error_prefix(status, "the process that created the id does not answer");
+		return root_silent(r, status);
 	status = comm_send_all(fd, &hello, sizeof(hello), r->deadline_ns);
-	if (!status)
-		status = read_answer(r, fd);
+	status = status ? root_silent(r, status) : read_answer(r, fd);
 	close(fd);
 	if (status == SPYRE_ERROR_TIMEOUT)
 		return status;
@@ -214,6 +224,17 @@ static spyre_status accept_one(struct rendezvous *r, int listener, uint32_t *mis
 	return SPYRE_SUCCESS;
 }
 
+static spyre_status name_missing(const spyre_comm *comm, spyre_status status, uint32_t count)
+{
+	uint32_t i = comm->rank + 1;
+
+	while (i + 1 < comm->size && comm->peers[i].control >= 0)
+		i++;
+	return spyre_error_prefix(status, "%u of the higher ranks did not connect, the first is rank "
+				  "%u (process %d on %s)", count, i, comm->peers[i].address.pid,
+				  comm->peers[i].address.host);
+}
+
 static spyre_status accept_up(struct rendezvous *r)
 {
 	spyre_comm *comm = r->comm;
@@ -231,8 +252,7 @@ static spyre_status accept_up(struct rendezvous *r)
 				     "set it to auto or tcp", remote) : comm_fabric_missing();
 	while (!status && remote)
 		status = accept_one(r, r->tcp_listener, &remote);
-	return status ? spyre_error_prefix(status, "%u of the higher ranks did not connect",
-					   local + remote) : status;
+	return status ? name_missing(comm, status, local + remote) : status;
 }
 
 static spyre_status connect_all(struct rendezvous *r)
@@ -240,7 +260,14 @@ static spyre_status connect_all(struct rendezvous *r)
 	bool remote[SPYRE_COMM_MAX_RANKS] = { false };
 	spyre_comm *comm = r->comm;
 	spyre_status status = SPYRE_SUCCESS;
+	int64_t peer_deadline_ns;
 
+	/*
+	 * All ranks have the answer at about the same time. A rank that has connected may wait for
+	 * one that has not, and tells so at its limit, which should pass before this rank's.
+	 */
+	r->deadline_ns = spyre_now_ns() + comm->timeout_ns;
+	peer_deadline_ns = r->deadline_ns + GREETING_NS;
 	for (uint32_t i = 0; !status && i < comm->rank; i++) {
 		status = connect_down(r, i);
 		if (status)
@@ -253,13 +280,13 @@ static spyre_status connect_all(struct rendezvous *r)
 		remote[i] = i != comm->rank && !shares_memory(r, i);
 		if (i == comm->rank || remote[i])
 			continue;
-		status = comm_shm_connect(comm, i, r->deadline_ns);
+		status = comm_shm_connect(comm, i, peer_deadline_ns);
 		if (status)
 			return spyre_error_prefix(status, "rank %u (process %d on %s)", i,
 						  comm->peers[i].address.pid,
 						  comm->peers[i].address.host);
 	}
-	return comm_fabric_connect(comm, remote, r->deadline_ns);
+	return comm_fabric_connect(comm, remote, peer_deadline_ns);
 }
 
 spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
@@ -283,8 +310,12 @@ spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
 	r.deadline_ns = spyre_now_ns() + comm->timeout_ns + GREETING_NS;
 	if (!status)
 		status = ask_root(&r);
-	if (!status)
+	if (!status) {
 		status = connect_all(&r);
+		/* Ranks that wait for this one would take its end for the cause. */
+		if (status)
+			comm_tell_failure(comm, status, spyre_last_error());
+	}
 	if (r.unix_listener >= 0)
 		close(r.unix_listener);
 	if (r.tcp_listener >= 0)

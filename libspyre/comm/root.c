@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The root of a communicator that is being created: a thread of the process that made the id.
- * It collects the addresses of all ranks, sends every rank all of them, and ends.
+ * It collects the addresses of all ranks, sends every rank all of them, and ends. After an error
+ * it stays for a moment, for ranks that have not arrived.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -94,11 +95,13 @@ static void drop(struct root *root, uint32_t i)
 	root->all[i] = root->all[--root->count];
 }
 
-/* Ends the rendezvous with an error for all ranks. */
+/* Ends the rendezvous with an error for all ranks, of which the first one counts. */
 static void refuse(struct root *root, spyre_status status, const char *format, ...)
 {
 	va_list args;
 
+	if (root->answer.status)
+		return;
 	root->answer.status = status;
 	va_start(args, format);
 	vsnprintf(root->answer.text, sizeof(root->answer.text), format, args);
@@ -124,6 +127,8 @@ static bool admit(struct root *root, struct arrival *arrival)
 	if (hello->magic != COMM_MAGIC || hello->version != COMM_VERSION ||
 	    !key_equal(&hello->key, &root->key))
 		return false;
+	if (root->answer.status)
+		return true;
 	if (!root->size) {
 		root->size = hello->size;
 		root->deadline_ns = spyre_now_ns() + hello->timeout_ms * 1000000;
@@ -243,19 +248,47 @@ static void poll_once(struct root *root)
 		accept_one(root);
 }
 
-static void answer_all(struct root *root)
+static void answer(struct root *root, struct arrival *arrival, int64_t deadline_ns)
+{
+	bool ok = !comm_send_all(arrival->fd, &root->answer, sizeof(root->answer), deadline_ns);
+
+	for (uint32_t r = 0; ok && !root->answer.status && r < root->size; r++)
+		ok = !comm_send_all(arrival->fd, &root->rank[r]->hello.address,
+				    sizeof(struct comm_address), deadline_ns);
+}
+
+/* Answers all ranks that have arrived. Returns their number. */
+static uint32_t answer_all(struct root *root)
+{
+	const int64_t deadline_ns = spyre_now_ns() + MESSAGE_NS;
+	uint32_t answered = 0;
+
+	for (uint32_t i = 0; i < root->count; i++) {
+		if (root->all[i]->have < sizeof(root->all[i]->hello))
+			continue;
+		answer(root, root->all[i], deadline_ns);
+		answered++;
+	}
+	return answered;
+}
+
+/* Drops the ranks that have been answered. */
+static void drop_answered(struct root *root)
+{
+	for (uint32_t i = root->count; i-- > 0;)
+		if (root->all[i]->have == sizeof(root->all[i]->hello))
+			drop(root, i);
+}
+
+/* Tells ranks that arrive after an error its reason, for a while. */
+static void answer_late(struct root *root, uint32_t answered)
 {
 	const int64_t deadline_ns = spyre_now_ns() + MESSAGE_NS;
 
-	for (uint32_t i = 0; i < root->count; i++) {
-		struct arrival *arrival = root->all[i];
-		bool ok = arrival->have == sizeof(arrival->hello) &&
-			  !comm_send_all(arrival->fd, &root->answer, sizeof(root->answer),
-					 deadline_ns);
-
-		for (uint32_t r = 0; ok && !root->answer.status && r < root->size; r++)
-			ok = !comm_send_all(arrival->fd, &root->rank[r]->hello.address,
-					    sizeof(struct comm_address), deadline_ns);
+	while (answered < root->size && (int64_t)spyre_now_ns() < deadline_ns) {
+		drop_answered(root);
+		poll_once(root);
+		answered += answer_all(root);
 	}
 }
 
@@ -263,6 +296,7 @@ static void *root_main(void *argument)
 {
 	struct root *root = argument;
 	struct spyre_error_state error;
+	uint32_t answered;
 
 	pthread_setname_np(pthread_self(), "spyre-root");
 	spyre_error_save(&error);
@@ -273,7 +307,9 @@ static void *root_main(void *argument)
 		}
 		poll_once(root);
 	}
-	answer_all(root);
+	answered = answer_all(root);
+	if (root->answer.status && root->answer.status != SPYRE_ERROR_TIMEOUT)
+		answer_late(root, answered);
 	spyre_error_end();
 	while (root->count)
 		drop(root, root->count - 1);
@@ -338,7 +374,9 @@ static spyre_status root_create(struct comm_identity *identity)
 
 spyre_status spyre_comm_get_id(spyre_comm_id *id)
 {
-	struct comm_identity identity = { .magic = COMM_MAGIC, .version = COMM_VERSION };
+	struct comm_identity identity = {
+		.magic = COMM_MAGIC, .version = COMM_VERSION, .pid = getpid(),
+	};
 	spyre_status status;
 
 	if (!id)

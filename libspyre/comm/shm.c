@@ -189,12 +189,15 @@ spyre_status comm_shm_connect(spyre_comm *comm, uint32_t rank, int64_t deadline_
 {
 	struct comm_peer *peer = &comm->peers[rank];
 	struct comm_shm *shm = comm->shm;
-	spyre_status status;
+	spyre_status status, sent;
 	int fd;
 
-	TRY(comm_send_fd(peer->control, shm->fd, deadline_ns));
+	/* A rank that has failed does not take the file any more, but has told its reason before. */
+	sent = comm_send_fd(peer->control, shm->fd, deadline_ns);
 	TRY(comm_recv_fd(peer->control, deadline_ns, &fd));
-	status = check_file(shm, fd);
+	if (fd < 0)
+		return comm_read_failure(comm, rank, deadline_ns);
+	status = sent ? spyre_error(sent, "the connection ended") : check_file(shm, fd);
 	if (!status)
 		status = map(shm, fd, &shm->of[rank]);
 	close(fd);

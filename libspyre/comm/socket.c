@@ -318,6 +318,9 @@ spyre_status comm_recv_fd(int fd, int64_t deadline_ns, int *passed)
 					   strerror(errno));
 	}
 	header = CMSG_FIRSTHDR(&m.message);
+	*passed = -1;
+	if (n == 1 && !header && m.byte)
+		return SPYRE_SUCCESS;
 	if (n != 1 || !header || header->cmsg_level != SOL_SOCKET ||
 	    header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
 		return spyre_error(SPYRE_ERROR_REMOTE, n ? "the rank sent no file" :

@@ -20,7 +20,10 @@ spyre_status comm_accept(int listener, int64_t deadline_ns, int *fd);
 /* Sends or receives exactly @bytes. Receiving fails with REMOTE if the connection ends. */
 spyre_status comm_send_all(int fd, const void *data, size_t bytes, int64_t deadline_ns);
 spyre_status comm_recv_all(int fd, void *data, size_t bytes, int64_t deadline_ns);
-/* Passes a file descriptor over a Unix socket. */
+/*
+ * Passes a file descriptor over a Unix socket, with one byte of 0. The receiver gets -1 if there
+ * was another byte and no file.
+ */
 spyre_status comm_send_fd(int fd, int passed, int64_t deadline_ns);
 spyre_status comm_recv_fd(int fd, int64_t deadline_ns, int *passed);
 

@@ -58,7 +58,7 @@ static void tell_all(spyre_comm *comm, const struct message *message)
 
 	spyre_error_save(&error);
 	for (uint32_t i = 0; i < comm->size; i++)
-		if (i != comm->rank && !comm->peers[i].lost && !comm->peers[i].left)
+		if (comm->peers[i].control >= 0 && !comm->peers[i].lost && !comm->peers[i].left)
 			send_message(comm, i, message);
 	spyre_error_restore(&error);
 }
@@ -71,6 +71,20 @@ void comm_tell_failure(spyre_comm *comm, spyre_status status, const char *text)
 	if (message.bytes > sizeof(message.data))
 		message.bytes = sizeof(message.data);
 	tell_all(comm, &message);
+}
+
+spyre_status comm_read_failure(spyre_comm *comm, uint32_t from, int64_t deadline_ns)
+{
+	const int fd = comm->peers[from].control;
+	struct message message = { 0 };
+	const size_t bytes = offsetof(struct message, data) - 1;
+
+	TRY(comm_recv_all(fd, (char *)&message + 1, bytes, deadline_ns));
+	if (message.bytes > sizeof(message.data))
+		return spyre_error(SPYRE_ERROR_REMOTE, "its message is not valid");
+	TRY(comm_recv_all(fd, message.data, message.bytes, deadline_ns));
+	message.data[MAX_MESSAGE - 1] = 0;
+	return spyre_error(SPYRE_ERROR_REMOTE, "it failed: %s", message.data);
 }
 
 void comm_tell_abort(spyre_comm *comm)
