@@ -2,13 +2,14 @@
 # Tests of collectives, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
 comm_tests = tests/unit/comm_collective tests/unit/comm_direct tests/unit/comm_formats \
-	tests/unit/comm_trouble
+	tests/unit/comm_kills tests/unit/comm_trouble
 if HAVE_LIBFABRIC
 comm_tests += tests/unit/comm_fabric
 endif
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 comm_test_sources = tests/unit/comm_ranks.c tests/unit/comm_ranks.h tests/unit/runtime_check.h
+comm_call_sources = tests/unit/comm_calls.c tests/unit/comm_calls.h
 comm_test_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 comm_test_libs = libspyre/libspyre.la $(CHECK_LIBS) $(LIBM) -lpthread
 
@@ -21,7 +22,11 @@ tests_unit_comm_direct_LDADD = $(comm_test_libs)
 tests_unit_comm_formats_SOURCES = tests/unit/comm_formats.c $(comm_test_sources)
 tests_unit_comm_formats_CPPFLAGS = $(comm_test_cppflags)
 tests_unit_comm_formats_LDADD = $(comm_test_libs)
-tests_unit_comm_trouble_SOURCES = tests/unit/comm_trouble.c $(comm_test_sources)
+tests_unit_comm_kills_SOURCES = tests/unit/comm_kills.c $(comm_call_sources) $(comm_test_sources)
+tests_unit_comm_kills_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_kills_LDADD = $(comm_test_libs)
+tests_unit_comm_trouble_SOURCES = tests/unit/comm_trouble.c $(comm_call_sources) \
+	$(comm_test_sources)
 tests_unit_comm_trouble_CPPFLAGS = $(comm_test_cppflags)
 tests_unit_comm_trouble_LDADD = $(comm_test_libs)
 tests_unit_comm_fabric_SOURCES = tests/unit/comm_fabric.c $(comm_test_sources)

@@ -11,10 +11,12 @@
 
 #define MAX_RANKS 8
 
-/* Memory that all processes of a test share. */
+/* Memory that all processes of a test share: the ids of its communicators. */
 struct shared {
-	_Atomic uint32_t ready;
-	spyre_comm_id id;
+	struct {
+		_Atomic uint32_t ready;
+		spyre_comm_id id;
+	} meeting[RANKS_MEETINGS];
 };
 
 static struct shared *shared;
@@ -29,15 +31,15 @@ static void open_context(struct rank *rank)
 	rank_ok(spyre_stream_get(rank->context, SPYRE_STREAM_DEFAULT, &rank->stream));
 }
 
-static void get_id(const struct rank *rank, spyre_comm_id *id)
+void ranks_get_id(uint32_t meeting, bool creates, spyre_comm_id *id)
 {
-	if (!rank->rank) {
-		rank_ok(spyre_comm_get_id(&shared->id));
-		atomic_store(&shared->ready, 1);
+	if (creates) {
+		rank_ok(spyre_comm_get_id(&shared->meeting[meeting].id));
+		atomic_store(&shared->meeting[meeting].ready, 1);
 	}
-	while (!atomic_load(&shared->ready))
+	while (!atomic_load(&shared->meeting[meeting].ready))
 		sched_yield();
-	*id = shared->id;
+	*id = shared->meeting[meeting].id;
 }
 
 spyre_status ranks_join(struct rank *rank, uint64_t timeout_ms)
@@ -47,7 +49,7 @@ spyre_status ranks_join(struct rank *rank, uint64_t timeout_ms)
 	};
 	spyre_comm_id id;
 
-	get_id(rank, &id);
+	ranks_get_id(0, !rank->rank, &id);
 	return spyre_comm_init_rank(rank->context, rank->size, &id, rank->rank, &config,
 				    &rank->comm);
 }

@@ -53,7 +53,11 @@ void ranks_run(enum ranks_as as, uint32_t size, rank_fn fn, const void *argument
  * exit code of each in @codes, negative for a signal.
  */
 void ranks_spawn(uint32_t size, rank_fn fn, const void *argument, int *codes);
-/* Joins the communicator of the test's ranks, in a process of ranks_spawn(). */
+/* Communicators that the ranks of a test may create one after the other. */
+#define RANKS_MEETINGS 4
+/* Returns the id of communicator @meeting, which the rank that passes @creates makes. */
+void ranks_get_id(uint32_t meeting, bool creates, spyre_comm_id *id);
+/* Joins communicator 0 with all ranks of the test, in a process of ranks_spawn(). */
 spyre_status ranks_join(struct rank *rank, uint64_t timeout_ms);
 
 #endif /* COMM_RANKS_H */

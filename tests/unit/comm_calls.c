@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Collectives of int32, whose sums wrap around, so that every bit of a result is known. */
+#include "comm_calls.h"
+
+#define SUM ((spyre_reduction){ .op = SPYRE_REDUCE_SUM })
+#define STICK 32
+
+struct call_members call_members(uint32_t size, uint32_t dead)
+{
+	struct call_members members = { 0 };
+
+	for (uint32_t i = 0; i < size; i++)
+		if (i != dead)
+			members.number[members.size++] = i;
+	return members;
+}
+
+/* Number @i of the rank with number @rank. */
+static uint32_t value(uint32_t rank, uint64_t i)
+{
+	uint32_t x = (uint32_t)i * CALL_MAX_RANKS + rank + 1;
+
+	x ^= x >> 16;
+	x *= 0x7feb352du;
+	return x ^ x >> 15;
+}
+
+static spyre_layout layout_of(uint32_t count)
+{
+	const int64_t size[2] = { count / STICK, STICK };
+	spyre_layout layout;
+
+	rank_ok(spyre_layout_init(&layout, 2, size, SPYRE_FORMAT_IEEE_INT32));
+	return layout;
+}
+
+static void write_memory(const struct calls *calls, spyre_devptr to)
+{
+	rank_ok(spyre_memcpy_h2d_async(calls->rank->stream, to, calls->host,
+				       (uint64_t)calls->parts * CALL_BYTES));
+	rank_ok(spyre_stream_synchronize(calls->rank->stream));
+}
+
+static void read_memory(const struct calls *calls, spyre_devptr from)
+{
+	rank_ok(spyre_memcpy_d2h_async(calls->rank->stream, calls->host, from,
+				       (uint64_t)calls->parts * CALL_BYTES));
+	rank_ok(spyre_stream_synchronize(calls->rank->stream));
+}
+
+void calls_open(struct calls *calls, struct rank *rank, uint32_t size)
+{
+	const uint64_t bytes = (uint64_t)size * CALL_BYTES;
+
+	*calls = (struct calls){ .rank = rank, .parts = size, .host = malloc(bytes) };
+	rank_check(calls->host, "no memory");
+	rank_ok(spyre_mem_alloc(rank->context, bytes, &calls->send));
+	rank_ok(spyre_mem_alloc(rank->context, bytes, &calls->recv));
+	for (uint64_t i = 0; i < bytes / 4; i++)
+		calls->host[i] = value(rank->rank, i);
+	write_memory(calls, calls->send);
+	calls_clear(calls);
+}
+
+void calls_clear(const struct calls *calls)
+{
+	memset(calls->host, 0xee, (size_t)calls->parts * CALL_BYTES);
+	write_memory(calls, calls->recv);
+}
+
+void calls_close(struct calls *calls)
+{
+	rank_ok(spyre_mem_free(calls->rank->context, calls->send));
+	rank_ok(spyre_mem_free(calls->rank->context, calls->recv));
+	free(calls->host);
+}
+
+/* A ring in one group: each rank sends to the next one. */
+static spyre_status ring(const struct calls *calls, spyre_comm *comm, uint32_t index, uint32_t size)
+{
+	const spyre_layout layout = layout_of(CALL_COUNT);
+	spyre_comm_part out, in;
+	spyre_status status;
+
+	rank_ok(spyre_comm_part_init(&out, calls->send, &layout));
+	rank_ok(spyre_comm_part_init(&in, calls->recv, &layout));
+	rank_ok(spyre_group_begin());
+	status = spyre_send(comm, &out, (index + 1) % size, calls->rank->stream);
+	if (!status)
+		status = spyre_recv(comm, &in, (index + size - 1) % size, calls->rank->stream);
+	return spyre_group_end() ?: status;
+}
+
+spyre_status calls_queue(const struct calls *calls, enum call_kind kind, spyre_comm *comm,
+			 uint32_t root)
+{
+	const spyre_devptr send = calls->send, recv = calls->recv;
+	spyre_stream *stream = calls->rank->stream;
+	spyre_comm_info info = { .struct_size = sizeof(info) };
+	spyre_layout part, all;
+
+	rank_ok(spyre_comm_get_info(comm, &info));
+	part = layout_of(CALL_COUNT);
+	all = layout_of(CALL_COUNT * info.size);
+	switch (kind) {
+	case CALL_ALL_REDUCE:
+		return spyre_all_reduce(comm, send, recv, &part, SUM, stream);
+	case CALL_ALL_GATHER:
+		return spyre_all_gather(comm, send, &part, recv, &all, stream);
+	case CALL_REDUCE_SCATTER:
+		return spyre_reduce_scatter(comm, send, &all, recv, &part, SUM, stream);
+	case CALL_BROADCAST:
+		return spyre_broadcast(comm, send, recv, &part, root, stream);
+	case CALL_REDUCE:
+		return spyre_reduce(comm, send, recv, &part, SUM, root, stream);
+	case CALL_ALL_TO_ALL:
+		return spyre_all_to_all(comm, send, recv, &all, 1, stream);
+	case CALL_GATHER:
+		return spyre_gather(comm, send, &part, recv, &all, root, stream);
+	case CALL_SCATTER:
+		return spyre_scatter(comm, send, &all, recv, &part, root, stream);
+	case CALL_MESSAGES:
+		return ring(calls, comm, info.rank, info.size);
+	case CALL_BARRIER:
+		return spyre_barrier(comm, stream);
+	}
+	rank_check(false, "unknown call %d", (int)kind);
+}
+
+static uint32_t sum(const struct call_members *members, uint64_t i)
+{
+	uint32_t total = 0;
+
+	for (uint32_t m = 0; m < members->size; m++)
+		total += value(members->number[m], i);
+	return total;
+}
+
+/* Number @i of the result on the member with index @index. */
+static uint32_t result(enum call_kind kind, const struct call_members *members, uint32_t index,
+		       uint32_t root, uint32_t i)
+{
+	const uint32_t slice = i / CALL_COUNT, own = index * CALL_COUNT, *number = members->number;
+
+	switch (kind) {
+	case CALL_ALL_GATHER:
+	case CALL_GATHER:
+		return value(number[slice], i % CALL_COUNT);
+	case CALL_REDUCE_SCATTER:
+		return sum(members, own + i);
+	case CALL_BROADCAST:
+		return value(number[root], i);
+	case CALL_ALL_TO_ALL:
+		return value(number[slice], own + i % CALL_COUNT);
+	case CALL_SCATTER:
+		return value(number[root], own + i);
+	case CALL_MESSAGES:
+		return value(number[(index + members->size - 1) % members->size], i);
+	default:
+		return sum(members, i);
+	}
+}
+
+/* Numbers that the call has written on the member with index @index. */
+static uint32_t result_count(enum call_kind kind, uint32_t size, bool is_root)
+{
+	if (kind == CALL_BARRIER || ((kind == CALL_REDUCE || kind == CALL_GATHER) && !is_root))
+		return 0;
+	if (kind == CALL_ALL_GATHER || kind == CALL_ALL_TO_ALL || kind == CALL_GATHER)
+		return size * CALL_COUNT;
+	return CALL_COUNT;
+}
+
+void calls_check(const struct calls *calls, enum call_kind kind,
+		 const struct call_members *members, uint32_t root)
+{
+	const uint32_t own = calls->rank->rank;
+	uint32_t index = 0, count;
+
+	while (members->number[index] != own)
+		index++;
+	count = result_count(kind, members->size, index == root);
+	read_memory(calls, calls->recv);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t want = result(kind, members, index, root, i);
+
+		rank_check(calls->host[i] == want,
+			   "call %d, root %u, rank %u of %u: number %u is 0x%08x instead of 0x%08x",
+			   (int)kind, root, index, members->size, i, calls->host[i], want);
+	}
+	read_memory(calls, calls->send);
+	for (uint32_t i = 0; i < calls->parts * CALL_COUNT; i++)
+		rank_check(calls->host[i] == value(own, i), "call %d has changed number %u of what "
+			   "rank %u sent", (int)kind, i, own);
+}
