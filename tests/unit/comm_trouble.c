@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ranks that disagree, are missing, slow or killed: each case ends with an error that names the
- * rank, on every rank and in time, and the next communicator on the same cards works.
+ * Ranks that disagree, are missing, slow, stopped or without memory: each case ends with an error
+ * that names the rank, on every rank and in time, and the next communicator on the same cards
+ * works. comm_kills kills ranks at every point of a collective.
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <netinet/in.h>
 #include <unistd.h>
 
-#include "comm_ranks.h"
+#include "comm_calls.h"
+#include "libspyre/comm/address.h"
 
+/* Limits that do not pass, and that do while a rank is stopped or missing. */
+#define LIMIT_MS 60000
+#define SHORT_LIMIT_MS 1000
+#define MOMENT_US 300000
 #define MIB (1ull << 20)
 #define SUM ((spyre_reduction){ .op = SPYRE_REDUCE_SUM })
 
@@ -63,6 +71,17 @@ static void check_works(struct rank *rank)
 	rank_ok(spyre_all_reduce(comm, x, x, &layout, SUM, rank->stream));
 	rank_ok(spyre_stream_synchronize(rank->stream));
 	rank_ok(spyre_comm_destroy(comm));
+}
+
+/* Executes every collective, and compares its numbers. */
+static void call_all(const struct calls *calls, spyre_comm *comm, const struct call_members *members)
+{
+	for (enum call_kind kind = CALL_ALL_REDUCE; kind <= CALL_BARRIER; kind++) {
+		calls_clear(calls);
+		rank_ok(calls_queue(calls, kind, comm, members->size - 1));
+		rank_ok(spyre_stream_synchronize(calls->rank->stream));
+		calls_check(calls, kind, members, members->size - 1);
+	}
 }
 
 /* Ranks that disagree on one property of a collective. */
@@ -208,106 +227,20 @@ START_TEST(test_slow)
 }
 END_TEST
 
-/* Kills rank 1 after a while, wherever it is in a loop of one collective. */
-struct killing {
-	int collective;
-	useconds_t after_us;
-};
-
-static void *kill_later(void *argument)
-{
-	const struct killing *killing = argument;
-
-	usleep(killing->after_us);
-	raise(SIGKILL);
-	return NULL;
-}
-
-static spyre_status call(struct rank *rank, int collective, spyre_devptr x, spyre_devptr y)
-{
-	const spyre_layout layout = layout_of(3072), whole = layout_of(3072 * rank->size);
-	spyre_comm_part out, in;
-	spyre_status status;
-
-	rank_ok(spyre_comm_part_init(&out, x, &layout));
-	rank_ok(spyre_comm_part_init(&in, y, &layout));
-	switch (collective) {
-	case 0:
-		return spyre_all_reduce(rank->comm, x, y, &layout, SUM, rank->stream);
-	case 1:
-		return spyre_all_gather(rank->comm, x, &layout, y, &whole, rank->stream);
-	case 2:
-		return spyre_reduce_scatter(rank->comm, y, &whole, x, &layout, SUM, rank->stream);
-	case 3:
-		return spyre_broadcast(rank->comm, x, y, &layout, 1, rank->stream);
-	case 4:
-		return spyre_all_to_all(rank->comm, x, y, &layout, 1, rank->stream);
-	case 5:
-		return spyre_barrier(rank->comm, rank->stream);
-	default:
-		rank_ok(spyre_group_begin());
-		status = spyre_send(rank->comm, &out, (rank->rank + 1) % rank->size, rank->stream);
-		if (!status)
-			status = spyre_recv(rank->comm, &in, (rank->rank + rank->size - 1) %
-					    rank->size, rank->stream);
-		return spyre_group_end() ?: status;
-	}
-}
-
-#define COLLECTIVES 7
-
-static void loop_until_killed(struct rank *rank)
-{
-	const struct killing *killing = rank->argument;
-	const spyre_devptr x = alloc(rank, 2 * MIB), y = alloc(rank, 2 * MIB);
-	spyre_status status = SPYRE_SUCCESS;
-	pthread_t thread;
-	time_t end = 0;
-
-	rank_ok(ranks_join(rank, 20000));
-	if (rank->rank == 1)
-		pthread_create(&thread, NULL, kill_later, (void *)killing);
-	while (!status && rank->rank != 1) {
-		status = call(rank, killing->collective, x, y);
-		end = time(NULL);
-		if (!status)
-			status = spyre_stream_synchronize(rank->stream);
-	}
-	while (rank->rank == 1) {
-		call(rank, killing->collective, x, y);
-		spyre_stream_synchronize(rank->stream);
-	}
-	rank_check(time(NULL) - end < 5, "rank %u noticed after %ld s", rank->rank,
-		   (long)(time(NULL) - end));
-	rank_check(status == SPYRE_ERROR_REMOTE, "%s: %s", spyre_status_name(status),
-		   spyre_last_error());
-	rank_check(strstr(spyre_last_error(), "rank 1 (process"), "%s", spyre_last_error());
-	check_works(rank);
-}
-
-START_TEST(test_killed)
-{
-	for (int i = 0; i < 3; i++) {
-		const struct killing killing = { _i, (useconds_t)(rand() % 60000) };
-
-		run(3, loop_until_killed, &killing, 1);
-	}
-}
-END_TEST
-
-/* After rank 1 has died the others go on in a smaller communicator. */
+/* After one rank has died the others go on in a smaller communicator. */
 static void shrink(struct rank *rank)
 {
-	const uint32_t dead = 1;
-	const spyre_layout layout = layout_of(64);
-	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+	const uint32_t dead = *(const uint32_t *)rank->argument;
+	const struct call_members rest = call_members(rank->size, dead);
 	spyre_comm_info info = { .struct_size = sizeof(info) };
+	struct calls calls;
 	spyre_comm *shrunk;
 
-	rank_ok(ranks_join(rank, 20000));
+	rank_ok(ranks_join(rank, LIMIT_MS));
 	if (rank->rank == dead)
 		raise(SIGKILL);
-	while (!spyre_all_reduce(rank->comm, x, x, &layout, SUM, rank->stream) &&
+	calls_open(&calls, rank, rank->size);
+	while (!calls_queue(&calls, CALL_ALL_REDUCE, rank->comm, 0) &&
 	       !spyre_stream_synchronize(rank->stream))
 		;
 	rank_ok(spyre_comm_abort(rank->comm));
@@ -316,14 +249,313 @@ static void shrink(struct rank *rank)
 	rank_ok(spyre_comm_get_info(shrunk, &info));
 	rank_check(info.size == rank->size - 1 && info.rank == rank->rank - (rank->rank > dead),
 		   "rank %u of %u", info.rank, info.size);
-	rank_ok(spyre_all_reduce(shrunk, x, x, &layout, SUM, rank->stream));
-	rank_ok(spyre_stream_synchronize(rank->stream));
+	call_all(&calls, shrunk, &rest);
 	rank_ok(spyre_comm_destroy(shrunk));
+	calls_close(&calls);
 }
 
 START_TEST(test_shrink)
 {
-	run(4, shrink, NULL, 1);
+	const uint32_t dead = _i;
+
+	run(4, shrink, &dead, (int)dead);
+}
+END_TEST
+
+/* Memory that the processes of a test share. */
+struct board {
+	_Atomic int pid;
+	_Atomic bool stopped;
+};
+
+static struct board *board_new(void)
+{
+	struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	ck_assert_ptr_ne(board, MAP_FAILED);
+	return board;
+}
+
+/* Stops a process, and returns when none of its threads runs. */
+static void stop(int pid)
+{
+	char path[64], state = 0;
+
+	rank_check(!kill(pid, SIGSTOP), "cannot stop process %d", pid);
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	while (state != 'T') {
+		FILE *file = fopen(path, "r");
+
+		rank_check(file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1, "no %s", path);
+		fclose(file);
+		usleep(1000);
+	}
+}
+
+/*
+ * Rank 0 stops rank 1 somewhere in a collective, for a moment. Nothing fails meanwhile. Rank 1
+ * has begun the next collective at most, so the one after that cannot end.
+ */
+static void pause_other(struct calls *calls, enum call_kind kind, struct board *board)
+{
+	struct rank *rank = calls->rank;
+	spyre_status error;
+
+	rank_ok(calls_queue(calls, kind, rank->comm, 0));
+	stop(board->pid);
+	rank_ok(calls_queue(calls, kind, rank->comm, 0));
+	rank_ok(calls_queue(calls, kind, rank->comm, 0));
+	usleep(MOMENT_US);
+	rank_check(spyre_stream_query(rank->stream) == SPYRE_NOT_READY, "%s",
+		   spyre_last_error());
+	rank_ok(spyre_comm_get_error(rank->comm, &error));
+	rank_ok(error);
+	rank_check(!kill(board->pid, SIGCONT), "cannot continue process %d", board->pid);
+	rank_ok(spyre_stream_synchronize(rank->stream));
+}
+
+static void be_paused(struct rank *rank)
+{
+	const struct call_members all = call_members(rank->size, rank->size);
+	struct board *board = (struct board *)rank->argument;
+	struct calls calls;
+
+	calls_open(&calls, rank, rank->size);
+	if (rank->rank == 1)
+		board->pid = getpid();
+	rank_ok(ranks_join(rank, LIMIT_MS));
+	for (enum call_kind kind = CALL_ALL_REDUCE; kind <= CALL_REDUCE_SCATTER; kind++) {
+		if (!rank->rank)
+			pause_other(&calls, kind, board);
+		for (int i = 0; rank->rank && i < 3; i++) {
+			rank_ok(calls_queue(&calls, kind, rank->comm, 0));
+			rank_ok(spyre_stream_synchronize(rank->stream));
+		}
+		calls_check(&calls, kind, &all, 0);
+	}
+	calls_close(&calls);
+}
+
+START_TEST(test_paused)
+{
+	struct board *board = board_new();
+
+	run(3, be_paused, board, -1);
+	munmap(board, sizeof(*board));
+}
+END_TEST
+
+/*
+ * Rank 0 stops rank 1 until the others have given up. Then rank 1 fails as well, and all of them
+ * go on in another communicator.
+ */
+static void be_stopped(struct rank *rank)
+{
+	const struct call_members all = call_members(rank->size, rank->size);
+	const spyre_comm_config config = { .struct_size = sizeof(config), .timeout_ms = LIMIT_MS };
+	struct board *board = (struct board *)rank->argument;
+	spyre_status status = SPYRE_SUCCESS;
+	struct calls calls;
+	spyre_comm *again;
+
+	calls_open(&calls, rank, rank->size);
+	if (rank->rank == 1)
+		board->pid = getpid();
+	rank_ok(ranks_join(rank, SHORT_LIMIT_MS));
+	if (!rank->rank)
+		stop(board->pid);
+	while (!status) {
+		status = calls_queue(&calls, CALL_ALL_REDUCE, rank->comm, 0);
+		if (!status)
+			status = spyre_stream_synchronize(rank->stream);
+	}
+	rank_check(status == SPYRE_ERROR_TIMEOUT || status == SPYRE_ERROR_REMOTE, "%s: %s",
+		   spyre_status_name(status), spyre_last_error());
+	rank_check(strstr(spyre_last_error(), rank->rank == 1 ? "while waiting for rank " :
+			  "while waiting for rank 1 ("), "%s", spyre_last_error());
+	if (!rank->rank)
+		rank_check(!kill(board->pid, SIGCONT), "cannot continue process %d", board->pid);
+	rank_ok(spyre_context_reset(rank->context));
+	rank_ok(spyre_comm_shrink(rank->comm, NULL, 0, &config, &again));
+	call_all(&calls, again, &all);
+	rank_ok(spyre_comm_destroy(again));
+	calls_close(&calls);
+}
+
+START_TEST(test_stopped)
+{
+	struct board *board = board_new();
+
+	run(3, be_stopped, board, -1);
+	munmap(board, sizeof(*board));
+}
+END_TEST
+
+/* Rank 1 has the error @own, of which the others hear, with its name. */
+static void expect_of_1(const struct rank *rank, spyre_status got, spyre_status own,
+			const char *part)
+{
+	expect(got, rank->rank == 1 ? own : SPYRE_ERROR_REMOTE, part);
+	rank_check(rank->rank == 1 || strstr(spyre_last_error(), "rank 1 (process "), "%s",
+		   spyre_last_error());
+}
+
+/* Allocates all memory of the card but less than one piece of the smallest size. */
+static uint32_t fill_card(struct rank *rank, spyre_devptr *pieces, uint32_t most)
+{
+	spyre_memory_info info = { .struct_size = sizeof(info) };
+	uint32_t count = 0;
+
+	rank_ok(spyre_mem_info(rank->context, &info));
+	for (uint64_t bytes = info.total; bytes >= MIB; bytes /= 2)
+		while (count < most && !spyre_mem_alloc(rank->context, bytes, &pieces[count]))
+			count++;
+	rank_check(count < most, "the card is not full with %u pieces", count);
+	return count;
+}
+
+/* The first reduction needs scratch memory, which the card of rank 1 does not have. */
+static void card_full(struct rank *rank)
+{
+	int cards;
+	const struct call_members all = call_members(rank->size, rank->size);
+	spyre_devptr pieces[256];
+	uint32_t count = 0;
+	struct calls calls;
+	spyre_status status;
+	spyre_comm *again;
+
+	calls_open(&calls, rank, rank->size);
+	rank_ok(ranks_join(rank, LIMIT_MS));
+	if (rank->rank == 1)
+		count = fill_card(rank, pieces, 256);
+	status = calls_queue(&calls, CALL_ALL_REDUCE, rank->comm, 0);
+	if (!status)
+		status = spyre_stream_synchronize(rank->stream);
+	rank_ok(spyre_device_count(&cards));
+	if (cards >= (int)rank->size)
+		expect_of_1(rank, status, SPYRE_ERROR_OUT_OF_DEVICE_MEMORY, " is out of memory");
+	else
+		/* The ranks share a card, whose memory each of them may miss first. */
+		expect(status, status == SPYRE_ERROR_REMOTE ? status :
+		       SPYRE_ERROR_OUT_OF_DEVICE_MEMORY, " is out of memory");
+	while (count)
+		rank_ok(spyre_mem_free(rank->context, pieces[--count]));
+	rank_ok(spyre_context_reset(rank->context));
+	rank_ok(spyre_comm_shrink(rank->comm, NULL, 0, NULL, &again));
+	call_all(&calls, again, &all);
+	rank_ok(spyre_comm_destroy(again));
+	calls_close(&calls);
+}
+
+START_TEST(test_card_full)
+{
+	run(3, card_full, NULL, -1);
+}
+END_TEST
+
+/* A segment of test_slots_full: 8 slots for 3 ranks, collectives and messages. */
+#define SEGMENT_BYTES (48ull * 16 * MIB)
+
+/* Limits the memory that this process may map to @bytes more than it has. */
+static void limit_memory(uint64_t bytes)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long long pages;
+	struct rlimit limit;
+
+	rank_check(file && fscanf(file, "%llu", &pages) == 1, "no /proc/self/statm");
+	fclose(file);
+	rank_check(!getrlimit(RLIMIT_AS, &limit), "no limit of memory");
+	limit.rlim_cur = pages * (unsigned long)sysconf(_SC_PAGESIZE) + bytes;
+	rank_check(!setrlimit(RLIMIT_AS, &limit), "cannot limit the memory");
+}
+
+static void unlimit_memory(void)
+{
+	struct rlimit limit;
+
+	rank_check(!getrlimit(RLIMIT_AS, &limit), "no limit of memory");
+	limit.rlim_cur = limit.rlim_max;
+	rank_check(!setrlimit(RLIMIT_AS, &limit), "cannot end the limit of memory");
+}
+
+/* Rank 1 cannot map its own segment: it never arrives. */
+static void own_slots_full(struct rank *rank)
+{
+	spyre_status status;
+
+	if (rank->rank == 1)
+		limit_memory(SEGMENT_BYTES / 2);
+	status = ranks_join(rank, SHORT_LIMIT_MS);
+	if (rank->rank == 1)
+		expect(status, SPYRE_ERROR_OUT_OF_HOST_MEMORY, "bytes of shared memory");
+	else
+		expect(status, SPYRE_ERROR_TIMEOUT, "missing: 1");
+	rank->comm = NULL;
+	unlimit_memory();
+	check_works(rank);
+}
+
+/* Rank 1 can map its own segment, but not that of another rank. */
+static void other_slots_full(struct rank *rank)
+{
+	spyre_status status;
+
+	if (rank->rank == 1)
+		limit_memory(SEGMENT_BYTES + SEGMENT_BYTES / 2);
+	status = ranks_join(rank, LIMIT_MS);
+	/* A rank that has joined before learns of it later. */
+	if (!status)
+		status = spyre_barrier(rank->comm, rank->stream);
+	if (!status)
+		status = spyre_stream_synchronize(rank->stream);
+	expect_of_1(rank, status, SPYRE_ERROR_OUT_OF_HOST_MEMORY, "bytes of shared memory");
+	unlimit_memory();
+	check_works(rank);
+}
+
+START_TEST(test_slots_full)
+{
+	setenv("SPYRE_COMM_CHUNK_KIB", "16384", 1);
+	run(3, own_slots_full, NULL, -1);
+	run(3, other_slots_full, NULL, -1);
+	unsetenv("SPYRE_COMM_CHUNK_KIB");
+}
+END_TEST
+
+/*
+ * Two jobs of three ranks each on the same cards. Rank 4 is killed while both of them work; the
+ * other job does not notice.
+ */
+static void two_jobs(struct rank *rank)
+{
+	const uint32_t job = rank->rank / 3, index = rank->rank % 3;
+	const struct call_members members = { 3, { job * 3, job * 3 + 1, job * 3 + 2 } };
+	struct calls calls;
+	spyre_comm_id id;
+
+	calls_open(&calls, rank, 3);
+	ranks_get_id(job, !index, &id);
+	rank_ok(spyre_comm_init_rank(rank->context, 3, &id, index, NULL, &rank->comm));
+	for (int i = 0; i < (job ? 2 : 4); i++)
+		call_all(&calls, rank->comm, &members);
+	if (rank->rank == 4)
+		raise(SIGKILL);
+	if (job) {
+		spyre_status status = spyre_barrier(rank->comm, rank->stream);
+
+		expect(status ? status : spyre_stream_synchronize(rank->stream),
+		       SPYRE_ERROR_REMOTE, "rank 1 (process ");
+		rank_ok(spyre_context_reset(rank->context));
+	}
+	calls_close(&calls);
+}
+
+START_TEST(test_two_jobs)
+{
+	run(6, two_jobs, NULL, 4);
 }
 END_TEST
 
@@ -469,12 +701,16 @@ END_TEST
 /* Strangers connect to the root and send nothing, or something else. */
 static void strangers(struct rank *rank)
 {
-	struct sockaddr_in address = { .sin_family = AF_INET, .sin_port = htons(29871) };
+	struct sockaddr_in address = { .sin_family = AF_INET };
+	struct comm_identity identity;
+	spyre_comm_id id;
 	int fds[70];
 
-	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	setenv("SPYRE_COMM_PORT", "29871", 1);
 	if (rank->rank) {
+		ranks_get_id(0, false, &id);
+		memcpy(&identity, &id, sizeof(identity));
+		address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		address.sin_port = htons((uint16_t)identity.port);
 		for (int i = 0; i < 70; i++) {
 			char junk[4096];
 			int tries = 0;
@@ -527,21 +763,25 @@ END_TEST
 
 #define MANY 64
 
-/* Two jobs of two ranks each, with 64 communicators of which all are in use at once. */
+/* Communicators of which all are in use at once. */
 static void many(struct rank *rank)
 {
-	const spyre_layout layout = layout_of(64);
-	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
+	const struct call_members all = call_members(rank->size, rank->size);
 	spyre_comm *comms[MANY];
+	struct calls calls;
+
+	calls_open(&calls, rank, rank->size);
 
 	rank_ok(ranks_join(rank, 20000));
 	for (int i = 0; i < MANY; i++)
 		rank_ok(spyre_comm_split(rank->comm, 0, (int)rank->rank, NULL, &comms[i]));
 	for (int i = 0; i < MANY; i++)
-		rank_ok(spyre_all_reduce(comms[i], x, x, &layout, SUM, rank->stream));
+		rank_ok(calls_queue(&calls, (enum call_kind)(i % CALL_BARRIER), comms[i], 0));
 	rank_ok(spyre_stream_synchronize(rank->stream));
+	calls_check(&calls, (enum call_kind)((MANY - 1) % CALL_BARRIER), &all, 0);
 	for (int i = 0; i < MANY; i++)
 		rank_ok(spyre_comm_destroy(comms[i]));
+	calls_close(&calls);
 }
 
 START_TEST(test_many)
@@ -562,8 +802,12 @@ int main(void)
 	tcase_add_test(tcase, test_two_roots);
 	tcase_add_test(tcase, test_joining);
 	tcase_add_test(tcase, test_slow);
-	tcase_add_loop_test(tcase, test_killed, 0, COLLECTIVES);
-	tcase_add_test(tcase, test_shrink);
+	tcase_add_loop_test(tcase, test_shrink, 0, 4);
+	tcase_add_test(tcase, test_paused);
+	tcase_add_test(tcase, test_stopped);
+	tcase_add_test(tcase, test_card_full);
+	tcase_add_test(tcase, test_slots_full);
+	tcase_add_test(tcase, test_two_jobs);
 	tcase_add_test(tcase, test_abort);
 	tcase_add_test(tcase, test_reset);
 	tcase_add_test(tcase, test_split);
