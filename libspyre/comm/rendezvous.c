@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@
 
 /* Time for a connection to name itself, after which the next one is accepted. */
 #define GREETING_NS 2000000000
+/* A rank that waits for connections looks this often for ranks that have ended. */
+#define CHECK_NS 20000000
 
 struct rendezvous {
 	spyre_comm *comm;
@@ -198,19 +201,69 @@ static spyre_status connect_down(struct rendezvous *r, uint32_t rank)
 	return status;
 }
 
+static spyre_status name_rank(const spyre_comm *comm, uint32_t rank, spyre_status status)
+{
+	const struct comm_address *address = &comm->peers[rank].address;
+
+	return spyre_error_prefix(status, "rank %u (process %d on %s)", rank, address->pid,
+				  address->host);
+}
+
+/*
+ * An error if a rank that this one is connected to has ended or failed: it may be the reason why
+ * another one does not connect. What a rank sends to go on begins with a byte of 0.
+ */
+static spyre_status check_connected(struct rendezvous *r)
+{
+	spyre_comm *comm = r->comm;
+
+	for (uint32_t i = 0; i < comm->size; i++) {
+		const int fd = comm->peers[i].control;
+		spyre_status status;
+		char byte = 0;
+		ssize_t n;
+
+		if (fd < 0)
+			continue;
+		n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+		if (n < 0 ? errno == EAGAIN || errno == EINTR : n && !byte)
+			continue;
+		if (n > 0 && recv(fd, &byte, 1, 0) == 1)
+			status = comm_read_failure(comm, i, spyre_now_ns() + GREETING_NS);
+		else
+			status = spyre_error(SPYRE_ERROR_REMOTE, "the connection ended");
+		return name_rank(comm, i, status);
+	}
+	return SPYRE_SUCCESS;
+}
+
+/* Waits for a connection, and for the end of the ranks that are connected. */
+static spyre_status wait_accept(struct rendezvous *r, int listener, int *fd)
+{
+	spyre_status status;
+	int64_t now;
+
+	do {
+		TRY(check_connected(r));
+		now = spyre_now_ns();
+		status = comm_accept(listener, now + CHECK_NS < r->deadline_ns ? now + CHECK_NS :
+				     r->deadline_ns, fd);
+	} while (status == SPYRE_ERROR_TIMEOUT && now < r->deadline_ns);
+	return status;
+}
+
 /* Accepts one connection. SUCCESS without a rank if it did not name a rank that is expected. */
 static spyre_status accept_one(struct rendezvous *r, int listener, uint32_t *missing)
 {
-	const int64_t now = spyre_now_ns();
 	spyre_comm *comm = r->comm;
 	struct comm_greeting greeting;
 	struct spyre_error_state error;
 	spyre_status status;
 	int fd;
 
-	TRY(comm_accept(listener, r->deadline_ns, &fd));
+	TRY(wait_accept(r, listener, &fd));
 	spyre_error_save(&error);
-	status = comm_recv_all(fd, &greeting, sizeof(greeting), now + GREETING_NS);
+	status = comm_recv_all(fd, &greeting, sizeof(greeting), spyre_now_ns() + GREETING_NS);
 	spyre_error_restore(&error);
 	if (status || greeting.magic != COMM_MAGIC ||
 	    memcmp(&greeting.key, &r->identity.key, sizeof(greeting.key)) ||
@@ -224,15 +277,15 @@ static spyre_status accept_one(struct rendezvous *r, int listener, uint32_t *mis
 	return SPYRE_SUCCESS;
 }
 
+/* Adds the first higher rank that has not connected, and the number of all that have not. */
 static spyre_status name_missing(const spyre_comm *comm, spyre_status status, uint32_t count)
 {
 	uint32_t i = comm->rank + 1;
 
 	while (i + 1 < comm->size && comm->peers[i].control >= 0)
 		i++;
-	return spyre_error_prefix(status, "%u of the higher ranks did not connect, the first is rank "
-				  "%u (process %d on %s)", count, i, comm->peers[i].address.pid,
-				  comm->peers[i].address.host);
+	status = name_rank(comm, i, status);
+	return spyre_error_prefix(status, "%u of the higher ranks did not connect", count);
 }
 
 static spyre_status accept_up(struct rendezvous *r)
@@ -252,15 +305,17 @@ static spyre_status accept_up(struct rendezvous *r)
 				     "set it to auto or tcp", remote) : comm_fabric_missing();
 	while (!status && remote)
 		status = accept_one(r, r->tcp_listener, &remote);
-	return status ? name_missing(comm, status, local + remote) : status;
+	/* Another rank than the missing ones is the reason for REMOTE. */
+	return !status || status == SPYRE_ERROR_REMOTE ? status :
+	       name_missing(comm, status, local + remote);
 }
 
 static spyre_status connect_all(struct rendezvous *r)
 {
 	bool remote[SPYRE_COMM_MAX_RANKS] = { false };
 	spyre_comm *comm = r->comm;
-	spyre_status status = SPYRE_SUCCESS;
 	int64_t peer_deadline_ns;
+	spyre_status status;
 
 	/*
 	 * All ranks have the answer at about the same time. A rank that has connected may wait for
@@ -268,12 +323,13 @@ static spyre_status connect_all(struct rendezvous *r)
 	 */
 	r->deadline_ns = spyre_now_ns() + comm->timeout_ns;
 	peer_deadline_ns = r->deadline_ns + GREETING_NS;
-	for (uint32_t i = 0; !status && i < comm->rank; i++) {
+	for (uint32_t i = 0; i < comm->rank; i++) {
 		status = connect_down(r, i);
-		if (status)
-			return spyre_error_prefix(status, "cannot connect to rank %u (process %d on "
-						  "%s)", i, comm->peers[i].address.pid,
-						  comm->peers[i].address.host);
+		if (!status)
+			continue;
+		TRY(check_connected(r));
+		status = name_rank(comm, i, status);
+		return spyre_error_prefix(status, "cannot connect");
 	}
 	TRY(accept_up(r));
 	for (uint32_t i = 0; i < comm->size; i++) {
@@ -282,9 +338,7 @@ static spyre_status connect_all(struct rendezvous *r)
 			continue;
 		status = comm_shm_connect(comm, i, peer_deadline_ns);
 		if (status)
-			return spyre_error_prefix(status, "rank %u (process %d on %s)", i,
-						  comm->peers[i].address.pid,
-						  comm->peers[i].address.host);
+			return name_rank(comm, i, status);
 	}
 	return comm_fabric_connect(comm, remote, peer_deadline_ns);
 }
