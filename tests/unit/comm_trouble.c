@@ -74,7 +74,8 @@ static void check_works(struct rank *rank)
 }
 
 /* Executes every collective, and compares its numbers. */
-static void call_all(const struct calls *calls, spyre_comm *comm, const struct call_members *members)
+static void call_all(const struct calls *calls, spyre_comm *comm,
+		     const struct call_members *members)
 {
 	for (enum call_kind kind = CALL_ALL_REDUCE; kind <= CALL_BARRIER; kind++) {
 		calls_clear(calls);
