@@ -130,6 +130,11 @@ rmmod spyre_vdev
 insmod "$module" cards=8 cores=4 lpddr_mib=64
 run root "runtime_peer on eight cards" "$build/tests/unit/runtime_peer"
 run root "abi-peer on eight cards" "$build/tests/abi/abi-peer"
+# Ranks on a card each. Each rank is killed in each phase of each collective on the embedded card.
+for name in collective direct formats kills trouble; do
+	SPYRE_TEST_KILLS=5 SPYRE_TEST_TIMEOUT=600 run "${users##* }" "comm_$name on eight cards" \
+		"$build/tests/unit/comm_$name"
+done
 rmmod spyre_vdev
 
 # sum FILE...: of the numbers in them
