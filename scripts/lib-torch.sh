@@ -40,7 +40,9 @@ torch_venv() {
 		"$torch_python" -m pip install --no-deps --target "$venv/vision" \
 			-r "$top/torch_spyre/requirements-vision.txt" &&
 		"$torch_python" -m pip install --no-deps --target "$venv/llm" \
-			-r "$top/torch_spyre/requirements-llm.txt"; } >"$log" 2>&1; then
+			-r "$top/torch_spyre/requirements-llm.txt" &&
+		"$torch_python" -m pip install --no-deps --target "$venv/trace" \
+			-r "$top/torch_spyre/requirements-trace.txt"; } >"$log" 2>&1; then
 		torch_missing="pip cannot have torch==$torch_version here: $(tail -n 1 "$log")"
 		return 1
 	fi

@@ -166,6 +166,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/graph_pass.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/heads.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/hint.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/kernel.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/layouts.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/lowering.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/partition.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/placement.py

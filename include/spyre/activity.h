@@ -53,6 +53,13 @@ typedef struct spyre_activity {
 	/** Bytes that came from another card, and that went to one. */
 	uint64_t rdma_read;
 	uint64_t rdma_written;
+	/** Start and end of queueing it, CLOCK_MONOTONIC; the check of arguments is not in it. */
+	uint64_t queue_start_ns;
+	uint64_t queue_end_ns;
+	/** The system's id of the thread that queued it (gettid()). */
+	int32_t thread;
+	/** 1 for an operation of a graph, which shares its number with others of the launch. */
+	uint32_t in_graph;
 } spyre_activity;
 
 /** A queue of records of finished operations. */

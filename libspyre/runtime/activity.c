@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Logs of what ran on the cards. */
+#define _GNU_SOURCE
 #include "libspyre/runtime/activity.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+#include "libspyre/backend/futex.h"
 
 #define DEFAULT_LIMIT (1u << 20)
 
@@ -30,9 +34,12 @@ uint64_t spyre_activity_correlate(uint64_t id)
 	return previous;
 }
 
-uint64_t spyre_activity_correlation(void)
+void spyre_activity_queued(struct spyre_queued *queued)
 {
-	return correlation;
+	queued->correlation = correlation;
+	queued->start_ns = spyre_now_ns();
+	queued->end_ns = 0;
+	queued->thread = (int32_t)gettid();
 }
 
 spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work)
@@ -93,7 +100,11 @@ void spyre_activity_report(const struct spyre_stream *stream, const struct spyre
 	activity->device = stream->context->index;
 	activity->stream = stream->id;
 	activity->operation = record->seq;
-	activity->correlation = record->correlation;
+	activity->correlation = record->queued.correlation;
+	activity->queue_start_ns = record->queued.start_ns;
+	activity->queue_end_ns = record->queued.end_ns;
+	activity->thread = record->queued.thread;
+	activity->in_graph = record->segment != NULL;
 	snprintf(activity->name, sizeof(activity->name), "%s",
 		 part->kernel ? spyre_kernel_name(part->kernel) : part->what);
 	pthread_mutex_lock(&logs_lock);

@@ -17,7 +17,8 @@ static inline bool spyre_activity_on(void)
 	return __builtin_expect(logs != 0, 0);
 }
 
-uint64_t spyre_activity_correlation(void);
+/* Describes a call of the present thread that begins now. */
+void spyre_activity_queued(struct spyre_queued *queued);
 /* Kind of the record of @work, 0 for waits and events. */
 spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work);
 /* Completes @activity, which has the numbers of a finished operation, and adds it to all logs. */

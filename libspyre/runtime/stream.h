@@ -53,6 +53,13 @@ struct spyre_part {
  */
 #define SPYRE_POOL_OF_GRAPH (UINT64_C(1) << 62)
 
+/* The call that queued an operation, for activity records. */
+struct spyre_queued {
+	uint64_t correlation;		/* id of the thread's operation */
+	uint64_t start_ns, end_ns;	/* end_ns is 0 until the call returns */
+	int32_t thread;
+};
+
 /* An operation to queue; its arguments are copied if they have to outlive the call. */
 struct spyre_work {
 	const char *what;		/* "launch", "copy to the device"; static */
@@ -67,8 +74,8 @@ struct spyre_work {
 	void *staging;
 	size_t staging_bytes;
 	struct spyre_mark *mark;	/* takes a reference */
-	/* Correlation id of the queueing thread, if an activity log is open. */
-	uint64_t correlation;
+	/* Set if an activity log is open. */
+	struct spyre_queued queued;
 };
 
 /* A queued operation, kept until its results have been read. */
@@ -85,7 +92,7 @@ struct spyre_record {
 	struct spyre_mark *mark;
 	/* 0 if no log was open when it was queued. */
 	spyre_activity_kind activity;
-	uint64_t correlation;
+	struct spyre_queued queued;
 };
 
 struct spyre_pending_wait {

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "libspyre/backend/futex.h"
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
 #include "libspyre/runtime/activity.h"
@@ -411,7 +412,9 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	if (spyre_activity_on()) {
 		record->activity = work->segment ? SPYRE_ACTIVITY_LAUNCH :
 						   spyre_activity_kind_of(work);
-		record->correlation = work->correlation;
+		record->queued = work->queued;
+		if (!record->queued.end_ns)
+			record->queued.end_ns = spyre_now_ns();
 	}
 	return SPYRE_SUCCESS;
 }
@@ -436,7 +439,7 @@ spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyr
 
 	if (spyre_activity_on()) {
 		tagged = *work;
-		tagged.correlation = spyre_activity_correlation();
+		spyre_activity_queued(&tagged.queued);
 		work = &tagged;
 	}
 	pthread_mutex_lock(&stream->lock);
@@ -453,6 +456,8 @@ spyre_status spyre_stream_enqueue(struct spyre_stream *stream, const struct spyr
 				     "stream %d: the capture was ended during this %s; it is not part of "
 				     "the graph and has not run", stream->id, work->what);
 	} else if (stream->items) {
+		if (work == &tagged)
+			tagged.queued.end_ns = spyre_now_ns();
 		status = spyre_stream_defer_work(stream, work, &seq);
 	} else {
 		seq = atomic_load_explicit(&stream->tail, memory_order_relaxed) + 1;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Activity records: one per operation, with the data that a profiler needs. */
+#define _GNU_SOURCE
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime_check.h"
 
@@ -48,6 +50,16 @@ static void work(spyre_stream *stream, spyre_devptr device, void *host)
 	ck_ok(spyre_copy_d2h_async(stream, &tensor, device, &layout));
 }
 
+/* The call was one of this thread after @before; it began before the work did. */
+static void check_call(const spyre_activity *record, uint64_t before)
+{
+	ck_assert_int_eq(record->thread, gettid());
+	ck_assert_uint_ge(record->queue_start_ns, before);
+	ck_assert_uint_ge(record->queue_end_ns, record->queue_start_ns);
+	ck_assert_uint_le(record->queue_end_ns, now_ns());
+	ck_assert_uint_ge(record->start_ns, record->queue_start_ns);
+}
+
 START_TEST(kinds)
 {
 	static const spyre_activity_kind expected[] = {
@@ -81,6 +93,9 @@ START_TEST(kinds)
 		ck_assert_uint_le(records[i].end_ns, now_ns());
 		ck_assert_uint_gt(records[i].cycles, 0);
 		ck_assert(records[i].name[0]);
+		check_call(&records[i], before);
+		ck_assert_uint_ge(records[i].queue_start_ns, i ? records[i - 1].queue_end_ns : 0);
+		ck_assert_uint_eq(records[i].in_graph, 0);
 	}
 	ck_assert_uint_eq(records[1].bytes_written, 512);
 	ck_assert_uint_eq(read_all(log, records, 8), 0);
@@ -152,6 +167,7 @@ static void pause_a_little(void *data)
 
 START_TEST(deferred)
 {
+	uint64_t before, after;
 	spyre_stream *stream = get_stream(context, 0);
 	spyre_activity records[8];
 	spyre_activity_log *log;
@@ -161,15 +177,52 @@ START_TEST(deferred)
 	ck_ok(spyre_mem_alloc(context, 8192, &device));
 	ck_ok(spyre_activity_open(0, &log));
 	ck_ok(spyre_stream_host_fn(stream, pause_a_little, NULL));
+	before = now_ns();
 	spyre_activity_correlate(5);
 	work(stream, device, host);
 	spyre_activity_correlate(6);
+	after = now_ns();
 	ck_ok(spyre_stream_synchronize(stream));
 	ck_assert_uint_eq(read_all(log, records, 8), 4);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 4; i++) {
 		ck_assert_uint_eq(records[i].correlation, 5);
+		check_call(&records[i], before);
+		ck_assert_uint_le(records[i].queue_end_ns, after);
+	}
 	ck_ok(spyre_activity_close(log));
 	spyre_activity_correlate(0);
+}
+END_TEST
+
+/* The operations of a graph were queued by the call that launched it. */
+START_TEST(launch_of_a_graph)
+{
+	spyre_stream *stream = get_stream(context, 0);
+	uint32_t pattern = 7;
+	spyre_activity records[8];
+	spyre_activity_log *log;
+	spyre_graph *graph;
+	spyre_devptr device;
+	uint64_t before;
+
+	ck_ok(spyre_mem_alloc(context, 8192, &device));
+	ck_ok(spyre_stream_begin_capture(stream));
+	for (int i = 0; i < 3; i++)
+		ck_ok(spyre_memset_async(stream, device + 512 * i, &pattern, 4, 512));
+	ck_ok(spyre_stream_end_capture(stream, &graph));
+	ck_ok(spyre_activity_open(0, &log));
+	before = now_ns();
+	ck_ok(spyre_graph_launch(graph, stream));
+	ck_ok(spyre_stream_synchronize(stream));
+	ck_assert_uint_eq(read_all(log, records, 8), 3);
+	for (int i = 0; i < 3; i++) {
+		ck_assert_uint_eq(records[i].in_graph, 1);
+		ck_assert_uint_eq(records[i].operation, records[0].operation);
+		ck_assert_uint_eq(records[i].queue_start_ns, records[0].queue_start_ns);
+		check_call(&records[i], before);
+	}
+	ck_ok(spyre_activity_close(log));
+	ck_ok(spyre_graph_destroy(graph));
 }
 END_TEST
 
@@ -203,6 +256,7 @@ int main(void)
 	tcase_add_test(tests, no_record_of_other_work);
 	tcase_add_test(tests, limits);
 	tcase_add_test(tests, deferred);
+	tcase_add_test(tests, launch_of_a_graph);
 	tcase_add_test(tests, refused);
 	return run_suite("runtime_activity", tests);
 }

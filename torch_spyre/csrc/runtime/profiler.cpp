@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
  * torch.profiler: rows of the cards in its traces, from libspyre's activity
- * records, each linked to the operation that queued it, with an arrow to the
- * first of each. Times are of the host; modelled cycles and traffic are in the
- * events' arguments.
+ * records. Each record has a runtime event on the row of the thread that queued
+ * it, with an arrow and a correlation number of their own, and is linked to the
+ * operation. Ranges of record_function() appear on the cards' rows as well.
+ * Times are of the host; modelled cycles and traffic are in the events'
+ * arguments.
  */
 #define USE_KINETO
 #define FMT_HEADER_ONLY
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
 
+#include <unistd.h>
+
+#include <cstring>
 #include <ctime>
+#include <map>
+#include <mutex>
 #include <set>
+#include <unordered_map>
 
 #include <kineto/libkineto.h>
 #include <kineto/output_base.h>
@@ -28,8 +36,28 @@ const std::set<ActivityType> KINDS{
 	ActivityType::CONCURRENT_KERNEL,
 	ActivityType::GPU_MEMCPY,
 	ActivityType::GPU_MEMSET,
+	ActivityType::GPU_USER_ANNOTATION,
 	ActivityType::PRIVATEUSE1_RUNTIME,
 };
+
+/*
+ * Whose names and spans runtime events have. Tools look for calls that they know: HTA for those of
+ * CUDA, aiu-trace-analyzer for those of torch-spyre, which last until their work ends.
+ */
+enum class Dialect { SPYRE, CUDA, AIU };
+
+Dialect dialect_of_environment()
+{
+	const char *name = std::getenv("TORCH_SPYRE_TRACE_DIALECT");
+
+	if (!name || !*name || !std::strcmp(name, "spyre"))
+		return Dialect::SPYRE;
+	if (!std::strcmp(name, "cuda"))
+		return Dialect::CUDA;
+	TORCH_CHECK_VALUE(!std::strcmp(name, "aiu"), "spyre: TORCH_SPYRE_TRACE_DIALECT is '", name,
+			  "'; it takes spyre, cuda or aiu");
+	return Dialect::AIU;
+}
 
 ActivityType type_of(spyre_activity_kind kind)
 {
@@ -61,6 +89,41 @@ std::string name_of(const spyre_activity &activity)
 	}
 }
 
+/* The name of the call that queued it. */
+const char *call_of(const spyre_activity &activity, Dialect dialect)
+{
+	bool launch = activity.kind == SPYRE_ACTIVITY_LAUNCH;
+	bool fill = activity.kind == SPYRE_ACTIVITY_FILL;
+
+	if (dialect == Dialect::CUDA)
+		return activity.in_graph ? "cudaGraphLaunch" : launch ? "cudaLaunchKernel" :
+		       fill ? "cudaMemsetAsync" : "cudaMemcpyAsync";
+	if (dialect == Dialect::AIU)
+		return launch ? "aiuLaunchScheduleCompute" : "aiuPrepareDMAs";
+	if (activity.in_graph)
+		return "spyre_graph_launch";
+	switch (activity.kind) {
+	case SPYRE_ACTIVITY_COPY_H2D:
+		return "spyre_copy_h2d_async";
+	case SPYRE_ACTIVITY_COPY_D2H:
+		return "spyre_copy_d2h_async";
+	case SPYRE_ACTIVITY_COPY_D2D:
+		return "spyre_memcpy_d2d_async";
+	case SPYRE_ACTIVITY_COPY_PEER:
+		return "spyre_memcpy_peer_async";
+	case SPYRE_ACTIVITY_FILL:
+		return "spyre_memset_async";
+	default:
+		return "spyre_launch";
+	}
+}
+
+/*
+ * Number of the first call. HTA keeps indices of rows in the narrowest type that holds these
+ * numbers, so they are large.
+ */
+constexpr uint64_t FIRST_NUMBER = 1 << 24;
+
 /* Offset in ns from CLOCK_MONOTONIC to the epoch, which traces use. */
 int64_t epoch_offset()
 {
@@ -72,8 +135,51 @@ int64_t epoch_offset()
 	       monotonic.tv_nsec;
 }
 
-/* Operations nest; work that a thread queues belongs to the innermost one. */
-thread_local std::vector<uint64_t> correlations;
+/*
+ * Operations and ranges of record_function() nest; work that a thread queues belongs to the
+ * innermost operation, or to the innermost range outside of operations.
+ */
+struct Open {
+	uint64_t id;
+	bool range;
+};
+thread_local std::vector<Open> opened;
+
+/* The ranges around each operation, outermost first; those of all threads. */
+std::mutex ranges_lock;
+std::unordered_map<uint64_t, std::vector<uint64_t>> ranges_around;
+
+/* The innermost operation that is open, or the innermost range; 0 without any. */
+uint64_t innermost()
+{
+	for (auto open = opened.rbegin(); open != opened.rend(); ++open)
+		if (!open->range)
+			return open->id;
+	return opened.empty() ? 0 : opened.back().id;
+}
+
+void push_opened(uint64_t id, bool range)
+{
+	std::vector<uint64_t> ranges;
+
+	opened.push_back({ id, range });
+	for (const Open &open : opened)
+		if (open.range)
+			ranges.push_back(open.id);
+	if (!ranges.empty()) {
+		std::lock_guard<std::mutex> hold(ranges_lock);
+
+		ranges_around[innermost()] = std::move(ranges);
+	}
+	spyre_activity_correlate(innermost());
+}
+
+void pop_opened()
+{
+	if (!opened.empty())
+		opened.pop_back();
+	spyre_activity_correlate(innermost());
+}
 
 class Session final : public libkineto::IActivityProfilerSession {
 public:
@@ -90,6 +196,11 @@ public:
 	{
 		spyre_status status = spyre_activity_open(0, &log);
 
+		{
+			std::lock_guard<std::mutex> hold(ranges_lock);
+
+			ranges_around.clear();
+		}
 		offset = epoch_offset();
 		if (status != SPYRE_SUCCESS)
 			failures.emplace_back(spyre_last_error());
@@ -130,7 +241,9 @@ public:
 			  int64_t end) override
 	{
 		std::set<std::pair<int, int>> rows;
-		std::set<uint64_t> arrows;
+		Spans spans;
+		/* Work of one launch of a graph has one call and one number. */
+		std::map<std::tuple<int, int, uint64_t>, uint64_t> numbers;
 
 		buffer.span = libkineto::TraceSpan(start, end, "spyre");
 		for (const spyre_activity &record : records) {
@@ -138,16 +251,21 @@ public:
 				continue;
 
 			const libkineto::ITraceActivity *op = nullptr;
+			auto [number, first] = numbers.try_emplace(
+				{ record.device, record.stream, record.operation },
+				FIRST_NUMBER + numbers.size());
 
 			if (record.correlation)
 				op = linked(static_cast<int32_t>(record.correlation));
-			bool arrow = op && types.count(ActivityType::PRIVATEUSE1_RUNTIME) &&
-				     arrows.insert(record.correlation).second;
-			if (arrow)
-				add_origin(record, *op);
-			add(record, op, arrow);
+			if (first && types.count(ActivityType::PRIVATEUSE1_RUNTIME))
+				add_call(record, op, number->second);
+			add(record, op, number->second);
+			widen(spans, record);
 			rows.emplace(record.device, record.stream);
 		}
+		/* acelyzer takes ranges for work, which overlaps with what they contain. */
+		if (types.count(ActivityType::GPU_USER_ANNOTATION) && dialect != Dialect::AIU)
+			add_ranges(spans, linked);
 		describe(logger, rows, start);
 		for (auto &activity : buffer.activities)
 			activity->log(logger);
@@ -170,18 +288,94 @@ public:
 
 	void pushCorrelationId(uint64_t id) override
 	{
-		correlations.push_back(id);
-		spyre_activity_correlate(id);
+		push_opened(id, false);
 	}
 
 	void popCorrelationId() override
 	{
-		if (!correlations.empty())
-			correlations.pop_back();
-		spyre_activity_correlate(correlations.empty() ? 0 : correlations.back());
+		pop_opened();
+	}
+
+	void pushUserCorrelationId(uint64_t id) override
+	{
+		push_opened(id, true);
+	}
+
+	void popUserCorrelationId() override
+	{
+		pop_opened();
+	}
+
+	/* As the profiler of CUDA writes them, as far as a card has them. */
+	std::string getDeviceProperties() override
+	{
+		std::string text;
+
+		for (c10::DeviceIndex i = 0; i < device_count(); i++) {
+			spyre_device_properties p{};
+
+			p.struct_size = sizeof(p);
+			if (spyre_device_get_properties(i, &p) != SPYRE_SUCCESS)
+				continue;
+			text += fmt::format(
+				"{}{{\"id\": {}, \"name\": \"{}\", \"totalGlobalMem\": {}, "
+				"\"numSms\": {}, \"sharedMemPerBlock\": {}, \"clockRateKhz\": {}}}",
+				text.empty() ? "" : ", ", int(i), p.name, p.memory_bytes,
+				p.num_cores, p.lx_bytes, p.clock_khz);
+		}
+		return text;
+	}
+
+	std::unordered_map<std::string, std::string> getMetadata() override
+	{
+		uint32_t version = spyre_version();
+
+		return { { "libspyre", fmt::format("\"{}.{}.{}\"", version >> 16,
+						   version >> 8 & 255, version & 255) } };
 	}
 
 private:
+	/* The time from the first to the last work of each range on each stream. */
+	using Spans = std::map<std::tuple<uint64_t, int, int>, std::pair<uint64_t, uint64_t>>;
+
+	static void widen(Spans &spans, const spyre_activity &record)
+	{
+		std::lock_guard<std::mutex> hold(ranges_lock);
+		auto found = ranges_around.find(record.correlation);
+
+		if (found == ranges_around.end())
+			return;
+		for (uint64_t range : found->second) {
+			auto key = std::make_tuple(range, record.device, record.stream);
+			auto at = spans.try_emplace(key, record.start_ns, record.end_ns).first;
+
+			at->second.first = std::min(at->second.first, record.start_ns);
+			at->second.second = std::max(at->second.second, record.end_ns);
+		}
+	}
+
+	void add_ranges(const Spans &spans, libkineto::getLinkedActivityCallback linked)
+	{
+		for (const auto &[key, times] : spans) {
+			const auto &[range, device, stream] = key;
+			const libkineto::ITraceActivity *op = linked(static_cast<int32_t>(range));
+
+			if (!op)
+				continue;
+			buffer.emplace_activity(buffer.span, ActivityType::GPU_USER_ANNOTATION,
+						op->name());
+
+			libkineto::GenericTraceActivity &activity = *buffer.activities.back();
+
+			activity.startTime = static_cast<int64_t>(times.first) + offset;
+			activity.endTime = static_cast<int64_t>(times.second) + offset;
+			activity.id = static_cast<int32_t>(range);
+			activity.device = device;
+			activity.resource = activity.threadId = stream;
+			activity.linked = op;
+		}
+	}
+
 	void collect()
 	{
 		constexpr uint32_t PIECE = 4096;
@@ -202,47 +396,56 @@ private:
 					   " records were dropped; profile less at a time");
 	}
 
-	/* Adds the start of an arrow on the host's row, in the operation that queued the work. */
-	void add_origin(const spyre_activity &record, const libkineto::ITraceActivity &op)
+	/* Adds the call that queued the work, and the start of an arrow, on the host's row. */
+	void add_call(const spyre_activity &record, const libkineto::ITraceActivity *op,
+		      uint64_t number)
 	{
 		buffer.emplace_activity(buffer.span, ActivityType::PRIVATEUSE1_RUNTIME,
-					"spyre queue");
+					call_of(record, dialect));
 
 		libkineto::GenericTraceActivity &activity = *buffer.activities.back();
+		uint64_t end = std::max(dialect == Dialect::AIU ? record.end_ns : record.queue_end_ns,
+					record.queue_start_ns);
 
-		activity.startTime = activity.endTime = op.timestamp();
-		activity.id = static_cast<int32_t>(record.correlation);
-		activity.device = op.deviceId();
-		activity.resource = op.resourceId();
-		activity.threadId = op.getThreadId();
-		activity.flow.id = static_cast<uint32_t>(record.correlation);
+		activity.startTime = static_cast<int64_t>(record.queue_start_ns) + offset;
+		activity.endTime = static_cast<int64_t>(end) + offset;
+		activity.id = static_cast<int32_t>(number);
+		activity.device = op ? op->deviceId() : getpid();
+		activity.resource = op ? op->resourceId() : record.thread;
+		activity.threadId = record.thread;
+		activity.flow.id = static_cast<uint32_t>(number);
 		activity.flow.type = libkineto::kLinkAsyncCpuGpu;
 		activity.flow.start = 1;
-		activity.linked = &op;
+		activity.linked = op;
+		activity.addMetadata("correlation", number);
 	}
 
-	void add(const spyre_activity &record, const libkineto::ITraceActivity *op, bool arrow)
+	void add(const spyre_activity &record, const libkineto::ITraceActivity *op, uint64_t number)
 	{
+		uint64_t bytes = std::max(record.bytes_read, record.bytes_written);
+		double ns = static_cast<double>(record.end_ns - record.start_ns);
+
 		buffer.emplace_activity(buffer.span, type_of(record.kind), name_of(record));
 
 		libkineto::GenericTraceActivity &activity = *buffer.activities.back();
 
 		activity.startTime = static_cast<int64_t>(record.start_ns) + offset;
 		activity.endTime = static_cast<int64_t>(record.end_ns) + offset;
-		activity.id = static_cast<int32_t>(record.correlation);
+		activity.id = static_cast<int32_t>(number);
 		activity.device = record.device;
 		activity.resource = record.stream;
 		activity.threadId = record.stream;
-		if (arrow) {
-			activity.flow.id = static_cast<uint32_t>(record.correlation);
-			activity.flow.type = libkineto::kLinkAsyncCpuGpu;
-		}
+		activity.flow.id = static_cast<uint32_t>(number);
+		activity.flow.type = libkineto::kLinkAsyncCpuGpu;
 		activity.linked = op;
 		activity.addMetadata("device", record.device);
 		activity.addMetadata("stream", record.stream);
-		activity.addMetadata("correlation", record.correlation);
+		activity.addMetadata("correlation", number);
 		activity.addMetadata("cycles", record.cycles);
-		activity.addMetadata("bytes", std::max(record.bytes_read, record.bytes_written));
+		activity.addMetadata("bytes", bytes);
+		if (record.kind != SPYRE_ACTIVITY_LAUNCH && ns > 0)
+			activity.addMetadata("memory bandwidth (GB/s)",
+					     static_cast<double>(bytes) / ns);
 		if (record.macs)
 			activity.addMetadata("macs", record.macs);
 	}
@@ -266,6 +469,7 @@ private:
 	}
 
 	const std::set<ActivityType> types;
+	const Dialect dialect = dialect_of_environment();
 	spyre_activity_log *log = nullptr;
 	int64_t offset = 0;
 	std::vector<spyre_activity> records;

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Traces of torch.profiler, read by programs that are not ours: HTA and aiu-trace-analyzer."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from support import process_error, python_ok
+
+TOOLS = os.path.join(sys.prefix, "trace")
+
+PROGRAM = """
+import os
+from torch.profiler import ProfilerActivity, profile, record_function
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Linear(512, 256))
+model = model.half().eval().to("spyre")
+x = torch.ones(64, 256, dtype=torch.float16)
+with torch.no_grad(), torch.device("spyre"):
+    model(x.to("spyre")).cpu()
+    streams = int(os.environ["STREAMS"])
+    other = torch.Stream(device="spyre") if streams > 1 else torch.accelerator.current_stream()
+    activities = [ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]
+    with profile(activities=activities) as prof:
+        for step in range(4):
+            with record_function("step"), record_function("first" if step == 0 else "later"):
+                y = model(x.to("spyre"))
+                with other:
+                    z = model(x.to("spyre"))
+            (y + 1).cpu(), z.cpu()
+            prof.step()
+prof.export_chrome_trace(os.environ["TRACE"])
+"""
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory):
+    """Returns a function that gives the path of a trace in a dialect."""
+    made = {}
+
+    def trace(dialect):
+        if dialect not in made:
+            path = tmp_path_factory.mktemp(dialect) / "trace.json"
+            # acelyzer refuses processes that see several cards, and work at the same time.
+            number = 1 if dialect == "aiu" else 2
+            where = {"TORCH_SPYRE_TRACE_DIALECT": dialect, "SPYRE_EMBEDDED_CARDS": number,
+                     "STREAMS": number}  # fmt: skip
+            python_ok(PROGRAM, TRACE=path, **where)
+            made[dialect] = path
+        return made[dialect]
+
+    return trace
+
+
+def events(path):
+    return json.loads(path.read_text())["traceEvents"]
+
+
+def of(found, category):
+    return [e for e in found if e.get("cat") == category and "dur" in e]
+
+
+@pytest.mark.parametrize("dialect", ["spyre", "cuda", "aiu"])
+def test_each_row_has_its_call(traces, dialect):
+    """Work of a card and the call that queued it share a number, which no others have."""
+    found = events(traces(dialect))
+    work = [e for c in ("kernel", "gpu_memcpy", "gpu_memset") for e in of(found, c)]
+    calls = {e["args"]["correlation"]: e for e in of(found, "privateuse1_runtime")}
+    assert work and len(calls) == len(of(found, "privateuse1_runtime"))
+    assert {e["args"]["correlation"] for e in work} == set(calls)
+    hosts = {e["tid"] for e in of(found, "cpu_op")}
+    for e in work:
+        call = calls[e["args"]["correlation"]]
+        assert call["ts"] <= e["ts"] and call["dur"] > 0 and call["tid"] in hosts
+    arrows = {e["id"]: e for e in found if e.get("ph") == "f"}
+    assert {e["id"] for e in found if e.get("ph") == "s" and e.get("cat") == "ac2g"} <= set(arrows)
+
+
+def test_names_of_calls(traces):
+    names = {d: {e["name"] for e in of(events(traces(d)), "privateuse1_runtime")}
+             for d in ("spyre", "cuda", "aiu")}  # fmt: skip
+    assert {"spyre_launch", "spyre_copy_h2d_async", "spyre_copy_d2h_async"} <= names["spyre"]
+    assert {"cudaLaunchKernel", "cudaMemcpyAsync"} <= names["cuda"]
+    assert {"aiuLaunchScheduleCompute", "aiuPrepareDMAs"} == names["aiu"]
+
+
+def test_ranges_on_the_rows_of_cards(traces):
+    """Each range covers exactly the work that was queued in it, on each stream."""
+    found = events(traces("spyre"))
+    ranges = of(found, "gpu_user_annotation")
+    assert {(e["name"], e["tid"]) for e in ranges} >= {("step", 0), ("first", 0), ("later", 0)}
+    assert len({e["tid"] for e in ranges}) == 2
+    assert sum(e["name"] == "step" and e["tid"] == 0 for e in ranges) == 4
+    for e in ranges:
+        inside = [k for k in of(found, "kernel") if k["tid"] == e["tid"]
+                  and e["ts"] <= k["ts"] and k["ts"] + k["dur"] <= e["ts"] + e["dur"] + 0.002]
+        assert inside, e
+
+
+def test_bandwidth_and_properties(traces):
+    trace = json.loads(traces("spyre").read_text())
+    for e in of(trace["traceEvents"], "gpu_memcpy"):
+        rate = e["args"]["memory bandwidth (GB/s)"]
+        assert rate == pytest.approx(e["args"]["bytes"] / e["dur"] / 1e3, rel=0.05, abs=1e-3)
+    card = trace["deviceProperties"][0]
+    assert card["id"] == 0 and card["numSms"] == 32 and card["totalGlobalMem"] > 0
+    assert trace["libspyre"].count(".") == 2
+
+
+def test_a_dialect_that_does_not_exist():
+    error = process_error(
+        "from torch.profiler import *\n"
+        "with profile(activities=[ProfilerActivity.PrivateUse1]): pass",
+        TORCH_SPYRE_TRACE_DIALECT="french",
+    )
+    assert "TORCH_SPYRE_TRACE_DIALECT is 'french'; it takes spyre, cuda or aiu" in error
+
+
+TABLES = {
+    "temporal": "get_temporal_breakdown(visualize=False)",
+    "kernels": "get_gpu_kernel_breakdown(visualize=False)",
+    "idle": "get_idle_time_breakdown(visualize=False)",
+    "queue": "get_queue_length_summary()",
+    "launches": "get_cuda_kernel_launch_stats(visualize=False)",
+    "bandwidth": "get_memory_bw_summary()",
+    "annotations": "get_gpu_user_annotation_breakdown(visualize=False)",
+}
+
+HTA = """
+import json, os, sys, warnings
+warnings.simplefilter("ignore")
+sys.path.append(os.environ["TOOLS"])
+from hta.trace_analysis import TraceAnalysis
+trace, texts = TraceAnalysis(trace_dir=os.environ["FOLDER"]), {}
+for name, call in json.loads(os.environ["TABLES"]).items():
+    table = eval("trace." + call)
+    table = table[0] if isinstance(table, tuple) else table
+    table = next(iter(table.values())) if isinstance(table, dict) else table
+    texts[name] = table.to_string() if len(table) else ""
+print(json.dumps(texts))
+"""
+
+
+def test_tables_of_hta(traces):
+    """Each table has rows."""
+    folder = traces("cuda").parent
+    printed = python_ok(HTA, TOOLS=TOOLS, FOLDER=folder, TABLES=json.dumps(TABLES))
+    texts = json.loads(printed.splitlines()[-1])
+    assert all(texts[name] for name in TABLES), texts
+    assert "Memcpy HtoD" in texts["bandwidth"] and "Memcpy DtoH" in texts["bandwidth"]
+    assert "step" in texts["annotations"] and "COMPUTATION" in texts["kernels"]
+    assert len(texts["launches"].splitlines()) > 8
+
+
+def test_acelyzer_has_no_warning(traces, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", "from acelyzer.acelyzer import main; main()",
+         "-V", "-C", "prep_queue",
+         "-i", traces("aiu"), "-o", tmp_path / "out.json"],
+        env={**os.environ, "PYTHONPATH": TOOLS}, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    text = done.stdout + done.stderr
+    assert done.returncode == 0 and "WARN" not in text, text
