@@ -61,6 +61,16 @@ def test_linear(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("rows", [1, 5])
+def test_linear_of_one_feature(rows, dtype):
+    x, host_x = data(rows, 1, dtype=dtype)
+    weight, host_weight = data(70, 1, dtype=dtype, seed=1)
+    bias, host_bias = data(70, dtype=dtype, seed=2)
+    near(F.linear(x, weight), F.linear(host_x, host_weight), dtype, steps=2)
+    near(F.linear(x, weight, bias), F.linear(host_x, host_weight, host_bias), dtype, steps=2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_biased(dtype):
     a, host_a = data(5, 40, dtype=dtype)
     b, host_b = data(40, 9, dtype=dtype, seed=1)

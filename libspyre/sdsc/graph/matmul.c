@@ -42,6 +42,9 @@ static spyre_status small_matmul(const struct build_call *call, struct build_use
 		if (given && c->rank >= 2 && c->size[c->rank - 1] != b->size[b->rank - 1])
 			return mismatch(call, 2, c->rank - 1, use, b->size[b->rank - 1]);
 		mul.op = build_op_find("mul");
+		/* A transposed column has one element per stick. */
+		if (b->size[b->rank - 1] > 1 && build_stick_dim(b) < 0)
+			TRY(build_restick_new(call->graph, &use[1], (int)b->rank - 1));
 		return build_add_step(&mul, use);
 	}
 	*done = false;
