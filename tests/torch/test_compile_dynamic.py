@@ -55,6 +55,18 @@ def views(x, y):
     return z, w.atan() + x.size(0), (w.reshape(2, -1) + 1)[:, 3:]
 
 
+@pytest.mark.parametrize("norm", [functional.layer_norm, functional.rms_norm])
+@pytest.mark.parametrize("train", [False, True])
+def test_normalized_shape_is_a_symbol(counted, norm, train):
+    def function(x):
+        return norm(x, x.shape[-1:])
+
+    compiled = torch.compile(function, backend=counted, dynamic=True, fullgraph=True)
+    for n in (64, 100, 130):
+        compare(compiled, function, on_card(3, n).requires_grad_(train))
+    assert counted.frame_count == 1
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32], ids=str)
 def test_twenty_batch_sizes_compile_once(counted, dtype):
     shapes = (128, 64), (64, 128), (64,)

@@ -74,20 +74,20 @@ bool normalize(const Pointwise &op, const Tensor &input, at::IntArrayRef shape, 
 	return ok;
 }
 
-void check_shape(const char *what, const Tensor &input, at::IntArrayRef shape, MaybeTensor weight,
-		 MaybeTensor bias)
+void check_shape(const char *what, const Tensor &input, c10::SymIntArrayRef shape,
+		 MaybeTensor weight, MaybeTensor bias)
 {
 	auto rank = static_cast<int64_t>(shape.size());
 
-	TORCH_CHECK(input.dim() >= rank && input.sizes().slice(input.dim() - rank) == shape,
+	TORCH_CHECK(input.dim() >= rank && input.sym_sizes().slice(input.dim() - rank) == shape,
 		    "Given normalized_shape=", shape, ", expected input with shape [*", shape,
-		    "], but got input of size", input.sizes());
-	TORCH_CHECK(!is_given(weight) || weight->sizes() == shape, what,
+		    "], but got input of size", input.sym_sizes());
+	TORCH_CHECK(!is_given(weight) || weight->sym_sizes() == shape, what,
 		    ": expected weight to be of same shape as normalized_shape, but got weight of shape ",
-		    weight->sizes(), " and normalized_shape = ", shape);
-	TORCH_CHECK(!is_given(bias) || bias->sizes() == shape, what,
+		    weight->sym_sizes(), " and normalized_shape = ", shape);
+	TORCH_CHECK(!is_given(bias) || bias->sym_sizes() == shape, what,
 		    ": expected bias to be of same shape as normalized_shape, but got bias of shape ",
-		    bias->sizes(), " and normalized_shape = ", shape);
+		    bias->sym_sizes(), " and normalized_shape = ", shape);
 }
 
 /* Also returns mean and factor of each row, which the derivative needs. */
@@ -98,7 +98,7 @@ std::tuple<Tensor, Tensor, Tensor> native_layer_norm(const Tensor &given, at::In
 	c10::SmallVector<int64_t, 8> dims;
 	Tensor input, result;
 
-	check_shape("native_layer_norm", given, shape, weight, bias);
+	check_shape("native_layer_norm", given, c10::fromIntArrayRefSlow(shape), weight, bias);
 	input = along_sticks(given);
 	if (!normalize(kLayerNorm, input, shape, weight, bias, eps, result))
 		return on_cpu<at::_ops::native_layer_norm>(input, shape, weight, bias, eps);
@@ -124,21 +124,20 @@ Tensor layer_norm(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight
 {
 	Tensor result;
 
-	check_shape("layer_norm", input, shape, weight, bias);
+	check_shape("layer_norm", input, c10::fromIntArrayRefSlow(shape), weight, bias);
 	if (normalize(kLayerNorm, along_sticks(input), shape, weight, bias, eps, result))
 		return result;
 	return std::get<0>(on_cpu<at::_ops::native_layer_norm>(input, shape, weight, bias, eps));
 }
 
-Tensor layer_norm_autograd(c10::DispatchKeySet keys, const Tensor &input, at::IntArrayRef shape,
+/* torch.compile traces with sizes that are symbols. */
+Tensor layer_norm_autograd(c10::DispatchKeySet keys, const Tensor &input, c10::SymIntArrayRef shape,
 			   MaybeTensor weight, MaybeTensor bias, double eps, bool cudnn)
 {
 	if (wants_gradient(input, weight, bias))
-		return at::native::layer_norm_symint(input, c10::fromIntArrayRefSlow(shape), weight,
-						     bias, eps, cudnn);
-	return at::_ops::layer_norm::redispatch(keys & c10::after_autograd_keyset, input,
-						c10::fromIntArrayRefSlow(shape), weight, bias, eps,
-						cudnn);
+		return at::native::layer_norm_symint(input, shape, weight, bias, eps, cudnn);
+	return at::_ops::layer_norm::redispatch(keys & c10::after_autograd_keyset, input, shape,
+						weight, bias, eps, cudnn);
 }
 
 double default_eps(const Tensor &input)
@@ -158,7 +157,7 @@ Tensor rms_norm(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight,
 {
 	Tensor result;
 
-	check_shape("rms_norm", input, shape, weight, std::nullopt);
+	check_shape("rms_norm", input, c10::fromIntArrayRefSlow(shape), weight, std::nullopt);
 	if (normalize(kRmsNorm, input, shape, weight, std::nullopt,
 		      eps.value_or(default_eps(input)), result))
 		return result;
@@ -166,7 +165,8 @@ Tensor rms_norm(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight,
 }
 
 /* Composes RMS norm of operations with derivatives. */
-Tensor rms_norm_of_parts(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight, double eps)
+Tensor rms_norm_of_parts(const Tensor &input, c10::SymIntArrayRef shape, MaybeTensor weight,
+			 double eps)
 {
 	c10::SmallVector<int64_t, 8> dims;
 
@@ -177,13 +177,13 @@ Tensor rms_norm_of_parts(const Tensor &input, at::IntArrayRef shape, MaybeTensor
 	return is_given(weight) ? input.mul(scale).mul(*weight) : input.mul(scale);
 }
 
-Tensor rms_norm_autograd(c10::DispatchKeySet keys, const Tensor &input, at::IntArrayRef shape,
+Tensor rms_norm_autograd(c10::DispatchKeySet keys, const Tensor &input, c10::SymIntArrayRef shape,
 			 MaybeTensor weight, std::optional<double> eps)
 {
 	if (wants_gradient(input, weight, std::nullopt))
 		return rms_norm_of_parts(input, shape, weight, eps.value_or(default_eps(input)));
-	return at::_ops::rms_norm::redispatch(keys & c10::after_autograd_keyset, input,
-					      c10::fromIntArrayRefSlow(shape), weight, eps);
+	return at::_ops::rms_norm::redispatch(keys & c10::after_autograd_keyset, input, shape,
+					      weight, eps);
 }
 
 /* With n = (x - mean) rstd and h = g w: rstd (h - mean h - n mean(h n)). */
