@@ -61,11 +61,12 @@ def test_linear(shape, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("rows", [1, 5])
-def test_linear_of_one_feature(rows, dtype):
-    x, host_x = data(rows, 1, dtype=dtype)
-    weight, host_weight = data(70, 1, dtype=dtype, seed=1)
-    bias, host_bias = data(70, dtype=dtype, seed=2)
+@pytest.mark.parametrize("rows, inputs, outputs", [(1, 1, 70), (5, 1, 70), (1, 100, 1), (5, 100, 1),
+                                                   (5, 1, 1)])
+def test_linear_of_one_feature(rows, inputs, outputs, dtype):
+    x, host_x = data(rows, inputs, dtype=dtype)
+    weight, host_weight = data(outputs, inputs, dtype=dtype, seed=1)
+    bias, host_bias = data(outputs, dtype=dtype, seed=2)
     near(F.linear(x, weight), F.linear(host_x, host_weight), dtype, steps=2)
     near(F.linear(x, weight, bias), F.linear(host_x, host_weight, host_bias), dtype, steps=2)
 

@@ -387,6 +387,7 @@ static const struct operation operations[] = {
 	{ "matmul", matmul, 2e-2, DL16, { D(2, 1, 33, 64), D(3, 64, 70), D(2, 3, 33, 70) }, { { 0 } }, 0 },
 	{ "matmul", matmul, 2e-2, DL16, { D(33, 100), D(70, 100), D(33, 70) }, { { "transpose_b", 1 } }, 0 },
 	{ "matmul", matmul, 2e-2, DL16, { D(33, 1), D(70, 1), D(33, 70) }, { { "transpose_b", 1 } }, 0 },
+	{ "matmul", matmul, 2e-2, DL16, { D(33, 100), D(1, 100), D(33, 1) }, { { "transpose_b", 1 } }, 0 },
 	{ "matmul", matmul, 2e-2, DL16, { T(70, 100), D(100, 33), D(70, 33) }, { { 0 } }, 0 },
 	{ "matmul", matmul, 2e-2, DL16, { D(70, 100), T(100, 33), D(70, 33) }, { { 0 } }, 0 },
 	{ "matmul", vector, 2e-2, DL16, { D(70, 100), D(100), S(70) }, { { 0 } }, 0 },

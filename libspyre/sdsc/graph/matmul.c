@@ -70,11 +70,12 @@ spyre_status build_second_factor(spyre_sdsc_graph *g, struct build_use *use)
 	uint32_t k = b->rank - 2, n = b->rank - 1;
 	int64_t whole = build_whole_sticks(b->size[k], build_lanes(b));
 
-	if (build_stick_dim(b) == (int)k && b->size[n] > 1) {
+	if (build_stick_dim(b) == (int)k) {
 		/* Restickifying moves clean lanes to clean rows. */
 		if (!build_is_clean(use, k))
 			TRY(build_clean_lanes(g, use, k));
-		TRY(build_restick_new(g, use, (int)n));
+		/* Elements of a single column have a stick each. */
+		TRY(build_restick_new(g, use, b->size[n] > 1 ? (int)n : -1));
 	}
 	if (!build_is_clean(use, k) || !build_may_read(g, use, k, whole))
 		TRY(build_pad_copy(g, use, 1u << k, true));
