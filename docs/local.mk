@@ -35,7 +35,7 @@ dist_tutorial_DATA += docs/tutorial/first-kernel.md
 dist_tutorial_DATA += docs/tutorial/first-model.md
 
 EXTRA_DIST += docs/images/parts.svg
-EXTRA_DIST += docs/images/speed.svg
+EXTRA_DIST += docs/images/scaling.svg docs/images/speed.svg
 EXTRA_DIST += .ci/run
 EXTRA_DIST += scripts/bench
 EXTRA_DIST += scripts/chart
