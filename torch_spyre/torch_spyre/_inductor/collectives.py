@@ -3,13 +3,22 @@
 
 A collective starts when its operands are computed. Operations that do not depend on it are
 computed meanwhile, in a kernel of their own, because the current stream waits for its result
-only at the first operation that uses it.
+only at the first operation that uses it. A collective whose operand nothing else reads writes its
+result there.
 """
+
+import operator
 
 import torch
 
+from .lowering import GroupTarget
+from .views import tensor_of
+
 #: Namespaces of the collectives of torch.distributed.
 NAMESPACES = "_c10d_functional", "_c10d_functional_autograd", "_dtensor"
+
+#: Collectives with a form that writes over their operands.
+IN_PLACE = "all_reduce", "all_reduce_coalesced", "broadcast"
 
 
 def is_collective(node):
@@ -43,3 +52,26 @@ def sink_waits(graph):
             node = node.next
         if node is not wait.next:
             node.prepend(wait)
+
+
+def _is_result(node):
+    """Returns True for a result of a kernel, which has memory of its own."""
+    return node.target is operator.getitem and isinstance(node.args[0].target, GroupTarget)
+
+
+def in_place(node):
+    """Returns the form of a collective that writes over its operands, or None.
+
+    Kernels are in the graph already. An operand must be the result of one, and have no other
+    reader: the graph's inputs, constants and outputs stay as they are.
+    """
+    if not starts(node) or node.target._opname not in IN_PLACE:
+        return None
+    operands = node.args[0] if isinstance(node.args[0], (list, tuple)) else [node.args[0]]
+    free = len(set(operands)) == len(operands) and all(
+        _is_result(operand) and len(operand.users) == 1 and tensor_of(operand).is_contiguous()
+        for operand in operands
+    )
+    if not free:
+        return None
+    return getattr(torch.ops._c10d_functional, f"{node.target._opname}_").default

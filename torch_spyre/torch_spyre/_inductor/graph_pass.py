@@ -8,14 +8,14 @@ import torch
 from ..inductor import log
 from . import report
 from .attention import share_keys
-from .collectives import sink_waits
+from .collectives import in_place, sink_waits
 from .emit import as_refusal
 from .finish import finish, results
 from .foreach import foreach
 from .heads import side_by_side
 from .hint import HintError, name_inputs
 from .layouts import place_inputs
-from .lowering import ConstantTarget, EagerTarget, GroupTarget, ViewTarget
+from .lowering import ConstantTarget, EagerTarget, GroupTarget, InPlaceTarget, ViewTarget
 from .partition import Partition
 from .placement import PLACED, use_sparse_sticks
 from .scalars import scalars
@@ -151,7 +151,9 @@ class Rewrite:
                 continue
             if is_number(node):
                 continue
-            if on_card(node) or any(on_card(n) for n in node.all_input_nodes):
+            if form := in_place(node):
+                node.target = InPlaceTarget(form)
+            elif on_card(node) or any(on_card(n) for n in node.all_input_nodes):
                 node.target = EagerTarget(node.target)
 
 

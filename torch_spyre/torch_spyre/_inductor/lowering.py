@@ -148,6 +148,23 @@ class EagerTarget(Target):
         return fallback_handler(self.op, add_to_fallback_set=False)(*args, **kwargs)
 
 
+class InPlaceTarget(Target):
+    """A collective that writes its results over its operands."""
+
+    def __init__(self, op):
+        super().__init__(str(op).replace(".", "_"))
+        self.op = op
+
+    def run(self, *args):
+        """Runs the operation."""
+        return self.op(*args)
+
+    def lower(self, operands, *args):
+        """Adds the collective; its results are the operands."""
+        ir._CollectiveKernel.create_inplace(self.op, operands, *args)
+        return operands
+
+
 class ConstantTarget(Target):
     """A constant tensor on the card, which Inductor would otherwise compute by a loop."""
 
