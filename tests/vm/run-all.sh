@@ -127,12 +127,12 @@ done
 rmmod spyre_vdev
 
 # Cards 0 to 3 and 4 to 7 are below two switches.
-insmod "$module" cards=8 cores=4 lpddr_mib=64
+insmod "$module" cards=8 cores=4 lpddr_mib=128
 run root "runtime_peer on eight cards" "$build/tests/unit/runtime_peer"
 run root "abi-peer on eight cards" "$build/tests/abi/abi-peer"
 # Ranks on a card each. Each rank is killed in each phase of each collective on the embedded card.
 for name in collective direct formats kills trouble; do
-	SPYRE_TEST_KILLS=5 SPYRE_TEST_TIMEOUT=600 run "${users##* }" "comm_$name on eight cards" \
+	SPYRE_TEST_KILLS=5 SPYRE_TEST_TIMEOUT=1200 run "${users##* }" "comm_$name on eight cards" \
 		"$build/tests/unit/comm_$name"
 done
 rmmod spyre_vdev
