@@ -31,5 +31,6 @@ EXTRA_DIST += examples/chat/ORIGIN examples/chat/chat.py
 # A first program, which users and installcheck build against the installed library.
 EXTRA_DIST += examples/add/Makefile examples/add/add.c examples/add/add.py
 
-# A language model divided among several cards.
-EXTRA_DIST += examples/tensor_parallel/llama.py
+# Language models divided among several cards.
+EXTRA_DIST += examples/tensor_parallel/gpt_oss.py examples/tensor_parallel/llama.py
+EXTRA_DIST += examples/tensor_parallel/parallel.py examples/tensor_parallel/simulated.py

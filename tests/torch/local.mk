@@ -26,6 +26,7 @@ EXTRA_DIST += tests/torch/test_distributed.py
 EXTRA_DIST += tests/torch/test_distributed_collectives.py
 EXTRA_DIST += tests/torch/test_distributed_compile.py
 EXTRA_DIST += tests/torch/test_distributed_errors.py
+EXTRA_DIST += tests/torch/test_distributed_examples.py
 EXTRA_DIST += tests/torch/test_distributed_functional.py
 EXTRA_DIST += tests/torch/test_distributed_torch.py
 EXTRA_DIST += tests/torch/test_distributed_training.py
