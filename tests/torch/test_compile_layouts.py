@@ -129,6 +129,17 @@ def test_views_of_laid_out_weights():
         assert_same(have, want)
 
 
+def test_weight_of_a_subclass():
+    class Named(torch.Tensor):
+        """A tensor with another type, such as those of torchvision."""
+
+    weight = exact(256, 128, seed=1).to(DEVICE)
+    x = exact(5, 128, seed=9).to(DEVICE)
+    compiled = torch.compile(lambda x, w: torch.nn.functional.linear(x, w) + 1)
+    have = compiled(x, weight.as_subclass(Named)).as_subclass(torch.Tensor)
+    assert_same(have, torch.nn.functional.linear(x, weight) + 1)
+
+
 PROGRAM = """
 import torch, torch_spyre
 from torch._dynamo.utils import counters

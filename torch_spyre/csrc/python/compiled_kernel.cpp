@@ -191,6 +191,8 @@ std::shared_ptr<spyre_kernel> CompiledKernel::kernel(c10::DeviceIndex device)
 void CompiledKernel::find(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held,
 			  spyre_devptr *address)
 {
+	/* Modes of PyTorch refuse subclasses of tensors, and need not see the kernel's views. */
+	c10::impl::ExcludeDispatchKeyGuard no_python(c10::python_ks);
 	at::Tensor view = base.as_strided(input.size, input.stride,
 					  base.storage_offset() + input.offset);
 	Operand operand;
