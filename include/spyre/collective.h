@@ -75,8 +75,9 @@ SPYRE_API spyre_status spyre_comm_get_id(spyre_comm_id *id);
  * SPYRE_COMM_TRANSPORT=auto|shm|tcp chooses how bytes travel between processes, see
  * spyre_comm_info.transport. Since 0.1.
  * Errors: INVALID_ARGUMENT (@rank not below @size, a bad id, ranks that disagree on @size, a
- * rank that joined twice), TIMEOUT (the message lists the ranks that have not arrived),
- * CONFIGURATION, UNSUPPORTED (ranks on other machines without libfabric), SYSTEM.
+ * rank that joined twice), TIMEOUT (the message lists the ranks that have not arrived), REMOTE (a
+ * rank ended or failed meanwhile; the message names it), CONFIGURATION, UNSUPPORTED (ranks on
+ * other machines without libfabric), SYSTEM.
  */
 SPYRE_API spyre_status spyre_comm_init_rank(spyre_context *context, uint32_t size,
 					    const spyre_comm_id *id, uint32_t rank,

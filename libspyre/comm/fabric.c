@@ -371,7 +371,7 @@ static spyre_status meet(spyre_comm *comm, const bool *remote, int64_t deadline_
 	spyre_status status = SPYRE_SUCCESS;
 	char byte = 0;
 
-	/* A rank that has failed takes no byte any more, but has told its reason before. */
+	/* A rank that has failed no longer takes the byte, but has told its reason before. */
 	for (uint32_t rank = 0; rank < comm->size; rank++)
 		if (remote[rank])
 			comm_send_all(comm->peers[rank].control, &byte, 1, deadline_ns);

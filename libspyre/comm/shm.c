@@ -192,7 +192,7 @@ spyre_status comm_shm_connect(spyre_comm *comm, uint32_t rank, int64_t deadline_
 	spyre_status status, sent;
 	int fd;
 
-	/* A rank that has failed does not take the file any more; it has told its reason before. */
+	/* A rank that has failed no longer takes the file, but has told its reason before. */
 	sent = comm_send_fd(peer->control, shm->fd, deadline_ns);
 	TRY(comm_recv_fd(peer->control, deadline_ns, &fd));
 	if (fd < 0)
