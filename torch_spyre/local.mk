@@ -136,6 +136,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/compatibility.py
 EXTRA_DIST += torch_spyre/torch_spyre/device.py
 EXTRA_DIST += torch_spyre/torch_spyre/diagnostics.py
 EXTRA_DIST += torch_spyre/torch_spyre/distributed.py
+EXTRA_DIST += torch_spyre/torch_spyre/dtensor.py
 EXTRA_DIST += torch_spyre/torch_spyre/ipc.py
 EXTRA_DIST += torch_spyre/torch_spyre/memory.py
 EXTRA_DIST += torch_spyre/torch_spyre/patches.py

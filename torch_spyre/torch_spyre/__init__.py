@@ -39,12 +39,13 @@ def _register():
     torch.utils.generate_methods_for_privateuse1_backend(
         for_storage=True, for_packed_sequence=True
     )
-    from . import _inductor, accelerate, distributed, lowlevel, ops  # noqa: F401
+    from . import _inductor, accelerate, distributed, dtensor, lowlevel, ops  # noqa: F401
 
     lowlevel.register()
     _inductor.register()
     accelerate.register()
     distributed.register()
+    dtensor.register()
 
 
 if _problem is None:

@@ -172,18 +172,23 @@ std::optional<Tensor> attend_side_by_side(const Attention &plain)
 }
 
 /* Composes attention of operations with derivatives. The mask is added to scores in fp32: a
- * boolean mask becomes 0 and -inf, by which rows without keys are recognised. */
+ * boolean mask becomes 0 and -inf, by which rows without keys are recognised. The triangle of a
+ * causal one is made from the query, so that it is a DTensor if the query is. */
 Tensor attention_of_parts(const Tensor &q, const Tensor &k, const Tensor &v, MaybeTensor mask,
 			  double dropout, bool causal, std::optional<double> scale, bool gqa)
 {
 	std::optional<Tensor> added = mask;
+	bool triangle = causal && !(mask && mask->defined());
 
-	if (mask && mask->defined() && mask->scalar_type() == at::kBool)
-		added = at::where(*mask, 0.0,
+	if (triangle)
+		added = q.new_ones_symint({ q.sym_size(-2), k.sym_size(-2) }, at::kBool).tril();
+	if (added && added->defined() && added->scalar_type() == at::kBool)
+		added = at::where(*added, 0.0,
 				  at::scalar_tensor(-std::numeric_limits<double>::infinity(),
 						    q.options().dtype(at::kFloat)));
-	return std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, added, dropout, causal,
-								  std::nullopt, scale, gqa));
+	return std::get<0>(at::_scaled_dot_product_attention_math(q, k, v, added, dropout,
+								  causal && !triangle, std::nullopt,
+								  scale, gqa));
 }
 
 /* Repeats the checks of the composite, which the card's kernel replaces. */

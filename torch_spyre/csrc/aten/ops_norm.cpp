@@ -164,7 +164,8 @@ Tensor rms_norm(const Tensor &input, at::IntArrayRef shape, MaybeTensor weight,
 	return on_cpu<at::_ops::rms_norm>(input, shape, weight, eps);
 }
 
-/* Composes RMS norm of operations with derivatives. */
+/* Composes RMS norm of operations with derivatives. None is in place: a DTensor whose mean is
+ * divided among ranks cannot change it. */
 Tensor rms_norm_of_parts(const Tensor &input, c10::SymIntArrayRef shape, MaybeTensor weight,
 			 double eps)
 {
@@ -173,7 +174,7 @@ Tensor rms_norm_of_parts(const Tensor &input, c10::SymIntArrayRef shape, MaybeTe
 	check_shape("rms_norm", input, shape, weight, std::nullopt);
 	for (size_t d = 0; d < shape.size(); d++)
 		dims.push_back(-1 - static_cast<int64_t>(d));
-	Tensor scale = at::mean(input.mul(input), dims, true).add_(eps).rsqrt_();
+	Tensor scale = at::mean(input.mul(input), dims, true).add(eps).rsqrt();
 	return is_given(weight) ? input.mul(scale).mul(*weight) : input.mul(scale);
 }
 
