@@ -404,11 +404,11 @@ private:
 					call_of(record, dialect));
 
 		libkineto::GenericTraceActivity &activity = *buffer.activities.back();
-		uint64_t end = std::max(dialect == Dialect::AIU ? record.end_ns : record.queue_end_ns,
-					record.queue_start_ns);
+		uint64_t from = record.queue_start_ns;
+		uint64_t until = dialect == Dialect::AIU ? record.end_ns : record.queue_end_ns;
 
-		activity.startTime = static_cast<int64_t>(record.queue_start_ns) + offset;
-		activity.endTime = static_cast<int64_t>(end) + offset;
+		activity.startTime = static_cast<int64_t>(from) + offset;
+		activity.endTime = static_cast<int64_t>(std::max(from, until)) + offset;
 		activity.id = static_cast<int32_t>(number);
 		activity.device = op ? op->deviceId() : getpid();
 		activity.resource = op ? op->resourceId() : record.thread;
