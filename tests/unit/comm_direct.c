@@ -284,6 +284,12 @@ static uint64_t crossing(void)
 /* The switches of the vendor's runtime choose the way, for ranks of one thread. */
 START_TEST(test_path)
 {
+	int cards;
+
+	ck_ok(spyre_device_count(&cards));
+	/* Between ranks of one card nothing crosses a link. */
+	if (cards < 2)
+		return;
 	ck_assert_uint_eq(crossing(), 2 * 16384);
 	setenv("FLEX_HDMA_MODE_FULL", "1", 1);
 	ck_assert_uint_eq(crossing(), 0);
