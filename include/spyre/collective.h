@@ -53,7 +53,10 @@ typedef struct spyre_comm_id {
 typedef struct spyre_comm_config {
 	/** in: sizeof(struct spyre_comm_config). */
 	size_t struct_size;
-	/** Limit of the creation and of each collective in milliseconds; SPYRE_COMM_TIMEOUT_MS. */
+	/**
+	 * Limit in milliseconds of the arrival of all ranks, of their connection, and of each
+	 * collective; SPYRE_COMM_TIMEOUT_MS.
+	 */
 	uint64_t timeout_ms;
 	/** Name for messages and traces, NUL-terminated; "" selects "comm N". */
 	char name[64];
