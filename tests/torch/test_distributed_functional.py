@@ -184,7 +184,7 @@ class TestEager(Numbers):
         assert torch._C._distributed_c10d._get_work_registry_size() == before
         c10d.wait_tensor(second)
 
-    def test_results_that_nobody_waits_for(self):
+    def test_results_without_a_wait(self):
         """They are freed, and later collectives are as before."""
         for seed in range(20):
             c10d.all_reduce(self.here(64, 64, seed=seed), "sum", self.group)

@@ -368,7 +368,7 @@ static const rank_fn functions[] = {
 	all_reduce, reduce, broadcast, gathers, scatters, all_to_all, messages, barriers, graphs,
 };
 
-/* Races are those of one process, which is the same for every number of processes. */
+/* A race is between threads of one process, whatever their number. */
 #ifdef __SANITIZE_THREAD__
 #define MIN_PROCESSES 4
 #else

@@ -73,7 +73,7 @@ struct board {
 struct plan {
 	enum call_kind kind;
 	struct board *board;
-	/* SIZE: nobody is killed. */
+	/* SIZE if no rank is killed. */
 	uint32_t victim;
 	uint32_t root;
 	enum phase phase;
@@ -238,7 +238,7 @@ static struct holdings holdings(void)
 }
 
 /*
- * What communicators had is given back; threads that nobody waits for end a moment later. Only
+ * Communicators give back their files and threads; some threads end a moment later. Only
  * endpoints of libfabric stay open after the loss of a rank (fabric.c).
  */
 static void check_holdings(const struct holdings *before)
@@ -403,12 +403,12 @@ START_TEST(test_kills)
 	uint64_t random = (seed << 8) + _i + 1;
 	struct board *board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	const struct plan nobody = { .board = board, .victim = SIZE };
+	const struct plan unharmed = { .board = board, .victim = SIZE };
 	int codes[SIZE];
 
 	ck_assert_ptr_ne(board, MAP_FAILED);
 	setenv("SPYRE_COMM_ALGO", subject->algorithm, 1);
-	ranks_spawn(SIZE, measure_join, &nobody, codes);
+	ranks_spawn(SIZE, measure_join, &unharmed, codes);
 	for (uint32_t i = 0; i < kills; i++) {
 		const struct plan plan = plan_of(subject, board, i, &random);
 
