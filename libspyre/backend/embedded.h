@@ -14,6 +14,7 @@
 #define SPYRE_EMBEDDED_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <sys/queue.h>
 
@@ -54,17 +55,26 @@ struct embedded_section {
 	void *arg;
 	uint32_t n;
 	_Atomic uint32_t next;
+	int processor;		/* the caller's */
 	/* Threads inside besides the caller | EMBEDDED_SECTION_WAITED. */
 	_Atomic uint32_t helpers;
 };
 
 #define EMBEDDED_SECTION_WAITED 0x80000000u
 
+/* The processors that a worker's thread may run on. */
+struct embedded_placement {
+	cpu_set_t allowed;	/* when the thread began */
+	cpu_set_t mask;		/* now */
+	bool free;		/* @mask is this library's to change */
+};
+
 struct embedded_worker {
 	struct spyre_worker base;
 	struct embedded_device *device;
 	pthread_t thread;
 	uint32_t index;
+	struct embedded_placement placement;
 };
 
 struct embedded_host {
@@ -378,6 +388,13 @@ void embedded_queue_advance(struct embedded_queue *queue, uint64_t point);
 struct embedded_lx *embedded_queue_lx(struct embedded_queue *queue);
 /* Removes the finished first job; caller holds the device's lock. */
 void embedded_queue_retire(struct embedded_queue *queue);
+
+/* embedded_affinity.c */
+/* Of the calling thread. */
+int embedded_processor(void);
+void embedded_placement_init(struct embedded_placement *placement);
+/* Moves the calling thread to another processor if it runs on this one. */
+void embedded_keep_off(struct embedded_placement *placement, int processor);
 
 /* embedded_worker.c */
 /* Starts the first worker thread if none runs. */

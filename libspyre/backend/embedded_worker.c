@@ -83,7 +83,8 @@ void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n
 		       spyre_work_fn fn, void *arg)
 {
 	struct embedded_device *device = ((struct embedded_host *)host)->device;
-	struct embedded_section section = { .fn = fn, .arg = arg, .n = n, .listed = true };
+	struct embedded_section section = { .fn = fn, .arg = arg, .n = n, .listed = true,
+					    .processor = embedded_processor() };
 
 	/* Inline jobs are too short to wake another thread for. */
 	if (n < 2 || device->config.threads < 2 || self == &device->inline_worker.base) {
@@ -123,6 +124,7 @@ static struct embedded_section *take_section(struct embedded_device *device)
 
 static void help(struct embedded_worker *worker, struct embedded_section *section)
 {
+	embedded_keep_off(&worker->placement, section->processor);
 	section_run(section, &worker->base);
 	/* The caller may reuse the section's memory after this. */
 	if (atomic_fetch_sub(&section->helpers, 1) == (EMBEDDED_SECTION_WAITED | 1))
@@ -442,6 +444,7 @@ static void *worker_main(void *arg)
 	snprintf(name, sizeof(name), "spyre%d.%u", device->index, worker->index);
 	pthread_setname_np(pthread_self(), name);
 	arithmetic_enter();
+	embedded_placement_init(&worker->placement);
 	pthread_mutex_lock(&device->lock);
 	while (!device->stop)
 		if (!work_once(worker))

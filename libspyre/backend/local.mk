@@ -14,6 +14,7 @@ libspyre_libcore_la_SOURCES += libspyre/backend/drm_reset.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_submit.c
 libspyre_libcore_la_SOURCES += libspyre/backend/drm_uring.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded.h
+libspyre_libcore_la_SOURCES += libspyre/backend/embedded_affinity.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_card.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_check.c
 libspyre_libcore_la_SOURCES += libspyre/backend/embedded_device.c

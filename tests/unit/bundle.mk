@@ -50,6 +50,11 @@ tests_unit_embedded_warm_CFLAGS = $(bundle_test_cflags)
 tests_unit_embedded_warm_LDADD = $(bundle_test_libs)
 tests_unit_embedded_warm_LDFLAGS = -Wl,--wrap=spyre_card_exec,--wrap=spyre_card_dma \
 	-Wl,--wrap=spyre_card_copy,--wrap=spyre_card_fill
+check_PROGRAMS += tests/unit/embedded_affinity
+TESTS += tests/unit/embedded_affinity
+tests_unit_embedded_affinity_SOURCES = tests/unit/embedded_affinity.c
+tests_unit_embedded_affinity_CFLAGS = $(bundle_test_cflags)
+tests_unit_embedded_affinity_LDADD = $(bundle_test_libs)
 check_PROGRAMS += tests/unit/embedded_index
 TESTS += tests/unit/embedded_index
 tests_unit_embedded_index_SOURCES = tests/unit/embedded_index.c tests/unit/model_build.c \
