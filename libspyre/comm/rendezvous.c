@@ -370,7 +370,7 @@ spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
 		status = connect_all(&r);
 		/* Ranks that wait for this one would take its end for the cause. */
 		if (status)
-			comm_tell_failure(comm, status, spyre_last_error());
+			comm_tell_failure(comm, spyre_last_error());
 	}
 	if (r.unix_listener >= 0)
 		close(r.unix_listener);
