@@ -100,7 +100,8 @@ SPYRE_API spyre_status spyre_comm_init_all(spyre_context *const *contexts, uint3
 /**
  * Divides a communicator: ranks that pass the same @color, 0 or above, form a new one, in the
  * order of their @key and, for equal keys, of their old ranks. All ranks must call this, and
- * each waits for the others. @split is NULL for SPYRE_COMM_NO_COLOR. Since 0.1.
+ * each waits for the others. @split is NULL for SPYRE_COMM_NO_COLOR. If a rank does not call, or
+ * fails before all have called, @comm fails on all ranks. Since 0.1.
  * Errors: those of spyre_comm_init_rank().
  */
 SPYRE_API spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
@@ -259,8 +260,8 @@ SPYRE_API spyre_status spyre_comm_part_slice(spyre_comm_part *part, spyre_devptr
  * another context, a part that is not aligned), INVALID_ADDRESS, LAYOUT, FORMAT (an operator
  * that the format does not have), CANCELLED (the communicator was aborted), and the errors of
  * the communicator and of the stream. Ranks whose calls differ in operation, operator, bytes,
- * format or root fail with ARGUMENT_MISMATCH when the collectives execute; the message has both
- * calls.
+ * layout, format or root fail with ARGUMENT_MISMATCH when the collectives execute; the message
+ * has both calls.
  */
 
 /**

@@ -2,6 +2,7 @@
 /* The calls of collectives: checks of their arguments, and the operations that they queue. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <xxhash.h>
 
 #include "libspyre/comm/operation.h"
 
@@ -41,8 +42,26 @@ static spyre_status begin(spyre_comm *comm, enum comm_kind kind, spyre_stream *s
 	return SPYRE_SUCCESS;
 }
 
+/* The part that the rank sends to itself has to be the one that it receives. */
+static spyre_status check_own_parts(const struct comm_op *op)
+{
+	const uint32_t rank = op->comm->rank;
+	const uint64_t sent = comm_part_bytes(&op->send[op->sends_many ? rank : 0]);
+	const uint64_t received = comm_part_bytes(&op->recv[op->receives_many ? rank : 0]);
+	const bool rooted = op->kind == COMM_GATHER || op->kind == COMM_SCATTER ||
+			    op->kind == COMM_REDUCE || op->kind == COMM_BROADCAST;
+
+	if (sent == received || (rooted && rank != op->root))
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_LAYOUT, "send%s has %" PRIu64 " bytes, recv%s %" PRIu64
+			   "; rank %u would send and receive different parts of its own",
+			   op->sends_many ? "[rank]" : "", sent, op->receives_many ? "[rank]" : "",
+			   received, rank);
+}
+
 static spyre_status check_parts(struct comm_op *op)
 {
+	TRY(check_own_parts(op));
 	for (uint32_t i = 0; i < op->comm->size; i++) {
 		if (op->sends_many || !i)
 			TRY(comm_part_check(op->comm, &op->send[i], "send"));
@@ -76,11 +95,31 @@ static spyre_status check_layout(const spyre_layout *layout)
 	return SPYRE_SUCCESS;
 }
 
+/*
+ * Ranks compare this, since their elements would be mixed up if they had other places in the
+ * same number of bytes. Dimensions of one entry move nothing.
+ */
+static uint32_t layout_hash(const spyre_layout *layout)
+{
+	int64_t places[2 * SPYRE_MAX_DEVICE_RANK];
+	uint32_t n = 0, hash;
+
+	for (uint32_t i = 0; i < layout->device_rank; i++) {
+		if (layout->device_size[i] == 1)
+			continue;
+		places[n++] = layout->device_size[i];
+		places[n++] = layout->stride_map[i];
+	}
+	hash = (uint32_t)XXH3_64bits(places, n * sizeof(places[0]));
+	return hash ? hash : 1;
+}
+
 /* Describes the tensors of a collective whose sends and receives have one layout. */
 static spyre_status whole(struct comm_op *op, spyre_devptr send, spyre_devptr recv,
 			  const spyre_layout *layout)
 {
 	TRY(check_layout(layout));
+	op->layout = layout_hash(layout);
 	TRY(spyre_comm_part_init(&op->send[0], send, layout));
 	return spyre_comm_part_init(&op->recv[0], recv, layout);
 }
@@ -130,6 +169,7 @@ static spyre_status sliced(struct comm_op *op, spyre_comm_part *one, spyre_devpt
 	uint32_t dim;
 
 	TRY(find_dim(layout, many_layout, op->comm->size, &dim));
+	op->layout = layout_hash(layout);
 	TRY(spyre_comm_part_init(one, address, layout));
 	return slices(many, many_address, many_layout, dim, op->comm->size);
 }
@@ -217,10 +257,6 @@ spyre_status spyre_all_gather_v(spyre_comm *comm, const spyre_comm_part *send,
 	status = copy_parts(op->send, send, 1, "send");
 	if (!status)
 		status = copy_parts(op->recv, recv, comm->size, "recv");
-	if (!status && comm_part_bytes(send) != comm_part_bytes(&recv[comm->rank]))
-		status = spyre_error(SPYRE_ERROR_LAYOUT, "send has %" PRIu64 " bytes, recv[%u] of the "
-				     "same rank %" PRIu64, comm_part_bytes(send), comm->rank,
-				     comm_part_bytes(&recv[comm->rank]));
 	return end(op, status);
 }
 
@@ -254,10 +290,6 @@ spyre_status spyre_reduce_scatter_v(spyre_comm *comm, const spyre_comm_part *sen
 		status = copy_parts(op->send, send, comm->size, "send");
 	if (!status)
 		status = reduces(op, reduction);
-	if (!status && comm_part_bytes(recv) != comm_part_bytes(&send[comm->rank]))
-		status = spyre_error(SPYRE_ERROR_LAYOUT, "recv has %" PRIu64 " bytes, send[%u] of the "
-				     "same rank %" PRIu64, comm_part_bytes(recv), comm->rank,
-				     comm_part_bytes(&send[comm->rank]));
 	return end(op, status);
 }
 
@@ -274,6 +306,8 @@ spyre_status spyre_gather(spyre_comm *comm, spyre_devptr send, const spyre_layou
 		status = sliced(op, op->send, send, send_layout, op->recv, recv, recv_layout);
 	} else {
 		status = check_layout(send_layout);
+		if (!status)
+			op->layout = layout_hash(send_layout);
 		if (!status)
 			status = spyre_comm_part_init(op->send, send, send_layout);
 	}
@@ -308,6 +342,8 @@ spyre_status spyre_scatter(spyre_comm *comm, spyre_devptr send, const spyre_layo
 	} else {
 		status = check_layout(recv_layout);
 		if (!status)
+			op->layout = layout_hash(recv_layout);
+		if (!status)
 			status = spyre_comm_part_init(op->recv, recv, recv_layout);
 	}
 	return end(op, status);
@@ -336,6 +372,8 @@ spyre_status spyre_all_to_all(spyre_comm *comm, spyre_devptr send, spyre_devptr 
 	TRY(begin(comm, COMM_ALL_TO_ALL, stream, 0, &op));
 	op->sends_many = op->receives_many = true;
 	status = check_layout(layout);
+	if (!status)
+		op->layout = layout_hash(layout);
 	if (!status && dim + 1 < layout->device_rank &&
 	    layout->device_size[dim] % (int64_t)comm->size)
 		status = spyre_error(SPYRE_ERROR_LAYOUT, "%u ranks do not divide the %" PRId64

@@ -105,8 +105,8 @@ struct spyre_comm {
 	/* The first failure, with its text. @failed is also read without the lock. */
 	_Atomic uint32_t failed;
 	char failure[512];
-	/* Calls of split() and shrink(), which are collective. */
-	uint32_t splits;
+	/* A rank has aborted the communicator, which is the failure unless there was another one. */
+	_Atomic bool aborted;
 
 	pthread_t watcher;
 	bool watching;
@@ -153,11 +153,14 @@ void comm_watch_stop(spyre_comm *comm);
 /* Sends a letter to rank @to. */
 spyre_status comm_letter_send(spyre_comm *comm, uint32_t to, uint32_t kind, const void *data,
 			      uint32_t bytes);
-/* Waits for the next letter of @from, which must be of @kind and @bytes. */
+/*
+ * Waits for the next letter of @from, which must be of @kind and @bytes. Letters of a split that
+ * has failed are dropped by shrink(), which works on a communicator that has failed as well.
+ */
 spyre_status comm_letter_wait(spyre_comm *comm, uint32_t from, uint32_t kind, void *data,
 			      uint32_t bytes);
 /* Sends @text to the ranks that this one is connected to; also while it joins. */
-void comm_tell_failure(spyre_comm *comm, spyre_status status, const char *text);
+void comm_tell_failure(spyre_comm *comm, const char *text);
 /*
  * Reads the rest of such a message, of which @from has sent a first byte, which is not 0, instead
  * of what this rank waits for while it joins. Returns REMOTE with its text.
@@ -168,7 +171,8 @@ void comm_tell_abort(spyre_comm *comm);
 
 enum comm_letter_kind {
 	COMM_LETTER_COLOR = 16,
-	COMM_LETTER_ID = 17,
+	COMM_LETTER_SPLIT_ID = 17,
+	COMM_LETTER_SHRINK_ID = 18,
 };
 
 #endif /* SPYRE_COMM_H */

@@ -106,6 +106,7 @@ bool comm_direct_possible(struct comm_op *const *ops, uint32_t size)
 		if (op->kind != first->kind || op->root != first->root ||
 		    memcmp(&op->reduction, &first->reduction, sizeof(op->reduction)) ||
 		    op->send[0].format != first->send[0].format || op->stream->capture ||
+		    (op->layout && first->layout && op->layout != first->layout) ||
 		    op->comm->failed)
 			return false;
 		/* The ranks' threads report differences, as those of other processes do. */

@@ -24,7 +24,8 @@ struct greeting {
 	float factor;
 	uint32_t format;
 	uint32_t root;
-	uint32_t reserved;
+	/* Of the caller's layout, 0 for parts, which may be those of any layout. */
+	uint32_t layout;
 	uint64_t order;
 	uint64_t bytes;
 };
@@ -57,10 +58,18 @@ static struct greeting greeting_of(const struct exchange *exchange,
 	return (struct greeting){
 		.kind = op->kind, .op = op->reduction.op, .factor = op->reduction.factor,
 		.format = transfer->total ? transfer->part.format : SPYRE_FORMAT_INVALID,
-		.root = op->root,
+		.root = op->root, .layout = op->layout,
 		.order = transfer->order,
 		.bytes = transfer->total,
 	};
+}
+
+/* True if both ranks execute the same. */
+static bool agree(struct greeting a, struct greeting b, bool layouts)
+{
+	if (!layouts || !a.layout || !b.layout)
+		a.layout = b.layout = 0;
+	return !memcmp(&a, &b, sizeof(a));
 }
 
 static spyre_status check_greeting(const struct exchange *exchange,
@@ -74,14 +83,15 @@ static spyre_status check_greeting(const struct exchange *exchange,
 	/* The slot is shared with the sender, so it is read once. */
 	if (bytes == sizeof(other))
 		memcpy(&other, message, sizeof(other));
-	if (bytes == sizeof(other) && !memcmp(&own, &other, sizeof(own)))
+	if (bytes == sizeof(other) && agree(own, other, true))
 		return SPYRE_SUCCESS;
 	describe(&own, here, sizeof(here));
 	describe(&other, there, sizeof(there));
 	return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH, "rank %u executes %s, but this rank %s; all "
 			   "ranks must call the same collectives in the same order with the same "
 			   "arguments", transfer->peer, bytes == sizeof(other) ? there :
-			   "another part of a collective", here);
+			   "another part of a collective", bytes == sizeof(other) &&
+			   agree(own, other, false) ? "has another layout" : here);
 }
 
 static bool transfer_ends(const struct comm_transfer *transfer)

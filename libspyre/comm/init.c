@@ -45,7 +45,7 @@ spyre_status comm_fail(spyre_comm *comm, spyre_status status, bool tell)
 	pthread_mutex_unlock(&comm->lock);
 	comm_ring(comm);
 	if (first && tell)
-		comm_tell_failure(comm, status, comm->failure);
+		comm_tell_failure(comm, comm->failure);
 	return comm_failure(comm);
 }
 
@@ -352,6 +352,7 @@ spyre_status spyre_comm_destroy(spyre_comm *comm)
 spyre_status spyre_comm_abort(spyre_comm *comm)
 {
 	TRY(check_object(comm));
+	comm->aborted = true;
 	comm_fail(comm, spyre_error(SPYRE_ERROR_CANCELLED, "this rank aborted the communicator"),
 		  false);
 	comm_tell_abort(comm);

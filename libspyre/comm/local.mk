@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 libspyre_libcore_la_SOURCES += libspyre/comm/address.h
+libspyre_libcore_la_SOURCES += libspyre/comm/arrivals.c
+libspyre_libcore_la_SOURCES += libspyre/comm/arrivals.h
 libspyre_libcore_la_SOURCES += libspyre/comm/collective.c
 libspyre_libcore_la_SOURCES += libspyre/comm/comm.h
 libspyre_libcore_la_SOURCES += libspyre/comm/direct.c

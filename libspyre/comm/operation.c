@@ -217,27 +217,36 @@ static void op_main(void *data)
 	op_finish(op);
 }
 
-/* A rank's messages to itself must be complete, since nothing else could receive them. */
+/* Returns the index of the first message from @i on that the rank exchanges with itself. */
+static size_t next_own(const struct comm_op *op, enum comm_direction direction, size_t i)
+{
+	while (i < op->num_messages && (op->messages[i].peer != op->comm->rank ||
+					op->messages[i].direction != direction))
+		i++;
+	return i;
+}
+
+/*
+ * A rank's messages to itself must be complete, since nothing else could receive them, and the
+ * k-th one sent must be the k-th one received (run.c).
+ */
 static spyre_status check_own(const struct comm_op *op)
 {
-	uint32_t count[COMM_DIRECTIONS] = { 0 };
-	uint64_t bytes[COMM_DIRECTIONS] = { 0 };
+	size_t send = next_own(op, COMM_SEND, 0), recv = next_own(op, COMM_RECV, 0);
+	uint32_t count = 0;
 
-	for (size_t i = 0; i < op->num_messages; i++) {
-		const struct comm_message *message = &op->messages[i];
-
-		if (message->peer != op->comm->rank)
-			continue;
-		count[message->direction]++;
-		/* Sums that depend on the order, so that swapped sizes differ too. */
-		bytes[message->direction] = bytes[message->direction] * 31 +
-					    comm_part_bytes(&message->part);
+	while (send < op->num_messages && recv < op->num_messages &&
+	       comm_part_bytes(&op->messages[send].part) ==
+	       comm_part_bytes(&op->messages[recv].part)) {
+		send = next_own(op, COMM_SEND, send + 1);
+		recv = next_own(op, COMM_RECV, recv + 1);
+		count++;
 	}
-	if (count[COMM_SEND] == count[COMM_RECV] && bytes[COMM_SEND] == bytes[COMM_RECV])
+	if (send == op->num_messages && recv == op->num_messages)
 		return SPYRE_SUCCESS;
-	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "rank %u sends %u messages to itself and "
-			   "receives %u, or with other sizes; call both in one group",
-			   op->comm->rank, count[COMM_SEND], count[COMM_RECV]);
+	return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "rank %u sends to itself in a group, but "
+			   "message %u has no receive in it, or one with other bytes; call both in "
+			   "one group, in the same order", op->comm->rank, count);
 }
 
 spyre_status comm_op_queue(struct comm_op *op)

@@ -48,6 +48,8 @@ struct comm_op {
 	spyre_comm_part recv[SPYRE_COMM_MAX_RANKS];
 	bool sends_many;
 	bool receives_many;
+	/* Hash of the layout that the caller gave, equal on all ranks; 0 for parts. */
+	uint32_t layout;
 	/* Of COMM_POINT_TO_POINT. */
 	struct comm_message *messages;
 	size_t num_messages;

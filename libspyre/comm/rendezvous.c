@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 #include "libspyre/backend/futex.h"
+#include "libspyre/comm/arrivals.h"
 #include "libspyre/comm/fabric.h"
 #include "libspyre/comm/root.h"
 #include "libspyre/comm/shm.h"
 #include "libspyre/comm/socket.h"
 
-/* Time for a connection to name itself, after which the next one is accepted. */
+/* Time for what another rank sends at once. */
 #define GREETING_NS 2000000000
 /* A rank that waits for connections looks this often for ranks that have ended. */
 #define CHECK_NS 20000000
@@ -35,6 +36,7 @@ struct rendezvous {
 	int unix_listener;
 	int tcp_listener;
 	struct comm_address address;
+	struct comm_arrivals arrivals;
 };
 
 /* Ranks share memory if they have the same kernel and the same namespace for their sockets. */
@@ -238,7 +240,7 @@ static spyre_status check_connected(struct rendezvous *r)
 }
 
 /* Waits for a connection, and for the end of the ranks that are connected. */
-static spyre_status wait_accept(struct rendezvous *r, int listener, int *fd)
+static spyre_status wait_arrival(struct rendezvous *r, int *fd, struct comm_greeting *greeting)
 {
 	spyre_status status;
 	int64_t now;
@@ -246,34 +248,30 @@ static spyre_status wait_accept(struct rendezvous *r, int listener, int *fd)
 	do {
 		TRY(check_connected(r));
 		now = spyre_now_ns();
-		status = comm_accept(listener, now + CHECK_NS < r->deadline_ns ? now + CHECK_NS :
-				     r->deadline_ns, fd);
+		status = comm_arrivals_next(&r->arrivals, now + CHECK_NS < r->deadline_ns ?
+					    now + CHECK_NS : r->deadline_ns, fd, greeting);
 	} while (status == SPYRE_ERROR_TIMEOUT && now < r->deadline_ns);
 	return status;
 }
 
-/* Accepts one connection. SUCCESS without a rank if it did not name a rank that is expected. */
-static spyre_status accept_one(struct rendezvous *r, int listener, uint32_t *missing)
+/* Returns the next of the higher ranks that connects. Connections of others are closed. */
+static spyre_status accept_rank(struct rendezvous *r, uint32_t *rank)
 {
 	spyre_comm *comm = r->comm;
 	struct comm_greeting greeting;
-	struct spyre_error_state error;
-	spyre_status status;
 	int fd;
 
-	TRY(wait_accept(r, listener, &fd));
-	spyre_error_save(&error);
-	status = comm_recv_all(fd, &greeting, sizeof(greeting), spyre_now_ns() + GREETING_NS);
-	spyre_error_restore(&error);
-	if (status || greeting.magic != COMM_MAGIC ||
-	    memcmp(&greeting.key, &r->identity.key, sizeof(greeting.key)) ||
-	    greeting.rank <= comm->rank || greeting.rank >= comm->size ||
-	    comm->peers[greeting.rank].control >= 0) {
+	for (;;) {
+		TRY(wait_arrival(r, &fd, &greeting));
+		if (greeting.magic == COMM_MAGIC &&
+		    comm_key_equal(&greeting.key, &r->identity.key) &&
+		    greeting.rank > comm->rank && greeting.rank < comm->size &&
+		    comm->peers[greeting.rank].control < 0)
+			break;
 		close(fd);
-		return SPYRE_SUCCESS;
 	}
 	comm->peers[greeting.rank].control = fd;
-	--*missing;
+	*rank = greeting.rank;
 	return SPYRE_SUCCESS;
 }
 
@@ -291,20 +289,24 @@ static spyre_status name_missing(const spyre_comm *comm, spyre_status status, ui
 static spyre_status accept_up(struct rendezvous *r)
 {
 	spyre_comm *comm = r->comm;
-	uint32_t local = 0, remote = 0;
+	uint32_t local = 0, remote = 0, rank;
 	spyre_status status = SPYRE_SUCCESS;
 
+	r->arrivals.listener[0] = r->unix_listener;
+	r->arrivals.listener[1] = r->tcp_listener;
 	for (uint32_t i = comm->rank + 1; i < comm->size; i++)
 		*(shares_memory(r, i) ? &local : &remote) += 1;
-	while (!status && local)
-		status = accept_one(r, r->unix_listener, &local);
-	if (remote && r->tcp_listener < 0)
+	while (!status && (local || (remote && r->tcp_listener >= 0))) {
+		status = accept_rank(r, &rank);
+		if (!status)
+			*(shares_memory(r, rank) ? &local : &remote) -= 1;
+	}
+	comm_arrivals_close(&r->arrivals);
+	if (!status && remote)
 		status = r->transport == COMM_TRANSPORT_SHM ?
 			 spyre_error(SPYRE_ERROR_CONFIGURATION, "%u ranks run on other machines or "
 				     "in other network namespaces, and SPYRE_COMM_TRANSPORT is shm; "
 				     "set it to auto or tcp", remote) : comm_fabric_missing();
-	while (!status && remote)
-		status = accept_one(r, r->tcp_listener, &remote);
 	/* Another rank than the missing ones is the reason for REMOTE. */
 	return !status || status == SPYRE_ERROR_REMOTE ? status :
 	       name_missing(comm, status, local + remote);
@@ -368,7 +370,7 @@ spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
 		status = connect_all(&r);
 		/* Ranks that wait for this one would take its end for the cause. */
 		if (status)
-			comm_tell_failure(comm, status, spyre_last_error());
+			comm_tell_failure(comm, spyre_last_error());
 	}
 	if (r.unix_listener >= 0)
 		close(r.unix_listener);

@@ -20,13 +20,12 @@
 #include "libspyre/base/environment.h"
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
+#include "libspyre/comm/arrivals.h"
 #include "libspyre/comm/comm.h"
 #include "libspyre/comm/root.h"
 #include "libspyre/comm/socket.h"
 
-/* Connections whose first message is incomplete; more than these wait in the backlog. */
-#define MAX_UNKNOWN 64
-#define MAX_CONNECTIONS (SPYRE_COMM_MAX_RANKS + MAX_UNKNOWN)
+#define MAX_CONNECTIONS (SPYRE_COMM_MAX_RANKS + COMM_MAX_UNKNOWN)
 #define DEFAULT_TIMEOUT_MS 600000
 /* Time for a connection to send its first message, and to take the answer. */
 #define MESSAGE_NS 5000000000
@@ -108,8 +107,7 @@ static void refuse(struct root *root, spyre_status status, const char *format, .
 	va_end(args);
 }
 
-/* Compares in constant time, so that answers do not reveal a part of the key. */
-static bool key_equal(const struct comm_key *a, const struct comm_key *b)
+bool comm_key_equal(const struct comm_key *a, const struct comm_key *b)
 {
 	uint8_t different = 0;
 
@@ -125,7 +123,7 @@ static bool admit(struct root *root, struct arrival *arrival)
 	const struct arrival *first = root->all[0];
 
 	if (hello->magic != COMM_MAGIC || hello->version != COMM_VERSION ||
-	    !key_equal(&hello->key, &root->key))
+	    !comm_key_equal(&hello->key, &root->key))
 		return false;
 	if (root->answer.status)
 		return true;
@@ -229,6 +227,8 @@ static void poll_once(struct root *root)
 {
 	struct pollfd pollers[MAX_CONNECTIONS + 1] = { { .fd = root->listener, .events = POLLIN } };
 	const int64_t now = spyre_now_ns();
+	/* Strangers that send nothing must not keep ranks in the backlog. */
+	const int64_t early_ns = root->count == MAX_CONNECTIONS ? MESSAGE_NS - COMM_CROWDED_NS : 0;
 
 	if (root->count == MAX_CONNECTIONS)
 		pollers[0].fd = -1;
@@ -241,7 +241,7 @@ static void poll_once(struct root *root)
 
 		if (pollers[i + 1].revents)
 			receive(root, i);
-		else if (arrival->have < sizeof(arrival->hello) && now > arrival->deadline_ns)
+		else if (arrival->have < sizeof(arrival->hello) && now > arrival->deadline_ns - early_ns)
 			drop(root, i);
 	}
 	if (pollers[0].revents)

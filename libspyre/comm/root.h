@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Settings of communicators from the environment. Internal. */
+/* Settings of communicators from the environment, and their keys. Internal. */
 #ifndef SPYRE_COMM_ROOT_H
 #define SPYRE_COMM_ROOT_H
 
@@ -17,6 +17,8 @@ enum comm_transport {
 spyre_status comm_env_transport(enum comm_transport *transport);
 /* SPYRE_COMM_TIMEOUT_MS, 10 minutes by default. */
 spyre_status comm_env_timeout_ms(uint64_t *milliseconds);
+/* Compares in constant time, so that answers do not reveal a part of the key. */
+bool comm_key_equal(const struct comm_key *a, const struct comm_key *b);
 /* SPYRE_COMM_ADDRESS; never NULL. */
 const char *comm_env_address(void);
 bool comm_env_has_address(void);

@@ -204,22 +204,19 @@ spyre_status comm_connect_unix(const char *name, int64_t deadline_ns, int *out)
 	return SPYRE_SUCCESS;
 }
 
-spyre_status comm_accept(int listener, int64_t deadline_ns, int *out)
+spyre_status comm_accept(int listener, int *out)
 {
 	const int on = 1;
+	const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	for (;;) {
-		int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-		if (fd >= 0) {
-			setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-			*out = fd;
-			return SPYRE_SUCCESS;
-		}
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			return spyre_error(SPYRE_ERROR_SYSTEM, "accept: %s", strerror(errno));
-		TRY(wait_ready(listener, POLLIN, deadline_ns));
+	*out = -1;
+	if (fd >= 0) {
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		*out = fd;
+	} else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+		return spyre_error(SPYRE_ERROR_SYSTEM, "accept: %s", strerror(errno));
 	}
+	return SPYRE_SUCCESS;
 }
 
 spyre_status comm_send_all(int fd, const void *data, size_t bytes, int64_t deadline_ns)

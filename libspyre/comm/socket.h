@@ -14,8 +14,8 @@ spyre_status comm_connect_tcp(const char *host, uint32_t port, int64_t deadline_
 /* Of abstract Unix sockets, which end with their owner and leave no files. */
 spyre_status comm_listen_unix(const char *name, int *fd);
 spyre_status comm_connect_unix(const char *name, int64_t deadline_ns, int *fd);
-/* Returns the next connection, TIMEOUT at the deadline. */
-spyre_status comm_accept(int listener, int64_t deadline_ns, int *fd);
+/* Returns the next connection, -1 if there is none. */
+spyre_status comm_accept(int listener, int *fd);
 
 /* Sends or receives exactly @bytes. Receiving fails with REMOTE if the connection ends. */
 spyre_status comm_send_all(int fd, const void *data, size_t bytes, int64_t deadline_ns);

@@ -27,6 +27,15 @@ static spyre_status check(spyre_comm *comm, const void *out, const char *functio
 	return spyre_context_check(comm->context);
 }
 
+/*
+ * Fails the communicator if the ranks could not exchange their letters: those that are left would
+ * be read by the next split, and other ranks wait for letters that will not come.
+ */
+static spyre_status exchanged(spyre_comm *comm, spyre_status status)
+{
+	return status ? comm_fail(comm, status, true) : status;
+}
+
 /* Sends this rank's colour to all others and collects theirs. */
 static spyre_status exchange_colors(spyre_comm *comm, struct color *colors)
 {
@@ -51,29 +60,31 @@ static void insert(struct members *members, const struct color *colors, uint32_t
 	members->rank[at] = rank;
 }
 
-/* Creates the communicator of @members, of whom the first one is the root. */
-static spyre_status join(spyre_comm *comm, const struct members *members,
+/* Passes the id of the new communicator, which its first rank creates, to all of @members. */
+static spyre_status share_id(spyre_comm *comm, const struct members *members, uint32_t kind,
+			     spyre_comm_id *id)
+{
+	if (members->rank[0] != comm->rank)
+		return comm_letter_wait(comm, members->rank[0], kind, id, sizeof(*id));
+	TRY(spyre_comm_get_id(id));
+	for (uint32_t i = 1; i < members->count; i++)
+		TRY(comm_letter_send(comm, members->rank[i], kind, id, sizeof(*id)));
+	return SPYRE_SUCCESS;
+}
+
+static spyre_status join(spyre_comm *comm, const struct members *members, const spyre_comm_id *id,
 			 const spyre_comm_config *config, spyre_comm **joined)
 {
 	spyre_comm_config own = { .struct_size = sizeof(own) };
-	spyre_comm_id id;
 	uint32_t rank = 0;
 
 	while (members->rank[rank] != comm->rank)
 		rank++;
-	if (rank) {
-		TRY(comm_letter_wait(comm, members->rank[0], COMM_LETTER_ID, &id, sizeof(id)));
-	} else {
-		TRY(spyre_comm_get_id(&id));
-		for (uint32_t i = 1; i < members->count; i++)
-			TRY(comm_letter_send(comm, members->rank[i], COMM_LETTER_ID, &id,
-					     sizeof(id)));
-	}
 	if (config)
 		spyre_struct_write(&own, sizeof(own), config, config->struct_size);
 	if (!own.timeout_ms)
 		own.timeout_ms = comm->timeout_ns / 1000000;
-	return spyre_comm_init_rank(comm->context, members->count, &id, rank, &own, joined);
+	return spyre_comm_init_rank(comm->context, members->count, id, rank, &own, joined);
 }
 
 spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
@@ -82,6 +93,7 @@ spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
 	struct color colors[SPYRE_COMM_MAX_RANKS];
 	struct members members = { .count = 0 };
 	spyre_status status;
+	spyre_comm_id id;
 
 	TRY(check(comm, split, "spyre_comm_split", "split"));
 	TRY(comm_check(comm));
@@ -90,7 +102,7 @@ spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
 				   "expected 0 or above, or SPYRE_COMM_NO_COLOR", color);
 	*split = NULL;
 	colors[comm->rank] = (struct color){ color, key };
-	status = exchange_colors(comm, colors);
+	status = exchanged(comm, exchange_colors(comm, colors));
 	if (status)
 		return spyre_error_prefix(status, "spyre_comm_split");
 	if (color == SPYRE_COMM_NO_COLOR)
@@ -98,7 +110,9 @@ spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
 	for (uint32_t i = 0; i < comm->size; i++)
 		if (colors[i].color == color)
 			insert(&members, colors, i);
-	status = join(comm, &members, config, split);
+	status = exchanged(comm, share_id(comm, &members, COMM_LETTER_SPLIT_ID, &id));
+	if (!status)
+		status = join(comm, &members, &id, config, split);
 	return status ? spyre_error_prefix(status, "spyre_comm_split") : status;
 }
 
@@ -127,12 +141,15 @@ spyre_status spyre_comm_shrink(spyre_comm *comm, const uint32_t *excluded, uint3
 {
 	struct members members = { .count = 0 };
 	spyre_status status;
+	spyre_comm_id id;
 
 	TRY(check(comm, shrunk, "spyre_comm_shrink", "shrunk"));
 	if (num_excluded && !excluded)
 		return spyre_null_argument("spyre_comm_shrink", "excluded");
 	*shrunk = NULL;
 	TRY(list_survivors(comm, excluded, num_excluded, &members));
-	status = join(comm, &members, config, shrunk);
+	status = share_id(comm, &members, COMM_LETTER_SHRINK_ID, &id);
+	if (!status)
+		status = join(comm, &members, &id, config, shrunk);
 	return status ? spyre_error_prefix(status, "spyre_comm_shrink") : status;
 }

@@ -63,9 +63,13 @@ static void tell_all(spyre_comm *comm, const struct message *message)
 	spyre_error_restore(&error);
 }
 
-void comm_tell_failure(spyre_comm *comm, spyre_status status, const char *text)
+void comm_tell_failure(spyre_comm *comm, const char *text)
 {
-	struct message message = { .kind = MESSAGE_FAILURE, .status = status };
+	struct message message = {
+		.kind = MESSAGE_FAILURE,
+		.status = comm->aborted && comm->failed == SPYRE_ERROR_CANCELLED ?
+			  SPYRE_ERROR_CANCELLED : SPYRE_ERROR_REMOTE,
+	};
 
 	message.bytes = snprintf(message.data, sizeof(message.data), "%s", text) + 1;
 	if (message.bytes > sizeof(message.data))
@@ -100,7 +104,7 @@ void comm_tell_leaving(spyre_comm *comm)
 
 	/* A rank that does not know of the failure would take this departure for the cause. */
 	if (comm->failed)
-		comm_tell_failure(comm, comm->failed, comm->failure);
+		comm_tell_failure(comm, comm->failure);
 	tell_all(comm, &message);
 }
 
@@ -124,15 +128,22 @@ static void take_letter(spyre_comm *comm, uint32_t from, const struct message *m
 static void take_message(spyre_comm *comm, uint32_t from, struct message *message)
 {
 	const struct comm_address *address = &comm->peers[from].address;
+	spyre_status status = SPYRE_ERROR_REMOTE;
 
 	message->data[MAX_MESSAGE - 1] = 0;
+	/* A rank that leaves after an abort may be heard before the one that has aborted. */
+	if (message->kind == MESSAGE_FAILURE && message->status == SPYRE_ERROR_CANCELLED) {
+		comm->aborted = true;
+		status = SPYRE_ERROR_CANCELLED;
+	}
 	switch (message->kind) {
 	case MESSAGE_FAILURE:
-		comm_fail(comm, spyre_error(SPYRE_ERROR_REMOTE, "rank %u (process %d on %s) failed: "
+		comm_fail(comm, spyre_error(status, "rank %u (process %d on %s) failed: "
 					    "%s", from, address->pid, address->host,
 					    message->bytes ? message->data : ""), false);
 		break;
 	case MESSAGE_ABORT:
+		comm->aborted = true;
 		comm_fail(comm, spyre_error(SPYRE_ERROR_CANCELLED, "rank %u (process %d on %s) "
 					    "aborted the communicator", from, address->pid,
 					    address->host), false);
@@ -257,34 +268,67 @@ static void wait_changed(spyre_comm *comm)
 	pthread_cond_timedwait(&comm->changed, &comm->lock, &ts);
 }
 
+/* An error if no letter of @from can come any more. The caller holds comm.lock. */
+static spyre_status check_sender(spyre_comm *comm, uint32_t from, int64_t deadline_ns)
+{
+	const struct comm_peer *peer = &comm->peers[from];
+
+	if (peer->lost || peer->left)
+		return spyre_error(SPYRE_ERROR_REMOTE, "rank %u (process %d on %s) has %s", from,
+				   peer->address.pid, peer->address.host,
+				   peer->left ? "left the communicator" : "ended");
+	if ((int64_t)spyre_now_ns() > deadline_ns)
+		return spyre_error(SPYRE_ERROR_TIMEOUT, "rank %u did not call within the time limit "
+				   "of %llu ms", from,
+				   (unsigned long long)comm->timeout_ns / 1000000);
+	return SPYRE_SUCCESS;
+}
+
+/*
+ * Takes the next letter, NULL if there is none. A split that fails leaves the letters of a shrink
+ * to the caller's own shrink, which drops those of splits. The caller holds comm.lock.
+ */
+static spyre_status next_letter(spyre_comm *comm, uint32_t from, uint32_t kind, uint32_t bytes,
+				struct comm_letter **letter)
+{
+	struct comm_letters *letters = &comm->peers[from].letters;
+	struct comm_letter *first = STAILQ_FIRST(letters);
+
+	*letter = NULL;
+	if (kind != COMM_LETTER_SHRINK_ID && comm->failed)
+		return spyre_error(comm->failed, "%s", comm->failure);
+	while (kind == COMM_LETTER_SHRINK_ID && first && first->kind != kind) {
+		STAILQ_REMOVE_HEAD(letters, link);
+		free(first);
+		first = STAILQ_FIRST(letters);
+	}
+	if (first && (first->kind != kind || first->bytes != bytes))
+		return spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH, "rank %u called another function; "
+				   "all ranks must split or shrink in the same order", from);
+	if (first)
+		STAILQ_REMOVE_HEAD(letters, link);
+	*letter = first;
+	return SPYRE_SUCCESS;
+}
+
 spyre_status comm_letter_wait(spyre_comm *comm, uint32_t from, uint32_t kind, void *data,
 			      uint32_t bytes)
 {
 	const int64_t deadline_ns = spyre_now_ns() + comm->timeout_ns;
-	struct comm_peer *peer = &comm->peers[from];
-	spyre_status status = SPYRE_SUCCESS;
 	struct comm_letter *letter;
+	spyre_status status;
 
 	pthread_mutex_lock(&comm->lock);
-	while (!(letter = STAILQ_FIRST(&peer->letters)) && !status) {
-		if (peer->lost || peer->left)
-			status = spyre_error(SPYRE_ERROR_REMOTE, "rank %u (process %d on %s) has "
-					     "%s", from, peer->address.pid, peer->address.host,
-					     peer->left ? "left the communicator" : "ended");
-		else if ((int64_t)spyre_now_ns() > deadline_ns)
-			status = spyre_error(SPYRE_ERROR_TIMEOUT, "rank %u did not call within the "
-					     "time limit of %llu ms", from,
-					     (unsigned long long)comm->timeout_ns / 1000000);
-		else
+	status = next_letter(comm, from, kind, bytes, &letter);
+	while (!status && !letter) {
+		status = check_sender(comm, from, deadline_ns);
+		if (!status) {
 			wait_changed(comm);
+			status = next_letter(comm, from, kind, bytes, &letter);
+		}
 	}
-	if (letter)
-		STAILQ_REMOVE_HEAD(&peer->letters, link);
 	pthread_mutex_unlock(&comm->lock);
-	if (letter && (letter->kind != kind || letter->bytes != bytes))
-		status = spyre_error(SPYRE_ERROR_ARGUMENT_MISMATCH, "rank %u called another function; "
-				     "all ranks must split or shrink in the same order", from);
-	else if (letter)
+	if (letter)
 		memcpy(data, letter->data, bytes);
 	free(letter);
 	return status;

@@ -2,7 +2,8 @@
 # Tests of collectives, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
 comm_tests = tests/unit/comm_collective tests/unit/comm_direct tests/unit/comm_formats \
-	tests/unit/comm_kills tests/unit/comm_trouble
+	tests/unit/comm_hostile tests/unit/comm_kills tests/unit/comm_random \
+	tests/unit/comm_trouble
 if HAVE_LIBFABRIC
 comm_tests += tests/unit/comm_fabric
 endif
@@ -22,9 +23,16 @@ tests_unit_comm_direct_LDADD = $(comm_test_libs)
 tests_unit_comm_formats_SOURCES = tests/unit/comm_formats.c $(comm_test_sources)
 tests_unit_comm_formats_CPPFLAGS = $(comm_test_cppflags)
 tests_unit_comm_formats_LDADD = $(comm_test_libs)
+tests_unit_comm_hostile_SOURCES = tests/unit/comm_hostile.c $(comm_call_sources) \
+	$(comm_test_sources)
+tests_unit_comm_hostile_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_hostile_LDADD = $(comm_test_libs)
 tests_unit_comm_kills_SOURCES = tests/unit/comm_kills.c $(comm_call_sources) $(comm_test_sources)
 tests_unit_comm_kills_CPPFLAGS = $(comm_test_cppflags)
 tests_unit_comm_kills_LDADD = $(comm_test_libs)
+tests_unit_comm_random_SOURCES = tests/unit/comm_random.c $(comm_test_sources)
+tests_unit_comm_random_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_random_LDADD = $(comm_test_libs)
 tests_unit_comm_trouble_SOURCES = tests/unit/comm_trouble.c $(comm_call_sources) \
 	$(comm_test_sources)
 tests_unit_comm_trouble_CPPFLAGS = $(comm_test_cppflags)
