@@ -281,7 +281,7 @@ START_TEST(all_fields_as_csv)
 	row = strchr(output, '\n') + 1;
 	ck_assert_int_eq(split(row, cells, 64), count);
 	/* power.draw is missing; all other fields remain. */
-	ck_assert_ptr_nonnull(strstr(row, ", [N/A], 75.00 W, 1500 MHz, 77, 2, 5.000 ms"));
+	ck_assert_ptr_nonnull(strstr(row, ", [N/A], 75.00 W, 123456 mJ, 1500 MHz, 77, 2, 5.000 ms"));
 	ck_assert_ptr_nonnull(strstr(row, "18446744073709551614"));
 	count = all_fields("compute-apps", joined, json);
 	ck_assert_int_eq(smi("--query-compute-apps=%s --format=csv,noheader,nounits", joined), 0);

@@ -6,6 +6,8 @@ tools_spyre_smi_SOURCES = \
 	tools/spelling.c \
 	tools/spelling.h \
 	tools/smi/app_fields.c \
+	tools/smi/counter_fields.c \
+	tools/smi/counter_fields.h \
 	tools/smi/field_text.c \
 	tools/smi/fields.c \
 	tools/smi/json.h \
