@@ -18,8 +18,8 @@ spyre_vdev_headers = \
 	kernel/spyre_helper.h kernel/spyre_hwmon.h kernel/spyre_inject.h kernel/spyre_job.h \
 	kernel/spyre_lpddr.h kernel/spyre_lx.h kernel/spyre_peer.h kernel/spyre_prime.h kernel/spyre_program.h \
 	kernel/spyre_query.h kernel/spyre_queue.h kernel/spyre_reset.h kernel/spyre_runner.h \
-	kernel/spyre_shmem.h kernel/spyre_shmem_page.h kernel/spyre_submit.h \
-	kernel/spyre_sync.h kernel/spyre_telemetry.h kernel/spyre_trace.h \
+	kernel/spyre_shmem.h kernel/spyre_shmem_page.h kernel/spyre_stats.h \
+	kernel/spyre_submit.h kernel/spyre_sync.h kernel/spyre_telemetry.h kernel/spyre_trace.h \
 	kernel/spyre_uring.h kernel/spyre_vm.h
 
 spyre_vdev_kunit = \

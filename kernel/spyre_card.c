@@ -25,7 +25,8 @@ void spyre_card_init(struct spyre_device *spyre)
 	mutex_init(&card->lock);
 	spin_lock_init(&card->list_lock);
 	INIT_LIST_HEAD(&card->vfs);
-	card->sample[0].ns = ktime_get_ns();
+	spyre->since_ns = ktime_get_ns();
+	card->sample[0].ns = spyre->since_ns;
 	card->sample[1].ns = card->sample[0].ns;
 }
 
@@ -195,22 +196,8 @@ void spyre_card_vf_failed(struct spyre_device *pf, int error)
 	WRITE_ONCE(pf->card.vf_error, error);
 }
 
-static void spyre_stats_add(struct spyre_engine_stats *sum, const struct spyre_engine_stats *more)
-{
-	sum->busy_ns += more->busy_ns;
-	sum->jobs += more->jobs;
-	sum->errors += more->errors;
-	sum->cost.cycles += more->cost.cycles;
-	sum->cost.macs += more->cost.macs;
-	sum->cost.elements += more->cost.elements;
-	sum->cost.bytes_read += more->cost.bytes_read;
-	sum->cost.bytes_written += more->cost.bytes_written;
-	sum->cost.rdma_read += more->cost.rdma_read;
-	sum->cost.rdma_written += more->cost.rdma_written;
-}
-
 /* Adds a VF's totals to its card's. The busy time is weighted by the VF's part of the card. */
-static void spyre_vf_read_load(struct spyre_device *vf, struct spyre_engine_stats *stats)
+static void spyre_vf_read_load(struct spyre_device *vf, struct spyre_stats *stats)
 {
 	spyre_engine_read_stats(&vf->engine, stats);
 	stats->busy_ns = mul_u64_u32_div(stats->busy_ns, vf->num_cores, vf->pf->num_cores);
@@ -219,7 +206,7 @@ static void spyre_vf_read_load(struct spyre_device *vf, struct spyre_engine_stat
 void spyre_card_remove_vf(struct spyre_device *vf)
 {
 	struct spyre_card *card = &vf->pf->card;
-	struct spyre_engine_stats stats;
+	struct spyre_stats stats;
 
 	sysfs_remove_link(&vf->drm.dev->kobj, "physfn");
 	guard(spinlock)(&card->list_lock);
@@ -228,9 +215,9 @@ void spyre_card_remove_vf(struct spyre_device *vf)
 	list_del(&vf->vf_node);
 }
 
-static void spyre_card_read_load(struct spyre_device *spyre, struct spyre_engine_stats *stats)
+static void spyre_card_read_load(struct spyre_device *spyre, struct spyre_stats *stats)
 {
-	struct spyre_engine_stats more;
+	struct spyre_stats more;
 	struct spyre_device *vf;
 
 	lockdep_assert_held(&spyre->card.list_lock);
@@ -246,7 +233,7 @@ static void spyre_card_read_load(struct spyre_device *spyre, struct spyre_engine
 	}
 }
 
-void spyre_card_read_stats(struct spyre_device *spyre, struct spyre_engine_stats *stats)
+void spyre_card_read_stats(struct spyre_device *spyre, struct spyre_stats *stats)
 {
 	if (spyre->pf) {
 		spyre_engine_read_stats(&spyre->engine, stats);
@@ -254,6 +241,19 @@ void spyre_card_read_stats(struct spyre_device *spyre, struct spyre_engine_stats
 	}
 	guard(spinlock)(&spyre->card.list_lock);
 	spyre_card_read_load(spyre, stats);
+}
+
+u64 spyre_card_read_energy(struct spyre_device *spyre)
+{
+	struct spyre_stats stats;
+	u64 now;
+
+	scoped_guard(spinlock, &spyre->card.list_lock) {
+		now = ktime_get_ns();
+		spyre_card_read_load(spyre, &stats);
+	}
+	return spyre_energy_model(stats.busy_ns, now - spyre->since_ns, stats.cost.macs,
+				  stats.cost.bytes_read + stats.cost.bytes_written);
 }
 
 u64 spyre_card_lpddr_used(struct spyre_device *spyre)

@@ -62,7 +62,7 @@ struct spyre_card {
 	/** @vfs: VFs that work, struct spyre_device. */
 	struct list_head vfs;
 	/** @retired: totals of VFs that are gone. */
-	struct spyre_engine_stats retired;
+	struct spyre_stats retired;
 	/** @sample: totals of about a second ago and of before that. */
 	struct spyre_engine_sample sample[2];
 };
@@ -91,10 +91,12 @@ void spyre_card_release(struct spyre_device *spyre);
 u32 spyre_card_cpus(const struct spyre_device *spyre);
 
 /* Reads the totals of a function; those of a PF include its VFs, weighted by their cores. */
-void spyre_card_read_stats(struct spyre_device *spyre, struct spyre_engine_stats *stats);
+void spyre_card_read_stats(struct spyre_device *spyre, struct spyre_stats *stats);
 u64 spyre_card_lpddr_used(struct spyre_device *spyre);
 /* Reads modelled power and temperature of the function's own load, over one to two seconds. */
 void spyre_card_read_power(struct spyre_device *spyre, u32 *milliwatt, u32 *millicelsius);
+/* Returns the modelled energy since the function's start in microjoules: that power, summed up. */
+u64 spyre_card_read_energy(struct spyre_device *spyre);
 
 /* Stores the VFs in use, with references, and returns their number. */
 u32 spyre_card_get_vfs(struct spyre_device *spyre, struct spyre_device *vfs[SPYRE_MAX_VFS]);

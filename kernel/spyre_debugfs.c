@@ -34,7 +34,7 @@
 
 static void spyre_show_card(struct spyre_device *spyre, struct seq_file *seq)
 {
-	struct spyre_engine_stats stats;
+	struct spyre_stats stats;
 	u32 power, temperature;
 
 	spyre_card_read_stats(spyre, &stats);

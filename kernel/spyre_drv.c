@@ -212,6 +212,7 @@ static const struct file_operations spyre_fops = {
  *	partitions, imported dma-bufs, virtual functions
  * 1.3	DMA of boxes
  * 1.4	PEER_COPY, counters of peer bytes
+ * 1.5	counters of PCIe bytes, units, launches, energy, peak memory and faults
  */
 static const struct drm_driver spyre_driver = {
 	.driver_features = DRIVER_COMPUTE_ACCEL | DRIVER_GEM | SPYRE_DRIVER_GEM_GPUVA |
@@ -219,7 +220,7 @@ static const struct drm_driver spyre_driver = {
 	.name = SPYRE_DRIVER,
 	.desc = "virtual IBM Spyre card",
 	.major = 1,
-	.minor = 4,
+	.minor = 5,
 	.fops = &spyre_fops,
 	.open = spyre_file_open,
 	.postclose = spyre_file_close,

@@ -391,23 +391,23 @@ void spyre_engine_kick(struct spyre_engine *engine, struct spyre_queue *queue)
 void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counters *cost,
 			  bool failed)
 {
-	struct spyre_engine_stats *stats = &engine->stats;
+	struct spyre_stats *stats = &engine->stats;
 
 	spin_lock_irq(&engine->lock);
 	stats->jobs++;
 	stats->errors += failed;
-	stats->cost.cycles += cost->cycles;
-	stats->cost.bytes_read += cost->bytes_read;
-	stats->cost.bytes_written += cost->bytes_written;
-	stats->cost.macs += cost->macs;
-	stats->cost.elements += cost->elements;
-	stats->cost.rdma_read += cost->rdma_read;
-	stats->cost.rdma_written += cost->rdma_written;
+	spyre_counters_add(&stats->cost, cost);
 	spin_unlock_irq(&engine->lock);
 }
 
+void spyre_engine_count_fault(struct spyre_engine *engine, u32 kind)
+{
+	guard(spinlock_irq)(&engine->lock);
+	engine->stats.faults[kind]++;
+}
+
 static void spyre_engine_stats_locked(struct spyre_engine *engine,
-				      struct spyre_engine_stats *stats, u64 now)
+				      struct spyre_stats *stats, u64 now)
 {
 	lockdep_assert_held(&engine->lock);
 	*stats = engine->stats;
@@ -415,7 +415,7 @@ static void spyre_engine_stats_locked(struct spyre_engine *engine,
 		stats->busy_ns += now - engine->busy_since;
 }
 
-void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_engine_stats *stats)
+void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_stats *stats)
 {
 	spin_lock_irq(&engine->lock);
 	spyre_engine_stats_locked(engine, stats, ktime_get_ns());

@@ -14,6 +14,7 @@
 #include "spyre_arbiter.h"
 #include "spyre_helper.h"
 #include "spyre_runner.h"
+#include "spyre_stats.h"
 
 struct spyre_device;
 struct spyre_job;
@@ -23,27 +24,13 @@ struct spyre_queue;
 #define SPYRE_MAX_POOL (2 * SPYRE_MAX_CPUS)
 
 /**
- * struct spyre_engine_stats - running totals
- */
-struct spyre_engine_stats {
-	/** @busy_ns: time during which at least one job ran. */
-	u64 busy_ns;
-	/** @jobs: completed jobs. */
-	u64 jobs;
-	/** @errors: jobs that failed, timed out or were cancelled. */
-	u64 errors;
-	/** @cost: modelled totals. */
-	struct spyre_counters cost;
-};
-
-/**
  * struct spyre_engine_sample - totals at a moment, for the load since then
  */
 struct spyre_engine_sample {
 	/** @ns: CLOCK_MONOTONIC. */
 	u64 ns;
 	/** @stats: totals then. */
-	struct spyre_engine_stats stats;
+	struct spyre_stats stats;
 };
 
 /**
@@ -71,7 +58,7 @@ struct spyre_engine {
 	/** @gone: the card was unplugged. */
 	bool gone;
 	/** @stats: totals. */
-	struct spyre_engine_stats stats;
+	struct spyre_stats stats;
 
 	/** @inline_runner: stands for a scheduler's worker that runs a light job. */
 	struct spyre_runner inline_runner;
@@ -118,6 +105,8 @@ int spyre_engine_thread(void *data);
 
 void spyre_engine_account(struct spyre_engine *engine, const struct spyre_counters *cost,
 			  bool failed);
-void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_engine_stats *stats);
+/* Counts a context that has failed. */
+void spyre_engine_count_fault(struct spyre_engine *engine, u32 kind);
+void spyre_engine_read_stats(struct spyre_engine *engine, struct spyre_stats *stats);
 
 #endif

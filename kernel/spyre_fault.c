@@ -15,11 +15,18 @@
 #include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_job.h"
+#include "spyre_query.h"
 #include "spyre_queue.h"
 #include "spyre_trace.h"
 
 /* Far longer than the time that any work needs to stop. */
 #define SPYRE_DRAIN_JIFFIES (10 * HZ)
+
+/* The model has the kinds, since embedded cards count them as well. */
+static_assert((u32)SPYRE_FAULT_KIND_TIMEOUT == DRM_SPYRE_FAULT_TIMEOUT);
+static_assert((u32)SPYRE_FAULT_KIND_ACCESS == DRM_SPYRE_FAULT_ACCESS);
+static_assert((u32)SPYRE_FAULT_KIND_ESCAPE == DRM_SPYRE_FAULT_ESCAPE);
+static_assert((u32)SPYRE_FAULT_KIND_COMPUTE == DRM_SPYRE_FAULT_COMPUTE);
 
 void spyre_health_init(struct spyre_context_health *health)
 {
@@ -38,29 +45,6 @@ const char *spyre_fault_name(u32 kind)
 	};
 
 	return kind < ARRAY_SIZE(names) ? names[kind] : "unknown";
-}
-
-/*
- * Returns the kind of fault when the card stopped by itself.  An index beyond its
- * extent is caused by the program's data.  The verifier has ruled out all others: access
- * to memory that the operands do not name, beyond the bounds that it has proved, or
- * an instruction that the core cannot execute.
- */
-static u32 spyre_fault_of_stop(enum spyre_stop stop)
-{
-	switch (stop) {
-	case SPYRE_STOP_ACCESS:
-	case SPYRE_STOP_DMA_RANGE:
-	case SPYRE_STOP_INDEX:
-		return DRM_SPYRE_FAULT_ACCESS;
-	case SPYRE_STOP_EXTENT:
-	case SPYRE_STOP_LX_OVERFLOW:
-	case SPYRE_STOP_TOO_LONG:
-	case SPYRE_STOP_TOO_MANY_CORES:
-		return DRM_SPYRE_FAULT_ESCAPE;
-	default:
-		return DRM_SPYRE_FAULT_COMPUTE;
-	}
 }
 
 static int spyre_fault_errno(u32 kind)
@@ -111,14 +95,17 @@ static int spyre_fault_raise(struct spyre_job *job, u32 cb, u32 kind, enum spyre
 
 	scoped_guard(spinlock, &health->lock) {
 		first = !health->fault.kind;
-		if (first)
+		if (first) {
 			health->fault = fault;
+			health->stats.faults[kind]++;
+		}
 	}
 	/* The queue may have left the table already. */
 	spyre_queue_mark_dead(queue, fault.error);
 	if (!first)
 		return fault.error;
 
+	spyre_engine_count_fault(&queue->spyre->engine, kind);
 	trace_spyre_fault(job, &fault);
 	/* Pairs with spyre_ioctl_queue_create(): it sees the mark, or its queue is found here. */
 	smp_mb();
@@ -156,23 +143,22 @@ bool spyre_file_is_faulted(struct spyre_file *sfile)
 	return READ_ONCE(sfile->health.fault.kind);
 }
 
-void spyre_file_account(struct spyre_file *sfile, const struct spyre_counters *cost, bool failed)
+void spyre_file_account(struct spyre_file *sfile, u64 busy_ns, const struct spyre_counters *cost,
+			bool failed)
 {
-	struct spyre_context_health *health = &sfile->health;
+	struct spyre_stats *stats = &sfile->health.stats;
 
-	atomic64_inc(&health->jobs);
-	if (failed)
-		atomic64_inc(&health->errors);
-	if (!cost->cycles)
-		return;
-	atomic64_add(cost->cycles, &sfile->cycles);
-	atomic64_add(cost->macs, &health->macs);
-	atomic64_add(cost->bytes_read, &health->bytes_read);
-	atomic64_add(cost->bytes_written, &health->bytes_written);
-	if (!cost->rdma_read && !cost->rdma_written)
-		return;
-	atomic64_add(cost->rdma_read, &health->rdma_read);
-	atomic64_add(cost->rdma_written, &health->rdma_written);
+	guard(spinlock)(&sfile->health.lock);
+	stats->busy_ns += busy_ns;
+	stats->jobs++;
+	stats->errors += failed;
+	spyre_counters_add(&stats->cost, cost);
+}
+
+void spyre_file_read_stats(struct spyre_file *sfile, struct spyre_stats *stats)
+{
+	guard(spinlock)(&sfile->health.lock);
+	*stats = sfile->health.stats;
 }
 
 int spyre_file_drain(struct spyre_file *sfile)
@@ -216,8 +202,11 @@ int spyre_ioctl_context_reset(struct drm_device *drm, void *data, struct drm_fil
 		return -ERESTARTSYS;
 	args->queues = spyre_file_kill_queues(sfile, -ECANCELED);
 	ret = spyre_file_drain(sfile);
-	if (!ret)
+	if (!ret) {
 		spyre_file_forgive(sfile);
+		scoped_guard(spinlock, &health->lock)
+			health->resets++;
+	}
 	mutex_unlock(&health->creating);
 	trace_spyre_context_reset(sfile, args->queues, ret);
 	return ret;
@@ -226,7 +215,7 @@ int spyre_ioctl_context_reset(struct drm_device *drm, void *data, struct drm_fil
 void spyre_query_context(struct spyre_file *sfile, struct drm_spyre_context_info *info)
 {
 	const struct spyre_fault fault = spyre_file_fault(sfile);
-	struct spyre_context_health *health = &sfile->health;
+	struct drm_spyre_counters own = {};
 	struct spyre_queue *queue;
 	unsigned long id;
 
@@ -244,14 +233,12 @@ void spyre_query_context(struct spyre_file *sfile, struct drm_spyre_context_info
 	xa_for_each(&sfile->queues, id, queue)
 		info->num_queues++;
 	info->memory_used = atomic64_read(&sfile->used);
-	info->busy_ns = atomic64_read(&sfile->busy_ns);
-	info->jobs = atomic64_read(&health->jobs);
-	info->errors = atomic64_read(&health->errors);
-	info->cycles = atomic64_read(&sfile->cycles);
-	info->macs = atomic64_read(&health->macs);
-	info->bytes_read = atomic64_read(&health->bytes_read);
-	info->bytes_written = atomic64_read(&health->bytes_written);
+	spyre_query_own_counters(sfile, &own);
+	info->busy_ns = own.busy_ns;
+#define COPY(name, key) info->name = own.name;
+	SPYRE_COUNTERS(COPY)
+#undef COPY
+	scoped_guard(spinlock, &sfile->health.lock)
+		info->resets = sfile->health.resets;
 	info->preempted = atomic64_read(&sfile->preempted);
-	info->rdma_read = atomic64_read(&health->rdma_read);
-	info->rdma_written = atomic64_read(&health->rdma_written);
 }

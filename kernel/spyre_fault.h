@@ -13,6 +13,7 @@
 #include <linux/types.h>
 
 #include "model/program.h"
+#include "spyre_stats.h"
 
 struct drm_device;
 struct drm_file;
@@ -44,7 +45,7 @@ struct spyre_fault {
  * struct spyre_context_health - the fault and the counters of a file
  */
 struct spyre_context_health {
-	/** @lock: protects @fault; taken with interrupts on, allocates nothing. */
+	/** @lock: protects @fault, @stats and @resets; interrupts on, allocates nothing. */
 	spinlock_t lock;
 	/** @fault: the first failure since the context was opened or reset. */
 	struct spyre_fault fault;
@@ -52,20 +53,10 @@ struct spyre_context_health {
 	struct mutex creating;
 	/** @running: jobs that the engine has begun and not ended. */
 	atomic_t running;
-	/** @jobs: jobs that ended. */
-	atomic64_t jobs;
-	/** @errors: of these, failed, timed out or cancelled. */
-	atomic64_t errors;
-	/** @macs: PT multiply-adds. */
-	atomic64_t macs;
-	/** @rdma_read: bytes from other cards. */
-	atomic64_t rdma_read;
-	/** @rdma_written: bytes to other cards. */
-	atomic64_t rdma_written;
-	/** @bytes_read: LPDDR5 bytes read. */
-	atomic64_t bytes_read;
-	/** @bytes_written: LPDDR5 bytes written. */
-	atomic64_t bytes_written;
+	/** @stats: totals of its work. */
+	struct spyre_stats stats;
+	/** @resets: CONTEXT_RESETs that succeeded. */
+	u64 resets;
 };
 
 void spyre_health_init(struct spyre_context_health *health);
@@ -87,8 +78,10 @@ struct spyre_fault spyre_file_fault(struct spyre_file *sfile);
 void spyre_file_forgive(struct spyre_file *sfile);
 /* Kills all queues of @sfile with @error and returns their number.  Does not sleep. */
 u32 spyre_file_kill_queues(struct spyre_file *sfile, int error);
-/* Counts a job that has ended. */
-void spyre_file_account(struct spyre_file *sfile, const struct spyre_counters *cost, bool failed);
+/* Counts a job that has ended and ran for @busy_ns. */
+void spyre_file_account(struct spyre_file *sfile, u64 busy_ns, const struct spyre_counters *cost,
+			bool failed);
+void spyre_file_read_stats(struct spyre_file *sfile, struct spyre_stats *stats);
 /* Waits until the engine has no job of @sfile; -EIO if one does not end. */
 int spyre_file_drain(struct spyre_file *sfile);
 

@@ -114,16 +114,17 @@ void spyre_file_close(struct drm_device *drm, struct drm_file *file)
 void spyre_file_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 {
 	struct spyre_file *sfile = to_spyre_file(file);
+	struct drm_spyre_context_info own = {};
 	struct drm_spyre_memory_info memory;
 
-	drm_printf(p, "drm-engine-spyre:\t%llu ns\n", (u64)atomic64_read(&sfile->busy_ns));
-	drm_printf(p, "drm-cycles-spyre:\t%llu\n", (u64)atomic64_read(&sfile->cycles));
+	spyre_query_context(sfile, &own);
+	drm_printf(p, "drm-engine-spyre:\t%llu ns\n", own.busy_ns);
+	drm_printf(p, "drm-cycles-spyre:\t%llu\n", own.cycles);
+#define SHOW(name, key) drm_printf(p, "spyre-" key ":\t%llu\n", own.name);
+	SPYRE_COUNTERS(SHOW)
+#undef SHOW
+	drm_printf(p, "spyre-resets:\t%llu\n", own.resets);
 	drm_printf(p, "spyre-pinned:\t%llu KiB\n", (u64)atomic64_read(&sfile->pinned) >> 10);
-
-	drm_printf(p, "spyre-rdma-read:\t%llu KiB\n",
-		   (u64)atomic64_read(&sfile->health.rdma_read) >> 10);
-	drm_printf(p, "spyre-rdma-written:\t%llu KiB\n",
-		   (u64)atomic64_read(&sfile->health.rdma_written) >> 10);
 
 	spyre_bo_show_fdinfo(p, file);
 
@@ -133,4 +134,5 @@ void spyre_file_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	drm_printf(p, "spyre-used-lpddr5:\t%llu KiB\n", memory.used >> 10);
 	drm_printf(p, "spyre-free-lpddr5:\t%llu KiB\n", memory.free >> 10);
 	drm_printf(p, "spyre-owned-lpddr5:\t%llu KiB\n", memory.context_used >> 10);
+	drm_printf(p, "spyre-peak-lpddr5:\t%llu KiB\n", memory.context_peak >> 10);
 }

@@ -46,16 +46,14 @@ struct spyre_file {
 	struct spyre_lpddr_user *user;
 	/** @used: device memory charged to this file, in bytes. */
 	atomic64_t used;
+	/** @peak: the most that it was; written under spyre_lpddr's lock. */
+	u64 peak;
 	/** @pinned: bytes of user memory that its jobs pin. */
 	atomic64_t pinned;
 	/** @ctx_sched: its scheduling state, by class. */
 	struct spyre_ctx_sched ctx_sched[SPYRE_ARB_CLASSES];
-	/** @busy_ns: time its jobs ran. */
-	atomic64_t busy_ns;
 	/** @preempted: number of times that a job of it was preempted. */
 	atomic64_t preempted;
-	/** @cycles: modelled cycles of its jobs. */
-	atomic64_t cycles;
 	/** @health: its fault, if it has failed, and its other counters. */
 	struct spyre_context_health health;
 	/** @pid: process that opened it. */

@@ -6,7 +6,6 @@
 #include <linux/device.h>
 #include <linux/err.h>
 #include <linux/hwmon.h>
-#include <linux/ktime.h>
 
 #include "spyre_card.h"
 #include "spyre_device.h"
@@ -27,15 +26,11 @@ static int spyre_hwmon_read(struct device *dev, enum hwmon_sensor_types type, u3
 			    int channel, long *value)
 {
 	struct spyre_device *spyre = dev_get_drvdata(dev);
-	struct spyre_engine_stats stats;
 	u32 milliwatt, millicelsius;
 
 	switch (type) {
 	case hwmon_energy:
-		spyre_card_read_stats(spyre, &stats);
-		*value = spyre_energy_model(stats.busy_ns, ktime_get_ns() - spyre->since_ns,
-					    stats.cost.macs,
-					    stats.cost.bytes_read + stats.cost.bytes_written);
+		*value = spyre_card_read_energy(spyre);
 		return 0;
 	case hwmon_power:
 		if (attr == hwmon_power_cap) {
@@ -85,7 +80,6 @@ int spyre_hwmon_start(struct spyre_device *spyre)
 
 	if (spyre->pf)
 		return 0;
-	spyre->since_ns = ktime_get_ns();
 	hwmon = hwmon_device_register_with_info(spyre->drm.dev, "spyre", spyre,
 						&spyre_hwmon_chip, NULL);
 	if (IS_ERR(hwmon))

@@ -138,7 +138,7 @@ void spyre_job_skip(struct spyre_job *job, int status)
 	for (i = 0; i < job->num_cbs; i++)
 		spyre_job_report(job, i, status, &none, 0, 0);
 	spyre_engine_account(&job->queue->spyre->engine, &none, true);
-	spyre_file_account(job->queue->sfile, &none, true);
+	spyre_file_account(job->queue->sfile, 0, &none, true);
 	spyre_job_complete(job, status, 0);
 }
 
@@ -208,17 +208,6 @@ static int spyre_job_step(struct spyre_job *job, u32 index, struct spyre_runner 
 	return spyre_fault_told(job, index, spyre_job_stop_reason(job) ?: -ECANCELED);
 }
 
-static void spyre_counters_add(struct spyre_counters *sum, const struct spyre_counters *more)
-{
-	sum->cycles += more->cycles;
-	sum->bytes_read += more->bytes_read;
-	sum->bytes_written += more->bytes_written;
-	sum->macs += more->macs;
-	sum->elements += more->elements;
-	sum->rdma_read += more->rdma_read;
-	sum->rdma_written += more->rdma_written;
-}
-
 void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)
 {
 	const struct spyre_counters none = {};
@@ -248,8 +237,7 @@ void spyre_job_run(struct spyre_job *job, struct spyre_runner *runner)
 
 	if (error)
 		spyre_queue_kill(job->queue, error);
-	atomic64_add(now - job->start_ns - job->paused_ns, &sfile->busy_ns);
-	spyre_file_account(sfile, &sum, error);
+	spyre_file_account(sfile, now - job->start_ns - job->paused_ns, &sum, error);
 	spyre_engine_account(runner->engine, &sum, error);
 	WRITE_ONCE(job->queue->now_job, 0);
 	/* The job may be freed from here on; the engine still holds its queue. */

@@ -6,6 +6,7 @@
 #include <linux/cred.h>
 #include <linux/math.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
 
 #include <drm/drm_drv.h>
@@ -108,8 +109,22 @@ static int spyre_lpddr_take(struct spyre_file *sfile, u64 bytes)
 	atomic64_add(bytes, &lpddr->used);
 	if (sfile->user)
 		WRITE_ONCE(sfile->user->used, sfile->user->used + bytes);
-	atomic64_add(bytes, &sfile->used);
+	WRITE_ONCE(sfile->peak, max_t(u64, sfile->peak, atomic64_add_return(bytes, &sfile->used)));
 	return 0;
+}
+
+static void spyre_lpddr_note_peak(struct spyre_device *spyre)
+{
+	const s64 used = spyre_card_lpddr_used(spyre);
+	s64 peak = atomic64_read(&spyre->lpddr.peak);
+
+	while (used > peak && !atomic64_try_cmpxchg(&spyre->lpddr.peak, &peak, used))
+		;
+}
+
+u64 spyre_lpddr_peak(struct spyre_device *spyre)
+{
+	return atomic64_read(&spyre->lpddr.peak);
 }
 
 int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
@@ -125,6 +140,11 @@ int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes)
 		ret = spyre_lpddr_take(sfile, bytes);
 		if (ret)
 			spyre_card_release(spyre);
+	}
+	if (!ret) {
+		spyre_lpddr_note_peak(spyre);
+		if (spyre->pf)
+			spyre_lpddr_note_peak(spyre->pf);
 	}
 	drm_dev_exit(idx);
 	return ret;

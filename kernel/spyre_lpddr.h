@@ -43,6 +43,8 @@ struct spyre_lpddr {
 	spinlock_t lock;
 	/** @used: bytes of device BOs and programs. */
 	atomic64_t used;
+	/** @peak: the most that a PF with its VFs, or a VF, has used. */
+	atomic64_t peak;
 	/** @users: struct spyre_lpddr_user with open files. */
 	struct list_head users;
 };
@@ -57,6 +59,8 @@ void spyre_lpddr_close(struct spyre_file *sfile);
 int spyre_lpddr_charge(struct spyre_file *sfile, u64 bytes);
 void spyre_lpddr_uncharge(struct spyre_file *sfile, u64 bytes);
 
+/* Returns the most bytes that were in use at a time since the function's start. */
+u64 spyre_lpddr_peak(struct spyre_device *spyre);
 /* Returns the number of bytes that @sfile could allocate now. */
 u64 spyre_lpddr_free(struct spyre_file *sfile);
 

@@ -4,6 +4,7 @@
  */
 #include <linux/capability.h>
 #include <linux/ktime.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/string.h>
@@ -58,42 +59,57 @@ void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *
 	info->free = spyre_lpddr_free(sfile);
 	info->used = info->total - info->free;
 	info->context_used = atomic64_read(&sfile->used);
+	info->peak = spyre_lpddr_peak(sfile->spyre);
+	info->context_peak = READ_ONCE(sfile->peak);
+}
+
+/* Copies everything but the energy, which is not a total of @stats. */
+static void spyre_query_stats(const struct spyre_stats *stats, struct drm_spyre_counters *info)
+{
+	info->busy_ns = stats->busy_ns;
+	info->jobs = stats->jobs;
+	info->errors = stats->errors;
+	info->cycles = stats->cost.cycles;
+	info->macs = stats->cost.macs;
+	info->bytes_read = stats->cost.bytes_read;
+	info->bytes_written = stats->cost.bytes_written;
+	info->rdma_read = stats->cost.rdma_read;
+	info->rdma_written = stats->cost.rdma_written;
+	info->pcie_rx_bytes = stats->cost.pcie_rx_bytes;
+	info->pcie_tx_bytes = stats->cost.pcie_tx_bytes;
+	info->pt_cycles = stats->cost.pt_cycles;
+	info->sfu_cycles = stats->cost.sfu_cycles;
+	info->dma_cycles = stats->cost.dma_cycles;
+	info->launches = stats->cost.launches;
+	info->copies = stats->cost.copies;
+	info->faults_timeout = stats->faults[SPYRE_FAULT_KIND_TIMEOUT];
+	info->faults_access = stats->faults[SPYRE_FAULT_KIND_ACCESS];
+	info->faults_escape = stats->faults[SPYRE_FAULT_KIND_ESCAPE];
+	info->faults_compute = stats->faults[SPYRE_FAULT_KIND_COMPUTE];
 }
 
 void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info)
 {
-	struct spyre_engine_stats stats;
+	struct spyre_stats stats;
 
 	spyre_card_read_stats(spyre, &stats);
 	info->timestamp_ns = ktime_get_ns();
-	info->busy_ns = stats.busy_ns;
-	info->jobs = stats.jobs;
-	info->errors = stats.errors;
-	info->cycles = stats.cost.cycles;
-	info->macs = stats.cost.macs;
-	info->bytes_read = stats.cost.bytes_read;
-	info->bytes_written = stats.cost.bytes_written;
-	info->rdma_read = stats.cost.rdma_read;
-	info->rdma_written = stats.cost.rdma_written;
+	spyre_query_stats(&stats, info);
+	info->energy_mj = div_u64(spyre_card_read_energy(spyre), 1000);
 	spyre_card_read_power(spyre, &info->power_mw, &info->temperature_mc);
 }
 
-/* Returns the totals of one context, for callers without access to the card's. */
-static void spyre_query_own_counters(struct spyre_file *sfile, struct drm_spyre_counters *info)
+void spyre_query_own_counters(struct spyre_file *sfile, struct drm_spyre_counters *info)
 {
-	struct drm_spyre_context_info own = {};
+	struct spyre_stats stats;
 
-	spyre_query_context(sfile, &own);
+	spyre_file_read_stats(sfile, &stats);
 	info->timestamp_ns = ktime_get_ns();
-	info->busy_ns = own.busy_ns;
-	info->jobs = own.jobs;
-	info->errors = own.errors;
-	info->cycles = own.cycles;
-	info->macs = own.macs;
-	info->bytes_read = own.bytes_read;
-	info->bytes_written = own.bytes_written;
-	info->rdma_read = own.rdma_read;
-	info->rdma_written = own.rdma_written;
+	spyre_query_stats(&stats, info);
+	/* Without the power of an idle card, which belongs to none of its contexts. */
+	info->energy_mj = div_u64(spyre_energy_model(stats.busy_ns, 0, stats.cost.macs,
+						     stats.cost.bytes_read +
+						     stats.cost.bytes_written), 1000);
 	spyre_card_read_power(sfile->spyre, &info->power_mw, &info->temperature_mc);
 }
 

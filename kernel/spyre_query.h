@@ -13,6 +13,8 @@ struct spyre_file;
 void spyre_query_card(struct spyre_device *spyre, struct drm_spyre_card_info *info);
 void spyre_query_memory(struct spyre_file *sfile, struct drm_spyre_memory_info *info);
 void spyre_query_counters(struct spyre_device *spyre, struct drm_spyre_counters *info);
+/* The totals of one context; power and temperature are the card's. */
+void spyre_query_own_counters(struct spyre_file *sfile, struct drm_spyre_counters *info);
 /* Returns true if only users with CAP_PERFMON can read exact totals. */
 bool spyre_counters_are_private(void);
 /* Returns true if the calling thread can read them. */

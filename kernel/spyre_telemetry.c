@@ -4,12 +4,17 @@
  */
 #include <linux/device.h>
 #include <linux/math64.h>
+#include <linux/stddef.h>
 #include <linux/sysfs.h>
+
+#include <drm/spyre_accel.h>
 
 #include "spyre_card.h"
 #include "spyre_device.h"
 #include "spyre_engine.h"
+#include "spyre_lpddr.h"
 #include "spyre_query.h"
+#include "spyre_stats.h"
 #include "spyre_telemetry.h"
 
 /* The card's load is rounded to this for readers without access to exact totals. */
@@ -25,17 +30,18 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr, ch
 }											\
 static DEVICE_ATTR_RO(name)
 
-static struct spyre_engine_stats spyre_stats(struct spyre_device *spyre)
+/* Returns the field of struct drm_spyre_counters at @offset. */
+static u64 spyre_counter(struct spyre_device *spyre, size_t offset)
 {
-	struct spyre_engine_stats stats;
+	struct drm_spyre_counters counters = {};
 
-	spyre_card_read_stats(spyre, &stats);
-	return stats;
+	spyre_query_counters(spyre, &counters);
+	return *(const u64 *)((const char *)&counters + offset);
 }
 
 static u64 spyre_busy_ns(struct spyre_device *spyre)
 {
-	const u64 busy = spyre_stats(spyre).busy_ns;
+	const u64 busy = spyre_counter(spyre, offsetof(struct drm_spyre_counters, busy_ns));
 
 	return spyre_may_see_counters() ? busy : div_u64(busy, SPYRE_LOAD_NS) * SPYRE_LOAD_NS;
 }
@@ -66,16 +72,12 @@ SPYRE_ATTR(clock_khz, spyre ? SPYRE_CLOCK_HZ / 1000 : 0);
 SPYRE_ATTR(lpddr_total, spyre->lpddr_bytes);
 SPYRE_ATTR(lpddr_used, spyre_card_lpddr_used(spyre));
 SPYRE_ATTR(lpddr_free, spyre->lpddr_bytes - spyre_card_lpddr_used(spyre));
+SPYRE_ATTR(lpddr_peak, spyre_lpddr_peak(spyre));
 SPYRE_ATTR(generation, spyre->generation);
 SPYRE_ATTR(busy_ns, spyre_busy_ns(spyre));
-SPYRE_ATTR(jobs, spyre_stats(spyre).jobs);
-SPYRE_ATTR(errors, spyre_stats(spyre).errors);
-SPYRE_ATTR(cycles, spyre_stats(spyre).cost.cycles);
-SPYRE_ATTR(macs, spyre_stats(spyre).cost.macs);
-SPYRE_ATTR(bytes_read, spyre_stats(spyre).cost.bytes_read);
-SPYRE_ATTR(bytes_written, spyre_stats(spyre).cost.bytes_written);
-SPYRE_ATTR(rdma_read, spyre_stats(spyre).cost.rdma_read);
-SPYRE_ATTR(rdma_written, spyre_stats(spyre).cost.rdma_written);
+#define COUNTER(name, key) \
+	SPYRE_ATTR(name, spyre_counter(spyre, offsetof(struct drm_spyre_counters, name)));
+SPYRE_COUNTERS(COUNTER)
 SPYRE_ATTR(power_mw, spyre_power(spyre));
 SPYRE_ATTR(temperature_mc, spyre_temperature(spyre));
 
@@ -127,16 +129,12 @@ static struct attribute *spyre_attrs[] = {
 	&dev_attr_lpddr_total.attr,
 	&dev_attr_lpddr_used.attr,
 	&dev_attr_lpddr_free.attr,
+	&dev_attr_lpddr_peak.attr,
 	&dev_attr_generation.attr,
 	&dev_attr_busy_ns.attr,
-	&dev_attr_jobs.attr,
-	&dev_attr_errors.attr,
-	&dev_attr_cycles.attr,
-	&dev_attr_macs.attr,
-	&dev_attr_bytes_read.attr,
-	&dev_attr_bytes_written.attr,
-	&dev_attr_rdma_read.attr,
-	&dev_attr_rdma_written.attr,
+#define POINTER(name, key) &dev_attr_##name.attr,
+	SPYRE_COUNTERS(POINTER)
+#undef POINTER
 	&dev_attr_power_mw.attr,
 	&dev_attr_temperature_mc.attr,
 	&dev_attr_uuid.attr,
@@ -147,10 +145,9 @@ static struct attribute *spyre_attrs[] = {
 /* Attributes that only root can read if counters are private. */
 static bool spyre_attr_is_exact(const struct attribute *attr)
 {
-	return attr == &dev_attr_jobs.attr || attr == &dev_attr_errors.attr ||
-	       attr == &dev_attr_cycles.attr || attr == &dev_attr_macs.attr ||
-	       attr == &dev_attr_bytes_read.attr || attr == &dev_attr_bytes_written.attr ||
-	       attr == &dev_attr_rdma_read.attr || attr == &dev_attr_rdma_written.attr;
+#define IS(name, key) attr == &dev_attr_##name.attr ||
+	return SPYRE_COUNTERS(IS) false;
+#undef IS
 }
 
 static umode_t spyre_attr_is_visible(struct kobject *kobj, struct attribute *attr, int index)

@@ -140,11 +140,8 @@ static void cost_of(const struct spyre_dma_desc *desc, u64 elements, u64 bytes,
 {
 	u64 rows = is_box(desc) ? box_rows(desc, elements, bytes) : 0;
 
-	spyre_cost_dma(elements * spyre_fmt_bytes(desc->host_format), elements * bytes,
+	spyre_cost_dma(elements * spyre_fmt_bytes(desc->host_format), elements * bytes, rows,
 		       desc->direction == SPYRE_DMA_H2D, cost);
-	/* A row takes an access of its own, a stick in a cycle. */
-	if (rows > cost->cycles)
-		cost->cycles = rows;
 }
 
 enum spyre_stop spyre_dma_check(const struct spyre_dma_desc *desc,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The names of stop reasons.
+ * The names of stop reasons, and the faults that they are.
  */
 #include "program.h"
 
@@ -34,4 +34,26 @@ const char *spyre_stop_name(enum spyre_stop stop)
 	if ((u32)stop >= SPYRE_STOP_COUNT)
 		return "UNKNOWN";
 	return stop_names[stop];
+}
+
+/*
+ * An index beyond its extent is caused by the program's data. The verifier has ruled out
+ * all others: access to memory that the operands do not name, beyond the bounds that it
+ * has proved, or an instruction that the core cannot execute.
+ */
+enum spyre_fault_kind spyre_fault_of_stop(enum spyre_stop stop)
+{
+	switch (stop) {
+	case SPYRE_STOP_ACCESS:
+	case SPYRE_STOP_DMA_RANGE:
+	case SPYRE_STOP_INDEX:
+		return SPYRE_FAULT_KIND_ACCESS;
+	case SPYRE_STOP_EXTENT:
+	case SPYRE_STOP_LX_OVERFLOW:
+	case SPYRE_STOP_TOO_LONG:
+	case SPYRE_STOP_TOO_MANY_CORES:
+		return SPYRE_FAULT_KIND_ESCAPE;
+	default:
+		return SPYRE_FAULT_KIND_COMPUTE;
+	}
 }

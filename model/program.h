@@ -537,6 +537,19 @@ enum spyre_stop {
 
 const char *spyre_stop_name(enum spyre_stop stop);
 
+/* Kinds of fault of a context; their numbers are those of the kernel's interface. */
+enum spyre_fault_kind {
+	SPYRE_FAULT_KIND_NONE,
+	SPYRE_FAULT_KIND_TIMEOUT,	/* work exceeded its limit of time */
+	SPYRE_FAULT_KIND_ACCESS,	/* an index beyond its extent, or memory that is not an operand */
+	SPYRE_FAULT_KIND_ESCAPE,	/* a program did what verification had ruled out */
+	SPYRE_FAULT_KIND_COMPUTE,	/* a core or the DMA engine failed */
+	SPYRE_FAULT_KIND_COUNT
+};
+
+/* Returns the kind of fault when the card stopped by itself. */
+enum spyre_fault_kind spyre_fault_of_stop(enum spyre_stop stop);
+
 /* Modelled cost, deterministic; see timing.c. */
 struct spyre_counters {
 	u64 cycles;		/* of the 1.5 GHz card clock */
@@ -546,7 +559,33 @@ struct spyre_counters {
 	u64 elements;		/* SFU elements */
 	u64 rdma_read;		/* another card -> card */
 	u64 rdma_written;	/* card -> another card */
+	u64 pcie_rx_bytes;	/* host memory -> card, by DMA */
+	u64 pcie_tx_bytes;	/* card -> host memory, by DMA */
+	u64 pt_cycles;		/* that the PT arrays compute, summed over the cores */
+	u64 sfu_cycles;		/* the same for the SFUs */
+	u64 dma_cycles;		/* of DMA, copies and fills */
+	u64 launches;		/* programs */
+	u64 copies;		/* DMA transfers, copies and fills */
 };
+
+static inline void spyre_counters_add(struct spyre_counters *sum,
+				      const struct spyre_counters *more)
+{
+	sum->cycles += more->cycles;
+	sum->bytes_read += more->bytes_read;
+	sum->bytes_written += more->bytes_written;
+	sum->macs += more->macs;
+	sum->elements += more->elements;
+	sum->rdma_read += more->rdma_read;
+	sum->rdma_written += more->rdma_written;
+	sum->pcie_rx_bytes += more->pcie_rx_bytes;
+	sum->pcie_tx_bytes += more->pcie_tx_bytes;
+	sum->pt_cycles += more->pt_cycles;
+	sum->sfu_cycles += more->sfu_cycles;
+	sum->dma_cycles += more->dma_cycles;
+	sum->launches += more->launches;
+	sum->copies += more->copies;
+}
 
 /*
  * A verified program: the image (borrowed; it must not change or move while this is

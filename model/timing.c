@@ -167,6 +167,21 @@ static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 	}
 }
 
+/* The other opcodes use the PT, or only move sticks. */
+static bool runs_on_sfu(u8 opcode)
+{
+	switch (opcode) {
+	case SPYRE_OP_PT:
+	case SPYRE_OP_GATHER:
+	case SPYRE_OP_SCATTER:
+	case SPYRE_OP_RESTICK:
+	case SPYRE_OP_MOVE:
+		return false;
+	default:
+		return true;
+	}
+}
+
 /* The share of LPDDR5's one-way rate that a byte of this instruction uses, as a fraction. */
 static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u64 *num, u64 *den)
 {
@@ -188,7 +203,7 @@ static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u6
 void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cost)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	u64 points = 1, local_read = 0, local_written = 0, num, den;
+	u64 points = 1, local_read = 0, local_written = 0, unit, num, den;
 	u32 i;
 
 	memset(cost, 0, sizeof(*cost));
@@ -216,9 +231,13 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 	lpddr_weight(in, cost->bytes_read, cost->bytes_written, &num, &den);
 	cost->lpddr_read = cost->bytes_read * num / den;
 	cost->lpddr_written = cost->bytes_written * num / den;
+	unit = unit_cycles(in, points);
+	if (in->opcode == SPYRE_OP_PT)
+		cost->pt_cycles = unit;
+	else if (runs_on_sfu(in->opcode))
+		cost->sfu_cycles = unit;
 	/* Load, compute and store overlap; the slowest determines the cycles. */
-	cost->cycles = larger(unit_cycles(in, points),
-			      larger(local_read, local_written) / LX_BYTES_PER_CYCLE);
+	cost->cycles = larger(unit, larger(local_read, local_written) / LX_BYTES_PER_CYCLE);
 	cost->cycles = larger(cost->cycles, larger(cost->bytes_read, cost->bytes_written) /
 			      RING_BYTES_PER_CYCLE);
 	cost->cycles += ISSUE_CYCLES;
@@ -241,17 +260,27 @@ void spyre_cost_linear(u64 bytes_read, u64 bytes_written,
 	cost->bytes_read = bytes_read;
 	cost->bytes_written = bytes_written;
 	cost->cycles = spyre_cost_lpddr_cycles(bytes_read, bytes_written) + ISSUE_CYCLES;
+	cost->dma_cycles = cost->cycles;
+	cost->copies = 1;
 }
 
-void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
+/* Extends a copy to @cycles if it takes less. */
+static void at_least(struct spyre_counters *cost, u64 cycles)
+{
+	cost->cycles = larger(cost->cycles, cycles);
+	cost->dma_cycles = cost->cycles;
+}
+
+void spyre_cost_dma(u64 host_bytes, u64 device_bytes, u64 rows, bool to_device,
 		    struct spyre_counters *cost)
 {
 	/* 1.5 GHz over 63 GB/s is 1 cycle for 42 bytes. */
 	u64 link = div_up(host_bytes, PCIE_BYTES_PER_S / SPYRE_CLOCK_HZ);
 
 	spyre_cost_linear(to_device ? 0 : device_bytes, to_device ? device_bytes : 0, cost);
-	if (link > cost->cycles)
-		cost->cycles = link;
+	cost->pcie_rx_bytes = to_device ? host_bytes : 0;
+	cost->pcie_tx_bytes = to_device ? 0 : host_bytes;
+	at_least(cost, larger(link, rows));
 }
 
 u64 spyre_cost_link_start(enum spyre_link link)
@@ -274,7 +303,7 @@ void spyre_cost_rows(const struct spyre_rows *rows, enum spyre_link link, bool s
 
 	if (link == SPYRE_LINK_CARD) {
 		spyre_cost_linear(bytes, bytes, cost);
-		cost->cycles = larger(cost->cycles, rows->rows);
+		at_least(cost, rows->rows);
 		return;
 	}
 	memset(cost, 0, sizeof(*cost));
@@ -287,6 +316,8 @@ void spyre_cost_rows(const struct spyre_rows *rows, enum spyre_link link, bool s
 			      spyre_cost_lpddr_cycles(bytes, 0));
 	cost->cycles = larger(cost->cycles, rows->rows);
 	cost->cycles += spyre_cost_link_start(link);
+	cost->dma_cycles = cost->cycles;
+	cost->copies = 1;
 }
 
 #define IDLE_MW 20000ull

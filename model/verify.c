@@ -110,6 +110,8 @@ static int verify_stream(struct spyre_verify *v, const struct spyre_prog_stream 
 		sum->lpddr_written += cost.lpddr_written;
 		sum->macs += cost.macs;
 		sum->elements += cost.elements;
+		sum->pt_cycles += cost.pt_cycles;
+		sum->sfu_cycles += cost.sfu_cycles;
 		*pos += bytes;
 	}
 	v->err->instr = 0;
@@ -129,6 +131,8 @@ static void add_phase_cost(struct spyre_verify *v, u64 compute, u32 streams,
 	total->bytes_written += sum->bytes_written * v->trips;
 	total->macs += sum->macs * v->trips;
 	total->elements += sum->elements * v->trips;
+	total->pt_cycles += sum->pt_cycles * v->trips;
+	total->sfu_cycles += sum->sfu_cycles * v->trips;
 }
 
 /* *next: the first stream and instruction that no earlier phase has used. */
@@ -275,5 +279,6 @@ int spyre_program_verify(const void *image, u64 size, u32 cores,
 		return -EINVAL;
 	}
 	prog->work = v.work;
+	prog->cost.launches = 1;
 	return 0;
 }

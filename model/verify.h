@@ -35,6 +35,8 @@ struct spyre_instr_cost {
 	u64 lpddr_written;
 	u64 macs;
 	u64 elements;
+	u64 pt_cycles;
+	u64 sfu_cycles;
 };
 
 int spyre_verify_fail(struct spyre_verify *v, enum spyre_stop stop, u64 value, u64 limit);
@@ -49,7 +51,8 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 /* Cycles in which LPDDR5 moves this many bytes in each direction. */
 u64 spyre_cost_lpddr_cycles(u64 read, u64 written);
 u64 spyre_cost_barrier_cycles(u32 streams);
-void spyre_cost_dma(u64 host_bytes, u64 device_bytes, bool to_device,
+/* @rows: parts of a box, each of which takes an access of its own; 0 for other transfers. */
+void spyre_cost_dma(u64 host_bytes, u64 device_bytes, u64 rows, bool to_device,
 		    struct spyre_counters *cost);
 
 /* TOPK: levels of the tree that an element may sink through, 1..17. */

@@ -2,6 +2,7 @@
 # Tools: the public headers and the public library only.
 include tools/perf/perf.mk
 include tools/smi/smi.mk
+include tools/exporter/exporter.mk
 
 # All of `spyre` except main() and the use of the card; unit tests link it as well.
 COREDUMP_CPPFLAGS = -I$(top_srcdir)/include/uapi $(LIBDRM_CFLAGS)
@@ -85,10 +86,10 @@ bashcompletiondir = $(bashcompdir)
 dist_bashcompletion_DATA = tools/completions/spyre
 zshcompletiondir = $(zshcompdir)
 dist_zshcompletion_DATA = tools/completions/_spyre tools/completions/_spyre-perf \
-	tools/completions/_spyre-smi
+	tools/completions/_spyre-smi tools/completions/_spyre-exporter
 fishcompletiondir = $(fishcompdir)
 dist_fishcompletion_DATA = tools/completions/spyre.fish tools/completions/spyre-perf.fish \
-	tools/completions/spyre-smi.fish
+	tools/completions/spyre-smi.fish tools/completions/spyre-exporter.fish
 EXTRA_DIST += scripts/mkcompletions
 dist_man_MANS += docs/man/spyre.1 docs/man/spyre-launch.1
 dist_man_MANS += docs/man/dxp_standalone.1

@@ -28,11 +28,11 @@ typedef struct spyre_telemetry_card {
 	uint64_t memory_used;
 	/** Totals since the card started. Utilisation is the growth of busy_ns over time. */
 	uint64_t busy_ns;
-	uint64_t jobs;
-	uint64_t errors;
+	uint64_t jobs;		/* submissions, also those in @errors */
+	uint64_t errors;	/* that failed, timed out or were cancelled */
 	uint64_t cycles;
 	uint64_t macs;
-	uint64_t bytes_read;
+	uint64_t bytes_read;	/* of LPDDR5 */
 	uint64_t bytes_written;
 	/**
 	 * Percentage of time that the card was busy between two readings of this
@@ -43,7 +43,7 @@ typedef struct spyre_telemetry_card {
 	uint32_t power_mw;
 	uint32_t power_limit_mw;
 	uint32_t temperature_mc;
-	/** Resets since the module was loaded; not available for embedded cards. */
+	/** Resets since the module was loaded, or since the process of an embedded card started. */
 	uint64_t generation;
 	/** Version of the kernel module, "" if unknown and for embedded cards. */
 	char driver_version[32];
@@ -62,9 +62,29 @@ typedef struct spyre_telemetry_card {
 	 */
 	char cpu_list[128];
 	char numa_list[32];
+	/** Bytes that DMA of this card brought from host memory, and took to it. */
+	uint64_t pcie_rx_bytes;
+	uint64_t pcie_tx_bytes;
+	/** Modelled cycles of the PT arrays and of the SFUs, each summed over the cores. */
+	uint64_t pt_cycles;
+	uint64_t sfu_cycles;
+	/** Modelled cycles of DMA, copies and fills. */
+	uint64_t dma_cycles;
+	/** Programs that were run to their end; DMA transfers, copies and fills. */
+	uint64_t launches;
+	uint64_t copies;
+	/** The most bytes that were in use at a time. */
+	uint64_t memory_peak;
+	/** Modelled energy in millijoules. */
+	uint64_t energy_mj;
+	/** Faults of contexts, by kind (docs/error-and-reset.md). */
+	uint64_t faults_timeout;
+	uint64_t faults_access;
+	uint64_t faults_escape;
+	uint64_t faults_compute;
 } spyre_telemetry_card;
 
-/** A process that has a card open. Since 0.1. */
+/** A process that has a card open. UINT64_MAX means "not available". Since 0.1. */
 typedef struct spyre_telemetry_process {
 	/** in: sizeof(struct spyre_telemetry_process). */
 	size_t struct_size;
@@ -75,6 +95,37 @@ typedef struct spyre_telemetry_process {
 	char name[64];
 	uint64_t memory_used;
 	uint64_t busy_ns;
+	/** Totals of the contexts that the process has open, as those of a card. */
+	uint64_t jobs;
+	uint64_t errors;
+	uint64_t cycles;
+	uint64_t macs;
+	uint64_t bytes_read;
+	uint64_t bytes_written;
+	uint64_t rdma_read;
+	uint64_t rdma_written;
+	/** Bytes that DMA of this process brought from host memory, and took to it. */
+	uint64_t pcie_rx_bytes;
+	uint64_t pcie_tx_bytes;
+	/** Modelled cycles of the PT arrays and of the SFUs, each summed over the cores. */
+	uint64_t pt_cycles;
+	uint64_t sfu_cycles;
+	/** Modelled cycles of DMA, copies and fills. */
+	uint64_t dma_cycles;
+	/** Programs that were run to their end; DMA transfers, copies and fills. */
+	uint64_t launches;
+	uint64_t copies;
+	/** The most bytes that were in use at a time. */
+	uint64_t memory_peak;
+	/** Modelled energy in millijoules of its work, without the power of an idle card. */
+	uint64_t energy_mj;
+	/** Faults of contexts, by kind (docs/error-and-reset.md). */
+	uint64_t faults_timeout;
+	uint64_t faults_access;
+	uint64_t faults_escape;
+	uint64_t faults_compute;
+	/** Resets of contexts. */
+	uint64_t resets;
 } spyre_telemetry_process;
 
 /**

@@ -104,6 +104,7 @@ struct embedded_device {
 	pthread_cond_t queue_idle;
 	uint32_t running;
 	uint64_t busy_since_ns;
+	uint64_t busy_ns;	/* of finished periods */
 
 	/*
 	 * Idle workers spin on @signal for a moment and then sleep on it; each
@@ -281,6 +282,8 @@ spyre_status embedded_properties(int index, spyre_device_properties *properties)
 spyre_status embedded_device_get(int index, struct embedded_device **device);
 void embedded_device_put(struct embedded_device *device);
 bool embedded_charge(struct embedded_device *device, uint64_t bytes);
+/* Counts a job that has ended in the card's page. */
+void embedded_count_job(struct embedded_device *device, bool failed);
 void embedded_uncharge(struct embedded_device *device, uint64_t bytes);
 /* Looks at the blocked queues of the devices in @mask again. No lock is held. */
 void embedded_devices_look(uint32_t mask);
@@ -336,7 +339,7 @@ uint64_t embedded_generation(int index);
 /* SUCCESS unless the card was reset since @card was opened, or its work has failed. */
 spyre_status embedded_card_check(struct embedded_card *card);
 /* Fails the context because of @job: no further job of this epoch runs. */
-void embedded_card_fault(struct embedded_job *job);
+void embedded_card_fault(struct embedded_job *job, enum spyre_fault_kind kind);
 /* True if the context was reset or failed after the job was submitted. */
 bool embedded_job_is_old(const struct embedded_job *job);
 /* True if the card was reset, or work of the context has failed. */

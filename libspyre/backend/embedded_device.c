@@ -235,8 +235,10 @@ static struct embedded_device *device_new(int index, const struct embedded_confi
 	config_properties(config, index, &properties);
 	properties.index = index;
 	device->page = spyre_telemetry_publish(&properties);
-	if (device->page)
+	if (device->page) {
 		device->page->memory_total = config->lpddr_bytes;
+		device->page->generation = embedded_generation(index);
+	}
 	return device;
 }
 
@@ -297,6 +299,24 @@ static void publish_memory(struct embedded_device *device, uint64_t used)
 		atomic_store_explicit(&device->page->memory_used, used, memory_order_relaxed);
 }
 
+static void publish_peak(struct embedded_device *device, uint64_t used)
+{
+	struct spyre_telemetry_page *page = device->page;
+	uint64_t peak = page ? atomic_load_explicit(&page->memory_peak, memory_order_relaxed) :
+			       UINT64_MAX;
+
+	while (used > peak && !atomic_compare_exchange_weak(&page->memory_peak, &peak, used))
+		;
+}
+
+void embedded_count_job(struct embedded_device *device, bool failed)
+{
+	if (!device->page)
+		return;
+	spyre_telemetry_count(&device->page->jobs, 1);
+	spyre_telemetry_count(&device->page->errors, failed);
+}
+
 bool embedded_charge(struct embedded_device *device, uint64_t bytes)
 {
 	uint64_t used = atomic_load_explicit(&device->memory_used, memory_order_relaxed);
@@ -306,6 +326,7 @@ bool embedded_charge(struct embedded_device *device, uint64_t bytes)
 			return false;
 	} while (!atomic_compare_exchange_weak(&device->memory_used, &used, used + bytes));
 	publish_memory(device, used + bytes);
+	publish_peak(device, used + bytes);
 	return true;
 }
 

@@ -156,6 +156,7 @@ static void job_cancel(struct embedded_job *job)
 		result->status = -ECANCELED;
 		__atomic_store_n(&result->state, 1, __ATOMIC_RELEASE);
 	}
+	embedded_count_job(queue->device, true);
 	embedded_queue_advance(queue, job->point);
 	embedded_job_free(job);
 }

@@ -59,11 +59,28 @@ spyre_status embedded_card_check(struct embedded_card *card)
 	return SPYRE_SUCCESS;
 }
 
-void embedded_card_fault(struct embedded_job *job)
+static _Atomic uint64_t *fault_total(struct spyre_telemetry_page *page, enum spyre_fault_kind kind)
+{
+	switch (kind) {
+	case SPYRE_FAULT_KIND_TIMEOUT:
+		return &page->faults_timeout;
+	case SPYRE_FAULT_KIND_ACCESS:
+		return &page->faults_access;
+	case SPYRE_FAULT_KIND_ESCAPE:
+		return &page->faults_escape;
+	default:
+		return &page->faults_compute;
+	}
+}
+
+void embedded_card_fault(struct embedded_job *job, enum spyre_fault_kind kind)
 {
 	struct embedded_card *card = (struct embedded_card *)job->queue->base.card;
+	struct spyre_telemetry_page *page = card->device->page;
 
-	atomic_store(&card->faulted, job->epoch + 1ull);
+	/* As in the kernel, only the first fault counts until the context is reset. */
+	if (atomic_exchange(&card->faulted, job->epoch + 1ull) != job->epoch + 1ull && page)
+		spyre_telemetry_count(fault_total(page, kind), 1);
 	embedded_device_look(card->device);
 }
 
@@ -96,6 +113,8 @@ spyre_status embedded_context_reset(struct spyre_card *base)
 	if (is_stale(card))
 		return stale_error(card);
 	atomic_fetch_add(&card->epoch, 1);
+	if (card->device->page)
+		spyre_telemetry_count(&card->device->page->resets, 1);
 	embedded_device_look(card->device);
 	return SPYRE_SUCCESS;
 }
@@ -129,6 +148,8 @@ spyre_status embedded_device_reset(int index, uint64_t *generation)
 	if (status)
 		return status;
 	*generation = atomic_fetch_add(&generations[index], 1) + 1;
+	if (device->page)
+		spyre_telemetry_count(&device->page->generation, 1);
 	embedded_device_look(device);
 	status = device_drain(device);
 	embedded_device_put(device);

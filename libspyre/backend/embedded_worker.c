@@ -183,6 +183,23 @@ static enum spyre_stop command_run(struct embedded_worker *worker, struct embedd
 	return SPYRE_STOP_NONE;
 }
 
+static void page_count(struct spyre_telemetry_page *page, const struct spyre_counters *cost)
+{
+	spyre_telemetry_count(&page->launches, cost->launches);
+	spyre_telemetry_count(&page->copies, cost->copies);
+	spyre_telemetry_count(&page->cycles, cost->cycles);
+	spyre_telemetry_count(&page->macs, cost->macs);
+	spyre_telemetry_count(&page->bytes_read, cost->bytes_read);
+	spyre_telemetry_count(&page->bytes_written, cost->bytes_written);
+	spyre_telemetry_count(&page->rdma_read, cost->rdma_read);
+	spyre_telemetry_count(&page->rdma_written, cost->rdma_written);
+	spyre_telemetry_count(&page->pcie_rx_bytes, cost->pcie_rx_bytes);
+	spyre_telemetry_count(&page->pcie_tx_bytes, cost->pcie_tx_bytes);
+	spyre_telemetry_count(&page->pt_cycles, cost->pt_cycles);
+	spyre_telemetry_count(&page->sfu_cycles, cost->sfu_cycles);
+	spyre_telemetry_count(&page->dma_cycles, cost->dma_cycles);
+}
+
 static void command_report(struct embedded_queue *queue, uint32_t slot, int status,
 			   const struct spyre_counters *cost, uint64_t start, uint64_t end)
 {
@@ -201,27 +218,19 @@ static void command_report(struct embedded_queue *queue, uint32_t slot, int stat
 	result->end_ns = end;
 	result->rdma = cost->rdma_read + cost->rdma_written;
 	__atomic_store_n(&result->state, 1, __ATOMIC_RELEASE);
-	if (!page)
-		return;
-	atomic_fetch_add_explicit(status ? &page->errors : &page->jobs, 1, memory_order_relaxed);
-	if (!cost->cycles)
-		return;
-	atomic_fetch_add_explicit(&page->cycles, cost->cycles, memory_order_relaxed);
-	atomic_fetch_add_explicit(&page->macs, cost->macs, memory_order_relaxed);
-	atomic_fetch_add_explicit(&page->bytes_read, cost->bytes_read, memory_order_relaxed);
-	atomic_fetch_add_explicit(&page->bytes_written, cost->bytes_written,
-				  memory_order_relaxed);
-	if (!cost->rdma_read && !cost->rdma_written)
-		return;
-	atomic_fetch_add_explicit(&page->rdma_read, cost->rdma_read, memory_order_relaxed);
-	atomic_fetch_add_explicit(&page->rdma_written, cost->rdma_written, memory_order_relaxed);
+	if (page && !status)
+		page_count(page, cost);
 }
 
-/* Runs a command unless its job has to stop, and returns its status. */
+/*
+ * Runs a command unless its job has to stop, and returns its status. The context fails
+ * before the result becomes visible.
+ */
 static int command_step(struct embedded_worker *worker, struct embedded_job *job,
 			struct embedded_command *command)
 {
 	enum spyre_stop stop;
+	int status;
 
 	if (embedded_job_is_old(job))
 		return -ECANCELED;
@@ -231,9 +240,14 @@ static int command_step(struct embedded_worker *worker, struct embedded_job *job
 	if (stop == SPYRE_STOP_NONE)
 		return 0;
 	/* An index beyond its extent, or an error that the checks should have excluded. */
-	if (stop != SPYRE_STOP_CANCELLED)
+	if (stop != SPYRE_STOP_CANCELLED) {
+		embedded_card_fault(job, spyre_fault_of_stop(stop));
 		return -EFAULT;
-	return atomic_load(&job->stop) ?: -ECANCELED;
+	}
+	status = atomic_load(&job->stop) ?: -ECANCELED;
+	if (status == -ETIME)
+		embedded_card_fault(job, SPYRE_FAULT_KIND_TIMEOUT);
+	return status;
 }
 
 /* Runs @job and returns the time at which it ended. Meanwhile only this worker
@@ -249,14 +263,20 @@ static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job
 		uint64_t start = now;
 		int status = *failed ? -ECANCELED : command_step(worker, job, command);
 
-		/* The context fails before the result becomes visible. */
-		if (status == -ETIME || status == -EFAULT)
-			embedded_card_fault(job);
 		*failed |= status != 0;
 		now = spyre_now_ns();
 		command_report(queue, job->first_result + i, status, &command->cost, start, now);
 	}
+	embedded_count_job(queue->device, *failed);
 	return now;
+}
+
+static void publish_busy(struct embedded_device *device, uint64_t since_ns)
+{
+	if (device->page)
+		atomic_store_explicit(&device->page->busy,
+				      spyre_telemetry_busy_word(device->busy_ns, since_ns),
+				      memory_order_relaxed);
 }
 
 static void busy_begin(struct embedded_device *device, uint64_t now)
@@ -264,17 +284,18 @@ static void busy_begin(struct embedded_device *device, uint64_t now)
 	if (device->running++)
 		return;
 	device->busy_since_ns = now;
-	if (device->page)
-		atomic_store_explicit(&device->page->busy_since_ns, now, memory_order_relaxed);
+	publish_busy(device, now);
 }
 
 static void busy_end(struct embedded_device *device, uint64_t now)
 {
-	if (--device->running || !device->page)
+	if (--device->running)
 		return;
-	atomic_store_explicit(&device->page->busy_since_ns, 0, memory_order_relaxed);
-	atomic_fetch_add_explicit(&device->page->busy_ns, now - device->busy_since_ns,
-				  memory_order_relaxed);
+	device->busy_ns += now - device->busy_since_ns;
+	publish_busy(device, 0);
+	if (device->page)
+		atomic_store_explicit(&device->page->busy_ns, device->busy_ns,
+				      memory_order_release);
 }
 
 bool embedded_work_left(const struct embedded_device *device)

@@ -43,6 +43,18 @@ static void read_driver_version(char *version, size_t size)
 	spyre_telemetry_clean(version, size);
 }
 
+static void read_counters(const struct spyre_sysfs_card *from, spyre_telemetry_card *card)
+{
+	const struct spyre_counter *counter = spyre_telemetry_counters;
+	uint64_t *value;
+
+	for (; counter < spyre_telemetry_counters + spyre_telemetry_num_counters; counter++) {
+		value = spyre_counter_of_card(counter, card);
+		if (value)
+			*value = u64_or_unknown(from, counter->attribute);
+	}
+}
+
 static void read_card(const struct spyre_sysfs_card *from, int position,
 		      struct spyre_reading *reading)
 {
@@ -57,19 +69,11 @@ static void read_card(const struct spyre_sysfs_card *from, int position,
 	card->timestamp_ns = spyre_telemetry_now();
 	card->memory_total = u64_or_unknown(from, "lpddr_total");
 	card->memory_used = u64_or_unknown(from, "lpddr_used");
-	card->jobs = u64_or_unknown(from, "jobs");
-	card->errors = u64_or_unknown(from, "errors");
-	card->cycles = u64_or_unknown(from, "cycles");
-	card->macs = u64_or_unknown(from, "macs");
-	card->bytes_read = u64_or_unknown(from, "bytes_read");
-	card->bytes_written = u64_or_unknown(from, "bytes_written");
-	card->rdma_read = u64_or_unknown(from, "rdma_read");
-	card->rdma_written = u64_or_unknown(from, "rdma_written");
+	read_counters(from, card);
 	card->utilization = UINT32_MAX;
 	card->power_mw = u32_or_unknown(from, "power_mw");
 	card->power_limit_mw = SPYRE_POWER_LIMIT_MW;
 	card->temperature_mc = u32_or_unknown(from, "temperature_mc");
-	card->generation = u64_or_unknown(from, "generation");
 	card->physical_card = spyre_sysfs_peer_index(from);
 	if (spyre_sysfs_u64(from, "numa_node", &node))
 		spyre_telemetry_near_node(card, node);
@@ -98,8 +102,7 @@ spyre_status spyre_telemetry_read_kernel(struct spyre_readings *readings)
 /* Numbers of one open node from its fdinfo. */
 struct client {
 	uint64_t id;
-	uint64_t memory;
-	uint64_t busy_ns;
+	spyre_telemetry_process work;
 };
 
 /* "key:<blanks>number[ unit]" at the start of a line. */
@@ -146,21 +149,32 @@ static uint64_t scale(const char *unit)
 	return 1;
 }
 
+static uint64_t number_or_unknown(const char *text, const char *key)
+{
+	const char *unit;
+	uint64_t value;
+
+	return find_number(text, key, &value, &unit) ? value * scale(unit) : UINT64_MAX;
+}
+
 static bool read_client(const char *path, struct client *client)
 {
-	char text[4096];
-	const char *unit;
+	const struct spyre_counter *counter = spyre_telemetry_counters;
+	char text[8192];
+	uint64_t *value;
 
-	if (!spyre_sysfs_read(path, text, sizeof(text)))
+	if (!spyre_sysfs_read(path, text, sizeof(text)) || !is_ours(text))
 		return false;
-	if (!is_ours(text) || !find_number(text, "drm-client-id", &client->id, &unit))
+	client->id = number_or_unknown(text, "drm-client-id");
+	if (client->id == UINT64_MAX)
 		return false;
-	if (find_number(text, "drm-total-lpddr5", &client->memory, &unit))
-		client->memory *= scale(unit);
-	else
-		client->memory = UINT64_MAX;
-	if (!find_number(text, "drm-engine-spyre", &client->busy_ns, &unit))
-		client->busy_ns = UINT64_MAX;
+	client->work.memory_used = number_or_unknown(text, "drm-total-lpddr5");
+	client->work.busy_ns = number_or_unknown(text, "drm-engine-spyre");
+	for (; counter < spyre_telemetry_counters + spyre_telemetry_num_counters; counter++) {
+		value = spyre_counter_of_process(counter, &client->work);
+		if (value)
+			*value = number_or_unknown(text, counter->key);
+	}
 	return true;
 }
 
@@ -218,8 +232,22 @@ static uint64_t add_known(uint64_t sum, uint64_t more)
 	return sum == UINT64_MAX || more == UINT64_MAX ? UINT64_MAX : sum + more;
 }
 
+static void add_work(spyre_telemetry_process *process, struct client *client)
+{
+	const struct spyre_counter *counter = spyre_telemetry_counters;
+	uint64_t *sum;
+
+	process->memory_used = add_known(process->memory_used, client->work.memory_used);
+	process->busy_ns = add_known(process->busy_ns, client->work.busy_ns);
+	for (; counter < spyre_telemetry_counters + spyre_telemetry_num_counters; counter++) {
+		sum = spyre_counter_of_process(counter, process);
+		if (sum)
+			*sum = add_known(*sum, *spyre_counter_of_process(counter, &client->work));
+	}
+}
+
 /* Adds a client to its process's entry for the card; creates the entry if it is missing. */
-static spyre_status add_client(struct scan *scan, int card, const struct client *client)
+static spyre_status add_client(struct scan *scan, int card, struct client *client)
 {
 	struct spyre_processes *processes = scan->processes;
 	spyre_telemetry_process *process = NULL;
@@ -237,8 +265,7 @@ static spyre_status add_client(struct scan *scan, int card, const struct client 
 		process->pid = scan->pid;
 		read_name(scan, process);
 	}
-	process->memory_used = add_known(process->memory_used, client->memory);
-	process->busy_ns = add_known(process->busy_ns, client->busy_ns);
+	add_work(process, client);
 	return SPYRE_SUCCESS;
 }
 

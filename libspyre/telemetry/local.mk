@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+libspyre_libcore_la_SOURCES += libspyre/telemetry/counters.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/history.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/kernel.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/page.c

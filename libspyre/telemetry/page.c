@@ -126,6 +126,7 @@ struct spyre_telemetry_page *spyre_telemetry_publish(const spyre_device_properti
 	first.uid = geteuid();
 	first.properties = *properties;
 	first.memory_total = properties->memory_bytes;
+	first.since_ns = spyre_telemetry_now();
 	snprintf(first.process, sizeof(first.process), "%s", program_invocation_short_name);
 	spyre_telemetry_start_time(first.pid, &first.start_time);
 	sweep();

@@ -12,7 +12,7 @@
 #include <spyre/device.h>
 
 #define SPYRE_TELEMETRY_MAGIC 0x4d545953u	/* "SYTM" */
-#define SPYRE_TELEMETRY_VERSION 2u
+#define SPYRE_TELEMETRY_VERSION 3u
 
 struct spyre_telemetry_page {
 	uint32_t magic;
@@ -26,8 +26,8 @@ struct spyre_telemetry_page {
 	spyre_device_properties properties;
 	uint64_t memory_total;
 	_Atomic uint64_t memory_used;
-	_Atomic uint64_t busy_ns;	/* finished busy periods */
-	_Atomic uint64_t busy_since_ns;	/* CLOCK_MONOTONIC, 0 when idle */
+	_Atomic uint64_t busy;		/* see spyre_telemetry_busy_word() */
+	_Atomic uint64_t busy_ns;	/* finished periods; written and read after @busy */
 	_Atomic uint64_t jobs;
 	_Atomic uint64_t errors;
 	_Atomic uint64_t cycles;
@@ -36,7 +36,51 @@ struct spyre_telemetry_page {
 	_Atomic uint64_t bytes_written;
 	_Atomic uint64_t rdma_read;	/* since version 2 */
 	_Atomic uint64_t rdma_written;
+	_Atomic uint64_t pcie_rx_bytes;	/* since version 3, like the rest */
+	_Atomic uint64_t pcie_tx_bytes;
+	_Atomic uint64_t pt_cycles;
+	_Atomic uint64_t sfu_cycles;
+	_Atomic uint64_t dma_cycles;
+	_Atomic uint64_t launches;
+	_Atomic uint64_t copies;
+	_Atomic uint64_t memory_peak;
+	_Atomic uint64_t faults_timeout;
+	_Atomic uint64_t faults_access;
+	_Atomic uint64_t faults_escape;
+	_Atomic uint64_t faults_compute;
+	_Atomic uint64_t generation;	/* resets of the card */
+	_Atomic uint64_t resets;	/* of contexts */
+	uint64_t since_ns;		/* CLOCK_MONOTONIC at which the card was opened */
 };
+
+/*
+ * The busy time in one word, so that no reader sees a part of a change: twice the time so far
+ * while idle; while busy, twice the time that was at CLOCK_MONOTONIC 0 if the period had begun
+ * then, plus one. Arithmetic is modulo 2^63.
+ */
+static inline uint64_t spyre_telemetry_busy_word(uint64_t finished_ns, uint64_t since_ns)
+{
+	return since_ns ? (finished_ns - since_ns) << 1 | 1 : finished_ns << 1;
+}
+
+/*
+ * Returns the busy time at @now_ns, which was read before the page: a period that began in
+ * between has added nothing to @finished_ns. Later readings are never less.
+ */
+static inline uint64_t spyre_telemetry_busy_ns(uint64_t word, uint64_t finished_ns,
+					       uint64_t now_ns)
+{
+	uint64_t busy = word & 1 ? ((word >> 1) + now_ns) & INT64_MAX : word >> 1;
+
+	return (int64_t)(busy << 1) < 0 || busy < finished_ns ? finished_ns : busy;
+}
+
+/* Adds to a total; most of them do not change with most commands. */
+static inline void spyre_telemetry_count(_Atomic uint64_t *total, uint64_t more)
+{
+	if (more)
+		atomic_fetch_add_explicit(total, more, memory_order_relaxed);
+}
 
 /*
  * Publishes a page for a card that this process opened. Does not fail: without

@@ -18,10 +18,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/telemetry/page.h"
 #include "libspyre/telemetry/sources.h"
-#include "model/program.h"
-
-/* Limit of repeated reads of a page that changes meanwhile. */
-#define MAX_RETRIES 8
+#include "model/card.h"
 
 struct page_file {
 	int folder;
@@ -51,27 +48,6 @@ static bool read_page(int fd, struct spyre_telemetry_page *page)
 		got = pread(fd, page, sizeof(*page), 0);
 	} while (got < 0 && errno == EINTR);
 	return got == sizeof(*page);
-}
-
-/*
- * The end of a busy period moves time from busy_since_ns to busy_ns in two
- * stores. Two equal reads in a row cannot both lie between them.
- */
-static bool read_steady(int fd, struct spyre_telemetry_page *page)
-{
-	struct spyre_telemetry_page next;
-	int i;
-
-	if (!read_page(fd, page))
-		return false;
-	for (i = 0; i < MAX_RETRIES; i++) {
-		if (!read_page(fd, &next))
-			return false;
-		if (next.busy_ns == page->busy_ns && next.busy_since_ns == page->busy_since_ns)
-			break;
-		*page = next;
-	}
-	return true;
 }
 
 enum page_state { PAGE_GOOD, PAGE_STALE, PAGE_FOREIGN };
@@ -114,17 +90,32 @@ static void take_properties(const struct spyre_device_properties *from, uint32_t
 	to->stick_bytes = at_most(to->stick_bytes, SPYRE_STICK);
 }
 
-static uint64_t busy_until(const struct spyre_telemetry_page *page, uint64_t now)
+/* The energy follows from the counters; the work's is without that of an idle card. */
+static void take_counters(const struct spyre_telemetry_page *page, struct spyre_reading *reading)
 {
-	uint64_t busy = page->busy_ns, since = page->busy_since_ns;
+	const struct spyre_counter *counter = spyre_telemetry_counters;
+	spyre_telemetry_card *card = &reading->card;
+	uint64_t *value, number, bytes, age;
 
-	if (since && since < now && busy <= UINT64_MAX - (now - since))
-		busy += now - since;
-	return busy;
+	for (; counter < spyre_telemetry_counters + spyre_telemetry_num_counters; counter++) {
+		if (!counter->page)
+			continue;
+		memcpy(&number, (const char *)page + counter->page, sizeof(number));
+		value = spyre_counter_of_card(counter, card);
+		if (value)
+			*value = number;
+		value = spyre_counter_of_process(counter, &reading->work);
+		if (value)
+			*value = number;
+	}
+	bytes = card->bytes_read + card->bytes_written;
+	age = card->timestamp_ns > page->since_ns ? card->timestamp_ns - page->since_ns : 0;
+	card->energy_mj = spyre_energy_model(card->busy_ns, age, card->macs, bytes) / 1000;
+	reading->work.energy_mj = spyre_energy_model(card->busy_ns, 0, card->macs, bytes) / 1000;
 }
 
 static void take_page(const struct page_file *file, const struct spyre_telemetry_page *page,
-		      struct spyre_reading *reading)
+		      uint64_t now, struct spyre_reading *reading)
 {
 	spyre_telemetry_card *card = &reading->card;
 
@@ -136,26 +127,20 @@ static void take_page(const struct page_file *file, const struct spyre_telemetry
 	card->struct_size = sizeof(*card);
 	take_properties(&page->properties, file->key.card, &card->properties);
 	card->host_pid = file->key.pid;
-	card->timestamp_ns = spyre_telemetry_now();
+	card->timestamp_ns = now;
 	card->memory_total = page->memory_total;
 	card->memory_used = page->memory_used <= page->memory_total ? page->memory_used :
 								       page->memory_total;
-	card->busy_ns = busy_until(page, card->timestamp_ns);
-	card->jobs = page->jobs;
-	card->errors = page->errors;
-	card->cycles = page->cycles;
-	card->macs = page->macs;
-	card->bytes_read = page->bytes_read;
-	card->bytes_written = page->bytes_written;
-	card->rdma_read = page->rdma_read;
-	card->rdma_written = page->rdma_written;
+	card->busy_ns = spyre_telemetry_busy_ns(page->busy, page->busy_ns, now);
+	take_counters(page, reading);
 	card->utilization = UINT32_MAX;
 	card->power_mw = UINT32_MAX;
 	card->power_limit_mw = SPYRE_POWER_LIMIT_MW;
 	card->temperature_mc = UINT32_MAX;
-	card->generation = UINT64_MAX;
 	card->physical_card = (int32_t)file->key.card;
 	spyre_telemetry_near_process(card, file->key.pid);
+	reading->work.memory_used = card->memory_used;
+	reading->work.busy_ns = card->busy_ns;
 }
 
 static spyre_status read_file(const struct page_file *file, struct spyre_readings *readings)
@@ -163,6 +148,7 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	struct spyre_telemetry_page page = { 0 };
 	enum page_state state = PAGE_FOREIGN;
 	struct spyre_reading *reading;
+	uint64_t now = spyre_telemetry_now();
 	struct stat st;
 	int fd;
 
@@ -171,7 +157,7 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	if (fd < 0)
 		return SPYRE_SUCCESS;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == file->owner) {
-		if (st.st_size != sizeof(page) || !read_steady(fd, &page))
+		if (st.st_size != sizeof(page) || !read_page(fd, &page))
 			memset(&page, 0, sizeof(page));
 		state = classify(file, &page);
 	}
@@ -183,7 +169,7 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	reading = spyre_readings_add(readings);
 	if (!reading)
 		return SPYRE_ERROR_OUT_OF_HOST_MEMORY;
-	take_page(file, &page, reading);
+	take_page(file, &page, now, reading);
 	return SPYRE_SUCCESS;
 }
 

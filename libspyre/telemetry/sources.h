@@ -27,6 +27,8 @@ struct spyre_reading {
 	/* Embedded cards: owner of the process. */
 	uint32_t uid;
 	char process[64];
+	/* Embedded cards: their counters, as those of the only process that uses them. */
+	spyre_telemetry_process work;
 };
 
 struct spyre_readings {
@@ -40,6 +42,23 @@ struct spyre_processes {
 	int count;
 	size_t capacity;
 };
+
+/* counters.c: a counter's names and its place in each struct; 0: the struct has no such field. */
+struct spyre_counter {
+	const char *attribute;	/* in sysfs, NULL: none */
+	const char *key;	/* in fdinfo, NULL: none */
+	size_t card;
+	size_t process;
+	size_t page;
+};
+
+extern const struct spyre_counter spyre_telemetry_counters[];
+extern const int spyre_telemetry_num_counters;
+
+/* These return NULL if cards, or processes, do not have the counter. */
+uint64_t *spyre_counter_of_card(const struct spyre_counter *counter, spyre_telemetry_card *card);
+uint64_t *spyre_counter_of_process(const struct spyre_counter *counter,
+				   spyre_telemetry_process *process);
 
 /* Appends a zeroed entry; NULL (with an error text) if memory is short. */
 struct spyre_reading *spyre_readings_add(struct spyre_readings *readings);

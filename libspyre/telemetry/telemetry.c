@@ -102,13 +102,12 @@ static spyre_status add_hosts(struct spyre_processes *processes)
 			status = SPYRE_ERROR_OUT_OF_HOST_MEMORY;
 			break;
 		}
+		*process = reading->work;
 		process->struct_size = sizeof(*process);
 		process->card = i;
 		process->pid = reading->key.pid;
 		process->uid = reading->uid;
 		memcpy(process->name, reading->process, sizeof(process->name));
-		process->memory_used = reading->card.memory_used;
-		process->busy_ns = reading->card.busy_ns;
 	}
 	free(readings.reading);
 	return status;

@@ -142,9 +142,9 @@ _Static_assert(sizeof(struct drm_spyre_peer_copy) == 64, "peer copy");
 _Static_assert(sizeof(struct drm_spyre_sync) == 16, "sync");
 _Static_assert(sizeof(struct drm_spyre_vm_bind_op) == 40, "VM_BIND operation");
 _Static_assert(sizeof(struct drm_spyre_card_info) == 80, "card");
-_Static_assert(sizeof(struct drm_spyre_memory_info) == 32, "memory");
-_Static_assert(sizeof(struct drm_spyre_counters) == 88, "counters");
-_Static_assert(sizeof(struct drm_spyre_context_info) == 144, "context");
+_Static_assert(sizeof(struct drm_spyre_memory_info) == 48, "memory");
+_Static_assert(sizeof(struct drm_spyre_counters) == 184, "counters");
+_Static_assert(sizeof(struct drm_spyre_context_info) == 248, "context");
 _Static_assert(DRM_SPYRE_FORMAT_FP64 == 20 && DRM_SPYRE_CB_TIMESTAMP == 5 &&
 	       DRM_SPYRE_CB_PEER_COPY == 6, "enums");
 EOF

@@ -20,10 +20,10 @@ bash_has() {
 	for command in launch build compile estimate info doctor coredump; do
 		"$build/tools/spyre/spyre" help $command
 	done | options_of >"$work/spyre"
-	for program in spyre-perf spyre-smi; do
+	for program in spyre-exporter spyre-perf spyre-smi; do
 		"$build/tools/$program" --help | options_of >"$work/$program"
 	done
-	for program in spyre spyre-perf spyre-smi; do
+	for program in spyre spyre-exporter spyre-perf spyre-smi; do
 		while read -r option; do
 			grep -qE -- "(^|[^a-z-])$option([^a-z-]|\$)" "$src/tools/completions/$program" ||
 				{ echo "tools/completions/$program lacks $option"; missing=1; }

@@ -24,7 +24,7 @@ log=$build/install-root.log
 code=$?
 [ $code = 0 ] && echo "ok - make install as root" || echo "not ok - make install as root"
 failed=$code
-for command in "spyre version" "spyre-smi --version" "spyre-perf --version" \
+for command in "spyre version" "spyre-smi --version" "spyre-perf --version" "spyre-exporter --version" \
 		"dxp_standalone --help"; do
 	if env -i PATH=/usr/bin:/bin HOME=/tmp SPYRE_BACKEND=embedded "$prefix"/bin/$command \
 			>>"$log" 2>&1; then

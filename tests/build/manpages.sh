@@ -61,6 +61,8 @@ options() {
 		"$build/tools/spyre/spyre" help $command
 	done | compare spyre "$src/docs/man/spyre.1" "$src/docs/man/spyre-launch.1"
 	"$build/tools/spyre-smi" --help | compare spyre-smi "$src/docs/man/spyre-smi.1"
+	"$build/tools/spyre-exporter" --help |
+		compare spyre-exporter "$src/docs/man/spyre-exporter.1"
 	"$build/tools/spyre-perf" --help | compare spyre-perf "$src/docs/man/spyre-perf.1"
 }
 

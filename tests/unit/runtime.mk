@@ -2,6 +2,7 @@
 # Tests of the runtime, on the backend that SPYRE_BACKEND names.
 if HAVE_CHECK
 runtime_tests = tests/unit/runtime_activity tests/unit/runtime_boxes tests/unit/runtime_copy \
+	tests/unit/runtime_counters \
 	tests/unit/runtime_devices tests/unit/runtime_errors tests/unit/runtime_graph \
 	tests/unit/runtime_kernel tests/unit/runtime_memlock tests/unit/runtime_memory \
 	tests/unit/runtime_peer tests/unit/runtime_pools tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
@@ -19,6 +20,10 @@ tests_unit_runtime_boxes_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 tests_unit_runtime_copy_SOURCES = tests/unit/runtime_copy.c tests/unit/runtime_check.h
 tests_unit_runtime_copy_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_copy_LDADD = libspyre/libspyre.la $(CHECK_LIBS)
+tests_unit_runtime_counters_SOURCES = tests/unit/runtime_counters.c tests/unit/runtime_check.h
+tests_unit_runtime_counters_CPPFLAGS = $(runtime_test_cppflags) -I$(top_srcdir)/include/uapi \
+	$(LIBDRM_CFLAGS) $(YYJSON_CFLAGS)
+tests_unit_runtime_counters_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(YYJSON_LIBS) -lpthread
 tests_unit_runtime_devices_SOURCES = tests/unit/runtime_devices.c tests/unit/runtime_check.h
 tests_unit_runtime_devices_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_devices_LDADD = libspyre/libcore.la $(CHECK_LIBS)

@@ -57,8 +57,15 @@ refused "invalid count '0' for -c: expected a positive integer" -l 1 -c 0
 refused "unknown field 'nam' for --query-device; did you mean 'name'?" --query-device=nam
 refused "unknown field 'memory' for --query-device; --help-query-device lists all" --query-device=index,memory
 refused "unknown section 'FOO' for -d; valid: DEVICE, MEMORY," -q -d FOO
-refused "unexpected argument 'resett': only options follow, or 'reset' or 'topo' as the first word" resett
+refused "unexpected argument 'resett': only options follow, or 'reset', 'topo', 'dmon' or 'pmon' as the first word" resett
 refused "cannot combine -l with -m: links do not change" topo -m -l 1
+refused "invalid interval '0.001': expected 0.01 to 86400 seconds" dmon -d 0.001
+refused "invalid groups 'px': expected one or more of the letters pucmtr" dmon -s px
+refused "invalid groups 'p': expected one or more of the letters umtr" pmon -s p
+refused "invalid time stamps 'X': expected one or more of the letters DT" dmon -o X
+refused "--aiu requires dmon without -s" pmon --aiu
+refused "-s and -o require dmon or pmon" -q -o D
+refused "cannot combine --format with --prometheus" --prometheus --format=json
 refused "cannot combine -L, -q, -m, -r," topo -q
 
 if command -v bash >/dev/null; then

@@ -6,11 +6,14 @@
 #include <check.h>
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <yyjson.h>
 
@@ -155,7 +158,9 @@ static const char *const bad_arguments[] = {
 	"-q --format=csv", "-q -d NOISE", "-q -d", "-d MEMORY", "-l", "-l 0", "-l -1", "-l x",
 	"-l nan", "-l 1e9", "-l 1s", "-c 3", "-l 1 -c 0", "-l 1 -c -1", "-l 1 -c x", "--loop-ms=0",
 	"-i", "topo x", "topo -q", "-m -L", "topo -r", "topo -m -l 1", "topo -m --format=xml",
-	"topo -m --format=csv,nounits", "topo -m -d MEMORY", "-m reset",
+	"topo -m --format=csv,nounits", "dmon -d 0.001", "dmon -s", "dmon -s x", "dmon -q",
+	"dmon --format=json", "pmon --aiu", "dmon --aiu -s p", "pmon -s p", "dmon -o", "dmon -o TX", "-o T",
+	"-s p", "--prometheus --format=json", "--prometheus=", "--prometheus dmon", "topo -m -d MEMORY", "-m reset",
 };
 
 START_TEST(bad_argument)
@@ -281,7 +286,7 @@ START_TEST(all_fields_as_csv)
 	row = strchr(output, '\n') + 1;
 	ck_assert_int_eq(split(row, cells, 64), count);
 	/* power.draw is missing; all other fields remain. */
-	ck_assert_ptr_nonnull(strstr(row, ", [N/A], 75.00 W, 1500 MHz, 77, 2, 5.000 ms"));
+	ck_assert_ptr_nonnull(strstr(row, ", [N/A], 75.00 W, 123456 mJ, 1500 MHz, 77, 2, 5.000 ms"));
 	ck_assert_ptr_nonnull(strstr(row, "18446744073709551614"));
 	count = all_fields("compute-apps", joined, json);
 	ck_assert_int_eq(smi("--query-compute-apps=%s --format=csv,noheader,nounits", joined), 0);
@@ -387,6 +392,158 @@ START_TEST(peer_counters)
 	ck_assert_int_eq(smi("-q -d COUNTERS -i 0"), 0);
 	ck_assert_ptr_nonnull(strstr(output, "Read from Peers             : 3 MiB\n"
 					     "        Written to Peers            : 4 MiB\n"));
+}
+END_TEST
+
+/* Starts a process that lets card 0 read 10^9 bytes every 10 ms, at least. */
+static pid_t grow(void)
+{
+	struct timespec pause = { .tv_nsec = 10000000 };
+	char path[160], draft[192];
+	pid_t pid = fork();
+	FILE *file;
+
+	ck_assert_int_ge(pid, 0);
+	if (pid)
+		return pid;
+	snprintf(path, sizeof(path), "%s/sys/devices/platform/spyre_vdev.0/bytes_read", fake_root());
+	snprintf(draft, sizeof(draft), "%s.new", path);
+	for (unsigned long long i = 1;; i++) {
+		file = fopen(draft, "w");
+		if (!file || fprintf(file, "%llu\n", i * 1000000000ull) < 0 || fclose(file) ||
+		    rename(draft, path))
+			_exit(1);
+		nanosleep(&pause, NULL);
+	}
+}
+
+START_TEST(device_monitor)
+{
+	static char cells[32][128];
+	char *line;
+	pid_t pid;
+
+	two_cards();
+	ck_assert_int_eq(smi("dmon -c 2 -d 0.01 -i 1"), 0);
+	ck_assert_int_eq(num_lines(), 4);
+	ck_assert_ptr_nonnull(strstr(output, "#card    pwr   temp  busy"));
+	ck_assert_ptr_nonnull(strstr(output, "\n# Idx      W      C     %"));
+	ck_assert_ptr_nonnull(strstr(output, "\n    1   31.2   41.5     0     0     0   1500"));
+	ck_assert_int_eq(smi("dmon -c 1 -d 0.01 -s t -o DT"), 0);
+	ck_assert_int_eq(num_lines(), 4);
+	ck_assert_ptr_nonnull(strstr(output, "#Date     Time     card    rxpci    txpci\n"));
+	ck_assert_int_eq(sscanf(strrchr(output, '#'), "#%*s%*s%*s%*s%*s %[0-9] %[0-9:] %s %s %s",
+				cells[0], cells[1], cells[2], cells[3], cells[4]), 5);
+	ck_assert_uint_eq(strlen(cells[0]), 8);
+	ck_assert_uint_eq(strlen(cells[1]), 8);
+	ck_assert_str_eq(cells[2], "0");
+	ck_assert_str_eq(cells[3], "0.000");
+	/* Rates are those between two lines. */
+	pid = grow();
+	ck_assert_int_eq(smi("dmon -c 3 -d 0.3 -s m"), 0);
+	ck_assert_int_eq(kill(pid, SIGKILL), 0);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	line = strrchr(output, '\n') - 1;
+	while (line[-1] != '\n')
+		line--;
+	/* The last line is that of card 1, which does not change. */
+	ck_assert_ptr_nonnull(strstr(line, "    1    3072    4096    0.000"));
+	line = strstr(output, "\n    0 ");
+	ck_assert_ptr_nonnull(line);
+	ck_assert_int_eq(sscanf(line, "%s %s %s %s", cells[0], cells[1], cells[2], cells[3]), 4);
+	ck_assert_str_eq(cells[1], "3072");
+	ck_assert_str_eq(cells[2], "4096");
+	ck_assert_msg(atof(cells[3]) > 0 && atof(cells[3]) < 200, "%s GB/s", cells[3]);
+	ck_assert_int_eq(smi("dmon -c 1 -i 7"), 6);
+}
+END_TEST
+
+START_TEST(aiu_monitor)
+{
+	double cpu, memory, power;
+	int index;
+
+	two_cards();
+	fake_remove("/sys/devices/platform/spyre_vdev.0/pcie_rx_bytes");
+	ck_assert_int_eq(smi("dmon --aiu -c 1 -d 0.05 -i 0"), 0);
+	ck_assert_int_eq(num_lines(), 2);
+	ck_assert_int_eq(strncmp(output, "#ID Date     Time     hostcpu hostmem    pwr  gtemp busy   rdmem",
+				 58), 0);
+	ck_assert_int_eq(sscanf(strchr(output, '\n'), "%d %*d %*[0-9:] %lf %lf %lf", &index, &cpu,
+				&memory, &power), 4);
+	ck_assert_int_eq(index, 0);
+	ck_assert(memory > 0 && memory <= 100 && cpu >= 0);
+	ck_assert(power > 31 && power < 32);
+	ck_assert_ptr_nonnull(strstr(strchr(output, '\n'), "   0.000       -   0.000 "));
+}
+END_TEST
+
+START_TEST(process_monitor)
+{
+	two_cards();
+	fake_file("/proc/4242/fdinfo/5", "drm-driver:\tspyre_vdev\ndrm-client-id:\t7\n"
+		  "drm-engine-spyre:\t5 ns\ndrm-total-lpddr5:\t437 MiB\nspyre-bytes-read:\t5\n");
+	ck_assert_int_eq(smi("pmon -c 1 -d 0.01"), 0);
+	ck_assert_int_eq(num_lines(), 3);
+	ck_assert_ptr_nonnull(strstr(output, "#card      pid  vf  busy    pt   sfu"));
+	ck_assert_ptr_nonnull(strstr(output, "\n    1     4242   -     0     -     -     437       -"
+					     "    0.000        -"));
+	ck_assert_ptr_nonnull(strstr(output, " a,\"b\n"));
+	ck_assert_int_eq(smi("pmon -c 1 -d 0.01 -i 0"), 0);
+	ck_assert_int_eq(num_lines(), 2);
+}
+END_TEST
+
+START_TEST(monitor_without_cards)
+{
+	ck_assert_int_eq(smi("dmon -c 2 -d 0.01"), 9);
+	ck_assert_int_eq(num_lines(), 2);
+}
+END_TEST
+
+/* A file of metrics is replaced as a whole, and nothing else is left in its folder. */
+START_TEST(metrics_in_a_file)
+{
+	char path[160], folder[128];
+	static char text[1 << 16];
+	FILE *file;
+
+	two_cards();
+	snprintf(folder, sizeof(folder), "%s/metrics", fake_root());
+	fake_file("/metrics/spyre.prom", "old\n");
+	snprintf(path, sizeof(path), "%s/spyre.prom", folder);
+	ck_assert_int_eq(smi("--prometheus"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "\nspyre_launches_total{card=\"0\","));
+	ck_assert_int_eq(smi("--prometheus=%s -i 1", path), 0);
+	ck_assert_str_eq(output, "");
+	file = fopen(path, "r");
+	ck_assert_ptr_nonnull(file);
+	text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+	fclose(file);
+	ck_assert_ptr_nonnull(strstr(text, "spyre_power_watts{card=\"1\","));
+	ck_assert_ptr_null(strstr(text, "{card=\"0\""));
+	ck_assert_int_ne(strncmp(text, "old", 3), 0);
+	ck_assert_int_eq(smi("--prometheus=%s/none/x.prom", folder), 255);
+	ck_assert_int_eq(smi("--prometheus=%s/spyre.prom/x", folder), 255);
+	/* A folder cannot be replaced; the draft must not stay. */
+	fake_file("/metrics/folder/in", "x");
+	ck_assert_int_eq(smi("--prometheus=%s/folder", folder), 255);
+	ck_assert_int_eq(smi("-L && ls %s | wc -l", folder), 0);
+	ck_assert_ptr_nonnull(strstr(output, "\n2\n"));
+}
+END_TEST
+
+/* Prometheus' own checker finds nothing to complain about. */
+START_TEST(metrics_by_promtool)
+{
+	if (system("command -v promtool >/dev/null")) {
+		puts("# metrics_by_promtool: skipped, no promtool: install package prometheus "
+		     "(scripts/deps test)");
+		return;
+	}
+	two_cards();
+	ck_assert_msg(smi("--prometheus | promtool check metrics 2>&1") == 0, "%s", output);
+	ck_assert_str_eq(output, "");
 }
 END_TEST
 
@@ -503,6 +660,12 @@ int main(void)
 	tcase_add_test(tcase, csv_switches);
 	tcase_add_test(tcase, all_fields_as_json);
 	tcase_add_test(tcase, peer_counters);
+	tcase_add_test(tcase, device_monitor);
+	tcase_add_test(tcase, aiu_monitor);
+	tcase_add_test(tcase, process_monitor);
+	tcase_add_test(tcase, monitor_without_cards);
+	tcase_add_test(tcase, metrics_in_a_file);
+	tcase_add_test(tcase, metrics_by_promtool);
 	tcase_add_test(tcase, matrix);
 	tcase_add_test(tcase, matrix_for_programs);
 	tcase_add_test(tcase, loop_gives_one_object_per_line);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Telemetry, spyre-smi, and the parts of the drm backend that need no card.
 if HAVE_CHECK
-telemetry_tests = tests/unit/drm tests/unit/drm_device tests/unit/smi \
+telemetry_tests = tests/unit/drm tests/unit/drm_device tests/unit/exporter tests/unit/smi \
 	tests/unit/telemetry_kernel tests/unit/telemetry_page
 check_PROGRAMS += $(telemetry_tests)
 TESTS += $(telemetry_tests)
@@ -12,6 +12,9 @@ tests_unit_drm_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 tests_unit_drm_device_SOURCES = tests/unit/drm_device.c
 tests_unit_drm_device_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(LIBDRM_CFLAGS)
 tests_unit_drm_device_LDADD = libspyre/libcore.la $(CHECK_LIBS)
+tests_unit_exporter_SOURCES = tests/unit/exporter.c tests/unit/fake_cards.c tests/unit/fake_cards.h
+tests_unit_exporter_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_exporter_LDADD = $(CHECK_LIBS)
 tests_unit_smi_SOURCES = tests/unit/smi.c tests/unit/fake_cards.c tests/unit/fake_cards.h
 tests_unit_smi_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(YYJSON_CFLAGS)
 tests_unit_smi_LDADD = $(CHECK_LIBS) $(YYJSON_LIBS)

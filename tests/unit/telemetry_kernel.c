@@ -154,6 +154,19 @@ START_TEST(readings)
 	ck_assert_uint_eq(cards[0].macs, 18446744073709551614ull);
 	ck_assert_uint_eq(cards[0].rdma_read, 3 << 20);
 	ck_assert_uint_eq(cards[0].rdma_written, 4 << 20);
+	ck_assert_uint_eq(cards[0].pcie_rx_bytes, 5 << 20);
+	ck_assert_uint_eq(cards[0].pcie_tx_bytes, 6 << 20);
+	ck_assert_uint_eq(cards[0].pt_cycles, 1001);
+	ck_assert_uint_eq(cards[0].sfu_cycles, 1002);
+	ck_assert_uint_eq(cards[0].dma_cycles, 1003);
+	ck_assert_uint_eq(cards[0].launches, 41);
+	ck_assert_uint_eq(cards[0].copies, 42);
+	ck_assert_uint_eq(cards[0].memory_peak, 4ull << 30);
+	ck_assert_uint_eq(cards[0].energy_mj, 123456);
+	ck_assert_uint_eq(cards[0].faults_timeout, 1);
+	ck_assert_uint_eq(cards[0].faults_access, 2);
+	ck_assert_uint_eq(cards[0].faults_escape, 3);
+	ck_assert_uint_eq(cards[0].faults_compute, 4);
 	ck_assert_uint_eq(cards[0].power_mw, 31250);
 	ck_assert_uint_eq(cards[0].temperature_mc, 41500);
 	ck_assert_uint_eq(cards[0].generation, 0);
@@ -208,6 +221,28 @@ START_TEST(processes_of_nodes)
 }
 END_TEST
 
+/* A process has the sums of its contexts; one without a key makes its sum unknown. */
+START_TEST(counters_of_processes)
+{
+	fake_card(0, 0, "/dev/null");
+	fake_open_node(100, "two", 5, "/dev/null", 7, 1024);
+	fake_open_node(100, "two", 6, "/dev/null", 8, 1024);
+	fake_file("/proc/100/fdinfo/5", "drm-driver:\tspyre_vdev\ndrm-client-id:\t7\n"
+		  "spyre-launches:\t5\nspyre-pcie-rx:\t4097\nspyre-copies:\t18446744073709551615\n"
+		  "spyre-peak-lpddr5:\t12 KiB\nspyre-resets:\t2\nspyre-jobs:\t1\n");
+	fake_file("/proc/100/fdinfo/6", "drm-driver:\tspyre_vdev\ndrm-client-id:\t8\n"
+		  "spyre-launches:\t6\nspyre-pcie-rx:\t1\nspyre-copies:\t1\n"
+		  "spyre-peak-lpddr5:\t4 KiB\nspyre-resets:\t1\n");
+	ck_assert_int_eq(read_processes(), 1);
+	ck_assert_uint_eq(processes[0].launches, 11);
+	ck_assert_uint_eq(processes[0].pcie_rx_bytes, 4098);
+	ck_assert_uint_eq(processes[0].copies, UINT64_MAX);
+	ck_assert_uint_eq(processes[0].memory_peak, 16384);
+	ck_assert_uint_eq(processes[0].resets, 3);
+	ck_assert_uint_eq(processes[0].jobs, UINT64_MAX);
+}
+END_TEST
+
 START_TEST(client_of_two_processes_counts_once)
 {
 	int count;
@@ -229,6 +264,8 @@ START_TEST(node_without_figures)
 	ck_assert_int_eq(read_processes(), 1);
 	ck_assert_uint_eq(processes[0].memory_used, UINT64_MAX);
 	ck_assert_uint_eq(processes[0].busy_ns, UINT64_MAX);
+	ck_assert_uint_eq(processes[0].launches, UINT64_MAX);
+	ck_assert_uint_eq(processes[0].resets, UINT64_MAX);
 }
 END_TEST
 
@@ -402,6 +439,7 @@ int main(void)
 	tcase_add_test(tcase, readings);
 	tcase_add_test(tcase, missing_or_odd_attributes);
 	tcase_add_test(tcase, processes_of_nodes);
+	tcase_add_test(tcase, counters_of_processes);
 	tcase_add_test(tcase, client_of_two_processes_counts_once);
 	tcase_add_test(tcase, node_without_figures);
 	tcase_add_test(tcase, node_that_cannot_be_opened);

@@ -95,7 +95,7 @@ static pid_t start_child(void)
 			_exit(1);
 		page->memory_used = 427 << 20;
 		page->jobs = 12;
-		page->busy_since_ns = 1;	/* busy all the time */
+		page->busy = 1;	/* busy all the time */
 		if (write(ready[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)
@@ -129,7 +129,7 @@ START_TEST(page_of_a_child_appears_and_is_removed)
 	ck_assert_uint_eq(cards[0].jobs, 12);
 	ck_assert_uint_eq(cards[0].utilization, 100);
 	ck_assert_uint_le(cards[0].power_mw, SPYRE_POWER_LIMIT_MW);
-	ck_assert_uint_eq(cards[0].generation, UINT64_MAX);
+	ck_assert_uint_eq(cards[0].generation, 0);
 	ck_assert_int_eq(spyre_telemetry_processes(processes, sizeof(processes[0]), 8, &count),
 			 SPYRE_SUCCESS);
 	ck_assert_int_ge(count, 1);
@@ -445,8 +445,7 @@ START_TEST(numbers_and_texts_are_validated)
 	page.properties.num_cores = UINT32_MAX;
 	strcpy(page.properties.node, "/dev/accel/accel0");
 	page.memory_used = 2000;
-	page.busy_ns = UINT64_MAX - 1;
-	page.busy_since_ns = 1;
+	page.busy = UINT64_MAX;
 	write_own(&page, sizeof(page));
 	ck_assert_int_eq(read_cards(), 1);
 	ck_assert_str_eq(cards[0].properties.name, "?]0;owned?");
@@ -502,7 +501,7 @@ START_TEST(missing_folder)
 	ck_assert_int_eq(read_cards(), 0);
 	page = spyre_telemetry_publish(&card0);
 	ck_assert_ptr_nonnull(page);
-	page->busy_ns = 5;
+	page->busy = 5;
 	spyre_telemetry_unpublish(page);
 }
 END_TEST

@@ -5,7 +5,7 @@
 #include <pwd.h>
 #include <string.h>
 
-#include "tools/smi/smi.h"
+#include "tools/smi/counter_fields.h"
 
 #define GETTER(name) \
 	static void get_##name(const struct smi_subject *subject, struct smi_value *value)
@@ -13,7 +13,8 @@
 GETTER(pid) { smi_set_number(value, subject->process->pid); }
 GETTER(name) { smi_set_string(value, subject->process->name); }
 GETTER(memory) { smi_set_number(value, subject->process->memory_used); }
-GETTER(busy) { smi_set_number(value, subject->process->busy_ns); }
+
+GETTER(resets) { smi_set_number(value, subject->process->resets); }
 
 GETTER(uid)
 {
@@ -43,8 +44,14 @@ const struct smi_field smi_app_fields[] = {
 	  get_name, "Name of the process." },
 	{ "used_memory", "used_gpu_memory", "used_memory_bytes", "Used Memory", SMI_SECTION_PROCESSES, "MiB",
 	  1024.0 * 1024.0, 0, 1, get_memory, "Device memory that the process holds." },
-	{ "busy.time", NULL, "busy_seconds_total", "Busy Time", SMI_SECTION_PROCESSES, "ms", 1e6, 3, 1e9,
-	  get_busy, "Host time during which jobs of the process ran." },
+	SMI_BYTES("memory.peak", "memory_peak_bytes", "Peak Memory", SMI_SECTION_PROCESSES,
+		  smi_get_memory_peak, "The most device memory that the process held at a time."),
+	SMI_COUNTER_ROWS(SMI_SECTION_PROCESSES, "the process"),
+	{ "energy.total", NULL, "energy_joules_total", "Energy", SMI_SECTION_PROCESSES, "mJ", 1, 0,
+	  1000, smi_get_energy_mj,
+	  "Modelled energy of the process's work, without the power of an idle card." },
+	{ "resets", NULL, "context_resets_total", "Resets", SMI_SECTION_PROCESSES, NULL, 1, 0, 1,
+	  get_resets, "Resets of contexts of the process." },
 	{ "uid", NULL, "uid", "User ID", SMI_SECTION_PROCESSES, NULL, 1, 0, 1, get_uid, "User id." },
 	{ "user", NULL, "user", "User Name", SMI_SECTION_PROCESSES, NULL, 1, 0, 1, get_user, "User name." },
 	{ "device_index", "gpu_index", "device_index", NULL, SMI_SECTION_PROCESSES, NULL, 1, 0, 1,

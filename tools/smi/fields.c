@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "tools/smi/smi.h"
+#include "tools/smi/counter_fields.h"
 
 void smi_set_string(struct smi_value *value, const char *text)
 {
@@ -93,15 +93,6 @@ GETTER(power) { set_u32(value, subject->card->power_mw); }
 GETTER(power_limit) { set_u32(value, subject->card->power_limit_mw); }
 GETTER(temperature) { set_u32(value, subject->card->temperature_mc); }
 GETTER(clock) { set_positive(value, subject->card->properties.clock_khz); }
-GETTER(jobs) { smi_set_number(value, subject->card->jobs); }
-GETTER(errors) { smi_set_number(value, subject->card->errors); }
-GETTER(busy) { smi_set_number(value, subject->card->busy_ns); }
-GETTER(cycles) { smi_set_number(value, subject->card->cycles); }
-GETTER(macs) { smi_set_number(value, subject->card->macs); }
-GETTER(bytes_read) { smi_set_number(value, subject->card->bytes_read); }
-GETTER(bytes_written) { smi_set_number(value, subject->card->bytes_written); }
-GETTER(rdma_read) { smi_set_number(value, subject->card->rdma_read); }
-GETTER(rdma_written) { smi_set_number(value, subject->card->rdma_written); }
 
 GETTER(processes)
 {
@@ -114,7 +105,6 @@ GETTER(processes)
 }
 
 #define KIB 1024.0
-#define MIB (1024.0 * 1024.0)
 
 const struct smi_field smi_device_fields[] = {
 	{ "timestamp", NULL, "timestamp", NULL, SMI_SECTION_NONE, NULL, 1, 0, 1, get_timestamp,
@@ -151,13 +141,15 @@ const struct smi_field smi_device_fields[] = {
 	{ "stick.size", NULL, "stick_bytes", "Stick", SMI_SECTION_DEVICE, "B", 1, 0, 1, get_stick,
 	  "Unit of transfer and of alignment." },
 	{ "reset.count", NULL, "reset_count", "Resets", SMI_SECTION_DEVICE, NULL, 1, 0, 1,
-	  get_generation, "Resets of the card since the module was loaded." },
-	{ "memory.total", NULL, "memory_total_bytes", "Total", SMI_SECTION_MEMORY, "MiB", MIB, 0, 1,
+	  get_generation, "Resets of the card since the module was loaded, or its process started." },
+	{ "memory.total", NULL, "memory_total_bytes", "Total", SMI_SECTION_MEMORY, "MiB", SMI_MIB, 0, 1,
 	  get_memory_total, "Capacity of device memory." },
-	{ "memory.used", NULL, "memory_used_bytes", "Used", SMI_SECTION_MEMORY, "MiB", MIB, 0, 1,
+	{ "memory.used", NULL, "memory_used_bytes", "Used", SMI_SECTION_MEMORY, "MiB", SMI_MIB, 0, 1,
 	  get_memory_used, "Device memory in use by all processes." },
-	{ "memory.free", NULL, "memory_free_bytes", "Free", SMI_SECTION_MEMORY, "MiB", MIB, 0, 1,
+	{ "memory.free", NULL, "memory_free_bytes", "Free", SMI_SECTION_MEMORY, "MiB", SMI_MIB, 0, 1,
 	  get_memory_free, "Device memory that is not in use." },
+	SMI_BYTES("memory.peak", "memory_peak_bytes", "Peak", SMI_SECTION_MEMORY,
+		  smi_get_memory_peak, "The most device memory that was in use at a time."),
 	{ "utilization.device", "utilization.gpu,utilization.aip", "utilization_percent", "Device",
 	  SMI_SECTION_UTILIZATION, "%", 1, 0, 1, get_utilization,
 	  "Share of the last second during which at least one job ran." },
@@ -168,28 +160,12 @@ const struct smi_field smi_device_fields[] = {
 	  get_power, "Modelled power draw." },
 	{ "power.limit", NULL, "power_limit_watts", "Limit", SMI_SECTION_POWER, "W", 1000, 2, 1000,
 	  get_power_limit, "Power limit of the card." },
+	{ "energy.total", "total_energy_consumption", "energy_joules_total", "Energy",
+	  SMI_SECTION_POWER, "mJ", 1, 0, 1000, smi_get_energy_mj,
+	  "Modelled energy since the module was loaded, or the card's process started." },
 	{ "clocks.core", "clocks.current.graphics,clocks.sm", "clock_core_hertz", "Core",
 	  SMI_SECTION_CLOCK, "MHz", 1000, 0, 0.001, get_clock, "Modelled clock of the cores." },
-	{ "jobs.completed", NULL, "jobs_completed_total", "Jobs", SMI_SECTION_COUNTERS, NULL, 1, 0,
-	  1, get_jobs, "Jobs completed." },
-	{ "jobs.failed", NULL, "jobs_failed_total", "Failed Jobs", SMI_SECTION_COUNTERS, NULL, 1, 0,
-	  1, get_errors, "Jobs that failed, timed out or were cancelled." },
-	{ "busy.time", NULL, "busy_seconds_total", "Busy Time", SMI_SECTION_COUNTERS, "ms", 1e6, 3,
-	  1e9, get_busy, "Host time during which at least one job ran." },
-	{ "cycles", NULL, "cycles_total", "Cycles", SMI_SECTION_COUNTERS, NULL, 1, 0, 1, get_cycles,
-	  "Modelled cycles." },
-	{ "macs", NULL, "macs_total", "Multiply-Adds", SMI_SECTION_COUNTERS, NULL, 1, 0, 1, get_macs,
-	  "Multiply-adds of the PT arrays." },
-	{ "memory.read", NULL, "memory_read_bytes_total", "Memory Read", SMI_SECTION_COUNTERS, "MiB",
-	  MIB, 0, 1, get_bytes_read, "Device memory read by the card." },
-	{ "memory.written", NULL, "memory_written_bytes_total", "Memory Written",
-	  SMI_SECTION_COUNTERS, "MiB", MIB, 0, 1, get_bytes_written,
-	  "Device memory written by the card." },
-	{ "rdma.read", NULL, "rdma_read_bytes_total", "Read from Peers", SMI_SECTION_COUNTERS, "MiB",
-	  MIB, 0, 1, get_rdma_read, "Bytes that copies of this card brought from other cards." },
-	{ "rdma.written", NULL, "rdma_written_bytes_total", "Written to Peers",
-	  SMI_SECTION_COUNTERS, "MiB", MIB, 0, 1, get_rdma_written,
-	  "Bytes that copies of this card took to other cards." },
+	SMI_COUNTER_ROWS(SMI_SECTION_COUNTERS, "the card"),
 	{ "processes.count", NULL, "processes", NULL, SMI_SECTION_NONE, NULL, 1, 0, 1, get_processes,
 	  "Processes that use the card, as far as this user may see them." },
 	{ NULL },

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tools/smi/smi.h"
+#include "tools/smi/monitor.h"
+#include "tools/smi/prometheus.h"
 
 /* Prints what is neither JSON nor a matrix of links. */
 static int show_text(const struct smi_snapshot *snapshot, const struct smi_options *options)
@@ -26,7 +27,11 @@ static int show_text(const struct smi_snapshot *snapshot, const struct smi_optio
 		break;
 	case SMI_RESET:
 		return smi_reset(snapshot, options);
+	case SMI_PROMETHEUS:
+		return smi_prometheus_file(options->file, snapshot);
 	case SMI_TOPOLOGY:
+	case SMI_DMON:
+	case SMI_PMON:
 		break;
 	}
 	return SMI_OK;
@@ -58,6 +63,14 @@ static int no_cards(void)
 	return SMI_NO_DRIVER;
 }
 
+static int check_output(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr, "spyre-smi: cannot write to standard output: %s\n", strerror(errno));
+	return SMI_OTHER;
+}
+
 /* One iteration. Machine formats print an (empty) document even without a card. */
 static int show_once(const struct smi_options *options)
 {
@@ -68,17 +81,13 @@ static int show_once(const struct smi_options *options)
 	status = smi_take_snapshot(&snapshot);
 	if (status == SMI_OK && snapshot.num_cards)
 		status = smi_choose(&snapshot, options->ids);
-	if (status == SMI_OK && (snapshot.num_cards || looping || options->format == SMI_JSON))
+	if (status == SMI_OK && (snapshot.num_cards || looping || options->format == SMI_JSON ||
+				 options->mode == SMI_PROMETHEUS))
 		status = show(&snapshot, options);
 	if (status == SMI_OK && !snapshot.num_cards)
 		status = looping ? SMI_NO_DRIVER : no_cards();
 	smi_free_snapshot(&snapshot);
-	if (fflush(stdout) || ferror(stdout)) {
-		fprintf(stderr, "spyre-smi: cannot write to standard output: %s\n",
-			strerror(errno));
-		status = SMI_OTHER;
-	}
-	return status;
+	return check_output(status);
 }
 
 /* Sets @time to the next iteration; missed ones are skipped. */
@@ -98,6 +107,13 @@ static void advance(struct timespec *time, double seconds)
 		*time = now;
 }
 
+static void wait_for(struct timespec *next, double seconds)
+{
+	advance(next, seconds);
+	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
+		;
+}
+
 /* Continues while cards come and go; returns SMI_NO_DRIVER if it never saw one. */
 static int loop(const struct smi_options *options)
 {
@@ -114,10 +130,56 @@ static int loop(const struct smi_options *options)
 			result = SMI_OK;
 		if (options->count && round >= options->count)
 			return result == SMI_OK ? SMI_OK : no_cards();
-		advance(&next, options->interval);
-		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) == EINTR)
-			;
+		wait_for(&next, options->interval);
 	}
+}
+
+/* A round of dmon or pmon; replaces *@then by the new snapshot. */
+static int monitor_once(const struct smi_options *options, struct smi_snapshot *then,
+			struct smi_host *host)
+{
+	struct smi_snapshot now;
+	int status;
+
+	status = smi_take_snapshot(&now);
+	smi_read_host(host);
+	if (status == SMI_OK && now.num_cards)
+		status = smi_choose(&now, options->ids);
+	if (status == SMI_OK)
+		smi_monitor_rows(&now, then, host, options);
+	if (status == SMI_OK && !now.num_cards)
+		status = SMI_NO_DRIVER;
+	smi_free_snapshot(then);
+	*then = now;
+	return check_output(status);
+}
+
+/* Like loop(), but each round needs the one before it, of which the first prints nothing. */
+static int monitor(const struct smi_options *options)
+{
+	int status, result = SMI_NO_DRIVER;
+	struct smi_host host = { 0 };
+	struct smi_snapshot then;
+	unsigned long round;
+	struct timespec next;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	smi_read_host(&host);
+	status = smi_take_snapshot(&then);
+	if (status == SMI_OK)
+		smi_monitor_header(options);
+	for (round = 0; status == SMI_OK || status == SMI_NO_DRIVER; round++) {
+		if (options->count && round >= options->count) {
+			status = result == SMI_OK ? SMI_OK : no_cards();
+			break;
+		}
+		wait_for(&next, options->interval);
+		status = monitor_once(options, &then, &host);
+		if (status == SMI_OK)
+			result = SMI_OK;
+	}
+	smi_free_snapshot(&then);
+	return check_output(status);
 }
 
 int main(int argc, char **argv)
@@ -130,6 +192,8 @@ int main(int argc, char **argv)
 			status = SMI_OTHER;
 		return status;
 	}
+	if (options.mode == SMI_DMON || options.mode == SMI_PMON)
+		return monitor(&options);
 	/* The rows of a matrix of links have no fields; it prints its own header. */
 	if (options.format == SMI_CSV && !options.no_header && options.mode != SMI_TOPOLOGY)
 		smi_csv_header(&options);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/smi/smi.h"
+#include "tools/smi/monitor.h"
 #include "tools/spelling.h"
 
 const char *const smi_section_names[SMI_NUM_SECTIONS] = {
@@ -25,6 +25,19 @@ enum {
 	OPTION_LOOP_MS,
 	OPTION_VERSION,
 	OPTION_FORCE,
+	OPTION_AIU,
+	OPTION_PROMETHEUS,
+};
+
+/* First words, which stand for an option or have options of their own. */
+static const struct {
+	const char *word;
+	enum smi_mode mode;
+} words[] = {
+	{ "reset", SMI_RESET },
+	{ "topo", SMI_TOPOLOGY },
+	{ "dmon", SMI_DMON },
+	{ "pmon", SMI_PMON },
 };
 
 static const struct option long_options[] = {
@@ -48,6 +61,10 @@ static const struct option long_options[] = {
 	{ "device-reset", no_argument, NULL, 'r' },
 	{ "force", no_argument, NULL, OPTION_FORCE },
 	{ "yes", no_argument, NULL, 'y' },
+	{ "select", required_argument, NULL, 's' },
+	{ "options", required_argument, NULL, 'o' },
+	{ "prometheus", optional_argument, NULL, OPTION_PROMETHEUS },
+	{ "aiu", no_argument, NULL, OPTION_AIU },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -55,6 +72,8 @@ static const struct option long_options[] = {
 
 static const char help[] =
 "Usage: spyre-smi [OPTION]...\n"
+"       spyre-smi dmon [-i ID,...] [-s GROUPS | --aiu] [-d SECONDS] [-c COUNT] [-o DT]\n"
+"       spyre-smi pmon [-i ID,...] [-s GROUPS] [-d SECONDS] [-c COUNT] [-o DT]\n"
 "       spyre-smi topo -m [-i ID,...] [--format=FORMAT]\n"
 "       spyre-smi reset [-i ID,...] [--yes] [--force]\n"
 "Shows Spyre cards and the processes that use them. Opens no card but to reset it.\n"
@@ -74,10 +93,18 @@ static const char help[] =
 "                               json also for -L and -q\n"
 "  -m, --matrix                 the links between cards, and the host's processors\n"
 "                               near them (or the word topo)\n"
+"      --prometheus             metrics in Prometheus' text format; with --prometheus=FILE\n"
+"                               into a file, which is replaced at once\n"
 "  -i, --id=ID,...              only these cards: index, UUID or bus id\n"
 "  -l, --loop=SECONDS           repeat every SECONDS, until interrupted\n"
 "      --loop-ms=MILLISECONDS   repeat every MILLISECONDS\n"
-"  -c, --count=COUNT            with -l: stop after COUNT times\n"
+"  -c, --count=COUNT            with -l, dmon, pmon: stop after COUNT times\n"
+"                               dmon prints a line of each card every second, or with -d\n"
+"                               every SECONDS, from 0.01; pmon the same for processes\n"
+"  -s, --select=GROUPS          with dmon, pmon: columns of power (p), utilisation (u),\n"
+"                               clock (c), memory (m), PCIe (t), peer copies (r)\n"
+"  -o, --options=DT             with dmon, pmon: date (D), time (T) or both\n"
+"      --aiu                    with dmon: the columns of aiu-smi\n"
 "  -r, --device-reset           reset cards, as root; without -i all of the kernel's\n"
 "                               (or --gpu-reset, or the word reset)\n"
 "  -y, --yes                    with -r: do not ask\n"
@@ -201,16 +228,36 @@ static bool parse_sections(struct smi_options *options, const char *text)
 	}
 }
 
-/* Parses a number in units of @scale seconds, from a millisecond to a day. */
+/* Checks that each letter of @text is one of @valid. */
+static bool parse_letters(const char **to, const char *text, const char *valid, const char *what)
+{
+	const char *wrong = text + strspn(text, valid);
+
+	if (!*text || *wrong) {
+		complain("invalid %s '%s': expected one or more of the letters %s", what, text,
+			 valid);
+		return false;
+	}
+	*to = text;
+	return true;
+}
+
+static bool is_monitor(const struct smi_options *options)
+{
+	return options->mode == SMI_DMON || options->mode == SMI_PMON;
+}
+
+/* Parses a number in units of @scale seconds, from a millisecond, or ten for dmon and pmon, to a day. */
 static bool parse_interval(struct smi_options *options, const char *text, double scale)
 {
+	const double least = is_monitor(options) ? 0.01 : 0.001;
 	double value;
 	char *end;
 
 	errno = 0;
 	value = strtod(text, &end) * scale;
-	if (errno || end == text || *end || !isfinite(value) || value < 0.001 || value > 86400) {
-		complain("invalid interval '%s': expected %g to %.10g %s", text, 0.001 / scale,
+	if (errno || end == text || *end || !isfinite(value) || value < least || value > 86400) {
+		complain("invalid interval '%s': expected %g to %.10g %s", text, least / scale,
 			 86400 / scale, scale == 1 ? "seconds" : "milliseconds");
 		return false;
 	}
@@ -234,8 +281,8 @@ static bool parse_count(struct smi_options *options, const char *text)
 static bool set_mode(struct smi_options *options, enum smi_mode mode)
 {
 	if (options->mode != SMI_SCREEN && options->mode != mode) {
-		complain("cannot combine -L, -q, -m, -r, --query-device and --query-compute-apps; "
-			 "give one");
+		complain("cannot combine -L, -q, -m, -r, --query-device, --query-compute-apps, "
+			 "--prometheus, dmon and pmon; give one");
 		return false;
 	}
 	options->mode = mode;
@@ -259,7 +306,19 @@ static bool parse_option(struct smi_options *options, int option, char **argv)
 	case 'q':
 		return set_mode(options, SMI_REPORT);
 	case 'd':
-		return parse_sections(options, optarg);
+		return is_monitor(options) ? parse_interval(options, optarg, 1) :
+					     parse_sections(options, optarg);
+	case 's':
+		options->groups = optarg;
+		return true;
+	case 'o':
+		return parse_letters(&options->stamps, optarg, "DT", "time stamps");
+	case OPTION_PROMETHEUS:
+		options->file = optarg;
+		return set_mode(options, SMI_PROMETHEUS);
+	case OPTION_AIU:
+		options->aiu = true;
+		return true;
 	case OPTION_QUERY_DEVICE:
 		return set_mode(options, SMI_QUERY_DEVICE) &&
 		       parse_fields(options, smi_device_fields, optarg, "query-device");
@@ -296,7 +355,17 @@ static bool check(const struct smi_options *options)
 	bool query = options->mode == SMI_QUERY_DEVICE || options->mode == SMI_QUERY_APPS;
 	bool topology = options->mode == SMI_TOPOLOGY;
 
-	if (options->sections && options->mode != SMI_REPORT)
+	if (!is_monitor(options) && (options->groups || options->stamps))
+		complain("-s and -o require dmon or pmon");
+	else if (options->aiu && (options->mode != SMI_DMON || options->groups))
+		complain("--aiu requires dmon without -s");
+	else if (options->mode == SMI_PROMETHEUS && options->format != SMI_TEXT)
+		complain("cannot combine --format with --prometheus");
+	else if (options->file && !*options->file)
+		complain("invalid value '' for --prometheus: expected a file name");
+	else if (is_monitor(options) && options->format != SMI_TEXT)
+		complain("cannot combine --format with dmon or pmon");
+	else if (options->sections && options->mode != SMI_REPORT)
 		complain("-d requires -q");
 	else if (options->count && !options->interval)
 		complain("-c requires -l");
@@ -342,19 +411,29 @@ static void default_fields(struct smi_options *options)
 			options->fields[options->num_fields++] = field;
 }
 
+/* The rest of the command line is options. */
+static void parse_word(int argc, char **argv, struct smi_options *options)
+{
+	size_t i;
+
+	for (i = 0; argc > 1 && i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(argv[1], words[i].word))
+			continue;
+		options->mode = words[i].mode;
+		options->interval = is_monitor(options) ? 1 : 0;
+		optind = 2;
+	}
+}
+
 bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *exit_status)
 {
 	int option;
 
 	*options = (struct smi_options){ .mode = SMI_SCREEN };
 	*exit_status = SMI_BAD_ARGUMENT;
-	/* The rest of the command line is options. */
-	if (argc > 1 && (!strcmp(argv[1], "reset") || !strcmp(argv[1], "topo"))) {
-		options->mode = *argv[1] == 'r' ? SMI_RESET : SMI_TOPOLOGY;
-		optind = 2;
-	}
+	parse_word(argc, argv, options);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":Lqd:i:l:c:mryh", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":Lqd:i:l:c:mryhs:o:", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'h':
 			fputs(help, stdout);
@@ -377,11 +456,14 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 		return false;
 	}
 	if (optind < argc) {
-		complain("unexpected argument '%s': only options follow, or 'reset' "
-			 "or 'topo' as the first word",
+		complain("unexpected argument '%s': only options follow, or 'reset', 'topo', "
+			 "'dmon' or 'pmon' as the first word",
 			 argv[optind]);
 		return false;
 	}
+	if (options->groups && !parse_letters(&options->groups, options->groups,
+					      smi_monitor_groups(options), "groups"))
+		return false;
 	if (!check(options))
 		return false;
 	if (options->format == SMI_TEXT &&

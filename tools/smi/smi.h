@@ -45,6 +45,9 @@ enum smi_mode {
 	SMI_QUERY_APPS,
 	SMI_TOPOLOGY,
 	SMI_RESET,
+	SMI_DMON,
+	SMI_PMON,
+	SMI_PROMETHEUS,
 };
 
 enum smi_format {
@@ -68,6 +71,10 @@ struct smi_options {
 	const char *ids;		/* -i, NULL: all */
 	double interval;		/* seconds, 0: once */
 	unsigned long count;		/* 0: no limit */
+	const char *groups;		/* of columns, for dmon and pmon; NULL: all */
+	const char *stamps;		/* D and T, NULL: none */
+	const char *file;		/* for --prometheus, NULL: standard output */
+	bool aiu;			/* dmon: aiu-smi's columns */
 };
 
 /* A value of a field; a NUMBER is in the integer unit of the field's getter. */

@@ -6,11 +6,18 @@ tools_spyre_smi_SOURCES = \
 	tools/spelling.c \
 	tools/spelling.h \
 	tools/smi/app_fields.c \
+	tools/smi/counter_fields.c \
+	tools/smi/counter_fields.h \
 	tools/smi/field_text.c \
 	tools/smi/fields.c \
+	tools/smi/host.c \
 	tools/smi/json.h \
 	tools/smi/main.c \
+	tools/smi/monitor.c \
+	tools/smi/monitor.h \
 	tools/smi/options.c \
+	tools/smi/prometheus.c \
+	tools/smi/prometheus.h \
 	tools/smi/query.c \
 	tools/smi/report.c \
 	tools/smi/reset.c \
@@ -19,7 +26,7 @@ tools_spyre_smi_SOURCES = \
 	tools/smi/snapshot.c \
 	tools/smi/topology.c
 tools_spyre_smi_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
-tools_spyre_smi_LDADD = libspyre/libspyre.la $(YYJSON_LIBS)
+tools_spyre_smi_LDADD = libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
 
 dist_man_MANS += docs/man/spyre-smi.1
 smicompdir = $(bashcompdir)

@@ -154,6 +154,10 @@ struct drm_spyre_memory_info {
 	__u64 free;
 	/** @context_used: bytes owned by the calling file. */
 	__u64 context_used;
+	/** @peak: the most bytes that contexts had in use at a time. Since 1.5. */
+	__u64 peak;
+	/** @context_peak: the most bytes that the calling file owned at a time. Since 1.5. */
+	__u64 context_peak;
 };
 
 /**
@@ -188,6 +192,30 @@ struct drm_spyre_counters {
 	__u64 rdma_read;
 	/** @rdma_written: bytes that PEER_COPY took to other cards. Since 1.4. */
 	__u64 rdma_written;
+	/** @pcie_rx_bytes: bytes that DMA brought from host memory. Since 1.5. */
+	__u64 pcie_rx_bytes;
+	/** @pcie_tx_bytes: bytes that DMA took to host memory. Since 1.5. */
+	__u64 pcie_tx_bytes;
+	/** @pt_cycles: modelled cycles of the PT arrays, summed over the cores. Since 1.5. */
+	__u64 pt_cycles;
+	/** @sfu_cycles: modelled cycles of the SFUs, summed over the cores. Since 1.5. */
+	__u64 sfu_cycles;
+	/** @dma_cycles: modelled cycles of DMA, copies and fills. Since 1.5. */
+	__u64 dma_cycles;
+	/** @launches: programs that were run to their end. Since 1.5. */
+	__u64 launches;
+	/** @copies: DMA transfers, copies and fills that were done. Since 1.5. */
+	__u64 copies;
+	/** @energy_mj: modelled energy in millijoules. Since 1.5. */
+	__u64 energy_mj;
+	/** @faults_timeout: contexts that failed with DRM_SPYRE_FAULT_TIMEOUT. Since 1.5. */
+	__u64 faults_timeout;
+	/** @faults_access: contexts that failed with DRM_SPYRE_FAULT_ACCESS. Since 1.5. */
+	__u64 faults_access;
+	/** @faults_escape: contexts that failed with DRM_SPYRE_FAULT_ESCAPE. Since 1.5. */
+	__u64 faults_escape;
+	/** @faults_compute: contexts that failed with DRM_SPYRE_FAULT_COMPUTE. Since 1.5. */
+	__u64 faults_compute;
 };
 
 /**
@@ -269,6 +297,32 @@ struct drm_spyre_context_info {
 	__u64 rdma_read;
 	/** @rdma_written: bytes that PEER_COPY took to other cards. Since 1.4. */
 	__u64 rdma_written;
+	/** @pcie_rx_bytes: bytes that DMA brought from host memory. Since 1.5. */
+	__u64 pcie_rx_bytes;
+	/** @pcie_tx_bytes: bytes that DMA took to host memory. Since 1.5. */
+	__u64 pcie_tx_bytes;
+	/** @pt_cycles: modelled cycles of the PT arrays, summed over the cores. Since 1.5. */
+	__u64 pt_cycles;
+	/** @sfu_cycles: modelled cycles of the SFUs, summed over the cores. Since 1.5. */
+	__u64 sfu_cycles;
+	/** @dma_cycles: modelled cycles of DMA, copies and fills. Since 1.5. */
+	__u64 dma_cycles;
+	/** @launches: programs that were run to their end. Since 1.5. */
+	__u64 launches;
+	/** @copies: DMA transfers, copies and fills that were done. Since 1.5. */
+	__u64 copies;
+	/** @energy_mj: modelled energy of its work alone, in mJ. Since 1.5. */
+	__u64 energy_mj;
+	/** @faults_timeout: failures with DRM_SPYRE_FAULT_TIMEOUT. Since 1.5. */
+	__u64 faults_timeout;
+	/** @faults_access: failures with DRM_SPYRE_FAULT_ACCESS. Since 1.5. */
+	__u64 faults_access;
+	/** @faults_escape: failures with DRM_SPYRE_FAULT_ESCAPE. Since 1.5. */
+	__u64 faults_escape;
+	/** @faults_compute: failures with DRM_SPYRE_FAULT_COMPUTE. Since 1.5. */
+	__u64 faults_compute;
+	/** @resets: CONTEXT_RESETs that succeeded. Since 1.5. */
+	__u64 resets;
 };
 
 /** DRM_SPYRE_BO_DEVICE: LPDDR5, counted against the card's capacity. */
