@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/futex.h"
+#include "libspyre/runtime/trace.h"
 
 #define DEFAULT_LIMIT (1u << 20)
 
@@ -107,6 +108,8 @@ void spyre_activity_report(const struct spyre_stream *stream, const struct spyre
 	activity->in_graph = record->segment != NULL;
 	snprintf(activity->name, sizeof(activity->name), "%s",
 		 part->kernel ? spyre_kernel_name(part->kernel) : part->what);
+	if (spyre_trace_on())
+		spyre_trace_activity(activity);
 	pthread_mutex_lock(&logs_lock);
 	TAILQ_FOREACH(log, &logs, link) {
 		if (log->count == log->capacity && !grow(log)) {

@@ -7,6 +7,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
+#include "libspyre/runtime/trace.h"
 #include "libspyre/sdsc/load.h"
 #include "libspyre/sdsc/lower/compile.h"
 #include "libspyre/sdsc/plan/compile.h"
@@ -207,6 +208,7 @@ static spyre_status load_directory(spyre_context *context, const char *function,
 {
 	spyre_status status = spyre_context_check(context);
 	struct spyre_kernel *kernel;
+	SPYRE_TRACE_CALL(function);
 
 	if (status)
 		return status;
