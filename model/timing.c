@@ -185,10 +185,26 @@ static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u6
 	}
 }
 
+/* The engine that executes an instruction. */
+static enum spyre_engine_kind engine_of(const struct spyre_instr *in)
+{
+	switch (in->opcode) {
+	case SPYRE_OP_PT:
+		return SPYRE_ENGINE_PT;
+	case SPYRE_OP_RESTICK:
+	case SPYRE_OP_GATHER:
+	case SPYRE_OP_SCATTER:
+	case SPYRE_OP_MOVE:
+		return SPYRE_ENGINE_DMA;
+	default:
+		return SPYRE_ENGINE_SFU;
+	}
+}
+
 void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cost)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	u64 points = 1, local_read = 0, local_written = 0, num, den;
+	u64 points = 1, num, den;
 	u32 i;
 
 	memset(cost, 0, sizeof(*cost));
@@ -201,8 +217,8 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 		u64 written = access & SPYRE_OPERAND_WRITE ? bytes : 0;
 
 		if (view[i].operand >= SPYRE_MAX_OPERANDS) {
-			local_read += read;
-			local_written += written;
+			cost->lx_bytes_read += read;
+			cost->lx_bytes_written += written;
 		} else {
 			cost->bytes_read += read;
 			cost->bytes_written += written;
@@ -217,10 +233,13 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 	cost->lpddr_read = cost->bytes_read * num / den;
 	cost->lpddr_written = cost->bytes_written * num / den;
 	/* Load, compute and store overlap; the slowest determines the cycles. */
-	cost->cycles = larger(unit_cycles(in, points),
-			      larger(local_read, local_written) / LX_BYTES_PER_CYCLE);
-	cost->cycles = larger(cost->cycles, larger(cost->bytes_read, cost->bytes_written) /
-			      RING_BYTES_PER_CYCLE);
+	cost->busy[engine_of(in)] = unit_cycles(in, points);
+	cost->busy[SPYRE_ENGINE_LX] = larger(cost->lx_bytes_read, cost->lx_bytes_written) /
+				      LX_BYTES_PER_CYCLE;
+	cost->busy[SPYRE_ENGINE_RING] = larger(cost->bytes_read, cost->bytes_written) /
+					RING_BYTES_PER_CYCLE;
+	for (i = 0; i < SPYRE_ENGINES; i++)
+		cost->cycles = larger(cost->cycles, cost->busy[i]);
 	cost->cycles += ISSUE_CYCLES;
 }
 

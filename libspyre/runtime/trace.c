@@ -15,7 +15,7 @@
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
 #include "libspyre/runtime/activity.h"
-#include "libspyre/runtime/trace_file.h"
+#include "libspyre/runtime/trace_event.h"
 
 #define FLUSH_NS 500000000u	/* events reach the file at least this often, while there are some */
 
@@ -25,6 +25,7 @@ struct traced_context {
 };
 
 _Atomic bool spyre_trace_active;
+bool spyre_trace_cores;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* Protects the list; taken before the locks of streams. */
@@ -50,8 +51,7 @@ static void give_up(const char *why)
 		atomic_fetch_sub(&spyre_activity_logs, 1);
 }
 
-/* The caller holds the lock. */
-static void add(const struct trace_text *event)
+void trace_add(const struct trace_text *event)
 {
 	char why[192];
 
@@ -121,7 +121,7 @@ static void put_file(struct trace_text *to, const char *name)
 	trace_put_string(to, text);
 }
 
-static void put_process(struct trace_text *to, uint64_t pid, const char *name)
+void trace_put_process(struct trace_text *to, uint64_t pid, const char *name)
 {
 	trace_put(to, "{\"ph\":\"M\",\"name\":\"process_name\",\"tid\":0,\"pid\":");
 	trace_put_u64(to, pid);
@@ -151,7 +151,7 @@ static void put_head(struct trace_text *to)
 	trace_put(to, "},\"traceEvents\":[\n");
 	snprintf(name, sizeof(name), "%.48s, rank %u", program_invocation_short_name,
 		 rank_of_process());
-	put_process(to, (uint64_t)getpid(), name);
+	trace_put_process(to, (uint64_t)getpid(), name);
 }
 
 /* fork() waits until no thread changes the file, so that the child can let go of it. */
@@ -178,6 +178,15 @@ static void in_child(void)
 	in_parent();
 }
 
+/* False if the level is unknown. */
+static bool read_level(void)
+{
+	const char *level = secure_getenv("SPYRE_TRACE_LEVEL");
+
+	spyre_trace_cores = level && !strcmp(level, "cores");
+	return spyre_trace_cores || !level || !*level || !strcmp(level, "operations");
+}
+
 static void start(void)
 {
 	const char *pattern = secure_getenv("SPYRE_TRACE");
@@ -189,6 +198,10 @@ static void start(void)
 	if (!expand(pattern)) {
 		snprintf(path, sizeof(path), "%.64s...", pattern);
 		give_up("its name is too long");
+		return;
+	}
+	if (!read_level()) {
+		give_up("unknown SPYRE_TRACE_LEVEL; valid: operations, cores");
 		return;
 	}
 	file = malloc(sizeof(*file));
@@ -204,6 +217,7 @@ static void start(void)
 		return;
 	}
 	flushed_ns = spyre_now_ns();
+	trace_model_start(flushed_ns);
 	pthread_atfork(before_fork, in_parent, in_child);
 	atomic_fetch_add(&spyre_activity_logs, 1);
 	atomic_store(&spyre_trace_active, true);
@@ -224,9 +238,11 @@ void spyre_trace_context(struct spyre_context *context)
 	if (!spyre_trace_on())
 		return;
 	snprintf(name, sizeof(name), "card %d (%s)", context->index, p->bus_id);
-	put_process(&event, TRACE_CARD_PID + (uint64_t)context->index, name);
+	trace_put_process(&event, TRACE_CARD_PID + (uint64_t)context->index, name);
 	pthread_mutex_lock(&lock);
-	add(&event);
+	trace_add(&event);
+	if (spyre_trace_cores)
+		trace_name_cores(context);
 	pthread_mutex_unlock(&lock);
 	/* Without memory for it, its last operations may be missing at the end. */
 	traced = malloc(sizeof(*traced));
@@ -252,7 +268,7 @@ void spyre_trace_context_gone(struct spyre_context *context)
 	free(traced);
 }
 
-static void put_place(struct trace_text *to, uint64_t pid, uint64_t tid)
+void trace_put_place(struct trace_text *to, uint64_t pid, uint64_t tid)
 {
 	trace_put(to, ",\"pid\":");
 	trace_put_u64(to, pid);
@@ -260,7 +276,7 @@ static void put_place(struct trace_text *to, uint64_t pid, uint64_t tid)
 	trace_put_u64(to, tid);
 }
 
-static void put_span(struct trace_text *to, uint64_t start_ns, uint64_t end_ns)
+void trace_put_span(struct trace_text *to, uint64_t start_ns, uint64_t end_ns)
 {
 	trace_put(to, ",\"ts\":");
 	trace_put_us(to, start_ns);
@@ -276,14 +292,14 @@ void spyre_trace_stream(const struct spyre_stream *stream)
 	if (!spyre_trace_on())
 		return;
 	trace_put(&event, "{\"ph\":\"M\",\"name\":\"thread_name\"");
-	put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index, (uint64_t)stream->id);
+	trace_put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index, (uint64_t)stream->id);
 	trace_put(&event, ",\"args\":{\"name\":");
 	snprintf(name, sizeof(name), "stream %d%s", stream->id,
 		 stream->priority ? ", high priority" : "");
 	trace_put_string(&event, name);
 	trace_put(&event, "}}");
 	pthread_mutex_lock(&lock);
-	add(&event);
+	trace_add(&event);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -310,26 +326,26 @@ static void add_queue_call(const spyre_activity *a)
 	trace_put(&event, "{\"ph\":\"X\",\"cat\":\"runtime\",\"name\":");
 	trace_put_string(&event, a->in_graph ? "launch of a graph" :
 				 a->kind == SPYRE_ACTIVITY_LAUNCH ? "launch" : a->name);
-	put_place(&event, pid, thread);
-	put_span(&event, a->queue_start_ns, a->queue_end_ns);
+	trace_put_place(&event, pid, thread);
+	trace_put_span(&event, a->queue_start_ns, a->queue_end_ns);
 	trace_put(&event, ",\"args\":{\"call\":");
 	trace_put_u64(&event, calls);
 	trace_put(&event, "}}");
-	add(&event);
+	trace_add(&event);
 	event.used = 0;
 	trace_put(&event, "{\"ph\":\"s\",\"cat\":\"queue\",\"name\":\"queue\",\"id\":");
 	trace_put_u64(&event, calls);
-	put_place(&event, pid, thread);
+	trace_put_place(&event, pid, thread);
 	trace_put(&event, ",\"ts\":");
 	trace_put_us(&event, a->queue_start_ns);
 	trace_put(&event, "}");
-	add(&event);
+	trace_add(&event);
 }
 
 /* Completes a description of the work itself. */
 static void put_work(struct trace_text *to, const spyre_activity *a)
 {
-	put_span(to, a->start_ns, a->end_ns);
+	trace_put_span(to, a->start_ns, a->end_ns);
 	trace_put(to, ",\"args\":{\"call\":");
 	trace_put_u64(to, calls);
 	trace_put_field(to, "operation", a->operation);
@@ -347,7 +363,7 @@ static void put_work(struct trace_text *to, const spyre_activity *a)
 	trace_put(to, "}}");
 }
 
-void spyre_trace_activity(const spyre_activity *a)
+void spyre_trace_activity(const spyre_activity *a, const struct timeline *timeline)
 {
 	const uint64_t card = TRACE_CARD_PID + (uint64_t)a->device;
 	struct trace_text event = { 0 };
@@ -368,17 +384,19 @@ void spyre_trace_activity(const spyre_activity *a)
 	trace_put(&event, category(a->kind));
 	trace_put(&event, "\",\"name\":");
 	trace_put_string(&event, a->name);
-	put_place(&event, card, (uint64_t)a->stream);
+	trace_put_place(&event, card, (uint64_t)a->stream);
 	put_work(&event, a);
-	add(&event);
+	trace_add(&event);
 	event.used = 0;
 	trace_put(&event, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"queue\",\"name\":\"queue\",\"id\":");
 	trace_put_u64(&event, calls);
-	put_place(&event, card, (uint64_t)a->stream);
+	trace_put_place(&event, card, (uint64_t)a->stream);
 	trace_put(&event, ",\"ts\":");
 	trace_put_us(&event, a->start_ns);
 	trace_put(&event, "}");
-	add(&event);
+	trace_add(&event);
+	if (spyre_trace_cores)
+		trace_add_model(a, timeline, calls);
 	flush_sometimes(a->end_ns);
 out:
 	pthread_mutex_unlock(&lock);
@@ -391,8 +409,8 @@ void spyre_trace_collective(const struct spyre_stream *stream, const struct trac
 
 	trace_put(&event, "{\"ph\":\"X\",\"cat\":\"collective\",\"name\":");
 	trace_put_string(&event, c->name);
-	put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index, (uint64_t)stream->id);
-	put_span(&event, c->start_ns, end_ns);
+	trace_put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index, (uint64_t)stream->id);
+	trace_put_span(&event, c->start_ns, end_ns);
 	trace_put(&event, ",\"args\":{\"group\":");
 	trace_put_string(&event, c->group);
 	trace_put_field(&event, "group_id", c->group_id);
@@ -404,7 +422,7 @@ void spyre_trace_collective(const struct spyre_stream *stream, const struct trac
 	trace_put_field(&event, "bytes_received", c->bytes_received);
 	trace_put(&event, c->failed ? ",\"failed\":true}}" : "}}");
 	pthread_mutex_lock(&lock);
-	add(&event);
+	trace_add(&event);
 	flush_sometimes(end_ns);
 	pthread_mutex_unlock(&lock);
 }
@@ -416,11 +434,11 @@ void spyre_trace_call_add(const struct trace_call *call)
 
 	trace_put(&event, "{\"ph\":\"X\",\"cat\":\"runtime\",\"name\":");
 	trace_put_string(&event, call->name);
-	put_place(&event, (uint64_t)getpid(), (uint64_t)gettid());
-	put_span(&event, call->start_ns, end_ns);
+	trace_put_place(&event, (uint64_t)getpid(), (uint64_t)gettid());
+	trace_put_span(&event, call->start_ns, end_ns);
 	trace_put(&event, "}");
 	pthread_mutex_lock(&lock);
-	add(&event);
+	trace_add(&event);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -450,13 +468,13 @@ static void add_unfinished(uint64_t left)
 
 	trace_put(&event, "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"the process ended with unfinished "
 			  "operations\"");
-	put_place(&event, (uint64_t)getpid(), (uint64_t)getpid());
+	trace_put_place(&event, (uint64_t)getpid(), (uint64_t)getpid());
 	trace_put(&event, ",\"ts\":");
 	trace_put_us(&event, spyre_now_ns());
 	trace_put(&event, ",\"args\":{\"operations\":");
 	trace_put_u64(&event, left);
 	trace_put(&event, "}}");
-	add(&event);
+	trace_add(&event);
 }
 
 /*

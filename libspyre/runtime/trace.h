@@ -18,12 +18,19 @@
 #define TRACE_MODEL_PID 20000000u
 
 extern _Atomic bool spyre_trace_active;
+/* SPYRE_TRACE_LEVEL=cores: the trace has the modelled time of cores. Set once, at the start. */
+extern bool spyre_trace_cores;
 
 /* True while a trace is written. Inline, as it is the only cost without one. */
 static inline bool spyre_trace_on(void)
 {
 	return __builtin_expect(atomic_load_explicit(&spyre_trace_active, memory_order_relaxed),
 				false);
+}
+
+static inline bool spyre_trace_cores_on(void)
+{
+	return spyre_trace_on() && spyre_trace_cores;
 }
 
 /* Opens the file that SPYRE_TRACE names, once per process. Failures are reported, not returned. */
@@ -33,8 +40,11 @@ void spyre_trace_context(struct spyre_context *context);
 void spyre_trace_context_gone(struct spyre_context *context);
 void spyre_trace_stream(const struct spyre_stream *stream);
 
-/* Adds a finished operation, with the call that queued it. */
-void spyre_trace_activity(const spyre_activity *activity);
+/*
+ * Adds a finished operation, with the call that queued it. @timeline is that of its kernel, or
+ * NULL.
+ */
+void spyre_trace_activity(const spyre_activity *activity, const struct timeline *timeline);
 
 /* A collective of a rank, from its first step to its last one. */
 struct trace_collective {

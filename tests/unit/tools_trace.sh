@@ -23,6 +23,15 @@ checksum() { grep -o '"checksum":"[0-9a-f]*"' "$1"; }
 [ -n "$(checksum plain)" ] && [ "$(checksum plain)" = "$(checksum out)" ]
 report $? "the same bits with a trace" "$work/out"
 
+"$spyre" trace run --cores -o cores.json -- "$spyre" launch -i 64x128@fp16 -i 128x64@fp16 \
+	-o 64x64@fp16 --seed 3 --json mm >"$work/out" 2>&1 &&
+	[ "$(checksum plain)" = "$(checksum out)" ] && grep -q '"name":"core 03 PT"' cores.json &&
+	grep -q '"cat":"phase","name":"0_' cores.json
+report $? "the time of cores, with the same bits" "$work/out"
+SPYRE_TRACE=bad.json SPYRE_TRACE_LEVEL=core "$spyre" info >"$work/out" 2>&1
+[ $? = 0 ] && says 'unknown SPYRE_TRACE_LEVEL; valid: operations, cores' && ! [ -e bad.json ]
+report $? "an unknown level" "$work/out"
+
 "$spyre" trace run -o c.json -- "$perf" -t -n 2 -b 4K -e 4K all_reduce >"$work/out" 2>&1 &&
 	grep -q '^collective  *all_reduce ' "$work/out"
 report $? "collectives" "$work/out"

@@ -27,7 +27,7 @@ static void forward(int signal)
 }
 
 /* The program may change its working directory before it opens the file. */
-static int set_file(const char *file)
+static int set_file(const char *file, const char *level)
 {
 	char *directory = *file == '/' ? NULL : getcwd(NULL, 0), *path;
 	int err;
@@ -40,7 +40,7 @@ static int set_file(const char *file)
 	free(directory);
 	if (!path)
 		return complain(EXIT_DEVICE, "no memory for the name of the trace");
-	err = setenv("SPYRE_TRACE", path, 1);
+	err = setenv("SPYRE_TRACE", path, 1) || setenv("SPYRE_TRACE_LEVEL", level, 1);
 	free(path);
 	return err ? complain(EXIT_DEVICE, "cannot set SPYRE_TRACE: %s", strerror(errno)) : EXIT_OK;
 }
@@ -116,17 +116,21 @@ static int trace_run(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{"output", required_argument, NULL, 'o'},
+		{"cores", no_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
 	};
-	const char *file = DEFAULT_FILE;
+	const char *file = DEFAULT_FILE, *level = "operations";
 	int option, code, own;
 
 	opterr = 0;
 	/* "+": the program's options are its own. */
 	while ((option = getopt_long(argc, argv, "+:o:", options, NULL)) != -1) {
-		if (option != 'o')
+		if (option == 'o')
+			file = optarg;
+		else if (option == 'c')
+			level = "cores";
+		else
 			return complain_option(option, argv, options);
-		file = optarg;
 	}
 	if (optind == argc)
 		return complain_usage("no command to run; append it, as in 'spyre trace run -- "
@@ -135,7 +139,7 @@ static int trace_run(int argc, char **argv)
 		return complain_usage("invalid value '' for --output: expected a file");
 	own = remove_old(file);
 	if (!own)
-		own = set_file(file);
+		own = set_file(file, level);
 	if (!own)
 		own = run_program(argv + optind, &code);
 	if (own)
@@ -158,11 +162,12 @@ static int run(int argc, char **argv)
 const struct command command_trace = {
 	.name = "trace",
 	.summary = "record what a program does on the cards",
-	.help = "run [-o FILE] [--] COMMAND [ARGUMENT]...\n"
+	.help = "run [-o FILE] [--cores] [--] COMMAND [ARGUMENT]...\n"
 		"Runs COMMAND, which uses libspyre, with the variable SPYRE_TRACE, and prints how\n"
 		"often and how long each kernel and copy ran. The file is for ui.perfetto.dev.\n\n"
 		"  -o, --output FILE  the trace; %p is the process, %r the rank\n"
-		"                     (default: spyre-trace.json)\n\n"
+		"                     (default: spyre-trace.json)\n"
+		"      --cores        with the modelled time of each phase, core and engine\n\n"
 		"Exit status: that of COMMAND, 127 if it is not found.\n",
 	.run = run,
 };
