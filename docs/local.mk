@@ -18,6 +18,7 @@ dist_docs_DATA += docs/testing.md
 dist_docs_DATA += docs/threat-model.md
 dist_docs_DATA += docs/timing.md
 dist_docs_DATA += docs/torch-compile.md
+dist_docs_DATA += docs/tracing.md
 dist_docs_DATA += docs/uapi.md
 dist_docs_DATA += docs/unsupported.md
 dist_docs_DATA += docs/adding-an-operation.md

@@ -7,5 +7,5 @@ model_sources = \
 	model/verify_shape.c model/verify_view.c
 
 model_headers = \
-	model/card.h model/core.h model/dma.h model/format.h model/peer.h model/program.h model/pt.h \
+	model/card.h model/core.h model/cost.h model/dma.h model/format.h model/peer.h model/program.h model/pt.h \
 	model/table.h model/types.h model/verify.h

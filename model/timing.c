@@ -167,21 +167,6 @@ static u64 unit_cycles(const struct spyre_instr *in, u64 points)
 	}
 }
 
-/* The other opcodes use the PT, or only move sticks. */
-static bool runs_on_sfu(u8 opcode)
-{
-	switch (opcode) {
-	case SPYRE_OP_PT:
-	case SPYRE_OP_GATHER:
-	case SPYRE_OP_SCATTER:
-	case SPYRE_OP_RESTICK:
-	case SPYRE_OP_MOVE:
-		return false;
-	default:
-		return true;
-	}
-}
-
 /* The share of LPDDR5's one-way rate that a byte of this instruction uses, as a fraction. */
 static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u64 *num, u64 *den)
 {
@@ -200,10 +185,26 @@ static void lpddr_weight(const struct spyre_instr *in, u64 read, u64 written, u6
 	}
 }
 
+/* The engine that executes an instruction. */
+static enum spyre_engine_kind engine_of(const struct spyre_instr *in)
+{
+	switch (in->opcode) {
+	case SPYRE_OP_PT:
+		return SPYRE_ENGINE_PT;
+	case SPYRE_OP_RESTICK:
+	case SPYRE_OP_GATHER:
+	case SPYRE_OP_SCATTER:
+	case SPYRE_OP_MOVE:
+		return SPYRE_ENGINE_DMA;
+	default:
+		return SPYRE_ENGINE_SFU;
+	}
+}
+
 void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cost)
 {
 	const struct spyre_view *view = spyre_instr_views(in);
-	u64 points = 1, local_read = 0, local_written = 0, unit, num, den;
+	u64 points = 1, num, den;
 	u32 i;
 
 	memset(cost, 0, sizeof(*cost));
@@ -216,8 +217,8 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 		u64 written = access & SPYRE_OPERAND_WRITE ? bytes : 0;
 
 		if (view[i].operand >= SPYRE_MAX_OPERANDS) {
-			local_read += read;
-			local_written += written;
+			cost->lx_bytes_read += read;
+			cost->lx_bytes_written += written;
 		} else {
 			cost->bytes_read += read;
 			cost->bytes_written += written;
@@ -231,15 +232,14 @@ void spyre_cost_instr(const struct spyre_instr *in, struct spyre_instr_cost *cos
 	lpddr_weight(in, cost->bytes_read, cost->bytes_written, &num, &den);
 	cost->lpddr_read = cost->bytes_read * num / den;
 	cost->lpddr_written = cost->bytes_written * num / den;
-	unit = unit_cycles(in, points);
-	if (in->opcode == SPYRE_OP_PT)
-		cost->pt_cycles = unit;
-	else if (runs_on_sfu(in->opcode))
-		cost->sfu_cycles = unit;
 	/* Load, compute and store overlap; the slowest determines the cycles. */
-	cost->cycles = larger(unit, larger(local_read, local_written) / LX_BYTES_PER_CYCLE);
-	cost->cycles = larger(cost->cycles, larger(cost->bytes_read, cost->bytes_written) /
-			      RING_BYTES_PER_CYCLE);
+	cost->busy[engine_of(in)] = unit_cycles(in, points);
+	cost->busy[SPYRE_ENGINE_LX] = larger(cost->lx_bytes_read, cost->lx_bytes_written) /
+				      LX_BYTES_PER_CYCLE;
+	cost->busy[SPYRE_ENGINE_RING] = larger(cost->bytes_read, cost->bytes_written) /
+					RING_BYTES_PER_CYCLE;
+	for (i = 0; i < SPYRE_ENGINES; i++)
+		cost->cycles = larger(cost->cycles, cost->busy[i]);
 	cost->cycles += ISSUE_CYCLES;
 }
 

@@ -75,6 +75,23 @@ static void lay_out(struct spyre_program *prog, const void *image)
 	prog->instrs = (const void *)(prog->streams + prog->header->num_streams);
 }
 
+static void cost_add(struct spyre_instr_cost *sum, const struct spyre_instr_cost *more)
+{
+	u32 i;
+
+	sum->cycles += more->cycles;
+	sum->bytes_read += more->bytes_read;
+	sum->bytes_written += more->bytes_written;
+	sum->lpddr_read += more->lpddr_read;
+	sum->lpddr_written += more->lpddr_written;
+	sum->macs += more->macs;
+	sum->elements += more->elements;
+	sum->lx_bytes_read += more->lx_bytes_read;
+	sum->lx_bytes_written += more->lx_bytes_written;
+	for (i = 0; i < SPYRE_ENGINES; i++)
+		sum->busy[i] += more->busy[i];
+}
+
 /* Walks one stream; *pos is the required start, and the end on return. */
 static int verify_stream(struct spyre_verify *v, const struct spyre_prog_stream *stream,
 			 u32 *pos, struct spyre_instr_cost *sum)
@@ -103,15 +120,7 @@ static int verify_stream(struct spyre_verify *v, const struct spyre_prog_stream 
 		if (spyre_verify_instr(v, in))
 			return -EINVAL;
 		spyre_cost_instr(in, &cost);
-		sum->cycles += cost.cycles;
-		sum->bytes_read += cost.bytes_read;
-		sum->bytes_written += cost.bytes_written;
-		sum->lpddr_read += cost.lpddr_read;
-		sum->lpddr_written += cost.lpddr_written;
-		sum->macs += cost.macs;
-		sum->elements += cost.elements;
-		sum->pt_cycles += cost.pt_cycles;
-		sum->sfu_cycles += cost.sfu_cycles;
+		cost_add(sum, &cost);
 		*pos += bytes;
 	}
 	v->err->instr = 0;
@@ -119,20 +128,46 @@ static int verify_stream(struct spyre_verify *v, const struct spyre_prog_stream 
 	return 0;
 }
 
+static void observe_core(const struct spyre_cost_observer *observer,
+			 const struct spyre_prog_stream *stream,
+			 const struct spyre_instr_cost *sum)
+{
+	struct spyre_cost_core core = {
+		.core = stream->core, .num_instrs = stream->num_instrs,
+		.cycles = sum->cycles,
+		.bytes_read = sum->bytes_read, .bytes_written = sum->bytes_written,
+		.lx_bytes_read = sum->lx_bytes_read,
+		.lx_bytes_written = sum->lx_bytes_written,
+		.macs = sum->macs,
+	};
+
+	memcpy(core.busy, sum->busy, sizeof(core.busy));
+	observer->core(observer->context, &core);
+}
+
 static void add_phase_cost(struct spyre_verify *v, u64 compute, u32 streams,
 			   const struct spyre_instr_cost *sum)
 {
 	struct spyre_counters *total = &v->prog->cost;
-	u64 memory = spyre_cost_lpddr_cycles(sum->lpddr_read, sum->lpddr_written);
-	u64 cycles = compute > memory ? compute : memory;
+	const struct spyre_cost_phase phase = {
+		.step = v->err->step, .num_cores = streams, .trips = v->trips,
+		.core_cycles = compute,
+		.lpddr_cycles = spyre_cost_lpddr_cycles(sum->lpddr_read, sum->lpddr_written),
+		.barrier_cycles = spyre_cost_barrier_cycles(streams),
+		.bytes_read = sum->bytes_read, .bytes_written = sum->bytes_written,
+		.macs = sum->macs,
+	};
+	u64 cycles = compute > phase.lpddr_cycles ? compute : phase.lpddr_cycles;
 
-	total->cycles += (cycles + spyre_cost_barrier_cycles(streams)) * v->trips;
+	total->cycles += (cycles + phase.barrier_cycles) * v->trips;
 	total->bytes_read += sum->bytes_read * v->trips;
 	total->bytes_written += sum->bytes_written * v->trips;
 	total->macs += sum->macs * v->trips;
 	total->elements += sum->elements * v->trips;
-	total->pt_cycles += sum->pt_cycles * v->trips;
-	total->sfu_cycles += sum->sfu_cycles * v->trips;
+	total->pt_cycles += sum->busy[SPYRE_ENGINE_PT] * v->trips;
+	total->sfu_cycles += sum->busy[SPYRE_ENGINE_SFU] * v->trips;
+	if (v->observer)
+		v->observer->phase(v->observer->context, &phase);
 }
 
 /* *next: the first stream and instruction that no earlier phase has used. */
@@ -157,7 +192,7 @@ static int verify_phase(struct spyre_verify *v, const struct spyre_prog_step *st
 					 h->num_streams - *next_stream);
 	for (i = 0; i < step->num_streams; i++) {
 		const struct spyre_prog_stream *stream = &v->prog->streams[*next_stream + i];
-		u64 before = sum.cycles;
+		struct spyre_instr_cost own = { 0 };
 
 		v->err->core = stream->core;
 		if (stream->core >= h->num_cores)
@@ -168,10 +203,13 @@ static int verify_phase(struct spyre_verify *v, const struct spyre_prog_step *st
 						 stream[-1].core);
 		if (stream->reserved)
 			return spyre_verify_fail(v, SPYRE_STOP_BAD_STREAM, stream->reserved, 0);
-		if (spyre_verify_work(v, 1) || verify_stream(v, stream, pos, &sum))
+		if (spyre_verify_work(v, 1) || verify_stream(v, stream, pos, &own))
 			return -EINVAL;
-		if (sum.cycles - before > compute)
-			compute = sum.cycles - before;
+		if (own.cycles > compute)
+			compute = own.cycles;
+		cost_add(&sum, &own);
+		if (v->observer)
+			observe_core(v->observer, stream, &own);
 	}
 	v->err->core = 0;
 	*next_stream += step->num_streams;
@@ -263,11 +301,11 @@ static int verify_operands(struct spyre_verify *v)
 	return 0;
 }
 
-int spyre_program_verify(const void *image, u64 size, u32 cores,
-			 struct spyre_program *prog,
-			 struct spyre_verify_error *err)
+int spyre_program_verify_observed(const void *image, u64 size, u32 cores,
+				  struct spyre_program *prog, struct spyre_verify_error *err,
+				  const struct spyre_cost_observer *observer)
 {
-	struct spyre_verify v = { .prog = prog, .err = err, .trips = 1 };
+	struct spyre_verify v = { .prog = prog, .err = err, .observer = observer, .trips = 1 };
 
 	memset(prog, 0, sizeof(*prog));
 	memset(err, 0, sizeof(*err));
@@ -281,4 +319,11 @@ int spyre_program_verify(const void *image, u64 size, u32 cores,
 	prog->work = v.work;
 	prog->cost.launches = 1;
 	return 0;
+}
+
+int spyre_program_verify(const void *image, u64 size, u32 cores,
+			 struct spyre_program *prog,
+			 struct spyre_verify_error *err)
+{
+	return spyre_program_verify_observed(image, size, cores, prog, err, NULL);
 }

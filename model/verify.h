@@ -5,7 +5,7 @@
 #ifndef SPYRE_MODEL_VERIFY_H
 #define SPYRE_MODEL_VERIFY_H
 
-#include "program.h"
+#include "cost.h"
 
 /*
  * The work bound of a program in steps. A step is one point (up to 128 lanes of
@@ -18,6 +18,7 @@
 struct spyre_verify {
 	struct spyre_program *prog;
 	struct spyre_verify_error *err;
+	const struct spyre_cost_observer *observer;	/* or NULL */
 	u64 extent[SPYRE_MAX_OPERANDS];
 	u8 flags[SPYRE_MAX_OPERANDS];
 	u32 depth;			/* open loops */
@@ -35,8 +36,9 @@ struct spyre_instr_cost {
 	u64 lpddr_written;
 	u64 macs;
 	u64 elements;
-	u64 pt_cycles;
-	u64 sfu_cycles;
+	u64 lx_bytes_read;	/* of LX, its own and those of other cores */
+	u64 lx_bytes_written;
+	u64 busy[SPYRE_ENGINES];	/* cycles; they overlap */
 };
 
 int spyre_verify_fail(struct spyre_verify *v, enum spyre_stop stop, u64 value, u64 limit);

@@ -42,6 +42,8 @@ tools_spyre_libcommand_la_SOURCES += tools/spyre/shape.h
 tools_spyre_libcommand_la_SOURCES += tools/spyre/spyre.h
 tools_spyre_libcommand_la_SOURCES += tools/spyre/tensor.c
 tools_spyre_libcommand_la_SOURCES += tools/spyre/tensor.h
+tools_spyre_libcommand_la_SOURCES += tools/spyre/trace_read.c
+tools_spyre_libcommand_la_SOURCES += tools/spyre/trace_read.h
 tools_spyre_libcommand_la_SOURCES += tools/spyre/value.c
 tools_spyre_libcommand_la_SOURCES += tools/spyre/value.h
 tools_spyre_libcommand_la_LIBADD = libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
@@ -68,6 +70,7 @@ tools_spyre_spyre_SOURCES += tools/spyre/report.h
 tools_spyre_spyre_SOURCES += tools/spyre/run.c
 tools_spyre_spyre_SOURCES += tools/spyre/run.h
 tools_spyre_spyre_SOURCES += tools/spyre/spyre.c
+tools_spyre_spyre_SOURCES += tools/spyre/trace.c
 tools_spyre_spyre_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
 
 # Sizes of language models.

@@ -44,6 +44,8 @@ struct spyre_card {
 struct spyre_program_handle {
 	struct spyre_card *card;
 	struct spyre_counters cost;
+	/* Of the cost, for traces of cores; NULL without one. It outlives the program. */
+	const struct timeline *timeline;
 };
 
 enum spyre_command_type {

@@ -69,21 +69,17 @@ bool spyre_log_enabled(enum spyre_log_level level)
 	return (int)level <= log_level;
 }
 
-void spyre_log(enum spyre_log_level level, const char *format, ...)
+/* Writes a line; @name is that of its level. */
+static void write_line(const char *name, const char *format, va_list args)
 {
 	char line[LOG_LINE_BYTES];
 	struct timespec now;
-	va_list args;
 	int len, more;
 
-	if (!spyre_log_enabled(level))
-		return;
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	len = snprintf(line, sizeof(line), "spyre %lld.%06ld %d.%ld %s: ", (long long)now.tv_sec,
-		       now.tv_nsec / 1000, getpid(), (long)syscall(SYS_gettid), level_names[level]);
-	va_start(args, format);
+		       now.tv_nsec / 1000, getpid(), (long)syscall(SYS_gettid), name);
 	more = vsnprintf(line + len, sizeof(line) - len - 1, format, args);
-	va_end(args);
 	if (more < 0)
 		return;
 	len += more;
@@ -93,4 +89,25 @@ void spyre_log(enum spyre_log_level level, const char *format, ...)
 	/* One write per line, so that lines of several threads do not mix. */
 	if (write(log_fd, line, len) < 0)
 		return;
+}
+
+void spyre_log(enum spyre_log_level level, const char *format, ...)
+{
+	va_list args;
+
+	if (!spyre_log_enabled(level))
+		return;
+	va_start(args, format);
+	write_line(level_names[level], format, args);
+	va_end(args);
+}
+
+void spyre_log_notice(const char *format, ...)
+{
+	va_list args;
+
+	pthread_once(&log_once, log_start);
+	va_start(args, format);
+	write_line(level_names[SPYRE_LOG_WARN], format, args);
+	va_end(args);
 }

@@ -13,6 +13,11 @@ enum spyre_log_level {
 	SPYRE_LOG_TRACE,
 };
 
+/*
+ * Logs at any level: for a feature that the user has asked for by a variable and that cannot
+ * work, which no call can return as its error.
+ */
+void spyre_log_notice(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool spyre_log_enabled(enum spyre_log_level level);
 void spyre_log(enum spyre_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -85,6 +85,8 @@ struct spyre_comm {
 	uint32_t chunk;
 	enum comm_algorithm algorithm;
 	struct comm_key key;
+	/* For traces: equal on all ranks, and no secret. */
+	uint32_t group_id;
 	struct comm_peer *peers;
 	struct comm_shm *shm;
 	struct comm_fabric *fabric;

@@ -5,6 +5,7 @@
 
 #include "libspyre/backend/futex.h"
 #include "libspyre/comm/operation.h"
+#include "libspyre/runtime/trace.h"
 
 static const char *const names[] = {
 	[COMM_ALL_REDUCE] = "all_reduce",
@@ -195,10 +196,39 @@ static void op_fail(struct comm_op *op, spyre_status status)
 	pthread_mutex_unlock(&op->stream->lock);
 }
 
+/* Bytes of the parts of this rank, or of its messages in @direction. */
+static uint64_t bytes_of(const struct comm_op *op, enum comm_direction direction)
+{
+	const spyre_comm_part *parts = direction == COMM_SEND ? op->send : op->recv;
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < op->comm->size; i++)
+		bytes += comm_part_bytes(&parts[i]);
+	for (size_t i = 0; i < op->num_messages; i++)
+		if (op->messages[i].direction == direction)
+			bytes += comm_part_bytes(&op->messages[i].part);
+	return bytes;
+}
+
+static void trace(const struct comm_op *op, uint64_t start_ns, bool failed)
+{
+	const struct trace_collective collective = {
+		.name = comm_kind_name(op->kind), .group = op->comm->name,
+		.group_id = op->comm->group_id,
+		.sequence = op->captured || op->kind == COMM_POINT_TO_POINT ? NO_ORDER : op->order,
+		.rank = op->comm->rank, .ranks = op->comm->size,
+		.bytes_sent = bytes_of(op, COMM_SEND), .bytes_received = bytes_of(op, COMM_RECV),
+		.start_ns = start_ns, .failed = failed,
+	};
+
+	spyre_trace_collective(op->stream, &collective);
+}
+
 /* The host function of an operation. */
 static void op_main(void *data)
 {
 	struct comm_op *op = data;
+	const uint64_t start_ns = spyre_trace_on() ? spyre_now_ns() : 0;
 	spyre_status status;
 
 	if (op->captured) {
@@ -212,6 +242,8 @@ static void op_main(void *data)
 		status = comm_op_wait_order(op);
 	if (!status)
 		status = comm_run(op);
+	if (start_ns)
+		trace(op, start_ns, status);
 	if (status)
 		op_fail(op, status);
 	op_finish(op);

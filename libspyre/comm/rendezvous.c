@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "libspyre/backend/futex.h"
 #include "libspyre/comm/arrivals.h"
 #include "libspyre/comm/fabric.h"
@@ -27,6 +29,8 @@
 #define GREETING_NS 2000000000
 /* A rank that waits for connections looks this often for ranks that have ended. */
 #define CHECK_NS 20000000
+/* So that group_id differs from other hashes of the key, some of which are secret. */
+#define GROUP_ID_SEED 0x67726f7570u
 
 struct rendezvous {
 	spyre_comm *comm;
@@ -356,6 +360,8 @@ spyre_status comm_rendezvous(spyre_comm *comm, const spyre_comm_id *id)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "the id is not one that "
 				   "spyre_comm_get_id() of this version has filled");
 	comm->key = r.identity.key;
+	comm->group_id = (uint32_t)XXH3_64bits_withSeed(&comm->key, sizeof(comm->key),
+							GROUP_ID_SEED);
 	status = comm_env_transport(&r.transport);
 	if (!status)
 		status = open_address(&r);

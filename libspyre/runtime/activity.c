@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "libspyre/backend/futex.h"
+#include "libspyre/runtime/trace.h"
 
 #define DEFAULT_LIMIT (1u << 20)
 
@@ -69,6 +70,14 @@ spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work)
 	return 0;
 }
 
+const struct timeline *spyre_activity_timeline(const struct spyre_command *commands, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (commands[i].type == SPYRE_COMMAND_EXEC)
+			return commands[i].exec.program->timeline;
+	return NULL;
+}
+
 static bool grow(struct spyre_activity_log *log)
 {
 	uint32_t capacity = log->capacity ? log->capacity * 2 : 256;
@@ -107,6 +116,8 @@ void spyre_activity_report(const struct spyre_stream *stream, const struct spyre
 	activity->in_graph = record->segment != NULL;
 	snprintf(activity->name, sizeof(activity->name), "%s",
 		 part->kernel ? spyre_kernel_name(part->kernel) : part->what);
+	if (spyre_trace_on())
+		spyre_trace_activity(activity, part->timeline);
 	pthread_mutex_lock(&logs_lock);
 	TAILQ_FOREACH(log, &logs, link) {
 		if (log->count == log->capacity && !grow(log)) {

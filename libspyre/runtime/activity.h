@@ -21,6 +21,8 @@ static inline bool spyre_activity_on(void)
 void spyre_activity_queued(struct spyre_queued *queued);
 /* Kind of the record of @work, 0 for waits and events. */
 spyre_activity_kind spyre_activity_kind_of(const struct spyre_work *work);
+/* The timeline of the program that @commands execute; NULL if none is known. */
+const struct timeline *spyre_activity_timeline(const struct spyre_command *commands, uint32_t n);
 /* Completes @activity, which has the numbers of a finished operation, and adds it to all logs. */
 void spyre_activity_report(const struct spyre_stream *stream, const struct spyre_record *record,
 			   const struct spyre_part *part, spyre_activity *activity);

@@ -7,6 +7,7 @@
 #include "libspyre/base/log.h"
 #include "libspyre/runtime/peer.h"
 #include "libspyre/runtime/stream.h"
+#include "libspyre/runtime/trace.h"
 
 static _Atomic uint32_t fork_generation = 1;
 static _Atomic uint64_t contexts;
@@ -85,6 +86,7 @@ spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT,
 				   "spyre_context_create: flags must be 0, got 0x%x", flags);
 	pthread_once(&fork_once, watch_forks);
+	spyre_trace_start();
 	status = spyre_device_resolve(index, &ops, &physical);
 	if (status)
 		return status;
@@ -103,6 +105,7 @@ spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out
 	spyre_log(SPYRE_LOG_INFO, "card %d (%s) open, %u cores, unit %s", index,
 		  context->card->properties.bus_id, context->card->properties.num_cores,
 		  context->card->properties.unit);
+	spyre_trace_context(context);
 	*out = context;
 	return SPYRE_SUCCESS;
 
@@ -134,6 +137,7 @@ spyre_status spyre_context_synchronize(spyre_context *context)
 	spyre_status status = spyre_context_check(context), one;
 	struct spyre_stream **streams;
 	uint32_t n, failed = 0;
+	SPYRE_TRACE_CALL("spyre_context_synchronize");
 
 	if (status)
 		return status;
@@ -222,6 +226,7 @@ spyre_status spyre_context_destroy(spyre_context *context)
 	TAILQ_FOREACH(stream, &context->streams, link)
 		spyre_stream_drain(stream);
 	spyre_peer_settle(context);
+	spyre_trace_context_gone(context);
 	while ((event = spyre_event_pop(context)))
 		spyre_event_free(event);
 	while ((graph = spyre_graph_pop(context)))

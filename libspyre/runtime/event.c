@@ -5,6 +5,7 @@
 #include "libspyre/backend/futex.h"
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/stream.h"
+#include "libspyre/runtime/trace.h"
 
 struct spyre_event {
 	TAILQ_ENTRY(spyre_event) link;
@@ -241,6 +242,8 @@ static spyre_status event_wait(spyre_event *event, int64_t deadline_ns, const ch
 
 spyre_status spyre_event_synchronize(spyre_event *event)
 {
+	SPYRE_TRACE_CALL("spyre_event_synchronize");
+
 	return event_wait(event, INT64_MAX, "spyre_event_synchronize");
 }
 
@@ -248,6 +251,7 @@ spyre_status spyre_event_synchronize_for(spyre_event *event, uint64_t timeout_ns
 {
 	const uint64_t now = spyre_now_ns();
 	const bool ends = timeout_ns < (uint64_t)INT64_MAX - now;
+	SPYRE_TRACE_CALL("spyre_event_synchronize_for");
 
 	return event_wait(event, ends ? (int64_t)(now + timeout_ns) : INT64_MAX,
 			  "spyre_event_synchronize_for");

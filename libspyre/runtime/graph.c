@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/runtime/activity.h"
 #include "libspyre/runtime/graph.h"
 #include "libspyre/runtime/kernel.h"
 
@@ -183,6 +184,7 @@ static void build_segments(struct spyre_graph *graph)
 		graph->parts[i] = (struct spyre_part){
 			.what = step->what, .kernel = step->kernel, .kind = step->kind,
 			.first = segment->num_commands, .count = step->num_commands,
+			.timeline = spyre_activity_timeline(step->commands, step->num_commands),
 		};
 		segment->num_parts++;
 		segment->num_commands += step->num_commands;

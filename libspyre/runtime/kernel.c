@@ -7,6 +7,8 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/kernel.h"
+#include "libspyre/runtime/timeline.h"
+#include "libspyre/runtime/trace.h"
 #include "libspyre/sdsc/load.h"
 #include "libspyre/sdsc/lower/compile.h"
 #include "libspyre/sdsc/plan/compile.h"
@@ -64,10 +66,16 @@ spyre_status kernel_create_program(struct spyre_kernel *kernel, struct spyre_bun
 {
 	struct spyre_context *context = kernel->context;
 	struct spyre_verify_error why = { 0 };
+	const struct timeline *timeline = NULL;
 	spyre_status status;
 
+	/* Before the backend takes the image. */
+	if (spyre_trace_cores_on())
+		timeline = spyre_timeline_make(bundle, context->card->properties.num_cores);
 	status = context->ops->program_create(context->card, &bundle->image, bundle->image_bytes,
 					      program, &why);
+	if (!status)
+		(*program)->timeline = timeline;
 	if (status != SPYRE_ERROR_VERIFY)
 		return status;
 	return spyre_error(status,
@@ -112,6 +120,9 @@ static spyre_status load_program(struct spyre_kernel *kernel, const char *direct
 	enum code_cache cache;
 	spyre_status status = code_cache_mode(&cache);
 
+	/* Compiled forms lack the names of SDSCs. */
+	if (spyre_trace_cores_on())
+		cache = CODE_CACHE_OFF;
 	if (!status)
 		status = spyre_bundle_load_with(directory, &options, cache, &kernel->bundle,
 						&kernel->source);
@@ -207,6 +218,7 @@ static spyre_status load_directory(spyre_context *context, const char *function,
 {
 	spyre_status status = spyre_context_check(context);
 	struct spyre_kernel *kernel;
+	SPYRE_TRACE_CALL(function);
 
 	if (status)
 		return status;

@@ -64,7 +64,16 @@ static spyre_status make_image(struct spyre_kernel *kernel, const int64_t *value
 		return spyre_bundle_lower(kernel->source, values,
 					  kernel->context->card->properties.num_cores, bundle);
 	*bundle = kernel->bundle;
-	return kernel_copy_image(&kernel->bundle, &bundle->image);
+	bundle->labels = malloc(bundle->num_labels * sizeof(*bundle->labels));
+	if (!bundle->labels)
+		bundle->num_labels = 0;
+	else
+		memcpy(bundle->labels, kernel->bundle.labels,
+		       bundle->num_labels * sizeof(*bundle->labels));
+	if (!kernel_copy_image(&kernel->bundle, &bundle->image))
+		return SPYRE_SUCCESS;
+	free(bundle->labels);
+	return SPYRE_ERROR_OUT_OF_HOST_MEMORY;
 }
 
 static spyre_status build(struct spyre_kernel *kernel, const struct kernel_sizes *sizes,

@@ -8,6 +8,7 @@
 #include "libspyre/runtime/block.h"
 #include "libspyre/runtime/peer.h"
 #include "libspyre/runtime/stream.h"
+#include "libspyre/runtime/trace.h"
 
 /* Largest allocation: a segment without its first page. */
 #define MAX_BYTES ((1ull << SPYRE_SEGMENT_SHIFT) - SPYRE_VA_PAGE)
@@ -207,6 +208,7 @@ spyre_status spyre_mem_alloc(spyre_context *context, uint64_t bytes, spyre_devpt
 {
 	spyre_status status = spyre_context_check(context);
 	struct spyre_memory *memory;
+	SPYRE_TRACE_CALL("spyre_mem_alloc");
 
 	if (status)
 		return status;
@@ -315,6 +317,7 @@ spyre_status spyre_mem_free(spyre_context *context, spyre_devptr address)
 	struct spyre_block *block;
 	uint32_t first, units;
 	bool busy, found;
+	SPYRE_TRACE_CALL("spyre_mem_free");
 
 	if (status)
 		return status;

@@ -4,6 +4,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/runtime/stream.h"
+#include "libspyre/runtime/trace.h"
 
 struct spyre_stream *spyre_stream_ref(struct spyre_stream *stream)
 {
@@ -59,6 +60,7 @@ static spyre_status stream_new(struct spyre_context *context, int id, int priori
 	pthread_condattr_destroy(&monotonic);
 	stream->items_tail = &stream->items;
 	TAILQ_INSERT_TAIL(&context->streams, stream, link);
+	spyre_trace_stream(stream);
 	*out = stream;
 	return SPYRE_SUCCESS;
 }
@@ -216,6 +218,7 @@ spyre_status spyre_stream_synchronize(spyre_stream *stream)
 {
 	spyre_status status = spyre_stream_check(stream);
 	uint64_t seq;
+	SPYRE_TRACE_CALL("spyre_stream_synchronize");
 
 	if (!status)
 		status = spyre_capture_refuse(stream, "spyre_stream_synchronize");

@@ -33,6 +33,7 @@ struct spyre_mark {
 };
 
 struct kernel_variant;
+struct timeline;
 struct graph_segment;
 struct spyre_graph;
 
@@ -42,6 +43,7 @@ struct spyre_part {
 	struct spyre_kernel *kernel;
 	/* 0 if the operation is not logged. */
 	spyre_activity_kind kind;
+	const struct timeline *timeline;	/* or NULL */
 	/* Its results, counted from the record's first one. */
 	uint32_t first;
 	uint32_t count;
@@ -92,6 +94,8 @@ struct spyre_record {
 	struct spyre_mark *mark;
 	/* 0 if no log was open when it was queued. */
 	spyre_activity_kind activity;
+	/* Of its kernel, or NULL. */
+	const struct timeline *timeline;
 	struct spyre_queued queued;
 };
 

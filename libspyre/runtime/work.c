@@ -234,7 +234,7 @@ static void record_retire(struct spyre_stream *stream, struct spyre_record *reco
 {
 	const struct spyre_part own = {
 		.what = record->what, .kernel = record->kernel, .kind = record->activity,
-		.count = record->num_results,
+		.count = record->num_results, .timeline = record->timeline,
 	};
 	const struct spyre_part *parts = &own;
 	uint64_t end_ns = 0;
@@ -412,6 +412,7 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	if (spyre_activity_on()) {
 		record->activity = work->segment ? SPYRE_ACTIVITY_LAUNCH :
 						   spyre_activity_kind_of(work);
+		record->timeline = spyre_activity_timeline(work->commands, work->num_commands);
 		record->queued = work->queued;
 		if (!record->queued.end_ns)
 			record->queued.end_ns = spyre_now_ns();

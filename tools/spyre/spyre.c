@@ -16,6 +16,7 @@ static const struct command *const commands[] = {
 	&command_info,
 	&command_doctor,
 	&command_coredump,
+	&command_trace,
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))

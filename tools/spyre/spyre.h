@@ -33,6 +33,7 @@ extern const struct command command_estimate;
 extern const struct command command_info;
 extern const struct command command_doctor;
 extern const struct command command_coredump;
+extern const struct command command_trace;
 
 /*
  * A message under construction. Functions that parse input write it; their caller

@@ -8,5 +8,6 @@
 void spyre_bundle_fini(struct spyre_bundle *bundle)
 {
 	free(bundle->image);
+	free(bundle->labels);
 	memset(bundle, 0, sizeof(*bundle));
 }

@@ -39,6 +39,14 @@ struct bundle_arg_spec {
 	spyre_element_arrangement arrangement;
 };
 
+#define BUNDLE_LABEL_BYTES 64u
+
+/* The name of an SDSC, and the first step of the program that belongs to it. */
+struct bundle_label {
+	uint32_t first_step;
+	char name[BUNDLE_LABEL_BYTES];
+};
+
 /* A compiled bundle; owns the memory of its pointers. */
 struct spyre_bundle {
 	void *image;
@@ -62,6 +70,9 @@ struct spyre_bundle {
 	uint32_t lx_kept;	/* of lx_bytes, as the program's header says */
 	uint32_t lx_asked;	/* spyre_kernel_options.lx_kept, which may be beyond lx_bytes */
 	char name[128];
+	/* For traces, in the order of the steps; none in a compiled form. */
+	uint32_t num_labels;
+	struct bundle_label *labels;
 	bool cached;		/* from a compiled form, so the verifier may reject it */
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libspyre/base/array.h"
 #include "libspyre/base/error.h"
 #include "libspyre/sdsc/lower/lower_apart.h"
 #include "libspyre/sdsc/lower/lower_fit.h"
@@ -31,6 +32,7 @@ struct compiler {
 	uint32_t num_args;	/* highest argument number used, + 1 */
 	bool stated[SPYRE_MAX_OPERANDS];	/* arguments whose rows a file states */
 	struct ir_sdsc fitted;	/* the current SDSC, cut to its memory */
+	size_t max_labels;
 	struct written written;
 	struct symbol_cut cut;
 };
@@ -163,6 +165,22 @@ static void note_name(struct compiler *c, const char *root)
 	snprintf(name + used, sizeof(c->out->name) - used, "%s%s", used ? "+" : "", root);
 }
 
+/* The steps from here on belong to this SDSC. */
+static spyre_status note_label(struct compiler *c, const char *root)
+{
+	struct spyre_bundle *out = c->out;
+	struct bundle_label *label;
+
+	if (!spyre_array_reserve(&out->labels, &c->max_labels, out->num_labels + 1,
+				 sizeof(*label)))
+		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY,
+				   "no memory for the names of %u SDSCs", out->num_labels + 1);
+	label = &out->labels[out->num_labels++];
+	label->first_step = (uint32_t)c->encoder.num_steps;
+	snprintf(label->name, sizeof(label->name), "%s", root);
+	return SPYRE_SUCCESS;
+}
+
 /* Lowers the groups of cores that bound values cut the current SDSC into. */
 static spyre_status lower_groups(struct compiler *c, struct lower *l, enum lower_pass pass)
 {
@@ -231,6 +249,7 @@ static spyre_status lower_all(struct compiler *c)
 		ir_copy_sdsc(&c->fitted, bundle_source_sdsc(c->source, i));
 		l.sdsc = &c->fitted;
 		TRY(lower_fit(&l, c->source, &c->fitted));
+		TRY(note_label(c, l.sdsc->root));
 		TRY(lower_parts(c, &l));
 		TRY(written_note(&c->written, &l));
 		TRY(note_args(c, &l, elements));
