@@ -540,10 +540,14 @@ const char *spyre_stop_name(enum spyre_stop stop);
 /* Kinds of fault of a context; their numbers are those of the kernel's interface. */
 enum spyre_fault_kind {
 	SPYRE_FAULT_KIND_NONE,
-	SPYRE_FAULT_KIND_TIMEOUT,	/* work exceeded its limit of time */
-	SPYRE_FAULT_KIND_ACCESS,	/* an index beyond its extent, or memory that is not an operand */
-	SPYRE_FAULT_KIND_ESCAPE,	/* a program did what verification had ruled out */
-	SPYRE_FAULT_KIND_COMPUTE,	/* a core or the DMA engine failed */
+	/* work exceeded its limit of time */
+	SPYRE_FAULT_KIND_TIMEOUT,
+	/* an index beyond its extent, or memory that is not an operand */
+	SPYRE_FAULT_KIND_ACCESS,
+	/* a program did what verification had ruled out */
+	SPYRE_FAULT_KIND_ESCAPE,
+	/* a core or the DMA engine failed */
+	SPYRE_FAULT_KIND_COMPUTE,
 	SPYRE_FAULT_KIND_COUNT
 };
 

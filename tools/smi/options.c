@@ -247,7 +247,7 @@ static bool is_monitor(const struct smi_options *options)
 	return options->mode == SMI_DMON || options->mode == SMI_PMON;
 }
 
-/* Parses a number in units of @scale seconds, from a millisecond, or ten for dmon and pmon, to a day. */
+/* Parses a number in units of @scale seconds: a millisecond, or ten for dmon and pmon, to a day. */
 static bool parse_interval(struct smi_options *options, const char *text, double scale)
 {
 	const double least = is_monitor(options) ? 0.01 : 0.001;
