@@ -147,6 +147,14 @@ SPYRE_API spyre_status spyre_comm_abort(spyre_comm *comm);
  */
 SPYRE_API spyre_status spyre_comm_get_error(spyre_comm *comm, spyre_status *error);
 
+/**
+ * Sets the limit of the collectives of this rank that are called from now on, counted from the
+ * moment at which their stream begins them. Ranks may have different limits; the first one that
+ * passes ends the communicator. Since 0.1.
+ * Errors: INVALID_ARGUMENT (@timeout_ms is 0).
+ */
+SPYRE_API spyre_status spyre_comm_set_timeout(spyre_comm *comm, uint64_t timeout_ms);
+
 /** Properties of a communicator. Since 0.1. */
 typedef struct spyre_comm_info {
 	/** in: sizeof(struct spyre_comm_info). */

@@ -81,7 +81,8 @@ struct spyre_comm {
 	uint32_t rank;
 	uint32_t size;
 	char name[64];
-	uint64_t timeout_ns;
+	/* Of creations and letters, and of calls from now on. */
+	_Atomic uint64_t timeout_ns;
 	uint32_t chunk;
 	enum comm_algorithm algorithm;
 	struct comm_key key;

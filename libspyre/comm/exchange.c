@@ -262,8 +262,8 @@ static spyre_status timed_out(const struct exchange *exchange)
 				       transfer->greeted ? transfer->done : 0, transfer->bytes);
 	}
 	return spyre_error(SPYRE_ERROR_TIMEOUT, "the limit of %" PRIu64 " ms passed while waiting for "
-			   "rank %s; it may be slow, or execute other work", op->comm->timeout_ns /
-			   1000000, ranks);
+			   "rank %s; it may be slow, or execute other work",
+			   op->timeout_ns / 1000000, ranks);
 }
 
 static bool exchange_ends(const struct exchange *exchange)

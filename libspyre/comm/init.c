@@ -359,6 +359,16 @@ spyre_status spyre_comm_abort(spyre_comm *comm)
 	return SPYRE_SUCCESS;
 }
 
+spyre_status spyre_comm_set_timeout(spyre_comm *comm, uint64_t timeout_ms)
+{
+	TRY(check_object(comm));
+	if (!timeout_ms)
+		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "spyre_comm_set_timeout: a limit of 0 ms: "
+				   "expected 1 to %u", MAX_TIMEOUT_MS);
+	comm->timeout_ns = (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) * 1000000;
+	return SPYRE_SUCCESS;
+}
+
 /* Names the transports of the links, joined by "+". */
 static void name_transports(const spyre_comm *comm, char *text, size_t bytes)
 {

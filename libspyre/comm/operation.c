@@ -35,6 +35,7 @@ struct comm_op *comm_op_new(spyre_comm *comm, enum comm_kind kind, spyre_stream 
 	}
 	op->comm = comm;
 	op->kind = kind;
+	op->timeout_ns = comm->timeout_ns;
 	op->stream = spyre_stream_ref(stream);
 	return op;
 }
@@ -236,7 +237,7 @@ static void op_main(void *data)
 		op->comm->pending++;
 		pthread_mutex_unlock(&op->comm->lock);
 	}
-	op->deadline_ns = spyre_now_ns() + op->comm->timeout_ns;
+	op->deadline_ns = spyre_now_ns() + op->timeout_ns;
 	status = comm_op_check(op);
 	if (!status)
 		status = comm_op_wait_order(op);

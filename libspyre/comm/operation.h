@@ -37,6 +37,8 @@ struct comm_op {
 	uint32_t root;
 	/* Its place among the collectives of the communicator. */
 	uint64_t order;
+	/* Limit of its execution, and when it passes. */
+	uint64_t timeout_ns;
 	int64_t deadline_ns;
 	/* Recorded in a graph: it executes at each launch, and is freed with the communicator. */
 	bool captured;

@@ -325,6 +325,18 @@ class TestWork(RanksTest):
         with pytest.raises(RuntimeError, match="move it to spyre"):
             dist.group.WORLD._get_backend(torch.device(DEVICE)).allreduce([x.cpu()])
 
+    def test_own_part_of_another_size(self):
+        """Memory behind the smaller one stays as it is, and the group goes on."""
+        memory = torch.full((2, 64), 7.0, device=DEVICE)
+        outputs = [torch.zeros(2, 64, device=DEVICE) for _ in range(2)]
+        outputs[self.rank] = memory[:1]
+        inputs = [torch.ones(2, 64, device=DEVICE) for _ in range(2)]
+        with pytest.raises(RuntimeError, match="parts of its own"):
+            dist.all_to_all(outputs, inputs)
+        assert torch.equal(memory.cpu(), torch.full((2, 64), 7.0))
+        dist.all_reduce(memory)
+        assert torch.equal(memory.cpu(), torch.full((2, 64), 14.0))
+
 
 class TestFault(RanksTest):
     def test_sum_of_int64_beyond_32_bits_is_an_error(self):

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """Ranks that disagree, are missing or die: each of the others learns it by name and in time."""
 
-import os
 import signal
 import subprocess
 import sys
 import textwrap
 
 import pytest
+from forked import Forker
 
 PRELUDE = """
 import os, signal, sys, time
@@ -32,29 +32,29 @@ def says(call):
 """
 
 
-def run(tmp_path, size, body, **environment):
-    """Runs a script on each rank and returns the processes' (status, output)."""
-    script = tmp_path / "rank.py"
-    script.write_text(PRELUDE + textwrap.dedent(body))
-    env = os.environ | {"SPYRE_EMBEDDED_CARDS": str(size), "OMP_NUM_THREADS": "1"} | environment
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, str(script), str(rank), str(size), str(tmp_path / "store")],
-            env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )
-        for rank in range(size)
-    ]
-    try:
-        outputs = [rank.communicate(timeout=120)[0] for rank in ranks]
-    finally:
-        for rank in ranks:
-            rank.kill()
-    return [(rank.returncode, output) for rank, output in zip(ranks, outputs)]
+@pytest.fixture(scope="module")
+def forker():
+    made = Forker()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def run(tmp_path, forker):
+    """A function that runs a script on each rank and returns the processes' (status, output)."""
+
+    def run(size, body, **environment):
+        script = tmp_path / "rank.py"
+        script.write_text(PRELUDE + textwrap.dedent(body))
+        ranks = [[str(rank), str(size), str(tmp_path / "store")] for rank in range(size)]
+        return forker.run(script, ranks, {"SPYRE_EMBEDDED_CARDS": str(size)} | environment)
+
+    return run
 
 
 class TestErrors:
-    def test_shapes_that_differ(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_shapes_that_differ(self, run):
+        results = run(2, """
             start()
             x = torch.zeros(64 + 64 * rank, 64, device="spyre")
             text = says(lambda: dist.all_reduce(x))
@@ -65,8 +65,8 @@ class TestErrors:
             assert status == 0, output
             assert "ARGUMENT_MISMATCH" in output or "bytes" in output, output
 
-    def test_operations_that_differ(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_operations_that_differ(self, run):
+        results = run(2, """
             start()
             x = torch.zeros(64, 64, device="spyre")
             says(lambda: dist.all_reduce(x) if rank else dist.broadcast(x, 0))
@@ -77,8 +77,8 @@ class TestErrors:
         for status, output in results:
             assert status == 0, output
 
-    def test_a_rank_is_missing(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_a_rank_is_missing(self, run):
+        results = run(2, """
             start(seconds=3)
             if rank:
                 time.sleep(6)
@@ -92,8 +92,8 @@ class TestErrors:
             assert status == 0, output
         assert "DistBackendError" in results[0][1]
 
-    def test_a_rank_does_not_call(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_a_rank_does_not_call(self, run):
+        results = run(2, """
             start(seconds=3)
             x = torch.zeros(64, device="spyre")
             dist.all_reduce(x)
@@ -108,8 +108,8 @@ class TestErrors:
         for status, output in results:
             assert status == 0, output
 
-    def test_a_rank_is_killed(self, tmp_path):
-        results = run(tmp_path, 3, """
+    def test_a_rank_is_killed(self, run):
+        results = run(3, """
             backend = start()
             x = torch.ones(64, device="spyre")
             dist.all_reduce(x)
@@ -126,8 +126,8 @@ class TestErrors:
             status, output = results[rank]
             assert status == 0, output
 
-    def test_shrink_goes_on_without_a_killed_rank(self, tmp_path):
-        results = run(tmp_path, 3, """
+    def test_shrink_goes_on_without_a_killed_rank(self, run):
+        results = run(3, """
             from torch.distributed import distributed_c10d as c10d
             backend = start(device_id=torch.device("spyre", rank))
             x = torch.full((64,), 1.0 + rank, device="spyre")
@@ -149,8 +149,8 @@ class TestErrors:
             status, output = results[rank]
             assert status == 0 and "went on" in output, output
 
-    def test_abort_ends_pending_work(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_abort_ends_pending_work(self, run):
+        results = run(2, """
             backend = start(seconds=60)
             x = torch.zeros(64, device="spyre")
             dist.all_reduce(x)
@@ -167,8 +167,8 @@ class TestErrors:
         for status, output in results:
             assert status == 0, output
 
-    def test_wait_has_a_time_limit(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_wait_has_a_time_limit(self, run):
+        results = run(2, """
             start(seconds=60)
             x = torch.zeros(64, device="spyre")
             dist.all_reduce(x)
@@ -184,16 +184,35 @@ class TestErrors:
         for status, output in results:
             assert status == 0, output
 
+    def test_a_call_has_a_time_limit(self, run):
+        """Its own instead of that of the group."""
+        results = run(2, """
+            start(seconds=60)
+            x = torch.zeros(64, device="spyre")
+            dist.all_reduce(x)
+            options = dist.AllreduceOptions()
+            options.timeout = timedelta(seconds=1)
+            torch.spyre.synchronize()
+            if rank == 0:
+                text = says(lambda: dist.group.WORLD.allreduce([x], options).wait())
+                assert "the limit of 1000 ms passed" in text, text
+            else:
+                time.sleep(4)
+            os._exit(0)
+        """)
+        for status, output in results:
+            assert status == 0, output
+
     @pytest.mark.parametrize("value, text", [
         ("invalid", "LOCAL_RANK is 'invalid'"), ("-1", "LOCAL_RANK -1 is out of range"),
         ("128", "LOCAL_RANK 128 is out of range"),
     ])
-    def test_wrong_local_rank(self, tmp_path, value, text):
-        ((status, output),) = run(tmp_path, 1, "start()", LOCAL_RANK=value)
+    def test_wrong_local_rank(self, run, value, text):
+        ((status, output),) = run(1, "start()", LOCAL_RANK=value)
         assert status and text in output
 
-    def test_split_group(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_split_group(self, run):
+        results = run(2, """
             start(device_id=torch.device("spyre", rank))
             group = dist.split_group(split_ranks=[[0], [1]])
             x = torch.full((64,), 1.0 + rank, device="spyre")
@@ -211,8 +230,8 @@ class TestErrors:
 
 
 class TestProcesses:
-    def test_end_without_destroying_the_group(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_end_without_destroying_the_group(self, run):
+        results = run(2, """
             start()
             x = torch.ones(64, device="spyre")
             dist.all_reduce(x)
@@ -223,9 +242,9 @@ class TestProcesses:
         for status, output in results:
             assert status == 0 and "ends" in output, output
 
-    def test_debug_mode(self, tmp_path):
+    def test_debug_mode(self, run):
         """PyTorch's own checks name the ranks that differ, before anything is sent."""
-        results = run(tmp_path, 2, """
+        results = run(2, """
             start()
             x = torch.ones(64, device="spyre")
             dist.all_reduce(x)
@@ -237,8 +256,8 @@ class TestProcesses:
         for status, output in results:
             assert status == 0, output
 
-    def test_options(self, tmp_path):
-        results = run(tmp_path, 2, """
+    def test_options(self, run):
+        results = run(2, """
             from torch_spyre.distributed import process_group_class
             options = process_group_class().Options(is_high_priority_stream=True)
             backend = start(pg_options=options)
@@ -252,9 +271,9 @@ class TestProcesses:
         for status, output in results:
             assert status == 0 and "done" in output, output
 
-    def test_training_in_pipelines(self, tmp_path):
+    def test_training_in_pipelines(self, run):
         """Stages of a pipeline send activations and gradients by PyTorch's schedules."""
-        results = run(tmp_path, 2, """
+        results = run(2, """
             from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
             start()
             torch.manual_seed(0)
@@ -274,9 +293,9 @@ class TestProcesses:
         for status, output in results:
             assert status == 0 and "gradient" in output, output
 
-    def test_flight_record(self, tmp_path):
+    def test_flight_record(self, run, tmp_path):
         """The record names each collective with its state, and torchfrtrace reads it."""
-        results = run(tmp_path, 2, """
+        results = run(2, """
             import pickle
             from torch_spyre.distributed import flight_record
             start()

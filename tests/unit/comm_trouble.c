@@ -209,13 +209,15 @@ START_TEST(test_joining)
 }
 END_TEST
 
-/* Rank 1 does not call; the others give up after their limit. */
+/* Rank 1 does not call; the others give up after the limit of their call. */
 static void be_slow(struct rank *rank)
 {
 	const spyre_layout layout = layout_of(64);
 	const spyre_devptr x = alloc(rank, spyre_layout_bytes(&layout));
 
-	rank_ok(ranks_join(rank, 1000));
+	rank_ok(ranks_join(rank, LIMIT_MS));
+	expect(spyre_comm_set_timeout(rank->comm, 0), SPYRE_ERROR_INVALID_ARGUMENT, "0 ms");
+	rank_ok(spyre_comm_set_timeout(rank->comm, SHORT_LIMIT_MS));
 	if (rank->rank == 1)
 		sleep(2);
 	else

@@ -180,6 +180,12 @@ void Communicator::check(const char *what) const
 			 " [", spyre_status_name(status), "]");
 }
 
+void Communicator::limit(std::chrono::milliseconds timeout) const
+{
+	check_communicator(spyre_comm_set_timeout(get(), std::max<int64_t>(timeout.count(), 1)),
+			   "limiting a collective");
+}
+
 void Communicator::abort() noexcept
 {
 	std::lock_guard<std::mutex> guard(lock_);

@@ -61,6 +61,8 @@ public:
 	spyre_status error(std::string *text) const;
 	/* Throws the first failure. */
 	void check(const char *what) const;
+	/* Sets the time limit of the calls from now on. */
+	void limit(std::chrono::milliseconds timeout) const;
 	void abort() noexcept;
 	/* Waits for queued collectives, then leaves the communicator. */
 	void shutdown();

@@ -100,7 +100,7 @@ c10::intrusive_ptr<c10d::Backend::Options> ProcessGroupSpyre::getBackendOptions(
 	return options_;
 }
 
-/* Of communicators that are created from now on, and of waits on the host. */
+/* Of calls and communicators from now on, and of waits on the host. */
 void ProcessGroupSpyre::setTimeout(std::chrono::milliseconds timeout)
 {
 	options_->timeout = timeout;
@@ -183,6 +183,12 @@ void ProcessGroupSpyre::eagerConnectSingleDevice(at::Device device)
 	(void)communicator(check_index(device.index()));
 }
 
+/* The time limit of a call: its own or that of the group. */
+std::chrono::milliseconds ProcessGroupSpyre::limit_of(const Operation &op) const
+{
+	return op.timeout == c10d::kUnsetTimeout ? options_->timeout : op.timeout;
+}
+
 /* The entry of the recorder; names of operations are those of PyTorch's own back ends. */
 uint64_t ProcessGroupSpyre::record_in_flight(const Operation &op, uint64_t sequence) const
 {
@@ -195,7 +201,7 @@ uint64_t ProcessGroupSpyre::record_in_flight(const Operation &op, uint64_t seque
 		entry.name += c10::str(" ", rank_, op.sends ? "->" : "<-", op.peer);
 	entry.is_p2p = op.is_p2p();
 	(op.is_p2p() ? entry.p2p_sequence : entry.collective_sequence) = sequence;
-	entry.timeout_ms = options_->timeout.count();
+	entry.timeout_ms = limit_of(op).count();
 	return record_flight(std::move(entry), op.inputs, op.outputs);
 }
 
@@ -246,6 +252,7 @@ void ProcessGroupSpyre::launch(std::vector<Operation> &ops,
 		c10::StreamGuard on(stream);
 
 		work.use(communicators[i]);
+		communicators[i]->limit(limit_of(ops[i]));
 		if (records_flights())
 			work.record_as(ops[i].flight);
 		calls.push_back({ communicators[i]->get(), native_stream(stream), {}, {} });
@@ -303,8 +310,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::submit(Operation op)
 	bool async = op.async, waits = op.type == c10d::OpType::BARRIER;
 	auto work = c10::make_intrusive<SpyreWork>(
 		rank_, op.type, op.title, sequence,
-		op.timeout == c10d::kUnsetTimeout ? options_->timeout : op.timeout, op.inputs,
-		op.outputs, op.device);
+		limit_of(op), op.inputs, op.outputs, op.device);
 
 	if (waits)
 		work->set_blocking();

@@ -148,6 +148,7 @@ private:
 	std::shared_ptr<Communicator> communicator(c10::DeviceIndex device);
 	Channel &channel(c10::DeviceIndex device, int peer);
 	c10::Stream stream_of(const Operation &op);
+	std::chrono::milliseconds limit_of(const Operation &op) const;
 	std::string name() const;
 	void check_usable() const;
 	c10::DeviceIndex device_for_barrier(const c10d::BarrierOptions &opts) const;
