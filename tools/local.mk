@@ -52,6 +52,11 @@ bin_PROGRAMS += tools/spyre/spyre
 tools_spyre_spyre_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS) $(COREDUMP_CPPFLAGS) \
 	-DMODELS_SOURCE_DIR='"$(abs_top_srcdir)/tools/models"' -DMODELS_DATA_DIR='"$(modelsdir)"'
 tools_spyre_spyre_SOURCES =
+tools_spyre_spyre_SOURCES += tools/spyre/analysis.c
+tools_spyre_spyre_SOURCES += tools/spyre/analysis.h
+tools_spyre_spyre_SOURCES += tools/spyre/analysis_html.c
+tools_spyre_spyre_SOURCES += tools/spyre/analysis_print.c
+tools_spyre_spyre_SOURCES += tools/spyre/analyze.c
 tools_spyre_spyre_SOURCES += tools/links.c
 tools_spyre_spyre_SOURCES += tools/links.h
 tools_spyre_spyre_SOURCES += tools/spyre/build.c
@@ -71,6 +76,8 @@ tools_spyre_spyre_SOURCES += tools/spyre/run.c
 tools_spyre_spyre_SOURCES += tools/spyre/run.h
 tools_spyre_spyre_SOURCES += tools/spyre/spyre.c
 tools_spyre_spyre_SOURCES += tools/spyre/trace.c
+tools_spyre_spyre_SOURCES += tools/spyre/trace_merge.c
+tools_spyre_spyre_SOURCES += tools/spyre/trace_merge.h
 tools_spyre_spyre_LDADD = tools/spyre/libcommand.la libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
 
 # Sizes of language models.

@@ -54,6 +54,6 @@ report $? "a program that is missing" "$work/out"
 [ $? = 2 ] && says 'no command to run'
 report $? "no program" "$work/out"
 "$spyre" trace rin >"$work/out" 2>&1
-[ $? = 2 ] && says "unknown action 'rin'; valid: run"
+[ $? = 2 ] && says "unknown action 'rin'; valid: run, merge"
 report $? "an unknown action" "$work/out"
 echo "1..$number"

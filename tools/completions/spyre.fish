@@ -9,6 +9,7 @@ complete -c spyre -n __fish_use_subcommand -a info -d 'versions, cards and varia
 complete -c spyre -n __fish_use_subcommand -a doctor -d 'check whether cards can be used'
 complete -c spyre -n __fish_use_subcommand -a coredump -d 'print a device coredump'
 complete -c spyre -n __fish_use_subcommand -a trace -d 'record what a program does on the cards'
+complete -c spyre -n __fish_use_subcommand -a analyze -d 'what limits the kernels of a trace or a bundle'
 complete -c spyre -n __fish_use_subcommand -a help -d 'options of a command'
 complete -c spyre -n __fish_use_subcommand -a version -d 'versions of command and library'
 complete -c spyre -n '__fish_seen_subcommand_from launch' -s i -l input -r -F -d 'an input of ones, as in 512x1024@fp16'
@@ -54,6 +55,9 @@ complete -c spyre -n '__fish_seen_subcommand_from coredump' -l program -r -F -d 
 complete -c spyre -n '__fish_seen_subcommand_from coredump' -l clear -d 'then have the kernel forget it, so that it keeps the next'
 complete -c spyre -n '__fish_seen_subcommand_from coredump' -F
 complete -c spyre -n '__fish_seen_subcommand_from trace' -s o -l output -r -F -d 'the trace; %p is the process, %r the rank'
-complete -c spyre -n '__fish_seen_subcommand_from trace' -F -a run
+complete -c spyre -n '__fish_seen_subcommand_from trace' -l cores -d 'with the modelled time of each phase, core and engine'
+complete -c spyre -n '__fish_seen_subcommand_from trace' -F -a 'run merge'
+complete -c spyre -n '__fish_seen_subcommand_from analyze' -l format -r -d 'text (default), json, or html: one page with plots'
+complete -c spyre -n '__fish_seen_subcommand_from analyze' -F
 complete -c spyre -n '__fish_seen_subcommand_from build' -a 'add sub revsub mul div maximum minimum eq ne gt lt ge le relu relu6 neg abs exp fastexp log sqrt rsqrt reciprocal tanh sigmoid fastsigmoid silu gelu mish floor identity clip softplus where dl16tofp32 fp32todl16 cast layernormscale layernormnorm sum mean amax amin absmax exx2 matmul restickify transpose fill softmax log_softmax layer_norm rms_norm swiglu linear addmm attention clamp leaky_relu bias_add fnms batchnormfwd exx2_zeromean ceil sign square pow logical_not logical_and logical_or logical_xor bitwise_and gelu_tanh batch_norm var std vector_norm topk topk_indices argmax argmin conv2d depthwise_conv2d max_pool2d avg_pool2d avgpoolnmap mm bmm fp8todl16 int32tofp32 fp32toint32 qfp8ch csqint8ch quant_scale_int8 quant_scale_fp8 mask_by_index scaled_mm bitwise_or bitwise_xor bitwise_not trunc round sin cos erf fmod remainder index_select embedding gather index_put scatter index_matmul wide_matmul left_shift right_shift floor_divide trunc_divide'
-complete -c spyre -n '__fish_seen_subcommand_from help' -a 'launch build compile estimate info doctor coredump trace'
+complete -c spyre -n '__fish_seen_subcommand_from help' -a 'launch build compile estimate info doctor coredump trace analyze'

@@ -17,6 +17,7 @@ static const struct command *const commands[] = {
 	&command_doctor,
 	&command_coredump,
 	&command_trace,
+	&command_analyze,
 };
 
 #define NUM_COMMANDS (sizeof(commands) / sizeof(commands[0]))

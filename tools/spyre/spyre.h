@@ -34,6 +34,7 @@ extern const struct command command_info;
 extern const struct command command_doctor;
 extern const struct command command_coredump;
 extern const struct command command_trace;
+extern const struct command command_analyze;
 
 /*
  * A message under construction. Functions that parse input write it; their caller

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "spyre.h"
+#include "trace_merge.h"
 #include "trace_read.h"
 
 #define DEFAULT_FILE "spyre-trace.json"
@@ -153,10 +154,12 @@ static int trace_run(int argc, char **argv)
 static int run(int argc, char **argv)
 {
 	if (argc < 2)
-		return complain_usage("no action given; valid: run");
+		return complain_usage("no action given; valid: run, merge");
 	if (!strcmp(argv[1], "run"))
 		return trace_run(argc - 1, argv + 1);
-	return complain_usage("unknown action '%s'; valid: run", argv[1]);
+	if (!strcmp(argv[1], "merge"))
+		return trace_merge(argc - 1, argv + 1);
+	return complain_usage("unknown action '%s'; valid: run, merge", argv[1]);
 }
 
 const struct command command_trace = {
@@ -168,6 +171,8 @@ const struct command command_trace = {
 		"  -o, --output FILE  the trace; %p is the process, %r the rank\n"
 		"                     (default: spyre-trace.json)\n"
 		"      --cores        with the modelled time of each phase, core and engine\n\n"
-		"Exit status: that of COMMAND, 127 if it is not found.\n",
+		"Exit status: that of COMMAND, 127 if it is not found.\n\n"
+		"Usage: spyre trace merge -o FILE TRACE...\n"
+		"Writes the traces of several ranks as one, in the time of the first one.\n",
 	.run = run,
 };

@@ -16,6 +16,10 @@ static const char *const kind_names[TRACE_KINDS] = {
 	[TRACE_PEER_COPY] = "peer copy",
 	[TRACE_COLLECTIVE] = "collective",
 	[TRACE_RUNTIME] = "runtime",
+	[TRACE_LAUNCH] = "launch",
+	[TRACE_PHASE] = "phase",
+	[TRACE_CORE] = "core",
+	[TRACE_ENGINE] = "engine",
 };
 
 const char *trace_kind_name(enum trace_kind kind)
@@ -110,6 +114,29 @@ static bool kind_of(yyjson_val *event, enum trace_kind *kind)
 	return false;
 }
 
+/* Numbers of a file are limited, so that sums and products of a hostile one do not wrap. */
+static uint64_t limited(yyjson_val *object, const char *name)
+{
+	const uint64_t value = number(object, name);
+
+	return value < TRACE_MAX_NUMBER ? value : TRACE_MAX_NUMBER;
+}
+
+static void read_modelled(struct trace_event *e, yyjson_val *args)
+{
+	e->engine = yyjson_get_str(yyjson_obj_get(args, "engine"));
+	e->start_cycle = limited(args, "start_cycle");
+	e->core = limited(args, "core");
+	e->cores = limited(args, "cores");
+	e->core_cycles = limited(args, "core_cycles");
+	e->lpddr_cycles = limited(args, "lpddr_cycles");
+	e->barrier_cycles = limited(args, "barrier_cycles");
+	e->lx_bytes = limited(args, "lx_bytes");
+	e->lx_bytes_read = limited(args, "lx_bytes_read");
+	e->lx_bytes_written = limited(args, "lx_bytes_written");
+	e->card_cores = limited(args, "card_cores");
+}
+
 /* Returns -1 if the event is of a known kind and lacks what it needs. */
 static int read_event(struct trace *trace, yyjson_val *from, size_t index, const char *path,
 		      struct text *why)
@@ -129,17 +156,22 @@ static int read_event(struct trace *trace, yyjson_val *from, size_t index, const
 			       "or its times", path, index, kind_names[e->kind]);
 	e->pid = number(from, "pid");
 	e->tid = number(from, "tid");
-	e->cycles = number(args, "cycles");
-	e->bytes_read = number(args, "bytes_read");
-	e->bytes_written = number(args, "bytes_written");
-	e->macs = number(args, "macs");
-	e->rdma_read = number(args, "rdma_read");
-	e->rdma_written = number(args, "rdma_written");
-	e->bytes_sent = number(args, "bytes_sent");
-	e->bytes_received = number(args, "bytes_received");
-	if (!trace->count || e->start_us < trace->start_us)
+	e->cycles = limited(args, "cycles");
+	e->bytes_read = limited(args, "bytes_read");
+	e->bytes_written = limited(args, "bytes_written");
+	e->macs = limited(args, "macs");
+	e->rdma_read = limited(args, "rdma_read");
+	e->rdma_written = limited(args, "rdma_written");
+	e->bytes_sent = limited(args, "bytes_sent");
+	e->bytes_received = limited(args, "bytes_received");
+	e->group = limited(args, "group_id");
+	e->sequence = limited(args, "sequence");
+	e->has_sequence = yyjson_is_uint(yyjson_obj_get(args, "sequence"));
+	if (e->kind >= TRACE_FIRST_MODELLED)
+		read_modelled(e, args);
+	if (e->kind < TRACE_FIRST_MODELLED && (!trace->end_us || e->start_us < trace->start_us))
 		trace->start_us = e->start_us;
-	if (e->start_us + e->duration_us > trace->end_us)
+	if (e->kind < TRACE_FIRST_MODELLED && e->start_us + e->duration_us > trace->end_us)
 		trace->end_us = e->start_us + e->duration_us;
 	trace->count++;
 	return 0;
@@ -235,27 +267,30 @@ static void sum_add(struct trace_sum *to, const struct trace_sum *more)
 struct trace_sum *trace_sums(const struct trace *trace, size_t *count)
 {
 	struct trace_sum *sums = calloc(trace->count + 1, sizeof(*sums));
-	size_t n = 0;
+	size_t n = 0, all = 0;
 
 	if (!sums)
 		return NULL;
 	for (size_t i = 0; i < trace->count; i++) {
 		const struct trace_event *e = &trace->event[i];
 
-		sums[i] = (struct trace_sum){
+		if (e->kind >= TRACE_FIRST_MODELLED)
+			continue;
+		sums[all] = (struct trace_sum){
 			.kind = e->kind, .name = e->name, .count = 1, .cycles = e->cycles,
 			.bytes_read = e->bytes_read, .bytes_written = e->bytes_written,
 			.macs = e->macs, .duration_us = e->duration_us,
 		};
-		add(&sums[i].rdma, e->rdma_read);
-		add(&sums[i].rdma, e->rdma_written);
-		if (e->kind != TRACE_COLLECTIVE)
-			continue;
-		sums[i].bytes_read = e->bytes_sent;
-		sums[i].bytes_written = e->bytes_received;
+		add(&sums[all].rdma, e->rdma_read);
+		add(&sums[all].rdma, e->rdma_written);
+		if (e->kind == TRACE_COLLECTIVE) {
+			sums[all].bytes_read = e->bytes_sent;
+			sums[all].bytes_written = e->bytes_received;
+		}
+		all++;
 	}
-	qsort(sums, trace->count, sizeof(*sums), by_kind_and_name);
-	for (size_t i = 0; i < trace->count; i++) {
+	qsort(sums, all, sizeof(*sums), by_kind_and_name);
+	for (size_t i = 0; i < all; i++) {
 		if (n && !by_kind_and_name(&sums[n - 1], &sums[i]))
 			sum_add(&sums[n - 1], &sums[i]);
 		else

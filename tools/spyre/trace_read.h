@@ -11,6 +11,8 @@
 
 /* Reading takes about ten times as much memory. */
 #define TRACE_MAX_BYTES (256u << 20)
+/* Larger numbers count as this one: a year of cycles, and more bytes than links move. */
+#define TRACE_MAX_NUMBER (1ull << 56)
 
 enum trace_kind {
 	TRACE_KERNEL,
@@ -19,7 +21,13 @@ enum trace_kind {
 	TRACE_PEER_COPY,
 	TRACE_COLLECTIVE,
 	TRACE_RUNTIME,
+	/* Modelled time, if the trace has that of cores: a launch, its phases, their cores. */
+	TRACE_LAUNCH,
+	TRACE_PHASE,
+	TRACE_CORE,
+	TRACE_ENGINE,
 	TRACE_KINDS,
+	TRACE_FIRST_MODELLED = TRACE_LAUNCH,
 };
 
 /* An event with a duration. The name belongs to the file's document. */
@@ -30,7 +38,12 @@ struct trace_event {
 	double start_us, duration_us;
 	uint64_t cycles, bytes_read, bytes_written, macs, rdma_read, rdma_written;
 	/* Bytes of a collective. */
-	uint64_t bytes_sent, bytes_received;
+	uint64_t bytes_sent, bytes_received, group, sequence;
+	bool has_sequence;
+	/* Modelled time. The name of the engine belongs to the document; NULL if there is none. */
+	const char *engine;
+	uint64_t start_cycle, core, cores, core_cycles, lpddr_cycles, barrier_cycles;
+	uint64_t lx_bytes, lx_bytes_read, lx_bytes_written, card_cores;
 };
 
 struct trace {
@@ -60,14 +73,17 @@ int trace_read(const char *path, struct trace *trace, struct text *why);
 void trace_close(struct trace *trace);
 
 /*
- * Adds up the events by kind and name, those with the most cycles first, then those with the
+ * Adds up the events of work and calls by kind and name, those with the most cycles first, then those with the
  * longest durations. Returns an array that the caller frees; NULL if out of memory.
  */
 struct trace_sum *trace_sums(const struct trace *trace, size_t *count);
 
 const char *trace_kind_name(enum trace_kind kind);
 
-/* Prints a name from a file, with "?" for bytes that could control a terminal. */
+/*
+ * Prints a name from a file in @width columns, or in as many as it has if @width is -1, with "?"
+ * for bytes that could control a terminal.
+ */
 void trace_print_name(FILE *out, const char *name, int width);
 
 /* Prints how often and how long each kind of work ran. */
