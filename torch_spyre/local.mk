@@ -153,6 +153,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/__init__.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/artefacts.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/attention.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/norm.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/origins.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/bundle.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/collectives.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/decompositions.py

@@ -64,6 +64,7 @@ EXTRA_DIST += tests/torch/test_model_shapes.py
 EXTRA_DIST += tests/torch/test_ops.py
 EXTRA_DIST += tests/torch/test_outcomes.py
 EXTRA_DIST += tests/torch/test_profiler.py
+EXTRA_DIST += tests/torch/test_provenance.py
 EXTRA_DIST += tests/torch/test_recovery.py
 EXTRA_DIST += tests/torch/test_rng.py
 EXTRA_DIST += tests/torch/test_rnn.py

@@ -9,6 +9,7 @@ from .bundle import bundle, settings
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
 from .layouts import encoded
+from .origins import taken_in
 from .partition import UNKNOWN
 from .placement import operand_in, placement_of
 from .rules.base import storable
@@ -28,6 +29,8 @@ class CompiledGroup:
     specification: str
     parameters: list
     directory: str
+    #: Nodes of the graph before the pass that the kernel computes.
+    nodes: list
 
 
 def results(group):
@@ -200,4 +203,5 @@ def described(group, name, program, outputs):
     inputs, nodes = [i.view.base for i in group.inputs], [node for node, _ in outputs]
     dynamic = serialised(group, name, nodes)
     text, parameters, inputs = dynamic or (json.dumps(spec), [], inputs)
-    return CompiledGroup(name, group, program, inputs, nodes, text, parameters, where)
+    made = taken_in(group)
+    return CompiledGroup(name, group, program, inputs, nodes, text, parameters, where, made)

@@ -16,6 +16,7 @@ from .heads import side_by_side
 from .hint import HintError, name_inputs
 from .layouts import place_inputs
 from .lowering import ConstantTarget, EagerTarget, GroupTarget, InPlaceTarget, ViewTarget
+from .origins import derive
 from .partition import Partition
 from .placement import PLACED, use_sparse_sticks
 from .scalars import scalars
@@ -106,6 +107,7 @@ class Rewrite:
         inputs = tuple(self.replaced.get(node, node) for node in kernel.inputs)
         with self.end():
             call = self.graph.create_node("call_function", target, inputs)
+        derive("partition", call, *kernel.nodes)
         call.meta["val"] = values
         self.key[call] = (kernel.group.level, 1)
         for i, node in enumerate(kernel.outputs):

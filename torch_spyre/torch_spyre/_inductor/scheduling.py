@@ -66,6 +66,7 @@ class Lines:
         arguments = [tensor.codegen_reference() for tensor in node.inputs]
         arguments += [self.codegen_sizevar(size) for size in node.constant_args]
         kernel = self.outermost().kernel_of(node)
+        node.codegen_comment(self, kernel)
         self.writeline(f"{node.get_name()} = {kernel}({', '.join(arguments)})")
 
     def codegen_multi_output(self, node):
@@ -108,10 +109,11 @@ class SpyreWrapperCodegen(Lines, PythonWrapperCodegen):
 
     def kernel_of(self, node):
         """Returns the name of a group's kernel, which is made when the wrapper is loaded."""
-        if node.specification not in self.groups:
+        target = node.target
+        if target.specification not in self.groups:
             callee = ("dynamic", "DynamicGroup") if node.constant_args else ("kernel", "group")
             self.needs(f"spyre_{callee[0]}", *callee)
-            name = f"{node.kernel_name}_{len(self.groups)}"
-            self.groups[node.specification] = name
-            self.header.writeline(f"{name} = spyre_{callee[0]}({node.specification!r})")
-        return self.groups[node.specification]
+            name = f"{target.__name__}_{len(self.groups)}"
+            self.groups[target.specification] = name
+            self.header.writeline(f"{name} = spyre_{callee[0]}({target.specification!r})")
+        return self.groups[target.specification]
