@@ -9,7 +9,7 @@ from .bundle import bundle, settings
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
 from .layouts import encoded
-from .origins import taken_in
+from .origins import aten_ops, taken_in, title
 from .partition import UNKNOWN
 from .placement import operand_in, placement_of
 from .rules.base import storable
@@ -174,6 +174,7 @@ def described(group, name, program, outputs):
     """Returns the CompiledGroup with its text and its bundle."""
     spec = {
         "name": name,
+        "title": title(aten_ops(group.nodes)),
         "settings": settings(),
         "records": program.records,
         "inputs": [

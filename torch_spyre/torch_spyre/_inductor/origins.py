@@ -12,6 +12,8 @@ from .views import source, tensor_of, view_of
 
 #: Prefix of the names of this package's passes in meta["from_node"].
 PREFIX = "spyre."
+#: Most operations in the name of a kernel.
+MAX_NAMES = 6
 #: What a node has from the one that it replaces.
 KEPT = ("stack_trace", "original_aten", "nn_module_stack")
 
@@ -64,3 +66,8 @@ def source_names(nodes):
     """Returns the names of the nodes from which AOTAutograd made @nodes, each once."""
     first = (node.meta.get("from_node") or [None] for node in nodes)
     return list(dict.fromkeys(sources[0].name for sources in first if sources[0]))
+
+
+def title(ops):
+    """Returns the name of a kernel in traces, which has its first operations."""
+    return "+".join(ops[:MAX_NAMES]) + ("+..." if len(ops) > MAX_NAMES else "")
