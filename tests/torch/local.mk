@@ -70,6 +70,7 @@ EXTRA_DIST += tests/torch/test_rng.py
 EXTRA_DIST += tests/torch/test_rnn.py
 EXTRA_DIST += tests/torch/test_rows.py
 EXTRA_DIST += tests/torch/test_sdpa.py
+EXTRA_DIST += tests/torch/test_side_file.py
 EXTRA_DIST += tests/torch/test_sdpa_mask.py
 EXTRA_DIST += tests/torch/test_storage.py
 EXTRA_DIST += tests/torch/test_streams.py

@@ -149,6 +149,7 @@ py::dict step_dict(const spyre_sdsc_plan_step &step)
 	dict["slices"] = slices;
 	dict["asked"] = asked;
 	dict["cores"] = step.num_cores;
+	dict["output"] = step.tensor[step.num_tensors - 1];
 	return dict;
 }
 

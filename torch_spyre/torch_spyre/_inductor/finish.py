@@ -5,6 +5,7 @@ import dataclasses
 import json
 import operator
 
+from . import provenance
 from .bundle import bundle, settings
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
@@ -31,6 +32,8 @@ class CompiledGroup:
     directory: str
     #: Nodes of the graph before the pass that the kernel computes.
     nodes: list
+    #: The provenance.Origin of its SDSCs, None without a side file.
+    origin: object
 
 
 def results(group):
@@ -109,6 +112,7 @@ def finish(group, name):
     wanted = results(group)
     placed = [place(node, value) for node, value in wanted]
     arguments = [("argument", operand, UNKNOWN) for _, operand in placed]
+    owners = [None] * len(placed) + group.owners
     writers = direct_writers(group.program.records, wanted)
     while True:
         program = Program(arguments)
@@ -125,10 +129,11 @@ def finish(group, name):
                 value = program.value(writers.get(value.place, value.place + len(wanted)))
             try:
                 store(program, value, program.value(i))
+                owners += [node] * (len(program.records) - len(owners))
             except Refused as refusal:
                 raise Refused(str(refusal), node) from None
     outputs = [(node, placement) for (node, _), (placement, _) in zip(wanted, placed)]
-    return described(group, name, program, outputs)
+    return described(group, name, program, outputs, owners)
 
 
 def rewrite(program, records, shift, writers):
@@ -170,7 +175,7 @@ def placed(placement):
     }
 
 
-def described(group, name, program, outputs):
+def described(group, name, program, outputs, owners):
     """Returns the CompiledGroup with its text and its bundle."""
     spec = {
         "name": name,
@@ -204,5 +209,5 @@ def described(group, name, program, outputs):
     inputs, nodes = [i.view.base for i in group.inputs], [node for node, _ in outputs]
     dynamic = serialised(group, name, nodes)
     text, parameters, inputs = dynamic or (json.dumps(spec), [], inputs)
-    made = taken_in(group)
-    return CompiledGroup(name, group, program, inputs, nodes, text, parameters, where, made)
+    made, known = taken_in(group), provenance.wanted() and provenance.origin(program, owners)
+    return CompiledGroup(name, group, program, inputs, nodes, text, parameters, where, made, known)

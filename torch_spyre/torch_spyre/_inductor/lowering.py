@@ -90,6 +90,7 @@ class GroupTarget(Target):
         self.parameters = kernel.parameters
         self.traces, self.aten = stack_traces(kernel.nodes), aten_ops(kernel.nodes)
         self.sources = source_names(kernel.nodes)
+        self.directory, self.origin = kernel.directory, kernel.origin
 
     def run(self, *tensors):
         """Runs the kernel, or makes fake results for fake tensors."""
