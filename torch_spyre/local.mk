@@ -175,6 +175,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/hint.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/kernel.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/layouts.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/lowering.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/lx.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/partition.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/placement.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/propagate_named_dims.py

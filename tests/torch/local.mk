@@ -49,6 +49,7 @@ EXTRA_DIST += tests/torch/test_integers.py
 EXTRA_DIST += tests/torch/test_ipc.py
 EXTRA_DIST += tests/torch/test_ranges.py
 EXTRA_DIST += tests/torch/test_layout.py
+EXTRA_DIST += tests/torch/test_lx_stats.py
 EXTRA_DIST += tests/torch/test_memory.py
 EXTRA_DIST += tests/torch/test_misc.py
 EXTRA_DIST += tests/torch/test_numbers.py

@@ -6,6 +6,7 @@ import json
 import torch
 
 from .. import _C
+from . import lx
 from .bundle import bundle, event_key
 from .layouts import decoded
 
@@ -28,4 +29,6 @@ def group(specification):
         item["placed_layout"] = decoded(item["placed_layout"], getattr(torch, item["dtype"]))
     directory = bundle(records)
     name, title, key = spec["name"], spec["title"], event_key(directory)
-    return _C._CompiledKernel(name, directory, spec["inputs"], spec["outputs"], title, key)
+    kernel = _C._CompiledKernel(name, directory, spec["inputs"], spec["outputs"], title, key)
+    lx.loaded[kernel] = name, title, key, records
+    return kernel
