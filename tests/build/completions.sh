@@ -17,7 +17,7 @@ options_of() {
 
 bash_has() {
 	missing=0
-	for command in launch build compile estimate info doctor coredump trace analyze; do
+	for command in launch build compile estimate explain info doctor coredump trace analyze; do
 		"$build/tools/spyre/spyre" help $command
 	done | options_of >"$work/spyre"
 	for program in spyre-exporter spyre-perf spyre-smi; do

@@ -57,7 +57,7 @@ differ() {
 }
 
 options() {
-	for command in launch build compile estimate info doctor coredump; do
+	for command in launch build compile estimate explain info doctor coredump; do
 		"$build/tools/spyre/spyre" help $command
 	done | compare spyre "$src/docs/man/spyre.1" "$src/docs/man/spyre-launch.1"
 	"$build/tools/spyre-smi" --help | compare spyre-smi "$src/docs/man/spyre-smi.1"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Traces of torch.profiler, read by programs that are not ours: HTA and aiu-trace-analyzer."""
 
+import base64
 import json
 import os
 import subprocess
@@ -106,6 +107,49 @@ def test_bandwidth_and_properties(traces):
     card = trace["deviceProperties"][0]
     assert card["id"] == 0 and card["numSms"] == 32 and card["totalGlobalMem"] > 0
     assert trace["libspyre"].count(".") == 2
+
+
+KERNELS = """
+import os
+from torch.profiler import ProfilerActivity, profile
+x = torch.ones(64, 256).half().to("spyre")
+w = torch.ones(256, 512).half().to("spyre")
+f = torch.compile(lambda x, w: torch.nn.functional.gelu(x @ w).softmax(-1))
+f(x, w), x * 2
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as prof:
+    f(x, w)
+    x * 2
+    f(x, w)
+prof.export_chrome_trace(os.environ["TRACE"])
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as prof:
+    x * 2
+prof.export_chrome_trace(os.environ["TRACE"] + "2")
+"""
+
+
+def test_names_and_arguments_of_kernels(tmp_path):
+    """Operations of ATen first, then the key of the bundle; costs that fit the record."""
+    where = tmp_path / 'quo"te'
+    trace = tmp_path / "trace.json"
+    python_ok(KERNELS, TRACE=trace, TORCHINDUCTOR_CACHE_DIR=where, SPYRE_EMBEDDED_CARDS=1)
+    fused, eager, again = of(events(trace), "kernel")
+    args = fused["args"]
+    assert fused["name"] == again["name"] == f"aten.matmul+aten.gelu+aten._softmax {args['key']}"
+    assert os.path.isdir(args["bundle"].replace("quo'te", 'quo"te'))  # Kineto escapes nothing
+    digest = bytes.fromhex(os.path.basename(args["bundle"])[:20])
+    assert args["key"] == base64.b32encode(digest).decode().lower()
+    assert args["shapes"] == "64x256 SEN169_FP16, 256x512 SEN169_FP16 -> 64x512 SEN169_FP16"
+    assert args["macs"] >= 64 * 256 * 512 and args["LX bytes"] > 0 and 1 <= args["cores"] <= 32
+    assert args["bytes read"] >= 2 * (64 * 256 + 256 * 512)
+    assert args["bytes written"] >= 2 * 64 * 512
+    assert args["modelled us"] == pytest.approx(args["cycles"] / 1500, rel=1e-3)
+    peak = 32 * 1024 * args["cycles"]
+    assert args["PT utilisation (%)"] == pytest.approx(100 * args["macs"] / peak, rel=1e-3)
+    assert eager["name"] == "aten.mul " + eager["args"]["sdscs"]
+    assert eager["args"]["shapes"] == "64x256 SEN169_FP16 -> 64x256 SEN169_FP16"
+    assert "key" not in eager["args"] and eager["args"]["PT utilisation (%)"] == 0
+    (other,) = of(events(tmp_path / "trace.json2"), "kernel")
+    assert other["name"] == eager["name"] and other["args"]["shapes"] == eager["args"]["shapes"]
 
 
 def test_a_dialect_that_does_not_exist():

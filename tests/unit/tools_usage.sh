@@ -31,7 +31,7 @@ accepted --help
 accepted help
 accepted version
 accepted --version
-for command in launch build compile estimate info doctor coredump trace analyze; do
+for command in launch build compile estimate explain info doctor coredump trace analyze; do
 	accepted help $command
 	accepted $command --help
 done
@@ -77,7 +77,7 @@ refused 2 "no command given"
 refused 2 "unknown command 'lunch'; did you mean 'launch'?" lunch
 refused 2 "unknown command 'luanch'; did you mean 'launch'?" help luanch
 refused 2 "unknown command 'verison'; did you mean 'version'?" verison
-refused 2 "unknown command 'frobnicate'; valid: launch, build, compile, estimate, info, doctor, coredump, trace, analyze, version, help" \
+refused 2 "unknown command 'frobnicate'; valid: launch, build, compile, estimate, explain, info, doctor, coredump, trace, analyze, version, help" \
 	frobnicate
 ! grep -q "did you mean" "$work/err"
 report $? "no correction of a word that is far from every command" "$work/err"
@@ -216,7 +216,7 @@ sed -n "s/.*words='\(add [^-']*\)'.*/\1/p" "$src/tools/completions/spyre" >"$wor
 report $? "completion of operations" "$work/diff"
 
 # The help and the completion have the same long options.
-for command in launch build compile estimate info doctor coredump trace analyze; do
+for command in launch build compile estimate explain info doctor coredump trace analyze; do
 	"$spyre" help $command | grep -o -e '--[a-z]\+' | sort -u >"$work/help"
 	sed -n "/^	$command)/,/;;/p; /^	[a-z]* | $command)/,/;;/p; /^	$command | [a-z]*)/,/;;/p" \
 		"$src/tools/completions/spyre" | grep -o -e '--[a-z]\+' |

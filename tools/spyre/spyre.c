@@ -13,6 +13,7 @@ static const struct command *const commands[] = {
 	&command_build,
 	&command_compile,
 	&command_estimate,
+	&command_explain,
 	&command_info,
 	&command_doctor,
 	&command_coredump,

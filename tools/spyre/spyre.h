@@ -30,6 +30,7 @@ extern const struct command command_launch;
 extern const struct command command_build;
 extern const struct command command_compile;
 extern const struct command command_estimate;
+extern const struct command command_explain;
 extern const struct command command_info;
 extern const struct command command_doctor;
 extern const struct command command_coredump;

@@ -10,6 +10,7 @@
 
 #include "runtime/allocator.h"
 #include "runtime/device.h"
+#include "runtime/launch_note.h"
 #include "runtime/layout.h"
 #include "module.h"
 #include "sdsc_graph.h"
@@ -82,11 +83,13 @@ struct Loaded {
 class CompiledKernel {
 public:
 	CompiledKernel(std::string name, std::string directory, const py::list &inputs,
-		       const py::list &outputs);
+		       const py::list &outputs, std::string title, std::string key);
 	py::tuple call(const py::args &args);
 	uint64_t copies() const;
 
 	const std::string name, directory;
+	/* The operations of ATen, and the bundle's key in the names of events. */
+	const std::string title, key;
 
 private:
 	std::vector<Input> inputs_;
@@ -97,6 +100,7 @@ private:
 	spyre_devptr address(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held);
 	void find(Input &input, const at::Tensor &base, std::vector<at::Tensor> *held,
 		  spyre_devptr *address);
+	void describe(KernelNote *note) const;
 };
 
 c10::ScalarType dtype_of(const py::handle &name)
@@ -141,8 +145,10 @@ at::Tensor copy_placed(const at::Tensor &base, const PlacementPtr &placement)
 }
 
 CompiledKernel::CompiledKernel(std::string kernel_name, std::string path, const py::list &inputs,
-			       const py::list &outputs)
-	: name(std::move(kernel_name)), directory(std::move(path))
+			       const py::list &outputs, std::string operations,
+			       std::string event_key)
+	: name(std::move(kernel_name)), directory(std::move(path)), title(std::move(operations)),
+	  key(std::move(event_key))
 {
 	for (const auto &item : inputs) {
 		Input input;
@@ -235,6 +241,22 @@ spyre_devptr CompiledKernel::address(Input &input, const at::Tensor &base,
 	return found;
 }
 
+/* Describes the kernel to the profiler. */
+void CompiledKernel::describe(KernelNote *note) const
+{
+	note->title = title;
+	note->key = key;
+	note->directory = directory;
+	for (const Input &i : inputs_)
+		note->shapes += (note->shapes.empty() ? "" : ", ") +
+				shape_text(i.size.data(), static_cast<uint32_t>(i.size.size()),
+					   i.expected.layout.device_format);
+	for (const Output &o : outputs_)
+		note->shapes += (&o == outputs_.data() ? " -> " : ", ") +
+				shape_text(o.size.data(), static_cast<uint32_t>(o.size.size()),
+					   o.placement->layout.device_format);
+}
+
 py::tuple CompiledKernel::call(const py::args &args)
 {
 	std::vector<at::Tensor> held;
@@ -268,6 +290,7 @@ py::tuple CompiledKernel::call(const py::args &args)
 		argument[i] = { block_of(tensor.storage())->address, nullptr };
 		results[i] = py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(tensor)));
 	}
+	NotedLaunch noted(loaded, [this](KernelNote *note) { describe(note); });
 	check(spyre_launch(current_native_stream(device), loaded.get(), argument.data(),
 			   static_cast<uint32_t>(argument.size())),
 	      name.c_str());
@@ -285,7 +308,10 @@ uint64_t CompiledKernel::copies() const
 
 const Binding binding([](py::module_ &module) {
 	py::class_<CompiledKernel>(module, "_CompiledKernel")
-		.def(py::init<std::string, std::string, const py::list &, const py::list &>())
+		.def(py::init<std::string, std::string, const py::list &, const py::list &,
+			      std::string, std::string>(),
+		     py::arg("name"), py::arg("directory"), py::arg("inputs"), py::arg("outputs"),
+		     py::arg("title"), py::arg("key"))
 		.def("__call__", &CompiledKernel::call)
 		.def_readonly("name", &CompiledKernel::name)
 		.def_readonly("directory", &CompiledKernel::directory)

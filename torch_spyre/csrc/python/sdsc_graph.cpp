@@ -149,13 +149,14 @@ py::dict step_dict(const spyre_sdsc_plan_step &step)
 	dict["slices"] = slices;
 	dict["asked"] = asked;
 	dict["cores"] = step.num_cores;
+	dict["output"] = step.tensor[step.num_tensors - 1];
 	return dict;
 }
 
 py::dict PyGraph::plan() const
 {
 	spyre_sdsc_plan *plan = nullptr;
-	py::list steps;
+	py::list steps, in_lx;
 	py::dict dict;
 
 	check(spyre_sdsc_graph_plan(graph_, 0, &plan), "a plan");
@@ -163,7 +164,15 @@ py::dict PyGraph::plan() const
 		plan, spyre_sdsc_plan_free);
 	for (uint32_t i = 0; i < plan->num_steps; i++)
 		steps.append(step_dict(plan->step[i]));
+	for (uint32_t i = 0; i < plan->num_tensors; i++) {
+		const spyre_sdsc_plan_tensor &t = plan->tensor[i];
+
+		if (t.place == SPYRE_SDSC_LX)
+			in_lx.append(py::make_tuple(t.at, t.bytes, t.first, t.last));
+	}
 	dict["steps"] = steps;
+	/* Of each tensor in LX: offset, bytes, first and last step. */
+	dict["in_lx"] = in_lx;
 	dict["lx_capacity"] = plan->lx_capacity;
 	dict["lx_bytes"] = plan->lx_bytes;
 	dict["pool_bytes"] = plan->pool_bytes;

@@ -2,6 +2,8 @@
 /* Graphs of the builder, and launches of what they become. */
 #include "program.h"
 
+#include "launch_note.h"
+
 #include <mutex>
 #include <unordered_set>
 
@@ -149,6 +151,23 @@ void build_one(Graph &graph, const Call &call)
 		graph.store(result);
 }
 
+/* Describes the kernel of a call to the profiler. */
+static void describe(const Call &call, KernelNote *note)
+{
+	std::string name = call.program->aten;
+
+	/* As Inductor writes it, and the names of compiled kernels. */
+	if (name.rfind("aten::", 0) == 0)
+		name.replace(0, 6, "aten.");
+	note->title = std::move(name);
+	for (unsigned i = 0; i < call.num_operands; i++) {
+		const spyre_sdsc_operand &o = call.operand[i].desc;
+
+		note->shapes += !i ? "" : i == call.num_inputs() ? " -> " : ", ";
+		note->shapes += shape_text(o.size, o.rank, o.layout.device_format);
+	}
+}
+
 void launch(const Call &call, c10::DeviceIndex device)
 {
 	Kernel kernel = program_for(call, device);
@@ -156,6 +175,7 @@ void launch(const Call &call, c10::DeviceIndex device)
 
 	for (unsigned i = 0; i < call.num_operands; i++)
 		argument[i] = { call.operand[i].address, nullptr };
+	NotedLaunch noted(kernel, [&](KernelNote *note) { describe(call, note); });
 	spyre_status status = spyre_launch(current_native_stream(device), kernel.get(), argument,
 					   call.num_operands);
 	if (status != SPYRE_SUCCESS)

@@ -24,6 +24,7 @@
 #include <kineto/output_base.h>
 
 #include "device.h"
+#include "launch_note.h"
 #include "stream.h"
 
 namespace torch_spyre {
@@ -71,7 +72,23 @@ ActivityType type_of(spyre_activity_kind kind)
 	}
 }
 
-std::string name_of(const spyre_activity &activity)
+/* The largest rate of 16-bit products of a core (docs/timing.md). */
+constexpr double MACS_PER_CYCLE = 1024;
+
+/* A path as Kineto can write it: it has no escapes in texts, and replaces backslashes. */
+std::string quotable(std::string path)
+{
+	for (char &c : path) {
+		if (c == '"')
+			c = '\'';
+		else if (static_cast<unsigned char>(c) < ' ')
+			c = '?';
+	}
+	return path;
+}
+
+/* The operations of ATen first, then the key of the bundle, or the SDSCs of one that has none. */
+std::string name_of(const spyre_activity &activity, const KernelNote *note)
 {
 	switch (activity.kind) {
 	case SPYRE_ACTIVITY_COPY_H2D:
@@ -85,7 +102,8 @@ std::string name_of(const spyre_activity &activity)
 	case SPYRE_ACTIVITY_FILL:
 		return "Memset";
 	default:
-		return activity.name;
+		return note ? note->title + " " + (note->key.empty() ? activity.name : note->key) :
+			      activity.name;
 	}
 }
 
@@ -202,6 +220,7 @@ public:
 			ranges_around.clear();
 		}
 		offset = epoch_offset();
+		start_notes();
 		if (status != SPYRE_SUCCESS)
 			failures.emplace_back(spyre_last_error());
 		status_ = libkineto::TraceStatus::RECORDING;
@@ -209,6 +228,7 @@ public:
 
 	void stop() override
 	{
+		stop_notes();
 		for (c10::DeviceIndex i = 0; i < device_count(); i++) {
 			if (!has_context(i))
 				continue;
@@ -246,7 +266,9 @@ public:
 		std::map<std::tuple<int, int, uint64_t>, uint64_t> numbers;
 
 		buffer.span = libkineto::TraceSpan(start, end, "spyre");
-		for (const spyre_activity &record : records) {
+		for (spyre_activity &record : records) {
+			const KernelNote *note = noted(&record.correlation);
+
 			if (!types.count(type_of(record.kind)))
 				continue;
 
@@ -259,7 +281,7 @@ public:
 				op = linked(static_cast<int32_t>(record.correlation));
 			if (first && types.count(ActivityType::PRIVATEUSE1_RUNTIME))
 				add_call(record, op, number->second);
-			add(record, op, number->second);
+			add(record, op, number->second, note);
 			widen(spans, record);
 			rows.emplace(record.device, record.stream);
 		}
@@ -420,12 +442,13 @@ private:
 		activity.addMetadata("correlation", number);
 	}
 
-	void add(const spyre_activity &record, const libkineto::ITraceActivity *op, uint64_t number)
+	void add(const spyre_activity &record, const libkineto::ITraceActivity *op, uint64_t number,
+		 const KernelNote *note)
 	{
 		uint64_t bytes = std::max(record.bytes_read, record.bytes_written);
 		double ns = static_cast<double>(record.end_ns - record.start_ns);
 
-		buffer.emplace_activity(buffer.span, type_of(record.kind), name_of(record));
+		buffer.emplace_activity(buffer.span, type_of(record.kind), name_of(record, note));
 
 		libkineto::GenericTraceActivity &activity = *buffer.activities.back();
 
@@ -448,6 +471,48 @@ private:
 					     static_cast<double>(bytes) / ns);
 		if (record.macs)
 			activity.addMetadata("macs", record.macs);
+		if (record.kind == SPYRE_ACTIVITY_LAUNCH)
+			add_cost(activity, record, card(record.device));
+		if (note)
+			add_note(activity, *note);
+	}
+
+	const spyre_device_properties &card(int device)
+	{
+		auto [at, first] = cards.try_emplace(device);
+
+		at->second.struct_size = sizeof(at->second);
+		if (first && spyre_device_get_properties(device, &at->second) != SPYRE_SUCCESS)
+			at->second = {};
+		return at->second;
+	}
+
+	/* The modelled cost of a launch; a card that is gone has no clock. */
+	static void add_cost(libkineto::GenericTraceActivity &activity,
+			     const spyre_activity &record, const spyre_device_properties &card)
+	{
+		double cycles = static_cast<double>(record.cycles);
+		double peak = cycles * card.num_cores * MACS_PER_CYCLE;
+
+		activity.addMetadata("bytes read", record.bytes_read);
+		activity.addMetadata("bytes written", record.bytes_written);
+		if (card.clock_khz)
+			activity.addMetadata("modelled us", cycles * 1e3 / card.clock_khz);
+		if (peak > 0)
+			activity.addMetadata("PT utilisation (%)",
+					     100 * static_cast<double>(record.macs) / peak);
+	}
+
+	static void add_note(libkineto::GenericTraceActivity &activity, const KernelNote &note)
+	{
+		activity.addMetadataQuoted("shapes", note.shapes);
+		activity.addMetadataQuoted("sdscs", note.info.name);
+		activity.addMetadata("cores", note.info.num_cores);
+		activity.addMetadata("LX bytes", note.info.lx_bytes);
+		if (note.directory.empty())
+			return;
+		activity.addMetadataQuoted("key", note.key);
+		activity.addMetadataQuoted("bundle", quotable(note.directory));
 	}
 
 	/* Names a row for each stream with records. */
@@ -472,6 +537,7 @@ private:
 	const Dialect dialect = dialect_of_environment();
 	spyre_activity_log *log = nullptr;
 	int64_t offset = 0;
+	std::map<int, spyre_device_properties> cards;
 	std::vector<spyre_activity> records;
 	std::vector<std::string> failures;
 	libkineto::CpuTraceBuffer buffer;

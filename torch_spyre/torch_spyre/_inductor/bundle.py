@@ -6,6 +6,7 @@ Its bundle is in Inductor's cache directory, in a folder named by a hash of the 
 library and the settings that the planner reads.
 """
 
+import base64
 import functools
 import hashlib
 import json
@@ -45,6 +46,11 @@ def directory(records):
     """Returns the path of the bundle of a program's records."""
     name = key(records)
     return os.path.join(cache_dir(), "spyre", name[:2], name)
+
+
+def event_key(path):
+    """Returns the key of a bundle in names of events: the first 80 bits of its hash, in base32."""
+    return base64.b32encode(bytes.fromhex(os.path.basename(path)[:20])).decode().lower()
 
 
 def identity():

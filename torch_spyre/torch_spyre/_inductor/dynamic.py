@@ -12,6 +12,7 @@ import operator
 
 import torch
 
+from . import provenance
 from .graph_pass import divide
 from .kernel import group, laid_out
 from .lowering import EagerTarget, GroupTarget
@@ -81,12 +82,20 @@ class DynamicGroup:
         graph = Reader(self.specification, values).graph
         # prepare() is not repeated, because it could change the layout of results.
         divide(torch.fx.GraphModule({}, graph), self.name)
+        self.publish(graph)
         steps = Steps(graph)
         made = steps.direct() or (steps, list(range(len(steps.inputs))))
         while len(self.kernels) >= MAX_SIZES:
             self.kernels.pop(next(iter(self.kernels)), None)
         self.kernels[values] = made
         return made
+
+    def publish(self, graph):
+        """Adds the kernels of new sizes to the side file of provenance."""
+        targets = [n.target for n in graph.nodes if isinstance(n.target, GroupTarget)]
+        known = [(t.__name__, t.directory, t.origin) for t in targets if t.origin]
+        if known:
+            provenance.publish(json.dumps(provenance.document(known)))
 
     def __call__(self, *args):
         """Runs the kernel for the parameters that follow the inputs, and makes it if it is new."""

@@ -5,10 +5,12 @@ import dataclasses
 import json
 import operator
 
+from . import provenance
 from .bundle import bundle, settings
 from .emit import Number, Permuted, Program, Refused, format_of
 from .hint import HintError
 from .layouts import encoded
+from .origins import aten_ops, taken_in, title
 from .partition import UNKNOWN
 from .placement import operand_in, placement_of
 from .rules.base import storable
@@ -28,6 +30,10 @@ class CompiledGroup:
     specification: str
     parameters: list
     directory: str
+    #: Nodes of the graph before the pass that the kernel computes.
+    nodes: list
+    #: The provenance.Origin of its SDSCs, None without a side file.
+    origin: object
 
 
 def results(group):
@@ -106,6 +112,7 @@ def finish(group, name):
     wanted = results(group)
     placed = [place(node, value) for node, value in wanted]
     arguments = [("argument", operand, UNKNOWN) for _, operand in placed]
+    owners = [None] * len(placed) + group.owners
     writers = direct_writers(group.program.records, wanted)
     while True:
         program = Program(arguments)
@@ -122,10 +129,11 @@ def finish(group, name):
                 value = program.value(writers.get(value.place, value.place + len(wanted)))
             try:
                 store(program, value, program.value(i))
+                owners += [node] * (len(program.records) - len(owners))
             except Refused as refusal:
                 raise Refused(str(refusal), node) from None
     outputs = [(node, placement) for (node, _), (placement, _) in zip(wanted, placed)]
-    return described(group, name, program, outputs)
+    return described(group, name, program, outputs, owners)
 
 
 def rewrite(program, records, shift, writers):
@@ -167,10 +175,11 @@ def placed(placement):
     }
 
 
-def described(group, name, program, outputs):
+def described(group, name, program, outputs, owners):
     """Returns the CompiledGroup with its text and its bundle."""
     spec = {
         "name": name,
+        "title": title(aten_ops(group.nodes)),
         "settings": settings(),
         "records": program.records,
         "inputs": [
@@ -200,4 +209,5 @@ def described(group, name, program, outputs):
     inputs, nodes = [i.view.base for i in group.inputs], [node for node, _ in outputs]
     dynamic = serialised(group, name, nodes)
     text, parameters, inputs = dynamic or (json.dumps(spec), [], inputs)
-    return CompiledGroup(name, group, program, inputs, nodes, text, parameters, where)
+    made, known = taken_in(group), provenance.wanted() and provenance.origin(program, owners)
+    return CompiledGroup(name, group, program, inputs, nodes, text, parameters, where, made, known)

@@ -8,6 +8,7 @@ import operator
 
 import torch
 
+from .origins import derive
 from .views import on_card
 
 aten = torch.ops.aten
@@ -58,6 +59,7 @@ def decompose(graph, node, target):
         with graph.inserting_before(node):
             part = graph.call_function(target, args, kwargs)
         part.meta.update(user.meta)
+        derive("foreach", part, node)
         user.replace_all_uses_with(part)
         graph.erase_node(user)
     graph.erase_node(node)

@@ -9,6 +9,7 @@ from ..inductor import log
 from . import report
 from .attention import share_keys
 from .collectives import in_place, sink_waits
+from .dump import Dump, DumpError
 from .emit import as_refusal
 from .finish import finish, results
 from .foreach import foreach
@@ -16,6 +17,7 @@ from .heads import side_by_side
 from .hint import HintError, name_inputs
 from .layouts import place_inputs
 from .lowering import ConstantTarget, EagerTarget, GroupTarget, InPlaceTarget, ViewTarget
+from .origins import derive
 from .partition import Partition
 from .placement import PLACED, use_sparse_sticks
 from .scalars import scalars
@@ -70,7 +72,7 @@ class Rewrite:
     views of its results.
     """
 
-    def __init__(self, graph, partition, kernels):
+    def __init__(self, graph, partition, kernels, after):
         self.graph, self.partition = graph, partition
         self.key = {
             node: (partition.level[node], 0 if view_of_eager(partition, node) else 2)
@@ -80,10 +82,13 @@ class Rewrite:
         for kernel in kernels:
             self.insert(kernel)
         self.erase_dead()
+        after("kernels")
         self.views()
         self.erase_dead()
         self.sort()
+        after("views")
         self.eager()
+        after("eager")
 
     def erase_dead(self):
         """Erases nodes without users, in any order; eliminate_dead_code() needs them sorted."""
@@ -106,6 +111,7 @@ class Rewrite:
         inputs = tuple(self.replaced.get(node, node) for node in kernel.inputs)
         with self.end():
             call = self.graph.create_node("call_function", target, inputs)
+        derive("partition", call, *kernel.nodes)
         call.meta["val"] = values
         self.key[call] = (kernel.group.level, 1)
         for i, node in enumerate(kernel.outputs):
@@ -177,29 +183,40 @@ def constants(gm):
         gm.graph.erase_node(node)
 
 
-def prepare(graph):
-    """Changes the graph, with equal results, so that groups become larger."""
-    place_inputs(graph)
-    sink_waits(graph)
-    foreach(graph)
-    scalars(graph)
-    unflatten(graph)
-    share_keys(graph)
-    side_by_side(graph)
-    name_inputs(graph)
+#: Passes that change the graph, with equal results, so that groups become larger.
+PREPARATIONS = {
+    "placement": place_inputs,
+    "waits": sink_waits,
+    "foreach": foreach,
+    "scalars": scalars,
+    "unflatten": unflatten,
+    "keys": share_keys,
+    "heads": side_by_side,
+    "names": name_inputs,
+}
+
+
+def prepare(graph, after):
+    """Runs the preparations; calls @after with the name of each."""
+    for name, change in PREPARATIONS.items():
+        change(graph)
+        after(name)
 
 
 def run(gm):
     """Runs the pass over the graph of a model.
 
-    If the pass itself fails, which is a defect, the whole graph runs eagerly. Raises HintError.
+    If the pass itself fails, which is a defect, the whole graph runs eagerly. Raises HintError
+    and DumpError.
     """
+    after = Dump(gm).after
     constants(gm)
+    after("constants")
     before = copied(gm.graph)
     try:
-        prepare(gm.graph)
-        divide(gm)
-    except HintError:
+        prepare(gm.graph, after)
+        divide(gm, after=after)
+    except (HintError, DumpError):
         raise
     except Exception:
         log.debug("the whole graph runs eagerly, as the pass over it failed", exc_info=True)
@@ -220,7 +237,11 @@ def nothing(graph):
     return Partition(graph, dict.fromkeys(graph.nodes, "no kernel could be made")), []
 
 
-def divide(gm, name="spyre"):
+def nowhere(name):
+    """Does nothing after a pass."""
+
+
+def divide(gm, name="spyre", after=nowhere):
     """Replaces operations by kernels; if planning fails, all of them run eagerly."""
     try:
         partition, kernels = plan(gm.graph, name)
@@ -229,13 +250,13 @@ def divide(gm, name="spyre"):
     except Exception:
         log.debug("%s: no kernels, as planning them failed", name, exc_info=True)
         partition, kernels = nothing(gm.graph)
-    rewrite(gm, partition, kernels)
+    rewrite(gm, partition, kernels, after)
 
 
-def rewrite(gm, partition, kernels):
+def rewrite(gm, partition, kernels, after=nowhere):
     """Reports on a partition and rewrites the graph accordingly."""
     report.report(gm.graph, partition, kernels)
     partition.hints.report(gm.graph)
-    Rewrite(gm.graph, partition, kernels)
+    Rewrite(gm.graph, partition, kernels, after)
     gm.graph.lint()
     gm.recompile()

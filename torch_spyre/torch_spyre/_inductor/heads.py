@@ -8,6 +8,7 @@ result in the same form, so that joining the heads afterwards is a view.
 
 import torch
 
+from .origins import derive
 from .placement import operand_in, placement_of
 from .unflatten import call, notes
 from .views import VIEWS, View, on_card, static, tensor_of, view_of
@@ -95,11 +96,15 @@ def replace(graph, node):
     batch, count, length, size = tensor_of(query).shape
     with graph.inserting_before(node):
         seen = [wide(graph, n, heads) for n in (query, key, value)]
+        for new, old in zip(seen, (query, key, value)):
+            derive("heads", new, old)
         target = torch.ops.spyre.attention_side_by_side.default
         joined = call(graph, target, *seen, mask, scale, causal, heads)
-        notes(node, joined)
         apart = call(graph, aten.view.default, joined, [batch, length, count, size])
         result = call(graph, aten.permute.default, apart, [0, 2, 1, 3])
+        notes("heads", node, joined)
+        for new in (apart, result):
+            derive("heads", new, node)
     node.replace_all_uses_with(result)
     graph.erase_node(node)
     refresh(result)

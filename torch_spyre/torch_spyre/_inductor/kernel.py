@@ -6,7 +6,8 @@ import json
 import torch
 
 from .. import _C
-from .bundle import bundle
+from . import lx
+from .bundle import bundle, event_key
 from .layouts import decoded
 
 
@@ -26,6 +27,8 @@ def group(specification):
     records = [tuple(record) for record in spec["records"]]
     for item in (*spec["inputs"], *spec["outputs"]):
         item["placed_layout"] = decoded(item["placed_layout"], getattr(torch, item["dtype"]))
-    return _C._CompiledKernel(
-        spec["name"], bundle(records), spec["inputs"], spec["outputs"]
-    )
+    directory = bundle(records)
+    name, title, key = spec["name"], spec["title"], event_key(directory)
+    kernel = _C._CompiledKernel(name, directory, spec["inputs"], spec["outputs"], title, key)
+    lx.loaded[kernel] = name, title, key, records
+    return kernel

@@ -5,13 +5,16 @@ import sympy
 import torch
 from torch._guards import detect_fake_mode
 from torch._inductor import ir
+from torch._inductor.debug import set_kernel_post_grad_provenance_tracing
 from torch._inductor.ir import FixedLayout, MultiOutput, MultiOutputLayout, TensorBox
 from torch._inductor.graph import GraphLowering
 from torch._inductor.lowering import fallback_handler
 from torch._inductor.virtualized import V
 from torch.utils import _pytree as pytree
+from torch.utils._ordered_set import OrderedSet
 
 from .kernel import group
+from .origins import aten_ops, source_names, stack_traces
 
 
 def expressions(sizes):
@@ -48,11 +51,12 @@ class Target:
 class GroupKernel(ir.ExternKernel):
     """A group as a node of Inductor's IR: one call, which makes all of its results."""
 
-    def __init__(self, device, inputs, parameters, name, specification):
-        super().__init__(None, MultiOutputLayout(device=device), inputs, parameters)
+    def __init__(self, target, inputs, parameters):
+        layout = MultiOutputLayout(device=target.outputs[0][0])
+        super().__init__(None, layout, inputs, parameters)
         self.name = V.graph.register_buffer(self)
         V.graph.register_operation(self)
-        self.kernel_name, self.specification = name, specification
+        self.target = target
 
     def should_allocate(self):
         """Returns False: the kernel allocates its results."""
@@ -62,6 +66,20 @@ class GroupKernel(ir.ExternKernel):
         """Writes the call of the group."""
         wrapper.generate_group(self)
 
+    def get_stack_traces(self):
+        """Returns the stack traces of all operations of the group."""
+        return OrderedSet(self.target.traces) or super().get_stack_traces()
+
+    def codegen_comment(self, wrapper, kernel_name=None):
+        """Writes the origins of the group; registers @kernel_name for provenance tracking."""
+        target = self.target
+        wrapper.make_comment(
+            f"{wrapper.comment} Topologically Sorted Source Nodes: [{', '.join(target.sources)}], "
+            f"Original ATen: [{', '.join(target.aten)}]"
+        )
+        handle = set_kernel_post_grad_provenance_tracing(self, kernel_name, is_extern=True)
+        wrapper.write_provenance_debug_handle(kernel_name, handle)
+
 
 class GroupTarget(Target):
     """A group as a callee; its arguments are the tensors that it reads."""
@@ -70,6 +88,9 @@ class GroupTarget(Target):
         super().__init__(kernel.name)
         self.specification, self.outputs = kernel.specification, outputs
         self.parameters = kernel.parameters
+        self.traces, self.aten = stack_traces(kernel.nodes), aten_ops(kernel.nodes)
+        self.sources = source_names(kernel.nodes)
+        self.directory, self.origin = kernel.directory, kernel.origin
 
     def run(self, *tensors):
         """Runs the kernel, or makes fake results for fake tensors."""
@@ -83,9 +104,7 @@ class GroupTarget(Target):
     def lower(self, *tensors):
         """Adds the IR node of the group and returns its results."""
         inputs = [ir.ExternKernel.realize_input(t) for t in tensors]
-        device = self.outputs[0][0]
-        parameters = expressions(self.parameters)
-        kernel = GroupKernel(device, inputs, parameters, self.__name__, self.specification)
+        kernel = GroupKernel(self, inputs, expressions(self.parameters))
         return [
             TensorBox.create(
                 MultiOutput(

@@ -59,6 +59,8 @@ class Group:
         self.program = Program()
         self.nodes, self.values = [], {}
         self.inputs, self.known = [], {}
+        #: The node that each record of the program stems from.
+        self.owners = []
         self.copies = []
 
     def argument(self, view, dense=False):
@@ -94,6 +96,7 @@ class Group:
         finally:
             self.program.request = None
         self.nodes.append(node)
+        self.owners += [node] * (len(self.program.records) - len(self.owners))
 
 
 def stamped(node, result):

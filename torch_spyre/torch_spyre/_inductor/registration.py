@@ -47,11 +47,12 @@ class SpyrePass(CustomGraphModulePass):
 
     def uuid(self):
         """Returns the part of Inductor's cache key that stands for the pass and what it reads
-        beside the graph: hints, and layouts of inputs."""
-        from . import hint, layouts
+        beside the graph: hints, layouts of inputs, and what is to be written beside kernels."""
+        from . import dump, hint, layouts, provenance
         from .bundle import identity
 
-        return identity() + hint.text() + layouts.text()
+        told = f"{bool(provenance.wanted())}{dump.wanted()}"
+        return identity() + hint.text() + layouts.text() + told
 
 
 class Scheduling:

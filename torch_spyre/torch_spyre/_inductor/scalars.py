@@ -9,6 +9,7 @@ to fp32. Numbers of integer operations stay on the host.
 
 import torch
 
+from .origins import derive
 from .rules import RULES
 from .views import on_card, tensor_of
 
@@ -59,6 +60,7 @@ def to_card(graph, node, device):
     with graph.inserting_after(after):
         moved = graph.call_function(aten._to_copy.default, (node,), kwargs)
     moved.meta["val"] = aten._to_copy.default(tensor_of(node), **kwargs)
+    derive("scalars", moved, node)
     return moved
 
 

@@ -5,10 +5,14 @@ All nodes of the card are complete kernels of the partition or eager operations,
 fused and no loops are generated.
 """
 
+import json
+
 from torch._inductor.codegen.wrapper import PythonWrapperCodegen, SubgraphPythonWrapperCodegen
 from torch._inductor.ir import FallbackKernel, Layout
 from torch._inductor.scheduler import BaseScheduling
 from torch.utils._ordered_set import OrderedSet
+
+from .provenance import document
 
 
 class SpyreScheduling(BaseScheduling):
@@ -66,6 +70,7 @@ class Lines:
         arguments = [tensor.codegen_reference() for tensor in node.inputs]
         arguments += [self.codegen_sizevar(size) for size in node.constant_args]
         kernel = self.outermost().kernel_of(node)
+        node.codegen_comment(self, kernel)
         self.writeline(f"{node.get_name()} = {kernel}({', '.join(arguments)})")
 
     def codegen_multi_output(self, node):
@@ -90,7 +95,7 @@ class SpyreWrapperCodegen(Lines, PythonWrapperCodegen):
 
     def __init__(self):
         super().__init__()
-        self.groups, self.imported = {}, set()
+        self.groups, self.imported, self.origins = {}, set(), []
 
     @staticmethod
     def create(is_subgraph, subgraph_name, parent_wrapper, partition_signatures=None):
@@ -108,10 +113,21 @@ class SpyreWrapperCodegen(Lines, PythonWrapperCodegen):
 
     def kernel_of(self, node):
         """Returns the name of a group's kernel, which is made when the wrapper is loaded."""
-        if node.specification not in self.groups:
+        target = node.target
+        if target.specification not in self.groups:
             callee = ("dynamic", "DynamicGroup") if node.constant_args else ("kernel", "group")
             self.needs(f"spyre_{callee[0]}", *callee)
-            name = f"{node.kernel_name}_{len(self.groups)}"
-            self.groups[node.specification] = name
-            self.header.writeline(f"{name} = spyre_{callee[0]}({node.specification!r})")
-        return self.groups[node.specification]
+            name = f"{target.__name__}_{len(self.groups)}"
+            self.groups[target.specification] = name
+            if target.origin:
+                self.origins.append((name, target.directory, target.origin))
+            self.header.writeline(f"{name} = spyre_{callee[0]}({target.specification!r})")
+        return self.groups[target.specification]
+
+    def generate_end(self, result):
+        """Writes the call that adds the graph's kernels to the side file of provenance."""
+        super().generate_end(result)
+        if self.origins:
+            text = json.dumps(document(self.origins))
+            result.writeline("from torch_spyre._inductor.provenance import publish")
+            result.writeline(f"publish({text!r})")

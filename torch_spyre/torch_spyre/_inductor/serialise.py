@@ -12,6 +12,7 @@ from .hint import notes_of
 from .layouts import LAYOUT, decoded, encoded
 from .placement import PLACED, placing
 from .propagate_named_dims import DIMS
+from .provenance import wanted
 from .views import tensor_of, view_of
 
 aten = torch.ops.aten
@@ -68,8 +69,15 @@ class Writer:
                 "val": [self.tensor(v) for v in value] if several else self.tensor(value),
                 "placed": None if several else self.placement(node),
                 "notes": notes_of(node),
+                **({"origin": self.origin(node)} if wanted() else {}),
             }
         )
+
+    def origin(self, node):
+        """Encodes the line and the operation of the model from which a node stems."""
+        op = node.meta.get("original_aten")
+        known = isinstance(op, torch._ops.OpOverload)
+        return {"stack_trace": node.stack_trace, "original_aten": str(op) if known else None}
 
     def placement(self, node):
         """Encodes the placement of a node's tensor."""
@@ -168,6 +176,11 @@ class Reader:
                 made = self.graph.call_function(target, tuple(args), kwargs)
                 self.meta(made, node["val"], node["placed"])
                 made.meta["custom"] = node["notes"]
+                if origin := node.get("origin"):
+                    made.meta["stack_trace"] = origin["stack_trace"]
+                    made.meta["original_aten"] = (
+                        origin["original_aten"] and target_of(origin["original_aten"])
+                    )
         self.graph.output(tuple(self.made[i] for i in specification["outputs"]))
 
     def meta(self, node, value, placed):

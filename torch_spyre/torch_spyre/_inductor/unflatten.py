@@ -9,6 +9,7 @@ import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true, sym_eq
 from torch.utils import _pytree as pytree
 
+from .origins import derive
 from .views import on_card, source, tensor_of
 
 aten = torch.ops.aten
@@ -65,16 +66,18 @@ def call(graph, target, *args):
 
 
 def replace(graph, node, product):
-    """Replaces @node by the flat view of @product and copies its hints to both."""
-    notes(node, product)
+    """Replaces @node by the flat view of @product and copies its notes to @product."""
+    notes("unflatten", node, product)
     flat = call(graph, aten.reshape.default, product, list(shape(node)))
+    derive("unflatten", flat, node)
     node.replace_all_uses_with(flat)
     graph.erase_node(node)
 
 
-def notes(node, *made):
-    """Copies the notes (hints) of @node to the nodes that replace it."""
+def notes(by, node, *made):
+    """Copies the hints of @node to nodes with which the pass @by replaces it, and its origins."""
     for new in made:
+        derive(by, new, node)
         for key in ("custom", "autograd_backward"):
             if key in node.meta:
                 new.meta[key] = node.meta[key]
@@ -90,7 +93,7 @@ def matrix(graph, node):
         return
     with graph.inserting_before(node):
         product = call(graph, aten.matmul.default, wide, b)
-        notes(node, product)
+        notes("unflatten", node, product)
         if bias is not None:
             product = call(graph, aten.add.Tensor, product, bias)
         replace(graph, node, product)

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads the side file of provenance. It may come from anyone: its size is limited, each
+ * value is used only if it has the type that the schema gives it, nothing follows
+ * references from one handle to the next, and texts lose their control characters.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "provenance.h"
+
+#define VERSION 1
+
+struct printable printable(const char *text)
+{
+	struct printable made = { "" };
+	size_t n = 0;
+
+	for (const unsigned char *c = (const unsigned char *)(text ? text : ""); *c; c++) {
+		bool pair = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
+
+		if (n == sizeof(made.s) - 1) {
+			/* No sequence of UTF-8 is left without its end. */
+			while (n && ((unsigned char)made.s[n - 1] & 0xc0) == 0x80)
+				n--;
+			if (n && (unsigned char)made.s[n - 1] >= 0xc0)
+				n--;
+			break;
+		}
+		made.s[n++] = *c < ' ' || *c == 0x7f || pair ? '?' : (char)*c;
+		c += pair;
+	}
+	made.s[n] = '\0';
+	return made;
+}
+
+/*
+ * Reads a regular file of at most @limit bytes, with a zero behind them; NULL with errno. Others
+ * could block (a pipe) or have no end (a device).
+ */
+static char *read_file(const char *path, uint64_t limit, size_t *bytes)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC), error = 0;
+	struct stat info;
+	char *data = NULL;
+	ssize_t got = 1;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &info))
+		error = errno;
+	else if (!S_ISREG(info.st_mode))
+		error = S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+	else if ((uint64_t)info.st_size > limit)
+		error = EFBIG;
+	if (!error) {
+		data = malloc((size_t)info.st_size + 1);
+		error = data ? 0 : ENOMEM;
+	}
+	for (*bytes = 0; !error && got > 0 && *bytes < (size_t)info.st_size; *bytes += (size_t)got) {
+		got = read(fd, data + *bytes, (size_t)info.st_size - *bytes);
+		if (got < 0) {
+			error = errno;
+			got = 0;
+		}
+	}
+	close(fd);
+	if (error) {
+		free(data);
+		errno = error;
+		return NULL;
+	}
+	data[*bytes] = '\0';
+	return data;
+}
+
+yyjson_doc *provenance_read(const char *path, struct text *why)
+{
+	yyjson_read_err err;
+	yyjson_doc *doc;
+	yyjson_val *version;
+	size_t bytes;
+	char *data = read_file(path, PROVENANCE_FILE_MAX, &bytes);
+
+	if (!data) {
+		write_text(why, "cannot read '%s': %s; name the file that "
+			   "TORCH_SPYRE_PROVENANCE_FILE had while the model was compiled",
+			   printable(path).s, strerror(errno));
+		return NULL;
+	}
+	doc = yyjson_read_opts(data, bytes, 0, NULL, &err);
+	free(data);
+	if (!doc) {
+		write_text(why, "cannot read '%s': %s at byte %zu", printable(path).s, err.msg,
+			   err.pos);
+		return NULL;
+	}
+	version = yyjson_obj_get(yyjson_doc_get_root(doc), "schemaVersion");
+	if (!yyjson_is_int(version) || yyjson_get_sint(version) != VERSION) {
+		write_text(why, "cannot read '%s': it is not a side file of provenance of version "
+			   "%d", printable(path).s, VERSION);
+		yyjson_doc_free(doc);
+		return NULL;
+	}
+	return doc;
+}
+
+yyjson_val *provenance_find(yyjson_val *root, const char *event, const char **key)
+{
+	yyjson_val *kernels = yyjson_obj_get(root, "kernelIdentities"), *name, *kernel;
+	size_t i, n;
+
+	yyjson_obj_foreach(kernels, i, n, name, kernel)
+	{
+		*key = yyjson_get_str(name);
+		if (strlen(*key) == 16 && strstr(event, *key))
+			return kernel;
+	}
+	return NULL;
+}
+
+yyjson_val *provenance_handle(yyjson_val *root, const char *number)
+{
+	return number ? yyjson_obj_get(yyjson_obj_get(root, "handles"), number) : NULL;
+}
+
+/* Copies line @number of a text, without the blanks around it. */
+static void copy_line(const char *text, int64_t number, struct printable *line)
+{
+	size_t length;
+	char *copy;
+
+	for (; number > 1 && text; number--) {
+		text = strchr(text, '\n');
+		text += text ? 1 : 0;
+	}
+	if (!text)
+		return;
+	text += strspn(text, " \t");
+	length = strcspn(text, "\r\n");
+	copy = strndup(text, length);
+	*line = printable(copy);
+	free(copy);
+}
+
+/*
+ * Whoever wrote the side file chooses the file of which a line is shown. It is read with the rights
+ * of the user, and shown to nobody else.
+ */
+void provenance_line(yyjson_val *handle, struct provenance_line *line)
+{
+	yyjson_val *source = yyjson_obj_get(handle, "source");
+	yyjson_val *number = yyjson_obj_get(source, "start_line");
+	size_t bytes;
+	char *data;
+
+	*line = (struct provenance_line){ .file = yyjson_get_str(yyjson_obj_get(source, "file")) };
+	if (!line->file || !yyjson_is_int(number) || yyjson_get_sint(number) < 1) {
+		line->file = NULL;
+		return;
+	}
+	line->line = yyjson_get_sint(number);
+	data = read_file(line->file, PROVENANCE_SOURCE_MAX, &bytes);
+	if (data)
+		copy_line(data, line->line, &line->text);
+	free(data);
+}
