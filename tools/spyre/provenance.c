@@ -63,7 +63,8 @@ static char *read_file(const char *path, uint64_t limit, size_t *bytes)
 		data = malloc((size_t)info.st_size + 1);
 		error = data ? 0 : ENOMEM;
 	}
-	for (*bytes = 0; !error && got > 0 && *bytes < (size_t)info.st_size; *bytes += (size_t)got) {
+	for (*bytes = 0; !error && got > 0 && *bytes < (size_t)info.st_size;
+	     *bytes += (size_t)got) {
 		got = read(fd, data + *bytes, (size_t)info.st_size - *bytes);
 		if (got < 0) {
 			error = errno;
