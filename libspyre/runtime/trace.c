@@ -17,7 +17,8 @@
 #include "libspyre/runtime/activity.h"
 #include "libspyre/runtime/trace_event.h"
 
-#define FLUSH_NS 500000000u	/* events reach the file at least this often, while there are some */
+/* Events reach the file at least this often, while there are some. */
+#define FLUSH_NS 500000000u
 
 struct traced_context {
 	TAILQ_ENTRY(traced_context) link;
@@ -292,7 +293,8 @@ void spyre_trace_stream(const struct spyre_stream *stream)
 	if (!spyre_trace_on())
 		return;
 	trace_put(&event, "{\"ph\":\"M\",\"name\":\"thread_name\"");
-	trace_put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index, (uint64_t)stream->id);
+	trace_put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index,
+			(uint64_t)stream->id);
 	trace_put(&event, ",\"args\":{\"name\":");
 	snprintf(name, sizeof(name), "stream %d%s", stream->id,
 		 stream->priority ? ", high priority" : "");
@@ -409,7 +411,8 @@ void spyre_trace_collective(const struct spyre_stream *stream, const struct trac
 
 	trace_put(&event, "{\"ph\":\"X\",\"cat\":\"collective\",\"name\":");
 	trace_put_string(&event, c->name);
-	trace_put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index, (uint64_t)stream->id);
+	trace_put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index,
+			(uint64_t)stream->id);
 	trace_put_span(&event, c->start_ns, end_ns);
 	trace_put(&event, ",\"args\":{\"group\":");
 	trace_put_string(&event, c->group);

@@ -236,7 +236,8 @@ static void put_timeline(const struct analysis *a)
 
 	for (size_t i = 0; i < t->count; i++)
 		if (t->event[i].kind == TRACE_LAUNCH || t->event[i].kind == TRACE_PHASE)
-			end = fmax(end, (double)t->event[i].start_cycle + (double)t->event[i].cycles);
+			end = fmax(end, (double)t->event[i].start_cycle +
+				   (double)t->event[i].cycles);
 	printf("<h2>Modelled time</h2><svg role=\"img\" aria-label=\"timeline\" width=\"%g\" "
 	       "height=\"100\">\n<text x=\"4\" y=\"24\">launches</text>"
 	       "<text x=\"4\" y=\"60\">phases</text>\n", WIDTH);

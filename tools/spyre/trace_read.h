@@ -73,8 +73,9 @@ int trace_read(const char *path, struct trace *trace, struct text *why);
 void trace_close(struct trace *trace);
 
 /*
- * Adds up the events of work and calls by kind and name, those with the most cycles first, then those with the
- * longest durations. Returns an array that the caller frees; NULL if out of memory.
+ * Adds up the events of work and calls by kind and name, those with the most cycles first, then
+ * those with the longest durations. Returns an array that the caller frees; NULL if out of
+ * memory.
  */
 struct trace_sum *trace_sums(const struct trace *trace, size_t *count);
 
