@@ -25,7 +25,8 @@ static void drop(struct comm_arrivals *arrivals, uint32_t i)
 static void drop_old(struct comm_arrivals *arrivals)
 {
 	const int64_t now = spyre_now_ns();
-	const int64_t limit_ns = arrivals->count == COMM_MAX_UNKNOWN ? COMM_CROWDED_NS : GREETING_NS;
+	const bool full = arrivals->count == COMM_MAX_UNKNOWN;
+	const int64_t limit_ns = full ? COMM_CROWDED_NS : GREETING_NS;
 
 	for (uint32_t i = arrivals->count; i-- > 0;)
 		if (now > arrivals->unknown[i].since_ns + limit_ns)

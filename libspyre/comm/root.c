@@ -241,7 +241,8 @@ static void poll_once(struct root *root)
 
 		if (pollers[i + 1].revents)
 			receive(root, i);
-		else if (arrival->have < sizeof(arrival->hello) && now > arrival->deadline_ns - early_ns)
+		else if (arrival->have < sizeof(arrival->hello) &&
+			 now > arrival->deadline_ns - early_ns)
 			drop(root, i);
 	}
 	if (pollers[0].revents)

@@ -99,7 +99,9 @@ static void add_tcp(struct targets *targets, int pid)
 		if (sscanf(line, "%*d: %x:%x %*x:%*x %x %*s %*s %*s %*s %*s %lu", &address, &port,
 			   &state, &inode) != 4 || state != 10 || !owns(pid, inode))
 			continue;
-		*target = (struct target){ .family = AF_INET, .bytes = sizeof(target->address.tcp) };
+		*target = (struct target){
+			.family = AF_INET, .bytes = sizeof(target->address.tcp),
+		};
 		target->address.tcp.sin_family = AF_INET;
 		target->address.tcp.sin_addr.s_addr = address ? address : htonl(INADDR_LOOPBACK);
 		target->address.tcp.sin_port = htons((uint16_t)port);

@@ -317,9 +317,11 @@ static uint32_t receiver(const struct step *step, uint32_t p)
 
 static void fill(struct play *play, const struct step *step, struct side *side, bool sends)
 {
+	const uint32_t own = play->rank->rank;
+
 	for (uint32_t p = 0; sends && p < side->count; p++)
 		for (uint64_t i = 0; i < words_of(side, p); i++)
-			*word_at(side, p, i) = word_of(step, play->rank->rank, receiver(step, p), i);
+			*word_at(side, p, i) = word_of(step, own, receiver(step, p), i);
 	rank_ok(spyre_memcpy_h2d(play->rank->context, side->address, side->host, side->bytes));
 }
 
@@ -413,7 +415,8 @@ static spyre_status call(const struct queued *queued, spyre_stream *stream)
 	case ALL_GATHER:
 		return spyre_all_gather_v(comm, send->part, recv->part, stream);
 	case REDUCE_SCATTER:
-		return spyre_reduce_scatter_v(comm, send->part, recv->part, step->reduction, stream);
+		return spyre_reduce_scatter_v(comm, send->part, recv->part, step->reduction,
+					      stream);
 	case GATHER:
 		return spyre_gather_v(comm, send->part, recv->part, step->root, stream);
 	case SCATTER:
@@ -545,7 +548,8 @@ static void split(struct play *play)
 static bool abort_and_shrink(struct play *play)
 {
 	struct group *all = &play->groups[0], rest = { 0 };
-	const uint32_t aborts = draw(&play->shared, all->size), kept = draw(&play->shared, all->size);
+	const uint32_t aborts = draw(&play->shared, all->size);
+	const uint32_t kept = draw(&play->shared, all->size);
 	uint32_t excluded[MAX_RANKS], count = 0;
 	spyre_status status = SPYRE_SUCCESS;
 	bool stays;
