@@ -108,7 +108,7 @@ struct spyre_comm {
 	/* The first failure, with its text. @failed is also read without the lock. */
 	_Atomic uint32_t failed;
 	char failure[512];
-	/* A rank has aborted the communicator; the failure unless there was another one. */
+	/* A rank has aborted the communicator, its failure unless there was another one. */
 	_Atomic bool aborted;
 
 	pthread_t watcher;

@@ -304,6 +304,9 @@ spyre_status comm_op_queue(struct comm_op *op)
 	if (!status && op->captured)
 		STAILQ_INSERT_TAIL(&comm->captured, op, link);
 	pthread_mutex_unlock(&comm->lock);
+	/* Without its card the rank cannot take part in what the others have called. */
+	if (status == SPYRE_ERROR_DEVICE_LOST || status == SPYRE_ERROR_DEVICE_RESET)
+		comm_fail(comm, status, true);
 	if (status)
 		comm_op_free(op);
 	return status;

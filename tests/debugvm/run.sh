@@ -67,5 +67,11 @@ run root abi-syncfile "$build/tests/abi/abi-syncfile"
 run root "abi-peer of two cards" "$build/tests/abi/abi-peer"
 run user "abi-peer of two cards" "$build/tests/abi/abi-peer"
 rmmod spyre_vdev
+insmod "$module" cards=8 cores=4 lpddr_mib=128
+verdict $? "the module loads with eight cards"
+for who in $users; do
+	SPYRE_COMM_TIMEOUT=$SPYRE_TEST_TIMEOUT comm_tests "$who" direct formats trouble
+done
+rmmod spyre_vdev
 verdict $? "the module unloads again"
 leaks "after the module is unloaded"

@@ -224,12 +224,13 @@ OTHER = {
 
 #: Operations and ways that are not compared, with the reason.
 LEFT_OUT = {
-    "gradient of mse_loss": "DTensor 2.13 divides by the elements of a rank instead of all",
-    "unbind along a divided dim": "DTensor refuses it",
+    "gradient of mse_loss's mean": "DTensor 2.13 divides by the elements of a rank instead of all",
+    "unbind along a divided dim": "DTensor raises RuntimeError, as it would need redistribution",
     "dropout, rand_like, ...": "ranks draw other numbers than one card",
-    "convolution, pooling": "DTensor has rules only for inputs that overlap at the borders",
-    "complex numbers, float8": "the converter's placements add nothing to those of floats",
-    "index_put_, scatter": "DTensor gathers all arguments first: nothing is divided",
+    "convolution of divided channels or space": "raises, or the result has another shape",
+    "convolution of divided batches, pooling": "equal to one card's when tried; without a test",
+    "complex numbers, float8": "equal to one card's when tried; complex ones on the CPU",
+    "index_put, scatter, scatter_add": "equal to one card's when tried; some gather first",
 }
 
 #: Operations that four ranks compare as well: those with sums, views or several tensors.

@@ -3,7 +3,7 @@
 if HAVE_CHECK
 comm_tests = tests/unit/comm_collective tests/unit/comm_direct tests/unit/comm_formats \
 	tests/unit/comm_hostile tests/unit/comm_kills tests/unit/comm_random \
-	tests/unit/comm_trouble
+	tests/unit/comm_trouble tests/unit/comm_unbind
 if HAVE_LIBFABRIC
 comm_tests += tests/unit/comm_fabric
 endif
@@ -37,6 +37,10 @@ tests_unit_comm_trouble_SOURCES = tests/unit/comm_trouble.c $(comm_call_sources)
 	$(comm_test_sources)
 tests_unit_comm_trouble_CPPFLAGS = $(comm_test_cppflags)
 tests_unit_comm_trouble_LDADD = $(comm_test_libs)
+tests_unit_comm_unbind_SOURCES = tests/unit/comm_unbind.c $(comm_call_sources) \
+	$(comm_test_sources)
+tests_unit_comm_unbind_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_unbind_LDADD = $(comm_test_libs)
 tests_unit_comm_fabric_SOURCES = tests/unit/comm_fabric.c $(comm_test_sources)
 tests_unit_comm_fabric_CPPFLAGS = $(comm_test_cppflags) $(LIBFABRIC_CFLAGS)
 tests_unit_comm_fabric_LDADD = libspyre/libcore.la $(CHECK_LIBS) $(LIBM) -lpthread

@@ -317,10 +317,11 @@ static uint32_t receiver(const struct step *step, uint32_t p)
 
 static void fill(struct play *play, const struct step *step, struct side *side, bool sends)
 {
+	const uint32_t own = play->rank->rank;
+
 	for (uint32_t p = 0; sends && p < side->count; p++)
 		for (uint64_t i = 0; i < words_of(side, p); i++)
-			*word_at(side, p, i) = word_of(step, play->rank->rank,
-						       receiver(step, p), i);
+			*word_at(side, p, i) = word_of(step, own, receiver(step, p), i);
 	rank_ok(spyre_memcpy_h2d(play->rank->context, side->address, side->host, side->bytes));
 }
 

@@ -64,12 +64,22 @@ run() {
 api_tests() {
 	local program
 	for program in "$build"/tests/unit/runtime_* "$build"/tests/unit/drm_* \
-		"$build"/tests/unit/bundle_kept "$build"/tests/unit/comm_direct \
-		"$build"/tests/unit/comm_formats "$build"/tests/unit/comm_trouble \
+		"$build"/tests/unit/bundle_kept \
 		"$build"/compat/tests/aiupti "$build"/compat/tests/boxes \
 		"$build"/compat/tests/comms "$build"/compat/tests/launch \
 		"$build"/compat/tests/runtime; do
 		[ -f "$program" ] && [ -x "$program" ] && echo "$program"
+	done
+}
+
+# comm_tests WHO NAME...: programs of collectives, whose ranks have a card each if there are enough.
+comm_tests() {
+	local who=$1 name cards
+	cards="$(find /dev/accel -name 'accel*' | wc -l) cards"
+	shift
+	for name; do
+		SPYRE_TEST_KILLS=5 SPYRE_TEST_TIMEOUT=${SPYRE_COMM_TIMEOUT:-1200} \
+			run "$who" "comm_$name on $cards" "$build/tests/unit/comm_$name"
 	done
 }
 

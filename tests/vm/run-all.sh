@@ -25,6 +25,8 @@ if [ -r "$build/config.h" ] && grep -q "define HAVE_LIBURING 1" "$build/config.h
 	done
 fi
 
+run "${users##* }" "comm_direct on one card" "$build/tests/unit/comm_direct"
+
 run ${users##* } "runtime_copy without pins" bash -c 'ulimit -l 0; exec "$0"' \
 	"$build/tests/unit/runtime_copy"
 run ${users##* } "runtime_boxes without pins" bash -c 'ulimit -l 0; exec "$0"' \
@@ -131,10 +133,7 @@ insmod "$module" cards=8 cores=4 lpddr_mib=128
 run root "runtime_peer on eight cards" "$build/tests/unit/runtime_peer"
 run root "abi-peer on eight cards" "$build/tests/abi/abi-peer"
 # Ranks on a card each. Each rank is killed in each phase of each collective on the embedded card.
-for name in collective direct formats kills trouble; do
-	SPYRE_TEST_KILLS=5 SPYRE_TEST_TIMEOUT=1200 run "${users##* }" "comm_$name on eight cards" \
-		"$build/tests/unit/comm_$name"
-done
+comm_tests "${users##* }" collective direct formats kills trouble
 rmmod spyre_vdev
 
 # sum FILE...: of the numbers in them
