@@ -15,7 +15,7 @@ std::atomic<bool> launches_noted{ false };
 
 namespace {
 
-/* Marks numbers of launches; those of operations are smaller. Then a session and an index follow. */
+/* Marks numbers of launches; those of operations are smaller. A session and an index follow. */
 constexpr uint64_t MARK = UINT64_C(1) << 62;
 constexpr unsigned INDEX_BITS = 40;
 constexpr uint64_t INDEX_MASK = (UINT64_C(1) << INDEX_BITS) - 1;
