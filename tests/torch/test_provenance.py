@@ -181,8 +181,9 @@ def test_page_of_tlparse(traced, tmp_path):
         maps = json.loads(text)
         code, post, before = (
             [""] + traced[3].of(frame, name).split("\n")
-            for name in ("inductor_output_code", "inductor_post_grad_graph", "before_pre_grad_graph")
-        )
+            for name in ("inductor_output_code", "inductor_post_grad_graph",
+                         "before_pre_grad_graph")
+        )  # fmt: skip
         calls = [n for n, line in enumerate(code) if re.search(r" = spyre_\d_\d\(", line)]
         assert calls and set(map(str, calls)) <= set(maps["pyCodeToPost"])
         reached = set()
@@ -193,5 +194,6 @@ def test_page_of_tlparse(traced, tmp_path):
             reached |= set(maps["postToPre"][str(node)])
         # The comment with a line of the model stands above the first node that stems from it.
         commented = [n for n, line in enumerate(before) if "#: " in line]
-        nodes = {next(m for m in range(n + 1, len(before)) if " = " in before[m]) for n in commented}
+        nodes = {next(m for m in range(n, len(before)) if " = " in before[m] and m not in commented)
+                 for n in commented}  # fmt: skip
         assert len(nodes) == lines and nodes <= reached

@@ -191,7 +191,13 @@ def test_processes_add_to_one_file(tmp_path):
     """No process loses what another one has added at the same time."""
     file = tmp_path / "side.json"
     context = torch.multiprocessing.get_context("fork")
-    workers = [context.Process(target=side_file.add, args=(file, part(n))) for n in range(20)]
+    start = context.Barrier(20)
+
+    def work(n):
+        start.wait()
+        side_file.add(file, part(n))
+
+    workers = [context.Process(target=work, args=(n,)) for n in range(20)]
     for worker in workers:
         worker.start()
     for worker in workers:

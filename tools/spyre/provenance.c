@@ -63,13 +63,13 @@ static char *read_file(const char *path, uint64_t limit, size_t *bytes)
 		data = malloc((size_t)info.st_size + 1);
 		error = data ? 0 : ENOMEM;
 	}
-	for (*bytes = 0; !error && got > 0 && *bytes < (size_t)info.st_size;
-	     *bytes += (size_t)got) {
+	*bytes = 0;
+	while (!error && got > 0 && *bytes < (size_t)info.st_size) {
 		got = read(fd, data + *bytes, (size_t)info.st_size - *bytes);
-		if (got < 0) {
+		if (got < 0)
 			error = errno;
-			got = 0;
-		}
+		else
+			*bytes += (size_t)got;
 	}
 	close(fd);
 	if (error) {
