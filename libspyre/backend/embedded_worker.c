@@ -322,7 +322,8 @@ static void serve(struct embedded_worker *worker, struct embedded_queue *queue, 
 	embedded_queue_advance(queue, job->point);
 
 	pthread_mutex_lock(&device->lock);
-	busy_end(device, now);
+	/* A reader may have counted the time up to here already, and its totals must not fall. */
+	busy_end(device, worker == &device->inline_worker ? now : spyre_now_ns());
 	if (job->needs_lx)
 		embedded_queue_lx(queue)->busy = false;
 	queue->failed |= failed;

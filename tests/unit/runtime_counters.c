@@ -198,8 +198,9 @@ static struct numbers of_query(void)
 }
 
 /*
- * A busy embedded card's time is counted up to the reading, and the end of the work is noted a
- * little later than it was: the energy, which includes it, may fall by that.
+ * A busy embedded card's time is counted up to the reading, which may come between the moment
+ * that a worker takes as the end of its work and the one in which it publishes it: the energy,
+ * which includes that time, may then fall by their distance.
  */
 static void check_order(const char *what, const struct numbers *earlier,
 			const struct numbers *later)
@@ -207,8 +208,9 @@ static void check_order(const char *what, const struct numbers *earlier,
 	bool estimates = is_embedded(context);
 
 	for (int i = 0; i < NUM_TOTALS; i++)
-		ck_assert_msg((i == AT_energy_mj && estimates) || earlier->of[i] <= later->of[i], "%s: %s fell from %llu to %llu", what,
-			      totals[i].name, (unsigned long long)earlier->of[i],
+		ck_assert_msg((i == AT_energy_mj && estimates) || earlier->of[i] <= later->of[i],
+			      "%s: %s fell from %llu to %llu", what, totals[i].name,
+			      (unsigned long long)earlier->of[i],
 			      (unsigned long long)later->of[i]);
 }
 
