@@ -259,6 +259,22 @@ class TestCompiled(Numbers):
         )
         assert self.calls(code) == ["all_reduce", "wait_tensor"]
 
+    def test_transposed_inputs(self):
+        """Meta functions may keep the strides of an operand, where a collective returns others."""
+
+        def waited(collective, *args):
+            return lambda x: c10d.wait_tensor(collective(x.t(), *args, self.group)) * 2
+
+        for function in (
+            waited(c10d.broadcast, 0),
+            waited(c10d.broadcast, self.world_size - 1),
+            waited(c10d.all_reduce, "sum"),
+            waited(c10d.all_gather_into_tensor, self.world_size),
+            waited(c10d.reduce_scatter_tensor, "sum", self.world_size),
+            lambda x: c10d.wait_tensor(c10d.broadcast(x.t(), 0, self.group)),
+        ):
+            self.compiled(function, self.here(5, 16 * self.world_size))
+
     def test_all_reduce_of_what_is_read_again(self):
         def function(x):
             y = x + 1

@@ -17,6 +17,9 @@ from .views import tensor_of
 #: Namespaces of the collectives of torch.distributed.
 NAMESPACES = "_c10d_functional", "_c10d_functional_autograd", "_dtensor"
 
+#: Namespaces of those that return before they have ended.
+PENDING = "_c10d_functional", "_c10d_functional_autograd"
+
 #: Collectives with a form that writes over their operands.
 IN_PLACE = "all_reduce", "all_reduce_coalesced", "broadcast"
 
@@ -25,6 +28,15 @@ def is_collective(node):
     """Returns True for a node that starts a collective or waits for one."""
     target = node.target
     return isinstance(target, torch._ops.OpOverload) and target.namespace in NAMESPACES
+
+
+def is_pending(op):
+    """Returns True if an operation's results have to be waited for before anything reads them."""
+    return (
+        isinstance(op, torch._ops.OpOverload)
+        and op.namespace in PENDING
+        and op._opname != "wait_tensor"
+    )
 
 
 def is_wait(node):

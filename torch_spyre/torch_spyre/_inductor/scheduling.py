@@ -12,6 +12,7 @@ from torch._inductor.ir import FallbackKernel, Layout
 from torch._inductor.scheduler import BaseScheduling
 from torch.utils._ordered_set import OrderedSet
 
+from .collectives import is_pending
 from .provenance import document
 
 
@@ -74,9 +75,19 @@ class Lines:
         self.writeline(f"{node.get_name()} = {kernel}({', '.join(arguments)})")
 
     def codegen_multi_output(self, node):
-        """Gives a result of an eager operation the strides that Inductor expects."""
+        """Gives a result of an eager operation the strides that Inductor expects.
+
+        A collective may return others than its meta function. Its result has to be the one that
+        is waited for, and is given the strides by the wait, since a copy before that would have
+        the numbers of a moment at which the collective runs.
+        """
+        eager = isinstance(node.inputs[0], FallbackKernel)
+        if eager and is_pending(node.inputs[0].op_overload):
+            node.skip_size_stride_alignment_checks = True
+            super().codegen_multi_output(node)
+            return
         super().codegen_multi_output(node)
-        if not isinstance(node.inputs[0], FallbackKernel) or not isinstance(node.layout, Layout):
+        if not eager or not isinstance(node.layout, Layout):
             return
         if node.get_device().type == "spyre":
             name = node.get_name()
