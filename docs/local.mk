@@ -18,6 +18,7 @@ dist_docs_DATA += docs/testing.md
 dist_docs_DATA += docs/threat-model.md
 dist_docs_DATA += docs/timing.md
 dist_docs_DATA += docs/torch-compile.md
+dist_docs_DATA += docs/observability.md
 dist_docs_DATA += docs/tracing.md
 dist_docs_DATA += docs/uapi.md
 dist_docs_DATA += docs/unsupported.md
@@ -35,7 +36,7 @@ dist_tutorial_DATA = docs/tutorial/first-bundle.md
 dist_tutorial_DATA += docs/tutorial/first-kernel.md
 dist_tutorial_DATA += docs/tutorial/first-model.md
 
-EXTRA_DIST += docs/images/parts.svg
+EXTRA_DIST += docs/images/analyze.png docs/images/parts.svg
 EXTRA_DIST += docs/images/scaling.svg docs/images/speed.svg
 EXTRA_DIST += .ci/run
 EXTRA_DIST += scripts/bench
