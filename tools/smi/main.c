@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* spyre-smi: shows one snapshot or a loop of them, or resets cards. */
+/* spyre-smi: shows one snapshot or a loop of them, or resets or tests cards. */
 #include "config.h"
 
 #include <errno.h>
 #include <string.h>
 
+#include "tools/smi/diag.h"
 #include "tools/smi/monitor.h"
 #include "tools/smi/prometheus.h"
 
@@ -32,6 +33,7 @@ static int show_text(const struct smi_snapshot *snapshot, const struct smi_optio
 	case SMI_TOPOLOGY:
 	case SMI_DMON:
 	case SMI_PMON:
+	case SMI_DIAG:
 		break;
 	}
 	return SMI_OK;
@@ -194,6 +196,8 @@ int main(int argc, char **argv)
 	}
 	if (options.mode == SMI_DMON || options.mode == SMI_PMON)
 		return monitor(&options);
+	if (options.mode == SMI_DIAG)
+		return check_output(smi_diag(&options));
 	/* The rows of a matrix of links have no fields; it prints its own header. */
 	if (options.format == SMI_CSV && !options.no_header && options.mode != SMI_TOPOLOGY)
 		smi_csv_header(&options);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/smi/diag.h"
 #include "tools/smi/monitor.h"
 #include "tools/spelling.h"
 
@@ -27,6 +28,7 @@ enum {
 	OPTION_FORCE,
 	OPTION_AIU,
 	OPTION_PROMETHEUS,
+	OPTION_LEVEL,
 };
 
 /* First words, which stand for an option or have options of their own. */
@@ -38,6 +40,7 @@ static const struct {
 	{ "topo", SMI_TOPOLOGY },
 	{ "dmon", SMI_DMON },
 	{ "pmon", SMI_PMON },
+	{ "diag", SMI_DIAG },
 };
 
 static const struct option long_options[] = {
@@ -65,6 +68,7 @@ static const struct option long_options[] = {
 	{ "options", required_argument, NULL, 'o' },
 	{ "prometheus", optional_argument, NULL, OPTION_PROMETHEUS },
 	{ "aiu", no_argument, NULL, OPTION_AIU },
+	{ "level", required_argument, NULL, OPTION_LEVEL },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -76,7 +80,8 @@ static const char help[] =
 "       spyre-smi pmon [-i ID,...] [-s GROUPS] [-d SECONDS] [-c COUNT] [-o DT]\n"
 "       spyre-smi topo -m [-i ID,...] [--format=FORMAT]\n"
 "       spyre-smi reset [-i ID,...] [--yes] [--force]\n"
-"Shows Spyre cards and the processes that use them. Opens no card but to reset it.\n"
+"       spyre-smi diag [-i ID,...] [--level=LEVEL] [--format=json]\n"
+"Shows Spyre cards and the processes that use them. Opens no card but to reset or test it.\n"
 "\n"
 "  (no option)                  a screen of all cards and processes\n"
 "  -L, --list-devices           one line per card (or --list-gpus)\n"
@@ -109,11 +114,15 @@ static const char help[] =
 "                               (or --gpu-reset, or the word reset)\n"
 "  -y, --yes                    with -r: do not ask\n"
 "      --force                  with -r: even if processes use the card\n"
+"      --level=LEVEL            with diag: 1 tests copies, memory and kernels in seconds (the\n"
+"                               default), 2 more memory and copies between cards, 3 also\n"
+"                               repeats the kernels\n"
 "      --version                versions of this tool and of libspyre\n"
 "  -h, --help                   this text\n"
 "\n"
-"Exit status: 0 success, 2 bad argument, 3 not supported by this card, 4 no permission,\n"
-"6 no such card, 9 no driver and no card, 19 in use, 255 anything else.\n"
+"Exit status: 0 success, 1 a test of diag failed, 2 bad argument, 3 not supported by this\n"
+"card, 4 no permission, 6 no such card, 9 no driver and no card, 19 in use, 255 anything\n"
+"else.\n"
 "See spyre-smi(1).\n";
 
 static void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -278,11 +287,21 @@ static bool parse_count(struct smi_options *options, const char *text)
 	return true;
 }
 
+static bool parse_level(struct smi_options *options, const char *text)
+{
+	if (text[0] < '1' || text[0] > '0' + SMI_DIAG_LEVELS || text[1]) {
+		complain("invalid value '%s' for --level: expected 1 to %d", text, SMI_DIAG_LEVELS);
+		return false;
+	}
+	options->level = text[0] - '0';
+	return true;
+}
+
 static bool set_mode(struct smi_options *options, enum smi_mode mode)
 {
 	if (options->mode != SMI_SCREEN && options->mode != mode) {
 		complain("cannot combine -L, -q, -m, -r, --query-device, --query-compute-apps, "
-			 "--prometheus, dmon and pmon; give one");
+			 "--prometheus, dmon, pmon and diag; give one");
 		return false;
 	}
 	options->mode = mode;
@@ -319,6 +338,8 @@ static bool parse_option(struct smi_options *options, int option, char **argv)
 	case OPTION_AIU:
 		options->aiu = true;
 		return true;
+	case OPTION_LEVEL:
+		return parse_level(options, optarg);
 	case OPTION_QUERY_DEVICE:
 		return set_mode(options, SMI_QUERY_DEVICE) &&
 		       parse_fields(options, smi_device_fields, optarg, "query-device");
@@ -371,6 +392,10 @@ static bool check(const struct smi_options *options)
 		complain("-c requires -l");
 	else if (options->interval && options->mode == SMI_RESET)
 		complain("cannot combine -l with -r");
+	else if (options->level && options->mode != SMI_DIAG)
+		complain("--level requires diag");
+	else if (options->interval && options->mode == SMI_DIAG)
+		complain("cannot combine -l with diag");
 	else if (options->interval && topology)
 		complain("cannot combine -l with -m: links do not change");
 	else if (options->no_units && topology)
@@ -457,7 +482,7 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 	}
 	if (optind < argc) {
 		complain("unexpected argument '%s': only options follow, or 'reset', 'topo', "
-			 "'dmon' or 'pmon' as the first word",
+			 "'dmon', 'pmon' or 'diag' as the first word",
 			 argv[optind]);
 		return false;
 	}
@@ -466,6 +491,8 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 		return false;
 	if (!check(options))
 		return false;
+	if (options->mode == SMI_DIAG && !options->level)
+		options->level = 1;
 	if (options->format == SMI_TEXT &&
 	    (options->mode == SMI_QUERY_DEVICE || options->mode == SMI_QUERY_APPS))
 		options->format = SMI_CSV;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * spyre-smi shows cards and the processes that use them. It uses the public headers
- * of libspyre only and opens a card only to reset it.
+ * of libspyre only and opens a card only to reset or test it.
  */
 #ifndef SMI_H
 #define SMI_H
@@ -16,6 +16,7 @@
 /* Exit statuses; nvidia-smi's where it has an equivalent. */
 enum smi_exit {
 	SMI_OK = 0,
+	SMI_FAILED = 1,			/* a test of diag */
 	SMI_BAD_ARGUMENT = 2,
 	SMI_NOT_AVAILABLE = 3,
 	SMI_NO_PERMISSION = 4,
@@ -48,6 +49,7 @@ enum smi_mode {
 	SMI_DMON,
 	SMI_PMON,
 	SMI_PROMETHEUS,
+	SMI_DIAG,
 };
 
 enum smi_format {
@@ -75,6 +77,7 @@ struct smi_options {
 	const char *stamps;		/* D and T, NULL: none */
 	const char *file;		/* for --prometheus, NULL: standard output */
 	bool aiu;			/* dmon: aiu-smi's columns */
+	int level;			/* of diag */
 };
 
 /* A value of a field; a NUMBER is in the integer unit of the field's getter. */

@@ -8,6 +8,9 @@ tools_spyre_smi_SOURCES = \
 	tools/smi/app_fields.c \
 	tools/smi/counter_fields.c \
 	tools/smi/counter_fields.h \
+	tools/smi/diag.c \
+	tools/smi/diag.h \
+	tools/smi/diag_tests.c \
 	tools/smi/field_text.c \
 	tools/smi/fields.c \
 	tools/smi/host.c \
