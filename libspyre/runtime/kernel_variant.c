@@ -56,6 +56,18 @@ spyre_status kernel_copy_image(const struct spyre_bundle *bundle, void **copy)
 	return SPYRE_SUCCESS;
 }
 
+/* Labels are for traces only, which do without them if there is no memory. */
+static void copy_labels(const struct spyre_bundle *from, struct spyre_bundle *to)
+{
+	const size_t bytes = from->num_labels * sizeof(*from->labels);
+
+	to->labels = bytes ? malloc(bytes) : NULL;
+	if (to->labels)
+		memcpy(to->labels, from->labels, bytes);
+	else
+		to->num_labels = 0;
+}
+
 /* Makes the program for other values of the symbols, or a copy of the kernel's own. */
 static spyre_status make_image(struct spyre_kernel *kernel, const int64_t *values,
 			       struct spyre_bundle *bundle)
@@ -64,12 +76,7 @@ static spyre_status make_image(struct spyre_kernel *kernel, const int64_t *value
 		return spyre_bundle_lower(kernel->source, values,
 					  kernel->context->card->properties.num_cores, bundle);
 	*bundle = kernel->bundle;
-	bundle->labels = malloc(bundle->num_labels * sizeof(*bundle->labels));
-	if (!bundle->labels)
-		bundle->num_labels = 0;
-	else
-		memcpy(bundle->labels, kernel->bundle.labels,
-		       bundle->num_labels * sizeof(*bundle->labels));
+	copy_labels(&kernel->bundle, bundle);
 	if (!kernel_copy_image(&kernel->bundle, &bundle->image))
 		return SPYRE_SUCCESS;
 	free(bundle->labels);

@@ -165,13 +165,15 @@ END_TEST
 int main(void)
 {
 	const char *backend = getenv("SPYRE_BACKEND");
-	Suite *suite = suite_create("comm_unbind");
-	TCase *tcase = tcase_create("unbind");
+	Suite *suite;
+	TCase *tcase;
 
 	if (!backend || strcmp(backend, "drm") || geteuid()) {
 		puts("1..0 # SKIP it unbinds a card of the kernel module, as root with SPYRE_BACKEND=drm");
 		return EXIT_SUCCESS;
 	}
+	suite = suite_create("comm_unbind");
+	tcase = tcase_create("unbind");
 	tcase_set_timeout(tcase, 300);
 	/* A barrier does not use the card, and goes on without it. */
 	tcase_add_loop_test(tcase, test_unbind, 0, CALL_BARRIER);
