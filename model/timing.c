@@ -265,7 +265,7 @@ void spyre_cost_linear(u64 bytes_read, u64 bytes_written,
 }
 
 /* Extends a copy to @cycles if it takes less. */
-static void at_least(struct spyre_counters *cost, u64 cycles)
+static void extend_copy(struct spyre_counters *cost, u64 cycles)
 {
 	cost->cycles = larger(cost->cycles, cycles);
 	cost->dma_cycles = cost->cycles;
@@ -280,7 +280,7 @@ void spyre_cost_dma(u64 host_bytes, u64 device_bytes, u64 rows, bool to_device,
 	spyre_cost_linear(to_device ? 0 : device_bytes, to_device ? device_bytes : 0, cost);
 	cost->pcie_rx_bytes = to_device ? host_bytes : 0;
 	cost->pcie_tx_bytes = to_device ? 0 : host_bytes;
-	at_least(cost, larger(link, rows));
+	extend_copy(cost, larger(link, rows));
 }
 
 u64 spyre_cost_link_start(enum spyre_link link)
@@ -303,7 +303,7 @@ void spyre_cost_rows(const struct spyre_rows *rows, enum spyre_link link, bool s
 
 	if (link == SPYRE_LINK_CARD) {
 		spyre_cost_linear(bytes, bytes, cost);
-		at_least(cost, rows->rows);
+		extend_copy(cost, rows->rows);
 		return;
 	}
 	memset(cost, 0, sizeof(*cost));

@@ -25,6 +25,8 @@
 /* Memory of all processes of a test. */
 struct board {
 	char bus_id[32];
+	/* Ranks that have checked the results from before the loss. */
+	_Atomic uint32_t checked;
 	/* Ranks whose communicator has failed, so that the card may come back. */
 	_Atomic uint32_t failed;
 	uint64_t random;
@@ -73,6 +75,9 @@ static void lose_card(struct rank *rank)
 	rank_ok(ranks_join(rank, LIMIT_MS));
 	rank_ok(call(&calls, plan->kind));
 	calls_check(&calls, plan->kind, &all, 0);
+	atomic_fetch_add(&plan->board->checked, 1);
+	for (int i = 0; i < LIMIT_MS && atomic_load(&plan->board->checked) < SIZE; i++)
+		usleep(1000);
 	if (!rank->rank)
 		rank_check(!pthread_create(&thread, NULL, unbind, plan->board), "no thread");
 	do {
