@@ -13,7 +13,8 @@
 static const struct field dev_query_fields[] = {
 	FIELD(drm_spyre_dev_query, type, FIELD_ENUM, .arg = DRM_SPYRE_DEV_QUERY_CONTEXT),
 	FIELD(drm_spyre_dev_query, size, FIELD_OTHER),
-	FIELD(drm_spyre_dev_query, pointer, FIELD_WRITE, .arg = 32, .how = FIELD_OR_NONE),
+	FIELD(drm_spyre_dev_query, pointer, FIELD_WRITE,
+	      .arg = sizeof(struct drm_spyre_memory_info), .how = FIELD_OR_NONE),
 };
 
 static void good_dev_query(struct fields_context *c, void *argument)
