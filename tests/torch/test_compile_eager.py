@@ -214,7 +214,7 @@ def test_a_defect_is_no_failure(place, monkeypatch, said):
     elif place == "finish":
         monkeypatch.setattr(graph_pass, "finish", failing)
     elif place == "pass":
-        monkeypatch.setattr(graph_pass, "unflatten", failing)
+        monkeypatch.setitem(graph_pass.PREPARATIONS, "unflatten", failing)
     else:
         monkeypatch.setattr(graph_pass, "plan", failing)
     compare(model, exact(8, 64, dtype=torch.float32).to(DEVICE))
