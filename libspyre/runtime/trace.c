@@ -77,7 +77,7 @@ static unsigned int rank_of_process(void)
 	struct spyre_error_state state;
 	uint64_t rank;
 
-	/* The variable is not the library's: what it cannot read is no error of a call. */
+	/* The variable belongs to the launcher, so a value that is no number fails no call. */
 	spyre_error_save(&state);
 	if (spyre_env_u64("RANK", 0, 0, UINT32_MAX, &rank))
 		rank = 0;
@@ -130,7 +130,7 @@ void trace_put_process(struct trace_text *to, uint64_t pid, const char *name)
 	trace_put(to, "}}");
 }
 
-/* What readers need to align clocks: which machine it is, and what time it was at its zero. */
+/* Identifies the machine and the zero of its clock, so that readers can align clocks. */
 static void put_head(struct trace_text *to)
 {
 	struct timespec real;

@@ -185,7 +185,7 @@ int trace_file_open(struct trace_file *file, const char *path, const struct trac
 
 	file->failed = false;
 	file->end = 0;
-	/* Not truncated before it is known that nobody else writes it; a FIFO does not block. */
+	/* The file is truncated only after it is locked, and opening a FIFO does not block. */
 	file->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
 	if (file->fd < 0) {
 		snprintf(why, bytes, "%s", strerror(errno));

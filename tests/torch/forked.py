@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs scripts in processes of their own that do not each import PyTorch, which takes seconds.
 
-One process imports it and forks for every script, before it has used a card or started a thread.
+One process imports PyTorch once, and then forks for every script; it uses no card and starts no
+thread itself.
 """
 
 import json

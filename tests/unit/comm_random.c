@@ -309,7 +309,7 @@ static uint64_t words_of(const struct side *side, uint32_t p)
 	return side->part[p].rows * side->part[p].row_bytes / 4;
 }
 
-/* For whom part @p of what this rank sends is; 0 for what is the same for all. */
+/* Returns the rank that part @p of a send is for, or 0 if all ranks get the same. */
 static uint32_t receiver(const struct step *step, uint32_t p)
 {
 	return has_many(step, true) ? step->group->member[p] : 0;

@@ -707,7 +707,7 @@ static spyre_comm_part part_of(spyre_devptr address, uint64_t sticks)
 	};
 }
 
-/* What a rank passes to itself has to be what it receives, or memory behind it would change. */
+/* A rank must receive as many bytes from itself as it sends, or memory beyond would change. */
 static void own_arguments(struct rank *rank, spyre_devptr x)
 {
 	const uint32_t own = rank->rank;

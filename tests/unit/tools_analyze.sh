@@ -36,7 +36,7 @@ report $? "a bundle, with advice" "$work/out"
 	says "\"launches\":1,\"cycles\":$cycles,"
 report $? "the cycles of a bundle are those of its launch" "$work/out"
 "$spyre" analyze --format=json t.json >"$work/out" 2>&1 && says "\"cycles\":$cycles," &&
-	# What the time follows from adds up to it.
+	# The shares of a kernel's time add up to it.
 	tr ',{}' '\n\n\n' <"$work/out" | awk -F: -v want="$cycles" '
 		/"bound_cycles"/ { on = 7; next }
 		on && $2 != "" { sum += $2; on-- }

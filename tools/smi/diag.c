@@ -12,7 +12,7 @@
 
 #define MOST_TESTS 16
 
-/* What the tests of a card have found. */
+/* The results of the tests of a card. */
 struct report {
 	struct diag_card card;
 	enum diag_result result[MOST_TESTS];

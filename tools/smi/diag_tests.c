@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tests of spyre-smi diag. Each compares all bytes with what they have to be. */
+/* The tests of spyre-smi diag. Each compares all bytes with the expected ones. */
 #include "config.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What limits the kernels of a trace, and what could be gained. */
+/* The limits of the kernels of a trace, and the possible gains. */
 #ifndef SPYRE_TOOL_ANALYSIS_H
 #define SPYRE_TOOL_ANALYSIS_H
 
@@ -9,7 +9,7 @@
 #define PEAK_MACS_OF_CORE 1024
 #define PEAK_LPDDR_BYTES 100
 
-/* What the time of a phase follows from. */
+/* The resources that can determine the time of a phase. */
 enum bound {
 	BOUND_PT,
 	BOUND_SFU,
@@ -45,7 +45,7 @@ enum advice_kind {
 	ADVICE_COPIES,
 };
 
-/* What could be gained at most, in cycles of the whole trace. */
+/* The largest possible gain, in cycles of the whole trace. */
 struct advice {
 	enum advice_kind kind;
 	const struct kernel *kernel;	/* NULL for copies */
@@ -68,7 +68,7 @@ extern const char *const bound_names[BOUNDS];
 int analysis_make(struct analysis *a, const struct trace *trace, struct text *why);
 void analysis_free(struct analysis *a);
 
-/* What most of the kernel's time follows from; BOUNDS if the trace has no time of cores. */
+/* The resource behind most of the kernel's time; BOUNDS if the trace has no time of cores. */
 enum bound analysis_bound(const struct kernel *kernel);
 /* A sentence with the numbers of an advice. */
 void analysis_sentence(const struct analysis *a, const struct advice *advice, struct text *to);
