@@ -163,6 +163,24 @@ def test_across_expanded_dims():
         assert_same(have, want)
 
 
+def test_repeated_batches():
+    """A product that all elements of a batch share is planned as one for each in both modes.
+
+    The sizes are those at which a plan for one divides the sums over the cores otherwise, so that
+    its results differ in the last bit.
+    """
+
+    def work(x, w, matrix, bias):
+        x, w, bias = (t.expand(8, -1, -1) for t in (x, w, bias))
+        return torch.bmm(x, w), x @ matrix, functional.linear(x, matrix.t()), bias.baddbmm(x, w)
+
+    torch.manual_seed(0)
+    sizes = (1, 8, 1024), (1, 1024, 64), (1024, 64), (1, 8, 64)
+    given = [torch.randn(*size, dtype=torch.float16).to(DEVICE) for size in sizes]
+    for have, want in zip(torch.compile(work)(*given), work(*given), strict=True):
+        assert_same(have, want)
+
+
 def test_random_numbers(said):
     """As on other devices Inductor draws its own, unless told to draw eager mode's."""
     x = torch.zeros(64, 70, device=DEVICE)

@@ -100,13 +100,43 @@ struct Product {
 	double alpha = 1, beta = 1;
 };
 
+/*
+ * Both factors repeat the elements of a dimension of the batches, so that the product of one
+ * element would fill the others. Its plan differs from the plan of as many products, and with it
+ * the order of sums: compiled programs, whose results have all elements, need the latter.
+ */
+bool repeats_batches(const Tensor &target, const spyre_sdsc_operand &a, const spyre_sdsc_operand &b)
+{
+	auto size = [](const spyre_sdsc_operand &o, int64_t from_last) {
+		return from_last <= o.rank ? o.size[o.rank - from_last] : 1;
+	};
+
+	for (int64_t d = 3; d <= target.dim(); d++)
+		if (size(a, d) == 1 && size(b, d) == 1 && target.size(-d) > 1)
+			return true;
+	return false;
+}
+
+void take_factors(const Product &p, const Tensor &target, Call *call, Tensor held[2])
+{
+	Operand &a = call->add_operand(), &b = call->add_operand();
+
+	take_factor(p.a, &a, &held[0]);
+	take_factor(p.b, &b, &held[1]);
+	if (!repeats_batches(target, a.desc, b.desc))
+		return;
+	if (!p.a.is_non_overlapping_and_dense())
+		operand_of(held[0] = dense_copy(p.a), &a);
+	if (!p.b.is_non_overlapping_and_dense())
+		operand_of(held[1] = dense_copy(p.b), &b);
+}
+
 bool run_product(const Product &p, const Tensor &target)
 {
 	Tensor held[4];
 	Call call(p.program);
 
-	take_factor(p.a, &call.add_operand(), &held[0]);
-	take_factor(p.b, &call.add_operand(), &held[1]);
+	take_factors(p, target, &call, held);
 	if (p.bias) {
 		Operand &bias = call.add_operand();
 		bool plain = operand_of(*p.bias, &bias) &&
