@@ -128,19 +128,21 @@ static bool admit(struct root *root, struct arrival *arrival)
 	if (root->answer.status)
 		return true;
 	if (!root->size) {
-		root->size = hello->size;
+		/* There is no space for more, whatever the rank says. */
+		root->size = hello->size < SPYRE_COMM_MAX_RANKS ? hello->size :
+								  SPYRE_COMM_MAX_RANKS;
 		root->deadline_ns = spyre_now_ns() + hello->timeout_ms * 1000000;
 	}
 	for (uint32_t i = 0; i < root->size; i++)
 		if (root->rank[i])
 			first = root->rank[i];
-	if (hello->size != root->size)
+	if (!hello->size || hello->size > SPYRE_COMM_MAX_RANKS || hello->rank >= hello->size)
+		refuse(root, SPYRE_ERROR_INVALID_ARGUMENT, "rank %u of %u is not valid", hello->rank,
+		       hello->size);
+	else if (hello->size != root->size)
 		refuse(root, SPYRE_ERROR_INVALID_ARGUMENT, "the ranks disagree on the size: rank %u "
 		       "was created with %u, another one with %u; pass the same size on all ranks",
 		       hello->rank, hello->size, root->size);
-	else if (!hello->size || hello->size > SPYRE_COMM_MAX_RANKS || hello->rank >= hello->size)
-		refuse(root, SPYRE_ERROR_INVALID_ARGUMENT, "rank %u of %u is not valid", hello->rank,
-		       hello->size);
 	else if (root->rank[hello->rank])
 		refuse(root, SPYRE_ERROR_INVALID_ARGUMENT, "rank %u joined twice, as process %d on "
 		       "%.63s and as process %d on %.63s; give each process its own rank",

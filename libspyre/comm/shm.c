@@ -121,8 +121,10 @@ static spyre_status map(struct comm_shm *shm, int fd, struct segment **segment)
 {
 	void *memory = mmap(NULL, shm->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
+	/* The file of another rank may be sealed against writing. */
 	if (memory == MAP_FAILED)
-		return spyre_error(SPYRE_ERROR_OUT_OF_HOST_MEMORY, "cannot map %zu bytes of shared "
+		return spyre_error(errno == EPERM || errno == EACCES ? SPYRE_ERROR_REMOTE :
+				   SPYRE_ERROR_OUT_OF_HOST_MEMORY, "cannot map %zu bytes of shared "
 				   "memory: %s", shm->bytes, strerror(errno));
 	*segment = memory;
 	return SPYRE_SUCCESS;

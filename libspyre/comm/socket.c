@@ -307,6 +307,8 @@ spyre_status comm_recv_fd(int fd, int64_t deadline_ns, int *passed)
 	ssize_t n;
 
 	fd_message_init(&m);
+	/* The kernel closes further files of the message. */
+	m.message.msg_controllen = CMSG_LEN(sizeof(int));
 	while ((n = recvmsg(fd, &m.message, MSG_CMSG_CLOEXEC)) < 0) {
 		if (errno == EAGAIN)
 			TRY(wait_ready(fd, POLLIN, deadline_ns));
@@ -323,5 +325,9 @@ spyre_status comm_recv_fd(int fd, int64_t deadline_ns, int *passed)
 		return spyre_error(SPYRE_ERROR_REMOTE, n ? "the rank sent no file" :
 				   "the connection ended");
 	memcpy(passed, CMSG_DATA(header), sizeof(int));
-	return SPYRE_SUCCESS;
+	if (!(m.message.msg_flags & MSG_CTRUNC))
+		return SPYRE_SUCCESS;
+	close(*passed);
+	*passed = -1;
+	return spyre_error(SPYRE_ERROR_REMOTE, "the rank sent more than one file");
 }

@@ -26,6 +26,8 @@ enum message_kind {
 };
 
 #define MAX_MESSAGE 512
+/* Letters of a rank that none has waited for: correct ranks send a few at most. */
+#define MAX_LETTERS 64
 /* A rank that does not read its connection for this long has lost its watcher. */
 #define MESSAGE_NS 2000000000
 
@@ -108,24 +110,34 @@ void comm_tell_leaving(spyre_comm *comm)
 	tell_all(comm, &message);
 }
 
-static void take_letter(spyre_comm *comm, uint32_t from, const struct message *message)
+/* Returns false if the rank has sent more than this process keeps. */
+static bool take_letter(spyre_comm *comm, uint32_t from, const struct message *message)
 {
-	struct comm_letter *letter = calloc(1, sizeof(*letter));
+	struct comm_letters *letters = &comm->peers[from].letters;
+	struct comm_letter *letter = calloc(1, sizeof(*letter)), *other;
+	uint32_t count = 0;
 
 	if (!letter || message->bytes > sizeof(letter->data)) {
 		free(letter);
-		return;
+		return true;
 	}
 	letter->kind = message->kind;
 	letter->bytes = message->bytes;
 	memcpy(letter->data, message->data, message->bytes);
 	pthread_mutex_lock(&comm->lock);
-	STAILQ_INSERT_TAIL(&comm->peers[from].letters, letter, link);
+	STAILQ_FOREACH(other, letters, link)
+		count++;
+	if (count < MAX_LETTERS)
+		STAILQ_INSERT_TAIL(letters, letter, link);
+	else
+		free(letter);
 	pthread_cond_broadcast(&comm->changed);
 	pthread_mutex_unlock(&comm->lock);
+	return count < MAX_LETTERS;
 }
 
-static void take_message(spyre_comm *comm, uint32_t from, struct message *message)
+/* Returns false if the connection is not to be read any more. */
+static bool take_message(spyre_comm *comm, uint32_t from, struct message *message)
 {
 	const struct comm_address *address = &comm->peers[from].address;
 	spyre_status status = SPYRE_ERROR_REMOTE;
@@ -153,11 +165,12 @@ static void take_message(spyre_comm *comm, uint32_t from, struct message *messag
 		comm_ring(comm);
 		break;
 	default:
-		take_letter(comm, from, message);
+		return take_letter(comm, from, message);
 	}
+	return true;
 }
 
-/* Reads one message. Returns false if the connection has ended. */
+/* Reads one message. Returns false if the connection has ended, or is not one of a rank. */
 static bool read_message(spyre_comm *comm, uint32_t from)
 {
 	const int64_t deadline_ns = spyre_now_ns() + MESSAGE_NS;
@@ -168,8 +181,7 @@ static bool read_message(spyre_comm *comm, uint32_t from)
 	    message.bytes > sizeof(message.data) ||
 	    comm_recv_all(fd, message.data, message.bytes, deadline_ns))
 		return false;
-	take_message(comm, from, &message);
-	return true;
+	return take_message(comm, from, &message);
 }
 
 static void *watch_main(void *argument)

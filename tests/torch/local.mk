@@ -28,6 +28,7 @@ EXTRA_DIST += tests/torch/test_distributed_compile.py
 EXTRA_DIST += tests/torch/test_distributed_dtensor.py
 EXTRA_DIST += tests/torch/test_distributed_dtensor_models.py
 EXTRA_DIST += tests/torch/test_distributed_errors.py
+EXTRA_DIST += tests/torch/test_distributed_random.py
 EXTRA_DIST += tests/torch/test_distributed_examples.py
 EXTRA_DIST += tests/torch/test_distributed_functional.py
 EXTRA_DIST += tests/torch/test_distributed_torch.py

@@ -3,7 +3,7 @@
 if HAVE_CHECK
 comm_tests = tests/unit/comm_collective tests/unit/comm_direct tests/unit/comm_formats \
 	tests/unit/comm_hostile tests/unit/comm_kills tests/unit/comm_random \
-	tests/unit/comm_trouble tests/unit/comm_unbind
+	tests/unit/comm_rogue tests/unit/comm_trouble tests/unit/comm_unbind
 if HAVE_LIBFABRIC
 comm_tests += tests/unit/comm_fabric
 endif
@@ -33,6 +33,9 @@ tests_unit_comm_kills_LDADD = $(comm_test_libs)
 tests_unit_comm_random_SOURCES = tests/unit/comm_random.c $(comm_test_sources)
 tests_unit_comm_random_CPPFLAGS = $(comm_test_cppflags)
 tests_unit_comm_random_LDADD = $(comm_test_libs)
+tests_unit_comm_rogue_SOURCES = tests/unit/comm_rogue.c $(comm_call_sources) $(comm_test_sources)
+tests_unit_comm_rogue_CPPFLAGS = $(comm_test_cppflags)
+tests_unit_comm_rogue_LDADD = libspyre/libcore.la $(CHECK_LIBS) $(LIBM) -lpthread
 tests_unit_comm_trouble_SOURCES = tests/unit/comm_trouble.c $(comm_call_sources) \
 	$(comm_test_sources)
 tests_unit_comm_trouble_CPPFLAGS = $(comm_test_cppflags)

@@ -21,8 +21,8 @@
 #include "libspyre/comm/address.h"
 
 #define SIZE 3
-/* Far less than the strangers could waste if ranks waited for one after the other. */
-#define LIMIT_MS 15000
+/* Far less than the strangers could waste if ranks waited for one after the other: 60 x 2 s. */
+#define LIMIT_MS 60000
 #define MOMENT_US 300000
 #define MAX_SOCKETS 16
 /* Below the usual limit of open files. */

@@ -6,7 +6,6 @@
  *
  * SPYRE_TEST_KILLS sets the number of kills for each collective, SPYRE_TEST_SEED their moments.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -214,60 +213,6 @@ static void be_killed(struct rank *rank, const struct plan *plan)
 		pause();
 }
 
-static uint32_t count_entries(const char *folder)
-{
-	DIR *entries = opendir(folder);
-	uint32_t count = 0;
-
-	rank_check(entries, "cannot open %s", folder);
-	while (readdir(entries))
-		count++;
-	closedir(entries);
-	return count;
-}
-
-/* Open files and threads of this process. */
-struct holdings {
-	uint32_t files;
-	uint32_t threads;
-};
-
-static struct holdings holdings(void)
-{
-	return (struct holdings){ count_entries("/proc/self/fd"), count_entries("/proc/self/task") };
-}
-
-/*
- * Communicators give back their files and threads; some threads end a moment later. Only
- * endpoints of libfabric stay open after the loss of a rank (fabric.c).
- */
-static void check_holdings(const struct holdings *before)
-{
-	const char *transport = getenv("SPYRE_COMM_TRANSPORT");
-	struct holdings now = holdings();
-
-	if (transport && !strcmp(transport, "tcp"))
-		return;
-	for (int i = 0; i < LIMIT_MS / 10 && memcmp(&now, before, sizeof(now)); i++) {
-		usleep(10000);
-		now = holdings();
-	}
-	rank_check(!memcmp(&now, before, sizeof(now)), "%u open files and %u threads, before %u and %u",
-		   now.files, now.threads, before->files, before->threads);
-}
-
-static void nothing(void *data)
-{
-}
-
-/* Work of the kind that communicators queue, after which the context has the threads it keeps. */
-static struct holdings warm_up(struct rank *rank)
-{
-	rank_ok(spyre_stream_host_fn(rank->stream, nothing, NULL));
-	rank_ok(spyre_stream_synchronize(rank->stream));
-	return holdings();
-}
-
 /* The error tells which rank is gone. The process that made the id is that of rank 0. */
 static void check_named(spyre_status status, const struct plan *plan)
 {
@@ -311,14 +256,14 @@ static void survive(struct rank *rank, const struct plan *plan)
 {
 	const struct call_members all = call_members(SIZE, SIZE);
 	const struct call_members rest = call_members(SIZE, plan->victim);
-	struct holdings before;
+	struct rank_holdings before;
 	spyre_status status;
 	struct calls calls;
 	spyre_comm_id id;
 	spyre_comm *comm;
 
 	calls_open(&calls, rank, SIZE);
-	before = warm_up(rank);
+	before = ranks_warm_up(rank);
 	ranks_get_id(0, !rank->rank, &id);
 	status = join(rank, &id, plan);
 	while (!status) {
@@ -338,7 +283,7 @@ static void survive(struct rank *rank, const struct plan *plan)
 	rank_ok(spyre_comm_destroy(comm));
 	rank_ok(spyre_comm_destroy(rank->comm));
 	rank->comm = NULL;
-	check_holdings(&before);
+	ranks_check_holdings(&before);
 	calls_close(&calls);
 }
 

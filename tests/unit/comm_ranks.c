@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ranks of tests. The first rank creates the id and passes it through shared memory. */
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -10,6 +11,8 @@
 #include "comm_ranks.h"
 
 #define MAX_RANKS 8
+/* Limit of threads that end a moment later. */
+#define HOLDINGS_LIMIT_MS 60000
 
 /* Memory that all processes of a test share: the ids of its communicators. */
 struct shared {
@@ -161,4 +164,49 @@ void ranks_run(enum ranks_as as, uint32_t size, rank_fn fn, const void *argument
 	spawn(size, fn, argument, true, codes);
 	for (uint32_t i = 0; i < size; i++)
 		ck_assert_msg(!codes[i], "rank %u of %u ended with %d", i, size, codes[i]);
+}
+
+static uint32_t count_entries(const char *folder)
+{
+	DIR *entries = opendir(folder);
+	uint32_t count = 0;
+
+	rank_check(entries, "cannot open %s", folder);
+	while (readdir(entries))
+		count++;
+	closedir(entries);
+	return count;
+}
+
+static struct rank_holdings holdings(void)
+{
+	return (struct rank_holdings){
+		count_entries("/proc/self/fd"), count_entries("/proc/self/task"),
+	};
+}
+
+static void nothing(void *data)
+{
+}
+
+struct rank_holdings ranks_warm_up(struct rank *rank)
+{
+	rank_ok(spyre_stream_host_fn(rank->stream, nothing, NULL));
+	rank_ok(spyre_stream_synchronize(rank->stream));
+	return holdings();
+}
+
+void ranks_check_holdings(const struct rank_holdings *before)
+{
+	const char *transport = getenv("SPYRE_COMM_TRANSPORT");
+	struct rank_holdings now = holdings();
+
+	if (transport && !strcmp(transport, "tcp"))
+		return;
+	for (int i = 0; i < HOLDINGS_LIMIT_MS / 10 && memcmp(&now, before, sizeof(now)); i++) {
+		usleep(10000);
+		now = holdings();
+	}
+	rank_check(!memcmp(&now, before, sizeof(now)), "%u open files and %u threads, before %u and %u",
+		   now.files, now.threads, before->files, before->threads);
 }

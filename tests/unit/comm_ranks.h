@@ -60,4 +60,21 @@ void ranks_get_id(uint32_t meeting, bool creates, spyre_comm_id *id);
 /* Joins communicator 0 with all ranks of the test, in a process of ranks_spawn(). */
 spyre_status ranks_join(struct rank *rank, uint64_t timeout_ms);
 
+/* Open files and threads of this process. */
+struct rank_holdings {
+	uint32_t files;
+	uint32_t threads;
+};
+
+/*
+ * Queues work of the kind that communicators queue, after which the context has the threads that
+ * it keeps. Returns what the process holds then.
+ */
+struct rank_holdings ranks_warm_up(struct rank *rank);
+/*
+ * Checks that communicators have given back their files and threads, some of which end a moment
+ * later. Only endpoints of libfabric stay open after the loss of a rank (fabric.c).
+ */
+void ranks_check_holdings(const struct rank_holdings *before);
+
 #endif /* COMM_RANKS_H */

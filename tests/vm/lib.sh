@@ -75,7 +75,7 @@ api_tests() {
 # comm_tests WHO NAME...: programs of collectives, whose ranks have a card each if there are enough.
 comm_tests() {
 	local who=$1 name cards
-	cards="$(find /dev/accel -name 'accel*' | wc -l) cards"
+	cards="$(find /dev/accel -mindepth 1 -name 'accel*' | wc -l) cards"
 	shift
 	for name; do
 		SPYRE_TEST_KILLS=5 SPYRE_TEST_TIMEOUT=${SPYRE_COMM_TIMEOUT:-1200} \

@@ -134,6 +134,10 @@ run root "runtime_peer on eight cards" "$build/tests/unit/runtime_peer"
 run root "abi-peer on eight cards" "$build/tests/abi/abi-peer"
 # Ranks on a card each. Each rank is killed in each phase of each collective on the embedded card.
 comm_tests "${users##* }" collective direct formats kills trouble
+for who in $users; do
+	comm_tests "$who" hostile random rogue
+done
+comm_tests root unbind
 rmmod spyre_vdev
 
 # sum FILE...: of the numbers in them
