@@ -26,7 +26,7 @@ static const char index_page[] =
 	"<!DOCTYPE html>\n<html><head><title>spyre-exporter</title></head>\n"
 	"<body><h1>spyre-exporter</h1><p><a href=\"/metrics\">Metrics</a></p></body></html>\n";
 
-/* Descriptors besides those of the clients: listener, signals, output, and those that read cards. */
+/* Descriptors besides those of the clients: listener, signals, output, readers of cards. */
 #define OTHER_FILES 64
 /* Seconds without new connections after accept() has found no descriptor or memory. */
 #define ACCEPT_PAUSE 0.1
