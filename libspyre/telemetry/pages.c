@@ -16,9 +16,16 @@
 #include <unistd.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/base/log.h"
 #include "libspyre/telemetry/page.h"
 #include "libspyre/telemetry/sources.h"
 #include "model/card.h"
+
+/*
+ * Pages of one user that are read, far more than a host has processes with cards: a user who makes
+ * files without end must not occupy those who read all users'.
+ */
+#define MAX_PAGES 4096
 
 struct page_file {
 	int folder;
@@ -50,15 +57,17 @@ static bool read_page(int fd, struct spyre_telemetry_page *page)
 	return got == sizeof(*page);
 }
 
-enum page_state { PAGE_GOOD, PAGE_STALE, PAGE_FOREIGN };
+enum page_state { PAGE_GOOD, PAGE_STALE, PAGE_FOREIGN, PAGE_UNKNOWN };
 
 static enum page_state classify(const struct page_file *file,
 				const struct spyre_telemetry_page *page)
 {
 	uint64_t start_time;
 
+	/* Only a process that does not exist has left its page: /proc may not be readable now. */
+	errno = 0;
 	if (!spyre_telemetry_start_time(file->key.pid, &start_time))
-		return PAGE_STALE;
+		return errno == ENOENT || errno == ESRCH ? PAGE_STALE : PAGE_UNKNOWN;
 	/* The magic is also missing while the process fills the page. */
 	if (page->magic != SPYRE_TELEMETRY_MAGIC || page->version != SPYRE_TELEMETRY_VERSION ||
 	    page->bytes != sizeof(*page) || page->pid != file->key.pid ||
@@ -143,29 +152,43 @@ static void take_page(const struct page_file *file, const struct spyre_telemetry
 	reading->work.busy_ns = card->busy_ns;
 }
 
+/*
+ * Returns the status after a failed open(), with its errno. Files that are gone or of others are
+ * passed over; without descriptors or memory, cards would be missing.
+ */
+static spyre_status not_opened(const char *name)
+{
+	if (errno != EMFILE && errno != ENFILE && errno != ENOMEM)
+		return SPYRE_SUCCESS;
+	return spyre_error(SPYRE_ERROR_SYSTEM, "cannot read the telemetry of embedded cards (%s): %s",
+			   name, strerror(errno));
+}
+
 static spyre_status read_file(const struct page_file *file, struct spyre_readings *readings)
 {
 	struct spyre_telemetry_page page = { 0 };
 	enum page_state state = PAGE_FOREIGN;
 	struct spyre_reading *reading;
 	uint64_t now = spyre_telemetry_now();
+	spyre_status status;
 	struct stat st;
 	int fd;
 
 	/* O_NONBLOCK, because opening a fifo would block the reader. */
 	fd = openat(file->folder, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return SPYRE_SUCCESS;
+		return not_opened(file->name);
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == file->owner) {
 		if (st.st_size != sizeof(page) || !read_page(fd, &page))
 			memset(&page, 0, sizeof(page));
 		state = classify(file, &page);
 	}
+	status = state == PAGE_UNKNOWN ? not_opened(file->name) : SPYRE_SUCCESS;
 	close(fd);
 	if (state == PAGE_STALE)
 		unlinkat(file->folder, file->name, 0);
 	if (state != PAGE_GOOD)
-		return SPYRE_SUCCESS;
+		return status;
 	reading = spyre_readings_add(readings);
 	if (!reading)
 		return SPYRE_ERROR_OUT_OF_HOST_MEMORY;
@@ -179,24 +202,31 @@ static spyre_status read_folder(int base, const char *name, uid_t owner,
 {
 	struct page_file file = { .owner = owner };
 	spyre_status status = SPYRE_SUCCESS;
+	int first = readings->count;
 	struct dirent *entry;
 	struct stat st;
 	DIR *dir;
 
 	file.folder = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (file.folder < 0)
-		return SPYRE_SUCCESS;
+		return not_opened(name);
 	if (fstat(file.folder, &st) || st.st_uid != owner || (st.st_mode & 077)) {
 		close(file.folder);
 		return SPYRE_SUCCESS;
 	}
 	dir = fdopendir(file.folder);
 	if (!dir) {
+		status = not_opened(name);
 		close(file.folder);
-		return SPYRE_SUCCESS;
+		return status;
 	}
 	while (!status && (entry = readdir(dir))) {
 		file.name = entry->d_name;
+		if (readings->count - first == MAX_PAGES) {
+			spyre_log(SPYRE_LOG_WARN, "telemetry: user %u has more than %d pages, of "
+				  "which the rest is not read", (unsigned int)owner, MAX_PAGES);
+			break;
+		}
 		if (parse_name(file.name, &file.key))
 			status = read_file(&file, readings);
 	}
@@ -217,9 +247,10 @@ static spyre_status read_all_folders(int base, struct spyre_readings *readings)
 	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
+		status = not_opened("all users");
 		if (fd >= 0)
 			close(fd);
-		return SPYRE_SUCCESS;
+		return status;
 	}
 	while (!status && (entry = readdir(dir))) {
 		if (sscanf(entry->d_name, "spyre-%10u", &owner) != 1)
@@ -257,7 +288,7 @@ spyre_status spyre_telemetry_read_pages(struct spyre_readings *readings)
 
 	base = open(path && *path ? path : "/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (base < 0)
-		return SPYRE_SUCCESS;
+		return not_opened("SPYRE_TELEMETRY_DIR");
 	if (geteuid() == 0) {
 		status = read_all_folders(base, readings);
 	} else {

@@ -298,6 +298,21 @@ def test_explain_reads_regular_files_only(tmp_path):
         assert code == 2 and not out and reason in err
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_line_that_is_not_utf8(tmp_path, options):
+    """A model in another encoding is shown, and the JSON text stays valid."""
+    (tmp_path / "model.py").write_bytes(b"\n  y = '\xe9\xed\xa0\x80' + '\xc3\xa9' \xf0\x9f\n")
+    handle = {"source": {"file": str(tmp_path / "model.py"), "start_line": 2}}
+    file = tmp_path / "side.json"
+    bindings = [{"specPath": [0], "handleId": "1"}]
+    file.write_text(json.dumps({"schemaVersion": 1, "handles": {"1": handle}, "kernelIdentities": {
+        "aaaaaaaaaaaaaaaa": {"specHandleBindings": bindings}}}))  # fmt: skip
+    code, out, err = explained("aaaaaaaaaaaaaaaa", file, *options)
+    assert code == 0 and not err
+    (line,) = [s["text"] for s in json.loads(out)["steps"]] if options else out.split("\n")[-2:-1]
+    assert line.strip() == "y = '????' + '\u00e9' ??"
+
+
 def test_graph_after_passes(tmp_path):
     """Each named pass has a file, also if the compiled graph is in the cache."""
     dump = {"TORCH_SPYRE_DUMP_AFTER": "views, placement", "TORCH_SPYRE_DUMP_DIR": tmp_path / "d"}

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -301,6 +302,39 @@ START_TEST(small_parts)
 }
 END_TEST
 
+/* Clients cannot take the descriptors that reading the cards needs. */
+START_TEST(few_descriptors)
+{
+	struct rlimit old, few;
+	int idle[MAX_CLIENTS - 1];
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = old;
+	few.rlim_cur = 9;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	start("3600");
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+	for (int i = 0; i < MAX_CLIENTS - 1; i++) {
+		idle[i] = try_connect();
+		send_all(idle[i], "GET /met", 8);
+	}
+	works();
+	/* A connection that cannot be accepted yet is served once it can be; poll() needs five. */
+	old.rlim_cur = 5;
+	ck_assert_int_eq(prlimit(exporter, RLIMIT_NOFILE, &old, &few), 0);
+	close(idle[0]);
+	idle[0] = try_connect();
+	send_all(idle[0], "GET / HTTP/1.1\r\n\r\n", 18);
+	nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
+	ck_assert_int_eq(recv(idle[0], answer, 1, MSG_DONTWAIT), -1);
+	ck_assert_int_eq(prlimit(exporter, RLIMIT_NOFILE, &few, NULL), 0);
+	ck_assert_int_eq(finish(idle[0]), 200);
+	for (int i = 1; i < MAX_CLIENTS - 1; i++)
+		close(idle[i]);
+	stop();
+}
+END_TEST
+
 static int run(const char *arguments)
 {
 	const char *build = getenv("SPYRE_BUILDDIR");
@@ -313,6 +347,15 @@ static int run(const char *arguments)
 	ck_assert(WIFEXITED(status));
 	return WEXITSTATUS(status);
 }
+
+START_TEST(too_few_descriptors)
+{
+	struct rlimit limit = { .rlim_cur = 90, .rlim_max = 90 };
+
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	ck_assert_int_eq(run("--listen=:0 --max-clients=27"), 1);
+}
+END_TEST
 
 START_TEST(arguments)
 {
@@ -348,6 +391,8 @@ int main(void)
 	tcase_add_test(tests, idle_clients);
 	tcase_add_test(tests, slow_clients);
 	tcase_add_test(tests, small_parts);
+	tcase_add_test(tests, few_descriptors);
+	tcase_add_test(tests, too_few_descriptors);
 	tcase_add_test(tests, arguments);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);

@@ -475,7 +475,8 @@ START_TEST(aiu_monitor)
 	ck_assert_int_eq(index, 0);
 	ck_assert(memory > 0 && memory <= 100 && cpu >= 0);
 	ck_assert(power > 31 && power < 32);
-	ck_assert_ptr_nonnull(strstr(strchr(output, '\n'), "   0.000       -   0.000 "));
+	ck_assert_ptr_nonnull(strstr(strchr(output, '\n'), "    0   0.000   0.000       -   0.000 "
+			      "  0.000   0.000    3072       -    4096 "));
 }
 END_TEST
 
@@ -499,6 +500,9 @@ START_TEST(monitor_without_cards)
 {
 	ck_assert_int_eq(smi("dmon -c 2 -d 0.01"), 9);
 	ck_assert_int_eq(num_lines(), 2);
+	/* It has waited for a card to the last line, and says so. */
+	ck_assert_int_eq(smi("dmon -c 2 -d 0.01 2>&1 || exit $?; :"), 9);
+	ck_assert_ptr_nonnull(strstr(output, "cannot find a Spyre card"));
 }
 END_TEST
 

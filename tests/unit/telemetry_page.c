@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -398,6 +399,49 @@ START_TEST(cards_are_in_the_order_of_start)
 }
 END_TEST
 
+/* A reader without descriptors neither takes live processes for ended ones nor misses cards. */
+START_TEST(few_descriptors)
+{
+	struct spyre_telemetry_page page = good_page();
+	struct rlimit old, few;
+	int first, count, status, refused = 0;
+
+	write_own(&page, sizeof(page));
+	ck_assert_int_eq(read_cards(), 1);
+	first = dup(0);
+	close(first);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	for (few = old, few.rlim_cur = first; few.rlim_cur < first + 8u; few.rlim_cur++) {
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+		status = spyre_telemetry_cards(cards, sizeof(cards[0]), 8, &count);
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &old), 0);
+		ck_assert_msg(status ? !count : count >= 1, "%d cards", count);
+		refused += status != SPYRE_SUCCESS;
+		ck_assert_int_eq(num_files(), 1);
+	}
+	ck_assert_int_gt(refused, 0);
+	ck_assert_int_lt(refused, 8);
+}
+END_TEST
+
+/* The pages of one user are limited: root reads those of all users. */
+START_TEST(very_many_pages)
+{
+	struct spyre_telemetry_page page = good_page();
+	int kernel, count, i;
+	char name[64];
+
+	ck_assert_int_eq(spyre_telemetry_cards(NULL, 0, 0, &kernel), SPYRE_SUCCESS);
+	for (i = 0; i < 4096 + 3; i++) {
+		page.sequence = (uint32_t)i;
+		snprintf(name, sizeof(name), "%d.0.%d", (int)getpid(), i);
+		write_page(name, &page, sizeof(page));
+	}
+	ck_assert_int_eq(spyre_telemetry_cards(NULL, 0, 0, &count), SPYRE_SUCCESS);
+	ck_assert_int_eq(count, kernel + 4096);
+}
+END_TEST
+
 START_TEST(other_files_are_kept)
 {
 	struct spyre_telemetry_page page = good_page();
@@ -512,6 +556,7 @@ int main(void)
 	TCase *tcase = tcase_create("page");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_set_timeout(tcase, 60);	/* thousands of files on a busy machine */
 	tcase_add_test(tcase, page_of_a_child_appears_and_is_removed);
 	tcase_add_test(tcase, modes_of_folder_and_file);
 	tcase_add_test(tcase, two_pages_of_one_card);
@@ -525,6 +570,8 @@ int main(void)
 	tcase_add_test(tcase, page_of_an_earlier_process_is_removed);
 	tcase_add_test(tcase, publishing_removes_pages_of_ended_processes);
 	tcase_add_test(tcase, cards_are_in_the_order_of_start);
+	tcase_add_test(tcase, few_descriptors);
+	tcase_add_test(tcase, very_many_pages);
 	tcase_add_test(tcase, other_files_are_kept);
 	tcase_add_test(tcase, symlink_to_a_good_page_is_not_followed);
 	tcase_add_test(tcase, numbers_and_texts_are_validated);

@@ -69,6 +69,10 @@ refused "a trace of another program" "not one of libspyre" analyze foreign.json
 truncate -s 300M huge.json
 refused "a huge file" "the limit is 268435456" analyze huge.json
 refused "a device" "it is not a regular file" analyze /dev/zero
+mkfifo fifo
+timeout 60 "$spyre" analyze fifo >"$work/out" 2>&1
+says "it is not a regular file"
+report $? "a fifo that nobody writes to is not waited for" "$work/out"
 refused "a missing file" "No such file" analyze missing.json
 head -c 1000000 /dev/zero | tr '\0' '[' >deep.json
 refused "a deeply nested file" "it is not JSON" analyze deep.json
@@ -103,6 +107,26 @@ for format in text json html; do
 	"$spyre" analyze --format=$format big.json >"$work/out" 2>&1 && ! grep -qiE 'nan|inf"' "$work/out"
 	report $? "the largest numbers, as $format" "$work/out"
 done
+# Sums of the largest numbers stay the largest ones, and parts of nothing are not infinite.
+printf '{"otherData":{"writer":"libspyre 0","clock_hz":1500000000},"traceEvents":[' >sum.json
+i=0
+while [ $((i += 1)) -le 300 ]; do
+	args="\"args\":{\"cycles\":$big,\"bytes_read\":$big,\"bytes_written\":$big}"
+	printf '{"ph":"X","cat":"kernel","name":"k%s","ts":1,"dur":1,%s},' $i "$args"
+	printf '{"ph":"X","cat":"copy","name":"k%s","ts":1,"dur":1,%s},' $i "$args"
+done >>sum.json
+printf '{}]}' >>sum.json
+"$spyre" analyze --format=json sum.json >"$work/out" 2>&1 && says "\"cycles\":$big,\"kernels\"" &&
+	says "\"cycles\":$big,\"bytes\":$big}"
+report $? "sums of the largest numbers" "$work/out"
+hostile_phases="{$kernel,\"ts\":1,\"dur\":1},{$launch,\"args\":{\"card_cores\":32}},{\"ph\":\"X\",
+	\"cat\":\"phase\",\"name\":\"p\",\"ts\":1,\"dur\":1,\"args\":{\"core_cycles\":9}}"
+printf '{"otherData":{"writer":"libspyre 0","clock_hz":1500000000},"traceEvents":[%s]}' \
+	"$hostile_phases" >none.json
+for format in text json html; do
+	"$spyre" analyze --format=$format none.json >"$work/out" 2>&1 && ! grep -qiE 'nan|inf ' "$work/out"
+	report $? "phases of kernels without time, as $format" "$work/out"
+done
 
 # Two ranks of one machine, then the second one of another machine whose clock is 7 s ahead.
 SPYRE_TRACE=rank%p.json "$perf" -n 2 -b 4K -e 4K all_reduce >"$work/out" 2>&1
@@ -135,6 +159,12 @@ refused "merge of nothing" "no traces to merge" trace merge -o x.json
 "$spyre" trace merge t.json truncated.json -o x.json >"$work/out" 2>&1
 [ $? = 2 ] && says "is it truncated?" && ! ls x.json* >/dev/null 2>&1
 report $? "merge of a truncated file, which leaves no file" "$work/out"
+sed 's/"rank":0/"rank":-1/' t.json >hostile.json
+refused "a negative rank" "its rank (otherData.rank) is not a natural number" \
+	trace merge hostile.json -o x.json
+sed 's/"ts":[0-9.]*/"ts":1e300/;s/"cat":"[^"]*"/"cat":"x"/' t.json >hostile.json
+refused "a time beyond all numbers" "is not a number from 0 to 1e+16" \
+	trace merge hostile.json -o x.json
 sed 's/"pid":10000000/"pid":99999999999/' t.json >hostile.json
 refused "a process beyond all numbers" 'has a "pid" that is not a number below' \
 	trace merge hostile.json -o x.json

@@ -3,7 +3,8 @@
  * One thread and poll(). A client has one request, an answer and a time limit for both; a
  * connection is closed after it. If all places are taken, the client that has kept its
  * place longest without sending a whole request loses it, so that idle connections do not
- * lock out others.
+ * lock out others. The limit of open files covers all places, so that accept() has a
+ * descriptor for each; if the system runs out of them, connections wait in the socket's queue.
  */
 #include "config.h"
 
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -23,6 +25,11 @@
 static const char index_page[] =
 	"<!DOCTYPE html>\n<html><head><title>spyre-exporter</title></head>\n"
 	"<body><h1>spyre-exporter</h1><p><a href=\"/metrics\">Metrics</a></p></body></html>\n";
+
+/* Descriptors besides those of the clients: listener, signals, output, readers of cards. */
+#define OTHER_FILES 64
+/* Seconds without new connections after accept() has found no descriptor or memory. */
+#define ACCEPT_PAUSE 0.1
 
 struct client {
 	int fd;
@@ -40,6 +47,7 @@ struct client {
 struct server {
 	const struct exporter_options *options;
 	int listener, signals;
+	double deaf_until;		/* no connections are taken before */
 	struct client **clients;	/* oldest first */
 	int count;
 	struct pollfd *polls;		/* listener, signals, clients */
@@ -87,8 +95,12 @@ static void take_client(struct server *server)
 	struct client *client;
 	int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0) {
+		/* poll() would report the same connection again at once. */
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+			server->deaf_until = now() + ACCEPT_PAUSE;
 		return;
+	}
 	client = make_place(server) ? malloc(sizeof(*client)) : NULL;
 	if (!client) {
 		close(fd);
@@ -206,7 +218,7 @@ static bool serve_client(struct client *client, short events, double time)
 /* Milliseconds until the first deadline, -1: none. */
 static int wait_time(const struct server *server)
 {
-	double first = -1, time = now();
+	double time = now(), first = server->deaf_until > time ? server->deaf_until : -1;
 	int i;
 
 	for (i = 0; i < server->count; i++)
@@ -221,7 +233,10 @@ static void set_polls(struct server *server)
 {
 	int i;
 
-	server->polls[0] = (struct pollfd){ .fd = server->listener, .events = POLLIN };
+	/* poll() ignores a negative descriptor. */
+	server->polls[0] = (struct pollfd){
+		.fd = now() < server->deaf_until ? -1 : server->listener, .events = POLLIN,
+	};
 	server->polls[1] = (struct pollfd){ .fd = server->signals, .events = POLLIN };
 	for (i = 0; i < server->count; i++)
 		server->polls[i + 2] = (struct pollfd){
@@ -262,11 +277,33 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/*
+ * Raises the limit of open files as far as it is needed. Without it, clients could take the
+ * descriptors that reading the cards needs.
+ */
+static bool reserve_files(const struct exporter_options *options)
+{
+	rlim_t need = (rlim_t)options->max_clients + OTHER_FILES;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= need)
+		return true;
+	limit.rlim_cur = limit.rlim_max < need ? limit.rlim_max : need;
+	if (limit.rlim_cur == need && !setrlimit(RLIMIT_NOFILE, &limit))
+		return true;
+	fprintf(stderr, "spyre-exporter: cannot serve %d clients: at most %llu files can be open, and "
+		"%llu are needed; raise the limit (ulimit -n) or lower --max-clients\n",
+		options->max_clients, (unsigned long long)limit.rlim_max, (unsigned long long)need);
+	return false;
+}
+
 int exporter_serve(const struct exporter_options *options)
 {
 	struct server server = { .options = options };
 	size_t max = (size_t)options->max_clients;
 
+	if (!reserve_files(options))
+		return 1;
 	server.clients = calloc(max, sizeof(*server.clients));
 	server.polls = calloc(max + 2, sizeof(*server.polls));
 	server.signals = open_signals();

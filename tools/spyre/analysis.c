@@ -65,11 +65,13 @@ static int make_kernels(struct analysis *a, struct text *why)
 				.bytes_read = s->bytes_read, .bytes_written = s->bytes_written,
 				.macs = s->macs,
 			};
-			a->cycles += s->cycles;
+			trace_add(&a->cycles, s->cycles);
 		} else if (s->kind < TRACE_COLLECTIVE) {
 			a->copies += s->count;
-			a->copy_cycles += s->cycles;
-			a->copy_bytes += s->bytes_read + s->bytes_written + s->rdma;
+			trace_add(&a->copy_cycles, s->cycles);
+			trace_add(&a->copy_bytes, s->bytes_read);
+			trace_add(&a->copy_bytes, s->bytes_written);
+			trace_add(&a->copy_bytes, s->rdma);
 		}
 	}
 	free(sums);
@@ -90,14 +92,15 @@ static void end_phase(struct phase *p)
 	/* Below half, most of the core's time goes into the issue of its instructions. */
 	else if (p->engine_cycles * 2 >= e->core_cycles && p->engine_cycles)
 		bound = p->engine;
-	k->bound[bound] += e->lpddr_cycles > e->core_cycles ? e->lpddr_cycles : e->core_cycles;
-	k->bound[BOUND_LAUNCH] += e->barrier_cycles;
+	trace_add(&k->bound[bound], e->lpddr_cycles > e->core_cycles ? e->lpddr_cycles :
+									e->core_cycles);
+	trace_add(&k->bound[BOUND_LAUNCH], e->barrier_cycles);
 	k->phases++;
 	k->used_core_cycles += (double)e->core_cycles * (double)e->cores;
 	k->all_core_cycles += (double)e->core_cycles * (double)k->card_cores;
 	k->busy_core_cycles += p->busy;
 	k->longest_core_cycles += (double)e->core_cycles * (double)e->cores;
-	k->lx_moved += p->lx_moved;
+	trace_add(&k->lx_moved, p->lx_moved);
 	p->event = NULL;
 }
 
@@ -117,7 +120,7 @@ static void add_core(struct phase *p, const struct trace_event *e)
 {
 	p->core = e;
 	p->busy += (double)e->cycles;
-	p->lx_moved += e->lx_bytes_read + e->lx_bytes_written;
+	trace_add(&p->lx_moved, e->lx_bytes_read + e->lx_bytes_written);
 	if (p->slowest && p->slowest->cycles >= e->cycles)
 		return;
 	p->slowest = e;
@@ -138,7 +141,7 @@ static int begin_launch(struct analysis *a, struct phase *p, const struct trace_
 	if (!e->card_cores)
 		return 0;
 	k->detailed++;
-	k->detailed_cycles += e->cycles;
+	trace_add(&k->detailed_cycles, e->cycles);
 	k->card_cores = e->card_cores;
 	if (e->lx_bytes > k->lx_bytes)
 		k->lx_bytes = e->lx_bytes;
@@ -173,10 +176,19 @@ static int read_phases(struct analysis *a, struct text *why)
 	return 0;
 }
 
+/* The cycles of kernels and copies. */
+static double analysis_all(const struct analysis *a)
+{
+	return (double)a->cycles + (double)a->copy_cycles;
+}
+
 static void advise(struct analysis *a, enum advice_kind kind, const struct kernel *kernel,
 		   double cycles)
 {
-	if (cycles > 0 && cycles >= LEAST_GAIN * (double)(a->cycles + a->copy_cycles))
+	const double all = analysis_all(a);
+
+	/* Without any time there is nothing to gain, and a file may claim a gain nevertheless. */
+	if (all > 0 && cycles > 0 && cycles >= LEAST_GAIN * all)
 		a->advice[a->num_advice++] = (struct advice){ kind, kernel, cycles };
 }
 
@@ -238,6 +250,14 @@ enum bound analysis_bound(const struct kernel *kernel)
 	return most;
 }
 
+uint64_t analysis_bytes(const struct kernel *kernel)
+{
+	uint64_t bytes = kernel->bytes_read;
+
+	trace_add(&bytes, kernel->bytes_written);
+	return bytes;
+}
+
 double analysis_us(const struct analysis *a, double cycles)
 {
 	return cycles * 1e6 / (double)a->trace->clock_hz;
@@ -263,8 +283,8 @@ static struct short_name shorten(const char *name)
 void analysis_sentence(const struct analysis *a, const struct advice *advice, struct text *to)
 {
 	const struct kernel *k = advice->kernel;
-	const double all = (double)(a->cycles + a->copy_cycles);
-	const double us = analysis_us(a, advice->cycles), part = 100 * advice->cycles / all;
+	const double us = analysis_us(a, advice->cycles);
+	const double part = 100 * advice->cycles / analysis_all(a);
 	const struct short_name name = shorten(k ? k->name : "");
 
 	switch (advice->kind) {

@@ -72,6 +72,8 @@ void analysis_free(struct analysis *a);
 enum bound analysis_bound(const struct kernel *kernel);
 /* A sentence with the numbers of an advice. */
 void analysis_sentence(const struct analysis *a, const struct advice *advice, struct text *to);
+/* Bytes that the kernel moves from and to LPDDR5. */
+uint64_t analysis_bytes(const struct kernel *kernel);
 double analysis_us(const struct analysis *a, double cycles);
 
 void analysis_text(const struct analysis *a);

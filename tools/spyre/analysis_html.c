@@ -93,7 +93,7 @@ static void put_row(const struct analysis *a, size_t index)
 	printf("</td><td>%" PRIu64 "</td><td>%.3f</td><td>%.1f</td><td>%" PRIu64 "</td><td>%" PRIu64
 	       "</td><td>%s</td>", k->launches, analysis_us(a, (double)k->cycles),
 	       a->cycles ? 100.0 * (double)k->cycles / (double)a->cycles : 0, k->macs,
-	       k->bytes_read + k->bytes_written, bound == BOUNDS ? "-" : bound_names[bound]);
+	       analysis_bytes(k), bound == BOUNDS ? "-" : bound_names[bound]);
 	if (bound == BOUNDS)
 		puts("<td>-</td><td>-</td></tr>");
 	else
@@ -170,7 +170,7 @@ static void put_roofline(const struct analysis *a)
 	       y_of(peak), x_of(1e4), y_of(peak));
 	for (size_t i = 0; i < rows(a); i++) {
 		const struct kernel *k = &a->kernel[i];
-		const double bytes = (double)k->bytes_read + (double)k->bytes_written;
+		const double bytes = (double)analysis_bytes(k);
 
 		if (!k->macs || bytes == 0 || !k->cycles) {
 			without++;

@@ -13,7 +13,7 @@ static double part(uint64_t of, uint64_t all)
 static void print_kernel(const struct analysis *a, const struct kernel *k)
 {
 	const enum bound bound = analysis_bound(k);
-	const uint64_t bytes = k->bytes_read + k->bytes_written;
+	const uint64_t bytes = analysis_bytes(k);
 
 	trace_print_name(stdout, k->name, 36);
 	printf(" %8" PRIu64 " %12.3f %6.1f %13" PRIu64 " %13" PRIu64 " %9.2f ", k->launches,

@@ -17,24 +17,38 @@
 
 #define VERSION 1
 
+/* Returns the bytes of the UTF-8 character at @c, 0 if they are not one that Unicode has. */
+static size_t character(const unsigned char *c)
+{
+	const size_t bytes = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 :
+			     c[0] < 0xf0 ? 3 : c[0] < 0xf5 ? 4 : 0;
+
+	for (size_t i = 1; i < bytes; i++)
+		if ((c[i] & 0xc0) != 0x80)
+			return 0;
+	/* Longer forms than necessary, surrogates, and numbers beyond U+10FFFF. */
+	if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] >= 0xa0) ||
+	    (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] >= 0x90))
+		return 0;
+	return bytes;
+}
+
 struct printable printable(const char *text)
 {
 	struct printable made = { "" };
-	size_t n = 0;
+	size_t n = 0, bytes, taken;
 
-	for (const unsigned char *c = (const unsigned char *)(text ? text : ""); *c; c++) {
-		bool pair = c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0;
-
-		if (n == sizeof(made.s) - 1) {
-			/* No sequence of UTF-8 is left without its end. */
-			while (n && ((unsigned char)made.s[n - 1] & 0xc0) == 0x80)
-				n--;
-			if (n && (unsigned char)made.s[n - 1] >= 0xc0)
-				n--;
+	for (const unsigned char *c = (const unsigned char *)(text ? text : ""); *c; c += taken) {
+		bytes = character(c);
+		taken = bytes ? bytes : 1;
+		if (n + taken >= sizeof(made.s))
 			break;
+		if (!bytes || *c < ' ' || *c == 0x7f || (c[0] == 0xc2 && c[1] < 0xa0)) {
+			made.s[n++] = '?';
+			continue;
 		}
-		made.s[n++] = *c < ' ' || *c == 0x7f || pair ? '?' : (char)*c;
-		c += pair;
+		memcpy(made.s + n, c, bytes);
+		n += bytes;
 	}
 	made.s[n] = '\0';
 	return made;

@@ -26,7 +26,7 @@ struct provenance_line {
 	struct printable text;	/* the line's contents, "" if the file cannot be read */
 };
 
-/* Returns @text without control characters; "" for NULL. */
+/* Returns @text with '?' for control characters and what is not UTF-8; "" for NULL. */
 struct printable printable(const char *text);
 
 /* Reads a side file and checks its version; the caller frees the document. NULL with @why. */

@@ -157,6 +157,7 @@ static int move_event(yyjson_mut_doc *doc, yyjson_mut_val *event, uint64_t index
 		      double offset, struct text *why)
 {
 	yyjson_mut_val *ts = yyjson_mut_obj_get(event, "ts");
+	double us;
 
 	if (set_number(event, "pid", PIDS_OF_FILE, index * PIDS_OF_FILE, why) ||
 	    set_number(event, "id", FLOWS_OF_FILE, index * FLOWS_OF_FILE, why))
@@ -164,10 +165,11 @@ static int move_event(yyjson_mut_doc *doc, yyjson_mut_val *event, uint64_t index
 	name_process(doc, event, rank);
 	if (!ts)
 		return 0;
-	if (!yyjson_mut_is_num(ts) || !(yyjson_mut_get_num(ts) + offset >= 0))
-		return explain(why, "the time of an event, moved by %.3f us, is not a positive "
-			       "number", offset);
-	yyjson_mut_set_real(ts, yyjson_mut_get_num(ts) + offset);
+	us = yyjson_mut_get_num(ts) + offset;
+	if (!yyjson_mut_is_num(ts) || !(us >= 0 && us < TRACE_MAX_US))
+		return explain(why, "the time of an event, moved by %g us, is not a number from 0 to "
+			       "%g", offset, TRACE_MAX_US);
+	yyjson_mut_set_real(ts, us);
 	return 0;
 }
 
@@ -214,22 +216,26 @@ static int merge_file(struct merge *m, const char *path, uint64_t index, struct 
 {
 	struct text reason = { "" };
 	struct trace trace;
-	yyjson_val *event;
-	const char *how;
+	yyjson_val *event, *number;
+	const char *how = "";
 	uint64_t rank;
-	double offset;
+	double offset = 0;
 	size_t i, n;
 	int err = 0;
 
 	if (trace_read(path, &trace, why))
 		return -1;
-	rank = (uint64_t)other_number(&trace, "rank");
-	if (!index)
+	number = yyjson_obj_get(trace.other, "rank");
+	rank = yyjson_get_uint(number);
+	if (number && !yyjson_is_uint(number))
+		err = explain(&reason, "its rank (otherData.rank) is not a natural number");
+	if (!err && !index)
 		err = take_clock(m, &trace, &reason);
 	if (!err && trace.clock_hz != m->clock_hz)
 		err = explain(&reason, "its card has a clock of %" PRIu64 " Hz, that of the first "
 			      "file has %" PRIu64, trace.clock_hz, m->clock_hz);
-	offset = offset_of(m, &trace, &how);
+	if (!err)
+		offset = offset_of(m, &trace, &how);
 	if (!err)
 		yyjson_arr_foreach(trace.events, i, n, event)
 			if (!err)

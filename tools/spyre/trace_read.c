@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Trace files: see trace_read.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "trace_read.h"
 
@@ -22,15 +24,32 @@ static const char *const kind_names[TRACE_KINDS] = {
 	[TRACE_ENGINE] = "engine",
 };
 
+void trace_add(uint64_t *sum, uint64_t more)
+{
+	if (__builtin_add_overflow(*sum, more, sum))
+		*sum = UINT64_MAX;
+}
+
 const char *trace_kind_name(enum trace_kind kind)
 {
 	return kind_names[kind];
 }
 
+/* Opening does not wait: a fifo without a writer is refused like any other file of its kind. */
+static FILE *open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
+}
+
 /* Reads the whole file, NUL-terminated for the parser's error positions. */
 static char *read_all(const char *path, size_t *bytes, struct text *why)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = open_file(path);
 	char *data = NULL;
 	struct stat st;
 
@@ -95,7 +114,7 @@ static double time_of(yyjson_val *event, const char *name)
 	yyjson_val *value = yyjson_obj_get(event, name);
 	double us = yyjson_is_num(value) ? yyjson_get_num(value) : NAN;
 
-	return us >= 0 && us < 1e16 ? us : NAN;
+	return us >= 0 && us < TRACE_MAX_US ? us : NAN;
 }
 
 static bool kind_of(yyjson_val *event, enum trace_kind *kind)
@@ -204,7 +223,7 @@ static int read_events(struct trace *trace, const char *path, struct text *why)
 	yyjson_arr_foreach(trace->events, i, n, event) {
 		if (read_event(trace, event, i, path, why))
 			return -1;
-		trace->unfinished += number(yyjson_obj_get(event, "args"), "operations");
+		trace_add(&trace->unfinished, number(yyjson_obj_get(event, "args"), "operations"));
 	}
 	return 0;
 }
@@ -246,21 +265,14 @@ static int by_cycles(const void *a, const void *b)
 	return by_kind_and_name(a, b);
 }
 
-/* Sums stop at the largest number, so that those of a hostile file do not wrap. */
-static void add(uint64_t *sum, uint64_t more)
-{
-	if (__builtin_add_overflow(*sum, more, sum))
-		*sum = UINT64_MAX;
-}
-
 static void sum_add(struct trace_sum *to, const struct trace_sum *more)
 {
-	add(&to->count, more->count);
-	add(&to->cycles, more->cycles);
-	add(&to->bytes_read, more->bytes_read);
-	add(&to->bytes_written, more->bytes_written);
-	add(&to->macs, more->macs);
-	add(&to->rdma, more->rdma);
+	trace_add(&to->count, more->count);
+	trace_add(&to->cycles, more->cycles);
+	trace_add(&to->bytes_read, more->bytes_read);
+	trace_add(&to->bytes_written, more->bytes_written);
+	trace_add(&to->macs, more->macs);
+	trace_add(&to->rdma, more->rdma);
 	to->duration_us += more->duration_us;
 }
 
@@ -281,8 +293,8 @@ struct trace_sum *trace_sums(const struct trace *trace, size_t *count)
 			.bytes_read = e->bytes_read, .bytes_written = e->bytes_written,
 			.macs = e->macs, .duration_us = e->duration_us,
 		};
-		add(&sums[all].rdma, e->rdma_read);
-		add(&sums[all].rdma, e->rdma_written);
+		trace_add(&sums[all].rdma, e->rdma_read);
+		trace_add(&sums[all].rdma, e->rdma_written);
 		if (e->kind == TRACE_COLLECTIVE) {
 			sums[all].bytes_read = e->bytes_sent;
 			sums[all].bytes_written = e->bytes_received;

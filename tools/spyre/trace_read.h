@@ -13,6 +13,8 @@
 #define TRACE_MAX_BYTES (256u << 20)
 /* Larger numbers count as this one: a year of cycles, and more bytes than links move. */
 #define TRACE_MAX_NUMBER (1ull << 56)
+/* Times in microseconds are below it: 300 years. */
+#define TRACE_MAX_US 1e16
 
 enum trace_kind {
 	TRACE_KERNEL,
@@ -80,6 +82,9 @@ void trace_close(struct trace *trace);
 struct trace_sum *trace_sums(const struct trace *trace, size_t *count);
 
 const char *trace_kind_name(enum trace_kind kind);
+
+/* Adds to a sum, which stops at the largest number, so that those of a hostile file do not wrap. */
+void trace_add(uint64_t *sum, uint64_t more);
 
 /*
  * Prints a name from a file in @width columns, or in as many as it has if @width is -1, with "?"
