@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "libspyre/base/error.h"
+#include "libspyre/telemetry/event_log.h"
 #include "libspyre/telemetry/page.h"
 #include "libspyre/telemetry/sources.h"
 #include "model/card.h"
@@ -143,6 +144,23 @@ static void take_page(const struct page_file *file, const struct spyre_telemetry
 	reading->work.busy_ns = card->busy_ns;
 }
 
+/*
+ * Removes the page of a process that ended without doing so, and logs that its card is gone:
+ * only the one who removed it does. Root leaves the pages and logs of others alone.
+ */
+static void remove_stale(const struct page_file *file, struct spyre_telemetry_page *page)
+{
+	if (file->owner != geteuid() || unlinkat(file->folder, file->name, 0))
+		return;
+	if (page->magic != SPYRE_TELEMETRY_MAGIC || page->version != SPYRE_TELEMETRY_VERSION)
+		return;
+	page->pid = file->key.pid;
+	spyre_telemetry_clean(page->process, sizeof(page->process));
+	spyre_telemetry_clean(page->properties.bus_id, sizeof(page->properties.bus_id));
+	spyre_telemetry_clean(page->properties.uuid, sizeof(page->properties.uuid));
+	spyre_event_log(page, SPYRE_TELEMETRY_CARD_REMOVED, SPYRE_FAULT_NONE, 0);
+}
+
 static spyre_status read_file(const struct page_file *file, struct spyre_readings *readings)
 {
 	struct spyre_telemetry_page page = { 0 };
@@ -163,7 +181,7 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	}
 	close(fd);
 	if (state == PAGE_STALE)
-		unlinkat(file->folder, file->name, 0);
+		remove_stale(file, &page);
 	if (state != PAGE_GOOD)
 		return SPYRE_SUCCESS;
 	reading = spyre_readings_add(readings);
@@ -173,48 +191,16 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	return SPYRE_SUCCESS;
 }
 
-/* Reads the pages of one user; skips a folder that other users can write. */
-static spyre_status read_folder(int base, const char *name, uid_t owner,
-				struct spyre_readings *readings)
+/* Reads the pages in the folder of one user. */
+static spyre_status read_folder(int folder, uint32_t owner, void *data)
 {
-	struct page_file file = { .owner = owner };
+	struct page_file file = { .folder = folder, .owner = owner };
 	spyre_status status = SPYRE_SUCCESS;
 	struct dirent *entry;
-	struct stat st;
-	DIR *dir;
-
-	file.folder = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (file.folder < 0)
-		return SPYRE_SUCCESS;
-	if (fstat(file.folder, &st) || st.st_uid != owner || (st.st_mode & 077)) {
-		close(file.folder);
-		return SPYRE_SUCCESS;
-	}
-	dir = fdopendir(file.folder);
-	if (!dir) {
-		close(file.folder);
-		return SPYRE_SUCCESS;
-	}
-	while (!status && (entry = readdir(dir))) {
-		file.name = entry->d_name;
-		if (parse_name(file.name, &file.key))
-			status = read_file(&file, readings);
-	}
-	closedir(dir);
-	return status;
-}
-
-/* Root sees the folders of all users. */
-static spyre_status read_all_folders(int base, struct spyre_readings *readings)
-{
-	spyre_status status = SPYRE_SUCCESS;
-	struct dirent *entry;
-	unsigned int owner;
-	char again[32];
 	DIR *dir;
 	int fd;
 
-	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
 		if (fd >= 0)
@@ -222,11 +208,9 @@ static spyre_status read_all_folders(int base, struct spyre_readings *readings)
 		return SPYRE_SUCCESS;
 	}
 	while (!status && (entry = readdir(dir))) {
-		if (sscanf(entry->d_name, "spyre-%10u", &owner) != 1)
-			continue;
-		snprintf(again, sizeof(again), "spyre-%u", owner);
-		if (!strcmp(again, entry->d_name))
-			status = read_folder(base, entry->d_name, owner, readings);
+		file.name = entry->d_name;
+		if (parse_name(file.name, &file.key))
+			status = read_file(&file, data);
 	}
 	closedir(dir);
 	return status;
@@ -249,22 +233,9 @@ static int by_process(const void *left, const void *right)
 
 spyre_status spyre_telemetry_read_pages(struct spyre_readings *readings)
 {
-	const char *path = secure_getenv("SPYRE_TELEMETRY_DIR");
 	int first = readings->count;
-	spyre_status status;
-	char name[32];
-	int base;
+	spyre_status status = spyre_telemetry_visit_folders(read_folder, readings);
 
-	base = open(path && *path ? path : "/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (base < 0)
-		return SPYRE_SUCCESS;
-	if (geteuid() == 0) {
-		status = read_all_folders(base, readings);
-	} else {
-		snprintf(name, sizeof(name), "spyre-%u", (unsigned int)geteuid());
-		status = read_folder(base, name, geteuid(), readings);
-	}
-	close(base);
 	if (readings->count - first > 1)
 		qsort(readings->reading + first, readings->count - first,
 		      sizeof(*readings->reading), by_process);
