@@ -3,7 +3,7 @@
 if HAVE_CHECK
 telemetry_tests = tests/unit/drm tests/unit/drm_device tests/unit/exporter tests/unit/smi \
 	tests/unit/smi_diag tests/unit/telemetry_events \
-	tests/unit/telemetry_kernel tests/unit/telemetry_page
+	tests/unit/telemetry_kernel tests/unit/telemetry_metrics tests/unit/telemetry_page
 check_PROGRAMS += $(telemetry_tests)
 TESTS += $(telemetry_tests)
 
@@ -33,6 +33,9 @@ tests_unit_telemetry_kernel_SOURCES = tests/unit/telemetry_kernel.c \
 	tests/unit/fake_cards.c tests/unit/fake_cards.h
 tests_unit_telemetry_kernel_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_telemetry_kernel_LDADD = libspyre/libcore.la $(CHECK_LIBS)
+tests_unit_telemetry_metrics_SOURCES = tests/unit/telemetry_metrics.c tests/unit/runtime_check.h
+tests_unit_telemetry_metrics_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(YYJSON_CFLAGS)
+tests_unit_telemetry_metrics_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(YYJSON_LIBS)
 tests_unit_telemetry_page_SOURCES = tests/unit/telemetry_page.c \
 	tests/unit/fake_cards.c tests/unit/fake_cards.h
 tests_unit_telemetry_page_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
