@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libspyre/base/error.h"
@@ -20,6 +21,9 @@
 #include "libspyre/telemetry/page.h"
 #include "libspyre/telemetry/sources.h"
 #include "model/card.h"
+
+/* Waits of a tenth of a millisecond for periods that end, in all pages. */
+#define MAX_WAITS 200
 
 struct page_file {
 	int folder;
@@ -161,12 +165,29 @@ static void remove_stale(const struct page_file *file, struct spyre_telemetry_pa
 	spyre_event_log(page, SPYRE_TELEMETRY_CARD_REMOVED, SPYRE_FAULT_NONE, 0);
 }
 
+/*
+ * Reads the page with the clock of before, again while a busy period ends: for @waits times at
+ * most in all pages, since any process of a user can leave the mark in its page. Without a wait
+ * the period counts up to now, which may be later than its end.
+ */
+static bool read_with_clock(int fd, struct spyre_telemetry_page *page, uint64_t *now, int *waits)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+
+	do {
+		*now = spyre_telemetry_now();
+		if (!read_page(fd, page))
+			return false;
+	} while (page->busy & SPYRE_TELEMETRY_ENDING && (*waits)-- > 0 && !nanosleep(&pause, NULL));
+	return true;
+}
+
 static spyre_status read_file(const struct page_file *file, struct spyre_readings *readings)
 {
 	struct spyre_telemetry_page page = { 0 };
 	enum page_state state = PAGE_FOREIGN;
 	struct spyre_reading *reading;
-	uint64_t now = spyre_telemetry_now();
+	uint64_t now = 0;
 	struct stat st;
 	int fd;
 
@@ -175,7 +196,8 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	if (fd < 0)
 		return SPYRE_SUCCESS;
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == file->owner) {
-		if (st.st_size != sizeof(page) || !read_page(fd, &page))
+		if (st.st_size != sizeof(page) ||
+		    !read_with_clock(fd, &page, &now, &readings->waits))
 			memset(&page, 0, sizeof(page));
 		state = classify(file, &page);
 	}
@@ -234,7 +256,10 @@ static int by_process(const void *left, const void *right)
 spyre_status spyre_telemetry_read_pages(struct spyre_readings *readings)
 {
 	int first = readings->count;
-	spyre_status status = spyre_telemetry_visit_folders(read_folder, readings);
+	spyre_status status;
+
+	readings->waits = MAX_WAITS;
+	status = spyre_telemetry_visit_folders(read_folder, readings);
 
 	if (readings->count - first > 1)
 		qsort(readings->reading + first, readings->count - first,

@@ -34,6 +34,7 @@ struct spyre_reading {
 struct spyre_readings {
 	struct spyre_reading *reading;
 	int count;
+	int waits;		/* pages.c */
 	size_t capacity;
 };
 
