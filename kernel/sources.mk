@@ -3,7 +3,7 @@
 spyre_vdev_sources = \
 	kernel/spyre_arbiter.c kernel/spyre_bind.c kernel/spyre_bo.c kernel/spyre_card.c \
 	kernel/spyre_coredump.c kernel/spyre_debugfs.c kernel/spyre_dma.c kernel/spyre_drv.c \
-	kernel/spyre_engine.c kernel/spyre_fault.c kernel/spyre_file.c kernel/spyre_helper.c \
+	kernel/spyre_engine.c kernel/spyre_events.c kernel/spyre_fault.c kernel/spyre_file.c kernel/spyre_helper.c \
 	kernel/spyre_hwmon.c kernel/spyre_inject.c kernel/spyre_job.c kernel/spyre_lpddr.c \
 	kernel/spyre_lx.c kernel/spyre_mmap.c kernel/spyre_peer.c kernel/spyre_prime.c kernel/spyre_program.c \
 	kernel/spyre_query.c kernel/spyre_queue.c kernel/spyre_reset.c kernel/spyre_runner.c \
@@ -14,7 +14,8 @@ spyre_vdev_headers = \
 	kernel/spyre_arbiter.h kernel/spyre_array.h kernel/spyre_bind.h kernel/spyre_bo.h \
 	kernel/spyre_card.h kernel/spyre_charge.h kernel/spyre_compat.h \
 	kernel/spyre_coredump.h kernel/spyre_debugfs.h kernel/spyre_device.h \
-	kernel/spyre_dma.h kernel/spyre_engine.h kernel/spyre_fault.h kernel/spyre_file.h \
+	kernel/spyre_dma.h kernel/spyre_engine.h kernel/spyre_events.h kernel/spyre_fault.h \
+	kernel/spyre_file.h \
 	kernel/spyre_helper.h kernel/spyre_hwmon.h kernel/spyre_inject.h kernel/spyre_job.h \
 	kernel/spyre_lpddr.h kernel/spyre_lx.h kernel/spyre_peer.h kernel/spyre_prime.h kernel/spyre_program.h \
 	kernel/spyre_query.h kernel/spyre_queue.h kernel/spyre_reset.h kernel/spyre_runner.h \

@@ -12,6 +12,7 @@
 #include "spyre_card.h"
 #include "spyre_device.h"
 #include "spyre_engine.h"
+#include "spyre_events.h"
 
 /* Load is reported over the last one to two of these. */
 #define SPYRE_SAMPLE_NS NSEC_PER_SEC
@@ -166,6 +167,7 @@ int spyre_card_set_vfs(struct spyre_device *spyre, u32 count)
 		} else {
 			spyre_card_join(spyre);
 		}
+		spyre_events_add_card(spyre, "vfs", count);
 	}
 	kobject_uevent(&spyre->drm.dev->kobj, KOBJ_CHANGE);
 	return 0;

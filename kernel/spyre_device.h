@@ -30,6 +30,7 @@
 #include "spyre_card.h"
 #include "spyre_coredump.h"
 #include "spyre_engine.h"
+#include "spyre_events.h"
 #include "spyre_inject.h"
 #include "spyre_lpddr.h"
 
@@ -72,6 +73,10 @@ struct spyre_device {
 	struct workqueue_struct *timeout_wq;
 	/** @since_ns: CLOCK_MONOTONIC of its start. */
 	u64 since_ns;
+	/** @card_events: resets, and changes of the VFs. */
+	struct spyre_event_ring card_events;
+	/** @context_events: faults and resets of contexts. */
+	struct spyre_event_ring context_events;
 	/** @hwmon: its sensors, or NULL. */
 	struct device *hwmon;
 	/** @engine: executes jobs. */

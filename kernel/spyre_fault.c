@@ -12,6 +12,7 @@
 #include "spyre_coredump.h"
 #include "spyre_device.h"
 #include "spyre_engine.h"
+#include "spyre_events.h"
 #include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_job.h"
@@ -107,6 +108,7 @@ static int spyre_fault_raise(struct spyre_job *job, u32 cb, u32 kind, enum spyre
 
 	spyre_engine_count_fault(&queue->spyre->engine, kind);
 	trace_spyre_fault(job, &fault);
+	spyre_events_add_context(sfile, "fault", kind);
 	/* Pairs with spyre_ioctl_queue_create(): it sees the mark, or its queue is found here. */
 	smp_mb();
 	spyre_file_kill_queues(sfile, -ECANCELED);
@@ -206,6 +208,7 @@ int spyre_ioctl_context_reset(struct drm_device *drm, void *data, struct drm_fil
 		spyre_file_forgive(sfile);
 		scoped_guard(spinlock, &health->lock)
 			health->resets++;
+		spyre_events_add_context(sfile, "context_reset", args->queues);
 	}
 	mutex_unlock(&health->creating);
 	trace_spyre_context_reset(sfile, args->queues, ret);

@@ -13,6 +13,7 @@
 #include "spyre_card.h"
 #include "spyre_device.h"
 #include "spyre_engine.h"
+#include "spyre_events.h"
 #include "spyre_fault.h"
 #include "spyre_file.h"
 #include "spyre_queue.h"
@@ -23,6 +24,8 @@ void spyre_reset_init(struct spyre_device *spyre)
 {
 	mutex_init(&spyre->files_lock);
 	INIT_LIST_HEAD(&spyre->files);
+	spyre_events_init(&spyre->card_events);
+	spyre_events_init(&spyre->context_events);
 }
 
 void spyre_reset_add_file(struct spyre_file *sfile)
@@ -86,6 +89,7 @@ static int spyre_reset_device(struct spyre_device *spyre, struct spyre_file *cal
 	spyre_reset_visit_queues(spyre, spyre_reset_drain);
 	ret = spyre_engine_probe(&spyre->engine);
 	trace_spyre_reset(spyre, ret);
+	spyre_events_add_card(spyre, "reset", spyre->generation);
 	if (!ret && caller) {
 		caller->generation = spyre->generation;
 		spyre_file_forgive(caller);

@@ -12,6 +12,7 @@
 #include "spyre_card.h"
 #include "spyre_device.h"
 #include "spyre_engine.h"
+#include "spyre_events.h"
 #include "spyre_lpddr.h"
 #include "spyre_query.h"
 #include "spyre_stats.h"
@@ -97,6 +98,22 @@ static ssize_t unit_show(struct device *dev, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(unit);
 
+static ssize_t events_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct spyre_device *spyre = dev_get_drvdata(dev);
+
+	return spyre_events_show(&spyre->card_events, buf);
+}
+static DEVICE_ATTR_RO(events);
+
+static ssize_t context_events_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct spyre_device *spyre = dev_get_drvdata(dev);
+
+	return spyre_events_show(&spyre->context_events, buf);
+}
+static DEVICE_ATTR_RO(context_events);
+
 static ssize_t num_vfs_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	struct spyre_device *spyre = dev_get_drvdata(dev);
@@ -138,6 +155,8 @@ static struct attribute *spyre_attrs[] = {
 	&dev_attr_power_mw.attr,
 	&dev_attr_temperature_mc.attr,
 	&dev_attr_uuid.attr,
+	&dev_attr_events.attr,
+	&dev_attr_context_events.attr,
 	&dev_attr_unit.attr,
 	NULL
 };
@@ -146,7 +165,7 @@ static struct attribute *spyre_attrs[] = {
 static bool spyre_attr_is_exact(const struct attribute *attr)
 {
 #define IS(name, key) attr == &dev_attr_##name.attr ||
-	return SPYRE_COUNTERS(IS) false;
+	return SPYRE_COUNTERS(IS) attr == &dev_attr_context_events.attr;
 #undef IS
 }
 

@@ -6,7 +6,7 @@
  *
  * The library writes a record when it first sees an asynchronous error on a stream,
  * and for an invalid SPYRE_DEVICES, to the file named by SPYRE_RAS_LOG ("-" is
- * standard error). Without the variable it writes none.
+ * standard error), if it is set, and to the events of <spyre/telemetry.h>.
  */
 #ifndef SPYRE_RAS_H
 #define SPYRE_RAS_H

@@ -218,9 +218,10 @@ struct spyre_backend_ops {
 	spyre_status (*state)(struct spyre_card *card, struct spyre_card_state *state);
 	/*
 	 * Stops all work of this context. Its queues take no submissions until
-	 * each is renewed; the caller submits nothing meanwhile.
+	 * each is renewed; the caller submits nothing meanwhile. A repetition, which
+	 * stops what was submitted since, is not counted as a reset of its own.
 	 */
-	spyre_status (*context_reset)(struct spyre_card *card);
+	spyre_status (*context_reset)(struct spyre_card *card, bool repeated);
 	/*
 	 * Waits until the queue's work has ended on the card. The queue takes
 	 * work again, and its points go on from the last one.

@@ -195,7 +195,7 @@ spyre_status spyre_drm_queue_renew(struct spyre_queue *queue, int priority);
 bool spyre_drm_generation(struct spyre_drm_card *card, uint64_t *generation);
 bool spyre_drm_is_stale(struct spyre_drm_card *card);
 spyre_status spyre_drm_state(struct spyre_card *card, struct spyre_card_state *state);
-spyre_status spyre_drm_context_reset(struct spyre_card *card);
+spyre_status spyre_drm_context_reset(struct spyre_card *card, bool repeated);
 /* Resets a card that was opened for this; gives its new generation. */
 spyre_status spyre_drm_reset(struct spyre_drm_card *card, uint64_t *generation);
 

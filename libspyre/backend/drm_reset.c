@@ -70,11 +70,14 @@ spyre_status spyre_drm_state(struct spyre_card *base, struct spyre_card_state *s
 	return SPYRE_SUCCESS;
 }
 
-spyre_status spyre_drm_context_reset(struct spyre_card *base)
+spyre_status spyre_drm_context_reset(struct spyre_card *base, bool repeated)
 {
 	struct spyre_drm_card *card = spyre_drm_card(base);
 	struct drm_spyre_context_reset args = { 0 };
 
+	/* The first reset has killed the queues: they refuse what is submitted since. */
+	if (repeated)
+		return SPYRE_SUCCESS;
 	/* Modules before 1.2 lack this ioctl; destroying the queues stops all work there. */
 	if (!drmIoctl(card->fd, DRM_IOCTL_SPYRE_CONTEXT_RESET, &args) || errno == EINVAL)
 		return SPYRE_SUCCESS;

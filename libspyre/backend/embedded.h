@@ -345,7 +345,7 @@ bool embedded_job_is_old(const struct embedded_job *job);
 /* True if the card was reset, or work of the context has failed. */
 bool embedded_card_lost(const struct embedded_card *card);
 spyre_status embedded_state(struct spyre_card *card, struct spyre_card_state *state);
-spyre_status embedded_context_reset(struct spyre_card *card);
+spyre_status embedded_context_reset(struct spyre_card *card, bool repeated);
 spyre_status embedded_device_reset(int index, uint64_t *generation);
 
 /* embedded_check.c */

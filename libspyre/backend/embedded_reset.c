@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "libspyre/backend/embedded.h"
+#include "libspyre/telemetry/event_log.h"
 
 /* Running jobs stop at the next tile, so this limit is a safety net only. */
 #define RESET_TIMEOUT_S 10
@@ -79,8 +80,10 @@ void embedded_card_fault(struct embedded_job *job, enum spyre_fault_kind kind)
 	struct spyre_telemetry_page *page = card->device->page;
 
 	/* As in the kernel, only the first fault counts until the context is reset. */
-	if (atomic_exchange(&card->faulted, job->epoch + 1ull) != job->epoch + 1ull && page)
+	if (atomic_exchange(&card->faulted, job->epoch + 1ull) != job->epoch + 1ull && page) {
 		spyre_telemetry_count(fault_total(page, kind), 1);
+		spyre_event_log(page, SPYRE_TELEMETRY_FAULT, (spyre_fault)kind, 0);
+	}
 	embedded_device_look(card->device);
 }
 
@@ -106,15 +109,17 @@ spyre_status embedded_state(struct spyre_card *base, struct spyre_card_state *st
 	return SPYRE_SUCCESS;
 }
 
-spyre_status embedded_context_reset(struct spyre_card *base)
+spyre_status embedded_context_reset(struct spyre_card *base, bool repeated)
 {
 	struct embedded_card *card = (struct embedded_card *)base;
 
 	if (is_stale(card))
 		return stale_error(card);
 	atomic_fetch_add(&card->epoch, 1);
-	if (card->device->page)
+	if (!repeated && card->device->page) {
 		spyre_telemetry_count(&card->device->page->resets, 1);
+		spyre_event_log(card->device->page, SPYRE_TELEMETRY_CONTEXT_RESET, 0, 0);
+	}
 	embedded_device_look(card->device);
 	return SPYRE_SUCCESS;
 }
@@ -152,6 +157,9 @@ spyre_status embedded_device_reset(int index, uint64_t *generation)
 		spyre_telemetry_count(&device->page->generation, 1);
 	embedded_device_look(device);
 	status = device_drain(device);
+	if (device->page)
+		spyre_event_log(device->page, SPYRE_TELEMETRY_CARD_RESET, SPYRE_FAULT_NONE,
+				*generation);
 	embedded_device_put(device);
 	return status;
 }

@@ -287,15 +287,23 @@ static void busy_begin(struct embedded_device *device, uint64_t now)
 	publish_busy(device, now);
 }
 
-static void busy_end(struct embedded_device *device, uint64_t now)
+/*
+ * Readers count a busy card's time up to their own clock, and totals must not fall: the period is
+ * marked first, so that its end is later than the clock of each reader that saw no mark.
+ */
+static void busy_end(struct embedded_device *device)
 {
+	struct spyre_telemetry_page *page = device->page;
+
 	if (--device->running)
 		return;
-	device->busy_ns += now - device->busy_since_ns;
+	if (page)
+		atomic_fetch_or(&page->busy, SPYRE_TELEMETRY_ENDING);
+	atomic_thread_fence(memory_order_seq_cst);
+	device->busy_ns += spyre_now_ns() - device->busy_since_ns;
 	publish_busy(device, 0);
-	if (device->page)
-		atomic_store_explicit(&device->page->busy_ns, device->busy_ns,
-				      memory_order_release);
+	if (page)
+		atomic_store_explicit(&page->busy_ns, device->busy_ns, memory_order_release);
 }
 
 bool embedded_work_left(const struct embedded_device *device)
@@ -322,8 +330,7 @@ static void serve(struct embedded_worker *worker, struct embedded_queue *queue, 
 	embedded_queue_advance(queue, job->point);
 
 	pthread_mutex_lock(&device->lock);
-	/* A reader may have counted the time up to here already, and its totals must not fall. */
-	busy_end(device, worker == &device->inline_worker ? now : spyre_now_ns());
+	busy_end(device);
 	if (job->needs_lx)
 		embedded_queue_lx(queue)->busy = false;
 	queue->failed |= failed;

@@ -8,6 +8,7 @@
 #include "libspyre/runtime/peer.h"
 #include "libspyre/runtime/stream.h"
 #include "libspyre/runtime/trace.h"
+#include "libspyre/telemetry/metrics.h"
 
 static _Atomic uint32_t fork_generation = 1;
 static _Atomic uint64_t contexts;
@@ -64,6 +65,8 @@ void spyre_context_unref(struct spyre_context *context)
 {
 	if (atomic_fetch_sub(&context->refs, 1) != 1)
 		return;
+	if (context->measured)
+		spyre_metrics_release(&context->card->properties);
 	if (context->card)
 		context->ops->close(context->card);
 
@@ -106,6 +109,8 @@ spyre_status spyre_context_create(int index, uint32_t flags, spyre_context **out
 		  context->card->properties.bus_id, context->card->properties.num_cores,
 		  context->card->properties.unit);
 	spyre_trace_context(context);
+	spyre_metrics_hold(&context->card->properties);
+	context->measured = true;
 	*out = context;
 	return SPYRE_SUCCESS;
 

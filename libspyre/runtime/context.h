@@ -47,6 +47,7 @@ struct spyre_context {
 	const struct spyre_backend_ops *ops;
 	struct spyre_card *card;
 	int index;
+	bool measured;		/* spyre_metrics_hold() */
 	uint32_t fork_generation;
 	/* Counts contexts of this process, from 1. */
 	uint64_t number;

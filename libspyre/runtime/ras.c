@@ -14,6 +14,7 @@
 #include "libspyre/base/log.h"
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/stream.h"
+#include "libspyre/telemetry/event_log.h"
 
 #define RAS_LINE_BYTES 4096
 
@@ -160,21 +161,29 @@ bool spyre_ras_enabled(void)
 	return ras_fd >= 0;
 }
 
-void spyre_ras_log(const spyre_ras_record *record)
+/* Adds the record to the events that <spyre/telemetry.h> delivers. */
+static void log_event(const spyre_ras_record *record, int index, const char *line)
+{
+	spyre_device_properties properties = { .struct_size = sizeof(properties) };
+	bool known = index >= 0 && !spyre_device_get_properties(index, &properties);
+
+	spyre_event_log_ras(known ? &properties : NULL, record->code, line);
+}
+
+void spyre_ras_log(const spyre_ras_record *record, int index)
 {
 	struct spyre_error_state state;
 	char line[RAS_LINE_BYTES];
 	size_t len;
 
-	if (!spyre_ras_enabled())
-		return;
 	/* Errors while writing a record must not change the text of the call it describes. */
 	spyre_error_save(&state);
 	if (!spyre_ras_format(record, line, sizeof(line) - 1)) {
+		log_event(record, index, line);
 		len = strlen(line);
 		line[len++] = '\n';
 		/* One write per line, so that lines of several threads do not mix. */
-		if (write(ras_fd, line, len) < 0)
+		if (spyre_ras_enabled() && write(ras_fd, line, len) < 0)
 			spyre_log(SPYRE_LOG_WARN, "SPYRE_RAS_LOG: %s", strerror(errno));
 	}
 	spyre_error_restore(&state);
@@ -212,7 +221,7 @@ void spyre_ras_stream(const struct spyre_stream *stream, const char *what,
 		if (fault->status == SPYRE_ERROR_UNSUPPORTED)
 			record.code = SPYRE_RAS_UNSUPPORTED_MESSAGE;
 	}
-	spyre_ras_log(&record);
+	spyre_ras_log(&record, stream->context->index);
 }
 
 void spyre_ras_devices(const char *message)
@@ -224,6 +233,6 @@ void spyre_ras_devices(const char *message)
 		.message = message,
 	};
 
-	if (spyre_ras_enabled() && !atomic_flag_test_and_set(&seen))
-		spyre_ras_log(&record);
+	if (!atomic_flag_test_and_set(&seen))
+		spyre_ras_log(&record, -1);
 }

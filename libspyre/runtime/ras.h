@@ -7,8 +7,8 @@
 
 /* True if SPYRE_RAS_LOG asks for records. */
 bool spyre_ras_enabled(void);
-/* Writes @record if spyre_ras_enabled(). */
-void spyre_ras_log(const spyre_ras_record *record);
+/* Writes @record if spyre_ras_enabled(), and adds it to the events of card @index, -1: none. */
+void spyre_ras_log(const spyre_ras_record *record, int index);
 /* The record of a stream that failed with @what. */
 struct spyre_context_fault;
 struct spyre_stream;

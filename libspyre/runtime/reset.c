@@ -130,7 +130,7 @@ static spyre_status reset_streams(struct spyre_context *context, struct spyre_st
 	spyre_status status, one;
 
 	/* Running work is stopped first: a stream may hold its lock while it waits for it. */
-	status = context->ops->context_reset(context->card);
+	status = context->ops->context_reset(context->card, false);
 	if (status)
 		return status;
 	for (uint32_t i = 0; i < n; i++) {
@@ -138,7 +138,7 @@ static spyre_status reset_streams(struct spyre_context *context, struct spyre_st
 		stream_shut(streams[i]);
 	}
 	/* The second reset stops work that was submitted before the streams were shut. */
-	status = context->ops->context_reset(context->card);
+	status = context->ops->context_reset(context->card, true);
 	if (status)
 		return status;
 	for (uint32_t i = 0; i < n; i++)

@@ -111,8 +111,6 @@ static void report_too_few(int count, const char *name, const char *devices, con
 {
 	char text[256];
 
-	if (!spyre_ras_enabled())
-		return;
 	snprintf(text, sizeof(text), "%s=\"%.100s\" gives %d cards, AIU_WORLD_SIZE is %.20s", name,
 		 devices, count, world);
 	spyre_ras_devices(text);

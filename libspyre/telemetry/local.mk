@@ -1,7 +1,17 @@
 # SPDX-License-Identifier: MIT
 libspyre_libcore_la_SOURCES += libspyre/telemetry/counters.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/event_files.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/event_kernel.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/event_log.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/event_log.h
+libspyre_libcore_la_SOURCES += libspyre/telemetry/event_source.h
+libspyre_libcore_la_SOURCES += libspyre/telemetry/events.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/folders.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/history.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/kernel.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/metrics.c
+libspyre_libcore_la_SOURCES += libspyre/telemetry/metrics.h
+libspyre_libcore_la_SOURCES += libspyre/telemetry/metrics_file.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/page.c
 libspyre_libcore_la_SOURCES += libspyre/telemetry/page.h
 libspyre_libcore_la_SOURCES += libspyre/telemetry/pages.c

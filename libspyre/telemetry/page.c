@@ -14,6 +14,7 @@
 
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
+#include "libspyre/telemetry/event_log.h"
 #include "libspyre/telemetry/page.h"
 #include "libspyre/telemetry/sources.h"
 
@@ -27,11 +28,7 @@ static void page_name(const struct spyre_telemetry_page *page, char *name)
 		 page->properties.physical_index, page->sequence);
 }
 
-/*
- * Opens the user's folder. Others may write to /tmp, so it counts only when it
- * is a real folder of this user and closed to everyone else.
- */
-static int open_folder(bool create)
+int spyre_telemetry_folder(bool create)
 {
 	const char *base = secure_getenv("SPYRE_TELEMETRY_DIR");
 	char path[512];
@@ -90,7 +87,7 @@ static void *map_file(struct spyre_telemetry_page *page)
 	char name[NAME_BYTES];
 	int folder, fd;
 
-	folder = open_folder(true);
+	folder = spyre_telemetry_folder(true);
 	if (folder < 0)
 		return MAP_FAILED;
 	fd = create_file(folder, page, name);
@@ -141,6 +138,7 @@ struct spyre_telemetry_page *spyre_telemetry_publish(const spyre_device_properti
 	memcpy(page, &first, sizeof(first));
 	/* The magic is stored last; until then readers skip the file. */
 	__atomic_store_n(&page->magic, SPYRE_TELEMETRY_MAGIC, __ATOMIC_RELEASE);
+	spyre_event_log(page, SPYRE_TELEMETRY_CARD_ADDED, SPYRE_FAULT_NONE, 0);
 	return page;
 }
 
@@ -153,12 +151,14 @@ void spyre_telemetry_unpublish(struct spyre_telemetry_page *page)
 		return;
 	/* A forked child only unmaps the page; the parent owns the file. */
 	if (page->sequence != PRIVATE_PAGE && page->pid == getpid()) {
-		folder = open_folder(false);
+		folder = spyre_telemetry_folder(false);
 		if (folder >= 0) {
 			page_name(page, name);
 			unlinkat(folder, name, 0);
 			close(folder);
 		}
 	}
+	if (page->pid == getpid())
+		spyre_event_log(page, SPYRE_TELEMETRY_CARD_REMOVED, SPYRE_FAULT_NONE, 0);
 	munmap(page, sizeof(*page));
 }

@@ -12,7 +12,7 @@
 #include <spyre/device.h>
 
 #define SPYRE_TELEMETRY_MAGIC 0x4d545953u	/* "SYTM" */
-#define SPYRE_TELEMETRY_VERSION 3u
+#define SPYRE_TELEMETRY_VERSION 4u
 
 struct spyre_telemetry_page {
 	uint32_t magic;
@@ -36,7 +36,7 @@ struct spyre_telemetry_page {
 	_Atomic uint64_t bytes_written;
 	_Atomic uint64_t rdma_read;	/* since version 2 */
 	_Atomic uint64_t rdma_written;
-	_Atomic uint64_t pcie_rx_bytes;	/* since version 3, like the rest */
+	_Atomic uint64_t pcie_rx_bytes;	/* since version 3, like the rest; 4: two flags in @busy */
 	_Atomic uint64_t pcie_tx_bytes;
 	_Atomic uint64_t pt_cycles;
 	_Atomic uint64_t sfu_cycles;
@@ -54,25 +54,31 @@ struct spyre_telemetry_page {
 };
 
 /*
- * The busy time in one word, so that no reader sees a part of a change: twice the time so far
- * while idle; while busy, twice the time that was at CLOCK_MONOTONIC 0 if the period had begun
- * then, plus one. Arithmetic is modulo 2^63.
+ * The busy time in one word, so that no reader sees a part of a change: the time in the upper 62
+ * bits, modulo 2^62, and two flags. While idle it is the time so far; while busy, the time that
+ * was at CLOCK_MONOTONIC 0 if the period had begun then. A period is marked as ending before the
+ * clock is read for its end: a reader that saw it without the mark has read its own clock before.
  */
+#define SPYRE_TELEMETRY_BUSY 1u
+#define SPYRE_TELEMETRY_ENDING 2u
+
 static inline uint64_t spyre_telemetry_busy_word(uint64_t finished_ns, uint64_t since_ns)
 {
-	return since_ns ? (finished_ns - since_ns) << 1 | 1 : finished_ns << 1;
+	return since_ns ? (finished_ns - since_ns) << 2 | SPYRE_TELEMETRY_BUSY : finished_ns << 2;
 }
 
 /*
  * Returns the busy time at @now_ns, which was read before the page: a period that began in
- * between has added nothing to @finished_ns. Later readings are never less.
+ * between has added nothing to @finished_ns. Later readings are never less, unless the word has
+ * SPYRE_TELEMETRY_ENDING: the reader reads again, since the mark lasts for some nanoseconds.
  */
 static inline uint64_t spyre_telemetry_busy_ns(uint64_t word, uint64_t finished_ns,
 					       uint64_t now_ns)
 {
-	uint64_t busy = word & 1 ? ((word >> 1) + now_ns) & INT64_MAX : word >> 1;
+	uint64_t busy = word & SPYRE_TELEMETRY_BUSY ? ((word >> 2) + now_ns) & UINT64_MAX >> 2 :
+						      word >> 2;
 
-	return (int64_t)(busy << 1) < 0 || busy < finished_ns ? finished_ns : busy;
+	return (int64_t)(busy << 2) < 0 || busy < finished_ns ? finished_ns : busy;
 }
 
 /* Adds to a total; most of them do not change with most commands. */

@@ -13,10 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libspyre/base/error.h"
 #include "libspyre/base/log.h"
+#include "libspyre/telemetry/event_log.h"
 #include "libspyre/telemetry/page.h"
 #include "libspyre/telemetry/sources.h"
 #include "model/card.h"
@@ -26,6 +28,8 @@
  * files without end must not occupy those who read all users'.
  */
 #define MAX_PAGES 4096
+/* Waits of a tenth of a millisecond for periods that end, in all pages. */
+#define MAX_WAITS 200
 
 struct page_file {
 	int folder;
@@ -153,15 +157,37 @@ static void take_page(const struct page_file *file, const struct spyre_telemetry
 }
 
 /*
- * Returns the status after a failed open(), with its errno. Files that are gone or of others are
- * passed over; without descriptors or memory, cards would be missing.
+ * Removes the page of a process that ended without doing so, and logs that its card is gone:
+ * only the one who removed it does. Root leaves the pages and logs of others alone.
  */
-static spyre_status not_opened(const char *name)
+static void remove_stale(const struct page_file *file, struct spyre_telemetry_page *page)
 {
-	if (errno != EMFILE && errno != ENFILE && errno != ENOMEM)
-		return SPYRE_SUCCESS;
-	return spyre_error(SPYRE_ERROR_SYSTEM, "cannot read the telemetry of embedded cards (%s): %s",
-			   name, strerror(errno));
+	if (file->owner != geteuid() || unlinkat(file->folder, file->name, 0))
+		return;
+	if (page->magic != SPYRE_TELEMETRY_MAGIC || page->version != SPYRE_TELEMETRY_VERSION)
+		return;
+	page->pid = file->key.pid;
+	spyre_telemetry_clean(page->process, sizeof(page->process));
+	spyre_telemetry_clean(page->properties.bus_id, sizeof(page->properties.bus_id));
+	spyre_telemetry_clean(page->properties.uuid, sizeof(page->properties.uuid));
+	spyre_event_log(page, SPYRE_TELEMETRY_CARD_REMOVED, SPYRE_FAULT_NONE, 0);
+}
+
+/*
+ * Reads the page with the clock of before, again while a busy period ends: for @waits times at
+ * most in all pages, since any process of a user can leave the mark in its page. Without a wait
+ * the period counts up to now, which may be later than its end.
+ */
+static bool read_with_clock(int fd, struct spyre_telemetry_page *page, uint64_t *now, int *waits)
+{
+	const struct timespec pause = { .tv_nsec = 100000 };
+
+	do {
+		*now = spyre_telemetry_now();
+		if (!read_page(fd, page))
+			return false;
+	} while (page->busy & SPYRE_TELEMETRY_ENDING && (*waits)-- > 0 && !nanosleep(&pause, NULL));
+	return true;
 }
 
 static spyre_status read_file(const struct page_file *file, struct spyre_readings *readings)
@@ -169,7 +195,7 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	struct spyre_telemetry_page page = { 0 };
 	enum page_state state = PAGE_FOREIGN;
 	struct spyre_reading *reading;
-	uint64_t now = spyre_telemetry_now();
+	uint64_t now = 0;
 	spyre_status status;
 	struct stat st;
 	int fd;
@@ -177,16 +203,17 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	/* O_NONBLOCK, because opening a fifo would block the reader. */
 	fd = openat(file->folder, file->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
-		return not_opened(file->name);
+		return spyre_telemetry_not_opened(file->name);
 	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == file->owner) {
-		if (st.st_size != sizeof(page) || !read_page(fd, &page))
+		if (st.st_size != sizeof(page) ||
+		    !read_with_clock(fd, &page, &now, &readings->waits))
 			memset(&page, 0, sizeof(page));
 		state = classify(file, &page);
 	}
-	status = state == PAGE_UNKNOWN ? not_opened(file->name) : SPYRE_SUCCESS;
+	status = state == PAGE_UNKNOWN ? spyre_telemetry_not_opened(file->name) : SPYRE_SUCCESS;
 	close(fd);
 	if (state == PAGE_STALE)
-		unlinkat(file->folder, file->name, 0);
+		remove_stale(file, &page);
 	if (state != PAGE_GOOD)
 		return status;
 	reading = spyre_readings_add(readings);
@@ -196,28 +223,23 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 	return SPYRE_SUCCESS;
 }
 
-/* Reads the pages of one user; skips a folder that other users can write. */
-static spyre_status read_folder(int base, const char *name, uid_t owner,
-				struct spyre_readings *readings)
+/* Reads the pages in the folder of one user. */
+static spyre_status read_folder(int folder, uint32_t owner, void *data)
 {
-	struct page_file file = { .owner = owner };
+	struct page_file file = { .folder = folder, .owner = owner };
+	struct spyre_readings *readings = data;
 	spyre_status status = SPYRE_SUCCESS;
 	int first = readings->count;
 	struct dirent *entry;
-	struct stat st;
 	DIR *dir;
+	int fd;
 
-	file.folder = openat(base, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (file.folder < 0)
-		return not_opened(name);
-	if (fstat(file.folder, &st) || st.st_uid != owner || (st.st_mode & 077)) {
-		close(file.folder);
-		return SPYRE_SUCCESS;
-	}
-	dir = fdopendir(file.folder);
+	fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir) {
-		status = not_opened(name);
-		close(file.folder);
+		status = spyre_telemetry_not_opened("a folder of pages");
+		if (fd >= 0)
+			close(fd);
 		return status;
 	}
 	while (!status && (entry = readdir(dir))) {
@@ -229,35 +251,6 @@ static spyre_status read_folder(int base, const char *name, uid_t owner,
 		}
 		if (parse_name(file.name, &file.key))
 			status = read_file(&file, readings);
-	}
-	closedir(dir);
-	return status;
-}
-
-/* Root sees the folders of all users. */
-static spyre_status read_all_folders(int base, struct spyre_readings *readings)
-{
-	spyre_status status = SPYRE_SUCCESS;
-	struct dirent *entry;
-	unsigned int owner;
-	char again[32];
-	DIR *dir;
-	int fd;
-
-	fd = openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		status = not_opened("all users");
-		if (fd >= 0)
-			close(fd);
-		return status;
-	}
-	while (!status && (entry = readdir(dir))) {
-		if (sscanf(entry->d_name, "spyre-%10u", &owner) != 1)
-			continue;
-		snprintf(again, sizeof(again), "spyre-%u", owner);
-		if (!strcmp(again, entry->d_name))
-			status = read_folder(base, entry->d_name, owner, readings);
 	}
 	closedir(dir);
 	return status;
@@ -280,22 +273,12 @@ static int by_process(const void *left, const void *right)
 
 spyre_status spyre_telemetry_read_pages(struct spyre_readings *readings)
 {
-	const char *path = secure_getenv("SPYRE_TELEMETRY_DIR");
 	int first = readings->count;
 	spyre_status status;
-	char name[32];
-	int base;
 
-	base = open(path && *path ? path : "/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (base < 0)
-		return not_opened("SPYRE_TELEMETRY_DIR");
-	if (geteuid() == 0) {
-		status = read_all_folders(base, readings);
-	} else {
-		snprintf(name, sizeof(name), "spyre-%u", (unsigned int)geteuid());
-		status = read_folder(base, name, geteuid(), readings);
-	}
-	close(base);
+	readings->waits = MAX_WAITS;
+	status = spyre_telemetry_visit_folders(read_folder, readings);
+
 	if (readings->count - first > 1)
 		qsort(readings->reading + first, readings->count - first,
 		      sizeof(*readings->reading), by_process);

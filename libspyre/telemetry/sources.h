@@ -34,6 +34,7 @@ struct spyre_reading {
 struct spyre_readings {
 	struct spyre_reading *reading;
 	int count;
+	int waits;		/* pages.c */
 	size_t capacity;
 };
 
@@ -81,6 +82,25 @@ void spyre_telemetry_remember(const struct spyre_reading *reading);
 /* topology.c: fill the processors and nodes near a card: those of a NUMA node or a process. */
 void spyre_telemetry_near_node(spyre_telemetry_card *card, uint64_t node);
 void spyre_telemetry_near_process(spyre_telemetry_card *card, int32_t pid);
+
+/*
+ * Opens the folder of this user's pages and events, -1 (logged at "warn") if it cannot be used.
+ * Others may write to /tmp, so it counts only when it is a real folder of this user and closed
+ * to everyone else.
+ */
+int spyre_telemetry_folder(bool create);
+/*
+ * The status after a failed open() of the file or folder @name, with its errno. What is gone or of
+ * others is passed over; without descriptors or memory, cards would be missing.
+ */
+spyre_status spyre_telemetry_not_opened(const char *name);
+/*
+ * Calls @visit for the folder of this user, for root for those of all users, until it returns
+ * an error. Skips folders that other users can write.
+ */
+spyre_status spyre_telemetry_visit_folders(spyre_status (*visit)(int folder, uint32_t owner,
+								 void *data),
+					   void *data);
 
 uint64_t spyre_telemetry_now(void);
 /* Field 22 of /proc/<pid>/stat; false if there is no such process. */

@@ -23,7 +23,7 @@ static const char *const exact[] = {
 	"jobs", "errors", "cycles", "macs", "bytes_read", "bytes_written", "rdma_read",
 	"rdma_written", "pcie_rx_bytes", "pcie_tx_bytes", "pt_cycles", "sfu_cycles", "dma_cycles",
 	"launches", "copies", "energy_mj", "faults_timeout", "faults_access", "faults_escape",
-	"faults_compute",
+	"faults_compute", "context_events",
 };
 
 static char folder[PATH_MAX];	/* the card's in sysfs */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,7 +24,8 @@
 
 static pid_t exporter;
 static int port;
-static char answer[1 << 18];
+static bool unprivileged;	/* the exporter runs as another user than root */
+static char answer[8 << 20];
 
 /* Starts the exporter on a free port of 127.0.0.1. */
 static void start(const char *timeout)
@@ -41,6 +43,8 @@ static void start(const char *timeout)
 		dup2(out[1], 1);
 		close(out[0]);
 		close(out[1]);
+		if (unprivileged && setuid(65534) && !geteuid())
+			_exit(126);
 		execl(program, program, "--listen=:0", "--max-clients=4", limit, (char *)NULL);
 		_exit(127);
 	}
@@ -335,6 +339,76 @@ START_TEST(few_descriptors)
 }
 END_TEST
 
+static int occurrences(const char *text)
+{
+	int count = 0;
+
+	for (const char *at = body(); (at = strstr(at, text)); at++)
+		count++;
+	return count;
+}
+
+START_TEST(a_thousand_processes)
+{
+	for (int i = 0; i < 1000; i++)
+		fake_open_node(5000 + i, "many", 5, "/dev/zero", 5000 + i, 1024);
+	start("60");
+	works();
+	ck_assert_int_eq(occurrences("\nspyre_process_memory_bytes{"), 1001);
+	ck_assert_int_eq(occurrences("\nspyre_power_watts{"), 2);
+	stop();
+}
+END_TEST
+
+/* A card comes and goes while it is read: each page has it or not. */
+START_TEST(a_card_that_goes_away)
+{
+	pid_t pid;
+
+	start("60");
+	pid = fork();
+	for (; !pid;) {
+		fake_remove("/sys/devices/platform/spyre_vdev.1");
+		fake_remove("/sys/class/accel/accel1");
+		fake_card(1, 1, "/dev/zero");
+	}
+	for (int i = 0; i < 40; i++) {
+		ck_assert_int_eq(ask("GET /metrics HTTP/1.1\r\n\r\n"), 200);
+		ck_assert_int_eq(occurrences("\nspyre_cards 2\n") +
+				 occurrences("\nspyre_cards 1\n"), 1);
+		ck_assert_ptr_nonnull(strstr(body(), "spyre_power_watts{card=\"0\","));
+	}
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	fake_card(1, 1, "/dev/zero");
+	works();
+	stop();
+}
+END_TEST
+
+/* What the exporter may not read is left out; the rest is there. */
+START_TEST(reader_without_rights)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/sys/devices/platform/spyre_vdev.0/launches", fake_root());
+	ck_assert_int_eq(chmod(path, 0), 0);
+	snprintf(path, sizeof(path), "%s/proc/4242/fd", fake_root());
+	ck_assert_int_eq(chmod(path, 0), 0);
+	ck_assert_int_eq(chmod(fake_root(), 0755), 0);
+	unprivileged = true;
+	start("60");
+	works();
+	ck_assert_int_eq(occurrences("\nspyre_launches_total{card=\"0\""), 0);
+	ck_assert_int_eq(occurrences("\nspyre_launches_total{card=\"1\""), 1);
+	ck_assert_int_eq(occurrences("\nspyre_power_watts{"), 2);
+	ck_assert_int_eq(occurrences("\nspyre_process_memory_bytes{"), 0);
+	stop();
+	snprintf(path, sizeof(path), "%s/proc/4242/fd", fake_root());
+	ck_assert_int_eq(chmod(path, 0755), 0);
+}
+END_TEST
+
 static int run(const char *arguments)
 {
 	const char *build = getenv("SPYRE_BUILDDIR");
@@ -390,6 +464,9 @@ int main(void)
 	tcase_add_test(tests, random_requests);
 	tcase_add_test(tests, idle_clients);
 	tcase_add_test(tests, slow_clients);
+	tcase_add_test(tests, a_thousand_processes);
+	tcase_add_test(tests, a_card_that_goes_away);
+	tcase_add_test(tests, reader_without_rights);
 	tcase_add_test(tests, small_parts);
 	tcase_add_test(tests, few_descriptors);
 	tcase_add_test(tests, too_few_descriptors);

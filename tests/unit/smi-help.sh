@@ -61,7 +61,7 @@ refused "invalid value '4' for --level: expected 1 to 3" diag --level=4
 refused "--level requires diag" -L --level=1
 refused "cannot combine -l with diag" diag -l 1
 refused "--format=csv requires --query-device, --query-compute-apps or -m" diag --format=csv
-refused "unexpected argument 'resett': only options follow, or 'reset', 'topo', 'dmon', 'pmon' or 'diag' as the first word" resett
+refused "unexpected argument 'resett': only options follow, or 'reset', 'topo', 'dmon', 'pmon', 'events' or 'diag' as the first word" resett
 refused "cannot combine -l with -m: links do not change" topo -m -l 1
 refused "invalid interval '0.001': expected 0.01 to 86400 seconds" dmon -d 0.001
 refused "invalid groups 'px': expected one or more of the letters pucmtr" dmon -s px

@@ -645,6 +645,48 @@ START_TEST(full_disk_is_an_error)
 }
 END_TEST
 
+START_TEST(events)
+{
+	yyjson_doc *doc;
+	yyjson_val *root;
+
+	two_cards();
+	ck_assert_int_eq(smi("events"), 0);
+	ck_assert_str_eq(output, "");
+	fake_file("/sys/devices/platform/spyre_vdev.1/events",
+		  "0 2\n0 1500000000123456789 reset 3 0\n1 1500000002000000000 vfs 2 0\n");
+	fake_file("/sys/devices/platform/spyre_vdev.0/context_events",
+		  "0 1\n0 1500000001000000000 fault 2 44\n");
+	ck_assert_int_eq(smi("events"), 0);
+	ck_assert_str_eq(output,
+			 "2017-07-14T02:40:00.123456Z spyre_vdev.1 card_reset generation 3\n"
+			 "2017-07-14T02:40:01.000000Z spyre_vdev.0 client 44 fault access\n"
+			 "2017-07-14T02:40:02.000000Z spyre_vdev.1 card_vfs 2 VFs\n");
+	ck_assert_int_eq(smi("events -i 0 --format=json"), 0);
+	ck_assert_int_eq(num_lines(), 1);
+	doc = yyjson_read(output, strlen(output), 0);
+	root = yyjson_doc_get_root(doc);
+	ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(root, "event")), "fault");
+	ck_assert_str_eq(yyjson_get_str(yyjson_obj_get(root, "fault")), "access");
+	ck_assert_uint_eq(yyjson_get_uint(yyjson_obj_get(root, "client")), 44);
+	ck_assert_uint_eq(yyjson_get_uint(yyjson_obj_get(root, "time_ns")), 1500000001000000000);
+	ck_assert(yyjson_is_null(yyjson_obj_get(root, "value")));
+	ck_assert(yyjson_is_null(yyjson_obj_get(root, "record")));
+	yyjson_doc_free(doc);
+	ck_assert_int_eq(smi("events -i spyre_vdev.1 --format=text"), 0);
+	ck_assert_int_eq(num_lines(), 2);
+	/* A card that is gone, or still to come, is no error unless it is a number. */
+	ck_assert_int_eq(smi("events -i spyre_vdev.7"), 0);
+	ck_assert_str_eq(output, "");
+	ck_assert_int_eq(smi("events -i 7"), 6);
+	ck_assert_int_eq(smi("events --format=csv"), 2);
+	ck_assert_int_eq(smi("events --format=xml"), 2);
+	ck_assert_int_eq(smi("events -l 1"), 2);
+	ck_assert_int_eq(smi("-q -f"), 2);
+	ck_assert_int_eq(smi("-q --format=text"), 2);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("smi");
@@ -676,6 +718,7 @@ int main(void)
 	tcase_add_test(tcase, loop_gives_one_object_per_line);
 	tcase_add_test(tcase, version_and_help);
 	tcase_add_test(tcase, full_disk_is_an_error);
+	tcase_add_test(tcase, events);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }

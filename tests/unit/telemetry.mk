@@ -2,8 +2,8 @@
 # Telemetry, spyre-smi, and the parts of the drm backend that need no card.
 if HAVE_CHECK
 telemetry_tests = tests/unit/drm tests/unit/drm_device tests/unit/exporter tests/unit/smi \
-	tests/unit/smi_diag \
-	tests/unit/telemetry_kernel tests/unit/telemetry_page
+	tests/unit/smi_diag tests/unit/telemetry_events \
+	tests/unit/telemetry_kernel tests/unit/telemetry_metrics tests/unit/telemetry_page
 check_PROGRAMS += $(telemetry_tests)
 TESTS += $(telemetry_tests)
 
@@ -25,10 +25,17 @@ tests_unit_smi_diag_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(YYJSON_CFLAGS)
 tests_unit_smi_diag_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(YYJSON_LIBS)
 tests_unit_smi_diag_LDFLAGS = -Wl,--wrap=spyre_memcpy_d2h,--wrap=spyre_copy_d2h \
 	-Wl,--wrap=spyre_memcpy_peer_async,--wrap=spyre_launch
+tests_unit_telemetry_events_SOURCES = tests/unit/telemetry_events.c \
+	tests/unit/fake_cards.c tests/unit/fake_cards.h
+tests_unit_telemetry_events_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_telemetry_events_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 tests_unit_telemetry_kernel_SOURCES = tests/unit/telemetry_kernel.c \
 	tests/unit/fake_cards.c tests/unit/fake_cards.h
 tests_unit_telemetry_kernel_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_telemetry_kernel_LDADD = libspyre/libcore.la $(CHECK_LIBS)
+tests_unit_telemetry_metrics_SOURCES = tests/unit/telemetry_metrics.c tests/unit/runtime_check.h
+tests_unit_telemetry_metrics_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(YYJSON_CFLAGS)
+tests_unit_telemetry_metrics_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(YYJSON_LIBS)
 tests_unit_telemetry_page_SOURCES = tests/unit/telemetry_page.c \
 	tests/unit/fake_cards.c tests/unit/fake_cards.h
 tests_unit_telemetry_page_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)

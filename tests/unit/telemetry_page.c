@@ -73,7 +73,7 @@ static int num_files(void)
 	DIR *dir = opendir(folder);
 
 	while (dir && (entry = readdir(dir)))
-		count += entry->d_name[0] != '.';
+		count += entry->d_name[0] != '.' && strncmp(entry->d_name, "events", 6);
 	if (dir)
 		closedir(dir);
 	return count;

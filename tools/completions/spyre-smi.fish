@@ -22,6 +22,7 @@ complete -c spyre-smi -s r -l device-reset -d 'reset cards, as root; without -i 
 complete -c spyre-smi -s y -l yes -d 'with -r: do not ask'
 complete -c spyre-smi -l force -d 'with -r: even if processes use the card'
 complete -c spyre-smi -l level -r -d 'with diag: 1 tests copies, memory and kernels in seconds (the'
+complete -c spyre-smi -s f -l follow -d 'with events: print those from now on, until interrupted,'
 complete -c spyre-smi -l version -d 'versions of this tool and of libspyre'
 complete -c spyre-smi -s h -l help -d 'this text'
-complete -c spyre-smi -n __fish_use_subcommand -a 'reset topo dmon pmon'
+complete -c spyre-smi -n __fish_use_subcommand -a 'reset topo dmon pmon events diag'

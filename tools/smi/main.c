@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/smi/diag.h"
+#include "tools/smi/events.h"
 #include "tools/smi/monitor.h"
 #include "tools/smi/prometheus.h"
 
@@ -34,6 +35,8 @@ static int show_text(const struct smi_snapshot *snapshot, const struct smi_optio
 	case SMI_DMON:
 	case SMI_PMON:
 	case SMI_DIAG:
+	case SMI_EVENTS:
+	case SMI_TOP:
 		break;
 	}
 	return SMI_OK;
@@ -198,6 +201,8 @@ int main(int argc, char **argv)
 		return monitor(&options);
 	if (options.mode == SMI_DIAG)
 		return check_output(smi_diag(&options));
+	if (options.mode == SMI_EVENTS)
+		return check_output(smi_events(&options));
 	/* The rows of a matrix of links have no fields; it prints its own header. */
 	if (options.format == SMI_CSV && !options.no_header && options.mode != SMI_TOPOLOGY)
 		smi_csv_header(&options);

@@ -41,6 +41,7 @@ static const struct {
 	{ "dmon", SMI_DMON },
 	{ "pmon", SMI_PMON },
 	{ "diag", SMI_DIAG },
+	{ "events", SMI_EVENTS },
 };
 
 static const struct option long_options[] = {
@@ -69,6 +70,7 @@ static const struct option long_options[] = {
 	{ "prometheus", optional_argument, NULL, OPTION_PROMETHEUS },
 	{ "aiu", no_argument, NULL, OPTION_AIU },
 	{ "level", required_argument, NULL, OPTION_LEVEL },
+	{ "follow", no_argument, NULL, 'f' },
 	{ "version", no_argument, NULL, OPTION_VERSION },
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
@@ -80,6 +82,7 @@ static const char help[] =
 "       spyre-smi pmon [-i ID,...] [-s GROUPS] [-d SECONDS] [-c COUNT] [-o DT]\n"
 "       spyre-smi topo -m [-i ID,...] [--format=FORMAT]\n"
 "       spyre-smi reset [-i ID,...] [--yes] [--force]\n"
+"       spyre-smi events [-f] [-i ID,...] [--format=FORMAT]\n"
 "       spyre-smi diag [-i ID,...] [--level=LEVEL] [--format=json]\n"
 "Shows Spyre cards and the processes that use them. Opens no card but to reset or test it.\n"
 "\n"
@@ -95,7 +98,7 @@ static const char help[] =
 "      --help-query-compute-apps\n"
 "                               the fields of --query-compute-apps\n"
 "      --format=FORMAT          csv[,noheader][,nounits] or json, for queries, -m;\n"
-"                               json also for -L and -q\n"
+"                               json also for -L and -q; events: text or json\n"
 "  -m, --matrix                 the links between cards, and the host's processors\n"
 "                               near them (or the word topo)\n"
 "      --prometheus             metrics in Prometheus' text format; with --prometheus=FILE\n"
@@ -117,6 +120,8 @@ static const char help[] =
 "      --level=LEVEL            with diag: 1 tests copies, memory and kernels in seconds (the\n"
 "                               default), 2 more memory and copies between cards, 3 also\n"
 "                               repeats the kernels\n"
+"  -f, --follow                 with events: print those from now on, until interrupted,\n"
+"                               not those that are kept\n"
 "      --version                versions of this tool and of libspyre\n"
 "  -h, --help                   this text\n"
 "\n"
@@ -190,6 +195,8 @@ static bool parse_format(struct smi_options *options, const char *text)
 	const char *whole = text;
 	size_t length;
 
+	if (options->mode == SMI_EVENTS && !strcmp(text, "text"))
+		return true;
 	for (;; text += length + 1) {
 		length = strcspn(text, ",");
 		if (is_word(text, length, "csv") && options->format != SMI_JSON)
@@ -209,6 +216,10 @@ static bool parse_format(struct smi_options *options, const char *text)
 				return true;
 			break;
 		}
+	}
+	if (options->mode == SMI_EVENTS) {
+		complain("invalid value '%s' for --format; valid: text, json", whole);
+		return false;
 	}
 	complain("invalid value '%s' for --format; valid: csv, csv,noheader, csv,nounits, "
 		 "csv,noheader,nounits, json", whole);
@@ -301,7 +312,7 @@ static bool set_mode(struct smi_options *options, enum smi_mode mode)
 {
 	if (options->mode != SMI_SCREEN && options->mode != mode) {
 		complain("cannot combine -L, -q, -m, -r, --query-device, --query-compute-apps, "
-			 "--prometheus, dmon, pmon and diag; give one");
+			 "--prometheus, dmon, pmon, events and diag; give one");
 		return false;
 	}
 	options->mode = mode;
@@ -337,6 +348,9 @@ static bool parse_option(struct smi_options *options, int option, char **argv)
 		return set_mode(options, SMI_PROMETHEUS);
 	case OPTION_AIU:
 		options->aiu = true;
+		return true;
+	case 'f':
+		options->follow = true;
 		return true;
 	case OPTION_LEVEL:
 		return parse_level(options, optarg);
@@ -396,6 +410,12 @@ static bool check(const struct smi_options *options)
 		complain("--level requires diag");
 	else if (options->interval && options->mode == SMI_DIAG)
 		complain("cannot combine -l with diag");
+	else if (options->follow && options->mode != SMI_EVENTS)
+		complain("-f requires events");
+	else if (options->interval && options->mode == SMI_EVENTS)
+		complain("cannot combine -l with events; -f follows them");
+	else if (options->format == SMI_CSV && options->mode == SMI_EVENTS)
+		complain("cannot combine --format=csv with events; valid: text, json");
 	else if (options->interval && topology)
 		complain("cannot combine -l with -m: links do not change");
 	else if (options->no_units && topology)
@@ -458,7 +478,7 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 	*exit_status = SMI_BAD_ARGUMENT;
 	parse_word(argc, argv, options);
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":Lqd:i:l:c:mryhs:o:", long_options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, ":Lqd:i:l:c:mryhs:o:f", long_options, NULL)) != -1) {
 		switch (option) {
 		case 'h':
 			fputs(help, stdout);
@@ -482,7 +502,7 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 	}
 	if (optind < argc) {
 		complain("unexpected argument '%s': only options follow, or 'reset', 'topo', "
-			 "'dmon', 'pmon' or 'diag' as the first word",
+			 "'dmon', 'pmon', 'events' or 'diag' as the first word",
 			 argv[optind]);
 		return false;
 	}

@@ -50,6 +50,8 @@ enum smi_mode {
 	SMI_PMON,
 	SMI_PROMETHEUS,
 	SMI_DIAG,
+	SMI_EVENTS,
+	SMI_TOP,
 };
 
 enum smi_format {
@@ -78,6 +80,7 @@ struct smi_options {
 	const char *file;		/* for --prometheus, NULL: standard output */
 	bool aiu;			/* dmon: aiu-smi's columns */
 	int level;			/* of diag */
+	bool follow;			/* of events */
 };
 
 /* A value of a field; a NUMBER is in the integer unit of the field's getter. */
@@ -140,6 +143,9 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 extern const char *const smi_section_names[SMI_NUM_SECTIONS];
 
 /* snapshot.c */
+/* Print an error and return the exit status. */
+int smi_status(spyre_status status);
+int smi_no_memory(const char *what);
 int smi_take_snapshot(struct smi_snapshot *snapshot);
 /*
  * Marks the cards of @ids ("0,2", UUIDs, bus ids; NULL: all). Returns SMI_NOT_FOUND

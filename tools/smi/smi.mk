@@ -11,6 +11,8 @@ tools_spyre_smi_SOURCES = \
 	tools/smi/diag.c \
 	tools/smi/diag.h \
 	tools/smi/diag_tests.c \
+	tools/smi/events.c \
+	tools/smi/events.h \
 	tools/smi/field_text.c \
 	tools/smi/fields.c \
 	tools/smi/host.c \

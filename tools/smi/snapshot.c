@@ -12,7 +12,7 @@
 #define SLACK 8
 #define MAX_TRIES 8
 
-static int fail(spyre_status status)
+int smi_status(spyre_status status)
 {
 	fprintf(stderr, "spyre-smi: %s: %s\n", spyre_status_name(status), spyre_last_error());
 	switch (status) {
@@ -31,6 +31,12 @@ static int fail(spyre_status status)
 static int no_memory(int count, const char *what)
 {
 	fprintf(stderr, "spyre-smi: no memory for a list of %d %s\n", count, what);
+	return SMI_OTHER;
+}
+
+int smi_no_memory(const char *what)
+{
+	fprintf(stderr, "spyre-smi: no memory for %s\n", what);
 	return SMI_OTHER;
 }
 
@@ -53,7 +59,7 @@ static int read_cards(struct smi_snapshot *snapshot)
 			return SMI_OK;
 		capacity = snapshot->num_cards;
 	}
-	return fail(status);
+	return smi_status(status);
 }
 
 static int read_processes(struct smi_snapshot *snapshot)
@@ -75,7 +81,7 @@ static int read_processes(struct smi_snapshot *snapshot)
 			return SMI_OK;
 		capacity = snapshot->num_processes;
 	}
-	return fail(status);
+	return smi_status(status);
 }
 
 /*
