@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 """torch.spyre.memory's history and snapshots, read by PyTorch's own viewer of memory."""
 
+import base64
 import collections
 import pickle
+import re
 import runpy
 import sys
 import threading
@@ -92,7 +94,9 @@ class TestViewer:
     def test_plots(self, snapshots, tmp_path, monkeypatch):
         for command in ("trace_plot", "segment_plot"):
             viewer(monkeypatch, command, snapshots[1], "-o", tmp_path / "out.html")
-            assert "MemoryViz" in (tmp_path / "out.html").read_text()
+            page = (tmp_path / "out.html").read_text()
+            data = base64.b64decode(re.search(r'"base64": "([^"]+)"', page).group(1))
+            assert pickle.loads(data) == pickle.loads(snapshots[1].read_bytes())
 
     def test_statistics(self, snapshots, monkeypatch, capsys):
         """The viewer adds up what the allocator has counted."""
