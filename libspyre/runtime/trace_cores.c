@@ -4,6 +4,7 @@
  * the order in which their results were read, and all iterations of a phase follow each other
  * before the next phase: the model has cycles, and no order of loops or streams.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "libspyre/runtime/trace_event.h"
@@ -184,6 +185,55 @@ static void add_phase(const struct timeline *timeline, const struct timeline_pha
 		add_core(&timeline->cores[p->first_core + i], c, label, pid, start, call);
 }
 
+/* Adds a value of the counter @name, in hundredths, that holds from @cycle on. */
+static void add_counter(const char *name, uint64_t pid, uint64_t cycle, uint64_t hundredths)
+{
+	struct trace_text event = { 0 };
+	char value[32];
+
+	trace_put(&event, "{\"ph\":\"C\",\"name\":");
+	trace_put_string(&event, name);
+	trace_put_place(&event, pid, 0);
+	trace_put(&event, ",\"ts\":");
+	trace_put_us(&event, time_of(cycle));
+	snprintf(value, sizeof(value), "%" PRIu64 ".%02u", hundredths / 100,
+		 (unsigned int)(hundredths % 100));
+	trace_put(&event, ",\"args\":{\"value\":");
+	trace_put(&event, value);
+	end(&event);
+}
+
+/* Hundredths of GB/s: the average of @bytes in @cycles. */
+static uint64_t bandwidth(uint64_t bytes, uint64_t cycles)
+{
+	return cycles ? (uint64_t)((unsigned __int128)bytes * SPYRE_CLOCK_HZ / cycles / 10000000) :
+			0;
+}
+
+/* The curves of a phase: its averages over all iterations and all cores of the card. */
+static void add_phase_counters(const struct timeline *timeline, const struct timeline_phase *p,
+			       uint64_t pid, uint64_t start)
+{
+	const struct spyre_cost_phase *c = &p->cost;
+	const uint64_t cycles = timeline_phase_cycles(c);
+	uint64_t busy = 0;
+
+	for (uint32_t i = 0; i < c->num_cores; i++)
+		busy += timeline->cores[p->first_core + i].busy[SPYRE_ENGINE_PT] * c->trips;
+	add_counter("PT %", pid, start,
+		    cycles ? busy * 10000 / timeline->card_cores / cycles : 0);
+	add_counter("LPDDR5 GB/s", pid, start,
+		    bandwidth((c->bytes_read + c->bytes_written) * c->trips, cycles));
+}
+
+/* The curves end with the operation; the next one begins in the same cycle. */
+static void end_counters(uint64_t pid, uint64_t cycle)
+{
+	add_counter("PT %", pid, cycle, 0);
+	add_counter("LPDDR5 GB/s", pid, cycle, 0);
+	add_counter("LX bytes", pid, cycle, 0);
+}
+
 void trace_add_model(const spyre_activity *activity, const struct timeline *timeline,
 		     uint64_t call)
 {
@@ -204,6 +254,12 @@ void trace_add_model(const spyre_activity *activity, const struct timeline *time
 	}
 	end(&event);
 	*now += activity->cycles;
+	if (timeline)
+		add_counter("LX bytes", pid, start, timeline->lx_bytes * 100ull);
+	else
+		add_counter("LPDDR5 GB/s", pid, start,
+			    bandwidth(activity->bytes_read + activity->bytes_written,
+				      activity->cycles));
 	for (uint32_t i = 0; timeline && i < timeline->num_phases; i++) {
 		const struct timeline_phase *phase = &timeline->phases[i];
 
@@ -211,6 +267,8 @@ void trace_add_model(const spyre_activity *activity, const struct timeline *time
 		snprintf(step, sizeof(step), "step %u", phase->cost.step);
 		add_phase(timeline, phase, phase->label[0] ? phase->label : step, pid, start,
 			  call);
+		add_phase_counters(timeline, phase, pid, start);
 		start += timeline_phase_cycles(&phase->cost);
 	}
+	end_counters(pid, *now);
 }

@@ -52,6 +52,7 @@ EXTRA_DIST += tests/torch/test_ranges.py
 EXTRA_DIST += tests/torch/test_layout.py
 EXTRA_DIST += tests/torch/test_lx_stats.py
 EXTRA_DIST += tests/torch/test_memory.py
+EXTRA_DIST += tests/torch/test_memory_history.py
 EXTRA_DIST += tests/torch/test_misc.py
 EXTRA_DIST += tests/torch/test_numbers.py
 EXTRA_DIST += tests/torch/test_opinfo.py

@@ -177,6 +177,10 @@ struct sums {
 	uint64_t cycles, read, written, macs;
 	uint64_t longest, core_read, core_written, core_macs, num_cores;
 	uint64_t next_cycle, core_cycles;
+	/* Cycles of the PT of all cores in the phase, and the counters that follow the phase. */
+	uint64_t pt_cycles, card_cores;
+	int curves;
+	double curve_sum;
 };
 
 static void end_phase(struct sums *s)
@@ -209,6 +213,8 @@ static void begin_launch(struct sums *s, yyjson_val *event)
 	s->launches++;
 	s->cycles = s->read = s->written = s->macs = 0;
 	s->next_cycle = arg(event, "start_cycle");
+	s->card_cores = arg(event, "card_cores");
+	s->curves = 0;
 }
 
 static void add_phase(struct sums *s, yyjson_val *event)
@@ -226,6 +232,8 @@ static void add_phase(struct sums *s, yyjson_val *event)
 	s->read += arg(event, "bytes_read");
 	s->written += arg(event, "bytes_written");
 	s->longest = s->core_read = s->core_written = s->core_macs = s->num_cores = 0;
+	s->pt_cycles = 0;
+	s->curves = 2;
 }
 
 static void add_core(struct sums *s, yyjson_val *event)
@@ -240,6 +248,34 @@ static void add_core(struct sums *s, yyjson_val *event)
 	s->core_written += arg(event, "bytes_written");
 	s->core_macs += arg(event, "macs");
 	ck_assert_uint_eq(arg(event, "call"), arg(s->phase, "call"));
+}
+
+/* Each phase has its averages from its start on, each launch ends with zeros. */
+static void check_counter(struct sums *s, yyjson_val *event)
+{
+	const double value = yyjson_get_num(yyjson_obj_get(yyjson_obj_get(event, "args"), "value"));
+	const char *name = yyjson_get_str(yyjson_obj_get(event, "name"));
+	double expected = 0;
+
+	if (!s->launch || !strcmp(name, "LX bytes")) {
+		if (s->launch && !s->phase)
+			ck_assert_double_eq(value, (double)arg(s->launch, "lx_bytes"));
+		return;
+	}
+	if (s->curves) {
+		const double cycles = (double)arg(s->phase, "cycles");
+
+		s->curves--;
+		ck_assert_double_eq(yyjson_get_num(yyjson_obj_get(event, "ts")),
+				    yyjson_get_num(yyjson_obj_get(s->phase, "ts")));
+		if (!strcmp(name, "PT %"))
+			expected = 100.0 * (double)s->pt_cycles / (double)s->card_cores / cycles;
+		else
+			expected = 1.5 * (double)(arg(s->phase, "bytes_read") +
+						  arg(s->phase, "bytes_written")) / cycles;
+		s->curve_sum += expected;
+	}
+	ck_assert_double_eq_tol(value, expected, 0.011);
 }
 
 START_TEST(adds_up)
@@ -268,6 +304,13 @@ START_TEST(adds_up)
 			add_core(&s, event);
 		} else if (is(event, "engine")) {
 			ck_assert_uint_le(arg(event, "cycles"), s.core_cycles);
+			if (yyjson_equals_str(yyjson_obj_get(yyjson_obj_get(event, "args"),
+							     "engine"), "PT"))
+				s.pt_cycles += arg(event, "cycles");
+		} else if (is(event, "dma")) {
+			end_launch(&s);
+		} else if (yyjson_equals_str(yyjson_obj_get(event, "ph"), "C")) {
+			check_counter(&s, event);
 		}
 	}
 	end_launch(&s);
@@ -275,6 +318,8 @@ START_TEST(adds_up)
 	ck_assert_uint_ge(s.phases, s.launches);
 	ck_assert_uint_ge(s.cores, s.phases);
 	ck_assert_int_eq(named, (int)s.phases);
+	ck_assert_int_eq(s.curves, 0);
+	ck_assert_double_gt(s.curve_sum, 0);
 	yyjson_doc_free(doc);
 }
 END_TEST

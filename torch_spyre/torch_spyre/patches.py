@@ -9,7 +9,7 @@ from torch import _tensor_str
 from torch.nn.attention import flex_attention
 from torch.utils import _device
 
-from . import _C
+from . import _C, memory
 from .utils import device_index
 
 
@@ -198,6 +198,20 @@ def _flex_attention_takes_spyre():
     flex_attention._validate_device = validate_device
 
 
+def _accelerator_takes_snapshots():
+    """Lets torch.accelerator.memory._snapshot() ask the cards; it knows CUDA and XPU by name."""
+    original = torch.accelerator.memory._snapshot
+
+    @functools.wraps(original)
+    def snapshot(device=None, augment_with_fx_traces=False):
+        accelerator = torch.accelerator.current_accelerator()
+        if accelerator is None or accelerator.type != "spyre":
+            return original(device, augment_with_fx_traces)
+        return memory._snapshot(device, augment_with_fx_traces)
+
+    torch.accelerator.memory._snapshot = snapshot
+
+
 def require_layout(tensor, device_size, stride_map):
     """Returns `tensor` if its layout has this device_size and stride_map, else a copy that has.
 
@@ -221,4 +235,5 @@ def apply():
     _grad_scaler_counts_on_host()
     _trace_checks_on_host()
     _flex_attention_takes_spyre()
+    _accelerator_takes_snapshots()
     torch.Tensor.device_tensor_layout = _device_tensor_layout

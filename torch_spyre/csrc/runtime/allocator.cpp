@@ -10,6 +10,7 @@
 #include "device.h"
 #include "gil.h"
 #include "graph.h"
+#include "history.h"
 #include "wait.h"
 
 namespace torch_spyre {
@@ -58,26 +59,33 @@ void wait_for_card(c10::DeviceIndex device)
 
 void empty_cache_of(c10::DeviceIndex device)
 {
+	CallStack stack = gather(RecordContext::ALL);
+
 	wait_for_card(device);
-	cache(device).empty();
+	cache(device).empty(stack);
 }
 
 /* Allocates from the cache; if the card is full, first releases unused segments, then runs
  * Python's garbage collector. */
 Chunk *find_room(c10::DeviceIndex device, uint64_t bytes, int stream, Block *owner)
 {
-	Chunk *chunk = cache(device).allocate(bytes, stream, owner, Attempt::kFirst);
+	CallStack stack = gather(RecordContext::STATE);
+	Chunk *chunk = cache(device).allocate(bytes, stream, owner, Attempt::kFirst, stack);
 
 	if (!chunk) {
 		wait_for_card(device);
-		chunk = cache(device).allocate(bytes, stream, owner, Attempt::kEmptied);
+		chunk = cache(device).allocate(bytes, stream, owner, Attempt::kEmptied, stack);
 	}
-	if (!chunk) {
-		collect_garbage();
-		wait_for_card(device);
-		chunk = cache(device).allocate(bytes, stream, owner, Attempt::kLast);
+	if (chunk)
+		return chunk;
+	collect_garbage();
+	wait_for_card(device);
+	try {
+		return cache(device).allocate(bytes, stream, owner, Attempt::kLast, stack);
+	} catch (const c10::OutOfMemoryError &) {
+		observe_out_of_memory(device, bytes);
+		throw;
 	}
-	return chunk;
 }
 
 void report(const OwnedBlock &block, int64_t bytes)
@@ -121,7 +129,7 @@ void free_block(void *context)
 	uint64_t bytes = block->chunk->bytes;
 
 	try {
-		if (cache(block->device).free(block->chunk))
+		if (cache(block->device).free(block->chunk, gather(RecordContext::ALL)))
 			report(*block, -static_cast<int64_t>(bytes));
 	} catch (const std::exception &) {
 		/* Deleters must neither throw nor call Python, as a warning might. The next

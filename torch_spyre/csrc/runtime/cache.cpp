@@ -16,6 +16,7 @@ namespace {
 
 using c10::CachingAllocator::StatArray;
 using c10::CachingAllocator::StatType;
+using c10::CachingDeviceAllocator::SegmentInfo;
 
 constexpr uint64_t MIB = uint64_t(1) << 20;
 /* Granule of small chunks: four sticks. */
@@ -54,6 +55,34 @@ uint64_t segment_bytes(uint64_t bytes, bool small)
 	return bytes <= MEDIUM_MOST ? MEDIUM_SEGMENT : round_up(bytes, SMALL_SEGMENT);
 }
 
+/* @segment in PyTorch's form. */
+SegmentInfo describe(c10::DeviceIndex device, const Segment &segment)
+{
+	SegmentInfo info;
+
+	info.device = device;
+	info.address = segment.address;
+	info.total_size = segment.bytes;
+	info.stream = reinterpret_cast<void *>(static_cast<intptr_t>(segment.stream));
+	info.is_large = !segment.small;
+	info.owner_private_pool_id = segment.pool;
+	info.context_when_allocated = segment.stack;
+	for (Chunk *chunk = segment.first; chunk; chunk = chunk->next) {
+		c10::CachingDeviceAllocator::BlockInfo block;
+
+		block.size = chunk->bytes;
+		block.requested_size = chunk->requested;
+		block.allocated = chunk->owner != nullptr;
+		block.active = chunk->in_use;
+		block.context_when_allocated = chunk->stack;
+		info.requested_size += block.allocated ? block.requested_size : 0;
+		info.allocated_size += block.allocated ? block.size : 0;
+		info.active_size += block.active ? block.size : 0;
+		info.blocks.push_back(std::move(block));
+	}
+	return info;
+}
+
 template <typename F> void each_stat(c10::CachingDeviceAllocator::DeviceStats &stats, F &&f)
 {
 	for (auto *array : {&stats.allocation, &stats.segment, &stats.active,
@@ -83,14 +112,14 @@ Cache &cache(c10::DeviceIndex device)
 }
 
 /* Returns the free segments that @wanted selects to the card. */
-template <typename F> void Cache::release_free(F &&wanted)
+template <typename F> void Cache::release_free(const CallStack &stack, F &&wanted)
 {
 	for (Pool *free_chunks : {&small_pool, &large_pool}) {
 		for (auto it = free_chunks->begin(); it != free_chunks->end();) {
 			Chunk *chunk = *it++;
 
 			if (is_releasable(chunk) && wanted(chunk))
-				release(chunk);
+				release(chunk, stack);
 		}
 	}
 }
@@ -149,7 +178,7 @@ Chunk *Cache::grow(uint64_t bytes, const Segment &like, Attempt attempt)
 
 	if (attempt != Attempt::kFirst) {
 		counts.num_alloc_retries++;
-		release_segments();
+		release_segments(like.stack);
 	}
 	status = map(size, &address);
 	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY && attempt == Attempt::kFirst)
@@ -162,7 +191,7 @@ Chunk *Cache::grow(uint64_t bytes, const Segment &like, Attempt attempt)
 	if (status == SPYRE_ERROR_OUT_OF_DEVICE_MEMORY) {
 		if (attempt != Attempt::kLast)
 			return nullptr;
-		out_of_memory(bytes, spyre_last_error());
+		out_of_memory(bytes, like, spyre_last_error());
 	}
 	check(status, "allocating device memory");
 
@@ -172,19 +201,21 @@ Chunk *Cache::grow(uint64_t bytes, const Segment &like, Attempt attempt)
 	auto *chunk = new Chunk{segment.get(), address, size, generation(device)};
 
 	segment->first = chunk;
+	note(TraceEntry::SEGMENT_ALLOC, address, size, *segment, like.stack);
 	segments.emplace(address, std::move(segment));
 	count(counts.segment, like.small, 1, true);
 	count(counts.reserved_bytes, like.small, size, true);
 	return chunk;
 }
 
-void Cache::out_of_memory(uint64_t bytes, const std::string &cause)
+void Cache::out_of_memory(uint64_t bytes, const Segment &like, const std::string &cause)
 {
 	spyre_memory_info info{};
 
 	counts.num_ooms++;
 	info.struct_size = sizeof(info);
 	(void)spyre_mem_info(context(device), &info);
+	note(TraceEntry::OOM, info.free, bytes, like, like.stack);
 	TORCH_CHECK_WITH(OutOfMemoryError, false, "spyre:", static_cast<int>(device),
 			 " is out of memory: requested ", bytes, " bytes, free ", info.free, " of ",
 			 info.total, " bytes, largest free block ", info.largest_free,
@@ -213,7 +244,8 @@ void Cache::cut(Chunk *chunk, uint64_t bytes)
 	count_inactive(tail, true);
 }
 
-Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, Attempt attempt)
+Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, Attempt attempt,
+		       const CallStack &stack)
 {
 	uint64_t bytes = round_up(requested, GRANULE);
 	bool small = bytes <= SMALL_MOST;
@@ -222,10 +254,11 @@ Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, Attempt att
 	TORCH_CHECK_WITH(OutOfMemoryError, bytes >= requested && bytes < uint64_t(1) << 62,
 			 "spyre: cannot allocate ", requested, " bytes");
 	if (!pending.empty())
-		reclaim();
+		reclaim(stack);
 
 	Segment like{0, 0, stream, small};
 
+	like.stack = stack;
 	if (!captured.empty()) {
 		auto it = captured.find(capture_of(device, stream));
 
@@ -245,6 +278,8 @@ Chunk *Cache::allocate(uint64_t requested, int stream, Block *owner, Attempt att
 	chunk->in_use = true;
 	chunk->owner = owner;
 	chunk->requested = requested;
+	chunk->stack = stack;
+	note(TraceEntry::ALLOC, chunk->address, requested, *chunk->segment, stack);
 	count(counts.allocation, small, 1, true);
 	count(counts.allocated_bytes, small, chunk->bytes, true);
 	count(counts.requested_bytes, small, requested, true);
@@ -261,7 +296,7 @@ void Cache::record(Chunk *chunk, int stream)
 		chunk->other_streams.insert(stream);
 }
 
-bool Cache::free(Chunk *chunk)
+bool Cache::free(Chunk *chunk, const CallStack &stack)
 {
 	std::lock_guard<std::recursive_mutex> guard(lock);
 
@@ -273,6 +308,7 @@ bool Cache::free(Chunk *chunk)
 	bool small = chunk->segment->small;
 
 	chunk->owner = nullptr;
+	note(TraceEntry::FREE_REQUESTED, chunk->address, chunk->requested, *chunk->segment, stack);
 	count(counts.allocation, small, 1, false);
 	count(counts.allocated_bytes, small, chunk->bytes, false);
 	count(counts.requested_bytes, small, chunk->requested, false);
@@ -291,7 +327,7 @@ bool Cache::free(Chunk *chunk)
 	}
 	chunk->other_streams.clear();
 	if (chunk->events.empty())
-		give_back(chunk);
+		give_back(chunk, stack);
 	else
 		pending.push_back(chunk);
 	return true;
@@ -322,11 +358,11 @@ bool Cache::reached(Chunk *chunk)
 	return true;
 }
 
-void Cache::reclaim()
+void Cache::reclaim(const CallStack &stack)
 {
 	for (auto it = pending.begin(); it != pending.end();) {
 		if (reached(*it)) {
-			give_back(*it);
+			give_back(*it, stack);
 			it = pending.erase(it);
 		} else {
 			++it;
@@ -357,10 +393,12 @@ void Cache::merge(Chunk *chunk, Chunk *neighbour)
 	delete neighbour;
 }
 
-void Cache::give_back(Chunk *chunk)
+void Cache::give_back(Chunk *chunk, const CallStack &stack)
 {
 	bool small = chunk->segment->small;
 
+	note(TraceEntry::FREE_COMPLETED, chunk->address, chunk->requested, *chunk->segment, stack);
+	chunk->stack = nullptr;
 	count(counts.active, small, 1, false);
 	count(counts.active_bytes, small, chunk->bytes, false);
 	merge(chunk, chunk->previous);
@@ -371,7 +409,7 @@ void Cache::give_back(Chunk *chunk)
 	count_inactive(chunk, true);
 	/* Releases the last segments of a pool without graphs. */
 	if (chunk->segment->pool != EVERYBODYS && is_releasable(chunk))
-		release(chunk);
+		release(chunk, stack);
 }
 
 /* True if the whole segment is free and belongs to no graph. */
@@ -381,13 +419,14 @@ bool Cache::is_releasable(const Chunk *chunk) const
 }
 
 /* Gives the segment of a free @chunk back to the card, which keeps it for work that is queued. */
-void Cache::release(Chunk *chunk)
+void Cache::release(Chunk *chunk, const CallStack &stack)
 {
 	Segment *segment = chunk->segment;
 
 	pool(segment->small).erase(chunk);
 	check(spyre_mem_free(context(device), segment->address), "freeing device memory");
 	counts.num_device_free++;
+	note(TraceEntry::SEGMENT_FREE, segment->address, segment->bytes, *segment, stack);
 	count(counts.segment, segment->small, 1, false);
 	count(counts.reserved_bytes, segment->small, segment->bytes, false);
 	segments.erase(segment->address);
@@ -417,22 +456,36 @@ void Cache::release_pool(c10::MempoolId_t id)
 	if (users == private_pools.end() || --users->second)
 		return;
 	private_pools.erase(users);
-	release_free([&](const Chunk *chunk) { return chunk->segment->pool == id; });
+	release_free(nullptr, [&](const Chunk *chunk) { return chunk->segment->pool == id; });
 }
 
-void Cache::release_segments()
+void Cache::release_segments(const CallStack &stack)
 {
 	counts.num_sync_all_streams++;
-	reclaim();
-	release_free([](const Chunk *) { return true; });
+	reclaim(stack);
+	release_free(stack, [](const Chunk *) { return true; });
 }
 
-void Cache::empty()
+void Cache::empty(const CallStack &stack)
 {
 	std::lock_guard<std::recursive_mutex> guard(lock);
 
 	if (!segments.empty())
-		release_segments();
+		release_segments(stack);
+}
+
+/* Adds the end of @segment and of all that it contains to the history. */
+void Cache::note_loss(const Segment &segment)
+{
+	for (Chunk *chunk = segment.first; chunk; chunk = chunk->next) {
+		if (chunk->owner)
+			note(TraceEntry::FREE_REQUESTED, chunk->address, chunk->requested, segment,
+			     nullptr);
+		if (chunk->in_use)
+			note(TraceEntry::FREE_COMPLETED, chunk->address, chunk->requested, segment,
+			     nullptr);
+	}
+	note(TraceEntry::SEGMENT_FREE, segment.address, segment.bytes, segment, nullptr);
 }
 
 /* Chunks in use stay with their owners, which check the generation of the context. */
@@ -444,6 +497,8 @@ spyre_context *Cache::leave()
 	if (has_context(device))
 		for (auto &[address, segment] : segments)
 			(void)spyre_mem_free(context(device), address);
+	for (auto &[address, segment] : segments)
+		note_loss(*segment);
 	for (Pool *free_chunks : {&small_pool, &large_pool}) {
 		for (Chunk *chunk : *free_chunks)
 			delete chunk;
@@ -460,6 +515,37 @@ spyre_context *Cache::leave()
 	private_pools.clear();
 	counts = {};
 	return leave_context(device);
+}
+
+void Cache::note(TraceEntry::Action action, uint64_t address, uint64_t bytes,
+		 const Segment &segment, const CallStack &stack)
+{
+	history.note(action, device, address, bytes, segment.stream, segment.pool, stack);
+}
+
+void Cache::configure_history(const HistoryOptions &options)
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+
+	history.configure(options);
+}
+
+CardSnapshot Cache::snapshot(const c10::MempoolId_t *pool, bool entries)
+{
+	std::lock_guard<std::recursive_mutex> guard(lock);
+	CardSnapshot result;
+	uint64_t active = 0;
+
+	for (auto &[address, segment] : segments) {
+		if (pool && segment->pool != *pool)
+			continue;
+		result.segments.push_back(describe(device, *segment));
+		active += result.segments.back().active_size;
+	}
+	note(TraceEntry::SNAPSHOT, 0, active, Segment{}, nullptr);
+	if (entries)
+		result.entries = history.list();
+	return result;
 }
 
 c10::CachingDeviceAllocator::DeviceStats Cache::stats()

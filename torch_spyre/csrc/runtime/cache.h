@@ -18,6 +18,7 @@
 
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include "history.h"
 #include "spyre.h"
 
 namespace torch_spyre {
@@ -25,13 +26,15 @@ namespace torch_spyre {
 struct Chunk;
 
 struct Segment {
-	spyre_devptr address;
-	uint64_t bytes;
-	int stream;
-	bool small;
+	spyre_devptr address = 0;
+	uint64_t bytes = 0;
+	int stream = 0;
+	bool small = false;
 	Chunk *first = nullptr;
 	/* The pool of the graphs that own it, {0, 0} if none does. */
 	c10::MempoolId_t pool{0, 0};
+	/* The caller that needed it, if the history records stacks. */
+	CallStack stack = nullptr;
 };
 
 /* A part of a segment, between its neighbours in address order. */
@@ -44,6 +47,8 @@ struct Chunk {
 	uint64_t requested = 0;
 	bool in_use = false;
 	Block *owner = nullptr;
+	/* The caller that allocated it, if the history records stacks. */
+	CallStack stack = nullptr;
 	Chunk *previous = nullptr, *next = nullptr;
 	/* Streams other than the segment's that use it, and points in them. */
 	std::set<int> other_streams;
@@ -71,15 +76,17 @@ public:
 	{
 	}
 
-	Chunk *allocate(uint64_t bytes, int stream, Block *owner, Attempt attempt);
+	/* @stack is the caller's, for the history, as gather() returned it. */
+	Chunk *allocate(uint64_t bytes, int stream, Block *owner, Attempt attempt,
+			const CallStack &stack);
 	/* False if the context has ended, which has freed the memory. */
-	bool free(Chunk *chunk);
+	bool free(Chunk *chunk, const CallStack &stack);
 	/* The block whose memory contains @address, or NULL. */
 	Block *owner(spyre_devptr address);
 	void record(Chunk *chunk, int stream);
 	/* Returns all unused segments to the card, which keeps memory of queued work until that
 	 * has finished. The caller has waited for the card. */
-	void empty();
+	void empty(const CallStack &stack);
 
 	/*
 	 * Streams of @capture allocate from @pool only, so that its graph shares no memory
@@ -98,6 +105,10 @@ public:
 	void reset_peak();
 	uint64_t allocated(), reserved();
 
+	void configure_history(const HistoryOptions &options);
+	/* The segments, of @pool only if one is given, and the history if @entries. */
+	CardSnapshot snapshot(const c10::MempoolId_t *pool, bool entries);
+
 private:
 	struct Order {
 		bool operator()(const Chunk *a, const Chunk *b) const;
@@ -111,16 +122,20 @@ private:
 	Chunk *find(uint64_t bytes, const Segment &like);
 	Chunk *grow(uint64_t bytes, const Segment &like, Attempt attempt);
 	spyre_status map(uint64_t bytes, spyre_devptr *address);
-	[[noreturn]] void out_of_memory(uint64_t bytes, const std::string &cause);
+	[[noreturn]] void out_of_memory(uint64_t bytes, const Segment &like,
+					const std::string &cause);
 	void cut(Chunk *chunk, uint64_t bytes);
-	void give_back(Chunk *chunk);
+	void give_back(Chunk *chunk, const CallStack &stack);
 	void merge(Chunk *chunk, Chunk *neighbour);
 	bool reached(Chunk *chunk);
-	void reclaim();
+	void reclaim(const CallStack &stack);
 	bool is_releasable(const Chunk *chunk) const;
-	void release(Chunk *chunk);
-	template <typename F> void release_free(F &&wanted);
-	void release_segments();
+	void release(Chunk *chunk, const CallStack &stack);
+	template <typename F> void release_free(const CallStack &stack, F &&wanted);
+	void release_segments(const CallStack &stack);
+	void note(TraceEntry::Action action, uint64_t address, uint64_t bytes,
+		  const Segment &segment, const CallStack &stack);
+	void note_loss(const Segment &segment);
 	void count_inactive(const Chunk *chunk, bool more);
 
 	const c10::DeviceIndex device;
@@ -133,6 +148,7 @@ private:
 	std::map<uint64_t, c10::MempoolId_t> captured;
 	std::map<c10::MempoolId_t, unsigned> private_pools;
 	c10::CachingDeviceAllocator::DeviceStats counts;
+	History history;
 };
 
 Cache &cache(c10::DeviceIndex device);
