@@ -50,3 +50,41 @@ vllm_venv() {
 	fi
 	printf '%s' "$wanted" >"$venv/.packages"
 }
+
+# Installs both plugins; the PyTorch one is built against build/plain.
+vllm_plugins() {
+	local copy=$top/build/vllm-src
+	torch_source || return 1
+	torch_python=$vllm_python torch_pip install --no-build-isolation --no-deps --no-index \
+		--force-reinstall "$top/build/torch-src" || return 1
+	rm -rf "$copy"
+	mkdir -p "$copy"
+	(cd "$top/vllm_plugin" && tar -c --exclude=__pycache__ .) | tar -x -C "$copy" &&
+		"$vllm_python" -m pip install --no-build-isolation --no-deps --no-index \
+			--force-reinstall "$copy"
+}
+
+# vllm_tests NAME FILE...: some of tests/vllm, and the counts of their results.
+vllm_tests() {
+	local name=vllm-$1 status
+	shift
+	: >"$(log_file "$name")"
+	torch_run timeout -k 10 1200 "$vllm_python" -m pytest -q --disable-warnings -p no:cacheprovider \
+		--tap "$(log_file "$name")" "${@/#/$top/tests/vllm/}" >"$(log_file "$name-pytest")" 2>&1
+	status=$?
+	tally_tap $status "$name"
+}
+
+part_vllm() {
+	need_plain || return
+	if ! vllm_venv; then
+		skip "vllm" "$vllm_missing"
+		return
+	fi
+	step "both plugins build and install" vllm-plugins vllm_plugins || return
+	say "tests/vllm on the embedded card"
+	# An engine in its process keeps the card; a server has processes of its own.
+	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py
+	vllm_tests engine test_engine.py
+	vllm_tests server test_server.py
+}
