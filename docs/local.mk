@@ -21,6 +21,7 @@ dist_docs_DATA += docs/torch-compile.md
 dist_docs_DATA += docs/observability.md
 dist_docs_DATA += docs/tracing.md
 dist_docs_DATA += docs/uapi.md
+dist_docs_DATA += docs/vllm.md
 dist_docs_DATA += docs/unsupported.md
 dist_docs_DATA += docs/adding-an-operation.md
 dist_docs_DATA += docs/glossary.md

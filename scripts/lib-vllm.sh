@@ -86,5 +86,6 @@ part_vllm() {
 	# An engine in its process keeps the card; a server has processes of its own.
 	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py
 	vllm_tests engine test_engine.py
+	vllm_tests models test_models.py
 	vllm_tests server test_server.py
 }

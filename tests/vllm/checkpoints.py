@@ -20,10 +20,14 @@ TEMPLATE = (
 
 
 def save_model(name, path, dtype=torch.float16):
-    """Saves a family's model with weights of @dtype; returns it in fp32."""
-    model = models.FAMILIES[name].model()
-    model.to(dtype).save_pretrained(path)
-    return models.FAMILIES[name].model()
+    """Saves a family's model with weights of @dtype; returns it in fp32 as it is loaded again,
+    with frequencies of positions that are not rounded."""
+    models.FAMILIES[name].model().to(dtype).save_pretrained(path)
+    model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+    for module in model.modules():
+        # vLLM wraps calls of transformers' classes that it serves by this switch.
+        module.do_not_compile = True
+    return model.eval()
 
 
 def save_tokenizer(path):

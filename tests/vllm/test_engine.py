@@ -1,60 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""vLLM's engine in this process: tokens equal to transformers' on the host in fp32 wherever
-rounding leaves a choice, as tests/torch/test_model_families.py has it."""
+"""An engine of a small Llama: tokens equal to transformers' wherever rounding leaves no choice, as
+tests/torch/test_model_families.py has it; what a step does; sampling."""
 
 import gc
 
 import pytest
 import torch
-from checkpoints import prompts, save_model
-from rounding import STORED, Margin, generate, rounded
-from vllm import LLM, SamplingParams
-
-NEW = 16
-GREEDY = SamplingParams(temperature=0, max_tokens=NEW, ignore_eos=True, detokenize=False)
-
-
-class Engine:
-    """A family's engine, and its model on the host."""
-
-    def __init__(self, name, path, dtype=torch.float16, **options):
-        self.reference, self.dtype = save_model(name, path, dtype), dtype
-        settings = dict(max_model_len=256, max_num_seqs=4, max_num_batched_tokens=64, seed=0)
-        self.llm = LLM(
-            str(path), skip_tokenizer_init=True, dtype=dtype, disable_log_stats=False,
-            **settings | options,
-        )  # fmt: skip
-
-    def tokens(self, requests, params=GREEDY):
-        given = [{"prompt_token_ids": ids} for ids in requests]
-        return [
-            output.outputs[0].token_ids for output in self.llm.generate(given, params, use_tqdm=False)
-        ]
-
-    def margin(self, ids, tokens):
-        """The engine's tokens beside those that the host takes where it is led along them."""
-        inputs = {"input_ids": torch.tensor([ids])}
-        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-        taken = torch.tensor([tokens])
-        _, expected = generate(self.reference, inputs, len(tokens), taken)
-        _, rough = rounded(
-            STORED[self.dtype], generate, self.reference, inputs, len(tokens), taken
-        )
-        return Margin(taken, expected, rough)
-
-    def check(self, requests, results):
-        margins = [self.margin(*pair) for pair in zip(requests, results, strict=True)]
-        assert not any(margin.wrong for margin in margins), [str(m) for m in margins]
-        decided = sum(margin.decided for margin in margins) / len(margins)
-        assert decided > 0.5, f"{decided:.0%} of the tokens are decided"
-
-    def metric(self, name):
-        return sum(m.value for m in self.llm.get_metrics() if m.name == name)
-
-    def close(self):
-        self.llm.llm_engine.engine_core.shutdown()
-        del self.llm
-        gc.collect()
+import torch_spyre
+from checkpoints import prompts
+from engines import GREEDY, NEW, Engine
+from vllm import SamplingParams
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +69,6 @@ class TestSteps:
     def test_programs_are_cached(self, engine):
         requests = prompts((20, 21, 22), seed=7)
         engine.tokens(requests)
-        before = torch.spyre._C.program_cache_stats() if hasattr(torch.spyre, "_C") else None
-        import torch_spyre
-
         before = torch_spyre._C.program_cache_stats()
         engine.tokens(prompts((19, 23, 18), seed=8))
         after = torch_spyre._C.program_cache_stats()
@@ -148,7 +100,7 @@ class TestSampling:
         (output,) = engine.llm.generate([{"prompt_token_ids": ids}], params, use_tqdm=False)
         have = output.outputs[0].logprobs[0]
         with torch.no_grad():
-            want = engine.reference(torch.tensor([ids])).logits[0, -1].log_softmax(-1)
+            want = engine.model(torch.tensor([ids])).logits[0, -1].log_softmax(-1)
         for token, entry in have.items():
             assert abs(entry.logprob - want[token].item()) < 0.1
 
@@ -156,28 +108,3 @@ class TestSampling:
         params = SamplingParams(prompt_logprobs=1, detokenize=False)
         with pytest.raises(ValueError, match="cannot return prompt_logprobs on spyre"):
             engine.tokens(prompts((4,)), params)
-
-
-def test_preemption(tmp_path):
-    """Pages for two of three requests: one is preempted and computed again."""
-    engine = Engine(
-        "llama3", tmp_path, num_gpu_blocks_override=5, max_num_seqs=3, enable_prefix_caching=False
-    )
-    requests = prompts((60, 61, 62), seed=13)
-    results = engine.tokens(requests)
-    assert engine.metric("vllm:num_preemptions") > 0
-    engine.check(requests, results)
-    engine.close()
-
-
-@pytest.mark.parametrize(
-    "name, dtype",
-    [("ministral", torch.float16), ("llama3", torch.bfloat16)],
-    ids=["a window in most layers", "bfloat16"],
-)
-def test_families(tmp_path, name, dtype):
-    engine = Engine(name, tmp_path, dtype)
-    requests = prompts((90, 21, 12), seed=14)
-    results = engine.tokens(requests)
-    engine.check(requests, results)
-    engine.close()
