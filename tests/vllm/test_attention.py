@@ -7,11 +7,7 @@ import torch
 from support import DEVICE, DL16_STEP, dl16
 from test_batches import BLOCK, random_step, written
 from vllm_spyre_open import batches
-from vllm_spyre_open.attention import (
-    SpyreAttentionImpl,
-    SpyreAttentionMetadata,
-    on_card,
-)
+from vllm_spyre_open.attention import SpyreAttentionImpl, SpyreAttentionMetadata
 
 SIZE = 64
 
@@ -43,8 +39,8 @@ class Case:
     def on_card(self):
         padded = batches.bucket(self.tokens)
         plan = batches.plan(self.step, self.impl.layer, padded, written(self.step))
-        dtype = None if self.sinks is None else torch.float16
-        metadata = SpyreAttentionMetadata({self.impl.layer: on_card(plan, dtype)})
+        metadata = SpyreAttentionMetadata({self.impl.layer: plan}, torch.float16)
+        metadata.place(iter([tensor.to(DEVICE) for tensor in metadata.tensors()]))
         cache = tuple(t.to(DEVICE) for t in self.cache)
         tensors = [
             torch.nn.functional.pad(t, (0, 0, 0, 0, 0, padded - self.tokens)).to(DEVICE)

@@ -103,3 +103,4 @@ def test_buckets(least):
         size = batches.bucket(number, least)
         assert size % least == 0 and number <= size
         assert size == least or size < 2 * number
+        assert number <= 4 * least or 2 * size <= 3 * number

@@ -66,6 +66,19 @@ class TestSteps:
         engine.tokens(prompts((70, 5), seed=6))
         assert dict(torch.spyre.fallbacks()) == before
 
+    def test_decode_steps_are_replayed(self, engine):
+        """With the tokens of steps that are called."""
+        model = engine.llm.llm_engine.model_executor.driver_worker.model_runner.model
+        requests = prompts((20, 21, 22), seed=15)
+        engine.tokens(requests)
+        before = model.replayed, model.called
+        results = engine.tokens(requests)
+        # The prompts are one step; each later one has a shape that the first run has met.
+        assert (model.replayed - before[0], model.called - before[1]) == (NEW - 1, 1)
+        model.graphs = False
+        assert engine.tokens(requests) == results
+        model.graphs = True
+
     def test_programs_are_cached(self, engine):
         requests = prompts((20, 21, 22), seed=7)
         engine.tokens(requests)

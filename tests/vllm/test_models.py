@@ -44,3 +44,14 @@ def test_families(start, name, dtype):
     engine = start(name, dtype)
     requests = prompts((90, 21, 12), seed=14)
     engine.check(requests, engine.tokens(requests))
+
+
+def test_graphs_are_few(start, monkeypatch):
+    """Shapes that were not used for long are forgotten."""
+    monkeypatch.setattr("vllm_spyre_open.model.GRAPHS", 2)
+    engine = start("llama3")
+    requests = prompts((60, 3, 120), seed=16)
+    results = engine.tokens(requests)
+    model = engine.llm.llm_engine.model_executor.driver_worker.model_runner.model
+    assert len(model.steps) == 2
+    engine.check(requests, results)

@@ -67,46 +67,78 @@ class CardPlan:
     groups: list
     slots: torch.Tensor
     order: torch.Tensor | None
-    key: tuple
 
 
-def on_card(plan, dtype):
-    """Copies a batches.Plan to the card; sinks are added to masks of @dtype, others are bool."""
-
-    def moved(array):
-        return torch.from_numpy(array).to(DEVICE)
+def tensors_of(plan, dtype=None):
+    """Returns the tensors of a batches.Plan on the host in the order in which card_plan() takes
+    them. Sinks are added to masks, which are of @dtype then; others are bool."""
 
     def mask_of(group):
         mask = torch.from_numpy(group.mask).unsqueeze(1)
-        if dtype is not None:
-            mask = torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, float("-inf"))
-        return mask.to(DEVICE)
+        if dtype is None:
+            return mask
+        return torch.zeros(mask.shape, dtype=dtype).masked_fill_(~mask, float("-inf"))
 
+    tensors = [torch.from_numpy(plan.slots)]
+    if plan.order is not None:
+        tensors.append(torch.from_numpy(plan.order))
+    for group in plan.groups:
+        tensors += [torch.from_numpy(group.rows), torch.from_numpy(group.slots), mask_of(group)]
+    return tensors
+
+
+def card_plan(plan, tensors):
+    """Returns a CardPlan of the next tensors of an iterator: those of tensors_of() on the card."""
+    slots = next(tensors)
+    order = None if plan.order is None else next(tensors)
     groups = [
-        CardGroup(g.shape, moved(g.rows), moved(g.slots), mask_of(g)) for g in plan.groups
+        CardGroup(group.shape, next(tensors), next(tensors), next(tensors))
+        for group in plan.groups
     ]
-    order = None if plan.order is None else moved(plan.order)
-    return CardPlan(groups, moved(plan.slots), order, plan.key)
+    return CardPlan(groups, slots, order)
 
 
 @dataclass
 class SpyreAttentionMetadata:
-    """A plan on the card for each kind of layer in a group of the KV cache."""
+    """A plan for each kind of layer in a group of the KV cache: those of the host, and on the
+    card once the runner has copied them."""
 
     plans: dict
+    dtype: torch.dtype
+    on_card: dict | None = None
 
     @property
     def key(self):
-        return tuple(sorted((repr(layer), plan.key) for layer, plan in self.plans.items()))
+        """What steps with the same programs have in common."""
+        return tuple((layer, plan.key) for layer, plan in self.plans.items())
+
+    @property
+    def decodes(self):
+        """True if every request has one token."""
+        groups = (group for plan in self.plans.values() for group in plan.groups)
+        return all(group.shape.queries == 1 for group in groups)
+
+    def tensors(self):
+        """Returns the tensors of all plans on the host."""
+        return [
+            tensor
+            for layer, plan in self.plans.items()
+            for tensor in tensors_of(plan, self.dtype if layer.sinks else None)
+        ]
+
+    def place(self, tensors):
+        """Takes the same tensors on the card from an iterator."""
+        self.on_card = {layer: card_plan(plan, tensors) for layer, plan in self.plans.items()}
 
 
 class SpyreAttentionMetadataBuilder(AttentionMetadataBuilder):
-    """Plans a step on the host and copies the plan to the card, once for all layers."""
+    """Plans a step on the host, once for all layers of a kind."""
 
     def __init__(self, kv_cache_spec, layer_names, vllm_config, device):
         super().__init__(kv_cache_spec, layer_names, vllm_config, device)
         context = vllm_config.compilation_config.static_forward_context
-        self.layers = {context[name].impl.layer for name in layer_names}
+        # Layers keep their order: plans of two steps have the same key.
+        self.layers = list(dict.fromkeys(context[name].impl.layer for name in layer_names))
         self.dtype = vllm_config.model_config.dtype
         self.cache = vllm_config.cache_config
 
@@ -122,14 +154,8 @@ class SpyreAttentionMetadataBuilder(AttentionMetadataBuilder):
         )  # fmt: skip
         tokens = batches.bucket(meta.num_actual_tokens)
         slots = meta.slot_mapping[: meta.num_actual_tokens].numpy()
-        return SpyreAttentionMetadata(
-            {
-                layer: on_card(
-                    batches.plan(step, layer, tokens, slots), self.dtype if layer.sinks else None
-                )
-                for layer in self.layers
-            }
-        )
+        plans = {layer: batches.plan(step, layer, tokens, slots) for layer in self.layers}
+        return SpyreAttentionMetadata(plans, self.dtype)
 
 
 class SpyreAttentionImpl(AttentionImpl):
@@ -194,7 +220,7 @@ class SpyreAttentionImpl(AttentionImpl):
         output_scale=None, output_block_scale=None,
     ):  # fmt: skip
         """Writes the step's keys and values to the cache and the result to @output."""
-        plan = attn_metadata.plans[self.layer]
+        plan = attn_metadata.on_card[self.layer]
         tokens = query.shape[0]
         keys, values = kv_cache
         keys.index_copy_(0, plan.slots, key.reshape(tokens, -1))

@@ -2,12 +2,12 @@
 """The model runner: vLLM's, with buffers on the host and the model on a card."""
 
 import torch
+from vllm.forward_context import get_forward_context
 from vllm.logger import init_logger
 from vllm.model_executor.model_loader import get_model
 from vllm.v1.worker.gpu_model_runner import GPUModelRunner
 
 from . import weights
-from .batches import bucket
 from .model import CardModel
 
 logger = init_logger(__name__)
@@ -26,7 +26,7 @@ class SpyreModelRunner(GPUModelRunner):
             self.load_config.load_format = "dummy"
         model = model or get_model(vllm_config=self.vllm_config)
         weights.move(model, self.card)
-        self.model = CardModel(model, self.card)
+        self.model = CardModel(model, self.card, not self.model_config.enforce_eager)
         self.model_memory_usage = weights.size(model)
         logger.info("the model takes %.3f GiB on %s", self.model_memory_usage / 2**30, self.card)
 
@@ -56,7 +56,9 @@ class SpyreModelRunner(GPUModelRunner):
         self, input_ids=None, positions=None, intermediate_tensors=None, inputs_embeds=None,
         **model_kwargs,
     ):  # fmt: skip
-        return self.model.forward_step(input_ids, positions, bucket(input_ids.shape[0]))
+        metadata = get_forward_context().attn_metadata.values()
+        parts = list({id(part): part for part in metadata}.values())
+        return self.model.forward_step(input_ids, positions, parts)
 
     def _sync_device(self):
         torch.spyre.synchronize(self.card)
