@@ -22,8 +22,9 @@ TEMPLATE = (
 def save_model(name, path, dtype=torch.float16):
     """Saves a family's model with weights of @dtype; returns it in fp32 as it is loaded again,
     with frequencies of positions that are not rounded."""
-    models.FAMILIES[name].model().to(dtype).save_pretrained(path)
-    model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32)
+    made = models.FAMILIES[name].model()
+    made.to(dtype).save_pretrained(path)
+    model = type(made).from_pretrained(path, dtype=torch.float32)
     for module in model.modules():
         # vLLM wraps calls of transformers' classes that it serves by this switch.
         module.do_not_compile = True

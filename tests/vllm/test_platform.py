@@ -106,6 +106,19 @@ class TestRefusals:
         with pytest.raises(ValueError, match="cannot serve weights quantised by fp8.*; serve"):
             config(checkpoint, quantization="fp8")
 
+    @pytest.mark.parametrize(
+        "family, what",
+        [
+            ("gpt_oss", "a mixture of experts"),
+            ("mistral_small", "images, sound and video"),
+        ],
+    )
+    def test_models(self, tmp_path, family, what):
+        save_model(family, tmp_path)
+        save_tokenizer(tmp_path)
+        with pytest.raises(ValueError, match=f"cannot serve {what} on spyre: .*; choose .*"):
+            config(str(tmp_path))
+
     def test_dtype(self):
         with pytest.raises(ValueError, match="cannot serve dtype float64 on spyre.*; choose of"):
             current_platform.check_if_supports_dtype(torch.float64)

@@ -2,6 +2,7 @@
 """Layers of vLLM in operations for which the card has a kernel each."""
 
 import inspect
+import weakref
 
 import torch
 import torch.nn.functional as F
@@ -49,6 +50,9 @@ class Rotation:
     that are not rotated.
     """
 
+    def step(self):
+        """Returns the forward context whose angles are there, None before the first."""
+
     def tables(self, device, dtype):
         """Makes the tables of all positions, and the matrix, on the card."""
         cos, sin = self.cos_sin_cache.cpu().float().chunk(2, dim=-1)
@@ -70,8 +74,9 @@ class Rotation:
         """Returns cos and sin of the step's positions, [tokens, 1, head size], which all layers
         share: the forward context is a new one for each step."""
         context = get_forward_context()
-        if getattr(self, "context", None) is not context:
-            self.context = context
+        if self.step() is not context:
+            # The context has the step's plans, which must not live longer.
+            self.step = weakref.ref(context)
             self.cos = self.cos_table.index_select(0, positions).unsqueeze(1)
             self.sin = self.sin_table.index_select(0, positions).unsqueeze(1)
         return self.cos, self.sin

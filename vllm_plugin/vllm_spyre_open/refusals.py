@@ -91,6 +91,12 @@ def _model(config):
             "the attention backend keeps keys and values of each head",
             "choose a model with grouped heads",
         )
+    if model.is_moe:
+        yield (
+            "a mixture of experts",
+            "vLLM's layer of experts has no kernel for the card",
+            "choose a dense model",
+        )
     if model.is_hybrid or model.is_attention_free:
         yield (
             "layers with a state (Mamba)",
