@@ -51,7 +51,8 @@ class Engine(Reference):
     def tokens(self, requests, params=GREEDY):
         given = [{"prompt_token_ids": ids} for ids in requests]
         return [
-            output.outputs[0].token_ids for output in self.llm.generate(given, params, use_tqdm=False)
+            output.outputs[0].token_ids
+            for output in self.llm.generate(given, params, use_tqdm=False)
         ]
 
     def metric(self, name):

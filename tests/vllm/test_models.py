@@ -23,9 +23,7 @@ def start(tmp_path):
 
 def test_preemption(start):
     """Pages for two of three requests: one is preempted and computed again."""
-    engine = start(
-        "llama3", num_gpu_blocks_override=5, max_num_seqs=3, enable_prefix_caching=False
-    )
+    engine = start("llama3", num_gpu_blocks_override=5, max_num_seqs=3, enable_prefix_caching=False)
     requests = prompts((60, 61, 62), seed=13)
     results = engine.tokens(requests)
     assert engine.metric("vllm:num_preemptions") > 0

@@ -104,7 +104,11 @@ class TestTrouble:
 
     REFUSED = {
         "not JSON": (b"{", 400, "JSON"),
-        "a wrong type": ({"model": "small", "prompt": "a", "max_tokens": "many"}, 400, "max_tokens"),
+        "a wrong type": (
+            {"model": "small", "prompt": "a", "max_tokens": "many"},
+            400,
+            "max_tokens",
+        ),
         "another model": ({"model": "large", "prompt": "a"}, 404, "large"),
         "too long": (GREEDY | {"prompt": [5] * 300}, 400, "256"),
         "a token beyond the vocabulary": (GREEDY | {"prompt": [5000]}, 400, "vocab"),

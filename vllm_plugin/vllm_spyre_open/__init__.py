@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """vLLM on Spyre devices, as a platform plugin out of its tree.
 
-vLLM finds the package by the entry point "spyre" and calls find_platform() in each of its processes.
+vLLM finds the package by the entry point "spyre" and calls find_platform() in each of its
+processes.
 """
 
 import importlib.util

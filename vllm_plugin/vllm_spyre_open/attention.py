@@ -92,8 +92,7 @@ def card_plan(plan, tensors):
     slots = next(tensors)
     order = None if plan.order is None else next(tensors)
     groups = [
-        CardGroup(group.shape, next(tensors), next(tensors), next(tensors))
-        for group in plan.groups
+        CardGroup(group.shape, next(tensors), next(tensors), next(tensors)) for group in plan.groups
     ]
     return CardPlan(groups, slots, order)
 

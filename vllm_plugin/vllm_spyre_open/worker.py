@@ -2,6 +2,7 @@
 """The worker: opens a card, loads the model to it and sizes the KV cache."""
 
 import gc
+from contextlib import nullcontext
 
 import torch
 import torch_spyre  # noqa: F401  (registers the device where torch does not)
@@ -39,8 +40,6 @@ class SpyreWorker(Worker):
 
     def _maybe_get_memory_pool_context(self, tag):
         """The card's memory comes from torch_spyre's allocator alone."""
-        from contextlib import nullcontext
-
         return nullcontext()
 
     def needed_memory(self):
@@ -49,8 +48,7 @@ class SpyreWorker(Worker):
         specs = self.model_runner.get_kv_cache_spec().values()
         # Page 0 belongs to no request.
         return sum(
-            spec.page_size_bytes * (requests * cdiv(length, spec.block_size) + 1)
-            for spec in specs
+            spec.page_size_bytes * (requests * cdiv(length, spec.block_size) + 1) for spec in specs
         )
 
     def determine_available_memory(self):
