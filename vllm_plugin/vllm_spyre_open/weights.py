@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Weights of vLLM's layers on the card, in the layouts that their operations read."""
 
-
 from torch_spyre import SpyreTensorLayout, _C
 from vllm.model_executor.layers.linear import LinearBase
 from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead
