@@ -3,6 +3,7 @@
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from vllm.platforms import current_platform
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm_spyre_open import refusals
 from vllm_spyre_open.slots import slot_mapping
+from vllm_spyre_open.worker import SpyreWorker
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +141,42 @@ class TestRefusals:
         with pytest.raises(ValueError, match="cannot return prompt_logprobs on spyre"):
             current_platform.validate_request({}, SamplingParams(prompt_logprobs=1))
         current_platform.validate_request({}, SamplingParams(logprobs=1))
+
+
+class TestMemory:
+    """The KV cache of a model with one layer, pages of 64 tokens and 10 bytes."""
+
+    @pytest.fixture
+    def worker(self, monkeypatch):
+        spec = SimpleNamespace(page_size_bytes=10, block_size=64)
+        worker = SpyreWorker.__new__(SpyreWorker)
+        worker.card = torch.device("spyre", 0)
+        worker.model_config = SimpleNamespace(max_model_len=100)
+        worker.scheduler_config = SimpleNamespace(max_num_seqs=3)
+        worker.cache_config = SimpleNamespace(
+            kv_cache_memory_bytes=None, gpu_memory_utilization=0.75
+        )
+        worker.model_runner = SimpleNamespace(get_kv_cache_spec=lambda: {"layer": spec})
+        monkeypatch.setattr(torch.spyre, "mem_get_info", lambda card: (self.free, 1000))
+        return worker
+
+    free = 800
+
+    def test_what_the_requests_need(self, worker):
+        assert worker.determine_available_memory() == 10 * (3 * 2 + 1)
+        worker.scheduler_config.max_num_seqs = 256
+        assert worker.determine_available_memory() == 10 * (8 * 2 + 1)
+
+    def test_what_the_user_says(self, worker):
+        worker.cache_config.kv_cache_memory_bytes = 12345
+        assert worker.determine_available_memory() == 12345
+
+    def test_what_is_free(self, worker, monkeypatch):
+        monkeypatch.setattr(TestMemory, "free", 290)
+        assert worker.determine_available_memory() == 40
+        monkeypatch.setattr(TestMemory, "free", 200)
+        with pytest.raises(ValueError, match="200 of 1000 bytes are free.* leaves 250 to others"):
+            worker.determine_available_memory()
 
 
 class TestSlots:

@@ -88,19 +88,19 @@ class TestAnswers:
 
 class TestTrouble:
     def test_a_client_goes_away(self, server):
-        aborted = ("vllm:request_success_total", 'finished_reason="abort"')
-        before = server.metric(*aborted)
+        """The request ends before it has all of its tokens."""
+        before = server.metric("vllm:generation_tokens_total")
         body = GREEDY | {"prompt": "A card", "stream": True, "max_tokens": 240}
         connection = server.send(COMPLETE, body)
         answer = connection.getresponse()
         next(events(answer))
         answer.close()
         connection.close()
-        end = time.monotonic() + 120
-        while server.metric(*aborted) == before:
-            assert time.monotonic() < end, "the request was not aborted"
+        end = time.monotonic() + 300
+        while server.metric("vllm:num_requests_running"):
+            assert time.monotonic() < end, "the request is still running"
             time.sleep(0.2)
-        assert server.metric("vllm:num_requests_running") == 0
+        assert 0 < server.metric("vllm:generation_tokens_total") - before < 240
 
     REFUSED = {
         "not JSON": (b"{", 400, "JSON"),

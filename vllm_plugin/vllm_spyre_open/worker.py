@@ -14,6 +14,7 @@ from vllm.v1.worker.gpu_worker import Worker, init_worker_distributed_environmen
 from vllm.v1.worker.worker_base import CompilationTimes
 
 from . import layers
+from .platform import MAX_NUM_SEQS
 from .runner import SpyreModelRunner
 
 logger = init_logger(__name__)
@@ -43,12 +44,17 @@ class SpyreWorker(Worker):
         return nullcontext()
 
     def needed_memory(self):
-        """Returns the bytes of a KV cache in which all requests have their longest sequence."""
-        length, requests = self.model_config.max_model_len, self.scheduler_config.max_num_seqs
-        specs = self.model_runner.get_kv_cache_spec().values()
+        """Returns the bytes of a KV cache in which requests have their longest sequence.
+
+        They are no more than a server runs by default: LLM has 256, few of which are that long,
+        and vLLM preempts requests where pages run out.
+        """
+        length = self.model_config.max_model_len
+        requests = min(self.scheduler_config.max_num_seqs, MAX_NUM_SEQS)
         # Page 0 belongs to no request.
         return sum(
-            spec.page_size_bytes * (requests * cdiv(length, spec.block_size) + 1) for spec in specs
+            spec.page_size_bytes * (requests * cdiv(length, spec.block_size) + 1)
+            for spec in self.model_runner.get_kv_cache_spec().values()
         )
 
     def determine_available_memory(self):
