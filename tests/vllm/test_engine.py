@@ -10,6 +10,7 @@ import torch_spyre
 from checkpoints import prompts
 from engines import GREEDY, NEW, Engine
 from vllm import SamplingParams
+from vllm.exceptions import VLLMValidationError
 
 
 @pytest.fixture(scope="module")
@@ -122,5 +123,5 @@ class TestSampling:
 
     def test_prompt_logprobs_are_refused(self, engine):
         params = SamplingParams(prompt_logprobs=1, detokenize=False)
-        with pytest.raises(ValueError, match="cannot return prompt_logprobs on spyre"):
+        with pytest.raises(VLLMValidationError, match="cannot return prompt_logprobs on spyre"):
             engine.tokens(prompts((4,)), params)

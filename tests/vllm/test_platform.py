@@ -11,6 +11,7 @@ import vllm_spyre_open
 from checkpoints import save_model, save_tokenizer
 from vllm import SamplingParams
 from vllm.engine.arg_utils import AsyncEngineArgs, EngineArgs
+from vllm.exceptions import VLLMValidationError
 from vllm.platforms import current_platform
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 from vllm_spyre_open import refusals
@@ -138,7 +139,7 @@ class TestRefusals:
             refusals.check_impl(*given)
 
     def test_request(self):
-        with pytest.raises(ValueError, match="cannot return prompt_logprobs on spyre"):
+        with pytest.raises(VLLMValidationError, match="cannot return prompt_logprobs on spyre"):
             current_platform.validate_request({}, SamplingParams(prompt_logprobs=1))
         current_platform.validate_request({}, SamplingParams(logprobs=1))
 

@@ -4,6 +4,8 @@
 Each text has the setting, the reason and the remedy.
 """
 
+from vllm.exceptions import VLLMValidationError
+
 #: dtypes of weights and activations: those that the card multiplies.
 DTYPES = ("float16", "bfloat16", "float32")
 #: Tokens of a page are a multiple of this: a stick of the card has 64 numbers of 16 bits.
@@ -160,9 +162,12 @@ def check_impl(alibi_slopes, logits_soft_cap, kv_sharing_target):
 
 
 def check_request(params):
-    """Raises ValueError for a request's parameters that the runner does not serve."""
+    """Raises VLLMValidationError, which is the client's error, for parameters of a request that
+    the runner does not serve."""
     if getattr(params, "prompt_logprobs", None) is not None:
-        raise ValueError(
+        raise VLLMValidationError(
             "cannot return prompt_logprobs on spyre: logits are computed for the last token of a "
-            "prompt only; leave prompt_logprobs out"
+            "prompt only; leave prompt_logprobs out",
+            parameter="prompt_logprobs",
+            value=params.prompt_logprobs,
         )
