@@ -55,8 +55,8 @@ vllm_venv() {
 vllm_plugins() {
 	local copy=$top/build/vllm-src
 	torch_source || return 1
-	PATH=$top/build/vllm-venv/bin:$PATH torch_python=$vllm_python torch_pip install --no-build-isolation --no-deps --no-index \
-		--force-reinstall "$top/build/torch-src" || return 1
+	PATH=$top/build/vllm-venv/bin:$PATH torch_python=$vllm_python torch_pip install \
+		--no-build-isolation --no-deps --no-index --force-reinstall "$top/build/torch-src" || return 1
 	rm -rf "$copy"
 	mkdir -p "$copy"
 	(cd "$top/vllm_plugin" && tar -c --exclude=__pycache__ .) | tar -x -C "$copy" &&
