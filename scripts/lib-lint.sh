@@ -177,6 +177,7 @@ lint_version() {
 	[ "${value#.}" = "$version" ] ||
 		{ echo "include/spyre/types.h: version '${value#.}', but VERSION says '$version'"; bad=1; }
 	version_in torch_spyre/torch_spyre/__init__.py '^__version__ = "\(.*\)"' || bad=1
+	version_in vllm_plugin/vllm_spyre_open/version.py '^__version__ = "\(.*\)"' || bad=1
 	version_in kernel/spyre_drv.c '^MODULE_VERSION("\(.*\)");' || bad=1
 	version_in CHANGELOG.md '^## \([0-9.]*\).*' || bad=1
 	version_in debian/changelog '^spyre (\(.*\)) .*' || bad=1

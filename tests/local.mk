@@ -17,3 +17,4 @@ include tests/unit/runtime.mk
 include tests/unit/fault.mk
 include tests/unit/property.mk
 include tests/torch/local.mk
+include tests/vllm/local.mk

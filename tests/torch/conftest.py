@@ -10,6 +10,7 @@ os.environ.setdefault("SPYRE_EMBEDDED_CARDS", "2")
 
 import exclusions  # noqa: E402
 import pytest  # noqa: E402
+from tap import Tap  # noqa: E402
 
 
 def pytest_addoption(parser):
@@ -17,46 +18,6 @@ def pytest_addoption(parser):
     parser.addoption(
         "--no-exclusions", action="store_true", help="run what exclusions.txt leaves out"
     )
-
-
-class Tap:
-    """One line of TAP for each test; a failure is followed by the first lines of its reason."""
-
-    def __init__(self, path):
-        self.file = open(path, "w", encoding="utf-8")
-
-    def result(self, ok, name, remark="", text=""):
-        print(f"{ok} - {name}{remark}", file=self.file)
-        for line in text.splitlines()[:5]:
-            print(f"#   {line}", file=self.file)
-        self.file.flush()
-
-    @staticmethod
-    def reason(report):
-        """The exception's text, without the traceback."""
-        crash = getattr(report.longrepr, "reprcrash", None)
-        return crash.message if crash else report.longreprtext
-
-    def pytest_runtest_logreport(self, report):
-        name = report.nodeid.replace("#", "")
-        if report.failed:
-            when = "" if report.when == "call" else f" ({report.when})"
-            self.result("not ok", name + when, text=self.reason(report))
-        elif report.skipped:
-            reason = getattr(report, "wasxfail", None)
-            if reason is None:
-                reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-            reason = " ".join(str(reason).split())
-            self.result("ok", name, f" # SKIP {reason.removeprefix('Skipped: ')}")
-        elif report.when == "call":
-            self.result("ok", name)
-
-    def pytest_collectreport(self, report):
-        if report.failed:
-            self.result("not ok", report.nodeid or "collection", text=report.longreprtext)
-
-    def pytest_sessionfinish(self):
-        self.file.close()
 
 
 def pytest_configure(config):

@@ -3,7 +3,7 @@
 EXTRA_DIST += tests/torch/architectures.py tests/torch/conftest.py tests/torch/decode.py
 EXTRA_DIST += tests/torch/exclusions.py tests/torch/exclusions.txt
 EXTRA_DIST += tests/torch/forked.py tests/torch/models.py tests/torch/rounding.py
-EXTRA_DIST += tests/torch/smoke.py tests/torch/support.py
+EXTRA_DIST += tests/torch/smoke.py tests/torch/support.py tests/torch/tap.py
 EXTRA_DIST += tests/torch/test_accelerate.py
 EXTRA_DIST += tests/torch/test_architectures.py
 EXTRA_DIST += tests/torch/test_attention_heads.py

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+# The vllm part of scripts/test: a virtual environment with vLLM, torch and both plugins.
+# Sourced by bash after lib.sh, lib-tap.sh and lib-torch.sh.
+
+vllm_version=0.32.0
+
+# Makes a wheel of vLLM that has Python only, from the source distribution. pip takes that only if
+# its version is the one asked for, and without the override it is 0.32.0+empty.
+vllm_wheel() {
+	VLLM_VERSION_OVERRIDE=$vllm_version VLLM_TARGET_DEVICE=empty PATH=$1/bin:$PATH \
+		"$vllm_python" -m pip wheel --no-deps --no-build-isolation --no-binary vllm \
+		-w "$1/wheels" "vllm==$vllm_version"
+}
+
+# PyPI's builds of these are for CUDA and do not load beside a torch for the CPU.
+vllm_without_cuda() {
+	"$vllm_python" -m pip uninstall -y torchvision torchaudio torchcodec
+}
+
+vllm_install() {
+	"$venv_python" -m venv "$1" &&
+		"$vllm_python" -m pip install "torch==$torch_version" \
+			-r "$top/vllm_plugin/requirements-build.txt" &&
+		vllm_wheel "$1" &&
+		"$vllm_python" -m pip install "torch==$torch_version" "$1"/wheels/vllm-*.whl \
+			-r "$top/vllm_plugin/requirements-test.txt" &&
+		vllm_without_cuda
+}
+
+# vllm_venv: makes build/vllm-venv, once for each list of packages; sets $vllm_python. Fails with
+# the reason in $vllm_missing if that is impossible.
+vllm_venv() {
+	local venv=$top/build/vllm-venv wanted log
+	vllm_python=$venv/bin/python
+	vllm_missing=
+	if ! find_venv_python; then
+		vllm_missing="no python3 >= 3.10 with venv and headers (scripts/deps torch)"
+		return 1
+	fi
+	wanted=$(echo "$venv_python torch==$torch_version vllm==$vllm_version" &&
+		cat "$top"/vllm_plugin/requirements-*.txt)
+	[ "$(cat "$venv/.packages" 2>/dev/null)" != "$wanted" ] || return 0
+	say "building vllm==$vllm_version for no device, into build/vllm-venv (ten minutes)"
+	log=$(log_file vllm-venv)
+	rm -rf "$venv"
+	if ! vllm_install "$venv" >"$log" 2>&1; then
+		vllm_missing="pip cannot have vllm==$vllm_version here: $(tail -n 1 "$log")"
+		return 1
+	fi
+	printf '%s' "$wanted" >"$venv/.packages"
+}
+
+# Installs both plugins; the PyTorch one is built against build/plain.
+vllm_plugins() {
+	local copy=$top/build/vllm-src
+	torch_source || return 1
+	PATH=$top/build/vllm-venv/bin:$PATH torch_python=$vllm_python torch_pip install \
+		--no-build-isolation --no-deps --no-index --force-reinstall "$top/build/torch-src" || return 1
+	rm -rf "$copy"
+	mkdir -p "$copy"
+	(cd "$top/vllm_plugin" && tar -c --exclude=__pycache__ .) | tar -x -C "$copy" &&
+		"$vllm_python" -m pip install --no-build-isolation --no-deps --no-index \
+			--force-reinstall "$copy"
+}
+
+# vllm_tests NAME FILE...: some of tests/vllm, and the counts of their results.
+vllm_tests() {
+	local name=vllm-$1 status
+	shift
+	: >"$(log_file "$name")"
+	torch_run timeout -k 10 1200 "$vllm_python" -m pytest -q --disable-warnings -p no:cacheprovider \
+		--tap "$(log_file "$name")" "${@/#/$top/tests/vllm/}" >"$(log_file "$name-pytest")" 2>&1
+	status=$?
+	tally_tap $status "$name"
+}
+
+part_vllm() {
+	need_plain || return
+	if ! vllm_venv; then
+		skip "vllm" "$vllm_missing"
+		return
+	fi
+	step "both plugins build and install" vllm-plugins vllm_plugins || return
+	say "tests/vllm on the embedded card"
+	# An engine in its process keeps the card; a server has processes of its own.
+	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py
+	vllm_tests engine test_engine.py
+	vllm_tests models test_models.py
+	vllm_tests server test_server.py
+}

@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: MIT
+# Tests of the vLLM plugin; 'scripts/test vllm' runs them.
+EXTRA_DIST += tests/vllm/checkpoints.py tests/vllm/conftest.py tests/vllm/engines.py
+EXTRA_DIST += tests/vllm/servers.py
+EXTRA_DIST += tests/vllm/test_attention.py
+EXTRA_DIST += tests/vllm/test_batches.py
+EXTRA_DIST += tests/vllm/test_engine.py
+EXTRA_DIST += tests/vllm/test_layers.py
+EXTRA_DIST += tests/vllm/test_models.py
+EXTRA_DIST += tests/vllm/test_platform.py
+EXTRA_DIST += tests/vllm/test_server.py

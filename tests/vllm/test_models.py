@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Engines with other models and settings, one after the other."""
+
+import pytest
+import torch
+from checkpoints import prompts
+from engines import Engine
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts the test's engine, which ends with it."""
+    engines = []
+
+    def make(name, dtype=torch.float16, **options):
+        engines.append(Engine(name, tmp_path, dtype, **options))
+        return engines[0]
+
+    yield make
+    for engine in engines:
+        engine.close()
+
+
+def test_preemption(start):
+    """Pages for two of three requests: one is preempted and computed again."""
+    engine = start("llama3", num_gpu_blocks_override=5, max_num_seqs=3, enable_prefix_caching=False)
+    requests = prompts((60, 61, 62), seed=13)
+    results = engine.tokens(requests)
+    assert engine.metric("vllm:num_preemptions") > 0
+    engine.check(requests, results)
+
+
+FAMILIES = {
+    "a window in most layers": ("ministral", torch.float16),
+    "bfloat16": ("llama3", torch.bfloat16),
+    "float32": ("llama3", torch.float32),
+}
+
+
+@pytest.mark.parametrize("name, dtype", FAMILIES.values(), ids=FAMILIES)
+def test_families(start, name, dtype):
+    engine = start(name, dtype)
+    requests = prompts((90, 21, 12), seed=14)
+    engine.check(requests, engine.tokens(requests))
+
+
+def test_graphs_are_few(start, monkeypatch):
+    """Shapes that were not used for long are forgotten."""
+    monkeypatch.setattr("vllm_spyre_open.model.GRAPHS", 2)
+    engine = start("llama3")
+    requests = prompts((60, 3, 120), seed=16)
+    results = engine.tokens(requests)
+    model = engine.llm.llm_engine.model_executor.driver_worker.model_runner.model
+    assert len(model.steps) == 2
+    engine.check(requests, results)

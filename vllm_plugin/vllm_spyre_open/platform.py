@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""The platform: what vLLM asks about the device, and its defaults and limits.
+
+It must not import torch_spyre: processes without a worker load it too.
+"""
+
+import os
+import sys
+
+import torch
+from vllm.logger import init_logger
+from vllm.platforms.interface import Platform, PlatformEnum
+
+from . import refusals
+
+logger = init_logger(__name__)
+
+#: Requests that run at the same time, if the user does not say.
+MAX_NUM_SEQS = 8
+#: Tokens of a step, if the user does not say: the largest prompt chunk.
+MAX_NUM_BATCHED_TOKENS = 512
+#: Longest sequence, if the user does not say.
+MAX_MODEL_LEN = 4096
+
+
+def _default(parser, name, value):
+    """Replaces the default of an option, if the parser has it."""
+    if parser is not None and any(a.dest == name for a in parser._actions):
+        parser.set_defaults(**{name: value})
+
+
+def _is_open():
+    """Returns True if this process uses a card."""
+    return "torch_spyre" in sys.modules and torch.spyre.is_initialized()
+
+
+class SpyrePlatform(Platform):
+    """Spyre cards. Buffers of the scheduler and the sampler stay on the host, as device_type says;
+    weights, activations and the KV cache are on the card."""
+
+    _enum = PlatformEnum.OOT
+    device_name = "spyre"
+    device_type = "cpu"
+    dispatch_key = "PrivateUse1"
+    dist_backend = "gloo"
+    device_control_env_var = "SPYRE_DEVICES"
+    simple_compile_backend = "eager"
+
+    @property
+    def supported_dtypes(self):
+        return [getattr(torch, name) for name in refusals.DTYPES]
+
+    @classmethod
+    def check_if_supports_dtype(cls, dtype):
+        name = str(dtype).removeprefix("torch.")
+        if name not in refusals.DTYPES:
+            raise ValueError(
+                f"cannot serve dtype {name} on spyre: the card has no products in it; choose of "
+                f"{', '.join(refusals.DTYPES)}"
+            )
+
+    @classmethod
+    def get_device_name(cls, device_id=0):
+        return "spyre"
+
+    @classmethod
+    def get_device_total_memory(cls, device_id=0):
+        """Returns the bytes of the card's memory in a process that has opened it.
+
+        vLLM asks in the process of the server as well, to choose its defaults, and takes an error
+        as an answer. A card opened there would be one that no child may use.
+        """
+        if not _is_open():
+            raise RuntimeError(
+                "cannot tell the memory of a card in this process: the worker alone opens it"
+            )
+        return torch.spyre.mem_get_info(device_id)[1]
+
+    @classmethod
+    def get_current_memory_usage(cls, device=None):
+        return float(torch.spyre.memory_allocated()) if _is_open() else 0.0
+
+    @classmethod
+    def set_device(cls, device):
+        """Buffers are on the host; the worker selects its card."""
+
+    @classmethod
+    def manual_seed_all(cls, seed):
+        """Sampling draws its numbers on the host."""
+        torch.manual_seed(seed)
+
+    @classmethod
+    def inference_mode(cls):
+        return torch.no_grad()
+
+    @classmethod
+    def is_pin_memory_available(cls):
+        """Buffers of the host are as large as a step and copied once."""
+        return False
+
+    @classmethod
+    def import_kernels(cls):
+        """There are no C kernels: vLLM is built for an empty target."""
+
+    @classmethod
+    def import_ir_kernels(cls):
+        from . import layers  # noqa: F401
+
+    @classmethod
+    def get_default_ir_op_priority(cls, vllm_config):
+        from vllm.config.kernel import IrOpPriorityConfig
+
+        norms = {name: ["spyre", "native"] for name in ("rms_norm", "fused_add_rms_norm")}
+        return IrOpPriorityConfig.with_default(["native"], **norms)
+
+    @classmethod
+    def register_triton_kernel_overrides(cls):
+        from vllm.triton_utils.dispatcher import register_kernels
+
+        from .slots import slot_mapping
+
+        register_kernels(
+            {"vllm.v1.worker.block_table.ComputeSlotMappingKernel.kernel": slot_mapping}
+        )
+
+    @classmethod
+    def pre_register_and_update(cls, parser=None):
+        _default(parser, "max_num_seqs", MAX_NUM_SEQS)
+        _default(parser, "max_num_batched_tokens", MAX_NUM_BATCHED_TOKENS)
+
+    @classmethod
+    def apply_config_platform_defaults(cls, vllm_config):
+        from vllm.config import CompilationMode, CUDAGraphMode
+
+        compilation = vllm_config.compilation_config
+        compilation.mode = CompilationMode.NONE
+        compilation.cudagraph_mode = CUDAGraphMode.NONE
+        if not {"all", "none"} & set(compilation.custom_ops):
+            compilation.custom_ops.append("all")
+
+    @classmethod
+    def check_and_update_config(cls, vllm_config):
+        refusals.check_config(vllm_config)
+        parallel = vllm_config.parallel_config
+        if parallel.worker_cls == "auto":
+            parallel.worker_cls = "vllm_spyre_open.worker.SpyreWorker"
+        parallel.disable_custom_all_reduce = True
+        cache = vllm_config.cache_config
+        if not cache.user_specified_block_size:
+            cache.block_size = refusals.PAGE
+        vllm_config.scheduler_config.async_scheduling = False
+        vllm_config.compilation_config.cudagraph_capture_sizes = []
+        # A card must not be used in a forked child of a process that has opened it.
+        os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
+
+    @classmethod
+    def check_max_model_len(cls, max_model_len):
+        """Limits the length that a model's configuration gives if the user gave none."""
+        if max_model_len > MAX_MODEL_LEN:
+            logger.info(
+                "sequences are limited to %d tokens of %d; pass --max-model-len for more",
+                MAX_MODEL_LEN, max_model_len,
+            )  # fmt: skip
+        return min(max_model_len, MAX_MODEL_LEN)
+
+    @classmethod
+    def get_attn_backend_cls(cls, selected_backend, attn_selector_config, num_heads=None):
+        refusals.check_attention(attn_selector_config)
+        return "vllm_spyre_open.attention.SpyreAttentionBackend"
+
+    @classmethod
+    def opaque_attention_op(cls):
+        return False
+
+    @classmethod
+    def validate_request(cls, processed_inputs, params):
+        refusals.check_request(params)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Settings and requests that the platform does not serve, refused before anything is loaded.
+
+Each text has the setting, the reason and the remedy.
+"""
+
+from vllm.exceptions import VLLMValidationError
+
+#: dtypes of weights and activations: those that the card multiplies.
+DTYPES = ("float16", "bfloat16", "float32")
+#: Tokens of a page are a multiple of this: a stick of the card has 64 numbers of 16 bits.
+PAGE = 64
+
+
+def _parallel(config):
+    parallel = config.parallel_config
+    if parallel.data_parallel_size > 1:
+        yield (
+            f"data parallelism (--data-parallel-size {parallel.data_parallel_size})",
+            "each rank of the engine drives one card and has no exchange with others",
+            "start one server per card and put a load balancer in front",
+        )
+    for name, size in (
+        ("tensor", parallel.tensor_parallel_size),
+        ("pipeline", parallel.pipeline_parallel_size),
+        ("decode-context", parallel.decode_context_parallel_size),
+        ("prefill-context", parallel.prefill_context_parallel_size),
+    ):
+        if size > 1:
+            yield (
+                f"{name} parallelism (--{name}-parallel-size {size})",
+                "the worker keeps a whole model on one card",
+                "leave it at 1 and choose a model that fits the card's memory",
+            )
+    if parallel.enable_expert_parallel:
+        yield (
+            "expert parallelism (--enable-expert-parallel)",
+            "the worker keeps a whole model on one card",
+            "leave it out",
+        )
+
+
+def _features(config):
+    if config.lora_config is not None:
+        yield (
+            "LoRA adapters (--enable-lora)",
+            "there are no kernels that select an adapter per request",
+            "merge the adapter into the weights (PEFT's merge_and_unload) and serve the result",
+        )
+    if config.speculative_config is not None:
+        yield (
+            f"speculative decoding ({config.speculative_config.method})",
+            "a decode step has one token per request",
+            "leave --speculative-config out",
+        )
+    if config.kv_transfer_config is not None:
+        yield (
+            "transfer of the KV cache (--kv-transfer-config)",
+            "pages lie in device memory in sticks, which connectors do not know",
+            "leave it out",
+        )
+    if config.cache_config.cache_dtype != "auto":
+        yield (
+            f"a KV cache of {config.cache_config.cache_dtype} (--kv-cache-dtype)",
+            "pages have the dtype of the model",
+            "leave it at auto",
+        )
+    block = config.cache_config.block_size
+    if config.cache_config.user_specified_block_size and block % PAGE:
+        yield (
+            f"pages of {block} tokens (--block-size)",
+            f"a page is a multiple of the {PAGE} numbers of a stick",
+            f"choose {-(-block // PAGE) * PAGE}",
+        )
+
+
+def _model(config):
+    model = config.model_config
+    if model is None:
+        return
+    dtype = str(model.dtype).removeprefix("torch.")
+    if dtype not in DTYPES:
+        yield (f"dtype {dtype}", "the card has no products in it", f"choose of {', '.join(DTYPES)}")
+    if model.quantization:
+        yield (
+            f"weights quantised by {model.quantization}",
+            "its layers call kernels of other devices",
+            "serve the weights in float16 or bfloat16",
+        )
+    if model.use_mla:
+        yield (
+            "multi-head latent attention",
+            "the attention backend keeps keys and values of each head",
+            "choose a model with grouped heads",
+        )
+    if model.is_moe:
+        yield (
+            "a mixture of experts",
+            "vLLM's layer of experts has no kernel for the card",
+            "choose a dense model",
+        )
+    if model.is_hybrid or model.is_attention_free:
+        yield (
+            "layers with a state (Mamba)",
+            "their states have no place in device memory yet",
+            "choose a model with attention only",
+        )
+    if model.is_multimodal_model:
+        yield (
+            "images, sound and video",
+            "the runner embeds token ids only",
+            "choose a model of text only, or its text part",
+        )
+    if model.is_encoder_decoder:
+        yield (
+            "models with encoder and decoder",
+            "the attention backend has no cross attention",
+            "choose a model with a decoder only",
+        )
+    if model.runner_type == "pooling":
+        yield (
+            "pooling models (--runner pooling)",
+            "the runner generates tokens only",
+            "compute embeddings with sentence-transformers on device spyre",
+        )
+
+
+def check_config(config):
+    """Raises ValueError for the first setting of a VllmConfig that the platform does not serve."""
+    for part in (_parallel, _features, _model):
+        for what, why, remedy in part(config):
+            raise ValueError(f"cannot serve {what} on spyre: {why}; {remedy}")
+
+
+def check_attention(selector):
+    """Raises ValueError for a kind of attention that the backend does not compute."""
+    if selector.attn_type != "decoder":
+        raise ValueError(
+            f"cannot compute attention of type {selector.attn_type} on spyre: the backend computes "
+            "that of decoders; choose a model with a decoder only"
+        )
+    if selector.use_mla or selector.use_sparse:
+        kind = "latent" if selector.use_mla else "sparse"
+        raise ValueError(
+            f"cannot compute {kind} attention on spyre: the backend keeps keys and values of each "
+            "head; choose a model with grouped heads"
+        )
+
+
+def check_impl(alibi_slopes, logits_soft_cap, kv_sharing_target):
+    """Raises ValueError for a layer whose scores the backend does not compute."""
+    for given, what in (
+        (alibi_slopes is not None, "ALiBi slopes"),
+        (bool(logits_soft_cap), f"a soft cap of {logits_soft_cap} on attention scores"),
+        (kv_sharing_target is not None, f"a layer that reads the KV cache of {kv_sharing_target}"),
+    ):
+        if given:
+            raise ValueError(
+                f"cannot compute attention with {what} on spyre: the card's kernel has a scale, a "
+                "mask and sinks only; choose another model"
+            )
+
+
+def check_request(params):
+    """Raises VLLMValidationError, which is the client's error, for parameters of a request that
+    the runner does not serve."""
+    if getattr(params, "prompt_logprobs", None) is not None:
+        raise VLLMValidationError(
+            "cannot return prompt_logprobs on spyre: logits are computed for the last token of a "
+            "prompt only; leave prompt_logprobs out",
+            parameter="prompt_logprobs",
+            value=params.prompt_logprobs,
+        )

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""The model runner: vLLM's, with buffers on the host and the model on a card."""
+
+import torch
+from vllm.forward_context import get_forward_context
+from vllm.logger import init_logger
+from vllm.model_executor.model_loader import get_model
+from vllm.v1.worker.gpu_model_runner import GPUModelRunner
+
+from . import weights
+from .model import CardModel
+
+logger = init_logger(__name__)
+
+
+class SpyreModelRunner(GPUModelRunner):
+    """Prepares steps on the host, as vLLM does, and runs the model's forward on the card."""
+
+    def __init__(self, vllm_config, device, card):
+        super().__init__(vllm_config, device)
+        self.use_cuda_graph = False
+        self.card = card
+
+    def load_model(self, load_dummy_weights=False, *, model=None):
+        if load_dummy_weights:
+            self.load_config.load_format = "dummy"
+        model = model or get_model(vllm_config=self.vllm_config)
+        weights.move(model, self.card)
+        self.model = CardModel(model, self.card, not self.model_config.enforce_eager)
+        self.model_memory_usage = weights.size(model)
+        logger.info("the model takes %.3f GiB on %s", self.model_memory_usage / 2**30, self.card)
+
+    def get_model(self):
+        return self.model.model
+
+    def initialize_kv_cache_tensors(
+        self, kv_cache_config, kernel_block_sizes, kv_cache_allocation_context=None
+    ):
+        """Makes the two tensors of each layer. The page after the last is never written: it has
+        the keys of sinks and of padding."""
+        caches = {}
+        context = self.compilation_config.static_forward_context
+        for group in kv_cache_config.kv_cache_groups:
+            for name in group.layer_names:
+                spec = context[name].get_kv_cache_spec(self.vllm_config)
+                size = (kv_cache_config.num_blocks + 1) * spec.block_size
+                width = spec.num_kv_heads * spec.head_size
+                caches[name] = tuple(
+                    torch.zeros(size, width, dtype=spec.dtype, device=self.card) for _ in "kv"
+                )
+                context[name].kv_cache = caches[name]
+        self.kv_caches.extend(caches.values())
+        return caches
+
+    def _model_forward(
+        self, input_ids=None, positions=None, intermediate_tensors=None, inputs_embeds=None,
+        **model_kwargs,
+    ):  # fmt: skip
+        metadata = get_forward_context().attn_metadata.values()
+        parts = list({id(part): part for part in metadata}.values())
+        return self.model.forward_step(input_ids, positions, parts)
+
+    def _sync_device(self):
+        torch.spyre.synchronize(self.card)
+
+    def _to_list(self, sampled_token_ids):
+        return sampled_token_ids.tolist()

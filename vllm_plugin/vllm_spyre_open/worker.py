@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""The worker: opens a card, loads the model to it and sizes the KV cache."""
+
+import gc
+from contextlib import nullcontext
+
+import torch
+import torch_spyre  # noqa: F401  (registers the device where torch does not)
+from vllm.logger import init_logger
+from vllm.platforms import current_platform
+from vllm.utils.math_utils import cdiv
+from vllm.utils.torch_utils import set_random_seed
+from vllm.v1.worker.gpu_worker import Worker, init_worker_distributed_environment
+from vllm.v1.worker.worker_base import CompilationTimes
+
+from . import layers
+from .platform import MAX_NUM_SEQS
+from .runner import SpyreModelRunner
+
+logger = init_logger(__name__)
+
+
+class SpyreWorker(Worker):
+    """A worker of vLLM whose buffers are on the host and whose model is on a card."""
+
+    def init_device(self):
+        self.device = torch.device("cpu")
+        self.card = torch.device("spyre", self.local_rank)
+        torch.spyre.set_device(self.card)
+        current_platform.check_if_supports_dtype(self.model_config.dtype)
+        init_worker_distributed_environment(
+            self.vllm_config, self.rank, self.distributed_init_method, self.local_rank,
+            current_platform.dist_backend,
+        )  # fmt: skip
+        set_random_seed(self.model_config.seed)
+        layers.register()
+        self._init_workspace_and_model_runner()
+
+    def _make_model_runner(self):
+        return SpyreModelRunner(self.vllm_config, self.device, self.card)
+
+    def _maybe_get_memory_pool_context(self, tag):
+        """The card's memory comes from torch_spyre's allocator alone."""
+        return nullcontext()
+
+    def needed_memory(self):
+        """Returns the bytes of a KV cache in which requests have their longest sequence.
+
+        They are no more than a server runs by default: LLM has 256, few of which are that long,
+        and vLLM preempts requests where pages run out.
+        """
+        length = self.model_config.max_model_len
+        requests = min(self.scheduler_config.max_num_seqs, MAX_NUM_SEQS)
+        # Page 0 belongs to no request.
+        return sum(
+            spec.page_size_bytes * (requests * cdiv(length, spec.block_size) + 1)
+            for spec in self.model_runner.get_kv_cache_spec().values()
+        )
+
+    def determine_available_memory(self):
+        """Returns the bytes for the KV cache: what the requests can need, if the card has it."""
+        if self.cache_config.kv_cache_memory_bytes:
+            return self.cache_config.kv_cache_memory_bytes
+        free, total = torch.spyre.mem_get_info(self.card)
+        share = self.cache_config.gpu_memory_utilization
+        most = int(free - total * (1 - share))
+        if most <= 0:
+            raise ValueError(
+                f"cannot place a KV cache: {free} of {total} bytes are free beside the model, and "
+                f"--gpu-memory-utilization {share} leaves {total - int(total * share)} to others; "
+                "raise it, or choose a smaller model"
+            )
+        return min(most, self.needed_memory())
+
+    def compile_or_warm_up_model(self):
+        """Programs are compiled at their first use and kept in torch_spyre's caches."""
+        gc.collect()
+        return CompilationTimes(language_model=0.0, encoder=0.0)
+
+    def check_health(self):
+        """Raises if work on the card has failed: a later step would raise as well."""
+        torch.spyre.synchronize(self.card)
