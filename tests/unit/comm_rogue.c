@@ -203,7 +203,9 @@ static void pass_two(struct rogue *rogue)
 	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
 
 	*header = (struct cmsghdr){
-		.cmsg_len = CMSG_LEN(sizeof(fds)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS,
+		.cmsg_len = CMSG_LEN(sizeof(fds)),
+		.cmsg_level = SOL_SOCKET,
+		.cmsg_type = SCM_RIGHTS,
 	};
 	memcpy(CMSG_DATA(header), fds, sizeof(fds));
 	rank_check(sendmsg(rogue->control, &message, MSG_NOSIGNAL) == 1, "cannot pass files");
@@ -278,7 +280,8 @@ static void join_and_shorten(struct rogue *rogue)
 		   "rank 0's file was sealed");
 	for (int i = 0; i < 100; i++) {
 		fallocate(own, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, rogue->bytes);
-		fallocate(rogue->theirs, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, rogue->bytes);
+		fallocate(rogue->theirs, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
+			  rogue->bytes);
 		usleep(MOMENT_US / 100);
 	}
 }

@@ -36,7 +36,6 @@ static int show_text(const struct smi_snapshot *snapshot, const struct smi_optio
 	case SMI_PMON:
 	case SMI_DIAG:
 	case SMI_EVENTS:
-	case SMI_TOP:
 		break;
 	}
 	return SMI_OK;

@@ -51,7 +51,6 @@ enum smi_mode {
 	SMI_PROMETHEUS,
 	SMI_DIAG,
 	SMI_EVENTS,
-	SMI_TOP,
 };
 
 enum smi_format {
