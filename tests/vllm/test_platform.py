@@ -79,7 +79,10 @@ class TestDefaults:
 
     @pytest.mark.parametrize("dtype", refusals.DTYPES)
     def test_dtypes(self, checkpoint, dtype):
-        assert config(checkpoint, dtype=dtype).model_config.dtype == getattr(torch, dtype)
+        dtype = getattr(torch, dtype)
+        assert dtype in current_platform.supported_dtypes
+        current_platform.check_if_supports_dtype(dtype)
+        assert config(checkpoint, dtype=dtype).model_config.dtype == dtype
 
 
 REFUSED = {
