@@ -79,7 +79,10 @@ class TestDefaults:
 
     @pytest.mark.parametrize("dtype", refusals.DTYPES)
     def test_dtypes(self, checkpoint, dtype):
-        assert config(checkpoint, dtype=dtype).model_config.dtype == getattr(torch, dtype)
+        dtype = getattr(torch, dtype)
+        assert dtype in current_platform.supported_dtypes
+        current_platform.check_if_supports_dtype(dtype)
+        assert config(checkpoint, dtype=dtype).model_config.dtype == dtype
 
 
 REFUSED = {
@@ -109,18 +112,34 @@ class TestRefusals:
         with pytest.raises(ValueError, match="cannot serve weights quantised by fp8.*; serve"):
             config(checkpoint, quantization="fp8")
 
-    @pytest.mark.parametrize(
-        "family, what",
-        [
-            ("gpt_oss", "a mixture of experts"),
-            ("mistral_small", "images, sound and video"),
-        ],
-    )
-    def test_models(self, tmp_path, family, what):
-        save_model(family, tmp_path)
-        save_tokenizer(tmp_path)
-        with pytest.raises(ValueError, match=f"cannot serve {what} on spyre: .*; choose .*"):
+    def test_experts(self, tmp_path):
+        save_model("gpt_oss", tmp_path)
+        with pytest.raises(ValueError, match="cannot serve a mixture of experts on spyre: .*; cho"):
             config(str(tmp_path))
+
+    KINDS = {
+        "is_multimodal_model": "images, sound and video",
+        "is_hybrid": "layers with a state",
+        "is_attention_free": "layers with a state",
+        "is_encoder_decoder": "models with encoder and decoder",
+        "use_mla": "multi-head latent attention",
+    }
+
+    @pytest.mark.parametrize("kind", [None, *KINDS])
+    def test_kinds_of_models(self, checkpoint, kind):
+        """Of a configuration that differs in one property from one that is served."""
+        served = config(checkpoint)
+        model = SimpleNamespace(dtype=torch.float16, quantization=None, runner_type="generate")
+        for name in (*self.KINDS, "is_moe"):
+            setattr(model, name, name == kind)
+        names = ("parallel", "lora", "speculative", "kv_transfer", "cache")
+        parts = {f"{name}_config": getattr(served, f"{name}_config") for name in names}
+        given = SimpleNamespace(model_config=model, **parts)
+        if kind is None:
+            refusals.check_config(given)
+            return
+        with pytest.raises(ValueError, match=f"cannot serve {self.KINDS[kind]}.* on spyre: .*; "):
+            refusals.check_config(given)
 
     def test_dtype(self):
         with pytest.raises(ValueError, match="cannot serve dtype float64 on spyre.*; choose of"):
