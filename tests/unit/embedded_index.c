@@ -127,7 +127,7 @@ START_TEST(test_index)
 	ck_assert_int_eq(status[0], 0);
 	ck_assert_int_eq(ops->state(other.card, &state), SPYRE_SUCCESS);
 	ck_assert_int_eq(state.health, SPYRE_CONTEXT_OK);
-	ck_assert_int_eq(ops->context_reset(u.card), SPYRE_SUCCESS);
+	ck_assert_int_eq(ops->context_reset(u.card, false), SPYRE_SUCCESS);
 	ck_assert_int_eq(ops->queue_renew(u.queue, 0), SPYRE_SUCCESS);
 	run(&u, 0, status);
 	ck_assert_int_eq(status[0], 0);
