@@ -90,8 +90,8 @@ void spyre_telemetry_near_process(spyre_telemetry_card *card, int32_t pid);
  */
 int spyre_telemetry_folder(bool create);
 /*
- * The status after a failed open() of the file or folder @name, with its errno. What is gone or of
- * others is passed over; without descriptors or memory, cards would be missing.
+ * The status after a failed open() of the file or folder @name, with its errno. Files that are
+ * gone or belong to others are passed over; without descriptors or memory, cards would be missing.
  */
 spyre_status spyre_telemetry_not_opened(const char *name);
 /*

@@ -390,7 +390,7 @@ START_TEST(a_card_that_goes_away)
 }
 END_TEST
 
-/* What the exporter may not read is left out; the rest is there. */
+/* Files that the exporter may not read are left out; the rest is there. */
 START_TEST(reader_without_rights)
 {
 	char path[256];

@@ -131,7 +131,7 @@ START_TEST(rings_of_a_card)
 	ck_assert_uint_eq(event.value, 2);
 	next(SPYRE_TELEMETRY_CONTEXT_RESET);
 	ck_assert_uint_eq(event.context, 44);
-	/* What a plain user may not read does not hide the rest. */
+	/* Files that a plain user may not read do not hide the rest. */
 	snprintf(path, sizeof(path), RING, 0, "context_events");
 	fake_remove(path);
 	fake_file("/sys/devices/platform/spyre_vdev.0/events", "5 6\n5 9000 reset 6 0\n");

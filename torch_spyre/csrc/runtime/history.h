@@ -80,7 +80,7 @@ private:
 /* Applies @options to all cards; throws c10::Error for an unknown action in them. */
 void record_history(const HistoryOptions &options);
 
-/* What snapshots of PyTorch contain of a card. */
+/* The part of a snapshot of PyTorch that is about one card. */
 struct CardSnapshot {
 	std::vector<c10::CachingDeviceAllocator::SegmentInfo> segments;
 	std::deque<TraceEntry> entries;
