@@ -86,24 +86,43 @@ static int read_processes(struct smi_snapshot *snapshot)
 
 /*
  * Cards and processes are read one after the other, and an embedded card ends with
- * its process. Drops processes whose card is gone.
+ * its process: the cards that are left have other indices.
  */
-static void drop_strays(struct smi_snapshot *snapshot)
+static bool is_stray(const struct smi_snapshot *snapshot, const spyre_telemetry_process *process)
 {
-	int i, kept = 0;
+	const spyre_telemetry_card *card;
 
-	for (i = 0; i < snapshot->num_processes; i++) {
-		const spyre_telemetry_process *process = &snapshot->processes[i];
-		const spyre_telemetry_card *card;
+	if (process->card < 0 || process->card >= snapshot->num_cards)
+		return true;
+	card = &snapshot->cards[process->card];
+	return card->host_pid && card->host_pid != process->pid;
+}
 
-		if (process->card < 0 || process->card >= snapshot->num_cards)
-			continue;
-		card = &snapshot->cards[process->card];
-		if (card->host_pid && card->host_pid != process->pid)
-			continue;
-		snapshot->processes[kept++] = *process;
-	}
+/* Drops processes whose card is not known. Returns their number. */
+static int drop_strays(struct smi_snapshot *snapshot)
+{
+	int i, kept = 0, all = snapshot->num_processes;
+
+	for (i = 0; i < all; i++)
+		if (!is_stray(snapshot, &snapshot->processes[i]))
+			snapshot->processes[kept++] = snapshot->processes[i];
 	snapshot->num_processes = kept;
+	return all - kept;
+}
+
+/* Reads both again while cards come and go in between; after some tries, leaves strays out. */
+static int read_all(struct smi_snapshot *snapshot)
+{
+	int error, tries;
+
+	for (tries = 0; tries < MAX_TRIES; tries++) {
+		error = read_cards(snapshot);
+		if (!error)
+			error = read_processes(snapshot);
+		if (error || !drop_strays(snapshot))
+			return error;
+	}
+	return SMI_OK;
 }
 
 /* Finds the index under which programs see each kernel card; an invalid SPYRE_DEVICES hides all. */
@@ -133,13 +152,10 @@ int smi_take_snapshot(struct smi_snapshot *snapshot)
 	int error;
 
 	memset(snapshot, 0, sizeof(*snapshot));
-	error = read_cards(snapshot);
-	if (!error)
-		error = read_processes(snapshot);
+	error = read_all(snapshot);
 	if (error)
 		return error;
 	clock_gettime(CLOCK_REALTIME, &snapshot->time);
-	drop_strays(snapshot);
 	snapshot->visible = calloc(snapshot->num_cards + 1, sizeof(*snapshot->visible));
 	snapshot->chosen = calloc(snapshot->num_cards + 1, sizeof(*snapshot->chosen));
 	if (!snapshot->visible || !snapshot->chosen)
