@@ -396,24 +396,36 @@ START_TEST(peer_counters)
 }
 END_TEST
 
-/* Starts a process that lets card 0 read 10^9 bytes every 10 ms, at least. */
+/* Replaces a counter of card 0 as a whole: a reader sees the old number or the new one. */
+static void replace(const char *name, unsigned long long value)
+{
+	char path[160], draft[192];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/sys/devices/platform/spyre_vdev.0/%s", fake_root(), name);
+	snprintf(draft, sizeof(draft), "%s.new", path);
+	file = fopen(draft, "w");
+	if (!file || fprintf(file, "%llu\n", value) < 0 || fclose(file) || rename(draft, path))
+		_exit(1);
+}
+
+/*
+ * Starts a process that lets card 0 read 10^9 bytes every 10 ms, at least, in 1,000 cycles in
+ * which 8 of 32 PTs work and 16 SFUs.
+ */
 static pid_t grow(void)
 {
 	struct timespec pause = { .tv_nsec = 10000000 };
-	char path[160], draft[192];
 	pid_t pid = fork();
-	FILE *file;
 
 	ck_assert_int_ge(pid, 0);
 	if (pid)
 		return pid;
-	snprintf(path, sizeof(path), "%s/sys/devices/platform/spyre_vdev.0/bytes_read", fake_root());
-	snprintf(draft, sizeof(draft), "%s.new", path);
 	for (unsigned long long i = 1;; i++) {
-		file = fopen(draft, "w");
-		if (!file || fprintf(file, "%llu\n", i * 1000000000ull) < 0 || fclose(file) ||
-		    rename(draft, path))
-			_exit(1);
+		replace("bytes_read", i * 1000000000);
+		replace("cycles", i * 1000);
+		replace("pt_cycles", i * 8 * 1000);
+		replace("sfu_cycles", i * 16 * 1000);
 		nanosleep(&pause, NULL);
 	}
 }
@@ -441,6 +453,12 @@ START_TEST(device_monitor)
 	ck_assert_str_eq(cells[3], "0.000");
 	/* Rates are those between two lines. */
 	pid = grow();
+	/* The counters are read one after the other, so that shares are near 25 and 50 only. */
+	ck_assert_int_eq(smi("dmon -c 3 -d 0.3 -s u -i 0"), 0);
+	ck_assert_int_eq(sscanf(strrchr(output, '#'), "%*[^\n] %*[^\n] %*[^\n] %*s %*s %s %s",
+				cells[0], cells[1]), 2);
+	ck_assert_msg(atof(cells[0]) > 0 && atof(cells[1]) > atof(cells[0]), "%s %% and %s %%",
+		      cells[0], cells[1]);
 	ck_assert_int_eq(smi("dmon -c 3 -d 0.3 -s m"), 0);
 	ck_assert_int_eq(kill(pid, SIGKILL), 0);
 	ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
