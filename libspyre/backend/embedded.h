@@ -338,8 +338,16 @@ void embedded_warm_lx(struct embedded_lx *lx, const struct spyre_prog_header *he
 uint64_t embedded_generation(int index);
 /* SUCCESS unless the card was reset since @card was opened, or its work has failed. */
 spyre_status embedded_card_check(struct embedded_card *card);
-/* Fails the context because of @job: no further job of this epoch runs. */
-void embedded_card_fault(struct embedded_job *job, enum spyre_fault_kind kind);
+/*
+ * Fails the context because of @job: no further job of this epoch runs. Returns true if it had
+ * not failed before.
+ */
+bool embedded_card_fault(struct embedded_job *job, enum spyre_fault_kind kind);
+/*
+ * Adds a fault to the events, unless it is NONE. This writes a file, so the result of the job is
+ * visible first: until then, whoever submits more learns that the context failed, but not why.
+ */
+void embedded_fault_log(const struct embedded_device *device, enum spyre_fault_kind kind);
 /* True if the context was reset or failed after the job was submitted. */
 bool embedded_job_is_old(const struct embedded_job *job);
 /* True if the card was reset, or work of the context has failed. */

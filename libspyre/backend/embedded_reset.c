@@ -74,17 +74,24 @@ static _Atomic uint64_t *fault_total(struct spyre_telemetry_page *page, enum spy
 	}
 }
 
-void embedded_card_fault(struct embedded_job *job, enum spyre_fault_kind kind)
+bool embedded_card_fault(struct embedded_job *job, enum spyre_fault_kind kind)
 {
 	struct embedded_card *card = (struct embedded_card *)job->queue->base.card;
 	struct spyre_telemetry_page *page = card->device->page;
+	bool first;
 
 	/* As in the kernel, only the first fault counts until the context is reset. */
-	if (atomic_exchange(&card->faulted, job->epoch + 1ull) != job->epoch + 1ull && page) {
+	first = atomic_exchange(&card->faulted, job->epoch + 1ull) != job->epoch + 1ull;
+	if (first && page)
 		spyre_telemetry_count(fault_total(page, kind), 1);
-		spyre_event_log(page, SPYRE_TELEMETRY_FAULT, (spyre_fault)kind, 0);
-	}
 	embedded_device_look(card->device);
+	return first;
+}
+
+void embedded_fault_log(const struct embedded_device *device, enum spyre_fault_kind kind)
+{
+	if (kind != SPYRE_FAULT_KIND_NONE && device->page)
+		spyre_event_log(device->page, SPYRE_TELEMETRY_FAULT, (spyre_fault)kind, 0);
 }
 
 bool embedded_job_is_old(const struct embedded_job *job)

@@ -224,11 +224,12 @@ static void command_report(struct embedded_queue *queue, uint32_t slot, int stat
 
 /*
  * Runs a command unless its job has to stop, and returns its status. The context fails
- * before the result becomes visible.
+ * before the result becomes visible; @fault has the kind if this was its first fault.
  */
 static int command_step(struct embedded_worker *worker, struct embedded_job *job,
-			struct embedded_command *command)
+			struct embedded_command *command, enum spyre_fault_kind *fault)
 {
+	enum spyre_fault_kind kind;
 	enum spyre_stop stop;
 	int status;
 
@@ -240,13 +241,12 @@ static int command_step(struct embedded_worker *worker, struct embedded_job *job
 	if (stop == SPYRE_STOP_NONE)
 		return 0;
 	/* An index beyond its extent, or an error that the checks should have excluded. */
-	if (stop != SPYRE_STOP_CANCELLED) {
-		embedded_card_fault(job, spyre_fault_of_stop(stop));
-		return -EFAULT;
-	}
-	status = atomic_load(&job->stop) ?: -ECANCELED;
-	if (status == -ETIME)
-		embedded_card_fault(job, SPYRE_FAULT_KIND_TIMEOUT);
+	status = stop != SPYRE_STOP_CANCELLED ? -EFAULT : atomic_load(&job->stop) ?: -ECANCELED;
+	if (status != -EFAULT && status != -ETIME)
+		return status;
+	kind = status == -EFAULT ? spyre_fault_of_stop(stop) : SPYRE_FAULT_KIND_TIMEOUT;
+	if (embedded_card_fault(job, kind))
+		*fault = kind;
 	return status;
 }
 
@@ -255,19 +255,21 @@ static int command_step(struct embedded_worker *worker, struct embedded_job *job
 static uint64_t job_run(struct embedded_worker *worker, struct embedded_job *job, uint64_t now,
 			bool *failed)
 {
+	enum spyre_fault_kind fault = SPYRE_FAULT_KIND_NONE;
 	struct embedded_queue *queue = job->queue;
 
 	job->deadline_ns = queue->timeout_ns ? (int64_t)(now + queue->timeout_ns) : INT64_MAX;
 	for (uint32_t i = 0; i < job->num_commands; i++) {
 		struct embedded_command *command = &job->commands[i];
 		uint64_t start = now;
-		int status = *failed ? -ECANCELED : command_step(worker, job, command);
+		int status = *failed ? -ECANCELED : command_step(worker, job, command, &fault);
 
 		*failed |= status != 0;
 		now = spyre_now_ns();
 		command_report(queue, job->first_result + i, status, &command->cost, start, now);
 	}
 	embedded_count_job(queue->device, *failed);
+	embedded_fault_log(queue->device, fault);
 	return now;
 }
 
