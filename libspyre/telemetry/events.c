@@ -43,22 +43,27 @@ spyre_telemetry_event *spyre_event_add(struct spyre_event_list *list)
 	return event;
 }
 
-/* Sorts by time; events of the same time stay as they were found. */
+static int by_time(const void *left, const void *right)
+{
+	const spyre_telemetry_event *a = left, *b = right;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	return a->reserved < b->reserved ? -1 : 1;
+}
+
+/*
+ * Sorts by time; events of the same time stay as they were found. The times in a user's log are
+ * those that the user wrote there: any order must be sorted in little time.
+ */
 static void sort(struct spyre_event_list *list)
 {
-	spyre_telemetry_event moved;
-	size_t i, to;
-
-	/* Each source is in order already, so few events move. */
-	for (i = 1; i < list->count; i++) {
-		for (to = i; to && list->event[to - 1].time_ns > list->event[i].time_ns;)
-			to--;
-		if (to == i)
-			continue;
-		moved = list->event[i];
-		memmove(&list->event[to + 1], &list->event[to], (i - to) * sizeof(moved));
-		list->event[to] = moved;
-	}
+	for (size_t i = 0; i < list->count; i++)
+		list->event[i].reserved = (uint32_t)i;
+	if (list->count > 1)
+		qsort(list->event, list->count, sizeof(*list->event), by_time);
+	for (size_t i = 0; i < list->count; i++)
+		list->event[i].reserved = 0;
 }
 
 /* Looks for new events; the list is empty. */
@@ -70,7 +75,7 @@ static spyre_status look(struct spyre_telemetry_events *events)
 	events->list.first = 0;
 	events->list.count = 0;
 	events->list.more = false;
-	/* Finds processes that ended without a word, and logs that their cards are gone. */
+	/* Finds pages of processes that have ended, and logs that their cards are gone. */
 	status = spyre_telemetry_read_pages(&readings);
 	free(readings.reading);
 	if (!status)
