@@ -254,7 +254,7 @@ static void join_and_send_long_message(struct rogue *rogue)
 	usleep(MOMENT_US);
 }
 
-/* Letters that nobody waits for must not fill the memory of rank 0. */
+/* Unread letters must not fill the memory of rank 0. */
 static void join_and_flood(struct rogue *rogue)
 {
 	const uint32_t letter[3] = { COMM_LETTER_COLOR, 0, 8 };

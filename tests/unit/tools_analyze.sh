@@ -72,7 +72,7 @@ refused "a device" "it is not a regular file" analyze /dev/zero
 mkfifo fifo
 timeout 60 "$spyre" analyze fifo >"$work/out" 2>&1
 says "it is not a regular file"
-report $? "a fifo that nobody writes to is not waited for" "$work/out"
+report $? "a fifo without a writer is refused at once" "$work/out"
 refused "a missing file" "No such file" analyze missing.json
 head -c 1000000 /dev/zero | tr '\0' '[' >deep.json
 refused "a deeply nested file" "it is not JSON" analyze deep.json
