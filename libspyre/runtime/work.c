@@ -12,6 +12,9 @@
 #include "libspyre/runtime/ras.h"
 #include "libspyre/runtime/stream.h"
 
+/* A refused submission waits so long for the result that says why. */
+#define MAX_RESULT_DELAY_NS 1000000000
+
 bool spyre_stream_reached(struct spyre_stream *stream, uint64_t seq)
 {
 	if (atomic_load_explicit(&stream->host_done, memory_order_acquire) >= seq)
@@ -420,12 +423,21 @@ spyre_status spyre_work_submit(struct spyre_stream *stream, const struct spyre_w
 	return SPYRE_SUCCESS;
 }
 
-/* The queue may have failed earlier; reports that first error instead. */
+/*
+ * The queue may have failed earlier; reports that first error instead. A context fails before the
+ * result of the job that failed can be read. The stream's jobs end soon after that, but one that
+ * waits for another card may not, hence the limit.
+ */
 static spyre_status submit_failed(struct spyre_stream *stream, spyre_status status)
 {
+	const struct spyre_backend_ops *ops = stream->context->ops;
+
 	if (status != SPYRE_ERROR_CANCELLED && !needs_new_context(status))
 		return status;
-	spyre_stream_retire(stream, stream->context->ops->completed(stream->queue));
+	if (status == SPYRE_ERROR_CANCELLED && stream->num_records)
+		ops->wait(stream->queue, atomic_load(&stream->submitted),
+			  spyre_now_ns() + MAX_RESULT_DELAY_NS);
+	spyre_stream_retire(stream, ops->completed(stream->queue));
 	if (!stream->error)
 		spyre_stream_fail(stream, status, "submission", atomic_load(&stream->tail) + 1);
 	return spyre_stream_error(stream);

@@ -136,6 +136,41 @@ START_TEST(timeout_and_back)
 }
 END_TEST
 
+/* The first submission that is refused says why, although the context fails before the job does. */
+START_TEST(refusal_says_why)
+{
+	spyre_context *context = open_card();
+	spyre_stream *slow;
+	spyre_status status;
+	spyre_devptr big;
+	char limit[24];
+	int timeouts = 0;
+
+	ck_ok(spyre_mem_alloc(context, BIG, &big));
+	for (int attempt = 0; attempt < 20 && timeouts < 5; attempt++) {
+		limit_below_copy(get_stream(context, 2), big + BIG / 2, big, BIG / 2, limit,
+				 sizeof(limit));
+		setenv("SPYRE_TIMEOUT_MS", limit, 1);
+		ck_ok(spyre_stream_create(context, 0, &slow));
+		unsetenv("SPYRE_TIMEOUT_MS");
+		queue_copies(slow, big, 1);
+		/* Pauses keep the queue from becoming full, where a submission waits for results. */
+		while (!(status = spyre_memset_async(slow, big, "a", 1, 128)) &&
+		       spyre_stream_query(slow))
+			usleep(200);
+		if (status) {
+			ck_status(status, SPYRE_ERROR_TIMEOUT);
+			ck_mentions("time limit");
+			timeouts++;
+			ck_ok(spyre_context_reset(context));
+		}
+		ck_ok(spyre_stream_destroy(slow));
+	}
+	ck_assert_int_gt(timeouts, 0);
+	ck_ok(spyre_context_destroy(context));
+}
+END_TEST
+
 /* A reset does not wait for work: it stops it. */
 START_TEST(reset_stops_work)
 {
@@ -336,6 +371,7 @@ int main(void)
 	TCase *tests = tcase_create("reset");
 
 	tcase_add_test(tests, timeout_and_back);
+	tcase_add_test(tests, refusal_says_why);
 	tcase_add_test(tests, reset_stops_work);
 	tcase_add_test(tests, host_functions);
 	tcase_add_test(tests, reset_often);
