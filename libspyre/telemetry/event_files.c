@@ -2,7 +2,8 @@
 /*
  * Follows the event logs of users. Any process of a user can write any bytes there, cut or
  * replace the file, and root reads the files of all users: a line that is not an event is
- * skipped, and each user's log adds at most a part of a list at a time.
+ * skipped, of a log that is longer than libspyre makes them only the end is read, and each user's
+ * log adds at most a part of a list at a time and takes a bounded number of bytes.
  */
 #include "config.h"
 
@@ -19,6 +20,11 @@
 #include "libspyre/telemetry/event_source.h"
 #include "libspyre/telemetry/sources.h"
 
+/* A log is full with half of this; it can be longer by a line for each process that writes it. */
+#define MAX_UNREAD (2 * SPYRE_EVENT_LOG_BYTES)
+/* Read of a user's logs in one look: the old log and the current one, each at its longest. */
+#define MAX_READ (2 * MAX_UNREAD)
+
 /* Opens a log of @owner in @folder, -1 if there is none that can be trusted. */
 static int open_file(int folder, const char *name, uint32_t owner, struct stat *st)
 {
@@ -29,6 +35,19 @@ static int open_file(int folder, const char *name, uint32_t owner, struct stat *
 		fd = -1;
 	}
 	return fd;
+}
+
+/* Skips all but the end of a log in which more is unread than libspyre ever leaves there. */
+static void skip_excess(struct spyre_event_file *file)
+{
+	const off_t at = lseek(file->fd, 0, SEEK_CUR);
+	struct stat st;
+
+	if (fstat(file->fd, &st) || st.st_size - at <= MAX_UNREAD)
+		return;
+	lseek(file->fd, st.st_size - SPYRE_EVENT_LOG_BYTES, SEEK_SET);
+	file->used = 0;
+	file->cut = true;
 }
 
 /* Opens the current log if it is another file than the one under way; false if it is not. */
@@ -52,6 +71,7 @@ static bool open_next(int folder, struct spyre_event_file *file)
 	file->fd = fd;
 	file->used = 0;
 	file->cut = false;
+	skip_excess(file);
 	return true;
 }
 
@@ -61,13 +81,8 @@ static void start(int folder, struct spyre_event_file *file, bool kept)
 
 	file->fd = open_file(folder, kept ? SPYRE_EVENT_LOG_OLD : SPYRE_EVENT_LOG, file->owner,
 			     &st);
-	if (file->fd < 0)
-		return;
-	if (!kept)
+	if (file->fd >= 0 && !kept)
 		lseek(file->fd, 0, SEEK_END);
-	/* A log that its user made longer than ours are is read from its end only. */
-	else if (st.st_size > 2 * SPYRE_EVENT_LOG_BYTES)
-		lseek(file->fd, -(off_t)SPYRE_EVENT_LOG_BYTES, SEEK_END);
 }
 
 /* Takes the whole lines of the buffer, and keeps what follows them. */
@@ -103,10 +118,15 @@ static spyre_status read_file(int folder, struct spyre_event_file *file,
 	const size_t left = list->count < SPYRE_EVENTS_PENDING ?
 			    SPYRE_EVENTS_PENDING - list->count : 0;
 	const size_t limit = list->count + left / 2;
+	size_t bytes = 0;
 	int opened = 0;
 	ssize_t got;
 
+	if (file->fd >= 0)
+		skip_excess(file);
 	while (list->count < limit) {
+		if (bytes > MAX_READ)
+			return SPYRE_SUCCESS;
 		got = file->fd < 0 ? 0 : read(file->fd, file->line + file->used,
 					      sizeof(file->line) - file->used);
 		if (got < 0)
@@ -114,6 +134,7 @@ static spyre_status read_file(int folder, struct spyre_event_file *file,
 		/* There is one log to follow the old one; a user may replace it without an end. */
 		if (!got && (opened++ == 2 || !open_next(folder, file)))
 			return SPYRE_SUCCESS;
+		bytes += (size_t)got;
 		file->used += (size_t)got;
 		TRY(take_lines(file, list));
 	}

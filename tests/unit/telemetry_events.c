@@ -394,6 +394,23 @@ START_TEST(a_log_that_is_cut)
 }
 END_TEST
 
+/* A reader that follows skips a hole of a tebibyte, which would take it minutes to read. */
+START_TEST(a_log_with_a_hole)
+{
+	char path[200];
+
+	open_events(0);
+	nothing_else();
+	snprintf(path, sizeof(path), "%s/" SPYRE_EVENT_LOG, folder);
+	ck_assert_int_eq(truncate(path, (off_t)1 << 40), 0);
+	/* The writer begins another log, since this one is full. */
+	nothing_else();
+	ck_assert_int_eq(truncate(path, (off_t)1 << 40), 0);
+	write_log("\n", 1);
+	nothing_else();
+}
+END_TEST
+
 int main(void)
 {
 	TCase *tests = tcase_create("events");
@@ -413,6 +430,7 @@ int main(void)
 	tcase_add_test(tests, long_and_odd_lines);
 	tcase_add_loop_test(tests, not_a_log, 0, 3);
 	tcase_add_test(tests, a_log_that_is_cut);
+	tcase_add_test(tests, a_log_with_a_hole);
 	suite_add_tcase(suite, tests);
 	return suite_run(suite);
 }
