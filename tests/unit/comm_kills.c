@@ -52,6 +52,11 @@ static const struct subject subjects[] = {
 	{ "all_to_all", CALL_ALL_TO_ALL, "auto" },
 	{ "gather", CALL_GATHER, "auto" },
 	{ "scatter", CALL_SCATTER, "auto" },
+	{ "all_gather_v", CALL_ALL_GATHER_V, "auto" },
+	{ "reduce_scatter_v", CALL_REDUCE_SCATTER_V, "auto" },
+	{ "all_to_all_v", CALL_ALL_TO_ALL_V, "auto" },
+	{ "gather_v", CALL_GATHER_V, "auto" },
+	{ "scatter_v", CALL_SCATTER_V, "auto" },
 	{ "send and recv", CALL_MESSAGES, "auto" },
 	{ "barrier", CALL_BARRIER, "auto" },
 };
