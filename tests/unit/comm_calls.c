@@ -34,7 +34,7 @@ static spyre_layout layout_of(uint32_t count)
 	return layout;
 }
 
-/* True if the parts of @kind differ: that of member r then has 2 (r + 1) / (size + 1) of the average. */
+/* True if the parts of @kind differ: that of member r has 2 (r + 1) / (size + 1) of the average. */
 static bool is_uneven(enum call_kind kind)
 {
 	return kind >= CALL_ALL_GATHER_V && kind <= CALL_SCATTER_V;
