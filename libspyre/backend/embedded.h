@@ -120,6 +120,9 @@ struct embedded_device {
 	/* Runs light jobs on the submitting thread, one at a time. */
 	struct embedded_worker inline_worker;
 	bool inline_busy;
+	/* Runs jobs on a thread that waits for them, one thread at a time. */
+	struct embedded_worker waiter;
+	bool waiter_busy;
 };
 
 struct embedded_map {
@@ -417,6 +420,11 @@ bool embedded_work_left(const struct embedded_device *device);
 /* Runs the only job of an idle queue inline if it is light and no other inline
  * job runs. Called and returns with the device's lock held. */
 bool embedded_inline_serve(struct embedded_queue *queue);
+/*
+ * Runs jobs of @queue up to @point that no worker has taken yet on the calling thread, which
+ * waits for them. No lock is held.
+ */
+void embedded_waiter_serve(struct embedded_queue *queue, uint64_t point);
 void embedded_workers_stop(struct embedded_device *device);
 void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n,
 		       spyre_work_fn fn, void *arg);

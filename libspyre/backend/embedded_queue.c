@@ -275,6 +275,11 @@ spyre_status embedded_wait_point(struct spyre_queue *base, uint64_t point, int64
 	struct embedded_queue *queue = (struct embedded_queue *)base;
 	bool in_time = true;
 
+	if (reached(queue, point))
+		return SPYRE_SUCCESS;
+	/* A job may take longer than a limit of the wait. */
+	if (deadline_ns == INT64_MAX)
+		embedded_waiter_serve(queue, point);
 	if (reached(queue, point) || spin_reached(queue, point))
 		return SPYRE_SUCCESS;
 	atomic_fetch_add(&queue->waiters, 1);

@@ -79,6 +79,13 @@ static void section_wait(struct embedded_section *section, struct spyre_spin *sp
 	}
 }
 
+/* Caller holds the lock. */
+static void section_unlist(struct embedded_device *device, struct embedded_section *section)
+{
+	TAILQ_REMOVE(&device->sections, section, link);
+	section->listed = false;
+}
+
 void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n,
 		       spyre_work_fn fn, void *arg)
 {
@@ -101,23 +108,27 @@ void embedded_parallel(struct spyre_host *host, struct spyre_worker *self, u32 n
 
 	pthread_mutex_lock(&device->lock);
 	if (section.listed)
-		TAILQ_REMOVE(&device->sections, &section, link);
+		section_unlist(device, &section);
 	pthread_mutex_unlock(&device->lock);
 	section_wait(&section, &device->section_spin);
 }
 
-/* Joins a section that has work left; caller holds the lock. */
+/*
+ * Joins a section that has work left; caller holds the lock. A section has at most as many threads
+ * as the card, also if its caller is not a worker.
+ */
 static struct embedded_section *take_section(struct embedded_device *device)
 {
 	struct embedded_section *section;
 
 	while ((section = TAILQ_FIRST(&device->sections))) {
-		if (atomic_load_explicit(&section->next, memory_order_relaxed) < section->n) {
-			atomic_fetch_add(&section->helpers, 1);
+		const bool left = atomic_load_explicit(&section->next, memory_order_relaxed) <
+				  section->n;
+
+		if (!left || atomic_fetch_add(&section->helpers, 1) + 2 == device->config.threads)
+			section_unlist(device, section);
+		if (left)
 			return section;
-		}
-		TAILQ_REMOVE(&device->sections, section, link);
-		section->listed = false;
 	}
 	return NULL;
 }
@@ -131,21 +142,27 @@ static void help(struct embedded_worker *worker, struct embedded_section *sectio
 		spyre_futex_wake(&section->helpers, 1);
 }
 
+/* Takes @queue, which is runnable, unless its first job has to wait for the scratchpads. */
+static bool queue_take(struct embedded_queue *queue)
+{
+	const struct embedded_job *job = TAILQ_FIRST(&queue->jobs);
+	struct embedded_lx *lx = embedded_queue_lx(queue);
+
+	if (job->needs_lx && lx->busy)
+		return false;
+	TAILQ_REMOVE(&queue->device->runnable[queue->class], queue, link);
+	queue->state = EMBEDDED_QUEUE_RUNNING;
+	lx->busy |= job->needs_lx;
+	return true;
+}
+
 static struct embedded_queue *take_queue(struct embedded_device *device, int class)
 {
 	struct embedded_queue *queue;
 
-	TAILQ_FOREACH(queue, &device->runnable[class], link) {
-		struct embedded_job *job = TAILQ_FIRST(&queue->jobs);
-		struct embedded_lx *lx = embedded_queue_lx(queue);
-
-		if (job->needs_lx && lx->busy)
-			continue;
-		TAILQ_REMOVE(&device->runnable[class], queue, link);
-		queue->state = EMBEDDED_QUEUE_RUNNING;
-		lx->busy |= job->needs_lx;
-		return queue;
-	}
+	TAILQ_FOREACH(queue, &device->runnable[class], link)
+		if (queue_take(queue))
+			return queue;
 	return NULL;
 }
 
@@ -301,7 +318,10 @@ static void busy_end(struct embedded_device *device)
 		return;
 	if (page)
 		atomic_fetch_or(&page->busy, SPYRE_TELEMETRY_ENDING);
+	/* It orders the mark and the clock, no data; gcc has no fences with ThreadSanitizer. */
+#ifndef __SANITIZE_THREAD__
 	atomic_thread_fence(memory_order_seq_cst);
+#endif
 	device->busy_ns += spyre_now_ns() - device->busy_since_ns;
 	publish_busy(device, 0);
 	if (page)
@@ -443,6 +463,14 @@ static void *scratch_new(void)
 	return scratch == MAP_FAILED ? NULL : scratch;
 }
 
+/* True if @worker has its scratch memory, which is mapped when it first runs a job. */
+static bool scratch_get(struct embedded_worker *worker)
+{
+	if (!worker->base.scratch)
+		worker->base.scratch = scratch_new();
+	return worker->base.scratch;
+}
+
 bool embedded_inline_serve(struct embedded_queue *queue)
 {
 	struct embedded_device *device = queue->device;
@@ -452,9 +480,7 @@ bool embedded_inline_serve(struct embedded_queue *queue)
 	if (queue->state != EMBEDDED_QUEUE_IDLE || TAILQ_NEXT(job, link) || !job->light ||
 	    job->pending_waits || device->inline_busy || embedded_job_watches(job, device))
 		return false;
-	if (!device->inline_worker.base.scratch)
-		device->inline_worker.base.scratch = scratch_new();
-	if (!device->inline_worker.base.scratch)
+	if (!scratch_get(&device->inline_worker))
 		return false;
 	device->inline_busy = true;
 	device->inline_worker.device = device;
@@ -464,6 +490,37 @@ bool embedded_inline_serve(struct embedded_queue *queue)
 	arithmetic_leave(&old);
 	device->inline_busy = false;
 	return true;
+}
+
+/*
+ * A worker that sleeps needs longer to wake up than this thread to get here, and longer again to
+ * wake this thread afterwards. The card does not get more threads by this: some worker stays idle.
+ */
+void embedded_waiter_serve(struct embedded_queue *queue, uint64_t point)
+{
+	struct embedded_device *device = queue->device;
+	struct arithmetic old;
+	bool served = false, more;
+
+	pthread_mutex_lock(&device->lock);
+	if (!device->waiter_busy && scratch_get(&device->waiter)) {
+		device->waiter_busy = true;
+		device->waiter.device = device;
+		old = arithmetic_enter();
+		while (queue->state == EMBEDDED_QUEUE_RUNNABLE &&
+		       TAILQ_FIRST(&queue->jobs)->point <= point &&
+		       device->running < device->config.threads && queue_take(queue)) {
+			serve(&device->waiter, queue, embedded_work_left(device));
+			served = true;
+		}
+		arithmetic_leave(&old);
+		device->waiter_busy = false;
+	}
+	/* Later jobs, and those that waited for these, are the workers' again. */
+	more = served && embedded_work_left(device);
+	pthread_mutex_unlock(&device->lock);
+	if (more)
+		embedded_kick(device);
 }
 
 static void *worker_main(void *arg)
@@ -564,4 +621,6 @@ void embedded_workers_stop(struct embedded_device *device)
 	}
 	if (device->inline_worker.base.scratch)
 		munmap(device->inline_worker.base.scratch, SPYRE_SCRATCH_BYTES);
+	if (device->waiter.base.scratch)
+		munmap(device->waiter.base.scratch, SPYRE_SCRATCH_BYTES);
 }

@@ -41,6 +41,9 @@ struct rendezvous {
 	int tcp_listener;
 	struct comm_address address;
 	struct comm_arrivals arrivals;
+	/* The rank that the error names, and whether it has told the reason itself. */
+	uint32_t named;
+	bool told;
 };
 
 /* Ranks share memory if they have the same kernel and the same namespace for their sockets. */
@@ -207,10 +210,11 @@ static spyre_status connect_down(struct rendezvous *r, uint32_t rank)
 	return status;
 }
 
-static spyre_status name_rank(const spyre_comm *comm, uint32_t rank, spyre_status status)
+static spyre_status name_rank(struct rendezvous *r, uint32_t rank, spyre_status status)
 {
-	const struct comm_address *address = &comm->peers[rank].address;
+	const struct comm_address *address = &r->comm->peers[rank].address;
 
+	r->named = rank;
 	return spyre_error_prefix(status, "rank %u (process %d on %s)", rank, address->pid,
 				  address->host);
 }
@@ -234,11 +238,12 @@ static spyre_status check_connected(struct rendezvous *r)
 		n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 		if (n < 0 ? errno == EAGAIN || errno == EINTR : n && !byte)
 			continue;
-		if (n > 0 && recv(fd, &byte, 1, 0) == 1)
+		r->told = n > 0 && recv(fd, &byte, 1, 0) == 1;
+		if (r->told)
 			status = comm_read_failure(comm, i, spyre_now_ns() + GREETING_NS);
 		else
 			status = spyre_error(SPYRE_ERROR_REMOTE, "the connection ended");
-		return name_rank(comm, i, status);
+		return name_rank(r, i, status);
 	}
 	return SPYRE_SUCCESS;
 }
@@ -280,13 +285,14 @@ static spyre_status accept_rank(struct rendezvous *r, uint32_t *rank)
 }
 
 /* Adds the first higher rank that has not connected, and the number of all that have not. */
-static spyre_status name_missing(const spyre_comm *comm, spyre_status status, uint32_t count)
+static spyre_status name_missing(struct rendezvous *r, spyre_status status, uint32_t count)
 {
+	const spyre_comm *comm = r->comm;
 	uint32_t i = comm->rank + 1;
 
 	while (i + 1 < comm->size && comm->peers[i].control >= 0)
 		i++;
-	status = name_rank(comm, i, status);
+	status = name_rank(r, i, status);
 	return spyre_error_prefix(status, "%u of the higher ranks did not connect", count);
 }
 
@@ -313,7 +319,63 @@ static spyre_status accept_up(struct rendezvous *r)
 				     "set it to auto or tcp", remote) : comm_fabric_missing();
 	/* Another rank than the missing ones is the reason for REMOTE. */
 	return !status || status == SPYRE_ERROR_REMOTE ? status :
-	       name_missing(comm, status, local + remote);
+	       name_missing(r, status, local + remote);
+}
+
+/* True if rank @rank still listens, as all do until this one is connected to them. */
+static bool listens(const struct rendezvous *r, uint32_t rank, int64_t deadline_ns)
+{
+	const struct comm_address *address = &r->comm->peers[rank].address;
+	spyre_status status;
+	int fd = -1;
+
+	status = shares_memory(r, rank) ?
+		 comm_connect_unix(address->socket, deadline_ns, &fd) :
+		 comm_connect_tcp(address->tcp_host, address->tcp_port, deadline_ns, &fd);
+	if (!status)
+		close(fd);
+	return !status;
+}
+
+/*
+ * Adds the other ranks that have ended or given up. The rank that the error names may have given
+ * up because of one of them, and could not tell, since this rank was not connected to it.
+ */
+static spyre_status name_silent(struct rendezvous *r, spyre_status status)
+{
+	const int64_t deadline_ns = spyre_now_ns() + GREETING_NS;
+	const spyre_comm *comm = r->comm;
+	struct spyre_error_state error;
+	char ranks[320] = "";
+	size_t at = 0;
+
+	spyre_error_save(&error);
+	for (uint32_t i = 0; i < comm->size && at < sizeof(ranks) - 96; i++) {
+		const struct comm_address *address = &comm->peers[i].address;
+
+		if (i != comm->rank && i != r->named && !listens(r, i, deadline_ns))
+			at += snprintf(ranks + at, sizeof(ranks) - at,
+				       "%srank %u (process %d on %.48s)", at ? ", " : "", i,
+				       address->pid, address->host);
+	}
+	spyre_error_restore(&error);
+	return at ? spyre_error_prefix(status, "%s ended or gave up", ranks) : status;
+}
+
+/* Connects to the lower ranks, and waits for the connections of the higher ones. */
+static spyre_status connect_control(struct rendezvous *r)
+{
+	spyre_status status;
+
+	for (uint32_t i = 0; i < r->comm->rank; i++) {
+		status = connect_down(r, i);
+		if (!status)
+			continue;
+		TRY(check_connected(r));
+		status = name_rank(r, i, status);
+		return spyre_error_prefix(status, "cannot connect");
+	}
+	return accept_up(r);
 }
 
 static spyre_status connect_all(struct rendezvous *r)
@@ -329,22 +391,16 @@ static spyre_status connect_all(struct rendezvous *r)
 	 */
 	r->deadline_ns = spyre_now_ns() + comm->timeout_ns;
 	peer_deadline_ns = r->deadline_ns + GREETING_NS;
-	for (uint32_t i = 0; i < comm->rank; i++) {
-		status = connect_down(r, i);
-		if (!status)
-			continue;
-		TRY(check_connected(r));
-		status = name_rank(comm, i, status);
-		return spyre_error_prefix(status, "cannot connect");
-	}
-	TRY(accept_up(r));
+	status = connect_control(r);
+	if (status)
+		return status == SPYRE_ERROR_REMOTE && !r->told ? name_silent(r, status) : status;
 	for (uint32_t i = 0; i < comm->size; i++) {
 		remote[i] = i != comm->rank && !shares_memory(r, i);
 		if (i == comm->rank || remote[i])
 			continue;
 		status = comm_shm_connect(comm, i, peer_deadline_ns);
 		if (status)
-			return name_rank(comm, i, status);
+			return name_rank(r, i, status);
 	}
 	return comm_fabric_connect(comm, remote, peer_deadline_ns);
 }

@@ -50,6 +50,12 @@ tests_unit_embedded_warm_CFLAGS = $(bundle_test_cflags)
 tests_unit_embedded_warm_LDADD = $(bundle_test_libs)
 tests_unit_embedded_warm_LDFLAGS = -Wl,--wrap=spyre_card_exec,--wrap=spyre_card_dma \
 	-Wl,--wrap=spyre_card_copy,--wrap=spyre_card_fill
+check_PROGRAMS += tests/unit/embedded_waiter
+TESTS += tests/unit/embedded_waiter
+tests_unit_embedded_waiter_SOURCES = tests/unit/embedded_waiter.c tests/unit/runtime_check.h
+tests_unit_embedded_waiter_CFLAGS = $(bundle_test_cflags)
+tests_unit_embedded_waiter_LDADD = $(bundle_test_libs)
+tests_unit_embedded_waiter_LDFLAGS = -Wl,--wrap=spyre_card_copy
 check_PROGRAMS += tests/unit/embedded_affinity
 TESTS += tests/unit/embedded_affinity
 tests_unit_embedded_affinity_SOURCES = tests/unit/embedded_affinity.c

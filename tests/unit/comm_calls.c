@@ -34,6 +34,47 @@ static spyre_layout layout_of(uint32_t count)
 	return layout;
 }
 
+/* True if the parts of @kind differ: that of member r has 2 (r + 1) / (size + 1) of the average. */
+static bool is_uneven(enum call_kind kind)
+{
+	return kind >= CALL_ALL_GATHER_V && kind <= CALL_SCATTER_V;
+}
+
+/* The place of slice @slice among those of all members, in numbers. */
+static uint32_t begin_of(enum call_kind kind, uint32_t size, uint32_t slice)
+{
+	if (!is_uneven(kind))
+		return slice * CALL_COUNT;
+	return CALL_COUNT / STICK * slice * (slice + 1) / (size + 1) * STICK;
+}
+
+static uint32_t count_of(enum call_kind kind, uint32_t size, uint32_t slice)
+{
+	return begin_of(kind, size, slice + 1) - begin_of(kind, size, slice);
+}
+
+/*
+ * Member @member of an exchange of all with all sends and receives slices in another order, so
+ * that two members agree on a slice, and each has as many bytes as the others.
+ */
+static uint32_t begin_of_exchange(enum call_kind kind, uint32_t size, uint32_t member,
+				  uint32_t slice)
+{
+	uint32_t begin = 0;
+
+	for (uint32_t i = 0; i < slice; i++)
+		begin += count_of(kind, size, (member + i) % size);
+	return begin;
+}
+
+static spyre_comm_part part_of(spyre_devptr address, uint32_t begin, uint32_t count)
+{
+	return (spyre_comm_part){
+		.address = address + begin * 4ull, .format = SPYRE_FORMAT_IEEE_INT32, .rows = 1,
+		.row_bytes = count * 4ull, .pitch = count * 4ull,
+	};
+}
+
 static void write_memory(const struct calls *calls, spyre_devptr to)
 {
 	rank_ok(spyre_memcpy_h2d_async(calls->rank->stream, to, calls->host,
@@ -91,6 +132,39 @@ static spyre_status ring(const struct calls *calls, spyre_comm *comm, uint32_t i
 	return spyre_group_end() ?: status;
 }
 
+/* A collective whose parts differ. */
+static spyre_status queue_uneven(const struct calls *calls, enum call_kind kind, spyre_comm *comm,
+				 uint32_t root, const spyre_comm_info *info)
+{
+	const uint32_t size = info->size, own = info->rank;
+	spyre_comm_part send[CALL_MAX_RANKS], recv[CALL_MAX_RANKS], out, in;
+	spyre_stream *stream = calls->rank->stream;
+
+	for (uint32_t i = 0; i < size; i++) {
+		const bool swaps = kind == CALL_ALL_TO_ALL_V;
+		const uint32_t begin = swaps ? begin_of_exchange(kind, size, own, i) :
+					       begin_of(kind, size, i);
+		const uint32_t count = count_of(kind, size, swaps ? (own + i) % size : i);
+
+		send[i] = part_of(calls->send, begin, count);
+		recv[i] = part_of(calls->recv, begin, count);
+	}
+	out = part_of(calls->send, 0, count_of(kind, size, own));
+	in = part_of(calls->recv, 0, count_of(kind, size, own));
+	switch (kind) {
+	case CALL_ALL_GATHER_V:
+		return spyre_all_gather_v(comm, &out, recv, stream);
+	case CALL_REDUCE_SCATTER_V:
+		return spyre_reduce_scatter_v(comm, send, &in, SUM, stream);
+	case CALL_ALL_TO_ALL_V:
+		return spyre_all_to_all_v(comm, send, recv, stream);
+	case CALL_GATHER_V:
+		return spyre_gather_v(comm, &out, own == root ? recv : NULL, root, stream);
+	default:
+		return spyre_scatter_v(comm, own == root ? send : NULL, &in, root, stream);
+	}
+}
+
 spyre_status calls_queue(const struct calls *calls, enum call_kind kind, spyre_comm *comm,
 			 uint32_t root)
 {
@@ -123,6 +197,9 @@ spyre_status calls_queue(const struct calls *calls, enum call_kind kind, spyre_c
 		return ring(calls, comm, info.rank, info.size);
 	case CALL_BARRIER:
 		return spyre_barrier(comm, stream);
+	default:
+		if (is_uneven(kind))
+			return queue_uneven(calls, kind, comm, root, &info);
 	}
 	rank_check(false, "unknown call %d", (int)kind);
 }
@@ -136,57 +213,89 @@ static uint32_t sum(const struct call_members *members, uint64_t i)
 	return total;
 }
 
-/* Number @i of the result on the member with index @index. */
+/* Number @i of slice @slice of the result on the member with index @index. */
 static uint32_t result(enum call_kind kind, const struct call_members *members, uint32_t index,
-		       uint32_t root, uint32_t i)
+		       uint32_t root, uint32_t slice, uint32_t i)
 {
-	const uint32_t slice = i / CALL_COUNT, own = index * CALL_COUNT, *number = members->number;
+	const uint32_t *number = members->number, size = members->size;
 
 	switch (kind) {
 	case CALL_ALL_GATHER:
+	case CALL_ALL_GATHER_V:
 	case CALL_GATHER:
-		return value(number[slice], i % CALL_COUNT);
+	case CALL_GATHER_V:
+		return value(number[slice], i);
 	case CALL_REDUCE_SCATTER:
-		return sum(members, own + i);
+	case CALL_REDUCE_SCATTER_V:
+		return sum(members, begin_of(kind, size, index) + i);
 	case CALL_BROADCAST:
 		return value(number[root], i);
 	case CALL_ALL_TO_ALL:
-		return value(number[slice], own + i % CALL_COUNT);
+	case CALL_ALL_TO_ALL_V:
+		return value(number[slice], begin_of_exchange(kind, size, slice, index) + i);
 	case CALL_SCATTER:
-		return value(number[root], own + i);
+	case CALL_SCATTER_V:
+		return value(number[root], begin_of(kind, size, index) + i);
 	case CALL_MESSAGES:
-		return value(number[(index + members->size - 1) % members->size], i);
+		return value(number[(index + size - 1) % size], i);
 	default:
 		return sum(members, i);
 	}
 }
 
-/* Numbers that the call has written on the member with index @index. */
-static uint32_t result_count(enum call_kind kind, uint32_t size, bool is_root)
+/* Slices that the call has written on the member with index @index, which may be the root. */
+static uint32_t result_slices(enum call_kind kind, uint32_t size, bool is_root)
 {
-	if (kind == CALL_BARRIER || ((kind == CALL_REDUCE || kind == CALL_GATHER) && !is_root))
+	switch (kind) {
+	case CALL_ALL_GATHER:
+	case CALL_ALL_GATHER_V:
+	case CALL_ALL_TO_ALL:
+	case CALL_ALL_TO_ALL_V:
+		return size;
+	case CALL_GATHER:
+	case CALL_GATHER_V:
+		return is_root ? size : 0;
+	case CALL_REDUCE:
+		return is_root;
+	case CALL_BARRIER:
 		return 0;
-	if (kind == CALL_ALL_GATHER || kind == CALL_ALL_TO_ALL || kind == CALL_GATHER)
-		return size * CALL_COUNT;
-	return CALL_COUNT;
+	default:
+		return 1;
+	}
+}
+
+/* Numbers of slice @slice of the result on the member with index @index. */
+static uint32_t result_count(enum call_kind kind, uint32_t size, uint32_t index, uint32_t slice)
+{
+	if (kind == CALL_ALL_TO_ALL_V)
+		return count_of(kind, size, (index + slice) % size);
+	if (kind == CALL_REDUCE_SCATTER_V || kind == CALL_SCATTER_V)
+		return count_of(kind, size, index);
+	return count_of(kind, size, slice);
 }
 
 void calls_check(const struct calls *calls, enum call_kind kind,
 		 const struct call_members *members, uint32_t root)
 {
-	const uint32_t own = calls->rank->rank;
-	uint32_t index = 0, count;
+	const uint32_t own = calls->rank->rank, size = members->size;
+	uint32_t index = 0, slices;
+	const uint32_t *got = calls->host;
 
 	while (members->number[index] != own)
 		index++;
-	count = result_count(kind, members->size, index == root);
+	slices = result_slices(kind, size, index == root);
 	read_memory(calls, calls->recv);
-	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t want = result(kind, members, index, root, i);
+	for (uint32_t slice = 0; slice < slices; slice++) {
+		const uint32_t count = result_count(kind, size, index, slice);
 
-		rank_check(calls->host[i] == want,
-			   "call %d, root %u, rank %u of %u: number %u is 0x%08x instead of 0x%08x",
-			   (int)kind, root, index, members->size, i, calls->host[i], want);
+		for (uint32_t i = 0; i < count; i++) {
+			const uint32_t want = result(kind, members, index, root, slice, i);
+
+			rank_check(got[i] == want, "call %d, root %u, rank %u of %u: number %u of "
+				   "slice %u is 0x%08x instead of 0x%08x", (int)kind, root, index,
+				   size, i, slice, got[i], want);
+		}
+		got += count;
 	}
 	read_memory(calls, calls->send);
 	for (uint32_t i = 0; i < calls->parts * CALL_COUNT; i++)

@@ -17,13 +17,22 @@ enum call_kind {
 	CALL_ALL_TO_ALL,
 	CALL_GATHER,
 	CALL_SCATTER,
+	/* The same with parts of another size for each rank. */
+	CALL_ALL_GATHER_V,
+	CALL_REDUCE_SCATTER_V,
+	CALL_ALL_TO_ALL_V,
+	CALL_GATHER_V,
+	CALL_SCATTER_V,
 	/* A ring of sends and receives. */
 	CALL_MESSAGES,
 	CALL_BARRIER,
 };
 
 #define CALL_MAX_RANKS 8
-/* Numbers of a rank's part: sticks that 2, 3 and 4 divide, of more than one block (run.c). */
+/*
+ * Numbers of a rank's part, on average if the parts differ: sticks that 2, 3 and 4 divide, of
+ * more than one block (run.c).
+ */
 #define CALL_COUNT (32u * 9216)
 #define CALL_BYTES (CALL_COUNT * 4u)
 

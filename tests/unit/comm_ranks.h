@@ -60,7 +60,7 @@ void ranks_get_id(uint32_t meeting, bool creates, spyre_comm_id *id);
 /* Joins communicator 0 with all ranks of the test, in a process of ranks_spawn(). */
 spyre_status ranks_join(struct rank *rank, uint64_t timeout_ms);
 
-/* Open files and threads of this process. */
+/* Open files of this process, and its threads without the workers of cards. */
 struct rank_holdings {
 	uint32_t files;
 	uint32_t threads;

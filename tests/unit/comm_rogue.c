@@ -72,22 +72,30 @@ static void name_machine(struct comm_address *address)
 		 (unsigned long long)net.st_ino);
 }
 
-/* Arrives at the root. Returns the address of rank 0 if there is an answer. */
-static struct comm_address arrive(struct rogue *rogue, uint32_t size)
+/* Arrives at the root as a rank without a socket. Returns the connection. */
+static int say_hello(const struct rogue *rogue, uint32_t rank, uint32_t size)
 {
 	struct comm_hello hello = {
 		.magic = COMM_MAGIC, .version = COMM_VERSION, .key = rogue->identity.key,
-		.size = size, .rank = 1, .chunk = CHUNK, .transport = COMM_TRANSPORT_AUTO,
+		.size = size, .rank = rank, .chunk = CHUNK, .transport = COMM_TRANSPORT_AUTO,
 		.timeout_ms = LIMIT_MS, .address = { .pid = getpid(), .process = 1, .host = "rogue" },
 	};
-	struct comm_address address = { 0 };
-	struct comm_answer answer;
 	int fd;
 
 	name_machine(&hello.address);
 	rank_ok(comm_connect_tcp(rogue->identity.host, rogue->identity.port, rogue->deadline_ns,
 				 &fd));
 	rank_ok(comm_send_all(fd, &hello, sizeof(hello), rogue->deadline_ns));
+	return fd;
+}
+
+/* Arrives at the root as rank 1. Returns the address of rank 0 if there is an answer. */
+static struct comm_address arrive(struct rogue *rogue, uint32_t size)
+{
+	const int fd = say_hello(rogue, 1, size);
+	struct comm_address address = { 0 };
+	struct comm_answer answer;
+
 	rank_ok(comm_recv_all(fd, &answer, sizeof(answer), rogue->deadline_ns));
 	if (!answer.status)
 		rank_ok(comm_recv_all(fd, &address, sizeof(address), rogue->deadline_ns));
@@ -345,16 +353,23 @@ static const struct manner manners[] = {
 
 #define MANNERS ((int)(sizeof(manners) / sizeof(manners[0])))
 
-static void be_rogue(struct rank *rank, const struct manner *manner)
+static struct rogue rogue_of(struct rank *rank)
 {
 	struct rogue rogue = {
 		.rank = rank, .deadline_ns = (int64_t)spyre_now_ns() + LIMIT_MS * 1000000ll,
 	};
-	struct comm_address address;
 	spyre_comm_id id;
 
 	ranks_get_id(0, false, &id);
 	memcpy(&rogue.identity, &id, sizeof(id));
+	return rogue;
+}
+
+static void be_rogue(struct rank *rank, const struct manner *manner)
+{
+	struct rogue rogue = rogue_of(rank);
+	struct comm_address address;
+
 	address = arrive(&rogue, manner->size);
 	if (!manner->act)
 		return;
@@ -432,6 +447,44 @@ START_TEST(test_rogue)
 }
 END_TEST
 
+/*
+ * Ranks 0 and 1 of 3 end before rank 2 connects to them. Rank 0 may have given up because of
+ * rank 1 and cannot tell rank 2, which therefore names both.
+ */
+static void end_before_all(struct rank *rank)
+{
+	const spyre_comm_config config = { .struct_size = sizeof(config), .timeout_ms = LIMIT_MS };
+	spyre_status status;
+	struct rogue rogue;
+	struct comm_answer answer;
+	spyre_comm_id id;
+	int fd[2];
+
+	if (rank->rank) {
+		rogue = rogue_of(rank);
+		for (uint32_t i = 0; i < 2; i++)
+			fd[i] = say_hello(&rogue, i, 3);
+		/* The answer, or the end of rank 2, which has had its own. */
+		comm_recv_all(fd[0], &answer, sizeof(answer), rogue.deadline_ns);
+		return;
+	}
+	ranks_get_id(0, true, &id);
+	status = spyre_comm_init_rank(rank->context, 3, &id, 2, &config, &rank->comm);
+	rank_check(status == SPYRE_ERROR_REMOTE && strstr(spyre_last_error(), "rank 0 (process ") &&
+		   strstr(spyre_last_error(), "rank 1 (process "), "%s: %s",
+		   spyre_status_name(status), spyre_last_error());
+}
+
+START_TEST(test_end_before_all)
+{
+	int codes[SIZE];
+
+	ranks_spawn(SIZE, end_before_all, NULL, codes);
+	for (int i = 0; i < SIZE; i++)
+		ck_assert_msg(!codes[i], "process %d ended with %d", i, codes[i]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("comm_rogue");
@@ -442,6 +495,7 @@ int main(void)
 	unsetenv("SPYRE_COMM_TRANSPORT");
 	tcase_set_timeout(tcase, 300);
 	tcase_add_loop_test(tcase, test_rogue, 0, MANNERS);
+	tcase_add_test(tcase, test_end_before_all);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
