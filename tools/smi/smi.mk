@@ -24,6 +24,8 @@ tools_spyre_smi_SOURCES = \
 	tools/smi/prometheus.c \
 	tools/smi/prometheus.h \
 	tools/smi/query.c \
+	tools/smi/rates.c \
+	tools/smi/rates.h \
 	tools/smi/report.c \
 	tools/smi/reset.c \
 	tools/smi/screen.c \
