@@ -43,6 +43,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/timeline.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace_cores.c
+libspyre_libcore_la_SOURCES += libspyre/runtime/trace_counters.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace_event.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace_file.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace_file.h

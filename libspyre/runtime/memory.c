@@ -235,6 +235,7 @@ spyre_status spyre_mem_alloc(spyre_context *context, uint64_t bytes, spyre_devpt
 		memory->used += bytes;
 		if (memory->used > memory->peak)
 			memory->peak = memory->used;
+		spyre_trace_memory(context, memory->used);
 	}
 	pthread_rwlock_unlock(&memory->lock);
 	return status;
@@ -328,6 +329,8 @@ spyre_status spyre_mem_free(spyre_context *context, spyre_devptr address)
 	pthread_rwlock_wrlock(&memory->lock);
 	reclaim_locked(context);
 	found = end_allocation(memory, address, &block, &first, &units);
+	if (found)
+		spyre_trace_memory(context, memory->used);
 	if (found && entry) {
 		entry->block = block;
 		entry->first = first;

@@ -396,6 +396,7 @@ void spyre_trace_activity(const spyre_activity *a, const struct timeline *timeli
 	trace_put_us(&event, a->start_ns);
 	trace_put(&event, "}");
 	trace_add(&event);
+	trace_add_queued(a);
 	if (spyre_trace_cores)
 		trace_add_model(a, timeline, calls);
 	flush_sometimes(a->end_ns);
@@ -426,6 +427,14 @@ void spyre_trace_collective(const struct spyre_stream *stream, const struct trac
 	pthread_mutex_lock(&lock);
 	trace_add(&event);
 	flush_sometimes(end_ns);
+	pthread_mutex_unlock(&lock);
+}
+
+void spyre_trace_memory_add(const struct spyre_context *context, uint64_t bytes)
+{
+	pthread_mutex_lock(&lock);
+	if (spyre_trace_on())
+		trace_add_memory(context->index, bytes);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -498,6 +507,7 @@ __attribute__((destructor)) static void finish(void)
 	}
 	if (pthread_mutex_trylock(&lock))
 		return;
+	trace_end_queues();
 	if (left)
 		add_unfinished(left);
 	if (spyre_trace_on() && trace_file_flush(file, why, sizeof(why)))

@@ -59,6 +59,15 @@ struct trace_collective {
 };
 void spyre_trace_collective(const struct spyre_stream *stream, const struct trace_collective *c);
 
+void spyre_trace_memory_add(const struct spyre_context *context, uint64_t bytes);
+
+/* Adds the bytes that allocations of the context occupy, after a change. */
+static inline void spyre_trace_memory(const struct spyre_context *context, uint64_t bytes)
+{
+	if (spyre_trace_on())
+		spyre_trace_memory_add(context, bytes);
+}
+
 /* A call that blocks or is slow, as a span on its thread's row. */
 struct trace_call {
 	const char *name;

@@ -4,11 +4,11 @@
  * the order in which their results were read, and all iterations of a phase follow each other
  * before the next phase: the model has cycles, and no order of loops or streams.
  */
-#include <inttypes.h>
 #include <stdio.h>
 
 #include "libspyre/runtime/trace_event.h"
 #include "libspyre/runtime/visible.h"
+#include "model/card.h"
 
 /* Rows of a card; a core has one for its phases and one for each engine. */
 enum {
@@ -185,22 +185,22 @@ static void add_phase(const struct timeline *timeline, const struct timeline_pha
 		add_core(&timeline->cores[p->first_core + i], c, label, pid, start, call);
 }
 
-/* Adds a value of the counter @name, in hundredths, that holds from @cycle on. */
+/* Adds a value of a curve that holds from @cycle on. */
 static void add_counter(const char *name, uint64_t pid, uint64_t cycle, uint64_t hundredths)
 {
-	struct trace_text event = { 0 };
-	char value[32];
+	trace_add_counter(name, pid, time_of(cycle), hundredths);
+}
 
-	trace_put(&event, "{\"ph\":\"C\",\"name\":");
-	trace_put_string(&event, name);
-	trace_put_place(&event, pid, 0);
-	trace_put(&event, ",\"ts\":");
-	trace_put_us(&event, time_of(cycle));
-	snprintf(value, sizeof(value), "%" PRIu64 ".%02u", hundredths / 100,
-		 (unsigned int)(hundredths % 100));
-	trace_put(&event, ",\"args\":{\"value\":");
-	trace_put(&event, value);
-	end(&event);
+/* The modelled power of a card that does this in @cycles; 0: of an idle one. */
+static void add_power(uint64_t pid, uint64_t start, uint64_t cycles, uint64_t macs,
+		      uint64_t bytes)
+{
+	const uint64_t ns = cycles / SPYRE_CLOCK_HZ * 1000000000 +
+			    cycles % SPYRE_CLOCK_HZ * 1000000000 / SPYRE_CLOCK_HZ;
+	uint32_t milliwatts, millicelsius;
+
+	spyre_power_model(ns, ns, macs, bytes, &milliwatts, &millicelsius);
+	add_counter("power W", pid, start, milliwatts / 10);
 }
 
 /* Hundredths of GB/s: the average of @bytes in @cycles. */
@@ -224,6 +224,16 @@ static void add_phase_counters(const struct timeline *timeline, const struct tim
 		    cycles ? busy * 10000 / timeline->card_cores / cycles : 0);
 	add_counter("LPDDR5 GB/s", pid, start,
 		    bandwidth((c->bytes_read + c->bytes_written) * c->trips, cycles));
+	add_power(pid, start, cycles, c->macs * c->trips,
+		  (c->bytes_read + c->bytes_written) * c->trips);
+}
+
+static void add_transfer_counters(const spyre_activity *activity, uint64_t pid, uint64_t start)
+{
+	const uint64_t bytes = activity->bytes_read + activity->bytes_written;
+
+	add_counter("LPDDR5 GB/s", pid, start, bandwidth(bytes, activity->cycles));
+	add_power(pid, start, activity->cycles, 0, bytes);
 }
 
 /* The curves end with the operation; the next one begins in the same cycle. */
@@ -232,6 +242,7 @@ static void end_counters(uint64_t pid, uint64_t cycle)
 	add_counter("PT %", pid, cycle, 0);
 	add_counter("LPDDR5 GB/s", pid, cycle, 0);
 	add_counter("LX bytes", pid, cycle, 0);
+	add_power(pid, cycle, 0, 0, 0);
 }
 
 void trace_add_model(const spyre_activity *activity, const struct timeline *timeline,
@@ -257,9 +268,7 @@ void trace_add_model(const spyre_activity *activity, const struct timeline *time
 	if (timeline)
 		add_counter("LX bytes", pid, start, timeline->lx_bytes * 100ull);
 	else
-		add_counter("LPDDR5 GB/s", pid, start,
-			    bandwidth(activity->bytes_read + activity->bytes_written,
-				      activity->cycles));
+		add_transfer_counters(activity, pid, start);
 	for (uint32_t i = 0; timeline && i < timeline->num_phases; i++) {
 		const struct timeline_phase *phase = &timeline->phases[i];
 

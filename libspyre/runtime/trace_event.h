@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of trace.c that trace_cores.c uses. Internal. */
+/* Parts of trace.c, and what it uses of trace_counters.c and trace_cores.c. Internal. */
 #ifndef SPYRE_RUNTIME_TRACE_EVENT_H
 #define SPYRE_RUNTIME_TRACE_EVENT_H
 
@@ -14,6 +14,16 @@ void trace_add(const struct trace_text *event);
 void trace_put_process(struct trace_text *to, uint64_t pid, const char *name);
 void trace_put_place(struct trace_text *to, uint64_t pid, uint64_t tid);
 void trace_put_span(struct trace_text *to, uint64_t start_ns, uint64_t end_ns);
+
+/* trace_counters.c */
+/* Adds a value of the curve @name, in hundredths, that holds from @ns on. */
+void trace_add_counter(const char *name, uint64_t pid, uint64_t ns, uint64_t hundredths);
+/* Adds the bytes that allocations of a context occupy from now on. */
+void trace_add_memory(int device, uint64_t bytes);
+/* Adds a finished operation to the queue of its stream. */
+void trace_add_queued(const spyre_activity *activity);
+/* Adds the ends of all operations, for the end of the trace. */
+void trace_end_queues(void);
 
 /* trace_cores.c */
 /* Sets the time at which modelled time begins, on all cards. */

@@ -11,7 +11,7 @@ work=/tmp
 
 install_libraries() {
 	apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends install \
-		rpm libdrm2 libyyjson0 libxxhash0 liburing2
+		rpm libdrm2 libyyjson0 libxxhash0 liburing2 libncursesw6
 }
 
 packages="libspyre libspyre-devel spyre-tools spyre-vdev-dkms"

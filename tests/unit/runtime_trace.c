@@ -2,6 +2,7 @@
 /* SPYRE_TRACE: the file is complete in every way in which a process can end, and harms nothing. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -10,7 +11,7 @@
 
 #include <yyjson.h>
 
-#include "libspyre/runtime/trace_file.h"
+#include "libspyre/runtime/trace_event.h"
 #include "runtime_check.h"
 
 #define CARD_PID 10000000u
@@ -217,6 +218,159 @@ static void main_unsynchronised(void)
 	work(open_card(), 200);
 }
 
+static void main_curves(void)
+{
+	spyre_context *context = open_card();
+	spyre_devptr device;
+
+	ok(spyre_mem_alloc(context, 1 << 20, &device));
+	ok(spyre_stream_synchronize(work(context, 50)));
+	ok(spyre_mem_free(context, device));
+	ok(spyre_context_destroy(context));
+}
+
+static int64_t ns_of(yyjson_val *event, const char *field)
+{
+	return llround(1000 * yyjson_get_num(yyjson_obj_get(event, field)));
+}
+
+/* When the call with this number queued its work. */
+static int64_t queued_at(yyjson_doc *doc, uint64_t call)
+{
+	yyjson_val *event;
+	size_t i, n;
+
+	yyjson_arr_foreach(events(doc), i, n, event)
+		if (is(event, "ph", "s") && yyjson_get_uint(yyjson_obj_get(event, "id")) == call)
+			return ns_of(event, "ts");
+	ck_abort_msg("no call %llu", (unsigned long long)call);
+}
+
+#define CURVE_OPERATIONS 200
+
+static struct {
+	int64_t queued, end;
+} operations[CURVE_OPERATIONS];
+
+static void read_operations(yyjson_doc *doc)
+{
+	yyjson_val *event;
+	size_t i, n;
+	int found = 0;
+
+	yyjson_arr_foreach(events(doc), i, n, event) {
+		if (!is(event, "cat", "copy") && !is(event, "cat", "fill"))
+			continue;
+		ck_assert_int_lt(found, CURVE_OPERATIONS);
+		operations[found].queued = queued_at(doc, arg(event, "call"));
+		operations[found++].end = ns_of(event, "ts") + ns_of(event, "dur");
+	}
+	ck_assert_int_eq(found, CURVE_OPERATIONS);
+}
+
+/* Operations that were queued at @ns and had not ended. */
+static int depth_at(int64_t ns)
+{
+	int depth = 0;
+
+	for (int i = 0; i < CURVE_OPERATIONS; i++)
+		depth += operations[i].queued <= ns && operations[i].end > ns;
+	return depth;
+}
+
+static double value_of(yyjson_val *event)
+{
+	return yyjson_get_num(yyjson_obj_get(yyjson_obj_get(event, "args"), "value"));
+}
+
+/* The length of the queue and the memory in use, at each change. */
+START_TEST(curves)
+{
+	const double memory[] = { 1 << 20, (1 << 20) + 8192, 8192 };
+	int64_t ns, last = INT64_MIN;
+	double value = -1;
+	int allocations = 0, changes = 0;
+	yyjson_doc *doc;
+	yyjson_val *event;
+	size_t i, n;
+
+	run(main_curves, file);
+	doc = parse();
+	read_operations(doc);
+	yyjson_arr_foreach(events(doc), i, n, event) {
+		if (is(event, "name", "device memory bytes")) {
+			ck_assert_int_lt(allocations, 3);
+			ck_assert_double_eq(value_of(event), memory[allocations++]);
+		}
+		if (!is(event, "name", "queue depth, stream 3"))
+			continue;
+		ck_assert_uint_eq(yyjson_get_uint(yyjson_obj_get(event, "pid")), CARD_PID);
+		ns = ns_of(event, "ts");
+		/* Of changes at the same time the last one counts. */
+		if (ns != last && changes)
+			ck_assert_double_eq(value, depth_at(last));
+		ck_assert_int_ge(ns, last);
+		value = value_of(event);
+		last = ns;
+		changes++;
+	}
+	ck_assert_int_eq(allocations, 3);
+	ck_assert_int_eq(changes, 2 * CURVE_OPERATIONS);
+	ck_assert_double_eq(value, 0);
+	yyjson_doc_free(doc);
+}
+END_TEST
+
+#define MANY 200
+
+/* Operations of stream 77 as its work would report them: three that overlap, then many at once. */
+static void main_queue(void)
+{
+	const uint64_t queued[] = { 1000, 2000, 3000 }, ends[] = { 2500, 4000, 4500 };
+	spyre_activity activity = { .stream = 77 };
+
+	open_card();
+	for (int i = 0; i < 3 + MANY; i++) {
+		activity.queue_start_ns = i < 3 ? queued[i] : 5000;
+		activity.end_ns = i < 3 ? ends[i] : 6000 + i;
+		trace_add_queued(&activity);
+	}
+}
+
+START_TEST(queue_curve)
+{
+	static const struct {
+		int64_t ns;
+		int depth;
+	} steps[] = {
+		{ 1000, 1 }, { 2000, 2 }, { 2500, 1 }, { 3000, 2 }, { 4000, 1 }, { 4500, 0 },
+	};
+	yyjson_doc *doc;
+	yyjson_val *event;
+	size_t i, n;
+	int at = 0, expected;
+
+	run(main_queue, file);
+	doc = parse();
+	yyjson_arr_foreach(events(doc), i, n, event) {
+		if (!is(event, "name", "queue depth, stream 77"))
+			continue;
+		if (at < 6) {
+			expected = steps[at].depth;
+			ck_assert_int_eq(ns_of(event, "ts"), steps[at].ns);
+		} else {
+			expected = at < 6 + MANY ? at - 5 : 6 + 2 * MANY - 1 - at;
+			ck_assert_int_eq(ns_of(event, "ts"), at < 6 + MANY ? 5000 :
+								6003 + at - 6 - MANY);
+		}
+		ck_assert_double_eq(value_of(event), expected);
+		at++;
+	}
+	ck_assert_int_eq(at, 6 + 2 * MANY);
+	yyjson_doc_free(doc);
+}
+END_TEST
+
 /* Work without a result at exit is counted. */
 START_TEST(unsynchronised)
 {
@@ -376,6 +530,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, kinds);
+	tcase_add_test(tests, curves);
+	tcase_add_test(tests, queue_curve);
 	tcase_add_test(tests, unsynchronised);
 	if (CHILDREN_RUN)
 		tcase_add_test(tests, only_the_parent_writes);

@@ -61,7 +61,7 @@ refused "invalid value '4' for --level: expected 1 to 3" diag --level=4
 refused "--level requires diag" -L --level=1
 refused "cannot combine -l with diag" diag -l 1
 refused "--format=csv requires --query-device, --query-compute-apps or -m" diag --format=csv
-refused "unexpected argument 'resett': only options follow, or 'reset', 'topo', 'dmon', 'pmon', 'events' or 'diag' as the first word" resett
+refused "unexpected argument 'resett': only options follow, or 'reset', 'topo', 'dmon', 'pmon', 'top', 'events' or 'diag' as the first word" resett
 refused "cannot combine -l with -m: links do not change" topo -m -l 1
 refused "invalid interval '0.001': expected 0.01 to 86400 seconds" dmon -d 0.001
 refused "invalid groups 'px': expected one or more of the letters pucmtr" dmon -s px
@@ -70,6 +70,9 @@ refused "invalid time stamps 'X': expected one or more of the letters DT" dmon -
 refused "--aiu requires dmon without -s" pmon --aiu
 refused "-s and -o require dmon or pmon" -q -o D
 refused "cannot combine --format with --prometheus" --prometheus --format=json
+refused "cannot combine --format with dmon, pmon or top" top --format=json
+refused "-s and -o require dmon or pmon" top -s p
+refused "invalid interval '0': expected 0.01 to 86400 seconds" top -d 0
 refused "cannot combine -L, -q, -m, -r," topo -q
 
 if command -v bash >/dev/null; then
@@ -83,7 +86,7 @@ if command -v bash >/dev/null; then
 		COMP_CWORD=1
 		_spyre_smi
 		echo "${COMPREPLY[*]}"
-		COMP_WORDS=(spyre-smi to)
+		COMP_WORDS=(spyre-smi topo)
 		_spyre_smi
 		echo "${COMPREPLY[*]}"' bash "$src/tools/completions/spyre-smi")
 	[ "$words" = "name,memory.total

@@ -511,6 +511,11 @@ START_TEST(process_monitor)
 	ck_assert_ptr_nonnull(strstr(output, " a,\"b\n"));
 	ck_assert_int_eq(smi("pmon -c 1 -d 0.01 -i 0"), 0);
 	ck_assert_int_eq(num_lines(), 2);
+	/* An unknown busy time is none, not 100 %. */
+	fake_file("/proc/4242/fdinfo/5", "drm-driver:\tspyre_vdev\ndrm-client-id:\t7\n");
+	fake_remove("/sys/devices/platform/spyre_vdev.1/busy_ns");
+	ck_assert_int_eq(smi("dmon -c 1 -d 0.01 -i 1 -s u"), 0);
+	ck_assert_ptr_nonnull(strstr(output, "\n    1     -     0     0\n"));
 }
 END_TEST
 

@@ -6,6 +6,14 @@ telemetry_tests = tests/unit/drm tests/unit/drm_device tests/unit/exporter tests
 	tests/unit/telemetry_kernel tests/unit/telemetry_metrics tests/unit/telemetry_page
 check_PROGRAMS += $(telemetry_tests)
 TESTS += $(telemetry_tests)
+if HAVE_NCURSES
+check_PROGRAMS += tests/unit/smi_top
+TESTS += tests/unit/smi_top
+tests_unit_smi_top_SOURCES = tests/unit/smi_top.c tests/unit/fake_cards.c tests/unit/fake_cards.h \
+	tests/unit/runtime_check.h tests/unit/terminal.c tests/unit/terminal.h
+tests_unit_smi_top_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+tests_unit_smi_top_LDADD = libspyre/libspyre.la $(CHECK_LIBS) -lutil
+endif
 
 tests_unit_drm_SOURCES = tests/unit/drm.c
 tests_unit_drm_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS) $(LIBDRM_CFLAGS)

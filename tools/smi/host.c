@@ -6,7 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "tools/smi/monitor.h"
+#include "tools/smi/rates.h"
 
 static void read_processors(struct smi_host *host)
 {

@@ -9,6 +9,7 @@
 #include "tools/smi/events.h"
 #include "tools/smi/monitor.h"
 #include "tools/smi/prometheus.h"
+#include "tools/smi/top.h"
 
 /* Prints what is neither JSON nor a matrix of links. */
 static int show_text(const struct smi_snapshot *snapshot, const struct smi_options *options)
@@ -36,6 +37,7 @@ static int show_text(const struct smi_snapshot *snapshot, const struct smi_optio
 	case SMI_PMON:
 	case SMI_DIAG:
 	case SMI_EVENTS:
+	case SMI_TOP:
 		break;
 	}
 	return SMI_OK;
@@ -186,6 +188,20 @@ static int monitor(const struct smi_options *options)
 	return check_output(status);
 }
 
+static int show_top(const struct smi_options *options)
+{
+#ifdef HAVE_NCURSES
+	const int status = smi_top(options);
+
+	return status == SMI_NO_DRIVER ? no_cards() : status;
+#else
+	(void)options;
+	fputs("spyre-smi: cannot show top: this spyre-smi was built without ncurses; use dmon or "
+	      "pmon, or install libncurses-dev (ncurses-devel) and build it again\n", stderr);
+	return SMI_NOT_AVAILABLE;
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	struct smi_options options;
@@ -198,6 +214,8 @@ int main(int argc, char **argv)
 	}
 	if (options.mode == SMI_DMON || options.mode == SMI_PMON)
 		return monitor(&options);
+	if (options.mode == SMI_TOP)
+		return show_top(&options);
 	if (options.mode == SMI_DIAG)
 		return check_output(smi_diag(&options));
 	if (options.mode == SMI_EVENTS)

@@ -3,17 +3,7 @@
 #ifndef SMI_MONITOR_H
 #define SMI_MONITOR_H
 
-#include "tools/smi/smi.h"
-
-/* Load of the host between two readings; NAN: unknown. */
-struct smi_host {
-	double cpu_percent;		/* summed over the processors, as in top */
-	double memory_percent;
-	uint64_t busy, idle;		/* of the last reading, in ticks */
-};
-
-/* host.c: reads the load since the last call; a first one sets only the memory. */
-void smi_read_host(struct smi_host *host);
+#include "tools/smi/rates.h"
 
 /* monitor.c */
 const char *smi_monitor_groups(const struct smi_options *options);

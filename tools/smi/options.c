@@ -42,6 +42,7 @@ static const struct {
 	{ "pmon", SMI_PMON },
 	{ "diag", SMI_DIAG },
 	{ "events", SMI_EVENTS },
+	{ "top", SMI_TOP },
 };
 
 static const struct option long_options[] = {
@@ -80,6 +81,7 @@ static const char help[] =
 "Usage: spyre-smi [OPTION]...\n"
 "       spyre-smi dmon [-i ID,...] [-s GROUPS | --aiu] [-d SECONDS] [-c COUNT] [-o DT]\n"
 "       spyre-smi pmon [-i ID,...] [-s GROUPS] [-d SECONDS] [-c COUNT] [-o DT]\n"
+"       spyre-smi top [-i ID,...] [-d SECONDS] [-c COUNT]\n"
 "       spyre-smi topo -m [-i ID,...] [--format=FORMAT]\n"
 "       spyre-smi reset [-i ID,...] [--yes] [--force]\n"
 "       spyre-smi events [-f] [-i ID,...] [--format=FORMAT]\n"
@@ -106,9 +108,10 @@ static const char help[] =
 "  -i, --id=ID,...              only these cards: index, UUID or bus id\n"
 "  -l, --loop=SECONDS           repeat every SECONDS, until interrupted\n"
 "      --loop-ms=MILLISECONDS   repeat every MILLISECONDS\n"
-"  -c, --count=COUNT            with -l, dmon, pmon: stop after COUNT times\n"
+"  -c, --count=COUNT            with -l, dmon, pmon, top: stop after COUNT times\n"
 "                               dmon prints a line of each card every second, or with -d\n"
-"                               every SECONDS, from 0.01; pmon the same for processes\n"
+"                               every SECONDS, from 0.01; pmon the same for processes;\n"
+"                               top shows both on the whole screen, until 'q'\n"
 "  -s, --select=GROUPS          with dmon, pmon: columns of power (p), utilisation (u),\n"
 "                               clock (c), memory (m), PCIe (t), peer copies (r)\n"
 "  -o, --options=DT             with dmon, pmon: date (D), time (T) or both\n"
@@ -267,10 +270,15 @@ static bool is_monitor(const struct smi_options *options)
 	return options->mode == SMI_DMON || options->mode == SMI_PMON;
 }
 
-/* Parses a number in units of @scale seconds: a millisecond, or ten for dmon and pmon, to a day. */
+static bool has_delay(const struct smi_options *options)
+{
+	return is_monitor(options) || options->mode == SMI_TOP;
+}
+
+/* Parses a number in units of @scale seconds: a millisecond, or ten with -d, to a day. */
 static bool parse_interval(struct smi_options *options, const char *text, double scale)
 {
-	const double least = is_monitor(options) ? 0.01 : 0.001;
+	const double least = has_delay(options) ? 0.01 : 0.001;
 	double value;
 	char *end;
 
@@ -312,7 +320,7 @@ static bool set_mode(struct smi_options *options, enum smi_mode mode)
 {
 	if (options->mode != SMI_SCREEN && options->mode != mode) {
 		complain("cannot combine -L, -q, -m, -r, --query-device, --query-compute-apps, "
-			 "--prometheus, dmon, pmon, events and diag; give one");
+			 "--prometheus, dmon, pmon, top, events and diag; give one");
 		return false;
 	}
 	options->mode = mode;
@@ -336,8 +344,8 @@ static bool parse_option(struct smi_options *options, int option, char **argv)
 	case 'q':
 		return set_mode(options, SMI_REPORT);
 	case 'd':
-		return is_monitor(options) ? parse_interval(options, optarg, 1) :
-					     parse_sections(options, optarg);
+		return has_delay(options) ? parse_interval(options, optarg, 1) :
+					    parse_sections(options, optarg);
 	case 's':
 		options->groups = optarg;
 		return true;
@@ -398,8 +406,8 @@ static bool check(const struct smi_options *options)
 		complain("cannot combine --format with --prometheus");
 	else if (options->file && !*options->file)
 		complain("invalid value '' for --prometheus: expected a file name");
-	else if (is_monitor(options) && options->format != SMI_TEXT)
-		complain("cannot combine --format with dmon or pmon");
+	else if (has_delay(options) && options->format != SMI_TEXT)
+		complain("cannot combine --format with dmon, pmon or top");
 	else if (options->sections && options->mode != SMI_REPORT)
 		complain("-d requires -q");
 	else if (options->count && !options->interval)
@@ -465,7 +473,7 @@ static void parse_word(int argc, char **argv, struct smi_options *options)
 		if (strcmp(argv[1], words[i].word))
 			continue;
 		options->mode = words[i].mode;
-		options->interval = is_monitor(options) ? 1 : 0;
+		options->interval = has_delay(options) ? 1 : 0;
 		optind = 2;
 	}
 }
@@ -502,7 +510,7 @@ bool smi_parse_options(int argc, char **argv, struct smi_options *options, int *
 	}
 	if (optind < argc) {
 		complain("unexpected argument '%s': only options follow, or 'reset', 'topo', "
-			 "'dmon', 'pmon', 'events' or 'diag' as the first word",
+			 "'dmon', 'pmon', 'top', 'events' or 'diag' as the first word",
 			 argv[optind]);
 		return false;
 	}

@@ -51,6 +51,7 @@ enum smi_mode {
 	SMI_PROMETHEUS,
 	SMI_DIAG,
 	SMI_EVENTS,
+	SMI_TOP,
 };
 
 enum smi_format {

@@ -24,14 +24,28 @@ tools_spyre_smi_SOURCES = \
 	tools/smi/prometheus.c \
 	tools/smi/prometheus.h \
 	tools/smi/query.c \
+	tools/smi/rates.c \
+	tools/smi/rates.h \
 	tools/smi/report.c \
 	tools/smi/reset.c \
 	tools/smi/screen.c \
 	tools/smi/smi.h \
 	tools/smi/snapshot.c \
+	tools/smi/top.h \
 	tools/smi/topology.c
 tools_spyre_smi_CPPFLAGS = $(AM_CPPFLAGS) $(YYJSON_CFLAGS)
 tools_spyre_smi_LDADD = libspyre/libspyre.la $(YYJSON_LIBS) $(LIBM)
+if HAVE_NCURSES
+tools_spyre_smi_SOURCES += \
+	tools/smi/top.c \
+	tools/smi/top_cards.c \
+	tools/smi/top_draw.c \
+	tools/smi/top_processes.c \
+	tools/smi/top_screen.c \
+	tools/smi/top_signal.c
+tools_spyre_smi_CPPFLAGS += $(NCURSES_CFLAGS)
+tools_spyre_smi_LDADD += $(NCURSES_LIBS)
+endif
 
 dist_man_MANS += docs/man/spyre-smi.1
 smicompdir = $(bashcompdir)
