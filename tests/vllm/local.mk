@@ -8,4 +8,5 @@ EXTRA_DIST += tests/vllm/test_engine.py
 EXTRA_DIST += tests/vllm/test_layers.py
 EXTRA_DIST += tests/vllm/test_models.py
 EXTRA_DIST += tests/vllm/test_platform.py
+EXTRA_DIST += tests/vllm/test_pooling.py
 EXTRA_DIST += tests/vllm/test_server.py
