@@ -109,7 +109,8 @@ part_vllm() {
 	step "both plugins build and install" vllm-plugins vllm_plugins || return
 	say "tests/vllm on the embedded card"
 	# An engine in its process keeps the card; a server has processes of its own.
-	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py
+	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py \
+		test_metrics.py
 	vllm_tests engine test_engine.py
 	vllm_tests models test_models.py test_pooling.py
 	vllm_tests server test_server.py

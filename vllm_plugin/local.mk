@@ -9,6 +9,7 @@ EXTRA_DIST += vllm_plugin/vllm_spyre_open/attention.py
 EXTRA_DIST += vllm_plugin/vllm_spyre_open/batches.py
 EXTRA_DIST += vllm_plugin/vllm_spyre_open/experts.py
 EXTRA_DIST += vllm_plugin/vllm_spyre_open/layers.py
+EXTRA_DIST += vllm_plugin/vllm_spyre_open/metrics.py
 EXTRA_DIST += vllm_plugin/vllm_spyre_open/model.py
 EXTRA_DIST += vllm_plugin/vllm_spyre_open/platform.py
 EXTRA_DIST += vllm_plugin/vllm_spyre_open/refusals.py

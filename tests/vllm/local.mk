@@ -6,6 +6,7 @@ EXTRA_DIST += tests/vllm/test_attention.py
 EXTRA_DIST += tests/vllm/test_batches.py
 EXTRA_DIST += tests/vllm/test_engine.py
 EXTRA_DIST += tests/vllm/test_layers.py
+EXTRA_DIST += tests/vllm/test_metrics.py
 EXTRA_DIST += tests/vllm/test_models.py
 EXTRA_DIST += tests/vllm/test_platform.py
 EXTRA_DIST += tests/vllm/test_pooling.py
