@@ -112,6 +112,16 @@ def test_a_uniform_decode_step_keeps_its_order():
     assert plan.order is None and len(plan.groups) == 1
 
 
+def test_groups_in_the_order_of_the_tokens_have_rows_of_their_own():
+    """Two requests that decode, of which each is a group: none takes the tokens of both."""
+    step = random_step(5, requests=2)
+    step.starts, step.lengths = np.array([10, 100]), np.ones(2, np.int64)
+    step.offsets, step.ends = np.arange(2), step.starts + 1
+    plan = batches.plan(step, batches.Layer(), 2, written(step))
+    assert [group.rows.tolist() for group in plan.groups] == [[0], [1]]
+    assert plan.order.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("least", [1, 64])
 def test_buckets(least):
     sizes = sorted({batches.bucket(n, least) for n in range(1, 3000)})

@@ -55,7 +55,7 @@ class Plan:
 
     slots [tokens]: the slot that each token's key and value are written to.
     order [tokens]: the row of each token's result among the results of all groups in their order;
-    None if that is the order of the tokens.
+    None if there is one group, whose rows are the tokens.
     """
 
     groups: list
@@ -146,7 +146,8 @@ def _order(groups, members, step, tokens):
             order[step.offsets[request] :][:length] = start + np.arange(length)
         base += group.shape.requests * group.shape.queries
     used = int(step.lengths.sum())
-    same = base == tokens and bool((order[:used] == np.arange(used)).all())
+    # Of several groups each takes its rows, also where these follow each other.
+    same = len(groups) == 1 and base == tokens and bool((order[:used] == np.arange(used)).all())
     return None if same else order
 
 
