@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counters of cards at /metrics: those of the server's own processes, and trouble with spyre-smi."""
+"""Counters of cards at /metrics: those of the server's own processes; trouble with spyre-smi."""
 
 import os
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Counters of the cards that a server uses, at its /metrics, as spyre-smi --prometheus reads them."""
+"""Counters of the cards that a server uses, for its /metrics, by spyre-smi --prometheus."""
 
 import os
 import shutil
