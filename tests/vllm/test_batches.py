@@ -60,6 +60,23 @@ def test_every_token_sees_its_keys(seed, window):
     assert not plan.slots[used:].any()
 
 
+@pytest.mark.parametrize("window", [0, 5])
+@pytest.mark.parametrize("seed", range(4))
+def test_tokens_of_an_encoder_see_their_request(seed, window):
+    """With a window, those on both sides."""
+    step = random_step(seed)
+    step.starts, step.ends = np.zeros_like(step.starts), step.lengths
+    used = int(step.lengths.sum())
+    layer = batches.Layer(window, causal=False)
+    plan = batches.plan(step, layer, batches.bucket(used), np.zeros(used, np.int64))
+    for offset, length in zip(step.offsets, step.lengths, strict=True):
+        for token in range(offset, offset + length):
+            first, last = offset, offset + length
+            if window:
+                first, last = max(first, token - window + 1), min(last, token + window)
+            assert seen_by(plan, token) == list(range(first, last))
+
+
 def test_groups_are_not_padded_to_the_longest_request():
     step = random_step(1)
     step.starts = np.array([0, 10, 100, 200, 290, 299])
@@ -93,6 +110,16 @@ def test_a_uniform_decode_step_keeps_its_order():
     step.offsets, step.ends = np.arange(4), step.starts + 1
     plan = batches.plan(step, batches.Layer(), 4, written(step))
     assert plan.order is None and len(plan.groups) == 1
+
+
+def test_groups_in_the_order_of_the_tokens_have_rows_of_their_own():
+    """Two requests that decode, of which each is a group: none takes the tokens of both."""
+    step = random_step(5, requests=2)
+    step.starts, step.lengths = np.array([10, 100]), np.ones(2, np.int64)
+    step.offsets, step.ends = np.arange(2), step.starts + 1
+    plan = batches.plan(step, batches.Layer(), 2, written(step))
+    assert [group.rows.tolist() for group in plan.groups] == [[0], [1]]
+    assert plan.order.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("least", [1, 64])

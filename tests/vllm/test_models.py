@@ -32,6 +32,7 @@ def test_preemption(start):
 
 FAMILIES = {
     "a window in most layers": ("ministral", torch.float16),
+    "experts, sinks and windows": ("gpt_oss", torch.float16),
     "bfloat16": ("llama3", torch.bfloat16),
     "float32": ("llama3", torch.float32),
 }

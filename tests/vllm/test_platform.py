@@ -104,18 +104,19 @@ class TestRefusals:
         with pytest.raises(ValueError, match=rf"cannot serve {what}.* on spyre: .*; .*"):
             config(checkpoint, **REFUSED[what])
 
-    def test_pooling(self, checkpoint):
-        with pytest.raises(ValueError, match="cannot serve pooling models .*; compute embeddings"):
-            config(checkpoint, runner="pooling")
+    def test_cross_attention(self):
+        selector = SimpleNamespace(attn_type="encoder_decoder", use_mla=False, use_sparse=False)
+        with pytest.raises(ValueError, match="attention of type encoder_decoder on spyre: .*; ch"):
+            refusals.check_attention(selector)
 
     def test_quantised_weights(self, checkpoint):
         with pytest.raises(ValueError, match="cannot serve weights quantised by fp8.*; serve"):
             config(checkpoint, quantization="fp8")
 
-    def test_experts(self, tmp_path):
-        save_model("gpt_oss", tmp_path)
-        with pytest.raises(ValueError, match="cannot serve a mixture of experts on spyre: .*; cho"):
-            config(str(tmp_path))
+    def test_granite_hybrid(self, tmp_path):
+        save_model("granite_hybrid", tmp_path)
+        with pytest.raises(ValueError, match="cannot serve layers with a state .Mamba. on spyre"):
+            config(str(tmp_path), skip_tokenizer_init=True)
 
     KINDS = {
         "is_multimodal_model": "images, sound and video",
@@ -130,7 +131,7 @@ class TestRefusals:
         """Of a configuration that differs in one property from one that is served."""
         served = config(checkpoint)
         model = SimpleNamespace(dtype=torch.float16, quantization=None, runner_type="generate")
-        for name in (*self.KINDS, "is_moe"):
+        for name in self.KINDS:
             setattr(model, name, name == kind)
         names = ("parallel", "lora", "speculative", "kv_transfer", "cache")
         parts = {f"{name}_config": getattr(served, f"{name}_config") for name in names}

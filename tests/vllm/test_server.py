@@ -1,26 +1,17 @@
 # SPDX-License-Identifier: MIT
 """One server for all tests: clients, streams, requests that are refused, and its end."""
 
+import re
 import threading
 import time
 
 import pytest
-from checkpoints import prompts, save_tokenizer
-from engines import Reference
+from checkpoints import prompts
 from servers import Server, events
 
 COMPLETE, CHAT = "/v1/completions", "/v1/chat/completions"
 GREEDY = {"model": "small", "temperature": 0, "max_tokens": 12, "ignore_eos": True}
 SAY = {"messages": [{"role": "user", "content": "What is a card?"}]}
-
-
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory):
-    path = tmp_path_factory.mktemp("llama3")
-    reference = Reference("llama3", path)
-    reference.path = path
-    save_tokenizer(path)
-    return reference
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +116,15 @@ class TestTrouble:
     def test_metrics(self, server):
         assert server.metric("vllm:generation_tokens_total") > 12
         assert server.metric("vllm:kv_cache_usage_perc") == 0
+
+    def test_counters_of_the_card(self, server):
+        """Those of the engine's card, and of no other's on this machine."""
+        before = server.metric("spyre_launches_total")
+        server.post(COMPLETE, GREEDY | {"prompt": "A card"})
+        assert server.metric("spyre_launches_total") > before > 0
+        assert server.metric("spyre_memory_used_bytes") > 0
+        pids = set(re.findall(r'^spyre_.*pid="(\d+)"', server.get("/metrics")[1], re.M))
+        assert len(pids) == 1 and int(pids.pop()) in server.members()
 
     def test_it_ends_cleanly(self, server):
         assert len(server.members()) > 1

@@ -15,6 +15,7 @@ from vllm.v1.attention.backend import (
     AttentionBackend,
     AttentionImpl,
     AttentionMetadataBuilder,
+    AttentionType,
     MultipleOf,
 )
 
@@ -48,6 +49,10 @@ class SpyreAttentionBackend(AttentionBackend):
     @classmethod
     def supports_sink(cls):
         return True
+
+    @classmethod
+    def supports_attn_type(cls, attn_type):
+        return attn_type in (AttentionType.DECODER, AttentionType.ENCODER_ONLY)
 
 
 @dataclass
@@ -170,7 +175,8 @@ class SpyreAttentionImpl(AttentionImpl):
         self.num_kv_heads = num_kv_heads or num_heads
         self.kv_cache_dtype = kv_cache_dtype
         self.sinks = sinks
-        self.layer = batches.Layer(sliding_window or 0, sinks is not None)
+        causal = attn_type == AttentionType.DECODER
+        self.layer = batches.Layer(sliding_window or 0, sinks is not None, causal)
         self._sink_rows = {}
 
     def sink_row(self, keys):
@@ -218,12 +224,14 @@ class SpyreAttentionImpl(AttentionImpl):
         self, layer, query, key, value, kv_cache, attn_metadata, output,
         output_scale=None, output_block_scale=None,
     ):  # fmt: skip
-        """Writes the step's keys and values to the cache and the result to @output."""
+        """Writes the step's keys and values to the cache, and the result to @output."""
         plan = attn_metadata.on_card[self.layer]
         tokens = query.shape[0]
-        keys, values = kv_cache
-        keys.index_copy_(0, plan.slots, key.reshape(tokens, -1))
-        values.index_copy_(0, plan.slots, value.reshape(tokens, -1))
+        new = key.reshape(tokens, -1), value.reshape(tokens, -1)
+        keys, values = kv_cache if self.layer.causal else new
+        if self.layer.causal:
+            keys.index_copy_(0, plan.slots, new[0])
+            values.index_copy_(0, plan.slots, new[1])
         query = query.reshape(tokens, -1)
         results = []
         for group in plan.groups:

@@ -39,7 +39,7 @@ class Group:
     """Requests that one call of the attention kernel computes.
 
     rows [requests * queries]: the token of the step that each query is, 0 for padding.
-    slots [requests * keys]: the slot of the cache that each key is in.
+    slots [requests * keys]: the slot of the cache that each key is in, or its token.
     mask [requests, queries, keys]: True where a query sees a key.
     """
 
@@ -55,7 +55,7 @@ class Plan:
 
     slots [tokens]: the slot that each token's key and value are written to.
     order [tokens]: the row of each token's result among the results of all groups in their order;
-    None if that is the order of the tokens.
+    None if there is one group, whose rows are the tokens.
     """
 
     groups: list
@@ -71,10 +71,12 @@ class Plan:
 
 @dataclass(frozen=True)
 class Layer:
-    """Properties of attention layers that share a plan: window is 0 for all keys."""
+    """Properties of attention layers that share a plan: window is 0 for all keys. Layers that are
+    not causal, those of encoders, have no cache: their keys are the tokens of the step."""
 
     window: int = 0
     sinks: bool = False
+    causal: bool = True
 
 
 def first_keys(starts, layer):
@@ -88,18 +90,22 @@ def _group(members, queries, keys, step, layer):
     """Returns the Group of the requests @members of @step."""
     count = bucket(len(members))
     rows = np.zeros((count, queries), np.int64)
-    slots = np.full((count, keys), step.empty, np.int64)
+    slots = np.full((count, keys), step.empty if layer.causal else 0, np.int64)
     mask = np.zeros((count, queries, keys), bool)
     first = first_keys(step.starts, layer)
     for row, request in enumerate(members):
         length = step.lengths[request]
         rows[row, :length] = step.offsets[request] + np.arange(length)
         position = np.arange(first[request], step.ends[request])
-        slots[row, : len(position)] = step.slots_of(request, position)
         query = step.starts[request] + np.arange(length)[:, None]
-        seen = position <= query
+        if layer.causal:
+            slots[row, : len(position)] = step.slots_of(request, position)
+            seen = position <= query
+        else:
+            slots[row, : len(position)] = step.offsets[request] + position
+            seen = np.ones((length, len(position)), bool)
         if layer.window:
-            seen &= position > query - layer.window
+            seen &= abs(query - position) < layer.window
         mask[row, :length, : len(position)] = seen
     if layer.sinks:
         # The last key is the sink, which no position takes: see plan().
@@ -140,7 +146,8 @@ def _order(groups, members, step, tokens):
             order[step.offsets[request] :][:length] = start + np.arange(length)
         base += group.shape.requests * group.shape.queries
     used = int(step.lengths.sum())
-    same = base == tokens and bool((order[:used] == np.arange(used)).all())
+    # Of several groups each takes its rows, also where these follow each other.
+    same = len(groups) == 1 and base == tokens and bool((order[:used] == np.arange(used)).all())
     return None if same else order
 
 

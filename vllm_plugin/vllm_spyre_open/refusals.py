@@ -93,12 +93,6 @@ def _model(config):
             "the attention backend keeps keys and values of each head",
             "choose a model with grouped heads",
         )
-    if model.is_moe:
-        yield (
-            "a mixture of experts",
-            "vLLM's layer of experts has no kernel for the card",
-            "choose a dense model",
-        )
     if model.is_hybrid or model.is_attention_free:
         yield (
             "layers with a state (Mamba)",
@@ -117,12 +111,6 @@ def _model(config):
             "the attention backend has no cross attention",
             "choose a model with a decoder only",
         )
-    if model.runner_type == "pooling":
-        yield (
-            "pooling models (--runner pooling)",
-            "the runner generates tokens only",
-            "compute embeddings with sentence-transformers on device spyre",
-        )
 
 
 def check_config(config):
@@ -134,10 +122,10 @@ def check_config(config):
 
 def check_attention(selector):
     """Raises ValueError for a kind of attention that the backend does not compute."""
-    if selector.attn_type != "decoder":
+    if selector.attn_type not in ("decoder", "encoder_only"):
         raise ValueError(
             f"cannot compute attention of type {selector.attn_type} on spyre: the backend computes "
-            "that of decoders; choose a model with a decoder only"
+            "that of decoders and of encoders; choose a model with one of both"
         )
     if selector.use_mla or selector.use_sparse:
         kind = "latent" if selector.use_mla else "sparse"

@@ -26,7 +26,8 @@ class SpyreModelRunner(GPUModelRunner):
             self.load_config.load_format = "dummy"
         model = model or get_model(vllm_config=self.vllm_config)
         weights.move(model, self.card)
-        self.model = CardModel(model, self.card, not self.model_config.enforce_eager)
+        graphs = not (self.model_config.enforce_eager or self.is_pooling_model)
+        self.model = CardModel(model, self.card, graphs)
         self.model_memory_usage = weights.size(model)
         logger.info("the model takes %.3f GiB on %s", self.model_memory_usage / 2**30, self.card)
 
@@ -43,6 +44,8 @@ class SpyreModelRunner(GPUModelRunner):
         for group in kv_cache_config.kv_cache_groups:
             for name in group.layer_names:
                 spec = context[name].get_kv_cache_spec(self.vllm_config)
+                if spec is None:  # of an encoder
+                    continue
                 size = (kv_cache_config.num_blocks + 1) * spec.block_size
                 width = spec.num_kv_heads * spec.head_size
                 caches[name] = tuple(
@@ -58,7 +61,9 @@ class SpyreModelRunner(GPUModelRunner):
     ):  # fmt: skip
         metadata = get_forward_context().attn_metadata.values()
         parts = list({id(part): part for part in metadata}.values())
-        return self.model.forward_step(input_ids, positions, parts)
+        hidden = self.model.forward_step(input_ids, positions, parts)
+        # Sums of rows of any number, and norms of them, are the host's.
+        return hidden.cpu() if self.is_pooling_model else hidden
 
     def _sync_device(self):
         torch.spyre.synchronize(self.card)

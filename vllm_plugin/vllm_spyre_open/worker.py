@@ -13,7 +13,7 @@ from vllm.utils.torch_utils import set_random_seed
 from vllm.v1.worker.gpu_worker import Worker, init_worker_distributed_environment
 from vllm.v1.worker.worker_base import CompilationTimes
 
-from . import layers
+from . import experts, layers
 from .platform import MAX_NUM_SEQS
 from .runner import SpyreModelRunner
 
@@ -34,6 +34,7 @@ class SpyreWorker(Worker):
         )  # fmt: skip
         set_random_seed(self.model_config.seed)
         layers.register()
+        experts.register()
         self._init_workspace_and_model_runner()
 
     def _make_model_runner(self):
