@@ -154,7 +154,7 @@ START_TEST(refusal_says_why)
 		ck_ok(spyre_stream_create(context, 0, &slow));
 		unsetenv("SPYRE_TIMEOUT_MS");
 		queue_copies(slow, big, 1);
-		/* Pauses keep the queue from becoming full, where a submission waits for results. */
+		/* Pauses keep the queue from filling up: a submission would wait for results. */
 		while (!(status = spyre_memset_async(slow, big, "a", 1, 128)) &&
 		       spyre_stream_query(slow))
 			usleep(200);
