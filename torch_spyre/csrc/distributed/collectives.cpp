@@ -109,7 +109,7 @@ Sizes split_sizes(const Tensor &tensor, const std::vector<int64_t> &splits, int 
 }
 
 /* All-reduce of @tensor as part of @call. */
-void add_all_reduce(Call &call, const Tensor &tensor, const Reduction &reduction)
+void add_all_reduce(GroupCall &call, const Tensor &tensor, const Reduction &reduction)
 {
 	auto parts = std::make_shared<Tensors>(reduction.split(tensor));
 	auto wires = std::make_shared<std::vector<Wire>>();
@@ -132,7 +132,7 @@ void add_all_reduce(Call &call, const Tensor &tensor, const Reduction &reduction
 }
 
 /* Gathers @input into the parts of @output. */
-void add_all_gather(Call &call, const Tensor &output, const Tensor &input, int ranks)
+void add_all_gather(GroupCall &call, const Tensor &output, const Tensor &input, int ranks)
 {
 	if (!output.numel())
 		return;
@@ -150,7 +150,7 @@ void add_all_gather(Call &call, const Tensor &output, const Tensor &input, int r
 }
 
 /* Reduces parts, of which @chunks has those of each operand of the reduction. */
-void add_reduce_scatter(Call &call, const Tensor &output,
+void add_reduce_scatter(GroupCall &call, const Tensor &output,
 			std::vector<std::vector<spyre_comm_part>> send,
 			std::shared_ptr<void> keep, const Reduction &reduction)
 {
@@ -172,8 +172,8 @@ void add_reduce_scatter(Call &call, const Tensor &output,
 	});
 }
 
-void add_reduce_scatter_tensor(Call &call, const Tensor &output, const Tensor &input, int ranks,
-			       const Reduction &reduction)
+void add_reduce_scatter_tensor(GroupCall &call, const Tensor &output, const Tensor &input,
+			       int ranks, const Reduction &reduction)
 {
 	auto chunks = std::make_shared<std::vector<Chunks>>();
 	std::vector<std::vector<spyre_comm_part>> send;
@@ -218,7 +218,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::broadcast(Tensors &tensors,
 
 	check_root(opts.rootRank, "broadcast");
 	return submit({ OpType::BROADCAST, "broadcast", "spyreccl:broadcast", tensors, tensors,
-			opts.asyncOp, device, [tensor, root, sends](Call &call) {
+			opts.asyncOp, device, [tensor, root, sends](GroupCall &call) {
 		if (!tensor.numel())
 			return;
 		Wire wire = sends ? wire_of(tensor) : wire_for(tensor);
@@ -244,7 +244,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::reduce_all(Tensors &tensors,
 
 	return submit({ type, one ? "allreduce" : "allreduce_coalesced",
 			one ? "spyreccl:all_reduce" : "spyreccl:allreduce_coalesced", tensors,
-			tensors, opts.asyncOp, device, [tensors, reduction](Call &call) {
+			tensors, opts.asyncOp, device, [tensors, reduction](GroupCall &call) {
 		for (const Tensor &tensor : tensors)
 			add_all_reduce(call, tensor, reduction);
 	}, opts.timeout });
@@ -275,7 +275,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::reduce(Tensors &tensors,
 
 	check_root(opts.rootRank, "reduce");
 	return submit({ OpType::REDUCE, "reduce", "spyreccl:reduce", tensors, tensors,
-			opts.asyncOp, device, [tensor, reduction, root, receives](Call &call) {
+			opts.asyncOp, device, [tensor, reduction, root, receives](GroupCall &call) {
 		auto parts = std::make_shared<Tensors>(reduction.split(tensor));
 		auto wires = std::make_shared<std::vector<Wire>>();
 
@@ -312,7 +312,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::allgather(std::vector<Tensors> &ou
 
 	check_count(output.size(), "all_gather");
 	return submit({ OpType::ALLGATHER, "all_gather", "spyreccl:all_gather", inputs, output,
-			opts.asyncOp, device, [input, output](Call &call) {
+			opts.asyncOp, device, [input, output](GroupCall &call) {
 		Wire send = wire_of(input);
 		auto receive = std::make_shared<std::vector<Wire>>(wires_for(output));
 
@@ -335,7 +335,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::_allgather_base(Tensor &output, Te
 	check_larger("all_gather_into_tensor", output, input, size_);
 	return submit({ OpType::_ALLGATHER_BASE, "_allgather_base", "spyreccl:_all_gather_base",
 			{ input }, { output }, opts.asyncOp, device,
-			[output, input, ranks = size_](Call &call) {
+			[output, input, ranks = size_](GroupCall &call) {
 		add_all_gather(call, output, input, ranks);
 	}, opts.timeout });
 }
@@ -357,7 +357,7 @@ ProcessGroupSpyre::allgather_into_tensor_coalesced(Tensors &outputs, Tensors &in
 	}
 	return submit({ OpType::COALESCED, "allgather_into_tensor_coalesced",
 			"spyreccl:all_gather_into_tensor_coalesced", inputs, outputs, opts.asyncOp,
-			device, [inputs, outputs, ranks = size_](Call &call) {
+			device, [inputs, outputs, ranks = size_](GroupCall &call) {
 		for (size_t i = 0; i < inputs.size(); i++)
 			add_all_gather(call, outputs[i], inputs[i], ranks);
 	}, opts.timeout });
@@ -378,7 +378,7 @@ ProcessGroupSpyre::allgather_coalesced(std::vector<Tensors> &outputs, Tensors &i
 
 	return submit({ OpType::ALLGATHER_COALESCED, "all_gather_coalesced",
 			"spyreccl:all_gather_coalesced", inputs, all, opts.asyncOp, device,
-			[inputs, outputs](Call &call) {
+			[inputs, outputs](GroupCall &call) {
 		for (size_t i = 0; i < inputs.size(); i++) {
 			Tensors output;
 
@@ -419,7 +419,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::gather(std::vector<Tensors> &outpu
 	if (receives)
 		check_count(output.size(), "gather");
 	return submit({ OpType::GATHER, "gather", "spyreccl:gather", inputs, output, opts.asyncOp,
-			device, [input, output, root, receives](Call &call) {
+			device, [input, output, root, receives](GroupCall &call) {
 		Wire send = wire_of(input);
 		auto receive = std::make_shared<std::vector<Wire>>(wires_for(output));
 
@@ -453,7 +453,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::scatter(Tensors &outputs,
 	if (sends)
 		check_count(input.size(), "scatter");
 	return submit({ OpType::SCATTER, "scatter", "spyreccl:scatter", input, outputs,
-			opts.asyncOp, device, [input, output, root, sends](Call &call) {
+			opts.asyncOp, device, [input, output, root, sends](GroupCall &call) {
 		auto send = std::make_shared<std::vector<Wire>>(wires_of(input));
 		Wire receive = wire_for(output);
 
@@ -485,7 +485,7 @@ ProcessGroupSpyre::reduce_scatter(Tensors &outputs, std::vector<Tensors> &inputs
 		    rank_, " of ", input[rank_].sizes(), " must have the sizes of the output, ",
 		    output.sizes());
 	return submit({ OpType::REDUCE_SCATTER, "reduce_scatter", "spyreccl:reduce_scatter", input,
-			outputs, opts.asyncOp, device, [input, output, reduction](Call &call) {
+			outputs, opts.asyncOp, device, [input, output, reduction](GroupCall &call) {
 		auto wires = std::make_shared<std::vector<Wire>>();
 		std::vector<std::vector<spyre_comm_part>> send;
 
@@ -512,7 +512,7 @@ ProcessGroupSpyre::_reduce_scatter_base(Tensor &output, Tensor &input,
 	check_larger("reduce_scatter_tensor", input, output, size_);
 	return submit({ OpType::_REDUCE_SCATTER_BASE, "_reduce_scatter_base",
 			"spyreccl:_reduce_scatter_base", { input }, { output }, opts.asyncOp,
-			device, [output, input, reduction, ranks = size_](Call &call) {
+			device, [output, input, reduction, ranks = size_](GroupCall &call) {
 		add_reduce_scatter_tensor(call, output, input, ranks, reduction);
 	}, opts.timeout });
 }
@@ -531,7 +531,7 @@ ProcessGroupSpyre::reduce_scatter_tensor_coalesced(Tensors &outputs, Tensors &in
 		check_larger("reduce_scatter_tensor_coalesced", inputs[i], outputs[i], size_);
 	return submit({ OpType::REDUCE_SCATTER_TENSOR_COALESCED, "reduce_scatter_tensor_coalesced",
 			"spyreccl:reduce_scatter_tensor_coalesced", inputs, outputs, opts.asyncOp,
-			device, [inputs, outputs, reduction, ranks = size_](Call &call) {
+			device, [inputs, outputs, reduction, ranks = size_](GroupCall &call) {
 		for (size_t i = 0; i < inputs.size(); i++)
 			add_reduce_scatter_tensor(call, outputs[i], inputs[i], ranks, reduction);
 	}, opts.timeout });
@@ -545,7 +545,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::alltoall(Tensors &outputs, Tensors
 	check_count(inputs.size(), "all_to_all");
 	check_count(outputs.size(), "all_to_all");
 	return submit({ OpType::ALLTOALL, "all_to_all", "spyreccl:all_to_all", inputs, outputs,
-			opts.asyncOp, device, [inputs, outputs](Call &call) {
+			opts.asyncOp, device, [inputs, outputs](GroupCall &call) {
 		auto send = std::make_shared<std::vector<Wire>>(wires_of(inputs));
 		auto receive = std::make_shared<std::vector<Wire>>(wires_for(outputs));
 
@@ -569,7 +569,7 @@ ProcessGroupSpyre::alltoall_base(Tensor &output, Tensor &input,
 	Sizes from = split_sizes(input, input_splits, size_);
 	Sizes to = split_sizes(output, output_splits, size_);
 	Operation op{ OpType::ALLTOALL_BASE, "all_to_allv", "spyreccl:all_to_all", { input },
-		      { output }, opts.asyncOp, device, [input, output, from, to](Call &call) {
+		      { output }, opts.asyncOp, device, [input, output, from, to](GroupCall &call) {
 		auto send = std::make_shared<Chunks>(input, from, true);
 		auto receive = std::make_shared<Chunks>(output, to, false);
 
@@ -603,7 +603,7 @@ c10::DeviceIndex ProcessGroupSpyre::device_for_barrier(const c10d::BarrierOption
 ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::barrier(const c10d::BarrierOptions &opts)
 {
 	return submit({ OpType::BARRIER, "barrier", "spyreccl:barrier", {}, {}, opts.asyncOp,
-			device_for_barrier(opts), [](Call &call) {
+			device_for_barrier(opts), [](GroupCall &call) {
 		call.issue.push_back([comm = call.comm, stream = call.stream] {
 			check_communicator(spyre_barrier(comm, stream), "barrier");
 		});
@@ -619,7 +619,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::send(Tensors &tensors, int peer, i
 	check_root(peer, "send");
 	TORCH_CHECK(peer != rank_, "spyreccl: rank ", peer, " cannot send to itself");
 	return submit({ OpType::SEND, "send", "spyreccl:send", tensors, {}, true, device,
-			[tensor, to](Call &call) {
+			[tensor, to](GroupCall &call) {
 		Wire wire = wire_of(tensor);
 
 		if (tensor.numel())
@@ -640,7 +640,7 @@ ProcessGroupSpyre::WorkPtr ProcessGroupSpyre::recv(Tensors &tensors, int peer, i
 	check_root(peer, "recv");
 	TORCH_CHECK(peer != rank_, "spyreccl: rank ", peer, " cannot receive from itself");
 	return submit({ OpType::RECV, "recv", "spyreccl:recv", {}, tensors, true, device,
-			[tensor, from](Call &call) {
+			[tensor, from](GroupCall &call) {
 		if (!tensor.numel())
 			return;
 		Wire wire = wire_for(tensor);

@@ -47,16 +47,16 @@ void record_use(const std::vector<at::Tensor> &tensors, c10::Stream stream)
 }
 
 /* Makes the collected calls, as one group if there are several. */
-void issue(std::vector<Call> &calls)
+void issue(std::vector<GroupCall> &calls)
 {
 	size_t count = 0;
 
-	for (const Call &call : calls)
+	for (const GroupCall &call : calls)
 		count += call.issue.size();
 	if (count > 1)
 		check_communicator(spyre_group_begin(), "beginning a group");
 	try {
-		for (Call &call : calls)
+		for (GroupCall &call : calls)
 			for (auto &step : call.issue)
 				step();
 	} catch (...) {
@@ -234,7 +234,7 @@ void ProcessGroupSpyre::launch(std::vector<Operation> &ops,
 	c10::DeviceGuard guard(c10::Device(kType, device));
 	c10::Stream caller = current_stream(device);
 	std::vector<c10::Stream> streams;
-	std::vector<Call> calls;
+	std::vector<GroupCall> calls;
 
 	for (Operation &op : ops) {
 		c10::Stream stream = stream_of(op);

@@ -26,7 +26,7 @@
 namespace torch_spyre {
 
 /* What the body of an operation fills: what follows it on its stream. */
-struct Call {
+struct GroupCall {
 	spyre_comm *comm;
 	spyre_stream *stream;
 	/* Calls of collectives, which several operations make as one group. */
@@ -43,7 +43,7 @@ struct Operation {
 	std::vector<at::Tensor> inputs, outputs;
 	bool async;
 	c10::DeviceIndex device;
-	std::function<void(Call &)> body;
+	std::function<void(GroupCall &)> body;
 	std::chrono::milliseconds timeout{ c10d::kUnsetTimeout };
 	/* Of sends and receives. */
 	int peer = -1;
