@@ -44,6 +44,8 @@ struct rendezvous {
 	/* The rank that the error names, and whether it has told the reason itself. */
 	uint32_t named;
 	bool told;
+	/* Ranks below this one have passed their segment and may no longer listen. */
+	uint32_t met;
 };
 
 /* Ranks share memory if they have the same kernel and the same namespace for their sockets. */
@@ -220,8 +222,20 @@ static spyre_status name_rank(struct rendezvous *r, uint32_t rank, spyre_status 
 }
 
 /*
+ * True if the rank at the other end has ended or failed. What a rank sends to go on begins with a
+ * byte of 0.
+ */
+static bool is_lost(int fd)
+{
+	char byte = 0;
+	const ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+	return n < 0 ? errno != EAGAIN && errno != EINTR : !n || byte;
+}
+
+/*
  * An error if a rank that this one is connected to has ended or failed: it may be the reason why
- * another one does not connect. What a rank sends to go on begins with a byte of 0.
+ * another one does not connect.
  */
 static spyre_status check_connected(struct rendezvous *r)
 {
@@ -230,15 +244,11 @@ static spyre_status check_connected(struct rendezvous *r)
 	for (uint32_t i = 0; i < comm->size; i++) {
 		const int fd = comm->peers[i].control;
 		spyre_status status;
-		char byte = 0;
-		ssize_t n;
+		char byte;
 
-		if (fd < 0)
+		if (fd < 0 || !is_lost(fd))
 			continue;
-		n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-		if (n < 0 ? errno == EAGAIN || errno == EINTR : n && !byte)
-			continue;
-		r->told = n > 0 && recv(fd, &byte, 1, 0) == 1;
+		r->told = recv(fd, &byte, 1, MSG_DONTWAIT) == 1;
 		if (r->told)
 			status = comm_read_failure(comm, i, spyre_now_ns() + GREETING_NS);
 		else
@@ -322,7 +332,7 @@ static spyre_status accept_up(struct rendezvous *r)
 	       name_missing(r, status, local + remote);
 }
 
-/* True if rank @rank still listens, as all do until this one is connected to them. */
+/* True if rank @rank still listens, as all do until they have met all others. */
 static bool listens(const struct rendezvous *r, uint32_t rank, int64_t deadline_ns)
 {
 	const struct comm_address *address = &r->comm->peers[rank].address;
@@ -337,9 +347,16 @@ static bool listens(const struct rendezvous *r, uint32_t rank, int64_t deadline_
 	return !status;
 }
 
+static bool has_ended(const struct rendezvous *r, uint32_t rank, int64_t deadline_ns)
+{
+	const int fd = r->comm->peers[rank].control;
+
+	return (fd >= 0 && is_lost(fd)) || (rank >= r->met && !listens(r, rank, deadline_ns));
+}
+
 /*
  * Adds the other ranks that have ended or given up. The rank that the error names may have given
- * up because of one of them, and could not tell, since this rank was not connected to it.
+ * up because of one of them, and could not tell, since it had not accepted this one.
  */
 static spyre_status name_silent(struct rendezvous *r, spyre_status status)
 {
@@ -353,7 +370,7 @@ static spyre_status name_silent(struct rendezvous *r, spyre_status status)
 	for (uint32_t i = 0; i < comm->size && at < sizeof(ranks) - 96; i++) {
 		const struct comm_address *address = &comm->peers[i].address;
 
-		if (i != comm->rank && i != r->named && !listens(r, i, deadline_ns))
+		if (i != comm->rank && i != r->named && has_ended(r, i, deadline_ns))
 			at += snprintf(ranks + at, sizeof(ranks) - at,
 				       "%srank %u (process %d on %.48s)", at ? ", " : "", i,
 				       address->pid, address->host);
@@ -378,6 +395,23 @@ static spyre_status connect_control(struct rendezvous *r)
 	return accept_up(r);
 }
 
+/* Exchanges segments with the ranks of this machine; all are connected. */
+static spyre_status meet_local(struct rendezvous *r, int64_t deadline_ns)
+{
+	const spyre_comm *comm = r->comm;
+	spyre_status status;
+
+	for (uint32_t i = 0; i < comm->size; i++) {
+		r->met = i;
+		if (i == comm->rank || !shares_memory(r, i))
+			continue;
+		status = comm_shm_connect(r->comm, i, deadline_ns, &r->told);
+		if (status)
+			return name_rank(r, i, status);
+	}
+	return SPYRE_SUCCESS;
+}
+
 static spyre_status connect_all(struct rendezvous *r)
 {
 	bool remote[SPYRE_COMM_MAX_RANKS] = { false };
@@ -392,16 +426,12 @@ static spyre_status connect_all(struct rendezvous *r)
 	r->deadline_ns = spyre_now_ns() + comm->timeout_ns;
 	peer_deadline_ns = r->deadline_ns + GREETING_NS;
 	status = connect_control(r);
+	if (!status)
+		status = meet_local(r, peer_deadline_ns);
 	if (status)
 		return status == SPYRE_ERROR_REMOTE && !r->told ? name_silent(r, status) : status;
-	for (uint32_t i = 0; i < comm->size; i++) {
+	for (uint32_t i = 0; i < comm->size; i++)
 		remote[i] = i != comm->rank && !shares_memory(r, i);
-		if (i == comm->rank || remote[i])
-			continue;
-		status = comm_shm_connect(comm, i, peer_deadline_ns);
-		if (status)
-			return name_rank(r, i, status);
-	}
 	return comm_fabric_connect(comm, remote, peer_deadline_ns);
 }
 

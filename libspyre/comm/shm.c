@@ -187,7 +187,7 @@ static spyre_status link_init(spyre_comm *comm, struct comm_link *link, enum com
 	return SPYRE_SUCCESS;
 }
 
-spyre_status comm_shm_connect(spyre_comm *comm, uint32_t rank, int64_t deadline_ns)
+spyre_status comm_shm_connect(spyre_comm *comm, uint32_t rank, int64_t deadline_ns, bool *told)
 {
 	struct comm_peer *peer = &comm->peers[rank];
 	struct comm_shm *shm = comm->shm;
@@ -197,7 +197,8 @@ spyre_status comm_shm_connect(spyre_comm *comm, uint32_t rank, int64_t deadline_
 	/* A rank that has failed no longer takes the file, but has told its reason before. */
 	sent = comm_send_fd(peer->control, shm->fd, deadline_ns);
 	TRY(comm_recv_fd(peer->control, deadline_ns, &fd));
-	if (fd < 0)
+	*told = fd < 0;
+	if (*told)
 		return comm_read_failure(comm, rank, deadline_ns);
 	status = sent ? spyre_error(sent, "the connection ended") : check_file(shm, fd);
 	if (!status)

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -72,8 +73,8 @@ static void name_machine(struct comm_address *address)
 		 (unsigned long long)net.st_ino);
 }
 
-/* Arrives at the root as a rank without a socket. Returns the connection. */
-static int say_hello(const struct rogue *rogue, uint32_t rank, uint32_t size)
+/* Arrives at the root as a rank with this socket, "" for none. Returns the connection. */
+static int say_hello(const struct rogue *rogue, uint32_t rank, uint32_t size, const char *socket)
 {
 	struct comm_hello hello = {
 		.magic = COMM_MAGIC, .version = COMM_VERSION, .key = rogue->identity.key,
@@ -83,6 +84,7 @@ static int say_hello(const struct rogue *rogue, uint32_t rank, uint32_t size)
 	int fd;
 
 	name_machine(&hello.address);
+	snprintf(hello.address.socket, sizeof(hello.address.socket), "%s", socket);
 	rank_ok(comm_connect_tcp(rogue->identity.host, rogue->identity.port, rogue->deadline_ns,
 				 &fd));
 	rank_ok(comm_send_all(fd, &hello, sizeof(hello), rogue->deadline_ns));
@@ -92,7 +94,7 @@ static int say_hello(const struct rogue *rogue, uint32_t rank, uint32_t size)
 /* Arrives at the root as rank 1. Returns the address of rank 0 if there is an answer. */
 static struct comm_address arrive(struct rogue *rogue, uint32_t size)
 {
-	const int fd = say_hello(rogue, 1, size);
+	const int fd = say_hello(rogue, 1, size, "");
 	struct comm_address address = { 0 };
 	struct comm_answer answer;
 
@@ -447,25 +449,43 @@ START_TEST(test_rogue)
 }
 END_TEST
 
+/* Ends as ranks 0 and 1 of 3, before they listen or when rank 2 has connected to both of them. */
+static void end_as_two(struct rank *rank, bool listens)
+{
+	struct rogue rogue = rogue_of(rank);
+	struct pollfd listener = { .events = POLLIN };
+	struct comm_answer answer;
+	char name[64] = "";
+	int fd[2];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		if (listens) {
+			snprintf(name, sizeof(name), "spyre-rogue-%d-%u", getpid(), i);
+			rank_ok(comm_listen_unix(name, &listener.fd));
+		}
+		fd[i] = say_hello(&rogue, i, 3, name);
+	}
+	/* The answer, or the end of rank 2, which has had its own. */
+	comm_recv_all(fd[0], &answer, sizeof(answer), rogue.deadline_ns);
+	if (!listens)
+		return;
+	rank_check(poll(&listener, 1, LIMIT_MS) == 1, "rank 2 does not connect");
+	/* It also passes its segment, and waits for that of rank 0. */
+	usleep(200000);
+}
+
 /*
- * Ranks 0 and 1 of 3 end before rank 2 connects to them. Rank 0 may have given up because of
- * rank 1 and cannot tell rank 2, which therefore names both.
+ * Ranks 0 and 1 of 3 end before they accept rank 2. Rank 0 may have given up because of rank 1
+ * and cannot tell rank 2, which therefore names both.
  */
 static void end_before_all(struct rank *rank)
 {
 	const spyre_comm_config config = { .struct_size = sizeof(config), .timeout_ms = LIMIT_MS };
 	spyre_status status;
-	struct rogue rogue;
-	struct comm_answer answer;
 	spyre_comm_id id;
-	int fd[2];
 
 	if (rank->rank) {
-		rogue = rogue_of(rank);
-		for (uint32_t i = 0; i < 2; i++)
-			fd[i] = say_hello(&rogue, i, 3);
-		/* The answer, or the end of rank 2, which has had its own. */
-		comm_recv_all(fd[0], &answer, sizeof(answer), rogue.deadline_ns);
+		end_as_two(rank, *(const bool *)rank->argument);
 		return;
 	}
 	ranks_get_id(0, true, &id);
@@ -477,9 +497,10 @@ static void end_before_all(struct rank *rank)
 
 START_TEST(test_end_before_all)
 {
+	const bool listens = _i;
 	int codes[SIZE];
 
-	ranks_spawn(SIZE, end_before_all, NULL, codes);
+	ranks_spawn(SIZE, end_before_all, &listens, codes);
 	for (int i = 0; i < SIZE; i++)
 		ck_assert_msg(!codes[i], "process %d ended with %d", i, codes[i]);
 }
@@ -495,7 +516,7 @@ int main(void)
 	unsetenv("SPYRE_COMM_TRANSPORT");
 	tcase_set_timeout(tcase, 300);
 	tcase_add_loop_test(tcase, test_rogue, 0, MANNERS);
-	tcase_add_test(tcase, test_end_before_all);
+	tcase_add_loop_test(tcase, test_end_before_all, 0, 2);
 	suite_add_tcase(suite, tcase);
 	return suite_run(suite);
 }
