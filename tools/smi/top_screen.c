@@ -88,6 +88,7 @@ static void set_style(struct top_style *style)
 /* Returns NULL for a terminal that can show the screen, else the reason. */
 static const char *find_terminal(const char *type)
 {
+	const char *reason;
 	int error;
 
 	if (!type || !*type)
@@ -95,7 +96,10 @@ static const char *find_terminal(const char *type)
 	if (setupterm(type, STDOUT_FILENO, &error) != OK)
 		return error < 0 ? "the terminfo database is missing" :
 		       error ? "it has no cursor" : "it is not in the terminfo database";
-	return cursor_address ? NULL : "it cannot move its cursor";
+	reason = cursor_address ? NULL : "it cannot move its cursor";
+	/* The screen has a description of its own. */
+	del_curterm(cur_term);
+	return reason;
 }
 
 static void set_modes(void)
