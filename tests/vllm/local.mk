@@ -11,3 +11,4 @@ EXTRA_DIST += tests/vllm/test_models.py
 EXTRA_DIST += tests/vllm/test_platform.py
 EXTRA_DIST += tests/vllm/test_pooling.py
 EXTRA_DIST += tests/vllm/test_server.py
+EXTRA_DIST += tests/vllm/test_trouble.py
