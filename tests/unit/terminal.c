@@ -297,7 +297,7 @@ static int line_of(const struct terminal *t, const char *text)
 	return -1;
 }
 
-/* A clock on the screen sends bytes for ever, so that a wait has a limit of its own. */
+/* The clock on the screen sends bytes each second, so silence cannot end a wait: it has a limit. */
 static bool read_until(struct terminal *t, time_t limit)
 {
 	return time(NULL) < limit && read_some(t);

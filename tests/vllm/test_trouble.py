@@ -68,7 +68,7 @@ class Streams:
     def join(self):
         for thread in self.threads:
             thread.join(PATIENCE)
-            assert not thread.is_alive(), "a client waits for ever"
+            assert not thread.is_alive(), f"a client still waits after {PATIENCE} s"
         return self.ends
 
 
