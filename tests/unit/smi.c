@@ -575,6 +575,42 @@ START_TEST(metrics_by_promtool)
 }
 END_TEST
 
+static const char *const clients[] = { "parser", "node_exporter" };
+
+/* True, with a note, if a program that metrics_clients.py needs is not installed. */
+static bool lacks(const char *client, const char *command, const char *package)
+{
+	if (!system(command))
+		return false;
+	printf("# metrics_by_%s: skipped, install package %s (scripts/deps test)\n", client, package);
+	return true;
+}
+
+/* Other readers of the format find the numbers of the cards, and names that need an escape. */
+START_TEST(metrics_by_clients)
+{
+	const char *client = clients[_i], *source = getenv("SPYRE_SRCDIR");
+	char folder[128];
+
+	if (lacks(client, "/usr/bin/python3 -c 'import prometheus_client' 2>/dev/null",
+		  "python3-prometheus-client") ||
+	    (_i == 1 && lacks(client, "command -v prometheus-node-exporter >/dev/null",
+			      "prometheus-node-exporter")))
+		return;
+	two_cards();
+	fake_open_node(4243, "a\\n\nb", 6, "/dev/null", 8, 1 << 10);
+	fake_file("/metrics/spyre.prom", "\n");
+	snprintf(folder, sizeof(folder), "%s/metrics", fake_root());
+	ck_assert_int_eq(smi("--prometheus=%s/spyre.prom", folder), 0);
+	ck_assert_int_eq(smi("--format=json --query-device=power.draw,temperature.device,"
+			     "memory.used,energy.total,launches,macs >%s/cards.json", folder), 0);
+	ck_assert_int_eq(smi("--format=json --query-compute-apps=pid,process_name >%s/apps.json",
+			     folder), 0);
+	ck_assert_msg(smi("-L >/dev/null; /usr/bin/python3 '%s/tests/unit/metrics_clients.py' %s %s "
+			  "2>&1", source ? source : ".", client, folder) == 0, "%s", output);
+}
+END_TEST
+
 /* Cards 0 and 1 are below one switch, card 4 is below another one. */
 static void three_cards(void)
 {
@@ -736,6 +772,7 @@ int main(void)
 	tcase_add_test(tcase, monitor_without_cards);
 	tcase_add_test(tcase, metrics_in_a_file);
 	tcase_add_test(tcase, metrics_by_promtool);
+	tcase_add_loop_test(tcase, metrics_by_clients, 0, 2);
 	tcase_add_test(tcase, matrix);
 	tcase_add_test(tcase, matrix_for_programs);
 	tcase_add_test(tcase, loop_gives_one_object_per_line);
