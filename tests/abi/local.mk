@@ -85,4 +85,4 @@ include tests/abi/fields.mk
 include tests/abi/compat.mk
 
 TESTS += tests/abi/abi-header.sh
-EXTRA_DIST += tests/abi/abi-header.sh
+EXTRA_DIST += tests/abi/abi-header.sh tests/abi/abi-hwmon.py

@@ -64,7 +64,7 @@ run() {
 api_tests() {
 	local program
 	for program in "$build"/tests/unit/runtime_* "$build"/tests/unit/drm_* \
-		"$build"/tests/unit/bundle_kept \
+		"$build"/tests/unit/bundle_kept "$build"/tests/unit/telemetry_metrics \
 		"$build"/compat/tests/aiupti "$build"/compat/tests/boxes \
 		"$build"/compat/tests/comms "$build"/compat/tests/launch \
 		"$build"/compat/tests/runtime; do
