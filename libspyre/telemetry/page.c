@@ -124,6 +124,7 @@ struct spyre_telemetry_page *spyre_telemetry_publish(const spyre_device_properti
 	first.properties = *properties;
 	first.memory_total = properties->memory_bytes;
 	first.since_ns = spyre_telemetry_now();
+	first.pid_namespace = spyre_telemetry_pid_namespace();
 	snprintf(first.process, sizeof(first.process), "%s", program_invocation_short_name);
 	spyre_telemetry_start_time(first.pid, &first.start_time);
 	sweep();

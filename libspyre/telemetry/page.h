@@ -12,7 +12,7 @@
 #include <spyre/device.h>
 
 #define SPYRE_TELEMETRY_MAGIC 0x4d545953u	/* "SYTM" */
-#define SPYRE_TELEMETRY_VERSION 4u
+#define SPYRE_TELEMETRY_VERSION 5u
 
 struct spyre_telemetry_page {
 	uint32_t magic;
@@ -51,6 +51,7 @@ struct spyre_telemetry_page {
 	_Atomic uint64_t generation;	/* resets of the card */
 	_Atomic uint64_t resets;	/* of contexts */
 	uint64_t since_ns;		/* CLOCK_MONOTONIC at which the card was opened */
+	uint64_t pid_namespace;		/* in which @pid is a number; since version 5 */
 };
 
 /*

@@ -63,20 +63,40 @@ static bool read_page(int fd, struct spyre_telemetry_page *page)
 
 enum page_state { PAGE_GOOD, PAGE_STALE, PAGE_FOREIGN, PAGE_UNKNOWN };
 
+/* Seconds in which a process fills its page. */
+#define FILL_SECONDS 60
+
+/*
+ * Of a page without the magic, which is stored last, nothing is known but its name and age. One
+ * that stays so was left by a process that died while it filled it.
+ */
+static enum page_state classify_empty(const struct page_file *file, time_t changed)
+{
+	uint64_t start_time;
+
+	errno = 0;
+	if (time(NULL) - changed < FILL_SECONDS ||
+	    spyre_telemetry_start_time(file->key.pid, &start_time))
+		return PAGE_FOREIGN;
+	return errno == ENOENT || errno == ESRCH ? PAGE_STALE : PAGE_UNKNOWN;
+}
+
 static enum page_state classify(const struct page_file *file,
 				const struct spyre_telemetry_page *page)
 {
 	uint64_t start_time;
 
+	if (page->version != SPYRE_TELEMETRY_VERSION || page->bytes != sizeof(*page) ||
+	    page->pid != file->key.pid || page->uid != file->owner ||
+	    page->sequence != file->key.sequence)
+		return PAGE_FOREIGN;
+	/* Containers that share the folder have processes of their own under the same numbers. */
+	if (page->pid_namespace != spyre_telemetry_pid_namespace())
+		return PAGE_FOREIGN;
 	/* Only a process that does not exist has left its page: /proc may not be readable now. */
 	errno = 0;
 	if (!spyre_telemetry_start_time(file->key.pid, &start_time))
 		return errno == ENOENT || errno == ESRCH ? PAGE_STALE : PAGE_UNKNOWN;
-	/* The magic is also missing while the process fills the page. */
-	if (page->magic != SPYRE_TELEMETRY_MAGIC || page->version != SPYRE_TELEMETRY_VERSION ||
-	    page->bytes != sizeof(*page) || page->pid != file->key.pid ||
-	    page->uid != file->owner || page->sequence != file->key.sequence)
-		return PAGE_FOREIGN;
 	return page->start_time == start_time ? PAGE_GOOD : PAGE_STALE;
 }
 
@@ -208,7 +228,8 @@ static spyre_status read_file(const struct page_file *file, struct spyre_reading
 		if (st.st_size != sizeof(page) ||
 		    !read_with_clock(fd, &page, &now, &readings->waits))
 			memset(&page, 0, sizeof(page));
-		state = classify(file, &page);
+		state = page.magic == SPYRE_TELEMETRY_MAGIC ? classify(file, &page) :
+							      classify_empty(file, st.st_mtime);
 	}
 	status = state == PAGE_UNKNOWN ? spyre_telemetry_not_opened(file->name) : SPYRE_SUCCESS;
 	close(fd);

@@ -105,6 +105,8 @@ spyre_status spyre_telemetry_visit_folders(spyre_status (*visit)(int folder, uin
 uint64_t spyre_telemetry_now(void);
 /* Field 22 of /proc/<pid>/stat; false if there is no such process. */
 bool spyre_telemetry_start_time(int32_t pid, uint64_t *start_time);
+/* Names the namespace in which this process sees pids; 0 without /proc. */
+uint64_t spyre_telemetry_pid_namespace(void);
 /* Cleans a text of another process: cuts it to @size with a NUL and replaces
  * characters that could steer a terminal by '?'. */
 void spyre_telemetry_clean(char *text, size_t size);

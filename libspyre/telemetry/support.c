@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +37,13 @@ bool spyre_telemetry_start_time(int32_t pid, uint64_t *start_time)
 	for (i = 2; field && i < 22; i++)
 		field = strchr(field + 1, ' ');
 	return field && sscanf(field, "%" SCNu64, start_time) == 1;
+}
+
+uint64_t spyre_telemetry_pid_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) ? 0 : st.st_ino;
 }
 
 void spyre_telemetry_clean(char *text, size_t size)

@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "libspyre/telemetry/page.h"
@@ -270,6 +271,7 @@ static struct spyre_telemetry_page good_page(void)
 	page.pid = getpid();
 	page.uid = geteuid();
 	ck_assert(spyre_telemetry_start_time(page.pid, &page.start_time));
+	page.pid_namespace = spyre_telemetry_pid_namespace();
 	page.properties = card0;
 	page.memory_total = 1000;
 	return page;
@@ -351,21 +353,59 @@ START_TEST(page_of_an_earlier_process_is_removed)
 }
 END_TEST
 
+/* Writes the page as that of a process that has ended; fills @name. */
+static void write_ended(struct spyre_telemetry_page *page, char name[64])
+{
+	page->pid = fork();
+	if (!page->pid)
+		_exit(0);
+	ck_assert_int_eq(waitpid(page->pid, NULL, 0), page->pid);
+	snprintf(name, 64, "%d.0.0", (int)page->pid);
+	write_page(name, page, sizeof(*page));
+}
+
 START_TEST(publishing_removes_pages_of_ended_processes)
 {
 	struct spyre_telemetry_page page = good_page(), *mine;
-	pid_t child = fork();
 	char name[64];
 
-	if (!child)
-		_exit(0);
-	ck_assert_int_eq(waitpid(child, NULL, 0), child);
-	snprintf(name, sizeof(name), "%d.0.0", (int)child);
-	page.pid = child;
-	write_page(name, &page, sizeof(page));
+	write_ended(&page, name);
 	mine = spyre_telemetry_publish(&card0);
 	ck_assert_int_eq(num_files(), 1);
 	spyre_telemetry_unpublish(mine);
+	ck_assert_int_eq(num_files(), 0);
+}
+END_TEST
+
+/* A container that shares the folder may have no process of this number, or another one. */
+START_TEST(pages_of_other_namespaces_are_kept)
+{
+	struct spyre_telemetry_page page = good_page();
+	char name[64];
+
+	page.pid_namespace++;
+	write_own(&page, sizeof(page));
+	write_ended(&page, name);
+	ck_assert_int_eq(read_cards(), 0);
+	ck_assert_int_eq(num_files(), 2);
+}
+END_TEST
+
+/* A page is empty while its process fills it, which may be one of another namespace. */
+START_TEST(empty_page_is_removed_when_it_is_old)
+{
+	const struct timespec an_hour_ago[2] = { { .tv_sec = time(NULL) - 3600 },
+						 { .tv_sec = time(NULL) - 3600 } };
+	struct spyre_telemetry_page page = good_page();
+	char name[64], path[200];
+
+	page.magic = 0;
+	write_ended(&page, name);
+	ck_assert_int_eq(read_cards(), 0);
+	ck_assert_int_eq(num_files(), 1);
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	ck_assert_int_eq(utimensat(AT_FDCWD, path, an_hour_ago, 0), 0);
+	ck_assert_int_eq(read_cards(), 0);
 	ck_assert_int_eq(num_files(), 0);
 }
 END_TEST
@@ -569,6 +609,8 @@ int main(void)
 	tcase_add_test(tcase, page_with_trailing_bytes);
 	tcase_add_test(tcase, page_of_an_earlier_process_is_removed);
 	tcase_add_test(tcase, publishing_removes_pages_of_ended_processes);
+	tcase_add_test(tcase, pages_of_other_namespaces_are_kept);
+	tcase_add_test(tcase, empty_page_is_removed_when_it_is_old);
 	tcase_add_test(tcase, cards_are_in_the_order_of_start);
 	tcase_add_test(tcase, few_descriptors);
 	tcase_add_test(tcase, very_many_pages);
