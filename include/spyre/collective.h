@@ -100,8 +100,9 @@ SPYRE_API spyre_status spyre_comm_init_all(spyre_context *const *contexts, uint3
 /**
  * Divides a communicator: ranks that pass the same @color, 0 or above, form a new one, in the
  * order of their @key and, for equal keys, of their old ranks. All ranks must call this, and
- * each waits for the others. @split is NULL for SPYRE_COMM_NO_COLOR. If a rank does not call, or
- * fails before all have called, @comm fails on all ranks. Since 0.1.
+ * each waits for the others, for as long as the limit of the new communicator. @split is NULL for
+ * SPYRE_COMM_NO_COLOR. If a rank does not call, or fails before all have called, @comm fails on all
+ * ranks. Since 0.1.
  * Errors: those of spyre_comm_init_rank().
  */
 SPYRE_API spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
@@ -109,9 +110,9 @@ SPYRE_API spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t
 
 /**
  * Creates a communicator without the @num_excluded ranks listed in @excluded, in the order of
- * the old ranks. All others must call this with the same list, and each waits for the others;
- * @comm may have failed or be aborted, so that a job continues without a rank that was lost.
- * Since 0.1.
+ * the old ranks. All others must call this with the same list, and each waits for the others, for
+ * as long as the limit of the new communicator; @comm may have failed or be aborted, so that a job
+ * continues without a rank that was lost. Since 0.1.
  * Errors: INVALID_ARGUMENT (the caller is excluded, no such rank), and those of
  * spyre_comm_init_rank().
  */

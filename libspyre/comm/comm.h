@@ -24,6 +24,14 @@
 #include "libspyre/comm/reduce.h"
 #include "libspyre/runtime/stream.h"
 
+#define COMM_MAX_TIMEOUT_MS UINT32_MAX
+
+/* A limit of the caller's, whose nanoseconds fit in 64 bits. */
+static inline uint64_t comm_timeout_ms(uint64_t timeout_ms)
+{
+	return timeout_ms < COMM_MAX_TIMEOUT_MS ? timeout_ms : COMM_MAX_TIMEOUT_MS;
+}
+
 /* Collectives and P2P have separate links, since a stream may delay one of them. */
 enum comm_class {
 	COMM_COLLECTIVE,
@@ -159,9 +167,10 @@ spyre_status comm_letter_send(spyre_comm *comm, uint32_t to, uint32_t kind, cons
 /*
  * Waits for the next letter of @from, which must be of @kind and @bytes. Letters of a split that
  * has failed are dropped by shrink(), which works on a communicator that has failed as well.
+ * @timeout_ms is at most COMM_MAX_TIMEOUT_MS.
  */
 spyre_status comm_letter_wait(spyre_comm *comm, uint32_t from, uint32_t kind, void *data,
-			      uint32_t bytes);
+			      uint32_t bytes, uint64_t timeout_ms);
 /* Sends @text to the ranks that this one is connected to; also while it joins. */
 void comm_tell_failure(spyre_comm *comm, const char *text);
 /*

@@ -13,7 +13,6 @@
 #include "libspyre/comm/shm.h"
 
 #define DEFAULT_CHUNK_KIB 256
-#define MAX_TIMEOUT_MS UINT32_MAX
 
 void comm_ring(spyre_comm *comm)
 {
@@ -160,8 +159,7 @@ static spyre_status configure(spyre_comm *comm, const spyre_comm_config *config)
 	if (config)
 		TRY(spyre_struct_check("spyre_comm_init_rank", "comm_config", config));
 	if (config && config->timeout_ms)
-		timeout_ms = config->timeout_ms < MAX_TIMEOUT_MS ? config->timeout_ms :
-								   MAX_TIMEOUT_MS;
+		timeout_ms = comm_timeout_ms(config->timeout_ms);
 	comm->timeout_ns = timeout_ms * 1000000;
 	comm->chunk = chunk_kib * 1024;
 	if (config && config->name[0])
@@ -364,8 +362,8 @@ spyre_status spyre_comm_set_timeout(spyre_comm *comm, uint64_t timeout_ms)
 	TRY(check_object(comm));
 	if (!timeout_ms)
 		return spyre_error(SPYRE_ERROR_INVALID_ARGUMENT, "spyre_comm_set_timeout: a limit of 0 ms: "
-				   "expected 1 to %u", MAX_TIMEOUT_MS);
-	comm->timeout_ns = (timeout_ms < MAX_TIMEOUT_MS ? timeout_ms : MAX_TIMEOUT_MS) * 1000000;
+				   "expected 1 to %u", COMM_MAX_TIMEOUT_MS);
+	comm->timeout_ns = comm_timeout_ms(timeout_ms) * 1000000;
 	return SPYRE_SUCCESS;
 }
 

@@ -36,8 +36,24 @@ static spyre_status exchanged(spyre_comm *comm, spyre_status status)
 	return status ? comm_fail(comm, status, true) : status;
 }
 
+/*
+ * The caller's options for the new communicator, with the old one's limit as the default. The
+ * limit holds for the letters too: ranks that recover from a short one arrive later than that.
+ */
+static spyre_comm_config new_config(const spyre_comm *comm, const spyre_comm_config *config)
+{
+	spyre_comm_config own = { .struct_size = sizeof(own) };
+
+	if (config)
+		spyre_struct_write(&own, sizeof(own), config, config->struct_size);
+	if (!own.timeout_ms)
+		own.timeout_ms = comm->timeout_ns / 1000000;
+	own.timeout_ms = comm_timeout_ms(own.timeout_ms);
+	return own;
+}
+
 /* Sends this rank's colour to all others and collects theirs. */
-static spyre_status exchange_colors(spyre_comm *comm, struct color *colors)
+static spyre_status exchange_colors(spyre_comm *comm, struct color *colors, uint64_t timeout_ms)
 {
 	for (uint32_t i = 0; i < comm->size; i++)
 		if (i != comm->rank)
@@ -46,7 +62,7 @@ static spyre_status exchange_colors(spyre_comm *comm, struct color *colors)
 	for (uint32_t i = 0; i < comm->size; i++)
 		if (i != comm->rank)
 			TRY(comm_letter_wait(comm, i, COMM_LETTER_COLOR, &colors[i],
-					     sizeof(colors[i])));
+					     sizeof(colors[i]), timeout_ms));
 	return SPYRE_SUCCESS;
 }
 
@@ -62,10 +78,10 @@ static void insert(struct members *members, const struct color *colors, uint32_t
 
 /* Passes the id of the new communicator, which its first rank creates, to all of @members. */
 static spyre_status share_id(spyre_comm *comm, const struct members *members, uint32_t kind,
-			     spyre_comm_id *id)
+			     spyre_comm_id *id, uint64_t timeout_ms)
 {
 	if (members->rank[0] != comm->rank)
-		return comm_letter_wait(comm, members->rank[0], kind, id, sizeof(*id));
+		return comm_letter_wait(comm, members->rank[0], kind, id, sizeof(*id), timeout_ms);
 	TRY(spyre_comm_get_id(id));
 	for (uint32_t i = 1; i < members->count; i++)
 		TRY(comm_letter_send(comm, members->rank[i], kind, id, sizeof(*id)));
@@ -75,16 +91,11 @@ static spyre_status share_id(spyre_comm *comm, const struct members *members, ui
 static spyre_status join(spyre_comm *comm, const struct members *members, const spyre_comm_id *id,
 			 const spyre_comm_config *config, spyre_comm **joined)
 {
-	spyre_comm_config own = { .struct_size = sizeof(own) };
 	uint32_t rank = 0;
 
 	while (members->rank[rank] != comm->rank)
 		rank++;
-	if (config)
-		spyre_struct_write(&own, sizeof(own), config, config->struct_size);
-	if (!own.timeout_ms)
-		own.timeout_ms = comm->timeout_ns / 1000000;
-	return spyre_comm_init_rank(comm->context, members->count, id, rank, &own, joined);
+	return spyre_comm_init_rank(comm->context, members->count, id, rank, config, joined);
 }
 
 spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
@@ -92,6 +103,7 @@ spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
 {
 	struct color colors[SPYRE_COMM_MAX_RANKS];
 	struct members members = { .count = 0 };
+	spyre_comm_config own;
 	spyre_status status;
 	spyre_comm_id id;
 
@@ -102,7 +114,8 @@ spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
 				   "expected 0 or above, or SPYRE_COMM_NO_COLOR", color);
 	*split = NULL;
 	colors[comm->rank] = (struct color){ color, key };
-	status = exchanged(comm, exchange_colors(comm, colors));
+	own = new_config(comm, config);
+	status = exchanged(comm, exchange_colors(comm, colors, own.timeout_ms));
 	if (status)
 		return spyre_error_prefix(status, "spyre_comm_split");
 	if (color == SPYRE_COMM_NO_COLOR)
@@ -110,9 +123,10 @@ spyre_status spyre_comm_split(spyre_comm *comm, int32_t color, int32_t key,
 	for (uint32_t i = 0; i < comm->size; i++)
 		if (colors[i].color == color)
 			insert(&members, colors, i);
-	status = exchanged(comm, share_id(comm, &members, COMM_LETTER_SPLIT_ID, &id));
+	status = exchanged(comm, share_id(comm, &members, COMM_LETTER_SPLIT_ID, &id,
+					  own.timeout_ms));
 	if (!status)
-		status = join(comm, &members, &id, config, split);
+		status = join(comm, &members, &id, &own, split);
 	return status ? spyre_error_prefix(status, "spyre_comm_split") : status;
 }
 
@@ -140,6 +154,7 @@ spyre_status spyre_comm_shrink(spyre_comm *comm, const uint32_t *excluded, uint3
 			       const spyre_comm_config *config, spyre_comm **shrunk)
 {
 	struct members members = { .count = 0 };
+	spyre_comm_config own;
 	spyre_status status;
 	spyre_comm_id id;
 
@@ -148,8 +163,9 @@ spyre_status spyre_comm_shrink(spyre_comm *comm, const uint32_t *excluded, uint3
 		return spyre_null_argument("spyre_comm_shrink", "excluded");
 	*shrunk = NULL;
 	TRY(list_survivors(comm, excluded, num_excluded, &members));
-	status = share_id(comm, &members, COMM_LETTER_SHRINK_ID, &id);
+	own = new_config(comm, config);
+	status = share_id(comm, &members, COMM_LETTER_SHRINK_ID, &id, own.timeout_ms);
 	if (!status)
-		status = join(comm, &members, &id, config, shrunk);
+		status = join(comm, &members, &id, &own, shrunk);
 	return status ? spyre_error_prefix(status, "spyre_comm_shrink") : status;
 }

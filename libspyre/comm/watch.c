@@ -281,7 +281,8 @@ static void wait_changed(spyre_comm *comm)
 }
 
 /* An error if no letter of @from can come any more. The caller holds comm.lock. */
-static spyre_status check_sender(spyre_comm *comm, uint32_t from, int64_t deadline_ns)
+static spyre_status check_sender(spyre_comm *comm, uint32_t from, int64_t deadline_ns,
+				 uint64_t timeout_ms)
 {
 	const struct comm_peer *peer = &comm->peers[from];
 
@@ -291,8 +292,7 @@ static spyre_status check_sender(spyre_comm *comm, uint32_t from, int64_t deadli
 				   peer->left ? "left the communicator" : "ended");
 	if ((int64_t)spyre_now_ns() > deadline_ns)
 		return spyre_error(SPYRE_ERROR_TIMEOUT, "rank %u did not call within the time limit "
-				   "of %llu ms", from,
-				   (unsigned long long)comm->timeout_ns / 1000000);
+				   "of %llu ms", from, (unsigned long long)timeout_ms);
 	return SPYRE_SUCCESS;
 }
 
@@ -324,16 +324,16 @@ static spyre_status next_letter(spyre_comm *comm, uint32_t from, uint32_t kind, 
 }
 
 spyre_status comm_letter_wait(spyre_comm *comm, uint32_t from, uint32_t kind, void *data,
-			      uint32_t bytes)
+			      uint32_t bytes, uint64_t timeout_ms)
 {
-	const int64_t deadline_ns = spyre_now_ns() + comm->timeout_ns;
+	const int64_t deadline_ns = spyre_now_ns() + timeout_ms * 1000000;
 	struct comm_letter *letter;
 	spyre_status status;
 
 	pthread_mutex_lock(&comm->lock);
 	status = next_letter(comm, from, kind, bytes, &letter);
 	while (!status && !letter) {
-		status = check_sender(comm, from, deadline_ns);
+		status = check_sender(comm, from, deadline_ns, timeout_ms);
 		if (!status) {
 			wait_changed(comm);
 			status = next_letter(comm, from, kind, bytes, &letter);

@@ -660,7 +660,10 @@ enum split_loss {
 	SPLIT_LOSSES,
 };
 
-/* The letters of the split that have arrived do not disturb the communicator of the rest. */
+/*
+ * The letters of the split that have arrived do not disturb the communicator of the rest. Rank 0
+ * comes so late that the others wait for it in the split and in the shrink, whose limit is longer.
+ */
 static void lose_split(struct rank *rank)
 {
 	const enum split_loss loss = *(const enum split_loss *)rank->argument;
@@ -674,7 +677,7 @@ static void lose_split(struct rank *rank)
 	calls_open(&calls, rank, rank->size);
 	rank_ok(ranks_join(rank, loss == SPLIT_SLOW ? SHORT_LIMIT_MS : LIMIT_MS));
 	if (!rank->rank)
-		usleep(loss == SPLIT_SLOW ? 2 * SHORT_LIMIT_MS * 1000 : MOMENT_US);
+		usleep(loss == SPLIT_SLOW ? 3 * SHORT_LIMIT_MS * 1000 : MOMENT_US);
 	if (!rank->rank && loss == SPLIT_KILLED)
 		raise(SIGKILL);
 	if (!rank->rank && loss == SPLIT_ABORTED)
