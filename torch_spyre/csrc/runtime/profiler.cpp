@@ -25,7 +25,9 @@
 
 #include "device.h"
 #include "launch_note.h"
+#include "profiler_rows.h"
 #include "stream.h"
+#include "trace_level.h"
 
 namespace torch_spyre {
 
@@ -203,6 +205,7 @@ class Session final : public libkineto::IActivityProfilerSession {
 public:
 	explicit Session(std::set<ActivityType> types) : types(std::move(types))
 	{
+		read_trace_level();
 	}
 
 	~Session() override
@@ -220,6 +223,8 @@ public:
 			ranges_around.clear();
 		}
 		offset = epoch_offset();
+		if (types.count(ActivityType::CONCURRENT_KERNEL))
+			trace_rows = std::make_shared<TraceRows>(offset);
 		start_notes();
 		if (status != SPYRE_SUCCESS)
 			failures.emplace_back(spyre_last_error());
@@ -243,6 +248,12 @@ public:
 			collect();
 		(void)spyre_activity_close(log);
 		log = nullptr;
+		if (trace_rows) {
+			std::string failure = trace_rows->stop();
+
+			if (!failure.empty())
+				failures.push_back(failure);
+		}
 		status_ = libkineto::TraceStatus::PROCESSING;
 	}
 
@@ -263,7 +274,7 @@ public:
 		std::set<std::pair<int, int>> rows;
 		Spans spans;
 		/* Work of one launch of a graph has one call and one number. */
-		std::map<std::tuple<int, int, uint64_t>, uint64_t> numbers;
+		CallNumbers numbers;
 
 		buffer.span = libkineto::TraceSpan(start, end, "spyre");
 		for (spyre_activity &record : records) {
@@ -289,8 +300,17 @@ public:
 		if (types.count(ActivityType::GPU_USER_ANNOTATION) && dialect != Dialect::AIU)
 			add_ranges(spans, linked);
 		describe(logger, rows, start);
+		if (trace_rows && !buffer.activities.empty()) {
+			auto &first = buffer.activities.front();
+
+			trace_rows->numbers = std::move(numbers);
+			first = std::make_unique<CarrierActivity>(*first, std::move(trace_rows));
+			/* Kineto keeps the object, which the buffer owns, instead of a copy. */
+			logger.handleActivity(*first);
+		}
 		for (auto &activity : buffer.activities)
-			activity->log(logger);
+			if (!dynamic_cast<CarrierActivity *>(activity.get()))
+				activity->log(logger);
 	}
 
 	std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override
@@ -541,6 +561,8 @@ private:
 	std::vector<spyre_activity> records;
 	std::vector<std::string> failures;
 	libkineto::CpuTraceBuffer buffer;
+	/* Until the activity has it that is written with it. */
+	std::shared_ptr<TraceRows> trace_rows;
 };
 
 class Profiler final : public libkineto::IActivityProfiler {
