@@ -13,6 +13,6 @@ bench_spyre_bench_LDADD = libspyre/libspyre.la $(LIBDRM_LIBS) $(LIBURING_LIBS) \
 EXTRA_DIST += bench/chains.py
 EXTRA_DIST += bench/comm.py
 EXTRA_DIST += bench/torch/main.py bench/torch/attention.py bench/torch/llm.py bench/torch/minilm.py \
-	bench/torch/overhead.py \
+	bench/torch/observe.py bench/torch/overhead.py \
 	bench/torch/peer.c bench/torch/report.py
 CLEANFILES += bench/spyre-bench$(EXEEXT)

@@ -4,7 +4,8 @@ spyreinclude_HEADERS = \
 	include/spyre/activity.h include/spyre/collective.h include/spyre/device.h include/spyre/graph.h \
 	include/spyre/kernel.h include/spyre/layout.h \
 	include/spyre/memory.h include/spyre/peer.h include/spyre/sdsc.h include/spyre/spyre.h \
-	include/spyre/ras.h include/spyre/stream.h include/spyre/telemetry.h include/spyre/types.h
+	include/spyre/ras.h include/spyre/stream.h include/spyre/telemetry.h include/spyre/trace.h \
+	include/spyre/types.h
 pkgconfig_DATA = libspyre/libspyre.pc
 EXTRA_DIST += libspyre/libspyre.map include/uapi/drm/spyre_accel.h include/uapi/drm/spyre_coredump.h
 

@@ -14,7 +14,7 @@ def main():
     parser.add_argument("--peer", required=True, help="bench/torch/peer.c as a shared library")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--samples", type=int, default=9)
-    parser.add_argument("--only", choices=["overhead", "attention", "minilm", "llm"])
+    parser.add_argument("--only", choices=["overhead", "attention", "minilm", "llm", "observe"])
     options = parser.parse_args()
     from report import Report
 
@@ -36,6 +36,10 @@ def main():
         import llm
 
         llm.run(report, options.samples)
+    if options.only == "observe":
+        import observe
+
+        observe.run(report, options.samples)
     report.print()
     if options.json:
         report.write(options.json)

@@ -15,6 +15,7 @@
 #include <spyre/stream.h>
 #include <spyre/ras.h>
 #include <spyre/telemetry.h>
+#include <spyre/trace.h>
 #include <spyre/types.h>
 
 #endif /* SPYRE_SPYRE_H */

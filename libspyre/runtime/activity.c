@@ -118,6 +118,8 @@ void spyre_activity_report(const struct spyre_stream *stream, const struct spyre
 		 part->kernel ? spyre_kernel_name(part->kernel) : part->what);
 	if (spyre_trace_on())
 		spyre_trace_activity(activity, part->timeline);
+	if (spyre_traces_on())
+		spyre_traces_activity(activity, part->timeline);
 	pthread_mutex_lock(&logs_lock);
 	TAILQ_FOREACH(log, &logs, link) {
 		if (log->count == log->capacity && !grow(log)) {

@@ -47,6 +47,7 @@ libspyre_libcore_la_SOURCES += libspyre/runtime/trace_counters.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace_event.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace_file.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/trace_file.h
+libspyre_libcore_la_SOURCES += libspyre/runtime/trace_memory.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/va.c
 libspyre_libcore_la_SOURCES += libspyre/runtime/va.h
 libspyre_libcore_la_SOURCES += libspyre/runtime/visible.c

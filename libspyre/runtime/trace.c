@@ -6,6 +6,7 @@
 #include "libspyre/runtime/trace.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "libspyre/base/log.h"
 #include "libspyre/runtime/activity.h"
 #include "libspyre/runtime/trace_event.h"
+#include "libspyre/runtime/trace_file.h"
 
 #define FLUSH_NS 500000000u	/* events reach the file at least this often, if there are any */
 
@@ -36,6 +38,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct trace_file *file;
 static char path[4096];
 static uint64_t flushed_ns;
+static void add_to_file(struct trace_out *to, const spyre_trace_event *event);
+struct trace_out trace_file_out = { .add = add_to_file };
 /* Number of the last call that queued work: it connects the call with the work. */
 static uint64_t calls;
 static struct {
@@ -51,7 +55,8 @@ static void give_up(const char *why)
 		atomic_fetch_sub(&spyre_activity_logs, 1);
 }
 
-void trace_add(const struct trace_text *event)
+/* Adds an event. The caller holds the lock. */
+static void add(const struct trace_text *event)
 {
 	char why[192];
 
@@ -121,7 +126,7 @@ static void put_file(struct trace_text *to, const char *name)
 	trace_put_string(to, text);
 }
 
-void trace_put_process(struct trace_text *to, uint64_t pid, const char *name)
+static void put_process(struct trace_text *to, uint64_t pid, const char *name)
 {
 	trace_put(to, "{\"ph\":\"M\",\"name\":\"process_name\",\"tid\":0,\"pid\":");
 	trace_put_u64(to, pid);
@@ -151,7 +156,7 @@ static void put_head(struct trace_text *to)
 	trace_put(to, "},\"traceEvents\":[\n");
 	snprintf(name, sizeof(name), "%.48s, rank %u", program_invocation_short_name,
 		 rank_of_process());
-	trace_put_process(to, (uint64_t)getpid(), name);
+	put_process(to, (uint64_t)getpid(), name);
 }
 
 /* fork() waits until no thread changes the file, so that the child can let go of it. */
@@ -217,7 +222,8 @@ static void start(void)
 		return;
 	}
 	flushed_ns = spyre_now_ns();
-	trace_model_start(flushed_ns);
+	trace_file_out.zero_ns = flushed_ns;
+	trace_file_out.cores = spyre_trace_cores;
 	pthread_atfork(before_fork, in_parent, in_child);
 	atomic_fetch_add(&spyre_activity_logs, 1);
 	atomic_store(&spyre_trace_active, true);
@@ -238,11 +244,11 @@ void spyre_trace_context(struct spyre_context *context)
 	if (!spyre_trace_on())
 		return;
 	snprintf(name, sizeof(name), "card %d (%s)", context->index, p->bus_id);
-	trace_put_process(&event, TRACE_CARD_PID + (uint64_t)context->index, name);
+	put_process(&event, TRACE_CARD_PID + (uint64_t)context->index, name);
 	pthread_mutex_lock(&lock);
-	trace_add(&event);
+	add(&event);
 	if (spyre_trace_cores)
-		trace_name_cores(context);
+		trace_name_cores(&trace_file_out, context->index, p->bus_id, p->num_cores);
 	pthread_mutex_unlock(&lock);
 	/* Without memory for it, its last operations may be missing at the end. */
 	traced = malloc(sizeof(*traced));
@@ -268,7 +274,7 @@ void spyre_trace_context_gone(struct spyre_context *context)
 	free(traced);
 }
 
-void trace_put_place(struct trace_text *to, uint64_t pid, uint64_t tid)
+static void put_place(struct trace_text *to, uint64_t pid, uint64_t tid)
 {
 	trace_put(to, ",\"pid\":");
 	trace_put_u64(to, pid);
@@ -276,12 +282,21 @@ void trace_put_place(struct trace_text *to, uint64_t pid, uint64_t tid)
 	trace_put_u64(to, tid);
 }
 
-void trace_put_span(struct trace_text *to, uint64_t start_ns, uint64_t end_ns)
+static void put_span(struct trace_text *to, uint64_t start_ns, uint64_t end_ns)
 {
 	trace_put(to, ",\"ts\":");
 	trace_put_us(to, start_ns);
 	trace_put(to, ",\"dur\":");
 	trace_put_us(to, end_ns > start_ns ? end_ns - start_ns : 0);
+}
+
+static void put_row(struct trace_text *to, uint64_t pid, uint64_t row, const char *name)
+{
+	trace_put(to, "{\"ph\":\"M\",\"name\":\"thread_name\"");
+	put_place(to, pid, row);
+	trace_put(to, ",\"args\":{\"name\":");
+	trace_put_string(to, name);
+	trace_put(to, "}}");
 }
 
 void spyre_trace_stream(const struct spyre_stream *stream)
@@ -291,17 +306,73 @@ void spyre_trace_stream(const struct spyre_stream *stream)
 
 	if (!spyre_trace_on())
 		return;
-	trace_put(&event, "{\"ph\":\"M\",\"name\":\"thread_name\"");
-	trace_put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index,
-			(uint64_t)stream->id);
-	trace_put(&event, ",\"args\":{\"name\":");
 	snprintf(name, sizeof(name), "stream %d%s", stream->id,
 		 stream->priority ? ", high priority" : "");
-	trace_put_string(&event, name);
-	trace_put(&event, "}}");
+	put_row(&event, TRACE_CARD_PID + (uint64_t)stream->context->index, (uint64_t)stream->id,
+		name);
 	pthread_mutex_lock(&lock);
-	trace_add(&event);
+	add(&event);
 	pthread_mutex_unlock(&lock);
+}
+
+static void put_counter(struct trace_text *to, const spyre_trace_event *event)
+{
+	char value[32];
+
+	snprintf(value, sizeof(value), "%" PRIu64 ".%02u", event->hundredths / 100,
+		 (unsigned int)(event->hundredths % 100));
+	trace_put(to, ",\"ts\":");
+	trace_put_us(to, event->start_ns);
+	trace_put(to, ",\"args\":{\"value\":");
+	trace_put(to, value);
+	trace_put(to, "}}");
+}
+
+static void put_arguments(struct trace_text *to, const spyre_trace_event *event)
+{
+	trace_put(to, ",\"args\":{\"call\":");
+	trace_put_u64(to, calls);
+	for (uint32_t i = 0; i < event->num_arguments; i++)
+		trace_put_field(to, event->arguments[i].name, event->arguments[i].value);
+	if (event->engine) {
+		trace_put(to, ",\"engine\":");
+		trace_put_string(to, event->engine);
+	}
+	trace_put(to, "}}");
+}
+
+/* Writes an event of the curves or of modelled time. The caller holds the lock. */
+static void add_to_file(struct trace_out *to, const spyre_trace_event *event)
+{
+	const uint64_t pid = (event->modelled ? TRACE_MODEL_PID : TRACE_CARD_PID) +
+			     (uint64_t)event->device;
+	struct trace_text text = { 0 };
+
+	(void)to;
+	switch (event->kind) {
+	case SPYRE_TRACE_PROCESS:
+		put_process(&text, pid, event->name);
+		break;
+	case SPYRE_TRACE_ROW:
+		put_row(&text, pid, event->row, event->name);
+		break;
+	case SPYRE_TRACE_SPAN:
+		trace_put(&text, "{\"ph\":\"X\",\"cat\":\"");
+		trace_put(&text, event->category);
+		trace_put(&text, "\",\"name\":");
+		trace_put_string(&text, event->name);
+		put_place(&text, pid, event->row);
+		put_span(&text, event->start_ns, event->end_ns);
+		put_arguments(&text, event);
+		break;
+	case SPYRE_TRACE_COUNTER:
+		trace_put(&text, "{\"ph\":\"C\",\"name\":");
+		trace_put_string(&text, event->name);
+		put_place(&text, pid, 0);
+		put_counter(&text, event);
+		break;
+	}
+	add(&text);
 }
 
 static const char *category(spyre_activity_kind kind)
@@ -327,26 +398,26 @@ static void add_queue_call(const spyre_activity *a)
 	trace_put(&event, "{\"ph\":\"X\",\"cat\":\"runtime\",\"name\":");
 	trace_put_string(&event, a->in_graph ? "launch of a graph" :
 				 a->kind == SPYRE_ACTIVITY_LAUNCH ? "launch" : a->name);
-	trace_put_place(&event, pid, thread);
-	trace_put_span(&event, a->queue_start_ns, a->queue_end_ns);
+	put_place(&event, pid, thread);
+	put_span(&event, a->queue_start_ns, a->queue_end_ns);
 	trace_put(&event, ",\"args\":{\"call\":");
 	trace_put_u64(&event, calls);
 	trace_put(&event, "}}");
-	trace_add(&event);
+	add(&event);
 	event.used = 0;
 	trace_put(&event, "{\"ph\":\"s\",\"cat\":\"queue\",\"name\":\"queue\",\"id\":");
 	trace_put_u64(&event, calls);
-	trace_put_place(&event, pid, thread);
+	put_place(&event, pid, thread);
 	trace_put(&event, ",\"ts\":");
 	trace_put_us(&event, a->queue_start_ns);
 	trace_put(&event, "}");
-	trace_add(&event);
+	add(&event);
 }
 
 /* Completes a description of the work itself. */
 static void put_work(struct trace_text *to, const spyre_activity *a)
 {
-	trace_put_span(to, a->start_ns, a->end_ns);
+	put_span(to, a->start_ns, a->end_ns);
 	trace_put(to, ",\"args\":{\"call\":");
 	trace_put_u64(to, calls);
 	trace_put_field(to, "operation", a->operation);
@@ -385,20 +456,20 @@ void spyre_trace_activity(const spyre_activity *a, const struct timeline *timeli
 	trace_put(&event, category(a->kind));
 	trace_put(&event, "\",\"name\":");
 	trace_put_string(&event, a->name);
-	trace_put_place(&event, card, (uint64_t)a->stream);
+	put_place(&event, card, (uint64_t)a->stream);
 	put_work(&event, a);
-	trace_add(&event);
+	add(&event);
 	event.used = 0;
 	trace_put(&event, "{\"ph\":\"f\",\"bp\":\"e\",\"cat\":\"queue\",\"name\":\"queue\",\"id\":");
 	trace_put_u64(&event, calls);
-	trace_put_place(&event, card, (uint64_t)a->stream);
+	put_place(&event, card, (uint64_t)a->stream);
 	trace_put(&event, ",\"ts\":");
 	trace_put_us(&event, a->start_ns);
 	trace_put(&event, "}");
-	trace_add(&event);
-	trace_add_queued(a);
+	add(&event);
+	trace_add_queued(&trace_file_out, a);
 	if (spyre_trace_cores)
-		trace_add_model(a, timeline, calls);
+		trace_add_model(&trace_file_out, a, timeline);
 	flush_sometimes(a->end_ns);
 out:
 	pthread_mutex_unlock(&lock);
@@ -411,9 +482,9 @@ void spyre_trace_collective(const struct spyre_stream *stream, const struct trac
 
 	trace_put(&event, "{\"ph\":\"X\",\"cat\":\"collective\",\"name\":");
 	trace_put_string(&event, c->name);
-	trace_put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index,
+	put_place(&event, TRACE_CARD_PID + (uint64_t)stream->context->index,
 			(uint64_t)stream->id);
-	trace_put_span(&event, c->start_ns, end_ns);
+	put_span(&event, c->start_ns, end_ns);
 	trace_put(&event, ",\"args\":{\"group\":");
 	trace_put_string(&event, c->group);
 	trace_put_field(&event, "group_id", c->group_id);
@@ -425,16 +496,20 @@ void spyre_trace_collective(const struct spyre_stream *stream, const struct trac
 	trace_put_field(&event, "bytes_received", c->bytes_received);
 	trace_put(&event, c->failed ? ",\"failed\":true}}" : "}}");
 	pthread_mutex_lock(&lock);
-	trace_add(&event);
+	add(&event);
 	flush_sometimes(end_ns);
 	pthread_mutex_unlock(&lock);
 }
 
 void spyre_trace_memory_add(const struct spyre_context *context, uint64_t bytes)
 {
+	const uint64_t now_ns = spyre_now_ns();
+
+	if (spyre_traces_on())
+		spyre_traces_memory(context, bytes, now_ns);
 	pthread_mutex_lock(&lock);
 	if (spyre_trace_on())
-		trace_add_memory(context->index, bytes);
+		trace_add_memory(&trace_file_out, context->index, now_ns, bytes);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -445,11 +520,11 @@ void spyre_trace_call_add(const struct trace_call *call)
 
 	trace_put(&event, "{\"ph\":\"X\",\"cat\":\"runtime\",\"name\":");
 	trace_put_string(&event, call->name);
-	trace_put_place(&event, (uint64_t)getpid(), (uint64_t)gettid());
-	trace_put_span(&event, call->start_ns, end_ns);
+	put_place(&event, (uint64_t)getpid(), (uint64_t)gettid());
+	put_span(&event, call->start_ns, end_ns);
 	trace_put(&event, "}");
 	pthread_mutex_lock(&lock);
-	trace_add(&event);
+	add(&event);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -479,13 +554,13 @@ static void add_unfinished(uint64_t left)
 
 	trace_put(&event, "{\"ph\":\"i\",\"s\":\"g\",\"name\":\"the process ended with unfinished "
 			  "operations\"");
-	trace_put_place(&event, (uint64_t)getpid(), (uint64_t)getpid());
+	put_place(&event, (uint64_t)getpid(), (uint64_t)getpid());
 	trace_put(&event, ",\"ts\":");
 	trace_put_us(&event, spyre_now_ns());
 	trace_put(&event, ",\"args\":{\"operations\":");
 	trace_put_u64(&event, left);
 	trace_put(&event, "}}");
-	trace_add(&event);
+	add(&event);
 }
 
 /*
@@ -507,7 +582,7 @@ __attribute__((destructor)) static void finish(void)
 	}
 	if (pthread_mutex_trylock(&lock))
 		return;
-	trace_end_queues();
+	trace_end_queues(&trace_file_out);
 	if (left)
 		add_unfinished(left);
 	if (spyre_trace_on() && trace_file_flush(file, why, sizeof(why)))

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SPYRE_TRACE: a file with what this process did on the cards, for programs without a
- * profiler (docs/tracing.md). Internal.
+ * profiler (docs/tracing.md), and traces in memory (trace_memory.c). Internal.
  *
- * The lock of the trace is a leaf: streams report with theirs held.
+ * The locks of traces are leaves: streams report with theirs held.
  */
 #ifndef SPYRE_RUNTIME_TRACE_H
 #define SPYRE_RUNTIME_TRACE_H
 
-#include <spyre/activity.h>
+#include <spyre/trace.h>
 
 #include "libspyre/backend/futex.h"
 #include "libspyre/runtime/context.h"
@@ -20,6 +20,9 @@
 extern _Atomic bool spyre_trace_active;
 /* SPYRE_TRACE_LEVEL=cores: the trace has the modelled time of cores. Set once, at the start. */
 extern bool spyre_trace_cores;
+/* Number of open traces in memory, and whether kernels keep the time of cores for them. */
+extern _Atomic uint32_t spyre_traces_open;
+extern _Atomic bool spyre_trace_kept;
 
 /* True while a trace is written. Inline, as it is the only cost without one. */
 static inline bool spyre_trace_on(void)
@@ -28,9 +31,17 @@ static inline bool spyre_trace_on(void)
 				false);
 }
 
+static inline bool spyre_traces_on(void)
+{
+	return __builtin_expect(atomic_load_explicit(&spyre_traces_open, memory_order_relaxed) != 0,
+				false);
+}
+
+/* True if kernels are to keep the time of their cores. */
 static inline bool spyre_trace_cores_on(void)
 {
-	return spyre_trace_on() && spyre_trace_cores;
+	return (spyre_trace_on() && spyre_trace_cores) ||
+	       atomic_load_explicit(&spyre_trace_kept, memory_order_relaxed);
 }
 
 /* Opens the file that SPYRE_TRACE names, once per process. Failures are reported, not returned. */
@@ -45,6 +56,8 @@ void spyre_trace_stream(const struct spyre_stream *stream);
  * NULL.
  */
 void spyre_trace_activity(const spyre_activity *activity, const struct timeline *timeline);
+/* The same for all traces in memory. */
+void spyre_traces_activity(const spyre_activity *activity, const struct timeline *timeline);
 
 /* A collective of a rank, from its first step to its last one. */
 struct trace_collective {
@@ -60,11 +73,12 @@ struct trace_collective {
 void spyre_trace_collective(const struct spyre_stream *stream, const struct trace_collective *c);
 
 void spyre_trace_memory_add(const struct spyre_context *context, uint64_t bytes);
+void spyre_traces_memory(const struct spyre_context *context, uint64_t bytes, uint64_t now_ns);
 
 /* Adds the bytes that allocations of the context occupy, after a change. */
 static inline void spyre_trace_memory(const struct spyre_context *context, uint64_t bytes)
 {
-	if (spyre_trace_on())
+	if (spyre_trace_on() || spyre_traces_on())
 		spyre_trace_memory_add(context, bytes);
 }
 

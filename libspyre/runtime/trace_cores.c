@@ -7,7 +7,6 @@
 #include <stdio.h>
 
 #include "libspyre/runtime/trace_event.h"
-#include "libspyre/runtime/visible.h"
 #include "model/card.h"
 
 /* Rows of a card; a core has one for its phases and one for each engine. */
@@ -28,96 +27,89 @@ static const char *const engine_names[SPYRE_ENGINES] = {
 	[SPYRE_ENGINE_RING] = "ring",
 };
 
-/* Modelled cycles of each card up to here, and the time of their zero. */
-static uint64_t card_cycles[SPYRE_MAX_CARDS];
-static uint64_t zero_ns;
+#define MAX_ARGUMENTS 12
 
-void trace_model_start(uint64_t now_ns)
-{
-	zero_ns = now_ns;
-}
+/* An event that the caller completes. */
+struct span {
+	spyre_trace_event event;
+	spyre_trace_argument arguments[MAX_ARGUMENTS];
+};
 
-static uint64_t time_of(uint64_t cycles)
+static uint64_t time_of(const struct trace_out *out, uint64_t cycles)
 {
-	return zero_ns + cycles / SPYRE_CLOCK_HZ * 1000000000 +
+	return out->zero_ns + cycles / SPYRE_CLOCK_HZ * 1000000000 +
 	       cycles % SPYRE_CLOCK_HZ * 1000000000 / SPYRE_CLOCK_HZ;
 }
 
-static void name_row(uint64_t pid, uint64_t row, const char *name)
+static void name(struct trace_out *out, spyre_trace_kind kind, int device, uint32_t row,
+		 const char *text)
 {
-	struct trace_text event = { 0 };
+	const spyre_trace_event event = {
+		.struct_size = sizeof(event), .kind = kind, .device = device, .modelled = 1,
+		.row = row, .name = text,
+	};
 
-	trace_put(&event, "{\"ph\":\"M\",\"name\":\"thread_name\"");
-	trace_put_place(&event, pid, row);
-	trace_put(&event, ",\"args\":{\"name\":");
-	trace_put_string(&event, name);
-	trace_put(&event, "}}");
-	trace_add(&event);
+	out->add(out, &event);
 }
 
-void trace_name_cores(const struct spyre_context *context)
+void trace_name_cores(struct trace_out *out, int device, const char *bus_id, uint32_t cores)
 {
-	const spyre_device_properties *p = &context->card->properties;
-	const uint64_t pid = TRACE_MODEL_PID + (uint64_t)context->index;
-	struct trace_text event = { 0 };
-	char name[160];
+	char text[160];
 
-	snprintf(name, sizeof(name), "card %d (%s), modelled time", context->index, p->bus_id);
-	trace_put_process(&event, pid, name);
-	trace_add(&event);
-	name_row(pid, ROW_LAUNCHES, "launches");
-	name_row(pid, ROW_PHASES, "phases");
-	name_row(pid, ROW_LPDDR, "LPDDR5");
-	name_row(pid, ROW_COPIES, "DMA, fills and copies");
-	for (uint32_t core = 0; core < p->num_cores; core++) {
-		const uint64_t row = ROW_CORES + (uint64_t)core * ROWS_OF_CORE;
+	snprintf(text, sizeof(text), "card %d (%s), modelled time", device, bus_id);
+	name(out, SPYRE_TRACE_PROCESS, device, 0, text);
+	name(out, SPYRE_TRACE_ROW, device, ROW_LAUNCHES, "launches");
+	name(out, SPYRE_TRACE_ROW, device, ROW_PHASES, "phases");
+	name(out, SPYRE_TRACE_ROW, device, ROW_LPDDR, "LPDDR5");
+	name(out, SPYRE_TRACE_ROW, device, ROW_COPIES, "DMA, fills and copies");
+	for (uint32_t core = 0; core < cores; core++) {
+		const uint32_t row = ROW_CORES + core * ROWS_OF_CORE;
 
-		snprintf(name, sizeof(name), "core %02u", core);
-		name_row(pid, row, name);
-		for (int i = 0; i < SPYRE_ENGINES; i++) {
-			snprintf(name, sizeof(name), "core %02u %s", core, engine_names[i]);
-			name_row(pid, row + 1 + (uint64_t)i, name);
+		snprintf(text, sizeof(text), "core %02u", core);
+		name(out, SPYRE_TRACE_ROW, device, row, text);
+		for (uint32_t i = 0; i < SPYRE_ENGINES; i++) {
+			snprintf(text, sizeof(text), "core %02u %s", core, engine_names[i]);
+			name(out, SPYRE_TRACE_ROW, device, row + 1 + i, text);
 		}
 	}
 }
 
-/* Begins the event of @cycles from @start on, which the caller completes. */
-static void begin(struct trace_text *to, const char *category, const char *name, uint64_t pid,
-		  uint64_t row, uint64_t start, uint64_t cycles, uint64_t call)
+static void put(struct span *span, const char *argument, uint64_t value)
 {
-	to->used = 0;
-	trace_put(to, "{\"ph\":\"X\",\"cat\":\"");
-	trace_put(to, category);
-	trace_put(to, "\",\"name\":");
-	trace_put_string(to, name);
-	trace_put_place(to, pid, row);
-	trace_put_span(to, time_of(start), time_of(start + cycles));
-	trace_put(to, ",\"args\":{\"call\":");
-	trace_put_u64(to, call);
-	trace_put_field(to, "start_cycle", start);
-	trace_put_field(to, "cycles", cycles);
+	span->arguments[span->event.num_arguments++] = (spyre_trace_argument){ argument, value };
 }
 
-static void end(struct trace_text *event)
+/* Begins the event of @cycles from @start on, a part of @activity. */
+static void begin(const struct trace_out *out, struct span *span, const char *category,
+		  const char *label, const spyre_activity *activity, uint32_t row, uint64_t start,
+		  uint64_t cycles)
 {
-	trace_put(event, "}}");
-	trace_add(event);
+	span->event = (spyre_trace_event){
+		.struct_size = sizeof(span->event), .kind = SPYRE_TRACE_SPAN,
+		.device = activity->device, .modelled = 1, .row = row, .name = label,
+		.category = category, .start_ns = time_of(out, start),
+		.end_ns = time_of(out, start + cycles), .activity = activity,
+		.arguments = span->arguments,
+	};
+	put(span, "start_cycle", start);
+	put(span, "cycles", cycles);
 }
 
-static void put_engine(struct trace_text *to, int engine, const struct spyre_cost_core *core,
+static void put_engine(struct span *span, int engine, const struct spyre_cost_core *core,
 		       uint64_t trips)
 {
+	span->event.engine = engine_names[engine];
 	switch (engine) {
 	case SPYRE_ENGINE_PT:
-		trace_put_field(to, "macs", core->macs * trips);
+		put(span, "macs", core->macs * trips);
 		break;
 	case SPYRE_ENGINE_LX:
-		trace_put_field(to, "lx_bytes_read", core->lx_bytes_read * trips);
-		trace_put_field(to, "lx_bytes_written", core->lx_bytes_written * trips);
+		put(span, "lx_bytes_read", core->lx_bytes_read * trips);
+		put(span, "lx_bytes_written", core->lx_bytes_written * trips);
 		break;
 	case SPYRE_ENGINE_RING:
-		trace_put_field(to, "bytes_read", core->bytes_read * trips);
-		trace_put_field(to, "bytes_written", core->bytes_written * trips);
+		put(span, "bytes_read", core->bytes_read * trips);
+		put(span, "bytes_written", core->bytes_written * trips);
 		break;
 	default:
 		break;
@@ -125,82 +117,83 @@ static void put_engine(struct trace_text *to, int engine, const struct spyre_cos
 }
 
 /* A core's part of a phase: its instructions, each of which is a tile, and its engines. */
-static void add_core(const struct spyre_cost_core *core, const struct spyre_cost_phase *phase,
-		     const char *label, uint64_t pid, uint64_t start, uint64_t call)
+static void add_core(struct trace_out *out, const struct spyre_cost_core *core,
+		     const struct spyre_cost_phase *phase, const char *label,
+		     const spyre_activity *activity, uint64_t start)
 {
-	const uint64_t row = ROW_CORES + (uint64_t)core->core * ROWS_OF_CORE;
+	const uint32_t row = ROW_CORES + core->core * ROWS_OF_CORE;
 	const uint64_t trips = phase->trips;
-	struct trace_text event;
+	struct span span;
 
-	begin(&event, "core", label, pid, row, start, core->cycles * trips, call);
-	trace_put_field(&event, "step", phase->step);
-	trace_put_field(&event, "core", core->core);
-	trace_put_field(&event, "tiles", core->num_instrs * trips);
-	trace_put_field(&event, "bytes_read", core->bytes_read * trips);
-	trace_put_field(&event, "bytes_written", core->bytes_written * trips);
-	trace_put_field(&event, "lx_bytes_read", core->lx_bytes_read * trips);
-	trace_put_field(&event, "lx_bytes_written", core->lx_bytes_written * trips);
-	trace_put_field(&event, "macs", core->macs * trips);
-	end(&event);
+	begin(out, &span, "core", label, activity, row, start, core->cycles * trips);
+	put(&span, "step", phase->step);
+	put(&span, "core", core->core);
+	put(&span, "tiles", core->num_instrs * trips);
+	put(&span, "bytes_read", core->bytes_read * trips);
+	put(&span, "bytes_written", core->bytes_written * trips);
+	put(&span, "lx_bytes_read", core->lx_bytes_read * trips);
+	put(&span, "lx_bytes_written", core->lx_bytes_written * trips);
+	put(&span, "macs", core->macs * trips);
+	out->add(out, &span.event);
 	for (int i = 0; i < SPYRE_ENGINES; i++) {
 		if (!core->busy[i])
 			continue;
-		begin(&event, "engine", label, pid, row + 1 + (uint64_t)i, start,
-		      core->busy[i] * trips, call);
-		trace_put_field(&event, "step", phase->step);
-		trace_put_field(&event, "core", core->core);
-		trace_put(&event, ",\"engine\":");
-		trace_put_string(&event, engine_names[i]);
-		put_engine(&event, i, core, trips);
-		end(&event);
+		begin(out, &span, "engine", label, activity, row + 1 + (uint32_t)i, start,
+		      core->busy[i] * trips);
+		put(&span, "step", phase->step);
+		put(&span, "core", core->core);
+		put_engine(&span, i, core, trips);
+		out->add(out, &span.event);
 	}
 }
 
-static void add_phase(const struct timeline *timeline, const struct timeline_phase *p,
-		      const char *label, uint64_t pid, uint64_t start, uint64_t call)
+static void add_phase(struct trace_out *out, const struct timeline *timeline,
+		      const struct timeline_phase *p, const char *label,
+		      const spyre_activity *activity, uint64_t start)
 {
 	const struct spyre_cost_phase *c = &p->cost;
-	struct trace_text event;
+	struct span span;
 
-	begin(&event, "phase", label, pid, ROW_PHASES, start, timeline_phase_cycles(c), call);
-	trace_put_field(&event, "step", c->step);
-	trace_put_field(&event, "trips", c->trips);
-	trace_put_field(&event, "cores", c->num_cores);
-	trace_put_field(&event, "core_cycles", c->core_cycles * c->trips);
-	trace_put_field(&event, "lpddr_cycles", c->lpddr_cycles * c->trips);
-	trace_put_field(&event, "barrier_cycles", c->barrier_cycles * c->trips);
-	trace_put_field(&event, "bytes_read", c->bytes_read * c->trips);
-	trace_put_field(&event, "bytes_written", c->bytes_written * c->trips);
-	trace_put_field(&event, "macs", c->macs * c->trips);
-	end(&event);
+	begin(out, &span, "phase", label, activity, ROW_PHASES, start, timeline_phase_cycles(c));
+	put(&span, "step", c->step);
+	put(&span, "trips", c->trips);
+	put(&span, "cores", c->num_cores);
+	put(&span, "core_cycles", c->core_cycles * c->trips);
+	put(&span, "lpddr_cycles", c->lpddr_cycles * c->trips);
+	put(&span, "barrier_cycles", c->barrier_cycles * c->trips);
+	put(&span, "bytes_read", c->bytes_read * c->trips);
+	put(&span, "bytes_written", c->bytes_written * c->trips);
+	put(&span, "macs", c->macs * c->trips);
+	out->add(out, &span.event);
 	if (c->lpddr_cycles) {
-		begin(&event, "lpddr", label, pid, ROW_LPDDR, start, c->lpddr_cycles * c->trips,
-		      call);
-		trace_put_field(&event, "step", c->step);
-		trace_put_field(&event, "bytes_read", c->bytes_read * c->trips);
-		trace_put_field(&event, "bytes_written", c->bytes_written * c->trips);
-		end(&event);
+		begin(out, &span, "lpddr", label, activity, ROW_LPDDR, start,
+		      c->lpddr_cycles * c->trips);
+		put(&span, "step", c->step);
+		put(&span, "bytes_read", c->bytes_read * c->trips);
+		put(&span, "bytes_written", c->bytes_written * c->trips);
+		out->add(out, &span.event);
 	}
 	for (uint32_t i = 0; i < c->num_cores; i++)
-		add_core(&timeline->cores[p->first_core + i], c, label, pid, start, call);
+		add_core(out, &timeline->cores[p->first_core + i], c, label, activity, start);
 }
 
 /* Adds a value of a curve that holds from @cycle on. */
-static void add_counter(const char *name, uint64_t pid, uint64_t cycle, uint64_t hundredths)
+static void add_counter(struct trace_out *out, const char *curve, int device, uint64_t cycle,
+			uint64_t hundredths)
 {
-	trace_add_counter(name, pid, time_of(cycle), hundredths);
+	trace_add_counter(out, curve, device, true, time_of(out, cycle), hundredths);
 }
 
 /* The modelled power of a card that does this in @cycles; 0: of an idle one. */
-static void add_power(uint64_t pid, uint64_t start, uint64_t cycles, uint64_t macs,
-		      uint64_t bytes)
+static void add_power(struct trace_out *out, int device, uint64_t start, uint64_t cycles,
+		      uint64_t macs, uint64_t bytes)
 {
 	const uint64_t ns = cycles / SPYRE_CLOCK_HZ * 1000000000 +
 			    cycles % SPYRE_CLOCK_HZ * 1000000000 / SPYRE_CLOCK_HZ;
 	uint32_t milliwatts, millicelsius;
 
 	spyre_power_model(ns, ns, macs, bytes, &milliwatts, &millicelsius);
-	add_counter("power W", pid, start, milliwatts / 10);
+	add_counter(out, "power W", device, start, milliwatts / 10);
 }
 
 /* Hundredths of GB/s: the average of @bytes in @cycles. */
@@ -211,73 +204,87 @@ static uint64_t bandwidth(uint64_t bytes, uint64_t cycles)
 }
 
 /* The curves of a phase: its averages over all iterations and all cores of the card. */
-static void add_phase_counters(const struct timeline *timeline, const struct timeline_phase *p,
-			       uint64_t pid, uint64_t start)
+static void add_phase_counters(struct trace_out *out, const struct timeline *timeline,
+			       const struct timeline_phase *p, int device, uint64_t start)
 {
 	const struct spyre_cost_phase *c = &p->cost;
 	const uint64_t cycles = timeline_phase_cycles(c);
+	const uint64_t bytes = (c->bytes_read + c->bytes_written) * c->trips;
 	uint64_t busy = 0;
 
 	for (uint32_t i = 0; i < c->num_cores; i++)
 		busy += timeline->cores[p->first_core + i].busy[SPYRE_ENGINE_PT] * c->trips;
-	add_counter("PT %", pid, start,
+	add_counter(out, "PT %", device, start,
 		    cycles ? busy * 10000 / timeline->card_cores / cycles : 0);
-	add_counter("LPDDR5 GB/s", pid, start,
-		    bandwidth((c->bytes_read + c->bytes_written) * c->trips, cycles));
-	add_power(pid, start, cycles, c->macs * c->trips,
-		  (c->bytes_read + c->bytes_written) * c->trips);
+	add_counter(out, "LPDDR5 GB/s", device, start, bandwidth(bytes, cycles));
+	add_power(out, device, start, cycles, c->macs * c->trips, bytes);
 }
 
-static void add_transfer_counters(const spyre_activity *activity, uint64_t pid, uint64_t start)
+/* The curves of an operation without phases: its averages. */
+static void add_operation_counters(struct trace_out *out, const spyre_activity *activity,
+				   uint64_t start)
 {
 	const uint64_t bytes = activity->bytes_read + activity->bytes_written;
 
-	add_counter("LPDDR5 GB/s", pid, start, bandwidth(bytes, activity->cycles));
-	add_power(pid, start, activity->cycles, 0, bytes);
+	add_counter(out, "LPDDR5 GB/s", activity->device, start,
+		    bandwidth(bytes, activity->cycles));
+	add_power(out, activity->device, start, activity->cycles, activity->macs, bytes);
 }
 
 /* The curves end with the operation; the next one begins in the same cycle. */
-static void end_counters(uint64_t pid, uint64_t cycle)
+static void end_counters(struct trace_out *out, int device, uint64_t cycle)
 {
-	add_counter("PT %", pid, cycle, 0);
-	add_counter("LPDDR5 GB/s", pid, cycle, 0);
-	add_counter("LX bytes", pid, cycle, 0);
-	add_power(pid, cycle, 0, 0, 0);
+	if (out->cores) {
+		add_counter(out, "PT %", device, cycle, 0);
+		add_counter(out, "LX bytes", device, cycle, 0);
+	}
+	add_counter(out, "LPDDR5 GB/s", device, cycle, 0);
+	add_power(out, device, cycle, 0, 0, 0);
 }
 
-void trace_add_model(const spyre_activity *activity, const struct timeline *timeline,
-		     uint64_t call)
+static void add_operation(struct trace_out *out, const spyre_activity *activity,
+			  const struct timeline *timeline, uint64_t start)
 {
 	const bool launch = activity->kind == SPYRE_ACTIVITY_LAUNCH;
-	const uint64_t pid = TRACE_MODEL_PID + (uint64_t)activity->device;
-	uint64_t *now = &card_cycles[activity->device], start = *now;
-	struct trace_text event;
+	struct span span;
+
+	begin(out, &span, launch ? "launch" : "dma", activity->name, activity,
+	      launch ? ROW_LAUNCHES : ROW_COPIES, start, activity->cycles);
+	put(&span, "bytes_read", activity->bytes_read);
+	put(&span, "bytes_written", activity->bytes_written);
+	if (timeline) {
+		put(&span, "macs", activity->macs);
+		put(&span, "lx_bytes", timeline->lx_bytes);
+		put(&span, "card_cores", timeline->card_cores);
+	}
+	out->add(out, &span.event);
+}
+
+void trace_add_model(struct trace_out *out, const spyre_activity *activity,
+		     const struct timeline *timeline)
+{
+	const int device = activity->device;
+	uint64_t *now = &out->card_cycles[device], start = *now;
 	char step[32];
 
-	begin(&event, launch ? "launch" : "dma", activity->name, pid,
-	      launch ? ROW_LAUNCHES : ROW_COPIES, start, activity->cycles, call);
-	trace_put_field(&event, "bytes_read", activity->bytes_read);
-	trace_put_field(&event, "bytes_written", activity->bytes_written);
-	if (timeline) {
-		trace_put_field(&event, "macs", activity->macs);
-		trace_put_field(&event, "lx_bytes", timeline->lx_bytes);
-		trace_put_field(&event, "card_cores", timeline->card_cores);
-	}
-	end(&event);
 	*now += activity->cycles;
-	if (timeline)
-		add_counter("LX bytes", pid, start, timeline->lx_bytes * 100ull);
+	if (!out->cores)
+		timeline = NULL;
 	else
-		add_transfer_counters(activity, pid, start);
+		add_operation(out, activity, timeline, start);
+	if (timeline)
+		add_counter(out, "LX bytes", device, start, timeline->lx_bytes * 100ull);
+	else
+		add_operation_counters(out, activity, start);
 	for (uint32_t i = 0; timeline && i < timeline->num_phases; i++) {
 		const struct timeline_phase *phase = &timeline->phases[i];
 
 		/* Images without their sources have no names. */
 		snprintf(step, sizeof(step), "step %u", phase->cost.step);
-		add_phase(timeline, phase, phase->label[0] ? phase->label : step, pid, start,
-			  call);
-		add_phase_counters(timeline, phase, pid, start);
+		add_phase(out, timeline, phase, phase->label[0] ? phase->label : step, activity,
+			  start);
+		add_phase_counters(out, timeline, phase, device, start);
 		start += timeline_phase_cycles(&phase->cost);
 	}
-	end_counters(pid, *now);
+	end_counters(out, device, *now);
 }

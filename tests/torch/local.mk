@@ -80,6 +80,7 @@ EXTRA_DIST += tests/torch/test_streams.py
 EXTRA_DIST += tests/torch/test_table.py
 EXTRA_DIST += tests/torch/test_testing.py
 EXTRA_DIST += tests/torch/test_threads.py
+EXTRA_DIST += tests/torch/test_trace_rows.py
 EXTRA_DIST += tests/torch/test_trace_tools.py
 EXTRA_DIST += tests/torch/test_training.py
 EXTRA_DIST += tests/torch/test_transformer.py

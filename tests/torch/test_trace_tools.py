@@ -2,13 +2,14 @@
 """Traces of torch.profiler, read by programs that are not ours: HTA and aiu-trace-analyzer."""
 
 import base64
+import csv
 import json
 import os
 import subprocess
 import sys
 
 import pytest
-from support import process_error, python_ok
+from support import process_error, python, python_ok
 
 TOOLS = os.path.join(sys.prefix, "trace")
 
@@ -73,7 +74,8 @@ def test_each_row_has_its_call(traces, dialect):
     hosts = {e["tid"] for e in of(found, "cpu_op")}
     for e in work:
         call = calls[e["args"]["correlation"]]
-        assert call["ts"] <= e["ts"] and call["dur"] > 0 and call["tid"] in hosts
+        assert call["ts"] <= e["ts"] and call["dur"] > 0
+        assert (call["tid"] in hosts) == (dialect != "aiu")
     arrows = {e["id"]: e for e in found if e.get("ph") == "f"}
     assert {e["id"] for e in found if e.get("ph") == "s" and e.get("cat") == "ac2g"} <= set(arrows)
 
@@ -198,11 +200,83 @@ def test_tables_of_hta(traces):
 
 
 def test_acelyzer_has_no_warning(traces, tmp_path):
+    for check in (["-V"], []):
+        text = acelyzer(tmp_path, *check, "-C", "prep_queue",
+                        "-i", traces("aiu"), "-o", tmp_path / "out.json")  # fmt: skip
+        assert "WARN" not in text, text
+
+
+PRODUCTS = """
+import os
+from torch.profiler import ProfilerActivity, profile
+x, w = (torch.ones(*size).half().to("spyre") for size in ((64, 256), (256, 512)))
+f = torch.compile(lambda x, w: torch.nn.functional.gelu(x @ w).softmax(-1))
+f(x, w).cpu()
+with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.PrivateUse1]) as prof:
+    for _ in range(5):
+        f(x, w).cpu()
+prof.export_chrome_trace(os.environ["TRACE"])
+"""
+
+
+def acelyzer(folder, *options):
+    """Returns what acelyzer prints, which must succeed."""
     done = subprocess.run(
-        [sys.executable, "-c", "from acelyzer.acelyzer import main; main()",
-         "-V", "-C", "prep_queue",
-         "-i", traces("aiu"), "-o", tmp_path / "out.json"],
-        env={**os.environ, "PYTHONPATH": TOOLS}, capture_output=True, text=True, cwd=tmp_path,
+        [sys.executable, "-c", "from acelyzer.acelyzer import main; main()", *options],
+        env={**os.environ, "PYTHONPATH": TOOLS}, capture_output=True, text=True, cwd=folder,
     )  # fmt: skip
-    text = done.stdout + done.stderr
-    assert done.returncode == 0 and "WARN" not in text, text
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def test_acelyzer_fills_its_table_of_pt_utilisation(tmp_path):
+    """It has the kernel's products, and the times of the trace; no warning."""
+    trace, ideal = tmp_path / "trace.json", tmp_path / "ideal"
+    python_ok(PRODUCTS, TRACE=trace, TORCH_SPYRE_IDEAL_CYCLES=ideal, SPYRE_EMBEDDED_CARDS=1,
+              TORCH_SPYRE_TRACE_DIALECT="aiu")  # fmt: skip
+    kernels = of(events(trace), "kernel")
+    (name,) = {e["name"] for e in kernels}
+    (path,) = ideal.rglob("*.json")
+    assert path == ideal / "inductor-spyre" / name / "perf" / "ideal_cycles.json"
+    operations = "aten.matmul+aten.gelu+aten._softmax"
+    (entry,) = json.loads(path.read_text())
+    cycles = kernels[0]["args"]["macs"] / (32 * 1024)
+    assert entry == {"ideal_cycles": cycles, "op_category": operations}
+    assert cycles >= 64 * 256 * 512 / (32 * 1024)
+    text = acelyzer(tmp_path, "--freq=1500:1500", "-C", "prep_queue", "rcu_util", "-c", ideal,
+                    "-i", trace, "-o", tmp_path / "out.json")  # fmt: skip
+    assert "WARN" not in text and "ERROR" not in text, text
+    with open(tmp_path / "out_categories.csv", newline="") as file:
+        rows = {row["Category"]: row for row in csv.DictReader(file)}
+    for row in (rows[operations], rows["Total"]):
+        time = sum(e["dur"] for e in kernels)
+        assert len(kernels) == int(row["Calls"]) == 5
+        assert float(row["Kernel_Time"]) == pytest.approx(time)
+        assert int(row["Ideal_Cyc"]) == 5 * cycles
+        assert float(row["Ideal_Time"]) == pytest.approx(5 * cycles / 1500, abs=1e-4)
+        assert float(row["PT_Util"]) == pytest.approx(5 * cycles / 1500 / time, abs=1e-4)
+        assert float(row["Ideal_Time"]) > 0
+
+
+def test_folders_of_foreign_names(tmp_path):
+    """Operations have any names; the folder of their kernel is where it should be."""
+    trace, ideal = tmp_path / "trace.json", tmp_path / "a" / "b" / "ideal"
+    rename = "import torch_spyre._inductor.finish as finish\n" \
+             "finish.title = lambda operations: '../../../x/\"y'\n"  # fmt: skip
+    python_ok(rename + PRODUCTS, TRACE=trace, TORCH_SPYRE_IDEAL_CYCLES=ideal,
+              TORCHINDUCTOR_CACHE_DIR=tmp_path / "cache", SPYRE_EMBEDDED_CARDS=1)  # fmt: skip
+    (name,) = {e["name"] for e in of(events(trace), "kernel")}
+    assert name.startswith("_.._.._.._x__y ")
+    (path,) = tmp_path.rglob("ideal_cycles.json")
+    assert path == ideal / "inductor-spyre" / name / "perf" / "ideal_cycles.json"
+    assert json.loads(path.read_text())[0]["op_category"] == '../../../x/"y'
+
+
+def test_ideal_cycles_that_cannot_be_written(tmp_path):
+    """The profile goes on, with a warning that names the file."""
+    (tmp_path / "file").write_text("")
+    where = tmp_path / "file"
+    done = python(PRODUCTS, TRACE=tmp_path / "trace.json", TORCH_SPYRE_IDEAL_CYCLES=where)
+    assert done.returncode == 0, done.stderr
+    assert "cannot write the ideal cycles" in done.stderr and f"{where}/ind" in done.stderr
+    assert of(events(tmp_path / "trace.json"), "kernel")

@@ -7,7 +7,7 @@ runtime_tests = tests/unit/runtime_activity tests/unit/runtime_boxes tests/unit/
 	tests/unit/runtime_kernel tests/unit/runtime_memlock tests/unit/runtime_memory \
 	tests/unit/runtime_peer tests/unit/runtime_pools tests/unit/runtime_reset tests/unit/runtime_share tests/unit/runtime_streams \
 	tests/unit/runtime_threads tests/unit/runtime_trace tests/unit/runtime_va \
-	tests/unit/trace_cores
+	tests/unit/trace_cores tests/unit/trace_memory
 check_PROGRAMS += $(runtime_tests)
 TESTS += $(runtime_tests)
 runtime_test_cppflags = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
@@ -67,6 +67,9 @@ tests_unit_runtime_trace_LDADD = libspyre/libcore.la $(CHECK_LIBS) $(YYJSON_LIBS
 tests_unit_trace_cores_SOURCES = tests/unit/trace_cores.c tests/unit/runtime_check.h
 tests_unit_trace_cores_CPPFLAGS = $(runtime_test_cppflags) $(YYJSON_CFLAGS)
 tests_unit_trace_cores_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(YYJSON_LIBS)
+tests_unit_trace_memory_SOURCES = tests/unit/trace_memory.c tests/unit/runtime_check.h
+tests_unit_trace_memory_CPPFLAGS = $(runtime_test_cppflags) $(YYJSON_CFLAGS)
+tests_unit_trace_memory_LDADD = libspyre/libspyre.la $(CHECK_LIBS) $(YYJSON_LIBS)
 tests_unit_runtime_va_SOURCES = tests/unit/runtime_va.c tests/unit/runtime_check.h
 tests_unit_runtime_va_CPPFLAGS = $(runtime_test_cppflags)
 tests_unit_runtime_va_LDADD = libspyre/libcore.la $(CHECK_LIBS)

@@ -12,6 +12,7 @@
 #include <yyjson.h>
 
 #include "libspyre/runtime/trace_event.h"
+#include "libspyre/runtime/trace_file.h"
 #include "runtime_check.h"
 
 #define CARD_PID 10000000u
@@ -333,7 +334,7 @@ static void main_queue(void)
 	for (int i = 0; i < 3 + MANY; i++) {
 		activity.queue_start_ns = i < 3 ? queued[i] : 5000;
 		activity.end_ns = i < 3 ? ends[i] : 6000 + i;
-		trace_add_queued(&activity);
+		trace_add_queued(&trace_file_out, &activity);
 	}
 }
 

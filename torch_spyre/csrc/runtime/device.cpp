@@ -11,6 +11,7 @@
 #include <c10/util/Exception.h>
 
 #include "program.h"
+#include "trace_level.h"
 
 namespace torch_spyre {
 
@@ -181,6 +182,7 @@ static spyre_context *open_card(c10::DeviceIndex index)
 
 	if (!context) {
 		watch_forks();
+		read_trace_level();
 		check(spyre_context_create(index, 0, &context), "opening the card");
 		initialized.store(true);
 		c.context.store(context, std::memory_order_release);

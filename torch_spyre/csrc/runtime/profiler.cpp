@@ -24,8 +24,11 @@
 #include <kineto/output_base.h>
 
 #include "device.h"
+#include "ideal_cycles.h"
 #include "launch_note.h"
+#include "profiler_rows.h"
 #include "stream.h"
+#include "trace_level.h"
 
 namespace torch_spyre {
 
@@ -43,7 +46,9 @@ const std::set<ActivityType> KINDS{
 
 /*
  * Whose names and spans runtime events have. Tools look for calls that they know: HTA for those of
- * CUDA, aiu-trace-analyzer for those of torch-spyre, which last until their work ends.
+ * CUDA, aiu-trace-analyzer for those of torch-spyre, which last until their work ends. Such calls
+ * would overlap with what their thread does next, so they have a row for each stream, and begin
+ * when the stream's earlier work has ended.
  */
 enum class Dialect { SPYRE, CUDA, AIU };
 
@@ -58,6 +63,14 @@ Dialect dialect_of_environment()
 	TORCH_CHECK_VALUE(!std::strcmp(name, "aiu"), "spyre: TORCH_SPYRE_TRACE_DIALECT is '", name,
 			  "'; it takes spyre, cuda or aiu");
 	return Dialect::AIU;
+}
+
+/* The folder for ideal cycles, or an empty text. */
+std::string ideal_folder()
+{
+	const char *folder = std::getenv("TORCH_SPYRE_IDEAL_CYCLES");
+
+	return folder ? folder : "";
 }
 
 ActivityType type_of(spyre_activity_kind kind)
@@ -203,6 +216,7 @@ class Session final : public libkineto::IActivityProfilerSession {
 public:
 	explicit Session(std::set<ActivityType> types) : types(std::move(types))
 	{
+		read_trace_level();
 	}
 
 	~Session() override
@@ -220,6 +234,8 @@ public:
 			ranges_around.clear();
 		}
 		offset = epoch_offset();
+		if (types.count(ActivityType::CONCURRENT_KERNEL))
+			trace_rows = std::make_shared<TraceRows>(offset);
 		start_notes();
 		if (status != SPYRE_SUCCESS)
 			failures.emplace_back(spyre_last_error());
@@ -243,6 +259,12 @@ public:
 			collect();
 		(void)spyre_activity_close(log);
 		log = nullptr;
+		if (trace_rows) {
+			std::string failure = trace_rows->stop();
+
+			if (!failure.empty())
+				failures.push_back(failure);
+		}
 		status_ = libkineto::TraceStatus::PROCESSING;
 	}
 
@@ -263,7 +285,7 @@ public:
 		std::set<std::pair<int, int>> rows;
 		Spans spans;
 		/* Work of one launch of a graph has one call and one number. */
-		std::map<std::tuple<int, int, uint64_t>, uint64_t> numbers;
+		CallNumbers numbers;
 
 		buffer.span = libkineto::TraceSpan(start, end, "spyre");
 		for (spyre_activity &record : records) {
@@ -288,9 +310,19 @@ public:
 		/* acelyzer takes ranges for work, which overlaps with what they contain. */
 		if (types.count(ActivityType::GPU_USER_ANNOTATION) && dialect != Dialect::AIU)
 			add_ranges(spans, linked);
+		write_ideal_cycles();
 		describe(logger, rows, start);
+		if (trace_rows && !buffer.activities.empty()) {
+			auto &first = buffer.activities.front();
+
+			trace_rows->numbers = std::move(numbers);
+			first = std::make_unique<CarrierActivity>(*first, std::move(trace_rows));
+			/* Kineto keeps the object, which the buffer owns, instead of a copy. */
+			logger.handleActivity(*first);
+		}
 		for (auto &activity : buffer.activities)
-			activity->log(logger);
+			if (!dynamic_cast<CarrierActivity *>(activity.get()))
+				activity->log(logger);
 	}
 
 	std::unique_ptr<libkineto::DeviceInfo> getDeviceInfo() override
@@ -418,6 +450,12 @@ private:
 					   " records were dropped; profile less at a time");
 	}
 
+	/* A row of the process that no thread has. */
+	static int32_t row_of_calls(const spyre_activity &record)
+	{
+		return 1 << 24 | record.device << 16 | record.stream;
+	}
+
 	/* Adds the call that queued the work, and the start of an arrow, on the host's row. */
 	void add_call(const spyre_activity &record, const libkineto::ITraceActivity *op,
 		      uint64_t number)
@@ -427,13 +465,22 @@ private:
 
 		libkineto::GenericTraceActivity &activity = *buffer.activities.back();
 		uint64_t from = record.queue_start_ns;
-		uint64_t until = dialect == Dialect::AIU ? record.end_ns : record.queue_end_ns;
+		uint64_t until = record.queue_end_ns;
+
+		if (dialect == Dialect::AIU) {
+			uint64_t &ended = stream_ends[{ record.device, record.stream }];
+
+			/* Readers round times, and must not find that calls overlap. */
+			from = std::min(std::max(from, ended + 2), record.start_ns);
+			until = ended = record.end_ns;
+		}
 
 		activity.startTime = static_cast<int64_t>(from) + offset;
 		activity.endTime = static_cast<int64_t>(std::max(from, until)) + offset;
 		activity.id = static_cast<int32_t>(number);
 		activity.device = op ? op->deviceId() : getpid();
-		activity.resource = op ? op->resourceId() : record.thread;
+		activity.resource = dialect == Dialect::AIU ? row_of_calls(record) :
+				    op ? op->resourceId() : record.thread;
 		activity.threadId = record.thread;
 		activity.flow.id = static_cast<uint32_t>(number);
 		activity.flow.type = libkineto::kLinkAsyncCpuGpu;
@@ -448,7 +495,12 @@ private:
 		uint64_t bytes = std::max(record.bytes_read, record.bytes_written);
 		double ns = static_cast<double>(record.end_ns - record.start_ns);
 
-		buffer.emplace_activity(buffer.span, type_of(record.kind), name_of(record, note));
+		std::string name = name_of(record, note);
+
+		/* acelyzer finds a kernel's file by the name of its events. */
+		if (record.kind == SPYRE_ACTIVITY_LAUNCH && !folder.empty())
+			name = IdealCycles::name_of_folder(name);
+		buffer.emplace_activity(buffer.span, type_of(record.kind), name);
 
 		libkineto::GenericTraceActivity &activity = *buffer.activities.back();
 
@@ -471,8 +523,10 @@ private:
 					     static_cast<double>(bytes) / ns);
 		if (record.macs)
 			activity.addMetadata("macs", record.macs);
-		if (record.kind == SPYRE_ACTIVITY_LAUNCH)
+		if (record.kind == SPYRE_ACTIVITY_LAUNCH) {
 			add_cost(activity, record, card(record.device));
+			add_ideal(record, name, note);
+		}
 		if (note)
 			add_note(activity, *note);
 	}
@@ -501,6 +555,26 @@ private:
 		if (peak > 0)
 			activity.addMetadata("PT utilisation (%)",
 					     100 * static_cast<double>(record.macs) / peak);
+	}
+
+	void add_ideal(const spyre_activity &record, const std::string &name,
+		       const KernelNote *note)
+	{
+		uint32_t cores = card(record.device).num_cores;
+
+		if (!folder.empty() && cores)
+			ideal.add(name, note ? note->title : "graph",
+				  static_cast<double>(record.macs) / (cores * MACS_PER_CYCLE));
+	}
+
+	void write_ideal_cycles()
+	{
+		std::string failure = folder.empty() ? "" : ideal.write(folder);
+
+		if (!failure.empty())
+			TORCH_WARN("spyre: cannot write the ideal cycles of "
+				   "TORCH_SPYRE_IDEAL_CYCLES: ", failure,
+				   "; name a folder that can be written");
 	}
 
 	static void add_note(libkineto::GenericTraceActivity &activity, const KernelNote &note)
@@ -535,12 +609,18 @@ private:
 
 	const std::set<ActivityType> types;
 	const Dialect dialect = dialect_of_environment();
+	const std::string folder = ideal_folder();
+	IdealCycles ideal;
 	spyre_activity_log *log = nullptr;
 	int64_t offset = 0;
 	std::map<int, spyre_device_properties> cards;
+	/* Ends of the last work of each stream, for calls that last until then. */
+	std::map<std::pair<int, int>, uint64_t> stream_ends;
 	std::vector<spyre_activity> records;
 	std::vector<std::string> failures;
 	libkineto::CpuTraceBuffer buffer;
+	/* Until the activity has it that is written with it. */
+	std::shared_ptr<TraceRows> trace_rows;
 };
 
 class Profiler final : public libkineto::IActivityProfiler {
