@@ -67,7 +67,7 @@ def curve(events, pid, name):
 
 
 def is_part(part, whole):
-    """Whether values follow each other in a curve, at times that differ from it by one number."""
+    """True if values follow each other in a curve, at times that differ from it by one number."""
     for at in range(len(whole) - len(part) + 1):
         piece = whole[at : at + len(part)]
         shifts = [b - a for (a, _), (b, _) in zip(part, piece, strict=True)]
