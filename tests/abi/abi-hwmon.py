@@ -10,7 +10,10 @@ import re
 import shutil
 import stat
 import subprocess
-import urllib.request
+import sys
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit"))
+import node_exporter
 
 #: Attributes in sysfs, their scale, and their names in node_exporter.
 ATTRIBUTES = {
@@ -58,16 +61,7 @@ def by_sensors():
 
 
 def by_node_exporter():
-    command = ["prometheus-node-exporter", "--collector.disable-defaults", "--collector.hwmon"]
-    command.append("--web.listen-address=127.0.0.1:0")
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as exporter:
-        try:
-            lines = (re.search(r"Listening on.* address=(\S+)", line) for line in exporter.stderr)
-            address = next(filter(None, lines))[1]
-            with urllib.request.urlopen(f"http://{address}/metrics", timeout=120) as page:
-                text = page.read().decode()
-        finally:
-            exporter.terminate()
+    text = node_exporter.metrics("--collector.hwmon")
     cards = {}
     for name, (_, metric) in ATTRIBUTES.items():
         for chip, value in re.findall(metric + r'{chip="platform_(\w+)",.*} (\S+)', text):
@@ -99,6 +93,6 @@ def check(client, read):
 
 if chips():
     check("sensors", by_sensors)
-    check("prometheus-node-exporter", by_node_exporter)
+    check(node_exporter.COMMAND, by_node_exporter)
 else:
     print("not ok - there is no hwmon device named spyre")

@@ -9,11 +9,9 @@ FOLDER has spyre.prom of `spyre-smi --prometheus`, and of the same cards cards.j
 
 import json
 import os
-import re
-import subprocess
 import sys
-import urllib.request
 
+import node_exporter
 from prometheus_client.parser import text_string_to_metric_families
 
 #: Fields of --query-device and the metrics that have the same numbers in the same units.
@@ -65,32 +63,10 @@ def check_parser(text, folder):
     assert have == want, f"the processes are {have} instead of {want}"
 
 
-def address_of(exporter):
-    """The port that the system gave to it, from the message that it prints once it listens."""
-    printed = []
-    for line in exporter.stderr:
-        printed.append(line)
-        found = re.search(r"Listening on.* address=(\S+)", line)
-        if found:
-            return found[1]
-    raise AssertionError(f"it does not listen: {''.join(printed)}")
-
-
 def check_node_exporter(text, folder):
     """Its collector of text files serves each sample as it is, and reports no error."""
-    command = [
-        "prometheus-node-exporter",
-        "--collector.disable-defaults",
-        "--collector.textfile",
-        f"--collector.textfile.directory={folder}",
-        "--web.listen-address=127.0.0.1:0",
-    ]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as exporter:
-        try:
-            with urllib.request.urlopen(f"http://{address_of(exporter)}/metrics", timeout=30) as page:
-                served = samples(families(page.read().decode()))
-        finally:
-            exporter.terminate()
+    options = "--collector.textfile", f"--collector.textfile.directory={folder}"
+    served = samples(families(node_exporter.metrics(*options)))
     assert served["node_textfile_scrape_error", ()] == 0
     for key, value in samples(families(text)).items():
         assert served.get(key) == value, f"{key} is {value} in the file, {served.get(key)} served"

@@ -606,7 +606,8 @@ START_TEST(metrics_by_clients)
 			     "memory.used,energy.total,launches,macs >%s/cards.json", folder), 0);
 	ck_assert_int_eq(smi("--format=json --query-compute-apps=pid,process_name >%s/apps.json",
 			     folder), 0);
-	ck_assert_msg(smi("-L >/dev/null; /usr/bin/python3 '%s/tests/unit/metrics_clients.py' %s %s "
+	ck_assert_msg(smi("-L >/dev/null; PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 "
+			  "'%s/tests/unit/metrics_clients.py' %s %s "
 			  "2>&1", source ? source : ".", client, folder) == 0, "%s", output);
 }
 END_TEST

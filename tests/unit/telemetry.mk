@@ -50,4 +50,4 @@ tests_unit_telemetry_page_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
 tests_unit_telemetry_page_LDADD = libspyre/libcore.la $(CHECK_LIBS)
 endif
 TESTS += tests/unit/smi-help.sh
-EXTRA_DIST += tests/unit/smi-help.sh tests/unit/metrics_clients.py
+EXTRA_DIST += tests/unit/smi-help.sh tests/unit/metrics_clients.py tests/unit/node_exporter.py
