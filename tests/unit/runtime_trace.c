@@ -19,9 +19,10 @@
 
 /*
  * ASan's allocator in GCC 12 leaves a lock to the child of fork() that another thread held, as
- * threads do that start. A child that opens a card and looks for leaks then waits for ever.
+ * threads do that start. A child that opens a card and looks for leaks then never ends. TSan ends
+ * a child of a process with threads as soon as the child starts one.
  */
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CHILDREN_RUN false
 #else
 #define CHILDREN_RUN true
