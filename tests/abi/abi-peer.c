@@ -501,7 +501,7 @@ static void test_exporter_dies(void)
 	uint32_t wait = abi_gate_syncobj(&gate, p.near);
 	struct drm_spyre_cb cb;
 	uint8_t *want = malloc(SIZE);
-	int socket, dmabuf, status;
+	int socket, dmabuf, status, watch;
 	pid_t child = abi_fork(&socket);
 
 	if (!child) {
@@ -532,6 +532,10 @@ static void test_exporter_dies(void)
 	free(want);
 	close(socket);
 	pair_free(&p);
+	watch = far_open();
+	/* Some time after the copy that used it: the next test counts from here. */
+	tap_ok(abi_memory_settles(watch, 0), "and its memory comes back");
+	close(watch);
 }
 
 /* The importer is killed while its copies run: the memory comes back. */
