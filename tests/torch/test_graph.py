@@ -472,6 +472,8 @@ class TestRefusals:
     def test_random_numbers(self):
         text = refused(lambda x: x.uniform_())
         assert "aten::uniform_" in text and "every replay" in text
+        text = refused(lambda x: torch.nn.functional.dropout(x, 0.5))
+        assert "aten::native_dropout" in text and "every replay" in text
 
     def test_synchronize(self):
         assert "captured" in refused(lambda x: torch.accelerator.synchronize())

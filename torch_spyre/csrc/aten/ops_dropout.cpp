@@ -9,6 +9,7 @@
 #include <ATen/ops/ones_like.h>
 
 #include "runtime/generator.h"
+#include "runtime/graph.h"
 
 namespace torch_spyre {
 
@@ -42,6 +43,9 @@ std::tuple<Tensor, Tensor> native_dropout(const Tensor &input, double p, std::op
 		return on_cpu<at::_ops::native_dropout>(input, p, train);
 	if (!input.numel() || !train.value_or(true))
 		return { input.clone(), at::ones_like(input, at::kBool) };
+	not_in_graph(input.device().index(), "aten::native_dropout",
+		     "the host draws the mask, which would be the same in every replay; call eval() on "
+		     "the model, or draw a mask into a tensor before each replay");
 	Tensor drawn = at::empty(input.sizes(), at::kBool)
 			       .bernoulli_(kept, host_generator(std::nullopt,
 								input.device().index()));
