@@ -177,6 +177,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/_inductor/emit.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/errors.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/finish.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/foreach.py
+EXTRA_DIST += torch_spyre/torch_spyre/_inductor/folding.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/graph_pass.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/heads.py
 EXTRA_DIST += torch_spyre/torch_spyre/_inductor/hint.py

@@ -155,6 +155,26 @@ def test_constants():
     compare(lambda y: y[[1, 2]], y)
 
 
+LARGEST = torch.finfo(torch.float16).max
+MASKS = {
+    "masked_fill": lambda x, m: x.masked_fill(m, -LARGEST),
+    "where": lambda x, m: torch.where(m, x, LARGEST),
+    "tensor": lambda x, m: x * 0 + torch.scalar_tensor(-LARGEST, dtype=x.dtype, device=x.device),
+    "softmax": lambda x, m: torch.softmax(x.masked_fill(m, -LARGEST), -1, dtype=torch.float32),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_largest_number(name):
+    """It is 65536 in DL16, which a copy to the host makes infinite; rows with nothing else of
+    attention's scores would become NaN."""
+    x, m = torch.randn(3, 65), torch.rand(3, 65) < 0.5
+    m[1] = True
+    compare(lambda x, m: MASKS[name](x, m).float(), x.half().to(DEVICE), m.to(DEVICE))
+    made = MASKS[name](x.half().to(DEVICE), m.to(DEVICE)).float().cpu()
+    assert made.isfinite().all()
+
+
 def test_control_flow(said):
     y = torch.arange(1024.0).view(4, 256).to(DEVICE)
 

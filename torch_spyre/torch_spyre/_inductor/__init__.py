@@ -105,6 +105,13 @@ def _hints():
     hint.register()
 
 
+def _folding():
+    """Keeps constants whose value the host cannot read back."""
+    from . import folding
+
+    folding.register()
+
+
 def _artefacts():
     """Makes AOTAutograd's cache bypass graphs that it would confuse."""
     from . import artefacts
@@ -121,6 +128,7 @@ def register():
     after_import("torch._inductor.codegen.common", _codegen)
     after_import("torch._inductor.decomposition", _decompositions)
     after_import("torch._functorch._aot_autograd.autograd_cache", _artefacts)
+    after_import("torch._inductor.fx_passes.joint_graph", _folding)
     after_import("torch._inductor.compile_fx", _hints)
 
 
