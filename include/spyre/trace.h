@@ -19,7 +19,7 @@ typedef enum spyre_trace_kind {
 	SPYRE_TRACE_PROCESS = 1,
 	/** Names a row of the modelled time of a card. */
 	SPYRE_TRACE_ROW = 2,
-	/** What a row does from start_ns to end_ns. */
+	/** A piece of work of a row, from start_ns to end_ns. */
 	SPYRE_TRACE_SPAN = 3,
 	/** A value of the curve with this name, which holds from start_ns on. */
 	SPYRE_TRACE_COUNTER = 4,
@@ -47,7 +47,7 @@ typedef struct spyre_trace_event {
 	const char *category;
 	/** Name of the engine, or NULL. */
 	const char *engine;
-	/** CLOCK_MONOTONIC. */
+	/** In nanoseconds of CLOCK_MONOTONIC. */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	/** Value of a counter, in hundredths. */
@@ -90,7 +90,7 @@ SPYRE_API spyre_status spyre_trace_open(uint32_t limit, spyre_trace **trace);
 SPYRE_API spyre_status spyre_trace_stop(spyre_trace *trace, uint64_t *dropped);
 
 /**
- * Calls @fn with each event of what @trace has recorded, in no particular order, and with @data.
+ * Calls @fn with @data and each event of the recorded operations, in no particular order.
  * Can be called again. Operations whose result the library has not read are missing: synchronise
  * before. Since 0.1.
  * Errors: INVALID_ARGUMENT, OUT_OF_HOST_MEMORY.

@@ -42,7 +42,7 @@ def readable(path):
 
 
 def values(folder):
-    """What this user may read."""
+    """The attributes that this user may read."""
     found = {}
     for name, (scale, _) in ATTRIBUTES.items():
         if readable(f"{folder}/{name}"):
@@ -52,7 +52,7 @@ def values(folder):
 
 
 def by_sensors():
-    """What sensors prints about each card; cards have no names there, but an order."""
+    """The values that sensors prints by card; cards have no names there, but an order."""
     done = subprocess.run(["sensors", "-u", "spyre-*"], capture_output=True, text=True, check=True)
     blocks = re.split(r"^spyre-.*\n", done.stdout, flags=re.MULTILINE)[1:]
     lines = [re.findall(r"^ +(\w+): ([-\d.]+)$", block, re.MULTILINE) for block in blocks]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a trace of torch.profiler has beyond operations: libspyre's traces in memory. Included
- * by files that have defined USE_KINETO.
+ * The curves and the modelled time in a trace of torch.profiler, from libspyre's traces in
+ * memory. Included by files that have defined USE_KINETO.
  */
 #pragma once
 
