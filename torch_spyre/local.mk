@@ -155,6 +155,7 @@ EXTRA_DIST += torch_spyre/torch_spyre/streams.py
 EXTRA_DIST += torch_spyre/torch_spyre/utils.py
 EXTRA_DIST += tests/torch/test_compile_random.py
 EXTRA_DIST += tests/torch/test_compile_chains.py tests/torch/test_compile_whole.py
+EXTRA_DIST += tests/torch/test_compile_constants.py
 EXTRA_DIST += tests/torch/test_compile_eager.py
 EXTRA_DIST += torch_spyre/csrc/python/compiled_kernel.cpp
 EXTRA_DIST += torch_spyre/csrc/python/sdsc_graph.cpp

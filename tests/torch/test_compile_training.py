@@ -63,6 +63,47 @@ def test_derivatives(name, dtype):
         assert_same(a, b)
 
 
+def gradient(function):
+    """The gradient of @function(w, i, ...), where its result gets @g."""
+
+    def derive(w, i, g):
+        w = w.detach().requires_grad_(True)
+        return torch.autograd.grad(function(w, i), w, g)[0]
+
+    return derive
+
+
+#: Sums of rows at equal indices, each of which rounds in the order of the additions.
+SUMS = {
+    "embedding": gradient(lambda w, i: functional.embedding(i, w)),
+    "embedding, padding": gradient(lambda w, i: functional.embedding(i, w, padding_idx=3)),
+    "embedding, frequency": gradient(
+        lambda w, i: functional.embedding(i, w, scale_grad_by_freq=True)),
+    "embedding_bag": gradient(
+        lambda w, i: functional.embedding_bag(i[:, None], w, mode="sum")),
+    "index": gradient(lambda w, i: w[i]),
+    "index_select": gradient(lambda w, i: w.index_select(0, i)),
+    "gather": gradient(lambda w, i: w.gather(0, i[:, None].expand(-1, 65))),
+    "index_add": lambda w, i, g: w.index_add(0, i, g, alpha=0.3),
+    "index_put": lambda w, i, g: w.index_put((i,), g, accumulate=True),
+    "index_reduce": lambda w, i, g: w.index_reduce(0, i, g, "mean"),
+    "scatter_add": lambda w, i, g: w.scatter_add(0, i[:, None].expand(-1, 65), g),
+    "scatter_reduce": lambda w, i, g: w.scatter_reduce(0, i[:, None].expand(-1, 65), g, "mean"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_at_indices(name, dtype):
+    generator = torch.Generator().manual_seed(0)
+    w = torch.randn(50, 65, generator=generator).to(dtype).to(DEVICE)
+    i = torch.randint(0, 50, (800,), generator=generator).to(DEVICE)
+    g = torch.randn(800, 65, generator=generator).to(dtype).to(DEVICE)
+    want = SUMS[name](w, i, g)
+    assert_same(torch.compile(SUMS[name])(w, i, g), want)
+    assert_same(SUMS[name](w, i, g), want)
+
+
 def test_dropout():
     """The same mask for the same seed, another one for the next call."""
 

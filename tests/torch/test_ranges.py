@@ -6,6 +6,8 @@ the range of a result fits, the CPU everything else: the numbers are right in ei
 a random walk over operations, views and ways to write a tensor shows with numbers near the ends.
 """
 
+import warnings
+
 import pytest
 import torch
 from support import DEVICE, assert_same
@@ -173,3 +175,21 @@ class TestForgotten:
         x.view(torch.int32).fill_(1)
         self.refuses(x)
         assert_same(x, torch.full((70,), 2**32 + 1).int().long())
+
+
+def converted(x, warning):
+    """Returns @x as int64 of the card, which must warn of numbers that do not fit or must not."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        result = x.to(DEVICE).long().cpu()
+    said = [str(w.message) for w in seen if "does not fit the 32 bits" in str(w.message)]
+    assert bool(said) == warning, said
+    return result
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_floats_beyond_32_bits(dtype):
+    """A conversion cuts them with a warning, as a copy from the host does, and keeps the others."""
+    x = torch.tensor([1.5, -2.75, 3e9, -(2.0**31), 2.0**40]).to(dtype)
+    assert_same(converted(x, True), x.long().int().long())
+    assert_same(converted(x[[0, 1, 3]], False), x[[0, 1, 3]].long())

@@ -15,9 +15,12 @@
 #include <ATen/MemoryOverlap.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/abs.h>
 #include <ATen/ops/aminmax.h>
+#include <ATen/ops/any.h>
 #include <ATen/ops/clone_native.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/ge.h>
 #include <ATen/ops/ne.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
@@ -576,6 +579,23 @@ bool compare_with_zero(const Tensor &target, const Tensor &source)
 	return true;
 }
 
+/*
+ * True if a conversion to int64 has numbers that need more than 32 bits, which the card would
+ * replace by the nearest it has. Those of fp16 never do. A capture cannot read them.
+ */
+bool exceeds_card(const Tensor &target, const Tensor &source)
+{
+	ScalarType from = source.scalar_type();
+
+	if (target.scalar_type() != ScalarType::Long || from == ScalarType::Half || !is_float(from))
+		return false;
+	if (is_capturing(source.device().index())) {
+		warn_downcast(target.scalar_type());
+		return false;
+	}
+	return at::any(at::ge(at::abs(source), 0x1p31)).item<bool>();
+}
+
 void card_to_card(const Tensor &target, const Tensor &given)
 {
 	Tensor source = expanded(given, target.sizes());
@@ -594,7 +614,8 @@ void card_to_card(const Tensor &target, const Tensor &given)
 		return;
 	if (format == SPYRE_FORMAT_INVALID || target.device() != source.device() ||
 	    target.scalar_type() != to.dtype || source.scalar_type() != from.dtype ||
-	    target.dim() > SPYRE_MAX_RANK || !spyre_format_bytes(format)) {
+	    target.dim() > SPYRE_MAX_RANK || !spyre_format_bytes(format) ||
+	    exceeds_card(target, source)) {
 		Tensor host = empty_host(source.sizes(), source.scalar_type());
 
 		card_to_host(host, source, false);

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <unordered_map>
 
+#include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>
+#include <c10/util/overflows.h>
 
 #include "constant.h"
 #include "tensor.h"
@@ -75,12 +77,27 @@ double number_in(at::ScalarType dtype, double value)
 	return static_cast<float>(c10::Half(rounded));
 }
 
+double stored_number(at::ScalarType dtype, double value)
+{
+	if (dtype != at::kHalf && dtype != at::kBFloat16 && dtype != at::kFloat)
+		return value;
+
+	spyre_format format = device_format(dtype);
+	int64_t code = encode_constant(value, format);
+	double number;
+
+	check(spyre_format_decode(format, &code, 1, &number), "a number");
+	return number;
+}
+
 bool fit_number(at::ScalarType dtype, double *value)
 {
-	bool finite = std::isfinite(*value);
+	bool beyond = dtype == at::kHalf ? c10::overflows<c10::Half, double>(*value) :
+		      dtype == at::kBFloat16 ? c10::overflows<c10::BFloat16, double>(*value) :
+		      dtype == at::kFloat && c10::overflows<float, double>(*value);
 
 	*value = number_in(dtype, *value);
-	return !finite || std::isfinite(*value);
+	return !beyond;
 }
 
 bool is_factor(at::ScalarType dtype, double value)

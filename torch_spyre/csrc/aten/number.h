@@ -20,7 +20,11 @@ bool keeps_changing(const Program &program, unsigned place, spyre_format format,
  * multiples of 2^-24. Others are returned as they are; DL16 rounds them once.
  */
 double number_in(at::ScalarType dtype, double value);
-/* Rounds *@value likewise; false if it is finite and beyond @dtype, which the CPU refuses. */
+/*
+ * @value as a tensor of a floating-point @dtype keeps it on the card; of other dtypes @value itself.
+ */
+double stored_number(at::ScalarType dtype, double value);
+/* Rounds *@value by number_in(); false if it is finite and beyond @dtype, which the CPU refuses. */
 bool fit_number(at::ScalarType dtype, double *value);
 /*
  * True if the card's format of @dtype has a factor or divisor, which the CPU takes in fp32; else

@@ -158,7 +158,7 @@ Tensor &zero(Tensor &self)
 	return fill(self, 0);
 }
 
-/* The CPU does not check this number: beyond the dtype it is infinite, which fill() refuses. */
+/* The CPU rounds this number without the check of fill(), which refuses what exceeds the dtype. */
 Tensor scalar_tensor(const at::Scalar &value, std::optional<ScalarType> dtype,
 		     std::optional<c10::Layout>, std::optional<c10::Device> device,
 		     std::optional<bool>)
@@ -167,10 +167,10 @@ Tensor scalar_tensor(const at::Scalar &value, std::optional<ScalarType> dtype,
 	bool has_index = device && device->has_index();
 	Tensor result = empty({}, host.scalar_type(),
 			      has_index ? device->index() : current_device());
-	bool infinite = c10::isFloatingType(host.scalar_type()) &&
-			std::isinf(host.item().toDouble());
+	bool real = c10::isFloatingType(host.scalar_type());
+	double number = real ? value.toDouble() : 0;
 
-	return fill(result, infinite ? host.item() : value);
+	return fill(result, fit_number(host.scalar_type(), &number) ? value : host.item());
 }
 
 /*

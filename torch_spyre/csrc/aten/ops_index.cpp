@@ -4,6 +4,9 @@
 
 #include "bounds.h"
 
+#include <mutex>
+
+#include <ATen/Context.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/WrapDimUtils.h>
@@ -120,6 +123,39 @@ bool put_list(Tensor &self, const OneIndex &one, const Tensor &values)
 	return put(kIndexPut, self, one.dim, list, true, source);
 }
 
+/*
+ * Makes PyTorch add one element after the other in index_put_, which it does in parallel, and in
+ * any order, where its global setting does not ask for the same bits each time.
+ */
+class InOrder {
+public:
+	InOrder()
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+		at::Context &context = at::globalContext();
+
+		if (users++)
+			return;
+		before = context.deterministicAlgorithms();
+		warned = context.deterministicAlgorithmsWarnOnly();
+		context.setDeterministicAlgorithms(true, true);
+	}
+	InOrder(const InOrder &) = delete;
+	InOrder &operator=(const InOrder &) = delete;
+	~InOrder()
+	{
+		std::lock_guard<std::mutex> lock(mutex);
+
+		if (!--users)
+			at::globalContext().setDeterministicAlgorithms(before, warned);
+	}
+
+private:
+	static inline std::mutex mutex;
+	static inline unsigned users;
+	static inline bool before, warned;
+};
+
 using Indices = c10::List<std::optional<Tensor>>;
 
 Tensor &index_put(Tensor &self, const Indices &indices, const Tensor &values, bool accumulate,
@@ -134,7 +170,12 @@ Tensor &index_put(Tensor &self, const Indices &indices, const Tensor &values, bo
 	    only_index(self, indices, "index_put_", &one) &&
 	    put_list(self, one, values.to(self.device())))
 		return self;
-	return on_cpu<at::_ops::_index_put_impl_>(self, indices, values, accumulate, unsafe);
+	if (!accumulate)
+		return on_cpu<at::_ops::_index_put_impl_>(self, indices, values, false, unsafe);
+
+	InOrder in_order;
+
+	return on_cpu<at::_ops::_index_put_impl_>(self, indices, values, true, unsafe);
 }
 
 /* True if the indices fit both tensors, along the other dimensions also the table. */

@@ -275,6 +275,12 @@ const Binding binding([](py::module_ &module) {
 	module.def("_number_in", [](const py::object &dtype, double value) {
 		return number_in(py::cast<c10::ScalarType>(dtype), value);
 	});
+	module.def("_fits_number", [](const py::object &dtype, double value) {
+		return fit_number(py::cast<c10::ScalarType>(dtype), &value);
+	});
+	module.def("_stored_number", [](const py::object &dtype, double value) {
+		return stored_number(py::cast<c10::ScalarType>(dtype), value);
+	});
 	module.def("_library_path", library_path);
 	module.def("_compile_bundle", compile_bundle);
 });

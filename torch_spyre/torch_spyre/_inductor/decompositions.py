@@ -56,6 +56,7 @@ EAGER = (
     *(aten.soft_margin_loss, aten.soft_margin_loss_backward),
     *(aten.nll_loss_forward, aten.nll_loss_backward),
     *(aten.nll_loss2d_forward, aten.nll_loss2d_backward),
+    *(aten.embedding_dense_backward, aten.index_add, aten.index_reduce),
 )
 
 

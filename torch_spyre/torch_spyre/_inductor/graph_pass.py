@@ -12,6 +12,7 @@ from .collectives import in_place, sink_waits
 from .dump import Dump, DumpError
 from .emit import as_refusal
 from .finish import finish, results
+from .folding import returns
 from .foreach import foreach
 from .heads import side_by_side
 from .hint import HintError, name_inputs
@@ -170,15 +171,30 @@ def view_of_eager(partition, node):
     return not partition.grouped(view_of(node).base)
 
 
+def constant_node(graph, node, tensor):
+    """Adds the call that stands for a constant tensor on the card; one that no copy to the host
+    keeps is a constant in fp32, which the kernels convert."""
+    fake = tensor_of(node)
+    kept = returns(tensor)
+    if not kept:
+        tensor, fake = tensor.float(), fake.float()
+    constant = graph.call_function(ConstantTarget(node.name, tensor, fake))
+    constant.meta.update(node.meta, val=fake)
+    if kept:
+        return constant
+    convert = torch.ops.prims.convert_element_type.default
+    converted = graph.call_function(convert, (constant, tensor_of(node).dtype))
+    converted.meta.update(node.meta)
+    return converted
+
+
 def constants(gm):
     """Replaces the graph's constant tensors on the card by calls, which lower themselves."""
     for node in list(gm.graph.nodes):
         if node.op != "get_attr" or tensor_of(node) is None or not on_card(node):
             continue
-        target = ConstantTarget(node.name, operator.attrgetter(node.target)(gm), tensor_of(node))
         with gm.graph.inserting_before(node):
-            constant = gm.graph.call_function(target)
-        constant.meta.update(node.meta)
+            constant = constant_node(gm.graph, node, operator.attrgetter(node.target)(gm))
         node.replace_all_uses_with(constant)
         gm.graph.erase_node(node)
 

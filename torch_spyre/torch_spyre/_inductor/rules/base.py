@@ -143,19 +143,21 @@ def storable(value, form):
     return stored
 
 
-def rounded(thing, dtype):
-    """Returns an argument; a Python number as eager mode gives it to the card beside @dtype."""
-    if dtype == torch.float16 and isinstance(thing, (bool, int, float)):
-        return _C._number_in(dtype, thing)
-    return thing
+def stored(number, dtype):
+    """Returns a number as a tensor of @dtype keeps it on the card."""
+    return _C._stored_number(dtype, number) if dtype in FLOATS else number
 
 
-def fitting(thing, dtype):
+def rounded(number, dtype):
+    """Returns a Python number as a tensor keeps it that eager mode makes of it."""
+    return stored(_C._number_in(dtype, number), dtype) if dtype in FLOATS else number
+
+
+def fitting(number, dtype):
     """The same for an argument that the CPU refuses beyond @dtype; Refused there."""
-    number = rounded(thing, dtype)
-    if isinstance(number, float) and math.isinf(number) and not math.isinf(thing):
-        raise Refused(f"{thing} is beyond {dtype}")
-    return number
+    if dtype in FLOATS and not _C._fits_number(dtype, number):
+        raise Refused(f"{number} is beyond {dtype}")
+    return rounded(number, dtype)
 
 
 def last(dim, rank):

@@ -3,9 +3,9 @@
 
 import torch
 
-from ..emit import FLOATS, Number, Refused, format_of
+from ..emit import FLOATS, INTEGERS, Number, Refused, format_of
 from ..views import static
-from .base import aten, fitting, prims, rounded, rule
+from .base import aten, fitting, prims, rounded, rule, stored
 
 
 def floats(call, *things):
@@ -23,6 +23,16 @@ def square(call):
     return call.op("square", call.value(x, floats(call, x)))
 
 
+def converted(number, dtype):
+    """Returns the value of a Number in another dtype; Refused if eager mode converts on the CPU."""
+    value = number.value
+    if dtype == torch.bool:
+        return value != 0
+    if dtype in FLOATS or dtype in INTEGERS and number.dtype in (*INTEGERS, torch.bool):
+        return stored(value, dtype)
+    raise Refused(f"a constant {value} of {number.dtype} as {dtype}")
+
+
 @rule(prims.convert_element_type.default, aten._to_copy.default)
 def convert(call):
     """Lowers conversions between dtypes in which the card computes."""
@@ -31,7 +41,7 @@ def convert(call):
     if call.node.meta["val"].device != call.node.args[0].meta["val"].device:
         raise Refused("a copy between devices")
     if isinstance(x, Number):
-        return Number(x.value, x.size, after)
+        return Number(converted(x, after), x.size, after)
     if before == after:
         return x
     if after == torch.bool:
